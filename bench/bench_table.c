@@ -29,13 +29,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BATCHES_MAX = 256, FLUSH = 64 << 20 };
+enum { BATCHES_MAX = 256, FLUSH = 64 << 20, ROW_HEADER = 24 };
 
 /* Millions of keys per second, and what a key takes. */
 typedef struct figures {
     tn_samples pull, push, alone, norm, insert;
-    tn_table_parts parts;
-    double rows, bytes;
+    double bytes, of_row; /* of a key, and without index and room */
 } figures;
 
 static void sample_rate(tn_samples *s, uint64_t ns)
@@ -92,9 +91,8 @@ static void measure(uint64_t n_keys, uint32_t dim, figures *f)
         tn_bench_batch_fill(&b[i], n_keys, s, (uint64_t)i * TN_BENCH_KEYS, dim);
     }
     time_steps(t, b, grads, rows, f);
-    tn_table_parts_of(t, &f->parts);
-    f->rows = (double)tn_table_rows(t);
-    f->bytes = (double)tn_table_bytes(t) / f->rows;
+    f->bytes = (double)tn_table_bytes(t) / (double)tn_table_rows(t);
+    f->of_row = tn_table_stride(t, 0);
     tn_table_free(t);
     tn_free(b);
     tn_free(rows);
@@ -233,21 +231,18 @@ static void print_bytes(const report *r, const figures *f)
         const char *what;
         double bytes;
     } part[] = {
-        {"header", (double)f->parts.headers},
-        {"weights and state", (double)(f->parts.rows - f->parts.headers)},
-        {"index", (double)f->parts.index},
-        {"room for more rows", (double)f->parts.spare},
+        {"header", ROW_HEADER},
+        {"weights and state", f->of_row - ROW_HEADER},
+        {"index and room for more rows", f->bytes - f->of_row},
     };
     print(r,
           (tn_figure){
               .is = tn_spread_one(f->bytes), .target = aimed ? 100 : (double)NAN, .at_most = true},
           "all of a key", "bytes");
     for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
-        print(r, (tn_figure){.is = tn_spread_one(part[i].bytes / f->rows), .target = (double)NAN},
+        print(r, (tn_figure){.is = tn_spread_one(part[i].bytes), .target = (double)NAN},
               part[i].what, "bytes per key");
     }
-    print(r, (tn_figure){.is = tn_spread_one(f->parts.load), .target = (double)NAN},
-          "entries of the index in use", "of all");
 }
 
 /* Prints one size and returns the median time of a pull, in ns per key. */

@@ -8,7 +8,7 @@
 
 static tn_rule dense_rule(tn_arena *arena)
 {
-    const tn_optim *adam = tn_optim_find("adam");
+    const tn_optim *adam = &tn_optim_adam;
     tn_diag diag = {0};
     tn_binder binder = {.arena = arena, .diag = &diag};
     tn_tree *none = tn_tree_new(arena, TN_TREE_MAP, (tn_origin){.source = "bench"});

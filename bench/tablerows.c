@@ -51,7 +51,7 @@ tn_keyset tn_bench_keyset(const tn_bench_batch *b)
 
 void tn_bench_model_init(tn_bench_model *m, uint32_t dim, tn_arena *arena)
 {
-    const tn_optim *adagrad = tn_optim_find("adagrad");
+    const tn_optim *adagrad = &tn_optim_adagrad;
     const tn_origin here = {.source = "bench"};
     tn_diag diag = {0};
     tn_binder binder = {.arena = arena, .diag = &diag};

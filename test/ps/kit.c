@@ -54,9 +54,18 @@ static void *bind(tn_arena *arena, const tn_choice *choice, const char *options)
     return opts;
 }
 
+static const tn_optim *find_optim(const char *name)
+{
+    const tn_optim *const *o = tn_all_optims;
+    while (*o != NULL && strcmp((*o)->choice.name, name) != 0) {
+        o++;
+    }
+    return *o;
+}
+
 tn_rule kit_rule(tn_arena *arena, const char *name, const char *options)
 {
-    tn_rule rule = {.optim = tn_optim_find(name), .init = {.kind = TN_INIT_CONSTANT}};
+    tn_rule rule = {.optim = find_optim(name), .init = {.kind = TN_INIT_CONSTANT}};
     assert_non_null(rule.optim);
     tn_rule_opts *opts = bind(arena, &rule.optim->choice, options);
     rule.opts = opts;

@@ -193,9 +193,9 @@ static void a2_a_quadratic_goes_down_with_defaults_for_every_optimizer(void **st
         descend_as_row(*o, NULL);
         descend_as_dense(*o);
     }
-    descend_as_row(tn_optim_find("adagrad"), "rowwise=true");
-    descend_as_row(tn_optim_find("adagrad"), "paddle=true");
-    descend_as_row(tn_optim_find("group_ftrl"), "rowwise=true");
+    descend_as_row(&tn_optim_adagrad, "rowwise=true");
+    descend_as_row(&tn_optim_adagrad, "paddle=true");
+    descend_as_row(&tn_optim_group_ftrl, "rowwise=true");
 }
 
 /* Squares of small gradients are 0 in float; so is what they are divided by, but for eps or beta.

@@ -124,11 +124,3 @@ void tn_queue_close(tn_queue *q)
     pthread_cond_broadcast(&q->not_full);
     pthread_mutex_unlock(&q->lock);
 }
-
-uint32_t tn_queue_count(tn_queue *q)
-{
-    pthread_mutex_lock(&q->lock);
-    uint32_t count = q->count;
-    pthread_mutex_unlock(&q->lock);
-    return count;
-}

@@ -23,6 +23,5 @@ bool tn_queue_pop(tn_queue *q, void **out) TN_MUST_USE;  /* false: closed and em
 bool tn_queue_pop_until(tn_queue *q, uint64_t until_ns, void **out) TN_MUST_USE;
 bool tn_queue_is_over(tn_queue *q); /* closed and empty */
 void tn_queue_close(tn_queue *q);
-uint32_t tn_queue_count(tn_queue *q);
 
 #endif

@@ -20,16 +20,6 @@ const tn_choice *const tn_optim_choices[] = {
     NULL,
 };
 
-const tn_optim *tn_optim_find(const char *name)
-{
-    for (const tn_optim *const *o = tn_all_optims; *o != NULL; o++) {
-        if (strcmp((*o)->choice.name, name) == 0) {
-            return *o;
-        }
-    }
-    return NULL;
-}
-
 void tn_optim_init(const tn_optim *optim, const void *opts, size_t n, const float *w,
                    float *const state[])
 {

@@ -110,7 +110,6 @@ static inline double tn_square_sum(size_t n, const float *x)
 
 extern const tn_optim *const tn_all_optims[];     /* NULL-terminated, in the order of optims.def */
 extern const tn_choice *const tn_optim_choices[]; /* &tn_optim_<name>.choice, for option tables */
-const tn_optim *tn_optim_find(const char *name);
 void tn_optim_init(const tn_optim *optim, const void *opts, size_t n, const float *w,
                    float *const state[]);
 

@@ -215,11 +215,6 @@ tn_status tn_snapshot_add(tn_snapshot_writer *w, const tn_snapshot_row *row, tn_
     return TN_OK;
 }
 
-uint64_t tn_snapshot_bytes(const tn_snapshot_writer *w)
-{
-    return tn_file_size(w->file) + w->block_bytes;
-}
-
 /* Index and trailer. */
 static tn_status write_tail(tn_snapshot_writer *w, tn_error *err)
 {

@@ -81,7 +81,6 @@ tn_status tn_snapshot_create(tn_snapshot_writer **out, const char *path,
 tn_status tn_snapshot_begin(tn_snapshot_writer *w, uint32_t partition, tn_error *err) TN_MUST_USE;
 tn_status tn_snapshot_add(tn_snapshot_writer *w, const tn_snapshot_row *row,
                           tn_error *err) TN_MUST_USE;
-uint64_t tn_snapshot_bytes(const tn_snapshot_writer *w); /* so far */
 tn_status tn_snapshot_commit(tn_snapshot_writer *w, tn_snapshot_done *out,
                              tn_error *err) TN_MUST_USE;
 void tn_snapshot_abandon(tn_snapshot_writer *w); /* removes the file; NULL is fine */

@@ -478,20 +478,6 @@ bool tn_shelf_remove(tn_shelf *s, uint64_t key, uint16_t group)
     return true;
 }
 
-uint64_t tn_shelf_index_bytes(const tn_shelf *s, uint64_t *entries)
-{
-    const tn_index *x = &s->index;
-    if (x->directory == NULL) {
-        return 0;
-    }
-    uint64_t blocks = 0;
-    for (uint32_t i = 0; i < UINT32_C(1) << x->depth; i++) {
-        blocks += i == 0 || x->directory[i] != x->directory[i - 1];
-    }
-    *entries += blocks * (x->mask + 1);
-    return (sizeof(void *) << x->depth) + blocks * block_bytes(x->mask + 1);
-}
-
 uint64_t tn_shelf_growth(const tn_shelf *s, uint32_t rows)
 {
     return slab_growth(&s->slab, rows) + index_growth(&s->index, rows);

@@ -126,9 +126,6 @@ static inline bool tn_shelf_is_marked(const tn_shelf *s, uint32_t number)
 
 void tn_shelf_unmark(tn_shelf *s);
 
-/* Bytes of the index; *entries grows by its room for keys. */
-uint64_t tn_shelf_index_bytes(const tn_shelf *s, uint64_t *entries);
-
 /* About the most bytes that `rows` more rows take beyond the room there is: keys are spread so
  * evenly that blocks of one depth split within some keys of each other. growth_most is an upper
  * bound that does not depend on the present room. */

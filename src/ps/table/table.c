@@ -211,22 +211,6 @@ uint64_t tn_table_dropped(const tn_table *t)
     return atomic_load(&t->dropped);
 }
 
-void tn_table_parts_of(const tn_table *t, tn_table_parts *out)
-{
-    uint64_t n_rows = 0;
-    uint64_t entries = 0;
-    *out = (tn_table_parts){0};
-    for (size_t i = 0; i < (size_t)TN_PARTITIONS * t->layout->n_records; i++) {
-        const tn_shelf *shelf = &t->shelves[i];
-        n_rows += shelf->slab.n_rows;
-        out->rows += (uint64_t)shelf->slab.n_rows * shelf->slab.stride;
-        out->index += tn_shelf_index_bytes(shelf, &entries);
-    }
-    out->headers = n_rows * sizeof(tn_row);
-    out->spare = tn_table_bytes(t) - out->rows - out->index;
-    out->load = entries > 0 ? (double)n_rows / (double)entries : 0;
-}
-
 /* ---- a limit ---- */
 
 void tn_table_set_limit(tn_table *t, uint64_t bytes)

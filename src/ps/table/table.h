@@ -58,16 +58,6 @@ uint64_t tn_table_bytes(const tn_table *t);   /* of slabs and indexes */
 uint64_t tn_table_created(const tn_table *t); /* since the table was made */
 uint64_t tn_table_dropped(const tn_table *t); /* gradients for keys without a row */
 
-/* How those bytes are used. No other thread inside. */
-typedef struct tn_table_parts {
-    uint64_t rows;    /* bytes of rows in use, headers included */
-    uint64_t headers; /* key, counts and age of these rows */
-    uint64_t index;
-    uint64_t spare; /* room for rows to come, and lists of chunks */
-    double load;    /* part of the index's entries that is in use */
-} tn_table_parts;
-void tn_table_parts_of(const tn_table *t, tn_table_parts *out);
-
 /* ---- a limit ---- */
 
 /* A limit of tn_table_bytes and copies of rows aside together; 0: none. Rows of a checkpoint that
