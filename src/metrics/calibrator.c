@@ -3,7 +3,7 @@
 
 #include "base/core/alloc.h"
 #include "base/math/fmath.h"
-#include "metrics/scoring.h"
+#include "metrics/metrics_state.h"
 
 #include <math.h>
 

@@ -1,10 +1,89 @@
-/* metrics_state.h - the inside of tn_metrics, for the files of this room only. */
+/* metrics_state.h - the inside of tn_metrics, for the files of this room only.
+ *
+ * Rows are turned into the integers that metrics add up: a block of them is scored by one
+ * vectorised loop, then summed.
+ *
+ *     tn_scoring s = tn_scoring_of(&opts);
+ *     TN_TRY(tn_score_block_fill(&block, &s, rows, from, err));       rows from .. from + block.n
+ *     tn_score_block_total(&block, TN_SUM_WL);                        of rint(x * 2^32), 128 bits
+ *
+ * A block takes about 25 KB of its owner: no allocation, any thread.
+ */
 #ifndef TN_METRICS_METRICS_STATE_H
 #define TN_METRICS_METRICS_STATE_H
 
 #include "metrics/kept_rows.h"
 #include "metrics/metrics.h"
-#include "metrics/scoring.h"
+
+#include <math.h>
+
+enum {
+    TN_SCORE_BLOCK = 128,
+    TN_BINS = 1 << 20,     /* of the logit, each 2^-15 wide, from -16 */
+    TN_COARSE_SHIFT = 8,   /* coarse bin = bin >> 8 */
+    TN_CELL_ONE = 1 << 16, /* weight 1 in a histogram cell */
+};
+
+/* Up to TN_SUM_AE in the order of docs/numerics.md section 7, as checkpoints keep them. */
+typedef enum tn_sum {
+    TN_SUM_W,
+    TN_SUM_WY,
+    TN_SUM_WP,
+    TN_SUM_WL,
+    TN_SUM_SE, /* w (p - y)^2 */
+    TN_SUM_AE, /* w |p - y| */
+    TN_SAVED_SUMS,
+    TN_SUM_APE = TN_SAVED_SUMS, /* w |p - y| / y over y > 0 */
+    TN_SUM_WNZ,                 /* w over y > 0 */
+    TN_SUMS,
+} tn_sum;
+
+__extension__ typedef unsigned __int128 tn_u128;
+
+/* The parameters of scoring, the same for all rows of a metrics object. */
+typedef struct tn_scoring {
+    double shift;      /* ln q of the down-sampling correction */
+    double logit_clip; /* the loss sees the logit within +-this */
+    double n_bands;    /* equal-width bins of p */
+} tn_scoring;
+
+typedef struct tn_score_block {
+    uint32_t n;
+    bool soft;                              /* some label is neither 0 nor 1 */
+    bool weighted;                          /* some weight is not 1 */
+    bool wide;                              /* some x[][] is too large for fixed[][] */
+    double x[TN_SUMS][TN_SCORE_BLOCK];      /* terms of the sums */
+    int64_t fixed[TN_SUMS][TN_SCORE_BLOCK]; /* rint(x * 2^32), unless wide */
+    double z[TN_SCORE_BLOCK];               /* corrected */
+    double y[TN_SCORE_BLOCK];
+    double w[TN_SCORE_BLOCK];
+    double e[TN_SCORE_BLOCK]; /* for the loops, up to is_positive */
+    double work[TN_SCORE_BLOCK];
+    double is_far[TN_SCORE_BLOCK];
+    double is_up[TN_SCORE_BLOCK];
+    double is_positive[TN_SCORE_BLOCK];
+    int32_t bin[TN_SCORE_BLOCK];  /* 0 .. TN_BINS - 1 */
+    int32_t band[TN_SCORE_BLOCK]; /* 0 .. n_bands - 1 */
+    int64_t cell[TN_SCORE_BLOCK]; /* rint(w * 2^16) */
+} tn_score_block;
+
+tn_scoring tn_scoring_of(const tn_metrics_opts *opts);
+
+/* TN_E_DIVERGED when a logit is not finite. */
+tn_status tn_score_block_fill(tn_score_block *b, const tn_scoring *s, const tn_scored *rows,
+                              uint32_t from, tn_error *err) TN_MUST_USE;
+
+tn_u128 tn_score_block_total(const tn_score_block *b, tn_sum k);
+
+/* One row's term. Beyond 2^63 it counts as 2^63, so that no 2^32 rows overflow a sum. */
+static inline tn_u128 tn_score_term(const tn_score_block *b, tn_sum k, uint32_t row)
+{
+    if (!b->wide) {
+        return (tn_u128)b->fixed[k][row];
+    }
+    double scaled = rint(b->x[k][row] * 0x1p32); /* halves to even, as everywhere here */
+    return (tn_u128)(scaled < 0x1p95 ? scaled : 0x1p95);
+}
 
 /* An equal-width bin of p. */
 typedef struct tn_band {

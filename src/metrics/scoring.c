@@ -5,7 +5,7 @@
  * row.
  * + - * / only and no contraction, so all clones of the loop give the same bits.
  */
-#include "metrics/scoring.h"
+#include "metrics/metrics_state.h"
 
 #include "base/core/bytes.h"
 #include "base/math/fmath.h"

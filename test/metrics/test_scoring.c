@@ -1,6 +1,6 @@
 /* test_scoring.c - the vectorised loop against base/math/fmath.c and plain arithmetic, row by row.
  */
-#include "metrics/scoring.h"
+#include "metrics/metrics_state.h"
 
 #include "base/math/fmath.h"
 #include "base/math/rng.h"
