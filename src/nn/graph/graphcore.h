@@ -71,11 +71,10 @@ const char *tn_graph_copy_text(tn_graph *g, const char *text);
 const tn_node *tn_node_root(const tn_node *n);
 uint32_t tn_operands(const tn_node *n); /* without parameters */
 
-/* Passes that stand in files of their own (fuse.c, memory.c), or that they need; graph_analysis.c
- * has the others and runs them all in order. */
+/* Passes that stand in fuse.c, or that they need; graph_passes.c has the others and runs them all
+ * in order. */
 void tn_pass_alive(tn_graph *g); /* drops again, after nodes have become useless */
 tn_status tn_pass_fold(tn_graph *g, tn_error *err) TN_MUST_USE;
 void tn_pass_fuse(tn_graph *g);
-tn_status tn_pass_memory(tn_graph *g, tn_error *err) TN_MUST_USE;
 
 #endif

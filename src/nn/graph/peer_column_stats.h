@@ -45,7 +45,7 @@ typedef struct tn_part {
 } tn_part;
 tn_part tn_part_get(const tn_node *self, uint32_t peer, uint32_t col);
 
-/* For memory.c: room before the first step. */
+/* For graph_passes.c: room before the first step. */
 tn_status tn_parts_init(tn_graph *g, tn_error *err) TN_MUST_USE;
 
 #endif
