@@ -50,6 +50,16 @@ static tn_status refused(const char *verb, const char *path, int failure, tn_err
     return tn_fail(err, TN_E_IO, "cannot %s '%s': %s", verb, path, strerrordesc_np(failure));
 }
 
+/* Tells what a call has done, or that it was refused: `failure` is an errno then. */
+static tn_status ended(int failure, const char *verb, tn_file_op op, tn_error *err)
+{
+    if (failure != 0) {
+        return refused(verb, op.path, failure, err);
+    }
+    tell(&op);
+    return TN_OK;
+}
+
 /* The failpoint's errno, or 0: short only makes sense for a write. */
 static int injected(const char *point)
 {
@@ -169,11 +179,7 @@ tn_status tn_io_fsync(int fd, const char *path, tn_error *err)
     while (failure == 0 && fsync(fd) != 0) {
         failure = errno == EINTR ? 0 : errno; /* interrupted is not failed: nothing was dropped */
     }
-    if (failure != 0) {
-        return refused("sync", path, failure, err);
-    }
-    tell(&(tn_file_op){.kind = TN_FILE_SYNCED, .path = path});
-    return TN_OK;
+    return ended(failure, "sync", (tn_file_op){.kind = TN_FILE_SYNCED, .path = path}, err);
 }
 
 tn_status tn_io_truncate(int fd, const char *path, uint64_t size, tn_error *err)
@@ -182,11 +188,8 @@ tn_status tn_io_truncate(int fd, const char *path, uint64_t size, tn_error *err)
     while (failure == 0 && ftruncate(fd, (off_t)size) != 0) {
         failure = errno == EINTR ? 0 : errno;
     }
-    if (failure != 0) {
-        return refused("truncate", path, failure, err);
-    }
-    tell(&(tn_file_op){.kind = TN_FILE_TRUNCATED, .path = path, .at = size});
-    return TN_OK;
+    return ended(failure, "truncate",
+                 (tn_file_op){.kind = TN_FILE_TRUNCATED, .path = path, .at = size}, err);
 }
 
 tn_status tn_io_close(int fd, const char *path, tn_error *err)
@@ -211,11 +214,7 @@ static tn_status mkdir_as(const char *path, mode_t mode, tn_error *err)
     if (failure == 0 && mkdir(path, mode) != 0) {
         failure = errno;
     }
-    if (failure != 0) {
-        return refused("make folder", path, failure, err);
-    }
-    tell(&(tn_file_op){.kind = TN_DIR_MADE, .path = path});
-    return TN_OK;
+    return ended(failure, "make folder", (tn_file_op){.kind = TN_DIR_MADE, .path = path}, err);
 }
 
 tn_status tn_io_mkdir(const char *path, tn_error *err)
@@ -251,11 +250,7 @@ tn_status tn_io_unlink(const char *path, tn_error *err)
     if (failure == ENOENT) {
         return TN_OK; /* gone is what was wanted */
     }
-    if (failure != 0) {
-        return refused("remove", path, failure, err);
-    }
-    tell(&(tn_file_op){.kind = TN_FILE_UNLINKED, .path = path});
-    return TN_OK;
+    return ended(failure, "remove", (tn_file_op){.kind = TN_FILE_UNLINKED, .path = path}, err);
 }
 
 tn_status tn_io_rmdir(const char *path, tn_error *err)
@@ -267,9 +262,5 @@ tn_status tn_io_rmdir(const char *path, tn_error *err)
     if (failure == ENOENT) {
         return TN_OK; /* gone is what was wanted */
     }
-    if (failure != 0) {
-        return refused("remove folder", path, failure, err);
-    }
-    tell(&(tn_file_op){.kind = TN_DIR_REMOVED, .path = path});
-    return TN_OK;
+    return ended(failure, "remove folder", (tn_file_op){.kind = TN_DIR_REMOVED, .path = path}, err);
 }

@@ -13,49 +13,33 @@ enum { ROUNDS = 100000, CHAINS = 12, MOVED_BYTES = 1 << 25, PEAK_THREADS_MAX = 1
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-__attribute__((target("avx512f"), noinline)) static double chains_avx512(void)
-{
-    __m512 a[CHAINS];
-    __m512 m = _mm512_set1_ps(0.999F);
-    __m512 c = _mm512_set1_ps(0.001F);
-    for (int i = 0; i < CHAINS; i++) {
-        a[i] = _mm512_set1_ps((float)i);
+/* Multiply-adds of `lanes` floats in as many chains as hide their latency; returns how many FLOP.
+ */
+#define FMA_CHAINS(name, isa, vector, mm, lanes)                                                   \
+    __attribute__((target(isa), noinline)) static double name(void)                                \
+    {                                                                                              \
+        vector a[CHAINS];                                                                          \
+        vector m = mm##_set1_ps(0.999F);                                                           \
+        vector c = mm##_set1_ps(0.001F);                                                           \
+        for (int i = 0; i < CHAINS; i++) {                                                         \
+            a[i] = mm##_set1_ps((float)i);                                                         \
+        }                                                                                          \
+        for (int r = 0; r < ROUNDS; r++) {                                                         \
+            _Pragma("GCC unroll 12") for (int i = 0; i < CHAINS; i++)                              \
+            {                                                                                      \
+                a[i] = mm##_fmadd_ps(a[i], m, c);                                                  \
+            }                                                                                      \
+        }                                                                                          \
+        volatile float sink = 0;                                                                   \
+        for (int i = 0; i < CHAINS; i++) {                                                         \
+            sink += a[i][0];                                                                       \
+        }                                                                                          \
+        (void)sink;                                                                                \
+        return 2.0 * (lanes)*CHAINS * ROUNDS;                                                      \
     }
-    for (int r = 0; r < ROUNDS; r++) {
-#pragma GCC unroll 12
-        for (int i = 0; i < CHAINS; i++) {
-            a[i] = _mm512_fmadd_ps(a[i], m, c);
-        }
-    }
-    volatile float sink = 0;
-    for (int i = 0; i < CHAINS; i++) {
-        sink += a[i][0];
-    }
-    (void)sink;
-    return 2.0 * 16 * CHAINS * ROUNDS;
-}
 
-__attribute__((target("avx2,fma"), noinline)) static double chains_avx2(void)
-{
-    __m256 a[CHAINS];
-    __m256 m = _mm256_set1_ps(0.999F);
-    __m256 c = _mm256_set1_ps(0.001F);
-    for (int i = 0; i < CHAINS; i++) {
-        a[i] = _mm256_set1_ps((float)i);
-    }
-    for (int r = 0; r < ROUNDS; r++) {
-#pragma GCC unroll 12
-        for (int i = 0; i < CHAINS; i++) {
-            a[i] = _mm256_fmadd_ps(a[i], m, c);
-        }
-    }
-    volatile float sink = 0;
-    for (int i = 0; i < CHAINS; i++) {
-        sink += a[i][0];
-    }
-    (void)sink;
-    return 2.0 * 8 * CHAINS * ROUNDS;
-}
+FMA_CHAINS(chains_avx512, "avx512f", __m512, _mm512, 16)
+FMA_CHAINS(chains_avx2, "avx2,fma", __m256, _mm256, 8)
 #endif
 
 static double chains_plain(void)
