@@ -155,7 +155,7 @@ static tn_status convert_open(tn_data_input *in, const tn_data_call *call, tn_er
     return TN_OK;
 }
 
-static tn_status convert(tn_data_call *call, tn_error *err)
+static tn_status convert_run(tn_data_call *call, tn_error *err)
 {
     const convert_flags *f = call->flags;
     if (f->to == NULL) {
@@ -217,7 +217,7 @@ static tn_status sample_into(const tn_data_input *in, const sample_flags *flags,
     return TN_OK;
 }
 
-static tn_status sample(tn_data_call *call, tn_error *err)
+static tn_status sample_run(tn_data_call *call, tn_error *err)
 {
     const sample_flags *f = call->flags;
     if ((f->rows == TN_UNSET_U64) == (bool)isnan(f->share)) {
@@ -233,39 +233,14 @@ static tn_status sample(tn_data_call *call, tn_error *err)
     return status;
 }
 
-const tn_data_tool tn_data_convert = {
-    .program =
-        {
-            .name = "tnet-data convert",
-            .summary = "write the same rows in another format",
-            .words = "[CONFIG] [key=value ..] [to.key=value ..] --to PATH",
-            .flags = convert_fields,
-            .config = tn_run_fields,
-            .words_min = 0,
-            .words_max = 1,
-            .notes =
-                "key=value says what is read, as in the section `data` of a configuration; "
-                "to.key=value\n"
-                "says what is written: to.format=csv to.delimiter=';'. Order, labels, "
-                "weights, values and\n"
-                "record ids are kept; what a format has no words for is an error. to.format=tnb "
-                "makes a\nbinary cache, named *.tnb, of the rows as training sees them.",
-        },
-    .flags_size = sizeof(convert_flags),
-    .run = convert,
-};
+const tn_data_tool tn_data_convert = {TN_DATA_READER(
+    convert, "[CONFIG] [key=value ..] [to.key=value ..] --to PATH",
+    "write the same rows in another format",
+    "key=value says what is read, as in the section `data` of a configuration; to.key=value\n"
+    "says what is written: to.format=csv to.delimiter=';'. Order, labels, weights, values and\n"
+    "record ids are kept; what a format has no words for is an error. to.format=tnb makes a\n"
+    "binary cache, named *.tnb, of the rows as training sees them.")};
 
-const tn_data_tool tn_data_sample = {
-    .program =
-        {
-            .name = "tnet-data sample",
-            .summary = "copy some of the rows, byte for byte",
-            .words = "[CONFIG] [key=value ..] --rows N | --share P",
-            .flags = sample_fields,
-            .config = tn_run_fields,
-            .words_min = 0,
-            .words_max = 1,
-        },
-    .flags_size = sizeof(sample_flags),
-    .run = sample,
-};
+const tn_data_tool tn_data_sample = {TN_DATA_READER(sample,
+                                                    "[CONFIG] [key=value ..] --rows N | --share P",
+                                                    "copy some of the rows, byte for byte", NULL)};

@@ -62,7 +62,7 @@ static void print_counts(const tn_row_scan_counts *n, bool json)
     tn_text_done(&text);
 }
 
-static tn_status check(tn_data_call *call, tn_error *err)
+static tn_status check_run(tn_data_call *call, tn_error *err)
 {
     checking c = {.flags = call->flags};
     tn_data_input in;
@@ -155,7 +155,7 @@ static tn_status stat_files(const tn_data_input *in, const stat_flags *flags, tn
     return status;
 }
 
-static tn_status stat_tool(tn_data_call *call, tn_error *err)
+static tn_status stat_run(tn_data_call *call, tn_error *err)
 {
     const stat_flags *f = call->flags;
     tn_data_input in;
@@ -169,31 +169,8 @@ static tn_status stat_tool(tn_data_call *call, tn_error *err)
 }
 
 const tn_data_tool tn_data_check = {
-    .program =
-        {
-            .name = "tnet-data check",
-            .summary = "read every record and say what is wrong; exit code 4 when anything is",
-            .words = "[CONFIG] [key=value ..]",
-            .flags = check_fields,
-            .config = tn_run_fields,
-            .words_min = 0,
-            .words_max = 1,
-        },
-    .flags_size = sizeof(check_flags),
-    .run = check,
-};
+    TN_DATA_READER(check, "[CONFIG] [key=value ..]",
+                   "read every record and say what is wrong; exit code 4 when anything is", NULL)};
 
 const tn_data_tool tn_data_stat = {
-    .program =
-        {
-            .name = "tnet-data stat",
-            .summary = "say what data holds, slot by slot",
-            .words = "[CONFIG] [key=value ..]",
-            .flags = stat_fields,
-            .config = tn_run_fields,
-            .words_min = 0,
-            .words_max = 1,
-        },
-    .flags_size = sizeof(stat_flags),
-    .run = stat_tool,
-};
+    TN_DATA_READER(stat, "[CONFIG] [key=value ..]", "say what data holds, slot by slot", NULL)};

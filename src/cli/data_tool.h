@@ -31,6 +31,18 @@ typedef struct tn_data_tool {
     tn_status (*run)(tn_data_call *call, tn_error *err); /* prints results, not failures */
 } tn_data_tool;
 
+/* Members of tool `id` that reads data: its struct id_flags with the table id_fields, and id_run.
+ */
+#define TN_DATA_READER(id, words_, summary_, notes_)                                               \
+    .program = {.name = "tnet-data " #id,                                                          \
+                .summary = (summary_),                                                             \
+                .words = (words_),                                                                 \
+                .flags = id##_fields,                                                              \
+                .config = tn_run_fields,                                                           \
+                .words_max = 1,                                                                    \
+                .notes = (notes_)},                                                                \
+    .flags_size = sizeof(id##_flags), .run = id##_run
+
 extern const tn_data_tool tn_data_gen, tn_data_convert, tn_data_check, tn_data_stat, tn_data_sample;
 
 extern const char *const tn_thread_words[]; /* all */
