@@ -4,10 +4,126 @@
  * all ranks are. What the others would send is made beforehand. Its own messages to itself are
  * among them: in a run they are written and read, too, but not sealed. */
 #include "scale.h"
-#include "scaleowner.h"
+#include "tablerows.h"
 
 #include "base/core/alloc.h"
+#include "cluster/sync/sync_step.h"
 #include "cluster/wire/request_headers.h"
+#include "config/field.h"
+
+#include <math.h>
+
+/* One owner of a part of the model that is trained.
+ *
+ * 26 groups whose rows have a wide and a deep segment, under row-wise Adagrad; Adam on the dense
+ * vector. No global clip: owners do not wait for each other.
+ */
+typedef struct owner {
+    tn_arena *arena;
+    tn_bench_model base; /* for its options */
+    tn_share_group group[TN_SCALE_SLOTS];
+    tn_rule rule[TN_SCALE_SLOTS * TN_SEGMENTS_MAX];
+    tn_record record;
+    tn_layout layout;
+    tn_rules rules;
+    float *weights;
+    size_t dense; /* floats of its range */
+    tn_shard shard;
+    tn_sync_step *steps;
+    tn_keyblock *block;          /* of each rank */
+    float **grads, **dense_grad; /* of each rank; the caller takes memory for what comes */
+    float *rows;                 /* for one */
+} owner;
+
+static tn_rule dense_rule(tn_arena *arena)
+{
+    const tn_optim *adam = &tn_optim_adam;
+    tn_diag diag = {0};
+    tn_binder binder = {.arena = arena, .diag = &diag};
+    tn_tree *none = tn_tree_new(arena, TN_TREE_MAP, (tn_origin){.source = "bench"});
+    void *opts = tn_arena_alloc(arena, 1, adam->choice.size, TN_CACHE_LINE);
+    tn_fields_bind(&binder, adam->choice.fields, none, opts);
+    TN_ASSERT(diag.n_errors == 0);
+    return (tn_rule){
+        .optim = adam, .opts = opts, .clip_row = (double)INFINITY, .clip_value = (double)INFINITY};
+}
+
+static void make_model(owner *own)
+{
+    own->arena = tn_arena_new(1 << 16);
+    tn_bench_model_init(&own->base, TN_SCALE_WIDTH, own->arena);
+    own->record = (tn_record){.width = TN_SCALE_WIDTH,
+                              .n_segments = 2,
+                              .segment = {{"wide", 0, 1}, {"deep", 1, TN_SCALE_WIDTH - 1}}};
+    own->layout = (tn_layout){TN_SCALE_SLOTS, own->group, 1, &own->record};
+    for (uint32_t g = 0; g < TN_SCALE_SLOTS; g++) {
+        own->group[g].name = "slot";
+        for (uint32_t s = 0; s < own->record.n_segments; s++) {
+            own->rule[g * TN_SEGMENTS_MAX + s] = own->base.rule[0];
+        }
+    }
+    own->rules = (tn_rules){.layout = &own->layout,
+                            .rule = own->rule,
+                            .dense = dense_rule(own->arena),
+                            .clip_global = (double)INFINITY};
+}
+
+static void make_shard(owner *own)
+{
+    const tn_dense_run run = {0, own->dense};
+    const tn_dense_opts dense = {.rule = &own->rules.dense,
+                                 .weights = own->weights,
+                                 .size = own->dense,
+                                 .runs = &run,
+                                 .n_runs = own->dense > 0};
+    const tn_table_opts table = {.rules = &own->rules, .seed = 1};
+    own->shard.rules = &own->rules;
+    tn_status status = tn_table_new(&own->shard.table, &table, NULL);
+    TN_ASSERT(status == TN_OK);
+    status = tn_dense_new(&own->shard.dense, &dense, NULL);
+    TN_ASSERT(status == TN_OK);
+}
+
+/* Peer 0 of `shares`, which must outlive it. It stays in place. */
+static void owner_init(owner *own, const tn_shares *shares)
+{
+    const uint32_t n = shares->owners.n_peers;
+    make_model(own);
+    own->dense = shares->dense[1] - shares->dense[0];
+    own->weights = tn_alloc(own->dense + 1, sizeof(float), "weights");
+    make_shard(own);
+    const tn_sync_step_opts opts = {.n_ranks = n,
+                                    .shard = &own->shard,
+                                    .owners = &shares->owners,
+                                    .layout = &own->layout,
+                                    .dense = own->dense};
+    tn_status status = tn_sync_step_new(&own->steps, &opts, 0, NULL);
+    TN_ASSERT(status == TN_OK);
+    own->block = tn_alloc(n, sizeof *own->block, "keys");
+    own->grads = tn_alloc(n, sizeof *own->grads, "gradients");
+    own->dense_grad = tn_alloc(n, sizeof *own->dense_grad, "gradients");
+    own->rows = tn_alloc(TN_SCALE_FLOATS, sizeof(float), "rows");
+}
+
+static void owner_done(owner *own, uint32_t n_ranks)
+{
+    for (uint32_t r = 0; r < n_ranks; r++) {
+        tn_keyblock_done(&own->block[r]);
+        tn_free(own->grads[r]);
+        tn_free(own->dense_grad[r]);
+    }
+    tn_sync_step_free(own->steps);
+    tn_dense_free(own->shard.dense);
+    tn_table_free(own->shard.table);
+    tn_arena_free(own->arena);
+    tn_free(own->block);
+    tn_free((void *)own->grads);
+    tn_free((void *)own->dense_grad);
+    tn_free(own->rows);
+    tn_free(own->weights);
+}
+
+/* ---- a step ---- */
 
 typedef struct world {
     uint32_t n;
@@ -15,7 +131,7 @@ typedef struct world {
     tn_scale_batch *batch;
     tn_key_order *order; /* of the worker's keys of each owner */
     float *rows, *dense; /* the worker's */
-    tn_scale_owner own;
+    owner own;
     tn_scale_message *pull, *push, *give, *back; /* to, to, from and from each owner */
     tn_scale_message *asks, *brings;             /* from each rank to the owner */
     tn_scale_message answer;
@@ -134,7 +250,7 @@ static void read_push(world *w, uint32_t rank)
     TN_ASSERT(rows == TN_VALUES_FINITE && dense == TN_VALUES_FINITE);
 }
 
-static void go_on(tn_scale_owner *own, tn_turn expected)
+static void go_on(owner *own, tn_turn expected)
 {
     tn_turn turn;
     tn_status status = tn_sync_step_advance(own->steps, NULL, &turn, NULL);
@@ -145,7 +261,7 @@ static void go_on(tn_scale_owner *own, tn_turn expected)
 static void serve(world *w, double *messages, double *shard)
 {
     const tn_batch_note note = {.rows = TN_SCALE_EXAMPLES, .weight_sum = TN_SCALE_EXAMPLES};
-    tn_scale_owner *own = &w->own;
+    owner *own = &w->own;
     double time[5] = {tn_scale_cpu_s()};
     for (uint32_t r = 0; r < w->n; r++) {
         read_pull(w, r);
@@ -229,7 +345,7 @@ static world *world_new(uint32_t n)
     for (uint32_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         *lists[i] = tn_alloc(n, sizeof **lists[i], "messages");
     }
-    tn_scale_owner_init(&w->own, w->shares);
+    owner_init(&w->own, w->shares);
     make_requests(w);
     make_answers(w);
     return w;
@@ -244,7 +360,7 @@ static void world_free(world *w)
         }
         tn_free(lists[i]);
     }
-    tn_scale_owner_done(&w->own, w->n);
+    owner_done(&w->own, w->n);
     tn_scale_message_done(&w->answer);
     tn_shares_free(w->shares);
     tn_free(w->batch);
