@@ -17,7 +17,7 @@ void drive_begin(drive *x, tn_arena *arena, const char *optim, const char *optio
 {
     memset(x, 0, sizeof *x);
     x->rule = kit_rule(arena, optim, options);
-    x->n_states = x->rule.optim->states(x->rule.opts, x->spec);
+    x->n_states = tn_optim_states(x->rule.optim, x->rule.opts, x->spec);
     for (uint32_t i = 0; i < x->n_states; i++) {
         x->state[i] = x->memory[i];
     }

@@ -1,30 +1,13 @@
 /* optim_lion.c - w -= lr sign(b1 m + (1 - b1) g),  m = b2 m + (1 - b2) g  (Chen et al. 2023): the
  * rule of the recipe's test.
  */
-#include "base/core/compiler.h"
 #include "config/field.h"
 #include "ps/optim/optim.h"
-
-#include <string.h>
 
 typedef struct lion_opts {
     tn_rule_opts rule;
     double beta1, beta2;
 } lion_opts;
-
-static uint32_t lion_states(const void *opts, tn_state out[TN_STATES_MAX])
-{
-    (void)opts;
-    out[0] = (tn_state){.name = "m"};
-    return 1;
-}
-
-static void lion_init(const void *opts, size_t n, const float *w, float *const state[])
-{
-    (void)opts;
-    (void)w;
-    memset(state[0], 0, n * sizeof *state[0]);
-}
 
 static void lion_update(const void *opts, const tn_update *u, size_t n, float *w,
                         float *const state[], const float *g)
@@ -43,16 +26,9 @@ static const tn_field lion_fields[] = {
     TN_RULE_LR("1e-3"),
     TN_FIELD_F64(lion_opts, beta1, "0.9", 0, 0.999999, "", "share of m in the direction"),
     TN_FIELD_F64(lion_opts, beta2, "0.99", 0, 0.999999, "", "share of m that is kept"),
-    TN_RULE_L1,
-    TN_RULE_L2,
-    TN_RULE_L2_MODE,
-    TN_RULE_CHAIN,
+    TN_RULE_USUAL,
     TN_FIELD_END,
 };
 
-const tn_optim tn_optim_lion = {
-    .choice = {"lion", "sign of a running mean", lion_fields, sizeof(lion_opts), &tn_optim_lion},
-    .states = lion_states,
-    .init = lion_init,
-    .update = lion_update,
-};
+const tn_optim tn_optim_lion = {TN_OPTIM_MEMBERS(lion, "sign of a running mean"),
+                                .state = {{.name = "m"}}};

@@ -342,10 +342,7 @@ static tn_status take_states(tn_graph *g, tn_error *err)
     if (total == 0) {
         return TN_OK;
     }
-    g->states = tn_try_alloc(total, 1, "scratch of a graph", err);
-    if (g->states == NULL) {
-        return TN_E_MEMORY;
-    }
+    TN_TRY(TN_ALLOC(g->states, total, "scratch of a graph", err));
     size_t at = 0;
     for (uint32_t i = 0; i < g->n_nodes; i++) {
         tn_node *n = g->node[i];

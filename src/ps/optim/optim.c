@@ -20,6 +20,18 @@ const tn_choice *const tn_optim_choices[] = {
     NULL,
 };
 
+uint32_t tn_optim_states(const tn_optim *optim, const void *opts, tn_state out[TN_STATES_MAX])
+{
+    if (optim->states != NULL) {
+        return optim->states(opts, out);
+    }
+    uint32_t n = 0;
+    for (; optim->state[n].name != NULL; n++) {
+        out[n] = optim->state[n];
+    }
+    return n;
+}
+
 void tn_optim_init(const tn_optim *optim, const void *opts, size_t n, const float *w,
                    float *const state[])
 {
@@ -28,7 +40,7 @@ void tn_optim_init(const tn_optim *optim, const void *opts, size_t n, const floa
         return;
     }
     tn_state spec[TN_STATES_MAX];
-    const uint32_t n_states = optim->states(opts, spec);
+    const uint32_t n_states = tn_optim_states(optim, opts, spec);
     for (uint32_t i = 0; i < n_states; i++) {
         if (!spec[i].count) {
             memset(state[i], 0, (spec[i].per_row ? 1 : n) * sizeof *state[i]);

@@ -66,8 +66,9 @@ typedef struct tn_optim {
                        * and impl: this constant itself */
     bool own_l2;      /* FTRL: l1 and l2 act inside the rule only */
 
-    /* Its state arrays under these options, at most TN_STATES_MAX. */
-    uint32_t (*states)(const void *opts, tn_state out[TN_STATES_MAX]);
+    /* Its state arrays: tn_optim_states asks `states` where they depend on options. */
+    tn_state state[TN_STATES_MAX + 1]; /* up to one without a name */
+    uint32_t (*states)(const void *opts, tn_state out[TN_STATES_MAX]); /* or NULL */
 
     /* State of fresh weights (FTRL: warm start from w). state[i] has n words, or 1 if per_row.
      * NULL: zeros. */
@@ -110,14 +111,16 @@ static inline double tn_square_sum(size_t n, const float *x)
 
 extern const tn_optim *const tn_all_optims[];     /* NULL-terminated, in the order of optims.def */
 extern const tn_choice *const tn_optim_choices[]; /* &tn_optim_<name>.choice, for option tables */
+
+/* Its state arrays under these options, at most TN_STATES_MAX; and their first values. */
+uint32_t tn_optim_states(const tn_optim *optim, const void *opts, tn_state out[TN_STATES_MAX]);
 void tn_optim_init(const tn_optim *optim, const void *opts, size_t n, const float *w,
                    float *const state[]);
 
 /* ---- the rows of an option table that are the same for all ----
  *
  *     static const tn_field sgd_fields[] = {
- *         TN_RULE_LR("0.01"), TN_RULE_L1, TN_RULE_L2, TN_RULE_L2_MODE, TN_RULE_CHAIN,
- *         TN_FIELD_END,
+ *         TN_RULE_LR("0.01"), TN_RULE_USUAL, TN_FIELD_END,
  *     };
  *
  * The short form `optimizer: 0.1` sets the first row.
@@ -135,6 +138,10 @@ extern const char *const tn_grad_scales[]; /* in the order of TN_SCALE_* */
     TN_FIELD_CHOICE(tn_rule_opts, l2_mode, "touched", tn_l2_modes,                                 \
                     "rows that l2 reaches: those of the batch, or all at every step")
 
+/* Members of optimizer `id`: its struct id_opts with the table id_fields, and id_update. */
+#define TN_OPTIM_MEMBERS(id, help_)                                                                \
+    .choice = {#id, help_, id##_fields, sizeof(id##_opts), &tn_optim_##id}, .update = id##_update
+
 /* Options of the chain around every rule. */
 #define TN_RULE_CHAIN                                                                              \
     TN_FIELD_CHOICE(tn_rule_opts, grad_scale, "none", tn_grad_scales,                              \
@@ -150,5 +157,7 @@ extern const char *const tn_grad_scales[]; /* in the order of TN_SCALE_* */
                      "0.04 is usual"),                                                             \
         TN_FIELD_VARIANT(tn_rule_opts, schedule, "~", tn_schedule_choices,                         \
                          "learning rate over the steps; the dense optimizer's drives rows too")
+
+#define TN_RULE_USUAL TN_RULE_L1, TN_RULE_L2, TN_RULE_L2_MODE, TN_RULE_CHAIN
 
 #endif

@@ -181,19 +181,14 @@ static const tn_field adagrad_fields[] = {
     TN_FIELD_BOOL(adagrad_opts, paddle, "false", "lr * sqrt(n0 / (n0 + n)), n starts at 0"),
     TN_FIELD_F64(adagrad_opts, n0, "~", 1e-30, 1e30, "", "first sum; default: 0.1, paddle 3"),
     TN_FIELD_F64(adagrad_opts, eps, "1e-8", 0, 1, "", "added to the root of the sum"),
-    TN_RULE_L1,
-    TN_RULE_L2,
-    TN_RULE_L2_MODE,
-    TN_RULE_CHAIN,
+    TN_RULE_USUAL,
     TN_FIELD_END,
 };
 
 const tn_optim tn_optim_adagrad = {
-    .choice = {"adagrad", "steps shrink with the sum of squared gradients (Duchi 2011)",
-               adagrad_fields, sizeof(adagrad_opts), &tn_optim_adagrad},
+    TN_OPTIM_MEMBERS(adagrad, "steps shrink with the sum of squared gradients (Duchi 2011)"),
     .states = adagrad_states,
     .init = adagrad_init,
-    .update = adagrad_update,
     .update_rows = adagrad_update_rows,
     .dense = adagrad_dense,
 };

@@ -98,15 +98,15 @@ static void adam_update(const void *opts, const tn_update *u, size_t n, float *w
                         "count that corrects the first steps of a row: its own, the step, none")
 
 static const tn_field adam_fields[] = {
-    TN_RULE_LR("1e-3"), ADAM_FIELDS,   TN_RULE_L1,   TN_RULE_L2,
-    TN_RULE_L2_MODE,    TN_RULE_CHAIN, TN_FIELD_END,
+    TN_RULE_LR("1e-3"),
+    ADAM_FIELDS,
+    TN_RULE_USUAL,
+    TN_FIELD_END,
 };
 
 const tn_optim tn_optim_adam = {
-    .choice = {"adam", "steps by running mean and variance (Kingma 2015)", adam_fields,
-               sizeof(adam_opts), &tn_optim_adam},
+    TN_OPTIM_MEMBERS(adam, "steps by running mean and variance (Kingma 2015)"),
     .states = adam_states,
-    .update = adam_update,
 };
 
 /* ---- AdamW ---- */
@@ -141,8 +141,6 @@ static const tn_field adamw_fields[] = {
 };
 
 const tn_optim tn_optim_adamw = {
-    .choice = {"adamw", "Adam with decoupled weight decay (Loshchilov 2019)", adamw_fields,
-               sizeof(adamw_opts), &tn_optim_adamw},
+    TN_OPTIM_MEMBERS(adamw, "Adam with decoupled weight decay (Loshchilov 2019)"),
     .states = adam_states,
-    .update = adamw_update,
 };

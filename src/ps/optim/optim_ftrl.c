@@ -58,14 +58,6 @@ TN_HOT static void ftrl_descend(size_t n, float *restrict w, float *restrict z, 
     }
 }
 
-static uint32_t ftrl_states(const void *opts, tn_state out[TN_STATES_MAX])
-{
-    (void)opts;
-    out[STATE_Z] = (tn_state){.name = "z"};
-    out[STATE_N] = (tn_state){.name = "n"};
-    return 2;
-}
-
 static void ftrl_init(const void *opts, size_t n, const float *w, float *const state[])
 {
     const ftrl_opts *o = opts;
@@ -96,12 +88,10 @@ static const tn_field ftrl_fields[] = {
 };
 
 const tn_optim tn_optim_ftrl = {
-    .choice = {"ftrl", "follow the regularised leader, sparse weights (McMahan 2013)", ftrl_fields,
-               sizeof(ftrl_opts), &tn_optim_ftrl},
+    TN_OPTIM_MEMBERS(ftrl, "follow the regularised leader, sparse weights (McMahan 2013)"),
     .own_l2 = true,
-    .states = ftrl_states,
+    .state = {[STATE_Z] = {.name = "z"}, [STATE_N] = {.name = "n"}},
     .init = ftrl_init,
-    .update = ftrl_update,
 };
 
 /* ---- group_ftrl ---- */
@@ -207,11 +197,9 @@ static const tn_field group_ftrl_fields[] = {
 };
 
 const tn_optim tn_optim_group_ftrl = {
-    .choice = {"group_ftrl", "FTRL that can zero a whole row (Yue 2021)", group_ftrl_fields,
-               sizeof(group_ftrl_opts), &tn_optim_group_ftrl},
+    TN_OPTIM_MEMBERS(group_ftrl, "FTRL that can zero a whole row (Yue 2021)"),
     .own_l2 = true,
     .states = group_ftrl_states,
     .init = group_ftrl_init,
-    .update = group_ftrl_update,
     .dense = group_ftrl_dense,
 };

@@ -28,13 +28,6 @@ TN_HOT static void rmsprop_descend(size_t n, float *restrict w, float *restrict 
     }
 }
 
-static uint32_t rmsprop_states(const void *opts, tn_state out[TN_STATES_MAX])
-{
-    (void)opts;
-    out[0] = (tn_state){.name = "v"};
-    return 1;
-}
-
 static void rmsprop_update(const void *opts, const tn_update *u, size_t n, float *w,
                            float *const state[], const float *g)
 {
@@ -45,18 +38,13 @@ static const tn_field rmsprop_fields[] = {
     TN_RULE_LR("1e-3"),
     TN_FIELD_F64(rmsprop_opts, rho, "0.9", 0, 0.999999, "", "share of the old mean square"),
     TN_FIELD_F64(rmsprop_opts, eps, "1e-8", 1e-15, 1, "", "added to the root"),
-    TN_RULE_L1,
-    TN_RULE_L2,
-    TN_RULE_L2_MODE,
-    TN_RULE_CHAIN,
+    TN_RULE_USUAL,
     TN_FIELD_END,
 };
 
 const tn_optim tn_optim_rmsprop = {
-    .choice = {"rmsprop", "steps divided by a running root mean square (Hinton 2012)",
-               rmsprop_fields, sizeof(rmsprop_opts), &tn_optim_rmsprop},
-    .states = rmsprop_states,
-    .update = rmsprop_update,
+    TN_OPTIM_MEMBERS(rmsprop, "steps divided by a running root mean square (Hinton 2012)"),
+    .state = {{.name = "v"}},
 };
 
 /* ---- Adadelta, with RMSprop's options ---- */
@@ -76,14 +64,6 @@ TN_HOT static void adadelta_descend(size_t n, float *restrict w, float *restrict
     }
 }
 
-static uint32_t adadelta_states(const void *opts, tn_state out[TN_STATES_MAX])
-{
-    (void)opts;
-    out[0] = (tn_state){.name = "v"};
-    out[1] = (tn_state){.name = "u"};
-    return 2;
-}
-
 static void adadelta_update(const void *opts, const tn_update *u, size_t n, float *w,
                             float *const state[], const float *g)
 {
@@ -96,16 +76,13 @@ static const tn_field adadelta_fields[] = {
     TN_RULE_LR("1"),
     TN_FIELD_F64(rmsprop_opts, rho, "0.9", 0, 0.999999, "", "share of the old mean squares"),
     TN_FIELD_F64(rmsprop_opts, eps, "1e-6", 1e-15, 1, "", "added under both roots"),
-    TN_RULE_L1,
-    TN_RULE_L2,
-    TN_RULE_L2_MODE,
-    TN_RULE_CHAIN,
+    TN_RULE_USUAL,
     TN_FIELD_END,
 };
 
 const tn_optim tn_optim_adadelta = {
     .choice = {"adadelta", "steps in units of past steps, no rate to choose (Zeiler 2012)",
                adadelta_fields, sizeof(rmsprop_opts), &tn_optim_adadelta},
-    .states = adadelta_states,
+    .state = {{.name = "v"}, {.name = "u"}},
     .update = adadelta_update,
 };

@@ -19,13 +19,6 @@ TN_HOT static void sgd_descend(size_t n, float *restrict w, const float *restric
     }
 }
 
-static uint32_t sgd_states(const void *opts, tn_state out[TN_STATES_MAX])
-{
-    (void)opts;
-    (void)out;
-    return 0;
-}
-
 static void sgd_update(const void *opts, const tn_update *u, size_t n, float *w,
                        float *const state[], const float *g)
 {
@@ -35,13 +28,13 @@ static void sgd_update(const void *opts, const tn_update *u, size_t n, float *w,
 }
 
 static const tn_field sgd_fields[] = {
-    TN_RULE_LR("0.01"), TN_RULE_L1, TN_RULE_L2, TN_RULE_L2_MODE, TN_RULE_CHAIN, TN_FIELD_END,
+    TN_RULE_LR("0.01"),
+    TN_RULE_USUAL,
+    TN_FIELD_END,
 };
 
 const tn_optim tn_optim_sgd = {
-    .choice = {"sgd", "plain gradient descent", sgd_fields, sizeof(sgd_opts), &tn_optim_sgd},
-    .states = sgd_states,
-    .update = sgd_update,
+    TN_OPTIM_MEMBERS(sgd, "plain gradient descent"),
 };
 
 /* ---- momentum ---- */
@@ -61,13 +54,6 @@ TN_HOT static void momentum_descend(size_t n, float *restrict w, float *restrict
     }
 }
 
-static uint32_t momentum_states(const void *opts, tn_state out[TN_STATES_MAX])
-{
-    (void)opts;
-    out[0] = (tn_state){.name = "m"};
-    return 1;
-}
-
 static void momentum_update(const void *opts, const tn_update *u, size_t n, float *w,
                             float *const state[], const float *g)
 {
@@ -78,18 +64,13 @@ static void momentum_update(const void *opts, const tn_update *u, size_t n, floa
 static const tn_field momentum_fields[] = {
     TN_RULE_LR("0.01"),
     TN_FIELD_F64(momentum_opts, mu, "0.9", 0, 0.999999, "", "share of the last step that is kept"),
-    TN_RULE_L1,
-    TN_RULE_L2,
-    TN_RULE_L2_MODE,
-    TN_RULE_CHAIN,
+    TN_RULE_USUAL,
     TN_FIELD_END,
 };
 
 const tn_optim tn_optim_momentum = {
-    .choice = {"momentum", "gradient descent with momentum (Polyak)", momentum_fields,
-               sizeof(momentum_opts), &tn_optim_momentum},
-    .states = momentum_states,
-    .update = momentum_update,
+    TN_OPTIM_MEMBERS(momentum, "gradient descent with momentum (Polyak)"),
+    .state = {{.name = "m"}},
 };
 
 /* ---- Nesterov: momentum's options and state, another step ---- */
@@ -114,6 +95,6 @@ static void nesterov_update(const void *opts, const tn_update *u, size_t n, floa
 const tn_optim tn_optim_nesterov = {
     .choice = {"nesterov", "gradient descent with Nesterov's momentum", momentum_fields,
                sizeof(momentum_opts), &tn_optim_nesterov},
-    .states = momentum_states,
+    .state = {{.name = "m"}},
     .update = nesterov_update,
 };

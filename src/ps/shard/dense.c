@@ -63,20 +63,11 @@ static void check_runs(const tn_dense_run *runs, uint32_t n_runs, size_t size)
 
 static tn_status allocate(tn_dense_store *d, tn_error *err)
 {
-    d->tiles = tn_try_alloc(d->n_tiles, sizeof *d->tiles, "tiles of dense weights", err);
-    d->norm2 = d->tiles == NULL
-                   ? NULL
-                   : tn_try_alloc(d->n_tiles, sizeof *d->norm2, "norms of dense weights", err);
-    if (d->norm2 == NULL) {
-        return TN_E_MEMORY;
-    }
+    TN_TRY(TN_ALLOC(d->tiles, d->n_tiles, "tiles of dense weights", err));
+    TN_TRY(TN_ALLOC(d->norm2, d->n_tiles, "norms of dense weights", err));
     for (uint32_t i = 0; i < d->n_states; i++) {
-        if (d->spec[i].count) {
-            continue;
-        }
-        d->state[i] = tn_try_alloc(d->size, sizeof(float), "optimizer state", err);
-        if (d->state[i] == NULL) {
-            return TN_E_MEMORY;
+        if (!d->spec[i].count) {
+            TN_TRY(TN_ALLOC(d->state[i], d->size, "optimizer state", err));
         }
     }
     return TN_OK;
@@ -98,7 +89,7 @@ tn_status tn_dense_new(tn_dense_store **out, const tn_dense_opts *opts, tn_error
         .rule = rule, .plain = tn_rule_plain(rule), .weights = opts->weights, .size = opts->size};
     int failure = pthread_mutex_init(&d->lock, NULL);
     TN_ASSERT(failure == 0);
-    d->n_states = rule->optim->states(rule->opts, d->spec);
+    d->n_states = tn_optim_states(rule->optim, rule->opts, d->spec);
     d->n_tiles = cut(opts->runs, opts->n_runs, NULL);
     tn_status status = allocate(d, err);
     if (status != TN_OK) {

@@ -36,7 +36,7 @@ static void plan_segment(const tn_rule *rule, const tn_segment *from, uint64_t s
     *s = (tn_plan_segment){.dim = from->dim, .at = from->at, .w = *n_floats, .count = TN_NO_COUNT};
     s->stream = tn_stream2(seed, TN_RNG_ROW, tn_name64(from->name));
     *n_floats += from->dim;
-    s->n_states = rule->optim->states(rule->opts, spec);
+    s->n_states = tn_optim_states(rule->optim, rule->opts, spec);
     TN_ASSERT(s->n_states <= TN_STATES_MAX);
     for (uint32_t i = 0; i < s->n_states; i++) {
         s->state[i] = *n_floats;
@@ -49,8 +49,8 @@ static bool same_states(const tn_rule *a, const tn_rule *b)
 {
     tn_state x[TN_STATES_MAX];
     tn_state y[TN_STATES_MAX];
-    uint32_t n = a->optim->states(a->opts, x);
-    bool same = n == b->optim->states(b->opts, y);
+    uint32_t n = tn_optim_states(a->optim, a->opts, x);
+    bool same = n == tn_optim_states(b->optim, b->opts, y);
     for (uint32_t i = 0; same && i < n; i++) {
         same = x[i].per_row == y[i].per_row && x[i].count == y[i].count;
     }
@@ -183,7 +183,7 @@ tn_place_in_row tn_table_place(const tn_table *t, uint32_t record, uint32_t segm
     for (uint32_t g = 0; g < t->layout->n_groups; g++) {
         if (t->layout->group[g].record == record) {
             const tn_rule *rule = tn_rule_of(t, g, segment);
-            (void)rule->optim->states(rule->opts, place.spec);
+            (void)tn_optim_states(rule->optim, rule->opts, place.spec);
             break;
         }
     }

@@ -42,7 +42,7 @@ static void describe_segment(const tn_worker *w, uint32_t group, uint32_t s, tn_
     *out = (tn_row_segment){
         .name = segment->name, .optimizer = rule->optim->choice.name, .dim = segment->dim};
     tn_state state[TN_STATES_MAX];
-    out->n_states = rule->optim->states(rule->opts, state);
+    out->n_states = tn_optim_states(rule->optim, rule->opts, state);
     TN_ASSERT(out->n_states <= TN_ROW_STATES_MAX);
     for (uint32_t k = 0; k < out->n_states; k++) {
         out->state[k] = (tn_row_state){.name = state[k].name,

@@ -54,7 +54,7 @@ static uint32_t row_bytes(const tn_model_plan *plan)
     for (uint32_t s = 0; s < record->n_segments; s++) {
         const tn_rule *rule = &plan->rules->rule[s];
         tn_state state[TN_STATES_MAX];
-        uint32_t n = rule->optim->states(rule->opts, state);
+        uint32_t n = tn_optim_states(rule->optim, rule->opts, state);
         words += record->segment[s].dim;
         for (uint32_t k = 0; k < n; k++) {
             words += state[k].per_row ? 1 : record->segment[s].dim;
