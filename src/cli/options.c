@@ -1,4 +1,5 @@
-/* options.c - reads argv by a table of options.
+/* options.c - reads argv by a table of options, and says what is in the table: help, manual page,
+ * completion, schema, documentation.
  *
  * The arguments become a tree of texts, {peers: 4, dry_run: true}, which the table
  * of the program's options then binds like any other: the same checks, the same
@@ -8,14 +9,25 @@
 
 #include "config/diag.h"
 #include "config/field.h"
+#include "config/fieldtext.h"
 #include "config/fieldtree.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { NAME_BYTES = 64 };
+enum { NAME_BYTES = 64, HELP_COLUMN = 26, LINE_BYTES = 128 };
 
-const tn_common_flag tn_common_flags[] = {
+/* The options that every program has. */
+typedef struct common_flag {
+    const char *name; /* without "--" */
+    char letter;      /* 0: none */
+    tn_answer answer; /* NONE: verbosity */
+    int verbosity;
+    bool config; /* only of programs with a configuration */
+    const char *help;
+} common_flag;
+
+static const common_flag common_flags[] = {
     {"quiet", 'q', TN_ANSWER_NONE, -1, false, "warnings and errors only"},
     {"verbose", 'v', TN_ANSWER_NONE, 1, false, "more than the usual"},
     {"help", 'h', TN_ANSWER_HELP, 0, false, "this text"},
@@ -40,7 +52,8 @@ typedef struct parser {
     const tn_field *own; /* the program's own option that was taken last */
 } parser;
 
-const char *tn_flag_name(const tn_field *f, char out[64])
+/* "dry-run" from "dry_run". */
+static const char *flag_name(const tn_field *f, char out[NAME_BYTES])
 {
     (void)snprintf(out, NAME_BYTES, "%s", f->key);
     for (char *c = out; *c != '\0'; c++) {
@@ -49,9 +62,9 @@ const char *tn_flag_name(const tn_field *f, char out[64])
     return out;
 }
 
-static const tn_common_flag *find_common(const tn_program *p, const char *name, size_t size)
+static const common_flag *find_common(const tn_program *p, const char *name, size_t size)
 {
-    for (const tn_common_flag *f = tn_common_flags; f->name != NULL; f++) {
+    for (const common_flag *f = common_flags; f->name != NULL; f++) {
         bool long_form = strlen(f->name) == size && strncmp(f->name, name, size) == 0;
         if (long_form && (!f->config || p->config != NULL)) {
             return f;
@@ -64,7 +77,7 @@ static const tn_field *find_flag(const tn_program *p, const char *name, size_t s
 {
     for (const tn_field *f = p->flags; f != NULL && f->kind != TN_KIND_END; f++) {
         char own[NAME_BYTES];
-        (void)tn_flag_name(f, own);
+        (void)flag_name(f, own);
         if (strlen(own) == size && strncmp(own, name, size) == 0) {
             return f;
         }
@@ -87,12 +100,12 @@ static tn_status unknown_option(const parser *s, const char *arg, size_t size, t
     enum { NAMES_MAX = 64 };
     const char *names[NAMES_MAX];
     uint32_t n = 0;
-    for (const tn_common_flag *f = tn_common_flags; f->name != NULL; f++) {
+    for (const common_flag *f = common_flags; f->name != NULL; f++) {
         names[n++] = f->name;
     }
     for (const tn_field *f = s->p->flags; f != NULL && f->kind != TN_KIND_END; f++) {
         char own[NAME_BYTES];
-        (void)tn_flag_name(f, own);
+        (void)flag_name(f, own);
         TN_ASSERT(n < NAMES_MAX);
         names[n++] = tn_tree_text(s->arena, own, strlen(own));
     }
@@ -116,7 +129,7 @@ static tn_status add_value(const parser *s, const tn_field *f, const char *value
     const tn_tree *old = tn_tree_get(s->map, f->key);
     if (old != NULL && f->kind != TN_KIND_STRS) {
         char own[NAME_BYTES];
-        return tn_fail(err, TN_E_USAGE, "option '--%s' is given twice", tn_flag_name(f, own));
+        return tn_fail(err, TN_E_USAGE, "option '--%s' is given twice", flag_name(f, own));
     }
     tn_tree *value_tree = scalar;
     if (f->kind == TN_KIND_STRS) {
@@ -157,7 +170,7 @@ static tn_status take_own(parser *s, const char *name, tn_error *err)
     return add_value(s, f, value, err);
 }
 
-static tn_status take_common(parser *s, const tn_common_flag *f, bool has_value, tn_error *err)
+static tn_status take_common(parser *s, const common_flag *f, bool has_value, tn_error *err)
 {
     if (has_value) {
         return tn_fail(err, TN_E_USAGE, "option '--%s' takes no value", f->name);
@@ -172,7 +185,7 @@ static tn_status take_common(parser *s, const tn_common_flag *f, bool has_value,
 static tn_status take_letters(parser *s, const char *arg, tn_error *err)
 {
     for (const char *c = arg + 1; *c != '\0'; c++) {
-        const tn_common_flag *f = tn_common_flags;
+        const common_flag *f = common_flags;
         while (f->name != NULL && f->letter != *c) {
             f++;
         }
@@ -213,7 +226,7 @@ static tn_status take(parser *s, tn_error *err)
         return take_letters(s, arg, err);
     }
     size_t size = strcspn(arg, "=");
-    const tn_common_flag *common = find_common(s->p, arg + 2, size - 2);
+    const common_flag *common = find_common(s->p, arg + 2, size - 2);
     if (common != NULL) {
         return take_common(s, common, arg[size] == '=', err);
     }
@@ -319,4 +332,245 @@ tn_status tn_options_check_words(const tn_program *p, const tn_options *options,
     }
     return tn_fail(err, TN_E_USAGE, "one word too many: '%s'\nhint: %s %s",
                    options->words.item[p->words_max], p->name, p->words);
+}
+
+/* ---- descriptions ---- */
+
+static const char exit_codes[] = "0 done, 1 internal, 2 usage, 3 configuration, 4 data, "
+                                 "5 checkpoint, 6 peer or network,\n7 memory, 8 storage, "
+                                 "9 diverged, 75 stopped and can go on, 130 second interrupt";
+
+typedef void add_flag(tn_text *out, const char *left, const char *help);
+
+/* "--peers N" */
+static void write_own(char left[LINE_BYTES], const tn_field *f)
+{
+    static const char *const values[] = {
+        [TN_KIND_U32] = "N",         [TN_KIND_U64] = "N",     [TN_KIND_F64] = "X",
+        [TN_KIND_DURATION] = "TIME", [TN_KIND_SIZE] = "SIZE", [TN_KIND_STR] = "TEXT",
+        [TN_KIND_CHOICE] = "WORD",   [TN_KIND_STRS] = "TEXT", [TN_KIND_F64S] = "X",
+    };
+    char name[NAME_BYTES];
+    (void)flag_name(f, name);
+    bool named = f->kind == TN_KIND_STR && f->unit[0] != '\0';
+    bool known = (size_t)f->kind < sizeof values / sizeof *values && values[f->kind] != NULL;
+    const char *value = named ? f->unit : known ? values[f->kind] : "";
+    if (named && f->words != NULL) {
+        (void)snprintf(left, LINE_BYTES, "--%s[=%s]", name, value);
+        return;
+    }
+    (void)snprintf(left, LINE_BYTES, "--%s%s%s", name, value[0] != '\0' ? " " : "", value);
+}
+
+static void each_flag(tn_text *out, const tn_program *p, add_flag *add)
+{
+    char left[LINE_BYTES];
+    for (const tn_field *f = p->flags; f != NULL && f->kind != TN_KIND_END; f++) {
+        write_own(left, f);
+        add(out, left, f->help);
+    }
+    for (const common_flag *f = common_flags; f->name != NULL; f++) {
+        if (f->config && p->config == NULL) {
+            continue;
+        }
+        char letter[] = {'-', f->letter, ',', ' ', '\0'};
+        (void)snprintf(left, sizeof left, "%s--%s", f->letter != 0 ? letter : "", f->name);
+        add(out, left, f->help);
+    }
+}
+
+static void add_help(tn_text *out, const char *left, const char *help)
+{
+    tn_text_addf(out, "  %-*s %s\n", HELP_COLUMN, left, help);
+}
+
+static void describe_help(tn_text *out, const tn_program *p)
+{
+    tn_text_addf(out, "usage: %s [option ..]%s%s\n", p->name, p->words[0] != '\0' ? " " : "",
+                 p->words);
+    if (p->example != NULL) {
+        tn_text_addf(out, "as in: %s\n", p->example);
+    }
+    tn_text_addf(out, "\n%s\n\noptions:\n", p->summary);
+    each_flag(out, p, add_help);
+    if (p->notes != NULL) {
+        tn_text_addf(out, "\n%s\n", p->notes);
+    }
+    if (p->config != NULL) {
+        tn_text_adds(out, "\nkeys of the configuration, in CONFIG or as key=value:\n");
+        tn_fields_help(out, p->config);
+    }
+    tn_text_addf(out, "\nexit codes: %s\n", exit_codes);
+}
+
+/* roff takes a leading dot or quote for a command, a backslash for an escape and '-' for a hyphen
+ * that is not ASCII. */
+static void add_roff(tn_text *out, const char *text)
+{
+    bool line_start = true;
+    for (; *text != '\0'; text++) {
+        if (line_start && (*text == '.' || *text == '\'')) {
+            tn_text_adds(out, "\\&");
+        }
+        if (*text == '\\') {
+            tn_text_adds(out, "\\e");
+        } else {
+            tn_text_adds(out, *text == '-' ? "\\" : "");
+            tn_text_addc(out, *text);
+        }
+        line_start = *text == '\n';
+    }
+}
+
+static void add_roff_flag(tn_text *out, const char *left, const char *help)
+{
+    tn_text_adds(out, ".TP\n\\fB");
+    add_roff(out, left);
+    tn_text_adds(out, "\\fR\n");
+    add_roff(out, help);
+    tn_text_addc(out, '\n');
+}
+
+static void add_heading(tn_text *out, const char *name)
+{
+    tn_text_addf(out, ".SH %s\n", name);
+}
+
+static void describe_man(tn_text *out, const tn_program *p)
+{
+    tn_text_addf(out, ".TH \"%s\" 1 \"\" \"TNet %s\"\n", p->name, TN_VERSION);
+    add_heading(out, "NAME");
+    add_roff(out, p->name);
+    tn_text_adds(out, " \\- ");
+    add_roff(out, p->summary);
+    tn_text_addc(out, '\n');
+    add_heading(out, "SYNOPSIS");
+    tn_text_adds(out, "\\fB");
+    add_roff(out, p->name);
+    tn_text_adds(out, "\\fR [option ..] ");
+    add_roff(out, p->words);
+    tn_text_addc(out, '\n');
+    if (p->example != NULL) {
+        tn_text_adds(out, ".PP\nAs in: ");
+        add_roff(out, p->example);
+        tn_text_addc(out, '\n');
+    }
+    add_heading(out, "OPTIONS");
+    each_flag(out, p, add_roff_flag);
+    if (p->notes != NULL) {
+        add_heading(out, "NOTES");
+        tn_text_adds(out, ".nf\n");
+        add_roff(out, p->notes);
+        tn_text_adds(out, "\n.fi\n");
+    }
+    if (p->config != NULL) {
+        tn_text keys = {0};
+        tn_fields_help(&keys, p->config);
+        add_heading(out, "CONFIGURATION");
+        tn_text_adds(out, "Keys, in CONFIG or as key=value:\n.nf\n");
+        add_roff(out, tn_text_str(&keys));
+        tn_text_adds(out, ".fi\n");
+        tn_text_done(&keys);
+    }
+    add_heading(out, "EXIT STATUS");
+    add_roff(out, exit_codes);
+    tn_text_addc(out, '\n');
+}
+
+static void add_word(tn_text *out, const char *left, const char *help)
+{
+    (void)help;
+    const char *name = strstr(left, "--");
+    TN_ASSERT(name != NULL);
+    tn_text_add(out, name, strcspn(name, " ["));
+    tn_text_addc(out, ' ');
+}
+
+static void describe_completion(tn_text *out, const tn_program *p)
+{
+    char function[NAME_BYTES];
+    (void)snprintf(function, sizeof function, "_%s", p->name);
+    for (char *c = function; *c != '\0'; c++) {
+        *c = (char)(*c == '-' || *c == ' ' ? '_' : *c);
+    }
+    tn_text_addf(out, "# bash completion of %s\n%s() {\n", p->name, function);
+    tn_text_adds(out, "    local cur=${COMP_WORDS[COMP_CWORD]}\n"
+                      "    case $cur in\n"
+                      "    -*) mapfile -t COMPREPLY < <(compgen -W '");
+    each_flag(out, p, add_word);
+    tn_text_adds(out, "' -- \"$cur\") ;;\n    *) mapfile -t COMPREPLY < <(compgen -f -- \"$cur\"");
+    if (p->config != NULL) {
+        tn_text paths = {0};
+        tn_fields_paths(&paths, p->config);
+        tn_text_adds(out, "; compgen -S = -W '");
+        for (const char *c = tn_text_str(&paths); *c != '\0'; c++) {
+            tn_text_add(out, *c == '\n' ? " " : c, 1);
+        }
+        tn_text_adds(out, "' -- \"$cur\"");
+        tn_text_done(&paths);
+    }
+    tn_text_addf(out, ") ;;\n    esac\n}\ncomplete -o nospace -o filenames -F %s %s\n", function,
+                 p->name);
+}
+
+static void describe_version(tn_text *out, const tn_program *p)
+{
+    tn_text_addf(out, "%s %s\n", p->name, TN_VERSION);
+}
+
+static void describe_schema(tn_text *out, const tn_program *p)
+{
+    tn_fields_schema(out, p->config, "TNet configuration");
+}
+
+static void describe_config_doc(tn_text *out, const tn_program *p)
+{
+    tn_text_adds(
+        out, "# Configuration\n\n"
+             "Made from the option tables by `tnet-train --print-config-doc`; a test keeps "
+             "it equal.\n\n"
+             "- Precedence: default < preset < `include` < file < environment "
+             "(`TNET_TRAIN__EPOCHS`) < command line\n"
+             "  (`train.epochs=3`, YAML on the right; `slots.C1.dim=4` reaches an item by "
+             "its name).\n"
+             "- `tnet-train --schema > tnet.schema.json` and a first line `# yaml-language-server: "
+             "$schema=tnet.schema.json` let an\n"
+             "  editor complete and check the keys.\n"
+             "- The file may be `-`, standard input; its includes are relative to the working "
+             "directory.\n"
+             "- Counts may end in `k`, `M` or `G` (thousands, millions, 10^9). Durations "
+             "carry a unit: `500ms`, `20s`, `10min`,\n"
+             "  `2h30m`. Sizes carry one too: `64kB`, `512MB`, `12GiB`. `~` is not set: "
+             "the default holds.\n"
+             "- A section or a rule may be shortened to its first option: `optimizer: "
+             "adam` is `optimizer: {type: adam}`.\n"
+             "- A layer that gives a rule (optimizer, schedule, loss) another type begins it "
+             "anew: options of the layers below are\n"
+             "  dropped. Another `model.type` keeps those that the new model has too. Trees "
+             "such as `{uniform: [a, b]}` are replaced\n"
+             "  as a whole.\n");
+    tn_fields_markdown(out, p->config);
+}
+
+void tn_describe(tn_text *out, const tn_program *p, tn_answer answer)
+{
+    static void (*const answers[])(tn_text * out, const tn_program *p) = {
+        [TN_ANSWER_HELP] = describe_help,     [TN_ANSWER_VERSION] = describe_version,
+        [TN_ANSWER_MAN] = describe_man,       [TN_ANSWER_COMPLETION] = describe_completion,
+        [TN_ANSWER_SCHEMA] = describe_schema, [TN_ANSWER_CONFIG_DOC] = describe_config_doc,
+    };
+    TN_ASSERT(answer != TN_ANSWER_NONE && (size_t)answer < sizeof answers / sizeof *answers);
+    answers[answer](out, p);
+}
+
+bool tn_describe_answer(const tn_program *p, const tn_options *options)
+{
+    if (options->answer == TN_ANSWER_NONE) {
+        return false;
+    }
+    tn_text out = {0};
+    tn_describe(&out, p, options->answer);
+    (void)fwrite(tn_text_str(&out), 1, out.size, stdout);
+    tn_text_done(&out);
+    return true;
 }

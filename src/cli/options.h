@@ -36,10 +36,10 @@ typedef enum tn_answer {
     TN_ANSWER_NONE,
     TN_ANSWER_HELP,
     TN_ANSWER_VERSION,
-    TN_ANSWER_MAN,
-    TN_ANSWER_COMPLETION,
+    TN_ANSWER_MAN,        /* roff, section 1 */
+    TN_ANSWER_COMPLETION, /* for bash */
     TN_ANSWER_SCHEMA,
-    TN_ANSWER_CONFIG_DOC,
+    TN_ANSWER_CONFIG_DOC, /* docs/config.md */
 } tn_answer;
 
 typedef struct tn_argv {
@@ -82,29 +82,8 @@ tn_argv tn_options_without(const tn_program *p, tn_argv args, const char *key, t
 tn_status tn_options_check_words(const tn_program *p, const tn_options *options,
                                  tn_error *err) TN_MUST_USE;
 
-/* The options that every program has. */
-typedef struct tn_common_flag {
-    const char *name; /* without "--" */
-    char letter;      /* 0: none */
-    tn_answer answer; /* NONE: verbosity */
-    int verbosity;
-    bool config; /* only of programs with a configuration */
-    const char *help;
-} tn_common_flag;
-
-extern const tn_common_flag tn_common_flags[]; /* ends with name NULL */
-
-/* "--dry-run" from "dry_run". */
-const char *tn_flag_name(const tn_field *f, char out[64]);
-
-/* ---- what the tables say to people, editors and shells: describe.c ---- */
-
-void tn_describe_help(tn_text *out, const tn_program *p);
-void tn_describe_man(tn_text *out, const tn_program *p);        /* roff, section 1 */
-void tn_describe_completion(tn_text *out, const tn_program *p); /* for bash */
-void tn_describe_version(tn_text *out, const tn_program *p);
-void tn_describe_schema(tn_text *out, const tn_program *p);
-void tn_describe_config_doc(tn_text *out, const tn_program *p); /* docs/config.md */
+/* The answer to a question, from the tables: for people, editors and shells. */
+void tn_describe(tn_text *out, const tn_program *p, tn_answer answer);
 
 /* Prints the answer that the options ask for on stdout. False: they ask for none. */
 bool tn_describe_answer(const tn_program *p, const tn_options *options);

@@ -42,10 +42,10 @@ static const tn_program program = {
     .notes = ".looks like a command",
 };
 
-static void assert_all_in(void (*describe)(tn_text *, const tn_program *), const char *const *want)
+static void assert_all_in(tn_answer answer, const char *const *want)
 {
     tn_text out = {0};
-    describe(&out, &program);
+    tn_describe(&out, &program, answer);
     for (; *want != NULL; want++) {
         if (strstr(tn_text_str(&out), *want) == NULL) {
             fail_msg("'%s' is not in: %s", *want, tn_text_str(&out));
@@ -69,7 +69,7 @@ static void help_lists_options_keys_and_exit_codes(void **state)
         "exit codes: 0 done,",
         NULL,
     };
-    assert_all_in(tn_describe_help, want);
+    assert_all_in(TN_ANSWER_HELP, want);
 }
 
 static void the_manual_page_says_what_help_says(void **state)
@@ -85,7 +85,7 @@ static void the_manual_page_says_what_help_says(void **state)
         ".SH EXIT STATUS\n",
         NULL,
     };
-    assert_all_in(tn_describe_man, want);
+    assert_all_in(TN_ANSWER_MAN, want);
 }
 
 static void completion_knows_options_and_keys(void **state)
@@ -98,7 +98,7 @@ static void completion_knows_options_and_keys(void **state)
         "complete -o nospace -o filenames -F _tnet_test tnet-test\n",
         NULL,
     };
-    assert_all_in(tn_describe_completion, want);
+    assert_all_in(TN_ANSWER_COMPLETION, want);
 }
 
 static void version_schema_and_documentation_are_there(void **state)
@@ -107,9 +107,9 @@ static void version_schema_and_documentation_are_there(void **state)
     static const char *const version[] = {"tnet-test " TN_VERSION "\n", NULL};
     static const char *const schema[] = {"\"title\":\"TNet configuration\"", "\"dir\":{", NULL};
     static const char *const doc[] = {"# Configuration\n", "| `dir` | text | `runs\\x` |", NULL};
-    assert_all_in(tn_describe_version, version);
-    assert_all_in(tn_describe_schema, schema);
-    assert_all_in(tn_describe_config_doc, doc);
+    assert_all_in(TN_ANSWER_VERSION, version);
+    assert_all_in(TN_ANSWER_SCHEMA, schema);
+    assert_all_in(TN_ANSWER_CONFIG_DOC, doc);
 }
 
 static void only_questions_are_answered(void **state)

@@ -23,7 +23,7 @@ static void config_md_is_made_from_the_tables(void **state)
     tn_text want = {0};
     tn_text page = {0};
     tn_error err = {0};
-    tn_describe_config_doc(&want, &program);
+    tn_describe(&want, &program, TN_ANSWER_CONFIG_DOC);
     if (tn_file_read_all("docs/config.md", 1 << 20, &page, &err) != TN_OK) {
         fail_msg("%s", err.text);
     }
