@@ -5,7 +5,7 @@
 #include "base/core/clock.h"
 #include "cluster/async/pushnorm.h"
 #include "cluster/exchange/batch_messages.h"
-#include "cluster/net/wakeup.h"
+#include "cluster/exchange/reply_queue.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -29,7 +29,7 @@ typedef struct flight {
 typedef struct async_client {
     tn_async_client_opts opts;
     uint32_t n_ranks, permits;
-    tn_wakeup wakeup;
+    tn_reply_queue replies;
     tn_async_server *server;
     tn_batchio io;
     tn_dense_run *trained;
@@ -38,34 +38,19 @@ typedef struct async_client {
     uint32_t *zeros;           /* of it */
     uint64_t n_pulled, n_pushed;
     uint32_t order[TN_PERMITS_MAX]; /* flights by number of the pull, modulo permits */
-    tn_status failed;
-    tn_error err;
-    _Atomic uint32_t waits_for;
 
     pthread_mutex_t lock;
     flight flight[TN_PERMITS_MAX]; /* permits; guarded by lock in part */
-    tn_in_message *first, *last;   /* guarded by lock: answers, oldest first .. */
-    tn_in_message **newest;        /* .. of each rank the last weights, not read yet .. */
-    uint64_t acknowledged;         /* number of the newest push that was, .. */
+    tn_in_message **newest;        /* guarded by lock: last weights of each rank, not read yet .. */
+    uint64_t acknowledged;         /* .. number of the newest push that was, .. */
     double norm;                   /* .. the norm of its gradients before the global clip .. */
     uint64_t staleness;            /* .. and the largest since the worker asked */
-    tn_status ended;               /* .. and what `end_waits` said */
-    tn_error why;
 } async_client;
 
 /* Returns 1 + the rank that a call waits for; 0: none. */
 typedef uint32_t due_of(async_client *g);
 
 /* ---- replies, on the worker's thread ---- */
-
-static const uint64_t look_ns = 100000000; /* how often failures are checked at least */
-
-static void reject(async_client *g, uint32_t rank, const char *what)
-{
-    if (g->failed == TN_OK) {
-        g->failed = tn_fail(&g->err, TN_E_PEER, "rank %u sent %s that nobody can use", rank, what);
-    }
-}
 
 /* Rows of any batch that was pulled and has no rows of that owner yet. */
 static void receive_rows(async_client *g, const tn_frame *f, uint32_t from)
@@ -76,48 +61,19 @@ static void receive_rows(async_client *g, const tn_frame *f, uint32_t from)
             return;
         }
     }
-    reject(g, from, "rows");
+    tn_reply_queue_reject(&g->replies, from, "rows");
 }
 
-static void receive_refusal(async_client *g, const tn_frame *f, uint32_t from)
+static void receive(void *arg, const tn_frame *f, uint32_t from)
 {
-    if (g->failed == TN_OK) {
-        bool diverged = f->code == TN_REFUSAL_DIVERGED;
-        g->failed = tn_fail(&g->err, diverged ? TN_E_DIVERGED : TN_E_PEER,
-                            "rank %u refused a request of step %" PRIu64 ": %s", from, f->step + 1,
-                            tn_refusal_text(f->code));
-    }
-}
-
-static void receive(async_client *g, const tn_in_message *incoming)
-{
-    const tn_frame *f = &incoming->frame;
+    async_client *g = arg;
     if (f->type == TN_FRAME_ROWS) {
-        receive_rows(g, f, incoming->from);
+        receive_rows(g, f, from);
     } else if (f->type == TN_FRAME_REFUSED) {
-        receive_refusal(g, f, incoming->from);
+        tn_reply_queue_refused(&g->replies, f, from);
     } else if (f->type == TN_FRAME_DENSE) {
-        reject(g, incoming->from, "weights");
+        tn_reply_queue_reject(&g->replies, from, "weights");
     }
-}
-
-static tn_status receive_answers(async_client *g, tn_error *err)
-{
-    (void)pthread_mutex_lock(&g->lock);
-    tn_in_message *incoming = g->first;
-    g->first = NULL;
-    if (g->ended != TN_OK && g->failed == TN_OK) {
-        g->err = g->why;
-        g->failed = g->ended;
-    }
-    (void)pthread_mutex_unlock(&g->lock);
-    while (incoming != NULL) {
-        tn_in_message *next = incoming->next;
-        receive(g, incoming);
-        tn_in_message_close(incoming);
-        incoming = next;
-    }
-    return g->failed == TN_OK ? TN_OK : tn_fail(err, g->failed, "%s", g->err.text);
 }
 
 /* ---- waiting ---- */
@@ -177,10 +133,10 @@ static tn_status await(async_client *g, due_of *due, const char *what, tn_error 
 {
     const uint64_t begin = tn_clock_ns();
     for (;;) {
-        uint64_t seen = tn_wakeup_count(&g->wakeup);
-        TN_TRY(receive_answers(g, err));
+        const uint64_t seen = tn_reply_queue_read(&g->replies, receive, g);
+        TN_TRY(tn_reply_queue_check(&g->replies, err));
         const uint32_t late = due(g);
-        atomic_store(&g->waits_for, late);
+        atomic_store(&g->replies.late, late);
         if (late == 0) {
             return TN_OK;
         }
@@ -189,7 +145,7 @@ static tn_status await(async_client *g, due_of *due, const char *what, tn_error 
             return tn_fail(err, TN_E_PEER, "%s of rank %u did not come within %.0f s", what,
                            late - 1, (double)(now - begin) * 1e-9);
         }
-        (void)tn_wakeup_wait(&g->wakeup, seen, now + look_ns);
+        tn_reply_queue_wait(&g->replies, seen, now);
     }
 }
 
@@ -259,12 +215,12 @@ static tn_status take_weights(async_client *g, tn_error *err)
         if (incoming != NULL && tn_values_read(tn_frame_dense_values(incoming->frame.flags),
                                                incoming->frame.payload + TN_DENSE_PARAMS,
                                                cut[r + 1] - cut[r], to) != TN_VALUES_FINITE) {
-            reject(g, r, "weights that are not finite");
+            tn_reply_queue_reject(&g->replies, r, "weights that are not finite");
         }
         tn_in_message_close(incoming);
     }
     tn_dense_copy(g->opts.shard->dense, g->opts.weights + cut[g->opts.rank]);
-    return g->failed == TN_OK ? TN_OK : tn_fail(err, g->failed, "%s", g->err.text);
+    return tn_reply_queue_check(&g->replies, err);
 }
 
 static tn_status rows(void *self, tn_team *team, tn_joint_batch *out, tn_error *err)
@@ -434,7 +390,7 @@ static tn_status refresh(void *self, tn_error *err)
 static uint32_t waits_for(const void *self)
 {
     const async_client *g = self;
-    return atomic_load(&g->waits_for);
+    return atomic_load(&g->replies.late);
 }
 
 /* ---- messages, on tn-net ---- */
@@ -481,38 +437,24 @@ static bool take_dense(async_client *g, tn_in_message *incoming)
     return true;
 }
 
-static void keep(async_client *g, tn_in_message *incoming)
-{
-    incoming->next = NULL;
-    if (g->first == NULL) {
-        g->first = incoming;
-    } else {
-        g->last->next = incoming;
-    }
-    g->last = incoming;
-}
-
 static void take_answer(void *self, tn_in_message *incoming)
 {
     async_client *g = self;
     TN_ASSERT(incoming->from < g->n_ranks);
     (void)pthread_mutex_lock(&g->lock);
-    if (incoming->frame.type != TN_FRAME_DENSE || !take_dense(g, incoming)) {
-        keep(g, incoming); /* the worker reports what is wrong with it */
-    }
+    const bool is_taken = incoming->frame.type == TN_FRAME_DENSE && take_dense(g, incoming);
     (void)pthread_mutex_unlock(&g->lock);
-    tn_wakeup_signal(&g->wakeup);
+    if (is_taken) {
+        tn_wakeup_signal(&g->replies.wakeup);
+    } else {
+        tn_reply_queue_put(&g->replies, incoming); /* the worker reports what is wrong with it */
+    }
 }
 
 static void end_waits(void *self, tn_status status, const char *why)
 {
     async_client *g = self;
-    (void)pthread_mutex_lock(&g->lock);
-    if (g->ended == TN_OK) {
-        g->ended = tn_fail(&g->why, status, "%s", why);
-    }
-    (void)pthread_mutex_unlock(&g->lock);
-    tn_wakeup_signal(&g->wakeup);
+    tn_reply_queue_end(&g->replies, status, why);
 }
 
 /* ---- opening and closing ---- */
@@ -580,11 +522,6 @@ static void close_client(void *self)
         return;
     }
     tn_async_server_close(g->server);
-    while (g->first != NULL) {
-        tn_in_message *incoming = g->first;
-        g->first = incoming->next;
-        tn_in_message_close(incoming);
-    }
     for (uint32_t r = 0; g->newest != NULL && r < g->n_ranks; r++) {
         tn_in_message_close(g->newest[r]);
     }
@@ -597,7 +534,7 @@ static void close_client(void *self)
     tn_free(g->newest);
     tn_free(g->zeros);
     tn_free(g->trained);
-    tn_wakeup_done(&g->wakeup);
+    tn_reply_queue_done(&g->replies);
     (void)pthread_mutex_destroy(&g->lock);
     tn_free(g);
 }
@@ -628,7 +565,7 @@ tn_status tn_async_client_open(tn_client *out, const tn_async_client_opts *opts,
     g->opts = *opts;
     g->n_ranks = opts->shares->owners.n_peers;
     g->permits = tn_async_permits_of(opts->staleness);
-    tn_wakeup_init(&g->wakeup);
+    tn_reply_queue_init(&g->replies);
     (void)pthread_mutex_init(&g->lock, NULL);
     tn_status status = make(g, err);
     if (status != TN_OK) {

@@ -3,7 +3,7 @@
 
 #include "base/core/alloc.h"
 #include "base/core/clock.h"
-#include "cluster/net/wakeup.h"
+#include "cluster/exchange/reply_queue.h"
 #include "cluster/wire/key_codec.h"
 #include "cluster/wire/request_headers.h"
 
@@ -21,7 +21,7 @@ typedef struct asked {
 struct tn_eval_pull {
     tn_eval_pull_opts opts;
     uint32_t n_ranks;
-    tn_wakeup wakeup;
+    tn_reply_queue replies;
 
     /* The worker's. */
     uint64_t number; /* of the peek that runs */
@@ -40,11 +40,6 @@ struct tn_eval_pull {
     float *given;
     bool *lacks;
     size_t given_max, lacks_max;
-
-    pthread_mutex_t lock; /* guards all below */
-    tn_in_message *inbox; /* answers */
-    tn_status ended;
-    tn_error why;
 };
 
 tn_status tn_eval_pull_open(tn_eval_pull **out, const tn_eval_pull_opts *opts, tn_error *err)
@@ -57,8 +52,7 @@ tn_status tn_eval_pull_open(tn_eval_pull **out, const tn_eval_pull_opts *opts, t
     }
     p->opts = *opts;
     p->n_ranks = opts->shares->owners.n_peers;
-    tn_wakeup_init(&p->wakeup);
-    (void)pthread_mutex_init(&p->lock, NULL);
+    tn_reply_queue_init(&p->replies);
     p->owner = tn_try_alloc(p->n_ranks, sizeof *p->owner, what, err);
     p->first = tn_try_alloc(TN_PARTITIONS + 1, sizeof *p->first, what, err);
     if (p->owner == NULL || p->first == NULL) {
@@ -74,11 +68,6 @@ void tn_eval_pull_close(tn_eval_pull *p)
     if (p == NULL) {
         return;
     }
-    while (p->inbox != NULL) {
-        tn_in_message *incoming = p->inbox;
-        p->inbox = incoming->next;
-        tn_in_message_close(incoming);
-    }
     tn_keyblock_done(&p->block);
     tn_free(p->given);
     tn_free(p->lacks);
@@ -86,8 +75,7 @@ void tn_eval_pull_close(tn_eval_pull *p)
     tn_free(p->index);
     tn_free(p->scratch);
     tn_free(p->first);
-    tn_wakeup_done(&p->wakeup);
-    (void)pthread_mutex_destroy(&p->lock);
+    tn_reply_queue_done(&p->replies);
     tn_free(p);
 }
 
@@ -166,21 +154,12 @@ void tn_eval_pull_take_request(tn_eval_pull *p, tn_in_message *incoming)
 void tn_eval_pull_take_answer(tn_eval_pull *p, tn_in_message *incoming)
 {
     TN_ASSERT(incoming->from < p->n_ranks);
-    (void)pthread_mutex_lock(&p->lock);
-    incoming->next = p->inbox;
-    p->inbox = incoming;
-    (void)pthread_mutex_unlock(&p->lock);
-    tn_wakeup_signal(&p->wakeup);
+    tn_reply_queue_put(&p->replies, incoming);
 }
 
 void tn_eval_pull_fail(tn_eval_pull *p, tn_status status, const char *why)
 {
-    (void)pthread_mutex_lock(&p->lock);
-    if (p->ended == TN_OK) {
-        p->ended = tn_fail(&p->why, status, "%s", why);
-    }
-    (void)pthread_mutex_unlock(&p->lock);
-    tn_wakeup_signal(&p->wakeup);
+    tn_reply_queue_end(&p->replies, status, why);
 }
 
 static tn_status make_index(tn_eval_pull *p, uint32_t keys, tn_error *err)
@@ -214,11 +193,12 @@ static tn_status ask(tn_eval_pull *p, uint32_t owner, tn_error *err)
     return TN_OK;
 }
 
-static tn_status receive(tn_eval_pull *p, const tn_frame *f, uint32_t from, tn_error *err)
+static void receive(void *arg, const tn_frame *f, uint32_t from)
 {
+    tn_eval_pull *p = arg;
     asked *a = &p->owner[from];
-    if (f->step != p->number || a->has_answered) {
-        return TN_OK; /* a reply to a request that was sent twice */
+    if (p->replies.failed != TN_OK || f->step != p->number || a->has_answered) {
+        return; /* the last: a reply to a request that was sent twice */
     }
     const char *rows = f->payload + TN_ROWS_PARAMS;
     bool good = f->type == TN_FRAME_ROWS && (f->flags & TN_FRAME_MISSING) != 0 &&
@@ -228,29 +208,14 @@ static tn_status receive(tn_eval_pull *p, const tn_frame *f, uint32_t from, tn_e
            tn_missing_get(p->missing, a->order, rows + a->floats * tn_values_bytes(kind)) ==
                TN_DROP_NONE;
     if (!good) {
-        return tn_fail(err, TN_E_PEER, "rank %u answered a request for rows with %s", from,
-                       f->type == TN_FRAME_REFUSED ? tn_refusal_text(f->code) : "nonsense");
+        p->replies.failed =
+            tn_fail(&p->replies.err, TN_E_PEER, "rank %u answered a request for rows with %s", from,
+                    f->type == TN_FRAME_REFUSED ? tn_refusal_text(f->code) : "nonsense");
+        return;
     }
     a->has_answered = true;
     TN_ASSERT(p->n_answers < p->n_ranks);
     p->n_answers++;
-    return TN_OK;
-}
-
-static tn_status receive_all(tn_eval_pull *p, tn_error *err)
-{
-    (void)pthread_mutex_lock(&p->lock);
-    tn_in_message *incoming = p->inbox;
-    tn_status status = p->ended == TN_OK ? TN_OK : tn_fail(err, p->ended, "%s", p->why.text);
-    p->inbox = NULL;
-    (void)pthread_mutex_unlock(&p->lock);
-    while (incoming != NULL) {
-        tn_in_message *next = incoming->next;
-        status = status == TN_OK ? receive(p, &incoming->frame, incoming->from, err) : status;
-        tn_in_message_close(incoming);
-        incoming = next;
-    }
-    return status;
 }
 
 static tn_status ask_all(tn_eval_pull *p, tn_error *err)
@@ -292,12 +257,12 @@ tn_status tn_eval_pull_rows(tn_eval_pull *p, tn_team *team, const tn_keyset *key
     peek_own(p, team);
     uint64_t again = tn_clock_ns() + tn_timer_ns(again_ns);
     for (;;) {
-        uint64_t seen = tn_wakeup_count(&p->wakeup);
-        TN_TRY(receive_all(p, err));
+        const uint64_t seen = tn_reply_queue_read(&p->replies, receive, p);
+        TN_TRY(tn_reply_queue_check(&p->replies, err));
         if (p->n_answers == p->n_ranks) {
             return TN_OK;
         }
-        if (!tn_wakeup_wait(&p->wakeup, seen, again)) {
+        if (!tn_wakeup_wait(&p->replies.wakeup, seen, again)) {
             TN_TRY(ask_all(p, err));
             again = tn_clock_ns() + tn_timer_ns(again_ns);
         }

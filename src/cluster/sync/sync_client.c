@@ -4,6 +4,7 @@
 #include "base/core/alloc.h"
 #include "base/core/clock.h"
 #include "cluster/exchange/batch_messages.h"
+#include "cluster/exchange/reply_queue.h"
 #include "cluster/group/allgather.h"
 
 #include <inttypes.h>
@@ -26,7 +27,7 @@ typedef struct asked_batch {
 typedef struct sync_client {
     tn_sync_client_opts opts;
     uint32_t n_ranks;
-    tn_wakeup wakeup;
+    tn_reply_queue replies;
     tn_sync_server *server;
     uint64_t own_sequence;
     uint64_t n_pulled, n_got, n_done; /* batches asked for, with rows, pushed or skipped */
@@ -38,33 +39,10 @@ typedef struct sync_client {
     double *norm;      /* likewise: of the gradients, as each owner says */
     tn_allgather *gather;
     uint32_t n_gathers; /* in the step that runs */
-    tn_status failed;
-    tn_error err;
     uint64_t waited_ns[WAIT_KINDS];
-    _Atomic uint32_t waits_for;
-
-    pthread_mutex_t lock;
-    tn_in_message *first, *last; /* guarded by lock: answers, oldest first .. */
-    tn_status ended;             /* .. and what `end_waits` said */
-    tn_error why;
 } sync_client;
 
 /* ---- replies, on the worker's thread ---- */
-
-static const uint64_t look_ns = 100000000; /* how often failures are checked at least */
-
-static void note_failure(sync_client *g, tn_status status)
-{
-    g->failed = g->failed != TN_OK ? g->failed : status;
-}
-
-static void reject(sync_client *g, uint32_t rank, const char *what)
-{
-    if (g->failed == TN_OK) {
-        note_failure(
-            g, tn_fail(&g->err, TN_E_PEER, "rank %u sent %s that nobody can use", rank, what));
-    }
-}
 
 static void receive_rows(sync_client *g, const tn_frame *f, uint32_t from)
 {
@@ -72,7 +50,7 @@ static void receive_rows(sync_client *g, const tn_frame *f, uint32_t from)
     tn_rows_params p;
     bool known = g->n_got < g->n_pulled && tn_rows_params_get(&p, f->payload) == TN_DROP_NONE;
     if (!known || !tn_owner_slices_rows(&b->slices, from, f, p.weight_sum > 0)) {
-        reject(g, from, "rows");
+        tn_reply_queue_reject(&g->replies, from, "rows");
         return;
     }
     b->note.first_row = p.first;
@@ -91,7 +69,7 @@ static void receive_weights(sync_client *g, const tn_frame *f, uint32_t from)
         tn_dense_params_get(&p, f->payload) != TN_DROP_NONE ||
         tn_values_read(tn_frame_dense_values(f->flags), f->payload + TN_DENSE_PARAMS, n,
                        g->opts.weights + cut[from]) != TN_VALUES_FINITE) {
-        reject(g, from, "weights");
+        tn_reply_queue_reject(&g->replies, from, "weights");
         return;
     }
     g->has_weights[from] = true;
@@ -100,42 +78,15 @@ static void receive_weights(sync_client *g, const tn_frame *f, uint32_t from)
     g->loss = p.loss; /* all owners add up the same numbers in the same order */
 }
 
-static void receive_refusal(sync_client *g, const tn_frame *f, uint32_t from)
+static void receive(void *arg, const tn_frame *f, uint32_t from)
 {
-    if (g->failed == TN_OK) {
-        bool diverged = f->code == TN_REFUSAL_DIVERGED;
-        note_failure(g, tn_fail(&g->err, diverged ? TN_E_DIVERGED : TN_E_PEER,
-                                "rank %u refused a request of step %" PRIu64 ": %s", from,
-                                f->step + 1, tn_refusal_text(f->code)));
-    }
-}
-
-static void receive(sync_client *g, const tn_frame *f, uint32_t from)
-{
+    sync_client *g = arg;
     if (f->type == TN_FRAME_ROWS) {
         receive_rows(g, f, from);
     } else if (f->type == TN_FRAME_DENSE) {
         receive_weights(g, f, from);
     } else if (f->type == TN_FRAME_REFUSED) {
-        receive_refusal(g, f, from);
-    }
-}
-
-static void receive_answers(sync_client *g)
-{
-    (void)pthread_mutex_lock(&g->lock);
-    tn_in_message *incoming = g->first;
-    g->first = NULL;
-    if (g->ended != TN_OK && g->failed == TN_OK) {
-        g->err = g->why;
-        note_failure(g, g->ended);
-    }
-    (void)pthread_mutex_unlock(&g->lock);
-    while (incoming != NULL) {
-        tn_in_message *next = incoming->next;
-        receive(g, &incoming->frame, incoming->from);
-        tn_in_message_close(incoming);
-        incoming = next;
+        tn_reply_queue_refused(&g->replies, f, from);
     }
 }
 
@@ -206,20 +157,18 @@ static tn_status await(sync_client *g, tn_team *team, wait_kind kind, const uint
 {
     static const char *const what[WAIT_KINDS] = {"rows", "statistics", "weights"};
     const uint64_t begin = tn_clock_ns();
+    tn_reply_queue *q = &g->replies;
     for (;;) {
-        uint64_t seen = tn_wakeup_count(&g->wakeup);
-        receive_answers(g);
-        if (g->failed == TN_OK) {
-            note_failure(g, tn_sync_server_run(g->server, team, &g->err));
+        const uint64_t seen = tn_reply_queue_read(q, receive, g);
+        if (q->failed == TN_OK) {
+            q->failed = tn_sync_server_run(g->server, team, &q->err);
         }
-        if (g->failed == TN_OK && kind == WAIT_STATISTICS) {
-            note_failure(g, tn_allgather_poll(g->gather, &g->err));
+        if (q->failed == TN_OK && kind == WAIT_STATISTICS) {
+            q->failed = tn_allgather_poll(g->gather, &q->err);
         }
-        if (g->failed != TN_OK) {
-            return tn_fail(err, g->failed, "%s", g->err.text);
-        }
+        TN_TRY(tn_reply_queue_check(q, err));
         const uint32_t late = *count < g->n_ranks ? late_rank(g, kind) : 0;
-        atomic_store(&g->waits_for, late);
+        atomic_store(&q->late, late);
         if (*count == g->n_ranks) {
             return TN_OK;
         }
@@ -230,7 +179,7 @@ static tn_status await(sync_client *g, tn_team *team, wait_kind kind, const uint
                            what[kind], g->n_ranks - *count, g->n_ranks,
                            (double)(now - begin) * 1e-9, late - 1);
         }
-        (void)tn_wakeup_wait(&g->wakeup, seen, now + look_ns);
+        tn_reply_queue_wait(q, seen, now);
         g->waited_ns[kind] += tn_clock_ns() - now;
     }
 }
@@ -373,7 +322,7 @@ static tn_status rest(void *self, tn_team *team, tn_error *err)
 static uint32_t waits_for(const void *self)
 {
     const sync_client *g = self;
-    return atomic_load(&g->waits_for);
+    return atomic_load(&g->replies.late);
 }
 
 /* What the worker does for its own shard meanwhile is no waiting. */
@@ -402,7 +351,7 @@ static void take_part(sync_client *g, tn_in_message *incoming)
     p->frame.type = TN_FRAME_NOTED;
     if (verdict == TN_DEDUP_APPLY && tn_allgather_put(g->gather, incoming)) {
         tn_dedup_mark(dedup, f.sequence);
-        tn_wakeup_signal(&g->wakeup);
+        tn_wakeup_signal(&g->replies.wakeup);
     } else {
         tn_in_message_close(incoming);
         if (verdict != TN_DEDUP_REPEATED) {
@@ -429,27 +378,13 @@ static void take_request(void *self, tn_in_message *incoming)
 static void take_answer(void *self, tn_in_message *incoming)
 {
     sync_client *g = self;
-    incoming->next = NULL;
-    (void)pthread_mutex_lock(&g->lock);
-    if (g->first == NULL) {
-        g->first = incoming;
-    } else {
-        g->last->next = incoming;
-    }
-    g->last = incoming;
-    (void)pthread_mutex_unlock(&g->lock);
-    tn_wakeup_signal(&g->wakeup);
+    tn_reply_queue_put(&g->replies, incoming);
 }
 
 static void end_waits(void *self, tn_status status, const char *why)
 {
     sync_client *g = self;
-    (void)pthread_mutex_lock(&g->lock);
-    if (g->ended == TN_OK) {
-        g->ended = tn_fail(&g->why, status, "%s", why);
-    }
-    (void)pthread_mutex_unlock(&g->lock);
-    tn_wakeup_signal(&g->wakeup);
+    tn_reply_queue_end(&g->replies, status, why);
 }
 
 /* ---- opening and closing ---- */
@@ -472,7 +407,7 @@ static tn_status make(sync_client *g, tn_error *err)
                                         .weights = o->own,
                                         .dedup = o->dedup,
                                         .pool = o->pool,
-                                        .wakeup = &g->wakeup,
+                                        .wakeup = &g->replies.wakeup,
                                         .answer = answer,
                                         .send = send_request,
                                         .arg = g};
@@ -485,11 +420,6 @@ static void close_client(void *self)
     if (g == NULL) {
         return;
     }
-    while (g->first != NULL) {
-        tn_in_message *incoming = g->first;
-        g->first = incoming->next;
-        tn_in_message_close(incoming);
-    }
     tn_sync_server_free(g->server);
     tn_allgather_free(g->gather);
     for (uint32_t i = 0; i < BATCHES; i++) {
@@ -498,8 +428,7 @@ static void close_client(void *self)
     tn_free(g->has_weights);
     tn_free(g->norm);
     tn_batchio_done(&g->io);
-    tn_wakeup_done(&g->wakeup);
-    (void)pthread_mutex_destroy(&g->lock);
+    tn_reply_queue_done(&g->replies);
     tn_free(g);
 }
 
@@ -528,8 +457,7 @@ tn_status tn_sync_client_open(tn_client *out, const tn_sync_client_opts *opts, t
     }
     g->opts = *opts;
     g->n_ranks = opts->shares->owners.n_peers;
-    tn_wakeup_init(&g->wakeup);
-    (void)pthread_mutex_init(&g->lock, NULL);
+    tn_reply_queue_init(&g->replies);
     tn_status status = make(g, err);
     if (status != TN_OK) {
         close_client(g);
