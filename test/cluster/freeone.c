@@ -106,8 +106,7 @@ free_one *free_one_new(uint32_t permits, const char *rule)
                                        .layout = &x->m->layout,
                                        .shard = &x->shard,
                                        .dedup = x->dedup,
-                                       .pool = x->pool,
-                                       .answer = keep_answer,
+                                       .reply = {x->pool, keep_answer, x},
                                        .failed = keep_failure,
                                        .arg = x};
     assert_int_equal(tn_async_server_open(&x->serve, &opts, NULL), TN_OK);

@@ -79,9 +79,8 @@ serving *serving_new(double clip)
                                       .shard = &s->shard,
                                       .weights = s->weights,
                                       .dedup = s->dedup,
-                                      .pool = s->pool,
                                       .wakeup = &s->wakeup,
-                                      .answer = got_answer,
+                                      .reply = {s->pool, got_answer, s},
                                       .send = got_request,
                                       .arg = s};
     assert_int_equal(tn_sync_server_new(&s->serve, &opts, 0, NULL), TN_OK);

@@ -401,8 +401,8 @@ static void memory_that_runs_out_is_told(void **state)
                                       .shard = &s->shard,
                                       .weights = s->weights,
                                       .dedup = s->dedup,
-                                      .pool = s->pool,
-                                      .wakeup = &s->wakeup};
+                                      .wakeup = &s->wakeup,
+                                      .reply = {.pool = s->pool}};
     uint64_t nth = 0;
     tn_status status = TN_E_MEMORY;
     while (status != TN_OK) {

@@ -459,12 +459,6 @@ static void end_waits(void *self, tn_status status, const char *why)
 
 /* ---- opening and closing ---- */
 
-static void answer(void *arg, const tn_frame *request, tn_out_message *outgoing)
-{
-    const async_client *g = arg;
-    tn_link_answer(g->opts.link, request, outgoing);
-}
-
 static tn_status make_arrays(async_client *g, tn_error *err)
 {
     const tn_async_client_opts *o = &g->opts;
@@ -502,8 +496,7 @@ static tn_status make(async_client *g, tn_error *err)
                                          .moving = o->moving,
                                          .n_moving = o->n_moving,
                                          .dedup = o->dedup,
-                                         .pool = o->pool,
-                                         .answer = answer,
+                                         .reply = {o->pool, tn_reply_by_link, o->link},
                                          .failed = end_waits,
                                          .arg = g};
     return tn_async_server_open(&g->server, &server, err);

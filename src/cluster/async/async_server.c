@@ -12,10 +12,6 @@
 #include "base/thread/threads.h"
 #include "cluster/async/delay_compensation.h"
 #include "cluster/net/wakeup.h"
-#include "cluster/wire/control_messages.h"
-#include "cluster/wire/dedup.h"
-#include "cluster/wire/key_codec.h"
-#include "cluster/wire/request_headers.h"
 
 #include <math.h>
 #include <string.h>
@@ -39,13 +35,11 @@ typedef struct pull_slot {
     slot_state state; /* guarded by lock, as are these two */
     bool queued;
     struct pull_slot *next;
-    tn_keyblock block;
-    tn_pull_params pull;
+    tn_owner_pull pull;
     tn_push_params push;
-    tn_frame asked, pushed; /* the requests, without payload */
-    uint64_t updates;       /* of the shard, when the rows were given first */
-    float *grads, *dense;
-    size_t grads_max, dense_max;
+    tn_owner_gradients grads; /* of the push */
+    tn_frame asked, pushed;   /* the requests, without payload */
+    uint64_t updates;         /* of the shard, when the rows were given first */
     tn_delayed delayed;
     push_done done; /* guarded by lock: the last push that was applied from here */
 } pull_slot;
@@ -100,8 +94,6 @@ typedef struct update {
     tn_delayed *delayed;
     tn_delay_now *now; /* of the calling thread */
 } update;
-
-typedef enum taken { TAKEN, DAMAGED, NOT_FINITE, NO_PLACE, NO_PULL, NO_MEMORY } taken;
 
 /* ---- one update, and the requests of the own rank ---- */
 
@@ -160,30 +152,6 @@ tn_status tn_async_server_push(tn_async_server *s, tn_team *team, const tn_async
 
 /* ---- receiving, on tn-net ---- */
 
-/* Answers that it is not done, and why. */
-static void refuse(tn_async_server *s, const tn_frame *request, tn_refusal why)
-{
-    tn_out_message *p = NULL;
-    if (tn_out_message_take(&p, s->opts.pool, 0, NULL) == TN_OK) { /* else it is retransmitted */
-        p->frame.type = TN_FRAME_REFUSED;
-        p->frame.code = why;
-        s->opts.answer(s->opts.arg, request, p);
-    }
-}
-
-/* Room for n floats; what was there is lost. */
-static bool make_room(float **floats, size_t *most, size_t n)
-{
-    if (*floats != NULL && n <= *most) {
-        return true;
-    }
-    tn_free(*floats);
-    *most = n + n / 4 + 1;
-    *floats = tn_try_alloc(*most, sizeof **floats, "values of a rank", NULL);
-    *most = *floats != NULL ? *most : 0;
-    return *floats != NULL;
-}
-
 /* Under the lock. */
 static void enqueue(tn_async_server *s, pull_slot *p)
 {
@@ -217,88 +185,59 @@ static pull_slot *find(tn_async_server *s, uint32_t rank, slot_state state, uint
     return best;
 }
 
-static taken take_pull(tn_async_server *s, const tn_frame *f, pull_slot **out)
+static uint32_t take_pull(tn_async_server *s, const tn_frame *f, pull_slot **out)
 {
     pull_slot *p = find(s, f->rank, SLOT_FREE, 0);
     const tn_keyblock_rules rules = {&s->opts.shares->owners, s->opts.layout, s->opts.rank};
     if (p == NULL) {
-        return NO_PLACE;
+        return TN_REFUSAL_FULL;
     }
-    if (tn_pull_params_get(&p->pull, f->payload) != TN_DROP_NONE ||
-        (p->pull.examples == 0 && f->count[TN_KEYS] > 0)) {
-        return DAMAGED;
-    }
-    tn_drop why = tn_keyblock_read(&p->block, f->payload + TN_PULL_PARAMS,
-                                   f->bytes - TN_PULL_PARAMS, f->count, &rules);
-    if (why == TN_DROP_MEMORY) {
-        return NO_MEMORY;
+    const uint32_t refusal = tn_owner_pull_read(&p->pull, f, &rules);
+    if (refusal == 0 && p->pull.params.examples == 0 && f->count[TN_KEYS] > 0) {
+        return TN_REFUSAL_DAMAGED;
     }
     p->asked = *f;
     p->asked.payload = NULL;
     *out = p;
-    return why == TN_DROP_NONE ? TAKEN : DAMAGED;
+    return refusal;
 }
 
-/* Whether a push has all gradients of its batch, or none if that is empty. */
-static bool fits(const tn_async_server *s, const tn_frame *f, const pull_slot *p)
+/* A push has all dense gradients of its batch, or none if that is empty. */
+static uint32_t take_push(tn_async_server *s, const tn_frame *f, pull_slot **out)
 {
-    const tn_keyset *keys = &p->block.keys;
-    return f->count[TN_KEYS] == keys->n &&
-           f->count[TN_ROW_FLOATS] == (keys->n > 0 ? keys->at[keys->n] : 0) &&
-           f->count[TN_DENSE_FLOATS] == (p->pull.examples > 0 ? s->dense : 0);
-}
-
-static taken take_push(tn_async_server *s, const tn_frame *f, pull_slot **out)
-{
-    const size_t n = f->count[TN_ROW_FLOATS];
-    const size_t n_dense = f->count[TN_DENSE_FLOATS];
-    const tn_values kind = tn_frame_row_values(f->flags);
-    const char *from = f->payload + TN_PUSH_PARAMS;
     tn_push_params params;
     if (tn_push_params_get(&params, f->payload) != TN_DROP_NONE) {
-        return DAMAGED;
+        return TN_REFUSAL_DAMAGED;
     }
     pull_slot *p = find(s, f->rank, SLOT_GIVEN, params.pull);
     if (p == NULL) {
-        return NO_PULL;
+        return TN_REFUSAL_PULL;
     }
-    if (!fits(s, f, p)) {
-        return DAMAGED;
-    }
-    if (!make_room(&p->grads, &p->grads_max, n) || !make_room(&p->dense, &p->dense_max, n_dense)) {
-        return NO_MEMORY;
-    }
-    if (tn_values_read(kind, from, n, p->grads) != TN_VALUES_FINITE ||
-        tn_values_read(tn_frame_dense_values(f->flags), from + n * tn_values_bytes(kind), n_dense,
-                       p->dense) != TN_VALUES_FINITE) {
-        return NOT_FINITE;
+    if (f->count[TN_DENSE_FLOATS] != (p->pull.params.examples > 0 ? s->dense : 0)) {
+        return TN_REFUSAL_DAMAGED;
     }
     p->push = params;
     p->pushed = *f;
     p->pushed.payload = NULL;
     *out = p;
-    return TAKEN;
+    return tn_owner_gradients_read(&p->grads, f, &p->pull);
 }
 
 static void take_new(tn_async_server *s, const tn_frame *f)
 {
-    static const tn_refusal refusal[] = {[DAMAGED] = TN_REFUSAL_DAMAGED,
-                                         [NOT_FINITE] = TN_REFUSAL_DIVERGED,
-                                         [NO_PLACE] = TN_REFUSAL_FULL,
-                                         [NO_PULL] = TN_REFUSAL_PULL};
     const bool is_pull = f->type == TN_FRAME_PULL;
     pull_slot *p = NULL;
-    taken t = is_pull ? take_pull(s, f, &p) : take_push(s, f, &p);
-    if (t == TAKEN) {
-        tn_dedup_mark(&s->opts.dedup[f->rank], f->sequence);
-        (void)pthread_mutex_lock(&s->lock);
-        p->state = is_pull ? SLOT_ASKED : SLOT_PUSHED;
-        enqueue(s, p);
-        (void)pthread_mutex_unlock(&s->lock);
-        tn_wakeup_signal(&s->wakeup);
-    } else if (t != NO_MEMORY) { /* then it is retransmitted */
-        refuse(s, f, refusal[t]);
+    const uint32_t refusal = is_pull ? take_pull(s, f, &p) : take_push(s, f, &p);
+    if (refusal != 0) {
+        tn_reply_refuse(&s->opts.reply, f, refusal);
+        return;
     }
+    tn_dedup_mark(&s->opts.dedup[f->rank], f->sequence);
+    (void)pthread_mutex_lock(&s->lock);
+    p->state = is_pull ? SLOT_ASKED : SLOT_PUSHED;
+    enqueue(s, p);
+    (void)pthread_mutex_unlock(&s->lock);
+    tn_wakeup_signal(&s->wakeup);
 }
 
 /* Sends rows again. A queued pull will be answered anyway, and one whose push has arrived was. */
@@ -351,86 +290,42 @@ void tn_async_server_take(tn_async_server *s, const tn_frame *frame)
         return; /* somebody who says to be this rank, which asks by calls */
     }
     if (frame->type != TN_FRAME_PULL && frame->type != TN_FRAME_PUSH) {
-        refuse(s, frame, TN_REFUSAL_DAMAGED);
+        tn_reply_refuse(&s->opts.reply, frame, TN_REFUSAL_DAMAGED);
         return;
     }
-    switch (tn_dedup_check(&s->opts.dedup[frame->rank], frame->incarnation, frame->sequence)) {
-    case TN_DEDUP_STALE:
-        refuse(s, frame, TN_REFUSAL_INCARNATION);
-        break;
-    case TN_DEDUP_BEYOND:
-        refuse(s, frame, TN_REFUSAL_BEYOND);
-        break;
-    case TN_DEDUP_REPEATED:
+    bool again = false;
+    if (!tn_owner_admits(&s->opts.reply, &s->opts.dedup[frame->rank], frame, &again)) {
+        return;
+    }
+    if (again) {
         take_again(s, frame);
-        break;
-    case TN_DEDUP_APPLY:
-    default:
+    } else {
         take_new(s, frame);
-        break;
     }
 }
 
 /* ---- serving, on tn-shard ---- */
 
-static tn_status answer_rows(tn_async_server *s, const pull_slot *p, const tn_frame *request,
-                             tn_error *err)
-{
-    const tn_keyset *keys = &p->block.keys;
-    const tn_values kind = tn_frame_row_values(request->flags);
-    const uint32_t n = keys->n > 0 ? keys->at[keys->n] : 0;
-    tn_out_message *outgoing = NULL;
-    TN_TRY(tn_out_message_take(&outgoing, s->opts.pool, TN_ROWS_PARAMS + n * tn_values_bytes(kind),
-                               err));
-    outgoing->frame.type = TN_FRAME_ROWS;
-    outgoing->frame.flags = tn_frame_flags(kind, TN_VALUES_F32);
-    outgoing->frame.count[TN_KEYS] = keys->n;
-    outgoing->frame.count[TN_ROW_FLOATS] = n;
-    tn_rows_params_put(tn_out_message_payload(outgoing), &(tn_rows_params){0});
-    if (tn_values_write(kind, s->rows, n, tn_out_message_payload(outgoing) + TN_ROWS_PARAMS) !=
-        TN_VALUES_FINITE) {
-        tn_out_message_drop(outgoing);
-        refuse(s, request, TN_REFUSAL_DIVERGED);
-        return TN_OK;
-    }
-    s->opts.answer(s->opts.arg, request, outgoing);
-    return TN_OK;
-}
-
 static tn_status answer_dense(tn_async_server *s, const tn_frame *request,
                               const tn_async_push_result *what, tn_error *err)
 {
-    const tn_values kind = tn_frame_dense_values(request->flags);
-    tn_out_message *outgoing = NULL;
-    TN_TRY(tn_out_message_take(&outgoing, s->opts.pool,
-                               TN_DENSE_PARAMS + s->dense * tn_values_bytes(kind), err));
-    outgoing->frame.type = TN_FRAME_DENSE;
-    outgoing->frame.flags = tn_frame_flags(TN_VALUES_F32, kind);
-    outgoing->frame.count[TN_DENSE_FLOATS] = (uint32_t)s->dense;
-    tn_dense_params_put(tn_out_message_payload(outgoing),
-                        &(tn_dense_params){what->norm, what->staleness, 0});
+    const tn_dense_params params = {what->norm, what->staleness, 0};
     tn_dense_copy(s->opts.shard->dense, s->weights);
-    if (tn_values_write(kind, s->weights, s->dense,
-                        tn_out_message_payload(outgoing) + TN_DENSE_PARAMS) != TN_VALUES_FINITE) {
-        tn_out_message_drop(outgoing);
-        refuse(s, request, TN_REFUSAL_DIVERGED);
-        return TN_OK;
-    }
-    s->opts.answer(s->opts.arg, request, outgoing);
-    return TN_OK;
+    return tn_reply_dense(&s->opts.reply, request, &params, s->weights, s->dense, err);
 }
 
 /* Sends the rows of now. Staleness counts from the first time, not from a reply that is sent again.
  */
 static tn_status give(tn_async_server *s, pull_slot *p, bool again, tn_error *err)
 {
-    const tn_keyset *keys = &p->block.keys;
+    const tn_keyset *keys = &p->pull.block.keys;
     const tn_frame request = p->asked;
+    const uint32_t n = tn_owner_pull_floats(&p->pull);
     if (!again) {
         p->updates = atomic_load(&s->updates);
     }
     if (keys->n > 0) {
-        if (!make_room(&s->rows, &s->rows_max, keys->at[keys->n])) {
+        if (tn_floats_reserve(&s->rows, &s->rows_max, n, "values of a rank", NULL) != TN_OK) {
             return tn_fail(err, TN_E_MEMORY, "no memory for the rows of rank %u", request.rank);
         }
         TN_TRY(tn_shard_pull(s->opts.shard, NULL, keys, s->rows, err));
@@ -443,16 +338,17 @@ static tn_status give(tn_async_server *s, pull_slot *p, bool again, tn_error *er
         p->state = SLOT_GIVEN;
         (void)pthread_mutex_unlock(&s->lock);
     }
-    return answer_rows(s, p, &request, err);
+    const tn_rows_reply rows = {.n_keys = keys->n, .n_floats = n, .rows = s->rows};
+    return tn_reply_rows(&s->opts.reply, &request, &rows, err);
 }
 
 static tn_status take_gradients(tn_async_server *s, pull_slot *p, tn_error *err)
 {
     const tn_frame request = p->pushed;
     tn_async_push_result what = {0};
-    if (p->pull.weight_sum > 0) {
-        update u = {.grads = {&p->block.keys, p->grads, p->dense},
-                    .push = {.weight_sum = p->pull.weight_sum,
+    if (p->pull.params.weight_sum > 0) {
+        update u = {.grads = {&p->pull.block.keys, p->grads.rows, p->grads.dense},
+                    .push = {.weight_sum = p->pull.params.weight_sum,
                              .lr_factor = p->push.lr_factor,
                              .day = p->push.day},
                     .norm = (double)p->push.norm,
@@ -540,7 +436,8 @@ static tn_status make(tn_async_server *s, tn_error *err)
             return TN_E_MEMORY;
         }
     }
-    if (!make_room(&s->weights, &s->weights_max, s->dense)) {
+    if (tn_floats_reserve(&s->weights, &s->weights_max, s->dense, "values of a rank", NULL) !=
+        TN_OK) {
         return tn_fail(err, TN_E_MEMORY, "no memory for %zu weights", s->dense);
     }
     return tn_thread_start(&s->thread, "tn-shard", serve_all, s, err);
@@ -558,9 +455,8 @@ void tn_async_server_stop(tn_async_server *s)
 static void free_rank(served_rank *r)
 {
     for (uint32_t i = 0; i < TN_PERMITS_MAX; i++) {
-        tn_keyblock_done(&r->place[i].block);
-        tn_free(r->place[i].grads);
-        tn_free(r->place[i].dense);
+        tn_owner_pull_done(&r->place[i].pull);
+        tn_owner_gradients_done(&r->place[i].grads);
         tn_delayed_done(&r->place[i].delayed);
     }
 }

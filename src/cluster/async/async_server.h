@@ -22,7 +22,7 @@
 #ifndef TN_CLUSTER_ASYNC_SERVER_H
 #define TN_CLUSTER_ASYNC_SERVER_H
 
-#include "cluster/net/link.h"
+#include "cluster/exchange/owner_messages.h"
 #include "ps/shard/ownership.h"
 #include "ps/shard/shard.h"
 
@@ -44,10 +44,8 @@ typedef struct tn_async_server_opts {
      * (running statistics): the last push wins. Read by open only. */
     const tn_dense_run *moving;
     uint32_t n_moving;
-    tn_dedup *dedup; /* of every rank, begun; requests of other kinds are marked there, too */
-    tn_out_messages *pool;
-    /* On tn-net or tn-shard. Takes an answer over; `request` as in tn_link_answer. */
-    void (*answer)(void *arg, const tn_frame *request, tn_out_message *outgoing);
+    tn_dedup *dedup;     /* of every rank, begun; requests of other kinds are marked there, too */
+    tn_reply_path reply; /* called on tn-net and on tn-shard */
     /* On tn-shard: nothing is served any more. */
     void (*failed)(void *arg, tn_status status, const char *why);
     void *arg;

@@ -3,8 +3,11 @@
 
 #include "base/core/alloc.h"
 #include "base/core/compiler.h"
+#include "cluster/exchange/owner_messages.h"
 
 #include <string.h>
+
+static const char what[] = "weights as they were pulled";
 
 bool tn_delay_is_on(const tn_rules *rules)
 {
@@ -22,18 +25,6 @@ bool tn_delay_is_on(const tn_rules *rules)
     return false;
 }
 
-static tn_status make_room(float **floats, size_t *most, size_t n, tn_error *err)
-{
-    if (*floats != NULL && n <= *most) {
-        return TN_OK;
-    }
-    tn_free(*floats);
-    *most = n + n / 4 + 1;
-    *floats = tn_try_alloc(*most, sizeof **floats, "weights as they were pulled", err);
-    *most = *floats != NULL ? *most : 0;
-    return *floats != NULL ? TN_OK : TN_E_MEMORY;
-}
-
 /* Where the rows of a keyset begin and end; those of a slice begin anywhere. */
 static size_t end_of(const tn_keyset *keys)
 {
@@ -43,8 +34,8 @@ static size_t end_of(const tn_keyset *keys)
 tn_status tn_delay_keep(tn_delayed *d, tn_shard *shard, const tn_keyset *keys, const float *rows,
                         size_t dense, tn_error *err)
 {
-    TN_TRY(make_room(&d->rows, &d->rows_max, end_of(keys), err));
-    TN_TRY(make_room(&d->dense, &d->dense_max, dense, err));
+    TN_TRY(tn_floats_reserve(&d->rows, &d->rows_max, end_of(keys), what, err));
+    TN_TRY(tn_floats_reserve(&d->dense, &d->dense_max, dense, what, err));
     if (keys->n > 0) {
         const size_t from = keys->at[0];
         memcpy(d->rows + from, rows + from, (end_of(keys) - from) * sizeof *rows);
@@ -86,13 +77,13 @@ tn_status tn_delay_compensate(tn_delayed *d, tn_delay_now *now, tn_shard *shard,
     const tn_keyset *keys = grads->keys;
     const double dc = tn_rule_common(&shard->rules->dense)->dc;
     if (keys->n > 0) {
-        TN_TRY(make_room(&now->rows, &now->rows_max, end_of(keys), err));
+        TN_TRY(tn_floats_reserve(&now->rows, &now->rows_max, end_of(keys), what, err));
         tn_shard_peek(shard, team, keys, now->rows, NULL);
         compensate_rows(d, now->rows, shard, grads);
         grads->rows = d->rows;
     }
     if (dc > 0) {
-        TN_TRY(make_room(&now->dense, &now->dense_max, d->n_dense, err));
+        TN_TRY(tn_floats_reserve(&now->dense, &now->dense_max, d->n_dense, what, err));
         tn_dense_copy(shard->dense, now->dense);
         delay_compensate(d->n_dense, d->dense, now->dense, grads->dense, (float)dc);
         grads->dense = d->dense;

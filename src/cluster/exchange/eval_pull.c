@@ -3,9 +3,8 @@
 
 #include "base/core/alloc.h"
 #include "base/core/clock.h"
+#include "cluster/exchange/owner_messages.h"
 #include "cluster/exchange/reply_queue.h"
-#include "cluster/wire/key_codec.h"
-#include "cluster/wire/request_headers.h"
 
 #include <string.h>
 
@@ -36,6 +35,7 @@ struct tn_eval_pull {
     uint32_t *first; /* partitions + 1: of the own slice */
 
     /* tn-net's. */
+    tn_reply_path reply;
     tn_keyblock block;
     float *given;
     bool *lacks;
@@ -51,6 +51,7 @@ tn_status tn_eval_pull_open(tn_eval_pull **out, const tn_eval_pull_opts *opts, t
         return TN_E_MEMORY;
     }
     p->opts = *opts;
+    p->reply = (tn_reply_path){opts->pool, tn_reply_by_link, opts->link};
     p->n_ranks = opts->shares->owners.n_peers;
     tn_reply_queue_init(&p->replies);
     p->owner = tn_try_alloc(p->n_ranks, sizeof *p->owner, what, err);
@@ -83,27 +84,14 @@ void tn_eval_pull_close(tn_eval_pull *p)
 
 static bool make_room(tn_eval_pull *p, size_t floats, size_t keys)
 {
-    if (floats > p->given_max || p->given == NULL) {
-        tn_free(p->given);
-        p->given_max = floats + floats / 4 + 1;
-        p->given = tn_try_alloc(p->given_max, sizeof *p->given, "rows for a peer", NULL);
-    }
+    const char *what = "rows for a peer";
     if (keys > p->lacks_max || p->lacks == NULL) {
         tn_free(p->lacks);
         p->lacks_max = keys + keys / 4 + 1;
-        p->lacks = tn_try_alloc(p->lacks_max, sizeof *p->lacks, "rows for a peer", NULL);
+        p->lacks = tn_try_alloc(p->lacks_max, sizeof *p->lacks, what, NULL);
     }
-    return p->given != NULL && p->lacks != NULL;
-}
-
-static void refuse(tn_eval_pull *p, const tn_frame *f)
-{
-    tn_out_message *refusal = NULL;
-    if (tn_out_message_take(&refusal, p->opts.pool, 0, NULL) == TN_OK) {
-        refusal->frame.type = TN_FRAME_REFUSED;
-        refusal->frame.code = TN_REFUSAL_DAMAGED;
-        tn_link_answer(p->opts.link, f, refusal);
-    }
+    return tn_floats_reserve(&p->given, &p->given_max, floats, what, NULL) == TN_OK &&
+           p->lacks != NULL;
 }
 
 /* Without memory there is no reply: the worker asks again. */
@@ -130,7 +118,7 @@ static void answer(tn_eval_pull *p, const tn_frame *f)
     tn_missing_put(to + TN_ROWS_PARAMS + row_bytes, p->lacks, keys->n);
     if (tn_values_write(TN_VALUES_F32, p->given, n, to + TN_ROWS_PARAMS) != TN_VALUES_FINITE) {
         tn_out_message_drop(rows);
-        refuse(p, f);
+        tn_reply_refuse(&p->reply, f, TN_REFUSAL_DAMAGED);
         return;
     }
     tn_link_answer(p->opts.link, f, rows);
@@ -144,7 +132,7 @@ void tn_eval_pull_take_request(tn_eval_pull *p, tn_in_message *incoming)
     if (why == TN_DROP_NONE) {
         answer(p, f);
     } else if (why != TN_DROP_MEMORY) {
-        refuse(p, f);
+        tn_reply_refuse(&p->reply, f, TN_REFUSAL_DAMAGED);
     }
     tn_in_message_close(incoming);
 }

@@ -336,32 +336,26 @@ static tn_client_waits waited(const void *self)
 
 /* ---- messages, on tn-net ---- */
 
-/* A SHARE of an allgather, which counts once. Without memory there is no reply, and it is
- * retransmitted. */
+/* A SHARE of an allgather, which counts once. */
 static void take_part(sync_client *g, tn_in_message *incoming)
 {
     const tn_frame f = incoming->frame;
+    const tn_reply_path to = {g->opts.pool, tn_reply_by_link, g->opts.link};
     tn_dedup *dedup = &g->opts.dedup[f.rank];
-    const tn_dedup_verdict verdict = tn_dedup_check(dedup, f.incarnation, f.sequence);
-    tn_out_message *p = NULL;
-    if (tn_out_message_take(&p, g->opts.pool, 0, NULL) != TN_OK) {
-        tn_in_message_close(incoming);
-        return;
-    }
-    p->frame.type = TN_FRAME_NOTED;
-    if (verdict == TN_DEDUP_APPLY && tn_allgather_put(g->gather, incoming)) {
+    bool again = false;
+    const bool is_admitted = tn_owner_admits(&to, dedup, &f, &again);
+    const bool is_kept = is_admitted && !again && tn_allgather_put(g->gather, incoming);
+    if (is_kept) {
         tn_dedup_mark(dedup, f.sequence);
         tn_wakeup_signal(&g->replies.wakeup);
     } else {
         tn_in_message_close(incoming);
-        if (verdict != TN_DEDUP_REPEATED) {
-            p->frame.type = TN_FRAME_REFUSED;
-            p->frame.code = verdict == TN_DEDUP_STALE    ? TN_REFUSAL_INCARNATION
-                            : verdict == TN_DEDUP_BEYOND ? TN_REFUSAL_BEYOND
-                                                         : TN_REFUSAL_FULL;
-        }
     }
-    tn_link_answer(g->opts.link, &f, p);
+    if (is_kept || again) {
+        tn_reply_noted(&to, &f);
+    } else if (is_admitted) {
+        tn_reply_refuse(&to, &f, TN_REFUSAL_FULL);
+    }
 }
 
 static void take_request(void *self, tn_in_message *incoming)
@@ -406,9 +400,8 @@ static tn_status make(sync_client *g, tn_error *err)
                                         .shard = o->shard,
                                         .weights = o->own,
                                         .dedup = o->dedup,
-                                        .pool = o->pool,
                                         .wakeup = &g->replies.wakeup,
-                                        .answer = answer,
+                                        .reply = {o->pool, answer, g},
                                         .send = send_request,
                                         .arg = g};
     return tn_sync_server_new(&g->server, &server, o->step, err);

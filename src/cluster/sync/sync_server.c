@@ -10,28 +10,17 @@
 
 #include "base/core/alloc.h"
 #include "base/core/bytes.h"
-#include "cluster/wire/control_messages.h"
-#include "cluster/wire/dedup.h"
-#include "cluster/wire/key_codec.h"
-#include "cluster/wire/request_headers.h"
 
 #include <math.h>
 #include <string.h>
 
 enum { PULLS_AHEAD = 2 };
 
-typedef struct decoded_pull {
-    tn_keyblock block;
-    tn_pull_params params;
-} decoded_pull;
-
 typedef struct served_rank {
     uint64_t pulled; /* requests; take's */
-    decoded_pull pull[PULLS_AHEAD];
+    tn_owner_pull pull[PULLS_AHEAD];
     tn_push_params push;
-    float *grads, *dense; /* of the push; owned */
-    size_t grads_max, dense_max;
-    bool has_dense;
+    tn_owner_gradients grads;    /* of the push */
     _Atomic uint64_t done;       /* steps of it that were applied or skipped */
     atomic_bool push_in;         /* a push was taken and not applied yet */
     tn_frame asked[PULLS_AHEAD]; /* run's: pulls that wait for an answer, by parity, and .. */
@@ -67,119 +56,52 @@ struct tn_sync_server {
     bool rests;                /* the worker, and so what is run's stands still */
 };
 
-typedef enum taken { TAKEN, DAMAGED, NOT_FINITE, TOO_EARLY, NO_MEMORY } taken;
-
 /* ---- replies ---- */
-
-/* Answers that it is not done, and why. */
-static void refuse(tn_sync_server *s, const tn_frame *request, tn_refusal why)
-{
-    tn_out_message *p = NULL;
-    if (tn_out_message_take(&p, s->opts.pool, 0, NULL) == TN_OK) { /* else it is retransmitted */
-        p->frame.type = TN_FRAME_REFUSED;
-        p->frame.code = why;
-        s->opts.answer(s->opts.arg, request, p);
-    }
-}
-
-/* Room for n floats; what was there is lost. */
-static bool make_room(float **floats, size_t *most, size_t n)
-{
-    if (*floats != NULL && n <= *most) {
-        return true;
-    }
-    tn_free(*floats);
-    *most = n + n / 4 + 1;
-    *floats = tn_try_alloc(*most, sizeof **floats, "values of a rank", NULL);
-    *most = *floats != NULL ? *most : 0;
-    return *floats != NULL;
-}
 
 static uint64_t turn_of(const served_rank *r)
 {
     return atomic_load(&r->done) % PULLS_AHEAD;
 }
 
-static void answer_noted(tn_sync_server *s, const tn_frame *request)
+/* Rows that follow the note: none in a step in which nothing weighs anything. */
+static tn_rows_reply rows_reply(const tn_joint_batch *note)
 {
-    tn_out_message *p = NULL;
-    if (tn_out_message_take(&p, s->opts.pool, 0, NULL) == TN_OK) {
-        p->frame.type = TN_FRAME_NOTED;
-        s->opts.answer(s->opts.arg, request, p);
-    }
+    return (tn_rows_reply){.code = note->meet ? TN_MEET : 0,
+                           .params = {note->first_row, note->rows, note->weight_sum}};
 }
 
-static tn_status take_rows(tn_sync_server *s, const tn_joint_batch *note, tn_values kind,
-                           uint64_t n, tn_out_message **out, tn_error *err)
-{
-    TN_TRY(tn_out_message_take(out, s->opts.pool, TN_ROWS_PARAMS + n * tn_values_bytes(kind), err));
-    (*out)->frame.type = TN_FRAME_ROWS;
-    (*out)->frame.flags = tn_frame_flags(kind, TN_VALUES_F32);
-    (*out)->frame.code = note->meet ? TN_MEET : 0;
-    (*out)->frame.count[TN_ROW_FLOATS] = (uint32_t)n;
-    tn_rows_params_put(tn_out_message_payload(*out),
-                       &(tn_rows_params){note->first_row, note->rows, note->weight_sum});
-    return TN_OK;
-}
-
-/* Of a step in which nothing weighs anything: no rows. */
 static tn_status answer_skipped(tn_sync_server *s, uint32_t rank, tn_error *err)
 {
     const served_rank *r = &s->rank[rank];
-    tn_out_message *p = NULL;
-    TN_TRY(take_rows(s, &r->skipped_note, tn_frame_row_values(r->skipped.flags), 0, &p, err));
-    s->opts.answer(s->opts.arg, &r->skipped, p);
-    return TN_OK;
+    const tn_rows_reply none = rows_reply(&r->skipped_note);
+    return tn_reply_rows(&s->opts.reply, &r->skipped, &none, err);
 }
 
 static tn_status answer_dense(tn_sync_server *s, uint32_t rank, tn_error *err)
 {
-    served_rank *r = &s->rank[rank];
-    const tn_values kind = tn_frame_dense_values(r->pushed.flags);
-    tn_out_message *p = NULL;
-    TN_TRY(tn_out_message_take(&p, s->opts.pool, TN_DENSE_PARAMS + s->dense * tn_values_bytes(kind),
-                               err));
-    p->frame.type = TN_FRAME_DENSE;
-    p->frame.flags = tn_frame_flags(TN_VALUES_F32, kind);
-    p->frame.count[TN_DENSE_FLOATS] = (uint32_t)s->dense;
-    tn_dense_params_put(tn_out_message_payload(p),
-                        &(tn_dense_params){.grad_norm = sqrt(tn_sync_step_norm2(s->steps)),
-                                           .loss = tn_sync_step_loss(s->steps)});
-    if (tn_values_write(kind, s->opts.weights, s->dense,
-                        tn_out_message_payload(p) + TN_DENSE_PARAMS) != TN_VALUES_FINITE) {
-        tn_out_message_drop(p);
-        refuse(s, &r->pushed, TN_REFUSAL_DIVERGED);
-        return TN_OK;
-    }
-    s->opts.answer(s->opts.arg, &r->pushed, p);
-    return TN_OK;
+    const tn_dense_params params = {.grad_norm = sqrt(tn_sync_step_norm2(s->steps)),
+                                    .loss = tn_sync_step_loss(s->steps)};
+    return tn_reply_dense(&s->opts.reply, &s->rank[rank].pushed, &params, s->opts.weights, s->dense,
+                          err);
 }
 
 static tn_status answer_rows(tn_sync_server *s, uint32_t rank, tn_team *team, tn_error *err)
 {
-    served_rank *r = &s->rank[rank];
-    const tn_frame *request = &r->asked[turn_of(r)];
-    const tn_keyset *keys = &r->pull[turn_of(r)].block.keys;
-    const tn_values kind = tn_frame_row_values(request->flags);
-    const uint32_t n = keys->n == 0 ? 0 : keys->at[keys->n];
+    const served_rank *r = &s->rank[rank];
+    const tn_owner_pull *pull = &r->pull[turn_of(r)];
     const tn_joint_batch note = tn_sync_step_note(s->steps, rank);
-    tn_out_message *p = NULL;
-    if (!make_room(&s->rows, &s->rows_max, n)) {
+    tn_rows_reply out = rows_reply(&note);
+    out.n_keys = pull->block.keys.n;
+    out.n_floats = tn_owner_pull_floats(pull);
+    if (tn_floats_reserve(&s->rows, &s->rows_max, out.n_floats, "values of a rank", NULL) !=
+        TN_OK) {
         return tn_fail(err, TN_E_MEMORY, "no memory for the rows of rank %u", rank);
     }
-    TN_TRY(take_rows(s, &note, kind, n, &p, err));
-    p->frame.count[TN_KEYS] = n > 0 ? keys->n : 0;
-    if (n > 0) {
+    if (out.n_floats > 0) {
         tn_sync_step_give(s->steps, team, rank, s->rows);
     }
-    if (tn_values_write(kind, s->rows, n, tn_out_message_payload(p) + TN_ROWS_PARAMS) !=
-        TN_VALUES_FINITE) {
-        tn_out_message_drop(p);
-        refuse(s, request, TN_REFUSAL_DIVERGED);
-        return TN_OK;
-    }
-    s->opts.answer(s->opts.arg, request, p);
-    return TN_OK;
+    out.rows = s->rows;
+    return tn_reply_rows(&s->opts.reply, &r->asked[turn_of(r)], &out, err);
 }
 
 /* Answers once more, if it was answered, what can be answered without a step; locked or by run. */
@@ -188,7 +110,7 @@ static tn_status answer_again(tn_sync_server *s, request_kind kind, const tn_fra
 {
     served_rank *r = &s->rank[request->rank];
     if (kind == REQUEST_NORM) {
-        answer_noted(s, request);
+        tn_reply_noted(&s->opts.reply, request);
     } else if (kind == REQUEST_PUSH && r->answered && r->pushed.sequence == request->sequence) {
         return answer_dense(s, request->rank, err);
     } else if (kind == REQUEST_PULL && r->skipped.sequence == request->sequence) {
@@ -225,65 +147,44 @@ static void enqueue(tn_sync_server *s, inbox_entry *entry, const inbox_entry *wh
     tn_wakeup_signal(s->opts.wakeup);
 }
 
-static taken take_pull(tn_sync_server *s, const tn_frame *f, served_rank *r)
+static uint32_t take_pull(tn_sync_server *s, const tn_frame *f, served_rank *r)
 {
     if (r->pulled - atomic_load(&r->done) >= PULLS_AHEAD) {
-        return TOO_EARLY;
+        return TN_REFUSAL_FULL;
     }
-    decoded_pull *p = &r->pull[r->pulled % PULLS_AHEAD];
     const tn_keyblock_rules rules = {&s->opts.shares->owners, s->opts.layout, s->opts.rank};
-    if (tn_pull_params_get(&p->params, f->payload) != TN_DROP_NONE) {
-        return DAMAGED;
-    }
-    tn_drop why = tn_keyblock_read(&p->block, f->payload + TN_PULL_PARAMS,
-                                   f->bytes - TN_PULL_PARAMS, f->count, &rules);
-    if (why == TN_DROP_MEMORY) {
-        return NO_MEMORY;
-    }
-    r->pulled += why == TN_DROP_NONE;
-    return why == TN_DROP_NONE ? TAKEN : DAMAGED;
+    const uint32_t refusal = tn_owner_pull_read(&r->pull[r->pulled % PULLS_AHEAD], f, &rules);
+    r->pulled += refusal == 0;
+    return refusal;
 }
 
 /* The push's rows are those of the rank's oldest pull that is not done. */
-static taken take_push(tn_sync_server *s, const tn_frame *f, served_rank *r)
+static uint32_t take_push(tn_sync_server *s, const tn_frame *f, served_rank *r)
 {
-    uint64_t done = atomic_load(&r->done);
-    if (atomic_load(&r->push_in) || r->pulled == done) {
-        return TOO_EARLY;
-    }
-    const tn_keyset *keys = &r->pull[done % PULLS_AHEAD].block.keys;
-    const size_t n = f->count[TN_ROW_FLOATS];
+    const uint64_t done = atomic_load(&r->done);
     const size_t n_dense = f->count[TN_DENSE_FLOATS];
-    const tn_values kind = tn_frame_row_values(f->flags);
-    const char *from = f->payload + TN_PUSH_PARAMS;
-    bool fits = f->count[TN_KEYS] == keys->n && n == (keys->n > 0 ? keys->at[keys->n] : 0) &&
-                (n_dense == 0 || n_dense == s->dense);
-    if (tn_push_params_get(&r->push, f->payload) != TN_DROP_NONE || !fits) {
-        return DAMAGED;
+    if (atomic_load(&r->push_in) || r->pulled == done) {
+        return TN_REFUSAL_FULL;
     }
-    if (!make_room(&r->grads, &r->grads_max, n) || !make_room(&r->dense, &r->dense_max, n_dense)) {
-        return NO_MEMORY;
+    if (tn_push_params_get(&r->push, f->payload) != TN_DROP_NONE ||
+        (n_dense != 0 && n_dense != s->dense)) {
+        return TN_REFUSAL_DAMAGED;
     }
-    r->has_dense = n_dense > 0;
-    if (tn_values_read(kind, from, n, r->grads) != TN_VALUES_FINITE ||
-        tn_values_read(tn_frame_dense_values(f->flags), from + n * tn_values_bytes(kind), n_dense,
-                       r->dense) != TN_VALUES_FINITE) {
-        return NOT_FINITE;
-    }
-    atomic_store(&r->push_in, true);
-    return TAKEN;
+    const uint32_t refusal = tn_owner_gradients_read(&r->grads, f, &r->pull[done % PULLS_AHEAD]);
+    atomic_store(&r->push_in, refusal == 0);
+    return refusal;
 }
 
-static taken take_norm(const tn_frame *f, double *norm2)
+static uint32_t take_norm(const tn_frame *f, double *norm2)
 {
     if (f->count[TN_DENSE_FLOATS] != 1) {
-        return DAMAGED;
+        return TN_REFUSAL_DAMAGED;
     }
     *norm2 = tn_load_f64(f->payload);
-    return *norm2 >= 0 ? TAKEN : NOT_FINITE;
+    return *norm2 >= 0 ? 0 : TN_REFUSAL_DIVERGED;
 }
 
-static taken take(tn_sync_server *s, const tn_frame *f, inbox_entry *what)
+static uint32_t take(tn_sync_server *s, const tn_frame *f, inbox_entry *what)
 {
     served_rank *r = &s->rank[f->rank];
     switch (what->kind) {
@@ -299,19 +200,14 @@ static taken take(tn_sync_server *s, const tn_frame *f, inbox_entry *what)
 
 static void take_new(tn_sync_server *s, const tn_frame *f, inbox_entry *entry, inbox_entry *what)
 {
-    static const tn_refusal refusal[] = {[DAMAGED] = TN_REFUSAL_DAMAGED,
-                                         [NOT_FINITE] = TN_REFUSAL_DIVERGED,
-                                         [TOO_EARLY] = TN_REFUSAL_FULL};
-    taken t = take(s, f, what);
-    if (t == TAKEN) {
+    const uint32_t refusal = take(s, f, what);
+    if (refusal == 0) {
         tn_dedup_mark(&s->opts.dedup[f->rank], f->sequence);
         enqueue(s, entry, what);
         return;
     }
     tn_free(entry);
-    if (t != NO_MEMORY) { /* then it is retransmitted */
-        refuse(s, f, refusal[t]);
-    }
+    tn_reply_refuse(&s->opts.reply, f, refusal);
 }
 
 /* Replies to a retransmitted request while the worker rests. Without memory it is retransmitted
@@ -338,21 +234,15 @@ void tn_sync_server_take(tn_sync_server *s, const tn_frame *frame)
                                 : frame->type == TN_FRAME_PUSH ? REQUEST_PUSH
                                                                : REQUEST_NORM};
     what.frame.payload = NULL;
-    const tn_dedup *dedup = &s->opts.dedup[frame->rank];
-    tn_dedup_verdict verdict = tn_dedup_check(dedup, frame->incarnation, frame->sequence);
-    if (verdict == TN_DEDUP_STALE || verdict == TN_DEDUP_BEYOND) {
-        refuse(s, frame, verdict == TN_DEDUP_STALE ? TN_REFUSAL_INCARNATION : TN_REFUSAL_BEYOND);
-        return;
-    }
-    if (verdict == TN_DEDUP_REPEATED && answer_at_rest(s, frame, what.kind)) {
+    if (!tn_owner_admits(&s->opts.reply, &s->opts.dedup[frame->rank], frame, &what.again) ||
+        (what.again && answer_at_rest(s, frame, what.kind))) {
         return;
     }
     inbox_entry *entry = new_entry(s);
     if (entry == NULL) {
         return; /* it is retransmitted */
     }
-    if (verdict == TN_DEDUP_REPEATED) {
-        what.again = true;
+    if (what.again) {
         enqueue(s, entry, &what);
     } else {
         take_new(s, frame, entry, &what);
@@ -367,7 +257,7 @@ static tn_status receive_pull(tn_sync_server *s, const inbox_entry *entry, tn_er
     /* The pull is in either buffer: the older one is free again, or its pull came first. */
     uint64_t at = turn_of(r);
     at = r->asked[at].sequence == 0 ? at : (at + 1) % PULLS_AHEAD;
-    const decoded_pull *p = &r->pull[at];
+    const tn_owner_pull *p = &r->pull[at];
     const tn_batch_note note = {.rows = p->params.examples,
                                 .weight_sum = p->params.weight_sum,
                                 .meet = entry->frame.code == TN_MEET};
@@ -379,8 +269,8 @@ static tn_status receive_pull(tn_sync_server *s, const inbox_entry *entry, tn_er
 static tn_status receive_push(tn_sync_server *s, const inbox_entry *entry, tn_error *err)
 {
     served_rank *r = &s->rank[entry->frame.rank];
-    const tn_pushed pushed = {.grads = r->grads,
-                              .dense = r->has_dense ? r->dense : NULL,
+    const tn_pushed pushed = {.grads = r->grads.rows,
+                              .dense = r->grads.n_dense > 0 ? r->grads.dense : NULL,
                               .lr_factor = r->push.lr_factor,
                               .day = r->push.day,
                               .loss = r->push.loss};
@@ -414,7 +304,7 @@ static tn_status receive(tn_sync_server *s, const inbox_entry *entry, tn_team *t
         return receive_push(s, entry, err);
     case REQUEST_NORM:
     default:
-        answer_noted(s, &entry->frame);
+        tn_reply_noted(&s->opts.reply, &entry->frame);
         return tn_sync_step_norm(s->steps, entry->frame.rank, entry->norm2, err);
     }
 }
@@ -459,7 +349,7 @@ static tn_status share_norm(tn_sync_server *s, tn_error *err)
         if (to == s->opts.rank) {
             continue;
         }
-        TN_TRY(tn_out_message_take(&p, s->opts.pool, sizeof norm2, err));
+        TN_TRY(tn_out_message_take(&p, s->opts.reply.pool, sizeof norm2, err));
         p->frame.type = TN_FRAME_SHARE;
         p->frame.count[TN_DENSE_FLOATS] = 1;
         tn_store_f64(tn_out_message_payload(p), norm2);
@@ -511,7 +401,7 @@ static tn_status do_turns(tn_sync_server *s, tn_team *team, tn_error *err)
     while (turn != TN_TURN_NONE) {
         tn_status status = tn_sync_step_advance(s->steps, team, &turn, err);
         for (uint32_t r = 0; status == TN_E_DIVERGED && r < s->n_ranks; r++) {
-            refuse(s, &s->rank[r].pushed, TN_REFUSAL_DIVERGED);
+            tn_reply_refuse(&s->opts.reply, &s->rank[r].pushed, TN_REFUSAL_DIVERGED);
         }
         TN_TRY(status);
         TN_TRY(do_turn(s, turn, team, err));
@@ -568,10 +458,9 @@ void tn_sync_server_free(tn_sync_server *s)
     }
     for (uint32_t r = 0; s->rank != NULL && r < s->n_ranks; r++) {
         for (uint32_t i = 0; i < PULLS_AHEAD; i++) {
-            tn_keyblock_done(&s->rank[r].pull[i].block);
+            tn_owner_pull_done(&s->rank[r].pull[i]);
         }
-        tn_free(s->rank[r].grads);
-        tn_free(s->rank[r].dense);
+        tn_owner_gradients_done(&s->rank[r].grads);
     }
     free_entries(s->first);
     free_entries(s->spare);

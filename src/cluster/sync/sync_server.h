@@ -17,7 +17,7 @@
 #ifndef TN_CLUSTER_SYNC_SERVER_H
 #define TN_CLUSTER_SYNC_SERVER_H
 
-#include "cluster/net/link.h"
+#include "cluster/exchange/owner_messages.h"
 #include "cluster/net/wakeup.h"
 #include "cluster/sync/sync_step.h"
 #include "ps/shard/ownership.h"
@@ -31,10 +31,8 @@ typedef struct tn_sync_server_opts {
     tn_shard *shard;
     const float *weights; /* the shard's range of the flat vector */
     tn_dedup *dedup;      /* of every rank, begun; requests of other kinds are marked there, too */
-    tn_out_messages *pool;
     tn_wakeup *wakeup;
-    /* Takes an answer over; `request` as in tn_link_answer. */
-    void (*answer)(void *arg, const tn_frame *request, tn_out_message *outgoing);
+    tn_reply_path reply;
     /* Takes a request to another owner over. */
     void (*send)(void *arg, uint32_t to, tn_out_message *outgoing);
     void *arg;

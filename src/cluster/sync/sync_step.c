@@ -2,6 +2,7 @@
 #include "cluster/sync/sync_step.h"
 
 #include "base/core/alloc.h"
+#include "cluster/exchange/owner_messages.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -198,17 +199,6 @@ static void add_notes(tn_sync_step *l, const slot *s)
     }
 }
 
-static tn_status make_rows(tn_sync_step *l, size_t floats, tn_error *err)
-{
-    if (l->rows != NULL && floats <= l->rows_max) {
-        return TN_OK;
-    }
-    tn_free(l->rows);
-    l->rows_max = floats + floats / 4 + 1;
-    l->rows = tn_try_alloc(l->rows_max, sizeof *l->rows, "rows of the joint batch", err);
-    return l->rows != NULL ? TN_OK : TN_E_MEMORY;
-}
-
 static tn_status unite(tn_sync_step *l, slot *s, tn_team *team, tn_error *err)
 {
     if (s->united || s->n_pulls < l->opts.n_ranks) {
@@ -237,7 +227,8 @@ static tn_status do_pulls(tn_sync_step *l, tn_team *team, tn_turn *turn, tn_erro
     }
     TN_TRY(unite(l, s, team, err));
     const tn_keyset *keys = tn_batch_union_keys(s->joint);
-    TN_TRY(make_rows(l, keys->at[keys->n], err));
+    TN_TRY(tn_floats_reserve(&l->rows, &l->rows_max, keys->at[keys->n], "rows of the joint batch",
+                             err));
     TN_TRY(tn_shard_pull(l->opts.shard, team, keys, l->rows, err));
     l->phase = WANTS_PUSHES;
     *turn = TN_TURN_ROWS;
