@@ -1,7 +1,6 @@
 /* fakeenv.c - see fakeenv.h. */
 #include "cluster/fakeenv.h"
 
-#include "cluster/launch/launcher.h"
 #include "support/test.h"
 
 #include <string.h>
@@ -54,11 +53,9 @@ static tn_status find(const fakeenv *e, tn_membership *out, tn_error *err)
     if (arena == NULL) {
         arena = tn_arena_new(1 << 16);
     }
-    const tn_membership_in in = {.get = get,
+    const tn_membership_in in = {.env = {get, &e, e->host != NULL ? e->host : "here"},
                                  .is_local = is_local,
-                                 .ctx = &e,
                                  .peers = e->peers,
-                                 .host = e->host != NULL ? e->host : "here",
                                  .run_dir = e->run_dir == NULL      ? "runs/x"
                                             : e->run_dir[0] != '\0' ? e->run_dir
                                                                     : NULL,

@@ -146,13 +146,13 @@ static void a_real_process_asks_its_real_environment(void **state)
     char host[TN_ENDPOINT_HOST];
     const tn_peers_opts opts = {.n = 3};
     tn_membership_in in = tn_membership_here(&opts, "runs/x", host);
-    assert_string_not_equal(in.host, "");
+    assert_string_not_equal(in.env.host, "");
     assert_int_equal(in.peers.n, 3);
     assert_string_equal(in.run_dir, "runs/x");
     assert_int_equal(setenv("TNET_TEST_WORD", "here", 1), 0); // NOLINT(concurrency-mt-unsafe)
-    assert_string_equal(in.get(in.ctx, "TNET_TEST_WORD"), "here");
-    assert_true(in.is_local(in.ctx, "127.0.0.1"));
-    assert_false(in.is_local(in.ctx, "192.0.2.77"));
+    assert_string_equal(in.env.get(in.env.ctx, "TNET_TEST_WORD"), "here");
+    assert_true(in.is_local(in.env.ctx, "127.0.0.1"));
+    assert_false(in.is_local(in.env.ctx, "192.0.2.77"));
 }
 
 int main(void)

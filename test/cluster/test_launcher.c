@@ -1,5 +1,5 @@
 /* test_launcher.c - how launchers read the environment. */
-#include "cluster/launch/launcher.h"
+#include "cluster/launch/membership.h"
 #include "support/test.h"
 
 #include <stdio.h>
@@ -13,8 +13,8 @@ static const char *get(void *ctx, const char *name)
 
 static tn_status read(const char *value, uint32_t *out, tn_error *err)
 {
-    const tn_membership_in in = {.get = get, .ctx = &value};
-    return tn_env_u32(&in, "WORD", 100, out, err);
+    const tn_launch_env env = {.get = get, .ctx = &value};
+    return tn_env_u32(&env, "WORD", 100, out, err);
 }
 
 static void numbers_below_their_limit_are_read(void **state)
@@ -41,11 +41,11 @@ static void empty_variables_count_as_not_set(void **state)
 {
     (void)state;
     const char *value = "";
-    const tn_membership_in in = {.get = get, .ctx = &value};
-    assert_null(tn_env(&in, "WORD"));
-    assert_null(tn_env(&in, "OTHER"));
+    const tn_launch_env env = {.get = get, .ctx = &value};
+    assert_null(tn_env(&env, "WORD"));
+    assert_null(tn_env(&env, "OTHER"));
     value = "x";
-    assert_string_equal(tn_env(&in, "WORD"), "x");
+    assert_string_equal(tn_env(&env, "WORD"), "x");
 }
 
 static void texts_in_the_arena_have_any_length(void **state)

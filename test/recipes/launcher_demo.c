@@ -4,13 +4,13 @@
 
 static const char *const variables[] = {"DEMO_RANK", "DEMO_SIZE", NULL};
 
-static tn_status find(const tn_membership_in *in, uint32_t size, tn_arena *arena, tn_launched *out,
+static tn_status find(const tn_launch_env *env, uint32_t size, tn_arena *arena, tn_launched *out,
                       tn_error *err)
 {
     (void)size;
     (void)arena;
-    TN_TRY(tn_env_u32(in, "DEMO_RANK", TN_PEERS_MAX, &out->rank, err));
-    TN_TRY(tn_env_u32(in, "DEMO_SIZE", TN_PEERS_MAX + 1, &out->size, err));
+    TN_TRY(tn_env_u32(env, "DEMO_RANK", TN_PEERS_MAX, &out->rank, err));
+    TN_TRY(tn_env_u32(env, "DEMO_SIZE", TN_PEERS_MAX + 1, &out->size, err));
     out->is_here = out->rank != TN_UNSET_U32;
     out->one_host = true;
     return TN_OK;

@@ -19,17 +19,24 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *tn_env(const tn_membership_in *in, const char *name)
+const tn_launcher *const tn_launchers[] = {
+#define TN_LAUNCHER(name) &tn_launcher_##name,
+#include "cluster/launch/launchers.def"
+#undef TN_LAUNCHER
+    NULL,
+};
+
+const char *tn_env(const tn_launch_env *env, const char *name)
 {
-    const char *value = in->get(in->ctx, name);
+    const char *value = env->get(env->ctx, name);
     return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
-tn_status tn_env_u32(const tn_membership_in *in, const char *name, uint32_t limit, uint32_t *out,
+tn_status tn_env_u32(const tn_launch_env *env, const char *name, uint32_t limit, uint32_t *out,
                      tn_error *err)
 {
     TN_ASSERT(limit > 0);
-    const char *text = tn_env(in, name);
+    const char *text = tn_env(env, name);
     uint64_t value = 0;
     if (text == NULL) {
         return TN_OK;
@@ -56,12 +63,12 @@ const char *tn_arena_text(tn_arena *arena, const char *fmt, ...)
     return out;
 }
 
-static tn_status find_plain(const tn_membership_in *in, uint32_t size, tn_arena *arena,
+static tn_status find_plain(const tn_launch_env *env, uint32_t size, tn_arena *arena,
                             tn_launched *out, tn_error *err)
 {
     (void)arena;
     out->size = size;
-    TN_TRY(tn_env_u32(in, "TNET_RANK", TN_PEERS_MAX, &out->rank, err));
+    TN_TRY(tn_env_u32(env, "TNET_RANK", TN_PEERS_MAX, &out->rank, err));
     out->is_here = out->rank != TN_UNSET_U32;
     return TN_OK;
 }
@@ -88,31 +95,31 @@ static const char *const mpi_variables[] = {"OMPI_COMM_WORLD_RANK",
                                             "PMI_JOBID",
                                             NULL};
 
-static tn_status read_ranks(const tn_membership_in *in, const char *const *name, tn_launched *out,
+static tn_status read_ranks(const tn_launch_env *env, const char *const *name, tn_launched *out,
                             uint32_t *local, tn_error *err)
 {
-    TN_TRY(tn_env_u32(in, name[0], TN_PEERS_MAX, &out->rank, err));
-    TN_TRY(tn_env_u32(in, name[1], TN_PEERS_MAX + 1, &out->size, err));
-    return tn_env_u32(in, name[2], TN_PEERS_MAX + 1, local, err);
+    TN_TRY(tn_env_u32(env, name[0], TN_PEERS_MAX, &out->rank, err));
+    TN_TRY(tn_env_u32(env, name[1], TN_PEERS_MAX + 1, &out->size, err));
+    return tn_env_u32(env, name[2], TN_PEERS_MAX + 1, local, err);
 }
 
-static tn_status find_mpi(const tn_membership_in *in, uint32_t size, tn_arena *arena,
+static tn_status find_mpi(const tn_launch_env *env, uint32_t size, tn_arena *arena,
                           tn_launched *out, tn_error *err)
 {
     (void)size;
     (void)arena;
     uint32_t local = TN_UNSET_U32;
-    TN_TRY(read_ranks(in,
-                      tn_env(in, mpi_variables[OPEN_MPI]) != NULL ? &mpi_variables[OPEN_MPI]
-                                                                  : &mpi_variables[PMI],
+    TN_TRY(read_ranks(env,
+                      tn_env(env, mpi_variables[OPEN_MPI]) != NULL ? &mpi_variables[OPEN_MPI]
+                                                                   : &mpi_variables[PMI],
                       out, &local, err));
     if (out->rank == TN_UNSET_U32) {
-        TN_TRY(tn_env_u32(in, mpi_variables[PMIX_RANK], TN_PEERS_MAX, &out->rank, err));
+        TN_TRY(tn_env_u32(env, mpi_variables[PMIX_RANK], TN_PEERS_MAX, &out->rank, err));
     }
     out->is_here = out->rank != TN_UNSET_U32;
     out->one_host = out->size != TN_UNSET_U32 && out->size == local;
     for (uint32_t i = JOBS; mpi_variables[i] != NULL && out->job == NULL; i++) {
-        out->job = tn_env(in, mpi_variables[i]);
+        out->job = tn_env(env, mpi_variables[i]);
     }
     return TN_OK;
 }

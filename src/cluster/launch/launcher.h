@@ -10,7 +10,18 @@
 #ifndef TN_CLUSTER_LAUNCHER_H
 #define TN_CLUSTER_LAUNCHER_H
 
-#include "cluster/launch/membership.h"
+#include "base/core/arena.h"
+#include "base/keys/keyset.h"
+#include "config/values.h"
+
+enum { TN_PEERS_MAX = TN_PARTITIONS }; /* each owns one at least */
+
+/* Where a process was started. */
+typedef struct tn_launch_env {
+    const char *(*get)(void *ctx, const char *name); /* an environment variable, or NULL */
+    void *ctx;
+    const char *host; /* name of this machine */
+} tn_launch_env;
 
 /* What the environment of a launcher says. Texts live in the environment or in the arena. */
 typedef struct tn_launched {
@@ -30,7 +41,7 @@ typedef struct tn_launcher {
     const char *const *variables; /* all that `find` reads; NULL behind the last */
     /* `size` is what the user said, TN_UNSET_U32 when nothing. Half a message of a launcher is
      * TN_E_CONFIG. */
-    tn_status (*find)(const tn_membership_in *in, uint32_t size, tn_arena *arena, tn_launched *out,
+    tn_status (*find)(const tn_launch_env *env, uint32_t size, tn_arena *arena, tn_launched *out,
                       tn_error *err);
 } tn_launcher;
 
@@ -43,11 +54,11 @@ extern const tn_launcher *const tn_launchers[];
 
 /* A whole number below `limit` in variable `name`. *out stays as it is when the variable is not
  * set or empty. TN_E_CONFIG: it holds something else. */
-tn_status tn_env_u32(const tn_membership_in *in, const char *name, uint32_t limit, uint32_t *out,
+tn_status tn_env_u32(const tn_launch_env *env, const char *name, uint32_t limit, uint32_t *out,
                      tn_error *err) TN_MUST_USE;
 
 /* A variable; NULL when it is not set or empty. */
-const char *tn_env(const tn_membership_in *in, const char *name);
+const char *tn_env(const tn_launch_env *env, const char *name);
 
 /* Text as printf makes it, in the arena. */
 const char *tn_arena_text(tn_arena *arena, const char *fmt, ...) TN_PRINTF(2, 3);

@@ -7,6 +7,7 @@
  * TNET_SERVICE do. A pod has a network of its own, so all listen at the same port.
  */
 #include "base/core/number.h"
+#include "cluster/launch/endpoint.h"
 #include "cluster/launch/launcher.h"
 
 #include <string.h>
@@ -24,32 +25,32 @@ static const char *ordinal(const char *host, uint32_t *out)
     return dash;
 }
 
-static tn_status name_pods(const tn_membership_in *in, const char *service, const char *dash,
+static tn_status name_pods(const tn_launch_env *env, const char *service, const char *dash,
                            tn_arena *arena, tn_launched *out, tn_error *err)
 {
     TN_ASSERT(dash != NULL && out->size > 1 && out->size <= TN_PEERS_MAX);
     uint32_t port = TN_ENDPOINT_PORT;
-    TN_TRY(tn_env_u32(in, "TNET_PORT", UINT16_MAX + 1, &port, err));
+    TN_TRY(tn_env_u32(env, "TNET_PORT", UINT16_MAX + 1, &port, err));
     const char **address = TN_NEW_ARRAY(arena, const char *, out->size);
     const char **host = TN_NEW_ARRAY(arena, const char *, out->size);
     for (uint32_t r = 0; r < out->size; r++) {
-        host[r] = tn_arena_text(arena, "%.*s-%u", (int)(dash - in->host), in->host, r);
+        host[r] = tn_arena_text(arena, "%.*s-%u", (int)(dash - env->host), env->host, r);
         address[r] = tn_arena_text(arena, "%s.%s:%u", host[r], service, port);
     }
     out->address = address;
     out->host = host;
-    out->job = tn_arena_text(arena, "%.*s.%s", (int)(dash - in->host), in->host, service);
+    out->job = tn_arena_text(arena, "%.*s.%s", (int)(dash - env->host), env->host, service);
     return TN_OK;
 }
 
-static tn_status find(const tn_membership_in *in, uint32_t size, tn_arena *arena, tn_launched *out,
+static tn_status find(const tn_launch_env *env, uint32_t size, tn_arena *arena, tn_launched *out,
                       tn_error *err)
 {
-    const char *service = tn_env(in, "TNET_SERVICE");
+    const char *service = tn_env(env, "TNET_SERVICE");
     uint32_t number = TN_UNSET_U32;
-    const char *dash = ordinal(in->host, &number);
-    TN_TRY(tn_env_u32(in, "JOB_COMPLETION_INDEX", TN_PEERS_MAX, &out->rank, err));
-    bool is_pod = tn_env(in, "KUBERNETES_SERVICE_HOST") != NULL;
+    const char *dash = ordinal(env->host, &number);
+    TN_TRY(tn_env_u32(env, "JOB_COMPLETION_INDEX", TN_PEERS_MAX, &out->rank, err));
+    bool is_pod = tn_env(env, "KUBERNETES_SERVICE_HOST") != NULL;
     if (out->rank == TN_UNSET_U32 && (!is_pod || service == NULL || dash == NULL)) {
         return TN_OK; /* a pod by itself, or none */
     }
@@ -68,9 +69,9 @@ static tn_status find(const tn_membership_in *in, uint32_t size, tn_arena *arena
         return tn_fail(err, TN_E_CONFIG,
                        "pod %u has the host name '%s', which does not end in -%u\n"
                        "hint: set the pods' subdomain to the name of the headless service",
-                       out->rank, in->host, out->rank);
+                       out->rank, env->host, out->rank);
     }
-    return name_pods(in, service, dash, arena, out, err);
+    return name_pods(env, service, dash, arena, out, err);
 }
 
 static const char *const variables[] = {"TNET_PORT", "TNET_SERVICE", "JOB_COMPLETION_INDEX",

@@ -24,21 +24,21 @@ typedef struct step {
     uint32_t size;
 } step;
 
-static const char *either(const tn_membership_in *in, const char *first, const char *second)
+static const char *either(const tn_launch_env *env, const char *first, const char *second)
 {
-    const char *value = tn_env(in, first);
-    return value != NULL ? value : tn_env(in, second);
+    const char *value = tn_env(env, first);
+    return value != NULL ? value : tn_env(env, second);
 }
 
-static tn_status read_step(const tn_membership_in *in, uint32_t size, tn_arena *arena, step *out,
+static tn_status read_step(const tn_launch_env *env, uint32_t size, tn_arena *arena, step *out,
                            tn_error *err)
 {
-    const char *tasks = either(in, "SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE");
+    const char *tasks = either(env, "SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE");
     uint32_t n = 0;
     uint32_t total = 0;
     out->size = size;
-    TN_TRY(
-        tn_hostlist_read(tn_env(in, "SLURM_STEP_NODELIST"), arena, &out->node, &out->n_nodes, err));
+    TN_TRY(tn_hostlist_read(tn_env(env, "SLURM_STEP_NODELIST"), arena, &out->node, &out->n_nodes,
+                            err));
     if (tasks == NULL) {
         return tn_fail(err, TN_E_CONFIG, "Slurm sets no SLURM_STEP_TASKS_PER_NODE");
     }
@@ -69,9 +69,9 @@ static void deal(const step *s, uint32_t run, tn_arena *arena, const char **host
 }
 
 /* How many tasks a node gets before it is the next one's turn; 0: it is not known. */
-static tn_status read_run(const tn_membership_in *in, uint32_t *run, tn_error *err)
+static tn_status read_run(const tn_launch_env *env, uint32_t *run, tn_error *err)
 {
-    const char *how = tn_env(in, "SLURM_DISTRIBUTION");
+    const char *how = tn_env(env, "SLURM_DISTRIBUTION");
     how = how != NULL ? how : "block";
     *run = 0;
     if (strncmp(how, "block", 5) == 0) {
@@ -79,20 +79,20 @@ static tn_status read_run(const tn_membership_in *in, uint32_t *run, tn_error *e
     } else if (strncmp(how, "cyclic", 6) == 0) {
         *run = 1;
     } else if (strncmp(how, "plane", 5) == 0) {
-        return tn_env_u32(in, "SLURM_DIST_PLANESIZE", TN_HOSTS_MAX, run, err);
+        return tn_env_u32(env, "SLURM_DIST_PLANESIZE", TN_HOSTS_MAX, run, err);
     }
     return TN_OK;
 }
 
 /* The nodes of all tasks. NULL where they are not in the environment, or where this task is on
  * another node than they say: then only names in messages are missing. */
-static tn_status find_hosts(const tn_membership_in *in, const step *s, tn_arena *arena,
+static tn_status find_hosts(const tn_launch_env *env, const step *s, tn_arena *arena,
                             tn_launched *out, tn_error *err)
 {
     uint32_t run = 0;
     uint32_t own = TN_UNSET_U32;
-    TN_TRY(read_run(in, &run, err));
-    TN_TRY(tn_env_u32(in, "SLURM_NODEID", TN_HOSTS_MAX, &own, err));
+    TN_TRY(read_run(env, &run, err));
+    TN_TRY(tn_env_u32(env, "SLURM_NODEID", TN_HOSTS_MAX, &own, err));
     if (run == 0 || out->rank >= s->size) {
         return TN_OK;
     }
@@ -104,23 +104,23 @@ static tn_status find_hosts(const tn_membership_in *in, const step *s, tn_arena 
     return TN_OK;
 }
 
-static tn_status find_root(const tn_membership_in *in, const step *s, tn_arena *arena,
+static tn_status find_root(const tn_launch_env *env, const step *s, tn_arena *arena,
                            tn_launched *out, tn_error *err)
 {
-    const char *how = tn_env(in, "SLURM_DISTRIBUTION");
+    const char *how = tn_env(env, "SLURM_DISTRIBUTION");
     uint32_t port = TN_UNSET_U32;
     uint32_t own = 0;
     if (s->n_nodes == 1 || (how != NULL && strncmp(how, "arbitrary", 9) == 0)) {
         return TN_OK;
     }
-    TN_TRY(tn_env_u32(in, "SLURM_NODEID", TN_HOSTS_MAX, &own, err));
+    TN_TRY(tn_env_u32(env, "SLURM_NODEID", TN_HOSTS_MAX, &own, err));
     if (out->rank == 0 && own != 0) {
         return tn_fail(err, TN_E_CONFIG,
                        "Slurm runs rank 0 on node %u of '%s', not on the first\n"
                        "hint: set TNET_ROOT=host:port of rank 0",
-                       own, tn_env(in, "SLURM_STEP_NODELIST"));
+                       own, tn_env(env, "SLURM_STEP_NODELIST"));
     }
-    TN_TRY(tn_env_u32(in, "TNET_PORT", UINT16_MAX + 1, &port, err));
+    TN_TRY(tn_env_u32(env, "TNET_PORT", UINT16_MAX + 1, &port, err));
     if (port == TN_UNSET_U32) {
         /* two steps of one job may run side by side on the same nodes */
         port = PORT_FIRST + (uint32_t)(tn_mix(tn_name64(out->job)) % PORT_COUNT);
@@ -129,34 +129,34 @@ static tn_status find_root(const tn_membership_in *in, const step *s, tn_arena *
     return TN_OK;
 }
 
-static tn_status find(const tn_membership_in *in, uint32_t size, tn_arena *arena, tn_launched *out,
+static tn_status find(const tn_launch_env *env, uint32_t size, tn_arena *arena, tn_launched *out,
                       tn_error *err)
 {
     step s = {0};
     (void)size;
-    if (tn_env(in, "SLURM_STEP_NODELIST") == NULL) {
-        const char *tasks = tn_env(in, "SLURM_NTASKS");
+    if (tn_env(env, "SLURM_STEP_NODELIST") == NULL) {
+        const char *tasks = tn_env(env, "SLURM_NTASKS");
         out->note = tasks != NULL && strcmp(tasks, "1") != 0
                         ? "in a Slurm job of several tasks, but not started by srun"
                         : NULL;
         return TN_OK;
     }
-    TN_TRY(tn_env_u32(in, "SLURM_PROCID", TN_PEERS_MAX, &out->rank, err));
-    TN_TRY(tn_env_u32(in, "SLURM_NTASKS", TN_PEERS_MAX + 1, &out->size, err));
-    TN_TRY(tn_env_u32(in, "SLURM_STEP_NUM_TASKS", TN_PEERS_MAX + 1, &out->size, err));
+    TN_TRY(tn_env_u32(env, "SLURM_PROCID", TN_PEERS_MAX, &out->rank, err));
+    TN_TRY(tn_env_u32(env, "SLURM_NTASKS", TN_PEERS_MAX + 1, &out->size, err));
+    TN_TRY(tn_env_u32(env, "SLURM_STEP_NUM_TASKS", TN_PEERS_MAX + 1, &out->size, err));
     if (out->rank == TN_UNSET_U32 || out->size == TN_UNSET_U32) {
         return tn_fail(err, TN_E_CONFIG, "Slurm sets no %s",
                        out->rank == TN_UNSET_U32 ? "SLURM_PROCID" : "SLURM_STEP_NUM_TASKS");
     }
     out->is_here = true;
-    const char *job = either(in, "SLURM_JOB_ID", "SLURM_JOBID");
-    const char *number = either(in, "SLURM_STEP_ID", "SLURM_STEPID");
+    const char *job = either(env, "SLURM_JOB_ID", "SLURM_JOBID");
+    const char *number = either(env, "SLURM_STEP_ID", "SLURM_STEPID");
     out->job =
         tn_arena_text(arena, "%s.%s", job != NULL ? job : "?", number != NULL ? number : "?");
-    TN_TRY(read_step(in, out->size, arena, &s, err));
+    TN_TRY(read_step(env, out->size, arena, &s, err));
     out->one_host = s.n_nodes == 1;
-    TN_TRY(find_hosts(in, &s, arena, out, err));
-    return find_root(in, &s, arena, out, err);
+    TN_TRY(find_hosts(env, &s, arena, out, err));
+    return find_root(env, &s, arena, out, err);
 }
 
 static const char *const variables[] = {"SLURM_DISTRIBUTION",

@@ -12,20 +12,12 @@
 #include "base/math/rng.h"
 #include "cluster/launch/interfaces.h"
 #include "cluster/launch/ipcdir.h"
-#include "cluster/launch/launcher.h"
 #include "config/field.h"
 #include "config/fieldtree.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-const tn_launcher *const tn_launchers[] = {
-#define TN_LAUNCHER(name) &tn_launcher_##name,
-#include "cluster/launch/launchers.def"
-#undef TN_LAUNCHER
-    NULL,
-};
 
 /* What the search has found so far. */
 typedef struct search {
@@ -81,12 +73,12 @@ static tn_status split(search *s, const char *text)
 static tn_status read_user(search *s)
 {
     uint32_t n = TN_UNSET_U32;
-    const char *list = tn_env(s->in, "TNET_PEER_LIST");
+    const char *list = tn_env(&s->in->env, "TNET_PEER_LIST");
     s->list = s->in->peers.address;
     if (s->in->peers.n > 0) {
         TN_TRY(set_size(s, s->in->peers.n, "cluster.peers"));
     }
-    TN_TRY(tn_env_u32(s->in, "TNET_PEERS", TN_PEERS_MAX + 1, &n, s->err));
+    TN_TRY(tn_env_u32(&s->in->env, "TNET_PEERS", TN_PEERS_MAX + 1, &n, s->err));
     if (n != TN_UNSET_U32) {
         TN_TRY(set_size(s, n, "TNET_PEERS"));
     }
@@ -122,7 +114,7 @@ static tn_status ask_launchers(search *s)
 {
     for (const tn_launcher *const *at = tn_launchers; *at != NULL; at++) {
         tn_launched l = {.rank = TN_UNSET_U32, .size = TN_UNSET_U32};
-        TN_TRY((*at)->find(s->in, s->size, s->arena, &l, s->err));
+        TN_TRY((*at)->find(&s->in->env, s->size, s->arena, &l, s->err));
         if (!l.is_here) {
             s->note = s->note == NULL ? l.note : s->note;
             continue;
@@ -145,7 +137,7 @@ static tn_status rank_by_address(search *s)
     for (uint32_t r = 0; r < s->list.n; r++) {
         tn_endpoint e;
         TN_TRY(tn_endpoint_read(s->list.item[r], TN_ENDPOINT_PORT, &e, s->err));
-        if (e.is_ipc || !s->in->is_local(s->in->ctx, e.host)) {
+        if (e.is_ipc || !s->in->is_local(s->in->env.ctx, e.host)) {
             continue;
         }
         if (rank != TN_UNSET_U32) {
@@ -222,7 +214,7 @@ static tn_status take_all(search *s, const char *const *text, const char **addre
 static void take_sockets(search *s, uint64_t job, const char **address)
 {
     const tn_ipc_place place = {.run_dir = s->in->run_dir,
-                                .runtime_dir = tn_env(s->in, "XDG_RUNTIME_DIR"),
+                                .runtime_dir = tn_env(&s->in->env, "XDG_RUNTIME_DIR"),
                                 .job = job,
                                 .uid = s->in->uid};
     char dir[TN_ENDPOINT_PATH];
@@ -248,7 +240,7 @@ static tn_status find_addresses(search *s, tn_membership *out)
 {
     const tn_launched *l = &s->found;
     const char **address = TN_NEW_ARRAY(s->arena, const char *, s->size);
-    const char *root = tn_env(s->in, "TNET_ROOT");
+    const char *root = tn_env(&s->in->env, "TNET_ROOT");
     root = root != NULL ? root : l->address == NULL ? l->root : NULL;
     out->address = address;
     if (s->list.n > 0) {
@@ -290,7 +282,7 @@ static tn_status find_bind(search *s, tn_membership *out)
 {
     TN_ASSERT(out->rank < out->size && out->size == s->size);
     const char *known = out->address[out->rank];
-    const char *wish = tn_env(s->in, "TNET_BIND");
+    const char *wish = tn_env(&s->in->env, "TNET_BIND");
     tn_endpoint e;
     tn_endpoint own;
     char text[TN_ENDPOINT_SIZE];
@@ -298,7 +290,7 @@ static tn_status find_bind(search *s, tn_membership *out)
         out->bind = known;
         return TN_OK;
     }
-    TN_TRY(tn_endpoint_read(wish != NULL ? wish : s->in->host, 0, &e, s->err));
+    TN_TRY(tn_endpoint_read(wish != NULL ? wish : s->in->env.host, 0, &e, s->err));
     if (known != NULL) {
         TN_TRY(tn_endpoint_read(known, 0, &own, s->err));
         if (own.is_ipc || e.is_ipc) {
@@ -351,7 +343,7 @@ tn_status tn_membership_find(tn_membership *out, const tn_membership_in *in, tn_
         *out = r;
         return TN_OK;
     }
-    const char *job = tn_env(in, "TNET_JOB");
+    const char *job = tn_env(&in->env, "TNET_JOB");
     s.found.job = job != NULL ? job : s.found.job;
     r.rank = s.found.rank;
     r.size = s.size;
@@ -463,10 +455,9 @@ tn_membership_in tn_membership_here(const tn_peers_opts *opts, const char *run_d
         memcpy(host, "localhost", sizeof "localhost");
     }
     host[TN_ENDPOINT_HOST - 1] = '\0';
-    return (tn_membership_in){.get = get_env,
+    return (tn_membership_in){.env = {.get = get_env, .host = host},
                               .is_local = is_local,
                               .peers = *opts,
-                              .host = host,
                               .run_dir = run_dir,
                               .uid = geteuid()};
 }

@@ -11,16 +11,13 @@
  * rank 0, and learn each other's address from rank 0.
  *
  * tn_membership_find is a function of its input alone: no file, no socket, no environment but what
- * `get` returns. What it returns lives in the arena or where the input's texts live.
+ * env.get returns. What it returns lives in the arena or where the input's texts live.
  */
 #ifndef TN_CLUSTER_MEMBERSHIP_H
 #define TN_CLUSTER_MEMBERSHIP_H
 
-#include "base/keys/keyset.h"
 #include "cluster/launch/endpoint.h"
-#include "config/values.h"
-
-enum { TN_PEERS_MAX = TN_PARTITIONS }; /* each owns one at least */
+#include "cluster/launch/launcher.h"
 
 /* The option cluster.peers, as written. */
 typedef struct tn_peers_opts {
@@ -32,12 +29,9 @@ typedef struct tn_peers_opts {
 void tn_peers_bind(const tn_binder *b, const tn_tree *tree, tn_peers_opts *out);
 
 typedef struct tn_membership_in {
-    const char *(*get)(void *ctx, const char *name); /* an environment variable, or NULL */
-    bool (*is_local)(void *ctx,
-                     const char *host); /* whether this machine has that name or address */
-    void *ctx;
+    tn_launch_env env;
+    bool (*is_local)(void *ctx, const char *host); /* a name or address of this machine; env.ctx */
     tn_peers_opts peers;
-    const char *host;    /* name of this machine */
     const char *run_dir; /* the same for all peers; NULL: none */
     uint32_t uid;        /* of this process */
 } tn_membership_in;

@@ -4,7 +4,6 @@
 #include "base/core/bytes.h"
 #include "base/core/error.h"
 #include "base/math/crc32c.h"
-#include "cluster/wire/request_headers.h"
 
 enum { AT_CRC = TN_FRAME_HEAD - 4 };
 

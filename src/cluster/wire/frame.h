@@ -40,6 +40,9 @@ enum {
     TN_FRAME_MISSING = 1 << 4,   /* a flag: behind the floats a bit for each key without a row */
 };
 
+/* Bytes of the fixed fields that a payload begins with (request_headers.h). */
+enum { TN_PULL_PARAMS = 16, TN_PUSH_PARAMS = 32, TN_ROWS_PARAMS = 24, TN_DENSE_PARAMS = 24 };
+
 typedef enum tn_frame_type {
 #define TN_FRAME(name, number, ...) TN_FRAME_##name = (number),
 #include "cluster/wire/frames.def"

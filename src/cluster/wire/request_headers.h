@@ -21,8 +21,6 @@
 
 #include "cluster/wire/frame.h"
 
-enum { TN_PULL_PARAMS = 16, TN_PUSH_PARAMS = 32, TN_ROWS_PARAMS = 24, TN_DENSE_PARAMS = 24 };
-
 typedef struct tn_pull_params {
     uint64_t examples; /* in the batch; 0: an empty one, which takes part in the step */
     double weight_sum; /* W of the batch: sum of the examples' weights */
