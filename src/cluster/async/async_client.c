@@ -1,4 +1,4 @@
-/* async_client.c - what a worker asks of all owners above staleness 0, and what they answer. */
+/* async_client.c - requests of a worker to all owners above staleness 0, and their replies. */
 #include "cluster/async/async_client.h"
 
 #include "base/core/alloc.h"
@@ -202,7 +202,7 @@ static tn_status pull(void *self, const tn_client_batch *batch, tn_error *err)
     return ask(self, batch, err);
 }
 
-/* All weights that have come. */
+/* Reads all weights that have come. */
 static tn_status take_weights(async_client *g, tn_error *err)
 {
     const size_t *cut = g->opts.shares->dense;
@@ -314,7 +314,7 @@ static void acknowledge_own(async_client *g, flight *f, const tn_async_push_resu
     (void)pthread_mutex_unlock(&g->lock);
 }
 
-/* Of the pushes that were acknowledged since the last call. */
+/* Reports the pushes that were acknowledged since the last call. */
 static void take_seen(async_client *g, tn_client_update *out)
 {
     (void)pthread_mutex_lock(&g->lock);
@@ -356,7 +356,7 @@ static tn_status push(void *self, tn_team *team, const tn_client_gradients *grad
     return TN_OK;
 }
 
-/* Every push is acknowledged. */
+/* Waits until every push is acknowledged. */
 static tn_status drain(async_client *g, tn_error *err)
 {
     TN_ASSERT(g->n_pushed == g->n_pulled);

@@ -97,7 +97,7 @@ typedef struct update {
 
 /* ---- one update, and the requests of the own rank ---- */
 
-/* Running statistics have no gradient: what stands in its place is their new value. */
+/* Running statistics have no gradient: their new value stands in its place. */
 static void move(tn_async_server *s, const float *dense)
 {
     for (uint32_t i = 0; i < s->n_moving; i++) {
@@ -168,8 +168,8 @@ static void enqueue(tn_async_server *s, pull_slot *p)
     s->last = p;
 }
 
-/* The place of a rank in that state whose pull is `sequence`; any, where that is 0: of free ones
- * that whose last push is the oldest, so that its answer is known for long. */
+/* The slot of a rank in `state` whose pull is `sequence` (0: any). Of free slots it takes that with
+ * the oldest push, so that the results of pushes are known for long. */
 static pull_slot *find(tn_async_server *s, uint32_t rank, slot_state state, uint64_t sequence)
 {
     pull_slot *best = NULL;
@@ -240,7 +240,7 @@ static void take_new(tn_async_server *s, const tn_frame *f)
     tn_wakeup_signal(&s->wakeup);
 }
 
-/* Sends rows again. A queued pull will be answered anyway, and one whose push has arrived was. */
+/* Sends rows again. A queued pull will be answered anyway; one whose push came has its rows. */
 static void give_again(tn_async_server *s, const tn_frame *f)
 {
     for (uint32_t i = 0; i < s->opts.permits; i++) {
@@ -287,7 +287,7 @@ void tn_async_server_take(tn_async_server *s, const tn_frame *frame)
 {
     TN_ASSERT(frame->rank < s->n_ranks);
     if (frame->rank == s->opts.rank) {
-        return; /* somebody who says to be this rank, which asks by calls */
+        return; /* forged: this rank makes calls */
     }
     if (frame->type != TN_FRAME_PULL && frame->type != TN_FRAME_PUSH) {
         tn_reply_refuse(&s->opts.reply, frame, TN_REFUSAL_DAMAGED);

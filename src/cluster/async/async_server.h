@@ -54,7 +54,7 @@ typedef struct tn_async_server_opts {
 /* Starts the thread. On failure *out is NULL. */
 tn_status tn_async_server_open(tn_async_server **out, const tn_async_server_opts *opts,
                                tn_error *err) TN_MUST_USE;
-/* Ends it, before what `answer` needs is gone; requests may still come and are not served. */
+/* Ends it, while `reply` still works; requests may still come and are not served. */
 void tn_async_server_stop(tn_async_server *s);
 /* When no request comes any more. NULL is fine. */
 void tn_async_server_close(tn_async_server *s);
@@ -75,7 +75,7 @@ typedef struct tn_async_push_result {
 } tn_async_push_result;
 
 /* norm: of the whole push where the global clip is on; 0: there is no other part. dense: of the
- * shard's range. Of `push` weight_sum, lr_factor and day. */
+ * shard's range. Of `push` weight_sum, lr_factor and day count. */
 typedef struct tn_async_own_push {
     uint32_t place; /* of its pull, whose keys it is of */
     const float *rows, *dense;

@@ -1,9 +1,9 @@
-/* pushnorm.h - the norm of all gradients of one push, as its sender has them.
+/* pushnorm.h - the norm of all gradients of one push, at its sender.
  *
- * For the global clip where a push is an update of its own and goes to several owners, each of
- * which has only its part. After scale, L2, value and row clip, like the owners' own
- * (tn_shard_norm2), but with the weights that were pulled instead of those of now, and without the
- * rows outside the batch that `l2_mode: dense` decays. In double; the same bits for any team.
+ * The global clip needs it where a push is an update of its own: each of its owners has only a
+ * part. Like tn_shard_norm2 it is taken after scale, L2, value and row clip, but with the weights
+ * that were pulled instead of those of now, and without the rows outside the batch that `l2_mode:
+ * dense` decays. In double; the same bits for any team.
  */
 #ifndef TN_CLUSTER_PUSHNORM_H
 #define TN_CLUSTER_PUSHNORM_H

@@ -1,7 +1,7 @@
 /* batch_messages.h - the messages of one batch: a slice of its keys to each owner, rows back, a
  * slice of its gradients to each owner.
  *
- *     tn_owner_slices_begin                     whose keys, where the rows go
+ *     tn_owner_slices_begin                     the keys of a batch, the place of its rows
  *     tn_owner_slices_pull    per owner         a PULL; keys ascending, their order is kept
  *     tn_owner_slices_rows    per owner         the floats of a ROWS to their places
  *     tn_owner_slices_push    per owner         a PUSH that names the pull, gradients in that order
@@ -57,7 +57,7 @@ tn_status tn_owner_slices_pull(tn_owner_slices *s, const tn_batchio *io, uint32_
                                const tn_pull_params *params, tn_out_message **out,
                                tn_error *err) TN_MUST_USE;
 
-/* False: not what was asked for, or asked for no more. `some`: it has rows at all. */
+/* False: it does not fit the pull, or its rows have come. `some`: it must have rows. */
 bool tn_owner_slices_rows(tn_owner_slices *s, uint32_t owner, const tn_frame *answer,
                           bool some) TN_MUST_USE;
 

@@ -24,14 +24,14 @@ tn_status tn_allgather_new(tn_allgather **out, uint32_t rank, uint32_t n_ranks,
                            tn_error *err) TN_MUST_USE;
 void tn_allgather_free(tn_allgather *g); /* closes the messages that it has; NULL is fine */
 
-/* Keeps a SHARE. False: two of that rank wait already, and the message stays the caller's. */
+/* Keeps a SHARE. False: two of that rank wait already; the message stays the caller's. */
 bool tn_allgather_put(tn_allgather *g, tn_in_message *incoming);
 
 /* Begins an exchange; own[n] is copied. TN_E_DIVERGED: one of them is not finite. */
 tn_status tn_allgather_begin(tn_allgather *g, uint64_t step, uint32_t code, const double *own,
                              uint32_t n, tn_error *err) TN_MUST_USE;
 
-/* Takes what has come of it. TN_E_PEER: a rank sent something else. */
+/* Takes the messages of it that have come. TN_E_PEER: one does not fit. */
 tn_status tn_allgather_poll(tn_allgather *g, tn_error *err) TN_MUST_USE;
 
 /* Ranks whose numbers are there, the own one among them. */

@@ -1,8 +1,7 @@
-/* failure_detector.c - heartbeats and silences; what they mean, in sentences and in a table for
- * people.
+/* failure_detector.c - heartbeats and silences become events, sentences and a table.
  *
- * Silence is measured in waking time: the time of the clock without what lies between two polls
- * beyond gap_ns. What people read is in time of the clock.
+ * Silence is measured in waking time: the time of the clock without the part of a wait between
+ * two polls beyond gap_ns. Texts for people use the time of the clock.
  */
 #include "cluster/group/failure_detector.h"
 
@@ -14,7 +13,7 @@
 typedef enum watch_state {
     UNWATCHED, /* from the beginning: oneself, or not in yet */
     ALIVE,
-    SUSPECTED, /* suspect */
+    SUSPECTED,
     LOST,
     LEFT, /* unwatched later */
 } watch_state;

@@ -1,14 +1,14 @@
-/* failure_detector.h - which ranks are alive: heartbeats, what their absence means, and the
- * sentences about it.
+/* failure_detector.h - which ranks are alive: heartbeats, the events that their absence
+ * causes, and sentences about these.
  *
  *     0 s           5 s           15 s
  *     received ---- suspect ------ lost            LOST is final until the rank is watched anew
  *       ^------------ back
  *
- * Rank 0 watches all others, the others watch rank 0. Any frame proves life; a heartbeat also says
- * what its rank does. A rank that sends heartbeats, is training and whose step stands still for 30
- * s, or for 20 times as long as a step usually takes here, is stalled: that is reported once, until
- * it moves.
+ * Rank 0 watches all others, the others watch rank 0. Any frame proves life; a heartbeat also has
+ * the state of its rank. A rank that sends heartbeats, is training and whose step stands still for
+ * 30 s, or for 20 times as long as a step usually takes here, is stalled: that is reported once,
+ * until it moves.
  *
  *     tn_failure_detector_watch(d, rank, now)                  it is welcome, or was started again
  *     tn_failure_detector_received(d, rank, beat, step, now)   every frame; NULL: no heartbeat
@@ -81,7 +81,7 @@ void tn_failure_detector_unwatch(tn_failure_detector *p,
 void tn_failure_detector_received(tn_failure_detector *p, uint32_t rank, const tn_beat_note *beat,
                                   uint64_t step, uint64_t now_ns);
 
-/* It has pushed what it calls step `number`: where it is between two beats, for texts. */
+/* Notes a push of its step `number`: its progress between two beats, for texts. */
 void tn_failure_detector_pushed(tn_failure_detector *p, uint32_t rank, uint64_t number);
 
 /* The next event up to now, each once, by rank; false: that was all. */
@@ -92,7 +92,7 @@ bool tn_failure_detector_poll(tn_failure_detector *p, uint64_t now_ns, tn_failur
 void tn_failure_event_text(const tn_failure_detector *p, const tn_failure_event *event,
                            tn_text *out);
 
-/* The same of a rank that is known to be gone for another reason: "rank 2 (host 'b', pid 4711)
+/* The same for a rank that is gone for another reason: "rank 2 (host 'b', pid 4711)
  * was last heard of 15.2 s ago at step 310". */
 void tn_failure_lost_text(const tn_failure_detector *p, uint32_t rank, uint64_t now_ns,
                           tn_text *out);

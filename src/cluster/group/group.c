@@ -1,4 +1,4 @@
-/* group.c - a group is opened; how it ends, and is closed. */
+/* group.c - a group is opened, ends and is closed. */
 #include "cluster/group/group.h"
 
 #include "base/core/alloc.h"
@@ -19,8 +19,8 @@ enum {
 
 static const uint64_t refuse_ns = 3000000000; /* for hellos, after a group that will not form .. */
 static const uint64_t late_ns = 10000000000;  /* .. and since this rank was started */
-static const uint64_t look_ns = 100000000;    /* for checking who was answered */
-static const uint64_t linger_ns = 2000000000; /* for what was posted last */
+static const uint64_t look_ns = 100000000;    /* between checks of who was answered */
+static const uint64_t linger_ns = 2000000000; /* for the last messages */
 
 /* ---- the end ---- */
 
@@ -61,7 +61,7 @@ void tn_group_end_here(tn_group *g, tn_status status, const char *words)
         const size_t size = strlen(words) + 1;
         g->opts.hello.status = (uint64_t)status;
         g->opts.hello.text = memcpy(TN_NEW_ARRAY(g->arena, char, size), words, size);
-        g->next_hello = 0; /* now, if hellos are what this rank says still */
+        g->next_hello = 0; /* now, if this rank still sends hellos */
     }
     tn_text_addf(&named, "rank %u: %s", g->rank, words);
     tn_group_end(g, status, g->rank, tn_text_str(&named));
@@ -210,7 +210,7 @@ static tn_status make(tn_group *g, tn_error *err)
     describe_self(g);
     tn_status status = begin(g, err);
     g->open = status == TN_OK;
-    if (g->open && g->opts.hello.status != 0) { /* before its first hello, which may not wish in */
+    if (g->open && g->opts.hello.status != 0) { /* its first hello must say so */
         tn_group_end_here(g, (tn_status)g->opts.hello.status, g->opts.hello.text);
     }
     (void)pthread_mutex_unlock(&g->lock);
@@ -318,8 +318,8 @@ static bool all_are_told(const tn_group *g)
     return all && tn_clock_ns() - g->last_hello > 2 * tn_timer_ns(TN_GROUP_HELLO_NS);
 }
 
-/* A group that will not form: rank 0 answers every hello with the reason, and a rank that gives up
- * sends the reason to rank 0. */
+/* When a group does not form rank 0 answers every hello with the reason, and a rank that gives up
+ * sends its reason to rank 0. */
 static void turn_away(tn_group *g)
 {
     (void)pthread_mutex_lock(&g->lock);

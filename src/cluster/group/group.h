@@ -1,5 +1,5 @@
-/* group.h - a peer among its peers: one link for all messages, which ranks are in, which are alive,
- * and what rank 0 has all of them do.
+/* group.h - a peer in its group: one link for all messages, the members, their heartbeats, and the
+ * orders of rank 0.
  *
  *     tn_group_open   binds, starts tn-net
  *     tn_group_form   hello ..  .. welcome: all are in, and know each other
@@ -39,8 +39,8 @@ typedef struct tn_group_opts {
     const tn_membership *membership;
     const tn_security *security;
     const tn_owners *owners;
-    /* version, config_hash, structure, cpu, threads; the rest is filled in. A status and its text:
-     * of a rank that only says why it does not come, and is in no group. */
+    /* version, config_hash, structure, cpu, threads; the rest is filled in. With a status
+     * and its text the rank only says why it does not join. */
     tn_hello_note hello;
     double start_timeout_s;
     int news; /* socket on which the parent of all ranks reports a rank that ended: "RANK SENTENCE";
@@ -48,13 +48,12 @@ typedef struct tn_group_opts {
     tn_group_table_opts table;
 } tn_group_opts;
 
-/* A rank of so many may open three connections to each other, beside its files: the limit of open
- * files is raised where it is lower. TN_E_CONFIG: it cannot be. */
+/* A rank of a group of `size` may open three connections to each other rank, beside its files:
+ * raises the limit of open files where it is lower. TN_E_CONFIG: it cannot be raised. */
 tn_status tn_group_make_room(uint32_t size, tn_error *err) TN_MUST_USE;
 
-/* Makes room, and listens where the membership says. Nobody else is needed yet. On failure *out is
- * NULL.
- */
+/* Makes room, and listens where the membership says; no other rank is needed yet. On failure *out
+ * is NULL. */
 tn_status tn_group_open(tn_group **out, const tn_group_opts *opts, tn_error *err) TN_MUST_USE;
 
 /* Waits until all are in. TN_E_PEER after the timeout, with who is missing; TN_E_STOPPED. A rank
@@ -73,8 +72,8 @@ typedef struct tn_group_values {
     uint32_t (*waits_for)(void *arg); /* 1 + the rank whose values are waited for; 0: none */
 } tn_group_values;
 
-/* NULL: nobody; then messages are dropped, and retransmitted. Returns when no function of the
- * former one runs any more. */
+/* NULL: none; then messages are dropped, and retransmitted. Returns when no function of the former
+ * values runs any more. */
 void tn_group_set_values(tn_group *g, const tn_group_values *values);
 
 tn_link *tn_group_link(tn_group *g);
@@ -113,13 +112,13 @@ tn_status tn_group_done(tn_group *g, const tn_done_note *note, tn_error *err) TN
  * worker. */
 void tn_group_set_beat(tn_group *g, const tn_beat_note *beat, uint64_t step);
 
-/* Rank 0: whether a signal to another rank wants that; the question is forgotten then. */
+/* Rank 0: whether another rank asks for `what`; clears the request. */
 bool tn_group_is_asked(tn_group *g, tn_peer_ask what);
 
 /* The others: sends what this rank has learned. It reaches rank 0 once, unless the group ends. */
 void tn_group_report(tn_group *g, const tn_report_note *note);
 
-/* Rank 0: who gets reports, on tn-net; must not wait, nor call the group. NULL: nobody any more. */
+/* Rank 0: `take` gets the reports, on tn-net; it must not wait or call the group. NULL: none. */
 typedef void tn_report_take(void *arg, uint32_t rank, const tn_report_note *note);
 void tn_group_set_reports(tn_group *g, tn_report_take *take, void *arg);
 
@@ -156,8 +155,8 @@ typedef struct tn_group_parts {
 /* As tn_group_set_values; until then every ASK is answered WAIT. */
 void tn_group_set_parts(tn_group *g, const tn_group_parts *parts);
 
-/* Any thread; they do not wait. To rank 0; to who asked (by itself where ask->sequence is 0); of
- * rank 0 to one rank alone. */
+/* Any thread; they do not wait. An ASK to rank 0; a PART to the rank of `ask` (unasked where
+ * ask->sequence is 0); an ORDER of rank 0 to one rank. */
 void tn_group_ask(tn_group *g, const tn_ask_note *note);
 void tn_group_deal(tn_group *g, const tn_frame *ask, const tn_part_note *note);
 void tn_group_order_one(tn_group *g, uint32_t rank, const tn_order_note *order);

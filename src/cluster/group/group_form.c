@@ -1,4 +1,4 @@
-/* group_form.c - how a group forms, or does not; see group.h.
+/* group_form.c - a group forms, or a rank gives up.
  *
  * Until the group is whole every rank is connected to rank 0 only, and rank 0 to nobody: the only
  * messages are hellos, repeated, and the replies to them. So a rank that gives up says so in its

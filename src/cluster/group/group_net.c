@@ -12,7 +12,7 @@ static const uint64_t beat_ns = 1000000000;
 
 enum { NOTE_ARENA = 1 << 12, NEWS_BYTES = 256 };
 
-/* ---- saying ---- */
+/* ---- sending ---- */
 
 void tn_group_post(tn_group *g, uint32_t to, tn_frame_type type, const void *note,
                    const tn_frame *request)
@@ -65,7 +65,7 @@ static void beat(tn_group *g, uint32_t waits_for, const tn_note_parts *held, uin
     }
 }
 
-/* ---- hearing ---- */
+/* ---- receiving ---- */
 
 typedef union any_note {
     tn_hello_note hello;
@@ -90,7 +90,7 @@ static tn_dedup_verdict receive_request(tn_group *g, const tn_frame *f, const an
             tn_group_take_order(g, &note->order, *arena);
             *arena = NULL;
         } else if (f->type == TN_FRAME_DONE && g->rank == 0 &&
-                   note->done.what != TN_ORDER_RETURN) { /* those are for who deals parts */
+                   note->done.what != TN_ORDER_RETURN) { /* the dealer of parts takes those */
             tn_group_take_done(g, f->rank, &note->done, *arena);
             *arena = NULL;
         } else if (f->type == TN_FRAME_REPORT && g->take_report != NULL) {
@@ -174,7 +174,7 @@ static void note_life(tn_group *g, const tn_frame *f)
     (void)pthread_mutex_unlock(&g->lock);
 }
 
-/* Passes a message to the values; false: nobody takes it. */
+/* Passes a message to the values. False: they do not take it. */
 static bool hand_on(tn_group *g, tn_in_message *incoming, bool answer)
 {
     (void)pthread_mutex_lock(&g->values_lock);
@@ -292,7 +292,7 @@ static void receive_news(tn_group *g)
     tn_text_done(&text);
 }
 
-/* Not locked. */
+/* 1 + the rank that the values wait for; not locked. */
 static uint32_t whom(tn_group *g)
 {
     (void)pthread_mutex_lock(&g->values_lock);

@@ -1,5 +1,5 @@
-/* group_orders.c - what rank 0 has all others do, and how they did; the parts of an epoch on their
- * way between them. */
+/* group_orders.c - orders of rank 0 and the DONE of the others; messages about the parts of an
+ * epoch. */
 #include "base/core/clock.h"
 #include "cluster/group/group.h"
 #include "cluster/group/group_state.h"
@@ -8,7 +8,7 @@
 
 /* ---- orders ---- */
 
-/* Whether every other rank has acknowledged all requests. */
+/* Whether the others have acknowledged all requests. */
 static bool all_have_it(const tn_group *g)
 {
     for (uint32_t r = 1; r < g->size; r++) {
@@ -247,7 +247,7 @@ void tn_group_set_beat(tn_group *g, const tn_beat_note *beat, uint64_t step)
         g->next_beat = 0; /* soon: it grows */
     }
     g->beat = *beat;
-    g->beat.asks = asks; /* until it was said */
+    g->beat.asks = asks; /* until it is sent */
     g->step = step;
     (void)pthread_mutex_unlock(&g->lock);
 }

@@ -1,9 +1,9 @@
-/* group_state.h - what the files of the group share, and call of each other; for group*.c only.
+/* group_state.h - the struct of a group and the calls between its files; for group*.c only.
  *
- *     group.c         opening; who takes values; how it ends, and closing
+ *     group.c         opening, values, the end, closing
  *     group_form.c    hello, welcome, refused
  *     group_net.c     messages and ticks, on tn-net
- *     group_orders.c  orders of rank 0 and what was done; parts of an epoch: asks, claims, returns
+ *     group_orders.c  orders of rank 0 and their DONE; parts of an epoch: asks, claims, returns
  */
 #ifndef TN_CLUSTER_GROUP_STATE_H
 #define TN_CLUSTER_GROUP_STATE_H
@@ -54,9 +54,9 @@ struct tn_group {
     bool is_whole;
     char missing[128];   /* the others: the ranks that rank 0 waits for, by its last reply; empty:
                             unknown */
-    bool is_refused;     /* the others: rank 0 has answered that there is nothing to wait for */
-    bool *told;          /* size; rank 0: ranks that were told so .. */
-    uint64_t last_hello; /* .. and when somebody asked last */
+    bool is_refused;     /* the others: rank 0 has answered that the group will not form */
+    bool *told;          /* size; rank 0: ranks that have this answer .. */
+    uint64_t last_hello; /* .. and when the last hello came */
     uint64_t opened_ns;
     tn_failure_detector *detector;
     uint64_t next_hello, next_beat;
@@ -94,7 +94,7 @@ void tn_group_end_here(tn_group *g, tn_status status, const char *words);
 /* Replaces control characters by '?', in texts from outside that people read. */
 void tn_group_make_printable(char *text);
 
-/* How it ended; locked. */
+/* TN_OK, or how the group ended; locked. */
 tn_status tn_group_fault(const tn_group *g, tn_error *err) TN_MUST_USE;
 
 /* Reports the end to tn_group_values; not locked. */
@@ -114,12 +114,12 @@ void tn_group_receive_request(void *arg, tn_in_message *incoming);
 void tn_group_receive_answer(void *arg, tn_in_message *incoming);
 void tn_group_tick(void *arg, uint64_t now_ns);
 
-/* An ORDER or a DONE, which is not a repetition; locked. Takes the arena. */
+/* Takes over an ORDER or a DONE that is no duplicate, and its arena; locked. */
 void tn_group_take_order(tn_group *g, const tn_order_note *note, tn_arena *arena);
 void tn_group_take_done(tn_group *g, uint32_t rank, const tn_done_note *note, tn_arena *arena);
 
-/* Of parts; not locked. Rank 0: what another rank says in an ASK, a DONE or a beat, whose note it
- * is, and which is no repetition, unless it is an ask. The others: a PART. */
+/* Messages about parts; not locked. Rank 0: the note of an ASK, a DONE or a heartbeat; of these
+ * only an ASK may be a duplicate. The others: a PART. */
 void tn_group_receive_parts(tn_group *g, const tn_frame *frame, const void *note);
 void tn_group_receive_part(tn_group *g, const tn_frame *frame);
 void tn_group_tick_parts(tn_group *g, uint64_t now_ns);
@@ -128,7 +128,7 @@ void tn_group_held(tn_group *g, tn_arena *arena, tn_note_parts *out);
 /* The hint for people when a rank is lost. */
 const char *tn_group_advice(void);
 
-/* Until something changes or the time has come; locked. False: it has. */
+/* Waits for a change or the deadline; locked. False: the deadline has come. */
 bool tn_group_wait(tn_group *g, uint64_t deadline_ns);
 
 #endif

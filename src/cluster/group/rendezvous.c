@@ -71,7 +71,7 @@ static const char *damage_of(const tn_hello_note *note)
     return NULL;
 }
 
-/* `to` has room for what damage_of found right. */
+/* `to` has room for every text that damage_of accepts. */
 static void keep(char *to, const char *text)
 {
     memcpy(to, text, strlen(text) + 1);
@@ -168,7 +168,7 @@ static bool differs(const tn_rendezvous *f, uint32_t rank, const char *host, con
     return true;
 }
 
-/* Whether it is the same program with the same work, as a refusal. */
+/* A refusal unless it is the same program with the same work; else 0. */
 static uint32_t compare(const tn_rendezvous *f, uint32_t rank, const tn_hello_note *note,
                         tn_text *why)
 {

@@ -1,4 +1,4 @@
-/* rendezvous.h - how rank 0 collects its group: which ranks said hello, may join, are missing.
+/* rendezvous.h - rank 0 collects its group: ranks that said hello, may join, are missing.
  *
  *     tn_rendezvous_new(&f, &owners, incarnation, &own, err)
  *     each HELLO:   code = tn_rendezvous_hello(f, frame.rank, frame.incarnation, &note, &why);
@@ -31,8 +31,8 @@ enum { TN_RENDEZVOUS_STARTS = 8 }; /* replaced starts of a rank that are remembe
 
 typedef struct tn_rendezvous tn_rendezvous;
 
-/* Rank 0 of owners->n_peers. `owners` must outlive it. `own`: what rank 0 would say itself;
- * incarnation: its own. Copied. TN_E_MEMORY. */
+/* Rank 0 of owners->n_peers. `owners` must outlive it. `own`: rank 0's hello, copied;
+ * `incarnation`: rank 0's. TN_E_MEMORY. */
 tn_status tn_rendezvous_new(tn_rendezvous **out, const tn_owners *owners, uint64_t incarnation,
                             const tn_hello_note *own, tn_error *err) TN_MUST_USE;
 void tn_rendezvous_free(tn_rendezvous *f); /* NULL is fine */
@@ -42,7 +42,7 @@ void tn_rendezvous_free(tn_rendezvous *f); /* NULL is fine */
  *     VERSION   of the program
  *     CONFIG    the options, the structure of the model or the number of peers
  *     RANK      taken, by rank 0, by a later start, or because the group is whole
- *     DAMAGED   a text that no program of this kind says, an address that is none, no incarnation
+ *     DAMAGED   a text that no peer writes, an invalid address, no incarnation
  * A refused hello changes nothing. */
 uint32_t tn_rendezvous_hello(tn_rendezvous *f, uint32_t rank, uint64_t incarnation,
                              const tn_hello_note *note, tn_text *why);
@@ -50,12 +50,12 @@ uint32_t tn_rendezvous_hello(tn_rendezvous *f, uint32_t rank, uint64_t incarnati
 bool tn_rendezvous_is_whole(const tn_rendezvous *f);
 bool tn_rendezvous_is_in(const tn_rendezvous *f, uint32_t rank);
 
-/* A hello with a status. True: the rank is not taken by another start, so the group ends, with what
- * is appended: "rank 2: <its text>". False: a start that does not count. */
+/* A hello with a status. True: the rank is not taken by another start, so the group ends, with the
+ * sentence appended: "rank 2: <its text>". False: a start that does not count. */
 bool tn_rendezvous_gives_up(const tn_rendezvous *f, uint32_t rank, uint64_t incarnation,
                             const tn_hello_note *note, tn_text *why);
 
-/* Only when it is whole. Lists are lent by f; `checkpoint` is 0, the caller's to set. */
+/* Only when it is whole. f lends the lists; the caller sets `checkpoint`. */
 void tn_rendezvous_welcome(const tn_rendezvous *f, tn_welcome_note *out);
 
 /* Appends "rank 3", "ranks 2, 5 and 9", "ranks 3..17, 20 and 40 others"; nothing when whole. */

@@ -1,4 +1,4 @@
-/* interfaces.h - which of this machine's addresses the others should use.
+/* interfaces.h - the address of this machine that the others should use.
  *
  * A machine has many addresses: loopback, bridges of containers, a management network, a fast one.
  * A peer finds the address that it binds in this order:

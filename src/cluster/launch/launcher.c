@@ -1,4 +1,4 @@
-/* launcher.c - what all launchers read with, and the two short ones.
+/* launcher.c - helpers of all launchers, and the two short launchers.
  *
  * TNET_RANK is set by hand, by a script or by tnet-train --peers.
  *
@@ -8,7 +8,7 @@
  *     PMI_RANK, PMI_SIZE, MPI_LOCALNRANKS          hydra; srun --mpi=pmi2 sets the first two
  *     PMIX_RANK, PMIX_NAMESPACE                    PMIx, which leaves the size to others
  *
- * and none of them says where the others are. MPI comes before Slurm: a process that mpirun starts
+ * and none says where the other ranks are. MPI comes before Slurm: a process that mpirun starts
  * inside an allocation inherits the rank of the daemon that forked it.
  */
 #include "cluster/launch/launcher.h"

@@ -23,7 +23,7 @@ typedef struct tn_launch_env {
     const char *host; /* name of this machine */
 } tn_launch_env;
 
-/* What the environment of a launcher says. Texts live in the environment or in the arena. */
+/* The findings of a launcher. Texts live in the environment or in the arena. */
 typedef struct tn_launched {
     bool is_here;               /* this process is of its making; else only `note` counts */
     bool one_host;              /* all of the group are on one machine */
@@ -39,8 +39,7 @@ typedef struct tn_launched {
 typedef struct tn_launcher {
     const char *name;             /* as messages call it: "Slurm" */
     const char *const *variables; /* all that `find` reads; NULL behind the last */
-    /* `size` is what the user said, TN_UNSET_U32 when nothing. Half a message of a launcher is
-     * TN_E_CONFIG. */
+    /* `size` is the user's, or TN_UNSET_U32. TN_E_CONFIG: its variables are incomplete. */
     tn_status (*find)(const tn_launch_env *env, uint32_t size, tn_arena *arena, tn_launched *out,
                       tn_error *err);
 } tn_launcher;

@@ -1,4 +1,4 @@
-/* membership.c - who this process is in its group, from what the user and launchers say.
+/* membership.c - the rank and the group of this process, by the user and the launchers.
  *
  *     what the user says     cluster.peers, TNET_PEERS, TNET_PEER_LIST: must agree
  *     the launcher           the first that knows a rank; later ones complete it

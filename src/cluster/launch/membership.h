@@ -1,4 +1,4 @@
-/* membership.h - who this process is in its group: rank, size, and where the others are.
+/* membership.h - the place of this process in its group: rank, size, and the addresses of others.
  *
  *     cluster.peers     auto (what a launcher says, alone without one), a number, or addresses
  *     TNET_RANK         this process, from 0             TNET_PEERS   how many
@@ -57,9 +57,9 @@ tn_status tn_membership_find(tn_membership *out, const tn_membership_in *in, tn_
 tn_membership_in tn_membership_here(const tn_peers_opts *opts, const char *run_dir,
                                     char host[TN_ENDPOINT_HOST]);
 
-/* Where this process listens: r->bind with a number in place of a name
- * (cluster/launch/interfaces.h), which may ask DNS. Tells the log who the process is and which
- * interface it chose. TN_E_CONFIG: the machine has no such address, or several that might be meant.
+/* The address to listen at: r->bind with a number in place of a name, which may ask DNS
+ * (cluster/launch/interfaces.h). Logs r->how, the address and the interface. TN_E_CONFIG: the
+ * machine has no such address, or several that might be meant.
  */
 tn_status tn_membership_place(const tn_membership *r, tn_endpoint *out, tn_error *err) TN_MUST_USE;
 

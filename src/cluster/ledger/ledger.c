@@ -74,8 +74,8 @@ static inline void list_remove(part_list *list, part_links *links, uint32_t i)
 typedef enum list_kind {
     LIST_FREE,   /* to be dealt, in order; BY_RULE: not kept */
     LIST_DEALT,  /* by age */
-    LIST_ASKED,  /* dealt, and asked back, by the age of that */
-    LIST_SILENT, /* the same without an answer */
+    LIST_ASKED,  /* dealt and asked back, by the time of asking */
+    LIST_SILENT, /* the same, unanswered for silent_ns */
     LIST_NONE,
     LISTS = LIST_NONE,
 } list_kind;
@@ -465,7 +465,7 @@ bool tn_ledger_straggler(tn_ledger *l, uint64_t now_ns, tn_ledger_held *out)
     const uint32_t oldest = l->list[LIST_DEALT].first;
     if (oldest == NOBODY || l->ages.added < TN_LEDGER_FINISHED_MIN ||
         l->list[LIST_ASKED].n >= idle(l)) {
-        return false; /* nobody is asked for more than there are ranks to take it */
+        return false; /* at most one part is asked back for each idle rank */
     }
     ledger_part *p = &l->part[oldest];
     TN_ASSERT(p->state == TN_PART_DEALT);

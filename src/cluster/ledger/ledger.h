@@ -109,10 +109,11 @@ void tn_ledger_lost(tn_ledger *l, uint32_t rank);
  * the median of those finished of late, at least 3 are finished, and a rank without parts waits. */
 bool tn_ledger_straggler(tn_ledger *l, uint64_t now_ns, tn_ledger_held *out);
 
-/* Its answer: all records before `position` are acknowledged. False: ignored, as for done. */
+/* A straggler gives its part back, with all records before `position` acknowledged. False: ignored.
+ */
 bool tn_ledger_returned(tn_ledger *l, const tn_ledger_held *held);
 
-/* The next rank that was asked 15 s ago and neither gave back nor finished: it counts as lost. */
+/* The next rank that was asked 15 s ago and has neither returned nor finished it: it is lost. */
 bool tn_ledger_silent(tn_ledger *l, uint64_t now_ns, uint32_t *rank);
 
 /* For manifests: all parts by source and begin, adjacent done ones merged, with the positions of

@@ -38,7 +38,7 @@ typedef struct connection {
     bool open, received; /* received: a message of it was delivered since the last poll .. */
     bool has_sent;       /* .. or before it */
     ino_t inode;
-    uint64_t from; /* bytes that had come at that look */
+    uint64_t from; /* bytes that had come at that poll */
 } connection;
 
 struct tn_flood_guard {
@@ -64,7 +64,7 @@ static tn_status watch(tn_flood_guard *f, void *context, tn_error *err)
 {
     const int none = 0;
     char name[NAME_BYTES];
-    /* a name of its own: that of one that was closed is free some time later */
+    /* a unique name: that of a closed socket is free some time later */
     (void)snprintf(name, sizeof name, "inproc://flood-%p-%" PRIu64, f->router, tn_clock_ns());
     f->events = f->z.zmq_socket(context, ZMQ_PAIR);
     /* no limit: libzmq would wait for room, on the thread of all connections */
@@ -166,7 +166,7 @@ static void end(tn_flood_guard *f, uint32_t fd)
     forget(f, fd);
 }
 
-/* How a handshake ended. With ZMTP 1, and so with a program that is no peer, there is no event. */
+/* Notes how a handshake ended. ZMTP 1, and so a program that is no peer, causes no event. */
 static void decide(tn_flood_guard *f, uint16_t what, uint32_t reason)
 {
     if (what == ZMQ_EVENT_HANDSHAKE_SUCCEEDED || what == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH) {

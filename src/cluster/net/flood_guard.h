@@ -1,11 +1,11 @@
-/* flood_guard.h - cuts connections that send on and on and never finish a message.
+/* flood_guard.h - cuts connections that send without end and never finish a message.
  *
  *     bytes that came, as the kernel counts them   ───┬───────────────┬────>
  *                                                     │   <= most     │
  *                               the last message was delivered        now: cut when it is more
  *
  * libzmq delivers a message with its last part, limits the size of each part and does not count
- * parts: one message that never ends fills the memory, and the receiver sees nothing of it. So the
+ * parts: one message that never ends fills the memory, and the receiver does not see it. So the
  * owner of a ROUTER learns from libzmq which connections it accepts, asks the kernel now and then
  * how many bytes each has received, and shuts down a connection that has sent more than a message
  * may have since its last message. Memory then grows by `most` and what arrives between two polls.
@@ -36,7 +36,7 @@ tn_status tn_flood_guard_open(tn_flood_guard **out, const tn_zmq *z, void *conte
 /* Before the router is closed. NULL is fine. */
 void tn_flood_guard_close(tn_flood_guard *f);
 
-/* A message, or a part of one, that the router handed on. */
+/* Notes that the router delivered a message, or a part of one. */
 void tn_flood_guard_received(tn_flood_guard *f, const zmq_msg_t *message);
 
 /* Cuts connections that are over the limit, and returns how many; to be called ten times a second.

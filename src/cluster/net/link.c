@@ -256,7 +256,7 @@ static tn_frame_limits limits_of(const tn_link *l)
                              .count_max = {UINT32_MAX, UINT32_MAX, UINT32_MAX}};
 }
 
-/* Whether the connection of a message belongs to the rank that the message names. */
+/* Whether the connection of a message belongs to the rank in its header. */
 static bool is_of(const tn_link *l, const zmq_msg_t *m, const tn_frame *frame, bool is_router)
 {
     const tn_zap_rules rules = {.security = l->opts.security, .uid = geteuid()};
@@ -267,7 +267,7 @@ static bool is_of(const tn_link *l, const zmq_msg_t *m, const tn_frame *frame, b
     return tn_zap_sender(&l->z, m, &key) && (key == TN_RANK_ANY || key == frame->rank);
 }
 
-/* Takes the message over; NULL when it is not one from `sender`. */
+/* Takes the message over. NULL: it is damaged, or not from `sender`. */
 static tn_in_message *open_message(tn_link *l, zmq_msg_t *m, const tn_frame *sender, bool is_router)
 {
     const tn_frame_limits limits = limits_of(l);
@@ -298,7 +298,7 @@ static tn_in_message *open_message(tn_link *l, zmq_msg_t *m, const tn_frame *sen
     return incoming;
 }
 
-/* The routing id in front of what comes to the router. */
+/* Reads the routing id in front of a message to the router. False: nothing has come. */
 static bool take_id(tn_link *l, void *socket, tn_frame *sender, bool *known)
 {
     zmq_msg_t id;

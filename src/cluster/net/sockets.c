@@ -34,7 +34,7 @@ static const struct {
     {ZMQ_LINGER, 0, BOTH},               /* -1 would hang at the end; answers say what arrived */
     {ZMQ_ROUTER_MANDATORY, 1, ROUTER},   /* else what cannot be sent is dropped in silence */
     {ZMQ_ROUTER_HANDOVER, 1, ROUTER},    /* a peer that returns is not kept out by its old self */
-    {ZMQ_IMMEDIATE, 1, BOTH},            /* nothing is queued for a connection that is not there */
+    {ZMQ_IMMEDIATE, 1, BOTH},            /* nothing is queued before a connection stands */
     {ZMQ_SNDHWM, 256, BOTH},             /* messages; our own caps are lower */
     {ZMQ_RCVHWM, 256, BOTH},             /* the same */
     {ZMQ_HEARTBEAT_IVL, 2000, BOTH},     /* ms; drops half-open connections */
@@ -132,7 +132,7 @@ const tn_zap *tn_sockets_zap(const tn_sockets *s)
     return s->zap;
 }
 
-/* For what was sent last to leave, while sockets are closed; then it is dropped. */
+/* How long a socket that is closed still sends; the rest is dropped. */
 static const int last_ms = 200;
 
 void tn_sockets_hang_up(tn_sockets *s, void *socket)

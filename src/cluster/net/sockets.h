@@ -51,13 +51,13 @@ tn_status tn_sockets_listen(tn_sockets *s, const tn_endpoint *own, void **router
 tn_status tn_sockets_dial(tn_sockets *s, uint32_t rank, const tn_endpoint *to, void **dealer,
                           tn_error *err) TN_MUST_USE;
 
-/* Closes a socket; what does not leave within 200 ms is dropped. NULL is fine. */
+/* Closes a socket; messages that do not leave within 200 ms are dropped. NULL is fine. */
 void tn_sockets_hang_up(tn_sockets *s, void *socket);
 
 void *tn_sockets_context(const tn_sockets *s);     /* for inproc sockets; lent */
 const tn_zap *tn_sockets_zap(const tn_sockets *s); /* for its counters; lent */
 
-/* The name of a peer on the wire. False: not a routing id of a peer. */
+/* The routing id of a peer. False: the id is not that of a peer. */
 void tn_routing_id(uint32_t rank, uint64_t incarnation, uint8_t out[TN_ROUTING_ID]);
 bool tn_routing_id_read(const void *id, size_t size, uint32_t *rank, uint64_t *incarnation);
 
@@ -70,7 +70,7 @@ typedef enum tn_handshake {
     TN_HANDSHAKE_NONE,    /* nobody has answered yet */
     TN_HANDSHAKE_DONE,    /* let in */
     TN_HANDSHAKE_REFUSED, /* the key of this peer is not on the list there */
-    TN_HANDSHAKE_BROKEN,  /* the other end hung up: it has not the key that is expected of it */
+    TN_HANDSHAKE_BROKEN,  /* the other end hung up: its key is not the expected one */
 } tn_handshake;
 
 typedef struct tn_handshake_watch tn_handshake_watch;

@@ -1,5 +1,5 @@
-/* zap.h - the ZAP handler of a ZeroMQ context (RFC 27): a thread that decides whose connections are
- * let in.
+/* zap.h - the ZAP handler of a ZeroMQ context (RFC 27): a thread that decides which connections
+ * are let in.
  *
  *     z.zmq_ctx_new() ── tn_zap_open() ── data sockets ── .. ── tn_zap_close() ── z.zmq_ctx_term()
  *
@@ -47,13 +47,12 @@ typedef struct tn_zap_rules {
     uint32_t uid;                /* of this process */
 } tn_zap_rules;
 
-/* *rank: of the key, TN_RANK_ANY where nothing ties the connection to one. Written when admitted.
- */
+/* *rank is written when admitted: that of the key, or TN_RANK_ANY without one. */
 tn_zap_verdict tn_zap_judge(const tn_zap_rules *rules, const tn_bytes *frame, uint32_t n,
                             uint32_t *rank);
 
-/* Of the other end of a connection that this process dialled, by its address as libzmq writes it.
- * Over TCP with keys it had to show that of the rank that was meant: CURVE has seen to it. */
+/* Judges the other end of a dialled connection by its address, as libzmq writes it. Over TCP with
+ * keys it is let in: CURVE has checked that it holds the key of the rank that was dialled. */
 tn_zap_verdict tn_zap_judge_dialled(const tn_zap_rules *rules, const char *address);
 
 typedef struct tn_zap tn_zap;
@@ -67,13 +66,12 @@ void tn_zap_close(tn_zap *zap); /* NULL is fine */
 /* Requests so far by verdict; any thread. */
 void tn_zap_counts(const tn_zap *zap, uint64_t out[TN_ZAP_VERDICTS]);
 
-/* Whose connection a message came by: a rank, TN_RANK_ANY where any member may be meant. False: it
- * was not judged by the handler. */
+/* The rank whose connection a message came by, or TN_RANK_ANY for any member. False: the handler
+ * has not judged it. */
 bool tn_zap_sender(const tn_zmq *z, const zmq_msg_t *message, uint32_t *rank);
 
-/* Whether a message that came by a connection that this process dialled is from somebody who would
- * be let in. There CURVE has seen to it that the other end has the key of the rank that was meant;
- * without keys the address decides, over ipc the user. */
+/* Whether a message that came by a connection that this process dialled may be trusted: as
+ * tn_zap_judge_dialled says of its sender. */
 bool tn_zap_is_dialled(const tn_zmq *z, const tn_zap_rules *rules, const zmq_msg_t *message);
 
 #endif

@@ -1,4 +1,4 @@
-/* curvekeys.c - CURVE key pairs: made, written and read; what tnet-keygen does. */
+/* curvekeys.c - CURVE key pairs are made, written and read; tnet-keygen. */
 #include "cluster/security/curvekeys.h"
 
 #include "base/file/file.h"
@@ -10,7 +10,7 @@
 
 enum {
     TEXT_SIZE = TN_CURVE_CHARS + 1, /* with its NUL */
-    FILE_MAX = 1024,                /* bytes read of what may not be a key at all */
+    FILE_MAX = 1024,                /* bytes read of a file that may be no key */
     OTHERS = 077                    /* mode bits of everybody but the owner */
 };
 

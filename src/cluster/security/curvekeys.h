@@ -47,16 +47,17 @@ tn_status tn_curve_read_open(const tn_zmq *z, const char *open_path, uint8_t out
 /* Overwrites it with zeros, which no optimizer takes away. */
 void tn_curve_forget(tn_curve_pair *pair);
 
-/* What tnet-keygen does: a new pair as DIR/NAME.key and DIR/NAME.pub. Nothing is overwritten: a
- * peer that lost its old key could not come back. */
+/* Files of a new pair, DIR/NAME.key and DIR/NAME.pub. They never replace others: a peer that lost
+ * its old key could not come back. */
 typedef struct tn_keygen_paths {
     char secret[TN_PATH_SIZE];
     char open[TN_PATH_SIZE];
 } tn_keygen_paths;
 
-/* Makes `dir` when it is missing. TN_E_USAGE: `name` is not 1 to 64 letters, digits, '.', '_' and
- * '-', not beginning with '.' or '-'. TN_E_CONFIG: no ZeroMQ, or none with CURVE. TN_E_IO: one of
- * the files is there already, or cannot be written; then there is neither. */
+/* For tnet-keygen: a new pair. Makes `dir` when it is missing. TN_E_USAGE: `name` is not 1 to 64
+ * letters, digits, '.', '_' and '-', not beginning with '.' or '-'. TN_E_CONFIG: no ZeroMQ, or none
+ * with CURVE. TN_E_IO: one of the files is there already, or cannot be written; then there is
+ * neither. */
 tn_status tn_keygen(const char *dir, const char *name, tn_keygen_paths *out,
                     tn_error *err) TN_MUST_USE;
 

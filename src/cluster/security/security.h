@@ -1,10 +1,10 @@
-/* security.h - who may speak to a peer: the section cluster.security.
+/* security.h - which peers may connect: the section cluster.security.
  *
  *     security: ~                                    this host only: ipc of the same user, loopback
  *     security: {key: peer.key, allow: peers/}       CURVE: everybody whose public key is in peers/
  *     security: {trusted_net: [10.1.0.0/16]}         no keys: every address of these networks
  *
- * The last two are for addresses that others can reach. CURVE encrypts and knows who speaks;
+ * The last two are for addresses that others can reach. CURVE encrypts and proves the sender;
  * trusted_net trusts every program on every machine of the list.
  */
 #ifndef TN_CLUSTER_SECURITY_H
@@ -41,7 +41,7 @@ void tn_allow_free(tn_allow *a); /* NULL is fine */
 
 uint32_t tn_allow_count(const tn_allow *a);
 
-/* Whose key it is: a rank, or TN_RANK_ANY. False: nobody's. */
+/* The rank of a key, TN_RANK_ANY for the shared one. False: the key is not allowed. */
 bool tn_allow_find(const tn_allow *a, const uint8_t key[TN_CURVE_BYTES], uint32_t *rank);
 
 /* The key that `rank` must have: its own, else the shared one. TN_E_CONFIG: there is none. */

@@ -97,7 +97,7 @@ struct tn_batch_union {
     uint16_t *group;
     uint32_t *at, *show, *click;
     tn_keyset keys;
-    const float *rows; /* of what runs: see give and gather */
+    const float *rows; /* of the call that runs: give or add */
     float *to;
     const float *const *grads;
     uint32_t rank;

@@ -8,9 +8,9 @@
  * keysets of a step, pulls the joint one, gives every rank its rows, and adds up the gradients that
  * come back, always in rank order, so that arrival decides no bit. Shows and clicks are added up.
  *
- *     unite -> tn_table_pull(joint keys, rows) -> give, each rank .. -> gather -> tn_table_push
+ *     unite -> tn_table_pull(joint keys, rows) -> give, each rank .. -> add -> tn_table_push
  *
- * Memory grows to the largest step and then stays. A joint belongs to one thread; the team works
+ * Memory grows to the largest step and then stays. A union belongs to one thread; the team works
  * inside its calls.
  */
 #ifndef TN_CLUSTER_BATCH_UNION_H

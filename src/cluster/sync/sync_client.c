@@ -1,4 +1,4 @@
-/* sync_client.c - what a worker asks of all owners at staleness 0, and what they answer. */
+/* sync_client.c - requests of a worker to all owners at staleness 0, and their replies. */
 #include "cluster/sync/sync_client.h"
 
 #include "base/core/alloc.h"
@@ -13,7 +13,7 @@
 
 enum { BATCHES = 2 };
 
-/* What a worker waits for. */
+/* Replies that a worker waits for. */
 typedef enum wait_kind { WAIT_ROWS, WAIT_STATISTICS, WAIT_WEIGHTS, WAIT_KINDS } wait_kind;
 
 typedef struct asked_batch {
@@ -92,8 +92,7 @@ static void receive(void *arg, const tn_frame *f, uint32_t from)
 
 /* ---- the own shard ---- */
 
-/* Of the own shard (tn_sync_server_opts): an answer to a rank, a request to an owner. arg: the
- * group. */
+/* Callbacks of the own shard: a reply to a rank, a request to an owner. */
 static void answer(void *arg, const tn_frame *request, tn_out_message *outgoing)
 {
     sync_client *g = arg;
@@ -248,8 +247,7 @@ static tn_status gather(void *self, tn_team *team, const double *own, uint32_t n
     return TN_OK;
 }
 
-/* The running statistics of now, into the range of the own shard: owners answer pushes with them.
- */
+/* Puts the running statistics into the own shard's range: owners answer pushes with them. */
 static void set_moving(const sync_client *g, const float *dense)
 {
     const size_t *cut = g->opts.shares->dense + g->opts.rank;
@@ -325,7 +323,7 @@ static uint32_t waits_for(const void *self)
     return atomic_load(&g->replies.late);
 }
 
-/* What the worker does for its own shard meanwhile is no waiting. */
+/* Work for the own shard does not count as waiting. */
 static tn_client_waits waited(const void *self)
 {
     const sync_client *g = self;

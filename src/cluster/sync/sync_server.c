@@ -104,7 +104,7 @@ static tn_status answer_rows(tn_sync_server *s, uint32_t rank, tn_team *team, tn
     return tn_reply_rows(&s->opts.reply, &r->asked[turn_of(r)], &out, err);
 }
 
-/* Answers once more, if it was answered, what can be answered without a step; locked or by run. */
+/* Repeats the reply to a request, if there was one that needs no step; locked or by run. */
 static tn_status answer_again(tn_sync_server *s, request_kind kind, const tn_frame *request,
                               tn_error *err)
 {

@@ -51,8 +51,8 @@ void tn_sync_server_take(tn_sync_server *s, const tn_frame *frame);
  * changed, and all ranks are refused. TN_E_PEER: a rank broke the order of a step. */
 tn_status tn_sync_server_run(tn_sync_server *s, tn_team *team, tn_error *err) TN_MUST_USE;
 
-/* The worker does not call run until wake, and nothing writes the weights: between two steps, when
- * all its own answers have come. */
+/* Between two steps, when all its own answers have come: until wake the worker does not call run,
+ * and nothing writes the weights. */
 tn_status tn_sync_server_rest(tn_sync_server *s, tn_team *team, tn_error *err) TN_MUST_USE;
 void tn_sync_server_wake(tn_sync_server *s);
 

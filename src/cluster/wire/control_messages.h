@@ -43,13 +43,13 @@ typedef struct tn_note_parts {
     tn_note_numbers part, attempt, position;
 } tn_note_parts;
 
-/* HELLO: who wants in; all that must be equal is compared before it is welcome. One with a status
- * says that its rank gives up, so that the group cannot form: the rest of it may be empty. */
+/* HELLO: a rank asks to join; rank 0 compares what must be equal before it answers WELCOME. With a
+ * status the rank gives up, so the group cannot form: the other fields may be empty. */
 typedef struct tn_hello_note {
     const char *version, *host, *address, *config_hash, *structure, *cpu; /* cpu: set of kernels */
     uint64_t pid, peers, threads; /* peers: how many it takes the group for */
     int64_t started;              /* Unix time in milliseconds */
-    uint64_t status;              /* tn_status of one that gives up; 0: it wants in */
+    uint64_t status;              /* tn_status of a rank that gives up; 0: it asks to join */
     const char *text;             /* why */
 } tn_hello_note;
 
@@ -79,17 +79,17 @@ typedef enum tn_peer_ask {
     TN_PEER_ASKS
 } tn_peer_ask;
 
-/* BEAT: alive, how far, and what it waits for. The frame's step is its worker's. */
+/* BEAT: the rank is alive; its progress. The frame's step is its worker's. */
 typedef struct tn_beat_note {
     uint64_t state, records, in_flight, rss_bytes, bytes_out, bytes_in;
     uint64_t waits_for;         /* 1 + rank; 0: nobody */
     double rows_per_s, waiting; /* waiting: share of the time since the last beat */
     tn_note_parts held;
-    uint64_t asks; /* what a signal to this rank, or its memory, wants of all */
+    uint64_t asks; /* tn_peer_ask: by a signal to this rank, or its full memory */
 } tn_beat_note;
 
-/* ASK: these parts of the epoch are done (positions: records of each), and, with an id, the next
- * one, please. */
+/* ASK: reports parts of the epoch that are done (positions: records of each), and with an id asks
+ * for the next one. */
 typedef struct tn_ask_note {
     uint64_t epoch;
     tn_note_parts done;
@@ -99,12 +99,12 @@ typedef struct tn_ask_note {
 
 enum { TN_PART_IS, TN_PART_WAIT, TN_PART_NO_MORE, TN_PART_ANSWERS };
 
-/* PART: the answer to an ASK, one of these. After TN_PART_WAIT another one comes by itself, unless
- * it is lost: who waits asks again under its id, and gets the same. */
+/* PART: the answer to an ASK. After TN_PART_WAIT a second one follows unasked; if that is lost, the
+ * rank asks again under the same id and gets the same part. */
 typedef struct tn_part_note {
     uint64_t answer, epoch, part, source, begin, end, attempt, position;
     uint64_t id;     /* of the ask */
-    uint64_t number; /* of the note that this answers; 0: it comes by itself */
+    uint64_t number; /* of the note that this answers; 0: it comes unasked */
 } tn_part_note;
 
 /* REPORT: sums so far, so that one that is lost, repeated or late does no harm. */
@@ -120,11 +120,11 @@ typedef enum tn_order_what {
     TN_ORDER_CUT,      /* finish what is pulled, drain, say DONE with parts in hand and sent */
     TN_ORDER_MARK,     /* begin the snapshot `number`, go on; DONE with files when written */
     TN_ORDER_ABANDON,  /* the cut or snapshot `number` */
-    TN_ORDER_RETURN,   /* to one rank: give back what you hold of epoch `number`: DONE with parts */
+    TN_ORDER_RETURN,   /* to one rank: give back your parts of epoch `number`: DONE with them */
     TN_ORDER_EVALUATE, /* text: the data */
     TN_ORDER_EXPORT,   /* write the rows of the model of `step`; text: where to */
     TN_ORDER_STOP,     /* end the run; number: tn_status, text: why */
-    TN_ORDER_BYE,      /* nobody needs you any more */
+    TN_ORDER_BYE,      /* the run is over: leave */
     TN_ORDER_LOAD,     /* checkpoint `number`, 0: none; text: what of it */
     TN_ORDER_GO,       /* apart: train; no other rank's shard is behind the START */
     TN_ORDER_ROWS,     /* of an evaluation, to one rank: DONE with the next scored rows, or none */
@@ -147,14 +147,13 @@ typedef struct tn_done_note {
     const char *text;              /* of a failure */
     tn_note_texts file;
     tn_note_numbers file_bytes, file_crc, file_rows, file_first, file_last; /* tn_manifest_file */
-    tn_note_numbers sent; /* after a cut: sequence of the last request to each rank */
-    tn_note_numbers low,
-        incarnation; /* after a mark: what of each rank was applied (cluster/wire/dedup.h) */
+    tn_note_numbers sent;             /* after a cut: sequence of the last request to each rank */
+    tn_note_numbers low, incarnation; /* after a mark: of each rank's tn_dedup */
     tn_note_parts parts;
     uint64_t records, samples, bad; /* of the epoch so far, or of an evaluation */
     tn_note_bytes metrics;          /* of these: tn_metrics_pack; of rows: tn_scored_add */
     double clicks, weight;          /* of the first rows */
-    tn_note_bytes figures; /* of what the rank has read and holds: train/report/peer_progress.h */
+    tn_note_bytes figures;          /* train/report/peer_progress.h: the rank's counts */
 } tn_done_note;
 
 typedef struct tn_refused_note {

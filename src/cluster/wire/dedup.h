@@ -1,4 +1,4 @@
-/* dedup.h - what a shard remembers of one sender, so that each of its requests counts once.
+/* dedup.h - exactly once at the receiver: which requests of one sender were applied.
  *
  *     sequence   1 .. low        low + 1  ..  low + TN_DEDUP_WINDOW      beyond
  *     applied    all of them     those whose bit is set                 none
@@ -10,9 +10,9 @@
  *     case TN_DEDUP_BEYOND:     refuse and count: no sender that keeps the rules sends this
  *     }
  *
- * Asking changes nothing: between ask and mark a request may wait, fail its checks or be dropped,
- * and its repetition is treated as if it came first. Requests may be applied in any order; `low`
- * moves over holes as they close. Senders keep fewer than TN_DEDUP_WINDOW sequences open
+ * tn_dedup_check changes nothing: between check and mark a request may wait, fail its checks or be
+ * dropped, and its repetition is treated as if it came first. Requests may be applied in any order;
+ * `low` moves over holes as they close. Senders keep fewer than TN_DEDUP_WINDOW sequences open
  * (retransmit.h), so memory is fixed. An incarnation is never 0. The caller's lock guards it.
  */
 #ifndef TN_CLUSTER_DEDUP_H

@@ -7,7 +7,7 @@
  * Rounded to the nearest, ties to even. A value that is not finite, or would not be after rounding,
  * is a fault: of the sender when it writes, of the message when it is read. Functions that may meet
  * one return TN_VALUES_FINITE, or the index of the first such value in the order of the message;
- * then what they write is of no use, except that reading writes nothing.
+ * then their output is useless, but reading leaves it alone.
  *
  * Rows of a keyset travel in the order of the message's keys (cluster/wire/key_codec.h), side by
  * side:
@@ -30,7 +30,7 @@
 
 typedef enum tn_values { TN_VALUES_F32, TN_VALUES_F16, TN_VALUES_BF16, TN_VALUES_KINDS } tn_values;
 
-/* Which keys of a keyset a message holds, in its order. */
+/* The keys of a keyset that a message holds, in its order. */
 typedef struct tn_key_order {
     uint32_t n;
     const uint32_t *index; /* n: into the keyset */
@@ -45,7 +45,7 @@ static inline size_t tn_values_bytes(tn_values kind)
 size_t tn_values_write(tn_values kind, const float *from, size_t n, char *to) TN_MUST_USE;
 
 /* Error feedback: writes q = round(from + residual) and keeps from + residual - q as the residual
- * of the next time, so that what rounding takes from one message another one brings: all messages
+ * of the next time, so that later messages bring what rounding took from this one: all messages
  * together differ from all gradients together by one rounding. `residual` starts as zeros, belongs
  * to these n places and this destination, and stays as it is after a fault. f32 leaves zeros.
  * Seide et al., 1-bit SGD (2014); Karimireddy et al., Error Feedback Fixes SignSGD (2019). */

@@ -72,17 +72,17 @@ typedef struct tn_frame {
     tn_frame_type type;
     uint8_t flags; /* tn_frame_flags, TN_FRAME_MISSING */
     uint32_t rank; /* of the sender */
-    uint32_t code; /* of REFUSED, SHARE, BYE, PULL, ROWS; elsewhere 0, and nobody looks */
+    uint32_t code; /* of REFUSED, SHARE, BYE, PULL, ROWS; elsewhere 0 and ignored */
     uint64_t job, session, incarnation, sequence, step;
     uint32_t count[TN_FRAME_COUNTS];
     const char *payload; /* lent by the message; at any address */
     uint64_t bytes;      /* of it */
 } tn_frame;
 
-/* What a receiver accepts. */
+/* The limits of a receiver. */
 typedef struct tn_frame_limits {
     uint64_t job;
-    uint64_t session;   /* 0: any, nobody is welcome yet */
+    uint64_t session;   /* 0: any, since there is none yet */
     uint64_t bytes_max; /* of a whole frame */
     uint32_t peers;     /* ranks are below */
     uint32_t count_max[TN_FRAME_COUNTS];

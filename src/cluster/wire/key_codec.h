@@ -1,4 +1,4 @@
-/* key_codec.h - the keys of one owner as bytes: what PULL and PEEK carry.
+/* key_codec.h - the keys of one owner as bytes, in PULL and PEEK.
  *
  *     0 u8 width of deltas, groups, shows, clicks    4 u32 0    8 u64 first key
  *     16 deltas   n - 1: key[i] - key[i - 1] - 1     keys ascend, each stands once
@@ -66,7 +66,7 @@ tn_keyblock_shape tn_keyblock_measure(const tn_keyset *keys, tn_key_order order)
 void tn_keyblock_write(const tn_keyset *keys, tn_key_order order, const tn_keyblock_shape *shape,
                        char *to);
 
-/* What a receiver accepts. All must outlive the blocks that are read. */
+/* The rules of a receiver. All must outlive the blocks that are read. */
 typedef struct tn_keyblock_rules {
     const tn_owners *owners;
     const tn_layout *layout;

@@ -1,6 +1,6 @@
-/* optim.h - what an optimizer is: one rule for rows of the table and for dense weights.
+/* optim.h - the interface of optimizers: one rule for rows of the table and for dense weights.
  *
- * An optimizer is one constant tn_optim_<name>, beside its kin in an optim_*.c, plus one row in
+ * An optimizer is one constant tn_optim_<name>, in an optim_*.c, plus one row in
  * optims.def. The chain around it is the same for all (ps/optim/rule.c), per row segment or tile of
  * the dense vector:
  *

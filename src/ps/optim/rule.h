@@ -53,7 +53,7 @@ bool tn_rule_plain(const tn_rule *rule);
 double tn_rule_grad(const tn_rule *rule, const tn_push *push, const tn_trained *x, double clip,
                     float *g);
 
-/* The rule, then L1 prox and bounds, with the rate and count of u. */
+/* Applies the rule, L1 prox and bounds, with the rate and count of u. */
 void tn_rule_update(const tn_rule *rule, const tn_update *u, size_t n, float *w,
                     float *const state[], const float *g);
 

@@ -1,4 +1,4 @@
-/* client.h - what a training step wants of the parameter servers, whoever holds the model.
+/* client.h - the interface of a training step to the parameter servers, wherever the model is.
  *
  *     pull(k) -> rows(k) -> [pull(k + 1),] compute k -> push(k) -> rows(k + 1) -> ..
  *
@@ -10,7 +10,7 @@
  *     tn_client_async    cluster/async/async_client.h  staleness s: each batch is a step, and this
  *                                                      rank's last s pushes may be under way
  *
- * So staleness is a property of the client: of what its pushes wait for, and of nothing else.
+ * So staleness is a property of the client alone: it decides which replies a push waits for.
  *
  * Calls belong to the worker's thread, but for those that say otherwise. After a failure only
  * `close` may be called.
@@ -22,7 +22,7 @@
 
 struct tn_in_message; /* cluster/net/link.h */
 
-/* What a rank brings to a step. */
+/* The batch of a rank for a step. */
 typedef struct tn_client_batch {
     const tn_keyset *keys; /* lent, as are rows, until its push has returned; of a batch that weighs
                               nothing, until its rows have */
@@ -32,7 +32,7 @@ typedef struct tn_client_batch {
     bool meet; /* joint steps only: after this one all stand still, and every rank knows it */
 } tn_client_batch;
 
-/* What a step is of, when its rows have come: this batch, or those of all ranks. */
+/* The batch of a step, once its rows have come: this rank's, or that of all ranks. */
 typedef struct tn_joint_batch {
     uint64_t step;
     uint64_t first_row; /* where the rank's own rows begin; dropout draws by that place */
@@ -70,7 +70,7 @@ typedef struct tn_client_ops {
 
     /* Asks for the rows of a batch. */
     tn_status (*pull)(void *self, const tn_client_batch *batch, tn_error *err);
-    /* Waits for the rows of the oldest batch without, and for the dense weights that go with them.
+    /* Waits for the rows of the oldest batch that has none, and for the dense weights of that time.
      */
     tn_status (*rows)(void *self, tn_team *team, tn_joint_batch *out, tn_error *err);
     /* Joint steps only: brings own[n] of every rank to every rank: *all has n doubles of each, in
@@ -90,8 +90,8 @@ typedef struct tn_client_ops {
     uint64_t (*updates)(const void *self);       /* of the own shard, any thread; may be NULL */
     tn_client_waits (*waited)(const void *self); /* may be NULL */
 
-    /* From other ranks; NULL where there are none. A request or an answer to one, on tn-net: taken
-     * over, never waits. */
+    /* Messages of other ranks, NULL where there are none: take over a request, or the answer to
+     * one. On tn-net; never wait. */
     void (*take_request)(void *self, struct tn_in_message *incoming);
     void (*take_answer)(void *self, struct tn_in_message *incoming);
     /* Any thread: calls that wait, or will, end with this. The first one counts. */
@@ -107,8 +107,8 @@ typedef struct tn_client {
     void *self;
 } tn_client;
 
-/* Of the whole model in this process. `moving`: runs of the flat vector whose gradient is their new
- * value; these and the shard must outlive it. On failure out->self is NULL. */
+/* A client of the whole model in this process. `moving`: runs of the flat vector whose gradient is
+ * their new value; these and the shard must outlive it. On failure out->self is NULL. */
 tn_status tn_client_open_alone(tn_client *out, tn_shard *shard, const tn_dense_run *moving,
                                uint32_t n_moving, tn_error *err) TN_MUST_USE;
 void tn_client_close(tn_client *c); /* none is fine */

@@ -1,6 +1,6 @@
 /* dense.h - this peer's range of the flat vector of dense weights, with optimizer state.
  *
- * norm2, push, copy and set may be called by several threads; one at a time gets in. */
+ * norm2, push, copy and set may be called by several threads; a lock lets in one at a time. */
 #ifndef TN_PS_DENSE_H
 #define TN_PS_DENSE_H
 
@@ -36,7 +36,7 @@ double tn_dense_norm2(tn_dense_store *d, tn_team *team, const float *grads, cons
 void tn_dense_push(tn_dense_store *d, tn_team *team, const float *grads, const tn_push *push,
                    double clip);
 
-/* Between two updates: the whole vector to `to`, and values that no optimizer makes into it. */
+/* Between two updates: copies the whole vector to `to`; sets values that no optimizer makes. */
 void tn_dense_copy(tn_dense_store *d, float *to);
 void tn_dense_set(tn_dense_store *d, size_t at, size_t n, const float *values);
 

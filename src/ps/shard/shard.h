@@ -38,7 +38,7 @@ tn_status tn_shard_push(tn_shard *s, tn_team *team, const tn_gradients *grads, c
                         double *norm, tn_error *err) TN_MUST_USE;
 
 /* The two halves of a push, for a model that lies on several shards: the squared norm of this
- * one's gradients, and the update, given that of all. */
+ * shard's gradients, and the update, given the norm of all. */
 double tn_shard_norm2(tn_shard *s, tn_team *team, const tn_gradients *grads, const tn_push *push);
 tn_status tn_shard_apply(tn_shard *s, tn_team *team, const tn_gradients *grads, const tn_push *push,
                          double norm2, tn_error *err) TN_MUST_USE;

@@ -107,7 +107,7 @@ bool tn_row_bytes_add(tn_row_bytes *b, const tn_row *row, size_t size)
     return true;
 }
 
-/* Without memory for its copy a row cannot be written as it was: the cut is worth nothing then. */
+/* Without memory for its copy a row cannot be written as it was: then the cut has failed. */
 static void copy_aside(tn_changed_rows *c, tn_partition_changes *part, const tn_row *row,
                        uint32_t size)
 {
@@ -140,7 +140,7 @@ void tn_changed_rows_note_new(tn_changed_rows *c, uint64_t key, tn_row *row, uin
     tn_row_set_stamp(row, c->stamp); /* it was not there at the cut */
 }
 
-/* Until the walker has taken one more partition, or for a short while. Locked. */
+/* Waits until the walker has taken one more partition, or for a short while. Locked. */
 static void pause_for_walker(tn_changed_rows *c)
 {
     struct timespec until;

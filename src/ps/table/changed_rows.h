@@ -12,7 +12,7 @@
  * Copies aside are bounded: tn_changed_rows_wait makes a push wait for the writer before it takes
  * locks. From half of the bound on, each push lets the writer finish one more partition first, for
  * at most some 20 ms: the writer may run at a lower priority and would fall behind for good.
- * The partition's lock guards what stands per partition; fields that are set between pushes are
+ * The partition's lock guards the fields of a partition; fields that are set between pushes are
  * written only while no other thread is inside.
  */
 #ifndef TN_PS_CHANGED_ROWS_H
@@ -83,7 +83,7 @@ static inline bool tn_changed_rows_watched(const tn_changed_rows *c)
  * one. */
 void tn_changed_rows_note(tn_changed_rows *c, uint64_t key, tn_row *row, uint32_t size);
 
-/* A row that was just created, while changes are watched. */
+/* Notes a row that was just created, while changes are watched. */
 void tn_changed_rows_note_new(tn_changed_rows *c, uint64_t key, tn_row *row, uint32_t size);
 
 /* Before a push takes its locks: waits until copies of `need` bytes have room. UINT64_MAX, for a

@@ -1,7 +1,7 @@
 /* rowsort.c - rows of one partition in key order. Keys are mixed, so the uppermost bits in which
  * they differ, about as many as it takes to tell the rows apart, leave almost all in order; the
- * others move by a place or two. Keys that are not mixed show themselves by long moves: then,
- * and only then, all digits are sorted by, from the lowest up. */
+ * others move by a place or two. Keys that are not mixed cause long moves: only then rows
+ * are sorted by all digits, from the lowest up. */
 #include "ps/table/tabledef.h"
 
 enum {
@@ -35,7 +35,7 @@ static bool sort_digit(const tn_row_entry *from, tn_row_entry *to, size_t n, uin
     return true;
 }
 
-/* By all digits. */
+/* Sorts by all digits. */
 static tn_row_entry *sort_fully(tn_row_entry *from, tn_row_entry *to, size_t n)
 {
     for (uint32_t shift = 0; shift < KEY_BITS; shift += DIGIT_BITS) {
@@ -95,8 +95,8 @@ static void sort_bits(const tn_row_entry *from, tn_row_entry *to, size_t n, tn_r
     }
 }
 
-/* By the uppermost bits in which keys differ, twice as many values as there are rows. Returns where
- * the rows are; *other is the other half. */
+/* Sorts by the uppermost bits in which keys differ, twice as many values as there are rows. Returns
+ * where the rows are; *other is the other half. */
 static tn_row_entry *sort_coarsely(tn_row_entry *from, size_t n, tn_row_entry **other)
 {
     tn_row_entry *to = from + n;

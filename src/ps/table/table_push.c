@@ -156,8 +156,8 @@ static void update_swept(const tn_table_job *job, tn_row *row, scratch *s)
     }
 }
 
-/* Every row of a tile that the look-ups have not marked; forgets the marks. Returns the squared
- * norm if it is only asked for. */
+/* Sweeps the rows of a tile that no look-up has marked, and forgets the marks. Returns the squared
+ * norm if only that is wanted. */
 static double sweep(const tn_table_job *job, uint32_t tile, bool update, scratch *s)
 {
     uint32_t n_records = job->t->layout->n_records;
@@ -236,7 +236,7 @@ static bool same_rule(const tn_rule *a, const tn_rule *b)
            (a->opts == b->opts || memcmp(a->opts, b->opts, a->optim->choice.size) == 0);
 }
 
-/* Nothing happens but the update itself. */
+/* An update by many rows at once, without L1 prox and bounds. */
 static bool is_bare(const tn_rule *rule)
 {
     const tn_rule_opts *o = tn_rule_common(rule);

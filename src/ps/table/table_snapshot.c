@@ -51,9 +51,8 @@ bool tn_table_knows_changes(const tn_table *t)
 
 /* ---- beginning ---- */
 
-/* All but today's, so that a stamp that comes again is on no row. Seldom: complete walks do the
- * same.
- */
+/* Takes off all stamps but the present one, so that a stamp that comes again is on no row. Rarely
+ * needed: complete walks do the same. */
 static void take_stamps_off(tn_table *t)
 {
     for (uint32_t s = 0; s < TN_PARTITIONS * t->layout->n_records; s++) {
