@@ -3,19 +3,13 @@
 
 #include "base/core/alloc.h"
 #include "base/core/clock.h"
+#include "cluster/exchange/batch_messages.h"
 #include "cluster/exchange/owner_messages.h"
 #include "cluster/exchange/reply_queue.h"
 
 #include <string.h>
 
 static const uint64_t again_ns = 1000000000;
-
-/* The part of the keys that belongs to one owner. */
-typedef struct asked {
-    tn_key_order order;
-    uint32_t floats;
-    bool has_answered;
-} asked;
 
 struct tn_eval_pull {
     tn_eval_pull_opts opts;
@@ -24,14 +18,8 @@ struct tn_eval_pull {
 
     /* The worker's. */
     uint64_t number; /* of the peek that runs */
-    const tn_keyset *keys;
-    float *rows;
+    tn_owner_slices slices;
     bool *missing;
-    asked *owner;
-    uint32_t n_answers;
-    uint32_t *index;
-    tn_key_place *scratch;
-    uint32_t keys_max;
     uint32_t *first; /* partitions + 1: of the own slice */
 
     /* tn-net's. */
@@ -54,9 +42,8 @@ tn_status tn_eval_pull_open(tn_eval_pull **out, const tn_eval_pull_opts *opts, t
     p->reply = (tn_reply_path){opts->pool, tn_reply_by_link, opts->link};
     p->n_ranks = opts->shares->owners.n_peers;
     tn_reply_queue_init(&p->replies);
-    p->owner = tn_try_alloc(p->n_ranks, sizeof *p->owner, what, err);
     p->first = tn_try_alloc(TN_PARTITIONS + 1, sizeof *p->first, what, err);
-    if (p->owner == NULL || p->first == NULL) {
+    if (p->first == NULL) {
         tn_eval_pull_close(p);
         return TN_E_MEMORY;
     }
@@ -72,9 +59,7 @@ void tn_eval_pull_close(tn_eval_pull *p)
     tn_keyblock_done(&p->block);
     tn_free(p->given);
     tn_free(p->lacks);
-    tn_free(p->owner);
-    tn_free(p->index);
-    tn_free(p->scratch);
+    tn_owner_slices_done(&p->slices);
     tn_free(p->first);
     tn_reply_queue_done(&p->replies);
     tn_free(p);
@@ -150,25 +135,11 @@ void tn_eval_pull_fail(tn_eval_pull *p, tn_status status, const char *why)
     tn_reply_queue_end(&p->replies, status, why);
 }
 
-static tn_status make_index(tn_eval_pull *p, uint32_t keys, tn_error *err)
-{
-    const char *what = "the keys of a batch";
-    if (p->index != NULL && keys <= p->keys_max) {
-        return TN_OK;
-    }
-    tn_free(p->index);
-    tn_free(p->scratch);
-    p->keys_max = keys + keys / 4 + 1;
-    p->index = tn_try_alloc(p->keys_max, sizeof *p->index, what, err);
-    p->scratch = tn_try_alloc((size_t)2 * p->keys_max, sizeof *p->scratch, what, err);
-    return p->index != NULL && p->scratch != NULL ? TN_OK : TN_E_MEMORY;
-}
-
 static tn_status ask(tn_eval_pull *p, uint32_t owner, tn_error *err)
 {
     tn_out_message *outgoing = NULL;
-    asked *a = &p->owner[owner];
-    const tn_keyblock_shape shape = tn_keyblock_measure(p->keys, a->order);
+    tn_owner_slice *a = &p->slices.of[owner];
+    const tn_keyblock_shape shape = tn_keyblock_measure(p->slices.keys, a->order);
     TN_TRY(tn_out_message_take(&outgoing, p->opts.pool, shape.bytes, err));
     a->floats = shape.floats;
     outgoing->frame.type = TN_FRAME_PEEK;
@@ -176,7 +147,7 @@ static tn_status ask(tn_eval_pull *p, uint32_t owner, tn_error *err)
     outgoing->frame.step = p->number;
     outgoing->frame.count[TN_KEYS] = a->order.n;
     outgoing->frame.count[TN_ROW_FLOATS] = shape.floats;
-    tn_keyblock_write(p->keys, a->order, &shape, tn_out_message_payload(outgoing));
+    tn_keyblock_write(p->slices.keys, a->order, &shape, tn_out_message_payload(outgoing));
     tn_link_post(p->opts.link, owner, outgoing);
     return TN_OK;
 }
@@ -184,15 +155,16 @@ static tn_status ask(tn_eval_pull *p, uint32_t owner, tn_error *err)
 static void receive(void *arg, const tn_frame *f, uint32_t from)
 {
     tn_eval_pull *p = arg;
-    asked *a = &p->owner[from];
-    if (p->replies.failed != TN_OK || f->step != p->number || a->has_answered) {
+    tn_owner_slice *a = &p->slices.of[from];
+    const tn_owner_slices *s = &p->slices;
+    if (p->replies.failed != TN_OK || f->step != p->number || a->has_rows) {
         return; /* the last: a reply to a request that was sent twice */
     }
     const char *rows = f->payload + TN_ROWS_PARAMS;
     bool good = f->type == TN_FRAME_ROWS && (f->flags & TN_FRAME_MISSING) != 0 &&
                 f->count[TN_KEYS] == a->order.n && f->count[TN_ROW_FLOATS] == a->floats;
     const tn_values kind = tn_frame_row_values(f->flags);
-    good = good && tn_values_scatter(kind, rows, p->keys, a->order, p->rows) == TN_VALUES_FINITE &&
+    good = good && tn_values_scatter(kind, rows, s->keys, a->order, s->rows) == TN_VALUES_FINITE &&
            tn_missing_get(p->missing, a->order, rows + a->floats * tn_values_bytes(kind)) ==
                TN_DROP_NONE;
     if (!good) {
@@ -201,15 +173,15 @@ static void receive(void *arg, const tn_frame *f, uint32_t from)
                     f->type == TN_FRAME_REFUSED ? tn_refusal_text(f->code) : "nonsense");
         return;
     }
-    a->has_answered = true;
-    TN_ASSERT(p->n_answers < p->n_ranks);
-    p->n_answers++;
+    a->has_rows = true;
+    TN_ASSERT(p->slices.n_rows < p->n_ranks);
+    p->slices.n_rows++;
 }
 
 static tn_status ask_all(tn_eval_pull *p, tn_error *err)
 {
     for (uint32_t r = 0; r < p->n_ranks; r++) {
-        if (r != p->opts.rank && !p->owner[r].has_answered) {
+        if (r != p->opts.rank && !p->slices.of[r].has_rows) {
             TN_TRY(ask(p, r, err));
         }
     }
@@ -218,10 +190,10 @@ static tn_status ask_all(tn_eval_pull *p, tn_error *err)
 
 static void peek_own(tn_eval_pull *p, tn_team *team)
 {
-    const tn_range own = tn_keys_of_peer(p->keys, p->opts.rank);
-    const tn_keyset slice = tn_shares_slice(p->keys, p->opts.rank, p->first);
+    const tn_range own = tn_keys_of_peer(p->slices.keys, p->opts.rank);
+    const tn_keyset slice = tn_shares_slice(p->slices.keys, p->opts.rank, p->first);
     if (slice.n > 0) {
-        tn_shard_peek(p->opts.shard, team, &slice, p->rows, p->missing + own.from);
+        tn_shard_peek(p->opts.shard, team, &slice, p->slices.rows, p->missing + own.from);
     }
 }
 
@@ -229,17 +201,16 @@ tn_status tn_eval_pull_rows(tn_eval_pull *p, tn_team *team, const tn_keyset *key
                             bool *missing, tn_error *err)
 {
     TN_ASSERT(keys->owners->n_peers == p->n_ranks && (keys->n == 0 || rows != NULL));
-    TN_TRY(make_index(p, keys->n, err));
+    tn_owner_slices *s = &p->slices;
+    TN_TRY(tn_owner_slices_begin(s, p->n_ranks, keys, rows, err));
     p->number++;
-    p->keys = keys;
-    p->rows = rows;
     p->missing = missing;
-    p->n_answers = 1;
+    s->n_rows = 1;
     for (uint32_t r = 0; r < p->n_ranks; r++) {
         const tn_range part = tn_keys_of_peer(keys, r);
-        p->owner[r].order = tn_keyblock_sort(keys, r, p->scratch, p->index + part.from);
-        p->owner[r].has_answered = p->owner[r].order.n == 0 && r != p->opts.rank;
-        p->n_answers += p->owner[r].has_answered;
+        s->of[r].order = tn_keyblock_sort(keys, r, s->scratch, s->index + part.from);
+        s->of[r].has_rows = s->of[r].order.n == 0 && r != p->opts.rank;
+        s->n_rows += s->of[r].has_rows;
     }
     TN_TRY(ask_all(p, err));
     peek_own(p, team);
@@ -247,7 +218,7 @@ tn_status tn_eval_pull_rows(tn_eval_pull *p, tn_team *team, const tn_keyset *key
     for (;;) {
         const uint64_t seen = tn_reply_queue_read(&p->replies, receive, p);
         TN_TRY(tn_reply_queue_check(&p->replies, err));
-        if (p->n_answers == p->n_ranks) {
+        if (s->n_rows == p->n_ranks) {
             return TN_OK;
         }
         if (!tn_wakeup_wait(&p->replies.wakeup, seen, again)) {
