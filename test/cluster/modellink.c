@@ -5,7 +5,7 @@
 
 /* A request that is kept until it is answered. */
 typedef struct kept {
-    tn_retransmit_request link; /* first: release casts */
+    tn_retransmit_request link; /* first: release and pump cast */
     net_message message;
     model *m;
 } kept;
@@ -70,7 +70,7 @@ static void pump(model *m, pair *p)
 {
     const tn_retransmit_request *x = NULL;
     while ((x = tn_retransmit_due(&p->retransmit, m->net.now_ns)) != NULL) {
-        net_message message = *(const net_message *)x->bytes;
+        net_message message = ((const kept *)x)->message;
         message.connection = p->connection;
         transmit(m, p, &message);
         tn_retransmit_sent(&p->retransmit, m->net.now_ns);
@@ -95,8 +95,7 @@ void model_request(model *m, net_message x)
     x.incarnation = m->member[x.from].incarnation;
     x.sequence = tn_retransmit_next(&p->retransmit);
     *k = (kept){.message = x, .m = m};
-    k->link = (tn_retransmit_request){
-        .bytes = &k->message, .size = sizeof k->message, .release = release};
+    k->link = (tn_retransmit_request){.release = release};
     tn_retransmit_put(&p->retransmit, &k->link);
     m->open++;
     pump(m, p);

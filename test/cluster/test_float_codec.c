@@ -169,6 +169,7 @@ static void a_value_that_does_not_fit_is_found_by_the_writer(void **state)
     };
     static const float largest[KINDS] = {0x1.fffffep127F, 65519.996F, 0x1.fefffep127F};
     float from[68];
+    float back[68];
     char to[4 * 68];
     for (uint32_t k = 0; k < KINDS; k++) {
         for (size_t n = 1; n < 68; n++) {
@@ -177,7 +178,7 @@ static void a_value_that_does_not_fit_is_found_by_the_writer(void **state)
                     from[i] = i % 2 == 0 ? largest[k] : -largest[k];
                 }
                 assert_true(tn_values_write(kinds[k], from, n, to) == TN_VALUES_FINITE);
-                assert_true(tn_values_check(kinds[k], to, n) == TN_VALUES_FINITE);
+                assert_true(tn_values_read(kinds[k], to, n, back) == TN_VALUES_FINITE);
                 from[at] = reject[k][(n + at) % 4];
                 from[n - 1] = n % 2 == 0 ? reject[k][0] : from[n - 1];
                 assert_true(tn_values_write(kinds[k], from, n, to) == at);
@@ -199,12 +200,11 @@ static void a_value_that_is_not_finite_is_found_by_the_reader(void **state)
                 uint32_t bits = infinite[k] | (uint32_t)(n % 3 == 0); /* or no number */
                 memcpy(message + 1 + at * width, &bits, width);
                 memcpy(message + 1 + (n - 1) * width, &bits, width);
-                assert_true(tn_values_check(kinds[k], message + 1, n) == at);
                 assert_true(tn_values_read(kinds[k], message + 1, n, to) == at);
                 assert_true(to[0] >= 77 && to[0] <= 77);
                 bits |= kinds[k] == TN_VALUES_F32 ? 0x80000000 : 0x8000;
                 memcpy(message + 1 + at * width, &bits, width);
-                assert_true(tn_values_check(kinds[k], message + 1, n) == at);
+                assert_true(tn_values_read(kinds[k], message + 1, n, to) == at);
             }
         }
     }

@@ -120,7 +120,6 @@ static void every_type_is_read_as_it_was_sealed(void **state)
         assert_ptr_equal(read.payload, f.payload);
         assert_string_equal(tn_frame_type_name(f.type), types[i].name);
         assert_int_equal(tn_frame_is_request(f.type), types[i].request);
-        assert_int_equal(tn_frame_has_note(f.type), types[i].bytes == NOTE);
     }
     assert_string_equal(tn_frame_type_name((tn_frame_type)0), "unknown");
     assert_string_equal(tn_frame_type_name((tn_frame_type)200), "unknown");

@@ -33,7 +33,7 @@ static void begin(void)
 static uint64_t put(void)
 {
     uint64_t sequence = tn_retransmit_next(&s.r);
-    s.request[sequence] = (tn_retransmit_request){.bytes = "x", .size = 1, .release = release};
+    s.request[sequence] = (tn_retransmit_request){.release = release};
     tn_retransmit_put(&s.r, &s.request[sequence]);
     return sequence;
 }

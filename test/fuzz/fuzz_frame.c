@@ -210,7 +210,7 @@ static void try_payload(const tn_frame *f)
         try_rows(f);
     } else if (f->type == TN_FRAME_SHARE) {
         try_share(f);
-    } else if (tn_frame_has_note(f->type)) {
+    } else if (f->type != TN_FRAME_BYE && f->type != TN_FRAME_NOTED) {
         try_note(f);
     }
 }

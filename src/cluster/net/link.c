@@ -158,7 +158,6 @@ static sent_state transmit(tn_link *l, void *socket, const uint8_t *id, tn_out_m
         TN_ASSERT(why == EAGAIN || why == EHOSTUNREACH);
         return why == EAGAIN ? SENT_LATER : SENT_NEVER;
     }
-    l->counts.messages_out++;
     l->counts.bytes_out += TN_FRAME_HEAD + p->frame.bytes;
     return SENT;
 }
@@ -174,21 +173,13 @@ static sent_state transmit_or_fail(tn_link *l, void *socket, const uint8_t *id, 
     return fault == 0 || sent != SENT ? sent : transmit(l, socket, id, p);
 }
 
-/* LATER: the connection takes no more now. */
-static sent_state send_request(tn_link *l, void *dealer, tn_out_message *p)
-{
-    return transmit_or_fail(l, dealer, NULL, p);
-}
-
 /* Seals and sends a reply, and drops it: a peer that misses it retransmits its request. */
 static void send_answer(tn_link *l, tn_out_message *p)
 {
     uint8_t id[TN_ROUTING_ID];
     tn_routing_id(p->to, p->to_incarnation, id);
     seal(l, p);
-    if (transmit_or_fail(l, l->router, id, p) != SENT) {
-        l->counts.undeliverable++;
-    }
+    (void)transmit_or_fail(l, l->router, id, p);
     tn_out_message_drop(p);
 }
 
@@ -274,7 +265,6 @@ static tn_in_message *open_message(tn_link *l, zmq_msg_t *m, const tn_frame *sen
     tn_frame frame;
     const size_t size = l->z.zmq_msg_size(m);
     tn_drop fault = tn_frame_read(&frame, l->z.zmq_msg_data(m), size, &limits);
-    l->counts.messages_in++;
     l->counts.bytes_in += size;
     if (fault == TN_DROP_NONE &&
         (frame.rank != sender->rank || frame.rank == l->opts.rank || frame.incarnation == 0 ||
@@ -374,8 +364,7 @@ static void number_requests(tn_link *l, destination *d)
         tn_out_message *p = list_take(&d->requests);
         p->frame.sequence = tn_retransmit_next(&d->retransmit);
         seal(l, p);
-        p->request = (tn_retransmit_request){
-            .bytes = p->bytes, .size = TN_FRAME_HEAD + p->frame.bytes, .release = release};
+        p->request = (tn_retransmit_request){.release = release};
         tn_retransmit_put(&d->retransmit, &p->request);
     }
 }
@@ -387,7 +376,7 @@ static void flush(tn_link *l, destination *d, uint64_t now)
     d->blocked = d->dealer == NULL;
     while (!d->blocked && d->plain.first != NULL) {
         seal(l, d->plain.first);
-        d->blocked = send_request(l, d->dealer, d->plain.first) == SENT_LATER;
+        d->blocked = transmit_or_fail(l, d->dealer, NULL, d->plain.first) == SENT_LATER;
         if (!d->blocked) {
             tn_out_message_drop(list_take(&d->plain));
         }
@@ -398,7 +387,7 @@ static void flush(tn_link *l, destination *d, uint64_t now)
             break;
         }
         const uint64_t before = x->sent_ns;
-        d->blocked = send_request(l, d->dealer, message_of(x)) == SENT_LATER;
+        d->blocked = transmit_or_fail(l, d->dealer, NULL, message_of(x)) == SENT_LATER;
         if (!d->blocked) {
             l->counts.repeated += before != 0;
             tn_retransmit_sent(&d->retransmit, now);

@@ -73,9 +73,8 @@ void tn_link_post(tn_link *l, uint32_t to, tn_out_message *outgoing);
 void tn_link_answer(tn_link *l, const tn_frame *request, tn_out_message *outgoing);
 
 typedef struct tn_link_counts {
-    uint64_t bytes_out, bytes_in, messages_out,
-        messages_in;                  /* over the network, repeats included */
-    uint64_t repeated, undeliverable; /* of those sent */
+    uint64_t bytes_out, bytes_in; /* over the network, repeats included */
+    uint64_t repeated;            /* requests that were sent again */
     uint64_t dropped[TN_DROPS];
     uint64_t zap[TN_ZAP_VERDICTS];    /* connections of others, by verdict */
     uint64_t floods;                  /* connections that were cut: cluster/net/flood_guard.h */

@@ -9,7 +9,7 @@
  *         seal the frame with sequence tn_retransmit_next(r)
  *         tn_retransmit_put(r, &buffer->request);
  *     }
- *     while ((x = tn_retransmit_due(r, now)) != NULL && send(x->bytes, x->size)) {
+ *     while ((x = tn_retransmit_due(r, now)) != NULL && send(buffer of x)) {
  *         tn_retransmit_sent(r, now);                                first sendings, too
  *     }
  *     poll until tn_retransmit_deadline(r)
@@ -43,8 +43,6 @@ enum { TN_RETRANSMIT_MAX = 64 };
 #define TN_RETRANSMIT_NEVER UINT64_MAX
 
 typedef struct tn_retransmit_request {
-    const void *bytes;
-    size_t size;
     void (*release)(struct tn_retransmit_request *x); /* may free what x is a member of */
     /* Set by put and private. */
     uint64_t sequence;

@@ -31,7 +31,6 @@
     CALL(zmq_ctx_new)                                                                              \
     CALL(zmq_ctx_set)                                                                              \
     CALL(zmq_ctx_get)                                                                              \
-    CALL(zmq_ctx_shutdown)                                                                         \
     CALL(zmq_ctx_term)                                                                             \
     CALL(zmq_socket)                                                                               \
     CALL(zmq_close)                                                                                \
@@ -39,7 +38,6 @@
     CALL(zmq_getsockopt)                                                                           \
     CALL(zmq_bind)                                                                                 \
     CALL(zmq_connect)                                                                              \
-    CALL(zmq_disconnect)                                                                           \
     CALL(zmq_socket_monitor)                                                                       \
     CALL(zmq_poll)                                                                                 \
     CALL(zmq_send)                                                                                 \

@@ -233,7 +233,7 @@ static bool block_is_finite(tn_values kind, const char *from, size_t n)
     return any_exponent_u16(from, n, kind == TN_VALUES_F16 ? 0x7c00 : 0x7f80) == 0;
 }
 
-size_t tn_values_check(tn_values kind, const char *from, size_t n)
+static size_t first_fault(tn_values kind, const char *from, size_t n)
 {
     TN_ASSERT(kind < TN_VALUES_KINDS);
     if (block_is_finite(kind, from, n)) {
@@ -248,7 +248,7 @@ size_t tn_values_check(tn_values kind, const char *from, size_t n)
 
 size_t tn_values_read(tn_values kind, const char *from, size_t n, float *to)
 {
-    size_t fault = tn_values_check(kind, from, n);
+    size_t fault = first_fault(kind, from, n);
     if (fault == TN_VALUES_FINITE && n > 0) {
         convert(kind, from, n, to);
     }
@@ -269,7 +269,7 @@ size_t tn_values_scatter(tn_values kind, const char *from, const tn_keyset *keys
 {
     const size_t width = tn_values_bytes(kind);
     size_t left = floats_of(keys, order);
-    size_t fault = tn_values_check(kind, from, left);
+    size_t fault = first_fault(kind, from, left);
     if (fault != TN_VALUES_FINITE) {
         return fault;
     }

@@ -56,9 +56,6 @@ size_t tn_values_write_fed(tn_values kind, const float *from, size_t n, float *r
 size_t tn_values_gather(tn_values kind, const tn_keyset *keys, tn_key_order order,
                         const float *rows, char *to) TN_MUST_USE;
 
-/* Whether all of a message are finite. */
-size_t tn_values_check(tn_values kind, const char *from, size_t n) TN_MUST_USE;
-
 size_t tn_values_read(tn_values kind, const char *from, size_t n, float *to) TN_MUST_USE;
 
 /* The way back of tn_values_gather; the other rows are left alone. */

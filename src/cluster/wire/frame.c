@@ -202,12 +202,6 @@ bool tn_frame_is_request(tn_frame_type type)
     return s != NULL && s->id == ID_REQUEST;
 }
 
-bool tn_frame_has_note(tn_frame_type type)
-{
-    const spec *s = spec_of((uint8_t)type);
-    return s != NULL && s->payload == OF_NOTE;
-}
-
 const char *tn_frame_type_name(tn_frame_type type)
 {
     const spec *s = spec_of((uint8_t)type);

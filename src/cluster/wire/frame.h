@@ -113,9 +113,7 @@ static inline tn_values tn_frame_dense_values(uint8_t flags)
     return (tn_values)(flags >> 2 & 3);
 }
 
-bool tn_frame_is_request(tn_frame_type type); /* has an id and wants an answer */
-bool tn_frame_has_note(
-    tn_frame_type type); /* its payload is one of cluster/wire/control_messages.h */
+bool tn_frame_is_request(tn_frame_type type);       /* has an id and wants an answer */
 const char *tn_frame_type_name(tn_frame_type type); /* "push" */
 const char *tn_drop_text(tn_drop why);              /* "a message <text>": for people */
 const char *tn_refusal_text(uint32_t code);         /* of a frame; never NULL */
