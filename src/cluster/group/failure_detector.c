@@ -15,7 +15,6 @@ typedef enum watch_state {
     ALIVE,
     SUSPECTED,
     LOST,
-    LEFT, /* unwatched later */
 } watch_state;
 
 enum { HOST_BYTES = 64 }; /* what is kept of a host's name, and its NUL */
@@ -147,11 +146,6 @@ void tn_failure_detector_watch(tn_failure_detector *p, uint32_t rank, uint64_t n
     *r = fresh;
 }
 
-void tn_failure_detector_unwatch(tn_failure_detector *p, uint32_t rank)
-{
-    rank_of(p, rank)->watch = LEFT;
-}
-
 static double within(double value, double max)
 {
     return value > 0 ? (value < max ? value : max) : 0;
@@ -224,7 +218,7 @@ void tn_failure_detector_received(tn_failure_detector *p, uint32_t rank, const t
                                   uint64_t step, uint64_t now_ns)
 {
     watched_rank *r = rank_of(p, rank);
-    if (r->watch == LOST || r->watch == LEFT) {
+    if (r->watch == LOST) {
         return;
     }
     const uint64_t awake = awake_at(p, now_ns);
@@ -388,8 +382,8 @@ static void add_state(const watched_rank *r, uint64_t now_ns, tn_text *out)
 {
     static const char *const names[TN_PEER_STATES] = {"loading", "training",   "waiting", "drained",
                                                       "saving",  "evaluating", "ending"};
-    if (r->watch == LOST || r->watch == LEFT) {
-        tn_text_adds(out, r->watch == LOST ? "lost" : "left");
+    if (r->watch == LOST) {
+        tn_text_adds(out, "lost");
     } else if (r->watch == SUSPECTED) {
         const uint64_t ns = now_ns > r->received_ns ? now_ns - r->received_ns : 0;
         tn_text_addf(out, "silent for %.1f s", seconds(ns));

@@ -12,7 +12,6 @@
  *
  *     tn_failure_detector_watch(d, rank, now)                  it is welcome, or was started again
  *     tn_failure_detector_received(d, rank, beat, step, now)   every frame; NULL: no heartbeat
- *     tn_failure_detector_unwatch(d, rank)                     it said BYE
  *     while (tn_failure_detector_poll(d, now, &event))         ten times a second
  *         tn_failure_event_text(d, &event, &text)              log it; LOST: end the group
  *
@@ -73,8 +72,6 @@ void tn_failure_detector_name(tn_failure_detector *p, uint32_t rank, const char 
 /* Watches a rank from now on, as if a frame of it had just come; nothing is kept of a former start
  * of it. */
 void tn_failure_detector_watch(tn_failure_detector *p, uint32_t rank, uint64_t now_ns);
-void tn_failure_detector_unwatch(tn_failure_detector *p,
-                                 uint32_t rank); /* its last figures stay in the table */
 
 /* A frame of a rank. `beat` is NULL for all but beats; step is that of a beat, else not looked at.
  * Ranks that are not watched may beat as well, for the table: one's own. */

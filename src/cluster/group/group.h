@@ -124,7 +124,6 @@ void tn_group_set_reports(tn_group *g, tn_report_take *take, void *arg);
 
 /* A line per peer; sum of rows per second. */
 void tn_group_table(tn_group *g, tn_text *out);
-double tn_group_rate(tn_group *g);
 
 /* ---- the parts of an epoch ----
  *

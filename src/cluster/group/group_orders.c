@@ -19,6 +19,16 @@ static bool all_have_it(const tn_group *g)
     return true;
 }
 
+/* Posts an order or a note to a rank, unless the group has ended. */
+static void post(tn_group *g, uint32_t to, tn_frame_type type, const void *note)
+{
+    (void)pthread_mutex_lock(&g->lock);
+    if (g->ended == TN_OK) {
+        tn_group_post(g, to, type, note, NULL);
+    }
+    (void)pthread_mutex_unlock(&g->lock);
+}
+
 /* Waits are woken by every message; this is for wakeups that were missed. */
 static const uint64_t look_ns = 200000000;
 
@@ -102,10 +112,8 @@ tn_status tn_group_have_done(tn_group *g, uint32_t rank, const tn_order_note *or
                              tn_done_take *take, void *arg, tn_error *err)
 {
     TN_ASSERT(g->rank == 0 && rank > 0 && rank < g->size && order->what < TN_ORDERS);
+    post(g, rank, TN_FRAME_ORDER, order);
     (void)pthread_mutex_lock(&g->lock);
-    if (g->ended == TN_OK) {
-        tn_group_post(g, rank, TN_FRAME_ORDER, order, NULL);
-    }
     while (g->ended == TN_OK && done_of(g, rank, order) == NULL) {
         (void)tn_group_wait(g, tn_clock_ns() + look_ns);
     }
@@ -222,11 +230,7 @@ tn_status tn_group_done(tn_group *g, const tn_done_note *note, tn_error *err)
 void tn_group_report(tn_group *g, const tn_report_note *note)
 {
     TN_ASSERT(g->rank != 0);
-    (void)pthread_mutex_lock(&g->lock);
-    if (g->ended == TN_OK) {
-        tn_group_post(g, 0, TN_FRAME_REPORT, note, NULL);
-    }
-    (void)pthread_mutex_unlock(&g->lock);
+    post(g, 0, TN_FRAME_REPORT, note);
 }
 
 void tn_group_set_reports(tn_group *g, tn_report_take *take, void *arg)
@@ -267,15 +271,6 @@ void tn_group_table(tn_group *g, tn_text *out)
     (void)pthread_mutex_lock(&g->lock);
     tn_failure_detector_table(g->detector, tn_clock_ns(), out);
     (void)pthread_mutex_unlock(&g->lock);
-}
-
-double tn_group_rate(tn_group *g)
-{
-    tn_failure_detector_totals totals;
-    (void)pthread_mutex_lock(&g->lock);
-    tn_failure_detector_totals_of(g->detector, &totals);
-    (void)pthread_mutex_unlock(&g->lock);
-    return totals.rows_per_s;
 }
 
 enum { NOTE_ARENA = 1 << 10 };
@@ -362,21 +357,13 @@ void tn_group_held(tn_group *g, tn_arena *arena, tn_note_parts *out)
 void tn_group_ask(tn_group *g, const tn_ask_note *note)
 {
     TN_ASSERT(g->rank != 0);
-    (void)pthread_mutex_lock(&g->lock);
-    if (g->ended == TN_OK) {
-        tn_group_post(g, 0, TN_FRAME_ASK, note, NULL);
-    }
-    (void)pthread_mutex_unlock(&g->lock);
+    post(g, 0, TN_FRAME_ASK, note);
 }
 
 void tn_group_order_one(tn_group *g, uint32_t rank, const tn_order_note *order)
 {
     TN_ASSERT(g->rank == 0 && rank != 0 && order->what < TN_ORDERS);
-    (void)pthread_mutex_lock(&g->lock);
-    if (g->ended == TN_OK) {
-        tn_group_post(g, rank, TN_FRAME_ORDER, order, NULL);
-    }
-    (void)pthread_mutex_unlock(&g->lock);
+    post(g, rank, TN_FRAME_ORDER, order);
 }
 
 void tn_group_lose(tn_group *g, uint32_t rank, const char *what)

@@ -263,11 +263,6 @@ bool tn_ledger_is_over(const tn_ledger *l)
     return l->n_done == l->n_parts;
 }
 
-uint32_t tn_ledger_spare_ranks(const tn_ledger *l)
-{
-    return l->ranks > l->n_parts ? l->ranks - l->n_parts : 0;
-}
-
 uint32_t tn_ledger_reassigned(const tn_ledger *l)
 {
     return l->n_again;

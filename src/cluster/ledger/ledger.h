@@ -56,9 +56,8 @@ typedef struct tn_ledger tn_ledger;
 tn_status tn_ledger_new(tn_ledger **out, const tn_ledger_opts *opts, tn_error *err) TN_MUST_USE;
 void tn_ledger_free(tn_ledger *l); /* NULL is fine */
 
-bool tn_ledger_is_over(const tn_ledger *l);         /* every part is done */
-uint32_t tn_ledger_spare_ranks(const tn_ledger *l); /* that no part is left for: a warning */
-uint32_t tn_ledger_reassigned(const tn_ledger *l);  /* parts that were taken back so far */
+bool tn_ledger_is_over(const tn_ledger *l);        /* every part is done */
+uint32_t tn_ledger_reassigned(const tn_ledger *l); /* parts that were taken back so far */
 
 typedef enum tn_ledger_answer {
     TN_LEDGER_PART,
