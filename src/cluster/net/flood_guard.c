@@ -12,21 +12,19 @@
 #include "base/core/clock.h"
 #include "base/core/log.h"
 #include "base/core/number.h"
+#include "cluster/net/sockets.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
 enum {
-    EVENT_BYTES = 6,     /* u16 what, u32 value, in the order of this machine */
     FILES_MAX = 1 << 20, /* descriptors above are not watched */
-    NAME_BYTES = 64,
     WATCHED = ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED |
               ZMQ_EVENT_HANDSHAKE_FAILED_AUTH | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
               ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL
@@ -42,8 +40,7 @@ typedef struct connection {
 } connection;
 
 struct tn_flood_guard {
-    tn_zmq z;
-    void *router, *events; /* a PAIR socket, on which libzmq reports events */
+    tn_socket_events events; /* of the router */
     uint64_t most;
     connection *of; /* by descriptor */
     uint32_t n_files, n_open;
@@ -55,27 +52,6 @@ struct tn_flood_guard {
 
 static const char foreign[] = "did not speak as a peer does";
 
-static tn_status refused(const tn_flood_guard *f, tn_error *err)
-{
-    return tn_fail(err, TN_E_PEER, "cannot watch connections: %s", f->z.zmq_strerror(errno));
-}
-
-static tn_status watch(tn_flood_guard *f, void *context, tn_error *err)
-{
-    const int none = 0;
-    char name[NAME_BYTES];
-    /* a unique name: that of a closed socket is free some time later */
-    (void)snprintf(name, sizeof name, "inproc://flood-%p-%" PRIu64, f->router, tn_clock_ns());
-    f->events = f->z.zmq_socket(context, ZMQ_PAIR);
-    /* no limit: libzmq would wait for room, on the thread of all connections */
-    if (f->events == NULL || f->z.zmq_setsockopt(f->events, ZMQ_RCVHWM, &none, sizeof none) != 0 ||
-        f->z.zmq_setsockopt(f->events, ZMQ_LINGER, &none, sizeof none) != 0 ||
-        f->z.zmq_socket_monitor(f->router, name, WATCHED) != 0) {
-        return refused(f, err);
-    }
-    return f->z.zmq_connect(f->events, name) == 0 ? TN_OK : refused(f, err);
-}
-
 tn_status tn_flood_guard_open(tn_flood_guard **out, const tn_zmq *z, void *context, void *router,
                               uint64_t most, tn_error *err)
 {
@@ -84,12 +60,11 @@ tn_status tn_flood_guard_open(tn_flood_guard **out, const tn_zmq *z, void *conte
     if (f == NULL) {
         return TN_E_MEMORY;
     }
-    f->z = *z;
-    f->router = router;
     f->most = most;
     f->why = foreign;
-    tn_status status = watch(f, context, err);
-    if (status != TN_OK) {
+    if (!tn_socket_events_open(&f->events, z, context, router, WATCHED)) {
+        tn_status status =
+            tn_fail(err, TN_E_PEER, "cannot watch connections: %s", z->zmq_strerror(errno));
         tn_flood_guard_close(f);
         return status;
     }
@@ -120,11 +95,7 @@ void tn_flood_guard_close(tn_flood_guard *f)
         return;
     }
     log_failures(f, true);
-    /* stop the monitor first: without a listener it would wait for one */
-    (void)f->z.zmq_socket_monitor(f->router, NULL, 0);
-    if (f->events != NULL) {
-        (void)f->z.zmq_close(f->events);
-    }
+    tn_socket_events_close(&f->events);
     tn_free(f->of);
     tn_free(f);
 }
@@ -191,39 +162,26 @@ static void begin(tn_flood_guard *f, uint32_t fd)
     }
 }
 
-/* An event is a part with its number and a descriptor, and a last one with the address. */
-static bool receive_event(tn_flood_guard *f)
+static void receive_events(tn_flood_guard *f)
 {
-    uint8_t event[EVENT_BYTES];
-    uint16_t what = 0;
-    uint32_t fd = 0;
-    int more = 0;
-    size_t size = sizeof more;
-    int n = f->z.zmq_recv(f->events, event, sizeof event, ZMQ_DONTWAIT);
-    if (n < 0) {
-        return errno == EINTR;
+    uint16_t what;
+    uint32_t value;
+    while (tn_socket_events_next(&f->events, &what, &value)) {
+        if (what == ZMQ_EVENT_ACCEPTED) {
+            begin(f, value);
+        } else if (what == ZMQ_EVENT_DISCONNECTED) {
+            end(f, value);
+        } else {
+            decide(f, what, value);
+        }
     }
-    if (f->z.zmq_getsockopt(f->events, ZMQ_RCVMORE, &more, &size) != 0 || more == 0 ||
-        n != EVENT_BYTES) {
-        return true;
-    }
-    memcpy(&what, event, sizeof what);
-    memcpy(&fd, event + sizeof what, sizeof fd);
-    if (what == ZMQ_EVENT_ACCEPTED) {
-        begin(f, fd);
-    } else if (what == ZMQ_EVENT_DISCONNECTED) {
-        end(f, fd);
-    } else {
-        decide(f, what, fd); /* a reason is in its place */
-    }
-    return true;
 }
 
 /* ---- looking ---- */
 
 void tn_flood_guard_received(tn_flood_guard *f, const zmq_msg_t *message)
 {
-    const char *fd = f->z.zmq_msg_gets(message, "__fd");
+    const char *fd = f->events.z.zmq_msg_gets(message, "__fd");
     uint64_t at = 0;
     if (fd != NULL && tn_read_u64(fd, strlen(fd), &at) == TN_NUM_OK && at < f->n_files) {
         f->of[at].received = true;
@@ -257,8 +215,7 @@ static bool cut(const tn_flood_guard *f, uint32_t fd, uint64_t bytes)
 uint32_t tn_flood_guard_poll(tn_flood_guard *f)
 {
     uint32_t n_cut = 0;
-    while (receive_event(f)) {
-    }
+    receive_events(f);
     log_failures(f, false);
     for (uint32_t fd = 0, left = f->n_open; left > 0; fd++) {
         TN_ASSERT(fd < f->n_files);

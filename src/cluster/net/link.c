@@ -546,7 +546,6 @@ static tn_status run(void *arg, tn_error *err)
 
 static void post(tn_link *l, tn_out_message *p)
 {
-    p->next = NULL;
     (void)pthread_mutex_lock(&l->lock);
     list_add(&l->outbox, p);
     (void)pthread_mutex_unlock(&l->lock);

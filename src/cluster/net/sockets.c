@@ -296,6 +296,8 @@ tn_status tn_sockets_dial(tn_sockets *s, uint32_t rank, const tn_endpoint *to, v
     return TN_OK;
 }
 
+/* ---- events ---- */
+
 enum {
     EVENT_BYTES = 6, /* u16 what, u32 value, in the order of this machine */
     NAME_BYTES = 64,
@@ -303,39 +305,58 @@ enum {
                        ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH
 };
 
-struct tn_handshake_watch {
-    tn_zmq z;
-    void *dealer, *events; /* a PAIR socket, on which libzmq reports events */
-    tn_handshake last;
-};
-
-/* ---- handshakes ---- */
-
-static bool watch(tn_handshake_watch *g, void *context)
+bool tn_socket_events_open(tn_socket_events *e, const tn_zmq *z, void *context, void *of,
+                           int wanted)
 {
     const int none = 0;
     char name[NAME_BYTES];
-    (void)snprintf(name, sizeof name, "inproc://greeting-%p-%" PRIu64, g->dealer, tn_clock_ns());
-    g->events = g->z.zmq_socket(context, ZMQ_PAIR);
+    /* a unique name: that of a closed socket is free some time later */
+    (void)snprintf(name, sizeof name, "inproc://events-%p-%" PRIu64, of, tn_clock_ns());
+    *e = (tn_socket_events){.z = *z, .of = of, .pair = z->zmq_socket(context, ZMQ_PAIR)};
     /* no limit: libzmq would wait for room, on the thread of all connections */
-    return g->events != NULL &&
-           g->z.zmq_setsockopt(g->events, ZMQ_RCVHWM, &none, sizeof none) == 0 &&
-           g->z.zmq_setsockopt(g->events, ZMQ_LINGER, &none, sizeof none) == 0 &&
-           g->z.zmq_socket_monitor(g->dealer, name, HANDSHAKE_EVENTS) == 0 &&
-           g->z.zmq_connect(g->events, name) == 0;
+    return e->pair != NULL && z->zmq_setsockopt(e->pair, ZMQ_RCVHWM, &none, sizeof none) == 0 &&
+           z->zmq_setsockopt(e->pair, ZMQ_LINGER, &none, sizeof none) == 0 &&
+           z->zmq_socket_monitor(of, name, wanted) == 0 && z->zmq_connect(e->pair, name) == 0;
 }
+
+void tn_socket_events_close(tn_socket_events *e)
+{
+    /* stop the monitor first: without a listener it would wait for one */
+    (void)e->z.zmq_socket_monitor(e->of, NULL, 0);
+    if (e->pair != NULL) {
+        (void)e->z.zmq_close(e->pair);
+    }
+}
+
+/* An event is a part with its number and a value, and a last one with the address. */
+bool tn_socket_events_next(tn_socket_events *e, uint16_t *what, uint32_t *value)
+{
+    uint8_t event[EVENT_BYTES];
+    int n;
+    while ((n = e->z.zmq_recv(e->pair, event, sizeof event, ZMQ_DONTWAIT)) >= 0 || errno == EINTR) {
+        int more = 0;
+        size_t size = sizeof more;
+        if (n == EVENT_BYTES && e->z.zmq_getsockopt(e->pair, ZMQ_RCVMORE, &more, &size) == 0 &&
+            more != 0) {
+            memcpy(what, event, sizeof *what);
+            memcpy(value, event + sizeof *what, sizeof *value);
+            return true;
+        }
+    }
+    return false;
+}
+
+struct tn_handshake_watch {
+    tn_socket_events events;
+    tn_handshake last;
+};
 
 void tn_handshake_watch_close(tn_handshake_watch *g)
 {
-    if (g == NULL) {
-        return;
+    if (g != NULL) {
+        tn_socket_events_close(&g->events);
+        tn_free(g);
     }
-    /* stop the monitor first: without a listener it would wait for one */
-    (void)g->z.zmq_socket_monitor(g->dealer, NULL, 0);
-    if (g->events != NULL) {
-        (void)g->z.zmq_close(g->events);
-    }
-    tn_free(g);
 }
 
 tn_status tn_handshake_watch_open(tn_handshake_watch **out, const tn_zmq *z, void *context,
@@ -346,11 +367,9 @@ tn_status tn_handshake_watch_open(tn_handshake_watch **out, const tn_zmq *z, voi
     if (g == NULL) {
         return TN_E_MEMORY;
     }
-    g->z = *z;
-    g->dealer = dealer;
-    if (!watch(g, context)) {
+    if (!tn_socket_events_open(&g->events, z, context, dealer, HANDSHAKE_EVENTS)) {
         tn_status status =
-            tn_fail(err, TN_E_PEER, "cannot watch a greeting: %s", g->z.zmq_strerror(errno));
+            tn_fail(err, TN_E_PEER, "cannot watch a greeting: %s", z->zmq_strerror(errno));
         tn_handshake_watch_close(g);
         return status;
     }
@@ -360,18 +379,9 @@ tn_status tn_handshake_watch_open(tn_handshake_watch **out, const tn_zmq *z, voi
 
 tn_handshake tn_handshake_watch_poll(tn_handshake_watch *g)
 {
-    uint8_t event[EVENT_BYTES];
-    int n;
-    while ((n = g->z.zmq_recv(g->events, event, sizeof event, ZMQ_DONTWAIT)) >= 0 ||
-           errno == EINTR) {
-        int more = 0;
-        size_t size = sizeof more;
-        uint16_t what = 0;
-        if (n != EVENT_BYTES || g->z.zmq_getsockopt(g->events, ZMQ_RCVMORE, &more, &size) != 0 ||
-            more == 0) {
-            continue; /* the last part of an event is an address */
-        }
-        memcpy(&what, event, sizeof what);
+    uint16_t what;
+    uint32_t reason;
+    while (tn_socket_events_next(&g->events, &what, &reason)) {
         g->last = what == ZMQ_EVENT_HANDSHAKE_SUCCEEDED     ? TN_HANDSHAKE_DONE
                   : what == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH ? TN_HANDSHAKE_REFUSED
                                                             : TN_HANDSHAKE_BROKEN;

@@ -61,6 +61,24 @@ const tn_zap *tn_sockets_zap(const tn_sockets *s); /* for its counters; lent */
 void tn_routing_id(uint32_t rank, uint64_t incarnation, uint8_t out[TN_ROUTING_ID]);
 bool tn_routing_id_read(const void *id, size_t size, uint32_t *rank, uint64_t *incarnation);
 
+/* ---- events of a socket: its connections and handshakes, as libzmq reports them ----
+ *
+ * Zeros to begin with. One call at a time. */
+
+typedef struct tn_socket_events {
+    tn_zmq z;
+    void *of, *pair; /* pair: libzmq reports on it */
+} tn_socket_events;
+
+/* `wanted`: some of ZMQ_EVENT_*. False: libzmq refuses; errno says why. */
+bool tn_socket_events_open(tn_socket_events *e, const tn_zmq *z, void *context, void *of,
+                           int wanted) TN_MUST_USE;
+/* Before the socket is closed; after a failure to open, too. */
+void tn_socket_events_close(tn_socket_events *e);
+
+/* The next event, with a descriptor or a reason. False: there is none. */
+bool tn_socket_events_next(tn_socket_events *e, uint16_t *what, uint32_t *value);
+
 /* ---- the handshake of a socket that has dialled ----
  *
  * Over CURVE a peer with a wrong key gets no message at all: only libzmq knows why, and reports it
