@@ -249,9 +249,11 @@ static void name_missing(const tn_group *g, tn_text *out)
     }
 }
 
-/* Adds the connections that were refused or broke off, as far as libzmq reports them. */
-static void name_refused(const tn_group *g, tn_text *out)
+/* The missing ranks, and connections that were refused or broke off, as far as libzmq reports them.
+ */
+static void describe_wait(const tn_group *g, tn_text *out)
 {
+    name_missing(g, out);
     tn_link_counts counts;
     tn_link_counts_of(g->link, &counts);
     const char *handshake = tn_handshake_text(counts.handshake);
@@ -273,8 +275,7 @@ static void name_refused(const tn_group *g, tn_text *out)
 static tn_status missing(const tn_group *g, double waited_s, tn_error *err)
 {
     tn_text who = {0};
-    name_missing(g, &who);
-    name_refused(g, &who);
+    describe_wait(g, &who);
     tn_status status = tn_fail(err, TN_E_PEER, "waited %.0f s (cluster.start_timeout) for %s",
                                waited_s, tn_text_str(&who));
     tn_text_done(&who);
@@ -284,8 +285,7 @@ static tn_status missing(const tn_group *g, double waited_s, tn_error *err)
 static void log_missing(const tn_group *g)
 {
     tn_text who = {0};
-    name_missing(g, &who);
-    name_refused(g, &who);
+    describe_wait(g, &who);
     tn_log(TN_LOG_INFO, "waiting for %s", tn_text_str(&who));
     tn_text_done(&who);
 }

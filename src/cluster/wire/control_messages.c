@@ -48,18 +48,13 @@ typedef struct note_table {
              : KIND_NUMBERS, tn_note_texts                                                      \
              : KIND_TEXTS, tn_note_bytes                                                        \
              : KIND_BYTES)
-#define FIELD(type, number, member)                                                                \
+#define MEMBER(type, number, member, names, group)                                                 \
     {                                                                                              \
-        (number), KIND(type, member), offsetof(type, member), 0, 0                                 \
+        (number), KIND(type, member), offsetof(type, member), (names), (group)                     \
     }
-#define NAMED(type, number, member, names)                                                         \
-    {                                                                                              \
-        (number), KIND(type, member), offsetof(type, member), (names), 0                           \
-    }
-#define LIST(type, number, member, group)                                                          \
-    {                                                                                              \
-        (number), KIND(type, member), offsetof(type, member), 0, (group)                           \
-    }
+#define FIELD(type, number, member) MEMBER(type, number, member, 0, 0)
+#define NAMED(type, number, member, names) MEMBER(type, number, member, names, 0)
+#define LIST(type, number, member, group) MEMBER(type, number, member, 0, group)
 
 static const note_field hello[] = {
     FIELD(tn_hello_note, 1, version),
@@ -292,23 +287,19 @@ static void add_field(tn_text *out, const note_field *f, const char *at)
     }
 }
 
-/* Whether lists that belong together are equally long, as check_lists asks of the bytes. */
-static bool lists_agree(const note_table *table, const char *note)
+/* Whether lists that belong together are equally long; n: of each field. */
+static bool lists_agree(const note_table *table, const uint64_t n[FIELDS_MAX])
 {
-    size_t length[GROUPS] = {0};
+    uint64_t length[GROUPS] = {0};
     bool known[GROUPS] = {false};
     for (uint32_t i = 0; i < table->n; i++) {
         const uint32_t group = table->field[i].group;
-        tn_note_numbers list; /* lists of texts have their length at the same place */
-        if (group == 0) {
-            continue;
-        }
-        memcpy(&list, note + table->field[i].offset, sizeof list);
-        if (known[group] && length[group] != list.n) {
+        TN_ASSERT(group < GROUPS);
+        if (group != 0 && known[group] && length[group] != n[i]) {
             return false;
         }
         known[group] = true;
-        length[group] = list.n;
+        length[group] = n[i];
     }
     return true;
 }
@@ -316,11 +307,18 @@ static bool lists_agree(const note_table *table, const char *note)
 void tn_note_write(tn_frame_type type, const void *note, tn_text *out)
 {
     const note_table *table = table_of(type);
-    TN_ASSERT(lists_agree(table, note));
+    uint64_t n[FIELDS_MAX] = {0};
     for (uint32_t i = 0; i < table->n; i++) {
         const note_field *f = &table->field[i];
-        add_field(out, f, (const char *)note + f->offset);
+        const char *at = (const char *)note + f->offset;
+        tn_note_numbers list; /* lists of texts have their length at the same place */
+        if (f->group != 0) {
+            memcpy(&list, at, sizeof list);
+            n[i] = list.n;
+        }
+        add_field(out, f, at);
     }
+    TN_ASSERT(lists_agree(table, n));
 }
 
 /* ---- reading ---- */
@@ -426,25 +424,9 @@ static tn_drop check_field(const note_field *f, const tn_proto_field *p, tally *
     return is_list(f->kind) && t->n > TN_NOTE_LIST_MAX ? TN_DROP_NOTE_LIMIT : why;
 }
 
-/* Lists that belong together are equally long. */
-static tn_drop check_lists(const reading *r)
-{
-    uint64_t length[GROUPS] = {0};
-    bool known[GROUPS] = {false};
-    for (uint32_t i = 0; i < r->table->n; i++) {
-        uint32_t group = r->table->field[i].group;
-        TN_ASSERT(group < GROUPS);
-        if (group != 0 && known[group] && length[group] != r->tally[i].n) {
-            return TN_DROP_NOTE;
-        }
-        known[group] = true;
-        length[group] = r->tally[i].n;
-    }
-    return TN_DROP_NONE;
-}
-
 static tn_drop check(reading *r, tn_bytes in)
 {
+    uint64_t n[FIELDS_MAX] = {0};
     tn_proto_field p;
     while (tn_proto_next(&in, &p)) {
         uint32_t i = index_of(r->table, p.tag >> 3);
@@ -454,7 +436,10 @@ static tn_drop check(reading *r, tn_bytes in)
             return why;
         }
     }
-    return in.failed ? TN_DROP_NOTE : check_lists(r);
+    for (uint32_t i = 0; i < r->table->n; i++) {
+        n[i] = r->tally[i].n;
+    }
+    return in.failed || !lists_agree(r->table, n) ? TN_DROP_NOTE : TN_DROP_NONE;
 }
 
 /* Room for lists and texts. */

@@ -6,15 +6,10 @@
 
 #include <math.h>
 
-/* -0 is one: it would not be written back as it came. */
-static bool is_negative(double x)
-{
-    return signbit(x) != 0;
-}
-
+/* -0 is not: it would not be written back as it came. */
 static bool in_range(double x)
 {
-    return isfinite(x) && !is_negative(x);
+    return isfinite(x) && signbit(x) == 0;
 }
 
 void tn_pull_params_put(char *payload, const tn_pull_params *params)
