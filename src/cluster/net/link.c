@@ -19,10 +19,9 @@ typedef struct message_list {
     tn_out_message *first, *last;
 } message_list;
 
-/* Another rank. All fields are the net thread's, except for the last two, which any thread may use.
- */
+/* Another rank. All fields are the net thread's, except for the last three, which any thread may
+ * use. */
 typedef struct destination {
-    void *dealer; /* NULL: its address is not known yet */
     tn_retransmit retransmit;
     message_list requests;        /* that have no number yet */
     message_list plain;           /* messages without a number: sent once */
@@ -30,6 +29,7 @@ typedef struct destination {
     uint64_t logged_ns;           /* when a fault of it was logged last */
     _Atomic uint32_t open;        /* requests without an answer */
     _Atomic uint64_t incarnation; /* that answers must be of; 0: any */
+    void *_Atomic dealer;         /* NULL: its address is not known yet; else the net thread's */
 } destination;
 
 struct tn_link {
@@ -46,8 +46,6 @@ struct tn_link {
 
     pthread_mutex_t lock;
     message_list outbox;      /* guarded by lock, as are these */
-    void **dialled;           /* size: dealers */
-    bool has_new;             /* some dealers are new */
     tn_link_counts published; /* a copy of counts, for other threads */
 
     destination *dest; /* size; the net thread's, as is what follows */
@@ -313,7 +311,7 @@ static bool take_id(tn_link *l, void *socket, tn_frame *sender, bool *known)
 static bool receive(tn_link *l, int64_t socket, tn_in_message **out)
 {
     bool is_router = socket == ROUTER;
-    void *from = is_router ? l->router : l->dest[socket].dealer;
+    void *from = is_router ? l->router : atomic_load(&l->dest[socket].dealer);
     tn_frame sender = {0};
     if (!is_router) {
         sender.rank = (uint32_t)socket;
@@ -372,11 +370,12 @@ static void number_requests(tn_link *l, destination *d)
 /* Sends what is due until the connection takes no more. */
 static void flush(tn_link *l, destination *d, uint64_t now)
 {
+    void *dealer = atomic_load(&d->dealer);
     number_requests(l, d);
-    d->blocked = d->dealer == NULL;
+    d->blocked = dealer == NULL;
     while (!d->blocked && d->plain.first != NULL) {
         seal(l, d->plain.first);
-        d->blocked = transmit_or_fail(l, d->dealer, NULL, d->plain.first) == SENT_LATER;
+        d->blocked = transmit_or_fail(l, dealer, NULL, d->plain.first) == SENT_LATER;
         if (!d->blocked) {
             tn_out_message_drop(list_take(&d->plain));
         }
@@ -387,7 +386,7 @@ static void flush(tn_link *l, destination *d, uint64_t now)
             break;
         }
         const uint64_t before = x->sent_ns;
-        d->blocked = transmit_or_fail(l, d->dealer, NULL, message_of(x)) == SENT_LATER;
+        d->blocked = transmit_or_fail(l, dealer, NULL, message_of(x)) == SENT_LATER;
         if (!d->blocked) {
             l->counts.repeated += before != 0;
             tn_retransmit_sent(&d->retransmit, now);
@@ -423,10 +422,6 @@ static void take_outbox(tn_link *l)
     (void)pthread_mutex_lock(&l->lock);
     outbox = l->outbox;
     l->outbox = (message_list){0};
-    for (uint32_t r = 0; l->has_new && r < l->opts.size; r++) {
-        l->dest[r].dealer = l->dialled[r];
-    }
-    l->has_new = false;
     l->published = l->counts;
     (void)pthread_mutex_unlock(&l->lock);
     sort_outbox(l, &outbox);
@@ -452,11 +447,11 @@ static uint32_t list_items(const tn_link *l, zmq_pollitem_t *item, uint32_t *ran
     item[n++] = (zmq_pollitem_t){.fd = l->wake, .events = ZMQ_POLLIN};
     item[n++] = (zmq_pollitem_t){.socket = l->router, .events = ZMQ_POLLIN};
     for (uint32_t r = 0; r < l->opts.size; r++) {
-        const destination *d = &l->dest[r];
-        if (d->dealer != NULL) {
-            short events = d->blocked ? ZMQ_POLLIN | ZMQ_POLLOUT : ZMQ_POLLIN;
+        void *dealer = atomic_load(&l->dest[r].dealer);
+        if (dealer != NULL) {
+            short events = l->dest[r].blocked ? ZMQ_POLLIN | ZMQ_POLLOUT : ZMQ_POLLIN;
             rank[n] = r;
-            item[n++] = (zmq_pollitem_t){.socket = d->dealer, .events = events};
+            item[n++] = (zmq_pollitem_t){.socket = dealer, .events = events};
         }
     }
     TN_ASSERT(n <= l->opts.size + 2);
@@ -581,7 +576,7 @@ uint32_t tn_link_open_requests(tn_link *l, uint32_t rank)
 
 size_t tn_link_rank_bytes(void)
 {
-    return sizeof(destination) + sizeof(zmq_pollitem_t) + sizeof(uint32_t) + sizeof(void *);
+    return sizeof(destination) + sizeof(zmq_pollitem_t) + sizeof(uint32_t);
 }
 
 void tn_link_set_session(tn_link *l, uint64_t session)
@@ -610,15 +605,14 @@ tn_status tn_link_dial(tn_link *l, uint32_t rank, const tn_endpoint *at, tn_erro
     TN_ASSERT(rank < l->opts.size && rank != l->opts.rank);
     void *dealer = NULL;
     (void)pthread_mutex_lock(&l->lock); /* sockets are made by one thread at a time */
-    TN_ASSERT(l->dialled[rank] == NULL);
+    TN_ASSERT(atomic_load(&l->dest[rank].dealer) == NULL);
     tn_status status = tn_sockets_dial(l->sockets, rank, at, &dealer, err);
     if (status == TN_OK && rank == 0 && !at->is_ipc &&
         l->opts.security->kind == TN_SECURITY_CURVE) {
         status = tn_handshake_watch_open(&l->handshake, &l->z, tn_sockets_context(l->sockets),
                                          dealer, err);
     }
-    l->dialled[rank] = dealer; /* from here on the net thread's */
-    l->has_new = true;
+    atomic_store(&l->dest[rank].dealer, dealer);
     (void)pthread_mutex_unlock(&l->lock);
     wake(l);
     return status;
@@ -632,10 +626,9 @@ static tn_status make(tn_link *l, const tn_endpoint *own, char bound[TN_ENDPOINT
     const tn_link_opts *o = &l->opts;
     const char *what = "the connections to the peers";
     l->dest = tn_try_alloc(o->size, sizeof *l->dest, what, err);
-    l->dialled = tn_try_alloc(o->size, sizeof(void *), what, err);
     l->item = tn_try_alloc((size_t)o->size + 2, sizeof *l->item, what, err);
     l->item_rank = tn_try_alloc((size_t)o->size + 2, sizeof *l->item_rank, what, err);
-    if (l->dest == NULL || l->dialled == NULL || l->item == NULL || l->item_rank == NULL) {
+    if (l->dest == NULL || l->item == NULL || l->item_rank == NULL) {
         return TN_E_MEMORY;
     }
     for (uint32_t r = 0; r < o->size; r++) {
@@ -680,8 +673,8 @@ void tn_link_close(tn_link *l)
         TN_ASSERT(status == TN_OK);
     }
     tn_handshake_watch_close(l->handshake);
-    for (uint32_t r = 0; l->dialled != NULL && r < l->opts.size; r++) {
-        tn_sockets_hang_up(l->sockets, l->dialled[r]);
+    for (uint32_t r = 0; l->dest != NULL && r < l->opts.size; r++) {
+        tn_sockets_hang_up(l->sockets, atomic_load(&l->dest[r].dealer));
     }
     tn_flood_guard_close(l->flood);
     if (l->router != NULL) {
@@ -696,7 +689,6 @@ void tn_link_close(tn_link *l)
         (void)close(l->wake);
     }
     tn_free(l->dest);
-    tn_free(l->dialled);
     tn_free(l->item);
     tn_free(l->item_rank);
     (void)pthread_mutex_destroy(&l->lock);
