@@ -85,6 +85,7 @@ struct tn_batch_union {
     const tn_layout *layout;
     const tn_keyset *const *of; /* n_ranks, lent by the caller of unite */
     uint32_t n_members;         /* keys of all ranks */
+    void *room;                 /* of members, spare, place and the joint keyset's arrays */
     member *members;            /* members_max: of each partition one behind the other, sorted */
     member *spare;              /* likewise: the other side of a merge */
     uint32_t members_max;
@@ -103,25 +104,12 @@ struct tn_batch_union {
     uint32_t rank;
 };
 
-static void free_members(tn_batch_union *j)
-{
-    tn_free(j->members);
-    tn_free(j->spare);
-    tn_free(j->place);
-    tn_free(j->key);
-    tn_free(j->group);
-    tn_free(j->at);
-    tn_free(j->show);
-    tn_free(j->click);
-    j->members_max = 0;
-}
-
 void tn_batch_union_free(tn_batch_union *j)
 {
     if (j == NULL) {
         return;
     }
-    free_members(j);
+    tn_free(j->room);
     tn_free(j->begin);
     tn_free(j->floats);
     tn_free(j->first);
@@ -155,30 +143,26 @@ tn_status tn_batch_union_new(tn_batch_union **out, uint32_t n_ranks, const tn_ow
 /* A quarter more than asked, so that it settles soon. */
 static tn_status make_room(tn_batch_union *j, uint32_t members, tn_error *err)
 {
-    if (j->key != NULL && members <= j->members_max) {
+    if (j->room != NULL && members <= j->members_max) {
         return TN_OK;
     }
-    size_t n = (size_t)members + members / 4 + 1;
-    free_members(j);
-    j->members = tn_try_alloc(n, sizeof *j->members, "the joint batch", err);
-    j->spare = tn_try_alloc(n, sizeof *j->spare, "the joint batch", err);
-    j->place = tn_try_alloc(n, sizeof *j->place, "the joint batch", err);
-    j->key = tn_try_alloc(n, sizeof *j->key, "the joint batch", err);
-    j->group = tn_try_alloc(n, sizeof *j->group, "the joint batch", err);
-    j->at = tn_try_alloc(n + 1, sizeof *j->at, "the joint batch", err);
-    j->show = tn_try_alloc(n, sizeof *j->show, "the joint batch", err);
-    j->click = tn_try_alloc(n, sizeof *j->click, "the joint batch", err);
-    bool all = j->members != NULL && j->spare != NULL && j->place != NULL && j->key != NULL &&
-               j->group != NULL && j->at != NULL && j->show != NULL && j->click != NULL;
-    if (!all) {
-        free_members(j);
-        j->members = j->spare = NULL;
-        j->key = NULL;
-        j->group = NULL;
-        j->place = j->at = j->show = j->click = NULL;
+    const size_t n = (size_t)members + members / 4 + 1;
+    const size_t each =
+        2 * sizeof *j->members + sizeof *j->key + 4 * sizeof *j->at + sizeof *j->group;
+    tn_free(j->room);
+    j->room = tn_try_alloc(n * each + sizeof *j->at, 1, "the joint batch", err);
+    j->members_max = j->room != NULL ? (uint32_t)n : 0;
+    if (j->room == NULL) {
         return TN_E_MEMORY;
     }
-    j->members_max = (uint32_t)n;
+    j->members = j->room;
+    j->spare = j->members + n;
+    j->key = (uint64_t *)(void *)(j->spare + n);
+    j->place = (uint32_t *)(void *)(j->key + n);
+    j->at = j->place + n;
+    j->show = j->at + n + 1;
+    j->click = j->show + n;
+    j->group = (uint16_t *)(void *)(j->click + n);
     return TN_OK;
 }
 
@@ -356,7 +340,7 @@ static void add_floats(float *restrict to, const float *restrict from, size_t n)
     }
 }
 
-static void gather_tile(void *job, uint32_t tile)
+static void add_tile(void *job, uint32_t tile)
 {
     tn_batch_union *j = job;
     tn_range run = tile_of(j, tile);
@@ -379,5 +363,5 @@ void tn_batch_union_add(tn_batch_union *j, tn_team *team, const float *const *fr
 {
     j->grads = from;
     j->to = sum;
-    tn_team_run(team, n_tiles(j), gather_tile, j);
+    tn_team_run(team, n_tiles(j), add_tile, j);
 }

@@ -12,18 +12,24 @@ enum { AHEAD = 2, DENSE_TILE = 4096 };
 
 typedef enum phase { WANTS_PULLS, WANTS_PUSHES, WANTS_NORMS } phase;
 
-/* Requests that were received for one step. */
+/* Requests of one rank that were received for a step. */
+typedef struct rank_part {
+    bool pulled, pushed;
+    tn_batch_note note;
+    const float *dense;
+    double loss;
+} rank_part;
+
+/* Requests of all ranks. */
 typedef struct slot {
     tn_batch_union *joint;
     uint32_t n_pulls, n_pushes;
     bool united;
     double lr_factor;
     uint32_t day;
-    double *loss;                 /* by rank */
-    bool *pulled, *pushed;        /* by rank */
-    tn_batch_note *note;          /* likewise */
-    const tn_keyset **keys;       /* likewise */
-    const float **grads, **dense; /* likewise */
+    rank_part *of;          /* n_ranks */
+    const tn_keyset **keys; /* n_ranks; as tn_batch_union wants them, as are .. */
+    const float **grads;    /* .. these */
 } slot;
 
 struct tn_sync_step {
@@ -47,28 +53,19 @@ struct tn_sync_step {
 static bool slot_new(slot *s, const tn_sync_step_opts *o, tn_error *err)
 {
     const char *what = "the steps of all ranks";
-    s->pulled = tn_try_alloc(o->n_ranks, sizeof *s->pulled, what, err);
-    s->pushed = tn_try_alloc(o->n_ranks, sizeof *s->pushed, what, err);
-    s->loss = tn_try_alloc(o->n_ranks, sizeof *s->loss, what, err);
-    s->note = tn_try_alloc(o->n_ranks, sizeof *s->note, what, err);
+    s->of = tn_try_alloc(o->n_ranks, sizeof *s->of, what, err);
     s->keys = tn_try_alloc(o->n_ranks, sizeof(void *), what, err);
     s->grads = tn_try_alloc(o->n_ranks, sizeof *s->grads, what, err);
-    s->dense = tn_try_alloc(o->n_ranks, sizeof *s->dense, what, err);
     tn_status status = tn_batch_union_new(&s->joint, o->n_ranks, o->owners, o->layout, err);
-    return status == TN_OK && s->pulled != NULL && s->pushed != NULL && s->loss != NULL &&
-           s->note != NULL && s->keys != NULL && s->grads != NULL && s->dense != NULL;
+    return status == TN_OK && s->of != NULL && s->keys != NULL && s->grads != NULL;
 }
 
 static void slot_free(slot *s)
 {
     tn_batch_union_free(s->joint);
-    tn_free(s->pulled);
-    tn_free(s->pushed);
-    tn_free(s->loss);
-    tn_free(s->note);
+    tn_free(s->of);
     tn_free(s->keys);
     tn_free(s->grads);
-    tn_free(s->dense);
 }
 
 static void slot_clear(slot *s, uint32_t n_ranks)
@@ -76,8 +73,7 @@ static void slot_clear(slot *s, uint32_t n_ranks)
     s->n_pulls = 0;
     s->n_pushes = 0;
     s->united = false;
-    memset(s->pulled, 0, n_ranks * sizeof *s->pulled);
-    memset(s->pushed, 0, n_ranks * sizeof *s->pushed);
+    memset(s->of, 0, n_ranks * sizeof *s->of);
 }
 
 tn_status tn_sync_step_new(tn_sync_step **out, const tn_sync_step_opts *opts, uint64_t step,
@@ -139,17 +135,15 @@ tn_status tn_sync_step_pull(tn_sync_step *l, uint32_t rank, const tn_batch_note 
 {
     TN_ASSERT(rank < l->opts.n_ranks);
     slot *s = slot_of(l, l->step);
-    if (s->pulled[rank]) {
+    if (s->of[rank].pulled) {
         s = slot_of(l, l->step + 1);
     }
-    if (s->pulled[rank]) {
+    if (s->of[rank].pulled) {
         return not_due(l, rank, "pull", err);
     }
-    s->pulled[rank] = true;
-    s->note[rank] = *note;
+    s->of[rank] = (rank_part){.pulled = true, .note = *note};
     s->keys[rank] = keys;
     s->grads[rank] = NULL;
-    s->dense[rank] = NULL;
     s->n_pulls++;
     return TN_OK;
 }
@@ -158,13 +152,13 @@ tn_status tn_sync_step_push(tn_sync_step *l, uint32_t rank, const tn_pushed *pus
 {
     TN_ASSERT(rank < l->opts.n_ranks);
     slot *s = slot_of(l, l->step);
-    if (l->phase != WANTS_PUSHES || s->pushed[rank]) {
+    if (l->phase != WANTS_PUSHES || s->of[rank].pushed) {
         return not_due(l, rank, "push", err);
     }
-    s->pushed[rank] = true;
+    s->of[rank].pushed = true;
+    s->of[rank].dense = pushed->dense;
+    s->of[rank].loss = pushed->loss;
     s->grads[rank] = s->keys[rank] != NULL ? pushed->grads : NULL;
-    s->dense[rank] = pushed->dense;
-    s->loss[rank] = pushed->loss;
     if (rank == 0) {
         s->lr_factor = pushed->lr_factor;
         s->day = pushed->day;
@@ -191,11 +185,12 @@ static void add_notes(tn_sync_step *l, const slot *s)
 {
     l->batch = (tn_joint_batch){.step = l->step, .over = true};
     for (uint32_t r = 0; r < l->opts.n_ranks; r++) {
+        const tn_batch_note *note = &s->of[r].note;
         l->first_row[r] = l->batch.rows;
-        l->batch.rows += s->note[r].rows;
-        l->batch.weight_sum += s->note[r].weight_sum;
-        l->batch.over = l->batch.over && s->note[r].rows == 0;
-        l->batch.meet = l->batch.meet || s->note[r].meet;
+        l->batch.rows += note->rows;
+        l->batch.weight_sum += note->weight_sum;
+        l->batch.over = l->batch.over && note->rows == 0;
+        l->batch.meet = l->batch.meet || note->meet;
     }
 }
 
@@ -250,8 +245,8 @@ static void add_dense_tile(void *job, uint32_t tile)
     size_t to = from + DENSE_TILE < l->opts.dense ? from + DENSE_TILE : l->opts.dense;
     memset(l->dense + from, 0, (to - from) * sizeof *l->dense);
     for (uint32_t r = 0; r < l->opts.n_ranks; r++) {
-        if (s->dense[r] != NULL) {
-            add_floats(l->dense, s->dense[r], from, to);
+        if (s->of[r].dense != NULL) {
+            add_floats(l->dense, s->of[r].dense, from, to);
         }
     }
 }
@@ -278,7 +273,7 @@ static tn_status apply(tn_sync_step *l, tn_team *team, tn_turn *turn, tn_error *
     TN_TRY(tn_shard_apply(l->opts.shard, team, &grads, &push, l->total, err));
     l->loss = 0;
     for (uint32_t r = 0; r < l->opts.n_ranks; r++) {
-        l->loss += s->loss[r];
+        l->loss += s->of[r].loss;
     }
     slot_clear(s, l->opts.n_ranks);
     memset(l->normed, 0, l->opts.n_ranks * sizeof *l->normed);
@@ -346,7 +341,7 @@ tn_joint_batch tn_sync_step_note(const tn_sync_step *l, uint32_t rank)
 
 bool tn_sync_step_can_give(const tn_sync_step *l, uint32_t rank)
 {
-    return l->phase == WANTS_PUSHES && !l->slot[l->step % AHEAD].pushed[rank];
+    return l->phase == WANTS_PUSHES && !l->slot[l->step % AHEAD].of[rank].pushed;
 }
 
 void tn_sync_step_give(tn_sync_step *l, tn_team *team, uint32_t rank, float *to)
@@ -360,15 +355,15 @@ void tn_sync_step_give(tn_sync_step *l, tn_team *team, uint32_t rank, float *to)
 
 uint32_t tn_sync_step_waits_for(const tn_sync_step *l)
 {
-    const slot *s = &l->slot[l->step % AHEAD];
-    const bool *has = l->phase == WANTS_PULLS    ? s->pulled
-                      : l->phase == WANTS_PUSHES ? s->pushed
-                                                 : l->normed;
-    uint32_t r = 0;
-    while (r < l->opts.n_ranks && has[r]) {
-        r++;
+    const rank_part *of = l->slot[l->step % AHEAD].of;
+    for (uint32_t r = 0; r < l->opts.n_ranks; r++) {
+        if (!(l->phase == WANTS_PULLS    ? of[r].pulled
+              : l->phase == WANTS_PUSHES ? of[r].pushed
+                                         : l->normed[r])) {
+            return 1 + r;
+        }
     }
-    return r < l->opts.n_ranks ? 1 + r : 0;
+    return 0;
 }
 
 double tn_sync_step_norm2(const tn_sync_step *l)
