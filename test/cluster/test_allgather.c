@@ -1,5 +1,5 @@
 /* test_allgather.c - messages of an exchange, in any order, one exchange early, and broken ones. */
-#include "cluster/group/allgather.h"
+#include "cluster/sync/allgather.h"
 
 #include "base/core/alloc.h"
 #include "cluster/wire/request_headers.h"

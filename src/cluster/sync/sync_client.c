@@ -5,7 +5,7 @@
 #include "base/core/clock.h"
 #include "cluster/exchange/batch_messages.h"
 #include "cluster/exchange/reply_queue.h"
-#include "cluster/group/allgather.h"
+#include "cluster/sync/allgather.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* allgather.c - messages of an exchange are kept until it runs, then put in rank order. */
-#include "cluster/group/allgather.h"
+#include "cluster/sync/allgather.h"
 
 #include "base/core/alloc.h"
 #include "cluster/wire/request_headers.h"
