@@ -251,7 +251,7 @@ static void check_pairs(const model *m)
         for (uint32_t i = 0; i < x->n_dest; i++) {
             const pair *p = x->to[x->dest[i]];
             const uint64_t sent = tn_retransmit_next(&p->retransmit) - 1;
-            if (p->dedup.low != sent || tn_dedup_holes(&p->dedup) != 0) {
+            if (p->dedup.low != sent || recovery_holes(&p->dedup) != 0) {
                 model_fail(m, "did not apply all that was sent to it", x->dest[i]);
             }
             if (p->applied != sent - p->lost) {

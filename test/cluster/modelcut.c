@@ -115,7 +115,7 @@ static void keep(model *m)
     for (uint32_t s = 0; s < m->opts.ranks; s++) {
         for (uint32_t d = 0; d < m->opts.ranks; d++) {
             const pair *p = m->member[s].to[d];
-            if (p != NULL && tn_dedup_holes(&p->dedup) != 0) {
+            if (p != NULL && recovery_holes(&p->dedup) != 0) {
                 model_fail(m, "has holes at the mark of a cut", d);
             }
             c->low[(size_t)s * m->opts.ranks + d] = p == NULL ? 0 : p->dedup.low;
@@ -145,9 +145,8 @@ static void restore_pair(model *m, uint32_t sender, uint32_t shard)
     pair *p = s->to[shard];
     const bool again = p->dedup.incarnation == s->incarnation; /* else its numbers begin anew */
     const uint64_t low = again ? m->last.low[(size_t)sender * m->opts.ranks + shard] : 0;
-    tn_retransmit_init(&p->retransmit, m->opts.seed ^ m->net.session, TN_RETRANSMIT_TIMEOUT_NS,
-                       low);
-    tn_dedup_restore(&p->dedup, s->incarnation, low);
+    recovery_init(&p->retransmit, m->opts.seed ^ m->net.session, TN_RETRANSMIT_TIMEOUT_NS, low);
+    recovery_restore(&p->dedup, s->incarnation, low);
     p->lost = low;
     p->applied = 0;
     p->connection++;

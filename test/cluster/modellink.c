@@ -34,7 +34,7 @@ pair *model_pair(model *m, uint32_t from, uint32_t to)
     if (s->to[to] == NULL) {
         pair *p = tn_alloc(1, sizeof *p, "a pair of ranks");
         tn_retransmit_init(&p->retransmit, m->opts.seed + ((uint64_t)from << 32) + to,
-                           TN_RETRANSMIT_TIMEOUT_NS, 0);
+                           TN_RETRANSMIT_TIMEOUT_NS);
         if (s->incarnation != 0) {
             tn_dedup_begin(&p->dedup, s->incarnation);
         }
@@ -130,7 +130,7 @@ void model_reconnect(model *m, uint32_t from, uint32_t to)
     if (from != to && m->member[from].to[to] != NULL) {
         pair *p = m->member[from].to[to];
         p->connection++;
-        tn_retransmit_reconnected(&p->retransmit);
+        recovery_reconnected(&p->retransmit);
         pump(m, p);
     }
 }

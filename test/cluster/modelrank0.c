@@ -171,9 +171,9 @@ static void adopt(model *m, uint32_t sender, uint32_t rank)
         return;
     }
     uint64_t open[TN_RETRANSMIT_MAX];
-    const uint32_t n = tn_retransmit_open(&p->retransmit, open);
-    const uint64_t acknowledged = tn_retransmit_acknowledged(&p->retransmit);
-    if (!tn_dedup_adopt(&p->dedup, s->incarnation, tn_retransmit_next(&p->retransmit), open, n)) {
+    const uint32_t n = recovery_open(&p->retransmit, open);
+    const uint64_t acknowledged = recovery_acknowledged(&p->retransmit);
+    if (!recovery_adopt(&p->dedup, s->incarnation, tn_retransmit_next(&p->retransmit), open, n)) {
         model_fail(m, "has no list of open requests", sender);
     }
     m->result.updates_lost += acknowledged - p->lost;
@@ -192,8 +192,7 @@ void model_restart(model *m, uint32_t rank)
     r->incarnation = ++m->incarnations;
     for (uint32_t i = 0; i < r->n_dest; i++) {
         pair *p = r->to[r->dest[i]];
-        tn_retransmit_init(&p->retransmit, m->opts.seed ^ r->incarnation, TN_RETRANSMIT_TIMEOUT_NS,
-                           0);
+        tn_retransmit_init(&p->retransmit, m->opts.seed ^ r->incarnation, TN_RETRANSMIT_TIMEOUT_NS);
         p->connection++;
         p->applied = p->lost = 0;
         if (m->member[r->dest[i]].incarnation != 0) {

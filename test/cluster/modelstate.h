@@ -2,8 +2,7 @@
 #ifndef TN_TEST_PS_MODELSTATE_H
 #define TN_TEST_PS_MODELSTATE_H
 
-#include "cluster/net/retransmit.h"
-#include "cluster/wire/dedup.h"
+#include "cluster/recovery.h"
 #include "model.h"
 #include "modelnet.h"
 

@@ -7,6 +7,7 @@
 #include "base/core/bytes.h"
 #include "base/core/clock.h"
 #include "base/math/rng.h"
+#include "cluster/recovery.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -361,7 +362,7 @@ static void check_storm(const storm *s)
         for (uint32_t i = 0; i < BATCHES; i++) {
             dense += (double)value_of(r, i);
         }
-        assert_int_equal(tn_dedup_holes(&x->dedup[r]), 0);
+        assert_int_equal(recovery_holes(&x->dedup[r]), 0);
         assert_int_equal(x->dedup[r].low, 2 * BATCHES);
     }
     assert_true(fabs((double)x->weights[0] + .5 * dense) < 1e-4);

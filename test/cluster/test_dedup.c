@@ -2,6 +2,7 @@
 #include "cluster/wire/dedup.h"
 
 #include "base/math/rng.h"
+#include "cluster/recovery.h"
 #include "support/test.h"
 
 #include <string.h>
@@ -26,7 +27,7 @@ static void requests_in_order_leave_no_window(void **state)
         assert_int_equal(o.low, s);
         assert_int_equal(o.above, 0);
     }
-    assert_int_equal(tn_dedup_holes(&o), 0);
+    assert_int_equal(recovery_holes(&o), 0);
 }
 
 static void asking_changes_nothing(void **state)
@@ -59,26 +60,26 @@ static void low_moves_over_holes_when_they_close(void **state)
     tn_dedup_mark(&o, 3);
     tn_dedup_mark(&o, 6);
     assert_int_equal(o.low, 0);
-    assert_int_equal(tn_dedup_holes(&o), 3); /* 1, 4, 5 */
+    assert_int_equal(recovery_holes(&o), 3); /* 1, 4, 5 */
     tn_dedup_mark(&o, 1);
     assert_int_equal(o.low, 3);
-    assert_int_equal(tn_dedup_holes(&o), 2);
+    assert_int_equal(recovery_holes(&o), 2);
     tn_dedup_mark(&o, 5);
     tn_dedup_mark(&o, 4);
     assert_int_equal(o.low, 6);
-    assert_int_equal(tn_dedup_holes(&o), 0);
+    assert_int_equal(recovery_holes(&o), 0);
 }
 
 static void the_window_ends_1024_above_low(void **state)
 {
     (void)state;
     tn_dedup o = begun();
-    tn_dedup_restore(&o, WHO, 100);
+    recovery_restore(&o, WHO, 100);
     assert_int_equal(tn_dedup_check(&o, WHO, 100), TN_DEDUP_REPEATED);
     assert_int_equal(tn_dedup_check(&o, WHO, 100 + TN_DEDUP_WINDOW), TN_DEDUP_APPLY);
     assert_int_equal(tn_dedup_check(&o, WHO, 101 + TN_DEDUP_WINDOW), TN_DEDUP_BEYOND);
     tn_dedup_mark(&o, 100 + TN_DEDUP_WINDOW);
-    assert_int_equal(tn_dedup_holes(&o), TN_DEDUP_WINDOW - 1);
+    assert_int_equal(recovery_holes(&o), TN_DEDUP_WINDOW - 1);
     for (uint64_t s = 99 + TN_DEDUP_WINDOW; s > 100; s--) {
         assert_int_equal(tn_dedup_check(&o, WHO, s), TN_DEDUP_APPLY);
         tn_dedup_mark(&o, s);
@@ -93,7 +94,7 @@ static void numbers_that_no_sender_uses_are_refused(void **state)
     tn_dedup o = begun();
     assert_int_equal(tn_dedup_check(&o, WHO, 0), TN_DEDUP_BEYOND);
     assert_int_equal(tn_dedup_check(&o, WHO, UINT64_MAX), TN_DEDUP_BEYOND);
-    tn_dedup_restore(&o, WHO, UINT64_MAX - 1);
+    recovery_restore(&o, WHO, UINT64_MAX - 1);
     assert_int_equal(tn_dedup_check(&o, WHO, UINT64_MAX), TN_DEDUP_APPLY);
     assert_int_equal(tn_dedup_check(&o, WHO, 0), TN_DEDUP_BEYOND);
 }
@@ -124,7 +125,7 @@ static void a_shard_without_memory_takes_only_what_is_open(void **state)
     (void)state;
     tn_dedup o = {0};
     const uint64_t open[] = {7, 9, 12};
-    assert_true(tn_dedup_adopt(&o, WHO, 14, open, 3));
+    assert_true(recovery_adopt(&o, WHO, 14, open, 3));
     for (uint64_t s = 1; s < 16; s++) {
         bool is_open = s == 7 || s == 9 || s == 12 || s >= 14;
         assert_int_equal(tn_dedup_check(&o, WHO, s), is_open ? TN_DEDUP_APPLY : TN_DEDUP_REPEATED);
@@ -133,8 +134,8 @@ static void a_shard_without_memory_takes_only_what_is_open(void **state)
     tn_dedup_mark(&o, 7);
     tn_dedup_mark(&o, 9);
     assert_int_equal(o.low, 13);
-    assert_int_equal(tn_dedup_holes(&o), 0);
-    assert_true(tn_dedup_adopt(&o, WHO, 14, NULL, 0));
+    assert_int_equal(recovery_holes(&o), 0);
+    assert_true(recovery_adopt(&o, WHO, 14, NULL, 0));
     assert_int_equal(o.low, 13);
 }
 
@@ -144,15 +145,15 @@ static void lists_that_are_none_change_nothing(void **state)
     tn_dedup o = begun();
     tn_dedup_mark(&o, 1);
     const tn_dedup before = o;
-    assert_false(tn_dedup_adopt(&o, 0, 5, NULL, 0));
-    assert_false(tn_dedup_adopt(&o, WHO, 0, NULL, 0));
-    assert_false(tn_dedup_adopt(&o, WHO, 9, (const uint64_t[]){0}, 1));
-    assert_false(tn_dedup_adopt(&o, WHO, 9, (const uint64_t[]){4, 4}, 2));
-    assert_false(tn_dedup_adopt(&o, WHO, 9, (const uint64_t[]){5, 4}, 2));
-    assert_false(tn_dedup_adopt(&o, WHO, 9, (const uint64_t[]){4, 9}, 2));
-    assert_false(tn_dedup_adopt(&o, WHO, 6 + TN_DEDUP_WINDOW, (const uint64_t[]){5}, 1));
+    assert_false(recovery_adopt(&o, 0, 5, NULL, 0));
+    assert_false(recovery_adopt(&o, WHO, 0, NULL, 0));
+    assert_false(recovery_adopt(&o, WHO, 9, (const uint64_t[]){0}, 1));
+    assert_false(recovery_adopt(&o, WHO, 9, (const uint64_t[]){4, 4}, 2));
+    assert_false(recovery_adopt(&o, WHO, 9, (const uint64_t[]){5, 4}, 2));
+    assert_false(recovery_adopt(&o, WHO, 9, (const uint64_t[]){4, 9}, 2));
+    assert_false(recovery_adopt(&o, WHO, 6 + TN_DEDUP_WINDOW, (const uint64_t[]){5}, 1));
     assert_memory_equal(&o, &before, sizeof o);
-    assert_true(tn_dedup_adopt(&o, WHO, 5 + TN_DEDUP_WINDOW, (const uint64_t[]){5}, 1));
+    assert_true(recovery_adopt(&o, WHO, 5 + TN_DEDUP_WINDOW, (const uint64_t[]){5}, 1));
 }
 
 /* Random arrivals within the window against a plain list of what was applied. */
@@ -179,7 +180,7 @@ static void one_random_sender(uint64_t seed)
         }
         assert_int_equal(o.low, low);
     }
-    assert_int_equal(tn_dedup_holes(&o), 0);
+    assert_int_equal(recovery_holes(&o), 0);
 }
 
 static void random_orders_agree_with_a_plain_list(void **state)

@@ -1,6 +1,7 @@
 /* test_retransmit.c - requests are kept until they are acknowledged, and sent again in order. */
 #include "cluster/net/retransmit.h"
 
+#include "cluster/recovery.h"
 #include "support/test.h"
 
 enum { REQUESTS = 2000 };
@@ -27,7 +28,7 @@ static void begin(void)
 {
     released = 0;
     s = (sender){0};
-    tn_retransmit_init(&s.r, 1, SECOND, 0);
+    tn_retransmit_init(&s.r, 1, SECOND);
 }
 
 static uint64_t put(void)
@@ -75,7 +76,7 @@ static void a_request_is_sent_once_and_released_when_it_is_acknowledged(void **s
     assert_true(tn_retransmit_acknowledge(&s.r, 2));
     assert_int_equal(released, 3);
     assert_int_equal(tn_retransmit_deadline(&s.r), TN_RETRANSMIT_NEVER);
-    assert_int_equal(tn_retransmit_acknowledged(&s.r), 2);
+    assert_int_equal(recovery_acknowledged(&s.r), 2);
 }
 
 static void an_answer_that_comes_again_acknowledges_nothing(void **state)
@@ -87,7 +88,7 @@ static void an_answer_that_comes_again_acknowledges_nothing(void **state)
     assert_false(tn_retransmit_acknowledge(&s.r, 4));
     assert_false(tn_retransmit_acknowledge(&s.r, 0));
     assert_int_equal(released, 2);
-    assert_int_equal(tn_retransmit_acknowledged(&s.r), 1);
+    assert_int_equal(recovery_acknowledged(&s.r), 1);
 }
 
 static void acknowledgements_come_in_any_order(void **state)
@@ -98,7 +99,7 @@ static void acknowledgements_come_in_any_order(void **state)
     for (uint32_t i = 0; i < 5; i++) {
         assert_true(tn_retransmit_acknowledge(&s.r, order[i]));
         uint64_t open[TN_RETRANSMIT_MAX];
-        assert_int_equal(tn_retransmit_open(&s.r, open), 4 - i);
+        assert_int_equal(recovery_open(&s.r, open), 4 - i);
     }
     put();
     assert_int_equal(send_all(1), 6);
@@ -117,14 +118,14 @@ static void after_a_reconnect_all_are_sent_again_at_once(void **state)
 {
     (void)state;
     begin_with(3);
-    tn_retransmit_reconnected(&s.r);
+    recovery_reconnected(&s.r);
     assert_int_equal(tn_retransmit_deadline(&s.r), 0);
     assert_int_equal(send_all(10), 123);
     assert_int_equal(tn_retransmit_deadline(&s.r), 10 + SECOND);
     tn_retransmit_acknowledge(&s.r, 1);
     tn_retransmit_acknowledge(&s.r, 2);
     tn_retransmit_acknowledge(&s.r, 3);
-    tn_retransmit_reconnected(&s.r);
+    recovery_reconnected(&s.r);
     assert_int_equal(tn_retransmit_deadline(&s.r), TN_RETRANSMIT_NEVER);
 }
 
@@ -138,7 +139,7 @@ static void what_the_transport_does_not_take_stays_due(void **state)
     assert_int_equal(tn_retransmit_due(&s.r, 1)->sequence, 2);
     tn_retransmit_sent(&s.r, 1);
     assert_int_equal(tn_retransmit_due(&s.r, 1)->sequence, 3);
-    tn_retransmit_reconnected(&s.r);
+    recovery_reconnected(&s.r);
     assert_int_equal(send_all(2), 123);
 }
 
@@ -255,7 +256,7 @@ static void clearing_releases_everything_and_keeps_the_numbers(void **state)
     assert_int_equal(released, 1 + 2 + 3 + 4 + 5);
     assert_int_equal(tn_retransmit_deadline(&s.r), TN_RETRANSMIT_NEVER);
     assert_int_equal(put(), 6);
-    tn_retransmit_init(&s.r, 1, SECOND, 41);
+    recovery_init(&s.r, 1, SECOND, 41);
     assert_int_equal(tn_retransmit_next(&s.r), 42);
 }
 
@@ -266,9 +267,9 @@ static void what_is_open_is_what_a_receiver_without_memory_takes(void **state)
     tn_retransmit_acknowledge(&s.r, 1);
     tn_retransmit_acknowledge(&s.r, 5);
     uint64_t open[TN_RETRANSMIT_MAX];
-    uint32_t n = tn_retransmit_open(&s.r, open);
+    uint32_t n = recovery_open(&s.r, open);
     tn_dedup o = {0};
-    assert_true(tn_dedup_adopt(&o, 3, tn_retransmit_next(&s.r), open, n));
+    assert_true(recovery_adopt(&o, 3, tn_retransmit_next(&s.r), open, n));
     for (uint64_t i = 1; i <= 10; i++) {
         assert_int_equal(tn_dedup_check(&o, 3, i),
                          i == 1 || i == 5 ? TN_DEDUP_REPEATED : TN_DEDUP_APPLY);

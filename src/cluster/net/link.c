@@ -634,7 +634,7 @@ static tn_status make(tn_link *l, const tn_endpoint *own, char bound[TN_ENDPOINT
     for (uint32_t r = 0; r < o->size; r++) {
         uint64_t seed = o->incarnation ^ (uint64_t)r << 32;
         tn_retransmit_init(&l->dest[r].retransmit, seed,
-                           o->retransmit_ns != 0 ? o->retransmit_ns : TN_RETRANSMIT_TIMEOUT_NS, 0);
+                           o->retransmit_ns != 0 ? o->retransmit_ns : TN_RETRANSMIT_TIMEOUT_NS);
     }
     l->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (l->wake < 0) {

@@ -11,10 +11,10 @@
 
 enum { DOUBLINGS_MAX = 5 }; /* .2 s x 2^5 is over the cap */
 
-void tn_retransmit_init(tn_retransmit *r, uint64_t seed, uint64_t timeout_ns, uint64_t low)
+void tn_retransmit_init(tn_retransmit *r, uint64_t seed, uint64_t timeout_ns)
 {
     TN_ASSERT(timeout_ns > 0);
-    *r = (tn_retransmit){.next = low + 1, .timeout_ns = timeout_ns, .stream = tn_stream0(seed)};
+    *r = (tn_retransmit){.next = 1, .timeout_ns = timeout_ns, .stream = tn_stream0(seed)};
 }
 
 void tn_retransmit_clear(tn_retransmit *r)
@@ -78,11 +78,6 @@ void tn_retransmit_sent(tn_retransmit *r, uint64_t now_ns)
     }
 }
 
-void tn_retransmit_reconnected(tn_retransmit *r)
-{
-    r->unsent = r->oldest;
-}
-
 /* Takes x out, which stands behind `before` (NULL: it is the oldest). */
 static void take(tn_retransmit *r, tn_retransmit_request *x, tn_retransmit_request *before)
 {
@@ -123,19 +118,4 @@ uint64_t tn_retransmit_deadline(const tn_retransmit *r)
         return 0;
     }
     return r->oldest == NULL ? TN_RETRANSMIT_NEVER : r->due_ns;
-}
-
-uint32_t tn_retransmit_open(const tn_retransmit *r, uint64_t out[TN_RETRANSMIT_MAX])
-{
-    uint32_t n = 0;
-    for (const tn_retransmit_request *x = r->oldest; x != NULL; x = x->next) {
-        out[n++] = x->sequence;
-    }
-    TN_ASSERT(n == r->n);
-    return n;
-}
-
-uint64_t tn_retransmit_acknowledged(const tn_retransmit *r)
-{
-    return r->next - 1 - r->n;
 }

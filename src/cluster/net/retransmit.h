@@ -2,8 +2,7 @@
  * acknowledged, and when they are retransmitted.
  *
  * Requests to a destination are numbered from 1. Each is kept until its reply comes. All requests
- * that are kept are sent again, oldest first, after a reconnect or when the oldest has waited too
- * long:
+ * that are kept are sent again, oldest first, when the oldest has waited too long:
  *
  *     if (!tn_retransmit_is_full(r)) {
  *         seal the frame with sequence tn_retransmit_next(r)
@@ -61,9 +60,8 @@ typedef struct tn_retransmit {
     tn_retransmit_request *unsent; /* .. those from here on, which are to be sent now; NULL: none */
 } tn_retransmit;
 
-/* `seed` should differ between senders and between destinations. `low`: the last number that was
- * used before, 0 or from a manifest. */
-void tn_retransmit_init(tn_retransmit *r, uint64_t seed, uint64_t timeout_ns, uint64_t low);
+/* `seed` should differ between senders and between destinations. */
+void tn_retransmit_init(tn_retransmit *r, uint64_t seed, uint64_t timeout_ns);
 
 /* Releases all requests; the numbers go on. */
 void tn_retransmit_clear(tn_retransmit *r);
@@ -85,21 +83,11 @@ void tn_retransmit_put(tn_retransmit *r, tn_retransmit_request *x);
 tn_retransmit_request *tn_retransmit_due(tn_retransmit *r, uint64_t now_ns);
 void tn_retransmit_sent(tn_retransmit *r, uint64_t now_ns);
 
-/* A new connection to the destination: what was in flight on the old one is gone. */
-void tn_retransmit_reconnected(tn_retransmit *r);
-
 /* In any order. False: it is not kept (never was, or is acknowledged already). */
 bool tn_retransmit_acknowledge(tn_retransmit *r, uint64_t sequence);
 
 /* When tn_retransmit_due is to be asked again: 0 at once, TN_RETRANSMIT_NEVER if nothing is kept.
  */
 uint64_t tn_retransmit_deadline(const tn_retransmit *r);
-
-/* The numbers that are kept, ascending; for a destination that lost its memory (tn_dedup_adopt).
- * Returns how many. */
-uint32_t tn_retransmit_open(const tn_retransmit *r, uint64_t out[TN_RETRANSMIT_MAX]);
-
-/* How many requests were acknowledged so far. */
-uint64_t tn_retransmit_acknowledged(const tn_retransmit *r);
 
 #endif

@@ -58,47 +58,6 @@ void tn_dedup_mark(tn_dedup *o, uint64_t sequence)
 
 void tn_dedup_begin(tn_dedup *o, uint64_t incarnation)
 {
-    tn_dedup_restore(o, incarnation, 0);
-}
-
-void tn_dedup_restore(tn_dedup *o, uint64_t incarnation, uint64_t low)
-{
     TN_ASSERT(incarnation != 0);
-    *o = (tn_dedup){.incarnation = incarnation, .low = low, .top = low};
-}
-
-/* Whether open[0..n) ascends below `next` and fits one window. */
-static bool is_list(uint64_t next, const uint64_t *open, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        if (open[i] >= next || open[i] <= (i == 0 ? 0 : open[i - 1])) {
-            return false;
-        }
-    }
-    return n == 0 || next - open[0] <= TN_DEDUP_WINDOW;
-}
-
-bool tn_dedup_adopt(tn_dedup *o, uint64_t incarnation, uint64_t next, const uint64_t *open,
-                    uint32_t n)
-{
-    if (incarnation == 0 || next == 0 || !is_list(next, open, n)) {
-        return false;
-    }
-    const uint64_t first = n == 0 ? next : open[0];
-    tn_dedup_restore(o, incarnation, first - 1);
-    uint32_t k = 0;
-    for (uint64_t s = first; s < next; s++) {
-        if (k < n && open[k] == s) {
-            k++;
-        } else {
-            tn_dedup_mark(o, s);
-        }
-    }
-    return true;
-}
-
-uint64_t tn_dedup_holes(const tn_dedup *o)
-{
-    TN_ASSERT(o->low + o->above <= o->top);
-    return o->top - o->low - o->above;
+    *o = (tn_dedup){.incarnation = incarnation};
 }

@@ -49,17 +49,4 @@ void tn_dedup_mark(tn_dedup *o, uint64_t sequence);
 /* A new start of the sender: nothing of it is applied yet. */
 void tn_dedup_begin(tn_dedup *o, uint64_t incarnation);
 
-/* From a manifest: all up to `low` are applied, nothing above. */
-void tn_dedup_restore(tn_dedup *o, uint64_t incarnation, uint64_t low);
-
-/* This shard lost its memory and the sender has not: of all below `next` only those in open[0..n),
- * ascending, are still to come (tn_retransmit_open); the others count as applied, though what they
- * changed may be missing. False, and nothing is changed, when the numbers are not such a list. */
-bool tn_dedup_adopt(tn_dedup *o, uint64_t incarnation, uint64_t next, const uint64_t *open,
-                    uint32_t n);
-
-/* Sequences that lie below an applied one and are not applied themselves. At the mark of a cut
- * there is none, and `low` is what the sender has sent. */
-uint64_t tn_dedup_holes(const tn_dedup *o);
-
 #endif
