@@ -297,7 +297,7 @@ static void read_alone(epoch *e, uint32_t batches, tn_epoch_position *stand)
     }
     tn_reader_close(reader);
     tn_manifest m = {0};
-    m.part = tn_epoch_parts_manifest(e->map, &at, e->arena, &m.n_parts);
+    m.part = tn_epoch_parts_manifest(e->map, &at, 1, e->arena, &m.n_parts);
     assert_int_equal(tn_epoch_position_init(stand, &m, NULL), TN_OK);
 }
 

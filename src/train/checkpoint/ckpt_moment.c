@@ -65,7 +65,7 @@ static void fill_parts(tn_manifest *m, const tn_moment_from *from, tn_arena *are
 {
     const tn_run_state *state = from->state;
     if (state->part == NULL) {
-        m->part = tn_epoch_parts_manifest(state->data, &state->progress, arena, &m->n_parts);
+        m->part = tn_epoch_parts_manifest(state->data, &state->progress, 1, arena, &m->n_parts);
         return;
     }
     TN_ASSERT(state->data != NULL);

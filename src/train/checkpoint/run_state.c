@@ -29,30 +29,42 @@ static bool continues(const tn_manifest_part *before, const tn_part_info *part)
            before->end == part->first;
 }
 
-const tn_manifest_part *tn_epoch_parts_manifest(const tn_epoch_parts *map, const tn_progress *at,
-                                                tn_arena *arena, uint32_t *n)
+/* Part i of the epoch is the (i / n)-th of rank i mod n. */
+static tn_manifest_part part_of(const tn_part_info *part, uint32_t i, uint32_t n,
+                                const tn_progress *progress)
 {
+    const tn_progress *at = &progress[i % n];
+    const bool here = i / n == at->part && at->position > 0;
+    return (tn_manifest_part){
+        .source = part->source,
+        .begin = part->first,
+        .end = part->end,
+        .state = i / n < at->part ? TN_PART_DONE
+                 : here           ? TN_PART_DEALT
+                                  : TN_PART_FREE,
+        .position = here ? at->position : 0,
+    };
+}
+
+const tn_manifest_part *tn_epoch_parts_manifest(const tn_epoch_parts *map, const tn_progress *at,
+                                                uint32_t n_ranks, tn_arena *arena, uint32_t *n)
+{
+    bool begun = false;
+    for (uint32_t r = 0; r < n_ranks; r++) {
+        begun = begun || at[r].part > 0 || at[r].position > 0;
+    }
     *n = 0;
-    if (map == NULL || (at->part == 0 && at->position == 0)) {
+    if (map == NULL || !begun) {
         return NULL; /* between two epochs */
     }
     tn_manifest_part *out = TN_NEW_ARRAY(arena, tn_manifest_part, map->n_parts);
     for (uint32_t i = 0; i < map->n_parts; i++) {
-        const tn_part_info *part = &map->part[i];
-        if (i<at->part && * n> 0 && continues(&out[*n - 1], part)) {
-            out[*n - 1].end = part->end;
-            continue;
+        const tn_manifest_part part = part_of(&map->part[i], i, n_ranks, at);
+        if (*n > 0 && part.state == TN_PART_DONE && continues(&out[*n - 1], &map->part[i])) {
+            out[*n - 1].end = part.end;
+        } else {
+            out[(*n)++] = part;
         }
-        bool here = i == at->part && at->position > 0;
-        out[(*n)++] = (tn_manifest_part){
-            .source = part->source,
-            .begin = part->first,
-            .end = part->end,
-            .state = i < at->part ? TN_PART_DONE
-                     : here       ? TN_PART_DEALT
-                                  : TN_PART_FREE,
-            .position = here ? at->position : 0,
-        };
     }
     return out;
 }
@@ -115,7 +127,7 @@ static bool stands_in(const tn_epoch_parts *map, uint32_t i, const tn_epoch_posi
     tn_arena *arena = tn_arena_new(1 << 12);
     uint32_t n = 0;
     const tn_progress at = {.part = i, .position = stand->position};
-    const tn_manifest_part *parts = tn_epoch_parts_manifest(map, &at, arena, &n);
+    const tn_manifest_part *parts = tn_epoch_parts_manifest(map, &at, 1, arena, &n);
     bool same = crc_of_parts(parts, n) == stand->parts_crc;
     tn_arena_free(arena);
     return same;

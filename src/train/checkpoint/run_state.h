@@ -25,9 +25,10 @@ typedef struct tn_epoch_parts {
 const tn_epoch_parts *tn_epoch_parts_of(const tn_reader *reader, const tn_sources *sources,
                                         tn_arena *arena);
 
-/* Lists the parts for the manifest; adjacent parts that are done are merged. Lives in the arena. */
+/* Lists the parts for the manifest, of ranks that stand at at[rank]; adjacent parts that are done
+ * are merged. Lives in the arena. NULL: none was begun. */
 const tn_manifest_part *tn_epoch_parts_manifest(const tn_epoch_parts *map, const tn_progress *at,
-                                                tn_arena *arena, uint32_t *n);
+                                                uint32_t n_ranks, tn_arena *arena, uint32_t *n);
 
 /* The way back: the position in an epoch that a manifest tells. One reader stands in one part,
  * behind those that are done; several readers leave any pattern of parts (`shared`,

@@ -1,177 +1,235 @@
-/* group_epoch.c - an epoch of rank 0 with other peers; see train/peers/leader.h. */
-#include "train/run/epoch_reader.h"
-#include "train/run/trainer_state.h"
+/* group_epoch.c - has the other ranks train, stand still and tell where they stand. */
+#include "train/run/group_epoch.h"
 
 #include "base/core/clock.h"
+#include "io/read/bad_record_limit.h"
+#include "train/run/epoch_reader.h"
+
+#include <stdio.h>
+#include <string.h>
+
+tn_status tn_group_epoch_open(tn_group_epoch *g, const tn_run_text *text, tn_checkpoints *c,
+                              const tn_metrics_opts *metrics, tn_error *err)
+{
+    tn_worker *w = g->epoch->w;
+    g->whole = g->epoch->metrics;
+    if (w->plan->owners.n_peers == 1) {
+        return TN_OK;
+    }
+    g->is_async = w->plan->run->cluster.staleness > 0;
+    g->whole = NULL;
+    TN_TRY(tn_metrics_new(&g->whole, metrics, err));
+    TN_TRY(tn_leader_open(&g->lead, w, text, g->watch, c, err));
+    g->beats = (tn_heartbeat_stats){.group = tn_peers_group(tn_leader_peers(g->lead)),
+                                    .begin = tn_clock_s()};
+    return tn_leader_form(g->lead, g->watch->stop, err);
+}
+
+void tn_group_epoch_close(tn_group_epoch *g, const tn_run *run, tn_status status, const char *why)
+{
+    if (status != TN_OK && g->lead == NULL) {
+        tn_peers_decline(run, status, why);
+    }
+    tn_watch_told_elsewhere(g->watch, tn_leader_close(g->lead, status, why));
+    if (g->whole != g->epoch->metrics) {
+        tn_metrics_free(g->whole);
+    }
+}
 
 /* ---- where all stand ---- */
 
-static bool continues(const tn_manifest_part *before, const tn_part_info *part)
-{
-    return before->state == TN_PART_DONE && before->source == part->source &&
-           before->end == part->first;
-}
-
-/* Part i of the epoch is the (i / n)-th of rank i mod n. */
-static tn_manifest_part part_of(const tn_part_info *part, uint32_t i, uint32_t n,
-                                const tn_progress *progress)
-{
-    const tn_progress *at = &progress[i % n];
-    const bool here = i / n == at->part && at->position > 0;
-    return (tn_manifest_part){
-        .source = part->source,
-        .begin = part->first,
-        .end = part->end,
-        .state = i / n < at->part ? TN_PART_DONE
-                 : here           ? TN_PART_DEALT
-                                  : TN_PART_FREE,
-        .position = here ? at->position : 0,
-    };
-}
-
-static void list_parts(tn_trainer *t, const tn_progress *progress)
-{
-    const tn_epoch_parts *map = t->state.data;
-    const uint32_t n_ranks = t->plan->owners.n_peers;
-    tn_arena_free(t->parts);
-    t->parts = tn_arena_new(1 << 14);
-    tn_manifest_part *list = TN_NEW_ARRAY(t->parts, tn_manifest_part, map->n_parts + 1);
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < map->n_parts; i++) {
-        const tn_manifest_part part = part_of(&map->part[i], i, n_ranks, progress);
-        if (n > 0 && part.state == TN_PART_DONE && continues(&list[n - 1], &map->part[i])) {
-            list[n - 1].end = part.end;
-        } else {
-            list[n++] = part;
-        }
-    }
-    t->state.part = list;
-    t->state.n_parts = n;
-}
-
 /* In an epoch that others have begun all ranks deal themselves what was left. */
-static tn_status follow_others(tn_trainer *t, const tn_progress *progress, tn_error *err)
+static tn_status follow_others(const tn_epoch *e, const tn_progress *progress, tn_error *err)
 {
-    for (uint32_t r = 1; r < t->plan->owners.n_peers; r++) {
-        TN_TRY(tn_part_dealer_follow(t->dealer, r, &progress[r], tn_clock_ns(), err));
+    for (uint32_t r = 1; r < e->w->plan->owners.n_peers; r++) {
+        TN_TRY(tn_part_dealer_follow(e->dealer, r, &progress[r], tn_clock_ns(), err));
     }
     return TN_OK;
 }
 
-static bool on_request(const tn_trainer *t)
+tn_status tn_group_epoch_sum(tn_group_epoch *g, tn_error *err)
 {
-    return tn_epoch_reader_on_request(t->worker);
-}
-
-tn_status tn_trainer_sum(tn_trainer *t, tn_error *err)
-{
-    const bool runs = t->state.data != NULL && t->state.progress.epoch == t->map_epoch;
-    if (t->lead == NULL || !runs) { /* between two epochs: what the end of one summed up stays */
-        return TN_OK;
+    tn_epoch *e = g->epoch;
+    if (g->lead == NULL || !tn_epoch_is_current(e)) {
+        return TN_OK; /* between two epochs: what the end of one summed up stays */
     }
     tn_leader_totals totals;
-    if (on_request(t)) {
-        t->state.progress.records = t->returned + tn_part_dealer_records(t->dealer);
+    if (g->is_async) {
+        tn_epoch_count_dealt(e);
     }
-    TN_TRY(tn_leader_sum(t->lead, &t->state.progress, t->epoch_metrics, t->whole, &totals, err));
-    t->bad_of_others = totals.bad;
-    bool begun = false;
-    for (uint32_t r = 0; r < t->plan->owners.n_peers; r++) {
-        begun = begun || totals.progress[r].part > 0 || totals.progress[r].position > 0;
+    TN_TRY(tn_leader_sum(g->lead, &e->state->progress, e->metrics, g->whole, &totals, err));
+    g->bad_of_others = totals.bad;
+    if (e->dealer == NULL && !tn_epoch_list_parts(e, totals.progress)) {
+        return TN_OK; /* at the beginning of one */
     }
-    if (!begun && t->dealer == NULL) { /* at the beginning of one */
+    tn_epoch_set_records(e, totals.records);
+    /* On request the dealer has heard what the others hold. */
+    return e->dealer == NULL || g->is_async ? TN_OK : follow_others(e, totals.progress, err);
+}
+
+uint64_t tn_group_epoch_records(const tn_group_epoch *g)
+{
+    tn_peer_progress_sums others = {0};
+    if (g->lead != NULL) {
+        tn_peer_progress_sums_of(tn_leader_peer_progress(g->lead), &others);
+    }
+    return others.epoch == g->epoch->state->progress.epoch ? others.records : 0;
+}
+
+/* One process's reader has judged its own bad records. What a rank tells of its records ends with
+ * its last batch, so those behind it are added. */
+static tn_status judge_bad(const tn_group_epoch *g, tn_error *err)
+{
+    const tn_epoch *e = g->epoch;
+    if (g->lead == NULL || !e->is_whole) {
         return TN_OK;
     }
-    t->state.samples = t->samples_before + totals.records;
-    if (t->dealer != NULL) { /* on request it has heard what the others hold */
-        return on_request(t) ? TN_OK : follow_others(t, totals.progress, err);
+    const uint64_t bad = e->met.counts.bad + g->bad_of_others;
+    const uint64_t told = tn_epoch_records(e);
+    const uint64_t learned = tn_metrics_rows(g->whole);
+    const uint64_t records = told > learned + bad ? told : learned + bad;
+    tn_bad_record_limit limit;
+    TN_TRY(tn_bad_record_limit_read(e->w->plan->run->data.bad_records_max, &limit, err));
+    return tn_bad_record_limit_end(&limit, records, bad, err);
+}
+
+tn_status tn_group_epoch_judge(const tn_group_epoch *g, tn_error *err)
+{
+    const tn_epoch *e = g->epoch;
+    TN_TRY(judge_bad(g, err));
+    if (!e->is_whole || e->met.counts.records > 0 || tn_epoch_records(e) > 0) {
+        return TN_OK;
     }
-    list_parts(t, totals.progress);
-    return TN_OK;
+    const tn_strs *paths = &e->w->plan->run->data.train;
+    return tn_fail(err, TN_E_DATA, "data.train holds no records: '%s'%s", paths->item[0],
+                   paths->n > 1 ? " and others" : "");
+}
+
+tn_status tn_group_epoch_check_parts(const tn_group_epoch *g, tn_error *err)
+{
+    const tn_epoch *e = g->epoch;
+    const uint32_t n_ranks = e->w->plan->owners.n_peers;
+    const uint32_t n_parts = e->state->data->n_parts;
+    if (n_parts >= n_ranks) {
+        return TN_OK;
+    }
+    char line[160];
+    (void)snprintf(
+        line, sizeof line,
+        "data.train has %u part%s for %u processes, so %u will have no rows: more files, "
+        "or a smaller data.part_bytes",
+        n_parts, n_parts == 1 ? "" : "s", n_ranks, n_ranks - n_parts);
+    return tn_report_event(e->report, e->state, "warn", line, err);
 }
 
 /* ---- steps ---- */
 
-bool tn_trainer_is_async(const tn_trainer *t)
+void tn_group_epoch_deal(tn_group_epoch *g, bool deals)
 {
-    return t->lead != NULL && t->run->cluster.staleness > 0;
+    if (g->lead != NULL && (g->is_async || !deals)) {
+        tn_leader_deal(g->lead, deals ? g->epoch->dealer : NULL);
+    }
 }
 
-tn_status tn_trainer_start_peers(tn_trainer *t, bool at_first, tn_error *err)
+/* Of this rank, or of all ranks. TN_END: when alone, there are none. */
+static tn_status first_rows(tn_group_epoch *g, tn_prior *out, tn_error *err)
 {
-    if (t->lead == NULL) {
+    tn_reader *reader = tn_step_prefetch_reader(g->epoch->data);
+    if (g->lead == NULL) {
+        return tn_reader_prior(reader, out, err);
+    }
+    const uint32_t epoch = g->epoch->state->progress.epoch;
+    TN_TRY(tn_leader_prior(g->lead, epoch, err));
+    tn_status status = g->is_async ? tn_epoch_reader_prior(g->epoch->w, epoch, out, err)
+                                   : tn_reader_prior(reader, out, err);
+    return status == TN_OK || status == TN_END ? tn_leader_add_priors(g->lead, epoch, out, err)
+                                               : status;
+}
+
+/* Whether nothing was learned yet, and the weights came from nowhere else. */
+static bool is_fresh(const tn_group_epoch *g)
+{
+    const tn_run_state *state = g->epoch->state;
+    return g->epoch->w->steps == 0 && state->samples == 0 && !state->begun;
+}
+
+tn_status tn_group_epoch_prior(tn_group_epoch *g, tn_error *err)
+{
+    tn_worker *w = g->epoch->w;
+    const tn_model_common *model = w->plan->run->model.shared;
+    if (!is_fresh(g) || strcmp(model->bias_init, "prior") != 0 || w->output_bias == NULL) {
         return TN_OK;
     }
-    const tn_leader_begin how = {.epoch = t->state.progress.epoch,
-                                 .is_fresh = at_first && t->worker->steps == 0 &&
-                                             t->state.samples == 0 && !t->state.begun,
-                                 .lr_scale = t->patience.state.lr_scale,
-                                 .end = t->end};
-    return tn_leader_start(t->lead, &how, err);
+    tn_prior prior = {0};
+    tn_span_begin(w->lane, TN_PHASE_WAIT_DATA);
+    tn_status status = first_rows(g, &prior, err);
+    tn_span_end(w->lane);
+    TN_TRY(status);
+    if (prior.weight > 0) { /* else no rank has rows, as it will find */
+        tn_worker_set_prior(w, prior.clicks / prior.weight);
+    }
+    return TN_OK;
 }
 
-bool tn_trainer_hear_peers(tn_trainer *t)
+tn_status tn_group_epoch_start(tn_group_epoch *g, bool at_first, tn_error *err)
 {
-    if (t->lead == NULL) {
+    if (g->lead == NULL) {
+        return TN_OK;
+    }
+    const tn_run_state *state = g->epoch->state;
+    const tn_leader_begin how = {.epoch = state->progress.epoch,
+                                 .is_fresh = at_first && is_fresh(g),
+                                 .lr_scale = state->patience.lr_scale,
+                                 .end = g->epoch->schedule_end};
+    return tn_leader_start(g->lead, &how, err);
+}
+
+void tn_group_epoch_beat(tn_group_epoch *g, const tn_step_turn *turn)
+{
+    if (g->lead == NULL) {
+        return;
+    }
+    const tn_epoch *e = g->epoch;
+    tn_heartbeat_stats_step(&g->beats, e->w, turn, e->state->progress.records);
+    if (g->is_async && turn->step == NULL) {
+        tn_heartbeat_stats_state(&g->beats, TN_PEER_WAITING);
+    }
+}
+
+bool tn_group_epoch_hear(tn_group_epoch *g)
+{
+    if (g->lead == NULL) {
         return false;
     }
-    tn_group *group = t->beats.group;
-    if (tn_group_is_asked(group, TN_ASKS_STOP)) {
-        t->peer_stops = true;
+    tn_group *group = g->beats.group;
+    g->is_stopped = tn_group_is_asked(group, TN_ASKS_STOP) || g->is_stopped;
+    g->is_full = tn_group_is_asked(group, TN_ASKS_ROOM) || g->is_full;
+    if (g->watch->save != NULL && tn_group_is_asked(group, TN_ASKS_SAVE)) {
+        atomic_store(g->watch->save, true);
     }
-    if (tn_group_is_asked(group, TN_ASKS_ROOM)) {
-        t->peer_is_full = true;
-    }
-    if (t->watch->save != NULL && tn_group_is_asked(group, TN_ASKS_SAVE)) {
-        atomic_store(t->watch->save, true);
-    }
-    return tn_leader_gives_back(t->lead, false);
+    return tn_leader_gives_back(g->lead, false);
 }
 
-/* Gives the parts of this rank to others that are idle; it asks anew. */
-static tn_status give_back(tn_trainer *t, tn_error *err)
+tn_status tn_group_epoch_give_back(tn_group_epoch *g, bool *given, tn_error *err)
 {
-    tn_reader *reader = tn_step_prefetch_reader(t->data);
-    tn_step_loop_free(t->steps);
-    t->steps = NULL;
-    tn_reader_quit(reader); /* so that no part is over between these two */
-    tn_met_add_reader(&t->met, reader, tn_part_dealer_ended(t->dealer));
-    tn_step_prefetch_close(t->data);
-    t->data = NULL;
-    t->returned += tn_part_dealer_records(t->dealer);
-    tn_part_dealer_give_back(t->dealer, tn_clock_ns());
-    const tn_dealt_epoch of = {t->state.progress.epoch, t->state.data->cut_for};
-    TN_TRY(tn_epoch_reader_open_dealt(&t->data, t->worker, &of, tn_part_dealer_dealer(t->dealer),
-                                      err));
-    return tn_step_loop_new(&t->steps, t->worker, t->data, err);
+    *given = g->is_async && tn_leader_gives_back(g->lead, true);
+    return *given ? tn_epoch_give_back(g->epoch, err) : TN_OK;
 }
 
-tn_status tn_trainer_gather_peers(tn_trainer *t, bool *is_due, tn_error *err)
+tn_status tn_group_epoch_gather(tn_group_epoch *g, tn_error *err)
 {
-    *is_due = true;
-    if (!tn_trainer_is_async(t)) {
+    if (!g->is_async) {
         return TN_OK; /* alone, or the step itself was the meeting */
     }
-    if (tn_leader_gives_back(t->lead, true)) {
-        TN_TRY(give_back(t, err));
-        *is_due = tn_trainer_is_due(t, t->worker->steps);
-    }
-    if (!*is_due) {
-        return TN_OK;
-    }
-    TN_TRY(tn_trainer_sum(t, err)); /* the others stand still when they are told to */
-    return tn_peers_refresh(tn_leader_peers(t->lead), err);
+    TN_TRY(tn_group_epoch_sum(g, err)); /* the others stand still when they are told to */
+    return tn_peers_refresh(tn_leader_peers(g->lead), err);
 }
 
-tn_status tn_trainer_end_peers(tn_trainer *t, tn_error *err)
+tn_status tn_group_epoch_end(tn_group_epoch *g, tn_error *err)
 {
-    if (!tn_trainer_is_async(t)) {
+    if (!g->is_async) {
         return TN_OK;
     }
-    TN_TRY(tn_leader_finish(t->lead, err));
-    TN_TRY(tn_peers_refresh(tn_leader_peers(t->lead), err));
-    /* Others may have learned after this rank's last step, and the last checkpoint. */
-    t->unsaved = t->unsaved || t->state.steps != t->worker->steps;
-    t->state.steps = t->worker->steps;
-    return TN_OK;
+    TN_TRY(tn_leader_finish(g->lead, err));
+    return tn_peers_refresh(tn_leader_peers(g->lead), err);
 }

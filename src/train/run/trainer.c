@@ -1,179 +1,62 @@
-/* trainer.c - a whole run: begins or goes on, saves, evaluates, and ends by itself or by a signal.
- */
-#include "train/run/trainer_state.h"
+/* trainer.c - a whole run: begins or goes on, trains, saves, evaluates, and ends by itself or by a
+ * signal. */
+#include "train/run/trainer.h"
 
-#include "base/core/alloc.h"
 #include "base/core/clock.h"
 #include "base/file/file.h"
 #include "train/checkpoint/import.h"
 #include "train/checkpoint/rerun.h"
 #include "train/eval/predict.h"
 #include "train/report/profile.h"
+#include "train/run/epoch_reader.h"
 #include "train/run/follower.h"
-#include "train/run/trainer.h"
+#include "train/run/group_epoch.h"
+#include "train/run/saver.h"
+#include "train/run/timetable.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-/* ---- saving: begun between two steps, ended between two others ---- */
-
-/* How the parts of an epoch stand that several readers have shared. */
-static void tell_parts(tn_trainer *t)
-{
-    tn_run_state *s = &t->state;
-    if (t->dealer != NULL && s->progress.epoch == tn_part_dealer_epoch(t->dealer)) {
-        tn_arena_free(t->parts);
-        t->parts = tn_arena_new(1 << 12);
-        s->part = tn_part_dealer_parts(t->dealer, t->parts, &s->n_parts, tn_clock_ns());
-    }
-}
-
-static tn_status begin(tn_trainer *t, bool delta, tn_error *err)
-{
-    t->state.patience = t->patience.state;
-    t->state.steps = t->worker->steps;
-    TN_TRY(tn_trainer_sum(t, err));
-    tell_parts(t);
-    tn_ckpt_want want = {.state = &t->state, .metrics = t->whole, .delta = delta};
-    tn_span_begin(t->worker->lane, TN_PHASE_CHECKPOINT);
-    tn_status status = tn_checkpoints_begin(t->checkpoints, t->worker, &want, err);
-    tn_span_end(t->worker->lane);
-    TN_TRY(status);
-    t->saving = true;
-    t->saving_delta = delta;
-    t->unsaved = false;
-    return TN_OK;
-}
-
-/* No checkpoint was written: an end, or only a line. */
-static tn_status failed(tn_trainer *t, tn_status status, tn_error *err)
-{
-    t->unsaved = true;
-    t->saving_best = false;
-    if (t->run->checkpoint.on_error == 0 || ++t->saves_failed >= TN_SAVES_FAILED_MAX) {
-        return status;
-    }
-    return tn_report_event(t->report, &t->state, "warn", err->text, err);
-}
-
-static tn_status saved(tn_trainer *t, const tn_saved *what, tn_error *err)
-{
-    t->saves_failed = 0;
-    t->saved = *what;
-    t->has_saved = true;
-    if (t->saving_best) {
-        t->state.best_ordinal = what->ordinal;
-    }
-    t->saving_best = false;
-    return tn_report_saved(t->report, what, &t->state, err);
-}
-
-/* Ends a save. If the disk refused rows, a second save of the present moment is tried, as for every
- * other file. */
-static tn_status end_once(tn_trainer *t, tn_error *err)
-{
-    tn_saved what;
-    t->saving = false;
-    tn_span_begin(t->worker->lane, TN_PHASE_CHECKPOINT);
-    tn_status status = tn_checkpoints_end(t->checkpoints, &what, err);
-    tn_span_end(t->worker->lane);
-    if (status != TN_OK && t->save_again && tn_checkpoints_lost_rows(t->checkpoints)) {
-        t->save_again = false;
-        status = begin(t, t->saving_delta, err);
-        return status == TN_OK ? TN_OK : failed(t, status, err);
-    }
-    return status == TN_OK ? saved(t, &what, err) : failed(t, status, err);
-}
-
-tn_status tn_trainer_note_save(tn_trainer *t, tn_error *err)
-{
-    return t->saving && tn_checkpoints_written(t->checkpoints) ? end_once(t, err) : TN_OK;
-}
-
-tn_status tn_trainer_end_save(tn_trainer *t, tn_error *err)
-{
-    while (t->saving) {
-        TN_TRY(end_once(t, err));
-    }
-    return TN_OK;
-}
-
-tn_status tn_trainer_save(tn_trainer *t, bool delta, tn_error *err)
-{
-    TN_TRY(tn_trainer_end_save(t, err));
-    tn_status status = begin(t, delta, err);
-    t->save_again = status == TN_OK;
-    return status == TN_OK ? TN_OK : failed(t, status, err);
-}
-
-static tn_status save_best(tn_trainer *t, tn_error *err)
-{
-    if (t->run->train.stop.monitor == NULL || t->run->train.stop.restore != 0) {
-        return TN_OK;
-    }
-    TN_TRY(tn_trainer_end_save(t, err));
-    t->state.best_ordinal = 0; /* the one before may go */
-    TN_TRY(tn_trainer_save(t, false, err));
-    t->saving_best = t->saving;
-    return TN_OK;
-}
-
-static bool is_never(const tn_every *every)
-{
-    return every->epochs == 0 && every->steps == 0 && every->seconds == 0;
-}
-
-static bool saves_nothing(const tn_trainer *t)
-{
-    return is_never(&t->ckpt_every) && is_never(&t->delta_every);
-}
-
-tn_status tn_trainer_check_room(tn_trainer *t, tn_error *err)
-{
-    tn_ckpt_room room;
-    const tn_checkpoint_opts *o = &t->run->checkpoint;
-    const char *dir = tn_checkpoints_dir(t->checkpoints);
-    if (saves_nothing(t)) {
-        return TN_OK;
-    }
-    TN_TRY(tn_checkpoints_room(t->checkpoints, t->worker, &t->saved, &room, err));
-    if (room.unused < room.least && o->on_error == 0) {
-        return tn_fail(err, TN_E_IO,
-                       "no room for any checkpoint in '%s': %llu bytes free, at least %llu needed\n"
-                       "hint: another run.dir, or checkpoint.every=never",
-                       dir, (unsigned long long)room.unused, (unsigned long long)room.least);
-    }
-    if (room.unused / room.wanted >= room.least) {
-        return TN_OK;
-    }
-    char line[TN_PATH_SIZE + 200];
-    (void)snprintf(
-        line, sizeof line,
-        "%.1f MB are free in '%s', and with checkpoint.keep=%u up to %u more checkpoints "
-        "of at least %.1f MB will stand there",
-        (double)room.unused / 1e6, dir, o->keep, room.wanted, (double)room.least / 1e6);
-    return tn_report_event(t->report, &t->state, "warn", line, err);
-}
+/* A run in progress. */
+typedef struct trainer {
+    const tn_model_plan *plan;
+    const tn_run *run;
+    const tn_watch *watch;
+    tn_outcome *out;
+    tn_worker *worker;
+    tn_report *report;
+    tn_memory_cap memory;
+    tn_run_state state;
+    tn_early_stopping patience;
+    tn_saver saver;
+    tn_timetable timetable;
+    tn_epoch epoch;
+    tn_group_epoch group;
+    uint64_t evaluated; /* steps when data.valid was last evaluated; UINT64_MAX: never */
+    bool stop;          /* early stop, max_steps or max_time: end as if the data had ended */
+} trainer;
 
 /* ---- evaluating ---- */
 
 /* tn_evaluate, as one phase of the run. */
-static tn_status evaluate(tn_trainer *t, const tn_eval_request *request, tn_evaluation *out,
+static tn_status evaluate(trainer *t, const tn_eval_request *request, tn_evaluation *out,
                           tn_error *err)
 {
     tn_lane *lane = t->worker->lane;
     const char *data = request->paths == &t->run->data.test ? "test" : "valid";
     tn_span_begin(lane, TN_PHASE_EVALUATE);
     tn_lane_fold(lane, TN_PHASE_EVALUATE);
-    tn_status status = t->lead != NULL ? tn_leader_evaluate(t->lead, data, request, out, err)
-                                       : tn_evaluate(t->worker, request, out, err);
+    tn_status status = t->group.lead != NULL
+                           ? tn_leader_evaluate(t->group.lead, data, request, out, err)
+                           : tn_evaluate(t->worker, request, out, err);
     tn_lane_fold(lane, TN_PHASES);
     tn_span_end(lane);
     return status;
 }
 
-tn_status tn_trainer_validate(tn_trainer *t, tn_error *err)
+/* Evaluates data.valid, tells patience, keeps the best. TN_E_STOPPED, nothing told: by a signal. */
+static tn_status validate(trainer *t, tn_error *err)
 {
     if (t->run->data.valid.n == 0) {
         t->state.eval_owed = false;
@@ -188,37 +71,36 @@ tn_status tn_trainer_validate(tn_trainer *t, tn_error *err)
                        ? tn_metrics_get(t->out->valid.metrics, t->patience.metric)
                        : (double)NAN;
     tn_verdict verdict = tn_early_stopping_add(&t->patience, value, t->worker->steps);
-    t->state.patience = t->patience.state;
     tn_report_eval eval = {
         .data = "valid", .result = &t->out->valid, .state = &t->state, .best = verdict.best};
     TN_TRY(tn_report_eval_done(t->report, &eval, err));
     if (verdict.best) {
-        TN_TRY(save_best(t, err));
+        TN_TRY(tn_saver_save_best(&t->saver, err));
     }
     char line[160];
     if (verdict.reduced) {
         (void)snprintf(line, sizeof line, "no better %s: learning rate times %g",
-                       t->patience.metric, t->patience.state.lr_scale);
+                       t->patience.metric, t->state.patience.lr_scale);
         TN_TRY(tn_report_event(t->report, &t->state, "info", line, err));
     }
     if (verdict.stop) {
         (void)snprintf(line, sizeof line, "no better %s %u times in a row: stopping",
-                       t->patience.metric, t->patience.state.bad);
+                       t->patience.metric, t->state.patience.bad);
         TN_TRY(tn_report_event(t->report, &t->state, "info", line, err));
         t->stop = true;
     }
     return TN_OK;
 }
 
-/* ---- the end: the best model saved and tested, or a signal ---- */
+/* ---- the end by a signal, or for want of memory ---- */
 
-bool tn_trainer_is_asked(const tn_trainer *t)
+static bool is_asked(const trainer *t)
 {
-    return t->peer_stops || (t->watch->stop != NULL && atomic_load(t->watch->stop));
+    return t->group.is_stopped || (t->watch->stop != NULL && atomic_load(t->watch->stop));
 }
 
 /* How to go on; the same command only does when it looks for checkpoints. */
-static const char *advice(const tn_trainer *t)
+static const char *advice(const trainer *t)
 {
     const char *resume = t->run->checkpoint.resume;
     bool same = strcmp(resume, "auto") == 0 || strcmp(resume, "must") == 0;
@@ -228,85 +110,316 @@ static const char *advice(const tn_trainer *t)
                                     : "start it again with checkpoint.resume=auto to go on";
 }
 
-/* Also where failures are allowed for: there is no next time. */
-static tn_status save_at_last(tn_trainer *t, bool delta, tn_error *err)
-{
-    TN_TRY(tn_trainer_end_save(t, err));
-    if (!t->unsaved) {
-        return TN_OK;
-    }
-    t->saves_failed = TN_SAVES_FAILED_MAX;
-    TN_TRY(tn_trainer_save(t, delta, err));
-    return tn_trainer_end_save(t, err);
-}
-
-tn_status tn_trainer_stop(tn_trainer *t, tn_error *err)
+/* The end that a signal asked for: saves what is not saved, unless that would take longer than
+ * checkpoint.grace. Never TN_OK. */
+static tn_status stop_at_signal(trainer *t, tn_error *err)
 {
     unsigned long long steps = t->worker->steps;
-    const char *dir = tn_checkpoints_dir(t->checkpoints);
-    TN_TRY(tn_trainer_end_save(t, err));
-    if (t->unsaved && t->has_saved && t->saved.seconds > t->run->checkpoint.grace) {
+    const tn_saved *newest = &t->saver.saved;
+    const char *dir = tn_checkpoints_dir(t->saver.checkpoints);
+    TN_TRY(tn_saver_end(&t->saver, err));
+    if (t->saver.is_unsaved && t->saver.has_saved && newest->seconds > t->run->checkpoint.grace) {
         return tn_fail(err, TN_E_STOPPED,
                        "stopped by a signal at step %llu; not saved, since that took %.0f s before "
                        "and checkpoint.grace is %.0f s; '%s/%s' is the newest",
-                       steps, t->saved.seconds, t->run->checkpoint.grace, dir, t->saved.name);
+                       steps, newest->seconds, t->run->checkpoint.grace, dir, newest->name);
     }
-    TN_TRY(save_at_last(t, true, err));
-    TN_ASSERT(t->has_saved);
+    TN_TRY(tn_saver_save_last(&t->saver, true, err));
+    TN_ASSERT(t->saver.has_saved);
     return tn_fail(err, TN_E_STOPPED,
                    "stopped by a signal at step %llu; saved as '%s/%s'\nhint: %s", steps, dir,
-                   t->saved.name, advice(t));
+                   newest->name, advice(t));
 }
 
-tn_status tn_trainer_stop_owing(tn_trainer *t, tn_error *err)
+/* The same when the signal came within an evaluation: a resumed run begins with it. */
+static tn_status stop_owing(trainer *t, tn_error *err)
 {
-    t->unsaved = t->unsaved || !t->state.eval_owed;
+    if (!t->state.eval_owed) {
+        tn_saver_set_unsaved(&t->saver);
+    }
     t->state.eval_owed = true;
-    return tn_trainer_stop(t, err);
+    return stop_at_signal(t, err);
 }
 
-/* The best model into memory, in the place of the last one: that is saved before, and comes back
- * when the best cannot be read, for the reason in `why`. */
-static tn_status bring_back(tn_trainer *t, bool *back, tn_error *why, tn_error *err)
+/* Here or at another rank. */
+static bool is_full(trainer *t)
 {
-    const bool kept = !saves_nothing(t);
-    if (kept) {
-        TN_TRY(save_at_last(t, false, err));
-    }
-    const uint64_t last = t->saved.ordinal;
-    tn_status status =
-        tn_checkpoints_restore(t->checkpoints, t->worker, t->state.best_ordinal, why);
-    *back = status == TN_OK;
-    if (*back) {
-        t->unsaved = true;
-        tn_evaluation_done(&t->out->valid); /* was of the model that is gone */
-        return TN_OK;
-    }
-    why->text[strcspn(why->text, "\n")] = '\0'; /* no hint: the run goes on */
-    t->state.best_ordinal = 0;
-    if (kept) {
-        return tn_checkpoints_restore(t->checkpoints, t->worker, last, err);
-    }
-    return tn_fail(err, status, "the best model cannot be read back: %s", why->text);
+    return t->group.is_full || tn_room_is_over(tn_memory_cap_look(&t->memory));
 }
 
-bool tn_trainer_is_full(tn_trainer *t)
-{
-    return t->peer_is_full || tn_room_is_over(tn_memory_cap_look(&t->memory));
-}
-
-tn_status tn_trainer_stop_full(tn_trainer *t, tn_error *err)
+/* The end then: saves, and is TN_E_MEMORY. */
+static tn_status stop_full(trainer *t, tn_error *err)
 {
     char path[TN_PATH_SIZE];
-    TN_TRY(save_at_last(t, true, err));
-    TN_TRY(tn_path_join(tn_checkpoints_dir(t->checkpoints), t->saved.name, path, err));
+    TN_TRY(tn_saver_save_last(&t->saver, true, err));
+    TN_TRY(tn_path_join(tn_checkpoints_dir(t->saver.checkpoints), t->saver.saved.name, path, err));
     return tn_memory_cap_fail(&t->memory, path, err);
 }
 
-/* The best model back; it is not saved as the newest checkpoint yet. */
-static tn_status restore_best(tn_trainer *t, tn_error *err)
+/* ---- between two steps ---- */
+
+/* Whether something is when `steps` are done. */
+static bool is_due(trainer *t, uint64_t steps)
 {
-    const tn_early_stopping_state *p = &t->patience.state;
+    return tn_timetable_is_due(&t->timetable, steps, tn_clock_s()) || is_asked(t) || is_full(t) ||
+           t->memory.room == TN_ROOM_AFTER_SAVE ||
+           (t->watch->save != NULL && atomic_load(t->watch->save));
+}
+
+static tn_status stop_if_full(trainer *t, tn_error *err)
+{
+    if (tn_memory_cap_look(&t->memory) == TN_ROOM_AFTER_SAVE) {
+        TN_TRY(tn_saver_end(&t->saver, err));
+        (void)tn_memory_cap_look(&t->memory);
+    }
+    const bool full = t->group.is_full || tn_room_is_over(t->memory.room);
+    return full ? stop_full(t, err) : TN_OK;
+}
+
+static tn_status do_what_is_due(trainer *t, tn_error *err)
+{
+    const double now = tn_clock_s();
+    const uint64_t steps = t->worker->steps;
+    TN_TRY(tn_saver_note(&t->saver, err));
+    if (tn_timetable_take(&t->timetable, TN_DUE_EVAL, steps, now)) {
+        tn_status status = validate(t, err);
+        if (status == TN_E_STOPPED) {
+            return stop_owing(t, err);
+        }
+        TN_TRY(status);
+    }
+    t->stop = t->stop || tn_timetable_is_over(&t->timetable, steps, now);
+    if (t->stop) {
+        return TN_OK; /* the run's end saves, perhaps another model than this one */
+    }
+    bool delta = tn_timetable_take(&t->timetable, TN_DUE_DELTA, steps, now);
+    bool save_now = t->watch->save != NULL && atomic_exchange(t->watch->save, false);
+    if (save_now || tn_timetable_take(&t->timetable, TN_DUE_CKPT, steps, now)) {
+        TN_TRY(tn_saver_save(&t->saver, false, err));
+    } else if (delta) {
+        TN_TRY(tn_saver_save(&t->saver, true, err));
+    }
+    return is_asked(t) ? stop_at_signal(t, err) : stop_if_full(t, err);
+}
+
+/* Evaluations, checkpoints and signals between two steps. */
+static tn_status do_between(trainer *t, tn_error *err)
+{
+    tn_status status = do_what_is_due(t, err);
+    tn_timetable_look(&t->timetable, t->worker->steps);
+    return status;
+}
+
+/* ---- steps ---- */
+
+static tn_status note_step(trainer *t, const tn_step_turn *turn, tn_error *err)
+{
+    const double begin = tn_clock_s();
+    const tn_rule_opts *dense = t->run->train.optimizer.opts;
+    tn_scored rows = {0};
+    tn_link_counts counts = {0};
+    if (turn->step != NULL) {
+        const tn_batch *batch = turn->step->batch;
+        rows = (tn_scored){.n = batch->rows,
+                           .logit = t->worker->train_logit->val,
+                           .label = batch->label,
+                           .weight = batch->weight};
+        TN_TRY(tn_epoch_note(&t->epoch, batch, &rows, err));
+    }
+    if (t->group.lead != NULL) {
+        tn_link_counts_of(tn_group_link(t->group.beats.group), &counts);
+        t->state.samples += turn->rows;
+    } else {
+        tn_epoch_set_records(&t->epoch, t->state.progress.records);
+    }
+    t->state.steps = t->worker->steps;
+    tn_saver_set_unsaved(&t->saver);
+    const double epoch_done = tn_epoch_share(&t->epoch, tn_group_epoch_records(&t->group));
+    const double epochs = t->state.progress.epoch + epoch_done;
+    tn_report_step step = {
+        .learned = &turn->learned,
+        .rows = &rows,
+        .joint = t->group.is_async ? rows.n : turn->rows,
+        .weight = turn->weight,
+        .state = &t->state,
+        .lr = dense->lr * turn->factor,
+        .wait_read_s = turn->waited_s,
+        .wait_pull_s = turn->waits.rows_s,
+        .wait_push_s = turn->waits.weights_s,
+        .bytes_in = counts.bytes_in,
+        .bytes_out = counts.bytes_out,
+        .compute_s = turn->took_s,
+        .took_s = t->group.lead == NULL ? turn->waited_s + turn->took_s + tn_clock_s() - begin : 0,
+        .keys = turn->step != NULL ? turn->step->local->keys.n : 0,
+        .epoch_done = epoch_done,
+        .done = tn_timetable_share(&t->timetable, t->state.steps, epochs, tn_clock_s()),
+        .reader = tn_step_prefetch_reader(t->epoch.data),
+    };
+    tn_span_begin(t->worker->lane, TN_PHASE_REPORT);
+    tn_status status = tn_report_step_done(t->report, &step, err);
+    tn_span_end(t->worker->lane);
+    return status;
+}
+
+/* ---- hooks of the steps ---- */
+
+static bool meets(void *arg, uint64_t steps)
+{
+    trainer *t = arg;
+    const bool deals_anew = tn_group_epoch_hear(&t->group);
+    return is_due(t, steps) || deals_anew;
+}
+
+static double factor(void *arg)
+{
+    const trainer *t = arg;
+    return tn_learning_rate_factor(t->run, t->worker->steps, t->epoch.schedule_end) *
+           t->state.patience.lr_scale;
+}
+
+static tn_status note_turn(void *arg, const tn_step_turn *turn, tn_error *err)
+{
+    trainer *t = arg;
+    if (turn->step != NULL || !t->group.is_async) { /* else it had no data, and did nothing */
+        TN_TRY(note_step(t, turn, err));
+    }
+    tn_group_epoch_beat(&t->group, turn);
+    return turn->meets ? TN_OK : tn_saver_note(&t->saver, err);
+}
+
+/* Does what is due while all stand still, then has them go on. */
+static tn_status meet(trainer *t, tn_error *err)
+{
+    bool gave_back;
+    TN_TRY(tn_group_epoch_give_back(&t->group, &gave_back, err));
+    if (gave_back && !is_due(t, t->worker->steps)) {
+        return TN_OK; /* they met for that only */
+    }
+    TN_TRY(tn_group_epoch_gather(&t->group, err));
+    TN_TRY(do_between(t, err));
+    return t->stop ? TN_OK : tn_group_epoch_start(&t->group, false, err);
+}
+
+static tn_status end_steps(trainer *t, tn_error *err)
+{
+    TN_TRY(tn_group_epoch_end(&t->group, err));
+    if (t->group.is_async && t->state.steps != t->worker->steps) {
+        tn_saver_set_unsaved(&t->saver); /* others have learned after this rank's last step */
+        t->state.steps = t->worker->steps;
+    }
+    return TN_END;
+}
+
+static tn_status take_steps(trainer *t, tn_error *err)
+{
+    const tn_step_hooks hooks = {meets, factor, note_turn, t};
+    while (!t->stop) {
+        tn_status status = tn_step_loop_run(t->epoch.steps, &hooks, err);
+        if (status == TN_END) {
+            return end_steps(t, err);
+        }
+        TN_TRY(status);
+        TN_TRY(meet(t, err));
+    }
+    /* The run is over, perhaps with nothing to save. */
+    return t->group.is_async ? TN_OK : tn_group_epoch_sum(&t->group, err);
+}
+
+/* TN_END: the epoch is over; TN_OK: the run is. A signal may have cut the reader short. */
+static tn_status all_steps(trainer *t, tn_error *err)
+{
+    tn_status status = tn_group_epoch_prior(&t->group, err);
+    if (status == TN_OK) {
+        status = tn_group_epoch_start(&t->group, true, err);
+    }
+    if (status == TN_OK) {
+        status = tn_epoch_begin_steps(&t->epoch, err);
+    }
+    if (status == TN_OK) {
+        status = take_steps(t, err);
+    }
+    tn_epoch_end_steps(&t->epoch);
+    bool cut = (status == TN_END || status == TN_E_STOPPED) && is_asked(t);
+    return cut ? stop_at_signal(t, err) : status;
+}
+
+/* ---- an epoch ---- */
+
+/* Does what is due at the end of an epoch. */
+static tn_status after_epoch(trainer *t, tn_error *err)
+{
+    tn_epoch *e = &t->epoch;
+    TN_TRY(tn_epoch_look_again(e, err));
+    TN_TRY(tn_group_epoch_sum(&t->group, err));
+    TN_TRY(tn_group_epoch_judge(&t->group, err));
+    const tn_epoch_end end = tn_epoch_next(e);
+    const uint32_t epoch = t->state.progress.epoch;
+    const bool last = epoch == t->run->train.epochs;
+    if (tn_timetable_is_due_after(&t->timetable, TN_DUE_EVAL, epoch) || last) {
+        tn_status status = validate(t, err);
+        if (status == TN_E_STOPPED) {
+            tn_epoch_return(e, &end); /* so that a resumed run comes here again */
+            return stop_at_signal(t, err);
+        }
+        TN_TRY(status);
+    }
+    const bool full = tn_timetable_is_due_after(&t->timetable, TN_DUE_CKPT, epoch);
+    const bool delta = tn_timetable_is_due_after(&t->timetable, TN_DUE_DELTA, epoch);
+    if ((full || delta) && !last && !t->stop && t->saver.is_unsaved) {
+        return tn_saver_save(&t->saver, !full, err); /* the last one is saved with the run's end */
+    }
+    return TN_OK;
+}
+
+/* The steps of an epoch, behind an evaluation that the run before owed. TN_END: it is over. */
+static tn_status pass(trainer *t, tn_error *err)
+{
+    const atomic_bool *stop = t->group.lead != NULL ? NULL : t->watch->stop;
+    TN_TRY(tn_step_prefetch_watch(t->epoch.data, stop, err));
+    if (t->state.eval_owed) {
+        tn_status status = validate(t, err);
+        TN_TRY(status == TN_E_STOPPED ? stop_owing(t, err) : status);
+    }
+    return all_steps(t, err);
+}
+
+/* Opens an epoch, and deals it to the others. */
+static tn_status open_epoch(trainer *t, tn_error *err)
+{
+    const bool within = t->state.stand.within;
+    const bool first = !t->epoch.is_begun;
+    tn_group_epoch_deal(&t->group, false);
+    TN_TRY(tn_epoch_open(&t->epoch, t->report, err));
+    tn_group_epoch_deal(&t->group, true);
+    if (within && t->epoch.is_whole) {
+        TN_TRY(tn_report_event(t->report, &t->state, "warn",
+                               "the place in the epoch is lost with the data: it begins anew",
+                               err));
+    }
+    if (!first) {
+        return TN_OK;
+    }
+    TN_TRY(tn_saver_check_room(&t->saver, err));
+    return tn_group_epoch_check_parts(&t->group, err);
+}
+
+/* One epoch from t->state.progress on. */
+static tn_status run_epoch(trainer *t, tn_error *err)
+{
+    tn_status status = open_epoch(t, err);
+    if (status == TN_OK) {
+        status = pass(t, err);
+    }
+    tn_epoch_close(&t->epoch);
+    return status == TN_END ? after_epoch(t, err) : status;
+}
+
+/* ---- the end of a run: the best model restored, saved and tested ---- */
+
+/* The best model back; it is not saved as the newest checkpoint yet. */
+static tn_status restore_best(trainer *t, tn_error *err)
+{
+    const tn_early_stopping_state *p = &t->state.patience;
     const tn_stop_opts *stop = &t->run->train.stop;
     if (stop->monitor == NULL || stop->restore != 0 || !p->seen || p->step == t->worker->steps) {
         return TN_OK;
@@ -314,8 +427,11 @@ static tn_status restore_best(tn_trainer *t, tn_error *err)
     tn_error why = {.text = "was not kept"};
     bool back = false;
     if (t->state.best_ordinal != 0) {
-        TN_TRY(bring_back(t, &back, &why, err));
+        TN_TRY(tn_saver_restore_best(&t->saver, &back, &why, err));
         tn_error_context(&why, "cannot be read back");
+    }
+    if (back) {
+        tn_evaluation_done(&t->out->valid); /* was of the model that is gone */
     }
     char line[sizeof why.text + 200];
     const unsigned long long step = p->step;
@@ -326,37 +442,34 @@ static tn_status restore_best(tn_trainer *t, tn_error *err)
     return tn_report_event(t->report, &t->state, back ? "info" : "warn", line, err);
 }
 
-static tn_status evaluate_test(tn_trainer *t, tn_predictions *predictions, tn_error *err)
-{
-    bool wanted = predictions != NULL;
-    tn_eval_request request = {.paths = &t->run->data.test,
-                               .want_ids = wanted,
-                               .stop = t->watch->stop,
-                               .sink = wanted ? tn_predictions_sink : NULL,
-                               .sink_arg = predictions};
-    return evaluate(t, &request, &t->out->test, err);
-}
-
-static tn_status test_with_predictions(tn_trainer *t, tn_error *err)
+/* Scores of data.test, written down where eval.predictions says. */
+static tn_status evaluate_test(trainer *t, tn_error *err)
 {
     tn_predictions *p = NULL;
     const tn_predictions_opts opts = {.path = t->run->eval.predictions,
                                       .sampling = t->run->data.negative_sampling,
-                                      .schema = t->worker->plan->schema,
+                                      .schema = t->plan->schema,
                                       .inputs = t->watch->inputs,
                                       .stop = t->watch->stop};
-    TN_TRY(tn_predictions_open(&p, &opts, err));
-    tn_status status = evaluate_test(t, p, err);
-    if (status != TN_OK) {
-        tn_predictions_abandon(p);
-        return status;
+    if (opts.path != NULL) {
+        TN_TRY(tn_predictions_open(&p, &opts, err));
     }
-    return tn_predictions_commit(p, err);
+    const tn_eval_request request = {.paths = &t->run->data.test,
+                                     .want_ids = p != NULL,
+                                     .stop = t->watch->stop,
+                                     .sink = p != NULL ? tn_predictions_sink : NULL,
+                                     .sink_arg = p};
+    tn_status status = evaluate(t, &request, &t->out->test, err);
+    if (status == TN_OK && p != NULL) {
+        return tn_predictions_commit(p, err);
+    }
+    tn_predictions_abandon(p);
+    return status;
 }
 
 /* Scores of the model that stays: those of data.valid unless they are known, of data.test always.
  */
-static tn_status judge_the_last(tn_trainer *t, tn_error *err)
+static tn_status judge_the_last(trainer *t, tn_error *err)
 {
     if (t->run->data.valid.n > 0 && t->out->valid.metrics == NULL) {
         tn_eval_request request = {.paths = &t->run->data.valid, .stop = t->watch->stop};
@@ -365,22 +478,21 @@ static tn_status judge_the_last(tn_trainer *t, tn_error *err)
     if (t->run->data.test.n == 0) {
         return TN_OK;
     }
-    TN_TRY(t->run->eval.predictions != NULL ? test_with_predictions(t, err)
-                                            : evaluate_test(t, NULL, err));
+    TN_TRY(evaluate_test(t, err));
     tn_report_eval eval = {.data = "test", .result = &t->out->test, .state = &t->state};
     return tn_report_eval_done(t->report, &eval, err);
 }
 
 /* The model that stays, with the evaluation that may still tell which one that is. */
-static tn_status choose_the_last(tn_trainer *t, tn_error *err)
+static tn_status choose_the_last(trainer *t, tn_error *err)
 {
-    if (!t->opened) {
+    if (!t->epoch.is_begun) {
         return TN_OK; /* its checkpoint was written here, or before anything was learned */
     }
     if (t->evaluated != t->worker->steps) { /* ended within an epoch */
-        tn_status status = tn_trainer_validate(t, err);
+        tn_status status = validate(t, err);
         if (status == TN_E_STOPPED) {
-            return tn_trainer_stop_owing(t, err);
+            return stop_owing(t, err);
         }
         TN_TRY(status);
     }
@@ -388,191 +500,172 @@ static tn_status choose_the_last(tn_trainer *t, tn_error *err)
 }
 
 /* The end of training: the best model is brought back, saved, and tested. */
-static tn_status wind_up(tn_trainer *t, tn_error *err)
+static tn_status wind_up(trainer *t, tn_error *err)
 {
-    TN_TRY(tn_trainer_end_save(t, err));
+    TN_TRY(tn_saver_end(&t->saver, err));
     TN_TRY(choose_the_last(t, err));
-    TN_TRY(tn_trainer_end_save(t, err));                   /* of the best model, which it may be */
-    const bool imported = t->state.begun && !t->has_saved; /* also where nothing is learned */
-    if ((t->opened || imported) && !saves_nothing(t) && !tn_trainer_is_asked(t)) {
-        TN_TRY(save_at_last(t, false, err));
+    TN_TRY(tn_saver_end(&t->saver, err)); /* of the best model, which it may be */
+    const bool imported = t->state.begun && !t->saver.has_saved; /* also where nothing is learned */
+    if ((t->epoch.is_begun || imported) && !t->saver.is_rare && !is_asked(t)) {
+        TN_TRY(tn_saver_save_last(&t->saver, false, err));
     }
-    tn_status status = tn_trainer_is_asked(t) ? TN_E_STOPPED : judge_the_last(t, err);
-    return status == TN_E_STOPPED ? tn_trainer_stop(t, err) : status;
+    tn_status status = is_asked(t) ? TN_E_STOPPED : judge_the_last(t, err);
+    return status == TN_E_STOPPED ? stop_at_signal(t, err) : status;
 }
 
-/* ---- a run ---- */
+/* ---- the beginning of a run ---- */
+
+/* What a checkpoint holds: how the run stands, over all ranks. */
+static tn_status gather(void *arg, tn_ckpt_want *want, tn_error *err)
+{
+    trainer *t = arg;
+    t->state.steps = t->worker->steps;
+    TN_TRY(tn_group_epoch_sum(&t->group, err));
+    tn_epoch_list_dealt(&t->epoch);
+    want->state = &t->state;
+    want->metrics = t->group.whole;
+    return TN_OK;
+}
 
 /* Where a run before has left off, and what is said of it. */
-static tn_status go_on(tn_trainer *t, const tn_saved *which, tn_error *err)
+static tn_status go_on(trainer *t, const tn_saved *which, const tn_run_text *text, tn_text *said,
+                       tn_error *err)
 {
     t->worker->steps = t->state.steps;
-    t->looked = t->state.steps;
-    t->saved = *which;
-    t->has_saved = true;
-    t->patience.state = t->state.patience;
+    tn_timetable_look(&t->timetable, t->state.steps);
     const tn_rerun rerun = {
         .plan = t->plan,
-        .text = t->text,
+        .text = text,
         .state = &t->state,
         .name = which->name,
         .finish = tn_run_finish(t->run, &t->state, tn_early_stopping_is_over(&t->patience))};
-    return tn_rerun_tell(&rerun, &t->beginning, err);
+    return tn_rerun_tell(&rerun, said, err);
 }
 
-/* Weights to begin with: a checkpoint, files, or first values with the label rate as bias. */
-static tn_status first_weights(tn_trainer *t, tn_saved *which, tn_error *err)
+/* Weights to begin with: a checkpoint, files, or first values with the label rate as bias. `said`:
+ * what people are told of it; empty: a fresh start. */
+static tn_status first_weights(trainer *t, const tn_run_text *text, tn_saved *which, tn_text *said,
+                               tn_error *err)
 {
-    TN_TRY(
-        tn_checkpoints_resume(t->checkpoints, t->worker, &t->state, t->epoch_metrics, which, err));
+    TN_TRY(tn_saver_resume(&t->saver, t->epoch.metrics, which, err));
     if (which->ordinal != 0) {
-        return go_on(t, which, err);
+        return go_on(t, which, text, said, err);
     }
     if (t->state.begun) {
-        tn_text_addf(&t->beginning, "begins with the weights of '%s' (epoch %u, step %llu)",
+        tn_text_addf(said, "begins with the weights of '%s' (epoch %u, step %llu)",
                      t->run->checkpoint.resume, which->epoch, (unsigned long long)which->step);
-        return tn_text_check(&t->beginning, "a sentence", err);
+        return tn_text_check(said, "a sentence", err);
     }
     if (!tn_tree_is_null(t->run->checkpoint.from)) {
         t->state.begun = true;
         TN_TRY(tn_import(t->run->checkpoint.from, t->worker, err));
-        return t->lead != NULL ? tn_leader_load(t->lead, "", err) : TN_OK;
+        return t->group.lead != NULL ? tn_leader_load(t->group.lead, "", err) : TN_OK;
     }
     const tn_model_common *model = t->run->model.shared;
     if (t->worker->output_bias == NULL || strcmp(model->bias_init, "prior") == 0) {
-        return TN_OK; /* drawn from the first window of the data, see tn_trainer_epoch */
+        return TN_OK; /* drawn from the first window of the data, see tn_group_epoch_prior */
     }
     return tn_worker_set_bias(t->worker, model->bias_init, err);
 }
 
-/* The other processes of the run, if there are any. */
-static tn_status gather_peers(tn_trainer *t, const tn_metrics_opts *metrics, tn_error *err)
-{
-    if (t->plan->owners.n_peers == 1) {
-        return TN_OK;
-    }
-    t->whole = NULL;
-    TN_TRY(tn_metrics_new(&t->whole, metrics, err));
-    TN_TRY(tn_leader_open(&t->lead, t->worker, t->text, t->watch, t->checkpoints, err));
-    t->beats = (tn_heartbeat_stats){.group = tn_peers_group(tn_leader_peers(t->lead)),
-                                    .begin = tn_clock_s()};
-    return tn_leader_form(t->lead, t->watch->stop, err);
-}
-
-static tn_status open_parts(tn_trainer *t, const tn_binder *b, tn_error *err)
+static tn_status open_parts(trainer *t, const tn_run_text *text, const tn_binder *b, tn_error *err)
 {
     tn_metrics_opts metrics = tn_metrics_opts_of(t->run, t->plan->schema);
     metrics.exact_auc = false;
     metrics.grouped = false;
-    TN_TRY(tn_metrics_new(&t->epoch_metrics, &metrics, err));
-    t->whole = t->epoch_metrics;
     TN_TRY(tn_worker_new(&t->worker, t->plan, &(tn_worker_opts){.training = true}, b, err));
+    TN_TRY(tn_epoch_init(&t->epoch, t->worker, &t->state, &metrics, err));
     tn_profile_begin(t->watch->profile, t->worker);
     tn_memory_cap_init(&t->memory, t->worker, 0);
-    TN_TRY(tn_checkpoints_open(&t->checkpoints, t->plan, t->text, err));
-    TN_TRY(gather_peers(t, &metrics, err));
+    TN_TRY(tn_saver_open(&t->saver, t->worker, text, err));
+    return tn_group_epoch_open(&t->group, text, t->saver.checkpoints, &metrics, err);
+}
+
+static tn_status begin_run(trainer *t, const tn_run_text *text, tn_text *said, tn_error *err)
+{
     tn_saved which;
-    TN_TRY(first_weights(t, &which, err));
+    TN_TRY(first_weights(t, text, &which, said, err));
     tn_memory_cap_begin(&t->memory);
-    t->unsaved = !t->has_saved; /* a signal may come before the first step */
     tn_report_opts report = {
         .plan = t->plan,
-        .text = t->text,
+        .text = text,
         .watch = t->watch,
         .worker = t->worker,
-        .dir = tn_checkpoints_dir(t->checkpoints),
-        .reported = t->lead != NULL ? tn_leader_peer_progress(t->lead) : NULL,
-        .run_id = tn_checkpoints_run_id(t->checkpoints),
+        .dir = tn_checkpoints_dir(t->saver.checkpoints),
+        .reported = t->group.lead != NULL ? tn_leader_peer_progress(t->group.lead) : NULL,
+        .run_id = tn_checkpoints_run_id(t->saver.checkpoints),
         .resumed = which.ordinal != 0 ? &which : NULL,
         .memory = &t->memory,
     };
     TN_TRY(tn_report_open(&t->report, &report, err));
-    return t->beginning.size > 0
-               ? tn_report_event(t->report, &t->state, "info", tn_text_str(&t->beginning), err)
-               : TN_OK;
+    t->saver.report = t->report;
+    return said->size > 0 ? tn_report_event(t->report, &t->state, "info", tn_text_str(said), err)
+                          : TN_OK;
 }
 
-static tn_status run_epochs(tn_trainer *t, tn_error *err)
+/* ---- a run ---- */
+
+static tn_status run_epochs(trainer *t, tn_error *err)
 {
     t->stop =
         tn_early_stopping_is_over(&t->patience) || t->worker->steps >= t->run->train.max_steps;
     const bool goes_on = t->worker->steps > 0 && t->state.progress.epoch < t->run->train.epochs;
-    if (!t->stop && goes_on && tn_trainer_is_full(t)) {
-        return tn_trainer_stop_full(t, err);
+    if (!t->stop && goes_on && is_full(t)) {
+        return stop_full(t, err);
     }
     while ((!t->stop || t->state.eval_owed) && t->state.progress.epoch < t->run->train.epochs) {
-        TN_TRY(tn_trainer_epoch(t, err));
+        TN_TRY(run_epoch(t, err));
     }
     return wind_up(t, err);
 }
 
-/* A failed run waits for the checkpoint that is being written: it is good. */
-static tn_status end_last_save(tn_trainer *t, tn_status status, tn_error *err)
+/* Ends the report; the first failure is the one that is told. */
+static tn_status end_report(trainer *t, tn_status status, tn_error *err)
+{
+    const tn_report_end end = {
+        .status = status == TN_OK          ? "ok"
+                  : status == TN_E_STOPPED ? "stopped"
+                                           : "failed",
+        .result = status,
+        .message = status == TN_OK ? NULL : err->text,
+        .state = &t->state,
+        .trained = t->out,
+        .met = &t->epoch.met,
+        .epoch = t->epoch.number,
+        .train = t->group.whole,
+        .saved = t->saver.has_saved ? &t->saver.saved : NULL,
+        .reassigned = tn_epoch_reassigned(&t->epoch),
+    };
+    tn_error second = {0};
+    tn_status written = tn_report_finish(t->report, &end, &second);
+    if (status == TN_OK && written != TN_OK) {
+        *err = second;
+        status = written;
+    }
+    return status;
+}
+
+/* Ends a run and its files. A failed one waits for the checkpoint that is being written: it is
+ * good. */
+static tn_status finish(trainer *t, tn_status status, tn_error *err)
 {
     tn_error second = {0};
-    t->save_again = false;
-    tn_status ended = tn_trainer_end_save(t, status == TN_OK ? err : &second);
-    return status != TN_OK ? status : ended;
-}
-
-/* The other processes end the same way, also those that wait for a group still. */
-static void leave_group(tn_trainer *t, tn_status status, const tn_error *err)
-{
-    const char *why = status == TN_OK ? "" : err->text;
-    if (status != TN_OK && t->lead == NULL) {
-        tn_peers_decline(t->run, status, why);
-    }
-    tn_watch_told_elsewhere(t->watch, tn_leader_close(t->lead, status, why));
-}
-
-/* Ends the run's files; the first failure is the one that is told. */
-static tn_status finish(tn_trainer *t, tn_status status, tn_error *err)
-{
-    status = end_last_save(t, status, err);
+    tn_status ended = tn_saver_give_up(&t->saver, status == TN_OK ? err : &second);
+    status = status != TN_OK ? status : ended;
     t->out->steps = t->worker != NULL ? t->worker->steps : 0;
     t->out->samples = t->state.samples;
-    t->out->seconds = tn_clock_s() - t->begin;
-    t->out->loss = t->whole != NULL ? tn_metrics_get(t->whole, "logloss") : (double)NAN;
+    t->out->seconds = tn_clock_s() - t->timetable.begin;
+    t->out->loss = t->group.whole != NULL ? tn_metrics_get(t->group.whole, "logloss") : (double)NAN;
     if (t->report != NULL) {
-        tn_report_end end = {
-            .status = status == TN_OK          ? "ok"
-                      : status == TN_E_STOPPED ? "stopped"
-                                               : "failed",
-            .result = status,
-            .message = status == TN_OK ? NULL : err->text,
-            .state = &t->state,
-            .trained = t->out,
-            .met = &t->met,
-            .epoch = t->map_epoch,
-            .train = t->whole,
-            .saved = t->has_saved ? &t->saved : NULL,
-            .reassigned =
-                t->reassigned + (t->dealer != NULL ? tn_part_dealer_reassigned(t->dealer) : 0),
-        };
-        tn_error second = {0};
-        tn_status written = tn_report_finish(t->report, &end, &second);
-        if (status == TN_OK && written != TN_OK) {
-            *err = second;
-            status = written;
-        }
+        status = end_report(t, status, err);
     }
     tn_profile_end(t->watch->profile, t->worker);
-    leave_group(t, status, err);
+    tn_group_epoch_close(&t->group, t->run, status, status == TN_OK ? "" : err->text);
     tn_report_close(t->report);
-    tn_checkpoints_close(t->checkpoints);
-    if (t->whole != t->epoch_metrics) {
-        tn_metrics_free(t->whole);
-    }
-    tn_metrics_free(t->epoch_metrics);
-    tn_arena_free(t->parts);
+    tn_checkpoints_close(t->saver.checkpoints);
     tn_worker_free(t->worker);
-    tn_met_done(&t->met);
-    tn_part_dealer_close(t->dealer);
+    tn_epoch_done(&t->epoch);
     tn_epoch_position_done(&t->state.stand);
-    tn_text_done(&t->past.config);
-    tn_text_done(&t->past.sources);
-    tn_text_done(&t->beginning);
-    tn_arena_free(t->map);
     if (status != TN_OK && status != TN_E_STOPPED) {
         tn_outcome_done(t->out);
     }
@@ -586,24 +679,30 @@ tn_status tn_train(const tn_model_plan *plan, const tn_run_text *text, const tn_
         return tn_follower_run(plan, text, watch, b, out, err);
     }
     *out = (tn_outcome){0};
-    tn_trainer t = {.plan = plan, .run = plan->run, .text = text, .watch = watch, .out = out};
-    t.begin = tn_clock_s();
-    t.evaluated = UINT64_MAX;
-    tn_early_stopping_init(&t.patience, &t.run->train);
-    t.state.patience = t.patience.state;
-    t.state.past = &t.past;
+    tn_past past = {0};
+    tn_text said = {0};
+    trainer t = {.plan = plan,
+                 .run = plan->run,
+                 .watch = watch,
+                 .out = out,
+                 .saver = {.state = &t.state, .gather = gather, .arg = &t},
+                 .group = {.epoch = &t.epoch, .watch = watch},
+                 .evaluated = UINT64_MAX};
+    tn_timetable_init(&t.timetable, t.run, tn_clock_s());
+    t.saver.is_rare = !tn_timetable_saves(&t.timetable);
+    tn_early_stopping_init(&t.patience, &t.run->train, &t.state.patience);
+    t.state.past = &past;
     t.state.monitor = t.patience.metric;
-    bool good = tn_every_read(t.run->eval.every, &t.eval_every) &&
-                tn_every_read(t.run->checkpoint.every, &t.ckpt_every) &&
-                (t.run->checkpoint.delta_every == NULL ||
-                 tn_every_read(t.run->checkpoint.delta_every, &t.delta_every));
-    TN_ASSERT(good); /* checked with the configuration */
-    t.next_eval = t.begin + t.eval_every.seconds;
-    t.next_ckpt = t.begin + t.ckpt_every.seconds;
-    t.next_delta = t.begin + t.delta_every.seconds;
-    tn_status status = open_parts(&t, b, err);
+    tn_status status = open_parts(&t, text, b, err);
+    if (status == TN_OK) {
+        status = begin_run(&t, text, &said, err);
+    }
     if (status == TN_OK) {
         status = run_epochs(&t, err);
     }
-    return finish(&t, status, err);
+    status = finish(&t, status, err);
+    tn_text_done(&past.config);
+    tn_text_done(&past.sources);
+    tn_text_done(&said);
+    return status;
 }

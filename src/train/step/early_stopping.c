@@ -9,7 +9,8 @@
 
 static const char prefix[] = "valid.";
 
-void tn_early_stopping_init(tn_early_stopping *p, const tn_train_opts *opts)
+void tn_early_stopping_init(tn_early_stopping *p, const tn_train_opts *opts,
+                            tn_early_stopping_state *state)
 {
     const char *monitor = opts->stop.monitor;
     if (monitor == NULL && !isnan(opts->reduce_on_plateau.factor)) {
@@ -17,7 +18,8 @@ void tn_early_stopping_init(tn_early_stopping *p, const tn_train_opts *opts)
         monitor = monitor != NULL ? monitor : "valid.auc";
     }
     const tn_rule_opts *rule = opts->optimizer.opts;
-    *p = (tn_early_stopping){.opts = opts, .base_lr = rule->lr, .state = {.lr_scale = 1}};
+    *state = (tn_early_stopping_state){.lr_scale = 1};
+    *p = (tn_early_stopping){.opts = opts, .base_lr = rule->lr, .state = state};
     if (monitor != NULL) {
         p->metric = monitor + strlen(prefix);
         p->larger_is_better = tn_metric_find(p->metric)->larger_is_better;
@@ -26,7 +28,7 @@ void tn_early_stopping_init(tn_early_stopping *p, const tn_train_opts *opts)
 
 bool tn_early_stopping_is_over(const tn_early_stopping *p)
 {
-    return p->opts->stop.monitor != NULL && p->state.bad >= p->opts->stop.patience;
+    return p->opts->stop.monitor != NULL && p->state->bad >= p->opts->stop.patience;
 }
 
 static bool beats(const tn_early_stopping *p, double value)
@@ -35,17 +37,17 @@ static bool beats(const tn_early_stopping *p, double value)
     if (isnan(value)) {
         return false;
     }
-    if (!p->state.seen) {
+    if (!p->state->seen) {
         return true;
     }
-    return p->larger_is_better ? value > p->state.best + delta : value < p->state.best - delta;
+    return p->larger_is_better ? value > p->state->best + delta : value < p->state->best - delta;
 }
 
 /* True when the rate became smaller. */
 static bool reduce(tn_early_stopping *p)
 {
     const tn_plateau_opts *o = &p->opts->reduce_on_plateau;
-    tn_early_stopping_state *s = &p->state;
+    tn_early_stopping_state *s = p->state;
     if (isnan(o->factor) || s->bad % o->patience != 0) {
         return false;
     }
@@ -58,7 +60,7 @@ static bool reduce(tn_early_stopping *p)
 
 tn_verdict tn_early_stopping_add(tn_early_stopping *p, double value, uint64_t step)
 {
-    tn_early_stopping_state *s = &p->state;
+    tn_early_stopping_state *s = p->state;
     if (p->metric == NULL) {
         return (tn_verdict){0};
     }

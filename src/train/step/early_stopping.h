@@ -23,7 +23,7 @@ typedef struct tn_early_stopping {
     const char *metric; /* what is watched, "auc"; NULL: nothing */
     bool larger_is_better;
     double base_lr; /* of train.optimizer, for min_lr */
-    tn_early_stopping_state state;
+    tn_early_stopping_state *state;
 } tn_early_stopping;
 
 typedef struct tn_verdict {
@@ -35,7 +35,10 @@ typedef struct tn_verdict {
 /* Training has ended by itself: as many bad evaluations in a row as stop.patience. */
 bool tn_early_stopping_is_over(const tn_early_stopping *p);
 
-void tn_early_stopping_init(tn_early_stopping *p, const tn_train_opts *opts);
+/* Begins with an empty memory in `state`, which must outlive it; a run that goes on fills that in.
+ */
+void tn_early_stopping_init(tn_early_stopping *p, const tn_train_opts *opts,
+                            tn_early_stopping_state *state);
 
 /* A value that is not defined (NAN) counts as bad. */
 tn_verdict tn_early_stopping_add(tn_early_stopping *p, double value, uint64_t step);

@@ -1,0 +1,194 @@
+/* saver.c - saves a run, tries again where the disk refused rows, counts failures. */
+#include "train/run/saver.h"
+
+#include "base/file/file.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { FAILED_MAX = 3 };
+
+tn_status tn_saver_open(tn_saver *s, tn_worker *w, const tn_run_text *text, tn_error *err)
+{
+    TN_ASSERT(s->gather != NULL && s->state != NULL);
+    s->w = w;
+    s->want = &w->plan->run->checkpoint;
+    s->is_unsaved = true; /* a signal may come before the first step */
+    return tn_checkpoints_open(&s->checkpoints, w->plan, text, err);
+}
+
+tn_status tn_saver_resume(tn_saver *s, tn_metrics *metrics, tn_saved *which, tn_error *err)
+{
+    TN_TRY(tn_checkpoints_resume(s->checkpoints, s->w, s->state, metrics, which, err));
+    if (which->ordinal != 0) {
+        s->saved = *which;
+        s->has_saved = true;
+        s->is_unsaved = false;
+    }
+    return TN_OK;
+}
+
+void tn_saver_set_unsaved(tn_saver *s)
+{
+    s->is_unsaved = true;
+}
+
+/* ---- one save ---- */
+
+static tn_status begin(tn_saver *s, bool delta, tn_error *err)
+{
+    tn_lane *lane = s->w->lane;
+    tn_ckpt_want want = {.delta = delta};
+    TN_TRY(s->gather(s->arg, &want, err));
+    tn_span_begin(lane, TN_PHASE_CHECKPOINT);
+    tn_status status = tn_checkpoints_begin(s->checkpoints, s->w, &want, err);
+    tn_span_end(lane);
+    TN_TRY(status);
+    s->saving = true;
+    s->saving_delta = delta;
+    s->is_unsaved = false;
+    return TN_OK;
+}
+
+/* No checkpoint was written: an end, or only a line. */
+static tn_status fail_save(tn_saver *s, tn_status status, tn_error *err)
+{
+    s->is_unsaved = true;
+    s->saving_best = false;
+    if (s->want->on_error == 0 || ++s->failed >= FAILED_MAX) {
+        return status;
+    }
+    return tn_report_event(s->report, s->state, "warn", err->text, err);
+}
+
+static tn_status note_saved(tn_saver *s, const tn_saved *what, tn_error *err)
+{
+    s->failed = 0;
+    s->saved = *what;
+    s->has_saved = true;
+    if (s->saving_best) {
+        s->state->best_ordinal = what->ordinal;
+    }
+    s->saving_best = false;
+    return tn_report_saved(s->report, what, s->state, err);
+}
+
+/* Ends a save. If the disk refused rows, a second save of the present moment is tried, as for every
+ * other file. */
+static tn_status end_once(tn_saver *s, tn_error *err)
+{
+    tn_lane *lane = s->w->lane;
+    tn_saved what;
+    s->saving = false;
+    tn_span_begin(lane, TN_PHASE_CHECKPOINT);
+    tn_status status = tn_checkpoints_end(s->checkpoints, &what, err);
+    tn_span_end(lane);
+    if (status != TN_OK && s->save_again && tn_checkpoints_lost_rows(s->checkpoints)) {
+        s->save_again = false;
+        status = begin(s, s->saving_delta, err);
+        return status == TN_OK ? TN_OK : fail_save(s, status, err);
+    }
+    return status == TN_OK ? note_saved(s, &what, err) : fail_save(s, status, err);
+}
+
+tn_status tn_saver_note(tn_saver *s, tn_error *err)
+{
+    return s->saving && tn_checkpoints_written(s->checkpoints) ? end_once(s, err) : TN_OK;
+}
+
+tn_status tn_saver_end(tn_saver *s, tn_error *err)
+{
+    while (s->saving) {
+        TN_TRY(end_once(s, err));
+    }
+    return TN_OK;
+}
+
+tn_status tn_saver_give_up(tn_saver *s, tn_error *err)
+{
+    s->save_again = false;
+    return tn_saver_end(s, err);
+}
+
+tn_status tn_saver_save(tn_saver *s, bool delta, tn_error *err)
+{
+    TN_TRY(tn_saver_end(s, err));
+    tn_status status = begin(s, delta, err);
+    s->save_again = status == TN_OK;
+    return status == TN_OK ? TN_OK : fail_save(s, status, err);
+}
+
+tn_status tn_saver_save_last(tn_saver *s, bool delta, tn_error *err)
+{
+    TN_TRY(tn_saver_end(s, err));
+    if (!s->is_unsaved) {
+        return TN_OK;
+    }
+    s->failed = FAILED_MAX;
+    TN_TRY(tn_saver_save(s, delta, err));
+    return tn_saver_end(s, err);
+}
+
+/* ---- the best model ---- */
+
+tn_status tn_saver_save_best(tn_saver *s, tn_error *err)
+{
+    const tn_stop_opts *stop = &s->w->plan->run->train.stop;
+    if (stop->monitor == NULL || stop->restore != 0) {
+        return TN_OK;
+    }
+    TN_TRY(tn_saver_end(s, err));
+    s->state->best_ordinal = 0; /* the one before may go */
+    TN_TRY(tn_saver_save(s, false, err));
+    s->saving_best = s->saving;
+    return TN_OK;
+}
+
+tn_status tn_saver_restore_best(tn_saver *s, bool *back, tn_error *why, tn_error *err)
+{
+    tn_worker *w = s->w;
+    if (!s->is_rare) {
+        TN_TRY(tn_saver_save_last(s, false, err));
+    }
+    const uint64_t last = s->saved.ordinal;
+    tn_status status = tn_checkpoints_restore(s->checkpoints, w, s->state->best_ordinal, why);
+    *back = status == TN_OK;
+    if (*back) {
+        s->is_unsaved = true;
+        return TN_OK;
+    }
+    why->text[strcspn(why->text, "\n")] = '\0'; /* no hint: the run goes on */
+    s->state->best_ordinal = 0;
+    if (!s->is_rare) {
+        return tn_checkpoints_restore(s->checkpoints, w, last, err);
+    }
+    return tn_fail(err, status, "the best model cannot be read back: %s", why->text);
+}
+
+/* ---- room on the disk ---- */
+
+tn_status tn_saver_check_room(tn_saver *s, tn_error *err)
+{
+    tn_ckpt_room room;
+    const char *dir = tn_checkpoints_dir(s->checkpoints);
+    if (s->is_rare) {
+        return TN_OK;
+    }
+    TN_TRY(tn_checkpoints_room(s->checkpoints, s->w, &s->saved, &room, err));
+    if (room.unused < room.least && s->want->on_error == 0) {
+        return tn_fail(err, TN_E_IO,
+                       "no room for any checkpoint in '%s': %llu bytes free, at least %llu needed\n"
+                       "hint: another run.dir, or checkpoint.every=never",
+                       dir, (unsigned long long)room.unused, (unsigned long long)room.least);
+    }
+    if (room.unused / room.wanted >= room.least) {
+        return TN_OK;
+    }
+    char line[TN_PATH_SIZE + 200];
+    (void)snprintf(
+        line, sizeof line,
+        "%.1f MB are free in '%s', and with checkpoint.keep=%u up to %u more checkpoints "
+        "of at least %.1f MB will stand there",
+        (double)room.unused / 1e6, dir, s->want->keep, room.wanted, (double)room.least / 1e6);
+    return tn_report_event(s->report, s->state, "warn", line, err);
+}

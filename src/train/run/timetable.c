@@ -1,0 +1,78 @@
+/* timetable.c - compares steps, epochs and the clock with what the configuration says. */
+#include "train/run/timetable.h"
+
+#include <math.h>
+
+void tn_timetable_init(tn_timetable *t, const tn_run *run, double now)
+{
+    const char *text[TN_DUES] = {[TN_DUE_EVAL] = run->eval.every,
+                                 [TN_DUE_CKPT] = run->checkpoint.every,
+                                 [TN_DUE_DELTA] = run->checkpoint.delta_every};
+    *t = (tn_timetable){.opts = &run->train, .begin = now};
+    for (uint32_t i = 0; i < TN_DUES; i++) {
+        const bool good = text[i] == NULL || tn_every_read(text[i], &t->every[i]);
+        TN_ASSERT(good); /* checked with the configuration */
+        t->next[i] = now + t->every[i].seconds;
+    }
+}
+
+/* By time, or since a multiple of its steps lies behind what was looked at before. */
+static bool comes(const tn_timetable *t, tn_due what, uint64_t steps, double now)
+{
+    const tn_every *every = &t->every[what];
+    return (every->seconds > 0 && now >= t->next[what]) ||
+           (every->steps > 0 && steps / every->steps > t->looked / every->steps);
+}
+
+bool tn_timetable_is_over(const tn_timetable *t, uint64_t steps, double now)
+{
+    return steps >= t->opts->max_steps || now - t->begin >= t->opts->max_time;
+}
+
+bool tn_timetable_is_due(const tn_timetable *t, uint64_t steps, double now)
+{
+    return comes(t, TN_DUE_EVAL, steps, now) || comes(t, TN_DUE_CKPT, steps, now) ||
+           comes(t, TN_DUE_DELTA, steps, now) || tn_timetable_is_over(t, steps, now);
+}
+
+bool tn_timetable_take(tn_timetable *t, tn_due what, uint64_t steps, double now)
+{
+    const bool is_due = comes(t, what, steps, now);
+    if (is_due) {
+        t->next[what] = now + t->every[what].seconds;
+    }
+    return is_due;
+}
+
+void tn_timetable_look(tn_timetable *t, uint64_t steps)
+{
+    t->looked = steps;
+}
+
+bool tn_timetable_is_due_after(const tn_timetable *t, tn_due what, uint32_t epochs)
+{
+    return t->every[what].epochs > 0 && epochs % t->every[what].epochs == 0;
+}
+
+static bool is_never(const tn_every *every)
+{
+    return every->epochs == 0 && every->steps == 0 && every->seconds == 0;
+}
+
+bool tn_timetable_saves(const tn_timetable *t)
+{
+    return !is_never(&t->every[TN_DUE_CKPT]) || !is_never(&t->every[TN_DUE_DELTA]);
+}
+
+double tn_timetable_share(const tn_timetable *t, uint64_t steps, double epochs, double now)
+{
+    const tn_train_opts *o = t->opts;
+    double share = epochs / o->epochs;
+    if (o->max_steps != TN_UNSET_U64) {
+        share = fmax(share, (double)steps / (double)o->max_steps);
+    }
+    if (!isnan(o->max_time)) {
+        share = fmax(share, (now - t->begin) / o->max_time);
+    }
+    return share;
+}
