@@ -11,7 +11,9 @@
 #include "base/core/number.h"
 #include "base/thread/threads.h"
 #include "figure.h"
+#include "io/schema/schema.h"
 #include "rig.h"
+#include "train/step/model_plan.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -19,6 +19,9 @@
 #include "rig.h"
 
 #include "base/core/clock.h"
+#include "nn/graph/graph.h"
+#include "train/step/model_plan.h"
+#include "train/step/worker.h"
 
 #include <stdio.h>
 #include <stdlib.h>

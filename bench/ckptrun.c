@@ -6,6 +6,10 @@
 #include "base/math/rng.h"
 #include "base/thread/threads.h"
 #include "io/format/format.h"
+#include "models/model.h"
+#include "train/step/model_plan.h"
+#include "train/step/watch.h"
+#include "train/step/worker.h"
 
 #include <stdio.h>
 #include <stdlib.h>

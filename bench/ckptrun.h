@@ -11,7 +11,9 @@
 
 #include "base/file/file.h"
 #include "train/checkpoint/checkpoint.h"
+#include "train/checkpoint/run_state.h"
 #include "train/config/config.h"
+#include "train/config/run.h"
 #include "train/eval/evaluate.h"
 #include "train/step/step.h"
 

@@ -4,8 +4,11 @@
 #include "base/core/alloc.h"
 #include "base/core/clock.h"
 #include "io/format/format.h"
+#include "models/model.h"
 #include "nn/passes/plan.h"
 #include "train/eval/evaluate.h"
+#include "train/step/model_plan.h"
+#include "train/step/worker.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -14,8 +14,10 @@
 #ifndef TN_BENCH_RIG_H
 #define TN_BENCH_RIG_H
 
+#include "config/diag.h"
 #include "metrics/metrics.h"
 #include "train/config/config.h"
+#include "train/config/run.h"
 #include "train/step/step_prefetch.h"
 
 enum { TN_RIG_BATCHES_MAX = 4096 };

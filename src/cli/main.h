@@ -20,9 +20,9 @@
 #include "base/file/output_file.h"
 #include "cli/options.h"
 #include "config/tree.h"
-#include "io/schema/dataopts.h"
-#include "train/run/trainer.h"
+#include "train/config/run.h"
 #include "train/step/model_plan.h"
+#include "train/step/watch.h"
 
 typedef struct tn_setup {
     tn_arena *arena;

@@ -4,17 +4,20 @@
 #include "cli/main.h"
 #include "cli/picture.h"
 #include "cli/signals.h"
+#include "io/schema/schema.h"
 #include "serve/exported_model.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/eval/calibrate.h"
 #include "train/eval/evaluate.h"
 #include "train/eval/predict.h"
 #include "train/peers/leader.h"
+#include "train/peers/peers.h"
 #include "train/report/eval_result.h"
 #include "train/report/htmlreport.h"
 #include "train/report/metrics_jsonl.h"
 #include "train/report/profile.h"
 #include "train/run/follower.h"
+#include "train/step/worker.h"
 
 #include <stdatomic.h>
 #include <stdio.h>

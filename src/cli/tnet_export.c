@@ -1,4 +1,5 @@
 /* tnet_export.c - from a checkpoint to an inference dictionary and a graph. */
+#include "base/codec/json.h"
 #include "base/core/log.h"
 #include "cli/children.h"
 #include "cli/local.h"

@@ -9,8 +9,10 @@
 #include "config/fieldtext.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/config/lists.h"
+#include "train/report/report.h"
 #include "train/report/text_tables.h"
 #include "train/run/dryrun.h"
+#include "train/run/trainer.h"
 
 #include <stdio.h>
 

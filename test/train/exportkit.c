@@ -10,12 +10,17 @@
 #include "config/yaml.h"
 #include "io/format/format.h"
 #include "io/read/reader.h"
+#include "models/model.h"
 #include "serve/score.h"
 #include "support/tmpdir.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/config/config.h"
 #include "train/eval/evaluate.h"
+#include "train/report/report.h"
 #include "train/run/trainer.h"
+#include "train/step/model_plan.h"
+#include "train/step/watch.h"
+#include "train/step/worker.h"
 
 #include <stdio.h>
 #include <string.h>

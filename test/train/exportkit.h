@@ -4,6 +4,7 @@
 
 #include "cluster/launch/membership.h"
 #include "serve/exported_model.h"
+#include "train/config/run.h"
 #include "train/export/export.h"
 
 #include "base/core/arena.h"

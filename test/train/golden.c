@@ -6,6 +6,8 @@
 #include "models/model.h"
 #include "support/test.h"
 #include "train/config/config.h"
+#include "train/config/run.h"
+#include "train/step/model_plan.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -6,7 +6,8 @@
 #include "base/core/arena.h"
 #include "base/file/safetensors.h"
 #include "cluster/launch/membership.h"
-#include "train/step/worker.h"
+
+typedef struct tn_model_plan tn_model_plan;
 
 /* A tab-separated file; the last line that begins with '#' names the columns. */
 typedef struct golden_table {

@@ -5,11 +5,15 @@
 #include "base/file/safetensors.h"
 #include "base/math/crc32c.h"
 #include "cluster/launch/membership.h"
+#include "nn/graph/params.h"
 #include "support/test.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/export/exportrows.h"
 #include "train/golden.h"
 #include "train/model_hash.h"
+#include "train/report/report.h"
+#include "train/run/trainer.h"
+#include "train/step/watch.h"
 
 #include <math.h>
 #include <pthread.h>

@@ -2,7 +2,11 @@
 #ifndef TN_TEST_GROUPRUN_H
 #define TN_TEST_GROUPRUN_H
 
-#include "train/run/trainer.h"
+#include "base/core/error.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 enum { GROUP_MAX = 4, GROUP_TEXT = 1500 };
 

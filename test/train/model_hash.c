@@ -2,6 +2,8 @@
 #include "train/model_hash.h"
 
 #include "base/math/crc32c.h"
+#include "nn/graph/params.h"
+#include "train/step/worker.h"
 
 static tn_status add_row(void *arg, const tn_row_view *row, tn_error *err)
 {

@@ -4,7 +4,11 @@
 #ifndef TN_TEST_MODEL_HASH_H
 #define TN_TEST_MODEL_HASH_H
 
-#include "train/step/worker.h"
+#include "base/core/error.h"
+
+#include <stdint.h>
+
+typedef struct tn_worker tn_worker;
 
 tn_status model_hash(tn_worker *w, uint32_t *out, tn_error *err) TN_MUST_USE;
 

@@ -5,6 +5,8 @@
 #include "support/test.h"
 #include "support/tmpdir.h"
 #include "train/golden.h"
+#include "train/step/watch.h"
+#include "train/step/worker.h"
 
 #include <stdio.h>
 #include <stdlib.h>

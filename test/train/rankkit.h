@@ -3,8 +3,12 @@
 #ifndef TN_TEST_RANKKIT_H
 #define TN_TEST_RANKKIT_H
 
+#include "base/core/arena.h"
+#include "cluster/launch/membership.h"
 #include "config/diag.h"
 #include "train/peers/peers.h"
+
+typedef struct tn_model_plan tn_model_plan;
 
 enum { RANKKIT_MAX = 4 };
 

@@ -2,6 +2,8 @@
 #ifndef TN_TEST_RESULTKIT_H
 #define TN_TEST_RESULTKIT_H
 
+#include "io/schema/schema.h"
+#include "train/config/run.h"
 #include "train/report/eval_result.h"
 
 typedef struct resultkit {

@@ -3,8 +3,10 @@
 
 #include "base/math/rng.h"
 #include "io/rows/rows.h"
+#include "io/schema/schema.h"
 #include "support/test.h"
 #include "train/golden.h"
+#include "train/step/model_plan.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -4,9 +4,16 @@
 #include "base/core/alloc.h"
 #include "base/core/failpoint.h"
 #include "base/math/crc32c.h"
+#include "metrics/metrics.h"
+#include "nn/graph/params.h"
 #include "support/test.h"
+#include "train/checkpoint/ckptfiles.h"
 #include "train/checkpoint/run_state.h"
+#include "train/config/run.h"
 #include "train/golden.h"
+#include "train/step/model_plan.h"
+#include "train/step/watch.h"
+#include "train/step/worker.h"
 
 #include <stdio.h>
 #include <string.h>

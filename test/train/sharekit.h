@@ -7,7 +7,11 @@
 #ifndef TN_TEST_SHAREKIT_H
 #define TN_TEST_SHAREKIT_H
 
+#include "base/core/arena.h"
+#include "config/diag.h"
+#include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/ckpt_peers.h"
+#include "train/checkpoint/run_state.h"
 #include "train/step/step_prefetch.h"
 
 enum { SHAREKIT_PEERS_MAX = 4 };

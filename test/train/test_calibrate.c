@@ -10,6 +10,7 @@
 #include "serve/calibration_file.h"
 #include "serve/tnet.h"
 #include "train/checkpoint/checkpoint.h"
+#include "train/step/worker.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -8,6 +8,7 @@
 #include "train/golden.h"
 #include "train/model_hash.h"
 #include "train/sharekit.h"
+#include "train/step/worker.h"
 
 #include <stdio.h>
 #include <string.h>

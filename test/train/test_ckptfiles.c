@@ -4,12 +4,16 @@
 #include "base/core/bytes.h"
 #include "base/file/file.h"
 #include "base/math/key.h"
+#include "metrics/metrics.h"
 #include "support/test.h"
 #include "support/tmpdir.h"
+#include "train/checkpoint/ckpt_moment.h"
 #include "train/checkpoint/ckpt_peers.h"
 #include "train/checkpoint/ckptfiles.h"
 #include "train/golden.h"
 #include "train/model_hash.h"
+#include "train/step/model_plan.h"
+#include "train/step/worker.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -204,7 +208,7 @@ static int set_up(void **state)
     (void)snprintf(f.path, sizeof f.path, "%s/rows.tns", f.dir);
     f.arena = tn_arena_new(1 << 16);
     tn_worker *w = worker_of(f.arena, 1);
-    f.schema = tn_ckpt_row_schema(w, f.arena);
+    f.schema = tn_moment_row_schema(w, f.arena);
     fill(w);
     write_shard(&f, w);
     assert_int_equal(model_hash(w, &f.hash, NULL), TN_OK);

@@ -6,6 +6,7 @@
 #include "train/export/exportrows.h"
 #include "train/exportkit.h"
 #include "train/run/follower.h"
+#include "train/step/watch.h"
 
 #include <pthread.h>
 #include <stdio.h>

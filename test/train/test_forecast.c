@@ -5,6 +5,7 @@
 #include "support/test.h"
 #include "support/tmpdir.h"
 #include "train/golden.h"
+#include "train/step/worker.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -8,13 +8,17 @@
 #include "base/math/crc32c.h"
 #include "base/math/key.h"
 #include "io/schema/schema.h"
+#include "nn/graph/params.h"
 #include "ps/optim/schedule.h"
 #include "support/test.h"
 #include "train/checkpoint/import.h"
+#include "train/config/run.h"
 #include "train/eval/evaluate.h"
 #include "train/golden.h"
 #include "train/model_hash.h"
+#include "train/step/model_plan.h"
 #include "train/step/step_prefetch.h"
+#include "train/step/worker.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -5,6 +5,9 @@
 #include "base/core/clock.h"
 #include "support/test.h"
 #include "train/rankkit.h"
+#include "train/step/step_loop.h"
+#include "train/step/watch.h"
+#include "train/step/worker.h"
 
 #include <sched.h>
 #include <stdlib.h>

@@ -6,8 +6,10 @@
 #include "base/core/alloc.h"
 #include "base/file/safetensors.h"
 #include "exportkit.h"
+#include "io/read/reader.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/export/exportrows.h"
+#include "train/step/model_plan.h"
 #include "train/step/step_prefetch.h"
 
 #include <stdio.h>

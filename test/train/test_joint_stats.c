@@ -8,8 +8,13 @@
 #include "support/tmpdir.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/config/config.h"
+#include "train/config/run.h"
 #include "train/model_hash.h"
+#include "train/report/report.h"
 #include "train/run/trainer.h"
+#include "train/step/model_plan.h"
+#include "train/step/watch.h"
+#include "train/step/worker.h"
 
 #include <math.h>
 #include <pthread.h>

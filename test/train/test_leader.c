@@ -4,8 +4,11 @@
 
 #include "base/core/clock.h"
 #include "metrics/metrics_pack.h"
+#include "nn/graph/params.h"
 #include "support/test.h"
 #include "train/rankkit.h"
+#include "train/step/model_plan.h"
+#include "train/step/worker.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -12,6 +12,9 @@
 #include "train/grouprun.h"
 #include "train/report/eval_result.h"
 #include "train/run/follower.h"
+#include "train/step/model_plan.h"
+#include "train/step/watch.h"
+#include "train/step/worker.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -5,6 +5,7 @@
 #include "base/codec/json.h"
 #include "base/core/alloc.h"
 #include "base/file/file.h"
+#include "metrics/slices.h"
 #include "metrics/v21.h"
 #include "support/test.h"
 #include "support/tmpdir.h"

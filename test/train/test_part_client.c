@@ -5,7 +5,9 @@
 #include "base/core/clock.h"
 #include "io/read/reader.h"
 #include "support/test.h"
+#include "train/config/run.h"
 #include "train/golden.h"
+#include "train/step/model_plan.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -7,9 +7,11 @@
 #include "base/thread/threads.h"
 #include "io/read/reader.h"
 #include "support/test.h"
+#include "train/config/run.h"
 #include "train/crowd.h"
 #include "train/golden.h"
 #include "train/peers/part_progress.h"
+#include "train/step/model_plan.h"
 
 #include <string.h>
 #include <time.h>

@@ -4,8 +4,12 @@
 
 #include "cluster/async/async_client.h"
 #include "cluster/sync/sync_client.h"
+#include "nn/graph/params.h"
 #include "support/test.h"
+#include "train/config/run.h"
 #include "train/rankkit.h"
+#include "train/step/model_plan.h"
+#include "train/step/worker.h"
 
 #include <string.h>
 

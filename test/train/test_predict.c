@@ -8,6 +8,7 @@
 #include "exportkit.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/eval/evaluate.h"
+#include "train/step/worker.h"
 
 #include <math.h>
 #include <stdio.h>

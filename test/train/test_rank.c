@@ -6,6 +6,7 @@
 #include "support/tmpdir.h"
 #include "train/config/config.h"
 #include "train/config/rank.h"
+#include "train/config/run.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,6 +3,7 @@
 
 #include "base/core/bytes.h"
 #include "base/math/rng.h"
+#include "io/schema/schema.h"
 #include "support/test.h"
 #include "train/scoredkit.h"
 

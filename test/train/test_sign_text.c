@@ -8,6 +8,7 @@
 #include "base/math/key.h"
 #include "config/yaml.h"
 #include "io/read/dataset.h"
+#include "metrics/slices.h"
 #include "support/tmpdir.h"
 
 #include <stdio.h>

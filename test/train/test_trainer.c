@@ -4,8 +4,10 @@
 #include "io/read/row_scan.h"
 #include "support/test.h"
 #include "support/tmpdir.h"
+#include "train/config/run.h"
 #include "train/golden.h"
 #include "train/run/epoch_reader.h"
+#include "train/step/model_plan.h"
 #include "train/trainrun.h"
 
 #include <math.h>

@@ -4,6 +4,7 @@
 #include "base/thread/threads.h"
 #include "support/test.h"
 #include "support/tmpdir.h"
+#include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/ckptdir.h"
 #include "train/trainrun.h"
 

@@ -9,19 +9,15 @@ static void a_record_holds_what_passed_since_the_one_before(void **state)
     (void)state;
     tn_window_totals w;
     const tn_scored none = {0};
-    const tn_learned learned = {.loss = 0.5, .grad_norm = 3};
+    tn_step_turn turn = {.learned = {.loss = 0.5, .grad_norm = 3},
+                         .waited_s = 0.001,
+                         .waits = {.rows_s = 0.002, .weights_s = 0.004},
+                         .took_s = 0.008};
     assert_int_equal(tn_window_totals_init(&w, 1, NULL, 10, NULL), TN_OK);
-    tn_report_step step = {.learned = &learned,
-                           .rows = &none,
-                           .joint = 100,
-                           .wait_read_s = 0.001,
-                           .wait_pull_s = 0.002,
-                           .wait_push_s = 0.004,
-                           .compute_s = 0.008,
-                           .bytes_in = 1000,
-                           .bytes_out = 3000};
+    tn_window_step step = {
+        .turn = &turn, .rows = &none, .joint = 100, .bytes_in = 1000, .bytes_out = 3000};
     assert_int_equal(tn_window_totals_add(&w, &step, NULL), TN_OK);
-    step.wait_pull_s = 0.006;
+    turn.waits.rows_s = 0.006;
     step.bytes_in = 1500;
     step.bytes_out = 3700;
     assert_int_equal(tn_window_totals_add(&w, &step, NULL), TN_OK);
@@ -33,7 +29,7 @@ static void a_record_holds_what_passed_since_the_one_before(void **state)
     assert_int_equal(r.pulled_bytes, 1500);
     assert_int_equal(r.pushed_bytes, 3700);
     tn_window_totals_clear(&w, 12);
-    step.wait_pull_s = 0;
+    turn.waits.rows_s = 0;
     step.bytes_in = 1700;
     step.bytes_out = 3800;
     assert_int_equal(tn_window_totals_add(&w, &step, NULL), TN_OK);
@@ -73,8 +69,8 @@ static void other_ranks_count_in_the_window_in_which_they_report(void **state)
     static const float logit[] = {2, -2, -3, -4};
     static const float label[] = {0, 0, 1, 0};
     const tn_scored rows = {.n = 4, .logit = logit, .label = label};
-    const tn_learned learned = {.loss = 1};
-    const tn_report_step step = {.learned = &learned, .rows = &rows, .joint = 4, .weight = 4};
+    const tn_step_turn turn = {.learned = {.loss = 1}, .weight = 4};
+    const tn_window_step step = {.turn = &turn, .rows = &rows, .joint = 4};
     tn_peer_progress *others = NULL;
     tn_window_totals w;
     assert_int_equal(tn_peer_progress_new(&others, 2, 1, NULL), TN_OK);

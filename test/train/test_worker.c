@@ -1,9 +1,14 @@
 /* test_worker.c - a worker is made for every model, a step for every batch, whatever they lack. */
 #include "base/file/file.h"
+#include "io/read/reader.h"
+#include "nn/graph/params.h"
 #include "support/test.h"
 #include "support/tmpdir.h"
+#include "train/config/run.h"
 #include "train/golden.h"
+#include "train/step/model_plan.h"
 #include "train/step/step_prefetch.h"
+#include "train/step/worker.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -6,6 +6,10 @@
 #include "train/checkpoint/checkpoint.h"
 #include "train/golden.h"
 #include "train/model_hash.h"
+#include "train/report/report.h"
+#include "train/run/trainer.h"
+#include "train/step/watch.h"
+#include "train/step/worker.h"
 
 #include <stdio.h>
 

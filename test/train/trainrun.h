@@ -4,7 +4,12 @@
 #ifndef TN_TEST_TRAINRUN_H
 #define TN_TEST_TRAINRUN_H
 
-#include "train/run/trainer.h"
+#include "base/core/text.h"
+
+#include <stdatomic.h>
+
+typedef struct tn_saved tn_saved;
+struct tn_profile;
 
 typedef struct trainrun {
     tn_status status;

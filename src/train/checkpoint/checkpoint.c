@@ -5,7 +5,13 @@
 #include "base/core/alloc.h"
 #include "base/core/log.h"
 #include "base/math/sha256.h"
+#include "nn/graph/params.h"
 #include "train/checkpoint/ckptfiles.h"
+#include "train/checkpoint/run_state.h"
+#include "train/config/run.h"
+#include "train/step/model_plan.h"
+#include "train/step/watch.h"
+#include "train/step/worker.h"
 
 #include <stdio.h>
 #include <string.h>

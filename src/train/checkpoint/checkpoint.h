@@ -13,10 +13,17 @@
 #ifndef TN_TRAIN_CHECKPOINT_H
 #define TN_TRAIN_CHECKPOINT_H
 
-#include "metrics/metrics.h"
-#include "train/checkpoint/run_state.h"
-#include "train/step/watch.h"
-#include "train/step/worker.h"
+#include "base/core/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct tn_metrics tn_metrics;
+typedef struct tn_model_plan tn_model_plan;
+typedef struct tn_run_state tn_run_state;
+typedef struct tn_run_text tn_run_text;
+typedef struct tn_worker tn_worker;
+struct tn_ckpt_peers;
 
 typedef struct tn_checkpoints tn_checkpoints;
 
@@ -44,6 +51,9 @@ tn_status tn_checkpoints_open(tn_checkpoints **out, const tn_model_plan *plan,
 void tn_checkpoints_close(tn_checkpoints *c); /* NULL is fine */
 const char *tn_checkpoints_dir(const tn_checkpoints *c);
 uint64_t tn_checkpoints_run_id(const tn_checkpoints *c);
+
+/* From now on `c` saves and loads with others. Copied. Needed when w->shares has several peers. */
+void tn_checkpoints_set_peers(tn_checkpoints *c, const struct tn_ckpt_peers *peers);
 
 /* A request to save. `delta`: only changes since the checkpoint before, if these are known
  * (checkpoint.delta_every). */

@@ -2,13 +2,57 @@
 #include "train/checkpoint/ckpt_moment.h"
 
 #include "base/core/alloc.h"
+#include "metrics/metrics.h"
 #include "nn/passes/graphjson.h"
-#include "train/checkpoint/ckptfiles.h"
+#include "train/checkpoint/run_state.h"
+#include "train/config/run.h"
 #include "train/step/host.h"
+#include "train/step/model_plan.h"
+#include "train/step/watch.h"
+#include "train/step/worker.h"
 
 #include <string.h>
 
 #define CELLS ((size_t)2 * TN_MOMENT_BINS)
+
+static void describe_segment(const tn_worker *w, uint32_t group, uint32_t s, tn_row_segment *out)
+{
+    const tn_layout *layout = w->plan->layout;
+    const tn_segment *segment = &tn_record_of(layout, group)->segment[s];
+    const tn_rule *rule = &w->plan->rules->rule[group * TN_SEGMENTS_MAX + s];
+    *out = (tn_row_segment){
+        .name = segment->name, .optimizer = rule->optim->choice.name, .dim = segment->dim};
+    tn_state state[TN_STATES_MAX];
+    out->n_states = tn_optim_states(rule->optim, rule->opts, state);
+    TN_ASSERT(out->n_states <= TN_ROW_STATES_MAX);
+    for (uint32_t k = 0; k < out->n_states; k++) {
+        out->state[k] = (tn_row_state){.name = state[k].name,
+                                       .words = state[k].per_row ? 1 : segment->dim,
+                                       .count = state[k].count};
+    }
+}
+
+tn_row_schema tn_moment_row_schema(const tn_worker *w, tn_arena *arena)
+{
+    const tn_layout *layout = w->plan->layout;
+    tn_row_record *record = TN_NEW_ARRAY(arena, tn_row_record, layout->n_records);
+    tn_row_group *group = TN_NEW_ARRAY(arena, tn_row_group, layout->n_groups);
+    for (uint32_t g = 0; g < layout->n_groups; g++) {
+        const tn_share_group *from = &layout->group[g];
+        TN_ASSERT(from->record < layout->n_records);
+        group[g] = (tn_row_group){from->name, from->salt, from->record};
+        tn_row_record *r = &record[from->record];
+        r->n_segments = layout->record[from->record].n_segments;
+        for (uint32_t s = 0; s < r->n_segments; s++) {
+            describe_segment(w, g, s, &r->segment[s]);
+        }
+    }
+    return (tn_row_schema){.partitions = TN_PARTITIONS,
+                           .n_records = layout->n_records,
+                           .n_groups = layout->n_groups,
+                           .record = record,
+                           .group = group};
+}
 
 static void fill_params(tn_manifest_dense *dense, const tn_worker *w, tn_arena *arena)
 {
@@ -46,7 +90,7 @@ static void fill_dense(tn_manifest_dense *dense, const tn_worker *w, tn_arena *a
 
 tn_status tn_moment_describe(tn_manifest *m, const tn_worker *w, tn_arena *arena, tn_error *err)
 {
-    m->sparse = tn_ckpt_row_schema(w, arena);
+    m->sparse = tn_moment_row_schema(w, arena);
     fill_dense(&m->dense, w, arena);
     char *structure = TN_NEW_ARRAY(arena, char, 65);
     tn_text nodes = {0};
@@ -250,7 +294,7 @@ tn_status tn_moment_take_own(tn_moment **out, tn_worker *w, bool delta, tn_error
         return TN_E_MEMORY;
     }
     m->delta = delta;
-    m->manifest.sparse = tn_ckpt_row_schema(w, m->arena);
+    m->manifest.sparse = tn_moment_row_schema(w, m->arena);
     return finish(out, m, take_own(m, w, err));
 }
 

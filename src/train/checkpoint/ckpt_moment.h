@@ -12,12 +12,15 @@
 #define TN_TRAIN_CKPT_MOMENT_H
 
 #include "base/file/safetensors.h"
-#include "metrics/metrics.h"
+#include "base/keys/record.h"
+#include "base/thread/range.h"
 #include "ps/snapshot/manifest.h"
 #include "ps/table/table_snapshot.h"
-#include "train/checkpoint/run_state.h"
-#include "train/step/watch.h"
-#include "train/step/worker.h"
+
+typedef struct tn_metrics tn_metrics;
+typedef struct tn_run_state tn_run_state;
+typedef struct tn_run_text tn_run_text;
+typedef struct tn_worker tn_worker;
 
 enum { TN_MOMENT_SUMS = 6, TN_MOMENT_BINS = 1 << 20 };
 
@@ -54,6 +57,9 @@ tn_status tn_moment_take(tn_moment **out, const tn_moment_from *from, tn_error *
 /* The moment of a rank above 0: its rows, weights and states. */
 tn_status tn_moment_take_own(tn_moment **out, tn_worker *w, bool delta, tn_error *err) TN_MUST_USE;
 void tn_moment_free(tn_moment *m); /* NULL is fine */
+
+/* The meaning of the floats of this worker's rows. Lives in the arena. */
+tn_row_schema tn_moment_row_schema(const tn_worker *w, tn_arena *arena);
 
 /* sparse, dense and structure of the manifest that `w` would write. Lives in the arena. */
 tn_status tn_moment_describe(tn_manifest *m, const tn_worker *w, tn_arena *arena,

@@ -3,9 +3,14 @@
 
 #include "base/core/alloc.h"
 #include "base/thread/threads.h"
+#include "train/checkpoint/ckpt_moment.h"
 #include "train/checkpoint/ckptfiles.h"
+#include "train/config/run.h"
+#include "train/step/model_plan.h"
+#include "train/step/worker.h"
 
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <string.h>
 
 enum { NICE = 10 }; /* of the thread that writes while training goes on, as rank 0's */

@@ -16,7 +16,15 @@
 #ifndef TN_TRAIN_CKPT_PEERS_H
 #define TN_TRAIN_CKPT_PEERS_H
 
-#include "train/checkpoint/checkpoint.h"
+#include "base/core/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct tn_ckpt_files tn_ckpt_files; /* train/checkpoint/ckptfiles.h */
+typedef struct tn_ckpt_wrote tn_ckpt_wrote;
+typedef struct tn_epoch_position tn_epoch_position;
+typedef struct tn_worker tn_worker;
 
 /* The order of rank 0 to all others when a save begins. */
 typedef struct tn_ckpt_order {
@@ -27,23 +35,7 @@ typedef struct tn_ckpt_order {
     bool delta;         /* what changed since the save or the load before */
 } tn_ckpt_order;
 
-/* The files that one rank wrote. Strings and the list are lent. */
-typedef struct tn_ckpt_wrote {
-    uint32_t rank;
-    uint64_t rows; /* of the model, in its partitions; of a delta, files hold fewer */
-    uint32_t n_files;
-    const tn_manifest_file *file; /* by name, bytewise */
-} tn_ckpt_wrote;
-
 /* ---- rank 0 ---- */
-
-/* The files of all ranks that a save collects. */
-typedef struct tn_ckpt_files tn_ckpt_files;
-
-/* Copies the list of a rank. TN_E_PEER: there is no such rank, or it has reported already, or its
- * files are not those that it must write. */
-tn_status tn_ckpt_files_add(tn_ckpt_files *f, const tn_ckpt_wrote *wrote,
-                            tn_error *err) TN_MUST_USE;
 
 /* How rank 0 reaches the others. Any failure fails the save, or the load, with the same status. */
 typedef struct tn_ckpt_peers {
@@ -61,9 +53,6 @@ typedef struct tn_ckpt_peers {
     tn_status (*load)(void *arg, const char *path, bool goes_on, tn_error *err);
     void *arg;
 } tn_ckpt_peers;
-
-/* From now on `c` saves and loads with others. Copied. Needed when w->shares has several peers. */
-void tn_checkpoints_set_peers(tn_checkpoints *c, const tn_ckpt_peers *peers);
 
 /* ---- the others ---- */
 

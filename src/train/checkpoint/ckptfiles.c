@@ -5,10 +5,14 @@
 #include "base/core/number.h"
 #include "base/file/file.h"
 #include "base/file/safetensors.h"
+#include "metrics/metrics.h"
+#include "nn/graph/params.h"
 #include "ps/snapshot/snapshot.h"
 #include "train/checkpoint/ckpt_moment.h"
-#include "train/checkpoint/ckpt_peers.h"
+#include "train/checkpoint/ckptdir.h"
+#include "train/step/worker.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -33,45 +37,6 @@ tn_status tn_ckpt_write_text(void *part, const char *path, tn_error *err)
 }
 
 /* ---- writing rows ---- */
-
-static void describe_segment(const tn_worker *w, uint32_t group, uint32_t s, tn_row_segment *out)
-{
-    const tn_layout *layout = w->plan->layout;
-    const tn_segment *segment = &tn_record_of(layout, group)->segment[s];
-    const tn_rule *rule = &w->plan->rules->rule[group * TN_SEGMENTS_MAX + s];
-    *out = (tn_row_segment){
-        .name = segment->name, .optimizer = rule->optim->choice.name, .dim = segment->dim};
-    tn_state state[TN_STATES_MAX];
-    out->n_states = tn_optim_states(rule->optim, rule->opts, state);
-    TN_ASSERT(out->n_states <= TN_ROW_STATES_MAX);
-    for (uint32_t k = 0; k < out->n_states; k++) {
-        out->state[k] = (tn_row_state){.name = state[k].name,
-                                       .words = state[k].per_row ? 1 : segment->dim,
-                                       .count = state[k].count};
-    }
-}
-
-tn_row_schema tn_ckpt_row_schema(const tn_worker *w, tn_arena *arena)
-{
-    const tn_layout *layout = w->plan->layout;
-    tn_row_record *record = TN_NEW_ARRAY(arena, tn_row_record, layout->n_records);
-    tn_row_group *group = TN_NEW_ARRAY(arena, tn_row_group, layout->n_groups);
-    for (uint32_t g = 0; g < layout->n_groups; g++) {
-        const tn_share_group *from = &layout->group[g];
-        TN_ASSERT(from->record < layout->n_records);
-        group[g] = (tn_row_group){from->name, from->salt, from->record};
-        tn_row_record *r = &record[from->record];
-        r->n_segments = layout->record[from->record].n_segments;
-        for (uint32_t s = 0; s < r->n_segments; s++) {
-            describe_segment(w, g, s, &r->segment[s]);
-        }
-    }
-    return (tn_row_schema){.partitions = TN_PARTITIONS,
-                           .n_records = layout->n_records,
-                           .n_groups = layout->n_groups,
-                           .record = record,
-                           .group = group};
-}
 
 static tn_status write_row(void *arg, const tn_row_view *row, tn_error *err)
 {

@@ -18,13 +18,15 @@
 #include "base/keys/keyset.h"
 #include "ps/snapshot/manifest.h"
 #include "ps/snapshot/snapshot.h"
-#include "train/checkpoint/ckpt_moment.h"
-#include "train/checkpoint/ckptdir.h"
+
+typedef struct tn_metrics tn_metrics;
+typedef struct tn_moment tn_moment; /* train/checkpoint/ckpt_moment.h */
+typedef struct tn_worker tn_worker;
 
 /* Every shard file holds a partition, every peer one dense file. */
 enum { TN_CKPT_FILES_MAX = 2 * TN_PARTITIONS + 8, TN_CKPT_FILE_NAME_SIZE = 48 };
 
-struct tn_ckpt_files {
+typedef struct tn_ckpt_files {
     tn_arena *arena; /* holds names and lists; must outlive the list */
     const tn_owners *owners;
     uint32_t n, n_told;     /* files; ranks that have written all of theirs */
@@ -33,8 +35,7 @@ struct tn_ckpt_files {
     uint64_t rows;          /* of the model, in the partitions of those ranks */
     uint64_t written;       /* rows in files */
     uint64_t bytes;
-};
-typedef struct tn_ckpt_files tn_ckpt_files;
+} tn_ckpt_files;
 
 void tn_ckpt_files_init(tn_ckpt_files *f, tn_arena *arena, const tn_owners *owners);
 
@@ -43,6 +44,19 @@ void tn_ckpt_files_list(tn_ckpt_files *f, const char *name, const tn_manifest_fi
 
 /* `rank` has written all it owes, which holds so many rows of the model. */
 void tn_ckpt_files_tell(tn_ckpt_files *f, uint32_t rank, uint64_t rows);
+
+/* The files that one rank wrote. Strings and the list are lent. */
+typedef struct tn_ckpt_wrote {
+    uint32_t rank;
+    uint64_t rows; /* of the model, in its partitions; of a delta, files hold fewer */
+    uint32_t n_files;
+    const tn_manifest_file *file; /* by name, bytewise */
+} tn_ckpt_wrote;
+
+/* Copies the list of a rank. TN_E_PEER: there is no such rank, or it has reported already, or its
+ * files are not those that it must write. */
+tn_status tn_ckpt_files_add(tn_ckpt_files *f, const tn_ckpt_wrote *wrote,
+                            tn_error *err) TN_MUST_USE;
 
 /* All ranks have. TN_E_PEER names the first that has not. */
 tn_status tn_ckpt_files_check(const tn_ckpt_files *f, tn_error *err) TN_MUST_USE;
@@ -69,9 +83,6 @@ tn_status tn_ckpt_write_text(void *part, const char *path, tn_error *err) TN_MUS
 /* Not twice: rows that were written once are not kept. */
 tn_status tn_ckpt_write_shard(void *part, const char *path, tn_error *err) TN_MUST_USE;
 tn_status tn_ckpt_write_metrics(void *part, const char *path, tn_error *err) TN_MUST_USE;
-
-/* The meaning of the floats of this worker's rows. Lives in the arena. */
-tn_row_schema tn_ckpt_row_schema(const tn_worker *w, tn_arena *arena);
 
 /* The partitions that are this worker's. The table must be empty before the first shard file of a
  * full one; a delta comes on top. */

@@ -3,7 +3,10 @@
 
 #include "base/file/safetensors.h"
 #include "base/math/key.h"
+#include "nn/graph/params.h"
 #include "train/checkpoint/rowcolumns.h"
+#include "train/step/model_plan.h"
+#include "train/step/worker.h"
 
 #include <string.h>
 

@@ -8,7 +8,9 @@
 #ifndef TN_TRAIN_IMPORT_H
 #define TN_TRAIN_IMPORT_H
 
-#include "train/step/worker.h"
+#include "config/tree.h"
+
+typedef struct tn_worker tn_worker;
 
 tn_status tn_import(const tn_tree *from, tn_worker *w, tn_error *err) TN_MUST_USE;
 

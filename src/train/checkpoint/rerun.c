@@ -3,7 +3,11 @@
 
 #include "base/core/number.h"
 #include "config/yaml.h"
+#include "train/checkpoint/run_state.h"
 #include "train/checkpoint/sources.h"
+#include "train/config/run.h"
+#include "train/step/model_plan.h"
+#include "train/step/watch.h"
 
 #include <math.h>
 #include <stdio.h>

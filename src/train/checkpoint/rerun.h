@@ -8,9 +8,13 @@
 #ifndef TN_TRAIN_RERUN_H
 #define TN_TRAIN_RERUN_H
 
-#include "train/checkpoint/run_state.h"
-#include "train/step/model_plan.h"
-#include "train/step/watch.h"
+#include "base/core/error.h"
+#include "base/core/text.h"
+
+typedef struct tn_model_plan tn_model_plan;
+typedef struct tn_run tn_run;
+typedef struct tn_run_state tn_run_state;
+typedef struct tn_run_text tn_run_text;
 
 /* Why nothing is left to learn; NOT: something is. */
 typedef enum tn_finish {

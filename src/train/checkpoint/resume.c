@@ -1,11 +1,16 @@
 /* resume.c - loads a checkpoint into a run: which one, whether its model fits, and its state. */
 #include "base/core/log.h"
+#include "metrics/metrics.h"
+#include "nn/graph/params.h"
 #include "ps/snapshot/manifest.h"
 #include "train/checkpoint/ckpt_moment.h"
 #include "train/checkpoint/ckptdir.h"
 #include "train/checkpoint/ckptfiles.h"
 #include "train/checkpoint/ckptstate.h"
+#include "train/checkpoint/run_state.h"
+#include "train/config/run.h"
 #include "train/step/host.h"
+#include "train/step/model_plan.h"
 #include "train/step/worker.h"
 
 #include <errno.h>

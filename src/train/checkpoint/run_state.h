@@ -7,7 +7,6 @@
 #ifndef TN_TRAIN_RUN_STATE_H
 #define TN_TRAIN_RUN_STATE_H
 
-#include "base/core/arena.h"
 #include "io/read/reader.h"
 #include "ps/snapshot/manifest.h"
 #include "train/checkpoint/sources.h"

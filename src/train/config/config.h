@@ -16,6 +16,7 @@
 #define TN_TRAIN_CONFIG_H
 
 #include "config/values.h"
+#include "models/model.h" /* tn_model_preset */
 
 enum { TN_INCLUDE_DEPTH_MAX = 16 };
 

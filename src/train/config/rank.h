@@ -3,7 +3,8 @@
 #define TN_TRAIN_RANK_H
 
 #include "config/values.h"
-#include "train/config/run.h"
+
+typedef struct tn_run tn_run;
 
 /* Fills rank, size and membership of run->cluster, before the plan is made; what they point at
  * lives in b->arena. `tree` is the configuration that `run` was bound from. Faults go to b->diag

@@ -5,9 +5,13 @@
 #include "base/core/clock.h"
 #include "base/math/key.h"
 #include "io/schema/schema.h"
+#include "metrics/slices.h"
 #include "serve/exported_model.h"
 #include "serve/score.h"
+#include "train/config/run.h"
+#include "train/step/model_plan.h"
 #include "train/step/step_prefetch.h"
+#include "train/step/worker.h"
 
 #include <string.h>
 

@@ -9,11 +9,14 @@
 
 #include "io/read/reader.h"
 #include "metrics/metrics.h"
-#include "metrics/slices.h"
-#include "serve/exported_model.h"
-#include "train/step/worker.h"
 
 #include <stdatomic.h>
+
+typedef struct tn_exported_model tn_exported_model;
+typedef struct tn_graph tn_graph;
+typedef struct tn_run tn_run;
+typedef struct tn_slices tn_slices;
+typedef struct tn_worker tn_worker;
 
 /* Values of the nodes that a request fetches, of rows that another rank has scored. */
 typedef struct tn_fetched {

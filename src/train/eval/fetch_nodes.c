@@ -7,6 +7,7 @@
 #include "base/core/bytes.h"
 #include "base/file/file.h"
 #include "io/dict/npz.h"
+#include "nn/graph/graph.h"
 #include "nn/graph/op.h"
 #include "train/eval/predict.h"
 

@@ -6,6 +6,8 @@
 #include "base/file/file.h"
 #include "base/math/fmath.h"
 #include "io/rows/rows.h"
+#include "io/schema/dataopts.h"
+#include "io/schema/schema.h"
 #include "train/eval/sign_text.h"
 
 #include <math.h>

@@ -18,6 +18,8 @@
 #include "base/file/output_file.h"
 #include "train/eval/evaluate.h"
 
+typedef struct tn_node tn_node;
+
 /* The first line, and one line for each row of a batch; `shift` is added to the logits. */
 void tn_prediction_head(tn_text *out, bool grouped);
 void tn_prediction_lines(tn_text *out, const tn_batch *batch, const float *logit, double shift);

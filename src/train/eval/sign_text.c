@@ -5,6 +5,8 @@
 #include "base/math/key.h"
 #include "io/read/fileset.h"
 #include "io/read/row_scan.h"
+#include "io/schema/schema.h"
+#include "metrics/slices.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -17,6 +17,9 @@
 
 #include "train/eval/evaluate.h"
 
+typedef struct tn_slot_spec tn_slot_spec; /* io/schema/schema.h */
+typedef struct tn_team tn_team;
+
 #define TN_SIGN_WORDS_BYTES (UINT64_C(1) << 30)
 
 enum { TN_SIGN_WORD_MAX = 256 }; /* bytes that are kept of a word */

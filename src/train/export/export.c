@@ -12,9 +12,12 @@
 #include "serve/calibration_file.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/ckptdir.h"
+#include "train/config/run.h"
 #include "train/export/exportjson.h"
 #include "train/export/exportrows.h"
 #include "train/peers/leader.h"
+#include "train/peers/peers.h"
+#include "train/step/watch.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -15,10 +15,12 @@
 #define TN_TRAIN_EXPORT_H
 
 #include "base/file/file.h"
-#include "train/step/watch.h"
-#include "train/step/worker.h"
 
 #include <stdatomic.h>
+
+typedef struct tn_binder tn_binder;
+typedef struct tn_model_plan tn_model_plan;
+typedef struct tn_run_text tn_run_text;
 
 typedef struct tn_export_request {
     const char *checkpoint;  /* a checkpoint, or a run directory; see tn_checkpoint_load */

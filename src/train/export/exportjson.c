@@ -4,10 +4,14 @@
 #include "base/codec/json.h"
 #include "base/math/fmath.h"
 #include "config/field.h"
+#include "io/schema/schema.h"
+#include "models/layerlist.h"
 #include "nn/op/ops.h"
 #include "nn/passes/graphjson.h"
+#include "ps/optim/rule.h"
 #include "serve/calibration_file.h"
 #include "serve/fieldjson.h"
+#include "train/config/run.h"
 
 #include <math.h>
 #include <stdio.h>

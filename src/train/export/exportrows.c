@@ -10,9 +10,12 @@
 #include "base/thread/ordered_work.h"
 #include "io/dict/dict_deltas.h"
 #include "io/dict/dictwrite.h"
+#include "io/schema/schema.h"
 #include "ps/snapshot/snapshot.h"
-#include "train/checkpoint/ckptfiles.h"
+#include "train/checkpoint/ckpt_moment.h"
 #include "train/checkpoint/rowcolumns.h"
+#include "train/config/run.h"
+#include "train/step/model_plan.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -39,7 +42,7 @@ tn_status tn_export_parts_init(tn_export_parts *p, const tn_worker *w, uint64_t 
                                const char *folder, tn_arena *arena, tn_error *err)
 {
     TN_ASSERT(w->rank < w->plan->owners.n_peers);
-    const tn_row_schema schema = tn_ckpt_row_schema(w, arena);
+    const tn_row_schema schema = tn_moment_row_schema(w, arena);
     *p = (tn_export_parts){.folder = folder,
                            .owners = &w->plan->owners,
                            .rank = w->rank,

@@ -7,9 +7,18 @@
 #include "cluster/group/group.h"
 #include "io/read/bad_record_limit.h"
 #include "metrics/metrics_pack.h"
+#include "nn/graph/params.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/checkpoint/ckpt_peers.h"
+#include "train/checkpoint/ckptfiles.h"
+#include "train/config/run.h"
 #include "train/eval/evaluate.h"
 #include "train/peers/part_server.h"
+#include "train/peers/peers.h"
 #include "train/peers/score_exchange.h"
+#include "train/report/peer_progress.h"
+#include "train/step/model_plan.h"
+#include "train/step/worker.h"
 
 #include <stdio.h>
 #include <string.h>

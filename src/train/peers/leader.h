@@ -14,11 +14,14 @@
 #ifndef TN_TRAIN_LEADER_H
 #define TN_TRAIN_LEADER_H
 
-#include "train/checkpoint/ckpt_peers.h"
 #include "train/eval/evaluate.h"
-#include "train/peers/part_dealer.h"
-#include "train/peers/peers.h"
-#include "train/report/peer_progress.h"
+
+typedef struct tn_checkpoints tn_checkpoints;
+typedef struct tn_part_dealer tn_part_dealer;
+typedef struct tn_peer_progress tn_peer_progress;
+typedef struct tn_peers tn_peers;
+typedef struct tn_run_text tn_run_text;
+typedef struct tn_watch tn_watch;
 
 typedef struct tn_leader tn_leader;
 

@@ -9,8 +9,13 @@
 #include "cluster/security/security.h"
 #include "cluster/sync/sync_client.h"
 #include "config/field.h"
+#include "nn/graph/params.h"
 #include "train/checkpoint/ckpt_moment.h"
+#include "train/config/run.h"
 #include "train/step/host.h"
+#include "train/step/model_plan.h"
+#include "train/step/watch.h"
+#include "train/step/worker.h"
 
 struct tn_peers {
     tn_worker *w;

@@ -13,8 +13,11 @@
 #define TN_TRAIN_PEERS_H
 
 #include "cluster/group/group.h"
-#include "train/step/watch.h"
-#include "train/step/worker.h"
+
+typedef struct tn_run tn_run;
+typedef struct tn_run_text tn_run_text;
+typedef struct tn_watch tn_watch;
+typedef struct tn_worker tn_worker;
 
 typedef struct tn_peers tn_peers;
 

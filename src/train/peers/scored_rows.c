@@ -6,7 +6,9 @@
 #include "base/core/arena.h"
 #include "base/core/bytes.h"
 #include "io/rows/rows.h"
+#include "io/schema/schema.h"
 #include "nn/graph/op.h"
+#include "train/config/run.h"
 #include "train/eval/predict.h"
 
 #include <math.h>

@@ -14,6 +14,8 @@
 #include "base/core/text.h"
 #include "train/eval/evaluate.h"
 
+typedef struct tn_node tn_node;
+
 /* Which members of a row travel: the same on both sides. */
 typedef struct tn_scored_form {
     const tn_schema *schema; /* must outlive whoever has the form */

@@ -3,6 +3,8 @@
 
 #include "base/codec/json.h"
 #include "base/core/alloc.h"
+#include "io/schema/schema.h"
+#include "train/config/run.h"
 #include "train/report/metrics_jsonl.h"
 #include "train/report/text_tables.h"
 

@@ -11,6 +11,7 @@
 #define TN_TRAIN_EVAL_RESULT_H
 
 #include "metrics/intervals.h"
+#include "metrics/slices.h"
 #include "train/eval/calibrate.h"
 #include "train/eval/sign_text.h"
 

@@ -7,8 +7,13 @@
 #include "base/math/rng.h"
 #include "base/thread/threads.h"
 #include "io/rows/batch_builder.h"
+#include "io/schema/schema.h"
+#include "nn/graph/op.h"
+#include "train/config/run.h"
 #include "train/eval/evaluate.h"
+#include "train/step/model_plan.h"
 #include "train/step/step_prefetch.h"
+#include "train/step/worker.h"
 
 #include <math.h>
 #include <stdio.h>

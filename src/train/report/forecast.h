@@ -19,7 +19,8 @@
 #define TN_TRAIN_FORECAST_H
 
 #include "base/core/text.h"
-#include "train/step/worker.h"
+
+typedef struct tn_worker tn_worker;
 
 /* Seconds of a whole batch; wall time unless it says otherwise. */
 typedef struct tn_pace {

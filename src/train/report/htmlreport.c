@@ -2,7 +2,9 @@
 #include "train/report/htmlreport.h"
 
 #include "base/file/output_file.h"
+#include "io/schema/schema.h"
 #include "metrics/calibration.h"
+#include "train/config/run.h"
 #include "train/report/htmlfigures.h"
 
 #include <math.h>

@@ -5,6 +5,7 @@
 #include "base/core/alloc.h"
 #include "base/core/clock.h"
 #include "base/file/file.h"
+#include "metrics/slices.h"
 
 #include <math.h>
 #include <string.h>

@@ -7,6 +7,9 @@
 #include "base/trace/trace.h"
 #include "base/trace/trace_report.h"
 #include "nn/passes/plan.h"
+#include "train/config/run.h"
+#include "train/step/model_plan.h"
+#include "train/step/worker.h"
 
 #include <math.h>
 

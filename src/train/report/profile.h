@@ -19,7 +19,8 @@
 #include "base/core/text.h"
 #include "base/machine/machine_peak.h"
 #include "base/trace/trace.h"
-#include "train/step/worker.h"
+
+typedef struct tn_worker tn_worker;
 
 typedef struct tn_profile tn_profile;
 

@@ -6,12 +6,19 @@
 #include "base/core/log.h"
 #include "base/machine/limits.h"
 #include "base/thread/threads.h"
+#include "nn/graph/params.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/checkpoint/run_state.h"
+#include "train/config/run.h"
 #include "train/report/forecast.h"
 #include "train/report/metrics_jsonl.h"
 #include "train/report/progress.h"
 #include "train/report/summary.h"
-#include "train/report/window_totals.h"
 #include "train/step/host.h"
+#include "train/step/memory_cap.h"
+#include "train/step/model_plan.h"
+#include "train/step/watch.h"
+#include "train/step/worker.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -192,16 +199,17 @@ static tn_status draw(tn_report *r, const tn_report_step *s, double now, tn_erro
 
 tn_status tn_report_step_done(tn_report *r, const tn_report_step *s, tn_error *err)
 {
-    TN_ASSERT(s->state != NULL && s->learned != NULL && s->rows != NULL);
+    const tn_window_step *step = &s->window;
+    TN_ASSERT(s->state != NULL && step->turn != NULL && step->rows != NULL);
     double now = tn_clock_s();
     if (r->steps == 0) {
-        tn_bar_begin(&r->bar, now - s->compute_s);
+        tn_bar_begin(&r->bar, now - step->turn->took_s);
     }
-    r->rows += s->joint;
+    r->rows += step->joint;
     r->steps++;
-    TN_TRY(tn_window_totals_add(&r->window, s, err));
+    TN_TRY(tn_window_totals_add(&r->window, step, err));
     if (s->took_s > 0) {
-        tn_paced_step(&r->paced, s->wait_read_s, s->took_s);
+        tn_paced_step(&r->paced, step->turn->waited_s, s->took_s);
     }
     if (tn_bar_due(&r->bar, now)) {
         TN_TRY(draw(r, s, now, err));

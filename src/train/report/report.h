@@ -2,11 +2,14 @@
 #ifndef TN_TRAIN_REPORT_H
 #define TN_TRAIN_REPORT_H
 
-#include "train/checkpoint/checkpoint.h"
 #include "train/eval/evaluate.h"
-#include "train/report/peer_progress.h"
-#include "train/step/memory_cap.h"
-#include "train/step/step.h"
+#include "train/report/window_totals.h"
+
+typedef struct tn_memory_cap tn_memory_cap;
+typedef struct tn_run_state tn_run_state;
+typedef struct tn_run_text tn_run_text;
+typedef struct tn_saved tn_saved; /* train/checkpoint/checkpoint.h */
+typedef struct tn_watch tn_watch;
 
 /* The outcome of a run. */
 typedef struct tn_outcome {
@@ -35,21 +38,11 @@ typedef struct tn_report_opts {
 tn_status tn_report_open(tn_report **out, const tn_report_opts *opts, tn_error *err) TN_MUST_USE;
 void tn_report_close(tn_report *r); /* NULL is fine */
 
-/* One step: what it learned, and its scores from before the update. Draws and records when it is
- * time. */
+/* One step. Draws and records when it is time. */
 typedef struct tn_report_step {
-    const tn_learned *learned;
-    const tn_scored *rows;
-    uint64_t joint; /* rows that were learned from: of all peers at staleness 0, else of this one */
-    double weight;  /* of these; the loss is the mean over it */
+    tn_window_step window;
     const tn_run_state *state;
-    double lr;
-    double wait_read_s;              /* spent waiting for data, */
-    double wait_pull_s, wait_push_s; /* for rows and for weights of other peers */
-    uint64_t bytes_in, bytes_out;    /* of this peer's messages, since the start */
-    double compute_s;
-    double took_s; /* alone: the whole step, waiting and metrics included; among peers 0 */
-    uint32_t keys;
+    double took_s;     /* alone: the whole step, waiting and metrics included; among peers 0 */
     double epoch_done; /* share of this epoch, 0 .. 1; NAN: not known */
     double done;       /* share of the run, 0 .. 1; NAN: not known */
     tn_reader *reader; /* for counts */

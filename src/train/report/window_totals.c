@@ -46,24 +46,25 @@ void tn_window_totals_clear(tn_window_totals *w, double now)
                             .out_before = w->bytes_out};
 }
 
-tn_status tn_window_totals_add(tn_window_totals *w, const tn_report_step *s, tn_error *err)
+tn_status tn_window_totals_add(tn_window_totals *w, const tn_window_step *s, tn_error *err)
 {
-    TN_ASSERT(s->learned != NULL);
+    const tn_step_turn *turn = s->turn;
+    const tn_learned *learned = &turn->learned;
     TN_ASSERT(s->bytes_in >= w->bytes_in && s->bytes_out >= w->bytes_out);
     w->steps++;
     w->rows += s->joint;
-    w->keys += s->keys;
-    w->loss += s->learned->loss * s->weight;
-    w->weight += s->weight;
-    w->grad_norm += s->learned->grad_norm;
+    w->keys += turn->step != NULL ? turn->step->local->keys.n : 0;
+    w->loss += learned->loss * turn->weight;
+    w->weight += turn->weight;
+    w->grad_norm += learned->grad_norm;
     w->bytes_in = s->bytes_in;
     w->bytes_out = s->bytes_out;
-    w->wait_read_s += s->wait_read_s;
-    w->wait_pull_s += s->wait_pull_s;
-    w->wait_push_s += s->wait_push_s;
-    w->compute_s += s->compute_s;
+    w->wait_read_s += turn->waited_s;
+    w->wait_pull_s += turn->waits.rows_s;
+    w->wait_push_s += turn->waits.weights_s;
+    w->compute_s += turn->took_s;
     w->lr = s->lr;
-    w->staleness = s->learned->staleness > w->staleness ? s->learned->staleness : w->staleness;
+    w->staleness = learned->staleness > w->staleness ? learned->staleness : w->staleness;
     return tn_metrics_add(w->metrics, s->rows, err);
 }
 

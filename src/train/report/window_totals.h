@@ -9,7 +9,17 @@
 #define TN_TRAIN_WINDOW_TOTALS_H
 
 #include "train/report/metrics_jsonl.h"
-#include "train/report/report.h"
+#include "train/report/peer_progress.h"
+#include "train/step/step_loop.h"
+
+/* A step: what it learned, and its scores from before the update. */
+typedef struct tn_window_step {
+    const tn_step_turn *turn;
+    const tn_scored *rows;
+    uint64_t joint; /* rows that were learned from: of all peers at staleness 0, else of this one */
+    double lr;
+    uint64_t bytes_in, bytes_out; /* of this peer's messages, since the start */
+} tn_window_step;
 
 typedef struct tn_window_totals {
     double begin; /* monotonic seconds */
@@ -36,7 +46,7 @@ tn_status tn_window_totals_init(tn_window_totals *w, double sampling, tn_peer_pr
 void tn_window_totals_done(tn_window_totals *w);
 void tn_window_totals_clear(tn_window_totals *w, double now);
 
-tn_status tn_window_totals_add(tn_window_totals *w, const tn_report_step *step,
+tn_status tn_window_totals_add(tn_window_totals *w, const tn_window_step *step,
                                tn_error *err) TN_MUST_USE;
 
 /* Takes in what other ranks have reported by now. */

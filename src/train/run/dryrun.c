@@ -3,13 +3,17 @@
 
 #include "cluster/launch/membership.h"
 #include "io/read/reader.h"
+#include "models/layerlist.h"
 #include "nn/passes/plan.h"
 #include "ps/snapshot/snapshot.h"
 #include "train/checkpoint/import.h"
+#include "train/config/run.h"
 #include "train/report/forecast.h"
 #include "train/report/text_tables.h"
 #include "train/step/memory_cap.h"
+#include "train/step/model_plan.h"
 #include "train/step/step.h"
+#include "train/step/worker.h"
 
 #include <string.h>
 

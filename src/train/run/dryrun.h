@@ -3,7 +3,9 @@
 #define TN_TRAIN_DRYRUN_H
 
 #include "base/core/text.h"
-#include "train/step/model_plan.h"
+
+typedef struct tn_binder tn_binder;
+typedef struct tn_model_plan tn_model_plan;
 
 /* Builds the model, opens all data, reads one batch of each and scores it. `out` gets the model
  * table and a line per data set. The run directory is not touched. */

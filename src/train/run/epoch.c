@@ -2,8 +2,12 @@
 #include "train/run/epoch.h"
 
 #include "base/core/clock.h"
+#include "train/config/run.h"
+#include "train/peers/part_dealer.h"
 #include "train/report/report.h"
 #include "train/run/epoch_reader.h"
+#include "train/step/model_plan.h"
+#include "train/step/worker.h"
 
 #include <math.h>
 #include <stdio.h>

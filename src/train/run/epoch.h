@@ -15,10 +15,13 @@
 #ifndef TN_TRAIN_EPOCH_H
 #define TN_TRAIN_EPOCH_H
 
-#include "train/checkpoint/run_state.h"
-#include "train/peers/part_dealer.h"
-#include "train/report/report.h"
-#include "train/step/step_loop.h"
+#include "train/report/peer_progress.h"
+
+typedef struct tn_part_dealer tn_part_dealer;
+typedef struct tn_report tn_report;
+typedef struct tn_run_state tn_run_state;
+typedef struct tn_step_loop tn_step_loop;
+typedef struct tn_step_prefetch tn_step_prefetch;
 
 typedef struct tn_epoch {
     tn_worker *w;

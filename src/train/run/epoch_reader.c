@@ -3,7 +3,11 @@
 
 #include "io/read/row_scan.h"
 #include "ps/optim/schedule.h"
+#include "train/config/run.h"
+#include "train/peers/part_dealer.h"
 #include "train/step/model_plan.h"
+#include "train/step/step_prefetch.h"
+#include "train/step/worker.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,9 +3,14 @@
 #ifndef TN_TRAIN_EPOCH_READER_H
 #define TN_TRAIN_EPOCH_READER_H
 
-#include "train/peers/part_dealer.h"
-#include "train/step/model_plan.h"
-#include "train/step/step_prefetch.h"
+#include "io/read/reader.h"
+
+typedef struct tn_epoch_position tn_epoch_position;
+typedef struct tn_model_plan tn_model_plan;
+typedef struct tn_part_dealer tn_part_dealer;
+typedef struct tn_run tn_run;
+typedef struct tn_step_prefetch tn_step_prefetch;
+typedef struct tn_worker tn_worker;
 
 /* Reads the worker's own parts of the epoch of *from, from there on. A run that goes on reads from
  * `stand` on, when that is within this epoch; `stand` is empty afterwards. If one process goes on

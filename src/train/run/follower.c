@@ -3,17 +3,24 @@
 
 #include "base/core/clock.h"
 #include "metrics/metrics_pack.h"
+#include "nn/graph/op.h"
 #include "train/checkpoint/ckpt_peers.h"
+#include "train/checkpoint/ckptfiles.h"
 #include "train/checkpoint/import.h"
+#include "train/config/run.h"
 #include "train/export/exportrows.h"
 #include "train/peers/part_client.h"
 #include "train/peers/part_dealer.h"
 #include "train/peers/peers.h"
 #include "train/peers/score_exchange.h"
 #include "train/report/peer_progress.h"
+#include "train/report/report.h"
 #include "train/run/epoch_reader.h"
 #include "train/run/heartbeat_stats.h"
+#include "train/step/memory_cap.h"
+#include "train/step/model_plan.h"
 #include "train/step/step_loop.h"
+#include "train/step/watch.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,7 +4,14 @@
 #ifndef TN_TRAIN_FOLLOWER_H
 #define TN_TRAIN_FOLLOWER_H
 
-#include "train/run/trainer.h"
+#include "base/core/error.h"
+
+typedef struct tn_binder tn_binder;
+typedef struct tn_model_plan tn_model_plan;
+typedef struct tn_outcome tn_outcome;
+typedef struct tn_run_text tn_run_text;
+typedef struct tn_strs tn_strs;
+typedef struct tn_watch tn_watch;
 
 /* The same as tn_train, which calls it. Rank 0 reports the outcome: here only the steps and samples
  * that this rank has learned from are set. */

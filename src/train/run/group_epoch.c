@@ -3,7 +3,17 @@
 
 #include "base/core/clock.h"
 #include "io/read/bad_record_limit.h"
+#include "models/model.h"
+#include "train/config/run.h"
+#include "train/peers/leader.h"
+#include "train/peers/part_dealer.h"
+#include "train/peers/peers.h"
+#include "train/report/report.h"
+#include "train/run/epoch.h"
 #include "train/run/epoch_reader.h"
+#include "train/step/model_plan.h"
+#include "train/step/watch.h"
+#include "train/step/worker.h"
 
 #include <stdio.h>
 #include <string.h>

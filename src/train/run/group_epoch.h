@@ -6,9 +6,15 @@
 #ifndef TN_TRAIN_GROUP_EPOCH_H
 #define TN_TRAIN_GROUP_EPOCH_H
 
-#include "train/peers/leader.h"
-#include "train/run/epoch.h"
 #include "train/run/heartbeat_stats.h"
+
+typedef struct tn_checkpoints tn_checkpoints;
+typedef struct tn_epoch tn_epoch; /* train/run/epoch.h */
+typedef struct tn_leader tn_leader;
+typedef struct tn_metrics tn_metrics;
+typedef struct tn_metrics_opts tn_metrics_opts;
+typedef struct tn_run tn_run;
+typedef struct tn_run_text tn_run_text;
 
 typedef struct tn_group_epoch {
     tn_epoch *epoch; /* of this rank */

@@ -3,6 +3,10 @@
 
 #include "base/core/clock.h"
 #include "base/machine/limits.h"
+#include "train/step/memory_cap.h"
+#include "train/step/step_loop.h"
+#include "train/step/watch.h"
+#include "train/step/worker.h"
 
 static void tell(tn_heartbeat_stats *b)
 {

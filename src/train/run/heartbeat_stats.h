@@ -7,9 +7,11 @@
 #define TN_TRAIN_HEARTBEAT_STATS_H
 
 #include "cluster/group/group.h"
-#include "train/run/trainer.h"
-#include "train/step/memory_cap.h"
-#include "train/step/step_loop.h"
+
+typedef struct tn_memory_cap tn_memory_cap;
+typedef struct tn_step_turn tn_step_turn;
+typedef struct tn_watch tn_watch;
+typedef struct tn_worker tn_worker;
 
 typedef struct tn_heartbeat_stats { /* the first four are set, the rest is 0 */
     tn_group *group;

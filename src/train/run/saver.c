@@ -2,6 +2,11 @@
 #include "train/run/saver.h"
 
 #include "base/file/file.h"
+#include "train/checkpoint/run_state.h"
+#include "train/config/run.h"
+#include "train/report/report.h"
+#include "train/step/model_plan.h"
+#include "train/step/worker.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -13,7 +13,9 @@
 #define TN_TRAIN_SAVER_H
 
 #include "train/checkpoint/checkpoint.h"
-#include "train/report/report.h"
+
+typedef struct tn_checkpoint_opts tn_checkpoint_opts; /* train/config/run.h */
+typedef struct tn_report tn_report;
 
 typedef struct tn_saver {
     /* Set by the owner; all that it points to must outlive the saver. */

@@ -4,15 +4,24 @@
 
 #include "base/core/clock.h"
 #include "base/file/file.h"
+#include "models/model.h"
 #include "train/checkpoint/import.h"
 #include "train/checkpoint/rerun.h"
+#include "train/checkpoint/run_state.h"
 #include "train/eval/predict.h"
+#include "train/peers/leader.h"
 #include "train/report/profile.h"
+#include "train/report/report.h"
+#include "train/run/epoch.h"
 #include "train/run/epoch_reader.h"
 #include "train/run/follower.h"
 #include "train/run/group_epoch.h"
 #include "train/run/saver.h"
 #include "train/run/timetable.h"
+#include "train/step/memory_cap.h"
+#include "train/step/model_plan.h"
+#include "train/step/watch.h"
+#include "train/step/worker.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -131,9 +140,13 @@ static tn_status stop_at_signal(trainer *t, tn_error *err)
                    newest->name, advice(t));
 }
 
-/* The same when the signal came within an evaluation: a resumed run begins with it. */
-static tn_status stop_owing(trainer *t, tn_error *err)
+/* Evaluates; when a signal ends that, so does the run, and a resumed one begins with it. */
+static tn_status validate_or_owe(trainer *t, tn_error *err)
 {
+    tn_status status = validate(t, err);
+    if (status != TN_E_STOPPED) {
+        return status;
+    }
     if (!t->state.eval_owed) {
         tn_saver_set_unsaved(&t->saver);
     }
@@ -182,11 +195,7 @@ static tn_status do_what_is_due(trainer *t, tn_error *err)
     const uint64_t steps = t->worker->steps;
     TN_TRY(tn_saver_note(&t->saver, err));
     if (tn_timetable_take(&t->timetable, TN_DUE_EVAL, steps, now)) {
-        tn_status status = validate(t, err);
-        if (status == TN_E_STOPPED) {
-            return stop_owing(t, err);
-        }
-        TN_TRY(status);
+        TN_TRY(validate_or_owe(t, err));
     }
     t->stop = t->stop || tn_timetable_is_over(&t->timetable, steps, now);
     if (t->stop) {
@@ -237,20 +246,14 @@ static tn_status note_step(trainer *t, const tn_step_turn *turn, tn_error *err)
     const double epoch_done = tn_epoch_share(&t->epoch, tn_group_epoch_records(&t->group));
     const double epochs = t->state.progress.epoch + epoch_done;
     tn_report_step step = {
-        .learned = &turn->learned,
-        .rows = &rows,
-        .joint = t->group.is_async ? rows.n : turn->rows,
-        .weight = turn->weight,
+        .window = {.turn = turn,
+                   .rows = &rows,
+                   .joint = t->group.is_async ? rows.n : turn->rows,
+                   .lr = dense->lr * turn->factor,
+                   .bytes_in = counts.bytes_in,
+                   .bytes_out = counts.bytes_out},
         .state = &t->state,
-        .lr = dense->lr * turn->factor,
-        .wait_read_s = turn->waited_s,
-        .wait_pull_s = turn->waits.rows_s,
-        .wait_push_s = turn->waits.weights_s,
-        .bytes_in = counts.bytes_in,
-        .bytes_out = counts.bytes_out,
-        .compute_s = turn->took_s,
         .took_s = t->group.lead == NULL ? turn->waited_s + turn->took_s + tn_clock_s() - begin : 0,
-        .keys = turn->step != NULL ? turn->step->local->keys.n : 0,
         .epoch_done = epoch_done,
         .done = tn_timetable_share(&t->timetable, t->state.steps, epochs, tn_clock_s()),
         .reader = tn_step_prefetch_reader(t->epoch.data),
@@ -377,8 +380,7 @@ static tn_status pass(trainer *t, tn_error *err)
     const atomic_bool *stop = t->group.lead != NULL ? NULL : t->watch->stop;
     TN_TRY(tn_step_prefetch_watch(t->epoch.data, stop, err));
     if (t->state.eval_owed) {
-        tn_status status = validate(t, err);
-        TN_TRY(status == TN_E_STOPPED ? stop_owing(t, err) : status);
+        TN_TRY(validate_or_owe(t, err));
     }
     return all_steps(t, err);
 }
@@ -490,11 +492,7 @@ static tn_status choose_the_last(trainer *t, tn_error *err)
         return TN_OK; /* its checkpoint was written here, or before anything was learned */
     }
     if (t->evaluated != t->worker->steps) { /* ended within an epoch */
-        tn_status status = validate(t, err);
-        if (status == TN_E_STOPPED) {
-            return stop_owing(t, err);
-        }
-        TN_TRY(status);
+        TN_TRY(validate_or_owe(t, err));
     }
     return restore_best(t, err);
 }

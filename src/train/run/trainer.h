@@ -8,9 +8,13 @@
 #ifndef TN_TRAIN_TRAINER_H
 #define TN_TRAIN_TRAINER_H
 
-#include "train/report/report.h"
-#include "train/step/model_plan.h"
-#include "train/step/watch.h"
+#include "base/core/error.h"
+
+typedef struct tn_binder tn_binder;
+typedef struct tn_model_plan tn_model_plan;
+typedef struct tn_outcome tn_outcome; /* train/report/report.h */
+typedef struct tn_run_text tn_run_text;
+typedef struct tn_watch tn_watch;
 
 /* On failure *out is empty, and summary.json says why. Faults of the model go to b->diag. */
 tn_status tn_train(const tn_model_plan *plan, const tn_run_text *text, const tn_watch *watch,

@@ -3,6 +3,7 @@
 
 #include "metrics/metrics.h"
 #include "ps/optim/optim.h"
+#include "train/config/run.h"
 
 #include <math.h>
 #include <string.h>

@@ -8,7 +8,10 @@
 #ifndef TN_TRAIN_EARLY_STOPPING_H
 #define TN_TRAIN_EARLY_STOPPING_H
 
-#include "train/config/run.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct tn_train_opts tn_train_opts; /* train/config/run.h */
 
 typedef struct tn_early_stopping_state {
     bool seen;       /* there is a best */

@@ -2,6 +2,7 @@
 #include "train/step/host.h"
 
 #include "nn/gemm/gemm.h"
+#include "train/config/run.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,9 +2,9 @@
 #ifndef TN_TRAIN_HOST_H
 #define TN_TRAIN_HOST_H
 
-#include "train/config/run.h"
-
 #include <stdint.h>
+
+typedef struct tn_compute_opts tn_compute_opts; /* train/config/run.h */
 
 const char *tn_host_cpu(void); /* level of the instruction set: "x86-64-v4" */
 enum { TN_HOST_BLAS_SIZE = 144 };

@@ -4,6 +4,10 @@
 #include "base/core/arena.h"
 #include "base/core/clock.h"
 #include "cluster/launch/membership.h"
+#include "io/schema/schema.h"
+#include "train/config/run.h"
+#include "train/step/model_plan.h"
+#include "train/step/worker.h"
 
 #include <stdlib.h>
 #include <string.h>

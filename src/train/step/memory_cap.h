@@ -17,8 +17,12 @@
 #ifndef TN_TRAIN_MEMORY_CAP_H
 #define TN_TRAIN_MEMORY_CAP_H
 
+#include "base/core/error.h"
+#include "base/core/text.h"
 #include "base/machine/limits.h"
-#include "train/step/worker.h"
+#include "base/thread/range.h"
+
+typedef struct tn_worker tn_worker;
 
 typedef enum tn_room {
     TN_ROOM_ENOUGH,

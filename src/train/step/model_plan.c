@@ -6,7 +6,10 @@
 #include "config/field.h"
 #include "config/fieldtree.h"
 #include "io/read/schema_inference.h"
+#include "io/schema/schema.h"
+#include "models/model.h"
 #include "ps/shard/ownership.h"
+#include "train/config/run.h"
 
 #include <math.h>
 #include <string.h>

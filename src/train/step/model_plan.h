@@ -8,13 +8,18 @@
 #ifndef TN_TRAIN_MODEL_PLAN_H
 #define TN_TRAIN_MODEL_PLAN_H
 
+#include "base/core/error.h"
+#include "base/keys/init.h"
 #include "base/keys/keyset.h"
-#include "io/schema/schema.h"
-#include "models/layerlist.h"
-#include "models/model.h"
-#include "ps/optim/rule.h"
-#include "ps/shard/dense.h"
-#include "train/config/run.h"
+
+typedef struct tn_binder tn_binder;             /* config/values.h */
+typedef struct tn_features tn_features;         /* models/layerlist.h */
+typedef struct tn_layout tn_layout;             /* base/keys/record.h */
+typedef struct tn_model_inputs tn_model_inputs; /* models/layerlist.h */
+typedef struct tn_rules tn_rules;               /* ps/optim/rule.h */
+typedef struct tn_run tn_run;                   /* train/config/run.h */
+typedef struct tn_schema tn_schema;             /* io/schema/schema.h */
+typedef struct tn_tree tn_tree;                 /* config/tree.h */
 
 typedef struct tn_model_plan {
     const tn_run *run;

@@ -7,7 +7,12 @@
 
 #include "base/core/alloc.h"
 #include "cluster/exchange/eval_pull.h"
+#include "io/schema/schema.h"
+#include "nn/graph/graph.h"
 #include "nn/graph/peer_column_stats.h"
+#include "train/config/run.h"
+#include "train/step/model_plan.h"
+#include "train/step/worker.h"
 
 #include <math.h>
 #include <string.h>

@@ -14,8 +14,12 @@
 #define TN_TRAIN_STEP_H
 
 #include "io/localize/localize.h"
-#include "io/read/reader.h"
-#include "train/step/worker.h"
+
+#include <stddef.h>
+
+typedef struct tn_joint_batch tn_joint_batch; /* ps/shard/client.h */
+typedef struct tn_model_plan tn_model_plan;
+typedef struct tn_worker tn_worker;
 
 typedef struct tn_step {
     tn_localizer *localizer;

@@ -22,6 +22,7 @@
 #ifndef TN_TRAIN_STEP_LOOP_H
 #define TN_TRAIN_STEP_LOOP_H
 
+#include "ps/shard/client.h"
 #include "train/step/step_prefetch.h"
 
 typedef struct tn_step_loop tn_step_loop;

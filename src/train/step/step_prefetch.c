@@ -8,8 +8,10 @@
 #include "train/step/step_prefetch.h"
 
 #include "base/core/alloc.h"
+#include "base/thread/team.h"
 #include "base/thread/threads.h"
 #include "io/read/reader.h"
+#include "train/step/model_plan.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

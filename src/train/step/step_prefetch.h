@@ -19,11 +19,13 @@
 #ifndef TN_TRAIN_STEP_PREFETCH_H
 #define TN_TRAIN_STEP_PREFETCH_H
 
-#include "base/thread/team.h"
-#include "io/read/reader.h"
 #include "train/step/step.h"
 
 #include <stdatomic.h>
+
+typedef struct tn_reader tn_reader;
+typedef struct tn_reader_opts tn_reader_opts; /* io/read/reader.h */
+typedef struct tn_team tn_team;
 
 typedef struct tn_step_prefetch tn_step_prefetch;
 

@@ -5,7 +5,10 @@
 #include "base/core/number.h"
 #include "base/math/fmath.h"
 #include "base/thread/threads.h"
+#include "models/layerlist.h"
 #include "nn/op/ops.h"
+#include "train/config/run.h"
+#include "train/step/model_plan.h"
 
 #include <math.h>
 #include <string.h>

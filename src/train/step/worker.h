@@ -8,10 +8,13 @@
 #ifndef TN_TRAIN_WORKER_H
 #define TN_TRAIN_WORKER_H
 
-#include "nn/graph/graph.h"
 #include "ps/shard/client.h"
 #include "ps/shard/ownership.h"
-#include "train/step/model_plan.h"
+
+typedef struct tn_graph tn_graph;           /* nn/graph/graph.h */
+typedef struct tn_model_plan tn_model_plan; /* train/step/model_plan.h */
+typedef struct tn_node tn_node;             /* nn/graph/graph.h */
+typedef struct tn_params tn_params;         /* nn/graph/params.h */
 
 typedef struct tn_worker {
     const tn_model_plan *plan;
