@@ -10,6 +10,7 @@
  */
 #include "config/field.h"
 #include "counted.h"
+#include "io/read/fileset.h"
 #include "logs.h"
 
 #include "base/core/alloc.h"

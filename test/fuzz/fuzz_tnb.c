@@ -5,6 +5,7 @@
 #include "config/diag.h"
 #include "config/field.h"
 #include "config/tree.h"
+#include "io/read/block_reader.h"
 #include "io/read/cache.h"
 #include "io/read/schema_inference.h"
 #include "io/rows/rows.h"

@@ -1,6 +1,8 @@
 /* setup.c - schemas, files and rows for the tests of io. */
 #include "setup.h"
 #include "config/field.h"
+#include "io/read/fileset.h"
+#include "io/rows/rows.h"
 
 #include "base/core/alloc.h"
 #include "base/core/number.h"

@@ -2,6 +2,8 @@
 #include "io/read/cache.h"
 
 #include "base/core/alloc.h"
+#include "base/file/file.h"
+#include "io/rows/rows.h"
 #include "setup.h"
 #include "support/test.h"
 

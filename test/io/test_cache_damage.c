@@ -2,7 +2,9 @@
 #include "io/read/cache.h"
 
 #include "base/core/alloc.h"
+#include "base/file/file.h"
 #include "base/math/crc32c.h"
+#include "io/rows/rows.h"
 #include "setup.h"
 #include "support/test.h"
 

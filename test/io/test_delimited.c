@@ -1,6 +1,7 @@
 /* test_delimited.c - csv, tsv and criteo: headers, quotes, nulls, lists, and rows that do not fit.
  */
 #include "base/math/key.h"
+#include "io/rows/rows.h"
 #include "setup.h"
 #include "support/test.h"
 

@@ -7,6 +7,7 @@
 #include "base/core/alloc.h"
 #include "base/math/key.h"
 #include "base/math/rng.h"
+#include "io/format/format.h"
 #include "io/rows/rows.h"
 #include "setup.h"
 #include "support/test.h"

@@ -4,6 +4,7 @@
 #include "base/core/alloc.h"
 #include "base/file/file.h"
 #include "io/read/block_reader.h"
+#include "io/rows/rows.h"
 #include "setup.h"
 #include "support/test.h"
 

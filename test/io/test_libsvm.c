@@ -1,5 +1,6 @@
 /* test_libsvm.c - lines of libsvm and libffm files, right and wrong ones. */
 #include "base/math/key.h"
+#include "io/rows/rows.h"
 #include "setup.h"
 #include "support/test.h"
 

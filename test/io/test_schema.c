@@ -4,6 +4,7 @@
 #include "base/core/alloc.h"
 #include "base/keys/record.h"
 #include "base/math/key.h"
+#include "io/rows/rows.h"
 #include "setup.h"
 #include "support/test.h"
 

@@ -4,6 +4,7 @@
 #include "base/keys/record.h"
 #include "base/math/crc32c.h"
 #include "base/math/key.h"
+#include "io/format/format.h"
 #include "setup.h"
 #include "support/test.h"
 

@@ -3,6 +3,7 @@
 #include "train/peers/part_client.h"
 
 #include "base/core/clock.h"
+#include "io/read/blocks.h"
 #include "io/read/reader.h"
 #include "support/test.h"
 #include "train/config/run.h"

@@ -2,6 +2,7 @@
 #include "train/peers/part_server.h"
 
 #include "base/core/clock.h"
+#include "io/read/blocks.h"
 #include "support/test.h"
 
 #include <stdlib.h>

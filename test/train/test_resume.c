@@ -3,6 +3,7 @@
 #include "base/core/failpoint.h"
 #include "base/file/file.h"
 #include "base/thread/threads.h"
+#include "io/read/blocks.h"
 #include "support/test.h"
 #include "support/tmpdir.h"
 #include "train/checkpoint/sources.h"

@@ -8,11 +8,15 @@
 #include "base/core/alloc.h"
 #include "base/core/log.h"
 #include "base/file/file.h"
+#include "io/format/format.h"
 #include "io/read/cache.h"
 #include "io/read/fileset.h"
 #include "io/rows/rows_parsing.h"
 #include "io/schema/columns.h"
 #include "io/schema/dataopts.h"
+#include "io/schema/columns.h"
+#include "io/schema/dataopts.h"
+#include "io/source/source.h"
 
 #include <string.h>
 

@@ -2,6 +2,7 @@
 #include "io/read/cache.h"
 
 #include "base/core/alloc.h"
+#include "base/file/file.h"
 #include "base/file/output_file.h"
 #include "base/math/crc32c.h"
 #include "io/schema/dataopts.h"
@@ -39,11 +40,6 @@ static tn_status damaged(const tn_cache *t, const char *what, tn_error *err)
                    what);
 }
 
-static tn_status read_at(const tn_cache *t, uint64_t at, void *to, uint64_t size, tn_error *err)
-{
-    return tn_infile_read(t->file, at, to, size, err);
-}
-
 bool tn_cache_is_named(const char *path)
 {
     size_t size = strlen(path);
@@ -77,7 +73,7 @@ static tn_status read_header(tn_cache *t, header *out, tn_error *err)
     enum { REST_AT = 16, CRC_AT = TN_CACHE_HEADER - 4 };
     char bytes[TN_CACHE_HEADER] = {0};
     uint64_t size = tn_infile_size(t->file);
-    TN_TRY(read_at(t, 0, bytes, size < sizeof bytes ? size : sizeof bytes, err));
+    TN_TRY(tn_infile_read(t->file, 0, bytes, size < sizeof bytes ? size : sizeof bytes, err));
     TN_TRY(check_kind(t, bytes, err));
     if (size < TN_CACHE_HEADER + TN_CACHE_TAIL) {
         return damaged(t, "it is cut off", err);
@@ -101,7 +97,7 @@ static tn_status read_shape(tn_cache *t, const header *h, tn_error *err)
 {
     TN_TRY(tn_arena_reserve(t->arena, (size_t)h->shape_bytes + 1, "the shape of rows", err));
     char *shape = tn_arena_alloc(t->arena, (size_t)h->shape_bytes + 1, 1, 1);
-    TN_TRY(read_at(t, TN_CACHE_HEADER, shape, h->shape_bytes, err));
+    TN_TRY(tn_infile_read(t->file, TN_CACHE_HEADER, shape, h->shape_bytes, err));
     shape[h->shape_bytes] = '\0';
     t->shape = shape;
     return tn_crc32c(0, shape, h->shape_bytes) == h->shape_crc && strlen(shape) == h->shape_bytes
@@ -115,7 +111,7 @@ static tn_status read_index(const tn_cache *t, tn_bytes *out, uint64_t *at, tn_e
     enum { END_AT = 24, CRC_AT = 20 };
     char tail[TN_CACHE_TAIL];
     uint64_t size = tn_infile_size(t->file);
-    TN_TRY(read_at(t, size - sizeof tail, tail, sizeof tail, err));
+    TN_TRY(tn_infile_read(t->file, size - sizeof tail, tail, sizeof tail, err));
     if (memcmp(tail + END_AT, TN_CACHE_END, 8) != 0) {
         return damaged(t, "it is cut off", err);
     }
@@ -133,7 +129,7 @@ static tn_status read_index(const tn_cache *t, tn_bytes *out, uint64_t *at, tn_e
     }
     TN_TRY(tn_arena_reserve(t->arena, (size_t)bytes + 8, "the index of a cache", err));
     char *index = tn_arena_alloc(t->arena, (size_t)bytes + 1, 1, 8);
-    TN_TRY(read_at(t, *at, index, bytes, err));
+    TN_TRY(tn_infile_read(t->file, *at, index, bytes, err));
     *out = (tn_bytes){index, (size_t)bytes, false};
     return crc == tn_crc32c(0, index, (size_t)bytes)
                ? TN_OK

@@ -17,10 +17,11 @@
 #ifndef TN_IO_CACHE_H
 #define TN_IO_CACHE_H
 
-#include "base/core/arena.h"
 #include "base/core/bytes.h"
-#include "base/file/file.h"
-#include "io/read/block_reader.h"
+#include "io/read/blocks.h"
+
+typedef struct tn_infile tn_infile; /* base/file/file.h */
+typedef struct tn_schema tn_schema; /* io/schema/schema.h */
 
 /* Fixed bytes and sizes of the file. */
 #define TN_CACHE_MAGIC "TNB1\r\n\x1a\n"

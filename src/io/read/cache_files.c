@@ -8,10 +8,10 @@
  */
 
 #include "base/core/alloc.h"
+#include "base/file/file.h"
 #include "base/file/output_file.h"
 #include "base/math/crc32c.h"
 #include "config/tree.h"
-#include "io/read/block_reader.h"
 #include "io/read/cache.h"
 #include "io/schema/dataopts.h"
 #include "io/schema/schema.h"

@@ -3,10 +3,12 @@
 
 #include "base/core/alloc.h"
 #include "base/file/file.h"
+#include "base/file/output_file.h"
 #include "io/format/format.h"
 #include "io/read/cache.h"
 #include "io/schema/dataopts.h"
 #include "io/schema/schema.h"
+#include "io/source/source.h"
 
 #include <errno.h>
 #include <glob.h>

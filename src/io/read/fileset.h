@@ -17,33 +17,14 @@
 #ifndef TN_IO_FILESET_H
 #define TN_IO_FILESET_H
 
-#include "base/core/arena.h"
-#include "base/file/output_file.h"
-#include "config/values.h"
-#include "io/read/reader.h"
-#include "io/source/source.h"
+#include "io/read/blocks.h"
 
-typedef struct tn_file_entry {
-    const char *path;
-    uint64_t size; /* UINT64_MAX: not known */
-    uint32_t compression;
-    bool once; /* cannot be opened again */
-} tn_file_entry;
+#include <stdatomic.h>
 
-typedef struct tn_fileset {
-    uint32_t n;
-    const tn_file_entry *file;
-    uint32_t n_parts;
-    const tn_part_info *part; /* in the order of files */
-    uint32_t ranks;           /* so many parts side by side belong together; 1: each is alone */
-    bool binary;              /* the format is */
-    uint64_t bytes;           /* all files together; 0: not known */
-    struct tn_line_numbers *lines; /* owned: for messages */
-    struct tn_cache_set
-        *caches;     /* owned; io/read/cache.h: where blocks come from; NULL: the files */
-    bool spare;      /* a block of `caches` that is damaged may be made of the files anew */
-    tn_arena *arena; /* owned; holds all of this */
-} tn_fileset;
+typedef struct tn_schema tn_schema; /* io/schema/schema.h */
+typedef struct tn_source tn_source; /* io/source/source.h */
+typedef struct tn_strs tn_strs;     /* config/values.h */
+typedef struct tn_inputs tn_inputs; /* base/file/output_file.h */
 
 /* Looks at the first bytes of each file when `compression` is auto. `ranks`: that share the parts,
  * at least 1; binary caches have parts of their own. TN_E_DATA, TN_E_IO, TN_E_LIMIT. On failure

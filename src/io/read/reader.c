@@ -4,8 +4,11 @@
 #include "io/read/reader.h"
 
 #include "base/core/alloc.h"
+#include "base/core/bytes.h"
 #include "base/core/log.h"
 #include "base/math/rng.h"
+#include "io/format/format.h"
+#include "io/read/fileset.h"
 #include "io/read/reader_private.h"
 #include "io/schema/dataopts.h"
 #include "io/schema/schema.h"
@@ -369,9 +372,20 @@ static void join(tn_thread **thread)
     *thread = NULL;
 }
 
+void tn_reader_stop(tn_reader *reader)
+{
+    atomic_store(&reader->stop, true);
+    (void)pthread_mutex_lock(&reader->lock);
+    (void)pthread_cond_broadcast(&reader->changed);
+    (void)pthread_mutex_unlock(&reader->lock);
+    tn_queue_close(reader->free_blocks);
+    tn_queue_close(reader->to_parse);
+    tn_queue_close(reader->ready);
+}
+
 void tn_reader_quit(tn_reader *reader)
 {
-    tn_reader_halt(reader);
+    tn_reader_stop(reader);
     join(&reader->source);
     for (uint32_t i = 0; i < reader->n_parsers; i++) {
         join(&reader->parser[i]);
@@ -437,11 +451,6 @@ tn_status tn_reader_open(tn_reader **out, const tn_schema *schema, const tn_read
     }
     *out = r;
     return TN_OK;
-}
-
-void tn_reader_stop(tn_reader *reader)
-{
-    tn_reader_halt(reader);
 }
 
 tn_status tn_reader_next_until(tn_reader *reader, uint64_t until_ns, tn_batch **out, tn_error *err)

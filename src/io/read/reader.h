@@ -35,7 +35,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef struct tn_schema tn_schema; /* io/schema/schema.h */
+typedef struct tn_schema tn_schema;       /* io/schema/schema.h */
+typedef struct tn_part_info tn_part_info; /* io/read/blocks.h */
 
 typedef struct tn_reader tn_reader;
 
@@ -96,12 +97,6 @@ typedef struct tn_read_counts {
     uint64_t bad;
     uint32_t sources;
 } tn_read_counts;
-
-/* One piece of the data of this epoch. */
-typedef struct tn_part_info {
-    uint32_t source;
-    uint64_t first, end; /* bytes; end UINT64_MAX: to the end of a source that cannot be cut */
-} tn_part_info;
 
 /* `schema` must outlive the reader. TN_E_DATA: no such file, no match, unknown compression.
  * On failure *out is NULL. */

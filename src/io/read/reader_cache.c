@@ -8,6 +8,7 @@
 #include "base/core/log.h"
 #include "base/math/key.h"
 #include "io/read/cache.h"
+#include "io/read/fileset.h"
 #include "io/read/reader_private.h"
 #include "io/schema/dataopts.h"
 #include "io/schema/schema.h"

@@ -10,9 +10,11 @@
 #ifndef TN_IO_READER_PRIVATE_H
 #define TN_IO_READER_PRIVATE_H
 
+#include "base/file/file.h"
 #include "base/thread/queue.h"
 #include "base/thread/threads.h"
 #include "io/read/bad_record_limit.h"
+#include "io/read/block_reader.h"
 #include "io/read/cache.h"
 #include "io/read/reader.h"
 #include "io/rows/batch_builder.h"
@@ -144,8 +146,5 @@ tn_status tn_reader_judge_all(const tn_reader *r, tn_error *err) TN_MUST_USE;
 
 /* Ends the stream: what is ready is still handed out, then `status`. The first one counts. */
 void tn_reader_end(tn_reader *r, tn_status status, const tn_error *err);
-
-/* Wakes everybody up and lets nobody wait again. */
-void tn_reader_halt(tn_reader *r);
 
 #endif

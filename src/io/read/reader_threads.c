@@ -115,17 +115,6 @@ void tn_reader_end(tn_reader *r, tn_status status, const tn_error *err)
     tn_queue_close(r->ready);
 }
 
-void tn_reader_halt(tn_reader *r)
-{
-    atomic_store(&r->stop, true);
-    (void)pthread_mutex_lock(&r->lock);
-    (void)pthread_cond_broadcast(&r->changed);
-    (void)pthread_mutex_unlock(&r->lock);
-    tn_queue_close(r->free_blocks);
-    tn_queue_close(r->to_parse);
-    tn_queue_close(r->ready);
-}
-
 /* The calling thread's lane in the trace of the options; NULL when there is none. */
 static tn_lane *join_trace(const tn_reader *r, const char *stage)
 {

@@ -5,6 +5,7 @@
 
 #include "base/core/alloc.h"
 #include "io/read/block_reader.h"
+#include "io/read/fileset.h"
 #include "io/schema/dataopts.h"
 #include "io/schema/schema.h"
 

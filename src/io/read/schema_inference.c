@@ -10,6 +10,7 @@
 #include "io/read/cache.h"
 #include "io/read/fileset.h"
 #include "io/schema/dataopts.h"
+#include "io/source/source.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -16,6 +16,7 @@
 #include "io/format/format.h"
 #include "io/read/bad_record_limit.h"
 #include "io/read/fileset.h"
+#include "io/source/source.h"
 #include "io/write/writer.h"
 
 #include <math.h>

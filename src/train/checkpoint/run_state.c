@@ -4,6 +4,7 @@
 #include "base/core/alloc.h"
 #include "base/core/arena.h"
 #include "base/math/crc32c.h"
+#include "io/read/blocks.h"
 #include "io/read/reader.h"
 #include "ps/snapshot/manifest.h"
 #include "train/checkpoint/sources.h"

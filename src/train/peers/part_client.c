@@ -3,6 +3,7 @@
 
 #include "base/core/alloc.h"
 #include "base/core/clock.h"
+#include "io/read/blocks.h"
 #include "io/read/reader.h"
 #include "train/peers/part_progress.h"
 

@@ -1,5 +1,6 @@
 /* group_epoch.c - has the other ranks train, stand still and tell where they stand. */
 #include "train/run/group_epoch.h"
+#include "io/read/blocks.h"
 
 #include "base/core/clock.h"
 #include "io/read/bad_record_limit.h"

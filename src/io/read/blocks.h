@@ -1,0 +1,90 @@
+/* blocks.h - what the stages of reading hand to each other: files, parts of files, blocks of whole
+ * records, and blocks of rows.
+ *
+ *     file     ...aaaa\nbb|bbb\ncc\n...        '|' a part begins: it owns the records that begin
+ *     part                 cc\n...             behind it
+ *     block    data: cc\n....   record: {0, 2} ..
+ *     parsed   rows: one for each record that is no fault
+ *
+ * Structs only. io/read/fileset.h makes files and parts; io/read/block_reader.h makes blocks of
+ * them, and rows of these; io/read/cache.h keeps rows in a file.
+ */
+#ifndef TN_IO_BLOCKS_H
+#define TN_IO_BLOCKS_H
+
+#include "base/core/error.h"
+#include "base/core/text.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct tn_arena tn_arena; /* base/core/arena.h */
+typedef struct tn_head tn_head;   /* io/format/format.h */
+typedef struct tn_rows tn_rows;   /* io/rows/rows.h */
+
+typedef struct tn_file_entry {
+    const char *path;
+    uint64_t size; /* UINT64_MAX: not known */
+    uint32_t compression;
+    bool once; /* cannot be opened again */
+} tn_file_entry;
+
+/* One piece of the data of an epoch. */
+typedef struct tn_part_info {
+    uint32_t source;
+    uint64_t first, end; /* bytes; end UINT64_MAX: to the end of a source that cannot be cut */
+} tn_part_info;
+
+typedef struct tn_fileset {
+    uint32_t n;
+    const tn_file_entry *file;
+    uint32_t n_parts;
+    const tn_part_info *part; /* in the order of files */
+    uint32_t ranks;           /* so many parts side by side belong together; 1: each is alone */
+    bool binary;              /* the format is */
+    uint64_t bytes;           /* all files together; 0: not known */
+    struct tn_line_numbers *lines; /* owned: for messages */
+    struct tn_cache_set
+        *caches;     /* owned; io/read/cache.h: where blocks come from; NULL: the files */
+    bool spare;      /* a block of `caches` that is damaged may be made of the files anew */
+    tn_arena *arena; /* owned; holds all of this */
+} tn_fileset;
+
+/* Where a record lies in a block. */
+typedef struct tn_extent {
+    uint32_t at;
+    uint32_t size;
+} tn_extent;
+
+typedef struct tn_block {
+    tn_text bytes;     /* owned, as are the records */
+    tn_extent *record; /* side by side, in order */
+    uint32_t n_records;
+    uint32_t records_max;
+
+    uint32_t file;
+    const char *cache;   /* NULL; else `bytes` are a block of this .tnb file, without records */
+    uint64_t offset;     /* of bytes.data[0] in the file, inflated */
+    uint64_t line;       /* of the first record; 0: not known, the part begins inside the file */
+    const tn_head *head; /* of the file; lives as long as the reader; NULL: the format has none */
+    uint64_t taken;      /* bytes taken off the disk since the last block */
+    uint64_t passed;     /* bytes in front that were passed over as damaged */
+    bool last;           /* of its part */
+    tn_status fault;     /* behind the records: TN_OK, or why nothing follows */
+    bool damage;         /* .. the framing is wrong, and reading can go on behind it */
+    tn_error err;
+} tn_block;
+
+typedef struct tn_parsed {
+    tn_rows *rows;    /* row.at is set */
+    uint64_t records; /* blank ones aside; bad ones included */
+    uint64_t blank;
+    uint64_t bytes;
+    uint32_t n_bad;
+    uint32_t n_messages; /* of the first bad records .. */
+    tn_text messages;    /* .. each ended by NUL */
+    tn_status fault; /* TN_OK, or why it stopped: no memory, a limit, or the block's own fault */
+    tn_error err;
+} tn_parsed;
+
+#endif
