@@ -9,8 +9,8 @@
 #include "config/tree.h"
 #include "io/format/format.h"
 #include "io/read/schema_inference.h"
-#include "io/schema/columns.h"
 #include "io/schema/dataopts.h"
+#include "io/schema/schema.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -12,8 +12,8 @@
 #include "base/math/key.h"
 #include "io/format/format.h"
 #include "io/rows/rows_parsing.h"
-#include "io/schema/columns.h"
 #include "io/schema/dataopts.h"
+#include "io/schema/schema.h"
 
 #include <math.h>
 #include <string.h>

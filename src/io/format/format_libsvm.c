@@ -15,7 +15,6 @@
 #include "base/core/number.h"
 #include "io/format/format.h"
 #include "io/rows/rows_parsing.h"
-#include "io/schema/columns.h"
 #include "io/schema/dataopts.h"
 #include "io/schema/schema.h"
 #include "io/text/digits.h"

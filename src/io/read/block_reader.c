@@ -12,10 +12,8 @@
 #include "io/read/cache.h"
 #include "io/read/fileset.h"
 #include "io/rows/rows_parsing.h"
-#include "io/schema/columns.h"
 #include "io/schema/dataopts.h"
-#include "io/schema/columns.h"
-#include "io/schema/dataopts.h"
+#include "io/schema/schema.h"
 #include "io/source/source.h"
 
 #include <string.h>

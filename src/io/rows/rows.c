@@ -4,8 +4,8 @@
 
 #include "base/core/alloc.h"
 #include "io/rows/rows_parsing.h"
-#include "io/schema/columns.h"
 #include "io/schema/dataopts.h"
+#include "io/schema/schema.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,7 +3,6 @@
 
 #include "base/keys/record.h"
 #include "config/field.h"
-#include "io/schema/schema.h"
 
 static const char *const auto_word[] = {"auto", NULL};
 static const char *const compressions[] = {"auto", "none", "gzip", "zlib", NULL};

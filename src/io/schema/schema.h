@@ -88,6 +88,36 @@ typedef struct tn_label_rule {
     const float *value;
 } tn_label_rule;
 
+/* The names a schema reads, numbered, and who reads what: a parser looks a name of its record up
+ * once and then knows all its readers.
+ *
+ *     slots: user, hist, tags {values: tags_x}      label: label
+ *
+ *     name     0 label   1 user   2 hist   3 tags   4 tags_x
+ *     label    0         spec  1 2 3       values  - - 4
+ */
+typedef struct tn_columns {
+    uint32_t n;
+    const char *const *name;
+    const uint32_t *name_size;
+    uint32_t label, weight, group, record_id; /* TN_NOWHERE: nothing reads one */
+    const uint32_t *spec;                     /* n_specs: the name it reads */
+    const uint32_t *values;                   /* n_specs: the name of its x_j, or TN_NOWHERE */
+    uint32_t readers_max;                     /* specs that read the same name, at most */
+    const uint64_t *word; /* of a name: its first eight bytes, zeros behind a shorter one */
+    const uint32_t *only; /* of a name: the spec that alone reads it, or TN_NOWHERE */
+    bool alone;           /* so are the names of all specs */
+    const uint32_t *fast_path_end; /* n_specs: the first spec behind it of another fast path */
+    const uint32_t *slot;          /* n_specs: as in the spec */
+    const uint64_t *salt;          /* n_specs: likewise */
+    uint32_t mask;                 /* of `table`: places hold a number + 1, or 0 */
+    const uint32_t *table;
+    uint32_t n_fields; /* libffm: the spec of a field number below this, or TN_NOWHERE */
+    const uint32_t *spec_of_field;
+    uint32_t n_ranges; /* libsvm: specs in ascending order of their ranges */
+    const uint32_t *spec_by_range;
+} tn_columns;
+
 typedef struct tn_schema {
     const tn_data_opts *data;
     uint32_t n_specs;
@@ -104,13 +134,13 @@ typedef struct tn_schema {
     char delimiter;
     bool header;
     uint32_t quote;
-    bool plain_fields;   /* neither quotes nor trim */
-    bool empty_is_null;  /* and nothing else is */
-    bool ruled;          /* some spec is */
-    bool frame_words;    /* fields may be as dataframes write them (io/rows/rows_values.c) */
-    bool quick_fields;   /* no trim, and no slot has a slow path to go */
-    bool quick_features; /* all slots are keys by int64s alone */
-    const struct tn_columns *columns; /* io/schema/columns.h: names, fields and ranges */
+    bool plain_fields;         /* neither quotes nor trim */
+    bool empty_is_null;        /* and nothing else is */
+    bool ruled;                /* some spec is */
+    bool frame_words;          /* fields may be as dataframes write them (io/rows/rows_values.c) */
+    bool quick_fields;         /* no trim, and no slot has a slow path to go */
+    bool quick_features;       /* all slots are keys by int64s alone */
+    const tn_columns *columns; /* NULL: begun, but not finished */
 } tn_schema;
 
 /* A schema is made in two steps, since some slots are found in the data: io/read/schema_inference.h
@@ -124,6 +154,12 @@ tn_status tn_schema_begin(tn_schema **out, const tn_data_opts *data, const struc
  * as above, also of sizes: TN_E_CONFIG, TN_E_MEMORY. */
 tn_status tn_schema_finish(tn_schema *s, const tn_tables *slots, const char *columns,
                            const struct tn_binder *b, tn_error *err) TN_MUST_USE;
+
+/* The number of a name, or TN_NOWHERE. */
+uint32_t tn_columns_find(const tn_columns *columns, const char *text, size_t size);
+
+/* The spec that takes an index, or TN_NOWHERE. */
+uint32_t tn_columns_of_index(const tn_columns *columns, const tn_schema *schema, uint64_t index);
 
 /* From text or a number to 0 .. 1. False: not a label. */
 bool tn_label_of_number(const tn_label_rule *rule, double y, float *out);
