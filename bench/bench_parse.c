@@ -8,6 +8,7 @@
  * what memory allows: a walk over the same bytes from line end to line end. CPU time of the thread
  * but for the reader, whose threads work side by side.
  */
+#include "base/core/arena.h"
 #include "config/field.h"
 #include "counted.h"
 #include "io/read/fileset.h"

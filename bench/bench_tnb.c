@@ -6,6 +6,7 @@
  * the processor time of all its threads, so that it is one core whoever else uses the machine; the
  * ratio of both; and `limit`, rows/s of reading the bytes of the cache and checking them, no more.
  */
+#include "base/core/arena.h"
 #include "config/field.h"
 #include "logs.h"
 

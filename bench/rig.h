@@ -14,6 +14,7 @@
 #ifndef TN_BENCH_RIG_H
 #define TN_BENCH_RIG_H
 
+#include "base/core/arena.h"
 #include "config/diag.h"
 #include "metrics/metrics.h"
 #include "train/config/config.h"

@@ -1,6 +1,8 @@
 /* tablerows.c - see tablerows.h */
 #include "tablerows.h"
+#include "config/diag.h"
 #include "config/field.h"
+#include "config/tree.h"
 
 #include "base/core/alloc.h"
 #include "base/core/clock.h"

@@ -1,6 +1,7 @@
 /* data_convert.c - tnet-data convert: the same rows in another format; tnet-data sample: some rows.
  */
 #include "cli/data_tool.h"
+#include "config/tree.h"
 
 #include "cli/signals.h"
 #include "config/field.h"

@@ -1,6 +1,8 @@
 /* data_gen.c - tnet-data gen: synthetic clicks whose truth is known. */
+#include "base/core/arena.h"
 #include "base/core/clock.h"
 #include "cli/data_tool.h"
+#include "config/diag.h"
 #include "config/field.h"
 #include "config/yaml.h"
 #include "io/synth/generate_file.h"

@@ -7,10 +7,12 @@
  */
 #include "cli/options.h"
 
+#include "base/core/arena.h"
 #include "config/diag.h"
 #include "config/field.h"
 #include "config/fieldtext.h"
 #include "config/fieldtree.h"
+#include "config/tree.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,8 @@
 /* diag.c - writes messages with their source line, and finds near names. */
 #include "config/diag.h"
 
+#include "config/tree.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

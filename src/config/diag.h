@@ -13,7 +13,8 @@
 
 #include "base/core/error.h"
 #include "base/core/text.h"
-#include "config/tree.h"
+
+typedef struct tn_origin tn_origin; /* config/tree.h */
 
 enum { TN_DIAG_MAX = 50 }; /* more are counted, not kept */
 

@@ -7,6 +7,8 @@
 #include "config/field.h"
 
 #include "base/core/number.h"
+#include "config/diag.h"
+#include "config/tree.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,9 @@
 /* fieldprint.c - prints the resolved configuration as YAML. */
+#include "base/core/arena.h"
+#include "base/core/text.h"
 #include "config/fieldtext.h"
 #include "config/fieldtree.h"
+#include "config/tree.h"
 
 #include <stdio.h>
 #include <string.h>

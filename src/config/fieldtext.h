@@ -11,8 +11,11 @@
 #ifndef TN_CONFIG_FIELDTEXT_H
 #define TN_CONFIG_FIELDTEXT_H
 
-#include "base/core/text.h"
-#include "config/values.h"
+#include <stdbool.h>
+
+typedef struct tn_field tn_field; /* config/values.h */
+typedef struct tn_text tn_text;   /* base/core/text.h */
+typedef struct tn_tree tn_tree;   /* config/tree.h */
 
 typedef struct tn_print_opts {
     bool sources;               /* every value with where it comes from, as a comment */

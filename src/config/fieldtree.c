@@ -2,6 +2,8 @@
  * each other. */
 #include "config/fieldtree.h"
 
+#include "base/core/arena.h"
+#include "config/diag.h"
 #include "config/tree.h"
 
 #include <stdio.h>

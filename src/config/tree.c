@@ -5,6 +5,9 @@
  */
 #include "config/tree.h"
 
+#include "base/core/arena.h"
+#include "base/core/text.h"
+
 #include <string.h>
 
 char *tn_tree_text(tn_arena *arena, const char *bytes, size_t size)

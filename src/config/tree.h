@@ -13,11 +13,12 @@
 #ifndef TN_CONFIG_TREE_H
 #define TN_CONFIG_TREE_H
 
-#include "base/core/arena.h"
-#include "base/core/text.h"
-
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+typedef struct tn_arena tn_arena; /* base/core/arena.h */
+typedef struct tn_text tn_text;   /* base/core/text.h */
 
 typedef enum tn_tree_kind { TN_TREE_NULL, TN_TREE_SCALAR, TN_TREE_LIST, TN_TREE_MAP } tn_tree_kind;
 

@@ -6,10 +6,14 @@
 #ifndef TN_CONFIG_VALUES_H
 #define TN_CONFIG_VALUES_H
 
-#include "config/diag.h"
-
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+typedef struct tn_arena tn_arena;   /* base/core/arena.h */
+typedef struct tn_diag tn_diag;     /* config/diag.h */
+typedef struct tn_origin tn_origin; /* config/tree.h */
+typedef struct tn_tree tn_tree;     /* likewise */
 
 #define TN_UNSET_U32 UINT32_MAX
 #define TN_UNSET_U64 UINT64_MAX

@@ -6,7 +6,10 @@
  */
 #include "config/yaml.h"
 
+#include "base/core/arena.h"
 #include "base/file/file.h"
+#include "config/diag.h"
+#include "config/tree.h"
 
 #include <string.h>
 #include <yaml.h>

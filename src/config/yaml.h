@@ -14,8 +14,15 @@
 #ifndef TN_CONFIG_YAML_H
 #define TN_CONFIG_YAML_H
 
-#include "config/diag.h"
-#include "config/tree.h"
+#include "base/core/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct tn_arena tn_arena; /* base/core/arena.h */
+typedef struct tn_diag tn_diag;   /* config/diag.h */
+typedef struct tn_tree tn_tree;   /* config/tree.h */
 
 enum {
     TN_YAML_BYTES_MAX = 1 << 20,

@@ -1,5 +1,8 @@
 /* inputs.c - the inputs of a list: which slots take part, and how rows are laid out for them. */
+#include "base/core/arena.h"
+#include "config/diag.h"
 #include "config/field.h"
+#include "config/tree.h"
 #include "models/layerlist.h"
 
 #include "base/core/error.h"

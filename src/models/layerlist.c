@@ -1,8 +1,11 @@
 /* layerlist.c - from a list of inputs and layers to the nodes of a graph. */
 #include "models/layerlist.h"
 
+#include "base/core/arena.h"
 #include "base/core/error.h"
+#include "config/diag.h"
 #include "config/field.h"
+#include "config/tree.h"
 #include "nn/op/ops.h"
 
 #include <inttypes.h>

@@ -2,8 +2,11 @@
  * share, and `type: graph`, whose list the user has written. */
 #include "models/model.h"
 
+#include "base/core/arena.h"
 #include "base/core/error.h"
+#include "config/diag.h"
 #include "config/field.h"
+#include "config/tree.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -7,6 +7,7 @@
  *     fwfm    z = b + linear part + pairs, each pair of slots with a weight (Pan 2018)
  */
 #include "config/field.h"
+#include "config/tree.h"
 #include "models/model.h"
 
 /* ---- lr ---- */

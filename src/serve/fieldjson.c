@@ -2,6 +2,7 @@
 #include "serve/fieldjson.h"
 
 #include "base/core/error.h"
+#include "config/tree.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,6 +2,7 @@
  * built from it. */
 #include "base/core/number.h"
 #include "config/field.h"
+#include "config/tree.h"
 #include "io/format/format.h"
 #include "io/read/schema_inference.h"
 #include "io/schema/schema.h"

@@ -1,6 +1,7 @@
 /* fakeenv.c - see fakeenv.h. */
 #include "cluster/fakeenv.h"
 
+#include "base/core/arena.h"
 #include "support/test.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 /* test_launcher.c - how launchers read the environment. */
+#include "base/core/arena.h"
 #include "cluster/launch/membership.h"
 #include "support/test.h"
 

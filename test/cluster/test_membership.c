@@ -2,8 +2,11 @@
  * cluster.peers. */
 #include "support/test.h"
 
+#include "base/core/arena.h"
 #include "cluster/fakeenv.h"
 #include "cluster/launch/membership.h"
+#include "config/diag.h"
+#include "config/tree.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,7 @@
 /* test_security.c - the section cluster.security: what it may say, and what it loads. */
+#include "base/core/arena.h"
+#include "config/diag.h"
+#include "config/tree.h"
 #include "support/test.h"
 #include "support/tmpdir.h"
 

@@ -1,5 +1,6 @@
 /* test_diag.c - what the user is told, and how it looks. */
 #include "config/diag.h"
+#include "config/tree.h"
 #include "support/test.h"
 
 #include <string.h>

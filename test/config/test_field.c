@@ -1,4 +1,6 @@
 /* test_field.c - option tables: defaults, values, and what the user is told. */
+#include "base/core/arena.h"
+#include "config/diag.h"
 #include "config/field.h"
 #include "config/tree.h"
 #include "support/test.h"

@@ -4,6 +4,7 @@
  * formats.def, so that a new format is fuzzed without a row here. The rest is the file.
  */
 #include "base/core/alloc.h"
+#include "base/core/arena.h"
 #include "config/diag.h"
 #include "config/field.h"
 #include "config/tree.h"

@@ -3,6 +3,8 @@
  * Each line is one override. What binds without a fault must print to YAML that reads back and
  * prints the same.
  */
+#include "base/core/arena.h"
+#include "config/diag.h"
 #include "config/fieldtext.h"
 #include "config/yaml.h"
 #include "models/model.h"

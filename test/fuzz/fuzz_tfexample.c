@@ -1,5 +1,6 @@
 /* fuzz_tfexample.c - any bytes as a tf.Example: refused with a sentence, or the same rows each
  * time. */
+#include "base/core/arena.h"
 #include "config/diag.h"
 #include "config/field.h"
 #include "config/tree.h"

@@ -1,6 +1,7 @@
 /* fuzz_tnb.c - any bytes as a binary cache. The reader works on files, so each input becomes one in
  * memory; checksums are put right first, so that what they cover is looked at. */
 #include "base/core/alloc.h"
+#include "base/core/arena.h"
 #include "base/math/crc32c.h"
 #include "config/diag.h"
 #include "config/field.h"

@@ -1,5 +1,8 @@
 /* fuzz_yaml.c - any bytes as YAML: a tree that prints and reads back equal, or a reported fault. */
+#include "base/core/arena.h"
 #include "base/core/error.h"
+#include "config/diag.h"
+#include "config/tree.h"
 #include "config/yaml.h"
 
 #include <string.h>

@@ -1,6 +1,7 @@
 /* datasets.c - see datasets.h. */
 #include "datasets.h"
 
+#include "base/core/arena.h"
 #include "base/file/file.h"
 #include "config/yaml.h"
 #include "io/write/writer.h"

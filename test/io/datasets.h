@@ -3,6 +3,8 @@
 #ifndef TN_TEST_IO_DATASETS_H
 #define TN_TEST_IO_DATASETS_H
 
+#include "base/core/arena.h"
+#include "config/diag.h"
 #include "io/read/dataset.h"
 #include "io/write/convert.h"
 

@@ -3,6 +3,8 @@
 #ifndef TN_TEST_IO_SETUP_H
 #define TN_TEST_IO_SETUP_H
 
+#include "base/core/arena.h"
+#include "config/diag.h"
 #include "io/read/block_reader.h"
 #include "io/read/reader.h"
 #include "io/schema/dataopts.h"

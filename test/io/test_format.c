@@ -1,7 +1,10 @@
 /* test_format.c - each format takes its own options and refuses those that only others read. */
 #include "io/format/format.h"
 
+#include "base/core/arena.h"
+#include "config/diag.h"
 #include "config/field.h"
+#include "config/tree.h"
 #include "config/yaml.h"
 #include "io/schema/dataopts.h"
 #include "support/test.h"

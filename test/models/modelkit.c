@@ -1,5 +1,6 @@
 /* modelkit.c - see modelkit.h. */
 #include "models/modelkit.h"
+#include "base/core/arena.h"
 #include "config/field.h"
 
 #include "base/math/key.h"

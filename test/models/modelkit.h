@@ -2,6 +2,8 @@
 #ifndef TN_TEST_MODELKIT_H
 #define TN_TEST_MODELKIT_H
 
+#include "base/core/arena.h"
+#include "config/diag.h"
 #include "models/model.h"
 
 typedef struct kit {

@@ -1,6 +1,7 @@
 /* test_randomlists.c - lists of layers drawn at random: each is refused with a sentence or runs,
  * and what the passes over a graph do (fusing, placing, sharing memory) changes no more than
  * rounding. */
+#include "base/core/text.h"
 #include "base/math/rng.h"
 #include "models/modelkit.h"
 #include "nn/op/ops.h"

@@ -1,4 +1,6 @@
 /* test_ffm.c - field-aware and field-weighted pairs: vectors of numerics.md, plain loops. */
+#include "config/diag.h"
+#include "config/tree.h"
 #include "nn/layer/layers.h"
 #include "nn/near.h"
 #include "nn/pooling/ffmloops.h"

@@ -1,6 +1,8 @@
 /* kit.c - see kit.h. */
 #include "kit.h"
+#include "config/diag.h"
 #include "config/field.h"
+#include "config/tree.h"
 
 #include "ps/optim/schedule.h"
 

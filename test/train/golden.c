@@ -2,6 +2,7 @@
 #include "train/golden.h"
 
 #include "base/core/number.h"
+#include "config/diag.h"
 #include "io/format/format.h"
 #include "models/model.h"
 #include "support/test.h"

@@ -4,6 +4,7 @@
 #include "base/core/alloc.h"
 #include "base/core/failpoint.h"
 #include "base/math/crc32c.h"
+#include "config/diag.h"
 #include "metrics/metrics.h"
 #include "nn/graph/params.h"
 #include "support/test.h"

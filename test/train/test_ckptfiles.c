@@ -4,6 +4,7 @@
 #include "base/core/bytes.h"
 #include "base/file/file.h"
 #include "base/math/key.h"
+#include "config/diag.h"
 #include "metrics/metrics.h"
 #include "support/test.h"
 #include "support/tmpdir.h"

@@ -1,5 +1,8 @@
 /* test_config.c - layers of a configuration: precedence, includes, presets, overrides, ranges. */
+#include "base/core/arena.h"
+#include "config/diag.h"
 #include "config/field.h"
+#include "config/tree.h"
 #include "support/test.h"
 #include "support/tmpdir.h"
 #include "train/config/config.h"

@@ -2,6 +2,7 @@
  */
 #include "train/report/forecast.h"
 
+#include "config/diag.h"
 #include "support/test.h"
 #include "support/tmpdir.h"
 #include "train/golden.h"

@@ -7,6 +7,7 @@
 #include "base/core/number.h"
 #include "base/math/crc32c.h"
 #include "base/math/key.h"
+#include "config/tree.h"
 #include "io/schema/schema.h"
 #include "nn/graph/params.h"
 #include "ps/optim/schedule.h"

@@ -1,6 +1,7 @@
 /* test_import.c - a model back from a dump and named weights: every bit, or a list of misfits. */
 #include "train/checkpoint/import.h"
 
+#include "config/tree.h"
 #include "support/test.h"
 
 #include "base/core/alloc.h"

@@ -1,6 +1,8 @@
 /* test_rank.c - which of several processes this one is, and what several cannot do. */
+#include "base/core/arena.h"
 #include "base/file/file.h"
 #include "cluster/launch/membership.h"
+#include "config/diag.h"
 #include "config/tree.h"
 #include "support/test.h"
 #include "support/tmpdir.h"

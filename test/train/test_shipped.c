@@ -1,5 +1,7 @@
 /* test_shipped.c - every configuration in configs/ binds, and prints to one that is the same. */
+#include "base/core/arena.h"
 #include "base/file/file.h"
+#include "config/diag.h"
 #include "config/fieldtext.h"
 #include "config/yaml.h"
 #include "models/model.h"

@@ -1,5 +1,6 @@
 /* test_worker.c - a worker is made for every model, a step for every batch, whatever they lack. */
 #include "base/file/file.h"
+#include "config/diag.h"
 #include "io/read/reader.h"
 #include "nn/graph/params.h"
 #include "support/test.h"

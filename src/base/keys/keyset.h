@@ -1,5 +1,4 @@
-/* keyset.h - the different keys of a batch, grouped by the partition they live in; bags, which say
- * where they stand.
+/* keyset.h - the different keys of a batch, grouped by the partition they live in.
  *
  * The key space is cut into a fixed number of partitions and each peer owns a
  * run of them, so keys in partition order are in peer order too. One array of
@@ -23,12 +22,11 @@
 #define TN_BASE_KEYSET_H
 
 #include "base/core/error.h"
+#include "base/keys/keyspace.h"
 #include "base/thread/range.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-
-enum { TN_PARTITIONS = 1024 };
 
 /* Who owns which partitions. Fixed while a run lasts. */
 typedef struct tn_owners {
@@ -48,12 +46,6 @@ typedef struct tn_keyset {
     const uint32_t *first; /* n_partitions + 1 */
 } tn_keyset;
 
-/* Keys are mixed before they get here, so the high bits are as good as any. */
-static inline uint32_t tn_partition_of(uint64_t key, uint32_t n_partitions)
-{
-    return (uint32_t)(((key >> 32) * n_partitions) >> 32);
-}
-
 static inline tn_range tn_keys_of_partition(const tn_keyset *keys, uint32_t partition)
 {
     return (tn_range){keys->first[partition], keys->first[partition + 1]};
@@ -65,37 +57,5 @@ static inline tn_range tn_keys_of_peer(const tn_keyset *keys, uint32_t peer)
     const uint32_t *from = keys->owners->from;
     return (tn_range){keys->first[from[peer]], keys->first[from[peer + 1]]};
 }
-
-/* ---- which rows of the batch's small table the examples take, slot by slot, and back ----
- *
- * Example i takes rows index[offset[i]] .. index[offset[i+1] - 1]:
- *
- *     example    0      1    2
- *     index      7 2    7              example 2 has nothing in this slot
- *     offset     0      2    3    3
- *
- * The way back, from a key to its occurrences, is what backward walks: a tile of
- * keys sums its own gradients in a fixed order, by example, then by slot, then
- * by place in the slot, so each row of gradients has one writer.
- */
-typedef struct tn_bag {
-    const uint32_t *offset; /* rows of the batch + 1 */
-    const uint32_t *index;  /* offset[rows]: positions in the batch's keyset */
-    const float *weight;    /* x_j, same length; NULL when all are 1 */
-    bool ones;              /* every example takes one row, offset[i] == i; false: look */
-} tn_bag;
-
-/* One place where a key stands. */
-typedef struct tn_occurrence {
-    uint32_t row;   /* example in the batch */
-    uint32_t slot;  /* slot of the schema */
-    uint32_t entry; /* in the slot's bag: index[entry] is the key, weight[entry] its x_j */
-} tn_occurrence;
-
-/* Occurrences of key i: item[first[i]] .. item[first[i+1] - 1], in ascending (row, slot, entry). */
-typedef struct tn_occurrences {
-    const uint32_t *first; /* keys + 1 */
-    const tn_occurrence *item;
-} tn_occurrences;
 
 #endif

@@ -14,9 +14,9 @@
 #ifndef TN_BASE_RECORD_H
 #define TN_BASE_RECORD_H
 
-#include <stdint.h>
+#include "base/keys/keyspace.h"
 
-enum { TN_SEGMENTS_MAX = 16, TN_GROUPS_MAX = 4096, TN_DIM_MAX = 4096 };
+#include <stdint.h>
 
 typedef struct tn_segment {
     const char *name; /* "wide", "deep", ..: the name of the model's input */

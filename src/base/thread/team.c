@@ -28,6 +28,7 @@
 
 #include "base/core/alloc.h"
 #include "base/thread/threads.h"
+#include "base/trace/trace.h"
 
 #include <linux/futex.h>
 #include <sched.h>

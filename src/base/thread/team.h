@@ -16,12 +16,14 @@
 #define TN_BASE_TEAM_H
 
 #include "base/core/error.h"
-#include "base/trace/trace.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 enum { TN_TEAM_THREADS_MAX = 1024 };
+
+typedef struct tn_lane tn_lane;   /* base/trace/trace.h */
+typedef struct tn_trace tn_trace; /* likewise */
 
 typedef struct tn_team tn_team;
 typedef void tn_tile_fn(void *job, uint32_t tile);

@@ -13,6 +13,7 @@
  */
 #include "cluster/launch/launcher.h"
 
+#include "base/core/arena.h"
 #include "base/core/number.h"
 
 #include <stdarg.h>

@@ -6,6 +6,7 @@
  * Kubernetes tells a pod neither how many there are nor the service's name: TNET_PEERS and
  * TNET_SERVICE do. A pod has a network of its own, so all listen at the same port.
  */
+#include "base/core/arena.h"
 #include "base/core/number.h"
 #include "cluster/launch/endpoint.h"
 #include "cluster/launch/launcher.h"

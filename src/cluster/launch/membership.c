@@ -8,12 +8,15 @@
  */
 #include "cluster/launch/membership.h"
 
+#include "base/core/arena.h"
 #include "base/core/log.h"
 #include "base/math/rng.h"
 #include "cluster/launch/interfaces.h"
 #include "cluster/launch/ipcdir.h"
+#include "config/diag.h"
 #include "config/field.h"
 #include "config/fieldtree.h"
+#include "config/tree.h"
 
 #include <stdlib.h>
 #include <string.h>

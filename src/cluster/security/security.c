@@ -5,7 +5,9 @@
 #include "base/core/alloc.h"
 #include "base/core/number.h"
 #include "base/file/file.h"
+#include "config/diag.h"
 #include "config/field.h"
+#include "config/tree.h"
 
 #include <stdlib.h>
 #include <string.h>

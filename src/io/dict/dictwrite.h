@@ -19,6 +19,7 @@
 #include "io/dict/dictvalue.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum { TN_MODEL_ID_BYTES = 16 };

@@ -4,6 +4,7 @@
  * The columns stand where the header says, or data.columns where there is none. Criteo's are label
  * I1..I13 C1..C26 by tabs, 39 fields without the label, unless either names them.
  */
+#include "config/diag.h"
 #include "io/format/delimited.h"
 #include "io/format/format.h"
 #include "io/schema/dataopts.h"

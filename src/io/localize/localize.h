@@ -17,6 +17,7 @@
 #define TN_IO_LOCALIZE_H
 
 #include "base/core/error.h"
+#include "base/keys/bag.h"
 #include "base/keys/keyset.h"
 #include "io/rows/batch.h"
 

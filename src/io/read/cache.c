@@ -2,6 +2,7 @@
 #include "io/read/cache.h"
 
 #include "base/core/alloc.h"
+#include "base/core/arena.h"
 #include "base/file/file.h"
 #include "base/file/output_file.h"
 #include "base/math/crc32c.h"

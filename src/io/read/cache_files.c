@@ -8,6 +8,7 @@
  */
 
 #include "base/core/alloc.h"
+#include "base/core/arena.h"
 #include "base/file/file.h"
 #include "base/file/output_file.h"
 #include "base/math/crc32c.h"

@@ -1,7 +1,10 @@
 /* dataset.c - the sections `data:` and `slots:`: bound for tools, and described as YAML. */
 #include "io/read/dataset.h"
 
+#include "base/core/arena.h"
+#include "config/diag.h"
 #include "config/field.h"
+#include "config/tree.h"
 #include "io/format/format.h"
 #include "io/read/schema_inference.h"
 #include "io/schema/schema.h"

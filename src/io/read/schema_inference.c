@@ -3,6 +3,7 @@
 #include "io/read/schema_inference.h"
 
 #include "base/core/alloc.h"
+#include "base/core/arena.h"
 #include "base/core/log.h"
 #include "base/core/number.h"
 #include "io/format/delimited.h"

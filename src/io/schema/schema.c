@@ -5,7 +5,9 @@
 #include "base/core/number.h"
 #include "base/keys/record.h"
 #include "base/math/key.h"
+#include "config/diag.h"
 #include "config/field.h"
+#include "config/tree.h"
 #include "io/schema/dataopts.h"
 
 #include <math.h>

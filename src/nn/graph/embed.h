@@ -16,6 +16,7 @@
 #ifndef TN_NN_EMBED_H
 #define TN_NN_EMBED_H
 
+#include "base/keys/bag.h"
 #include "base/keys/keyset.h"
 #include "base/keys/record.h"
 #include "nn/vec/real.h"

@@ -7,6 +7,7 @@
  * The norms: batch_norm (Ioffe 2015), layer_norm (Ba 2016), and data_norm, which is the cumulative
  * normalisation of TensorNet and Paddle with its faults mended.
  */
+#include "config/diag.h"
 #include "config/field.h"
 #include "nn/layer/layers.h"
 #include "nn/op/ops.h"

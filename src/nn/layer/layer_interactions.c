@@ -8,6 +8,7 @@
  *     cross           x' = x0 (x w) + b + x, `layers` times (DCN, Wang 2017)       -> [B,n]
  *     cross_v2        x' = x0 * (x W + b) + x, low rank W = V U (Wang 2021)        -> [B,n]
  */
+#include "config/diag.h"
 #include "config/field.h"
 #include "nn/layer/layers.h"
 #include "nn/op/ops.h"

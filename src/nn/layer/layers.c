@@ -11,6 +11,7 @@
 #include "nn/layer/layers.h"
 
 #include "base/core/error.h"
+#include "config/diag.h"
 #include "config/field.h"
 #include "nn/op/ops.h"
 

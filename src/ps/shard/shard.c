@@ -1,6 +1,8 @@
 /* shard.c - calls of a shard as calls of its table and its dense store. */
 #include "ps/shard/shard.h"
 
+#include "base/trace/trace.h"
+
 #include <inttypes.h>
 #include <math.h>
 

@@ -3,6 +3,7 @@
 
 #include "base/file/safetensors.h"
 #include "base/math/key.h"
+#include "config/tree.h"
 #include "nn/graph/params.h"
 #include "train/checkpoint/rowcolumns.h"
 #include "train/step/model_plan.h"

@@ -2,6 +2,8 @@
 #include "train/checkpoint/rerun.h"
 
 #include "base/core/number.h"
+#include "config/diag.h"
+#include "config/tree.h"
 #include "config/yaml.h"
 #include "train/checkpoint/run_state.h"
 #include "train/checkpoint/sources.h"

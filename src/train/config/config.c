@@ -6,6 +6,7 @@
  */
 #include "train/config/config.h"
 
+#include "base/core/arena.h"
 #include "config/fieldtree.h"
 #include "config/yaml.h"
 #include "train/config/slot_ranges.h"

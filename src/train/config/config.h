@@ -15,6 +15,7 @@
 #ifndef TN_TRAIN_CONFIG_H
 #define TN_TRAIN_CONFIG_H
 
+#include "base/core/compiler.h"
 #include "config/values.h"
 #include "models/model.h" /* tn_model_preset */
 

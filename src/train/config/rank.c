@@ -5,6 +5,7 @@
 #include "cluster/group/group.h"
 #include "cluster/launch/ipcdir.h"
 #include "cluster/launch/membership.h"
+#include "config/diag.h"
 #include "train/config/run.h"
 
 #include <string.h>

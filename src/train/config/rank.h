@@ -2,6 +2,7 @@
 #ifndef TN_TRAIN_RANK_H
 #define TN_TRAIN_RANK_H
 
+#include "base/core/error.h"
 #include "config/values.h"
 
 typedef struct tn_run tn_run;

@@ -10,6 +10,8 @@
 #include "config/values.h"
 #include "io/schema/dataopts.h"
 
+typedef struct tn_text tn_text; /* base/core/text.h */
+
 typedef struct tn_run_opts {
     const char *name, *dir; /* dir ~: runs/<name> */
     uint64_t seed;

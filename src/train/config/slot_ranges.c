@@ -1,6 +1,7 @@
 /* slot_ranges.c - writes out ranges like C{1..26} in a tree. */
 #include "train/config/slot_ranges.h"
 
+#include "base/core/arena.h"
 #include "base/core/number.h"
 
 #include <stdio.h>

@@ -3,7 +3,9 @@
 
 #include "base/codec/json.h"
 #include "base/math/fmath.h"
+#include "config/diag.h"
 #include "config/field.h"
+#include "config/tree.h"
 #include "io/schema/schema.h"
 #include "models/layerlist.h"
 #include "nn/op/ops.h"

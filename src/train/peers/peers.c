@@ -8,6 +8,7 @@
 #include "cluster/launch/membership.h"
 #include "cluster/security/security.h"
 #include "cluster/sync/sync_client.h"
+#include "config/diag.h"
 #include "config/field.h"
 #include "nn/graph/params.h"
 #include "train/checkpoint/ckpt_moment.h"

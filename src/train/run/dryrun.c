@@ -1,7 +1,9 @@
 /* dryrun.c - builds a model and scores one batch of each data set. */
 #include "train/run/dryrun.h"
 
+#include "base/core/arena.h"
 #include "cluster/launch/membership.h"
+#include "config/tree.h"
 #include "io/read/reader.h"
 #include "models/layerlist.h"
 #include "nn/passes/plan.h"

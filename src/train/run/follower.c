@@ -2,6 +2,7 @@
 #include "train/run/follower.h"
 
 #include "base/core/clock.h"
+#include "config/tree.h"
 #include "metrics/metrics_pack.h"
 #include "nn/graph/op.h"
 #include "train/checkpoint/ckpt_peers.h"

@@ -1,6 +1,7 @@
 /* trainer.c - a whole run: begins or goes on, trains, saves, evaluates, and ends by itself or by a
  * signal. */
 #include "train/run/trainer.h"
+#include "config/tree.h"
 
 #include "base/core/clock.h"
 #include "base/file/file.h"

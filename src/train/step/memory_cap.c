@@ -3,6 +3,7 @@
 
 #include "base/core/arena.h"
 #include "base/core/clock.h"
+#include "base/core/text.h"
 #include "cluster/launch/membership.h"
 #include "io/schema/schema.h"
 #include "train/config/run.h"

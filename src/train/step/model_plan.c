@@ -1,10 +1,13 @@
 /* model_plan.c - makes the plan of a run: features, layout, rules, and what is drawn from them. */
 #include "train/step/model_plan.h"
 
+#include "base/core/arena.h"
 #include "base/core/error.h"
 #include "base/core/number.h"
+#include "config/diag.h"
 #include "config/field.h"
 #include "config/fieldtree.h"
+#include "config/tree.h"
 #include "io/read/schema_inference.h"
 #include "io/schema/schema.h"
 #include "models/model.h"

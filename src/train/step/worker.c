@@ -2,9 +2,12 @@
 #include "train/step/worker.h"
 
 #include "base/core/alloc.h"
+#include "base/core/arena.h"
 #include "base/core/number.h"
 #include "base/math/fmath.h"
 #include "base/thread/threads.h"
+#include "base/trace/trace.h"
+#include "config/diag.h"
 #include "models/layerlist.h"
 #include "nn/op/ops.h"
 #include "train/config/run.h"

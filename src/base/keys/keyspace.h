@@ -1,0 +1,18 @@
+/* keyspace.h - how the space of keys is cut into partitions, and what a key may hold at most. */
+#ifndef TN_BASE_KEYSPACE_H
+#define TN_BASE_KEYSPACE_H
+
+#include <stdint.h>
+
+enum { TN_PARTITIONS = 1024 };
+
+/* Of a layout of rows (base/keys/record.h). */
+enum { TN_SEGMENTS_MAX = 16, TN_GROUPS_MAX = 4096, TN_DIM_MAX = 4096 };
+
+/* Keys are mixed before they get here, so the high bits are as good as any. */
+static inline uint32_t tn_partition_of(uint64_t key, uint32_t n_partitions)
+{
+    return (uint32_t)(((key >> 32) * n_partitions) >> 32);
+}
+
+#endif
