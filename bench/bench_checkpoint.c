@@ -22,6 +22,7 @@
 #include "base/core/clock.h"
 #include "base/core/number.h"
 #include "base/math/key.h"
+#include "base/thread/team.h"
 #include "base/thread/threads.h"
 #include "ckptrun.h"
 #include "machine.h"

@@ -11,6 +11,7 @@
 #include "base/core/clock.h"
 #include "base/file/file.h"
 #include "base/keys/keyset.h"
+#include "base/keys/record.h"
 #include "base/math/key.h"
 #include "figure.h"
 #include "io/dict/dict.h"

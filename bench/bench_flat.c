@@ -12,10 +12,14 @@
  */
 #include "base/core/alloc.h"
 #include "base/core/number.h"
+#include "base/keys/record.h"
 #include "base/math/key.h"
 #include "base/thread/threads.h"
 #include "figure.h"
 #include "machine.h"
+#include "nn/graph/params.h"
+#include "ps/optim/optim.h"
+#include "ps/table/table.h"
 #include "rig.h"
 
 #include "base/core/clock.h"

@@ -11,6 +11,7 @@
  */
 #include "counted.h"
 #include "figure.h"
+#include "io/rows/batch.h"
 #include "machine.h"
 
 #include "base/core/alloc.h"

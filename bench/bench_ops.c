@@ -11,6 +11,7 @@
 #include "base/core/clock.h"
 #include "base/math/rng.h"
 #include "base/thread/threads.h"
+#include "nn/graph/embed.h"
 #include "nn/op/ops.h"
 
 #include <stdio.h>

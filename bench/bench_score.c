@@ -11,6 +11,7 @@
 #include "base/machine/machine_peak.h"
 #include "base/math/key.h"
 #include "figure.h"
+#include "nn/graph/params.h"
 #include "serve/exported_model.h"
 #include "serve/tnet.h"
 

@@ -11,6 +11,7 @@
  * insert, the first touch of fresh memory, which the system clears. With several sizes, how much
  * longer a pull takes in a larger table than in the first (P19; 1e8 keys of dim 8 take 8 GB).
  */
+#include "base/keys/keyset.h"
 #include "counted.h"
 #include "figure.h"
 #include "machine.h"

@@ -7,6 +7,7 @@
 #include "base/thread/threads.h"
 #include "io/format/format.h"
 #include "models/model.h"
+#include "ps/table/table.h"
 #include "train/step/model_plan.h"
 #include "train/step/watch.h"
 #include "train/step/worker.h"

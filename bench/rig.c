@@ -3,6 +3,7 @@
 
 #include "base/core/alloc.h"
 #include "base/core/clock.h"
+#include "base/trace/trace.h"
 #include "io/format/format.h"
 #include "models/model.h"
 #include "nn/passes/plan.h"

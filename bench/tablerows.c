@@ -1,8 +1,10 @@
 /* tablerows.c - see tablerows.h */
 #include "tablerows.h"
+#include "base/keys/keyset.h"
 #include "config/diag.h"
 #include "config/field.h"
 #include "config/tree.h"
+#include "ps/optim/optim.h"
 
 #include "base/core/alloc.h"
 #include "base/core/clock.h"

@@ -6,7 +6,9 @@
 #define TN_BENCH_TABLEROWS_H
 
 #include "base/core/arena.h"
+#include "base/keys/record.h"
 #include "figure.h"
+#include "ps/optim/rule.h"
 #include "ps/table/table.h"
 
 enum { TN_BENCH_KEYS = 16384 };

@@ -2,6 +2,7 @@
  */
 #include "cli/data_tool.h"
 #include "config/tree.h"
+#include "io/read/row_scan.h"
 
 #include "cli/signals.h"
 #include "config/field.h"

@@ -4,6 +4,8 @@
 #include "cli/exits.h"
 #include "config/field.h"
 #include "io/inspect/inspect_stat.h"
+#include "io/read/row_scan.h"
+#include "io/rows/rows.h"
 #include "train/config/run.h"
 
 #include <stdio.h>

@@ -5,6 +5,7 @@
 #include "cli/main.h"
 #include "cli/signals.h"
 #include "config/fieldtree.h"
+#include "config/tree.h"
 #include "io/format/format.h"
 #include "io/read/cache.h"
 #include "train/config/config.h"

@@ -8,10 +8,10 @@
 #ifndef TN_CLI_DATA_TOOL_H
 #define TN_CLI_DATA_TOOL_H
 
+#include "base/file/output_file.h"
 #include "base/thread/team.h"
 #include "cli/options.h"
 #include "io/read/dataset.h"
-#include "io/read/row_scan.h"
 #include "io/write/write_sink.h"
 
 #include <stdio.h>

@@ -10,8 +10,9 @@
 #define TN_CLI_EXITS_H
 
 #include "base/core/error.h"
-#include "base/core/text.h"
-#include "config/diag.h"
+
+typedef struct tn_diag tn_diag; /* config/diag.h */
+typedef struct tn_text tn_text; /* base/core/text.h */
 
 int tn_exit_code(tn_status status);
 

@@ -17,7 +17,7 @@
 
 #include "base/core/error.h"
 #include "base/core/text.h"
-#include "config/field.h"
+#include "config/values.h"
 
 typedef struct tn_program {
     const char *name;       /* "tnet-train" */

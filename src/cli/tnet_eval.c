@@ -4,6 +4,8 @@
 #include "cli/main.h"
 #include "cli/picture.h"
 #include "cli/signals.h"
+#include "config/field.h"
+#include "config/tree.h"
 #include "io/schema/schema.h"
 #include "serve/exported_model.h"
 #include "train/checkpoint/checkpoint.h"

@@ -5,6 +5,7 @@
 #include "cli/local.h"
 #include "cli/main.h"
 #include "cli/signals.h"
+#include "config/field.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/export/export.h"
 #include "train/run/follower.h"

@@ -1,7 +1,9 @@
 /* tnet_score.c - rows on stdin, predictions on stdout, by an export alone. */
 #include "base/core/alloc.h"
 #include "cli/main.h"
+#include "config/field.h"
 #include "config/fieldtree.h"
+#include "config/tree.h"
 #include "io/read/reader.h"
 #include "serve/score.h"
 #include "train/config/config.h"

@@ -2,6 +2,7 @@
 #include "metrics/calibrator.h"
 
 #include "base/core/alloc.h"
+#include "base/core/arena.h"
 #include "base/math/fmath.h"
 #include "metrics/metrics_state.h"
 

@@ -19,8 +19,9 @@
 #ifndef TN_METRICS_CALIBRATOR_H
 #define TN_METRICS_CALIBRATOR_H
 
-#include "base/core/arena.h"
 #include "metrics/metrics.h"
+
+typedef struct tn_arena tn_arena; /* base/core/arena.h */
 
 typedef enum tn_calibration_kind {
     TN_CALIBRATION_NONE,

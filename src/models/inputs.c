@@ -1,9 +1,12 @@
 /* inputs.c - the inputs of a list: which slots take part, and how rows are laid out for them. */
 #include "base/core/arena.h"
+#include "base/keys/keyspace.h"
+#include "base/keys/record.h"
 #include "config/diag.h"
 #include "config/field.h"
 #include "config/tree.h"
 #include "models/layerlist.h"
+#include "nn/layer/layers.h"
 
 #include "base/core/error.h"
 

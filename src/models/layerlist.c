@@ -3,9 +3,11 @@
 
 #include "base/core/arena.h"
 #include "base/core/error.h"
+#include "base/keys/record.h"
 #include "config/diag.h"
 #include "config/field.h"
 #include "config/tree.h"
+#include "nn/layer/layers.h"
 #include "nn/op/ops.h"
 
 #include <inttypes.h>

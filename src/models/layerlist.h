@@ -21,9 +21,13 @@
 #ifndef TN_MODELS_LAYERLIST_H
 #define TN_MODELS_LAYERLIST_H
 
-#include "base/keys/record.h"
 #include "config/values.h"
-#include "nn/layer/layers.h"
+#include "nn/graph/embed.h"
+
+typedef struct tn_init tn_init;               /* base/keys/init.h */
+typedef struct tn_layout tn_layout;           /* base/keys/record.h */
+typedef struct tn_net tn_net;                 /* nn/layer/layers.h */
+typedef struct tn_share_group tn_share_group; /* base/keys/record.h */
 
 /* A slot as models see it. */
 typedef struct tn_model_slot {

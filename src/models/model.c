@@ -7,6 +7,8 @@
 #include "config/diag.h"
 #include "config/field.h"
 #include "config/tree.h"
+#include "models/layerlist.h"
+#include "nn/layer/layers.h"
 
 #include <stdarg.h>
 #include <stdio.h>

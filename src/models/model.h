@@ -11,8 +11,10 @@
 #ifndef TN_MODELS_MODEL_H
 #define TN_MODELS_MODEL_H
 
+#include "base/core/compiler.h"
 #include "config/values.h"
-#include "models/layerlist.h"
+
+typedef struct tn_features tn_features; /* models/layerlist.h */
 
 /* Options that every model has. */
 typedef struct tn_model_common {

@@ -28,6 +28,7 @@
  */
 #include "config/field.h"
 #include "models/model.h"
+#include "nn/layer/layers.h"
 
 /* ---- what these models share ---- */
 

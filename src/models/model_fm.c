@@ -6,6 +6,7 @@
  *     ffm     the same, where a slot has a vector for each other slot (Juan 2016)
  *     fwfm    z = b + linear part + pairs, each pair of slots with a weight (Pan 2018)
  */
+#include "base/keys/keyspace.h"
 #include "config/field.h"
 #include "config/tree.h"
 #include "models/model.h"

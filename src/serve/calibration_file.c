@@ -1,6 +1,7 @@
 /* calibration_file.c - writes and checks a calibration. */
 #include "serve/calibration_file.h"
 
+#include "base/codec/json.h"
 #include "base/file/file.h"
 
 #include <math.h>

@@ -11,9 +11,10 @@
 #ifndef TN_SERVE_CALIBRATION_FILE_H
 #define TN_SERVE_CALIBRATION_FILE_H
 
-#include "base/codec/json.h"
-#include "config/field.h"
+#include "config/values.h"
 #include "metrics/calibrator.h"
+
+typedef struct tn_json tn_json; /* base/codec/json.h */
 
 typedef struct tn_calibration_file {
     char model_id[33]; /* of the only model that it fits */

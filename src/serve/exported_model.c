@@ -6,6 +6,8 @@
 #include "base/file/safetensors.h"
 #include "base/math/crc32c.h"
 #include "io/schema/schema.h"
+#include "nn/graph/embed.h"
+#include "nn/graph/params.h"
 #include "nn/op/ops.h"
 #include "nn/passes/graphjson.h"
 

@@ -13,16 +13,20 @@
 #ifndef TN_SERVE_EXPORTED_MODEL_H
 #define TN_SERVE_EXPORTED_MODEL_H
 
-#include "base/codec/json.h"
 #include "base/keys/init.h"
 #include "base/keys/record.h"
 #include "config/diag.h"
 #include "io/dict/dict_deltas.h"
 #include "io/schema/dataopts.h"
 #include "metrics/calibrator.h"
-#include "nn/graph/graph.h"
 
-typedef struct tn_schema tn_schema; /* io/schema/schema.h */
+typedef struct tn_arena tn_arena;           /* base/core/arena.h */
+typedef struct tn_embed_slot tn_embed_slot; /* nn/graph/embed.h */
+typedef struct tn_graph tn_graph;           /* nn/graph/graph.h */
+typedef struct tn_json tn_json;             /* base/codec/json.h */
+typedef struct tn_node tn_node;             /* nn/graph/op.h */
+typedef struct tn_params tn_params;         /* nn/graph/params.h */
+typedef struct tn_schema tn_schema;         /* io/schema/schema.h */
 
 /* One entry of "inputs". */
 typedef struct tn_exported_input {

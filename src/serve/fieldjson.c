@@ -1,8 +1,10 @@
 /* fieldjson.c - writing options as JSON by their table, and reading JSON as a tree. */
 #include "serve/fieldjson.h"
 
+#include "base/codec/json.h"
 #include "base/core/error.h"
 #include "config/tree.h"
+#include "config/values.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -5,8 +5,11 @@
 #ifndef TN_SERVE_FIELDJSON_H
 #define TN_SERVE_FIELDJSON_H
 
-#include "base/codec/json.h"
-#include "config/values.h"
+typedef struct tn_arena tn_arena; /* base/core/arena.h */
+typedef struct tn_field tn_field; /* config/values.h */
+typedef struct tn_json tn_json;   /* base/codec/json.h */
+typedef struct tn_text tn_text;   /* base/core/text.h */
+typedef struct tn_tree tn_tree;   /* config/tree.h */
 
 /* Appends member f->key with the value that it has in *opts. */
 void tn_field_json(tn_text *out, const tn_field *f, const void *opts);

@@ -1,11 +1,13 @@
 /* model_json.c - reading model.json: every name, number and width is checked before anything is
  * built from it. */
+#include "base/codec/json.h"
 #include "base/core/number.h"
 #include "config/field.h"
 #include "config/tree.h"
 #include "io/format/format.h"
 #include "io/read/schema_inference.h"
 #include "io/schema/schema.h"
+#include "nn/graph/embed.h"
 #include "serve/calibration_file.h"
 #include "serve/exported_model.h"
 #include "serve/fieldjson.h"

@@ -2,12 +2,15 @@
 #include "serve/score.h"
 
 #include "base/core/alloc.h"
+#include "base/keys/bag.h"
 #include "base/math/fmath.h"
 #include "base/math/rng.h"
 #include "io/rows/batch.h"
 #include "io/rows/rows.h"
 #include "io/schema/schema.h"
+#include "nn/graph/embed.h"
 #include "nn/op/ops.h"
+#include "serve/exported_model.h"
 
 #include <string.h>
 

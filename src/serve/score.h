@@ -12,10 +12,13 @@
 #ifndef TN_SERVE_SCORE_H
 #define TN_SERVE_SCORE_H
 
-#include "serve/exported_model.h"
+#include "base/core/error.h"
 
-typedef struct tn_batch tn_batch;
-typedef struct tn_rows tn_rows;
+#include <stdint.h>
+
+typedef struct tn_batch tn_batch;                   /* io/rows/batch.h */
+typedef struct tn_exported_model tn_exported_model; /* serve/exported_model.h */
+typedef struct tn_rows tn_rows;                     /* io/rows/rows.h */
 
 enum { TN_SCORE_ROWS = 256, TN_SCORE_ROWS_MAX = 65536 };
 

@@ -4,6 +4,7 @@
 #include "base/core/alloc.h"
 #include "io/format/format.h"
 #include "io/schema/schema.h"
+#include "serve/exported_model.h"
 #include "serve/score.h"
 
 #include <math.h>

@@ -1,6 +1,8 @@
 /* test_exits.c - exit codes, and messages that are said once. */
+#include "base/core/text.h"
 #include "cli/exits.h"
 #include "cli/terminal.h"
+#include "config/diag.h"
 #include "support/test.h"
 
 #include <stdio.h>

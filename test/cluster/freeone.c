@@ -6,6 +6,7 @@
 #include "base/core/clock.h"
 #include "base/math/crc32c.h"
 #include "base/math/rng.h"
+#include "ps/shard/dense.h"
 #include "support/test.h"
 
 #include <math.h>

@@ -8,6 +8,7 @@
 
 #include "cluster/async/async_client.h"
 #include "ps/kit.h"
+#include "ps/shard/dense.h"
 
 #include <pthread.h>
 

@@ -3,6 +3,7 @@
 
 #include "base/core/alloc.h"
 #include "base/math/rng.h"
+#include "ps/shard/dense.h"
 #include "support/test.h"
 
 #include <stdlib.h>

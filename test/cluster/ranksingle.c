@@ -1,5 +1,6 @@
 /* ranksingle.c - the same by one process: the union of the ranks' keys, gradients added in rank
  * order. */
+#include "ps/shard/dense.h"
 #include "ranks.h"
 #include "support/test.h"
 

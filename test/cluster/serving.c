@@ -4,6 +4,7 @@
 #include "base/core/alloc.h"
 #include "base/core/bytes.h"
 #include "cluster/wire/key_codec.h"
+#include "ps/shard/dense.h"
 #include "ranks.h"
 #include "support/test.h"
 

@@ -1,6 +1,7 @@
 /* test_async_server.c - an owner that serves requests as they come: what is answered when, and each
  * push made once, whatever is lost, repeated or overtaken. */
 #include "freeone.h"
+#include "ps/shard/dense.h"
 #include "support/test.h"
 
 #include "base/core/alloc.h"

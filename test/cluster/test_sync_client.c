@@ -2,6 +2,7 @@
  * process on the joint batches, and the same bits every time. */
 #include "cluster/sync/sync_client.h"
 #include "keys.h"
+#include "ps/shard/dense.h"
 #include "ranks.h"
 
 #include "base/core/alloc.h"

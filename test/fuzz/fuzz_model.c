@@ -3,8 +3,13 @@
  * The weights that it may name stand in a member of its own, which only this program reads:
  * "fuzz_params":{"deep.1.W":[8,4]}.
  */
+#include "base/codec/json.h"
 #include "base/core/error.h"
+#include "base/keys/bag.h"
 #include "io/schema/schema.h"
+#include "nn/graph/embed.h"
+#include "nn/graph/graph.h"
+#include "nn/graph/params.h"
 #include "serve/exported_model.h"
 
 #include <string.h>

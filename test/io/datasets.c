@@ -3,7 +3,10 @@
 
 #include "base/core/arena.h"
 #include "base/file/file.h"
+#include "base/thread/team.h"
 #include "config/yaml.h"
+#include "io/read/row_scan.h"
+#include "io/write/write_sink.h"
 #include "io/write/writer.h"
 #include "support/test.h"
 #include "support/tmpdir.h"

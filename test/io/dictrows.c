@@ -1,6 +1,7 @@
 /* dictrows.c - see dictrows.h. */
 #include "dictrows.h"
 
+#include "base/keys/record.h"
 #include "base/math/key.h"
 
 #include <assert.h>

@@ -1,8 +1,11 @@
 /* test_convert.c - rows travel through every format and come back as they were; samples are rows of
  * the file. */
 #include "base/file/file.h"
+#include "base/thread/team.h"
 #include "datasets.h"
+#include "io/read/row_scan.h"
 #include "io/schema/schema.h"
+#include "io/write/write_sink.h"
 #include "io/write/writer.h"
 #include "support/test.h"
 

@@ -4,6 +4,8 @@
 #include "base/file/file.h"
 #include "datasets.h"
 #include "io/inspect/inspect_stat.h"
+#include "io/read/row_scan.h"
+#include "io/rows/rows.h"
 #include "io/synth/generate_file.h"
 #include "support/test.h"
 

@@ -1,6 +1,7 @@
 /* test_dict.c - the inference dictionary: its bytes, its look-ups, and what hostile files get. */
 #include "io/dict/dict.h"
 
+#include "base/keys/record.h"
 #include "support/test.h"
 
 #include "base/core/alloc.h"

@@ -2,6 +2,7 @@
  * walks, weights that are not finite, keys out of order; and what it makes of several threads. */
 #include "io/dict/dictwrite.h"
 
+#include "base/thread/team.h"
 #include "support/test.h"
 
 #include "base/core/alloc.h"

@@ -1,5 +1,6 @@
 /* test_generate.c - rows of a planted world: pure, of the asked rate, and true to their p. */
 #include "base/math/fmath.h"
+#include "base/thread/team.h"
 #include "io/synth/generate.h"
 #include "support/test.h"
 

@@ -1,6 +1,7 @@
 /* test_generate_file.c - generated files: the same bytes for any thread count and any range, in any
  * format the same rows, and the truth that is written beside them. */
 #include "base/codec/json.h"
+#include "base/thread/team.h"
 #include "datasets.h"
 #include "io/synth/generate_file.h"
 #include "support/test.h"

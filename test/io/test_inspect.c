@@ -4,6 +4,8 @@
 #include "datasets.h"
 #include "io/inspect/inspect_sketch.h"
 #include "io/inspect/inspect_stat.h"
+#include "io/read/row_scan.h"
+#include "io/rows/rows.h"
 #include "io/schema/schema.h"
 #include "support/test.h"
 

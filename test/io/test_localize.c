@@ -3,6 +3,7 @@
 #include "base/keys/record.h"
 #include "base/math/key.h"
 #include "io/localize/localize.h"
+#include "io/rows/batch.h"
 #include "support/mallocs.h"
 #include "support/test.h"
 

@@ -1,8 +1,10 @@
 /* test_row_scan.c - every record once, in order, whatever the size of blocks; faults with their
  * place.
  */
+#include "base/core/bytes.h"
 #include "datasets.h"
 #include "io/read/row_scan.h"
+#include "io/rows/rows.h"
 #include "support/test.h"
 
 #include <stdio.h>

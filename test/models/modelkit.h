@@ -4,7 +4,10 @@
 
 #include "base/core/arena.h"
 #include "config/diag.h"
+#include "models/layerlist.h"
 #include "models/model.h"
+#include "nn/graph/graph.h"
+#include "nn/graph/params.h"
 
 typedef struct kit {
     tn_arena *arena;

@@ -1,4 +1,5 @@
 /* test_layerlist.c - a list of layers that is wrong says where and how. */
+#include "base/keys/record.h"
 #include "config/tree.h"
 #include "models/modelkit.h"
 #include "support/test.h"

@@ -3,6 +3,7 @@
 #include "base/core/text.h"
 #include "config/tree.h"
 #include "models/modelkit.h"
+#include "nn/graph/params.h"
 #include "support/test.h"
 
 #include <stdio.h>

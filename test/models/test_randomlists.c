@@ -4,6 +4,8 @@
 #include "base/core/text.h"
 #include "base/math/rng.h"
 #include "models/modelkit.h"
+#include "nn/graph/params.h"
+#include "nn/layer/layers.h"
 #include "nn/op/ops.h"
 #include "support/test.h"
 

@@ -2,6 +2,7 @@
 #include "nn/bags.h"
 
 #include "base/core/alloc.h"
+#include "base/keys/record.h"
 #include "base/math/rng.h"
 #include "nn/near.h"
 #include "support/test.h"

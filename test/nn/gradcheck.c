@@ -2,6 +2,7 @@
 #include "nn/gradcheck.h"
 
 #include "base/core/alloc.h"
+#include "nn/graph/embed.h"
 #include "nn/graph/graphcore.h"
 #include "support/test.h"
 

@@ -2,7 +2,11 @@
 #include "nn/nets.h"
 
 #include "base/core/alloc.h"
+#include "base/keys/init.h"
+#include "base/keys/record.h"
 #include "base/math/rng.h"
+#include "nn/graph/embed.h"
+#include "nn/graph/params.h"
 #include "support/test.h"
 
 #include <stdio.h>

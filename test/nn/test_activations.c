@@ -1,4 +1,5 @@
 /* test_activations.c - activations alone and at the end of a dense layer: known numbers. */
+#include "base/keys/init.h"
 #include "nn/near.h"
 #include "support/test.h"
 

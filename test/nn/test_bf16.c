@@ -3,6 +3,8 @@
 #include "base/math/rng.h"
 #include "base/thread/team.h"
 #include "nn/gemm/gemm.h"
+#include "nn/graph/embed.h"
+#include "nn/graph/params.h"
 #include "nn/nets.h"
 #include "nn/vec/vecmath.h"
 #include "support/test.h"

@@ -1,7 +1,9 @@
 /* test_embed.c - the short ways of pooling and of its gradient have the bits of the long ones;
  * gradients of rows have the same bits by keys and slot by slot. */
 #include "base/core/alloc.h"
+#include "base/keys/record.h"
 #include "base/math/rng.h"
+#include "base/thread/team.h"
 #include "nn/bags.h"
 #include "nn/graph/embed.h"
 #include "nn/near.h"

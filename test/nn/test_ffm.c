@@ -1,6 +1,10 @@
 /* test_ffm.c - field-aware and field-weighted pairs: vectors of numerics.md, plain loops. */
+#include "base/keys/record.h"
+#include "base/thread/team.h"
 #include "config/diag.h"
 #include "config/tree.h"
+#include "nn/graph/embed.h"
+#include "nn/graph/params.h"
 #include "nn/layer/layers.h"
 #include "nn/near.h"
 #include "nn/pooling/ffmloops.h"

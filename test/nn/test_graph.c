@@ -1,6 +1,9 @@
 /* test_graph.c - passes, memory, threads and steps of a graph. */
 #include "base/core/alloc.h"
+#include "base/thread/team.h"
+#include "nn/graph/embed.h"
 #include "nn/graph/graphcore.h"
+#include "nn/graph/params.h"
 #include "nn/near.h"
 #include "nn/nets.h"
 #include "support/mallocs.h"

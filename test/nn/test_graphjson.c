@@ -1,5 +1,6 @@
 /* test_graphjson.c - a graph to JSON and back; what a damaged list is. */
 #include "nn/graph/graphcore.h"
+#include "nn/graph/params.h"
 #include "nn/near.h"
 #include "nn/nets.h"
 #include "nn/passes/graphjson.h"

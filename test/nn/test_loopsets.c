@@ -2,6 +2,7 @@
 #include "nn/loopsets.h"
 
 #include "base/core/alloc.h"
+#include "base/keys/record.h"
 #include "base/math/rng.h"
 #include "support/test.h"
 

@@ -1,4 +1,5 @@
 /* test_norms.c - batch, data and layer norm, dice, zscore against the vectors of numerics.md. */
+#include "base/keys/init.h"
 #include "nn/near.h"
 #include "nn/op/norms.h"
 #include "support/test.h"

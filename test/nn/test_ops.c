@@ -1,4 +1,5 @@
 /* test_ops.c - every operator of ops.def: gradients, accumulation, strays. */
+#include "base/keys/init.h"
 #include "nn/gradcheck.h"
 #include "support/test.h"
 

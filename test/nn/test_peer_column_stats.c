@@ -1,5 +1,6 @@
 /* test_peer_column_stats.c - statistics over a joint batch whose rows lie with three peers: the
  * vectors of numerics.md come out as if one process had all of them. */
+#include "base/keys/init.h"
 #include "nn/graph/peer_column_stats.h"
 #include "nn/near.h"
 #include "nn/op/norms.h"

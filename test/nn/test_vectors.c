@@ -1,4 +1,7 @@
 /* test_vectors.c - single operators against the vectors of numerics.md. */
+#include "base/keys/init.h"
+#include "base/keys/record.h"
+#include "nn/graph/embed.h"
 #include "nn/near.h"
 #include "support/test.h"
 

@@ -1,6 +1,7 @@
 /* drive.c - see drive.h. */
 #include "drive.h"
 
+#include "ps/optim/optim.h"
 #include "support/test.h"
 
 #include <math.h>

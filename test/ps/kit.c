@@ -3,6 +3,7 @@
 #include "config/diag.h"
 #include "config/field.h"
 #include "config/tree.h"
+#include "ps/optim/optim.h"
 
 #include "ps/optim/schedule.h"
 

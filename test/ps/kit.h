@@ -4,7 +4,12 @@
 #define TN_TEST_PS_KIT_H
 
 #include "base/core/arena.h"
+#include "base/keys/keyset.h"
+#include "base/keys/record.h"
+#include "config/values.h"
+#include "ps/optim/rule.h"
 #include "ps/shard/shard.h"
+#include "ps/table/table.h"
 
 #include <stdbool.h>
 

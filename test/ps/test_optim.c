@@ -1,5 +1,7 @@
 /* test_optim.c - what optimizers promise beyond single vectors. */
 #include "drive.h"
+#include "ps/optim/optim.h"
+#include "ps/shard/dense.h"
 #include "support/test.h"
 
 #include <math.h>

@@ -1,6 +1,8 @@
 /* test_optim_vectors.c - every optimizer against the vectors of numerics section 6: by hand, as
  * dense weights and as rows of the table. */
 #include "drive.h"
+#include "ps/optim/optim.h"
+#include "ps/shard/dense.h"
 #include "support/test.h"
 
 #include <string.h>

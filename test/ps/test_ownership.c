@@ -1,6 +1,7 @@
 /* test_ownership.c - every partition and every float has one owner; slices of a keyset are keysets.
  */
 #include "kit.h"
+#include "ps/shard/dense.h"
 #include "ps/shard/ownership.h"
 
 #include "base/core/alloc.h"

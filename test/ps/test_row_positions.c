@@ -3,6 +3,7 @@
 #include "ps/table/row_positions.h"
 
 #include "base/core/alloc.h"
+#include "base/keys/keyset.h"
 #include "onetable.h"
 #include "support/test.h"
 

@@ -1,5 +1,6 @@
 /* test_rule.c - the chain around an optimizer, link by link and in order. */
 #include "drive.h"
+#include "ps/optim/optim.h"
 #include "support/test.h"
 
 #include <math.h>

@@ -1,5 +1,6 @@
 /* test_shard.c - a shard: one push reaches rows and dense weights, one clip, one failure told. */
 #include "drive.h"
+#include "ps/shard/dense.h"
 #include "support/test.h"
 
 #include <math.h>

@@ -3,6 +3,7 @@
 
 #include "base/math/crc32c.h"
 #include "nn/graph/params.h"
+#include "ps/table/table.h"
 #include "train/step/worker.h"
 
 static tn_status add_row(void *arg, const tn_row_view *row, tn_error *err)

@@ -7,6 +7,7 @@
 #include "config/diag.h"
 #include "metrics/metrics.h"
 #include "nn/graph/params.h"
+#include "ps/table/table.h"
 #include "support/test.h"
 #include "train/checkpoint/ckptfiles.h"
 #include "train/checkpoint/run_state.h"

@@ -3,6 +3,7 @@
 #include "base/core/alloc.h"
 #include "base/core/bytes.h"
 #include "base/file/file.h"
+#include "base/keys/record.h"
 #include "base/math/key.h"
 #include "config/diag.h"
 #include "metrics/metrics.h"

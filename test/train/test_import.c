@@ -2,6 +2,7 @@
 #include "train/checkpoint/import.h"
 
 #include "config/tree.h"
+#include "nn/graph/params.h"
 #include "support/test.h"
 
 #include "base/core/alloc.h"

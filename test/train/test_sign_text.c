@@ -1,6 +1,7 @@
 /* test_sign_text.c - words of slices: found in the data again, as far as they are wanted. */
 #include "train/eval/sign_text.h"
 
+#include "base/core/arena.h"
 #include "support/test.h"
 
 #include "base/core/alloc.h"

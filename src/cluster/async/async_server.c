@@ -12,6 +12,8 @@
 #include "base/thread/threads.h"
 #include "cluster/async/delay_compensation.h"
 #include "cluster/net/wakeup.h"
+#include "ps/optim/rule.h"
+#include "ps/shard/dense.h"
 
 #include <math.h>
 #include <string.h>

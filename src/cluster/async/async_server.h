@@ -26,6 +26,8 @@
 #include "ps/shard/ownership.h"
 #include "ps/shard/shard.h"
 
+typedef struct tn_layout tn_layout; /* base/keys/record.h */
+
 enum { TN_PERMITS_MAX = 32 }; /* half of what a sender may have unacknowledged */
 
 /* Permits of a worker at `staleness` steps: one more, at most TN_PERMITS_MAX; INFINITY too. */

@@ -3,7 +3,12 @@
 
 #include "base/core/alloc.h"
 #include "base/core/compiler.h"
+#include "base/keys/keyset.h"
+#include "base/keys/record.h"
 #include "cluster/exchange/owner_messages.h"
+#include "ps/optim/optim.h"
+#include "ps/optim/rule.h"
+#include "ps/shard/dense.h"
 
 #include <string.h>
 

@@ -15,6 +15,8 @@
 
 #include "ps/shard/shard.h"
 
+#include <stddef.h>
+
 /* Weights as they were pulled, then the gradients that take their place. Zeros to begin with. */
 typedef struct tn_delayed {
     float *rows, *dense; /* at keys->at; the shard's range */

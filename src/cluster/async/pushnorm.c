@@ -1,6 +1,9 @@
 /* pushnorm.c - the norm of a push is added up in tiles, in double. */
 #include "cluster/async/pushnorm.h"
 
+#include "base/keys/record.h"
+#include "ps/optim/rule.h"
+
 enum { KEY_TILES = 128, CHUNK = 1024 };
 
 typedef struct job {

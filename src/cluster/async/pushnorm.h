@@ -12,6 +12,9 @@
 #include "base/thread/team.h"
 #include "ps/shard/dense.h"
 
+typedef struct tn_push tn_push;   /* ps/optim/rule.h */
+typedef struct tn_rules tn_rules; /* likewise */
+
 typedef struct tn_pushnorm {
     const tn_rules *rules;
     const tn_keyset *keys;

@@ -15,6 +15,7 @@
 #include "ps/shard/shard.h"
 
 typedef struct tn_eval_pull tn_eval_pull;
+typedef struct tn_layout tn_layout; /* base/keys/record.h */
 
 typedef struct tn_eval_pull_opts {
     tn_link *link; /* these must outlive it */

@@ -6,6 +6,8 @@
 #include "cluster/exchange/batch_messages.h"
 #include "cluster/exchange/reply_queue.h"
 #include "cluster/sync/allgather.h"
+#include "ps/shard/dense.h"
+#include "ps/shard/shard.h"
 
 #include <inttypes.h>
 #include <math.h>

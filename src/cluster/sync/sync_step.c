@@ -3,6 +3,8 @@
 
 #include "base/core/alloc.h"
 #include "cluster/exchange/owner_messages.h"
+#include "ps/optim/rule.h"
+#include "ps/shard/shard.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -21,6 +21,8 @@
 #include "cluster/sync/batch_union.h"
 #include "ps/shard/client.h"
 
+#include <stddef.h>
+
 typedef struct tn_sync_step tn_sync_step;
 
 typedef struct tn_sync_step_opts {

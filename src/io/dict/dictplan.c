@@ -4,6 +4,7 @@
 #include "io/dict/dictplan.h"
 
 #include "base/core/alloc.h"
+#include "base/keys/record.h"
 
 #include <string.h>
 

@@ -11,6 +11,7 @@
 #include "base/core/bytes.h"
 #include "base/file/file.h"
 #include "base/keys/keyset.h" /* tn_partition_of */
+#include "base/keys/record.h"
 #include "base/math/crc32c.h"
 #include "base/thread/ordered_work.h"
 #include "io/dict/dictformat.h"

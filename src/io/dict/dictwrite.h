@@ -14,13 +14,15 @@
 #define TN_IO_DICTWRITE_H
 
 #include "base/core/error.h"
-#include "base/keys/record.h"
-#include "base/thread/team.h"
+#include "base/keys/keyspace.h"
 #include "io/dict/dictvalue.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+typedef struct tn_layout tn_layout; /* base/keys/record.h */
+typedef struct tn_team tn_team;     /* base/thread/team.h */
 
 enum { TN_MODEL_ID_BYTES = 16 };
 

@@ -4,6 +4,7 @@
 #include "base/codec/json.h"
 #include "base/core/alloc.h"
 #include "base/core/number.h"
+#include "base/thread/team.h"
 #include "io/inspect/inspect_sketch.h"
 #include "io/rows/rows.h"
 #include "io/schema/schema.h"

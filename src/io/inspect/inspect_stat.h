@@ -12,11 +12,14 @@
 #ifndef TN_IO_INSPECT_STAT_H
 #define TN_IO_INSPECT_STAT_H
 
-#include "base/core/text.h"
-#include "base/thread/team.h"
+#include "base/core/error.h"
 
-typedef struct tn_rows tn_rows;
-typedef struct tn_schema tn_schema;
+#include <stdint.h>
+
+typedef struct tn_rows tn_rows;     /* io/rows/rows.h */
+typedef struct tn_schema tn_schema; /* io/schema/schema.h */
+typedef struct tn_team tn_team;     /* base/thread/team.h */
+typedef struct tn_text tn_text;     /* base/core/text.h */
 
 typedef struct tn_stat tn_stat;
 

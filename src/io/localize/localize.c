@@ -15,6 +15,7 @@
 
 #include "base/core/alloc.h"
 #include "base/keys/record.h"
+#include "io/rows/batch.h"
 
 #include <stddef.h>
 #include <string.h>

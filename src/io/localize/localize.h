@@ -19,10 +19,10 @@
 #include "base/core/error.h"
 #include "base/keys/bag.h"
 #include "base/keys/keyset.h"
-#include "io/rows/batch.h"
 
 #include <stdbool.h>
 
+typedef struct tn_batch tn_batch;   /* io/rows/batch.h */
 typedef struct tn_layout tn_layout; /* base/keys/record.h */
 
 typedef struct tn_localizer tn_localizer;

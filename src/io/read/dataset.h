@@ -10,10 +10,11 @@
 #ifndef TN_IO_DATASET_H
 #define TN_IO_DATASET_H
 
-#include "base/core/text.h"
+#include "base/core/error.h"
 #include "io/schema/dataopts.h"
 
 typedef struct tn_schema tn_schema; /* io/schema/schema.h */
+typedef struct tn_text tn_text;     /* base/core/text.h */
 
 typedef struct tn_dataset {
     tn_data_opts data;

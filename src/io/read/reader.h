@@ -26,8 +26,6 @@
 #define TN_IO_READER_H
 
 #include "base/core/error.h"
-#include "base/core/text.h"
-#include "base/trace/trace.h"
 #include "config/values.h"
 #include "io/rows/batch.h"
 
@@ -36,6 +34,8 @@
 #include <stdint.h>
 
 typedef struct tn_schema tn_schema;       /* io/schema/schema.h */
+typedef struct tn_text tn_text;           /* base/core/text.h */
+typedef struct tn_trace tn_trace;         /* base/trace/trace.h */
 typedef struct tn_part_info tn_part_info; /* io/read/blocks.h */
 
 typedef struct tn_reader tn_reader;

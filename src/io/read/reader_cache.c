@@ -10,6 +10,7 @@
 #include "io/read/cache.h"
 #include "io/read/fileset.h"
 #include "io/read/reader_private.h"
+#include "io/rows/rows.h"
 #include "io/schema/dataopts.h"
 #include "io/schema/schema.h"
 

@@ -3,6 +3,7 @@
  */
 #include "base/core/alloc.h"
 #include "base/math/rng.h"
+#include "base/trace/trace.h"
 #include "io/read/block_reader.h"
 #include "io/read/reader_private.h"
 #include "io/rows/rows.h"

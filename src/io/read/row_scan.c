@@ -4,8 +4,11 @@
 #include "io/read/row_scan.h"
 
 #include "base/core/alloc.h"
+#include "base/core/bytes.h"
+#include "base/thread/team.h"
 #include "io/read/block_reader.h"
 #include "io/read/fileset.h"
+#include "io/rows/rows.h"
 #include "io/schema/dataopts.h"
 #include "io/schema/schema.h"
 

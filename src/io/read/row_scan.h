@@ -8,10 +8,16 @@
 #ifndef TN_IO_ROW_SCAN_H
 #define TN_IO_ROW_SCAN_H
 
-#include "base/core/bytes.h"
-#include "base/thread/team.h"
-#include "config/values.h"
-#include "io/rows/rows.h"
+#include "base/core/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct tn_bytes tn_bytes;   /* base/core/bytes.h */
+typedef struct tn_rows tn_rows;     /* io/rows/rows.h */
+typedef struct tn_schema tn_schema; /* io/schema/schema.h */
+typedef struct tn_strs tn_strs;     /* config/values.h */
+typedef struct tn_team tn_team;     /* base/thread/team.h */
 
 enum { TN_ROW_SCAN_PIECES = 8 };
 

@@ -8,9 +8,9 @@
 #define TN_IO_SCHEMA_INFERENCE_H
 
 #include "base/core/error.h"
-#include "config/values.h"
 
 typedef struct tn_schema tn_schema; /* io/schema/schema.h */
+typedef struct tn_tables tn_tables; /* config/values.h */
 struct tn_binder;
 struct tn_data_opts;
 

@@ -9,6 +9,7 @@
 
 #include "base/core/alloc.h"
 #include "base/core/bytes.h"
+#include "io/rows/batch.h"
 #include "io/rows/rows.h"
 #include "io/schema/dataopts.h"
 #include "io/schema/schema.h"

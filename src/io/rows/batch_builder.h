@@ -6,8 +6,14 @@
 #ifndef TN_IO_BATCH_BUILDER_H
 #define TN_IO_BATCH_BUILDER_H
 
-#include "io/rows/batch.h"
-#include "io/rows/rows.h"
+#include "base/core/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct tn_batch tn_batch;   /* io/rows/batch.h */
+typedef struct tn_rows tn_rows;     /* io/rows/rows.h */
+typedef struct tn_schema tn_schema; /* io/schema/schema.h */
 
 typedef struct tn_batch_builder tn_batch_builder;
 

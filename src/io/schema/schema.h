@@ -7,7 +7,6 @@
 #define TN_IO_SCHEMA_H
 
 #include "base/core/error.h"
-#include "config/values.h"
 #include "io/schema/transform.h"
 
 #include <math.h>
@@ -17,6 +16,7 @@
 
 struct tn_binder;
 struct tn_share_group;
+typedef struct tn_tables tn_tables;       /* config/values.h */
 typedef struct tn_data_opts tn_data_opts; /* io/schema/dataopts.h */
 typedef struct tn_slot_opts tn_slot_opts;
 

@@ -11,7 +11,6 @@
 #ifndef TN_IO_TRANSFORM_H
 #define TN_IO_TRANSFORM_H
 
-#include "config/values.h"
 #include <stdbool.h>
 #include <stdint.h>
 

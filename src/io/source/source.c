@@ -10,6 +10,7 @@
 #include "base/core/alloc.h"
 #include "base/core/failpoint.h"
 #include "base/math/crc32c.h"
+#include "base/trace/trace.h"
 #include "io/schema/dataopts.h"
 
 #include <errno.h>

@@ -14,12 +14,13 @@
 
 #include "base/core/bytes.h"
 #include "base/core/error.h"
-#include "base/trace/trace.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+typedef struct tn_lane tn_lane; /* base/trace/trace.h */
 
 typedef struct tn_source tn_source;
 

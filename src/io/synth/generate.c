@@ -16,6 +16,7 @@
 #include "base/math/fmath.h"
 #include "base/math/rng.h"
 #include "base/thread/range.h"
+#include "base/thread/team.h"
 #include "config/field.h"
 #include "io/synth/zipf.h"
 

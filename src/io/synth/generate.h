@@ -18,11 +18,13 @@
 #ifndef TN_IO_GENERATE_H
 #define TN_IO_GENERATE_H
 
-#include "base/thread/team.h"
+#include "base/core/error.h"
 #include "config/values.h"
 
 #include <stdbool.h>
 #include <stdint.h>
+
+typedef struct tn_team tn_team; /* base/thread/team.h */
 
 typedef enum tn_gen_model { TN_GEN_LR, TN_GEN_FM, TN_GEN_DEEP } tn_gen_model;
 typedef enum tn_gen_preset { TN_GEN_PLAIN, TN_GEN_CRITEO, TN_GEN_MOVIES } tn_gen_preset;

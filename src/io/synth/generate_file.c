@@ -17,6 +17,7 @@
 #include "base/core/alloc.h"
 #include "base/core/text.h"
 #include "base/math/rng.h"
+#include "base/thread/team.h"
 #include "io/rows/rows.h"
 #include "io/schema/dataopts.h"
 #include "io/schema/schema.h"

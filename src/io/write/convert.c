@@ -15,8 +15,11 @@
 #include "io/format/delimited.h"
 #include "io/format/format.h"
 #include "io/read/bad_record_limit.h"
+#include "io/read/dataset.h"
 #include "io/read/fileset.h"
+#include "io/read/row_scan.h"
 #include "io/source/source.h"
+#include "io/write/write_sink.h"
 #include "io/write/writer.h"
 
 #include <math.h>

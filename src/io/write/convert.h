@@ -7,9 +7,16 @@
 #ifndef TN_IO_CONVERT_H
 #define TN_IO_CONVERT_H
 
-#include "io/read/dataset.h"
-#include "io/read/row_scan.h"
-#include "io/write/write_sink.h"
+#include "base/core/error.h"
+
+#include <stdint.h>
+
+typedef struct tn_dataset tn_dataset;                 /* io/read/dataset.h */
+typedef struct tn_row_scan_counts tn_row_scan_counts; /* io/read/row_scan.h */
+typedef struct tn_sink tn_sink;                       /* io/write/write_sink.h */
+typedef struct tn_strs tn_strs;                       /* config/values.h */
+typedef struct tn_team tn_team;                       /* base/thread/team.h */
+typedef struct tn_text tn_text;                       /* base/core/text.h */
 
 typedef struct tn_convert_in {
     const tn_dataset *from; /* bound with TN_DATASET_AS_READ */

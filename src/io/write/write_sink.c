@@ -2,6 +2,7 @@
 #include "io/write/write_sink.h"
 
 #include "base/core/alloc.h"
+#include "base/file/output_file.h"
 #include "io/schema/dataopts.h"
 
 #include <string.h>

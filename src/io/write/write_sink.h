@@ -10,7 +10,12 @@
 #ifndef TN_IO_WRITE_SINK_H
 #define TN_IO_WRITE_SINK_H
 
-#include "base/file/output_file.h"
+#include "base/core/error.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct tn_inputs tn_inputs; /* base/file/output_file.h */
 
 typedef struct tn_sink tn_sink;
 

@@ -24,6 +24,7 @@
  *     winner       [rows x columns] entry that is the maximum (state; only with max)
  */
 #include "base/core/arena.h"
+#include "base/keys/record.h"
 #include "nn/graph/embed.h"
 #include "nn/graph/graphcore.h"
 #include "nn/op/ops.h"

@@ -19,6 +19,7 @@
  * `place` (state) is where each slot's vector begins in the batch's rows, when the slot has one
  * value with x = 1; else NOWHERE, and its values are folded again where they are needed.
  */
+#include "base/keys/record.h"
 #include "nn/pooling/ffmloops.h"
 
 #include "nn/op/ops.h"

@@ -11,6 +11,7 @@
  *
  *     state     s [rows x dim]  |  sum_i v_i^2 [rows x dim]  |  v_i [rows x slots x dim]
  */
+#include "base/keys/record.h"
 #include "nn/pooling/embedloops.h"
 #include "nn/pooling/fmrows.h"
 #include "nn/vec/vec.h"

@@ -10,6 +10,7 @@
  * an example without values. In a graph that is rewritten (fuse.c) its list of slots is the node's
  * own.
  */
+#include "base/keys/record.h"
 #include "nn/op/ops.h"
 #include "nn/pooling/embedloops.h"
 

@@ -17,11 +17,11 @@
 #define TN_NN_EMBED_H
 
 #include "base/keys/bag.h"
-#include "base/keys/keyset.h"
-#include "base/keys/record.h"
 #include "nn/vec/real.h"
 
 #include <stddef.h>
+
+typedef struct tn_segment tn_segment; /* base/keys/record.h */
 
 typedef struct tn_graph tn_graph;
 typedef struct tn_node tn_node;

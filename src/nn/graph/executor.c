@@ -18,7 +18,9 @@
  * Tiles are cut by operator and shape. The number of threads is nowhere in here.
  */
 #include "base/core/alloc.h"
+#include "base/thread/team.h"
 #include "base/trace/trace.h"
+#include "nn/graph/embed.h"
 #include "nn/graph/graphcore.h"
 
 #include <math.h>

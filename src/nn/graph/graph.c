@@ -1,5 +1,6 @@
 /* graph.c - building a graph: nodes, leaves and what operators may ask. See graph.h. */
 #include "nn/graph/graphcore.h"
+#include "nn/graph/params.h"
 
 #include "base/core/alloc.h"
 #include "base/core/number.h"

@@ -24,11 +24,14 @@
 #ifndef TN_NN_GRAPH_H
 #define TN_NN_GRAPH_H
 
-#include "base/thread/team.h"
 #include "nn/gemm/gemm.h"
-#include "nn/graph/embed.h"
 #include "nn/graph/op.h"
-#include "nn/graph/params.h"
+
+typedef struct tn_init tn_init;     /* base/keys/init.h */
+typedef struct tn_params tn_params; /* nn/graph/params.h */
+typedef struct tn_sparse tn_sparse; /* nn/graph/embed.h */
+typedef struct tn_team tn_team;     /* base/thread/team.h */
+typedef struct tn_trace tn_trace;   /* base/trace/trace.h */
 
 /* L = sum of w_i l_i over the rows, divided by W: the sum of w_i, 1, or the rows. */
 typedef enum tn_reduction { TN_REDUCE_MEAN, TN_REDUCE_SUM, TN_REDUCE_ROWS } tn_reduction;

@@ -3,6 +3,7 @@
  */
 #include "nn/gemm/gemm.h"
 #include "nn/graph/graphcore.h"
+#include "nn/graph/params.h"
 
 #include "base/core/alloc.h"
 #include "config/diag.h"

@@ -8,8 +8,10 @@
  *     cross           x' = x0 (x w) + b + x, `layers` times (DCN, Wang 2017)       -> [B,n]
  *     cross_v2        x' = x0 * (x W + b) + x, low rank W = V U (Wang 2021)        -> [B,n]
  */
+#include "base/keys/keyspace.h"
 #include "config/diag.h"
 #include "config/field.h"
+#include "nn/graph/embed.h"
 #include "nn/layer/layers.h"
 #include "nn/op/ops.h"
 #include "nn/pooling/ffmloops.h"

@@ -16,8 +16,12 @@
 #ifndef TN_NN_LAYERS_H
 #define TN_NN_LAYERS_H
 
-#include "config/values.h"
+#include "base/keys/init.h"
 #include "nn/graph/graph.h"
+
+typedef struct tn_diag tn_diag;     /* config/diag.h */
+typedef struct tn_f64s tn_f64s;     /* config/values.h */
+typedef struct tn_origin tn_origin; /* config/tree.h */
 
 enum { TN_LAYER_NAME_MAX = 200 };
 

@@ -15,6 +15,7 @@
  *                dx += dy (x > 0 ? 1 : a),   da += sum_r dy min(x, 0)
  */
 #include "base/core/compiler.h"
+#include "base/keys/init.h"
 #include "config/field.h"
 #include "nn/op/ops.h"
 #include "nn/vec/vec.h"

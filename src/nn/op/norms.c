@@ -2,6 +2,7 @@
 #include "nn/op/norms.h"
 
 #include "base/core/compiler.h"
+#include "base/keys/init.h"
 #include "config/field.h"
 #include "nn/vec/vec.h"
 

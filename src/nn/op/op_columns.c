@@ -12,6 +12,7 @@
  * copied. A slice is placed inside x.
  */
 #include "config/field.h"
+#include "nn/graph/embed.h"
 #include "nn/op/ops.h"
 #include "nn/vec/vec.h"
 #include "nn/vec/vecmath.h"

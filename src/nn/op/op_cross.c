@@ -12,6 +12,7 @@
  *   cross_merge   y    = x0 * h + x
  *     backward    dx0 += dy * h,  dh += dy * x0,  dx += dy
  */
+#include "base/keys/init.h"
 #include "nn/op/ops.h"
 #include "nn/vec/vec.h"
 

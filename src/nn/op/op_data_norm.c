@@ -12,6 +12,7 @@
  * It is the past that is scaled down, never the batch: else statistics fade once max_count is
  * reached.
  */
+#include "base/keys/init.h"
 #include "config/field.h"
 #include "nn/op/norms.h"
 

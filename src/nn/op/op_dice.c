@@ -6,6 +6,7 @@
  *                     u = dy (1 - a) x p (1 - p)
  *               da += sum dy x (1 - p)
  */
+#include "base/keys/init.h"
 #include "nn/op/norms.h"
 #include "nn/vec/vecmath.h"
 

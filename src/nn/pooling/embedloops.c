@@ -3,6 +3,7 @@
 #include "nn/pooling/embedloops.h"
 
 #include "base/core/compiler.h"
+#include "base/keys/record.h"
 
 #include <string.h>
 

@@ -2,6 +2,7 @@
 #include "nn/pooling/fmrows.h"
 
 #include "base/core/compiler.h"
+#include "base/keys/record.h"
 
 enum { AHEAD = 8 }; /* vectors on their way to the near cache */
 

@@ -14,20 +14,14 @@
 #define TN_PS_OPTIM_H
 
 #include "config/values.h"
+#include "ps/optim/optim_state.h"
 #include "ps/optim/schedule.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum { TN_STATES_MAX = 4, TN_ROWS_MAX = 64 };
-
-/* One array of optimizer state. */
-typedef struct tn_state {
-    const char *name; /* "m", "v", "n", "z", "t" */
-    bool per_row;     /* one 4-byte word per row instead of one per weight */
-    bool count;       /* an unsigned count of updates (u32) instead of floats; implies per_row */
-} tn_state;
+enum { TN_ROWS_MAX = 64 };
 
 /* Arguments of an update beside the weights. */
 typedef struct tn_update {

@@ -2,6 +2,7 @@
 #include "ps/optim/rule.h"
 
 #include "base/core/compiler.h"
+#include "ps/optim/optim.h"
 
 #include <math.h>
 #include <string.h>

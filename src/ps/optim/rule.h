@@ -4,8 +4,15 @@
 #define TN_PS_RULE_H
 
 #include "base/keys/init.h"
-#include "base/keys/record.h"
-#include "ps/optim/optim.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct tn_layout tn_layout;       /* base/keys/record.h */
+typedef struct tn_optim tn_optim;         /* ps/optim/optim.h */
+typedef struct tn_rule_opts tn_rule_opts; /* likewise */
+typedef struct tn_update tn_update;       /* likewise */
 
 typedef struct tn_rule {
     const tn_optim *optim;

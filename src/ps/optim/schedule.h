@@ -3,7 +3,10 @@
 #ifndef TN_PS_SCHEDULE_H
 #define TN_PS_SCHEDULE_H
 
-#include "config/values.h"
+#include <stdint.h>
+
+typedef struct tn_choice tn_choice;   /* config/values.h */
+typedef struct tn_variant tn_variant; /* likewise */
 
 /* constant linear cosine polynomial exponential inverse_sqrt piecewise, each with warmup */
 extern const tn_choice *const tn_schedule_choices[]; /* NULL-terminated */

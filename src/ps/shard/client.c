@@ -2,6 +2,8 @@
 #include "ps/shard/client.h"
 
 #include "base/core/alloc.h"
+#include "ps/shard/dense.h"
+#include "ps/shard/shard.h"
 
 typedef struct alone {
     tn_shard *shard;

@@ -18,7 +18,16 @@
 #ifndef TN_PS_CLIENT_H
 #define TN_PS_CLIENT_H
 
-#include "ps/shard/shard.h"
+#include "base/core/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct tn_dense_run tn_dense_run; /* ps/shard/dense.h */
+typedef struct tn_keyset tn_keyset;       /* base/keys/keyset.h */
+typedef struct tn_push tn_push;           /* ps/optim/rule.h */
+typedef struct tn_shard tn_shard;         /* ps/shard/shard.h */
+typedef struct tn_team tn_team;           /* base/thread/team.h */
 
 struct tn_in_message; /* cluster/net/link.h */
 

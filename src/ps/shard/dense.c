@@ -3,6 +3,9 @@
 #include "ps/shard/dense.h"
 
 #include "base/core/alloc.h"
+#include "base/thread/team.h"
+#include "ps/optim/optim.h"
+#include "ps/optim/rule.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -4,8 +4,15 @@
 #ifndef TN_PS_DENSE_H
 #define TN_PS_DENSE_H
 
-#include "base/thread/team.h"
-#include "ps/optim/rule.h"
+#include "base/core/error.h"
+#include "ps/optim/optim_state.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct tn_push tn_push; /* ps/optim/rule.h */
+typedef struct tn_rule tn_rule; /* likewise */
+typedef struct tn_team tn_team; /* base/thread/team.h */
 
 /* A run of the flat vector that the optimizer trains; the rest (running statistics, frozen biases,
  * gaps) is only stored. */

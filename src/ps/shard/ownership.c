@@ -2,6 +2,7 @@
 #include "ps/shard/ownership.h"
 
 #include "base/core/alloc.h"
+#include "ps/shard/dense.h"
 
 enum { FLOATS_IN_LINE = TN_CACHE_LINE / sizeof(float) };
 

@@ -12,7 +12,10 @@
 
 #include "base/core/error.h"
 #include "base/keys/keyset.h"
-#include "ps/shard/dense.h"
+
+#include <stddef.h>
+
+typedef struct tn_dense_run tn_dense_run; /* ps/shard/dense.h */
 
 typedef struct tn_shares {
     tn_owners owners;

@@ -1,7 +1,11 @@
 /* shard.c - calls of a shard as calls of its table and its dense store. */
 #include "ps/shard/shard.h"
 
+#include "base/thread/team.h"
 #include "base/trace/trace.h"
+#include "ps/optim/rule.h"
+#include "ps/shard/dense.h"
+#include "ps/table/table.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -6,8 +6,16 @@
 #ifndef TN_PS_SHARD_H
 #define TN_PS_SHARD_H
 
-#include "ps/shard/dense.h"
-#include "ps/table/table.h"
+#include "base/core/error.h"
+
+#include <stdbool.h>
+
+typedef struct tn_dense_store tn_dense_store; /* ps/shard/dense.h */
+typedef struct tn_keyset tn_keyset;           /* base/keys/keyset.h */
+typedef struct tn_push tn_push;               /* ps/optim/rule.h */
+typedef struct tn_rules tn_rules;             /* likewise */
+typedef struct tn_table tn_table;             /* ps/table/table.h */
+typedef struct tn_team tn_team;               /* base/thread/team.h */
 
 typedef struct tn_shard {
     tn_table *table;

@@ -11,8 +11,6 @@
 #ifndef TN_PS_MANIFEST_H
 #define TN_PS_MANIFEST_H
 
-#include "base/core/arena.h"
-#include "base/core/text.h"
 #include "base/keys/record.h"
 #include "ps/snapshot/snapshot.h"
 

@@ -20,7 +20,7 @@
 #define TN_PS_SNAPSHOT_H
 
 #include "base/core/error.h"
-#include "base/keys/record.h"
+#include "base/keys/keyspace.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -15,8 +15,7 @@
 #ifndef TN_PS_ROW_H
 #define TN_PS_ROW_H
 
-#include "base/keys/keyset.h"
-#include "base/keys/record.h"
+#include "base/keys/keyspace.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,6 +3,7 @@
 #include "ps/table/row_positions.h"
 
 #include "base/core/alloc.h"
+#include "base/keys/keyset.h"
 
 void tn_row_positions_init(tn_row_positions *h)
 {

@@ -9,11 +9,13 @@
 #define TN_PS_ROW_POSITIONS_H
 
 #include "base/core/error.h"
-#include "base/keys/keyset.h"
-#include "ps/table/row.h"
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
+
+typedef struct tn_keyset tn_keyset; /* base/keys/keyset.h */
+typedef struct tn_row tn_row;       /* ps/table/row.h */
 
 enum { TN_ROW_POSITIONS_MAX = 16 };
 

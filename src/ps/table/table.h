@@ -14,11 +14,17 @@
 #define TN_PS_TABLE_H
 
 #include "base/core/error.h"
-#include "base/keys/keyset.h"
-#include "base/thread/team.h"
-#include "ps/optim/rule.h"
+#include "ps/optim/optim_state.h"
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct tn_keyset tn_keyset; /* base/keys/keyset.h */
+typedef struct tn_push tn_push;     /* ps/optim/rule.h */
+typedef struct tn_range tn_range;   /* base/thread/range.h */
+typedef struct tn_rules tn_rules;   /* ps/optim/rule.h */
+typedef struct tn_team tn_team;     /* base/thread/team.h */
 
 typedef struct tn_table tn_table;
 

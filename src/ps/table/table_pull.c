@@ -1,5 +1,6 @@
 /* table_pull.c - rows copied out of the table: for training, which creates, and for evaluation. */
 #include "base/math/rng.h"
+#include "base/thread/team.h"
 #include "ps/table/tabledef.h"
 
 /* Fans are the segment's length: a row has no other. */

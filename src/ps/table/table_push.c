@@ -11,6 +11,7 @@
  *                                   then their second ones
  */
 #include "base/core/compiler.h"
+#include "base/thread/team.h"
 #include "ps/table/tabledef.h"
 
 #include <string.h>

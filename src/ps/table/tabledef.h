@@ -2,6 +2,10 @@
 #ifndef TN_PS_TABLEDEF_H
 #define TN_PS_TABLEDEF_H
 
+#include "base/keys/keyset.h"
+#include "base/keys/record.h"
+#include "ps/optim/optim.h"
+#include "ps/optim/rule.h"
 #include "ps/table/changed_rows.h"
 #include "ps/table/partition.h"
 #include "ps/table/row_positions.h"

@@ -3,7 +3,9 @@
 
 #include "base/core/alloc.h"
 #include "metrics/metrics.h"
+#include "nn/graph/params.h"
 #include "nn/passes/graphjson.h"
+#include "ps/optim/optim.h"
 #include "train/checkpoint/run_state.h"
 #include "train/config/run.h"
 #include "train/step/host.h"

@@ -5,6 +5,7 @@
 #include "base/math/key.h"
 #include "config/tree.h"
 #include "nn/graph/params.h"
+#include "ps/optim/optim.h"
 #include "train/checkpoint/rowcolumns.h"
 #include "train/step/model_plan.h"
 #include "train/step/worker.h"

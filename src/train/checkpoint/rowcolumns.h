@@ -10,6 +10,7 @@
 #define TN_TRAIN_ROWCOLUMNS_H
 
 #include "base/core/arena.h"
+#include "base/keys/record.h"
 #include "io/dict/dump.h"
 #include "ps/table/table.h"
 

@@ -5,6 +5,7 @@
 #include "io/format/format.h"
 #include "metrics/metrics.h"
 #include "models/model.h"
+#include "nn/layer/layers.h"
 #include "nn/op/ops.h"
 #include "ps/optim/optim.h"
 

@@ -3,6 +3,7 @@
 
 #include "base/core/clock.h"
 #include "base/core/number.h"
+#include "base/keys/keyspace.h"
 #include "base/thread/team.h"
 #include "base/thread/threads.h"
 #include "config/diag.h"

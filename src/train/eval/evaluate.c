@@ -4,6 +4,7 @@
 #include "base/core/alloc.h"
 #include "base/core/clock.h"
 #include "base/math/key.h"
+#include "base/trace/trace.h"
 #include "io/schema/schema.h"
 #include "metrics/slices.h"
 #include "serve/exported_model.h"

@@ -2,9 +2,11 @@
 #include "train/eval/sign_text.h"
 
 #include "base/core/alloc.h"
+#include "base/core/bytes.h"
 #include "base/math/key.h"
 #include "io/read/fileset.h"
 #include "io/read/row_scan.h"
+#include "io/rows/rows.h"
 #include "io/schema/schema.h"
 #include "metrics/slices.h"
 

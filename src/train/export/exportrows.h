@@ -16,6 +16,7 @@
 #define TN_TRAIN_EXPORTROWS_H
 
 #include "ps/snapshot/snapshot.h"
+#include "ps/table/table.h"
 #include "train/step/worker.h"
 
 #include <stdatomic.h>

@@ -1,5 +1,7 @@
 /* epoch.c - opens the data of an epoch, checks that they are those of before, counts them. */
 #include "train/run/epoch.h"
+#include "base/trace/trace.h"
+#include "ps/optim/optim.h"
 
 #include "base/core/clock.h"
 #include "train/config/run.h"

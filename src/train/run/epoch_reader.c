@@ -2,6 +2,7 @@
 #include "train/run/epoch_reader.h"
 
 #include "io/read/row_scan.h"
+#include "ps/optim/optim.h"
 #include "ps/optim/schedule.h"
 #include "train/config/run.h"
 #include "train/peers/part_dealer.h"

@@ -4,6 +4,7 @@
 #include "base/core/arena.h"
 #include "base/core/error.h"
 #include "base/core/number.h"
+#include "base/keys/record.h"
 #include "config/diag.h"
 #include "config/field.h"
 #include "config/fieldtree.h"
@@ -11,6 +12,7 @@
 #include "io/read/schema_inference.h"
 #include "io/schema/schema.h"
 #include "models/model.h"
+#include "ps/optim/optim.h"
 #include "ps/shard/ownership.h"
 #include "train/config/run.h"
 

@@ -6,9 +6,11 @@
 #include "train/step/step.h"
 
 #include "base/core/alloc.h"
+#include "base/trace/trace.h"
 #include "cluster/exchange/eval_pull.h"
 #include "io/schema/schema.h"
 #include "nn/graph/graph.h"
+#include "nn/graph/params.h"
 #include "nn/graph/peer_column_stats.h"
 #include "train/config/run.h"
 #include "train/step/model_plan.h"

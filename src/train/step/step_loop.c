@@ -4,6 +4,7 @@
 #include "base/core/alloc.h"
 #include "base/core/clock.h"
 #include "base/core/failpoint.h"
+#include "base/trace/trace.h"
 #include "train/step/model_plan.h"
 #include "train/step/worker.h"
 

@@ -10,6 +10,7 @@
 #include "base/core/alloc.h"
 #include "base/thread/team.h"
 #include "base/thread/threads.h"
+#include "base/trace/trace.h"
 #include "io/read/reader.h"
 #include "train/step/model_plan.h"
 
