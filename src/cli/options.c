@@ -11,7 +11,6 @@
 #include "config/diag.h"
 #include "config/field.h"
 #include "config/fieldtext.h"
-#include "config/fieldtree.h"
 #include "config/tree.h"
 
 #include <stdio.h>

@@ -6,7 +6,6 @@
 #include "cli/main.h"
 #include "cli/signals.h"
 #include "config/field.h"
-#include "train/checkpoint/checkpoint.h"
 #include "train/export/export.h"
 #include "train/run/follower.h"
 

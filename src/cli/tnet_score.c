@@ -1,5 +1,4 @@
 /* tnet_score.c - rows on stdin, predictions on stdout, by an export alone. */
-#include "base/core/alloc.h"
 #include "cli/main.h"
 #include "config/field.h"
 #include "config/fieldtree.h"

@@ -9,7 +9,6 @@
 #include "config/field.h"
 #include "config/fieldtext.h"
 #include "config/tree.h"
-#include "train/checkpoint/checkpoint.h"
 #include "train/config/lists.h"
 #include "train/report/report.h"
 #include "train/report/text_tables.h"

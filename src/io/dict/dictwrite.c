@@ -10,7 +10,7 @@
 #include "base/core/alloc.h"
 #include "base/core/bytes.h"
 #include "base/file/file.h"
-#include "base/keys/keyset.h" /* tn_partition_of */
+#include "base/keys/keyspace.h"
 #include "base/keys/record.h"
 #include "base/math/crc32c.h"
 #include "base/thread/ordered_work.h"

@@ -2,7 +2,6 @@
 #include "io/inspect/inspect_sketch.h"
 
 #include "base/core/alloc.h"
-#include "base/math/fmath.h"
 #include "base/math/rng.h"
 
 #include <math.h>

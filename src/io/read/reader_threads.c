@@ -9,7 +9,6 @@
 #include "io/rows/rows.h"
 #include "io/rows/rows_parsing.h"
 #include "io/schema/dataopts.h"
-#include "io/schema/schema.h"
 
 #include <stdio.h>
 #include <string.h>

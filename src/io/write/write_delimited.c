@@ -1,7 +1,6 @@
 /* write_delimited.c - csv, tsv and Criteo's tsv: one field per column, quoted where it must be. */
 #include "io/write/write_kind.h"
 
-#include "base/core/number.h"
 #include "io/schema/dataopts.h"
 #include "io/schema/schema.h"
 

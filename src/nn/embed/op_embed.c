@@ -29,7 +29,6 @@
 #include "nn/graph/graphcore.h"
 #include "nn/op/ops.h"
 #include "nn/pooling/embedloops.h"
-#include "nn/vec/vec.h"
 
 #include <math.h>
 #include <string.h>

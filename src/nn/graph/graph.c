@@ -3,7 +3,6 @@
 #include "nn/graph/params.h"
 
 #include "base/core/alloc.h"
-#include "base/core/number.h"
 
 #include <stdio.h>
 #include <string.h>

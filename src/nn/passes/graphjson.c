@@ -1,7 +1,6 @@
 /* graphjson.c - writes a graph as JSON and builds one from it. */
 #include "nn/passes/graphjson.h"
 
-#include "base/core/alloc.h"
 #include "config/values.h"
 #include "nn/graph/graphcore.h"
 #include "nn/op/ops.h"
