@@ -7,7 +7,6 @@
  * 400-400-400 or 128-64-32 with relu, bce. No reader, no table, no optimizer. Printed per net: rows
  * per second, and the share of the FMA peak measured in the same run, forward, backward, both.
  */
-#include "base/keys/init.h"
 #include "base/keys/record.h"
 #include "base/machine/machine_peak.h"
 #include "base/thread/team.h"

@@ -1,7 +1,6 @@
 /* exits.c - turns a status into an exit code and prints the message of a failure. */
 #include "cli/exits.h"
 
-#include "base/core/text.h"
 #include "cli/terminal.h"
 #include "config/diag.h"
 

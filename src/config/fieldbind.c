@@ -1,6 +1,5 @@
 /* fieldbind.c - fills a struct from a tree by its option table. */
 #include "base/core/arena.h"
-#include "base/core/error.h"
 #include "config/diag.h"
 #include "config/field.h"
 #include "config/fieldtree.h"

@@ -1,6 +1,5 @@
 /* inputs.c - the inputs of a list: which slots take part, and how rows are laid out for them. */
 #include "base/core/arena.h"
-#include "base/keys/keyspace.h"
 #include "base/keys/record.h"
 #include "config/diag.h"
 #include "config/field.h"

@@ -2,7 +2,6 @@
 #include "serve/score.h"
 
 #include "base/core/alloc.h"
-#include "base/keys/bag.h"
 #include "base/math/fmath.h"
 #include "base/math/rng.h"
 #include "io/rows/batch.h"

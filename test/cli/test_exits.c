@@ -1,5 +1,4 @@
 /* test_exits.c - exit codes, and messages that are said once. */
-#include "base/core/text.h"
 #include "cli/exits.h"
 #include "cli/terminal.h"
 #include "config/diag.h"

@@ -5,7 +5,6 @@
  */
 #include "base/codec/json.h"
 #include "base/core/error.h"
-#include "base/keys/bag.h"
 #include "io/schema/schema.h"
 #include "nn/graph/embed.h"
 #include "nn/graph/graph.h"

@@ -1,7 +1,6 @@
 /* datasets.c - see datasets.h. */
 #include "datasets.h"
 
-#include "base/core/arena.h"
 #include "base/file/file.h"
 #include "base/thread/team.h"
 #include "config/yaml.h"

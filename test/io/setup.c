@@ -1,6 +1,5 @@
 /* setup.c - schemas, files and rows for the tests of io. */
 #include "setup.h"
-#include "base/core/arena.h"
 #include "config/field.h"
 #include "io/read/fileset.h"
 #include "io/rows/rows.h"

@@ -1,9 +1,7 @@
 /* modelkit.c - see modelkit.h. */
 #include "models/modelkit.h"
-#include "base/core/arena.h"
 #include "base/keys/record.h"
 #include "config/field.h"
-#include "nn/graph/params.h"
 #include "nn/layer/layers.h"
 
 #include "base/math/key.h"

@@ -1,6 +1,5 @@
 /* test_layers.c - every layer of layers.def, written by itself in a list: what it makes. */
 #include "models/modelkit.h"
-#include "nn/graph/params.h"
 #include "nn/layer/layers.h"
 #include "support/test.h"
 

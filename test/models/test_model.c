@@ -1,9 +1,7 @@
 /* test_model.c - every model writes a list of layers that has the published number of parameters.
  */
-#include "base/core/text.h"
 #include "config/tree.h"
 #include "models/modelkit.h"
-#include "nn/graph/params.h"
 #include "support/test.h"
 
 #include <stdio.h>

@@ -1,10 +1,8 @@
 /* test_randomlists.c - lists of layers drawn at random: each is refused with a sentence or runs,
  * and what the passes over a graph do (fusing, placing, sharing memory) changes no more than
  * rounding. */
-#include "base/core/text.h"
 #include "base/math/rng.h"
 #include "models/modelkit.h"
-#include "nn/graph/params.h"
 #include "nn/layer/layers.h"
 #include "nn/op/ops.h"
 #include "support/test.h"

@@ -2,7 +2,6 @@
 #include "nn/nets.h"
 
 #include "base/core/alloc.h"
-#include "base/keys/init.h"
 #include "base/keys/record.h"
 #include "base/math/rng.h"
 #include "nn/graph/embed.h"

@@ -1,5 +1,4 @@
 /* test_names.c - what several nodes want: a parameter, a name, the last place of the list. */
-#include "base/keys/init.h"
 #include "nn/graph/graphcore.h"
 #include "nn/graph/params.h"
 #include "nn/near.h"

@@ -3,7 +3,6 @@
 #include "ps/table/row_positions.h"
 
 #include "base/core/alloc.h"
-#include "base/keys/keyset.h"
 #include "onetable.h"
 #include "support/test.h"
 

@@ -2,7 +2,6 @@
  * row to many, and every allocation that can fail. */
 #include "base/core/alloc.h"
 #include "base/math/rng.h"
-#include "base/thread/range.h"
 #include "drive.h"
 #include "naive.h"
 #include "support/test.h"

@@ -4,7 +4,6 @@
 #include "base/core/alloc.h"
 #include "base/core/failpoint.h"
 #include "base/math/crc32c.h"
-#include "config/diag.h"
 #include "metrics/metrics.h"
 #include "nn/graph/params.h"
 #include "ps/table/table.h"

@@ -10,7 +10,6 @@
 #include "base/core/alloc.h"
 #include "base/core/bytes.h"
 #include "base/file/file.h"
-#include "base/keys/keyspace.h"
 #include "base/keys/record.h"
 #include "base/math/crc32c.h"
 #include "base/thread/ordered_work.h"

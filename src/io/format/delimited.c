@@ -13,7 +13,6 @@
 #include "io/format/format.h"
 #include "io/rows/rows_parsing.h"
 #include "io/schema/dataopts.h"
-#include "io/schema/schema.h"
 
 #include <math.h>
 #include <string.h>

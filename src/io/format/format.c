@@ -1,7 +1,6 @@
 /* format.c - the list of formats, and the lines that text formats share. */
 #include "io/format/format.h"
 
-#include "base/core/text.h"
 #include "config/diag.h"
 #include "config/fieldtree.h"
 #include "config/tree.h"

@@ -8,7 +8,6 @@
 #include "io/format/delimited.h"
 #include "io/format/format.h"
 #include "io/schema/dataopts.h"
-#include "io/schema/schema.h"
 
 #include <inttypes.h>
 #include <stdio.h>

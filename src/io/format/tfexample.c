@@ -11,7 +11,6 @@
 #include "base/core/number.h"
 #include "io/format/format.h"
 #include "io/rows/rows_parsing.h"
-#include "io/schema/schema.h"
 
 #include <inttypes.h>
 #include <stdio.h>

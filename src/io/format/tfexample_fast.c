@@ -11,7 +11,6 @@
 #include "base/codec/proto.h"
 #include "io/format/tfexample.h"
 #include "io/rows/rows_parsing.h"
-#include "io/schema/schema.h"
 
 #include <string.h>
 

@@ -13,7 +13,6 @@
 #include "io/read/fileset.h"
 #include "io/rows/rows_parsing.h"
 #include "io/schema/dataopts.h"
-#include "io/schema/schema.h"
 #include "io/source/source.h"
 
 #include <string.h>

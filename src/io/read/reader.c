@@ -4,7 +4,6 @@
 #include "io/read/reader.h"
 
 #include "base/core/alloc.h"
-#include "base/core/bytes.h"
 #include "base/core/log.h"
 #include "base/math/rng.h"
 #include "io/format/format.h"

@@ -5,7 +5,6 @@
 #include "base/core/alloc.h"
 #include "io/rows/rows_parsing.h"
 #include "io/schema/dataopts.h"
-#include "io/schema/schema.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 /* fuse.c - batch norms into final weights; matmul, bias and activation into one dense; in training,
  * sums of single weights and pairs of vectors into the embedding they come from. */
-#include "base/keys/init.h"
 #include "nn/graph/graphcore.h"
 #include "nn/graph/params.h"
 #include "nn/op/ops.h"
