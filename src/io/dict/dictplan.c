@@ -1,110 +1,15 @@
-/* dictplan.c - the plan of a dictionary: notes of its rows, the sets of segments they have, the
- * tables the sets go to, and where everything lies in the file.
+/* dictplan.c - the plan of a dictionary: the sets of segments its rows have, the tables the sets go
+ * to, where everything lies in the file, and the heads that say so.
  */
 #include "io/dict/dictplan.h"
 
 #include "base/core/alloc.h"
+#include "base/core/bytes.h"
+#include "base/core/text.h"
 #include "base/keys/record.h"
+#include "base/math/crc32c.h"
 
 #include <string.h>
-
-enum { FIRST_ROWS = 1 << 10 };
-
-static const size_t row_bytes = sizeof(uint64_t) + 2 * sizeof(uint16_t);
-
-tn_status tn_dict_notes_init(tn_dict_notes *n, uint32_t pieces, tn_error *err)
-{
-    n->list = tn_try_alloc((size_t)pieces + 1, sizeof *n->list, "keys of a dictionary", err);
-    n->n = n->list != NULL ? pieces : 0;
-    return n->list != NULL ? TN_OK : TN_E_MEMORY;
-}
-
-void tn_dict_notes_done(tn_dict_notes *n)
-{
-    for (uint32_t i = 0; i < n->n; i++) {
-        tn_free(n->list[i].key);
-    }
-    tn_free(n->list);
-    *n = (tn_dict_notes){0};
-}
-
-/* `out` with room for `most` rows, and those of `from` in it. */
-static tn_status copy(tn_dict_list *out, uint32_t most, const tn_dict_list *from, tn_error *err)
-{
-    uint64_t *key = tn_try_alloc(most, row_bytes, "keys of a dictionary", err);
-    if (key == NULL) {
-        return TN_E_MEMORY;
-    }
-    uint16_t *group = (uint16_t *)(void *)(key + most);
-    *out =
-        (tn_dict_list){.n = from->n, .most = most, .key = key, .group = group, .set = group + most};
-    if (from->n > 0) {
-        memcpy(out->key, from->key, from->n * sizeof *out->key);
-        memcpy(out->group, from->group, from->n * sizeof *out->group);
-        memcpy(out->set, from->set, from->n * sizeof *out->set);
-    }
-    return TN_OK;
-}
-
-void tn_dict_pad_done(tn_dict_list *pad)
-{
-    tn_free(pad->key);
-    *pad = (tn_dict_list){0};
-}
-
-tn_status tn_dict_pad_grow(tn_dict_list *pad, tn_error *err)
-{
-    if (pad->most > UINT32_MAX / 2) {
-        return tn_fail(err, TN_E_LIMIT, "more than %u rows in a piece of a dictionary", pad->most);
-    }
-    tn_dict_list more;
-    TN_TRY(copy(&more, pad->most == 0 ? (uint32_t)FIRST_ROWS : 2 * pad->most, pad, err));
-    tn_dict_pad_done(pad);
-    *pad = more;
-    return TN_OK;
-}
-
-tn_status tn_dict_notes_keep(tn_dict_notes *n, uint32_t piece, const tn_dict_list *pad,
-                             tn_error *err)
-{
-    TN_ASSERT(piece < n->n && n->list[piece].key == NULL);
-    return pad->n > 0 ? copy(&n->list[piece], pad->n, pad, err) : TN_OK;
-}
-
-/* Every row is written to `out`, the next one over it when it was not of the table: no branch that
- * could be guessed wrong. */
-uint32_t tn_dict_keys_of(const tn_dict_list *l, tn_range rows, const uint32_t *table_of,
-                         uint32_t table, uint64_t *out)
-{
-    uint32_t n = 0;
-    TN_ASSERT(rows.to <= l->n);
-    for (uint32_t i = rows.from; i < rows.to; i++) {
-        out[n] = l->key[i];
-        n += table_of[l->set[i]] == table;
-    }
-    return n;
-}
-
-uint32_t tn_dict_groups_of(const tn_dict_list *l, tn_range rows, const uint32_t *table_of,
-                           uint32_t table, uint16_t *out)
-{
-    uint32_t n = 0;
-    TN_ASSERT(rows.to <= l->n);
-    for (uint32_t i = rows.from; i < rows.to; i++) {
-        out[n] = l->group[i];
-        n += table_of[l->set[i]] == table;
-    }
-    return n;
-}
-
-uint32_t tn_dict_rows_of(const tn_dict_list *l, const uint32_t *table_of, uint32_t table)
-{
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < l->n; i++) {
-        n += table_of[l->set[i]] == table;
-    }
-    return n;
-}
 
 tn_status tn_dict_segments(const tn_layout *layout, const char *names[TN_SEGMENTS_MAX], uint32_t *n,
                            tn_error *err)
@@ -417,59 +322,6 @@ static void choose_tables(tn_dict_plan *p)
     }
 }
 
-tn_status tn_dict_plan_tables(tn_dict_plan *p, tn_error *err)
-{
-    TN_TRY(add_whole_records(p, err));
-    sort_sets(p);
-    p->table = tn_try_alloc((size_t)p->n_sets + 1, sizeof *p->table, "a dictionary", err);
-    if (p->table == NULL) {
-        return TN_E_MEMORY;
-    }
-    choose_tables(p);
-    for (uint32_t i = 0; i < p->n_sets; i++) {
-        tn_dict_set *s = &p->set[i];
-        s->table = set_has_table(p, s) ? s->table : smallest_around(p, s);
-        TN_ASSERT(s->table < p->n_tables);
-        p->table_of[s->met] = s->table;
-        p->place_of[s->met] = i;
-        p->table[s->table].rows += s->rows;
-        p->rows += s->rows;
-    }
-    return check_rows(p, err);
-}
-
-/* Rows of a group in a table. */
-static uint64_t rows_in(const tn_dict_plan *p, uint32_t table, uint32_t group)
-{
-    uint64_t rows = 0;
-    for (uint32_t i = 0; i < p->n_sets; i++) {
-        rows += p->set[i].table == table ? p->set[i].group_rows[group] : 0;
-    }
-    return rows;
-}
-
-uint32_t tn_dict_plan_group(const tn_dict_plan *p, uint32_t group,
-                            uint16_t table[TN_DICT_GROUP_TABLES])
-{
-    uint64_t rows[TN_DICT_GROUP_TABLES];
-    uint32_t n = 0;
-    for (uint32_t t = 0; t < p->n_tables; t++) {
-        uint64_t here = rows_in(p, t, group);
-        if (here == 0) {
-            continue;
-        }
-        TN_ASSERT(n < TN_DICT_GROUP_TABLES);
-        uint32_t k = n++;
-        for (; k > 0 && rows[k - 1] < here && p->table[t].set->present != 0; k--) {
-            rows[k] = rows[k - 1];
-            table[k] = table[k - 1];
-        }
-        rows[k] = here;
-        table[k] = (uint16_t)t;
-    }
-    return n;
-}
-
 /* The smallest key of a partition; of the one behind the last, 0: 2^64. */
 static uint64_t first_key(uint32_t partition, uint32_t partitions)
 {
@@ -495,7 +347,7 @@ static uint64_t aligned(uint64_t at)
     return (at + TN_DICT_ALIGN - 1) / TN_DICT_ALIGN * TN_DICT_ALIGN;
 }
 
-void tn_dict_plan_places(tn_dict_plan *p)
+static void place_all(tn_dict_plan *p)
 {
     const tn_layout *layout = p->spec->layout;
     uint64_t names_bytes = 0;
@@ -520,4 +372,159 @@ void tn_dict_plan_places(tn_dict_plan *p)
         }
     }
     p->crc_at = aligned(at);
+}
+
+tn_status tn_dict_plan_tables(tn_dict_plan *p, tn_error *err)
+{
+    TN_TRY(add_whole_records(p, err));
+    sort_sets(p);
+    p->table = tn_try_alloc((size_t)p->n_sets + 1, sizeof *p->table, "a dictionary", err);
+    if (p->table == NULL) {
+        return TN_E_MEMORY;
+    }
+    choose_tables(p);
+    for (uint32_t i = 0; i < p->n_sets; i++) {
+        tn_dict_set *s = &p->set[i];
+        s->table = set_has_table(p, s) ? s->table : smallest_around(p, s);
+        TN_ASSERT(s->table < p->n_tables);
+        p->table_of[s->met] = s->table;
+        p->place_of[s->met] = i;
+        p->table[s->table].rows += s->rows;
+        p->rows += s->rows;
+    }
+    TN_TRY(check_rows(p, err));
+    place_all(p);
+    return TN_OK;
+}
+
+/* ---- heads ---- */
+
+/* Rows of a group in a table. */
+static uint64_t rows_in(const tn_dict_plan *p, uint32_t table, uint32_t group)
+{
+    uint64_t rows = 0;
+    for (uint32_t i = 0; i < p->n_sets; i++) {
+        rows += p->set[i].table == table ? p->set[i].group_rows[group] : 0;
+    }
+    return rows;
+}
+
+/* Tables of a group, fullest first. */
+static uint32_t tables_of(const tn_dict_plan *p, uint32_t group,
+                          uint16_t table[TN_DICT_GROUP_TABLES])
+{
+    uint64_t rows[TN_DICT_GROUP_TABLES];
+    uint32_t n = 0;
+    for (uint32_t t = 0; t < p->n_tables; t++) {
+        uint64_t here = rows_in(p, t, group);
+        if (here == 0) {
+            continue;
+        }
+        TN_ASSERT(n < TN_DICT_GROUP_TABLES);
+        uint32_t k = n++;
+        for (; k > 0 && rows[k - 1] < here && p->table[t].set->present != 0; k--) {
+            rows[k] = rows[k - 1];
+            table[k] = table[k - 1];
+        }
+        rows[k] = here;
+        table[k] = (uint16_t)t;
+    }
+    return n;
+}
+
+static uint32_t chunks_of(const tn_dict_plan *p)
+{
+    return (uint32_t)((p->crc_at - TN_DICT_HEADER + TN_DICT_CHUNK - 1) / TN_DICT_CHUNK);
+}
+
+static void add_header(const tn_dict_plan *p, tn_text *out)
+{
+    const tn_dict_spec *s = p->spec;
+    char h[TN_DICT_HEADER] = {0};
+    tn_store_u64(h, TN_DICT_MAGIC);
+    tn_store_u16(h + 8, 1);
+    tn_store_u32(h + 12, TN_DICT_HEADER);
+    memcpy(h + 16, s->model_id, TN_MODEL_ID_BYTES);
+    if (s->delta) {
+        memcpy(h + 32, s->base_id, TN_MODEL_ID_BYTES);
+    }
+    tn_store_u64(h + 48, p->crc_at + ((uint64_t)chunks_of(p) + 1) * sizeof(uint32_t));
+    tn_store_u64(h + 56, p->rows);
+    tn_store_u64(h + 64, TN_DICT_HEADER);
+    tn_store_u64(h + 72, p->names_at);
+    tn_store_u64(h + 80, p->json_at);
+    tn_store_u64(h + 88, p->crc_at);
+    tn_store_u32(h + 96, s->layout->n_groups);
+    tn_store_u32(h + 100, p->n_tables);
+    tn_store_u32(h + 104, (uint32_t)p->json_bytes);
+    tn_store_u32(h + 108, chunks_of(p));
+    tn_store_u32(h + 112, (s->delta ? (uint32_t)TN_DICT_DELTA : 0) |
+                              (s->check_groups ? (uint32_t)TN_DICT_GROUP_ARRAYS : 0));
+    tn_store_u16(h + 116, (uint16_t)s->partitions);
+    tn_store_u16(h + 118, (uint16_t)s->first);
+    tn_store_u16(h + 120, (uint16_t)s->last);
+    tn_store_u16(h + 122, TN_DICT_CHUNK_LOG);
+    tn_store_u32(h + 124, tn_crc32c(0, h, TN_DICT_HEADER - sizeof(uint32_t)));
+    tn_text_add(out, h, sizeof h);
+}
+
+static void add_groups(const tn_dict_plan *p, tn_text *out)
+{
+    const tn_layout *layout = p->spec->layout;
+    uint32_t name_at = 0;
+    for (uint32_t g = 0; g < layout->n_groups; g++) {
+        char head[TN_DICT_GROUP] = {0};
+        uint16_t table[TN_DICT_GROUP_TABLES];
+        uint32_t n = tables_of(p, g, table);
+        uint32_t length = (uint32_t)strlen(layout->group[g].name);
+        tn_store_u64(head, layout->group[g].salt);
+        tn_store_u32(head + 8, name_at);
+        tn_store_u16(head + 12, (uint16_t)length);
+        head[14] = (char)n;
+        for (uint32_t i = 0; i < n; i++) {
+            tn_store_u16(head + 16 + (size_t)i * 2, table[i]);
+        }
+        name_at += length + 1;
+        tn_text_add(out, head, sizeof head);
+    }
+}
+
+static void add_tables(const tn_dict_plan *p, tn_text *out)
+{
+    for (uint32_t i = 0; i < p->n_tables; i++) {
+        const tn_dict_plan_table *t = &p->table[i];
+        char head[TN_DICT_TABLE] = {0};
+        tn_store_u64(head, t->rows);
+        tn_store_u64(head + 8, t->start_at);
+        tn_store_u64(head + 16, t->key_at);
+        tn_store_u64(head + 24, t->rows_at);
+        tn_store_u64(head + 32, t->group_at);
+        tn_store_u64(head + 40, t->base);
+        tn_store_u32(head + 48, t->buckets);
+        tn_store_u32(head + 52, t->stride);
+        head[56] = (char)t->shift;
+        head[57] = (char)t->n_columns;
+        tn_store_u16(head + 58, t->set->present == 0 ? TN_DICT_REMOVED : 0);
+        for (uint32_t k = 0; k < t->n_columns; k++) {
+            char *at = head + TN_DICT_SEGMENTS_AT + (size_t)k * TN_DICT_SEGMENT;
+            const tn_dict_column *c = &t->column[k];
+            tn_store_u32(at, c->offset);
+            tn_store_u32(at + 4, c->scale);
+            tn_store_u16(at + 8, (uint16_t)c->dim);
+            at[10] = (char)p->spec->type;
+            at[11] = (char)c->segment;
+        }
+        tn_text_add(out, head, sizeof head);
+    }
+}
+
+void tn_dict_plan_head(const tn_dict_plan *p, tn_text *out)
+{
+    const tn_layout *layout = p->spec->layout;
+    add_header(p, out);
+    add_groups(p, out);
+    add_tables(p, out);
+    for (uint32_t g = 0; g < layout->n_groups; g++) {
+        tn_text_add(out, layout->group[g].name, strlen(layout->group[g].name) + 1);
+    }
 }

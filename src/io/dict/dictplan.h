@@ -1,5 +1,5 @@
-/* dictplan.h - which rows of a dictionary share a table, and where all lies in the file; between
- * the files of the writer only.
+/* dictplan.h - which rows of a dictionary share a table, and where all lies in the file; for
+ * dictwrite.c only.
  *
  *     set      layout of the record + segments present, with its rows
  *     table    a set that has one of its own; other sets of the layout go to one that contains them
@@ -8,12 +8,13 @@
 #define TN_IO_DICTPLAN_H
 
 #include "base/core/error.h"
-#include "base/thread/range.h"
 #include "io/dict/dictformat.h"
 #include "io/dict/dictwrite.h"
 
 #include <stddef.h>
 #include <stdint.h>
+
+typedef struct tn_text tn_text; /* base/core/text.h */
 
 enum { TN_DICT_SETS_MAX = 4096 };
 
@@ -69,65 +70,10 @@ void tn_dict_plan_free(tn_dict_plan *p); /* NULL is fine */
 /* The set of a row; NULL: no memory, or too many. None of them moves before there are tables. */
 tn_dict_set *tn_dict_plan_set(tn_dict_plan *p, const tn_dict_entry *e, tn_error *err);
 
-/* After all rows were counted: sets become tables. */
+/* After all rows were counted: sets become tables, and everything gets its place in the file. */
 tn_status tn_dict_plan_tables(tn_dict_plan *p, tn_error *err) TN_MUST_USE;
 
-/* Tables of a group, fullest first. */
-uint32_t tn_dict_plan_group(const tn_dict_plan *p, uint32_t group,
-                            uint16_t table[TN_DICT_GROUP_TABLES]);
-
-/* Where everything will lie in the file. */
-void tn_dict_plan_places(tn_dict_plan *p);
-
-/* Notes of each row of the source: 12 bytes, in the order of the rows.
- *
- *     piece 0    key key key ..  | group group ..  | set set ..         a list, in one block
- *     piece 1    key ..
- *
- * A set is known by when it was met first (tn_dict_set.met). A walk over a piece notes its rows on
- * a pad, which grows and serves piece after piece; the copy that is kept has no spare room. */
-
-typedef struct tn_dict_list {
-    uint32_t n, most;
-    uint64_t *key; /* where the block begins; NULL: no room yet */
-    uint16_t *group, *set;
-} tn_dict_list;
-
-typedef struct tn_dict_notes {
-    uint32_t n;         /* pieces */
-    tn_dict_list *list; /* of each */
-} tn_dict_notes;
-
-tn_status tn_dict_notes_init(tn_dict_notes *n, uint32_t pieces, tn_error *err) TN_MUST_USE;
-void tn_dict_notes_done(tn_dict_notes *n);
-
-/* Makes room on a full pad; all that is on it stays. TN_E_LIMIT: 2^31 rows. */
-tn_status tn_dict_pad_grow(tn_dict_list *pad, tn_error *err) TN_MUST_USE;
-void tn_dict_pad_done(tn_dict_list *pad);
-
-static inline tn_status tn_dict_note(tn_dict_list *pad, uint64_t key, uint16_t group, uint16_t set,
-                                     tn_error *err)
-{
-    if (pad->n == pad->most) {
-        TN_TRY(tn_dict_pad_grow(pad, err));
-    }
-    pad->key[pad->n] = key;
-    pad->group[pad->n] = group;
-    pad->set[pad->n++] = set;
-    return TN_OK;
-}
-
-/* A copy of what is on the pad; any thread, each piece once. */
-tn_status tn_dict_notes_keep(tn_dict_notes *n, uint32_t piece, const tn_dict_list *pad,
-                             tn_error *err) TN_MUST_USE;
-
-/* Those of some rows of a list that go to a table, where table_of says it of each set. `out` has
- * room for all of them; returns how many. */
-uint32_t tn_dict_keys_of(const tn_dict_list *l, tn_range rows, const uint32_t *table_of,
-                         uint32_t table, uint64_t *out);
-uint32_t tn_dict_groups_of(const tn_dict_list *l, tn_range rows, const uint32_t *table_of,
-                           uint32_t table, uint16_t *out);
-/* How many of all. */
-uint32_t tn_dict_rows_of(const tn_dict_list *l, const uint32_t *table_of, uint32_t table);
+/* All that stands in front of the JSON, appended: header, groups, tables, names. */
+void tn_dict_plan_head(const tn_dict_plan *p, tn_text *out);
 
 #endif

@@ -8,11 +8,12 @@
 #include "io/dict/dictwrite.h"
 
 #include "base/core/alloc.h"
-#include "base/core/bytes.h"
+#include "base/core/text.h"
 #include "base/file/file.h"
 #include "base/keys/record.h"
 #include "base/math/crc32c.h"
 #include "base/thread/ordered_work.h"
+#include "base/thread/range.h"
 #include "io/dict/dictformat.h"
 #include "io/dict/dictplan.h"
 
@@ -29,11 +30,23 @@ typedef struct output {
     tn_text crcs;  /* of full chunks */
 } output;
 
+/* Notes of the rows of a piece of the source: 12 bytes each, in the order of the rows.
+ *
+ *     key key key ..  | group group ..  | set set ..         in one block
+ *
+ * A set is known by when it was met first (tn_dict_set.met). A walk over a piece notes its rows on
+ * a pad, which grows and serves piece after piece; the copy that is kept has no spare room. */
+typedef struct note_list {
+    uint32_t n, most;
+    uint64_t *key; /* where the block begins; NULL: no room yet */
+    uint16_t *group, *set;
+} note_list;
+
 typedef struct writer {
     const tn_dict_spec *spec;
     const tn_dict_source *source;
     tn_dict_plan *plan;
-    tn_dict_notes notes;
+    note_list *notes; /* of each piece */
     output out;
     uint32_t table; /* whose data is written */
 } writer;
@@ -53,7 +66,7 @@ typedef struct notes_job {
 
 typedef struct notes_hand {
     notes_job *job;
-    tn_dict_list pad;
+    note_list pad;
     met_last *last;    /* per group */
     uint64_t last_key; /* of the piece .. */
     bool any;          /* .. when it had rows */
@@ -61,13 +74,13 @@ typedef struct notes_hand {
 
 typedef struct rows_hand {
     writer *w;
-    const tn_dict_list *list;
+    const note_list *list;
     uint32_t next; /* the note of the row that must come next */
     char *rows;
     size_t used, most; /* bytes */
 } rows_hand;
 
-enum { AT_ONCE = 1024 }; /* keys */
+enum { AT_ONCE = 1024 /* keys */, FIRST_NOTES = 1 << 10 };
 
 /* Calls put for all keys of the table, some at a time. */
 typedef struct keys {
@@ -81,24 +94,6 @@ typedef struct keys {
 } keys;
 
 typedef tn_status put_keys(writer *w, keys *k, tn_error *err);
-
-static tn_status open_output(output *o, const char *path, tn_error *err)
-{
-    *o = (output){0};
-    return tn_file_create(&o->file, path, err);
-}
-
-/* Leaves o->file to the caller. */
-static void output_done(output *o)
-{
-    tn_text_done(&o->crcs);
-}
-
-static tn_status put_first(output *o, const char header[TN_DICT_HEADER], tn_error *err)
-{
-    TN_ASSERT(tn_file_size(o->file) == 0);
-    return tn_file_write(o->file, header, TN_DICT_HEADER, err);
-}
 
 static void end_chunk(output *o)
 {
@@ -224,15 +219,93 @@ static tn_status put_row(const tn_dict_spec *spec, const tn_dict_plan_table *t,
     return TN_OK;
 }
 
+static const size_t note_bytes = sizeof(uint64_t) + 2 * sizeof(uint16_t);
+
+/* `out` with room for `most` rows, and those of `from` in it. */
+static tn_status copy_notes(note_list *out, uint32_t most, const note_list *from, tn_error *err)
+{
+    uint64_t *key = tn_try_alloc(most, note_bytes, "keys of a dictionary", err);
+    if (key == NULL) {
+        return TN_E_MEMORY;
+    }
+    uint16_t *group = (uint16_t *)(void *)(key + most);
+    *out = (note_list){.n = from->n, .most = most, .key = key, .group = group, .set = group + most};
+    if (from->n > 0) {
+        memcpy(out->key, from->key, from->n * sizeof *out->key);
+        memcpy(out->group, from->group, from->n * sizeof *out->group);
+        memcpy(out->set, from->set, from->n * sizeof *out->set);
+    }
+    return TN_OK;
+}
+
+static void free_notes(note_list *list)
+{
+    tn_free(list->key);
+    *list = (note_list){0};
+}
+
+static tn_status grow_pad(note_list *pad, tn_error *err)
+{
+    if (pad->most > UINT32_MAX / 2) {
+        return tn_fail(err, TN_E_LIMIT, "more than %u rows in a piece of a dictionary", pad->most);
+    }
+    note_list more;
+    TN_TRY(copy_notes(&more, pad->most == 0 ? (uint32_t)FIRST_NOTES : 2 * pad->most, pad, err));
+    free_notes(pad);
+    *pad = more;
+    return TN_OK;
+}
+
+static tn_status add_note(note_list *pad, uint64_t key, uint16_t group, uint16_t set, tn_error *err)
+{
+    if (pad->n == pad->most) {
+        TN_TRY(grow_pad(pad, err));
+    }
+    pad->key[pad->n] = key;
+    pad->group[pad->n] = group;
+    pad->set[pad->n++] = set;
+    return TN_OK;
+}
+
+/* Those of some rows of a list that go to a table, where table_of says it of each set. `out` has
+ * room for all of them; returns how many. Every row is written to `out`, the next one over it when
+ * it was not of the table: no branch that could be guessed wrong. */
+static uint32_t keys_of(const note_list *l, tn_range rows, const uint32_t *table_of, uint32_t table,
+                        uint64_t *out)
+{
+    uint32_t n = 0;
+    TN_ASSERT(rows.to <= l->n);
+    for (uint32_t i = rows.from; i < rows.to; i++) {
+        out[n] = l->key[i];
+        n += table_of[l->set[i]] == table;
+    }
+    return n;
+}
+
+static uint32_t groups_of(const note_list *l, tn_range rows, const uint32_t *table_of,
+                          uint32_t table, uint16_t *out)
+{
+    uint32_t n = 0;
+    TN_ASSERT(rows.to <= l->n);
+    for (uint32_t i = rows.from; i < rows.to; i++) {
+        out[n] = l->group[i];
+        n += table_of[l->set[i]] == table;
+    }
+    return n;
+}
+
+static uint32_t rows_of(const note_list *l, const uint32_t *table_of, uint32_t table)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < l->n; i++) {
+        n += table_of[l->set[i]] == table;
+    }
+    return n;
+}
+
 static bool is_left_out(const tn_dict_entry *e)
 {
     return e->present == 0 && !e->removed;
-}
-
-static tn_status walk_all(writer *w, tn_inorder *how, tn_error *err)
-{
-    how->n = w->source->n_pieces;
-    return tn_inorder_run(how, w->spec->team, err);
 }
 
 static tn_status not_ascending(tn_error *err)
@@ -273,7 +346,7 @@ static tn_status note_row(void *visitor, const tn_dict_entry *e, tn_error *err)
         return TN_OK;
     }
     TN_TRY(find_set(h, e, &met, err));
-    return tn_dict_note(&h->pad, e->key, e->group, met, err);
+    return add_note(&h->pad, e->key, e->group, met, err);
 }
 
 static tn_status note_piece(void *job, uint32_t piece, void *hand, tn_error *err)
@@ -291,14 +364,14 @@ static tn_status note_piece(void *job, uint32_t piece, void *hand, tn_error *err
         }
     }
     TN_TRY(w->source->walk(w->source->arg, piece, note_row, h, err));
-    return tn_dict_notes_keep(&w->notes, piece, &h->pad, err);
+    return h->pad.n > 0 ? copy_notes(&w->notes[piece], h->pad.n, &h->pad, err) : TN_OK;
 }
 
 static tn_status count_piece(void *job, uint32_t piece, void *hand, tn_error *err)
 {
     notes_job *j = job;
     const notes_hand *h = hand;
-    const tn_dict_list *l = &j->w->notes.list[piece];
+    const note_list *l = &j->w->notes[piece];
     if (j->any && l->n > 0 && l->key[0] < j->last_key) {
         return not_ascending(err);
     }
@@ -317,7 +390,7 @@ static tn_status count_piece(void *job, uint32_t piece, void *hand, tn_error *er
 static void drop_notes(void *hand)
 {
     notes_hand *h = hand;
-    tn_dict_pad_done(&h->pad);
+    free_notes(&h->pad);
     tn_free(h->last);
 }
 
@@ -326,15 +399,14 @@ static tn_status note_rows(writer *w, tn_error *err)
     notes_job job = {.w = w};
     int failure = pthread_mutex_init(&job.lock, NULL);
     TN_ASSERT(failure == 0);
-    tn_inorder how = {.job = &job,
-                      .hand_bytes = sizeof(notes_hand),
-                      .make = note_piece,
-                      .join = count_piece,
-                      .drop = drop_notes};
-    tn_status status = tn_dict_notes_init(&w->notes, w->source->n_pieces, err);
-    if (status == TN_OK) {
-        status = walk_all(w, &how, err);
-    }
+    const tn_inorder how = {.job = &job,
+                            .n = w->source->n_pieces,
+                            .hand_bytes = sizeof(notes_hand),
+                            .make = note_piece,
+                            .join = count_piece,
+                            .drop = drop_notes};
+    w->notes = tn_try_alloc((size_t)how.n + 1, sizeof *w->notes, "keys of a dictionary", err);
+    tn_status status = w->notes != NULL ? tn_inorder_run(&how, w->spec->team, err) : TN_E_MEMORY;
     pthread_mutex_destroy(&job.lock);
     return status;
 }
@@ -348,7 +420,7 @@ static tn_status changed(tn_error *err)
 /* Whether this is the row that was noted next. */
 static bool follows(const rows_hand *h, const tn_dict_entry *e)
 {
-    const tn_dict_list *l = h->list;
+    const note_list *l = h->list;
     uint32_t i = h->next;
     if (i == l->n || l->key[i] != e->key || l->group[i] != e->group) {
         return false;
@@ -382,7 +454,7 @@ static tn_status pack_row(void *visitor, const tn_dict_entry *e, tn_error *err)
 static tn_status make_room(rows_hand *h, tn_error *err)
 {
     const tn_dict_plan *p = h->w->plan;
-    size_t rows = tn_dict_rows_of(h->list, p->table_of, h->w->table);
+    size_t rows = rows_of(h->list, p->table_of, h->w->table);
     size_t bytes = rows * p->table[h->w->table].stride;
     if (bytes > h->most) {
         tn_free(h->rows);
@@ -401,7 +473,7 @@ static tn_status pack_piece(void *job, uint32_t piece, void *hand, tn_error *err
     writer *w = job;
     rows_hand *h = hand;
     h->w = w;
-    h->list = &w->notes.list[piece];
+    h->list = &w->notes[piece];
     h->next = 0;
     h->used = 0;
     TN_TRY(make_room(h, err));
@@ -425,127 +497,38 @@ static void drop_rows(void *hand)
 
 static tn_status write_rows(writer *w, tn_error *err)
 {
-    tn_inorder how = {.job = w,
-                      .hand_bytes = sizeof(rows_hand),
-                      .make = pack_piece,
-                      .join = put_piece,
-                      .drop = drop_rows};
-    return walk_all(w, &how, err);
+    const tn_inorder how = {.job = w,
+                            .n = w->source->n_pieces,
+                            .hand_bytes = sizeof(rows_hand),
+                            .make = pack_piece,
+                            .join = put_piece,
+                            .drop = drop_rows};
+    return tn_inorder_run(&how, w->spec->team, err);
 }
 
-static uint32_t chunks_of(const tn_dict_plan *p)
-{
-    return (uint32_t)((p->crc_at - TN_DICT_HEADER + TN_DICT_CHUNK - 1) / TN_DICT_CHUNK);
-}
-
-static tn_status put_header(output *o, const tn_dict_plan *p, tn_error *err)
-{
-    const tn_dict_spec *s = p->spec;
-    char h[TN_DICT_HEADER] = {0};
-    tn_store_u64(h, TN_DICT_MAGIC);
-    tn_store_u16(h + 8, 1);
-    tn_store_u32(h + 12, TN_DICT_HEADER);
-    memcpy(h + 16, s->model_id, TN_MODEL_ID_BYTES);
-    if (s->delta) {
-        memcpy(h + 32, s->base_id, TN_MODEL_ID_BYTES);
-    }
-    tn_store_u64(h + 48, p->crc_at + ((uint64_t)chunks_of(p) + 1) * sizeof(uint32_t));
-    tn_store_u64(h + 56, p->rows);
-    tn_store_u64(h + 64, TN_DICT_HEADER);
-    tn_store_u64(h + 72, p->names_at);
-    tn_store_u64(h + 80, p->json_at);
-    tn_store_u64(h + 88, p->crc_at);
-    tn_store_u32(h + 96, s->layout->n_groups);
-    tn_store_u32(h + 100, p->n_tables);
-    tn_store_u32(h + 104, (uint32_t)p->json_bytes);
-    tn_store_u32(h + 108, chunks_of(p));
-    tn_store_u32(h + 112, (s->delta ? (uint32_t)TN_DICT_DELTA : 0) |
-                              (s->check_groups ? (uint32_t)TN_DICT_GROUP_ARRAYS : 0));
-    tn_store_u16(h + 116, (uint16_t)s->partitions);
-    tn_store_u16(h + 118, (uint16_t)s->first);
-    tn_store_u16(h + 120, (uint16_t)s->last);
-    tn_store_u16(h + 122, TN_DICT_CHUNK_LOG);
-    tn_store_u32(h + 124, tn_crc32c(0, h, TN_DICT_HEADER - sizeof(uint32_t)));
-    return put_first(o, h, err);
-}
-
-static tn_status put_group_heads(output *o, const tn_dict_plan *p, tn_error *err)
-{
-    const tn_layout *layout = p->spec->layout;
-    uint32_t name_at = 0;
-    for (uint32_t g = 0; g < layout->n_groups; g++) {
-        char out[TN_DICT_GROUP] = {0};
-        uint16_t table[TN_DICT_GROUP_TABLES];
-        uint32_t n = tn_dict_plan_group(p, g, table);
-        uint32_t length = (uint32_t)strlen(layout->group[g].name);
-        tn_store_u64(out, layout->group[g].salt);
-        tn_store_u32(out + 8, name_at);
-        tn_store_u16(out + 12, (uint16_t)length);
-        out[14] = (char)n;
-        for (uint32_t i = 0; i < n; i++) {
-            tn_store_u16(out + 16 + (size_t)i * 2, table[i]);
-        }
-        name_at += length + 1;
-        TN_TRY(put_bytes(o, out, sizeof out, err));
-    }
-    return TN_OK;
-}
-
-static tn_status put_table_heads(output *o, const tn_dict_plan *p, tn_error *err)
-{
-    for (uint32_t i = 0; i < p->n_tables; i++) {
-        const tn_dict_plan_table *t = &p->table[i];
-        char out[TN_DICT_TABLE] = {0};
-        tn_store_u64(out, t->rows);
-        tn_store_u64(out + 8, t->start_at);
-        tn_store_u64(out + 16, t->key_at);
-        tn_store_u64(out + 24, t->rows_at);
-        tn_store_u64(out + 32, t->group_at);
-        tn_store_u64(out + 40, t->base);
-        tn_store_u32(out + 48, t->buckets);
-        tn_store_u32(out + 52, t->stride);
-        out[56] = (char)t->shift;
-        out[57] = (char)t->n_columns;
-        tn_store_u16(out + 58, t->set->present == 0 ? TN_DICT_REMOVED : 0);
-        for (uint32_t k = 0; k < t->n_columns; k++) {
-            char *at = out + TN_DICT_SEGMENTS_AT + (size_t)k * TN_DICT_SEGMENT;
-            const tn_dict_column *c = &t->column[k];
-            tn_store_u32(at, c->offset);
-            tn_store_u32(at + 4, c->scale);
-            tn_store_u16(at + 8, (uint16_t)c->dim);
-            at[10] = (char)p->spec->type;
-            at[11] = (char)c->segment;
-        }
-        TN_TRY(put_bytes(o, out, sizeof out, err));
-    }
-    return TN_OK;
-}
-
-static tn_status put_names(output *o, const tn_dict_plan *p, tn_error *err)
-{
-    const tn_layout *layout = p->spec->layout;
-    for (uint32_t g = 0; g < layout->n_groups; g++) {
-        TN_TRY(put_bytes(o, layout->group[g].name, strlen(layout->group[g].name) + 1, err));
-    }
-    return put_bytes(o, p->spec->json, p->json_bytes, err);
-}
-
-/* All that stands in front of the tables' data, by the places. */
+/* All that stands in front of the tables' data; the header alone is under no chunk's checksum. */
 static tn_status put_head(output *o, const tn_dict_plan *p, tn_error *err)
 {
-    TN_TRY(put_header(o, p, err));
-    TN_TRY(put_group_heads(o, p, err));
-    TN_TRY(put_table_heads(o, p, err));
-    return put_names(o, p, err);
+    tn_text head = {0};
+    tn_dict_plan_head(p, &head);
+    tn_status status = tn_text_check(&head, "a dictionary", err);
+    if (status == TN_OK) {
+        status = tn_file_write(o->file, head.data, TN_DICT_HEADER, err);
+    }
+    if (status == TN_OK) {
+        status = put_bytes(o, head.data + TN_DICT_HEADER, head.size - TN_DICT_HEADER, err);
+    }
+    tn_text_done(&head);
+    return status == TN_OK ? put_bytes(o, p->spec->json, p->json_bytes, err) : status;
 }
 
 static tn_status each_key(writer *w, put_keys *each, keys *k, tn_error *err)
 {
-    for (uint32_t p = 0; p < w->notes.n; p++) {
-        const tn_dict_list *l = &w->notes.list[p];
+    for (uint32_t p = 0; p < w->source->n_pieces; p++) {
+        const note_list *l = &w->notes[p];
         for (uint32_t i = 0; i < tn_tile_count(l->n, AT_ONCE); i++) {
             tn_range run = tn_tile(l->n, AT_ONCE, i);
-            k->n = tn_dict_keys_of(l, run, w->plan->table_of, w->table, k->key);
+            k->n = keys_of(l, run, w->plan->table_of, w->table, k->key);
             TN_TRY(each(w, k, err));
             k->rows += k->n;
         }
@@ -592,11 +575,11 @@ static tn_status put_buckets(writer *w, keys *k, tn_error *err)
 static tn_status put_groups(writer *w, tn_error *err)
 {
     uint16_t group[AT_ONCE];
-    for (uint32_t p = 0; p < w->notes.n; p++) {
-        const tn_dict_list *l = &w->notes.list[p];
+    for (uint32_t p = 0; p < w->source->n_pieces; p++) {
+        const note_list *l = &w->notes[p];
         for (uint32_t i = 0; i < tn_tile_count(l->n, AT_ONCE); i++) {
             tn_range run = tn_tile(l->n, AT_ONCE, i);
-            uint32_t n = tn_dict_groups_of(l, run, w->plan->table_of, w->table, group);
+            uint32_t n = groups_of(l, run, w->plan->table_of, w->table, group);
             TN_TRY(put_bytes(&w->out, group, n * sizeof *group, err));
         }
     }
@@ -639,9 +622,7 @@ static tn_status plan_all(writer *w, tn_error *err)
 {
     TN_TRY(tn_dict_plan_new(&w->plan, w->spec, err));
     TN_TRY(note_rows(w, err));
-    TN_TRY(tn_dict_plan_tables(w->plan, err));
-    tn_dict_plan_places(w->plan);
-    return TN_OK;
+    return tn_dict_plan_tables(w->plan, err);
 }
 
 tn_status tn_dict_write(const char *path, const tn_dict_spec *spec, const tn_dict_source *source,
@@ -653,7 +634,7 @@ tn_status tn_dict_write(const char *path, const tn_dict_spec *spec, const tn_dic
     writer w = {.spec = spec, .source = source};
     tn_status status = plan_all(&w, err != NULL ? err : &local);
     if (status == TN_OK) {
-        status = open_output(&w.out, path, err);
+        status = tn_file_create(&w.out.file, path, err);
     }
     if (status == TN_OK) {
         status = tn_disk_need(path, w.plan->crc_at, err); /* the checksums behind are few */
@@ -668,8 +649,11 @@ tn_status tn_dict_write(const char *path, const tn_dict_spec *spec, const tn_dic
     } else {
         tn_file_abandon(w.out.file);
     }
-    output_done(&w.out);
-    tn_dict_notes_done(&w.notes);
+    tn_text_done(&w.out.crcs);
+    for (uint32_t i = 0; w.notes != NULL && i < source->n_pieces; i++) {
+        free_notes(&w.notes[i]);
+    }
+    tn_free(w.notes);
     tn_dict_plan_free(w.plan);
     return status;
 }
