@@ -121,7 +121,7 @@ static tn_status time_one(const tn_dict *d, const rows *r, uint64_t turn, figure
     double begin = tn_clock_s();
     for (uint64_t i = 0; i < LOOKUPS; i++) {
         tn_dict_row row;
-        TN_TRY(tn_dict_find(d, 0, query_key(r, turn, i), &row, err));
+        TN_TRY(tn_dict_find_all(d, 1, &(tn_dict_query){query_key(r, turn, i), 0}, &row, err));
         (void)tn_dict_get(&row, 0, 1, w);
         sum += (double)w[0];
     }

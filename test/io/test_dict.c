@@ -85,7 +85,8 @@ static bool look_up(const tn_dict *d, const char *group, uint64_t sign, tn_dict_
     tn_error err = {0};
     uint32_t g = tn_dict_group(d, group);
     assert_int_not_equal(g, TN_DICT_NO_GROUP);
-    assert_int_equal(tn_dict_find(d, g, key_of(d, g, sign), row, &err), TN_OK);
+    assert_int_equal(tn_dict_find_all(d, 1, &(tn_dict_query){key_of(d, g, sign), g}, row, &err),
+                     TN_OK);
     return row->table != NULL;
 }
 
@@ -128,7 +129,7 @@ static void expect_row(const tn_dict *d, const tn_dict_entry *e, double within)
     tn_error err = {0};
     tn_dict_row row;
     const tn_record *record = tn_record_of(&tn_dictrows_layout, e->group);
-    assert_int_equal(tn_dict_find(d, e->group, e->key, &row, &err), TN_OK);
+    assert_int_equal(tn_dict_find_all(d, 1, &(tn_dict_query){e->key, e->group}, &row, &err), TN_OK);
     assert_non_null(row.table);
     for (uint32_t s = 0; s < record->n_segments; s++) {
         const tn_segment *segment = &record->segment[s];
@@ -187,7 +188,7 @@ static void many_look_ups_at_once_equal_single_ones(void **state)
     assert_int_equal(tn_dict_find_all(d, N, query, many, &err), TN_OK);
     for (uint32_t i = 0; i < N; i++) {
         tn_dict_row one;
-        assert_int_equal(tn_dict_find(d, query[i].group, query[i].key, &one, &err), TN_OK);
+        assert_int_equal(tn_dict_find_all(d, 1, &query[i], &one, &err), TN_OK);
         assert_ptr_equal(one.at, many[i].at);
         found += one.table != NULL;
     }
@@ -289,7 +290,7 @@ static void rare_sets_share_a_table_that_contains_them(void **state)
         tn_error err = {0};
         tn_dict_row row;
         const tn_dict_entry *e = &f->rows->row[i];
-        assert_int_equal(tn_dict_find(d, 0, e->key, &row, &err), TN_OK);
+        assert_int_equal(tn_dict_find_all(d, 1, &(tn_dict_query){e->key, 0}, &row, &err), TN_OK);
         assert_non_null(row.table);
         for (uint32_t s = 0; s < 10; s++) {
             float w;
@@ -354,7 +355,8 @@ static void keys_of_other_partitions_read_as_nothing(void **state)
     tn_dict_row row;
     for (uint32_t i = 0; i < all; i++) {
         const tn_dict_entry *e = &f->rows->row[i];
-        assert_int_equal(tn_dict_find(d, e->group, e->key, &row, &err), TN_OK);
+        assert_int_equal(tn_dict_find_all(d, 1, &(tn_dict_query){e->key, e->group}, &row, &err),
+                         TN_OK);
         assert_int_equal(row.table != NULL, i < n);
     }
     tn_dict_close(d);

@@ -421,11 +421,16 @@ static void a12_large_signs_survive_file_table_and_export(void **state)
         (void)snprintf(line, sizeof line, "\nuser\t%s\t", names[i]);
         assert_non_null(strstr(tsv.data, line));
         uint64_t sign = i == 0 ? (1 << 24) + 1 : i == 1 ? (UINT64_C(1) << 53) + 1 : UINT64_MAX;
-        assert_int_equal(tn_dict_find(d, user, tn_key_of(sign, tn_dict_salt(d, user)), &row, &err),
-                         TN_OK);
+        assert_int_equal(
+            tn_dict_find_all(d, 1, &(tn_dict_query){tn_key_of(sign, tn_dict_salt(d, user)), user},
+                             &row, &err),
+            TN_OK);
         assert_true(tn_dict_get(&row, 0, 1, &w));
         assert_int_equal(
-            tn_dict_find(d, user, tn_key_of(sign - 1, tn_dict_salt(d, user)), &row, &err), TN_OK);
+            tn_dict_find_all(d, 1,
+                             &(tn_dict_query){tn_key_of(sign - 1, tn_dict_salt(d, user)), user},
+                             &row, &err),
+            TN_OK);
         assert_null(row.table);
     }
     tn_dict_close(d);

@@ -576,13 +576,6 @@ static tn_status find_one(const tn_dict *d, const tn_dict_query *q, tn_dict_row 
     return TN_OK;
 }
 
-tn_status tn_dict_find(const tn_dict *d, uint32_t group, uint64_t key, tn_dict_row *out,
-                       tn_error *err)
-{
-    tn_dict_query q = {key, group};
-    return find_one(d, &q, out, err);
-}
-
 /* The fullest table of the query's group, where most keys are; NULL: it cannot hold this one. */
 static const tn_dict_table *likely(const tn_dict *d, const tn_dict_query *q, uint32_t *bucket)
 {

@@ -3,7 +3,8 @@
  *     TN_TRY(tn_dict_open(&d, "dict.tnd", TN_VERIFY_FULL, err));
  *     uint32_t user = tn_dict_group(d, "user");
  *     tn_dict_row row;
- *     TN_TRY(tn_dict_find(d, user, tn_key_of(sign, tn_dict_salt(d, user)), &row, err));
+ *     const tn_dict_query query = {tn_key_of(sign, tn_dict_salt(d, user)), user};
+ *     TN_TRY(tn_dict_find_all(d, 1, &query, &row, err));
  *     tn_dict_get(&row, segment, w, 8);              zeros when there is no such row or segment
  *
  * Bytes in io/dict/dictformat.h. The file is hostile: every offset is checked when it is opened, so
@@ -55,16 +56,14 @@ typedef struct tn_dict_row {
     const char *at;             /* NULL: a delta says that the key is gone */
 } tn_dict_row;
 
-/* A key that is not there, or not in the file's partitions, is TN_OK with table NULL. TN_E_CKPT:
- * what was touched is damaged (not after verify full). */
-tn_status tn_dict_find(const tn_dict *d, uint32_t group, uint64_t key, tn_dict_row *out,
-                       tn_error *err) TN_MUST_USE;
-
-/* The same for many, several at a time, so that their cache misses overlap. */
 typedef struct tn_dict_query {
     uint64_t key;
     uint32_t group;
 } tn_dict_query;
+
+/* Rows of many keys, several at a time, so that their cache misses overlap. A key that is not
+ * there, or not in the file's partitions, is TN_OK with table NULL. TN_E_CKPT: what was touched is
+ * damaged (not after verify full). */
 tn_status tn_dict_find_all(const tn_dict *d, uint32_t n, const tn_dict_query *query,
                            tn_dict_row *out, tn_error *err) TN_MUST_USE;
 
