@@ -394,30 +394,19 @@ static bool make_room(tn_rows *rows, const unpacking *u)
     struct rows_private *p = rows->private;
     const counts *n = &u->n;
     uint32_t n_numeric = rows->schema->n_numeric;
-    void *row = rows->row;
-    void *entry = rows->entry;
-    void *numeric = rows->numeric;
-    void *token = rows->token;
-    void *numeric_token = rows->numeric_token;
     uint32_t entries_max = p->entries_max;
     uint32_t numeric_max = p->numeric_max;
     bool good = true;
     if (u->signs) {
-        good = tn_rows_grow(&token, 0, n->entries, sizeof(tn_token), &entries_max);
-        rows->token = token;
-        good = good && (n_numeric == 0 || tn_rows_grow(&numeric_token, 0, n->rows,
-                                                       n_numeric * sizeof(tn_token), &numeric_max));
-        rows->numeric_token = numeric_token;
+        good = tn_rows_grow(&rows->token, 0, n->entries, sizeof(tn_token), &entries_max) &&
+               (n_numeric == 0 || tn_rows_grow(&rows->numeric_token, 0, n->rows,
+                                               n_numeric * sizeof(tn_token), &numeric_max));
     }
     uint32_t entries = u->bare ? 0 : n->entries;
-    good = good && tn_rows_grow(&entry, 0, entries, sizeof(tn_entry), &p->entries_max);
-    rows->entry = entry;
-    good = good && tn_rows_grow(&row, 0, n->rows, sizeof(tn_parsed_row), &p->rows_max);
-    rows->row = row;
-    good = good && (n_numeric == 0 ||
-                    tn_rows_grow(&numeric, 0, n->rows, n_numeric * sizeof(float), &p->numeric_max));
-    rows->numeric = numeric;
-    return good;
+    return good && tn_rows_grow(&rows->entry, 0, entries, sizeof(tn_entry), &p->entries_max) &&
+           tn_rows_grow(&rows->row, 0, n->rows, sizeof(tn_parsed_row), &p->rows_max) &&
+           (n_numeric == 0 ||
+            tn_rows_grow(&rows->numeric, 0, n->rows, n_numeric * sizeof(float), &p->numeric_max));
 }
 
 static void put_entries(const unpacking *u)

@@ -45,10 +45,7 @@ static void window_done(shuffle_window *window)
 static tn_status window_add(shuffle_window *window, tn_work *work, uint32_t from, uint32_t to,
                             tn_error *err)
 {
-    void *pick = window->pick;
-    bool grown = tn_rows_grow(&pick, window->n, to - from, sizeof(window_row), &window->capacity);
-    window->pick = pick;
-    if (!grown) {
+    if (!tn_rows_grow(&window->pick, window->n, to - from, sizeof(window_row), &window->capacity)) {
         return tn_fail(err, TN_E_MEMORY, "no memory for a shuffle window");
     }
     for (uint32_t row = from; row < to; row++) {
@@ -62,10 +59,7 @@ static tn_status window_add(shuffle_window *window, tn_work *work, uint32_t from
 static tn_status window_order(shuffle_window *window, bool shuffle, uint64_t stream, uint64_t first,
                               tn_error *err)
 {
-    void *order = window->order;
-    bool grown = tn_rows_grow(&order, 0, window->n, sizeof(uint32_t), &window->order_capacity);
-    window->order = order;
-    if (!grown) {
+    if (!tn_rows_grow(&window->order, 0, window->n, sizeof(uint32_t), &window->order_capacity)) {
         return tn_fail(err, TN_E_MEMORY, "no memory for a shuffle window");
     }
     for (uint32_t i = 0; i < window->n; i++) {

@@ -26,7 +26,7 @@ static bool is_even(const tn_bare *bare, uint32_t n_slots)
     return even;
 }
 
-bool tn_rows_grow(void **at, uint32_t used, uint32_t need, size_t size, uint32_t *capacity)
+bool tn_rows_grow(void *at, uint32_t used, uint32_t need, size_t size, uint32_t *capacity)
 {
     uint64_t wanted = (uint64_t)used + need;
     if (wanted <= *capacity) {
@@ -41,11 +41,13 @@ bool tn_rows_grow(void **at, uint32_t used, uint32_t need, size_t size, uint32_t
     if (more == NULL) {
         return false;
     }
+    void *old;
+    memcpy(&old, at, sizeof old);
     if (used > 0) {
-        memcpy(more, *at, used * size);
+        memcpy(more, old, used * size);
     }
-    tn_free(*at);
-    *at = more;
+    tn_free(old);
+    memcpy(at, &more, sizeof more);
     *capacity = (uint32_t)room;
     return true;
 }
@@ -54,12 +56,8 @@ bool tn_rows_put_bare(tn_rows *rows, const char *key, uint32_t n, const char *sl
 {
     struct rows_bare *b = &rows->private->bare;
     uint32_t n_slots = width > 0 ? width : n;
-    void *keys = b->key;
-    void *slots = b->slot;
-    bool good = tn_rows_grow(&keys, 0, n + 1, sizeof *b->key, &b->keys_max);
-    b->key = keys;
-    good = good && tn_rows_grow(&slots, 0, n_slots + 1, sizeof *b->slot, &b->slots_max);
-    b->slot = slots;
+    bool good = tn_rows_grow(&b->key, 0, n + 1, sizeof *b->key, &b->keys_max) &&
+                tn_rows_grow(&b->slot, 0, n_slots + 1, sizeof *b->slot, &b->slots_max);
     if (!good || n == 0) {
         return good;
     }
@@ -98,19 +96,13 @@ static bool rows_grow_entries(tn_rows *rows, uint32_t need)
     struct rows_private *p = rows->private;
     const tn_schema *s = rows->schema;
     uint32_t capacity = p->entries_max;
-    if (p->keep & TN_ROWS_SIGNS) {
-        void *token = rows->token;
-        bool grown = tn_rows_grow(&token, rows->n_entries, need + s->n_slots, sizeof *rows->token,
-                                  &capacity);
-        rows->token = token;
-        if (!grown) {
-            return false;
-        }
+    if ((p->keep & TN_ROWS_SIGNS) != 0 &&
+        !tn_rows_grow(&rows->token, rows->n_entries, need + s->n_slots, sizeof *rows->token,
+                      &capacity)) {
+        return false;
     }
-    void *entry = rows->entry;
-    bool grown = tn_rows_grow(&entry, rows->n_entries, need + s->n_slots, sizeof *rows->entry,
+    bool grown = tn_rows_grow(&rows->entry, rows->n_entries, need + s->n_slots, sizeof *rows->entry,
                               &p->entries_max);
-    rows->entry = entry;
     p->entries_end = grown ? rows->n_entries + need : p->entries_end;
     return grown;
 }
@@ -163,10 +155,8 @@ bool tn_rows_put_as_grid(tn_rows *rows, const char *key, const char *slot, const
     struct rows_bare *b = &rows->private->bare;
     uint32_t n_slots = rows->schema->n_slots;
     uint32_t stride = n_slots + 1;
-    void *grid = b->grid;
     bool good = n_slots <= TN_GRID_SLOTS &&
-                tn_rows_grow(&grid, 0, n_rows + 1, stride * sizeof *b->grid, &b->grid_max);
-    b->grid = grid;
+                tn_rows_grow(&b->grid, 0, n_rows + 1, stride * sizeof *b->grid, &b->grid_max);
     uint64_t *to = b->grid;
     for (uint32_t r = 0, from = 0; good && r < n_rows; r++, to += stride) {
         uint32_t until = tn_load_u32(end + sizeof(uint32_t) * r);
@@ -290,22 +280,17 @@ static bool reserve_numbers(tn_rows *rows)
     if (n == 0) {
         return true;
     }
-    void *numeric = rows->numeric;
-    void *token = rows->numeric_token;
     uint32_t capacity = p->numeric_max;
-    bool grown = true;
-    if (p->keep & TN_ROWS_SIGNS) {
-        grown = tn_rows_grow(&token, rows->n, 1, n * sizeof(tn_token), &capacity);
+    if ((p->keep & TN_ROWS_SIGNS) != 0 &&
+        !tn_rows_grow(&rows->numeric_token, rows->n, 1, n * sizeof(tn_token), &capacity)) {
+        return false;
     }
-    grown = grown && tn_rows_grow(&numeric, rows->n, 1, n * sizeof(float), &p->numeric_max);
-    rows->numeric_token = token;
-    rows->numeric = numeric;
-    if (!grown) {
+    if (!tn_rows_grow(&rows->numeric, rows->n, 1, n * sizeof(float), &p->numeric_max)) {
         return false;
     }
     for (uint32_t i = 0; i < n; i++) {
         rows->numeric[(size_t)rows->n * n + i] = rows->schema->numeric[i]->absent;
-        if (token != NULL) {
+        if (rows->numeric_token != NULL) {
             rows->numeric_token[(size_t)rows->n * n + i] = (tn_token){0, TN_TOKEN_NONE};
         }
     }
@@ -318,10 +303,8 @@ static tn_status make_room(tn_rows *rows, uint32_t values, tn_error *err)
         return tn_fail(err, TN_E_LIMIT, "more than %u rows or values in one block",
                        TN_ROWS_ITEMS_MAX);
     }
-    void *row = rows->row;
-    bool grown = tn_rows_grow(&row, rows->n, 1, sizeof *rows->row, &rows->private->rows_max);
-    rows->row = row;
-    if (!grown || !rows_grow_entries(rows, values) || !reserve_numbers(rows)) {
+    if (!tn_rows_grow(&rows->row, rows->n, 1, sizeof *rows->row, &rows->private->rows_max) ||
+        !rows_grow_entries(rows, values) || !reserve_numbers(rows)) {
         return tn_fail(err, TN_E_MEMORY, "no memory for parsed rows");
     }
     return TN_OK;
@@ -369,15 +352,10 @@ uint64_t *tn_rows_begin_grid(tn_rows *rows)
     }
     if (rows->n >= b->grid_max || rows->n >= p->rows_max || rows->schema->n_numeric > 0 ||
         p->entries_max == 0) {
-        void *row = rows->row;
-        void *grid = b->grid;
-        bool grown = tn_rows_grow(&row, rows->n, 1, sizeof *rows->row, &p->rows_max);
-        rows->row = row;
-        grown = grown && tn_rows_grow(&grid, rows->n, 1, stride * sizeof *b->grid, &b->grid_max);
-        b->grid = grid;
         /* one entry is what tn_rows_token makes of a value that is unusual */
-        if (!grown || !reserve_numbers(rows) ||
-            (p->entries_max == 0 && !rows_grow_entries(rows, 1))) {
+        if (!tn_rows_grow(&rows->row, rows->n, 1, sizeof *rows->row, &p->rows_max) ||
+            !tn_rows_grow(&b->grid, rows->n, 1, stride * sizeof *b->grid, &b->grid_max) ||
+            !reserve_numbers(rows) || (p->entries_max == 0 && !rows_grow_entries(rows, 1))) {
             return NULL;
         }
     }
@@ -390,15 +368,12 @@ void tn_rows_expect(tn_rows *rows, uint32_t n)
 {
     struct rows_private *p = rows->private;
     size_t stride = (size_t)rows->schema->n_slots + 1;
-    void *row = rows->row;
-    void *grid = p->bare.grid;
     uint32_t more = n / 8; /* the next block may have some more */
     bool grown =
-        n <= p->rows_max || tn_rows_grow(&row, 0, n + more, sizeof *rows->row, &p->rows_max);
-    rows->row = row;
+        n <= p->rows_max || tn_rows_grow(&rows->row, 0, n + more, sizeof *rows->row, &p->rows_max);
     if (grown && p->bare.grids && n > p->bare.grid_max) {
-        bool made = tn_rows_grow(&grid, 0, n + more, stride * sizeof(uint64_t), &p->bare.grid_max);
-        p->bare.grid = made ? grid : p->bare.grid;
+        (void)tn_rows_grow(&p->bare.grid, 0, n + more, stride * sizeof(uint64_t),
+                           &p->bare.grid_max);
     }
 }
 
@@ -435,10 +410,7 @@ static tn_fault find_duplicates(tn_rows *rows, const tn_slot_spec **at)
     while (power < 2 * (rows->n_entries - first)) {
         power *= 2;
     }
-    void *table = p->table;
-    bool grown = tn_rows_grow(&table, 0, power, sizeof *p->table, &p->table_max);
-    p->table = table;
-    if (!grown) {
+    if (!tn_rows_grow(&p->table, 0, power, sizeof *p->table, &p->table_max)) {
         return TN_FAULT_MEMORY;
     }
     memset(p->table, 0, power * sizeof *p->table);
@@ -576,39 +548,31 @@ void tn_rows_put_lanes(tn_rows *rows)
 
 tn_span *tn_rows_spans(tn_rows *rows, uint32_t n)
 {
-    void *span = rows->private->span;
-    bool grown = tn_rows_grow(&span, 0, n, sizeof(tn_span), &rows->private->spans_max);
-    rows->private->span = span;
-    return grown ? span : NULL;
+    struct rows_private *p = rows->private;
+    return tn_rows_grow(&p->span, 0, n, sizeof *p->span, &p->spans_max) ? p->span : NULL;
 }
 
 uint32_t *tn_rows_guesses(tn_rows *rows, uint32_t n)
 {
-    void *guess = rows->private->guess;
-    bool grown = tn_rows_grow(&guess, 0, n, sizeof(uint32_t), &rows->private->guesses_max);
-    rows->private->guess = guess;
-    return grown ? guess : NULL;
+    struct rows_private *p = rows->private;
+    return tn_rows_grow(&p->guess, 0, n, sizeof *p->guess, &p->guesses_max) ? p->guess : NULL;
 }
 
 tn_tf_shape *tn_rows_shapes(tn_rows *rows, uint32_t n)
 {
-    void *shape = rows->private->shape;
-    bool grown = tn_rows_grow(&shape, 0, n, sizeof(tn_tf_shape), &rows->private->shapes_max);
-    rows->private->shape = shape;
-    return grown ? shape : NULL;
+    struct rows_private *p = rows->private;
+    return tn_rows_grow(&p->shape, 0, n, sizeof *p->shape, &p->shapes_max) ? p->shape : NULL;
 }
 
 uint16_t *tn_rows_places(tn_rows *rows, size_t line_bytes)
 {
-    void *place = rows->private->place;
-    bool grown = tn_rows_grow(&place, 0, (uint32_t)line_bytes + 1 + TN_DELIMITER_MASKS_SPARE,
-                              sizeof(uint16_t), &rows->private->places_max);
-    rows->private->place = place;
-    if (!grown) {
+    struct rows_private *p = rows->private;
+    if (!tn_rows_grow(&p->place, 0, (uint32_t)line_bytes + 1 + TN_DELIMITER_MASKS_SPARE,
+                      sizeof *p->place, &p->places_max)) {
         return NULL;
     }
-    rows->private->place[0] = UINT16_MAX;
-    return rows->private->place;
+    p->place[0] = UINT16_MAX;
+    return p->place;
 }
 
 tn_text *tn_rows_scratch(tn_rows *rows)
@@ -618,13 +582,8 @@ tn_text *tn_rows_scratch(tn_rows *rows)
 
 bool tn_rows_add_text(tn_rows *rows, const char *text, size_t size, tn_token *out)
 {
-    if (size >= TN_ROWS_ITEMS_MAX) {
-        return false;
-    }
-    void *bytes = rows->text;
-    bool grown = tn_rows_grow(&bytes, rows->text_size, (uint32_t)size, 1, &rows->private->text_max);
-    rows->text = bytes;
-    if (!grown) {
+    if (size >= TN_ROWS_ITEMS_MAX ||
+        !tn_rows_grow(&rows->text, rows->text_size, (uint32_t)size, 1, &rows->private->text_max)) {
         return false;
     }
     if (size > 0) {

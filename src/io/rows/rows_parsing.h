@@ -90,8 +90,9 @@ void tn_rows_put_lanes(tn_rows *rows);
  * taken where it is not needed, or not to be had. */
 void tn_rows_expect(tn_rows *rows, uint32_t n);
 
-/* Makes room for `need` more items; false: no memory. *at points to the array. */
-bool tn_rows_grow(void **at, uint32_t used, uint32_t need, size_t size, uint32_t *capacity);
+/* Makes room for `need` more items of an array, the address of whose pointer is `at`; false: no
+ * memory, and all is as it was. */
+bool tn_rows_grow(void *at, uint32_t used, uint32_t need, size_t size, uint32_t *capacity);
 
 /* Copies bytes behind the others; false: no memory. */
 bool tn_rows_add_text(tn_rows *rows, const char *text, size_t size, tn_token *out);
