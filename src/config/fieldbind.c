@@ -32,29 +32,31 @@ static tn_binder section_of(const tn_binder *b, const char *key, const tn_tree *
     return inner;
 }
 
+/* What "not set" is in memory, by kind. */
+static const uint32_t unset_u32 = TN_UNSET_U32;
+static const uint64_t unset_u64 = TN_UNSET_U64;
+static const double unset_f64 = (double)NAN;
+static const struct {
+    const void *value; /* NULL: zeros */
+    size_t size;
+} unset[] = {
+    [TN_KIND_BOOL] = {NULL, sizeof(bool)},
+    [TN_KIND_U32] = {&unset_u32, sizeof unset_u32},
+    [TN_KIND_U64] = {&unset_u64, sizeof unset_u64},
+    [TN_KIND_F64] = {&unset_f64, sizeof unset_f64},
+    [TN_KIND_DURATION] = {&unset_f64, sizeof unset_f64},
+    [TN_KIND_SIZE] = {&unset_u64, sizeof unset_u64},
+    [TN_KIND_STR] = {NULL, sizeof(char *)},
+    [TN_KIND_CHOICE] = {&unset_u32, sizeof unset_u32},
+    [TN_KIND_STRS] = {NULL, sizeof(tn_strs)},
+    [TN_KIND_F64S] = {NULL, sizeof(tn_f64s)},
+    [TN_KIND_TABLES] = {NULL, sizeof(tn_tables)},
+    [TN_KIND_VARIANT] = {NULL, sizeof(tn_variant)},
+    [TN_KIND_TREE] = {NULL, sizeof(tn_tree *)},
+};
+
 static void set_unset(const tn_field *f, void *at)
 {
-    static const uint32_t unset_u32 = TN_UNSET_U32;
-    static const uint64_t unset_u64 = TN_UNSET_U64;
-    static const double unset_f64 = (double)NAN;
-    static const struct {
-        const void *value; /* NULL: zeros */
-        size_t size;
-    } unset[] = {
-        [TN_KIND_BOOL] = {NULL, sizeof(bool)},
-        [TN_KIND_U32] = {&unset_u32, sizeof unset_u32},
-        [TN_KIND_U64] = {&unset_u64, sizeof unset_u64},
-        [TN_KIND_F64] = {&unset_f64, sizeof unset_f64},
-        [TN_KIND_DURATION] = {&unset_f64, sizeof unset_f64},
-        [TN_KIND_SIZE] = {&unset_u64, sizeof unset_u64},
-        [TN_KIND_STR] = {NULL, sizeof(char *)},
-        [TN_KIND_CHOICE] = {&unset_u32, sizeof unset_u32},
-        [TN_KIND_STRS] = {NULL, sizeof(tn_strs)},
-        [TN_KIND_F64S] = {NULL, sizeof(tn_f64s)},
-        [TN_KIND_TABLES] = {NULL, sizeof(tn_tables)},
-        [TN_KIND_VARIANT] = {NULL, sizeof(tn_variant)},
-        [TN_KIND_TREE] = {NULL, sizeof(tn_tree *)},
-    };
     TN_ASSERT((size_t)f->kind < sizeof unset / sizeof *unset && unset[f->kind].size > 0);
     if (unset[f->kind].value != NULL) {
         memcpy(at, unset[f->kind].value, unset[f->kind].size);
@@ -222,19 +224,15 @@ static void bind_absent(const tn_binder *b, const tn_field *f, void *at)
 /* Whether a value that was read is the default. */
 static bool is_default(const tn_binder *b, const tn_field *f, const void *at)
 {
-    static const size_t sizes[] = {
-        [TN_KIND_BOOL] = sizeof(bool),     [TN_KIND_U32] = sizeof(uint32_t),
-        [TN_KIND_U64] = sizeof(uint64_t),  [TN_KIND_F64] = sizeof(double),
-        [TN_KIND_SIZE] = sizeof(uint64_t), [TN_KIND_DURATION] = sizeof(double),
-    };
     unsigned char value[sizeof(uint64_t)];
     const tn_tree *fallback = tn_field_value(b->arena, f, NULL);
     if (tn_tree_is_null(fallback) || f->kind == TN_KIND_TREE) {
         return false; /* the default is that it is not given */
     }
+    TN_ASSERT(f->kind <= TN_KIND_SIZE);
     bool good = kinds[f->kind](b, f, fallback, value);
-    TN_ASSERT(good && sizes[f->kind] > 0);
-    return memcmp(value, at, sizes[f->kind]) == 0;
+    TN_ASSERT(good);
+    return memcmp(value, at, unset[f->kind].size) == 0;
 }
 
 /* Values of later versions: better refused than ignored. */

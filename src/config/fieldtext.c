@@ -152,14 +152,9 @@ static void add_range(tn_text *out, const tn_field *f)
     }
 }
 
-static bool is_section(const tn_field *f)
-{
-    return f->kind == TN_KIND_TABLE;
-}
-
 static void help_row(walker *w, const tn_field *f)
 {
-    if (is_section(f)) {
+    if (f->kind == TN_KIND_TABLE) {
         if (strchr(w->path, '.') == NULL) {
             tn_text_addf(w->out, "\n%s: %s\n", f->key, f->help);
         }
@@ -189,7 +184,7 @@ void tn_fields_help(tn_text *out, const tn_field *fields)
 static void path_row(walker *w, const tn_field *f)
 {
     bool item = strstr(w->path, ".NAME.") != NULL;
-    if (!is_section(f) && !item) {
+    if (f->kind != TN_KIND_TABLE && !item) {
         tn_text_addf(w->out, "%s\n", w->path);
     }
 }
@@ -211,7 +206,7 @@ static void add_cell(tn_text *out, const char *text)
 
 static void markdown_row(walker *w, const tn_field *f)
 {
-    if (is_section(f)) {
+    if (f->kind == TN_KIND_TABLE) {
         return;
     }
     tn_text_addf(w->out, "| `%s` | ", w->path);

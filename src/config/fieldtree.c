@@ -292,14 +292,6 @@ static tn_tree *merge_trees(const merger *m, const tn_field *f, const tn_tree *u
     return replaces ? tn_tree_copy(arena, over) : tn_tree_merge(arena, under, over);
 }
 
-/* Items of a list that lies further down, by their names. */
-static tn_tree *merge_named_items(const merger *m, const tn_field *f, const tn_tree *under,
-                                  const tn_tree *over)
-{
-    const tn_field item = {.kind = TN_KIND_TABLE, .table = f->table};
-    return merge_maps(m, &(rows){.each = &item}, under, over);
-}
-
 static tn_tree *merge_value(const merger *m, const tn_field *f, const tn_tree *under,
                             const tn_tree *over)
 {
@@ -311,7 +303,8 @@ static tn_tree *merge_value(const merger *m, const tn_field *f, const tn_tree *u
         return merge_by_name(m, f, under, over);
     }
     if (f->kind == TN_KIND_TABLES && under->kind == TN_TREE_MAP && over->kind == TN_TREE_MAP) {
-        return merge_named_items(m, f, under, over);
+        const tn_field item = {.kind = TN_KIND_TABLE, .table = f->table};
+        return merge_maps(m, &(rows){.each = &item}, under, over); /* of a list, by their names */
     }
     if (f->kind == TN_KIND_TREE) {
         return merge_trees(m, f, under, over);
