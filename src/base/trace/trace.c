@@ -134,11 +134,6 @@ static tn_lane *new_lane(tn_trace *t, const char *name, uint32_t number)
     return lane;
 }
 
-static uintptr_t myself(void)
-{
-    return (uintptr_t)pthread_self();
-}
-
 /* A lane that a thread of this name has left, or a new one. */
 static tn_lane *take_lane(tn_trace *t, const char *name)
 {
@@ -147,14 +142,14 @@ static tn_lane *take_lane(tn_trace *t, const char *name)
     for (uint32_t i = 0; i < n; i++) {
         bool named = strncmp(t->lane[i]->name, name, TN_LANE_NAME_SIZE - 1) == 0;
         if (named && atomic_load_explicit(&t->owner[i], memory_order_acquire) == 0) {
-            atomic_store_explicit(&t->owner[i], myself(), memory_order_relaxed);
+            atomic_store_explicit(&t->owner[i], (uintptr_t)pthread_self(), memory_order_relaxed);
             return t->lane[i];
         }
         same += named;
     }
     tn_lane *lane = new_lane(t, name, same + 1);
     if (lane != NULL) {
-        atomic_store_explicit(&t->owner[n], myself(), memory_order_relaxed);
+        atomic_store_explicit(&t->owner[n], (uintptr_t)pthread_self(), memory_order_relaxed);
         atomic_store_explicit(&t->n_lanes, n + 1, memory_order_release);
     }
     return lane;
@@ -180,7 +175,7 @@ tn_lane *tn_trace_here(const tn_trace *trace)
     if (trace == NULL) {
         return NULL;
     }
-    uintptr_t self = myself();
+    uintptr_t self = (uintptr_t)pthread_self();
     uint32_t n = atomic_load_explicit(&trace->n_lanes, memory_order_acquire);
     for (uint32_t i = 0; i < n; i++) {
         if (atomic_load_explicit(&trace->owner[i], memory_order_relaxed) == self) {
@@ -317,6 +312,6 @@ void tn_trace_leave(tn_lane *lane)
         TN_ASSERT(i + 1 < atomic_load(&t->n_lanes));
         i++;
     }
-    TN_ASSERT(atomic_load(&t->owner[i]) == myself());
+    TN_ASSERT(atomic_load(&t->owner[i]) == (uintptr_t)pthread_self());
     atomic_store_explicit(&t->owner[i], 0, memory_order_release);
 }
