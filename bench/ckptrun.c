@@ -2,6 +2,7 @@
 #include "ckptrun.h"
 
 #include "base/core/clock.h"
+#include "base/keys/record.h"
 #include "base/math/key.h"
 #include "base/math/rng.h"
 #include "base/thread/threads.h"

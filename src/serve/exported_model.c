@@ -10,6 +10,7 @@
 #include "nn/graph/params.h"
 #include "nn/op/ops.h"
 #include "nn/passes/graphjson.h"
+#include "serve/exported_group.h"
 
 #include <math.h>
 #include <string.h>

@@ -9,6 +9,7 @@
 #include "io/schema/schema.h"
 #include "nn/graph/embed.h"
 #include "serve/calibration_file.h"
+#include "serve/exported_group.h"
 #include "serve/exported_model.h"
 #include "serve/fieldjson.h"
 

@@ -5,6 +5,7 @@
  * counters are compared within the tolerances of each case.
  */
 #include "base/core/number.h"
+#include "base/keys/record.h"
 #include "base/math/crc32c.h"
 #include "base/math/key.h"
 #include "config/tree.h"
