@@ -2,7 +2,9 @@
  * model of the recipe's test.
  */
 #include "config/field.h"
+#include "config/tree.h"
 #include "models/model.h"
+#include "nn/layer/layers.h"
 
 static const tn_field nfm_fields[] = {
     TN_DEEP_FIELDS(tn_deep_opts, "64"),

@@ -1,4 +1,5 @@
 /* test_words.c - lines of the format of the recipe's test. */
+#include "io/rows/rows.h"
 #include "setup.h"
 #include "support/test.h"
 
