@@ -4,7 +4,7 @@
  * In libsvm one slot takes all indices, or each of several takes a range of them.
  *
  *     1:2.5 qid:7  0:12:0.5 1:3   # note
- *     begin_line   has_more / take_digits / add_pair
+ *     begin_line   has_more / take_index / add_pair
  *
  *     1 0:12:1 1:5:1 ...        marks of libffm: ' ' ':' ':' ' ' ':' ':' ' ' .., of libsvm ' ' ':'
  *
@@ -312,24 +312,11 @@ static inline bool take_digits(pairs *in, uint64_t *out)
     return size > 0 && (size < 20 || tn_read_u64(p - size, size, out) == TN_NUM_OK);
 }
 
-/* Takes the base off an index. False: the index is 0 and the base 1. */
-static inline bool take_base_off(const pairs *in, uint64_t *index)
-{
-    uint32_t base = in->schema->index_base;
-    bool good = *index >= base;
-    *index -= base;
-    return good;
-}
-
-static tn_bytes rest(const char *from, const char *to)
-{
-    return (tn_bytes){from, (size_t)(to - from), false};
-}
-
 static tn_status fault_at(const pairs *in, const char *from, const char *to, tn_fault fault,
                           tn_error *err)
 {
-    return tn_record_location_fault(in->place, in->line, rest(from, to), fault, err);
+    tn_bytes token = {from, (size_t)(to - from), false};
+    return tn_record_location_fault(in->place, in->line, token, fault, err);
 }
 
 /* Where the token that begins at `from` ends: at a blank, or at `stop` where it is not 0. */
@@ -428,6 +415,20 @@ static tn_status no_digits(const pairs *in, const char *from, const char *what, 
     return tn_record_location_fail(in->place, in->line, in->at, err, "expected %s %s, found '%c'",
                                    strchr("aeiou", what[0]) != NULL ? "an" : "a", what,
                                    shown(*in->at));
+}
+
+/* Takes an index, with the base off it. */
+static inline tn_status take_index(pairs *in, uint64_t *out, tn_error *err)
+{
+    const char *from = in->at;
+    if (!take_digits(in, out)) {
+        return no_digits(in, from, "index", err);
+    }
+    if (*out < in->schema->index_base) {
+        return fault_at(in, from, in->at, TN_FAULT_BASE, err);
+    }
+    *out -= in->schema->index_base;
+    return TN_OK;
 }
 
 /* Behind an index: a value, or nothing (*size 0). Stands behind it then. */
@@ -562,15 +563,18 @@ static tn_status ignore_pair(pairs *in, tn_error *err)
     return fault == TN_FAULT_NONE ? TN_OK : fault_at(in, from, from + size, fault, err);
 }
 
-static tn_status end_line(pairs *in, tn_error *err)
+/* Ends the row, whose pairs were taken with `status`; after a failure there is none. */
+static tn_status end_line(pairs *in, tn_status status, tn_error *err)
 {
     const tn_slot_spec *spec = NULL;
-    tn_fault fault = tn_rows_end(in->rows, &spec);
-    if (fault == TN_FAULT_NONE) {
-        return TN_OK;
+    tn_fault fault = status == TN_OK ? tn_rows_end(in->rows, &spec) : TN_FAULT_NONE;
+    if (fault != TN_FAULT_NONE) {
+        status = tn_record_location_rule(in->place, in->line, spec, fault, err);
     }
-    tn_rows_rollback(in->rows);
-    return tn_record_location_rule(in->place, in->line, spec, fault, err);
+    if (status != TN_OK) {
+        tn_rows_rollback(in->rows);
+    }
+    return status;
 }
 
 /* ---- libsvm ---- */
@@ -604,17 +608,11 @@ static const tn_slot_spec *slot_of_index(const tn_schema *schema, uint64_t index
     return i != TN_NOWHERE ? &schema->spec[i] : NULL;
 }
 
-static tn_status take_index(pairs *in, tn_error *err)
+static tn_status take_pair(pairs *in, tn_error *err)
 {
     const char *from = in->at;
     uint64_t index;
-    if (!take_digits(in, &index)) {
-        return no_digits(in, from, "index", err);
-    }
-    if (!take_base_off(in, &index)) {
-        tn_bytes token = {from, (size_t)(in->at - from), false};
-        return tn_record_location_fault(in->place, in->line, token, TN_FAULT_BASE, err);
-    }
+    TN_TRY(take_index(in, &index, err));
     const tn_slot_spec *spec = slot_of_index(in->schema, index);
     if (spec != NULL) {
         return add_pair(in, spec, from, index, err);
@@ -632,7 +630,7 @@ static tn_status take_pairs(pairs *in, tn_error *err)
         TN_TRY(take_qid(in, err));
     }
     while (has_more(in)) {
-        TN_TRY(take_index(in, err));
+        TN_TRY(take_pair(in, err));
     }
     return TN_OK;
 }
@@ -644,12 +642,7 @@ static tn_status libsvm_parse(tn_bytes record, const tn_schema *schema,
     if (!begin_fast(&in, false)) {
         TN_TRY(begin_line(&in, err));
     }
-    tn_status status = take_pairs(&in, err);
-    if (status != TN_OK) {
-        tn_rows_rollback(rows);
-        return status;
-    }
-    return end_line(&in, err);
+    return end_line(&in, take_pairs(&in, err), err);
 }
 
 static const char *const libsvm_data[] = {"index_base", "unknown_field", NULL};
@@ -703,14 +696,16 @@ static tn_status take_field(pairs *in, tn_error *err)
     }
     TN_TRY(slot_of_field(in, from, field, &spec, err));
     from = ++in->at;
-    if (!take_digits(in, &index)) {
-        return no_digits(in, from, "index", err);
-    }
-    if (!take_base_off(in, &index)) {
-        tn_bytes token = {from, (size_t)(in->at - from), false};
-        return tn_record_location_fault(in->place, in->line, token, TN_FAULT_BASE, err);
-    }
+    TN_TRY(take_index(in, &index, err));
     return spec != NULL ? add_pair(in, spec, from, index, err) : ignore_pair(in, err);
+}
+
+static tn_status take_fields(pairs *in, tn_error *err)
+{
+    while (has_more(in)) {
+        TN_TRY(take_field(in, err));
+    }
+    return TN_OK;
 }
 
 /* row_norm: x_j / ||x||, so that a product of two is scaled by 1 / ||x||^2, once. */
@@ -737,17 +732,11 @@ static tn_status libffm_parse(tn_bytes record, const tn_schema *schema,
     if (!begin_fast(&in, true)) {
         TN_TRY(begin_line(&in, err));
     }
-    while (has_more(&in)) {
-        tn_status status = take_field(&in, err);
-        if (status != TN_OK) {
-            tn_rows_rollback(rows);
-            return status;
-        }
-    }
-    if (schema->data->row_norm) {
+    tn_status status = take_fields(&in, err);
+    if (status == TN_OK && schema->data->row_norm) {
         normalise(rows);
     }
-    return end_line(&in, err);
+    return end_line(&in, status, err);
 }
 
 static const char *const libffm_data[] = {"index_base", "unknown_field", "row_norm", NULL};
