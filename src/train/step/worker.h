@@ -16,8 +16,8 @@ typedef struct tn_graph tn_graph;           /* nn/graph/graph.h */
 typedef struct tn_model_plan tn_model_plan; /* train/step/model_plan.h */
 typedef struct tn_node tn_node;             /* nn/graph/graph.h */
 typedef struct tn_params tn_params;         /* nn/graph/params.h */
-typedef struct tn_lane tn_lane;   /* base/trace/trace.h */
-typedef struct tn_trace tn_trace; /* likewise */
+typedef struct tn_lane tn_lane;             /* base/trace/trace.h */
+typedef struct tn_trace tn_trace;           /* likewise */
 
 typedef struct tn_worker {
     const tn_model_plan *plan;
