@@ -10,6 +10,7 @@
 #define TN_BENCH_CKPTRUN_H
 
 #include "base/file/file.h"
+#include "config/diag.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/run_state.h"
 #include "train/config/config.h"

@@ -3,6 +3,11 @@
  * Rank 0 is the worker whose messages to all owners are timed, and the owner whose messages from
  * all ranks are. What the others would send is made beforehand. Its own messages to itself are
  * among them: in a run they are written and read, too, but not sealed. */
+#include "config/diag.h"
+#include "config/tree.h"
+#include "ps/optim/optim.h"
+#include "ps/shard/dense.h"
+#include "ps/shard/shard.h"
 #include "scale.h"
 #include "tablerows.h"
 

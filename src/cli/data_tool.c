@@ -1,9 +1,11 @@
 /* data_tool.c - the words of a command line become the input of a tool. */
 #include "cli/data_tool.h"
 
+#include "base/core/arena.h"
 #include "base/thread/threads.h"
 #include "cli/main.h"
 #include "cli/signals.h"
+#include "config/diag.h"
 #include "config/fieldtree.h"
 #include "config/tree.h"
 #include "io/format/format.h"

@@ -6,6 +6,7 @@
 #include "base/thread/threads.h"
 #include "cli/children.h"
 #include "cli/terminal.h"
+#include "config/diag.h"
 #include "train/config/rank.h"
 #include "train/peers/peers.h"
 

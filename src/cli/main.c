@@ -10,6 +10,7 @@
 #include "cli/exits.h"
 #include "cli/signals.h"
 #include "cli/terminal.h"
+#include "config/diag.h"
 #include "config/fieldtext.h"
 #include "config/tree.h"
 #include "io/format/format.h"

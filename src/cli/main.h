@@ -19,6 +19,7 @@
 
 #include "base/file/output_file.h"
 #include "cli/options.h"
+#include "config/diag.h"
 #include "config/tree.h"
 #include "train/config/run.h"
 #include "train/step/model_plan.h"

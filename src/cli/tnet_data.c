@@ -1,4 +1,5 @@
 /* tnet_data.c - make, convert, check and describe data sets. */
+#include "base/core/arena.h"
 #include "cli/data_tool.h"
 #include "cli/exits.h"
 #include "cli/main.h"

@@ -1,9 +1,11 @@
 /* tnet_score.c - rows on stdin, predictions on stdout, by an export alone. */
 #include "cli/main.h"
+#include "config/diag.h"
 #include "config/field.h"
 #include "config/fieldtree.h"
 #include "config/tree.h"
 #include "io/read/reader.h"
+#include "serve/exported_model.h"
 #include "serve/score.h"
 #include "train/config/config.h"
 #include "train/eval/predict.h"

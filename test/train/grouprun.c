@@ -5,6 +5,7 @@
 #include "base/file/safetensors.h"
 #include "base/math/crc32c.h"
 #include "cluster/launch/membership.h"
+#include "config/diag.h"
 #include "nn/graph/params.h"
 #include "support/test.h"
 #include "train/checkpoint/checkpoint.h"

@@ -3,6 +3,7 @@
 
 #include "base/math/crc32c.h"
 #include "nn/graph/params.h"
+#include "ps/shard/dense.h"
 #include "ps/table/table.h"
 #include "train/step/worker.h"
 

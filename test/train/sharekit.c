@@ -6,6 +6,8 @@
 #include "base/math/crc32c.h"
 #include "metrics/metrics.h"
 #include "nn/graph/params.h"
+#include "ps/optim/rule.h"
+#include "ps/shard/dense.h"
 #include "ps/table/table.h"
 #include "support/test.h"
 #include "train/checkpoint/ckptfiles.h"

@@ -3,6 +3,7 @@
 #include "base/core/clock.h"
 #include "base/core/failpoint.h"
 #include "base/file/file.h"
+#include "config/diag.h"
 #include "metrics/metrics.h"
 #include "nn/graph/op.h"
 #include "support/test.h"

@@ -4,6 +4,7 @@
 
 #include "base/math/rng.h"
 #include "cluster/launch/membership.h"
+#include "config/diag.h"
 #include "support/test.h"
 #include "support/tmpdir.h"
 #include "train/checkpoint/checkpoint.h"

@@ -3,6 +3,7 @@
 #include "train/peers/leader.h"
 
 #include "base/file/file.h"
+#include "config/diag.h"
 #include "nn/gemm/gemm.h"
 #include "support/test.h"
 #include "support/tmpdir.h"

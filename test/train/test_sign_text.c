@@ -2,6 +2,7 @@
 #include "train/eval/sign_text.h"
 
 #include "base/core/arena.h"
+#include "config/diag.h"
 #include "support/test.h"
 
 #include "base/core/alloc.h"

@@ -1,6 +1,7 @@
 /* trainrun.c - see trainrun.h. */
 #include "train/trainrun.h"
 
+#include "config/diag.h"
 #include "support/test.h"
 #include "support/tmpdir.h"
 #include "train/checkpoint/checkpoint.h"

@@ -17,6 +17,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+typedef struct tn_arena tn_arena; /* base/core/arena.h */
+typedef struct tn_text tn_text;   /* base/core/text.h */
+
 enum { TN_MANIFEST_BYTES_MAX = 64 << 20, TN_MANIFEST_RANK_MAX = 8, TN_MANIFEST_RANKS_MAX = 1024 };
 
 /* What the floats of a row mean, under "sparse". Shard files hold eight bytes of its hash.

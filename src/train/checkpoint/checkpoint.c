@@ -1,6 +1,7 @@
 /* checkpoint.c - saves a run: the moment between two steps, and the thread that writes it into
  * files. */
 #include "nn/graph/params.h"
+#include "ps/shard/dense.h"
 #include "train/checkpoint/ckptstate.h"
 
 #include "base/core/alloc.h"

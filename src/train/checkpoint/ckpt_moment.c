@@ -6,6 +6,8 @@
 #include "nn/graph/params.h"
 #include "nn/passes/graphjson.h"
 #include "ps/optim/optim.h"
+#include "ps/optim/rule.h"
+#include "ps/shard/dense.h"
 #include "train/checkpoint/run_state.h"
 #include "train/config/run.h"
 #include "train/step/host.h"

@@ -10,6 +10,7 @@
 #include "metrics/metrics.h"
 #include "nn/graph/params.h"
 #include "ps/optim/optim.h"
+#include "ps/shard/dense.h"
 #include "ps/snapshot/snapshot.h"
 #include "train/checkpoint/ckpt_moment.h"
 #include "train/checkpoint/ckptdir.h"

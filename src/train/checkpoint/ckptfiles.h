@@ -19,6 +19,7 @@
 #include "ps/snapshot/manifest.h"
 #include "ps/snapshot/snapshot.h"
 
+typedef struct tn_text tn_text; /* base/core/text.h */
 typedef struct tn_metrics tn_metrics;
 typedef struct tn_moment tn_moment; /* train/checkpoint/ckpt_moment.h */
 typedef struct tn_worker tn_worker;

@@ -6,6 +6,8 @@
 #include "config/tree.h"
 #include "nn/graph/params.h"
 #include "ps/optim/optim.h"
+#include "ps/optim/rule.h"
+#include "ps/shard/dense.h"
 #include "train/checkpoint/rowcolumns.h"
 #include "train/step/model_plan.h"
 #include "train/step/worker.h"

@@ -8,6 +8,7 @@
 #ifndef TN_TRAIN_IMPORT_H
 #define TN_TRAIN_IMPORT_H
 
+#include "base/core/error.h"
 #include "config/tree.h"
 
 typedef struct tn_worker tn_worker;

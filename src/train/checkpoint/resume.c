@@ -2,6 +2,7 @@
 #include "base/core/log.h"
 #include "metrics/metrics.h"
 #include "nn/graph/params.h"
+#include "ps/shard/dense.h"
 #include "ps/snapshot/manifest.h"
 #include "train/checkpoint/ckpt_moment.h"
 #include "train/checkpoint/ckptdir.h"

@@ -21,6 +21,8 @@
 
 #include <stdatomic.h>
 
+typedef struct tn_arena tn_arena; /* base/core/arena.h */
+
 typedef struct tn_export_rows {
     const tn_model_plan *plan;
     tn_table *table;

@@ -11,6 +11,7 @@
 #include "config/diag.h"
 #include "config/field.h"
 #include "nn/graph/params.h"
+#include "ps/shard/dense.h"
 #include "train/checkpoint/ckpt_moment.h"
 #include "train/config/run.h"
 #include "train/step/host.h"

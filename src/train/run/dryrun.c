@@ -10,6 +10,7 @@
 #include "nn/graph/params.h"
 #include "nn/passes/plan.h"
 #include "ps/optim/optim.h"
+#include "ps/optim/rule.h"
 #include "ps/snapshot/snapshot.h"
 #include "train/checkpoint/import.h"
 #include "train/config/run.h"

@@ -1,5 +1,6 @@
 /* group_epoch.c - has the other ranks train, stand still and tell where they stand. */
 #include "train/run/group_epoch.h"
+#include "base/trace/trace.h"
 #include "io/read/blocks.h"
 
 #include "base/core/clock.h"

@@ -2,6 +2,7 @@
 #include "train/run/saver.h"
 
 #include "base/file/file.h"
+#include "base/trace/trace.h"
 #include "train/checkpoint/run_state.h"
 #include "train/config/run.h"
 #include "train/report/report.h"

@@ -2,6 +2,8 @@
  * signal. */
 #include "train/run/trainer.h"
 #include "config/tree.h"
+#include "nn/graph/op.h"
+#include "ps/optim/optim.h"
 
 #include "base/core/clock.h"
 #include "base/file/file.h"

@@ -11,8 +11,10 @@
 #include "config/tree.h"
 #include "io/read/schema_inference.h"
 #include "io/schema/schema.h"
+#include "models/layerlist.h"
 #include "models/model.h"
 #include "ps/optim/optim.h"
+#include "ps/optim/rule.h"
 #include "ps/shard/ownership.h"
 #include "train/config/run.h"
 

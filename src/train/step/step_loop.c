@@ -5,6 +5,7 @@
 #include "base/core/clock.h"
 #include "base/core/failpoint.h"
 #include "base/trace/trace.h"
+#include "io/rows/batch.h"
 #include "train/step/model_plan.h"
 #include "train/step/worker.h"
 

@@ -13,6 +13,8 @@
 #include "nn/graph/params.h"
 #include "nn/layer/layers.h"
 #include "nn/op/ops.h"
+#include "ps/optim/rule.h"
+#include "ps/shard/dense.h"
 #include "ps/table/table.h"
 #include "train/config/run.h"
 #include "train/step/model_plan.h"

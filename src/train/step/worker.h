@@ -12,6 +12,7 @@
 #include "ps/shard/ownership.h"
 #include "ps/shard/shard.h"
 
+typedef struct tn_binder tn_binder;         /* config/values.h */
 typedef struct tn_graph tn_graph;           /* nn/graph/graph.h */
 typedef struct tn_model_plan tn_model_plan; /* train/step/model_plan.h */
 typedef struct tn_node tn_node;             /* nn/graph/graph.h */
