@@ -7,6 +7,7 @@
 #include "io/read/bad_record_limit.h"
 #include "models/model.h"
 #include "train/config/run.h"
+#include "train/eval/evaluate.h"
 #include "train/peers/leader.h"
 #include "train/peers/part_dealer.h"
 #include "train/peers/peers.h"
@@ -132,6 +133,20 @@ tn_status tn_group_epoch_check_parts(const tn_group_epoch *g, tn_error *err)
         "or a smaller data.part_bytes",
         n_parts, n_parts == 1 ? "" : "s", n_ranks, n_ranks - n_parts);
     return tn_report_event(e->report, e->state, "warn", line, err);
+}
+
+tn_status tn_group_epoch_evaluate(tn_group_epoch *g, const tn_eval_request *request,
+                                  tn_evaluation *out, tn_error *err)
+{
+    tn_lane *lane = g->epoch->w->lane;
+    const char *data = request->paths == &g->epoch->w->plan->run->data.test ? "test" : "valid";
+    tn_span_begin(lane, TN_PHASE_EVALUATE);
+    tn_lane_fold(lane, TN_PHASE_EVALUATE);
+    tn_status status = g->lead != NULL ? tn_leader_evaluate(g->lead, data, request, out, err)
+                                       : tn_evaluate(g->epoch->w, request, out, err);
+    tn_lane_fold(lane, TN_PHASES);
+    tn_span_end(lane);
+    return status;
 }
 
 /* ---- steps ---- */

@@ -1,7 +1,7 @@
 /* group_epoch.h - an epoch of rank 0 with other peers (train/peers/leader.h).
  *
- * A run alone has one, too: `lead` is NULL, and the functions do nothing. Others read the fields,
- * which only group_epoch.c changes. Belongs to the trainer's thread.
+ * A run alone has one, too: `lead` is NULL, nobody is ordered or waited for. Others read the
+ * fields, which only group_epoch.c changes. Belongs to the trainer's thread.
  */
 #ifndef TN_TRAIN_GROUP_EPOCH_H
 #define TN_TRAIN_GROUP_EPOCH_H
@@ -10,6 +10,8 @@
 
 typedef struct tn_checkpoints tn_checkpoints;
 typedef struct tn_epoch tn_epoch; /* train/run/epoch.h */
+typedef struct tn_eval_request tn_eval_request;
+typedef struct tn_evaluation tn_evaluation;
 typedef struct tn_leader tn_leader;
 typedef struct tn_metrics tn_metrics;
 typedef struct tn_metrics_opts tn_metrics_opts;
@@ -67,6 +69,10 @@ tn_status tn_group_epoch_end(tn_group_epoch *g, tn_error *err) TN_MUST_USE;
 
 /* At a meeting: where the epoch stands, into the state of the run and `whole`. */
 tn_status tn_group_epoch_sum(tn_group_epoch *g, tn_error *err) TN_MUST_USE;
+
+/* At a meeting, or alone: tn_evaluate by all ranks, as one phase of the run. */
+tn_status tn_group_epoch_evaluate(tn_group_epoch *g, const tn_eval_request *request,
+                                  tn_evaluation *out, tn_error *err) TN_MUST_USE;
 
 /* Records of this epoch that the others have read, as far as they have told. */
 uint64_t tn_group_epoch_records(const tn_group_epoch *g);

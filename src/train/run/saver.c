@@ -171,6 +171,38 @@ tn_status tn_saver_restore_best(tn_saver *s, bool *back, tn_error *why, tn_error
     return tn_fail(err, status, "the best model cannot be read back: %s", why->text);
 }
 
+/* ---- a signal ---- */
+
+/* How to go on; the same command only does when it looks for checkpoints. */
+static const char *advice(const tn_saver *s)
+{
+    const char *resume = s->want->resume;
+    bool same = strcmp(resume, "auto") == 0 || strcmp(resume, "must") == 0;
+    same = same || (s->state->begun && strcmp(resume, "never") != 0);
+    return s->want->fresh ? "start it again without --fresh to go on"
+           : same         ? "start the same command again to go on"
+                          : "start it again with checkpoint.resume=auto to go on";
+}
+
+tn_status tn_saver_stop(tn_saver *s, tn_error *err)
+{
+    unsigned long long steps = s->w->steps;
+    const tn_saved *newest = &s->saved;
+    const char *dir = tn_checkpoints_dir(s->checkpoints);
+    TN_TRY(tn_saver_end(s, err));
+    if (s->is_unsaved && s->has_saved && newest->seconds > s->want->grace) {
+        return tn_fail(err, TN_E_STOPPED,
+                       "stopped by a signal at step %llu; not saved, since that took %.0f s before "
+                       "and checkpoint.grace is %.0f s; '%s/%s' is the newest",
+                       steps, newest->seconds, s->want->grace, dir, newest->name);
+    }
+    TN_TRY(tn_saver_save_last(s, true, err));
+    TN_ASSERT(s->has_saved);
+    return tn_fail(err, TN_E_STOPPED,
+                   "stopped by a signal at step %llu; saved as '%s/%s'\nhint: %s", steps, dir,
+                   newest->name, advice(s));
+}
+
 /* ---- room on the disk ---- */
 
 tn_status tn_saver_check_room(tn_saver *s, tn_error *err)

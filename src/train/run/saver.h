@@ -61,6 +61,10 @@ tn_status tn_saver_end(tn_saver *s, tn_error *err) TN_MUST_USE;
 /* Saves what is not saved and waits, also where failures are allowed for: there is no next time. */
 tn_status tn_saver_save_last(tn_saver *s, bool delta, tn_error *err) TN_MUST_USE;
 
+/* The end that a signal asked for: saves what is not saved, unless that would take longer than
+ * checkpoint.grace. Never TN_OK: TN_E_STOPPED says where the checkpoint is. */
+tn_status tn_saver_stop(tn_saver *s, tn_error *err) TN_MUST_USE;
+
 /* Waits, too, but does not try again when the disk has failed the save. */
 tn_status tn_saver_give_up(tn_saver *s, tn_error *err) TN_MUST_USE;
 

@@ -51,22 +51,6 @@ typedef struct trainer {
 
 /* ---- evaluating ---- */
 
-/* tn_evaluate, as one phase of the run. */
-static tn_status evaluate(trainer *t, const tn_eval_request *request, tn_evaluation *out,
-                          tn_error *err)
-{
-    tn_lane *lane = t->worker->lane;
-    const char *data = request->paths == &t->run->data.test ? "test" : "valid";
-    tn_span_begin(lane, TN_PHASE_EVALUATE);
-    tn_lane_fold(lane, TN_PHASE_EVALUATE);
-    tn_status status = t->group.lead != NULL
-                           ? tn_leader_evaluate(t->group.lead, data, request, out, err)
-                           : tn_evaluate(t->worker, request, out, err);
-    tn_lane_fold(lane, TN_PHASES);
-    tn_span_end(lane);
-    return status;
-}
-
 /* Evaluates data.valid, tells patience, keeps the best. TN_E_STOPPED, nothing told: by a signal. */
 static tn_status validate(trainer *t, tn_error *err)
 {
@@ -76,7 +60,7 @@ static tn_status validate(trainer *t, tn_error *err)
     }
     tn_eval_request request = {.paths = &t->run->data.valid, .stop = t->watch->stop};
     tn_evaluation_done(&t->out->valid);
-    TN_TRY(evaluate(t, &request, &t->out->valid, err));
+    TN_TRY(tn_group_epoch_evaluate(&t->group, &request, &t->out->valid, err));
     t->evaluated = t->worker->steps;
     t->state.eval_owed = false;
     double value = t->patience.metric != NULL
@@ -111,38 +95,6 @@ static bool is_asked(const trainer *t)
     return t->group.is_stopped || (t->watch->stop != NULL && atomic_load(t->watch->stop));
 }
 
-/* How to go on; the same command only does when it looks for checkpoints. */
-static const char *advice(const trainer *t)
-{
-    const char *resume = t->run->checkpoint.resume;
-    bool same = strcmp(resume, "auto") == 0 || strcmp(resume, "must") == 0;
-    same = same || (t->state.begun && strcmp(resume, "never") != 0);
-    return t->run->checkpoint.fresh ? "start it again without --fresh to go on"
-           : same                   ? "start the same command again to go on"
-                                    : "start it again with checkpoint.resume=auto to go on";
-}
-
-/* The end that a signal asked for: saves what is not saved, unless that would take longer than
- * checkpoint.grace. Never TN_OK. */
-static tn_status stop_at_signal(trainer *t, tn_error *err)
-{
-    unsigned long long steps = t->worker->steps;
-    const tn_saved *newest = &t->saver.saved;
-    const char *dir = tn_checkpoints_dir(t->saver.checkpoints);
-    TN_TRY(tn_saver_end(&t->saver, err));
-    if (t->saver.is_unsaved && t->saver.has_saved && newest->seconds > t->run->checkpoint.grace) {
-        return tn_fail(err, TN_E_STOPPED,
-                       "stopped by a signal at step %llu; not saved, since that took %.0f s before "
-                       "and checkpoint.grace is %.0f s; '%s/%s' is the newest",
-                       steps, newest->seconds, t->run->checkpoint.grace, dir, newest->name);
-    }
-    TN_TRY(tn_saver_save_last(&t->saver, true, err));
-    TN_ASSERT(t->saver.has_saved);
-    return tn_fail(err, TN_E_STOPPED,
-                   "stopped by a signal at step %llu; saved as '%s/%s'\nhint: %s", steps, dir,
-                   newest->name, advice(t));
-}
-
 /* Evaluates; when a signal ends that, so does the run, and a resumed one begins with it. */
 static tn_status validate_or_owe(trainer *t, tn_error *err)
 {
@@ -154,7 +106,7 @@ static tn_status validate_or_owe(trainer *t, tn_error *err)
         tn_saver_set_unsaved(&t->saver);
     }
     t->state.eval_owed = true;
-    return stop_at_signal(t, err);
+    return tn_saver_stop(&t->saver, err);
 }
 
 /* Here or at another rank. */
@@ -211,7 +163,7 @@ static tn_status do_what_is_due(trainer *t, tn_error *err)
     } else if (delta) {
         TN_TRY(tn_saver_save(&t->saver, true, err));
     }
-    return is_asked(t) ? stop_at_signal(t, err) : stop_if_full(t, err);
+    return is_asked(t) ? tn_saver_stop(&t->saver, err) : stop_if_full(t, err);
 }
 
 /* Evaluations, checkpoints and signals between two steps. */
@@ -346,7 +298,7 @@ static tn_status all_steps(trainer *t, tn_error *err)
     }
     tn_epoch_end_steps(&t->epoch);
     bool cut = (status == TN_END || status == TN_E_STOPPED) && is_asked(t);
-    return cut ? stop_at_signal(t, err) : status;
+    return cut ? tn_saver_stop(&t->saver, err) : status;
 }
 
 /* ---- an epoch ---- */
@@ -365,7 +317,7 @@ static tn_status after_epoch(trainer *t, tn_error *err)
         tn_status status = validate(t, err);
         if (status == TN_E_STOPPED) {
             tn_epoch_return(e, &end); /* so that a resumed run comes here again */
-            return stop_at_signal(t, err);
+            return tn_saver_stop(&t->saver, err);
         }
         TN_TRY(status);
     }
@@ -464,7 +416,7 @@ static tn_status evaluate_test(trainer *t, tn_error *err)
                                      .stop = t->watch->stop,
                                      .sink = p != NULL ? tn_predictions_sink : NULL,
                                      .sink_arg = p};
-    tn_status status = evaluate(t, &request, &t->out->test, err);
+    tn_status status = tn_group_epoch_evaluate(&t->group, &request, &t->out->test, err);
     if (status == TN_OK && p != NULL) {
         return tn_predictions_commit(p, err);
     }
@@ -478,7 +430,7 @@ static tn_status judge_the_last(trainer *t, tn_error *err)
 {
     if (t->run->data.valid.n > 0 && t->out->valid.metrics == NULL) {
         tn_eval_request request = {.paths = &t->run->data.valid, .stop = t->watch->stop};
-        TN_TRY(evaluate(t, &request, &t->out->valid, err));
+        TN_TRY(tn_group_epoch_evaluate(&t->group, &request, &t->out->valid, err));
     }
     if (t->run->data.test.n == 0) {
         return TN_OK;
@@ -511,7 +463,7 @@ static tn_status wind_up(trainer *t, tn_error *err)
         TN_TRY(tn_saver_save_last(&t->saver, false, err));
     }
     tn_status status = is_asked(t) ? TN_E_STOPPED : judge_the_last(t, err);
-    return status == TN_E_STOPPED ? stop_at_signal(t, err) : status;
+    return status == TN_E_STOPPED ? tn_saver_stop(&t->saver, err) : status;
 }
 
 /* ---- the beginning of a run ---- */
