@@ -4,20 +4,26 @@
 
 #include "support/test.h"
 
+/* One that waited for rows for so long. */
+static tn_step_turn turn_of(double rows_s)
+{
+    return (tn_step_turn){.learned = {.loss = 0.5, .grad_norm = 3},
+                          .waited_s = 0.001,
+                          .waits = {.rows_s = rows_s, .weights_s = 0.004},
+                          .took_s = 0.008};
+}
+
 static void a_record_holds_what_passed_since_the_one_before(void **state)
 {
     (void)state;
     tn_window_totals w;
     const tn_scored none = {0};
-    tn_step_turn turn = {.learned = {.loss = 0.5, .grad_norm = 3},
-                         .waited_s = 0.001,
-                         .waits = {.rows_s = 0.002, .weights_s = 0.004},
-                         .took_s = 0.008};
+    const tn_step_turn turn[] = {turn_of(0.002), turn_of(0.006), turn_of(0)};
     assert_int_equal(tn_window_totals_init(&w, 1, NULL, 10, NULL), TN_OK);
     tn_window_step step = {
-        .turn = &turn, .rows = &none, .joint = 100, .bytes_in = 1000, .bytes_out = 3000};
+        .turn = &turn[0], .rows = &none, .joint = 100, .bytes_in = 1000, .bytes_out = 3000};
     assert_int_equal(tn_window_totals_add(&w, &step, NULL), TN_OK);
-    turn.waits.rows_s = 0.006;
+    step.turn = &turn[1];
     step.bytes_in = 1500;
     step.bytes_out = 3700;
     assert_int_equal(tn_window_totals_add(&w, &step, NULL), TN_OK);
@@ -29,7 +35,7 @@ static void a_record_holds_what_passed_since_the_one_before(void **state)
     assert_int_equal(r.pulled_bytes, 1500);
     assert_int_equal(r.pushed_bytes, 3700);
     tn_window_totals_clear(&w, 12);
-    turn.waits.rows_s = 0;
+    step.turn = &turn[2];
     step.bytes_in = 1700;
     step.bytes_out = 3800;
     assert_int_equal(tn_window_totals_add(&w, &step, NULL), TN_OK);
