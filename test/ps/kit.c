@@ -60,8 +60,9 @@ static void *bind(tn_arena *arena, const tn_choice *choice, const char *options)
 static const tn_optim *find_optim(const char *name)
 {
     const tn_optim *const *o = tn_all_optims;
-    while (*o != NULL && strcmp((*o)->choice.name, name) != 0) {
+    while (strcmp((*o)->choice.name, name) != 0) {
         o++;
+        assert_non_null(*o);
     }
     return *o;
 }
@@ -69,7 +70,6 @@ static const tn_optim *find_optim(const char *name)
 tn_rule kit_rule(tn_arena *arena, const char *name, const char *options)
 {
     tn_rule rule = {.optim = find_optim(name), .init = {.kind = TN_INIT_CONSTANT}};
-    assert_non_null(rule.optim);
     tn_rule_opts *opts = bind(arena, &rule.optim->choice, options);
     rule.opts = opts;
     rule.clip_row = isnan(opts->clip_row) ? (double)INFINITY : opts->clip_row;
