@@ -136,7 +136,7 @@ static tn_node *node_new(tn_graph *g, const char *name, const tn_op *op)
     return n;
 }
 
-static uint32_t params_max(const tn_op *op)
+uint32_t tn_params_max(const tn_op *op)
 {
     uint32_t n = 0;
     while (op->params != NULL && op->params[n] != NULL) {
@@ -150,7 +150,7 @@ bool tn_takes(const tn_op *op, uint32_t n)
     if (op->n_in == TN_ANY) {
         return n > 0;
     }
-    uint32_t most = op->n_in + params_max(op);
+    uint32_t most = op->n_in + tn_params_max(op);
     return n <= most && n + op->n_optional >= most;
 }
 

@@ -93,6 +93,7 @@ tn_node *tn_apply(tn_graph *g, const tn_op *op, const char *name, tn_node *const
 /* As tn_apply, but NULL when shapes do not fit. For graphs out of files. */
 tn_node *tn_try_apply(tn_graph *g, const tn_op *op, const char *name, tn_node *const *in,
                       uint32_t n, const void *attr);
+uint32_t tn_params_max(const tn_op *op);    /* how many parameters a node of `op` may have */
 bool tn_takes(const tn_op *op, uint32_t n); /* whether `n` operands and parameters can be right */
 
 /* Lists of layers are written by users, who may call two things the same, or write too many. A

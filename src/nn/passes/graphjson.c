@@ -10,15 +10,6 @@
 
 enum { OPERANDS_MAX = 4096, PARAMS_MAX = 16 }; /* of a node */
 
-static uint32_t count_params(const tn_op *op)
-{
-    uint32_t n = 0;
-    while (op->params != NULL && op->params[n] != NULL) {
-        n++;
-    }
-    return n;
-}
-
 static bool is_input(const tn_node *n)
 {
     return n->op == NULL || n->op == &tn_op_embed || n->op == &tn_op_numeric;
@@ -49,7 +40,7 @@ static void write_attr(tn_text *out, const tn_field *f, const void *attr)
 
 static void write_node(tn_text *out, const tn_node *n)
 {
-    uint32_t n_params = count_params(n->op);
+    uint32_t n_params = tn_params_max(n->op);
     uint32_t n_data = n->n_in - (n_params < n->n_in ? n_params : n->n_in);
     while (n_data < n->n_in && !n->in[n_data]->is_param) {
         n_data++; /* a parameter that this node does without */
@@ -199,7 +190,7 @@ static tn_status read_params(const reading *r, const tn_op *op, const tn_json *n
 /* For the node and its parameters, whose names are all in the text of the node. */
 static tn_status reserve(const reading *r, const tn_op *op, const tn_json *node, uint32_t n)
 {
-    const uint32_t params = count_params(op);
+    const uint32_t params = tn_params_max(op);
     TN_ASSERT(params <= PARAMS_MAX);
     const size_t bytes = node->end - node->begin + params + 2 * op->attr_size;
     return tn_graph_reserve(r->g, 2 + params, n + params, bytes, r->err);
