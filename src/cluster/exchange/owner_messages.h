@@ -1,10 +1,10 @@
 /* owner_messages.h - an owner's side of a batch's messages: requests are checked and read, replies
  * are written. The worker's side is cluster/exchange/batch_messages.h.
  *
- *     tn_owner_admits            whose request counts, and whether it is a duplicate
- *     PULL   tn_owner_pull_read       keys          tn_reply_rows     ROWS
- *     PUSH   tn_owner_gradients_read  gradients     tn_reply_dense    DENSE
- *     other                                         tn_reply_noted    NOTED
+ *     any    tn_owner_admits          new, duplicate or refused
+ *     PULL   tn_owner_pull_read       keys         rows      tn_reply_rows     ROWS
+ *     PUSH   tn_owner_gradients_read  gradients    weights   tn_reply_dense    DENSE
+ *     SHARE                                                  tn_reply_noted    NOTED
  *
  * cluster/sync/sync_server.h and cluster/async/async_server.h say when each happens. A read returns
  * 0, or the tn_refusal for tn_reply_refuse. Where memory is missing that is TN_REFUSE_SILENTLY: no

@@ -30,14 +30,11 @@ typedef struct served_rank {
     tn_joint_batch skipped_note;
 } served_rank;
 
-typedef enum request_kind { REQUEST_PULL, REQUEST_PUSH, REQUEST_NORM } request_kind;
-
 /* A request in the inbox: tn_sync_server_take puts it in, tn_sync_server_run takes it out. */
 typedef struct inbox_entry {
-    request_kind kind;
-    bool again;
     tn_frame frame; /* without its payload */
-    double norm2;
+    bool again;
+    double norm2; /* of a SHARE */
     struct inbox_entry *next;
 } inbox_entry;
 
@@ -105,16 +102,16 @@ static tn_status answer_rows(tn_sync_server *s, uint32_t rank, tn_team *team, tn
 }
 
 /* Repeats the reply to a request, if there was one that needs no step; locked or by run. */
-static tn_status answer_again(tn_sync_server *s, request_kind kind, const tn_frame *request,
-                              tn_error *err)
+static tn_status answer_again(tn_sync_server *s, const tn_frame *request, tn_error *err)
 {
-    served_rank *r = &s->rank[request->rank];
-    if (kind == REQUEST_NORM) {
+    const served_rank *r = &s->rank[request->rank];
+    const bool is_pull = request->type == TN_FRAME_PULL;
+    if (request->type == TN_FRAME_SHARE) {
         tn_reply_noted(&s->opts.reply, request);
-    } else if (kind == REQUEST_PUSH && r->answered && r->pushed.sequence == request->sequence) {
-        return answer_dense(s, request->rank, err);
-    } else if (kind == REQUEST_PULL && r->skipped.sequence == request->sequence) {
+    } else if (is_pull && r->skipped.sequence == request->sequence) {
         return answer_skipped(s, request->rank, err);
+    } else if (!is_pull && r->answered && r->pushed.sequence == request->sequence) {
+        return answer_dense(s, request->rank, err);
     }
     return TN_OK;
 }
@@ -187,15 +184,9 @@ static uint32_t take_norm(const tn_frame *f, double *norm2)
 static uint32_t take(tn_sync_server *s, const tn_frame *f, inbox_entry *what)
 {
     served_rank *r = &s->rank[f->rank];
-    switch (what->kind) {
-    case REQUEST_PULL:
-        return take_pull(s, f, r);
-    case REQUEST_PUSH:
-        return take_push(s, f, r);
-    case REQUEST_NORM:
-    default:
-        return take_norm(f, &what->norm2);
-    }
+    return f->type == TN_FRAME_PULL   ? take_pull(s, f, r)
+           : f->type == TN_FRAME_PUSH ? take_push(s, f, r)
+                                      : take_norm(f, &what->norm2);
 }
 
 static void take_new(tn_sync_server *s, const tn_frame *f, inbox_entry *entry, inbox_entry *what)
@@ -212,12 +203,12 @@ static void take_new(tn_sync_server *s, const tn_frame *f, inbox_entry *entry, i
 
 /* Replies to a retransmitted request while the worker rests. Without memory it is retransmitted
  * once more. */
-static bool answer_at_rest(tn_sync_server *s, const tn_frame *frame, request_kind kind)
+static bool answer_at_rest(tn_sync_server *s, const tn_frame *frame)
 {
     (void)pthread_mutex_lock(&s->lock);
     const bool rests = s->rests;
     if (rests) {
-        tn_status status = answer_again(s, kind, frame, NULL);
+        tn_status status = answer_again(s, frame, NULL);
         (void)status;
     }
     (void)pthread_mutex_unlock(&s->lock);
@@ -229,13 +220,10 @@ void tn_sync_server_take(tn_sync_server *s, const tn_frame *frame)
     TN_ASSERT(frame->rank < s->n_ranks);
     TN_ASSERT(frame->type == TN_FRAME_PULL || frame->type == TN_FRAME_PUSH ||
               frame->type == TN_FRAME_SHARE);
-    inbox_entry what = {.frame = *frame,
-                        .kind = frame->type == TN_FRAME_PULL   ? REQUEST_PULL
-                                : frame->type == TN_FRAME_PUSH ? REQUEST_PUSH
-                                                               : REQUEST_NORM};
+    inbox_entry what = {.frame = *frame};
     what.frame.payload = NULL;
     if (!tn_owner_admits(&s->opts.reply, &s->opts.dedup[frame->rank], frame, &what.again) ||
-        (what.again && answer_at_rest(s, frame, what.kind))) {
+        (what.again && answer_at_rest(s, frame))) {
         return;
     }
     inbox_entry *entry = new_entry(s);
@@ -285,11 +273,11 @@ static tn_status receive_again(tn_sync_server *s, const inbox_entry *entry, tn_t
 {
     const tn_frame *f = &entry->frame;
     const served_rank *r = &s->rank[f->rank];
-    if (entry->kind == REQUEST_PULL && tn_sync_step_can_give(s->steps, f->rank) &&
+    if (f->type == TN_FRAME_PULL && tn_sync_step_can_give(s->steps, f->rank) &&
         r->asked[turn_of(r)].sequence == f->sequence) {
         return answer_rows(s, f->rank, team, err);
     }
-    return answer_again(s, entry->kind, f, err);
+    return answer_again(s, f, err);
 }
 
 static tn_status receive(tn_sync_server *s, const inbox_entry *entry, tn_team *team, tn_error *err)
@@ -297,16 +285,14 @@ static tn_status receive(tn_sync_server *s, const inbox_entry *entry, tn_team *t
     if (entry->again) {
         return receive_again(s, entry, team, err);
     }
-    switch (entry->kind) {
-    case REQUEST_PULL:
+    if (entry->frame.type == TN_FRAME_PULL) {
         return receive_pull(s, entry, err);
-    case REQUEST_PUSH:
-        return receive_push(s, entry, err);
-    case REQUEST_NORM:
-    default:
-        tn_reply_noted(&s->opts.reply, &entry->frame);
-        return tn_sync_step_norm(s->steps, entry->frame.rank, entry->norm2, err);
     }
+    if (entry->frame.type == TN_FRAME_PUSH) {
+        return receive_push(s, entry, err);
+    }
+    tn_reply_noted(&s->opts.reply, &entry->frame);
+    return tn_sync_step_norm(s->steps, entry->frame.rank, entry->norm2, err);
 }
 
 static tn_status receive_all(tn_sync_server *s, tn_team *team, tn_error *err)
