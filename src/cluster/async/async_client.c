@@ -287,7 +287,7 @@ static tn_status send_gradients(async_client *g, flight *f, const tn_slices_grad
     return status;
 }
 
-/* Under the lock: one owner has acknowledged a push. */
+/* One owner has acknowledged a push; under the lock. */
 static void acknowledge(async_client *g, flight *f, uint32_t owner,
                         const tn_async_push_result *what)
 {

@@ -154,7 +154,7 @@ tn_status tn_async_server_push(tn_async_server *s, tn_team *team, const tn_async
 
 /* ---- receiving, on tn-net ---- */
 
-/* Under the lock. */
+/* Puts it behind the others, once; under the lock. */
 static void enqueue(tn_async_server *s, pull_slot *p)
 {
     if (p->queued) {

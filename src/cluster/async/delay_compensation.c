@@ -30,7 +30,7 @@ bool tn_delay_is_on(const tn_rules *rules)
     return false;
 }
 
-/* Where the rows of a keyset begin and end; those of a slice begin anywhere. */
+/* The end of the rows of a keyset; those of a slice begin anywhere. */
 static size_t end_of(const tn_keyset *keys)
 {
     return keys->n > 0 ? keys->at[keys->n] : 0;

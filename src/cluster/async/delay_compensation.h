@@ -35,7 +35,7 @@ bool tn_delay_is_on(const tn_rules *rules);
 tn_status tn_delay_keep(tn_delayed *d, tn_shard *shard, const tn_keyset *keys, const float *rows,
                         size_t dense, tn_error *err) TN_MUST_USE;
 
-/* Of the same pull: grads is compensated and points into d afterwards, until the next keep. */
+/* `grads` of the same pull is compensated, and points into d until the next keep. */
 tn_status tn_delay_compensate(tn_delayed *d, tn_delay_now *now, tn_shard *shard, tn_team *team,
                               tn_gradients *grads, tn_error *err) TN_MUST_USE;
 

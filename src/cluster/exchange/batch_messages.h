@@ -17,7 +17,7 @@
 #include "ps/optim/rule.h"
 #include "ps/shard/ownership.h"
 
-/* How a worker's messages are written. */
+/* The settings of a worker's messages. */
 typedef struct tn_batchio {
     tn_out_messages *pool; /* these must outlive it */
     const tn_shares *shares;

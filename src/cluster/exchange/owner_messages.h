@@ -40,7 +40,7 @@ typedef struct tn_owner_gradients {
     size_t rows_max, dense_max, n_dense;
 } tn_owner_gradients;
 
-/* Of the push that belongs to `pull`. The caller checks how many dense ones there must be. */
+/* Reads the push that belongs to `pull`. The caller has checked the count of dense gradients. */
 uint32_t tn_owner_gradients_read(tn_owner_gradients *g, const tn_frame *request,
                                  const tn_owner_pull *pull) TN_MUST_USE;
 void tn_owner_gradients_done(tn_owner_gradients *g);
@@ -51,7 +51,7 @@ tn_status tn_floats_reserve(float **floats, size_t *floats_max, size_t n, const 
 
 /* ---- replies ---- */
 
-/* Where replies go. `answer` takes one over; `request` as in tn_link_answer. */
+/* The way of replies. `answer` takes one over; `request` as in tn_link_answer. */
 typedef struct tn_reply_path {
     tn_out_messages *pool;
     void (*answer)(void *arg, const tn_frame *request, tn_out_message *reply);

@@ -94,7 +94,7 @@ void tn_failure_event_text(const tn_failure_detector *p, const tn_failure_event 
 void tn_failure_lost_text(const tn_failure_detector *p, uint32_t rank, uint64_t now_ns,
                           tn_text *out);
 
-/* Of the last beats of all ranks that are not suspect, lost or gone. */
+/* Totals of the last beats of all ranks that are neither suspect nor lost. */
 typedef struct tn_failure_detector_totals {
     uint32_t ranks;
     uint64_t records;

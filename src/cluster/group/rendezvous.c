@@ -295,7 +295,7 @@ void tn_rendezvous_welcome(const tn_rendezvous *f, tn_welcome_note *out)
                              .owned_from = {f->owned_from, n + 1}};
 }
 
-/* How many missing ranks from `rank` on are listed together: a run of three or more, or one. */
+/* Counts missing ranks from `rank` on that are listed together: a run of three or more, or one. */
 static uint32_t run_from(const tn_rendezvous *f, uint32_t rank)
 {
     uint32_t end = rank;

@@ -38,7 +38,7 @@ static tn_status read_path(const char *text, tn_endpoint *out, tn_error *err)
     return TN_OK;
 }
 
-/* Where the host ends: at the ':' of the port, at the end, or at a ']'. NULL: no host. */
+/* The end of the host: the ':' of the port, a ']', or the end of the text. NULL: no host. */
 static const char *host_end(const char *host, bool bracketed)
 {
     if (bracketed) {

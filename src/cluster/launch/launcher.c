@@ -79,8 +79,8 @@ static const char *const plain_variables[] = {"TNET_RANK", NULL};
 const tn_launcher tn_launcher_plain = {
     .name = "TNET_RANK", .variables = plain_variables, .find = find_plain};
 
-/* Where the rank, the size and the processes of this machine stand in mpi_variables; names of the
- * run from JOBS on. */
+/* Places in mpi_variables of the rank, the size and the processes of this machine, in this order;
+ * names of the run from JOBS on. */
 enum { OPEN_MPI = 0, PMI = 3, PMIX_RANK = 6, JOBS = 7 };
 
 static const char *const mpi_variables[] = {"OMPI_COMM_WORLD_RANK",

@@ -16,7 +16,7 @@
 
 enum { TN_PEERS_MAX = TN_PARTITIONS }; /* each owns one at least */
 
-/* Where a process was started. */
+/* The environment of a process. */
 typedef struct tn_launch_env {
     const char *(*get)(void *ctx, const char *name); /* an environment variable, or NULL */
     void *ctx;

@@ -68,7 +68,7 @@ static void deal(const step *s, uint32_t run, tn_arena *arena, const char **host
     }
 }
 
-/* How many tasks a node gets before it is the next one's turn; 0: it is not known. */
+/* *run: the tasks that a node gets before it is the next one's turn; 0: it is not known. */
 static tn_status read_run(const tn_launch_env *env, uint32_t *run, tn_error *err)
 {
     const char *how = tn_env(env, "SLURM_DISTRIBUTION");

@@ -22,7 +22,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What the search has found so far. */
+/* The findings of the search so far. */
 typedef struct search {
     const tn_membership_in *in;
     tn_arena *arena;

@@ -444,8 +444,7 @@ uint32_t tn_ledger_claim(tn_ledger *l, uint32_t rank, const tn_ledger_held *held
     return unclaimed;
 }
 
-/* How many ranks have nothing to do. A rank that has a part and waits for its next one is not idle.
- */
+/* Counts ranks without a part. A rank that has a part and waits for its next one is not idle. */
 static uint32_t idle(const tn_ledger *l)
 {
     uint32_t n = 0;

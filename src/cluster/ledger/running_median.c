@@ -10,7 +10,7 @@ static uint32_t count(const tn_running_median *r)
     return r->added < TN_RUNNING_MEDIAN_MAX ? (uint32_t)r->added : TN_RUNNING_MEDIAN_MAX;
 }
 
-/* How many of the n sorted values are below `value`. */
+/* Counts the n sorted values that are below `value`. */
 static uint32_t below(const tn_running_median *r, uint32_t n, uint64_t value)
 {
     uint32_t low = 0;

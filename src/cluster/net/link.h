@@ -57,7 +57,7 @@ tn_status tn_link_open(tn_link **out, const tn_zmq *z, const tn_link_opts *opts,
  * Messages may be closed later. NULL is fine. */
 void tn_link_close(tn_link *l);
 
-/* Where a rank is. Messages to it may be posted before. TN_E_CONFIG: no key, or an open address. */
+/* Connects to a rank; messages may be posted before. TN_E_CONFIG: no key, or an open address. */
 tn_status tn_link_dial(tn_link *l, uint32_t rank, const tn_endpoint *at, tn_error *err) TN_MUST_USE;
 
 /* Answers of a rank count only if they are of this start of it: one that was started again has

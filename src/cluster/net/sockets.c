@@ -132,7 +132,7 @@ const tn_zap *tn_sockets_zap(const tn_sockets *s)
     return s->zap;
 }
 
-/* How long a socket that is closed still sends; the rest is dropped. */
+/* A closed socket still sends for so long; the rest is dropped. */
 static const int last_ms = 200;
 
 void tn_sockets_hang_up(tn_sockets *s, void *socket)

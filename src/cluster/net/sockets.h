@@ -93,13 +93,13 @@ typedef enum tn_handshake {
 
 typedef struct tn_handshake_watch tn_handshake_watch;
 
-/* Of a socket that has dialled; both must outlive it. TN_E_PEER: libzmq refuses. */
+/* `dealer` has dialled; it and the context must outlive the watch. TN_E_PEER: libzmq refuses. */
 tn_status tn_handshake_watch_open(tn_handshake_watch **out, const tn_zmq *z, void *context,
                                   void *dealer, tn_error *err) TN_MUST_USE;
 /* Before the socket is closed. NULL is fine. */
 void tn_handshake_watch_close(tn_handshake_watch *g);
 
-/* How the last handshake ended. */
+/* Returns how the last handshake ended. */
 tn_handshake tn_handshake_watch_poll(tn_handshake_watch *g);
 
 /* The sentence for people; NULL: nothing is wrong. */

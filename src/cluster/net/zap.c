@@ -16,8 +16,8 @@
 
 enum { VERSION, ID, DOMAIN, ADDRESS, ROUTING_ID, MECHANISM, CREDENTIALS };
 
-/* How libzmq writes the other end of an ipc connection: "localhost:uid:gid:pid". No address of a
- * TCP connection is written with a name. */
+/* libzmq writes the other end of an ipc connection as "localhost:uid:gid:pid", and addresses of TCP
+ * connections without names. */
 static const char ipc_peer[] = "localhost:";
 
 /* ---- the rules ---- */

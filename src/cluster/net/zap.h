@@ -39,7 +39,7 @@ typedef enum tn_zap_verdict {
     TN_ZAP_VERDICTS,
 } tn_zap_verdict;
 
-/* As people say it: "the key is not on the list". */
+/* The text for people: "the key is not on the list". */
 const char *tn_zap_verdict_text(tn_zap_verdict v);
 
 typedef struct tn_zap_rules {

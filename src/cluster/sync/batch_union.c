@@ -43,7 +43,7 @@ static void merge_runs(const member *a, size_t n_a, const member *b, size_t n_b,
     memcpy(to + (end_a - a), b, (size_t)(end_b - b) * sizeof *to);
 }
 
-/* How far a run of ascending members goes from `at` on. */
+/* The end of the run of ascending members that begins at `at`. */
 static size_t run_end(const member *m, size_t at, size_t n)
 {
     if (at == n) {
@@ -56,7 +56,7 @@ static size_t run_end(const member *m, size_t at, size_t n)
     return end;
 }
 
-/* By (key, group); `spare` has room for n. */
+/* Sorts by (key, group); `spare` has room for n. */
 static void sort_members(member *m, member *spare, size_t n)
 {
     member *from = m;
@@ -263,7 +263,7 @@ static void write_tile(void *job, uint32_t tile)
     }
 }
 
-/* Where each partition's members begin, and each rank's places. */
+/* Sets the first member of each partition, and the first place of each rank. */
 static tn_status lay_out(tn_batch_union *j, tn_error *err)
 {
     uint64_t members = 0;

@@ -80,7 +80,7 @@ tn_status tn_sync_step_advance(tn_sync_step *l, tn_team *team, tn_turn *turn,
 /* After ROWS or SKIPPED: the joint batch, as a reply describes it to one rank. */
 tn_joint_batch tn_sync_step_note(const tn_sync_step *l, uint32_t rank);
 bool tn_sync_step_can_give(const tn_sync_step *l, uint32_t rank);
-/* From ROWS until the rank has pushed, as often as is wanted: laid out by the rank's own keys. */
+/* From ROWS until the rank has pushed: its rows, laid out by its keys. May be called again. */
 void tn_sync_step_give(tn_sync_step *l, tn_team *team, uint32_t rank, float *to);
 /* 1 + the first rank whose request is due; 0: none is. */
 uint32_t tn_sync_step_waits_for(const tn_sync_step *l);

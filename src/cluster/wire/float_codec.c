@@ -118,7 +118,7 @@ TN_HOT static uint32_t any_exponent_u32(const char *restrict from, size_t n)
     return any;
 }
 
-/* Without looking. */
+/* The caller has checked that all are finite. */
 static void convert(tn_values kind, const char *from, size_t n, float *to)
 {
     if (kind == TN_VALUES_F32) {

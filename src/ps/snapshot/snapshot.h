@@ -55,7 +55,7 @@ typedef struct tn_snapshot_row {
     uint32_t n_values;
 } tn_snapshot_row;
 
-/* How many words each segment of a group's record takes, states included. */
+/* The words that each segment of a group's record takes, states included. */
 typedef struct tn_snapshot_record {
     uint32_t n_segments;
     uint32_t words[TN_SEGMENTS_MAX];

@@ -414,7 +414,7 @@ tn_row *tn_shelf_find(const tn_shelf *s, uint64_t key, uint16_t group, uint32_t 
     return NULL;
 }
 
-/* As many marks as the slab has room for rows. */
+/* Keeps as many marks as the slab has room for rows. */
 static tn_status more_marks(tn_shelf *s, tn_page_arena *e, tn_error *err)
 {
     const uint32_t bits = 64;

@@ -74,7 +74,7 @@ static uint32_t highest_bit(uint64_t x)
     return KEY_BITS - 1 - (uint32_t)__builtin_clzll(x);
 }
 
-/* As sort_digit, by some bits of any number up to COARSE_BITS. */
+/* Sorts as sort_digit does, by any number of bits up to COARSE_BITS. */
 static void sort_bits(const tn_row_entry *from, tn_row_entry *to, size_t n, tn_range bits)
 {
     TN_ASSERT(bits.from < bits.to && bits.to - bits.from <= COARSE_BITS);

@@ -82,7 +82,7 @@ size_t tn_table_next_extent(tn_table *t); /* address space that it takes next, a
 uint32_t tn_table_stride(const tn_table *t, uint32_t group); /* bytes of a row */
 uint64_t tn_table_aside(const tn_table *t); /* bytes of rows that stand aside for a cut */
 
-/* How many rows each group of the layout has. */
+/* Counts the rows of each group of the layout. */
 void tn_table_count_groups(tn_table *t, uint64_t *rows);
 
 /* One row as snapshots, exports and tests see it. `data` holds per present segment w[dim], then
@@ -122,7 +122,7 @@ void tn_refill_end(tn_refill *r);
 tn_status tn_table_restore(tn_table *t, const tn_row_view *row, tn_error *err) TN_MUST_USE;
 void tn_table_clear(tn_table *t); /* no other thread inside */
 
-/* Where segment s of record r and its states lie in `data`. */
+/* The place of segment s of record r, and of its states, in `data`. */
 typedef struct tn_place_in_row {
     uint32_t w;
     uint32_t state[TN_STATES_MAX];

@@ -21,7 +21,7 @@ enum {
     TN_NO_COUNT = TN_STATES_MAX,
 };
 
-/* How a segment of a record lies in a row of the table and in a row of the batch. */
+/* The places of a record's segment in a row of the table and in a row of the batch. */
 typedef struct tn_plan_segment {
     uint32_t dim;
     uint32_t at; /* in the batch's row */
