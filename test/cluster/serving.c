@@ -31,16 +31,13 @@ static void got_answer(void *arg, const tn_frame *request, tn_out_message *outgo
     tn_wakeup_signal(&s->heard);
 }
 
-static void got_request(void *arg, uint32_t to, tn_out_message *outgoing)
+static tn_status got_norm(void *arg, uint32_t code, const double *values, uint32_t n, tn_error *err)
 {
     serving *s = arg;
-    const tn_frame none = {.rank = to};
-    if (s->n_sent < SERVING_RANKS && outgoing->frame.bytes <= SERVING_BYTES) {
-        keep(&s->sent[s->n_sent++], &none, outgoing);
-    } else {
-        s->n_lost++;
-    }
-    tn_out_message_drop(outgoing);
+    (void)err;
+    s->norm2 = values[0];
+    s->n_norms += code == 0 && n == 1;
+    return TN_OK;
 }
 
 static void choose_keys(serving *s)
@@ -82,7 +79,7 @@ serving *serving_new(double clip)
                                       .dedup = s->dedup,
                                       .wakeup = &s->wakeup,
                                       .reply = {s->pool, got_answer, s},
-                                      .send = got_request,
+                                      .share = got_norm,
                                       .arg = s};
     assert_int_equal(tn_sync_server_new(&s->serve, &opts, 0, NULL), TN_OK);
     return s;

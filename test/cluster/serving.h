@@ -20,7 +20,7 @@ enum {
     SERVING_START = 100, /* rank r is of incarnation SERVING_START + r */
 };
 
-/* What went out: an answer to `rank`, or a request to it. */
+/* An answer to `rank`. */
 typedef struct served {
     tn_frame frame;
     uint32_t rank;
@@ -42,9 +42,9 @@ typedef struct serving {
     pthread_mutex_t lock; /* of what follows, where two threads are at work */
     served answer[SERVING_ANSWERS];
     uint32_t n_answers;
-    served sent[SERVING_RANKS]; /* to other owners */
-    uint32_t n_sent;
-    uint32_t n_lost;                     /* answers and requests for which there was no room: 0 */
+    double norm2; /* that was shared last */
+    uint32_t n_norms;
+    uint32_t n_lost;                     /* answers for which there was no room: 0 */
     uint64_t key[SERVING_KEYS], foreign; /* keys of this owner; of the other one */
     char payload[SERVING_BYTES];         /* of the request that was made last */
 } serving;

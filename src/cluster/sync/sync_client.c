@@ -94,7 +94,7 @@ static void receive(void *arg, const tn_frame *f, uint32_t from)
 
 /* ---- the own shard ---- */
 
-/* Callbacks of the own shard: a reply to a rank, a request to an owner. */
+/* The own shard replies to a rank, this one included. */
 static void answer(void *arg, const tn_frame *request, tn_out_message *outgoing)
 {
     sync_client *g = arg;
@@ -110,9 +110,8 @@ static void answer(void *arg, const tn_frame *request, tn_out_message *outgoing)
     tn_out_message_drop(outgoing);
 }
 
-static void send_request(void *arg, uint32_t to, tn_out_message *outgoing)
+static void send_request(sync_client *g, uint32_t to, tn_out_message *outgoing)
 {
-    sync_client *g = arg;
     outgoing->frame.step = g->opts.step + g->n_done;
     if (to != g->opts.rank) {
         tn_link_post(g->opts.link, to, outgoing);
@@ -125,6 +124,24 @@ static void send_request(void *arg, uint32_t to, tn_out_message *outgoing)
     f.payload = tn_out_message_payload(outgoing);
     tn_sync_server_take(g->server, &f);
     tn_out_message_drop(outgoing);
+}
+
+static tn_status share(void *arg, uint32_t code, const double *values, uint32_t n, tn_error *err)
+{
+    sync_client *g = arg;
+    for (uint32_t to = 0; to < g->n_ranks; to++) {
+        tn_out_message *p = NULL;
+        if (to == g->opts.rank) {
+            continue;
+        }
+        TN_TRY(tn_out_message_take(&p, g->opts.pool, n * sizeof *values, err));
+        p->frame.type = TN_FRAME_SHARE;
+        p->frame.code = code;
+        p->frame.count[TN_DENSE_FLOATS] = n;
+        tn_share_put(tn_out_message_payload(p), values, n);
+        send_request(g, to, p);
+    }
+    return TN_OK;
 }
 
 /* ---- calls ---- */
@@ -232,18 +249,7 @@ static tn_status gather(void *self, tn_team *team, const double *own, uint32_t n
     TN_ASSERT(g->n_got == g->n_done + 1);
     g->n_gathers++;
     TN_TRY(tn_allgather_begin(g->gather, g->opts.step + g->n_done, g->n_gathers, own, n, err));
-    for (uint32_t to = 0; to < g->n_ranks; to++) {
-        tn_out_message *p = NULL;
-        if (to == g->opts.rank) {
-            continue;
-        }
-        TN_TRY(tn_out_message_take(&p, g->opts.pool, n * sizeof *own, err));
-        p->frame.type = TN_FRAME_SHARE;
-        p->frame.code = g->n_gathers;
-        p->frame.count[TN_DENSE_FLOATS] = n;
-        tn_share_put(tn_out_message_payload(p), own, n);
-        send_request(g, to, p);
-    }
+    TN_TRY(share(g, g->n_gathers, own, n, err));
     TN_TRY(await(g, team, WAIT_STATISTICS, tn_allgather_count(g->gather), err));
     *all = tn_allgather_all(g->gather);
     return TN_OK;
@@ -402,7 +408,7 @@ static tn_status make(sync_client *g, tn_error *err)
                                         .dedup = o->dedup,
                                         .wakeup = &g->replies.wakeup,
                                         .reply = {o->pool, answer, g},
-                                        .send = send_request,
+                                        .share = share,
                                         .arg = g};
     return tn_sync_server_new(&g->server, &server, o->step, err);
 }

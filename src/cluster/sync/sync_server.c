@@ -330,17 +330,7 @@ static void step_is_done(tn_sync_server *s)
 static tn_status share_norm(tn_sync_server *s, tn_error *err)
 {
     const double norm2 = tn_sync_step_norm2(s->steps);
-    for (uint32_t to = 0; to < s->n_ranks; to++) {
-        tn_out_message *p = NULL;
-        if (to == s->opts.rank) {
-            continue;
-        }
-        TN_TRY(tn_out_message_take(&p, s->opts.reply.pool, sizeof norm2, err));
-        p->frame.type = TN_FRAME_SHARE;
-        p->frame.count[TN_DENSE_FLOATS] = 1;
-        tn_store_f64(tn_out_message_payload(p), norm2);
-        s->opts.send(s->opts.arg, to, p);
-    }
+    TN_TRY(s->opts.share(s->opts.arg, 0, &norm2, 1, err));
     return tn_sync_step_norm(s->steps, s->opts.rank, norm2, err);
 }
 

@@ -33,8 +33,8 @@ typedef struct tn_sync_server_opts {
     tn_dedup *dedup;      /* of every rank, begun; requests of other kinds are marked there, too */
     tn_wakeup *wakeup;
     tn_reply_path reply;
-    /* Takes a request to another owner over. */
-    void (*send)(void *arg, uint32_t to, tn_out_message *outgoing);
+    /* Sends a SHARE to every other owner; of code 0: this owner's part of the norm, squared. */
+    tn_status (*share)(void *arg, uint32_t code, const double *values, uint32_t n, tn_error *err);
     void *arg;
 } tn_sync_server_opts;
 
