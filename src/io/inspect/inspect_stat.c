@@ -7,6 +7,7 @@
 #include "base/thread/team.h"
 #include "io/inspect/inspect_sketch.h"
 #include "io/rows/rows.h"
+#include "io/schema/dataopts.h"
 #include "io/schema/schema.h"
 
 #include <math.h>
@@ -236,12 +237,6 @@ static double ratio(double a, double b)
     return b > 0 ? a / b : (double)NAN;
 }
 
-static const char *type_name(const tn_slot_spec *spec)
-{
-    static const char *const types[] = {"id", "int", "hex", "str", "float"};
-    return types[spec->type];
-}
-
 /* Bytes as they are where they show, else as \xNN. */
 static void add_visible(tn_text *out, const char *text, uint32_t size)
 {
@@ -289,7 +284,7 @@ static void slot_text(const tn_stat *s, uint32_t i, uint32_t top, tn_text *out)
 {
     const tn_slot_spec *spec = &s->schema->spec[i];
     slot_stat *slot = &s->slot[i];
-    tn_text_addf(out, "  %s (%s): ", spec->name, type_name(spec));
+    tn_text_addf(out, "  %s (%s): ", spec->name, tn_slot_type_words[spec->type]);
     tn_text_addf(out, "%.2f%% filled", 100 * ratio((double)slot->filled, (double)s->rows));
     if (slot->values_max > 1) {
         tn_text_addf(out, ", %.2f values a row, at most %u",
@@ -373,7 +368,7 @@ static void slot_json(const tn_stat *s, uint32_t i, uint32_t top, tn_text *out)
     slot_stat *slot = &s->slot[i];
     tn_json_open(out, '{');
     tn_json_str(out, "name", spec->name);
-    tn_json_str(out, "type", type_name(spec));
+    tn_json_str(out, "type", tn_slot_type_words[spec->type]);
     tn_json_count(out, "filled", slot->filled);
     tn_json_count(out, "values", slot->values);
     tn_json_u64(out, "values_max", slot->values_max);

@@ -155,7 +155,6 @@ static void add_byte(tn_text *out, const char *before, const char *key, char val
 
 static void describe_text_options(const tn_dataset *d, tn_text *out)
 {
-    static const char *const quotes[] = {"auto", "none", "line", "multiline"};
     const tn_schema *s = d->schema;
     bool csv = strcmp(d->data.format, "csv") == 0;
     bool tsv = strcmp(d->data.format, "tsv") == 0;
@@ -164,7 +163,7 @@ static void describe_text_options(const tn_dataset *d, tn_text *out)
     }
     add_byte(out, "\n  ", "delimiter", s->delimiter);
     tn_text_addf(out, "\n  header: %s", s->header ? "true" : "false");
-    tn_text_addf(out, "\n  quote: %s", quotes[s->quote]);
+    tn_text_addf(out, "\n  quote: %s", tn_quote_words[s->quote]);
     if (d->data.trim) {
         tn_text_adds(out, "\n  trim: true");
     }
@@ -179,14 +178,12 @@ static void describe_text_options(const tn_dataset *d, tn_text *out)
 
 static void describe_slot(const tn_slot_spec *spec, const tn_format *format, tn_text *out)
 {
-    static const char *const types[] = {"id", "int", "hex", "str", "float"};
-    static const char *const ways[] = {"key", "value", "weighted"};
     const tn_slot_opts *o = spec->opts;
     add_option(out, "  - {", "name", spec->name);
     add_option(out, ", ", "column", o->column);
-    tn_text_addf(out, ", type: %s", types[spec->type]);
+    tn_text_addf(out, ", type: %s", tn_slot_type_words[spec->type]);
     if (spec->as != TN_AS_KEY) {
-        tn_text_addf(out, ", as: %s", ways[spec->as]);
+        tn_text_addf(out, ", as: %s", tn_slot_as_words[spec->as]);
     }
     if (!tn_tree_is_null(o->transform)) {
         tn_text_adds(out, ", transform: ");

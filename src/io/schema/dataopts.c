@@ -7,11 +7,11 @@
 static const char *const auto_word[] = {"auto", NULL};
 static const char *const compressions[] = {"auto", "none", "gzip", "zlib", NULL};
 static const char *const headers[] = {"auto", "true", "false", NULL};
-static const char *const quotes[] = {"auto", "none", "line", "multiline", NULL};
+const char *const tn_quote_words[] = {"auto", "none", "line", "multiline", NULL};
 static const char *const short_rows[] = {"error", "pad", NULL};
 static const char *const unknown_fields[] = {"error", "ignore", NULL};
-static const char *const types[] = {"id", "int", "hex", "str", "float", NULL};
-static const char *const ways[] = {"key", "value", "weighted", NULL};
+const char *const tn_slot_type_words[] = {"id", "int", "hex", "str", "float", NULL};
+const char *const tn_slot_as_words[] = {"key", "value", "weighted", NULL};
 static const char *const ends[] = {"first", "last", NULL};
 static const char *const duplicates[] = {"keep", "sum", "error", NULL};
 static const char *const non_finites[] = {"error", "absent", NULL};
@@ -46,7 +46,7 @@ const tn_field tn_data_fields[] = {
     TN_FIELD_CHOICE(tn_data_opts, header, "auto", headers,
                     "csv, tsv: the first line names the columns (auto: csv true, tsv false)"),
     TN_FIELD_STRS(tn_data_opts, columns, "~", "csv, tsv: names of the columns without a header"),
-    TN_FIELD_CHOICE(tn_data_opts, quote, "auto", quotes,
+    TN_FIELD_CHOICE(tn_data_opts, quote, "auto", tn_quote_words,
                     "csv, tsv: what quotes may hold (auto: csv line, tsv none)"),
     TN_FIELD_BOOL(tn_data_opts, trim, "false", "csv, tsv: drop blanks around fields"),
     TN_FIELD_STRS(tn_data_opts, null, "[\"\"]", "csv, tsv: texts that mean no value"),
@@ -76,9 +76,9 @@ const tn_field tn_data_fields[] = {
 const tn_field tn_slot_fields[] = {
     TN_FIELD_STR(tn_slot_opts, name, NULL, "name of the slot; part of its keys unless shared"),
     TN_FIELD_STR(tn_slot_opts, column, "~", "column or feature it reads; default: its name"),
-    TN_FIELD_CHOICE(tn_slot_opts, type, "id", types, "what its values are"),
+    TN_FIELD_CHOICE(tn_slot_opts, type, "id", tn_slot_type_words, "what its values are"),
     TN_FIELD_STR(tn_slot_opts, share, "~", "slots of one share group have one vector per sign"),
-    TN_FIELD_CHOICE(tn_slot_opts, as, "key", ways,
+    TN_FIELD_CHOICE(tn_slot_opts, as, "key", tn_slot_as_words,
                     "keys, a number of the numeric input, or a number times one vector"),
     TN_FIELD_TREE_ONE(tn_slot_opts, transform, "~",
                       "identity, log, {minmax: [a, b]}, zscore, {zscore: [mean, deviation]}, "

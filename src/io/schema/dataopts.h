@@ -81,6 +81,11 @@ typedef struct tn_slot_opts {
     tn_strs uses;
 } tn_slot_opts;
 
+/* The words of choices, in the order of their numbers, then NULL. */
+extern const char *const tn_quote_words[];
+extern const char *const tn_slot_type_words[];
+extern const char *const tn_slot_as_words[];
+
 extern const tn_field tn_data_fields[];
 extern const tn_field tn_slot_fields[];
 
