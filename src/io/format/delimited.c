@@ -468,7 +468,7 @@ static tn_status take_row(const taking *t, tn_error *err)
 static tn_status split_quoted(const taking *t, tn_span *span, uint32_t *found, tn_error *err)
 {
     uint32_t max = t->head->n_columns + 1;
-    tn_text *scratch = tn_rows_scratch(t->rows);
+    tn_text *scratch = &t->rows->private->scratch;
     tn_text_clear(scratch);
     tn_split split = tn_split_of(t->line, t->schema, scratch);
     const char *bad = NULL;

@@ -439,7 +439,6 @@ tn_status tn_reader_open(tn_reader **out, const tn_schema *schema, const tn_read
     r->opts = *opts;
     r->shuffle = opts->training && schema->data->shuffle > 0;
     r->status = TN_END;
-    r->builders_max = TN_BATCH_BUILDERS_MAX;
     atomic_init(&r->stop, false);
     (void)pthread_mutex_init(&r->lock, NULL);
     (void)pthread_cond_init(&r->changed, NULL);

@@ -100,7 +100,6 @@ struct tn_reader {
     tn_batch_builder **builder; /* n_builders: all there are */
     uint32_t n_idle;
     uint32_t n_builders;
-    uint32_t builders_max;
     tn_status status; /* when `ended`: nothing more will be made ready, and why */
     bool ended;
     bool prior_known;

@@ -423,15 +423,15 @@ static tn_status begin_batch(assembly *a, tn_error *err)
     tn_batch_builder *made = NULL;
     TN_TRY(tn_batch_builder_new(&made, r->schema, r->opts.batch_rows, r->opts.want_ids, err));
     (void)pthread_mutex_lock(&r->lock);
-    bool room = r->n_builders < r->builders_max;
+    bool room = r->n_builders < TN_BATCH_BUILDERS_MAX;
     if (room) {
         r->builder[r->n_builders++] = made;
     }
     (void)pthread_mutex_unlock(&r->lock);
     if (!room) {
         tn_batch_builder_free(made);
-        return tn_fail(err, TN_E_LIMIT, "more than %u batches were taken and not recycled",
-                       r->builders_max);
+        return tn_fail(err, TN_E_LIMIT, "more than %d batches were taken and not recycled",
+                       TN_BATCH_BUILDERS_MAX);
     }
     a->builder = made;
     return TN_OK;

@@ -575,11 +575,6 @@ uint16_t *tn_rows_places(tn_rows *rows, size_t line_bytes)
     return p->place;
 }
 
-tn_text *tn_rows_scratch(tn_rows *rows)
-{
-    return &rows->private->scratch;
-}
-
 bool tn_rows_add_text(tn_rows *rows, const char *text, size_t size, tn_token *out)
 {
     if (size >= TN_ROWS_ITEMS_MAX ||

@@ -63,7 +63,7 @@ struct rows_private {
     uint32_t guesses_max;
     tn_tf_shape *shape;
     uint32_t shapes_max;
-    tn_text scratch;
+    tn_text scratch; /* likewise, until the next row */
     const tn_delimiter_masks *marks;
     uint16_t *place; /* of marks, behind one in front of the line */
     uint32_t places_max;
@@ -97,10 +97,8 @@ bool tn_rows_grow(void *at, uint32_t used, uint32_t need, size_t size, uint32_t 
 /* Copies bytes behind the others; false: no memory. */
 bool tn_rows_add_text(tn_rows *rows, const char *text, size_t size, tn_token *out);
 
-/* Scratch that lasts until the next row: `n` spans as the last row left them (NULL: no memory), and
- * a text. */
+/* Scratch: `n` spans as the last row left them. NULL: no memory. */
 tn_span *tn_rows_spans(tn_rows *rows, uint32_t n);
-tn_text *tn_rows_scratch(tn_rows *rows);
 
 /* Room for the places of the marks of a line of at most TN_DELIMITER_MASKS_LINE_MAX bytes. What
  * lies in front of the first field, as if a mark stood there, is at [0]: a field begins at

@@ -602,7 +602,8 @@ static void free_work(work *w)
     tn_free(w);
 }
 
-static tn_status new_work(work **out, const tn_generator *g, const tn_writer *writer, tn_error *err)
+static tn_status new_work(work **out, const tn_generator *g, const tn_schema *schema,
+                          const tn_writer *writer, tn_error *err)
 {
     *out = NULL;
     work *w = tn_alloc(1, sizeof *w, "a generator's threads");
@@ -620,7 +621,7 @@ static tn_status new_work(work **out, const tn_generator *g, const tn_writer *wr
         status = params_new(&w->params, g, err);
     }
     for (uint32_t i = 0; status == TN_OK && i < BLOCKS_IN_ROUND; i++) {
-        status = block_init(&w->piece[i].block, g, tn_writer_schema(writer), 1, err);
+        status = block_init(&w->piece[i].block, g, schema, 1, err);
     }
     if (status != TN_OK) {
         free_work(w);
@@ -641,7 +642,7 @@ tn_status tn_gen_write(const tn_generator *g, const tn_schema *schema, tn_sink *
     if (status != TN_OK) {
         goto done;
     }
-    status = new_work(&w, g, writer, err);
+    status = new_work(&w, g, schema, writer, err);
     if (status != TN_OK) {
         goto done;
     }

@@ -60,11 +60,6 @@ void tn_writer_free(tn_writer *w)
     }
 }
 
-const tn_schema *tn_writer_schema(const tn_writer *w)
-{
-    return w->schema;
-}
-
 void tn_writer_columns(const tn_writer *w, tn_text *out)
 {
     for (uint32_t i = 0; i < w->n_columns; i++) {

@@ -35,7 +35,6 @@ enum {
 tn_status tn_writer_new(tn_writer **out, const char *format, const tn_schema *schema,
                         uint32_t flags, tn_error *err) TN_MUST_USE;
 void tn_writer_free(tn_writer *w); /* NULL is fine */
-const tn_schema *tn_writer_schema(const tn_writer *w);
 
 /* The names of the columns, as a list for data.columns; nothing where a format has none. */
 void tn_writer_columns(const tn_writer *w, tn_text *out);
