@@ -63,7 +63,7 @@ struct rows_private {
     uint32_t guesses_max;
     tn_tf_shape *shape;
     uint32_t shapes_max;
-    tn_text scratch; /* likewise, until the next row */
+    tn_text scratch; /* of parsers, until the next row */
     const tn_delimiter_masks *marks;
     uint16_t *place; /* of marks, behind one in front of the line */
     uint32_t places_max;
