@@ -7,6 +7,7 @@
  * rounds. The limit is 1 % of a step of the smallest yardstick net (128-64-32: 400,000 rows/s on a
  * core).
  */
+#include "base/math/fmath.h"
 #include "counted.h"
 
 #include "base/core/clock.h"

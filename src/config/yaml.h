@@ -14,7 +14,7 @@
 #ifndef TN_CONFIG_YAML_H
 #define TN_CONFIG_YAML_H
 
-#include "base/core/error.h"
+#include "base/core/compiler.h"
 
 #include <stdbool.h>
 #include <stddef.h>

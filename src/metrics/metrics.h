@@ -14,7 +14,6 @@
 #define TN_METRICS_METRICS_H
 
 #include "base/core/error.h"
-#include "base/core/text.h"
 
 #include <stdbool.h>
 #include <stdint.h>

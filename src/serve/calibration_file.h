@@ -15,6 +15,7 @@
 #include "metrics/calibrator.h"
 
 typedef struct tn_json tn_json; /* base/codec/json.h */
+typedef struct tn_text tn_text; /* base/core/text.h */
 
 typedef struct tn_calibration_file {
     char model_id[33]; /* of the only model that it fits */

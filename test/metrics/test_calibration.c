@@ -1,6 +1,7 @@
 /* test_calibration.c - tables of calibration and the bucket error, counted by hand. */
 #include "metrics/calibration.h"
 
+#include "base/math/fmath.h"
 #include "base/math/rng.h"
 #include "metrics/v21.h"
 #include "support/test.h"

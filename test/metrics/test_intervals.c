@@ -1,6 +1,7 @@
 /* test_intervals.c - intervals of an AUC, by DeLong and by replicates. */
 #include "metrics/intervals.h"
 
+#include "base/math/fmath.h"
 #include "base/math/rng.h"
 #include "metrics/v21.h"
 #include "support/test.h"

@@ -1,6 +1,7 @@
 /* test_ranking.c - the curves over the scores, on rows whose truth is counted by hand. */
 #include "metrics/ranking.h"
 
+#include "base/math/fmath.h"
 #include "base/math/rng.h"
 #include "metrics/v21.h"
 #include "support/test.h"

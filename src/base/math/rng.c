@@ -2,6 +2,7 @@
 #include "base/math/rng.h"
 
 #include "base/core/error.h"
+#include "base/math/fmath.h"
 
 #include <math.h>
 

@@ -8,7 +8,6 @@
 #ifndef TN_BASE_RNG_H
 #define TN_BASE_RNG_H
 
-#include "base/math/fmath.h"
 #include "base/math/key.h"
 
 #include <stddef.h>

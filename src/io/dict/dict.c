@@ -12,6 +12,7 @@
 #include "base/math/crc32c.h"
 #include "base/thread/range.h"
 #include "io/dict/dictformat.h"
+#include "io/dict/dictvalue.h"
 
 #include <stdatomic.h>
 #include <string.h>

@@ -17,7 +17,6 @@
 #define TN_IO_DICT_H
 
 #include "base/core/error.h"
-#include "io/dict/dictvalue.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -13,8 +13,6 @@
 #ifndef TN_IO_BATCH_H
 #define TN_IO_BATCH_H
 
-#include "base/core/error.h"
-
 #include <stdint.h>
 
 typedef struct tn_slot {

@@ -4,6 +4,7 @@
 #include "base/core/compiler.h"
 #include "base/keys/init.h"
 #include "config/field.h"
+#include "nn/graph/peer_column_stats.h"
 #include "nn/vec/vec.h"
 
 #include <math.h>

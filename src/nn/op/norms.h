@@ -5,7 +5,6 @@
 #ifndef TN_NN_NORMS_H
 #define TN_NN_NORMS_H
 
-#include "nn/graph/peer_column_stats.h"
 #include "nn/op/ops.h"
 
 /* Columns are worked on in pieces, so that sums in double fit the stack. */

@@ -14,6 +14,7 @@
  */
 #include "base/keys/init.h"
 #include "config/field.h"
+#include "nn/graph/peer_column_stats.h"
 #include "nn/op/norms.h"
 
 #include <math.h>

@@ -7,6 +7,7 @@
  *               da += sum dy x (1 - p)
  */
 #include "base/keys/init.h"
+#include "nn/graph/peer_column_stats.h"
 #include "nn/op/norms.h"
 #include "nn/vec/vecmath.h"
 
