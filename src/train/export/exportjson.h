@@ -17,6 +17,8 @@
 #include "nn/graph/graph.h"
 #include "train/step/model_plan.h"
 
+typedef struct tn_text tn_text; /* base/core/text.h */
+
 typedef struct tn_export_graph {
     tn_graph *g;       /* forward only, norms folded, with the correction for sampled negatives */
     tn_params *params; /* its own copy of the weights */
