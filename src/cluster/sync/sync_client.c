@@ -195,7 +195,7 @@ static tn_status await(sync_client *g, tn_team *team, wait_kind kind, const uint
             return tn_fail(err, TN_E_PEER,
                            "%s of %u of %u ranks did not come within %.0f s, first that of rank %u",
                            what[kind], g->n_ranks - *count, g->n_ranks,
-                           (double)(now - begin) * 1e-9, late - 1);
+                           (double)(now - begin) * 1e-9, late > 0 ? late - 1 : g->opts.rank);
         }
         tn_reply_queue_wait(q, seen, now);
         g->waited_ns[kind] += tn_clock_ns() - now;
