@@ -43,6 +43,7 @@ static void plan_segment(const tn_rule *rule, const tn_segment *from, uint64_t s
         *n_floats += spec[i].per_row ? 1 : from->dim;
         s->count = spec[i].count ? i : s->count;
     }
+    s->end = *n_floats;
 }
 
 static bool same_states(const tn_rule *a, const tn_rule *b)

@@ -17,10 +17,14 @@ static void init_row(const tn_table *t, uint64_t key, uint32_t group, tn_row *ro
         const tn_plan_segment *s = &plan->segment[i];
         const tn_rule *rule = tn_rule_of(t, group, i);
         float *w = row->data + s->w;
-        float *state[TN_STATES_MAX];
         first_values(s, &rule->init, key, w);
+        if (rule->optim->init == NULL) {
+            memset(w + s->dim, 0, (s->end - s->w - s->dim) * sizeof *w);
+            continue;
+        }
+        float *state[TN_STATES_MAX];
         tn_states_of(s, row, state);
-        tn_optim_init(rule->optim, rule->opts, s->dim, w, state);
+        rule->optim->init(rule->opts, s->dim, w, state);
     }
 }
 

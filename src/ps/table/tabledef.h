@@ -28,6 +28,7 @@ typedef struct tn_plan_segment {
     uint32_t w;  /* in data */
     uint32_t state[TN_STATES_MAX];
     uint32_t n_states;
+    uint32_t end;    /* of all these */
     uint32_t count;  /* state that counts updates, or TN_NO_COUNT */
     uint64_t stream; /* of first values: seed, purpose and segment, before the key */
 } tn_plan_segment;
