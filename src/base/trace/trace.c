@@ -80,10 +80,8 @@ tn_status tn_trace_open(tn_trace **out, uint32_t ring, tn_error *err)
 {
     *out = NULL;
     TN_ASSERT(ring > 0 && (ring & (ring - 1)) == 0);
-    tn_trace *t = tn_try_alloc(1, sizeof *t, "a trace", err);
-    if (t == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_trace *t = NULL;
+    TN_TRY(TN_ALLOC(t, 1, "a trace", err));
     t->ring = ring;
     t->names = tn_arena_new(1 << 12);
     (void)pthread_mutex_init(&t->lock, NULL);

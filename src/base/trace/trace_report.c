@@ -261,10 +261,8 @@ static void print_nodes(const tn_trace *t, const node_sum *sum, uint32_t n, uint
 tn_status tn_trace_nodes(const tn_trace *trace, tn_text *out, tn_error *err)
 {
     uint32_t lanes = tn_trace_lanes(trace);
-    node_sum *sum = tn_try_alloc((size_t)lanes * trace->ring + 1, sizeof *sum, "spans", err);
-    if (sum == NULL) {
-        return TN_E_MEMORY;
-    }
+    node_sum *sum = NULL;
+    TN_TRY(TN_ALLOC(sum, (size_t)lanes * trace->ring + 1, "spans", err));
     uint64_t begin = kept_from(trace);
     uint64_t first = 0;
     uint64_t last = 0;
@@ -367,10 +365,8 @@ static void add_lane(const tn_trace *t, uint32_t i, tn_trace_span *room, tn_text
 
 tn_status tn_trace_json(const tn_trace *trace, tn_text *out, tn_error *err)
 {
-    tn_trace_span *room = tn_try_alloc(trace->ring, sizeof *room, "spans", err);
-    if (room == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_trace_span *room = NULL;
+    TN_TRY(TN_ALLOC(room, trace->ring, "spans", err));
     tn_json_open(out, '[');
     add_metadata("process_name", 0, "tnet", out);
     for (uint32_t i = 0; i < tn_trace_lanes(trace); i++) {

@@ -551,10 +551,8 @@ const tn_client_ops tn_client_async = {
 tn_status tn_async_client_open(tn_client *out, const tn_async_client_opts *opts, tn_error *err)
 {
     *out = (tn_client){&tn_client_async, NULL};
-    async_client *g = tn_try_alloc(1, sizeof *g, "a group of peers", err);
-    if (g == NULL) {
-        return TN_E_MEMORY;
-    }
+    async_client *g = NULL;
+    TN_TRY(TN_ALLOC(g, 1, "a group of peers", err));
     g->opts = *opts;
     g->n_ranks = opts->shares->owners.n_peers;
     g->permits = tn_async_permits_of(opts->staleness);

@@ -492,10 +492,8 @@ tn_status tn_async_server_open(tn_async_server **out, const tn_async_server_opts
 {
     TN_ASSERT(opts->permits >= 1 && opts->permits <= TN_PERMITS_MAX);
     *out = NULL;
-    tn_async_server *s = tn_try_alloc(1, sizeof *s, "the requests of all ranks", err);
-    if (s == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_async_server *s = NULL;
+    TN_TRY(TN_ALLOC(s, 1, "the requests of all ranks", err));
     s->opts = *opts;
     s->n_ranks = opts->shares->owners.n_peers;
     s->dense = opts->shares->dense[opts->rank + 1] - opts->shares->dense[opts->rank];

@@ -14,10 +14,7 @@ tn_status tn_batchio_init(tn_batchio *io, tn_out_messages *pool, const tn_shares
     *io = (tn_batchio){
         .pool = pool, .shares = shares, .row_values = row_values, .dense_values = dense_values};
     if (dense_values != TN_VALUES_F32) {
-        io->residual = tn_try_alloc(n + 1, sizeof *io->residual, "a group of peers", err);
-        if (io->residual == NULL) {
-            return TN_E_MEMORY;
-        }
+        TN_TRY(TN_ALLOC(io->residual, n + 1, "a group of peers", err));
     }
     return TN_OK;
 }

@@ -34,10 +34,8 @@ tn_status tn_eval_pull_open(tn_eval_pull **out, const tn_eval_pull_opts *opts, t
 {
     const char *what = "rows of other peers";
     *out = NULL;
-    tn_eval_pull *p = tn_try_alloc(1, sizeof *p, what, err);
-    if (p == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_eval_pull *p = NULL;
+    TN_TRY(TN_ALLOC(p, 1, what, err));
     p->opts = *opts;
     p->reply = (tn_reply_path){opts->pool, tn_reply_by_link, opts->link};
     p->n_ranks = opts->shares->owners.n_peers;

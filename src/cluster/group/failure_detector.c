@@ -75,10 +75,8 @@ tn_status tn_failure_detector_new(tn_failure_detector **out, const tn_failure_de
 {
     TN_ASSERT(opts->size > 0);
     *out = NULL;
-    tn_failure_detector *p = tn_try_alloc(1, sizeof *p, "the heartbeats of the group", err);
-    if (p == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_failure_detector *p = NULL;
+    TN_TRY(TN_ALLOC(p, 1, "the heartbeats of the group", err));
     p->opts = *opts;
     use_defaults(&p->opts);
     TN_ASSERT(p->opts.suspect_ns <= p->opts.lost_ns);

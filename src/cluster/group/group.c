@@ -230,10 +230,8 @@ tn_status tn_group_open(tn_group **out, const tn_group_opts *opts, tn_error *err
     TN_ASSERT(opts->membership->size > 1);
     *out = NULL;
     TN_TRY(tn_group_make_room(opts->membership->size, err));
-    tn_group *g = tn_try_alloc(1, sizeof *g, "a group of peers", err);
-    if (g == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_group *g = NULL;
+    TN_TRY(TN_ALLOC(g, 1, "a group of peers", err));
     g->opts = *opts;
     g->rank = opts->membership->rank;
     g->size = opts->membership->size;

@@ -127,10 +127,8 @@ tn_status tn_rendezvous_new(tn_rendezvous **out, const tn_owners *owners, uint64
     if (damage != NULL) {
         return tn_fail(err, TN_E_CONFIG, "the '%s' of this peer cannot be told to others", damage);
     }
-    tn_rendezvous *f = tn_try_alloc(1, sizeof *f, "the group that forms", err);
-    if (f == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_rendezvous *f = NULL;
+    TN_TRY(TN_ALLOC(f, 1, "the group that forms", err));
     f->owners = owners;
     if (allocate(f, err) != TN_OK) {
         tn_rendezvous_free(f);

@@ -231,10 +231,8 @@ tn_status tn_ledger_new(tn_ledger **out, const tn_ledger_opts *opts, tn_error *e
                        "too many parts of data: %u, at most %d\nhint: larger 'data.part_bytes'",
                        opts->n_parts, TN_LEDGER_PARTS_MAX);
     }
-    tn_ledger *l = tn_try_alloc(1, sizeof *l, "the ledger of parts", err);
-    if (l == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_ledger *l = NULL;
+    TN_TRY(TN_ALLOC(l, 1, "the ledger of parts", err));
     l->epoch = opts->epoch;
     l->ranks = opts->ranks;
     l->n_parts = opts->n_parts;
@@ -612,11 +610,8 @@ static void stand(ledger_part *p, const tn_manifest_part *row)
 
 tn_status tn_ledger_restore(tn_ledger *l, const tn_manifest_part *part, uint32_t n, tn_error *err)
 {
-    uint32_t *covered =
-        tn_try_alloc((size_t)l->n_parts + 1, sizeof *covered, "the ledger of parts", err);
-    if (covered == NULL) {
-        return TN_E_MEMORY;
-    }
+    uint32_t *covered = NULL;
+    TN_TRY(TN_ALLOC(covered, (size_t)l->n_parts + 1, "the ledger of parts", err));
     tn_status status = cover_all(l, part, n, covered, err);
     if (status == TN_OK) {
         for (uint32_t i = 0; i < l->n_parts; i++) {

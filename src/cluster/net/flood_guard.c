@@ -56,10 +56,8 @@ tn_status tn_flood_guard_open(tn_flood_guard **out, const tn_zmq *z, void *conte
                               uint64_t most, tn_error *err)
 {
     *out = NULL;
-    tn_flood_guard *f = tn_try_alloc(1, sizeof *f, "the watch over connections", err);
-    if (f == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_flood_guard *f = NULL;
+    TN_TRY(TN_ALLOC(f, 1, "the watch over connections", err));
     f->most = most;
     f->why = foreign;
     if (!tn_socket_events_open(&f->events, z, context, router, WATCHED)) {

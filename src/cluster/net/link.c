@@ -700,10 +700,8 @@ tn_status tn_link_open(tn_link **out, const tn_zmq *z, const tn_link_opts *opts,
 {
     TN_ASSERT(opts->rank < opts->size && opts->incarnation != 0);
     *out = NULL;
-    tn_link *l = tn_try_alloc(1, sizeof *l, "the connections to the peers", err);
-    if (l == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_link *l = NULL;
+    TN_TRY(TN_ALLOC(l, 1, "the connections to the peers", err));
     l->z = *z;
     l->opts = *opts;
     if (l->opts.bytes_max == 0) {

@@ -100,10 +100,8 @@ tn_status tn_sockets_open(tn_sockets **out, const tn_zmq *z, const tn_sockets_op
                           tn_error *err)
 {
     *out = NULL;
-    tn_sockets *s = tn_try_alloc(1, sizeof *s, "sockets", err);
-    if (s == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_sockets *s = NULL;
+    TN_TRY(TN_ALLOC(s, 1, "sockets", err));
     s->z = *z;
     s->opts = *opts;
     if (s->opts.max_msg_bytes == 0) {
@@ -363,10 +361,8 @@ tn_status tn_handshake_watch_open(tn_handshake_watch **out, const tn_zmq *z, voi
                                   void *dealer, tn_error *err)
 {
     *out = NULL;
-    tn_handshake_watch *g = tn_try_alloc(1, sizeof *g, "the watch over a greeting", err);
-    if (g == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_handshake_watch *g = NULL;
+    TN_TRY(TN_ALLOC(g, 1, "the watch over a greeting", err));
     if (!tn_socket_events_open(&g->events, z, context, dealer, HANDSHAKE_EVENTS)) {
         tn_status status =
             tn_fail(err, TN_E_PEER, "cannot watch a greeting: %s", z->zmq_strerror(errno));

@@ -306,10 +306,8 @@ tn_status tn_zap_open(tn_zap **out, const tn_zmq *z, void *context, const tn_zap
                       tn_error *err)
 {
     *out = NULL;
-    tn_zap *zap = tn_try_alloc(1, sizeof *zap, "the door of the sockets", err);
-    if (zap == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_zap *zap = NULL;
+    TN_TRY(TN_ALLOC(zap, 1, "the door of the sockets", err));
     zap->z = *z;
     zap->rules = *rules;
     zap->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

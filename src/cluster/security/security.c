@@ -255,10 +255,7 @@ void tn_security_bind(const tn_binder *b, const tn_tree *tree, tn_security_opts 
 
 static tn_status init_nets(tn_security *s, const tn_strs *texts, tn_error *err)
 {
-    s->net = tn_try_alloc(texts->n, sizeof *s->net, "trusted networks", err);
-    if (s->net == NULL) {
-        return TN_E_MEMORY;
-    }
+    TN_TRY(TN_ALLOC(s->net, texts->n, "trusted networks", err));
     for (uint32_t i = 0; i < texts->n; i++) {
         TN_TRY(tn_net_read(texts->item[i], &s->net[i], err));
     }

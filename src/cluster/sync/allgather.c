@@ -32,10 +32,8 @@ tn_status tn_allgather_new(tn_allgather **out, uint32_t rank, uint32_t n_ranks, 
     const char *what = "numbers of all ranks";
     TN_ASSERT(rank < n_ranks);
     *out = NULL;
-    tn_allgather *g = tn_try_alloc(1, sizeof *g, what, err);
-    if (g == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_allgather *g = NULL;
+    TN_TRY(TN_ALLOC(g, 1, what, err));
     g->rank = rank;
     g->n_ranks = n_ranks;
     (void)pthread_mutex_init(&g->lock, NULL);

@@ -122,10 +122,8 @@ tn_status tn_batch_union_new(tn_batch_union **out, uint32_t n_ranks, const tn_ow
 {
     TN_ASSERT(n_ranks > 0 && n_ranks <= TN_PARTITIONS);
     *out = NULL;
-    tn_batch_union *j = tn_try_alloc(1, sizeof *j, "the joint batch", err);
-    if (j == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_batch_union *j = NULL;
+    TN_TRY(TN_ALLOC(j, 1, "the joint batch", err));
     size_t n = (size_t)owners->n_partitions + 1;
     *j = (tn_batch_union){.n_ranks = n_ranks, .owners = owners, .layout = layout};
     j->begin = tn_try_alloc(n, sizeof *j->begin, "the joint batch", err);

@@ -450,10 +450,8 @@ const tn_client_ops tn_client_sync = {
 tn_status tn_sync_client_open(tn_client *out, const tn_sync_client_opts *opts, tn_error *err)
 {
     *out = (tn_client){&tn_client_sync, NULL};
-    sync_client *g = tn_try_alloc(1, sizeof *g, "a group of peers", err);
-    if (g == NULL) {
-        return TN_E_MEMORY;
-    }
+    sync_client *g = NULL;
+    TN_TRY(TN_ALLOC(g, 1, "a group of peers", err));
     g->opts = *opts;
     g->n_ranks = opts->shares->owners.n_peers;
     tn_reply_queue_init(&g->replies);

@@ -453,16 +453,13 @@ tn_status tn_sync_server_new(tn_sync_server **out, const tn_sync_server_opts *op
     const tn_shares *shares = opts->shares;
     const char *what = "the steps of all ranks";
     *out = NULL;
-    tn_sync_server *s = tn_try_alloc(1, sizeof *s, what, err);
-    if (s == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_sync_server *s = NULL;
+    TN_TRY(TN_ALLOC(s, 1, what, err));
     s->opts = *opts;
     s->n_ranks = shares->owners.n_peers;
     s->dense = shares->dense[opts->rank + 1] - shares->dense[opts->rank];
     (void)pthread_mutex_init(&s->lock, NULL);
-    s->rank = tn_try_alloc(s->n_ranks, sizeof *s->rank, what, err);
-    tn_status status = s->rank != NULL ? TN_OK : TN_E_MEMORY;
+    tn_status status = TN_ALLOC(s->rank, s->n_ranks, what, err);
     if (status == TN_OK) {
         const tn_sync_step_opts steps = {.n_ranks = s->n_ranks,
                                          .shard = opts->shard,

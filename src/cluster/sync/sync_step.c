@@ -83,10 +83,8 @@ tn_status tn_sync_step_new(tn_sync_step **out, const tn_sync_step_opts *opts, ui
 {
     *out = NULL;
     const char *what = "the steps of all ranks";
-    tn_sync_step *l = tn_try_alloc(1, sizeof *l, what, err);
-    if (l == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_sync_step *l = NULL;
+    TN_TRY(TN_ALLOC(l, 1, what, err));
     l->opts = *opts;
     l->step = step;
     l->first_row = tn_try_alloc(opts->n_ranks, sizeof *l->first_row, what, err);

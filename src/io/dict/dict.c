@@ -371,10 +371,8 @@ void tn_dict_close(tn_dict *d)
 tn_status tn_dict_open(tn_dict **out, const char *path, tn_verify verify, tn_error *err)
 {
     *out = NULL;
-    tn_dict *d = tn_try_alloc(1, sizeof *d, "a dictionary", err);
-    if (d == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_dict *d = NULL;
+    TN_TRY(TN_ALLOC(d, 1, "a dictionary", err));
     d->verify = verify;
     tn_status status = open_heads(d, path, err);
     if (status != TN_OK) {

@@ -75,10 +75,8 @@ void tn_dict_plan_free(tn_dict_plan *p)
 tn_status tn_dict_plan_new(tn_dict_plan **out, const tn_dict_spec *spec, tn_error *err)
 {
     *out = NULL;
-    tn_dict_plan *p = tn_try_alloc(1, sizeof *p, "a dictionary", err);
-    if (p == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_dict_plan *p = NULL;
+    TN_TRY(TN_ALLOC(p, 1, "a dictionary", err));
     p->spec = spec;
     p->layout_of = tn_try_alloc(spec->layout->n_records, sizeof *p->layout_of, "a dictionary", err);
     p->set = tn_try_alloc(TN_DICT_SETS_MAX, sizeof *p->set, "a dictionary", err);
@@ -378,10 +376,7 @@ tn_status tn_dict_plan_tables(tn_dict_plan *p, tn_error *err)
 {
     TN_TRY(add_whole_records(p, err));
     sort_sets(p);
-    p->table = tn_try_alloc((size_t)p->n_sets + 1, sizeof *p->table, "a dictionary", err);
-    if (p->table == NULL) {
-        return TN_E_MEMORY;
-    }
+    TN_TRY(TN_ALLOC(p->table, (size_t)p->n_sets + 1, "a dictionary", err));
     choose_tables(p);
     for (uint32_t i = 0; i < p->n_sets; i++) {
         tn_dict_set *s = &p->set[i];

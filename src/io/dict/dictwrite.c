@@ -357,11 +357,7 @@ static tn_status note_piece(void *job, uint32_t piece, void *hand, tn_error *err
     h->any = false;
     writer *w = h->job->w;
     if (h->last == NULL) {
-        h->last =
-            tn_try_alloc(w->spec->layout->n_groups, sizeof *h->last, "groups of a dictionary", err);
-        if (h->last == NULL) {
-            return TN_E_MEMORY;
-        }
+        TN_TRY(TN_ALLOC(h->last, w->spec->layout->n_groups, "groups of a dictionary", err));
     }
     TN_TRY(w->source->walk(w->source->arg, piece, note_row, h, err));
     return h->pad.n > 0 ? copy_notes(&w->notes[piece], h->pad.n, &h->pad, err) : TN_OK;

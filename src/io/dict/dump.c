@@ -199,10 +199,8 @@ void tn_dump_close(tn_dump *d)
 tn_status tn_dump_open(tn_dump **out, const char *path, tn_error *err)
 {
     *out = NULL;
-    tn_dump *d = tn_try_alloc(1, sizeof *d, "a dump", err);
-    if (d == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_dump *d = NULL;
+    TN_TRY(TN_ALLOC(d, 1, "a dump", err));
     d->bytes.size_max = TN_DUMP_LINE_MAX + PIECE;
     d->values = tn_try_alloc(TN_DUMP_VALUES_MAX, sizeof *d->values, "a dump", err);
     tn_status status = d->values == NULL ? TN_E_MEMORY : tn_infile_open(&d->file, path, err);
@@ -341,10 +339,8 @@ tn_status tn_dump_create(tn_dump_writer **out, const char *path, const tn_dump_h
 {
     TN_ASSERT(head->n <= TN_DUMP_COLUMNS_MAX);
     *out = NULL;
-    tn_dump_writer *w = tn_try_alloc(1, sizeof *w, "a dump", err);
-    if (w == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_dump_writer *w = NULL;
+    TN_TRY(TN_ALLOC(w, 1, "a dump", err));
     w->head = head;
     tn_status status = tn_file_create(&w->file, path, err);
     if (status == TN_OK) {

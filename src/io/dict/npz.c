@@ -59,10 +59,8 @@ void tn_npy_head(tn_text *out, const tn_npy *array)
 tn_status tn_npz_create(tn_npz **out, const char *path, tn_error *err)
 {
     *out = NULL;
-    tn_npz *z = tn_try_alloc(1, sizeof *z, "an npz file", err);
-    if (z == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_npz *z = NULL;
+    TN_TRY(TN_ALLOC(z, 1, "an npz file", err));
     tn_status status = tn_output_open(&z->file, path, NULL, err);
     if (status != TN_OK) {
         tn_free(z);

@@ -164,10 +164,8 @@ tn_status tn_localizer_new(tn_localizer **out, const tn_localizer_opts *opts, tn
     static const char what[] = "a localizer";
     *out = NULL;
     uint32_t n_groups = opts->layout->n_groups;
-    tn_localizer *l = tn_try_alloc(1, sizeof *l, what, err);
-    if (l == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_localizer *l = NULL;
+    TN_TRY(TN_ALLOC(l, 1, what, err));
     l->opts = *opts;
     l->opts.slot_group = NULL; /* read once, in sort_slots */
     l->opts.slot_used = NULL;

@@ -268,10 +268,8 @@ tn_status tn_block_reader_new(tn_block_reader **out, const tn_schema *schema,
     if (format == NULL) {
         return tn_fail(err, TN_E_CONFIG, "unknown data.format '%s'", schema->data->format);
     }
-    tn_block_reader *reader = tn_try_alloc(1, sizeof *reader, "a feed", err);
-    if (reader == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_block_reader *reader = NULL;
+    TN_TRY(TN_ALLOC(reader, 1, "a feed", err));
     *reader = (tn_block_reader){
         .schema = schema, .format = format, .files = files, .stop = stop, .over = true};
     reader->head = tn_try_alloc(files->n, sizeof *reader->head, "heads of files", err);

@@ -429,10 +429,8 @@ tn_status tn_cache_create(tn_cache_writer **out, const char *path, const tn_sche
                           const tn_fileset *files, tn_error *err)
 {
     *out = NULL;
-    tn_cache_writer *w = tn_try_alloc(1, sizeof *w, "a binary cache", err);
-    if (w == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_cache_writer *w = NULL;
+    TN_TRY(TN_ALLOC(w, 1, "a binary cache", err));
     w->files = files;
     tn_status status = begin(w, path, schema, err);
     if (status != TN_OK) {

@@ -259,10 +259,8 @@ tn_status tn_cache_set_open(tn_fileset *files, const tn_schema *schema, tn_error
     if (!are) {
         return TN_OK;
     }
-    tn_cache_set *set = tn_try_alloc(1, sizeof *set, "binary caches", err);
-    if (set == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_cache_set *set = NULL;
+    TN_TRY(TN_ALLOC(set, 1, "binary caches", err));
     tn_status status = open_all(set, files, schema, err);
     if (status == TN_OK) {
         status = put_in_place(files, set, err);

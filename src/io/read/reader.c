@@ -44,10 +44,7 @@ static uint32_t find_reason(tn_reader *r, const char *message)
 static tn_status count_reasons(tn_reader *r, tn_deal_part *part, const tn_parsed *p, tn_error *err)
 {
     if (p->n_messages > 0 && part->reason == NULL) {
-        part->reason = tn_try_alloc(TN_REASONS_MAX, sizeof *part->reason, "bad records", err);
-        if (part->reason == NULL) {
-            return TN_E_MEMORY;
-        }
+        TN_TRY(TN_ALLOC(part->reason, TN_REASONS_MAX, "bad records", err));
     }
     for (uint32_t i = 0; i < p->n_messages; i++) {
         bool last = i + 1 == p->n_messages; /* those that were not kept go with it */
@@ -182,10 +179,8 @@ static tn_status append_part(tn_reader *r, const tn_dealt *dealt, tn_error *err)
 {
     if (r->deal.n == r->deal.most) {
         uint32_t most = 2 * r->deal.most + 16;
-        tn_deal_part *more = tn_try_alloc(most, sizeof *more, "the parts that were dealt", err);
-        if (more == NULL) {
-            return TN_E_MEMORY;
-        }
+        tn_deal_part *more = NULL;
+        TN_TRY(TN_ALLOC(more, most, "the parts that were dealt", err));
         for (uint32_t i = 0; i < r->deal.n; i++) {
             more[i] = r->deal.part[i];
         }
@@ -269,10 +264,8 @@ static uint32_t parsers_of(const tn_schema *schema)
 /* From the first parts of units to all parts: those of a unit stay side by side. */
 static tn_status spread_units(tn_reader *r, uint32_t units, tn_error *err)
 {
-    uint32_t *all = tn_try_alloc(r->files->n_parts, sizeof *all, "the order of parts", err);
-    if (all == NULL) {
-        return TN_E_MEMORY;
-    }
+    uint32_t *all = NULL;
+    TN_TRY(TN_ALLOC(all, r->files->n_parts, "the order of parts", err));
     uint32_t n = 0;
     for (uint32_t u = 0; u < units; u++) {
         const uint32_t parts = tn_fileset_unit(r->files, r->order[u]);
@@ -289,10 +282,7 @@ static tn_status spread_units(tn_reader *r, uint32_t units, tn_error *err)
 static tn_status order_parts(tn_reader *r, tn_error *err)
 {
     uint32_t n = r->files->n_parts;
-    r->order = tn_try_alloc(n, sizeof *r->order, "the order of parts", err);
-    if (r->order == NULL) {
-        return TN_E_MEMORY;
-    }
+    TN_TRY(TN_ALLOC(r->order, n, "the order of parts", err));
     uint32_t units = 0;
     for (uint32_t i = 0; i < n; i += tn_fileset_unit(r->files, i)) {
         r->order[units++] = i;
@@ -431,10 +421,8 @@ tn_status tn_reader_open(tn_reader **out, const tn_schema *schema, const tn_read
 {
     *out = NULL;
     TN_ASSERT(opts->batch_rows > 0);
-    tn_reader *r = tn_try_alloc(1, sizeof *r, "a reader", err);
-    if (r == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_reader *r = NULL;
+    TN_TRY(TN_ALLOC(r, 1, "a reader", err));
     r->schema = schema;
     r->opts = *opts;
     r->shuffle = opts->training && schema->data->shuffle > 0;

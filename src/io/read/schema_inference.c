@@ -276,10 +276,8 @@ static tn_status scan_first_file(const tn_schema *schema, const tn_tables *slots
     if (!want_base && !want_slots) {
         return TN_OK;
     }
-    seen *s = tn_try_alloc(1, sizeof *s, "the head of the data", err);
-    if (s == NULL) {
-        return TN_E_MEMORY;
-    }
+    seen *s = NULL;
+    TN_TRY(TN_ALLOC(s, 1, "the head of the data", err));
     s->ffm = ffm;
     tn_status status = see_data(s, schema, err);
     if (status == TN_OK && want_slots) {

@@ -373,10 +373,8 @@ tn_status tn_batch_builder_new(tn_batch_builder **out, const tn_schema *schema, 
                                bool want_ids, tn_error *err)
 {
     *out = NULL;
-    tn_batch_builder *f = tn_try_alloc(1, sizeof *f, what, err);
-    if (f == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_batch_builder *f = NULL;
+    TN_TRY(TN_ALLOC(f, 1, what, err));
     f->schema = schema;
     f->rows_max = rows_max;
     f->want_ids = want_ids;

@@ -212,10 +212,8 @@ void tn_rows_free(tn_rows *rows)
 tn_status tn_rows_new(tn_rows **out, const tn_schema *schema, uint32_t keep, tn_error *err)
 {
     *out = NULL;
-    tn_rows *rows = tn_try_alloc(1, sizeof *rows, "a block of rows", err);
-    if (rows == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_rows *rows = NULL;
+    TN_TRY(TN_ALLOC(rows, 1, "a block of rows", err));
     struct rows_private *p = tn_try_alloc(1, sizeof *p, "a block of rows", err);
     rows->private = p;
     if (p == NULL) {

@@ -164,10 +164,8 @@ static tn_status stdin_open(void **state, const char *path, uint64_t from, const
     if (from != 0) {
         return tn_fail(err, TN_E_DATA, "standard input cannot be read from the middle");
     }
-    input *in = tn_try_alloc(1, sizeof *in, "standard input", err);
-    if (in == NULL) {
-        return TN_E_MEMORY;
-    }
+    input *in = NULL;
+    TN_TRY(TN_ALLOC(in, 1, "standard input", err));
     in->stop = stop;
     *state = in;
     return TN_OK;
@@ -227,10 +225,8 @@ tn_status tn_source_open(tn_source **out, const char *path, uint64_t from, const
     const tn_source_kind *kind = NULL;
     TN_TRY(tn_source_find(path, &kind, err));
     TN_ASSERT(kind != NULL);
-    tn_source *s = tn_try_alloc(1, sizeof *s, "a source", err);
-    if (s == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_source *s = NULL;
+    TN_TRY(TN_ALLOC(s, 1, "a source", err));
     s->kind = kind;
     s->path = path;
     s->taken = from;
@@ -430,10 +426,8 @@ static const tn_source_kind inflate_kind = {
 static tn_status source_on(tn_source **out, const tn_source_kind *kind, void *state,
                            tn_source *under, tn_error *err)
 {
-    tn_source *s = tn_try_alloc(1, sizeof *s, "a source", err);
-    if (s == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_source *s = NULL;
+    TN_TRY(TN_ALLOC(s, 1, "a source", err));
     s->kind = kind;
     s->state = state;
     s->path = under->path;
@@ -446,10 +440,8 @@ static tn_status source_on(tn_source **out, const tn_source_kind *kind, void *st
 tn_status tn_inflate(tn_source **source, uint32_t compression, tn_error *err)
 {
     TN_ASSERT(compression == TN_COMPRESSION_GZIP || compression == TN_COMPRESSION_ZLIB);
-    inflating *in = tn_try_alloc(1, sizeof *in, "a decompressor", err);
-    if (in == NULL) {
-        return TN_E_MEMORY;
-    }
+    inflating *in = NULL;
+    TN_TRY(TN_ALLOC(in, 1, "a decompressor", err));
     in->under = *source;
     in->ended = true;
     in->compression = compression;

@@ -496,10 +496,8 @@ static double find_bias(const double *logit, double rate)
 /* Sets g->truth from a sample of its own. */
 static tn_status fit_truth(tn_generator *g, tn_team *team, tn_error *err)
 {
-    sample *s = tn_try_alloc(1, sizeof *s, "a sample of generated rows", err);
-    if (s == NULL) {
-        return TN_E_MEMORY;
-    }
+    sample *s = NULL;
+    TN_TRY(TN_ALLOC(s, 1, "a sample of generated rows", err));
     s->g = g;
     uint32_t tiles = tn_tile_count(SAMPLE_ROWS, TILE_ROWS);
     tn_team_run(team, tiles, sample_tile, s);

@@ -141,10 +141,8 @@ static tn_status grow_heap(sampling *s, tn_error *err)
         return TN_OK;
     }
     uint64_t max = s->max == 0 ? 1024 : 2 * s->max;
-    picked *larger = tn_try_alloc(max, sizeof *larger, "a sample", err);
-    if (larger == NULL) {
-        return TN_E_MEMORY;
-    }
+    picked *larger = NULL;
+    TN_TRY(TN_ALLOC(larger, max, "a sample", err));
     if (s->n > 0) {
         memcpy(larger, s->heap, s->n * sizeof *larger);
     }

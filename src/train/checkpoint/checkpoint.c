@@ -223,10 +223,8 @@ tn_status tn_checkpoints_open(tn_checkpoints **out, const tn_model_plan *plan,
                               const tn_run_text *text, tn_error *err)
 {
     *out = NULL;
-    tn_checkpoints *c = tn_try_alloc(1, sizeof *c, "checkpoints", err);
-    if (c == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_checkpoints *c = NULL;
+    TN_TRY(TN_ALLOC(c, 1, "checkpoints", err));
     c->plan = plan;
     c->text = text;
     c->run_id = make_run_id(plan, text->config);

@@ -175,11 +175,7 @@ static tn_status copy_dense(tn_moment *m, const tn_worker *w, tn_error *err)
     size_t n = m->end - m->begin;
     tn_state spec[TN_STATES_MAX];
     uint32_t n_states = tn_dense_states(w->shard.dense, spec);
-    m->floats =
-        tn_try_alloc((1 + n_states) * n + 1, sizeof *m->floats, "a copy of the weights", err);
-    if (m->floats == NULL) {
-        return TN_E_MEMORY;
-    }
+    TN_TRY(TN_ALLOC(m->floats, (1 + n_states) * n + 1, "a copy of the weights", err));
     add_array(m, "w", weights, n);
     for (uint32_t i = 0; i < n_states; i++) {
         add_array(m, spec[i].name, tn_dense_state(w->shard.dense, i), n);

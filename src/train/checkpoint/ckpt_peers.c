@@ -97,10 +97,8 @@ tn_status tn_ckptshare_begin(tn_ckptshare **out, tn_worker *w, const char *run_d
                              const tn_ckpt_order *order, tn_error *err)
 {
     *out = NULL;
-    tn_ckptshare *s = tn_try_alloc(1, sizeof *s, "a part of a checkpoint", err);
-    if (s == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_ckptshare *s = NULL;
+    TN_TRY(TN_ALLOC(s, 1, "a part of a checkpoint", err));
     tn_status status = prepare(s, w, run_dir, order, err);
     if (status != TN_OK) {
         tn_ckptshare_free(s);

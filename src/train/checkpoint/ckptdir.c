@@ -55,10 +55,8 @@ tn_status tn_ckptdir_open(tn_ckptdir **out, const char *dir, tn_error *err)
         return tn_fail(err, TN_E_USAGE, "path longer than %d bytes: '%.64s..'", TN_PATH_SIZE - 1,
                        dir);
     }
-    tn_ckptdir *d = tn_try_alloc(1, sizeof *d, "a run directory", err);
-    if (d == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_ckptdir *d = NULL;
+    TN_TRY(TN_ALLOC(d, 1, "a run directory", err));
     memcpy(d->dir, dir, strlen(dir) + 1);
     d->session = tn_random_id();
     tn_status status = tn_dir_make(dir, err);

@@ -92,11 +92,7 @@ tn_status tn_epoch_position_init(tn_epoch_position *out, const tn_manifest *m, t
                                .source = UINT32_MAX,
                                .parts_crc = crc_of_parts(m->part, m->n_parts),
                                .n_parts = m->n_parts};
-    stand.part =
-        tn_try_alloc((size_t)m->n_parts + 1, sizeof *stand.part, "the parts of an epoch", err);
-    if (stand.part == NULL) {
-        return TN_E_MEMORY;
-    }
+    TN_TRY(TN_ALLOC(stand.part, (size_t)m->n_parts + 1, "the parts of an epoch", err));
     for (uint32_t i = m->n_parts; i > 0; i--) { /* the first that is not done stays */
         const tn_manifest_part *p = &m->part[i - 1];
         stand.part[i - 1] = *p;

@@ -90,10 +90,7 @@ static tn_status add_slices(tn_score_collector *j, const tn_batch *batch, const 
         if (n > s->capacity) {
             tn_free(s->sign);
             s->capacity = 0;
-            s->sign = tn_try_alloc(n, sizeof *s->sign, "slices", err);
-            if (s->sign == NULL) {
-                return TN_E_MEMORY;
-            }
+            TN_TRY(TN_ALLOC(s->sign, n, "slices", err));
             s->capacity = n;
         }
         for (uint32_t k = 0; k < n; k++) {
@@ -248,10 +245,7 @@ static tn_status open_exam(exam *x, const tn_exported_model *b, tn_error *err)
     tn_reader_opts opts = reader_of(&x->j);
     TN_TRY(tn_score_collector_begin(&x->j, err));
     TN_TRY(tn_scorer_new(&x->scorer, b, 0, err));
-    x->logit = tn_try_alloc(opts.batch_rows, sizeof *x->logit, "scores", err);
-    if (x->logit == NULL) {
-        return TN_E_MEMORY;
-    }
+    TN_TRY(TN_ALLOC(x->logit, opts.batch_rows, "scores", err));
     TN_TRY(tn_reader_open(&x->reader, b->schema, &opts, err));
     const atomic_bool *stop = x->j.request->stop;
     return stop != NULL ? tn_reader_stopper_start(&x->stopper, x->reader, stop, err) : TN_OK;

@@ -44,10 +44,7 @@ static tn_status open_all(tn_fetch *f, const char *path, const tn_strs *nodes, t
         return tn_fail(err, TN_E_USAGE, "path longer than %d bytes: '%.64s..'", TN_PATH_SIZE - 1,
                        path);
     }
-    f->node = tn_try_alloc((size_t)nodes->n + 1, sizeof *f->node, "fetched nodes", err);
-    if (f->node == NULL) {
-        return TN_E_MEMORY;
-    }
+    TN_TRY(TN_ALLOC(f->node, (size_t)nodes->n + 1, "fetched nodes", err));
     for (uint32_t i = 0; i < nodes->n; i++) {
         if (strlen(nodes->item[i]) > TN_NPY_NAME_MAX || strcmp(nodes->item[i], "id") == 0) {
             return tn_fail(err, TN_E_CONFIG, "node '%.64s' cannot be fetched by its name",
@@ -62,10 +59,8 @@ static tn_status open_all(tn_fetch *f, const char *path, const tn_strs *nodes, t
 tn_status tn_fetch_open(tn_fetch **out, const char *path, const tn_strs *nodes, tn_error *err)
 {
     *out = NULL;
-    tn_fetch *f = tn_try_alloc(1, sizeof *f, "fetched nodes", err);
-    if (f == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_fetch *f = NULL;
+    TN_TRY(TN_ALLOC(f, 1, "fetched nodes", err));
     tn_status status = open_all(f, path, nodes, err);
     if (status != TN_OK) {
         tn_fetch_abandon(f);

@@ -97,10 +97,8 @@ void tn_prediction_lines(tn_text *out, const tn_batch *batch, const float *logit
 tn_status tn_predictions_open(tn_predictions **out, const tn_predictions_opts *opts, tn_error *err)
 {
     *out = NULL;
-    tn_predictions *p = tn_try_alloc(1, sizeof *p, "predictions", err);
-    if (p == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_predictions *p = NULL;
+    TN_TRY(TN_ALLOC(p, 1, "predictions", err));
     int length = snprintf(p->path, sizeof p->path, "%s", opts->path);
     if (length < 0 || (size_t)length >= sizeof p->path) {
         tn_free(p);

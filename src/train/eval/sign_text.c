@@ -180,10 +180,8 @@ tn_status tn_sign_words_find(tn_sign_words **out, const tn_sign_search *in, tn_e
     TN_ASSERT(in->result->n_slices <= in->slots->n);
     *out = NULL;
     const uint32_t n = in->result->n_slices;
-    tn_sign_words *words = tn_try_alloc(1, sizeof *words, "words of slices", err);
-    if (words == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_sign_words *words = NULL;
+    TN_TRY(TN_ALLOC(words, 1, "words of slices", err));
     words->stop = in->stop;
     words->slot = tn_try_alloc((size_t)n + 1, sizeof *words->slot, "words of slices", err);
     tn_status status = words->slot == NULL ? TN_E_MEMORY : TN_OK;

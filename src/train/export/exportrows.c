@@ -259,10 +259,7 @@ static tn_status number_segments(export_delta *d, tn_error *err)
 static tn_status open_base(export_delta *d, const char *base, tn_dict_spec *spec, tn_error *err)
 {
     size_t n = ((size_t)spec->layout->n_records + 1) * TN_SEGMENTS_MAX;
-    d->number = tn_try_alloc(n, sizeof *d->number, "a delta", err);
-    if (d->number == NULL) {
-        return TN_E_MEMORY;
-    }
+    TN_TRY(TN_ALLOC(d->number, n, "a delta", err));
     TN_TRY(tn_dict_stack_open(&d->base, base, "dict.tnd", TN_VERIFY_FULL, err));
     if (d->base.n > TN_DICT_DELTAS_MAX) {
         return tn_fail(err, TN_E_CKPT,
@@ -298,10 +295,8 @@ static void delta_close(export_delta *d)
 static tn_status delta_open(export_delta **out, const char *base, tn_dict_spec *spec, tn_error *err)
 {
     *out = NULL;
-    export_delta *d = tn_try_alloc(1, sizeof *d, "a delta", err);
-    if (d == NULL) {
-        return TN_E_MEMORY;
-    }
+    export_delta *d = NULL;
+    TN_TRY(TN_ALLOC(d, 1, "a delta", err));
     d->layout = spec->layout;
     d->type = spec->type;
     tn_status status = open_base(d, base, spec, err);
@@ -396,10 +391,8 @@ static uint64_t first_of(const export_delta *d, uint32_t partition)
 static tn_status walk(void *arg, uint32_t piece, tn_dict_visit *visit, void *visitor, tn_error *err)
 {
     const export_delta *d = arg;
-    merge *m = tn_try_alloc(1, sizeof *m, "a delta", err);
-    if (m == NULL) {
-        return TN_E_MEMORY;
-    }
+    merge *m = NULL;
+    TN_TRY(TN_ALLOC(m, 1, "a delta", err));
     m->d = d;
     m->next = first_of(d, piece);
     m->end = first_of(d, piece + 1);

@@ -196,17 +196,14 @@ tn_status tn_leader_open(tn_leader **out, tn_worker *w, const tn_run_text *text,
 {
     TN_ASSERT(w->rank == 0 && w->plan->owners.n_peers > 1);
     *out = NULL;
-    tn_leader *l = tn_try_alloc(1, sizeof *l, "rank 0 of a group", err);
-    if (l == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_leader *l = NULL;
+    TN_TRY(TN_ALLOC(l, 1, "rank 0 of a group", err));
     l->w = w;
     l->n_ranks = w->plan->owners.n_peers;
     l->kinds = tn_metrics_opts_of(w->plan->run, w->plan->schema);
     l->kinds.exact_auc = false; /* rows that are kept one by one come as rows */
     l->kinds.grouped = false;
-    l->progress = tn_try_alloc(l->n_ranks, sizeof *l->progress, "rank 0 of a group", err);
-    tn_status status = l->progress != NULL ? TN_OK : TN_E_MEMORY;
+    tn_status status = TN_ALLOC(l->progress, l->n_ranks, "rank 0 of a group", err);
     if (status == TN_OK) {
         status = tn_peer_progress_new(&l->reported, l->n_ranks,
                                       w->plan->run->data.negative_sampling, err);

@@ -116,10 +116,8 @@ static tn_status begin(void *arg, const tn_reader *reader, tn_error *err)
 {
     tn_part_client *d = arg;
     const uint32_t n = tn_reader_n_parts(reader);
-    tn_part_info *part = tn_try_alloc((size_t)n + 1, sizeof *part, "the parts of the data", err);
-    if (part == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_part_info *part = NULL;
+    TN_TRY(TN_ALLOC(part, (size_t)n + 1, "the parts of the data", err));
     for (uint32_t i = 0; i < n; i++) {
         part[i] = tn_reader_part(reader, i);
     }
@@ -200,10 +198,8 @@ tn_status tn_part_client_open(tn_part_client **out, const tn_part_client_opts *o
 {
     TN_ASSERT(opts->ask != NULL);
     *out = NULL;
-    tn_part_client *d = tn_try_alloc(1, sizeof *d, "a dealer of parts", err);
-    if (d == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_part_client *d = NULL;
+    TN_TRY(TN_ALLOC(d, 1, "a dealer of parts", err));
     d->opts = *opts;
     d->dealer = (tn_dealer){.begin = begin, .next = next, .arg = d, .flushed = flushed};
     pthread_condattr_t monotonic;

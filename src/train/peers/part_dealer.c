@@ -164,11 +164,8 @@ static tn_status make_ledger(tn_part_dealer *d, const tn_epoch_parts *map, tn_er
 {
     TN_ASSERT(d->ledger == NULL);
     const tn_part_dealer_opts *opts = &d->opts;
-    tn_ledger_span *span =
-        tn_try_alloc((size_t)map->n_parts + 1, sizeof *span, "the parts of the data", err);
-    if (span == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_ledger_span *span = NULL;
+    TN_TRY(TN_ALLOC(span, (size_t)map->n_parts + 1, "the parts of the data", err));
     for (uint32_t i = 0; i < map->n_parts; i++) {
         span[i] = (tn_ledger_span){map->part[i].source, map->part[i].first, map->part[i].end};
     }
@@ -232,10 +229,8 @@ static void init_lock(tn_part_dealer *d)
 tn_status tn_part_dealer_open(tn_part_dealer **out, const tn_part_dealer_opts *opts, tn_error *err)
 {
     *out = NULL;
-    tn_part_dealer *d = tn_try_alloc(1, sizeof *d, "a dealer of parts", err);
-    if (d == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_part_dealer *d = NULL;
+    TN_TRY(TN_ALLOC(d, 1, "a dealer of parts", err));
     TN_ASSERT(opts->rank < opts->ranks);
     init_lock(d);
     d->epoch = opts->epoch;

@@ -26,10 +26,8 @@ struct tn_part_progress {
 tn_status tn_part_progress_new(tn_part_progress **out, tn_error *err)
 {
     *out = NULL;
-    tn_part_progress *b = tn_try_alloc(1, sizeof *b, "a reader's parts", err);
-    if (b == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_part_progress *b = NULL;
+    TN_TRY(TN_ALLOC(b, 1, "a reader's parts", err));
     (void)pthread_mutex_init(&b->lock, NULL);
     *out = b;
     return TN_OK;
@@ -51,10 +49,8 @@ static tn_status grow(tn_part_progress *b, tn_error *err)
         return TN_OK;
     }
     uint32_t most = 2 * b->most + 16;
-    entry *more = tn_try_alloc(most, sizeof *more, "a reader's parts", err);
-    if (more == NULL) {
-        return TN_E_MEMORY;
-    }
+    entry *more = NULL;
+    TN_TRY(TN_ALLOC(more, most, "a reader's parts", err));
     for (uint32_t i = 0; i < b->n; i++) {
         more[i] = b->entry[i];
     }

@@ -21,10 +21,8 @@ tn_status tn_part_server_new(tn_part_server **out, uint32_t ranks,
                              const tn_part_server_callbacks *voice, tn_error *err)
 {
     *out = NULL;
-    tn_part_server *s = tn_try_alloc(1, sizeof *s, "the dealing of parts", err);
-    if (s == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_part_server *s = NULL;
+    TN_TRY(TN_ALLOC(s, 1, "the dealing of parts", err));
     s->voice = *voice;
     s->ranks = ranks;
     (void)pthread_mutex_init(&s->lock, NULL);

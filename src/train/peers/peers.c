@@ -133,10 +133,8 @@ tn_status tn_peers_open(tn_peers **out, tn_worker *w, const tn_run_text *text,
                         const tn_watch *watch, tn_error *err)
 {
     *out = NULL;
-    tn_peers *p = tn_try_alloc(1, sizeof *p, "a group of peers", err);
-    if (p == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_peers *p = NULL;
+    TN_TRY(TN_ALLOC(p, 1, "a group of peers", err));
     p->w = w;
     p->watch = watch;
     p->arena = tn_arena_new(1 << 14);

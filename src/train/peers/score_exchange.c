@@ -31,10 +31,8 @@ struct tn_score_sender {
 tn_status tn_score_sender_new(tn_score_sender **out, const tn_scored_form *form,
                               const tn_score_sender_callbacks *line, size_t hold, tn_error *err)
 {
-    tn_score_sender *h = tn_try_alloc(1, sizeof *h, "scored rows for rank 0", err);
-    if (h == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_score_sender *h = NULL;
+    TN_TRY(TN_ALLOC(h, 1, "scored rows for rank 0", err));
     h->form = *form;
     h->line = *line;
     h->hold = hold > 0 ? hold : HELD_BYTES;
@@ -199,10 +197,8 @@ tn_status tn_score_merge_new(tn_score_merge **out, const tn_score_merge_opts *op
 {
     TN_ASSERT(opts->take != NULL && (opts->others == 0 || opts->more != NULL));
     const char *what = "rows of other ranks";
-    tn_score_merge *m = tn_try_alloc(1, sizeof *m, what, err);
-    if (m == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_score_merge *m = NULL;
+    TN_TRY(TN_ALLOC(m, 1, what, err));
     m->opts = *opts;
     m->other = tn_try_alloc((size_t)opts->others + 1, sizeof *m->other, what, err);
     m->slot = tn_try_alloc((size_t)opts->form.schema->n_slots + 1, sizeof *m->slot, what, err);

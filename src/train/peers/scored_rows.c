@@ -159,10 +159,8 @@ size_t tn_scored_fitting(const char *bytes, size_t size, size_t most)
 
 tn_status tn_scored_rows_new(tn_scored_rows **out, const tn_scored_form *form, tn_error *err)
 {
-    tn_scored_rows *r = tn_try_alloc(1, sizeof *r, "scored rows", err);
-    if (r == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_scored_rows *r = NULL;
+    TN_TRY(TN_ALLOC(r, 1, "scored rows", err));
     r->form = *form;
     r->scores.batch = &r->batch;
     *out = r;

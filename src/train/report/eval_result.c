@@ -35,11 +35,8 @@ tn_status tn_eval_result_slices(const tn_eval_result *f, uint32_t i, uint32_t ma
 {
     TN_ASSERT(i < f->result->n_slices);
     tn_slices *slices = f->result->slices[i];
-    tn_slice *all =
-        tn_try_alloc((size_t)tn_slices_count(slices) + 1, sizeof *all, "a report of slices", err);
-    if (all == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_slice *all = NULL;
+    TN_TRY(TN_ALLOC(all, (size_t)tn_slices_count(slices) + 1, "a report of slices", err));
     uint32_t n_all = 0;
     tn_status status = tn_slices_report(slices, all, &n_all, err);
     if (status == TN_OK) {
@@ -255,11 +252,8 @@ tn_status tn_eval_result_json(const tn_eval_result *f, tn_text *out, tn_error *e
 {
     const tn_strs *names = &f->run->eval.slices;
     const tn_evaluation *e = f->result;
-    tn_journal_slices *slices =
-        tn_try_alloc((size_t)e->n_slices + 1, sizeof *slices, "slices", err);
-    if (slices == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_journal_slices *slices = NULL;
+    TN_TRY(TN_ALLOC(slices, (size_t)e->n_slices + 1, "slices", err));
     for (uint32_t i = 0; i < e->n_slices; i++) {
         slices[i] = (tn_journal_slices){names->item[i], e->slices[i], f->words, i};
     }

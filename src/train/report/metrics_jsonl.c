@@ -133,10 +133,8 @@ static tn_status add_slices(tn_text *t, const tn_journal_slices *s, tn_error *er
 {
     static const char *const names[] = {"auc", "logloss", "copc", "ctr", "pctr"};
     size_t places = (size_t)tn_slices_count(s->slices) + 1;
-    tn_slice *slice = tn_try_alloc(places, sizeof *slice, "a report of slices", err);
-    if (slice == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_slice *slice = NULL;
+    TN_TRY(TN_ALLOC(slice, places, "a report of slices", err));
     uint32_t n = 0;
     tn_status status = tn_slices_report(s->slices, slice, &n, err);
     TN_ASSERT(n <= places);

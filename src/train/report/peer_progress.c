@@ -239,10 +239,8 @@ tn_status tn_peer_progress_new(tn_peer_progress **out, uint32_t n_ranks, double 
     TN_ASSERT(n_ranks > 0);
     const tn_metrics_opts kind = kind_of(sampling);
     *out = NULL;
-    tn_peer_progress *r = tn_try_alloc(1, sizeof *r, "reports of peers", err);
-    if (r == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_peer_progress *r = NULL;
+    TN_TRY(TN_ALLOC(r, 1, "reports of peers", err));
     (void)pthread_mutex_init(&r->lock, NULL);
     r->n_ranks = n_ranks;
     r->note = tn_try_alloc(n_ranks, sizeof *r->note, "reports of peers", err);

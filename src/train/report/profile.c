@@ -141,10 +141,8 @@ struct tn_profile {
 tn_status tn_profile_open(tn_profile **out, tn_error *err)
 {
     *out = NULL;
-    tn_profile *p = tn_try_alloc(1, sizeof *p, "a profile", err);
-    if (p == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_profile *p = NULL;
+    TN_TRY(TN_ALLOC(p, 1, "a profile", err));
     tn_status status = tn_trace_open(&p->trace, TN_TRACE_SPANS, err);
     if (status != TN_OK) {
         tn_free(p);

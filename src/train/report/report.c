@@ -111,10 +111,8 @@ tn_status tn_report_open(tn_report **out, const tn_report_opts *opts, tn_error *
     TN_ASSERT(opts->plan != NULL && opts->watch != NULL && opts->worker != NULL &&
               opts->dir != NULL);
     *out = NULL;
-    tn_report *r = tn_try_alloc(1, sizeof *r, "a report", err);
-    if (r == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_report *r = NULL;
+    TN_TRY(TN_ALLOC(r, 1, "a report", err));
     r->opts = *opts;
     r->run = opts->plan->run;
     r->started_wall = tn_wall_s();

@@ -56,10 +56,8 @@ static void unknown_free(unknown_keys *s)
 static tn_status unknown_new(unknown_keys **out, uint32_t n_slots, tn_error *err)
 {
     *out = NULL;
-    unknown_keys *s = tn_try_alloc(1, sizeof *s, "a sieve", err);
-    if (s == NULL) {
-        return TN_E_MEMORY;
-    }
+    unknown_keys *s = NULL;
+    TN_TRY(TN_ALLOC(s, 1, "a sieve", err));
     s->n_slots = n_slots;
     s->bag = tn_try_alloc(n_slots, sizeof *s->bag, "a sieve", err);
     if (s->bag == NULL) {
@@ -130,10 +128,8 @@ static tn_status drop_unknown(unknown_keys *s, const unknown_in *in, const tn_ba
 tn_status tn_step_new(tn_step **out, const tn_model_plan *plan, bool training, tn_error *err)
 {
     *out = NULL;
-    tn_step *s = tn_try_alloc(1, sizeof *s, "a step", err);
-    if (s == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_step *s = NULL;
+    TN_TRY(TN_ALLOC(s, 1, "a step", err));
     tn_localizer_opts opts = {
         .owners = &plan->owners,
         .layout = plan->layout,
@@ -201,10 +197,7 @@ static tn_status make_flags(tn_step *s, uint32_t keys, tn_error *err)
     tn_free(s->missing);
     s->n_missing = 0;
     uint32_t n = keys + keys / 4;
-    s->missing = tn_try_alloc(n, sizeof *s->missing, "keys of a batch", err);
-    if (s->missing == NULL) {
-        return TN_E_MEMORY;
-    }
+    TN_TRY(TN_ALLOC(s->missing, n, "keys of a batch", err));
     s->n_missing = n;
     return TN_OK;
 }

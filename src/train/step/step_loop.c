@@ -40,10 +40,8 @@ tn_status tn_step_loop_new(tn_step_loop **out, tn_worker *w, tn_step_prefetch *s
 {
     TN_ASSERT(w->client.self != NULL);
     *out = NULL;
-    tn_step_loop *x = tn_try_alloc(1, sizeof *x, "the steps of an epoch", err);
-    if (x == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_step_loop *x = NULL;
+    TN_TRY(TN_ALLOC(x, 1, "the steps of an epoch", err));
     x->w = w;
     x->client = w->client;
     x->waits = waited(x);

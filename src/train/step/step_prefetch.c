@@ -65,10 +65,8 @@ tn_status tn_reader_stopper_start(tn_reader_stopper **out, tn_reader *reader,
                                   const atomic_bool *flag, tn_error *err)
 {
     *out = NULL;
-    tn_reader_stopper *s = tn_try_alloc(1, sizeof *s, "a stopper", err);
-    if (s == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_reader_stopper *s = NULL;
+    TN_TRY(TN_ALLOC(s, 1, "a stopper", err));
     s->reader = reader;
     s->flag = flag;
     pthread_condattr_t monotonic;
@@ -215,10 +213,8 @@ static tn_status open_feeder(tn_step_prefetch **out, const tn_step_prefetch_opts
                              tn_error *err)
 {
     TN_ASSERT(opts->ahead > 0);
-    tn_step_prefetch *f = tn_try_alloc(1, sizeof *f, "a feeder", err);
-    if (f == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_step_prefetch *f = NULL;
+    TN_TRY(TN_ALLOC(f, 1, "a feeder", err));
     f->team = opts->team;
     (void)pthread_mutex_init(&f->lock, NULL);
     (void)pthread_cond_init(&f->prepared, NULL);

@@ -98,10 +98,7 @@ static tn_status make_shares(tn_worker *w, tn_error *err)
     }
     w->rank = w->plan->run->cluster.rank;
     const size_t *cut = w->shares->dense + w->rank;
-    w->own = tn_try_alloc(cut[1] - cut[0] + 1, sizeof *w->own, "the weights of a shard", err);
-    if (w->own == NULL) {
-        return TN_E_MEMORY;
-    }
+    TN_TRY(TN_ALLOC(w->own, cut[1] - cut[0] + 1, "the weights of a shard", err));
     tn_worker_keep_own(w);
     return TN_OK;
 }
@@ -141,10 +138,8 @@ tn_status tn_worker_new(tn_worker **out, const tn_model_plan *plan, const tn_wor
                         const tn_binder *b, tn_error *err)
 {
     *out = NULL;
-    tn_worker *w = tn_try_alloc(1, sizeof *w, "a worker", err);
-    if (w == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_worker *w = NULL;
+    TN_TRY(TN_ALLOC(w, 1, "a worker", err));
     w->plan = plan;
     bool good = tn_day_read(plan->run->run.day, &w->day);
     TN_ASSERT(good); /* checked with the configuration */
