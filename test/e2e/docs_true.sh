@@ -80,10 +80,10 @@ for page in $pages; do
 done
 
 # Names of files in backquotes, and of pages in comments of the code. A line that begins with
-# "1. `" tells a reader to write that file.
+# a number and a file in backquotes tells a reader to write that file.
 for page in $pages; do
     # shellcheck disable=SC2016
-    grep -v '^1\. `' "$page" | grep -oE '`[^` ]+`' | tr -d '`' |
+    grep -vE '^[0-9]\. `' "$page" | grep -oE '`[^` ]+`' | tr -d '`' |
         grep -E '^(src|test|docs|configs|datasets|bench|cmake|\.ci)/[A-Za-z0-9_./-]+$' | sort -u >"$tmp/names"
     while read -r name; do
         [ -e "$name" ] || [ -n "$(ls "$name"* 2>/dev/null)" ] || fail "$page: names $name"
