@@ -7,7 +7,6 @@
 #include "base/core/alloc.h"
 #include "base/core/log.h"
 #include "base/math/sha256.h"
-#include "nn/graph/params.h"
 #include "train/checkpoint/ckptfiles.h"
 #include "train/checkpoint/run_state.h"
 #include "train/config/run.h"
