@@ -1,6 +1,7 @@
 /* mean_metrics.c - the metrics that are means of the sums, or quotients of such means. */
-#include "base/math/fmath.h"
 #include "metrics/metrics_state.h"
+
+#include "base/math/fmath.h"
 
 static double sum_of(const tn_metrics *m, tn_sum k)
 {

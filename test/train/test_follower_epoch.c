@@ -195,6 +195,20 @@ static void k8_any_number_of_ranks_goes_on_within_an_epoch(void **state)
     assert_int_equal(last.counts, one.counts);
 }
 
+/* Its first work is an evaluation: no rank has asked another for values before. */
+static void a_finished_run_that_is_begun_again_only_evaluates(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        const char *const first[] = {SMALL, FRESH, staleness[i], NULL};
+        const char *const again[] = {SMALL, "checkpoint.resume=must", staleness[i], NULL};
+        const grouprun done = learn(2, first);
+        const grouprun same = learn(2, again);
+        assert_int_equal(same.samples, done.samples);
+        assert_int_equal(same.counts, done.counts);
+    }
+}
+
 /* Alive, but with a step that takes longer than the limit. */
 static void who_does_not_give_back_ends_all_with_its_name(void **state)
 {
@@ -238,6 +252,7 @@ int main(void)
         cmocka_unit_test(c4_a_rank_without_a_part_takes_part_in_everything),
         cmocka_unit_test(many_cuts_leave_each_record_once),
         cmocka_unit_test(k8_any_number_of_ranks_goes_on_within_an_epoch),
+        cmocka_unit_test(a_finished_run_that_is_begun_again_only_evaluates),
         cmocka_unit_test(who_does_not_give_back_ends_all_with_its_name),
         cmocka_unit_test(a_failure_ends_those_that_wait_for_a_part),
     };

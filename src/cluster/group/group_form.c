@@ -5,9 +5,10 @@
  * hello until rank 0 has replied, and rank 0 replies to every hello of a group that is over with
  * the reason.
  */
+#include "cluster/group/group_state.h"
+
 #include "base/core/clock.h"
 #include "base/core/log.h"
-#include "cluster/group/group_state.h"
 #include "cluster/group/rendezvous.h"
 #include "cluster/launch/rendezvous_file.h"
 

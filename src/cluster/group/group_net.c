@@ -1,8 +1,9 @@
 /* group_net.c - messages that a group receives, and the heartbeats and hellos that it sends; on
  * tn-net. */
+#include "cluster/group/group_state.h"
+
 #include "base/core/clock.h"
 #include "base/core/log.h"
-#include "cluster/group/group_state.h"
 
 #include <stdlib.h>
 #include <string.h>

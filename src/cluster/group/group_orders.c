@@ -1,8 +1,9 @@
 /* group_orders.c - orders of rank 0 and the DONE of the others; messages about the parts of an
  * epoch. */
+#include "cluster/group/group_state.h"
+
 #include "base/core/clock.h"
 #include "cluster/group/group.h"
-#include "cluster/group/group_state.h"
 
 #include <string.h>
 

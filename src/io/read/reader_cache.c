@@ -5,11 +5,12 @@
  * read as if there were none. A cache that was asked for by name (opts.make_cache) is a duty: what
  * is wrong with it ends the reader.
  */
+#include "io/read/reader_private.h"
+
 #include "base/core/log.h"
 #include "base/math/key.h"
 #include "io/read/cache.h"
 #include "io/read/fileset.h"
-#include "io/read/reader_private.h"
 #include "io/rows/rows.h"
 #include "io/schema/dataopts.h"
 #include "io/schema/schema.h"

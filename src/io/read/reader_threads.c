@@ -1,11 +1,12 @@
 /* reader_threads.c - the stages of a reader: cut blocks; parse them and keep their order; put
  * windows of rows, permuted, into batches.
  */
+#include "io/read/reader_private.h"
+
 #include "base/core/alloc.h"
 #include "base/math/rng.h"
 #include "base/trace/trace.h"
 #include "io/read/block_reader.h"
-#include "io/read/reader_private.h"
 #include "io/rows/rows.h"
 #include "io/rows/rows_parsing.h"
 #include "io/schema/dataopts.h"

@@ -23,10 +23,11 @@
  *     scale        [rows x slots] 1 / D, where it is not 1 (state)
  *     winner       [rows x columns] entry that is the maximum (state; only with max)
  */
+#include "nn/graph/graphcore.h"
+
 #include "base/core/arena.h"
 #include "base/keys/record.h"
 #include "nn/graph/embed.h"
-#include "nn/graph/graphcore.h"
 #include "nn/op/ops.h"
 #include "nn/pooling/embedloops.h"
 

@@ -17,11 +17,12 @@
  *
  * Tiles are cut by operator and shape. The number of threads is nowhere in here.
  */
+#include "nn/graph/graphcore.h"
+
 #include "base/core/alloc.h"
 #include "base/thread/team.h"
 #include "base/trace/trace.h"
 #include "nn/graph/embed.h"
-#include "nn/graph/graphcore.h"
 
 #include <math.h>
 #include <string.h>

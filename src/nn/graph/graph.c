@@ -1,8 +1,8 @@
 /* graph.c - building a graph: nodes, leaves and what operators may ask. See graph.h. */
 #include "nn/graph/graphcore.h"
-#include "nn/graph/params.h"
 
 #include "base/core/alloc.h"
+#include "nn/graph/params.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,12 +1,12 @@
 /* graph_passes.c - what is needed, what is an identity, what has a gradient, who lives inside whom,
  * and where each matrix lies.
  */
-#include "nn/gemm/gemm.h"
 #include "nn/graph/graphcore.h"
-#include "nn/graph/params.h"
 
 #include "base/core/alloc.h"
 #include "config/diag.h"
+#include "nn/gemm/gemm.h"
+#include "nn/graph/params.h"
 
 enum { PASSES_BYTES = 192 }; /* what passes take from the arena for a node of a graph at rest */
 

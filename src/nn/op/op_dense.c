@@ -17,10 +17,11 @@
  *
  *     [ (k+1)/2 rows of n words, for y | (n+1)/2 rows of k words, for dx ]    rows padded to lines
  */
+#include "nn/graph/graphcore.h"
+
 #include "base/keys/init.h"
 #include "config/field.h"
 #include "nn/gemm/gemm.h"
-#include "nn/graph/graphcore.h"
 #include "nn/op/ops.h"
 #include "nn/vec/vec.h"
 

@@ -1,12 +1,12 @@
 /* fuse.c - batch norms into final weights; matmul, bias and activation into one dense; in training,
  * sums of single weights and pairs of vectors into the embedding they come from. */
 #include "nn/graph/graphcore.h"
+
+#include "base/core/alloc.h"
 #include "nn/graph/params.h"
 #include "nn/op/ops.h"
 #include "nn/pooling/embedloops.h"
 #include "nn/pooling/ffmloops.h"
-
-#include "base/core/alloc.h"
 
 #include <stdio.h>
 

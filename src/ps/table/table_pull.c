@@ -1,7 +1,8 @@
 /* table_pull.c - rows copied out of the table: for training, which creates, and for evaluation. */
+#include "ps/table/tabledef.h"
+
 #include "base/math/rng.h"
 #include "base/thread/team.h"
-#include "ps/table/tabledef.h"
 
 /* Fans are the segment's length: a row has no other. */
 static void first_values(const tn_plan_segment *s, const tn_init *init, uint64_t key, float *w)

@@ -10,9 +10,10 @@
  *              w0    w2 w3          their first segments in one call of the optimizer,
  *                                   then their second ones
  */
+#include "ps/table/tabledef.h"
+
 #include "base/core/compiler.h"
 #include "base/thread/team.h"
-#include "ps/table/tabledef.h"
 
 #include <string.h>
 

@@ -1,12 +1,12 @@
 /* checkpoint.c - saves a run: the moment between two steps, and the thread that writes it into
  * files. */
-#include "nn/graph/params.h"
-#include "ps/shard/dense.h"
 #include "train/checkpoint/ckptstate.h"
 
 #include "base/core/alloc.h"
 #include "base/core/log.h"
 #include "base/math/sha256.h"
+#include "nn/graph/params.h"
+#include "ps/shard/dense.h"
 #include "train/checkpoint/ckptfiles.h"
 #include "train/checkpoint/run_state.h"
 #include "train/config/run.h"

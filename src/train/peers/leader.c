@@ -454,15 +454,15 @@ tn_status tn_leader_sum(tn_leader *l, const tn_progress *own, const tn_metrics *
  * row.
  */
 
-/* The others begin to score. `how`: what a tn_order_note of an evaluation says. */
+/* The others begin to score; all can be asked for values then, also where none has trained before.
+ * `how`: what a tn_order_note of an evaluation says. */
 static tn_status begin_evaluation(tn_leader *l, const char *data, uint64_t how, tn_error *err)
 {
     tn_order_note order = {.what = TN_ORDER_EVALUATE, .text = data, .more = {&how, 1}};
     TN_TRY(tn_peers_begin(l->peers, err));
-    TN_TRY(tn_peers_refresh(l->peers, err));
     TN_TRY(order_all(l, &order, err));
     l->evaluation = order.number;
-    return TN_OK;
+    return tn_peers_refresh(l->peers, err);
 }
 
 /* Rank 0 is done, and waits until all are. What they counted is added to `own`, and, where rows

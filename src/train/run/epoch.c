@@ -1,9 +1,9 @@
 /* epoch.c - opens the data of an epoch, checks that they are those of before, counts them. */
 #include "train/run/epoch.h"
-#include "base/trace/trace.h"
-#include "ps/optim/optim.h"
 
 #include "base/core/clock.h"
+#include "base/trace/trace.h"
+#include "ps/optim/optim.h"
 #include "train/config/run.h"
 #include "train/peers/part_dealer.h"
 #include "train/report/report.h"

@@ -1,10 +1,10 @@
 /* group_epoch.c - has the other ranks train, stand still and tell where they stand. */
 #include "train/run/group_epoch.h"
-#include "base/trace/trace.h"
-#include "io/read/blocks.h"
 
 #include "base/core/clock.h"
+#include "base/trace/trace.h"
 #include "io/read/bad_record_limit.h"
+#include "io/read/blocks.h"
 #include "models/model.h"
 #include "train/config/run.h"
 #include "train/eval/evaluate.h"

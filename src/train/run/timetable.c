@@ -1,5 +1,6 @@
 /* timetable.c - compares steps, epochs and the clock with what the configuration says. */
 #include "train/run/timetable.h"
+
 #include "base/core/error.h"
 
 #include <math.h>

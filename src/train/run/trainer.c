@@ -1,13 +1,13 @@
 /* trainer.c - a whole run: begins or goes on, trains, saves, evaluates, and ends by itself or by a
  * signal. */
 #include "train/run/trainer.h"
-#include "config/tree.h"
-#include "nn/graph/op.h"
-#include "ps/optim/optim.h"
 
 #include "base/core/clock.h"
 #include "base/file/file.h"
+#include "config/tree.h"
 #include "models/model.h"
+#include "nn/graph/op.h"
+#include "ps/optim/optim.h"
 #include "train/checkpoint/import.h"
 #include "train/checkpoint/rerun.h"
 #include "train/checkpoint/run_state.h"
