@@ -36,7 +36,8 @@ static void open_as(const attack_on *on, const tn_security *security, uint64_t i
         .rank = on->rank, .size = on->size, .incarnation = incarnation, .security = security};
     *m = (member){.incarnation = incarnation};
     tn_status status = tn_sockets_open(&m->sockets, on->z, &opts, NULL);
-    status = status == TN_OK ? tn_sockets_dial(m->sockets, 0, &on->at, &m->dealer, NULL) : status;
+    status =
+        status == TN_OK ? tn_sockets_dial(m->sockets, 0, &on->at, NULL, &m->dealer, NULL) : status;
     TN_ASSERT(status == TN_OK);
 }
 

@@ -31,10 +31,15 @@ void peers_listen(peer *p, const tn_endpoint *e)
 
 void peers_dial(peer *p, const peer *to, uint32_t rank)
 {
+    peers_dial_watched(p, to, rank, NULL);
+}
+
+void peers_dial_watched(peer *p, const peer *to, uint32_t rank, tn_handshake_watch **watch)
+{
     tn_error err = {0};
     tn_endpoint e;
     assert_int_equal(tn_endpoint_read(to->at, 0, &e, &err), TN_OK);
-    if (tn_sockets_dial(p->sockets, rank, &e, &p->dealer, &err) != TN_OK) {
+    if (tn_sockets_dial(p->sockets, rank, &e, watch, &p->dealer, &err) != TN_OK) {
         fail_msg("%s", err.text);
     }
 }

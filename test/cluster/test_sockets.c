@@ -111,7 +111,7 @@ static void keys_are_set_on_both_sides(void **state)
     assert_int_equal(keys_zmq()->zmq_ctx_get(tn_sockets_context(p.sockets), ZMQ_IO_THREADS), 2);
     tn_error err = {0};
     void *dealer = NULL;
-    assert_int_equal(tn_sockets_dial(p.sockets, 9, &loopback, &dealer, &err), TN_E_CONFIG);
+    assert_int_equal(tn_sockets_dial(p.sockets, 9, &loopback, NULL, &dealer, &err), TN_E_CONFIG);
     assert_non_null(strstr(err.text, "no public key of rank 9"));
     assert_null(dealer);
     peers_close(&p);
@@ -292,7 +292,7 @@ static tn_status try_all(const tn_zmq *z, const tn_security *security, tn_error 
         tn_endpoint e;
         status = tn_endpoint_read(at, 0, &e, err);
         assert_int_equal(status, TN_OK);
-        status = tn_sockets_dial(s, 0, &e, &dealer, err);
+        status = tn_sockets_dial(s, 0, &e, NULL, &dealer, err);
     }
     tn_sockets_hang_up(s, dealer);
     tn_sockets_hang_up(s, router);

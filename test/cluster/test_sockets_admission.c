@@ -175,10 +175,7 @@ static void copy_file(const char *from, const char *to)
 static tn_handshake_watch *dial_and_watch(peer *client, const peer *server)
 {
     tn_handshake_watch *g = NULL;
-    peers_dial(client, server, 0);
-    assert_int_equal(tn_handshake_watch_open(&g, keys_zmq(), tn_sockets_context(client->sockets),
-                                             client->dealer, NULL),
-                     TN_OK);
+    peers_dial_watched(client, server, 0, &g);
     return g;
 }
 
@@ -358,7 +355,7 @@ static void c8_an_open_address_without_keys_is_refused(void **state)
         assert_int_equal(tn_sockets_listen(p.sockets, &e, &p.router, p.at, &err), TN_E_CONFIG);
         assert_non_null(strstr(err.text, "is open to other machines, and cluster.security says"));
         assert_non_null(strstr(err.text, "hint: cluster.security: {key: PEER.key, allow: FOLDER}"));
-        assert_int_equal(tn_sockets_dial(p.sockets, 1, &e, &p.dealer, &err), TN_E_CONFIG);
+        assert_int_equal(tn_sockets_dial(p.sockets, 1, &e, NULL, &p.dealer, &err), TN_E_CONFIG);
         assert_null(p.router);
         assert_null(p.dealer);
     }

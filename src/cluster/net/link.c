@@ -606,12 +606,9 @@ tn_status tn_link_dial(tn_link *l, uint32_t rank, const tn_endpoint *at, tn_erro
     void *dealer = NULL;
     (void)pthread_mutex_lock(&l->lock); /* sockets are made by one thread at a time */
     TN_ASSERT(atomic_load(&l->dest[rank].dealer) == NULL);
-    tn_status status = tn_sockets_dial(l->sockets, rank, at, &dealer, err);
-    if (status == TN_OK && rank == 0 && !at->is_ipc &&
-        l->opts.security->kind == TN_SECURITY_CURVE) {
-        status = tn_handshake_watch_open(&l->handshake, &l->z, tn_sockets_context(l->sockets),
-                                         dealer, err);
-    }
+    const bool is_watched = rank == 0 && !at->is_ipc && l->opts.security->kind == TN_SECURITY_CURVE;
+    tn_status status =
+        tn_sockets_dial(l->sockets, rank, at, is_watched ? &l->handshake : NULL, &dealer, err);
     atomic_store(&l->dest[rank].dealer, dealer);
     (void)pthread_mutex_unlock(&l->lock);
     wake(l);

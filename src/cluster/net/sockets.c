@@ -268,32 +268,6 @@ tn_status tn_sockets_listen(tn_sockets *s, const tn_endpoint *own, void **router
     return TN_OK;
 }
 
-tn_status tn_sockets_dial(tn_sockets *s, uint32_t rank, const tn_endpoint *to, void **dealer,
-                          tn_error *err)
-{
-    TN_ASSERT(rank < TN_RANK_ANY);
-    char text[TN_ENDPOINT_SIZE];
-    void *socket = NULL;
-    *dealer = NULL;
-    tn_endpoint_write(to, text);
-    TN_TRY(check_open(s, to, text, err));
-    TN_TRY(make(s, DEALER, to, &socket, err));
-    tn_status status = TN_OK;
-    if (s->opts.security->kind == TN_SECURITY_CURVE && !to->is_ipc) {
-        status = set_client_keys(s, socket, rank, err);
-    }
-    if (status == TN_OK && s->z.zmq_connect(socket, text) != 0) {
-        status =
-            tn_fail(err, TN_E_PEER, "cannot connect to '%s': %s", text, s->z.zmq_strerror(errno));
-    }
-    if (status != TN_OK) {
-        tn_sockets_hang_up(s, socket);
-        return status;
-    }
-    *dealer = socket;
-    return TN_OK;
-}
-
 /* ---- events ---- */
 
 enum {
@@ -357,19 +331,53 @@ void tn_handshake_watch_close(tn_handshake_watch *g)
     }
 }
 
-tn_status tn_handshake_watch_open(tn_handshake_watch **out, const tn_zmq *z, void *context,
-                                  void *dealer, tn_error *err)
+/* Of a socket that is not connected yet: else it might be refused before anybody listens. */
+static tn_status watch(const tn_sockets *s, void *dealer, tn_handshake_watch **out, tn_error *err)
 {
-    *out = NULL;
     tn_handshake_watch *g = NULL;
     TN_TRY(TN_ALLOC(g, 1, "the watch over a greeting", err));
-    if (!tn_socket_events_open(&g->events, z, context, dealer, HANDSHAKE_EVENTS)) {
+    if (!tn_socket_events_open(&g->events, &s->z, s->context, dealer, HANDSHAKE_EVENTS)) {
         tn_status status =
-            tn_fail(err, TN_E_PEER, "cannot watch a greeting: %s", z->zmq_strerror(errno));
+            tn_fail(err, TN_E_PEER, "cannot watch a greeting: %s", s->z.zmq_strerror(errno));
         tn_handshake_watch_close(g);
         return status;
     }
     *out = g;
+    return TN_OK;
+}
+
+tn_status tn_sockets_dial(tn_sockets *s, uint32_t rank, const tn_endpoint *to,
+                          tn_handshake_watch **watched, void **dealer, tn_error *err)
+{
+    TN_ASSERT(rank < TN_RANK_ANY);
+    char text[TN_ENDPOINT_SIZE];
+    void *socket = NULL;
+    tn_handshake_watch *g = NULL;
+    *dealer = NULL;
+    tn_endpoint_write(to, text);
+    TN_TRY(check_open(s, to, text, err));
+    TN_TRY(make(s, DEALER, to, &socket, err));
+    tn_status status = TN_OK;
+    if (s->opts.security->kind == TN_SECURITY_CURVE && !to->is_ipc) {
+        status = set_client_keys(s, socket, rank, err);
+    }
+    if (status == TN_OK && watched != NULL) {
+        *watched = NULL;
+        status = watch(s, socket, &g, err);
+    }
+    if (status == TN_OK && s->z.zmq_connect(socket, text) != 0) {
+        status =
+            tn_fail(err, TN_E_PEER, "cannot connect to '%s': %s", text, s->z.zmq_strerror(errno));
+    }
+    if (status != TN_OK) {
+        tn_handshake_watch_close(g);
+        tn_sockets_hang_up(s, socket);
+        return status;
+    }
+    if (watched != NULL) {
+        *watched = g;
+    }
+    *dealer = socket;
     return TN_OK;
 }
 

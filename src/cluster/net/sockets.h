@@ -3,7 +3,7 @@
  *     tn_sockets *s;
  *     TN_TRY(tn_sockets_open(&s, &z, &opts, err));                 a context and its ZAP handler
  *     TN_TRY(tn_sockets_listen(s, &own, &router, bound, err));     bound: "tcp://10.1.0.7:41234"
- *     TN_TRY(tn_sockets_dial(s, 3, &address_of_3, &dealer, err));
+ *     TN_TRY(tn_sockets_dial(s, 3, &address_of_3, NULL, &dealer, err));
  *     ..
  *     tn_sockets_hang_up(s, dealer);  tn_sockets_hang_up(s, router);
  *     tn_sockets_close(s);
@@ -46,10 +46,12 @@ void tn_sockets_close(tn_sockets *s);
 tn_status tn_sockets_listen(tn_sockets *s, const tn_endpoint *own, void **router,
                             char bound[TN_ENDPOINT_SIZE], tn_error *err) TN_MUST_USE;
 
-/* A DEALER that connects to `rank` now or later, again and again. TN_E_CONFIG: as above, or no key
- * of that rank. */
-tn_status tn_sockets_dial(tn_sockets *s, uint32_t rank, const tn_endpoint *to, void **dealer,
-                          tn_error *err) TN_MUST_USE;
+/* A DEALER that connects to `rank` now or later, again and again. `watch`, unless NULL, becomes a
+ * watch over its handshake from before it connects, see below. TN_E_CONFIG: as above, or no key of
+ * that rank. On failure both are NULL. */
+typedef struct tn_handshake_watch tn_handshake_watch;
+tn_status tn_sockets_dial(tn_sockets *s, uint32_t rank, const tn_endpoint *to,
+                          tn_handshake_watch **watch, void **dealer, tn_error *err) TN_MUST_USE;
 
 /* Closes a socket; messages that do not leave within 200 ms are dropped. NULL is fine. */
 void tn_sockets_hang_up(tn_sockets *s, void *socket);
@@ -91,11 +93,6 @@ typedef enum tn_handshake {
     TN_HANDSHAKE_BROKEN,  /* the other end hung up: its key is not the expected one */
 } tn_handshake;
 
-typedef struct tn_handshake_watch tn_handshake_watch;
-
-/* `dealer` has dialled; it and the context must outlive the watch. TN_E_PEER: libzmq refuses. */
-tn_status tn_handshake_watch_open(tn_handshake_watch **out, const tn_zmq *z, void *context,
-                                  void *dealer, tn_error *err) TN_MUST_USE;
 /* Before the socket is closed. NULL is fine. */
 void tn_handshake_watch_close(tn_handshake_watch *g);
 
