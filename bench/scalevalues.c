@@ -17,6 +17,7 @@
 #include "config/field.h"
 
 #include <math.h>
+#include <string.h>
 
 /* One owner of a part of the model that is trained.
  *
@@ -154,8 +155,9 @@ static void write_pull(const tn_scale_batch *b, uint32_t from, tn_key_order orde
 {
     const tn_keyblock_shape shape = tn_keyblock_measure(&b->keys, order);
     char *payload = tn_scale_payload(m, TN_PULL_PARAMS + shape.bytes);
-    tn_pull_params_put(
-        payload, &(tn_pull_params){.examples = TN_SCALE_EXAMPLES, .weight_sum = TN_SCALE_EXAMPLES});
+    memcpy(payload,
+           &(tn_pull_params){.examples = TN_SCALE_EXAMPLES, .weight_sum = TN_SCALE_EXAMPLES},
+           TN_PULL_PARAMS);
     tn_keyblock_write(&b->keys, order, &shape, payload + TN_PULL_PARAMS);
     tn_scale_seal(
         m, &(tn_frame){.type = TN_FRAME_PULL, .rank = from, .count = {order.n, shape.floats}});
@@ -167,7 +169,7 @@ static void write_push(const world *w, const tn_scale_batch *b, uint32_t from, u
     const size_t floats = (size_t)order.n * TN_SCALE_WIDTH;
     const uint32_t n_dense = dense_of(w, to);
     char *payload = tn_scale_payload(m, TN_PUSH_PARAMS + sizeof(float) * (floats + n_dense));
-    tn_push_params_put(payload, &(tn_push_params){.pull = 1, .lr_factor = 1});
+    memcpy(payload, &(tn_push_params){.pull = 1, .lr_factor = 1}, TN_PUSH_PARAMS);
     payload += TN_PUSH_PARAMS;
     size_t rows = tn_values_gather(TN_VALUES_F32, &b->keys, order, w->rows, payload);
     size_t dense = tn_values_write(TN_VALUES_F32, w->dense + w->shares->dense[to], n_dense,
@@ -211,8 +213,9 @@ static void write_rows(const float *rows, uint32_t keys, tn_scale_message *m)
 {
     const uint32_t n = keys * TN_SCALE_WIDTH;
     char *payload = tn_scale_payload(m, TN_ROWS_PARAMS + sizeof(float) * n);
-    tn_rows_params_put(
-        payload, &(tn_rows_params){.examples = TN_SCALE_EXAMPLES, .weight_sum = TN_SCALE_EXAMPLES});
+    memcpy(payload,
+           &(tn_rows_params){.examples = TN_SCALE_EXAMPLES, .weight_sum = TN_SCALE_EXAMPLES},
+           TN_ROWS_PARAMS);
     size_t bad = tn_values_write(TN_VALUES_F32, rows, n, payload + TN_ROWS_PARAMS);
     TN_ASSERT(bad == TN_VALUES_FINITE);
     tn_scale_seal(m, &(tn_frame){.type = TN_FRAME_ROWS, .count = {keys, n}});
@@ -221,7 +224,7 @@ static void write_rows(const float *rows, uint32_t keys, tn_scale_message *m)
 static void write_dense(const float *weights, uint32_t n, tn_scale_message *m)
 {
     char *payload = tn_scale_payload(m, TN_DENSE_PARAMS + sizeof(float) * n);
-    tn_dense_params_put(payload, &(tn_dense_params){.grad_norm = 1});
+    memcpy(payload, &(tn_dense_params){.grad_norm = 1}, TN_DENSE_PARAMS);
     size_t bad = tn_values_write(TN_VALUES_F32, weights, n, payload + TN_DENSE_PARAMS);
     TN_ASSERT(bad == TN_VALUES_FINITE);
     tn_scale_seal(m, &(tn_frame){.type = TN_FRAME_DENSE, .count = {0, 0, n}});

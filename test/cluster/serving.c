@@ -122,7 +122,7 @@ tn_frame serving_pull_keys(serving *s, uint32_t rank, uint64_t sequence, const u
     f.count[TN_KEYS] = n;
     f.count[TN_ROW_FLOATS] = shape.floats;
     assert_true(f.bytes <= SERVING_BYTES);
-    tn_pull_params_put(s->payload, &(tn_pull_params){.examples = 4, .weight_sum = 4});
+    memcpy(s->payload, &(tn_pull_params){.examples = 4, .weight_sum = 4}, TN_PULL_PARAMS);
     tn_keyblock_write(&keys->set, order, &shape, s->payload + TN_PULL_PARAMS);
     return f;
 }
@@ -143,7 +143,7 @@ tn_frame serving_push(serving *s, uint32_t rank, uint64_t sequence, float gradie
     f.count[TN_KEYS] = SERVING_KEYS;
     f.count[TN_ROW_FLOATS] = SERVING_FLOATS;
     f.count[TN_DENSE_FLOATS] = SERVING_OWN;
-    tn_push_params_put(s->payload, &(tn_push_params){.pull = sequence, .lr_factor = 1});
+    memcpy(s->payload, &(tn_push_params){.pull = sequence, .lr_factor = 1}, TN_PUSH_PARAMS);
     memcpy(s->payload + TN_PUSH_PARAMS, all, sizeof all);
     return f;
 }

@@ -145,7 +145,7 @@ static void golden_pull(void **state)
     f.count[TN_KEYS] = 3;
     f.count[TN_ROW_FLOATS] = 5;
     f.bytes = TN_PULL_PARAMS + wire_golden(GOLDEN_BLOCK, message + TN_FRAME_HEAD + TN_PULL_PARAMS);
-    tn_pull_params_put(message + TN_FRAME_HEAD, &(tn_pull_params){2, 1.5});
+    memcpy(message + TN_FRAME_HEAD, &(tn_pull_params){2, 1.5}, TN_PULL_PARAMS);
     tn_frame_seal(message, &f);
     wire_equals(message, TN_FRAME_HEAD + f.bytes, wire_golden_pull);
     const tn_keyblock_rules rules = rules_of(2);
@@ -173,7 +173,7 @@ static void golden_push(void **state)
     f.count[TN_DENSE_FLOATS] = 2;
     f.bytes = TN_PUSH_PARAMS + 5 * 2 + 2 * 4;
     char *at = message + TN_FRAME_HEAD;
-    tn_push_params_put(at, &(tn_push_params){7, .5, 20000, 0, .6875});
+    memcpy(at, &(tn_push_params){7, .5, 20000, 0, .6875}, TN_PUSH_PARAMS);
     assert_true(tn_values_write(TN_VALUES_BF16, grads, 5, at + TN_PUSH_PARAMS) == TN_VALUES_FINITE);
     assert_true(tn_values_write(TN_VALUES_F32, dense, 2, at + TN_PUSH_PARAMS + 10) ==
                 TN_VALUES_FINITE);
@@ -194,7 +194,7 @@ static void golden_rows(void **state)
     f.count[TN_KEYS] = 2;
     f.count[TN_ROW_FLOATS] = 3;
     f.bytes = TN_ROWS_PARAMS + 3 * 2 + 1;
-    tn_rows_params_put(message + TN_FRAME_HEAD, &(tn_rows_params){0, 0, 0});
+    memcpy(message + TN_FRAME_HEAD, &(tn_rows_params){0, 0, 0}, TN_ROWS_PARAMS);
     char *at = message + TN_FRAME_HEAD + TN_ROWS_PARAMS;
     assert_true(tn_values_write(TN_VALUES_F16, row, 3, at) == TN_VALUES_FINITE);
     tn_missing_put(at + 6, missing, 2);

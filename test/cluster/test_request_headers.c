@@ -19,19 +19,19 @@ static void a_pull_tells_its_batch(void **state)
     (void)state;
     char bytes[TN_PULL_PARAMS];
     tn_pull_params p = {2, 1.5};
-    tn_pull_params_put(bytes, &p);
+    memcpy(bytes, &p, TN_PULL_PARAMS);
     wire_equals(bytes, sizeof bytes, "0200000000000000000000000000f83f");
     p = (tn_pull_params){0};
     assert_int_equal(tn_pull_params_get(&p, bytes), TN_DROP_NONE);
     assert_true(p.examples == 2 && p.weight_sum > 1.4 && p.weight_sum < 1.6);
     for (uint32_t i = 0; i < STRANGE; i++) {
-        tn_pull_params_put(bytes, &(tn_pull_params){9, reject[i]});
+        memcpy(bytes, &(tn_pull_params){9, reject[i]}, TN_PULL_PARAMS);
         assert_int_equal(tn_pull_params_get(&p, bytes), TN_DROP_PARAMS);
         assert_int_equal(p.examples, 2);
     }
-    tn_pull_params_put(bytes, &(tn_pull_params){0, 0}); /* an empty batch */
+    memcpy(bytes, &(tn_pull_params){0, 0}, TN_PULL_PARAMS); /* an empty batch */
     assert_int_equal(tn_pull_params_get(&p, bytes), TN_DROP_NONE);
-    tn_pull_params_put(bytes, &(tn_pull_params){0, 1}); /* weight of nothing */
+    memcpy(bytes, &(tn_pull_params){0, 1}, TN_PULL_PARAMS); /* weight of nothing */
     assert_int_equal(tn_pull_params_get(&p, bytes), TN_DROP_PARAMS);
 }
 
@@ -40,7 +40,7 @@ static void a_push_names_its_pull(void **state)
     (void)state;
     char bytes[TN_PUSH_PARAMS];
     tn_push_params p = {7, .5, 20000, 2, -1.5};
-    tn_push_params_put(bytes, &p);
+    memcpy(bytes, &p, TN_PUSH_PARAMS);
     wire_equals(bytes, sizeof bytes,
                 "0700000000000000000000000000e03f204e000000000040000000000000f8bf");
     p = (tn_push_params){0};
@@ -49,12 +49,12 @@ static void a_push_names_its_pull(void **state)
                 p.lr_factor > .4 && p.lr_factor < .6 && p.loss < -1.4);
     tn_store_u32(bytes + 20, 0x7f800000); /* infinite */
     assert_int_equal(tn_push_params_get(&p, bytes), TN_DROP_PARAMS);
-    tn_push_params_put(bytes, &(tn_push_params){9, .5, TN_ROW_DAY_MAX + 1, 0, 0});
+    memcpy(bytes, &(tn_push_params){9, .5, TN_ROW_DAY_MAX + 1, 0, 0}, TN_PUSH_PARAMS);
     assert_int_equal(tn_push_params_get(&p, bytes), TN_DROP_PARAMS);
-    tn_push_params_put(bytes, &(tn_push_params){0, .5, 1, 0, 0});
+    memcpy(bytes, &(tn_push_params){0, .5, 1, 0, 0}, TN_PUSH_PARAMS);
     assert_int_equal(tn_push_params_get(&p, bytes), TN_DROP_PARAMS);
     for (uint32_t i = 0; i < STRANGE; i++) {
-        tn_push_params_put(bytes, &(tn_push_params){9, reject[i], 1, 0, 0});
+        memcpy(bytes, &(tn_push_params){9, reject[i], 1, 0, 0}, TN_PUSH_PARAMS);
         assert_int_equal(tn_push_params_get(&p, bytes), TN_DROP_PARAMS);
         assert_int_equal(p.pull, 7);
     }
@@ -65,21 +65,21 @@ static void rows_tell_the_joint_batch(void **state)
     (void)state;
     char bytes[TN_ROWS_PARAMS];
     tn_rows_params p = {4, 9, 1.5};
-    tn_rows_params_put(bytes, &p);
+    memcpy(bytes, &p, TN_ROWS_PARAMS);
     wire_equals(bytes, sizeof bytes, "04000000000000000900000000000000000000000000f83f");
     p = (tn_rows_params){0};
     assert_int_equal(tn_rows_params_get(&p, bytes), TN_DROP_NONE);
     assert_true(p.first == 4 && p.examples == 9 && p.weight_sum > 1.4 && p.weight_sum < 1.6);
     for (uint32_t i = 0; i < STRANGE; i++) {
-        tn_rows_params_put(bytes, &(tn_rows_params){0, 9, reject[i]});
+        memcpy(bytes, &(tn_rows_params){0, 9, reject[i]}, TN_ROWS_PARAMS);
         assert_int_equal(tn_rows_params_get(&p, bytes), TN_DROP_PARAMS);
         assert_int_equal(p.first, 4);
     }
-    tn_rows_params_put(bytes, &(tn_rows_params){0, 0, 0}); /* nobody has any */
+    memcpy(bytes, &(tn_rows_params){0, 0, 0}, TN_ROWS_PARAMS); /* nobody has any */
     assert_int_equal(tn_rows_params_get(&p, bytes), TN_DROP_NONE);
-    tn_rows_params_put(bytes, &(tn_rows_params){0, 0, 1}); /* weight of nothing */
+    memcpy(bytes, &(tn_rows_params){0, 0, 1}, TN_ROWS_PARAMS); /* weight of nothing */
     assert_int_equal(tn_rows_params_get(&p, bytes), TN_DROP_PARAMS);
-    tn_rows_params_put(bytes, &(tn_rows_params){10, 9, 1}); /* behind the last */
+    memcpy(bytes, &(tn_rows_params){10, 9, 1}, TN_ROWS_PARAMS); /* behind the last */
     assert_int_equal(tn_rows_params_get(&p, bytes), TN_DROP_PARAMS);
 }
 
@@ -88,13 +88,13 @@ static void a_dense_answer_tells_norm_and_staleness(void **state)
     (void)state;
     char bytes[TN_DENSE_PARAMS];
     tn_dense_params p = {1.5, 3, -.5};
-    tn_dense_params_put(bytes, &p);
+    memcpy(bytes, &p, TN_DENSE_PARAMS);
     wire_equals(bytes, sizeof bytes, "000000000000f83f0300000000000000000000000000e0bf");
     p = (tn_dense_params){0};
     assert_int_equal(tn_dense_params_get(&p, bytes), TN_DROP_NONE);
     assert_true(p.staleness == 3 && p.grad_norm > 1.4 && p.grad_norm < 1.6 && p.loss < -.4);
     for (uint32_t i = 0; i < STRANGE; i++) {
-        tn_dense_params_put(bytes, &(tn_dense_params){reject[i], 9, 0});
+        memcpy(bytes, &(tn_dense_params){reject[i], 9, 0}, TN_DENSE_PARAMS);
         assert_int_equal(tn_dense_params_get(&p, bytes), TN_DROP_PARAMS);
         assert_int_equal(p.staleness, 3);
     }
@@ -106,7 +106,7 @@ static void shared_sums_are_finite(void **state)
     static const double sums[] = {1.5, -0.0, -1e300};
     char bytes[sizeof sums];
     double got[3] = {7, 7, 7};
-    tn_share_put(bytes, sums, 3);
+    memcpy(bytes, sums, 3 * sizeof(double));
     wire_equals(bytes, 8, "000000000000f83f");
     for (uint32_t i = 2; i < STRANGE; i++) { /* those that are not finite */
         for (uint32_t at = 0; at < 3; at++) {

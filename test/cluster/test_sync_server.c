@@ -276,7 +276,7 @@ static void a_meeting_is_announced_to_every_rank(void **state)
 static void take_empty(serving *s, uint32_t rank, uint64_t sequence, uint64_t examples)
 {
     tn_frame f = serving_pull_keys(s, rank, sequence, s->key, examples > 0 ? SERVING_KEYS : 0);
-    tn_pull_params_put(s->payload, &(tn_pull_params){.examples = examples, .weight_sum = 0});
+    memcpy(s->payload, &(tn_pull_params){.examples = examples, .weight_sum = 0}, TN_PULL_PARAMS);
     serving_take(s, f);
 }
 

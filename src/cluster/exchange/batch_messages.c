@@ -6,6 +6,7 @@
 #include "ps/table/row.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 tn_status tn_batchio_init(tn_batchio *io, tn_out_messages *pool, const tn_shares *shares,
                           tn_values row_values, tn_values dense_values, tn_error *err)
@@ -76,7 +77,7 @@ tn_status tn_owner_slices_pull(tn_owner_slices *s, const tn_batchio *io, uint32_
     p->frame.flags = tn_frame_flags(io->row_values, io->dense_values);
     p->frame.count[TN_KEYS] = x->order.n;
     p->frame.count[TN_ROW_FLOATS] = shape.floats;
-    tn_pull_params_put(tn_out_message_payload(p), params);
+    memcpy(tn_out_message_payload(p), params, TN_PULL_PARAMS);
     tn_keyblock_write(s->keys, x->order, &shape, tn_out_message_payload(p) + TN_PULL_PARAMS);
     *out = p;
     return TN_OK;
@@ -134,11 +135,12 @@ tn_status tn_owner_slices_push(const tn_owner_slices *s, tn_batchio *io, uint32_
     p->frame.count[TN_ROW_FLOATS] = x->floats;
     p->frame.count[TN_DENSE_FLOATS] = (uint32_t)n_dense;
     char *to = tn_out_message_payload(p);
-    tn_push_params_put(to, &(tn_push_params){.pull = x->sequence,
-                                             .lr_factor = grads->push->lr_factor,
-                                             .day = grads->push->day,
-                                             .norm = (float)grads->norm,
-                                             .loss = grads->loss});
+    const tn_push_params params = {.pull = x->sequence,
+                                   .lr_factor = grads->push->lr_factor,
+                                   .day = grads->push->day,
+                                   .norm = (float)grads->norm,
+                                   .loss = grads->loss};
+    memcpy(to, &params, sizeof params);
     to += TN_PUSH_PARAMS;
     if (tn_values_gather(io->row_values, s->keys, x->order, grads->rows, to) != TN_VALUES_FINITE ||
         write_dense(io, from, n_dense, grads->dense, to + row_bytes) != TN_VALUES_FINITE) {

@@ -97,7 +97,7 @@ static void answer(tn_eval_pull *p, const tn_frame *f)
     rows->frame.flags = TN_FRAME_MISSING; /* and floats of 32 bits */
     rows->frame.count[TN_KEYS] = keys->n;
     rows->frame.count[TN_ROW_FLOATS] = n;
-    tn_rows_params_put(to, &(tn_rows_params){0});
+    memcpy(to, &(tn_rows_params){0}, TN_ROWS_PARAMS);
     tn_missing_put(to + TN_ROWS_PARAMS + row_bytes, p->lacks, keys->n);
     if (tn_values_write(TN_VALUES_F32, p->given, n, to + TN_ROWS_PARAMS) != TN_VALUES_FINITE) {
         tn_out_message_drop(rows);

@@ -3,6 +3,8 @@
 
 #include "base/core/alloc.h"
 
+#include <string.h>
+
 /* ---- requests ---- */
 
 uint32_t tn_owner_pull_read(tn_owner_pull *p, const tn_frame *request,
@@ -141,7 +143,7 @@ tn_status tn_reply_rows(const tn_reply_path *to, const tn_frame *request, const 
     p->frame.count[TN_KEYS] = what->n_keys;
     p->frame.count[TN_ROW_FLOATS] = what->n_floats;
     char *payload = tn_out_message_payload(p);
-    tn_rows_params_put(payload, &what->params);
+    memcpy(payload, &what->params, TN_ROWS_PARAMS);
     send_floats(to, request, p, tn_values_write(kind, what->rows, n, payload + TN_ROWS_PARAMS));
     return TN_OK;
 }
@@ -157,7 +159,7 @@ tn_status tn_reply_dense(const tn_reply_path *to, const tn_frame *request,
     p->frame.flags = tn_frame_flags(TN_VALUES_F32, kind);
     p->frame.count[TN_DENSE_FLOATS] = (uint32_t)n;
     char *payload = tn_out_message_payload(p);
-    tn_dense_params_put(payload, params);
+    memcpy(payload, params, TN_DENSE_PARAMS);
     send_floats(to, request, p, tn_values_write(kind, weights, n, payload + TN_DENSE_PARAMS));
     return TN_OK;
 }

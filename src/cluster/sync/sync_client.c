@@ -138,7 +138,7 @@ static tn_status share(void *arg, uint32_t code, const double *values, uint32_t 
         p->frame.type = TN_FRAME_SHARE;
         p->frame.code = code;
         p->frame.count[TN_DENSE_FLOATS] = n;
-        tn_share_put(tn_out_message_payload(p), values, n);
+        memcpy(tn_out_message_payload(p), values, n * sizeof(double));
         send_request(g, to, p);
     }
     return TN_OK;

@@ -8,10 +8,11 @@
  *     DENSE  0 f64 grad_norm   8 u64 staleness  16 f64 loss            24 weights
  *
  * A pull has all that its owner must know of a batch except the gradients; a push names the pull
- * and brings those. `get` reads the first bytes of a payload that tn_frame_read has found long
- * enough. It returns TN_DROP_PARAMS, and leaves *out alone, when a number is not finite or (except
- * for a loss) negative, when there is weight without examples, when no pull is named, or when rows
- * cannot hold the day.
+ * and brings those. The structs lie in memory as in the message, so a sender copies them. `get`
+ * reads the first bytes of a payload that tn_frame_read has found long enough. It returns
+ * TN_DROP_PARAMS, and leaves *out alone, when a number is not finite or (except for a loss)
+ * negative, when there is weight without examples, when no pull is named, or when rows cannot hold
+ * the day.
  *
  * Behind the floats of ROWS that answer a PEEK with TN_FRAME_MISSING there is a bit for each key,
  * the first in bit 0 of the first byte; 1: the key has no row. Pure functions, any thread.
@@ -47,10 +48,11 @@ typedef struct tn_dense_params {
     double loss;        /* of the joint batch, before the update; 0 above staleness 0 */
 } tn_dense_params;
 
-void tn_pull_params_put(char *payload, const tn_pull_params *params);
-void tn_push_params_put(char *payload, const tn_push_params *params);
-void tn_rows_params_put(char *payload, const tn_rows_params *params);
-void tn_dense_params_put(char *payload, const tn_dense_params *params);
+_Static_assert(sizeof(tn_pull_params) == TN_PULL_PARAMS &&
+                   sizeof(tn_push_params) == TN_PUSH_PARAMS &&
+                   sizeof(tn_rows_params) == TN_ROWS_PARAMS &&
+                   sizeof(tn_dense_params) == TN_DENSE_PARAMS,
+               "structs are as the bytes");
 
 tn_drop tn_pull_params_get(tn_pull_params *out, const char *payload) TN_MUST_USE;
 tn_drop tn_push_params_get(tn_push_params *out, const char *payload) TN_MUST_USE;
@@ -58,7 +60,6 @@ tn_drop tn_rows_params_get(tn_rows_params *out, const char *payload) TN_MUST_USE
 tn_drop tn_dense_params_get(tn_dense_params *out, const char *payload) TN_MUST_USE;
 
 /* SHARE: n doubles. TN_DROP_VALUES: one is not finite. */
-void tn_share_put(char *payload, const double *values, uint32_t n);
 tn_drop tn_share_get(double *out, uint32_t n, const char *payload) TN_MUST_USE;
 
 /* Bits for n keys, in the order of the message; `to` has room for (n + 7) / 8 bytes. */
