@@ -25,7 +25,6 @@ typedef enum note_kind {
 } note_kind;
 
 typedef struct note_field {
-    uint32_t number; /* of base/codec/proto.h; never reused */
     note_kind kind;
     size_t offset;  /* in the struct */
     uint64_t below; /* of a number with names: how many there are; 0: any */
@@ -35,7 +34,7 @@ typedef struct note_field {
 typedef struct note_table {
     size_t size; /* of the struct; 0: the type carries no note */
     uint32_t n;
-    const note_field *field;
+    const note_field *field; /* by their numbers on the wire, from 1: append only */
 } note_table;
 
 /* The kind of a member is that of its type: another type does not compile. */
@@ -48,118 +47,118 @@ typedef struct note_table {
              : KIND_NUMBERS, tn_note_texts                                                      \
              : KIND_TEXTS, tn_note_bytes                                                        \
              : KIND_BYTES)
-#define MEMBER(type, number, member, names, group)                                                 \
+#define MEMBER(type, member, names, group)                                                         \
     {                                                                                              \
-        (number), KIND(type, member), offsetof(type, member), (names), (group)                     \
+        KIND(type, member), offsetof(type, member), (names), (group)                               \
     }
-#define FIELD(type, number, member) MEMBER(type, number, member, 0, 0)
-#define NAMED(type, number, member, names) MEMBER(type, number, member, names, 0)
-#define LIST(type, number, member, group) MEMBER(type, number, member, 0, group)
+#define FIELD(type, member) MEMBER(type, member, 0, 0)
+#define NAMED(type, member, names) MEMBER(type, member, names, 0)
+#define LIST(type, member, group) MEMBER(type, member, 0, group)
 
 static const note_field hello[] = {
-    FIELD(tn_hello_note, 1, version),
-    FIELD(tn_hello_note, 2, host),
-    FIELD(tn_hello_note, 3, pid),
-    FIELD(tn_hello_note, 4, address),
-    FIELD(tn_hello_note, 5, config_hash),
-    FIELD(tn_hello_note, 6, structure),
-    FIELD(tn_hello_note, 7, cpu),
-    FIELD(tn_hello_note, 8, peers),
-    FIELD(tn_hello_note, 9, threads),
-    FIELD(tn_hello_note, 10, started),
-    NAMED(tn_hello_note, 11, status, TN_E_STOPPED + 1),
-    FIELD(tn_hello_note, 12, text),
+    FIELD(tn_hello_note, version),
+    FIELD(tn_hello_note, host),
+    FIELD(tn_hello_note, pid),
+    FIELD(tn_hello_note, address),
+    FIELD(tn_hello_note, config_hash),
+    FIELD(tn_hello_note, structure),
+    FIELD(tn_hello_note, cpu),
+    FIELD(tn_hello_note, peers),
+    FIELD(tn_hello_note, threads),
+    FIELD(tn_hello_note, started),
+    NAMED(tn_hello_note, status, TN_E_STOPPED + 1),
+    FIELD(tn_hello_note, text),
 };
 
 static const note_field welcome[] = {
-    FIELD(tn_welcome_note, 1, checkpoint), LIST(tn_welcome_note, 2, address, 1),
-    LIST(tn_welcome_note, 3, host, 1),     LIST(tn_welcome_note, 4, incarnation, 1),
-    FIELD(tn_welcome_note, 5, owned_from),
+    FIELD(tn_welcome_note, checkpoint), LIST(tn_welcome_note, address, 1),
+    LIST(tn_welcome_note, host, 1),     LIST(tn_welcome_note, incarnation, 1),
+    FIELD(tn_welcome_note, owned_from),
 };
 
 static const note_field part[] = {
-    NAMED(tn_part_note, 1, answer, TN_PART_ANSWERS),
-    FIELD(tn_part_note, 2, epoch),
-    FIELD(tn_part_note, 3, part),
-    FIELD(tn_part_note, 4, source),
-    FIELD(tn_part_note, 5, begin),
-    FIELD(tn_part_note, 6, end),
-    FIELD(tn_part_note, 7, attempt),
-    FIELD(tn_part_note, 8, position),
-    FIELD(tn_part_note, 9, id),
-    FIELD(tn_part_note, 10, number),
+    NAMED(tn_part_note, answer, TN_PART_ANSWERS),
+    FIELD(tn_part_note, epoch),
+    FIELD(tn_part_note, part),
+    FIELD(tn_part_note, source),
+    FIELD(tn_part_note, begin),
+    FIELD(tn_part_note, end),
+    FIELD(tn_part_note, attempt),
+    FIELD(tn_part_note, position),
+    FIELD(tn_part_note, id),
+    FIELD(tn_part_note, number),
 };
 
 static const note_field beat[] = {
-    NAMED(tn_beat_note, 1, state, TN_PEER_STATES),
-    FIELD(tn_beat_note, 2, records),
-    FIELD(tn_beat_note, 3, in_flight),
-    FIELD(tn_beat_note, 4, rss_bytes),
-    FIELD(tn_beat_note, 5, bytes_out),
-    FIELD(tn_beat_note, 6, bytes_in),
-    FIELD(tn_beat_note, 7, waits_for),
-    FIELD(tn_beat_note, 8, rows_per_s),
-    FIELD(tn_beat_note, 9, waiting),
-    LIST(tn_beat_note, 10, held.part, 1),
-    LIST(tn_beat_note, 11, held.attempt, 1),
-    LIST(tn_beat_note, 12, held.position, 1),
-    NAMED(tn_beat_note, 13, asks, TN_PEER_ASKS),
+    NAMED(tn_beat_note, state, TN_PEER_STATES),
+    FIELD(tn_beat_note, records),
+    FIELD(tn_beat_note, in_flight),
+    FIELD(tn_beat_note, rss_bytes),
+    FIELD(tn_beat_note, bytes_out),
+    FIELD(tn_beat_note, bytes_in),
+    FIELD(tn_beat_note, waits_for),
+    FIELD(tn_beat_note, rows_per_s),
+    FIELD(tn_beat_note, waiting),
+    LIST(tn_beat_note, held.part, 1),
+    LIST(tn_beat_note, held.attempt, 1),
+    LIST(tn_beat_note, held.position, 1),
+    NAMED(tn_beat_note, asks, TN_PEER_ASKS),
 };
 
 static const note_field done[] = {
-    NAMED(tn_done_note, 1, what, TN_ORDERS),
-    FIELD(tn_done_note, 2, number),
-    NAMED(tn_done_note, 3, status, TN_E_STOPPED + 1),
-    FIELD(tn_done_note, 4, text),
-    LIST(tn_done_note, 5, file, 1),
-    LIST(tn_done_note, 6, file_bytes, 1),
-    LIST(tn_done_note, 7, file_crc, 1),
-    LIST(tn_done_note, 8, file_rows, 1),
-    LIST(tn_done_note, 9, file_first, 1),
-    LIST(tn_done_note, 10, file_last, 1),
-    FIELD(tn_done_note, 11, sent),
-    LIST(tn_done_note, 12, low, 2),
-    LIST(tn_done_note, 13, incarnation, 2),
-    LIST(tn_done_note, 14, parts.part, 3),
-    LIST(tn_done_note, 15, parts.attempt, 3),
-    LIST(tn_done_note, 16, parts.position, 3),
-    FIELD(tn_done_note, 17, records),
-    FIELD(tn_done_note, 18, samples),
-    FIELD(tn_done_note, 19, bad),
-    FIELD(tn_done_note, 20, metrics),
-    FIELD(tn_done_note, 21, clicks),
-    FIELD(tn_done_note, 22, weight),
-    FIELD(tn_done_note, 23, figures),
+    NAMED(tn_done_note, what, TN_ORDERS),
+    FIELD(tn_done_note, number),
+    NAMED(tn_done_note, status, TN_E_STOPPED + 1),
+    FIELD(tn_done_note, text),
+    LIST(tn_done_note, file, 1),
+    LIST(tn_done_note, file_bytes, 1),
+    LIST(tn_done_note, file_crc, 1),
+    LIST(tn_done_note, file_rows, 1),
+    LIST(tn_done_note, file_first, 1),
+    LIST(tn_done_note, file_last, 1),
+    FIELD(tn_done_note, sent),
+    LIST(tn_done_note, low, 2),
+    LIST(tn_done_note, incarnation, 2),
+    LIST(tn_done_note, parts.part, 3),
+    LIST(tn_done_note, parts.attempt, 3),
+    LIST(tn_done_note, parts.position, 3),
+    FIELD(tn_done_note, records),
+    FIELD(tn_done_note, samples),
+    FIELD(tn_done_note, bad),
+    FIELD(tn_done_note, metrics),
+    FIELD(tn_done_note, clicks),
+    FIELD(tn_done_note, weight),
+    FIELD(tn_done_note, figures),
 };
 
 static const note_field ask[] = {
-    FIELD(tn_ask_note, 1, epoch),
-    LIST(tn_ask_note, 2, done.part, 1),
-    LIST(tn_ask_note, 3, done.attempt, 1),
-    LIST(tn_ask_note, 4, done.position, 1),
-    FIELD(tn_ask_note, 5, id),
-    FIELD(tn_ask_note, 6, number),
+    FIELD(tn_ask_note, epoch),
+    LIST(tn_ask_note, done.part, 1),
+    LIST(tn_ask_note, done.attempt, 1),
+    LIST(tn_ask_note, done.position, 1),
+    FIELD(tn_ask_note, id),
+    FIELD(tn_ask_note, number),
 };
 
 static const note_field report[] = {
-    FIELD(tn_report_note, 1, number),     FIELD(tn_report_note, 2, epoch),
-    FIELD(tn_report_note, 3, records),    FIELD(tn_report_note, 4, samples),
-    FIELD(tn_report_note, 5, bad),        FIELD(tn_report_note, 6, loss_sum),
-    FIELD(tn_report_note, 7, weight_sum), FIELD(tn_report_note, 8, metrics),
+    FIELD(tn_report_note, number),     FIELD(tn_report_note, epoch),
+    FIELD(tn_report_note, records),    FIELD(tn_report_note, samples),
+    FIELD(tn_report_note, bad),        FIELD(tn_report_note, loss_sum),
+    FIELD(tn_report_note, weight_sum), FIELD(tn_report_note, metrics),
 };
 
 static const note_field order[] = {
-    NAMED(tn_order_note, 1, what, TN_ORDERS),
-    FIELD(tn_order_note, 2, number),
-    FIELD(tn_order_note, 3, step),
-    FIELD(tn_order_note, 4, text),
-    FIELD(tn_order_note, 5, more),
+    NAMED(tn_order_note, what, TN_ORDERS),
+    FIELD(tn_order_note, number),
+    FIELD(tn_order_note, step),
+    FIELD(tn_order_note, text),
+    FIELD(tn_order_note, more),
 };
 
 static const note_field refused[] = {
-    FIELD(tn_refused_note, 1, text),
-    NAMED(tn_refused_note, 2, status, TN_E_STOPPED + 1),
-    FIELD(tn_refused_note, 3, teller),
+    FIELD(tn_refused_note, text),
+    NAMED(tn_refused_note, status, TN_E_STOPPED + 1),
+    FIELD(tn_refused_note, teller),
 };
 
 #define TABLE(type, fields)                                                                        \
@@ -217,14 +216,13 @@ static void add_text(tn_text *out, uint32_t number, const char *text)
 static void add_numbers(tn_text *out, uint32_t number, const tn_note_numbers *list)
 {
     TN_ASSERT(list->n <= TN_NOTE_LIST_MAX);
-    if (list->n == 0) {
-        return;
+    if (list->n > 0) {
+        size_t begin = tn_proto_begin(out, number);
+        for (size_t i = 0; i < list->n; i++) {
+            tn_proto_add_varint(out, list->at[i]);
+        }
+        tn_proto_end(out, begin);
     }
-    size_t begin = tn_proto_begin(out, number);
-    for (size_t i = 0; i < list->n; i++) {
-        tn_proto_add_varint(out, list->at[i]);
-    }
-    tn_proto_end(out, begin);
 }
 
 static void add_texts(tn_text *out, uint32_t number, const tn_note_texts *list)
@@ -235,55 +233,26 @@ static void add_texts(tn_text *out, uint32_t number, const tn_note_texts *list)
     }
 }
 
-/* -0 is written, since it is not 0 bit for bit. */
-static void add_f64(tn_text *out, uint32_t number, double value)
+static void add_field(tn_text *out, uint32_t number, const note_field *f, const void *at)
 {
-    TN_ASSERT(isfinite(value));
-    if (tn_load_u64(&value) != 0) {
-        tn_proto_add_f64(out, number, value);
-    }
-}
-
-static void add_u64(tn_text *out, const note_field *f, uint64_t value)
-{
-    TN_ASSERT(f->below == 0 || value < f->below);
-    if (value != 0) {
-        tn_proto_add_u64(out, f->number, value);
-    }
-}
-
-static void add_field(tn_text *out, const note_field *f, const char *at)
-{
-    const char *text = NULL;
-    tn_note_bytes bytes = {0};
-    switch (f->kind) {
-    case KIND_U64:
-    case KIND_I64:
-        add_u64(out, f, tn_load_u64(at));
-        break;
-    case KIND_F64:
-        add_f64(out, f->number, tn_load_f64(at));
-        break;
-    case KIND_TEXT:
-        memcpy(&text, at, sizeof text);
-        if (text != NULL && text[0] != 0) {
-            add_text(out, f->number, text);
+    const char *const *text = at;
+    const tn_note_bytes *bytes = at;
+    if (f->kind == KIND_NUMBERS) {
+        add_numbers(out, number, at);
+    } else if (f->kind == KIND_TEXTS) {
+        add_texts(out, number, at);
+    } else if (f->kind == KIND_TEXT && *text != NULL && (*text)[0] != '\0') {
+        add_text(out, number, *text);
+    } else if (f->kind == KIND_BYTES && bytes->n > 0) {
+        tn_proto_add_bytes(out, number, bytes->at, bytes->n);
+    } else if (f->kind <= KIND_F64 && tn_load_u64(at) != 0) { /* -0 is not, bit for bit */
+        TN_ASSERT(f->below == 0 || tn_load_u64(at) < f->below);
+        if (f->kind == KIND_F64) {
+            TN_ASSERT(isfinite(tn_load_f64(at)));
+            tn_proto_add_f64(out, number, tn_load_f64(at));
+        } else {
+            tn_proto_add_u64(out, number, tn_load_u64(at));
         }
-        break;
-    case KIND_NUMBERS:
-        add_numbers(out, f->number, (const tn_note_numbers *)(const void *)at);
-        break;
-    case KIND_TEXTS:
-        add_texts(out, f->number, (const tn_note_texts *)(const void *)at);
-        break;
-    case KIND_BYTES:
-        memcpy(&bytes, at, sizeof bytes);
-        if (bytes.n > 0) {
-            tn_proto_add_bytes(out, f->number, bytes.at, bytes.n);
-        }
-        break;
-    default:
-        TN_ASSERT(false);
     }
 }
 
@@ -310,34 +279,27 @@ void tn_note_write(tn_frame_type type, const void *note, tn_text *out)
     uint64_t n[FIELDS_MAX] = {0};
     for (uint32_t i = 0; i < table->n; i++) {
         const note_field *f = &table->field[i];
-        const char *at = (const char *)note + f->offset;
+        const void *at = (const char *)note + f->offset;
         tn_note_numbers list; /* lists of texts have their length at the same place */
         if (f->group != 0) {
             memcpy(&list, at, sizeof list);
             n[i] = list.n;
         }
-        add_field(out, f, at);
+        add_field(out, i + 1, f, at);
     }
     TN_ASSERT(lists_agree(table, n));
 }
 
 /* ---- reading ---- */
 
-/* Each field after the first walk, and how many items of a list the second walk has copied.
- */
-typedef struct tally {
-    uint64_t n; /* items, or 1 for what is there once */
-    uint64_t filled;
-    uint64_t bytes; /* of texts with their NUL */
-    void *list;
-    tn_bytes text; /* of what is there once; of several the last */
-} tally;
-
+/* Each array is by field. */
 typedef struct reading {
     const note_table *table;
     tn_arena *arena;
-    char *note;
-    tally tally[FIELDS_MAX];
+    uint64_t text_bytes;             /* of texts in lists, with their NULs */
+    uint64_t n[FIELDS_MAX];          /* items of a list in this walk, so far */
+    void *list[FIELDS_MAX];          /* NULL in the first walk */
+    tn_proto_field last[FIELDS_MAX]; /* of what is there once; zeros: it is not */
 } reading;
 
 static uint32_t wire_of(note_kind kind)
@@ -346,21 +308,6 @@ static uint32_t wire_of(note_kind kind)
         return TN_WIRE_VARINT;
     }
     return kind == KIND_F64 ? TN_WIRE_FIXED64 : TN_WIRE_BYTES;
-}
-
-static bool is_list(note_kind kind)
-{
-    return kind == KIND_NUMBERS || kind == KIND_TEXTS;
-}
-
-/* The table's index of a field; n: not known. */
-static uint32_t index_of(const note_table *table, uint32_t number)
-{
-    uint32_t i = 0;
-    while (i < table->n && table->field[i].number != number) {
-        i++;
-    }
-    return i;
 }
 
 static tn_drop check_text(tn_bytes text)
@@ -378,95 +325,6 @@ static tn_drop check_text(tn_bytes text)
     return TN_DROP_NONE;
 }
 
-static tn_drop count_numbers(tn_bytes packed, tally *t)
-{
-    while (packed.size > 0 && !packed.failed) {
-        (void)tn_proto_varint(&packed);
-        t->n++;
-    }
-    return packed.failed ? TN_DROP_NOTE : TN_DROP_NONE;
-}
-
-static tn_drop check_field(const note_field *f, const tn_proto_field *p, tally *t)
-{
-    tn_drop why = TN_DROP_NONE;
-    double value;
-    if ((p->tag & 7) != wire_of(f->kind)) {
-        return TN_DROP_NOTE;
-    }
-    switch (f->kind) {
-    case KIND_F64:
-        memcpy(&value, &p->value, sizeof value);
-        why = isfinite(value) ? TN_DROP_NONE : TN_DROP_NOTE;
-        break;
-    case KIND_NUMBERS:
-        why = count_numbers(p->bytes, t);
-        break;
-    case KIND_TEXT:
-        why = check_text(p->bytes);
-        t->text = p->bytes;
-        t->bytes = p->bytes.size + 1;
-        t->n = 1;
-        break;
-    case KIND_TEXTS:
-        why = check_text(p->bytes);
-        t->bytes += p->bytes.size + 1;
-        t->n++;
-        break;
-    case KIND_U64:
-        why = f->below != 0 && p->value >= f->below ? TN_DROP_NOTE : TN_DROP_NONE;
-        break;
-    case KIND_I64:
-    case KIND_BYTES:
-    default:
-        break;
-    }
-    return is_list(f->kind) && t->n > TN_NOTE_LIST_MAX ? TN_DROP_NOTE_LIMIT : why;
-}
-
-static tn_drop check(reading *r, tn_bytes in)
-{
-    uint64_t n[FIELDS_MAX] = {0};
-    tn_proto_field p;
-    while (tn_proto_next(&in, &p)) {
-        uint32_t i = index_of(r->table, p.tag >> 3);
-        tn_drop why =
-            i < r->table->n ? check_field(&r->table->field[i], &p, &r->tally[i]) : TN_DROP_NONE;
-        if (why != TN_DROP_NONE) {
-            return why;
-        }
-    }
-    for (uint32_t i = 0; i < r->table->n; i++) {
-        n[i] = r->tally[i].n;
-    }
-    return in.failed || !lists_agree(r->table, n) ? TN_DROP_NOTE : TN_DROP_NONE;
-}
-
-/* Room for lists and texts. */
-static tn_drop reserve(reading *r)
-{
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; i < r->table->n; i++) {
-        const tally *t = &r->tally[i];
-        bytes += t->n * sizeof(uint64_t) + t->bytes + sizeof(uint64_t);
-    }
-    if (tn_arena_reserve(r->arena, bytes, "a note of a peer", NULL) != TN_OK) {
-        return TN_DROP_MEMORY;
-    }
-    for (uint32_t i = 0; i < r->table->n; i++) {
-        tally *t = &r->tally[i];
-        if (t->n == 0) {
-            continue;
-        }
-        if (r->table->field[i].kind == KIND_NUMBERS) {
-            t->list = TN_NEW_ARRAY(r->arena, uint64_t, t->n);
-        } else if (r->table->field[i].kind == KIND_TEXTS) {
-            t->list = (void *)TN_NEW_ARRAY(r->arena, const char *, t->n);
-        }
-    }
-    return TN_DROP_NONE;
-}
-
 static const char *copy_text(tn_arena *arena, tn_bytes text)
 {
     char *copy = TN_NEW_ARRAY(arena, char, text.size + 1);
@@ -474,67 +332,124 @@ static const char *copy_text(tn_arena *arena, tn_bytes text)
     return copy;
 }
 
-static void copy_field(reading *r, uint32_t i, const tn_proto_field *p)
+static tn_drop take_numbers(reading *r, uint32_t i, tn_bytes packed)
 {
-    const note_field *f = &r->table->field[i];
-    tally *t = &r->tally[i];
-    char *at = r->note + f->offset;
-    tn_bytes packed = p->bytes;
-    tn_note_bytes lent = {p->bytes.data, p->bytes.size};
-    if (f->kind == KIND_NUMBERS) {
-        while (packed.size > 0) {
-            TN_ASSERT(t->list != NULL && t->filled < t->n);
-            ((uint64_t *)t->list)[t->filled++] = tn_proto_varint(&packed);
+    uint64_t *list = r->list[i];
+    for (; packed.size > 0 && !packed.failed; r->n[i]++) {
+        uint64_t value = tn_proto_varint(&packed);
+        if (list != NULL) {
+            list[r->n[i]] = value;
         }
-    } else if (f->kind == KIND_TEXTS) {
-        TN_ASSERT(t->list != NULL && t->filled < t->n);
-        ((const char **)t->list)[t->filled++] = copy_text(r->arena, p->bytes);
-    } else if (f->kind == KIND_BYTES) {
-        memcpy(at, &lent, sizeof lent);
-    } else if (f->kind != KIND_TEXT) {
-        memcpy(at, &p->value, sizeof p->value);
     }
+    return packed.failed ? TN_DROP_NOTE : TN_DROP_NONE;
 }
 
-/* Lists, and texts; one that is not there is empty. */
-static void finish(const reading *r)
+static tn_drop take_text(reading *r, uint32_t i, tn_bytes text)
 {
-    for (uint32_t i = 0; i < r->table->n; i++) {
-        const tally *t = &r->tally[i];
-        char *at = r->note + r->table->field[i].offset;
-        tn_note_numbers numbers = {t->list, t->filled};
-        tn_note_texts texts = {t->list, t->filled};
-        if (r->table->field[i].kind == KIND_NUMBERS) {
-            memcpy(at, &numbers, sizeof numbers);
-        } else if (r->table->field[i].kind == KIND_TEXTS) {
-            memcpy(at, &texts, sizeof texts);
-        } else if (r->table->field[i].kind == KIND_TEXT) {
-            *(const char **)(void *)at = t->n > 0 ? copy_text(r->arena, t->text) : "";
+    const char **list = r->list[i];
+    tn_drop why = check_text(text);
+    if (list != NULL) {
+        list[r->n[i]] = copy_text(r->arena, text);
+    }
+    r->text_bytes += text.size + 1;
+    r->n[i]++;
+    return why;
+}
+
+static tn_drop take_field(reading *r, uint32_t i, const tn_proto_field *p)
+{
+    const note_field *f = &r->table->field[i];
+    if ((p->tag & 7) != wire_of(f->kind)) {
+        return TN_DROP_NOTE;
+    }
+    tn_drop why = TN_DROP_NONE;
+    r->last[i] = *p;
+    if (f->kind == KIND_NUMBERS) {
+        why = take_numbers(r, i, p->bytes);
+    } else if (f->kind == KIND_TEXTS) {
+        why = take_text(r, i, p->bytes);
+    } else if (f->kind == KIND_TEXT) {
+        why = check_text(p->bytes);
+    } else if ((f->kind == KIND_F64 && !isfinite(tn_load_f64(&p->value))) ||
+               (f->below != 0 && p->value >= f->below)) {
+        why = TN_DROP_NOTE;
+    }
+    return r->n[i] > TN_NOTE_LIST_MAX ? TN_DROP_NOTE_LIMIT : why;
+}
+
+static tn_drop walk(reading *r, tn_bytes in)
+{
+    tn_proto_field p;
+    while (tn_proto_next(&in, &p)) {
+        const uint32_t i = (p.tag >> 3) - 1; /* tn_proto_next refuses field 0 */
+        tn_drop why = i < r->table->n ? take_field(r, i, &p) : TN_DROP_NONE;
+        if (why != TN_DROP_NONE) {
+            return why;
         }
-        TN_ASSERT(!is_list(r->table->field[i].kind) || t->filled == t->n);
+    }
+    return in.failed || !lists_agree(r->table, r->n) ? TN_DROP_NOTE : TN_DROP_NONE;
+}
+
+/* Room for lists and texts, and for none but the last of a text that is there several times. */
+static tn_drop reserve(reading *r)
+{
+    uint64_t bytes = r->text_bytes;
+    for (uint32_t i = 0; i < r->table->n; i++) {
+        const bool is_text = r->table->field[i].kind == KIND_TEXT;
+        bytes += (r->n[i] + 1) * sizeof(uint64_t) + (is_text ? r->last[i].bytes.size + 1 : 0);
+    }
+    if (tn_arena_reserve(r->arena, bytes, "a note of a peer", NULL) != TN_OK) {
+        return TN_DROP_MEMORY;
+    }
+    for (uint32_t i = 0; i < r->table->n; i++) {
+        if (r->n[i] > 0) { /* items of both kinds of lists have 8 bytes */
+            r->list[i] = TN_NEW_ARRAY(r->arena, uint64_t, r->n[i]);
+            r->n[i] = 0;
+        }
+    }
+    return TN_DROP_NONE;
+}
+
+static void set_member(const reading *r, uint32_t i, void *at)
+{
+    const tn_bytes bytes = r->last[i].bytes;
+    switch (r->table->field[i].kind) {
+    case KIND_NUMBERS:
+        *(tn_note_numbers *)at = (tn_note_numbers){r->list[i], r->n[i]};
+        break;
+    case KIND_TEXTS:
+        *(tn_note_texts *)at = (tn_note_texts){r->list[i], r->n[i]};
+        break;
+    case KIND_TEXT:
+        *(const char **)at = bytes.size > 0 ? copy_text(r->arena, bytes) : "";
+        break;
+    case KIND_BYTES:
+        *(tn_note_bytes *)at = (tn_note_bytes){bytes.data, bytes.size};
+        break;
+    case KIND_U64:
+    case KIND_I64:
+    case KIND_F64:
+    default:
+        memcpy(at, &r->last[i].value, sizeof r->last[i].value);
     }
 }
 
 tn_drop tn_note_read(void *note, tn_frame_type type, const char *bytes, size_t size,
                      tn_arena *arena)
 {
-    reading r = {.table = table_of(type), .arena = arena, .note = note};
-    tn_bytes in = {bytes, size, false};
-    tn_drop why = check(&r, in);
+    reading r = {.table = table_of(type), .arena = arena};
+    const tn_bytes in = {bytes, size, false};
+    tn_drop why = walk(&r, in);
     if (why == TN_DROP_NONE) {
         why = reserve(&r);
     }
     if (why != TN_DROP_NONE) {
         return why;
     }
-    memset(note, 0, r.table->size);
-    tn_proto_field p;
-    while (tn_proto_next(&in, &p)) {
-        uint32_t i = index_of(r.table, p.tag >> 3);
-        if (i < r.table->n) {
-            copy_field(&r, i, &p);
-        }
+    why = walk(&r, in);
+    TN_ASSERT(why == TN_DROP_NONE);
+    for (uint32_t i = 0; i < r.table->n; i++) {
+        set_member(&r, i, (char *)note + r.table->field[i].offset);
     }
-    finish(&r);
     return TN_DROP_NONE;
 }

@@ -5,12 +5,12 @@
  *     why = tn_note_read(&beat, TN_FRAME_BEAT, bytes, size, arena);       receiver
  *
  * A control message ("note") is a message of base/codec/proto.h, and each member of the struct is a
- * field, whose number is in control_messages.c. Members that are 0 or empty are not written, and
- * unknown fields are skipped, so members may be added. Texts are UTF-8 without NUL, at most
- * TN_NOTE_TEXT_MAX bytes: a writer cuts longer ones and replaces what is no UTF-8 by '?'. Lists
- * have at most TN_NOTE_LIST_MAX items, and lists that belong together are equally long. Doubles are
- * finite. Enumerations are u64, since they travel as numbers; a reader refuses those without a
- * name.
+ * field, whose number is its place in control_messages.c. Members that are 0 or empty are not
+ * written, and unknown fields are skipped, so members may be added. Texts are UTF-8 without NUL, at
+ * most TN_NOTE_TEXT_MAX bytes: a writer cuts longer ones and replaces what is no UTF-8 by '?'.
+ * Lists have at most TN_NOTE_LIST_MAX items, and lists that belong together are equally long.
+ * Doubles are finite. Enumerations are u64, since they travel as numbers; a reader refuses those
+ * without a name.
  *
  * The writer borrows what it is given. What a reader returns lives in the arena, except for
  * tn_note_bytes, which point into the message. Session, step, rank and incarnation are in the frame
