@@ -195,7 +195,6 @@ static void open_seat(free_world *w, uint32_t rank)
                                .incarnation = incarnation_of(rank),
                                .retransmit_ns = w->opts.lossy ? 20000000 : 200000000,
                                .security = &w->security,
-                               .pool = s->pool,
                                .events = {s, got_request, got_answer, ticked}};
     for (uint32_t r = 0; r < w->opts.n; r++) {
         tn_dedup_begin(&s->dedup[r], incarnation_of(r));

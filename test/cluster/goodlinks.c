@@ -156,7 +156,6 @@ static tn_status open_rank(good_links *g, uint32_t rank, char bound[TN_ENDPOINT_
                                .job = GOOD_JOB,
                                .incarnation = first_incarnation + rank,
                                .security = &g->security[rank],
-                               .pool = g->pool,
                                .events = rank == 0 ? serving : asking};
     TN_TRY(tn_link_open(&g->link[rank], g->z, &opts, &own, bound, err));
     tn_link_set_session(g->link[rank], GOOD_SESSION);

@@ -34,7 +34,7 @@ void peers_dial(peer *p, const peer *to, uint32_t rank)
     peers_dial_watched(p, to, rank, NULL);
 }
 
-void peers_dial_watched(peer *p, const peer *to, uint32_t rank, tn_handshake_watch **watch)
+void peers_dial_watched(peer *p, const peer *to, uint32_t rank, tn_handshake_watch *watch)
 {
     tn_error err = {0};
     tn_endpoint e;

@@ -28,7 +28,7 @@ void peers_open(peer *p, uint32_t rank, const tn_security_opts *opts);
 /* p->router at that address, p->at says where; then p->dealer to `to`. */
 void peers_listen(peer *p, const tn_endpoint *e);
 void peers_dial(peer *p, const peer *to, uint32_t rank);
-void peers_dial_watched(peer *p, const peer *to, uint32_t rank, tn_handshake_watch **watch);
+void peers_dial_watched(peer *p, const peer *to, uint32_t rank, tn_handshake_watch *watch);
 void peers_close(peer *p);
 
 /* PEERS_DEADLINE_MS from now, of tn_clock_s. */

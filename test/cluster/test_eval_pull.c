@@ -76,7 +76,6 @@ static void open_seat(group *g, uint32_t rank)
                                .job = 3,
                                .incarnation = 50 + rank,
                                .security = &g->security,
-                               .pool = s->pool,
                                .events = {s, got_request, got_answer, ticked}};
     assert_int_equal(tn_link_open(&s->link, keys_zmq(), &link, &g->at[rank], bound, NULL), TN_OK);
     const tn_eval_pull_opts opts = {.link = s->link,

@@ -189,7 +189,6 @@ static void a_welcome_of_which_a_rank_is_nobody_does_not_count(void **state)
                                .incarnation = 1,
                                .retransmit_ns = 30000000,
                                .security = &x.security,
-                               .pool = by.pool,
                                .events = {&by, welcome, welcome, tick}};
     assert_int_equal(tn_link_open(&by.link, keys_zmq(), &link, &at[0], bound, NULL), TN_OK);
     tn_link_set_session(by.link, 77);

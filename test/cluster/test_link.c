@@ -108,7 +108,6 @@ static void open_again(peer *p, uint64_t job, uint64_t incarnation)
                                .incarnation = incarnation,
                                .retransmit_ns = 30000000,
                                .security = &p->security,
-                               .pool = p->pool,
                                .events = {p, got_request, got_answer, ticked}};
     if (tn_link_open(&p->link, keys_zmq(), &opts, &p->at, bound, &err) != TN_OK) {
         fail_msg("%s", err.text);
@@ -370,7 +369,6 @@ static void an_address_that_is_taken_is_told(void **state)
                                .size = 2,
                                .incarnation = 1,
                                .security = &a.security,
-                               .pool = a.pool,
                                .events = {&a, got_request, got_answer, ticked}};
     assert_int_equal(tn_link_open(&second, keys_zmq(), &opts, &nowhere, bound, &err), TN_E_CONFIG);
     assert_non_null(strstr(err.text, "is open to other machines"));

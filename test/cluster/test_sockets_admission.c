@@ -172,13 +172,6 @@ static void copy_file(const char *from, const char *to)
     tn_text_done(&text);
 }
 
-static tn_handshake_watch *dial_and_watch(peer *client, const peer *server)
-{
-    tn_handshake_watch *g = NULL;
-    peers_dial_watched(client, server, 0, &g);
-    return g;
-}
-
 static void await_greeting(tn_handshake_watch *g, tn_handshake want)
 {
     const double until = peers_deadline();
@@ -203,10 +196,11 @@ static void an_unlisted_key_is_refused(void **state)
     peers_open(&server, 0, &zero);
     peers_listen(&server, &loopback);
     peers_open(&client, 1, &one);
-    tn_handshake_watch *g = dial_and_watch(&client, &server);
+    tn_handshake_watch g = {0};
+    peers_dial_watched(&client, &server, 0, &g);
     refuses(&server, TN_ZAP_KEY);
-    await_greeting(g, TN_HANDSHAKE_REFUSED);
-    tn_handshake_watch_close(g);
+    await_greeting(&g, TN_HANDSHAKE_REFUSED);
+    tn_socket_events_close(&g.events);
     peers_close(&client);
     peers_close(&server);
 }
@@ -231,13 +225,13 @@ static void a_server_with_another_key_is_told_from_one_that_refuses(void **state
     for (uint32_t i = 0; i < 2; i++) {
         peer client;
         peers_open(&client, 1, i == 0 ? &one : &good);
-        tn_handshake_watch *g = dial_and_watch(&client, &server);
-        await_greeting(g, i == 0 ? TN_HANDSHAKE_BROKEN : TN_HANDSHAKE_DONE);
-        assert_true((tn_handshake_text(tn_handshake_watch_poll(g)) == NULL) == (i == 1));
-        tn_handshake_watch_close(g);
+        tn_handshake_watch g = {0};
+        peers_dial_watched(&client, &server, 0, &g);
+        await_greeting(&g, i == 0 ? TN_HANDSHAKE_BROKEN : TN_HANDSHAKE_DONE);
+        assert_true((tn_handshake_text(tn_handshake_watch_poll(&g)) == NULL) == (i == 1));
+        tn_socket_events_close(&g.events);
         peers_close(&client);
     }
-    tn_handshake_watch_close(NULL);
     peers_close(&server);
 }
 

@@ -224,7 +224,6 @@ static void open_rank(run *x, uint32_t rank, const tn_sync_client_opts *sync)
                                .incarnation = incarnation_of(rank),
                                .retransmit_ns = 200000000,
                                .security = &x->security,
-                               .pool = w->pool,
                                .events = {w, got_request, got_answer, ticked}};
     assert_int_equal(tn_link_open(&w->link, keys_zmq(), &link, &x->at[rank], bound, NULL), TN_OK);
     tn_sync_client_opts opts = *sync;

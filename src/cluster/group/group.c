@@ -148,9 +148,7 @@ static tn_status open_link(tn_group *g, tn_error *err)
         .size = g->size,
         .job = o->membership->job,
         .incarnation = g->incarnation,
-        .retransmit_ns = tn_timer_ns(TN_RETRANSMIT_TIMEOUT_NS),
         .security = o->security,
-        .pool = g->pool,
         .events = {g, tn_group_receive_request, tn_group_receive_answer, tn_group_tick}};
     return tn_link_open(&g->link, o->zmq, &link, &own, g->bound, err);
 }

@@ -37,9 +37,9 @@ struct tn_link {
     tn_link_opts opts;
     tn_sockets *sockets;
     void *router;
-    tn_handshake_watch *handshake; /* of the dealer to rank 0; guarded by lock; NULL: none */
-    tn_flood_guard *flood;         /* over the router's connections; NULL: over ipc */
-    int wake;                      /* eventfd */
+    tn_handshake_watch handshake; /* of the dealer to rank 0; guarded by lock; zeros: none */
+    tn_flood_guard *flood;        /* over the router's connections; NULL: over ipc */
+    int wake;                     /* eventfd */
     tn_thread *thread;
     atomic_bool stop;
     _Atomic uint64_t session;
@@ -240,7 +240,7 @@ static tn_frame_limits limits_of(const tn_link *l)
 {
     return (tn_frame_limits){.job = l->opts.job,
                              .session = atomic_load(&l->session),
-                             .bytes_max = l->opts.bytes_max,
+                             .bytes_max = TN_MESSAGE_BYTES_MAX,
                              .peers = l->opts.size,
                              .count_max = {UINT32_MAX, UINT32_MAX, UINT32_MAX}};
 }
@@ -594,8 +594,7 @@ void tn_link_counts_of(tn_link *l, tn_link_counts *out)
 {
     (void)pthread_mutex_lock(&l->lock);
     *out = l->published;
-    out->handshake =
-        l->handshake != NULL ? tn_handshake_watch_poll(l->handshake) : TN_HANDSHAKE_NONE;
+    out->handshake = tn_handshake_watch_poll(&l->handshake);
     (void)pthread_mutex_unlock(&l->lock);
     tn_zap_counts(tn_sockets_zap(l->sockets), out->zap);
 }
@@ -631,22 +630,20 @@ static tn_status make(tn_link *l, const tn_endpoint *own, char bound[TN_ENDPOINT
     for (uint32_t r = 0; r < o->size; r++) {
         uint64_t seed = o->incarnation ^ (uint64_t)r << 32;
         tn_retransmit_init(&l->dest[r].retransmit, seed,
-                           o->retransmit_ns != 0 ? o->retransmit_ns : TN_RETRANSMIT_TIMEOUT_NS);
+                           o->retransmit_ns != 0 ? o->retransmit_ns
+                                                 : tn_timer_ns(TN_RETRANSMIT_TIMEOUT_NS));
     }
     l->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (l->wake < 0) {
         return tn_fail(err, TN_E_IO, "cannot make an eventfd: %s", strerrordesc_np(errno));
     }
-    const tn_sockets_opts sockets = {.rank = o->rank,
-                                     .size = o->size,
-                                     .incarnation = o->incarnation,
-                                     .max_msg_bytes = o->bytes_max,
-                                     .security = o->security};
+    const tn_sockets_opts sockets = {
+        .rank = o->rank, .size = o->size, .incarnation = o->incarnation, .security = o->security};
     TN_TRY(tn_sockets_open(&l->sockets, &l->z, &sockets, err));
     TN_TRY(tn_sockets_listen(l->sockets, own, &l->router, bound, err));
     if (!own->is_ipc) {
         TN_TRY(tn_flood_guard_open(&l->flood, &l->z, tn_sockets_context(l->sockets), l->router,
-                                   l->opts.bytes_max + TN_FRAME_HEAD, err));
+                                   TN_MESSAGE_BYTES_MAX + TN_FRAME_HEAD, err));
     }
     return tn_thread_start(&l->thread, "tn-net", run, l, err);
 }
@@ -669,14 +666,12 @@ void tn_link_close(tn_link *l)
         tn_status status = tn_thread_join(l->thread, NULL);
         TN_ASSERT(status == TN_OK);
     }
-    tn_handshake_watch_close(l->handshake);
+    tn_socket_events_close(&l->handshake.events);
     for (uint32_t r = 0; l->dest != NULL && r < l->opts.size; r++) {
         tn_sockets_hang_up(l->sockets, atomic_load(&l->dest[r].dealer));
     }
     tn_flood_guard_close(l->flood);
-    if (l->router != NULL) {
-        tn_sockets_hang_up(l->sockets, l->router);
-    }
+    tn_sockets_hang_up(l->sockets, l->router);
     tn_sockets_close(l->sockets); /* waits until no message is in use */
     for (uint32_t r = 0; l->dest != NULL && r < l->opts.size; r++) {
         drop_all(&l->dest[r]);
@@ -701,9 +696,6 @@ tn_status tn_link_open(tn_link **out, const tn_zmq *z, const tn_link_opts *opts,
     TN_TRY(TN_ALLOC(l, 1, "the connections to the peers", err));
     l->z = *z;
     l->opts = *opts;
-    if (l->opts.bytes_max == 0) {
-        l->opts.bytes_max = TN_MESSAGE_BYTES_MAX;
-    }
     l->wake = -1;
     (void)pthread_mutex_init(&l->lock, NULL);
     tn_status status = make(l, own, bound, err);

@@ -41,10 +41,9 @@ typedef struct tn_link_events {
 typedef struct tn_link_opts {
     uint32_t rank, size;
     uint64_t job, incarnation;
-    uint64_t bytes_max;          /* of a message; 0: TN_MESSAGE_BYTES_MAX */
-    uint64_t retransmit_ns;      /* until a request is sent again; 0: TN_RETRANSMIT_TIMEOUT_NS */
-    const tn_security *security; /* must outlive the link, as must these */
-    tn_out_messages *pool;
+    uint64_t
+        retransmit_ns; /* until a request is sent again; 0: TN_RETRANSMIT_TIMEOUT_NS, a timer */
+    const tn_security *security; /* must outlive the link */
     tn_link_events events;
 } tn_link_opts;
 

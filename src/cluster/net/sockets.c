@@ -246,26 +246,24 @@ tn_status tn_sockets_listen(tn_sockets *s, const tn_endpoint *own, void **router
                             char bound[TN_ENDPOINT_SIZE], tn_error *err)
 {
     char text[TN_ENDPOINT_SIZE];
-    void *socket = NULL;
     *router = NULL;
     tn_endpoint_write(own, text);
     TN_TRY(check_open(s, own, text, err));
     TN_ASSERT(s->own == NULL);
     TN_TRY(tn_ipc_take(own, &s->own, err));
-    TN_TRY(make(s, ROUTER, own, &socket, err));
+    TN_TRY(make(s, ROUTER, own, router, err));
     tn_status status = TN_OK;
     if (s->opts.security->kind == TN_SECURITY_CURVE && !own->is_ipc) {
-        status = set_server_keys(s, socket, err);
+        status = set_server_keys(s, *router, err);
     }
     if (status == TN_OK) {
-        status = bind_to(s, socket, text, bound, err);
+        status = bind_to(s, *router, text, bound, err);
     }
     if (status != TN_OK) {
-        tn_sockets_hang_up(s, socket);
-        return status;
+        tn_sockets_hang_up(s, *router);
+        *router = NULL;
     }
-    *router = socket;
-    return TN_OK;
+    return status;
 }
 
 /* ---- events ---- */
@@ -293,11 +291,14 @@ bool tn_socket_events_open(tn_socket_events *e, const tn_zmq *z, void *context, 
 
 void tn_socket_events_close(tn_socket_events *e)
 {
-    /* stop the monitor first: without a listener it would wait for one */
-    (void)e->z.zmq_socket_monitor(e->of, NULL, 0);
+    if (e->of != NULL) {
+        /* stop the monitor first: without a listener it would wait for one */
+        (void)e->z.zmq_socket_monitor(e->of, NULL, 0);
+    }
     if (e->pair != NULL) {
         (void)e->z.zmq_close(e->pair);
     }
+    *e = (tn_socket_events){0};
 }
 
 /* An event is a part with its number and a value, and a last one with the address. */
@@ -318,74 +319,43 @@ bool tn_socket_events_next(tn_socket_events *e, uint16_t *what, uint32_t *value)
     return false;
 }
 
-struct tn_handshake_watch {
-    tn_socket_events events;
-    tn_handshake last;
-};
-
-void tn_handshake_watch_close(tn_handshake_watch *g)
-{
-    if (g != NULL) {
-        tn_socket_events_close(&g->events);
-        tn_free(g);
-    }
-}
-
-/* Of a socket that is not connected yet: else it might be refused before anybody listens. */
-static tn_status watch(const tn_sockets *s, void *dealer, tn_handshake_watch **out, tn_error *err)
-{
-    tn_handshake_watch *g = NULL;
-    TN_TRY(TN_ALLOC(g, 1, "the watch over a greeting", err));
-    if (!tn_socket_events_open(&g->events, &s->z, s->context, dealer, HANDSHAKE_EVENTS)) {
-        tn_status status =
-            tn_fail(err, TN_E_PEER, "cannot watch a greeting: %s", s->z.zmq_strerror(errno));
-        tn_handshake_watch_close(g);
-        return status;
-    }
-    *out = g;
-    return TN_OK;
-}
-
 tn_status tn_sockets_dial(tn_sockets *s, uint32_t rank, const tn_endpoint *to,
-                          tn_handshake_watch **watched, void **dealer, tn_error *err)
+                          tn_handshake_watch *watch, void **dealer, tn_error *err)
 {
     TN_ASSERT(rank < TN_RANK_ANY);
     char text[TN_ENDPOINT_SIZE];
-    void *socket = NULL;
-    tn_handshake_watch *g = NULL;
     *dealer = NULL;
     tn_endpoint_write(to, text);
     TN_TRY(check_open(s, to, text, err));
-    TN_TRY(make(s, DEALER, to, &socket, err));
+    TN_TRY(make(s, DEALER, to, dealer, err));
     tn_status status = TN_OK;
     if (s->opts.security->kind == TN_SECURITY_CURVE && !to->is_ipc) {
-        status = set_client_keys(s, socket, rank, err);
+        status = set_client_keys(s, *dealer, rank, err);
     }
-    if (status == TN_OK && watched != NULL) {
-        *watched = NULL;
-        status = watch(s, socket, &g, err);
+    /* of a socket that is not connected yet: else it might be refused before anybody listens */
+    if (status == TN_OK && watch != NULL &&
+        !tn_socket_events_open(&watch->events, &s->z, s->context, *dealer, HANDSHAKE_EVENTS)) {
+        status = failed(s, "watch a greeting", err);
     }
-    if (status == TN_OK && s->z.zmq_connect(socket, text) != 0) {
+    if (status == TN_OK && s->z.zmq_connect(*dealer, text) != 0) {
         status =
             tn_fail(err, TN_E_PEER, "cannot connect to '%s': %s", text, s->z.zmq_strerror(errno));
     }
     if (status != TN_OK) {
-        tn_handshake_watch_close(g);
-        tn_sockets_hang_up(s, socket);
-        return status;
+        if (watch != NULL) {
+            tn_socket_events_close(&watch->events);
+        }
+        tn_sockets_hang_up(s, *dealer);
+        *dealer = NULL;
     }
-    if (watched != NULL) {
-        *watched = g;
-    }
-    *dealer = socket;
-    return TN_OK;
+    return status;
 }
 
 tn_handshake tn_handshake_watch_poll(tn_handshake_watch *g)
 {
     uint16_t what;
     uint32_t reason;
-    while (tn_socket_events_next(&g->events, &what, &reason)) {
+    while (g->events.pair != NULL && tn_socket_events_next(&g->events, &what, &reason)) {
         g->last = what == ZMQ_EVENT_HANDSHAKE_SUCCEEDED     ? TN_HANDSHAKE_DONE
                   : what == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH ? TN_HANDSHAKE_REFUSED
                                                             : TN_HANDSHAKE_BROKEN;

@@ -46,23 +46,6 @@ void tn_sockets_close(tn_sockets *s);
 tn_status tn_sockets_listen(tn_sockets *s, const tn_endpoint *own, void **router,
                             char bound[TN_ENDPOINT_SIZE], tn_error *err) TN_MUST_USE;
 
-/* A DEALER that connects to `rank` now or later, again and again. `watch`, unless NULL, becomes a
- * watch over its handshake from before it connects, see below. TN_E_CONFIG: as above, or no key of
- * that rank. On failure both are NULL. */
-typedef struct tn_handshake_watch tn_handshake_watch;
-tn_status tn_sockets_dial(tn_sockets *s, uint32_t rank, const tn_endpoint *to,
-                          tn_handshake_watch **watch, void **dealer, tn_error *err) TN_MUST_USE;
-
-/* Closes a socket; messages that do not leave within 200 ms are dropped. NULL is fine. */
-void tn_sockets_hang_up(tn_sockets *s, void *socket);
-
-void *tn_sockets_context(const tn_sockets *s);     /* for inproc sockets; lent */
-const tn_zap *tn_sockets_zap(const tn_sockets *s); /* for its counters; lent */
-
-/* The routing id of a peer. False: the id is not that of a peer. */
-void tn_routing_id(uint32_t rank, uint64_t incarnation, uint8_t out[TN_ROUTING_ID]);
-bool tn_routing_id_read(const void *id, size_t size, uint32_t *rank, uint64_t *incarnation);
-
 /* ---- events of a socket: its connections and handshakes, as libzmq reports them ----
  *
  * Zeros to begin with. One call at a time. */
@@ -75,7 +58,7 @@ typedef struct tn_socket_events {
 /* `wanted`: some of ZMQ_EVENT_*. False: libzmq refuses; errno says why. */
 bool tn_socket_events_open(tn_socket_events *e, const tn_zmq *z, void *context, void *of,
                            int wanted) TN_MUST_USE;
-/* Before the socket is closed; after a failure to open, too. */
+/* Before the socket is closed; after a failure to open, too, and of zeros. */
 void tn_socket_events_close(tn_socket_events *e);
 
 /* The next event, with a descriptor or a reason. False: there is none. */
@@ -84,7 +67,7 @@ bool tn_socket_events_next(tn_socket_events *e, uint16_t *what, uint32_t *value)
 /* ---- the handshake of a socket that has dialled ----
  *
  * Over CURVE a peer with a wrong key gets no message at all: only libzmq knows why, and reports it
- * as events of the socket. One call at a time. */
+ * as events of the socket. Zeros: nothing is watched. One call at a time. */
 
 typedef enum tn_handshake {
     TN_HANDSHAKE_NONE,    /* nobody has answered yet */
@@ -93,13 +76,33 @@ typedef enum tn_handshake {
     TN_HANDSHAKE_BROKEN,  /* the other end hung up: its key is not the expected one */
 } tn_handshake;
 
-/* Before the socket is closed. NULL is fine. */
-void tn_handshake_watch_close(tn_handshake_watch *g);
+typedef struct tn_handshake_watch {
+    tn_socket_events events; /* to be closed before the socket is */
+    tn_handshake last;
+} tn_handshake_watch;
 
 /* Returns how the last handshake ended. */
 tn_handshake tn_handshake_watch_poll(tn_handshake_watch *g);
 
 /* The sentence for people; NULL: nothing is wrong. */
 const char *tn_handshake_text(tn_handshake how);
+
+/* ---- connecting ---- */
+
+/* A DEALER that connects to `rank` now or later, again and again. `watch`, unless NULL, becomes a
+ * watch over its handshake from before it connects. TN_E_CONFIG: as above, or no key of that rank.
+ * On failure *dealer is NULL and *watch zeros. */
+tn_status tn_sockets_dial(tn_sockets *s, uint32_t rank, const tn_endpoint *to,
+                          tn_handshake_watch *watch, void **dealer, tn_error *err) TN_MUST_USE;
+
+/* Closes a socket; messages that do not leave within 200 ms are dropped. NULL is fine. */
+void tn_sockets_hang_up(tn_sockets *s, void *socket);
+
+void *tn_sockets_context(const tn_sockets *s);     /* for inproc sockets; lent */
+const tn_zap *tn_sockets_zap(const tn_sockets *s); /* for its counters; lent */
+
+/* The routing id of a peer. False: the id is not that of a peer. */
+void tn_routing_id(uint32_t rank, uint64_t incarnation, uint8_t out[TN_ROUTING_ID]);
+bool tn_routing_id_read(const void *id, size_t size, uint32_t *rank, uint64_t *incarnation);
 
 #endif
