@@ -132,88 +132,59 @@ struct tn_zap {
     _Atomic uint64_t count[TN_ZAP_VERDICTS];
 };
 
-/* One request, whole: the first TN_ZAP_FRAMES frames are kept, how many there were is counted. */
+/* One request, whole: the first TN_ZAP_FRAMES frames, and the last one behind them. */
 typedef struct request {
-    zmq_msg_t message[TN_ZAP_FRAMES];
-    tn_bytes frame[TN_ZAP_FRAMES];
-    uint32_t kept, n;
+    zmq_msg_t message[TN_ZAP_FRAMES + 1];
+    tn_bytes frame[TN_ZAP_FRAMES + 1];
+    uint32_t n; /* how many there were */
 } request;
 
 /* ---- the thread ---- */
 
 /* False: nothing there, or the context ends. */
-static bool receive_frame(const tn_zap *zap, zmq_msg_t *message)
-{
-    int got;
-    do {
-        got = zap->z.zmq_msg_recv(message, zap->socket, ZMQ_DONTWAIT);
-    } while (got < 0 && errno == EINTR);
-    return got >= 0;
-}
-
 static bool receive(const tn_zap *zap, request *r)
 {
     bool more = true;
-    r->kept = r->n = 0;
-    while (more) {
-        zmq_msg_t extra;
-        zmq_msg_t *message = r->kept < TN_ZAP_FRAMES ? &r->message[r->kept] : &extra;
-        (void)zap->z.zmq_msg_init(message);
-        if (!receive_frame(zap, message)) {
-            (void)zap->z.zmq_msg_close(message);
+    for (; more; r->n++) {
+        const uint32_t i = r->n < TN_ZAP_FRAMES ? r->n : TN_ZAP_FRAMES;
+        zmq_msg_t *message = &r->message[i];
+        int got;
+        do {
+            got = zap->z.zmq_msg_recv(message, zap->socket, ZMQ_DONTWAIT);
+        } while (got < 0 && errno == EINTR);
+        if (got < 0) {
             return false;
         }
         more = zap->z.zmq_msg_more(message) != 0;
-        r->n++;
-        if (message == &extra) {
-            (void)zap->z.zmq_msg_close(&extra);
-            continue;
-        }
-        r->frame[r->kept++] =
+        r->frame[i] =
             (tn_bytes){.data = zap->z.zmq_msg_data(message), .size = zap->z.zmq_msg_size(message)};
     }
     return true;
 }
 
-static void forget(const tn_zap *zap, request *r)
-{
-    for (uint32_t i = 0; i < r->kept; i++) {
-        (void)zap->z.zmq_msg_close(&r->message[i]);
-    }
-}
-
-/* A frame of an answer. There is room for it: a REP has one request at a time. */
-static void send_frame(const tn_zap *zap, const void *data, size_t size, int more)
-{
-    int sent;
-    do {
-        sent = zap->z.zmq_send(zap->socket, data, size, ZMQ_DONTWAIT | more);
-    } while (sent < 0 && errno == EINTR);
-}
-
+/* There is room for an answer: a REP has one request at a time. */
 static void answer(const tn_zap *zap, const request *r, tn_zap_verdict v, uint32_t rank)
 {
     const char *code = v == TN_ZAP_ADMITTED ? "200" : v == TN_ZAP_MALFORMED ? "500" : "400";
-    const char *text = tn_zap_verdict_text(v);
     char user[16] = "";
     if (v == TN_ZAP_ADMITTED && rank == TN_RANK_ANY) {
         memcpy(user, ANY, sizeof ANY);
     } else if (v == TN_ZAP_ADMITTED) {
         (void)snprintf(user, sizeof user, "%u", rank);
     }
-    const tn_bytes id = r->kept > TN_ZAP_ID ? r->frame[TN_ZAP_ID] : (tn_bytes){.data = ""};
-    send_frame(zap, "1.0", 3, ZMQ_SNDMORE);
-    send_frame(zap, id.data, id.size, ZMQ_SNDMORE);
-    send_frame(zap, code, 3, ZMQ_SNDMORE);
-    send_frame(zap, text, strlen(text), ZMQ_SNDMORE);
-    send_frame(zap, user, strlen(user), ZMQ_SNDMORE);
-    send_frame(zap, "", 0, 0);
+    const char *const text[] = {"1.0", NULL, code, tn_zap_verdict_text(v), user, ""};
+    const size_t last = sizeof text / sizeof *text - 1;
+    for (size_t i = 0; i <= last; i++) {
+        const tn_bytes frame = i == ID ? r->frame[ID] : (tn_bytes){text[i], strlen(text[i]), false};
+        const int how = ZMQ_DONTWAIT | (i < last ? ZMQ_SNDMORE : 0);
+        while (zap->z.zmq_send(zap->socket, frame.data, frame.size, how) < 0 && errno == EINTR) {
+        }
+    }
 }
 
 /* Rate-limits the log: a thousand attempts a second must not fill it. */
 static void log_refusal(tn_zap *zap, const request *r, tn_zap_verdict v)
 {
-    enum { AT = 3, KEY = 6 }; /* the address; the public half of a key */
     char key[TN_CURVE_CHARS + 1] = "";
     double now = tn_clock_s();
     uint64_t count = atomic_load_explicit(&zap->count[v], memory_order_relaxed);
@@ -221,10 +192,11 @@ static void log_refusal(tn_zap *zap, const request *r, tn_zap_verdict v)
         return;
     }
     zap->logged_s[v] = now;
-    tn_bytes from = r->kept > AT ? r->frame[AT] : (tn_bytes){.data = ""};
+    const tn_bytes from = r->frame[ADDRESS];
     if (v == TN_ZAP_KEY) { /* as it stands in its .pub file */
-        TN_ASSERT(r->kept > KEY && r->frame[KEY].size == TN_CURVE_BYTES);
-        (void)zap->z.zmq_z85_encode(key, (const uint8_t *)r->frame[KEY].data, TN_CURVE_BYTES);
+        TN_ASSERT(r->n > CREDENTIALS && r->frame[CREDENTIALS].size == TN_CURVE_BYTES);
+        (void)zap->z.zmq_z85_encode(key, (const uint8_t *)r->frame[CREDENTIALS].data,
+                                    TN_CURVE_BYTES);
     }
     tn_log(TN_LOG_WARN, "refused a connection from '%.*s': %s (%llu so far)%s%s",
            (int)(from.size < 80 ? from.size : 80), from.data, tn_zap_verdict_text(v),
@@ -233,17 +205,21 @@ static void log_refusal(tn_zap *zap, const request *r, tn_zap_verdict v)
 
 static void serve(tn_zap *zap)
 {
-    request r;
-    bool whole = receive(zap, &r);
-    if (whole) {
+    request r = {.n = 0};
+    for (uint32_t i = 0; i <= TN_ZAP_FRAMES; i++) {
+        (void)zap->z.zmq_msg_init(&r.message[i]);
+        r.frame[i].data = "";
+    }
+    if (receive(zap, &r)) {
         uint32_t rank = TN_RANK_ANY;
-        tn_zap_verdict v =
-            r.n == r.kept ? tn_zap_judge(&zap->rules, r.frame, r.n, &rank) : TN_ZAP_MALFORMED;
+        tn_zap_verdict v = tn_zap_judge(&zap->rules, r.frame, r.n, &rank);
         atomic_fetch_add_explicit(&zap->count[v], 1, memory_order_relaxed);
         answer(zap, &r, v, rank);
         log_refusal(zap, &r, v);
     }
-    forget(zap, &r);
+    for (uint32_t i = 0; i <= TN_ZAP_FRAMES; i++) {
+        (void)zap->z.zmq_msg_close(&r.message[i]);
+    }
 }
 
 static tn_status run(void *arg, tn_error *err)
@@ -265,21 +241,6 @@ static tn_status run(void *arg, tn_error *err)
         }
     }
     (void)zap->z.zmq_close(zap->socket);
-    return TN_OK;
-}
-
-static tn_status open_socket(tn_zap *zap, void *context, tn_error *err)
-{
-    const int none = 0;
-    zap->socket = zap->z.zmq_socket(context, ZMQ_REP);
-    if (zap->socket == NULL) {
-        return tn_fail(err, TN_E_PEER, "cannot make a socket: %s", zap->z.zmq_strerror(errno));
-    }
-    if (zap->z.zmq_setsockopt(zap->socket, ZMQ_LINGER, &none, sizeof none) != 0 ||
-        zap->z.zmq_bind(zap->socket, ZAP_ADDRESS) != 0) {
-        return tn_fail(err, TN_E_PEER, "cannot answer who may connect: %s",
-                       zap->z.zmq_strerror(errno));
-    }
     return TN_OK;
 }
 
@@ -305,20 +266,22 @@ void tn_zap_close(tn_zap *zap)
 tn_status tn_zap_open(tn_zap **out, const tn_zmq *z, void *context, const tn_zap_rules *rules,
                       tn_error *err)
 {
+    const int none = 0;
     *out = NULL;
     tn_zap *zap = NULL;
     TN_TRY(TN_ALLOC(zap, 1, "the door of the sockets", err));
     zap->z = *z;
     zap->rules = *rules;
     zap->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    zap->socket = z->zmq_socket(context, ZMQ_REP);
     tn_status status = TN_OK;
-    if (zap->stop < 0) {
-        status = tn_fail(err, TN_E_PEER, "cannot make an eventfd: %s", strerrordesc_np(errno));
-    }
-    if (status == TN_OK) {
-        status = open_socket(zap, context, err);
-    }
-    if (status == TN_OK) {
+    if (zap->stop < 0 || zap->socket == NULL) {
+        status = tn_fail(err, TN_E_PEER, "cannot make a socket: %s", z->zmq_strerror(errno));
+    } else if (z->zmq_setsockopt(zap->socket, ZMQ_LINGER, &none, sizeof none) != 0 ||
+               z->zmq_bind(zap->socket, ZAP_ADDRESS) != 0) {
+        status =
+            tn_fail(err, TN_E_PEER, "cannot answer who may connect: %s", z->zmq_strerror(errno));
+    } else {
         status = tn_thread_start(&zap->thread, "tn-zap", run, zap, err);
     }
     if (status != TN_OK) {

@@ -26,7 +26,7 @@
 
 #define TN_ZAP_DOMAIN "tnet"
 
-enum { TN_ZAP_ID = 1, TN_ZAP_FRAMES = 8 }; /* the id's place; more frames than any request has */
+enum { TN_ZAP_FRAMES = 8 }; /* more than any request has */
 
 typedef enum tn_zap_verdict {
     TN_ZAP_ADMITTED,
