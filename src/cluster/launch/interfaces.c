@@ -3,7 +3,6 @@
 
 #include "base/core/text.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -17,17 +16,9 @@
 /* The number of an IPv4 or IPv6 address. False: another family. */
 static bool to_text(const struct sockaddr *a, char out[64])
 {
-    struct sockaddr_in v4;
-    struct sockaddr_in6 v6;
-    if (a != NULL && a->sa_family == AF_INET) {
-        memcpy(&v4, a, sizeof v4);
-        return inet_ntop(AF_INET, &v4.sin_addr, out, 64) != NULL;
-    }
-    if (a != NULL && a->sa_family == AF_INET6) {
-        memcpy(&v6, a, sizeof v6);
-        return inet_ntop(AF_INET6, &v6.sin6_addr, out, 64) != NULL;
-    }
-    return false;
+    const socklen_t size =
+        a->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+    return getnameinfo(a, size, out, 64, NULL, 0, NI_NUMERICHOST) == 0;
 }
 
 static void add_family(const struct ifaddrs *list, int family, tn_interface *out, uint32_t *n)
@@ -60,20 +51,11 @@ tn_status tn_interfaces_list(tn_interface out[TN_INTERFACES_MAX], uint32_t *n, t
     return TN_OK;
 }
 
-static const tn_interface *with_address(const tn_interface *list, uint32_t n, const char *address)
+/* The first interface of that name, or with that address. */
+static const tn_interface *find(const tn_interface *list, uint32_t n, const char *text)
 {
     for (uint32_t i = 0; i < n; i++) {
-        if (strcmp(list[i].address, address) == 0) {
-            return &list[i];
-        }
-    }
-    return NULL;
-}
-
-static const tn_interface *with_name(const tn_interface *list, uint32_t n, const char *name)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        if (strcmp(list[i].name, name) == 0) {
+        if (strcmp(list[i].address, text) == 0 || strcmp(list[i].name, text) == 0) {
             return &list[i];
         }
     }
@@ -97,8 +79,7 @@ static const tn_interface *of_name(const tn_interface *list, uint32_t n, const c
     *known = found != NULL;
     for (const struct addrinfo *a = found; a != NULL; a = a->ai_next) {
         char address[64];
-        const tn_interface *i =
-            to_text(a->ai_addr, address) ? with_address(list, n, address) : NULL;
+        const tn_interface *i = to_text(a->ai_addr, address) ? find(list, n, address) : NULL;
         if (i != NULL && (best == NULL || (best->is_loopback && !i->is_loopback))) {
             best = i;
         }
@@ -130,7 +111,7 @@ static const tn_interface *on_the_way(const tn_interface *list, uint32_t n, cons
         void *at = &own;
         if (fd >= 0 && connect(fd, a->ai_addr, a->ai_addrlen) == 0 &&
             getsockname(fd, at, &size) == 0 && to_text(at, address)) {
-            best = with_address(list, n, address);
+            best = find(list, n, address);
         }
         if (fd >= 0) {
             (void)close(fd);
@@ -181,7 +162,7 @@ tn_status tn_interfaces_choose(tn_endpoint *bind, const tn_endpoint *toward,
         return TN_OK;
     }
     TN_TRY(tn_interfaces_list(list, &n, err));
-    const tn_interface *i = with_name(list, n, bind->host);
+    const tn_interface *i = find(list, n, bind->host);
     bool said = i != NULL || tn_endpoint_is_inside(bind);
     bool known = false;
     i = i != NULL ? i : of_name(list, n, bind->host, &known);

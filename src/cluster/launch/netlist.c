@@ -27,18 +27,6 @@ static bool read_address(const char *text, size_t size, uint8_t out[16], bool *v
     return inet_pton(AF_INET6, copy, out) == 1;
 }
 
-/* Whether the first `bits` of both are the same. */
-static bool same_prefix(const uint8_t a[16], const uint8_t b[16], uint32_t bits)
-{
-    TN_ASSERT(bits <= BITS);
-    uint32_t whole = bits / 8;
-    uint32_t rest = bits % 8;
-    if (memcmp(a, b, whole) != 0) {
-        return false;
-    }
-    return rest == 0 || (unsigned)(a[whole] ^ b[whole]) >> (8 - rest) == 0;
-}
-
 static void cut_behind(uint8_t bytes[16], uint32_t bits)
 {
     TN_ASSERT(bits <= BITS);
@@ -88,14 +76,14 @@ tn_status tn_net_read(const char *text, tn_subnet *out, tn_error *err)
 bool tn_nets_have(const tn_subnet *net, uint32_t n, const char *address)
 {
     uint8_t bytes[16];
+    uint8_t cut[16];
     bool v4 = false;
-    if (!read_address(address, strcspn(address, "%"), bytes, &v4)) {
-        return false;
+    bool has = false;
+    bool is_address = read_address(address, strcspn(address, "%"), bytes, &v4);
+    for (uint32_t i = 0; i < n && is_address && !has; i++) {
+        memcpy(cut, bytes, sizeof cut);
+        cut_behind(cut, net[i].bits);
+        has = memcmp(cut, net[i].bytes, sizeof cut) == 0;
     }
-    for (uint32_t i = 0; i < n; i++) {
-        if (same_prefix(net[i].bytes, bytes, net[i].bits)) {
-            return true;
-        }
-    }
-    return false;
+    return has;
 }
