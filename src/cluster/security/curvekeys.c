@@ -69,34 +69,32 @@ tn_status tn_curve_write(const tn_zmq *z, const tn_curve_pair *pair, const char 
     return status;
 }
 
-/* The 40 characters of a key file, ended by NUL; a newline may follow them and nothing else. */
-static tn_status read_text(const char *path, char out[TEXT_SIZE], tn_error *err)
+/* The key of a file: 40 characters; a newline may follow them and nothing else. */
+static tn_status read_key(const tn_zmq *z, const char *path, uint8_t key[TN_CURVE_BYTES],
+                          tn_error *err)
 {
     tn_text text = {0};
+    const char *fault = NULL;
     tn_status status = tn_file_read_all(path, FILE_MAX, &text, err);
     if (status == TN_OK) {
         size_t size = text.size;
         size -= size == TEXT_SIZE && text.data[TN_CURVE_CHARS] == '\n' ? 1 : 0;
-        if (size == TN_CURVE_CHARS && memchr(text.data, '\0', size) == NULL) {
-            memcpy(out, text.data, size);
-            out[size] = '\0';
-        } else {
+        if (size != TN_CURVE_CHARS || memchr(text.data, '\0', size) != NULL) {
             status = TN_E_LIMIT;
+        } else {
+            text.data[size] = '\0';
+            fault = z->zmq_z85_decode(key, text.data) == NULL ? "not Z85" : NULL;
         }
     }
     if (text.data != NULL) {
         explicit_bzero(text.data, text.size);
     }
     tn_text_done(&text);
-    if (status == TN_E_LIMIT) {
-        return tn_fail(err, TN_E_CONFIG, "'%s' is no key: not %d characters", path, TN_CURVE_CHARS);
+    fault = status == TN_E_LIMIT ? "not 40 characters" : fault;
+    if (fault != NULL) {
+        return tn_fail(err, TN_E_CONFIG, "'%s' is no key: %s", path, fault);
     }
     return status == TN_E_IO ? (err->code = TN_E_CONFIG) : status;
-}
-
-static tn_status not_z85(const char *path, tn_error *err)
-{
-    return tn_fail(err, TN_E_CONFIG, "'%s' is no key: not Z85", path);
 }
 
 static tn_status check_mode(const char *path, tn_error *err)
@@ -126,28 +124,22 @@ tn_status tn_curve_read(const tn_zmq *z, const char *secret_path, tn_curve_pair 
     tn_curve_pair pair;
     TN_TRY(check_curve(z, err));
     TN_TRY(check_mode(secret_path, err));
-    TN_TRY(read_text(secret_path, secret, err));
-    /* zmq_curve_public() must not see what is not Z85 */
-    bool is_key = z->zmq_z85_decode(pair.secret, secret) != NULL &&
-                  z->zmq_curve_public(open, secret) == 0 &&
-                  z->zmq_z85_decode(pair.open, open) != NULL;
-    if (is_key) {
-        *out = pair;
-    }
+    TN_TRY(read_key(z, secret_path, pair.secret, err));
+    bool computed = z->zmq_z85_encode(secret, pair.secret, TN_CURVE_BYTES) != NULL &&
+                    z->zmq_curve_public(open, secret) == 0 &&
+                    z->zmq_z85_decode(pair.open, open) != NULL;
+    TN_ASSERT(computed);
+    *out = pair;
     explicit_bzero(secret, sizeof secret);
     tn_curve_forget(&pair);
-    return is_key ? TN_OK : not_z85(secret_path, err);
+    return TN_OK;
 }
 
 tn_status tn_curve_read_open(const tn_zmq *z, const char *open_path, uint8_t out[TN_CURVE_BYTES],
                              tn_error *err)
 {
-    char text[TEXT_SIZE];
     uint8_t key[TN_CURVE_BYTES];
-    TN_TRY(read_text(open_path, text, err));
-    if (z->zmq_z85_decode(key, text) == NULL) {
-        return not_z85(open_path, err);
-    }
+    TN_TRY(read_key(z, open_path, key, err));
     memcpy(out, key, sizeof key);
     return TN_OK;
 }
