@@ -390,8 +390,7 @@ static void deal_round(root *w, uint64_t id)
 
 static void new_detector(root *w)
 {
-    const tn_failure_detector_opts opts = {.size = w->n};
-    tn_status status = tn_failure_detector_new(&w->detector, &opts, NULL);
+    tn_status status = tn_failure_detector_new(&w->detector, w->n, TN_FAILURE_GAP_NS, NULL);
     TN_ASSERT(status == TN_OK);
 }
 

@@ -6,6 +6,7 @@
 #include "cluster/group/failure_detector.h"
 
 #include "base/core/alloc.h"
+#include "base/core/clock.h"
 #include "cluster/ledger/running_median.h"
 
 #include <string.h>
@@ -31,7 +32,7 @@ typedef struct watched_rank {
     bool has_pushed;            /* else the next two are nothing */
     uint64_t pushed, at_beat;   /* the number of its last push, now and at its last beat */
     uint64_t state;             /* tn_peer_state */
-    uint64_t records, rss_bytes, waits_for;
+    uint64_t rss_bytes, waits_for;
     double rows_per_s, waiting;
     uint64_t rate_ns, rate_out, rate_in; /* counts of bytes when rates were taken */
     double out_per_s, in_per_s;          /* bytes */
@@ -40,58 +41,45 @@ typedef struct watched_rank {
 } watched_rank;
 
 struct tn_failure_detector {
-    tn_failure_detector_opts opts;
-    watched_rank *rank;      /* owned; opts.size */
+    uint64_t suspect_ns, lost_ns, stall_ns, gap_ns;
     tn_running_median steps; /* ns of waking time of a step, of all ranks */
     uint64_t polled_ns, awake;
     bool has_begun;  /* polled_ns is set */
     uint32_t cursor; /* the rank to look at next in this round of polls */
+    uint32_t size;
+    watched_rank rank[];
 };
 
 /* Beats that were held up come in one burst, which says nothing of a rate. */
 #define RATE_MIN_NS UINT64_C(500000000)
 #define ROWS_PER_S_MAX 1e12
 
-static void use_defaults(tn_failure_detector_opts *o)
-{
-    o->stall_steps = o->stall_steps != 0 ? o->stall_steps : TN_FAILURE_STALL_STEPS;
-    o->stall_ns = o->stall_ns != 0 ? o->stall_ns : TN_FAILURE_STALL_NS;
-    o->suspect_ns = o->suspect_ns != 0 ? o->suspect_ns : TN_FAILURE_SUSPECT_NS;
-    o->lost_ns = o->lost_ns != 0 ? o->lost_ns : TN_FAILURE_LOST_NS;
-    o->gap_ns = o->gap_ns != 0 ? o->gap_ns : TN_FAILURE_GAP_NS;
-}
-
 void tn_failure_detector_free(tn_failure_detector *p)
 {
-    if (p == NULL) {
-        return;
-    }
-    tn_free(p->rank);
     tn_free(p);
 }
 
-tn_status tn_failure_detector_new(tn_failure_detector **out, const tn_failure_detector_opts *opts,
+tn_status tn_failure_detector_new(tn_failure_detector **out, uint32_t size, uint64_t gap_ns,
                                   tn_error *err)
 {
-    TN_ASSERT(opts->size > 0);
-    *out = NULL;
-    tn_failure_detector *p = NULL;
-    TN_TRY(TN_ALLOC(p, 1, "the heartbeats of the group", err));
-    p->opts = *opts;
-    use_defaults(&p->opts);
-    TN_ASSERT(p->opts.suspect_ns <= p->opts.lost_ns);
-    p->rank = tn_try_alloc(opts->size, sizeof *p->rank, "the heartbeats of the group", err);
-    if (p->rank == NULL) {
-        tn_failure_detector_free(p);
+    TN_ASSERT(size > 0 && gap_ns > 0);
+    tn_failure_detector *p =
+        tn_try_alloc(1, sizeof *p + size * sizeof *p->rank, "the heartbeats of the group", err);
+    *out = p;
+    if (p == NULL) {
         return TN_E_MEMORY;
     }
-    *out = p;
+    p->size = size;
+    p->suspect_ns = tn_timer_ns(TN_FAILURE_SUSPECT_NS);
+    p->lost_ns = tn_timer_ns(TN_FAILURE_LOST_NS);
+    p->stall_ns = tn_timer_ns(TN_FAILURE_STALL_NS);
+    p->gap_ns = gap_ns;
     return TN_OK;
 }
 
-static watched_rank *rank_of(const tn_failure_detector *p, uint32_t rank)
+static watched_rank *rank_of(tn_failure_detector *p, uint32_t rank)
 {
-    TN_ASSERT(rank < p->opts.size);
+    TN_ASSERT(rank < p->size);
     return &p->rank[rank];
 }
 
@@ -100,11 +88,7 @@ void tn_failure_detector_name(tn_failure_detector *p, uint32_t rank, const char 
     watched_rank *r = rank_of(p, rank);
     size_t n = 0;
     for (; n < HOST_BYTES - 1 && host[n] != 0; n++) {
-        bool is_plain = host[n] >= ' ' && host[n] < 0x7f;
-        r->host[n] = '?';
-        if (is_plain) {
-            r->host[n] = host[n];
-        }
+        r->host[n] = (char)(host[n] >= ' ' && host[n] < 0x7f ? host[n] : '?');
     }
     r->host[n] = 0;
     r->pid = pid;
@@ -114,7 +98,7 @@ void tn_failure_detector_name(tn_failure_detector *p, uint32_t rank, const char 
 static uint64_t awake_at(const tn_failure_detector *p, uint64_t now_ns)
 {
     uint64_t passed = p->has_begun && now_ns > p->polled_ns ? now_ns - p->polled_ns : 0;
-    return p->awake + (passed < p->opts.gap_ns ? passed : p->opts.gap_ns);
+    return p->awake + (passed < p->gap_ns ? passed : p->gap_ns);
 }
 
 /* Advances waking time to now. */
@@ -162,7 +146,7 @@ static void take_rates(watched_rank *r, const tn_beat_note *beat, uint64_t now_n
         return;
     }
     if (r->n_beats > 0) {
-        const double passed_s = (double)passed * 1e-9;
+        const double passed_s = seconds(passed);
         r->out_per_s = (double)since(beat->bytes_out, r->rate_out) / passed_s;
         r->in_per_s = (double)since(beat->bytes_in, r->rate_in) / passed_s;
     }
@@ -193,9 +177,8 @@ static void take_beat(tn_failure_detector *p, watched_rank *r, const tn_beat_not
     TN_ASSERT(beat->state < TN_PEER_STATES); /* notes of others are not read */
     follow(p, r, beat->state, step, awake_at(p, now_ns));
     take_rates(r, beat, now_ns);
-    r->records = beat->records;
     r->rss_bytes = beat->rss_bytes;
-    r->waits_for = beat->waits_for <= p->opts.size ? beat->waits_for : 0;
+    r->waits_for = beat->waits_for <= p->size ? beat->waits_for : 0;
     r->rows_per_s = within(beat->rows_per_s, ROWS_PER_S_MAX);
     r->waiting = within(beat->waiting, 1);
     r->at_beat = r->pushed;
@@ -220,7 +203,7 @@ void tn_failure_detector_received(tn_failure_detector *p, uint32_t rank, const t
         return;
     }
     const uint64_t awake = awake_at(p, now_ns);
-    if (r->watch == SUSPECTED && since(awake, r->received_awake) >= p->opts.suspect_ns) {
+    if (r->watch == SUSPECTED && since(awake, r->received_awake) >= p->suspect_ns) {
         r->silent_ns = since(now_ns, r->received_ns);
     }
     r->received_ns = now_ns;
@@ -233,8 +216,8 @@ void tn_failure_detector_received(tn_failure_detector *p, uint32_t rank, const t
 
 static bool is_stalled(const tn_failure_detector *p, const watched_rank *r)
 {
-    const uint64_t usual = tn_running_median_value(&p->steps) * p->opts.stall_steps;
-    const uint64_t limit = usual > p->opts.stall_ns ? usual : p->opts.stall_ns;
+    const uint64_t usual = tn_running_median_value(&p->steps) * TN_FAILURE_STALL_STEPS;
+    const uint64_t limit = usual > p->stall_ns ? usual : p->stall_ns;
     return r->n_beats > 0 && r->state == TN_PEER_TRAINING &&
            since(p->awake, r->stood_awake) >= limit;
 }
@@ -245,35 +228,30 @@ static bool look_at(tn_failure_detector *p, watched_rank *r, uint64_t now_ns, tn
     const uint64_t silent = since(p->awake, r->received_awake);
     out->step = r->step;
     out->ns = since(now_ns, r->received_ns);
-    if (r->watch == ALIVE && silent >= p->opts.suspect_ns) {
+    if (r->watch == ALIVE && silent >= p->suspect_ns) {
         r->watch = SUSPECTED;
         out->kind = TN_FAILURE_SUSPECT;
-        return true;
-    }
-    if (r->watch == SUSPECTED && silent >= p->opts.lost_ns) {
+    } else if (r->watch == SUSPECTED && silent >= p->lost_ns) {
         r->watch = LOST;
         out->kind = TN_FAILURE_LOST;
-        return true;
-    }
-    if (r->watch == SUSPECTED && silent < p->opts.suspect_ns) {
+    } else if (r->watch == SUSPECTED && silent < p->suspect_ns) {
         r->watch = ALIVE;
         out->kind = TN_FAILURE_BACK;
         out->ns = r->silent_ns;
-        return true;
-    }
-    if (r->watch == ALIVE && !r->was_reported && is_stalled(p, r)) {
+    } else if (r->watch == ALIVE && !r->was_reported && is_stalled(p, r)) {
         r->was_reported = true;
         out->kind = TN_FAILURE_STALLED;
         out->ns = since(p->awake, r->stood_awake);
-        return true;
+    } else {
+        return false;
     }
-    return false;
+    return true;
 }
 
 bool tn_failure_detector_poll(tn_failure_detector *p, uint64_t now_ns, tn_failure_event *out)
 {
     wake(p, now_ns);
-    for (; p->cursor < p->opts.size; p->cursor++) {
+    for (; p->cursor < p->size; p->cursor++) {
         tn_failure_event event = {.rank = p->cursor};
         if (look_at(p, &p->rank[p->cursor], now_ns, &event)) {
             *out = event; /* the same rank is polled again: it may be lost as well */
@@ -288,7 +266,7 @@ bool tn_failure_detector_poll(tn_failure_detector *p, uint64_t now_ns, tn_failur
 
 static void add_who(const tn_failure_detector *p, uint32_t rank, tn_text *out)
 {
-    TN_ASSERT(rank < p->opts.size);
+    TN_ASSERT(rank < p->size);
     const watched_rank *r = &p->rank[rank];
     tn_text_addf(out, "rank %u", rank);
     if (r->host[0] != 0) {
@@ -323,7 +301,7 @@ static void add_lost(const tn_failure_detector *p, uint32_t rank, uint64_t silen
 void tn_failure_event_text(const tn_failure_detector *p, const tn_failure_event *event,
                            tn_text *out)
 {
-    TN_ASSERT(event->rank < p->opts.size);
+    TN_ASSERT(event->rank < p->size);
     const watched_rank *r = &p->rank[event->rank];
     const double s = seconds(event->ns);
     if (event->kind == TN_FAILURE_LOST) {
@@ -348,32 +326,8 @@ void tn_failure_event_text(const tn_failure_detector *p, const tn_failure_event 
 void tn_failure_lost_text(const tn_failure_detector *p, uint32_t rank, uint64_t now_ns,
                           tn_text *out)
 {
-    TN_ASSERT(rank < p->opts.size);
-    const uint64_t received = p->rank[rank].received_ns;
-    add_lost(p, rank, now_ns > received ? now_ns - received : 0, out);
-}
-
-static bool is_counted(const watched_rank *r)
-{
-    return r->n_beats > 0 && (r->watch == UNWATCHED || r->watch == ALIVE);
-}
-
-void tn_failure_detector_totals_of(const tn_failure_detector *p, tn_failure_detector_totals *out)
-{
-    tn_failure_detector_totals t = {0};
-    for (uint32_t i = 0; i < p->opts.size; i++) {
-        const watched_rank *r = &p->rank[i];
-        if (is_counted(r)) {
-            t.ranks++;
-            t.records += r->records;
-            t.rows_per_s += r->rows_per_s;
-            t.bytes_per_s += r->out_per_s;
-            t.waiting += r->waiting;
-            t.rss_bytes += r->rss_bytes;
-        }
-    }
-    t.waiting = t.ranks > 0 ? t.waiting / t.ranks : 0;
-    *out = t;
+    TN_ASSERT(rank < p->size);
+    add_lost(p, rank, since(now_ns, p->rank[rank].received_ns), out);
 }
 
 static void add_state(const watched_rank *r, uint64_t now_ns, tn_text *out)
@@ -383,8 +337,7 @@ static void add_state(const watched_rank *r, uint64_t now_ns, tn_text *out)
     if (r->watch == LOST) {
         tn_text_adds(out, "lost");
     } else if (r->watch == SUSPECTED) {
-        const uint64_t ns = now_ns > r->received_ns ? now_ns - r->received_ns : 0;
-        tn_text_addf(out, "silent for %.1f s", seconds(ns));
+        tn_text_addf(out, "silent for %.1f s", seconds(since(now_ns, r->received_ns)));
     } else if (r->n_beats == 0) {
         tn_text_adds(out, "no heartbeat yet");
     } else {
@@ -403,7 +356,12 @@ void tn_failure_detector_table(const tn_failure_detector *p, uint64_t now_ns, tn
     tn_text_adds(out,
                  "rank  host                  step    rows/s  waiting  MB/s out      in    RSS "
                  "MB  state\n");
-    for (uint32_t i = 0; i < p->opts.size; i++) {
+    double rows_per_s = 0;
+    double out_per_s = 0;
+    double rss_bytes = 0;
+    double waiting = 0;
+    uint32_t n = 0; /* neither suspect nor lost */
+    for (uint32_t i = 0; i < p->size; i++) {
         const watched_rank *r = &p->rank[i];
         if (r->watch == UNWATCHED && r->n_beats == 0) {
             continue;
@@ -413,10 +371,15 @@ void tn_failure_detector_table(const tn_failure_detector *p, uint64_t now_ns, tn
                      r->rows_per_s, r->waiting * 100, r->out_per_s * 1e-6, r->in_per_s * 1e-6,
                      (double)r->rss_bytes * 1e-6);
         add_state(r, now_ns, out);
+        if (r->n_beats > 0 && (r->watch == UNWATCHED || r->watch == ALIVE)) {
+            n++;
+            rows_per_s += r->rows_per_s;
+            out_per_s += r->out_per_s;
+            rss_bytes += (double)r->rss_bytes;
+            waiting += r->waiting;
+        }
     }
-    tn_failure_detector_totals t;
-    tn_failure_detector_totals_of(p, &t);
     tn_text_addf(out, " all  %-16s%10s%10.0f%8.0f%%%10.1f%8s%10.0f  %u of %u at work\n", "", "",
-                 t.rows_per_s, t.waiting * 100, t.bytes_per_s * 1e-6, "",
-                 (double)t.rss_bytes * 1e-6, t.ranks, p->opts.size);
+                 rows_per_s, n > 0 ? waiting * 100 / n : 0, out_per_s * 1e-6, "", rss_bytes * 1e-6,
+                 n, p->size);
 }

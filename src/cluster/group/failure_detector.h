@@ -19,7 +19,7 @@
  * others for dead when it goes on and their heartbeats are still unread: of the time between two
  * polls at most `gap_ns` counts as silence. So a process that polls rarely waits longer.
  *
- * All calls except poll, table and totals are O(1); in a round of polls each is O(1) on average.
+ * All calls except poll and table are O(1); in a round of polls each is O(1) on average.
  * Only new allocates, about 250 bytes for each rank. Ranks are below `size`, which the caller has
  * checked; all else may come from outside. One thread.
  */
@@ -35,14 +35,6 @@
 #define TN_FAILURE_GAP_NS UINT64_C(1000000000)
 
 enum { TN_FAILURE_STALL_STEPS = 20 };
-
-typedef struct tn_failure_detector_opts { /* 0: the constant above; tests divide them */
-    uint32_t size;                        /* ranks of the group */
-    uint32_t stall_steps;                 /* usual steps, */
-    uint64_t stall_ns;                    /* and at least this long */
-    uint64_t suspect_ns, lost_ns;
-    uint64_t gap_ns; /* more than the time between polls */
-} tn_failure_detector_opts;
 
 typedef enum tn_failure_kind {
     TN_FAILURE_SUSPECT,
@@ -60,8 +52,9 @@ typedef struct tn_failure_event {
 
 typedef struct tn_failure_detector tn_failure_detector;
 
-/* Nobody is watched yet. TN_E_MEMORY. */
-tn_status tn_failure_detector_new(tn_failure_detector **out, const tn_failure_detector_opts *opts,
+/* For a group of `size`; `gap_ns` is more than the time between polls. The other limits are timers
+ * (tn_timer_ns). Nobody is watched yet. TN_E_MEMORY. */
+tn_status tn_failure_detector_new(tn_failure_detector **out, uint32_t size, uint64_t gap_ns,
                                   tn_error *err) TN_MUST_USE;
 void tn_failure_detector_free(tn_failure_detector *p); /* NULL is fine */
 
@@ -94,18 +87,8 @@ void tn_failure_event_text(const tn_failure_detector *p, const tn_failure_event 
 void tn_failure_lost_text(const tn_failure_detector *p, uint32_t rank, uint64_t now_ns,
                           tn_text *out);
 
-/* Totals of the last beats of all ranks that are neither suspect nor lost. */
-typedef struct tn_failure_detector_totals {
-    uint32_t ranks;
-    uint64_t records;
-    double rows_per_s, bytes_per_s; /* sums; bytes: sent */
-    double waiting;                 /* mean share of their time */
-    uint64_t rss_bytes;
-} tn_failure_detector_totals;
-void tn_failure_detector_totals_of(const tn_failure_detector *p, tn_failure_detector_totals *out);
-
 /* Appends a heading, a line for each rank that ever sent a heartbeat or is watched, and one of
- * totals. */
+ * totals of the last beats of all ranks that are neither suspect nor lost. */
 void tn_failure_detector_table(const tn_failure_detector *p, uint64_t now_ns, tn_text *out);
 
 #endif

@@ -130,11 +130,7 @@ static tn_status make_lists(tn_group *g, tn_error *err)
         return TN_E_MEMORY;
     }
     tn_dedup_begin(&g->dedup[g->rank], g->incarnation);
-    const tn_failure_detector_opts detector = {.size = g->size,
-                                               .suspect_ns = tn_timer_ns(TN_FAILURE_SUSPECT_NS),
-                                               .lost_ns = tn_timer_ns(TN_FAILURE_LOST_NS),
-                                               .stall_ns = tn_timer_ns(TN_FAILURE_STALL_NS)};
-    TN_TRY(tn_failure_detector_new(&g->detector, &detector, err));
+    TN_TRY(tn_failure_detector_new(&g->detector, g->size, TN_FAILURE_GAP_NS, err));
     return tn_out_messages_new(&g->pool, err);
 }
 
