@@ -446,7 +446,7 @@ static void every_allocation_that_fails_is_reported(void **state)
         assert_int_equal(f != NULL, status == TN_OK);
         tn_rendezvous_free(f);
     }
-    assert_true(nth > 2);
+    assert_true(nth > 1);
     tn_shares_free(shares);
 }
 
@@ -478,14 +478,13 @@ static int64_t form(uint64_t patience_s, uint64_t apart_s, tn_text *told)
 {
     tn_shares *shares = NULL;
     tn_rendezvous *f = NULL;
-    tn_rendezvous_timer w;
     const tn_hello_note own = hello_of_pid(1);
     const uint64_t begin = 12345 * s_ns;
     uint64_t now = begin;
     tn_rendezvous_timer_verdict verdict = TN_RENDEZVOUS_TIMER_ON;
     assert_int_equal(tn_shares_new(&shares, RANKS, 100, NULL), TN_OK);
     assert_int_equal(tn_rendezvous_new(&f, &shares->owners, 1000, &own, NULL), TN_OK);
-    tn_rendezvous_timer_begin(&w, patience_s * s_ns, now);
+    tn_rendezvous_timer w = {.patience_ns = patience_s * s_ns, .looked_ns = now};
     while (!tn_rendezvous_is_whole(f) && verdict != TN_RENDEZVOUS_TIMER_OVER) {
         now += look_ns;
         for (uint32_t r = 1; r < RANKS; r++) {
@@ -496,7 +495,7 @@ static int64_t form(uint64_t patience_s, uint64_t apart_s, tn_text *told)
         }
         verdict = tn_rendezvous_timer_poll(&w, now);
         if (verdict == TN_RENDEZVOUS_TIMER_TELL && !tn_rendezvous_is_whole(f)) {
-            tn_text_addf(told, "%.0f s: ", tn_rendezvous_timer_s(&w));
+            tn_text_addf(told, "%.0f s: ", (double)w.waited_ns * 1e-9);
             tn_rendezvous_missing(f, told);
             tn_text_addc(told, '\n');
         }
@@ -504,7 +503,7 @@ static int64_t form(uint64_t patience_s, uint64_t apart_s, tn_text *told)
     const bool whole = tn_rendezvous_is_whole(f);
     tn_rendezvous_free(f);
     tn_shares_free(shares);
-    return whole ? (int64_t)((now - begin) / ms_ns) : -llround(tn_rendezvous_timer_s(&w) * 1e3);
+    return whole ? (int64_t)((now - begin) / ms_ns) : -(int64_t)(w.waited_ns / ms_ns);
 }
 
 static void c7_ranks_that_start_20_s_apart_form_a_group_after_60_s(void **state)
@@ -531,9 +530,8 @@ static void c7_the_last_rank_may_come_two_minutes_after_the_first(void **state)
 static void time_in_which_the_process_was_stopped_does_not_count(void **state)
 {
     (void)state;
-    tn_rendezvous_timer w;
     uint64_t now = 1;
-    tn_rendezvous_timer_begin(&w, 3 * s_ns, now);
+    tn_rendezvous_timer w = {.patience_ns = 3 * s_ns, .looked_ns = now};
     for (uint32_t i = 0; i < 3; i++) {
         now += 1000 * s_ns;
         assert_int_equal(tn_rendezvous_timer_poll(&w, now), TN_RENDEZVOUS_TIMER_ON);

@@ -48,7 +48,7 @@ void tn_group_end(tn_group *g, tn_status status, uint32_t teller, const char *wh
         .what = TN_ORDER_STOP, .number = (uint64_t)status, .text = g->why.text, .more = {&who, 1}};
     for (uint32_t r = 1; g->rank == 0 && r < g->size; r++) {
         if (g->dialled[r] != NULL) {
-            tn_group_post(g, r, TN_FRAME_ORDER, &stop, NULL);
+            tn_group_post(g, r, TN_FRAME_ORDER, &stop);
         }
     }
     (void)pthread_cond_broadcast(&g->changed);
@@ -101,7 +101,7 @@ void tn_group_fail(tn_group *g, tn_status status, const char *why)
     } else {
         const tn_done_note note = {.what = TN_ORDER_STOP, .status = (uint64_t)status, .text = why};
         if (first && g->rank != 0 && g->is_whole) {
-            tn_group_post(g, 0, TN_FRAME_DONE, &note, NULL);
+            tn_group_post(g, 0, TN_FRAME_DONE, &note);
         }
         tn_group_end_here(g, status, why);
     }
@@ -352,7 +352,7 @@ static void part(tn_group *g)
     g->beat.state = TN_PEER_ENDING;
     for (uint32_t r = 1; g->rank == 0 && r < g->size; r++) {
         if (g->is_whole && g->dialled[r] != NULL) {
-            tn_group_post(g, r, TN_FRAME_BEAT, &g->beat, NULL);
+            tn_group_post(g, r, TN_FRAME_BEAT, &g->beat);
         }
     }
     while (g->rank != 0 && g->is_whole && g->dismissed && !g->is_last && tn_clock_ns() < until) {

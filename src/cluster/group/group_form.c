@@ -43,7 +43,7 @@ static void welcome(tn_group *g, uint32_t rank)
 {
     tn_welcome_note note;
     tn_rendezvous_welcome(g->rendezvous, &note);
-    tn_group_post(g, rank, TN_FRAME_WELCOME, &note, NULL);
+    tn_group_post(g, rank, TN_FRAME_WELCOME, &note);
 }
 
 /* Refuses a hello. Where the group is over the reply says how it ended. */
@@ -51,21 +51,11 @@ static void refuse(tn_group *g, const tn_frame *hello, uint32_t why, const char 
 {
     TN_ASSERT(g->rank == 0 && hello->rank < g->size);
     tn_refused_note note = {.text = text};
-    tn_text bytes = {0};
-    tn_out_message *p = NULL;
     if (g->ended != TN_OK) {
         note = (tn_refused_note){g->why.text, (uint64_t)g->ended, 1 + (uint64_t)g->teller};
         g->told[hello->rank] = true;
     }
-    tn_note_write(TN_FRAME_REFUSED, &note, &bytes);
-    if (tn_text_check(&bytes, "a note", NULL) == TN_OK &&
-        tn_out_message_take(&p, g->pool, bytes.size, NULL) == TN_OK) {
-        memcpy(tn_out_message_payload(p), tn_text_str(&bytes), bytes.size);
-        p->frame.type = TN_FRAME_REFUSED;
-        p->frame.code = why;
-        tn_link_answer(g->link, hello, p);
-    }
-    tn_text_done(&bytes);
+    tn_group_answer(g, hello, TN_FRAME_REFUSED, why, &note);
 }
 
 /* Connects only now: until the group is whole a rank may be started again at another address. */
@@ -231,7 +221,7 @@ void tn_group_send_hello(tn_group *g, uint64_t now_ns)
         }
     }
     if (g->dialled[0] != NULL) {
-        tn_group_post(g, 0, TN_FRAME_HELLO, &g->opts.hello, NULL);
+        tn_group_post(g, 0, TN_FRAME_HELLO, &g->opts.hello);
     }
 }
 
@@ -293,10 +283,10 @@ static void log_missing(const tn_group *g)
 
 tn_status tn_group_form(tn_group *g, const atomic_bool *stop, tn_error *err)
 {
-    tn_rendezvous_timer wait;
+    tn_rendezvous_timer wait = {.patience_ns = (uint64_t)(g->opts.start_timeout_s * 1e9),
+                                .looked_ns = tn_clock_ns()};
     tn_error why = {0};
     tn_status status = TN_OK;
-    tn_rendezvous_timer_begin(&wait, (uint64_t)(g->opts.start_timeout_s * 1e9), tn_clock_ns());
     (void)pthread_mutex_lock(&g->lock);
     while (status == TN_OK && g->ended == TN_OK && !g->is_whole) {
         const uint64_t now = tn_clock_ns();
@@ -304,7 +294,7 @@ tn_status tn_group_form(tn_group *g, const atomic_bool *stop, tn_error *err)
         if (stop != NULL && atomic_load(stop)) {
             status = tn_fail(&why, TN_E_STOPPED, "stopped by a signal while waiting for the peers");
         } else if (verdict == TN_RENDEZVOUS_TIMER_OVER) {
-            status = missing(g, tn_rendezvous_timer_s(&wait), &why);
+            status = missing(g, (double)wait.waited_ns * 1e-9, &why);
         } else {
             if (verdict == TN_RENDEZVOUS_TIMER_TELL) {
                 log_missing(g);

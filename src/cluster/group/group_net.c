@@ -15,31 +15,38 @@ enum { NOTE_ARENA = 1 << 12, NEWS_BYTES = 256 };
 
 /* ---- sending ---- */
 
-void tn_group_post(tn_group *g, uint32_t to, tn_frame_type type, const void *note,
-                   const tn_frame *request)
+/* A message of that type, with its note unless that is NULL; NULL: no memory. */
+static tn_out_message *write_message(tn_group *g, tn_frame_type type, const void *note)
 {
     tn_text text = {0};
     tn_out_message *p = NULL;
-    tn_note_write(type, note, &text);
+    if (note != NULL) {
+        tn_note_write(type, note, &text);
+    }
     if (tn_text_check(&text, "a note", NULL) == TN_OK &&
         tn_out_message_take(&p, g->pool, text.size, NULL) == TN_OK) {
         memcpy(tn_out_message_payload(p), tn_text_str(&text), text.size);
         p->frame.type = type;
-        p->frame.step = g->step;
-        if (request != NULL) {
-            tn_link_answer(g->link, request, p);
-        } else {
-            tn_link_post(g->link, to, p);
-        }
     }
     tn_text_done(&text);
+    return p;
 }
 
-static void answer_noted(tn_group *g, const tn_frame *request)
+void tn_group_post(tn_group *g, uint32_t to, tn_frame_type type, const void *note)
 {
-    tn_out_message *p = NULL;
-    if (tn_out_message_take(&p, g->pool, 0, NULL) == TN_OK) {
-        p->frame.type = TN_FRAME_NOTED;
+    tn_out_message *p = write_message(g, type, note);
+    if (p != NULL) {
+        p->frame.step = g->step;
+        tn_link_post(g->link, to, p);
+    }
+}
+
+void tn_group_answer(tn_group *g, const tn_frame *request, tn_frame_type type, uint32_t code,
+                     const void *note)
+{
+    tn_out_message *p = write_message(g, type, note);
+    if (p != NULL) {
+        p->frame.code = code;
         tn_link_answer(g->link, request, p);
     }
 }
@@ -57,7 +64,7 @@ static void beat(tn_group *g, uint32_t waits_for, const tn_note_parts *held, uin
     tn_failure_detector_received(g->detector, g->rank, &g->beat, g->step, now);
     for (uint32_t r = 0; r < g->size; r++) {
         if (r != g->rank && (r == 0 || g->rank == 0)) {
-            tn_group_post(g, r, TN_FRAME_BEAT, &g->beat, NULL);
+            tn_group_post(g, r, TN_FRAME_BEAT, &g->beat);
         }
     }
     g->beat.held = (tn_note_parts){{NULL, 0}, {NULL, 0}, {NULL, 0}};
@@ -107,7 +114,7 @@ static tn_dedup_verdict receive_request(tn_group *g, const tn_frame *f, const an
         verdict = TN_DEDUP_REPEATED;
     }
     if (f->type != TN_FRAME_ASK && (verdict == TN_DEDUP_APPLY || verdict == TN_DEDUP_REPEATED)) {
-        answer_noted(g, f);
+        tn_group_answer(g, f, TN_FRAME_NOTED, 0, NULL);
     }
     return verdict;
 }
@@ -326,10 +333,9 @@ void tn_group_tick(void *arg, uint64_t now_ns)
     tn_group *g = arg;
     const uint32_t waits_for = whom(g);
     tn_arena *arena = tn_arena_new(NOTE_ARENA);
-    tn_note_parts held;
+    tn_note_parts held = {{NULL, 0}, {NULL, 0}, {NULL, 0}};
     bool table = false;
-    tn_group_tick_parts(g, now_ns);
-    tn_group_held(g, arena, &held);
+    tn_group_tick_parts(g, now_ns, arena, &held);
     (void)pthread_mutex_lock(&g->lock);
     if (g->open && g->rank != 0 && !g->is_whole && !g->is_refused && now_ns >= g->next_hello) {
         tn_group_send_hello(g, now_ns);

@@ -25,7 +25,7 @@ static void post(tn_group *g, uint32_t to, tn_frame_type type, const void *note)
 {
     (void)pthread_mutex_lock(&g->lock);
     if (g->ended == TN_OK) {
-        tn_group_post(g, to, type, note, NULL);
+        tn_group_post(g, to, type, note);
     }
     (void)pthread_mutex_unlock(&g->lock);
 }
@@ -38,7 +38,7 @@ tn_status tn_group_order(tn_group *g, const tn_order_note *order, tn_error *err)
     TN_ASSERT(g->rank == 0 && order->what < TN_ORDERS);
     (void)pthread_mutex_lock(&g->lock);
     for (uint32_t r = 1; r < g->size && g->ended == TN_OK; r++) {
-        tn_group_post(g, r, TN_FRAME_ORDER, order, NULL);
+        tn_group_post(g, r, TN_FRAME_ORDER, order);
     }
     while (g->ended == TN_OK && !all_have_it(g)) {
         (void)tn_group_wait(g, tn_clock_ns() + look_ns);
@@ -220,7 +220,7 @@ tn_status tn_group_done(tn_group *g, const tn_done_note *note, tn_error *err)
     (void)pthread_mutex_lock(&g->lock);
     tn_status status = tn_group_fault(g, err);
     if (status == TN_OK) {
-        tn_group_post(g, 0, TN_FRAME_DONE, note, NULL);
+        tn_group_post(g, 0, TN_FRAME_DONE, note);
     }
     (void)pthread_mutex_unlock(&g->lock);
     return status;
@@ -289,7 +289,7 @@ void tn_group_deal(tn_group *g, const tn_frame *ask, const tn_part_note *note)
 {
     TN_ASSERT(g->rank == 0);
     (void)pthread_mutex_lock(&g->lock);
-    tn_group_post(g, ask->rank, TN_FRAME_PART, note, ask);
+    tn_group_answer(g, ask, TN_FRAME_PART, 0, note);
     (void)pthread_mutex_unlock(&g->lock);
 }
 
@@ -336,21 +336,14 @@ void tn_group_receive_part(tn_group *g, const tn_frame *frame)
     tn_arena_free(arena);
 }
 
-void tn_group_tick_parts(tn_group *g, uint64_t now_ns)
+void tn_group_tick_parts(tn_group *g, uint64_t now_ns, tn_arena *arena, tn_note_parts *held)
 {
     (void)pthread_mutex_lock(&g->parts_lock);
     if (g->parts.tick != NULL) {
         g->parts.tick(g->parts.arg, now_ns);
     }
-    (void)pthread_mutex_unlock(&g->parts_lock);
-}
-
-void tn_group_held(tn_group *g, tn_arena *arena, tn_note_parts *out)
-{
-    *out = (tn_note_parts){{NULL, 0}, {NULL, 0}, {NULL, 0}};
-    (void)pthread_mutex_lock(&g->parts_lock);
     if (g->parts.held != NULL) {
-        g->parts.held(g->parts.arg, arena, out);
+        g->parts.held(g->parts.arg, arena, held);
     }
     (void)pthread_mutex_unlock(&g->parts_lock);
 }

@@ -78,9 +78,10 @@ struct tn_group {
     uint32_t deed_rank; /* .. and where */
 };
 
-/* Posts a note to another rank; an answer when `request` is not NULL. Needs memory, else lost. */
-void tn_group_post(tn_group *g, uint32_t to, tn_frame_type type, const void *note,
-                   const tn_frame *request);
+/* Posts a note to another rank, or an answer, which may have none. Needs memory, else lost. */
+void tn_group_post(tn_group *g, uint32_t to, tn_frame_type type, const void *note);
+void tn_group_answer(tn_group *g, const tn_frame *request, tn_frame_type type, uint32_t code,
+                     const void *note);
 
 #define TN_GROUP_HELLO_NS UINT64_C(500000000) /* between two hellos, until there is an answer */
 
@@ -122,8 +123,8 @@ void tn_group_take_done(tn_group *g, uint32_t rank, const tn_done_note *note, tn
  * only an ASK may be a duplicate. The others: a PART. */
 void tn_group_receive_parts(tn_group *g, const tn_frame *frame, const void *note);
 void tn_group_receive_part(tn_group *g, const tn_frame *frame);
-void tn_group_tick_parts(tn_group *g, uint64_t now_ns);
-void tn_group_held(tn_group *g, tn_arena *arena, tn_note_parts *out);
+/* Ten times a second; *held, of zeros, becomes what the next heartbeat is to claim. */
+void tn_group_tick_parts(tn_group *g, uint64_t now_ns, tn_arena *arena, tn_note_parts *held);
 
 /* The hint for people when a rank is lost. */
 const char *tn_group_advice(void);

@@ -27,9 +27,9 @@ struct tn_rendezvous {
     const tn_owners *owners;
     uint32_t n_in;
     char version[WORD], config_hash[WORD], structure[WORD], cpu[WORD]; /* rank 0's */
-    member *member;                                                    /* owned, as are these */
-    const char **address, **host; /* into member: the lists of a welcome */
+    const char **address, **host; /* of members: the lists of a welcome, behind them .. */
     uint64_t *incarnation, *owned_from;
+    member member[]; /* .. in this block */
 };
 
 /* Not NULL, of fewer than `size` bytes, and fit for a line of a log. */
@@ -93,28 +93,8 @@ static void let_in(tn_rendezvous *f, uint32_t rank, uint64_t incarnation, const 
     keep(m->address, note->address);
 }
 
-static tn_status allocate(tn_rendezvous *f, tn_error *err)
-{
-    const char *what = "the group that forms";
-    const size_t n = f->owners->n_peers;
-    bool ok = (f->member = tn_try_alloc(n, sizeof *f->member, what, err)) != NULL &&
-              (f->address = tn_try_alloc(n, sizeof *f->address, what, err)) != NULL &&
-              (f->host = tn_try_alloc(n, sizeof *f->host, what, err)) != NULL &&
-              (f->incarnation = tn_try_alloc(n, sizeof *f->incarnation, what, err)) != NULL &&
-              (f->owned_from = tn_try_alloc(n + 1, sizeof *f->owned_from, what, err)) != NULL;
-    return ok ? TN_OK : TN_E_MEMORY;
-}
-
 void tn_rendezvous_free(tn_rendezvous *f)
 {
-    if (f == NULL) {
-        return;
-    }
-    tn_free(f->member);
-    tn_free((void *)f->address);
-    tn_free((void *)f->host);
-    tn_free(f->incarnation);
-    tn_free(f->owned_from);
     tn_free(f);
 }
 
@@ -127,13 +107,18 @@ tn_status tn_rendezvous_new(tn_rendezvous **out, const tn_owners *owners, uint64
     if (damage != NULL) {
         return tn_fail(err, TN_E_CONFIG, "the '%s' of this peer cannot be told to others", damage);
     }
-    tn_rendezvous *f = NULL;
-    TN_TRY(TN_ALLOC(f, 1, "the group that forms", err));
-    f->owners = owners;
-    if (allocate(f, err) != TN_OK) {
-        tn_rendezvous_free(f);
+    const size_t n = owners->n_peers;
+    const size_t each = sizeof(member) + 2 * sizeof(uint64_t) + 2 * sizeof(char *);
+    tn_rendezvous *f =
+        tn_try_alloc(1, sizeof *f + n * each + sizeof *f->owned_from, "the group that forms", err);
+    if (f == NULL) {
         return TN_E_MEMORY;
     }
+    f->owners = owners;
+    f->incarnation = (uint64_t *)(void *)(f->member + n);
+    f->owned_from = f->incarnation + n;
+    f->address = (const char **)(void *)(f->owned_from + n + 1);
+    f->host = f->address + n;
     for (uint32_t r = 0; r < owners->n_peers; r++) {
         f->address[r] = f->member[r].address;
         f->host[r] = f->member[r].host;
@@ -333,11 +318,6 @@ void tn_rendezvous_missing(const tn_rendezvous *f, tn_text *out)
 
 /* ---- the wait ---- */
 
-void tn_rendezvous_timer_begin(tn_rendezvous_timer *w, uint64_t patience_ns, uint64_t now_ns)
-{
-    *w = (tn_rendezvous_timer){.patience_ns = patience_ns, .looked_ns = now_ns};
-}
-
 tn_rendezvous_timer_verdict tn_rendezvous_timer_poll(tn_rendezvous_timer *w, uint64_t now_ns)
 {
     TN_ASSERT(now_ns >= w->looked_ns);
@@ -352,9 +332,4 @@ tn_rendezvous_timer_verdict tn_rendezvous_timer_poll(tn_rendezvous_timer *w, uin
     }
     w->told_ns = w->waited_ns;
     return TN_RENDEZVOUS_TIMER_TELL;
-}
-
-double tn_rendezvous_timer_s(const tn_rendezvous_timer *w)
-{
-    return (double)w->waited_ns * 1e-9;
 }

@@ -63,10 +63,10 @@ void tn_rendezvous_missing(const tn_rendezvous *f, tn_text *out);
 
 /* ---- how long a rank waits for its group ----
  *
- *     tn_rendezvous_timer_begin(&w, patience_ns, now);
+ *     tn_rendezvous_timer w = {patience_ns, now};
  *     switch (tn_rendezvous_timer_poll(&w, now))            ten times a second, until all are in
  *     TN_RENDEZVOUS_TIMER_TELL: log who is missing
- *     TN_RENDEZVOUS_TIMER_OVER: give up; tn_rendezvous_timer_s(&w) seconds were waited
+ *     TN_RENDEZVOUS_TIMER_OVER: give up; w.waited_ns were waited
  *
  * A process that was stopped has not waited meanwhile: of the time between two looks at most
  * TN_FAILURE_GAP_NS counts. Times are nanoseconds of one monotonic clock. */
@@ -84,8 +84,6 @@ typedef struct tn_rendezvous_timer {
     uint64_t looked_ns, waited_ns, told_ns;
 } tn_rendezvous_timer;
 
-void tn_rendezvous_timer_begin(tn_rendezvous_timer *w, uint64_t patience_ns, uint64_t now_ns);
 tn_rendezvous_timer_verdict tn_rendezvous_timer_poll(tn_rendezvous_timer *w, uint64_t now_ns);
-double tn_rendezvous_timer_s(const tn_rendezvous_timer *w);
 
 #endif
