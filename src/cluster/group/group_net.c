@@ -142,7 +142,10 @@ static void receive(tn_group *g, const tn_frame *f)
 {
     any_note note;
     tn_arena *arena = tn_arena_new(NOTE_ARENA);
-    if (tn_note_read(&note, f->type, f->payload, f->bytes, arena) != TN_DROP_NONE) {
+    const bool damaged = tn_note_read(&note, f->type, f->payload, f->bytes, arena) != TN_DROP_NONE;
+    if (damaged && f->type == TN_FRAME_REFUSED) { /* its code still says why */
+        note.refused = (tn_refused_note){.text = ""};
+    } else if (damaged) {
         tn_log(TN_LOG_WARN, "dropped a damaged %s of rank %u", tn_frame_type_name(f->type),
                f->rank);
         tn_arena_free(arena);
@@ -154,8 +157,11 @@ static void receive(tn_group *g, const tn_frame *f)
         tn_group_receive_hello(g, f, &note.hello);
     } else if (f->type == TN_FRAME_WELCOME) {
         tn_group_receive_welcome(g, f, &note.welcome);
-    } else if (f->type == TN_FRAME_BEAT) {
-        verdict = receive_beat(g, f, &note.beat) ? TN_DEDUP_APPLY : TN_DEDUP_STALE;
+    } else if (f->type == TN_FRAME_REFUSED) {
+        tn_group_receive_refused(g, f, &note.refused);
+    } else if (f->type == TN_FRAME_PART ||
+               (f->type == TN_FRAME_BEAT && receive_beat(g, f, &note.beat))) {
+        verdict = TN_DEDUP_APPLY;
     } else if (tn_frame_is_request(f->type)) {
         verdict = receive_request(g, f, &note, &arena);
     }
@@ -221,31 +227,14 @@ void tn_group_receive_request(void *arg, tn_in_message *incoming)
     tn_in_message_close(incoming);
 }
 
-/* The reply to a hello: this rank may not come in, or not yet. */
-static void receive_refused(tn_group *g, const tn_frame *f)
-{
-    tn_refused_note note;
-    tn_arena *arena = tn_arena_new(NOTE_ARENA);
-    if (tn_note_read(&note, f->type, f->payload, f->bytes, arena) != TN_DROP_NONE) {
-        note = (tn_refused_note){.text = ""};
-    }
-    (void)pthread_mutex_lock(&g->lock);
-    tn_group_receive_refused(g, f, &note);
-    (void)pthread_mutex_unlock(&g->lock);
-    tn_arena_free(arena);
-    tn_group_report_end(g);
-}
-
 void tn_group_receive_answer(void *arg, tn_in_message *incoming)
 {
     tn_group *g = arg;
     const tn_frame_type type = incoming->frame.type;
     TN_ASSERT(incoming->from < g->size && incoming->from != g->rank);
     note_life(g, &incoming->frame);
-    if (type == TN_FRAME_REFUSED && incoming->frame.sequence == 0) {
-        receive_refused(g, &incoming->frame);
-    } else if (type == TN_FRAME_PART) {
-        tn_group_receive_part(g, &incoming->frame);
+    if (type == TN_FRAME_PART || (type == TN_FRAME_REFUSED && incoming->frame.sequence == 0)) {
+        receive(g, &incoming->frame);
     } else if (type == TN_FRAME_NOTED) {
         (void)pthread_mutex_lock(&g->lock);
         (void)pthread_cond_broadcast(&g->changed);

@@ -274,8 +274,6 @@ void tn_group_table(tn_group *g, tn_text *out)
     (void)pthread_mutex_unlock(&g->lock);
 }
 
-enum { NOTE_ARENA = 1 << 10 };
-
 /* ---- parts of an epoch ---- */
 
 void tn_group_set_parts(tn_group *g, const tn_group_parts *parts)
@@ -303,37 +301,22 @@ static void make_wait(tn_group *g, const tn_frame *frame, const tn_ask_note *not
 
 void tn_group_receive_parts(tn_group *g, const tn_frame *frame, const void *note)
 {
-    if (g->rank != 0) {
-        return;
-    }
     (void)pthread_mutex_lock(&g->parts_lock);
     const tn_group_parts *p = &g->parts;
-    if (frame->type == TN_FRAME_ASK && p->ask == NULL) {
+    const bool is_root = g->rank == 0;
+    if (is_root && frame->type == TN_FRAME_ASK && p->ask == NULL) {
         make_wait(g, frame, note);
-    } else if (frame->type == TN_FRAME_ASK) {
+    } else if (is_root && frame->type == TN_FRAME_ASK) {
         p->ask(p->arg, frame, note);
-    } else if (frame->type == TN_FRAME_BEAT && p->claim != NULL) {
+    } else if (is_root && frame->type == TN_FRAME_BEAT && p->claim != NULL) {
         p->claim(p->arg, frame->rank, &((const tn_beat_note *)note)->held);
-    } else if (frame->type == TN_FRAME_DONE && p->returned != NULL &&
+    } else if (is_root && frame->type == TN_FRAME_DONE && p->returned != NULL &&
                ((const tn_done_note *)note)->what == TN_ORDER_RETURN) {
         p->returned(p->arg, frame->rank, note);
+    } else if (frame->type == TN_FRAME_PART && frame->rank == 0 && p->answer != NULL) {
+        p->answer(p->arg, note);
     }
     (void)pthread_mutex_unlock(&g->parts_lock);
-}
-
-void tn_group_receive_part(tn_group *g, const tn_frame *frame)
-{
-    tn_part_note note;
-    tn_arena *arena = tn_arena_new(NOTE_ARENA);
-    if (frame->rank == 0 &&
-        tn_note_read(&note, frame->type, frame->payload, frame->bytes, arena) == TN_DROP_NONE) {
-        (void)pthread_mutex_lock(&g->parts_lock);
-        if (g->parts.answer != NULL) {
-            g->parts.answer(g->parts.arg, &note);
-        }
-        (void)pthread_mutex_unlock(&g->parts_lock);
-    }
-    tn_arena_free(arena);
 }
 
 void tn_group_tick_parts(tn_group *g, uint64_t now_ns, tn_arena *arena, tn_note_parts *held)

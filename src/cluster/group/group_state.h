@@ -122,7 +122,6 @@ void tn_group_take_done(tn_group *g, uint32_t rank, const tn_done_note *note, tn
 /* Messages about parts; not locked. Rank 0: the note of an ASK, a DONE or a heartbeat; of these
  * only an ASK may be a duplicate. The others: a PART. */
 void tn_group_receive_parts(tn_group *g, const tn_frame *frame, const void *note);
-void tn_group_receive_part(tn_group *g, const tn_frame *frame);
 /* Ten times a second; *held, of zeros, becomes what the next heartbeat is to claim. */
 void tn_group_tick_parts(tn_group *g, uint64_t now_ns, tn_arena *arena, tn_note_parts *held);
 
