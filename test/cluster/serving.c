@@ -14,7 +14,7 @@
 static void keep(served *to, const tn_frame *frame, const tn_out_message *outgoing)
 {
     *to = (served){.frame = outgoing->frame, .rank = frame->rank, .sequence = frame->sequence};
-    memcpy(to->payload, tn_out_message_payload(outgoing), outgoing->frame.bytes);
+    memcpy(to->payload, outgoing->bytes + TN_FRAME_HEAD, outgoing->frame.bytes);
 }
 
 static void got_answer(void *arg, const tn_frame *request, tn_out_message *outgoing)

@@ -9,9 +9,8 @@ enum { BIN_FIRST = 9, BIN_LAST = 30, BINS = BIN_LAST - BIN_FIRST + 1 }; /* 512 b
 
 struct tn_out_messages {
     pthread_mutex_t lock;
-    tn_out_message *idle[BINS]; /* guarded by lock, as are these */
-    uint64_t bytes;
-    uint32_t n_taken;
+    tn_out_message *idle[BINS]; /* guarded by lock */
+    _Atomic uint32_t n_taken;
 };
 
 tn_status tn_out_messages_new(tn_out_messages **out, tn_error *err)
@@ -29,12 +28,11 @@ void tn_out_messages_free(tn_out_messages *pool)
     if (pool == NULL) {
         return;
     }
-    TN_ASSERT(pool->n_taken == 0);
+    TN_ASSERT(atomic_load(&pool->n_taken) == 0);
     for (uint32_t bin = 0; bin < BINS; bin++) {
         while (pool->idle[bin] != NULL) {
             tn_out_message *p = pool->idle[bin];
             pool->idle[bin] = p->next;
-            tn_free(p->bytes);
             tn_free(p);
         }
     }
@@ -51,20 +49,6 @@ static uint32_t bin_of(uint64_t bytes)
     return bin;
 }
 
-static tn_out_message *make(uint32_t bin, tn_error *err)
-{
-    tn_out_message *p = tn_try_alloc(1, sizeof *p, "a message", err);
-    char *bytes = tn_try_alloc((size_t)1 << (BIN_FIRST + bin), 1, "a message", err);
-    if (p == NULL || bytes == NULL) {
-        tn_free(p);
-        tn_free(bytes);
-        return NULL;
-    }
-    p->bytes = bytes;
-    p->bin = bin;
-    return p;
-}
-
 tn_status tn_out_message_take(tn_out_message **out, tn_out_messages *pool, uint64_t payload,
                               tn_error *err)
 {
@@ -79,17 +63,15 @@ tn_status tn_out_message_take(tn_out_message **out, tn_out_messages *pool, uint6
     if (p != NULL) {
         pool->idle[bin] = p->next;
     }
-    pool->n_taken++;
-    pool->bytes += p == NULL ? UINT64_C(1) << (BIN_FIRST + bin) : 0;
     (void)pthread_mutex_unlock(&pool->lock);
-    p = p != NULL ? p : make(bin, err);
     if (p == NULL) {
-        (void)pthread_mutex_lock(&pool->lock);
-        pool->n_taken--;
-        pool->bytes -= UINT64_C(1) << (BIN_FIRST + bin);
-        (void)pthread_mutex_unlock(&pool->lock);
-        return TN_E_MEMORY;
+        p = tn_try_alloc(1, sizeof *p + ((size_t)1 << (BIN_FIRST + bin)), "a message", err);
+        if (p == NULL) {
+            return TN_E_MEMORY;
+        }
+        p->bin = bin;
     }
+    (void)atomic_fetch_add(&pool->n_taken, 1);
     TN_ASSERT(atomic_load_explicit(&p->references, memory_order_relaxed) == 0);
     p->frame = (tn_frame){.bytes = payload};
     p->sealed = false;
@@ -121,15 +103,7 @@ void tn_out_message_drop(tn_out_message *p)
     (void)pthread_mutex_lock(&pool->lock);
     p->next = pool->idle[p->bin];
     pool->idle[p->bin] = p;
-    TN_ASSERT(pool->n_taken > 0);
-    pool->n_taken--;
+    const uint32_t taken = atomic_fetch_sub(&pool->n_taken, 1);
+    TN_ASSERT(taken > 0);
     (void)pthread_mutex_unlock(&pool->lock);
-}
-
-uint64_t tn_out_messages_bytes(tn_out_messages *pool)
-{
-    (void)pthread_mutex_lock(&pool->lock);
-    uint64_t bytes = pool->bytes;
-    (void)pthread_mutex_unlock(&pool->lock);
-    return bytes;
 }

@@ -30,7 +30,7 @@ typedef struct tn_out_message {
     tn_out_messages *pool;
     _Atomic uint32_t references;
     uint32_t bin;
-    char *bytes;
+    char bytes[]; /* header and payload */
 } tn_out_message;
 
 tn_status tn_out_messages_new(tn_out_messages **out, tn_error *err) TN_MUST_USE;
@@ -41,15 +41,12 @@ void tn_out_messages_free(tn_out_messages *pool);
 tn_status tn_out_message_take(tn_out_message **out, tn_out_messages *pool, uint64_t payload,
                               tn_error *err) TN_MUST_USE;
 
-static inline char *tn_out_message_payload(const tn_out_message *p)
+static inline char *tn_out_message_payload(tn_out_message *p)
 {
     return p->bytes + TN_FRAME_HEAD;
 }
 
 void tn_out_message_hold(tn_out_message *p);
 void tn_out_message_drop(tn_out_message *p); /* NULL is fine */
-
-/* Bytes in all buffers, in use or not. */
-uint64_t tn_out_messages_bytes(tn_out_messages *pool);
 
 #endif
