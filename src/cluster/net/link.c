@@ -193,31 +193,32 @@ void tn_in_message_close(tn_in_message *incoming)
     }
 }
 
-static bool take(const tn_link *l, void *socket, zmq_msg_t *m)
-{
-    int n;
-    (void)l->z.zmq_msg_init(m);
-    do {
-        n = l->z.zmq_msg_recv(m, socket, ZMQ_DONTWAIT);
-    } while (n < 0 && errno == EINTR);
-    if (n < 0) {
-        (void)l->z.zmq_msg_close(m);
-    }
-    return n >= 0;
-}
+/* A message of several parts: the first two, and the last one behind them. */
+enum { PARTS = 3 };
 
-/* Drops the parts that follow a message in the same multipart message. */
-static void throw_rest(const tn_link *l, void *socket, const zmq_msg_t *last)
+typedef struct multipart {
+    zmq_msg_t part[PARTS];
+    uint32_t n; /* how many there were */
+} multipart;
+
+/* False: there is none. The parts are to be closed in either case. */
+static bool take(const tn_link *l, void *socket, multipart *m)
 {
-    bool more = l->z.zmq_msg_more(last) != 0;
-    while (more) {
-        zmq_msg_t m;
-        if (!take(l, socket, &m)) {
-            return;
-        }
-        more = l->z.zmq_msg_more(&m) != 0;
-        (void)l->z.zmq_msg_close(&m);
+    bool more = true;
+    for (uint32_t i = 0; i < PARTS; i++) {
+        (void)l->z.zmq_msg_init(&m->part[i]);
     }
+    for (m->n = 0; more; m->n++) {
+        zmq_msg_t *part = &m->part[m->n < PARTS ? m->n : PARTS - 1];
+        int got = 0;
+        while (retry(got = l->z.zmq_msg_recv(part, socket, ZMQ_DONTWAIT))) {
+        }
+        if (got < 0) {
+            return false;
+        }
+        more = l->z.zmq_msg_more(part) != 0;
+    }
+    return true;
 }
 
 static void count_fault(tn_link *l, tn_drop fault, uint32_t rank)
@@ -286,56 +287,37 @@ static tn_in_message *open_message(tn_link *l, zmq_msg_t *m, const tn_frame *sen
     return incoming;
 }
 
-/* Reads the routing id in front of a message to the router. False: nothing has come. */
-static bool take_id(tn_link *l, void *socket, tn_frame *sender, bool *known)
-{
-    zmq_msg_t id;
-    if (!take(l, socket, &id)) {
-        return false;
-    }
-    *known = l->z.zmq_msg_more(&id) != 0 &&
-             tn_routing_id_read(l->z.zmq_msg_data(&id), l->z.zmq_msg_size(&id), &sender->rank,
-                                &sender->incarnation);
-    if (!*known) {
-        if (l->flood != NULL) {
-            tn_flood_guard_received(l->flood, &id);
-        }
-        throw_rest(l, socket, &id);
-        count_fault(l, TN_DROP_RANK, UINT32_MAX);
-    }
-    (void)l->z.zmq_msg_close(&id);
-    return true;
-}
-
-/* The next message of a socket; false: there is none. *out is NULL when it was dropped. */
+/* The next message of a socket; false: there is none. *out is NULL when it was dropped. To the
+ * router a routing id comes in front of it. */
 static bool receive(tn_link *l, int64_t socket, tn_in_message **out)
 {
-    bool is_router = socket == ROUTER;
-    void *from = is_router ? l->router : atomic_load(&l->dest[socket].dealer);
+    const bool is_router = socket == ROUTER;
+    const uint32_t body = is_router ? 1 : 0;
     tn_frame sender = {0};
-    if (!is_router) {
+    multipart m;
+    bool got = take(l, is_router ? l->router : atomic_load(&l->dest[socket].dealer), &m);
+    bool known = m.n > body;
+    *out = NULL;
+    if (is_router && got) {
+        known = known &&
+                tn_routing_id_read(l->z.zmq_msg_data(&m.part[0]), l->z.zmq_msg_size(&m.part[0]),
+                                   &sender.rank, &sender.incarnation);
+        if (l->flood != NULL) {
+            tn_flood_guard_received(l->flood, &m.part[0]);
+        }
+    } else if (got) {
         sender.rank = (uint32_t)socket;
         sender.incarnation = atomic_load(&l->dest[socket].incarnation);
     }
-    bool known = true;
-    zmq_msg_t m;
-    *out = NULL;
-    if (is_router && !take_id(l, from, &sender, &known)) {
-        return false;
+    if (got && known) {
+        *out = open_message(l, &m.part[body], &sender, is_router);
+    } else if (got) {
+        count_fault(l, TN_DROP_RANK, UINT32_MAX);
     }
-    if (!known) {
-        return true;
+    for (uint32_t i = 0; i < PARTS; i++) {
+        (void)l->z.zmq_msg_close(&m.part[i]);
     }
-    if (!take(l, from, &m)) {
-        return is_router;
-    }
-    throw_rest(l, from, &m);
-    if (is_router && l->flood != NULL) {
-        tn_flood_guard_received(l->flood, &m);
-    }
-    *out = open_message(l, &m, &sender, is_router);
-    (void)l->z.zmq_msg_close(&m);
-    return true;
+    return got;
 }
 
 enum { AT_ONCE = 64 }; /* messages of one socket before the next one's turn */
