@@ -175,46 +175,45 @@ static tn_status set_options(const tn_sockets *s, void *socket, int role, bool v
                : set(s, socket, ZMQ_ZAP_DOMAIN, TN_ZAP_DOMAIN, sizeof TN_ZAP_DOMAIN - 1, err);
 }
 
-static tn_status set_server_keys(const tn_sockets *s, void *socket, tn_error *err)
-{
-    const int yes = 1;
-    TN_TRY(set(s, socket, ZMQ_CURVE_SERVER, &yes, sizeof yes, err));
-    return set(s, socket, ZMQ_CURVE_SECRETKEY, s->opts.security->pair.secret, TN_CURVE_BYTES, err);
-}
-
-static tn_status set_client_keys(const tn_sockets *s, void *socket, uint32_t rank, tn_error *err)
+/* CURVE; `rank`: whose key the other end of a DEALER must have. */
+static tn_status set_keys(const tn_sockets *s, void *socket, int role, uint32_t rank, tn_error *err)
 {
     const tn_security *security = s->opts.security;
+    const int yes = 1;
     uint8_t theirs[TN_CURVE_BYTES];
-    TN_TRY(tn_allow_key_of(security->allow, rank, theirs, err));
-    TN_TRY(set(s, socket, ZMQ_CURVE_SERVERKEY, theirs, sizeof theirs, err));
-    TN_TRY(set(s, socket, ZMQ_CURVE_PUBLICKEY, security->pair.open, TN_CURVE_BYTES, err));
+    if (role == ROUTER) {
+        TN_TRY(set(s, socket, ZMQ_CURVE_SERVER, &yes, sizeof yes, err));
+    } else {
+        TN_TRY(tn_allow_key_of(security->allow, rank, theirs, err));
+        TN_TRY(set(s, socket, ZMQ_CURVE_SERVERKEY, theirs, sizeof theirs, err));
+        TN_TRY(set(s, socket, ZMQ_CURVE_PUBLICKEY, security->pair.open, TN_CURVE_BYTES, err));
+    }
     return set(s, socket, ZMQ_CURVE_SECRETKEY, security->pair.secret, TN_CURVE_BYTES, err);
 }
 
-static tn_status check_open(const tn_sockets *s, const tn_endpoint *e, const char *text,
-                            tn_error *err)
+/* A socket for that address with its options; *out is NULL when it has none. */
+static tn_status make(tn_sockets *s, int role, uint32_t rank, const tn_endpoint *e, void **out,
+                      tn_error *err)
 {
+    char text[TN_ENDPOINT_SIZE];
+    *out = NULL;
     if (s->opts.security->kind == TN_SECURITY_HOST && !tn_endpoint_is_inside(e)) {
+        tn_endpoint_write(e, text);
         return tn_fail(err, TN_E_CONFIG,
                        "'%s' is open to other machines, and cluster.security says nothing\n"
                        "hint: cluster.security: {key: PEER.key, allow: FOLDER} with keys from "
                        "tnet-keygen, or {trusted_net: [10.1.0.0/16]} where nobody else can be",
                        text);
     }
-    return TN_OK;
-}
-
-/* A socket with its options; *out is NULL when it has none. */
-static tn_status make(tn_sockets *s, int role, const tn_endpoint *e, void **out, tn_error *err)
-{
     void *socket = s->z.zmq_socket(s->context, role == ROUTER ? ZMQ_ROUTER : ZMQ_DEALER);
-    *out = NULL;
     if (socket == NULL) {
         return failed(s, "make a socket", err);
     }
     s->n_open++;
     tn_status status = set_options(s, socket, role, strchr(e->host, ':') != NULL, err);
+    if (status == TN_OK && s->opts.security->kind == TN_SECURITY_CURVE && !e->is_ipc) {
+        status = set_keys(s, socket, role, rank, err);
+    }
     if (status != TN_OK) {
         tn_sockets_hang_up(s, socket);
         return status;
@@ -247,18 +246,11 @@ tn_status tn_sockets_listen(tn_sockets *s, const tn_endpoint *own, void **router
 {
     char text[TN_ENDPOINT_SIZE];
     *router = NULL;
-    tn_endpoint_write(own, text);
-    TN_TRY(check_open(s, own, text, err));
     TN_ASSERT(s->own == NULL);
     TN_TRY(tn_ipc_take(own, &s->own, err));
-    TN_TRY(make(s, ROUTER, own, router, err));
-    tn_status status = TN_OK;
-    if (s->opts.security->kind == TN_SECURITY_CURVE && !own->is_ipc) {
-        status = set_server_keys(s, *router, err);
-    }
-    if (status == TN_OK) {
-        status = bind_to(s, *router, text, bound, err);
-    }
+    TN_TRY(make(s, ROUTER, s->opts.rank, own, router, err));
+    tn_endpoint_write(own, text);
+    tn_status status = bind_to(s, *router, text, bound, err);
     if (status != TN_OK) {
         tn_sockets_hang_up(s, *router);
         *router = NULL;
@@ -324,16 +316,11 @@ tn_status tn_sockets_dial(tn_sockets *s, uint32_t rank, const tn_endpoint *to,
 {
     TN_ASSERT(rank < TN_RANK_ANY);
     char text[TN_ENDPOINT_SIZE];
-    *dealer = NULL;
+    TN_TRY(make(s, DEALER, rank, to, dealer, err));
     tn_endpoint_write(to, text);
-    TN_TRY(check_open(s, to, text, err));
-    TN_TRY(make(s, DEALER, to, dealer, err));
     tn_status status = TN_OK;
-    if (s->opts.security->kind == TN_SECURITY_CURVE && !to->is_ipc) {
-        status = set_client_keys(s, *dealer, rank, err);
-    }
     /* of a socket that is not connected yet: else it might be refused before anybody listens */
-    if (status == TN_OK && watch != NULL &&
+    if (watch != NULL &&
         !tn_socket_events_open(&watch->events, &s->z, s->context, *dealer, HANDSHAKE_EVENTS)) {
         status = failed(s, "watch a greeting", err);
     }
