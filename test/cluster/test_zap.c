@@ -38,8 +38,7 @@ static int set_up(void **state)
     f.context = f.z->zmq_ctx_new();
     assert_non_null(f.context);
     assert_int_equal(tn_security_init(&f.security, f.z, NULL, NULL), TN_OK);
-    const tn_zap_rules rules = {.security = &f.security, .uid = geteuid()};
-    assert_int_equal(tn_zap_open(&f.zap, f.z, f.context, &rules, NULL), TN_OK);
+    assert_int_equal(tn_zap_open(&f.zap, f.z, f.context, &f.security, NULL), TN_OK);
     f.socket = f.z->zmq_socket(f.context, ZMQ_REQ);
     assert_int_equal(f.z->zmq_connect(f.socket, "inproc://zeromq.zap.01"), 0);
     *state = &f;
@@ -135,10 +134,9 @@ static void verdicts_are_counted_and_refusals_told_once(void **state)
 static void a_second_door_is_refused(void **state)
 {
     const fixture *f = *state;
-    const tn_zap_rules rules = {.security = &f->security, .uid = geteuid()};
     tn_zap *second = NULL;
     tn_error err = {0};
-    assert_int_equal(tn_zap_open(&second, f->z, f->context, &rules, &err), TN_E_PEER);
+    assert_int_equal(tn_zap_open(&second, f->z, f->context, &f->security, &err), TN_E_PEER);
     assert_null(second);
     assert_non_null(strstr(err.text, "cannot answer who may connect: Address already in use"));
 }
@@ -154,15 +152,14 @@ static void *no_socket(void *context, int type)
 static void what_cannot_be_made_is_told(void **state)
 {
     const fixture *f = *state;
-    const tn_zap_rules rules = {.security = &f->security, .uid = geteuid()};
     tn_zap *zap = NULL;
     tn_error err = {0};
     tn_zmq z = *f->z;
     z.zmq_socket = no_socket;
-    assert_int_equal(tn_zap_open(&zap, &z, f->context, &rules, &err), TN_E_PEER);
+    assert_int_equal(tn_zap_open(&zap, &z, f->context, &f->security, &err), TN_E_PEER);
     assert_non_null(strstr(err.text, "cannot make a socket: Too many open files"));
     tn_alloc_fail_at(1);
-    assert_int_equal(tn_zap_open(&zap, f->z, f->context, &rules, &err), TN_E_MEMORY);
+    assert_int_equal(tn_zap_open(&zap, f->z, f->context, &f->security, &err), TN_E_MEMORY);
     assert_null(zap);
     tn_zap_close(NULL);
 }
@@ -212,16 +209,15 @@ static const char *gets_address(const zmq_msg_t *message, const char *property)
 static void the_other_end_of_a_dialled_connection_is_known_by_its_address(void **state)
 {
     const fixture *f = *state;
-    const tn_zap_rules rules = {.security = &f->security, .uid = geteuid()};
     zmq_msg_t message;
     assert_int_equal(f->z->zmq_msg_init(&message), 0);
-    assert_false(tn_zap_is_dialled(f->z, &rules, &message)); /* of no connection */
+    assert_false(tn_zap_is_dialled(f->z, &f->security, &message)); /* of no connection */
     tn_zmq z = *f->z;
     z.zmq_msg_gets = gets_address;
     peer_address = "127.0.0.1";
-    assert_true(tn_zap_is_dialled(&z, &rules, &message));
+    assert_true(tn_zap_is_dialled(&z, &f->security, &message));
     peer_address = "192.0.2.1";
-    assert_false(tn_zap_is_dialled(&z, &rules, &message));
+    assert_false(tn_zap_is_dialled(&z, &f->security, &message));
     assert_int_equal(f->z->zmq_msg_close(&message), 0);
 }
 
@@ -284,8 +280,9 @@ static void request(const char *address, const char *mechanism, tn_bytes credent
 
 static tn_zap_verdict judged(const tn_security *s, uint32_t n, uint32_t *rank)
 {
-    const tn_zap_rules rules = {.security = s, .uid = UID};
-    return tn_zap_judge(&rules, frame, n, rank);
+    tn_security of = *s;
+    of.uid = UID;
+    return tn_zap_judge(&of, frame, n, rank);
 }
 
 static void assert_verdict(const tn_security *s, uint32_t n, tn_zap_verdict want)
@@ -333,8 +330,9 @@ static void addresses_of_trusted_networks_come_in_without_keys(void **state)
 
 static void assert_dialled(const tn_security *s, const char *address, tn_zap_verdict want)
 {
-    const tn_zap_rules rules = {.security = s, .uid = UID};
-    assert_string_equal(tn_zap_verdict_text(tn_zap_judge_dialled(&rules, address)),
+    tn_security of = *s;
+    of.uid = UID;
+    assert_string_equal(tn_zap_verdict_text(tn_zap_judge_dialled(&of, address)),
                         tn_zap_verdict_text(want));
 }
 

@@ -249,10 +249,9 @@ static tn_frame_limits limits_of(const tn_link *l)
 /* Whether the connection of a message belongs to the rank in its header. */
 static bool is_of(const tn_link *l, const zmq_msg_t *m, const tn_frame *frame, bool is_router)
 {
-    const tn_zap_rules rules = {.security = l->opts.security, .uid = geteuid()};
     uint32_t key = TN_RANK_ANY;
     if (!is_router) {
-        return tn_zap_is_dialled(&l->z, &rules, m);
+        return tn_zap_is_dialled(&l->z, l->opts.security, m);
     }
     return tn_zap_sender(&l->z, m, &key) && (key == TN_RANK_ANY || key == frame->rank);
 }

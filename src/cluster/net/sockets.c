@@ -12,7 +12,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 struct tn_sockets {
     tn_zmq z;
@@ -109,8 +108,7 @@ tn_status tn_sockets_open(tn_sockets **out, const tn_zmq *z, const tn_sockets_op
     }
     tn_status status = open_context(s, err);
     if (status == TN_OK) {
-        const tn_zap_rules rules = {.security = opts->security, .uid = geteuid()};
-        status = tn_zap_open(&s->zap, z, s->context, &rules, err);
+        status = tn_zap_open(&s->zap, z, s->context, opts->security, err);
     }
     if (status != TN_OK) {
         tn_sockets_close(s);

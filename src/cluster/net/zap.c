@@ -49,7 +49,7 @@ static bool is_ipc(const tn_bytes *from)
            memcmp(from->data, ipc_peer, sizeof ipc_peer - 1) == 0;
 }
 
-static tn_zap_verdict judge_user(const tn_zap_rules *rules, const tn_bytes *from)
+static tn_zap_verdict judge_user(const tn_security *s, const tn_bytes *from)
 {
     const char *uid = from->data + sizeof ipc_peer - 1;
     const char *end = memchr(uid, ':', from->size - (sizeof ipc_peer - 1));
@@ -57,7 +57,7 @@ static tn_zap_verdict judge_user(const tn_zap_rules *rules, const tn_bytes *from
     if (end == NULL || tn_read_u64(uid, (size_t)(end - uid), &value) != TN_NUM_OK) {
         return TN_ZAP_MALFORMED;
     }
-    return value == rules->uid ? TN_ZAP_ADMITTED : TN_ZAP_USER;
+    return value == s->uid ? TN_ZAP_ADMITTED : TN_ZAP_USER;
 }
 
 static tn_zap_verdict judge_address(const tn_security *s, const tn_bytes *from)
@@ -82,10 +82,8 @@ static tn_zap_verdict judge_key(const tn_security *s, const tn_bytes *frame, uin
     return tn_allow_find(s->allow, key, rank) ? TN_ZAP_ADMITTED : TN_ZAP_KEY;
 }
 
-tn_zap_verdict tn_zap_judge(const tn_zap_rules *rules, const tn_bytes *frame, uint32_t n,
-                            uint32_t *rank)
+tn_zap_verdict tn_zap_judge(const tn_security *s, const tn_bytes *frame, uint32_t n, uint32_t *rank)
 {
-    const tn_security *s = rules->security;
     uint32_t whose = TN_RANK_ANY;
     tn_zap_verdict v = TN_ZAP_MECHANISM;
     if (n <= MECHANISM || n > TN_ZAP_FRAMES || !is(&frame[VERSION], "1.0")) {
@@ -95,7 +93,7 @@ tn_zap_verdict tn_zap_judge(const tn_zap_rules *rules, const tn_bytes *frame, ui
         return TN_ZAP_FOREIGN;
     }
     if (is_ipc(&frame[ADDRESS])) {
-        v = is(&frame[MECHANISM], "NULL") ? judge_user(rules, &frame[ADDRESS]) : TN_ZAP_MECHANISM;
+        v = is(&frame[MECHANISM], "NULL") ? judge_user(s, &frame[ADDRESS]) : TN_ZAP_MECHANISM;
     } else if (is(&frame[MECHANISM], "NULL") && s->kind != TN_SECURITY_CURVE) {
         v = judge_address(s, &frame[ADDRESS]);
     } else if (is(&frame[MECHANISM], "CURVE") && s->kind == TN_SECURITY_CURVE) {
@@ -107,14 +105,13 @@ tn_zap_verdict tn_zap_judge(const tn_zap_rules *rules, const tn_bytes *frame, ui
     return v;
 }
 
-tn_zap_verdict tn_zap_judge_dialled(const tn_zap_rules *rules, const char *address)
+tn_zap_verdict tn_zap_judge_dialled(const tn_security *s, const char *address)
 {
     const tn_bytes from = {.data = address, .size = strlen(address)};
     if (is_ipc(&from)) {
-        return judge_user(rules, &from);
+        return judge_user(s, &from);
     }
-    return rules->security->kind == TN_SECURITY_CURVE ? TN_ZAP_ADMITTED
-                                                      : judge_address(rules->security, &from);
+    return s->kind == TN_SECURITY_CURVE ? TN_ZAP_ADMITTED : judge_address(s, &from);
 }
 
 #define ZAP_ADDRESS "inproc://zeromq.zap.01"
@@ -124,7 +121,7 @@ enum { POLL_MS = 10000, LOG_EVERY_S = 60 };
 
 struct tn_zap {
     tn_zmq z;
-    tn_zap_rules rules;
+    const tn_security *security;
     void *socket; /* REP; the thread's once it runs */
     int stop;     /* eventfd: readable when the thread must end */
     tn_thread *thread;
@@ -212,7 +209,7 @@ static void serve(tn_zap *zap)
     }
     if (receive(zap, &r)) {
         uint32_t rank = TN_RANK_ANY;
-        tn_zap_verdict v = tn_zap_judge(&zap->rules, r.frame, r.n, &rank);
+        tn_zap_verdict v = tn_zap_judge(zap->security, r.frame, r.n, &rank);
         atomic_fetch_add_explicit(&zap->count[v], 1, memory_order_relaxed);
         answer(zap, &r, v, rank);
         log_refusal(zap, &r, v);
@@ -263,7 +260,7 @@ void tn_zap_close(tn_zap *zap)
     tn_free(zap);
 }
 
-tn_status tn_zap_open(tn_zap **out, const tn_zmq *z, void *context, const tn_zap_rules *rules,
+tn_status tn_zap_open(tn_zap **out, const tn_zmq *z, void *context, const tn_security *security,
                       tn_error *err)
 {
     const int none = 0;
@@ -271,7 +268,7 @@ tn_status tn_zap_open(tn_zap **out, const tn_zmq *z, void *context, const tn_zap
     tn_zap *zap = NULL;
     TN_TRY(TN_ALLOC(zap, 1, "the door of the sockets", err));
     zap->z = *z;
-    zap->rules = *rules;
+    zap->security = security;
     zap->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     zap->socket = z->zmq_socket(context, ZMQ_REP);
     tn_status status = TN_OK;
@@ -319,8 +316,8 @@ bool tn_zap_sender(const tn_zmq *z, const zmq_msg_t *message, uint32_t *rank)
     return true;
 }
 
-bool tn_zap_is_dialled(const tn_zmq *z, const tn_zap_rules *rules, const zmq_msg_t *message)
+bool tn_zap_is_dialled(const tn_zmq *z, const tn_security *s, const zmq_msg_t *message)
 {
     const char *from = z->zmq_msg_gets(message, "Peer-Address");
-    return from != NULL && tn_zap_judge_dialled(rules, from) == TN_ZAP_ADMITTED;
+    return from != NULL && tn_zap_judge_dialled(s, from) == TN_ZAP_ADMITTED;
 }

@@ -42,24 +42,19 @@ typedef enum tn_zap_verdict {
 /* The text for people: "the key is not on the list". */
 const char *tn_zap_verdict_text(tn_zap_verdict v);
 
-typedef struct tn_zap_rules {
-    const tn_security *security; /* must outlive the rules */
-    uint32_t uid;                /* of this process */
-} tn_zap_rules;
-
 /* *rank is written when admitted: that of the key, or TN_RANK_ANY without one. */
-tn_zap_verdict tn_zap_judge(const tn_zap_rules *rules, const tn_bytes *frame, uint32_t n,
+tn_zap_verdict tn_zap_judge(const tn_security *s, const tn_bytes *frame, uint32_t n,
                             uint32_t *rank);
 
 /* Judges the other end of a dialled connection by its address, as libzmq writes it. Over TCP with
  * keys it is let in: CURVE has checked that it holds the key of the rank that was dialled. */
-tn_zap_verdict tn_zap_judge_dialled(const tn_zap_rules *rules, const char *address);
+tn_zap_verdict tn_zap_judge_dialled(const tn_security *s, const char *address);
 
 typedef struct tn_zap tn_zap;
 
-/* `context` and what `rules` names must outlive it. Returns when requests are being answered.
+/* `context` and `security` must outlive it. Returns when requests are being answered.
  * TN_E_PEER: the context has a handler already. */
-tn_status tn_zap_open(tn_zap **out, const tn_zmq *z, void *context, const tn_zap_rules *rules,
+tn_status tn_zap_open(tn_zap **out, const tn_zmq *z, void *context, const tn_security *security,
                       tn_error *err) TN_MUST_USE;
 void tn_zap_close(tn_zap *zap); /* NULL is fine */
 
@@ -72,6 +67,6 @@ bool tn_zap_sender(const tn_zmq *z, const zmq_msg_t *message, uint32_t *rank);
 
 /* Whether a message that came by a connection that this process dialled may be trusted: as
  * tn_zap_judge_dialled says of its sender. */
-bool tn_zap_is_dialled(const tn_zmq *z, const tn_zap_rules *rules, const zmq_msg_t *message);
+bool tn_zap_is_dialled(const tn_zmq *z, const tn_security *s, const zmq_msg_t *message);
 
 #endif

@@ -11,6 +11,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct entry {
     uint8_t key[TN_CURVE_BYTES];
@@ -266,7 +267,7 @@ static tn_status init_nets(tn_security *s, const tn_strs *texts, tn_error *err)
 tn_status tn_security_init(tn_security *s, const tn_zmq *z, const tn_security_opts *opts,
                            tn_error *err)
 {
-    *s = (tn_security){.kind = TN_SECURITY_HOST};
+    *s = (tn_security){.kind = TN_SECURITY_HOST, .uid = geteuid()};
     if (opts != NULL && opts->trusted_net.n > 0) {
         s->kind = TN_SECURITY_NET;
         return init_nets(s, &opts->trusted_net, err);

@@ -73,6 +73,7 @@ typedef struct tn_security {
     tn_allow *allow; /* owned */
     uint32_t n_nets;
     tn_subnet *net; /* owned; HOST: the loopback networks */
+    uint32_t uid;   /* of this process, and so of its peers over ipc */
 } tn_security;
 
 /* Loads what bound options name. `opts` may be NULL: nothing is set. tn_security_done may be called
