@@ -121,14 +121,15 @@ bool tn_group_is_reported_elsewhere(tn_group *g)
 
 static tn_status make_lists(tn_group *g, tn_error *err)
 {
-    const char *what = "a group of peers";
-    g->dedup = tn_try_alloc(g->size, sizeof *g->dedup, what, err);
-    g->dialled = tn_try_alloc(g->size, sizeof *g->dialled, what, err);
-    g->done = tn_try_alloc((size_t)g->size * TN_ORDERS, sizeof *g->done, what, err);
-    g->told = tn_try_alloc(g->size, sizeof *g->told, what, err);
-    if (g->dedup == NULL || g->dialled == NULL || g->done == NULL || g->told == NULL) {
-        return TN_E_MEMORY;
-    }
+    const size_t n_done = (size_t)g->size * TN_ORDERS;
+    const size_t bytes = n_done * sizeof *g->done +
+                         g->size * (sizeof *g->dedup + sizeof *g->dialled + sizeof *g->told) +
+                         _Alignof(max_align_t);
+    TN_TRY(tn_arena_reserve(g->arena, bytes, "a group of peers", err));
+    g->done = TN_NEW_ARRAY(g->arena, tn_group_deed, n_done);
+    g->dedup = TN_NEW_ARRAY(g->arena, tn_dedup, g->size);
+    g->dialled = TN_NEW_ARRAY(g->arena, const char *, g->size);
+    g->told = TN_NEW_ARRAY(g->arena, bool, g->size);
     tn_dedup_begin(&g->dedup[g->rank], g->incarnation);
     TN_TRY(tn_failure_detector_new(&g->detector, g->size, TN_FAILURE_GAP_NS, err));
     return tn_out_messages_new(&g->pool, err);
@@ -390,10 +391,6 @@ void tn_group_close(tn_group *g)
     tn_failure_detector_free(g->detector);
     tn_out_messages_free(g->pool);
     tn_arena_free(g->arena);
-    tn_free(g->dedup);
-    tn_free(g->dialled);
-    tn_free(g->told);
-    tn_free(g->done);
     (void)pthread_mutex_destroy(&g->values_lock);
     (void)pthread_mutex_destroy(&g->parts_lock);
     (void)pthread_mutex_destroy(&g->lock);

@@ -55,14 +55,13 @@ static const tn_group_deed *done_of(const tn_group *g, uint32_t rank, const tn_o
     return d->arena != NULL && d->note.number == order->number ? d : NULL;
 }
 
-static bool all_have_done(const tn_group *g, const tn_order_note *order)
+static bool have_done(const tn_group *g, tn_range ranks, const tn_order_note *order)
 {
-    for (uint32_t r = 1; r < g->size; r++) {
-        if (done_of(g, r, order) == NULL) {
-            return false;
-        }
+    bool all = true;
+    for (uint32_t r = ranks.from; r < ranks.to; r++) {
+        all = all && done_of(g, r, order) != NULL;
     }
-    return true;
+    return all;
 }
 
 /* Hands over the DONE of a rank, or its failure; locked. */
@@ -90,43 +89,36 @@ static void forget_done(tn_group *g, uint32_t rank, const tn_order_note *order)
     d->arena = NULL;
 }
 
-tn_status tn_group_await(tn_group *g, const tn_order_note *order, tn_done_take *take, void *arg,
-                         tn_error *err)
+static tn_status await(tn_group *g, tn_range ranks, const tn_order_note *order, tn_done_take *take,
+                       void *arg, tn_error *err)
 {
-    TN_ASSERT(g->rank == 0 && order->what < TN_ORDERS);
+    TN_ASSERT(g->rank == 0 && ranks.from > 0 && ranks.to <= g->size && order->what < TN_ORDERS);
     (void)pthread_mutex_lock(&g->lock);
-    while (g->ended == TN_OK && !all_have_done(g, order)) {
+    while (g->ended == TN_OK && !have_done(g, ranks, order)) {
         (void)tn_group_wait(g, tn_clock_ns() + look_ns);
     }
     tn_status status = tn_group_fault(g, err);
-    for (uint32_t r = 1; r < g->size && status == TN_OK; r++) {
+    for (uint32_t r = ranks.from; r < ranks.to && status == TN_OK; r++) {
         status = take_done(g, r, order, take, arg, err);
     }
-    for (uint32_t r = 1; r < g->size && g->ended == TN_OK; r++) {
+    for (uint32_t r = ranks.from; r < ranks.to && g->ended == TN_OK; r++) {
         forget_done(g, r, order);
     }
     (void)pthread_mutex_unlock(&g->lock);
     return status;
 }
 
+tn_status tn_group_await(tn_group *g, const tn_order_note *order, tn_done_take *take, void *arg,
+                         tn_error *err)
+{
+    return await(g, (tn_range){1, g->size}, order, take, arg, err);
+}
+
 tn_status tn_group_have_done(tn_group *g, uint32_t rank, const tn_order_note *order,
                              tn_done_take *take, void *arg, tn_error *err)
 {
-    TN_ASSERT(g->rank == 0 && rank > 0 && rank < g->size && order->what < TN_ORDERS);
     post(g, rank, TN_FRAME_ORDER, order);
-    (void)pthread_mutex_lock(&g->lock);
-    while (g->ended == TN_OK && done_of(g, rank, order) == NULL) {
-        (void)tn_group_wait(g, tn_clock_ns() + look_ns);
-    }
-    tn_status status = tn_group_fault(g, err);
-    if (status == TN_OK) {
-        status = take_done(g, rank, order, take, arg, err);
-    }
-    if (g->ended == TN_OK) {
-        forget_done(g, rank, order);
-    }
-    (void)pthread_mutex_unlock(&g->lock);
-    return status;
+    return await(g, (tn_range){rank, rank + 1}, order, take, arg, err);
 }
 
 void tn_group_take_order(tn_group *g, const tn_order_note *note, tn_arena *arena)

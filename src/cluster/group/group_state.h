@@ -50,7 +50,7 @@ struct tn_group {
     bool open;                 /* the link stands */
     tn_rendezvous *rendezvous; /* rank 0 */
     const char **dialled;      /* size: where each rank is */
-    tn_arena *arena;           /* of these addresses */
+    tn_arena *arena;           /* of all lists here, and of these addresses */
     bool is_whole;
     char missing[128];   /* the others: the ranks that rank 0 waits for, by its last reply; empty:
                             unknown */
