@@ -3,6 +3,7 @@
 #include "support/test.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define STEP(rank, size, nodes, tasks)                                                             \
     "SLURM_PROCID", rank, "SLURM_STEP_NUM_TASKS", size, "SLURM_NTASKS", size, "SLURM_JOB_ID",      \
@@ -55,6 +56,123 @@ static void tasks_of_several_nodes_find_rank_0_on_the_first(void **state)
     tn_membership other = fakeenv_membership(&(fakeenv){.words = next, .host = "n03"});
     assert_string_not_equal(other.address[0], r.address[0]);
     assert_true(other.job != r.job);
+}
+
+/* Two tasks on each host of a list, dealt in turn. */
+static void assert_hosts(const char *text, const char *want)
+{
+    char size[16];
+    char tasks[16];
+    char twice[200];
+    uint32_t n = 1;
+    for (const char *at = want; (at = strchr(at, ' ')) != NULL; at++) {
+        n++;
+    }
+    (void)snprintf(size, sizeof size, "%u", 2 * n);
+    (void)snprintf(tasks, sizeof tasks, "2(x%u)", n);
+    (void)snprintf(twice, sizeof twice, "%s %s", want, want);
+    const char *const words[] = {STEP("0", size, text, tasks), "SLURM_DISTRIBUTION", "cyclic",
+                                 NULL};
+    tn_membership r = fakeenv_membership(&(fakeenv){.words = words});
+    hosts_are(&r, twice);
+}
+
+static void lists_are_expanded_in_their_order(void **state)
+{
+    (void)state;
+    assert_hosts("n1", "n1");
+    assert_hosts("login", "login");
+    assert_hosts("n[01-03,7],gpu5", "n01 n02 n03 n7 gpu5");
+    assert_hosts("n[8-11]", "n8 n9 n10 n11");
+    assert_hosts("n[098-101]", "n098 n099 n100 n101");
+    assert_hosts("r[1-2]n[0-1]-ib", "r1n0-ib r1n1-ib r2n0-ib r2n1-ib");
+    assert_hosts("b,a,b", "b a b");
+    assert_hosts("n[3,1]", "n3 n1");
+    assert_hosts("a[1-2],b[7],c", "a1 a2 b7 c");
+    assert_hosts("[1-2]", "1 2");
+    assert_hosts("node[5-5].cluster.example", "node5.cluster.example");
+}
+
+static void lists_that_cannot_be_read_are_told(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"a,",
+                                        ",a",
+                                        "n[",
+                                        "n[1",
+                                        "n]",
+                                        "n[]",
+                                        "n[1,]",
+                                        "n[-3]",
+                                        "n[3-]",
+                                        "n[3-1]",
+                                        "n[a-b]",
+                                        "n[1-2",
+                                        "n[[1]]",
+                                        "n[1]]",
+                                        "n[1-2-3]",
+                                        "n[1234567890]",
+                                        "a[1][1][1][1][1][1][1][1][1]"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        const char *const words[] = {STEP("0", "2", texts[i], "2"), NULL};
+        fakeenv_refused(&(fakeenv){.words = words}, "cannot read the list of hosts");
+    }
+}
+
+static void lists_are_bounded_in_number_and_length(void **state)
+{
+    (void)state;
+    char name[3][300];
+    for (size_t i = 0; i < 3; i++) {
+        static const char *const end[] = {"", "[1]", "h"};
+        memset(name[i], 'h', sizeof name[i]);
+        (void)snprintf(name[i] + 255, sizeof name[i] - 255, "%s", end[i]);
+    }
+    const struct {
+        const char *text, *want;
+    } cases[] = {
+        {"n[1-65536]", "65536 nodes with 2 tasks"}, /* it was read */
+        {"n[1-65537]", "more than 65536 hosts"},
+        {"n[1-999999999]m[1-999999999]", "more than 65536 hosts"},
+        {name[0], "1 nodes with 2 tasks"},
+        {name[1], "cannot read the list of hosts"},
+        {name[2], "cannot read the list of hosts"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *const words[] = {STEP("0", "2", cases[i].text, "1"), NULL};
+        fakeenv_refused(&(fakeenv){.words = words}, cases[i].want);
+    }
+}
+
+static void counts_are_repeated_as_they_say(void **state)
+{
+    (void)state;
+    const char *const words[] = {STEP("0", "9", "a,b,c,d,e", "2(x3),1,2"), NULL};
+    tn_membership r = fakeenv_membership(&(fakeenv){.words = words});
+    hosts_are(&r, "a a b b c c d e e");
+}
+
+static void counts_that_cannot_be_read_are_told(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"2,",
+                                        ",2",
+                                        "0",
+                                        "2(x0)",
+                                        "2(x",
+                                        "2(3)",
+                                        "(x3)",
+                                        "2(x3",
+                                        "2(x3)4",
+                                        "x",
+                                        "65537",
+                                        "1(x65537)",
+                                        "1(x40000),1(x40000)",
+                                        "2(x18446744073709551615)"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        const char *const words[] = {STEP("0", "2", "a", texts[i]), NULL};
+        fakeenv_refused(&(fakeenv){.words = words}, "cannot read the counts");
+    }
 }
 
 static void distributions_deal_the_tasks(void **state)
@@ -187,6 +305,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(tasks_of_several_nodes_find_rank_0_on_the_first),
+        TEST(lists_are_expanded_in_their_order),
+        TEST(lists_that_cannot_be_read_are_told),
+        TEST(lists_are_bounded_in_number_and_length),
+        TEST(counts_are_repeated_as_they_say),
+        TEST(counts_that_cannot_be_read_are_told),
         TEST(distributions_deal_the_tasks),
         TEST(an_arbitrary_distribution_needs_the_root),
         TEST(hosts_are_left_out_where_tasks_are_elsewhere_than_thought),

@@ -4,18 +4,189 @@
  * sets, SLURM_STEP_NODELIST, makes a step. Which task is on which node follows from the list of
  * nodes, the tasks on each and the distribution; rank 0 is on the first node in all of them but
  * "arbitrary", whose order is not in the environment.
+ *
+ * Slurm has short ways of writing many hosts and many numbers:
+ *
+ *     n[01-03,7],gpu5            n01 n02 n03 n7 gpu5
+ *     r[1-2]n[0-1]-ib            r1n0-ib r1n1-ib r2n0-ib r2n1-ib
+ *     2(x3),1                    2 2 2 1
+ *
+ * Digits keep the width of the first number. Order is kept, nothing is sorted. A host is a chain of
+ * literal pieces and bracketed sets; it is expanded from the left, the prefix in a buffer that
+ * every piece extends. Brackets do not nest, so the depth is the number of sets.
  */
 #include "base/core/number.h"
 #include "base/math/rng.h"
-#include "cluster/launch/hostlist.h"
 #include "cluster/launch/launcher.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum {
     PORT_FIRST = 20000,
     PORT_COUNT = 12000
 }; /* below what systems give to outgoing connections */
+
+enum { HOSTS_MAX = 65536, HOST_MAX = 255, SETS_MAX = 8, DIGITS_MAX = 9 };
+
+typedef struct listing {
+    const char *text; /* all of it, for messages */
+    tn_arena *arena;
+    const char **host; /* HOSTS_MAX */
+    uint32_t n;
+    uint32_t sets; /* brackets open around the piece that is being expanded */
+    char name[HOST_MAX + 1];
+    tn_error *err;
+} listing;
+
+static tn_status unreadable(const listing *l)
+{
+    return tn_fail(l->err, TN_E_CONFIG, "cannot read the list of hosts '%.300s'", l->text);
+}
+
+static tn_status add_host(listing *l, size_t size)
+{
+    if (size == 0) {
+        return unreadable(l);
+    }
+    if (l->n == HOSTS_MAX) {
+        return tn_fail(l->err, TN_E_CONFIG, "more than %d hosts in '%.300s'", HOSTS_MAX, l->text);
+    }
+    l->host[l->n++] = tn_arena_text(l->arena, "%.*s", (int)size, l->name);
+    return TN_OK;
+}
+
+static tn_status expand(listing *l, size_t size, const char *at, const char *end);
+
+/* "01-03" or "7" of a set that is followed by what is at `rest`. */
+static tn_status expand_range(listing *l, size_t size, const char *at, const char *to,
+                              const char *rest, const char *end)
+{
+    const char *dash = memchr(at, '-', (size_t)(to - at));
+    size_t width = (size_t)((dash != NULL ? dash : to) - at);
+    const char *second = dash != NULL ? dash + 1 : at;
+    uint64_t first = 0;
+    uint64_t last = 0;
+    if (width > DIGITS_MAX || to - second > DIGITS_MAX ||
+        tn_read_u64(at, width, &first) != TN_NUM_OK ||
+        tn_read_u64(second, (size_t)(to - second), &last) != TN_NUM_OK || last < first) {
+        return unreadable(l);
+    }
+    for (uint64_t i = first; i <= last; i++) {
+        int digits =
+            snprintf(l->name + size, sizeof l->name - size, "%0*u", (int)width, (unsigned)i);
+        if (digits < 0 || (size_t)digits >= sizeof l->name - size) {
+            return unreadable(l);
+        }
+        TN_TRY(expand(l, size + (size_t)digits, rest, end));
+    }
+    return TN_OK;
+}
+
+/* The set behind '[' at `at`; then what follows its ']'. */
+static tn_status expand_set(listing *l, size_t size, const char *at, const char *end)
+{
+    const char *close = memchr(at, ']', (size_t)(end - at));
+    if (close == NULL || l->sets == SETS_MAX) {
+        return unreadable(l);
+    }
+    l->sets++;
+    while (at <= close) {
+        const char *comma = memchr(at, ',', (size_t)(close - at));
+        const char *to = comma != NULL ? comma : close;
+        TN_TRY(expand_range(l, size, at, to, close + 1, end));
+        at = to + 1;
+    }
+    l->sets--;
+    return TN_OK;
+}
+
+/* The names that begin with l->name[0 .. size) and go on as at..end says. */
+static tn_status expand(listing *l, size_t size, const char *at, const char *end)
+{
+    TN_ASSERT(size <= HOST_MAX && at <= end);
+    const char *open = memchr(at, '[', (size_t)(end - at));
+    size_t literal = (size_t)((open != NULL ? open : end) - at);
+    if (literal > HOST_MAX - size || memchr(at, ']', literal) != NULL) {
+        return unreadable(l);
+    }
+    memcpy(l->name + size, at, literal);
+    size += literal;
+    return open != NULL ? expand_set(l, size, open + 1, end) : add_host(l, size);
+}
+
+/* The end of the item at `at`: a comma outside of brackets, or the end of the text. */
+static const char *item_end(const char *at)
+{
+    bool inside = false;
+    for (; *at != '\0' && (inside || *at != ','); at++) {
+        inside = *at == '[' || (inside && *at != ']');
+    }
+    return at;
+}
+
+static tn_status read_hosts(const char *text, tn_arena *arena, const char *const **out, uint32_t *n,
+                            tn_error *err)
+{
+    listing l = {.text = text, .arena = arena, .err = err};
+    l.host = TN_NEW_ARRAY(arena, const char *, HOSTS_MAX);
+    const char *at = text;
+    const char *end;
+    do {
+        end = item_end(at);
+        TN_TRY(expand(&l, 0, at, end));
+        at = end + 1;
+    } while (*end != '\0');
+    TN_ASSERT(l.sets == 0 && l.n > 0);
+    *out = l.host;
+    *n = l.n;
+    return TN_OK;
+}
+
+/* One item of counts, "2" or "2(x3)", from at to end: how often it stands; 0: it cannot be read. */
+static uint64_t read_count(const char *at, const char *end, uint32_t *count)
+{
+    const char *open = memchr(at, '(', (size_t)(end - at));
+    uint64_t value = 0;
+    uint64_t times = 1;
+    if (open != NULL &&
+        (end - open < 4 || open[1] != 'x' || end[-1] != ')' ||
+         tn_read_u64(open + 2, (size_t)(end - 1 - (open + 2)), &times) != TN_NUM_OK)) {
+        return 0;
+    }
+    const char *digits = open != NULL ? open : end;
+    if (tn_read_u64(at, (size_t)(digits - at), &value) != TN_NUM_OK || value == 0 ||
+        value > HOSTS_MAX) {
+        return 0;
+    }
+    *count = (uint32_t)value;
+    return times;
+}
+
+/* From 1 to HOSTS_MAX counts, each at least 1. */
+static tn_status read_counts(const char *text, tn_arena *arena, const uint32_t **out, uint32_t *n,
+                             tn_error *err)
+{
+    uint32_t *counts = TN_NEW_ARRAY(arena, uint32_t, HOSTS_MAX);
+    uint32_t total = 0;
+    const char *at = text;
+    const char *end;
+    do {
+        uint32_t count = 0;
+        end = at + strcspn(at, ",");
+        uint64_t times = read_count(at, end, &count);
+        if (times == 0 || times > HOSTS_MAX - total) {
+            return tn_fail(err, TN_E_CONFIG, "cannot read the counts '%.300s'", text);
+        }
+        for (; times > 0; times--) {
+            counts[total++] = count;
+        }
+        at = end + 1;
+    } while (*end != '\0');
+    *out = counts;
+    *n = total;
+    return TN_OK;
+}
 
 typedef struct step {
     const char *const *node;
@@ -37,12 +208,11 @@ static tn_status read_step(const tn_launch_env *env, uint32_t size, tn_arena *ar
     uint32_t n = 0;
     uint32_t total = 0;
     out->size = size;
-    TN_TRY(tn_hostlist_read(tn_env(env, "SLURM_STEP_NODELIST"), arena, &out->node, &out->n_nodes,
-                            err));
+    TN_TRY(read_hosts(tn_env(env, "SLURM_STEP_NODELIST"), arena, &out->node, &out->n_nodes, err));
     if (tasks == NULL) {
         return tn_fail(err, TN_E_CONFIG, "Slurm sets no SLURM_STEP_TASKS_PER_NODE");
     }
-    TN_TRY(tn_counts_read(tasks, arena, &out->tasks, &n, err));
+    TN_TRY(read_counts(tasks, arena, &out->tasks, &n, err));
     for (uint32_t i = 0; i < n; i++) {
         total += out->tasks[i];
     }
@@ -79,7 +249,7 @@ static tn_status read_run(const tn_launch_env *env, uint32_t *run, tn_error *err
     } else if (strncmp(how, "cyclic", 6) == 0) {
         *run = 1;
     } else if (strncmp(how, "plane", 5) == 0) {
-        return tn_env_u32(env, "SLURM_DIST_PLANESIZE", TN_HOSTS_MAX, run, err);
+        return tn_env_u32(env, "SLURM_DIST_PLANESIZE", HOSTS_MAX, run, err);
     }
     return TN_OK;
 }
@@ -92,7 +262,7 @@ static tn_status find_hosts(const tn_launch_env *env, const step *s, tn_arena *a
     uint32_t run = 0;
     uint32_t own = TN_UNSET_U32;
     TN_TRY(read_run(env, &run, err));
-    TN_TRY(tn_env_u32(env, "SLURM_NODEID", TN_HOSTS_MAX, &own, err));
+    TN_TRY(tn_env_u32(env, "SLURM_NODEID", HOSTS_MAX, &own, err));
     if (run == 0 || out->rank >= s->size) {
         return TN_OK;
     }
@@ -113,7 +283,7 @@ static tn_status find_root(const tn_launch_env *env, const step *s, tn_arena *ar
     if (s->n_nodes == 1 || (how != NULL && strncmp(how, "arbitrary", 9) == 0)) {
         return TN_OK;
     }
-    TN_TRY(tn_env_u32(env, "SLURM_NODEID", TN_HOSTS_MAX, &own, err));
+    TN_TRY(tn_env_u32(env, "SLURM_NODEID", HOSTS_MAX, &own, err));
     if (out->rank == 0 && own != 0) {
         return tn_fail(err, TN_E_CONFIG,
                        "Slurm runs rank 0 on node %u of '%s', not on the first\n"
