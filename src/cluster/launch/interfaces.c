@@ -13,6 +13,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+enum { INTERFACES_MAX = 64 };
+
+typedef struct interface {
+    char name[TN_INTERFACE_NAME]; /* "eth0" */
+    char address[64];             /* "10.1.0.7" */
+    bool is_loopback;
+} interface;
+
 /* The number of an IPv4 or IPv6 address. False: another family. */
 static bool to_text(const struct sockaddr *a, char out[64])
 {
@@ -21,10 +29,10 @@ static bool to_text(const struct sockaddr *a, char out[64])
     return getnameinfo(a, size, out, 64, NULL, 0, NI_NUMERICHOST) == 0;
 }
 
-static void add_family(const struct ifaddrs *list, int family, tn_interface *out, uint32_t *n)
+static void add_family(const struct ifaddrs *list, int family, interface *out, uint32_t *n)
 {
-    for (const struct ifaddrs *i = list; i != NULL && *n < TN_INTERFACES_MAX; i = i->ifa_next) {
-        tn_interface *at = &out[*n];
+    for (const struct ifaddrs *i = list; i != NULL && *n < INTERFACES_MAX; i = i->ifa_next) {
+        interface *at = &out[*n];
         bool wanted = i->ifa_addr != NULL && i->ifa_addr->sa_family == family &&
                       (i->ifa_flags & IFF_UP) != 0 && to_text(i->ifa_addr, at->address);
         /* an address of one link is of no use without its zone */
@@ -37,7 +45,8 @@ static void add_family(const struct ifaddrs *list, int family, tn_interface *out
     }
 }
 
-tn_status tn_interfaces_list(tn_interface out[TN_INTERFACES_MAX], uint32_t *n, tn_error *err)
+/* The addresses of interfaces that are up, IPv4 first. */
+static tn_status list_interfaces(interface out[INTERFACES_MAX], uint32_t *n, tn_error *err)
 {
     struct ifaddrs *list = NULL;
     if (getifaddrs(&list) != 0) {
@@ -52,7 +61,7 @@ tn_status tn_interfaces_list(tn_interface out[TN_INTERFACES_MAX], uint32_t *n, t
 }
 
 /* The first interface of that name, or with that address. */
-static const tn_interface *find(const tn_interface *list, uint32_t n, const char *text)
+static const interface *find(const interface *list, uint32_t n, const char *text)
 {
     for (uint32_t i = 0; i < n; i++) {
         if (strcmp(list[i].address, text) == 0 || strcmp(list[i].name, text) == 0) {
@@ -71,15 +80,14 @@ static struct addrinfo *look_up(const char *host, const char *port)
 
 /* The interface that a name stands for, one that others can reach if there is one. *known says
  * whether it stands for anything. */
-static const tn_interface *of_name(const tn_interface *list, uint32_t n, const char *host,
-                                   bool *known)
+static const interface *of_name(const interface *list, uint32_t n, const char *host, bool *known)
 {
-    const tn_interface *best = NULL;
+    const interface *best = NULL;
     struct addrinfo *found = look_up(host, NULL);
     *known = found != NULL;
     for (const struct addrinfo *a = found; a != NULL; a = a->ai_next) {
         char address[64];
-        const tn_interface *i = to_text(a->ai_addr, address) ? find(list, n, address) : NULL;
+        const interface *i = to_text(a->ai_addr, address) ? find(list, n, address) : NULL;
         if (i != NULL && (best == NULL || (best->is_loopback && !i->is_loopback))) {
             best = i;
         }
@@ -92,16 +100,16 @@ static const tn_interface *of_name(const tn_interface *list, uint32_t n, const c
 
 bool tn_interfaces_have(const char *host)
 {
-    tn_interface list[TN_INTERFACES_MAX];
+    interface list[INTERFACES_MAX];
     uint32_t n = 0;
     bool known = false;
-    return tn_interfaces_list(list, &n, NULL) == TN_OK && of_name(list, n, host, &known) != NULL;
+    return list_interfaces(list, &n, NULL) == TN_OK && of_name(list, n, host, &known) != NULL;
 }
 
 /* The interface that packets to `e` leave by; nothing is sent. */
-static const tn_interface *on_the_way(const tn_interface *list, uint32_t n, const tn_endpoint *e)
+static const interface *on_the_way(const interface *list, uint32_t n, const tn_endpoint *e)
 {
-    const tn_interface *best = NULL;
+    const interface *best = NULL;
     struct addrinfo *found = look_up(e->host, "9");
     for (const struct addrinfo *a = found; a != NULL && best == NULL; a = a->ai_next) {
         int fd = socket(a->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -123,9 +131,9 @@ static const tn_interface *on_the_way(const tn_interface *list, uint32_t n, cons
     return best;
 }
 
-static const tn_interface *the_only_open_one(const tn_interface *list, uint32_t n)
+static const interface *the_only_open_one(const interface *list, uint32_t n)
 {
-    const tn_interface *only = NULL;
+    const interface *only = NULL;
     for (uint32_t i = 0; i < n; i++) {
         if (list[i].is_loopback) {
             continue;
@@ -138,7 +146,7 @@ static const tn_interface *the_only_open_one(const tn_interface *list, uint32_t 
     return only;
 }
 
-static tn_status none_fits(const tn_interface *list, uint32_t n, const char *host, tn_error *err)
+static tn_status none_fits(const interface *list, uint32_t n, const char *host, tn_error *err)
 {
     tn_text text = {0};
     for (uint32_t i = 0; i < n; i++) {
@@ -155,19 +163,19 @@ static tn_status none_fits(const tn_interface *list, uint32_t n, const char *hos
 tn_status tn_interfaces_choose(tn_endpoint *bind, const tn_endpoint *toward,
                                char name[TN_INTERFACE_NAME], tn_error *err)
 {
-    tn_interface list[TN_INTERFACES_MAX];
+    interface list[INTERFACES_MAX];
     uint32_t n = 0;
     name[0] = '\0';
     if (bind->is_ipc || strcmp(bind->host, "*") == 0) {
         return TN_OK;
     }
-    TN_TRY(tn_interfaces_list(list, &n, err));
-    const tn_interface *i = find(list, n, bind->host);
+    TN_TRY(list_interfaces(list, &n, err));
+    const interface *i = find(list, n, bind->host);
     bool said = i != NULL || tn_endpoint_is_inside(bind);
     bool known = false;
     i = i != NULL ? i : of_name(list, n, bind->host, &known);
     if (!said && (i == NULL ? !known : i->is_loopback)) {
-        const tn_interface *way =
+        const interface *way =
             toward != NULL && !toward->is_ipc ? on_the_way(list, n, toward) : NULL;
         i = way != NULL ? way : the_only_open_one(list, n);
     }

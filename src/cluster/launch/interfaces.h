@@ -19,18 +19,6 @@
 
 enum { TN_INTERFACE_NAME = 16 }; /* longest name and its NUL */
 
-typedef struct tn_interface {
-    char name[TN_INTERFACE_NAME]; /* "eth0" */
-    char address[64];             /* "10.1.0.7" */
-    bool is_loopback;
-} tn_interface;
-
-enum { TN_INTERFACES_MAX = 64 };
-
-/* The addresses of interfaces that are up, IPv4 first; at most TN_INTERFACES_MAX. TN_E_IO. */
-tn_status tn_interfaces_list(tn_interface out[TN_INTERFACES_MAX], uint32_t *n,
-                             tn_error *err) TN_MUST_USE;
-
 /* Whether `host` is a name or an address of this machine. Unknown names are not. */
 bool tn_interfaces_have(const char *host);
 
