@@ -263,22 +263,21 @@ static void describe_wait(const tn_group *g, tn_text *out)
     }
 }
 
-static tn_status missing(const tn_group *g, double waited_s, tn_error *err)
+/* Logs who is missing, or fails for it when the patience is over. */
+static tn_status report_missing(const tn_group *g, const tn_rendezvous_timer *wait,
+                                tn_rendezvous_timer_verdict verdict, tn_error *err)
 {
     tn_text who = {0};
+    tn_status status = TN_OK;
     describe_wait(g, &who);
-    tn_status status = tn_fail(err, TN_E_PEER, "waited %.0f s (cluster.start_timeout) for %s",
-                               waited_s, tn_text_str(&who));
+    if (verdict == TN_RENDEZVOUS_TIMER_OVER) {
+        status = tn_fail(err, TN_E_PEER, "waited %.0f s (cluster.start_timeout) for %s",
+                         (double)wait->waited_ns * 1e-9, tn_text_str(&who));
+    } else {
+        tn_log(TN_LOG_INFO, "waiting for %s", tn_text_str(&who));
+    }
     tn_text_done(&who);
     return status;
-}
-
-static void log_missing(const tn_group *g)
-{
-    tn_text who = {0};
-    describe_wait(g, &who);
-    tn_log(TN_LOG_INFO, "waiting for %s", tn_text_str(&who));
-    tn_text_done(&who);
 }
 
 tn_status tn_group_form(tn_group *g, const atomic_bool *stop, tn_error *err)
@@ -293,12 +292,10 @@ tn_status tn_group_form(tn_group *g, const atomic_bool *stop, tn_error *err)
         const tn_rendezvous_timer_verdict verdict = tn_rendezvous_timer_poll(&wait, now);
         if (stop != NULL && atomic_load(stop)) {
             status = tn_fail(&why, TN_E_STOPPED, "stopped by a signal while waiting for the peers");
-        } else if (verdict == TN_RENDEZVOUS_TIMER_OVER) {
-            status = missing(g, (double)wait.waited_ns * 1e-9, &why);
-        } else {
-            if (verdict == TN_RENDEZVOUS_TIMER_TELL) {
-                log_missing(g);
-            }
+        } else if (verdict != TN_RENDEZVOUS_TIMER_ON) {
+            status = report_missing(g, &wait, verdict, &why);
+        }
+        if (status == TN_OK) {
             (void)tn_group_wait(g, now + look_ns);
         }
     }

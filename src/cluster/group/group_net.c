@@ -289,41 +289,15 @@ static void receive_news(tn_group *g)
     tn_text_done(&text);
 }
 
-/* 1 + the rank that the values wait for; not locked. */
-static uint32_t whom(tn_group *g)
-{
-    (void)pthread_mutex_lock(&g->values_lock);
-    uint32_t waits_for = g->values.waits_for != NULL ? g->values.waits_for(g->values.arg) : 0;
-    (void)pthread_mutex_unlock(&g->values_lock);
-    return waits_for;
-}
-
-/* Locked. */
-static bool is_table_due(tn_group *g, uint64_t now)
-{
-    if (g->opts.table.show == NULL || now < g->next_table) {
-        return false;
-    }
-    g->next_table = now + g->opts.table.every_ns;
-    return true;
-}
-
-/* Not locked: what is shown may take its time. */
-static void show_table(tn_group *g)
-{
-    tn_text text = {0};
-    tn_group_table(g, &text);
-    g->opts.table.show(g->opts.table.arg, tn_text_str(&text));
-    tn_text_done(&text);
-}
-
 void tn_group_tick(void *arg, uint64_t now_ns)
 {
     tn_group *g = arg;
-    const uint32_t waits_for = whom(g);
     tn_arena *arena = tn_arena_new(NOTE_ARENA);
     tn_note_parts held = {{NULL, 0}, {NULL, 0}, {NULL, 0}};
-    bool table = false;
+    bool is_table_due = false;
+    (void)pthread_mutex_lock(&g->values_lock);
+    const uint32_t waits_for = g->values.waits_for != NULL ? g->values.waits_for(g->values.arg) : 0;
+    (void)pthread_mutex_unlock(&g->values_lock);
     tn_group_tick_parts(g, now_ns, arena, &held);
     (void)pthread_mutex_lock(&g->lock);
     if (g->open && g->rank != 0 && !g->is_whole && !g->is_refused && now_ns >= g->next_hello) {
@@ -336,13 +310,19 @@ void tn_group_tick(void *arg, uint64_t now_ns)
             beat(g, waits_for, &held, now_ns);
         }
         look_for_losses(g, now_ns);
-        table = is_table_due(g, now_ns);
+        is_table_due = g->opts.table.show != NULL && now_ns >= g->next_table;
+    }
+    if (is_table_due) {
+        g->next_table = now_ns + g->opts.table.every_ns;
     }
     bool ended = g->ended != TN_OK;
     (void)pthread_mutex_unlock(&g->lock);
     tn_arena_free(arena);
-    if (table) {
-        show_table(g);
+    if (is_table_due) { /* what is shown may take its time */
+        tn_text text = {0};
+        tn_group_table(g, &text);
+        g->opts.table.show(g->opts.table.arg, tn_text_str(&text));
+        tn_text_done(&text);
     }
     if (ended) {
         tn_group_report_end(g);

@@ -178,10 +178,10 @@ static tn_status set_keys(const tn_sockets *s, void *socket, int role, uint32_t 
 {
     const tn_security *security = s->opts.security;
     const int yes = 1;
-    uint8_t theirs[TN_CURVE_BYTES];
     if (role == ROUTER) {
         TN_TRY(set(s, socket, ZMQ_CURVE_SERVER, &yes, sizeof yes, err));
     } else {
+        uint8_t theirs[TN_CURVE_BYTES];
         TN_TRY(tn_allow_key_of(security->allow, rank, theirs, err));
         TN_TRY(set(s, socket, ZMQ_CURVE_SERVERKEY, theirs, sizeof theirs, err));
         TN_TRY(set(s, socket, ZMQ_CURVE_PUBLICKEY, security->pair.open, TN_CURVE_BYTES, err));
@@ -193,9 +193,9 @@ static tn_status set_keys(const tn_sockets *s, void *socket, int role, uint32_t 
 static tn_status make(tn_sockets *s, int role, uint32_t rank, const tn_endpoint *e, void **out,
                       tn_error *err)
 {
-    char text[TN_ENDPOINT_SIZE];
     *out = NULL;
     if (s->opts.security->kind == TN_SECURITY_HOST && !tn_endpoint_is_inside(e)) {
+        char text[TN_ENDPOINT_SIZE];
         tn_endpoint_write(e, text);
         return tn_fail(err, TN_E_CONFIG,
                        "'%s' is open to other machines, and cluster.security says nothing\n"

@@ -11,8 +11,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 enum { VERSION, ID, DOMAIN, ADDRESS, ROUTING_ID, MECHANISM, CREDENTIALS };
 
@@ -117,13 +115,12 @@ tn_zap_verdict tn_zap_judge_dialled(const tn_security *s, const char *address)
 #define ZAP_ADDRESS "inproc://zeromq.zap.01"
 #define ANY "any"
 
-enum { POLL_MS = 10000, LOG_EVERY_S = 60 };
+enum { LOG_EVERY_S = 60 };
 
 struct tn_zap {
     tn_zmq z;
     const tn_security *security;
-    void *socket; /* REP; the thread's once it runs */
-    int stop;     /* eventfd: readable when the thread must end */
+    void *context, *socket; /* socket: REP; the thread's once it runs */
     tn_thread *thread;
     double logged_s[TN_ZAP_VERDICTS]; /* when it was logged last; the thread's */
     _Atomic uint64_t count[TN_ZAP_VERDICTS];
@@ -138,7 +135,7 @@ typedef struct request {
 
 /* ---- the thread ---- */
 
-/* False: nothing there, or the context ends. */
+/* Waits for a request. False: the context ends. */
 static bool receive(const tn_zap *zap, request *r)
 {
     bool more = true;
@@ -147,7 +144,7 @@ static bool receive(const tn_zap *zap, request *r)
         zmq_msg_t *message = &r->message[i];
         int got;
         do {
-            got = zap->z.zmq_msg_recv(message, zap->socket, ZMQ_DONTWAIT);
+            got = zap->z.zmq_msg_recv(message, zap->socket, 0);
         } while (got < 0 && errno == EINTR);
         if (got < 0) {
             return false;
@@ -200,14 +197,16 @@ static void log_refusal(tn_zap *zap, const request *r, tn_zap_verdict v)
            (unsigned long long)count, key[0] != '\0' ? "; its public half is " : "", key);
 }
 
-static void serve(tn_zap *zap)
+/* False: the context ends. */
+static bool serve(tn_zap *zap)
 {
     request r = {.n = 0};
     for (uint32_t i = 0; i <= TN_ZAP_FRAMES; i++) {
         (void)zap->z.zmq_msg_init(&r.message[i]);
         r.frame[i].data = "";
     }
-    if (receive(zap, &r)) {
+    const bool is_request = receive(zap, &r);
+    if (is_request) {
         uint32_t rank = TN_RANK_ANY;
         tn_zap_verdict v = tn_zap_judge(zap->security, r.frame, r.n, &rank);
         atomic_fetch_add_explicit(&zap->count[v], 1, memory_order_relaxed);
@@ -217,25 +216,14 @@ static void serve(tn_zap *zap)
     for (uint32_t i = 0; i <= TN_ZAP_FRAMES; i++) {
         (void)zap->z.zmq_msg_close(&r.message[i]);
     }
+    return is_request;
 }
 
 static tn_status run(void *arg, tn_error *err)
 {
     tn_zap *zap = arg;
     (void)err;
-    for (;;) {
-        zmq_pollitem_t items[] = {{.socket = zap->socket, .events = ZMQ_POLLIN},
-                                  {.fd = zap->stop, .events = ZMQ_POLLIN}};
-        int ready = zap->z.zmq_poll(items, 2, POLL_MS);
-        if (ready < 0 && errno != EINTR) {
-            break; /* the context ends */
-        }
-        if (ready > 0 && items[1].revents != 0) {
-            break;
-        }
-        if (ready > 0 && items[0].revents != 0) {
-            serve(zap);
-        }
+    while (serve(zap)) {
     }
     (void)zap->z.zmq_close(zap->socket);
     return TN_OK;
@@ -247,15 +235,12 @@ void tn_zap_close(tn_zap *zap)
         return;
     }
     if (zap->thread != NULL) {
-        int failed = eventfd_write(zap->stop, 1);
+        int failed = zap->z.zmq_ctx_shutdown(zap->context);
         TN_ASSERT(failed == 0);
         tn_status ended = tn_thread_join(zap->thread, NULL);
         TN_ASSERT(ended == TN_OK);
     } else if (zap->socket != NULL) {
         (void)zap->z.zmq_close(zap->socket);
-    }
-    if (zap->stop >= 0) {
-        (void)close(zap->stop);
     }
     tn_free(zap);
 }
@@ -269,10 +254,10 @@ tn_status tn_zap_open(tn_zap **out, const tn_zmq *z, void *context, const tn_sec
     TN_TRY(TN_ALLOC(zap, 1, "the door of the sockets", err));
     zap->z = *z;
     zap->security = security;
-    zap->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    zap->context = context;
     zap->socket = z->zmq_socket(context, ZMQ_REP);
     tn_status status = TN_OK;
-    if (zap->stop < 0 || zap->socket == NULL) {
+    if (zap->socket == NULL) {
         status = tn_fail(err, TN_E_PEER, "cannot make a socket: %s", z->zmq_strerror(errno));
     } else if (z->zmq_setsockopt(zap->socket, ZMQ_LINGER, &none, sizeof none) != 0 ||
                z->zmq_bind(zap->socket, ZAP_ADDRESS) != 0) {

@@ -56,7 +56,9 @@ typedef struct tn_zap tn_zap;
  * TN_E_PEER: the context has a handler already. */
 tn_status tn_zap_open(tn_zap **out, const tn_zmq *z, void *context, const tn_security *security,
                       tn_error *err) TN_MUST_USE;
-void tn_zap_close(tn_zap *zap); /* NULL is fine */
+
+/* Shuts the context down: what is left to do with it is zmq_ctx_term. NULL is fine. */
+void tn_zap_close(tn_zap *zap);
 
 /* Requests so far by verdict; any thread. */
 void tn_zap_counts(const tn_zap *zap, uint64_t out[TN_ZAP_VERDICTS]);

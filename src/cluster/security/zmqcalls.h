@@ -31,6 +31,7 @@
     CALL(zmq_ctx_new)                                                                              \
     CALL(zmq_ctx_set)                                                                              \
     CALL(zmq_ctx_get)                                                                              \
+    CALL(zmq_ctx_shutdown)                                                                         \
     CALL(zmq_ctx_term)                                                                             \
     CALL(zmq_socket)                                                                               \
     CALL(zmq_close)                                                                                \

@@ -26,9 +26,9 @@ typedef enum note_kind {
 
 typedef struct note_field {
     note_kind kind;
+    uint32_t group; /* from 1: lists of a group are equally long; 0: any */
     size_t offset;  /* in the struct */
     uint64_t below; /* of a number with names: how many there are; 0: any */
-    uint32_t group; /* from 1: lists of a group are equally long; 0: any */
 } note_field;
 
 typedef struct note_table {
@@ -49,7 +49,7 @@ typedef struct note_table {
              : KIND_BYTES)
 #define MEMBER(type, member, names, group)                                                         \
     {                                                                                              \
-        KIND(type, member), offsetof(type, member), (names), (group)                               \
+        KIND(type, member), (group), offsetof(type, member), (names)                               \
     }
 #define FIELD(type, member) MEMBER(type, member, 0, 0)
 #define NAMED(type, member, names) MEMBER(type, member, names, 0)
