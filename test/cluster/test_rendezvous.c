@@ -327,19 +327,6 @@ static void a_group_whose_own_name_cannot_be_told_does_not_begin(void **state)
     tn_shares_free(shares);
 }
 
-/* Whether the group ends with a hello that says so, and that it says why if it does. */
-static bool gives_up(group *g, uint32_t rank, uint64_t incarnation)
-{
-    const tn_hello_note note = {.status = TN_E_DATA, .text = "no file 'x'"};
-    tn_text_clear(&g->why);
-    bool ends = tn_rendezvous_gives_up(g->f, rank, incarnation, &note, &g->why);
-    char want[40];
-    (void)snprintf(want, sizeof want, "rank %u: no file 'x'", rank);
-    assert_string_equal(tn_text_str(&g->why), ends ? want : "");
-    tn_text_clear(&g->why);
-    return ends;
-}
-
 static void a_rank_that_gives_up_ends_the_group_unless_another_start_counts(void **state)
 {
     (void)state;
@@ -348,19 +335,19 @@ static void a_rank_that_gives_up_ends_the_group_unless_another_start_counts(void
     const tn_hello_note b = hello("b", 2, 3);
     const tn_hello_note c = hello("c", 3, 3);
     assert_false(tn_rendezvous_is_in(g.f, 1));
-    assert_true(gives_up(&g, 1, 1001)); /* it was never in */
+    assert_true(tn_rendezvous_gives_up(g.f, 1, 1001)); /* it was never in */
     assert_taken(&g, 1, 1001, &b);
     assert_true(tn_rendezvous_is_in(g.f, 1));
-    assert_true(gives_up(&g, 1, 1001));
+    assert_true(tn_rendezvous_gives_up(g.f, 1, 1001));
     assert_taken(&g, 1, 1002, &b);
-    assert_false(gives_up(&g, 1, 1001)); /* was replaced */
-    assert_true(gives_up(&g, 1, 1003));  /* would count, if it went on */
+    assert_false(tn_rendezvous_gives_up(g.f, 1, 1001)); /* was replaced */
+    assert_true(tn_rendezvous_gives_up(g.f, 1, 1003));  /* would count, if it went on */
     assert_taken(&g, 2, 1004, &c);
-    assert_false(gives_up(&g, 1, 1003)); /* whole: who is not in does not matter */
-    assert_true(gives_up(&g, 1, 1002));
-    assert_false(gives_up(&g, 0, ROOT)); /* nobody says that of rank 0 */
-    assert_false(gives_up(&g, 3, 1005));
-    assert_false(gives_up(&g, 2, 0));
+    assert_false(tn_rendezvous_gives_up(g.f, 1, 1003)); /* whole: who is not in does not matter */
+    assert_true(tn_rendezvous_gives_up(g.f, 1, 1002));
+    assert_false(tn_rendezvous_gives_up(g.f, 0, ROOT)); /* nobody says that of rank 0 */
+    assert_false(tn_rendezvous_gives_up(g.f, 3, 1005));
+    assert_false(tn_rendezvous_gives_up(g.f, 2, 0));
     assert_false(tn_rendezvous_is_in(g.f, 3));
     close_group(&g);
 }

@@ -8,6 +8,7 @@
 #include "cluster/group/group_state.h"
 #include "cluster/launch/rendezvous_file.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -34,18 +35,23 @@ void tn_group_make_printable(char *text)
     }
 }
 
-void tn_group_end(tn_group *g, tn_status status, uint32_t teller, const char *why)
+void tn_group_end(tn_group *g, uint64_t status, uint32_t teller, const char *fmt, ...)
 {
-    TN_ASSERT(status > TN_END && teller < g->size);
+    TN_ASSERT(teller < g->size);
     if (g->ended != TN_OK) {
         return;
     }
-    g->ended = tn_fail(&g->why, status, "%s", why);
+    va_list args;
+    va_start(args, fmt);
+    (void)vsnprintf(g->why.text, sizeof g->why.text, fmt, args);
+    va_end(args);
+    const bool known = status > TN_END && status <= TN_E_STOPPED;
+    g->ended = g->why.code = known ? (tn_status)status : TN_E_PEER;
     g->teller = teller;
     tn_group_make_printable(g->why.text);
     const uint64_t who = 1 + (uint64_t)teller;
     const tn_order_note stop = {
-        .what = TN_ORDER_STOP, .number = (uint64_t)status, .text = g->why.text, .more = {&who, 1}};
+        .what = TN_ORDER_STOP, .number = g->ended, .text = g->why.text, .more = {&who, 1}};
     for (uint32_t r = 1; g->rank == 0 && r < g->size; r++) {
         if (g->dialled[r] != NULL) {
             tn_group_post(g, r, TN_FRAME_ORDER, &stop);
@@ -56,16 +62,13 @@ void tn_group_end(tn_group *g, tn_status status, uint32_t teller, const char *wh
 
 void tn_group_end_here(tn_group *g, tn_status status, const char *words)
 {
-    tn_text named = {0};
     if (g->ended == TN_OK) {
         const size_t size = strlen(words) + 1;
         g->opts.hello.status = (uint64_t)status;
         g->opts.hello.text = memcpy(TN_NEW_ARRAY(g->arena, char, size), words, size);
         g->next_hello = 0; /* now, if this rank still sends hellos */
     }
-    tn_text_addf(&named, "rank %u: %s", g->rank, words);
-    tn_group_end(g, status, g->rank, tn_text_str(&named));
-    tn_text_done(&named);
+    tn_group_end(g, status, g->rank, "rank %u: %s", g->rank, words);
 }
 
 tn_status tn_group_fault(const tn_group *g, tn_error *err)
@@ -97,7 +100,8 @@ void tn_group_fail(tn_group *g, tn_status status, const char *why)
     (void)pthread_mutex_lock(&g->lock);
     const bool first = g->ended == TN_OK;
     if (first && g->deed.code != TN_OK && strstr(why, g->deed.text) != NULL) {
-        tn_group_end(g, status, g->deed_rank, why); /* it was an order that failed elsewhere */
+        tn_group_end(g, status, g->deed_rank, "%s",
+                     why); /* it was an order that failed elsewhere */
     } else {
         const tn_done_note note = {.what = TN_ORDER_STOP, .status = (uint64_t)status, .text = why};
         if (first && g->rank != 0 && g->is_whole) {

@@ -80,15 +80,11 @@ static void welcome_all(tn_group *g)
 /* A rank gives up: the group ends. */
 static void receive_giving_up(tn_group *g, const tn_frame *f, const tn_hello_note *note)
 {
-    tn_text why = {0};
-    if (g->ended == TN_OK &&
-        tn_rendezvous_gives_up(g->rendezvous, f->rank, f->incarnation, note, &why)) {
-        tn_group_end(g, note->status > TN_END ? (tn_status)note->status : TN_E_PEER, f->rank,
-                     tn_text_str(&why));
+    if (tn_rendezvous_gives_up(g->rendezvous, f->rank, f->incarnation)) {
+        tn_group_end(g, note->status, f->rank, "rank %u: %s", f->rank, note->text);
     }
     const bool over = g->ended != TN_OK;
     refuse(g, f, over ? TN_REFUSAL_ENDING : TN_REFUSAL_RANK, tn_refusal_text(TN_REFUSAL_RANK));
-    tn_text_done(&why);
 }
 
 /* Refuses a rank that does not fit. Since it never will, the group ends, unless it is a second
@@ -97,7 +93,7 @@ static void turn_down(tn_group *g, const tn_frame *f, uint32_t refusal, const ch
 {
     const bool never = refusal == TN_REFUSAL_CONFIG || refusal == TN_REFUSAL_VERSION;
     if (never && !tn_rendezvous_is_in(g->rendezvous, f->rank)) {
-        tn_group_end(g, refusal == TN_REFUSAL_CONFIG ? TN_E_CONFIG : TN_E_PEER, f->rank, why);
+        tn_group_end(g, refusal == TN_REFUSAL_CONFIG ? TN_E_CONFIG : TN_E_PEER, f->rank, "%s", why);
     } else {
         tn_log(TN_LOG_WARN, "%s", why);
     }
@@ -199,10 +195,10 @@ void tn_group_receive_refused(tn_group *g, const tn_frame *f, const tn_refused_n
     g->is_refused = true;
     if (f->code == TN_REFUSAL_ENDING) {
         const bool known = note->teller > 0 && note->teller <= g->size;
-        tn_group_end(g, note->status > TN_END ? (tn_status)note->status : TN_E_PEER,
-                     known ? (uint32_t)note->teller - 1 : 0, text);
+        tn_group_end(g, note->status, known ? (uint32_t)note->teller - 1 : 0, "%s", text);
     } else {
-        tn_group_end(g, f->code == TN_REFUSAL_CONFIG ? TN_E_CONFIG : TN_E_PEER, g->rank, text);
+        tn_group_end(g, f->code == TN_REFUSAL_CONFIG ? TN_E_CONFIG : TN_E_PEER, g->rank, "%s",
+                     text);
     }
     (void)pthread_cond_broadcast(&g->changed);
 }

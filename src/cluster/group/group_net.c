@@ -262,7 +262,7 @@ static void look_for_losses(tn_group *g, uint64_t now)
         tn_log(event.kind == TN_FAILURE_BACK ? TN_LOG_INFO : TN_LOG_WARN, "%s", tn_text_str(&text));
         if (event.kind == TN_FAILURE_LOST) {
             tn_text_addf(&text, ", and is taken for lost%s", tn_group_advice());
-            tn_group_end(g, TN_E_PEER, g->rank == 0 ? 0 : 1, tn_text_str(&text));
+            tn_group_end(g, TN_E_PEER, g->rank == 0 ? 0 : 1, "%s", tn_text_str(&text));
         }
         tn_text_done(&text);
     }
@@ -282,11 +282,8 @@ static void receive_news(tn_group *g)
     if (rank >= g->size || rank == g->rank || *sentence != ' ') {
         return;
     }
-    tn_text text = {0};
-    tn_text_addf(&text, "%s%s", sentence + 1, tn_group_advice());
     g->gone = 1 + (uint32_t)rank;
-    tn_group_end(g, TN_E_PEER, (uint32_t)rank, tn_text_str(&text));
-    tn_text_done(&text);
+    tn_group_end(g, TN_E_PEER, (uint32_t)rank, "%s%s", sentence + 1, tn_group_advice());
 }
 
 void tn_group_tick(void *arg, uint64_t now_ns)

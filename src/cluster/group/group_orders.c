@@ -126,10 +126,9 @@ void tn_group_take_order(tn_group *g, const tn_order_note *note, tn_arena *arena
     TN_ASSERT(g->rank != 0 && arena != NULL);
     g->dismissed = g->dismissed || note->what == TN_ORDER_STOP || note->what == TN_ORDER_BYE;
     if (note->what == TN_ORDER_STOP) {
-        const bool known = note->number > TN_END && note->number <= TN_E_STOPPED;
         const bool named = note->more.n == 1 && note->more.at[0] - 1 < g->size;
-        tn_group_end(g, known ? (tn_status)note->number : TN_E_PEER,
-                     named ? (uint32_t)(note->more.at[0] - 1) : 0, note->text);
+        tn_group_end(g, note->number, named ? (uint32_t)(note->more.at[0] - 1) : 0, "%s",
+                     note->text);
         tn_arena_free(arena);
         return;
     }
@@ -157,11 +156,7 @@ void tn_group_take_done(tn_group *g, uint32_t rank, const tn_done_note *note, tn
 {
     TN_ASSERT(g->rank == 0 && rank < g->size && note->what < TN_ORDERS);
     if (note->what == TN_ORDER_STOP) {
-        tn_text named = {0};
-        tn_text_addf(&named, "rank %u: %s", rank, note->text);
-        tn_group_end(g, note->status > TN_END ? (tn_status)note->status : TN_E_PEER, rank,
-                     tn_text_str(&named));
-        tn_text_done(&named);
+        tn_group_end(g, note->status, rank, "rank %u: %s", rank, note->text);
         tn_arena_free(arena);
         return;
     }
@@ -341,8 +336,8 @@ void tn_group_lose(tn_group *g, uint32_t rank, const char *what)
     tn_text text = {0};
     (void)pthread_mutex_lock(&g->lock);
     tn_failure_lost_text(g->detector, rank, tn_clock_ns(), &text);
-    tn_text_addf(&text, ", %s, and is taken for lost%s", what, tn_group_advice());
-    tn_group_end(g, TN_E_PEER, 0, tn_text_str(&text));
+    tn_group_end(g, TN_E_PEER, 0, "%s, %s, and is taken for lost%s", tn_text_str(&text), what,
+                 tn_group_advice());
     (void)pthread_mutex_unlock(&g->lock);
     tn_group_report_end(g);
     tn_text_done(&text);

@@ -85,9 +85,11 @@ void tn_group_answer(tn_group *g, const tn_frame *request, tn_frame_type type, u
 
 #define TN_GROUP_HELLO_NS UINT64_C(500000000) /* between two hellos, until there is an answer */
 
-/* Ends the group; locked. The first reason stays: `why`, which names the rank at fault, and
- * `teller`, the rank that reports it to people. Rank 0 sends it to all others. */
-void tn_group_end(tn_group *g, tn_status status, uint32_t teller, const char *why);
+/* Ends the group; locked. The first reason stays: the sentence, which names the rank at fault, and
+ * `teller`, the rank that reports it to people. Rank 0 sends it to all others. `status`: a
+ * tn_status; any other number, of a note, is taken for TN_E_PEER. */
+void tn_group_end(tn_group *g, uint64_t status, uint32_t teller, const char *fmt, ...)
+    TN_PRINTF(4, 5);
 
 /* The same by a fault of this rank, in its own words; it is named before them. */
 void tn_group_end_here(tn_group *g, tn_status status, const char *words);

@@ -252,20 +252,14 @@ bool tn_rendezvous_is_in(const tn_rendezvous *f, uint32_t rank)
     return rank < f->owners->n_peers && f->member[rank].incarnation != 0;
 }
 
-bool tn_rendezvous_gives_up(const tn_rendezvous *f, uint32_t rank, uint64_t incarnation,
-                            const tn_hello_note *note, tn_text *why)
+bool tn_rendezvous_gives_up(const tn_rendezvous *f, uint32_t rank, uint64_t incarnation)
 {
-    TN_ASSERT(note->status != 0);
     if (rank == 0 || rank >= f->owners->n_peers || incarnation == 0) {
         return false;
     }
     const member *m = &f->member[rank];
-    if (m->incarnation != incarnation &&
-        (tn_rendezvous_is_whole(f) || was_replaced(m, incarnation))) {
-        return false;
-    }
-    tn_text_addf(why, "rank %u: %s", rank, note->text);
-    return true;
+    return m->incarnation == incarnation ||
+           (!tn_rendezvous_is_whole(f) && !was_replaced(m, incarnation));
 }
 
 void tn_rendezvous_welcome(const tn_rendezvous *f, tn_welcome_note *out)

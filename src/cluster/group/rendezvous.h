@@ -50,10 +50,9 @@ uint32_t tn_rendezvous_hello(tn_rendezvous *f, uint32_t rank, uint64_t incarnati
 bool tn_rendezvous_is_whole(const tn_rendezvous *f);
 bool tn_rendezvous_is_in(const tn_rendezvous *f, uint32_t rank);
 
-/* A hello with a status. True: the rank is not taken by another start, so the group ends, with the
- * sentence appended: "rank 2: <its text>". False: a start that does not count. */
-bool tn_rendezvous_gives_up(const tn_rendezvous *f, uint32_t rank, uint64_t incarnation,
-                            const tn_hello_note *note, tn_text *why);
+/* A hello with a status. True: the rank is not taken by another start, so the group ends. False: a
+ * start that does not count. */
+bool tn_rendezvous_gives_up(const tn_rendezvous *f, uint32_t rank, uint64_t incarnation);
 
 /* Only when it is whole. f lends the lists; the caller sets `checkpoint`. */
 void tn_rendezvous_welcome(const tn_rendezvous *f, tn_welcome_note *out);
