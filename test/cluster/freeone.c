@@ -92,8 +92,6 @@ free_one *free_one_new(uint32_t permits, const char *rule)
     x->m->rules.clip_global = (double)INFINITY;
     assert_int_equal(tn_shares_new(&x->shares, FREE_ONE_RANKS, FREE_ONE_FLAT, NULL), TN_OK);
     assert_int_equal(tn_out_messages_new(&x->pool, NULL), TN_OK);
-    assert_int_equal(
-        tn_batchio_init(&x->io, x->pool, x->shares, TN_VALUES_F32, TN_VALUES_F32, NULL), TN_OK);
     make_keys(x);
     make_shard(x);
     tn_wakeup_init(&x->wakeup);
@@ -101,12 +99,14 @@ free_one *free_one_new(uint32_t permits, const char *rule)
     for (uint32_t r = 0; r < FREE_ONE_RANKS; r++) {
         tn_dedup_begin(&x->dedup[r], incarnation_of(r));
     }
-    const tn_async_server_opts opts = {.permits = permits,
-                                       .step = 100,
-                                       .shares = x->shares,
-                                       .layout = &x->m->layout,
-                                       .shard = &x->shard,
-                                       .dedup = x->dedup,
+    x->exchange = (tn_exchange){.pool = x->pool,
+                                .step = 100,
+                                .staleness = permits - 1,
+                                .dedup = x->dedup,
+                                .shares = x->shares,
+                                .layout = &x->m->layout,
+                                .shard = &x->shard};
+    const tn_async_server_opts opts = {.exchange = &x->exchange,
                                        .reply = {x->pool, keep_answer, x},
                                        .failed = keep_failure,
                                        .arg = x};
@@ -121,7 +121,6 @@ void free_one_free(free_one *x)
     (void)pthread_mutex_destroy(&x->lock);
     tn_dense_free(x->shard.dense);
     tn_table_free(x->shard.table);
-    tn_batchio_done(&x->io);
     tn_out_messages_free(x->pool);
     tn_shares_free(x->shares);
     tn_arena_free(x->arena);
@@ -200,7 +199,8 @@ void free_one_pull(free_one *x, const free_pull *p)
     assert_int_equal(
         tn_owner_slices_begin(&slices, FREE_ONE_RANKS, &keys_of(x, arena, p)->set, NULL, NULL),
         TN_OK);
-    assert_int_equal(tn_owner_slices_pull(&slices, &x->io, 0, &params, &outgoing, NULL), TN_OK);
+    assert_int_equal(tn_owner_slices_pull(&slices, &x->exchange, 0, &params, &outgoing, NULL),
+                     TN_OK);
     take(x, outgoing, p->rank, p->sequence, p->edit);
     tn_owner_slices_done(&slices);
     tn_arena_free(arena);
@@ -226,11 +226,11 @@ void free_one_push(free_one *x, const free_push *p)
         tn_owner_slices_begin(&slices, FREE_ONE_RANKS, &keys_of(x, arena, p->of)->set, NULL, NULL),
         TN_OK);
     assert_int_equal(
-        tn_owner_slices_pull(&slices, &x->io, 0, &(tn_pull_params){0}, &outgoing, NULL),
+        tn_owner_slices_pull(&slices, &x->exchange, 0, &(tn_pull_params){0}, &outgoing, NULL),
         TN_OK); /* for the order of the keys */
     tn_out_message_drop(outgoing);
     slices.of[0].sequence = p->of->sequence;
-    assert_int_equal(tn_owner_slices_push(&slices, &x->io, 0, &all, &outgoing, NULL), TN_OK);
+    assert_int_equal(tn_owner_slices_push(&slices, &x->exchange, 0, &all, &outgoing, NULL), TN_OK);
     take(x, outgoing, p->of->rank, p->sequence, p->edit);
     tn_owner_slices_done(&slices);
     tn_arena_free(arena);

@@ -32,7 +32,7 @@ typedef struct free_one {
     kit_model *m;
     tn_out_messages *pool;
     tn_shares *shares;
-    tn_batchio io;
+    tn_exchange exchange;
     uint64_t key[FREE_ONE_KEYS]; /* that the owner has */
     tn_dedup dedup[FREE_ONE_RANKS];
     tn_shard shard;

@@ -200,24 +200,22 @@ static void open_seat(free_world *w, uint32_t rank)
         tn_dedup_begin(&s->dedup[r], incarnation_of(r));
     }
     assert_int_equal(tn_link_open(&s->link, keys_zmq(), &link, &w->at[rank], bound, NULL), TN_OK);
-    const tn_async_client_opts opts = {.link = s->link,
-                                       .pool = s->pool,
-                                       .rank = rank,
-                                       .staleness = w->opts.staleness,
-                                       .patience_ns = w->opts.patience_ns,
-                                       .dedup = s->dedup,
-                                       .shares = w->shares,
-                                       .layout = &w->m->layout,
-                                       .shard = &s->shard,
-                                       .weights = s->weights,
-                                       .trained = w->trained,
-                                       .n_trained = w->n_trained,
-                                       .moving = &w->opts.moving,
-                                       .n_moving = w->opts.moving.end > 0,
-                                       .row_values = w->opts.kind,
-                                       .dense_values = w->opts.kind};
+    const tn_exchange exchange = {.link = s->link,
+                                  .pool = s->pool,
+                                  .rank = rank,
+                                  .staleness = w->opts.staleness,
+                                  .dedup = s->dedup,
+                                  .shares = w->shares,
+                                  .layout = &w->m->layout,
+                                  .shard = &s->shard,
+                                  .weights = s->weights,
+                                  .trained = w->trained,
+                                  .n_trained = w->n_trained,
+                                  .moving = &w->opts.moving,
+                                  .n_moving = w->opts.moving.end > 0,
+                                  .values = w->opts.kind};
     tn_client client;
-    assert_int_equal(tn_async_client_open(&client, &opts, NULL), TN_OK);
+    assert_int_equal(tn_async_client_open(&client, &exchange, NULL), TN_OK);
     atomic_store(&s->async, client.self);
 }
 
@@ -251,7 +249,6 @@ free_world *free_world_new(const free_opts *opts, const char *dir)
     *w = (free_world){.opts = *opts, .arena = tn_arena_new(1 << 16)};
     w->opts.steps = opts->steps > 0 ? opts->steps : FREE_STEPS;
     w->opts.ahead = opts->ahead > 0 ? opts->ahead : 1;
-    w->opts.patience_ns = opts->patience_ns > 0 ? opts->patience_ns : UINT64_C(60000000000);
     assert_int_equal(tn_shares_new(&w->shares, opts->n, FREE_DENSE, NULL), TN_OK);
     assert_int_equal(tn_security_init(&w->security, keys_zmq(), NULL, NULL), TN_OK);
     assert_int_equal(pthread_barrier_init(&w->drained, NULL, opts->n), 0);

@@ -7,6 +7,7 @@
 #define TN_TEST_PS_FREERANKS_H
 
 #include "cluster/async/async_client.h"
+#include "cluster/async/async_server.h"
 #include "ps/kit.h"
 #include "ps/shard/dense.h"
 
@@ -30,8 +31,7 @@ typedef struct free_opts {
         bool is;
         uint32_t rank;
         uint64_t step;
-    } only;               /* this batch, and no other of any rank */
-    uint64_t patience_ns; /* 0: a minute */
+    } only; /* this batch, and no other of any rank */
 } free_opts;
 
 typedef struct free_world free_world;

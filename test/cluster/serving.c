@@ -72,16 +72,18 @@ serving *serving_new(double clip)
     for (uint32_t r = 0; r < SERVING_RANKS; r++) {
         tn_dedup_begin(&s->dedup[r], SERVING_START + r);
     }
-    const tn_sync_server_opts opts = {.shares = s->shares,
-                                      .layout = &s->m->layout,
-                                      .shard = &s->shard,
-                                      .weights = s->weights,
-                                      .dedup = s->dedup,
+    s->exchange = (tn_exchange){.pool = s->pool,
+                                .dedup = s->dedup,
+                                .shares = s->shares,
+                                .layout = &s->m->layout,
+                                .shard = &s->shard,
+                                .own = s->weights};
+    const tn_sync_server_opts opts = {.exchange = &s->exchange,
                                       .wakeup = &s->wakeup,
                                       .reply = {s->pool, got_answer, s},
                                       .share = got_norm,
                                       .arg = s};
-    assert_int_equal(tn_sync_server_new(&s->serve, &opts, 0, NULL), TN_OK);
+    assert_int_equal(tn_sync_server_new(&s->serve, &opts, NULL), TN_OK);
     return s;
 }
 

@@ -37,6 +37,7 @@ typedef struct serving {
     tn_dedup dedup[SERVING_RANKS];
     tn_out_messages *pool;
     tn_wakeup wakeup;
+    tn_exchange exchange;
     tn_sync_server *serve;
     tn_wakeup heard;      /* rings with every answer */
     pthread_mutex_t lock; /* of what follows, where two threads are at work */

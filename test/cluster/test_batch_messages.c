@@ -17,7 +17,8 @@ typedef struct world {
     kit_keys *keys;
     tn_out_messages *pool;
     tn_shares *shares;
-    tn_batchio io;
+    tn_exchange exchange;
+    float residual[FLAT];
     tn_owner_slices slices;
     float rows[KEYS * DIM], grads[KEYS * DIM], dense[FLAT];
 } world;
@@ -40,7 +41,7 @@ static world *world_new(tn_values kind)
     }
     assert_int_equal(tn_shares_new(&w->shares, RANKS, FLAT, NULL), TN_OK);
     assert_int_equal(tn_out_messages_new(&w->pool, NULL), TN_OK);
-    assert_int_equal(tn_batchio_init(&w->io, w->pool, w->shares, kind, kind, NULL), TN_OK);
+    w->exchange = (tn_exchange){.pool = w->pool, .shares = w->shares, .values = kind};
     w->keys = kit_keys_new(arena, &w->m->layout, key, NULL, KEYS);
     w->keys->set.owners = &w->shares->owners;
     assert_int_equal(tn_owner_slices_begin(&w->slices, RANKS, &w->keys->set, w->rows, NULL), TN_OK);
@@ -50,7 +51,6 @@ static world *world_new(tn_values kind)
 static void world_free(world *w)
 {
     tn_owner_slices_done(&w->slices);
-    tn_batchio_done(&w->io);
     tn_out_messages_free(w->pool);
     tn_shares_free(w->shares);
     tn_arena_free(w->arena);
@@ -69,10 +69,10 @@ static tn_frame answer_of(world *w, const tn_keyset *keys, char *payload, uint64
     for (uint32_t i = 0; i < n; i++) {
         rows[i] = row_of(keys->key[i / DIM], i % DIM);
     }
-    assert_true(tn_values_write(w->io.row_values, rows, n, payload + TN_ROWS_PARAMS) ==
+    assert_true(tn_values_write(w->exchange.values, rows, n, payload + TN_ROWS_PARAMS) ==
                 TN_VALUES_FINITE);
     return (tn_frame){.type = TN_FRAME_ROWS,
-                      .flags = tn_frame_flags(w->io.row_values, TN_VALUES_F32),
+                      .flags = tn_frame_flags(w->exchange.values, TN_VALUES_F32),
                       .sequence = sequence,
                       .count = {keys->n, n, 0},
                       .payload = payload};
@@ -84,7 +84,8 @@ static void ask_owner(world *w, uint32_t owner, tn_keyblock *block)
     const tn_pull_params params = {KEYS, 45};
     tn_pull_params got;
     tn_out_message *p = NULL;
-    assert_int_equal(tn_owner_slices_pull(&w->slices, &w->io, owner, &params, &p, NULL), TN_OK);
+    assert_int_equal(tn_owner_slices_pull(&w->slices, &w->exchange, owner, &params, &p, NULL),
+                     TN_OK);
     assert_int_equal(p->frame.type, TN_FRAME_PULL);
     assert_int_equal(tn_pull_params_get(&got, tn_out_message_payload(p)), TN_DROP_NONE);
     assert_true(got.examples == KEYS && got.weight_sum > 44 && got.weight_sum < 46);
@@ -97,13 +98,14 @@ static void ask_owner(world *w, uint32_t owner, tn_keyblock *block)
 static void check_push(world *w, uint32_t owner, const tn_keyblock *block, uint64_t sequence)
 {
     const tn_push push = {.lr_factor = .5, .day = 8};
-    const tn_slices_gradients grads = {w->grads, w->dense, 3, .25, &push};
+    const tn_slices_gradients grads = {w->grads, w->dense, w->residual, 3, .25, &push};
     const size_t from = w->shares->dense[owner];
     const size_t n_dense = w->shares->dense[owner + 1] - from;
     float got[KEYS * DIM + FLAT];
     tn_push_params params;
     tn_out_message *p = NULL;
-    assert_int_equal(tn_owner_slices_push(&w->slices, &w->io, owner, &grads, &p, NULL), TN_OK);
+    assert_int_equal(tn_owner_slices_push(&w->slices, &w->exchange, owner, &grads, &p, NULL),
+                     TN_OK);
     assert_int_equal(p->frame.type, TN_FRAME_PUSH);
     assert_int_equal(p->frame.count[TN_KEYS], block->keys.n);
     assert_int_equal(p->frame.count[TN_DENSE_FLOATS], n_dense);
@@ -112,9 +114,9 @@ static void check_push(world *w, uint32_t owner, const tn_keyblock *block, uint6
                 params.norm < 3.1F && params.lr_factor < .6 && params.loss == .25);
     const uint32_t n = p->frame.count[TN_ROW_FLOATS];
     const char *floats = tn_out_message_payload(p) + TN_PUSH_PARAMS;
-    assert_int_equal(tn_values_read(w->io.row_values, floats, n, got), TN_VALUES_FINITE);
-    assert_int_equal(tn_values_read(w->io.dense_values,
-                                    floats + n * tn_values_bytes(w->io.row_values), n_dense,
+    assert_int_equal(tn_values_read(w->exchange.values, floats, n, got), TN_VALUES_FINITE);
+    assert_int_equal(tn_values_read(w->exchange.values,
+                                    floats + n * tn_values_bytes(w->exchange.values), n_dense,
                                     got + n),
                      TN_VALUES_FINITE);
     for (uint32_t k = 0; k < KEYS; k++) {
@@ -190,14 +192,14 @@ static void a_gradient_that_cannot_travel_is_told(void **state)
     for (uint32_t dense = 0; dense < 2; dense++) {
         world *w = world_new(TN_VALUES_F16);
         const tn_push push = {.step = 12};
-        const tn_slices_gradients grads = {w->grads, w->dense, 0, 0, &push};
+        const tn_slices_gradients grads = {w->grads, w->dense, w->residual, 0, 0, &push};
         tn_keyblock block = {{0}, NULL};
         tn_out_message *p = NULL;
         tn_error err = {0};
         ask_owner(w, 0, &block);
         float *which = dense ? &w->dense[0] : &w->grads[0];
         *which = 1e9F; /* beyond f16 */
-        assert_int_equal(tn_owner_slices_push(&w->slices, &w->io, 0, &grads, &p, &err),
+        assert_int_equal(tn_owner_slices_push(&w->slices, &w->exchange, 0, &grads, &p, &err),
                          TN_E_DIVERGED);
         assert_string_equal(err.text, "the gradient of step 13 is not finite");
         tn_keyblock_done(&block);
@@ -214,10 +216,11 @@ static void error_feedback_brings_what_rounding_took(void **state)
     ask_owner(w, 0, &block);
     double sent = 0;
     for (uint32_t i = 0; i < 64; i++) {
-        const tn_slices_gradients grads = {w->grads, w->dense, 0, 0, &push};
+        const tn_slices_gradients grads = {w->grads, w->dense, w->residual, 0, 0, &push};
         tn_out_message *p = NULL;
         float got;
-        assert_int_equal(tn_owner_slices_push(&w->slices, &w->io, 0, &grads, &p, NULL), TN_OK);
+        assert_int_equal(tn_owner_slices_push(&w->slices, &w->exchange, 0, &grads, &p, NULL),
+                         TN_OK);
         const size_t at = TN_PUSH_PARAMS + sizeof(uint16_t) * block.keys.n * DIM;
         assert_int_equal(tn_values_read(TN_VALUES_BF16, tn_out_message_payload(p) + at, 1, &got),
                          TN_VALUES_FINITE);

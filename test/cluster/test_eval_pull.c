@@ -78,14 +78,14 @@ static void open_seat(group *g, uint32_t rank)
                                .security = &g->security,
                                .events = {s, got_request, got_answer, ticked}};
     assert_int_equal(tn_link_open(&s->link, keys_zmq(), &link, &g->at[rank], bound, NULL), TN_OK);
-    const tn_eval_pull_opts opts = {.link = s->link,
-                                    .pool = s->pool,
-                                    .rank = rank,
-                                    .shares = g->w->shares,
-                                    .layout = &g->w->m->layout,
-                                    .shard = &g->w->owner[rank].shard};
+    const tn_exchange exchange = {.link = s->link,
+                                  .pool = s->pool,
+                                  .rank = rank,
+                                  .shares = g->w->shares,
+                                  .layout = &g->w->m->layout,
+                                  .shard = &g->w->owner[rank].shard};
     tn_eval_pull *peek = NULL;
-    assert_int_equal(tn_eval_pull_open(&peek, &opts, NULL), TN_OK);
+    assert_int_equal(tn_eval_pull_open(&peek, &exchange, NULL), TN_OK);
     atomic_store(&s->peek, peek);
     tn_link_set_session(s->link, 8);
 }

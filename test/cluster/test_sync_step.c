@@ -93,14 +93,12 @@ static void memory_that_runs_out_is_told(void **state)
 {
     (void)state;
     ranks_world *w = ranks_new(2, 0.7, 1);
-    tn_sync_step_opts opts = {.n_ranks = 2,
-                              .shard = &w->owner[0].shard,
-                              .owners = &w->shares->owners,
-                              .layout = &w->m->layout};
+    const tn_exchange exchange = {
+        .shares = w->shares, .layout = &w->m->layout, .shard = &w->owner[0].shard};
     for (uint64_t n = 1;; n++) {
         tn_sync_step *l = NULL;
         tn_alloc_fail_at(n);
-        tn_status status = tn_sync_step_new(&l, &opts, 0, NULL);
+        tn_status status = tn_sync_step_new(&l, &exchange, NULL);
         tn_alloc_fail_at(0);
         if (status == TN_OK) {
             assert_true(n > 10);

@@ -3,6 +3,7 @@
 
 #include "base/core/alloc.h"
 #include "base/core/clock.h"
+#include "cluster/async/async_server.h"
 #include "cluster/async/pushnorm.h"
 #include "cluster/exchange/batch_messages.h"
 #include "cluster/exchange/reply_queue.h"
@@ -27,12 +28,11 @@ typedef struct flight {
 } flight;
 
 typedef struct async_client {
-    tn_async_client_opts opts;
+    tn_exchange x;
     uint32_t n_ranks, permits;
     tn_reply_queue replies;
     tn_async_server *server;
-    tn_batchio io;
-    tn_dense_run *trained;
+    float *residual;           /* of dense gradients in 16 bits */
     tn_out_message **outgoing; /* n_ranks: of one push */
     tn_keyset none;            /* no keys */
     uint32_t *zeros;           /* of it */
@@ -123,15 +123,14 @@ static uint32_t due_rows(async_client *g)
 {
     const tn_owner_slice *of = oldest(g)->slices.of;
     uint32_t r = 0;
-    while (r < g->n_ranks && (r == g->opts.rank || of[r].has_rows)) {
+    while (r < g->n_ranks && (r == g->x.rank || of[r].has_rows)) {
         r++;
     }
     return r < g->n_ranks ? 1 + r : 0;
 }
 
-static tn_status await(async_client *g, due_of *due, const char *what, tn_error *err)
+static tn_status await(async_client *g, due_of *due, tn_error *err)
 {
-    const uint64_t begin = tn_clock_ns();
     for (;;) {
         const uint64_t seen = tn_reply_queue_read(&g->replies, receive, g);
         TN_TRY(tn_reply_queue_check(&g->replies, err));
@@ -140,12 +139,7 @@ static tn_status await(async_client *g, due_of *due, const char *what, tn_error 
         if (late == 0) {
             return TN_OK;
         }
-        uint64_t now = tn_clock_ns();
-        if (now - begin > g->opts.patience_ns) {
-            return tn_fail(err, TN_E_PEER, "%s of rank %u did not come within %.0f s", what,
-                           late - 1, (double)(now - begin) * 1e-9);
-        }
-        tn_reply_queue_wait(&g->replies, seen, now);
+        tn_reply_queue_wait(&g->replies, seen, tn_clock_ns());
     }
 }
 
@@ -162,7 +156,7 @@ static flight *take_permit(async_client *g)
     flight *f = &g->flight[i];
     f->held = true;
     f->pushed = false;
-    f->number = g->opts.step + g->n_pulled;
+    f->number = g->x.step + g->n_pulled;
     f->norm2 = 0;
     f->staleness = 0;
     memset(f->acknowledged, 0, g->n_ranks * sizeof *f->acknowledged);
@@ -173,13 +167,13 @@ static flight *take_permit(async_client *g)
 static void post(async_client *g, const flight *f, uint32_t owner, tn_out_message *p)
 {
     p->frame.step = f->number;
-    tn_link_post(g->opts.link, owner, p);
+    tn_link_post(g->x.link, owner, p);
 }
 
 static tn_status ask(async_client *g, const tn_client_batch *batch, tn_error *err)
 {
     TN_ASSERT(g->n_pulled - g->n_pushed < g->permits);
-    TN_TRY(await(g, due_permit, "the acknowledgement", err));
+    TN_TRY(await(g, due_permit, err));
     flight *f = take_permit(g);
     const tn_pull_params params = {batch->examples, batch->weight_sum};
     f->of = *batch;
@@ -188,8 +182,8 @@ static tn_status ask(async_client *g, const tn_client_batch *batch, tn_error *er
     g->order[g->n_pulled++ % g->permits] = (uint32_t)(f - g->flight);
     for (uint32_t owner = 0; owner < g->n_ranks; owner++) {
         tn_out_message *p = NULL;
-        if (owner != g->opts.rank) {
-            TN_TRY(tn_owner_slices_pull(&f->slices, &g->io, owner, &params, &p, err));
+        if (owner != g->x.rank) {
+            TN_TRY(tn_owner_slices_pull(&f->slices, &g->x, owner, &params, &p, err));
             post(g, f, owner, p);
         }
     }
@@ -205,9 +199,9 @@ static tn_status pull(void *self, const tn_client_batch *batch, tn_error *err)
 /* Reads all weights that have come. */
 static tn_status take_weights(async_client *g, tn_error *err)
 {
-    const size_t *cut = g->opts.shares->dense;
+    const size_t *cut = g->x.shares->dense;
     for (uint32_t r = 0; r < g->n_ranks; r++) {
-        float *to = g->opts.weights + cut[r];
+        float *to = g->x.weights + cut[r];
         (void)pthread_mutex_lock(&g->lock);
         tn_in_message *incoming = g->newest[r];
         g->newest[r] = NULL;
@@ -219,7 +213,7 @@ static tn_status take_weights(async_client *g, tn_error *err)
         }
         tn_in_message_close(incoming);
     }
-    tn_dense_copy(g->opts.shard->dense, g->opts.weights + cut[g->opts.rank]);
+    tn_dense_copy(g->x.shard->dense, g->x.weights + cut[g->x.rank]);
     return tn_reply_queue_check(&g->replies, err);
 }
 
@@ -230,7 +224,7 @@ static tn_status rows(void *self, tn_team *team, tn_joint_batch *out, tn_error *
     TN_ASSERT(!f->has_rows);
     const uint32_t place = (uint32_t)(f - g->flight);
     TN_TRY(tn_async_server_pull(g->server, team, place, f->of.keys, f->of.rows, err));
-    TN_TRY(await(g, due_rows, "rows", err));
+    TN_TRY(await(g, due_rows, err));
     f->has_rows = true;
     *out = (tn_joint_batch){.rows = f->of.examples, .weight_sum = f->of.weight_sum};
     return take_weights(g, err);
@@ -240,7 +234,7 @@ static tn_status rows(void *self, tn_team *team, tn_joint_batch *out, tn_error *
 static tn_status measure(async_client *g, tn_team *team, const flight *f,
                          tn_slices_gradients *grads, tn_error *err)
 {
-    const tn_rules *rules = g->opts.shard->rules;
+    const tn_rules *rules = g->x.shard->rules;
     if (!isfinite(rules->clip_global) || g->n_ranks == 1) {
         return TN_OK;
     }
@@ -248,9 +242,9 @@ static tn_status measure(async_client *g, tn_team *team, const flight *f,
                              .keys = f->of.keys,
                              .rows = f->of.rows,
                              .grads = grads->rows,
-                             .run = g->trained,
-                             .n_runs = g->opts.n_trained,
-                             .weights = g->opts.weights,
+                             .run = g->x.trained,
+                             .n_runs = g->x.n_trained,
+                             .weights = g->x.weights,
                              .dense = grads->dense,
                              .push = grads->push};
     grads->norm = sqrt(tn_pushnorm2(team, &all));
@@ -268,9 +262,9 @@ static tn_status send_gradients(async_client *g, flight *f, const tn_slices_grad
     tn_status status = TN_OK;
     memset(g->outgoing, 0, g->n_ranks * sizeof(void *));
     for (uint32_t owner = 0; owner < g->n_ranks && status == TN_OK; owner++) {
-        if (owner != g->opts.rank) {
+        if (owner != g->x.rank) {
             status =
-                tn_owner_slices_push(&f->slices, &g->io, owner, grads, &g->outgoing[owner], err);
+                tn_owner_slices_push(&f->slices, &g->x, owner, grads, &g->outgoing[owner], err);
         }
     }
     (void)pthread_mutex_lock(&g->lock);
@@ -291,7 +285,7 @@ static tn_status send_gradients(async_client *g, flight *f, const tn_slices_grad
 static void acknowledge(async_client *g, flight *f, uint32_t owner,
                         const tn_async_push_result *what)
 {
-    const bool whole = isfinite(g->opts.shard->rules->clip_global); /* then its sender knew it */
+    const bool whole = isfinite(g->x.shard->rules->clip_global); /* then its sender knew it */
     f->acknowledged[owner] = true;
     const double norm2 = what->norm * what->norm;
     f->norm2 = whole ? fmax(f->norm2, norm2) : f->norm2 + norm2;
@@ -310,7 +304,7 @@ static void acknowledge(async_client *g, flight *f, uint32_t owner,
 static void acknowledge_own(async_client *g, flight *f, const tn_async_push_result *what)
 {
     (void)pthread_mutex_lock(&g->lock);
-    acknowledge(g, f, g->opts.rank, what);
+    acknowledge(g, f, g->x.rank, what);
     (void)pthread_mutex_unlock(&g->lock);
 }
 
@@ -339,12 +333,13 @@ static tn_status push(void *self, tn_team *team, const tn_client_gradients *grad
     tn_push of_batch = *how;
     of_batch.step = f->number;
     of_batch.weight_sum = f->of.weight_sum;
-    tn_slices_gradients all = {.rows = grads->rows, .dense = grads->dense, .push = &of_batch};
+    tn_slices_gradients all = {
+        .rows = grads->rows, .dense = grads->dense, .residual = g->residual, .push = &of_batch};
     TN_TRY(measure(g, team, f, &all, err));
     TN_TRY(send_gradients(g, f, &all, err));
     const tn_async_own_push own = {.place = (uint32_t)(f - g->flight),
                                    .rows = grads->rows,
-                                   .dense = grads->dense + g->opts.shares->dense[g->opts.rank],
+                                   .dense = grads->dense + g->x.shares->dense[g->x.rank],
                                    .norm = all.norm,
                                    .push = &of_batch};
     tn_async_push_result what;
@@ -360,7 +355,7 @@ static tn_status push(void *self, tn_team *team, const tn_client_gradients *grad
 static tn_status drain(async_client *g, tn_error *err)
 {
     TN_ASSERT(g->n_pushed == g->n_pulled);
-    return await(g, due_all_permits, "the acknowledgement", err);
+    return await(g, due_all_permits, err);
 }
 
 static tn_status rest(void *self, tn_team *team, tn_error *err)
@@ -379,7 +374,7 @@ static tn_status refresh(void *self, tn_error *err)
     const tn_slices_gradients grads = {.push = &still};
     TN_TRY(ask(g, &none, err));
     flight *f = oldest(g);
-    TN_TRY(await(g, due_rows, "an answer", err));
+    TN_TRY(await(g, due_rows, err));
     TN_TRY(send_gradients(g, f, &grads, err));
     g->n_pushed++;
     acknowledge_own(g, f, &(tn_async_push_result){0});
@@ -417,12 +412,12 @@ static flight *flight_of(async_client *g, uint64_t number)
  * wait for the worker. False: the message is not due. */
 static bool take_dense(async_client *g, tn_in_message *incoming)
 {
-    const size_t *cut = g->opts.shares->dense;
+    const size_t *cut = g->x.shares->dense;
     const uint32_t from = incoming->from;
     const tn_frame *frame = &incoming->frame;
     flight *f = flight_of(g, frame->step);
     tn_dense_params p;
-    if (f == NULL || from == g->opts.rank || f->acknowledged[from] ||
+    if (f == NULL || from == g->x.rank || f->acknowledged[from] ||
         frame->count[TN_DENSE_FLOATS] != cut[from + 1] - cut[from] ||
         tn_dense_params_get(&p, frame->payload) != TN_DROP_NONE) {
         return false;
@@ -461,13 +456,15 @@ static void end_waits(void *self, tn_status status, const char *why)
 
 static tn_status make_arrays(async_client *g, tn_error *err)
 {
-    const tn_async_client_opts *o = &g->opts;
     const char *what = "a group of peers";
     g->outgoing = tn_try_alloc(g->n_ranks, sizeof(void *), what, err);
     g->newest = tn_try_alloc(g->n_ranks, sizeof(void *), what, err);
     g->zeros = tn_try_alloc(TN_PARTITIONS + 1, sizeof *g->zeros, what, err);
-    g->trained = tn_try_alloc((size_t)o->n_trained + 1, sizeof *g->trained, what, err);
-    bool made = g->outgoing != NULL && g->newest != NULL && g->zeros != NULL && g->trained != NULL;
+    bool made = g->outgoing != NULL && g->newest != NULL && g->zeros != NULL;
+    if (made && g->x.values != TN_VALUES_F32) {
+        g->residual = tn_try_alloc(g->x.shares->dense[g->n_ranks] + 1, sizeof(float), what, err);
+        made = g->residual != NULL;
+    }
     for (uint32_t i = 0; i < g->permits && made; i++) {
         g->flight[i].acknowledged = tn_try_alloc(g->n_ranks, sizeof(bool), what, err);
         made = g->flight[i].acknowledged != NULL;
@@ -475,28 +472,15 @@ static tn_status make_arrays(async_client *g, tn_error *err)
     if (!made) {
         return TN_E_MEMORY;
     }
-    if (o->n_trained > 0) {
-        memcpy(g->trained, o->trained, o->n_trained * sizeof *g->trained);
-    }
-    g->none = (tn_keyset){.owners = &o->shares->owners, .at = g->zeros, .first = g->zeros};
+    g->none = (tn_keyset){.owners = &g->x.shares->owners, .at = g->zeros, .first = g->zeros};
     return TN_OK;
 }
 
 static tn_status make(async_client *g, tn_error *err)
 {
-    const tn_async_client_opts *o = &g->opts;
     TN_TRY(make_arrays(g, err));
-    TN_TRY(tn_batchio_init(&g->io, o->pool, o->shares, o->row_values, o->dense_values, err));
-    const tn_async_server_opts server = {.rank = o->rank,
-                                         .permits = g->permits,
-                                         .step = o->step,
-                                         .shares = o->shares,
-                                         .layout = o->layout,
-                                         .shard = o->shard,
-                                         .moving = o->moving,
-                                         .n_moving = o->n_moving,
-                                         .dedup = o->dedup,
-                                         .reply = {o->pool, tn_reply_by_link, o->link},
+    const tn_async_server_opts server = {.exchange = &g->x,
+                                         .reply = {g->x.pool, tn_reply_by_link, g->x.link},
                                          .failed = end_waits,
                                          .arg = g};
     return tn_async_server_open(&g->server, &server, err);
@@ -522,11 +506,10 @@ static void close_client(void *self)
         tn_owner_slices_done(&g->flight[i].slices);
         tn_free(g->flight[i].acknowledged);
     }
-    tn_batchio_done(&g->io);
     tn_free(g->outgoing);
     tn_free(g->newest);
     tn_free(g->zeros);
-    tn_free(g->trained);
+    tn_free(g->residual);
     tn_reply_queue_done(&g->replies);
     (void)pthread_mutex_destroy(&g->lock);
     tn_free(g);
@@ -548,14 +531,14 @@ const tn_client_ops tn_client_async = {
     .close = close_client,
 };
 
-tn_status tn_async_client_open(tn_client *out, const tn_async_client_opts *opts, tn_error *err)
+tn_status tn_async_client_open(tn_client *out, const tn_exchange *x, tn_error *err)
 {
     *out = (tn_client){&tn_client_async, NULL};
     async_client *g = NULL;
     TN_TRY(TN_ALLOC(g, 1, "a group of peers", err));
-    g->opts = *opts;
-    g->n_ranks = opts->shares->owners.n_peers;
-    g->permits = tn_async_permits_of(opts->staleness);
+    g->x = *x;
+    g->n_ranks = x->shares->owners.n_peers;
+    g->permits = tn_async_permits_of(x->staleness);
     tn_reply_queue_init(&g->replies);
     (void)pthread_mutex_init(&g->lock, NULL);
     tn_status status = make(g, err);

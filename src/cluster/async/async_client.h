@@ -20,31 +20,12 @@
 #ifndef TN_CLUSTER_ASYNC_CLIENT_H
 #define TN_CLUSTER_ASYNC_CLIENT_H
 
-#include "cluster/async/async_server.h"
+#include "cluster/exchange/exchange.h"
 #include "ps/shard/client.h"
 
-typedef struct tn_async_client_opts {
-    tn_link *link; /* carries the messages */
-    tn_out_messages *pool;
-    uint32_t rank;
-    double staleness;     /* 1 ..; INFINITY. 0 is one permit, too few for pulls_next */
-    uint64_t step;        /* updates of the run so far */
-    uint64_t patience_ns; /* without an answer that is due: TN_E_PEER */
-    tn_dedup *dedup; /* as in cluster/async/async_server.h; it and these must outlive the client */
-    const tn_shares *shares;
-    const tn_layout *layout;
-    tn_shard *shard;             /* its dense range is not `weights` */
-    float *weights;              /* the worker's copy of the whole vector */
-    const tn_dense_run *trained; /* of the whole vector, ascending; copied */
-    uint32_t n_trained;
-    const tn_dense_run *moving; /* as in cluster/async/async_server.h */
-    uint32_t n_moving;
-    tn_values row_values, dense_values; /* how floats travel */
-} tn_async_client_opts;
-
-/* On failure out->self is NULL. */
-tn_status tn_async_client_open(tn_client *out, const tn_async_client_opts *opts,
-                               tn_error *err) TN_MUST_USE;
+/* At least at staleness 1: 0 is one permit, too few for pulls_next. On failure out->self is NULL.
+ */
+tn_status tn_async_client_open(tn_client *out, const tn_exchange *x, tn_error *err) TN_MUST_USE;
 
 extern const tn_client_ops tn_client_async;
 

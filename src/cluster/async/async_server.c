@@ -47,7 +47,7 @@ typedef struct pull_slot {
 } pull_slot;
 
 typedef struct served_rank {
-    pull_slot place[TN_PERMITS_MAX]; /* opts.permits */
+    pull_slot place[TN_PERMITS_MAX]; /* permits */
 } served_rank;
 
 /* A push whose answer got lost. */
@@ -65,7 +65,8 @@ typedef struct own_pull {
 
 struct tn_async_server {
     tn_async_server_opts opts;
-    uint32_t n_ranks;
+    const tn_exchange *x;
+    uint32_t n_ranks, permits;
     size_t dense; /* floats of the shard's range */
     tn_dense_run *moving;
     uint32_t n_moving;
@@ -104,13 +105,13 @@ static void move(tn_async_server *s, const float *dense)
 {
     for (uint32_t i = 0; i < s->n_moving; i++) {
         const tn_dense_run *run = &s->moving[i];
-        tn_dense_set(s->opts.shard->dense, run->begin, run->end - run->begin, dense + run->begin);
+        tn_dense_set(s->x->shard->dense, run->begin, run->end - run->begin, dense + run->begin);
     }
 }
 
 static tn_status apply(tn_async_server *s, update *u, tn_async_push_result *out, tn_error *err)
 {
-    tn_shard *shard = s->opts.shard;
+    tn_shard *shard = s->x->shard;
     u->push.step = atomic_fetch_add(&s->updates, 1);
     const float *moved = u->grads.dense;
     if (s->delays) {
@@ -128,19 +129,19 @@ static tn_status apply(tn_async_server *s, update *u, tn_async_push_result *out,
 tn_status tn_async_server_pull(tn_async_server *s, tn_team *team, uint32_t place,
                                const tn_keyset *keys, float *rows, tn_error *err)
 {
-    TN_ASSERT(place < s->opts.permits);
+    TN_ASSERT(place < s->permits);
     own_pull *own = &s->own[place];
-    own->keys = tn_shares_slice(keys, s->opts.rank, own->first);
+    own->keys = tn_shares_slice(keys, s->x->rank, own->first);
     own->updates = atomic_load(&s->updates);
-    TN_TRY(tn_shard_pull(s->opts.shard, team, &own->keys, rows, err));
-    return s->delays ? tn_delay_keep(&own->delayed, s->opts.shard, &own->keys, rows, s->dense, err)
+    TN_TRY(tn_shard_pull(s->x->shard, team, &own->keys, rows, err));
+    return s->delays ? tn_delay_keep(&own->delayed, s->x->shard, &own->keys, rows, s->dense, err)
                      : TN_OK;
 }
 
 tn_status tn_async_server_push(tn_async_server *s, tn_team *team, const tn_async_own_push *own,
                                tn_async_push_result *out, tn_error *err)
 {
-    TN_ASSERT(own->place < s->opts.permits);
+    TN_ASSERT(own->place < s->permits);
     own_pull *pulled = &s->own[own->place];
     update u = {.team = team,
                 .grads = {&pulled->keys, own->rows, own->dense},
@@ -176,7 +177,7 @@ static pull_slot *find(tn_async_server *s, uint32_t rank, slot_state state, uint
 {
     pull_slot *best = NULL;
     (void)pthread_mutex_lock(&s->lock);
-    for (uint32_t i = 0; i < s->opts.permits; i++) {
+    for (uint32_t i = 0; i < s->permits; i++) {
         pull_slot *p = &s->rank[rank].place[i];
         if (p->state == state && (sequence == 0 || p->asked.sequence == sequence) &&
             (best == NULL || p->done.sequence < best->done.sequence)) {
@@ -190,7 +191,7 @@ static pull_slot *find(tn_async_server *s, uint32_t rank, slot_state state, uint
 static uint32_t take_pull(tn_async_server *s, const tn_frame *f, pull_slot **out)
 {
     pull_slot *p = find(s, f->rank, SLOT_FREE, 0);
-    const tn_keyblock_rules rules = {&s->opts.shares->owners, s->opts.layout, s->opts.rank};
+    const tn_keyblock_rules rules = {&s->x->shares->owners, s->x->layout, s->x->rank};
     if (p == NULL) {
         return TN_REFUSAL_FULL;
     }
@@ -234,7 +235,7 @@ static void take_new(tn_async_server *s, const tn_frame *f)
         tn_reply_refuse(&s->opts.reply, f, refusal);
         return;
     }
-    tn_dedup_mark(&s->opts.dedup[f->rank], f->sequence);
+    tn_dedup_mark(&s->x->dedup[f->rank], f->sequence);
     (void)pthread_mutex_lock(&s->lock);
     p->state = is_pull ? SLOT_ASKED : SLOT_PUSHED;
     enqueue(s, p);
@@ -245,7 +246,7 @@ static void take_new(tn_async_server *s, const tn_frame *f)
 /* Sends rows again. A queued pull will be answered anyway; one whose push came has its rows. */
 static void give_again(tn_async_server *s, const tn_frame *f)
 {
-    for (uint32_t i = 0; i < s->opts.permits; i++) {
+    for (uint32_t i = 0; i < s->permits; i++) {
         pull_slot *p = &s->rank[f->rank].place[i];
         if (p->state == SLOT_GIVEN && p->asked.sequence == f->sequence) {
             enqueue(s, p);
@@ -259,7 +260,7 @@ static void acknowledge_again(tn_async_server *s, const tn_frame *f)
 {
     lost_answer again = {.pushed = *f};
     again.pushed.payload = NULL;
-    for (uint32_t i = 0; i < s->opts.permits; i++) {
+    for (uint32_t i = 0; i < s->permits; i++) {
         const pull_slot *p = &s->rank[f->rank].place[i];
         if (p->state == SLOT_PUSHED && p->pushed.sequence == f->sequence) {
             return;
@@ -288,7 +289,7 @@ static void take_again(tn_async_server *s, const tn_frame *f)
 void tn_async_server_take(tn_async_server *s, const tn_frame *frame)
 {
     TN_ASSERT(frame->rank < s->n_ranks);
-    if (frame->rank == s->opts.rank) {
+    if (frame->rank == s->x->rank) {
         return; /* forged: this rank makes calls */
     }
     if (frame->type != TN_FRAME_PULL && frame->type != TN_FRAME_PUSH) {
@@ -296,7 +297,7 @@ void tn_async_server_take(tn_async_server *s, const tn_frame *frame)
         return;
     }
     bool again = false;
-    if (!tn_owner_admits(&s->opts.reply, &s->opts.dedup[frame->rank], frame, &again)) {
+    if (!tn_owner_admits(&s->opts.reply, &s->x->dedup[frame->rank], frame, &again)) {
         return;
     }
     if (again) {
@@ -312,7 +313,7 @@ static tn_status answer_dense(tn_async_server *s, const tn_frame *request,
                               const tn_async_push_result *what, tn_error *err)
 {
     const tn_dense_params params = {what->norm, what->staleness, 0};
-    tn_dense_copy(s->opts.shard->dense, s->weights);
+    tn_dense_copy(s->x->shard->dense, s->weights);
     return tn_reply_dense(&s->opts.reply, request, &params, s->weights, s->dense, err);
 }
 
@@ -330,10 +331,10 @@ static tn_status give(tn_async_server *s, pull_slot *p, bool again, tn_error *er
         if (tn_floats_reserve(&s->rows, &s->rows_max, n, "values of a rank", NULL) != TN_OK) {
             return tn_fail(err, TN_E_MEMORY, "no memory for the rows of rank %u", request.rank);
         }
-        TN_TRY(tn_shard_pull(s->opts.shard, NULL, keys, s->rows, err));
+        TN_TRY(tn_shard_pull(s->x->shard, NULL, keys, s->rows, err));
     }
     if (s->delays && !again) {
-        TN_TRY(tn_delay_keep(&p->delayed, s->opts.shard, keys, s->rows, s->dense, err));
+        TN_TRY(tn_delay_keep(&p->delayed, s->x->shard, keys, s->rows, s->dense, err));
     }
     if (!again) { /* before the reply, since the push may follow at once */
         (void)pthread_mutex_lock(&s->lock);
@@ -424,15 +425,15 @@ static tn_status serve_all(void *arg, tn_error *err)
 
 static tn_status make(tn_async_server *s, tn_error *err)
 {
-    const tn_async_server_opts *o = &s->opts;
+    const tn_exchange *x = s->x;
     const char *what = "the requests of all ranks";
     s->rank = tn_try_alloc(s->n_ranks, sizeof *s->rank, what, err);
-    s->moving = tn_try_alloc((size_t)o->n_moving + 1, sizeof *s->moving, what, err);
+    s->moving = tn_try_alloc((size_t)x->n_moving + 1, sizeof *s->moving, what, err);
     if (s->rank == NULL || s->moving == NULL) {
         return TN_E_MEMORY;
     }
-    s->n_moving = tn_shares_runs(o->shares, o->rank, o->moving, o->n_moving, s->moving);
-    for (uint32_t i = 0; i < o->permits; i++) {
+    s->n_moving = tn_shares_runs(x->shares, x->rank, x->moving, x->n_moving, s->moving);
+    for (uint32_t i = 0; i < s->permits; i++) {
         s->own[i].first = tn_try_alloc(TN_PARTITIONS + 1, sizeof(uint32_t), what, err);
         if (s->own[i].first == NULL) {
             return TN_E_MEMORY;
@@ -490,15 +491,16 @@ void tn_async_server_close(tn_async_server *s)
 tn_status tn_async_server_open(tn_async_server **out, const tn_async_server_opts *opts,
                                tn_error *err)
 {
-    TN_ASSERT(opts->permits >= 1 && opts->permits <= TN_PERMITS_MAX);
     *out = NULL;
     tn_async_server *s = NULL;
     TN_TRY(TN_ALLOC(s, 1, "the requests of all ranks", err));
     s->opts = *opts;
-    s->n_ranks = opts->shares->owners.n_peers;
-    s->dense = opts->shares->dense[opts->rank + 1] - opts->shares->dense[opts->rank];
-    s->delays = tn_delay_is_on(opts->shard->rules);
-    atomic_store(&s->updates, opts->step);
+    s->x = opts->exchange;
+    s->n_ranks = s->x->shares->owners.n_peers;
+    s->permits = tn_async_permits_of(s->x->staleness);
+    s->dense = tn_exchange_dense(s->x);
+    s->delays = tn_delay_is_on(s->x->shard->rules);
+    atomic_store(&s->updates, s->x->step);
     (void)pthread_mutex_init(&s->lock, NULL);
     tn_wakeup_init(&s->wakeup);
     tn_status status = make(s, err);
@@ -528,7 +530,7 @@ uint32_t tn_async_server_open_pulls(tn_async_server *s)
     uint32_t n = 0;
     (void)pthread_mutex_lock(&s->lock);
     for (uint32_t r = 0; r < s->n_ranks; r++) {
-        for (uint32_t i = 0; i < s->opts.permits; i++) {
+        for (uint32_t i = 0; i < s->permits; i++) {
             n += s->rank[r].place[i].state != SLOT_FREE;
         }
     }

@@ -22,11 +22,9 @@
 #ifndef TN_CLUSTER_ASYNC_SERVER_H
 #define TN_CLUSTER_ASYNC_SERVER_H
 
+#include "cluster/exchange/exchange.h"
 #include "cluster/exchange/owner_messages.h"
-#include "ps/shard/ownership.h"
-#include "ps/shard/shard.h"
-
-typedef struct tn_layout tn_layout; /* base/keys/record.h */
+#include "ps/optim/rule.h"
 
 enum { TN_PERMITS_MAX = 32 }; /* half of what a sender may have unacknowledged */
 
@@ -36,18 +34,8 @@ uint32_t tn_async_permits_of(double staleness);
 typedef struct tn_async_server tn_async_server;
 
 typedef struct tn_async_server_opts {
-    uint32_t rank;
-    uint32_t permits;        /* 1 .. TN_PERMITS_MAX */
-    uint64_t step;           /* updates of the run so far */
-    const tn_shares *shares; /* these must outlive it */
-    const tn_layout *layout;
-    tn_shard *shard;
-    /* Runs of the flat vector that no optimizer trains and whose gradient is their new value
-     * (running statistics): the last push wins. Read by open only. */
-    const tn_dense_run *moving;
-    uint32_t n_moving;
-    tn_dedup *dedup;     /* of every rank, begun; requests of other kinds are marked there, too */
-    tn_reply_path reply; /* called on tn-net and on tn-shard */
+    const tn_exchange *exchange; /* must outlive it; of `moving` the last push wins */
+    tn_reply_path reply;         /* called on tn-net and on tn-shard */
     /* On tn-shard: nothing is served any more. */
     void (*failed)(void *arg, tn_status status, const char *why);
     void *arg;

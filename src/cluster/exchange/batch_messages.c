@@ -8,24 +8,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-tn_status tn_batchio_init(tn_batchio *io, tn_out_messages *pool, const tn_shares *shares,
-                          tn_values row_values, tn_values dense_values, tn_error *err)
-{
-    const size_t n = shares->dense[shares->owners.n_peers];
-    *io = (tn_batchio){
-        .pool = pool, .shares = shares, .row_values = row_values, .dense_values = dense_values};
-    if (dense_values != TN_VALUES_F32) {
-        TN_TRY(TN_ALLOC(io->residual, n + 1, "a group of peers", err));
-    }
-    return TN_OK;
-}
-
-void tn_batchio_done(tn_batchio *io)
-{
-    tn_free(io->residual);
-    io->residual = NULL;
-}
-
 tn_status tn_owner_slices_begin(tn_owner_slices *s, uint32_t n_ranks, const tn_keyset *keys,
                                 float *rows, tn_error *err)
 {
@@ -61,24 +43,24 @@ void tn_owner_slices_done(tn_owner_slices *s)
     *s = (tn_owner_slices){0};
 }
 
-tn_status tn_owner_slices_pull(tn_owner_slices *s, const tn_batchio *io, uint32_t owner,
+tn_status tn_owner_slices_pull(tn_owner_slices *s, const tn_exchange *x, uint32_t owner,
                                const tn_pull_params *params, tn_out_message **out, tn_error *err)
 {
     const tn_range own = tn_keys_of_peer(s->keys, owner);
-    tn_owner_slice *x = &s->of[owner];
+    tn_owner_slice *of = &s->of[owner];
     tn_out_message *p = NULL;
-    x->order = tn_keyblock_sort(s->keys, owner, s->scratch, s->index + own.from);
-    TN_ASSERT(x->order.n == own.to - own.from);
+    of->order = tn_keyblock_sort(s->keys, owner, s->scratch, s->index + own.from);
+    TN_ASSERT(of->order.n == own.to - own.from);
     TN_ASSERT(params->examples > 0 || params->weight_sum == 0);
-    const tn_keyblock_shape shape = tn_keyblock_measure(s->keys, x->order);
-    TN_TRY(tn_out_message_take(&p, io->pool, TN_PULL_PARAMS + shape.bytes, err));
-    x->floats = shape.floats;
+    const tn_keyblock_shape shape = tn_keyblock_measure(s->keys, of->order);
+    TN_TRY(tn_out_message_take(&p, x->pool, TN_PULL_PARAMS + shape.bytes, err));
+    of->floats = shape.floats;
     p->frame.type = TN_FRAME_PULL;
-    p->frame.flags = tn_frame_flags(io->row_values, io->dense_values);
-    p->frame.count[TN_KEYS] = x->order.n;
+    p->frame.flags = tn_frame_flags(x->values, x->values);
+    p->frame.count[TN_KEYS] = of->order.n;
     p->frame.count[TN_ROW_FLOATS] = shape.floats;
     memcpy(tn_out_message_payload(p), params, TN_PULL_PARAMS);
-    tn_keyblock_write(s->keys, x->order, &shape, tn_out_message_payload(p) + TN_PULL_PARAMS);
+    tn_keyblock_write(s->keys, of->order, &shape, tn_out_message_payload(p) + TN_PULL_PARAMS);
     *out = p;
     return TN_OK;
 }
@@ -101,49 +83,47 @@ bool tn_owner_slices_rows(tn_owner_slices *s, uint32_t owner, const tn_frame *an
     return true;
 }
 
-/* With error feedback: the rounding error of a step is added to the next one. */
-static size_t write_dense(tn_batchio *io, size_t from, size_t n, const float *dense, char *to)
+static size_t write_dense(const tn_slices_gradients *grads, tn_values kind, size_t from, size_t n,
+                          char *to)
 {
-    const tn_values kind = io->dense_values;
     if (n == 0) {
         return TN_VALUES_FINITE;
     }
-    return io->residual == NULL
-               ? tn_values_write(kind, dense + from, n, to)
-               : tn_values_write_fed(kind, dense + from, n, io->residual + from, to);
+    TN_ASSERT(grads->residual != NULL || kind == TN_VALUES_F32);
+    return kind == TN_VALUES_F32
+               ? tn_values_write(kind, grads->dense + from, n, to)
+               : tn_values_write_fed(kind, grads->dense + from, n, grads->residual + from, to);
 }
 
-tn_status tn_owner_slices_push(const tn_owner_slices *s, tn_batchio *io, uint32_t owner,
+tn_status tn_owner_slices_push(const tn_owner_slices *s, const tn_exchange *x, uint32_t owner,
                                const tn_slices_gradients *grads, tn_out_message **out,
                                tn_error *err)
 {
-    const tn_owner_slice *x = &s->of[owner];
+    const tn_owner_slice *of = &s->of[owner];
     const tn_range own = tn_keys_of_peer(s->keys, owner);
-    const size_t from = io->shares->dense[owner];
-    const size_t n_dense = grads->dense != NULL ? io->shares->dense[owner + 1] - from : 0;
-    const size_t row_bytes = x->floats * tn_values_bytes(io->row_values);
-    TN_ASSERT(x->order.n == own.to - own.from); /* those of its pull */
+    const size_t from = x->shares->dense[owner];
+    const size_t n_dense = grads->dense != NULL ? x->shares->dense[owner + 1] - from : 0;
+    const size_t row_bytes = of->floats * tn_values_bytes(x->values);
+    TN_ASSERT(of->order.n == own.to - own.from); /* those of its pull */
     TN_ASSERT(grads->push->day <= TN_ROW_DAY_MAX);
-    TN_ASSERT(io->residual != NULL || io->dense_values == TN_VALUES_F32);
     tn_out_message *p = NULL;
     TN_TRY(tn_out_message_take(
-        &p, io->pool, TN_PUSH_PARAMS + row_bytes + n_dense * tn_values_bytes(io->dense_values),
-        err));
+        &p, x->pool, TN_PUSH_PARAMS + row_bytes + n_dense * tn_values_bytes(x->values), err));
     p->frame.type = TN_FRAME_PUSH;
-    p->frame.flags = tn_frame_flags(io->row_values, io->dense_values);
-    p->frame.count[TN_KEYS] = x->order.n;
-    p->frame.count[TN_ROW_FLOATS] = x->floats;
+    p->frame.flags = tn_frame_flags(x->values, x->values);
+    p->frame.count[TN_KEYS] = of->order.n;
+    p->frame.count[TN_ROW_FLOATS] = of->floats;
     p->frame.count[TN_DENSE_FLOATS] = (uint32_t)n_dense;
     char *to = tn_out_message_payload(p);
-    const tn_push_params params = {.pull = x->sequence,
+    const tn_push_params params = {.pull = of->sequence,
                                    .lr_factor = grads->push->lr_factor,
                                    .day = grads->push->day,
                                    .norm = (float)grads->norm,
                                    .loss = grads->loss};
     memcpy(to, &params, sizeof params);
     to += TN_PUSH_PARAMS;
-    if (tn_values_gather(io->row_values, s->keys, x->order, grads->rows, to) != TN_VALUES_FINITE ||
-        write_dense(io, from, n_dense, grads->dense, to + row_bytes) != TN_VALUES_FINITE) {
+    if (tn_values_gather(x->values, s->keys, of->order, grads->rows, to) != TN_VALUES_FINITE ||
+        write_dense(grads, x->values, from, n_dense, to + row_bytes) != TN_VALUES_FINITE) {
         tn_out_message_drop(p);
         return tn_fail(err, TN_E_DIVERGED, "the gradient of step %" PRIu64 " is not finite",
                        grads->push->step + 1);

@@ -11,24 +11,10 @@
 #ifndef TN_CLUSTER_BATCH_MESSAGES_H
 #define TN_CLUSTER_BATCH_MESSAGES_H
 
-#include "cluster/net/out_message.h"
+#include "cluster/exchange/exchange.h"
 #include "cluster/wire/key_codec.h"
 #include "cluster/wire/request_headers.h"
 #include "ps/optim/rule.h"
-#include "ps/shard/ownership.h"
-
-/* The settings of a worker's messages. */
-typedef struct tn_batchio {
-    tn_out_messages *pool; /* these must outlive it */
-    const tn_shares *shares;
-    tn_values row_values, dense_values;
-    float *residual; /* of dense gradients in 16 bits: error feedback; else NULL */
-} tn_batchio;
-
-/* After a failure tn_batchio_done is fine. */
-tn_status tn_batchio_init(tn_batchio *io, tn_out_messages *pool, const tn_shares *shares,
-                          tn_values row_values, tn_values dense_values, tn_error *err) TN_MUST_USE;
-void tn_batchio_done(tn_batchio *io);
 
 /* The part of a batch that belongs to one owner. */
 typedef struct tn_owner_slice {
@@ -53,7 +39,7 @@ tn_status tn_owner_slices_begin(tn_owner_slices *s, uint32_t n_ranks, const tn_k
                                 float *rows, tn_error *err) TN_MUST_USE;
 void tn_owner_slices_done(tn_owner_slices *s);
 
-tn_status tn_owner_slices_pull(tn_owner_slices *s, const tn_batchio *io, uint32_t owner,
+tn_status tn_owner_slices_pull(tn_owner_slices *s, const tn_exchange *x, uint32_t owner,
                                const tn_pull_params *params, tn_out_message **out,
                                tn_error *err) TN_MUST_USE;
 
@@ -65,12 +51,14 @@ bool tn_owner_slices_rows(tn_owner_slices *s, uint32_t owner, const tn_frame *an
 typedef struct tn_slices_gradients {
     const float *rows;  /* at keys->at */
     const float *dense; /* of the whole flat vector; NULL: none */
-    double norm, loss;  /* as in tn_push_params */
+    float *residual;   /* in 16 bits: the rounding errors of dense gradients, which are added to the
+                          next ones (error feedback) */
+    double norm, loss; /* as in tn_push_params */
     const tn_push *push;
 } tn_slices_gradients;
 
 /* TN_E_DIVERGED: one is not finite, or not so in 16 bits. */
-tn_status tn_owner_slices_push(const tn_owner_slices *s, tn_batchio *io, uint32_t owner,
+tn_status tn_owner_slices_push(const tn_owner_slices *s, const tn_exchange *x, uint32_t owner,
                                const tn_slices_gradients *grads, tn_out_message **out,
                                tn_error *err) TN_MUST_USE;
 

@@ -12,7 +12,7 @@
 static const uint64_t again_ns = 1000000000;
 
 struct tn_eval_pull {
-    tn_eval_pull_opts opts;
+    tn_exchange x;
     uint32_t n_ranks;
     tn_reply_queue replies;
 
@@ -30,15 +30,15 @@ struct tn_eval_pull {
     size_t given_max, lacks_max;
 };
 
-tn_status tn_eval_pull_open(tn_eval_pull **out, const tn_eval_pull_opts *opts, tn_error *err)
+tn_status tn_eval_pull_open(tn_eval_pull **out, const tn_exchange *x, tn_error *err)
 {
     const char *what = "rows of other peers";
     *out = NULL;
     tn_eval_pull *p = NULL;
     TN_TRY(TN_ALLOC(p, 1, what, err));
-    p->opts = *opts;
-    p->reply = (tn_reply_path){opts->pool, tn_reply_by_link, opts->link};
-    p->n_ranks = opts->shares->owners.n_peers;
+    p->x = *x;
+    p->reply = (tn_reply_path){x->pool, tn_reply_by_link, x->link};
+    p->n_ranks = x->shares->owners.n_peers;
     tn_reply_queue_init(&p->replies);
     p->first = tn_try_alloc(TN_PARTITIONS + 1, sizeof *p->first, what, err);
     if (p->first == NULL) {
@@ -85,12 +85,11 @@ static void answer(tn_eval_pull *p, const tn_frame *f)
     const size_t row_bytes = n * tn_values_bytes(TN_VALUES_F32);
     const uint64_t bytes = TN_ROWS_PARAMS + row_bytes + (keys->n + 7) / 8;
     tn_out_message *rows = NULL;
-    if (!make_room(p, n, keys->n) ||
-        tn_out_message_take(&rows, p->opts.pool, bytes, NULL) != TN_OK) {
+    if (!make_room(p, n, keys->n) || tn_out_message_take(&rows, p->x.pool, bytes, NULL) != TN_OK) {
         return;
     }
     if (keys->n > 0) {
-        tn_shard_peek(p->opts.shard, NULL, keys, p->given, p->lacks);
+        tn_shard_peek(p->x.shard, NULL, keys, p->given, p->lacks);
     }
     char *to = tn_out_message_payload(rows);
     rows->frame.type = TN_FRAME_ROWS;
@@ -104,13 +103,13 @@ static void answer(tn_eval_pull *p, const tn_frame *f)
         tn_reply_refuse(&p->reply, f, TN_REFUSAL_DAMAGED);
         return;
     }
-    tn_link_answer(p->opts.link, f, rows);
+    tn_link_answer(p->x.link, f, rows);
 }
 
 void tn_eval_pull_take_request(tn_eval_pull *p, tn_in_message *incoming)
 {
     const tn_frame *f = &incoming->frame;
-    const tn_keyblock_rules rules = {&p->opts.shares->owners, p->opts.layout, p->opts.rank};
+    const tn_keyblock_rules rules = {&p->x.shares->owners, p->x.layout, p->x.rank};
     tn_drop why = tn_keyblock_read(&p->block, f->payload, f->bytes, f->count, &rules);
     if (why == TN_DROP_NONE) {
         answer(p, f);
@@ -138,7 +137,7 @@ static tn_status ask(tn_eval_pull *p, uint32_t owner, tn_error *err)
     tn_out_message *outgoing = NULL;
     tn_owner_slice *a = &p->slices.of[owner];
     const tn_keyblock_shape shape = tn_keyblock_measure(p->slices.keys, a->order);
-    TN_TRY(tn_out_message_take(&outgoing, p->opts.pool, shape.bytes, err));
+    TN_TRY(tn_out_message_take(&outgoing, p->x.pool, shape.bytes, err));
     a->floats = shape.floats;
     outgoing->frame.type = TN_FRAME_PEEK;
     outgoing->frame.flags = TN_FRAME_MISSING;
@@ -146,7 +145,7 @@ static tn_status ask(tn_eval_pull *p, uint32_t owner, tn_error *err)
     outgoing->frame.count[TN_KEYS] = a->order.n;
     outgoing->frame.count[TN_ROW_FLOATS] = shape.floats;
     tn_keyblock_write(p->slices.keys, a->order, &shape, tn_out_message_payload(outgoing));
-    tn_link_post(p->opts.link, owner, outgoing);
+    tn_link_post(p->x.link, owner, outgoing);
     return TN_OK;
 }
 
@@ -179,7 +178,7 @@ static void receive(void *arg, const tn_frame *f, uint32_t from)
 static tn_status ask_all(tn_eval_pull *p, tn_error *err)
 {
     for (uint32_t r = 0; r < p->n_ranks; r++) {
-        if (r != p->opts.rank && !p->slices.of[r].has_rows) {
+        if (r != p->x.rank && !p->slices.of[r].has_rows) {
             TN_TRY(ask(p, r, err));
         }
     }
@@ -188,10 +187,10 @@ static tn_status ask_all(tn_eval_pull *p, tn_error *err)
 
 static void peek_own(tn_eval_pull *p, tn_team *team)
 {
-    const tn_range own = tn_keys_of_peer(p->slices.keys, p->opts.rank);
-    const tn_keyset slice = tn_shares_slice(p->slices.keys, p->opts.rank, p->first);
+    const tn_range own = tn_keys_of_peer(p->slices.keys, p->x.rank);
+    const tn_keyset slice = tn_shares_slice(p->slices.keys, p->x.rank, p->first);
     if (slice.n > 0) {
-        tn_shard_peek(p->opts.shard, team, &slice, p->slices.rows, p->missing + own.from);
+        tn_shard_peek(p->x.shard, team, &slice, p->slices.rows, p->missing + own.from);
     }
 }
 
@@ -207,7 +206,7 @@ tn_status tn_eval_pull_rows(tn_eval_pull *p, tn_team *team, const tn_keyset *key
     for (uint32_t r = 0; r < p->n_ranks; r++) {
         const tn_range part = tn_keys_of_peer(keys, r);
         s->of[r].order = tn_keyblock_sort(keys, r, s->scratch, s->index + part.from);
-        s->of[r].has_rows = s->of[r].order.n == 0 && r != p->opts.rank;
+        s->of[r].has_rows = s->of[r].order.n == 0 && r != p->x.rank;
         s->n_rows += s->of[r].has_rows;
     }
     TN_TRY(ask_all(p, err));

@@ -10,25 +10,12 @@
 #ifndef TN_CLUSTER_EVAL_PULL_H
 #define TN_CLUSTER_EVAL_PULL_H
 
-#include "cluster/net/link.h"
-#include "ps/shard/ownership.h"
-#include "ps/shard/shard.h"
+#include "cluster/exchange/exchange.h"
 
 typedef struct tn_eval_pull tn_eval_pull;
-typedef struct tn_layout tn_layout; /* base/keys/record.h */
-
-typedef struct tn_eval_pull_opts {
-    tn_link *link; /* these must outlive it */
-    tn_out_messages *pool;
-    uint32_t rank;
-    const tn_shares *shares;
-    const tn_layout *layout;
-    tn_shard *shard;
-} tn_eval_pull_opts;
 
 /* On failure *out is NULL. */
-tn_status tn_eval_pull_open(tn_eval_pull **out, const tn_eval_pull_opts *opts,
-                            tn_error *err) TN_MUST_USE;
+tn_status tn_eval_pull_open(tn_eval_pull **out, const tn_exchange *x, tn_error *err) TN_MUST_USE;
 void tn_eval_pull_close(tn_eval_pull *p); /* when no message comes any more; NULL is fine */
 
 /* Messages of the link, a PEEK and ROWS without an id; on tn-net, never wait. */

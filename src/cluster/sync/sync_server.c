@@ -40,6 +40,7 @@ typedef struct inbox_entry {
 
 struct tn_sync_server {
     tn_sync_server_opts opts;
+    const tn_exchange *x;
     tn_sync_step *steps;
     uint32_t n_ranks;
     size_t dense; /* floats of the shard's range */
@@ -78,8 +79,7 @@ static tn_status answer_dense(tn_sync_server *s, uint32_t rank, tn_error *err)
 {
     const tn_dense_params params = {.grad_norm = sqrt(tn_sync_step_norm2(s->steps)),
                                     .loss = tn_sync_step_loss(s->steps)};
-    return tn_reply_dense(&s->opts.reply, &s->rank[rank].pushed, &params, s->opts.weights, s->dense,
-                          err);
+    return tn_reply_dense(&s->opts.reply, &s->rank[rank].pushed, &params, s->x->own, s->dense, err);
 }
 
 static tn_status answer_rows(tn_sync_server *s, uint32_t rank, tn_team *team, tn_error *err)
@@ -149,7 +149,7 @@ static uint32_t take_pull(tn_sync_server *s, const tn_frame *f, served_rank *r)
     if (r->pulled - atomic_load(&r->done) >= PULLS_AHEAD) {
         return TN_REFUSAL_FULL;
     }
-    const tn_keyblock_rules rules = {&s->opts.shares->owners, s->opts.layout, s->opts.rank};
+    const tn_keyblock_rules rules = {&s->x->shares->owners, s->x->layout, s->x->rank};
     const uint32_t refusal = tn_owner_pull_read(&r->pull[r->pulled % PULLS_AHEAD], f, &rules);
     r->pulled += refusal == 0;
     return refusal;
@@ -193,7 +193,7 @@ static void take_new(tn_sync_server *s, const tn_frame *f, inbox_entry *entry, i
 {
     const uint32_t refusal = take(s, f, what);
     if (refusal == 0) {
-        tn_dedup_mark(&s->opts.dedup[f->rank], f->sequence);
+        tn_dedup_mark(&s->x->dedup[f->rank], f->sequence);
         enqueue(s, entry, what);
         return;
     }
@@ -222,7 +222,7 @@ void tn_sync_server_take(tn_sync_server *s, const tn_frame *frame)
               frame->type == TN_FRAME_SHARE);
     inbox_entry what = {.frame = *frame};
     what.frame.payload = NULL;
-    if (!tn_owner_admits(&s->opts.reply, &s->opts.dedup[frame->rank], frame, &what.again) ||
+    if (!tn_owner_admits(&s->opts.reply, &s->x->dedup[frame->rank], frame, &what.again) ||
         (what.again && answer_at_rest(s, frame))) {
         return;
     }
@@ -331,7 +331,7 @@ static tn_status share_norm(tn_sync_server *s, tn_error *err)
 {
     const double norm2 = tn_sync_step_norm2(s->steps);
     TN_TRY(s->opts.share(s->opts.arg, 0, &norm2, 1, err));
-    return tn_sync_step_norm(s->steps, s->opts.rank, norm2, err);
+    return tn_sync_step_norm(s->steps, s->x->rank, norm2, err);
 }
 
 static tn_status skip_step(tn_sync_server *s, tn_error *err)
@@ -447,26 +447,20 @@ void tn_sync_server_free(tn_sync_server *s)
     tn_free(s);
 }
 
-tn_status tn_sync_server_new(tn_sync_server **out, const tn_sync_server_opts *opts, uint64_t step,
-                             tn_error *err)
+tn_status tn_sync_server_new(tn_sync_server **out, const tn_sync_server_opts *opts, tn_error *err)
 {
-    const tn_shares *shares = opts->shares;
     const char *what = "the steps of all ranks";
     *out = NULL;
     tn_sync_server *s = NULL;
     TN_TRY(TN_ALLOC(s, 1, what, err));
     s->opts = *opts;
-    s->n_ranks = shares->owners.n_peers;
-    s->dense = shares->dense[opts->rank + 1] - shares->dense[opts->rank];
+    s->x = opts->exchange;
+    s->n_ranks = s->x->shares->owners.n_peers;
+    s->dense = tn_exchange_dense(s->x);
     (void)pthread_mutex_init(&s->lock, NULL);
     tn_status status = TN_ALLOC(s->rank, s->n_ranks, what, err);
     if (status == TN_OK) {
-        const tn_sync_step_opts steps = {.n_ranks = s->n_ranks,
-                                         .shard = opts->shard,
-                                         .owners = &shares->owners,
-                                         .layout = opts->layout,
-                                         .dense = s->dense};
-        status = tn_sync_step_new(&s->steps, &steps, step, err);
+        status = tn_sync_step_new(&s->steps, s->x, err);
     }
     if (status != TN_OK) {
         tn_sync_server_free(s);

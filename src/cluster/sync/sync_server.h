@@ -20,17 +20,11 @@
 #include "cluster/exchange/owner_messages.h"
 #include "cluster/net/wakeup.h"
 #include "cluster/sync/sync_step.h"
-#include "ps/shard/ownership.h"
 
 typedef struct tn_sync_server tn_sync_server;
 
 typedef struct tn_sync_server_opts {
-    uint32_t rank;
-    const tn_shares *shares; /* these must outlive it */
-    const tn_layout *layout;
-    tn_shard *shard;
-    const float *weights; /* the shard's range of the flat vector */
-    tn_dedup *dedup;      /* of every rank, begun; requests of other kinds are marked there, too */
+    const tn_exchange *exchange; /* must outlive it, as must all of these */
     tn_wakeup *wakeup;
     tn_reply_path reply;
     /* Sends a SHARE to every other owner; of code 0: this owner's part of the norm, squared. */
@@ -38,8 +32,8 @@ typedef struct tn_sync_server_opts {
     void *arg;
 } tn_sync_server_opts;
 
-/* `step`: number of the first one. On failure *out is NULL. */
-tn_status tn_sync_server_new(tn_sync_server **out, const tn_sync_server_opts *opts, uint64_t step,
+/* On failure *out is NULL. */
+tn_status tn_sync_server_new(tn_sync_server **out, const tn_sync_server_opts *opts,
                              tn_error *err) TN_MUST_USE;
 void tn_sync_server_free(tn_sync_server *s); /* NULL is fine */
 

@@ -35,7 +35,8 @@ typedef struct slot {
 } slot;
 
 struct tn_sync_step {
-    tn_sync_step_opts opts;
+    uint32_t n_ranks;
+    tn_shard *shard;
     uint64_t step;
     phase phase;
     slot slot[AHEAD];     /* of steps `step` and `step` + 1, by step modulo 2 */
@@ -43,7 +44,8 @@ struct tn_sync_step {
     uint64_t *first_row;  /* n_ranks; likewise */
     float *rows;          /* rows_max: joint rows, then their gradients */
     size_t rows_max;
-    float *dense;  /* opts.dense: sum of the ranks' gradients */
+    size_t n_dense;
+    float *dense;  /* n_dense: sum of the ranks' gradients */
     double *norm2; /* of each owner */
     bool *normed;
     uint32_t n_norms;
@@ -52,13 +54,15 @@ struct tn_sync_step {
     uint32_t summing; /* slot whose dense gradients are being added up */
 };
 
-static bool slot_new(slot *s, const tn_sync_step_opts *o, tn_error *err)
+static const char what[] = "the steps of all ranks";
+
+static bool slot_new(slot *s, const tn_exchange *x, tn_error *err)
 {
-    const char *what = "the steps of all ranks";
-    s->of = tn_try_alloc(o->n_ranks, sizeof *s->of, what, err);
-    s->keys = tn_try_alloc(o->n_ranks, sizeof(void *), what, err);
-    s->grads = tn_try_alloc(o->n_ranks, sizeof *s->grads, what, err);
-    tn_status status = tn_batch_union_new(&s->joint, o->n_ranks, o->owners, o->layout, err);
+    const uint32_t n = x->shares->owners.n_peers;
+    s->of = tn_try_alloc(n, sizeof *s->of, what, err);
+    s->keys = tn_try_alloc(n, sizeof(void *), what, err);
+    s->grads = tn_try_alloc(n, sizeof *s->grads, what, err);
+    tn_status status = tn_batch_union_new(&s->joint, n, &x->shares->owners, x->layout, err);
     return status == TN_OK && s->of != NULL && s->keys != NULL && s->grads != NULL;
 }
 
@@ -78,22 +82,23 @@ static void slot_clear(slot *s, uint32_t n_ranks)
     memset(s->of, 0, n_ranks * sizeof *s->of);
 }
 
-tn_status tn_sync_step_new(tn_sync_step **out, const tn_sync_step_opts *opts, uint64_t step,
-                           tn_error *err)
+tn_status tn_sync_step_new(tn_sync_step **out, const tn_exchange *x, tn_error *err)
 {
+    const uint32_t n = x->shares->owners.n_peers;
     *out = NULL;
-    const char *what = "the steps of all ranks";
     tn_sync_step *l = NULL;
     TN_TRY(TN_ALLOC(l, 1, what, err));
-    l->opts = *opts;
-    l->step = step;
-    l->first_row = tn_try_alloc(opts->n_ranks, sizeof *l->first_row, what, err);
-    l->dense = tn_try_alloc(opts->dense + 1, sizeof *l->dense, what, err);
-    l->norm2 = tn_try_alloc(opts->n_ranks, sizeof *l->norm2, what, err);
-    l->normed = tn_try_alloc(opts->n_ranks, sizeof *l->normed, what, err);
+    l->n_ranks = n;
+    l->shard = x->shard;
+    l->step = x->step;
+    l->n_dense = tn_exchange_dense(x);
+    l->first_row = tn_try_alloc(n, sizeof *l->first_row, what, err);
+    l->dense = tn_try_alloc(l->n_dense + 1, sizeof *l->dense, what, err);
+    l->norm2 = tn_try_alloc(n, sizeof *l->norm2, what, err);
+    l->normed = tn_try_alloc(n, sizeof *l->normed, what, err);
     bool made = l->first_row != NULL && l->dense != NULL && l->norm2 != NULL && l->normed != NULL;
     for (uint32_t i = 0; i < AHEAD && made; i++) {
-        made = slot_new(&l->slot[i], opts, err);
+        made = slot_new(&l->slot[i], x, err);
     }
     if (!made) {
         tn_sync_step_free(l);
@@ -124,16 +129,16 @@ static slot *slot_of(tn_sync_step *l, uint64_t step)
     return &l->slot[step % AHEAD];
 }
 
-static tn_status not_due(const tn_sync_step *l, uint32_t rank, const char *what, tn_error *err)
+static tn_status not_due(const tn_sync_step *l, uint32_t rank, const char *request, tn_error *err)
 {
-    return tn_fail(err, TN_E_PEER, "rank %u sent a %s that is not due in step %" PRIu64, rank, what,
-                   l->step);
+    return tn_fail(err, TN_E_PEER, "rank %u sent a %s that is not due in step %" PRIu64, rank,
+                   request, l->step);
 }
 
 tn_status tn_sync_step_pull(tn_sync_step *l, uint32_t rank, const tn_batch_note *note,
                             const tn_keyset *keys, tn_error *err)
 {
-    TN_ASSERT(rank < l->opts.n_ranks);
+    TN_ASSERT(rank < l->n_ranks);
     slot *s = slot_of(l, l->step);
     if (s->of[rank].pulled) {
         s = slot_of(l, l->step + 1);
@@ -150,7 +155,7 @@ tn_status tn_sync_step_pull(tn_sync_step *l, uint32_t rank, const tn_batch_note 
 
 tn_status tn_sync_step_push(tn_sync_step *l, uint32_t rank, const tn_pushed *pushed, tn_error *err)
 {
-    TN_ASSERT(rank < l->opts.n_ranks);
+    TN_ASSERT(rank < l->n_ranks);
     slot *s = slot_of(l, l->step);
     if (l->phase != WANTS_PUSHES || s->of[rank].pushed) {
         return not_due(l, rank, "push", err);
@@ -170,7 +175,7 @@ tn_status tn_sync_step_push(tn_sync_step *l, uint32_t rank, const tn_pushed *pus
 /* A faster owner may send its part of the norm before this one has all pushes. */
 tn_status tn_sync_step_norm(tn_sync_step *l, uint32_t owner, double norm2, tn_error *err)
 {
-    TN_ASSERT(owner < l->opts.n_ranks);
+    TN_ASSERT(owner < l->n_ranks);
     if (l->phase == WANTS_PULLS || l->normed[owner]) {
         return not_due(l, owner, "norm", err);
     }
@@ -184,7 +189,7 @@ tn_status tn_sync_step_norm(tn_sync_step *l, uint32_t owner, double norm2, tn_er
 static void add_notes(tn_sync_step *l, const slot *s)
 {
     l->batch = (tn_joint_batch){.step = l->step, .over = true};
-    for (uint32_t r = 0; r < l->opts.n_ranks; r++) {
+    for (uint32_t r = 0; r < l->n_ranks; r++) {
         const tn_batch_note *note = &s->of[r].note;
         l->first_row[r] = l->batch.rows;
         l->batch.rows += note->rows;
@@ -196,7 +201,7 @@ static void add_notes(tn_sync_step *l, const slot *s)
 
 static tn_status unite(tn_sync_step *l, slot *s, tn_team *team, tn_error *err)
 {
-    if (s->united || s->n_pulls < l->opts.n_ranks) {
+    if (s->united || s->n_pulls < l->n_ranks) {
         return TN_OK;
     }
     TN_TRY(tn_batch_union_unite(s->joint, team, s->keys, err));
@@ -207,13 +212,13 @@ static tn_status unite(tn_sync_step *l, slot *s, tn_team *team, tn_error *err)
 static tn_status do_pulls(tn_sync_step *l, tn_team *team, tn_turn *turn, tn_error *err)
 {
     slot *s = slot_of(l, l->step);
-    if (s->n_pulls < l->opts.n_ranks) {
+    if (s->n_pulls < l->n_ranks) {
         return TN_OK;
     }
     add_notes(l, s);
     if (l->batch.weight_sum == 0) {
         /* The step does not count: early pulls belong to the step that gets the same number. */
-        slot_clear(s, l->opts.n_ranks);
+        slot_clear(s, l->n_ranks);
         slot was = *s;
         *s = *slot_of(l, l->step + 1);
         *slot_of(l, l->step + 1) = was;
@@ -224,7 +229,7 @@ static tn_status do_pulls(tn_sync_step *l, tn_team *team, tn_turn *turn, tn_erro
     const tn_keyset *keys = tn_batch_union_keys(s->joint);
     TN_TRY(tn_floats_reserve(&l->rows, &l->rows_max, keys->at[keys->n], "rows of the joint batch",
                              err));
-    TN_TRY(tn_shard_pull(l->opts.shard, team, keys, l->rows, err));
+    TN_TRY(tn_shard_pull(l->shard, team, keys, l->rows, err));
     l->phase = WANTS_PUSHES;
     *turn = TN_TURN_ROWS;
     return TN_OK;
@@ -242,9 +247,9 @@ static void add_dense_tile(void *job, uint32_t tile)
     const tn_sync_step *l = job;
     const slot *s = &l->slot[l->summing];
     size_t from = (size_t)tile * DENSE_TILE;
-    size_t to = from + DENSE_TILE < l->opts.dense ? from + DENSE_TILE : l->opts.dense;
+    size_t to = from + DENSE_TILE < l->n_dense ? from + DENSE_TILE : l->n_dense;
     memset(l->dense + from, 0, (to - from) * sizeof *l->dense);
-    for (uint32_t r = 0; r < l->opts.n_ranks; r++) {
+    for (uint32_t r = 0; r < l->n_ranks; r++) {
         if (s->of[r].dense != NULL) {
             add_floats(l->dense, s->of[r].dense, from, to);
         }
@@ -270,13 +275,13 @@ static tn_status apply(tn_sync_step *l, tn_team *team, tn_turn *turn, tn_error *
     slot *s = slot_of(l, l->step);
     tn_push push = push_of(l, s);
     tn_gradients grads = gradients_of(l, s);
-    TN_TRY(tn_shard_apply(l->opts.shard, team, &grads, &push, l->total, err));
+    TN_TRY(tn_shard_apply(l->shard, team, &grads, &push, l->total, err));
     l->loss = 0;
-    for (uint32_t r = 0; r < l->opts.n_ranks; r++) {
+    for (uint32_t r = 0; r < l->n_ranks; r++) {
         l->loss += s->of[r].loss;
     }
-    slot_clear(s, l->opts.n_ranks);
-    memset(l->normed, 0, l->opts.n_ranks * sizeof *l->normed);
+    slot_clear(s, l->n_ranks);
+    memset(l->normed, 0, l->n_ranks * sizeof *l->normed);
     l->n_norms = 0;
     l->step++;
     l->phase = WANTS_PULLS;
@@ -287,17 +292,17 @@ static tn_status apply(tn_sync_step *l, tn_team *team, tn_turn *turn, tn_error *
 static tn_status do_pushes(tn_sync_step *l, tn_team *team, tn_turn *turn, tn_error *err)
 {
     slot *s = slot_of(l, l->step);
-    if (s->n_pushes < l->opts.n_ranks) {
+    if (s->n_pushes < l->n_ranks) {
         return unite(l, slot_of(l, l->step + 1), team, err); /* unite early pulls while waiting */
     }
     tn_batch_union_add(s->joint, team, s->grads, l->rows);
     l->summing = (uint32_t)(l->step % AHEAD);
-    uint32_t tiles = (uint32_t)((l->opts.dense + DENSE_TILE - 1) / DENSE_TILE);
+    uint32_t tiles = (uint32_t)((l->n_dense + DENSE_TILE - 1) / DENSE_TILE);
     tn_team_run(team, tiles, add_dense_tile, l);
     tn_push push = push_of(l, s);
     tn_gradients grads = gradients_of(l, s);
-    l->total = tn_shard_norm2(l->opts.shard, team, &grads, &push);
-    if (isfinite(l->opts.shard->rules->clip_global)) {
+    l->total = tn_shard_norm2(l->shard, team, &grads, &push);
+    if (isfinite(l->shard->rules->clip_global)) {
         l->phase = WANTS_NORMS;
         *turn = TN_TURN_NORM;
         return TN_OK;
@@ -307,11 +312,11 @@ static tn_status do_pushes(tn_sync_step *l, tn_team *team, tn_turn *turn, tn_err
 
 static tn_status do_norms(tn_sync_step *l, tn_team *team, tn_turn *turn, tn_error *err)
 {
-    if (l->n_norms < l->opts.n_ranks) {
+    if (l->n_norms < l->n_ranks) {
         return unite(l, slot_of(l, l->step + 1), team, err);
     }
     l->total = 0;
-    for (uint32_t r = 0; r < l->opts.n_ranks; r++) {
+    for (uint32_t r = 0; r < l->n_ranks; r++) {
         l->total += l->norm2[r];
     }
     return apply(l, team, turn, err);
@@ -333,7 +338,7 @@ tn_status tn_sync_step_advance(tn_sync_step *l, tn_team *team, tn_turn *turn, tn
 
 tn_joint_batch tn_sync_step_note(const tn_sync_step *l, uint32_t rank)
 {
-    TN_ASSERT(rank < l->opts.n_ranks);
+    TN_ASSERT(rank < l->n_ranks);
     tn_joint_batch note = l->batch;
     note.first_row = l->first_row[rank];
     return note;
@@ -356,7 +361,7 @@ void tn_sync_step_give(tn_sync_step *l, tn_team *team, uint32_t rank, float *to)
 uint32_t tn_sync_step_waits_for(const tn_sync_step *l)
 {
     const rank_part *of = l->slot[l->step % AHEAD].of;
-    for (uint32_t r = 0; r < l->opts.n_ranks; r++) {
+    for (uint32_t r = 0; r < l->n_ranks; r++) {
         if (!(l->phase == WANTS_PULLS    ? of[r].pulled
               : l->phase == WANTS_PUSHES ? of[r].pushed
                                          : l->normed[r])) {

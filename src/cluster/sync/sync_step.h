@@ -18,20 +18,11 @@
 #ifndef TN_CLUSTER_SYNC_STEP_H
 #define TN_CLUSTER_SYNC_STEP_H
 
+#include "cluster/exchange/exchange.h"
 #include "cluster/sync/batch_union.h"
 #include "ps/shard/client.h"
 
-#include <stddef.h>
-
 typedef struct tn_sync_step tn_sync_step;
-
-typedef struct tn_sync_step_opts {
-    uint32_t n_ranks;
-    tn_shard *shard; /* these three must outlive it */
-    const tn_owners *owners;
-    const tn_layout *layout;
-    size_t dense; /* floats of the shard's range of the flat vector */
-} tn_sync_step_opts;
 
 /* The batch of a rank, as its pull announces it. */
 typedef struct tn_batch_note {
@@ -59,8 +50,7 @@ typedef enum tn_turn {
 } tn_turn;
 
 /* On failure *out is NULL. */
-tn_status tn_sync_step_new(tn_sync_step **out, const tn_sync_step_opts *opts, uint64_t step,
-                           tn_error *err) TN_MUST_USE;
+tn_status tn_sync_step_new(tn_sync_step **out, const tn_exchange *x, tn_error *err) TN_MUST_USE;
 void tn_sync_step_free(tn_sync_step *l); /* NULL is fine */
 
 /* Requests of a rank, each in its order; TN_E_PEER: it is not due. Keys as tn_batch_union_unite

@@ -31,9 +31,6 @@ struct tn_peers {
     tn_client client; /* none: not begun */
 };
 
-/* A lost peer is noticed by its silence, not by the time that an answer takes. */
-#define FOR_EVER (UINT64_MAX / 2)
-
 #define TABLE_NS UINT64_C(10000000000) /* between two tables of peers */
 
 /* How floats travel to and from other peers. */
@@ -198,76 +195,39 @@ tn_status tn_peers_form(tn_peers *p, const atomic_bool *stop, tn_error *err)
     return tn_group_form(p->group, stop, err);
 }
 
-static tn_status open_sync(tn_peers *p, const tn_dense_run *moving, uint32_t n_moving,
-                           tn_error *err)
+/* The part of this rank in the exchange of values. */
+static tn_exchange exchange_of(const tn_peers *p)
 {
-    const tn_worker *w = p->w;
-    const tn_sync_client_opts opts = {.link = tn_group_link(p->group),
-                                      .pool = tn_group_out_messages(p->group),
-                                      .rank = w->rank,
-                                      .step = w->steps,
-                                      .patience_ns = FOR_EVER,
-                                      .dedup = tn_group_dedup(p->group),
-                                      .shares = w->shares,
-                                      .layout = w->plan->layout,
-                                      .shard = &p->w->shard,
-                                      .own = w->own,
-                                      .weights = tn_params_weights(w->params),
-                                      .moving = moving,
-                                      .n_moving = n_moving,
-                                      .row_values = wire_values(p),
-                                      .dense_values = wire_values(p)};
-    return tn_sync_client_open(&p->client, &opts, err);
-}
-
-static tn_status open_async(tn_peers *p, const tn_dense_run *moving, uint32_t n_moving,
-                            tn_error *err)
-{
-    const tn_worker *w = p->w;
-    tn_dense_run *trained = TN_NEW_ARRAY(p->arena, tn_dense_run, tn_params_count(w->params) + 1);
-    const tn_async_client_opts opts = {.link = tn_group_link(p->group),
-                                       .pool = tn_group_out_messages(p->group),
-                                       .rank = w->rank,
-                                       .staleness = w->plan->run->cluster.staleness,
-                                       .step = w->steps,
-                                       .patience_ns = FOR_EVER,
-                                       .dedup = tn_group_dedup(p->group),
-                                       .shares = w->shares,
-                                       .layout = w->plan->layout,
-                                       .shard = &p->w->shard,
-                                       .weights = tn_params_weights(w->params),
-                                       .row_values = wire_values(p),
-                                       .dense_values = wire_values(p),
-                                       .trained = trained,
-                                       .n_trained = tn_worker_runs(w, false, trained),
-                                       .moving = moving,
-                                       .n_moving = n_moving};
-    return tn_async_client_open(&p->client, &opts, err);
-}
-
-static tn_status open_client(tn_peers *p, tn_error *err)
-{
-    const tn_worker *w = p->w;
-    tn_dense_run *moving = TN_NEW_ARRAY(p->arena, tn_dense_run, tn_params_count(w->params) + 1);
-    const uint32_t n_moving = tn_worker_runs(w, true, moving);
-    return w->plan->run->cluster.staleness > 0 ? open_async(p, moving, n_moving, err)
-                                               : open_sync(p, moving, n_moving, err);
+    tn_worker *w = p->w;
+    const uint32_t runs_max = tn_params_count(w->params) + 1;
+    tn_dense_run *trained = TN_NEW_ARRAY(p->arena, tn_dense_run, runs_max);
+    tn_dense_run *moving = TN_NEW_ARRAY(p->arena, tn_dense_run, runs_max);
+    return (tn_exchange){.link = tn_group_link(p->group),
+                         .pool = tn_group_out_messages(p->group),
+                         .rank = w->rank,
+                         .step = w->steps,
+                         .staleness = w->plan->run->cluster.staleness,
+                         .dedup = tn_group_dedup(p->group),
+                         .shares = w->shares,
+                         .layout = w->plan->layout,
+                         .shard = &w->shard,
+                         .own = w->own,
+                         .weights = tn_params_weights(w->params),
+                         .trained = trained,
+                         .n_trained = tn_worker_runs(w, false, trained),
+                         .moving = moving,
+                         .n_moving = tn_worker_runs(w, true, moving),
+                         .values = wire_values(p)};
 }
 
 tn_status tn_peers_begin(tn_peers *p, tn_error *err)
 {
-    const tn_worker *w = p->w;
     if (p->peek != NULL) {
         return TN_OK;
     }
-    const tn_eval_pull_opts peek = {.link = tn_group_link(p->group),
-                                    .pool = tn_group_out_messages(p->group),
-                                    .rank = w->rank,
-                                    .shares = w->shares,
-                                    .layout = w->plan->layout,
-                                    .shard = &p->w->shard};
-    TN_TRY(tn_eval_pull_open(&p->peek, &peek, err));
-    TN_TRY(open_client(p, err));
+    const tn_exchange x = exchange_of(p);
+    TN_TRY(tn_eval_pull_open(&p->peek, &x, err));
+    TN_TRY((x.staleness > 0 ? tn_async_client_open : tn_sync_client_open)(&p->client, &x, err));
     p->w->client = p->client;
     p->w->peek = p->peek;
     const tn_group_values values = {p, take_request, take_answer, group_ended, waits_for};
