@@ -43,7 +43,6 @@ static void it_is_the_median_of_the_last_255(void **state)
         memcpy(last, &all[i + 1 - n], n * sizeof last[0]);
         qsort(last, n, sizeof last[0], ascending);
         assert_int_equal(tn_running_median_value(&r), last[n / 2]);
-        assert_memory_equal(r.sorted, last, n * sizeof last[0]);
     }
 }
 

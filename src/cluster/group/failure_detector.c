@@ -216,10 +216,9 @@ void tn_failure_detector_received(tn_failure_detector *p, uint32_t rank, const t
 
 static bool is_stalled(const tn_failure_detector *p, const watched_rank *r)
 {
-    const uint64_t usual = tn_running_median_value(&p->steps) * TN_FAILURE_STALL_STEPS;
-    const uint64_t limit = usual > p->stall_ns ? usual : p->stall_ns;
-    return r->n_beats > 0 && r->state == TN_PEER_TRAINING &&
-           since(p->awake, r->stood_awake) >= limit;
+    const uint64_t stood = since(p->awake, r->stood_awake);
+    return r->n_beats > 0 && r->state == TN_PEER_TRAINING && stood >= p->stall_ns &&
+           stood >= tn_running_median_value(&p->steps) * TN_FAILURE_STALL_STEPS;
 }
 
 /* The event of a rank that is due now, if any; moves its state on. */

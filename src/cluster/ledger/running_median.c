@@ -1,50 +1,29 @@
-/* running_median.c - a ring of values and the same values sorted. */
+/* running_median.c - a ring of values, sorted when their median is asked for. */
 #include "cluster/ledger/running_median.h"
 
-#include "base/core/error.h"
-
+#include <stdlib.h>
 #include <string.h>
-
-static uint32_t count(const tn_running_median *r)
-{
-    return r->added < TN_RUNNING_MEDIAN_MAX ? (uint32_t)r->added : TN_RUNNING_MEDIAN_MAX;
-}
-
-/* Counts the n sorted values that are below `value`. */
-static uint32_t below(const tn_running_median *r, uint32_t n, uint64_t value)
-{
-    uint32_t low = 0;
-    while (low < n) {
-        uint32_t middle = low + (n - low) / 2;
-        if (r->sorted[middle] < value) {
-            low = middle + 1;
-        } else {
-            n = middle;
-        }
-    }
-    return low;
-}
 
 void tn_running_median_add(tn_running_median *r, uint64_t value)
 {
-    uint32_t n = count(r);
-    uint64_t *oldest = &r->value[r->added % TN_RUNNING_MEDIAN_MAX];
-    if (n == TN_RUNNING_MEDIAN_MAX) {
-        uint32_t i = below(r, n, *oldest);
-        TN_ASSERT(i < n && r->sorted[i] == *oldest);
-        n--;
-        memmove(&r->sorted[i], &r->sorted[i + 1], (n - i) * sizeof r->sorted[0]);
-    }
-    TN_ASSERT(n < TN_RUNNING_MEDIAN_MAX);
-    uint32_t i = below(r, n, value);
-    memmove(&r->sorted[i + 1], &r->sorted[i], (n - i) * sizeof r->sorted[0]);
-    r->sorted[i] = value;
-    *oldest = value;
-    r->added++;
+    r->value[r->added++ % TN_RUNNING_MEDIAN_MAX] = value;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a;
+    const uint64_t y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
 }
 
 uint64_t tn_running_median_value(const tn_running_median *r)
 {
-    uint32_t n = count(r);
-    return n == 0 ? 0 : r->sorted[n / 2];
+    const size_t n = r->added < TN_RUNNING_MEDIAN_MAX ? r->added : TN_RUNNING_MEDIAN_MAX;
+    uint64_t sorted[TN_RUNNING_MEDIAN_MAX];
+    if (n == 0) {
+        return 0;
+    }
+    memcpy(sorted, r->value, n * sizeof *sorted);
+    qsort(sorted, n, sizeof *sorted, ascending);
+    return sorted[n / 2];
 }

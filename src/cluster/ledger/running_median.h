@@ -1,7 +1,7 @@
 /* running_median.h - the median of the last TN_RUNNING_MEDIAN_MAX values.
  *
  * It says what is usual, so that the unusual can be told from it; a single slow value does not move
- * it. Adding takes TN_RUNNING_MEDIAN_MAX moves at most. One thread.
+ * it. Asking sorts the values. One thread.
  */
 #ifndef TN_CLUSTER_RUNNING_MEDIAN_H
 #define TN_CLUSTER_RUNNING_MEDIAN_H
@@ -10,11 +10,9 @@
 
 enum { TN_RUNNING_MEDIAN_MAX = 255 };
 
-typedef struct tn_running_median { /* zeros: empty */
-    uint64_t added;                /* since the beginning */
-    uint64_t
-        value[TN_RUNNING_MEDIAN_MAX]; /* the k-th that was added, at k % TN_RUNNING_MEDIAN_MAX */
-    uint64_t sorted[TN_RUNNING_MEDIAN_MAX]; /* the same, ascending */
+typedef struct tn_running_median {         /* zeros: empty */
+    uint64_t added;                        /* since the beginning */
+    uint64_t value[TN_RUNNING_MEDIAN_MAX]; /* the k-th at k % TN_RUNNING_MEDIAN_MAX */
 } tn_running_median;
 
 void tn_running_median_add(tn_running_median *r, uint64_t value);
