@@ -1,5 +1,5 @@
 /* changed_rows.h - the rows that were touched since the last cut, with copies of their values at
- * the cut; for the files of the table only.
+ * the cut (table_snapshot.c); for the files of the table only.
  *
  *     cut 3 ............ cut 4 ............ now          a cut: a moment between two pushes
  *         stamp 3            stamp 4
@@ -25,23 +25,16 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-typedef struct tn_row_list {
-    tn_row **row;
-    uint32_t n, most;
-    uint64_t bytes; /* of the rows */
-} tn_row_list;
-
-static inline void tn_row_list_clear(tn_row_list *l)
-{
-    l->n = 0;
-    l->bytes = 0;
-}
-
-/* Rows, one behind the other. */
+/* Rows, one behind the other, or pointers to rows. */
 typedef struct tn_row_bytes {
     char *data;
     size_t size, most;
 } tn_row_bytes;
+
+typedef struct tn_row_list {
+    tn_row_bytes pointers;
+    uint64_t bytes; /* of the rows */
+} tn_row_list;
 
 typedef struct tn_partition_changes {
     tn_row_list touched; /* when tracking: since the last cut */
@@ -71,30 +64,17 @@ void tn_changed_rows_init(tn_changed_rows *c);
 void tn_changed_rows_done(tn_changed_rows *c);
 void tn_changed_rows_forget(tn_changed_rows *c); /* all rows are gone; no cut is open */
 
-/* Allocates what is kept per partition, unless it is there. */
-tn_status tn_changed_rows_need(tn_changed_rows *c, tn_error *err) TN_MUST_USE;
-
 static inline bool tn_changed_rows_watched(const tn_changed_rows *c)
 {
     return atomic_load_explicit(&c->watched, memory_order_relaxed);
 }
 
-/* A row of `size` bytes, in a locked partition, is about to change; its stamp is not the present
- * one. */
-void tn_changed_rows_note(tn_changed_rows *c, uint64_t key, tn_row *row, uint32_t size);
-
-/* Notes a row that was just created, while changes are watched. */
-void tn_changed_rows_note_new(tn_changed_rows *c, uint64_t key, tn_row *row, uint32_t size);
+/* While changes are watched: a row of `size` bytes, in a locked partition, was just created or is
+ * about to change; its stamp is not the present one. */
+void tn_changed_rows_note(tn_changed_rows *c, uint64_t key, tn_row *row, uint32_t size, bool fresh);
 
 /* Before a push takes its locks: waits until copies of `need` bytes have room. UINT64_MAX, for a
  * push that touches every row: until the cut is done. */
 void tn_changed_rows_wait(tn_changed_rows *c, uint64_t need);
-
-/* Copies of `bytes` are not needed any more. */
-void tn_changed_rows_refund(tn_changed_rows *c, uint64_t bytes);
-
-/* Room for `size` more bytes; adds a row's bytes. False: no memory, nothing has changed. */
-bool tn_row_bytes_reserve(tn_row_bytes *b, size_t size) TN_MUST_USE;
-bool tn_row_bytes_add(tn_row_bytes *b, const tn_row *row, size_t size) TN_MUST_USE;
 
 #endif

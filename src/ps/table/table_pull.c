@@ -93,7 +93,7 @@ static tn_status create_row(tn_table_job *job, uint32_t tile, uint32_t k, tn_row
         TN_TRY(tn_shelf_add(shelf, &t->pages, key, group, out, err));
         init_row(t, key, group, *out);
         if (tn_changed_rows_watched(&t->changes)) {
-            tn_changed_rows_note_new(&t->changes, key, *out, tn_plan_of(t, group)->stride);
+            tn_changed_rows_note(&t->changes, key, *out, tn_plan_of(t, group)->stride, true);
         }
         job->created[tile]++;
     }

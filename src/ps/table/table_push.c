@@ -142,7 +142,8 @@ static void update_key(const tn_table_job *job, uint32_t k, tn_row *row, scratch
 static void note_change(tn_table *t, uint64_t key, tn_row *row)
 {
     if (tn_row_stamp(row) != t->changes.stamp) {
-        tn_changed_rows_note(&t->changes, key, row, tn_plan_of(t, tn_row_group(row))->stride);
+        tn_changed_rows_note(&t->changes, key, row, tn_plan_of(t, tn_row_group(row))->stride,
+                             false);
     }
 }
 

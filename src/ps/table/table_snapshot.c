@@ -1,4 +1,5 @@
-/* table_snapshot.c - opening a cut, and walking it partition by partition.
+/* table_snapshot.c - noting the first touch of a row since the cut and copying it aside; opening a
+ * cut, and walking it partition by partition.
  *
  * A walk copies the untouched rows of a partition as they lie, some hundred under one lock, takes
  * over the copies of the touched ones, and sorts them all once the lock is released. A row may be
@@ -9,6 +10,9 @@
 #include "base/core/alloc.h"
 #include "ps/table/tabledef.h"
 
+#include <errno.h>
+#include <time.h>
+
 enum {
     ROWS_LOCKED = 512,    /* copied under one lock: a push waits for some 50 us, unless the walker
                            * loses its processor just then */
@@ -17,6 +21,9 @@ enum {
     ASIDE_SHARE = 4,                 /* copies take at most 1/4 of the table */
     CUTS_MAX = TN_ROW_STAMP_MAX - 1, /* until a stamp may come again */
     FETCH_AHEAD = 16,                /* rows */
+    BYTES_FIRST = 512,
+    PAUSE_NS = 20 << 20, /* 21 ms: the longest a push steps back before copies are too many */
+    SECOND_NS = 1000000000,
 };
 
 struct tn_cut {
@@ -30,11 +37,144 @@ struct tn_cut {
     size_t entries_max;
 };
 
+/* ---- changes ---- */
+
+static void list_clear(tn_row_list *l)
+{
+    l->pointers.size = 0;
+    l->bytes = 0;
+}
+
+void tn_changed_rows_init(tn_changed_rows *c)
+{
+    *c = (tn_changed_rows){0};
+    int failure = pthread_mutex_init(&c->lock, NULL);
+    TN_ASSERT(failure == 0);
+    pthread_condattr_t monotonic;
+    failure = pthread_condattr_init(&monotonic);
+    TN_ASSERT(failure == 0);
+    failure = pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    TN_ASSERT(failure == 0);
+    failure = pthread_cond_init(&c->less, &monotonic);
+    TN_ASSERT(failure == 0);
+    pthread_condattr_destroy(&monotonic);
+}
+
+void tn_changed_rows_forget(tn_changed_rows *c)
+{
+    TN_ASSERT(!c->open);
+    for (uint32_t p = 0; c->part != NULL && p < TN_PARTITIONS; p++) {
+        list_clear(&c->part[p].touched);
+    }
+}
+
+void tn_changed_rows_done(tn_changed_rows *c)
+{
+    for (uint32_t p = 0; c->part != NULL && p < TN_PARTITIONS; p++) {
+        tn_free(c->part[p].touched.pointers.data);
+        tn_free(c->part[p].due.pointers.data);
+        tn_free(c->part[p].aside.data);
+    }
+    tn_free(c->part);
+    pthread_cond_destroy(&c->less);
+    pthread_mutex_destroy(&c->lock);
+}
+
+/* Allocates what is kept per partition, unless it is there. */
+static tn_status need_changes(tn_changed_rows *c, tn_error *err)
+{
+    return c->part != NULL ? TN_OK : TN_ALLOC(c->part, TN_PARTITIONS, "changes of rows", err);
+}
+
+/* Room for `size` more bytes. False: no memory, nothing has changed. */
+static bool bytes_reserve(tn_row_bytes *b, size_t size)
+{
+    if (size > b->most - b->size) {
+        size_t most = b->most == 0 ? BYTES_FIRST : 2 * b->most;
+        most = most > b->size + size ? most : b->size + size;
+        char *more = tn_try_alloc(most, 1, "copies of rows", NULL);
+        if (more == NULL) {
+            return false;
+        }
+        if (b->size > 0) {
+            memcpy(more, b->data, b->size);
+        }
+        tn_free(b->data);
+        b->data = more;
+        b->most = most;
+    }
+    return true;
+}
+
+static bool bytes_add(tn_row_bytes *b, const void *data, size_t size)
+{
+    if (!bytes_reserve(b, size)) {
+        return false;
+    }
+    memcpy(b->data + b->size, data, size);
+    b->size += size;
+    return true;
+}
+
+static bool list_add(tn_row_list *l, const tn_row *row, uint32_t size)
+{
+    const bool added = bytes_add(&l->pointers, &row, sizeof(tn_row *));
+    l->bytes += added ? size : 0;
+    return added;
+}
+
+void tn_changed_rows_note(tn_changed_rows *c, uint64_t key, tn_row *row, uint32_t size, bool fresh)
+{
+    TN_ASSERT(tn_row_stamp(row) != c->stamp);
+    tn_partition_changes *part = &c->part[tn_partition_of(key, TN_PARTITIONS)];
+    if (!fresh && part->open && (!c->delta || tn_row_stamp(row) == c->before)) {
+        if (bytes_add(&part->aside, row, size)) {
+            atomic_fetch_add_explicit(&c->aside, size, memory_order_relaxed);
+        } else {
+            part->lost = true; /* the row cannot be written as it was: the cut has failed */
+        }
+    }
+    if (c->tracking && !list_add(&part->touched, row, size)) {
+        atomic_store(&c->forgot, true);
+    }
+    tn_row_set_stamp(row, c->stamp);
+}
+
+/* Waits until the walker has taken one more partition, or for a short while. Locked. */
+static void pause_for_walker(tn_changed_rows *c)
+{
+    struct timespec until;
+    int failure = clock_gettime(CLOCK_MONOTONIC, &until);
+    TN_ASSERT(failure == 0);
+    long ns = until.tv_nsec + PAUSE_NS;
+    until.tv_sec += ns / SECOND_NS;
+    until.tv_nsec = ns % SECOND_NS;
+    failure = pthread_cond_timedwait(&c->less, &c->lock, &until);
+    TN_ASSERT(failure == 0 || failure == ETIMEDOUT);
+}
+
+void tn_changed_rows_wait(tn_changed_rows *c, uint64_t need)
+{
+    pthread_mutex_lock(&c->lock);
+    if (c->open && atomic_load(&c->aside) > c->aside_max / 2) {
+        pause_for_walker(c);
+    }
+    for (;;) {
+        uint64_t aside = atomic_load(&c->aside);
+        bool full = need == UINT64_MAX || (aside > 0 && aside + need > c->aside_max);
+        if (!c->open || !full) {
+            break;
+        }
+        pthread_cond_wait(&c->less, &c->lock);
+    }
+    pthread_mutex_unlock(&c->lock);
+}
+
 tn_status tn_table_track(tn_table *t, tn_error *err)
 {
     tn_changed_rows *c = &t->changes;
     TN_ASSERT(!c->open);
-    TN_TRY(tn_changed_rows_need(c, err));
+    TN_TRY(need_changes(c, err));
     if (!c->tracking) {
         c->tracking = true;
         c->stamp = c->stamp % TN_ROW_STAMP_MAX + 1;
@@ -76,14 +216,14 @@ static void open_partition(tn_cut *cut, uint32_t p)
     for (uint32_t r = 0; r < n_records; r++) {
         cut->n_rows[(size_t)p * n_records + r] = t->partition[p].shelf[r].slab.n_rows;
     }
-    TN_ASSERT(part->aside.size == 0 && part->due.n == 0);
+    TN_ASSERT(part->aside.size == 0 && part->due.bytes == 0);
     if (cut->delta) {
         tn_row_list swap = part->due;
         part->due = part->touched;
         part->touched = swap;
         cut->bytes += part->due.bytes;
     }
-    tn_row_list_clear(&part->touched);
+    list_clear(&part->touched);
     part->open = true;
     part->lost = false;
     pthread_mutex_unlock(&t->partition[p].lock);
@@ -107,7 +247,7 @@ tn_status tn_cut_open(tn_cut **out, tn_table *t, bool delta, tn_error *err)
     *out = NULL;
     tn_changed_rows *c = &t->changes;
     TN_ASSERT(!c->open && (!delta || tn_table_knows_changes(t)));
-    TN_TRY(tn_changed_rows_need(c, err));
+    TN_TRY(need_changes(c, err));
     tn_cut *cut = NULL;
     TN_TRY(TN_ALLOC(cut, 1, "a cut of the table", err));
     cut->t = t;
@@ -147,7 +287,7 @@ static tn_row_bytes take_aside(tn_partition_changes *part)
 {
     tn_row_bytes aside = part->aside;
     part->aside = (tn_row_bytes){0};
-    tn_row_list_clear(&part->due);
+    list_clear(&part->due);
     part->open = false;
     return aside;
 }
@@ -209,7 +349,7 @@ static bool copy_row(tn_cut *cut, const tn_row *row)
     if (tn_row_stamp(row) == c->stamp) {
         return true;
     }
-    return tn_row_bytes_add(&cut->copied, row, tn_plan_of(cut->t, tn_row_group(row))->stride);
+    return bytes_add(&cut->copied, row, tn_plan_of(cut->t, tn_row_group(row))->stride);
 }
 
 static size_t most_bytes(const tn_cut *cut, uint32_t p)
@@ -260,18 +400,20 @@ static void copy_shelf(tn_cut *cut, uint32_t p, uint32_t record)
 
 static tn_status copy_due(tn_cut *cut, uint32_t p, tn_error *err)
 {
-    const tn_row_list *due = &cut->t->changes.part[p].due; /* no other thread writes it */
+    const tn_row_bytes *due = &cut->t->changes.part[p].due.pointers; /* no other thread writes it */
+    const tn_row *const *row = (const tn_row *const *)(const void *)due->data;
+    const uint32_t n = (uint32_t)(due->size / sizeof *row);
     bool good = true;
-    for (uint32_t i = 0; i < tn_tile_count(due->n, ROWS_LOCKED) && good; i++) {
-        tn_range run = tn_tile(due->n, ROWS_LOCKED, i);
+    for (uint32_t i = 0; i < tn_tile_count(n, ROWS_LOCKED) && good; i++) {
+        tn_range run = tn_tile(n, ROWS_LOCKED, i);
         pthread_mutex_lock(&cut->t->partition[p].lock);
         for (uint32_t k = run.from; k < run.to && good; k++) {
-            if (due->n - k > FETCH_AHEAD) { /* they lie anywhere */
-                const char *soon = (const char *)due->row[k + FETCH_AHEAD];
+            if (n - k > FETCH_AHEAD) { /* they lie anywhere */
+                const char *soon = (const char *)row[k + FETCH_AHEAD];
                 __builtin_prefetch(soon);
                 __builtin_prefetch(soon + TN_CACHE_LINE);
             }
-            good = copy_row(cut, due->row[k]);
+            good = copy_row(cut, row[k]);
         }
         pthread_mutex_unlock(&cut->t->partition[p].lock);
     }
@@ -330,7 +472,7 @@ tn_status tn_cut_walk(tn_cut *cut, uint32_t p, tn_row_visit *visit, void *arg, t
     TN_ASSERT(p < TN_PARTITIONS);
     TN_ASSERT(cut->walked < TN_PARTITIONS);
     cut->copied.size = 0;
-    if (!tn_row_bytes_reserve(&cut->copied, most_bytes(cut, p))) {
+    if (!bytes_reserve(&cut->copied, most_bytes(cut, p))) {
         return no_room(err);
     }
     if (cut->delta) {
@@ -347,7 +489,11 @@ tn_status tn_cut_walk(tn_cut *cut, uint32_t p, tn_row_visit *visit, void *arg, t
     pthread_mutex_unlock(&t->partition[p].lock);
     tn_status status = lost ? no_room(err) : visit_rows(cut, p, &aside, visit, arg, err);
     tn_free(aside.data);
-    tn_changed_rows_refund(&t->changes, aside.size);
+    const uint64_t before = atomic_fetch_sub(&t->changes.aside, aside.size);
+    TN_ASSERT(before >= aside.size);
+    pthread_mutex_lock(&t->changes.lock);
+    pthread_cond_broadcast(&t->changes.less);
+    pthread_mutex_unlock(&t->changes.lock);
     cut->walked++;
     return status;
 }
