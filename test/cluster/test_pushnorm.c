@@ -3,6 +3,8 @@
 #include "ps/kit.h"
 
 #include "base/math/rng.h"
+#include "base/thread/team.h"
+#include "ps/shard/dense.h"
 #include "support/test.h"
 
 #include <math.h>
@@ -66,18 +68,12 @@ static void world_free(world *w)
     tn_arena_free(w->arena);
 }
 
-static double norm2(const world *w, tn_team *team)
+static double norm2(world *w, tn_team *team)
 {
-    const tn_pushnorm x = {.rules = &w->m->rules,
-                           .keys = &w->keys->set,
-                           .rows = w->rows,
-                           .grads = w->grads,
-                           .run = trained,
-                           .n_runs = 2,
-                           .weights = w->weights,
-                           .dense = w->dense,
-                           .push = &w->push};
-    return tn_pushnorm2(team, &x);
+    const tn_exchange x = {
+        .shard = &w->shard, .trained = trained, .n_trained = 2, .weights = w->weights};
+    const tn_gradients grads = {&w->keys->set, w->grads, w->dense};
+    return tn_pushnorm2(team, &x, w->rows, &grads, &w->push);
 }
 
 static void it_is_that_of_one_owner_under_any_rule(void **state)

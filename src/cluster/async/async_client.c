@@ -7,6 +7,7 @@
 #include "cluster/async/pushnorm.h"
 #include "cluster/exchange/batch_messages.h"
 #include "cluster/exchange/reply_queue.h"
+#include "ps/shard/dense.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -238,16 +239,8 @@ static tn_status measure(async_client *g, tn_team *team, const flight *f,
     if (!isfinite(rules->clip_global) || g->n_ranks == 1) {
         return TN_OK;
     }
-    const tn_pushnorm all = {.rules = rules,
-                             .keys = f->of.keys,
-                             .rows = f->of.rows,
-                             .grads = grads->rows,
-                             .run = g->x.trained,
-                             .n_runs = g->x.n_trained,
-                             .weights = g->x.weights,
-                             .dense = grads->dense,
-                             .push = grads->push};
-    grads->norm = sqrt(tn_pushnorm2(team, &all));
+    const tn_gradients all = {f->of.keys, grads->rows, grads->dense};
+    grads->norm = sqrt(tn_pushnorm2(team, &g->x, f->of.rows, &all, grads->push));
     if (!isfinite((float)grads->norm)) {
         return tn_fail(err, TN_E_DIVERGED, "the gradient of step %" PRIu64 " is not finite",
                        grads->push->step + 1);

@@ -39,10 +39,10 @@ typedef struct pull_slot {
     struct pull_slot *next;
     tn_owner_pull pull;
     tn_push_params push;
-    tn_owner_gradients grads; /* of the push */
-    tn_frame asked, pushed;   /* the requests, without payload */
-    uint64_t updates;         /* of the shard, when the rows were given first */
-    tn_delayed delayed;
+    tn_owner_floats grads;  /* of the push */
+    tn_frame asked, pushed; /* the requests, without payload */
+    uint64_t updates;       /* of the shard, when the rows were given first */
+    tn_owner_floats delayed;
     push_done done; /* guarded by lock: the last push that was applied from here */
 } pull_slot;
 
@@ -60,7 +60,7 @@ typedef struct own_pull {
     tn_keyset keys; /* of this shard; kept at this address: ps/table/row_positions.h */
     uint32_t *first;
     uint64_t updates;
-    tn_delayed delayed;
+    tn_owner_floats delayed;
 } own_pull;
 
 struct tn_async_server {
@@ -74,9 +74,8 @@ struct tn_async_server {
     own_pull own[TN_PERMITS_MAX];
     bool delays; /* some rule has delay compensation */
     _Atomic uint64_t updates;
-    float *rows, *weights; /* tn-shard's: of one answer */
-    size_t rows_max, weights_max;
-    tn_delay_now now, own_now; /* tn-shard's, the worker's */
+    tn_owner_floats out;          /* tn-shard's: of one answer */
+    tn_owner_floats now, own_now; /* tn-shard's, the worker's: for delay compensation */
     tn_thread *thread;
     tn_wakeup wakeup;
     atomic_bool stop;
@@ -94,8 +93,8 @@ typedef struct update {
     tn_push push;       /* all but step */
     double norm;        /* of the whole push; 0: not known */
     uint64_t pulled;    /* updates when it was pulled */
-    tn_delayed *delayed;
-    tn_delay_now *now; /* of the calling thread */
+    tn_owner_floats *delayed;
+    tn_owner_floats *now; /* of the calling thread */
 } update;
 
 /* ---- one update, and the requests of the own rank ---- */
@@ -313,8 +312,8 @@ static tn_status answer_dense(tn_async_server *s, const tn_frame *request,
                               const tn_async_push_result *what, tn_error *err)
 {
     const tn_dense_params params = {what->norm, what->staleness, 0};
-    tn_dense_copy(s->x->shard->dense, s->weights);
-    return tn_reply_dense(&s->opts.reply, request, &params, s->weights, s->dense, err);
+    tn_dense_copy(s->x->shard->dense, s->out.dense);
+    return tn_reply_dense(&s->opts.reply, request, &params, s->out.dense, s->dense, err);
 }
 
 /* Sends the rows of now. Staleness counts from the first time, not from a reply that is sent again.
@@ -328,20 +327,20 @@ static tn_status give(tn_async_server *s, pull_slot *p, bool again, tn_error *er
         p->updates = atomic_load(&s->updates);
     }
     if (keys->n > 0) {
-        if (tn_floats_reserve(&s->rows, &s->rows_max, n, "values of a rank", NULL) != TN_OK) {
+        if (tn_owner_floats_reserve(&s->out, n, s->dense, NULL) != TN_OK) {
             return tn_fail(err, TN_E_MEMORY, "no memory for the rows of rank %u", request.rank);
         }
-        TN_TRY(tn_shard_pull(s->x->shard, NULL, keys, s->rows, err));
+        TN_TRY(tn_shard_pull(s->x->shard, NULL, keys, s->out.rows, err));
     }
     if (s->delays && !again) {
-        TN_TRY(tn_delay_keep(&p->delayed, s->x->shard, keys, s->rows, s->dense, err));
+        TN_TRY(tn_delay_keep(&p->delayed, s->x->shard, keys, s->out.rows, s->dense, err));
     }
     if (!again) { /* before the reply, since the push may follow at once */
         (void)pthread_mutex_lock(&s->lock);
         p->state = SLOT_GIVEN;
         (void)pthread_mutex_unlock(&s->lock);
     }
-    const tn_rows_reply rows = {.n_keys = keys->n, .n_floats = n, .rows = s->rows};
+    const tn_rows_reply rows = {.n_keys = keys->n, .n_floats = n, .rows = s->out.rows};
     return tn_reply_rows(&s->opts.reply, &request, &rows, err);
 }
 
@@ -439,8 +438,7 @@ static tn_status make(tn_async_server *s, tn_error *err)
             return TN_E_MEMORY;
         }
     }
-    if (tn_floats_reserve(&s->weights, &s->weights_max, s->dense, "values of a rank", NULL) !=
-        TN_OK) {
+    if (tn_owner_floats_reserve(&s->out, 0, s->dense, NULL) != TN_OK) {
         return tn_fail(err, TN_E_MEMORY, "no memory for %zu weights", s->dense);
     }
     return tn_thread_start(&s->thread, "tn-shard", serve_all, s, err);
@@ -459,8 +457,8 @@ static void free_rank(served_rank *r)
 {
     for (uint32_t i = 0; i < TN_PERMITS_MAX; i++) {
         tn_owner_pull_done(&r->place[i].pull);
-        tn_owner_gradients_done(&r->place[i].grads);
-        tn_delayed_done(&r->place[i].delayed);
+        tn_owner_floats_done(&r->place[i].grads);
+        tn_owner_floats_done(&r->place[i].delayed);
     }
 }
 
@@ -475,14 +473,13 @@ void tn_async_server_close(tn_async_server *s)
     }
     for (uint32_t i = 0; i < TN_PERMITS_MAX; i++) {
         tn_free(s->own[i].first);
-        tn_delayed_done(&s->own[i].delayed);
+        tn_owner_floats_done(&s->own[i].delayed);
     }
-    tn_delay_now_done(&s->now);
-    tn_delay_now_done(&s->own_now);
+    tn_owner_floats_done(&s->now);
+    tn_owner_floats_done(&s->own_now);
     tn_free(s->rank);
     tn_free(s->moving);
-    tn_free(s->rows);
-    tn_free(s->weights);
+    tn_owner_floats_done(&s->out);
     tn_wakeup_done(&s->wakeup);
     (void)pthread_mutex_destroy(&s->lock);
     tn_free(s);

@@ -1,18 +1,14 @@
 /* delay_compensation.c - pulled weights are kept, and late gradients corrected. */
 #include "cluster/async/delay_compensation.h"
 
-#include "base/core/alloc.h"
 #include "base/core/compiler.h"
 #include "base/keys/keyset.h"
 #include "base/keys/record.h"
-#include "cluster/exchange/owner_messages.h"
 #include "ps/optim/optim.h"
 #include "ps/optim/rule.h"
 #include "ps/shard/dense.h"
 
 #include <string.h>
-
-static const char what[] = "weights as they were pulled";
 
 bool tn_delay_is_on(const tn_rules *rules)
 {
@@ -36,17 +32,15 @@ static size_t end_of(const tn_keyset *keys)
     return keys->n > 0 ? keys->at[keys->n] : 0;
 }
 
-tn_status tn_delay_keep(tn_delayed *d, tn_shard *shard, const tn_keyset *keys, const float *rows,
-                        size_t dense, tn_error *err)
+tn_status tn_delay_keep(tn_owner_floats *d, tn_shard *shard, const tn_keyset *keys,
+                        const float *rows, size_t dense, tn_error *err)
 {
-    TN_TRY(tn_floats_reserve(&d->rows, &d->rows_max, end_of(keys), what, err));
-    TN_TRY(tn_floats_reserve(&d->dense, &d->dense_max, dense, what, err));
+    TN_TRY(tn_owner_floats_reserve(d, end_of(keys), dense, err));
     if (keys->n > 0) {
         const size_t from = keys->at[0];
         memcpy(d->rows + from, rows + from, (end_of(keys) - from) * sizeof *rows);
     }
     tn_dense_copy(shard->dense, d->dense);
-    d->n_dense = dense;
     return TN_OK;
 }
 
@@ -59,7 +53,7 @@ TN_HOT static void delay_compensate(size_t n, float *restrict was, const float *
     }
 }
 
-static void compensate_rows(tn_delayed *d, const float *now, const tn_shard *shard,
+static void compensate_rows(tn_owner_floats *d, const float *now, const tn_shard *shard,
                             const tn_gradients *grads)
 {
     const tn_keyset *keys = grads->keys;
@@ -76,36 +70,21 @@ static void compensate_rows(tn_delayed *d, const float *now, const tn_shard *sha
     }
 }
 
-tn_status tn_delay_compensate(tn_delayed *d, tn_delay_now *now, tn_shard *shard, tn_team *team,
-                              tn_gradients *grads, tn_error *err)
+tn_status tn_delay_compensate(tn_owner_floats *d, tn_owner_floats *now, tn_shard *shard,
+                              tn_team *team, tn_gradients *grads, tn_error *err)
 {
     const tn_keyset *keys = grads->keys;
     const double dc = tn_rule_common(&shard->rules->dense)->dc;
+    TN_TRY(tn_owner_floats_reserve(now, end_of(keys), d->n_dense, err));
     if (keys->n > 0) {
-        TN_TRY(tn_floats_reserve(&now->rows, &now->rows_max, end_of(keys), what, err));
         tn_shard_peek(shard, team, keys, now->rows, NULL);
         compensate_rows(d, now->rows, shard, grads);
         grads->rows = d->rows;
     }
     if (dc > 0) {
-        TN_TRY(tn_floats_reserve(&now->dense, &now->dense_max, d->n_dense, what, err));
         tn_dense_copy(shard->dense, now->dense);
         delay_compensate(d->n_dense, d->dense, now->dense, grads->dense, (float)dc);
         grads->dense = d->dense;
     }
     return TN_OK;
-}
-
-void tn_delayed_done(tn_delayed *d)
-{
-    tn_free(d->rows);
-    tn_free(d->dense);
-    *d = (tn_delayed){0};
-}
-
-void tn_delay_now_done(tn_delay_now *now)
-{
-    tn_free(now->rows);
-    tn_free(now->dense);
-    *now = (tn_delay_now){0};
 }

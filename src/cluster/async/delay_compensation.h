@@ -13,33 +13,19 @@
 #ifndef TN_CLUSTER_DELAY_COMPENSATION_H
 #define TN_CLUSTER_DELAY_COMPENSATION_H
 
+#include "cluster/exchange/owner_messages.h"
 #include "ps/shard/shard.h"
-
-#include <stddef.h>
-
-/* Weights as they were pulled, then the gradients that take their place. Zeros to begin with. */
-typedef struct tn_delayed {
-    float *rows, *dense; /* at keys->at; the shard's range */
-    size_t rows_max, dense_max, n_dense;
-} tn_delayed;
-
-/* Weights of now, for a thread that compensates. Zeros to begin with. */
-typedef struct tn_delay_now {
-    float *rows, *dense;
-    size_t rows_max, dense_max;
-} tn_delay_now;
 
 bool tn_delay_is_on(const tn_rules *rules);
 
-/* Keeps `rows`, which the pull of `keys` has just brought, and the `dense` weights of now. */
-tn_status tn_delay_keep(tn_delayed *d, tn_shard *shard, const tn_keyset *keys, const float *rows,
-                        size_t dense, tn_error *err) TN_MUST_USE;
+/* Keeps `rows`, which the pull of `keys` has just brought, and the `dense` weights of now: in d,
+ * for the gradients that take their place. */
+tn_status tn_delay_keep(tn_owner_floats *d, tn_shard *shard, const tn_keyset *keys,
+                        const float *rows, size_t dense, tn_error *err) TN_MUST_USE;
 
-/* `grads` of the same pull is compensated, and points into d until the next keep. */
-tn_status tn_delay_compensate(tn_delayed *d, tn_delay_now *now, tn_shard *shard, tn_team *team,
-                              tn_gradients *grads, tn_error *err) TN_MUST_USE;
-
-void tn_delayed_done(tn_delayed *d);
-void tn_delay_now_done(tn_delay_now *now);
+/* `grads` of the same pull is compensated, and points into d until the next keep. `now` is room for
+ * the weights of now, of the calling thread. */
+tn_status tn_delay_compensate(tn_owner_floats *d, tn_owner_floats *now, tn_shard *shard,
+                              tn_team *team, tn_gradients *grads, tn_error *err) TN_MUST_USE;
 
 #endif

@@ -8,24 +8,13 @@
 #ifndef TN_CLUSTER_PUSHNORM_H
 #define TN_CLUSTER_PUSHNORM_H
 
-#include "base/keys/keyset.h"
-#include "base/thread/team.h"
-#include "ps/shard/dense.h"
+#include "cluster/exchange/exchange.h"
 
-typedef struct tn_push tn_push;   /* ps/optim/rule.h */
-typedef struct tn_rules tn_rules; /* likewise */
+typedef struct tn_push tn_push; /* ps/optim/rule.h */
 
-typedef struct tn_pushnorm {
-    const tn_rules *rules;
-    const tn_keyset *keys;
-    const float *rows, *grads; /* at keys->at: weights and their gradients */
-    const tn_dense_run *run;   /* of the flat vector: what is trained */
-    uint32_t n_runs;
-    const float *weights, *dense; /* the flat vector and its gradient */
-    const tn_push *push;          /* of which weight_sum counts */
-} tn_pushnorm;
-
-/* Squared; not finite if a gradient is not. */
-double tn_pushnorm2(tn_team *team, const tn_pushnorm *x);
+/* Squared; not finite if a gradient is not. `rows` are the weights at keys->at, and of `push`
+ * weight_sum counts. */
+double tn_pushnorm2(tn_team *team, const tn_exchange *x, const float *rows,
+                    const tn_gradients *grads, const tn_push *push);
 
 #endif

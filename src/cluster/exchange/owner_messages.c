@@ -45,10 +45,17 @@ tn_status tn_floats_reserve(float **floats, size_t *floats_max, size_t n, const 
     return *floats != NULL ? TN_OK : TN_E_MEMORY;
 }
 
-uint32_t tn_owner_gradients_read(tn_owner_gradients *g, const tn_frame *request,
-                                 const tn_owner_pull *pull)
+tn_status tn_owner_floats_reserve(tn_owner_floats *f, size_t n_rows, size_t n_dense, tn_error *err)
 {
     const char *what = "values of a rank";
+    f->n_dense = n_dense;
+    TN_TRY(tn_floats_reserve(&f->rows, &f->rows_max, n_rows, what, err));
+    return tn_floats_reserve(&f->dense, &f->dense_max, n_dense, what, err);
+}
+
+uint32_t tn_owner_gradients_read(tn_owner_floats *g, const tn_frame *request,
+                                 const tn_owner_pull *pull)
+{
     const size_t n = request->count[TN_ROW_FLOATS];
     const size_t n_dense = request->count[TN_DENSE_FLOATS];
     const tn_values kind = tn_frame_row_values(request->flags);
@@ -56,11 +63,9 @@ uint32_t tn_owner_gradients_read(tn_owner_gradients *g, const tn_frame *request,
     if (request->count[TN_KEYS] != pull->block.keys.n || n != tn_owner_pull_floats(pull)) {
         return TN_REFUSAL_DAMAGED;
     }
-    if (tn_floats_reserve(&g->rows, &g->rows_max, n, what, NULL) != TN_OK ||
-        tn_floats_reserve(&g->dense, &g->dense_max, n_dense, what, NULL) != TN_OK) {
+    if (tn_owner_floats_reserve(g, n, n_dense, NULL) != TN_OK) {
         return TN_REFUSE_SILENTLY;
     }
-    g->n_dense = n_dense;
     if (tn_values_read(kind, from, n, g->rows) != TN_VALUES_FINITE ||
         tn_values_read(tn_frame_dense_values(request->flags), from + n * tn_values_bytes(kind),
                        n_dense, g->dense) != TN_VALUES_FINITE) {
@@ -69,10 +74,10 @@ uint32_t tn_owner_gradients_read(tn_owner_gradients *g, const tn_frame *request,
     return 0;
 }
 
-void tn_owner_gradients_done(tn_owner_gradients *g)
+void tn_owner_floats_done(tn_owner_floats *f)
 {
-    tn_free(g->rows);
-    tn_free(g->dense);
+    tn_free(f->rows);
+    tn_free(f->dense);
 }
 
 /* ---- replies ---- */

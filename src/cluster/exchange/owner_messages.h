@@ -34,16 +34,18 @@ uint32_t tn_owner_pull_read(tn_owner_pull *p, const tn_frame *request,
 uint32_t tn_owner_pull_floats(const tn_owner_pull *p); /* of the keys' rows */
 void tn_owner_pull_done(tn_owner_pull *p);
 
-/* The gradients of a push: zeros to begin with, used again. */
-typedef struct tn_owner_gradients {
+/* Gradients of a push, or weights: zeros to begin with, used again. */
+typedef struct tn_owner_floats {
     float *rows, *dense; /* laid out by the pull's keys; n_dense of the shard's range */
     size_t rows_max, dense_max, n_dense;
-} tn_owner_gradients;
+} tn_owner_floats;
 
 /* Reads the push that belongs to `pull`. The caller has checked the count of dense gradients. */
-uint32_t tn_owner_gradients_read(tn_owner_gradients *g, const tn_frame *request,
+uint32_t tn_owner_gradients_read(tn_owner_floats *g, const tn_frame *request,
                                  const tn_owner_pull *pull) TN_MUST_USE;
-void tn_owner_gradients_done(tn_owner_gradients *g);
+tn_status tn_owner_floats_reserve(tn_owner_floats *f, size_t n_rows, size_t n_dense,
+                                  tn_error *err) TN_MUST_USE;
+void tn_owner_floats_done(tn_owner_floats *f);
 
 /* Room for n floats; what was there is lost. On failure there is none. */
 tn_status tn_floats_reserve(float **floats, size_t *floats_max, size_t n, const char *what,

@@ -20,7 +20,7 @@ typedef struct served_rank {
     uint64_t pulled; /* requests; take's */
     tn_owner_pull pull[PULLS_AHEAD];
     tn_push_params push;
-    tn_owner_gradients grads;    /* of the push */
+    tn_owner_floats grads;       /* of the push */
     _Atomic uint64_t done;       /* steps of it that were applied or skipped */
     atomic_bool push_in;         /* a push was taken and not applied yet */
     tn_frame asked[PULLS_AHEAD]; /* run's: pulls that wait for an answer, by parity, and .. */
@@ -436,7 +436,7 @@ void tn_sync_server_free(tn_sync_server *s)
         for (uint32_t i = 0; i < PULLS_AHEAD; i++) {
             tn_owner_pull_done(&s->rank[r].pull[i]);
         }
-        tn_owner_gradients_done(&s->rank[r].grads);
+        tn_owner_floats_done(&s->rank[r].grads);
     }
     free_entries(s->first);
     free_entries(s->spare);
