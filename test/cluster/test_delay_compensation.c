@@ -129,9 +129,9 @@ static void the_own_rank_is_compensated_too(void **state)
     free_one_push(x, &(free_push){.of = &early, .sequence = 2, .value = 1});
     free_one_wait(x, 2);
     const tn_push push = {.weight_sum = 1, .lr_factor = 1};
-    const tn_async_own_push own = {.rows = twos, .dense = twos, .push = &push};
-    tn_async_push_result what;
-    assert_int_equal(tn_async_server_push(x->serve, NULL, &own, &what, NULL), TN_OK);
+    const tn_slices_gradients own = {.rows = twos, .dense = twos, .push = &push};
+    tn_dense_params what;
+    assert_int_equal(tn_async_server_push(x->serve, NULL, 0, &own, &what, NULL), TN_OK);
     assert_int_equal(what.staleness, 1);
     const float want = -.5F - .5F * corrected(2, .25F, -.5F);
     kit_row row;

@@ -275,12 +275,11 @@ static tn_status send_gradients(async_client *g, flight *f, const tn_slices_grad
 }
 
 /* One owner has acknowledged a push; under the lock. */
-static void acknowledge(async_client *g, flight *f, uint32_t owner,
-                        const tn_async_push_result *what)
+static void acknowledge(async_client *g, flight *f, uint32_t owner, const tn_dense_params *what)
 {
     const bool whole = isfinite(g->x.shard->rules->clip_global); /* then its sender knew it */
     f->acknowledged[owner] = true;
-    const double norm2 = what->norm * what->norm;
+    const double norm2 = what->grad_norm * what->grad_norm;
     f->norm2 = whole ? fmax(f->norm2, norm2) : f->norm2 + norm2;
     f->staleness = what->staleness > f->staleness ? what->staleness : f->staleness;
     if (--f->n_left > 0) {
@@ -294,7 +293,7 @@ static void acknowledge(async_client *g, flight *f, uint32_t owner,
     }
 }
 
-static void acknowledge_own(async_client *g, flight *f, const tn_async_push_result *what)
+static void acknowledge_own(async_client *g, flight *f, const tn_dense_params *what)
 {
     (void)pthread_mutex_lock(&g->lock);
     acknowledge(g, f, g->x.rank, what);
@@ -330,13 +329,8 @@ static tn_status push(void *self, tn_team *team, const tn_client_gradients *grad
         .rows = grads->rows, .dense = grads->dense, .residual = g->residual, .push = &of_batch};
     TN_TRY(measure(g, team, f, &all, err));
     TN_TRY(send_gradients(g, f, &all, err));
-    const tn_async_own_push own = {.place = (uint32_t)(f - g->flight),
-                                   .rows = grads->rows,
-                                   .dense = grads->dense + g->x.shares->dense[g->x.rank],
-                                   .norm = all.norm,
-                                   .push = &of_batch};
-    tn_async_push_result what;
-    TN_TRY(tn_async_server_push(g->server, team, &own, &what, err));
+    tn_dense_params what;
+    TN_TRY(tn_async_server_push(g->server, team, (uint32_t)(f - g->flight), &all, &what, err));
     g->n_pushed++;
     acknowledge_own(g, f, &what);
     *out = (tn_client_update){.loss = grads->loss, .updates = updates(g)};
@@ -370,7 +364,7 @@ static tn_status refresh(void *self, tn_error *err)
     TN_TRY(await(g, due_rows, err));
     TN_TRY(send_gradients(g, f, &grads, err));
     g->n_pushed++;
-    acknowledge_own(g, f, &(tn_async_push_result){0});
+    acknowledge_own(g, f, &(tn_dense_params){0});
     TN_TRY(drain(g, err));
     return take_weights(g, err);
 }
@@ -415,7 +409,7 @@ static bool take_dense(async_client *g, tn_in_message *incoming)
         tn_dense_params_get(&p, frame->payload) != TN_DROP_NONE) {
         return false;
     }
-    acknowledge(g, f, from, &(tn_async_push_result){p.grad_norm, p.staleness});
+    acknowledge(g, f, from, &p);
     tn_in_message *old = incoming;
     if (g->newest[from] == NULL || g->newest[from]->frame.sequence < frame->sequence) {
         old = g->newest[from];

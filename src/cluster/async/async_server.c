@@ -30,7 +30,7 @@ typedef enum slot_state {
 /* The result of a push, for its reply. */
 typedef struct push_done {
     uint64_t sequence; /* 0: none */
-    tn_async_push_result what;
+    tn_dense_params what;
 } push_done;
 
 typedef struct pull_slot {
@@ -53,7 +53,7 @@ typedef struct served_rank {
 /* A push whose answer got lost. */
 typedef struct lost_answer {
     tn_frame pushed;
-    tn_async_push_result what;
+    tn_dense_params what;
 } lost_answer;
 
 typedef struct own_pull {
@@ -108,7 +108,7 @@ static void move(tn_async_server *s, const float *dense)
     }
 }
 
-static tn_status apply(tn_async_server *s, update *u, tn_async_push_result *out, tn_error *err)
+static tn_status apply(tn_async_server *s, update *u, tn_dense_params *out, tn_error *err)
 {
     tn_shard *shard = s->x->shard;
     u->push.step = atomic_fetch_add(&s->updates, 1);
@@ -121,7 +121,7 @@ static tn_status apply(tn_async_server *s, update *u, tn_async_push_result *out,
         told ? u->norm * u->norm : tn_shard_norm2(shard, u->team, &u->grads, &u->push);
     TN_TRY(tn_shard_apply(shard, u->team, &u->grads, &u->push, norm2, err));
     move(s, moved);
-    *out = (tn_async_push_result){.norm = sqrt(norm2), .staleness = u->push.step - u->pulled};
+    *out = (tn_dense_params){.grad_norm = sqrt(norm2), .staleness = u->push.step - u->pulled};
     return TN_OK;
 }
 
@@ -137,18 +137,20 @@ tn_status tn_async_server_pull(tn_async_server *s, tn_team *team, uint32_t place
                      : TN_OK;
 }
 
-tn_status tn_async_server_push(tn_async_server *s, tn_team *team, const tn_async_own_push *own,
-                               tn_async_push_result *out, tn_error *err)
+tn_status tn_async_server_push(tn_async_server *s, tn_team *team, uint32_t place,
+                               const tn_slices_gradients *grads, tn_dense_params *out,
+                               tn_error *err)
 {
-    TN_ASSERT(own->place < s->permits);
-    own_pull *pulled = &s->own[own->place];
-    update u = {.team = team,
-                .grads = {&pulled->keys, own->rows, own->dense},
-                .push = *own->push,
-                .norm = own->norm,
-                .pulled = pulled->updates,
-                .delayed = &pulled->delayed,
-                .now = &s->own_now};
+    TN_ASSERT(place < s->permits);
+    own_pull *pulled = &s->own[place];
+    update u = {
+        .team = team,
+        .grads = {&pulled->keys, grads->rows, grads->dense + s->x->shares->dense[s->x->rank]},
+        .push = *grads->push,
+        .norm = grads->norm,
+        .pulled = pulled->updates,
+        .delayed = &pulled->delayed,
+        .now = &s->own_now};
     return apply(s, &u, out, err);
 }
 
@@ -309,11 +311,10 @@ void tn_async_server_take(tn_async_server *s, const tn_frame *frame)
 /* ---- serving, on tn-shard ---- */
 
 static tn_status answer_dense(tn_async_server *s, const tn_frame *request,
-                              const tn_async_push_result *what, tn_error *err)
+                              const tn_dense_params *what, tn_error *err)
 {
-    const tn_dense_params params = {what->norm, what->staleness, 0};
     tn_dense_copy(s->x->shard->dense, s->out.dense);
-    return tn_reply_dense(&s->opts.reply, request, &params, s->out.dense, s->dense, err);
+    return tn_reply_dense(&s->opts.reply, request, what, s->out.dense, s->dense, err);
 }
 
 /* Sends the rows of now. Staleness counts from the first time, not from a reply that is sent again.
@@ -347,7 +348,7 @@ static tn_status give(tn_async_server *s, pull_slot *p, bool again, tn_error *er
 static tn_status take_gradients(tn_async_server *s, pull_slot *p, tn_error *err)
 {
     const tn_frame request = p->pushed;
-    tn_async_push_result what = {0};
+    tn_dense_params what = {0};
     if (p->pull.params.weight_sum > 0) {
         update u = {.grads = {&p->pull.block.keys, p->grads.rows, p->grads.dense},
                     .push = {.weight_sum = p->pull.params.weight_sum,
@@ -520,17 +521,4 @@ uint32_t tn_async_permits_of(double staleness)
 uint64_t tn_async_server_updates(const tn_async_server *s)
 {
     return atomic_load(&s->updates);
-}
-
-uint32_t tn_async_server_open_pulls(tn_async_server *s)
-{
-    uint32_t n = 0;
-    (void)pthread_mutex_lock(&s->lock);
-    for (uint32_t r = 0; r < s->n_ranks; r++) {
-        for (uint32_t i = 0; i < s->permits; i++) {
-            n += s->rank[r].place[i].state != SLOT_FREE;
-        }
-    }
-    (void)pthread_mutex_unlock(&s->lock);
-    return n;
 }

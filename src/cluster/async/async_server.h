@@ -22,9 +22,8 @@
 #ifndef TN_CLUSTER_ASYNC_SERVER_H
 #define TN_CLUSTER_ASYNC_SERVER_H
 
-#include "cluster/exchange/exchange.h"
+#include "cluster/exchange/batch_messages.h"
 #include "cluster/exchange/owner_messages.h"
-#include "ps/optim/rule.h"
 
 enum { TN_PERMITS_MAX = 32 }; /* half of what a sender may have unacknowledged */
 
@@ -58,27 +57,14 @@ void tn_async_server_take(tn_async_server *s, const tn_frame *frame);
 tn_status tn_async_server_pull(tn_async_server *s, tn_team *team, uint32_t place,
                                const tn_keyset *keys, float *rows, tn_error *err) TN_MUST_USE;
 
-/* The result of a push. */
-typedef struct tn_async_push_result {
-    double norm;        /* of this owner's part, before the global clip */
-    uint64_t staleness; /* updates of this shard since the pull */
-} tn_async_push_result;
-
-/* norm: of the whole push where the global clip is on; 0: there is no other part. dense: of the
- * shard's range. Of `push` weight_sum, lr_factor and day count. */
-typedef struct tn_async_own_push {
-    uint32_t place; /* of its pull, whose keys it is of */
-    const float *rows, *dense;
-    double norm;
-    const tn_push *push;
-} tn_async_own_push;
-tn_status tn_async_server_push(tn_async_server *s, tn_team *team, const tn_async_own_push *own,
-                               tn_async_push_result *out, tn_error *err) TN_MUST_USE;
+/* Of `grads` the norm is that of the whole push where the global clip is on (0: there is no other
+ * part), and of their push weight_sum, lr_factor and day count. *out: norm of this owner's part
+ * before the global clip, and updates of this shard since the pull. */
+tn_status tn_async_server_push(tn_async_server *s, tn_team *team, uint32_t place,
+                               const tn_slices_gradients *grads, tn_dense_params *out,
+                               tn_error *err) TN_MUST_USE;
 
 /* Updates of this shard so far: the step of a checkpoint. Any thread. */
 uint64_t tn_async_server_updates(const tn_async_server *s);
-
-/* Pulls of others that wait for their push: 0 at a cut. Any thread. */
-uint32_t tn_async_server_open_pulls(tn_async_server *s);
 
 #endif
