@@ -47,16 +47,6 @@ static void keep_answer(void *arg, const tn_frame *request, tn_out_message *outg
     tn_wakeup_signal(&x->wakeup);
 }
 
-static void keep_failure(void *arg, tn_status status, const char *why)
-{
-    free_one *x = arg;
-    (void)pthread_mutex_lock(&x->lock);
-    x->failed = status;
-    (void)strncpy(x->why, why, sizeof x->why - 1);
-    (void)pthread_mutex_unlock(&x->lock);
-    tn_wakeup_signal(&x->wakeup);
-}
-
 static void make_keys(free_one *x)
 {
     uint32_t n = 0;
@@ -95,22 +85,21 @@ free_one *free_one_new(uint32_t permits, const char *rule)
     make_keys(x);
     make_shard(x);
     tn_wakeup_init(&x->wakeup);
+    tn_reply_queue_init(&x->replies);
     (void)pthread_mutex_init(&x->lock, NULL);
     for (uint32_t r = 0; r < FREE_ONE_RANKS; r++) {
         tn_dedup_begin(&x->dedup[r], incarnation_of(r));
     }
     x->exchange = (tn_exchange){.pool = x->pool,
+                                .replies = &x->replies,
                                 .step = 100,
                                 .staleness = permits - 1,
                                 .dedup = x->dedup,
                                 .shares = x->shares,
                                 .layout = &x->m->layout,
                                 .shard = &x->shard};
-    const tn_async_server_opts opts = {.exchange = &x->exchange,
-                                       .reply = {x->pool, keep_answer, x},
-                                       .failed = keep_failure,
-                                       .arg = x};
-    assert_int_equal(tn_async_server_open(&x->serve, &opts, NULL), TN_OK);
+    const tn_reply_path reply = {x->pool, keep_answer, x};
+    assert_int_equal(tn_async_server_open(&x->serve, &x->exchange, &reply, NULL), TN_OK);
     return x;
 }
 
@@ -118,6 +107,7 @@ void free_one_free(free_one *x)
 {
     tn_async_server_close(x->serve);
     tn_wakeup_done(&x->wakeup);
+    tn_reply_queue_done(&x->replies);
     (void)pthread_mutex_destroy(&x->lock);
     tn_dense_free(x->shard.dense);
     tn_table_free(x->shard.table);

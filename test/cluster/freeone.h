@@ -32,6 +32,7 @@ typedef struct free_one {
     kit_model *m;
     tn_out_messages *pool;
     tn_shares *shares;
+    tn_reply_queue replies;
     tn_exchange exchange;
     uint64_t key[FREE_ONE_KEYS]; /* that the owner has */
     tn_dedup dedup[FREE_ONE_RANKS];
@@ -43,8 +44,6 @@ typedef struct free_one {
     pthread_mutex_t lock;
     free_answer *answer; /* guarded by lock, as are these */
     uint32_t n_answers;
-    tn_status failed;
-    char why[200];
     uint64_t damage, draws; /* stream: of what becomes of messages of rank 1; 0: nothing */
     uint32_t n_damaged;     /* that could still be read */
 } free_one;

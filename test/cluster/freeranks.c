@@ -188,6 +188,7 @@ static void open_seat(free_world *w, uint32_t rank)
     s->world = w;
     s->rank = rank;
     make_shard(w, s);
+    tn_reply_queue_init(&s->replies);
     assert_int_equal(tn_out_messages_new(&s->pool, NULL), TN_OK);
     const tn_link_opts link = {.rank = rank,
                                .size = w->opts.n,
@@ -202,6 +203,7 @@ static void open_seat(free_world *w, uint32_t rank)
     assert_int_equal(tn_link_open(&s->link, keys_zmq(), &link, &w->at[rank], bound, NULL), TN_OK);
     const tn_exchange exchange = {.link = s->link,
                                   .pool = s->pool,
+                                  .replies = &s->replies,
                                   .rank = rank,
                                   .staleness = w->opts.staleness,
                                   .dedup = s->dedup,
@@ -274,6 +276,7 @@ void free_world_free(free_world *w)
         tn_client_async.stop(s->async);
         tn_link_close(s->link);
         tn_client_async.close(s->async);
+        tn_reply_queue_done(&s->replies);
         tn_out_messages_free(s->pool);
         tn_dense_free(s->shard.dense);
         tn_table_free(s->shard.table);

@@ -41,6 +41,7 @@ typedef struct free_seat {
     uint32_t rank;
     tn_link *link;
     tn_out_messages *pool;
+    tn_reply_queue replies;
     tn_dedup dedup[FREE_RANKS_MAX];
     void *_Atomic async; /* the client */
     tn_shard shard;

@@ -65,7 +65,7 @@ serving *serving_new(double clip)
     assert_int_equal(s->shares->dense[1], SERVING_OWN);
     ranks_make_shard(s->m, s->weights, SERVING_OWN, &s->shard);
     assert_int_equal(tn_out_messages_new(&s->pool, NULL), TN_OK);
-    tn_wakeup_init(&s->wakeup);
+    tn_reply_queue_init(&s->replies);
     tn_wakeup_init(&s->heard);
     (void)pthread_mutex_init(&s->lock, NULL);
     choose_keys(s);
@@ -73,16 +73,14 @@ serving *serving_new(double clip)
         tn_dedup_begin(&s->dedup[r], SERVING_START + r);
     }
     s->exchange = (tn_exchange){.pool = s->pool,
+                                .replies = &s->replies,
                                 .dedup = s->dedup,
                                 .shares = s->shares,
                                 .layout = &s->m->layout,
                                 .shard = &s->shard,
                                 .own = s->weights};
-    const tn_sync_server_opts opts = {.exchange = &s->exchange,
-                                      .wakeup = &s->wakeup,
-                                      .reply = {s->pool, got_answer, s},
-                                      .share = got_norm,
-                                      .arg = s};
+    const tn_sync_server_opts opts = {
+        .exchange = &s->exchange, .reply = {s->pool, got_answer, s}, .share = got_norm, .arg = s};
     assert_int_equal(tn_sync_server_new(&s->serve, &opts, NULL), TN_OK);
     return s;
 }
@@ -91,7 +89,7 @@ void serving_free(serving *s)
 {
     tn_sync_server_free(s->serve);
     assert_int_equal(s->n_lost, 0);
-    tn_wakeup_done(&s->wakeup);
+    tn_reply_queue_done(&s->replies);
     tn_wakeup_done(&s->heard);
     (void)pthread_mutex_destroy(&s->lock);
     tn_out_messages_free(s->pool);

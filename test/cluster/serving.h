@@ -36,7 +36,7 @@ typedef struct serving {
     float weights[SERVING_OWN];
     tn_dedup dedup[SERVING_RANKS];
     tn_out_messages *pool;
-    tn_wakeup wakeup;
+    tn_reply_queue replies;
     tn_exchange exchange;
     tn_sync_server *serve;
     tn_wakeup heard;      /* rings with every answer */

@@ -197,13 +197,15 @@ static void a_shard_that_fails_tells_once_and_stops(void **state)
     free_one_pull(x, &p);
     free_one_wait(x, 1);
     x->weights[0] = NAN; /* makes the gradient one, by l2 */
-    uint64_t heard = tn_wakeup_count(&x->wakeup);
+    tn_error err = {0};
+    uint64_t heard = tn_reply_queue_read(&x->replies, NULL, NULL);
     free_one_push(x, &(free_push){.of = &p, .sequence = 2, .value = 1});
-    assert_true(tn_wakeup_wait(&x->wakeup, heard, tn_clock_ns() + UINT64_C(10000000000)));
+    assert_true(tn_wakeup_wait(&x->replies.wakeup, heard, tn_clock_ns() + UINT64_C(10000000000)));
     tn_async_server_stop(x->serve);
     tn_async_server_stop(x->serve);
-    assert_int_equal(x->failed, TN_E_DIVERGED);
-    assert_non_null(strstr(x->why, "is not finite"));
+    (void)tn_reply_queue_read(&x->replies, NULL, NULL);
+    assert_int_equal(tn_reply_queue_check(&x->replies, &err), TN_E_DIVERGED);
+    assert_non_null(strstr(err.text, "is not finite"));
     assert_int_equal(x->n_answers, 1);
     free_one_free(x);
     tn_async_server_close(NULL);
@@ -613,7 +615,8 @@ static void r50000_damaged_sequences_leave_a_live_owner_well(void **state)
             }
         }
         n_read += x->n_damaged;
-        assert_int_equal(x->failed, TN_OK);
+        (void)tn_reply_queue_read(&x->replies, NULL, NULL);
+        assert_int_equal(tn_reply_queue_check(&x->replies, NULL), TN_OK);
         free_one_free(x);
     }
     assert_true(n_read > SEQUENCES / 2); /* most get past the header */

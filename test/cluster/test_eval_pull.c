@@ -30,6 +30,7 @@ static int tear_down(void **state)
 typedef struct seat {
     tn_link *link;
     tn_out_messages *pool;
+    tn_reply_queue replies;
     tn_eval_pull *_Atomic peek;
     _Atomic uint32_t deaf; /* requests that get lost here */
 } seat;
@@ -57,7 +58,7 @@ static void got_request(void *arg, tn_in_message *incoming)
 static void got_answer(void *arg, tn_in_message *incoming)
 {
     seat *s = arg;
-    tn_eval_pull_take_answer(atomic_load(&s->peek), incoming);
+    tn_reply_queue_put(&s->replies, incoming);
 }
 
 static void ticked(void *arg, uint64_t now_ns)
@@ -70,6 +71,7 @@ static void open_seat(group *g, uint32_t rank)
 {
     seat *s = &g->seat[rank];
     char bound[TN_ENDPOINT_SIZE];
+    tn_reply_queue_init(&s->replies);
     assert_int_equal(tn_out_messages_new(&s->pool, NULL), TN_OK);
     const tn_link_opts link = {.rank = rank,
                                .size = g->w->n,
@@ -80,6 +82,7 @@ static void open_seat(group *g, uint32_t rank)
     assert_int_equal(tn_link_open(&s->link, keys_zmq(), &link, &g->at[rank], bound, NULL), TN_OK);
     const tn_exchange exchange = {.link = s->link,
                                   .pool = s->pool,
+                                  .replies = &s->replies,
                                   .rank = rank,
                                   .shares = g->w->shares,
                                   .layout = &g->w->m->layout,
@@ -116,6 +119,7 @@ static void close_group(group *g)
     for (uint32_t r = 0; r < g->w->n; r++) {
         tn_link_close(g->seat[r].link);
         tn_eval_pull_close(atomic_load(&g->seat[r].peek));
+        tn_reply_queue_done(&g->seat[r].replies);
         tn_out_messages_free(g->seat[r].pool);
     }
     tn_security_done(&g->security);
@@ -224,8 +228,8 @@ static void a_group_that_ended_ends_the_wait(void **state)
     kit_keys *all = make_keys(g);
     atomic_store(&g->seat[1].deaf, UINT32_MAX);
     tn_eval_pull *peek = atomic_load(&g->seat[0].peek);
-    tn_eval_pull_fail(peek, TN_E_DATA, "rank 1: no such file");
-    tn_eval_pull_fail(peek, TN_E_PEER, "a later reason");
+    tn_reply_queue_end(&g->seat[0].replies, TN_E_DATA, "rank 1: no such file");
+    tn_reply_queue_end(&g->seat[0].replies, TN_E_PEER, "a later reason");
     assert_int_equal(tn_eval_pull_rows(peek, NULL, &all->set, rows, missing, &err), TN_E_DATA);
     assert_string_equal(err.text, "rank 1: no such file");
     close_group(g);

@@ -69,7 +69,7 @@ static void *work(void *arg)
 {
     storm *x = arg;
     for (;;) {
-        const uint64_t heard = tn_wakeup_count(&x->s->wakeup);
+        const uint64_t heard = tn_wakeup_count(&x->s->replies.wakeup);
         if (tn_sync_server_run(x->s->serve, NULL, NULL) != TN_OK) {
             atomic_store(&x->failed, true);
             tn_wakeup_signal(&x->s->heard);
@@ -78,7 +78,7 @@ static void *work(void *arg)
         if (atomic_load(&x->stop)) {
             return NULL;
         }
-        (void)tn_wakeup_wait(&x->s->wakeup, heard, tn_clock_ns() + UINT64_C(60000000000));
+        (void)tn_wakeup_wait(&x->s->replies.wakeup, heard, tn_clock_ns() + UINT64_C(60000000000));
     }
 }
 
@@ -376,7 +376,7 @@ static void run_storm(storm *x, bool hostile)
     assert_int_equal(pthread_create(&x->worker, NULL, work, x), 0);
     train(x);
     atomic_store(&x->stop, true);
-    tn_wakeup_signal(&x->s->wakeup);
+    tn_wakeup_signal(&x->s->replies.wakeup);
     assert_int_equal(pthread_join(x->worker, NULL), 0);
     assert_false(atomic_load(&x->failed));
     receive_answers(x);

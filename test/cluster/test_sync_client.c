@@ -38,6 +38,7 @@ static int tear_down(void **state)
 typedef struct wire {
     tn_link *link;
     tn_out_messages *pool;
+    tn_reply_queue replies;
     tn_dedup dedup[RANKS_MAX];
     void *_Atomic sync;       /* the client */
     uint32_t n_ranks, turned; /* by so many places the order of weights is; 0: as they come */
@@ -183,7 +184,7 @@ static void turn_answers(wire *w, tn_in_message *incoming)
     for (uint32_t i = 0; i < w->n_ranks; i++) {
         tn_in_message **next = &w->held[(i * 3 + w->turned) % w->n_ranks];
         if (*next != NULL) {
-            tn_client_sync.take_answer(atomic_load(&w->sync), *next);
+            tn_reply_queue_put(&w->replies, *next);
         }
         *next = NULL;
     }
@@ -197,7 +198,7 @@ static void got_answer(void *arg, tn_in_message *incoming)
         turn_answers(w, incoming);
         return;
     }
-    tn_client_sync.take_answer(atomic_load(&w->sync), incoming);
+    tn_reply_queue_put(&w->replies, incoming);
 }
 
 static void ticked(void *arg, uint64_t now_ns)
@@ -217,6 +218,7 @@ static void open_rank(run *x, uint32_t rank, const tn_exchange *sync)
     wire *w = &x->wire[rank];
     char bound[TN_ENDPOINT_SIZE];
     *w = (wire){0};
+    tn_reply_queue_init(&w->replies);
     assert_int_equal(tn_out_messages_new(&w->pool, NULL), TN_OK);
     const tn_link_opts link = {.rank = rank,
                                .size = x->w->n,
@@ -229,6 +231,7 @@ static void open_rank(run *x, uint32_t rank, const tn_exchange *sync)
     tn_exchange opts = *sync;
     opts.link = w->link;
     opts.pool = w->pool;
+    opts.replies = &w->replies;
     opts.rank = rank;
     opts.dedup = w->dedup;
     opts.shares = x->w->shares;
@@ -260,6 +263,7 @@ static void close_rank(run *x, uint32_t rank)
 {
     tn_link_close(x->wire[rank].link);
     tn_client_sync.close(x->sync[rank]);
+    tn_reply_queue_done(&x->wire[rank].replies);
     tn_out_messages_free(x->wire[rank].pool);
 }
 
@@ -311,7 +315,7 @@ static void close_ranks(run *x)
 static void check_ends(const run *x)
 {
     for (uint32_t r = 0; r < x->w->n; r++) {
-        assert_int_equal(tn_client_sync.waits_for(x->sync[r]), 0);
+        assert_int_equal(atomic_load(&x->wire[r].replies.late), 0);
         if (x->status[r] != TN_OK) {
             fail_msg("rank %u: %s", r, x->err[r].text);
         }
@@ -527,8 +531,8 @@ static void a_failure_from_elsewhere_ends_the_wait(void **state)
     tn_joint_batch note;
     tn_error err = {0};
     run *x = wait_alone(&at);
-    tn_client_sync.end_waits(x->sync[0], TN_E_DATA, "rank 1: no such file");
-    tn_client_sync.end_waits(x->sync[0], TN_E_PEER, "a later one");
+    tn_reply_queue_end(&x->wire[0].replies, TN_E_DATA, "rank 1: no such file");
+    tn_reply_queue_end(&x->wire[0].replies, TN_E_PEER, "a later one");
     assert_int_equal(tn_client_sync.rows(x->sync[0], NULL, &note, &err), TN_E_DATA);
     assert_string_equal(err.text, "rank 1: no such file");
     stop_waiting(x, &at);
@@ -537,11 +541,12 @@ static void a_failure_from_elsewhere_ends_the_wait(void **state)
 /* Fails the run when its rank says that it waits for rank 1. */
 static void *fail_when_it_waits(void *arg)
 {
-    const run *x = arg;
+    run *x = arg;
     const uint64_t until = tn_clock_ns() + UINT64_C(50000000000);
-    while (tn_client_sync.waits_for(x->sync[0]) != 2 && tn_clock_ns() < until) {
+    while (atomic_load(&x->wire[0].replies.late) != 2 && tn_clock_ns() < until) {
     }
-    tn_client_sync.end_waits(x->sync[0], TN_E_DATA, tn_clock_ns() < until ? "seen" : "never seen");
+    tn_reply_queue_end(&x->wire[0].replies, TN_E_DATA,
+                       tn_clock_ns() < until ? "seen" : "never seen");
     return NULL;
 }
 
@@ -587,7 +592,7 @@ static void a_lost_rank_ends_the_wait_for_its_numbers(void **state)
     assert_int_equal(pthread_create(&thread, NULL, get_rows, &seats[1]), 0);
     (void)get_rows(&seats[0]);
     assert_int_equal(pthread_join(thread, NULL) | (int)x->status[0] | (int)x->status[1], 0);
-    tn_client_sync.end_waits(x->sync[0], TN_E_PEER, "rank 1 was last heard of 15.1 s ago");
+    tn_reply_queue_end(&x->wire[0].replies, TN_E_PEER, "rank 1 was last heard of 15.1 s ago");
     assert_int_equal(tn_client_sync.gather(x->sync[0], NULL, &own, 1, &all, &err), TN_E_PEER);
     assert_string_equal(err.text, "rank 1 was last heard of 15.1 s ago");
     close_ranks(x);

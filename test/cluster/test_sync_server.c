@@ -394,8 +394,7 @@ static void memory_that_runs_out_is_told(void **state)
 {
     (void)state;
     serving *s = serving_new(no_clip);
-    const tn_sync_server_opts opts = {
-        .exchange = &s->exchange, .wakeup = &s->wakeup, .reply = {.pool = s->pool}};
+    const tn_sync_server_opts opts = {.exchange = &s->exchange, .reply = {.pool = s->pool}};
     uint64_t nth = 0;
     tn_status status = TN_E_MEMORY;
     while (status != TN_OK) {
@@ -627,15 +626,15 @@ static void every_request_that_is_taken_rings_the_bell(void **state)
 {
     (void)state;
     serving *s = serving_new((double)INFINITY);
-    const uint64_t before = tn_wakeup_count(&s->wakeup);
+    const uint64_t before = tn_wakeup_count(&s->replies.wakeup);
     assert_taken(s, serving_pull(s, 1, 1));
-    assert_int_equal(tn_wakeup_count(&s->wakeup), before + 1);
+    assert_int_equal(tn_wakeup_count(&s->replies.wakeup), before + 1);
     assert_taken(s, serving_pull(s, 1, 1)); /* again: it may want its answer again */
-    assert_int_equal(tn_wakeup_count(&s->wakeup), before + 2);
+    assert_int_equal(tn_wakeup_count(&s->replies.wakeup), before + 2);
     tn_frame f = serving_push(s, 1, 5, 1);
     f.count[TN_KEYS]++;
     assert_refused(s, &f, TN_REFUSAL_DAMAGED);
-    assert_int_equal(tn_wakeup_count(&s->wakeup), before + 2);
+    assert_int_equal(tn_wakeup_count(&s->replies.wakeup), before + 2);
     serving_free(s);
 }
 

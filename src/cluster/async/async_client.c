@@ -6,7 +6,6 @@
 #include "cluster/async/async_server.h"
 #include "cluster/async/pushnorm.h"
 #include "cluster/exchange/batch_messages.h"
-#include "cluster/exchange/reply_queue.h"
 #include "ps/shard/dense.h"
 
 #include <inttypes.h>
@@ -31,7 +30,6 @@ typedef struct flight {
 typedef struct async_client {
     tn_exchange x;
     uint32_t n_ranks, permits;
-    tn_reply_queue replies;
     tn_async_server *server;
     float *residual;           /* of dense gradients in 16 bits */
     tn_out_message **outgoing; /* n_ranks: of one push */
@@ -62,18 +60,21 @@ static void receive_rows(async_client *g, const tn_frame *f, uint32_t from)
             return;
         }
     }
-    tn_reply_queue_reject(&g->replies, from, "rows");
+    tn_reply_queue_reject(g->x.replies, from, "rows");
 }
 
 static void receive(void *arg, const tn_frame *f, uint32_t from)
 {
     async_client *g = arg;
+    if (f->sequence == 0) {
+        return; /* a late reply to an evaluation */
+    }
     if (f->type == TN_FRAME_ROWS) {
         receive_rows(g, f, from);
     } else if (f->type == TN_FRAME_REFUSED) {
-        tn_reply_queue_refused(&g->replies, f, from);
+        tn_reply_queue_refused(g->x.replies, f, from);
     } else if (f->type == TN_FRAME_DENSE) {
-        tn_reply_queue_reject(&g->replies, from, "weights");
+        tn_reply_queue_reject(g->x.replies, from, "weights");
     }
 }
 
@@ -133,14 +134,14 @@ static uint32_t due_rows(async_client *g)
 static tn_status await(async_client *g, due_of *due, tn_error *err)
 {
     for (;;) {
-        const uint64_t seen = tn_reply_queue_read(&g->replies, receive, g);
-        TN_TRY(tn_reply_queue_check(&g->replies, err));
+        const uint64_t seen = tn_reply_queue_read(g->x.replies, receive, g);
+        TN_TRY(tn_reply_queue_check(g->x.replies, err));
         const uint32_t late = due(g);
-        atomic_store(&g->replies.late, late);
+        atomic_store(&g->x.replies->late, late);
         if (late == 0) {
             return TN_OK;
         }
-        tn_reply_queue_wait(&g->replies, seen, tn_clock_ns());
+        tn_reply_queue_wait(g->x.replies, seen, tn_clock_ns());
     }
 }
 
@@ -210,12 +211,12 @@ static tn_status take_weights(async_client *g, tn_error *err)
         if (incoming != NULL && tn_values_read(tn_frame_dense_values(incoming->frame.flags),
                                                incoming->frame.payload + TN_DENSE_PARAMS,
                                                cut[r + 1] - cut[r], to) != TN_VALUES_FINITE) {
-            tn_reply_queue_reject(&g->replies, r, "weights that are not finite");
+            tn_reply_queue_reject(g->x.replies, r, "weights that are not finite");
         }
         tn_in_message_close(incoming);
     }
     tn_dense_copy(g->x.shard->dense, g->x.weights + cut[g->x.rank]);
-    return tn_reply_queue_check(&g->replies, err);
+    return tn_reply_queue_check(g->x.replies, err);
 }
 
 static tn_status rows(void *self, tn_team *team, tn_joint_batch *out, tn_error *err)
@@ -369,12 +370,6 @@ static tn_status refresh(void *self, tn_error *err)
     return take_weights(g, err);
 }
 
-static uint32_t waits_for(const void *self)
-{
-    const async_client *g = self;
-    return atomic_load(&g->replies.late);
-}
-
 /* ---- messages, on tn-net ---- */
 
 static void take_request(void *self, tn_in_message *incoming)
@@ -427,21 +422,15 @@ static void take_answer(void *self, tn_in_message *incoming)
     const bool is_taken = incoming->frame.type == TN_FRAME_DENSE && take_dense(g, incoming);
     (void)pthread_mutex_unlock(&g->lock);
     if (is_taken) {
-        tn_wakeup_signal(&g->replies.wakeup);
+        tn_wakeup_signal(&g->x.replies->wakeup);
     } else {
-        tn_reply_queue_put(&g->replies, incoming); /* the worker reports what is wrong with it */
+        tn_reply_queue_put(g->x.replies, incoming); /* the worker reports what is wrong with it */
     }
-}
-
-static void end_waits(void *self, tn_status status, const char *why)
-{
-    async_client *g = self;
-    tn_reply_queue_end(&g->replies, status, why);
 }
 
 /* ---- opening and closing ---- */
 
-static tn_status make_arrays(async_client *g, tn_error *err)
+static tn_status make(async_client *g, tn_error *err)
 {
     const char *what = "a group of peers";
     g->outgoing = tn_try_alloc(g->n_ranks, sizeof(void *), what, err);
@@ -460,17 +449,8 @@ static tn_status make_arrays(async_client *g, tn_error *err)
         return TN_E_MEMORY;
     }
     g->none = (tn_keyset){.owners = &g->x.shares->owners, .at = g->zeros, .first = g->zeros};
-    return TN_OK;
-}
-
-static tn_status make(async_client *g, tn_error *err)
-{
-    TN_TRY(make_arrays(g, err));
-    const tn_async_server_opts server = {.exchange = &g->x,
-                                         .reply = {g->x.pool, tn_reply_by_link, g->x.link},
-                                         .failed = end_waits,
-                                         .arg = g};
-    return tn_async_server_open(&g->server, &server, err);
+    const tn_reply_path reply = {g->x.pool, tn_reply_by_link, g->x.link};
+    return tn_async_server_open(&g->server, &g->x, &reply, err);
 }
 
 static void stop(void *self)
@@ -497,7 +477,6 @@ static void close_client(void *self)
     tn_free(g->newest);
     tn_free(g->zeros);
     tn_free(g->residual);
-    tn_reply_queue_done(&g->replies);
     (void)pthread_mutex_destroy(&g->lock);
     tn_free(g);
 }
@@ -512,8 +491,6 @@ const tn_client_ops tn_client_async = {
     .updates = updates,
     .take_request = take_request,
     .take_answer = take_answer,
-    .end_waits = end_waits,
-    .waits_for = waits_for,
     .stop = stop,
     .close = close_client,
 };
@@ -526,7 +503,6 @@ tn_status tn_async_client_open(tn_client *out, const tn_exchange *x, tn_error *e
     g->x = *x;
     g->n_ranks = x->shares->owners.n_peers;
     g->permits = tn_async_permits_of(x->staleness);
-    tn_reply_queue_init(&g->replies);
     (void)pthread_mutex_init(&g->lock, NULL);
     tn_status status = make(g, err);
     if (status != TN_OK) {

@@ -64,8 +64,8 @@ typedef struct own_pull {
 } own_pull;
 
 struct tn_async_server {
-    tn_async_server_opts opts;
     const tn_exchange *x;
+    tn_reply_path reply;
     uint32_t n_ranks, permits;
     size_t dense; /* floats of the shard's range */
     tn_dense_run *moving;
@@ -233,7 +233,7 @@ static void take_new(tn_async_server *s, const tn_frame *f)
     pull_slot *p = NULL;
     const uint32_t refusal = is_pull ? take_pull(s, f, &p) : take_push(s, f, &p);
     if (refusal != 0) {
-        tn_reply_refuse(&s->opts.reply, f, refusal);
+        tn_reply_refuse(&s->reply, f, refusal);
         return;
     }
     tn_dedup_mark(&s->x->dedup[f->rank], f->sequence);
@@ -294,11 +294,11 @@ void tn_async_server_take(tn_async_server *s, const tn_frame *frame)
         return; /* forged: this rank makes calls */
     }
     if (frame->type != TN_FRAME_PULL && frame->type != TN_FRAME_PUSH) {
-        tn_reply_refuse(&s->opts.reply, frame, TN_REFUSAL_DAMAGED);
+        tn_reply_refuse(&s->reply, frame, TN_REFUSAL_DAMAGED);
         return;
     }
     bool again = false;
-    if (!tn_owner_admits(&s->opts.reply, &s->x->dedup[frame->rank], frame, &again)) {
+    if (!tn_owner_admits(&s->reply, &s->x->dedup[frame->rank], frame, &again)) {
         return;
     }
     if (again) {
@@ -314,7 +314,7 @@ static tn_status answer_dense(tn_async_server *s, const tn_frame *request,
                               const tn_dense_params *what, tn_error *err)
 {
     tn_dense_copy(s->x->shard->dense, s->out.dense);
-    return tn_reply_dense(&s->opts.reply, request, what, s->out.dense, s->dense, err);
+    return tn_reply_dense(&s->reply, request, what, s->out.dense, s->dense, err);
 }
 
 /* Sends the rows of now. Staleness counts from the first time, not from a reply that is sent again.
@@ -342,7 +342,7 @@ static tn_status give(tn_async_server *s, pull_slot *p, bool again, tn_error *er
         (void)pthread_mutex_unlock(&s->lock);
     }
     const tn_rows_reply rows = {.n_keys = keys->n, .n_floats = n, .rows = s->out.rows};
-    return tn_reply_rows(&s->opts.reply, &request, &rows, err);
+    return tn_reply_rows(&s->reply, &request, &rows, err);
 }
 
 static tn_status take_gradients(tn_async_server *s, pull_slot *p, tn_error *err)
@@ -413,7 +413,7 @@ static tn_status serve_all(void *arg, tn_error *err)
             status = serve_one(s, &served, err);
         }
         if (status != TN_OK) {
-            s->opts.failed(s->opts.arg, status, err->text);
+            tn_reply_queue_end(s->x->replies, status, err->text);
             return status;
         }
         (void)tn_wakeup_wait(&s->wakeup, seen, tn_clock_ns() + look_ns);
@@ -486,19 +486,19 @@ void tn_async_server_close(tn_async_server *s)
     tn_free(s);
 }
 
-tn_status tn_async_server_open(tn_async_server **out, const tn_async_server_opts *opts,
-                               tn_error *err)
+tn_status tn_async_server_open(tn_async_server **out, const tn_exchange *x,
+                               const tn_reply_path *reply, tn_error *err)
 {
     *out = NULL;
     tn_async_server *s = NULL;
     TN_TRY(TN_ALLOC(s, 1, "the requests of all ranks", err));
-    s->opts = *opts;
-    s->x = opts->exchange;
-    s->n_ranks = s->x->shares->owners.n_peers;
-    s->permits = tn_async_permits_of(s->x->staleness);
-    s->dense = tn_exchange_dense(s->x);
-    s->delays = tn_delay_is_on(s->x->shard->rules);
-    atomic_store(&s->updates, s->x->step);
+    s->x = x;
+    s->reply = *reply;
+    s->n_ranks = x->shares->owners.n_peers;
+    s->permits = tn_async_permits_of(x->staleness);
+    s->dense = tn_exchange_dense(x);
+    s->delays = tn_delay_is_on(x->shard->rules);
+    atomic_store(&s->updates, x->step);
     (void)pthread_mutex_init(&s->lock, NULL);
     tn_wakeup_init(&s->wakeup);
     tn_status status = make(s, err);

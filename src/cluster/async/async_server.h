@@ -32,17 +32,11 @@ uint32_t tn_async_permits_of(double staleness);
 
 typedef struct tn_async_server tn_async_server;
 
-typedef struct tn_async_server_opts {
-    const tn_exchange *exchange; /* must outlive it; of `moving` the last push wins */
-    tn_reply_path reply;         /* called on tn-net and on tn-shard */
-    /* On tn-shard: nothing is served any more. */
-    void (*failed)(void *arg, tn_status status, const char *why);
-    void *arg;
-} tn_async_server_opts;
-
-/* Starts the thread. On failure *out is NULL. */
-tn_status tn_async_server_open(tn_async_server **out, const tn_async_server_opts *opts,
-                               tn_error *err) TN_MUST_USE;
+/* Starts the thread. What is given must outlive it; of `moving` the last push wins. `reply` is
+ * called on tn-net and on tn-shard, which ends the worker's waits when it fails: nothing is served
+ * any more. On failure *out is NULL. */
+tn_status tn_async_server_open(tn_async_server **out, const tn_exchange *x,
+                               const tn_reply_path *reply, tn_error *err) TN_MUST_USE;
 /* Ends it, while `reply` still works; requests may still come and are not served. */
 void tn_async_server_stop(tn_async_server *s);
 /* When no request comes any more. NULL is fine. */

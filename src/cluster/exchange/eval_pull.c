@@ -5,7 +5,6 @@
 #include "base/core/clock.h"
 #include "cluster/exchange/batch_messages.h"
 #include "cluster/exchange/owner_messages.h"
-#include "cluster/exchange/reply_queue.h"
 
 #include <string.h>
 
@@ -14,7 +13,6 @@ static const uint64_t again_ns = 1000000000;
 struct tn_eval_pull {
     tn_exchange x;
     uint32_t n_ranks;
-    tn_reply_queue replies;
 
     /* The worker's. */
     uint64_t number; /* of the peek that runs */
@@ -39,7 +37,6 @@ tn_status tn_eval_pull_open(tn_eval_pull **out, const tn_exchange *x, tn_error *
     p->x = *x;
     p->reply = (tn_reply_path){x->pool, tn_reply_by_link, x->link};
     p->n_ranks = x->shares->owners.n_peers;
-    tn_reply_queue_init(&p->replies);
     p->first = tn_try_alloc(TN_PARTITIONS + 1, sizeof *p->first, what, err);
     if (p->first == NULL) {
         tn_eval_pull_close(p);
@@ -59,7 +56,6 @@ void tn_eval_pull_close(tn_eval_pull *p)
     tn_free(p->lacks);
     tn_owner_slices_done(&p->slices);
     tn_free(p->first);
-    tn_reply_queue_done(&p->replies);
     tn_free(p);
 }
 
@@ -121,17 +117,6 @@ void tn_eval_pull_take_request(tn_eval_pull *p, tn_in_message *incoming)
 
 /* ---- the worker ---- */
 
-void tn_eval_pull_take_answer(tn_eval_pull *p, tn_in_message *incoming)
-{
-    TN_ASSERT(incoming->from < p->n_ranks);
-    tn_reply_queue_put(&p->replies, incoming);
-}
-
-void tn_eval_pull_fail(tn_eval_pull *p, tn_status status, const char *why)
-{
-    tn_reply_queue_end(&p->replies, status, why);
-}
-
 static tn_status ask(tn_eval_pull *p, uint32_t owner, tn_error *err)
 {
     tn_out_message *outgoing = NULL;
@@ -154,7 +139,8 @@ static void receive(void *arg, const tn_frame *f, uint32_t from)
     tn_eval_pull *p = arg;
     tn_owner_slice *a = &p->slices.of[from];
     const tn_owner_slices *s = &p->slices;
-    if (p->replies.failed != TN_OK || f->step != p->number || a->has_rows) {
+    tn_reply_queue *q = p->x.replies;
+    if (q->failed != TN_OK || f->sequence != 0 || f->step != p->number || a->has_rows) {
         return; /* the last: a reply to a request that was sent twice */
     }
     const char *rows = f->payload + TN_ROWS_PARAMS;
@@ -165,9 +151,8 @@ static void receive(void *arg, const tn_frame *f, uint32_t from)
            tn_missing_get(p->missing, a->order, rows + a->floats * tn_values_bytes(kind)) ==
                TN_DROP_NONE;
     if (!good) {
-        p->replies.failed =
-            tn_fail(&p->replies.err, TN_E_PEER, "rank %u answered a request for rows with %s", from,
-                    f->type == TN_FRAME_REFUSED ? tn_refusal_text(f->code) : "nonsense");
+        q->failed = tn_fail(&q->err, TN_E_PEER, "rank %u answered a request for rows with %s", from,
+                            f->type == TN_FRAME_REFUSED ? tn_refusal_text(f->code) : "nonsense");
         return;
     }
     a->has_rows = true;
@@ -213,12 +198,12 @@ tn_status tn_eval_pull_rows(tn_eval_pull *p, tn_team *team, const tn_keyset *key
     peek_own(p, team);
     uint64_t again = tn_clock_ns() + tn_timer_ns(again_ns);
     for (;;) {
-        const uint64_t seen = tn_reply_queue_read(&p->replies, receive, p);
-        TN_TRY(tn_reply_queue_check(&p->replies, err));
+        const uint64_t seen = tn_reply_queue_read(p->x.replies, receive, p);
+        TN_TRY(tn_reply_queue_check(p->x.replies, err));
         if (s->n_rows == p->n_ranks) {
             return TN_OK;
         }
-        if (!tn_wakeup_wait(&p->replies.wakeup, seen, again)) {
+        if (!tn_wakeup_wait(&p->x.replies->wakeup, seen, again)) {
             TN_TRY(ask_all(p, err));
             again = tn_clock_ns() + tn_timer_ns(again_ns);
         }

@@ -18,12 +18,8 @@ typedef struct tn_eval_pull tn_eval_pull;
 tn_status tn_eval_pull_open(tn_eval_pull **out, const tn_exchange *x, tn_error *err) TN_MUST_USE;
 void tn_eval_pull_close(tn_eval_pull *p); /* when no message comes any more; NULL is fine */
 
-/* Messages of the link, a PEEK and ROWS without an id; on tn-net, never wait. */
+/* A PEEK; on tn-net, never waits. Replies, which have no id, go into the worker's queue. */
 void tn_eval_pull_take_request(tn_eval_pull *p, tn_in_message *incoming);
-void tn_eval_pull_take_answer(tn_eval_pull *p, tn_in_message *incoming);
-
-/* From any thread: calls that wait, or will, end with this. The first one counts. */
-void tn_eval_pull_fail(tn_eval_pull *p, tn_status status, const char *why);
 
 /* As tn_shard_peek, for all keys of all owners. By one thread. */
 tn_status tn_eval_pull_rows(tn_eval_pull *p, tn_team *team, const tn_keyset *keys, float *rows,

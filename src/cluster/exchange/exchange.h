@@ -4,7 +4,7 @@
 #ifndef TN_CLUSTER_EXCHANGE_H
 #define TN_CLUSTER_EXCHANGE_H
 
-#include "cluster/net/link.h"
+#include "cluster/exchange/reply_queue.h"
 #include "cluster/wire/dedup.h"
 #include "cluster/wire/float_codec.h"
 #include "ps/shard/ownership.h"
@@ -16,6 +16,7 @@ typedef struct tn_layout tn_layout; /* base/keys/record.h */
 typedef struct tn_exchange {
     tn_link *link; /* carries the messages */
     tn_out_messages *pool;
+    tn_reply_queue *replies; /* of the worker */
     uint32_t rank;
     uint64_t step;    /* updates of the run so far */
     double staleness; /* 0; or 1 .., INFINITY */

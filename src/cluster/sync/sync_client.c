@@ -4,7 +4,6 @@
 #include "base/core/alloc.h"
 #include "base/core/clock.h"
 #include "cluster/exchange/batch_messages.h"
-#include "cluster/exchange/reply_queue.h"
 #include "cluster/sync/allgather.h"
 #include "cluster/sync/sync_server.h"
 #include "ps/shard/dense.h"
@@ -29,7 +28,6 @@ typedef struct asked_batch {
 typedef struct sync_client {
     tn_exchange x;
     uint32_t n_ranks;
-    tn_reply_queue replies;
     tn_sync_server *server;
     uint64_t own_sequence;
     uint64_t n_pulled, n_got, n_done; /* batches asked for, with rows, pushed or skipped */
@@ -52,7 +50,7 @@ static void receive_rows(sync_client *g, const tn_frame *f, uint32_t from)
     tn_rows_params p;
     bool known = g->n_got < g->n_pulled && tn_rows_params_get(&p, f->payload) == TN_DROP_NONE;
     if (!known || !tn_owner_slices_rows(&b->slices, from, f, p.weight_sum > 0)) {
-        tn_reply_queue_reject(&g->replies, from, "rows");
+        tn_reply_queue_reject(g->x.replies, from, "rows");
         return;
     }
     b->note.first_row = p.first;
@@ -71,7 +69,7 @@ static void receive_weights(sync_client *g, const tn_frame *f, uint32_t from)
         tn_dense_params_get(&p, f->payload) != TN_DROP_NONE ||
         tn_values_read(tn_frame_dense_values(f->flags), f->payload + TN_DENSE_PARAMS, n,
                        g->x.weights + cut[from]) != TN_VALUES_FINITE) {
-        tn_reply_queue_reject(&g->replies, from, "weights");
+        tn_reply_queue_reject(g->x.replies, from, "weights");
         return;
     }
     g->has_weights[from] = true;
@@ -83,12 +81,15 @@ static void receive_weights(sync_client *g, const tn_frame *f, uint32_t from)
 static void receive(void *arg, const tn_frame *f, uint32_t from)
 {
     sync_client *g = arg;
+    if (f->sequence == 0) {
+        return; /* a late reply to an evaluation */
+    }
     if (f->type == TN_FRAME_ROWS) {
         receive_rows(g, f, from);
     } else if (f->type == TN_FRAME_DENSE) {
         receive_weights(g, f, from);
     } else if (f->type == TN_FRAME_REFUSED) {
-        tn_reply_queue_refused(&g->replies, f, from);
+        tn_reply_queue_refused(g->x.replies, f, from);
     }
 }
 
@@ -173,7 +174,7 @@ static uint32_t late_rank(const sync_client *g, wait_kind kind)
 static tn_status await(sync_client *g, tn_team *team, wait_kind kind, const uint32_t *count,
                        tn_error *err)
 {
-    tn_reply_queue *q = &g->replies;
+    tn_reply_queue *q = g->x.replies;
     for (;;) {
         const uint64_t seen = tn_reply_queue_read(q, receive, g);
         if (q->failed == TN_OK) {
@@ -317,12 +318,6 @@ static tn_status rest(void *self, tn_team *team, tn_error *err)
     return tn_sync_server_rest(g->server, team, err);
 }
 
-static uint32_t waits_for(const void *self)
-{
-    const sync_client *g = self;
-    return atomic_load(&g->replies.late);
-}
-
 /* Work for the own shard does not count as waiting. */
 static tn_client_waits waited(const void *self)
 {
@@ -345,7 +340,7 @@ static void take_part(sync_client *g, tn_in_message *incoming)
     const bool is_kept = is_admitted && !again && tn_allgather_put(g->gather, incoming);
     if (is_kept) {
         tn_dedup_mark(dedup, f.sequence);
-        tn_wakeup_signal(&g->replies.wakeup);
+        tn_wakeup_signal(&g->x.replies->wakeup);
     } else {
         tn_in_message_close(incoming);
     }
@@ -367,18 +362,6 @@ static void take_request(void *self, tn_in_message *incoming)
     tn_in_message_close(incoming);
 }
 
-static void take_answer(void *self, tn_in_message *incoming)
-{
-    sync_client *g = self;
-    tn_reply_queue_put(&g->replies, incoming);
-}
-
-static void end_waits(void *self, tn_status status, const char *why)
-{
-    sync_client *g = self;
-    tn_reply_queue_end(&g->replies, status, why);
-}
-
 /* ---- opening and closing ---- */
 
 static tn_status make(sync_client *g, tn_error *err)
@@ -390,11 +373,8 @@ static tn_status make(sync_client *g, tn_error *err)
         TN_TRY(TN_ALLOC(g->residual, g->x.shares->dense[g->n_ranks] + 1, what, err));
     }
     TN_TRY(tn_allgather_new(&g->gather, g->x.rank, g->n_ranks, err));
-    const tn_sync_server_opts server = {.exchange = &g->x,
-                                        .wakeup = &g->replies.wakeup,
-                                        .reply = {g->x.pool, answer, g},
-                                        .share = share,
-                                        .arg = g};
+    const tn_sync_server_opts server = {
+        .exchange = &g->x, .reply = {g->x.pool, answer, g}, .share = share, .arg = g};
     return tn_sync_server_new(&g->server, &server, err);
 }
 
@@ -412,7 +392,6 @@ static void close_client(void *self)
     tn_free(g->has_weights);
     tn_free(g->norm);
     tn_free(g->residual);
-    tn_reply_queue_done(&g->replies);
     tn_free(g);
 }
 
@@ -426,9 +405,6 @@ const tn_client_ops tn_client_sync = {
     .rest = rest,
     .waited = waited,
     .take_request = take_request,
-    .take_answer = take_answer,
-    .end_waits = end_waits,
-    .waits_for = waits_for,
     .close = close_client,
 };
 
@@ -439,7 +415,6 @@ tn_status tn_sync_client_open(tn_client *out, const tn_exchange *x, tn_error *er
     TN_TRY(TN_ALLOC(g, 1, "a group of peers", err));
     g->x = *x;
     g->n_ranks = x->shares->owners.n_peers;
-    tn_reply_queue_init(&g->replies);
     tn_status status = make(g, err);
     if (status != TN_OK) {
         close_client(g);

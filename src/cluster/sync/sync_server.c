@@ -141,7 +141,7 @@ static void enqueue(tn_sync_server *s, inbox_entry *entry, const inbox_entry *wh
     }
     s->last = entry;
     (void)pthread_mutex_unlock(&s->lock);
-    tn_wakeup_signal(s->opts.wakeup);
+    tn_wakeup_signal(&s->x->replies->wakeup);
 }
 
 static uint32_t take_pull(tn_sync_server *s, const tn_frame *f, served_rank *r)

@@ -18,14 +18,12 @@
 #define TN_CLUSTER_SYNC_SERVER_H
 
 #include "cluster/exchange/owner_messages.h"
-#include "cluster/net/wakeup.h"
 #include "cluster/sync/sync_step.h"
 
 typedef struct tn_sync_server tn_sync_server;
 
 typedef struct tn_sync_server_opts {
     const tn_exchange *exchange; /* must outlive it, as must all of these */
-    tn_wakeup *wakeup;
     tn_reply_path reply;
     /* Sends a SHARE to every other owner; of code 0: this owner's part of the norm, squared. */
     tn_status (*share)(void *arg, uint32_t code, const double *values, uint32_t n, tn_error *err);

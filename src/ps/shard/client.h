@@ -100,12 +100,9 @@ typedef struct tn_client_ops {
     tn_client_waits (*waited)(const void *self); /* may be NULL */
 
     /* Messages of other ranks, NULL where there are none: take over a request, or the answer to
-     * one. On tn-net; never wait. */
+     * one (NULL: it goes into the worker's queue). On tn-net; never wait. */
     void (*take_request)(void *self, struct tn_in_message *incoming);
     void (*take_answer)(void *self, struct tn_in_message *incoming);
-    /* Any thread: calls that wait, or will, end with this. The first one counts. */
-    void (*end_waits)(void *self, tn_status status, const char *why);
-    uint32_t (*waits_for)(const void *self); /* 1 + a rank that is late; 0: none. Any thread */
     void (*stop)(void *self); /* serves nobody any more: before its link is closed; may be NULL */
 
     void (*close)(void *self); /* when no message comes any more; NULL is fine */

@@ -27,6 +27,7 @@ struct tn_peers {
     tn_security security;
     bool has_security;
     tn_group *group;
+    tn_reply_queue replies;
     tn_eval_pull *peek;
     tn_client client; /* none: not begun */
 };
@@ -55,8 +56,8 @@ static void take_request(void *arg, tn_in_message *incoming)
 static void take_answer(void *arg, tn_in_message *incoming)
 {
     tn_peers *p = arg;
-    if (incoming->frame.sequence == 0) {
-        tn_eval_pull_take_answer(p->peek, incoming);
+    if (incoming->frame.sequence == 0 || p->client.ops->take_answer == NULL) {
+        tn_reply_queue_put(&p->replies, incoming);
     } else {
         p->client.ops->take_answer(p->client.self, incoming);
     }
@@ -65,14 +66,13 @@ static void take_answer(void *arg, tn_in_message *incoming)
 static void group_ended(void *arg, tn_status status, const char *why)
 {
     tn_peers *p = arg;
-    tn_eval_pull_fail(p->peek, status, why);
-    p->client.ops->end_waits(p->client.self, status, why);
+    tn_reply_queue_end(&p->replies, status, why);
 }
 
 static uint32_t waits_for(void *arg)
 {
     const tn_peers *p = arg;
-    return p->client.ops->waits_for(p->client.self);
+    return atomic_load(&p->replies.late);
 }
 
 /* ---- opening ---- */
@@ -135,6 +135,7 @@ tn_status tn_peers_open(tn_peers **out, tn_worker *w, const tn_run_text *text,
     p->w = w;
     p->watch = watch;
     p->arena = tn_arena_new(1 << 14);
+    tn_reply_queue_init(&p->replies);
     tn_status status = tn_zmq_load(&p->zmq, err);
     if (status == TN_OK) {
         p->has_security = true;
@@ -196,7 +197,7 @@ tn_status tn_peers_form(tn_peers *p, const atomic_bool *stop, tn_error *err)
 }
 
 /* The part of this rank in the exchange of values. */
-static tn_exchange exchange_of(const tn_peers *p)
+static tn_exchange exchange_of(tn_peers *p)
 {
     tn_worker *w = p->w;
     const uint32_t runs_max = tn_params_count(w->params) + 1;
@@ -204,6 +205,7 @@ static tn_exchange exchange_of(const tn_peers *p)
     tn_dense_run *moving = TN_NEW_ARRAY(p->arena, tn_dense_run, runs_max);
     return (tn_exchange){.link = tn_group_link(p->group),
                          .pool = tn_group_out_messages(p->group),
+                         .replies = &p->replies,
                          .rank = w->rank,
                          .step = w->steps,
                          .staleness = w->plan->run->cluster.staleness,
@@ -266,6 +268,7 @@ void tn_peers_close(tn_peers *p)
     if (p->has_security) {
         tn_security_done(&p->security);
     }
+    tn_reply_queue_done(&p->replies);
     tn_arena_free(p->arena);
     tn_free(p);
 }
