@@ -15,11 +15,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size); // NOLINT: libFuzz
 
 enum { HEADER = 64, BLOCK = 32, TRAILER = 32, SIZE_MAX_TRIED = 1 << 16 };
 
-static const uint32_t record_of_group[2] = {0, 1};
-static const tn_snapshot_record record[2] = {{.n_segments = 2, .words = {3, 12}},
-                                             {.n_segments = 1, .words = {1}}};
-static const tn_snapshot_layout layout = {
-    .n_groups = 2, .record_of_group = record_of_group, .record = record};
+static const tn_row_record record[2] = {{.n_segments = 2, .segment = {{.dim = 3}, {.dim = 12}}},
+                                        {.n_segments = 1, .segment = {{.dim = 1}}}};
+static const tn_row_group group[2] = {{.record = 0}, {.record = 1}};
+static const tn_row_schema schema = {
+    .n_records = 2, .n_groups = 2, .record = record, .group = group};
 
 static void repair(char *bytes, size_t size)
 {
@@ -40,12 +40,12 @@ static void repair(char *bytes, size_t size)
     tn_store_u32(trailer + 28, tn_crc32c(0, trailer, 28));
 }
 
-static tn_status sum_row(void *arg, const tn_snapshot_row *row, tn_error *err)
+static tn_status sum_row(void *arg, const tn_row_view *row, tn_error *err)
 {
     (void)err;
     float *sum = arg;
-    for (uint32_t i = 0; i < row->n_values; i++) {
-        *sum += row->values[i];
+    for (uint32_t i = 0; i < row->n_floats; i++) {
+        *sum += row->data[i];
     }
     return TN_OK;
 }
@@ -58,7 +58,7 @@ static void read_path(const char *path)
         const tn_snapshot_head *head = tn_snapshot_head_of(s);
         tn_status status = TN_OK;
         for (uint32_t p = head->first; p <= head->last && status == TN_OK; p++) {
-            status = tn_snapshot_read(s, p, &layout, sum_row, &sum, NULL);
+            status = tn_snapshot_read(s, p, &schema, sum_row, &sum, NULL);
         }
     }
     tn_snapshot_close(s);

@@ -7,11 +7,15 @@
 #include "base/keys/keyset.h"
 #include "support/tmpdir.h"
 
-static const uint32_t record_of_group[2] = {0, 1};
-static const tn_snapshot_record record[2] = {{.n_segments = 2, .words = {3, BIG_WORDS}},
-                                             {.n_segments = 1, .words = {1}}};
-const tn_snapshot_layout shard_layout = {
-    .n_groups = 2, .record_of_group = record_of_group, .record = record};
+/* The second has 4 weights, and states of 7 words and of one. */
+static const tn_row_record record[2] = {
+    {.n_segments = 2,
+     .segment = {{.dim = 3}, {.dim = 4, .n_states = 2, .state = {{.words = 7}, {.words = 1}}}}},
+    {.n_segments = 1, .segment = {{.dim = 1}}}};
+static const uint32_t words[2][2] = {{3, BIG_WORDS}, {1}};
+static const tn_row_group group[2] = {{.record = 0}, {.record = 1}};
+const tn_row_schema shard_schema = {
+    .n_records = 2, .n_groups = 2, .record = record, .group = group};
 
 int shard_set_up(void **state)
 {
@@ -35,14 +39,14 @@ const tn_snapshot_head golden_head = {.run_id = 0x0102030405060708,
                                       .first = 586,
                                       .last = 586};
 const float golden_values[3] = {-.25F, .5F, 2};
-const tn_snapshot_row golden_row = {.key = 0x92aaad35a1c6c079,
-                                    .group = 0,
-                                    .present = 1,
-                                    .last_seen = 7,
-                                    .show = 3,
-                                    .click = 1,
-                                    .values = golden_values,
-                                    .n_values = 3};
+const tn_row_view golden_row = {.key = 0x92aaad35a1c6c079,
+                                .group = 0,
+                                .present = 1,
+                                .last_seen = 7,
+                                .show = 3,
+                                .click = 1,
+                                .data = golden_values,
+                                .n_floats = 3};
 
 void write_golden(const char *path, tn_snapshot_done *done)
 {
@@ -54,19 +58,19 @@ void write_golden(const char *path, tn_snapshot_done *done)
     assert_int_equal(tn_snapshot_commit(w, done, &err), TN_OK);
 }
 
-tn_snapshot_row big_row(uint32_t i, float values[3 + BIG_WORDS])
+tn_row_view big_row(uint32_t i, float values[3 + BIG_WORDS])
 {
-    tn_snapshot_row row = {.key = (uint64_t)i * (UINT64_MAX / BIG_ROWS) + i % 7,
-                           .group = i % 5 == 0,
-                           .last_seen = i,
-                           .show = i,
-                           .click = i / 2.0,
-                           .values = values};
+    tn_row_view row = {.key = (uint64_t)i * (UINT64_MAX / BIG_ROWS) + i % 7,
+                       .group = i % 5 == 0,
+                       .last_seen = i,
+                       .show = i,
+                       .click = i / 2.0,
+                       .data = values};
     row.present = row.group == 1 ? (uint16_t)(i % 2) : (uint16_t)(i % 4);
     for (uint32_t k = 0; k < record[row.group].n_segments; k++) {
-        row.n_values += (row.present >> k & 1) != 0 ? record[row.group].words[k] : 0;
+        row.n_floats += (row.present >> k & 1) != 0 ? words[row.group][k] : 0;
     }
-    for (uint32_t k = 0; k < row.n_values; k++) {
+    for (uint32_t k = 0; k < row.n_floats; k++) {
         values[k] = (float)(i + k) / 3;
     }
     return row;
@@ -82,7 +86,7 @@ static tn_status write_big(tn_snapshot_writer *w, tn_error *err)
     uint32_t next = 0;
     for (uint32_t i = 0; i < BIG_ROWS; i++) {
         float values[3 + BIG_WORDS];
-        tn_snapshot_row row = big_row(i, values);
+        tn_row_view row = big_row(i, values);
         for (; next <= tn_partition_of(row.key, BIG_PARTITIONS); next++) {
             TN_TRY(tn_snapshot_begin(w, next, err));
         }
@@ -108,14 +112,14 @@ tn_status write_big_file(const char *path, tn_snapshot_done *done, tn_error *err
     return status;
 }
 
-tn_status read_file(const char *path, tn_snapshot_visit *visit, void *arg, tn_error *err)
+tn_status read_file(const char *path, tn_row_visit *visit, void *arg, tn_error *err)
 {
     tn_snapshot *s = NULL;
     TN_TRY(tn_snapshot_open(&s, path, err));
     tn_status status = TN_OK;
     const tn_snapshot_head *head = tn_snapshot_head_of(s);
     for (uint32_t p = head->first; p <= head->last && status == TN_OK; p++) {
-        status = tn_snapshot_read(s, p, &shard_layout, visit, arg, err);
+        status = tn_snapshot_read(s, p, &shard_schema, visit, arg, err);
     }
     tn_snapshot_close(s);
     return status;

@@ -440,20 +440,6 @@ static void structure_is_the_hash_of_three_texts(void **state)
     assert_memory_equal(schema, digest, sizeof schema);
 }
 
-static void the_layout_counts_weights_and_states(void **state)
-{
-    (void)state;
-    tn_manifest m = sample();
-    tn_arena *arena = tn_arena_new(4096);
-    const tn_snapshot_layout *layout = tn_row_schema_layout(&m.sparse, arena);
-    assert_int_equal(layout->n_groups, 1);
-    assert_int_equal(layout->record_of_group[0], 0);
-    assert_int_equal(layout->record[0].n_segments, 2);
-    assert_int_equal(layout->record[0].words[0], 3);
-    assert_int_equal(layout->record[0].words[1], 49);
-    tn_arena_free(arena);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -468,7 +454,6 @@ int main(void)
         cmocka_unit_test(members_of_a_later_minor_version_are_ignored),
         cmocka_unit_test(a_later_version_is_whole_and_yet_not_read),
         cmocka_unit_test(structure_is_the_hash_of_three_texts),
-        cmocka_unit_test(the_layout_counts_weights_and_states),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,14 +38,14 @@ static void golden_tns_196_bytes(void **state)
     tn_unmap(&map);
 }
 
-static tn_status keep_row(void *arg, const tn_snapshot_row *row, tn_error *err)
+static tn_status keep_row(void *arg, const tn_row_view *row, tn_error *err)
 {
     (void)err;
-    tn_snapshot_row *kept = arg;
-    assert_int_equal(row->n_values, 3);
-    assert_memory_equal(row->values, golden_values, sizeof golden_values);
+    tn_row_view *kept = arg;
+    assert_int_equal(row->n_floats, 3);
+    assert_memory_equal(row->data, golden_values, sizeof golden_values);
     *kept = *row;
-    kept->values = NULL;
+    kept->data = NULL;
     return TN_OK;
 }
 
@@ -56,14 +56,14 @@ static void golden_tns_is_read_back(void **state)
     write_golden(p->path, &done);
     tn_error err = {0};
     tn_snapshot *s = NULL;
-    tn_snapshot_row row = {0};
+    tn_row_view row = {0};
     assert_int_equal(tn_snapshot_open(&s, p->path, &err), TN_OK);
     assert_memory_equal(tn_snapshot_head_of(s)->schema, golden_head.schema, 8);
     assert_int_equal(tn_snapshot_head_of(s)->run_id, golden_head.run_id);
     assert_int_equal(tn_snapshot_head_of(s)->step, 12000);
     assert_int_equal(tn_snapshot_head_of(s)->partitions, 1024);
     assert_int_equal(tn_snapshot_rows(s), 1);
-    assert_int_equal(tn_snapshot_read(s, 586, &shard_layout, keep_row, &row, &err), TN_OK);
+    assert_int_equal(tn_snapshot_read(s, 586, &shard_schema, keep_row, &row, &err), TN_OK);
     assert_int_equal(row.key, golden_row.key);
     assert_int_equal(row.present, 1);
     assert_int_equal(row.last_seen, 7);
@@ -73,12 +73,12 @@ static void golden_tns_is_read_back(void **state)
     tn_snapshot_close(NULL);
 }
 
-static tn_status compare_row(void *arg, const tn_snapshot_row *row, tn_error *err)
+static tn_status compare_row(void *arg, const tn_row_view *row, tn_error *err)
 {
     (void)err;
     uint32_t *i = arg;
     float values[3 + BIG_WORDS];
-    tn_snapshot_row want = big_row(*i, values);
+    tn_row_view want = big_row(*i, values);
     while (big_row_is_left_out(want.key)) {
         want = big_row(++*i, values);
     }
@@ -88,8 +88,8 @@ static tn_status compare_row(void *arg, const tn_snapshot_row *row, tn_error *er
     assert_int_equal(row->last_seen, want.last_seen);
     assert_memory_equal(&row->show, &want.show, sizeof row->show);
     assert_memory_equal(&row->click, &want.click, sizeof row->click);
-    assert_int_equal(row->n_values, want.n_values);
-    assert_memory_equal(row->values, want.values, want.n_values * sizeof(float));
+    assert_int_equal(row->n_floats, want.n_floats);
+    assert_memory_equal(row->data, want.data, want.n_floats * sizeof(float));
     ++*i;
     return TN_OK;
 }
@@ -131,8 +131,8 @@ static void a_delta_may_hold_removed_rows(void **state)
     tn_snapshot_writer *w = NULL;
     tn_snapshot_done done = {0};
     const tn_snapshot_head head = {.partitions = 1, .delta = true, .step = 5, .base_step = 4};
-    const tn_snapshot_row gone = {.key = 5, .group = 1, .last_seen = 3, .removed = true};
-    const tn_snapshot_row bare = {.key = 6, .group = 1, .last_seen = 4};
+    const tn_row_view gone = {.key = 5, .group = 1, .last_seen = 3, .removed = true};
+    const tn_row_view bare = {.key = 6, .group = 1, .last_seen = 4};
     assert_int_equal(tn_snapshot_create(&w, p->path, &head, &err), TN_OK);
     assert_int_equal(tn_snapshot_begin(w, 0, &err), TN_OK);
     assert_int_equal(tn_snapshot_add(w, &gone, &err), TN_OK);
@@ -147,8 +147,8 @@ static void a_row_larger_than_a_block_is_refused(void **state)
     const shard_place *p = *state;
     tn_error err = {0};
     tn_snapshot_writer *w = NULL;
-    tn_snapshot_row row = golden_row;
-    row.n_values = TN_SNAPSHOT_BLOCK_MAX / 4;
+    tn_row_view row = golden_row;
+    row.n_floats = TN_SNAPSHOT_BLOCK_MAX / 4;
     assert_int_equal(tn_snapshot_create(&w, p->path, &golden_head, &err), TN_OK);
     assert_int_equal(tn_snapshot_begin(w, 586, &err), TN_OK);
     assert_int_equal(tn_snapshot_add(w, &row, &err), TN_E_LIMIT);
@@ -156,7 +156,7 @@ static void a_row_larger_than_a_block_is_refused(void **state)
     assert_false(tn_path_exists(p->path));
 }
 
-static tn_status refuse_row(void *arg, const tn_snapshot_row *row, tn_error *err)
+static tn_status refuse_row(void *arg, const tn_row_view *row, tn_error *err)
 {
     (void)arg;
     (void)row;
@@ -380,7 +380,7 @@ static void keys_that_do_not_ascend_are_detected(void **state)
     tn_snapshot_writer *w = NULL;
     tn_snapshot_done done = {0};
     const tn_snapshot_head head = {.partitions = 1};
-    tn_snapshot_row row = {.key = 5, .group = 1};
+    tn_row_view row = {.key = 5, .group = 1};
     assert_int_equal(tn_snapshot_create(&w, p->path, &head, &err), TN_OK);
     assert_int_equal(tn_snapshot_begin(w, 0, &err), TN_OK);
     assert_int_equal(tn_snapshot_add(w, &row, &err), TN_OK);

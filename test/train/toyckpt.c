@@ -48,11 +48,11 @@ static tn_status fill_rows(tn_snapshot_writer *w, uint64_t n, tn_error *err)
     uint32_t next = 0;
     for (uint32_t i = 0; i < TOY_ROWS; i++) {
         const float values[2] = {(float)n, (float)i};
-        const tn_snapshot_row row = {.key = (uint64_t)i * (UINT64_MAX / TOY_ROWS),
-                                     .present = 1,
-                                     .show = 1,
-                                     .values = values,
-                                     .n_values = 2};
+        const tn_row_view row = {.key = (uint64_t)i * (UINT64_MAX / TOY_ROWS),
+                                 .present = 1,
+                                 .show = 1,
+                                 .data = values,
+                                 .n_floats = 2};
         for (; next <= tn_partition_of(row.key, PARTITIONS); next++) {
             TN_TRY(tn_snapshot_begin(w, next, err));
         }
@@ -136,11 +136,11 @@ typedef struct count {
     uint32_t rows;
 } count;
 
-static tn_status check_row(void *arg, const tn_snapshot_row *row, tn_error *err)
+static tn_status check_row(void *arg, const tn_row_view *row, tn_error *err)
 {
     count *c = arg;
-    bool same = row->n_values == 2 && (uint64_t)row->values[0] == c->n &&
-                (uint32_t)row->values[1] == c->rows;
+    bool same =
+        row->n_floats == 2 && (uint64_t)row->data[0] == c->n && (uint32_t)row->data[1] == c->rows;
     c->rows++;
     if (!same) {
         return tn_fail(err, TN_E_CKPT, "row %u is of another checkpoint", c->rows);
@@ -155,16 +155,13 @@ static tn_status check_rows(const char *path, const tn_manifest *m, tn_error *er
     count c = {.n = m->ordinal};
     TN_TRY(tn_path_join(path, m->file[1].name, name, err));
     TN_TRY(tn_snapshot_open(&s, name, err));
-    tn_arena *arena = tn_arena_new(1024);
-    const tn_snapshot_layout *layout = tn_row_schema_layout(&m->sparse, arena);
     tn_status status = TN_OK;
     for (uint32_t p = 0; p < PARTITIONS && status == TN_OK; p++) {
-        status = tn_snapshot_read(s, p, layout, check_row, &c, err);
+        status = tn_snapshot_read(s, p, &m->sparse, check_row, &c, err);
     }
     if (status == TN_OK && c.rows != TOY_ROWS) {
         status = tn_fail(err, TN_E_CKPT, "%u rows of %d", c.rows, TOY_ROWS);
     }
-    tn_arena_free(arena);
     tn_snapshot_close(s);
     return status;
 }

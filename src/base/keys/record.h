@@ -14,8 +14,10 @@
 #ifndef TN_BASE_RECORD_H
 #define TN_BASE_RECORD_H
 
+#include "base/core/error.h"
 #include "base/keys/keyspace.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct tn_segment {
@@ -48,5 +50,21 @@ static inline const tn_record *tn_record_of(const tn_layout *layout, uint32_t gr
 {
     return &layout->record[layout->group[group].record];
 }
+
+/* One row as tables, snapshots, exports and tests see it. `data` holds per present segment w[dim],
+ * then each state. */
+typedef struct tn_row_view {
+    uint64_t key;
+    uint16_t group;
+    uint16_t present; /* bit i: segment i */
+    uint32_t last_seen;
+    bool removed; /* in deltas only: key, group and last_seen, nothing else */
+    double show, click;
+    const float *data; /* 4-byte words */
+    uint32_t n_floats;
+} tn_row_view;
+
+/* Lent until it returns. Another status than TN_OK stops and is handed on. */
+typedef tn_status tn_row_visit(void *arg, const tn_row_view *row, tn_error *err);
 
 #endif

@@ -668,28 +668,3 @@ tn_status tn_row_schema_hash(const tn_row_schema *schema, uint8_t out[TN_SNAPSHO
     tn_text_done(&text);
     return status;
 }
-
-const tn_snapshot_layout *tn_row_schema_layout(const tn_row_schema *schema, tn_arena *arena)
-{
-    tn_snapshot_layout *layout = TN_NEW(arena, tn_snapshot_layout);
-    tn_snapshot_record *records = TN_NEW_ARRAY(arena, tn_snapshot_record, schema->n_records);
-    uint32_t *groups = TN_NEW_ARRAY(arena, uint32_t, schema->n_groups);
-    for (uint32_t r = 0; r < schema->n_records; r++) {
-        const tn_row_record *from = &schema->record[r];
-        records[r].n_segments = from->n_segments;
-        for (uint32_t s = 0; s < from->n_segments; s++) {
-            uint32_t words = from->segment[s].dim;
-            for (uint32_t k = 0; k < from->segment[s].n_states; k++) {
-                words += from->segment[s].state[k].words;
-            }
-            records[r].words[s] = words;
-        }
-    }
-    for (uint32_t g = 0; g < schema->n_groups; g++) {
-        TN_ASSERT(schema->group[g].record < schema->n_records);
-        groups[g] = schema->group[g].record;
-    }
-    *layout = (tn_snapshot_layout){
-        .n_groups = schema->n_groups, .record_of_group = groups, .record = records};
-    return layout;
-}

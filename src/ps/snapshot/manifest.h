@@ -11,7 +11,6 @@
 #ifndef TN_PS_MANIFEST_H
 #define TN_PS_MANIFEST_H
 
-#include "base/keys/record.h"
 #include "ps/snapshot/snapshot.h"
 
 #include <stdbool.h>
@@ -21,43 +20,6 @@ typedef struct tn_arena tn_arena; /* base/core/arena.h */
 typedef struct tn_text tn_text;   /* base/core/text.h */
 
 enum { TN_MANIFEST_BYTES_MAX = 64 << 20, TN_MANIFEST_RANK_MAX = 8, TN_MANIFEST_RANKS_MAX = 1024 };
-
-/* What the floats of a row mean, under "sparse". Shard files hold eight bytes of its hash.
- *
- *     {"partitions":1024,
- *      "records":[{"segments":[{"name":"wide","dim":1,"optimizer":"ftrl","state":[["z",1],["n",1]]}]}],
- *      "groups":[{"name":"user","salt":"3da0fd9c44cfc9ee","record":0}]}
- */
-enum { TN_ROW_STATES_MAX = 4 };
-
-typedef struct tn_row_state {
-    const char *name;
-    uint32_t words; /* 4-byte words per row */
-    bool count;     /* u32, not f32 */
-} tn_row_state;
-
-typedef struct tn_row_segment {
-    const char *name, *optimizer;
-    uint32_t dim, n_states;
-    tn_row_state state[TN_ROW_STATES_MAX];
-} tn_row_segment;
-
-typedef struct tn_row_record {
-    uint32_t n_segments;
-    tn_row_segment segment[TN_SEGMENTS_MAX];
-} tn_row_record;
-
-typedef struct tn_row_group {
-    const char *name;
-    uint64_t salt;
-    uint32_t record;
-} tn_row_group;
-
-typedef struct tn_row_schema {
-    uint32_t partitions, n_records, n_groups;
-    const tn_row_record *record;
-    const tn_row_group *group;
-} tn_row_schema;
 
 typedef struct tn_manifest_param {
     const char *name;
@@ -148,8 +110,5 @@ tn_status tn_manifest_structure(const tn_manifest *m, const char *nodes, char ou
 /* First bytes of the SHA-256 of the member "sparse", for the heads of shard files. */
 tn_status tn_row_schema_hash(const tn_row_schema *schema, uint8_t out[TN_SNAPSHOT_SCHEMA_BYTES],
                              tn_error *err) TN_MUST_USE;
-
-/* The layout that the reader of shard files needs. */
-const tn_snapshot_layout *tn_row_schema_layout(const tn_row_schema *schema, tn_arena *arena);
 
 #endif

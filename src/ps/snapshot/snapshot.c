@@ -175,7 +175,7 @@ tn_status tn_snapshot_begin(tn_snapshot_writer *w, uint32_t partition, tn_error 
 }
 
 /* Appends the row to the block; returns its bytes. */
-static uint32_t place_row(char *at, const tn_snapshot_row *row)
+static uint32_t place_row(char *at, const tn_row_view *row)
 {
     tn_store_u64(at, row->key);
     tn_store_u16(at + 8, (uint16_t)(row->group | (row->removed ? TNS_ROW_REMOVED : 0)));
@@ -186,23 +186,23 @@ static uint32_t place_row(char *at, const tn_snapshot_row *row)
     }
     tn_store_f64(at + 16, row->show);
     tn_store_f64(at + 24, row->click);
-    if (row->n_values > 0) {
-        memcpy(at + TNS_ROW, row->values, row->n_values * sizeof(float));
+    if (row->n_floats > 0) {
+        memcpy(at + TNS_ROW, row->data, row->n_floats * sizeof(float));
     }
-    return TNS_ROW + row->n_values * (uint32_t)sizeof(float);
+    return TNS_ROW + row->n_floats * (uint32_t)sizeof(float);
 }
 
-tn_status tn_snapshot_add(tn_snapshot_writer *w, const tn_snapshot_row *row, tn_error *err)
+tn_status tn_snapshot_add(tn_snapshot_writer *w, const tn_row_view *row, tn_error *err)
 {
     bool first_of_partition = entry_of(w)->rows == 0 && w->block_rows == 0;
     TN_ASSERT(first_of_partition || row->key > w->last_key);
     TN_ASSERT(tn_partition_of(row->key, w->head.partitions) == w->partition);
     TN_ASSERT((row->group & TNS_ROW_REMOVED) == 0 && (!row->removed || w->head.delta));
-    if (row->n_values > (TN_SNAPSHOT_BLOCK_MAX - TNS_ROW) / sizeof(float)) {
+    if (row->n_floats > (TN_SNAPSHOT_BLOCK_MAX - TNS_ROW) / sizeof(float)) {
         return tn_fail(err, TN_E_LIMIT, "a row of %u floats, a checkpoint takes at most %zu",
-                       row->n_values, (TN_SNAPSHOT_BLOCK_MAX - TNS_ROW) / sizeof(float));
+                       row->n_floats, (TN_SNAPSHOT_BLOCK_MAX - TNS_ROW) / sizeof(float));
     }
-    size_t most = TNS_ROW + row->n_values * sizeof(float);
+    size_t most = TNS_ROW + row->n_floats * sizeof(float);
     if (w->block_bytes + most > TN_SNAPSHOT_BLOCK_MAX) {
         TN_TRY(end_block(w, err));
     }
@@ -291,8 +291,8 @@ struct tn_snapshot {
 /* A place in the rows of a partition. */
 typedef struct cursor {
     uint32_t partition;
-    const tn_snapshot_layout *layout;
-    tn_snapshot_visit *visit;
+    const tn_row_schema *schema;
+    tn_row_visit *visit;
     void *arg;
     uint64_t block_at; /* offset of the block in the file */
     uint64_t rows;     /* read so far */
@@ -466,23 +466,26 @@ uint64_t tn_snapshot_rows(const tn_snapshot *s)
     return s->rows;
 }
 
-/* Floats of a row. False: a group or a segment that the layout does not have. */
-static bool count_values(const tn_snapshot_layout *layout, const tn_snapshot_row *row,
-                         uint32_t *out)
+/* Floats of a row. False: a group or a segment that the schema does not have. */
+static bool count_values(const tn_row_schema *schema, const tn_row_view *row, uint32_t *out)
 {
-    if (row->group >= layout->n_groups) {
+    if (row->group >= schema->n_groups) {
         return false;
     }
-    const tn_snapshot_record *record = &layout->record[layout->record_of_group[row->group]];
-    TN_ASSERT(record->n_segments <= TN_SEGMENTS_MAX);
+    TN_ASSERT(schema->group[row->group].record < schema->n_records);
+    const tn_row_record *record = &schema->record[schema->group[row->group].record];
     if (row->present >> record->n_segments != 0) {
         return false;
     }
-    uint32_t n = 0;
+    *out = 0;
     for (uint32_t i = 0; i < record->n_segments; i++) {
-        n += (row->present >> i & 1) != 0 ? record->words[i] : 0;
+        const tn_row_segment *segment = &record->segment[i];
+        const bool present = (row->present >> i & 1) != 0;
+        *out += present ? segment->dim : 0;
+        for (uint32_t k = 0; present && k < segment->n_states; k++) {
+            *out += segment->state[k].words;
+        }
     }
-    *out = n;
     return true;
 }
 
@@ -492,10 +495,9 @@ static bool is_count(double value)
 }
 
 /* Takes one row off the block. Returns the fault as words, or NULL. */
-static const char *take_row(const tn_snapshot *s, const cursor *c, tn_bytes *in,
-                            tn_snapshot_row *row)
+static const char *take_row(const tn_snapshot *s, const cursor *c, tn_bytes *in, tn_row_view *row)
 {
-    *row = (tn_snapshot_row){.key = tn_get_u64(in)};
+    *row = (tn_row_view){.key = tn_get_u64(in)};
     uint16_t group = tn_get_u16(in);
     row->removed = (group & TNS_ROW_REMOVED) != 0;
     row->group = (uint16_t)(group & ~TNS_ROW_REMOVED);
@@ -504,7 +506,7 @@ static const char *take_row(const tn_snapshot *s, const cursor *c, tn_bytes *in,
     if (in->failed) {
         return "a row runs past its block";
     }
-    if (!count_values(c->layout, row, &row->n_values)) {
+    if (!count_values(c->schema, row, &row->n_floats)) {
         return "a row of an unknown group or segment";
     }
     if (tn_partition_of(row->key, s->head.partitions) != c->partition) {
@@ -518,7 +520,7 @@ static const char *take_row(const tn_snapshot *s, const cursor *c, tn_bytes *in,
     }
     row->show = tn_get_f64(in);
     row->click = tn_get_f64(in);
-    row->values = (const float *)(const void *)tn_get(in, row->n_values * sizeof(float));
+    row->data = (const float *)(const void *)tn_get(in, row->n_floats * sizeof(float));
     if (in->failed) {
         return "a row runs past its block";
     }
@@ -534,7 +536,7 @@ static tn_status read_rows(const tn_snapshot *s, cursor *c, const char *header, 
     TN_ASSERT(in.size <= TN_SNAPSHOT_BLOCK_MAX && n_rows > 0);
     for (uint32_t i = 0; i < n_rows; i++) {
         uint64_t at = rows_at + (uint64_t)(in.data - s->block);
-        tn_snapshot_row row;
+        tn_row_view row;
         const char *why = take_row(s, c, &in, &row);
         if (why != NULL) {
             return broken(s, at, why, err);
@@ -581,15 +583,15 @@ static tn_status read_block(tn_snapshot *s, const cursor *c, uint64_t bytes_left
     return TN_OK;
 }
 
-tn_status tn_snapshot_read(tn_snapshot *s, uint32_t partition, const tn_snapshot_layout *layout,
-                           tn_snapshot_visit *visit, void *arg, tn_error *err)
+tn_status tn_snapshot_read(tn_snapshot *s, uint32_t partition, const tn_row_schema *schema,
+                           tn_row_visit *visit, void *arg, tn_error *err)
 {
-    TN_ASSERT(layout != NULL && s->index != NULL);
+    TN_ASSERT(schema != NULL && s->index != NULL);
     TN_ASSERT(partition >= s->head.first && partition <= s->head.last);
     const char *entry = s->index + (size_t)(partition - s->head.first) * TNS_INDEX;
     uint64_t bytes_left = tn_load_u64(entry + 8);
     cursor c = {.partition = partition,
-                .layout = layout,
+                .schema = schema,
                 .visit = visit,
                 .arg = arg,
                 .block_at = tn_load_u64(entry)};

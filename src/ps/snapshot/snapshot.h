@@ -7,11 +7,10 @@
  *         for each row, ascending:     tn_snapshot_add(w, &row, err)
  *     tn_snapshot_commit(w, &done, err);            fsynced; frees w either way
  *
- * The meaning of a row's floats stands in the manifest's records, not here; the header holds eight
- * bytes of their hash. The reader takes a layout that was made from them. It trusts nothing:
- * sizes are checked before memory is taken, every byte is under a crc, keys must ascend and lie in
- * their partition. It holds one block (1 MiB) at a time. A writer or a reader belongs to one
- * thread; several may work on different files. Bytes: see snapshot.c.
+ * The reader is given the meaning of a row's floats, which stands in the manifest. It trusts
+ * nothing: sizes are checked before memory is taken, every byte is under a crc, keys must ascend
+ * and lie in their partition. It holds one block (1 MiB) at a time. A writer or a reader belongs to
+ * one thread; several may work on different files. Bytes: see snapshot.c.
  *
  * Errors: TN_E_CKPT with file and offset for what is wrong in the file; TN_E_LIMIT: written by a
  * newer version; else TN_E_IO, TN_E_MEMORY.
@@ -19,8 +18,7 @@
 #ifndef TN_PS_SNAPSHOT_H
 #define TN_PS_SNAPSHOT_H
 
-#include "base/core/error.h"
-#include "base/keys/keyspace.h"
+#include "base/keys/record.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -44,28 +42,43 @@ typedef struct tn_snapshot_head {
     bool delta;                           /* may hold removed rows */
 } tn_snapshot_head;
 
-typedef struct tn_snapshot_row {
-    uint64_t key;
-    uint16_t group;
-    uint16_t present; /* bit i: segment i */
-    uint32_t last_seen;
-    bool removed; /* deltas only: key and last_seen, nothing else */
-    double show, click;
-    const float *values; /* per present segment w[dim], then each state; 4-byte words */
-    uint32_t n_values;
-} tn_snapshot_row;
+/* What the floats of a row mean, member "sparse" of the manifest. Shard files hold eight bytes of
+ * its hash.
+ *
+ *     {"partitions":1024,
+ *      "records":[{"segments":[{"name":"wide","dim":1,"optimizer":"ftrl","state":[["z",1],["n",1]]}]}],
+ *      "groups":[{"name":"user","salt":"3da0fd9c44cfc9ee","record":0}]}
+ */
+enum { TN_ROW_STATES_MAX = 4 };
 
-/* The words that each segment of a group's record takes, states included. */
-typedef struct tn_snapshot_record {
+typedef struct tn_row_state {
+    const char *name;
+    uint32_t words; /* 4-byte words per row */
+    bool count;     /* u32, not f32 */
+} tn_row_state;
+
+typedef struct tn_row_segment {
+    const char *name, *optimizer;
+    uint32_t dim, n_states;
+    tn_row_state state[TN_ROW_STATES_MAX];
+} tn_row_segment;
+
+typedef struct tn_row_record {
     uint32_t n_segments;
-    uint32_t words[TN_SEGMENTS_MAX];
-} tn_snapshot_record;
+    tn_row_segment segment[TN_SEGMENTS_MAX];
+} tn_row_record;
 
-typedef struct tn_snapshot_layout {
-    uint32_t n_groups;
-    const uint32_t *record_of_group;
-    const tn_snapshot_record *record;
-} tn_snapshot_layout;
+typedef struct tn_row_group {
+    const char *name;
+    uint64_t salt;
+    uint32_t record;
+} tn_row_group;
+
+typedef struct tn_row_schema {
+    uint32_t partitions, n_records, n_groups;
+    const tn_row_record *record;
+    const tn_row_group *group;
+} tn_row_schema;
 
 /* The numbers of a file that go into the manifest. */
 typedef struct tn_snapshot_done {
@@ -79,8 +92,7 @@ typedef struct tn_snapshot_writer tn_snapshot_writer;
 tn_status tn_snapshot_create(tn_snapshot_writer **out, const char *path,
                              const tn_snapshot_head *head, tn_error *err) TN_MUST_USE;
 tn_status tn_snapshot_begin(tn_snapshot_writer *w, uint32_t partition, tn_error *err) TN_MUST_USE;
-tn_status tn_snapshot_add(tn_snapshot_writer *w, const tn_snapshot_row *row,
-                          tn_error *err) TN_MUST_USE;
+tn_status tn_snapshot_add(tn_snapshot_writer *w, const tn_row_view *row, tn_error *err) TN_MUST_USE;
 tn_status tn_snapshot_commit(tn_snapshot_writer *w, tn_snapshot_done *out,
                              tn_error *err) TN_MUST_USE;
 void tn_snapshot_abandon(tn_snapshot_writer *w); /* removes the file; NULL is fine */
@@ -94,10 +106,8 @@ void tn_snapshot_close(tn_snapshot *s); /* NULL is fine */
 const tn_snapshot_head *tn_snapshot_head_of(const tn_snapshot *s);
 uint64_t tn_snapshot_rows(const tn_snapshot *s);
 
-/* Checks the blocks of one partition and calls visit (which may be NULL) for its rows; a row and
- * its floats are lent until visit returns. Another status than TN_OK stops and is handed on. */
-typedef tn_status tn_snapshot_visit(void *arg, const tn_snapshot_row *row, tn_error *err);
-tn_status tn_snapshot_read(tn_snapshot *s, uint32_t partition, const tn_snapshot_layout *layout,
-                           tn_snapshot_visit *visit, void *arg, tn_error *err) TN_MUST_USE;
+/* Checks the blocks of one partition and calls visit (which may be NULL) for its rows. */
+tn_status tn_snapshot_read(tn_snapshot *s, uint32_t partition, const tn_row_schema *schema,
+                           tn_row_visit *visit, void *arg, tn_error *err) TN_MUST_USE;
 
 #endif

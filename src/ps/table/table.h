@@ -13,7 +13,7 @@
 #ifndef TN_PS_TABLE_H
 #define TN_PS_TABLE_H
 
-#include "base/core/error.h"
+#include "base/keys/record.h"
 #include "ps/optim/optim_state.h"
 
 #include <stdbool.h>
@@ -85,21 +85,7 @@ uint64_t tn_table_aside(const tn_table *t); /* bytes of rows that stand aside fo
 /* Counts the rows of each group of the layout. */
 void tn_table_count_groups(tn_table *t, uint64_t *rows);
 
-/* One row as snapshots, exports and tests see it. `data` holds per present segment w[dim], then
- * each state. */
-typedef struct tn_row_view {
-    uint64_t key;
-    uint16_t group;
-    uint16_t present; /* bit i: segment i */
-    uint32_t last_seen;
-    double show, click;
-    const float *data;
-    uint32_t n_floats;
-} tn_row_view;
-
-/* Calls visit for every row of a partition in ascending key order, under its lock. Stops at a
- * status other than TN_OK. */
-typedef tn_status tn_row_visit(void *arg, const tn_row_view *row, tn_error *err);
+/* Calls visit for every row of a partition in ascending key order, under its lock. */
 tn_status tn_table_walk(tn_table *t, uint32_t partition, tn_row_visit *visit, void *arg,
                         tn_error *err) TN_MUST_USE;
 

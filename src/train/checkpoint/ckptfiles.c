@@ -44,17 +44,7 @@ tn_status tn_ckpt_write_text(void *part, const char *path, tn_error *err)
 
 static tn_status write_row(void *arg, const tn_row_view *row, tn_error *err)
 {
-    tn_snapshot_row out = {
-        .key = row->key,
-        .group = row->group,
-        .present = row->present,
-        .last_seen = row->last_seen,
-        .show = row->show,
-        .click = row->click,
-        .values = row->data,
-        .n_values = row->n_floats,
-    };
-    return tn_snapshot_add(arg, &out, err);
+    return tn_snapshot_add(arg, row, err);
 }
 
 static tn_status write_partitions(tn_snapshot_writer *writer, const tn_ckpt_part *p, tn_error *err)
@@ -150,7 +140,7 @@ enum { TILE_PARTITIONS = 8, TILES_MAX = TN_PARTITIONS / TILE_PARTITIONS };
 typedef struct shard_job {
     const char *path;
     tn_worker *w;
-    const tn_snapshot_layout *layout;
+    const tn_row_schema *schema;
     uint32_t first, n_partitions;
     _Atomic uint32_t bad; /* the first tile that is known to fail; TILES_MAX: none */
     /* How each tile went; those behind a bad one may not have been read. */
@@ -158,22 +148,10 @@ typedef struct shard_job {
     tn_error *err;
 } shard_job;
 
-static tn_status refill_row(void *arg, const tn_snapshot_row *row, tn_error *err)
+static tn_status refill_row(void *arg, const tn_row_view *row, tn_error *err)
 {
-    if (row->removed) {
-        return tn_refill_remove(arg, row->key, row->group, err);
-    }
-    tn_row_view view = {
-        .key = row->key,
-        .group = row->group,
-        .present = row->present,
-        .last_seen = row->last_seen,
-        .show = row->show,
-        .click = row->click,
-        .data = row->values,
-        .n_floats = row->n_values,
-    };
-    return tn_refill_add(arg, &view, err);
+    return row->removed ? tn_refill_remove(arg, row->key, row->group, err)
+                        : tn_refill_add(arg, row, err);
 }
 
 static tn_status read_partitions(const shard_job *job, tn_range run, tn_error *err)
@@ -186,7 +164,7 @@ static tn_status read_partitions(const shard_job *job, tn_range run, tn_error *e
         uint32_t p = job->first + i;
         tn_refill refill;
         tn_refill_begin(&refill, job->w->shard.table, p);
-        status = tn_snapshot_read(s, p, job->layout, refill_row, &refill, err);
+        status = tn_snapshot_read(s, p, job->schema, refill_row, &refill, err);
         tn_refill_end(&refill);
     }
     tn_snapshot_close(s);
@@ -256,7 +234,7 @@ tn_status tn_ckpt_read_shard(const char *path, const tn_row_schema *schema, tn_w
     tn_snapshot *s = NULL;
     TN_TRY(tn_snapshot_open(&s, path, err));
     tn_arena *arena = tn_arena_new(1 << 12);
-    shard_job job = {.path = path, .w = w, .layout = tn_row_schema_layout(schema, arena)};
+    shard_job job = {.path = path, .w = w, .schema = schema};
     uint8_t hash[TN_SNAPSHOT_SCHEMA_BYTES];
     tn_status status = tn_row_schema_hash(schema, hash, err);
     const tn_snapshot_head *head = tn_snapshot_head_of(s);

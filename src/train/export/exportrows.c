@@ -46,7 +46,7 @@ tn_status tn_export_parts_init(tn_export_parts *p, const tn_worker *w, uint64_t 
     *p = (tn_export_parts){.folder = folder,
                            .owners = &w->plan->owners,
                            .rank = w->rank,
-                           .layout = tn_row_schema_layout(&schema, arena),
+                           .schema = schema,
                            .head = {.step = step, .partitions = TN_PARTITIONS}};
     return tn_row_schema_hash(&schema, p->head.schema, err);
 }
@@ -62,25 +62,6 @@ static tn_status file_of(const tn_export_parts *p, uint32_t rank, tn_snapshot_he
     head->last = p->owners->from[rank + 1] - 1;
     (void)snprintf(name, sizeof name, "rows-%u.tns", rank);
     return tn_path_join(p->folder, name, path, err);
-}
-
-typedef struct reading {
-    tn_row_visit *visit;
-    void *arg;
-} reading;
-
-static tn_status give_snapshot_row(void *arg, const tn_snapshot_row *row, tn_error *err)
-{
-    const reading *r = arg;
-    const tn_row_view view = {.key = row->key,
-                              .group = row->group,
-                              .present = row->present,
-                              .last_seen = row->last_seen,
-                              .show = row->show,
-                              .click = row->click,
-                              .data = row->values,
-                              .n_floats = row->n_values};
-    return r->visit(r->arg, &view, err);
 }
 
 static uint32_t owner_of(const tn_export_parts *p, uint32_t partition)
@@ -113,13 +94,11 @@ tn_status tn_export_part_walk(const tn_export_parts *p, uint32_t partition, tn_r
     tn_snapshot_head head;
     char path[TN_PATH_SIZE];
     tn_snapshot *from = NULL;
-    reading r = {visit, arg};
     TN_TRY(file_of(p, owner_of(p, partition), &head, path, err));
     TN_TRY(tn_snapshot_open(&from, path, err));
-    tn_status status =
-        is_expected(tn_snapshot_head_of(from), &head)
-            ? tn_snapshot_read(from, partition, p->layout, give_snapshot_row, &r, err)
-            : tn_fail(err, TN_E_CKPT, "'%s' holds rows of another model", path);
+    tn_status status = is_expected(tn_snapshot_head_of(from), &head)
+                           ? tn_snapshot_read(from, partition, &p->schema, visit, arg, err)
+                           : tn_fail(err, TN_E_CKPT, "'%s' holds rows of another model", path);
     tn_snapshot_close(from);
     return status;
 }
@@ -148,15 +127,7 @@ static tn_status write_row(void *arg, const tn_row_view *row, tn_error *err)
     if (!is_kept(w->rows, row)) {
         return TN_OK;
     }
-    const tn_snapshot_row out = {.key = row->key,
-                                 .group = row->group,
-                                 .present = row->present,
-                                 .last_seen = row->last_seen,
-                                 .show = row->show,
-                                 .click = row->click,
-                                 .values = row->data,
-                                 .n_values = row->n_floats};
-    return tn_snapshot_add(w->to, &out, err);
+    return tn_snapshot_add(w->to, row, err);
 }
 
 tn_status tn_export_part_write(const tn_export_parts *p, const tn_export_rows *r, tn_error *err)

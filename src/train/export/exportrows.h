@@ -53,7 +53,7 @@ typedef struct tn_export_parts {
     const char *folder; /* one for all ranks */
     const tn_owners *owners;
     uint32_t rank; /* whose rows are in the table of this process */
-    const tn_snapshot_layout *layout;
+    tn_row_schema schema;
     tn_snapshot_head head; /* of all files, but for their partitions */
 } tn_export_parts;
 
