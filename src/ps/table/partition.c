@@ -1,6 +1,36 @@
 /* partition.c - rows of one partition: slabs that hold them, indexes that find them. */
 #include "ps/table/partition.h"
 
+/* ---- memory of the heap, which counts as the table's ---- */
+
+static tn_status take_heap(tn_page_arena *e, size_t bytes, const char *what, void **out,
+                           tn_error *err)
+{
+    *out = tn_try_alloc(1, bytes, what, err);
+    tn_page_arena_charge(e, *out != NULL ? bytes : 0);
+    return *out != NULL ? TN_OK : TN_E_MEMORY;
+}
+
+static void give_heap(tn_page_arena *e, void *memory, size_t bytes)
+{
+    tn_page_arena_refund(e, bytes);
+    tn_free(memory);
+}
+
+/* What was in *memory is at the beginning of the new one. */
+static tn_status grow_heap(tn_page_arena *e, void **memory, size_t before, size_t bytes,
+                           const char *what, tn_error *err)
+{
+    void *more = NULL;
+    TN_TRY(take_heap(e, bytes, what, &more, err));
+    if (before > 0) {
+        memcpy(more, *memory, before);
+    }
+    give_heap(e, *memory, before);
+    *memory = more;
+    return TN_OK;
+}
+
 /* ---- slab ---- */
 
 enum { FULL_BYTES = 16 << 10, FIRST_ROWS_LOG2 = 3, FULL_ROWS_LOG2_MAX = 10, POINTERS_FIRST = 8 };
@@ -18,24 +48,16 @@ static void slab_init(tn_slab *s, uint32_t stride)
 
 static void slab_clear(tn_slab *s, tn_page_arena *e)
 {
-    tn_page_arena_refund(e, s->chunks_max * sizeof(char *));
-    tn_free(s->chunk);
+    give_heap(e, s->chunk, s->chunks_max * sizeof(char *));
     slab_init(s, s->stride);
 }
 
 static tn_status more_pointers(tn_slab *s, tn_page_arena *e, tn_error *err)
 {
-    uint32_t most = s->chunks_max == 0 ? POINTERS_FIRST : 2 * s->chunks_max;
-    tn_page_arena_charge(e, (most - s->chunks_max) * sizeof(char *));
-    char **chunk = tn_try_alloc(most, sizeof *chunk, "chunks of rows", err);
-    if (chunk == NULL) {
-        tn_page_arena_refund(e, (most - s->chunks_max) * sizeof(char *));
-        return TN_E_MEMORY;
-    }
-    if (s->n_chunks > 0) {
-        memcpy(chunk, s->chunk, s->n_chunks * sizeof *chunk);
-    }
-    tn_free(s->chunk);
+    const uint32_t most = s->chunks_max == 0 ? POINTERS_FIRST : 2 * s->chunks_max;
+    void *chunk = s->chunk;
+    TN_TRY(grow_heap(e, &chunk, s->chunks_max * sizeof(char *), most * sizeof(char *),
+                     "chunks of rows", err));
     s->chunk = chunk;
     s->chunks_max = most;
     return TN_OK;
@@ -110,6 +132,8 @@ enum {
     SPREAD = 16,    /* keys by which blocks of one depth differ, at least most of them */
 };
 
+static const char directory_name[] = "the directory of an index";
+
 static size_t block_bytes(uint32_t entries)
 {
     return sizeof(tn_index_block) + entries * sizeof(uint32_t);
@@ -130,11 +154,9 @@ static void index_clear(tn_index *x, tn_page_arena *e)
 {
     if (x->directory != NULL) {
         if (x->mask + 1 < BLOCK_ENTRIES) {
-            tn_page_arena_refund(e, block_bytes(x->mask + 1));
-            tn_free(x->directory[0]);
+            give_heap(e, x->directory[0], block_bytes(x->mask + 1));
         }
-        tn_page_arena_refund(e, sizeof(void *) << x->depth);
-        tn_free(x->directory);
+        give_heap(e, x->directory, sizeof(void *) << x->depth);
     }
     *x = (tn_index){0};
 }
@@ -160,51 +182,26 @@ static void index_put(tn_index *x, uint32_t hash, uint32_t number)
 /* Blocks of full size come from the extents, smaller ones from the heap, which takes them back. */
 static tn_status new_block(uint32_t entries, tn_page_arena *e, tn_index_block **out, tn_error *err)
 {
-    size_t bytes = block_bytes(entries);
     void *block = NULL;
-    if (entries == BLOCK_ENTRIES) {
-        TN_TRY(tn_page_arena_take(e, bytes, &block, err));
-        *out = block;
-        return TN_OK;
-    }
-    tn_page_arena_charge(e, bytes);
-    block = tn_try_alloc(1, bytes, "an index of rows", err);
-    if (block == NULL) {
-        tn_page_arena_refund(e, bytes);
-        return TN_E_MEMORY;
-    }
+    TN_TRY(entries == BLOCK_ENTRIES
+               ? tn_page_arena_take(e, block_bytes(entries), &block, err)
+               : take_heap(e, block_bytes(entries), "an index of rows", &block, err));
     *out = block;
-    return TN_OK;
-}
-
-static tn_status new_directory(uint32_t depth, tn_page_arena *e, tn_index_block ***out,
-                               tn_error *err)
-{
-    tn_index_block **directory = NULL;
-    size_t bytes = sizeof(void *) << depth;
-    tn_page_arena_charge(e, bytes);
-    directory = tn_try_alloc(1, bytes, "the directory of an index", err);
-    if (directory == NULL) {
-        tn_page_arena_refund(e, bytes);
-        return TN_E_MEMORY;
-    }
-    *out = directory;
     return TN_OK;
 }
 
 static tn_status begin(tn_index *x, tn_page_arena *e, tn_error *err)
 {
-    tn_index_block **directory = NULL;
+    void *directory = NULL;
     tn_index_block *block = NULL;
-    TN_TRY(new_directory(0, e, &directory, err));
+    TN_TRY(take_heap(e, sizeof(void *), directory_name, &directory, err));
     tn_status status = new_block(FIRST_ENTRIES, e, &block, err);
     if (status != TN_OK) {
-        tn_page_arena_refund(e, sizeof(void *));
-        tn_free(directory);
+        give_heap(e, directory, sizeof(void *));
         return status;
     }
-    directory[0] = block;
     *x = (tn_index){.directory = directory, .mask = FIRST_ENTRIES - 1};
+    x->directory[0] = block;
     return TN_OK;
 }
 
@@ -235,8 +232,7 @@ static tn_status grow_first_block(tn_index *x, const tn_slab *rows, tn_page_aren
     }
     x->directory[0] = block;
     x->mask = 2 * entries - 1;
-    tn_page_arena_refund(e, block_bytes(entries));
-    tn_free(old);
+    give_heap(e, old, block_bytes(entries));
     return TN_OK;
 }
 
@@ -247,14 +243,13 @@ static tn_status double_directory(tn_index *x, tn_page_arena *e, tn_error *err)
                        "a partition of the table holds more than %d blocks of keys",
                        1 << DEPTH_MAX);
     }
-    tn_index_block **directory = NULL;
-    TN_TRY(new_directory(x->depth + 1, e, &directory, err));
-    for (uint32_t i = 0; i < UINT32_C(2) << x->depth; i++) {
-        directory[i] = x->directory[i / 2];
-    }
-    tn_page_arena_refund(e, sizeof(void *) << x->depth);
-    tn_free(x->directory);
+    void *directory = x->directory;
+    const size_t bytes = sizeof(void *) << x->depth;
+    TN_TRY(grow_heap(e, &directory, bytes, 2 * bytes, directory_name, err));
     x->directory = directory;
+    for (uint32_t i = UINT32_C(2) << x->depth; i-- > 0;) { /* each twice, from the end */
+        x->directory[i] = x->directory[i / 2];
+    }
     x->depth++;
     return TN_OK;
 }
@@ -386,8 +381,7 @@ void tn_shelf_clear(tn_shelf *s, tn_page_arena *e)
 {
     index_clear(&s->index, e);
     slab_clear(&s->slab, e);
-    tn_page_arena_refund(e, s->mark_words * sizeof s->mark[0]);
-    tn_free(s->mark);
+    give_heap(e, s->mark, s->mark_words * sizeof *s->mark);
     s->mark = NULL;
     s->mark_words = 0;
 }
@@ -422,19 +416,11 @@ static tn_status more_marks(tn_shelf *s, tn_page_arena *e, tn_error *err)
     if (!s->marked || s->mark_words >= words) {
         return TN_OK;
     }
-    words *= 2;
-    tn_page_arena_charge(e, (words - s->mark_words) * sizeof s->mark[0]);
-    uint64_t *mark = tn_try_alloc(words, sizeof *mark, "marks of rows", err);
-    if (mark == NULL) {
-        tn_page_arena_refund(e, (words - s->mark_words) * sizeof s->mark[0]);
-        return TN_E_MEMORY;
-    }
-    if (s->mark != NULL) {
-        memcpy(mark, s->mark, s->mark_words * sizeof *mark);
-    }
-    tn_free(s->mark);
+    void *mark = s->mark;
+    TN_TRY(grow_heap(e, &mark, s->mark_words * sizeof *s->mark, 2 * words * sizeof *s->mark,
+                     "marks of rows", err));
     s->mark = mark;
-    s->mark_words = words;
+    s->mark_words = 2 * words;
     return TN_OK;
 }
 
