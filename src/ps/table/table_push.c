@@ -43,37 +43,33 @@ static bool is_swept(const tn_rule *rule)
     return o->l2 != 0 && o->l2_mode == TN_L2_DENSE && !rule->optim->own_l2;
 }
 
-/* Squared norm of one key's gradients; row may be NULL. */
-static double key_norm2(const tn_table_job *job, uint32_t k, const tn_row *row, scratch *s)
+/* No key of the batch: of a row that is swept. */
+#define NO_KEY UINT32_MAX
+
+/* A segment of a row (NULL: of a key without one) with the gradient of key k, if it is one. */
+static tn_trained trained(const tn_table_job *job, const tn_row *row, const tn_plan_segment *seg,
+                          uint32_t k)
 {
-    const tn_table *t = job->t;
-    uint32_t group = job->keys->group[k];
-    const tn_plan *plan = tn_plan_of(t, group);
-    double sum = 0;
-    for (uint32_t i = 0; i < plan->n_segments; i++) {
-        const tn_plan_segment *seg = &plan->segment[i];
-        tn_trained x = {
-            .n = seg->dim,
-            .w = row != NULL ? row->data + seg->w : NULL,
-            .grad = job->grads + job->keys->at[k] + seg->at,
-            .show = job->keys->show[k],
-            .is_row = true,
-        };
-        sum += tn_rule_grad(tn_rule_of(t, group, i), job->push, &x, 1, s->g);
+    tn_trained x = {.n = seg->dim, .w = row != NULL ? row->data + seg->w : NULL, .is_row = true};
+    if (k != NO_KEY) {
+        x.grad = job->grads + job->keys->at[k] + seg->at;
+        x.show = job->keys->show[k];
     }
-    return sum;
+    return x;
 }
 
-/* Squared norm of a swept row outside the batch: of l2 * w alone. */
-static double swept_norm2(const tn_table_job *job, const tn_row *row, scratch *s)
+/* Squared norm of the gradients of key k, whose row may be NULL, or of a swept row: of l2 * w
+ * alone.
+ */
+static double row_norm2(const tn_table_job *job, uint32_t group, const tn_row *row, uint32_t k,
+                        scratch *s)
 {
-    const tn_plan *plan = tn_plan_of(job->t, tn_row_group(row));
+    const tn_plan *plan = tn_plan_of(job->t, group);
     double sum = 0;
     for (uint32_t i = 0; i < plan->n_segments; i++) {
-        const tn_plan_segment *seg = &plan->segment[i];
-        const tn_rule *rule = tn_rule_of(job->t, tn_row_group(row), i);
-        if (is_swept(rule)) {
-            tn_trained x = {.n = seg->dim, .w = row->data + seg->w, .is_row = true};
+        const tn_rule *rule = tn_rule_of(job->t, group, i);
+        if (k != NO_KEY || is_swept(rule)) {
+            const tn_trained x = trained(job, row, &plan->segment[i], k);
             sum += tn_rule_grad(rule, job->push, &x, 1, s->g);
         }
     }
@@ -120,21 +116,16 @@ static inline void touch_row(const tn_table_job *job, uint32_t k, tn_row *row)
     row->seen = job->seen | (row->seen & TN_ROW_GROUP_HIGH);
 }
 
-static void update_key(const tn_table_job *job, uint32_t k, tn_row *row, scratch *s)
+/* The row of key k, or one that is swept. */
+static void update_row(const tn_table_job *job, tn_row *row, uint32_t k, scratch *s)
 {
-    const tn_keyset *keys = job->keys;
-    const tn_plan *plan = tn_plan_of(job->t, tn_row_group(row));
-    touch_row(job, k, row);
+    const uint32_t group = tn_row_group(row);
+    const tn_plan *plan = tn_plan_of(job->t, group);
     for (uint32_t i = 0; i < plan->n_segments; i++) {
-        const tn_plan_segment *seg = &plan->segment[i];
-        tn_trained x = {
-            .n = seg->dim,
-            .w = row->data + seg->w,
-            .grad = job->grads + keys->at[k] + seg->at,
-            .show = keys->show[k],
-            .is_row = true,
-        };
-        update_segment(job, row, i, &x, s->g);
+        if (k != NO_KEY || is_swept(tn_rule_of(job->t, group, i))) {
+            const tn_trained x = trained(job, row, &plan->segment[i], k);
+            update_segment(job, row, i, &x, s->g);
+        }
     }
 }
 
@@ -144,18 +135,6 @@ static void note_change(tn_table *t, uint64_t key, tn_row *row)
     if (tn_row_stamp(row) != t->changes.stamp) {
         tn_changed_rows_note(&t->changes, key, row, tn_plan_of(t, tn_row_group(row))->stride,
                              false);
-    }
-}
-
-static void update_swept(const tn_table_job *job, tn_row *row, scratch *s)
-{
-    const tn_plan *plan = tn_plan_of(job->t, tn_row_group(row));
-    for (uint32_t i = 0; i < plan->n_segments; i++) {
-        const tn_plan_segment *seg = &plan->segment[i];
-        if (is_swept(tn_rule_of(job->t, tn_row_group(row), i))) {
-            tn_trained x = {.n = seg->dim, .w = row->data + seg->w, .is_row = true};
-            update_segment(job, row, i, &x, s->g);
-        }
     }
 }
 
@@ -178,9 +157,9 @@ static double sweep(const tn_table_job *job, uint32_t tile, bool update, scratch
                     uint64_t key = tn_row_key(row, tile * TN_TILE_PARTITIONS + i / n_records);
                     note_change(job->t, key, row);
                 }
-                update_swept(job, row, s);
+                update_row(job, row, NO_KEY, s);
             } else {
-                sum += swept_norm2(job, row, s);
+                sum += row_norm2(job, tn_row_group(row), row, NO_KEY, s);
             }
         }
         tn_shelf_unmark(shelf);
@@ -209,7 +188,7 @@ static void norm_tile(void *arg, uint32_t tile)
         tn_range run = tn_look_run(all, i);
         look_up(job, run, s.row);
         for (uint32_t k = run.from; k < run.to; k++) {
-            sum += key_norm2(job, k, s.row[k - run.from], &s);
+            sum += row_norm2(job, job->keys->group[k], s.row[k - run.from], k, &s);
         }
     }
     job->norm2[tile] = sum + (t->sweeps ? sweep(job, tile, false, &s) : 0);
@@ -368,7 +347,8 @@ static uint32_t push_run(const tn_table_job *job, tn_range run, scratch *s)
     for (uint32_t k = run.from; k < run.to; k++) {
         tn_row *row = s->row[k - run.from];
         if (row != NULL) {
-            update_key(job, k, row, s);
+            touch_row(job, k, row);
+            update_row(job, row, k, s);
         } else {
             dropped++;
         }
