@@ -24,10 +24,10 @@ struct tn_dense_store {
     size_t size;
     tile *tiles;
     uint32_t n_tiles;
-    uint32_t n_states;
+    uint32_t n_states; /* but for a count, which is t */
     tn_state spec[TN_STATES_MAX];
-    float *state[TN_STATES_MAX]; /* NULL for a count, which is t */
-    pthread_mutex_t lock;        /* one push at a time; guards the weights, states and these two: */
+    float *state[TN_STATES_MAX];
+    pthread_mutex_t lock; /* one push at a time; guards the weights, states and these two: */
     uint64_t t;
     double *norm2; /* of each tile */
 };
@@ -69,9 +69,8 @@ static tn_status allocate(tn_dense_store *d, tn_error *err)
     TN_TRY(TN_ALLOC(d->tiles, d->n_tiles, "tiles of dense weights", err));
     TN_TRY(TN_ALLOC(d->norm2, d->n_tiles, "norms of dense weights", err));
     for (uint32_t i = 0; i < d->n_states; i++) {
-        if (!d->spec[i].count) {
-            TN_TRY(TN_ALLOC(d->state[i], d->size, "optimizer state", err));
-        }
+        TN_ASSERT(!d->spec[i].count);
+        TN_TRY(TN_ALLOC(d->state[i], d->size, "optimizer state", err));
     }
     return TN_OK;
 }
@@ -93,6 +92,7 @@ tn_status tn_dense_new(tn_dense_store **out, const tn_dense_opts *opts, tn_error
     int failure = pthread_mutex_init(&d->lock, NULL);
     TN_ASSERT(failure == 0);
     d->n_states = tn_optim_states(rule->optim, rule->opts, d->spec);
+    d->n_states -= d->n_states > 0 && d->spec[d->n_states - 1].count; /* it is the last */
     d->n_tiles = cut(opts->runs, opts->n_runs, NULL);
     tn_status status = allocate(d, err);
     if (status != TN_OK) {
@@ -123,7 +123,7 @@ void tn_dense_free(tn_dense_store *d)
 static void states_at(const tn_dense_store *d, size_t at, float *state[TN_STATES_MAX])
 {
     for (uint32_t i = 0; i < d->n_states; i++) {
-        state[i] = d->state[i] != NULL ? d->state[i] + at : NULL;
+        state[i] = d->state[i] + at;
     }
 }
 
@@ -132,7 +132,7 @@ void tn_dense_reset(tn_dense_store *d)
     d->t = 0;
     for (uint32_t i = 0; i < d->n_tiles; i++) {
         const tile *x = &d->tiles[i];
-        float *state[TN_STATES_MAX];
+        float *state[TN_STATES_MAX] = {NULL};
         states_at(d, x->at, state);
         tn_optim_init(d->rule->optim, d->rule->opts, x->n, d->weights + x->at, state);
     }
@@ -181,7 +181,7 @@ static void push_tile(void *arg, uint32_t i)
         .t = d->t,
         .step = j->push->step + 1,
     };
-    float *state[TN_STATES_MAX];
+    float *state[TN_STATES_MAX] = {NULL};
     states_at(d, where->at, state);
     if (j->clip == 1 && d->plain) {
         tn_rule_update(d->rule, &u, x.n, d->weights + where->at, state, x.grad);
@@ -226,25 +226,14 @@ void tn_dense_set(tn_dense_store *d, size_t at, size_t n, const float *values)
 
 uint32_t tn_dense_states(const tn_dense_store *d, tn_state out[TN_STATES_MAX])
 {
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < d->n_states; i++) {
-        if (d->state[i] != NULL) {
-            out[n++] = d->spec[i];
-        }
-    }
-    return n;
+    memcpy(out, d->spec, d->n_states * sizeof *out);
+    return d->n_states;
 }
 
 float *tn_dense_state(tn_dense_store *d, uint32_t i)
 {
-    uint32_t k = 0;
-    for (; k < d->n_states; k++) {
-        if (d->state[k] != NULL && i-- == 0) {
-            break;
-        }
-    }
-    TN_ASSERT(k < d->n_states);
-    return d->state[k];
+    TN_ASSERT(i < d->n_states);
+    return d->state[i];
 }
 
 uint64_t tn_dense_t(const tn_dense_store *d)
