@@ -49,9 +49,8 @@ struct tn_sync_server {
     size_t rows_max;
 
     pthread_mutex_t lock;
-    inbox_entry *first, *last; /* guarded by lock: the inbox, oldest first .. */
-    inbox_entry *spare;        /* .. and entries to be used again */
-    bool rests;                /* the worker, and so what is run's stands still */
+    inbox_entry *first, *last; /* guarded by lock: the inbox, oldest first */
+    bool rests;                /* likewise: the worker does, and so what is run's stands still */
 };
 
 /* ---- replies ---- */
@@ -117,17 +116,6 @@ static tn_status answer_again(tn_sync_server *s, const tn_frame *request, tn_err
 }
 
 /* ---- receiving, on the net thread or by the own worker ---- */
-
-static inbox_entry *new_entry(tn_sync_server *s)
-{
-    (void)pthread_mutex_lock(&s->lock);
-    inbox_entry *n = s->spare;
-    if (n != NULL) {
-        s->spare = n->next;
-    }
-    (void)pthread_mutex_unlock(&s->lock);
-    return n != NULL ? n : tn_try_alloc(1, sizeof *n, "a request", NULL);
-}
 
 static void enqueue(tn_sync_server *s, inbox_entry *entry, const inbox_entry *what)
 {
@@ -226,7 +214,7 @@ void tn_sync_server_take(tn_sync_server *s, const tn_frame *frame)
         (what.again && answer_at_rest(s, frame))) {
         return;
     }
-    inbox_entry *entry = new_entry(s);
+    inbox_entry *entry = tn_try_alloc(1, sizeof *entry, "a request", NULL);
     if (entry == NULL) {
         return; /* it is retransmitted */
     }
@@ -307,10 +295,7 @@ static tn_status receive_all(tn_sync_server *s, tn_team *team, tn_error *err)
             return TN_OK;
         }
         status = receive(s, entry, team, err);
-        (void)pthread_mutex_lock(&s->lock);
-        entry->next = s->spare;
-        s->spare = entry;
-        (void)pthread_mutex_unlock(&s->lock);
+        tn_free(entry);
     }
     return status;
 }
@@ -418,15 +403,6 @@ uint32_t tn_sync_server_waits_for(const tn_sync_server *s)
 
 /* ---- opening and closing ---- */
 
-static void free_entries(inbox_entry *n)
-{
-    while (n != NULL) {
-        inbox_entry *next = n->next;
-        tn_free(n);
-        n = next;
-    }
-}
-
 void tn_sync_server_free(tn_sync_server *s)
 {
     if (s == NULL) {
@@ -438,8 +414,11 @@ void tn_sync_server_free(tn_sync_server *s)
         }
         tn_owner_floats_done(&s->rank[r].grads);
     }
-    free_entries(s->first);
-    free_entries(s->spare);
+    while (s->first != NULL) {
+        inbox_entry *entry = s->first;
+        s->first = entry->next;
+        tn_free(entry);
+    }
     tn_sync_step_free(s->steps);
     tn_free(s->rank);
     tn_free(s->rows);
