@@ -1,6 +1,5 @@
 /* test_delay_compensation.c - late gradients are corrected by the formula, in rows and dense
  * weights, each by the option of its own rule. */
-#include "cluster/async/delay_compensation.h"
 #include "freeone.h"
 
 #include "support/test.h"
@@ -15,24 +14,6 @@ static const free_pull early = {.rank = 2, .sequence = 1, .to = KEYS, .show = 1,
 static float corrected(float g, float dc, float moved)
 {
     return g + dc * g * g * moved;
-}
-
-static void it_is_on_where_any_rule_says_so(void **state)
-{
-    (void)state;
-    tn_arena *arena = tn_arena_new(1 << 16);
-    kit_model *m = kit_model_new(arena, (kit_segment[]){{"wide", 1}, {"deep", 2}, {NULL, 0}}, 2);
-    for (uint32_t i = 0; i < 4; i++) {
-        m->rule[(i / 2) * TN_SEGMENTS_MAX + i % 2] = kit_rule(arena, "adam", NULL);
-    }
-    m->rules.dense = kit_rule(arena, "adam", NULL);
-    assert_false(tn_delay_is_on(&m->rules));
-    m->rules.dense = kit_rule(arena, "adam", "dc=.04");
-    assert_true(tn_delay_is_on(&m->rules));
-    m->rules.dense = kit_rule(arena, "adam", NULL);
-    m->rule[TN_SEGMENTS_MAX + 1] = kit_rule(arena, "adam", "dc=.04");
-    assert_true(tn_delay_is_on(&m->rules));
-    tn_arena_free(arena);
 }
 
 /* Of two that pulled the same, the second to push is corrected by what the first has moved. */
@@ -145,7 +126,6 @@ static void the_own_rank_is_compensated_too(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_is_on_where_any_rule_says_so),
         cmocka_unit_test(v_dc_a_late_push_follows_the_formula),
         cmocka_unit_test(a_push_that_is_not_late_is_left_alone),
         cmocka_unit_test(each_rule_has_its_own_factor),

@@ -4,14 +4,26 @@
  * A slot of a rank holds one pull until its push is applied. `state` says which thread may use it:
  * tn-net decodes keys into a FREE one and gradients into a GIVEN one, tn-shard serves those that
  * are ASKED or PUSHED.
+ *
+ * Delay compensation corrects a late gradient for how far its weights have moved:
+ *
+ *     g += dc * g * g * (w - w when it was pulled)        before all else of ps/optim/rule.h
+ *
+ * g * g stands for the diagonal of the Hessian: Zheng et al., Asynchronous SGD with Delay
+ * Compensation (2017). `dc` is an option of each optimizer; where it is 0 everywhere nothing is
+ * kept. From a pull until its push the owner keeps what it sent: the rows, and its range of the
+ * dense vector at that moment, which is at most one message newer than what the worker computes
+ * with. A norm that came with the push is of the gradients as they were sent.
  */
 #include "cluster/async/async_server.h"
 
 #include "base/core/alloc.h"
 #include "base/core/clock.h"
+#include "base/core/compiler.h"
+#include "base/keys/record.h"
 #include "base/thread/threads.h"
-#include "cluster/async/delay_compensation.h"
 #include "cluster/net/wakeup.h"
+#include "ps/optim/optim.h"
 #include "ps/optim/rule.h"
 #include "ps/shard/dense.h"
 
@@ -97,6 +109,90 @@ typedef struct update {
     tn_owner_floats *now; /* of the calling thread */
 } update;
 
+/* ---- delay compensation ---- */
+
+static bool has_delays(const tn_rules *rules)
+{
+    if (tn_rule_common(&rules->dense)->dc > 0) {
+        return true;
+    }
+    for (uint32_t g = 0; g < rules->layout->n_groups; g++) {
+        const tn_record *record = tn_record_of(rules->layout, g);
+        for (uint32_t i = 0; i < record->n_segments; i++) {
+            if (tn_rule_common(&rules->rule[g * TN_SEGMENTS_MAX + i])->dc > 0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* The end of the rows of a keyset; those of a slice begin anywhere. */
+static size_t end_of(const tn_keyset *keys)
+{
+    return keys->n > 0 ? keys->at[keys->n] : 0;
+}
+
+/* Keeps in d the rows that the pull of `keys` has just brought, and the dense weights of now. */
+static tn_status keep_delayed(const tn_async_server *s, tn_owner_floats *d, const tn_keyset *keys,
+                              const float *rows, tn_error *err)
+{
+    TN_TRY(tn_owner_floats_reserve(d, end_of(keys), s->dense, err));
+    if (keys->n > 0) {
+        const size_t from = keys->at[0];
+        memcpy(d->rows + from, rows + from, (end_of(keys) - from) * sizeof *rows);
+    }
+    tn_dense_copy(s->x->shard->dense, d->dense);
+    return TN_OK;
+}
+
+/* was := g + dc * g * g * (now - was) */
+TN_HOT static void delay_compensate(size_t n, float *restrict was, const float *restrict now,
+                                    const float *restrict g, float dc)
+{
+    for (size_t i = 0; i < n; i++) {
+        was[i] = g[i] + dc * g[i] * g[i] * (now[i] - was[i]);
+    }
+}
+
+static void compensate_rows(float *was, const float *now, const tn_rules *rules,
+                            const tn_gradients *grads)
+{
+    const tn_keyset *keys = grads->keys;
+    for (uint32_t k = 0; k < keys->n; k++) {
+        const uint32_t group = keys->group[k];
+        const tn_record *record = tn_record_of(rules->layout, group);
+        for (uint32_t i = 0; i < record->n_segments; i++) {
+            const tn_segment *seg = &record->segment[i];
+            const tn_rule *rule = &rules->rule[group * TN_SEGMENTS_MAX + i];
+            const size_t at = (size_t)keys->at[k] + seg->at;
+            delay_compensate(seg->dim, was + at, now + at, grads->rows + at,
+                             (float)tn_rule_common(rule)->dc);
+        }
+    }
+}
+
+/* The gradients take the place of the weights as they were pulled. */
+static tn_status compensate(tn_shard *shard, update *u, tn_error *err)
+{
+    const tn_keyset *keys = u->grads.keys;
+    const double dc = tn_rule_common(&shard->rules->dense)->dc;
+    tn_owner_floats *was = u->delayed;
+    tn_owner_floats *now = u->now;
+    TN_TRY(tn_owner_floats_reserve(now, end_of(keys), was->n_dense, err));
+    if (keys->n > 0) {
+        tn_shard_peek(shard, u->team, keys, now->rows, NULL);
+        compensate_rows(was->rows, now->rows, shard->rules, &u->grads);
+        u->grads.rows = was->rows;
+    }
+    if (dc > 0) {
+        tn_dense_copy(shard->dense, now->dense);
+        delay_compensate(was->n_dense, was->dense, now->dense, u->grads.dense, (float)dc);
+        u->grads.dense = was->dense;
+    }
+    return TN_OK;
+}
+
 /* ---- one update, and the requests of the own rank ---- */
 
 /* Running statistics have no gradient: their new value stands in its place. */
@@ -114,7 +210,7 @@ static tn_status apply(tn_async_server *s, update *u, tn_dense_params *out, tn_e
     u->push.step = atomic_fetch_add(&s->updates, 1);
     const float *moved = u->grads.dense;
     if (s->delays) {
-        TN_TRY(tn_delay_compensate(u->delayed, u->now, shard, u->team, &u->grads, err));
+        TN_TRY(compensate(shard, u, err));
     }
     const bool told = isfinite(shard->rules->clip_global) && u->norm > 0;
     const double norm2 =
@@ -133,8 +229,7 @@ tn_status tn_async_server_pull(tn_async_server *s, tn_team *team, uint32_t place
     own->keys = tn_shares_slice(keys, s->x->rank, own->first);
     own->updates = atomic_load(&s->updates);
     TN_TRY(tn_shard_pull(s->x->shard, team, &own->keys, rows, err));
-    return s->delays ? tn_delay_keep(&own->delayed, s->x->shard, &own->keys, rows, s->dense, err)
-                     : TN_OK;
+    return s->delays ? keep_delayed(s, &own->delayed, &own->keys, rows, err) : TN_OK;
 }
 
 tn_status tn_async_server_push(tn_async_server *s, tn_team *team, uint32_t place,
@@ -334,7 +429,7 @@ static tn_status give(tn_async_server *s, pull_slot *p, bool again, tn_error *er
         TN_TRY(tn_shard_pull(s->x->shard, NULL, keys, s->out.rows, err));
     }
     if (s->delays && !again) {
-        TN_TRY(tn_delay_keep(&p->delayed, s->x->shard, keys, s->out.rows, s->dense, err));
+        TN_TRY(keep_delayed(s, &p->delayed, keys, s->out.rows, err));
     }
     if (!again) { /* before the reply, since the push may follow at once */
         (void)pthread_mutex_lock(&s->lock);
@@ -497,7 +592,7 @@ tn_status tn_async_server_open(tn_async_server **out, const tn_exchange *x,
     s->n_ranks = x->shares->owners.n_peers;
     s->permits = tn_async_permits_of(x->staleness);
     s->dense = tn_exchange_dense(x);
-    s->delays = tn_delay_is_on(x->shard->rules);
+    s->delays = has_delays(x->shard->rules);
     atomic_store(&s->updates, x->step);
     (void)pthread_mutex_init(&s->lock, NULL);
     tn_wakeup_init(&s->wakeup);

@@ -47,9 +47,9 @@ typedef struct tn_rule_opts {
     uint32_t l2_mode;            /* touched dense */
     uint32_t grad_scale;         /* none show sum */
     double clip_row, clip_value; /* NAN: train.clip */
-    double dc;           /* delay compensation, cluster/async/delay_compensation.h; 0: none */
-    tn_f64s bounds;      /* [low, high] or empty */
-    tn_variant schedule; /* read of the dense optimizer; drives rows as well */
+    double dc;                   /* delay compensation, cluster/async/async_server.c; 0: none */
+    tn_f64s bounds;              /* [low, high] or empty */
+    tn_variant schedule;         /* read of the dense optimizer; drives rows as well */
 } tn_rule_opts;
 
 enum { TN_L2_TOUCHED, TN_L2_DENSE };
