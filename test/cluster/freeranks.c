@@ -379,7 +379,6 @@ void free_world_check(free_world *w, double lr, double tolerance)
     for (uint32_t r = 0; r < w->opts.n; r++) {
         assert_int_equal(w->seat[r].updates, all);
         assert_int_equal(tn_dense_t(w->seat[r].shard.dense), all);
-        assert_int_equal(tn_table_dropped(w->seat[r].shard.table), 0);
     }
     for (uint64_t i = 0; i < FREE_KEYS; i++) {
         check_row(w, free_key(i), lr, tolerance);

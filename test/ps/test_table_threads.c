@@ -162,7 +162,6 @@ static void run_together(const char *options)
     }
     assert_int_equal(shows, atomic_load(&s.pushes));
     assert_int_equal(tn_table_rows(f.t), SHARED_KEYS + 3 * 500);
-    assert_int_equal(tn_table_dropped(f.t), 0);
     onetable_end(&f);
 }
 

@@ -207,11 +207,6 @@ uint64_t tn_table_created(const tn_table *t)
     return atomic_load(&t->created);
 }
 
-uint64_t tn_table_dropped(const tn_table *t)
-{
-    return atomic_load(&t->dropped);
-}
-
 /* ---- a limit ---- */
 
 void tn_table_set_limit(tn_table *t, uint64_t bytes)

@@ -55,14 +55,13 @@ double tn_table_norm2(tn_table *t, tn_team *team, const tn_keyset *keys, const f
 
 /* Applies grads (same layout as rows) times `clip`, adds show and click, sets last_seen; then,
  * where a rule says l2_mode: dense, decays the rows that are not in the batch. A key without a row
- * is dropped and counted. */
+ * is left out. */
 void tn_table_push(tn_table *t, tn_team *team, const tn_keyset *keys, const float *grads,
                    const tn_push *push, double clip);
 
 uint64_t tn_table_rows(const tn_table *t);
 uint64_t tn_table_bytes(const tn_table *t);   /* of slabs and indexes */
 uint64_t tn_table_created(const tn_table *t); /* since the table was made */
-uint64_t tn_table_dropped(const tn_table *t); /* gradients for keys without a row */
 
 /* ---- a limit ---- */
 

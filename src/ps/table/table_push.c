@@ -311,28 +311,25 @@ static uint32_t touch_rows(const tn_table_job *job, tn_range run, tn_row *const 
 }
 
 /* Updates the rows of a run by gradients that nothing clips; row[i] is that of key run.from + i, or
- * NULL. The bits are those of one update after the other. Returns how many were NULL. */
-static uint32_t push_together(const tn_table_job *job, tn_range run, tn_row *const *row)
+ * NULL. The bits are those of one update after the other. */
+static void push_together(const tn_table_job *job, tn_range run, tn_row *const *row)
 {
     const tn_table *t = job->t;
     uint32_t n = run.to - run.from;
     uint32_t found = touch_rows(job, run, row);
     if (found == n && t->layout->n_records == 1) { /* as it nearly always is */
         update_batch(job, t->plan, &(batch){n, row, job->keys->at + run.from});
-        return 0;
+        return;
     }
     for (uint32_t r = 0; r < t->layout->n_records && found > 0; r++) {
         update_some(job, run, &t->plan[r], row);
     }
-    return n - found;
 }
 
 /* ---- the push ---- */
 
-/* Returns how many keys have no row. */
-static uint32_t push_run(const tn_table_job *job, tn_range run, scratch *s)
+static void push_run(const tn_table_job *job, tn_range run, scratch *s)
 {
-    uint32_t dropped = 0;
     look_up(job, run, s->row);
     if (job->watched) {
         for (uint32_t k = run.from; k < run.to; k++) {
@@ -342,18 +339,16 @@ static uint32_t push_run(const tn_table_job *job, tn_range run, scratch *s)
         }
     }
     if (job->clip == 1 && job->t->together) {
-        return push_together(job, run, s->row);
+        push_together(job, run, s->row);
+        return;
     }
     for (uint32_t k = run.from; k < run.to; k++) {
         tn_row *row = s->row[k - run.from];
         if (row != NULL) {
             touch_row(job, k, row);
             update_row(job, row, k, s);
-        } else {
-            dropped++;
         }
     }
-    return dropped;
 }
 
 static void push_tile(void *arg, uint32_t tile)
@@ -362,21 +357,17 @@ static void push_tile(void *arg, uint32_t tile)
     tn_table *t = job->t;
     tn_range all = tn_tile_keys(job->keys, tile);
     scratch s;
-    uint32_t dropped = 0;
     tn_tile_lock(t, job->keys, tile, t->sweeps);
     if (job->hint == NULL) {
         tn_tile_fetch(t, job->keys, tile);
     }
     for (uint32_t i = 0; i < tn_tile_count(all.to - all.from, TN_LOOK_KEYS); i++) {
-        dropped += push_run(job, tn_look_run(all, i), &s);
+        push_run(job, tn_look_run(all, i), &s);
     }
     if (t->sweeps) {
         (void)sweep(job, tile, true, &s);
     }
     tn_tile_unlock(t, job->keys, tile, t->sweeps);
-    if (dropped > 0) {
-        atomic_fetch_add(&t->dropped, dropped);
-    }
 }
 
 static uint64_t longest_row(const tn_table *t)

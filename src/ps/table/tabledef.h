@@ -53,7 +53,7 @@ struct tn_table {
     bool plain;    /* every rule of rows is (ps/optim/rule.h), and rows of the batch have no gaps */
     bool together; /* push may update the rows of many keys at once (ps/table/table_push.c) */
     bool sweeps;   /* some rule has l2_mode: dense */
-    _Atomic uint64_t rows, created, dropped;
+    _Atomic uint64_t rows, created;
 };
 
 /* One call of pull, peek, norm2 or push, as its tiles see it. */
