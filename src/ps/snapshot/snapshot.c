@@ -1,23 +1,10 @@
-/* snapshot.c - writing shard files, and reading them as hostile input. Little-endian:
+/* snapshot.c - writing shard files, and reading them as hostile input.
  *
- *     header, 64 bytes                                     block header, 32 bytes
- *     0  magic                                             0  u32 stored bytes  4  u32 raw bytes
- *     8  u16 major 1, u16 minor 0, u32 header bytes 64     8  u32 rows         12  u16 partition
- *     16 u64 run_id   24 u64 step   32 u64 base step       14 u8 codec (0 none)   15 u8 1 (rows)
- *     40 schema, 8 bytes                                   16 u64 first key    24  u32 0
- *     48 u16 partitions (0: 65536), first, last            28 u32 crc of bytes 0..27 and the
- *     54 u16 flags (1 delta)    56 u32 0                      stored bytes
- *     60 u32 crc of bytes 0..59
+ *     file_head | blocks | index: an index_entry per partition | file_tail
+ *     block     block_head | rows: row_head and its floats, per present segment w[dim], each state
  *
- *     row, 32 bytes and floats                             index, 24 bytes per partition
- *     0  u64 key   8  u16 group, bit 15 removed            u64 offset of first block (0 none)
- *     10 u16 segments present                              u64 bytes, u64 rows
- *     12 u32 last_seen    16  f64 show   24  f64 click     trailer, the last 32 bytes
- *     32 f32 per present segment: w[dim], each state       0 u64 index offset    8 u64 rows
- *     a removed row ends behind last_seen                  16 u32 partitions of the file
- *                                                          20 "TNSF"  24 u32 crc of index
- *     no row straddles blocks,                             28 u32 crc of trailer 0..27
- *     no block straddles partitions
+ * Little-endian, as these structs lie in memory. No row straddles blocks, no block straddles
+ * partitions; a removed row ends behind last_seen.
  *
  * At open the three parts that describe the file must agree: the blocks of the partitions tile the
  * space between header and index, the index ends where the trailer begins, the trailer ends the
@@ -32,32 +19,70 @@
 #include "base/math/crc32c.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 enum {
     TNS_MAJOR = 1,
     TNS_MINOR = 0,
-    TNS_HEADER = 64,
-    TNS_BLOCK = 32,
-    TNS_ROW = 32,
     TNS_REMOVED_ROW = 16,
-    TNS_INDEX = 24,
-    TNS_TRAILER = 32,
-    TNS_MAGIC_BYTES = 8,
     TNS_FLAG_DELTA = 1,
     TNS_ROW_REMOVED = 0x8000,
     TNS_CODEC_NONE = 0,
     TNS_KIND_ROWS = 1
 };
 
-#define TNS_MAGIC "TNS1\r\n\x1a\n"
-#define TNS_TRAILER_MAGIC 0x46534e54U /* "TNSF" */
+static const char file_magic[8] = "TNS1\r\n\x1a\n";
+static const char tail_magic[4] = "TNSF";
 
-/* ---- writing ---- */
+typedef struct file_head {
+    char magic[8];
+    uint16_t major, minor;
+    uint32_t bytes; /* of this header */
+    uint64_t run_id, step, base_step;
+    uint8_t schema[TN_SNAPSHOT_SCHEMA_BYTES];
+    uint16_t partitions; /* 0: 65536 */
+    uint16_t first, last, flags;
+    uint32_t zero;
+    uint32_t crc; /* of what is before it, as in the next ones */
+} file_head;
+
+typedef struct block_head {
+    uint32_t stored, raw; /* bytes of the rows, which are not compressed yet */
+    uint32_t rows;
+    uint16_t partition;
+    uint8_t codec, kind;
+    uint64_t first_key;
+    uint32_t zero;
+    uint32_t crc; /* and of the stored bytes */
+} block_head;
+
+typedef struct row_head {
+    uint64_t key;
+    uint16_t group;   /* bit 15: removed */
+    uint16_t present; /* segments */
+    uint32_t last_seen;
+    double show, click;
+} row_head;
 
 typedef struct index_entry {
-    uint64_t offset, bytes, rows;
+    uint64_t offset; /* of the first block; 0: none */
+    uint64_t bytes, rows;
 } index_entry;
+
+typedef struct file_tail {
+    uint64_t index_offset, rows;
+    uint32_t partitions; /* of the file */
+    char magic[4];
+    uint32_t index_crc;
+    uint32_t crc;
+} file_tail;
+
+_Static_assert(sizeof(file_head) == 64 && sizeof(block_head) == 32 && sizeof(row_head) == 32 &&
+                   sizeof(index_entry) == 24 && sizeof(file_tail) == 32,
+               "as they are in files");
+
+/* ---- writing ---- */
 
 struct tn_snapshot_writer {
     tn_file *file;
@@ -71,25 +96,28 @@ struct tn_snapshot_writer {
     uint32_t block_bytes;
     uint64_t block_first_key;
     index_entry *index;
-    char block[TNS_BLOCK + TN_SNAPSHOT_BLOCK_MAX];
+    char block[sizeof(block_head) + TN_SNAPSHOT_BLOCK_MAX];
 };
 
-static void fill_header(const tn_snapshot_head *head, char bytes[TNS_HEADER])
+static tn_status begin_file(tn_snapshot_writer *w, const char *path, tn_error *err)
 {
-    memset(bytes, 0, TNS_HEADER);
-    memcpy(bytes, TNS_MAGIC, TNS_MAGIC_BYTES);
-    tn_store_u16(bytes + 8, TNS_MAJOR);
-    tn_store_u16(bytes + 10, TNS_MINOR);
-    tn_store_u32(bytes + 12, TNS_HEADER);
-    tn_store_u64(bytes + 16, head->run_id);
-    tn_store_u64(bytes + 24, head->step);
-    tn_store_u64(bytes + 32, head->base_step);
-    memcpy(bytes + 40, head->schema, sizeof head->schema);
-    tn_store_u16(bytes + 48, (uint16_t)(head->partitions % TN_SNAPSHOT_PARTITIONS_MAX));
-    tn_store_u16(bytes + 50, (uint16_t)head->first);
-    tn_store_u16(bytes + 52, (uint16_t)head->last);
-    tn_store_u16(bytes + 54, head->delta ? TNS_FLAG_DELTA : 0);
-    tn_store_u32(bytes + 60, tn_crc32c(0, bytes, 60));
+    const tn_snapshot_head *head = &w->head;
+    file_head h = {.major = TNS_MAJOR,
+                   .minor = TNS_MINOR,
+                   .bytes = sizeof h,
+                   .run_id = head->run_id,
+                   .step = head->step,
+                   .base_step = head->base_step,
+                   .partitions = (uint16_t)(head->partitions % TN_SNAPSHOT_PARTITIONS_MAX),
+                   .first = (uint16_t)head->first,
+                   .last = (uint16_t)head->last,
+                   .flags = head->delta ? TNS_FLAG_DELTA : 0};
+    memcpy(h.magic, file_magic, sizeof h.magic);
+    memcpy(h.schema, head->schema, sizeof h.schema);
+    h.crc = tn_crc32c(0, &h, offsetof(file_head, crc));
+    TN_TRY(TN_ALLOC(w->index, w->n_partitions, "a shard file's index", err));
+    TN_TRY(tn_file_create(&w->file, path, err));
+    return tn_file_write(w->file, &h, sizeof h, err);
 }
 
 tn_status tn_snapshot_create(tn_snapshot_writer **out, const char *path,
@@ -98,32 +126,17 @@ tn_status tn_snapshot_create(tn_snapshot_writer **out, const char *path,
     *out = NULL;
     TN_ASSERT(head->partitions >= 1 && head->partitions <= TN_SNAPSHOT_PARTITIONS_MAX);
     TN_ASSERT(head->first <= head->last && head->last < head->partitions);
-    tn_status status = TN_E_MEMORY;
-    tn_snapshot_writer *w = tn_try_alloc(1, sizeof *w, "a shard file's block", err);
-    if (w == NULL) {
-        return status;
-    }
+    tn_snapshot_writer *w = NULL;
+    TN_TRY(TN_ALLOC(w, 1, "a shard file's block", err));
     w->head = *head;
     w->n_partitions = head->last - head->first + 1;
-    w->index = tn_try_alloc(w->n_partitions, sizeof *w->index, "a shard file's index", err);
-    if (w->index == NULL) {
-        goto fail;
-    }
-    status = tn_file_create(&w->file, path, err);
+    tn_status status = begin_file(w, path, err);
     if (status != TN_OK) {
-        goto fail;
-    }
-    char bytes[TNS_HEADER];
-    fill_header(head, bytes);
-    status = tn_file_write(w->file, bytes, sizeof bytes, err);
-    if (status != TN_OK) {
-        goto fail;
+        tn_snapshot_abandon(w);
+        return status;
     }
     *out = w;
     return TN_OK;
-fail:
-    tn_snapshot_abandon(w);
-    return status;
 }
 
 static index_entry *entry_of(tn_snapshot_writer *w)
@@ -138,24 +151,23 @@ static tn_status end_block(tn_snapshot_writer *w, tn_error *err)
         return TN_OK;
     }
     TN_ASSERT(w->block_bytes <= TN_SNAPSHOT_BLOCK_MAX);
-    char *header = w->block;
-    tn_store_u32(header, w->block_bytes);
-    tn_store_u32(header + 4, w->block_bytes);
-    tn_store_u32(header + 8, w->block_rows);
-    tn_store_u16(header + 12, (uint16_t)w->partition);
-    tn_store_u8(header + 14, TNS_CODEC_NONE);
-    tn_store_u8(header + 15, TNS_KIND_ROWS);
-    tn_store_u64(header + 16, w->block_first_key);
-    tn_store_u32(header + 24, 0);
-    uint32_t crc = tn_crc32c(0, header, 28);
-    tn_store_u32(header + 28, tn_crc32c(crc, header + TNS_BLOCK, w->block_bytes));
+    block_head h = {.stored = w->block_bytes,
+                    .raw = w->block_bytes,
+                    .rows = w->block_rows,
+                    .partition = (uint16_t)w->partition,
+                    .codec = TNS_CODEC_NONE,
+                    .kind = TNS_KIND_ROWS,
+                    .first_key = w->block_first_key};
+    h.crc =
+        tn_crc32c(tn_crc32c(0, &h, offsetof(block_head, crc)), w->block + sizeof h, w->block_bytes);
+    memcpy(w->block, &h, sizeof h);
 
     index_entry *entry = entry_of(w);
     if (entry->rows == 0) {
         entry->offset = tn_file_size(w->file);
     }
-    TN_TRY(tn_file_write(w->file, w->block, TNS_BLOCK + w->block_bytes, err));
-    entry->bytes += TNS_BLOCK + w->block_bytes;
+    TN_TRY(tn_file_write(w->file, w->block, sizeof h + w->block_bytes, err));
+    entry->bytes += sizeof h + w->block_bytes;
     entry->rows += w->block_rows;
     w->rows += w->block_rows;
     w->block_rows = 0;
@@ -177,20 +189,23 @@ tn_status tn_snapshot_begin(tn_snapshot_writer *w, uint32_t partition, tn_error 
 /* Appends the row to the block; returns its bytes. */
 static uint32_t place_row(char *at, const tn_row_view *row)
 {
-    tn_store_u64(at, row->key);
-    tn_store_u16(at + 8, (uint16_t)(row->group | (row->removed ? TNS_ROW_REMOVED : 0)));
-    tn_store_u16(at + 10, row->removed ? 0 : row->present);
-    tn_store_u32(at + 12, row->last_seen);
+    const row_head h = {.key = row->key,
+                        .group = (uint16_t)(row->group | (row->removed ? TNS_ROW_REMOVED : 0)),
+                        .present = row->removed ? 0 : row->present,
+                        .last_seen = row->last_seen,
+                        .show = row->show,
+                        .click = row->click};
+    memcpy(at, &h, row->removed ? TNS_REMOVED_ROW : sizeof h);
     if (row->removed) {
         return TNS_REMOVED_ROW;
     }
-    tn_store_f64(at + 16, row->show);
-    tn_store_f64(at + 24, row->click);
     if (row->n_floats > 0) {
-        memcpy(at + TNS_ROW, row->data, row->n_floats * sizeof(float));
+        memcpy(at + sizeof h, row->data, row->n_floats * sizeof(float));
     }
-    return TNS_ROW + row->n_floats * (uint32_t)sizeof(float);
+    return (uint32_t)(sizeof h + row->n_floats * sizeof(float));
 }
+
+enum { FLOATS_MAX = (TN_SNAPSHOT_BLOCK_MAX - sizeof(row_head)) / sizeof(float) };
 
 tn_status tn_snapshot_add(tn_snapshot_writer *w, const tn_row_view *row, tn_error *err)
 {
@@ -198,50 +213,35 @@ tn_status tn_snapshot_add(tn_snapshot_writer *w, const tn_row_view *row, tn_erro
     TN_ASSERT(first_of_partition || row->key > w->last_key);
     TN_ASSERT(tn_partition_of(row->key, w->head.partitions) == w->partition);
     TN_ASSERT((row->group & TNS_ROW_REMOVED) == 0 && (!row->removed || w->head.delta));
-    if (row->n_floats > (TN_SNAPSHOT_BLOCK_MAX - TNS_ROW) / sizeof(float)) {
-        return tn_fail(err, TN_E_LIMIT, "a row of %u floats, a checkpoint takes at most %zu",
-                       row->n_floats, (TN_SNAPSHOT_BLOCK_MAX - TNS_ROW) / sizeof(float));
+    if (row->n_floats > FLOATS_MAX) {
+        return tn_fail(err, TN_E_LIMIT, "a row of %u floats, a checkpoint takes at most %d",
+                       row->n_floats, FLOATS_MAX);
     }
-    size_t most = TNS_ROW + row->n_floats * sizeof(float);
+    size_t most = sizeof(row_head) + row->n_floats * sizeof(float);
     if (w->block_bytes + most > TN_SNAPSHOT_BLOCK_MAX) {
         TN_TRY(end_block(w, err));
     }
     if (w->block_rows == 0) {
         w->block_first_key = row->key;
     }
-    w->block_bytes += place_row(w->block + TNS_BLOCK + w->block_bytes, row);
+    w->block_bytes += place_row(w->block + sizeof(block_head) + w->block_bytes, row);
     w->block_rows++;
     w->last_key = row->key;
     return TN_OK;
 }
 
-/* Index and trailer. */
 static tn_status write_tail(tn_snapshot_writer *w, tn_error *err)
 {
-    char trailer[TNS_TRAILER];
-    uint64_t offset = tn_file_size(w->file);
+    const size_t bytes = w->n_partitions * sizeof *w->index;
+    file_tail tail = {.index_offset = tn_file_size(w->file),
+                      .rows = w->rows,
+                      .partitions = w->n_partitions,
+                      .index_crc = tn_crc32c(0, w->index, bytes)};
+    memcpy(tail.magic, tail_magic, sizeof tail.magic);
+    tail.crc = tn_crc32c(0, &tail, offsetof(file_tail, crc));
     TN_ASSERT(w->block_rows == 0);
-    uint32_t crc = 0;
-    uint64_t at = TNS_HEADER;
-    uint64_t rows = 0;
-    for (uint32_t i = 0; i < w->n_partitions; i++) {
-        char bytes[TNS_INDEX];
-        at += w->index[i].bytes;
-        rows += w->index[i].rows;
-        tn_store_u64(bytes, w->index[i].offset);
-        tn_store_u64(bytes + 8, w->index[i].bytes);
-        tn_store_u64(bytes + 16, w->index[i].rows);
-        crc = tn_crc32c(crc, bytes, sizeof bytes);
-        TN_TRY(tn_file_write(w->file, bytes, sizeof bytes, err));
-    }
-    TN_ASSERT(at == offset && rows == w->rows); /* as check_index reads it */
-    tn_store_u64(trailer, offset);
-    tn_store_u64(trailer + 8, w->rows);
-    tn_store_u32(trailer + 16, w->n_partitions);
-    tn_store_u32(trailer + 20, TNS_TRAILER_MAGIC);
-    tn_store_u32(trailer + 24, crc);
-    tn_store_u32(trailer + 28, tn_crc32c(0, trailer, 28));
-    return tn_file_write(w->file, trailer, sizeof trailer, err);
+    TN_TRY(tn_file_write(w->file, w->index, bytes, err));
+    return tn_file_write(w->file, &tail, sizeof tail, err);
 }
 
 tn_status tn_snapshot_commit(tn_snapshot_writer *w, tn_snapshot_done *out, tn_error *err)
@@ -284,7 +284,7 @@ struct tn_snapshot {
     uint32_t n_partitions;
     uint64_t index_offset;
     uint64_t rows;
-    char *index;                       /* n_partitions * TNS_INDEX bytes */
+    index_entry *index;                /* n_partitions */
     char block[TN_SNAPSHOT_BLOCK_MAX]; /* rows begin on multiples of 4 */
 };
 
@@ -317,42 +317,38 @@ static tn_status newer(const tn_snapshot *s, uint64_t at, const char *why, tn_er
 
 static tn_status read_header(tn_snapshot *s, tn_error *err)
 {
-    char bytes[TNS_HEADER];
-    TN_TRY(tn_infile_read(s->file, 0, bytes, sizeof bytes, err));
-    if (memcmp(bytes, TNS_MAGIC, TNS_MAGIC_BYTES) != 0) {
+    file_head h;
+    TN_TRY(tn_infile_read(s->file, 0, &h, sizeof h, err));
+    if (memcmp(h.magic, file_magic, sizeof h.magic) != 0) {
         return broken(s, 0, "not a shard file", err);
     }
-    if (tn_load_u32(bytes + 60) != tn_crc32c(0, bytes, 60)) {
-        return broken(s, 60, "the header's crc is wrong", err);
+    if (h.crc != tn_crc32c(0, &h, offsetof(file_head, crc))) {
+        return broken(s, offsetof(file_head, crc), "the header's crc is wrong", err);
     }
-    if (tn_load_u16(bytes + 8) > TNS_MAJOR) {
+    if (h.major > TNS_MAJOR) {
         return newer(s, 8, "written by a newer version", err);
     }
-    if (tn_load_u16(bytes + 8) == 0) {
+    if (h.major == 0) {
         return broken(s, 8, "there is no version 0", err);
     }
-    s->header_bytes = tn_load_u32(bytes + 12);
-    bool longer = tn_load_u16(bytes + 10) > TNS_MINOR;
-    if (s->header_bytes < TNS_HEADER ||
-        s->header_bytes > (longer ? (uint32_t)HEADER_MAX : (uint32_t)TNS_HEADER)) {
+    if (h.bytes < sizeof h || h.bytes > (h.minor > TNS_MINOR ? HEADER_MAX : sizeof h)) {
         return broken(s, 12, "a wrong header size", err);
     }
-    uint16_t flags = tn_load_u16(bytes + 54);
-    if ((flags & ~TNS_FLAG_DELTA) != 0 || tn_load_u32(bytes + 56) != 0) {
+    if ((h.flags & ~TNS_FLAG_DELTA) != 0 || h.zero != 0) {
         return broken(s, 54, "unknown flags", err);
     }
-    uint32_t partitions = tn_load_u16(bytes + 48);
+    s->header_bytes = h.bytes;
     s->head = (tn_snapshot_head){
-        .run_id = tn_load_u64(bytes + 16),
-        .step = tn_load_u64(bytes + 24),
-        .base_step = tn_load_u64(bytes + 32),
-        .partitions = partitions != 0 ? partitions : TN_SNAPSHOT_PARTITIONS_MAX,
-        .first = tn_load_u16(bytes + 50),
-        .last = tn_load_u16(bytes + 52),
-        .delta = (flags & TNS_FLAG_DELTA) != 0,
+        .run_id = h.run_id,
+        .step = h.step,
+        .base_step = h.base_step,
+        .partitions = h.partitions != 0 ? h.partitions : TN_SNAPSHOT_PARTITIONS_MAX,
+        .first = h.first,
+        .last = h.last,
+        .delta = (h.flags & TNS_FLAG_DELTA) != 0,
     };
-    memcpy(s->head.schema, bytes + 40, sizeof s->head.schema);
-    if (s->head.first > s->head.last || s->head.last >= s->head.partitions) {
+    memcpy(s->head.schema, h.schema, sizeof s->head.schema);
+    if (h.first > h.last || h.last >= s->head.partitions) {
         return broken(s, 48, "partitions out of range", err);
     }
     s->n_partitions = s->head.last - s->head.first + 1;
@@ -362,27 +358,23 @@ static tn_status read_header(tn_snapshot *s, tn_error *err)
 /* The trailer, and with it where the index lies; then the index, whose size is known by now. */
 static tn_status read_tail(tn_snapshot *s, tn_error *err)
 {
-    uint64_t size = tn_infile_size(s->file);
-    uint64_t at = size - TNS_TRAILER;
-    char bytes[TNS_TRAILER];
-    TN_TRY(tn_infile_read(s->file, at, bytes, sizeof bytes, err));
-    if (tn_load_u32(bytes + 20) != TNS_TRAILER_MAGIC ||
-        tn_load_u32(bytes + 28) != tn_crc32c(0, bytes, 28)) {
+    const uint64_t at = tn_infile_size(s->file) - sizeof(file_tail);
+    const size_t index_bytes = s->n_partitions * sizeof *s->index;
+    file_tail tail;
+    TN_TRY(tn_infile_read(s->file, at, &tail, sizeof tail, err));
+    if (memcmp(tail.magic, tail_magic, sizeof tail.magic) != 0 ||
+        tail.crc != tn_crc32c(0, &tail, offsetof(file_tail, crc))) {
         return broken(s, at, "no trailer: the file is cut or damaged at its end", err);
     }
-    s->index_offset = tn_load_u64(bytes);
-    s->rows = tn_load_u64(bytes + 8);
-    size_t index_bytes = (size_t)s->n_partitions * TNS_INDEX;
-    if (tn_load_u32(bytes + 16) != s->n_partitions || index_bytes > at ||
+    s->index_offset = tail.index_offset;
+    s->rows = tail.rows;
+    if (tail.partitions != s->n_partitions || index_bytes > at ||
         s->index_offset != at - index_bytes || s->index_offset < s->header_bytes) {
         return broken(s, at, "the trailer does not fit the file", err);
     }
-    s->index = tn_try_alloc(1, index_bytes, "a shard file's index", err);
-    if (s->index == NULL) {
-        return TN_E_MEMORY;
-    }
+    TN_TRY(TN_ALLOC(s->index, s->n_partitions, "a shard file's index", err));
     TN_TRY(tn_infile_read(s->file, s->index_offset, s->index, index_bytes, err));
-    if (tn_load_u32(bytes + 24) != tn_crc32c(0, s->index, index_bytes)) {
+    if (tail.index_crc != tn_crc32c(0, s->index, index_bytes)) {
         return broken(s, s->index_offset, "the index's crc is wrong", err);
     }
     return TN_OK;
@@ -394,19 +386,16 @@ static tn_status check_index(const tn_snapshot *s, tn_error *err)
     uint64_t at = s->header_bytes;
     uint64_t rows = 0;
     for (uint32_t i = 0; i < s->n_partitions; i++) {
-        const char *entry = s->index + (size_t)i * TNS_INDEX;
-        uint64_t offset = tn_load_u64(entry);
-        uint64_t bytes = tn_load_u64(entry + 8);
-        uint64_t entry_rows = tn_load_u64(entry + 16);
-        bool empty = entry_rows == 0 && bytes == 0 && offset == 0;
-        bool follows = entry_rows > 0 && bytes > TNS_BLOCK && offset == at &&
-                       bytes <= s->index_offset - at && entry_rows <= bytes;
+        const index_entry *e = &s->index[i];
+        bool empty = e->rows == 0 && e->bytes == 0 && e->offset == 0;
+        bool follows = e->rows > 0 && e->bytes > sizeof(block_head) && e->offset == at &&
+                       e->bytes <= s->index_offset - at && e->rows <= e->bytes;
         if (!empty && !follows) {
-            return broken(s, s->index_offset + (uint64_t)i * TNS_INDEX,
-                          "the index does not fit the file", err);
+            return broken(s, s->index_offset + i * sizeof *e, "the index does not fit the file",
+                          err);
         }
-        at += bytes;
-        rows += entry_rows;
+        at += e->bytes;
+        rows += e->rows;
     }
     if (at != s->index_offset || rows != s->rows) {
         return broken(s, s->index_offset, "the index does not cover the file", err);
@@ -414,37 +403,29 @@ static tn_status check_index(const tn_snapshot *s, tn_error *err)
     return TN_OK;
 }
 
+static tn_status open_file(tn_snapshot *s, const char *path, tn_error *err)
+{
+    TN_TRY(tn_infile_open(&s->file, path, err));
+    if (tn_infile_size(s->file) < sizeof(file_head) + sizeof(index_entry) + sizeof(file_tail)) {
+        return broken(s, tn_infile_size(s->file), "the file ends too early", err);
+    }
+    TN_TRY(read_header(s, err));
+    TN_TRY(read_tail(s, err));
+    return check_index(s, err);
+}
+
 tn_status tn_snapshot_open(tn_snapshot **out, const char *path, tn_error *err)
 {
     *out = NULL;
-    tn_status status = TN_E_MEMORY;
-    tn_snapshot *s = tn_try_alloc(1, sizeof *s, "a shard file's block", err);
-    if (s == NULL) {
+    tn_snapshot *s = NULL;
+    TN_TRY(TN_ALLOC(s, 1, "a shard file's block", err));
+    tn_status status = open_file(s, path, err);
+    if (status != TN_OK) {
+        tn_snapshot_close(s);
         return status;
-    }
-    status = tn_infile_open(&s->file, path, err);
-    if (status != TN_OK) {
-        goto fail;
-    }
-    if (tn_infile_size(s->file) < TNS_HEADER + TNS_INDEX + TNS_TRAILER) {
-        status = broken(s, tn_infile_size(s->file), "the file ends too early", err);
-        goto fail;
-    }
-    status = read_header(s, err);
-    if (status == TN_OK) {
-        status = read_tail(s, err);
-    }
-    if (status == TN_OK) {
-        status = check_index(s, err);
-    }
-    if (status != TN_OK) {
-        goto fail;
     }
     *out = s;
     return TN_OK;
-fail:
-    tn_snapshot_close(s);
-    return status;
 }
 
 void tn_snapshot_close(tn_snapshot *s)
@@ -497,15 +478,17 @@ static bool is_count(double value)
 /* Takes one row off the block. Returns the fault as words, or NULL. */
 static const char *take_row(const tn_snapshot *s, const cursor *c, tn_bytes *in, tn_row_view *row)
 {
-    *row = (tn_row_view){.key = tn_get_u64(in)};
-    uint16_t group = tn_get_u16(in);
-    row->removed = (group & TNS_ROW_REMOVED) != 0;
-    row->group = (uint16_t)(group & ~TNS_ROW_REMOVED);
-    row->present = tn_get_u16(in);
-    row->last_seen = tn_get_u32(in);
-    if (in->failed) {
+    row_head h;
+    const char *at = tn_get(in, TNS_REMOVED_ROW);
+    if (at == NULL) {
         return "a row runs past its block";
     }
+    memcpy(&h, at, TNS_REMOVED_ROW);
+    *row = (tn_row_view){.key = h.key,
+                         .group = (uint16_t)(h.group & ~TNS_ROW_REMOVED),
+                         .present = h.present,
+                         .last_seen = h.last_seen,
+                         .removed = (h.group & TNS_ROW_REMOVED) != 0};
     if (!count_values(c->schema, row, &row->n_floats)) {
         return "a row of an unknown group or segment";
     }
@@ -528,20 +511,19 @@ static const char *take_row(const tn_snapshot *s, const cursor *c, tn_bytes *in,
 }
 
 /* Hands the rows of s->block to the visitor. */
-static tn_status read_rows(const tn_snapshot *s, cursor *c, const char *header, tn_error *err)
+static tn_status read_rows(const tn_snapshot *s, cursor *c, const block_head *h, tn_error *err)
 {
-    tn_bytes in = {.data = s->block, .size = tn_load_u32(header + 4)};
-    uint64_t rows_at = c->block_at + TNS_BLOCK;
-    uint32_t n_rows = tn_load_u32(header + 8);
-    TN_ASSERT(in.size <= TN_SNAPSHOT_BLOCK_MAX && n_rows > 0);
-    for (uint32_t i = 0; i < n_rows; i++) {
+    tn_bytes in = {.data = s->block, .size = h->raw};
+    uint64_t rows_at = c->block_at + sizeof *h;
+    TN_ASSERT(in.size <= TN_SNAPSHOT_BLOCK_MAX && h->rows > 0);
+    for (uint32_t i = 0; i < h->rows; i++) {
         uint64_t at = rows_at + (uint64_t)(in.data - s->block);
         tn_row_view row;
         const char *why = take_row(s, c, &in, &row);
         if (why != NULL) {
             return broken(s, at, why, err);
         }
-        if (i == 0 && row.key != tn_load_u64(header + 16)) {
+        if (i == 0 && row.key != h->first_key) {
             return broken(s, c->block_at + 16, "a block's first key is another", err);
         }
         c->last_key = row.key;
@@ -554,30 +536,27 @@ static tn_status read_rows(const tn_snapshot *s, cursor *c, const char *header, 
 }
 
 /* Reads the block at c->block_at into s->block, of which at most `bytes_left` belong to it. */
-static tn_status read_block(tn_snapshot *s, const cursor *c, uint64_t bytes_left,
-                            char header[TNS_BLOCK], tn_error *err)
+static tn_status read_block(tn_snapshot *s, const cursor *c, uint64_t bytes_left, block_head *h,
+                            tn_error *err)
 {
-    if (bytes_left < TNS_BLOCK) {
+    if (bytes_left < sizeof *h) {
         return broken(s, c->block_at, "a block runs past its partition", err);
     }
-    TN_TRY(tn_infile_read(s->file, c->block_at, header, TNS_BLOCK, err));
-    uint32_t stored = tn_load_u32(header);
-    uint32_t raw = tn_load_u32(header + 4);
-    if (stored > bytes_left - TNS_BLOCK || stored > TN_SNAPSHOT_BLOCK_MAX ||
-        raw > TN_SNAPSHOT_BLOCK_MAX) {
+    TN_TRY(tn_infile_read(s->file, c->block_at, h, sizeof *h, err));
+    if (h->stored > bytes_left - sizeof *h || h->stored > TN_SNAPSHOT_BLOCK_MAX ||
+        h->raw > TN_SNAPSHOT_BLOCK_MAX) {
         return broken(s, c->block_at, "a block runs past its partition", err);
     }
-    TN_TRY(tn_infile_read(s->file, c->block_at + TNS_BLOCK, s->block, stored, err));
-    uint32_t crc = tn_crc32c(tn_crc32c(0, header, 28), s->block, stored);
-    if (crc != tn_load_u32(header + 28)) {
+    TN_TRY(tn_infile_read(s->file, c->block_at + sizeof *h, s->block, h->stored, err));
+    const uint32_t crc = tn_crc32c(0, h, offsetof(block_head, crc));
+    if (h->crc != tn_crc32c(crc, s->block, h->stored)) {
         return broken(s, c->block_at, "a block's crc is wrong", err);
     }
-    if (tn_load_u8(header + 14) != TNS_CODEC_NONE) {
+    if (h->codec != TNS_CODEC_NONE) {
         return newer(s, c->block_at + 14, "compressed by a codec that this build lacks", err);
     }
-    if (stored != raw || tn_load_u16(header + 12) != c->partition ||
-        tn_load_u8(header + 15) != TNS_KIND_ROWS || tn_load_u32(header + 24) != 0 ||
-        tn_load_u32(header + 8) == 0) {
+    if (h->stored != h->raw || h->partition != c->partition || h->kind != TNS_KIND_ROWS ||
+        h->zero != 0 || h->rows == 0) {
         return broken(s, c->block_at, "a block's header makes no sense", err);
     }
     return TN_OK;
@@ -588,22 +567,21 @@ tn_status tn_snapshot_read(tn_snapshot *s, uint32_t partition, const tn_row_sche
 {
     TN_ASSERT(schema != NULL && s->index != NULL);
     TN_ASSERT(partition >= s->head.first && partition <= s->head.last);
-    const char *entry = s->index + (size_t)(partition - s->head.first) * TNS_INDEX;
-    uint64_t bytes_left = tn_load_u64(entry + 8);
+    const index_entry *entry = &s->index[partition - s->head.first];
+    uint64_t bytes_left = entry->bytes;
     cursor c = {.partition = partition,
                 .schema = schema,
                 .visit = visit,
                 .arg = arg,
-                .block_at = tn_load_u64(entry)};
+                .block_at = entry->offset};
     while (bytes_left > 0) {
-        char header[TNS_BLOCK];
-        TN_TRY(read_block(s, &c, bytes_left, header, err));
-        TN_TRY(read_rows(s, &c, header, err));
-        uint64_t bytes = TNS_BLOCK + (uint64_t)tn_load_u32(header);
-        c.block_at += bytes;
-        bytes_left -= bytes;
+        block_head h;
+        TN_TRY(read_block(s, &c, bytes_left, &h, err));
+        TN_TRY(read_rows(s, &c, &h, err));
+        c.block_at += sizeof h + h.stored;
+        bytes_left -= sizeof h + h.stored;
     }
-    if (c.rows != tn_load_u64(entry + 16)) {
+    if (c.rows != entry->rows) {
         return broken(s, c.block_at, "a partition has another number of rows than its index", err);
     }
     return TN_OK;
