@@ -98,7 +98,8 @@ static void owner_init(owner *own, const tn_shares *shares)
     own->dense = shares->dense[1] - shares->dense[0];
     own->weights = tn_alloc(own->dense + 1, sizeof(float), "weights");
     make_shard(own);
-    const tn_exchange exchange = {.shares = shares, .layout = &own->layout, .shard = &own->shard};
+    const tn_exchange exchange = {
+        .arena = own->arena, .shares = shares, .layout = &own->layout, .shard = &own->shard};
     tn_status status = tn_sync_step_new(&own->steps, &exchange, NULL);
     TN_ASSERT(status == TN_OK);
     own->block = tn_alloc(n, sizeof *own->block, "keys");

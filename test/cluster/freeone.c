@@ -90,7 +90,8 @@ free_one *free_one_new(uint32_t permits, const char *rule)
     for (uint32_t r = 0; r < FREE_ONE_RANKS; r++) {
         tn_dedup_begin(&x->dedup[r], incarnation_of(r));
     }
-    x->exchange = (tn_exchange){.pool = x->pool,
+    x->exchange = (tn_exchange){.arena = x->arena,
+                                .pool = x->pool,
                                 .replies = &x->replies,
                                 .step = 100,
                                 .staleness = permits - 1,

@@ -201,7 +201,8 @@ static void open_seat(free_world *w, uint32_t rank)
         tn_dedup_begin(&s->dedup[r], incarnation_of(r));
     }
     assert_int_equal(tn_link_open(&s->link, keys_zmq(), &link, &w->at[rank], bound, NULL), TN_OK);
-    const tn_exchange exchange = {.link = s->link,
+    const tn_exchange exchange = {.arena = w->arena,
+                                  .link = s->link,
                                   .pool = s->pool,
                                   .replies = &s->replies,
                                   .rank = rank,

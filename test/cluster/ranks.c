@@ -89,8 +89,11 @@ ranks_world *ranks_new(uint32_t n, double clip, uint64_t seed)
         own->begin = (uint32_t)w->shares->dense[o];
         own->size = (uint32_t)w->shares->dense[o + 1] - own->begin;
         ranks_make_shard(w->m, own->weights, own->size, &own->shard);
-        const tn_exchange exchange = {
-            .rank = o, .shares = w->shares, .layout = &w->m->layout, .shard = &own->shard};
+        const tn_exchange exchange = {.arena = w->arena,
+                                      .rank = o,
+                                      .shares = w->shares,
+                                      .layout = &w->m->layout,
+                                      .shard = &own->shard};
         assert_int_equal(tn_sync_step_new(&own->steps, &exchange, NULL), TN_OK);
     }
     for (uint32_t r = 0; r < n; r++) {

@@ -72,7 +72,8 @@ serving *serving_new(double clip)
     for (uint32_t r = 0; r < SERVING_RANKS; r++) {
         tn_dedup_begin(&s->dedup[r], SERVING_START + r);
     }
-    s->exchange = (tn_exchange){.pool = s->pool,
+    s->exchange = (tn_exchange){.arena = s->arena,
+                                .pool = s->pool,
                                 .replies = &s->replies,
                                 .dedup = s->dedup,
                                 .shares = s->shares,

@@ -80,16 +80,15 @@ static void open_seat(group *g, uint32_t rank)
                                .security = &g->security,
                                .events = {s, got_request, got_answer, ticked}};
     assert_int_equal(tn_link_open(&s->link, keys_zmq(), &link, &g->at[rank], bound, NULL), TN_OK);
-    const tn_exchange exchange = {.link = s->link,
+    const tn_exchange exchange = {.arena = g->w->arena,
+                                  .link = s->link,
                                   .pool = s->pool,
                                   .replies = &s->replies,
                                   .rank = rank,
                                   .shares = g->w->shares,
                                   .layout = &g->w->m->layout,
                                   .shard = &g->w->owner[rank].shard};
-    tn_eval_pull *peek = NULL;
-    assert_int_equal(tn_eval_pull_open(&peek, &exchange, NULL), TN_OK);
-    atomic_store(&s->peek, peek);
+    atomic_store(&s->peek, tn_eval_pull_new(&exchange));
     tn_link_set_session(s->link, 8);
 }
 
@@ -118,7 +117,7 @@ static void close_group(group *g)
 {
     for (uint32_t r = 0; r < g->w->n; r++) {
         tn_link_close(g->seat[r].link);
-        tn_eval_pull_close(atomic_load(&g->seat[r].peek));
+        tn_eval_pull_free(atomic_load(&g->seat[r].peek));
         tn_reply_queue_done(&g->seat[r].replies);
         tn_out_messages_free(g->seat[r].pool);
     }
@@ -233,7 +232,7 @@ static void a_group_that_ended_ends_the_wait(void **state)
     assert_int_equal(tn_eval_pull_rows(peek, NULL, &all->set, rows, missing, &err), TN_E_DATA);
     assert_string_equal(err.text, "rank 1: no such file");
     close_group(g);
-    tn_eval_pull_close(NULL);
+    tn_eval_pull_free(NULL);
 }
 
 /* Keys of an owner that this rank is not: rank 1 refuses them, and whoever waits is told. */

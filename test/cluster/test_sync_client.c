@@ -229,6 +229,7 @@ static void open_rank(run *x, uint32_t rank, const tn_exchange *sync)
                                .events = {w, got_request, got_answer, ticked}};
     assert_int_equal(tn_link_open(&w->link, keys_zmq(), &link, &x->at[rank], bound, NULL), TN_OK);
     tn_exchange opts = *sync;
+    opts.arena = x->w->arena;
     opts.link = w->link;
     opts.pool = w->pool;
     opts.replies = &w->replies;

@@ -12,6 +12,8 @@
 #include <math.h>
 #include <string.h>
 
+#define FOR_ROWS UINT32_MAX
+
 /* A batch on its way: one permit. */
 typedef struct flight {
     tn_owner_slices slices; /* the worker's, as are these two */
@@ -34,7 +36,6 @@ typedef struct async_client {
     float *residual;           /* of dense gradients in 16 bits */
     tn_out_message **outgoing; /* n_ranks: of one push */
     tn_keyset none;            /* no keys */
-    uint32_t *zeros;           /* of it */
     uint64_t n_pulled, n_pushed;
     uint32_t order[TN_PERMITS_MAX]; /* flights by number of the pull, modulo permits */
 
@@ -45,9 +46,6 @@ typedef struct async_client {
     double norm;                   /* .. the norm of its gradients before the global clip .. */
     uint64_t staleness;            /* .. and the largest since the worker asked */
 } async_client;
-
-/* Returns 1 + the rank that a call waits for; 0: none. */
-typedef uint32_t due_of(async_client *g);
 
 /* ---- replies, on the worker's thread ---- */
 
@@ -80,39 +78,26 @@ static void receive(void *arg, const tn_frame *f, uint32_t from)
 
 /* ---- waiting ---- */
 
-/* 1 + a rank that has not acknowledged the oldest push with a permit; 0: none. */
-static uint32_t late_push(async_client *g, uint32_t *n_held)
+/* 1 + a rank that has not acknowledged the oldest push with a permit; 0: at most `held_max` are
+ * held. */
+static uint32_t late_push(async_client *g, uint32_t held_max)
 {
     const flight *first = NULL;
+    uint32_t n_held = 0;
     uint32_t late = 0;
-    *n_held = 0;
     (void)pthread_mutex_lock(&g->lock);
     for (uint32_t i = 0; i < g->permits; i++) {
         const flight *f = &g->flight[i];
-        *n_held += f->held;
+        n_held += f->held;
         if (f->held && f->pushed && (first == NULL || f->number < first->number)) {
             first = f;
         }
     }
-    for (uint32_t r = 0; first != NULL && r < g->n_ranks && late == 0; r++) {
+    for (uint32_t r = 0; first != NULL && n_held > held_max && r < g->n_ranks && late == 0; r++) {
         late = first->acknowledged[r] ? 0 : 1 + r;
     }
     (void)pthread_mutex_unlock(&g->lock);
     return late;
-}
-
-static uint32_t due_permit(async_client *g)
-{
-    uint32_t n_held;
-    const uint32_t late = late_push(g, &n_held);
-    return n_held < g->permits ? 0 : late;
-}
-
-static uint32_t due_all_permits(async_client *g)
-{
-    uint32_t n_held;
-    const uint32_t late = late_push(g, &n_held);
-    return n_held == 0 ? 0 : late;
 }
 
 static flight *oldest(async_client *g)
@@ -121,7 +106,7 @@ static flight *oldest(async_client *g)
     return &g->flight[g->order[g->n_pushed % g->permits]];
 }
 
-static uint32_t due_rows(async_client *g)
+static uint32_t late_rows(async_client *g)
 {
     const tn_owner_slice *of = oldest(g)->slices.of;
     uint32_t r = 0;
@@ -131,12 +116,14 @@ static uint32_t due_rows(async_client *g)
     return r < g->n_ranks ? 1 + r : 0;
 }
 
-static tn_status await(async_client *g, due_of *due, tn_error *err)
+/* Until the rows of the oldest batch are there (FOR_ROWS), or at most `held_max` permits are held.
+ */
+static tn_status await(async_client *g, uint32_t held_max, tn_error *err)
 {
     for (;;) {
         const uint64_t seen = tn_reply_queue_read(g->x.replies, receive, g);
         TN_TRY(tn_reply_queue_check(g->x.replies, err));
-        const uint32_t late = due(g);
+        const uint32_t late = held_max == FOR_ROWS ? late_rows(g) : late_push(g, held_max);
         atomic_store(&g->x.replies->late, late);
         if (late == 0) {
             return TN_OK;
@@ -175,7 +162,7 @@ static void post(async_client *g, const flight *f, uint32_t owner, tn_out_messag
 static tn_status ask(async_client *g, const tn_client_batch *batch, tn_error *err)
 {
     TN_ASSERT(g->n_pulled - g->n_pushed < g->permits);
-    TN_TRY(await(g, due_permit, err));
+    TN_TRY(await(g, g->permits - 1, err));
     flight *f = take_permit(g);
     const tn_pull_params params = {batch->examples, batch->weight_sum};
     f->of = *batch;
@@ -226,7 +213,7 @@ static tn_status rows(void *self, tn_team *team, tn_joint_batch *out, tn_error *
     TN_ASSERT(!f->has_rows);
     const uint32_t place = (uint32_t)(f - g->flight);
     TN_TRY(tn_async_server_pull(g->server, team, place, f->of.keys, f->of.rows, err));
-    TN_TRY(await(g, due_rows, err));
+    TN_TRY(await(g, FOR_ROWS, err));
     f->has_rows = true;
     *out = (tn_joint_batch){.rows = f->of.examples, .weight_sum = f->of.weight_sum};
     return take_weights(g, err);
@@ -294,23 +281,6 @@ static void acknowledge(async_client *g, flight *f, uint32_t owner, const tn_den
     }
 }
 
-static void acknowledge_own(async_client *g, flight *f, const tn_dense_params *what)
-{
-    (void)pthread_mutex_lock(&g->lock);
-    acknowledge(g, f, g->x.rank, what);
-    (void)pthread_mutex_unlock(&g->lock);
-}
-
-/* Reports the pushes that were acknowledged since the last call. */
-static void take_seen(async_client *g, tn_client_update *out)
-{
-    (void)pthread_mutex_lock(&g->lock);
-    out->norm = g->norm;
-    out->staleness = g->staleness;
-    g->staleness = 0;
-    (void)pthread_mutex_unlock(&g->lock);
-}
-
 static uint64_t updates(const void *self)
 {
     const async_client *g = self;
@@ -333,9 +303,13 @@ static tn_status push(void *self, tn_team *team, const tn_client_gradients *grad
     tn_dense_params what;
     TN_TRY(tn_async_server_push(g->server, team, (uint32_t)(f - g->flight), &all, &what, err));
     g->n_pushed++;
-    acknowledge_own(g, f, &what);
     *out = (tn_client_update){.loss = grads->loss, .updates = updates(g)};
-    take_seen(g, out);
+    (void)pthread_mutex_lock(&g->lock);
+    acknowledge(g, f, g->x.rank, &what);
+    out->norm = g->norm;
+    out->staleness = g->staleness;
+    g->staleness = 0;
+    (void)pthread_mutex_unlock(&g->lock);
     return TN_OK;
 }
 
@@ -343,7 +317,7 @@ static tn_status push(void *self, tn_team *team, const tn_client_gradients *grad
 static tn_status drain(async_client *g, tn_error *err)
 {
     TN_ASSERT(g->n_pushed == g->n_pulled);
-    return await(g, due_all_permits, err);
+    return await(g, 0, err);
 }
 
 static tn_status rest(void *self, tn_team *team, tn_error *err)
@@ -362,10 +336,12 @@ static tn_status refresh(void *self, tn_error *err)
     const tn_slices_gradients grads = {.push = &still};
     TN_TRY(ask(g, &none, err));
     flight *f = oldest(g);
-    TN_TRY(await(g, due_rows, err));
+    TN_TRY(await(g, FOR_ROWS, err));
     TN_TRY(send_gradients(g, f, &grads, err));
     g->n_pushed++;
-    acknowledge_own(g, f, &(tn_dense_params){0});
+    (void)pthread_mutex_lock(&g->lock);
+    acknowledge(g, f, g->x.rank, &(tn_dense_params){0});
+    (void)pthread_mutex_unlock(&g->lock);
     TN_TRY(drain(g, err));
     return take_weights(g, err);
 }
@@ -432,24 +408,18 @@ static void take_answer(void *self, tn_in_message *incoming)
 
 static tn_status make(async_client *g, tn_error *err)
 {
-    const char *what = "a group of peers";
-    g->outgoing = tn_try_alloc(g->n_ranks, sizeof(void *), what, err);
-    g->newest = tn_try_alloc(g->n_ranks, sizeof(void *), what, err);
-    g->zeros = tn_try_alloc(TN_PARTITIONS + 1, sizeof *g->zeros, what, err);
-    bool made = g->outgoing != NULL && g->newest != NULL && g->zeros != NULL;
-    if (made && g->x.values != TN_VALUES_F32) {
-        g->residual = tn_try_alloc(g->x.shares->dense[g->n_ranks] + 1, sizeof(float), what, err);
-        made = g->residual != NULL;
-    }
-    for (uint32_t i = 0; i < g->permits && made; i++) {
-        g->flight[i].acknowledged = tn_try_alloc(g->n_ranks, sizeof(bool), what, err);
-        made = g->flight[i].acknowledged != NULL;
-    }
-    if (!made) {
-        return TN_E_MEMORY;
-    }
-    g->none = (tn_keyset){.owners = &g->x.shares->owners, .at = g->zeros, .first = g->zeros};
+    tn_arena *arena = g->x.arena;
     const tn_reply_path reply = {g->x.pool, tn_reply_by_link, g->x.link};
+    g->outgoing = TN_NEW_ARRAY(arena, tn_out_message *, g->n_ranks);
+    g->newest = TN_NEW_ARRAY(arena, tn_in_message *, g->n_ranks);
+    for (uint32_t i = 0; i < g->permits; i++) {
+        g->flight[i].acknowledged = TN_NEW_ARRAY(arena, bool, g->n_ranks);
+    }
+    uint32_t *zeros = TN_NEW_ARRAY(arena, uint32_t, TN_PARTITIONS + 1);
+    g->none = (tn_keyset){.owners = &g->x.shares->owners, .at = zeros, .first = zeros};
+    if (g->x.values != TN_VALUES_F32) {
+        TN_TRY(TN_ALLOC(g->residual, g->x.shares->dense[g->n_ranks] + 1, "a group of peers", err));
+    }
     return tn_async_server_open(&g->server, &g->x, &reply, err);
 }
 
@@ -466,19 +436,14 @@ static void close_client(void *self)
         return;
     }
     tn_async_server_close(g->server);
-    for (uint32_t r = 0; g->newest != NULL && r < g->n_ranks; r++) {
+    for (uint32_t r = 0; r < g->n_ranks; r++) {
         tn_in_message_close(g->newest[r]);
     }
     for (uint32_t i = 0; i < g->permits; i++) {
         tn_owner_slices_done(&g->flight[i].slices);
-        tn_free(g->flight[i].acknowledged);
     }
-    tn_free(g->outgoing);
-    tn_free(g->newest);
-    tn_free(g->zeros);
     tn_free(g->residual);
     (void)pthread_mutex_destroy(&g->lock);
-    tn_free(g);
 }
 
 const tn_client_ops tn_client_async = {
@@ -498,8 +463,7 @@ const tn_client_ops tn_client_async = {
 tn_status tn_async_client_open(tn_client *out, const tn_exchange *x, tn_error *err)
 {
     *out = (tn_client){&tn_client_async, NULL};
-    async_client *g = NULL;
-    TN_TRY(TN_ALLOC(g, 1, "a group of peers", err));
+    async_client *g = TN_NEW(x->arena, async_client);
     g->x = *x;
     g->n_ranks = x->shares->owners.n_peers;
     g->permits = tn_async_permits_of(x->staleness);

@@ -521,18 +521,11 @@ static tn_status serve_all(void *arg, tn_error *err)
 static tn_status make(tn_async_server *s, tn_error *err)
 {
     const tn_exchange *x = s->x;
-    const char *what = "the requests of all ranks";
-    s->rank = tn_try_alloc(s->n_ranks, sizeof *s->rank, what, err);
-    s->moving = tn_try_alloc((size_t)x->n_moving + 1, sizeof *s->moving, what, err);
-    if (s->rank == NULL || s->moving == NULL) {
-        return TN_E_MEMORY;
-    }
+    TN_TRY(TN_ALLOC(s->rank, s->n_ranks, "the requests of all ranks", err));
+    s->moving = TN_NEW_ARRAY(x->arena, tn_dense_run, (size_t)x->n_moving + 1);
     s->n_moving = tn_shares_runs(x->shares, x->rank, x->moving, x->n_moving, s->moving);
     for (uint32_t i = 0; i < s->permits; i++) {
-        s->own[i].first = tn_try_alloc(TN_PARTITIONS + 1, sizeof(uint32_t), what, err);
-        if (s->own[i].first == NULL) {
-            return TN_E_MEMORY;
-        }
+        s->own[i].first = TN_NEW_ARRAY(x->arena, uint32_t, TN_PARTITIONS + 1);
     }
     if (tn_owner_floats_reserve(&s->out, 0, s->dense, NULL) != TN_OK) {
         return tn_fail(err, TN_E_MEMORY, "no memory for %zu weights", s->dense);
@@ -568,25 +561,21 @@ void tn_async_server_close(tn_async_server *s)
         free_rank(&s->rank[r]);
     }
     for (uint32_t i = 0; i < TN_PERMITS_MAX; i++) {
-        tn_free(s->own[i].first);
         tn_owner_floats_done(&s->own[i].delayed);
     }
     tn_owner_floats_done(&s->now);
     tn_owner_floats_done(&s->own_now);
     tn_free(s->rank);
-    tn_free(s->moving);
     tn_owner_floats_done(&s->out);
     tn_wakeup_done(&s->wakeup);
     (void)pthread_mutex_destroy(&s->lock);
-    tn_free(s);
 }
 
 tn_status tn_async_server_open(tn_async_server **out, const tn_exchange *x,
                                const tn_reply_path *reply, tn_error *err)
 {
     *out = NULL;
-    tn_async_server *s = NULL;
-    TN_TRY(TN_ALLOC(s, 1, "the requests of all ranks", err));
+    tn_async_server *s = TN_NEW(x->arena, tn_async_server);
     s->x = x;
     s->reply = *reply;
     s->n_ranks = x->shares->owners.n_peers;

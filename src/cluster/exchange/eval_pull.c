@@ -28,25 +28,17 @@ struct tn_eval_pull {
     size_t given_max, lacks_max;
 };
 
-tn_status tn_eval_pull_open(tn_eval_pull **out, const tn_exchange *x, tn_error *err)
+tn_eval_pull *tn_eval_pull_new(const tn_exchange *x)
 {
-    const char *what = "rows of other peers";
-    *out = NULL;
-    tn_eval_pull *p = NULL;
-    TN_TRY(TN_ALLOC(p, 1, what, err));
-    p->x = *x;
-    p->reply = (tn_reply_path){x->pool, tn_reply_by_link, x->link};
-    p->n_ranks = x->shares->owners.n_peers;
-    p->first = tn_try_alloc(TN_PARTITIONS + 1, sizeof *p->first, what, err);
-    if (p->first == NULL) {
-        tn_eval_pull_close(p);
-        return TN_E_MEMORY;
-    }
-    *out = p;
-    return TN_OK;
+    tn_eval_pull *p = TN_NEW(x->arena, tn_eval_pull);
+    *p = (tn_eval_pull){.x = *x,
+                        .reply = {x->pool, tn_reply_by_link, x->link},
+                        .n_ranks = x->shares->owners.n_peers,
+                        .first = TN_NEW_ARRAY(x->arena, uint32_t, TN_PARTITIONS + 1)};
+    return p;
 }
 
-void tn_eval_pull_close(tn_eval_pull *p)
+void tn_eval_pull_free(tn_eval_pull *p)
 {
     if (p == NULL) {
         return;
@@ -55,8 +47,6 @@ void tn_eval_pull_close(tn_eval_pull *p)
     tn_free(p->given);
     tn_free(p->lacks);
     tn_owner_slices_done(&p->slices);
-    tn_free(p->first);
-    tn_free(p);
 }
 
 /* ---- the owner, on tn-net ---- */

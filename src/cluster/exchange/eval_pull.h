@@ -14,9 +14,8 @@
 
 typedef struct tn_eval_pull tn_eval_pull;
 
-/* On failure *out is NULL. */
-tn_status tn_eval_pull_open(tn_eval_pull **out, const tn_exchange *x, tn_error *err) TN_MUST_USE;
-void tn_eval_pull_close(tn_eval_pull *p); /* when no message comes any more; NULL is fine */
+tn_eval_pull *tn_eval_pull_new(const tn_exchange *x);
+void tn_eval_pull_free(tn_eval_pull *p); /* when no message comes any more; NULL is fine */
 
 /* A PEEK; on tn-net, never waits. Replies, which have no id, go into the worker's queue. */
 void tn_eval_pull_take_request(tn_eval_pull *p, tn_in_message *incoming);

@@ -4,6 +4,7 @@
 #ifndef TN_CLUSTER_EXCHANGE_H
 #define TN_CLUSTER_EXCHANGE_H
 
+#include "base/core/arena.h"
 #include "cluster/exchange/reply_queue.h"
 #include "cluster/wire/dedup.h"
 #include "cluster/wire/float_codec.h"
@@ -14,7 +15,8 @@ typedef struct tn_layout tn_layout; /* base/keys/record.h */
 
 /* What it points to must outlive those who are given it. */
 typedef struct tn_exchange {
-    tn_link *link; /* carries the messages */
+    tn_arena *arena; /* for what lasts as long as they do */
+    tn_link *link;   /* carries the messages */
     tn_out_messages *pool;
     tn_reply_queue *replies; /* of the worker */
     uint32_t rank;

@@ -27,24 +27,16 @@ struct tn_allgather {
     uint8_t *kept; /* n_ranks: messages of each */
 };
 
-tn_status tn_allgather_new(tn_allgather **out, uint32_t rank, uint32_t n_ranks, tn_error *err)
+tn_allgather *tn_allgather_new(tn_arena *arena, uint32_t rank, uint32_t n_ranks)
 {
-    const char *what = "numbers of all ranks";
     TN_ASSERT(rank < n_ranks);
-    *out = NULL;
-    tn_allgather *g = NULL;
-    TN_TRY(TN_ALLOC(g, 1, what, err));
+    tn_allgather *g = TN_NEW(arena, tn_allgather);
     g->rank = rank;
     g->n_ranks = n_ranks;
+    g->has = TN_NEW_ARRAY(arena, bool, n_ranks);
+    g->kept = TN_NEW_ARRAY(arena, uint8_t, n_ranks);
     (void)pthread_mutex_init(&g->lock, NULL);
-    g->has = tn_try_alloc(n_ranks, sizeof *g->has, what, err);
-    g->kept = tn_try_alloc(n_ranks, sizeof *g->kept, what, err);
-    if (g->has == NULL || g->kept == NULL) {
-        tn_allgather_free(g);
-        return TN_E_MEMORY;
-    }
-    *out = g;
-    return TN_OK;
+    return g;
 }
 
 void tn_allgather_free(tn_allgather *g)
@@ -57,11 +49,8 @@ void tn_allgather_free(tn_allgather *g)
         g->inbox = incoming->next;
         tn_in_message_close(incoming);
     }
-    tn_free(g->has);
-    tn_free(g->kept);
     tn_free(g->all);
     (void)pthread_mutex_destroy(&g->lock);
-    tn_free(g);
 }
 
 bool tn_allgather_put(tn_allgather *g, tn_in_message *incoming)

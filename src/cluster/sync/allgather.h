@@ -15,13 +15,13 @@
 #ifndef TN_CLUSTER_ALLGATHER_H
 #define TN_CLUSTER_ALLGATHER_H
 
+#include "base/core/arena.h"
 #include "cluster/net/link.h"
 
 typedef struct tn_allgather tn_allgather;
 
-/* On failure *out is NULL. */
-tn_status tn_allgather_new(tn_allgather **out, uint32_t rank, uint32_t n_ranks,
-                           tn_error *err) TN_MUST_USE;
+/* In the arena, which must outlive it. */
+tn_allgather *tn_allgather_new(tn_arena *arena, uint32_t rank, uint32_t n_ranks);
 void tn_allgather_free(tn_allgather *g); /* closes the messages that it has; NULL is fine */
 
 /* Keeps a SHARE. False: two of that rank wait already; the message stays the caller's. */

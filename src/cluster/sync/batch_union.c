@@ -104,38 +104,27 @@ struct tn_batch_union {
     uint32_t rank;
 };
 
-void tn_batch_union_free(tn_batch_union *j)
-{
-    if (j == NULL) {
-        return;
-    }
-    tn_free(j->room);
-    tn_free(j->begin);
-    tn_free(j->floats);
-    tn_free(j->first);
-    tn_free(j->from);
-    tn_free(j);
-}
-
-tn_status tn_batch_union_new(tn_batch_union **out, uint32_t n_ranks, const tn_owners *owners,
-                             const tn_layout *layout, tn_error *err)
+tn_batch_union *tn_batch_union_new(tn_arena *arena, uint32_t n_ranks, const tn_owners *owners,
+                                   const tn_layout *layout)
 {
     TN_ASSERT(n_ranks > 0 && n_ranks <= TN_PARTITIONS);
-    *out = NULL;
-    tn_batch_union *j = NULL;
-    TN_TRY(TN_ALLOC(j, 1, "the joint batch", err));
-    size_t n = (size_t)owners->n_partitions + 1;
-    *j = (tn_batch_union){.n_ranks = n_ranks, .owners = owners, .layout = layout};
-    j->begin = tn_try_alloc(n, sizeof *j->begin, "the joint batch", err);
-    j->floats = tn_try_alloc(n, sizeof *j->floats, "the joint batch", err);
-    j->first = tn_try_alloc(n, sizeof *j->first, "the joint batch", err);
-    j->from = tn_try_alloc((size_t)n_ranks + 1, sizeof *j->from, "the joint batch", err);
-    if (j->begin == NULL || j->floats == NULL || j->first == NULL || j->from == NULL) {
-        tn_batch_union_free(j);
-        return TN_E_MEMORY;
+    const size_t n = (size_t)owners->n_partitions + 1;
+    tn_batch_union *j = TN_NEW(arena, tn_batch_union);
+    *j = (tn_batch_union){.n_ranks = n_ranks,
+                          .owners = owners,
+                          .layout = layout,
+                          .begin = TN_NEW_ARRAY(arena, uint32_t, n),
+                          .floats = TN_NEW_ARRAY(arena, uint64_t, n),
+                          .first = TN_NEW_ARRAY(arena, uint32_t, n),
+                          .from = TN_NEW_ARRAY(arena, uint32_t, (size_t)n_ranks + 1)};
+    return j;
+}
+
+void tn_batch_union_free(tn_batch_union *j)
+{
+    if (j != NULL) {
+        tn_free(j->room);
     }
-    *out = j;
-    return TN_OK;
 }
 
 /* A quarter more than asked, so that it settles soon. */

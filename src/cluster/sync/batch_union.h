@@ -16,17 +16,17 @@
 #ifndef TN_CLUSTER_BATCH_UNION_H
 #define TN_CLUSTER_BATCH_UNION_H
 
-#include "base/core/error.h"
+#include "base/core/arena.h"
 #include "base/keys/keyset.h"
 #include "base/keys/record.h"
 #include "base/thread/team.h"
 
 typedef struct tn_batch_union tn_batch_union;
 
-/* `owners` and `layout` must outlive it. On failure *out is NULL. */
-tn_status tn_batch_union_new(tn_batch_union **out, uint32_t n_ranks, const tn_owners *owners,
-                             const tn_layout *layout, tn_error *err) TN_MUST_USE;
-void tn_batch_union_free(tn_batch_union *j); /* NULL is fine */
+/* In the arena, which must outlive it as must `owners` and `layout`. */
+tn_batch_union *tn_batch_union_new(tn_arena *arena, uint32_t n_ranks, const tn_owners *owners,
+                                   const tn_layout *layout);
+void tn_batch_union_free(tn_batch_union *j); /* the memory of steps; NULL is fine */
 
 /* Begins a step: keys[r] is rank r's keyset, lent until the next call, in ascending order of (key,
  * group) within each partition; NULL: it has none. Groups are known to the layout. TN_E_MEMORY;

@@ -366,13 +366,9 @@ static void take_request(void *self, tn_in_message *incoming)
 
 static tn_status make(sync_client *g, tn_error *err)
 {
-    const char *what = "a group of peers";
-    TN_TRY(TN_ALLOC(g->has_weights, g->n_ranks, what, err));
-    TN_TRY(TN_ALLOC(g->norm, g->n_ranks, what, err));
     if (g->x.values != TN_VALUES_F32) {
-        TN_TRY(TN_ALLOC(g->residual, g->x.shares->dense[g->n_ranks] + 1, what, err));
+        TN_TRY(TN_ALLOC(g->residual, g->x.shares->dense[g->n_ranks] + 1, "a group of peers", err));
     }
-    TN_TRY(tn_allgather_new(&g->gather, g->x.rank, g->n_ranks, err));
     const tn_sync_server_opts server = {
         .exchange = &g->x, .reply = {g->x.pool, answer, g}, .share = share, .arg = g};
     return tn_sync_server_new(&g->server, &server, err);
@@ -389,10 +385,7 @@ static void close_client(void *self)
     for (uint32_t i = 0; i < BATCHES; i++) {
         tn_owner_slices_done(&g->batch[i].slices);
     }
-    tn_free(g->has_weights);
-    tn_free(g->norm);
     tn_free(g->residual);
-    tn_free(g);
 }
 
 const tn_client_ops tn_client_sync = {
@@ -411,10 +404,13 @@ const tn_client_ops tn_client_sync = {
 tn_status tn_sync_client_open(tn_client *out, const tn_exchange *x, tn_error *err)
 {
     *out = (tn_client){&tn_client_sync, NULL};
-    sync_client *g = NULL;
-    TN_TRY(TN_ALLOC(g, 1, "a group of peers", err));
-    g->x = *x;
-    g->n_ranks = x->shares->owners.n_peers;
+    const uint32_t n = x->shares->owners.n_peers;
+    sync_client *g = TN_NEW(x->arena, sync_client);
+    *g = (sync_client){.x = *x,
+                       .n_ranks = n,
+                       .has_weights = TN_NEW_ARRAY(x->arena, bool, n),
+                       .norm = TN_NEW_ARRAY(x->arena, double, n),
+                       .gather = tn_allgather_new(x->arena, x->rank, n)};
     tn_status status = make(g, err);
     if (status != TN_OK) {
         close_client(g);

@@ -54,24 +54,13 @@ struct tn_sync_step {
     uint32_t summing; /* slot whose dense gradients are being added up */
 };
 
-static const char what[] = "the steps of all ranks";
-
-static bool slot_new(slot *s, const tn_exchange *x, tn_error *err)
+static slot slot_new(const tn_exchange *x)
 {
     const uint32_t n = x->shares->owners.n_peers;
-    s->of = tn_try_alloc(n, sizeof *s->of, what, err);
-    s->keys = tn_try_alloc(n, sizeof(void *), what, err);
-    s->grads = tn_try_alloc(n, sizeof *s->grads, what, err);
-    tn_status status = tn_batch_union_new(&s->joint, n, &x->shares->owners, x->layout, err);
-    return status == TN_OK && s->of != NULL && s->keys != NULL && s->grads != NULL;
-}
-
-static void slot_free(slot *s)
-{
-    tn_batch_union_free(s->joint);
-    tn_free(s->of);
-    tn_free(s->keys);
-    tn_free(s->grads);
+    return (slot){.joint = tn_batch_union_new(x->arena, n, &x->shares->owners, x->layout),
+                  .of = TN_NEW_ARRAY(x->arena, rank_part, n),
+                  .keys = TN_NEW_ARRAY(x->arena, const tn_keyset *, n),
+                  .grads = TN_NEW_ARRAY(x->arena, const float *, n)};
 }
 
 static void slot_clear(slot *s, uint32_t n_ranks)
@@ -86,24 +75,16 @@ tn_status tn_sync_step_new(tn_sync_step **out, const tn_exchange *x, tn_error *e
 {
     const uint32_t n = x->shares->owners.n_peers;
     *out = NULL;
-    tn_sync_step *l = NULL;
-    TN_TRY(TN_ALLOC(l, 1, what, err));
-    l->n_ranks = n;
-    l->shard = x->shard;
-    l->step = x->step;
-    l->n_dense = tn_exchange_dense(x);
-    l->first_row = tn_try_alloc(n, sizeof *l->first_row, what, err);
-    l->dense = tn_try_alloc(l->n_dense + 1, sizeof *l->dense, what, err);
-    l->norm2 = tn_try_alloc(n, sizeof *l->norm2, what, err);
-    l->normed = tn_try_alloc(n, sizeof *l->normed, what, err);
-    bool made = l->first_row != NULL && l->dense != NULL && l->norm2 != NULL && l->normed != NULL;
-    for (uint32_t i = 0; i < AHEAD && made; i++) {
-        made = slot_new(&l->slot[i], x, err);
-    }
-    if (!made) {
-        tn_sync_step_free(l);
-        return TN_E_MEMORY;
-    }
+    tn_sync_step *l = TN_NEW(x->arena, tn_sync_step);
+    *l = (tn_sync_step){.n_ranks = n,
+                        .shard = x->shard,
+                        .step = x->step,
+                        .slot = {slot_new(x), slot_new(x)},
+                        .first_row = TN_NEW_ARRAY(x->arena, uint64_t, n),
+                        .norm2 = TN_NEW_ARRAY(x->arena, double, n),
+                        .normed = TN_NEW_ARRAY(x->arena, bool, n),
+                        .n_dense = tn_exchange_dense(x)};
+    TN_TRY(TN_ALLOC(l->dense, l->n_dense + 1, "the steps of all ranks", err));
     *out = l;
     return TN_OK;
 }
@@ -114,14 +95,10 @@ void tn_sync_step_free(tn_sync_step *l)
         return;
     }
     for (uint32_t i = 0; i < AHEAD; i++) {
-        slot_free(&l->slot[i]);
+        tn_batch_union_free(l->slot[i].joint);
     }
-    tn_free(l->first_row);
     tn_free(l->rows);
     tn_free(l->dense);
-    tn_free(l->norm2);
-    tn_free(l->normed);
-    tn_free(l);
 }
 
 static slot *slot_of(tn_sync_step *l, uint64_t step)

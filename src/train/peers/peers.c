@@ -203,7 +203,8 @@ static tn_exchange exchange_of(tn_peers *p)
     const uint32_t runs_max = tn_params_count(w->params) + 1;
     tn_dense_run *trained = TN_NEW_ARRAY(p->arena, tn_dense_run, runs_max);
     tn_dense_run *moving = TN_NEW_ARRAY(p->arena, tn_dense_run, runs_max);
-    return (tn_exchange){.link = tn_group_link(p->group),
+    return (tn_exchange){.arena = p->arena,
+                         .link = tn_group_link(p->group),
                          .pool = tn_group_out_messages(p->group),
                          .replies = &p->replies,
                          .rank = w->rank,
@@ -228,7 +229,7 @@ tn_status tn_peers_begin(tn_peers *p, tn_error *err)
         return TN_OK;
     }
     const tn_exchange x = exchange_of(p);
-    TN_TRY(tn_eval_pull_open(&p->peek, &x, err));
+    p->peek = tn_eval_pull_new(&x);
     TN_TRY((x.staleness > 0 ? tn_async_client_open : tn_sync_client_open)(&p->client, &x, err));
     p->w->client = p->client;
     p->w->peek = p->peek;
@@ -263,7 +264,7 @@ void tn_peers_close(tn_peers *p)
     p->w->peek = NULL;
     p->w->client = (tn_client){0};
     tn_client_close(&p->client);
-    tn_eval_pull_close(p->peek);
+    tn_eval_pull_free(p->peek);
     tn_group_close(p->group);
     if (p->has_security) {
         tn_security_done(&p->security);
