@@ -7,6 +7,7 @@
 #include "cluster/ledger/ledger.h"
 
 #include "base/core/alloc.h"
+#include "base/core/arena.h"
 #include "base/core/error.h"
 #include "cluster/ledger/running_median.h"
 
@@ -100,11 +101,10 @@ typedef struct ledger_rank {
 } ledger_rank;
 
 struct tn_ledger {
-    uint32_t epoch, ranks, n_parts, n_done, n_again;
-    tn_ledger_mode mode;
-    bool relaxed;
-    uint64_t straggler_ns, silent_ns;
-    ledger_part *part; /* owned, as are the arrays below */
+    tn_arena *arena; /* of itself, too */
+    tn_ledger_opts opts;
+    uint32_t n_done, n_again;
+    ledger_part *part;
     uint32_t *sorted;  /* parts by source and begin */
     part_links *links; /* of parts, for list[] */
     part_links *held;  /* of parts, for rank[].held */
@@ -131,8 +131,8 @@ static void move_part(tn_ledger *l, uint32_t part, list_kind to)
 /* The part if this rank holds it under this attempt, else NULL. */
 static ledger_part *current_part(tn_ledger *l, uint32_t rank, uint32_t part, uint32_t attempt)
 {
-    TN_ASSERT(rank < l->ranks);
-    if (part >= l->n_parts) {
+    TN_ASSERT(rank < l->opts.ranks);
+    if (part >= l->opts.n_parts) {
         return NULL;
     }
     ledger_part *p = &l->part[part];
@@ -152,12 +152,12 @@ static void free_again(tn_ledger *l, uint32_t part, uint64_t start)
     p->attempt++;
     l->n_again++;
     p->start = p->position = start;
-    if (l->mode == TN_LEDGER_ON_REQUEST) {
+    if (l->opts.mode == TN_LEDGER_ON_REQUEST) {
         p->list = LIST_FREE;
         list_put(&l->list[LIST_FREE], l->links, NOBODY, part);
         return;
     }
-    ledger_rank *owner = &l->rank[part % l->ranks];
+    ledger_rank *owner = &l->rank[part % l->opts.ranks];
     owner->next = part < owner->next ? part : owner->next;
 }
 
@@ -168,16 +168,16 @@ static void rebuild_lists(tn_ledger *l)
         list_init(&l->list[i]);
     }
     list_init(&l->waiting);
-    for (uint32_t r = 0; r < l->ranks; r++) {
+    for (uint32_t r = 0; r < l->opts.ranks; r++) {
         l->rank[r] = (ledger_rank){.next = r};
         list_init(&l->rank[r].held);
     }
     l->n_done = 0;
-    for (uint32_t i = 0; i < l->n_parts; i++) {
+    for (uint32_t i = 0; i < l->opts.n_parts; i++) {
         ledger_part *p = &l->part[i];
         p->list = LIST_NONE;
         l->n_done += p->state == TN_PART_DONE;
-        if (p->state == TN_PART_FREE && l->mode == TN_LEDGER_ON_REQUEST) {
+        if (p->state == TN_PART_FREE && l->opts.mode == TN_LEDGER_ON_REQUEST) {
             move_part(l, i, LIST_FREE);
         }
     }
@@ -194,63 +194,48 @@ static int by_place(const void *a, const void *b, void *ctx)
     return (x->begin > y->begin) - (x->begin < y->begin);
 }
 
-/* Memory for n parts, zeroed; with one more, so that it is never none. */
-static tn_status allocate(tn_ledger *l, tn_error *err)
-{
-    const char *what = "the ledger of parts";
-    size_t n = (size_t)l->n_parts + 1;
-    bool ok = (l->part = tn_try_alloc(n, sizeof *l->part, what, err)) != NULL &&
-              (l->sorted = tn_try_alloc(n, sizeof *l->sorted, what, err)) != NULL &&
-              (l->links = tn_try_alloc(n, sizeof *l->links, what, err)) != NULL &&
-              (l->held = tn_try_alloc(n, sizeof *l->held, what, err)) != NULL &&
-              (l->rank = tn_try_alloc(l->ranks, sizeof *l->rank, what, err)) != NULL &&
-              (l->waits = tn_try_alloc(l->ranks, sizeof *l->waits, what, err)) != NULL;
-    return ok ? TN_OK : TN_E_MEMORY;
-}
-
 void tn_ledger_free(tn_ledger *l)
 {
-    if (l == NULL) {
-        return;
+    if (l != NULL) {
+        tn_arena_free(l->arena);
     }
-    tn_free(l->part);
-    tn_free(l->sorted);
-    tn_free(l->links);
-    tn_free(l->held);
-    tn_free(l->rank);
-    tn_free(l->waits);
-    tn_free(l);
 }
 
 tn_status tn_ledger_new(tn_ledger **out, const tn_ledger_opts *opts, tn_error *err)
 {
-    TN_ASSERT(opts->ranks > 0 && opts->ranks <= TN_LEDGER_RANKS_MAX);
+    const size_t n = opts->n_parts;
+    const size_t ranks = opts->ranks;
+    TN_ASSERT(ranks > 0 && ranks <= TN_LEDGER_RANKS_MAX);
     *out = NULL;
-    if (opts->n_parts > TN_LEDGER_PARTS_MAX) {
+    if (n > TN_LEDGER_PARTS_MAX) {
         return tn_fail(err, TN_E_LIMIT,
                        "too many parts of data: %u, at most %d\nhint: larger 'data.part_bytes'",
                        opts->n_parts, TN_LEDGER_PARTS_MAX);
     }
-    tn_ledger *l = NULL;
-    TN_TRY(TN_ALLOC(l, 1, "the ledger of parts", err));
-    l->epoch = opts->epoch;
-    l->ranks = opts->ranks;
-    l->n_parts = opts->n_parts;
-    l->mode = opts->mode;
-    l->relaxed = opts->relaxed;
-    l->straggler_ns = opts->straggler_ns != 0 ? opts->straggler_ns : TN_LEDGER_STRAGGLER_NS;
-    l->silent_ns = opts->silent_ns != 0 ? opts->silent_ns : TN_LEDGER_SILENT_NS;
-    if (allocate(l, err) != TN_OK) {
-        tn_ledger_free(l);
-        return TN_E_MEMORY;
-    }
-    for (uint32_t i = 0; i < l->n_parts; i++) {
+    tn_arena *arena = NULL;
+    TN_TRY(tn_arena_open(
+        &arena,
+        sizeof(tn_ledger) + n * (sizeof(ledger_part) + sizeof(uint32_t) + 2 * sizeof(part_links)) +
+            ranks * (sizeof(ledger_rank) + sizeof(part_links)) + (size_t)7 * TN_CACHE_LINE,
+        "the ledger of parts", err));
+    tn_ledger *l = TN_NEW(arena, tn_ledger);
+    *l = (tn_ledger){.arena = arena,
+                     .opts = *opts,
+                     .part = TN_NEW_ARRAY(arena, ledger_part, n),
+                     .sorted = TN_NEW_ARRAY(arena, uint32_t, n),
+                     .links = TN_NEW_ARRAY(arena, part_links, n),
+                     .held = TN_NEW_ARRAY(arena, part_links, n),
+                     .rank = TN_NEW_ARRAY(arena, ledger_rank, ranks),
+                     .waits = TN_NEW_ARRAY(arena, part_links, ranks)};
+    l->opts.straggler_ns = opts->straggler_ns != 0 ? opts->straggler_ns : TN_LEDGER_STRAGGLER_NS;
+    l->opts.silent_ns = opts->silent_ns != 0 ? opts->silent_ns : TN_LEDGER_SILENT_NS;
+    for (uint32_t i = 0; i < n; i++) {
         const tn_ledger_span *span = &opts->part[i];
         l->part[i] = (ledger_part){
             .source = span->source, .begin = span->begin, .end = span->end, .state = TN_PART_FREE};
         l->sorted[i] = i;
     }
-    qsort_r(l->sorted, l->n_parts, sizeof l->sorted[0], by_place, l->part);
+    qsort_r(l->sorted, n, sizeof l->sorted[0], by_place, l->part);
     rebuild_lists(l);
     *out = l;
     return TN_OK;
@@ -258,7 +243,7 @@ tn_status tn_ledger_new(tn_ledger **out, const tn_ledger_opts *opts, tn_error *e
 
 bool tn_ledger_is_over(const tn_ledger *l)
 {
-    return l->n_done == l->n_parts;
+    return l->n_done == l->opts.n_parts;
 }
 
 uint32_t tn_ledger_reassigned(const tn_ledger *l)
@@ -273,30 +258,30 @@ uint32_t tn_ledger_reassigned(const tn_ledger *l)
  * not done. */
 static bool has_share(const tn_ledger *l, uint32_t rank)
 {
-    TN_ASSERT(l->n_done <= l->n_parts);
-    const uint32_t left = l->n_parts - l->n_done;
+    TN_ASSERT(l->n_done <= l->opts.n_parts);
+    const uint32_t left = l->opts.n_parts - l->n_done;
     const uint32_t held = l->rank[rank].held.n;
-    return held >= TN_LEDGER_AHEAD || held >= (left + l->ranks - 1) / l->ranks;
+    return held >= TN_LEDGER_AHEAD || held >= (left + l->opts.ranks - 1) / l->opts.ranks;
 }
 
 /* The part that `rank` would get now, or NOBODY. */
 static uint32_t next_free(tn_ledger *l, uint32_t rank)
 {
-    if (l->mode == TN_LEDGER_ON_REQUEST) {
+    if (l->opts.mode == TN_LEDGER_ON_REQUEST) {
         return has_share(l, rank) ? NOBODY : l->list[LIST_FREE].first;
     }
     uint32_t *next = &l->rank[rank].next;
-    while (*next < l->n_parts && l->part[*next].state != TN_PART_FREE) {
-        *next += l->ranks;
+    while (*next < l->opts.n_parts && l->part[*next].state != TN_PART_FREE) {
+        *next += l->opts.ranks;
     }
-    return *next < l->n_parts ? *next : NOBODY;
+    return *next < l->opts.n_parts ? *next : NOBODY;
 }
 
 static void deal(tn_ledger *l, uint32_t rank, uint32_t part, uint64_t now_ns)
 {
     ledger_part *p = &l->part[part];
     TN_ASSERT(p->state == TN_PART_FREE);
-    TN_ASSERT(p->list == (l->mode == TN_LEDGER_ON_REQUEST ? LIST_FREE : LIST_NONE));
+    TN_ASSERT(p->list == (l->opts.mode == TN_LEDGER_ON_REQUEST ? LIST_FREE : LIST_NONE));
     p->state = TN_PART_DEALT;
     p->rank = rank;
     p->dealt_ns = p->claimed_ns = now_ns;
@@ -331,7 +316,7 @@ static tn_ledger_answer answer(tn_ledger *l, uint32_t rank, uint64_t now_ns)
     if (part != NOBODY) {
         deal(l, rank, part, now_ns);
         r->answer = TN_LEDGER_PART;
-    } else if (l->mode == TN_LEDGER_BY_RULE || tn_ledger_is_over(l)) {
+    } else if (l->opts.mode == TN_LEDGER_BY_RULE || tn_ledger_is_over(l)) {
         r->answer = TN_LEDGER_NO_MORE;
     } else {
         r->answer = TN_LEDGER_WAIT;
@@ -343,12 +328,12 @@ static tn_ledger_answer answer(tn_ledger *l, uint32_t rank, uint64_t now_ns)
 tn_ledger_answer tn_ledger_ask(tn_ledger *l, uint32_t rank, uint32_t epoch, uint64_t id,
                                uint64_t now_ns, tn_ledger_deal *out)
 {
-    TN_ASSERT(rank < l->ranks);
+    TN_ASSERT(rank < l->opts.ranks);
     ledger_rank *r = &l->rank[rank];
-    if (epoch > l->epoch) {
+    if (epoch > l->opts.epoch) {
         return TN_LEDGER_WAIT;
     }
-    if (epoch < l->epoch || id == 0 || id < r->id) {
+    if (epoch < l->opts.epoch || id == 0 || id < r->id) {
         return TN_LEDGER_OLD;
     }
     bool known = id == r->id && r->answer != TN_LEDGER_WAIT;
@@ -388,19 +373,19 @@ bool tn_ledger_done(tn_ledger *l, uint32_t rank, uint32_t part, uint32_t attempt
     move_part(l, part, LIST_NONE);
     list_remove(&l->rank[rank].held, l->held, part);
     tn_running_median_add(&l->ages, now_ns - p->dealt_ns);
-    TN_ASSERT(l->n_done < l->n_parts);
+    TN_ASSERT(l->n_done < l->opts.n_parts);
     l->n_done++;
     return true;
 }
 
 void tn_ledger_lost(tn_ledger *l, uint32_t rank)
 {
-    TN_ASSERT(rank < l->ranks);
+    TN_ASSERT(rank < l->opts.ranks);
     ledger_rank *r = &l->rank[rank];
     set_waiting(l, rank, false);
     r->id = 0;
     /* The last is freed first, so that they are dealt again in their order. */
-    while (l->relaxed && r->held.last != NOBODY) {
+    while (l->opts.relaxed && r->held.last != NOBODY) {
         free_again(l, r->held.last, l->part[r->held.last].start);
     }
 }
@@ -418,7 +403,7 @@ static bool is_under_way(const tn_ledger *l, uint32_t rank, uint32_t part)
 uint32_t tn_ledger_claim(tn_ledger *l, uint32_t rank, const tn_ledger_held *held, uint32_t n,
                          uint64_t now_ns)
 {
-    TN_ASSERT(rank < l->ranks);
+    TN_ASSERT(rank < l->opts.ranks);
     for (uint32_t i = 0; i < n; i++) {
         ledger_part *p = current_part(l, rank, held[i].part, held[i].attempt);
         if (p != NULL) { /* heartbeats may come late: a position only grows */
@@ -431,11 +416,11 @@ uint32_t tn_ledger_claim(tn_ledger *l, uint32_t rank, const tn_ledger_held *held
     uint32_t before = 0;
     for (uint32_t i = l->rank[rank].held.last; i != NOBODY; i = before) {
         before = l->held[i].before;
-        if (now_ns - l->part[i].claimed_ns < l->silent_ns || is_under_way(l, rank, i)) {
+        if (now_ns - l->part[i].claimed_ns < l->opts.silent_ns || is_under_way(l, rank, i)) {
             continue;
         }
         unclaimed++;
-        if (l->relaxed) {
+        if (l->opts.relaxed) {
             free_again(l, i, l->part[i].start);
         }
     }
@@ -462,7 +447,7 @@ bool tn_ledger_straggler(tn_ledger *l, uint64_t now_ns, tn_ledger_held *out)
     ledger_part *p = &l->part[oldest];
     TN_ASSERT(p->state == TN_PART_DEALT);
     const uint64_t age = now_ns - p->dealt_ns;
-    if (age < l->straggler_ns || age <= 3 * tn_running_median_value(&l->ages)) {
+    if (age < l->opts.straggler_ns || age <= 3 * tn_running_median_value(&l->ages)) {
         return false;
     }
     p->asked_ns = now_ns;
@@ -496,7 +481,7 @@ bool tn_ledger_returned(tn_ledger *l, const tn_ledger_held *held)
 bool tn_ledger_silent(tn_ledger *l, uint64_t now_ns, uint32_t *rank)
 {
     const uint32_t first = l->list[LIST_ASKED].first;
-    if (first == NOBODY || now_ns - l->part[first].asked_ns < l->silent_ns) {
+    if (first == NOBODY || now_ns - l->part[first].asked_ns < l->opts.silent_ns) {
         return false;
     }
     TN_ASSERT(l->part[first].state == TN_PART_DEALT);
@@ -517,7 +502,7 @@ static bool continues(const tn_manifest_part *before, const ledger_part *p)
 uint32_t tn_ledger_save(const tn_ledger *l, tn_manifest_part *out)
 {
     uint32_t n = 0;
-    for (uint32_t i = 0; i < l->n_parts; i++) {
+    for (uint32_t i = 0; i < l->opts.n_parts; i++) {
         const ledger_part *p = &l->part[l->sorted[i]];
         const bool done = p->state == TN_PART_DONE;
         if (n > 0 && continues(&out[n - 1], p)) {
@@ -540,7 +525,7 @@ uint32_t tn_ledger_save(const tn_ledger *l, tn_manifest_part *out)
 static uint32_t find(const tn_ledger *l, const tn_manifest_part *row)
 {
     uint32_t low = 0;
-    uint32_t high = l->n_parts;
+    uint32_t high = l->opts.n_parts;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
         const ledger_part *p = &l->part[l->sorted[middle]];
@@ -560,7 +545,7 @@ static bool cover(const tn_ledger *l, const tn_manifest_part *row, uint32_t numb
     const bool done = row->state == TN_PART_DONE; /* else it is one part alone */
     uint64_t reached = row->begin;
     uint32_t n = 0;
-    for (uint32_t i = find(l, row); i < l->n_parts && (done || n == 0); i++) {
+    for (uint32_t i = find(l, row); i < l->opts.n_parts && (done || n == 0); i++) {
         const ledger_part *p = &l->part[l->sorted[i]];
         if (p->source != row->source || p->begin != reached || p->end > row->end ||
             covered[l->sorted[i]] != NOBODY) {
@@ -576,7 +561,7 @@ static bool cover(const tn_ledger *l, const tn_manifest_part *row, uint32_t numb
 static tn_status cover_all(const tn_ledger *l, const tn_manifest_part *part, uint32_t n,
                            uint32_t *covered, tn_error *err)
 {
-    for (uint32_t i = 0; i < l->n_parts; i++) {
+    for (uint32_t i = 0; i < l->opts.n_parts; i++) {
         covered[i] = NOBODY;
     }
     for (uint32_t k = 0; k < n; k++) {
@@ -588,7 +573,7 @@ static tn_status cover_all(const tn_ledger *l, const tn_manifest_part *part, uin
                            (unsigned long long)part[k].end);
         }
     }
-    for (uint32_t i = 0; i < l->n_parts; i++) {
+    for (uint32_t i = 0; i < l->opts.n_parts; i++) {
         if (covered[i] == NOBODY) {
             return tn_fail(err, TN_E_CKPT,
                            "the checkpoint does not know a part of the data: "
@@ -611,10 +596,10 @@ static void stand(ledger_part *p, const tn_manifest_part *row)
 tn_status tn_ledger_restore(tn_ledger *l, const tn_manifest_part *part, uint32_t n, tn_error *err)
 {
     uint32_t *covered = NULL;
-    TN_TRY(TN_ALLOC(covered, (size_t)l->n_parts + 1, "the ledger of parts", err));
+    TN_TRY(TN_ALLOC(covered, (size_t)l->opts.n_parts + 1, "the ledger of parts", err));
     tn_status status = cover_all(l, part, n, covered, err);
     if (status == TN_OK) {
-        for (uint32_t i = 0; i < l->n_parts; i++) {
+        for (uint32_t i = 0; i < l->opts.n_parts; i++) {
             TN_ASSERT(covered[i] < n);
             stand(&l->part[i], &part[covered[i]]);
         }

@@ -408,7 +408,7 @@ void tn_sync_server_free(tn_sync_server *s)
     if (s == NULL) {
         return;
     }
-    for (uint32_t r = 0; s->rank != NULL && r < s->n_ranks; r++) {
+    for (uint32_t r = 0; r < s->n_ranks; r++) {
         for (uint32_t i = 0; i < PULLS_AHEAD; i++) {
             tn_owner_pull_done(&s->rank[r].pull[i]);
         }
@@ -420,27 +420,22 @@ void tn_sync_server_free(tn_sync_server *s)
         tn_free(entry);
     }
     tn_sync_step_free(s->steps);
-    tn_free(s->rank);
     tn_free(s->rows);
     (void)pthread_mutex_destroy(&s->lock);
-    tn_free(s);
 }
 
 tn_status tn_sync_server_new(tn_sync_server **out, const tn_sync_server_opts *opts, tn_error *err)
 {
-    const char *what = "the steps of all ranks";
+    const tn_exchange *x = opts->exchange;
     *out = NULL;
-    tn_sync_server *s = NULL;
-    TN_TRY(TN_ALLOC(s, 1, what, err));
+    tn_sync_server *s = TN_NEW(x->arena, tn_sync_server);
     s->opts = *opts;
-    s->x = opts->exchange;
-    s->n_ranks = s->x->shares->owners.n_peers;
-    s->dense = tn_exchange_dense(s->x);
+    s->x = x;
+    s->n_ranks = x->shares->owners.n_peers;
+    s->rank = TN_NEW_ARRAY(x->arena, served_rank, s->n_ranks);
+    s->dense = tn_exchange_dense(x);
     (void)pthread_mutex_init(&s->lock, NULL);
-    tn_status status = TN_ALLOC(s->rank, s->n_ranks, what, err);
-    if (status == TN_OK) {
-        status = tn_sync_step_new(&s->steps, s->x, err);
-    }
+    tn_status status = tn_sync_step_new(&s->steps, x, err);
     if (status != TN_OK) {
         tn_sync_server_free(s);
         return status;
