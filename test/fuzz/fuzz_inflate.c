@@ -23,7 +23,7 @@ static outcome read_all(const char *path, uint32_t compression, char *buffer, si
     outcome o = {.status = TN_OK};
     tn_source *s = NULL;
     TN_ASSERT(tn_source_open(&s, path, 0, NULL, NULL) == TN_OK);
-    TN_ASSERT(tn_inflate(&s, compression, NULL) == TN_OK);
+    TN_ASSERT(tn_inflate(s, compression, NULL) == TN_OK);
     while (o.size < OUTPUT_MAX) {
         size_t n = 0;
         tn_error err = {0};

@@ -129,10 +129,10 @@ static tn_status add_pattern(listing *l, const char *pattern, tn_error *err)
 
 static tn_status add_item(listing *l, const char *item, tn_error *err)
 {
-    const tn_source_kind *kind;
-    TN_TRY(tn_source_find(item, &kind, err));
+    bool once = false;
+    TN_TRY(tn_source_is_once(item, &once, err));
     struct stat st;
-    if (kind->once) {
+    if (once) {
         return add_file(l, item, UINT64_MAX, true, err);
     }
     bool pattern = strpbrk(item, "*?[") != NULL && stat(item, &st) != 0;
@@ -382,7 +382,7 @@ tn_status tn_fileset_open(const tn_fileset *files, uint32_t file, uint64_t from,
                      : status;
     }
     if (status == TN_OK && compression != TN_COMPRESSION_NONE) {
-        status = tn_inflate(&source, compression, err);
+        status = tn_inflate(source, compression, err);
     }
     if (status != TN_OK) {
         tn_source_close(source);

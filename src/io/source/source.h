@@ -2,12 +2,11 @@
  *
  *     tn_source *s = NULL;
  *     TN_TRY(tn_source_open(&s, "day_1.tsv.gz", 0, NULL, err));
- *     TN_TRY(tn_inflate(&s, TN_COMPRESSION_GZIP, err));      on top of the other, which it owns
+ *     TN_TRY(tn_inflate(s, TN_COMPRESSION_GZIP, err));       what is read from here on is inflated
  *     TN_TRY(tn_source_read(s, buffer, size, &n, err));      n < size: the end
  *     tn_source_close(s);
  *
- * To add one: write its tn_source_kind in source.c and add it to the list there. One thread at a
- * time; errors name the path.
+ * One thread at a time; errors name the path.
  */
 #ifndef TN_IO_SOURCE_H
 #define TN_IO_SOURCE_H
@@ -24,22 +23,12 @@ typedef struct tn_lane tn_lane; /* base/trace/trace.h */
 
 typedef struct tn_source tn_source;
 
-/* Where bytes come from. `state` is what open returned. */
-typedef struct tn_source_kind {
-    bool once; /* cannot be read twice nor from the middle, and has no size */
-    bool (*takes)(const char *path);
-    tn_status (*open)(void **state, const char *path, uint64_t from, const atomic_bool *stop,
-                      tn_error *err);
-    /* At least 1 byte, at most `size`; 0: the end. */
-    tn_status (*read)(void *state, void *data, size_t size, size_t *n, tn_error *err);
-    void (*close)(void *state);
-} tn_source_kind;
+/* *out: standard input, named '-', which cannot be read twice nor from the middle, and has no size.
+ * TN_E_DATA: this build cannot read such a path. */
+tn_status tn_source_is_once(const char *path, bool *out, tn_error *err) TN_MUST_USE;
 
-/* The kind that takes a path. TN_E_DATA: this build cannot read it. */
-tn_status tn_source_find(const char *path, const tn_source_kind **out, tn_error *err) TN_MUST_USE;
-
-/* From byte `from` on. `path` must outlive it. When *stop (may be NULL) turns true, reads end, also
- * those that wait, with TN_E_STOPPED. On failure *out is NULL. */
+/* From byte `from` on, 0 where it comes once. `path` must outlive it. When *stop (may be NULL)
+ * turns true, reads end, also those that wait, with TN_E_STOPPED. On failure *out is NULL. */
 tn_status tn_source_open(tn_source **out, const char *path, uint64_t from, const atomic_bool *stop,
                          tn_error *err) TN_MUST_USE;
 void tn_source_close(tn_source *source); /* NULL is fine */
@@ -54,15 +43,15 @@ tn_status tn_source_read(tn_source *source, void *data, size_t size, size_t *n,
 
 enum { TN_PEEK_MAX = 64 };
 
-/* The next bytes, at most TN_PEEK_MAX, without taking them; lent until the next read. */
+/* The first bytes, at most TN_PEEK_MAX, without taking them; lent until the next read. Once. */
 tn_status tn_source_peek(tn_source *source, tn_bytes *out, tn_error *err) TN_MUST_USE;
 
-/* Bytes taken from the bottom: of the file, whatever is inflated on top of it. */
+/* Bytes taken off the file, inflated or not. */
 uint64_t tn_source_taken(const tn_source *source);
 const char *tn_source_path(const tn_source *source);
 
-/* Puts a decompressor (TN_COMPRESSION_GZIP or _ZLIB) on top. On failure *source is as before. */
-tn_status tn_inflate(tn_source **source, uint32_t compression, tn_error *err) TN_MUST_USE;
+/* Inflates (TN_COMPRESSION_GZIP or _ZLIB) from here on. On failure the source is as before. */
+tn_status tn_inflate(tn_source *source, uint32_t compression, tn_error *err) TN_MUST_USE;
 
 /* The compression of a source, by its first bytes. Text is never taken for zlib or for a TFRecord.
  * TN_E_DATA: a compression that TNet cannot read. */
