@@ -350,12 +350,12 @@ static void golden_tnb(void **state)
     char path[512];
     setup_open(&s, "{data: {format: libsvm}}");
     setup_parse_str(&s, "1 7:1\n0:2 7:0.5 9:1\n", &parsed);
+    parsed.taken = 20;
     const tn_file_entry stream = {
         .path = "-", .size = UINT64_MAX, .compression = TN_COMPRESSION_NONE, .once = true};
     const tn_part_info part = {.source = 0, .first = 0, .end = UINT64_MAX};
     const tn_fileset files = {.n = 1, .file = &stream, .n_parts = 1, .part = &part};
-    const tn_cache_note note = {.taken = 20};
-    tn_cache_pack(&parsed, &note, &block);
+    tn_cache_pack(&parsed, &block);
     (void)snprintf(path, sizeof path, "%s/golden.tnb", s.dir);
     assert_int_equal(tn_cache_create(&w, path, s.schema, &files, &err), TN_OK);
     assert_int_equal(tn_cache_add(w, 0, &block, parsed.rows->n, &err), TN_OK);

@@ -28,6 +28,7 @@ struct tn_block_reader {
     tn_head *head;   /* files->n; column NULL: not read yet */
     uint64_t *start; /* n_parts, binary: its first record, as far as it is known; 0: it is not */
 
+    uint64_t n_blocks; /* handed out */
     uint32_t part;
     tn_cache_cursor cursor; /* in the part, when blocks come from caches */
     tn_source *source;      /* NULL: the part is not open yet */
@@ -500,6 +501,7 @@ static void forsake_cache(tn_block_reader *reader, tn_block *block)
 void tn_block_reader_next(tn_block_reader *reader, tn_block *block)
 {
     TN_ASSERT(!reader->over);
+    block->sequence = reader->n_blocks++;
     if (reader->files->caches == NULL || reader->forsaken) {
         next_of_file(reader, block);
         return;
@@ -542,17 +544,16 @@ static void keep_message(tn_parsed *out, const tn_error *err, uint32_t messages_
     out->n_messages += out->fault == TN_OK;
 }
 
-static void start_parsed(tn_parsed *out)
+static void start_parsed(const tn_block *block, tn_parsed *out)
 {
     tn_text_clear(&out->messages);
-    out->records = 0;
-    out->blank = 0;
-    out->bytes = 0;
-    out->n_bad = 0;
-    out->n_messages = 0;
-    out->fault = TN_OK;
-    out->err.code = TN_OK;
-    out->err.text[0] = '\0';
+    *out = (tn_parsed){.rows = out->rows,
+                       .sequence = block->sequence,
+                       .taken = block->taken,
+                       .passed = block->passed,
+                       .file = block->file,
+                       .last = block->last,
+                       .messages = out->messages};
 }
 
 /* A block of a cache: nothing is parsed. */
@@ -577,7 +578,7 @@ void tn_block_parse(const tn_block *block, const tn_schema *schema, const tn_fil
     tn_record_location place = {.source = files->file[block->file].path, .head = block->head};
     tn_rows *rows = out->rows;
     uint64_t line = block->line;
-    start_parsed(out);
+    start_parsed(block, out);
     tn_rows_clear(rows);
     if (block->cache != NULL) {
         unpack_block(block, out);

@@ -62,6 +62,7 @@ typedef struct tn_block {
     uint32_t n_records;
     uint32_t records_max;
 
+    uint64_t sequence; /* of its reader, from 0 */
     uint32_t file;
     const char *cache;   /* NULL; else `bytes` are a block of this .tnb file, without records */
     uint64_t offset;     /* of bytes.data[0] in the file, inflated */
@@ -80,6 +81,9 @@ typedef struct tn_parsed {
     uint64_t records; /* blank ones aside; bad ones included */
     uint64_t blank;
     uint64_t bytes;
+    uint64_t sequence, taken, passed; /* as in the block .. */
+    uint32_t file;
+    bool last; /* .. likewise */
     uint32_t n_bad;
     uint32_t n_messages; /* of the first bad records .. */
     tn_text messages;    /* .. each ended by NUL */

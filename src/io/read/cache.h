@@ -83,15 +83,9 @@ tn_status tn_cache_check(const tn_cache *cache, const tn_schema *schema, tn_erro
 /* The text above. */
 void tn_cache_shape(const tn_schema *schema, tn_text *out);
 
-/* Counts of a block beside its rows. */
-typedef struct tn_cache_note {
-    uint64_t taken;  /* as in tn_block */
-    uint64_t passed; /* likewise */
-} tn_cache_note;
-
 /* Replaces `out` by the bytes of a block. What fails stands in `out` (tn_text_check). The rows were
  * made with TN_ROWS_IDS. */
-void tn_cache_pack(const tn_parsed *parsed, const tn_cache_note *note, tn_text *out);
+void tn_cache_pack(const tn_parsed *parsed, tn_text *out);
 
 /* The way back, into out->rows, of a block whose checksum is right; TN_ROWS_SIGNS gives every key
  * its sign as text. On TN_E_DATA, TN_E_MEMORY and TN_E_LIMIT `out` holds no rows. */

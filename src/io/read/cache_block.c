@@ -22,15 +22,19 @@ enum {
     FLAGS = 15,
 };
 
-/* The header of a block, in the order of its bytes, behind u32 crc and u32 size. */
+/* The header of a block, byte for byte. */
 typedef struct counts {
+    uint32_t crc, size; /* of all behind the crc; of all */
     uint32_t rows, entries;
     uint32_t flags;
     uint32_t width; /* entries of each row, whose slots are the same in every row; 0: they differ */
     uint64_t records, blank, bytes, taken, passed, duplicate_key;
     uint64_t first_at; /* of the rows' places in the source */
     uint32_t bad, messages, message_bytes, id_bytes;
+    uint32_t zero[2];
 } counts;
+
+_Static_assert(sizeof(counts) == TN_CACHE_BLOCK, "without gaps");
 
 /* Places of the columns. */
 typedef struct layout {
@@ -133,19 +137,6 @@ static uint32_t flags_of(const tn_rows *rows, uint64_t *id_bytes)
     return flags | (odd != 0 ? HAS_VALUES : 0U);
 }
 
-static void add_header(tn_text *out, const counts *n, uint64_t size)
-{
-    tn_text_add_u32le(out, 0); /* the crc, when all is there */
-    tn_text_add_u32le(out, (uint32_t)size);
-    const uint32_t first[] = {n->rows, n->entries, n->flags, n->width};
-    const uint64_t wide[] = {n->records, n->blank,         n->bytes,   n->taken,
-                             n->passed,  n->duplicate_key, n->first_at};
-    const uint32_t last[] = {n->bad, n->messages, n->message_bytes, n->id_bytes, 0, 0};
-    tn_text_add(out, first, sizeof first);
-    tn_text_add(out, wide, sizeof wide);
-    tn_text_add(out, last, sizeof last);
-}
-
 static void pack_entries(char *to, const layout *lay, const counts *n, const tn_rows *rows)
 {
     uint32_t slots = n->width > 0 ? n->width : n->entries;
@@ -201,13 +192,13 @@ static void pack_rows(char *to, const layout *lay, const counts *n, const tn_row
     }
 }
 
-void tn_cache_pack(const tn_parsed *parsed, const tn_cache_note *note, tn_text *out)
+void tn_cache_pack(const tn_parsed *parsed, tn_text *out)
 {
     const tn_rows *rows = parsed->rows;
     uint64_t id_bytes = 0;
     uint32_t flags = flags_of(rows, &id_bytes);
     TN_ASSERT(id_bytes <= UINT32_MAX && parsed->messages.size <= UINT32_MAX);
-    const counts n = {
+    counts n = {
         .rows = rows->n,
         .entries = rows->n_entries,
         .flags = flags,
@@ -215,8 +206,8 @@ void tn_cache_pack(const tn_parsed *parsed, const tn_cache_note *note, tn_text *
         .records = parsed->records,
         .blank = parsed->blank,
         .bytes = parsed->bytes,
-        .taken = note->taken,
-        .passed = note->passed,
+        .taken = parsed->taken,
+        .passed = parsed->passed,
         .duplicate_key = rows->duplicate_key,
         .first_at = rows->n > 0 ? rows->row[0].at : 0,
         .bad = parsed->n_bad,
@@ -225,16 +216,14 @@ void tn_cache_pack(const tn_parsed *parsed, const tn_cache_note *note, tn_text *
         .id_bytes = (uint32_t)id_bytes,
     };
     layout lay = lay_out(&n, rows->schema->n_numeric);
+    n.size = (uint32_t)lay.size;
     tn_text_clear(out);
     char *to = tn_text_grow(out, lay.size);
     if (to == NULL) { /* no memory, or beyond TN_TEXT_MAX */
         return;
     }
     memset(to, 0, lay.size);
-    out->size = 0;
-    add_header(out, &n, lay.size);
-    TN_ASSERT(out->size == TN_CACHE_BLOCK && out->data == to);
-    out->size = lay.size;
+    memcpy(to, &n, sizeof n);
     pack_entries(to, &lay, &n, rows);
     pack_rows(to, &lay, &n, rows);
     if (n.message_bytes > 0) {
@@ -245,36 +234,16 @@ void tn_cache_pack(const tn_parsed *parsed, const tn_cache_note *note, tn_text *
 
 static const char damaged[] = "damaged block";
 
-static tn_status check_size(tn_bytes block, tn_error *err)
-{
-    uint32_t size = block.size < TN_CACHE_BLOCK ? 0 : tn_load_u32(block.data + sizeof(uint32_t));
-    return size == block.size && size > 0
-               ? TN_OK
-               : tn_fail(err, TN_E_DATA, "%s (%u bytes by itself, %zu by the index)", damaged, size,
-                         block.size);
-}
-
 static tn_status read_counts(tn_bytes block, counts *n, tn_error *err)
 {
-    TN_TRY(check_size(block, err));
-    tn_bytes in = {block.data + sizeof(uint64_t), block.size - sizeof(uint64_t), false};
-    n->rows = tn_get_u32(&in);
-    n->entries = tn_get_u32(&in);
-    n->flags = tn_get_u32(&in);
-    n->width = tn_get_u32(&in);
-    n->records = tn_get_u64(&in);
-    n->blank = tn_get_u64(&in);
-    n->bytes = tn_get_u64(&in);
-    n->taken = tn_get_u64(&in);
-    n->passed = tn_get_u64(&in);
-    n->duplicate_key = tn_get_u64(&in);
-    n->first_at = tn_get_u64(&in);
-    n->bad = tn_get_u32(&in);
-    n->messages = tn_get_u32(&in);
-    n->message_bytes = tn_get_u32(&in);
-    n->id_bytes = tn_get_u32(&in);
-    TN_ASSERT(!in.failed);
-    return TN_OK;
+    *n = (counts){0};
+    if (block.size >= sizeof *n) {
+        memcpy(n, block.data, sizeof *n);
+    }
+    return n->size == block.size && n->size > 0
+               ? TN_OK
+               : tn_fail(err, TN_E_DATA, "%s (%u bytes by itself, %zu by the index)", damaged,
+                         n->size, block.size);
 }
 
 static bool are_counts(const unpacking *u, uint64_t size)
@@ -513,6 +482,8 @@ static void put_counts(const unpacking *u, tn_parsed *out)
     out->records = n->records;
     out->blank = n->blank;
     out->bytes = n->bytes;
+    out->taken = n->taken;
+    out->passed = n->passed;
     out->n_bad = n->bad;
     out->n_messages = n->messages;
     u->rows->duplicate_key = n->duplicate_key;

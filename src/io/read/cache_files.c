@@ -307,12 +307,6 @@ static tn_status check_block(const tn_cache *cache, uint64_t at, tn_bytes block,
                          cache->path, (unsigned long long)at, crc, computed);
 }
 
-static tn_cache_note note_of(tn_bytes block)
-{
-    enum { TAKEN_AT = 48, PASSED_AT = 56 };
-    return (tn_cache_note){tn_load_u64(block.data + TAKEN_AT), tn_load_u64(block.data + PASSED_AT)};
-}
-
 void tn_cache_set_next(const tn_cache_set *set, uint32_t part, tn_cache_cursor *at, tn_block *block)
 {
     uint32_t local = 0;
@@ -336,9 +330,6 @@ void tn_cache_set_next(const tn_cache_set *set, uint32_t part, tn_cache_cursor *
     if (block->fault != TN_OK) {
         return;
     }
-    tn_cache_note note = note_of((tn_bytes){to, size, false});
-    block->taken = note.taken;
-    block->passed = note.passed;
     at->at += size;
     at->n++;
     block->last = at->n == p->n_blocks;

@@ -92,18 +92,18 @@ static tn_status judge(const tn_reader *r, const tn_parsed *p, uint64_t before, 
 static void log_bad(tn_reader *r, const tn_work *work)
 {
     const tn_parsed *p = &work->parsed;
-    unsigned char *shown = &r->logged[work->file];
-    bool passed = work->passed > 0 && *shown < TN_LOGGED_PER_FILE;
+    unsigned char *shown = &r->logged[p->file];
+    bool passed = p->passed > 0 && *shown < TN_LOGGED_PER_FILE;
     for (uint32_t i = 0; i < p->n_messages && *shown < TN_LOGGED_PER_FILE; i++) {
         tn_log(TN_LOG_WARN, "%s", tn_parsed_message(p, i));
         if (++*shown == TN_LOGGED_PER_FILE) {
             tn_log(TN_LOG_WARN, "%s: more bad records are counted but not shown",
-                   r->files->file[work->file].path);
+                   r->files->file[p->file].path);
         }
     }
     if (passed) {
         tn_log(TN_LOG_WARN, "%s: %" PRIu64 " damaged bytes passed over",
-               r->files->file[work->file].path, work->passed);
+               r->files->file[p->file].path, p->passed);
     }
 }
 
@@ -115,7 +115,7 @@ tn_status tn_reader_take_note(tn_reader *r, uint32_t i, const tn_work *work, tn_
     uint64_t before = r->counts.bad;
     add_counts(&r->counts, p);
     add_counts(&part->counts, p);
-    r->done_bytes += work->taken;
+    r->done_bytes += p->taken;
     tn_status counted = count_reasons(r, part, p, err);
     (void)pthread_mutex_unlock(&r->lock);
     TN_TRY(counted);
@@ -396,7 +396,7 @@ void tn_reader_close(tn_reader *reader)
         tn_batch_builder_free(r->builder[i]);
     }
     for (uint32_t i = 0; r->block != NULL && i < r->n_blocks; i++) {
-        tn_block_done(&r->block[i].block);
+        tn_block_done(&r->block[i]);
     }
     tn_cache_abandon(r->cache);
     tn_block_reader_free(r->block_reader);

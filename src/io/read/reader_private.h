@@ -30,22 +30,11 @@ enum {
     TN_MESSAGES_MAX = 64,    /* kept per block */
 };
 
-/* A parsed block with what the later stages must know of where it comes from. */
 typedef struct tn_work {
     tn_parsed parsed;
-    tn_text packed;    /* the same for a binary cache, when one is made */
-    uint64_t sequence; /* blocks leave in this order */
-    uint64_t taken;    /* bytes off the disk */
-    uint64_t passed;   /* damaged bytes */
-    uint32_t file;
-    bool last;            /* of its part */
+    tn_text packed;       /* the same for a binary cache, when one is made */
     struct tn_work *next; /* in a list */
 } tn_work;
-
-typedef struct tn_numbered_block {
-    tn_block block;
-    uint64_t sequence;
-} tn_numbered_block;
 
 /* A part that was dealt, and what was met in it. */
 typedef struct tn_deal_part {
@@ -77,7 +66,7 @@ struct tn_reader {
     char cache_tmp[TN_PATH_SIZE];  /* of opts.make_cache */
     bool packs;                    /* parsers pack blocks for a cache */
     tn_block_reader *block_reader; /* source thread only */
-    tn_numbered_block *block;      /* n_blocks */
+    tn_block *block;               /* n_blocks */
     tn_queue *free_blocks;
     tn_queue *to_parse;
     tn_queue *ready;

@@ -119,27 +119,27 @@ static tn_lane *join_trace(const tn_reader *r, const char *stage)
 }
 
 /* One part, block by block. False: nothing is to follow. */
-static bool read_part(tn_reader *r, uint32_t part, uint64_t *sequence, tn_lane *lane)
+static bool read_part(tn_reader *r, uint32_t part, uint64_t *n_blocks, tn_lane *lane)
 {
     bool last = false;
     bool fatal = false;
     tn_block_reader_go(r->block_reader, part);
     while (!last) {
         void *item = NULL;
-        tn_lane_step(lane, *sequence);
+        tn_lane_step(lane, *n_blocks);
         tn_span_begin(lane, TN_PHASE_WAIT_ROOM);
         bool got = tn_queue_pop(r->free_blocks, &item);
         tn_span_end(lane);
         if (!got) {
             return false;
         }
-        tn_numbered_block *b = item;
+        tn_block *b = item;
         tn_span_begin(lane, TN_PHASE_CUT);
-        tn_block_reader_next(r->block_reader, &b->block);
+        tn_block_reader_next(r->block_reader, b);
         tn_span_end(lane);
-        b->sequence = (*sequence)++;
-        last = b->block.last;
-        fatal = b->block.fault != TN_OK && !b->block.damage;
+        *n_blocks = b->sequence + 1;
+        last = b->last;
+        fatal = b->fault != TN_OK && !b->damage;
         if (!tn_queue_push(r->to_parse, b)) { /* has room for every block */
             return false;
         }
@@ -152,12 +152,12 @@ tn_status tn_reader_source_thread(void *arg, tn_error *err)
     (void)err; /* faults travel in the blocks, in order */
     tn_reader *r = arg;
     tn_lane *lane = join_trace(r, "read");
-    uint64_t sequence = 0;
+    uint64_t n_blocks = 0;
     uint32_t part = 0;
     tn_block_reader_trace(r->block_reader, lane);
     bool more = tn_reader_deal(r, &part);
     while (more) {
-        more = read_part(r, part, &sequence, lane) && tn_reader_deal(r, &part);
+        more = read_part(r, part, &n_blocks, lane) && tn_reader_deal(r, &part);
     }
     tn_trace_leave(lane);
     tn_queue_close(r->to_parse);
@@ -219,12 +219,12 @@ void tn_reader_free_works(tn_reader *r)
 static bool publish(tn_reader *r, tn_work *work)
 {
     (void)pthread_mutex_lock(&r->lock);
-    while (!atomic_load(&r->stop) && !r->ended && work->sequence >= r->next + r->n_blocks) {
+    while (!atomic_load(&r->stop) && !r->ended && work->parsed.sequence >= r->next + r->n_blocks) {
         (void)pthread_cond_wait(&r->changed, &r->lock);
     }
     bool wanted = !atomic_load(&r->stop) && !r->ended;
     if (wanted) {
-        r->ring[work->sequence % r->n_blocks] = work;
+        r->ring[work->parsed.sequence % r->n_blocks] = work;
         (void)pthread_cond_broadcast(&r->changed);
     }
     (void)pthread_mutex_unlock(&r->lock);
@@ -234,23 +234,17 @@ static bool publish(tn_reader *r, tn_work *work)
     return wanted;
 }
 
-static void parse(tn_reader *r, const tn_numbered_block *b, tn_work *work)
+static void parse(tn_reader *r, const tn_block *b, tn_work *work)
 {
     bool one = r->bad_limit.most == 0 && !(r->bad_limit.share > 0);
-    tn_block_parse(&b->block, r->schema, r->files, one ? 1 : TN_MESSAGES_MAX, &work->parsed);
-    work->sequence = b->sequence;
-    work->taken = b->block.taken;
-    work->passed = b->block.passed;
-    work->file = b->block.file;
-    work->last = b->block.last;
+    tn_block_parse(b, r->schema, r->files, one ? 1 : TN_MESSAGES_MAX, &work->parsed);
     if (r->packs) {
-        const tn_cache_note note = {.taken = work->taken, .passed = work->passed};
-        tn_cache_pack(&work->parsed, &note, &work->packed);
+        tn_cache_pack(&work->parsed, &work->packed);
     }
 }
 
 /* The next block to parse. False: there is none, or the reader stops. */
-static bool take_block(tn_reader *r, tn_lane *lane, tn_numbered_block **out)
+static bool take_block(tn_reader *r, tn_lane *lane, tn_block **out)
 {
     void *item = NULL;
     tn_span_begin(lane, TN_PHASE_WAIT_INPUT);
@@ -261,7 +255,7 @@ static bool take_block(tn_reader *r, tn_lane *lane, tn_numbered_block **out)
 }
 
 /* Parses a block and hands it on. False: the reader stops. */
-static bool parse_one(tn_reader *r, tn_lane *lane, tn_numbered_block *b, tn_work *work)
+static bool parse_one(tn_reader *r, tn_lane *lane, tn_block *b, tn_work *work)
 {
     tn_lane_step(lane, b->sequence);
     tn_span_begin(lane, TN_PHASE_PARSE);
@@ -280,7 +274,7 @@ tn_status tn_reader_parser_thread(void *arg, tn_error *err)
 {
     tn_reader *r = arg;
     tn_lane *lane = join_trace(r, "parse");
-    tn_numbered_block *b = NULL;
+    tn_block *b = NULL;
     tn_status status = TN_OK;
     while (take_block(r, lane, &b)) {
         tn_work *work = take_work(r, err);
@@ -325,7 +319,7 @@ static tn_status next_block(assembly *a, tn_error *err)
     if (a->current == NULL) {
         return TN_END;
     }
-    a->part_over = a->current->last;
+    a->part_over = a->current->parsed.last;
     a->bad += a->current->parsed.n_bad;
     TN_TRY(tn_reader_take_note(a->r, a->number, a->current, err));
     return a->r->cache != NULL ? tn_reader_add_to_cache(a->r, a->part, a->current, err) : TN_OK;
@@ -521,7 +515,7 @@ static tn_status hand_out(assembly *a, uint64_t stream, tn_error *err)
         status = a->builder == NULL ? begin_batch(a, err) : TN_OK;
         if (status == TN_OK) {
             status = tn_batch_builder_add(a->builder, pick->work->parsed.rows, pick->row,
-                                          pick->work->file, err);
+                                          pick->work->parsed.file, err);
         }
         if (status == TN_OK && tn_batch_builder_rows(a->builder) == a->r->opts.batch_rows) {
             status = end_batch(a, taken, err);

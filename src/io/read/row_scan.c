@@ -209,7 +209,7 @@ static void parse_probe(probe *p)
         p->kept += row->weight == 0 ? 0 : share;
     }
     p->blocks++;
-    p->taken += (double)p->block.taken;
+    p->taken += (double)parsed.taken;
     tn_parsed_done(&parsed);
 }
 
