@@ -9,24 +9,20 @@
 #include "io/format/format.h"
 #include "io/read/fileset.h"
 #include "io/read/reader_private.h"
+#include "io/rows/rows_parsing.h"
 #include "io/schema/dataopts.h"
 #include "io/schema/schema.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-enum { BLOCKS_PER_PARSER = 2, BLOCKS_MORE = 2, PARSERS_AUTO_MAX = 8 };
-
-static uint64_t kept_at_most(uint64_t n, uint64_t most)
-{
-    return n < most ? n : most;
-}
+enum { PARSERS_AUTO_MAX = 8 };
 
 /* Which of the reasons that is; the last one stands for all that are too many. */
 static uint32_t find_reason(tn_reader *r, const char *message)
 {
     tn_bytes reason = tn_record_location_reason(message);
-    size_t size = (size_t)kept_at_most(reason.size, TN_REASON_BYTES - 1);
+    size_t size = reason.size < TN_REASON_BYTES - 1 ? reason.size : TN_REASON_BYTES - 1;
     for (uint32_t i = 0; i < r->n_reasons; i++) {
         if (strlen(r->reason[i]) == size && memcmp(r->reason[i], reason.data, size) == 0) {
             return i;
@@ -54,13 +50,13 @@ static tn_status count_reasons(tn_reader *r, tn_deal_part *part, const tn_parsed
     return TN_OK;
 }
 
-static void add_counts(tn_read_counts *c, const tn_parsed *p)
+static void add_counts(tn_read_counts *c, const tn_read_counts *more)
 {
-    c->records += p->records;
-    c->bytes += p->bytes;
-    c->blank += p->blank;
-    c->bad += p->n_bad;
-    c->duplicate_key += p->rows->duplicate_key;
+    c->records += more->records;
+    c->bytes += more->bytes;
+    c->blank += more->blank;
+    c->bad += more->bad;
+    c->duplicate_key += more->duplicate_key;
 }
 
 /* More than data.bad_records_max? Shows the record that was one too many. */
@@ -81,8 +77,9 @@ static tn_status judge(const tn_reader *r, const tn_parsed *p, uint64_t before, 
                        tn_parsed_message(p, p->n_messages - 1), bad, records, r->bad_limit.text);
     }
     uint64_t most = r->bad_limit.most;
-    uint64_t which = kept_at_most(most - before, p->n_messages - 1);
-    const char *message = tn_parsed_message(p, (uint32_t)which);
+    uint32_t last = p->n_messages - 1;
+    const char *message =
+        tn_parsed_message(p, most - before < last ? (uint32_t)(most - before) : last);
     return most == 0 ? tn_fail(err, TN_E_DATA, "%s", message)
                      : tn_fail(err, TN_E_DATA,
                                "%s\nhint: more bad records than data.bad_records_max (%" PRIu64 ")",
@@ -110,11 +107,16 @@ static void log_bad(tn_reader *r, const tn_work *work)
 tn_status tn_reader_take_note(tn_reader *r, uint32_t i, const tn_work *work, tn_error *err)
 {
     const tn_parsed *p = &work->parsed;
+    const tn_read_counts more = {.records = p->records,
+                                 .bytes = p->bytes,
+                                 .blank = p->blank,
+                                 .bad = p->n_bad,
+                                 .duplicate_key = p->rows->duplicate_key};
     (void)pthread_mutex_lock(&r->lock);
     tn_deal_part *part = &r->deal.part[i];
     uint64_t before = r->counts.bad;
-    add_counts(&r->counts, p);
-    add_counts(&part->counts, p);
+    add_counts(&r->counts, &more);
+    add_counts(&part->counts, &more);
     r->done_bytes += p->taken;
     tn_status counted = count_reasons(r, part, p, err);
     (void)pthread_mutex_unlock(&r->lock);
@@ -137,56 +139,29 @@ tn_status tn_reader_judge_all(const tn_reader *r, tn_error *err)
 }
 
 /* Every part from where the reader began, in the order of the epoch; or those of its share. */
-static tn_status deal_all(void *arg, bool wait, const atomic_bool *stop, tn_dealt *out, bool *now,
-                          tn_error *err)
+static tn_status deal_own(const tn_reader *r, tn_dealt *out)
 {
-    (void)wait;
-    (void)stop;
-    (void)err;
-    tn_reader *r = arg;
     const tn_progress *from = &r->opts.from;
     const uint64_t every = r->opts.shares > 0 ? r->opts.shares : 1;
-    const uint64_t place = r->opts.share + every * (from->part + (uint64_t)r->deal.n_taken);
-    if (place >= r->files->n_parts) {
-        return TN_END;
-    }
-    *out =
-        (tn_dealt){.place = (uint32_t)place, .position = r->deal.n_taken == 0 ? from->position : 0};
-    *now = true;
-    r->deal.n_taken++;
-    return TN_OK;
+    const uint64_t place = r->opts.share + every * (from->part + (uint64_t)r->deal.n);
+    *out = (tn_dealt){.place = (uint32_t)place, .position = r->deal.n == 0 ? from->position : 0};
+    return place < r->files->n_parts ? TN_OK : TN_END;
 }
 
-/* Makes opts.dealer, or one that deals all parts, the reader's. */
 static tn_status begin_deal(tn_reader *r, tn_error *err)
 {
-    const tn_dealer own = {.next = deal_all, .arg = r};
-    tn_dealer *d = &r->deal.dealer;
-    *d = r->opts.dealer != NULL ? *r->opts.dealer : own;
-    return d->begin != NULL ? d->begin(d->arg, r, err) : TN_OK;
-}
-
-static void end_deal(tn_reader *r)
-{
-    for (uint32_t i = 0; i < r->deal.n; i++) {
-        tn_free(r->deal.part[i].reason);
+    if (r->opts.dealer != NULL) {
+        r->deal.dealer = *r->opts.dealer;
     }
-    tn_free(r->deal.part);
+    const tn_dealer *d = &r->deal.dealer;
+    return d->begin != NULL ? d->begin(d->arg, r, err) : TN_OK;
 }
 
 /* A part may come again, when its first reader was lost: there is no last one. */
 static tn_status append_part(tn_reader *r, const tn_dealt *dealt, tn_error *err)
 {
-    if (r->deal.n == r->deal.most) {
-        uint32_t most = 2 * r->deal.most + 16;
-        tn_deal_part *more = NULL;
-        TN_TRY(TN_ALLOC(more, most, "the parts that were dealt", err));
-        for (uint32_t i = 0; i < r->deal.n; i++) {
-            more[i] = r->deal.part[i];
-        }
-        tn_free(r->deal.part);
-        r->deal.part = more;
-        r->deal.most = most;
+    if (!tn_rows_grow(&r->deal.part, r->deal.n, 1, sizeof *r->deal.part, &r->deal.most)) {
+        return tn_fail(err, TN_E_MEMORY, "no memory for the parts that were dealt");
     }
     r->deal.part[r->deal.n++] = (tn_deal_part){.dealt = *dealt};
     return TN_OK;
@@ -211,10 +186,16 @@ bool tn_reader_deal(tn_reader *r, uint32_t *part)
 {
     tn_dealt dealt = {0};
     tn_error err = {0};
+    const tn_dealer *d = &r->deal.dealer;
     bool now = false;
     tn_status status = TN_OK;
     for (uint32_t turn = 0; status == TN_OK && !now; turn++) {
-        status = r->deal.dealer.next(r->deal.dealer.arg, turn > 0, &r->stop, &dealt, &now, &err);
+        if (d->next != NULL) {
+            status = d->next(d->arg, turn > 0, &r->stop, &dealt, &now, &err);
+        } else {
+            status = deal_own(r, &dealt);
+            now = true;
+        }
         TN_ASSERT(status != TN_OK || !now || dealt.place < r->files->n_parts);
         status = publish_part(r, status, &dealt, now, &err);
     }
@@ -261,52 +242,38 @@ static uint32_t parsers_of(const tn_schema *schema)
     return n < TN_PARSERS_MAX ? n : TN_PARSERS_MAX;
 }
 
-/* From the first parts of units to all parts: those of a unit stay side by side. */
-static tn_status spread_units(tn_reader *r, uint32_t units, tn_error *err)
-{
-    uint32_t *all = NULL;
-    TN_TRY(TN_ALLOC(all, r->files->n_parts, "the order of parts", err));
-    uint32_t n = 0;
-    for (uint32_t u = 0; u < units; u++) {
-        const uint32_t parts = tn_fileset_unit(r->files, r->order[u]);
-        for (uint32_t i = 0; i < parts; i++) {
-            all[n++] = r->order[u] + i;
-        }
-    }
-    TN_ASSERT(n == r->files->n_parts);
-    tn_free(r->order);
-    r->order = all;
-    return TN_OK;
-}
-
+/* Units are permuted, by their first parts; parts of a unit stay side by side. */
 static tn_status order_parts(tn_reader *r, tn_error *err)
 {
     uint32_t n = r->files->n_parts;
+    uint32_t *first = NULL;
     TN_TRY(TN_ALLOC(r->order, n, "the order of parts", err));
+    TN_TRY(TN_ALLOC(first, n, "the order of parts", err));
     uint32_t units = 0;
     for (uint32_t i = 0; i < n; i += tn_fileset_unit(r->files, i)) {
-        r->order[units++] = i;
+        first[units++] = i;
     }
     if (r->shuffle) {
         uint64_t stream = tn_stream3(r->opts.seed, TN_RNG_SHUFFLE, r->opts.from.epoch, UINT64_MAX);
-        tn_shuffle(stream, r->order, units);
+        tn_shuffle(stream, first, units);
     }
-    return units == n ? TN_OK : spread_units(r, units, err);
+    uint32_t at = 0;
+    for (uint32_t u = 0; u < units; u++) {
+        for (uint32_t i = 0; i < tn_fileset_unit(r->files, first[u]); i++) {
+            r->order[at++] = first[u] + i;
+        }
+    }
+    TN_ASSERT(at == n);
+    tn_free(first);
+    return TN_OK;
 }
 
 static tn_status make_stages(tn_reader *r, tn_error *err)
 {
     r->n_parsers = parsers_of(r->schema);
-    r->n_blocks = r->n_parsers * BLOCKS_PER_PARSER + BLOCKS_MORE;
-    r->block = tn_try_alloc(r->n_blocks, sizeof *r->block, "blocks of records", err);
-    r->ring = tn_try_alloc(r->n_blocks, sizeof(void *), "blocks of records", err);
-    r->builder = tn_try_alloc(TN_BATCH_BUILDERS_MAX, sizeof(void *), "batches", err);
-    r->idle = tn_try_alloc(TN_BATCH_BUILDERS_MAX, sizeof(void *), "batches", err);
-    r->logged = tn_try_alloc(r->files->n, 1, "counts of bad records", err);
-    if (r->block == NULL || r->ring == NULL || r->builder == NULL || r->idle == NULL ||
-        r->logged == NULL) {
-        return TN_E_MEMORY;
-    }
+    r->n_blocks = r->n_parsers * TN_BLOCKS_PER_PARSER + TN_BLOCKS_MORE;
+    TN_TRY(TN_ALLOC(r->block, r->n_blocks, "blocks of records", err));
+    TN_TRY(TN_ALLOC(r->logged, r->files->n, "counts of bad records", err));
     uint32_t prefetch = r->opts.prefetch > 0 ? r->opts.prefetch : 1;
     TN_TRY(tn_queue_new(&r->free_blocks, r->n_blocks, err));
     TN_TRY(tn_queue_new(&r->to_parse, r->n_blocks, err));
@@ -404,12 +371,12 @@ void tn_reader_close(tn_reader *reader)
     tn_queue_free(r->to_parse);
     tn_queue_free(r->ready);
     tn_free(r->block);
-    tn_free(r->ring);
-    tn_free(r->builder);
-    tn_free(r->idle);
     tn_free(r->logged);
     tn_free(r->order);
-    end_deal(r);
+    for (uint32_t i = 0; i < r->deal.n; i++) {
+        tn_free(r->deal.part[i].reason);
+    }
+    tn_free(r->deal.part);
     tn_fileset_free(r->files);
     (void)pthread_mutex_destroy(&r->lock);
     (void)pthread_cond_destroy(&r->changed);
@@ -481,14 +448,14 @@ tn_status tn_reader_prior(tn_reader *reader, tn_prior *out, tn_error *err)
            !awaits_first_part(reader)) {
         (void)pthread_cond_wait(&reader->changed, &reader->lock);
     }
-    bool known = reader->prior_known && reader->prior_weight > 0;
+    bool known = reader->prior_known && reader->prior.weight > 0;
     tn_status status = known                       ? TN_OK
                        : reader->ended             ? reader->status
                        : reader->prior_known       ? TN_END
                        : awaits_first_part(reader) ? TN_END
                                                    : TN_E_STOPPED;
     if (known) {
-        *out = (tn_prior){reader->prior_clicks, reader->prior_weight};
+        *out = reader->prior;
     } else if (status != TN_END && err != NULL) {
         *err = reader->err;
     }
@@ -509,15 +476,6 @@ void tn_reader_counts(tn_reader *reader, tn_read_counts *out)
     out->sources = reader->files->n;
 }
 
-static void add_reason(tn_text *out, const char *reason, uint64_t count)
-{
-    if (count > 0) {
-        tn_text_add(out, reason, strlen(reason) + 1);
-        tn_text_addf(out, "%" PRIu64, count);
-        tn_text_addc(out, '\0');
-    }
-}
-
 void tn_reader_counts_of(tn_reader *reader, uint32_t parts, tn_read_counts *out, tn_text *reasons)
 {
     uint64_t bad[TN_REASONS_MAX] = {0};
@@ -525,17 +483,16 @@ void tn_reader_counts_of(tn_reader *reader, uint32_t parts, tn_read_counts *out,
     (void)pthread_mutex_lock(&reader->lock);
     for (uint32_t p = 0; p < parts && p < reader->deal.n; p++) {
         const tn_deal_part *part = &reader->deal.part[p];
-        out->records += part->counts.records;
-        out->bytes += part->counts.bytes;
-        out->blank += part->counts.blank;
-        out->duplicate_key += part->counts.duplicate_key;
-        out->bad += part->counts.bad;
+        add_counts(out, &part->counts);
         for (uint32_t i = 0; part->reason != NULL && i < reader->n_reasons; i++) {
             bad[i] += part->reason[i];
         }
     }
     for (uint32_t i = 0; i < reader->n_reasons; i++) {
-        add_reason(reasons, reader->reason[i], bad[i]);
+        if (bad[i] > 0) {
+            tn_text_add(reasons, reader->reason[i], strlen(reader->reason[i]) + 1);
+            tn_text_addf(reasons, "%" PRIu64 "%c", bad[i], '\0');
+        }
     }
     (void)pthread_mutex_unlock(&reader->lock);
 }

@@ -23,6 +23,9 @@
 
 enum {
     TN_PARSERS_MAX = 256,
+    TN_BLOCKS_PER_PARSER = 2,
+    TN_BLOCKS_MORE = 2,
+    TN_BLOCKS_MAX = TN_PARSERS_MAX * TN_BLOCKS_PER_PARSER + TN_BLOCKS_MORE,
     TN_BATCH_BUILDERS_MAX = 4096,
     TN_REASONS_MAX = 64,
     TN_REASON_BYTES = 80,
@@ -43,12 +46,11 @@ typedef struct tn_deal_part {
     uint64_t *reason; /* bad records, by the reader's reasons; owned; NULL: none */
 } tn_deal_part;
 
-/* The parts on their way from the dealer to the source thread, which reads them, and to the
- * assembler, which takes their rows in the same order. Guarded by the reader's lock, but the first
- * two, which are the source thread's. */
+/* The parts on their way from the dealer to the source thread, which reads them and alone appends,
+ * and to the assembler, which takes their rows in the same order. Guarded by the reader's lock, but
+ * the dealer, which stays as it is. */
 typedef struct tn_deal {
-    tn_dealer dealer;
-    uint32_t n_taken;   /* parts, where all are this reader's */
+    tn_dealer dealer;   /* `next` NULL: every part is this reader's, or of its share */
     tn_deal_part *part; /* n, in the order they were dealt; owned */
     uint32_t n, most;
     bool waits; /* the source has nothing to read until more is dealt */
@@ -82,19 +84,18 @@ struct tn_reader {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     /* guarded by `lock`: */
-    tn_work **ring; /* n_blocks: parsed, by sequence modulo n_blocks */
-    uint64_t next;  /* sequence the assembler waits for */
+    tn_work *ring[TN_BLOCKS_MAX]; /* n_blocks: parsed, by sequence modulo n_blocks */
+    uint64_t next;                /* sequence the assembler waits for */
     tn_work *idle_works;
-    tn_batch_builder **idle;    /* n_idle batches without work */
-    tn_batch_builder **builder; /* n_builders: all there are */
+    tn_batch_builder *idle[TN_BATCH_BUILDERS_MAX];    /* n_idle batches without work */
+    tn_batch_builder *builder[TN_BATCH_BUILDERS_MAX]; /* n_builders: all there are */
     uint32_t n_idle;
     uint32_t n_builders;
     tn_status status; /* when `ended`: nothing more will be made ready, and why */
     bool ended;
     bool prior_known;
     tn_error err;
-    double prior_clicks;
-    double prior_weight;
+    tn_prior prior;
     tn_read_counts counts;
     uint64_t done_bytes;
     tn_deal deal;

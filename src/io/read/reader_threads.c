@@ -24,7 +24,6 @@
 typedef struct window_row {
     tn_work *work;
     uint32_t row;
-    uint32_t index; /* in the window, before it was permuted */
 } window_row;
 
 typedef struct shuffle_window {
@@ -50,7 +49,7 @@ static tn_status window_add(shuffle_window *window, tn_work *work, uint32_t from
         return tn_fail(err, TN_E_MEMORY, "no memory for a shuffle window");
     }
     for (uint32_t row = from; row < to; row++) {
-        window->pick[window->n] = (window_row){.work = work, .row = row, .index = window->n};
+        window->pick[window->n] = (window_row){.work = work, .row = row};
         window->n++;
     }
     return TN_OK;
@@ -205,7 +204,7 @@ static void return_work(tn_reader *r, tn_work *work)
 
 void tn_reader_free_works(tn_reader *r)
 {
-    for (uint32_t i = 0; r->ring != NULL && i < r->n_blocks; i++) {
+    for (uint32_t i = 0; i < r->n_blocks; i++) {
         free_work(r->ring[i]);
     }
     while (r->idle_works != NULL) {
@@ -369,37 +368,40 @@ static void release_window(assembly *a)
     }
 }
 
-/* Whether training leaves the row out: it weighs nothing, or is a negative that was not sampled. */
-static bool is_left_out(const assembly *a, const window_row *pick, uint64_t stream,
-                        bool *weightless)
+/* Row i of the window. */
+static const tn_parsed_row *row_of(const assembly *a, uint32_t i)
 {
-    const tn_parsed_row *row = &pick->work->parsed.rows->row[pick->row];
+    const window_row *pick = &a->window.pick[i];
+    return &pick->work->parsed.rows->row[pick->row];
+}
+
+/* Whether training leaves row i of the window out: it weighs nothing, or is a negative that was not
+ * sampled. */
+static bool is_left_out(const assembly *a, uint32_t i, uint64_t stream, bool *weightless)
+{
+    const tn_parsed_row *row = row_of(a, i);
     double share = a->r->schema->data->negative_sampling;
     *weightless = row->weight == 0;
     if (!a->r->opts.training || *weightless) {
         return a->r->opts.training;
     }
-    return share < 1 && !(row->label > 0.5F) &&
-           !(tn_unit(tn_draw(stream, a->base + pick->index)) < share);
+    return share < 1 && !(row->label > 0.5F) && !(tn_unit(tn_draw(stream, a->base + i)) < share);
 }
 
 static void learn_prior(assembly *a, uint64_t stream)
 {
-    double clicks = 0;
-    double weight = 0;
+    tn_prior prior = {0};
     for (uint32_t i = 0; i < a->window.n; i++) {
         bool weightless;
-        const window_row *pick = &a->window.pick[i];
-        const tn_parsed_row *row = &pick->work->parsed.rows->row[pick->row];
-        if (!is_left_out(a, pick, stream, &weightless)) {
-            weight += (double)row->weight;
-            clicks += row->label > 0.5F ? (double)row->weight : 0;
+        const tn_parsed_row *row = row_of(a, i);
+        if (!is_left_out(a, i, stream, &weightless)) {
+            prior.weight += (double)row->weight;
+            prior.clicks += row->label > 0.5F ? (double)row->weight : 0;
         }
     }
     (void)pthread_mutex_lock(&a->r->lock);
     a->r->prior_known = true;
-    a->r->prior_clicks = clicks;
-    a->r->prior_weight = weight;
+    a->r->prior = prior;
     (void)pthread_cond_broadcast(&a->r->changed);
     (void)pthread_mutex_unlock(&a->r->lock);
     a->first = false;
@@ -482,8 +484,7 @@ static void look_ahead(const assembly *a, uint32_t i)
         __builtin_prefetch(&a->window.pick[a->window.order[i + 9 * AHEAD]]);
     }
     if (i + 3 * AHEAD < a->window.n) {
-        const window_row *pick = &a->window.pick[a->window.order[i + 3 * AHEAD]];
-        __builtin_prefetch(&pick->work->parsed.rows->row[pick->row]);
+        __builtin_prefetch(row_of(a, a->window.order[i + 3 * AHEAD]));
     }
     if (i + AHEAD < a->window.n) {
         const window_row *pick = &a->window.pick[a->window.order[i + AHEAD]];
@@ -507,7 +508,7 @@ static tn_status hand_out(assembly *a, uint64_t stream, tn_error *err)
             }
             continue;
         }
-        if (is_left_out(a, pick, stream, &no_weight)) {
+        if (is_left_out(a, a->window.order[i], stream, &no_weight)) {
             weightless += no_weight;
             sampled_out += !no_weight;
             continue;
