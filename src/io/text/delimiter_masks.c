@@ -17,21 +17,6 @@
 
 enum { LOOK = 64 };
 
-/* One look at the last bytes of a line, which are less than 64: at the 64 that end it, or at a copy
- * of a line that is shorter. */
-#define LAST_LOOK(line, size, i, look)                                                             \
-    do {                                                                                           \
-        char copy[LOOK];                                                                           \
-        size_t rest = (size) - (i);                                                                \
-        const char *p = (line) + (size)-LOOK;                                                      \
-        if ((size) < LOOK) {                                                                       \
-            memset(copy, 'x', sizeof copy);                                                        \
-            memcpy(copy + LOOK - (size), line, size);                                              \
-            p = copy;                                                                              \
-        }                                                                                          \
-        to = SET(put_marks)(to, (look) >> (LOOK - rest), (uint32_t)(i));                           \
-    } while (false)
-
 /* Always 16 places, as a branch per place would be guessed wrong; few looks hold more. */
 static inline uint16_t *put_marks_any(uint16_t *to, uint64_t mask, uint32_t base)
 {
@@ -108,42 +93,6 @@ const tn_delimiter_masks tn_delimiter_masks_plain = {"plain", find_fields_plain,
 
 /* ---- every x86-64: four vectors a look ---- */
 
-enum { LANES_SSE2 = 16 };
-
-static inline uint64_t field_mask_sse2(const char *p, char mark, uint64_t *odd)
-{
-    uint64_t mask = 0;
-    __m128i strange = _mm_setzero_si128();
-    for (uint32_t i = 0; i < 64; i += LANES_SSE2) {
-        __m128i x = _mm_loadu_si128((const __m128i *)(const void *)(p + i));
-        __m128i hit = _mm_cmpeq_epi8(x, _mm_set1_epi8(mark));
-        __m128i bad = _mm_or_si128(_mm_cmpeq_epi8(x, _mm_set1_epi8('\r')),
-                                   _mm_cmpeq_epi8(x, _mm_setzero_si128()));
-        mask |= (uint64_t)(uint32_t)_mm_movemask_epi8(hit) << i;
-        strange = _mm_or_si128(strange, bad);
-    }
-    *odd |= (uint64_t)(uint32_t)_mm_movemask_epi8(strange);
-    return mask;
-}
-
-static inline uint64_t pair_mask_sse2(const char *p, uint64_t *odd)
-{
-    const __m128i low = _mm_set1_epi8(0x1f);
-    uint64_t mask = 0;
-    __m128i strange = _mm_setzero_si128();
-    for (uint32_t i = 0; i < 64; i += LANES_SSE2) {
-        __m128i x = _mm_loadu_si128((const __m128i *)(const void *)(p + i));
-        __m128i hit = _mm_or_si128(_mm_cmpeq_epi8(x, _mm_set1_epi8(' ')),
-                                   _mm_cmpeq_epi8(x, _mm_set1_epi8(':')));
-        __m128i bad = _mm_or_si128(_mm_cmpeq_epi8(_mm_max_epu8(x, low), low),
-                                   _mm_cmpeq_epi8(x, _mm_set1_epi8('#')));
-        mask |= (uint64_t)(uint32_t)_mm_movemask_epi8(hit) << i;
-        strange = _mm_or_si128(strange, bad);
-    }
-    *odd |= (uint64_t)(uint32_t)_mm_movemask_epi8(strange);
-    return mask;
-}
-
 static inline uint16_t *put_marks_sse2(uint16_t *to, uint64_t mask, uint32_t base)
 {
     return put_marks_any(to, mask, base);
@@ -151,7 +100,11 @@ static inline uint16_t *put_marks_sse2(uint16_t *to, uint64_t mask, uint32_t bas
 
 #define TARGET
 #define SET(name) name##_sse2
+#define LANES 16
+#define BITS(x) _mm_movemask_epi8((__m128i)(x))
 #include "io/text/delimiter_masks_body.h"
+#undef BITS
+#undef LANES
 #undef SET
 #undef TARGET
 
@@ -160,42 +113,6 @@ const tn_delimiter_masks tn_delimiter_masks_sse2 = {"sse2", find_fields_sse2, fi
 /* ---- AVX2: two vectors a look ---- */
 
 #define TARGET __attribute__((target("avx2,bmi,popcnt")))
-enum { LANES_AVX2 = 32 };
-
-TARGET static inline uint64_t field_mask_avx2(const char *p, char mark, uint64_t *odd)
-{
-    uint64_t mask = 0;
-    __m256i strange = _mm256_setzero_si256();
-    for (uint32_t i = 0; i < 64; i += LANES_AVX2) {
-        __m256i x = _mm256_loadu_si256((const __m256i *)(const void *)(p + i));
-        __m256i hit = _mm256_cmpeq_epi8(x, _mm256_set1_epi8(mark));
-        __m256i bad = _mm256_or_si256(_mm256_cmpeq_epi8(x, _mm256_set1_epi8('\r')),
-                                      _mm256_cmpeq_epi8(x, _mm256_setzero_si256()));
-        mask |= (uint64_t)(uint32_t)_mm256_movemask_epi8(hit) << i;
-        strange = _mm256_or_si256(strange, bad);
-    }
-    *odd |= (uint64_t)(uint32_t)_mm256_movemask_epi8(strange);
-    return mask;
-}
-
-TARGET static inline uint64_t pair_mask_avx2(const char *p, uint64_t *odd)
-{
-    const __m256i low = _mm256_set1_epi8(0x1f);
-    uint64_t mask = 0;
-    __m256i strange = _mm256_setzero_si256();
-    for (uint32_t i = 0; i < 64; i += LANES_AVX2) {
-        __m256i x = _mm256_loadu_si256((const __m256i *)(const void *)(p + i));
-        __m256i hit = _mm256_or_si256(_mm256_cmpeq_epi8(x, _mm256_set1_epi8(' ')),
-                                      _mm256_cmpeq_epi8(x, _mm256_set1_epi8(':')));
-        __m256i bad = _mm256_or_si256(_mm256_cmpeq_epi8(_mm256_max_epu8(x, low), low),
-                                      _mm256_cmpeq_epi8(x, _mm256_set1_epi8('#')));
-        mask |= (uint64_t)(uint32_t)_mm256_movemask_epi8(hit) << i;
-        strange = _mm256_or_si256(strange, bad);
-    }
-    *odd |= (uint64_t)(uint32_t)_mm256_movemask_epi8(strange);
-    return mask;
-}
-
 /* As put_marks_any, with the instructions of this set. */
 TARGET static inline uint16_t *put_marks_avx2(uint16_t *to, uint64_t mask, uint32_t base)
 {
@@ -213,7 +130,11 @@ TARGET static inline uint16_t *put_marks_avx2(uint16_t *to, uint64_t mask, uint3
 }
 
 #define SET(name) name##_avx2
+#define LANES 32
+#define BITS(x) _mm256_movemask_epi8((__m256i)(x))
 #include "io/text/delimiter_masks_body.h"
+#undef BITS
+#undef LANES
 #undef SET
 #undef TARGET
 
