@@ -40,9 +40,9 @@ typedef struct example {
     const tn_record_location *place;
     tn_bytes record;
     tn_rows *rows;
-    tn_span *span;   /* by name */
-    uint32_t *guess; /* by place in the message: the name that stood there last time */
-    uint32_t n_guesses;
+    tn_span *span;      /* by name */
+    tn_tf_shape *shape; /* n_shapes, by place in the message: what stood there last time */
+    uint32_t n_shapes;
     uint32_t n_entries; /* so far */
 } example;
 
@@ -382,7 +382,7 @@ static inline bool is_name(const tn_columns *columns, uint32_t name, tn_bytes ke
 static uint32_t find_name(example *t, tn_bytes key)
 {
     const tn_columns *columns = t->schema->columns;
-    uint32_t *guess = t->n_entries < t->n_guesses ? &t->guess[t->n_entries] : NULL;
+    uint32_t *guess = t->n_entries < t->n_shapes ? &t->shape[t->n_entries].name : NULL;
     t->n_entries++;
     if (guess != NULL && is_name(columns, *guess, key)) {
         return *guess;
@@ -611,9 +611,9 @@ tn_status tn_tfexample_parse(tn_bytes record, const tn_schema *schema,
                  .record = record,
                  .rows = rows,
                  .span = tn_rows_spans(rows, n),
-                 .guess = tn_rows_guesses(rows, n + TN_TF_GUESSES_MORE),
-                 .n_guesses = n + TN_TF_GUESSES_MORE};
-    if (t.span == NULL || t.guess == NULL) {
+                 .shape = tn_rows_shapes(rows, n + TN_TF_SHAPES_MORE),
+                 .n_shapes = n + TN_TF_SHAPES_MORE};
+    if (t.span == NULL || t.shape == NULL) {
         return tn_fail(err, TN_E_MEMORY, "no memory for the features of a record");
     }
     for (uint32_t i = 0; i < n; i++) {

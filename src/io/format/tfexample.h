@@ -23,6 +23,6 @@ tn_status tn_tfexample_parse(tn_bytes record, const tn_schema *schema,
  */
 bool tn_tfexample_parse_fast(tn_bytes record, const tn_schema *schema, tn_rows *rows);
 
-enum { TN_TF_GUESSES_MORE = 64 }; /* places of names beyond those that something reads */
+enum { TN_TF_SHAPES_MORE = 64 }; /* places of entries beyond those that something reads */
 
 #endif

@@ -41,10 +41,9 @@ typedef struct walk {
     const tn_schema *schema;
     tn_rows *rows;
     const tn_token_vectors *lanes;
-    uint32_t *guess;
-    uint32_t n_guesses;
-    tn_tf_shape *shape; /* n_guesses */
-    uint32_t n;         /* features so far */
+    tn_tf_shape *shape;
+    uint32_t n_shapes;
+    uint32_t n; /* features so far */
     bool labelled;
     bool copied;                          /* at the end, which stands in `copy` */
     unsigned char copy[NEAR_END + SLACK]; /* of the end of the message */
@@ -81,7 +80,8 @@ static void keep_shape(tn_tf_shape *shape, uint32_t spec, const unsigned char *t
     unsigned char mask[2 * WORD] = {0};
     memcpy(bytes + NAME_AT, text, size);
     memset(mask, 0xff, NAME_AT + size);
-    *shape = (tn_tf_shape){.head = tn_load_u64(bytes),
+    *shape = (tn_tf_shape){.name = shape->name,
+                           .head = tn_load_u64(bytes),
                            .head_mask = tn_load_u64(mask),
                            .more = tn_load_u64(bytes + WORD),
                            .more_mask = tn_load_u64(mask + WORD),
@@ -92,19 +92,19 @@ static void keep_shape(tn_tf_shape *shape, uint32_t spec, const unsigned char *t
 static uint32_t find_name(walk *w, const unsigned char *text, size_t size)
 {
     uint32_t place = w->n++;
-    if (place >= w->n_guesses) {
+    if (place >= w->n_shapes) {
         return tn_columns_find(w->columns, (const char *)text, size);
     }
-    uint32_t name = w->guess[place];
+    tn_tf_shape *shape = &w->shape[place];
+    uint32_t name = shape->name;
     if (!is_name(w->columns, name, text, size)) {
         name = tn_columns_find(w->columns, (const char *)text, size);
     }
     if (name == TN_NOWHERE) {
         return name;
     }
-    tn_tf_shape *shape = &w->shape[place];
     uint32_t spec = w->columns->only[name];
-    w->guess[place] = name;
+    shape->name = name;
     if (size <= SHAPED_NAME && spec != TN_NOWHERE &&
         (shape->spec != spec || shape->value_at == 0)) {
         keep_shape(shape, spec, text, (uint32_t)size);
@@ -208,7 +208,7 @@ static void take_shaped(walk *w)
     const unsigned char *end = w->end;
     const size_t least = w->copied ? 1 : SHAPED_MAX;
     const tn_tf_shape *s = w->shape + w->n;
-    const tn_tf_shape *last = w->shape + w->n_guesses;
+    const tn_tf_shape *last = w->shape + w->n_shapes;
     uint64_t *restrict lows = w->lanes->low;
     uint64_t *restrict highs = w->lanes->high;
     uint64_t *restrict there = w->lanes->size;
@@ -253,7 +253,7 @@ static void copy_end(walk *w)
 static bool take_entries(walk *w)
 {
     for (;;) {
-        if (w->n < w->n_guesses) {
+        if (w->n < w->n_shapes) {
             take_shaped(w);
         }
         size_t left = (size_t)(w->end - w->at);
@@ -305,11 +305,9 @@ bool tn_tfexample_parse_fast(tn_bytes record, const tn_schema *schema, tn_rows *
         !enter(&w, record)) {
         return false;
     }
-    w.n_guesses = columns->n + TN_TF_GUESSES_MORE;
-    w.guess = tn_rows_guesses(rows, w.n_guesses);
-    w.shape = tn_rows_shapes(rows, w.n_guesses);
-    if (w.guess == NULL || w.shape == NULL ||
-        !tn_token_vectors_reserve(&p->lanes, schema->n_specs)) {
+    w.n_shapes = columns->n + TN_TF_SHAPES_MORE;
+    w.shape = tn_rows_shapes(rows, w.n_shapes);
+    if (w.shape == NULL || !tn_token_vectors_reserve(&p->lanes, schema->n_specs)) {
         return false;
     }
     uint64_t *keys = tn_rows_begin_grid(rows);

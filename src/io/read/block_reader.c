@@ -334,18 +334,10 @@ static tn_status pass_damage(tn_block_reader *reader, tn_block *block, tn_error 
 
 static bool add_record(tn_block *block, size_t at, size_t size)
 {
-    if (block->n_records == block->records_max) {
-        uint32_t more = block->records_max == 0 ? 1024 : 2 * block->records_max;
-        tn_extent *record = tn_try_alloc(more, sizeof *record, "records of a block", NULL);
-        if (record == NULL) {
-            return false;
-        }
-        if (block->n_records > 0) {
-            memcpy(record, block->record, block->n_records * sizeof *record);
-        }
-        tn_free(block->record);
-        block->record = record;
-        block->records_max = more;
+    if (block->n_records == block->records_max &&
+        !tn_rows_grow(&block->record, block->n_records, 1, sizeof *block->record,
+                      &block->records_max)) {
+        return false;
     }
     block->record[block->n_records++] = (tn_extent){(uint32_t)at, (uint32_t)size};
     return true;

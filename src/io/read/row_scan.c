@@ -8,7 +8,7 @@
 #include "base/thread/team.h"
 #include "io/read/block_reader.h"
 #include "io/read/fileset.h"
-#include "io/rows/rows.h"
+#include "io/rows/rows_parsing.h"
 #include "io/schema/dataopts.h"
 #include "io/schema/schema.h"
 
@@ -64,27 +64,14 @@ static void fetch_round(pass *p)
     }
 }
 
-static tn_status make_room(piece *out, uint32_t rows)
-{
-    if (rows <= out->raw_max) {
-        return TN_OK;
-    }
-    tn_free(out->raw);
-    out->raw_max = 0;
-    out->raw = tn_try_alloc(rows, 2 * sizeof *out->raw, "a block of records", &out->err);
-    if (out->raw == NULL) {
-        return TN_E_MEMORY;
-    }
-    out->raw_max = 2 * rows;
-    return TN_OK;
-}
-
 /* Rows and records stand in the same order, but some records are no rows. */
 static tn_status find_raw(piece *out)
 {
     const tn_block *block = &out->block;
     const tn_rows *rows = out->parsed.rows;
-    TN_TRY(make_room(out, rows->n));
+    if (!tn_rows_grow(&out->raw, 0, rows->n, sizeof *out->raw, &out->raw_max)) {
+        return tn_fail(&out->err, TN_E_MEMORY, "no memory for a block of records");
+    }
     uint32_t i = 0;
     for (uint32_t r = 0; block->cache != NULL && r < rows->n; r++) {
         out->raw[r] = (tn_bytes){.data = NULL};

@@ -193,7 +193,6 @@ void tn_rows_free(tn_rows *rows)
         tn_free(rows->private->skip);
         tn_free(rows->private->table);
         tn_free(rows->private->span);
-        tn_free(rows->private->guess);
         tn_free(rows->private->shape);
         tn_free(rows->private->place);
         tn_token_vectors_done(&rows->private->lanes);
@@ -548,12 +547,6 @@ tn_span *tn_rows_spans(tn_rows *rows, uint32_t n)
 {
     struct rows_private *p = rows->private;
     return tn_rows_grow(&p->span, 0, n, sizeof *p->span, &p->spans_max) ? p->span : NULL;
-}
-
-uint32_t *tn_rows_guesses(tn_rows *rows, uint32_t n)
-{
-    struct rows_private *p = rows->private;
-    return tn_rows_grow(&p->guess, 0, n, sizeof *p->guess, &p->guesses_max) ? p->guess : NULL;
 }
 
 tn_tf_shape *tn_rows_shapes(tn_rows *rows, uint32_t n)

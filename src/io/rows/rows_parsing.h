@@ -35,6 +35,7 @@ struct rows_bare {
 
 /* An entry of a tf.Example as it stood in its place last time: io/format/tfexample_fast.c. */
 typedef struct tn_tf_shape {
+    uint32_t name;            /* 0 at first; never decides a result */
     uint64_t head, head_mask; /* its first eight bytes, if its value had none */
     uint64_t more, more_mask; /* the next eight */
     uint32_t value_at;        /* 0: none has stood there */
@@ -59,8 +60,6 @@ struct rows_private {
     uint32_t table_max;
     tn_span *span; /* scratch of parsers */
     uint32_t spans_max;
-    uint32_t *guess;
-    uint32_t guesses_max;
     tn_tf_shape *shape;
     uint32_t shapes_max;
     tn_text scratch; /* of parsers, until the next row */
@@ -105,10 +104,9 @@ tn_span *tn_rows_spans(tn_rows *rows, uint32_t n);
  * (uint16_t)(place[i] + 1) and ends at place[i + 1]. NULL: no memory. */
 uint16_t *tn_rows_places(tn_rows *rows, size_t line_bytes);
 
-/* `n` numbers that a parser finds as it left them, to look there first: names stand in the same
- * order in record after record. 0 at first; never decides a result. NULL: no memory. */
-uint32_t *tn_rows_guesses(tn_rows *rows, uint32_t n);
-tn_tf_shape *tn_rows_shapes(tn_rows *rows, uint32_t n); /* likewise */
+/* Of the first `n` entries of a record, as a parser left them: they stand in the same order in
+ * record after record. NULL: no memory. */
+tn_tf_shape *tn_rows_shapes(tn_rows *rows, uint32_t n);
 
 /* Writing a grid (see tn_bare).
  *
