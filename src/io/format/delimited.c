@@ -495,17 +495,41 @@ static tn_status split_quoted(const taking *t, tn_span *span, uint32_t *found, t
     return tn_text_check(scratch, "a record", err);
 }
 
+/* Fields of a line that knows neither quotes nor trimming, at most `max`; how many, 0: no memory.
+ */
+static uint32_t split_plain(const taking *t, tn_span *span, uint32_t max)
+{
+    const tn_bytes line = t->line;
+    uint16_t *place = tn_rows_places(t->rows, line.size);
+    bool odd;
+    if (place == NULL) {
+        return 0;
+    }
+    const tn_delimiter_masks *marks = t->rows->private->marks;
+    uint32_t n = 1 + marks->fields(line.data, line.size, t->schema->delimiter, place + 1, &odd);
+    place[n] = (uint16_t)line.size;
+    n = n < max ? n : max;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t from = (uint16_t)(place[i] + 1);
+        span[i] = (tn_span){
+            .text = line.data + from, .size = place[i + 1] - from, .at = from, .found = true};
+    }
+    return n;
+}
+
 static tn_status take_fields(taking *t, tn_error *err)
 {
     uint32_t n = t->head->n_columns;
     uint32_t found = 0;
     tn_span *span = tn_rows_spans(t->rows, n + 1);
-    if (span == NULL) {
+    bool plain = t->schema->plain_fields && t->line.size <= TN_DELIMITER_MASKS_LINE_MAX;
+    if (span != NULL && plain) {
+        found = split_plain(t, span, n + 1);
+    }
+    if (span == NULL || (plain && found == 0)) {
         return tn_fail(err, TN_E_MEMORY, "no memory for the fields of a record");
     }
-    if (t->schema->plain_fields) {
-        found = tn_split_plain(t->line, t->schema->delimiter, span, n + 1);
-    } else {
+    if (!plain) {
         TN_TRY(split_quoted(t, span, &found, err));
     }
     if (found > n) {

@@ -39,9 +39,6 @@ typedef struct tn_split {
     tn_text *scratch; /* where fields with "" in them are put together */
 } tn_split;
 
-/* All fields of a line that knows neither quotes nor trimming, at most `max`; how many. */
-uint32_t tn_split_plain(tn_bytes line, char delimiter, tn_span *out, uint32_t max);
-
 tn_split tn_split_of(tn_bytes line, const tn_schema *schema, tn_text *scratch);
 
 /* The next field; false: there is none. *bad is set where a quoted field is at fault. A field that

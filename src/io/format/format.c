@@ -126,11 +126,10 @@ void tn_format_check_slots(const tn_binder *b, const char *format, const tn_tabl
 
 /* ---- lines ---- */
 
-tn_status tn_line_cut(tn_bytes *window, bool last, const tn_schema *schema, tn_bytes *record,
-                      tn_error *err)
+tn_status tn_line_take(tn_bytes *window, const char *end, bool last, const tn_schema *schema,
+                       tn_bytes *record, tn_error *err)
 {
     uint64_t max = schema->data->record_bytes_max;
-    const char *end = window->size > 0 ? memchr(window->data, '\n', window->size) : NULL;
     size_t size = end != NULL ? (size_t)(end - window->data) : window->size;
     if (size > max) {
         return tn_fail(err, TN_E_LIMIT, "record longer than record_bytes_max (%" PRIu64 ")", max);
@@ -143,6 +142,13 @@ tn_status tn_line_cut(tn_bytes *window, bool last, const tn_schema *schema, tn_b
     window->data += taken;
     window->size -= taken;
     return TN_OK;
+}
+
+tn_status tn_line_cut(tn_bytes *window, bool last, const tn_schema *schema, tn_bytes *record,
+                      tn_error *err)
+{
+    const char *end = window->size > 0 ? memchr(window->data, '\n', window->size) : NULL;
+    return tn_line_take(window, end, last, schema, record, err);
 }
 
 size_t tn_line_resync(tn_bytes window, bool last, const tn_schema *schema, bool *found)

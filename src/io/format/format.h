@@ -98,6 +98,9 @@ void tn_format_check_slots(const struct tn_binder *b, const char *format,
  * TN_E_LIMIT: a line longer than record_bytes_max. */
 tn_status tn_line_cut(tn_bytes *window, bool last, const tn_schema *schema, tn_bytes *record,
                       tn_error *err) TN_MUST_USE;
+/* The same once its end is found, or NULL. */
+tn_status tn_line_take(tn_bytes *window, const char *end, bool last, const tn_schema *schema,
+                       tn_bytes *record, tn_error *err) TN_MUST_USE;
 size_t tn_line_resync(tn_bytes window, bool last, const tn_schema *schema, bool *found);
 
 /* Drops one '\r' at the end; any other and a NUL are faults. */

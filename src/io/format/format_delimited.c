@@ -9,7 +9,6 @@
 #include "io/format/format.h"
 #include "io/schema/dataopts.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -48,84 +47,9 @@ static tn_status delimited_cut(tn_bytes *window, bool last, const tn_schema *sch
     if (schema->quote != TN_QUOTE_MULTILINE) {
         return tn_line_cut(window, last, schema, record, err);
     }
-    uint64_t max = schema->data->record_bytes_max;
     const char *end = end_of_record(window->data, window->data + window->size, schema->delimiter,
                                     schema->data->trim);
-    size_t size = end != NULL ? (size_t)(end - window->data) : window->size;
-    if (size > max) {
-        return tn_fail(err, TN_E_LIMIT, "record longer than record_bytes_max (%" PRIu64 ")", max);
-    }
-    if (end == NULL && (!last || size == 0)) {
-        return TN_END;
-    }
-    *record = (tn_bytes){window->data, size, false};
-    size_t taken = size + (end != NULL);
-    window->data += taken;
-    window->size -= taken;
-    return TN_OK;
-}
-
-/* Eight bytes at a time: the top bit of each byte of the result says that it is the delimiter. */
-static inline uint64_t delimiters_in(uint64_t word, uint64_t pattern)
-{
-    uint64_t x = word ^ pattern;
-    uint64_t low = (x & UINT64_C(0x7f7f7f7f7f7f7f7f)) + UINT64_C(0x7f7f7f7f7f7f7f7f);
-    return ~(low | x) & UINT64_C(0x8080808080808080);
-}
-
-static inline uint64_t pattern_of(char delimiter)
-{
-    return (unsigned char)delimiter * UINT64_C(0x0101010101010101);
-}
-
-static const char *find_delimiter(const char *p, const char *end, char delimiter)
-{
-    while (end - p >= 8) {
-        uint64_t hits = delimiters_in(tn_load_u64(p), pattern_of(delimiter));
-        if (hits != 0) {
-            return p + (__builtin_ctzll(hits) >> 3);
-        }
-        p += 8;
-    }
-    while (p < end && *p != delimiter) {
-        p++;
-    }
-    return p;
-}
-
-/* Fields between delimiters and nothing else; where the next one begins. */
-static inline const char *put_field(tn_bytes line, const char *from, const char *to, tn_span *out)
-{
-    *out = (tn_span){.text = from,
-                     .size = (uint32_t)(to - from),
-                     .at = (uint32_t)(from - line.data),
-                     .found = true};
-    return to + 1;
-}
-
-uint32_t tn_split_plain(tn_bytes line, char delimiter, tn_span *out, uint32_t max)
-{
-    const uint64_t pattern = pattern_of(delimiter);
-    const char *from = line.data;
-    const char *end = line.data + line.size;
-    const char *p = from;
-    uint32_t n = 0;
-    for (; end - p >= 8 && n < max; p += 8) {
-        uint64_t hits = delimiters_in(tn_load_u64(p), pattern);
-        for (; hits != 0 && n < max; hits &= hits - 1) {
-            from = put_field(line, from, p + (__builtin_ctzll(hits) >> 3), &out[n++]);
-        }
-    }
-    p = from > p || n == max ? from : p;
-    while (n < max) {
-        const char *to = find_delimiter(p, end, delimiter);
-        from = put_field(line, from, to, &out[n++]);
-        if (to == end) {
-            break;
-        }
-        p = from;
-    }
-    return n;
+    return tn_line_take(window, end, last, schema, record, err);
 }
 
 static void trim_span(tn_span *span)
@@ -192,7 +116,8 @@ bool tn_split_next(tn_split *split, tn_span *out, const char **bad)
             *bad = p;
         }
     } else {
-        const char *stop = find_delimiter(p, end, split->delimiter);
+        const char *stop = p < end ? memchr(p, split->delimiter, (size_t)(end - p)) : NULL;
+        stop = stop != NULL ? stop : end;
         *out = (tn_span){
             .text = p, .size = (uint32_t)(stop - p), .at = (uint32_t)(p - split->line.data)};
         if (split->trim) {
