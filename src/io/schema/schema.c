@@ -384,15 +384,6 @@ bool tn_label_of_text(const tn_label_rule *rule, const char *text, size_t size, 
 
 /* ---- names, fields and ranges, as tables that parsers look things up in ---- */
 
-/* The tables under construction. `name` and `table` have room for every name there can be. */
-typedef struct naming {
-    tn_columns *c;
-    const char **name;
-    uint32_t *name_size;
-    uint32_t *table;
-    uint32_t *readers; /* by name */
-} naming;
-
 static uint32_t place_of(const tn_columns *c, const char *text, size_t size)
 {
     uint32_t at = (uint32_t)tn_xxh64(text, size, 0) & c->mask;
@@ -411,20 +402,25 @@ uint32_t tn_columns_find(const tn_columns *columns, const char *text, size_t siz
     return columns->table[place_of(columns, text, size)] - 1; /* 0 becomes TN_NOWHERE */
 }
 
-/* The number of a name, a new one when it was not there; NULL: TN_NOWHERE. */
-static uint32_t number_of(naming *m, const char *name)
+/* The number of a name, a new one when it was not there, for one more reader; NULL: TN_NOWHERE. */
+static uint32_t number_of(tn_columns *c, uint32_t *readers, const char *name)
 {
     if (name == NULL) {
         return TN_NOWHERE;
     }
     size_t size = strlen(name);
-    uint32_t at = place_of(m->c, name, size);
-    if (m->table[at] == 0) {
-        m->name[m->c->n] = name;
-        m->name_size[m->c->n] = (uint32_t)size;
-        m->table[at] = ++m->c->n;
+    uint32_t at = place_of(c, name, size);
+    if (c->table[at] == 0) {
+        memcpy(&c->word[c->n], name, size < sizeof *c->word ? size : sizeof *c->word);
+        c->name[c->n] = name;
+        c->name_size[c->n] = (uint32_t)size;
+        c->only[c->n] = TN_NOWHERE;
+        c->table[at] = ++c->n;
     }
-    return m->table[at] - 1;
+    uint32_t number = c->table[at] - 1;
+    readers[number]++;
+    c->readers_max = readers[number] > c->readers_max ? readers[number] : c->readers_max;
+    return number;
 }
 
 static void make_names(tn_columns *c, const tn_schema *s, tn_arena *arena)
@@ -434,83 +430,43 @@ static void make_names(tn_columns *c, const tn_schema *s, tn_arena *arena)
     while (power < 2 * names_max) {
         power *= 2;
     }
-    naming m = {.c = c,
-                .name = TN_NEW_ARRAY(arena, const char *, names_max),
-                .name_size = TN_NEW_ARRAY(arena, uint32_t, names_max),
-                .table = TN_NEW_ARRAY(arena, uint32_t, power),
-                .readers = TN_NEW_ARRAY(arena, uint32_t, names_max)};
-    c->name = m.name;
-    c->name_size = m.name_size;
-    c->table = m.table;
+    uint32_t *readers = TN_NEW_ARRAY(arena, uint32_t, names_max);
+    c->name = TN_NEW_ARRAY(arena, const char *, names_max);
+    c->name_size = TN_NEW_ARRAY(arena, uint32_t, names_max);
+    c->word = TN_NEW_ARRAY(arena, uint64_t, names_max);
+    c->only = TN_NEW_ARRAY(arena, uint32_t, names_max);
+    c->table = TN_NEW_ARRAY(arena, uint32_t, power);
     c->mask = power - 1;
-    c->label = number_of(&m, s->label->column);
-    c->weight = number_of(&m, s->data->weight);
-    c->group = number_of(&m, s->data->group);
-    c->record_id = number_of(&m, s->data->record_id);
-    uint32_t *spec = TN_NEW_ARRAY(arena, uint32_t, s->n_specs);
-    uint32_t *values = TN_NEW_ARRAY(arena, uint32_t, s->n_specs);
-    c->readers_max = 1;
+    c->label = number_of(c, readers, s->label->column);
+    c->weight = number_of(c, readers, s->data->weight);
+    c->group = number_of(c, readers, s->data->group);
+    c->record_id = number_of(c, readers, s->data->record_id);
+    c->spec = TN_NEW_ARRAY(arena, uint32_t, s->n_specs);
+    c->values = TN_NEW_ARRAY(arena, uint32_t, s->n_specs);
     for (uint32_t i = 0; i < s->n_specs; i++) {
-        spec[i] = number_of(&m, s->spec[i].column);
-        values[i] = number_of(&m, s->spec[i].values);
-        uint32_t readers = ++m.readers[spec[i]];
-        c->readers_max = readers > c->readers_max ? readers : c->readers_max;
+        c->spec[i] = number_of(c, readers, s->spec[i].column);
+        c->values[i] = number_of(c, readers, s->spec[i].values);
     }
-    c->spec = spec;
-    c->values = values;
+    c->alone = true;
+    for (uint32_t i = 0; i < s->n_specs; i++) {
+        bool only = readers[c->spec[i]] == 1 && s->spec[i].values == NULL;
+        c->only[c->spec[i]] = only ? i : TN_NOWHERE;
+        c->alone = c->alone && only;
+    }
 }
 
 /* Copies what the innermost loops read of specs, side by side. */
 static void find_runs(tn_columns *c, const tn_schema *s, tn_arena *arena)
 {
-    uint32_t *end = TN_NEW_ARRAY(arena, uint32_t, s->n_specs);
-    uint32_t *slot = TN_NEW_ARRAY(arena, uint32_t, s->n_specs);
-    uint64_t *salt = TN_NEW_ARRAY(arena, uint64_t, s->n_specs);
+    c->fast_path_end = TN_NEW_ARRAY(arena, uint32_t, s->n_specs);
+    c->slot = TN_NEW_ARRAY(arena, uint32_t, s->n_specs);
+    c->salt = TN_NEW_ARRAY(arena, uint64_t, s->n_specs);
     for (uint32_t i = s->n_specs; i-- > 0;) {
         bool same = i + 1 < s->n_specs && s->spec[i].fast_path == s->spec[i + 1].fast_path;
-        end[i] = same ? end[i + 1] : i + 1;
-        slot[i] = s->spec[i].slot;
-        salt[i] = s->spec[i].salt;
+        c->fast_path_end[i] = same ? c->fast_path_end[i + 1] : i + 1;
+        c->slot[i] = s->spec[i].slot;
+        c->salt[i] = s->spec[i].salt;
     }
-    c->fast_path_end = end;
-    c->slot = slot;
-    c->salt = salt;
-}
-
-/* Finds the only reader of each name, where that is one slot; and the first word of each name. */
-static void make_words(tn_columns *c, const tn_schema *s, tn_arena *arena)
-{
-    uint64_t *word = TN_NEW_ARRAY(arena, uint64_t, (size_t)c->n + 1);
-    uint32_t *only = TN_NEW_ARRAY(arena, uint32_t, (size_t)c->n + 1);
-    uint32_t *readers = TN_NEW_ARRAY(arena, uint32_t, (size_t)c->n + 1);
-    const uint32_t rest[] = {c->label, c->weight, c->group, c->record_id};
-    for (size_t i = 0; i < sizeof rest / sizeof *rest; i++) {
-        if (rest[i] != TN_NOWHERE) {
-            readers[rest[i]]++;
-        }
-    }
-    for (uint32_t i = 0; i < s->n_specs; i++) {
-        readers[c->spec[i]]++;
-        if (c->values[i] != TN_NOWHERE) {
-            readers[c->values[i]]++;
-        }
-    }
-    for (uint32_t i = 0; i < c->n; i++) {
-        uint32_t size = c->name_size[i] < sizeof *word ? c->name_size[i] : (uint32_t)sizeof *word;
-        memcpy(&word[i], c->name[i], size);
-        only[i] = TN_NOWHERE;
-    }
-    for (uint32_t i = 0; i < s->n_specs; i++) {
-        if (readers[c->spec[i]] == 1 && s->spec[i].values == NULL) {
-            only[c->spec[i]] = i;
-        }
-    }
-    c->alone = true;
-    for (uint32_t i = 0; i < s->n_specs; i++) {
-        c->alone = c->alone && only[c->spec[i]] == i;
-    }
-    c->word = word;
-    c->only = only;
 }
 
 static void fault_at(const tn_binder *b, const tn_slot_spec *spec, const char *text)
@@ -523,6 +479,7 @@ static void fault_at(const tn_binder *b, const tn_slot_spec *spec, const char *t
 static void make_fields(tn_columns *c, const tn_schema *s, const tn_binder *b)
 {
     uint32_t *of = TN_NEW_ARRAY(b->arena, uint32_t, (size_t)c->n_fields + 1);
+    c->spec_of_field = of;
     memset(of, 0xff, ((size_t)c->n_fields + 1) * sizeof *of);
     for (uint32_t i = 0; i < s->n_specs; i++) {
         uint32_t field = s->spec[i].field;
@@ -534,7 +491,6 @@ static void make_fields(tn_columns *c, const tn_schema *s, const tn_binder *b)
         }
         of[field] = i;
     }
-    c->spec_of_field = of;
 }
 
 /* For the libsvm family without fields; ranges must not overlap. */
@@ -591,7 +547,6 @@ static tn_status make_columns(const tn_columns **out, const tn_schema *schema, c
     c->n_fields = n_fields;
     make_names(c, schema, b->arena);
     find_runs(c, schema, b->arena);
-    make_words(c, schema, b->arena);
     make_fields(c, schema, b);
     make_ranges(c, schema, b);
     *out = c;

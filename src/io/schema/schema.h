@@ -98,20 +98,20 @@ typedef struct tn_label_rule {
  */
 typedef struct tn_columns {
     uint32_t n;
-    const char *const *name;
-    const uint32_t *name_size;
+    const char **name;
+    uint32_t *name_size;
     uint32_t label, weight, group, record_id; /* TN_NOWHERE: nothing reads one */
-    const uint32_t *spec;                     /* n_specs: the name it reads */
-    const uint32_t *values;                   /* n_specs: the name of its x_j, or TN_NOWHERE */
-    uint32_t readers_max;                     /* specs that read the same name, at most */
-    const uint64_t *word; /* of a name: its first eight bytes, zeros behind a shorter one */
-    const uint32_t *only; /* of a name: the spec that alone reads it, or TN_NOWHERE */
-    bool alone;           /* so are the names of all specs */
-    const uint32_t *fast_path_end; /* n_specs: the first spec behind it of another fast path */
-    const uint32_t *slot;          /* n_specs: as in the spec */
-    const uint64_t *salt;          /* n_specs: likewise */
-    uint32_t mask;                 /* of `table`: places hold a number + 1, or 0 */
-    const uint32_t *table;
+    uint32_t *spec;                           /* n_specs: the name it reads */
+    uint32_t *values;                         /* n_specs: the name of its x_j, or TN_NOWHERE */
+    uint32_t readers_max;                     /* of one name, at most */
+    uint64_t *word;          /* of a name: its first eight bytes, zeros behind a shorter one */
+    uint32_t *only;          /* of a name: the spec that alone reads it, or TN_NOWHERE */
+    bool alone;              /* so are the names of all specs */
+    uint32_t *fast_path_end; /* n_specs: the first spec behind it of another fast path */
+    uint32_t *slot;          /* n_specs: as in the spec */
+    uint64_t *salt;          /* n_specs: likewise */
+    uint32_t mask;           /* of `table`: places hold a number + 1, or 0 */
+    uint32_t *table;
     uint32_t n_fields; /* libffm: the spec of a field number below this, or TN_NOWHERE */
     const uint32_t *spec_of_field;
     uint32_t n_ranges; /* libsvm: specs in ascending order of their ranges */
