@@ -16,11 +16,6 @@
 #define SMALLEST_DEVIATION 1e-12
 #define QUANTILES_BYTES_MAX ((size_t)64 << 20)
 
-enum { N_NAMES = 7 };
-
-static const char *const names[N_NAMES] = {"identity",   "log",     "minmax",   "zscore",
-                                           "ln2_bucket", "buckets", "quantiles"};
-
 static bool fault(const tn_binder *b, const tn_tree *at, const char *text)
 {
     tn_diag_error(b->diag, &at->at, "%s", text);
@@ -52,7 +47,7 @@ static bool read_numbers(const tn_binder *b, const tn_tree *list, uint32_t n, tn
     return true;
 }
 
-static bool read_bounds(tn_transform *out, const tn_f64s *list, const tn_tree *at,
+static bool take_bounds(tn_transform *out, const tn_f64s *list, const tn_tree *at,
                         const tn_binder *b)
 {
     for (uint32_t i = 1; i < list->n; i++) {
@@ -60,10 +55,15 @@ static bool read_bounds(tn_transform *out, const tn_f64s *list, const tn_tree *a
             return fault(b, at, "bounds of buckets must ascend");
         }
     }
-    out->kind = TN_TRANSFORM_BUCKETS;
     out->n_bounds = list->n;
     out->bound = list->item;
     return true;
+}
+
+static bool read_buckets(tn_transform *out, const tn_tree *tree, const tn_binder *b)
+{
+    tn_f64s list;
+    return read_numbers(b, tree, 0, &list) && take_bounds(out, &list, tree, b);
 }
 
 static bool is_space(char c)
@@ -107,7 +107,7 @@ static bool read_quantiles(tn_transform *out, const tn_tree *tree, const tn_bind
     } else if (!scan_numbers(&text, b->arena, &list)) {
         good = fault(b, tree, "expected a file of numbers, one bound per line");
     } else {
-        good = read_bounds(out, &list, tree, b);
+        good = take_bounds(out, &list, tree, b);
     }
     tn_text_done(&text);
     return good;
@@ -117,7 +117,6 @@ static bool read_zscore(tn_transform *out, const tn_tree *tree, const tn_binder 
 {
     static const tn_field freeze = {
         .kind = TN_KIND_U64, .key = "freeze_rows", .min = 0, .max = 1e18, .unit = "rows"};
-    out->kind = TN_TRANSFORM_ZSCORE;
     out->a = (double)NAN;
     out->freeze_rows = 1000000;
     if (tree == NULL || tn_tree_is_null(tree)) {
@@ -151,17 +150,14 @@ static bool read_minmax(tn_transform *out, const tn_tree *tree, const tn_binder 
     if (!(pair.item[0] < pair.item[1]) || isinf(pair.item[1] - pair.item[0])) {
         return fault(b, tree, "minmax needs a < b");
     }
-    out->kind = TN_TRANSFORM_MINMAX;
     out->a = pair.item[0];
     out->b = pair.item[1];
     return true;
 }
 
-static bool read_plain(tn_transform *out, tn_transform_kind kind, const tn_tree *more,
-                       const tn_binder *b)
+static bool read_plain(tn_transform *out, const tn_tree *more, const tn_binder *b)
 {
-    out->kind = kind;
-    if (kind == TN_TRANSFORM_LN2_BUCKET) {
+    if (out->kind == TN_TRANSFORM_LN2_BUCKET) {
         uint8_t *small = TN_NEW_ARRAY(b->arena, uint8_t, TN_LN2_SMALL);
         for (uint32_t v = 3; v < TN_LN2_SMALL; v++) {
             double ln = tn_ln(v);
@@ -172,47 +168,44 @@ static bool read_plain(tn_transform *out, tn_transform_kind kind, const tn_tree 
     return tn_tree_is_null(more) || fault(b, more, "this transform takes no options");
 }
 
-static bool refuse_name(const tn_tree *at, const char *name, const tn_binder *b)
-{
-    const char *nearest = tn_nearest(name, names, N_NAMES);
-    tn_diag_error(b->diag, &at->at, "unknown transform '%s'%s%s%s", name,
-                  nearest != NULL ? " (did you mean '" : "", nearest != NULL ? nearest : "",
-                  nearest != NULL ? "'?)" : "");
-    return false;
-}
+enum { N_NAMES = 7 };
+
+static const char *const names[N_NAMES] = {"identity",   "log",     "minmax",   "zscore",
+                                           "ln2_bucket", "buckets", "quantiles"};
+
+/* In the order of the names. */
+static const struct {
+    tn_transform_kind kind;
+    bool needs_numbers;
+    bool (*read)(tn_transform *out, const tn_tree *more, const tn_binder *b);
+} transforms[N_NAMES] = {
+    {TN_TRANSFORM_IDENTITY, false, read_plain},   {TN_TRANSFORM_LOG, false, read_plain},
+    {TN_TRANSFORM_MINMAX, true, read_minmax},     {TN_TRANSFORM_ZSCORE, false, read_zscore},
+    {TN_TRANSFORM_LN2_BUCKET, false, read_plain}, {TN_TRANSFORM_BUCKETS, true, read_buckets},
+    {TN_TRANSFORM_BUCKETS, true, read_quantiles},
+};
 
 /* `name` alone, or with what stands behind its colon. */
 static bool read_named(tn_transform *out, const tn_tree *at, const char *name, const tn_tree *more,
                        const tn_binder *b)
 {
-    static const tn_transform_kind plain[] = {TN_TRANSFORM_IDENTITY, TN_TRANSFORM_LOG};
-    uint32_t which = 0;
-    while (which < N_NAMES && strcmp(names[which], name) != 0) {
-        which++;
+    uint32_t i = 0;
+    while (i < N_NAMES && strcmp(names[i], name) != 0) {
+        i++;
     }
-    tn_f64s list;
-    switch (which) {
-    case 0:
-    case 1:
-        return read_plain(out, plain[which], more, b);
-    case 3:
-        return read_zscore(out, more, b);
-    case 4:
-        return read_plain(out, TN_TRANSFORM_LN2_BUCKET, more, b);
-    case N_NAMES:
-        return refuse_name(at, name, b);
-    default:
-        break;
+    if (i == N_NAMES) {
+        const char *nearest = tn_nearest(name, names, N_NAMES);
+        tn_diag_error(b->diag, &at->at, "unknown transform '%s'%s%s%s", name,
+                      nearest != NULL ? " (did you mean '" : "", nearest != NULL ? nearest : "",
+                      nearest != NULL ? "'?)" : "");
+        return false;
     }
-    if (more == NULL || tn_tree_is_null(more)) {
+    if (transforms[i].needs_numbers && tn_tree_is_null(more)) {
         tn_diag_error(b->diag, &at->at, "transform '%s' needs numbers, as in {%s: ..}", name, name);
         return false;
     }
-    if (which == 2) {
-        return read_minmax(out, more, b);
-    }
-    return which == 6 ? read_quantiles(out, more, b)
-                      : read_numbers(b, more, 0, &list) && read_bounds(out, &list, more, b);
+    out->kind = transforms[i].kind;
+    return transforms[i].read(out, more, b);
 }
 
 bool tn_transform_read(tn_transform *out, const tn_tree *tree, const tn_binder *b)
