@@ -223,9 +223,9 @@ static uint32_t put_pairs(const marked *m, tn_rows *rows, uint32_t n)
     return k;
 }
 
-static bool begin_row(pairs *in, size_t label_size)
+static bool begin_row(const pairs *in, tn_bytes line, size_t label_size)
 {
-    if (tn_rows_begin(in->rows, in->line.size, NULL) != TN_OK) {
+    if (tn_rows_begin(in->rows, line.size, NULL) != TN_OK) {
         return false;
     }
     if (!fast_label(in, label_size)) {
@@ -263,15 +263,10 @@ static bool begin_fast(pairs *in, bool fields)
     tn_bytes line = in->line;
     line.size -= line.size > 0 && line.data[line.size - 1] == '\r';
     marked m = {.line = line.data, .schema = in->schema, .step = fields ? 3 : 2};
-    if (!look(&m, in, line)) {
+    if (!look(&m, in, line) || !begin_row(in, line, m.mark[0])) {
         return false;
     }
-    tn_bytes whole = in->line;
     in->line = line;
-    if (!begin_row(in, m.mark[0])) {
-        in->line = whole;
-        return false;
-    }
     uint64_t size_max = 0;
     uint32_t n = 0;
     if (fast_qid(&m, in)) {
@@ -563,20 +558,6 @@ static tn_status ignore_pair(pairs *in, tn_error *err)
     return fault == TN_FAULT_NONE ? TN_OK : fault_at(in, from, from + size, fault, err);
 }
 
-/* Ends the row, whose pairs were taken with `status`; after a failure there is none. */
-static tn_status end_line(pairs *in, tn_status status, tn_error *err)
-{
-    const tn_slot_spec *spec = NULL;
-    tn_fault fault = status == TN_OK ? tn_rows_end(in->rows, &spec) : TN_FAULT_NONE;
-    if (fault != TN_FAULT_NONE) {
-        status = tn_record_location_rule(in->place, in->line, spec, fault, err);
-    }
-    if (status != TN_OK) {
-        tn_rows_rollback(in->rows);
-    }
-    return status;
-}
-
 /* ---- libsvm ---- */
 
 static bool at_qid(const pairs *in)
@@ -600,10 +581,6 @@ static tn_status take_qid(pairs *in, tn_error *err)
 /* The slot that takes an index; NULL: none does. */
 static const tn_slot_spec *slot_of_index(const tn_schema *schema, uint64_t index)
 {
-    const tn_slot_spec *only = &schema->spec[0];
-    if (schema->n_specs == 1 && takes_all(only)) {
-        return only;
-    }
     uint32_t i = tn_columns_of_index(schema->columns, schema, index);
     return i != TN_NOWHERE ? &schema->spec[i] : NULL;
 }
@@ -634,30 +611,6 @@ static tn_status take_pairs(pairs *in, tn_error *err)
     }
     return TN_OK;
 }
-
-static tn_status libsvm_parse(tn_bytes record, const tn_schema *schema,
-                              const tn_record_location *place, tn_rows *rows, tn_error *err)
-{
-    pairs in = {.line = record, .place = place, .schema = schema, .rows = rows};
-    if (!begin_fast(&in, false)) {
-        TN_TRY(begin_line(&in, err));
-    }
-    return end_line(&in, take_pairs(&in, err), err);
-}
-
-static const char *const libsvm_data[] = {"index_base", "unknown_field", NULL};
-static const char *const libsvm_slot[] = {"range", NULL};
-
-extern const tn_format tn_format_libsvm;
-const tn_format tn_format_libsvm = {
-    .name = "libsvm",
-    .help = "label[:weight] [qid:id] index[:value] ..; one slot, or one per range of indices",
-    .data_options = libsvm_data,
-    .slot_options = libsvm_slot,
-    .cut = tn_line_cut,
-    .resync = tn_line_resync,
-    .parse = libsvm_parse,
-};
 
 /* ---- libffm ---- */
 
@@ -725,19 +678,57 @@ static void normalise(tn_rows *rows)
     }
 }
 
-static tn_status libffm_parse(tn_bytes record, const tn_schema *schema,
-                              const tn_record_location *place, tn_rows *rows, tn_error *err)
+/* ---- both ---- */
+
+/* `fields`: libffm. */
+static tn_status parse_line(tn_bytes record, const tn_schema *schema,
+                            const tn_record_location *place, bool fields, tn_rows *rows,
+                            tn_error *err)
 {
+    const tn_slot_spec *spec = NULL;
     pairs in = {.line = record, .place = place, .schema = schema, .rows = rows};
-    if (!begin_fast(&in, true)) {
+    if (!begin_fast(&in, fields)) {
         TN_TRY(begin_line(&in, err));
     }
-    tn_status status = take_fields(&in, err);
+    tn_status status = fields ? take_fields(&in, err) : take_pairs(&in, err);
     if (status == TN_OK && schema->data->row_norm) {
         normalise(rows);
     }
-    return end_line(&in, status, err);
+    tn_fault fault = status == TN_OK ? tn_rows_end(rows, &spec) : TN_FAULT_NONE;
+    if (fault != TN_FAULT_NONE) {
+        status = tn_record_location_rule(place, in.line, spec, fault, err);
+    }
+    if (status != TN_OK) {
+        tn_rows_rollback(rows);
+    }
+    return status;
 }
+
+static tn_status libsvm_parse(tn_bytes record, const tn_schema *schema,
+                              const tn_record_location *place, tn_rows *rows, tn_error *err)
+{
+    return parse_line(record, schema, place, false, rows, err);
+}
+
+static tn_status libffm_parse(tn_bytes record, const tn_schema *schema,
+                              const tn_record_location *place, tn_rows *rows, tn_error *err)
+{
+    return parse_line(record, schema, place, true, rows, err);
+}
+
+static const char *const libsvm_data[] = {"index_base", "unknown_field", NULL};
+static const char *const libsvm_slot[] = {"range", NULL};
+
+extern const tn_format tn_format_libsvm;
+const tn_format tn_format_libsvm = {
+    .name = "libsvm",
+    .help = "label[:weight] [qid:id] index[:value] ..; one slot, or one per range of indices",
+    .data_options = libsvm_data,
+    .slot_options = libsvm_slot,
+    .cut = tn_line_cut,
+    .resync = tn_line_resync,
+    .parse = libsvm_parse,
+};
 
 static const char *const libffm_data[] = {"index_base", "unknown_field", "row_norm", NULL};
 static const char *const libffm_slot[] = {"field", NULL};
