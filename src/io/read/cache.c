@@ -386,13 +386,17 @@ static tn_status write_header(const tn_cache_writer *w, const tn_schema *schema,
     return status;
 }
 
-static tn_status look_at_sources(const tn_cache_writer *w, tn_error *err)
+/* Notes when the sources were changed; `again`: they are what they were then. */
+static tn_status look_at_sources(const tn_cache_writer *w, bool again, tn_error *err)
 {
     for (uint32_t i = 0; i < w->files->n; i++) {
         const tn_file_entry *f = &w->files->file[i];
+        const uint64_t before = w->mtime_ns[i];
         uint64_t size;
-        if (!f->once && (!look_at_file(f->path, &size, &w->mtime_ns[i]) || size != f->size)) {
-            return tn_fail(err, TN_E_DATA, "'%s' changes while it is read", f->path);
+        if (!f->once && (!look_at_file(f->path, &size, &w->mtime_ns[i]) || size != f->size ||
+                         (again && w->mtime_ns[i] != before))) {
+            return tn_fail(err, TN_E_DATA, "'%s' %s read", f->path,
+                           again ? "changed while it was" : "changes while it is");
         }
     }
     return TN_OK;
@@ -401,14 +405,11 @@ static tn_status look_at_sources(const tn_cache_writer *w, tn_error *err)
 static tn_status begin(tn_cache_writer *w, const char *path, const tn_schema *schema, tn_error *err)
 {
     const tn_fileset *files = w->files;
-    w->mtime_ns = tn_try_alloc((size_t)files->n + 1, sizeof *w->mtime_ns, "a binary cache", err);
-    w->part = tn_try_alloc((size_t)files->n_parts + 1, sizeof *w->part, "a binary cache", err);
-    if (w->mtime_ns == NULL || w->part == NULL) {
-        return TN_E_MEMORY;
-    }
+    TN_TRY(TN_ALLOC(w->mtime_ns, (size_t)files->n + 1, "a binary cache", err));
+    TN_TRY(TN_ALLOC(w->part, (size_t)files->n_parts + 1, "a binary cache", err));
     w->now = files->n_parts;
     w->block_bytes.size_max = (size_t)UINT32_MAX;
-    TN_TRY(look_at_sources(w, err));
+    TN_TRY(look_at_sources(w, false, err));
     TN_TRY(tn_output_open(&w->file, path, NULL, err));
     return write_header(w, schema, err);
 }
@@ -533,28 +534,11 @@ static tn_status write_index(const tn_cache_writer *w, tn_error *err)
     return status;
 }
 
-/* The sources are what they were when the cache was begun. */
-static tn_status look_again(const tn_cache_writer *w, tn_error *err)
-{
-    for (uint32_t i = 0; i < w->files->n; i++) {
-        const tn_file_entry *f = &w->files->file[i];
-        uint64_t size;
-        uint64_t mtime;
-        if (f->once) {
-            continue;
-        }
-        if (!look_at_file(f->path, &size, &mtime) || size != f->size || mtime != w->mtime_ns[i]) {
-            return tn_fail(err, TN_E_DATA, "'%s' changed while it was read", f->path);
-        }
-    }
-    return TN_OK;
-}
-
 tn_status tn_cache_commit(tn_cache_writer *w, tn_error *err)
 {
     tn_status status = write_index(w, err);
     if (status == TN_OK) {
-        status = look_again(w, err);
+        status = look_at_sources(w, true, err);
     }
     if (status == TN_OK) {
         tn_output *file = w->file;

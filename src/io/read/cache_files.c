@@ -26,10 +26,17 @@ enum { ROWS_VERSION = 1 };
 
 enum { HEX = 16 };
 
+/* A part of the fileset. */
+typedef struct placed_part {
+    const tn_cache *cache;
+    const tn_cache_part *part;
+} placed_part;
+
 struct tn_cache_set {
     uint32_t n;
     tn_cache **cache;
-    uint32_t *first_part; /* n + 1 */
+    uint32_t n_parts;
+    placed_part *part;
 };
 
 static void add_name(tn_text *out, const char *key, const char *name)
@@ -158,7 +165,7 @@ void tn_cache_set_free(tn_cache_set *set)
         tn_cache_close(set->cache[i]);
     }
     tn_free(set->cache);
-    tn_free(set->first_part);
+    tn_free(set->part);
     tn_free(set);
 }
 
@@ -185,30 +192,22 @@ static tn_status are_caches(const tn_fileset *files, bool *are, tn_error *err)
 static tn_status open_all(tn_cache_set *set, const tn_fileset *files, const tn_schema *schema,
                           tn_error *err)
 {
-    set->cache = tn_try_alloc(files->n, sizeof(void *), "binary caches", err);
-    set->first_part =
-        tn_try_alloc((size_t)files->n + 1, sizeof *set->first_part, "binary caches", err);
-    if (set->cache == NULL || set->first_part == NULL) {
-        return TN_E_MEMORY;
-    }
+    TN_TRY(TN_ALLOC(set->cache, files->n, "binary caches", err));
     uint64_t parts = 0;
-    for (; set->n < files->n; set->n++) {
+    while (set->n < files->n) {
         tn_cache **cache = &set->cache[set->n];
         TN_TRY(tn_cache_open(cache, files->file[set->n].path, err));
+        set->n++;
         parts += (*cache)->n_parts;
         if (parts > UINT32_MAX - 1) {
-            set->n++;
             return tn_fail(err, TN_E_LIMIT, "the caches have more than %u parts", UINT32_MAX - 1);
         }
-        set->first_part[set->n + 1] = (uint32_t)parts;
-        bool known = schema->columns != NULL; /* else its slots are still to be found, in here */
-        tn_status status = known ? tn_cache_check(*cache, schema, err) : TN_OK;
-        if (status != TN_OK) {
-            set->n++;
-            return status;
+        if (schema->columns != NULL) { /* else its slots are still to be found, in here */
+            TN_TRY(tn_cache_check(*cache, schema, err));
         }
     }
-    return TN_OK;
+    set->n_parts = (uint32_t)parts;
+    return TN_ALLOC(set->part, (size_t)parts + 1, "binary caches", err);
 }
 
 /* The files are those the caches were made of. */
@@ -221,12 +220,11 @@ static tn_status put_in_place(tn_fileset *files, tn_cache_set *set, tn_error *er
     if (n > UINT32_MAX - 1) {
         return tn_fail(err, TN_E_LIMIT, "the caches have more than %u sources", UINT32_MAX - 1);
     }
-    const size_t bytes = (n + 1) * sizeof(tn_file_entry) +
-                         ((size_t)set->first_part[set->n] + 1) * sizeof(tn_part_info) + 16;
+    const size_t bytes =
+        (n + 1) * sizeof(tn_file_entry) + ((size_t)set->n_parts + 1) * sizeof(tn_part_info) + 16;
     TN_TRY(tn_arena_reserve(files->arena, bytes, "parts of caches", err));
     tn_file_entry *file = TN_NEW_ARRAY(files->arena, tn_file_entry, n + 1);
-    tn_part_info *part =
-        TN_NEW_ARRAY(files->arena, tn_part_info, (size_t)set->first_part[set->n] + 1);
+    tn_part_info *part = TN_NEW_ARRAY(files->arena, tn_part_info, (size_t)set->n_parts + 1);
     uint32_t f = 0;
     uint32_t p = 0;
     bool known = true;
@@ -234,6 +232,7 @@ static tn_status put_in_place(tn_fileset *files, tn_cache_set *set, tn_error *er
     for (uint32_t i = 0; i < set->n; i++) {
         const tn_cache *cache = set->cache[i];
         for (uint32_t k = 0; k < cache->n_parts; k++, p++) {
+            set->part[p] = (placed_part){cache, &cache->part[k]};
             part[p] = cache->part[k].info;
             part[p].source += f;
         }
@@ -276,24 +275,6 @@ const char *tn_cache_set_shape(const tn_cache_set *set)
     return set->cache[0]->shape;
 }
 
-/* The cache of a part; *local: its number there. */
-static const tn_cache *find_part(const tn_cache_set *set, uint32_t part, uint32_t *local)
-{
-    uint32_t low = 0;
-    uint32_t high = set->n - 1;
-    while (low < high) { /* the last one that begins at or before the part and is not empty */
-        uint32_t middle = high - (high - low) / 2;
-        if (set->first_part[middle] <= part) {
-            low = middle;
-        } else {
-            high = middle - 1;
-        }
-    }
-    TN_ASSERT(part < set->first_part[low + 1]);
-    *local = part - set->first_part[low];
-    return set->cache[low];
-}
-
 /* The bytes are those that were written. */
 static tn_status check_block(const tn_cache *cache, uint64_t at, tn_bytes block, tn_error *err)
 {
@@ -309,9 +290,9 @@ static tn_status check_block(const tn_cache *cache, uint64_t at, tn_bytes block,
 
 void tn_cache_set_next(const tn_cache_set *set, uint32_t part, tn_cache_cursor *at, tn_block *block)
 {
-    uint32_t local = 0;
-    const tn_cache *cache = find_part(set, part, &local);
-    const tn_cache_part *p = &cache->part[local];
+    TN_ASSERT(part < set->n_parts);
+    const tn_cache *cache = set->part[part].cache;
+    const tn_cache_part *p = set->part[part].part;
     TN_ASSERT(at->n < p->n_blocks);
     at->at = at->n == 0 ? p->at : at->at;
     uint32_t size = cache->block_bytes[p->first_block + at->n];

@@ -43,18 +43,11 @@ static tn_status name_folder(const tn_reader *r, char out[TN_PATH_SIZE], tn_erro
     const char *cache = r->schema->data->cache;
     const char *first = r->files->file[0].path;
     const char *slash = strrchr(first, '/');
-    char parent[TN_PATH_SIZE];
-    if (strcmp(cache, "auto") != 0) {
-        int n = snprintf(out, TN_PATH_SIZE, "%s", cache);
-        return n > 0 && n < TN_PATH_SIZE ? TN_OK : tn_fail(err, TN_E_LIMIT, "its path is too long");
-    }
-    int n = slash == NULL
-                ? snprintf(parent, sizeof parent, ".")
-                : snprintf(parent, sizeof parent, "%.*s", (int)(slash - first) + 1, first);
-    if (n < 0 || n >= TN_PATH_SIZE) {
-        return tn_fail(err, TN_E_LIMIT, "its path is too long");
-    }
-    return tn_path_join(parent, BESIDE, out, err);
+    int n = strcmp(cache, "auto") != 0 ? snprintf(out, TN_PATH_SIZE, "%s", cache)
+                                       : snprintf(out, TN_PATH_SIZE, "%.*s" BESIDE,
+                                                  slash != NULL ? (int)(slash - first) + 1 : 2,
+                                                  slash != NULL ? first : "./");
+    return n > 0 && n < TN_PATH_SIZE ? TN_OK : tn_fail(err, TN_E_LIMIT, "its path is too long");
 }
 
 /* <folder>/<16 hex>.tnb: one name for the same files, read in the same way. */
@@ -112,10 +105,8 @@ static bool use(tn_reader *r, const char *path, tn_error *why)
         return false;
     }
     if (!stands_for(cache, r->files)) {
-        tn_status status = tn_fail(why, TN_E_DATA, "binary cache '%s' is of other files", path);
-        (void)status;
         tn_fileset_free(cache);
-        return false;
+        return tn_fail(why, TN_E_DATA, "binary cache '%s' is of other files", path) == TN_OK;
     }
     cache->spare = true;
     tn_fileset_free(r->files);
@@ -132,11 +123,6 @@ static tn_status check_room(const tn_reader *r, const char *folder, tn_error *er
     return room >= r->files->bytes
                ? TN_OK
                : tn_fail(err, TN_E_IO, "'%s': the disk has no room for it", folder);
-}
-
-static void go_without(const tn_error *why)
-{
-    tn_log(TN_LOG_WARN, "no binary cache is made: %s", why->text);
 }
 
 /* Rather than out of date. */
@@ -190,12 +176,10 @@ tn_status tn_reader_begin_cache(tn_reader *r, tn_error *err)
         return TN_OK;
     }
     if (has_stream(r->files)) {
-        tn_status status =
-            tn_fail(&why, TN_E_DATA, "'%s' cannot be read twice", r->files->file[0].path);
-        (void)status;
-        go_without(&why);
+        tn_log(TN_LOG_WARN, "no binary cache is made: '%s' cannot be read twice",
+               r->files->file[0].path);
     } else if (find_or_begin(r, &why) != TN_OK) {
-        go_without(&why);
+        tn_log(TN_LOG_WARN, "no binary cache is made: %s", why.text);
     }
     return TN_OK;
 }
@@ -207,7 +191,7 @@ static tn_status give_up(tn_reader *r, const tn_error *why, tn_error *err)
     if (r->opts.make_cache != NULL) {
         return tn_fail(err, why->code, "%s", why->text);
     }
-    go_without(why);
+    tn_log(TN_LOG_WARN, "no binary cache is made: %s", why->text);
     return TN_OK;
 }
 
