@@ -163,20 +163,19 @@ tn_status tn_localizer_new(tn_localizer **out, const tn_localizer_opts *opts, tn
 {
     static const char what[] = "a localizer";
     *out = NULL;
-    uint32_t n_groups = opts->layout->n_groups;
+    size_t n_groups = (size_t)opts->layout->n_groups + 1;
+    size_t n_slots = (size_t)opts->n_slots + 1;
     tn_localizer *l = NULL;
     TN_TRY(TN_ALLOC(l, 1, what, err));
     l->opts = *opts;
     l->opts.slot_group = NULL; /* read once, in sort_slots */
     l->opts.slot_used = NULL;
-    l->slot_of = tn_try_alloc((size_t)opts->n_slots + 1, sizeof *l->slot_of, what, err);
-    l->group_from = tn_try_alloc((size_t)n_groups + 1, sizeof *l->group_from, what, err);
-    l->width = tn_try_alloc((size_t)n_groups + 1, sizeof *l->width, what, err);
-    l->bag = tn_try_alloc((size_t)opts->n_slots + 1, sizeof *l->bag, what, err);
-    l->index_at = tn_try_alloc((size_t)opts->n_slots + 1, sizeof *l->index_at, what, err);
-    l->first = tn_try_alloc((size_t)opts->owners->n_partitions + 1, sizeof *l->first, what, err);
-    if (l->slot_of == NULL || l->group_from == NULL || l->width == NULL || l->bag == NULL ||
-        l->index_at == NULL || l->first == NULL) {
+    if (TN_ALLOC(l->slot_of, n_slots, what, err) != TN_OK ||
+        TN_ALLOC(l->group_from, n_groups, what, err) != TN_OK ||
+        TN_ALLOC(l->width, n_groups, what, err) != TN_OK ||
+        TN_ALLOC(l->bag, n_slots, what, err) != TN_OK ||
+        TN_ALLOC(l->index_at, n_slots, what, err) != TN_OK ||
+        TN_ALLOC(l->first, (size_t)opts->owners->n_partitions + 1, what, err) != TN_OK) {
         tn_localizer_free(l);
         return TN_E_MEMORY;
     }

@@ -261,7 +261,7 @@ uint32_t tn_fileset_unit(const tn_fileset *files, uint32_t part)
  *     known    0              17             x    ^ the furthest place asked for: line 40
  */
 
-enum { PIECE_BYTES = 1 << 18 };
+enum { PIECE_BYTES = 1 << 16 };
 
 #define UNKNOWN UINT64_MAX
 
@@ -276,18 +276,7 @@ struct tn_line_numbers {
     /* guarded by `lock`; n_parts, NULL before the first question: */
     mark *begin;    /* where the part begins */
     mark *furthest; /* asked for in the part */
-    char *piece;
 };
-
-/* NULL: no memory. */
-static struct tn_line_numbers *line_numbers_new(tn_error *err)
-{
-    struct tn_line_numbers *lines = tn_try_alloc(1, sizeof *lines, "counts of lines", err);
-    if (lines != NULL) {
-        (void)pthread_mutex_init(&lines->lock, NULL);
-    }
-    return lines;
-}
 
 /* NULL is fine. */
 static void line_numbers_free(struct tn_line_numbers *lines)
@@ -296,7 +285,6 @@ static void line_numbers_free(struct tn_line_numbers *lines)
         (void)pthread_mutex_destroy(&lines->lock);
         tn_free(lines->begin);
         tn_free(lines->furthest);
-        tn_free(lines->piece);
         tn_free(lines);
     }
 }
@@ -326,15 +314,13 @@ tn_status tn_fileset_new(tn_fileset **out, const tn_strs *paths, const tn_schema
         status = status == TN_OK ? make_parts(files, schema, err) : status;
     }
     if (status == TN_OK) {
-        files->lines = line_numbers_new(err);
-        status = files->lines != NULL ? TN_OK : TN_E_MEMORY;
+        status = TN_ALLOC(files->lines, 1, "counts of lines", err);
     }
     if (status != TN_OK) {
-        line_numbers_free(files->lines);
-        tn_cache_set_free(files->caches);
-        tn_arena_free(arena);
+        tn_fileset_free(files);
         return status;
     }
+    (void)pthread_mutex_init(&files->lines->lock, NULL);
     *out = files;
     return TN_OK;
 }
@@ -406,26 +392,18 @@ uint64_t tn_count_lines(const char *data, size_t size)
 static bool make_room(struct tn_line_numbers *l, const tn_fileset *files)
 {
     uint32_t n = files->n_parts;
-    if (l->piece != NULL) {
+    if (l->furthest != NULL) {
         return true;
     }
-    mark *begin = tn_try_alloc(n, sizeof *begin, "counts of lines", NULL);
-    mark *furthest = tn_try_alloc(n, sizeof *furthest, "counts of lines", NULL);
-    char *piece = tn_try_alloc(1, PIECE_BYTES, "counts of lines", NULL);
-    if (begin == NULL || furthest == NULL || piece == NULL) {
-        tn_free(begin);
-        tn_free(furthest);
-        tn_free(piece);
+    if ((l->begin == NULL && TN_ALLOC(l->begin, n, "counts of lines", NULL) != TN_OK) ||
+        TN_ALLOC(l->furthest, n, "counts of lines", NULL) != TN_OK) {
         return false;
     }
     for (uint32_t i = 0; i < n; i++) {
         uint64_t first = files->part[i].first;
-        begin[i] = (mark){first, first == 0 ? 0 : UNKNOWN};
-        furthest[i] = (mark){first, UNKNOWN};
+        l->begin[i] = (mark){first, first == 0 ? 0 : UNKNOWN};
+        l->furthest[i] = (mark){first, UNKNOWN};
     }
-    l->begin = begin;
-    l->furthest = furthest;
-    l->piece = piece;
     return true;
 }
 
@@ -459,12 +437,13 @@ static mark nearest(const struct tn_line_numbers *l, uint32_t p, uint64_t offset
 }
 
 /* Counts on to byte `to`; false: it cannot be read. */
-static bool count_to(tn_source *source, char *piece, mark *m, uint64_t to)
+static bool count_to(tn_source *source, mark *m, uint64_t to)
 {
+    char piece[PIECE_BYTES];
     while (m->at < to) {
         size_t n = 0;
         uint64_t left = to - m->at;
-        size_t size = left < PIECE_BYTES ? (size_t)left : (size_t)PIECE_BYTES;
+        size_t size = left < sizeof piece ? (size_t)left : sizeof piece;
         if (tn_source_read(source, piece, size, &n, NULL) != TN_OK || n < size) {
             return false;
         }
@@ -486,10 +465,10 @@ static bool count_lines_of(struct tn_line_numbers *l, const tn_fileset *files, u
     }
     bool good = true;
     for (uint32_t p = part_of(files, file, m->at) + 1; good && p <= last; p++) {
-        good = count_to(source, l->piece, m, files->part[p].first);
+        good = count_to(source, m, files->part[p].first);
         l->begin[p].lines = good ? m->lines : UNKNOWN;
     }
-    good = good && count_to(source, l->piece, m, offset);
+    good = good && count_to(source, m, offset);
     if (good && (l->furthest[last].lines == UNKNOWN || l->furthest[last].at < offset)) {
         l->furthest[last] = *m;
     }

@@ -8,6 +8,7 @@
 #include "base/core/number.h"
 #include "io/format/delimited.h"
 #include "io/format/format.h"
+#include "io/read/block_reader.h"
 #include "io/read/cache.h"
 #include "io/read/fileset.h"
 #include "io/schema/dataopts.h"
@@ -17,7 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LINES_MAX = 10000, BASE_ROWS = 1000, SCAN_BYTES_MAX = 64 << 20, SCAN_STEP = 1 << 20 };
+enum { LINES_MAX = 10000, BASE_ROWS = 1000, SCAN_BYTES_MAX = 64 << 20 };
 
 /* Findings in the lines so far. */
 typedef struct seen {
@@ -27,6 +28,16 @@ typedef struct seen {
     uint32_t n_fields;                       /* the highest, and 1 */
     unsigned char field[TN_COLUMNS_MAX + 1]; /* 1: it occurs */
 } seen;
+
+/* False: no such field can be. */
+static bool see_field(seen *s, uint64_t number)
+{
+    if (number <= TN_COLUMNS_MAX) {
+        s->field[number] = 1;
+        s->n_fields = number >= s->n_fields ? (uint32_t)number + 1 : s->n_fields;
+    }
+    return number <= TN_COLUMNS_MAX;
+}
 
 /* The pieces of field:index:value that are numbers; what is damaged is left to the parser. */
 static void see_pair(seen *s, tn_bytes pair)
@@ -41,11 +52,9 @@ static void see_pair(seen *s, tn_bytes pair)
         s->zero = s->zero || (number == 0 && s->rows < BASE_ROWS);
         return;
     }
-    if (colon == NULL || number > TN_COLUMNS_MAX) {
+    if (colon == NULL || !see_field(s, number)) {
         return;
     }
-    s->field[number] = 1;
-    s->n_fields = number >= s->n_fields ? (uint32_t)number + 1 : s->n_fields;
     const char *index = colon + 1;
     const char *end = pair.data + pair.size;
     colon = memchr(index, ':', (size_t)(end - index));
@@ -80,37 +89,31 @@ static void see_line(seen *s, tn_bytes line, bool labelled)
     s->rows += begun;
 }
 
-/* Walks the lines that are there; what is left of the last one is moved to the front. */
-static void see_lines(seen *s, tn_text *text, bool last, const tn_schema *schema)
+/* The lines of the first file, as far as they are looked at. */
+static tn_status see_file(seen *s, const tn_schema *schema, const tn_fileset *files, tn_error *err)
 {
-    tn_bytes window = {text->data, text->size, false};
-    tn_bytes line;
-    while (s->rows < LINES_MAX && tn_line_cut(&window, last, schema, &line, NULL) == TN_OK) {
-        see_line(s, line, !schema->label->none);
-    }
-    memmove(text->data, window.data, window.size);
-    text->size = window.size;
-}
-
-static tn_status see_file(seen *s, const tn_schema *schema, tn_source *source, tn_error *err)
-{
-    tn_text text = {0};
-    tn_status status = TN_OK;
-    bool last = false;
-    for (size_t read = 0; status == TN_OK && !last && s->rows < LINES_MAX; read += SCAN_STEP) {
-        char *to = tn_text_grow(&text, SCAN_STEP);
-        status = tn_text_check(&text, "the head of the data", err);
-        size_t n = 0;
-        if (status == TN_OK) {
-            status = tn_source_read(source, to, SCAN_STEP, &n, err);
-            text.size -= SCAN_STEP - n;
-            last = n < SCAN_STEP || read >= SCAN_BYTES_MAX;
-        }
-        if (status == TN_OK) {
-            see_lines(s, &text, last, schema);
+    tn_block_reader *reader = NULL;
+    tn_block block = {0};
+    uint64_t bytes = 0;
+    TN_TRY(tn_block_reader_new(&reader, schema, files, NULL, err));
+    for (uint32_t p = 0; p < files->n_parts && files->part[p].source == 0 && block.fault == TN_OK;
+         p++) {
+        tn_block_reader_go(reader, p);
+        for (block.last = false; !block.last && s->rows < LINES_MAX && bytes < SCAN_BYTES_MAX;) {
+            tn_block_reader_next(reader, &block);
+            bytes += block.bytes.size;
+            for (uint32_t i = 0; i < block.n_records && s->rows < LINES_MAX; i++) {
+                const tn_extent *r = &block.record[i];
+                see_line(s, (tn_bytes){block.bytes.data + r->at, r->size, false},
+                         !schema->label->none);
+            }
         }
     }
-    tn_text_done(&text);
+    tn_status status = block.damage || block.fault == TN_OK
+                           ? TN_OK /* who reads the data says what is wrong with them */
+                           : tn_fail(err, block.fault, "%s", block.err.text);
+    tn_block_done(&block);
+    tn_block_reader_free(reader);
     return status;
 }
 
@@ -135,10 +138,8 @@ static void see_shape(seen *s, const char *shape)
         uint64_t number = 0;
         if (strncmp(shape, "index_base: ", 12) == 0 && number_behind(line, ": ", &number)) {
             s->zero = number == 0;
-        } else if (strncmp(shape, "slot f", 6) == 0 && number_behind(line, ": field ", &number) &&
-                   number <= TN_COLUMNS_MAX) {
-            s->field[number] = 1;
-            s->n_fields = number >= s->n_fields ? (uint32_t)number + 1 : s->n_fields;
+        } else if (strncmp(shape, "slot f", 6) == 0 && number_behind(line, ": field ", &number)) {
+            (void)see_field(s, number);
         }
     }
 }
@@ -146,23 +147,17 @@ static void see_shape(seen *s, const char *shape)
 static tn_status see_data(seen *s, const tn_schema *schema, tn_error *err)
 {
     tn_fileset *files = NULL;
-    tn_source *source = NULL;
     TN_TRY(tn_fileset_new(&files, &schema->data->train, schema, 1, err));
     tn_status status = TN_OK;
     if (files->caches != NULL) {
         see_shape(s, tn_cache_set_shape(files->caches));
-        tn_fileset_free(files);
-        return TN_OK;
-    }
-    if (files->file[0].once) {
+    } else if (files->file[0].once) {
         status = tn_fail(err, TN_E_DATA,
                          "cannot look ahead in '%s'\nhint: list the slots and set data.index_base",
                          files->file[0].path);
     } else {
-        status = tn_fileset_open(files, 0, 0, NULL, &source, err);
+        status = see_file(s, schema, files, err);
     }
-    status = status == TN_OK ? see_file(s, schema, source, err) : status;
-    tn_source_close(source);
     tn_fileset_free(files);
     return status;
 }
@@ -225,16 +220,15 @@ static void name_columns(const tn_schema *schema, tn_text *out)
     tn_fileset_free(files);
 }
 
-static const tn_slot_opts plain_slot = {
-    .field = TN_UNSET_U32, .dim = TN_UNSET_U32, .keep = TN_KEEP_LAST};
-
 static tn_slot_opts *make_slots(tn_arena *arena, uint32_t n, tn_tables *out)
 {
     tn_slot_opts *slot = TN_NEW_ARRAY(arena, tn_slot_opts, n);
     for (uint32_t i = 0; i < n; i++) {
-        slot[i] = plain_slot;
-        slot[i].lr = (double)NAN;
-        slot[i].l2 = slot[i].lr;
+        slot[i] = (tn_slot_opts){.field = TN_UNSET_U32,
+                                 .dim = TN_UNSET_U32,
+                                 .keep = TN_KEEP_LAST,
+                                 .lr = (double)NAN,
+                                 .l2 = (double)NAN};
     }
     *out = (tn_tables){.n = n, .item = slot};
     return slot;

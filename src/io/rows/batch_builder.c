@@ -10,7 +10,7 @@
 #include "base/core/alloc.h"
 #include "base/core/bytes.h"
 #include "io/rows/batch.h"
-#include "io/rows/rows.h"
+#include "io/rows/rows_parsing.h"
 #include "io/schema/dataopts.h"
 #include "io/schema/schema.h"
 
@@ -35,7 +35,7 @@ typedef struct bare_row {
 
 enum { FIRST_CAPACITY = 256, AHEAD = 6 /* columns */ };
 
-enum { IDS_MIN = 256, BARE_MAX = 32 };
+enum { BARE_MAX = 32 };
 
 /* How the keys come that are still to be copied: one for each slot of every row, a grid, or any. */
 typedef enum form { EVEN, GRID, ANY } form;
@@ -53,20 +53,12 @@ struct tn_batch_builder {
     float *weight;
     uint32_t *id_offset;
     char *id_text;
-    size_t id_size;
-    size_t id_capacity;
+    uint32_t id_size;
+    uint32_t id_capacity;
     bool has_weight; /* some row weighs other than 1 */
     bool has_group;
     bool has_id;
 };
-
-/* Frees what it owns. */
-static void column_done(slot_column *c)
-{
-    tn_free(c->key);
-    tn_free(c->value);
-    tn_free(c->offset);
-}
 
 /* At least twice the room for the keys of a slot, and so much that `more` fit; false: no memory. */
 static bool grow(slot_column *c, uint32_t more)
@@ -290,46 +282,32 @@ static bool column_add_all(slot_column *c, const bare_row *row, uint32_t n, uint
 
 static const char what[] = "a batch";
 
-static bool alloc_columns(tn_batch_builder *f, tn_error *err)
+static tn_status alloc_columns(tn_batch_builder *f, tn_error *err)
 {
     uint32_t n_slots = f->schema->n_slots;
-    f->column = tn_try_alloc((size_t)n_slots + 1, sizeof *f->column, what, err);
-    f->batch.slot = tn_try_alloc((size_t)n_slots + 1, sizeof *f->batch.slot, what, err);
-    if (f->column == NULL || f->batch.slot == NULL) {
-        return false;
-    }
+    TN_TRY(TN_ALLOC(f->column, (size_t)n_slots + 1, what, err));
+    TN_TRY(TN_ALLOC(f->batch.slot, (size_t)n_slots + 1, what, err));
     for (uint32_t s = 0; s < n_slots; s++) {
-        slot_column *c = &f->column[s];
-        c->offset = tn_try_alloc((size_t)f->rows_max + 1, sizeof *c->offset, what, err);
-        if (c->offset == NULL) {
-            return false;
-        }
+        TN_TRY(TN_ALLOC(f->column[s].offset, (size_t)f->rows_max + 1, what, err));
     }
-    return true;
+    return TN_OK;
 }
 
-static bool alloc_rows(tn_batch_builder *f, tn_error *err)
+static tn_status alloc_rows(tn_batch_builder *f, tn_error *err)
 {
     size_t n = (size_t)f->rows_max + 1;
-    f->batch.label = tn_try_alloc(n, sizeof *f->batch.label, what, err);
-    f->weight = tn_try_alloc(n, sizeof *f->weight, what, err);
-    f->group = tn_try_alloc(n, sizeof *f->group, what, err);
-    if (f->batch.label == NULL || f->weight == NULL || f->group == NULL) {
-        return false;
-    }
+    TN_TRY(TN_ALLOC(f->batch.label, n, what, err));
+    TN_TRY(TN_ALLOC(f->weight, n, what, err));
+    TN_TRY(TN_ALLOC(f->group, n, what, err));
     if (f->schema->n_numeric > 0) {
-        f->batch.numeric = tn_try_alloc(n * f->schema->n_numeric, sizeof(float), what, err);
-        if (f->batch.numeric == NULL) {
-            return false;
-        }
+        TN_TRY(TN_ALLOC(f->batch.numeric, n * f->schema->n_numeric, what, err));
     }
-    if (!f->want_ids) {
-        return true;
+    if (f->want_ids) {
+        TN_TRY(TN_ALLOC(f->id_offset, n, what, err));
+        TN_TRY(TN_ALLOC(f->batch.source, n, what, err));
+        TN_TRY(TN_ALLOC(f->batch.source_at, n, what, err));
     }
-    f->id_offset = tn_try_alloc(n, sizeof *f->id_offset, what, err);
-    f->batch.source = tn_try_alloc(n, sizeof *f->batch.source, what, err);
-    f->batch.source_at = tn_try_alloc(n, sizeof *f->batch.source_at, what, err);
-    return f->id_offset != NULL && f->batch.source != NULL && f->batch.source_at != NULL;
+    return TN_OK;
 }
 
 void tn_batch_builder_free(tn_batch_builder *f)
@@ -338,7 +316,9 @@ void tn_batch_builder_free(tn_batch_builder *f)
         return;
     }
     for (uint32_t s = 0; f->column != NULL && s < f->schema->n_slots; s++) {
-        column_done(&f->column[s]);
+        tn_free(f->column[s].key);
+        tn_free(f->column[s].value);
+        tn_free(f->column[s].offset);
     }
     tn_free(f->column);
     tn_free(f->batch.slot);
@@ -378,7 +358,7 @@ tn_status tn_batch_builder_new(tn_batch_builder **out, const tn_schema *schema, 
     f->schema = schema;
     f->rows_max = rows_max;
     f->want_ids = want_ids;
-    if (!alloc_columns(f, err) || !alloc_rows(f, err)) {
+    if (alloc_columns(f, err) != TN_OK || alloc_rows(f, err) != TN_OK) {
         tn_batch_builder_free(f);
         return TN_E_MEMORY;
     }
@@ -455,19 +435,9 @@ static bool add_entries(tn_batch_builder *f, const tn_entry *entry, uint32_t n)
 /* Bytes of the record id behind those of the others; false: no memory. */
 static bool add_id(tn_batch_builder *f, const char *text, uint32_t size)
 {
-    f->id_offset[f->batch.rows] = (uint32_t)f->id_size;
-    if (f->id_size + size > f->id_capacity) {
-        size_t more = 2 * (f->id_size + size) + IDS_MIN;
-        char *bytes = more <= UINT32_MAX ? tn_try_alloc(more, 1, what, NULL) : NULL;
-        if (bytes == NULL) {
-            return false;
-        }
-        if (f->id_size > 0) {
-            memcpy(bytes, f->id_text, f->id_size);
-        }
-        tn_free(f->id_text);
-        f->id_text = bytes;
-        f->id_capacity = more;
+    f->id_offset[f->batch.rows] = f->id_size;
+    if (!tn_rows_grow(&f->id_text, f->id_size, size, 1, &f->id_capacity)) {
+        return false;
     }
     if (size > 0) {
         memcpy(f->id_text + f->id_size, text, size);
@@ -534,7 +504,7 @@ tn_batch *tn_batch_builder_end(tn_batch_builder *f)
     b->id_offset = f->has_id ? f->id_offset : NULL;
     b->id_text = f->has_id ? f->id_text : NULL;
     if (f->has_id) {
-        f->id_offset[b->rows] = (uint32_t)f->id_size;
+        f->id_offset[b->rows] = f->id_size;
     }
     return b;
 }
