@@ -99,25 +99,6 @@ static void long_numbers(void **state)
     compare(tn_token_vectors_long, false, 19, "0123456789", 10);
 }
 
-static void sizes_are_what_lies_between_places(void **state)
-{
-    (void)state;
-    words w;
-    tn_token_vectors lanes = {.room = 0};
-    uint16_t place[TOKENS + 1] = {UINT16_MAX}; /* as if a mark stood in front of the first */
-    make(&w, 5, "0123456789", 10, TOKEN_MAX, 0);
-    fill(&w, true, &lanes);
-    for (uint32_t i = 0; i < TOKENS; i++) {
-        place[i + 1] = (uint16_t)w.end[i];
-        lanes.size[i] = 99;
-    }
-    tn_token_vectors_sizes(&lanes, TOKENS, place);
-    for (uint32_t i = 0; i < TOKENS; i++) {
-        assert_int_equal(lanes.size[i], w.size[i]);
-    }
-    tn_token_vectors_done(&lanes);
-}
-
 static void digits_are_kept_and_what_is_in_front_is_not(void **state)
 {
     (void)state;
@@ -251,7 +232,6 @@ int main(void)
         cmocka_unit_test(hex_digits_by_eight),
         cmocka_unit_test(short_numbers),
         cmocka_unit_test(long_numbers),
-        cmocka_unit_test(sizes_are_what_lies_between_places),
         cmocka_unit_test(digits_are_kept_and_what_is_in_front_is_not),
         cmocka_unit_test(bits_say_what_is_there_and_what_is_bad),
         cmocka_unit_test(keys_go_where_they_are_wanted),

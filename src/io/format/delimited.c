@@ -57,15 +57,12 @@ static void lay(const fields *f)
     uint64_t *restrict low = f->lanes->low;
     if (f->in_row != TN_NOWHERE) {
         place += f->in_row;
-        tn_token_vectors_sizes(f->lanes, n, place);
-        uint32_t i = 0;
-        for (; i < n && i < TN_TOKEN_VECTORS_REACH;
-             i++) { /* a field takes a byte: they may lie in front */
+        for (uint32_t i = 0; i < n; i++) {
+            sizes[i] = (uint16_t)(place[i + 1] - place[i] - 1);
+        }
+        for (uint32_t i = 0; i < n; i++) {
             low[i] =
                 tn_load_u64(tn_token_vectors_end(&f->text, place[i + 1]) - TN_TOKEN_VECTORS_WORD);
-        }
-        for (; i < n; i++) {
-            low[i] = tn_load_u64(f->line + place[i + 1] - TN_TOKEN_VECTORS_WORD);
         }
         return;
     }

@@ -64,18 +64,6 @@ void tn_token_vectors_begin(tn_token_vectors_text *out, const char *text, size_t
     }
 }
 
-TN_HOT static void find_sizes(const uint16_t *restrict place, uint64_t *restrict size, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        size[i] = (uint16_t)(place[i + 1] - place[i] - 1);
-    }
-}
-
-void tn_token_vectors_sizes(const tn_token_vectors *lanes, uint32_t n, const uint16_t *place)
-{
-    find_sizes(place, lanes->size, n);
-}
-
 /* All ones: a is below b. Both are small. */
 static inline uint64_t below(uint64_t a, uint64_t b)
 {

@@ -49,10 +49,6 @@ static inline const char *tn_token_vectors_end(const tn_token_vectors_text *t, s
 extern const uint64_t
     tn_token_vectors_mask[TN_TOKEN_VECTORS_WORD + 1]; /* the last n bytes of a word */
 
-/* Sizes of tokens 0 .. n - 1 that lie one behind the other, with a byte between them: token i
- * begins behind place[i] and ends at place[i + 1]. */
-void tn_token_vectors_sizes(const tn_token_vectors *lanes, uint32_t n, const uint16_t *place);
-
 /* Leaves the digits in `low`, which held text: 0 .. 9, and zeros in front of the token. Whether
  * some token reaches beyond `low`. */
 bool tn_token_vectors_digits(const tn_token_vectors *lanes, uint32_t first, uint32_t n);
