@@ -19,6 +19,7 @@
 typedef enum feature_kind { KIND_NONE, KIND_BYTES, KIND_FLOAT, KIND_INT64 } feature_kind;
 
 typedef struct feature_value {
+    feature_kind kind; /* only by one_value */
     int64_t integer;
     float real;
     tn_bytes bytes;
@@ -477,11 +478,12 @@ static bool see_message(example *t)
     return !message.failed;
 }
 
-/* The one value of a feature that only the row reads; KIND_NONE in *kind: there is none. */
-static tn_status one_value(const example *t, uint32_t name, feature_kind *kind, feature_value *out,
-                           tn_error *err)
+/* The one value of a feature that only the row reads; out->kind KIND_NONE: there is none. One of
+ * kind `unfit` is refused. */
+static tn_status one_value(const example *t, uint32_t name, feature_kind unfit, const char *wanted,
+                           feature_value *out, tn_error *err)
 {
-    *kind = KIND_NONE;
+    *out = (feature_value){.kind = KIND_NONE};
     if (name == TN_NOWHERE || !t->span[name].found || t->span[name].quoted) {
         return TN_OK;
     }
@@ -497,67 +499,61 @@ static tn_status one_value(const example *t, uint32_t name, feature_kind *kind, 
                                        "more than one value in feature '%s'",
                                        t->schema->columns->name[name]);
     }
-    *kind = some ? walk.kind : KIND_NONE;
-    return TN_OK;
+    out->kind = some ? walk.kind : KIND_NONE;
+    return some && out->kind == unfit ? unsuited(t, name, unfit, wanted, err) : TN_OK;
+}
+
+static double number_of(const feature_value *value)
+{
+    return value->kind == KIND_FLOAT ? (double)value->real : (double)value->integer;
 }
 
 static tn_status take_label(const example *t, tn_error *err)
 {
     uint32_t name = t->schema->columns->label;
-    feature_kind kind = KIND_NONE;
-    feature_value value = {.integer = 0};
+    const feature_kind unfit = t->schema->label->n_values == 0 ? KIND_BYTES : KIND_NONE;
+    feature_value value;
     if (name == TN_NOWHERE) {
         return TN_OK;
     }
-    TN_TRY(one_value(t, name, &kind, &value, err));
-    if (kind == KIND_NONE) {
+    TN_TRY(one_value(t, name, unfit, "a float or an int64", &value, err));
+    if (value.kind == KIND_NONE) {
         return tn_record_location_fail(t->place, t->record, NULL, err, "there is no feature '%s'",
                                        t->schema->columns->name[name]);
     }
-    if (kind == KIND_BYTES && t->schema->label->n_values == 0) {
-        return unsuited(t, name, kind, "a float or an int64", err);
-    }
-    double y = kind == KIND_FLOAT ? (double)value.real : (double)value.integer;
-    tn_fault fault = kind == KIND_BYTES ? tn_rows_label(t->rows, value.bytes.data, value.bytes.size)
-                                        : tn_rows_label_number(t->rows, y);
+    const bool text_label = value.kind == KIND_BYTES;
+    double y = number_of(&value);
+    tn_fault fault = text_label ? tn_rows_label(t->rows, value.bytes.data, value.bytes.size)
+                                : tn_rows_label_number(t->rows, y);
     if (fault == TN_FAULT_NONE) {
         return TN_OK;
     }
     char text[TN_NUMBER_TEXT_MAX];
     tn_bytes number = {text, tn_write_f64(text, y), false};
-    return tn_record_location_fault(t->place, t->record, kind == KIND_BYTES ? value.bytes : number,
-                                    fault, err);
+    return tn_record_location_fault(t->place, t->record, text_label ? value.bytes : number, fault,
+                                    err);
 }
 
 static tn_status take_weight(const example *t, tn_error *err)
 {
     uint32_t name = t->schema->columns->weight;
-    feature_kind kind = KIND_NONE;
-    feature_value value = {.integer = 0};
-    TN_TRY(one_value(t, name, &kind, &value, err));
-    if (kind == KIND_NONE) {
+    feature_value value;
+    TN_TRY(one_value(t, name, KIND_BYTES, "a float", &value, err));
+    if (value.kind == KIND_NONE) {
         return TN_OK;
     }
-    if (kind == KIND_BYTES) {
-        return unsuited(t, name, kind, "a float", err);
-    }
-    double w = kind == KIND_FLOAT ? (double)value.real : (double)value.integer;
-    tn_fault fault = tn_rows_weight_number(t->rows, w);
+    tn_fault fault = tn_rows_weight_number(t->rows, number_of(&value));
     return fault == TN_FAULT_NONE ? TN_OK : refused(t, t->schema->columns->name[name], fault, err);
 }
 
 static tn_status take_group(const example *t, tn_error *err)
 {
     uint32_t name = t->schema->columns->group;
-    feature_kind kind = KIND_NONE;
-    feature_value value = {.integer = 0};
-    TN_TRY(one_value(t, name, &kind, &value, err));
-    if (kind == KIND_FLOAT) {
-        return unsuited(t, name, kind, "an int64 or bytes", err);
-    }
-    if (kind == KIND_INT64) {
+    feature_value value;
+    TN_TRY(one_value(t, name, KIND_FLOAT, "an int64 or bytes", &value, err));
+    if (value.kind == KIND_INT64) {
         tn_rows_group(t->rows, (uint64_t)value.integer);
-    } else if (kind == KIND_BYTES) {
+    } else if (value.kind == KIND_BYTES) {
         tn_rows_group_text(t->rows, value.bytes.data, value.bytes.size);
     }
     return TN_OK;
@@ -566,18 +562,14 @@ static tn_status take_group(const example *t, tn_error *err)
 static tn_status take_id(const example *t, tn_error *err)
 {
     uint32_t name = t->schema->columns->record_id;
-    feature_kind kind = KIND_NONE;
-    feature_value value = {.integer = 0};
+    feature_value value;
     tn_fault fault = TN_FAULT_NONE;
-    TN_TRY(one_value(t, name, &kind, &value, err));
-    if (kind == KIND_FLOAT) {
-        return unsuited(t, name, kind, "bytes or an int64", err);
-    }
-    if (kind == KIND_INT64) {
+    TN_TRY(one_value(t, name, KIND_FLOAT, "bytes or an int64", &value, err));
+    if (value.kind == KIND_INT64) {
         char text[32];
         int size = snprintf(text, sizeof text, "%" PRId64, value.integer);
         fault = tn_rows_id(t->rows, text, (size_t)size);
-    } else if (kind == KIND_BYTES) {
+    } else if (value.kind == KIND_BYTES) {
         fault = tn_rows_id(t->rows, value.bytes.data, value.bytes.size);
     }
     return fault == TN_FAULT_NONE ? TN_OK : refused(t, "record_id", fault, err);
