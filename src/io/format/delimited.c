@@ -353,15 +353,9 @@ static bool next_value(tn_bytes *list, char separator, tn_bytes *out)
 static tn_status read_x(const taking *t, const tn_slot_spec *spec, const tn_span *span,
                         tn_bytes text, float *x, tn_error *err)
 {
-    tn_numeral how = tn_read_f32(text.data, text.size, x);
-    if (how == TN_NUM_OK || (how == TN_NUM_NOT_FINITE && (spec->non_finite_absent || isnan(*x)))) {
-        return TN_OK;
-    }
-    return fault_in(t, span, text,
-                    how == TN_NUM_RANGE        ? TN_FAULT_FLOAT_RANGE
-                    : how == TN_NUM_NOT_FINITE ? TN_FAULT_NOT_FINITE
-                                               : TN_FAULT_FLOAT,
-                    err);
+    tn_fault fault = tn_rows_read_x(spec, text.data, text.size, x);
+    bool good = fault == TN_FAULT_NONE || (fault == TN_FAULT_NOT_FINITE && isnan(*x));
+    return good ? TN_OK : fault_in(t, span, text, fault, err);
 }
 
 /* A list beside the list of its x_j. */

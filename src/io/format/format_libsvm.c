@@ -455,27 +455,6 @@ static tn_status take_value(pairs *in, const char **from, size_t *size, tn_error
     return TN_OK;
 }
 
-/* An x_j; false in *keep: the pair is left out. */
-static tn_fault read_x(const tn_slot_spec *spec, tn_bytes text, float *x, bool *keep)
-{
-    if (text.size == 1 && (unsigned)(text.data[0] - '0') <= 9) {
-        *x = (float)(text.data[0] - '0');
-        return TN_FAULT_NONE;
-    }
-    switch (tn_read_f32(text.data, text.size, x)) {
-    case TN_NUM_OK:
-        return TN_FAULT_NONE;
-    case TN_NUM_RANGE:
-        return TN_FAULT_FLOAT_RANGE;
-    case TN_NUM_NOT_FINITE:
-        *keep = false;
-        return spec->non_finite_absent ? TN_FAULT_NONE : TN_FAULT_NOT_FINITE;
-    case TN_NUM_NONE:
-    default:
-        return TN_FAULT_FLOAT;
-    }
-}
-
 /* The general case of add_pair. */
 static tn_status add_any_pair(pairs *in, const tn_slot_spec *spec, const char *index, uint64_t sign,
                               tn_error *err)
@@ -484,7 +463,6 @@ static tn_status add_any_pair(pairs *in, const tn_slot_spec *spec, const char *i
     const char *from = "1";
     size_t size = 0;
     TN_TRY(take_value(in, &from, &size, err));
-    tn_bytes value = {from, size, false};
     tn_fault fault = TN_FAULT_NONE;
     if (tn_spec_is_number(spec)) {
         fault = tn_rows_token(in->rows, spec, from, size > 0 ? size : 1, 1);
@@ -493,15 +471,12 @@ static tn_status add_any_pair(pairs *in, const tn_slot_spec *spec, const char *i
         }
         return fault == TN_FAULT_NONE ? TN_OK : fault_at(in, from, from + size, fault, err);
     }
-    float x = 1;
-    bool keep = true;
-    if (size > 0) {
-        fault = read_x(spec, value, &x, &keep);
-        if (fault != TN_FAULT_NONE) {
-            return fault_at(in, from, from + size, fault, err);
-        }
+    float x;
+    fault = tn_rows_read_x(spec, from, size > 0 ? size : 1, &x);
+    if (fault != TN_FAULT_NONE) {
+        return fault_at(in, from, from + size, fault, err);
     }
-    if (!keep) {
+    if (!isfinite(x)) {
         return TN_OK;
     }
     bool rebased = spec->type == TN_SIGN_INT && in->schema->index_base > 0 && sign <= INT64_MAX;
@@ -551,10 +526,8 @@ static tn_status ignore_pair(pairs *in, tn_error *err)
     const char *from = NULL;
     size_t size = 0;
     float x;
-    bool keep;
     TN_TRY(take_value(in, &from, &size, err));
-    tn_fault fault =
-        size > 0 ? read_x(&any, (tn_bytes){from, size, false}, &x, &keep) : TN_FAULT_NONE;
+    tn_fault fault = size > 0 ? tn_rows_read_x(&any, from, size, &x) : TN_FAULT_NONE;
     return fault == TN_FAULT_NONE ? TN_OK : fault_at(in, from, from + size, fault, err);
 }
 

@@ -428,7 +428,6 @@ static tn_status fill_block(tn_block_reader *reader, tn_block *block)
     tn_error *err = &block->err;
     if (reader->source == NULL) {
         TN_TRY(open_part(reader, err));
-        block->head = reader->head[block->file].column != NULL ? &reader->head[block->file] : NULL;
     }
     TN_TRY(pass_damage(reader, block, err));
     block->line = reader->line;
@@ -450,7 +449,6 @@ static void clear(const tn_block_reader *reader, tn_block *block)
     block->n_records = 0;
     block->cache = NULL;
     block->file = part_of(reader)->source;
-    block->head = reader->head[block->file].column != NULL ? &reader->head[block->file] : NULL;
     block->passed = 0;
     block->taken = 0;
     block->damage = false;
@@ -461,6 +459,7 @@ static void next_of_file(tn_block_reader *reader, tn_block *block)
 {
     clear(reader, block);
     block->fault = fill_block(reader, block);
+    block->head = reader->head[block->file].column != NULL ? &reader->head[block->file] : NULL;
     reader->over = reader->over || (block->fault != TN_OK && !block->damage);
     block->last = reader->over;
     bool next = block->last && block->fault == TN_OK && reader->part + 1 < reader->files->n_parts;

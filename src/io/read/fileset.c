@@ -139,26 +139,25 @@ static tn_status add_item(listing *l, const char *item, tn_error *err)
     return pattern ? add_pattern(l, item, err) : add_path(l, item, false, err);
 }
 
-/* A file that cannot be opened twice is looked at when it is read. */
-static tn_status sniff(tn_file_entry *file, bool binary, tn_error *err)
+/* By the first bytes. */
+static tn_status sniff(tn_source *source, bool binary, uint32_t *compression, tn_error *err)
 {
-    tn_source *source = NULL;
     tn_bytes first;
-    TN_TRY(tn_source_open(&source, file->path, 0, NULL, err));
-    tn_status status = tn_source_peek(source, &first, err);
-    if (status == TN_OK) {
-        status = tn_compression_of(first, binary, file->path, &file->compression, err);
-    }
-    tn_source_close(source);
-    return status;
+    TN_TRY(tn_source_peek(source, &first, err));
+    return tn_compression_of(first, binary, tn_source_path(source), compression, err);
 }
 
+/* A file that cannot be opened twice is looked at when it is read. */
 static tn_status find_compressions(listing *l, const tn_schema *schema, bool binary, tn_error *err)
 {
     for (uint32_t i = 0; i < l->n; i++) {
         l->file[i].compression = schema->data->compression;
         if (l->file[i].compression == TN_COMPRESSION_AUTO && !l->file[i].once) {
-            TN_TRY(sniff(&l->file[i], binary, err));
+            tn_source *source = NULL;
+            TN_TRY(tn_source_open(&source, l->file[i].path, 0, NULL, err));
+            tn_status status = sniff(source, binary, &l->file[i].compression, err);
+            tn_source_close(source);
+            TN_TRY(status);
         }
     }
     return TN_OK;
@@ -361,11 +360,7 @@ tn_status tn_fileset_open(const tn_fileset *files, uint32_t file, uint64_t from,
     TN_TRY(tn_source_open(&source, f->path, from, stop, err));
     tn_status status = TN_OK;
     if (compression == TN_COMPRESSION_AUTO) { /* a pipe: never read before */
-        tn_bytes first;
-        status = tn_source_peek(source, &first, err);
-        status = status == TN_OK
-                     ? tn_compression_of(first, files->binary, f->path, &compression, err)
-                     : status;
+        status = sniff(source, files->binary, &compression, err);
     }
     if (status == TN_OK && compression != TN_COMPRESSION_NONE) {
         status = tn_inflate(source, compression, err);

@@ -302,9 +302,6 @@ uint32_t tn_reader_cut_for(const tn_reader *reader)
 static tn_status build(tn_reader *r, tn_error *err)
 {
     const tn_data_opts *data = r->schema->data;
-    if (tn_format_find(data->format) == NULL) {
-        return tn_fail(err, TN_E_CONFIG, "unknown data.format '%s'", data->format);
-    }
     TN_TRY(tn_bad_record_limit_read(data->bad_records_max, &r->bad_limit, err));
     TN_TRY(tn_fileset_new(&r->files, &r->opts.paths, r->schema, tn_reader_cut_for(r), err));
     TN_TRY(tn_reader_begin_cache(r, err));

@@ -68,13 +68,6 @@ bool tn_rows_put_bare(tn_rows *rows, const char *key, uint32_t n, const char *sl
     return true;
 }
 
-static void free_bare(tn_rows *rows)
-{
-    tn_free(rows->private->bare.key);
-    tn_free(rows->private->bare.slot);
-    tn_free(rows->private->bare.grid);
-}
-
 uint64_t tn_rows_put_grid(const tn_rows *rows, uint64_t there, uint64_t *keys)
 {
     const uint64_t *sign = rows->private->lanes.sign;
@@ -187,7 +180,9 @@ void tn_rows_free(tn_rows *rows)
         return;
     }
     if (rows->private != NULL) {
-        free_bare(rows);
+        tn_free(rows->private->bare.key);
+        tn_free(rows->private->bare.slot);
+        tn_free(rows->private->bare.grid);
         tn_free(rows->private->seen);
         tn_free(rows->private->count);
         tn_free(rows->private->skip);
@@ -222,10 +217,9 @@ tn_status tn_rows_new(tn_rows **out, const tn_schema *schema, uint32_t keep, tn_
     p->keep = keep;
     p->bare.grids = (keep & TN_ROWS_BARE) != 0 && has_grids(schema);
     p->marks = tn_delimiter_masks_find();
-    p->seen = tn_try_alloc(schema->n_specs, sizeof *p->seen, "a block of rows", err);
-    p->count = tn_try_alloc((size_t)schema->n_slots + 1, sizeof *p->count, "a block of rows", err);
-    p->skip = tn_try_alloc((size_t)schema->n_slots + 1, sizeof *p->skip, "a block of rows", err);
-    if (p->seen == NULL || p->count == NULL || p->skip == NULL) {
+    if (TN_ALLOC(p->seen, schema->n_specs, "a block of rows", err) != TN_OK ||
+        TN_ALLOC(p->count, (size_t)schema->n_slots + 1, "a block of rows", err) != TN_OK ||
+        TN_ALLOC(p->skip, (size_t)schema->n_slots + 1, "a block of rows", err) != TN_OK) {
         goto fail;
     }
     *out = rows;
@@ -460,9 +454,7 @@ static void keep_values(tn_rows *rows)
     struct rows_private *p = rows->private;
     uint32_t to = rows->row[rows->n].first;
     uint32_t end = rows->n_entries;
-    for (uint32_t k = 0; k < rows->schema->n_slots; k++) {
-        p->count[k] = 0;
-    }
+    memset(p->count, 0, rows->schema->n_slots * sizeof *p->count);
     for (uint32_t i = to; i < end; i++) {
         uint32_t slot = rows->entry[i].slot;
         if (slot == GONE) {
@@ -502,25 +494,16 @@ static void fill_absent(tn_rows *rows)
     }
 }
 
-static tn_fault apply_rules(tn_rows *rows, const tn_slot_spec **spec)
-{
-    tn_fault fault = find_duplicates(rows, spec);
-    if (fault != TN_FAULT_NONE) {
-        return fault;
-    }
-    count_values(rows);
-    keep_values(rows);
-    fill_absent(rows);
-    return TN_FAULT_NONE;
-}
-
 tn_fault tn_rows_end(tn_rows *rows, const tn_slot_spec **spec)
 {
     if (rows->schema->ruled) {
-        tn_fault fault = apply_rules(rows, spec);
+        tn_fault fault = find_duplicates(rows, spec);
         if (fault != TN_FAULT_NONE) {
             return fault;
         }
+        count_values(rows);
+        keep_values(rows);
+        fill_absent(rows);
     }
     rows->n++;
     return TN_FAULT_NONE;

@@ -82,6 +82,10 @@ static inline bool tn_rows_put(tn_rows *rows, const tn_slot_spec *spec, uint64_t
     return true;
 }
 
+/* An x_j. Where a number that is not finite is no fault, it is left out. */
+tn_fault tn_rows_read_x(const tn_slot_spec *spec, const char *text, size_t size,
+                        float *x) TN_MUST_USE;
+
 /* An entry for each spec whose lane is not empty, by the key that stands in it. */
 void tn_rows_put_lanes(tn_rows *rows);
 

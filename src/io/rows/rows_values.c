@@ -200,7 +200,7 @@ static tn_fault not_read(tn_numeral how, tn_fault none, tn_fault range)
     return how == TN_NUM_RANGE ? range : none;
 }
 
-static tn_fault read_float(const tn_slot_spec *spec, const char *text, size_t size, float *v)
+tn_fault tn_rows_read_x(const tn_slot_spec *spec, const char *text, size_t size, float *v)
 {
     tn_numeral how = tn_read_f32(text, size, v);
     if (how == TN_NUM_NOT_FINITE) {
@@ -212,56 +212,33 @@ static tn_fault read_float(const tn_slot_spec *spec, const char *text, size_t si
 static tn_fault take_float(tn_rows *rows, const tn_slot_spec *spec, source from)
 {
     float v;
-    tn_fault fault = read_float(spec, from.text, from.size, &v);
+    tn_fault fault = tn_rows_read_x(spec, from.text, from.size, &v);
     if (fault != TN_FAULT_NONE || !isfinite(v)) {
         return fault;
     }
     return add_number(rows, spec, (double)v, from);
 }
 
-/* Up to 18 digits, which always fit; false: anything else. */
-static inline bool read_digits(const char *text, size_t size, uint64_t *out)
+/* An integer, signed or not. */
+static inline tn_fault take_whole(tn_rows *rows, const tn_slot_spec *spec, bool is_signed, float x,
+                                  source from)
 {
-    enum { SHORT_MAX = 18 };
-    uint64_t value = 0;
-    for (size_t i = 0; i < size; i++) {
-        unsigned digit = (unsigned)(unsigned char)text[i] - '0';
-        if (digit > 9) {
-            return false;
-        }
-        value = value * 10 + digit;
-    }
-    *out = value;
-    return size > 0 && size <= SHORT_MAX;
-}
-
-static tn_fault take_int(tn_rows *rows, const tn_slot_spec *spec, float x, source from)
-{
-    int64_t v;
-    uint64_t digits;
-    if (read_digits(from.text, from.size, &digits)) {
-        v = (int64_t)digits;
-    } else {
-        tn_numeral how = tn_read_i64(from.text, from.size, &v);
-        if (how != TN_NUM_OK) {
-            return not_read(how, TN_FAULT_INT, TN_FAULT_INT_RANGE);
-        }
-    }
-    return tn_spec_is_number(spec) ? add_number(rows, spec, (double)v, from)
-                                   : add_key(rows, spec, (uint64_t)v, x, from);
-}
-
-static tn_fault take_id(tn_rows *rows, const tn_slot_spec *spec, float x, source from)
-{
+    enum { SHORT_MAX = 18 }; /* digits, which always fit */
     uint64_t v;
-    if (!read_digits(from.text, from.size, &v)) {
-        tn_numeral how = tn_read_u64(from.text, from.size, &v);
+    const char *end = from.text + from.size;
+    if (from.size == 0 || from.size > SHORT_MAX || tn_take_digits(from.text, end, &v) != end) {
+        int64_t number = 0;
+        tn_numeral how = is_signed ? tn_read_i64(from.text, from.size, &number)
+                                   : tn_read_u64(from.text, from.size, &v);
         if (how != TN_NUM_OK) {
-            return not_read(how, TN_FAULT_ID, TN_FAULT_ID_RANGE);
+            return is_signed ? not_read(how, TN_FAULT_INT, TN_FAULT_INT_RANGE)
+                             : not_read(how, TN_FAULT_ID, TN_FAULT_ID_RANGE);
         }
+        v = is_signed ? (uint64_t)number : v;
     }
-    return tn_spec_is_number(spec) ? add_number(rows, spec, (double)v, from)
-                                   : add_key(rows, spec, v, x, from);
+    return tn_spec_is_number(spec)
+               ? add_number(rows, spec, is_signed ? (double)(int64_t)v : (double)v, from)
+               : add_key(rows, spec, v, x, from);
 }
 
 /* A field that is no number as such: it may be one as dataframes write it. */
@@ -276,9 +253,8 @@ static tn_fault take_frame_word(tn_rows *rows, const tn_slot_spec *spec, float x
         return plain.failed ? fault : TN_FAULT_NONE;
     }
     from = (source){plain.data, plain.size};
-    return spec->type == TN_SIGN_ID    ? take_id(rows, spec, x, from)
-           : spec->type == TN_SIGN_INT ? take_int(rows, spec, x, from)
-                                       : take_float(rows, spec, from);
+    return spec->type == TN_SIGN_FLOAT ? take_float(rows, spec, from)
+                                       : take_whole(rows, spec, spec->type == TN_SIGN_INT, x, from);
 }
 
 tn_fault tn_rows_token(tn_rows *rows, const tn_slot_spec *spec, const char *text, size_t size,
@@ -289,10 +265,10 @@ tn_fault tn_rows_token(tn_rows *rows, const tn_slot_spec *spec, const char *text
     uint64_t sign;
     switch (spec->type) {
     case TN_SIGN_ID:
-        fault = take_id(rows, spec, x, from);
+        fault = take_whole(rows, spec, false, x, from);
         return fault == TN_FAULT_ID ? take_frame_word(rows, spec, x, from, fault) : fault;
     case TN_SIGN_INT:
-        fault = take_int(rows, spec, x, from);
+        fault = take_whole(rows, spec, true, x, from);
         return fault == TN_FAULT_INT ? take_frame_word(rows, spec, x, from, fault) : fault;
     case TN_SIGN_HEX:
         if ((size != 8 || !tn_read_hex8(text, &sign)) &&
