@@ -21,6 +21,7 @@
 #include "config/diag.h"
 #include "config/tree.h"
 #include "io/read/block_reader.h"
+#include "io/read/dataset.h"
 #include "io/read/reader.h"
 #include "io/read/schema_inference.h"
 #include "io/rows/batch_builder.h"
@@ -162,7 +163,7 @@ typedef struct subject {
     tn_strs paths;
     size_t bytes;
     tn_arena *arena;
-    tn_data_config config;
+    tn_dataset config;
     const tn_schema *schema; /* of config */
 } subject;
 
@@ -184,7 +185,7 @@ static void open_subject(subject *s, const tn_log *log, uint64_t rows)
     s->arena = tn_arena_new(1 << 16);
     tn_diag diag = {0};
     tn_binder b = {.arena = s->arena, .diag = &diag};
-    tn_fields_bind(&b, tn_data_config_fields, tn_tree_read_flow(s->arena, text.data, "bench"),
+    tn_fields_bind(&b, tn_dataset_fields, tn_tree_read_flow(s->arena, text.data, "bench"),
                    &s->config);
     must(tn_schema_new(&s->schema, &s->config.data, &s->config.slots, &b, &err), &err);
     tn_diag_done(&diag);

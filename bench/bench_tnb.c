@@ -16,6 +16,7 @@
 #include "config/diag.h"
 #include "config/tree.h"
 #include "io/read/cache.h"
+#include "io/read/dataset.h"
 #include "io/read/reader.h"
 #include "io/read/schema_inference.h"
 #include "io/schema/dataopts.h"
@@ -47,7 +48,7 @@ static double cpu_s(void)
 typedef struct subject {
     char text[PATHS], cache[PATHS];
     tn_arena *arena;
-    tn_data_config config;
+    tn_dataset config;
     const tn_schema *schema;
 } subject;
 
@@ -111,7 +112,7 @@ static void open_subject(subject *s, const tn_log *log, uint64_t rows)
     log->add_config(&text);
     s->arena = tn_arena_new(1 << 16);
     tn_binder b = {.arena = s->arena, .diag = &diag};
-    tn_fields_bind(&b, tn_data_config_fields, tn_tree_read_flow(s->arena, text.data, "bench"),
+    tn_fields_bind(&b, tn_dataset_fields, tn_tree_read_flow(s->arena, text.data, "bench"),
                    &s->config);
     must(tn_schema_new(&s->schema, &s->config.data, &s->config.slots, &b, &err), &err);
     tn_diag_done(&diag);

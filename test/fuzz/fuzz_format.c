@@ -9,6 +9,7 @@
 #include "config/field.h"
 #include "config/tree.h"
 #include "io/format/format.h"
+#include "io/read/dataset.h"
 #include "io/read/schema_inference.h"
 #include "io/schema/dataopts.h"
 #include "io/schema/schema.h"
@@ -196,7 +197,7 @@ static outcome run(walk *w, tn_rows *rows, tn_head *head)
 static tn_rows *rows_of(uint32_t which)
 {
     static struct {
-        tn_data_config c;
+        tn_dataset c;
         tn_arena *arena;
         tn_rows *rows;
     } made[CONFIGS + FORMATS_MAX];
@@ -206,9 +207,9 @@ static tn_rows *rows_of(uint32_t which)
         tn_binder b = {.arena = arena, .diag = &diag};
         tn_error err = {0};
         const tn_schema *schema = NULL;
-        tn_data_config *c = &made[which].c;
+        tn_dataset *c = &made[which].c;
         made[which].arena = arena;
-        tn_fields_bind(&b, tn_data_config_fields,
+        tn_fields_bind(&b, tn_dataset_fields,
                        tn_tree_read_flow(arena, config_at(arena, which), "fuzz"), c);
         TN_ASSERT(tn_schema_new(&schema, &c->data, &c->slots, &b, &err) == TN_OK);
         TN_ASSERT(tn_rows_new(&made[which].rows, schema, TN_ROWS_IDS, &err) == TN_OK);

@@ -5,6 +5,7 @@
 #include "config/field.h"
 #include "config/tree.h"
 #include "io/format/tfexample.h"
+#include "io/read/dataset.h"
 #include "io/read/schema_inference.h"
 #include "io/schema/dataopts.h"
 
@@ -24,14 +25,14 @@ static tn_rows *rows_of_schema(void)
 {
     static tn_rows *rows;
     static tn_arena *arena;
-    static tn_data_config c;
+    static tn_dataset c;
     if (rows == NULL) {
         arena = tn_arena_new(1 << 16);
         tn_diag diag = {0};
         tn_binder b = {.arena = arena, .diag = &diag};
         tn_error err = {0};
         const tn_schema *schema = NULL;
-        tn_fields_bind(&b, tn_data_config_fields, tn_tree_read_flow(arena, yaml, "fuzz"), &c);
+        tn_fields_bind(&b, tn_dataset_fields, tn_tree_read_flow(arena, yaml, "fuzz"), &c);
         TN_ASSERT(tn_schema_new(&schema, &c.data, &c.slots, &b, &err) == TN_OK);
         TN_ASSERT(tn_rows_new(&rows, schema, TN_ROWS_IDS | TN_ROWS_SIGNS, &err) == TN_OK);
         tn_diag_done(&diag);

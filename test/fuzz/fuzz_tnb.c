@@ -8,6 +8,7 @@
 #include "config/tree.h"
 #include "io/read/block_reader.h"
 #include "io/read/cache.h"
+#include "io/read/dataset.h"
 #include "io/read/schema_inference.h"
 #include "io/rows/rows.h"
 #include "io/schema/dataopts.h"
@@ -52,7 +53,7 @@ static void repair_frame(char *bytes, size_t size)
 /* A schema and rows of each kind, made on first use and kept. */
 static tn_rows *rows_of(uint32_t kind)
 {
-    static tn_data_config c;
+    static tn_dataset c;
     static tn_arena *arena;
     static tn_rows *made[KINDS];
     if (made[0] == NULL) {
@@ -61,7 +62,7 @@ static tn_rows *rows_of(uint32_t kind)
         tn_binder b = {.arena = arena, .diag = &diag};
         tn_error err = {0};
         const tn_schema *schema = NULL;
-        tn_fields_bind(&b, tn_data_config_fields, tn_tree_read_flow(arena, text, "fuzz"), &c);
+        tn_fields_bind(&b, tn_dataset_fields, tn_tree_read_flow(arena, text, "fuzz"), &c);
         TN_ASSERT(tn_schema_new(&schema, &c.data, &c.slots, &b, &err) == TN_OK);
         for (uint32_t i = 0; i < KINDS; i++) {
             static const uint32_t keep[KINDS] = {TN_ROWS_IDS, TN_ROWS_SIGNS, TN_ROWS_BARE};

@@ -1,6 +1,7 @@
 /* setup.c - schemas, files and rows for the tests of io. */
 #include "setup.h"
 #include "config/field.h"
+#include "io/read/dataset.h"
 #include "io/read/fileset.h"
 #include "io/rows/rows.h"
 
@@ -18,12 +19,12 @@
 
 tn_status setup_try(setup *s, const char *text)
 {
-    tn_data_config c;
+    tn_dataset c;
     memset(s, 0, sizeof *s);
     s->arena = tn_arena_new(1 << 16);
     tn_tmpdir_make(s->dir);
     tn_binder b = {.arena = s->arena, .diag = &s->diag};
-    tn_fields_bind(&b, tn_data_config_fields, tn_tree_read_flow(s->arena, text, "test"), &c);
+    tn_fields_bind(&b, tn_dataset_fields, tn_tree_read_flow(s->arena, text, "test"), &c);
     s->data = c.data;
     s->slots = c.slots;
     if (s->diag.n_errors > 0) {

@@ -1,5 +1,6 @@
 /* test_format.c - each format takes its own options and refuses those that only others read. */
 #include "io/format/format.h"
+#include "io/read/dataset.h"
 
 #include "base/core/arena.h"
 #include "config/diag.h"
@@ -42,8 +43,8 @@ static void check(const char *yaml, char *out, size_t size)
     const tn_binder b = {.arena = arena, .diag = &diag, .path = "data"};
     const tn_yaml_in in = {.text = yaml, .size = strlen(yaml), .source = "t", .lines = true};
     const tn_tree *tree = tn_yaml_read(arena, &diag, &in);
-    tn_data_config config;
-    tn_fields_bind(&b, tn_data_config_fields, tree, &config);
+    tn_dataset config;
+    tn_fields_bind(&b, tn_dataset_fields, tree, &config);
     assert_int_equal(diag.n_errors, 0);
     tn_format_check_data(&b, tn_tree_get(tree, "data"), &config.data);
     tn_format_check_slots(&b, config.data.format, &config.slots);

@@ -58,17 +58,6 @@ static tn_status tfrecord_cut(tn_bytes *window, bool last, const tn_schema *sche
     return TN_OK;
 }
 
-/* A whole record whose length can be believed, whatever its data: its bytes with the frame; else 0.
- */
-static size_t framed(tn_bytes window, uint64_t max)
-{
-    if (window.size < FRAME_BYTES || !is_header(window.data)) {
-        return 0;
-    }
-    uint64_t n = tn_load_u64(window.data);
-    return n <= max && n <= window.size - FRAME_BYTES ? FRAME_BYTES + n : 0;
-}
-
 static uint64_t tfrecord_hop(tn_bytes window, const tn_schema *schema)
 {
     if (window.size < HEADER_BYTES || !is_header(window.data)) {
@@ -78,22 +67,29 @@ static uint64_t tfrecord_hop(tn_bytes window, const tn_schema *schema)
     return n <= schema->data->record_bytes_max ? FRAME_BYTES + n : 0;
 }
 
+/* A whole record whose length can be believed, whatever its data: its bytes with the frame; else 0.
+ */
+static size_t framed(tn_bytes window, const tn_schema *schema)
+{
+    uint64_t size = tfrecord_hop(window, schema);
+    return size <= window.size ? size : 0;
+}
+
 /* A wrong data crc skips one record. After a wrong length the first place counts where length crc,
  * limit and data crc all hold; odds of a false one are 2^-64. */
 static size_t tfrecord_resync(tn_bytes window, bool last, const tn_schema *schema, bool *found)
 {
-    uint64_t max = schema->data->record_bytes_max;
-    size_t whole = framed(window, max);
+    size_t whole = framed(window, schema);
     *found = true;
     if (whole > 0) {
         return whole;
     }
     for (size_t i = 1; i + HEADER_BYTES <= window.size; i++) {
         tn_bytes rest = {window.data + i, window.size - i, false};
-        if (!is_header(rest.data) || tn_load_u64(rest.data) > max) {
+        if (tfrecord_hop(rest, schema) == 0) {
             continue;
         }
-        size_t size = framed(rest, max);
+        size_t size = framed(rest, schema);
         if (size == 0 && !last) { /* it may be one: comes back with all of it */
             *found = false;
             return i - 1;

@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-static const tn_field sections[] = {
+const tn_field tn_dataset_fields[] = {
     TN_FIELD_TABLE(tn_dataset, data, tn_data_opts, tn_data_fields, "what is read, and how"),
     TN_FIELD_TABLES(tn_dataset, slots, tn_slot_opts, "[]", tn_slot_fields, "what a row holds"),
     TN_FIELD_END,
@@ -39,7 +39,7 @@ tn_status tn_dataset_bind(tn_dataset *out, const tn_tree *root, uint32_t flags, 
 {
     *out = (tn_dataset){0};
     uint32_t faults = b->diag->n_errors;
-    tn_fields_bind_some(b, sections, root, out);
+    tn_fields_bind_some(b, tn_dataset_fields, root, out);
     tn_binder inner = *b;
     inner.path = "data";
     tn_format_check_data(&inner, tn_tree_get(root, "data"), &out->data);

@@ -22,6 +22,8 @@ typedef struct tn_dataset {
     const tn_schema *schema;
 } tn_dataset;
 
+extern const tn_field tn_dataset_fields[]; /* both sections and nothing else */
+
 enum {
     /* Rules that drop or merge values are off: max_len, duplicates, drop_zero, absent. A row then
      * holds what its record holds. */

@@ -108,9 +108,3 @@ const tn_field tn_slot_fields[] = {
     TN_FIELD_STRS(tn_slot_opts, uses, "~", "inputs of the model that take it; default: all"),
     TN_FIELD_END,
 };
-
-const tn_field tn_data_config_fields[] = {
-    TN_FIELD_TABLE(tn_data_config, data, tn_data_opts, tn_data_fields, "data"),
-    TN_FIELD_TABLES(tn_data_config, slots, tn_slot_opts, "[]", tn_slot_fields, "slots"),
-    TN_FIELD_END,
-};

@@ -89,12 +89,4 @@ extern const char *const tn_slot_as_words[];
 extern const tn_field tn_data_fields[];
 extern const tn_field tn_slot_fields[];
 
-/* Both sections and nothing else: what tests and benchmarks of reading are configured by. */
-typedef struct tn_data_config {
-    tn_data_opts data;
-    tn_tables slots;
-} tn_data_config;
-
-extern const tn_field tn_data_config_fields[];
-
 #endif
