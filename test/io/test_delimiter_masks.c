@@ -58,8 +58,7 @@ static void check(const tn_delimiter_masks *set, const char *bytes, size_t size)
             }
         }
         bool odd = !odd_want;
-        uint32_t found =
-            pairs ? set->pairs(line, size, at, &odd) : set->fields(line, size, '\t', at, &odd);
+        uint32_t found = set->find(line, size, pairs ? '\0' : '\t', at, &odd);
         if (found != n || odd != odd_want || memcmp(at, want, n * sizeof *at) != 0) {
             fail_msg("%s, %zu bytes: %u marks, not %u; odd %d", set->name, size, found, n, odd);
         }

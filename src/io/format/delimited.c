@@ -275,7 +275,7 @@ static bool parse_fast(tn_bytes line, const tn_schema *schema, const tn_head *he
     bool odd = true;
     uint32_t n = 0;
     if (place != NULL) {
-        n = rows->private->marks->fields(line.data, line.size, schema->delimiter, place + 1, &odd);
+        n = rows->private->marks->find(line.data, line.size, schema->delimiter, place + 1, &odd);
     }
     if (odd || n + 1 != head->n_columns ||
         !tn_token_vectors_reserve(&rows->private->lanes, schema->n_specs)) {
@@ -497,7 +497,7 @@ static uint32_t split_plain(const taking *t, tn_span *span, uint32_t max)
         return 0;
     }
     const tn_delimiter_masks *marks = t->rows->private->marks;
-    uint32_t n = 1 + marks->fields(line.data, line.size, t->schema->delimiter, place + 1, &odd);
+    uint32_t n = 1 + marks->find(line.data, line.size, t->schema->delimiter, place + 1, &odd);
     place[n] = (uint16_t)line.size;
     n = n < max ? n : max;
     for (uint32_t i = 0; i < n; i++) {

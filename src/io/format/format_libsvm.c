@@ -249,7 +249,7 @@ static bool look(marked *m, const pairs *in, tn_bytes line)
         return false;
     }
     m->mark = place + 1;
-    m->n_marks = p->marks->pairs(line.data, line.size, p->place + 1, &odd);
+    m->n_marks = p->marks->find(line.data, line.size, 0, p->place + 1, &odd);
     m->lanes = &p->lanes;
     return !odd && m->n_marks > 0 && m->mark[0] > 0 && line.data[m->mark[0]] == ' ' &&
            tn_token_vectors_reserve(&p->lanes, m->n_marks);

@@ -403,6 +403,16 @@ tn_status tn_reader_open(tn_reader **out, const tn_schema *schema, const tn_read
     return TN_OK;
 }
 
+/* Locked. */
+static tn_status why_ended(const tn_reader *reader, tn_error *err)
+{
+    tn_status status = reader->ended ? reader->status : TN_E_STOPPED;
+    if (status != TN_END && err != NULL) {
+        *err = reader->err;
+    }
+    return status == TN_E_STOPPED ? tn_fail(err, TN_E_STOPPED, "the reader was stopped") : status;
+}
+
 tn_status tn_reader_next_until(tn_reader *reader, uint64_t until_ns, tn_batch **out, tn_error *err)
 {
     void *item = NULL;
@@ -412,12 +422,9 @@ tn_status tn_reader_next_until(tn_reader *reader, uint64_t until_ns, tn_batch **
         return TN_OK;
     }
     (void)pthread_mutex_lock(&reader->lock);
-    tn_status status = reader->ended ? reader->status : TN_E_STOPPED;
-    if (status != TN_END && err != NULL) {
-        *err = reader->err;
-    }
+    tn_status status = why_ended(reader, err);
     (void)pthread_mutex_unlock(&reader->lock);
-    return status == TN_E_STOPPED ? tn_fail(err, TN_E_STOPPED, "the reader was stopped") : status;
+    return status;
 }
 
 tn_status tn_reader_next(tn_reader *reader, tn_batch **out, tn_error *err)
@@ -445,19 +452,16 @@ tn_status tn_reader_prior(tn_reader *reader, tn_prior *out, tn_error *err)
            !awaits_first_part(reader)) {
         (void)pthread_cond_wait(&reader->changed, &reader->lock);
     }
-    bool known = reader->prior_known && reader->prior.weight > 0;
-    tn_status status = known                       ? TN_OK
-                       : reader->ended             ? reader->status
-                       : reader->prior_known       ? TN_END
-                       : awaits_first_part(reader) ? TN_END
-                                                   : TN_E_STOPPED;
-    if (known) {
+    tn_status status = TN_OK;
+    if (reader->prior_known && reader->prior.weight > 0) {
         *out = reader->prior;
-    } else if (status != TN_END && err != NULL) {
-        *err = reader->err;
+    } else if (!reader->ended && (reader->prior_known || awaits_first_part(reader))) {
+        status = TN_END;
+    } else {
+        status = why_ended(reader, err);
     }
     (void)pthread_mutex_unlock(&reader->lock);
-    return status == TN_E_STOPPED ? tn_fail(err, TN_E_STOPPED, "the reader was stopped") : status;
+    return status;
 }
 
 const char *tn_reader_cache_tmp(const tn_reader *reader)

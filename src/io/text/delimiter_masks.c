@@ -87,7 +87,7 @@ static inline uint16_t *put_marks_plain(uint16_t *to, uint64_t mask, uint32_t ba
 #undef SET
 #undef TARGET
 
-const tn_delimiter_masks tn_delimiter_masks_plain = {"plain", find_fields_plain, find_pairs_plain};
+const tn_delimiter_masks tn_delimiter_masks_plain = {"plain", find_marks_plain};
 
 #if TN_DELIMITER_MASKS_X86
 
@@ -108,7 +108,7 @@ static inline uint16_t *put_marks_sse2(uint16_t *to, uint64_t mask, uint32_t bas
 #undef SET
 #undef TARGET
 
-const tn_delimiter_masks tn_delimiter_masks_sse2 = {"sse2", find_fields_sse2, find_pairs_sse2};
+const tn_delimiter_masks tn_delimiter_masks_sse2 = {"sse2", find_marks_sse2};
 
 /* ---- AVX2: two vectors a look ---- */
 
@@ -138,7 +138,7 @@ TARGET static inline uint16_t *put_marks_avx2(uint16_t *to, uint64_t mask, uint3
 #undef SET
 #undef TARGET
 
-const tn_delimiter_masks tn_delimiter_masks_avx2 = {"avx2", find_fields_avx2, find_pairs_avx2};
+const tn_delimiter_masks tn_delimiter_masks_avx2 = {"avx2", find_marks_avx2};
 
 #endif
 #if TN_DELIMITER_MASKS_AVX512
@@ -188,8 +188,7 @@ TARGET static inline uint16_t *put_marks_avx512(uint16_t *to, uint64_t mask, uin
 #undef SET
 #undef TARGET
 
-const tn_delimiter_masks tn_delimiter_masks_avx512 = {"avx512", find_fields_avx512,
-                                                      find_pairs_avx512};
+const tn_delimiter_masks tn_delimiter_masks_avx512 = {"avx512", find_marks_avx512};
 
 #endif
 

@@ -34,12 +34,11 @@ enum {
 
 typedef struct tn_delimiter_masks {
     const char *name;
-    /* Places of `mark` in a line of at most TN_DELIMITER_MASKS_LINE_MAX bytes, ascending; how many.
-     * `at` has room for `size` + TN_DELIMITER_MASKS_SPARE. *odd: a '\r' or a NUL is among the
-     * bytes. */
-    uint32_t (*fields)(const char *line, size_t size, char mark, uint16_t *at, bool *odd);
-    /* The same for ' ' and ':'. *odd: a control character or '#' is among the bytes. */
-    uint32_t (*pairs)(const char *line, size_t size, uint16_t *at, bool *odd);
+    /* Places of `mark`, or, where it is 0, of ' ' and ':', in a line of at most
+     * TN_DELIMITER_MASKS_LINE_MAX bytes, ascending; how many. `at` has room for `size` +
+     * TN_DELIMITER_MASKS_SPARE. *odd: a '\r' or a NUL is among the bytes; of ' ' and ':': a control
+     * character or '#'. */
+    uint32_t (*find)(const char *line, size_t size, char mark, uint16_t *at, bool *odd);
 } tn_delimiter_masks;
 
 /* The widest set that this processor runs. */

@@ -4,8 +4,7 @@
  * SET(field_mask)(p, mark, odd) and SET(pair_mask)(p, odd), which look at 64 bytes, give a bit for
  * each mark and set bits of *odd, or else LANES, the bytes of a vector, and BITS(x), the top bits
  * of its bytes; SET(put_marks)(to, mask, base), which writes the places of the bits of a mask, 64
- * places at most, and returns what is behind those that count. After: SET(find_fields)() and
- * SET(find_pairs)().
+ * places at most, and returns what is behind those that count. After: SET(find_marks)().
  */
 #ifdef TARGET
 
@@ -55,37 +54,24 @@ TARGET static inline const char *SET(last_look)(const char *line, size_t size, c
     return copy;
 }
 
-TARGET static uint32_t SET(find_fields)(const char *line, size_t size, char mark, uint16_t *at,
-                                        bool *odd)
+TARGET static inline uint64_t SET(mask)(const char *p, char mark, uint64_t *odd)
 {
-    uint64_t strange = 0;
-    uint16_t *to = at;
-    size_t i = 0;
-    for (; i + LOOK <= size; i += LOOK) {
-        to = SET(put_marks)(to, SET(field_mask)(line + i, mark, &strange), (uint32_t)i);
-    }
-    if (i < size) {
-        char copy[LOOK];
-        const char *p = SET(last_look)(line, size, copy);
-        uint64_t mask = SET(field_mask)(p, mark, &strange) >> (LOOK - (size - i));
-        to = SET(put_marks)(to, mask, (uint32_t)i);
-    }
-    *odd = strange != 0;
-    return (uint32_t)(to - at);
+    return mark != 0 ? SET(field_mask)(p, mark, odd) : SET(pair_mask)(p, odd);
 }
 
-TARGET static uint32_t SET(find_pairs)(const char *line, size_t size, uint16_t *at, bool *odd)
+TARGET static uint32_t SET(find_marks)(const char *line, size_t size, char mark, uint16_t *at,
+                                       bool *odd)
 {
     uint64_t strange = 0;
     uint16_t *to = at;
     size_t i = 0;
     for (; i + LOOK <= size; i += LOOK) {
-        to = SET(put_marks)(to, SET(pair_mask)(line + i, &strange), (uint32_t)i);
+        to = SET(put_marks)(to, SET(mask)(line + i, mark, &strange), (uint32_t)i);
     }
     if (i < size) {
         char copy[LOOK];
         const char *p = SET(last_look)(line, size, copy);
-        uint64_t mask = SET(pair_mask)(p, &strange) >> (LOOK - (size - i));
+        uint64_t mask = SET(mask)(p, mark, &strange) >> (LOOK - (size - i));
         to = SET(put_marks)(to, mask, (uint32_t)i);
     }
     *odd = strange != 0;
