@@ -221,11 +221,8 @@ static void add_shown(char *out, size_t room, const char *bytes, size_t size)
     size_t used = strlen(out);
     for (size_t i = 0; i < size && used + 5 < room; i++) {
         unsigned char c = (unsigned char)bytes[i];
-        bool plain = c >= ' ' && c < 0x7f;
-        int n = plain       ? snprintf(out + used, room - used, "%c", c)
-                : c == '\t' ? snprintf(out + used, room - used, "\t")
-                            : snprintf(out + used, room - used, "\\x%02x", c);
-        used += (size_t)n;
+        bool shown = (c >= ' ' && c < 0x7f) || c == '\t';
+        used += (size_t)snprintf(out + used, room - used, shown ? "%c" : "\\x%02x", c);
     }
 }
 

@@ -581,20 +581,16 @@ void tn_block_parse(const tn_block *block, const tn_schema *schema, const tn_fil
         place.offset = block->offset + block->record[i].at;
         place.line = 0;
         tn_status status = format->parse(record, schema, &place, rows, NULL);
+        if (status != TN_OK && status != TN_END) { /* once more, for the message */
+            bool told = out->n_messages < messages_max;
+            place.line = told && !format->binary ? line_of(block, schema, files, i, &line) : 0;
+            status = format->parse(record, schema, &place, rows, &out->err);
+            TN_ASSERT(status != TN_END);
+        }
         if (status == TN_OK) {
             rows->row[rows->n - 1].at = place.offset;
-            continue;
-        }
-        if (status == TN_END) {
+        } else if (status == TN_END) {
             out->blank++;
-            continue;
-        }
-        bool told = out->n_messages < messages_max;
-        place.line = told && !format->binary ? line_of(block, schema, files, i, &line) : 0;
-        status = format->parse(record, schema, &place, rows, &out->err);
-        TN_ASSERT(status != TN_END);
-        if (status == TN_OK) { /* memory was short the first time, and is not any more */
-            rows->row[rows->n - 1].at = place.offset;
         } else if (status == TN_E_DATA) {
             keep_message(out, &out->err, messages_max);
         } else {

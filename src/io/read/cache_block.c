@@ -423,6 +423,9 @@ static void put_rows(const unpacking *u)
 static bool put_ids(const unpacking *u)
 {
     tn_token all;
+    if (!u->ids || (u->n.flags & HAS_IDS) == 0) {
+        return true;
+    }
     if (!tn_rows_add_text(u->rows, u->from + u->lay.id, u->n.id_bytes, &all)) {
         return false;
     }
@@ -507,21 +510,13 @@ tn_status tn_cache_unpack(tn_bytes block, tn_parsed *out, tn_error *err)
     bool good = true;
     u.bare = (rows->private->keep & TN_ROWS_BARE) != 0 && put_keys(&u, &good);
     good = good && make_room(rows, &u);
-    if (good && !u.bare) {
-        put_entries(&u);
-    }
     if (good) {
+        if (!u.bare) {
+            put_entries(&u);
+        }
         put_rows(&u);
-    }
-    if (good && u.ids && (u.n.flags & HAS_IDS) != 0) {
-        good = put_ids(&u);
-    }
-    if (good && u.signs) {
-        good = put_signs(&u);
-    }
-    if (good) {
         put_counts(&u, out);
-        good = !out->messages.failed;
+        good = put_ids(&u) && (!u.signs || put_signs(&u)) && !out->messages.failed;
     }
     if (!good) {
         tn_rows_clear(rows);
