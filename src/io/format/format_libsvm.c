@@ -486,36 +486,22 @@ static tn_status add_any_pair(pairs *in, const tn_slot_spec *spec, const char *i
     return fault == TN_FAULT_NONE ? TN_OK : fault_at(in, index, index_end, fault, err);
 }
 
-/* Takes the value of a pair as nearly all have it: none, or one digit. False: any other; nothing is
- * taken then. */
-static inline bool take_plain_value(pairs *in, float *x)
-{
-    const char *p = in->at;
-    size_t left = (size_t)(in->end - p);
-    if (left == 0 || tn_is_blank(p[0])) {
-        *x = 1;
-        return true;
-    }
-    if (left < 2 || p[0] != ':' || (unsigned)(p[1] - '0') > 9 || (left > 2 && !tn_is_blank(p[2]))) {
-        return false;
-    }
-    *x = (float)(p[1] - '0');
-    in->at = p + 2;
-    return true;
-}
-
 /* Adds the pair whose sign is the text from `index` to `at`, and takes what stands behind it:
- * nothing, or ':' and a value. `sign` is the number, with the base taken off. */
+ * nothing, or ':' and a value; nearly all have none, or one digit. `sign` is the number, with the
+ * base taken off. */
 static inline tn_status add_pair(pairs *in, const tn_slot_spec *spec, const char *index,
                                  uint64_t sign, tn_error *err)
 {
-    const char *at = in->at;
-    float x;
-    if (spec->plain_key && spec->type == TN_SIGN_ID && in->rows->token == NULL &&
-        take_plain_value(in, &x) && tn_rows_put(in->rows, spec, sign, x)) {
+    const char *p = in->at;
+    size_t left = (size_t)(in->end - p);
+    bool none = left == 0 || tn_is_blank(p[0]);
+    bool digit =
+        left >= 2 && p[0] == ':' && (unsigned)(p[1] - '0') <= 9 && (left == 2 || tn_is_blank(p[2]));
+    if ((none || digit) && is_plain(spec) && in->rows->token == NULL &&
+        tn_rows_put(in->rows, spec, sign, none ? 1 : (float)(p[1] - '0'))) {
+        in->at = none ? p : p + 2;
         return TN_OK;
     }
-    in->at = at;
     return add_any_pair(in, spec, index, sign, err);
 }
 
@@ -533,11 +519,6 @@ static tn_status ignore_pair(pairs *in, tn_error *err)
 
 /* ---- libsvm ---- */
 
-static bool at_qid(const pairs *in)
-{
-    return in->end - in->at >= 4 && memcmp(in->at, "qid:", 4) == 0;
-}
-
 static tn_status take_qid(pairs *in, tn_error *err)
 {
     in->at += 4;
@@ -551,38 +532,20 @@ static tn_status take_qid(pairs *in, tn_error *err)
     return TN_OK;
 }
 
-/* The slot that takes an index; NULL: none does. */
-static const tn_slot_spec *slot_of_index(const tn_schema *schema, uint64_t index)
-{
-    uint32_t i = tn_columns_of_index(schema->columns, schema, index);
-    return i != TN_NOWHERE ? &schema->spec[i] : NULL;
-}
-
 static tn_status take_pair(pairs *in, tn_error *err)
 {
     const char *from = in->at;
     uint64_t index;
     TN_TRY(take_index(in, &index, err));
-    const tn_slot_spec *spec = slot_of_index(in->schema, index);
-    if (spec != NULL) {
-        return add_pair(in, spec, from, index, err);
+    uint32_t i = tn_columns_of_index(in->schema->columns, in->schema, index);
+    if (i != TN_NOWHERE) {
+        return add_pair(in, &in->schema->spec[i], from, index, err);
     }
     if (in->schema->data->unknown_field == TN_FIELD_IS_ERROR) {
         return tn_record_location_fail(in->place, in->line, from, err, "no slot takes index %.*s",
                                        (int)(in->at - from), from);
     }
     return ignore_pair(in, err);
-}
-
-static tn_status take_pairs(pairs *in, tn_error *err)
-{
-    if (has_more(in) && !in->begun && at_qid(in)) {
-        TN_TRY(take_qid(in, err));
-    }
-    while (has_more(in)) {
-        TN_TRY(take_pair(in, err));
-    }
-    return TN_OK;
 }
 
 /* ---- libffm ---- */
@@ -626,14 +589,6 @@ static tn_status take_field(pairs *in, tn_error *err)
     return spec != NULL ? add_pair(in, spec, from, index, err) : ignore_pair(in, err);
 }
 
-static tn_status take_fields(pairs *in, tn_error *err)
-{
-    while (has_more(in)) {
-        TN_TRY(take_field(in, err));
-    }
-    return TN_OK;
-}
-
 /* row_norm: x_j / ||x||, so that a product of two is scaled by 1 / ||x||^2, once. */
 static void normalise(tn_rows *rows)
 {
@@ -663,7 +618,14 @@ static tn_status parse_line(tn_bytes record, const tn_schema *schema,
     if (!begin_fast(&in, fields)) {
         TN_TRY(begin_line(&in, err));
     }
-    tn_status status = fields ? take_fields(&in, err) : take_pairs(&in, err);
+    tn_status status = TN_OK;
+    if (!fields && has_more(&in) && !in.begun && in.end - in.at >= 4 &&
+        memcmp(in.at, "qid:", 4) == 0) {
+        status = take_qid(&in, err);
+    }
+    while (status == TN_OK && has_more(&in)) {
+        status = fields ? take_field(&in, err) : take_pair(&in, err);
+    }
     if (status == TN_OK && schema->data->row_norm) {
         normalise(rows);
     }
