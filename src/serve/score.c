@@ -5,6 +5,7 @@
 #include "base/math/fmath.h"
 #include "base/math/rng.h"
 #include "io/rows/batch.h"
+#include "io/rows/batch_builder.h"
 #include "io/rows/rows.h"
 #include "io/schema/schema.h"
 #include "nn/graph/embed.h"
@@ -12,148 +13,20 @@
 #include "serve/exported_group.h"
 #include "serve/exported_model.h"
 
-#include <string.h>
-
-/* ---- parsed rows, row by row, turned into a batch, slot by slot ----
- *
- *     rows    user 7 | item 1 | item 4 || user 9 | item 4         batch   user  7 9
- *                                                                         item  1 4 | 4
- *
- * A counting sort of the entries by slot; rows stay in order. Keeps its memory for the next block.
- */
-
-typedef struct row_batch {
-    const tn_schema *schema;
-    tn_batch batch;
-    tn_slot *slot;
-    uint32_t *next; /* per slot: where its next entry goes */
-    uint32_t rows_max;
-    uint32_t *offset; /* slots * (rows_max + 1) */
-    uint32_t entries_max;
-    uint64_t *key;
-    float *value;
-} row_batch;
-
-static void row_batch_free(row_batch *b)
-{
-    if (b != NULL) {
-        tn_free(b->slot);
-        tn_free(b->next);
-        tn_free(b->offset);
-        tn_free(b->key);
-        tn_free(b->value);
-        tn_free(b);
-    }
-}
-
-static tn_status row_batch_new(row_batch **out, const tn_schema *schema, tn_error *err)
-{
-    *out = NULL;
-    row_batch *b = NULL;
-    TN_TRY(TN_ALLOC(b, 1, "rows to score", err));
-    b->schema = schema;
-    b->slot = tn_try_alloc((size_t)schema->n_slots + 1, sizeof *b->slot, "rows to score", err);
-    b->next = tn_try_alloc((size_t)schema->n_slots + 1, sizeof *b->next, "rows to score", err);
-    if (b->slot == NULL || b->next == NULL) {
-        row_batch_free(b);
-        return TN_E_MEMORY;
-    }
-    *out = b;
-    return TN_OK;
-}
-
-static tn_status make_room(row_batch *b, const tn_rows *rows, tn_error *err)
-{
-    if (rows->n > b->rows_max || b->offset == NULL) {
-        size_t n = (size_t)rows->n + rows->n / 4 + 16;
-        tn_free(b->offset);
-        b->rows_max = 0;
-        TN_TRY(TN_ALLOC(b->offset, (size_t)b->schema->n_slots * (n + 1) + 1, "rows to score", err));
-        b->rows_max = (uint32_t)n;
-    }
-    if (rows->n_entries > b->entries_max || b->key == NULL) {
-        size_t n = (size_t)rows->n_entries + rows->n_entries / 4 + 64;
-        tn_free(b->key);
-        tn_free(b->value);
-        b->entries_max = 0;
-        b->key = tn_try_alloc(n, sizeof *b->key, "rows to score", err);
-        b->value = tn_try_alloc(n, sizeof *b->value, "rows to score", err);
-        if (b->key == NULL || b->value == NULL) {
-            return TN_E_MEMORY;
-        }
-        b->entries_max = (uint32_t)n;
-    }
-    return TN_OK;
-}
-
-/* Where each slot's run of entries begins. */
-static void place_slots(row_batch *b, const tn_rows *rows)
-{
-    uint32_t n_slots = b->schema->n_slots;
-    for (uint32_t s = 0; s < n_slots; s++) {
-        b->next[s] = 0;
-    }
-    for (uint32_t i = 0; i < rows->n_entries; i++) {
-        b->next[rows->entry[i].slot]++;
-    }
-    uint32_t at = 0;
-    for (uint32_t s = 0; s < n_slots; s++) {
-        uint32_t count = b->next[s];
-        b->slot[s] = (tn_slot){.offset = b->offset + (size_t)s * (b->rows_max + (size_t)1),
-                               .key = b->key + at};
-        b->next[s] = at;
-        at += count;
-    }
-}
-
-/* *out is lent until the next call and borrows from `rows`. Labels and weights are not filled. */
-static tn_status row_batch_fill(row_batch *b, const tn_rows *rows, const tn_batch **out,
-                                tn_error *err)
-{
-    TN_TRY(make_room(b, rows, err));
-    place_slots(b, rows);
-    uint32_t n_slots = b->schema->n_slots;
-    for (uint32_t r = 0; r < rows->n; r++) {
-        for (uint32_t s = 0; s < n_slots; s++) {
-            b->slot[s].offset[r] = b->next[s] - (uint32_t)(b->slot[s].key - b->key);
-        }
-        for (uint32_t i = rows->row[r].first; i < tn_rows_end_of(rows, r); i++) {
-            const tn_entry *e = &rows->entry[i];
-            uint32_t to = b->next[e->slot]++;
-            b->key[to] = e->key;
-            b->value[to] = e->value;
-            if (e->value != 1) {
-                b->slot[e->slot].value = b->value + (b->slot[e->slot].key - b->key);
-            }
-        }
-    }
-    for (uint32_t s = 0; s < n_slots; s++) {
-        b->slot[s].offset[rows->n] = b->next[s] - (uint32_t)(b->slot[s].key - b->key);
-    }
-    b->batch = (tn_batch){.rows = rows->n,
-                          .n_slots = n_slots,
-                          .n_numeric = b->schema->n_numeric,
-                          .n_keys = rows->n_entries,
-                          .numeric = rows->numeric,
-                          .slot = b->slot};
-    *out = &b->batch;
-    return TN_OK;
-}
-
-/* ---- scoring ---- */
+enum { KEY_BYTES = sizeof(tn_dict_query) + sizeof(tn_dict_row) + 3 * sizeof(uint32_t) };
 
 struct tn_scorer {
     const tn_exported_model *b;
     tn_exported_graph graph;
     uint32_t max_rows;
-    uint64_t *stream; /* per group * TN_SEGMENTS_MAX: of first values, before the key */
-    tn_bag *bag;      /* per slot */
-    uint32_t *offset; /* of all bags: slots * (max_rows + 1) */
-    row_batch *made;  /* from parsed rows */
-    uint32_t n_asked; /* keys of the piece */
-    uint32_t n;       /* keys that have a row */
+    uint64_t *stream;       /* per group * TN_SEGMENTS_MAX: of first values, before the key */
+    tn_bag *bag;            /* per slot */
+    uint32_t *offset;       /* of all bags: slots * (max_rows + 1) */
+    tn_batch_builder *made; /* of parsed rows */
+    uint32_t n_asked;       /* keys of the piece */
+    uint32_t n;             /* keys that have a row */
     uint32_t keys_max;
-    tn_dict_query *query;
+    tn_dict_query *query; /* owns the block that holds all of keys_max, down to `at` */
     tn_dict_row *found;
     float *weight;   /* of the keys that have a row, as the two below */
     uint32_t *index; /* 0, 1, 2 .. */
@@ -180,7 +53,7 @@ static tn_status take_fixed(tn_scorer *s, tn_error *err)
                 tn_stream2(s->b->seed, TN_RNG_ROW, tn_name64(record->segment[i].name));
         }
     }
-    TN_TRY(row_batch_new(&s->made, schema, err));
+    TN_TRY(tn_batch_builder_new(&s->made, schema, s->max_rows, false, err));
     return tn_exported_graph_new(&s->graph, s->b, s->max_rows, err);
 }
 
@@ -202,29 +75,14 @@ tn_status tn_scorer_new(tn_scorer **out, const tn_exported_model *b, uint32_t ma
     return TN_OK;
 }
 
-static void free_keys(tn_scorer *s)
-{
-    tn_free(s->query);
-    tn_free(s->found);
-    tn_free(s->weight);
-    tn_free(s->index);
-    tn_free(s->at);
-    s->query = NULL;
-    s->found = NULL;
-    s->weight = NULL;
-    s->index = NULL;
-    s->at = NULL;
-    s->keys_max = 0;
-}
-
 void tn_scorer_free(tn_scorer *s)
 {
     if (s == NULL) {
         return;
     }
-    free_keys(s);
+    tn_free(s->query);
     tn_graph_free(s->graph.g);
-    row_batch_free(s->made);
+    tn_batch_builder_free(s->made);
     tn_free(s->stream);
     tn_free(s->bag);
     tn_free(s->offset);
@@ -235,7 +93,7 @@ void tn_scorer_free(tn_scorer *s)
 /* Room for the keys of a piece; a quarter more than asked, so that it settles soon. */
 static tn_status room_for_keys(tn_scorer *s, uint64_t n, tn_error *err)
 {
-    if (n <= s->keys_max && s->at != NULL) {
+    if (n <= s->keys_max && s->query != NULL) {
         return TN_OK;
     }
     const uint64_t most = UINT64_C(1) << 30;
@@ -244,17 +102,16 @@ static tn_status room_for_keys(tn_scorer *s, uint64_t n, tn_error *err)
                        s->max_rows);
     }
     size_t room = (size_t)(n + n / 4 + 64);
-    free_keys(s);
-    s->query = tn_try_alloc(room, sizeof *s->query, "keys to score", err);
-    s->found = tn_try_alloc(room, sizeof *s->found, "keys to score", err);
-    s->weight = tn_try_alloc(room, sizeof *s->weight, "keys to score", err);
-    s->index = tn_try_alloc(room, sizeof *s->index, "keys to score", err);
-    s->at = tn_try_alloc(room + 1, sizeof *s->at, "keys to score", err);
-    if (s->query == NULL || s->found == NULL || s->weight == NULL || s->index == NULL ||
-        s->at == NULL) {
-        free_keys(s);
+    tn_free(s->query);
+    s->keys_max = 0;
+    s->query = tn_try_alloc(room + 1, KEY_BYTES, "keys to score", err);
+    if (s->query == NULL) {
         return TN_E_MEMORY;
     }
+    s->found = (tn_dict_row *)(void *)(s->query + room);
+    s->weight = (float *)(void *)(s->found + room);
+    s->index = (uint32_t *)(void *)(s->weight + room);
+    s->at = s->index + room;
     for (uint32_t i = 0; i < room; i++) {
         s->index[i] = i;
     }
@@ -435,7 +292,15 @@ tn_status tn_scorer_score(tn_scorer *s, const tn_batch *batch, float *logit, flo
 tn_status tn_scorer_score_rows(tn_scorer *s, const tn_rows *rows, float *logit, float *pctr,
                                tn_error *err)
 {
-    const tn_batch *batch = NULL;
-    TN_TRY(row_batch_fill(s->made, rows, &batch, err));
-    return tn_scorer_score(s, batch, logit, pctr, err);
+    uint32_t to = 0;
+    for (uint32_t from = 0; from < rows->n; from = to) {
+        tn_batch_builder_clear(s->made);
+        for (; to < rows->n && to - from < s->max_rows; to++) {
+            TN_TRY(tn_batch_builder_add(s->made, rows, to, 0, err));
+        }
+        TN_TRY(tn_batch_builder_settle(s->made, err));
+        TN_TRY(tn_scorer_score(s, tn_batch_builder_end(s->made), logit + from,
+                               pctr != NULL ? pctr + from : NULL, err));
+    }
+    return TN_OK;
 }
