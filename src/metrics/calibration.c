@@ -17,7 +17,7 @@ uint32_t tn_reliability_of_width(const tn_metrics *m, tn_reliability *out)
     uint32_t n = 0;
     const uint32_t n_bands = (uint32_t)m->scoring.n_bands;
     for (uint32_t i = 0; i < n_bands && !m->restored; i++) {
-        const tn_u128 *sum = m->band[i].sum;
+        const tn_u128 *sum = m->sum + TN_SUMS + (size_t)TN_BAND_SUMS * i;
         if (sum[TN_SUM_W] == 0) {
             continue;
         }
@@ -103,31 +103,22 @@ static gap gap_of_width(const tn_metrics *m)
     return gap_of(bin, tn_reliability_of_width(m, bin));
 }
 
-static double ece(const tn_metrics *m)
+double tn_metric_ece(const tn_metrics *m)
 {
     return gap_of_width(m).mean;
 }
 
-const tn_metric tn_metric_ece = {
-    TN_METRIC_OF(ece, "expected calibration error, bins of equal width")};
-
-static double ece_max(const tn_metrics *m)
+double tn_metric_ece_max(const tn_metrics *m)
 {
     return gap_of_width(m).largest;
 }
 
-const tn_metric tn_metric_ece_max = {
-    TN_METRIC_OF(ece_max, "largest calibration gap of a bin of equal width")};
-
-static double ece_mass(const tn_metrics *m)
+double tn_metric_ece_mass(const tn_metrics *m)
 {
     tn_reliability bin[TN_ECE_BINS_MAX] = {{0}};
     uint32_t n = m->opts.ece_bins > 0 ? m->opts.ece_bins : TN_ECE_BINS;
     return gap_of(bin, tn_reliability_of_mass(m, n, bin)).mean;
 }
-
-const tn_metric tn_metric_ece_mass = {
-    TN_METRIC_OF(ece_mass, "expected calibration error, bins of equal weight")};
 
 /* ---- bucket error ---- */
 
@@ -167,21 +158,14 @@ static tn_buckets buckets_of(const tn_metrics *m)
     return b;
 }
 
-static double bucket_error(const tn_metrics *m)
+double tn_metric_bucket_error(const tn_metrics *m)
 {
     tn_buckets b = buckets_of(m);
     return tn_ratio(b.error, b.judged);
 }
 
-const tn_metric tn_metric_bucket_error = {
-    TN_METRIC_OF(bucket_error, "relative CTR error of groups of neighbouring scores")};
-
-static double bucket_coverage(const tn_metrics *m)
+double tn_metric_bucket_coverage(const tn_metrics *m)
 {
     tn_buckets b = buckets_of(m);
     return tn_ratio(b.judged, b.shows);
 }
-
-const tn_metric tn_metric_bucket_coverage = {
-    TN_METRIC_OF(bucket_coverage, "share of rows that bucket_error judges"),
-    .larger_is_better = true};

@@ -10,8 +10,15 @@
 #define WEIGHT_SUM_MAX_BINS 0x1p46  /* keeps a class below 2^62 in units of 2^-16 */
 #define WEIGHT_SUM_MAX_EXACT 0x1p38 /* the same in units of 2^-24 */
 
+enum { LARGER = 1, GROUPS = 2 }; /* flags in metrics.def */
+
 const tn_metric *const tn_all_metrics[] = {
-#define TN_METRIC(name) &tn_metric_##name,
+#define TN_METRIC(id, flags, help_)                                                                \
+    &(const tn_metric){.name = #id,                                                                \
+                       .help = (help_),                                                            \
+                       .value = tn_metric_##id,                                                    \
+                       .needs_groups = ((flags)&GROUPS) != 0,                                      \
+                       .larger_is_better = ((flags)&LARGER) != 0},
 #include "metrics/metrics.def"
 #undef TN_METRIC
     NULL,
@@ -66,7 +73,6 @@ void tn_metrics_clear(tn_metrics *m)
     m->soft = false;
     m->restored = false;
     memset(m->sum, 0, sizeof m->sum);
-    memset(m->band, 0, sizeof m->band);
     memset(m->cell, 0, 2 * (size_t)m->n_bins * sizeof *m->cell);
     if (m->kept != NULL) {
         tn_kept_clear(m->kept);
@@ -96,14 +102,11 @@ static void add_cells(tn_metrics *m)
     }
 }
 
-static void add_bands(tn_metrics *m)
+static inline void add_band(tn_metrics *m, const tn_score_block *b, uint32_t row)
 {
-    const tn_score_block *b = m->block;
-    for (uint32_t i = 0; i < b->n; i++) {
-        tn_band *band = &m->band[b->band[i]];
-        for (uint32_t k = 0; k <= TN_SUM_WP; k++) {
-            band->sum[k] += tn_score_term(b, k, i);
-        }
+    tn_u128 *band = m->sum + TN_SUMS + (size_t)TN_BAND_SUMS * (uint32_t)b->band[row];
+    for (uint32_t k = 0; k < TN_BAND_SUMS; k++) {
+        band[k] += tn_score_term(b, k, row);
     }
 }
 
@@ -129,11 +132,11 @@ static void add_block(tn_metrics *m)
     }
     for (uint32_t i = 0; i < b->n; i++) {
         m->rows += b->w[i] > 0 ? 1 : 0;
+        add_band(m, b, i);
     }
     m->weighted |= b->weighted;
     m->soft |= b->soft;
     add_cells(m);
-    add_bands(m);
 }
 
 void tn_metrics_add_scored(tn_metrics *m, const tn_score_block *b, uint32_t row)
@@ -142,9 +145,7 @@ void tn_metrics_add_scored(tn_metrics *m, const tn_score_block *b, uint32_t row)
     for (uint32_t k = 0; k < TN_SUMS; k++) {
         m->sum[k] += tn_score_term(b, (tn_sum)k, row);
     }
-    for (uint32_t k = 0; k <= TN_SUM_WP; k++) {
-        m->band[b->band[row]].sum[k] += tn_score_term(b, (tn_sum)k, row);
-    }
+    add_band(m, b, row);
     m->rows += b->w[row] > 0 ? 1 : 0;
     m->weighted |= b->w[row] != 1;
     m->soft |= b->y[row] > 0 && b->y[row] < 1;
@@ -181,13 +182,8 @@ tn_status tn_metrics_merge(tn_metrics *m, const tn_metrics *other, tn_error *err
     for (size_t i = 0; i < 2 * (size_t)m->n_bins; i++) {
         m->cell[i] += other->cell[i];
     }
-    for (uint32_t k = 0; k < TN_SUMS; k++) {
+    for (uint32_t k = 0; k < TN_ALL_SUMS; k++) {
         m->sum[k] += other->sum[k];
-    }
-    for (uint32_t i = 0; i < TN_ECE_BINS_MAX; i++) {
-        for (uint32_t k = 0; k <= TN_SUM_WP; k++) {
-            m->band[i].sum[k] += other->band[i].sum[k];
-        }
     }
     m->rows += other->rows;
     m->weighted |= other->weighted;
@@ -200,10 +196,7 @@ double tn_metrics_get(const tn_metrics *m, const char *name)
 {
     const tn_metric *metric = tn_metric_find(name);
     TN_ASSERT(metric != NULL);
-    if ((metric->needs_exact && !m->opts.exact_auc) || (metric->needs_groups && !m->opts.grouped)) {
-        return (double)NAN;
-    }
-    return metric->value(m);
+    return metric->needs_groups && !m->opts.grouped ? (double)NAN : metric->value(m);
 }
 
 uint64_t tn_metrics_rows(const tn_metrics *m)

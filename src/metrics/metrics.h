@@ -8,7 +8,7 @@
  *     tn_metrics_get(m, "auc")         NAN when not defined: null in JSON, n/a in text
  *
  * One thread per object at a time, for get as well: it may sort rows that are kept.
- * A metric is a function, a constant tn_metric_<name> and a row in metrics.def.
+ * A metric is a function tn_metric_<name> and a row in metrics.def.
  */
 #ifndef TN_METRICS_METRICS_H
 #define TN_METRICS_METRICS_H
@@ -60,12 +60,9 @@ typedef struct tn_metric {
     const char *name; /* "auc", "copc", .. */
     const char *help;
     double (*value)(const tn_metrics *m);
-    bool needs_exact, needs_groups;
+    bool needs_groups;
     bool larger_is_better; /* for train.stop; false: smaller is better */
 } tn_metric;
-
-/* Members of the metric whose function has its name. */
-#define TN_METRIC_OF(id, help_) .name = #id, .help = (help_), .value = (id)
 
 extern const tn_metric *const tn_all_metrics[]; /* NULL-terminated */
 const tn_metric *tn_metric_find(const char *name);

@@ -50,35 +50,20 @@ static uint64_t get_varint(tn_bytes *in)
     return 0;
 }
 
-static void put_u128(tn_text *out, tn_u128 value)
+/* Of the sums, whose bytes stand in the message as they do in memory. */
+static size_t sums_bytes(const tn_metrics *m)
 {
-    tn_text_add_u64le(out, (uint64_t)value);
-    tn_text_add_u64le(out, (uint64_t)(value >> 64));
-}
-
-static tn_u128 get_u128(tn_bytes *in)
-{
-    uint64_t low = tn_get_u64(in);
-    uint64_t high = tn_get_u64(in);
-    return (tn_u128)high << 64 | low;
+    return (TN_SUMS + TN_BAND_SUMS * (size_t)m->scoring.n_bands) * sizeof *m->sum;
 }
 
 void tn_metrics_pack(const tn_metrics *m, tn_text *out)
 {
     uint32_t flags = (m->weighted ? FLAG_WEIGHTED : 0U) | (m->soft ? FLAG_SOFT : 0U) |
                      (m->restored ? FLAG_RESTORED : 0U);
-    const uint32_t n_bands = (uint32_t)m->scoring.n_bands;
     tn_text_add_u64le(out, m->rows);
     tn_text_addc(out, (char)flags);
-    tn_text_addc(out, (char)n_bands);
-    for (uint32_t k = 0; k < TN_SUMS; k++) {
-        put_u128(out, m->sum[k]);
-    }
-    for (uint32_t b = 0; b < n_bands; b++) {
-        for (uint32_t k = 0; k <= TN_SUM_WP; k++) {
-            put_u128(out, m->band[b].sum[k]);
-        }
-    }
+    tn_text_addc(out, (char)m->scoring.n_bands);
+    tn_text_add(out, m->sum, sums_bytes(m));
     size_t next = 0;
     for (size_t i = 0; i < 2 * (size_t)m->n_bins; i++) {
         if (m->cell[i] != 0) {
@@ -109,21 +94,15 @@ static bool get_metrics(tn_metrics *m, tn_bytes *in)
 {
     m->rows = tn_get_u64(in);
     uint8_t flags = tn_get_u8(in);
-    const uint32_t n_bands = (uint32_t)m->scoring.n_bands;
-    if (tn_get_u8(in) != n_bands || flags > FLAGS) {
+    uint8_t n_bands = tn_get_u8(in);
+    const char *sums = tn_get(in, sums_bytes(m));
+    if (n_bands != m->scoring.n_bands || flags > FLAGS || sums == NULL) {
         return false;
     }
     m->weighted = (flags & FLAG_WEIGHTED) != 0;
     m->soft = (flags & FLAG_SOFT) != 0;
     m->restored = (flags & FLAG_RESTORED) != 0;
-    for (uint32_t k = 0; k < TN_SUMS; k++) {
-        m->sum[k] = get_u128(in);
-    }
-    for (uint32_t b = 0; b < n_bands; b++) {
-        for (uint32_t k = 0; k <= TN_SUM_WP; k++) {
-            m->band[b].sum[k] = get_u128(in);
-        }
-    }
+    memcpy(m->sum, sums, sums_bytes(m));
     return get_cells(m, in);
 }
 
@@ -145,24 +124,14 @@ static uint64_t since(uint64_t now, uint64_t then)
     return now > then ? now - then : 0;
 }
 
-static tn_u128 sum_since(tn_u128 now, tn_u128 then)
-{
-    return now > then ? now - then : 0;
-}
-
 void tn_metrics_subtract(tn_metrics *m, const tn_metrics *older)
 {
     TN_ASSERT(m->n_bins == older->n_bins && m->kept == NULL);
     for (size_t i = 0; i < 2 * (size_t)m->n_bins; i++) {
         m->cell[i] = since(m->cell[i], older->cell[i]);
     }
-    for (uint32_t k = 0; k < TN_SUMS; k++) {
-        m->sum[k] = sum_since(m->sum[k], older->sum[k]);
-    }
-    for (uint32_t i = 0; i < TN_ECE_BINS_MAX; i++) {
-        for (uint32_t k = 0; k <= TN_SUM_WP; k++) {
-            m->band[i].sum[k] = sum_since(m->band[i].sum[k], older->band[i].sum[k]);
-        }
+    for (uint32_t k = 0; k < TN_ALL_SUMS; k++) {
+        m->sum[k] = m->sum[k] > older->sum[k] ? m->sum[k] - older->sum[k] : 0;
     }
     m->rows = since(m->rows, older->rows);
 }

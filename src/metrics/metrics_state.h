@@ -36,6 +36,8 @@ typedef enum tn_sum {
     TN_SUM_APE = TN_SAVED_SUMS, /* w |p - y| / y over y > 0 */
     TN_SUM_WNZ,                 /* w over y > 0 */
     TN_SUMS,
+    TN_BAND_SUMS = TN_SUM_WP + 1, /* w, wy, wp of an equal-width bin of p */
+    TN_ALL_SUMS = TN_SUMS + TN_BAND_SUMS * TN_ECE_BINS_MAX,
 } tn_sum;
 
 __extension__ typedef unsigned __int128 tn_u128;
@@ -85,20 +87,14 @@ static inline tn_u128 tn_score_term(const tn_score_block *b, tn_sum k, uint32_t 
     return (tn_u128)(scaled < 0x1p95 ? scaled : 0x1p95);
 }
 
-/* An equal-width bin of p. */
-typedef struct tn_band {
-    tn_u128 sum[TN_SUM_WP + 1]; /* w, wy, wp */
-} tn_band;
-
 struct tn_metrics {
     tn_metrics_opts opts;
     tn_scoring scoring;
-    uint64_t rows;        /* of weight > 0 */
-    bool weighted;        /* some weight is not 1 */
-    bool soft;            /* some label is neither 0 nor 1 */
-    bool restored;        /* rows, bands and the sums that checkpoints do not keep are missing */
-    tn_u128 sum[TN_SUMS]; /* of rint(x * 2^32) */
-    tn_band band[TN_ECE_BINS_MAX];
+    uint64_t rows; /* of weight > 0 */
+    bool weighted; /* some weight is not 1 */
+    bool soft;     /* some label is neither 0 nor 1 */
+    bool restored; /* rows, bands and the sums that checkpoints do not keep are missing */
+    tn_u128 sum[TN_ALL_SUMS]; /* of rint(x * 2^32); from TN_SUMS on band behind band */
     uint32_t n_bins;
     uint64_t *cell;        /* owned; [2][n_bins]: negatives, positives */
     tn_kept_rows *kept;    /* owned; NULL unless exact_auc or grouped */
@@ -110,7 +106,7 @@ void tn_metrics_add_scored(tn_metrics *m, const tn_score_block *b, uint32_t row)
 
 double tn_ratio(double a, double b); /* a / b; NAN over 0 */
 
-#define TN_METRIC(name) extern const tn_metric tn_metric_##name;
+#define TN_METRIC(name, flags, help) double tn_metric_##name(const tn_metrics *m);
 #include "metrics/metrics.def"
 #undef TN_METRIC
 

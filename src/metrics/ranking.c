@@ -104,28 +104,22 @@ static double walk_auc(tn_walk w, double *tied)
     return tn_ratio((double)twice, pairs);
 }
 
-static double auc(const tn_metrics *m)
+double tn_metric_auc(const tn_metrics *m)
 {
     return walk_auc(start(m), NULL);
 }
 
-const tn_metric tn_metric_auc = {TN_METRIC_OF(auc, "area under the ROC curve"),
-                                 .larger_is_better = true};
-
 /* How far the histogram's AUC can be from the exact one: e = sum over bins of P_b N_b / (2 P N),
  * since pairs within a bin count half. 0 when scores are sorted. */
-static double auc_error(const tn_metrics *m)
+double tn_metric_auc_error(const tn_metrics *m)
 {
     double tied = 0;
     double value = walk_auc(start(m), &tied);
     return m->opts.exact_auc && !isnan(value) ? 0 : tied;
 }
 
-const tn_metric tn_metric_auc_error = {
-    TN_METRIC_OF(auc_error, "bound of the error of auc by its histogram")};
-
 /* Average precision: sum over scores of (R_k - R_{k-1}) P_k, ties one step. */
-static double pr_auc(const tn_metrics *m)
+double tn_metric_pr_auc(const tn_metrics *m)
 {
     tn_walk w = tn_walk_begin(m);
     double neg = (double)w.total_neg; /* at this score and above */
@@ -142,12 +136,8 @@ static double pr_auc(const tn_metrics *m)
     return w.total_neg > 0 ? tn_ratio(sum, (double)w.total_pos) : (double)NAN;
 }
 
-const tn_metric tn_metric_pr_auc = {
-    TN_METRIC_OF(pr_auc, "average precision (area under the precision-recall curve)"),
-    .larger_is_better = true};
-
 /* Kolmogorov-Smirnov: the largest |TPR - FPR|. */
-static double ks(const tn_metrics *m)
+double tn_metric_ks(const tn_metrics *m)
 {
     tn_walk w = tn_walk_begin(m);
     if (w.total_neg == 0 || w.total_pos == 0) {
@@ -166,11 +156,7 @@ static double ks(const tn_metrics *m)
     return largest;
 }
 
-const tn_metric tn_metric_ks = {
-    TN_METRIC_OF(ks, "largest distance of the two classes' score distributions"),
-    .larger_is_better = true};
-
-static double accuracy(const tn_metrics *m)
+double tn_metric_accuracy(const tn_metrics *m)
 {
     tn_walk w = tn_walk_begin(m);
     uint64_t right = 0;
@@ -180,10 +166,6 @@ static double accuracy(const tn_metrics *m)
     }
     return tn_ratio((double)right, (double)w.total_neg + (double)w.total_pos);
 }
-
-const tn_metric tn_metric_accuracy = {
-    TN_METRIC_OF(accuracy, "share of rows that p >= 0.5 classifies rightly"),
-    .larger_is_better = true};
 
 /* ---- within groups ---- */
 
@@ -226,22 +208,15 @@ static gauc_sums sum_groups(const tn_metrics *m)
                        .skipped = tn_ratio(sums[0] - sums[1], sums[0])};
 }
 
-static double gauc(const tn_metrics *m)
+double tn_metric_gauc(const tn_metrics *m)
 {
     return sum_groups(m).value;
 }
 
-const tn_metric tn_metric_gauc = {TN_METRIC_OF(gauc, "AUC within groups, weighted mean"),
-                                  .needs_groups = true, .larger_is_better = true};
-
-static double gauc_skipped(const tn_metrics *m)
+double tn_metric_gauc_skipped(const tn_metrics *m)
 {
     return sum_groups(m).skipped;
 }
-
-const tn_metric tn_metric_gauc_skipped = {
-    TN_METRIC_OF(gauc_skipped, "share of gauc that lies in groups of one class"),
-    .needs_groups = true};
 
 /* ---- curves ---- */
 
