@@ -16,7 +16,7 @@ uint32_t tn_reliability_of_width(const tn_metrics *m, tn_reliability *out)
 {
     uint32_t n = 0;
     const uint32_t n_bands = (uint32_t)m->scoring.n_bands;
-    for (uint32_t i = 0; i < n_bands && !m->restored; i++) {
+    for (uint32_t i = 0; i < n_bands && (m->flags & TN_RESTORED) == 0; i++) {
         const tn_u128 *sum = m->sum + TN_SUMS + (size_t)TN_BAND_SUMS * i;
         if (sum[TN_SUM_W] == 0) {
             continue;

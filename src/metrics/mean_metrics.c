@@ -87,7 +87,7 @@ double tn_metric_mae(const tn_metrics *m)
 /* Over y > 0. Of binary labels it would be mae of the clicks. */
 double tn_metric_mape(const tn_metrics *m)
 {
-    if (!m->soft || m->restored) {
+    if ((m->flags & (TN_HAS_SOFT | TN_RESTORED)) != TN_HAS_SOFT) {
         return (double)NAN;
     }
     return tn_ratio(sum_of(m, TN_SUM_APE), sum_of(m, TN_SUM_WNZ));

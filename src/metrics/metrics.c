@@ -69,9 +69,7 @@ void tn_metrics_free(tn_metrics *m)
 void tn_metrics_clear(tn_metrics *m)
 {
     m->rows = 0;
-    m->weighted = false;
-    m->soft = false;
-    m->restored = false;
+    m->flags = 0;
     memset(m->sum, 0, sizeof m->sum);
     memset(m->cell, 0, 2 * (size_t)m->n_bins * sizeof *m->cell);
     if (m->kept != NULL) {
@@ -134,8 +132,7 @@ static void add_block(tn_metrics *m)
         m->rows += b->w[i] > 0 ? 1 : 0;
         add_band(m, b, i);
     }
-    m->weighted |= b->weighted;
-    m->soft |= b->soft;
+    m->flags |= (b->weighted ? TN_HAS_WEIGHTS : 0) | (b->soft ? TN_HAS_SOFT : 0);
     add_cells(m);
 }
 
@@ -147,8 +144,8 @@ void tn_metrics_add_scored(tn_metrics *m, const tn_score_block *b, uint32_t row)
     }
     add_band(m, b, row);
     m->rows += b->w[row] > 0 ? 1 : 0;
-    m->weighted |= b->w[row] != 1;
-    m->soft |= b->y[row] > 0 && b->y[row] < 1;
+    m->flags |=
+        (b->w[row] != 1 ? TN_HAS_WEIGHTS : 0) | (b->y[row] > 0 && b->y[row] < 1 ? TN_HAS_SOFT : 0);
     uint32_t bin = (uint32_t)b->bin[row] >> TN_COARSE_SHIFT;
     m->cell[(b->y[row] > 0.5 ? m->n_bins : 0) + bin] += (uint64_t)b->cell[row];
 }
@@ -186,9 +183,7 @@ tn_status tn_metrics_merge(tn_metrics *m, const tn_metrics *other, tn_error *err
         m->sum[k] += other->sum[k];
     }
     m->rows += other->rows;
-    m->weighted |= other->weighted;
-    m->soft |= other->soft;
-    m->restored |= other->restored;
+    m->flags |= other->flags;
     return check_weight(m, err);
 }
 
@@ -230,5 +225,5 @@ void tn_metrics_restore(tn_metrics *m, const uint64_t *histogram, const uint64_t
         const uint64_t *word = sums + (size_t)2 * k;
         m->sum[k] = (tn_u128)word[1] << 64 | word[0];
     }
-    m->restored = true;
+    m->flags = TN_RESTORED;
 }

@@ -5,13 +5,11 @@
  */
 #include "metrics/metrics_pack.h"
 
+#include "base/codec/proto.h"
 #include "base/core/alloc.h"
-#include "base/core/bytes.h"
 #include "metrics/metrics_state.h"
 
 #include <string.h>
-
-enum { FLAG_WEIGHTED = 1, FLAG_SOFT = 2, FLAG_RESTORED = 4, FLAGS = 7, VARINT_SHIFT_MAX = 63 };
 
 /* The newest report of a peer, as it came: 4 bytes per score that occurs, where all cells take 20
  * MB.
@@ -23,32 +21,10 @@ typedef struct packed {
 } packed;
 
 struct tn_peer_metrics {
-    uint32_t peers;
-    packed *latest;  /* owned; of each peer */
     tn_metrics *one; /* owned; the one that is being unpacked */
+    uint32_t peers;
+    packed latest[]; /* of each peer */
 };
-
-static void put_varint(tn_text *out, uint64_t value)
-{
-    for (; value >= 0x80; value >>= 7) {
-        tn_text_addc(out, (char)(unsigned char)(value | 0x80));
-    }
-    tn_text_addc(out, (char)(unsigned char)value);
-}
-
-static uint64_t get_varint(tn_bytes *in)
-{
-    uint64_t value = 0;
-    for (uint32_t shift = 0; shift <= VARINT_SHIFT_MAX; shift += 7) {
-        uint8_t byte = tn_get_u8(in);
-        value |= (uint64_t)(byte & 0x7f) << shift;
-        if (byte < 0x80) {
-            return value;
-        }
-    }
-    in->failed = true;
-    return 0;
-}
 
 /* Of the sums, whose bytes stand in the message as they do in memory. */
 static size_t sums_bytes(const tn_metrics *m)
@@ -58,21 +34,19 @@ static size_t sums_bytes(const tn_metrics *m)
 
 void tn_metrics_pack(const tn_metrics *m, tn_text *out)
 {
-    uint32_t flags = (m->weighted ? FLAG_WEIGHTED : 0U) | (m->soft ? FLAG_SOFT : 0U) |
-                     (m->restored ? FLAG_RESTORED : 0U);
     tn_text_add_u64le(out, m->rows);
-    tn_text_addc(out, (char)flags);
+    tn_text_addc(out, (char)m->flags);
     tn_text_addc(out, (char)m->scoring.n_bands);
     tn_text_add(out, m->sum, sums_bytes(m));
     size_t next = 0;
     for (size_t i = 0; i < 2 * (size_t)m->n_bins; i++) {
         if (m->cell[i] != 0) {
-            put_varint(out, 1 + i - next);
-            put_varint(out, m->cell[i]);
+            tn_proto_add_varint(out, 1 + i - next);
+            tn_proto_add_varint(out, m->cell[i]);
             next = i + 1;
         }
     }
-    put_varint(out, 0);
+    tn_proto_add_varint(out, 0);
 }
 
 /* False when a cell lies outside of the histogram. */
@@ -80,12 +54,12 @@ static bool get_cells(tn_metrics *m, tn_bytes *in)
 {
     const size_t cells = 2 * (size_t)m->n_bins;
     size_t next = 0;
-    for (uint64_t skip = get_varint(in); skip != 0; skip = get_varint(in)) {
+    for (uint64_t skip = tn_proto_varint(in); skip != 0; skip = tn_proto_varint(in)) {
         if (skip > cells - next) {
             return false;
         }
         next += (size_t)skip;
-        m->cell[next - 1] = get_varint(in);
+        m->cell[next - 1] = tn_proto_varint(in);
     }
     return !in->failed && in->size == 0;
 }
@@ -93,15 +67,12 @@ static bool get_cells(tn_metrics *m, tn_bytes *in)
 static bool get_metrics(tn_metrics *m, tn_bytes *in)
 {
     m->rows = tn_get_u64(in);
-    uint8_t flags = tn_get_u8(in);
+    m->flags = tn_get_u8(in);
     uint8_t n_bands = tn_get_u8(in);
     const char *sums = tn_get(in, sums_bytes(m));
-    if (n_bands != m->scoring.n_bands || flags > FLAGS || sums == NULL) {
+    if (n_bands != m->scoring.n_bands || m->flags > TN_METRIC_FLAGS || sums == NULL) {
         return false;
     }
-    m->weighted = (flags & FLAG_WEIGHTED) != 0;
-    m->soft = (flags & FLAG_SOFT) != 0;
-    m->restored = (flags & FLAG_RESTORED) != 0;
     memcpy(m->sum, sums, sums_bytes(m));
     return get_cells(m, in);
 }
@@ -119,21 +90,16 @@ tn_status tn_metrics_unpack(tn_metrics *m, const char *bytes, size_t size, tn_er
                    size);
 }
 
-static uint64_t since(uint64_t now, uint64_t then)
-{
-    return now > then ? now - then : 0;
-}
-
 void tn_metrics_subtract(tn_metrics *m, const tn_metrics *older)
 {
     TN_ASSERT(m->n_bins == older->n_bins && m->kept == NULL);
     for (size_t i = 0; i < 2 * (size_t)m->n_bins; i++) {
-        m->cell[i] = since(m->cell[i], older->cell[i]);
+        m->cell[i] -= m->cell[i] < older->cell[i] ? m->cell[i] : older->cell[i];
     }
     for (uint32_t k = 0; k < TN_ALL_SUMS; k++) {
-        m->sum[k] = m->sum[k] > older->sum[k] ? m->sum[k] - older->sum[k] : 0;
+        m->sum[k] -= m->sum[k] < older->sum[k] ? m->sum[k] : older->sum[k];
     }
-    m->rows = since(m->rows, older->rows);
+    m->rows -= m->rows < older->rows ? m->rows : older->rows;
 }
 
 tn_status tn_peer_metrics_new(tn_peer_metrics **out, uint32_t peers, const tn_metrics_opts *opts,
@@ -141,9 +107,8 @@ tn_status tn_peer_metrics_new(tn_peer_metrics **out, uint32_t peers, const tn_me
 {
     TN_ASSERT(peers >= 1 && peers <= TN_METRIC_PEERS_MAX);
     TN_ASSERT(!opts->exact_auc && !opts->grouped);
-    tn_peer_metrics *r = tn_alloc(1, sizeof *r, "reports of peers");
+    tn_peer_metrics *r = tn_alloc(1, sizeof *r + peers * sizeof r->latest[0], "reports of peers");
     r->peers = peers;
-    r->latest = tn_alloc(peers, sizeof *r->latest, "reports of peers");
     tn_status status = tn_metrics_new(&r->one, opts, err);
     if (status != TN_OK) {
         tn_peer_metrics_free(r);
@@ -162,7 +127,6 @@ void tn_peer_metrics_free(tn_peer_metrics *r)
         tn_free(r->latest[i].bytes);
     }
     tn_metrics_free(r->one);
-    tn_free(r->latest);
     tn_free(r);
 }
 

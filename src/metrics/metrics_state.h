@@ -40,6 +40,14 @@ typedef enum tn_sum {
     TN_ALL_SUMS = TN_SUMS + TN_BAND_SUMS * TN_ECE_BINS_MAX,
 } tn_sum;
 
+/* Of tn_metrics.flags, as packed metrics have them. */
+enum {
+    TN_HAS_WEIGHTS = 1, /* some weight is not 1 */
+    TN_HAS_SOFT = 2,    /* some label is neither 0 nor 1 */
+    TN_RESTORED = 4,    /* rows, bands and the sums that checkpoints do not keep are missing */
+    TN_METRIC_FLAGS = 7,
+};
+
 __extension__ typedef unsigned __int128 tn_u128;
 
 /* The parameters of scoring, the same for all rows of a metrics object. */
@@ -90,10 +98,8 @@ static inline tn_u128 tn_score_term(const tn_score_block *b, tn_sum k, uint32_t 
 struct tn_metrics {
     tn_metrics_opts opts;
     tn_scoring scoring;
-    uint64_t rows; /* of weight > 0 */
-    bool weighted; /* some weight is not 1 */
-    bool soft;     /* some label is neither 0 nor 1 */
-    bool restored; /* rows, bands and the sums that checkpoints do not keep are missing */
+    uint64_t rows;            /* of weight > 0 */
+    uint8_t flags;            /* TN_HAS_.. and TN_RESTORED */
     tn_u128 sum[TN_ALL_SUMS]; /* of rint(x * 2^32); from TN_SUMS on band behind band */
     uint32_t n_bins;
     uint64_t *cell;        /* owned; [2][n_bins]: negatives, positives */
