@@ -15,53 +15,29 @@
 #include "io/dict/dictvalue.h"
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include <string.h>
 
-typedef struct column {
-    uint32_t offset, scale; /* in the row; TN_DICT_NO_SCALE */
-    uint32_t dim;
-    tn_dict_type type;
-    uint32_t segment;
-} column;
-
 struct tn_dict_table {
-    uint64_t rows;
     const uint32_t *start;
     const uint64_t *key;
     const char *row;
     const uint16_t *group; /* NULL: not stored */
-    uint64_t base;
-    uint32_t buckets, stride, shift;
-    bool removed;
-    uint32_t n_fields;
-    column field[TN_SEGMENTS_MAX];
+    tn_dict_table_head head;
 };
-
-typedef struct table_set {
-    uint64_t salt;
-    const char *name;
-    uint32_t n;
-    uint16_t table[TN_DICT_GROUP_TABLES];
-} table_set;
 
 struct tn_dict {
     tn_map map;
-    const char *what; /* path, for messages; owned */
+    char *what; /* path, for messages; owned */
     tn_verify verify;
-    uint64_t crc_at;
-    uint32_t n_chunks, n_groups, n_tables;
-    uint32_t partitions, first, last;
-    uint32_t json_bytes;
-    bool delta, group_arrays;
-    uint64_t names_at, json_at, groups_at, rows;
-    table_set *group;
-    tn_dict_table *table;
+    uint32_t partitions;
+    tn_dict_header head;
+    tn_dict_group_head *group; /* n_groups */
+    tn_dict_table *table;      /* n_tables */
     _Atomic(uint8_t) *checked; /* per chunk, lazy: 0 not yet, 1 good, 2 bad */
 };
 
-enum { AT_ONCE = 32, LINE = 64 };
-
-enum { KEYS_IN_LINE = LINE / 8, LINES_MAX = 4 };
+enum { AT_ONCE = 32, KEYS_IN_LINE = 64 / sizeof(uint64_t), LINES_MAX = 4 };
 
 /* A key between two passes: where it is in the fullest table of its group, if it is there. */
 typedef struct guess {
@@ -78,40 +54,28 @@ static tn_status bad(const tn_dict *d, const char *what, tn_error *err)
 
 static tn_status check_header(tn_dict *d, tn_error *err)
 {
-    const char *h = d->map.data;
-    if (d->map.size < TN_DICT_HEADER || tn_load_u64(h) != TN_DICT_MAGIC) {
+    tn_dict_header *h = &d->head;
+    if (d->map.size >= sizeof *h) {
+        memcpy(h, d->map.data, sizeof *h);
+    }
+    if (h->magic != TN_DICT_MAGIC) {
         return tn_fail(err, TN_E_CKPT, "'%s' is no dictionary", d->what);
     }
-    if (tn_load_u32(h + 124) != tn_crc32c(0, h, TN_DICT_HEADER - sizeof(uint32_t))) {
+    if (h->crc != tn_crc32c(0, h, offsetof(tn_dict_header, crc))) {
         return bad(d, "crc of the header", err);
     }
-    if (tn_load_u16(h + 8) != 1 || tn_load_u32(h + 12) != TN_DICT_HEADER) {
+    if (h->major != 1 || h->header_bytes != sizeof *h) {
         return tn_fail(err, TN_E_CKPT, "'%s' is a dictionary of version %u, this program reads 1",
-                       d->what, tn_load_u16(h + 8));
+                       d->what, h->major);
     }
-    uint32_t flags = tn_load_u32(h + 112);
-    if ((flags & ~(uint32_t)(TN_DICT_DELTA | TN_DICT_GROUP_ARRAYS)) != 0) {
+    if ((h->flags & ~(uint32_t)(TN_DICT_DELTA | TN_DICT_GROUP_ARRAYS)) != 0) {
         return bad(d, "flags that nobody knows", err);
     }
-    d->delta = (flags & TN_DICT_DELTA) != 0;
-    d->group_arrays = (flags & TN_DICT_GROUP_ARRAYS) != 0;
-    d->rows = tn_load_u64(h + 56);
-    d->groups_at = tn_load_u64(h + 64);
-    d->names_at = tn_load_u64(h + 72);
-    d->json_at = tn_load_u64(h + 80);
-    d->crc_at = tn_load_u64(h + 88);
-    d->n_groups = tn_load_u32(h + 96);
-    d->n_tables = tn_load_u32(h + 100);
-    d->json_bytes = tn_load_u32(h + 104);
-    d->n_chunks = tn_load_u32(h + 108);
-    d->partitions = tn_load_u16(h + 116);
-    d->partitions = d->partitions == 0 ? UINT16_MAX + 1U : d->partitions;
-    d->first = tn_load_u16(h + 118);
-    d->last = tn_load_u16(h + 120);
-    if (tn_load_u16(h + 122) != TN_DICT_CHUNK_LOG || tn_load_u64(h + 48) != d->map.size) {
+    d->partitions = h->partitions == 0 ? UINT16_MAX + 1U : h->partitions;
+    if (h->chunk_log != TN_DICT_CHUNK_LOG || h->file_bytes != d->map.size) {
         return bad(d, "size", err);
     }
-    if (d->first > d->last || d->last >= d->partitions) {
+    if (h->first > h->last || h->last >= d->partitions) {
         return bad(d, "partitions", err);
     }
     return TN_OK;
@@ -121,31 +85,34 @@ static tn_status check_header(tn_dict *d, tn_error *err)
 static bool inside(const tn_dict *d, uint64_t at, uint64_t count, uint64_t size, uint64_t align)
 {
     uint64_t bytes = 0;
-    return !__builtin_mul_overflow(count, size, &bytes) && at >= TN_DICT_HEADER &&
-           at % align == 0 && at <= d->crc_at && bytes <= d->crc_at - at;
+    return !__builtin_mul_overflow(count, size, &bytes) && at >= sizeof(tn_dict_header) &&
+           at % align == 0 && at <= d->head.crc_at && bytes <= d->head.crc_at - at;
 }
 
 /* That the parts which the header names lie one behind the other. */
 static tn_status check_parts(const tn_dict *d, tn_error *err)
 {
-    if (d->n_groups > TN_GROUPS_MAX || d->n_tables > TN_DICT_TABLES_MAX ||
-        d->json_bytes > TN_DICT_JSON_MAX) {
+    if (d->head.n_groups > TN_GROUPS_MAX || d->head.n_tables > TN_DICT_TABLES_MAX ||
+        d->head.json_bytes > TN_DICT_JSON_MAX) {
         return tn_fail(err, TN_E_LIMIT, "'%s': more than %d groups, %d tables or %d bytes of JSON",
                        d->what, TN_GROUPS_MAX, TN_DICT_TABLES_MAX, TN_DICT_JSON_MAX);
     }
-    uint64_t data = d->crc_at - TN_DICT_HEADER;
-    if (d->crc_at < TN_DICT_HEADER || d->crc_at > d->map.size || d->crc_at % TN_DICT_ALIGN != 0 ||
-        d->n_chunks != data / TN_DICT_CHUNK + (data % TN_DICT_CHUNK != 0) ||
-        d->map.size - d->crc_at != ((uint64_t)d->n_chunks + 1) * sizeof(uint32_t)) {
+    uint64_t data = d->head.crc_at - sizeof(tn_dict_header);
+    if (d->head.crc_at < sizeof(tn_dict_header) || d->head.crc_at > d->map.size ||
+        d->head.crc_at % TN_DICT_ALIGN != 0 ||
+        d->head.n_crcs != data / TN_DICT_CHUNK + (data % TN_DICT_CHUNK != 0) ||
+        d->map.size - d->head.crc_at != ((uint64_t)d->head.n_crcs + 1) * sizeof(uint32_t)) {
         return bad(d, "place of the crcs", err);
     }
-    uint64_t heads = (uint64_t)d->n_groups * TN_DICT_GROUP + (uint64_t)d->n_tables * TN_DICT_TABLE;
-    if (!inside(d, d->groups_at, 1, heads, 8) || d->names_at < d->groups_at + heads ||
-        d->json_at < d->names_at || !inside(d, d->json_at, d->json_bytes, 1, 1)) {
+    uint64_t heads = (uint64_t)d->head.n_groups * sizeof(tn_dict_group_head) +
+                     (uint64_t)d->head.n_tables * sizeof(tn_dict_table_head);
+    if (!inside(d, d->head.groups_at, 1, heads, 8) ||
+        d->head.names_at < d->head.groups_at + heads || d->head.json_at < d->head.names_at ||
+        !inside(d, d->head.json_at, d->head.json_bytes, 1, 1)) {
         return bad(d, "place of groups, tables or names", err);
     }
-    const char *crcs = d->map.data + d->crc_at;
-    size_t size = (size_t)d->n_chunks * sizeof(uint32_t);
+    const char *crcs = d->map.data + d->head.crc_at;
+    size_t size = (size_t)d->head.n_crcs * sizeof(uint32_t);
     if (tn_load_u32(crcs + size) != tn_crc32c(0, crcs, size)) {
         return bad(d, "crc of the crcs", err);
     }
@@ -154,10 +121,10 @@ static tn_status check_parts(const tn_dict *d, tn_error *err)
 
 static tn_status check_chunk(const tn_dict *d, uint64_t chunk, tn_error *err)
 {
-    uint64_t from = TN_DICT_HEADER + chunk * TN_DICT_CHUNK;
-    uint64_t left = d->crc_at - from;
+    uint64_t from = sizeof(tn_dict_header) + chunk * TN_DICT_CHUNK;
+    uint64_t left = d->head.crc_at - from;
     size_t size = left < TN_DICT_CHUNK ? (size_t)left : (size_t)TN_DICT_CHUNK;
-    uint32_t want = tn_load_u32(d->map.data + d->crc_at + chunk * sizeof(uint32_t));
+    uint32_t want = tn_load_u32(d->map.data + d->head.crc_at + chunk * sizeof(uint32_t));
     uint32_t is = tn_crc32c(0, d->map.data + from, size);
     if (want != is) {
         return tn_fail(err, TN_E_CKPT, "'%s':@%llu: error: damaged (crc %08x, computed %08x)",
@@ -171,8 +138,8 @@ static tn_status check_head(tn_dict *d, tn_error *err)
 {
     TN_TRY(check_header(d, err));
     TN_TRY(check_parts(d, err));
-    uint64_t heads_end = d->json_at + d->json_bytes - TN_DICT_HEADER;
-    uint64_t chunks = d->verify == TN_VERIFY_FULL ? d->n_chunks
+    uint64_t heads_end = d->head.json_at + d->head.json_bytes - sizeof(tn_dict_header);
+    uint64_t chunks = d->verify == TN_VERIFY_FULL ? d->head.n_crcs
                       : d->verify == TN_VERIFY_LAZY
                           ? (heads_end + TN_DICT_CHUNK - 1) / TN_DICT_CHUNK
                           : 0;
@@ -182,104 +149,81 @@ static tn_status check_head(tn_dict *d, tn_error *err)
     return TN_OK;
 }
 
-static tn_status read_group(const tn_dict *d, const char *at, table_set *out, tn_error *err)
+static const char *name_of(const tn_dict *d, uint32_t group)
 {
-    uint64_t name_at = d->names_at + tn_load_u32(at + 8);
-    uint64_t length = tn_load_u16(at + 12);
-    out->salt = tn_load_u64(at);
-    out->n = (uint8_t)at[14];
-    if (name_at >= d->json_at || length >= d->json_at - name_at ||
-        memchr(d->map.data + name_at, 0, (size_t)length + 1) != d->map.data + name_at + length) {
+    return d->map.data + d->head.names_at + d->group[group].name_at;
+}
+
+static tn_status check_group(const tn_dict *d, uint32_t group, tn_error *err)
+{
+    const tn_dict_group_head *g = &d->group[group];
+    uint64_t name_at = d->head.names_at + g->name_at;
+    if (name_at >= d->head.json_at || g->name_bytes >= d->head.json_at - name_at ||
+        memchr(name_of(d, group), 0, (size_t)g->name_bytes + 1) !=
+            name_of(d, group) + g->name_bytes) {
         return bad(d, "name of a group", err);
     }
-    out->name = d->map.data + name_at;
-    if (out->n > TN_DICT_GROUP_TABLES || at[15] != 0) {
-        return bad(d, "tables of a group", err);
+    bool good = g->n_tables <= TN_DICT_GROUP_TABLES && g->zero == 0;
+    for (uint32_t i = 0; good && i < g->n_tables; i++) {
+        good = g->table[i] < d->head.n_tables;
     }
-    for (uint32_t i = 0; i < out->n; i++) {
-        out->table[i] = tn_load_u16(at + 16 + (size_t)i * 2);
-        if (out->table[i] >= d->n_tables) {
-            return bad(d, "tables of a group", err);
-        }
-    }
-    return TN_OK;
+    return good ? TN_OK : bad(d, "tables of a group", err);
 }
 
 /* Arrays as pointers; the offsets are multiples of 64 in a mapping, so they are aligned. */
-static tn_status place_arrays(const tn_dict *d, const char *at, tn_dict_table *t, tn_error *err)
+static tn_status place_arrays(const tn_dict *d, tn_dict_table *t, tn_error *err)
 {
-    uint64_t start = tn_load_u64(at + 8);
-    uint64_t key = tn_load_u64(at + 16);
-    uint64_t row = tn_load_u64(at + 24);
-    uint64_t group = tn_load_u64(at + 32);
-    if (!inside(d, start, (uint64_t)t->buckets + 1, sizeof(uint32_t), TN_DICT_ALIGN) ||
-        !inside(d, key, t->rows, sizeof(uint64_t), TN_DICT_ALIGN) ||
-        !inside(d, row, t->rows, t->stride, TN_DICT_ALIGN) || (group != 0) != d->group_arrays ||
-        (group != 0 && !inside(d, group, t->rows, sizeof(uint16_t), TN_DICT_ALIGN))) {
+    const tn_dict_table_head *h = &t->head;
+    const bool groups = (d->head.flags & TN_DICT_GROUP_ARRAYS) != 0;
+    if (!inside(d, h->start_at, (uint64_t)h->buckets + 1, sizeof(uint32_t), TN_DICT_ALIGN) ||
+        !inside(d, h->key_at, h->rows, sizeof(uint64_t), TN_DICT_ALIGN) ||
+        !inside(d, h->rows_at, h->rows, h->stride, TN_DICT_ALIGN) || (h->group_at != 0) != groups ||
+        (groups && !inside(d, h->group_at, h->rows, sizeof(uint16_t), TN_DICT_ALIGN))) {
         return bad(d, "place of a table", err);
     }
     const char *base = d->map.data;
-    t->start = (const uint32_t *)(const void *)(base + start);
-    t->key = (const uint64_t *)(const void *)(base + key);
-    t->row = base + row;
-    t->group = group != 0 ? (const uint16_t *)(const void *)(base + group) : NULL;
+    t->start = (const uint32_t *)(const void *)(base + h->start_at);
+    t->key = (const uint64_t *)(const void *)(base + h->key_at);
+    t->row = base + h->rows_at;
+    t->group = groups ? (const uint16_t *)(const void *)(base + h->group_at) : NULL;
     return TN_OK;
 }
 
-static tn_status read_field(const tn_dict *d, const tn_dict_table *t, const char *at, column *out,
-                            tn_error *err)
+static tn_status check_segment(const tn_dict *d, const tn_dict_table_head *t, uint32_t i,
+                               tn_error *err)
 {
-    out->offset = tn_load_u32(at);
-    out->scale = tn_load_u32(at + 4);
-    out->dim = tn_load_u16(at + 8);
-    uint32_t type = (uint8_t)at[10];
-    out->segment = (uint8_t)at[11];
-    if (type >= TN_DICT_TYPES || out->dim == 0 || out->dim > TN_DIM_MAX ||
-        out->segment >= TN_SEGMENTS_MAX) {
+    const tn_dict_segment_head *s = &t->segment[i];
+    if (s->type >= TN_DICT_TYPES || s->dim == 0 || s->dim > TN_DIM_MAX ||
+        s->segment >= TN_SEGMENTS_MAX) {
         return bad(d, "segment of a table", err);
     }
-    out->type = (tn_dict_type)type;
-    bool scaled = out->type == TN_DICT_INT8;
-    uint64_t end = (uint64_t)out->offset + tn_dict_bytes(out->type, out->dim);
-    if (out->offset % 4 != 0 || end > t->stride || scaled != (out->scale != TN_DICT_NO_SCALE) ||
-        (scaled && (out->scale % 4 != 0 || (uint64_t)out->scale + 4 > t->stride))) {
+    bool scaled = s->type == TN_DICT_INT8;
+    uint64_t end = (uint64_t)s->offset + tn_dict_bytes((tn_dict_type)s->type, s->dim);
+    if (s->offset % 4 != 0 || end > t->stride || scaled != (s->scale != TN_DICT_NO_SCALE) ||
+        (scaled && (s->scale % 4 != 0 || (uint64_t)s->scale + 4 > t->stride))) {
         return bad(d, "place of a segment", err);
+    }
+    for (uint32_t k = 0; k < i; k++) {
+        if (t->segment[k].segment == s->segment) {
+            return bad(d, "a segment stands twice", err);
+        }
     }
     return TN_OK;
 }
 
-static bool stands_before(const tn_dict_table *t, uint32_t i)
+static tn_status check_table_head(const tn_dict *d, tn_dict_table *t, tn_error *err)
 {
-    uint32_t k = 0;
-    while (t->field[k].segment != t->field[i].segment) {
-        k++;
-    }
-    return k < i;
-}
-
-static tn_status read_table(const tn_dict *d, const char *at, tn_dict_table *t, tn_error *err)
-{
-    t->rows = tn_load_u64(at);
-    t->base = tn_load_u64(at + 40);
-    t->buckets = tn_load_u32(at + 48);
-    t->stride = tn_load_u32(at + 52);
-    t->shift = (uint8_t)at[56];
-    t->n_fields = (uint8_t)at[57];
-    uint32_t kind = tn_load_u16(at + 58);
-    t->removed = kind == TN_DICT_REMOVED;
-    if (t->rows > UINT32_MAX || t->buckets == 0 || t->shift > TN_DICT_ONE_BUCKET ||
-        (t->shift == TN_DICT_ONE_BUCKET && t->buckets != 1) || t->n_fields > TN_SEGMENTS_MAX ||
-        t->stride % 4 != 0 || kind > TN_DICT_REMOVED || (t->removed && !d->delta) ||
-        (t->removed && t->stride != 0)) {
+    const tn_dict_table_head *h = &t->head;
+    bool delta = (d->head.flags & TN_DICT_DELTA) != 0;
+    if (h->rows > UINT32_MAX || h->buckets == 0 || h->shift > TN_DICT_ONE_BUCKET ||
+        (h->shift == TN_DICT_ONE_BUCKET && h->buckets != 1) || h->n_segments > TN_SEGMENTS_MAX ||
+        h->stride % 4 != 0 || h->kind > TN_DICT_REMOVED ||
+        (h->kind == TN_DICT_REMOVED && (!delta || h->stride != 0))) {
         return bad(d, "head of a table", err);
     }
-    TN_TRY(place_arrays(d, at, t, err));
-    for (uint32_t i = 0; i < t->n_fields; i++) {
-        const char *field = at + TN_DICT_SEGMENTS_AT + (size_t)i * TN_DICT_SEGMENT;
-        TN_TRY(read_field(d, t, field, &t->field[i], err));
-        if (stands_before(t, i)) {
-            return bad(d, "a segment stands twice", err);
-        }
+    TN_TRY(place_arrays(d, t, err));
+    for (uint32_t i = 0; i < h->n_segments; i++) {
+        TN_TRY(check_segment(d, h, i, err));
     }
     return TN_OK;
 }
@@ -287,34 +231,39 @@ static tn_status read_table(const tn_dict *d, const char *at, tn_dict_table *t, 
 /* Fills d->group and d->table, which have room. */
 static tn_status read_heads(tn_dict *d, tn_error *err)
 {
-    const char *at = d->map.data + d->groups_at;
-    for (uint32_t g = 0; g < d->n_groups; g++, at += TN_DICT_GROUP) {
-        TN_TRY(read_group(d, at, &d->group[g], err));
+    const char *at = d->map.data + d->head.groups_at;
+    memcpy(d->group, at, d->head.n_groups * sizeof *d->group);
+    at += d->head.n_groups * sizeof *d->group;
+    for (uint32_t g = 0; g < d->head.n_groups; g++) {
+        TN_TRY(check_group(d, g, err));
     }
-    for (uint32_t i = 0; i < d->n_tables; i++, at += TN_DICT_TABLE) {
-        TN_TRY(read_table(d, at, &d->table[i], err));
+    for (uint32_t i = 0; i < d->head.n_tables; i++, at += sizeof(tn_dict_table_head)) {
+        memcpy(&d->table[i].head, at, sizeof(tn_dict_table_head));
+        TN_TRY(check_table_head(d, &d->table[i], err));
     }
     return TN_OK;
 }
 
 static tn_status check_table(const tn_dict *d, const tn_dict_table *t, tn_error *err)
 {
-    if (t->start[0] != 0 || t->start[t->buckets] != t->rows ||
-        (t->rows > 0 && t->key[0] < t->base)) {
+    if (t->start[0] != 0 || t->start[t->head.buckets] != t->head.rows ||
+        (t->head.rows > 0 && t->key[0] < t->head.key_base)) {
         return bad(d, "buckets of a table", err);
     }
-    for (uint32_t b = 0; b < t->buckets; b++) {
-        if (t->start[b] > t->start[b + 1] || t->start[b + 1] > t->rows) {
+    for (uint32_t b = 0; b < t->head.buckets; b++) {
+        if (t->start[b] > t->start[b + 1] || t->start[b + 1] > t->head.rows) {
             return bad(d, "buckets of a table", err);
         }
     }
-    for (uint64_t i = 0; i < t->rows; i++) {
+    for (uint64_t i = 0; i < t->head.rows; i++) {
         if ((i > 0 && t->key[i] < t->key[i - 1]) ||
-            (t->group != NULL && t->group[i] >= d->n_groups)) {
+            (t->group != NULL && t->group[i] >= d->head.n_groups)) {
             return bad(d, "keys of a table", err);
         }
-        uint64_t b = t->shift == TN_DICT_ONE_BUCKET ? 0 : (t->key[i] - t->base) >> t->shift;
-        if (b >= t->buckets || i < t->start[b] || i >= t->start[b + 1]) {
+        uint64_t b = t->head.shift == TN_DICT_ONE_BUCKET
+                         ? 0
+                         : (t->key[i] - t->head.key_base) >> t->head.shift;
+        if (b >= t->head.buckets || i < t->start[b] || i >= t->start[b + 1]) {
             return bad(d, "a key outside its bucket", err);
         }
     }
@@ -325,27 +274,23 @@ static tn_status check_table(const tn_dict *d, const tn_dict_table *t, tn_error 
 static tn_status check_data(const tn_dict *d, tn_error *err)
 {
     uint64_t rows = 0;
-    for (uint32_t i = 0; i < d->n_tables; i++) {
+    for (uint32_t i = 0; i < d->head.n_tables; i++) {
         TN_TRY(check_table(d, &d->table[i], err));
-        rows += d->table[i].rows;
+        rows += d->table[i].head.rows;
     }
-    return rows == d->rows ? TN_OK : bad(d, "number of rows", err);
+    return rows == d->head.rows ? TN_OK : bad(d, "number of rows", err);
 }
 
 static tn_status open_heads(tn_dict *d, const char *path, tn_error *err)
 {
     size_t size = strlen(path) + 1;
-    char *what = tn_try_alloc(1, size, "a dictionary", err);
-    d->what = what;
-    if (what == NULL) {
-        return TN_E_MEMORY;
-    }
-    memcpy(what, path, size);
+    TN_TRY(TN_ALLOC(d->what, size, "a dictionary", err));
+    memcpy(d->what, path, size);
     TN_TRY(tn_map_file(&d->map, path, err));
     TN_TRY(check_head(d, err));
-    d->group = tn_try_alloc((size_t)d->n_groups + 1, sizeof *d->group, "a dictionary", err);
-    d->table = tn_try_alloc((size_t)d->n_tables + 1, sizeof *d->table, "a dictionary", err);
-    d->checked = tn_try_alloc((size_t)d->n_chunks + 1, sizeof *d->checked, "a dictionary", err);
+    d->group = tn_try_alloc((size_t)d->head.n_groups + 1, sizeof *d->group, "a dictionary", err);
+    d->table = tn_try_alloc((size_t)d->head.n_tables + 1, sizeof *d->table, "a dictionary", err);
+    d->checked = tn_try_alloc((size_t)d->head.n_crcs + 1, sizeof *d->checked, "a dictionary", err);
     if (d->group == NULL || d->table == NULL || d->checked == NULL) {
         return TN_E_MEMORY;
     }
@@ -359,9 +304,7 @@ void tn_dict_close(tn_dict *d)
         return;
     }
     tn_unmap(&d->map);
-    char *what = NULL;
-    memcpy(&what, &d->what, sizeof what);
-    tn_free(what);
+    tn_free(d->what);
     tn_free(d->group);
     tn_free(d->table);
     tn_free(d->checked);
@@ -386,22 +329,22 @@ tn_status tn_dict_open(tn_dict **out, const char *path, tn_verify verify, tn_err
 tn_dict_about tn_dict_about_of(const tn_dict *d)
 {
     return (tn_dict_about){
-        .model_id = (const uint8_t *)d->map.data + 16,
-        .base_id = (const uint8_t *)d->map.data + 32,
-        .delta = d->delta,
-        .rows = d->rows,
+        .model_id = d->head.model_id,
+        .base_id = d->head.base_id,
+        .delta = (d->head.flags & TN_DICT_DELTA) != 0,
+        .rows = d->head.rows,
         .bytes = d->map.size,
-        .n_groups = d->n_groups,
-        .n_tables = d->n_tables,
-        .json = d->map.data + d->json_at,
-        .json_bytes = d->json_bytes,
+        .n_groups = d->head.n_groups,
+        .n_tables = d->head.n_tables,
+        .json = d->map.data + d->head.json_at,
+        .json_bytes = d->head.json_bytes,
     };
 }
 
 uint32_t tn_dict_group(const tn_dict *d, const char *name)
 {
-    for (uint32_t g = 0; g < d->n_groups; g++) {
-        if (strcmp(d->group[g].name, name) == 0) {
+    for (uint32_t g = 0; g < d->head.n_groups; g++) {
+        if (strcmp(name_of(d, g), name) == 0) {
             return g;
         }
     }
@@ -410,24 +353,24 @@ uint32_t tn_dict_group(const tn_dict *d, const char *name)
 
 const char *tn_dict_group_name(const tn_dict *d, uint32_t group)
 {
-    TN_ASSERT(group < d->n_groups);
-    return d->group[group].name;
+    TN_ASSERT(group < d->head.n_groups);
+    return name_of(d, group);
 }
 
 uint64_t tn_dict_salt(const tn_dict *d, uint32_t group)
 {
-    TN_ASSERT(group < d->n_groups);
+    TN_ASSERT(group < d->head.n_groups);
     return d->group[group].salt;
 }
 
 bool tn_dict_get(const tn_dict_row *row, uint32_t segment, uint32_t dim, float *w)
 {
     const tn_dict_table *t = row->at != NULL ? row->table : NULL;
-    for (uint32_t i = 0; t != NULL && i < t->n_fields; i++) {
-        const column *f = &t->field[i];
-        if (f->segment == segment && f->dim == dim) {
-            float scale = f->scale != TN_DICT_NO_SCALE ? tn_load_f32(row->at + f->scale) : 1;
-            tn_dict_decode(f->type, dim, row->at + f->offset, scale, w);
+    for (uint32_t i = 0; t != NULL && i < t->head.n_segments; i++) {
+        const tn_dict_segment_head *s = &t->head.segment[i];
+        if (s->segment == segment && s->dim == dim) {
+            float scale = s->scale != TN_DICT_NO_SCALE ? tn_load_f32(row->at + s->scale) : 1;
+            tn_dict_decode((tn_dict_type)s->type, dim, row->at + s->offset, scale, w);
             return true;
         }
     }
@@ -452,7 +395,7 @@ static tn_status touch(const tn_dict *d, const void *at, size_t size, tn_error *
     if (d->verify != TN_VERIFY_LAZY || size == 0) {
         return TN_OK;
     }
-    uint64_t from = (uint64_t)((const char *)at - d->map.data) - TN_DICT_HEADER;
+    uint64_t from = (uint64_t)((const char *)at - d->map.data) - sizeof(tn_dict_header);
     uint64_t last = (from + size - 1) >> TN_DICT_CHUNK_LOG;
     for (uint64_t c = from >> TN_DICT_CHUNK_LOG; c <= last; c++) {
         TN_TRY(touch_chunk(d, c, err));
@@ -466,20 +409,27 @@ static tn_status damaged_table(const tn_dict *d, const char *what, tn_error *err
     return tn_fail(err, TN_E_CKPT, "'%s' is damaged: %s of a table", d->what, what);
 }
 
+static tn_dict_row row_at(const tn_dict_table *t, uint64_t i)
+{
+    bool removed = t->head.kind == TN_DICT_REMOVED;
+    return (tn_dict_row){t, removed ? NULL : t->row + (size_t)i * t->head.stride};
+}
+
 tn_status tn_dict_walk(const tn_dict *d, tn_dict_each *each, void *arg, tn_error *err)
 {
-    for (uint32_t i = 0; i < d->n_tables; i++) {
+    for (uint32_t i = 0; i < d->head.n_tables; i++) {
         const tn_dict_table *t = &d->table[i];
-        TN_TRY(touch(d, t->key, (size_t)t->rows * sizeof *t->key, err));
-        TN_TRY(touch(d, t->row, (size_t)t->rows * t->stride, err));
-        TN_TRY(touch(d, t->group, t->group != NULL ? (size_t)t->rows * sizeof *t->group : 0, err));
-        for (uint64_t k = 0; k < t->rows; k++) {
+        TN_TRY(touch(d, t->key, (size_t)t->head.rows * sizeof *t->key, err));
+        TN_TRY(touch(d, t->row, (size_t)t->head.rows * t->head.stride, err));
+        TN_TRY(touch(d, t->group, t->group != NULL ? (size_t)t->head.rows * sizeof *t->group : 0,
+                     err));
+        for (uint64_t k = 0; k < t->head.rows; k++) {
             tn_dict_item item = {
                 .key = t->key[k],
                 .group = t->group != NULL ? t->group[k] : TN_DICT_NO_GROUP,
-                .row = {t, t->removed ? NULL : t->row + (size_t)k * t->stride},
+                .row = row_at(t, k),
             };
-            if (t->group != NULL && item.group >= d->n_groups) {
+            if (t->group != NULL && item.group >= d->head.n_groups) {
                 return damaged_table(d, "groups", err);
             }
             TN_TRY(each(arg, &item, err));
@@ -491,9 +441,10 @@ tn_status tn_dict_walk(const tn_dict *d, tn_dict_each *each, void *arg, tn_error
 /* The bucket of a key; false: the table cannot hold it. */
 static bool bucket_of(const tn_dict_table *t, uint64_t key, uint32_t *out)
 {
-    uint64_t b = t->shift == TN_DICT_ONE_BUCKET ? 0 : (key - t->base) >> t->shift;
+    uint64_t b =
+        t->head.shift == TN_DICT_ONE_BUCKET ? 0 : (key - t->head.key_base) >> t->head.shift;
     *out = (uint32_t)b;
-    return key >= t->base && b < t->buckets;
+    return key >= t->head.key_base && b < t->head.buckets;
 }
 
 /* First place in [from, to) whose key is not below `key`; t's keys ascend there. No step depends on
@@ -535,20 +486,20 @@ static tn_status find_in(const tn_dict *d, const tn_dict_table *t, const tn_dict
     TN_TRY(touch(d, t->start + b, 2 * sizeof *t->start, err));
     uint32_t from = t->start[b];
     uint32_t to = t->start[b + 1];
-    if (from > to || to > t->rows) {
+    if (from > to || to > t->head.rows) {
         return damaged_table(d, "buckets", err);
     }
     fetch_keys(t, from, to);
     TN_TRY(touch(d, t->key + from, (to - from) * sizeof *t->key, err));
     for (uint32_t i = lower_bound(t, from, to, q->key); i < to && t->key[i] == q->key; i++) {
-        const char *row = t->row + (size_t)i * t->stride;
+        const char *row = t->row + (size_t)i * t->head.stride;
         __builtin_prefetch(row);
         if (t->group != NULL) {
             TN_TRY(touch(d, t->group + i, sizeof *t->group, err));
         }
         if (t->group == NULL || t->group[i] == q->group) {
-            TN_TRY(touch(d, row, t->stride, err));
-            *out = (tn_dict_row){t, t->removed ? NULL : row};
+            TN_TRY(touch(d, row, t->head.stride, err));
+            *out = row_at(t, i);
             return TN_OK;
         }
     }
@@ -557,19 +508,19 @@ static tn_status find_in(const tn_dict *d, const tn_dict_table *t, const tn_dict
 
 static bool has_partition(const tn_dict *d, uint64_t key)
 {
-    if (d->first == 0 && d->last == d->partitions - 1) {
+    if (d->head.first == 0 && d->head.last == d->partitions - 1) {
         return true;
     }
     uint32_t p = tn_partition_of(key, d->partitions);
-    return p >= d->first && p <= d->last;
+    return p >= d->head.first && p <= d->head.last;
 }
 
 static tn_status find_one(const tn_dict *d, const tn_dict_query *q, tn_dict_row *out, tn_error *err)
 {
-    TN_ASSERT(q->group < d->n_groups);
-    const table_set *g = &d->group[q->group];
+    TN_ASSERT(q->group < d->head.n_groups);
+    const tn_dict_group_head *g = &d->group[q->group];
     *out = (tn_dict_row){NULL, NULL};
-    for (uint32_t i = 0; i < g->n && out->table == NULL && has_partition(d, q->key); i++) {
+    for (uint32_t i = 0; i < g->n_tables && out->table == NULL && has_partition(d, q->key); i++) {
         TN_TRY(find_in(d, &d->table[g->table[i]], q, out, err));
     }
     return TN_OK;
@@ -578,9 +529,9 @@ static tn_status find_one(const tn_dict *d, const tn_dict_query *q, tn_dict_row 
 /* The fullest table of the query's group, where most keys are; NULL: it cannot hold this one. */
 static const tn_dict_table *likely(const tn_dict *d, const tn_dict_query *q, uint32_t *bucket)
 {
-    TN_ASSERT(q->group < d->n_groups);
-    const table_set *g = &d->group[q->group];
-    const tn_dict_table *t = g->n > 0 ? &d->table[g->table[0]] : NULL;
+    TN_ASSERT(q->group < d->head.n_groups);
+    const tn_dict_group_head *g = &d->group[q->group];
+    const tn_dict_table *t = g->n_tables > 0 ? &d->table[g->table[0]] : NULL;
     return t != NULL && bucket_of(t, q->key, bucket) ? t : NULL;
 }
 
@@ -591,7 +542,7 @@ static bool keys_of(const tn_dict_table *t, uint32_t bucket, tn_range *out)
         return false;
     }
     *out = (tn_range){t->start[bucket], t->start[bucket + 1]};
-    return out->from < out->to && out->to <= t->rows;
+    return out->from < out->to && out->to <= t->head.rows;
 }
 
 /* Passes over some keys, so that their cache misses overlap: fetch the buckets, fetch their keys,
@@ -617,7 +568,7 @@ static void search(const tn_dict *d, uint32_t n, const tn_dict_query *query, gue
             g[i].at = lower_bound(t, keys.from, keys.to, query[i].key);
             g[i].found = g[i].at < keys.to && t->key[g[i].at] == query[i].key;
             if (g[i].found) {
-                __builtin_prefetch(t->row + (size_t)g[i].at * t->stride);
+                __builtin_prefetch(t->row + (size_t)g[i].at * t->head.stride);
             }
         }
     }
@@ -633,12 +584,12 @@ static bool settle(const tn_dict *d, const tn_dict_query *q, const guess *g, tn_
     if (!g->found) {
         tn_range keys;
         *out = (tn_dict_row){NULL, NULL};
-        return d->group[q->group].n == 1 && keys_of(t, g->bucket, &keys);
+        return d->group[q->group].n_tables == 1 && keys_of(t, g->bucket, &keys);
     }
     if (t->group != NULL && t->group[g->at] != q->group) {
         return false;
     }
-    *out = (tn_dict_row){t, t->removed ? NULL : t->row + (size_t)g->at * t->stride};
+    *out = row_at(t, g->at);
     return true;
 }
 

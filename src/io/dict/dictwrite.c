@@ -30,16 +30,17 @@ typedef struct output {
     tn_text crcs;  /* of full chunks */
 } output;
 
-/* Notes of the rows of a piece of the source: 12 bytes each, in the order of the rows.
- *
- *     key key key ..  | group group ..  | set set ..         in one block
- *
- * A set is known by when it was met first (tn_dict_set.met). A walk over a piece notes its rows on
+/* What is noted of a row: 12 bytes. */
+typedef struct __attribute__((packed, aligned(4))) note {
+    uint64_t key;
+    uint16_t group, set;
+} note;
+
+/* Notes of the rows of a piece of the source, in their order. A walk over a piece notes its rows on
  * a pad, which grows and serves piece after piece; the copy that is kept has no spare room. */
 typedef struct note_list {
     uint32_t n, most;
-    uint64_t *key; /* where the block begins; NULL: no room yet */
-    uint16_t *group, *set;
+    note *note; /* NULL: no room yet */
 } note_list;
 
 typedef struct writer {
@@ -53,7 +54,7 @@ typedef struct writer {
 
 /* The set of the row before of a group: runs of alike rows need not ask the plan. */
 typedef struct met_last {
-    uint16_t present, met;
+    uint16_t present, set;
     bool removed, known;
 } met_last;
 
@@ -84,8 +85,9 @@ enum { AT_ONCE = 1024 /* keys */, FIRST_NOTES = 1 << 10 };
 
 /* Calls put for all keys of the table, some at a time. */
 typedef struct keys {
-    const tn_dict_plan_table *table;
+    const tn_dict_table_head *table;
     uint64_t key[AT_ONCE];
+    uint16_t group[AT_ONCE];
     uint32_t n;
     uint64_t rows;   /* before these */
     uint32_t bucket; /* the first whose start is not noted */
@@ -180,22 +182,24 @@ static bool all_finite(uint32_t n, const float *w)
 }
 
 /* One segment into its place of a row; an absent one stays zero. */
-static tn_status put_segment(const tn_dict_spec *spec, const tn_dict_column *c,
+static tn_status put_segment(const tn_dict_spec *spec, const tn_dict_plan_table *t, uint32_t i,
                              const tn_dict_entry *e, char *row, tn_error *err)
 {
+    const tn_dict_column *c = &t->column[i];
+    const tn_dict_segment_head *s = &t->head.segment[i];
     if ((e->present >> c->of_record & 1) == 0) {
         return TN_OK;
     }
     const float *values = tn_dict_values(e, c->of_record, c->at);
     if (spec->type == TN_DICT_F32) {
-        return copy_finite(c->dim, values, row + c->offset) ? TN_OK : not_finite(spec, e, err);
+        return copy_finite(s->dim, values, row + s->offset) ? TN_OK : not_finite(spec, e, err);
     }
-    if (!all_finite(c->dim, values)) {
+    if (!all_finite(s->dim, values)) {
         return not_finite(spec, e, err);
     }
-    float scale = tn_dict_encode(spec->type, c->dim, values, row + c->offset);
-    if (c->scale != TN_DICT_NO_SCALE) {
-        memcpy(row + c->scale, &scale, sizeof scale);
+    float scale = tn_dict_encode(spec->type, s->dim, values, row + s->offset);
+    if (s->scale != TN_DICT_NO_SCALE) {
+        memcpy(row + s->scale, &scale, sizeof scale);
     }
     return TN_OK;
 }
@@ -207,100 +211,59 @@ static tn_status put_row(const tn_dict_spec *spec, const tn_dict_plan_table *t,
 {
     uint16_t all = t->set->present;
     if (t->is_run && e->at == NULL && (e->present & all) == all) {
-        uint32_t n = t->stride / (uint32_t)sizeof(float);
+        uint32_t n = t->head.stride / (uint32_t)sizeof(float);
         return copy_finite(n, e->values + t->column[0].at, row) ? TN_OK : not_finite(spec, e, err);
     }
     if (t->has_gaps || (e->present & all) != all) {
-        memset(row, 0, t->stride);
+        memset(row, 0, t->head.stride);
     }
-    for (uint32_t i = 0; i < t->n_columns; i++) {
-        TN_TRY(put_segment(spec, &t->column[i], e, row, err));
+    for (uint32_t i = 0; i < t->head.n_segments; i++) {
+        TN_TRY(put_segment(spec, t, i, e, row, err));
     }
     return TN_OK;
 }
-
-static const size_t note_bytes = sizeof(uint64_t) + 2 * sizeof(uint16_t);
 
 /* `out` with room for `most` rows, and those of `from` in it. */
 static tn_status copy_notes(note_list *out, uint32_t most, const note_list *from, tn_error *err)
 {
-    uint64_t *key = tn_try_alloc(most, note_bytes, "keys of a dictionary", err);
-    if (key == NULL) {
-        return TN_E_MEMORY;
-    }
-    uint16_t *group = (uint16_t *)(void *)(key + most);
-    *out = (note_list){.n = from->n, .most = most, .key = key, .group = group, .set = group + most};
+    note *copy = NULL;
+    TN_TRY(TN_ALLOC(copy, most, "keys of a dictionary", err));
     if (from->n > 0) {
-        memcpy(out->key, from->key, from->n * sizeof *out->key);
-        memcpy(out->group, from->group, from->n * sizeof *out->group);
-        memcpy(out->set, from->set, from->n * sizeof *out->set);
+        memcpy(copy, from->note, from->n * sizeof *copy);
     }
+    *out = (note_list){from->n, most, copy};
     return TN_OK;
 }
 
-static void free_notes(note_list *list)
-{
-    tn_free(list->key);
-    *list = (note_list){0};
-}
-
-static tn_status grow_pad(note_list *pad, tn_error *err)
-{
-    if (pad->most > UINT32_MAX / 2) {
-        return tn_fail(err, TN_E_LIMIT, "more than %u rows in a piece of a dictionary", pad->most);
-    }
-    note_list more;
-    TN_TRY(copy_notes(&more, pad->most == 0 ? (uint32_t)FIRST_NOTES : 2 * pad->most, pad, err));
-    free_notes(pad);
-    *pad = more;
-    return TN_OK;
-}
-
-static tn_status add_note(note_list *pad, uint64_t key, uint16_t group, uint16_t set, tn_error *err)
+static tn_status add_note(note_list *pad, note row, tn_error *err)
 {
     if (pad->n == pad->most) {
-        TN_TRY(grow_pad(pad, err));
+        note_list more;
+        if (pad->most > UINT32_MAX / 2) {
+            return tn_fail(err, TN_E_LIMIT, "more than %u rows in a piece of a dictionary",
+                           pad->most);
+        }
+        TN_TRY(copy_notes(&more, pad->most == 0 ? (uint32_t)FIRST_NOTES : 2 * pad->most, pad, err));
+        tn_free(pad->note);
+        *pad = more;
     }
-    pad->key[pad->n] = key;
-    pad->group[pad->n] = group;
-    pad->set[pad->n++] = set;
+    pad->note[pad->n++] = row;
     return TN_OK;
 }
 
-/* Those of some rows of a list that go to a table, where table_of says it of each set. `out` has
- * room for all of them; returns how many. Every row is written to `out`, the next one over it when
- * it was not of the table: no branch that could be guessed wrong. */
-static uint32_t keys_of(const note_list *l, tn_range rows, const uint32_t *table_of, uint32_t table,
-                        uint64_t *out)
+/* Takes those of some rows of a list that go to the table. Every row is written to k, the next one
+ * over it when it was not of the table: no branch that could be guessed wrong. */
+static void take_keys(const writer *w, const note_list *l, tn_range rows, keys *k)
 {
+    const tn_dict_set *set = w->plan->set;
     uint32_t n = 0;
     TN_ASSERT(rows.to <= l->n);
     for (uint32_t i = rows.from; i < rows.to; i++) {
-        out[n] = l->key[i];
-        n += table_of[l->set[i]] == table;
+        k->key[n] = l->note[i].key;
+        k->group[n] = l->note[i].group;
+        n += set[l->note[i].set].table == w->table;
     }
-    return n;
-}
-
-static uint32_t groups_of(const note_list *l, tn_range rows, const uint32_t *table_of,
-                          uint32_t table, uint16_t *out)
-{
-    uint32_t n = 0;
-    TN_ASSERT(rows.to <= l->n);
-    for (uint32_t i = rows.from; i < rows.to; i++) {
-        out[n] = l->group[i];
-        n += table_of[l->set[i]] == table;
-    }
-    return n;
-}
-
-static uint32_t rows_of(const note_list *l, const uint32_t *table_of, uint32_t table)
-{
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < l->n; i++) {
-        n += table_of[l->set[i]] == table;
-    }
-    return n;
+    k->n = n;
 }
 
 static bool is_left_out(const tn_dict_entry *e)
@@ -313,20 +276,20 @@ static tn_status not_ascending(tn_error *err)
     return tn_fail(err, TN_E_CKPT, "keys of a dictionary do not ascend, or not in its partitions");
 }
 
-static tn_status find_set(notes_hand *h, const tn_dict_entry *e, uint16_t *met, tn_error *err)
+static tn_status find_set(notes_hand *h, const tn_dict_entry *e, uint16_t *out, tn_error *err)
 {
     met_last *l = &h->last[e->group];
     if (!l->known || l->present != e->present || l->removed != e->removed) {
         notes_job *j = h->job;
         pthread_mutex_lock(&j->lock);
-        const tn_dict_set *set = tn_dict_plan_set(j->w->plan, e, err);
+        uint32_t set = tn_dict_plan_set(j->w->plan, e, err);
         pthread_mutex_unlock(&j->lock);
-        if (set == NULL) {
+        if (set == TN_DICT_SETS_MAX) {
             return err->code;
         }
-        *l = (met_last){e->present, set->met, e->removed, true};
+        *l = (met_last){e->present, (uint16_t)set, e->removed, true};
     }
-    *met = l->met;
+    *out = l->set;
     return TN_OK;
 }
 
@@ -341,12 +304,14 @@ static tn_status note_row(void *visitor, const tn_dict_entry *e, tn_error *err)
     }
     h->any = true;
     h->last_key = e->key;
-    uint16_t met = 0;
+    note row = {e->key, e->group, 0};
+    uint16_t set = 0;
     if (is_left_out(e)) {
         return TN_OK;
     }
-    TN_TRY(find_set(h, e, &met, err));
-    return add_note(&h->pad, e->key, e->group, met, err);
+    TN_TRY(find_set(h, e, &set, err));
+    row.set = set;
+    return add_note(&h->pad, row, err);
 }
 
 static tn_status note_piece(void *job, uint32_t piece, void *hand, tn_error *err)
@@ -368,7 +333,7 @@ static tn_status count_piece(void *job, uint32_t piece, void *hand, tn_error *er
     notes_job *j = job;
     const notes_hand *h = hand;
     const note_list *l = &j->w->notes[piece];
-    if (j->any && l->n > 0 && l->key[0] < j->last_key) {
+    if (j->any && l->n > 0 && l->note[0].key < j->last_key) {
         return not_ascending(err);
     }
     if (h->any) {
@@ -376,9 +341,9 @@ static tn_status count_piece(void *job, uint32_t piece, void *hand, tn_error *er
         j->last_key = h->last_key;
     }
     for (uint32_t i = 0; i < l->n; i++) {
-        tn_dict_set *set = &j->w->plan->set[l->set[i]];
+        tn_dict_set *set = &j->w->plan->set[l->note[i].set];
         set->rows++;
-        set->group_rows[l->group[i]]++;
+        set->group_rows[l->note[i].group]++;
     }
     return TN_OK;
 }
@@ -386,7 +351,7 @@ static tn_status count_piece(void *job, uint32_t piece, void *hand, tn_error *er
 static void drop_notes(void *hand)
 {
     notes_hand *h = hand;
-    free_notes(&h->pad);
+    tn_free(h->pad.note);
     tn_free(h->last);
 }
 
@@ -413,17 +378,15 @@ static tn_status changed(tn_error *err)
     return tn_fail(err, TN_E_CKPT, "the rows changed while a dictionary was written");
 }
 
-/* Whether this is the row that was noted next. */
-static bool follows(const rows_hand *h, const tn_dict_entry *e)
+/* The set of the next noted row, when this is it; NULL: it is not. */
+static const tn_dict_set *next_set(const rows_hand *h, const tn_dict_entry *e)
 {
-    const note_list *l = h->list;
-    uint32_t i = h->next;
-    if (i == l->n || l->key[i] != e->key || l->group[i] != e->group) {
-        return false;
+    const note *n = h->next < h->list->n ? &h->list->note[h->next] : NULL;
+    if (n == NULL || n->key != e->key || n->group != e->group) {
+        return NULL;
     }
-    const tn_dict_plan *p = h->w->plan;
-    const tn_dict_set *set = &p->set[p->place_of[l->set[i]]];
-    return set->present == (e->removed ? 0 : e->present);
+    const tn_dict_set *set = &h->w->plan->set[n->set];
+    return set->present == (e->removed ? 0 : e->present) ? set : NULL;
 }
 
 static tn_status pack_row(void *visitor, const tn_dict_entry *e, tn_error *err)
@@ -432,17 +395,18 @@ static tn_status pack_row(void *visitor, const tn_dict_entry *e, tn_error *err)
     if (is_left_out(e)) {
         return TN_OK;
     }
-    if (!follows(h, e)) {
+    const tn_dict_set *set = next_set(h, e);
+    if (set == NULL) {
         return changed(err);
     }
-    const tn_dict_plan *p = h->w->plan;
-    if (p->table_of[h->list->set[h->next++]] != h->w->table) {
+    h->next++;
+    if (set->table != h->w->table) {
         return TN_OK;
     }
-    const tn_dict_plan_table *t = &p->table[h->w->table];
-    TN_ASSERT(h->most - h->used >= t->stride);
+    const tn_dict_plan_table *t = &h->w->plan->table[set->table];
+    TN_ASSERT(h->most - h->used >= t->head.stride);
     char *row = h->rows + h->used;
-    h->used += t->stride;
+    h->used += t->head.stride;
     return put_row(h->w->spec, t, e, row, err);
 }
 
@@ -450,15 +414,15 @@ static tn_status pack_row(void *visitor, const tn_dict_entry *e, tn_error *err)
 static tn_status make_room(rows_hand *h, tn_error *err)
 {
     const tn_dict_plan *p = h->w->plan;
-    size_t rows = rows_of(h->list, p->table_of, h->w->table);
-    size_t bytes = rows * p->table[h->w->table].stride;
+    size_t rows = 0;
+    for (uint32_t i = 0; i < h->list->n; i++) {
+        rows += p->set[h->list->note[i].set].table == h->w->table;
+    }
+    size_t bytes = rows * p->table[h->w->table].head.stride;
     if (bytes > h->most) {
         tn_free(h->rows);
         h->most = 0;
-        h->rows = tn_try_alloc(bytes, 1, "rows of a dictionary", err);
-        if (h->rows == NULL) {
-            return TN_E_MEMORY;
-        }
+        TN_TRY(TN_ALLOC(h->rows, bytes, "rows of a dictionary", err));
         h->most = bytes;
     }
     return TN_OK;
@@ -509,13 +473,14 @@ static tn_status put_head(output *o, const tn_dict_plan *p, tn_error *err)
     tn_dict_plan_head(p, &head);
     tn_status status = tn_text_check(&head, "a dictionary", err);
     if (status == TN_OK) {
-        status = tn_file_write(o->file, head.data, TN_DICT_HEADER, err);
+        status = tn_file_write(o->file, head.data, sizeof(tn_dict_header), err);
     }
     if (status == TN_OK) {
-        status = put_bytes(o, head.data + TN_DICT_HEADER, head.size - TN_DICT_HEADER, err);
+        status = put_bytes(o, head.data + sizeof(tn_dict_header),
+                           head.size - sizeof(tn_dict_header), err);
     }
     tn_text_done(&head);
-    return status == TN_OK ? put_bytes(o, p->spec->json, p->json_bytes, err) : status;
+    return status == TN_OK ? put_bytes(o, p->spec->json, p->head.json_bytes, err) : status;
 }
 
 static tn_status each_key(writer *w, put_keys *each, keys *k, tn_error *err)
@@ -524,7 +489,7 @@ static tn_status each_key(writer *w, put_keys *each, keys *k, tn_error *err)
         const note_list *l = &w->notes[p];
         for (uint32_t i = 0; i < tn_tile_count(l->n, AT_ONCE); i++) {
             tn_range run = tn_tile(l->n, AT_ONCE, i);
-            k->n = keys_of(l, run, w->plan->table_of, w->table, k->key);
+            take_keys(w, l, run, k);
             TN_TRY(each(w, k, err));
             k->rows += k->n;
         }
@@ -535,6 +500,11 @@ static tn_status each_key(writer *w, put_keys *each, keys *k, tn_error *err)
 static tn_status put_key(writer *w, keys *k, tn_error *err)
 {
     return put_bytes(&w->out, k->key, k->n * sizeof *k->key, err);
+}
+
+static tn_status put_group(writer *w, keys *k, tn_error *err)
+{
+    return put_bytes(&w->out, k->group, k->n * sizeof *k->group, err);
 }
 
 static tn_status write_starts(writer *w, keys *k, tn_error *err)
@@ -558,9 +528,9 @@ static tn_status put_starts(writer *w, keys *k, uint64_t last, uint64_t at, tn_e
 
 static tn_status put_buckets(writer *w, keys *k, tn_error *err)
 {
-    const tn_dict_plan_table *t = k->table;
+    const tn_dict_table_head *t = k->table;
     for (uint32_t i = 0; i < k->n; i++) {
-        uint64_t b = t->shift < TN_DICT_ONE_BUCKET ? (k->key[i] - t->base) >> t->shift : 0;
+        uint64_t b = t->shift < TN_DICT_ONE_BUCKET ? (k->key[i] - t->key_base) >> t->shift : 0;
         if (b >= k->bucket) {
             TN_TRY(put_starts(w, k, b, k->rows + i, err));
         }
@@ -568,25 +538,12 @@ static tn_status put_buckets(writer *w, keys *k, tn_error *err)
     return TN_OK;
 }
 
-static tn_status put_groups(writer *w, tn_error *err)
-{
-    uint16_t group[AT_ONCE];
-    for (uint32_t p = 0; p < w->source->n_pieces; p++) {
-        const note_list *l = &w->notes[p];
-        for (uint32_t i = 0; i < tn_tile_count(l->n, AT_ONCE); i++) {
-            tn_range run = tn_tile(l->n, AT_ONCE, i);
-            uint32_t n = groups_of(l, run, w->plan->table_of, w->table, group);
-            TN_TRY(put_bytes(&w->out, group, n * sizeof *group, err));
-        }
-    }
-    return TN_OK;
-}
-
 static tn_status put_table(writer *w, tn_error *err)
 {
-    const tn_dict_plan_table *t = &w->plan->table[w->table];
+    const tn_dict_table_head *t = &w->plan->table[w->table].head;
     keys starts = {.table = t};
     keys all = {.table = t};
+    keys groups = {.table = t};
     TN_TRY(put_gap(&w->out, t->start_at, err));
     TN_TRY(each_key(w, put_buckets, &starts, err));
     TN_TRY(put_starts(w, &starts, t->buckets, t->rows, err));
@@ -601,16 +558,16 @@ static tn_status put_table(writer *w, tn_error *err)
         return TN_OK;
     }
     TN_TRY(put_gap(&w->out, t->group_at, err));
-    return put_groups(w, err);
+    return each_key(w, put_group, &groups, err);
 }
 
 static tn_status put_all(writer *w, tn_error *err)
 {
     TN_TRY(put_head(&w->out, w->plan, err));
-    for (w->table = 0; w->table < w->plan->n_tables; w->table++) {
+    for (w->table = 0; w->table < w->plan->head.n_tables; w->table++) {
         TN_TRY(put_table(w, err));
     }
-    TN_TRY(put_gap(&w->out, w->plan->crc_at, err));
+    TN_TRY(put_gap(&w->out, w->plan->head.crc_at, err));
     return put_checksums(&w->out, err);
 }
 
@@ -633,21 +590,21 @@ tn_status tn_dict_write(const char *path, const tn_dict_spec *spec, const tn_dic
         status = tn_file_create(&w.out.file, path, err);
     }
     if (status == TN_OK) {
-        status = tn_disk_need(path, w.plan->crc_at, err); /* the checksums behind are few */
+        status = tn_disk_need(path, w.plan->head.crc_at, err); /* the checksums behind are few */
     }
     if (status == TN_OK) {
         status = put_all(&w, err);
     }
     if (status == TN_OK) {
         tn_file *f = w.out.file;
-        *out = (tn_dict_written){tn_file_size(f), w.plan->rows, tn_file_crc(f)};
+        *out = (tn_dict_written){tn_file_size(f), w.plan->head.rows, tn_file_crc(f)};
         status = tn_file_commit(f, err);
     } else {
         tn_file_abandon(w.out.file);
     }
     tn_text_done(&w.out.crcs);
     for (uint32_t i = 0; w.notes != NULL && i < source->n_pieces; i++) {
-        free_notes(&w.notes[i]);
+        tn_free(w.notes[i].note);
     }
     tn_free(w.notes);
     tn_dict_plan_free(w.plan);

@@ -15,6 +15,7 @@
 
 #include "base/core/error.h"
 #include "base/keys/keyspace.h"
+#include "io/dict/dictformat.h"
 #include "io/dict/dictvalue.h"
 
 #include <stdbool.h>
@@ -23,8 +24,6 @@
 
 typedef struct tn_layout tn_layout; /* base/keys/record.h */
 typedef struct tn_team tn_team;     /* base/thread/team.h */
-
-enum { TN_MODEL_ID_BYTES = 16 };
 
 /* One row of the source, lent for the call. */
 typedef struct tn_dict_entry {
