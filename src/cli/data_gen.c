@@ -71,7 +71,7 @@ static tn_status make_schema(making *m, const tn_schema **out, tn_error *err)
     const char *slots = strstr(m->config.data, "\nmodel:");
     TN_ASSERT(slots != NULL);
     tn_text_add(&text, m->config.data, (size_t)(slots - m->config.data) + 1);
-    if (tn_generator_opts(m->g)->truth) {
+    if (m->g->opts.truth) {
         tn_text_adds(&text, "  - {name: truth, type: float, as: value}\n");
     }
     tn_status status = tn_text_check(&text, "a configuration", err);

@@ -76,17 +76,17 @@ static void a_row_depends_on_seed_and_index_alone(void **state)
     assert_int_equal(tn_gen_row_init(&row, g, NULL), TN_OK);
     for (uint32_t i = 0; i < N; i++) {
         tn_gen_row_draw(&row, g, i);
-        forward[i] = fold(&row, tn_generator_n_slots(g));
+        forward[i] = fold(&row, g->n_slots);
     }
     for (uint32_t i = N; i-- > 0;) {
         tn_gen_row_draw(&row, again, i);
-        assert_int_equal(fold(&row, tn_generator_n_slots(g)), forward[i]);
+        assert_int_equal(fold(&row, g->n_slots), forward[i]);
     }
     tn_gen_opts other = plain(TN_GEN_FM);
     other.seed = 12;
     tn_generator *elsewhere = world(other, NULL);
     tn_gen_row_draw(&row, elsewhere, 0);
-    assert_true(fold(&row, tn_generator_n_slots(g)) != forward[0]);
+    assert_true(fold(&row, g->n_slots) != forward[0]);
     tn_gen_row_done(&row);
     tn_generator_free(g);
     tn_generator_free(again);
@@ -100,7 +100,7 @@ static void check_scales(tn_gen_opts o)
 {
     enum { N = 40000 };
     tn_generator *g = world(o, NULL);
-    double rate = tn_generator_opts(g)->rate;
+    double rate = g->opts.rate;
     tn_gen_row row;
     assert_int_equal(tn_gen_row_init(&row, g, NULL), TN_OK);
     double p = 0;
@@ -119,7 +119,7 @@ static void check_scales(tn_gen_opts o)
     assert_true(fabs(p / N - rate) < 0.01);
     assert_true(fabs(clicks / N - rate) < 0.012);
     assert_true(fabs(deviation - o.spread) < 0.05 * o.spread);
-    assert_true(fabs(tn_generator_truth(g).rate - rate) < 1e-9);
+    assert_true(fabs(g->truth.rate - rate) < 1e-9);
     tn_gen_row_done(&row);
     tn_generator_free(g);
 }
@@ -173,9 +173,9 @@ static void criteo_rows_have_criteo_shape(void **state)
 {
     (void)state;
     tn_generator *g = world(preset(TN_GEN_CRITEO, TN_GEN_LR), NULL);
-    assert_int_equal(tn_generator_n_slots(g), 39);
-    assert_string_equal(tn_generator_slot(g, 0)->name, "I1");
-    assert_string_equal(tn_generator_slot(g, 38)->name, "C26");
+    assert_int_equal(g->n_slots, 39);
+    assert_string_equal(g->slot[0].name, "I1");
+    assert_string_equal(g->slot[38].name, "C26");
     tn_gen_row row;
     assert_int_equal(tn_gen_row_init(&row, g, NULL), TN_OK);
     bool missing = false;

@@ -178,7 +178,7 @@ static void the_truth_is_written_beside_the_rows(void **state)
     assert_int_equal(tn_json_parse(&json, text.data, text.size, d->arena, "truth", &d->err), TN_OK);
     double value = 0;
     assert_true(tn_json_as_f64(tn_json_get(json, "bias"), &value));
-    assert_true(value == tn_generator_truth(g).bias);
+    assert_true(value == g->truth.bias);
     assert_true(tn_json_as_f64(tn_json_get(tn_json_get(json, "oracle"), "auc"), &value));
     assert_true(value == report.oracle.auc);
     tn_generator_free(g);

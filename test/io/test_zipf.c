@@ -21,44 +21,22 @@ static uint64_t draw(const tn_zipf *z, uint64_t i)
     return tn_zipf_id(z, tn_draw(stream, 2 * i), tn_draw(stream, 2 * i + 1));
 }
 
-static void shares_are_the_power_law(void **state)
-{
-    (void)state;
-    tn_zipf *z = law(1000, 1.1);
-    double sum = 0;
-    for (uint32_t i = 0; i < 1000; i++) {
-        sum += tn_zipf_share(z, i);
-        double ratio = tn_zipf_share(z, i) / tn_zipf_share(z, 0);
-        assert_true(fabs(ratio * pow(i + 1, 1.1) - 1) < 1e-12);
-    }
-    assert_true(fabs(sum - 1) < 1e-12);
-    tn_zipf_free(z);
-}
-
-static void shares_behind_the_head_are_within_a_64th_of_the_law(void **state)
-{
-    (void)state;
-    const uint64_t n = 10000000;
-    tn_zipf *z = law(n, 1.05);
-    for (uint64_t i = 4096; i < n; i += 9973) {
-        double ratio = tn_zipf_share(z, i) / tn_zipf_share(z, 0);
-        assert_true(fabs(ratio * pow((double)i + 1, 1.05) - 1) < 1.05 / 64);
-    }
-    tn_zipf_free(z);
-}
-
-static void draws_follow_the_shares(void **state)
+static void draws_follow_the_power_law(void **state)
 {
     (void)state;
     tn_zipf *z = law(50, 1.2);
     static uint32_t seen[50];
+    double sum = 0;
+    for (uint32_t i = 0; i < 50; i++) {
+        sum += pow(i + 1, -1.2);
+    }
     for (uint32_t i = 0; i < DRAWS; i++) {
         uint64_t id = draw(z, i);
         assert_true(id < 50);
         seen[id]++;
     }
     for (uint32_t i = 0; i < 50; i++) {
-        double expected = DRAWS * tn_zipf_share(z, i);
+        double expected = DRAWS * pow(i + 1, -1.2) / sum;
         assert_true(fabs(seen[i] - expected) < 5 * sqrt(expected)); /* five sigma */
     }
     tn_zipf_free(z);
@@ -84,7 +62,11 @@ static void exponent_0_is_uniform_and_1_id_is_always_it(void **state)
 {
     (void)state;
     tn_zipf *z = law(10, 0);
-    assert_true(fabs(tn_zipf_share(z, 9) - 0.1) < 1e-15);
+    uint32_t last = 0;
+    for (uint32_t i = 0; i < DRAWS; i++) {
+        last += draw(z, i) == 9;
+    }
+    assert_true(fabs(last - DRAWS / 10.0) < 5 * sqrt(DRAWS / 10.0));
     tn_zipf_free(z);
     z = law(1, 1);
     assert_int_equal(tn_zipf_id(z, UINT64_MAX, UINT64_MAX), 0);
@@ -96,9 +78,7 @@ static void exponent_0_is_uniform_and_1_id_is_always_it(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shares_are_the_power_law),
-        cmocka_unit_test(shares_behind_the_head_are_within_a_64th_of_the_law),
-        cmocka_unit_test(draws_follow_the_shares),
+        cmocka_unit_test(draws_follow_the_power_law),
         cmocka_unit_test(the_tail_is_reached_and_never_left),
         cmocka_unit_test(exponent_0_is_uniform_and_1_id_is_always_it),
     };

@@ -41,18 +41,6 @@ static const struct {
     {0.217, 1.6, 0.9, 0},
 };
 
-struct tn_generator {
-    tn_gen_opts opts;
-    tn_arena *arena;
-    uint32_t n_slots;
-    tn_gen_slot *slot;
-    tn_zipf **law;       /* n_slots; NULL for COUNT and NUMBER */
-    uint64_t *weights;   /* n_slots: stream of the slot's weights */
-    uint32_t values_max; /* values in a row, all slots together */
-    double *hidden;      /* deep: GEN_HIDDEN_UNITS x (n_slots * dim + 1), the last one outgoing */
-    tn_gen_truth truth;
-};
-
 /* The two parts of the logit before scaling. */
 typedef struct logit_parts {
     double linear, mixed;
@@ -91,10 +79,11 @@ static const uint32_t criteo_ids[26] = {
 
 static void plan_criteo(tn_generator *g)
 {
+    tn_gen_slot *slot = TN_NEW_ARRAY(g->arena, tn_gen_slot, 39);
     g->n_slots = 39;
-    g->slot = TN_NEW_ARRAY(g->arena, tn_gen_slot, g->n_slots);
+    g->slot = slot;
     for (uint32_t i = 0; i < 13; i++) {
-        g->slot[i] = (tn_gen_slot){
+        slot[i] = (tn_gen_slot){
             .name = numbered(g->arena, "I", i + 1),
             .kind = TN_GEN_COUNT,
             .ids = LN2_BUCKETS,
@@ -106,7 +95,7 @@ static void plan_criteo(tn_generator *g)
         };
     }
     for (uint32_t i = 0; i < 26; i++) {
-        g->slot[13 + i] = (tn_gen_slot){
+        slot[13 + i] = (tn_gen_slot){
             .name = numbered(g->arena, "C", i + 1),
             .kind = TN_GEN_HEX,
             .ids = criteo_ids[i],
@@ -145,10 +134,7 @@ static void plan_movies(tn_generator *g)
          .log = true},
     };
     g->n_slots = sizeof slots / sizeof slots[0];
-    g->slot = TN_NEW_ARRAY(g->arena, tn_gen_slot, g->n_slots);
-    for (uint32_t i = 0; i < g->n_slots; i++) {
-        g->slot[i] = slots[i];
-    }
+    g->slot = slots;
 }
 
 /* s0, s1, .. hold ids of ranges that follow each other, so that the libsvm family can keep them
@@ -167,9 +153,10 @@ static tn_status plan_plain(tn_generator *g, tn_error *err)
                        o->slots);
     }
     g->n_slots = o->slots + o->numeric;
-    g->slot = TN_NEW_ARRAY(g->arena, tn_gen_slot, g->n_slots);
+    tn_gen_slot *slot = TN_NEW_ARRAY(g->arena, tn_gen_slot, g->n_slots);
+    g->slot = slot;
     for (uint32_t i = 0; i < o->slots; i++) {
-        g->slot[i] = (tn_gen_slot){
+        slot[i] = (tn_gen_slot){
             .name = numbered(g->arena, "s", i),
             .kind = TN_GEN_ID,
             .ids = o->ids,
@@ -179,7 +166,7 @@ static tn_status plan_plain(tn_generator *g, tn_error *err)
         };
     }
     for (uint32_t i = 0; i < o->numeric; i++) {
-        g->slot[o->slots + i] = (tn_gen_slot){
+        slot[o->slots + i] = (tn_gen_slot){
             .name = numbered(g->arena, "x", i),
             .kind = TN_GEN_NUMBER,
             .width = 1,
@@ -232,26 +219,19 @@ static tn_status plan_slots(tn_generator *g, tn_error *err)
 
 void tn_gen_row_done(tn_gen_row *row)
 {
-    tn_free(row->first);
     tn_free(row->id);
-    tn_free(row->number);
-    tn_free(row->scratch);
     *row = (tn_gen_row){0};
 }
 
 tn_status tn_gen_row_init(tn_gen_row *row, const tn_generator *g, tn_error *err)
 {
-    uint32_t n = g->n_slots;
+    size_t n = g->n_slots;
+    size_t words = g->values_max + n + n * g->opts.dim + n / 2 + 1;
     *row = (tn_gen_row){0};
-    row->first = tn_try_alloc((size_t)n + 1, sizeof *row->first, "a generated row", err);
-    row->id = tn_try_alloc((size_t)g->values_max + 1, sizeof *row->id, "a generated row", err);
-    row->number = tn_try_alloc(n, sizeof *row->number, "a generated row", err);
-    row->scratch =
-        tn_try_alloc((size_t)n + 2, g->opts.dim * sizeof(double), "a generated row", err);
-    if (row->first == NULL || row->id == NULL || row->number == NULL || row->scratch == NULL) {
-        tn_gen_row_done(row);
-        return TN_E_MEMORY;
-    }
+    TN_TRY(TN_ALLOC(row->id, words, "a generated row", err));
+    row->number = (double *)(void *)(row->id + g->values_max);
+    row->scratch = row->number + n;
+    row->first = (uint32_t *)(void *)(row->scratch + n * g->opts.dim);
     return TN_OK;
 }
 
@@ -514,14 +494,13 @@ static tn_status fit_truth(tn_generator *g, tn_team *team, tn_error *err)
     return TN_OK;
 }
 
-static const char *const presets[] = {"plain", "criteo", "movies", NULL};
-
-static const char *const models[] = {"lr", "fm", "deep", NULL};
+const char *const tn_gen_presets[] = {"plain", "criteo", "movies", NULL};
+const char *const tn_gen_models[] = {"lr", "fm", "deep", NULL};
 
 const tn_field tn_gen_fields[] = {
-    TN_FIELD_CHOICE(tn_gen_opts, preset, "plain", presets,
+    TN_FIELD_CHOICE(tn_gen_opts, preset, "plain", tn_gen_presets,
                     "slots and formats: plain ids, Criteo's columns, or films with genres"),
-    TN_FIELD_CHOICE(tn_gen_opts, model, "lr", models, "what is planted: lr, fm or deep"),
+    TN_FIELD_CHOICE(tn_gen_opts, model, "lr", tn_gen_models, "what is planted: lr, fm or deep"),
     TN_FIELD_U64(tn_gen_opts, rows, "100k", 0, 1e15, "rows", "how many rows are written"),
     TN_FIELD_U64(tn_gen_opts, first_row, "0", 0, 1e15, "",
                  "index of the first one; another range of the same seed is a test set"),
@@ -615,36 +594,4 @@ tn_status tn_generator_new(tn_generator **out, const tn_gen_opts *opts, tn_team 
 fail:
     tn_generator_free(g);
     return status;
-}
-
-const tn_gen_opts *tn_generator_opts(const tn_generator *g)
-{
-    return &g->opts;
-}
-
-uint32_t tn_generator_n_slots(const tn_generator *g)
-{
-    return g->n_slots;
-}
-
-const tn_gen_slot *tn_generator_slot(const tn_generator *g, uint32_t i)
-{
-    TN_ASSERT(i < g->n_slots);
-    return &g->slot[i];
-}
-
-tn_gen_truth tn_generator_truth(const tn_generator *g)
-{
-    return g->truth;
-}
-
-uint32_t tn_generator_values_max(const tn_generator *g)
-{
-    return g->values_max;
-}
-
-uint64_t tn_generator_stream(const tn_generator *g, uint32_t i)
-{
-    TN_ASSERT(i < g->n_slots);
-    return g->weights[i];
 }

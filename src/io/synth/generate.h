@@ -24,7 +24,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef struct tn_team tn_team; /* base/thread/team.h */
+typedef struct tn_arena tn_arena; /* base/core/arena.h */
+typedef struct tn_team tn_team;   /* base/thread/team.h */
+typedef struct tn_zipf tn_zipf;   /* io/synth/zipf.h */
 
 typedef enum tn_gen_model { TN_GEN_LR, TN_GEN_FM, TN_GEN_DEEP } tn_gen_model;
 typedef enum tn_gen_preset { TN_GEN_PLAIN, TN_GEN_CRITEO, TN_GEN_MOVIES } tn_gen_preset;
@@ -50,6 +52,8 @@ typedef struct tn_gen_opts {
 } tn_gen_opts;
 
 extern const tn_field tn_gen_fields[];
+extern const char *const tn_gen_presets[]; /* by tn_gen_preset and tn_gen_model */
+extern const char *const tn_gen_models[];
 
 typedef enum tn_gen_kind {
     TN_GEN_ID,     /* sign = first_sign + id */
@@ -82,19 +86,24 @@ typedef struct tn_gen_truth {
     double rate;   /* mean p of the sample that the bias was found on */
 } tn_gen_truth;
 
-typedef struct tn_generator tn_generator;
+/* Read-only once it is made. */
+typedef struct tn_generator {
+    tn_gen_opts opts;
+    uint32_t n_slots;
+    const tn_gen_slot *slot;
+    uint32_t values_max; /* in a row, all slots together */
+    uint64_t *weights;   /* n_slots: stream of the slot's weights */
+    tn_gen_truth truth;
+    /* for generate.c */
+    tn_arena *arena;
+    tn_zipf **law;  /* n_slots; NULL for COUNT and NUMBER */
+    double *hidden; /* deep: units x (n_slots * dim + 1), the last one outgoing */
+} tn_generator;
 
 /* `opts` is copied. TN_E_CONFIG: options that contradict each other. On failure *out is NULL. */
 tn_status tn_generator_new(tn_generator **out, const tn_gen_opts *opts, tn_team *team,
                            tn_error *err) TN_MUST_USE;
 void tn_generator_free(tn_generator *g); /* NULL is fine */
-
-const tn_gen_opts *tn_generator_opts(const tn_generator *g);
-uint32_t tn_generator_n_slots(const tn_generator *g);
-const tn_gen_slot *tn_generator_slot(const tn_generator *g, uint32_t i);
-uint32_t tn_generator_values_max(const tn_generator *g);         /* in a row, all slots together */
-uint64_t tn_generator_stream(const tn_generator *g, uint32_t i); /* of random words, of slot i */
-tn_gen_truth tn_generator_truth(const tn_generator *g);
 
 /* One example; arrays are the caller's, one row for each thread. */
 typedef struct tn_gen_row {
@@ -103,7 +112,7 @@ typedef struct tn_gen_row {
     uint32_t *first; /* n_slots + 1: values of slot s are id[first[s]] .. id[first[s + 1] - 1] */
     uint64_t *id;    /* COUNT: the bucket */
     double *number;  /* n_slots: COUNT and NUMBER; NAN where there is none */
-    double *scratch;
+    double *scratch; /* for generate.c */
 } tn_gen_row;
 
 tn_status tn_gen_row_init(tn_gen_row *row, const tn_generator *g, tn_error *err) TN_MUST_USE;

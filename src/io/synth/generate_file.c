@@ -15,6 +15,7 @@
 
 #include "base/codec/json.h"
 #include "base/core/alloc.h"
+#include "base/core/arena.h"
 #include "base/core/text.h"
 #include "base/math/rng.h"
 #include "base/thread/team.h"
@@ -28,14 +29,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-
-typedef struct gen_block {
-    tn_rows rows;
-    tn_text text;
-    uint32_t rows_max;
-    uint32_t entries_max;
-    tn_gen_row row; /* the last one that was added */
-} gen_block;
 
 /* How each format keeps slots apart. */
 typedef struct spelling {
@@ -58,10 +51,12 @@ typedef struct params {
 
 enum { BLOCKS_IN_ROUND = 16 };
 
-/* One block of the round under way. */
+/* One block of the round under way, which is made row by row. */
 typedef struct piece {
-    gen_block block;
-    tn_text text;
+    tn_gen_row row;
+    tn_rows rows; /* that row alone, as if a parser had kept its texts and values */
+    tn_text token;
+    tn_text text; /* the records of the block */
     tn_status status;
     tn_error err;
 } piece;
@@ -69,11 +64,11 @@ typedef struct piece {
 typedef struct work {
     const tn_generator *g;
     const tn_writer *writer;
-    params *params;
+    tn_arena *arena; /* of what the rows point to */
+    params params;
     tn_oracle_row *judged;
     uint64_t n_judged;
     uint64_t done; /* rows of earlier rounds */
-    uint64_t rows;
     uint32_t rows_in_block;
     piece piece[BLOCKS_IN_ROUND];
 } work;
@@ -88,14 +83,14 @@ static tn_status spell(const tn_generator *g, const char *format, spelling *out,
         out->lists = csv || tsv;
         return TN_OK;
     }
-    if (tn_generator_opts(g)->truth) {
+    if (g->opts.truth) {
         return tn_fail(err, TN_E_CONFIG,
                        "format '%s' has no column for 'truth'; csv, tsv and tfrecord have", format);
     }
-    if (tn_generator_opts(g)->preset == TN_GEN_CRITEO && strcmp(format, "criteo") == 0) {
+    if (g->opts.preset == TN_GEN_CRITEO && strcmp(format, "criteo") == 0) {
         return TN_OK;
     }
-    if (tn_generator_opts(g)->preset == TN_GEN_PLAIN) {
+    if (g->opts.preset == TN_GEN_PLAIN) {
         out->ranges = strcmp(format, "libsvm") == 0;
         out->fields = strcmp(format, "libffm") == 0;
     }
@@ -115,22 +110,20 @@ static const char *type_of(const tn_gen_slot *slot)
 /* Indices of the libsvm file: ids where they are, numbers behind all of them. */
 static uint64_t first_index(const tn_generator *g, uint32_t s)
 {
-    uint64_t ids = tn_generator_opts(g)->ids;
-    uint64_t behind = ids * tn_generator_opts(g)->slots;
-    return tn_generator_slot(g, s)->kind == TN_GEN_NUMBER ? behind + s
-                                                          : tn_generator_slot(g, s)->first_sign;
+    uint64_t ids = g->opts.ids;
+    uint64_t behind = ids * g->opts.slots;
+    return g->slot[s].kind == TN_GEN_NUMBER ? behind + s : g->slot[s].first_sign;
 }
 
 static void describe_slot(const tn_generator *g, uint32_t s, const spelling *how, tn_text *out)
 {
-    const tn_gen_slot *slot = tn_generator_slot(g, s);
+    const tn_gen_slot *slot = &g->slot[s];
     tn_text_addf(out, "  - {name: %s, type: %s", slot->name, type_of(slot));
     if (slot->kind == TN_GEN_COUNT) {
         tn_text_adds(out, ", transform: ln2_bucket");
     }
     if (slot->kind == TN_GEN_NUMBER) {
-        tn_text_addf(out, ", as: %s%s",
-                     tn_generator_opts(g)->model == TN_GEN_DEEP ? "value" : "weighted",
+        tn_text_addf(out, ", as: %s%s", g->opts.model == TN_GEN_DEEP ? "value" : "weighted",
                      slot->log ? ", transform: log" : "");
     }
     if (slot->values_max > 1) {
@@ -151,19 +144,19 @@ static void describe_slot(const tn_generator *g, uint32_t s, const spelling *how
 static void describe_columns(const tn_generator *g, tn_text *out)
 {
     tn_text_adds(out, "  columns: [label");
-    for (uint32_t s = 0; s < tn_generator_n_slots(g); s++) {
-        tn_text_addf(out, ", %s", tn_generator_slot(g, s)->name);
+    for (uint32_t s = 0; s < g->n_slots; s++) {
+        tn_text_addf(out, ", %s", g->slot[s].name);
     }
-    tn_text_adds(out, tn_generator_opts(g)->truth ? ", truth]\n" : "]\n");
+    tn_text_adds(out, g->opts.truth ? ", truth]\n" : "]\n");
 }
 
 /* The model of TNet that can hold what was planted. */
 static void describe_model(const tn_generator *g, tn_text *out)
 {
     static const char *const models[] = {"lr", "fm", "deepfm"};
-    tn_text_addf(out, "model:\n  type: %s\n", models[tn_generator_opts(g)->model]);
-    if (tn_generator_opts(g)->model != TN_GEN_LR) {
-        tn_text_addf(out, "embedding:\n  dim: %u\n", tn_generator_opts(g)->dim);
+    tn_text_addf(out, "model:\n  type: %s\n", models[g->opts.model]);
+    if (g->opts.model != TN_GEN_LR) {
+        tn_text_addf(out, "embedding:\n  dim: %u\n", g->opts.dim);
     }
 }
 
@@ -184,7 +177,7 @@ tn_status tn_gen_config(const tn_generator *g, const char *format, const char *p
         describe_columns(g, out);
     }
     tn_text_adds(out, "slots:\n");
-    for (uint32_t s = 0; s < tn_generator_n_slots(g); s++) {
+    for (uint32_t s = 0; s < g->n_slots; s++) {
         describe_slot(g, s, &how, out);
     }
     describe_model(g, out);
@@ -205,21 +198,19 @@ static void oracle_json(const tn_oracle *oracle, tn_text *out)
 
 void tn_gen_truth_json(const tn_generator *g, const tn_gen_report *report, tn_text *out)
 {
-    static const char *const presets[] = {"plain", "criteo", "movies"};
-    static const char *const models[] = {"lr", "fm", "deep"};
-    const tn_gen_opts *o = tn_generator_opts(g);
+    const tn_gen_opts *o = &g->opts;
     tn_json_open(out, '{');
     tn_json_str(out, "format", "tnet-truth");
     tn_json_raw(out, "version", "[1,0]");
-    tn_json_str(out, "preset", presets[o->preset]);
-    tn_json_str(out, "model", models[o->model]);
+    tn_json_str(out, "preset", tn_gen_presets[o->preset]);
+    tn_json_str(out, "model", tn_gen_models[o->model]);
     tn_json_count(out, "seed", o->seed);
     tn_json_count(out, "first_row", o->first_row);
     tn_json_count(out, "rows", report->rows);
-    tn_json_f64(out, "bias", tn_generator_truth(g).bias);
-    tn_json_f64(out, "linear", tn_generator_truth(g).linear);
-    tn_json_f64(out, "mixed", tn_generator_truth(g).mixed);
-    tn_json_f64(out, "rate", tn_generator_truth(g).rate);
+    tn_json_f64(out, "bias", g->truth.bias);
+    tn_json_f64(out, "linear", g->truth.linear);
+    tn_json_f64(out, "mixed", g->truth.mixed);
+    tn_json_f64(out, "rate", g->truth.rate);
     tn_json_count(out, "parameters", report->parameters);
     tn_json_count(out, "free_parameters", report->free_parameters);
     oracle_json(&report->oracle, out);
@@ -230,47 +221,35 @@ void tn_gen_truth_json(const tn_generator *g, const tn_gen_report *report, tn_te
 /* How many rows a block should hold, for about a megabyte. */
 static uint32_t rows_of_block(const tn_generator *g)
 {
-    uint32_t rows = ENTRIES_NEAR / (tn_generator_values_max(g) + tn_generator_n_slots(g));
+    uint32_t rows = ENTRIES_NEAR / (g->values_max + g->n_slots);
     if (rows < 1) {
         return 1;
     }
     return rows < ROWS_MOST ? rows : ROWS_MOST;
 }
 
-static void block_done(gen_block *block)
-{
-    tn_free(block->rows.row);
-    tn_free(block->rows.entry);
-    tn_free(block->rows.token);
-    tn_free(block->rows.numeric);
-    tn_free(block->rows.numeric_token);
-    tn_gen_row_done(&block->row);
-    tn_text_done(&block->text);
-    *block = (gen_block){0};
-}
-
 /* `schema` has one spec for each slot of the generator, in the same order, and `truth` behind them
- * when the options ask for it. It must outlive the block. */
-static tn_status block_init(gen_block *block, const tn_generator *g, const tn_schema *schema,
-                            uint32_t rows_max, tn_error *err)
+ * when the options ask for it. */
+static tn_status init_pieces(work *w, const tn_schema *schema, tn_error *err)
 {
-    TN_ASSERT(schema->n_specs == tn_generator_n_slots(g) + (tn_generator_opts(g)->truth ? 1 : 0));
-    *block = (gen_block){.rows_max = rows_max};
-    tn_rows *rows = &block->rows;
-    rows->schema = schema;
-    block->entries_max = rows_max * (tn_generator_values_max(g) + tn_generator_n_slots(g));
-    size_t numbers = (size_t)rows_max * schema->n_numeric + 1;
-    const char *what = "a block of generated rows";
-    rows->row = tn_try_alloc(rows_max, sizeof *rows->row, what, err);
-    rows->entry = tn_try_alloc(block->entries_max, sizeof *rows->entry, what, err);
-    rows->token = tn_try_alloc(block->entries_max, sizeof *rows->token, what, err);
-    rows->numeric = tn_try_alloc(numbers, sizeof *rows->numeric, what, err);
-    rows->numeric_token = tn_try_alloc(numbers, sizeof *rows->numeric_token, what, err);
-    tn_status status = tn_gen_row_init(&block->row, g, err);
-    if (status != TN_OK || rows->row == NULL || rows->entry == NULL || rows->token == NULL ||
-        rows->numeric == NULL || rows->numeric_token == NULL) {
-        block_done(block);
-        return TN_E_MEMORY;
+    const tn_generator *g = w->g;
+    size_t entries = g->values_max + (size_t)g->n_slots;
+    size_t numbers = (size_t)schema->n_numeric + 1;
+    size_t bytes = sizeof(tn_parsed_row) + entries * (sizeof(tn_entry) + sizeof(tn_token)) +
+                   numbers * (sizeof(float) + sizeof(tn_token)) + 64;
+    TN_ASSERT(schema->n_specs == g->n_slots + (g->opts.truth ? 1 : 0));
+    TN_TRY(tn_arena_open(&w->arena, BLOCKS_IN_ROUND * bytes, "a block of generated rows", err));
+    for (uint32_t i = 0; i < BLOCKS_IN_ROUND; i++) {
+        w->piece[i].rows = (tn_rows){
+            .schema = schema,
+            .n = 1,
+            .row = TN_NEW(w->arena, tn_parsed_row),
+            .entry = TN_NEW_ARRAY(w->arena, tn_entry, entries),
+            .token = TN_NEW_ARRAY(w->arena, tn_token, entries),
+            .numeric = TN_NEW_ARRAY(w->arena, float, numbers),
+            .numeric_token = TN_NEW_ARRAY(w->arena, tn_token, numbers),
+        };
+        TN_TRY(tn_gen_row_init(&w->piece[i].row, g, err));
     }
     return TN_OK;
 }
@@ -315,102 +294,80 @@ static void add_thousandths(tn_text *text, double value)
     tn_text_add(text, digits, size);
 }
 
-static void add_token(gen_block *block, const tn_generator *g, uint32_t s, uint64_t id)
+static void add_text(piece *p, const tn_generator *g, uint32_t s, uint64_t id)
 {
-    const tn_gen_slot *slot = tn_generator_slot(g, s);
+    const tn_gen_slot *slot = &g->slot[s];
     switch (slot->kind) {
     case TN_GEN_ID:
     case TN_GEN_SMALL:
-        tn_text_add_u64(&block->text, slot->first_sign + id);
+        tn_text_add_u64(&p->token, slot->first_sign + id);
         return;
     case TN_GEN_HEX:
-        add_hex(&block->text, scramble((uint32_t)id, tn_generator_stream(g, s)));
+        add_hex(&p->token, scramble((uint32_t)id, g->weights[s]));
         return;
     case TN_GEN_STR:
-        tn_text_adds(&block->text, slot->words[id]);
+        tn_text_adds(&p->token, slot->words[id]);
         return;
     case TN_GEN_COUNT:
-        add_int(&block->text, (int64_t)block->row.number[s]);
+        add_int(&p->token, (int64_t)p->row.number[s]);
         return;
     case TN_GEN_NUMBER:
-        add_thousandths(&block->text, block->row.number[s]);
+        add_thousandths(&p->token, p->row.number[s]);
         return;
     }
 }
 
-static void add_entry(gen_block *block, const tn_generator *g, uint32_t s, uint64_t id)
+/* What was appended to the texts from `at` on. */
+static tn_token token_from(const piece *p, size_t at)
 {
-    tn_rows *rows = &block->rows;
-    uint32_t at = (uint32_t)block->text.size;
-    add_token(block, g, s, id);
-    tn_token token = {at, (uint32_t)block->text.size - at};
+    return (tn_token){(uint32_t)at, (uint32_t)(p->token.size - at)};
+}
+
+static void add_entry(piece *p, const tn_generator *g, uint32_t s, uint64_t id)
+{
+    tn_rows *rows = &p->rows;
     const tn_slot_spec *spec = &rows->schema->spec[s];
+    size_t at = p->token.size;
+    add_text(p, g, s, id);
     if (spec->numeric != TN_NOWHERE) {
-        rows->numeric_token[(size_t)rows->n * rows->schema->n_numeric + spec->numeric] = token;
+        rows->numeric_token[spec->numeric] = token_from(p, at);
         return;
     }
-    TN_ASSERT(rows->n_entries < block->entries_max);
-    bool number = tn_generator_slot(g, s)->kind == TN_GEN_NUMBER;
-    rows->entry[rows->n_entries] = (tn_entry){
-        .slot = spec->slot,
-        .value = number ? (float)block->row.number[s] : 1,
-    };
-    rows->token[rows->n_entries++] = token;
+    TN_ASSERT(rows->n_entries < g->values_max + g->n_slots);
+    bool number = g->slot[s].kind == TN_GEN_NUMBER;
+    rows->entry[rows->n_entries] =
+        (tn_entry){.slot = spec->slot, .value = number ? (float)p->row.number[s] : 1};
+    rows->token[rows->n_entries++] = token_from(p, at);
 }
 
-static void add_truth(gen_block *block, const tn_generator *g)
+/* Row `index` of the world takes the place of the last one. */
+static tn_status next_row(piece *p, const tn_generator *g, uint64_t index)
 {
-    tn_rows *rows = &block->rows;
-    const tn_slot_spec *spec = &rows->schema->spec[tn_generator_n_slots(g)];
-    uint32_t at = (uint32_t)block->text.size;
-    tn_text_addf(&block->text, "%.*g", TRUTH_DIGITS, block->row.p);
-    rows->numeric_token[(size_t)rows->n * rows->schema->n_numeric + spec->numeric] =
-        (tn_token){at, (uint32_t)block->text.size - at};
-}
-
-static void add_row(gen_block *block, const tn_generator *g)
-{
-    tn_rows *rows = &block->rows;
-    const tn_gen_row *row = &block->row;
-    rows->row[rows->n] = (tn_parsed_row){
-        .label = row->click ? 1 : 0,
-        .weight = 1,
-        .first = rows->n_entries,
-        .group = TN_NO_GROUP,
-    };
+    tn_rows *rows = &p->rows;
+    const tn_gen_row *row = &p->row;
+    tn_gen_row_draw(&p->row, g, index);
+    tn_text_clear(&p->token);
+    rows->n_entries = 0;
+    rows->row[0] = (tn_parsed_row){.label = row->click ? 1 : 0, .weight = 1, .group = TN_NO_GROUP};
     for (uint32_t c = 0; c < rows->schema->n_numeric; c++) {
-        rows->numeric_token[(size_t)rows->n * rows->schema->n_numeric + c] =
-            (tn_token){0, TN_TOKEN_NONE};
+        rows->numeric_token[c] = (tn_token){0, TN_TOKEN_NONE};
     }
-    for (uint32_t s = 0; s < tn_generator_n_slots(g); s++) {
+    for (uint32_t s = 0; s < g->n_slots; s++) {
         for (uint32_t i = row->first[s]; i < row->first[s + 1]; i++) {
-            add_entry(block, g, s, row->id[i]);
+            add_entry(p, g, s, row->id[i]);
         }
-        if (tn_generator_slot(g, s)->kind == TN_GEN_NUMBER && !isnan(row->number[s])) {
-            add_entry(block, g, s, 0);
+        if (g->slot[s].kind == TN_GEN_NUMBER && !isnan(row->number[s])) {
+            add_entry(p, g, s, 0);
         }
     }
-    if (tn_generator_opts(g)->truth) {
-        add_truth(block, g);
+    if (g->opts.truth) {
+        size_t at = p->token.size;
+        tn_text_addf(&p->token, "%.*g", TRUTH_DIGITS, row->p);
+        rows->numeric_token[rows->schema->spec[g->n_slots].numeric] = token_from(p, at);
     }
-    rows->n++;
-}
-
-/* Rows first .. first + n - 1 of the world replace what the block held; n <= rows_max. */
-static tn_status block_fill(gen_block *block, const tn_generator *g, uint64_t first, uint32_t n,
-                            tn_error *err)
-{
-    TN_ASSERT(n <= block->rows_max);
-    block->rows.n = 0;
-    block->rows.n_entries = 0;
-    tn_text_clear(&block->text);
-    for (uint32_t i = 0; i < n; i++) {
-        tn_gen_row_draw(&block->row, g, first + i);
-        add_row(block, g);
-    }
-    TN_TRY(tn_text_check(&block->text, "a block of generated rows", err));
-    block->rows.text = block->text.data;
-    block->rows.text_size = (uint32_t)block->text.size;
+    TN_TRY(tn_text_check(&p->token, "a block of generated rows", &p->err));
+    rows->text = p->token.data;
+    rows->text_size = (uint32_t)p->token.size;
     return TN_OK;
 }
 
@@ -419,41 +376,28 @@ static uint64_t ids_of(const tn_gen_slot *slot)
     return slot->kind == TN_GEN_NUMBER ? 1 : slot->ids;
 }
 
-/* NULL is fine */
-static void params_free(params *p)
+static void params_done(params *p)
 {
-    if (p != NULL) {
-        tn_free(p->at);
-        tn_free(p->bits);
-        tn_free(p);
-    }
+    tn_free(p->at);
+    tn_free(p->bits);
 }
 
-/* On failure *out is NULL. The generator must outlive it. */
-static tn_status params_new(params **out, const tn_generator *g, tn_error *err)
+/* The generator must outlive it. */
+static tn_status params_init(params *p, const tn_generator *g, tn_error *err)
 {
-    *out = NULL;
-    params *p = tn_alloc(1, sizeof *p, "a count of parameters");
-    p->g = g;
     uint64_t n = 0;
-    for (uint32_t s = 0; s < tn_generator_n_slots(g); s++) {
-        n += ids_of(tn_generator_slot(g, s));
+    p->g = g;
+    for (uint32_t s = 0; s < g->n_slots; s++) {
+        n += ids_of(&g->slot[s]);
     }
     if (n > BITS_MAX) {
-        *out = p;
         return TN_OK;
     }
-    p->at = tn_try_alloc((size_t)tn_generator_n_slots(g) + 1, sizeof *p->at,
-                         "a count of parameters", err);
-    p->bits = tn_try_alloc(n / 64 + 1, sizeof *p->bits, "a count of parameters", err);
-    if (p->at == NULL || p->bits == NULL) {
-        params_free(p);
-        return TN_E_MEMORY;
+    TN_TRY(TN_ALLOC(p->bits, n / 64 + 1, "a count of parameters", err));
+    TN_TRY(TN_ALLOC(p->at, (size_t)g->n_slots + 1, "a count of parameters", err));
+    for (uint32_t s = 0; s < g->n_slots; s++) {
+        p->at[s + 1] = p->at[s] + ids_of(&g->slot[s]);
     }
-    for (uint32_t s = 0; s < tn_generator_n_slots(g); s++) {
-        p->at[s + 1] = p->at[s] + ids_of(tn_generator_slot(g, s));
-    }
-    *out = p;
     return TN_OK;
 }
 
@@ -472,11 +416,11 @@ static void params_see(params *p, const tn_gen_row *row)
     if (p->at == NULL) {
         return;
     }
-    for (uint32_t s = 0; s < tn_generator_n_slots(p->g); s++) {
+    for (uint32_t s = 0; s < p->g->n_slots; s++) {
         for (uint32_t i = row->first[s]; i < row->first[s + 1]; i++) {
             set_bit(p, p->at[s] + row->id[i]);
         }
-        if (tn_generator_slot(p->g, s)->kind == TN_GEN_NUMBER && !isnan(row->number[s])) {
+        if (p->g->slot[s].kind == TN_GEN_NUMBER && !isnan(row->number[s])) {
             set_bit(p, p->at[s]);
         }
     }
@@ -504,58 +448,47 @@ static uint64_t params_count(const params *p, uint64_t *distinguishable)
     if (p->at == NULL) {
         return 0;
     }
-    uint64_t dim = tn_generator_opts(p->g)->model == TN_GEN_LR ? 0 : tn_generator_opts(p->g)->dim;
+    uint64_t dim = p->g->opts.model == TN_GEN_LR ? 0 : p->g->opts.dim;
     uint64_t occurring = 0;
     uint64_t apart = 0;
     uint32_t slots = 0;
-    for (uint32_t s = 0; s < tn_generator_n_slots(p->g); s++) {
+    for (uint32_t s = 0; s < p->g->n_slots; s++) {
         uint64_t n = count_slot(p, s);
         occurring += n;
-        apart += n > 0 && always_one(tn_generator_slot(p->g, s)) ? n - 1 : n;
+        apart += n > 0 && always_one(&p->g->slot[s]) ? n - 1 : n;
         slots += n > 0;
     }
-    if (tn_generator_opts(p->g)->model == TN_GEN_LR || slots < 2) {
+    if (p->g->opts.model == TN_GEN_LR || slots < 2) {
         *distinguishable = 1 + apart;
-    } else if (tn_generator_opts(p->g)->model == TN_GEN_FM) {
+    } else if (p->g->opts.model == TN_GEN_FM) {
         uint64_t turns = slots == 2 ? dim * dim : dim * (dim - 1) / 2;
         *distinguishable = 1 + apart + (apart * dim > turns ? apart * dim - turns : 0);
     }
     return 1 + occurring * (1 + dim);
 }
 
-/* Rows of the i-th block of this round: none behind the last row. */
-static uint32_t block_rows(const work *w, uint32_t i, uint64_t *first)
+static tn_status make_rows(work *w, piece *p, uint64_t from, uint64_t to)
 {
-    *first = w->done + (uint64_t)i * w->rows_in_block;
-    if (*first >= w->rows) {
-        return 0;
-    }
-    uint64_t left = w->rows - *first;
-    return left < w->rows_in_block ? (uint32_t)left : w->rows_in_block;
-}
-
-static tn_status make_rows(work *w, piece *p, uint64_t first, uint32_t n)
-{
-    const tn_gen_opts *o = tn_generator_opts(w->g);
-    for (uint32_t i = 0; i < n; i++) {
-        TN_TRY(block_fill(&p->block, w->g, o->first_row + first + i, 1, &p->err));
-        TN_TRY(tn_writer_row(w->writer, &p->block.rows, 0, &p->text, &p->err));
-        if (first + i < w->n_judged) {
-            w->judged[first + i] = (tn_oracle_row){p->block.row.logit, p->block.row.click};
+    for (uint64_t i = from; i < to; i++) {
+        TN_TRY(next_row(p, w->g, w->g->opts.first_row + i));
+        TN_TRY(tn_writer_row(w->writer, &p->rows, 0, &p->text, &p->err));
+        if (i < w->n_judged) {
+            w->judged[i] = (tn_oracle_row){p->row.logit, p->row.click};
         }
-        params_see(w->params, &p->block.row);
+        params_see(&w->params, &p->row);
     }
     return tn_text_check(&p->text, "generated rows", &p->err);
 }
 
+/* The i-th block of this round; behind the last row it is empty. */
 static void make_block(void *job, uint32_t i)
 {
     work *w = job;
     piece *p = &w->piece[i];
-    uint64_t first = 0;
-    uint32_t n = block_rows(w, i, &first);
+    uint64_t from = w->done + (uint64_t)i * w->rows_in_block;
+    uint64_t to = from + w->rows_in_block;
     tn_text_clear(&p->text);
-    p->status = make_rows(w, p, first, n);
+    p->status = make_rows(w, p, from, to < w->g->opts.rows ? to : w->g->opts.rows);
 }
 
 /* Rows are about as long as those of the first round; a little less is asked for, so that nothing
@@ -567,13 +500,13 @@ static tn_status check_room(const work *w, const tn_sink *sink, tn_error *err)
     for (uint32_t i = 0; i < BLOCKS_IN_ROUND; i++) {
         bytes += (double)w->piece[i].text.size;
     }
-    double rounds = made < w->rows ? (double)w->rows / (double)made : 1;
+    double rounds = made < w->g->opts.rows ? (double)w->g->opts.rows / (double)made : 1;
     return tn_sink_expect(sink, (uint64_t)(0.95 * bytes * rounds), err);
 }
 
 static tn_status run_rounds(work *w, tn_sink *sink, tn_team *team, uint64_t *bytes, tn_error *err)
 {
-    for (w->done = 0; w->done < w->rows;) {
+    for (w->done = 0; w->done < w->g->opts.rows;) {
         tn_team_run(team, BLOCKS_IN_ROUND, make_block, w);
         if (w->done == 0) {
             TN_TRY(check_room(w, sink, err));
@@ -594,72 +527,48 @@ static tn_status run_rounds(work *w, tn_sink *sink, tn_team *team, uint64_t *byt
 static void free_work(work *w)
 {
     for (uint32_t i = 0; i < BLOCKS_IN_ROUND; i++) {
-        block_done(&w->piece[i].block);
+        tn_gen_row_done(&w->piece[i].row);
+        tn_text_done(&w->piece[i].token);
         tn_text_done(&w->piece[i].text);
     }
-    params_free(w->params);
+    tn_arena_free(w->arena);
+    params_done(&w->params);
     tn_free(w->judged);
     tn_free(w);
 }
 
-static tn_status new_work(work **out, const tn_generator *g, const tn_schema *schema,
-                          const tn_writer *writer, tn_error *err)
+/* Makes everything that rounds need, runs them, and judges their rows. */
+static tn_status run(work *w, const tn_schema *schema, tn_sink *sink, tn_team *team,
+                     tn_gen_report *out, tn_error *err)
 {
-    *out = NULL;
-    work *w = tn_alloc(1, sizeof *w, "a generator's threads");
-    w->g = g;
-    w->writer = writer;
-    w->rows = tn_generator_opts(g)->rows;
-    w->rows_in_block = rows_of_block(g);
-    w->n_judged = w->rows < TN_GEN_ORACLE_ROWS ? w->rows : TN_GEN_ORACLE_ROWS;
-    tn_status status = TN_OK;
-    if (w->n_judged > 0) {
-        w->judged = tn_try_alloc(w->n_judged, sizeof *w->judged, "rows to judge", err);
-        status = w->judged == NULL ? TN_E_MEMORY : TN_OK;
-    }
-    if (status == TN_OK) {
-        status = params_new(&w->params, g, err);
-    }
-    for (uint32_t i = 0; status == TN_OK && i < BLOCKS_IN_ROUND; i++) {
-        status = block_init(&w->piece[i].block, g, schema, 1, err);
-    }
-    if (status != TN_OK) {
-        free_work(w);
-        return status;
-    }
-    *out = w;
+    TN_TRY(params_init(&w->params, w->g, err));
+    TN_TRY(TN_ALLOC(w->judged, w->n_judged + 1, "rows to judge", err));
+    TN_TRY(init_pieces(w, schema, err));
+    tn_writer_head(w->writer, &w->piece[0].text);
+    out->bytes = w->piece[0].text.size;
+    TN_TRY(tn_sink_add(sink, tn_text_str(&w->piece[0].text), out->bytes, err));
+    TN_TRY(run_rounds(w, sink, team, &out->bytes, err));
+    out->oracle = tn_oracle_judge(w->judged, w->n_judged);
+    out->parameters = params_count(&w->params, &out->free_parameters);
     return TN_OK;
 }
 
 tn_status tn_gen_write(const tn_generator *g, const tn_schema *schema, tn_sink *sink, tn_team *team,
                        tn_gen_report *out, tn_error *err)
 {
-    work *w = NULL;
     tn_writer *writer = NULL;
-    tn_text head = {0};
-    tn_gen_report report = {.rows = tn_generator_opts(g)->rows};
-    tn_status status = tn_writer_new(&writer, schema->data->format, schema, 0, err);
-    if (status != TN_OK) {
-        goto done;
-    }
-    status = new_work(&w, g, schema, writer, err);
-    if (status != TN_OK) {
-        goto done;
-    }
-    tn_writer_head(writer, &head);
-    report.bytes = head.size;
-    status = tn_sink_add(sink, tn_text_str(&head), head.size, err);
+    tn_gen_report report = {.rows = g->opts.rows};
+    TN_TRY(tn_writer_new(&writer, schema->data->format, schema, 0, err));
+    work *w = tn_alloc(1, sizeof *w, "a generator's threads");
+    w->g = g;
+    w->writer = writer;
+    w->rows_in_block = rows_of_block(g);
+    w->n_judged = g->opts.rows < TN_GEN_ORACLE_ROWS ? g->opts.rows : TN_GEN_ORACLE_ROWS;
+    tn_status status = run(w, schema, sink, team, &report, err);
     if (status == TN_OK) {
-        status = run_rounds(w, sink, team, &report.bytes, err);
-    }
-    if (status == TN_OK) {
-        report.oracle = tn_oracle_judge(w->judged, w->n_judged);
-        report.parameters = params_count(w->params, &report.free_parameters);
         *out = report;
     }
     free_work(w);
-done:
-    tn_text_done(&head);
     tn_writer_free(writer);
     return status;
 }

@@ -17,14 +17,13 @@ typedef struct cell {
 typedef struct span {
     uint64_t first; /* ids first .. first + size - 1 */
     uint64_t size;
-    double mass; /* of all of them; sums to 1 */
 } span;
 
 struct tn_zipf {
     uint64_t n;
     uint32_t n_cells;
+    span *span; /* of cell i; below HEAD the id i alone; owned, the cells behind them */
     cell *cell; /* what every draw looks at: small */
-    span *span; /* of cell i; below HEAD the id i alone */
 };
 
 /* The width of the cell that begins at `id`. */
@@ -48,19 +47,21 @@ static double cell_mass(uint64_t first, uint64_t size, double s)
     return (tn_exp((1 - s) * to) - tn_exp((1 - s) * from)) / (1 - s);
 }
 
-static void fill_cells(tn_zipf *z, double s)
+/* *mass: of each cell, together 1. */
+static void fill_cells(tn_zipf *z, double s, double *mass)
 {
     double sum = 0;
     uint32_t i = 0;
     for (uint64_t id = 0; id < z->n; id += z->span[i].size, i++) {
         uint64_t size = cell_size(id, z->n);
-        z->span[i] = (span){id, size, cell_mass(id, size, s)};
+        z->span[i] = (span){id, size};
         z->cell[i].other = i;
-        sum += z->span[i].mass;
+        mass[i] = cell_mass(id, size, s);
+        sum += mass[i];
     }
     TN_ASSERT(i == z->n_cells);
     for (i = 0; i < z->n_cells; i++) {
-        z->span[i].mass /= sum;
+        mass[i] /= sum;
     }
 }
 
@@ -70,8 +71,9 @@ static uint64_t as_word(double share)
     return share >= 1 ? UINT64_MAX : (uint64_t)(share * 0x1p64);
 }
 
-/* Vose 1991: every cell with less than the mean is topped up by one that has more. `left` is what
- * remains to be given away, `stack` holds the small cells from the front, the large from the end.
+/* Vose 1991: every cell with less than the mean is topped up by one that has more. `left`, at first
+ * the mass, is what remains to be given away, `stack` holds the small cells from the front, the
+ * large from the end.
  */
 static void pair_cells(tn_zipf *z, double *left, uint32_t *stack)
 {
@@ -79,7 +81,7 @@ static void pair_cells(tn_zipf *z, double *left, uint32_t *stack)
     uint32_t small = 0;
     uint32_t large = n;
     for (uint32_t i = 0; i < n; i++) {
-        left[i] = z->span[i].mass * n;
+        left[i] *= n;
         if (left[i] < 1) {
             stack[small++] = i;
         } else {
@@ -118,25 +120,21 @@ tn_status tn_zipf_new(tn_zipf **out, uint64_t n, double s, tn_error *err)
 {
     TN_ASSERT(n >= 1 && n <= UINT64_C(1) << 32 && s >= 0 && s <= 8);
     *out = NULL;
-    double *left = NULL;
-    uint32_t *stack = NULL;
     tn_zipf *z = tn_alloc(1, sizeof *z, "a popularity law");
     z->n = n;
     z->n_cells = count_cells(n);
-    z->cell = tn_try_alloc(z->n_cells, sizeof *z->cell, "a popularity law", err);
-    z->span = tn_try_alloc(z->n_cells, sizeof *z->span, "a popularity law", err);
-    left = tn_try_alloc(z->n_cells, sizeof *left, "a popularity law", err);
-    stack = tn_try_alloc(z->n_cells, sizeof *stack, "a popularity law", err);
-    if (z->cell == NULL || z->span == NULL || left == NULL || stack == NULL) {
+    z->span = tn_try_alloc(z->n_cells, sizeof *z->span + sizeof *z->cell, "a popularity law", err);
+    double *left =
+        tn_try_alloc(z->n_cells, sizeof *left + sizeof(uint32_t), "a popularity law", err);
+    if (z->span == NULL || left == NULL) {
         tn_free(left);
-        tn_free(stack);
         tn_zipf_free(z);
         return TN_E_MEMORY;
     }
-    fill_cells(z, s);
-    pair_cells(z, left, stack);
+    z->cell = (cell *)(void *)(z->span + z->n_cells);
+    fill_cells(z, s, left);
+    pair_cells(z, left, (uint32_t *)(void *)(left + z->n_cells));
     tn_free(left);
-    tn_free(stack);
     *out = z;
     return TN_OK;
 }
@@ -144,7 +142,6 @@ tn_status tn_zipf_new(tn_zipf **out, uint64_t n, double s, tn_error *err)
 void tn_zipf_free(tn_zipf *z)
 {
     if (z != NULL) {
-        tn_free(z->cell);
         tn_free(z->span);
         tn_free(z);
     }
@@ -162,20 +159,4 @@ uint64_t tn_zipf_id(const tn_zipf *z, uint64_t x, uint64_t y)
     }
     const span *s = &z->span[i];
     return s->size == 1 ? s->first : s->first + tn_below(y, s->size);
-}
-
-double tn_zipf_share(const tn_zipf *z, uint64_t id)
-{
-    TN_ASSERT(id < z->n);
-    uint32_t low = 0;
-    uint32_t high = z->n_cells - 1;
-    while (low < high) {
-        uint32_t middle = low + (high - low + 1) / 2;
-        if (z->span[middle].first <= id) {
-            low = middle;
-        } else {
-            high = middle - 1;
-        }
-    }
-    return z->span[low].mass / (double)z->span[low].size;
 }

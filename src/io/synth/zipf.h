@@ -23,7 +23,4 @@ void tn_zipf_free(tn_zipf *z); /* NULL is fine */
 /* The id that two random words select. */
 uint64_t tn_zipf_id(const tn_zipf *z, uint64_t x, uint64_t y);
 
-/* The probability of an id. */
-double tn_zipf_share(const tn_zipf *z, uint64_t id);
-
 #endif
