@@ -39,12 +39,12 @@ static const tn_dump_column columns[] = {{"wide", false}, {"wide.t", true}, {"de
 static const tn_dump_head head = {
     .model_id = "000102030405060708090a0b0c0d0e0f", .n = 3, .column = columns};
 
-static tn_status add_row(tn_dump_writer *w, const tn_dump_row *row, tn_error *err)
+static tn_status add_row(tn_file *w, const tn_dump_row *row, tn_error *err)
 {
     tn_text line = {0};
     tn_status status = tn_dump_print(&head, row, &line, err);
     if (status == TN_OK) {
-        status = tn_dump_put(w, &line, err);
+        status = tn_file_write(w, line.data, line.size, err);
     }
     tn_text_done(&line);
     return status;
@@ -53,14 +53,12 @@ static tn_status add_row(tn_dump_writer *w, const tn_dump_row *row, tn_error *er
 static void write_rows(const tn_dump_row *row, uint32_t n)
 {
     tn_error err = {0};
-    tn_dump_writer *w = NULL;
-    uint64_t bytes = 0;
-    uint32_t crc = 0;
+    tn_file *w = NULL;
     assert_int_equal(tn_dump_create(&w, f.path, &head, &err), TN_OK);
     for (uint32_t i = 0; i < n; i++) {
         assert_int_equal(add_row(w, &row[i], &err), TN_OK);
     }
-    assert_int_equal(tn_dump_commit(w, &bytes, &crc, &err), TN_OK);
+    assert_int_equal(tn_file_commit(w, &err), TN_OK);
 }
 
 static void a_dump_looks_like_this(void **state)
@@ -147,13 +145,13 @@ static void a_value_that_is_not_finite_is_refused(void **state)
 {
     (void)state;
     tn_error err = {0};
-    tn_dump_writer *w = NULL;
+    tn_file *w = NULL;
     const float nan = NAN;
     const tn_dump_value v[] = {{&nan, 1}, {NULL, 0}, {NULL, 0}};
     const tn_dump_row row = {"user", 1, 3, 1, 7, v};
     assert_int_equal(tn_dump_create(&w, f.path, &head, &err), TN_OK);
     assert_int_equal(add_row(w, &row, &err), TN_E_CKPT);
-    tn_dump_abandon(w);
+    tn_file_abandon(w);
     assert_false(tn_path_exists(f.path));
 }
 

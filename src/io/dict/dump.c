@@ -34,12 +34,6 @@ typedef struct span {
     size_t size;
 } span;
 
-struct tn_dump_writer {
-    const tn_dump_head *head;
-    tn_file *file;
-    tn_text line;
-};
-
 static const char *const fixed[FIXED] = {"group", "sign", "show", "click", "last_seen"};
 
 static tn_status wrong(const tn_dump *d, const char *what, tn_error *err)
@@ -319,54 +313,40 @@ tn_status tn_dump_next(tn_dump *d, const tn_dump_row **out, tn_error *err)
     return TN_OK;
 }
 
-tn_status tn_dump_put(tn_dump_writer *w, const tn_text *lines, tn_error *err)
-{
-    TN_TRY(tn_text_check(lines, "lines of a dump", err));
-    return tn_file_write(w->file, lines->data, lines->size, err);
-}
-
-void tn_dump_abandon(tn_dump_writer *w)
-{
-    if (w != NULL) {
-        tn_file_abandon(w->file);
-        tn_text_done(&w->line);
-        tn_free(w);
-    }
-}
-
-tn_status tn_dump_create(tn_dump_writer **out, const char *path, const tn_dump_head *head,
-                         tn_error *err)
+tn_status tn_dump_create(tn_file **out, const char *path, const tn_dump_head *head, tn_error *err)
 {
     TN_ASSERT(head->n <= TN_DUMP_COLUMNS_MAX);
-    *out = NULL;
-    tn_dump_writer *w = NULL;
-    TN_TRY(TN_ALLOC(w, 1, "a dump", err));
-    w->head = head;
-    tn_status status = tn_file_create(&w->file, path, err);
-    if (status == TN_OK) {
-        tn_text_addf(&w->line, "#tnet-dump 1\n#model_id %s\n", head->model_id);
-        tn_text_adds(&w->line, "#columns\tgroup\tsign\tshow\tclick\tlast_seen");
-        for (uint32_t i = 0; i < head->n; i++) {
-            tn_text_addf(&w->line, "\t%s", head->column[i].name);
-        }
-        tn_text_addc(&w->line, '\n');
-        status = tn_dump_put(w, &w->line, err);
+    tn_text text = {0};
+    tn_file *file = NULL;
+    tn_text_addf(&text, "#tnet-dump 1\n#model_id %s\n#columns", head->model_id);
+    for (uint32_t i = 0; i < FIXED; i++) {
+        tn_text_addf(&text, "\t%s", fixed[i]);
     }
+    for (uint32_t i = 0; i < head->n; i++) {
+        tn_text_addf(&text, "\t%s", head->column[i].name);
+    }
+    tn_text_addc(&text, '\n');
+    tn_status status = tn_text_check(&text, "lines of a dump", err);
+    if (status == TN_OK) {
+        status = tn_file_create(&file, path, err);
+    }
+    if (status == TN_OK) {
+        status = tn_file_write(file, text.data, text.size, err);
+    }
+    tn_text_done(&text);
     if (status != TN_OK) {
-        tn_dump_abandon(w);
+        tn_file_abandon(file);
         return status;
     }
-    *out = w;
+    *out = file;
     return TN_OK;
 }
 
 /* Under the "C" locale. */
-static void add_real(tn_text *t, const char *fmt, double x)
+static void add_real(tn_text *t, int digits, double x)
 {
-    enum { MOST = 40 };
-    char text[MOST];
-    int size = strcmp(fmt, "%.9g") == 0 ? snprintf(text, sizeof text, "%.9g", x)
-                                        : snprintf(text, sizeof text, "%.17g", x);
+    char text[40];
+    int size = snprintf(text, sizeof text, "%.*g", digits, x);
     tn_text_add(t, text, (size_t)size);
 }
 
@@ -381,7 +361,7 @@ static bool add_values(tn_text *t, const tn_dump_column *column, const tn_dump_v
             memcpy(&count, &value->at[i], sizeof count);
             tn_text_add_u64(t, count);
         } else if (isfinite(value->at[i])) {
-            add_real(t, "%.9g", (double)value->at[i]);
+            add_real(t, 9, (double)value->at[i]);
         } else {
             return false;
         }
@@ -396,9 +376,9 @@ static tn_status print_row(const tn_dump_head *head, const tn_dump_row *row, tn_
     tn_text_addc(t, '\t');
     tn_text_add_u64(t, row->sign);
     tn_text_addc(t, '\t');
-    add_real(t, "%.17g", row->show);
+    add_real(t, 17, row->show);
     tn_text_addc(t, '\t');
-    add_real(t, "%.17g", row->click);
+    add_real(t, 17, row->click);
     tn_text_addc(t, '\t');
     tn_text_add_u64(t, row->last_seen);
     for (uint32_t i = 0; i < head->n; i++) {
@@ -418,19 +398,5 @@ tn_status tn_dump_print(const tn_dump_head *head, const tn_dump_row *row, tn_tex
     locale_t before = uselocale(tn_locale_c()); /* no decimal comma, whoever called */
     tn_status status = print_row(head, row, out, err);
     (void)uselocale(before);
-    return status;
-}
-
-tn_status tn_dump_commit(tn_dump_writer *w, uint64_t *bytes, uint32_t *crc, tn_error *err)
-{
-    uint64_t size = tn_file_size(w->file);
-    uint32_t sum = tn_file_crc(w->file);
-    tn_status status = tn_file_commit(w->file, err);
-    w->file = NULL;
-    tn_dump_abandon(w);
-    if (status == TN_OK) {
-        *bytes = size;
-        *crc = sum;
-    }
     return status;
 }

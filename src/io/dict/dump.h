@@ -9,7 +9,7 @@
  * which bring back every bit. Blanks inside a column, nothing in the column of an absent segment.
  * Columns behind `last_seen` are values: weights, and with `state: true` each state behind its
  * segment (`wide.z`); those that count are written as whole numbers. Readers go by the names.
- * A writer or reader belongs to one thread; printing belongs to nobody.
+ * A reader belongs to one thread.
  */
 #ifndef TN_IO_DUMP_H
 #define TN_IO_DUMP_H
@@ -19,6 +19,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+
+typedef struct tn_file tn_file; /* base/file/file.h */
 
 enum {
     TN_DUMP_COLUMNS_MAX = 256,  /* value columns */
@@ -51,20 +53,13 @@ typedef struct tn_dump_row {
     const tn_dump_value *value; /* one per column of the head */
 } tn_dump_row;
 
-typedef struct tn_dump_writer tn_dump_writer;
-
-/* `head` must outlive the writer. */
-tn_status tn_dump_create(tn_dump_writer **out, const char *path, const tn_dump_head *head,
+/* Creates `path` with the lines of the head; the caller writes lines of rows behind them, and
+ * commits or abandons the file. */
+tn_status tn_dump_create(tn_file **out, const char *path, const tn_dump_head *head,
                          tn_error *err) TN_MUST_USE;
 /* Appends a row's line to `out`; any thread. TN_E_CKPT: a value is not finite. */
 tn_status tn_dump_print(const tn_dump_head *head, const tn_dump_row *row, tn_text *out,
                         tn_error *err) TN_MUST_USE;
-/* Lines that were printed. After a failure only abandon is left, here and below. */
-tn_status tn_dump_put(tn_dump_writer *w, const tn_text *lines, tn_error *err) TN_MUST_USE;
-/* Fsynced; frees w either way. */
-tn_status tn_dump_commit(tn_dump_writer *w, uint64_t *bytes, uint32_t *crc,
-                         tn_error *err) TN_MUST_USE;
-void tn_dump_abandon(tn_dump_writer *w); /* removes the file; NULL is fine */
 
 typedef struct tn_dump tn_dump;
 

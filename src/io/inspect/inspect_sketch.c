@@ -1,40 +1,14 @@
 /* inspect_sketch.c - HyperLogLog, Misra-Gries, and a uniform sample of numbers. */
 #include "io/inspect/inspect_sketch.h"
 
-#include "base/core/alloc.h"
+#include "base/core/error.h"
 #include "base/math/rng.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    EXACT_MAX = 65536,
-    SET_PLACES = 2 * EXACT_MAX,
-    REGISTER_BITS = 14,
-    REGISTERS = 1 << REGISTER_BITS,
-    TOP_MAX = 2048,
-    TOP_PLACES = 2 * TOP_MAX,
-    SAMPLE_MAX = 262144,
-};
-
-struct tn_distinct {
-    uint32_t n; /* in the set; EXACT_MAX + 1: it is full and says nothing any more */
-    bool zero;  /* key 0, which marks free places */
-    uint64_t set[SET_PLACES];
-    uint8_t rank[REGISTERS];
-};
-
-tn_status tn_distinct_new(tn_distinct **out, tn_error *err)
-{
-    *out = tn_try_alloc(1, sizeof **out, "a count of different keys", err);
-    return *out != NULL ? TN_OK : TN_E_MEMORY;
-}
-
-void tn_distinct_free(tn_distinct *d)
-{
-    tn_free(d);
-}
+enum { REGISTER_BITS = 14 };
 
 static void add_to_set(tn_distinct *d, uint64_t key)
 {
@@ -43,9 +17,9 @@ static void add_to_set(tn_distinct *d, uint64_t key)
         d->zero = true;
         return;
     }
-    uint32_t at = (uint32_t)key & (SET_PLACES - 1);
+    uint32_t at = (uint32_t)key & (TN_DISTINCT_PLACES - 1);
     while (d->set[at] != 0 && d->set[at] != key) {
-        at = (at + 1) & (SET_PLACES - 1);
+        at = (at + 1) & (TN_DISTINCT_PLACES - 1);
     }
     if (d->set[at] == 0) {
         d->set[at] = key;
@@ -55,7 +29,7 @@ static void add_to_set(tn_distinct *d, uint64_t key)
 
 void tn_distinct_add(tn_distinct *d, uint64_t key)
 {
-    if (d->n <= EXACT_MAX) {
+    if (d->n <= TN_DISTINCT_EXACT_MAX) {
         add_to_set(d, key);
     }
     uint32_t i = (uint32_t)(key >> (64 - REGISTER_BITS));
@@ -69,42 +43,24 @@ void tn_distinct_add(tn_distinct *d, uint64_t key)
 /* Flajolet et al. 2007; below 65,536 the set answers, so no correction for small counts. */
 uint64_t tn_distinct_count(const tn_distinct *d, bool *exact)
 {
-    *exact = d->n <= EXACT_MAX;
+    *exact = d->n <= TN_DISTINCT_EXACT_MAX;
     if (*exact) {
         return d->n;
     }
     double sum = 0;
-    for (uint32_t i = 0; i < REGISTERS; i++) {
+    for (uint32_t i = 0; i < TN_DISTINCT_REGISTERS; i++) {
         sum += ldexp(1, -d->rank[i]);
     }
-    double m = REGISTERS;
+    double m = TN_DISTINCT_REGISTERS;
     double alpha = 0.7213 / (1 + 1.079 / m);
     return (uint64_t)(alpha * m * m / sum + 0.5);
 }
 
-struct tn_top {
-    uint32_t n;
-    uint64_t missed;
-    tn_top_item item[TOP_PLACES]; /* open addressing */
-    tn_top_item kept[TOP_MAX];    /* while the table is made anew */
-};
-
-tn_status tn_top_new(tn_top **out, tn_error *err)
-{
-    *out = tn_try_alloc(1, sizeof **out, "a list of frequent keys", err);
-    return *out != NULL ? TN_OK : TN_E_MEMORY;
-}
-
-void tn_top_free(tn_top *t)
-{
-    tn_free(t);
-}
-
 static tn_top_item *place_of(tn_top *t, uint64_t key)
 {
-    uint32_t at = (uint32_t)key & (TOP_PLACES - 1);
+    uint32_t at = (uint32_t)key & (TN_TOP_PLACES - 1);
     while (t->item[at].count != 0 && t->item[at].key != key) {
-        at = (at + 1) & (TOP_PLACES - 1);
+        at = (at + 1) & (TN_TOP_PLACES - 1);
     }
     return &t->item[at];
 }
@@ -119,22 +75,22 @@ static int by_count(const void *a, const void *b)
     return (x->key > y->key) - (x->key < y->key);
 }
 
-static uint32_t gather(const tn_top *t, tn_top_item *out)
+uint32_t tn_top_sort(tn_top *t)
 {
     uint32_t n = 0;
-    for (uint32_t i = 0; i < TOP_PLACES; i++) {
+    for (uint32_t i = 0; i < TN_TOP_PLACES; i++) {
         if (t->item[i].count != 0) {
-            out[n++] = t->item[i];
+            t->kept[n++] = t->item[i];
         }
     }
-    qsort(out, n, sizeof *out, by_count);
+    qsort(t->kept, n, sizeof *t->kept, by_count);
     return n;
 }
 
 /* Takes the median count off everybody, so that at most half of the counters stay. */
 static void make_room(tn_top *t)
 {
-    uint32_t n = gather(t, t->kept);
+    uint32_t n = tn_top_sort(t);
     uint64_t less = t->kept[n / 2].count;
     t->missed += less;
     t->n = 0;
@@ -154,7 +110,7 @@ void tn_top_add(tn_top *t, uint64_t key, const char *text, size_t size)
         item->count++;
         return;
     }
-    if (t->n == TOP_MAX) {
+    if (t->n == TN_TOP_MAX) {
         make_room(t);
         item = place_of(t, key);
     }
@@ -166,32 +122,8 @@ void tn_top_add(tn_top *t, uint64_t key, const char *text, size_t size)
     t->n++;
 }
 
-uint32_t tn_top_list(const tn_top *t, tn_top_item *out, uint32_t n, uint64_t *missed)
-{
-    *missed = t->missed;
-    tn_top_item *all = tn_alloc(TOP_MAX, sizeof *all, "a list of frequent keys");
-    uint32_t found = gather(t, all);
-    found = found < n ? found : n;
-    memcpy(out, all, found * sizeof *out);
-    tn_free(all);
-    return found;
-}
-
-tn_status tn_numbers_init(tn_numbers *x, tn_error *err)
-{
-    *x = (tn_numbers){0};
-    x->sample = tn_try_alloc(SAMPLE_MAX, sizeof *x->sample, "a sample of numbers", err);
-    return x->sample != NULL ? TN_OK : TN_E_MEMORY;
-}
-
-void tn_numbers_done(tn_numbers *x)
-{
-    tn_free(x->sample);
-    *x = (tn_numbers){0};
-}
-
-/* The i-th number replaces a random one with odds SAMPLE_MAX / i, so that all stay equally likely
- * (Vitter 1985, algorithm R). */
+/* The i-th number replaces a random one with odds TN_NUMBERS_MAX / i, so that all stay equally
+ * likely (Vitter 1985, algorithm R). */
 void tn_numbers_add(tn_numbers *x, double value)
 {
     x->least = x->n == 0 || value < x->least ? value : x->least;
@@ -202,10 +134,10 @@ void tn_numbers_add(tn_numbers *x, double value)
     x->squares += off * (value - x->mean);
     TN_ASSERT(!x->sorted);
     uint64_t at = i;
-    if (i >= SAMPLE_MAX) {
+    if (i >= TN_NUMBERS_MAX) {
         at = tn_below(tn_draw(tn_stream2(0, TN_RNG_SAMPLING, 1), i), i + 1);
     }
-    if (at < SAMPLE_MAX) {
+    if (at < TN_NUMBERS_MAX) {
         x->sample[at] = value;
     }
 }
@@ -227,7 +159,7 @@ double tn_numbers_quantile(tn_numbers *x, double share)
     if (x->n == 0) {
         return (double)NAN;
     }
-    size_t n = x->n < SAMPLE_MAX ? x->n : SAMPLE_MAX;
+    size_t n = x->n < TN_NUMBERS_MAX ? x->n : TN_NUMBERS_MAX;
     if (!x->sorted) {
         qsort(x->sample, n, sizeof *x->sample, by_value);
         x->sorted = true;

@@ -17,12 +17,16 @@
 typedef struct slot_stat {
     uint64_t filled; /* rows with a value */
     uint64_t values;
-    uint32_t values_max; /* in one row */
-    tn_distinct *distinct;
+    uint32_t values_max;   /* in one row */
+    tn_distinct *distinct; /* owned, as the two below; NULL, unless it has keys */
     tn_top *top;
-    bool numeric; /* has `numbers` in place of distinct and top, or beside them */
-    tn_numbers numbers;
+    tn_numbers *numbers; /* NULL, unless its texts are numbers */
 } slot_stat;
+
+/* An entry of the block that is added, and its row. */
+typedef struct place {
+    uint32_t entry, row;
+} place;
 
 struct tn_stat {
     const tn_schema *schema;
@@ -30,8 +34,7 @@ struct tn_stat {
     double labels, weights;
     slot_stat *slot;       /* n_specs */
     const tn_rows *adding; /* for the tiles of one tn_stat_add */
-    uint32_t *order;       /* entries by slot, rows ascending; `orders` of them */
-    uint32_t *row_of;      /* entry: its row */
+    place *order;          /* by slot, rows ascending; room for `orders` */
     uint32_t *first;       /* n_slots + 1, into order */
     size_t orders;
 };
@@ -48,13 +51,12 @@ static bool holds_numbers(const tn_slot_spec *spec)
 
 static tn_status new_slot(slot_stat *s, const tn_slot_spec *spec, tn_error *err)
 {
-    s->numeric = holds_numbers(spec);
-    if (s->numeric) {
-        TN_TRY(tn_numbers_init(&s->numbers, err));
+    if (holds_numbers(spec)) {
+        TN_TRY(TN_ALLOC(s->numbers, 1, "a sample of numbers", err));
     }
     if (spec->as == TN_AS_KEY) {
-        TN_TRY(tn_distinct_new(&s->distinct, err));
-        TN_TRY(tn_top_new(&s->top, err));
+        TN_TRY(TN_ALLOC(s->distinct, 1, "a count of different keys", err));
+        TN_TRY(TN_ALLOC(s->top, 1, "a list of frequent keys", err));
     }
     return TN_OK;
 }
@@ -65,14 +67,13 @@ void tn_stat_free(tn_stat *s)
         return;
     }
     for (uint32_t i = 0; s->slot != NULL && i < s->schema->n_specs; i++) {
-        tn_distinct_free(s->slot[i].distinct);
-        tn_top_free(s->slot[i].top);
-        tn_numbers_done(&s->slot[i].numbers);
+        tn_free(s->slot[i].distinct);
+        tn_free(s->slot[i].top);
+        tn_free(s->slot[i].numbers);
     }
     tn_free(s->slot);
     tn_free(s->first);
     tn_free(s->order);
-    tn_free(s->row_of);
     tn_free(s);
 }
 
@@ -121,13 +122,8 @@ static tn_status grow(tn_stat *s, size_t entries, tn_error *err)
         return TN_OK;
     }
     tn_free(s->order);
-    tn_free(s->row_of);
     s->orders = 0;
-    s->order = tn_try_alloc(2 * entries, sizeof *s->order, "statistics", err);
-    s->row_of = tn_try_alloc(2 * entries, sizeof *s->row_of, "statistics", err);
-    if (s->order == NULL || s->row_of == NULL) {
-        return TN_E_MEMORY;
-    }
+    TN_TRY(TN_ALLOC(s->order, 2 * entries, "statistics", err));
     s->orders = 2 * entries;
     return TN_OK;
 }
@@ -146,8 +142,7 @@ static void sort_by_slot(tn_stat *s, const tn_rows *rows)
     for (uint32_t r = 0; r < rows->n; r++) {
         uint32_t end = tn_rows_end_of(rows, r);
         for (uint32_t i = rows->row[r].first; i < end; i++) {
-            s->row_of[i] = r;
-            s->order[s->first[rows->entry[i].slot]++] = i;
+            s->order[s->first[rows->entry[i].slot]++] = (place){i, r};
         }
     }
     for (uint32_t i = n; i > 0; i--) { /* every start moved to the next one's */
@@ -159,8 +154,8 @@ static void sort_by_slot(tn_stat *s, const tn_rows *rows)
 static void count_text(slot_stat *s, const tn_rows *rows, tn_token token)
 {
     double value = 0;
-    if (s->numeric && tn_read_f64(rows->text + token.at, token.size, &value) == TN_NUM_OK) {
-        tn_numbers_add(&s->numbers, value);
+    if (s->numbers != NULL && tn_read_f64(rows->text + token.at, token.size, &value) == TN_NUM_OK) {
+        tn_numbers_add(s->numbers, value);
     }
 }
 
@@ -170,12 +165,12 @@ static void count_slot(tn_stat *s, slot_stat *out, uint32_t slot)
     uint32_t row = UINT32_MAX;
     uint32_t in_row = 0;
     for (uint32_t k = s->first[slot]; k < s->first[slot + 1]; k++) {
-        uint32_t i = s->order[k];
+        uint32_t i = s->order[k].entry;
         if (rows->token[i].size == TN_TOKEN_NONE) {
             continue; /* stands for a missing value */
         }
-        in_row = s->row_of[i] == row ? in_row + 1 : 1;
-        row = s->row_of[i];
+        in_row = s->order[k].row == row ? in_row + 1 : 1;
+        row = s->order[k].row;
         out->filled += in_row == 1;
         out->values++;
         out->values_max = in_row > out->values_max ? in_row : out->values_max;
@@ -250,11 +245,18 @@ static void add_visible(tn_text *out, const char *text, uint32_t size)
     }
 }
 
+/* The most frequent values, at most `top`. */
+static uint32_t sort_top(const slot_stat *s, uint32_t top)
+{
+    uint32_t n = tn_top_sort(s->top);
+    return n < top ? n : top;
+}
+
 static void top_text(const slot_stat *s, uint32_t top, tn_text *out)
 {
-    tn_top_item item[TN_STAT_TOP_MAX];
-    uint64_t missed = 0;
-    uint32_t n = tn_top_list(s->top, item, top, &missed);
+    const tn_top_item *item = s->top->kept;
+    uint64_t missed = s->top->missed;
+    uint32_t n = sort_top(s, top);
     for (uint32_t i = 0; i < n; i++) {
         tn_text_addf(out, "      %12llu  %6.2f%%  ", (unsigned long long)item[i].count,
                      100 * ratio((double)item[i].count, (double)s->values));
@@ -296,8 +298,8 @@ static void slot_text(const tn_stat *s, uint32_t i, uint32_t top, tn_text *out)
         tn_text_addf(out, ", %s%llu different", exact ? "" : "about ", (unsigned long long)n);
     }
     tn_text_addc(out, '\n');
-    if (slot->numeric) {
-        numbers_text(&slot->numbers, out);
+    if (slot->numbers != NULL) {
+        numbers_text(slot->numbers, out);
     } else if (slot->top != NULL) {
         top_text(slot, top, out);
     }
@@ -331,9 +333,8 @@ void tn_stat_text(tn_stat *s, uint32_t top, tn_text *out)
 
 static void top_json(const slot_stat *s, uint32_t top, tn_text *out)
 {
-    tn_top_item item[TN_STAT_TOP_MAX];
-    uint64_t missed = 0;
-    uint32_t n = tn_top_list(s->top, item, top, &missed);
+    const tn_top_item *item = s->top->kept;
+    uint32_t n = sort_top(s, top);
     tn_json_open_key(out, "top", '[');
     for (uint32_t i = 0; i < n; i++) {
         char text[TN_TOP_TEXT_MAX + 1];
@@ -345,7 +346,7 @@ static void top_json(const slot_stat *s, uint32_t top, tn_text *out)
         tn_json_close(out, '}');
     }
     tn_json_close(out, ']');
-    tn_json_count(out, "top_missed", missed);
+    tn_json_count(out, "top_missed", s->top->missed);
 }
 
 static void numbers_json(tn_numbers *x, tn_text *out)
@@ -379,8 +380,8 @@ static void slot_json(const tn_stat *s, uint32_t i, uint32_t top, tn_text *out)
         tn_json_bool(out, "distinct_exact", exact);
         top_json(slot, top, out);
     }
-    if (slot->numeric) {
-        numbers_json(&slot->numbers, out);
+    if (slot->numbers != NULL) {
+        numbers_json(slot->numbers, out);
     }
     tn_json_close(out, '}');
 }
@@ -418,8 +419,8 @@ tn_status tn_stat_bounds(tn_stat *s, const char *slot, uint32_t n, tn_text *out,
     if (i == s->schema->n_specs) {
         return tn_fail(err, TN_E_USAGE, "there is no slot '%s'", slot);
     }
-    tn_numbers *x = &s->slot[i].numbers;
-    if (!s->slot[i].numeric || x->n == 0) {
+    tn_numbers *x = s->slot[i].numbers;
+    if (x == NULL || x->n == 0) {
         return tn_fail(err, TN_E_USAGE, "slot '%s' holds no numbers", slot);
     }
     double before = (double)-INFINITY;

@@ -525,7 +525,7 @@ typedef struct dump_job {
     const tn_export_rows *rows;
     const tn_row_columns *columns;
     tn_dump_head head;
-    tn_dump_writer *writer;
+    tn_file *file;
     uint64_t n; /* rows */
 } dump_job;
 
@@ -577,7 +577,8 @@ static tn_status put_partition(void *job, uint32_t piece, void *hand, tn_error *
     dump_job *j = job;
     const dump_hand *h = hand;
     j->n += h->n;
-    return tn_dump_put(j->writer, &h->lines, err);
+    TN_TRY(tn_text_check(&h->lines, "lines of a dump", err));
+    return tn_file_write(j->file, tn_text_str(&h->lines), h->lines.size, err);
 }
 
 static void drop_lines(void *hand)
@@ -591,7 +592,7 @@ static tn_status dump_all(dump_job *j, const char *path, tn_export_done *out, tn
     TN_ASSERT(j->columns->n <= TN_DUMP_COLUMNS_MAX);
     j->head = (tn_dump_head){
         .model_id = j->rows->model_id, .n = j->columns->n, .column = j->columns->column};
-    TN_TRY(tn_dump_create(&j->writer, path, &j->head, err));
+    TN_TRY(tn_dump_create(&j->file, path, &j->head, err));
     const tn_inorder how = {.job = j,
                             .n = TN_PARTITIONS,
                             .hand_bytes = sizeof(dump_hand),
@@ -600,11 +601,13 @@ static tn_status dump_all(dump_job *j, const char *path, tn_export_done *out, tn
                             .drop = drop_lines};
     tn_status status = tn_inorder_run(&how, j->rows->team, err);
     if (status != TN_OK) {
-        tn_dump_abandon(j->writer);
+        tn_file_abandon(j->file);
         return status;
     }
     out->rows = j->n;
-    return tn_dump_commit(j->writer, &out->bytes, &out->crc, err);
+    out->bytes = tn_file_size(j->file);
+    out->crc = tn_file_crc(j->file);
+    return tn_file_commit(j->file, err);
 }
 
 tn_status tn_export_dump(const tn_export_rows *r, const char *path, tn_export_done *out,
