@@ -17,33 +17,19 @@ typedef struct counts {
     double neg, pos;
 } counts;
 
-static bool is_click(const tn_kept_row *r)
-{
-    return (double)r->label > 0.5;
-}
-
-/* Rows of one class or the other, unweighted, in row[from] .. of one score; *next is behind them.
- */
-static counts tie(const tn_kept_row *row, size_t n, size_t from, size_t *next)
+/* Rows of one class or the other, unweighted, from row[i] on: of one score, or of all. *next is
+ * behind them. */
+static counts count(const tn_kept_row *row, size_t n, size_t from, bool all, size_t *next)
 {
     counts c = {0};
     size_t i = from;
-    for (; i < n && row[i].key == row[from].key; i++) {
-        c.pos += is_click(&row[i]) ? 1 : 0;
-        c.neg += is_click(&row[i]) ? 0 : 1;
+    for (; i < n && (all || row[i].key == row[from].key); i++) {
+        bool click = (double)row[i].label > 0.5;
+        c.pos += click ? 1 : 0;
+        c.neg += click ? 0 : 1;
     }
     *next = i;
     return c;
-}
-
-static counts count_all(const tn_kept_row *row, size_t n)
-{
-    counts all = {0};
-    for (size_t i = 0; i < n; i++) {
-        all.pos += is_click(&row[i]) ? 1 : 0;
-        all.neg += is_click(&row[i]) ? 0 : 1;
-    }
-    return all;
 }
 
 tn_interval tn_interval_delong(const tn_metrics *m)
@@ -52,8 +38,9 @@ tn_interval tn_interval_delong(const tn_metrics *m)
     const double nan = (double)NAN;
     tn_interval out = {nan, nan, nan, nan};
     const tn_kept_row *row = tn_kept_sorted(m->kept, TN_KEPT_BY_SCORE);
-    const size_t n = tn_kept_count(m->kept);
-    counts all = count_all(row, n);
+    const size_t n = m->kept->n;
+    size_t next = 0;
+    counts all = count(row, n, 0, true, &next);
     if (all.pos < 1 || all.neg < 1) {
         return out;
     }
@@ -62,9 +49,8 @@ tn_interval tn_interval_delong(const tn_metrics *m)
     double squares[2] = {0};
     for (int pass = 0; pass < 2; pass++) {
         counts below = {0};
-        size_t next = 0;
         for (size_t i = 0; i < n; i = next) {
-            counts here = tie(row, n, i, &next);
+            counts here = count(row, n, i, false, &next);
             double of_pos = (below.neg + here.neg / 2) / all.neg;
             double of_neg = (all.pos - below.pos - here.pos / 2) / all.pos;
             mean += pass == 0 ? here.pos * of_pos / all.pos : 0;
@@ -108,7 +94,7 @@ uint32_t tn_poisson1(double u)
 static double replicate_auc(const tn_metrics *m, const tn_bootstrap_opts *opts, uint32_t replicate)
 {
     const tn_kept_row *row = tn_kept_sorted(m->kept, TN_KEPT_BY_SCORE);
-    const size_t n = tn_kept_count(m->kept);
+    const size_t n = m->kept->n;
     const uint64_t stream = tn_stream2(opts->seed, TN_RNG_BOOTSTRAP, replicate);
     double below = 0; /* weight of the negatives before this score */
     double pos_all = 0;

@@ -17,13 +17,6 @@ enum {
     LEVELS = GROUP_BYTES + 4, /* and the score */
 };
 
-struct tn_kept_rows {
-    tn_kept_row *row;
-    size_t n;
-    size_t capacity;
-    tn_kept_order order;
-};
-
 tn_kept_rows *tn_kept_new(void)
 {
     return tn_alloc(1, sizeof(tn_kept_rows), "kept rows");
@@ -35,17 +28,6 @@ void tn_kept_free(tn_kept_rows *k)
         tn_free(k->row);
         tn_free(k);
     }
-}
-
-void tn_kept_clear(tn_kept_rows *k)
-{
-    k->n = 0;
-    k->order = TN_KEPT_UNSORTED;
-}
-
-size_t tn_kept_count(const tn_kept_rows *k)
-{
-    return k->n;
 }
 
 tn_status tn_kept_reserve(tn_kept_rows *k, size_t n, tn_error *err)

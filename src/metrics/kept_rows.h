@@ -23,14 +23,17 @@ typedef struct tn_kept_row {
     float weight;
 } tn_kept_row;
 
-typedef struct tn_kept_rows tn_kept_rows;
-
 typedef enum tn_kept_order { TN_KEPT_UNSORTED, TN_KEPT_BY_SCORE, TN_KEPT_BY_GROUP } tn_kept_order;
+
+typedef struct tn_kept_rows {
+    tn_kept_row *row; /* owned */
+    size_t n;
+    size_t capacity;
+    tn_kept_order order;
+} tn_kept_rows;
 
 tn_kept_rows *tn_kept_new(void);
 void tn_kept_free(tn_kept_rows *k); /* NULL is fine */
-void tn_kept_clear(tn_kept_rows *k);
-size_t tn_kept_count(const tn_kept_rows *k);
 
 /* Makes room for n more. */
 tn_status tn_kept_reserve(tn_kept_rows *k, size_t n, tn_error *err) TN_MUST_USE;

@@ -73,7 +73,8 @@ void tn_metrics_clear(tn_metrics *m)
     memset(m->sum, 0, sizeof m->sum);
     memset(m->cell, 0, 2 * (size_t)m->n_bins * sizeof *m->cell);
     if (m->kept != NULL) {
-        tn_kept_clear(m->kept);
+        m->kept->n = 0;
+        m->kept->order = TN_KEPT_UNSORTED;
     }
 }
 

@@ -30,7 +30,7 @@ static tn_walk walk_rows(const tn_kept_row *rows, size_t n)
 static tn_walk start(const tn_metrics *m)
 {
     if (m->opts.exact_auc) {
-        tn_walk w = walk_rows(tn_kept_sorted(m->kept, TN_KEPT_BY_SCORE), tn_kept_count(m->kept));
+        tn_walk w = walk_rows(tn_kept_sorted(m->kept, TN_KEPT_BY_SCORE), m->kept->n);
         w.shift = m->scoring.shift;
         return w;
     }
@@ -195,7 +195,7 @@ typedef struct gauc_sums {
 static gauc_sums sum_groups(const tn_metrics *m)
 {
     const tn_kept_row *rows = tn_kept_sorted(m->kept, TN_KEPT_BY_GROUP);
-    const size_t n = tn_kept_count(m->kept);
+    const size_t n = m->kept->n;
     double sums[3] = {0}; /* of n_u: all, with both classes, the latter times AUC */
     size_t from = 0;
     for (size_t i = 0; i < n; i++) {

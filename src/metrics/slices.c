@@ -3,6 +3,7 @@
 #include "metrics/slices.h"
 
 #include "base/core/alloc.h"
+#include "base/core/arena.h"
 #include "base/math/key.h"
 #include "metrics/metrics_state.h"
 
@@ -11,12 +12,13 @@
 struct tn_slices {
     tn_slices_opts opts;
     tn_scoring scoring;
+    tn_arena *arena;    /* of the arrays */
     tn_metrics **slice; /* owned; slices_max of them, n in use; their signs beside them */
     uint64_t *sign;
-    uint64_t *seen; /* owned; last row that counted, by slice; behind them that of `rest` */
+    uint64_t *seen; /* last row that counted, by slice; behind them that of `rest` */
     uint64_t row;   /* number of the row that is dealt out, from 1 */
     uint32_t n;
-    uint32_t *index; /* owned; 1 + number of a slice, 0 when free; at most half full */
+    uint32_t *index; /* 1 + number of a slice, 0 when free; at most half full */
     uint32_t index_mask;
     tn_metrics *rest;   /* owned; values without a place */
     tn_metrics *joined; /* owned; `rest` and small slices: "other" in a report */
@@ -35,14 +37,14 @@ static tn_status allocate(tn_slices *s, tn_error *err)
     while (places < 2 * (size_t)s->opts.slices_max) {
         places *= 2;
     }
+    const size_t most = s->opts.slices_max;
+    size_t bytes = places * sizeof *s->index + (most + 2) * 3 * sizeof(uint64_t);
+    TN_TRY(tn_arena_open(&s->arena, bytes, "slices", err));
     s->index_mask = (uint32_t)places - 1;
-    s->index = tn_try_alloc(places, sizeof *s->index, "index of slices", err);
-    s->slice = tn_try_alloc(s->opts.slices_max, sizeof(tn_metrics *), "slices", err);
-    s->sign = tn_try_alloc(s->opts.slices_max, sizeof *s->sign, "signs of slices", err);
-    s->seen = tn_try_alloc((size_t)s->opts.slices_max + 1, sizeof *s->seen, "slices", err);
-    if (s->index == NULL || s->slice == NULL || s->sign == NULL || s->seen == NULL) {
-        return TN_E_MEMORY;
-    }
+    s->slice = TN_NEW_ARRAY(s->arena, tn_metrics *, most);
+    s->sign = TN_NEW_ARRAY(s->arena, uint64_t, most);
+    s->seen = TN_NEW_ARRAY(s->arena, uint64_t, most + 1);
+    s->index = TN_NEW_ARRAY(s->arena, uint32_t, places);
     TN_TRY(new_metrics(s, &s->rest, err));
     return new_metrics(s, &s->joined, err);
 }
@@ -73,10 +75,7 @@ void tn_slices_free(tn_slices *s)
     }
     tn_metrics_free(s->rest);
     tn_metrics_free(s->joined);
-    tn_free(s->sign);
-    tn_free(s->seen);
-    tn_free(s->slice);
-    tn_free(s->index);
+    tn_arena_free(s->arena);
     tn_free(s);
 }
 

@@ -10,7 +10,6 @@
 #include "nn/graph/params.h"
 #include "nn/op/ops.h"
 #include "nn/passes/graphjson.h"
-#include "serve/exported_group.h"
 
 #include <math.h>
 #include <string.h>
@@ -233,13 +232,8 @@ static tn_status read_dict(tn_exported_model *b, const char *what, tn_error *err
     const tn_json *json = NULL;
     TN_TRY(tn_json_parse(&json, about.json, about.json_bytes, b->arena, what, err));
     const char *id = tn_json_as_str(tn_json_get(json, "model_id"));
-    char hex[33];
-    static const char digits[] = "0123456789abcdef";
-    for (size_t i = 0; i < 16; i++) {
-        hex[2 * i] = digits[about.model_id[i] >> 4];
-        hex[2 * i + 1] = digits[about.model_id[i] & 15];
-    }
-    hex[32] = '\0';
+    char hex[TN_MODEL_HEX];
+    tn_dict_hex(about.model_id, hex);
     if (id == NULL || strcmp(hex, id) != 0 || strcmp(hex, b->model_id) != 0) {
         return tn_fail(err, TN_E_CKPT, "'%s' is of model %s, not %s", what, hex, b->model_id);
     }

@@ -13,19 +13,20 @@
 #ifndef TN_SERVE_EXPORTED_MODEL_H
 #define TN_SERVE_EXPORTED_MODEL_H
 
+#include "base/keys/init.h"
+#include "base/keys/record.h"
 #include "config/diag.h"
 #include "io/dict/dict_deltas.h"
 #include "io/schema/dataopts.h"
 #include "metrics/calibrator.h"
 
-typedef struct tn_arena tn_arena;                   /* base/core/arena.h */
-typedef struct tn_embed_slot tn_embed_slot;         /* nn/graph/embed.h */
-typedef struct tn_exported_group tn_exported_group; /* serve/exported_group.h */
-typedef struct tn_graph tn_graph;                   /* nn/graph/graph.h */
-typedef struct tn_json tn_json;                     /* base/codec/json.h */
-typedef struct tn_node tn_node;                     /* nn/graph/op.h */
-typedef struct tn_params tn_params;                 /* nn/graph/params.h */
-typedef struct tn_schema tn_schema;                 /* io/schema/schema.h */
+typedef struct tn_arena tn_arena;           /* base/core/arena.h */
+typedef struct tn_embed_slot tn_embed_slot; /* nn/graph/embed.h */
+typedef struct tn_graph tn_graph;           /* nn/graph/graph.h */
+typedef struct tn_json tn_json;             /* base/codec/json.h */
+typedef struct tn_node tn_node;             /* nn/graph/op.h */
+typedef struct tn_params tn_params;         /* nn/graph/params.h */
+typedef struct tn_schema tn_schema;         /* io/schema/schema.h */
 
 /* One entry of "inputs". */
 typedef struct tn_exported_input {
@@ -35,6 +36,15 @@ typedef struct tn_exported_input {
     uint32_t n; /* slots */
     const tn_embed_slot *slot;
 } tn_exported_input;
+
+/* The segments of one share group's rows, and their places in the dictionary. */
+typedef struct tn_exported_group {
+    tn_record record;
+    uint32_t in_dict;                  /* the dictionary's number of the group, in every layer */
+    uint32_t segment[TN_SEGMENTS_MAX]; /* the dictionary's numbers of the record's segments */
+    bool missing_init;                 /* a key without a row reads as first values */
+    tn_init init[TN_SEGMENTS_MAX];
+} tn_exported_group;
 
 typedef struct tn_exported_model {
     tn_arena *arena;

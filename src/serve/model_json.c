@@ -9,7 +9,6 @@
 #include "io/schema/schema.h"
 #include "nn/graph/embed.h"
 #include "serve/calibration_file.h"
-#include "serve/exported_group.h"
 #include "serve/exported_model.h"
 #include "serve/fieldjson.h"
 

@@ -10,7 +10,6 @@
 #include "io/schema/schema.h"
 #include "nn/graph/embed.h"
 #include "nn/op/ops.h"
-#include "serve/exported_group.h"
 #include "serve/exported_model.h"
 
 enum { KEY_BYTES = sizeof(tn_dict_query) + sizeof(tn_dict_row) + 3 * sizeof(uint32_t) };

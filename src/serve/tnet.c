@@ -29,31 +29,17 @@ struct tnet_scorer {
 
 static const char no_scorer[] = "'scorer' is NULL";
 static const char no_row[] = "no row is open";
+static const tn_bytes nothing = {"", 0, false};
 
 static int code_of(tn_status status)
 {
-    switch (status) {
-    case TN_OK:
-    case TN_END:
-        return TNET_OK;
-    case TN_E_USAGE:
-        return TNET_E_USAGE;
-    case TN_E_DATA:
-        return TNET_E_DATA;
-    case TN_E_MEMORY:
-        return TNET_E_MEMORY;
-    case TN_E_IO:
-        return TNET_E_IO;
-    case TN_E_LIMIT:
-        return TNET_E_LIMIT;
-    case TN_E_CONFIG:
-    case TN_E_CKPT:
-    case TN_E_PEER:
-    case TN_E_DIVERGED:
-    case TN_E_STOPPED:
-    default:
-        return TNET_E_EXPORT;
-    }
+    _Static_assert(TNET_E_USAGE == (int)TN_E_USAGE && TNET_E_DATA == (int)TN_E_DATA &&
+                       TNET_E_EXPORT == (int)TN_E_CKPT && TNET_E_MEMORY == (int)TN_E_MEMORY &&
+                       TNET_E_IO == (int)TN_E_IO && TNET_E_LIMIT == (int)TN_E_LIMIT,
+                   "codes are numbered as statuses");
+    bool same = status == TN_OK || status == TN_E_USAGE || status == TN_E_DATA ||
+                status == TN_E_MEMORY || status == TN_E_IO || status == TN_E_LIMIT;
+    return same ? (int)status : status == TN_END ? TNET_OK : TNET_E_EXPORT;
 }
 
 static int result(tn_status status, const tn_error *from, tnet_error *err)
@@ -273,7 +259,7 @@ int tnet_end_row(tnet_scorer *scorer, tnet_error *err)
     if (scorer == NULL || !scorer->open) {
         return usage(err, scorer == NULL ? no_scorer : no_row);
     }
-    int code = refused(spec, (tn_bytes){"", 0, false}, tn_rows_end(scorer->rows, &spec), err);
+    int code = refused(spec, nothing, tn_rows_end(scorer->rows, &spec), err);
     scorer->open = code != TNET_OK;
     return code;
 }
@@ -303,10 +289,10 @@ int tnet_add_id(tnet_scorer *scorer, int field, uint64_t id, float x, tnet_error
         return usage(err, "the field takes a number, not an id");
     }
     if (!isfinite(x)) {
-        return refused(spec, (tn_bytes){"", 0, false}, TN_FAULT_NOT_FINITE, err);
+        return refused(spec, nothing, TN_FAULT_NOT_FINITE, err);
     }
     tn_fault fault = tn_rows_integer(scorer->rows, spec, (int64_t)id, x);
-    return refused(spec, (tn_bytes){"", 0, false}, fault, err);
+    return refused(spec, nothing, fault, err);
 }
 
 int tnet_add_text(tnet_scorer *scorer, int field, const char *text, size_t size, float x,
@@ -364,7 +350,7 @@ int tnet_add_number(tnet_scorer *scorer, int field, double value, tnet_error *er
     bool again = *last == scorer->n_begun;
     tn_fault fault = again ? TN_FAULT_TWO_VALUES : add_number(scorer->rows, spec, value);
     *last = fault == TN_FAULT_NONE ? scorer->n_begun : *last;
-    return refused(spec, (tn_bytes){"", 0, false}, fault, err);
+    return refused(spec, nothing, fault, err);
 }
 
 static tn_status room_for_spare(tnet_scorer *s, tn_error *e)

@@ -16,6 +16,7 @@
 
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 struct tn_dict_table {
@@ -339,6 +340,13 @@ tn_dict_about tn_dict_about_of(const tn_dict *d)
         .json = d->map.data + d->head.json_at,
         .json_bytes = d->head.json_bytes,
     };
+}
+
+void tn_dict_hex(const uint8_t *model_id, char out[TN_MODEL_HEX])
+{
+    for (size_t i = 0; i < TN_MODEL_ID_BYTES; i++) {
+        (void)snprintf(out + 2 * i, 3, "%02x", model_id[i]);
+    }
 }
 
 uint32_t tn_dict_group(const tn_dict *d, const char *name)

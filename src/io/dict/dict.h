@@ -45,6 +45,10 @@ typedef struct tn_dict_about {
 } tn_dict_about;
 tn_dict_about tn_dict_about_of(const tn_dict *d);
 
+enum { TN_MODEL_HEX = 33 };
+/* A model's id as text: 32 digits and a NUL. */
+void tn_dict_hex(const uint8_t *model_id, char out[TN_MODEL_HEX]);
+
 uint32_t tn_dict_group(const tn_dict *d, const char *name); /* TN_DICT_NO_GROUP: none */
 const char *tn_dict_group_name(const tn_dict *d, uint32_t group);
 uint64_t tn_dict_salt(const tn_dict *d, uint32_t group);

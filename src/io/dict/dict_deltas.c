@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { AT_ONCE = 64, ID_BYTES = 16 };
+enum { AT_ONCE = 64, ID_BYTES = (TN_MODEL_HEX - 1) / 2 };
 
 /* "segments" of a dictionary's JSON, as it is written. */
 static tn_status segments_of(const tn_dict *d, tn_arena *arena, const char **text, size_t *size,
@@ -54,11 +54,8 @@ static tn_status check_same(const tn_dict *a, const tn_dict *b, const char *path
 static tn_status base_path(const tn_dict *d, const char *dir, const char *name,
                            char out[TN_PATH_SIZE], tn_error *err)
 {
-    const uint8_t *id = tn_dict_about_of(d).base_id;
-    char hex[2 * ID_BYTES + 1];
-    for (size_t i = 0; i < ID_BYTES; i++) {
-        (void)snprintf(hex + 2 * i, 3, "%02x", id[i]);
-    }
+    char hex[TN_MODEL_HEX];
+    tn_dict_hex(tn_dict_about_of(d).base_id, hex);
     int length = snprintf(out, TN_PATH_SIZE, "%s/../%s/%s", dir, hex, name);
     if (length < 0 || length >= TN_PATH_SIZE) {
         return tn_fail(err, TN_E_LIMIT, "path longer than %d bytes: '%.64s..'", TN_PATH_SIZE - 1,

@@ -15,20 +15,6 @@ uint32_t tn_dict_bytes(tn_dict_type type, uint32_t dim)
     return size[type] * dim;
 }
 
-static uint32_t bits_of(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
-static float float_of(uint32_t bits)
-{
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
 /* x / 2^shift to the nearest whole number, halves to even. */
 static uint32_t shifted(uint32_t x, uint32_t shift)
 {
@@ -40,7 +26,7 @@ static uint32_t shifted(uint32_t x, uint32_t shift)
 
 static uint16_t bf16_of(float x)
 {
-    return (uint16_t)shifted(bits_of(x), 16);
+    return (uint16_t)shifted(tn_load_u32(&x), 16);
 }
 
 static uint16_t fp16_of(float x)
@@ -48,9 +34,9 @@ static uint16_t fp16_of(float x)
     const uint32_t smallest_normal = UINT32_C(113) << 23; /* 2^-14 */
     const uint32_t rebias = UINT32_C(112) << 23;
     const float most = 65504;
-    uint32_t sign = bits_of(x) >> 16 & 0x8000;
+    uint32_t sign = tn_load_u32(&x) >> 16 & 0x8000;
     float size = fabsf(x) < most ? fabsf(x) : most;
-    uint32_t bits = bits_of(size);
+    uint32_t bits = tn_load_u32(&size);
     if (bits >= smallest_normal) {
         uint32_t half = shifted(bits - rebias, 13);
         return (uint16_t)(sign | (half < 0x7c00 ? half : 0x7bff));
@@ -64,18 +50,22 @@ static uint16_t fp16_of(float x)
     return (uint16_t)(sign | shifted(mantissa, 126 - exponent));
 }
 
+static float float_of_bf16(uint16_t half)
+{
+    uint32_t bits = (uint32_t)half << 16;
+    return tn_load_f32(&bits);
+}
+
 static float float_of_fp16(uint16_t half)
 {
-    uint32_t sign = (uint32_t)(half & 0x8000) << 16;
     uint32_t exponent = half >> 10 & 31;
     uint32_t mantissa = half & 0x3ff;
-    if (exponent == 0) {
-        return copysignf((float)mantissa * 0x1p-24F, float_of(sign | bits_of(1)));
-    }
+    uint32_t bits = (exponent + 112) << 23 | mantissa << 13;
     if (exponent == 31) { /* never written */
-        return float_of(sign | 0x7f800000 | mantissa << 13);
+        bits = 0x7f800000 | mantissa << 13;
     }
-    return float_of(sign | (exponent + 112) << 23 | mantissa << 13);
+    float size = exponent == 0 ? (float)mantissa * 0x1p-24F : tn_load_f32(&bits);
+    return (half & 0x8000) != 0 ? -size : size;
 }
 
 static float encode_int8(uint32_t dim, const float *w, char *to)
@@ -95,49 +85,31 @@ static float encode_int8(uint32_t dim, const float *w, char *to)
 
 float tn_dict_encode(tn_dict_type type, uint32_t dim, const float *w, char *to)
 {
-    switch (type) {
-    case TN_DICT_BF16:
-        for (uint32_t i = 0; i < dim; i++) {
-            tn_store_u16(to + (size_t)i * 2, bf16_of(w[i]));
-        }
-        return 1;
-    case TN_DICT_FP16:
-        for (uint32_t i = 0; i < dim; i++) {
-            tn_store_u16(to + (size_t)i * 2, fp16_of(w[i]));
-        }
-        return 1;
-    case TN_DICT_INT8:
+    if (type == TN_DICT_INT8) {
         return encode_int8(dim, w, to);
-    case TN_DICT_F32:
-    case TN_DICT_TYPES:
-    default:
+    }
+    if (type == TN_DICT_F32) {
         memcpy(to, w, dim * sizeof *w);
         return 1;
     }
+    for (uint32_t i = 0; i < dim; i++) {
+        tn_store_u16(to + (size_t)i * 2, type == TN_DICT_BF16 ? bf16_of(w[i]) : fp16_of(w[i]));
+    }
+    return 1;
 }
 
 void tn_dict_decode(tn_dict_type type, uint32_t dim, const char *from, float scale, float *w)
 {
-    switch (type) {
-    case TN_DICT_BF16:
-        for (uint32_t i = 0; i < dim; i++) {
-            w[i] = float_of((uint32_t)tn_load_u16(from + (size_t)i * 2) << 16);
-        }
-        break;
-    case TN_DICT_FP16:
-        for (uint32_t i = 0; i < dim; i++) {
-            w[i] = float_of_fp16(tn_load_u16(from + (size_t)i * 2));
-        }
-        break;
-    case TN_DICT_INT8:
-        for (uint32_t i = 0; i < dim; i++) {
-            w[i] = (float)(int8_t)from[i] * scale;
-        }
-        break;
-    case TN_DICT_F32:
-    case TN_DICT_TYPES:
-    default:
+    if (type == TN_DICT_F32) {
         memcpy(w, from, dim * sizeof *w);
-        break;
+        return;
+    }
+    for (uint32_t i = 0; i < dim; i++) {
+        if (type == TN_DICT_INT8) {
+            w[i] = (float)(int8_t)from[i] * scale;
+        } else {
+            uint16_t half = tn_load_u16(from + (size_t)i * 2);
+            w[i] = type == TN_DICT_BF16 ? float_of_bf16(half) : float_of_fp16(half);
+        }
     }
 }

@@ -70,20 +70,6 @@ tn_status tn_npz_create(tn_npz **out, const char *path, tn_error *err)
     return TN_OK;
 }
 
-/* zlib takes 32-bit lengths. */
-static uint32_t crc_of(uint32_t crc, const void *data, uint64_t size)
-{
-    const unsigned char *at = data;
-    const uint64_t most = UINT64_C(1) << 30;
-    while (size > 0) {
-        uint64_t n = size < most ? size : most;
-        crc = (uint32_t)crc32(crc, at, (uInt)n);
-        at += n;
-        size -= n;
-    }
-    return crc;
-}
-
 /* One array in the file. */
 typedef struct entry {
     const char *name;
@@ -175,7 +161,8 @@ tn_status tn_npz_add(tn_npz *z, const tn_npy *array, const void *data, tn_error 
         entry e = {.name = array->name,
                    .at = tn_output_size(z->file),
                    .size = head.size + bytes,
-                   .crc = crc_of(crc_of(0, head.data, head.size), data, bytes)};
+                   .crc = (uint32_t)crc32_z(crc32_z(0, (const Bytef *)head.data, head.size), data,
+                                            (size_t)bytes)};
         add_local(&z->scratch, &e);
         add_central(&z->directory, &e);
         tn_text_add(&z->scratch, head.data, head.size);
