@@ -104,7 +104,7 @@ static tn_status work(tn_setup *s, const tn_options *options, const void *asked,
     TN_TRY(read_overrides(options, f->no_label, &s->binder, &opts.data, err));
     tn_status status = tn_exported_model_open(&exported, options->words.item[0], &opts, err);
     if (status == TN_OK) {
-        status = tn_scorer_new(&scorer, exported, 0, err);
+        status = tn_scorer_new(&scorer, exported, err);
     }
     if (status == TN_OK) {
         const tn_reader_opts read = {

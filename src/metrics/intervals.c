@@ -3,7 +3,6 @@
  * of a row, ties half; the AUC is its mean over either class. */
 #include "metrics/intervals.h"
 
-#include "base/core/alloc.h"
 #include "base/math/fmath.h"
 #include "base/math/rng.h"
 #include "metrics/metrics_state.h"
@@ -12,6 +11,8 @@
 
 #define NORMAL_975 1.9599639845400545
 #define TAIL 0.025
+
+enum { REPLICATES = 200 };
 
 typedef struct counts {
     double neg, pos;
@@ -91,11 +92,11 @@ uint32_t tn_poisson1(double u)
     return k;
 }
 
-static double replicate_auc(const tn_metrics *m, const tn_bootstrap_opts *opts, uint32_t replicate)
+static double replicate_auc(const tn_metrics *m, uint64_t seed, uint32_t replicate)
 {
     const tn_kept_row *row = tn_kept_sorted(m->kept, TN_KEPT_BY_SCORE);
     const size_t n = m->kept->n;
-    const uint64_t stream = tn_stream2(opts->seed, TN_RNG_BOOTSTRAP, replicate);
+    const uint64_t stream = tn_stream2(seed, TN_RNG_BOOTSTRAP, replicate);
     double below = 0; /* weight of the negatives before this score */
     double pos_all = 0;
     double sum = 0;
@@ -103,8 +104,7 @@ static double replicate_auc(const tn_metrics *m, const tn_bootstrap_opts *opts, 
         const uint32_t key = row[i].key;
         double side[2] = {0};
         for (; i < n && row[i].key == key; i++) {
-            uint64_t at = opts->by_group ? row[i].group : row[i].row;
-            uint32_t times = tn_poisson1(tn_unit(tn_draw(stream, at)));
+            uint32_t times = tn_poisson1(tn_unit(tn_draw(stream, row[i].row)));
             side[(double)row[i].label > 0.5] += times * (double)row[i].weight;
         }
         sum += side[1] * (below + side[0] / 2);
@@ -129,44 +129,31 @@ static double quantile(const double *value, uint32_t n, double q)
     return i + 1 < n ? value[i] + (at - i) * (value[i + 1] - value[i]) : value[n - 1];
 }
 
-/* Quantiles and variance of the replicates, which are sorted. */
-static void summarize(double *value, uint32_t n, tn_interval *out)
+tn_interval tn_interval_bootstrap(const tn_metrics *m, uint64_t seed)
 {
-    out->low = out->high = out->variance = (double)NAN;
+    TN_ASSERT(m->opts.exact_auc);
+    const double nan = (double)NAN;
+    tn_interval out = {tn_metrics_get(m, "auc"), nan, nan, nan};
+    double value[REPLICATES];
+    uint32_t n = 0;
+    double mean = 0;
+    double squares = 0;
+    for (uint32_t r = 0; r < REPLICATES; r++) {
+        value[n] = replicate_auc(m, seed, r);
+        n += isnan(value[n]) ? 0 : 1; /* a replicate of one class has no AUC */
+    }
     if (n < 2) {
-        return;
+        return out;
     }
     qsort(value, n, sizeof *value, ascending);
-    double mean = 0;
     for (uint32_t i = 0; i < n; i++) {
         mean += value[i] / n;
     }
-    double squares = 0;
     for (uint32_t i = 0; i < n; i++) {
         squares += (value[i] - mean) * (value[i] - mean);
     }
-    out->low = quantile(value, n, TAIL);
-    out->high = quantile(value, n, 1 - TAIL);
-    out->variance = squares / (n - 1);
-}
-
-tn_status tn_interval_bootstrap(const tn_metrics *m, const tn_bootstrap_opts *opts,
-                                tn_interval *out, tn_error *err)
-{
-    uint32_t replicates = opts->replicates > 0 ? opts->replicates : TN_REPLICATES;
-    TN_ASSERT(replicates <= TN_REPLICATES_MAX);
-    TN_ASSERT(m->opts.exact_auc && (!opts->by_group || m->opts.grouped));
-    double *value = NULL;
-    TN_TRY(TN_ALLOC(value, replicates, "bootstrap replicates", err));
-    uint32_t n = 0;
-    for (uint32_t r = 0; r < replicates; r++) {
-        value[n] = replicate_auc(m, opts, r);
-        n += isnan(value[n]) ? 0 : 1; /* a replicate of one class has no AUC */
-    }
-    tn_interval interval = {0};
-    summarize(value, n, &interval);
-    interval.value = tn_metrics_get(m, "auc");
-    tn_free(value);
-    *out = interval;
-    return TN_OK;
+    out.low = quantile(value, n, TAIL);
+    out.high = quantile(value, n, 1 - TAIL);
+    out.variance = squares / (n - 1);
+    return out;
 }

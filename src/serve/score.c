@@ -12,15 +12,16 @@
 #include "nn/op/ops.h"
 #include "serve/exported_model.h"
 
+enum { ROWS = 256 /* at a time */ };
+
 enum { KEY_BYTES = sizeof(tn_dict_query) + sizeof(tn_dict_row) + 3 * sizeof(uint32_t) };
 
 struct tn_scorer {
     const tn_exported_model *b;
     tn_exported_graph graph;
-    uint32_t max_rows;
     uint64_t *stream;       /* per group * TN_SEGMENTS_MAX: of first values, before the key */
     tn_bag *bag;            /* per slot */
-    uint32_t *offset;       /* of all bags: slots * (max_rows + 1) */
+    uint32_t *offset;       /* of all bags: slots * (ROWS + 1) */
     tn_batch_builder *made; /* of parsed rows */
     uint32_t n_asked;       /* keys of the piece */
     uint32_t n;             /* keys that have a row */
@@ -38,7 +39,7 @@ static tn_status take_fixed(tn_scorer *s, tn_error *err)
 {
     const tn_schema *schema = s->b->schema;
     size_t n_streams = ((size_t)schema->n_groups + 1) * TN_SEGMENTS_MAX;
-    size_t n_offsets = (size_t)schema->n_slots * ((size_t)s->max_rows + 1) + 1;
+    size_t n_offsets = (size_t)schema->n_slots * (ROWS + (size_t)1) + 1;
     s->stream = tn_try_alloc(n_streams, sizeof *s->stream, "a scorer", err);
     s->bag = tn_try_alloc((size_t)schema->n_slots + 1, sizeof *s->bag, "a scorer", err);
     s->offset = tn_try_alloc(n_offsets, sizeof *s->offset, "a scorer", err);
@@ -52,19 +53,16 @@ static tn_status take_fixed(tn_scorer *s, tn_error *err)
                 tn_stream2(s->b->seed, TN_RNG_ROW, tn_name64(record->segment[i].name));
         }
     }
-    TN_TRY(tn_batch_builder_new(&s->made, schema, s->max_rows, false, err));
-    return tn_exported_graph_new(&s->graph, s->b, s->max_rows, err);
+    TN_TRY(tn_batch_builder_new(&s->made, schema, ROWS, false, err));
+    return tn_exported_graph_new(&s->graph, s->b, ROWS, err);
 }
 
-tn_status tn_scorer_new(tn_scorer **out, const tn_exported_model *b, uint32_t max_rows,
-                        tn_error *err)
+tn_status tn_scorer_new(tn_scorer **out, const tn_exported_model *b, tn_error *err)
 {
     *out = NULL;
     tn_scorer *s = NULL;
     TN_TRY(TN_ALLOC(s, 1, "a scorer", err));
     s->b = b;
-    s->max_rows = max_rows == 0 ? (uint32_t)TN_SCORE_ROWS : max_rows;
-    s->max_rows = s->max_rows > TN_SCORE_ROWS_MAX ? (uint32_t)TN_SCORE_ROWS_MAX : s->max_rows;
     tn_status status = take_fixed(s, err);
     if (status != TN_OK) {
         tn_scorer_free(s);
@@ -97,8 +95,8 @@ static tn_status room_for_keys(tn_scorer *s, uint64_t n, tn_error *err)
     }
     const uint64_t most = UINT64_C(1) << 30;
     if (n > most) {
-        return tn_fail(err, TN_E_LIMIT, "more than %llu keys in %u rows", (unsigned long long)most,
-                       s->max_rows);
+        return tn_fail(err, TN_E_LIMIT, "more than %llu keys in %d rows", (unsigned long long)most,
+                       ROWS);
     }
     size_t room = (size_t)(n + n / 4 + 64);
     tn_free(s->query);
@@ -187,7 +185,7 @@ static uint32_t take_slot(tn_scorer *s, const tn_slot *slot, uint32_t number, tn
 {
     uint32_t group = s->b->schema->slot[number]->group;
     bool keep = s->b->group[group].missing_init;
-    uint32_t *offset = s->offset + (size_t)number * ((size_t)s->max_rows + 1);
+    uint32_t *offset = s->offset + (size_t)number * (ROWS + (size_t)1);
     uint32_t first = s->n;
     for (uint32_t r = rows.from; r < rows.to; r++) {
         offset[r - rows.from] = s->n - first;
@@ -265,9 +263,9 @@ tn_status tn_scorer_score(tn_scorer *s, const tn_batch *batch, float *logit, flo
 {
     const tn_schema *schema = s->b->schema;
     TN_ASSERT(batch->n_slots == schema->n_slots && batch->n_numeric == schema->n_numeric);
-    for (uint32_t from = 0; from < batch->rows; from += s->max_rows) {
+    for (uint32_t from = 0; from < batch->rows; from += ROWS) {
         uint32_t left = batch->rows - from;
-        uint32_t n = left < s->max_rows ? left : s->max_rows;
+        uint32_t n = left < ROWS ? left : (uint32_t)ROWS;
         TN_TRY(gather(s, batch, (tn_range){from, from + n}, err));
         const tn_sparse sparse = {.n = s->n, .at = s->at, .rows = s->rows, .bag = s->bag};
         const tn_graph_feed feed = {
@@ -294,7 +292,7 @@ tn_status tn_scorer_score_rows(tn_scorer *s, const tn_rows *rows, float *logit, 
     uint32_t to = 0;
     for (uint32_t from = 0; from < rows->n; from = to) {
         tn_batch_builder_clear(s->made);
-        for (; to < rows->n && to - from < s->max_rows; to++) {
+        for (; to < rows->n && to - from < ROWS; to++) {
             TN_TRY(tn_batch_builder_add(s->made, rows, to, 0, err));
         }
         TN_TRY(tn_batch_builder_settle(s->made, err));

@@ -1,7 +1,7 @@
 /* score.h - scoring rows with an export: what libtnet, tnet-score and tnet-eval --export run.
  *
  *     tn_exported_model_open(&b, "export/001f..", &(tn_exported_model_opts){0}, err);
- *     tn_scorer_new(&s, b, 0, err);                         one per thread
+ *     tn_scorer_new(&s, b, err);                            one per thread
  *     tn_scorer_score(s, batch, logit, pctr, err);          batch: of b->schema
  *
  * The rows of the batch's keys are fetched from the dictionary into a small table of their own and
@@ -20,13 +20,10 @@ typedef struct tn_batch tn_batch;                   /* io/rows/batch.h */
 typedef struct tn_exported_model tn_exported_model; /* serve/exported_model.h */
 typedef struct tn_rows tn_rows;                     /* io/rows/rows.h */
 
-enum { TN_SCORE_ROWS = 256, TN_SCORE_ROWS_MAX = 65536 };
-
 typedef struct tn_scorer tn_scorer;
 
-/* `b` must outlive it. Rows go through the graph at most `max_rows` at a time; 0: TN_SCORE_ROWS. */
-tn_status tn_scorer_new(tn_scorer **out, const tn_exported_model *b, uint32_t max_rows,
-                        tn_error *err) TN_MUST_USE;
+/* `b` must outlive it. Rows go through the graph some hundred at a time. */
+tn_status tn_scorer_new(tn_scorer **out, const tn_exported_model *b, tn_error *err) TN_MUST_USE;
 void tn_scorer_free(tn_scorer *s); /* NULL is fine */
 
 /* logit[batch->rows] and, unless NULL, pctr[batch->rows]; corrected for sampled negatives

@@ -165,7 +165,7 @@ int tnet_scorer_new(tnet_model *model, tnet_scorer **out, tnet_error *err)
         return result(TN_E_MEMORY, &e, err);
     }
     s->exported = model->exported;
-    tn_status status = tn_scorer_new(&s->scorer, model->exported, 0, &e);
+    tn_status status = tn_scorer_new(&s->scorer, model->exported, &e);
     if (status == TN_OK) {
         status = tn_rows_new(&s->rows, model->exported->schema, 0, &e);
     }

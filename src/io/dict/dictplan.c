@@ -95,7 +95,7 @@ static bool is_set(const tn_dict_set *s, uint32_t layout, uint16_t present)
     return s->layout == layout && s->present == present;
 }
 
-uint32_t tn_dict_plan_set(tn_dict_plan *p, const tn_dict_entry *e, tn_error *err)
+tn_status tn_dict_plan_set(tn_dict_plan *p, const tn_dict_entry *e, uint16_t *out, tn_error *err)
 {
     const tn_layout *all = p->spec->layout;
     uint32_t layout = e->removed ? 0 : p->layout_of[all->group[e->group].record];
@@ -108,20 +108,18 @@ uint32_t tn_dict_plan_set(tn_dict_plan *p, const tn_dict_entry *e, tn_error *err
         }
     }
     if (i == TN_DICT_SETS_MAX) {
-        (void)tn_fail(err, TN_E_LIMIT, "more than %d sets of segments", TN_DICT_SETS_MAX);
-        return i;
+        return tn_fail(err, TN_E_LIMIT, "more than %d sets of segments", TN_DICT_SETS_MAX);
     }
     if (i == p->n_sets) {
         size_t bytes = all->n_groups * sizeof(uint64_t);
-        if (tn_arena_reserve(p->arena, bytes + sizeof(uint64_t), "a dictionary", err) != TN_OK) {
-            return TN_DICT_SETS_MAX;
-        }
+        TN_TRY(tn_arena_reserve(p->arena, bytes + sizeof(uint64_t), "a dictionary", err));
         p->set[i] = (tn_dict_set){.layout = layout, .present = present};
         p->set[i].group_rows = TN_NEW_ARRAY(p->arena, uint64_t, all->n_groups);
         p->n_sets++;
     }
     p->last = i;
-    return i;
+    *out = (uint16_t)i;
+    return TN_OK;
 }
 
 static bool contains(uint16_t big, uint16_t small)
@@ -244,9 +242,8 @@ static tn_status add_whole_records(tn_dict_plan *p, tn_error *err)
             group++;
         }
         tn_dict_entry whole = {.group = group, .present = all_of(p, s)};
-        if (tn_dict_plan_set(p, &whole, err) == TN_DICT_SETS_MAX) {
-            return err != NULL ? err->code : TN_E_MEMORY;
-        }
+        uint16_t set = 0;
+        TN_TRY(tn_dict_plan_set(p, &whole, &set, err));
     }
     return TN_OK;
 }

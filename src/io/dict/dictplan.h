@@ -57,8 +57,9 @@ typedef struct tn_dict_plan {
 tn_status tn_dict_plan_new(tn_dict_plan **out, const tn_dict_spec *spec, tn_error *err) TN_MUST_USE;
 void tn_dict_plan_free(tn_dict_plan *p); /* NULL is fine */
 
-/* The number of a row's set; TN_DICT_SETS_MAX: no memory, or too many. */
-uint32_t tn_dict_plan_set(tn_dict_plan *p, const tn_dict_entry *e, tn_error *err);
+/* The number of a row's set. */
+tn_status tn_dict_plan_set(tn_dict_plan *p, const tn_dict_entry *e, uint16_t *out,
+                           tn_error *err) TN_MUST_USE;
 
 /* After all rows were counted: sets become tables, and everything gets its place in the file. */
 tn_status tn_dict_plan_tables(tn_dict_plan *p, tn_error *err) TN_MUST_USE;

@@ -282,12 +282,10 @@ static tn_status find_set(notes_hand *h, const tn_dict_entry *e, uint16_t *out, 
     if (!l->known || l->present != e->present || l->removed != e->removed) {
         notes_job *j = h->job;
         pthread_mutex_lock(&j->lock);
-        uint32_t set = tn_dict_plan_set(j->w->plan, e, err);
+        tn_status status = tn_dict_plan_set(j->w->plan, e, &l->set, err);
         pthread_mutex_unlock(&j->lock);
-        if (set == TN_DICT_SETS_MAX) {
-            return err->code;
-        }
-        *l = (met_last){e->present, (uint16_t)set, e->removed, true};
+        TN_TRY(status);
+        *l = (met_last){e->present, l->set, e->removed, true};
     }
     *out = l->set;
     return TN_OK;
@@ -304,14 +302,12 @@ static tn_status note_row(void *visitor, const tn_dict_entry *e, tn_error *err)
     }
     h->any = true;
     h->last_key = e->key;
-    note row = {e->key, e->group, 0};
     uint16_t set = 0;
     if (is_left_out(e)) {
         return TN_OK;
     }
     TN_TRY(find_set(h, e, &set, err));
-    row.set = set;
-    return add_note(&h->pad, row, err);
+    return add_note(&h->pad, (note){e->key, e->group, set}, err);
 }
 
 static tn_status note_piece(void *job, uint32_t piece, void *hand, tn_error *err)
@@ -583,9 +579,8 @@ tn_status tn_dict_write(const char *path, const tn_dict_spec *spec, const tn_dic
 {
     TN_ASSERT(spec->type < TN_DICT_TYPES && spec->partitions <= UINT16_MAX + 1U);
     TN_ASSERT(strlen(spec->json) <= TN_DICT_JSON_MAX);
-    tn_error local = {0};
     writer w = {.spec = spec, .source = source};
-    tn_status status = plan_all(&w, err != NULL ? err : &local);
+    tn_status status = plan_all(&w, err);
     if (status == TN_OK) {
         status = tn_file_create(&w.out.file, path, err);
     }

@@ -229,64 +229,53 @@ static tn_status find_header(const sampling *s, tn_bytes window, bool last, tn_b
     return TN_OK;
 }
 
-/* The header of a file, without what stands in front of it. */
-static tn_status read_head(const sampling *s, const tn_fileset *files, uint32_t file, tn_text *out,
-                           tn_error *err)
+/* The header at the front of a source, without what stands in front of it; nothing of an empty one.
+ */
+static tn_status read_head(const sampling *s, tn_source *source, tn_text *out, tn_error *err)
 {
-    tn_source *source = NULL;
-    tn_bytes header;
-    TN_TRY(tn_fileset_open(files, file, 0, NULL, &source, err));
+    tn_bytes header = {0};
     tn_status status = TN_END;
     for (bool last = false; status == TN_END && !last;) {
         char *to = tn_text_grow(out, HEAD_STEP);
-        status = tn_text_check(out, "a header", err);
         size_t n = 0;
-        if (status == TN_OK) {
-            status = tn_source_read(source, to, HEAD_STEP, &n, err);
-        }
-        if (status == TN_OK) {
-            out->size -= HEAD_STEP - n;
-            last = n < HEAD_STEP;
-            status = find_header(s, (tn_bytes){out->data, out->size, false}, last, &header, err);
-        }
+        TN_TRY(tn_text_check(out, "a header", err));
+        TN_TRY(tn_source_read(source, to, HEAD_STEP, &n, err));
+        out->size -= HEAD_STEP - n;
+        last = n < HEAD_STEP;
+        status = find_header(s, (tn_bytes){out->data, out->size, false}, last, &header, err);
     }
-    tn_source_close(source);
+    out->size = header.size;
     if (status == TN_OK) {
         memmove(out->data, header.data, header.size);
-        out->size = header.size;
         tn_text_addc(out, '\n');
-    } else if (status == TN_END) { /* an empty file */
-        out->size = 0;
-        status = TN_OK;
     }
-    return status;
+    return status == TN_END ? TN_OK : status;
 }
 
-/* Every file has the same header, or their rows would not fit into one file. */
-static tn_status take_heads(sampling *s, const tn_fileset *files, tn_error *err)
+/* Takes the header of the first file that has one. All others must have the same, or their rows
+ * would not fit into one file. */
+static tn_status take_head(sampling *s, const tn_fileset *files, uint32_t file, tn_error *err)
 {
     tn_text head = {0};
-    tn_status status = TN_OK;
-    for (uint32_t i = 0; status == TN_OK && i < files->n; i++) {
-        if (files->file[i].once) {
-            status = tn_fail(err, TN_E_DATA, "%s: the header of a stream cannot be copied",
-                             files->file[i].path);
-            break;
-        }
-        tn_text_clear(&head);
-        status = read_head(s, files, i, &head, err);
-        if (status == TN_OK && s->head.size == 0) {
-            tn_text_add(&s->head, tn_text_str(&head), head.size);
-            status = tn_text_check(&s->head, "a header", err);
-        }
-        bool same = head.size == 0 || (head.size == s->head.size &&
-                                       memcmp(head.data, tn_text_str(&s->head), head.size) == 0);
-        if (status == TN_OK && !same) {
-            status = tn_fail(err, TN_E_DATA, "%s: its header differs from that of the first file",
-                             files->file[i].path);
-        }
+    tn_source *source = NULL;
+    if (files->file[file].once) {
+        return tn_fail(err, TN_E_DATA, "%s: the header of a stream cannot be copied",
+                       files->file[file].path);
     }
+    TN_TRY(tn_fileset_open(files, file, 0, NULL, &source, err));
+    tn_status status = read_head(s, source, &head, err);
+    tn_source_close(source);
+    if (status == TN_OK && s->head.size == 0) {
+        tn_text_add(&s->head, tn_text_str(&head), head.size);
+        status = tn_text_check(&s->head, "a header", err);
+    }
+    bool same = head.size == 0 || (head.size == s->head.size &&
+                                   memcmp(head.data, tn_text_str(&s->head), head.size) == 0);
     tn_text_done(&head);
+    if (status == TN_OK && !same) {
+        status = tn_fail(err, TN_E_DATA, "%s: its header differs from that of the first file",
+                         files->file[file].path);
+    }
     return status;
 }
 
@@ -297,10 +286,12 @@ static tn_status write_head(sampling *s, tn_error *err)
     }
     tn_fileset *files = NULL;
     TN_TRY(tn_fileset_new(&files, s->in->paths, s->in->from->schema, 1, err));
-    tn_status status = take_heads(s, files, err);
+    tn_status status = TN_OK;
+    for (uint32_t i = 0; status == TN_OK && i < files->n; i++) {
+        status = take_head(s, files, i, err);
+    }
     tn_fileset_free(files);
     TN_TRY(status);
-    TN_TRY(tn_text_check(&s->head, "a header", err));
     return tn_sink_add(s->sink, tn_text_str(&s->head), s->head.size, err);
 }
 

@@ -244,7 +244,7 @@ static tn_status open_exam(exam *x, const tn_exported_model *b, tn_error *err)
 {
     tn_reader_opts opts = reader_of(&x->j);
     TN_TRY(tn_score_collector_begin(&x->j, err));
-    TN_TRY(tn_scorer_new(&x->scorer, b, 0, err));
+    TN_TRY(tn_scorer_new(&x->scorer, b, err));
     TN_TRY(TN_ALLOC(x->logit, opts.batch_rows, "scores", err));
     TN_TRY(tn_reader_open(&x->reader, b->schema, &opts, err));
     const atomic_bool *stop = x->j.request->stop;

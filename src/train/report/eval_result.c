@@ -15,17 +15,15 @@
 
 enum { SLICES_SHOWN = 20, SLICE_COLS = 7, CELL_SIZE = 40 };
 
-tn_status tn_eval_result_intervals(tn_eval_result *f, tn_error *err)
+void tn_eval_result_intervals(tn_eval_result *f)
 {
     TN_ASSERT(!f->has_intervals);
     if (f->run->eval.auc == 0 || f->schema->label->none) {
-        return TN_OK;
+        return;
     }
     f->delong = tn_interval_delong(f->result->metrics);
-    tn_bootstrap_opts opts = {.seed = f->run->run.seed};
-    TN_TRY(tn_interval_bootstrap(f->result->metrics, &opts, &f->bootstrap, err));
+    f->bootstrap = tn_interval_bootstrap(f->result->metrics, f->run->run.seed);
     f->has_intervals = true;
-    return TN_OK;
 }
 
 /* ---- slices ---- */

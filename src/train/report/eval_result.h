@@ -1,7 +1,7 @@
 /* eval_result.h - what an evaluation found, for people and for programs.
  *
  *     tn_eval_result f = {.data = "test", .run = &run, .schema = schema, .result = &evaluation};
- *     TN_TRY(tn_eval_result_intervals(&f, err));          with eval.auc: exact
+ *     tn_eval_result_intervals(&f);                       with eval.auc: exact
  *     TN_TRY(tn_eval_result_text(&f, &text, err));        tables: metrics, then slices
  *     TN_TRY(tn_eval_result_json(&f, &text, err));        one line, members of an `eval` record
  *
@@ -32,7 +32,7 @@ typedef struct tn_eval_result {
 } tn_eval_result;
 
 /* Fills the intervals when the metrics keep every row (eval.auc: exact); else nothing. */
-tn_status tn_eval_result_intervals(tn_eval_result *f, tn_error *err) TN_MUST_USE;
+void tn_eval_result_intervals(tn_eval_result *f);
 
 tn_status tn_eval_result_text(const tn_eval_result *f, tn_text *out, tn_error *err) TN_MUST_USE;
 tn_status tn_eval_result_json(const tn_eval_result *f, tn_text *out, tn_error *err) TN_MUST_USE;
