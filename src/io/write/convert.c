@@ -4,7 +4,7 @@
  *
  * Sampling copies rows byte for byte. Row i draws a word of the stream (seed, 8, name64("sample")).
  * By share, it is taken when the word is small enough; by number, the rows with the n smallest
- * words are: those that may be among them are kept, and of a quarter too many the largest leave.
+ * words are: a heap keeps the n smallest seen so far, largest on top.
  */
 #include "io/write/convert.h"
 
@@ -36,7 +36,7 @@ typedef struct converting {
     tn_text text[TN_ROW_SCAN_PIECES];
 } converting;
 
-enum { HEAD_STEP = 1 << 16, SPARE = 1024 };
+enum { HEAD_STEP = 1 << 16 };
 
 typedef struct picked {
     uint64_t word;
@@ -52,10 +52,9 @@ typedef struct sampling {
     uint64_t stream;
     uint64_t row; /* number of the next one */
     uint64_t taken;
-    picked *pick; /* n of them, room for max */
+    picked *heap; /* n of at most in->rows */
     uint64_t n, max;
-    uint64_t limit; /* a row with a larger word is not among the smallest */
-    tn_text head;   /* of the first file that has one */
+    tn_text head; /* of the first file that has one */
     tn_text framed;
 } sampling;
 
@@ -114,56 +113,75 @@ static tn_status frame(sampling *s, tn_bytes record, tn_error *err)
     return tn_text_check(t, "a record", err);
 }
 
-static int by_word(const void *a, const void *b)
+static void swap(picked *a, picked *b)
 {
-    const picked *x = a;
-    const picked *y = b;
-    return x->word != y->word ? (x->word < y->word ? -1 : 1)
-                              : (x->row > y->row) - (x->row < y->row);
+    picked t = *a;
+    *a = *b;
+    *b = t;
 }
 
-/* Leaves the rows with the smallest words, as many as are asked for. */
-static void drop_largest(sampling *s)
+static void sink_down(picked *heap, uint64_t n)
 {
-    if (s->n > s->in->rows) {
-        qsort(s->pick, s->n, sizeof *s->pick, by_word);
-        s->limit = s->pick[s->in->rows - 1].word;
-    }
-    while (s->n > s->in->rows) {
-        tn_free(s->pick[--s->n].data);
+    for (uint64_t i = 0;;) {
+        uint64_t most = i;
+        for (uint64_t child = 2 * i + 1; child <= 2 * i + 2 && child < n; child++) {
+            most = heap[child].word > heap[most].word ? child : most;
+        }
+        if (most == i) {
+            return;
+        }
+        swap(&heap[i], &heap[most]);
+        i = most;
     }
 }
 
-static tn_status make_room(sampling *s, tn_error *err)
+static tn_status grow_heap(sampling *s, tn_error *err)
 {
-    const uint64_t most = s->in->rows + s->in->rows / 4 + SPARE;
-    if (s->max == most) {
-        drop_largest(s);
+    if (s->n < s->max) {
         return TN_OK;
     }
-    uint64_t max = s->max == 0 ? SPARE : 2 * s->max;
+    uint64_t max = s->max == 0 ? 1024 : 2 * s->max;
     picked *larger = NULL;
-    max = max < most ? max : most;
     TN_TRY(TN_ALLOC(larger, max, "a sample", err));
     if (s->n > 0) {
-        memcpy(larger, s->pick, s->n * sizeof *larger);
+        memcpy(larger, s->heap, s->n * sizeof *larger);
     }
-    tn_free(s->pick);
-    s->pick = larger;
+    tn_free(s->heap);
+    s->heap = larger;
     s->max = max;
     return TN_OK;
 }
 
+static void rise(picked *heap, uint64_t i)
+{
+    while (i > 0 && heap[i].word > heap[(i - 1) / 2].word) {
+        swap(&heap[i], &heap[(i - 1) / 2]);
+        i = (i - 1) / 2;
+    }
+}
+
 static tn_status keep(sampling *s, uint64_t word, tn_bytes record, tn_error *err)
 {
-    if (s->n == s->max) {
-        TN_TRY(make_room(s, err));
-    }
     TN_TRY(frame(s, record, err));
     picked item = {.word = word, .row = s->row, .size = s->framed.size};
-    TN_TRY(TN_ALLOC(item.data, item.size, "a sample", err));
+    item.data = tn_try_alloc(item.size, 1, "a sample", err);
+    if (item.data == NULL) {
+        return TN_E_MEMORY;
+    }
     memcpy(item.data, s->framed.data, item.size);
-    s->pick[s->n++] = item;
+    if (s->n == s->in->rows) {
+        tn_free(s->heap[0].data);
+        s->heap[0] = item;
+        sink_down(s->heap, s->n);
+        return TN_OK;
+    }
+    tn_status status = grow_heap(s, err);
+    if (status != TN_OK) {
+        tn_free(item.data);
+        return status;
+    }
+    s->heap[s->n] = item;
+    rise(s->heap, s->n++);
     return TN_OK;
 }
 
@@ -299,7 +317,8 @@ static tn_status see_row(sampling *s, tn_bytes record, tn_error *err)
 {
     uint64_t word = tn_draw(s->stream, s->row);
     if (isnan(s->in->share)) {
-        return word <= s->limit && s->in->rows > 0 ? keep(s, word, record, err) : TN_OK;
+        bool small = s->n < s->in->rows || (s->n > 0 && word < s->heap[0].word);
+        return small && s->in->rows > 0 ? keep(s, word, record, err) : TN_OK;
     }
     if (tn_unit(word) >= s->in->share) {
         return TN_OK;
@@ -325,14 +344,13 @@ static int by_row(const void *a, const void *b)
     return (x->row > y->row) - (x->row < y->row);
 }
 
-static tn_status write_picks(sampling *s, tn_error *err)
+static tn_status write_heap(sampling *s, tn_error *err)
 {
-    drop_largest(s);
     if (s->n > 0) {
-        qsort(s->pick, s->n, sizeof *s->pick, by_row);
+        qsort(s->heap, s->n, sizeof *s->heap, by_row);
     }
     for (uint64_t i = 0; i < s->n; i++) {
-        TN_TRY(tn_sink_add(s->sink, s->pick[i].data, s->pick[i].size, err));
+        TN_TRY(tn_sink_add(s->sink, s->heap[i].data, s->heap[i].size, err));
     }
     s->taken += s->n;
     return TN_OK;
@@ -341,9 +359,9 @@ static tn_status write_picks(sampling *s, tn_error *err)
 static void done(sampling *s)
 {
     for (uint64_t i = 0; i < s->n; i++) {
-        tn_free(s->pick[i].data);
+        tn_free(s->heap[i].data);
     }
-    tn_free(s->pick);
+    tn_free(s->heap);
     tn_text_done(&s->head);
     tn_text_done(&s->framed);
 }
@@ -356,7 +374,7 @@ tn_status tn_sample_rows(const tn_sample_in *in, tn_sink *sink, uint64_t *taken,
     if (format == NULL) {
         return tn_fail(err, TN_E_CONFIG, "unknown format '%s'", in->from->data.format);
     }
-    sampling s = {.in = in, .sink = sink, .format = format, .limit = UINT64_MAX};
+    sampling s = {.in = in, .sink = sink, .format = format};
     s.stream = tn_stream2(in->seed, TN_RNG_GENERATE, tn_name64("sample"));
     const tn_row_scan_visitor visitor = {.ctx = &s, .block = see_block};
     const tn_row_scan_in pass = {
@@ -366,7 +384,7 @@ tn_status tn_sample_rows(const tn_sample_in *in, tn_sink *sink, uint64_t *taken,
         status = tn_row_scan_run(&pass, &visitor, out, err);
     }
     if (status == TN_OK) {
-        status = write_picks(&s, err);
+        status = write_heap(&s, err);
     }
     if (status == TN_OK) {
         *taken = s.taken;
