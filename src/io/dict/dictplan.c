@@ -3,7 +3,6 @@
  */
 #include "io/dict/dictplan.h"
 
-#include "base/core/alloc.h"
 #include "base/core/arena.h"
 #include "base/core/text.h"
 #include "base/keys/record.h"
@@ -57,42 +56,24 @@ static void find_layouts(tn_dict_plan *p)
     }
 }
 
-void tn_dict_plan_free(tn_dict_plan *p)
+void tn_dict_plan_done(tn_dict_plan *p)
 {
-    if (p != NULL) {
-        tn_arena_free(p->arena);
-        tn_free(p);
-    }
+    tn_arena_free(p->arena);
 }
 
-tn_status tn_dict_plan_new(tn_dict_plan **out, const tn_dict_spec *spec, tn_error *err)
+tn_status tn_dict_plan_init(tn_dict_plan *p, const tn_dict_spec *spec, tn_error *err)
 {
     static const size_t set_bytes = sizeof(tn_dict_set) + sizeof(uint16_t);
     const uint32_t n_records = spec->layout->n_records;
-    *out = NULL;
-    tn_dict_plan *p = NULL;
-    TN_TRY(TN_ALLOC(p, 1, "a dictionary", err));
-    p->spec = spec;
     size_t bytes = TN_DICT_SETS_MAX * set_bytes + (n_records + 2) * sizeof(uint64_t);
-    tn_status status = tn_arena_open(&p->arena, bytes, "a dictionary", err);
-    if (status == TN_OK) {
-        status = tn_dict_segments(spec->layout, p->segment, &p->n_segments, err);
-    }
-    if (status != TN_OK) {
-        tn_dict_plan_free(p);
-        return status;
-    }
+    *p = (tn_dict_plan){.spec = spec};
+    TN_TRY(tn_dict_segments(spec->layout, p->segment, &p->n_segments, err));
+    TN_TRY(tn_arena_open(&p->arena, bytes, "a dictionary", err));
     p->set = TN_NEW_ARRAY(p->arena, tn_dict_set, TN_DICT_SETS_MAX);
     p->order = TN_NEW_ARRAY(p->arena, uint16_t, TN_DICT_SETS_MAX);
     p->layout_of = TN_NEW_ARRAY(p->arena, uint32_t, n_records);
     find_layouts(p);
-    *out = p;
     return TN_OK;
-}
-
-static bool is_set(const tn_dict_set *s, uint32_t layout, uint16_t present)
-{
-    return s->layout == layout && s->present == present;
 }
 
 tn_status tn_dict_plan_set(tn_dict_plan *p, const tn_dict_entry *e, uint16_t *out, tn_error *err)
@@ -100,24 +81,20 @@ tn_status tn_dict_plan_set(tn_dict_plan *p, const tn_dict_entry *e, uint16_t *ou
     const tn_layout *all = p->spec->layout;
     uint32_t layout = e->removed ? 0 : p->layout_of[all->group[e->group].record];
     uint16_t present = e->removed ? 0 : e->present;
-    uint32_t i = p->last;
-    if (i >= p->n_sets || !is_set(&p->set[i], layout, present)) {
-        i = 0;
-        while (i < p->n_sets && !is_set(&p->set[i], layout, present)) {
-            i++;
-        }
+    uint32_t i = 0;
+    while (i < p->n_sets && (p->set[i].layout != layout || p->set[i].present != present)) {
+        i++;
     }
     if (i == TN_DICT_SETS_MAX) {
         return tn_fail(err, TN_E_LIMIT, "more than %d sets of segments", TN_DICT_SETS_MAX);
     }
     if (i == p->n_sets) {
-        size_t bytes = all->n_groups * sizeof(uint64_t);
-        TN_TRY(tn_arena_reserve(p->arena, bytes + sizeof(uint64_t), "a dictionary", err));
+        size_t bytes = (all->n_groups + (size_t)1) * sizeof(uint64_t);
+        TN_TRY(tn_arena_reserve(p->arena, bytes, "a dictionary", err));
         p->set[i] = (tn_dict_set){.layout = layout, .present = present};
         p->set[i].group_rows = TN_NEW_ARRAY(p->arena, uint64_t, all->n_groups);
         p->n_sets++;
     }
-    p->last = i;
     *out = (uint16_t)i;
     return TN_OK;
 }

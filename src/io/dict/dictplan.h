@@ -47,15 +47,15 @@ typedef struct tn_dict_plan {
     uint32_t n_sets;
     tn_dict_set *set; /* as they were met */
     uint16_t *order;  /* of the sets, by table */
-    uint32_t last;    /* set that was found last */
     tn_dict_plan_table *table;
     tn_dict_header head;
     uint32_t n_segments;
     const char *segment[TN_SEGMENTS_MAX];
 } tn_dict_plan;
 
-tn_status tn_dict_plan_new(tn_dict_plan **out, const tn_dict_spec *spec, tn_error *err) TN_MUST_USE;
-void tn_dict_plan_free(tn_dict_plan *p); /* NULL is fine */
+/* Done also after a failure. */
+tn_status tn_dict_plan_init(tn_dict_plan *p, const tn_dict_spec *spec, tn_error *err) TN_MUST_USE;
+void tn_dict_plan_done(tn_dict_plan *p);
 
 /* The number of a row's set. */
 tn_status tn_dict_plan_set(tn_dict_plan *p, const tn_dict_entry *e, uint16_t *out,

@@ -46,7 +46,7 @@ typedef struct note_list {
 typedef struct writer {
     const tn_dict_spec *spec;
     const tn_dict_source *source;
-    tn_dict_plan *plan;
+    tn_dict_plan plan;
     note_list *notes; /* of each piece */
     output out;
     uint32_t table; /* whose data is written */
@@ -255,7 +255,7 @@ static tn_status add_note(note_list *pad, note row, tn_error *err)
  * over it when it was not of the table: no branch that could be guessed wrong. */
 static void take_keys(const writer *w, const note_list *l, tn_range rows, keys *k)
 {
-    const tn_dict_set *set = w->plan->set;
+    const tn_dict_set *set = w->plan.set;
     uint32_t n = 0;
     TN_ASSERT(rows.to <= l->n);
     for (uint32_t i = rows.from; i < rows.to; i++) {
@@ -282,7 +282,7 @@ static tn_status find_set(notes_hand *h, const tn_dict_entry *e, uint16_t *out, 
     if (!l->known || l->present != e->present || l->removed != e->removed) {
         notes_job *j = h->job;
         pthread_mutex_lock(&j->lock);
-        tn_status status = tn_dict_plan_set(j->w->plan, e, &l->set, err);
+        tn_status status = tn_dict_plan_set(&j->w->plan, e, &l->set, err);
         pthread_mutex_unlock(&j->lock);
         TN_TRY(status);
         *l = (met_last){e->present, l->set, e->removed, true};
@@ -337,7 +337,7 @@ static tn_status count_piece(void *job, uint32_t piece, void *hand, tn_error *er
         j->last_key = h->last_key;
     }
     for (uint32_t i = 0; i < l->n; i++) {
-        tn_dict_set *set = &j->w->plan->set[l->note[i].set];
+        tn_dict_set *set = &j->w->plan.set[l->note[i].set];
         set->rows++;
         set->group_rows[l->note[i].group]++;
     }
@@ -381,7 +381,7 @@ static const tn_dict_set *next_set(const rows_hand *h, const tn_dict_entry *e)
     if (n == NULL || n->key != e->key || n->group != e->group) {
         return NULL;
     }
-    const tn_dict_set *set = &h->w->plan->set[n->set];
+    const tn_dict_set *set = &h->w->plan.set[n->set];
     return set->present == (e->removed ? 0 : e->present) ? set : NULL;
 }
 
@@ -399,7 +399,7 @@ static tn_status pack_row(void *visitor, const tn_dict_entry *e, tn_error *err)
     if (set->table != h->w->table) {
         return TN_OK;
     }
-    const tn_dict_plan_table *t = &h->w->plan->table[set->table];
+    const tn_dict_plan_table *t = &h->w->plan.table[set->table];
     TN_ASSERT(h->most - h->used >= t->head.stride);
     char *row = h->rows + h->used;
     h->used += t->head.stride;
@@ -409,7 +409,7 @@ static tn_status pack_row(void *visitor, const tn_dict_entry *e, tn_error *err)
 /* Room for all rows that the piece has in the table. */
 static tn_status make_room(rows_hand *h, tn_error *err)
 {
-    const tn_dict_plan *p = h->w->plan;
+    const tn_dict_plan *p = &h->w->plan;
     size_t rows = 0;
     for (uint32_t i = 0; i < h->list->n; i++) {
         rows += p->set[h->list->note[i].set].table == h->w->table;
@@ -536,7 +536,7 @@ static tn_status put_buckets(writer *w, keys *k, tn_error *err)
 
 static tn_status put_table(writer *w, tn_error *err)
 {
-    const tn_dict_table_head *t = &w->plan->table[w->table].head;
+    const tn_dict_table_head *t = &w->plan.table[w->table].head;
     keys starts = {.table = t};
     keys all = {.table = t};
     keys groups = {.table = t};
@@ -559,19 +559,19 @@ static tn_status put_table(writer *w, tn_error *err)
 
 static tn_status put_all(writer *w, tn_error *err)
 {
-    TN_TRY(put_head(&w->out, w->plan, err));
-    for (w->table = 0; w->table < w->plan->head.n_tables; w->table++) {
+    TN_TRY(put_head(&w->out, &w->plan, err));
+    for (w->table = 0; w->table < w->plan.head.n_tables; w->table++) {
         TN_TRY(put_table(w, err));
     }
-    TN_TRY(put_gap(&w->out, w->plan->head.crc_at, err));
+    TN_TRY(put_gap(&w->out, w->plan.head.crc_at, err));
     return put_checksums(&w->out, err);
 }
 
 static tn_status plan_all(writer *w, tn_error *err)
 {
-    TN_TRY(tn_dict_plan_new(&w->plan, w->spec, err));
+    TN_TRY(tn_dict_plan_init(&w->plan, w->spec, err));
     TN_TRY(note_rows(w, err));
-    return tn_dict_plan_tables(w->plan, err);
+    return tn_dict_plan_tables(&w->plan, err);
 }
 
 tn_status tn_dict_write(const char *path, const tn_dict_spec *spec, const tn_dict_source *source,
@@ -585,14 +585,14 @@ tn_status tn_dict_write(const char *path, const tn_dict_spec *spec, const tn_dic
         status = tn_file_create(&w.out.file, path, err);
     }
     if (status == TN_OK) {
-        status = tn_disk_need(path, w.plan->head.crc_at, err); /* the checksums behind are few */
+        status = tn_disk_need(path, w.plan.head.crc_at, err); /* the checksums behind are few */
     }
     if (status == TN_OK) {
         status = put_all(&w, err);
     }
     if (status == TN_OK) {
         tn_file *f = w.out.file;
-        *out = (tn_dict_written){tn_file_size(f), w.plan->head.rows, tn_file_crc(f)};
+        *out = (tn_dict_written){tn_file_size(f), w.plan.head.rows, tn_file_crc(f)};
         status = tn_file_commit(f, err);
     } else {
         tn_file_abandon(w.out.file);
@@ -602,6 +602,6 @@ tn_status tn_dict_write(const char *path, const tn_dict_spec *spec, const tn_dic
         tn_free(w.notes[i].note);
     }
     tn_free(w.notes);
-    tn_dict_plan_free(w.plan);
+    tn_dict_plan_done(&w.plan);
     return status;
 }

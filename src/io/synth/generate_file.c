@@ -263,18 +263,6 @@ tn_oracle tn_oracle_judge(tn_oracle_row *row, size_t n)
     return out;
 }
 
-static void oracle_json(const tn_oracle *oracle, tn_text *out)
-{
-    tn_json_open_key(out, "oracle", '{');
-    tn_json_count(out, "rows", oracle->rows);
-    tn_json_count(out, "clicks", oracle->clicks);
-    tn_json_f64(out, "auc", oracle->auc);
-    tn_json_f64(out, "auc_expected", oracle->auc_expected);
-    tn_json_f64(out, "logloss", oracle->logloss);
-    tn_json_f64(out, "logloss_expected", oracle->logloss_expected);
-    tn_json_close(out, '}');
-}
-
 void tn_gen_truth_json(const tn_generator *g, const tn_gen_report *report, tn_text *out)
 {
     const tn_gen_opts *o = &g->opts;
@@ -292,7 +280,14 @@ void tn_gen_truth_json(const tn_generator *g, const tn_gen_report *report, tn_te
     tn_json_f64(out, "rate", g->truth.rate);
     tn_json_count(out, "parameters", report->parameters);
     tn_json_count(out, "free_parameters", report->free_parameters);
-    oracle_json(&report->oracle, out);
+    tn_json_open_key(out, "oracle", '{');
+    tn_json_count(out, "rows", report->oracle.rows);
+    tn_json_count(out, "clicks", report->oracle.clicks);
+    tn_json_f64(out, "auc", report->oracle.auc);
+    tn_json_f64(out, "auc_expected", report->oracle.auc_expected);
+    tn_json_f64(out, "logloss", report->oracle.logloss);
+    tn_json_f64(out, "logloss_expected", report->oracle.logloss_expected);
+    tn_json_close(out, '}');
     tn_json_close(out, '}');
     tn_text_addc(out, '\n');
 }
