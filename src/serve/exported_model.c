@@ -228,12 +228,12 @@ static tn_status map_segments(tn_exported_model *b, const tn_json *names, const 
 
 static tn_status read_dict(tn_exported_model *b, const char *what, tn_error *err)
 {
-    tn_dict_about about = tn_dict_about_of(b->dict.layer[0]);
+    const tn_dict *d = b->dict.layer[0];
     const tn_json *json = NULL;
-    TN_TRY(tn_json_parse(&json, about.json, about.json_bytes, b->arena, what, err));
+    TN_TRY(tn_json_parse(&json, tn_dict_json(d), tn_dict_head(d)->json_bytes, b->arena, what, err));
     const char *id = tn_json_as_str(tn_json_get(json, "model_id"));
     char hex[TN_MODEL_HEX];
-    tn_dict_hex(about.model_id, hex);
+    tn_dict_hex(tn_dict_head(d)->model_id, hex);
     if (id == NULL || strcmp(hex, id) != 0 || strcmp(hex, b->model_id) != 0) {
         return tn_fail(err, TN_E_CKPT, "'%s' is of model %s, not %s", what, hex, b->model_id);
     }

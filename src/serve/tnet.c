@@ -112,7 +112,7 @@ uint64_t tnet_rows(const tnet_model *model)
 {
     uint64_t rows = 0;
     for (uint32_t i = 0; model != NULL && i < model->exported->dict.n; i++) {
-        rows += tn_dict_about_of(model->exported->dict.layer[i]).rows;
+        rows += tn_dict_head(model->exported->dict.layer[i])->rows;
     }
     return rows;
 }

@@ -31,15 +31,15 @@ static tn_status look_at(void *arg, const tn_dict_item *item, tn_error *err)
 
 static void look_up(const tn_dict *d)
 {
-    tn_dict_about about = tn_dict_about_of(d);
+    const uint32_t n_groups = tn_dict_head(d)->n_groups;
     tn_dict_query query[KEYS];
     tn_dict_row row[KEYS];
     tn_error err = {0};
-    for (uint32_t i = 0; i < KEYS && about.n_groups > 0; i++) {
-        uint32_t group = i % about.n_groups;
+    for (uint32_t i = 0; i < KEYS && n_groups > 0; i++) {
+        uint32_t group = i % n_groups;
         query[i] = (tn_dict_query){tn_key_of(i / 4, tn_dict_salt(d, group)), group};
     }
-    if (about.n_groups > 0 && tn_dict_find_all(d, KEYS, query, row, &err) == TN_OK) {
+    if (n_groups > 0 && tn_dict_find_all(d, KEYS, query, row, &err) == TN_OK) {
         for (uint32_t i = 0; i < KEYS; i++) {
             float w[2];
             (void)tn_dict_get(&row[i], i % 3, 1 + i % 2, w);

@@ -155,7 +155,7 @@ static void every_row_is_found_and_no_other(void **state)
         write_dict(f, &spec);
         for (uint32_t v = TN_VERIFY_FULL; v <= TN_VERIFY_NONE; v++) {
             tn_dict *d = open_dict(f, (tn_verify)v);
-            assert_int_equal(tn_dict_about_of(d).rows, sizes[k]);
+            assert_int_equal(tn_dict_head(d)->rows, sizes[k]);
             for (uint32_t i = 0; i < f->rows->n; i++) {
                 expect_row(d, &f->rows->row[i], 0);
             }
@@ -285,7 +285,7 @@ static void rare_sets_share_a_table_that_contains_them(void **state)
     spec.layout = &layout;
     write_dict(f, &spec);
     tn_dict *d = open_dict(f, TN_VERIFY_FULL);
-    assert_int_equal(tn_dict_about_of(d).n_tables, 8);
+    assert_int_equal(tn_dict_head(d)->n_tables, 8);
     for (uint32_t i = 0; i < f->rows->n; i++) {
         tn_error err = {0};
         tn_dict_row row;
@@ -316,7 +316,7 @@ static void rows_of_a_rare_set_at_both_ends_keep_it(void **state)
     tn_dict_spec spec = tn_dictrows_spec();
     write_dict(f, &spec);
     tn_dict *d = open_dict(f, TN_VERIFY_FULL);
-    assert_int_equal(tn_dict_about_of(d).n_tables, 2);
+    assert_int_equal(tn_dict_head(d)->n_tables, 2);
     for (uint32_t i = 0; i < ROWS; i++) {
         expect_row(d, &f->rows->row[i], 0);
     }

@@ -59,7 +59,7 @@ static bool survives(const fixture *f, tn_verify verify)
     for (uint32_t i = 0; i < f->rows->n && good; i++) {
         tn_dict_row row;
         const tn_dict_entry *e = &f->rows->row[i];
-        if (e->group < tn_dict_about_of(d).n_groups) {
+        if (e->group < tn_dict_head(d)->n_groups) {
             float w[2];
             good = tn_dict_find_all(d, 1, &(tn_dict_query){e->key, e->group}, &row, &err) == TN_OK;
             (void)(good && tn_dict_get(&row, 1, 2, w));

@@ -11,7 +11,6 @@
 #include "base/keys/keyspace.h"
 #include "base/math/crc32c.h"
 #include "base/thread/range.h"
-#include "io/dict/dictformat.h"
 #include "io/dict/dictvalue.h"
 
 #include <stdatomic.h>
@@ -327,19 +326,14 @@ tn_status tn_dict_open(tn_dict **out, const char *path, tn_verify verify, tn_err
     return TN_OK;
 }
 
-tn_dict_about tn_dict_about_of(const tn_dict *d)
+const tn_dict_header *tn_dict_head(const tn_dict *d)
 {
-    return (tn_dict_about){
-        .model_id = d->head.model_id,
-        .base_id = d->head.base_id,
-        .delta = (d->head.flags & TN_DICT_DELTA) != 0,
-        .rows = d->head.rows,
-        .bytes = d->map.size,
-        .n_groups = d->head.n_groups,
-        .n_tables = d->head.n_tables,
-        .json = d->map.data + d->head.json_at,
-        .json_bytes = d->head.json_bytes,
-    };
+    return &d->head;
+}
+
+const char *tn_dict_json(const tn_dict *d)
+{
+    return d->map.data + d->head.json_at;
 }
 
 void tn_dict_hex(const uint8_t *model_id, char out[TN_MODEL_HEX])

@@ -17,6 +17,7 @@
 #define TN_IO_DICT_H
 
 #include "base/core/error.h"
+#include "io/dict/dictformat.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,16 +35,9 @@ tn_status tn_dict_open(tn_dict **out, const char *path, tn_verify verify,
                        tn_error *err) TN_MUST_USE;
 void tn_dict_close(tn_dict *d); /* NULL is fine */
 
-typedef struct tn_dict_about {
-    const uint8_t *model_id; /* 16 bytes each */
-    const uint8_t *base_id;  /* of a delta: the layer below */
-    bool delta;
-    uint64_t rows, bytes;
-    uint32_t n_groups, n_tables;
-    const char *json; /* json_bytes of them, not NUL-terminated */
-    uint32_t json_bytes;
-} tn_dict_about;
-tn_dict_about tn_dict_about_of(const tn_dict *d);
+/* As in the file, checked; and json_bytes of JSON, not NUL-terminated. */
+const tn_dict_header *tn_dict_head(const tn_dict *d);
+const char *tn_dict_json(const tn_dict *d);
 
 enum { TN_MODEL_HEX = 33 };
 /* A model's id as text: 32 digits and a NUL. */

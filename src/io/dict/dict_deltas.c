@@ -3,47 +3,46 @@
 
 #include "base/codec/json.h"
 #include "base/core/alloc.h"
+#include "base/core/bytes.h"
 #include "base/file/file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { AT_ONCE = 64, ID_BYTES = (TN_MODEL_HEX - 1) / 2 };
+enum { AT_ONCE = 64 };
 
 /* "segments" of a dictionary's JSON, as it is written. */
-static tn_status segments_of(const tn_dict *d, tn_arena *arena, const char **text, size_t *size,
-                             tn_error *err)
+static tn_status segments_of(const tn_dict *d, tn_arena *arena, tn_bytes *out, tn_error *err)
 {
-    tn_dict_about about = tn_dict_about_of(d);
+    const char *text = tn_dict_json(d);
     const tn_json *json = NULL;
-    TN_TRY(tn_json_parse(&json, about.json, about.json_bytes, arena, "a dictionary", err));
+    TN_TRY(tn_json_parse(&json, text, tn_dict_head(d)->json_bytes, arena, "a dictionary", err));
     const tn_json *list = tn_json_get(json, "segments");
-    *text = list != NULL ? about.json + list->begin : "";
-    *size = list != NULL ? list->end - list->begin : 0;
+    *out = list != NULL ? (tn_bytes){text + list->begin, list->end - list->begin, false}
+                        : (tn_bytes){"", 0, false};
     return TN_OK;
 }
 
 /* Whether numbers of groups and segments mean the same in both. */
 static tn_status check_same(const tn_dict *a, const tn_dict *b, const char *path, tn_error *err)
 {
-    tn_dict_about one = tn_dict_about_of(a);
-    tn_dict_about two = tn_dict_about_of(b);
-    bool same = one.n_groups == two.n_groups;
-    for (uint32_t g = 0; same && g < one.n_groups; g++) {
+    uint32_t n = tn_dict_head(a)->n_groups;
+    bool same = n == tn_dict_head(b)->n_groups;
+    for (uint32_t g = 0; same && g < n; g++) {
         same = tn_dict_salt(a, g) == tn_dict_salt(b, g) &&
                strcmp(tn_dict_group_name(a, g), tn_dict_group_name(b, g)) == 0;
     }
     tn_arena *arena = NULL;
     TN_TRY(tn_arena_open(&arena, 1 << 12, "a dictionary", err));
-    const char *text[2] = {NULL, NULL};
-    size_t size[2] = {0, 0};
-    tn_status status = segments_of(a, arena, &text[0], &size[0], err);
+    tn_bytes one = {0};
+    tn_bytes two = {0};
+    tn_status status = segments_of(a, arena, &one, err);
     if (status == TN_OK) {
-        status = segments_of(b, arena, &text[1], &size[1], err);
+        status = segments_of(b, arena, &two, err);
     }
     if (status == TN_OK &&
-        !(same && size[0] == size[1] && memcmp(text[0], text[1], size[0]) == 0)) {
+        !(same && one.size == two.size && memcmp(one.data, two.data, one.size) == 0)) {
         status =
             tn_fail(err, TN_E_CKPT, "'%s' has other groups or segments than the layer on it", path);
     }
@@ -55,7 +54,7 @@ static tn_status base_path(const tn_dict *d, const char *dir, const char *name,
                            char out[TN_PATH_SIZE], tn_error *err)
 {
     char hex[TN_MODEL_HEX];
-    tn_dict_hex(tn_dict_about_of(d).base_id, hex);
+    tn_dict_hex(tn_dict_head(d)->base_id, hex);
     int length = snprintf(out, TN_PATH_SIZE, "%s/../%s/%s", dir, hex, name);
     if (length < 0 || length >= TN_PATH_SIZE) {
         return tn_fail(err, TN_E_LIMIT, "path longer than %d bytes: '%.64s..'", TN_PATH_SIZE - 1,
@@ -80,7 +79,7 @@ static tn_status open_below(tn_dict_stack *s, const char *dir, const char *name,
     TN_TRY(tn_dict_open(&s->layer[s->n], path, verify, err));
     s->n++;
     const tn_dict *base = s->layer[s->n - 1];
-    if (memcmp(tn_dict_about_of(base).model_id, tn_dict_about_of(top).base_id, ID_BYTES) != 0) {
+    if (memcmp(tn_dict_head(base)->model_id, tn_dict_head(top)->base_id, TN_MODEL_ID_BYTES) != 0) {
         return tn_fail(err, TN_E_CKPT, "'%s' is not the model that its folder says", path);
     }
     return check_same(top, base, path, err);
@@ -95,7 +94,7 @@ tn_status tn_dict_stack_open(tn_dict_stack *out, const char *dir, const char *na
     TN_TRY(tn_dict_open(&out->layer[0], path, verify, err));
     out->n = 1;
     tn_status status = TN_OK;
-    while (status == TN_OK && tn_dict_about_of(out->layer[out->n - 1]).delta) {
+    while (status == TN_OK && (tn_dict_head(out->layer[out->n - 1])->flags & TN_DICT_DELTA) != 0) {
         status = open_below(out, dir, name, verify, err);
     }
     if (status != TN_OK) {
@@ -206,7 +205,7 @@ tn_status tn_dict_stack_list(const tn_dict_stack *s, tn_dict_live **out, uint64_
 {
     uint64_t rows = 0;
     for (uint32_t l = 0; l < s->n; l++) {
-        rows += tn_dict_about_of(s->layer[l]).rows;
+        rows += tn_dict_head(s->layer[l])->rows;
     }
     listing list = {.item = tn_try_alloc((size_t)rows + 1, sizeof *list.item, "keys", err)};
     if (list.item == NULL) {

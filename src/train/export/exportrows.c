@@ -197,7 +197,7 @@ typedef struct merge {
 static tn_status check_groups(const export_delta *d, const char *path, tn_error *err)
 {
     const tn_dict *top = d->base.layer[0];
-    bool same = tn_dict_about_of(top).n_groups == d->layout->n_groups;
+    bool same = tn_dict_head(top)->n_groups == d->layout->n_groups;
     for (uint32_t g = 0; same && g < d->layout->n_groups; g++) {
         same = tn_dict_salt(top, g) == d->layout->group[g].salt &&
                strcmp(tn_dict_group_name(top, g), d->layout->group[g].name) == 0;
@@ -242,7 +242,7 @@ static tn_status open_base(export_delta *d, const char *base, tn_dict_spec *spec
     }
     TN_TRY(check_groups(d, base, err));
     TN_TRY(number_segments(d, err));
-    const uint8_t *id = tn_dict_about_of(d->base.layer[0]).model_id;
+    const uint8_t *id = tn_dict_head(d->base.layer[0])->model_id;
     if (memcmp(id, spec->model_id, TN_MODEL_ID_BYTES) == 0) {
         return tn_fail(err, TN_E_CONFIG, "'%s' is this very model: nothing has changed", base);
     }
