@@ -2,6 +2,7 @@
 #include "serve/score.h"
 
 #include "base/core/alloc.h"
+#include "base/core/arena.h"
 #include "base/math/fmath.h"
 #include "base/math/rng.h"
 #include "io/rows/batch.h"
@@ -19,6 +20,7 @@ enum { KEY_BYTES = sizeof(tn_dict_query) + sizeof(tn_dict_row) + 3 * sizeof(uint
 struct tn_scorer {
     const tn_exported_model *b;
     tn_exported_graph graph;
+    tn_arena *arena;        /* of the three below */
     uint64_t *stream;       /* per group * TN_SEGMENTS_MAX: of first values, before the key */
     tn_bag *bag;            /* per slot */
     uint32_t *offset;       /* of all bags: slots * (ROWS + 1) */
@@ -40,12 +42,12 @@ static tn_status take_fixed(tn_scorer *s, tn_error *err)
     const tn_schema *schema = s->b->schema;
     size_t n_streams = ((size_t)schema->n_groups + 1) * TN_SEGMENTS_MAX;
     size_t n_offsets = (size_t)schema->n_slots * (ROWS + (size_t)1) + 1;
-    s->stream = tn_try_alloc(n_streams, sizeof *s->stream, "a scorer", err);
-    s->bag = tn_try_alloc((size_t)schema->n_slots + 1, sizeof *s->bag, "a scorer", err);
-    s->offset = tn_try_alloc(n_offsets, sizeof *s->offset, "a scorer", err);
-    if (s->stream == NULL || s->bag == NULL || s->offset == NULL) {
-        return TN_E_MEMORY;
-    }
+    size_t bytes = n_streams * sizeof *s->stream + schema->n_slots * sizeof *s->bag +
+                   n_offsets * sizeof *s->offset + TN_CACHE_LINE;
+    TN_TRY(tn_arena_open(&s->arena, bytes, "a scorer", err));
+    s->stream = TN_NEW_ARRAY(s->arena, uint64_t, n_streams);
+    s->bag = TN_NEW_ARRAY(s->arena, tn_bag, schema->n_slots);
+    s->offset = TN_NEW_ARRAY(s->arena, uint32_t, n_offsets);
     for (uint32_t g = 0; g < schema->n_groups; g++) {
         const tn_record *record = &s->b->group[g].record;
         for (uint32_t i = 0; i < record->n_segments; i++) {
@@ -80,9 +82,7 @@ void tn_scorer_free(tn_scorer *s)
     tn_free(s->query);
     tn_graph_free(s->graph.g);
     tn_batch_builder_free(s->made);
-    tn_free(s->stream);
-    tn_free(s->bag);
-    tn_free(s->offset);
+    tn_arena_free(s->arena);
     tn_free(s->rows);
     tn_free(s);
 }
@@ -289,6 +289,7 @@ tn_status tn_scorer_score(tn_scorer *s, const tn_batch *batch, float *logit, flo
 tn_status tn_scorer_score_rows(tn_scorer *s, const tn_rows *rows, float *logit, float *pctr,
                                tn_error *err)
 {
+    float spare[ROWS]; /* logits that the caller did not ask for */
     uint32_t to = 0;
     for (uint32_t from = 0; from < rows->n; from = to) {
         tn_batch_builder_clear(s->made);
@@ -296,7 +297,8 @@ tn_status tn_scorer_score_rows(tn_scorer *s, const tn_rows *rows, float *logit, 
             TN_TRY(tn_batch_builder_add(s->made, rows, to, 0, err));
         }
         TN_TRY(tn_batch_builder_settle(s->made, err));
-        TN_TRY(tn_scorer_score(s, tn_batch_builder_end(s->made), logit + from,
+        TN_TRY(tn_scorer_score(s, tn_batch_builder_end(s->made),
+                               logit != NULL ? logit + from : spare,
                                pctr != NULL ? pctr + from : NULL, err));
     }
     return TN_OK;

@@ -32,7 +32,7 @@ void tn_scorer_free(tn_scorer *s); /* NULL is fine */
 tn_status tn_scorer_score(tn_scorer *s, const tn_batch *batch, float *logit, float *pctr,
                           tn_error *err) TN_MUST_USE;
 
-/* The same for parsed rows of b->schema. */
+/* The same for parsed rows of b->schema; `logit` may be NULL, too. */
 tn_status tn_scorer_score_rows(tn_scorer *s, const tn_rows *rows, float *logit, float *pctr,
                                tn_error *err) TN_MUST_USE;
 

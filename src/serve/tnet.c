@@ -20,8 +20,6 @@ struct tnet_scorer {
     const tn_exported_model *exported;
     tn_scorer *scorer;
     tn_rows *rows;
-    float *spare; /* logits that the caller did not ask for */
-    uint32_t spare_max;
     uint32_t *numbered; /* per field: the last row that got a number of it by tnet_add_number */
     uint32_t n_begun;   /* rows, the open one included */
     bool open;
@@ -187,7 +185,6 @@ void tnet_scorer_free(tnet_scorer *scorer)
     if (scorer != NULL) {
         tn_scorer_free(scorer->scorer);
         tn_rows_free(scorer->rows);
-        tn_free(scorer->spare);
         tn_free(scorer->numbered);
         tn_free(scorer);
     }
@@ -353,17 +350,6 @@ int tnet_add_number(tnet_scorer *scorer, int field, double value, tnet_error *er
     return refused(spec, nothing, fault, err);
 }
 
-static tn_status room_for_spare(tnet_scorer *s, tn_error *e)
-{
-    if (s->rows->n > s->spare_max) {
-        tn_free(s->spare);
-        s->spare_max = 0;
-        TN_TRY(TN_ALLOC(s->spare, s->rows->n, "scores", e));
-        s->spare_max = s->rows->n;
-    }
-    return TN_OK;
-}
-
 int tnet_score(tnet_scorer *scorer, float *logits, float *clicks, tnet_error *err)
 {
     if (scorer == NULL) {
@@ -373,11 +359,5 @@ int tnet_score(tnet_scorer *scorer, float *logits, float *clicks, tnet_error *er
         return usage(err, "a row is still open");
     }
     tn_error e = {0};
-    if (logits == NULL) {
-        if (room_for_spare(scorer, &e) != TN_OK) {
-            return result(TN_E_MEMORY, &e, err);
-        }
-        logits = scorer->spare;
-    }
     return result(tn_scorer_score_rows(scorer->scorer, scorer->rows, logits, clicks, &e), &e, err);
 }

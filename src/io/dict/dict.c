@@ -6,6 +6,7 @@
 #include "io/dict/dict.h"
 
 #include "base/core/alloc.h"
+#include "base/core/arena.h"
 #include "base/core/bytes.h"
 #include "base/file/file.h"
 #include "base/keys/keyspace.h"
@@ -28,7 +29,8 @@ struct tn_dict_table {
 
 struct tn_dict {
     tn_map map;
-    char *what; /* path, for messages; owned */
+    tn_arena *arena;
+    const char *what; /* path, for messages */
     tn_verify verify;
     uint32_t partitions;
     tn_dict_header head;
@@ -284,16 +286,16 @@ static tn_status check_data(const tn_dict *d, tn_error *err)
 static tn_status open_heads(tn_dict *d, const char *path, tn_error *err)
 {
     size_t size = strlen(path) + 1;
-    TN_TRY(TN_ALLOC(d->what, size, "a dictionary", err));
-    memcpy(d->what, path, size);
+    TN_TRY(tn_arena_open(&d->arena, size, "a dictionary", err));
+    d->what = memcpy(TN_NEW_ARRAY(d->arena, char, size), path, size);
     TN_TRY(tn_map_file(&d->map, path, err));
     TN_TRY(check_head(d, err));
-    d->group = tn_try_alloc((size_t)d->head.n_groups + 1, sizeof *d->group, "a dictionary", err);
-    d->table = tn_try_alloc((size_t)d->head.n_tables + 1, sizeof *d->table, "a dictionary", err);
-    d->checked = tn_try_alloc((size_t)d->head.n_crcs + 1, sizeof *d->checked, "a dictionary", err);
-    if (d->group == NULL || d->table == NULL || d->checked == NULL) {
-        return TN_E_MEMORY;
-    }
+    const tn_dict_header *h = &d->head;
+    size_t bytes = h->n_groups * sizeof *d->group + h->n_tables * sizeof *d->table + h->n_crcs;
+    TN_TRY(tn_arena_reserve(d->arena, bytes + TN_CACHE_LINE, "a dictionary", err));
+    d->group = TN_NEW_ARRAY(d->arena, tn_dict_group_head, h->n_groups);
+    d->table = TN_NEW_ARRAY(d->arena, tn_dict_table, h->n_tables);
+    d->checked = TN_NEW_ARRAY(d->arena, _Atomic(uint8_t), h->n_crcs);
     TN_TRY(read_heads(d, err));
     return d->verify == TN_VERIFY_FULL ? check_data(d, err) : TN_OK;
 }
@@ -304,10 +306,7 @@ void tn_dict_close(tn_dict *d)
         return;
     }
     tn_unmap(&d->map);
-    tn_free(d->what);
-    tn_free(d->group);
-    tn_free(d->table);
-    tn_free(d->checked);
+    tn_arena_free(d->arena);
     tn_free(d);
 }
 
