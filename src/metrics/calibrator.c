@@ -21,10 +21,10 @@ typedef struct point {
 
 struct tn_calibrator {
     double shift; /* ln of the share of negatives */
-    point *point; /* owned; TN_BINS, then n points that ascend by z */
     uint32_t n;
     bool packed;
     double clicks, others; /* weights */
+    point point[TN_BINS];  /* once packed, n points that ascend by z */
 };
 
 /* ---- the map ---- */
@@ -75,24 +75,14 @@ tn_status tn_calibrator_new(tn_calibrator **out, double sampling, tn_error *err)
 {
     TN_ASSERT(sampling >= 0 && sampling <= 1);
     *out = NULL;
-    tn_calibrator *c = NULL;
-    TN_TRY(TN_ALLOC(c, 1, "a calibration", err));
-    c->shift = sampling > 0 ? tn_ln(sampling) : 0;
-    c->point = tn_try_alloc(TN_BINS, sizeof *c->point, "scores of a calibration", err);
-    if (c->point == NULL) {
-        tn_free(c);
-        return TN_E_MEMORY;
-    }
-    *out = c;
+    TN_TRY(TN_ALLOC(*out, 1, "scores of a calibration", err));
+    (*out)->shift = sampling > 0 ? tn_ln(sampling) : 0;
     return TN_OK;
 }
 
 void tn_calibrator_free(tn_calibrator *c)
 {
-    if (c != NULL) {
-        tn_free(c->point);
-        tn_free(c);
-    }
+    tn_free(c);
 }
 
 void tn_calibrator_add(tn_calibrator *c, const tn_scored *rows)

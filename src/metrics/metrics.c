@@ -39,16 +39,15 @@ tn_status tn_metrics_new(tn_metrics **out, const tn_metrics_opts *opts, tn_error
     TN_ASSERT(opts->ece_bins <= TN_ECE_BINS_MAX);
     TN_ASSERT(opts->sampling >= 0 && opts->sampling <= 1);
     TN_ASSERT(opts->clip >= 0 && opts->clip < 0.5);
-    tn_metrics *m = NULL;
-    TN_TRY(TN_ALLOC(m, 1, "metrics", err));
-    m->opts = *opts;
-    m->scoring = tn_scoring_of(opts);
-    m->n_bins = opts->coarse ? TN_BINS >> TN_COARSE_SHIFT : TN_BINS;
-    m->cell = tn_try_alloc(2 * (size_t)m->n_bins, sizeof *m->cell, "histogram of scores", err);
-    if (m->cell == NULL) {
-        tn_metrics_free(m);
+    const uint32_t n_bins = opts->coarse ? TN_BINS >> TN_COARSE_SHIFT : TN_BINS;
+    tn_metrics *m = tn_try_alloc(1, sizeof *m + 2 * (size_t)n_bins * sizeof m->cell[0],
+                                 "histogram of scores", err);
+    if (m == NULL) {
         return TN_E_MEMORY;
     }
+    m->opts = *opts;
+    m->scoring = tn_scoring_of(opts);
+    m->n_bins = n_bins;
     if (opts->exact_auc || opts->grouped) {
         m->kept = tn_kept_new();
     }
@@ -60,7 +59,6 @@ void tn_metrics_free(tn_metrics *m)
 {
     if (m != NULL) {
         tn_kept_free(m->kept);
-        tn_free(m->cell);
         tn_free(m->block);
         tn_free(m);
     }
@@ -71,7 +69,7 @@ void tn_metrics_clear(tn_metrics *m)
     m->rows = 0;
     m->flags = 0;
     memset(m->sum, 0, sizeof m->sum);
-    memset(m->cell, 0, 2 * (size_t)m->n_bins * sizeof *m->cell);
+    memset(m->cell, 0, 2 * (size_t)m->n_bins * sizeof m->cell[0]);
     if (m->kept != NULL) {
         m->kept->n = 0;
         m->kept->order = TN_KEPT_UNSORTED;
@@ -221,7 +219,7 @@ void tn_metrics_sums(const tn_metrics *m, uint64_t out[TN_SAVED_SUMS][2])
 void tn_metrics_restore(tn_metrics *m, const uint64_t *histogram, const uint64_t *sums)
 {
     tn_metrics_clear(m);
-    memcpy(m->cell, histogram, 2 * (size_t)m->n_bins * sizeof *m->cell);
+    memcpy(m->cell, histogram, 2 * (size_t)m->n_bins * sizeof m->cell[0]);
     for (uint32_t k = 0; k < TN_SAVED_SUMS; k++) {
         const uint64_t *word = sums + (size_t)2 * k;
         m->sum[k] = (tn_u128)word[1] << 64 | word[0];

@@ -102,9 +102,9 @@ struct tn_metrics {
     uint8_t flags;            /* TN_HAS_.. and TN_RESTORED */
     tn_u128 sum[TN_ALL_SUMS]; /* of rint(x * 2^32); from TN_SUMS on band behind band */
     uint32_t n_bins;
-    uint64_t *cell;        /* owned; [2][n_bins]: negatives, positives */
     tn_kept_rows *kept;    /* owned; NULL unless exact_auc or grouped */
     tn_score_block *block; /* owned; of the call of add that runs; NULL before the first */
+    uint64_t cell[];       /* [2][n_bins]: negatives, positives */
 };
 
 /* Adds one row of a block that was scored elsewhere; for coarse metrics that keep no rows. */

@@ -25,7 +25,7 @@ struct tn_dump {
     char group[NAME_BYTES + 1];
     tn_dump_row row;
     tn_dump_value value[TN_DUMP_COLUMNS_MAX];
-    float *values; /* TN_DUMP_VALUES_MAX */
+    float values[TN_DUMP_VALUES_MAX];
 };
 
 /* A piece of a line. */
@@ -185,7 +185,6 @@ void tn_dump_close(tn_dump *d)
     if (d != NULL) {
         tn_infile_close(d->file);
         tn_text_done(&d->bytes);
-        tn_free(d->values);
         tn_free(d);
     }
 }
@@ -196,8 +195,7 @@ tn_status tn_dump_open(tn_dump **out, const char *path, tn_error *err)
     tn_dump *d = NULL;
     TN_TRY(TN_ALLOC(d, 1, "a dump", err));
     d->bytes.size_max = TN_DUMP_LINE_MAX + PIECE;
-    d->values = tn_try_alloc(TN_DUMP_VALUES_MAX, sizeof *d->values, "a dump", err);
-    tn_status status = d->values == NULL ? TN_E_MEMORY : tn_infile_open(&d->file, path, err);
+    tn_status status = tn_infile_open(&d->file, path, err);
     if (status == TN_OK) {
         status = read_head(d, err);
     }
