@@ -9,19 +9,22 @@
 
 #include <stdlib.h>
 
+typedef struct slice {
+    tn_metrics *metrics; /* owned */
+    uint64_t sign;
+    uint64_t seen; /* last row that counted */
+} slice;
+
 struct tn_slices {
     tn_slices_opts opts;
     tn_scoring scoring;
-    tn_arena *arena;    /* of the arrays */
-    tn_metrics **slice; /* owned; slices_max of them, n in use; their signs beside them */
-    uint64_t *sign;
-    uint64_t *seen; /* last row that counted, by slice; behind them that of `rest` */
-    uint64_t row;   /* number of the row that is dealt out, from 1 */
+    tn_arena *arena; /* of the arrays */
+    slice *slice;    /* n of at most slices_max; behind them the rest, of values without a place */
+    uint64_t row;    /* number of the row that is dealt out, from 1 */
     uint32_t n;
     uint32_t *index; /* 1 + number of a slice, 0 when free; at most half full */
     uint32_t index_mask;
-    tn_metrics *rest;   /* owned; values without a place */
-    tn_metrics *joined; /* owned; `rest` and small slices: "other" in a report */
+    tn_metrics *joined; /* owned; the rest and small slices: "other" in a report */
     tn_score_block block;
 };
 
@@ -38,14 +41,12 @@ static tn_status allocate(tn_slices *s, tn_error *err)
         places *= 2;
     }
     const size_t most = s->opts.slices_max;
-    size_t bytes = places * sizeof *s->index + (most + 2) * 3 * sizeof(uint64_t);
+    size_t bytes = places * sizeof *s->index + (most + 1) * sizeof *s->slice + TN_CACHE_LINE;
     TN_TRY(tn_arena_open(&s->arena, bytes, "slices", err));
     s->index_mask = (uint32_t)places - 1;
-    s->slice = TN_NEW_ARRAY(s->arena, tn_metrics *, most);
-    s->sign = TN_NEW_ARRAY(s->arena, uint64_t, most);
-    s->seen = TN_NEW_ARRAY(s->arena, uint64_t, most + 1);
+    s->slice = TN_NEW_ARRAY(s->arena, slice, most + 1);
     s->index = TN_NEW_ARRAY(s->arena, uint32_t, places);
-    TN_TRY(new_metrics(s, &s->rest, err));
+    TN_TRY(new_metrics(s, &s->slice[most].metrics, err));
     return new_metrics(s, &s->joined, err);
 }
 
@@ -70,10 +71,9 @@ void tn_slices_free(tn_slices *s)
     if (s == NULL) {
         return;
     }
-    for (uint32_t i = 0; i < s->n; i++) {
-        tn_metrics_free(s->slice[i]);
+    for (uint32_t i = 0; s->slice != NULL && i <= s->opts.slices_max; i++) {
+        tn_metrics_free(s->slice[i].metrics);
     }
-    tn_metrics_free(s->rest);
     tn_metrics_free(s->joined);
     tn_arena_free(s->arena);
     tn_free(s);
@@ -84,28 +84,20 @@ uint32_t tn_slices_count(const tn_slices *s)
     return s->n;
 }
 
-/* The number of a value's slice: its own, a new one while there are places, else slices_max: the
- * rest. */
-static tn_status find(tn_slices *s, uint64_t sign, uint32_t *out, tn_error *err)
+/* A value's slice: its own, a new one while there are places, else the rest. */
+static tn_status find(tn_slices *s, uint64_t sign, slice **out, tn_error *err)
 {
     uint32_t at = (uint32_t)tn_mix(sign) & s->index_mask;
-    while (s->index[at] != 0 && s->sign[s->index[at] - 1] != sign) {
+    while (s->index[at] != 0 && s->slice[s->index[at] - 1].sign != sign) {
         at = (at + 1) & s->index_mask;
     }
     if (s->index[at] == 0 && s->n < s->opts.slices_max) {
-        TN_TRY(new_metrics(s, &s->slice[s->n], err));
-        s->sign[s->n] = sign;
-        s->seen[s->n] = 0;
-        s->n++;
+        TN_TRY(new_metrics(s, &s->slice[s->n].metrics, err));
+        s->slice[s->n++].sign = sign;
         s->index[at] = s->n;
     }
-    *out = s->index[at] != 0 ? s->index[at] - 1 : s->opts.slices_max;
+    *out = &s->slice[s->index[at] != 0 ? s->index[at] - 1 : s->opts.slices_max];
     return TN_OK;
-}
-
-static tn_metrics *metrics_at(const tn_slices *s, uint32_t i)
-{
-    return i < s->opts.slices_max ? s->slice[i] : s->rest;
 }
 
 /* A row counts once in a slice, however often the value occurs in it. */
@@ -117,11 +109,11 @@ static tn_status deal(tn_slices *s, uint32_t from, const tn_slice_keys *keys, tn
         uint32_t end = keys->start != NULL ? keys->start[row + 1] : row + 1;
         s->row++;
         for (; at < end; at++) {
-            uint32_t slice = 0;
-            TN_TRY(find(s, keys->sign[at], &slice, err));
-            if (s->seen[slice] != s->row) {
-                s->seen[slice] = s->row;
-                tn_metrics_add_scored(metrics_at(s, slice), &s->block, i);
+            slice *of = NULL;
+            TN_TRY(find(s, keys->sign[at], &of, err));
+            if (of->seen != s->row) {
+                of->seen = s->row;
+                tn_metrics_add_scored(of->metrics, &s->block, i);
             }
         }
     }
@@ -154,12 +146,13 @@ tn_status tn_slices_report(tn_slices *s, tn_slice *out, uint32_t *n, tn_error *e
 {
     uint32_t used = 0;
     tn_metrics_clear(s->joined);
-    TN_TRY(tn_metrics_merge(s->joined, s->rest, err));
+    TN_TRY(tn_metrics_merge(s->joined, s->slice[s->opts.slices_max].metrics, err));
     for (uint32_t i = 0; i < s->n; i++) {
-        if (tn_metrics_rows(s->slice[i]) < s->opts.rows_min) {
-            TN_TRY(tn_metrics_merge(s->joined, s->slice[i], err));
+        const slice *one = &s->slice[i];
+        if (tn_metrics_rows(one->metrics) < s->opts.rows_min) {
+            TN_TRY(tn_metrics_merge(s->joined, one->metrics, err));
         } else {
-            out[used++] = (tn_slice){.sign = s->sign[i], .metrics = s->slice[i]};
+            out[used++] = (tn_slice){.sign = one->sign, .metrics = one->metrics};
         }
     }
     qsort(out, used, sizeof *out, by_rows);
