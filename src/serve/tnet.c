@@ -148,6 +148,14 @@ int tnet_field_is_number(const tnet_model *model, int field)
     return spec != NULL && tn_spec_is_number(spec);
 }
 
+static tn_status fill_scorer(tnet_scorer *s, tn_error *e)
+{
+    const tn_schema *schema = s->exported->schema;
+    TN_TRY(tn_scorer_new(&s->scorer, s->exported, e));
+    TN_TRY(tn_rows_new(&s->rows, schema, 0, e));
+    return TN_ALLOC(s->numbered, schema->n_specs, "a scorer", e);
+}
+
 int tnet_scorer_new(tnet_model *model, tnet_scorer **out, tnet_error *err)
 {
     if (out == NULL) {
@@ -163,15 +171,7 @@ int tnet_scorer_new(tnet_model *model, tnet_scorer **out, tnet_error *err)
         return result(TN_E_MEMORY, &e, err);
     }
     s->exported = model->exported;
-    tn_status status = tn_scorer_new(&s->scorer, model->exported, &e);
-    if (status == TN_OK) {
-        status = tn_rows_new(&s->rows, model->exported->schema, 0, &e);
-    }
-    if (status == TN_OK) {
-        s->numbered =
-            tn_try_alloc(model->exported->schema->n_specs, sizeof *s->numbered, "a scorer", &e);
-        status = s->numbered != NULL ? TN_OK : (tn_status)TN_E_MEMORY;
-    }
+    tn_status status = fill_scorer(s, &e);
     if (status != TN_OK) {
         tnet_scorer_free(s);
         return result(status, &e, err);

@@ -52,25 +52,24 @@ typedef struct writer {
     uint32_t table; /* whose data is written */
 } writer;
 
-/* The set of the row before of a group: runs of alike rows need not ask the plan. */
+/* The set of the row before of a group: runs of alike rows need not ask the plan. None at first:
+ * a row that is not removed has some segment. */
 typedef struct met_last {
     uint16_t present, set;
-    bool removed, known;
+    bool removed;
 } met_last;
 
 typedef struct notes_job {
     writer *w;
     pthread_mutex_t lock; /* guards the plan's list of sets */
-    uint64_t last_key;    /* of the pieces that are joined .. */
-    bool any;             /* .. when they had rows */
+    uint64_t last_key;    /* of the pieces that are joined */
 } notes_job;
 
 typedef struct notes_hand {
     notes_job *job;
     note_list pad;
     met_last *last;    /* per group */
-    uint64_t last_key; /* of the piece .. */
-    bool any;          /* .. when it had rows */
+    uint64_t last_key; /* of the piece so far */
 } notes_hand;
 
 typedef struct rows_hand {
@@ -279,13 +278,13 @@ static tn_status not_ascending(tn_error *err)
 static tn_status find_set(notes_hand *h, const tn_dict_entry *e, uint16_t *out, tn_error *err)
 {
     met_last *l = &h->last[e->group];
-    if (!l->known || l->present != e->present || l->removed != e->removed) {
+    if (l->present != e->present || l->removed != e->removed) {
         notes_job *j = h->job;
         pthread_mutex_lock(&j->lock);
         tn_status status = tn_dict_plan_set(&j->w->plan, e, &l->set, err);
         pthread_mutex_unlock(&j->lock);
         TN_TRY(status);
-        *l = (met_last){e->present, l->set, e->removed, true};
+        *l = (met_last){e->present, l->set, e->removed};
     }
     *out = l->set;
     return TN_OK;
@@ -297,10 +296,9 @@ static tn_status note_row(void *visitor, const tn_dict_entry *e, tn_error *err)
     const tn_dict_spec *spec = h->job->w->spec;
     TN_ASSERT(e->group < spec->layout->n_groups && (!e->removed || spec->delta));
     uint32_t partition = tn_partition_of(e->key, spec->partitions);
-    if ((h->any && e->key < h->last_key) || partition < spec->first || partition > spec->last) {
+    if (e->key < h->last_key || partition < spec->first || partition > spec->last) {
         return not_ascending(err);
     }
-    h->any = true;
     h->last_key = e->key;
     uint16_t set = 0;
     if (is_left_out(e)) {
@@ -315,7 +313,7 @@ static tn_status note_piece(void *job, uint32_t piece, void *hand, tn_error *err
     notes_hand *h = hand;
     h->job = job;
     h->pad.n = 0;
-    h->any = false;
+    h->last_key = 0;
     writer *w = h->job->w;
     if (h->last == NULL) {
         TN_TRY(TN_ALLOC(h->last, w->spec->layout->n_groups, "groups of a dictionary", err));
@@ -329,13 +327,10 @@ static tn_status count_piece(void *job, uint32_t piece, void *hand, tn_error *er
     notes_job *j = job;
     const notes_hand *h = hand;
     const note_list *l = &j->w->notes[piece];
-    if (j->any && l->n > 0 && l->note[0].key < j->last_key) {
+    if (l->n > 0 && l->note[0].key < j->last_key) {
         return not_ascending(err);
     }
-    if (h->any) {
-        j->any = true;
-        j->last_key = h->last_key;
-    }
+    j->last_key = h->last_key > j->last_key ? h->last_key : j->last_key;
     for (uint32_t i = 0; i < l->n; i++) {
         tn_dict_set *set = &j->w->plan.set[l->note[i].set];
         set->rows++;
@@ -557,13 +552,16 @@ static tn_status put_table(writer *w, tn_error *err)
     return each_key(w, put_group, &groups, err);
 }
 
-static tn_status put_all(writer *w, tn_error *err)
+static tn_status write_all(writer *w, const char *path, tn_error *err)
 {
+    const uint64_t crc_at = w->plan.head.crc_at;
+    TN_TRY(tn_file_create(&w->out.file, path, err));
+    TN_TRY(tn_disk_need(path, crc_at, err)); /* the checksums behind are few */
     TN_TRY(put_head(&w->out, &w->plan, err));
     for (w->table = 0; w->table < w->plan.head.n_tables; w->table++) {
         TN_TRY(put_table(w, err));
     }
-    TN_TRY(put_gap(&w->out, w->plan.head.crc_at, err));
+    TN_TRY(put_gap(&w->out, crc_at, err));
     return put_checksums(&w->out, err);
 }
 
@@ -582,20 +580,14 @@ tn_status tn_dict_write(const char *path, const tn_dict_spec *spec, const tn_dic
     writer w = {.spec = spec, .source = source};
     tn_status status = plan_all(&w, err);
     if (status == TN_OK) {
-        status = tn_file_create(&w.out.file, path, err);
+        status = write_all(&w, path, err);
     }
+    tn_file *f = w.out.file;
     if (status == TN_OK) {
-        status = tn_disk_need(path, w.plan.head.crc_at, err); /* the checksums behind are few */
-    }
-    if (status == TN_OK) {
-        status = put_all(&w, err);
-    }
-    if (status == TN_OK) {
-        tn_file *f = w.out.file;
         *out = (tn_dict_written){tn_file_size(f), w.plan.head.rows, tn_file_crc(f)};
         status = tn_file_commit(f, err);
     } else {
-        tn_file_abandon(w.out.file);
+        tn_file_abandon(f);
     }
     tn_text_done(&w.out.crcs);
     for (uint32_t i = 0; w.notes != NULL && i < source->n_pieces; i++) {

@@ -32,7 +32,7 @@ enum {
 struct tn_npz {
     tn_output *file;
     tn_text directory;
-    tn_text scratch;
+    tn_text scratch[2]; /* of the array that is added: head and local header */
     uint64_t n;
 };
 
@@ -153,31 +153,25 @@ tn_status tn_npz_add(tn_npz *z, const tn_npy *array, const void *data, tn_error 
 {
     size_t name = strlen(array->name);
     TN_ASSERT(name >= 1 && name <= TN_NPY_NAME_MAX);
-    tn_text head = {0};
-    tn_npy_head(&head, array);
-    tn_status status = tn_text_check(&head, "an array", err);
-    uint64_t bytes = bytes_of(array);
-    if (status == TN_OK) {
-        entry e = {.name = array->name,
-                   .at = tn_output_size(z->file),
-                   .size = head.size + bytes,
-                   .crc = (uint32_t)crc32_z(crc32_z(0, (const Bytef *)head.data, head.size), data,
-                                            (size_t)bytes)};
-        add_local(&z->scratch, &e);
-        add_central(&z->directory, &e);
-        tn_text_add(&z->scratch, head.data, head.size);
-        status = tn_text_check(&z->scratch, "an array", err);
-    }
-    if (status == TN_OK) {
-        status = tn_output_write(z->file, z->scratch.data, z->scratch.size, err);
-    }
-    if (status == TN_OK) {
-        status = tn_output_write(z->file, data, (size_t)bytes, err);
-    }
-    tn_text_clear(&z->scratch);
-    tn_text_done(&head);
+    const uint64_t bytes = bytes_of(array);
+    tn_text *head = &z->scratch[0];
+    tn_text *local = &z->scratch[1];
+    tn_text_clear(head);
+    tn_text_clear(local);
+    tn_npy_head(head, array);
+    TN_TRY(tn_text_check(head, "an array", err));
+    const uLong crc = crc32_z(0, (const Bytef *)head->data, head->size);
+    const entry e = {.name = array->name,
+                     .at = tn_output_size(z->file),
+                     .size = head->size + bytes,
+                     .crc = (uint32_t)crc32_z(crc, data, (size_t)bytes)};
+    add_local(local, &e);
+    add_central(&z->directory, &e);
     z->n++;
-    return status;
+    TN_TRY(tn_text_check(local, "an array", err));
+    TN_TRY(tn_output_write(z->file, local->data, local->size, err));
+    TN_TRY(tn_output_write(z->file, head->data, head->size, err));
+    return tn_output_write(z->file, data, (size_t)bytes, err);
 }
 
 static void add_end(tn_npz *z, uint64_t at)
@@ -229,7 +223,8 @@ void tn_npz_abandon(tn_npz *z)
     if (z != NULL) {
         tn_output_abandon(z->file);
         tn_text_done(&z->directory);
-        tn_text_done(&z->scratch);
+        tn_text_done(&z->scratch[0]);
+        tn_text_done(&z->scratch[1]);
         tn_free(z);
     }
 }

@@ -77,28 +77,28 @@ void tn_stat_free(tn_stat *s)
     tn_free(s);
 }
 
+static tn_status open_slots(tn_stat *s, tn_error *err)
+{
+    TN_TRY(TN_ALLOC(s->slot, (size_t)s->schema->n_specs + 1, "statistics", err));
+    TN_TRY(TN_ALLOC(s->first, (size_t)s->schema->n_slots + 1, "statistics", err));
+    for (uint32_t i = 0; i < s->schema->n_specs; i++) {
+        TN_TRY(new_slot(&s->slot[i], &s->schema->spec[i], err));
+    }
+    return TN_OK;
+}
+
 tn_status tn_stat_new(tn_stat **out, const tn_schema *schema, tn_error *err)
 {
     *out = NULL;
-    tn_status status = TN_E_MEMORY;
     tn_stat *s = tn_alloc(1, sizeof *s, "statistics");
     s->schema = schema;
-    s->slot = tn_try_alloc((size_t)schema->n_specs + 1, sizeof *s->slot, "statistics", err);
-    s->first = tn_try_alloc((size_t)schema->n_slots + 1, sizeof *s->first, "statistics", err);
-    if (s->slot == NULL || s->first == NULL) {
-        goto fail;
-    }
-    for (uint32_t i = 0; i < schema->n_specs; i++) {
-        status = new_slot(&s->slot[i], &schema->spec[i], err);
-        if (status != TN_OK) {
-            goto fail;
-        }
+    tn_status status = open_slots(s, err);
+    if (status != TN_OK) {
+        tn_stat_free(s);
+        return status;
     }
     *out = s;
     return TN_OK;
-fail:
-    tn_stat_free(s);
-    return status;
 }
 
 static void count_row(tn_stat *s, const tn_parsed_row *row)

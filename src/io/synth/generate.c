@@ -570,6 +570,14 @@ void tn_generator_free(tn_generator *g)
     tn_free(g);
 }
 
+static tn_status make_world(tn_generator *g, tn_team *team, tn_error *err)
+{
+    TN_TRY(plan_slots(g, err));
+    TN_TRY(make_laws(g, err));
+    make_hidden(g);
+    return fit_truth(g, team, err);
+}
+
 tn_status tn_generator_new(tn_generator **out, const tn_gen_opts *opts, tn_team *team,
                            tn_error *err)
 {
@@ -577,21 +585,11 @@ tn_status tn_generator_new(tn_generator **out, const tn_gen_opts *opts, tn_team 
     tn_generator *g = tn_alloc(1, sizeof *g, "a generator");
     g->opts = *opts;
     g->arena = tn_arena_new(1 << 16);
-    tn_status status = plan_slots(g, err);
-    if (status == TN_OK) {
-        status = make_laws(g, err);
-    }
+    tn_status status = make_world(g, team, err);
     if (status != TN_OK) {
-        goto fail;
-    }
-    make_hidden(g);
-    status = fit_truth(g, team, err);
-    if (status != TN_OK) {
-        goto fail;
+        tn_generator_free(g);
+        return status;
     }
     *out = g;
     return TN_OK;
-fail:
-    tn_generator_free(g);
-    return status;
 }

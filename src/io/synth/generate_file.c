@@ -2,7 +2,7 @@
  * made in parallel and written in order, so that neither threads nor their number show, and the
  * truth about them as JSON.
  *
- * A block holds texts and values, as if a parser had kept them, but no keys: writers do not look at
+ * A row holds texts and values, as if a parser had kept them, but no keys: writers do not look at
  * keys unless they are asked to write signs.
  *
  * Parameters are counted by a bit for every id of every slot, set when a row holds it. Not all that

@@ -366,6 +366,16 @@ static void done(sampling *s)
     tn_text_done(&s->framed);
 }
 
+static tn_status take_sample(sampling *s, tn_row_scan_counts *out, tn_error *err)
+{
+    const tn_row_scan_visitor visitor = {.ctx = s, .block = see_block};
+    const tn_row_scan_in pass = {
+        .schema = s->in->from->schema, .paths = s->in->paths, .records = true, .team = s->in->team};
+    TN_TRY(write_head(s, err));
+    TN_TRY(tn_row_scan_run(&pass, &visitor, out, err));
+    return write_heap(s, err);
+}
+
 tn_status tn_sample_rows(const tn_sample_in *in, tn_sink *sink, uint64_t *taken,
                          tn_row_scan_counts *out, tn_error *err)
 {
@@ -376,16 +386,7 @@ tn_status tn_sample_rows(const tn_sample_in *in, tn_sink *sink, uint64_t *taken,
     }
     sampling s = {.in = in, .sink = sink, .format = format};
     s.stream = tn_stream2(in->seed, TN_RNG_GENERATE, tn_name64("sample"));
-    const tn_row_scan_visitor visitor = {.ctx = &s, .block = see_block};
-    const tn_row_scan_in pass = {
-        .schema = in->from->schema, .paths = in->paths, .records = true, .team = in->team};
-    tn_status status = write_head(&s, err);
-    if (status == TN_OK) {
-        status = tn_row_scan_run(&pass, &visitor, out, err);
-    }
-    if (status == TN_OK) {
-        status = write_heap(&s, err);
-    }
+    tn_status status = take_sample(&s, out, err);
     if (status == TN_OK) {
         *taken = s.taken;
     }
