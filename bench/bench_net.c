@@ -123,7 +123,9 @@ static tn_node *layer(bench *b, tn_node *x, uint32_t units, uint32_t number, boo
     tn_init zero = {.kind = TN_INIT_CONSTANT};
     tn_node *w = tn_param(b->g, b->params, name[0], (tn_shape){x->shape.cols, units}, glorot);
     tn_node *bias = tn_param(b->g, b->params, name[1], (tn_shape){1, units}, zero);
-    tn_node *z = tn_bias(b->g, name[2], tn_matmul(b->g, NULL, x, w), bias);
+    tn_node *z =
+        tn_apply(b->g, &tn_op_bias, name[2],
+                 TN_IN(tn_apply(b->g, &tn_op_matmul, NULL, TN_IN(x, w), NULL), bias), NULL);
     return act ? tn_activate(b->g, name[3], z, "relu") : z;
 }
 
@@ -131,14 +133,16 @@ static void build(bench *b, const tn_graph_opts *opts, const uint32_t units[3])
 {
     b->params = tn_params_new();
     b->g = tn_graph_new(opts);
-    tn_node *wide = tn_sum_cols(b->g, "wide", embedding(b->g, "in.wide", &wide_segment));
+    tn_node *wide = tn_apply(b->g, &tn_op_sum_cols, "wide",
+                             TN_IN(embedding(b->g, "in.wide", &wide_segment)), NULL);
     tn_node *x = embedding(b->g, "in.deep", &deep_segment);
     for (uint32_t i = 0; i < 3; i++) {
         x = layer(b, x, units[i], i + 1, true);
     }
     x = layer(b, x, 1, 4, false);
-    tn_node *logit = tn_add(b->g, "logit", (tn_node *[]){x, wide}, 2);
-    tn_node *loss = tn_bce(b->g, "loss", logit, NULL);
+    tn_node *logit = tn_apply(b->g, &tn_op_add, "logit", TN_IN(x, wide), NULL);
+    tn_node *loss =
+        tn_apply(b->g, &tn_op_bce, "loss", TN_IN(logit), &(tn_bce_attr){.pos_weight = 1});
     tn_error err = {0};
     if (tn_graph_finish(b->g, &(tn_wanted){.logit = logit, .loss = loss}, &err) != TN_OK) {
         (void)fprintf(stderr, "bench_net: %s\n", err.text);

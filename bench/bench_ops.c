@@ -84,7 +84,7 @@ static bench_op open_op(const tn_op *op, bench_batch *b)
 {
     bench_op o = {.backward = has_backward(op)};
     o.g = tn_graph_new(&(tn_graph_opts){.max_rows = ROWS, .train = true});
-    tn_node *loss = tn_sum_cols(o.g, "loss", op->example(o.g));
+    tn_node *loss = tn_apply(o.g, &tn_op_sum_cols, "loss", TN_IN(tn_op_example(o.g, op)), NULL);
     tn_error err = {0};
     tn_status status = tn_graph_finish(o.g, &(tn_wanted){.loss = loss}, &err);
     TN_ASSERT(status == TN_OK);

@@ -38,7 +38,7 @@ static tn_node *numeric_node(const place *p, const char *input)
 {
     const tn_features *f = p->source->features;
     tn_graph *g = p->net->g;
-    tn_node *all = tn_numeric(g, input, f->n_numeric);
+    tn_node *all = tn_apply(g, &tn_op_numeric, input, NULL, 0, &(tn_numeric_attr){f->n_numeric});
     tn_node **part = TN_NEW_ARRAY(p->arena, tn_node *, f->n_numeric);
     uint32_t n_parts = 0;
     bool scored = false;
@@ -51,14 +51,15 @@ static tn_node *numeric_node(const place *p, const char *input)
         char name[INPUT_NAME_MAX];
         tn_node *x = all;
         if (to - from < f->n_numeric) {
-            x = tn_slice(g, dotted(name, input, f->numeric[from], ""), all, from, to - from);
+            x = tn_apply(g, &tn_op_slice, dotted(name, input, f->numeric[from], ""), TN_IN(all),
+                         &(tn_slice_attr){from, to - from});
         }
         if (freeze != 0) {
             tn_node *sums =
                 tn_running(g, p->net->params, dotted(name, input, f->numeric[from], ".sums"),
                            (tn_shape){6, to - from}, 0);
-            x = tn_zscore(g, dotted(name, input, f->numeric[from], ".zscore"), x, sums,
-                          (double)freeze);
+            x = tn_apply(g, &tn_op_zscore, dotted(name, input, f->numeric[from], ".zscore"),
+                         TN_IN(x, sums), &(tn_zscore_attr){(double)freeze});
             scored = true;
         }
         part[n_parts++] = x;
@@ -68,7 +69,9 @@ static tn_node *numeric_node(const place *p, const char *input)
         return all; /* unused slices are dropped by the graph's passes */
     }
     char name[INPUT_NAME_MAX];
-    return n_parts == 1 ? part[0] : tn_concat(g, dotted(name, input, "zscored", ""), part, n_parts);
+    return n_parts == 1 ? part[0]
+                        : tn_apply(g, &tn_op_concat, dotted(name, input, "zscored", ""), part,
+                                   n_parts, NULL);
 }
 
 static const tn_segment *segment_of(const tn_layout *layout, uint32_t group, const char *name)
@@ -269,7 +272,9 @@ static tn_node *joined(const builder *b, const tn_tree *word, const char *layer,
         return NULL;
     }
     char name[TN_LAYER_NAME_MAX];
-    return n == 1 ? in[0] : tn_concat(b->net->g, tn_layer_name(name, layer, ".in"), in, n);
+    return n == 1
+               ? in[0]
+               : tn_apply(b->net->g, &tn_op_concat, tn_layer_name(name, layer, ".in"), in, n, NULL);
 }
 
 static bool good_name(const builder *b, const tn_tree *item, const tn_tree *name)

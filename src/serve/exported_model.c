@@ -268,7 +268,7 @@ static tn_status add_inputs(tn_graph *g, const tn_exported_model *b, tn_error *e
         const size_t slots = in->numeric ? 0 : tn_embed_bytes(in->slot, in->n);
         TN_TRY(tn_graph_reserve(g, 1, 1, slots + strlen(in->name) + INPUT_BYTES, err));
         if (in->numeric) {
-            (void)tn_numeric(g, in->name, in->cols);
+            (void)tn_apply(g, &tn_op_numeric, in->name, NULL, 0, &(tn_numeric_attr){in->cols});
         } else {
             (void)tn_embed(g, in->name, in->slot, in->n);
         }

@@ -129,7 +129,8 @@ void tn_check_open(tn_check *c, tn_node *(*build)(tn_graph *g), const tn_graph_o
     c->g = tn_graph_new(&o);
     c->y = build(c->g);
     c->factor = tn_input(c->g, "factor", c->y->shape.cols, false);
-    c->loss = tn_sum_cols(c->g, "loss", tn_mul(c->g, NULL, c->y, c->factor));
+    c->loss = tn_apply(c->g, &tn_op_sum_cols, "loss",
+                       TN_IN(tn_apply(c->g, &tn_op_mul, NULL, TN_IN(c->y, c->factor), NULL)), NULL);
     tn_error err = {0};
     tn_status status = tn_graph_finish(c->g, &(tn_wanted){.loss = c->loss}, &err);
     if (status != TN_OK) {

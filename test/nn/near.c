@@ -44,7 +44,8 @@ tn_trial tn_trial_open(tn_graph *g, tn_node *y, uint32_t rows, bool training)
 {
     tn_trial t = {.g = g, .y = y};
     t.factor = tn_input(g, "factor", y->shape.cols, false);
-    tn_node *loss = tn_sum_cols(g, "loss", tn_mul(g, NULL, y, t.factor));
+    tn_node *loss = tn_apply(g, &tn_op_sum_cols, "loss",
+                             TN_IN(tn_apply(g, &tn_op_mul, NULL, TN_IN(y, t.factor), NULL)), NULL);
     tn_error err = {0};
     tn_wanted wanted = {.loss = loss, .fetch = (const char *[]){y->name}, .n_fetch = 1};
     if (tn_graph_finish(g, &wanted, &err) != TN_OK) {

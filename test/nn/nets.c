@@ -40,7 +40,9 @@ tn_node *tn_test_net_input(tn_graph *g, const char *name)
     if (strcmp(name, "in.deep") == 0) {
         return embedding(g, name, &deep_segment);
     }
-    return strcmp(name, "in.numeric") == 0 ? tn_numeric(g, name, NUMERIC) : NULL;
+    return strcmp(name, "in.numeric") == 0
+               ? tn_apply(g, &tn_op_numeric, name, NULL, 0, &(tn_numeric_attr){NUMERIC})
+               : NULL;
 }
 
 static tn_node *batch_norm(tn_test_net *n, tn_node *x)
@@ -50,7 +52,9 @@ static tn_node *batch_norm(tn_test_net *n, tn_node *x)
                          tn_param(n->g, n->params, "bn.beta", s, zero),
                          tn_running(n->g, n->params, "bn.mean", s, 0),
                          tn_running(n->g, n->params, "bn.var", s, 1)};
-    return tn_batch_norm(n->g, "bn", x, params, NULL);
+    return tn_apply(n->g, &tn_op_batch_norm, "bn",
+                    TN_IN(x, params[0], params[1], params[2], params[3]),
+                    &(tn_batch_norm_attr){1e-5, 0.9, true});
 }
 
 static tn_node *linear(tn_test_net *n, tn_node *x, const char *name, uint32_t units)
@@ -59,9 +63,11 @@ static tn_node *linear(tn_test_net *n, tn_node *x, const char *name, uint32_t un
     char b[32];
     (void)snprintf(w, sizeof w, "%s.W", name);
     (void)snprintf(b, sizeof b, "%s.b", name);
-    tn_node *z = tn_matmul(n->g, NULL, x,
-                           tn_param(n->g, n->params, w, (tn_shape){x->shape.cols, units}, glorot));
-    return tn_bias(n->g, name, z, tn_param(n->g, n->params, b, (tn_shape){1, units}, zero));
+    tn_node *z = tn_apply(
+        n->g, &tn_op_matmul, NULL,
+        TN_IN(x, tn_param(n->g, n->params, w, (tn_shape){x->shape.cols, units}, glorot)), NULL);
+    return tn_apply(n->g, &tn_op_bias, name,
+                    TN_IN(z, tn_param(n->g, n->params, b, (tn_shape){1, units}, zero)), NULL);
 }
 
 tn_test_net tn_test_net_build(tn_params *params, const tn_graph_opts *opts)
@@ -74,20 +80,21 @@ tn_test_net tn_test_net_build(tn_params *params, const tn_graph_opts *opts)
     tn_node *wide = tn_test_net_input(g, "in.wide");
     n.deep = tn_test_net_input(g, "in.deep");
     n.numeric = tn_test_net_input(g, "in.numeric");
-    n.e = tn_concat(g, "e", (tn_node *[]){n.deep, n.numeric}, 2);
+    n.e = tn_apply(g, &tn_op_concat, "e", TN_IN(n.deep, n.numeric), NULL);
     tn_node *z = linear(&n, n.e, "deep.1", UNITS);
     tn_node *h = tn_activate(g, "deep.1.act", batch_norm(&n, z), "relu");
-    h = tn_dropout(g, "deep.1.drop", h, .2);
+    h = tn_apply(g, &tn_op_dropout, "deep.1.drop", TN_IN(h), &(tn_dropout_attr){.2});
     n.hidden = tn_activate(g, "deep.2.act", linear(&n, h, "deep.2", UNITS), "tanh");
     tn_shape row = {1, n.e->shape.cols};
     tn_node *wb[] = {tn_param(g, n.params, "cross.w", row, glorot),
                      tn_param(g, n.params, "cross.b", row, zero)};
-    tn_node *cross = tn_cross(g, "cross", (tn_node *[]){n.e, n.e}, wb);
-    tn_node *both = tn_concat(g, "both", (tn_node *[]){n.hidden, cross}, 2);
-    tn_node *parts[] = {linear(&n, both, "out", 1), tn_sum_cols(g, "wide", wide),
-                        tn_fm(g, "fm", n.deep, DIM)};
-    n.logit = tn_add(g, "logit", parts, 3);
-    n.loss = tn_bce(g, "loss", n.logit, NULL);
+    tn_node *cross = tn_apply(g, &tn_op_cross, "cross", TN_IN(n.e, n.e, wb[0], wb[1]), NULL);
+    tn_node *both = tn_apply(g, &tn_op_concat, "both", TN_IN(n.hidden, cross), NULL);
+    tn_node *parts[] = {linear(&n, both, "out", 1),
+                        tn_apply(g, &tn_op_sum_cols, "wide", TN_IN(wide), NULL),
+                        tn_apply(g, &tn_op_fm, "fm", TN_IN(n.deep), &(tn_pairs_attr){DIM})};
+    n.logit = tn_apply(g, &tn_op_add, "logit", parts, 3, NULL);
+    n.loss = tn_apply(g, &tn_op_bce, "loss", TN_IN(n.logit), &(tn_bce_attr){.pos_weight = 1});
     return n;
 }
 

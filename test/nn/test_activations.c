@@ -43,7 +43,8 @@ static void a_dense_layer_is_product_bias_and_activation(void **state)
         tn_node *w = tn_param(g, NULL, "W", (tn_shape){2, 3}, zero);
         tn_node *b = tn_param(g, NULL, "b", (tn_shape){1, 3}, zero);
         tn_dense_attr attr = {.activation = k, .slope = .1};
-        tn_trial t = tn_trial_open(g, tn_dense(g, "y", x, (tn_node *[]){w, b}, &attr), 1, true);
+        tn_trial t =
+            tn_trial_open(g, tn_apply(g, &tn_op_dense, "y", TN_IN(x, w, b), &attr), 1, true);
         tn_put(x, (const double[]){1, -2});
         tn_put(w, (const double[]){1, 2, 3, 4, 0, -1});
         tn_put(b, (const double[]){.5, -2, 0});

@@ -8,6 +8,7 @@
 #include "nn/graph/embed.h"
 #include "nn/near.h"
 #include "nn/op/ops.h"
+#include "nn/pooling/embedloops.h"
 #include "support/test.h"
 
 #include <string.h>
@@ -140,7 +141,8 @@ static void a_sum_of_single_weights_needs_no_matrix(void **state)
         tn_sparse sparse = {.n = ALL, .at = f->at, .rows = f->rows, .grads = f->grads, .bag = bag};
         sparse.occurrences = (tn_occurrences){f->first, f->item};
         tn_graph *g = tn_trial_graph(ROWS, true);
-        tn_node *y = tn_embed_sum(g, "y", tn_embed(g, "x", slot, SLOTS));
+        tn_node *y = tn_apply(g, &tn_op_embed_sum, "y", NULL, 0,
+                              tn_embed_one_column(g, tn_embed(g, "x", slot, SLOTS)));
         tn_trial t = tn_trial_open(g, y, ROWS, true);
         t.feed.sparse = &sparse;
         tn_trial_run(&t, f->factor);
@@ -194,18 +196,21 @@ static tn_node *mostly_means(tn_graph *g, const tn_segment *segment)
 static tn_node *squares(tn_graph *g, const tn_segment *segment)
 {
     tn_node *x = sums(g, segment);
-    tn_node *both[] = {x, tn_embed_squares(g, "q", x)};
-    return tn_fm_values(g, "y", both, segment->dim);
+    tn_node *both[] = {x, tn_apply(g, &tn_op_embed_squares, "q", TN_IN(x), NULL)};
+    return tn_apply(g, &tn_op_fm_values, "y", TN_IN(both[0], both[1]),
+                    &(tn_pairs_attr){segment->dim});
 }
 
 static tn_node *pairs(tn_graph *g, const tn_segment *segment)
 {
-    return tn_fm(g, "y", sums(g, segment), segment->dim);
+    return tn_apply(g, &tn_op_fm, "y", TN_IN(sums(g, segment)), &(tn_pairs_attr){segment->dim});
 }
 
 static tn_node *single_weights(tn_graph *g, const tn_segment *segment)
 {
-    return segment->dim == 1 ? tn_embed_sum(g, "y", sums(g, segment)) : sums(g, segment);
+    return segment->dim == 1 ? tn_apply(g, &tn_op_embed_sum, "y", NULL, 0,
+                                        tn_embed_one_column(g, sums(g, segment)))
+                             : sums(g, segment);
 }
 
 static tn_bags_build *const builds[] = {sums,  all_pools,      mostly_means, squares,
@@ -284,18 +289,21 @@ static void training_pairs_needs_no_matrix(void **state)
 static tn_node *pairs_and_more(tn_graph *g, const tn_segment *segment)
 {
     tn_node *x = sums(g, segment);
-    tn_node *parts[] = {tn_fm(g, "pairs", x, segment->dim), tn_sum_cols(g, "more", x)};
-    return tn_add(g, "y", parts, 2);
+    tn_node *parts[] = {tn_apply(g, &tn_op_fm, "pairs", TN_IN(x), &(tn_pairs_attr){segment->dim}),
+                        tn_apply(g, &tn_op_sum_cols, "more", TN_IN(x), NULL)};
+    return tn_apply(g, &tn_op_add, "y", parts, 2, NULL);
 }
 
 static tn_node *narrow_pairs(tn_graph *g, const tn_segment *segment)
 {
-    return tn_fm(g, "y", sums(g, segment), segment->dim / 2);
+    return tn_apply(g, &tn_op_fm, "y", TN_IN(sums(g, segment)), &(tn_pairs_attr){segment->dim / 2});
 }
 
 static tn_node *pairs_of_means(tn_graph *g, const tn_segment *segment)
 {
-    return tn_fm(g, "y", embed_with(g, segment, (const tn_pool[]){TN_POOL_MEAN}, 1), segment->dim);
+    return tn_apply(g, &tn_op_fm, "y",
+                    TN_IN(embed_with(g, segment, (const tn_pool[]){TN_POOL_MEAN}, 1)),
+                    &(tn_pairs_attr){segment->dim});
 }
 
 static void pairs_that_are_not_all_there_is_keep_their_matrix(void **state)

@@ -30,7 +30,8 @@ static void v7_ffm(void **state)
     }
     tn_graph *g = tn_trial_graph(1, true);
     tn_node *x = tn_input(g, "x", F * F * K, true);
-    tn_trial t = tn_trial_open(g, tn_ffm(g, "y", x, F, K), 1, true);
+    tn_trial t =
+        tn_trial_open(g, tn_apply(g, &tn_op_ffm, "y", TN_IN(x), &(tn_ffm_attr){F, K}), 1, true);
     tn_put(x, v);
     tn_trial_run(&t, (const double[]){2});
     tn_assert_near("y", t.y, t.y->val, (const double[]){.19});
@@ -293,7 +294,7 @@ static void run_graph(batch *b, uint32_t k, const tn_graph_opts *opts, tn_real y
     o.reduction = TN_REDUCE_SUM;
     tn_graph *g = tn_graph_new(&o);
     tn_node *x = tn_embed(g, "x", slots, SLOTS);
-    tn_node *made = tn_ffm(g, "pairs", x, SLOTS, k);
+    tn_node *made = tn_apply(g, &tn_op_ffm, "pairs", TN_IN(x), &(tn_ffm_attr){SLOTS, k});
     tn_trial t = tn_trial_open(g, made, ROWS, true);
     assert_ptr_equal(made->op, opts->no_passes ? &tn_op_ffm : &tn_op_embed_ffm);
     t.feed.sparse = &b->sparse;

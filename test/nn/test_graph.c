@@ -370,7 +370,8 @@ static void a_parameter_used_twice_adds_up(void **state)
     tn_graph *g = tn_trial_graph(2, true);
     tn_node *x = tn_input(g, "x", 2, true);
     tn_node *w = tn_param(g, NULL, "w", (tn_shape){2, 2}, (tn_init){.kind = TN_INIT_CONSTANT});
-    tn_node *y = tn_matmul(g, "y", tn_matmul(g, "h", x, w), w);
+    tn_node *y = tn_apply(g, &tn_op_matmul, "y",
+                          TN_IN(tn_apply(g, &tn_op_matmul, "h", TN_IN(x, w), NULL), w), NULL);
     tn_trial t = tn_trial_open(g, y, 2, true);
     tn_put(x, (const double[]){1, 2, 3, 4});
     tn_put(w, (const double[]){2, 0, 1, -1});

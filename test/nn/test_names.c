@@ -19,7 +19,9 @@ static tn_node *norm(tn_graph *g, const char *name, tn_node *x, tn_node *beta)
     tn_node *params[] = {tn_param(g, NULL, names[0], row, one), beta,
                          tn_running(g, NULL, names[1], row, 0),
                          tn_running(g, NULL, names[2], row, 1)};
-    return tn_batch_norm(g, name, x, params, NULL);
+    return tn_apply(g, &tn_op_batch_norm, name,
+                    TN_IN(x, params[0], params[1], params[2], params[3]),
+                    &(tn_batch_norm_attr){1e-5, 0.9, true});
 }
 
 /* A norm's gradients are sums over columns, those of a bias come when all rows are done. */
@@ -30,8 +32,9 @@ static void a_norm_and_a_bias_may_share_a_parameter(void **state)
         tn_graph *g = tn_trial_graph(2, true);
         tn_node *x = tn_input(g, "x", 2, true);
         tn_node *b = tn_param(g, NULL, "b", (tn_shape){1, 2}, zero);
-        tn_node *y = first == 0 ? tn_bias(g, "bias", norm(g, "norm", x, b), b)
-                                : norm(g, "norm", tn_bias(g, "bias", x, b), b);
+        tn_node *y = first == 0
+                         ? tn_apply(g, &tn_op_bias, "bias", TN_IN(norm(g, "norm", x, b), b), NULL)
+                         : norm(g, "norm", tn_apply(g, &tn_op_bias, "bias", TN_IN(x, b), NULL), b);
         tn_trial t = tn_trial_open(g, y, 2, true);
         tn_put(x, (const double[]){1, 2, 3, 5});
         tn_trial_run(&t, (const double[]){1, 2, 3, -4});
@@ -53,11 +56,15 @@ static void a_folded_norm_finds_free_names(void **state)
     tn_node *w = tn_param(g, params, "a.W", (tn_shape){2, 1}, one);
     tn_node *b = tn_param(g, params, "a.b", (tn_shape){1, 1}, one);
     tn_node *beta = tn_param(g, params, "a.beta", (tn_shape){1, 1}, one);
-    tn_node *y = tn_bias(g, "a.bias", tn_matmul(g, "a.matmul", x, w), b);
+    tn_node *y =
+        tn_apply(g, &tn_op_bias, "a.bias",
+                 TN_IN(tn_apply(g, &tn_op_matmul, "a.matmul", TN_IN(x, w), NULL), b), NULL);
     tn_node *norm_params[] = {tn_param(g, params, "a.gamma", (tn_shape){1, 1}, one), beta,
                               tn_running(g, params, "a.mean", (tn_shape){1, 1}, 3),
                               tn_running(g, params, "a.var", (tn_shape){1, 1}, 4)};
-    y = tn_batch_norm(g, "a", y, norm_params, NULL);
+    y = tn_apply(g, &tn_op_batch_norm, "a",
+                 TN_IN(y, norm_params[0], norm_params[1], norm_params[2], norm_params[3]),
+                 &(tn_batch_norm_attr){1e-5, 0.9, true});
     tn_error err = {0};
     assert_int_equal(tn_params_seal(params, &err), TN_OK);
     tn_params_init(params, 1);
@@ -84,7 +91,8 @@ static void the_first_fault_is_kept(void **state)
     assert_string_equal(tn_graph_fault(g), "two nodes are called 'x'");
     assert_string_not_equal(y->name, "x");
     tn_node *other = tn_param(g, NULL, "w", (tn_shape){2, 3}, zero);
-    assert_int_equal(tn_matmul(g, "z", y, other)->shape.cols, 3); /* building goes on */
+    assert_int_equal(tn_apply(g, &tn_op_matmul, "z", TN_IN(y, other), NULL)->shape.cols,
+                     3); /* building goes on */
     assert_string_equal(tn_graph_fault(g), "two nodes are called 'x'");
     tn_graph_free(g);
 }
@@ -119,7 +127,8 @@ static void too_many_nodes_are_a_fault(void **state)
     for (uint32_t i = 0; i < 100; i++) {
         char name[16];
         (void)snprintf(name, sizeof name, "w%u", i);
-        y = tn_bias(g, NULL, y, tn_param(g, NULL, name, (tn_shape){1, 2}, zero));
+        y = tn_apply(g, &tn_op_bias, NULL,
+                     TN_IN(y, tn_param(g, NULL, name, (tn_shape){1, 2}, zero)), NULL);
     }
     assert_string_equal(tn_graph_fault(g), "a graph of more than 4096 nodes, at 'last'");
     tn_graph_free(g);

@@ -26,7 +26,9 @@ static norm_trial open_batch_norm(bool training)
     n.mean = tn_running(g, NULL, "mean", (tn_shape){1, 2}, 0);
     n.var = tn_running(g, NULL, "var", (tn_shape){1, 2}, 1);
     tn_node *params[] = {n.gamma, n.beta, n.mean, n.var};
-    tn_node *y = tn_batch_norm(g, "y", n.x, params, NULL);
+    tn_node *y =
+        tn_apply(g, &tn_op_batch_norm, "y", TN_IN(n.x, params[0], params[1], params[2], params[3]),
+                 &(tn_batch_norm_attr){1e-5, 0.9, true});
     n.t = tn_trial_open(g, y, 4, training);
     n.t.factor->shape.rows = n.x->shape.rows = 4;
     tn_put(n.x, (const double[]){1, 2, 2, 0, 4, 1, 5, -3});
@@ -107,7 +109,8 @@ static void v1_dice(void **state)
     tn_node *alpha = weights(g, "alpha", 2);
     tn_node *params[] = {alpha, tn_running(g, NULL, "mean", (tn_shape){1, 2}, 0),
                          tn_running(g, NULL, "var", (tn_shape){1, 2}, 1)};
-    tn_trial t = tn_trial_open(g, tn_dice(g, "y", x, params), 2, true);
+    tn_trial t = tn_trial_open(
+        g, tn_apply(g, &tn_op_dice, "y", TN_IN(x, params[0], params[1], params[2]), NULL), 2, true);
     tn_put(x, (const double[]){1, -2, 3, .5});
     tn_put(alpha, (const double[]){.25, .25});
     tn_trial_run(&t, NULL);
@@ -134,7 +137,8 @@ static void v4_data_norm(void **state)
     tn_node *x = tn_input(g, "x", 1, true);
     tn_node *sums = tn_running(g, NULL, "sums", (tn_shape){6, 1}, 0);
     tn_node *params[] = {weights(g, "gamma", 1), weights(g, "beta", 1), sums};
-    tn_node *y = tn_data_norm(g, "y", x, params, &(tn_data_norm_attr){1e-5, 2});
+    tn_node *y = tn_apply(g, &tn_op_data_norm, "y", TN_IN(x, params[0], params[1], params[2]),
+                          &(tn_data_norm_attr){1e-5, 2});
     tn_trial t = tn_trial_open(g, y, 3, true);
     static const double batch[3][3] = {{1, 2, 3}, {5}, {2, 4}};
     static const uint32_t rows[3] = {3, 1, 2};
@@ -156,7 +160,8 @@ static void a4_statistics_do_not_fade_after_max_count(void **state)
     tn_node *x = tn_input(g, "x", 1, true);
     tn_node *sums = tn_running(g, NULL, "sums", (tn_shape){6, 1}, 0);
     tn_node *params[] = {weights(g, "gamma", 1), weights(g, "beta", 1), sums};
-    tn_node *y = tn_data_norm(g, "y", x, params, &(tn_data_norm_attr){1e-5, 100});
+    tn_node *y = tn_apply(g, &tn_op_data_norm, "y", TN_IN(x, params[0], params[1], params[2]),
+                          &(tn_data_norm_attr){1e-5, 100});
     tn_trial t = tn_trial_open(g, y, 3, true);
     for (int i = 0; i < 5000; i++) {
         data_norm_step(&t, x, sums, (const double[]){1, 2, 3}, 3);
@@ -184,7 +189,10 @@ static void v5_layer_norm(void **state)
     tn_graph *g = tn_trial_graph(2, true);
     tn_node *x = tn_input(g, "x", 3, true);
     tn_node *params[] = {weights(g, "gamma", 3), weights(g, "beta", 3)};
-    tn_trial t = tn_trial_open(g, tn_layer_norm(g, "y", x, params, 1e-5), 2, true);
+    tn_trial t = tn_trial_open(g,
+                               tn_apply(g, &tn_op_layer_norm, "y", TN_IN(x, params[0], params[1]),
+                                        &(tn_layer_norm_attr){1e-5}),
+                               2, true);
     tn_put(x, (const double[]){1, 2, 4, -1, 0, 3});
     tn_put(params[0], (const double[]){1, 2, .5});
     tn_put(params[1], (const double[]){0, .1, -.1});
@@ -206,9 +214,11 @@ static void zscore_knows_the_rows_before_the_batch_only(void **state)
     tn_graph *g = tn_trial_graph(3, true);
     tn_node *x = tn_input(g, "x", 1, false);
     tn_node *sums = tn_running(g, NULL, "sums", (tn_shape){6, 1}, 0);
-    tn_node *y = tn_zscore(g, "y", x, sums, 4);
+    tn_node *y = tn_apply(g, &tn_op_zscore, "y", TN_IN(x, sums), &(tn_zscore_attr){4});
     tn_error err = {0};
-    tn_wanted wanted = {.logit = y, .loss = tn_bce(g, "loss", y, NULL)};
+    tn_wanted wanted = {
+        .logit = y,
+        .loss = tn_apply(g, &tn_op_bce, "loss", TN_IN(y), &(tn_bce_attr){.pos_weight = 1})};
     assert_int_equal(tn_graph_finish(g, &wanted, &err), TN_OK);
     tn_trial t = {.g = g, .y = y, .feed = {.info = {.training = true}}};
     data_norm_step(&t, x, sums, (const double[]){1, 2, 3}, 3);

@@ -19,11 +19,19 @@ static bool moves_constants(const tn_op *op)
     return strcmp(op->name, "data_norm") == 0;
 }
 
+static const tn_op *checked;
+
+static tn_node *example(tn_graph *g)
+{
+    return tn_op_example(g, checked);
+}
+
 static void check(const tn_op *op, const tn_graph_opts *opts, bool training)
 {
     tn_check c;
     uint64_t n_entries = 0;
-    tn_check_open(&c, op->example, opts, SEED);
+    checked = op;
+    tn_check_open(&c, example, opts, SEED);
     c.feed.info.training = training;
     double error = tn_check_differences(&c, &n_entries);
     if (error > tolerance) {
@@ -70,8 +78,10 @@ static tn_node *linear(tn_graph *g, tn_node *x, uint32_t units)
 {
     tn_init init = {.kind = TN_INIT_CONSTANT};
     tn_node *z =
-        tn_matmul(g, NULL, x, tn_param(g, NULL, NULL, (tn_shape){x->shape.cols, units}, init));
-    return tn_bias(g, NULL, z, tn_param(g, NULL, NULL, (tn_shape){1, units}, init));
+        tn_apply(g, &tn_op_matmul, NULL,
+                 TN_IN(x, tn_param(g, NULL, NULL, (tn_shape){x->shape.cols, units}, init)), NULL);
+    return tn_apply(g, &tn_op_bias, NULL,
+                    TN_IN(z, tn_param(g, NULL, NULL, (tn_shape){1, units}, init)), NULL);
 }
 
 /* Layers whose gradient is masked by the next one, by themselves, and added to by two others. */
@@ -82,7 +92,7 @@ static tn_node *chain_of_layers(tn_graph *g)
     tn_node *b = tn_activate(g, NULL, linear(g, a, 6), "sigmoid");
     tn_node *c = tn_activate(g, NULL, linear(g, b, 6), "tanh");
     tn_node *d = tn_activate(g, NULL, linear(g, b, 6), "silu");
-    tn_node *e = tn_concat(g, NULL, (tn_node *[]){c, d}, 2);
+    tn_node *e = tn_apply(g, &tn_op_concat, NULL, TN_IN(c, d), NULL);
     return linear(g, tn_activate(g, NULL, linear(g, e, 4), "leaky_relu"), 3);
 }
 
@@ -110,7 +120,7 @@ static void every_operator_has_a_name_a_formula_and_an_example(void **state)
         assert_non_null((*op)->name);
         assert_non_null((*op)->formula);
         assert_non_null((*op)->shape);
-        assert_non_null((*op)->example);
+        assert_true((*op)->example.cols > 0 || (*op)->n_in == 0 || (*op)->example.build != NULL);
         assert_ptr_equal(tn_op_find((*op)->name), *op);
     }
     assert_null(tn_op_find("no_such_operator"));

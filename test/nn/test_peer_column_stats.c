@@ -149,7 +149,11 @@ static void open_batch_norm(peer *p, world *w)
         p[r].state[0] = tn_running(g, NULL, "mean", (tn_shape){1, COLS}, 0);
         p[r].state[1] = tn_running(g, NULL, "var", (tn_shape){1, COLS}, 1);
         tn_node *params[] = {p[r].gamma, p[r].beta, p[r].state[0], p[r].state[1]};
-        p[r].t = tn_trial_open(g, tn_batch_norm(g, "y", p[r].x, params, NULL), ROWS, true);
+        p[r].t = tn_trial_open(g,
+                               tn_apply(g, &tn_op_batch_norm, "y",
+                                        TN_IN(p[r].x, params[0], params[1], params[2], params[3]),
+                                        &(tn_batch_norm_attr){1e-5, 0.9, true}),
+                               ROWS, true);
         tn_put(p[r].gamma, (const double[]){1.5, .5});
         tn_put(p[r].beta, (const double[]){.1, -.2});
         tn_put(p[r].state[1], (const double[]){1, 1});
@@ -237,14 +241,17 @@ static void v1_dice_over_three_peers(void **state)
     alpha[PEERS] = weights(alone, "alpha", COLS);
     tn_node *params[] = {alpha[PEERS], tn_running(alone, NULL, "mean", (tn_shape){1, COLS}, 0),
                          tn_running(alone, NULL, "var", (tn_shape){1, COLS}, 1)};
-    tn_trial t = tn_trial_open(alone, tn_dice(alone, "y", ax, params), 2, true);
+    tn_trial t = tn_trial_open(
+        alone, tn_apply(alone, &tn_op_dice, "y", TN_IN(ax, params[0], params[1], params[2]), NULL),
+        2, true);
     for (uint32_t r = 0; r < PEERS; r++) {
         tn_graph *g = tn_trial_graph(2, true);
         p[r] = (peer){.x = tn_input(g, "x", COLS, true)};
         alpha[r] = weights(g, "alpha", COLS);
         tn_node *its[] = {alpha[r], tn_running(g, NULL, "mean", (tn_shape){1, COLS}, 0),
                           tn_running(g, NULL, "var", (tn_shape){1, COLS}, 1)};
-        p[r].t = tn_trial_open(g, tn_dice(g, "y", p[r].x, its), 2, true);
+        p[r].t = tn_trial_open(
+            g, tn_apply(g, &tn_op_dice, "y", TN_IN(p[r].x, its[0], its[1], its[2]), NULL), 2, true);
         tn_put(alpha[r], (const double[]){.25, .25});
         join(&p[r], &w, r);
     }
@@ -285,7 +292,9 @@ static void v4_data_norm_over_three_peers(void **state)
         p[r] = (peer){.x = tn_input(g, "x", 1, true)};
         p[r].state[0] = tn_running(g, NULL, "sums", (tn_shape){6, 1}, 0);
         tn_node *params[] = {weights(g, "gamma", 1), weights(g, "beta", 1), p[r].state[0]};
-        tn_node *y = tn_data_norm(g, "y", p[r].x, params, &(tn_data_norm_attr){1e-5, 2});
+        tn_node *y =
+            tn_apply(g, &tn_op_data_norm, "y", TN_IN(p[r].x, params[0], params[1], params[2]),
+                     &(tn_data_norm_attr){1e-5, 2});
         p[r].t = tn_trial_open(g, y, 3, true);
     }
     for (uint32_t i = 0; i < 3; i++) {
@@ -321,8 +330,11 @@ static void zscore_freezes_at_the_same_row_of_the_joint_batch(void **state)
         tn_graph *g = tn_trial_graph(3, true);
         p[r] = (peer){.x = tn_input(g, "x", 1, false)};
         p[r].state[0] = tn_running(g, NULL, "sums", (tn_shape){6, 1}, 0);
-        tn_node *y = tn_zscore(g, "y", p[r].x, p[r].state[0], 4);
-        tn_wanted wanted = {.logit = y, .loss = tn_bce(g, "loss", y, NULL)};
+        tn_node *y =
+            tn_apply(g, &tn_op_zscore, "y", TN_IN(p[r].x, p[r].state[0]), &(tn_zscore_attr){4});
+        tn_wanted wanted = {
+            .logit = y,
+            .loss = tn_apply(g, &tn_op_bce, "loss", TN_IN(y), &(tn_bce_attr){.pos_weight = 1})};
         assert_int_equal(tn_graph_finish(g, &wanted, NULL), TN_OK);
         p[r].t = (tn_trial){.g = g, .y = y, .feed = {.info = {.training = true}}};
         join(&p[r], &w, r);

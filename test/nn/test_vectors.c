@@ -68,7 +68,8 @@ static void v6_fm_and_bi_interaction(void **state)
     static const double v[] = {.1, .2, .3, -.4, -.5, .6, 1, 0, .5, .5, 0, 2};
     tn_graph *g = tn_trial_graph(2, true);
     tn_node *x = tn_input(g, "x", 6, true);
-    tn_trial t = tn_trial_open(g, tn_fm(g, "y", x, 2), 2, true);
+    tn_trial t =
+        tn_trial_open(g, tn_apply(g, &tn_op_fm, "y", TN_IN(x), &(tn_pairs_attr){2}), 2, true);
     tn_put(x, v);
     tn_trial_run(&t, (const double[]){1, 2});
     tn_assert_near("y", t.y, t.y->val, (const double[]){-.37, 1.5});
@@ -77,7 +78,8 @@ static void v6_fm_and_bi_interaction(void **state)
 
     g = tn_trial_graph(2, true);
     x = tn_input(g, "x", 6, true);
-    t = tn_trial_open(g, tn_bi_interaction(g, "y", x, 2), 2, true);
+    t = tn_trial_open(g, tn_apply(g, &tn_op_bi_interaction, "y", TN_IN(x), &(tn_pairs_attr){2}), 2,
+                      true);
     tn_put(x, v);
     tn_trial_run(&t, NULL);
     tn_assert_near("y", t.y, t.y->val, (const double[]){-.17, -.2, .5, 1});
@@ -103,8 +105,10 @@ static pair_trial pairs_of(bool within, uint32_t n_values)
     static const uint32_t one[] = {0, 1};
     tn_graph *g = tn_trial_graph(1, true);
     tn_node *x = tn_embed(g, "x", slots, 2);
-    tn_node *y = within ? tn_fm_values(g, "y", (tn_node *[]){x, tn_embed_squares(g, "q", x)}, 2)
-                        : tn_fm(g, "y", x, 2);
+    tn_node *y = within ? tn_apply(g, &tn_op_fm_values, "y",
+                                   TN_IN(x, tn_apply(g, &tn_op_embed_squares, "q", TN_IN(x), NULL)),
+                                   &(tn_pairs_attr){2})
+                        : tn_apply(g, &tn_op_fm, "y", TN_IN(x), &(tn_pairs_attr){2});
     tn_trial t = tn_trial_open(g, y, 1, true);
     pair_trial out = {.y = 0};
     const uint32_t whole[] = {0, n_values};
@@ -159,7 +163,8 @@ static void v8_cross_v1(void **state)
     tn_node *x0 = tn_input(g, "x0", 3, true);
     tn_node *x = tn_input(g, "x", 3, true);
     tn_node *wb[] = {weights(g, "w", 1, 3), weights(g, "b", 1, 3)};
-    tn_trial t = tn_trial_open(g, tn_cross(g, "y", (tn_node *[]){x0, x}, wb), 2, true);
+    tn_trial t =
+        tn_trial_open(g, tn_apply(g, &tn_op_cross, "y", TN_IN(x0, x, wb[0], wb[1]), NULL), 2, true);
     tn_put(x0, cross_x0);
     tn_put(x, cross_x);
     tn_put(wb[0], (const double[]){.5, -.25, 1});
@@ -181,8 +186,10 @@ static void v8_cross_v2(void **state)
     tn_node *x = tn_input(g, "x", 3, true);
     tn_node *w = weights(g, "w", 3, 3);
     tn_node *b = weights(g, "b", 1, 3);
-    tn_node *h = tn_bias(g, "h", tn_matmul(g, NULL, x, w), b);
-    tn_trial t = tn_trial_open(g, tn_cross_merge(g, "y", x0, h, x), 2, true);
+    tn_node *h = tn_apply(g, &tn_op_bias, "h",
+                          TN_IN(tn_apply(g, &tn_op_matmul, NULL, TN_IN(x, w), NULL), b), NULL);
+    tn_trial t =
+        tn_trial_open(g, tn_apply(g, &tn_op_cross_merge, "y", TN_IN(x0, h, x), NULL), 2, true);
     tn_put(x0, cross_x0);
     tn_put(x, cross_x);
     tn_put(w, (const double[]){.5, -1, .2, .1, .3, -.4, -.2, .6, .7});
@@ -207,7 +214,7 @@ static loss_trial open_loss(uint32_t rows, tn_reduction reduction, const tn_bce_
     loss_trial t;
     t.g = tn_graph_new(&(tn_graph_opts){.max_rows = rows, .train = true, .reduction = reduction});
     t.z = tn_input(t.g, "z", 1, true);
-    t.loss = tn_bce(t.g, "loss", t.z, attr);
+    t.loss = tn_apply(t.g, &tn_op_bce, "loss", TN_IN(t.z), attr);
     tn_error err = {0};
     tn_wanted wanted = {.logit = t.z, .loss = t.loss};
     assert_int_equal(tn_graph_finish(t.g, &wanted, &err), TN_OK);
@@ -217,7 +224,7 @@ static loss_trial open_loss(uint32_t rows, tn_reduction reduction, const tn_bce_
 static void v15_bce(void **state)
 {
     (void)state;
-    loss_trial t = open_loss(5, TN_REDUCE_SUM, NULL);
+    loss_trial t = open_loss(5, TN_REDUCE_SUM, &(tn_bce_attr){.pos_weight = 1});
     tn_put(t.z, (const double[]){-40, -2, 0, 1.5, 100});
     tn_graph_feed feed = {.rows = 5, .label = (const tn_real[]){0, 1, 1, 0, 1}};
     tn_forward(t.g, &feed);
@@ -241,7 +248,7 @@ static void v16_weighted_bce(void **state)
         double w;
     } cases[] = {{TN_REDUCE_MEAN, 3.5}, {TN_REDUCE_SUM, 1}, {TN_REDUCE_ROWS, 3}};
     for (int i = 0; i < 3; i++) {
-        loss_trial t = open_loss(3, cases[i].reduction, NULL);
+        loss_trial t = open_loss(3, cases[i].reduction, &(tn_bce_attr){.pos_weight = 1});
         double f = 3.5 / cases[i].w;
         tn_put(t.z, (const double[]){.5, -1, 2});
         tn_forward(t.g, &(tn_graph_feed){.rows = 3, .label = label, .weight = weight});
@@ -256,7 +263,7 @@ static void v16_weighted_bce(void **state)
 static void weights_of_0_are_no_division_by_0(void **state)
 {
     (void)state;
-    loss_trial t = open_loss(2, TN_REDUCE_MEAN, NULL);
+    loss_trial t = open_loss(2, TN_REDUCE_MEAN, &(tn_bce_attr){.pos_weight = 1});
     tn_put(t.z, (const double[]){.5, -1});
     tn_forward(t.g, &(tn_graph_feed){.rows = 2,
                                      .label = (const tn_real[]){1, 0},
@@ -286,7 +293,7 @@ static void softmax_of_nothing_but_masks_is_0(void **state)
     (void)state;
     tn_graph *g = tn_trial_graph(2, true);
     tn_node *x = tn_input(g, "x", 2, true);
-    tn_trial t = tn_trial_open(g, tn_softmax(g, "y", x), 2, true);
+    tn_trial t = tn_trial_open(g, tn_apply(g, &tn_op_softmax, "y", TN_IN(x), NULL), 2, true);
     tn_put(x, (const double[]){-HUGE_VAL, -HUGE_VAL, -HUGE_VAL, 7});
     tn_trial_run(&t, NULL);
     tn_assert_near("y", t.y, t.y->val, (const double[]){0, 0, 0, 1});
@@ -298,7 +305,8 @@ static void v17_dropout_mask(void **state)
     (void)state;
     tn_graph *g = tn_trial_graph(4, true);
     tn_node *x = tn_input(g, "x", 4, true);
-    tn_trial t = tn_trial_open(g, tn_dropout(g, "deep.1.drop", x, .3), 4, true);
+    tn_trial t = tn_trial_open(
+        g, tn_apply(g, &tn_op_dropout, "deep.1.drop", TN_IN(x), &(tn_dropout_attr){.3}), 4, true);
     t.feed.info = (tn_step_info){.seed = 42, .step = 8, .training = true};
     static const char kept[] = "1001110111111100";
     double ones[16];
@@ -330,7 +338,8 @@ static void dropout_depends_on_the_row_of_the_joint_batch(void **state)
         tn_graph *g = tn_trial_graph(4, true);
         tn_node *x = tn_input(g, "x", 3, true); /* odd: rows begin in the middle of a draw */
         uint32_t rows = part == 0 ? 4 : 1;
-        tn_trial t = tn_trial_open(g, tn_dropout(g, "drop", x, .5), rows, true);
+        tn_trial t = tn_trial_open(
+            g, tn_apply(g, &tn_op_dropout, "drop", TN_IN(x), &(tn_dropout_attr){.5}), rows, true);
         t.feed.info.first_row = part == 0 ? 0 : 3;
         tn_put(x, ones);
         tn_trial_run(&t, NULL);

@@ -4,7 +4,7 @@
 
 static tn_node *square_build(const tn_net *net, const tn_layer_args *args)
 {
-    return tn_square(net->g, args->name, args->in[0]);
+    return tn_apply(net->g, &tn_op_square, args->name, args->in, 1, NULL);
 }
 
 const tn_layer tn_layer_square = {

@@ -30,11 +30,6 @@ static void square_backward(tn_node *y, tn_range rows)
     }
 }
 
-static tn_node *square_example(tn_graph *g)
-{
-    return tn_square(g, NULL, tn_input(g, NULL, 5, true));
-}
-
 const tn_op tn_op_square = {
     .name = "square",
     .formula = "y = x x",
@@ -42,10 +37,5 @@ const tn_op tn_op_square = {
     .shape = tn_same_shape,
     .forward = square_forward,
     .backward = square_backward,
-    .example = square_example,
+    .example = {5},
 };
-
-tn_node *tn_square(tn_graph *g, const char *name, tn_node *x)
-{
-    return tn_apply(g, &tn_op_square, name, &x, 1, NULL);
-}

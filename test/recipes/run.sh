@@ -48,7 +48,6 @@ done_with() {
 
 cp "$parts/op_square.c" src/nn/op/
 row src/nn/op/ops.def 'TN_OP(scale)' 'TN_OP(square)'
-row src/nn/op/ops.h 'tn_node \*tn_prelu(' 'tn_node *tn_square(tn_graph *g, const char *name, tn_node *x);'
 row docs/numerics.md '^| scale, add' '| square | x x | 2 x dy |'
 done_with operator
 

@@ -336,7 +336,7 @@ const tn_op tn_op_embed = {
     .backward_fields = embed_back_slots,
     .fields = embed_slots,
     .tile = embed_tile,
-    .example = embed_example,
+    .example = {.build = embed_example},
 };
 
 static uint32_t columns_of(const tn_embed_slot *slot)
@@ -465,7 +465,8 @@ static tn_node *sum_example(tn_graph *g)
         {.name = "b", .slot = 1, .segment = &wide, .pool = TN_POOL_SUM},
         {.name = "d", .slot = 3, .segment = &wide, .pool = TN_POOL_SUM},
     };
-    return tn_embed_sum(g, NULL, tn_embed(g, NULL, slots, 3));
+    return tn_apply(g, &tn_op_embed_sum, NULL, NULL, 0,
+                    tn_embed_one_column(g, tn_embed(g, NULL, slots, 3)));
 }
 
 const tn_op tn_op_embed_sum = {
@@ -479,7 +480,7 @@ const tn_op tn_op_embed_sum = {
     .backward_fields = embed_back_slots,
     .fields = embed_slots,
     .flops = sum_flops,
-    .example = sum_example,
+    .example = {.build = sum_example},
 };
 
 bool tn_embed_is_summed(const tn_node *embed, uint32_t dim)
@@ -506,9 +507,4 @@ tn_embed_list *tn_embed_one_column(tn_graph *g, const tn_node *embed)
     e->at = TN_NEW_ARRAY(g->arena, uint32_t, from->n + 1); /* zeros */
     e->use = use;
     return e;
-}
-
-tn_node *tn_embed_sum(tn_graph *g, const char *name, const tn_node *embed)
-{
-    return tn_apply(g, &tn_op_embed_sum, name, NULL, 0, tn_embed_one_column(g, embed));
 }

@@ -246,7 +246,7 @@ const tn_op tn_op_embed_ffm = {
     .backward_fields = ffm_backward_fields,
     .fields = tn_embed_pairs_slots,
     .flops = ffm_flops,
-    .example = ffm_example,
+    .example = {.build = ffm_example},
 };
 
 bool tn_embed_can_ffm(const tn_node *embed, uint32_t dim)

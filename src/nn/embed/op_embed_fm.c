@@ -203,5 +203,5 @@ const tn_op tn_op_embed_fm = {
     .backward_fields = fm_backward_fields,
     .fields = tn_embed_pairs_slots,
     .flops = fm_flops,
-    .example = fm_example,
+    .example = {.build = fm_example},
 };

@@ -120,11 +120,13 @@ static tn_node *squares_example(tn_graph *g)
         {.name = "a", .slot = 0, .segment = &deep, .pool = TN_POOL_SUM},
         {.name = "d", .slot = 3, .segment = &deep, .pool = TN_POOL_SUM},
     };
-    return tn_embed_squares(g, NULL, tn_embed(g, NULL, slots, 2));
+    return tn_apply(g, &tn_op_embed_squares, NULL, TN_IN(tn_embed(g, NULL, slots, 2)), NULL);
 }
 
 const tn_op tn_op_embed_squares = {
     TN_OP_MEMBERS(embed_squares, squares),
+    .shape = squares_shape,
+    .example = {.build = squares_example},
     .formula = "y = sum_j (x_j v_j)^2 per slot, side by side",
     .n_in = 1,
     .backward_keys = squares_backward_keys,
@@ -132,11 +134,6 @@ const tn_op tn_op_embed_squares = {
     .fields = squares_fields,
     .flops_each = 3,
 };
-
-tn_node *tn_embed_squares(tn_graph *g, const char *name, tn_node *x)
-{
-    return tn_apply(g, &tn_op_embed_squares, name, &x, 1, NULL);
-}
 
 static const tn_embed_list *slots_of(const tn_node *y)
 {
@@ -181,7 +178,7 @@ static tn_node *norm_example(tn_graph *g)
         {.name = "a", .slot = 0, .segment = &deep, .pool = TN_POOL_SUM},
         {.name = "d", .slot = 3, .segment = &deep, .pool = TN_POOL_MEAN},
     };
-    return tn_embed_norm(g, NULL, tn_embed(g, NULL, slots, 2));
+    return tn_apply(g, &tn_op_embed_norm, NULL, TN_IN(tn_embed(g, NULL, slots, 2)), NULL);
 }
 
 const tn_op tn_op_embed_norm = {
@@ -190,10 +187,5 @@ const tn_op tn_op_embed_norm = {
     .n_in = 1,
     .shape = norm_shape,
     .forward = norm_forward,
-    .example = norm_example,
+    .example = {.build = norm_example},
 };
-
-tn_node *tn_embed_norm(tn_graph *g, const char *name, tn_node *x)
-{
-    return tn_apply(g, &tn_op_embed_norm, name, &x, 1, NULL);
-}

@@ -65,11 +65,4 @@ void tn_embed_columns(const tn_node *embed, uint32_t i, uint32_t *first, uint32_
 uint32_t tn_embed_count(const tn_node *embed);
 const tn_embed_slot *tn_embed_get(const tn_node *embed, uint32_t i);
 
-/* The sum over all slots of an embedding of single weights; the node itself is not read. -> [B,1]
- */
-tn_node *tn_embed_sum(tn_graph *g, const char *name, const tn_node *embed);
-
-/* The batch's numeric columns. -> [B, cols] */
-tn_node *tn_numeric(tn_graph *g, const char *name, uint32_t cols);
-
 #endif

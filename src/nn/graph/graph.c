@@ -157,7 +157,7 @@ bool tn_takes(const tn_op *op, uint32_t n)
 tn_node *tn_try_apply(tn_graph *g, const tn_op *op, const char *name, tn_node *const *in,
                       uint32_t n, const void *attr)
 {
-    TN_ASSERT(tn_takes(op, n));
+    TN_ASSERT(tn_takes(op, n) && (attr != NULL || op->attr_size == 0));
     tn_node *node = node_new(g, name, op);
     node->n_in = n;
     node->in = TN_NEW_ARRAY(g->arena, tn_node *, n + 1);
@@ -166,7 +166,7 @@ tn_node *tn_try_apply(tn_graph *g, const tn_op *op, const char *name, tn_node *c
         TN_ASSERT(op->n_in == TN_ANY || in[i]->is_param == (i >= op->n_in));
         node->in[i] = in[i];
     }
-    if (attr != NULL && op->attr_size > 0) {
+    if (op->attr_size > 0) {
         node->attr = tn_arena_alloc(g->arena, 1, op->attr_size, _Alignof(max_align_t));
         memcpy(node->attr, attr, op->attr_size);
     }

@@ -1,13 +1,12 @@
 /* op.h - what an operator is, and a node: one value of a graph.
  *
- * An operator is one constant of type tn_op, defined together with the
- * function that puts it on a graph. Formula, shape, forward, backward, cost and
- * example stand side by side; nothing else in TNet knows it exists.
+ * An operator is one constant of type tn_op. Formula, shape, forward, backward,
+ * cost and example stand side by side; nothing else in TNet knows it exists.
  *
  * To add one:
  *   1. write src/nn/op/op_<name>.c   (copy `mul` of op_elementwise.c; `bias` when it has a
  *      parameter); one of less than 60 lines stands in the file of its kind
- *   2. add TN_OP(<name>) to src/nn/op/ops.def and its builder to ops.h
+ *   2. add TN_OP(<name>) to src/nn/op/ops.def
  * The gradient test, the benchmark and `tnet-train --list-ops` walk ops.def, so
  * an operator whose backward is wrong cannot be merged.
  *
@@ -157,12 +156,21 @@ typedef struct tn_act_attr {
     double slope;
 } tn_act_attr;
 
+/* A small use on random leaves, for tests and benchmarks (tn_op_example). */
+typedef struct tn_example {
+    uint32_t cols;                  /* of each operand, and of parameters */
+    const void *attr;               /* NULL: the operator has none */
+    tn_node *(*build)(tn_graph *g); /* instead, where not all have one width; or NULL */
+} tn_example;
+
 struct tn_op {
     const char *name;
     const char *formula;       /* one line for --list-ops: "y = x W + b" */
     uint32_t n_in;             /* operands that follow the batch; TN_ANY for one or more */
     const char *const *params; /* names of the parameters behind them, NULL-terminated; or NULL */
     uint32_t n_optional;       /* of these, at the end, that may be missing */
+    uint32_t n_states;         /* of these, at the end, that are running values .. */
+    uint32_t state_rows;       /* .. of so many rows; 0: one, as all other parameters */
     const tn_field *attrs;     /* the operator's own constants as an option table; or NULL */
     size_t attr_size;
     const tn_act *act; /* an activation that a dense layer can do itself; or NULL */
@@ -204,13 +212,11 @@ struct tn_op {
     uint32_t (*tile)(const tn_node *self, bool cols); /* size of a tile; NULL: the graph's rule */
     double flops_each; /* forward, of one value of self: multiply-adds times two; 0: 1 */
     double (*flops)(const tn_node *self); /* of the whole node, where it is no multiple; or NULL */
-    tn_node *(*example)(tn_graph *graph); /* a small use on random leaves, for tests, benchmarks */
+    tn_example example;
 };
 
-/* Members of operator `id` whose functions are called f_shape, f_forward .. */
-#define TN_OP_MEMBERS(id, f)                                                                       \
-    .name = #id, .shape = f##_shape, .forward = f##_forward, .backward = f##_backward,             \
-    .example = f##_example
+/* Members of operator `id` whose functions are called f_forward and f_backward. */
+#define TN_OP_MEMBERS(id, f) .name = #id, .forward = f##_forward, .backward = f##_backward
 
 /* Of a node, forward. */
 static inline double tn_op_flops(const tn_node *n)

@@ -49,7 +49,8 @@ static tn_node *batch_norm(const tn_net *net, const char *layer, const char *nod
     gamma_beta(net, layer, x->shape.cols, params);
     params[2] = running(net, layer, ".mean", row, 0);
     params[3] = running(net, layer, ".var", row, 1);
-    return tn_batch_norm(net->g, node, x, params, attr);
+    return tn_apply(net->g, &tn_op_batch_norm, node,
+                    TN_IN(x, params[0], params[1], params[2], params[3]), attr);
 }
 
 /* The activation called tn_activation_words[i], with parameters of its own where it has some. */
@@ -61,14 +62,15 @@ static tn_node *activate(const tn_net *net, const char *name, tn_node *x, uint32
         return x;
     }
     if (strcmp(word, "prelu") == 0) {
-        return tn_prelu(net->g, name, x, tn_layer_param(net, name, ".slope", row, constant(0.25)));
+        return tn_apply(net->g, &tn_op_prelu, name,
+                        TN_IN(x, tn_layer_param(net, name, ".slope", row, constant(0.25))), NULL);
     }
     if (strcmp(word, "dice") == 0) {
         tn_node *params[3];
         params[0] = tn_layer_param(net, name, ".alpha", row, constant(0));
         params[1] = running(net, name, ".dice.mean", row, 0);
         params[2] = running(net, name, ".dice.var", row, 1);
-        return tn_dice(net->g, name, x, params);
+        return tn_apply(net->g, &tn_op_dice, name, TN_IN(x, params[0], params[1], params[2]), NULL);
     }
     tn_node *y = tn_activate(net->g, name, x, word);
     TN_ASSERT(y != NULL);
@@ -110,8 +112,10 @@ static tn_node *dense_block(const tn_net *net, const char *name, tn_node *x, uin
     tn_node *w = tn_layer_param(net, name, ".W", (tn_shape){x->shape.cols, units}, net->dense_init);
     tn_node *b = tn_layer_param(net, name, ".b", (tn_shape){1, units}, constant(0));
 
-    tn_node *y = tn_matmul(net->g, tn_layer_name(node, name, ".matmul"), x, w);
-    y = tn_bias(net->g, act || norm ? tn_layer_name(node, name, ".bias") : name, y, b);
+    tn_node *y =
+        tn_apply(net->g, &tn_op_matmul, tn_layer_name(node, name, ".matmul"), TN_IN(x, w), NULL);
+    y = tn_apply(net->g, &tn_op_bias, act || norm ? tn_layer_name(node, name, ".bias") : name,
+                 TN_IN(y, b), NULL);
     if (norm) {
         char bn[TN_LAYER_NAME_MAX];
         tn_param_freeze(b); /* its gradient is rounding noise, which Adam would turn into steps */
@@ -121,7 +125,8 @@ static tn_node *dense_block(const tn_net *net, const char *name, tn_node *x, uin
     }
     y = activate(net, name, y, opts->activation);
     if (opts->dropout > 0) {
-        y = tn_dropout(net->g, tn_layer_name(node, name, ".drop"), y, opts->dropout);
+        y = tn_apply(net->g, &tn_op_dropout, tn_layer_name(node, name, ".drop"), TN_IN(y),
+                     &(tn_dropout_attr){opts->dropout});
     }
     return y;
 }
@@ -234,7 +239,7 @@ const tn_layer tn_layer_activation = {
 
 static tn_node *softmax_build(const tn_net *net, const tn_layer_args *args)
 {
-    return tn_softmax(net->g, args->name, args->in[0]);
+    return tn_apply(net->g, &tn_op_softmax, args->name, TN_IN(args->in[0]), NULL);
 }
 
 const tn_layer tn_layer_softmax = {TN_LAYER_PLAIN(softmax, "softmax over the columns of each row")};
@@ -251,7 +256,9 @@ static const tn_field dropout_fields[] = {
 static tn_node *dropout_build(const tn_net *net, const tn_layer_args *args)
 {
     const dropout_opts *o = args->opts;
-    return o->rate > 0 ? tn_dropout(net->g, args->name, args->in[0], o->rate) : args->in[0];
+    return o->rate > 0 ? tn_apply(net->g, &tn_op_dropout, args->name, TN_IN(args->in[0]),
+                                  &(tn_dropout_attr){o->rate})
+                       : args->in[0];
 }
 
 const tn_layer tn_layer_dropout = {
@@ -298,7 +305,8 @@ static tn_node *data_norm_build(const tn_net *net, const tn_layer_args *args)
     gamma_beta(net, args->name, cols, params);
     params[2] = running(net, args->name, ".sums", (tn_shape){6, cols}, 0);
     tn_data_norm_attr attr = {o->epsilon, o->max_count};
-    return tn_data_norm(net->g, args->name, args->in[0], params, &attr);
+    return tn_apply(net->g, &tn_op_data_norm, args->name,
+                    TN_IN(args->in[0], params[0], params[1], params[2]), &attr);
 }
 
 const tn_layer tn_layer_data_norm = {
@@ -318,7 +326,8 @@ static tn_node *layer_norm_build(const tn_net *net, const tn_layer_args *args)
     const layer_norm_opts *o = args->opts;
     tn_node *params[2];
     gamma_beta(net, args->name, args->in[0]->shape.cols, params);
-    return tn_layer_norm(net->g, args->name, args->in[0], params, o->epsilon);
+    return tn_apply(net->g, &tn_op_layer_norm, args->name, TN_IN(args->in[0], params[0], params[1]),
+                    &(tn_layer_norm_attr){o->epsilon});
 }
 
 const tn_layer tn_layer_layer_norm = {

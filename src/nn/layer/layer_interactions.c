@@ -96,7 +96,8 @@ static bool is_summed(const tn_layer_args *args, const char *option)
 static tn_node *values_norm(const tn_net *net, const tn_layer_args *args)
 {
     char name[TN_LAYER_NAME_MAX];
-    return tn_embed_norm(net->g, tn_layer_name(name, args->name, ".norm"), args->in[0]);
+    return tn_apply(net->g, &tn_op_embed_norm, tn_layer_name(name, args->name, ".norm"),
+                    TN_IN(args->in[0]), NULL);
 }
 
 typedef struct fm_opts {
@@ -116,14 +117,16 @@ static tn_node *fm_build(const tn_net *net, const tn_layer_args *args)
     tn_node *x = args->in[0];
     uint32_t dim = pairs_width(args, o->dim, "fm");
     if (dim == 0 || !o->within_slot) {
-        return dim == 0 ? NULL : tn_fm(net->g, args->name, x, dim);
+        return dim == 0 ? NULL
+                        : tn_apply(net->g, &tn_op_fm, args->name, TN_IN(x), &(tn_pairs_attr){dim});
     }
     if (!is_summed(args, "within_slot")) {
         return NULL;
     }
     char name[TN_LAYER_NAME_MAX];
-    tn_node *squares = tn_embed_squares(net->g, tn_layer_name(name, args->name, ".squares"), x);
-    return tn_fm_values(net->g, args->name, (tn_node *[]){x, squares}, dim);
+    tn_node *squares = tn_apply(net->g, &tn_op_embed_squares,
+                                tn_layer_name(name, args->name, ".squares"), TN_IN(x), NULL);
+    return tn_apply(net->g, &tn_op_fm_values, args->name, TN_IN(x, squares), &(tn_pairs_attr){dim});
 }
 
 const tn_layer tn_layer_fm = {
@@ -142,7 +145,9 @@ static tn_node *bi_interaction_build(const tn_net *net, const tn_layer_args *arg
 {
     uint32_t dim =
         pairs_width(args, ((const bi_interaction_opts *)args->opts)->dim, "bi_interaction");
-    return dim == 0 ? NULL : tn_bi_interaction(net->g, args->name, args->in[0], dim);
+    return dim == 0 ? NULL
+                    : tn_apply(net->g, &tn_op_bi_interaction, args->name, TN_IN(args->in[0]),
+                               &(tn_pairs_attr){dim});
 }
 
 const tn_layer tn_layer_bi_interaction = {TN_LAYER_WITH_OPTIONS(
@@ -185,13 +190,15 @@ static tn_node *fwfm_build(const tn_net *net, const tn_layer_args *args)
     char name[TN_LAYER_NAME_MAX];
     tn_node *r = tn_layer_param(net, args->name, ".R", (tn_shape){n, 1},
                                 (tn_init){.kind = TN_INIT_CONSTANT, .a = 1});
-    tn_node *pairs = tn_inner(net->g, tn_layer_name(name, args->name, ".pairs"), args->in[0], dim);
+    tn_node *pairs = tn_apply(net->g, &tn_op_inner, tn_layer_name(name, args->name, ".pairs"),
+                              TN_IN(args->in[0]), &(tn_pairs_attr){dim});
     if (!o->normalise) {
-        return tn_matmul(net->g, args->name, pairs, r);
+        return tn_apply(net->g, &tn_op_matmul, args->name, TN_IN(pairs, r), NULL);
     }
     tn_node *norm = values_norm(net, args);
-    tn_node *sum = tn_matmul(net->g, tn_layer_name(name, args->name, ".sum"), pairs, r);
-    return tn_mul(net->g, args->name, sum, norm);
+    tn_node *sum = tn_apply(net->g, &tn_op_matmul, tn_layer_name(name, args->name, ".sum"),
+                            TN_IN(pairs, r), NULL);
+    return tn_apply(net->g, &tn_op_mul, args->name, TN_IN(sum, norm), NULL);
 }
 
 const tn_layer tn_layer_fwfm = {TN_LAYER_WITH_OPTIONS(
@@ -254,14 +261,16 @@ static tn_node *ffm_pairs(const tn_net *net, const tn_layer_args *args, const tn
     tn_node *x = args->in[0];
     char text[TN_LAYER_NAME_MAX];
     if (!((const ffm_opts *)args->opts)->within_slot) {
-        return tn_ffm(net->g, name, x, a->fields, a->dim);
+        return tn_apply(net->g, &tn_op_ffm, name, TN_IN(x), &(tn_ffm_attr){a->fields, a->dim});
     }
-    tn_node *q = tn_embed_squares(net->g, tn_layer_name(text, args->name, ".squares"), x);
-    tn_node *across =
-        tn_ffm(net->g, tn_layer_name(text, args->name, ".across"), x, a->fields, a->dim);
-    tn_node *within = tn_ffm_within(net->g, tn_layer_name(text, args->name, ".within"),
-                                    (tn_node *[]){x, q}, a->fields, a->dim);
-    return tn_add(net->g, name, (tn_node *[]){across, within}, 2);
+    tn_node *q = tn_apply(net->g, &tn_op_embed_squares, tn_layer_name(text, args->name, ".squares"),
+                          TN_IN(x), NULL);
+    tn_node *across = tn_apply(net->g, &tn_op_ffm, tn_layer_name(text, args->name, ".across"),
+                               TN_IN(x), &(tn_ffm_attr){a->fields, a->dim});
+    tn_node *within =
+        tn_apply(net->g, &tn_op_ffm_within, tn_layer_name(text, args->name, ".within"), TN_IN(x, q),
+                 &(tn_ffm_attr){a->fields, a->dim});
+    return tn_apply(net->g, &tn_op_add, name, TN_IN(across, within), NULL);
 }
 
 static tn_node *ffm_build(const tn_net *net, const tn_layer_args *args)
@@ -277,7 +286,7 @@ static tn_node *ffm_build(const tn_net *net, const tn_layer_args *args)
     char name[TN_LAYER_NAME_MAX];
     tn_node *norm = values_norm(net, args);
     tn_node *y = ffm_pairs(net, args, &shape, tn_layer_name(name, args->name, ".pairs"));
-    return tn_mul(net->g, args->name, y, norm);
+    return tn_apply(net->g, &tn_op_mul, args->name, TN_IN(y, norm), NULL);
 }
 
 const tn_layer tn_layer_ffm = {
@@ -304,7 +313,7 @@ static tn_node *cross_build(const tn_net *net, const tn_layer_args *args)
         tn_node *wb[2];
         wb[0] = tn_layer_param(net, layer, ".w", shape, net->dense_init);
         wb[1] = tn_layer_param(net, layer, ".b", shape, (tn_init){.kind = TN_INIT_CONSTANT});
-        x = tn_cross(net->g, layer, (tn_node *const[]){x0, x}, wb);
+        x = tn_apply(net->g, &tn_op_cross, layer, TN_IN(x0, x, wb[0], wb[1]), NULL);
     }
     return x;
 }
@@ -332,7 +341,7 @@ static tn_node *product(const tn_net *net, const char *layer, tn_node *x, const 
     tn_node *w =
         tn_layer_param(net, layer, suffix, (tn_shape){x->shape.cols, cols}, net->dense_init);
     (void)snprintf(suffix, sizeof suffix, ".x%s", which);
-    return tn_matmul(net->g, tn_layer_name(name, layer, suffix), x, w);
+    return tn_apply(net->g, &tn_op_matmul, tn_layer_name(name, layer, suffix), TN_IN(x, w), NULL);
 }
 
 /* x W + b, or x V U + b */
@@ -344,7 +353,7 @@ static tn_node *mapped(const tn_net *net, const char *layer, tn_node *x, uint32_
                            : product(net, layer, product(net, layer, x, "V", rank), "U", cols);
     tn_node *b =
         tn_layer_param(net, layer, ".b", (tn_shape){1, cols}, (tn_init){.kind = TN_INIT_CONSTANT});
-    return tn_bias(net->g, tn_layer_name(name, layer, ".h"), h, b);
+    return tn_apply(net->g, &tn_op_bias, tn_layer_name(name, layer, ".h"), TN_IN(h, b), NULL);
 }
 
 static tn_node *cross_v2_build(const tn_net *net, const tn_layer_args *args)
@@ -355,7 +364,8 @@ static tn_node *cross_v2_build(const tn_net *net, const tn_layer_args *args)
     for (uint32_t i = 1; i <= o->layers; i++) {
         char layer[TN_LAYER_NAME_MAX];
         (void)tn_layer_numbered(layer, args->name, i);
-        x = tn_cross_merge(net->g, layer, x0, mapped(net, layer, x, o->rank), x);
+        x = tn_apply(net->g, &tn_op_cross_merge, layer,
+                     TN_IN(x0, mapped(net, layer, x, o->rank), x), NULL);
     }
     return x;
 }

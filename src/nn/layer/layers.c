@@ -85,14 +85,15 @@ static tn_node *slice_build(const tn_net *net, const tn_layer_args *args)
                       o->first + o->cols - 1, cols);
         return NULL;
     }
-    return tn_slice(net->g, args->name, args->in[0], o->first, o->cols);
+    return tn_apply(net->g, &tn_op_slice, args->name, TN_IN(args->in[0]),
+                    &(tn_slice_attr){o->first, o->cols});
 }
 
 const tn_layer tn_layer_slice = {TN_LAYER_WITH_OPTIONS(slice, "neighbouring columns of the input")};
 
 static tn_node *sum_build(const tn_net *net, const tn_layer_args *args)
 {
-    return tn_sum_cols(net->g, args->name, args->in[0]);
+    return tn_apply(net->g, &tn_op_sum_cols, args->name, TN_IN(args->in[0]), NULL);
 }
 
 const tn_layer tn_layer_sum = {TN_LAYER_PLAIN(sum, "sum over the columns of each row")};
@@ -106,7 +107,8 @@ static tn_node *add_build(const tn_net *net, const tn_layer_args *args)
             return NULL;
         }
     }
-    return args->n_in == 1 ? args->in[0] : tn_add(net->g, args->name, args->in, args->n_in);
+    return args->n_in == 1 ? args->in[0]
+                           : tn_apply(net->g, &tn_op_add, args->name, args->in, args->n_in, NULL);
 }
 
 const tn_layer tn_layer_add = {TN_LAYER_PLAIN(add, "elementwise sum of inputs of equal width"),
@@ -124,7 +126,7 @@ static tn_node *mul_build(const tn_net *net, const tn_layer_args *args)
         tn_diag_error(args->diag, args->at, "inputs of 'mul' have %u and %u columns", a, b);
         return NULL;
     }
-    return tn_mul(net->g, args->name, args->in[0], args->in[1]);
+    return tn_apply(net->g, &tn_op_mul, args->name, TN_IN(args->in[0], args->in[1]), NULL);
 }
 
 const tn_layer tn_layer_mul = {
@@ -144,7 +146,8 @@ static const tn_field scale_fields[] = {
 static tn_node *scale_build(const tn_net *net, const tn_layer_args *args)
 {
     const scale_opts *o = args->opts;
-    return tn_scale(net->g, args->name, args->in[0], o->by, o->plus);
+    return tn_apply(net->g, &tn_op_scale, args->name, TN_IN(args->in[0]),
+                    &(tn_scale_attr){o->by, o->plus});
 }
 
 const tn_layer tn_layer_scale = {TN_LAYER_WITH_OPTIONS(scale, "by * x + plus, both fixed")};
@@ -175,7 +178,7 @@ static tn_node *bias_build(const tn_net *net, const tn_layer_args *args)
     }
     tn_node *b = tn_param(net->g, net->params, param_name(name, args->name, o),
                           (tn_shape){1, x->shape.cols}, (tn_init){.kind = TN_INIT_CONSTANT});
-    return tn_bias(net->g, args->name, x, b);
+    return tn_apply(net->g, &tn_op_bias, args->name, TN_IN(x, b), NULL);
 }
 
 static bool bias_output_bias(const char *name, const void *opts, char out[TN_LAYER_NAME_MAX])

@@ -27,7 +27,7 @@
 #define SIMD _Pragma("omp simd")
 #endif
 
-/* Two loops per activation, and its example; `x`, `y` and `a` may stand in the formulas. */
+/* Two loops per activation; `x`, `y` and `a` may stand in the formulas. */
 #define ACT_LOOPS(name, y_of_x, slope_of_it)                                                       \
     TN_HOT static void act_##name##_forward(const tn_act_area *t)                                  \
     {                                                                                              \
@@ -62,10 +62,6 @@
                 d_row[i] *= (slope_of_it);                                                         \
             }                                                                                      \
         }                                                                                          \
-    }                                                                                              \
-    static tn_node *name##_example(tn_graph *g)                                                    \
-    {                                                                                              \
-        return tn_activate(g, NULL, tn_input(g, NULL, 7, true), #name);                            \
     }
 
 /* x/sqrt(2), and the density of the standard normal. */
@@ -98,16 +94,6 @@ ACT_LOOPS(softplus, tn_softplus_of(x), tn_sigmoid_of(x)) /* 1 - e^-y would lose 
 ACT_LOOPS(gelu, x / 2 * tn_erfc_of(-x * ROOT_HALF), tn_erfc_of(-x *ROOT_HALF) / 2 + x * DENSITY(x))
 ACT_LOOPS(gelu_tanh, x / 2 * (1 + tn_tanh_of(TANH_ARGUMENT(x))), gelu_tanh_slope_of(x))
 ACT_LOOPS(silu, x *tn_sigmoid_of(x), silu_slope_of(x))
-
-tn_shape tn_same_shape(const tn_node *y)
-{
-    return y->in[0]->shape;
-}
-
-tn_shape tn_column_shape(const tn_node *y)
-{
-    return (tn_shape){tn_max_rows(y), 1};
-}
 
 static tn_real slope_of(const tn_node *y)
 {
@@ -172,11 +158,13 @@ static void act_backward(tn_node *y, tn_range rows)
     }
 }
 
+static const tn_act_attr leaky = {.slope = 0.01}; /* the usual one */
+
 /* Members that the operators have in common. */
 #define ACTIVATION(id)                                                                             \
     .name = #id, .n_in = 1, .act = &(const tn_act){act_##id##_forward, act_##id##_slope},          \
     .shape = tn_same_shape, .forward = act_forward, .backward = act_backward,                      \
-    .example = id##_example
+    .example = {7, &leaky}
 
 const tn_op tn_op_relu = {ACTIVATION(relu), .formula = "y = max(x, 0)"};
 const tn_op tn_op_sigmoid = {ACTIVATION(sigmoid), .formula = "y = 1 / (1 + e^-x)"};
@@ -204,12 +192,11 @@ const tn_op tn_op_leaky_relu = {
 
 tn_node *tn_activate(tn_graph *g, const char *name, tn_node *x, const char *activation)
 {
-    static const tn_act_attr leaky = {.slope = 0.01};
     const tn_op *op = tn_op_find(activation);
     if (op == NULL || op->act == NULL) {
         return NULL;
     }
-    return tn_apply(g, op, name, &x, 1, op->attrs != NULL ? &leaky : NULL);
+    return tn_apply(g, op, name, &x, 1, &leaky);
 }
 
 /* ---- prelu ---- */
@@ -239,12 +226,6 @@ TN_HOT static void prelu_slope_row(size_t n, tn_real *restrict da, const tn_real
         tn_real below = x[i] > 0 ? 0 : x[i];
         da[i] += dy[i] * below;
     }
-}
-
-static tn_shape prelu_shape(const tn_node *y)
-{
-    tn_shape x = y->in[0]->shape;
-    return tn_is_row(y->in[1], x.cols) ? x : TN_MISFIT;
 }
 
 static void prelu_forward(tn_node *y, tn_range rows)
@@ -277,23 +258,14 @@ static void prelu_backward_params(tn_node *y, tn_range cols)
     }
 }
 
-static tn_node *prelu_example(tn_graph *g)
-{
-    tn_node *a = tn_param(g, NULL, NULL, (tn_shape){1, 5}, (tn_init){.kind = TN_INIT_CONSTANT});
-    return tn_prelu(g, NULL, tn_input(g, NULL, 5, true), a);
-}
-
 static const char *const params[] = {"a", NULL};
 
 const tn_op tn_op_prelu = {
     TN_OP_MEMBERS(prelu, prelu),
+    .shape = tn_same_shape,
+    .example = {5},
     .formula = "y = x > 0 ? x : a x, a trained per column",
     .n_in = 1,
     .params = params,
     .backward_params = prelu_backward_params,
 };
-
-tn_node *tn_prelu(tn_graph *g, const char *name, tn_node *x, tn_node *a)
-{
-    return tn_apply(g, &tn_op_prelu, name, (tn_node *[]){x, a}, 2, NULL);
-}

@@ -310,17 +310,6 @@ static const tn_batch_norm_attr *attr_of(const tn_node *y)
     return y->attr;
 }
 
-static tn_shape batch_norm_shape(const tn_node *y)
-{
-    tn_shape x = y->in[0]->shape;
-    for (uint32_t k = GAMMA; k < y->n_in; k++) {
-        if (!tn_is_row(y->in[k], x.cols)) {
-            return TN_MISFIT;
-        }
-    }
-    return x;
-}
-
 static void batch_norm_forward_cols(tn_node *y, tn_range cols)
 {
     const tn_batch_norm_attr *a = attr_of(y);
@@ -346,15 +335,6 @@ static void batch_norm_affine(const tn_node *y, tn_real *scale, tn_real *shift)
     }
 }
 
-static tn_node *batch_norm_example(tn_graph *g)
-{
-    tn_shape s = {1, 5};
-    tn_init init = {.kind = TN_INIT_CONSTANT, .a = 1};
-    tn_node *weights[] = {tn_param(g, NULL, NULL, s, init), tn_param(g, NULL, NULL, s, init),
-                          tn_running(g, NULL, NULL, s, 0), tn_running(g, NULL, NULL, s, 1)};
-    return tn_batch_norm(g, NULL, tn_input(g, NULL, 5, true), weights, NULL);
-}
-
 static const char *const params[] = {"gamma", "beta", "mean", "var", NULL};
 
 const tn_op tn_op_batch_norm = {
@@ -364,7 +344,8 @@ const tn_op tn_op_batch_norm = {
     .params = params,
     .attrs = attrs,
     .attr_size = sizeof(tn_batch_norm_attr),
-    .shape = batch_norm_shape,
+    .n_states = 2,
+    .shape = tn_same_shape,
     .state_bytes = tn_norm_state_bytes,
     .forward_cols = batch_norm_forward_cols,
     .forward = tn_norm_forward,
@@ -374,14 +355,5 @@ const tn_op tn_op_batch_norm = {
     .backward = tn_norm_backward,
     .affine = batch_norm_affine,
     .flops_each = 8,
-    .example = batch_norm_example,
+    .example = {5, &(const tn_batch_norm_attr){1e-5, 0.9, true}},
 };
-
-tn_node *tn_batch_norm(tn_graph *g, const char *name, tn_node *x, tn_node *const param[4],
-                       const tn_batch_norm_attr *attr)
-{
-    static const tn_batch_norm_attr usual = {.epsilon = 1e-5, .decay = 0.9, .unbiased = true};
-    TN_ASSERT(param[2]->is_state && param[3]->is_state);
-    tn_node *in[] = {x, param[0], param[1], param[2], param[3]};
-    return tn_apply(g, &tn_op_batch_norm, name, in, 5, attr == NULL ? &usual : attr);
-}

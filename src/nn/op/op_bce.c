@@ -72,23 +72,13 @@ static void bce_backward(tn_node *l, tn_range rows)
     }
 }
 
-static tn_node *bce_example(tn_graph *g)
-{
-    tn_bce_attr attr = {.pos_weight = 2.5, .label_smoothing = 0.1};
-    return tn_bce(g, NULL, tn_input(g, NULL, 1, true), &attr);
-}
-
 const tn_op tn_op_bce = {
     TN_OP_MEMBERS(bce, bce),
+    .shape = bce_shape,
+    .example = {1, &(const tn_bce_attr){.pos_weight = 2.5, .label_smoothing = 0.1}},
     .formula = "l = c y sp(-z) + (1 - y) sp(z)",
     .n_in = 1,
     .attrs = attrs,
     .attr_size = sizeof(tn_bce_attr),
     .flops_each = 60,
 };
-
-tn_node *tn_bce(tn_graph *g, const char *name, tn_node *logit, const tn_bce_attr *attr)
-{
-    static const tn_bce_attr plain = {.pos_weight = 1};
-    return tn_apply(g, &tn_op_bce, name, &logit, 1, attr == NULL ? &plain : attr);
-}

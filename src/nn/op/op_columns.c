@@ -67,35 +67,27 @@ static tn_node *concat_example(tn_graph *g)
 {
     tn_node *a = tn_input(g, NULL, 3, true);
     tn_node *b = tn_input(g, NULL, 2, true);
-    tn_node *both = tn_concat(g, NULL, (tn_node *[]){a, b}, 2);
-    return tn_concat(g, NULL, (tn_node *[]){b, both, a, tn_input(g, NULL, 1, false)}, 4);
+    tn_node *both = tn_apply(g, &tn_op_concat, NULL, TN_IN(a, b), NULL);
+    return tn_apply(g, &tn_op_concat, NULL, TN_IN(b, both, a, tn_input(g, NULL, 1, false)), NULL);
 }
 
 const tn_op tn_op_concat = {
     TN_OP_MEMBERS(concat, concat),
+    .shape = concat_shape,
+    .example = {.build = concat_example},
     .formula = "y = [a b ..]",
     .n_in = TN_ANY,
     .joins = true,
     .flops = no_flops,
 };
 
-tn_node *tn_concat(tn_graph *g, const char *name, tn_node *const *in, uint32_t n)
-{
-    return tn_apply(g, &tn_op_concat, name, in, n, NULL);
-}
-
-typedef struct slice_attr {
-    uint32_t first;
-    uint32_t cols;
-} slice_attr;
-
 static const tn_field slice_attrs[] = {
-    TN_FIELD_U32(slice_attr, first, "0", 0, UINT32_MAX, "columns", "where it begins"),
-    TN_FIELD_U32(slice_attr, cols, "1", 1, UINT32_MAX, "columns", "how many"),
+    TN_FIELD_U32(tn_slice_attr, first, "0", 0, UINT32_MAX, "columns", "where it begins"),
+    TN_FIELD_U32(tn_slice_attr, cols, "1", 1, UINT32_MAX, "columns", "how many"),
     TN_FIELD_END,
 };
 
-static const slice_attr *slice_of(const tn_node *y)
+static const tn_slice_attr *slice_of(const tn_node *y)
 {
     return y->attr;
 }
@@ -137,26 +129,17 @@ static void slice_backward(tn_node *y, tn_range rows)
     }
 }
 
-static tn_node *slice_example(tn_graph *g)
-{
-    return tn_slice(g, NULL, tn_input(g, NULL, 6, true), 2, 3);
-}
-
 const tn_op tn_op_slice = {
     TN_OP_MEMBERS(slice, slice),
+    .shape = slice_shape,
+    .example = {6, &(const tn_slice_attr){.first = 2, .cols = 3}},
     .formula = "y = columns first .. first + cols of x",
     .n_in = 1,
     .attrs = slice_attrs,
-    .attr_size = sizeof(slice_attr),
+    .attr_size = sizeof(tn_slice_attr),
     .part = slice_part,
     .flops = no_flops,
 };
-
-tn_node *tn_slice(tn_graph *g, const char *name, tn_node *x, uint32_t first, uint32_t cols)
-{
-    TN_ASSERT(cols > 0);
-    return tn_apply(g, &tn_op_slice, name, &x, 1, &(slice_attr){.first = first, .cols = cols});
-}
 
 static tn_shape sum_shape(const tn_node *y)
 {
@@ -184,22 +167,10 @@ static double sum_flops(const tn_node *y)
     return (double)y->shape.rows * y->in[0]->shape.cols;
 }
 
-static tn_node *sum_example(tn_graph *g)
-{
-    return tn_sum_cols(g, NULL, tn_input(g, NULL, 6, true));
-}
-
 const tn_op tn_op_sum_cols = {
-    TN_OP_MEMBERS(sum_cols, sum),
-    .formula = "y = sum of the row",
-    .n_in = 1,
-    .flops = sum_flops,
+    TN_OP_MEMBERS(sum_cols, sum),    .shape = sum_shape, .example = {6},
+    .formula = "y = sum of the row", .n_in = 1,          .flops = sum_flops,
 };
-
-tn_node *tn_sum_cols(tn_graph *g, const char *name, tn_node *x)
-{
-    return tn_apply(g, &tn_op_sum_cols, name, &x, 1, NULL);
-}
 
 static void softmax_row(uint32_t n, tn_real *a, const tn_real *s)
 {
@@ -242,11 +213,6 @@ static void softmax_backward(tn_node *a, tn_range rows)
     }
 }
 
-static tn_node *softmax_example(tn_graph *g)
-{
-    return tn_softmax(g, NULL, tn_input(g, NULL, 5, true));
-}
-
 const tn_op tn_op_softmax = {
     .name = "softmax",
     .formula = "y = e^x / sum of the row",
@@ -255,26 +221,17 @@ const tn_op tn_op_softmax = {
     .forward = softmax_forward,
     .backward = softmax_backward,
     .flops_each = 25,
-    .example = softmax_example,
+    .example = {5},
 };
 
-tn_node *tn_softmax(tn_graph *g, const char *name, tn_node *x)
-{
-    return tn_apply(g, &tn_op_softmax, name, &x, 1, NULL);
-}
-
-typedef struct numeric_attr {
-    uint32_t cols;
-} numeric_attr;
-
 static const tn_field numeric_attrs[] = {
-    TN_FIELD_U32(numeric_attr, cols, "1", 1, 1e6, "columns", "numeric columns of the data"),
+    TN_FIELD_U32(tn_numeric_attr, cols, "1", 1, 1e6, "columns", "numeric columns of the data"),
     TN_FIELD_END,
 };
 
 static tn_shape numeric_shape(const tn_node *y)
 {
-    return (tn_shape){tn_max_rows(y), ((const numeric_attr *)y->attr)->cols};
+    return (tn_shape){tn_max_rows(y), ((const tn_numeric_attr *)y->attr)->cols};
 }
 
 static void numeric_forward(tn_node *y, tn_range rows)
@@ -286,25 +243,14 @@ static void numeric_forward(tn_node *y, tn_range rows)
     }
 }
 
-static tn_node *numeric_example(tn_graph *g)
-{
-    return tn_numeric(g, NULL, 3);
-}
-
 const tn_op tn_op_numeric = {
     .name = "numeric",
     .formula = "y = the numeric columns of the batch",
     .n_in = 0,
     .attrs = numeric_attrs,
-    .attr_size = sizeof(numeric_attr),
+    .attr_size = sizeof(tn_numeric_attr),
+    .example = {.attr = &(const tn_numeric_attr){3}},
     .shape = numeric_shape,
     .forward = numeric_forward,
     .flops = no_flops,
-    .example = numeric_example,
 };
-
-tn_node *tn_numeric(tn_graph *g, const char *name, uint32_t cols)
-{
-    TN_ASSERT(cols > 0);
-    return tn_apply(g, &tn_op_numeric, name, NULL, 0, &(numeric_attr){.cols = cols});
-}

@@ -33,14 +33,6 @@ static row_dots *dots_of(const tn_node *y, size_t r)
     return (row_dots *)y->state + r;
 }
 
-static tn_shape cross_shape(const tn_node *y)
-{
-    tn_shape x = y->in[X]->shape;
-    bool fits = y->in[X0]->shape.cols == x.cols && tn_is_row(y->in[W], x.cols) &&
-                tn_is_row(y->in[B], x.cols);
-    return fits ? x : TN_MISFIT;
-}
-
 static void cross_forward(tn_node *y, tn_range rows)
 {
     uint32_t n = y->shape.cols;
@@ -96,14 +88,16 @@ static tn_node *cross_example(tn_graph *g)
     tn_node *x0 = tn_input(g, NULL, 5, true);
     tn_node *first[] = {tn_param(g, NULL, NULL, s, init), tn_param(g, NULL, NULL, s, init)};
     tn_node *second[] = {tn_param(g, NULL, NULL, s, init), tn_param(g, NULL, NULL, s, init)};
-    tn_node *x1 = tn_cross(g, NULL, (tn_node *[]){x0, x0}, first);
-    return tn_cross(g, NULL, (tn_node *[]){x0, x1}, second);
+    tn_node *x1 = tn_apply(g, &tn_op_cross, NULL, TN_IN(x0, x0, first[0], first[1]), NULL);
+    return tn_apply(g, &tn_op_cross, NULL, TN_IN(x0, x1, second[0], second[1]), NULL);
 }
 
 static const char *const cross_params[] = {"w", "b", NULL};
 
 const tn_op tn_op_cross = {
     TN_OP_MEMBERS(cross, cross),
+    .shape = tn_same_shape,
+    .example = {.build = cross_example},
     .formula = "y = x0 (x w) + b + x",
     .n_in = 2,
     .params = cross_params,
@@ -112,20 +106,7 @@ const tn_op tn_op_cross = {
     .flops_each = 5,
 };
 
-tn_node *tn_cross(tn_graph *g, const char *name, tn_node *const x0_x[2], tn_node *const wb[2])
-{
-    tn_node *in[] = {x0_x[0], x0_x[1], wb[0], wb[1]};
-    return tn_apply(g, &tn_op_cross, name, in, 4, NULL);
-}
-
 enum { MERGE_X0, MERGE_H, MERGE_X };
-
-static tn_shape merge_shape(const tn_node *y)
-{
-    tn_shape x = y->in[MERGE_X]->shape;
-    bool fit = y->in[MERGE_X0]->shape.cols == x.cols && y->in[MERGE_H]->shape.cols == x.cols;
-    return fit ? x : TN_MISFIT;
-}
 
 static void merge_forward(tn_node *y, tn_range rows)
 {
@@ -161,17 +142,16 @@ static tn_node *merge_example(tn_graph *g)
 {
     tn_node *x0 = tn_input(g, NULL, 5, true);
     tn_node *h = tn_input(g, NULL, 5, true);
-    return tn_cross_merge(g, NULL, x0, h, tn_cross_merge(g, NULL, x0, h, x0));
+    return tn_apply(g, &tn_op_cross_merge, NULL,
+                    TN_IN(x0, h, tn_apply(g, &tn_op_cross_merge, NULL, TN_IN(x0, h, x0), NULL)),
+                    NULL);
 }
 
 const tn_op tn_op_cross_merge = {
     TN_OP_MEMBERS(cross_merge, merge),
+    .shape = tn_same_shape,
+    .example = {.build = merge_example},
     .formula = "y = x0 * h + x",
     .n_in = 3,
     .flops_each = 2,
 };
-
-tn_node *tn_cross_merge(tn_graph *g, const char *name, tn_node *x0, tn_node *h, tn_node *x)
-{
-    return tn_apply(g, &tn_op_cross_merge, name, (tn_node *[]){x0, h, x}, 3, NULL);
-}

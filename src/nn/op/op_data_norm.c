@@ -28,19 +28,6 @@ static const tn_field data_norm_attrs[] = {
 
 enum { GAMMA = 1, BETA, SUMS };
 
-/* Of tn_wide. */
-static bool are_sums(const tn_node *state, uint32_t cols)
-{
-    return state->shape.rows == 6 && state->shape.cols == cols;
-}
-
-static tn_shape data_norm_shape(const tn_node *y)
-{
-    tn_shape x = y->in[0]->shape;
-    bool fit = tn_is_row(y->in[GAMMA], x.cols) && tn_is_row(y->in[BETA], x.cols);
-    return fit && are_sums(y->in[SUMS], x.cols) ? x : TN_MISFIT;
-}
-
 static tn_wide merged(tn_wide past, tn_wide batch, double max_count)
 {
     double rho = past.n > max_count ? max_count / past.n : 1;
@@ -88,15 +75,6 @@ static void data_norm_backward_cols(tn_node *y, tn_range cols)
     tn_norm_backward_sums(y, cols, false);
 }
 
-static tn_node *data_norm_example(tn_graph *g)
-{
-    tn_init init = {.kind = TN_INIT_CONSTANT, .a = 1};
-    tn_node *weights[] = {tn_param(g, NULL, NULL, (tn_shape){1, 5}, init),
-                          tn_param(g, NULL, NULL, (tn_shape){1, 5}, init),
-                          tn_running(g, NULL, NULL, (tn_shape){6, 5}, 0)};
-    return tn_data_norm(g, NULL, tn_input(g, NULL, 5, true), weights, NULL);
-}
-
 static const char *const data_norm_params[] = {"gamma", "beta", "sums", NULL};
 
 const tn_op tn_op_data_norm = {
@@ -106,7 +84,9 @@ const tn_op tn_op_data_norm = {
     .params = data_norm_params,
     .attrs = data_norm_attrs,
     .attr_size = sizeof(tn_data_norm_attr),
-    .shape = data_norm_shape,
+    .n_states = 1,
+    .state_rows = 6,
+    .shape = tn_same_shape,
     .state_bytes = tn_norm_state_bytes,
     .forward_cols = data_norm_forward_cols,
     .forward = tn_norm_forward,
@@ -114,17 +94,8 @@ const tn_op tn_op_data_norm = {
     .backward_cols = data_norm_backward_cols,
     .backward = tn_norm_backward,
     .flops_each = 8,
-    .example = data_norm_example,
+    .example = {5, &(const tn_data_norm_attr){1e-5, 1e6}},
 };
-
-tn_node *tn_data_norm(tn_graph *g, const char *name, tn_node *x, tn_node *const param[3],
-                      const tn_data_norm_attr *attr)
-{
-    static const tn_data_norm_attr usual = {.epsilon = 1e-5, .max_count = 1e6};
-    TN_ASSERT(param[2]->is_state);
-    tn_node *in[] = {x, param[0], param[1], param[2]};
-    return tn_apply(g, &tn_op_data_norm, name, in, 4, attr == NULL ? &usual : attr);
-}
 
 /* zscore: numeric columns by the mean and deviation of the rows before this batch.
  *
@@ -134,20 +105,10 @@ tn_node *tn_data_norm(tn_graph *g, const char *name, tn_node *x, tn_node *const 
  * A transform of the input: it has no backward. Before any row was seen nothing is known of the
  * scale, and 0 is the mean.
  */
-typedef struct zscore_attr {
-    double freeze_rows;
-} zscore_attr;
-
 static const tn_field zscore_attrs[] = {
-    TN_FIELD_F64(zscore_attr, freeze_rows, "1e6", 0, 1e15, "rows", "rows that are added"),
+    TN_FIELD_F64(tn_zscore_attr, freeze_rows, "1e6", 0, 1e15, "rows", "rows that are added"),
     TN_FIELD_END,
 };
-
-static tn_shape zscore_shape(const tn_node *y)
-{
-    tn_shape x = y->in[0]->shape;
-    return are_sums(y->in[1], x.cols) ? x : TN_MISFIT;
-}
 
 static tn_wide add_rows(const tn_node *x, uint32_t col, tn_wide w, double freeze_rows)
 {
@@ -164,7 +125,7 @@ static tn_wide add_rows(const tn_node *x, uint32_t col, tn_wide w, double freeze
 /* The rows of this batch that are added: those before the freeze_rows-th of all peers. */
 static void zscore_forward_part(tn_node *y, tn_range cols)
 {
-    const double freeze = ((const zscore_attr *)y->attr)->freeze_rows;
+    const double freeze = ((const tn_zscore_attr *)y->attr)->freeze_rows;
     const double before = (double)tn_info(y)->first_row;
     for (uint32_t c = cols.from; c < cols.to; c++) {
         const tn_wide past = tn_wide_get(y->in[1]->val, y->shape.cols, c);
@@ -184,7 +145,7 @@ static void zscore_forward_cols(tn_node *y, tn_range cols)
 {
     const tn_node *sums = y->in[1];
     tn_norm_state s = tn_norm_state_of(y);
-    double freeze = ((const zscore_attr *)y->attr)->freeze_rows;
+    double freeze = ((const tn_zscore_attr *)y->attr)->freeze_rows;
     for (uint32_t c = cols.from; c < cols.to; c++) {
         tn_wide w = tn_wide_get(sums->val, y->shape.cols, c);
         s.mean[c] = (tn_real)w.mean;
@@ -206,12 +167,6 @@ static void zscore_forward(tn_node *y, tn_range rows)
     }
 }
 
-static tn_node *zscore_example(tn_graph *g)
-{
-    tn_node *sums = tn_running(g, NULL, NULL, (tn_shape){6, 3}, 0);
-    return tn_zscore(g, NULL, tn_input(g, NULL, 3, false), sums, 1e6);
-}
-
 static const char *const zscore_params[] = {"sums", NULL};
 
 const tn_op tn_op_zscore = {
@@ -220,18 +175,13 @@ const tn_op tn_op_zscore = {
     .n_in = 1,
     .params = zscore_params,
     .attrs = zscore_attrs,
-    .attr_size = sizeof(zscore_attr),
-    .shape = zscore_shape,
+    .attr_size = sizeof(tn_zscore_attr),
+    .n_states = 1,
+    .state_rows = 6,
+    .shape = tn_same_shape,
     .state_bytes = tn_norm_state_bytes,
     .forward_part = zscore_forward_part,
     .forward_cols = zscore_forward_cols,
     .forward = zscore_forward,
-    .example = zscore_example,
+    .example = {3, &(const tn_zscore_attr){1e6}},
 };
-
-tn_node *tn_zscore(tn_graph *g, const char *name, tn_node *x, tn_node *sums, double freeze_rows)
-{
-    TN_ASSERT(sums->is_state);
-    tn_node *in[] = {x, sums};
-    return tn_apply(g, &tn_op_zscore, name, in, 2, &(zscore_attr){.freeze_rows = freeze_rows});
-}

@@ -271,7 +271,7 @@ static void matmul_backward_params(tn_node *y, tn_range cols)
 static tn_node *matmul_example(tn_graph *g)
 {
     tn_node *w = tn_param(g, NULL, NULL, (tn_shape){5, 3}, (tn_init){.kind = TN_INIT_CONSTANT});
-    return tn_matmul(g, NULL, tn_input(g, NULL, 5, true), w);
+    return tn_apply(g, &tn_op_matmul, NULL, TN_IN(tn_input(g, NULL, 5, true), w), NULL);
 }
 
 static const char *const matmul_params[] = {"W", NULL};
@@ -290,13 +290,8 @@ const tn_op tn_op_matmul = {
     .backward_params = matmul_backward_params,
     .tile = product_tile,
     .flops = product_flops,
-    .example = matmul_example,
+    .example = {.build = matmul_example},
 };
-
-tn_node *tn_matmul(tn_graph *g, const char *name, tn_node *x, tn_node *w)
-{
-    return tn_apply(g, &tn_op_matmul, name, (tn_node *[]){x, w}, 2, NULL);
-}
 
 static const tn_op *const activations[] = {
     NULL, &tn_op_relu, &tn_op_leaky_relu, &tn_op_sigmoid, &tn_op_tanh,
@@ -444,13 +439,16 @@ static tn_node *dense_example(tn_graph *g)
     tn_init init = {.kind = TN_INIT_CONSTANT};
     tn_node *wb[] = {tn_param(g, NULL, NULL, (tn_shape){5, 7}, init),
                      tn_param(g, NULL, NULL, (tn_shape){1, 7}, init)};
-    return tn_dense(g, NULL, tn_input(g, NULL, 5, true), wb, &(tn_dense_attr){.activation = 4});
+    return tn_apply(g, &tn_op_dense, NULL, TN_IN(tn_input(g, NULL, 5, true), wb[0], wb[1]),
+                    &(tn_dense_attr){.activation = 4});
 }
 
 static const char *const dense_params[] = {"W", "b", NULL};
 
 const tn_op tn_op_dense = {
     TN_OP_MEMBERS(dense, dense),
+    .shape = dense_shape,
+    .example = {.build = dense_example},
     .formula = "y = act(x W + b)",
     .n_in = 1,
     .params = dense_params,
@@ -464,12 +462,3 @@ const tn_op tn_op_dense = {
     .tile = product_tile,
     .flops = product_flops,
 };
-
-tn_node *tn_dense(tn_graph *g, const char *name, tn_node *x, tn_node *const wb[2],
-                  const tn_dense_attr *attr)
-{
-    static const tn_dense_attr none = {0};
-    uint32_t n = wb[1] == NULL ? 2 : 3;
-    return tn_apply(g, &tn_op_dense, name, (tn_node *[]){x, wb[0], wb[1]}, n,
-                    attr == NULL ? &none : attr);
-}

@@ -17,17 +17,6 @@
 
 enum { ALPHA = 1, MEAN, VAR };
 
-static tn_shape dice_shape(const tn_node *y)
-{
-    tn_shape x = y->in[0]->shape;
-    for (uint32_t k = ALPHA; k < y->n_in; k++) {
-        if (!tn_is_row(y->in[k], x.cols)) {
-            return TN_MISFIT;
-        }
-    }
-    return x;
-}
-
 static void dice_forward_cols(tn_node *y, tn_range cols)
 {
     static const tn_norm_rule rule = {.epsilon = 1e-8, .decay = 0.9, .unbiased = true};
@@ -157,18 +146,13 @@ static void dice_backward(tn_node *y, tn_range rows)
     }
 }
 
-static tn_node *dice_example(tn_graph *g)
-{
-    tn_shape s = {1, 5};
-    tn_node *weights[] = {tn_param(g, NULL, NULL, s, (tn_init){.kind = TN_INIT_CONSTANT}),
-                          tn_running(g, NULL, NULL, s, 0), tn_running(g, NULL, NULL, s, 1)};
-    return tn_dice(g, NULL, tn_input(g, NULL, 5, true), weights);
-}
-
 static const char *const params[] = {"alpha", "mean", "var", NULL};
 
 const tn_op tn_op_dice = {
     TN_OP_MEMBERS(dice, dice),
+    .shape = tn_same_shape,
+    .n_states = 2,
+    .example = {5},
     .formula = "y = x (a + (1 - a) sigmoid(x^)), x^ normalised over the batch",
     .n_in = 1,
     .params = params,
@@ -179,10 +163,3 @@ const tn_op tn_op_dice = {
     .backward_cols = dice_backward_cols,
     .flops_each = 20,
 };
-
-tn_node *tn_dice(tn_graph *g, const char *name, tn_node *x, tn_node *const param[3])
-{
-    TN_ASSERT(param[1]->is_state && param[2]->is_state);
-    tn_node *in[] = {x, param[0], param[1], param[2]};
-    return tn_apply(g, &tn_op_dice, name, in, 4, NULL);
-}

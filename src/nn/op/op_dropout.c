@@ -13,18 +13,14 @@
 #include "base/math/rng.h"
 #include "nn/vec/vec.h"
 
-typedef struct dropout_attr {
-    double p;
-} dropout_attr;
-
 static const tn_field attrs[] = {
-    TN_FIELD_F64(dropout_attr, p, "0.5", 0, 0.999999, "", "probability to become 0"),
+    TN_FIELD_F64(tn_dropout_attr, p, "0.5", 0, 0.999999, "", "probability to become 0"),
     TN_FIELD_END,
 };
 
 static double p_of(const tn_node *y)
 {
-    return ((const dropout_attr *)y->attr)->p;
+    return ((const tn_dropout_attr *)y->attr)->p;
 }
 
 /* One byte per entry: kept or not. */
@@ -115,27 +111,16 @@ static tn_node *dropout_at_rest(tn_node *y)
     return y->in[0];
 }
 
-static tn_node *dropout_example(tn_graph *g)
-{
-    return tn_dropout(g, NULL, tn_input(g, NULL, 7, true), 0.3);
-}
-
 const tn_op tn_op_dropout = {
     .name = "dropout",
     .shape = tn_same_shape,
     .forward = dropout_forward,
     .backward = dropout_backward,
-    .example = dropout_example,
     .formula = "y = x m, m = 0 with probability p, else 1 / (1 - p)",
     .n_in = 1,
     .attrs = attrs,
-    .attr_size = sizeof(dropout_attr),
+    .attr_size = sizeof(tn_dropout_attr),
+    .example = {7, &(const tn_dropout_attr){0.3}},
     .state_bytes = dropout_state_bytes,
     .at_rest = dropout_at_rest,
 };
-
-tn_node *tn_dropout(tn_graph *g, const char *name, tn_node *x, double p)
-{
-    TN_ASSERT(p >= 0 && p < 1);
-    return tn_apply(g, &tn_op_dropout, name, &x, 1, &(dropout_attr){.p = p});
-}

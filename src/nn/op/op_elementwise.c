@@ -72,32 +72,18 @@ static void mul_backward(tn_node *y, tn_range rows)
 static tn_node *mul_example(tn_graph *g)
 {
     tn_node *a = tn_input(g, NULL, 5, true);
-    tn_node *b = tn_mul(g, NULL, a, tn_input(g, NULL, 1, true));
-    return tn_mul(g, NULL, b, tn_mul(g, NULL, a, a)); /* the last: one operand twice */
+    tn_node *b = tn_apply(g, &tn_op_mul, NULL, TN_IN(a, tn_input(g, NULL, 1, true)), NULL);
+    return tn_apply(g, &tn_op_mul, NULL, TN_IN(b, tn_apply(g, &tn_op_mul, NULL, TN_IN(a, a), NULL)),
+                    NULL); /* the last: one operand twice */
 }
 
 const tn_op tn_op_mul = {
     TN_OP_MEMBERS(mul, mul),
+    .shape = mul_shape,
+    .example = {.build = mul_example},
     .formula = "y = a * b, elementwise",
     .n_in = 2,
 };
-
-tn_node *tn_mul(tn_graph *g, const char *name, tn_node *a, tn_node *b)
-{
-    return tn_apply(g, &tn_op_mul, name, (tn_node *[]){a, b}, 2, NULL);
-}
-
-static tn_shape add_shape(const tn_node *y)
-{
-    tn_shape a = y->in[0]->shape;
-    for (uint32_t k = 1; k < y->n_in; k++) {
-        tn_shape b = y->in[k]->shape;
-        if (a.rows != b.rows || a.cols != b.cols) {
-            return TN_MISFIT;
-        }
-    }
-    return a;
-}
 
 static void add_forward(tn_node *y, tn_range rows)
 {
@@ -123,37 +109,18 @@ static double add_flops(const tn_node *y)
     return (double)(y->n_in - 1) * y->shape.rows * y->shape.cols;
 }
 
-static tn_node *add_example(tn_graph *g)
-{
-    tn_node *in[] = {tn_input(g, NULL, 5, true), tn_input(g, NULL, 5, true),
-                     tn_input(g, NULL, 5, true)};
-    return tn_add(g, NULL, in, 3);
-}
-
 const tn_op tn_op_add = {
-    TN_OP_MEMBERS(add, add),
-    .formula = "y = a + b + ..",
-    .n_in = TN_ANY,
-    .flops = add_flops,
+    TN_OP_MEMBERS(add, add),     .shape = tn_same_shape, .example = {5},
+    .formula = "y = a + b + ..", .n_in = TN_ANY,         .flops = add_flops,
 };
 
-tn_node *tn_add(tn_graph *g, const char *name, tn_node *const *in, uint32_t n)
-{
-    return tn_apply(g, &tn_op_add, name, in, n, NULL);
-}
-
-typedef struct scale_attr {
-    double by;
-    double plus;
-} scale_attr;
-
 static const tn_field scale_attrs[] = {
-    TN_FIELD_F64(scale_attr, by, "1", -1e30, 1e30, "", "factor"),
-    TN_FIELD_F64(scale_attr, plus, "0", -1e30, 1e30, "", "summand"),
+    TN_FIELD_F64(tn_scale_attr, by, "1", -1e30, 1e30, "", "factor"),
+    TN_FIELD_F64(tn_scale_attr, plus, "0", -1e30, 1e30, "", "summand"),
     TN_FIELD_END,
 };
 
-static const scale_attr *scale_of(const tn_node *y)
+static const tn_scale_attr *scale_of(const tn_node *y)
 {
     return y->attr;
 }
@@ -176,33 +143,17 @@ static void scale_backward(tn_node *y, tn_range rows)
     }
 }
 
-static tn_node *scale_example(tn_graph *g)
-{
-    return tn_scale(g, NULL, tn_input(g, NULL, 5, true), -1.5, 0.25);
-}
-
 const tn_op tn_op_scale = {
     .name = "scale",
     .formula = "y = by x + plus",
     .n_in = 1,
     .attrs = scale_attrs,
-    .attr_size = sizeof(scale_attr),
+    .attr_size = sizeof(tn_scale_attr),
+    .example = {5, &(const tn_scale_attr){.by = -1.5, .plus = 0.25}},
     .shape = tn_same_shape,
     .forward = scale_forward,
     .backward = scale_backward,
-    .example = scale_example,
 };
-
-tn_node *tn_scale(tn_graph *g, const char *name, tn_node *x, double by, double plus)
-{
-    return tn_apply(g, &tn_op_scale, name, &x, 1, &(scale_attr){.by = by, .plus = plus});
-}
-
-static tn_shape bias_shape(const tn_node *y)
-{
-    tn_shape x = y->in[0]->shape;
-    return tn_is_row(y->in[1], x.cols) ? x : TN_MISFIT;
-}
 
 static void bias_forward(tn_node *y, tn_range rows)
 {
@@ -228,23 +179,14 @@ static void bias_backward_params(tn_node *y, tn_range cols)
     }
 }
 
-static tn_node *bias_example(tn_graph *g)
-{
-    tn_node *b = tn_param(g, NULL, NULL, (tn_shape){1, 5}, (tn_init){.kind = TN_INIT_CONSTANT});
-    return tn_bias(g, NULL, tn_input(g, NULL, 5, true), b);
-}
-
 static const char *const bias_params[] = {"b", NULL};
 
 const tn_op tn_op_bias = {
     TN_OP_MEMBERS(bias, bias),
+    .shape = tn_same_shape,
+    .example = {5},
     .formula = "y = x + b",
     .n_in = 1,
     .params = bias_params,
     .backward_params = bias_backward_params,
 };
-
-tn_node *tn_bias(tn_graph *g, const char *name, tn_node *x, tn_node *b)
-{
-    return tn_apply(g, &tn_op_bias, name, (tn_node *[]){x, b}, 2, NULL);
-}

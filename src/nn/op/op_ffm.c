@@ -62,25 +62,16 @@ static double ffm_flops(const tn_node *y)
     return (double)y->shape.rows * a->fields * (a->fields - 1) * a->dim;
 }
 
-static tn_node *ffm_example(tn_graph *g)
-{
-    enum { FIELDS = 9, DIM = 4 };
-    return tn_ffm(g, NULL, tn_input(g, NULL, FIELDS * FIELDS * DIM, true), FIELDS, DIM);
-}
-
 const tn_op tn_op_ffm = {
     TN_OP_MEMBERS(ffm, ffm),
+    .shape = ffm_shape,
+    .example = {9 * 9 * 4, &(const tn_ffm_attr){9, 4}},
     .formula = "y = sum of <A[i,j], A[j,i]> over all pairs of fields",
     .n_in = 1,
     .attrs = tn_ffm_attrs,
     .attr_size = sizeof(tn_ffm_attr),
     .flops = ffm_flops,
 };
-
-tn_node *tn_ffm(tn_graph *g, const char *name, tn_node *x, uint32_t fields, uint32_t dim)
-{
-    return tn_apply(g, &tn_op_ffm, name, &x, 1, &(tn_ffm_attr){.fields = fields, .dim = dim});
-}
 
 static tn_shape within_shape(const tn_node *y)
 {
@@ -136,25 +127,13 @@ static double within_flops(const tn_node *y)
     return 3.0 * y->shape.rows * a->fields * a->dim;
 }
 
-static tn_node *within_example(tn_graph *g)
-{
-    enum { FIELDS = 3, DIM = 2, COLS = FIELDS * FIELDS * DIM };
-    tn_node *x = tn_input(g, NULL, COLS, true);
-    return tn_ffm_within(g, NULL, (tn_node *[]){x, tn_input(g, NULL, COLS, true)}, FIELDS, DIM);
-}
-
 const tn_op tn_op_ffm_within = {
     TN_OP_MEMBERS(ffm_within, within),
+    .shape = within_shape,
+    .example = {3 * 3 * 2, &(const tn_ffm_attr){3, 2}},
     .formula = "y = sum of <x_i v_i, x_j v_j> over the pairs of values of one field",
     .n_in = 2,
     .attrs = tn_ffm_attrs,
     .attr_size = sizeof(tn_ffm_attr),
     .flops = within_flops,
 };
-
-tn_node *tn_ffm_within(tn_graph *g, const char *name, tn_node *const x_squares[2], uint32_t fields,
-                       uint32_t dim)
-{
-    return tn_apply(g, &tn_op_ffm_within, name, x_squares, 2,
-                    &(tn_ffm_attr){.fields = fields, .dim = dim});
-}

@@ -22,18 +22,14 @@
 #include "base/keys/record.h"
 #include "nn/vec/vec.h"
 
-typedef struct fm_attr {
-    uint32_t dim;
-} fm_attr;
-
 static const tn_field attrs[] = {
-    TN_FIELD_U32(fm_attr, dim, "8", 1, TN_DIM_MAX, "columns", "width of one field's vector"),
+    TN_FIELD_U32(tn_pairs_attr, dim, "8", 1, TN_DIM_MAX, "columns", "width of one field's vector"),
     TN_FIELD_END,
 };
 
-uint32_t tn_fm_dim(const tn_node *y)
+static uint32_t dim_of(const tn_node *y)
 {
-    return ((const fm_attr *)y->attr)->dim;
+    return ((const tn_pairs_attr *)y->attr)->dim;
 }
 
 static double fm_flops(const tn_node *y)
@@ -104,7 +100,7 @@ TN_HOT static void fm_back(tn_real *restrict dv, back_row p, uint32_t cols, uint
 static void fm_pairs_back(const tn_node *y, size_t row, const tn_real *d)
 {
     const tn_node *x = y->in[0];
-    uint32_t dim = tn_fm_dim(y);
+    uint32_t dim = dim_of(y);
     tn_real sum[TN_DIM_MAX];
     tn_real squares[TN_DIM_MAX];
     fm_tally(tn_val_row(x, row), x->shape.cols, dim, sum, squares);
@@ -115,13 +111,13 @@ static void fm_pairs_back(const tn_node *y, size_t row, const tn_real *d)
 static tn_shape fm_shape(const tn_node *y)
 {
     tn_shape x = y->in[0]->shape;
-    return x.cols % tn_fm_dim(y) == 0 ? (tn_shape){x.rows, 1} : TN_MISFIT;
+    return x.cols % dim_of(y) == 0 ? (tn_shape){x.rows, 1} : TN_MISFIT;
 }
 
 static void fm_forward(tn_node *y, tn_range rows)
 {
     const tn_node *x = y->in[0];
-    uint32_t dim = tn_fm_dim(y);
+    uint32_t dim = dim_of(y);
     tn_real sum[TN_DIM_MAX];
     tn_real pairs[TN_DIM_MAX];
     for (size_t r = rows.from; r < rows.to; r++) {
@@ -132,7 +128,7 @@ static void fm_forward(tn_node *y, tn_range rows)
 
 static void fm_backward(tn_node *y, tn_range rows)
 {
-    uint32_t dim = tn_fm_dim(y);
+    uint32_t dim = dim_of(y);
     tn_real d[TN_DIM_MAX];
     for (size_t r = rows.from; r < rows.to && y->in[0]->grad != NULL; r++) {
         for (uint32_t c = 0; c < dim; c++) {
@@ -142,30 +138,21 @@ static void fm_backward(tn_node *y, tn_range rows)
     }
 }
 
-static tn_node *fm_example(tn_graph *g)
-{
-    return tn_fm(g, NULL, tn_input(g, NULL, 3 * 4, true), 4);
-}
-
 const tn_op tn_op_fm = {
     TN_OP_MEMBERS(fm, fm),
+    .shape = fm_shape,
+    .example = {12, &(const tn_pairs_attr){4}},
     .formula = "y = sum of <vi, vj> over all pairs of fields",
     .n_in = 1,
     .attrs = attrs,
-    .attr_size = sizeof(fm_attr),
+    .attr_size = sizeof(tn_pairs_attr),
     .flops = fm_flops,
 };
-
-tn_node *tn_fm(tn_graph *g, const char *name, tn_node *x, uint32_t dim)
-{
-    TN_ASSERT(dim > 0 && dim <= TN_DIM_MAX);
-    return tn_apply(g, &tn_op_fm, name, &x, 1, &(fm_attr){.dim = dim});
-}
 
 static tn_shape bi_shape(const tn_node *y)
 {
     tn_shape x = y->in[0]->shape;
-    return x.cols % tn_fm_dim(y) == 0 ? (tn_shape){x.rows, tn_fm_dim(y)} : TN_MISFIT;
+    return x.cols % dim_of(y) == 0 ? (tn_shape){x.rows, dim_of(y)} : TN_MISFIT;
 }
 
 static void bi_forward(tn_node *y, tn_range rows)
@@ -173,7 +160,7 @@ static void bi_forward(tn_node *y, tn_range rows)
     const tn_node *x = y->in[0];
     tn_real sum[TN_DIM_MAX];
     for (size_t r = rows.from; r < rows.to; r++) {
-        fm_pairs(tn_val_row(x, r), x->shape.cols, tn_fm_dim(y), sum, tn_val_row(y, r));
+        fm_pairs(tn_val_row(x, r), x->shape.cols, dim_of(y), sum, tn_val_row(y, r));
     }
 }
 
@@ -184,30 +171,21 @@ static void bi_backward(tn_node *y, tn_range rows)
     }
 }
 
-static tn_node *bi_example(tn_graph *g)
-{
-    return tn_bi_interaction(g, NULL, tn_input(g, NULL, 3 * 4, true), 4);
-}
-
 const tn_op tn_op_bi_interaction = {
     TN_OP_MEMBERS(bi_interaction, bi),
+    .shape = bi_shape,
+    .example = {12, &(const tn_pairs_attr){4}},
     .formula = "y = sum of vi * vj over all pairs of fields",
     .n_in = 1,
     .attrs = attrs,
-    .attr_size = sizeof(fm_attr),
+    .attr_size = sizeof(tn_pairs_attr),
     .flops = fm_flops,
 };
-
-tn_node *tn_bi_interaction(tn_graph *g, const char *name, tn_node *x, uint32_t dim)
-{
-    TN_ASSERT(dim > 0 && dim <= TN_DIM_MAX);
-    return tn_apply(g, &tn_op_bi_interaction, name, &x, 1, &(fm_attr){.dim = dim});
-}
 
 static tn_shape values_shape(const tn_node *y)
 {
     tn_shape x = y->in[0]->shape;
-    bool fits = x.cols % tn_fm_dim(y) == 0 && y->in[1]->shape.cols == x.cols;
+    bool fits = x.cols % dim_of(y) == 0 && y->in[1]->shape.cols == x.cols;
     return fits ? (tn_shape){x.rows, 1} : TN_MISFIT;
 }
 
@@ -223,7 +201,7 @@ static void sum_fields(const tn_real *row, uint32_t cols, uint32_t dim, tn_real 
 static void values_forward(tn_node *y, tn_range rows)
 {
     uint32_t cols = y->in[0]->shape.cols;
-    uint32_t dim = tn_fm_dim(y);
+    uint32_t dim = dim_of(y);
     tn_real sum[TN_DIM_MAX];
     tn_real squares[TN_DIM_MAX];
     for (size_t r = rows.from; r < rows.to; r++) {
@@ -241,7 +219,7 @@ static void values_back_row(const tn_node *y, size_t r)
     const tn_node *x = y->in[0];
     const tn_node *q = y->in[1];
     tn_real dy = *tn_grad_row(y, r);
-    uint32_t dim = tn_fm_dim(y);
+    uint32_t dim = dim_of(y);
     if (x->grad != NULL) {
         tn_real sum[TN_DIM_MAX];
         sum_fields(tn_val_row(x, r), x->shape.cols, dim, sum);
@@ -261,35 +239,25 @@ static void values_backward(tn_node *y, tn_range rows)
     }
 }
 
-static tn_node *values_example(tn_graph *g)
-{
-    tn_node *x = tn_input(g, NULL, 3 * 4, true);
-    return tn_fm_values(g, NULL, (tn_node *[]){x, tn_input(g, NULL, 3 * 4, true)}, 4);
-}
-
 const tn_op tn_op_fm_values = {
     TN_OP_MEMBERS(fm_values, values),
+    .shape = values_shape,
+    .example = {12, &(const tn_pairs_attr){4}},
     .formula = "y = sum of <x_i v_i, x_j v_j> over all pairs of values",
     .n_in = 2,
     .attrs = attrs,
-    .attr_size = sizeof(fm_attr),
+    .attr_size = sizeof(tn_pairs_attr),
     .flops = fm_flops,
 };
-
-tn_node *tn_fm_values(tn_graph *g, const char *name, tn_node *const x_squares[2], uint32_t dim)
-{
-    TN_ASSERT(dim > 0 && dim <= TN_DIM_MAX);
-    return tn_apply(g, &tn_op_fm_values, name, x_squares, 2, &(fm_attr){.dim = dim});
-}
 
 /* ---- inner ---- */
 
 static tn_shape inner_shape(const tn_node *y)
 {
     tn_shape x = y->in[0]->shape;
-    uint64_t f = x.cols / tn_fm_dim(y);
+    uint64_t f = x.cols / dim_of(y);
     uint64_t pairs = f * (f - 1) / 2;
-    bool fits = x.cols % tn_fm_dim(y) == 0 && pairs > 0 && pairs <= TN_COLS_MAX;
+    bool fits = x.cols % dim_of(y) == 0 && pairs > 0 && pairs <= TN_COLS_MAX;
     return fits ? (tn_shape){x.rows, (uint32_t)pairs} : TN_MISFIT;
 }
 
@@ -316,7 +284,7 @@ TN_HOT static void inner_row(const tn_real *x, uint32_t n, uint32_t dim, tn_real
 
 static void inner_forward(tn_node *y, tn_range rows)
 {
-    uint32_t dim = tn_fm_dim(y);
+    uint32_t dim = dim_of(y);
     uint32_t n = y->in[0]->shape.cols / dim;
     for (size_t r = rows.from; r < rows.to; r++) {
         inner_row(tn_val_row(y->in[0], r), n, dim, tn_val_row(y, r));
@@ -355,7 +323,7 @@ TN_HOT static void inner_back_row(const inner_rows *p, uint32_t n, uint32_t dim)
 static void inner_backward(tn_node *y, tn_range rows)
 {
     const tn_node *x = y->in[0];
-    uint32_t dim = tn_fm_dim(y);
+    uint32_t dim = dim_of(y);
     for (size_t r = rows.from; r < rows.to && x->grad != NULL; r++) {
         inner_rows p = {tn_val_row(x, r), tn_grad_row(y, r), tn_grad_row_to_add(y, x, r)};
         inner_back_row(&p, x->shape.cols / dim, dim);
@@ -364,25 +332,16 @@ static void inner_backward(tn_node *y, tn_range rows)
 
 static double inner_flops(const tn_node *y)
 {
-    return 2.0 * y->shape.rows * y->shape.cols * tn_fm_dim(y);
-}
-
-static tn_node *inner_example(tn_graph *g)
-{
-    return tn_inner(g, NULL, tn_input(g, NULL, 4 * 3, true), 3);
+    return 2.0 * y->shape.rows * y->shape.cols * dim_of(y);
 }
 
 const tn_op tn_op_inner = {
     TN_OP_MEMBERS(inner, inner),
+    .shape = inner_shape,
+    .example = {12, &(const tn_pairs_attr){3}},
     .formula = "y_ij = <vi, vj> for all pairs of fields",
     .n_in = 1,
     .attrs = attrs,
-    .attr_size = sizeof(fm_attr),
+    .attr_size = sizeof(tn_pairs_attr),
     .flops = inner_flops,
 };
-
-tn_node *tn_inner(tn_graph *g, const char *name, tn_node *x, uint32_t dim)
-{
-    TN_ASSERT(dim > 0 && dim <= TN_DIM_MAX);
-    return tn_apply(g, &tn_op_inner, name, &x, 1, &(fm_attr){.dim = dim});
-}

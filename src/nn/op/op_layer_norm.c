@@ -13,12 +13,9 @@
 
 #include <math.h>
 
-typedef struct layer_norm_attr {
-    double epsilon;
-} layer_norm_attr;
-
 static const tn_field attrs[] = {
-    TN_FIELD_F64(layer_norm_attr, epsilon, "1e-5", TN_EPSILON_MIN, 1, "", "added to the variance"),
+    TN_FIELD_F64(tn_layer_norm_attr, epsilon, "1e-5", TN_EPSILON_MIN, 1, "",
+                 "added to the variance"),
     TN_FIELD_END,
 };
 
@@ -35,12 +32,6 @@ static size_t layer_norm_state_bytes(const tn_node *y)
 static row_stat *stat_of(const tn_node *y, size_t r)
 {
     return (row_stat *)y->state + r;
-}
-
-static tn_shape layer_norm_shape(const tn_node *y)
-{
-    tn_shape x = y->in[0]->shape;
-    return tn_is_row(y->in[1], x.cols) && tn_is_row(y->in[2], x.cols) ? x : TN_MISFIT;
 }
 
 TN_HOT static row_stat layer_norm_measure(size_t n, const tn_real *x, double epsilon)
@@ -61,7 +52,7 @@ TN_HOT static row_stat layer_norm_measure(size_t n, const tn_real *x, double eps
 
 static void layer_norm_forward(tn_node *y, tn_range rows)
 {
-    double epsilon = ((const layer_norm_attr *)y->attr)->epsilon;
+    double epsilon = ((const tn_layer_norm_attr *)y->attr)->epsilon;
     uint32_t n = y->shape.cols;
     for (size_t r = rows.from; r < rows.to; r++) {
         const tn_real *x = tn_val_row(y->in[0], r);
@@ -123,31 +114,18 @@ static void layer_norm_backward_params(tn_node *y, tn_range cols)
     }
 }
 
-static tn_node *layer_norm_example(tn_graph *g)
-{
-    tn_init init = {.kind = TN_INIT_CONSTANT, .a = 1};
-    tn_node *weights[] = {tn_param(g, NULL, NULL, (tn_shape){1, 5}, init),
-                          tn_param(g, NULL, NULL, (tn_shape){1, 5}, init)};
-    return tn_layer_norm(g, NULL, tn_input(g, NULL, 5, true), weights, 1e-5);
-}
-
 static const char *const params[] = {"gamma", "beta", NULL};
 
 const tn_op tn_op_layer_norm = {
     TN_OP_MEMBERS(layer_norm, layer_norm),
+    .shape = tn_same_shape,
+    .example = {5, &(const tn_layer_norm_attr){1e-5}},
     .formula = "y = gamma (x - mean) / sqrt(var + epsilon) + beta, over the row",
     .n_in = 1,
     .params = params,
     .attrs = attrs,
-    .attr_size = sizeof(layer_norm_attr),
+    .attr_size = sizeof(tn_layer_norm_attr),
     .state_bytes = layer_norm_state_bytes,
     .backward_params = layer_norm_backward_params,
     .flops_each = 8,
 };
-
-tn_node *tn_layer_norm(tn_graph *g, const char *name, tn_node *x, tn_node *const param[2],
-                       double epsilon)
-{
-    tn_node *in[] = {x, param[0], param[1]};
-    return tn_apply(g, &tn_op_layer_norm, name, in, 3, &(layer_norm_attr){.epsilon = epsilon});
-}

@@ -1,117 +1,114 @@
-/* ops.h - the functions that put operators on a graph, with the shapes they take and give.
+/* ops.h - all operators, and their constants. B is the batch; formulas stand on top of the files of
+ * operators and in docs/numerics.md.
  *
- * B is the batch. Names are copied; NULL makes one from the operator's name and a number. A node's
- * operands are older than it; parameters come from tn_param and tn_running. Shapes that do not fit
- * are bugs (asserted). Formulas stand on top of the files of operators and in docs/numerics.md.
+ *     tn_node *y = tn_apply(g, &tn_op_bias, "y", TN_IN(x, b), NULL);
+ *     y = tn_apply(g, &tn_op_dropout, NULL, TN_IN(y), &(tn_dropout_attr){0.5});
+ *
+ * A node's operands are older than it; parameters, which come behind them, are made by tn_param
+ * and, where they are running values, by tn_running. Shapes that do not fit are bugs (asserted).
+ *
+ *     matmul            x, W                                [B,n] [n,m] -> [B,m]
+ *     bias              x, b                                [B,n] [1,n] -> [B,n]
+ *     dense             x, W, b; b may be missing; matmul, bias and an activation behind each other
+ *                       become one when the graph is finished
+ *     relu ..           see tn_activate                     [B,n] -> [B,n]
+ *     prelu             x, a (begins as .25)                likewise, as the norms
+ *     batch_norm        x, gamma (1), beta (0), mean (0), var (1)
+ *     dice              x, alpha (0), mean (0), var (1)
+ *     data_norm         x, gamma (1), beta (0), sums (0): see tn_wide_get
+ *     layer_norm        x, gamma (1), beta (0)
+ *     zscore            x, sums (0): by the rows before the batch; no gradient
+ *     dropout           gone when the graph does not train
+ *     add, concat       any number
+ *     mul               a, b                                [B,n] [B,n] -> [B,n]; b may be [B,1]
+ *     slice, scale, softmax, sum_cols (-> [B,1])
+ *     cross             x0, x, w, b                         [B,n] [B,n] [1,n] [1,n] -> [B,n]
+ *     cross_merge       x0, h, x                            h is matmul and bias of x
+ *     bce               logit                               [B,1] -> [B,1]: the loss of each row
+ *     numeric           the batch's numeric columns         -> [B,cols]
+ *     embed ..          nn/graph/embed.h
+ *
+ * Interactions of slots' vectors:
+ *
+ *     x    | v_1 | v_2 | .. | v_f |          one vector of length `dim` per slot: fm and its like
+ *     x    | A_11 A_12 .. A_1f | A_21 .. |   f vectors per slot, one for each slot: ffm
+ *
+ *     fm, ffm           x                                   -> [B,1]
+ *     bi_interaction    x                                   -> [B,dim]
+ *     inner             x                                   -> [B,f*(f-1)/2]
+ *     fm_values         x, squares: an embedding of slots pooled by sum, and embed_squares of it
+ *     ffm_within        x, squares: the pairs of values within a field
+ *     embed_squares, embed_norm     of an embedding; the norm is 1 / sum x_j^2, [B,1]
  */
 #ifndef TN_NN_OPS_H
 #define TN_NN_OPS_H
 
 #include "nn/graph/graph.h" /* IWYU pragma: export */
 
-/* Leaves are in graph.h; tn_embed and tn_numeric in embed.h. */
-
-/* Linear. matmul, bias and an activation behind each other become one `dense` when the graph is
- * finished. */
-/* x W: [B,n] [n,m] -> [B,m];  x + b: [B,n] [1,n] -> [B,n] */
-tn_node *tn_matmul(tn_graph *g, const char *name, tn_node *x, tn_node *w);
-tn_node *tn_bias(tn_graph *g, const char *name, tn_node *x, tn_node *b);
+/* Operands and parameters for tn_apply, and how many. */
+#define TN_IN(...) ((tn_node *[]){__VA_ARGS__}), TN_COUNT_IN(__VA_ARGS__)
+#define TN_COUNT_IN(...) (sizeof((tn_node *[]){__VA_ARGS__}) / sizeof(tn_node *))
 
 typedef struct tn_dense_attr {
     uint32_t activation; /* 0 none, 1 relu, 2 leaky_relu, 3 sigmoid, 4 tanh */
     double slope;        /* of leaky_relu */
 } tn_dense_attr;
-/* act(x W + b); b may be NULL.                                           [B,n] -> [B,m] */
-tn_node *tn_dense(tn_graph *g, const char *name, tn_node *x, tn_node *const wb[2],
-                  const tn_dense_attr *attr);
 /* Whether n is an activation that a dense layer can do itself, and as which. */
 bool tn_dense_activation(const tn_node *n, tn_dense_attr *out);
 
-/* Activations, [B,n] -> [B,n]. tn_activate: one without parameters by the name of its operator,
- * leaky_relu with slope .01; NULL: none of that name. */
+/* An activation without parameters by the name of its operator, leaky_relu with slope .01; NULL:
+ * none of that name. */
 tn_node *tn_activate(tn_graph *g, const char *name, tn_node *x, const char *activation);
-tn_node *tn_prelu(tn_graph *g, const char *name, tn_node *x, tn_node *a); /* a [1,n], init .25 */
 
-/* Norms. params as listed: gamma, beta [1,n] from tn_param; mean, var .. [1,n] from tn_running. */
 typedef struct tn_batch_norm_attr {
-    double epsilon; /* 1e-5 */
-    double decay;   /* .9: the fraction of the running value that is kept */
-    bool unbiased;  /* true: var enters the running value as var * B / (B - 1) */
+    double epsilon;
+    double decay;  /* the fraction of the running value that is kept */
+    bool unbiased; /* true: var enters the running value as var * B / (B - 1) */
 } tn_batch_norm_attr;
-/* gamma (init 1), beta (0), mean (0), var (1); attr NULL: the defaults */
-tn_node *tn_batch_norm(tn_graph *g, const char *name, tn_node *x, tn_node *const params[4],
-                       const tn_batch_norm_attr *attr);
-/* x (alpha + (1 - alpha) sigmoid(bn(x))): alpha [1,n] (init 0), mean (0), var (1) */
-tn_node *tn_dice(tn_graph *g, const char *name, tn_node *x, tn_node *const params[3]);
 
 typedef struct tn_data_norm_attr {
-    double epsilon;   /* 1e-5 */
-    double max_count; /* 1e6 */
+    double epsilon;
+    double max_count;
 } tn_data_norm_attr;
-/* gamma (1), beta (0), sums [6,n] (state, 0: see tn_wide_get: n, mean, M2 as pairs of high and low
- * part) */
-tn_node *tn_data_norm(tn_graph *g, const char *name, tn_node *x, tn_node *const params[3],
-                      const tn_data_norm_attr *attr);
-tn_node *tn_layer_norm(tn_graph *g, const char *name, tn_node *x, tn_node *const params[2],
-                       double epsilon); /* gamma (1), beta (0); epsilon 1e-5 */
-/* (x - mean) / max(s, 1e-12) by the rows before the batch; sums [6,n] (state, 0). Stops adding
- * after `freeze_rows` (1e6). No gradient. */
-tn_node *tn_zscore(tn_graph *g, const char *name, tn_node *x, tn_node *sums, double freeze_rows);
 
-/* p: the probability to become 0; gone when the graph does not train.            [B,n] -> [B,n] */
-tn_node *tn_dropout(tn_graph *g, const char *name, tn_node *x, double p);
+typedef struct tn_layer_norm_attr {
+    double epsilon;
+} tn_layer_norm_attr;
 
-/* Elementwise and columns. */
-tn_node *tn_add(tn_graph *g, const char *name, tn_node *const *in,
-                uint32_t n); /* n x [B,m] -> [B,m] */
-tn_node *tn_mul(tn_graph *g, const char *name, tn_node *a,
-                tn_node *b); /* [B,n] [B,n] -> [B,n]; b may be [B,1] */
-tn_node *tn_concat(tn_graph *g, const char *name, tn_node *const *in,
-                   uint32_t n); /* -> [B, sum of cols] */
-tn_node *tn_slice(tn_graph *g, const char *name, tn_node *x, uint32_t first,
-                  uint32_t cols);                                /* -> [B,cols] */
-tn_node *tn_sum_cols(tn_graph *g, const char *name, tn_node *x); /* [B,n] -> [B,1] sum of a row */
-tn_node *tn_scale(tn_graph *g, const char *name, tn_node *x, double by,
-                  double plus);                                 /* by * x + plus */
-tn_node *tn_softmax(tn_graph *g, const char *name, tn_node *x); /* over each row */
+typedef struct tn_zscore_attr {
+    double freeze_rows; /* then it stops adding */
+} tn_zscore_attr;
 
-/* Interactions of slots' vectors.
- *
- *     x    | v_1 | v_2 | .. | v_f |          one vector of length `dim` per slot: fm and its like
- *     x    | A_11 A_12 .. A_1f | A_21 .. |   f vectors per slot, one for each slot: ffm
- */
-/* Of vectors of length `dim`, x [B,f*dim]. */
-tn_node *tn_fm(tn_graph *g, const char *name, tn_node *x, uint32_t dim); /* -> [B,1] */
-/* tn_fm over values: x an embedding of slots pooled by sum, and its squares, as wide as it. */
-tn_node *tn_fm_values(tn_graph *g, const char *name, tn_node *const x_squares[2], uint32_t dim);
-tn_node *tn_embed_squares(tn_graph *g, const char *name, tn_node *x);
-tn_node *tn_embed_norm(tn_graph *g, const char *name, tn_node *x); /* 1 / sum x_j^2 -> [B,1] */
-/* Of f fields with a vector for each field: x [B,f*f*dim]; of the values within a field. -> [B,1]
- */
-tn_node *tn_ffm(tn_graph *g, const char *name, tn_node *x, uint32_t fields, uint32_t dim);
-tn_node *tn_ffm_within(tn_graph *g, const char *name, tn_node *const x_squares[2], uint32_t fields,
-                       uint32_t dim);
-tn_node *tn_inner(tn_graph *g, const char *name, tn_node *x, uint32_t dim); /* [B,f*(f-1)/2] */
-tn_node *tn_bi_interaction(tn_graph *g, const char *name, tn_node *x, uint32_t dim); /* [B,dim] */
+typedef struct tn_dropout_attr {
+    double p; /* the probability to become 0 */
+} tn_dropout_attr;
 
-/* Cross v1: x0 (x w) + b + x; w, b [1,n].                                [B,n] [B,n] -> [B,n] */
-tn_node *tn_cross(tn_graph *g, const char *name, tn_node *const x0_x[2], tn_node *const wb[2]);
-/* x0 * h + x. Cross v2: h = matmul + bias of x, low rank by two matmuls. [B,n] x 3 -> [B,n] */
-tn_node *tn_cross_merge(tn_graph *g, const char *name, tn_node *x0, tn_node *h, tn_node *x);
+typedef struct tn_slice_attr {
+    uint32_t first, cols;
+} tn_slice_attr;
 
-/* Loss per row, from the logit and the feed's labels; weights enter by tn_wanted.loss. [B,1] ->
- * [B,1] */
+typedef struct tn_scale_attr {
+    double by, plus; /* by * x + plus */
+} tn_scale_attr;
+
+typedef struct tn_numeric_attr {
+    uint32_t cols;
+} tn_numeric_attr;
+
+/* Of fm, fm_values, bi_interaction, inner. */
+typedef struct tn_pairs_attr {
+    uint32_t dim; /* 1 .. TN_DIM_MAX */
+} tn_pairs_attr;
+
 typedef struct tn_bce_attr {
-    double pos_weight;      /* 1 */
-    double label_smoothing; /* 0 */
+    double pos_weight;
+    double label_smoothing;
 } tn_bce_attr;
-tn_node *tn_bce(tn_graph *g, const char *name, tn_node *logit,
-                const tn_bce_attr *attr); /* NULL: 1, 0 */
 
-tn_shape tn_same_shape(const tn_node *y);   /* for operators: that of the first operand */
-tn_shape tn_column_shape(const tn_node *y); /* one value per row of the batch */
-
-uint32_t tn_fm_dim(const tn_node *y); /* the width of a slot's vector in a node of fm */
+/* For operators: the shape of the first operand, whose width all others and the parameters must
+ * have; and one value per row of the batch. */
+tn_shape tn_same_shape(const tn_node *y);
+tn_shape tn_column_shape(const tn_node *y);
 
 #define TN_OP(name) extern const tn_op tn_op_##name;
 #include "nn/op/ops.def"
@@ -120,5 +117,8 @@ uint32_t tn_fm_dim(const tn_node *y); /* the width of a slot's vector in a node 
 /* All operators, NULL at the end. */
 extern const tn_op *const tn_all_ops[];
 const tn_op *tn_op_find(const char *name); /* NULL: none */
+
+/* op->example as a node, for tests and benchmarks. */
+tn_node *tn_op_example(tn_graph *g, const tn_op *op);
 
 #endif

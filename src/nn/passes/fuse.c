@@ -183,8 +183,8 @@ static bool fuse_embedding(tn_graph *g, tn_node *n)
         read_rows(n, &tn_op_embed_sum, tn_embed_one_column(g, x));
     } else if (n->op == &tn_op_ffm && tn_embed_can_ffm(x, ((const tn_ffm_attr *)n->attr)->dim)) {
         read_rows(n, &tn_op_embed_ffm, pairs_of(g, x, ((const tn_ffm_attr *)n->attr)->dim));
-    } else if (n->op == &tn_op_fm && tn_embed_is_summed(x, tn_fm_dim(n))) {
-        read_rows(n, &tn_op_embed_fm, pairs_of(g, x, tn_fm_dim(n)));
+    } else if (n->op == &tn_op_fm && tn_embed_is_summed(x, ((const tn_pairs_attr *)n->attr)->dim)) {
+        read_rows(n, &tn_op_embed_fm, pairs_of(g, x, ((const tn_pairs_attr *)n->attr)->dim));
     } else {
         return false;
     }

@@ -83,8 +83,8 @@ static tn_status build(tn_export_graph *x, const tn_model_plan *plan, tn_params 
     double q = plan->run->data.negative_sampling;
     x->logit = made.logit;
     if (q < 1 && made.output_bias == NULL) {
-        x->logit =
-            tn_scale(x->g, free_name(x->g, "logit.unsampled", b->arena), x->logit, 1, tn_ln(q));
+        x->logit = tn_apply(x->g, &tn_op_scale, free_name(x->g, "logit.unsampled", b->arena),
+                            TN_IN(x->logit), &(tn_scale_attr){1, tn_ln(q)});
     }
     x->pctr = tn_activate(x->g, free_name(x->g, "pctr", b->arena), x->logit, "sigmoid");
     TN_TRY(tn_params_seal(x->params, err));

@@ -39,7 +39,7 @@ static bool write_graph(tn_worker *w, tn_graph *g, bool training, const tn_binde
         const tn_bce_opts *loss = p->run->loss.opts;
         tn_bce_attr attr = {.pos_weight = loss->pos_weight,
                             .label_smoothing = loss->label_smoothing};
-        wanted->loss = tn_bce(g, "loss", made.logit, &attr);
+        wanted->loss = tn_apply(g, &tn_op_bce, "loss", TN_IN(made.logit), &attr);
     }
     return true;
 }
