@@ -32,7 +32,7 @@ static uint32_t dim_of(const tn_node *y)
     return ((const tn_pairs_attr *)y->attr)->dim;
 }
 
-static double fm_flops(const tn_node *y)
+static double pairs_flops(const tn_node *y)
 {
     return 3.0 * y->in[0]->shape.rows * y->in[0]->shape.cols;
 }
@@ -66,13 +66,55 @@ TN_HOT static void fm_tally(const tn_real *restrict row, uint32_t cols, uint32_t
     UNROLLED(tally, dim, row, cols, sum, squares);
 }
 
-/* out[c] = 1/2 ((sum_f v_fc)^2 - sum_f v_fc^2); `sum` takes sum_f v_f. No loop over pairs is needed
- * (Rendle 2010, lemma 3.1). */
-static void fm_pairs(const tn_real *row, uint32_t cols, uint32_t dim, tn_real *sum, tn_real *out)
+/* out[c] := sum over fields. */
+static void sum_fields(const tn_real *row, uint32_t cols, uint32_t dim, tn_real *out)
 {
-    fm_tally(row, cols, dim, sum, out);
-    for (uint32_t c = 0; c < dim; c++) {
-        out[c] = (sum[c] * sum[c] - out[c]) / 2;
+    tn_vec_copy(dim, out, row, false);
+    for (uint32_t f = dim; f < cols; f += dim) {
+        tn_vec_copy(dim, out, row + f, true);
+    }
+}
+
+/* Sum and squares of one example: the squares of x, or those of fm_values. */
+static void tally_row(const tn_node *y, size_t row, tn_real *sum, tn_real *squares)
+{
+    const tn_real *x = tn_val_row(y->in[0], row);
+    uint32_t cols = y->in[0]->shape.cols;
+    if (y->n_in == 1) {
+        fm_tally(x, cols, dim_of(y), sum, squares);
+    } else {
+        sum_fields(x, cols, dim_of(y), sum);
+        sum_fields(tn_val_row(y->in[1], row), cols, dim_of(y), squares);
+    }
+}
+
+static bool is_by_column(const tn_node *y)
+{
+    return y->op == &tn_op_bi_interaction;
+}
+
+static tn_shape pairs_shape(const tn_node *y)
+{
+    tn_shape x = y->in[0]->shape;
+    bool fits = x.cols % dim_of(y) == 0 && (y->n_in == 1 || y->in[1]->shape.cols == x.cols);
+    return fits ? (tn_shape){x.rows, is_by_column(y) ? dim_of(y) : 1} : TN_MISFIT;
+}
+
+/* No loop over pairs is needed (Rendle 2010, lemma 3.1). */
+static void pairs_forward(tn_node *y, tn_range rows)
+{
+    uint32_t dim = dim_of(y);
+    tn_real sum[TN_DIM_MAX];
+    tn_real column[TN_DIM_MAX];
+    for (size_t r = rows.from; r < rows.to; r++) {
+        tn_real *pairs = is_by_column(y) ? tn_val_row(y, r) : column;
+        tally_row(y, r, sum, pairs);
+        for (uint32_t c = 0; c < dim; c++) {
+            pairs[c] = (sum[c] * sum[c] - pairs[c]) / 2;
+        }
+        if (!is_by_column(y)) {
+            *tn_val_row(y, r) = tn_vec_sum(dim, pairs);
+        }
     }
 }
 
@@ -97,157 +139,76 @@ TN_HOT static void fm_back(tn_real *restrict dv, back_row p, uint32_t cols, uint
 }
 
 /* dv_f (+)= d * (sum - v_f), elementwise. */
-static void fm_pairs_back(const tn_node *y, size_t row, const tn_real *d)
+static void pairs_backward(tn_node *y, tn_range rows)
 {
     const tn_node *x = y->in[0];
     uint32_t dim = dim_of(y);
     tn_real sum[TN_DIM_MAX];
     tn_real squares[TN_DIM_MAX];
-    fm_tally(tn_val_row(x, row), x->shape.cols, dim, sum, squares);
-    fm_back(tn_grad_row_to_add(y, x, row), (back_row){tn_val_row(x, row), d, sum}, x->shape.cols,
-            dim);
-}
-
-static tn_shape fm_shape(const tn_node *y)
-{
-    tn_shape x = y->in[0]->shape;
-    return x.cols % dim_of(y) == 0 ? (tn_shape){x.rows, 1} : TN_MISFIT;
-}
-
-static void fm_forward(tn_node *y, tn_range rows)
-{
-    const tn_node *x = y->in[0];
-    uint32_t dim = dim_of(y);
-    tn_real sum[TN_DIM_MAX];
-    tn_real pairs[TN_DIM_MAX];
-    for (size_t r = rows.from; r < rows.to; r++) {
-        fm_pairs(tn_val_row(x, r), x->shape.cols, dim, sum, pairs);
-        *tn_val_row(y, r) = tn_vec_sum(dim, pairs);
-    }
-}
-
-static void fm_backward(tn_node *y, tn_range rows)
-{
-    uint32_t dim = dim_of(y);
-    tn_real d[TN_DIM_MAX];
-    for (size_t r = rows.from; r < rows.to && y->in[0]->grad != NULL; r++) {
-        for (uint32_t c = 0; c < dim; c++) {
-            d[c] = *tn_grad_row(y, r);
+    tn_real same[TN_DIM_MAX];
+    for (size_t r = rows.from; r < rows.to && x->grad != NULL; r++) {
+        const tn_real *d = is_by_column(y) ? tn_grad_row(y, r) : same;
+        for (uint32_t c = 0; c < dim && d == same; c++) {
+            same[c] = *tn_grad_row(y, r);
         }
-        fm_pairs_back(y, r, d);
-    }
-}
-
-const tn_op tn_op_fm = {
-    TN_OP_MEMBERS(fm, fm),
-    .shape = fm_shape,
-    .example = {12, &(const tn_pairs_attr){4}},
-    .formula = "y = sum of <vi, vj> over all pairs of fields",
-    .n_in = 1,
-    .attrs = attrs,
-    .attr_size = sizeof(tn_pairs_attr),
-    .flops = fm_flops,
-};
-
-static tn_shape bi_shape(const tn_node *y)
-{
-    tn_shape x = y->in[0]->shape;
-    return x.cols % dim_of(y) == 0 ? (tn_shape){x.rows, dim_of(y)} : TN_MISFIT;
-}
-
-static void bi_forward(tn_node *y, tn_range rows)
-{
-    const tn_node *x = y->in[0];
-    tn_real sum[TN_DIM_MAX];
-    for (size_t r = rows.from; r < rows.to; r++) {
-        fm_pairs(tn_val_row(x, r), x->shape.cols, dim_of(y), sum, tn_val_row(y, r));
-    }
-}
-
-static void bi_backward(tn_node *y, tn_range rows)
-{
-    for (size_t r = rows.from; r < rows.to && y->in[0]->grad != NULL; r++) {
-        fm_pairs_back(y, r, tn_grad_row(y, r));
-    }
-}
-
-const tn_op tn_op_bi_interaction = {
-    TN_OP_MEMBERS(bi_interaction, bi),
-    .shape = bi_shape,
-    .example = {12, &(const tn_pairs_attr){4}},
-    .formula = "y = sum of vi * vj over all pairs of fields",
-    .n_in = 1,
-    .attrs = attrs,
-    .attr_size = sizeof(tn_pairs_attr),
-    .flops = fm_flops,
-};
-
-static tn_shape values_shape(const tn_node *y)
-{
-    tn_shape x = y->in[0]->shape;
-    bool fits = x.cols % dim_of(y) == 0 && y->in[1]->shape.cols == x.cols;
-    return fits ? (tn_shape){x.rows, 1} : TN_MISFIT;
-}
-
-/* out[c] := sum over fields. */
-static void sum_fields(const tn_real *row, uint32_t cols, uint32_t dim, tn_real *out)
-{
-    tn_vec_copy(dim, out, row, false);
-    for (uint32_t f = dim; f < cols; f += dim) {
-        tn_vec_copy(dim, out, row + f, true);
-    }
-}
-
-static void values_forward(tn_node *y, tn_range rows)
-{
-    uint32_t cols = y->in[0]->shape.cols;
-    uint32_t dim = dim_of(y);
-    tn_real sum[TN_DIM_MAX];
-    tn_real squares[TN_DIM_MAX];
-    for (size_t r = rows.from; r < rows.to; r++) {
-        sum_fields(tn_val_row(y->in[0], r), cols, dim, sum);
-        sum_fields(tn_val_row(y->in[1], r), cols, dim, squares);
-        for (uint32_t c = 0; c < dim; c++) {
-            sum[c] = (sum[c] * sum[c] - squares[c]) / 2;
-        }
-        *tn_val_row(y, r) = tn_vec_sum(dim, sum);
-    }
-}
-
-static void values_back_row(const tn_node *y, size_t r)
-{
-    const tn_node *x = y->in[0];
-    const tn_node *q = y->in[1];
-    tn_real dy = *tn_grad_row(y, r);
-    uint32_t dim = dim_of(y);
-    if (x->grad != NULL) {
-        tn_real sum[TN_DIM_MAX];
-        sum_fields(tn_val_row(x, r), x->shape.cols, dim, sum);
-        for (uint32_t f = 0; f < x->shape.cols; f += dim) {
-            tn_vec_scale(dim, tn_grad_row(x, r) + f, sum, dy, tn_adds(y, x));
-        }
-    }
-    if (q->grad != NULL) {
-        tn_vec_shift(q->shape.cols, tn_grad_row_to_add(y, q, r), -dy / 2);
+        tally_row(y, r, sum, squares);
+        fm_back(tn_grad_row_to_add(y, x, r), (back_row){tn_val_row(x, r), d, sum}, x->shape.cols,
+                dim);
     }
 }
 
 static void values_backward(tn_node *y, tn_range rows)
 {
+    const tn_node *x = y->in[0];
+    const tn_node *q = y->in[1];
+    uint32_t dim = dim_of(y);
+    tn_real sum[TN_DIM_MAX];
     for (size_t r = rows.from; r < rows.to; r++) {
-        values_back_row(y, r);
+        tn_real dy = *tn_grad_row(y, r);
+        if (x->grad != NULL) {
+            sum_fields(tn_val_row(x, r), x->shape.cols, dim, sum);
+        }
+        for (uint32_t f = 0; f < x->shape.cols && x->grad != NULL; f += dim) {
+            tn_vec_scale(dim, tn_grad_row(x, r) + f, sum, dy, tn_adds(y, x));
+        }
+        if (q->grad != NULL) {
+            tn_vec_shift(q->shape.cols, tn_grad_row_to_add(y, q, r), -dy / 2);
+        }
     }
 }
 
+/* Members that the operators have in common. */
+#define PAIRS(cols, dim)                                                                           \
+    .attrs = attrs, .attr_size = sizeof(tn_pairs_attr),                                            \
+    .example = {cols, &(const tn_pairs_attr){dim}}
+
+const tn_op tn_op_fm = {
+    TN_OP_MEMBERS(fm, pairs),
+    PAIRS(12, 4),
+    .formula = "y = sum of <vi, vj> over all pairs of fields",
+    .n_in = 1,
+    .shape = pairs_shape,
+    .flops = pairs_flops,
+};
+
+const tn_op tn_op_bi_interaction = {
+    TN_OP_MEMBERS(bi_interaction, pairs),
+    PAIRS(12, 4),
+    .formula = "y = sum of vi * vj over all pairs of fields",
+    .n_in = 1,
+    .shape = pairs_shape,
+    .flops = pairs_flops,
+};
+
 const tn_op tn_op_fm_values = {
-    TN_OP_MEMBERS(fm_values, values),
-    .shape = values_shape,
-    .example = {12, &(const tn_pairs_attr){4}},
+    .name = "fm_values",
+    PAIRS(12, 4),
     .formula = "y = sum of <x_i v_i, x_j v_j> over all pairs of values",
     .n_in = 2,
-    .attrs = attrs,
-    .attr_size = sizeof(tn_pairs_attr),
-    .flops = fm_flops,
+    .shape = pairs_shape,
+    .forward = pairs_forward,
+    .backward = values_backward,
+    .flops = pairs_flops,
 };
 
 /* ---- inner ---- */
@@ -337,11 +298,9 @@ static double inner_flops(const tn_node *y)
 
 const tn_op tn_op_inner = {
     TN_OP_MEMBERS(inner, inner),
+    PAIRS(12, 3),
     .shape = inner_shape,
-    .example = {12, &(const tn_pairs_attr){3}},
     .formula = "y_ij = <vi, vj> for all pairs of fields",
     .n_in = 1,
-    .attrs = attrs,
-    .attr_size = sizeof(tn_pairs_attr),
     .flops = inner_flops,
 };
