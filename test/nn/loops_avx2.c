@@ -1,12 +1,6 @@
 /* loops_avx2.c - the loops over pairs of vectors, with AVX2. */
 #include "nn/loopsets.h"
 
-#include "base/core/compiler.h"
-#include "base/keys/record.h"
-#include "nn/op/ops.h"
-
-#include <string.h>
-
 #if defined(__x86_64__) && defined(__clang__)
 #pragma clang attribute push(__attribute__((target("avx2"))), apply_to = function)
 #elif defined(__x86_64__)

@@ -1,42 +1,33 @@
-/* loopsetbody.h - the sources of the loops, once per set: what they export takes the set's name. */
+/* loopsetbody.h - the sources of the operators, once per set: what they export takes the set's
+ * name. */
 #ifndef TN_TEST_LOOPSETBODY_H
 #define TN_TEST_LOOPSETBODY_H
 
-#include "base/core/compiler.h"
 #include "nn/loopsets.h"
 
 #undef TN_HOT
 #define TN_HOT
 
-// NOLINTBEGIN(readability-identifier-naming): functions' names, not macros'
-#define tn_ffm_attrs TN_LOOPSET(ffm_attrs)
+// NOLINTBEGIN(readability-identifier-naming): names of functions and constants, not macros'
+#define tn_op_ffm TN_LOOPSET(op_ffm)
+#define tn_op_ffm_within TN_LOOPSET(op_ffm_within)
+#define tn_op_embed_ffm TN_LOOPSET(op_embed_ffm)
+#define tn_op_embed_fm TN_LOOPSET(op_embed_fm)
 #define tn_ffm_fits TN_LOOPSET(ffm_fits)
-#define tn_ffm_pairs TN_LOOPSET(ffm_pairs)
-#define tn_ffm_pairs_back TN_LOOPSET(ffm_pairs_back)
-#define tn_fm_add_slot TN_LOOPSET(fm_add_slot)
-#define tn_fm_add TN_LOOPSET(fm_add)
-#define tn_fm_back_slot TN_LOOPSET(fm_back_slot)
-#define tn_fm_back_keys TN_LOOPSET(fm_back_keys)
+#define tn_embed_can_ffm TN_LOOPSET(embed_can_ffm)
 // NOLINTEND(readability-identifier-naming)
 
 /* As the headers have them. */
-extern const tn_field tn_ffm_attrs[];
+extern const tn_op tn_op_ffm, tn_op_ffm_within, tn_op_embed_ffm, tn_op_embed_fm;
 bool tn_ffm_fits(const tn_ffm_attr *attr, const tn_node *x);
-tn_real tn_ffm_pairs(const tn_ffm_row *x);
-void tn_ffm_pairs_back(const tn_ffm_row *x, tn_range to, tn_real dy, tn_real *const *dfield);
-void tn_fm_add_slot(const tn_fm_rows *p, const tn_embed_slot *slot, tn_range rows);
-void tn_fm_add(const tn_fm_rows *p, uint32_t row, const tn_real *v);
-void tn_fm_back_slot(const tn_fm_rows *p, const tn_embed_slot *slot, uint32_t n_rows);
-void tn_fm_back_keys(const tn_fm_rows *p, tn_range keys);
+bool tn_embed_can_ffm(const tn_node *embed, uint32_t dim);
 
-#include "../../src/nn/pooling/ffmloops.c" // NOLINT(bugprone-suspicious-include): the point of this file
-#include "../../src/nn/pooling/fmrows.c" // NOLINT(bugprone-suspicious-include)
+#include "../../src/nn/embed/op_embed_fm.c" // NOLINT(bugprone-suspicious-include): the point of this file
+#include "../../src/nn/embed/op_ffm.c" // NOLINT(bugprone-suspicious-include)
 
 #define TN_LOOPSET_OF(label)                                                                       \
     {                                                                                              \
-        .name = (label), .ffm_pairs = tn_ffm_pairs, .ffm_pairs_back = tn_ffm_pairs_back,           \
-        .fm_add_slot = tn_fm_add_slot, .fm_back_slot = tn_fm_back_slot,                            \
-        .fm_back_keys = tn_fm_back_keys                                                            \
+        .name = (label), .ffm = &tn_op_ffm, .fm = &tn_op_embed_fm                                  \
     }
 
 #endif

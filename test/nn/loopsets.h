@@ -1,19 +1,19 @@
-/* loopsets.h - the loops over pairs of vectors, compiled for one set of instructions each: a loop
+/* loopsets.h - operators over pairs of vectors, compiled for one set of instructions each: a loop
  * that is picked at load time would never be run on a machine that has better.
  */
 #ifndef TN_TEST_LOOPSETS_H
 #define TN_TEST_LOOPSETS_H
 
-#include "nn/pooling/ffmloops.h"
-#include "nn/pooling/fmrows.h"
+#include "base/core/compiler.h"
+#include "config/field.h"
+#include "nn/embed/embedlist.h"
+#include "nn/vec/vec.h"
+
+#include <string.h>
 
 typedef struct tn_loopset {
     const char *name;
-    tn_real (*ffm_pairs)(const tn_ffm_row *x);
-    void (*ffm_pairs_back)(const tn_ffm_row *x, tn_range to, tn_real dy, tn_real *const *dfield);
-    void (*fm_add_slot)(const tn_fm_rows *p, const tn_embed_slot *slot, tn_range rows);
-    void (*fm_back_slot)(const tn_fm_rows *p, const tn_embed_slot *slot, uint32_t n_rows);
-    void (*fm_back_keys)(const tn_fm_rows *p, tn_range keys);
+    const tn_op *ffm, *fm; /* ffm, embed_fm */
 } tn_loopset;
 
 extern const tn_loopset tn_loops_plain, tn_loops_avx2, tn_loops_avx512;

@@ -5,10 +5,10 @@
 #include "base/math/rng.h"
 #include "base/thread/team.h"
 #include "nn/bags.h"
+#include "nn/embed/embedlist.h"
 #include "nn/graph/embed.h"
 #include "nn/near.h"
 #include "nn/op/ops.h"
-#include "nn/pooling/embedloops.h"
 #include "support/test.h"
 
 #include <string.h>

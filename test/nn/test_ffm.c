@@ -1,4 +1,5 @@
 /* test_ffm.c - field-aware and field-weighted pairs: vectors of numerics.md, plain loops. */
+#include "base/core/alloc.h"
 #include "base/keys/record.h"
 #include "base/thread/team.h"
 #include "config/diag.h"
@@ -7,10 +8,8 @@
 #include "nn/graph/params.h"
 #include "nn/layer/layers.h"
 #include "nn/near.h"
-#include "nn/pooling/ffmloops.h"
+#include "nn/op/ops.h"
 #include "support/test.h"
-
-#include "base/core/alloc.h"
 
 #include <math.h>
 
@@ -71,59 +70,33 @@ static void v7_fwfm(void **state)
     tn_diag_done(&diag);
 }
 
-typedef struct pairs {
-    uint32_t n, k;
-    tn_real *v, *d;
-    const tn_real *field[TN_FFM_FIELDS_MAX];
-    tn_real *dfield[TN_FFM_FIELDS_MAX];
-} pairs;
-
-static void fill(pairs *p, uint32_t n, uint32_t k)
+/* Number i of the vector that field f holds for field g. */
+static double number(const tn_node *x, const tn_ffm_attr *a, uint32_t f, uint32_t g, uint32_t i)
 {
-    size_t row = (size_t)n * k;
-    *p = (pairs){.n = n, .k = k};
-    p->v = tn_alloc(n * row, sizeof *p->v, "vectors");
-    p->d = tn_alloc(n * row, sizeof *p->d, "gradients");
-    for (size_t i = 0; i < n * row; i++) {
-        p->v[i] = (tn_real)((double)(i * 7919 % 1013) / 506.5 - 1);
-        p->d[i] = (tn_real)(i % 5);
-    }
-    for (uint32_t f = 0; f < n; f++) {
-        p->field[f] = p->v + f * row;
-        p->dfield[f] = p->d + f * row;
-    }
+    return (double)x->val[((size_t)f * a->fields + g) * a->dim + i];
 }
 
-static void check_forward(const pairs *p)
+static void check_forward(const tn_node *y, const tn_ffm_attr *a)
 {
     double want = 0;
-    for (uint32_t f = 0; f < p->n; f++) {
-        for (uint32_t g = f + 1; g < p->n; g++) {
-            for (uint32_t c = 0; c < p->k; c++) {
-                want += (double)p->field[f][g * p->k + c] * (double)p->field[g][f * p->k + c];
+    for (uint32_t f = 0; f < a->fields; f++) {
+        for (uint32_t g = f + 1; g < a->fields; g++) {
+            for (uint32_t i = 0; i < a->dim; i++) {
+                want += number(y->in[0], a, f, g, i) * number(y->in[0], a, g, f, i);
             }
         }
     }
-    double got = (double)tn_ffm_pairs(&(tn_ffm_row){p->n, p->k, p->field});
-    if (!(fabs(got - want) <= 1e-6 * p->n * p->n)) {
-        fail_msg("%u fields, k %u: %.9g instead of %.9g", p->n, p->k, got, want);
+    if (!(fabs((double)*y->val - want) <= 1e-6 * a->fields * a->fields)) {
+        fail_msg("%u fields, k %u: %.9g instead of %.9g", a->fields, a->dim, (double)*y->val, want);
     }
 }
 
-static void check_backward(const pairs *p)
+static void check_backward(const tn_node *x, const tn_ffm_attr *a)
 {
-    const tn_ffm_row row = {p->n, p->k, p->field};
-    for (uint32_t from = 0; from < p->n; from += TN_FIELDS_TILE) {
-        uint32_t to = from + TN_FIELDS_TILE < p->n ? from + TN_FIELDS_TILE : p->n;
-        tn_ffm_pairs_back(&row, (tn_range){from, to}, (tn_real).5, p->dfield);
-    }
-    for (uint32_t f = 0; f < p->n; f++) {
-        for (uint32_t i = 0; i < p->n * p->k; i++) {
-            uint32_t g = i / p->k;
-            double first = (f * p->n * p->k + i) % 5;
-            double add = f == g ? 0 : .5 * (double)p->field[g][f * p->k + i % p->k];
-            tn_assert_value((double)p->dfield[f][i], first + add);
-        }
+    for (uint32_t i = 0; i < x->shape.cols; i++) {
+        uint32_t f = i / a->dim / a->fields;
+        uint32_t g = i / a->dim % a->fields;
+        tn_assert_value((double)x->grad[i], f == g ? 0 : .5 * number(x, a, g, f, i % a->dim));
     }
 }
 
@@ -134,13 +107,17 @@ static void any_number_of_fields_and_any_width_are_summed(void **state)
     static const uint32_t widths[] = {1, 2, 3, 4, 5, 8, 15, 16, 17, 33};
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
         for (size_t j = 0; j < sizeof widths / sizeof widths[0]; j++) {
-            pairs *p = tn_alloc(1, sizeof *p, "pairs");
-            fill(p, fields[i], widths[j]);
-            check_forward(p);
-            check_backward(p);
-            tn_free(p->v);
-            tn_free(p->d);
-            tn_free(p);
+            const tn_ffm_attr a = {fields[i], widths[j]};
+            tn_graph *g = tn_trial_graph(1, true);
+            tn_node *x = tn_input(g, "x", a.fields * a.fields * a.dim, true);
+            tn_trial t = tn_trial_open(g, tn_apply(g, &tn_op_ffm, "y", TN_IN(x), &a), 1, true);
+            for (uint32_t c = 0; c < x->shape.cols; c++) {
+                x->val[c] = (tn_real)((double)(c * 7919 % 1013) / 506.5 - 1);
+            }
+            tn_trial_run(&t, (const double[]){.5});
+            check_forward(t.y, &a);
+            check_backward(x, &a);
+            tn_graph_free(g);
         }
     }
 }

@@ -4,11 +4,20 @@
 #include "base/core/alloc.h"
 #include "base/keys/record.h"
 #include "base/math/rng.h"
+#include "nn/graph/graphcore.h"
 #include "support/test.h"
 
 #include <string.h>
 
-enum { SETS_MAX = 3, ROWS = 60, KEYS = 12, DIM_MAX = 40, FIELDS_MAX = 39, K_MAX = 17 };
+enum {
+    SETS_MAX = 3,
+    ROWS = 60,
+    ROWS_OF_PAIRS = 2,
+    KEYS = 12,
+    DIM_MAX = 40,
+    FIELDS_MAX = 39,
+    K_MAX = 17
+};
 
 /* Those that this processor has; the first is the plain one. */
 static uint32_t sets_here(const tn_loopset *out[SETS_MAX])
@@ -39,26 +48,35 @@ static bool same(const void *a, const void *b, size_t bytes)
 }
 
 typedef struct pairs {
-    tn_real v[FIELDS_MAX * FIELDS_MAX * K_MAX], d[FIELDS_MAX * FIELDS_MAX * K_MAX];
-    tn_real y;
+    tn_real d[ROWS_OF_PAIRS * FIELDS_MAX * FIELDS_MAX * K_MAX], y[ROWS_OF_PAIRS];
 } pairs;
+
+/* Forward and backward of y = op(x), and x, whose gradient is kept. */
+static tn_graph *finished(tn_graph *g, tn_node *y, tn_node *factor)
+{
+    tn_error err = {0};
+    tn_node *loss = tn_apply(g, &tn_op_mul, "loss", TN_IN(y, factor), NULL);
+    assert_int_equal(tn_graph_finish(g, &(tn_wanted){.logit = y, .loss = loss}, &err), TN_OK);
+    fill(factor->val, g->opts.max_rows, 4);
+    return g;
+}
 
 static void run_pairs(const tn_loopset *set, uint32_t n, uint32_t k, pairs *p)
 {
-    const tn_real *field[FIELDS_MAX];
-    tn_real *dfield[FIELDS_MAX];
-    fill(p->v, (size_t)n * n * k, 1);
-    fill(p->d, (size_t)n * n * k, 2);
-    for (uint32_t f = 0; f < n; f++) {
-        field[f] = p->v + (size_t)f * n * k;
-        dfield[f] = p->d + (size_t)f * n * k;
+    tn_graph *g = tn_graph_new(&(tn_graph_opts){.max_rows = ROWS_OF_PAIRS, .train = true});
+    tn_node *x = tn_input(g, "x", n * n * k, true);
+    tn_node *y = tn_apply(g, set->ffm, "y", TN_IN(x), &(tn_ffm_attr){n, k});
+    (void)finished(g, y, tn_input(g, "factor", 1, false));
+    for (uint32_t r = 0; r < ROWS_OF_PAIRS; r++) {
+        fill(tn_val_row(x, r), x->shape.cols, r + 1);
     }
-    const tn_ffm_row row = {n, k, field};
-    p->y = set->ffm_pairs(&row);
-    for (uint32_t from = 0; from < n; from += TN_FIELDS_TILE) {
-        uint32_t to = from + TN_FIELDS_TILE < n ? from + TN_FIELDS_TILE : n;
-        set->ffm_pairs_back(&row, (tn_range){from, to}, (tn_real)-.7, dfield);
+    tn_forward(g, &(tn_graph_feed){.rows = ROWS_OF_PAIRS, .info = {.training = true}});
+    tn_backward(g);
+    for (uint32_t r = 0; r < ROWS_OF_PAIRS; r++) {
+        p->y[r] = *tn_val_row(y, r);
+        memcpy(p->d + (size_t)r * x->shape.cols, tn_grad_row(x, r), x->shape.cols * sizeof *p->d);
     }
+    tn_graph_free(g);
 }
 
 static void field_aware_pairs(void **state)
@@ -74,8 +92,7 @@ static void field_aware_pairs(void **state)
         uint32_t k = widths[i % 6];
         for (uint32_t s = 0; s < n_sets; s++) {
             run_pairs(set[s], n, k, &p[s]);
-            if (!same(&p[s].y, &p[0].y, sizeof p->y) ||
-                !same(p[s].d, p[0].d, (size_t)n * n * k * sizeof *p->d)) {
+            if (!same(&p[s], &p[0], sizeof *p)) {
                 fail_msg("%s, %u fields, k %u: other bits", set[s]->name, n, k);
             }
         }
@@ -83,31 +100,31 @@ static void field_aware_pairs(void **state)
     tn_free(p);
 }
 
-/* One slot: sums and squares of the examples, gradients of the keys by either way. */
+/* Two slots: values of the examples, gradients of the keys by either way. */
 typedef struct sums {
-    tn_real rows[KEYS * DIM_MAX], dy[ROWS];
-    tn_real sum[ROWS * DIM_MAX], squares[ROWS * DIM_MAX];
+    tn_real rows[KEYS * DIM_MAX], y[ROWS];
     tn_real by_slot[KEYS * DIM_MAX], by_keys[KEYS * DIM_MAX];
-    uint32_t offset[ROWS + 1], index[ROWS], at[KEYS + 1], first[KEYS + 1];
-    tn_occurrence item[ROWS];
+    uint32_t offset[ROWS + 1], index[2][ROWS], at[KEYS + 1], first[KEYS + 1];
+    tn_occurrence item[2 * ROWS];
 } sums;
 
+/* Even keys in slot 0, odd ones in slot 1. */
 static void fill_sums(sums *f, uint32_t dim)
 {
     uint32_t n = 0;
     memset(f, 0, sizeof *f);
     fill(f->rows, (size_t)KEYS * dim, 3);
-    fill(f->dy, ROWS, 4);
     for (uint32_t r = 0; r < ROWS; r++) {
         f->offset[r + 1] = r + 1;
-        f->index[r] = (r * r + r / 3) % KEYS;
+        f->index[0][r] = (r * r + r / 3) % (KEYS / 2) * 2;
+        f->index[1][r] = r % (KEYS / 2) * 2 + 1;
     }
     for (uint32_t k = 0; k < KEYS; k++) {
         f->first[k] = n;
         f->at[k + 1] = (k + 1) * dim;
         for (uint32_t r = 0; r < ROWS; r++) {
-            if (f->index[r] == k) {
-                f->item[n++] = (tn_occurrence){r, 0, r};
+            if (f->index[k % 2][r] == k) {
+                f->item[n++] = (tn_occurrence){r, k % 2, r};
             }
         }
     }
@@ -117,29 +134,29 @@ static void fill_sums(sums *f, uint32_t dim)
 static void run_sums(const tn_loopset *set, uint32_t dim, sums *f)
 {
     const tn_segment segment = {.name = "deep", .dim = dim};
-    const tn_embed_slot slot = {.name = "a", .segment = &segment};
-    const tn_slot_use use[] = {{.segment = &segment}, {.i = TN_NO_SLOT}};
+    const tn_embed_slot slots[] = {{.name = "a", .segment = &segment},
+                                   {.name = "b", .slot = 1, .segment = &segment}};
     fill_sums(f, dim);
-    const tn_bag bag = {.offset = f->offset, .index = f->index, .ones = true};
-    tn_sparse sparse = {.n = KEYS, .at = f->at, .rows = f->rows, .grads = f->by_slot, .bag = &bag};
+    const tn_bag bags[] = {{.offset = f->offset, .index = f->index[0], .ones = true},
+                           {.offset = f->offset, .index = f->index[1], .ones = true}};
+    tn_sparse sparse = {.n = KEYS, .at = f->at, .rows = f->rows, .grads = f->by_slot, .bag = bags};
+    sparse.apart = true;
+    tn_graph *g = tn_graph_new(&(tn_graph_opts){.max_rows = ROWS, .train = true});
+    const tn_embed_pairs attr = {.list = tn_embed(g, "e", slots, 2)->attr, .dim = dim};
+    tn_node *y = tn_apply(g, set->fm, "y", NULL, 0, &attr);
+    (void)finished(g, y, tn_input(g, "factor", 1, false));
+    const tn_graph_feed feed = {.rows = ROWS, .sparse = &sparse, .info = {.training = true}};
+    tn_forward(g, &feed);
+    tn_backward(g);
+    for (uint32_t r = 0; r < ROWS; r++) {
+        f->y[r] = *tn_val_row(y, r);
+    }
+    sparse.apart = false;
+    sparse.grads = f->by_keys;
     sparse.occurrences = (tn_occurrences){f->first, f->item};
-    const tn_fm_rows p = {.sparse = &sparse,
-                          .use = use,
-                          .n_uses = 1,
-                          .dim = dim,
-                          .sum = f->sum,
-                          .squares = f->squares,
-                          .dy = f->dy,
-                          .stride = 1};
-    set->fm_add_slot(&p, &slot, (tn_range){0, ROWS / 2});
-    set->fm_add_slot(&p, &slot, (tn_range){ROWS / 2, ROWS});
-    set->fm_add_slot(&p, &slot, (tn_range){0, ROWS}); /* adds */
-    set->fm_back_slot(&p, &slot, ROWS);
-    tn_sparse again = sparse;
-    again.grads = f->by_keys;
-    tn_fm_rows q = p;
-    q.sparse = &again;
-    set->fm_back_keys(&q, (tn_range){0, KEYS});
+    tn_forward(g, &feed);
+    tn_backward(g);
+    tn_graph_free(g);
 }
 
 static void pairs_of_sums(void **state)
@@ -153,9 +170,7 @@ static void pairs_of_sums(void **state)
         size_t bytes = (size_t)KEYS * dims[i] * sizeof(tn_real);
         for (uint32_t s = 0; s < n_sets; s++) {
             run_sums(set[s], dims[i], &f[s]);
-            if (!same(f[s].sum, f[0].sum, sizeof f->sum) ||
-                !same(f[s].squares, f[0].squares, sizeof f->squares) ||
-                !same(f[s].by_slot, f[0].by_slot, bytes) ||
+            if (!same(f[s].y, f[0].y, sizeof f->y) || !same(f[s].by_slot, f[0].by_slot, bytes) ||
                 !same(f[s].by_keys, f[0].by_slot, bytes)) {
                 fail_msg("%s, dim %u: other bits", set[s]->name, dims[i]);
             }

@@ -23,13 +23,11 @@
  *     scale        [rows x slots] 1 / D, where it is not 1 (state)
  *     winner       [rows x columns] entry that is the maximum (state; only with max)
  */
-#include "nn/graph/graphcore.h"
+#include "nn/embed/embedlist.h"
 
 #include "base/core/arena.h"
-#include "base/keys/record.h"
-#include "nn/graph/embed.h"
-#include "nn/op/ops.h"
-#include "nn/pooling/embedloops.h"
+#include "base/core/compiler.h"
+#include "nn/graph/graphcore.h"
 
 #include <math.h>
 #include <string.h>
@@ -82,30 +80,107 @@ static tn_real scale_of(tn_pool pool, const tn_bag *bag, tn_range entries)
     return d > 0 ? (tn_real)(1 / d) : 0;
 }
 
-/* One slot of one example, in general. */
-static void pool_slot(const tn_node *y, const tn_pooling *p, uint32_t i, size_t row)
+/* ---- pooling ---- */
+
+static inline void put_scaled(tn_real *restrict y, const tn_real *restrict x, tn_real by,
+                              uint32_t n)
 {
-    const tn_embed_slot *slot = p->slot;
-    if (p->entries.from == p->entries.to) {
-        tn_clear(p->out, p->cols);
+    for (uint32_t i = 0; i < n; i++) {
+        y[i] = x[i] * by;
+    }
+}
+
+static inline void add_scaled(tn_real *restrict y, const tn_real *restrict x, tn_real by,
+                              uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        y[i] += x[i] * by;
+    }
+}
+
+static void put(uint32_t n, tn_real *restrict y, const tn_real *restrict x, tn_real by)
+{
+    TN_UNROLLED(put_scaled, n, y, x, by);
+}
+
+void tn_add_scaled(uint32_t dim, tn_real *dv, const tn_real *dout, tn_real by)
+{
+    TN_UNROLLED(add_scaled, dim, dv, dout, by);
+}
+
+static const tn_real *vector_of(const tn_sparse *sparse, const tn_embed_slot *slot, uint32_t entry)
+{
+    return sparse->rows + sparse->at[sparse->bag[slot->slot].index[entry]] + slot->segment->at;
+}
+
+/* The first vector is assigned. Multiplying by 1 changes no bit. */
+void tn_pool_sum(const tn_sparse *sparse, const tn_embed_slot *slot, tn_range entries,
+                 tn_real scale, tn_real *out)
+{
+    const tn_bag *bag = &sparse->bag[slot->slot];
+    uint32_t dim = slot->segment->dim;
+    put(dim, out, vector_of(sparse, slot, entries.from), tn_weight_of(bag, entries.from) * scale);
+    for (uint32_t j = entries.from + 1; j < entries.to; j++) {
+        tn_add_scaled(dim, out, vector_of(sparse, slot, j), tn_weight_of(bag, j) * scale);
+    }
+}
+
+static void pool_max(const tn_sparse *sparse, const tn_embed_slot *slot, tn_range entries,
+                     tn_real *out, uint32_t *winner)
+{
+    for (uint32_t j = entries.from; j < entries.to; j++) {
+        const tn_real *v = vector_of(sparse, slot, j);
+        tn_real x = tn_weight_of(&sparse->bag[slot->slot], j);
+        for (uint32_t c = 0; c < slot->segment->dim; c++) {
+            tn_real y = x * v[c];
+            if (j == entries.from || y > out[c]) {
+                out[c] = y;
+                winner[c] = j;
+            }
+        }
+    }
+}
+
+static void pool_concat(const tn_sparse *sparse, const tn_embed_slot *slot, tn_range entries,
+                        tn_real *out)
+{
+    uint32_t dim = slot->segment->dim;
+    uint32_t n = entries.to - entries.from;
+    n = n < slot->k ? n : slot->k;
+    for (uint32_t j = entries.from; j < entries.from + n; j++, out += dim) {
+        put(dim, out, vector_of(sparse, slot, j), tn_weight_of(&sparse->bag[slot->slot], j));
+    }
+    tn_clear(out, (size_t)(slot->k - n) * dim);
+}
+
+/* Slot i of one example, in general. */
+static void pool_slot(const tn_node *y, const tn_sparse *sparse, uint32_t i, size_t row)
+{
+    const tn_embed_list *e = embed_of(y);
+    const tn_embed_slot *slot = &e->slot[i];
+    const tn_bag *bag = &sparse->bag[slot->slot];
+    const tn_range entries = {bag->offset[row], bag->offset[row + 1]};
+    tn_real *out = tn_val_row(y, row) + e->at[i];
+    if (entries.from == entries.to) {
+        tn_clear(out, e->at[i + 1] - e->at[i]);
         return;
     }
     switch (slot->pool) {
     case TN_POOL_MEAN:
     case TN_POOL_SQRTN: {
-        tn_real scale = scale_of(slot->pool, p->bag, p->entries);
+        tn_real scale = scale_of(slot->pool, bag, entries);
         scale_row(y, row)[i] = scale;
-        tn_pool_sum(p, scale);
+        tn_pool_sum(sparse, slot, entries, scale, out);
         break;
     }
     case TN_POOL_SUM:
-        tn_pool_sum(p, 1);
+        tn_pool_sum(sparse, slot, entries, 1, out);
         break;
     case TN_POOL_MAX:
-        tn_pool_max(p, winner_row(y, row) + embed_of(y)->at[i]);
+        pool_max(sparse, slot, entries, out, winner_row(y, row) + e->at[i]);
         break;
     case TN_POOL_CONCAT:
-        tn_pool_concat(p);
+        pool_concat(sparse, slot, entries, out);
         break;
     }
 }
@@ -115,27 +190,74 @@ static bool keeps_scale(const tn_embed_slot *slot)
     return slot->pool == TN_POOL_MEAN || slot->pool == TN_POOL_SQRTN;
 }
 
+enum { AHEAD = 8, AHEAD_BACK = 16 }; /* vectors on their way to the near cache */
+
+/* A slot of which every example takes one vector, as it stands. */
+TN_ALWAYS_INLINE void copy_all(const tn_node *y, const tn_sparse *sparse, uint32_t i, tn_range rows,
+                               const uint32_t dim)
+{
+    const tn_embed_slot *slot = &embed_of(y)->slot[i];
+    const uint32_t *index = sparse->bag[slot->slot].index;
+    const uint32_t *at = sparse->at;
+    const tn_real *table = sparse->rows + slot->segment->at;
+    const uint32_t last = rows.to - 1;
+    const size_t stride = y->stride;
+    tn_real *out = tn_val_row(y, rows.from) + embed_of(y)->at[i];
+    for (uint32_t r = rows.from; r <= last; r++, out += stride) {
+        __builtin_prefetch(table + at[index[r + AHEAD < last ? r + AHEAD : last]]);
+        memcpy(out, table + at[index[r]], dim * sizeof *out);
+    }
+}
+
+/* Rows as long as they take one vector; returns how many. */
+static uint32_t copy_ones(const tn_node *y, const tn_sparse *sparse, uint32_t i, tn_range rows)
+{
+    const tn_embed_slot *slot = &embed_of(y)->slot[i];
+    const tn_bag *bag = &sparse->bag[slot->slot];
+    const uint32_t *offset = bag->offset;
+    const uint32_t *index = bag->index;
+    const uint32_t *at = sparse->at;
+    const uint32_t dim = slot->segment->dim;
+    const tn_real *table = sparse->rows + slot->segment->at;
+    const uint32_t last = offset[rows.to];
+    const size_t stride = y->stride;
+    tn_real *out = tn_val_row(y, rows.from) + embed_of(y)->at[i];
+    uint32_t r = rows.from;
+    for (; r < rows.to && offset[r + 1] - offset[r] == 1; r++, out += stride) {
+        uint32_t entry = offset[r];
+        if (entry + AHEAD < last) {
+            __builtin_prefetch(table + at[index[entry + AHEAD]]);
+        }
+        memcpy(out, table + at[index[entry]], dim * sizeof *out);
+    }
+    return r - rows.from;
+}
+
+static uint32_t pool_ones(const tn_node *y, const tn_sparse *sparse, uint32_t i, tn_range rows)
+{
+    const tn_embed_slot *slot = &embed_of(y)->slot[i];
+    if (sparse->bag[slot->slot].ones) {
+        TN_UNROLLED(copy_all, slot->segment->dim, y, sparse, i, rows);
+        return rows.to - rows.from;
+    }
+    return copy_ones(y, sparse, i, rows);
+}
+
 /* Slot i of a tile of examples: runs of examples with one plain value are copied at once. */
 static void pool_tile(const tn_node *y, uint32_t i, tn_range rows)
 {
-    const tn_embed_list *e = embed_of(y);
-    tn_pooling p = {
-        .slot = &e->slot[i], .sparse = tn_feed_of(y)->sparse, .cols = e->at[i + 1] - e->at[i]};
-    p.bag = &p.sparse->bag[p.slot->slot];
-    bool plain =
-        p.bag->weight == NULL && p.slot->pool != TN_POOL_MAX && p.cols == p.slot->segment->dim;
-    for (uint32_t r = rows.from; r < rows.to;) {
-        p.out = tn_val_row(y, r) + e->at[i];
-        uint32_t copied = plain ? tn_pool_ones(&p, (tn_range){r, rows.to}, y->stride) : 0;
-        for (uint32_t k = 0; keeps_scale(p.slot) && k < copied; k++) {
+    const tn_sparse *sparse = tn_feed_of(y)->sparse;
+    const tn_embed_slot *slot = &embed_of(y)->slot[i];
+    bool plain = sparse->bag[slot->slot].weight == NULL && slot->pool != TN_POOL_MAX &&
+                 embed_of(y)->at[i + 1] - embed_of(y)->at[i] == slot->segment->dim;
+    for (uint32_t r = rows.from; r < rows.to; r++) {
+        uint32_t copied = plain ? pool_ones(y, sparse, i, (tn_range){r, rows.to}) : 0;
+        for (uint32_t k = 0; keeps_scale(slot) && k < copied; k++) {
             scale_row(y, r + k)[i] = 1;
         }
         r += copied;
         if (r < rows.to) {
-            p.entries = (tn_range){p.bag->offset[r], p.bag->offset[r + 1]};
-            p.out = tn_val_row(y, r) + e->at[i];
-            pool_slot(y, &p, i, r);
-            r++;
+            pool_slot(y, sparse, i, r);
         }
     }
 }
@@ -150,20 +272,13 @@ static void embed_forward(tn_node *y, tn_range rows)
 
 /* ---- backward ---- */
 
-/* Looked up for every occurrence. */
-typedef struct key_walk {
-    const tn_node *y;
-    const tn_embed_list *e;
-    const tn_sparse *sparse;
-} key_walk;
-
-static key_walk walk_of(const tn_node *y)
+static tn_embed_walk walk_of(const tn_node *y)
 {
-    return (key_walk){y, y->attr, tn_feed_of(y)->sparse};
+    return (tn_embed_walk){y, y->attr, tn_feed_of(y)->sparse};
 }
 
 /* Adds the share of occurrence `o` of a key, in entry i of the list, to its gradient dv. */
-static void add_occurrence(const key_walk *w, const tn_occurrence *o, uint32_t i, tn_real *dv)
+static void add_occurrence(const tn_embed_walk *w, const tn_occurrence *o, uint32_t i, tn_real *dv)
 {
     const tn_embed_slot *slot = &w->e->slot[i];
     const tn_bag *bag = &w->sparse->bag[o->slot];
@@ -179,7 +294,11 @@ static void add_occurrence(const key_walk *w, const tn_occurrence *o, uint32_t i
         tn_add_scaled(dim, dv, dout, x);
         break;
     case TN_POOL_MAX:
-        tn_add_won(dim, dv, dout, &(tn_won){winner_row(w->y, o->row) + w->e->at[i], o->entry, x});
+        for (uint32_t c = 0; c < dim; c++) {
+            if (winner_row(w->y, o->row)[w->e->at[i] + c] == o->entry) {
+                dv[c] += x * dout[c];
+            }
+        }
         break;
     case TN_POOL_CONCAT: {
         uint32_t place = o->entry - bag->offset[o->row];
@@ -191,11 +310,9 @@ static void add_occurrence(const key_walk *w, const tn_occurrence *o, uint32_t i
     }
 }
 
-enum { AHEAD = 16 }; /* occurrences whose gradients are on their way to the near cache */
-
-static void prefetch(const key_walk *w, const tn_occurrence *o)
+static void prefetch(const tn_embed_walk *w, const tn_occurrence *o)
 {
-    const tn_slot_use *use = tn_use_of(w->e->use, w->e->n_uses, o->slot);
+    const tn_slot_use *use = tn_use_of(w->e, o->slot);
     if (use->i != TN_NO_SLOT) {
         __builtin_prefetch(tn_grad_row(w->y, o->row) + use->col);
         if (use->scaled) {
@@ -205,7 +322,8 @@ static void prefetch(const key_walk *w, const tn_occurrence *o)
 }
 
 /* Slots without weights that are summed or averaged, nearly all there are, take the short way. */
-static void add_one(const key_walk *w, const tn_occurrence *o, const tn_slot_use *use, tn_real *dv)
+static void add_one(const tn_embed_walk *w, const tn_occurrence *o, const tn_slot_use *use,
+                    tn_real *dv)
 {
     if (use->simple && w->sparse->bag[o->slot].weight == NULL) {
         tn_real by = use->scaled ? scale_row(w->y, o->row)[use->i] : 1;
@@ -215,14 +333,14 @@ static void add_one(const key_walk *w, const tn_occurrence *o, const tn_slot_use
     }
 }
 
-static bool is_plain(const key_walk *w, uint32_t i)
+static bool is_plain(const tn_embed_walk *w, uint32_t i)
 {
     const tn_embed_slot *slot = &w->e->slot[i];
     return slot->pool == TN_POOL_SUM && w->sparse->bag[slot->slot].weight == NULL;
 }
 
 /* Whether all slots are plain sums of vectors of one width, as they nearly always are. */
-static bool all_plain(const key_walk *w)
+static bool all_plain(const tn_embed_walk *w)
 {
     bool plain = true;
     for (uint32_t i = 0; i < w->e->n; i++) {
@@ -231,34 +349,72 @@ static bool all_plain(const key_walk *w)
     return plain;
 }
 
+TN_ALWAYS_INLINE void add_vector(const uint32_t n, tn_real *restrict y, const tn_real *restrict x)
+{
+#pragma omp simd
+    for (uint32_t i = 0; i < n; i++) {
+        y[i] += x[i];
+    }
+}
+
+/* One loop over the occurrences of all keys: most keys have one to three, and a loop of their own
+ * would end where the processor does not expect it. */
+TN_ALWAYS_INLINE void add_plain(const tn_embed_walk *w, tn_range keys, const uint32_t dim)
+{
+    const tn_embed_list e = *w->e;
+    const tn_occurrence *item = w->sparse->occurrences.item;
+    const uint32_t *first = w->sparse->occurrences.first;
+    const uint32_t *at = w->sparse->at;
+    const tn_real *dout = tn_grad_row(w->y, 0);
+    const size_t stride = w->y->stride;
+    tn_real *grads = w->sparse->grads;
+    const uint32_t last = first[keys.to] - 1;
+    uint32_t k = keys.from;
+    for (uint32_t j = first[keys.from]; j <= last; j++) {
+        const tn_occurrence *later = &item[j + AHEAD_BACK < last ? j + AHEAD_BACK : last];
+        __builtin_prefetch(dout + later->row * stride + tn_use_of(&e, later->slot)->col);
+        k += j == first[k + 1]; /* without a branch */
+        while (j >= first[k + 1]) {
+            k++; /* keys that nobody holds: never in a batch, but harmless */
+        }
+        const tn_slot_use *use = tn_use_of(&e, item[j].slot);
+        if (use->i != TN_NO_SLOT) {
+            add_vector(dim, grads + at[k] + use->segment->at,
+                       dout + item[j].row * stride + use->col);
+        }
+    }
+}
+
+TN_HOT static void add_plain_keys(const tn_embed_walk *w, tn_range keys)
+{
+    TN_UNROLLED(add_plain, w->e->slot[0].segment->dim, w, keys);
+}
+
 /* Nodes whose attr is a tn_embed_list. */
 static void embed_back_keys(tn_node *y, tn_range keys)
 {
-    const key_walk w = walk_of(y);
+    const tn_embed_walk w = walk_of(y);
     TN_ASSERT(w.sparse->occurrences.first != NULL && w.sparse->grads != NULL);
-    if (all_plain(&w)) {
-        tn_add_plain(&(tn_plain_sum){.sparse = w.sparse,
-                                     .use = w.e->use,
-                                     .n_uses = w.e->n_uses,
-                                     .dim = w.e->slot[0].segment->dim,
-                                     .dout = tn_grad_row(y, 0),
-                                     .stride = y->stride},
-                     keys);
-        return;
-    }
     const tn_occurrence *item = w.sparse->occurrences.item;
     const uint32_t *first = w.sparse->occurrences.first;
-    const uint32_t *at = w.sparse->at;
     const uint32_t last = first[keys.to];
+    if (first[keys.from] == last) {
+        return;
+    }
+    if (all_plain(&w)) {
+        add_plain_keys(&w, keys);
+        return;
+    }
+    const uint32_t *at = w.sparse->at;
     uint32_t k = keys.from;
     for (uint32_t j = first[keys.from]; j < last; j++) {
-        k += j == first[k + 1]; /* without a branch */
+        k += j == first[k + 1];
         while (j >= first[k + 1]) {
-            k++; /* keys without occurrences: never in a batch, but harmless */
+            k++;
         }
-        const tn_slot_use *use = tn_use_of(w.e->use, w.e->n_uses, item[j].slot);
-        if (j + AHEAD < last) {
-            prefetch(&w, &item[j + AHEAD]);
+        const tn_slot_use *use = tn_use_of(w.e, item[j].slot);
+        if (j + AHEAD_BACK < last) {
+            prefetch(&w, &item[j + AHEAD_BACK]);
         }
         if (use->i != TN_NO_SLOT) {
             add_one(&w, &item[j], use, w.sparse->grads + at[k] + use->segment->at);
@@ -266,34 +422,54 @@ static void embed_back_keys(tn_node *y, tn_range keys)
     }
 }
 
-/* One slot by its bag, whose weights or pooling are not the plain ones. */
-static void back_slot(const key_walk *w, const tn_embed_slot *slot)
+TN_ALWAYS_INLINE void add_slot(const tn_embed_walk *w, uint32_t i, const uint32_t dim)
 {
+    const tn_embed_slot *slot = &w->e->slot[i];
     const tn_bag *bag = &w->sparse->bag[slot->slot];
-    const tn_slot_use *use = &w->e->use[slot->slot];
+    const uint32_t *index = bag->index;
+    const uint32_t *at = w->sparse->at;
+    const tn_real *dout = tn_grad_row(w->y, 0) + w->e->at[i];
+    const size_t stride = w->y->stride;
     tn_real *grads = w->sparse->grads + slot->segment->at;
-    for (uint32_t r = 0; r < w->y->shape.rows; r++) {
-        for (uint32_t j = bag->offset[r]; j < bag->offset[r + 1]; j++) {
-            const tn_occurrence o = {r, slot->slot, j};
-            add_one(w, &o, use, grads + w->sparse->at[bag->index[j]]);
+    const uint32_t n = w->y->shape.rows;
+    if (!bag->ones) {
+        for (uint32_t r = 0; r < n; r++, dout += stride) {
+            for (uint32_t j = bag->offset[r]; j < bag->offset[r + 1]; j++) {
+                add_vector(dim, grads + at[index[j]], dout);
+            }
         }
+        return;
     }
+    for (uint32_t r = 0; r < n; r++, dout += stride) {
+        if (dim > 1) {
+            __builtin_prefetch(grads + at[index[r + AHEAD < n ? r + AHEAD : r]], 1);
+            __builtin_prefetch(r + AHEAD < n ? dout + AHEAD * stride : dout);
+        }
+        add_vector(dim, grads + at[index[r]], dout);
+    }
+}
+
+TN_HOT static void add_plain_slot(const tn_embed_walk *w, uint32_t i)
+{
+    TN_UNROLLED(add_slot, w->e->slot[i].segment->dim, w, i);
+}
+
+/* An entry of a slot whose weights or pooling are not the plain ones. */
+static void add_entry(const tn_embed_walk *w, const tn_occurrence *o, const tn_slot_use *use,
+                      size_t at)
+{
+    add_one(w, o, use, w->sparse->grads + at);
 }
 
 static void embed_back_slots(tn_node *y, tn_range slots)
 {
-    const key_walk w = walk_of(y);
+    const tn_embed_walk w = walk_of(y);
     TN_ASSERT(w.sparse->apart);
     for (uint32_t i = slots.from; i < slots.to; i++) {
-        const tn_embed_slot *slot = &w.e->slot[i];
         if (is_plain(&w, i)) {
-            tn_add_plain_slot(&(tn_plain_slot){.sparse = w.sparse,
-                                               .slot = slot,
-                                               .n_rows = y->shape.rows,
-                                               .dout = tn_grad_row(y, 0) + w.e->at[i],
-                                               .stride = y->stride});
+            add_plain_slot(&w, i);
         } else {
-            back_slot(&w, slot);
+            tn_each_of_slot(&w, i, add_entry);
         }
     }
 }
@@ -417,7 +593,7 @@ const tn_embed_slot *tn_embed_get(const tn_node *embed, uint32_t i)
 enum { ROWS_AT_ONCE = 64 };
 
 /* One slot of up to ROWS_AT_ONCE examples. */
-static void add_slot(const tn_sparse *sparse, const tn_embed_slot *slot, tn_range rows,
+static void sum_slot(const tn_sparse *sparse, const tn_embed_slot *slot, tn_range rows,
                      tn_real *sum)
 {
     const tn_bag *bag = &sparse->bag[slot->slot];
@@ -444,7 +620,7 @@ static void sum_forward(tn_node *y, tn_range rows)
         uint32_t to = rows.to - from < ROWS_AT_ONCE ? rows.to : from + ROWS_AT_ONCE;
         tn_real sum[ROWS_AT_ONCE] = {0};
         for (uint32_t i = 0; i < e->n; i++) {
-            add_slot(sparse, &e->slot[i], (tn_range){from, to}, sum);
+            sum_slot(sparse, &e->slot[i], (tn_range){from, to}, sum);
         }
         for (uint32_t r = from; r < to; r++) {
             *tn_val_row(y, r) = sum[r - from];

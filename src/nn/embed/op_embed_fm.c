@@ -11,12 +11,119 @@
  *
  *     state     s [rows x dim]  |  sum_i v_i^2 [rows x dim]  |  v_i [rows x slots x dim]
  */
-#include "base/keys/record.h"
-#include "nn/pooling/embedloops.h"
-#include "nn/pooling/fmrows.h"
+#include "nn/embed/embedlist.h"
+
+#include "base/core/compiler.h"
 #include "nn/vec/vec.h"
 
-#include "nn/op/ops.h"
+enum { AHEAD = 8 }; /* vectors on their way to the near cache */
+
+/* Of every example the sums over slots are kept, s = sum_i v_i and q = sum_i v_i^2; a value's
+ * gradient is dy (s - v_i), which needs nothing else of the example. */
+typedef struct fm_rows {
+    tn_embed_walk walk;
+    uint32_t dim;
+    tn_real *folded;   /* v_i of all slots of every example, if they had to be kept */
+    tn_real *sum;      /* s: dim of every example */
+    tn_real *squares;  /* q; backward does not look at it */
+    const tn_real *dy; /* one of every example, `stride` apart; for backward */
+    size_t stride;
+} fm_rows;
+
+TN_ALWAYS_INLINE void add_vector(const uint32_t dim, tn_real *restrict s, tn_real *restrict q,
+                                 const tn_real *restrict v)
+{
+#pragma omp simd
+    for (uint32_t c = 0; c < dim; c++) {
+        s[c] += v[c];
+        q[c] += v[c] * v[c];
+    }
+}
+
+TN_ALWAYS_INLINE void back_vector(const uint32_t dim, tn_real *restrict dv,
+                                  const tn_real *restrict v, const tn_real *restrict s, tn_real dy)
+{
+#pragma omp simd
+    for (uint32_t c = 0; c < dim; c++) {
+        dv[c] += dy * (s[c] - v[c]);
+    }
+}
+
+TN_ALWAYS_INLINE void add_slot(const fm_rows *p, const tn_embed_slot *slot, tn_range rows,
+                               const uint32_t dim)
+{
+    const uint32_t *index = p->walk.sparse->bag[slot->slot].index;
+    const uint32_t *at = p->walk.sparse->at;
+    const tn_real *table = p->walk.sparse->rows + slot->segment->at;
+    tn_real *sum = p->sum;
+    tn_real *squares = p->squares;
+    for (uint32_t r = rows.from; r < rows.to; r++) {
+        __builtin_prefetch(table + at[index[r + AHEAD < rows.to ? r + AHEAD : r]]);
+        add_vector(dim, sum + (size_t)r * dim, squares + (size_t)r * dim, table + at[index[r]]);
+    }
+}
+
+TN_HOT static void fm_add_slot(const fm_rows *p, const tn_embed_slot *slot, tn_range rows)
+{
+    TN_UNROLLED(add_slot, p->dim, p, slot, rows);
+}
+
+TN_HOT static void fm_add_one(const fm_rows *p, uint32_t row, const tn_real *v)
+{
+    size_t at = (size_t)row * p->dim;
+    add_vector(p->dim, p->sum + at, p->squares + at, v);
+}
+
+TN_ALWAYS_INLINE void back_slot(const fm_rows *p, const tn_embed_slot *slot, uint32_t n_rows,
+                                const uint32_t dim)
+{
+    const uint32_t *index = p->walk.sparse->bag[slot->slot].index;
+    const uint32_t *at = p->walk.sparse->at;
+    const tn_real *table = p->walk.sparse->rows + slot->segment->at;
+    tn_real *grads = p->walk.sparse->grads + slot->segment->at;
+    const tn_real *sum = p->sum;
+    const tn_real *dy = p->dy;
+    for (uint32_t r = 0; r < n_rows; r++) {
+        uint32_t soon = at[index[r + AHEAD < n_rows ? r + AHEAD : r]];
+        __builtin_prefetch(table + soon);
+        __builtin_prefetch(grads + soon, 1);
+        back_vector(dim, grads + at[index[r]], table + at[index[r]], sum + (size_t)r * dim,
+                    dy[r * p->stride]);
+    }
+}
+
+TN_HOT static void fm_back_slot(const fm_rows *p, const tn_embed_slot *slot, uint32_t n_rows)
+{
+    TN_UNROLLED(back_slot, p->dim, p, slot, n_rows);
+}
+
+/* One loop over the occurrences of all keys, as in op_embed.c. */
+TN_ALWAYS_INLINE void back_keys(const fm_rows *p, tn_range keys, const uint32_t dim)
+{
+    const tn_occurrence *item = p->walk.sparse->occurrences.item;
+    const uint32_t *first = p->walk.sparse->occurrences.first;
+    const uint32_t *at = p->walk.sparse->at;
+    const tn_real *table = p->walk.sparse->rows;
+    tn_real *grads = p->walk.sparse->grads;
+    uint32_t k = keys.from;
+    for (uint32_t j = first[keys.from]; j < first[keys.to]; j++) {
+        k += j == first[k + 1]; /* without a branch */
+        while (j >= first[k + 1]) {
+            k++; /* keys that nobody holds: never in a batch, but harmless */
+        }
+        const tn_slot_use *use = tn_use_of(p->walk.e, item[j].slot);
+        if (use->i != TN_NO_SLOT) {
+            size_t v = (size_t)at[k] + use->segment->at;
+            back_vector(dim, grads + v, table + v, p->sum + (size_t)item[j].row * dim,
+                        p->dy[item[j].row * p->stride]);
+        }
+    }
+}
+
+TN_HOT static void fm_back_keys(const fm_rows *p, tn_range keys)
+{
+    TN_UNROLLED(back_keys, p->dim, p, keys);
+}
 
 static size_t fm_state_bytes(const tn_node *y)
 {
@@ -24,14 +131,13 @@ static size_t fm_state_bytes(const tn_node *y)
     return (size_t)tn_max_rows(y) * a->dim * (2 + a->list->n) * sizeof(tn_real);
 }
 
-static tn_fm_rows rows_of(const tn_node *y)
+static fm_rows rows_of(const tn_node *y)
 {
     const tn_embed_pairs *a = tn_embed_pairs_of(y);
     tn_real *sum = y->state;
-    return (tn_fm_rows){
-        .sparse = tn_feed_of(y)->sparse,
-        .use = a->list->use,
-        .n_uses = a->list->n_uses,
+    return (fm_rows){
+        .walk = {y, a->list, tn_feed_of(y)->sparse},
+        .folded = sum + 2 * (size_t)tn_max_rows(y) * a->dim,
         .dim = a->dim,
         .sum = sum,
         .squares = sum + (size_t)tn_max_rows(y) * a->dim,
@@ -40,12 +146,9 @@ static tn_fm_rows rows_of(const tn_node *y)
     };
 }
 
-/* v_i of an example, if it had to be kept. */
-static tn_real *folded_of(const tn_node *y, size_t row, uint32_t i)
+static tn_real *folded_of(const fm_rows *p, size_t row, uint32_t i)
 {
-    const tn_embed_pairs *a = tn_embed_pairs_of(y);
-    size_t before = 2 * (size_t)tn_max_rows(y) * a->dim;
-    return (tn_real *)y->state + before + (row * a->list->n + i) * a->dim;
+    return p->folded + (row * p->walk.e->n + i) * p->dim;
 }
 
 static const tn_bag *bag_of(const tn_node *y, uint32_t i)
@@ -59,21 +162,18 @@ static bool is_plain(const tn_bag *bag)
     return bag->ones && bag->weight == NULL;
 }
 
-static void fold_slot(const tn_node *y, uint32_t i, tn_range rows, const tn_fm_rows *p)
+static void fold_slot(const tn_node *y, uint32_t i, tn_range rows, const fm_rows *p)
 {
-    tn_pooling pooling = {.slot = &tn_embed_pairs_of(y)->list->slot[i],
-                          .sparse = p->sparse,
-                          .bag = bag_of(y, i),
-                          .cols = p->dim};
+    const tn_bag *bag = bag_of(y, i);
     for (uint32_t r = rows.from; r < rows.to; r++) {
-        pooling.entries = (tn_range){pooling.bag->offset[r], pooling.bag->offset[r + 1]};
-        pooling.out = folded_of(y, r, i);
-        if (pooling.entries.from == pooling.entries.to) {
-            tn_clear(pooling.out, p->dim);
+        const tn_range entries = {bag->offset[r], bag->offset[r + 1]};
+        tn_real *out = folded_of(p, r, i);
+        if (entries.from == entries.to) {
+            tn_clear(out, p->dim);
         } else {
-            tn_pool_sum(&pooling, 1);
+            tn_pool_sum(p->walk.sparse, &p->walk.e->slot[i], entries, 1, out);
         }
-        tn_fm_add(p, r, pooling.out);
+        fm_add_one(p, r, out);
     }
 }
 
@@ -89,15 +189,15 @@ static tn_real sum_of_pairs(uint32_t dim, const tn_real *sum, tn_real *squares)
 static void fm_forward(tn_node *y, tn_range rows)
 {
     const tn_embed_pairs *a = tn_embed_pairs_of(y);
-    const tn_fm_rows p = rows_of(y);
-    TN_ASSERT(p.sparse != NULL);
+    const fm_rows p = rows_of(y);
+    TN_ASSERT(p.walk.sparse != NULL);
     size_t from = (size_t)rows.from * p.dim;
     size_t n = (size_t)(rows.to - rows.from) * p.dim;
     tn_clear(p.sum + from, n);
     tn_clear(p.squares + from, n);
     for (uint32_t i = 0; i < a->list->n; i++) {
         if (is_plain(bag_of(y, i))) {
-            tn_fm_add_slot(&p, &a->list->slot[i], rows);
+            fm_add_slot(&p, &a->list->slot[i], rows);
         } else {
             fold_slot(y, i, rows, &p);
         }
@@ -108,40 +208,29 @@ static void fm_forward(tn_node *y, tn_range rows)
     }
 }
 
-/* What one entry of a bag adds to the gradient at `at`, in general. */
-static void add_entry(const tn_node *y, const tn_fm_rows *p, const tn_occurrence *o, size_t at)
+/* What one entry of a bag adds to its gradient, in general. */
+static void add_entry(const tn_embed_walk *w, const tn_occurrence *o, const tn_slot_use *use,
+                      size_t at)
 {
-    const tn_bag *bag = &p->sparse->bag[o->slot];
-    const tn_slot_use *use = tn_use_of(p->use, p->n_uses, o->slot);
-    const tn_real *v = is_plain(bag) ? p->sparse->rows + at : folded_of(y, o->row, use->i);
+    const fm_rows *p = (const fm_rows *)w; /* its first member */
+    const tn_bag *bag = &p->walk.sparse->bag[o->slot];
+    const tn_real *v = is_plain(bag) ? p->walk.sparse->rows + at : folded_of(p, o->row, use->i);
     const tn_real *s = p->sum + (size_t)o->row * p->dim;
     tn_real dy = p->dy[o->row * p->stride];
     tn_real x = tn_weight_of(bag, o->entry);
     for (uint32_t c = 0; c < p->dim; c++) {
-        p->sparse->grads[at + c] += dy * (s[c] - v[c]) * x;
-    }
-}
-
-static void back_entries(const tn_node *y, const tn_fm_rows *p, const tn_embed_slot *slot)
-{
-    const tn_bag *bag = &p->sparse->bag[slot->slot];
-    for (uint32_t r = 0; r < y->shape.rows; r++) {
-        for (uint32_t j = bag->offset[r]; j < bag->offset[r + 1]; j++) {
-            size_t at = (size_t)p->sparse->at[bag->index[j]] + slot->segment->at;
-            add_entry(y, p, &(tn_occurrence){r, slot->slot, j}, at);
-        }
+        p->walk.sparse->grads[at + c] += dy * (s[c] - v[c]) * x;
     }
 }
 
 static void fm_backward_fields(tn_node *y, tn_range slots)
 {
-    const tn_fm_rows p = rows_of(y);
+    const fm_rows p = rows_of(y);
     for (uint32_t i = slots.from; i < slots.to; i++) {
-        const tn_embed_slot *slot = &tn_embed_pairs_of(y)->list->slot[i];
         if (is_plain(bag_of(y, i))) {
-            tn_fm_back_slot(&p, slot, y->shape.rows);
+            fm_back_slot(&p, &p.walk.e->slot[i], y->shape.rows);
         } else {
-            back_entries(y, &p, slot);
+            tn_each_of_slot(&p.walk, i, add_entry);
         }
     }
 }
@@ -157,19 +246,11 @@ static bool all_plain(const tn_node *y)
 
 static void fm_backward_keys(tn_node *y, tn_range keys)
 {
-    const tn_fm_rows p = rows_of(y);
+    const fm_rows p = rows_of(y);
     if (all_plain(y)) {
-        tn_fm_back_keys(&p, keys);
-        return;
-    }
-    const tn_occurrences *all = &p.sparse->occurrences;
-    for (uint32_t k = keys.from; k < keys.to; k++) {
-        for (uint32_t j = all->first[k]; j < all->first[k + 1]; j++) {
-            const tn_slot_use *use = tn_use_of(p.use, p.n_uses, all->item[j].slot);
-            if (use->i != TN_NO_SLOT) {
-                add_entry(y, &p, &all->item[j], (size_t)p.sparse->at[k] + use->segment->at);
-            }
-        }
+        fm_back_keys(&p, keys);
+    } else {
+        tn_each_of_keys(&p.walk, keys, add_entry);
     }
 }
 

@@ -10,13 +10,12 @@
  * an example without values. In a graph that is rewritten (fuse.c) its list of slots is the node's
  * own.
  */
-#include "base/keys/record.h"
-#include "nn/op/ops.h"
-#include "nn/pooling/embedloops.h"
+#include "nn/embed/embedlist.h"
 
+/* A norm that was rewritten has the list itself. */
 static const tn_embed_list *list_of(const tn_node *y)
 {
-    return y->in[0]->attr;
+    return y->n_in == 0 ? y->attr : y->in[0]->attr;
 }
 
 static tn_shape squares_shape(const tn_node *y)
@@ -67,16 +66,11 @@ static void squares_backward(tn_node *y, tn_range rows)
 }
 
 /* Adds the share of one occurrence of a key to its gradient. */
-static void add_occurrence(const tn_node *y, const tn_occurrence *o, uint32_t key)
+static void add_occurrence(const tn_embed_walk *w, const tn_occurrence *o, const tn_slot_use *use,
+                           size_t at)
 {
-    const tn_embed_list *e = list_of(y);
-    const tn_sparse *sparse = tn_feed_of(y)->sparse;
-    const tn_slot_use *use = tn_use_of(e->use, e->n_uses, o->slot);
-    if (use->i == TN_NO_SLOT) {
-        return;
-    }
-    size_t at = (size_t)sparse->at[key] + use->segment->at;
-    const tn_real *dy = tn_grad_row(y, o->row) + use->col;
+    const tn_sparse *sparse = w->sparse;
+    const tn_real *dy = tn_grad_row(w->y, o->row) + use->col;
     tn_real x = tn_weight_of(&sparse->bag[o->slot], o->entry);
     for (uint32_t c = 0; c < use->segment->dim; c++) {
         sparse->grads[at + c] += 2 * x * x * sparse->rows[at + c] * dy[c];
@@ -85,13 +79,7 @@ static void add_occurrence(const tn_node *y, const tn_occurrence *o, uint32_t ke
 
 static void squares_backward_keys(tn_node *y, tn_range keys)
 {
-    const tn_occurrences all = tn_feed_of(y)->sparse->occurrences;
-    TN_ASSERT(all.first != NULL);
-    for (uint32_t k = keys.from; k < keys.to; k++) {
-        for (uint32_t j = all.first[k]; j < all.first[k + 1]; j++) {
-            add_occurrence(y, &all.item[j], k);
-        }
-    }
+    tn_each_of_keys(&(tn_embed_walk){y, list_of(y), tn_feed_of(y)->sparse}, keys, add_occurrence);
 }
 
 static uint32_t squares_fields(const tn_node *y)
@@ -101,15 +89,9 @@ static uint32_t squares_fields(const tn_node *y)
 
 static void squares_backward_fields(tn_node *y, tn_range slots)
 {
-    const tn_sparse *sparse = tn_feed_of(y)->sparse;
+    const tn_embed_walk w = {y, list_of(y), tn_feed_of(y)->sparse};
     for (uint32_t i = slots.from; i < slots.to; i++) {
-        uint32_t s = list_of(y)->slot[i].slot;
-        const tn_bag *bag = &sparse->bag[s];
-        for (uint32_t r = 0; r < y->shape.rows; r++) {
-            for (uint32_t j = bag->offset[r]; j < bag->offset[r + 1]; j++) {
-                add_occurrence(y, &(tn_occurrence){r, s, j}, bag->index[j]);
-            }
-        }
+        tn_each_of_slot(&w, i, add_occurrence);
     }
 }
 
@@ -135,11 +117,6 @@ const tn_op tn_op_embed_squares = {
     .flops_each = 3,
 };
 
-static const tn_embed_list *slots_of(const tn_node *y)
-{
-    return y->n_in == 0 ? y->attr : y->in[0]->attr;
-}
-
 static tn_shape norm_shape(const tn_node *y)
 {
     return y->in[0]->op == &tn_op_embed ? (tn_shape){tn_max_rows(y), 1} : TN_MISFIT;
@@ -159,7 +136,7 @@ static double square_sum(const tn_bag *bag, uint32_t row)
 
 static void norm_forward(tn_node *y, tn_range rows)
 {
-    const tn_embed_list *e = slots_of(y);
+    const tn_embed_list *e = list_of(y);
     const tn_sparse *sparse = tn_feed_of(y)->sparse;
     TN_ASSERT(sparse != NULL);
     for (uint32_t r = rows.from; r < rows.to; r++) {

@@ -14,7 +14,6 @@
 #include "nn/graph/embed.h"
 #include "nn/layer/layers.h"
 #include "nn/op/ops.h"
-#include "nn/pooling/ffmloops.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -100,6 +100,15 @@ typedef struct tn_pairs_attr {
     uint32_t dim; /* 1 .. TN_DIM_MAX */
 } tn_pairs_attr;
 
+enum { TN_FFM_FIELDS_MAX = 1024 }; /* n * n * dim is at most TN_COLS_MAX */
+
+typedef struct tn_ffm_attr {
+    uint32_t fields;
+    uint32_t dim;
+} tn_ffm_attr;
+/* Whether x [B, fields * fields * dim] is an example's fields side by side. */
+bool tn_ffm_fits(const tn_ffm_attr *attr, const tn_node *x);
+
 typedef struct tn_bce_attr {
     double pos_weight;
     double label_smoothing;

@@ -3,10 +3,8 @@
 #include "nn/graph/graphcore.h"
 
 #include "base/core/alloc.h"
+#include "nn/embed/embedlist.h"
 #include "nn/graph/params.h"
-#include "nn/op/ops.h"
-#include "nn/pooling/embedloops.h"
-#include "nn/pooling/ffmloops.h"
 
 #include <stdio.h>
 
