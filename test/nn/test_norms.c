@@ -1,7 +1,7 @@
 /* test_norms.c - batch, data and layer norm, dice, zscore against the vectors of numerics.md. */
 #include "base/keys/init.h"
 #include "nn/near.h"
-#include "nn/op/norms.h"
+#include "nn/op/ops.h"
 #include "support/test.h"
 
 static const tn_init zero = {.kind = TN_INIT_CONSTANT};

@@ -3,7 +3,7 @@
 #include "base/keys/init.h"
 #include "nn/graph/peer_column_stats.h"
 #include "nn/near.h"
-#include "nn/op/norms.h"
+#include "nn/op/ops.h"
 #include "support/test.h"
 
 #include <pthread.h>

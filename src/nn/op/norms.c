@@ -1,19 +1,130 @@
-/* norms.c - moments of columns, the passes that norms share, cumulative statistics; batch_norm. */
-#include "nn/op/norms.h"
+/* norms.c - columns brought to one mean and scale: batch_norm, dice, data_norm, zscore.
+ *
+ *     x^ = (x - mean) * rstd          per column, from a batch or from running values
+ *
+ * batch_norm: columns brought to mean 0 and variance 1 over the batch (Ioffe 2015).
+ *
+ *   forward     x^  = (x - mean) / sqrt(var + epsilon)
+ *               y   = gamma x^ + beta
+ *   backward    dx += gamma / sqrt(var + epsilon) (dy - mean(dy) - x^ mean(dy x^))
+ *               dgamma += sum dy x^,  dbeta += sum dy
+ *
+ * Statistics take two passes in double. The running values, which evaluation uses, move towards the
+ * batch's: r = decay r + (1 - decay) batch, the variance as var B / (B - 1) when `unbiased`.
+ *
+ * dice: an activation that bends where the data is (Zhou 2018).
+ *
+ *   forward     x^  = batch norm of x without scale and shift, p = sigmoid(x^)
+ *               y   = x (a + (1 - a) p)
+ *   backward    dx += dy (a + (1 - a) p) + rstd (u - mean(u) - x^ mean(u x^)),
+ *                     u = dy (1 - a) x p (1 - p)
+ *               da += sum dy x (1 - p)
+ *
+ * data_norm: columns normalised by all rows that were seen so far, which are a constant to
+ * backward. State per column: count n, mean, M2 (sum of squared deviations), in double.
+ *
+ *   training    rho = min(1, max_count / n);  n = rho n,  M2 = rho M2;  the batch is merged (Chan)
+ *   forward     y   = gamma (x - mean) / sqrt(M2 / n + epsilon) + beta        n = 0: x^ = x
+ *   backward    dx += gamma dy / sqrt(M2 / n + epsilon)
+ *               dgamma += sum dy x^,  dbeta += sum dy
+ *
+ * It is the past that is scaled down, never the batch: else statistics fade once max_count is
+ * reached.
+ *
+ * zscore: numeric columns by the mean and deviation of the rows before this batch.
+ *
+ *   forward     y = (x - mean) / max(s, 1e-12),  s^2 = M2 / n        n = 0: y = 0
+ *   training    afterwards the batch's rows are added in order, until n reaches freeze_rows
+ *
+ * A transform of the input: it has no backward. Before any row was seen nothing is known of the
+ * scale, and 0 is the mean.
+ *
+ * Among peers the batch is the joint one: counts, means and sums of squared deviations are merged
+ * in rank order (Chan 1979), as are the sums behind the two means of backward.
+ */
+#include "nn/op/ops.h"
 
 #include "base/core/compiler.h"
-#include "base/keys/init.h"
 #include "config/field.h"
 #include "nn/graph/peer_column_stats.h"
 #include "nn/vec/vec.h"
+#include "nn/vec/vecmath.h"
 
 #include <math.h>
 
-void tn_moments(const tn_node *x, tn_range cols, double *mean, double *var)
+/* Columns are worked on in pieces, so that sums in double fit the stack. */
+enum { PIECE = 64 };
+
+static tn_range piece_of(tn_range cols, uint32_t from)
+{
+    return (tn_range){from, cols.to - from < PIECE ? cols.to : from + PIECE};
+}
+
+/* Column vectors that a norm keeps between its passes, in self->state. */
+typedef struct norm_state {
+    tn_real *mean;
+    tn_real *rstd;
+    tn_real *mean_u;  /* of what flows back */
+    tn_real *mean_ux; /* of that times x^ */
+} norm_state;
+
+static size_t norm_state_bytes(const tn_node *self)
+{
+    return 4 * (size_t)self->shape.cols * sizeof(tn_real);
+}
+
+static norm_state state_of(const tn_node *self)
+{
+    tn_real *at = self->state;
+    uint32_t n = self->shape.cols;
+    return (norm_state){at, at + n, at + 2 * (size_t)n, at + 3 * (size_t)n};
+}
+
+/* ---- cumulative statistics, kept as pairs of a high and a low part ---- */
+
+static double get_pair(const tn_real *sums, uint32_t cols, size_t at)
+{
+    return (double)sums[at] + (double)sums[at + cols];
+}
+
+static void put_pair(tn_real *sums, uint32_t cols, size_t at, double value)
+{
+    tn_real high = (tn_real)value;
+    sums[at] = high;
+    sums[at + cols] = (tn_real)(value - (double)high);
+}
+
+tn_wide tn_wide_get(const tn_real *sums, uint32_t cols, uint32_t col)
+{
+    return (tn_wide){get_pair(sums, cols, col), get_pair(sums, cols, 2 * (size_t)cols + col),
+                     get_pair(sums, cols, 4 * (size_t)cols + col)};
+}
+
+void tn_wide_put(tn_real *sums, uint32_t cols, uint32_t col, tn_wide value)
+{
+    put_pair(sums, cols, col, value.n);
+    put_pair(sums, cols, 2 * (size_t)cols + col, value.mean);
+    put_pair(sums, cols, 4 * (size_t)cols + col, value.m2);
+}
+
+static tn_wide merge(tn_wide a, tn_wide b) /* Chan 1979 */
+{
+    double n = a.n + b.n;
+    if (!(n > 0)) {
+        return a;
+    }
+    double d = b.mean - a.mean;
+    return (tn_wide){n, a.mean + d * b.n / n, a.m2 + b.m2 + d * d * a.n * b.n / n};
+}
+
+/* ---- moments of columns ---- */
+
+/* Mean and population variance of columns `cols` (at most a piece) over all rows, two passes. */
+static void find_moments(const tn_node *x, tn_range cols, double *mean, double *var)
 {
     size_t n = cols.to - cols.from;
     uint32_t rows = x->shape.rows;
-    TN_ASSERT(n <= TN_NORM_PIECE && rows > 0);
+    TN_ASSERT(n <= PIECE && rows > 0);
     memset(mean, 0, n * sizeof *mean);
     memset(var, 0, n * sizeof *var);
     for (size_t r = 0; r < rows; r++) {
@@ -30,15 +141,17 @@ void tn_moments(const tn_node *x, tn_range cols, double *mean, double *var)
     }
 }
 
-void tn_moments_part(tn_node *self, tn_range cols)
+/* Among peers: a part pass that brings count, mean and sum of squared deviations of this batch's
+ * columns; and what all parts of one column make. */
+static void moments_part(tn_node *self, tn_range cols)
 {
     const double rows = self->shape.rows;
-    double mean[TN_NORM_PIECE] = {0};
-    double var[TN_NORM_PIECE] = {0};
-    for (uint32_t from = cols.from; from < cols.to; from += TN_NORM_PIECE) {
-        const tn_range piece = tn_norm_piece(cols, from);
+    double mean[PIECE] = {0};
+    double var[PIECE] = {0};
+    for (uint32_t from = cols.from; from < cols.to; from += PIECE) {
+        const tn_range piece = piece_of(cols, from);
         if (rows > 0) {
-            tn_moments(self->in[0], piece, mean, var);
+            find_moments(self->in[0], piece, mean, var);
         }
         for (uint32_t c = piece.from; c < piece.to; c++) {
             tn_part_put(self, c, rows, mean[c - from], var[c - from] * rows);
@@ -46,27 +159,45 @@ void tn_moments_part(tn_node *self, tn_range cols)
     }
 }
 
-tn_wide tn_moments_joint(const tn_node *self, uint32_t col)
+static tn_wide joint_moments(const tn_node *self, uint32_t col)
 {
     tn_wide joint = {0};
     for (uint32_t p = 0; p < tn_parts_of(self)->n; p++) {
         const tn_part part = tn_part_get(self, p, col);
         const tn_wide w = {part.count, part.a, part.b};
-        joint = joint.n > 0 ? tn_wide_merge(joint, w) : w;
+        joint = joint.n > 0 ? merge(joint, w) : w;
     }
     return joint;
 }
 
-size_t tn_norm_state_bytes(const tn_node *self)
+/* Of the batch, or of the joint one; returns its rows. */
+static double moments_of(const tn_node *self, tn_range cols, double *mean, double *var)
 {
-    return 4 * (size_t)self->shape.cols * sizeof(tn_real);
+    double rows = self->shape.rows;
+    if (tn_parts_of(self)->all == NULL) {
+        find_moments(self->in[0], cols, mean, var);
+        return rows;
+    }
+    for (uint32_t c = cols.from; c < cols.to; c++) {
+        const tn_wide joint = joint_moments(self, c);
+        rows = joint.n;
+        mean[c - cols.from] = joint.mean;
+        var[c - cols.from] = rows > 0 ? joint.m2 / rows : 0;
+    }
+    return rows;
 }
 
-tn_norm_state tn_norm_state_of(const tn_node *self)
+/* ---- batch_norm, dice: mean and rstd ---- */
+
+static bool is_dice(const tn_node *self)
 {
-    tn_real *at = self->state;
-    uint32_t n = self->shape.cols;
-    return (tn_norm_state){at, at + n, at + 2 * (size_t)n, at + 3 * (size_t)n};
+    return self->op == &tn_op_dice;
+}
+
+static tn_batch_norm_attr rule_of(const tn_node *self)
+{
+    static const tn_batch_norm_attr dice = {.epsilon = 1e-8, .decay = 0.9, .unbiased = true};
+    return is_dice(self) ? dice : *(const tn_batch_norm_attr *)self->attr;
 }
 
 /* The running value after a batch that says `batch`. */
@@ -75,66 +206,58 @@ static void move(tn_node *running, uint32_t col, double batch, double decay)
     running->grad[col] = (tn_real)(decay * (double)running->val[col] + (1 - decay) * batch);
 }
 
-/* Of the batch, or of the joint one; returns its rows. */
-static double moments_of(const tn_node *self, tn_range cols, double *mean, double *var)
+static void batch_piece(tn_node *self, tn_range cols, tn_node *const running[2])
 {
-    double rows = self->shape.rows;
-    if (tn_parts_of(self)->all == NULL) {
-        tn_moments(self->in[0], cols, mean, var);
-        return rows;
-    }
-    for (uint32_t c = cols.from; c < cols.to; c++) {
-        const tn_wide joint = tn_moments_joint(self, c);
-        rows = joint.n;
-        mean[c - cols.from] = joint.mean;
-        var[c - cols.from] = rows > 0 ? joint.m2 / rows : 0;
-    }
-    return rows;
-}
-
-static void norm_piece(tn_node *self, tn_range cols, tn_node *const running[2],
-                       const tn_norm_rule *rule)
-{
-    tn_norm_state s = tn_norm_state_of(self);
-    double mean[TN_NORM_PIECE];
-    double var[TN_NORM_PIECE];
+    norm_state s = state_of(self);
+    const tn_batch_norm_attr rule = rule_of(self);
+    double mean[PIECE];
+    double var[PIECE];
     double rows = moments_of(self, cols, mean, var);
     for (uint32_t c = cols.from; c < cols.to; c++) {
         double m = mean[c - cols.from];
         double v = var[c - cols.from];
         s.mean[c] = (tn_real)m;
-        s.rstd[c] = (tn_real)(1 / sqrt(v + rule->epsilon));
+        s.rstd[c] = (tn_real)(1 / sqrt(v + rule.epsilon));
         if (tn_moves(self)) {
-            move(running[0], c, m, rule->decay);
-            move(running[1], c, rule->unbiased && rows > 1 ? v * rows / (rows - 1) : v,
-                 rule->decay);
+            move(running[0], c, m, rule.decay);
+            move(running[1], c, rule.unbiased && rows > 1 ? v * rows / (rows - 1) : v, rule.decay);
         }
     }
 }
 
-void tn_norm_batch(tn_node *self, tn_range cols, tn_node *const running[2],
-                   const tn_norm_rule *rule)
+/* Of the batch when training, which then also moves the running values; else from these. */
+static void batch_forward_cols(tn_node *self, tn_range cols)
 {
-    tn_norm_state s = tn_norm_state_of(self);
+    norm_state s = state_of(self);
+    tn_node *const *running = self->in + self->n_in - 2;
     if (!tn_info(self)->training) {
         for (uint32_t c = cols.from; c < cols.to; c++) {
             s.mean[c] = running[0]->val[c];
-            s.rstd[c] = (tn_real)(1 / sqrt((double)running[1]->val[c] + rule->epsilon));
+            s.rstd[c] = (tn_real)(1 / sqrt((double)running[1]->val[c] + rule_of(self).epsilon));
         }
         return;
     }
-    for (uint32_t from = cols.from; from < cols.to; from += TN_NORM_PIECE) {
-        norm_piece(self, tn_norm_piece(cols, from), running, rule);
+    for (uint32_t from = cols.from; from < cols.to; from += PIECE) {
+        batch_piece(self, piece_of(cols, from), running);
     }
 }
+
+/* ---- row passes ---- */
 
 /* Pointers of one row or one piece of columns. */
 typedef struct norm_row {
     const tn_real *restrict x;
     const tn_real *restrict mean;
     const tn_real *restrict rstd;
-    const tn_real *restrict gamma;
+    const tn_real *restrict gamma; /* alpha of dice */
 } norm_row;
+
+static norm_row row_of(const tn_node *self, size_t row, size_t from)
+{
+    norm_state s = state_of(self);
+    return (norm_row){tn_val_row(self->in[0], row) + from, s.mean + from, s.rstd + from,
+                      self->in[1]->val + from};
+}
 
 TN_HOT static void norm_forward_row(size_t n, tn_real *restrict y, norm_row p,
                                     const tn_real *restrict beta)
@@ -144,16 +267,23 @@ TN_HOT static void norm_forward_row(size_t n, tn_real *restrict y, norm_row p,
     }
 }
 
-static norm_row row_of(const tn_node *self, size_t row)
+TN_HOT static void dice_forward_row(size_t n, tn_real *restrict y, norm_row p)
 {
-    tn_norm_state s = tn_norm_state_of(self);
-    return (norm_row){tn_val_row(self->in[0], row), s.mean, s.rstd, self->in[1]->val};
+    for (size_t c = 0; c < n; c++) {
+        tn_real share = tn_sigmoid_of((p.x[c] - p.mean[c]) * p.rstd[c]);
+        y[c] = p.x[c] * (p.gamma[c] + (1 - p.gamma[c]) * share);
+    }
 }
 
-void tn_norm_forward(tn_node *self, tn_range rows)
+static void norm_forward(tn_node *self, tn_range rows)
 {
     for (size_t r = rows.from; r < rows.to; r++) {
-        norm_forward_row(self->shape.cols, tn_val_row(self, r), row_of(self, r), self->in[2]->val);
+        if (is_dice(self)) {
+            dice_forward_row(self->shape.cols, tn_val_row(self, r), row_of(self, r, 0));
+        } else {
+            norm_forward_row(self->shape.cols, tn_val_row(self, r), row_of(self, r, 0),
+                             self->in[2]->val);
+        }
     }
 }
 
@@ -167,22 +297,57 @@ TN_HOT static void norm_backward_row(size_t n, tn_real *restrict dx, const tn_re
     }
 }
 
-void tn_norm_backward(tn_node *self, tn_range rows)
+TN_HOT static void dice_backward_row(size_t n, tn_real *restrict dx, const tn_real *restrict dy,
+                                     norm_row p, const tn_real *restrict mean_u)
 {
-    const tn_node *x = self->in[0];
-    for (size_t r = rows.from; r < rows.to && x->grad != NULL; r++) {
-        norm_backward_row(self->shape.cols, tn_grad_row_to_add(self, x, r), tn_grad_row(self, r),
-                          row_of(self, r), tn_norm_state_of(self).mean_u);
+    const tn_real *restrict mean_ux = mean_u + n;
+    const tn_real *restrict a = p.gamma;
+    for (size_t c = 0; c < n; c++) {
+        tn_real xhat = (p.x[c] - p.mean[c]) * p.rstd[c];
+        tn_real share = tn_sigmoid_of(xhat);
+        tn_real u = dy[c] * (1 - a[c]) * p.x[c] * share * (1 - share);
+        dx[c] +=
+            dy[c] * (a[c] + (1 - a[c]) * share) + p.rstd[c] * (u - mean_u[c] - xhat * mean_ux[c]);
     }
 }
 
-TN_HOT static void norm_tally_row(size_t n, double *restrict sum_u, double *restrict sum_ux,
-                                  const tn_real *restrict u, norm_row p)
+static void norm_backward(tn_node *self, tn_range rows)
+{
+    const tn_node *x = self->in[0];
+    for (size_t r = rows.from; r < rows.to && x->grad != NULL; r++) {
+        (is_dice(self) ? dice_backward_row : norm_backward_row)(
+            self->shape.cols, tn_grad_row_to_add(self, x, r), tn_grad_row(self, r),
+            row_of(self, r, 0), state_of(self).mean_u);
+    }
+}
+
+/* ---- sums over the batch that backward needs ---- */
+
+typedef struct norm_sums {
+    double u[PIECE], ux[PIECE], alpha[PIECE];
+} norm_sums;
+
+TN_HOT static void norm_tally_row(size_t n, norm_sums *restrict sums, const tn_real *restrict u,
+                                  norm_row p)
 {
     for (size_t c = 0; c < n; c++) {
         tn_real xhat = (p.x[c] - p.mean[c]) * p.rstd[c];
-        sum_u[c] += (double)u[c];
-        sum_ux[c] += (double)u[c] * (double)xhat;
+        sums->u[c] += (double)u[c];
+        sums->ux[c] += (double)u[c] * (double)xhat;
+    }
+}
+
+TN_HOT static void dice_tally_row(size_t n, norm_sums *restrict sums, const tn_real *restrict dy,
+                                  norm_row p)
+{
+    const tn_real *restrict a = p.gamma;
+    for (size_t c = 0; c < n; c++) {
+        tn_real xhat = (p.x[c] - p.mean[c]) * p.rstd[c];
+        tn_real share = tn_sigmoid_of(xhat);
+        tn_real u = dy[c] * (1 - a[c]) * p.x[c] * share * (1 - share);
+        sums->u[c] += (double)u;
+        sums->ux[c] += (double)(u * xhat);
+        sums->alpha[c] += (double)(dy[c] * p.x[c] * (1 - share));
     }
 }
 
@@ -190,48 +355,52 @@ typedef enum backward_kind { CONSTANT, OF_BATCH, PART } backward_kind;
 
 static void sums_piece(tn_node *self, tn_range cols, backward_kind kind)
 {
-    tn_norm_state s = tn_norm_state_of(self);
-    double u[TN_NORM_PIECE] = {0};
-    double ux[TN_NORM_PIECE] = {0};
-    size_t n = cols.to - cols.from;
+    norm_state s = state_of(self);
+    norm_sums sums = {.u = {0}};
     double rows = self->shape.rows;
     for (size_t r = 0; r < self->shape.rows; r++) {
-        norm_row p = {tn_val_row(self->in[0], r) + cols.from, s.mean + cols.from,
-                      s.rstd + cols.from, NULL};
-        norm_tally_row(n, u, ux, tn_grad_row(self, r) + cols.from, p);
+        (is_dice(self) ? dice_tally_row : norm_tally_row)(cols.to - cols.from, &sums,
+                                                          tn_grad_row(self, r) + cols.from,
+                                                          row_of(self, r, cols.from));
     }
     for (uint32_t c = cols.from; c < cols.to; c++) {
-        double sum_u = u[c - cols.from];
-        double sum_ux = ux[c - cols.from];
+        double u = sums.u[c - cols.from];
+        double ux = sums.ux[c - cols.from];
         if (kind == PART) {
-            tn_part_put(self, c, rows, sum_u, sum_ux);
+            tn_part_put(self, c, rows, u, ux);
         } else {
-            s.mean_u[c] = kind == OF_BATCH ? (tn_real)(sum_u / rows) : 0;
-            s.mean_ux[c] = kind == OF_BATCH ? (tn_real)(sum_ux / rows) : 0;
+            s.mean_u[c] = kind == OF_BATCH ? (tn_real)(u / rows) : 0;
+            s.mean_ux[c] = kind == OF_BATCH ? (tn_real)(ux / rows) : 0;
         }
-        tn_add_param_grad(self, self->in[1], c, (tn_real)sum_ux);
-        tn_add_param_grad(self, self->in[2], c, (tn_real)sum_u);
+        if (is_dice(self)) {
+            tn_add_param_grad(self, self->in[1], c, (tn_real)sums.alpha[c - cols.from]);
+        } else {
+            tn_add_param_grad(self, self->in[1], c, (tn_real)ux);
+            tn_add_param_grad(self, self->in[2], c, (tn_real)u);
+        }
     }
 }
 
-void tn_norm_backward_sums(tn_node *self, tn_range cols, bool of_batch)
+/* Gradients of the parameters; and mean_u and mean_ux, or this batch's part of them. */
+static void backward_sums(tn_node *self, tn_range cols, backward_kind kind)
 {
-    for (uint32_t from = cols.from; from < cols.to; from += TN_NORM_PIECE) {
-        sums_piece(self, tn_norm_piece(cols, from), of_batch ? OF_BATCH : CONSTANT);
+    for (uint32_t from = cols.from; from < cols.to; from += PIECE) {
+        sums_piece(self, piece_of(cols, from), kind);
     }
 }
 
-/* Among peers: dgamma and dbeta of this batch, and its part of mean_u and mean_ux. */
-static void norm_backward_part(tn_node *self, tn_range cols)
+static void batch_backward_part(tn_node *self, tn_range cols)
 {
-    for (uint32_t from = cols.from; from < cols.to; from += TN_NORM_PIECE) {
-        sums_piece(self, tn_norm_piece(cols, from), PART);
-    }
+    backward_sums(self, cols, PART);
 }
 
-void tn_norm_joint_means(const tn_node *self, tn_range cols)
+static void batch_backward_cols(tn_node *self, tn_range cols)
 {
-    tn_norm_state s = tn_norm_state_of(self);
+    if (tn_parts_of(self)->all == NULL) {
+        backward_sums(self, cols, tn_info(self)->training ? OF_BATCH : CONSTANT);
+        return;
+    }
+    norm_state s = state_of(self);
     for (uint32_t c = cols.from; c < cols.to; c++) {
         tn_part sum = {0};
         for (uint32_t p = 0; p < tn_parts_of(self)->n; p++) {
@@ -245,57 +414,17 @@ void tn_norm_joint_means(const tn_node *self, tn_range cols)
     }
 }
 
-static double get_pair(const tn_real *sums, uint32_t cols, uint32_t col, uint32_t pair)
+static void batch_norm_affine(const tn_node *y, tn_real *scale, tn_real *shift)
 {
-    size_t at = 2 * (size_t)pair * cols + col;
-    return (double)sums[at] + (double)sums[at + cols];
-}
-
-static void put_pair(tn_real *sums, uint32_t cols, size_t at, double value)
-{
-    tn_real high = (tn_real)value;
-    sums[at] = high;
-    sums[at + cols] = (tn_real)(value - (double)high);
-}
-
-tn_wide tn_wide_get(const tn_real *sums, uint32_t cols, uint32_t col)
-{
-    return (tn_wide){get_pair(sums, cols, col, 0), get_pair(sums, cols, col, 1),
-                     get_pair(sums, cols, col, 2)};
-}
-
-void tn_wide_put(tn_real *sums, uint32_t cols, uint32_t col, tn_wide value)
-{
-    put_pair(sums, cols, col, value.n);
-    put_pair(sums, cols, 2 * (size_t)cols + col, value.mean);
-    put_pair(sums, cols, 4 * (size_t)cols + col, value.m2);
-}
-
-tn_wide tn_wide_merge(tn_wide a, tn_wide b)
-{
-    double n = a.n + b.n;
-    if (!(n > 0)) {
-        return a;
+    tn_node *const *p = y->in + 1; /* gamma, beta, mean, var */
+    for (uint32_t c = 0; c < y->shape.cols; c++) {
+        double s = (double)p[0]->val[c] / sqrt((double)p[3]->val[c] + rule_of(y).epsilon);
+        scale[c] = (tn_real)s;
+        shift[c] = (tn_real)((double)p[1]->val[c] - s * (double)p[2]->val[c]);
     }
-    double d = b.mean - a.mean;
-    return (tn_wide){n, a.mean + d * b.n / n, a.m2 + b.m2 + d * d * a.n * b.n / n};
 }
 
-/* ---- batch_norm ---- */
-
-/* batch_norm: columns brought to mean 0 and variance 1 over the batch (Ioffe 2015).
- *
- *   forward     x^  = (x - mean) / sqrt(var + epsilon)
- *               y   = gamma x^ + beta
- *   backward    dx += gamma / sqrt(var + epsilon) (dy - mean(dy) - x^ mean(dy x^))
- *               dgamma += sum dy x^,  dbeta += sum dy
- *
- * Statistics take two passes in double. The running values, which evaluation uses, move towards the
- * batch's: r = decay r + (1 - decay) batch, the variance as var B / (B - 1) when `unbiased`.
- * Among peers all of these are of the joint batch: counts, means and sums of squared deviations are
- * merged in rank order (Chan 1979), as are the sums behind the two means of backward.
- */
-static const tn_field attrs[] = {
+static const tn_field batch_norm_attrs[] = {
     TN_FIELD_F64(tn_batch_norm_attr, epsilon, "1e-5", TN_EPSILON_MIN, 1, "",
                  "added to the variance"),
     TN_FIELD_F64(tn_batch_norm_attr, decay, "0.9", 0, 1, "", "share of the running value kept"),
@@ -303,57 +432,194 @@ static const tn_field attrs[] = {
     TN_FIELD_END,
 };
 
-enum { GAMMA = 1, BETA, MEAN, VAR };
+static const char *const batch_norm_params[] = {"gamma", "beta", "mean", "var", NULL};
 
-static const tn_batch_norm_attr *attr_of(const tn_node *y)
-{
-    return y->attr;
-}
-
-static void batch_norm_forward_cols(tn_node *y, tn_range cols)
-{
-    const tn_batch_norm_attr *a = attr_of(y);
-    tn_norm_batch(y, cols, &y->in[MEAN], &(tn_norm_rule){a->epsilon, a->decay, a->unbiased});
-}
-
-static void batch_norm_backward_cols(tn_node *y, tn_range cols)
-{
-    if (tn_parts_of(y)->all != NULL) {
-        tn_norm_joint_means(y, cols);
-    } else {
-        tn_norm_backward_sums(y, cols, tn_info(y)->training);
-    }
-}
-
-static void batch_norm_affine(const tn_node *y, tn_real *scale, tn_real *shift)
-{
-    for (uint32_t c = 0; c < y->shape.cols; c++) {
-        double s =
-            (double)y->in[GAMMA]->val[c] / sqrt((double)y->in[VAR]->val[c] + attr_of(y)->epsilon);
-        scale[c] = (tn_real)s;
-        shift[c] = (tn_real)((double)y->in[BETA]->val[c] - s * (double)y->in[MEAN]->val[c]);
-    }
-}
-
-static const char *const params[] = {"gamma", "beta", "mean", "var", NULL};
+/* Members that the two have in common. */
+#define OF_THE_BATCH                                                                               \
+    .n_in = 1, .n_states = 2, .shape = tn_same_shape, .state_bytes = norm_state_bytes,             \
+    .forward_cols = batch_forward_cols, .forward = norm_forward, .forward_part = moments_part,     \
+    .backward_part = batch_backward_part, .backward_cols = batch_backward_cols,                    \
+    .backward = norm_backward
 
 const tn_op tn_op_batch_norm = {
     .name = "batch_norm",
+    OF_THE_BATCH,
     .formula = "y = gamma (x - mean) / sqrt(var + epsilon) + beta",
-    .n_in = 1,
-    .params = params,
-    .attrs = attrs,
+    .params = batch_norm_params,
+    .attrs = batch_norm_attrs,
     .attr_size = sizeof(tn_batch_norm_attr),
-    .n_states = 2,
-    .shape = tn_same_shape,
-    .state_bytes = tn_norm_state_bytes,
-    .forward_cols = batch_norm_forward_cols,
-    .forward = tn_norm_forward,
-    .forward_part = tn_moments_part,
-    .backward_part = norm_backward_part,
-    .backward_cols = batch_norm_backward_cols,
-    .backward = tn_norm_backward,
     .affine = batch_norm_affine,
     .flops_each = 8,
     .example = {5, &(const tn_batch_norm_attr){1e-5, 0.9, true}},
+};
+
+static const char *const dice_params[] = {"alpha", "mean", "var", NULL};
+
+const tn_op tn_op_dice = {
+    .name = "dice",
+    OF_THE_BATCH,
+    .formula = "y = x (a + (1 - a) sigmoid(x^)), x^ normalised over the batch",
+    .params = dice_params,
+    .flops_each = 20,
+    .example = {5},
+};
+
+/* ---- data_norm ---- */
+
+static const tn_field data_norm_attrs[] = {
+    TN_FIELD_F64(tn_data_norm_attr, epsilon, "1e-5", TN_EPSILON_MIN, 1, "",
+                 "added to the variance"),
+    TN_FIELD_F64(tn_data_norm_attr, max_count, "1e6", 0, 1e15, "rows", "rows remembered at most"),
+    TN_FIELD_END,
+};
+
+static tn_wide merged(tn_wide past, tn_wide batch, double max_count)
+{
+    double rho = past.n > max_count ? max_count / past.n : 1;
+    past.n *= rho;
+    past.m2 *= rho;
+    return merge(past, batch);
+}
+
+static void data_piece(tn_node *y, tn_range cols)
+{
+    const tn_data_norm_attr *a = y->attr;
+    const tn_node *sums = y->in[3];
+    norm_state s = state_of(y);
+    double mean[PIECE];
+    double var[PIECE];
+    double rows = y->shape.rows;
+    bool moves = tn_moves(y);
+    bool joint = tn_parts_of(y)->all != NULL;
+    if (moves && !joint) {
+        find_moments(y->in[0], cols, mean, var);
+    }
+    for (uint32_t c = cols.from; c < cols.to; c++) {
+        tn_wide w = tn_wide_get(sums->val, y->shape.cols, c);
+        if (moves) {
+            uint32_t i = c - cols.from;
+            tn_wide batch = joint ? joint_moments(y, c) : (tn_wide){rows, mean[i], var[i] * rows};
+            w = merged(w, batch, a->max_count);
+            tn_wide_put(sums->grad, y->shape.cols, c, w);
+        }
+        s.mean[c] = w.n > 0 ? (tn_real)w.mean : 0;
+        s.rstd[c] = w.n > 0 ? (tn_real)(1 / sqrt(w.m2 / w.n + a->epsilon)) : 1;
+    }
+}
+
+static void data_norm_forward_cols(tn_node *y, tn_range cols)
+{
+    for (uint32_t from = cols.from; from < cols.to; from += PIECE) {
+        data_piece(y, piece_of(cols, from));
+    }
+}
+
+static void data_norm_backward_cols(tn_node *y, tn_range cols)
+{
+    backward_sums(y, cols, CONSTANT);
+}
+
+static const char *const data_norm_params[] = {"gamma", "beta", "sums", NULL};
+
+const tn_op tn_op_data_norm = {
+    .name = "data_norm",
+    .formula = "y = gamma (x - mean) / sqrt(M2 / n + epsilon) + beta, over all rows so far",
+    .n_in = 1,
+    .params = data_norm_params,
+    .attrs = data_norm_attrs,
+    .attr_size = sizeof(tn_data_norm_attr),
+    .n_states = 1,
+    .state_rows = 6,
+    .shape = tn_same_shape,
+    .state_bytes = norm_state_bytes,
+    .forward_cols = data_norm_forward_cols,
+    .forward = norm_forward,
+    .forward_part = moments_part,
+    .backward_cols = data_norm_backward_cols,
+    .backward = norm_backward,
+    .flops_each = 8,
+    .example = {5, &(const tn_data_norm_attr){1e-5, 1e6}},
+};
+
+/* ---- zscore ---- */
+
+static const tn_field zscore_attrs[] = {
+    TN_FIELD_F64(tn_zscore_attr, freeze_rows, "1e6", 0, 1e15, "rows", "rows that are added"),
+    TN_FIELD_END,
+};
+
+static tn_wide add_rows(const tn_node *x, uint32_t col, tn_wide w, double freeze_rows)
+{
+    for (size_t r = 0; r < x->shape.rows && w.n < freeze_rows; r++) {
+        double value = (double)tn_val_row(x, r)[col];
+        double d = value - w.mean;
+        w.n += 1;
+        w.mean += d / w.n;
+        w.m2 += d * (value - w.mean);
+    }
+    return w;
+}
+
+/* The rows of this batch that are added: those before the freeze_rows-th of all peers. */
+static void zscore_forward_part(tn_node *y, tn_range cols)
+{
+    const double freeze = ((const tn_zscore_attr *)y->attr)->freeze_rows;
+    const double before = (double)tn_info(y)->first_row;
+    for (uint32_t c = cols.from; c < cols.to; c++) {
+        const tn_wide past = tn_wide_get(y->in[1]->val, y->shape.cols, c);
+        const tn_wide w = add_rows(y->in[0], c, (tn_wide){0}, freeze - past.n - before);
+        tn_part_put(y, c, w.n, w.mean, w.m2);
+    }
+}
+
+/* The state after the batch. */
+static tn_wide added(const tn_node *y, uint32_t col, tn_wide past, double freeze_rows)
+{
+    return tn_parts_of(y)->all != NULL ? merge(past, joint_moments(y, col))
+                                       : add_rows(y->in[0], col, past, freeze_rows);
+}
+
+static void zscore_forward_cols(tn_node *y, tn_range cols)
+{
+    const tn_node *sums = y->in[1];
+    norm_state s = state_of(y);
+    double freeze = ((const tn_zscore_attr *)y->attr)->freeze_rows;
+    for (uint32_t c = cols.from; c < cols.to; c++) {
+        tn_wide w = tn_wide_get(sums->val, y->shape.cols, c);
+        s.mean[c] = (tn_real)w.mean;
+        s.rstd[c] = w.n > 0 ? (tn_real)(1 / fmax(sqrt(w.m2 / w.n), 1e-12)) : 0;
+        if (tn_moves(y)) {
+            tn_wide_put(sums->grad, y->shape.cols, c, added(y, c, w, freeze));
+        }
+    }
+}
+
+static void zscore_forward(tn_node *y, tn_range rows)
+{
+    norm_state s = state_of(y);
+    for (size_t r = rows.from; r < rows.to; r++) {
+        const tn_real *x = tn_val_row(y->in[0], r);
+        for (uint32_t c = 0; c < y->shape.cols; c++) {
+            tn_val_row(y, r)[c] = (x[c] - s.mean[c]) * s.rstd[c];
+        }
+    }
+}
+
+static const char *const zscore_params[] = {"sums", NULL};
+
+const tn_op tn_op_zscore = {
+    .name = "zscore",
+    .formula = "y = (x - mean) / max(s, 1e-12), over the rows before the batch",
+    .n_in = 1,
+    .params = zscore_params,
+    .attrs = zscore_attrs,
+    .attr_size = sizeof(tn_zscore_attr),
+    .n_states = 1,
+    .state_rows = 6,
+    .shape = tn_same_shape,
+    .state_bytes = norm_state_bytes,
+    .forward_part = zscore_forward_part,
+    .forward_cols = zscore_forward_cols,
+    .forward = zscore_forward,
+    .example = {3, &(const tn_zscore_attr){1e6}},
 };

@@ -7,7 +7,7 @@
  */
 #include "base/keys/init.h"
 #include "config/field.h"
-#include "nn/op/norms.h"
+#include "nn/op/ops.h"
 
 #include "base/core/compiler.h"
 

@@ -71,6 +71,14 @@ typedef struct tn_data_norm_attr {
     double max_count;
 } tn_data_norm_attr;
 
+/* A cumulative count, mean and sum of squared deviations of one column, kept as pairs of reals in
+ * a state of shape [6, n]: high and low part of each. */
+typedef struct tn_wide {
+    double n, mean, m2;
+} tn_wide;
+tn_wide tn_wide_get(const tn_real *sums, uint32_t cols, uint32_t col);
+void tn_wide_put(tn_real *sums, uint32_t cols, uint32_t col, tn_wide value);
+
 typedef struct tn_layer_norm_attr {
     double epsilon;
 } tn_layer_norm_attr;
