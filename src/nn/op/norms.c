@@ -189,9 +189,11 @@ static double moments_of(const tn_node *self, tn_range cols, double *mean, doubl
 
 /* ---- batch_norm, dice: mean and rstd ---- */
 
+static const char *const dice_params[] = {"alpha", "mean", "var", NULL};
+
 static bool is_dice(const tn_node *self)
 {
-    return self->op == &tn_op_dice;
+    return self->op->params == dice_params;
 }
 
 static tn_batch_norm_attr rule_of(const tn_node *self)
@@ -452,8 +454,6 @@ const tn_op tn_op_batch_norm = {
     .flops_each = 8,
     .example = {5, &(const tn_batch_norm_attr){1e-5, 0.9, true}},
 };
-
-static const char *const dice_params[] = {"alpha", "mean", "var", NULL};
 
 const tn_op tn_op_dice = {
     .name = "dice",

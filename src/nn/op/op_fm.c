@@ -88,31 +88,38 @@ static void tally_row(const tn_node *y, size_t row, tn_real *sum, tn_real *squar
     }
 }
 
-static bool is_by_column(const tn_node *y)
-{
-    return y->op == &tn_op_bi_interaction;
-}
-
 static tn_shape pairs_shape(const tn_node *y)
 {
     tn_shape x = y->in[0]->shape;
     bool fits = x.cols % dim_of(y) == 0 && (y->n_in == 1 || y->in[1]->shape.cols == x.cols);
-    return fits ? (tn_shape){x.rows, is_by_column(y) ? dim_of(y) : 1} : TN_MISFIT;
+    return fits ? (tn_shape){x.rows, 1} : TN_MISFIT;
+}
+
+static tn_shape columns_shape(const tn_node *y)
+{
+    tn_shape s = pairs_shape(y);
+    return s.cols == 1 ? (tn_shape){s.rows, dim_of(y)} : s;
+}
+
+static bool is_by_column(const tn_node *y)
+{
+    return y->op->shape == columns_shape;
 }
 
 /* No loop over pairs is needed (Rendle 2010, lemma 3.1). */
 static void pairs_forward(tn_node *y, tn_range rows)
 {
+    const bool by_column = is_by_column(y);
     uint32_t dim = dim_of(y);
     tn_real sum[TN_DIM_MAX];
     tn_real column[TN_DIM_MAX];
     for (size_t r = rows.from; r < rows.to; r++) {
-        tn_real *pairs = is_by_column(y) ? tn_val_row(y, r) : column;
+        tn_real *pairs = by_column ? tn_val_row(y, r) : column;
         tally_row(y, r, sum, pairs);
         for (uint32_t c = 0; c < dim; c++) {
             pairs[c] = (sum[c] * sum[c] - pairs[c]) / 2;
         }
-        if (!is_by_column(y)) {
+        if (!by_column) {
             *tn_val_row(y, r) = tn_vec_sum(dim, pairs);
         }
     }
@@ -196,7 +203,7 @@ const tn_op tn_op_bi_interaction = {
     PAIRS(12, 4),
     .formula = "y = sum of vi * vj over all pairs of fields",
     .n_in = 1,
-    .shape = pairs_shape,
+    .shape = columns_shape,
     .flops = pairs_flops,
 };
 
