@@ -33,24 +33,23 @@ static tn_node *running(const tn_net *net, const char *layer, const char *suffix
     return tn_running(net->g, net->params, tn_layer_name(name, layer, suffix), shape, value);
 }
 
-/* The norm's scale, which begins as 1, and its shift, which begins as 0. */
-static void gamma_beta(const tn_net *net, const char *layer, uint32_t cols, tn_node *out[2])
+/* A norm whose parameters are called "<layer>.gamma" ..: gamma and var begin as 1, others as 0. */
+static tn_node *norm(const tn_net *net, const tn_op *op, const char *layer, const char *node,
+                     tn_node *x, const void *attr)
 {
-    out[0] = tn_layer_param(net, layer, ".gamma", (tn_shape){1, cols}, constant(1));
-    out[1] = tn_layer_param(net, layer, ".beta", (tn_shape){1, cols}, constant(0));
-}
-
-/* Parameters are called "<layer>.gamma" .. */
-static tn_node *batch_norm(const tn_net *net, const char *layer, const char *node, tn_node *x,
-                           const tn_batch_norm_attr *attr)
-{
-    tn_shape row = {1, x->shape.cols};
-    tn_node *params[4];
-    gamma_beta(net, layer, x->shape.cols, params);
-    params[2] = running(net, layer, ".mean", row, 0);
-    params[3] = running(net, layer, ".var", row, 1);
-    return tn_apply(net->g, &tn_op_batch_norm, node,
-                    TN_IN(x, params[0], params[1], params[2], params[3]), attr);
+    tn_node *in[5] = {x};
+    const uint32_t n = tn_params_max(op);
+    TN_ASSERT(n < 5);
+    for (uint32_t k = 0; k < n; k++) {
+        const bool is_state = k + op->n_states >= n;
+        const bool one = strcmp(op->params[k], "gamma") == 0 || strcmp(op->params[k], "var") == 0;
+        tn_shape shape = {is_state && op->state_rows > 0 ? op->state_rows : 1, x->shape.cols};
+        char suffix[16];
+        (void)snprintf(suffix, sizeof suffix, ".%s", op->params[k]);
+        in[k + 1] = is_state ? running(net, layer, suffix, shape, one)
+                             : tn_layer_param(net, layer, suffix, shape, constant(one));
+    }
+    return tn_apply(net->g, op, node, in, n + 1, attr);
 }
 
 /* The activation called tn_activation_words[i], with parameters of its own where it has some. */
@@ -108,20 +107,20 @@ static tn_node *dense_block(const tn_net *net, const char *name, tn_node *x, uin
 {
     char node[TN_LAYER_NAME_MAX];
     bool act = opts->activation != 0;
-    bool norm = opts->batch_norm;
     tn_node *w = tn_layer_param(net, name, ".W", (tn_shape){x->shape.cols, units}, net->dense_init);
     tn_node *b = tn_layer_param(net, name, ".b", (tn_shape){1, units}, constant(0));
 
     tn_node *y =
         tn_apply(net->g, &tn_op_matmul, tn_layer_name(node, name, ".matmul"), TN_IN(x, w), NULL);
-    y = tn_apply(net->g, &tn_op_bias, act || norm ? tn_layer_name(node, name, ".bias") : name,
-                 TN_IN(y, b), NULL);
-    if (norm) {
+    y = tn_apply(net->g, &tn_op_bias,
+                 act || opts->batch_norm ? tn_layer_name(node, name, ".bias") : name, TN_IN(y, b),
+                 NULL);
+    if (opts->batch_norm) {
         char bn[TN_LAYER_NAME_MAX];
         tn_param_freeze(b); /* its gradient is rounding noise, which Adam would turn into steps */
         (void)tn_layer_name(bn, name, ".bn");
         tn_batch_norm_attr attr = {opts->bn_epsilon, opts->bn_decay, opts->bn_unbiased};
-        y = batch_norm(net, bn, act ? bn : name, y, &attr);
+        y = norm(net, &tn_op_batch_norm, bn, act ? bn : name, y, &attr);
     }
     y = activate(net, name, y, opts->activation);
     if (opts->dropout > 0) {
@@ -264,10 +263,7 @@ static tn_node *dropout_build(const tn_net *net, const tn_layer_args *args)
 const tn_layer tn_layer_dropout = {
     TN_LAYER_WITH_OPTIONS(dropout, "sets a share of the values to 0 while training")};
 
-typedef struct batch_norm_opts {
-    double decay, epsilon;
-    bool unbiased;
-} batch_norm_opts;
+typedef tn_batch_norm_attr batch_norm_opts;
 
 static const tn_field batch_norm_fields[] = {
     TN_FIELD_F64(batch_norm_opts, decay, "0.9", 0, 1, "",
@@ -279,17 +275,13 @@ static const tn_field batch_norm_fields[] = {
 
 static tn_node *batch_norm_build(const tn_net *net, const tn_layer_args *args)
 {
-    const batch_norm_opts *o = args->opts;
-    tn_batch_norm_attr attr = {o->epsilon, o->decay, o->unbiased};
-    return batch_norm(net, args->name, args->name, args->in[0], &attr);
+    return norm(net, &tn_op_batch_norm, args->name, args->name, args->in[0], args->opts);
 }
 
 const tn_layer tn_layer_batch_norm = {TN_LAYER_WITH_OPTIONS(
     batch_norm, "normalises each column by the batch, later by running values")};
 
-typedef struct data_norm_opts {
-    double max_count, epsilon;
-} data_norm_opts;
+typedef tn_data_norm_attr data_norm_opts;
 
 static const tn_field data_norm_fields[] = {
     TN_FIELD_F64(data_norm_opts, max_count, "1e6", 1, 1e15, "rows", "the past never weighs more"),
@@ -299,22 +291,13 @@ static const tn_field data_norm_fields[] = {
 
 static tn_node *data_norm_build(const tn_net *net, const tn_layer_args *args)
 {
-    const data_norm_opts *o = args->opts;
-    uint32_t cols = args->in[0]->shape.cols;
-    tn_node *params[3];
-    gamma_beta(net, args->name, cols, params);
-    params[2] = running(net, args->name, ".sums", (tn_shape){6, cols}, 0);
-    tn_data_norm_attr attr = {o->epsilon, o->max_count};
-    return tn_apply(net->g, &tn_op_data_norm, args->name,
-                    TN_IN(args->in[0], params[0], params[1], params[2]), &attr);
+    return norm(net, &tn_op_data_norm, args->name, args->name, args->in[0], args->opts);
 }
 
 const tn_layer tn_layer_data_norm = {
     TN_LAYER_WITH_OPTIONS(data_norm, "normalises each column by all rows seen so far")};
 
-typedef struct layer_norm_opts {
-    double epsilon;
-} layer_norm_opts;
+typedef tn_layer_norm_attr layer_norm_opts;
 
 static const tn_field layer_norm_fields[] = {
     TN_FIELD_F64(layer_norm_opts, epsilon, "1e-5", TN_EPSILON_MIN, 1, "", "added to the variance"),
@@ -323,11 +306,7 @@ static const tn_field layer_norm_fields[] = {
 
 static tn_node *layer_norm_build(const tn_net *net, const tn_layer_args *args)
 {
-    const layer_norm_opts *o = args->opts;
-    tn_node *params[2];
-    gamma_beta(net, args->name, args->in[0]->shape.cols, params);
-    return tn_apply(net->g, &tn_op_layer_norm, args->name, TN_IN(args->in[0], params[0], params[1]),
-                    &(tn_layer_norm_attr){o->epsilon});
+    return norm(net, &tn_op_layer_norm, args->name, args->name, args->in[0], args->opts);
 }
 
 const tn_layer tn_layer_layer_norm = {

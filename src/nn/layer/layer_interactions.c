@@ -131,9 +131,7 @@ static tn_node *fm_build(const tn_net *net, const tn_layer_args *args)
 const tn_layer tn_layer_fm = {
     TN_LAYER_WITH_OPTIONS(fm, "second-order interaction of all pairs of slots")};
 
-typedef struct bi_interaction_opts {
-    uint32_t dim;
-} bi_interaction_opts;
+typedef tn_pairs_attr bi_interaction_opts;
 
 static const tn_field bi_interaction_fields[] = {
     PAIRS_DIM(bi_interaction_opts),

@@ -66,9 +66,7 @@ static tn_node *concat_build(const tn_net *net, const tn_layer_args *args)
 
 const tn_layer tn_layer_concat = {TN_LAYER_PLAIN(concat, "the inputs side by side")};
 
-typedef struct slice_opts {
-    uint32_t first, cols;
-} slice_opts;
+typedef tn_slice_attr slice_opts;
 
 static const tn_field slice_fields[] = {
     TN_FIELD_U32(slice_opts, first, "0", 0, 1e6, "columns", "the first one, from 0"),
@@ -85,8 +83,7 @@ static tn_node *slice_build(const tn_net *net, const tn_layer_args *args)
                       o->first + o->cols - 1, cols);
         return NULL;
     }
-    return tn_apply(net->g, &tn_op_slice, args->name, TN_IN(args->in[0]),
-                    &(tn_slice_attr){o->first, o->cols});
+    return tn_apply(net->g, &tn_op_slice, args->name, args->in, 1, o);
 }
 
 const tn_layer tn_layer_slice = {TN_LAYER_WITH_OPTIONS(slice, "neighbouring columns of the input")};
@@ -133,9 +130,7 @@ const tn_layer tn_layer_mul = {
     TN_LAYER_PLAIN(mul, "elementwise product of two inputs; the second may have one column"),
     .many = true};
 
-typedef struct scale_opts {
-    double by, plus;
-} scale_opts;
+typedef tn_scale_attr scale_opts;
 
 static const tn_field scale_fields[] = {
     TN_FIELD_F64(scale_opts, by, "1", -1e30, 1e30, "", "factor"),
@@ -145,9 +140,7 @@ static const tn_field scale_fields[] = {
 
 static tn_node *scale_build(const tn_net *net, const tn_layer_args *args)
 {
-    const scale_opts *o = args->opts;
-    return tn_apply(net->g, &tn_op_scale, args->name, TN_IN(args->in[0]),
-                    &(tn_scale_attr){o->by, o->plus});
+    return tn_apply(net->g, &tn_op_scale, args->name, args->in, 1, args->opts);
 }
 
 const tn_layer tn_layer_scale = {TN_LAYER_WITH_OPTIONS(scale, "by * x + plus, both fixed")};
