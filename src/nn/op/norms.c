@@ -47,7 +47,6 @@
 #include "base/core/compiler.h"
 #include "config/field.h"
 #include "nn/graph/peer_column_stats.h"
-#include "nn/vec/vec.h"
 #include "nn/vec/vecmath.h"
 
 #include <math.h>
@@ -119,6 +118,23 @@ static tn_wide merge(tn_wide a, tn_wide b) /* Chan 1979 */
 
 /* ---- moments of columns ---- */
 
+/* Column sums of one row after the other. */
+TN_HOT static void vec_tally(size_t n, double *restrict total, const tn_real *restrict x)
+{
+    for (size_t i = 0; i < n; i++) {
+        total[i] += (double)x[i];
+    }
+}
+
+TN_HOT static void vec_tally_square(size_t n, double *restrict total, const tn_real *restrict x,
+                                    const double *restrict mean)
+{
+    for (size_t i = 0; i < n; i++) {
+        double d = (double)x[i] - mean[i];
+        total[i] += d * d;
+    }
+}
+
 /* Mean and population variance of columns `cols` (at most a piece) over all rows, two passes. */
 static void find_moments(const tn_node *x, tn_range cols, double *mean, double *var)
 {
@@ -128,13 +144,13 @@ static void find_moments(const tn_node *x, tn_range cols, double *mean, double *
     memset(mean, 0, n * sizeof *mean);
     memset(var, 0, n * sizeof *var);
     for (size_t r = 0; r < rows; r++) {
-        tn_vec_tally(n, mean, tn_val_row(x, r) + cols.from);
+        vec_tally(n, mean, tn_val_row(x, r) + cols.from);
     }
     for (size_t c = 0; c < n; c++) {
         mean[c] /= rows;
     }
     for (size_t r = 0; r < rows; r++) {
-        tn_vec_tally_square(n, var, tn_val_row(x, r) + cols.from, mean);
+        vec_tally_square(n, var, tn_val_row(x, r) + cols.from, mean);
     }
     for (size_t c = 0; c < n; c++) {
         var[c] /= rows;

@@ -19,11 +19,11 @@
  */
 #include "nn/graph/graphcore.h"
 
+#include "base/core/compiler.h"
 #include "base/keys/init.h"
 #include "config/field.h"
 #include "nn/gemm/gemm.h"
 #include "nn/op/ops.h"
-#include "nn/vec/vec.h"
 
 enum {
     LINE = 16,   /* words */
@@ -355,12 +355,22 @@ static tn_act_area area_of(const tn_node *y, tn_range rows)
                          .a = (tn_real)attr_of(y)->slope};
 }
 
+TN_HOT static void vec_add_row(size_t rows, size_t n, tn_real *restrict y, size_t stride,
+                               const tn_real *restrict row)
+{
+    for (size_t r = 0; r < rows; r++) {
+        for (size_t i = 0; i < n; i++) {
+            y[r * stride + i] += row[i];
+        }
+    }
+}
+
 static void finish_rows(tn_node *y, tn_range rows)
 {
     const tn_act *act = act_of(y);
     if (y->n_in == 3) {
-        tn_vec_add_row(rows.to - rows.from, y->shape.cols, tn_val_row(y, rows.from), y->stride,
-                       y->in[2]->val);
+        vec_add_row(rows.to - rows.from, y->shape.cols, tn_val_row(y, rows.from), y->stride,
+                    y->in[2]->val);
     }
     if (act != NULL) {
         tn_act_area area = area_of(y, rows);
@@ -411,6 +421,16 @@ static void dense_backward(tn_node *y, tn_range rows)
     }
 }
 
+TN_HOT static void vec_sum_rows(size_t rows, size_t n, const tn_real *restrict x, size_t stride,
+                                tn_real *restrict total)
+{
+    for (size_t r = 0; r < rows; r++) {
+        for (size_t i = 0; i < n; i++) {
+            total[i] += x[r * stride + i];
+        }
+    }
+}
+
 static void add_column_sums(const tn_node *y, tn_range cols, tn_range rows)
 {
     const tn_node *b = y->in[2];
@@ -418,8 +438,8 @@ static void add_column_sums(const tn_node *y, tn_range cols, tn_range rows)
     if (rows.from == 0 && !tn_adds(y, b)) {
         tn_clear(db, cols.to - cols.from);
     }
-    tn_vec_sum_rows(rows.to - rows.from, cols.to - cols.from, tn_grad_row(y, rows.from) + cols.from,
-                    y->stride, db);
+    vec_sum_rows(rows.to - rows.from, cols.to - cols.from, tn_grad_row(y, rows.from) + cols.from,
+                 y->stride, db);
 }
 
 static void dense_backward_params(tn_node *y, tn_range cols)

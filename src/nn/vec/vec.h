@@ -20,13 +20,4 @@ void tn_vec_shift(size_t n, tn_real *y, tn_real plus);                          
 tn_real tn_vec_sum(size_t n, const tn_real *x);
 tn_real tn_vec_dot(size_t n, const tn_real *a, const tn_real *b);
 
-/* Matrices of `rows` rows, `stride` apart: the same row added to each; each added to `total`. */
-void tn_vec_add_row(size_t rows, size_t n, tn_real *y, size_t stride, const tn_real *row);
-void tn_vec_sum_rows(size_t rows, size_t n, const tn_real *x, size_t stride, tn_real *total);
-
-/* Column sums of one row after the other, in double. */
-void tn_vec_tally(size_t n, double *total, const tn_real *x); /* sum += x */
-void tn_vec_tally_square(size_t n, double *total, const tn_real *x,
-                         const double *mean); /* (x - mean)^2 */
-
 #endif
