@@ -50,20 +50,34 @@ static const tn_field widedeep_fields[] = {
     TN_FIELD_END,
 };
 
-static void widedeep_write(const tn_model_args *args, tn_list_writer *w)
+/* Also deepfm, which has pairs beside it. */
+static void write_wide_and_deep(const tn_model_args *args, tn_list_writer *w, bool fm)
 {
-    const widedeep_opts *o = args->opts;
+    const tn_deep_opts *o = args->opts;
+    const bool concat = o->head == TN_HEAD_CONCAT;
     tn_write_wide_input(w, args);
     const char *x = tn_write_deep_input(w, args);
-    if (o->head == TN_HEAD_CONCAT) {
-        const char *deep = tn_write_mlp(w, o, x, 0);
-        write_concat_head(w, (const char *const[]){deep, "wide", NULL});
-        return;
+    if (fm) {
+        tn_write_fm(w, o->within_slot);
     }
-    (void)tn_list_layer(w, "wide.sum", "sum", (const char *const[]){"wide", NULL});
-    const char *deep = tn_write_mlp(w, o, x, 1);
-    (void)tn_list_layer(w, "logit", "add", (const char *const[]){"wide.sum", deep, NULL});
-    tn_list_output(w, "logit");
+    if (!concat) {
+        (void)tn_list_layer(w, "wide.sum", "sum", (const char *const[]){"wide", NULL});
+    }
+    const char *deep = tn_write_mlp(w, o, x, concat ? 0 : 1);
+    const char *wide = concat ? "wide" : "wide.sum";
+    const char *const two[] = {concat ? deep : wide, concat ? wide : deep, NULL};
+    const char *const three[] = {wide, "fm", deep, NULL};
+    if (concat) {
+        write_concat_head(w, fm ? three : two);
+    } else {
+        (void)tn_list_layer(w, "logit", "add", fm ? three : two);
+        tn_list_output(w, "logit");
+    }
+}
+
+static void widedeep_write(const tn_model_args *args, tn_list_writer *w)
+{
+    write_wide_and_deep(args, w, false);
 }
 
 static const tn_preset widedeep_presets[] = {
@@ -71,9 +85,7 @@ static const tn_preset widedeep_presets[] = {
              "        init: xavier_normal, wide_init: {normal: [0, 1e-4]}, bias_init: "
              "0}\n" TN_BARS_EMBEDDING TN_BARS_TRAIN TN_BARS_ROWS("deep", "0.1")
                  TN_BARS_ROWS("wide", "0.1") TN_BARS_STOP},
-    {"tensornet",
-     "model: {hidden: [512, 256, 256], head: concat}\n" TN_TENSORNET_EMBEDDING TN_TENSORNET_TRAIN
-         TN_TENSORNET_ROWS("deep") TN_TENSORNET_ROWS("wide")},
+    {"tensornet", "model: {hidden: [512, 256, 256], head: concat}\n" TN_TENSORNET_BOTH},
     {"paper", "model: {hidden: [1024, 512, 256], head: sum}\n"
               "embedding: {dim: 32}\n"
               "train:\n"
@@ -100,19 +112,7 @@ static const tn_field deepfm_fields[] = {
 
 static void deepfm_write(const tn_model_args *args, tn_list_writer *w)
 {
-    const deepfm_opts *o = args->opts;
-    tn_write_wide_input(w, args);
-    const char *x = tn_write_deep_input(w, args);
-    tn_write_fm(w, o->within_slot);
-    if (o->head == TN_HEAD_CONCAT) {
-        const char *deep = tn_write_mlp(w, o, x, 0);
-        write_concat_head(w, (const char *const[]){"wide", "fm", deep, NULL});
-        return;
-    }
-    (void)tn_list_layer(w, "wide.sum", "sum", (const char *const[]){"wide", NULL});
-    const char *deep = tn_write_mlp(w, o, x, 1);
-    (void)tn_list_layer(w, "logit", "add", (const char *const[]){"wide.sum", "fm", deep, NULL});
-    tn_list_output(w, "logit");
+    write_wide_and_deep(args, w, true);
 }
 
 static const tn_preset deepfm_presets[] = {
@@ -120,9 +120,7 @@ static const tn_preset deepfm_presets[] = {
              "        init: xavier_normal, wide_init: {normal: [0, 1e-4]}, bias_init: "
              "0}\n" TN_BARS_EMBEDDING TN_BARS_TRAIN TN_BARS_ROWS("deep", "0.05")
                  TN_BARS_ROWS("wide", "0.05") TN_BARS_STOP},
-    {"tensornet",
-     "model: {hidden: [512, 256, 256], head: concat}\n" TN_TENSORNET_EMBEDDING TN_TENSORNET_TRAIN
-         TN_TENSORNET_ROWS("deep") TN_TENSORNET_ROWS("wide")},
+    {"tensornet", "model: {hidden: [512, 256, 256], head: concat}\n" TN_TENSORNET_BOTH},
     {"paper", "model: {hidden: [400, 400, 400], dropout: 0.5, head: sum}\n"
               "embedding: {dim: 10}\n"
               "train:\n"

@@ -21,7 +21,8 @@
                    : f(__VA_ARGS__, dim))
 #define TN_ALWAYS_INLINE __attribute__((always_inline)) static inline
 
-/* What a slot of the schema is to one embed node. */
+/* What a slot of the schema is to one embed node: list->use[slot]; one more, for slots behind the
+ * last. */
 typedef struct tn_slot_use {
     uint32_t i;   /* in its list; or TN_NO_SLOT */
     uint32_t col; /* first column */
@@ -29,16 +30,6 @@ typedef struct tn_slot_use {
     bool simple; /* dv = x / D dout, whatever the place of the entry */
     bool scaled; /* D is not 1 */
 } tn_slot_use;
-
-/* What an embed node keeps; see op_embed.c. */
-typedef struct tn_embed_list {
-    uint32_t n;
-    const tn_embed_slot *slot;
-    const uint32_t *at;
-    uint32_t n_uses;
-    const tn_slot_use *use; /* n_uses + 1; the last is no slot */
-    bool has_max;
-} tn_embed_list;
 
 /* What fm or ffm of an embedding keeps when it reads the rows themselves. */
 typedef struct tn_embed_pairs {

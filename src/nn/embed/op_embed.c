@@ -569,23 +569,9 @@ tn_node *tn_embed(tn_graph *g, const char *name, const tn_embed_slot *slots, uin
     return tn_apply(g, &tn_op_embed, name, NULL, 0, &e);
 }
 
-void tn_embed_columns(const tn_node *embed, uint32_t i, uint32_t *first, uint32_t *cols)
+const tn_embed_list *tn_embed_list_of(const tn_node *embed)
 {
-    TN_ASSERT(embed->op == &tn_op_embed && i < embed_of(embed)->n);
-    *first = embed_of(embed)->at[i];
-    *cols = embed_of(embed)->at[i + 1] - *first;
-}
-
-uint32_t tn_embed_count(const tn_node *embed)
-{
-    TN_ASSERT(embed->op == &tn_op_embed);
-    return embed_of(embed)->n;
-}
-
-const tn_embed_slot *tn_embed_get(const tn_node *embed, uint32_t i)
-{
-    TN_ASSERT(i < tn_embed_count(embed));
-    return &embed_of(embed)->slot[i];
+    return embed->op == &tn_op_embed ? embed->attr : NULL;
 }
 
 /* ---- one column for all slots ---- */
@@ -661,10 +647,10 @@ const tn_op tn_op_embed_sum = {
 
 bool tn_embed_is_summed(const tn_node *embed, uint32_t dim)
 {
-    bool summed = embed->op == &tn_op_embed;
-    for (uint32_t i = 0; summed && i < tn_embed_count(embed); i++) {
-        const tn_embed_slot *slot = tn_embed_get(embed, i);
-        summed = slot->pool == TN_POOL_SUM && slot->segment->dim == dim;
+    const tn_embed_list *e = tn_embed_list_of(embed);
+    bool summed = e != NULL;
+    for (uint32_t i = 0; summed && i < e->n; i++) {
+        summed = e->slot[i].pool == TN_POOL_SUM && e->slot[i].segment->dim == dim;
     }
     return summed;
 }

@@ -609,7 +609,7 @@ const tn_op tn_op_embed_ffm = {
 
 bool tn_embed_can_ffm(const tn_node *embed, uint32_t dim)
 {
-    uint32_t n = embed->op == &tn_op_embed ? tn_embed_count(embed) : 0;
-    return n > 0 && n <= TN_FFM_FIELDS_MAX && n * dim <= WIDTH_MAX &&
-           tn_embed_is_summed(embed, n * dim);
+    const tn_embed_list *e = tn_embed_list_of(embed);
+    return e != NULL && e->n <= TN_FFM_FIELDS_MAX && e->n * dim <= WIDTH_MAX &&
+           tn_embed_is_summed(embed, e->n * dim);
 }

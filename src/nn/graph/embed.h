@@ -60,9 +60,15 @@ tn_node *tn_embed(tn_graph *g, const char *name, const tn_embed_slot *slots, uin
 /* What it takes of the graph's arena beside the node (tn_graph_reserve). */
 size_t tn_embed_bytes(const tn_embed_slot *slots, uint32_t n);
 
-/* First column and number of columns of slot i of an embed node. */
-void tn_embed_columns(const tn_node *embed, uint32_t i, uint32_t *first, uint32_t *cols);
-uint32_t tn_embed_count(const tn_node *embed);
-const tn_embed_slot *tn_embed_get(const tn_node *embed, uint32_t i);
+/* The slots of an embed node. */
+typedef struct tn_embed_list {
+    uint32_t n;
+    const tn_embed_slot *slot;
+    const uint32_t *at; /* n + 1: the first column of each */
+    uint32_t n_uses;    /* the rest is for operators: nn/embed/embedlist.h */
+    const struct tn_slot_use *use;
+    bool has_max;
+} tn_embed_list;
+const tn_embed_list *tn_embed_list_of(const tn_node *embed); /* NULL: it is no embed node */
 
 #endif

@@ -333,23 +333,17 @@ static void plan_block(tn_graph *g)
 
 static tn_status take_states(tn_graph *g, tn_error *err)
 {
-    size_t total = 0;
-    for (uint32_t i = 0; i < g->n_nodes; i++) {
-        const tn_node *n = g->node[i];
-        if (n->place->alive && n->op != NULL && n->op->state_bytes != NULL) {
-            total += round_up(n->op->state_bytes(n), TN_CACHE_LINE);
+    for (int round = 0; round < 2; round++) { /* the first one measures */
+        size_t at = 0;
+        for (uint32_t i = 0; i < g->n_nodes; i++) {
+            tn_node *n = g->node[i];
+            if (n->place->alive && n->op != NULL && n->op->state_bytes != NULL) {
+                n->state = round == 1 ? g->states + at : NULL;
+                at += round_up(n->op->state_bytes(n), TN_CACHE_LINE);
+            }
         }
-    }
-    if (total == 0) {
-        return TN_OK;
-    }
-    TN_TRY(TN_ALLOC(g->states, total, "scratch of a graph", err));
-    size_t at = 0;
-    for (uint32_t i = 0; i < g->n_nodes; i++) {
-        tn_node *n = g->node[i];
-        if (n->place->alive && n->op != NULL && n->op->state_bytes != NULL) {
-            n->state = g->states + at;
-            at += round_up(n->op->state_bytes(n), TN_CACHE_LINE);
+        if (round == 0 && at > 0) {
+            TN_TRY(TN_ALLOC(g->states, at, "scratch of a graph", err));
         }
     }
     return TN_OK;

@@ -31,15 +31,10 @@
 /* Of an embedding whose slots all have one width; else 0. */
 static uint32_t slot_width(const tn_node *x)
 {
-    uint32_t width = 0;
-    for (uint32_t i = 0; x->op == &tn_op_embed && i < tn_embed_count(x); i++) {
-        uint32_t first = 0;
-        uint32_t cols = 0;
-        tn_embed_columns(x, i, &first, &cols);
-        if (i > 0 && cols != width) {
-            return 0;
-        }
-        width = cols;
+    const tn_embed_list *e = tn_embed_list_of(x);
+    uint32_t width = e != NULL ? e->at[1] : 0;
+    for (uint32_t i = 1; e != NULL && i < e->n; i++) {
+        width = e->at[i + 1] - e->at[i] == width ? width : 0;
     }
     return width;
 }
@@ -81,10 +76,11 @@ static bool is_summed(const tn_layer_args *args, const char *option)
     if (!is_embedded(args, option)) {
         return false;
     }
-    for (uint32_t i = 0; i < tn_embed_count(x); i++) {
-        if (tn_embed_get(x, i)->pool != TN_POOL_SUM) {
+    const tn_embed_list *e = tn_embed_list_of(x);
+    for (uint32_t i = 0; i < e->n; i++) {
+        if (e->slot[i].pool != TN_POOL_SUM) {
             tn_diag_error(args->diag, args->at, "'%s' needs 'pool: sum', which slot '%s' has not",
-                          option, tn_embed_get(x, i)->name);
+                          option, e->slot[i].name);
             return false;
         }
     }
@@ -219,21 +215,19 @@ static const tn_field ffm_fields[] = {
 static bool find_shape(const tn_layer_args *args, uint32_t k, tn_ffm_attr *out)
 {
     const tn_node *x = args->in[0];
-    bool embed = x->op == &tn_op_embed;
-    uint32_t fields = embed ? tn_embed_count(x) : 1;
-    while (!embed && fields < TN_FFM_FIELDS_MAX && (uint64_t)fields * fields * k < x->shape.cols) {
+    const tn_embed_list *e = tn_embed_list_of(x);
+    uint32_t fields = e != NULL ? e->n : 1;
+    while (e == NULL && fields < TN_FFM_FIELDS_MAX &&
+           (uint64_t)fields * fields * k < x->shape.cols) {
         fields++;
     }
     *out = (tn_ffm_attr){.fields = fields, .dim = k};
-    if (embed && k == 0) {
+    if (e != NULL && k == 0) {
         out->dim = x->shape.cols / fields / fields;
     }
     bool fits = out->dim > 0 && fields > 1 && fields <= TN_FFM_FIELDS_MAX && tn_ffm_fits(out, x);
-    for (uint32_t i = 0; embed && fits && i < fields; i++) {
-        uint32_t first = 0;
-        uint32_t cols = 0;
-        tn_embed_columns(x, i, &first, &cols);
-        fits = cols == fields * out->dim;
+    for (uint32_t i = 0; e != NULL && fits && i < fields; i++) {
+        fits = e->at[i + 1] - e->at[i] == fields * out->dim;
     }
     if (!fits) {
         tn_diag_error(args->diag, args->at,
@@ -258,15 +252,14 @@ static tn_node *ffm_pairs(const tn_net *net, const tn_layer_args *args, const tn
     tn_node *x = args->in[0];
     char text[TN_LAYER_NAME_MAX];
     if (!((const ffm_opts *)args->opts)->within_slot) {
-        return tn_apply(net->g, &tn_op_ffm, name, TN_IN(x), &(tn_ffm_attr){a->fields, a->dim});
+        return tn_apply(net->g, &tn_op_ffm, name, TN_IN(x), a);
     }
     tn_node *q = tn_apply(net->g, &tn_op_embed_squares, tn_layer_name(text, args->name, ".squares"),
                           TN_IN(x), NULL);
-    tn_node *across = tn_apply(net->g, &tn_op_ffm, tn_layer_name(text, args->name, ".across"),
-                               TN_IN(x), &(tn_ffm_attr){a->fields, a->dim});
-    tn_node *within =
-        tn_apply(net->g, &tn_op_ffm_within, tn_layer_name(text, args->name, ".within"), TN_IN(x, q),
-                 &(tn_ffm_attr){a->fields, a->dim});
+    tn_node *across =
+        tn_apply(net->g, &tn_op_ffm, tn_layer_name(text, args->name, ".across"), TN_IN(x), a);
+    tn_node *within = tn_apply(net->g, &tn_op_ffm_within,
+                               tn_layer_name(text, args->name, ".within"), TN_IN(x, q), a);
     return tn_apply(net->g, &tn_op_add, name, TN_IN(across, within), NULL);
 }
 

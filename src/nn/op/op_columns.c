@@ -141,11 +141,6 @@ const tn_op tn_op_slice = {
     .flops = no_flops,
 };
 
-static tn_shape sum_shape(const tn_node *y)
-{
-    return (tn_shape){y->in[0]->shape.rows, 1};
-}
-
 static void sum_forward(tn_node *y, tn_range rows)
 {
     const tn_node *x = y->in[0];
@@ -168,8 +163,12 @@ static double sum_flops(const tn_node *y)
 }
 
 const tn_op tn_op_sum_cols = {
-    TN_OP_MEMBERS(sum_cols, sum),    .shape = sum_shape, .example = {6},
-    .formula = "y = sum of the row", .n_in = 1,          .flops = sum_flops,
+    TN_OP_MEMBERS(sum_cols, sum),
+    .shape = tn_column_shape,
+    .example = {6},
+    .formula = "y = sum of the row",
+    .n_in = 1,
+    .flops = sum_flops,
 };
 
 static void softmax_row(uint32_t n, tn_real *a, const tn_real *s)
@@ -214,12 +213,10 @@ static void softmax_backward(tn_node *a, tn_range rows)
 }
 
 const tn_op tn_op_softmax = {
-    .name = "softmax",
+    TN_OP_MEMBERS(softmax, softmax),
     .formula = "y = e^x / sum of the row",
     .n_in = 1,
     .shape = tn_same_shape,
-    .forward = softmax_forward,
-    .backward = softmax_backward,
     .flops_each = 25,
     .example = {5},
 };

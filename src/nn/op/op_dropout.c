@@ -112,10 +112,8 @@ static tn_node *dropout_at_rest(tn_node *y)
 }
 
 const tn_op tn_op_dropout = {
-    .name = "dropout",
+    TN_OP_MEMBERS(dropout, dropout),
     .shape = tn_same_shape,
-    .forward = dropout_forward,
-    .backward = dropout_backward,
     .formula = "y = x m, m = 0 with probability p, else 1 / (1 - p)",
     .n_in = 1,
     .attrs = attrs,

@@ -144,15 +144,13 @@ static void scale_backward(tn_node *y, tn_range rows)
 }
 
 const tn_op tn_op_scale = {
-    .name = "scale",
+    TN_OP_MEMBERS(scale, scale),
     .formula = "y = by x + plus",
     .n_in = 1,
     .attrs = scale_attrs,
     .attr_size = sizeof(tn_scale_attr),
     .example = {5, &(const tn_scale_attr){.by = -1.5, .plus = 0.25}},
     .shape = tn_same_shape,
-    .forward = scale_forward,
-    .backward = scale_backward,
 };
 
 static void bias_forward(tn_node *y, tn_range rows)

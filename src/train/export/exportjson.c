@@ -298,16 +298,14 @@ static void put_input(const writing *w, const tn_node *n)
     tn_json_open(w->out, '{');
     tn_json_str(w->out, "name", n->name);
     tn_json_u64(w->out, "cols", n->shape.cols);
-    if (n->op == &tn_op_embed) {
+    const tn_embed_list *e = tn_embed_list_of(n);
+    if (e != NULL) {
         tn_json_open_key(w->out, "from", '[');
-        for (uint32_t i = 0; i < tn_embed_count(n); i++) {
-            uint32_t first = 0;
-            uint32_t cols = 0;
-            tn_embed_columns(n, i, &first, &cols);
+        for (uint32_t i = 0; i < e->n; i++) {
             tn_json_open(w->out, '[');
-            tn_json_str(w->out, NULL, tn_embed_get(n, i)->name);
-            tn_json_u64(w->out, NULL, first);
-            tn_json_u64(w->out, NULL, cols);
+            tn_json_str(w->out, NULL, e->slot[i].name);
+            tn_json_u64(w->out, NULL, e->at[i]);
+            tn_json_u64(w->out, NULL, e->at[i + 1] - e->at[i]);
             tn_json_close(w->out, ']');
         }
         tn_json_close(w->out, ']');
