@@ -44,48 +44,22 @@ static size_t padded(size_t n)
     return (n + LINE - 1) / LINE * LINE;
 }
 
+/* Rounded weights for y. */
 static tn_product packed(const tn_node *y)
 {
     return (tn_product){y->state, padded(y->in[1]->shape.cols), false};
 }
 
-static tn_product packed_transposed(const tn_node *y)
+/* Transposed weights for dx, rounded ones behind those for y. */
+static tn_product transposed(const tn_node *y)
 {
     tn_shape w = y->in[1]->shape;
-    return (tn_product){(tn_real *)y->state + tn_bf16_words(w.rows) * padded(w.cols),
-                        padded(w.rows), false};
-}
-
-static size_t bf16_state_bytes(const tn_node *y)
-{
-    tn_shape w = y->in[1]->shape;
-    size_t words = tn_bf16_words(w.rows) * padded(w.cols);
-    words += y->graph->opts.train ? tn_bf16_words(w.cols) * padded(w.rows) : 0;
-    return words * sizeof(tn_real);
-}
-
-static void bf16_pack(tn_node *y, tn_range cols)
-{
-    const tn_node *w = y->in[1];
-    tn_product to = packed(y);
-    to.at += cols.from;
-    tn_bf16_pairs(w->shape.rows, cols.to - cols.from,
-                  (tn_mat){w->val + cols.from, w->stride, false}, to);
-}
-
-/* Columns come in whole vectors, so none is paired with another tile's. */
-static void bf16_prepare(tn_node *y, tn_range cols)
-{
-    const tn_node *w = y->in[1];
-    tn_product to = packed_transposed(y);
-    TN_ASSERT(cols.from % 2 == 0);
-    to.at += cols.from / 2 * to.stride;
-    tn_bf16_pairs_transposed(w->shape.rows, cols.to - cols.from,
-                             (tn_mat){w->val + cols.from, w->stride, false}, to);
+    size_t before = bf16_wanted(y) ? tn_bf16_words(w.rows) * padded(w.cols) : 0;
+    return (tn_product){(tn_real *)y->state + before, padded(w.rows), false};
 }
 
 /* c (+)= a b, with b in words: a is rounded piece by piece. */
-static void multiply(const tn_products *by, tn_dims d, tn_mat a, tn_product b, tn_product c)
+static void multiply_rounded(const tn_products *by, tn_dims d, tn_mat a, tn_product b, tn_product c)
 {
     _Alignas(64) tn_real words[ROWS * WORDS];
     for (size_t i = 0; i < d.m; i += ROWS) {
@@ -100,24 +74,6 @@ static void multiply(const tn_products *by, tn_dims d, tn_mat a, tn_product b, t
                                            .c = {c.at + i * c.stride, c.stride, c.add || p > 0}});
         }
     }
-}
-
-static void bf16_forward(tn_node *y, tn_range rows)
-{
-    const tn_node *x = y->in[0];
-    tn_shape w = y->in[1]->shape;
-    multiply(&y->graph->halves, (tn_dims){rows.to - rows.from, w.cols, w.rows},
-             (tn_mat){tn_val_row(x, rows.from), x->stride, false}, packed(y),
-             (tn_product){tn_val_row(y, rows.from), y->stride, false});
-}
-
-static void bf16_backward(tn_node *y, tn_range rows)
-{
-    const tn_node *x = y->in[0];
-    tn_shape w = y->in[1]->shape;
-    multiply(&y->graph->halves, (tn_dims){rows.to - rows.from, w.rows, w.cols},
-             (tn_mat){tn_grad_row(y, rows.from), y->stride, false}, packed_transposed(y),
-             (tn_product){tn_grad_row(x, rows.from), x->stride, tn_adds(y, x)});
 }
 
 /* One piece: `rows` of the batch, `cols` of dW; its rows COLS at a time. */
@@ -176,18 +132,15 @@ static uint32_t product_tile(const tn_node *y, bool cols)
     return y->shape.cols <= SMALL ? TILE_COLS_SMALL : TILE_COLS;
 }
 
-/* The transposed weights, [m, n] with whole cache lines per row. */
-static size_t transposed_stride(const tn_node *y)
-{
-    return ((size_t)y->in[1]->shape.rows + 15) / 16 * 16;
-}
-
 static size_t product_state_bytes(const tn_node *y)
 {
-    if (bf16_wanted(y)) {
-        return bf16_state_bytes(y);
+    tn_shape w = y->in[1]->shape;
+    bool halves = bf16_wanted(y);
+    size_t words = halves ? tn_bf16_words(w.rows) * padded(w.cols) : 0;
+    if (y->graph->opts.train) {
+        words += (halves ? tn_bf16_words(w.cols) : w.cols) * padded(w.rows);
     }
-    return y->graph->opts.train ? y->shape.cols * transposed_stride(y) * sizeof(tn_real) : 0;
+    return words * sizeof(tn_real);
 }
 
 static double product_flops(const tn_node *y)
@@ -199,52 +152,62 @@ static double product_flops(const tn_node *y)
 /* Before forward: rounds W where products are in bfloat16. */
 static void product_pack(tn_node *y, tn_range cols)
 {
+    const tn_node *w = y->in[1];
+    tn_product to = packed(y);
     if (bf16_wanted(y)) {
-        bf16_pack(y, cols);
+        to.at += cols.from;
+        tn_bf16_pairs(w->shape.rows, cols.to - cols.from,
+                      (tn_mat){w->val + cols.from, w->stride, false}, to);
     }
 }
 
 /* y = x W */
 static void product_forward(tn_node *y, tn_range rows)
 {
-    if (bf16_wanted(y)) {
-        bf16_forward(y, rows);
-        return;
-    }
-    const tn_node *x = y->in[0];
     const tn_node *w = y->in[1];
     tn_dims d = {rows.to - rows.from, w->shape.cols, w->shape.rows};
-    tn_gemm(&y->graph->products, d, (tn_mat){tn_val_row(x, rows.from), x->stride, false},
-            (tn_mat){w->val, w->stride, false},
-            (tn_product){tn_val_row(y, rows.from), y->stride, false});
+    tn_mat x = {tn_val_row(y->in[0], rows.from), y->in[0]->stride, false};
+    tn_product to = {tn_val_row(y, rows.from), y->stride, false};
+    if (bf16_wanted(y)) {
+        multiply_rounded(&y->graph->halves, d, x, packed(y), to);
+    } else {
+        tn_gemm(&y->graph->products, d, x, (tn_mat){w->val, w->stride, false}, to);
+    }
 }
 
 /* dx += dy W^T */
 static void product_backward(tn_node *y, tn_range rows)
 {
     const tn_node *x = y->in[0];
-    const tn_node *w = y->in[1];
-    if (x->grad != NULL && bf16_wanted(y)) {
-        bf16_backward(y, rows);
-    } else if (x->grad != NULL) {
-        tn_dims d = {rows.to - rows.from, w->shape.rows, w->shape.cols};
-        tn_gemm(&y->graph->products, d, (tn_mat){tn_grad_row(y, rows.from), y->stride, false},
-                (tn_mat){y->state, transposed_stride(y), true},
-                (tn_product){tn_grad_row(x, rows.from), x->stride, tn_adds(y, x)});
+    if (x->grad == NULL) {
+        return;
+    }
+    tn_shape w = y->in[1]->shape;
+    tn_dims d = {rows.to - rows.from, w.rows, w.cols};
+    tn_mat dy = {tn_grad_row(y, rows.from), y->stride, false};
+    tn_product to = {tn_grad_row(x, rows.from), x->stride, tn_adds(y, x)};
+    const tn_product t = transposed(y);
+    if (bf16_wanted(y)) {
+        multiply_rounded(&y->graph->halves, d, dy, t, to);
+    } else {
+        tn_gemm(&y->graph->products, d, dy, (tn_mat){t.at, t.stride, true}, to);
     }
 }
 
-/* Before backward: writes W^T. */
+/* Before backward: writes W^T. Columns come in whole vectors, so none is paired with another
+ * tile's. */
 static void product_transpose(tn_node *y, tn_range cols)
 {
     const tn_node *w = y->in[1];
+    tn_mat from = {w->val + cols.from, w->stride, false};
+    tn_product to = transposed(y);
     if (y->in[0]->grad != NULL && bf16_wanted(y)) {
-        bf16_prepare(y, cols);
+        TN_ASSERT(cols.from % 2 == 0);
+        to.at += cols.from / 2 * to.stride;
+        tn_bf16_pairs_transposed(w->shape.rows, cols.to - cols.from, from, to);
     } else if (y->in[0]->grad != NULL) {
-        size_t stride = transposed_stride(y);
-        tn_transpose(w->shape.rows, cols.to - cols.from,
-                     (tn_mat){w->val + cols.from, w->stride, false},
-                     (tn_product){(tn_real *)y->state + cols.from * stride, stride, false});
+        to.at += cols.from * to.stride;
+        tn_transpose(w->shape.rows, cols.to - cols.from, from, to);
     }
 }
 
