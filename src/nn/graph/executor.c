@@ -266,12 +266,6 @@ static void exchange_parts(const tn_node *self)
     g->parts.n = all != NULL ? peers->n : 1;
 }
 
-static void forget_parts(tn_graph *g)
-{
-    g->parts.all = NULL;
-    g->parts.n = 0;
-}
-
 /* Statistics over the columns: of this batch, or of the joint one. */
 static void run_statistics_of(tn_node *n, bool backward)
 {
@@ -283,7 +277,8 @@ static void run_statistics_of(tn_node *n, bool backward)
     }
     run_columns_of(n, backward ? BACKWARD_COLS : FORWARD_COLS);
     if (joint) {
-        forget_parts(n->graph);
+        n->graph->parts.all = NULL;
+        n->graph->parts.n = 0;
     }
 }
 
@@ -390,13 +385,14 @@ static void clear_tile(void *job, uint32_t tile)
     }
 }
 
-/* Gradients that have no first writer. */
+/* Gradients that have no first writer; without rows no operator assigns any. */
 static void sweep_clear(tn_graph *g)
 {
     bool any = false;
     for (uint32_t i = 0; i < g->n_nodes; i++) {
         const tn_node *n = g->node[i];
-        if (n->place->clear && n->is_param) {
+        bool unwritten = n->place->clear || g->rows == 0;
+        if (unwritten && n->is_param && !n->is_state && n->grad != NULL) {
             tn_clear(n->grad, (size_t)n->shape.rows * n->shape.cols);
         }
         any |= n->place->clear && !n->is_param;
@@ -469,14 +465,6 @@ static double weight_of(const tn_graph_feed *feed)
     return sum;
 }
 
-/* Running values that this step does not move keep what they have. */
-static void propose_old_state(const tn_node *n)
-{
-    if (n->is_state && n->grad != NULL) {
-        memcpy(n->grad, n->val, (size_t)n->shape.rows * n->shape.cols * sizeof *n->grad);
-    }
-}
-
 void tn_forward(tn_graph *g, const tn_graph_feed *feed)
 {
     TN_ASSERT(g->finished && feed->rows <= g->opts.max_rows);
@@ -485,10 +473,11 @@ void tn_forward(tn_graph *g, const tn_graph_feed *feed)
     g->weight = weight_of(feed);
     for (uint32_t i = 0; i < g->n_nodes; i++) {
         tn_node *n = g->node[i];
-        if (n->place->alive && n->is_param) {
-            propose_old_state(n);
-        } else {
-            n->shape.rows = n->is_param ? n->shape.rows : feed->rows;
+        if (!n->is_param) {
+            n->shape.rows = feed->rows;
+        } else if (n->place->alive && n->is_state && n->grad != NULL) {
+            /* running values that this step does not move keep what they have */
+            memcpy(n->grad, n->val, (size_t)n->shape.rows * n->shape.cols * sizeof *n->grad);
         }
     }
     if (feed->rows > 0 || feed->peers != NULL) {
@@ -541,28 +530,12 @@ static void seed_loss(tn_graph *g)
     }
 }
 
-/* Without rows no operator assigns gradients. */
-static void clear_parameters(tn_graph *g)
-{
-    for (uint32_t i = 0; i < g->n_nodes; i++) {
-        const tn_node *n = g->node[i];
-        if (n->is_param && !n->is_state && n->grad != NULL) {
-            tn_clear(n->grad, (size_t)n->shape.rows * n->shape.cols);
-        }
-    }
-}
-
 void tn_backward(tn_graph *g)
 {
     TN_ASSERT(g->opts.train && g->loss != NULL && g->loss->grad != NULL);
-    if (g->rows == 0) {
-        clear_parameters(g);
-        if (g->feed.peers != NULL) {
-            sweep_backward(g);
-        }
-    } else {
-        sweep_clear(g);
-        seed_loss(g);
+    sweep_clear(g);
+    seed_loss(g);
+    if (g->rows > 0 || g->feed.peers != NULL) {
         sweep_backward(g);
     }
     tn_lane *lane = tn_team_lane(g->opts.team);

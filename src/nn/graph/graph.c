@@ -195,26 +195,13 @@ tn_node *tn_input(tn_graph *g, const char *name, uint32_t cols, bool wants_grad)
     return n;
 }
 
-static tn_params *own_params(tn_graph *g)
-{
-    if (g->own == NULL) {
-        g->own = tn_params_new();
-    }
-    return g->own;
-}
-
-/* Of an earlier chapter. */
-static bool is_older(const tn_graph *g, const tn_node *n)
-{
-    return n->place->index < g->chapter;
-}
-
 /* Whether `name` is a parameter of this shape that may be had here, or still free. */
 static bool is_fit(const tn_graph *g, const tn_params *params, const char *name, tn_shape shape)
 {
     const tn_node *n = tn_graph_find(g, name);
     const tn_param_slice *s = tn_params_find(params, name);
-    bool ours = n == NULL || (n->is_param && n->place->params == params && !is_older(g, n));
+    bool ours = n == NULL || (n->is_param && n->place->params == params &&
+                              n->place->index >= g->chapter); /* of no earlier one */
     return ours && (s == NULL || (s->rows == shape.rows && s->cols == shape.cols));
 }
 
@@ -224,7 +211,8 @@ static tn_node *param_node(tn_graph *g, tn_params *params, const char *name, tn_
 {
     char made[NAME_MAX_BYTES];
     if (params == NULL) {
-        params = own_params(g);
+        g->own = g->own != NULL ? g->own : tn_params_new();
+        params = g->own;
     }
     if (name == NULL) {
         (void)snprintf(made, sizeof made, "param.%u", tn_params_count(params) + 1);
