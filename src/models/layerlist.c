@@ -16,6 +16,24 @@
 
 enum { INPUT_NAME_MAX = 512 }; /* an input's and a column's name: up to 168 and 255 bytes */
 
+/* A value with a name: an input or a layer. */
+typedef struct value {
+    const char *name;
+    tn_node *node;
+    const tn_layer *layer; /* NULL: an input */
+    const void *opts;
+    struct value *const *in; /* of a layer */
+    uint32_t n_in;
+    struct value *next;
+} value;
+
+typedef struct builder {
+    const tn_net *net;
+    const tn_list_source *source;
+    const tn_binder *binder;
+    value *values; /* newest first */
+} builder;
+
 /* ---- inputs ---- */
 
 /* "<a>.<b><suffix>" */
@@ -27,19 +45,13 @@ static const char *dotted(char out[INPUT_NAME_MAX], const char *a, const char *b
     return out;
 }
 
-typedef struct place {
-    const tn_net *net;
-    const tn_list_source *source;
-    tn_arena *arena;
-} place;
-
 /* Numeric columns in order; runs of them with a running zscore pass through its operator. */
-static tn_node *numeric_node(const place *p, const char *input)
+static tn_node *numeric_node(const builder *b, const char *input)
 {
-    const tn_features *f = p->source->features;
-    tn_graph *g = p->net->g;
+    const tn_features *f = b->source->features;
+    tn_graph *g = b->net->g;
     tn_node *all = tn_apply(g, &tn_op_numeric, input, NULL, 0, &(tn_numeric_attr){f->n_numeric});
-    tn_node **part = TN_NEW_ARRAY(p->arena, tn_node *, f->n_numeric);
+    tn_node **part = TN_NEW_ARRAY(b->binder->arena, tn_node *, f->n_numeric);
     uint32_t n_parts = 0;
     bool scored = false;
     for (uint32_t from = 0; from < f->n_numeric;) {
@@ -56,7 +68,7 @@ static tn_node *numeric_node(const place *p, const char *input)
         }
         if (freeze != 0) {
             tn_node *sums =
-                tn_running(g, p->net->params, dotted(name, input, f->numeric[from], ".sums"),
+                tn_running(g, b->net->params, dotted(name, input, f->numeric[from], ".sums"),
                            (tn_shape){6, to - from}, 0);
             x = tn_apply(g, &tn_op_zscore, dotted(name, input, f->numeric[from], ".zscore"),
                          TN_IN(x, sums), &(tn_zscore_attr){(double)freeze});
@@ -85,51 +97,23 @@ static const tn_segment *segment_of(const tn_layout *layout, uint32_t group, con
     return &record->segment[i];
 }
 
-static tn_node *embed_node(const place *p, const char *name, const tn_model_input *input)
+static tn_node *embed_node(const builder *b, const char *name, const tn_model_input *input)
 {
-    tn_embed_slot *slots = TN_NEW_ARRAY(p->arena, tn_embed_slot, input->n);
+    tn_embed_slot *slots = TN_NEW_ARRAY(b->binder->arena, tn_embed_slot, input->n);
     for (uint32_t i = 0; i < input->n; i++) {
-        const tn_model_slot *s = &p->source->features->slot[input->item[i]];
+        const tn_model_slot *s = &b->source->features->slot[input->item[i]];
         slots[i] = (tn_embed_slot){
             .name = s->name,
             .slot = s->slot,
-            .segment = segment_of(p->source->layout, s->group, input->name),
+            .segment = segment_of(b->source->layout, s->group, input->name),
             .pool = s->pool,
             .k = s->pool_k,
         };
     }
-    return tn_embed(p->net->g, name, slots, input->n);
-}
-
-/* The node that carries the value of one entry of `inputs:`, called "in.<name>". */
-static tn_node *input_node(const tn_net *net, const tn_list_source *source,
-                           const tn_model_input *input, tn_arena *arena)
-{
-    const place p = {net, source, arena};
-    char name[INPUT_NAME_MAX];
-    (void)dotted(name, "in", input->name, "");
-    return input->numeric ? numeric_node(&p, name) : embed_node(&p, name, input);
+    return tn_embed(b->net->g, name, slots, input->n);
 }
 
 /* ---- layers ---- */
-
-/* A value with a name: an input or a layer. */
-typedef struct value {
-    const char *name;
-    tn_node *node;
-    const tn_layer *layer; /* NULL: an input */
-    const void *opts;
-    struct value *const *in; /* of a layer */
-    uint32_t n_in;
-    struct value *next;
-} value;
-
-typedef struct builder {
-    const tn_net *net;
-    const tn_list_source *source;
-    const tn_binder *binder;
-    value *values; /* newest first */
-} builder;
 
 static value *find_value(const builder *b, const char *name)
 {
@@ -165,7 +149,9 @@ static bool add_inputs(builder *b)
 {
     for (uint32_t i = 0; i < b->source->inputs->n; i++) {
         const tn_model_input *input = &b->source->inputs->input[i];
-        tn_node *node = input_node(b->net, b->source, input, b->binder->arena);
+        char name[INPUT_NAME_MAX];
+        (void)dotted(name, "in", input->name, "");
+        tn_node *node = input->numeric ? numeric_node(b, name) : embed_node(b, name, input);
         if (!is_sound(b, input->name, input->at)) {
             return false;
         }

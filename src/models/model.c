@@ -43,22 +43,14 @@ const tn_field tn_model_common_fields[] = {
     TN_FIELD_END,
 };
 
-static const tn_model *find_model(const char *name)
-{
-    for (const tn_model *const *m = tn_all_models; *m != NULL; m++) {
-        if (strcmp((*m)->choice.name, name) == 0) {
-            return *m;
-        }
-    }
-    return NULL;
-}
-
 const char *tn_model_preset(const char *model, const char *preset)
 {
-    const tn_model *m = find_model(model);
-    for (const tn_preset *p = m != NULL ? m->presets : NULL; p != NULL && p->name != NULL; p++) {
-        if (strcmp(p->name, preset) == 0) {
-            return p->yaml;
+    for (const tn_model *const *m = tn_all_models; *m != NULL; m++) {
+        bool here = strcmp((*m)->choice.name, model) == 0;
+        for (const tn_preset *p = (*m)->presets; here && p != NULL && p->name != NULL; p++) {
+            if (strcmp(p->name, preset) == 0) {
+                return p->yaml;
+            }
         }
     }
     return NULL;
@@ -110,30 +102,6 @@ static tn_tree *embed_input(tn_list_writer *w, const char *name, const tn_tree *
     tn_tree_put(w->arena, input, "embed", which);
     tn_tree_put(w->arena, member(w, "inputs", TN_TREE_MAP), name, input);
     return input;
-}
-
-void tn_list_embed(tn_list_writer *w, const char *name, const tn_tree *slots, uint32_t dim,
-                   const tn_tree *init)
-{
-    tn_tree *input = embed_input(w, name, slots);
-    if (dim != 0) {
-        tn_list_set(w, input, "dim", "%u", dim);
-    }
-    if (!tn_tree_is_null(init)) {
-        tn_tree_put(w->arena, input, "init", tn_tree_copy(w->arena, init));
-    }
-}
-
-void tn_list_fields(tn_list_writer *w, const char *name, const tn_tree *slots, uint32_t k)
-{
-    tn_list_set(w, embed_input(w, name, slots), "field_dim", "%u", k);
-}
-
-static void list_numeric(tn_list_writer *w, const char *name)
-{
-    tn_tree *input = tn_tree_new(w->arena, TN_TREE_MAP, written());
-    tn_list_set(w, input, "numeric", "all");
-    tn_tree_put(w->arena, member(w, "inputs", TN_TREE_MAP), name, input);
 }
 
 tn_tree *tn_list_layer(tn_list_writer *w, const char *name, const char *layer,
@@ -198,22 +166,32 @@ const char *tn_write_mlp(tn_list_writer *w, const tn_deep_opts *o, const char *x
         }
         x = name;
     }
-    if (units > 0) {
-        const char *name = deep_name(w, o->hidden.n + 1);
-        tn_tree *dense = tn_list_layer(w, name, "dense", (const char *const[]){x, NULL});
-        tn_list_set(w, dense, "units", "%u", units);
-        x = name;
+    if (units == 0) {
+        return x;
     }
-    return x;
+    const char *name = deep_name(w, o->hidden.n + 1);
+    tn_tree *dense = tn_list_layer(w, name, "dense", (const char *const[]){x, NULL});
+    tn_list_set(w, dense, "units", "%u", units);
+    return name;
+}
+
+void tn_write_vectors(tn_list_writer *w, const tn_model_args *args, uint32_t k)
+{
+    tn_tree *input = embed_input(w, "deep", tn_tree_get(args->common->slots, "deep"));
+    if (k != 0) {
+        tn_list_set(w, input, "field_dim", "%u", k);
+    }
 }
 
 const char *tn_write_deep_input(tn_list_writer *w, const tn_model_args *args)
 {
-    tn_list_embed(w, "deep", tn_tree_get(args->common->slots, "deep"), 0, NULL);
+    tn_write_vectors(w, args, 0);
     if (w->features->n_numeric == 0) {
         return "deep";
     }
-    list_numeric(w, "num");
+    tn_tree *num = tn_tree_new(w->arena, TN_TREE_MAP, written());
+    tn_list_set(w, num, "numeric", "all");
+    tn_tree_put(w->arena, member(w, "inputs", TN_TREE_MAP), "num", num);
     (void)tn_list_layer(w, "x", "concat", (const char *const[]){"deep", "num", NULL});
     return "x";
 }
@@ -228,7 +206,12 @@ void tn_write_fm(tn_list_writer *w, bool within_slot)
 
 void tn_write_wide_input(tn_list_writer *w, const tn_model_args *args)
 {
-    tn_list_embed(w, "wide", tn_tree_get(args->common->slots, "wide"), 1, args->common->wide_init);
+    const tn_tree *init = args->common->wide_init;
+    tn_tree *input = embed_input(w, "wide", tn_tree_get(args->common->slots, "wide"));
+    tn_list_set(w, input, "dim", "1");
+    if (!tn_tree_is_null(init)) {
+        tn_tree_put(w->arena, input, "init", tn_tree_copy(w->arena, init));
+    }
 }
 
 /* ---- graph: the user's own list ---- */

@@ -41,13 +41,6 @@ typedef struct tn_list_writer {
     tn_tree *list;
 } tn_list_writer;
 
-/* Adds an embedding input of all slots or of those that `slots` (a tree: all, or a list) names; dim
- * 0: each slot's own. `init` NULL: the segment's default. */
-void tn_list_embed(tn_list_writer *w, const char *name, const tn_tree *slots, uint32_t dim,
-                   const tn_tree *init);
-/* The same for ffm: `k` floats of a slot's vector for each of these slots. */
-void tn_list_fields(tn_list_writer *w, const char *name, const tn_tree *slots, uint32_t k);
-
 /* Adds a layer; `inputs` ends with NULL. Returns it for tn_list_set. */
 tn_tree *tn_list_layer(tn_list_writer *w, const char *name, const char *layer,
                        const char *const *inputs);
@@ -129,6 +122,9 @@ extern const char *const tn_head_words[];
 /* Adds dense layers "deep.1", "deep.2", .. on `x` and, if `units` is not 0, a linear one behind
  * them; returns the name of the last. */
 const char *tn_write_mlp(tn_list_writer *w, const tn_deep_opts *o, const char *x, uint32_t units);
+
+/* Adds the input "deep" of vectors; for ffm `k` floats of a slot's vector for each slot, else 0. */
+void tn_write_vectors(tn_list_writer *w, const tn_model_args *args, uint32_t k);
 
 /* Adds the input "deep" and, when there are numeric columns, "num"; returns the name of what an MLP
  * reads: "deep", or "x", which is [deep, num]. */

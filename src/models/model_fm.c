@@ -8,7 +8,6 @@
  */
 #include "base/keys/keyspace.h"
 #include "config/field.h"
-#include "config/tree.h"
 #include "models/model.h"
 
 /* ---- lr ---- */
@@ -48,6 +47,14 @@ const tn_model tn_model_lr = {
 
 /* ---- fm ---- */
 
+/* Single weights and their sum, and vectors. */
+static void write_inputs(const tn_model_args *args, tn_list_writer *w, uint32_t k)
+{
+    tn_write_wide_input(w, args);
+    tn_write_vectors(w, args, k);
+    (void)tn_list_layer(w, "wide.sum", "sum", (const char *const[]){"wide", NULL});
+}
+
 /* Adds the sum of `parts` (up to a NULL), each of one column, and a bias behind it: the output. */
 static void write_added(tn_list_writer *w, const char *const *parts)
 {
@@ -69,9 +76,7 @@ static const tn_field fm_fields[] = {
 static void fm_write(const tn_model_args *args, tn_list_writer *w)
 {
     const fm_opts *o = args->opts;
-    tn_write_wide_input(w, args);
-    tn_list_embed(w, "deep", tn_tree_get(args->common->slots, "deep"), 0, NULL);
-    (void)tn_list_layer(w, "wide.sum", "sum", (const char *const[]){"wide", NULL});
+    write_inputs(args, w, 0);
     tn_write_fm(w, o->within_slot);
     write_added(w, (const char *const[]){"wide.sum", "fm", NULL});
 }
@@ -109,9 +114,7 @@ static const tn_field ffm_fields[] = {
 static void ffm_write(const tn_model_args *args, tn_list_writer *w)
 {
     const ffm_opts *o = args->opts;
-    tn_write_wide_input(w, args);
-    tn_list_fields(w, "deep", tn_tree_get(args->common->slots, "deep"), o->k);
-    (void)tn_list_layer(w, "wide.sum", "sum", (const char *const[]){"wide", NULL});
+    write_inputs(args, w, o->k);
     tn_tree *pairs = tn_list_layer(w, "ffm", "ffm", (const char *const[]){"deep", NULL});
     tn_list_set(w, pairs, "k", "%u", o->k);
     if (o->within_slot) {
@@ -160,11 +163,9 @@ static void fwfm_write(const tn_model_args *args, tn_list_writer *w)
 {
     const fwfm_opts *o = args->opts;
     if (o->linear == WIDE) {
-        tn_write_wide_input(w, args);
-    }
-    tn_list_embed(w, "deep", tn_tree_get(args->common->slots, "deep"), 0, NULL);
-    if (o->linear == WIDE) {
-        (void)tn_list_layer(w, "wide.sum", "sum", (const char *const[]){"wide", NULL});
+        write_inputs(args, w, 0);
+    } else {
+        tn_write_vectors(w, args, 0);
     }
     tn_tree *pairs = tn_list_layer(w, "fwfm", "fwfm", (const char *const[]){"deep", NULL});
     if (o->normalise) {

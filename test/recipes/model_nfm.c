@@ -2,7 +2,6 @@
  * model of the recipe's test.
  */
 #include "config/field.h"
-#include "config/tree.h"
 #include "models/model.h"
 #include "nn/layer/layers.h"
 
@@ -15,7 +14,7 @@ static void nfm_write(const tn_model_args *args, tn_list_writer *w)
 {
     const tn_deep_opts *o = args->opts;
     tn_write_wide_input(w, args);
-    tn_list_embed(w, "deep", tn_tree_get(args->common->slots, "deep"), 0, NULL);
+    tn_write_vectors(w, args, 0);
     (void)tn_list_layer(w, "wide.sum", "sum", (const char *const[]){"wide", NULL});
     (void)tn_list_layer(w, "bi", "bi_interaction", (const char *const[]){"deep", NULL});
     const char *top = tn_write_mlp(w, o, "bi", 1);
