@@ -27,7 +27,6 @@ typedef struct tn_slot_use {
     uint32_t i;   /* in its list; or TN_NO_SLOT */
     uint32_t col; /* first column */
     const tn_segment *segment;
-    bool simple; /* dv = x / D dout, whatever the place of the entry */
     bool scaled; /* D is not 1 */
 } tn_slot_use;
 

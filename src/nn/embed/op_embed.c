@@ -277,25 +277,27 @@ static tn_embed_walk walk_of(const tn_node *y)
     return (tn_embed_walk){y, y->attr, tn_feed_of(y)->sparse};
 }
 
-/* Adds the share of occurrence `o` of a key, in entry i of the list, to its gradient dv. */
-static void add_occurrence(const tn_embed_walk *w, const tn_occurrence *o, uint32_t i, tn_real *dv)
+/* Adds the share of an occurrence of a key to its gradient. */
+static void add_occurrence(const tn_embed_walk *w, const tn_occurrence *o, const tn_slot_use *use,
+                           size_t at)
 {
-    const tn_embed_slot *slot = &w->e->slot[i];
+    const tn_embed_slot *slot = &w->e->slot[use->i];
     const tn_bag *bag = &w->sparse->bag[o->slot];
-    const tn_real *dout = tn_grad_row(w->y, o->row) + w->e->at[i];
+    const tn_real *dout = tn_grad_row(w->y, o->row) + use->col;
+    tn_real *dv = w->sparse->grads + at;
     uint32_t dim = slot->segment->dim;
     tn_real x = tn_weight_of(bag, o->entry);
     switch (slot->pool) {
     case TN_POOL_MEAN:
     case TN_POOL_SQRTN:
-        tn_add_scaled(dim, dv, dout, x * scale_row(w->y, o->row)[i]);
+        tn_add_scaled(dim, dv, dout, x * scale_row(w->y, o->row)[use->i]);
         break;
     case TN_POOL_SUM:
         tn_add_scaled(dim, dv, dout, x);
         break;
     case TN_POOL_MAX:
         for (uint32_t c = 0; c < dim; c++) {
-            if (winner_row(w->y, o->row)[w->e->at[i] + c] == o->entry) {
+            if (winner_row(w->y, o->row)[use->col + c] == o->entry) {
                 dv[c] += x * dout[c];
             }
         }
@@ -318,18 +320,6 @@ static void prefetch(const tn_embed_walk *w, const tn_occurrence *o)
         if (use->scaled) {
             __builtin_prefetch(scale_row(w->y, o->row) + use->i);
         }
-    }
-}
-
-/* Slots without weights that are summed or averaged, nearly all there are, take the short way. */
-static void add_one(const tn_embed_walk *w, const tn_occurrence *o, const tn_slot_use *use,
-                    tn_real *dv)
-{
-    if (use->simple && w->sparse->bag[o->slot].weight == NULL) {
-        tn_real by = use->scaled ? scale_row(w->y, o->row)[use->i] : 1;
-        tn_add_scaled(use->segment->dim, dv, tn_grad_row(w->y, o->row) + use->col, by);
-    } else {
-        add_occurrence(w, o, use->i, dv);
     }
 }
 
@@ -417,7 +407,7 @@ static void embed_back_keys(tn_node *y, tn_range keys)
             prefetch(&w, &item[j + AHEAD_BACK]);
         }
         if (use->i != TN_NO_SLOT) {
-            add_one(&w, &item[j], use, w.sparse->grads + at[k] + use->segment->at);
+            add_occurrence(&w, &item[j], use, (size_t)at[k] + use->segment->at);
         }
     }
 }
@@ -454,13 +444,6 @@ TN_HOT static void add_plain_slot(const tn_embed_walk *w, uint32_t i)
     TN_UNROLLED(add_slot, w->e->slot[i].segment->dim, w, i);
 }
 
-/* An entry of a slot whose weights or pooling are not the plain ones. */
-static void add_entry(const tn_embed_walk *w, const tn_occurrence *o, const tn_slot_use *use,
-                      size_t at)
-{
-    add_one(w, o, use, w->sparse->grads + at);
-}
-
 static void embed_back_slots(tn_node *y, tn_range slots)
 {
     const tn_embed_walk w = walk_of(y);
@@ -469,7 +452,7 @@ static void embed_back_slots(tn_node *y, tn_range slots)
         if (is_plain(&w, i)) {
             add_plain_slot(&w, i);
         } else {
-            tn_each_of_slot(&w, i, add_entry);
+            tn_each_of_slot(&w, i, add_occurrence);
         }
     }
 }
@@ -530,11 +513,8 @@ static const tn_slot_use *uses_of(tn_graph *g, const tn_embed_list *e)
     for (uint32_t i = 0; i < e->n; i++) {
         const tn_embed_slot *slot = &e->slot[i];
         TN_ASSERT(use[slot->slot].i == TN_NO_SLOT);
-        use[slot->slot] = (tn_slot_use){.i = i,
-                                        .col = e->at[i],
-                                        .segment = slot->segment,
-                                        .simple = slot->pool == TN_POOL_SUM || keeps_scale(slot),
-                                        .scaled = keeps_scale(slot)};
+        use[slot->slot] = (tn_slot_use){
+            .i = i, .col = e->at[i], .segment = slot->segment, .scaled = keeps_scale(slot)};
     }
     return use;
 }
