@@ -318,7 +318,7 @@ static bool add_layer(builder *b, const tn_tree *item)
         .at = &item->at,
         .diag = b->binder->diag,
     };
-    tn_node *node = layer->build(b->net, &args);
+    tn_node *node = tn_layer_build(layer, b->net, &args);
     if (node == NULL || !is_sound(b, args.name, args.at)) {
         return false;
     }

@@ -26,32 +26,6 @@ static tn_init constant(double value)
     return (tn_init){.kind = TN_INIT_CONSTANT, .a = value};
 }
 
-static tn_node *running(const tn_net *net, const char *layer, const char *suffix, tn_shape shape,
-                        double value)
-{
-    char name[TN_LAYER_NAME_MAX];
-    return tn_running(net->g, net->params, tn_layer_name(name, layer, suffix), shape, value);
-}
-
-/* A norm whose parameters are called "<layer>.gamma" ..: gamma and var begin as 1, others as 0. */
-static tn_node *norm(const tn_net *net, const tn_op *op, const char *layer, const char *node,
-                     tn_node *x, const void *attr)
-{
-    tn_node *in[5] = {x};
-    const uint32_t n = tn_params_max(op);
-    TN_ASSERT(n < 5);
-    for (uint32_t k = 0; k < n; k++) {
-        const bool is_state = k + op->n_states >= n;
-        const bool one = strcmp(op->params[k], "gamma") == 0 || strcmp(op->params[k], "var") == 0;
-        tn_shape shape = {is_state && op->state_rows > 0 ? op->state_rows : 1, x->shape.cols};
-        char suffix[16];
-        (void)snprintf(suffix, sizeof suffix, ".%s", op->params[k]);
-        in[k + 1] = is_state ? running(net, layer, suffix, shape, one)
-                             : tn_layer_param(net, layer, suffix, shape, constant(one));
-    }
-    return tn_apply(net->g, op, node, in, n + 1, attr);
-}
-
 /* The activation called tn_activation_words[i], with parameters of its own where it has some. */
 static tn_node *activate(const tn_net *net, const char *name, tn_node *x, uint32_t activation)
 {
@@ -67,8 +41,8 @@ static tn_node *activate(const tn_net *net, const char *name, tn_node *x, uint32
     if (strcmp(word, "dice") == 0) {
         tn_node *params[3];
         params[0] = tn_layer_param(net, name, ".alpha", row, constant(0));
-        params[1] = running(net, name, ".dice.mean", row, 0);
-        params[2] = running(net, name, ".dice.var", row, 1);
+        params[1] = tn_layer_running(net, name, ".dice.mean", row, 0);
+        params[2] = tn_layer_running(net, name, ".dice.var", row, 1);
         return tn_apply(net->g, &tn_op_dice, name, TN_IN(x, params[0], params[1], params[2]), NULL);
     }
     tn_node *y = tn_activate(net->g, name, x, word);
@@ -120,7 +94,7 @@ static tn_node *dense_block(const tn_net *net, const char *name, tn_node *x, uin
         tn_param_freeze(b); /* its gradient is rounding noise, which Adam would turn into steps */
         (void)tn_layer_name(bn, name, ".bn");
         tn_batch_norm_attr attr = {opts->bn_epsilon, opts->bn_decay, opts->bn_unbiased};
-        y = norm(net, &tn_op_batch_norm, bn, act ? bn : name, y, &attr);
+        y = tn_layer_of(net, &tn_op_batch_norm, bn, act ? bn : name, y, &attr);
     }
     y = activate(net, name, y, opts->activation);
     if (opts->dropout > 0) {
@@ -236,12 +210,8 @@ static tn_node *activation_build(const tn_net *net, const tn_layer_args *args)
 const tn_layer tn_layer_activation = {
     TN_LAYER_WITH_OPTIONS(activation, "an activation function on its own")};
 
-static tn_node *softmax_build(const tn_net *net, const tn_layer_args *args)
-{
-    return tn_apply(net->g, &tn_op_softmax, args->name, TN_IN(args->in[0]), NULL);
-}
-
-const tn_layer tn_layer_softmax = {TN_LAYER_PLAIN(softmax, "softmax over the columns of each row")};
+const tn_layer tn_layer_softmax = {
+    TN_LAYER_OF(softmax, softmax, "softmax over the columns of each row")};
 
 typedef struct dropout_opts {
     double rate;
@@ -273,13 +243,10 @@ static const tn_field batch_norm_fields[] = {
     TN_FIELD_END,
 };
 
-static tn_node *batch_norm_build(const tn_net *net, const tn_layer_args *args)
-{
-    return norm(net, &tn_op_batch_norm, args->name, args->name, args->in[0], args->opts);
-}
-
-const tn_layer tn_layer_batch_norm = {TN_LAYER_WITH_OPTIONS(
-    batch_norm, "normalises each column by the batch, later by running values")};
+const tn_layer tn_layer_batch_norm = {
+    TN_LAYER_OF(batch_norm, batch_norm,
+                "normalises each column by the batch, later by running values"),
+    TN_LAYER_OPTIONS(batch_norm)};
 
 typedef tn_data_norm_attr data_norm_opts;
 
@@ -289,13 +256,9 @@ static const tn_field data_norm_fields[] = {
     TN_FIELD_END,
 };
 
-static tn_node *data_norm_build(const tn_net *net, const tn_layer_args *args)
-{
-    return norm(net, &tn_op_data_norm, args->name, args->name, args->in[0], args->opts);
-}
-
 const tn_layer tn_layer_data_norm = {
-    TN_LAYER_WITH_OPTIONS(data_norm, "normalises each column by all rows seen so far")};
+    TN_LAYER_OF(data_norm, data_norm, "normalises each column by all rows seen so far"),
+    TN_LAYER_OPTIONS(data_norm)};
 
 typedef tn_layer_norm_attr layer_norm_opts;
 
@@ -304,10 +267,6 @@ static const tn_field layer_norm_fields[] = {
     TN_FIELD_END,
 };
 
-static tn_node *layer_norm_build(const tn_net *net, const tn_layer_args *args)
-{
-    return norm(net, &tn_op_layer_norm, args->name, args->name, args->in[0], args->opts);
-}
-
 const tn_layer tn_layer_layer_norm = {
-    TN_LAYER_WITH_OPTIONS(layer_norm, "normalises each row over its columns")};
+    TN_LAYER_OF(layer_norm, layer_norm, "normalises each row over its columns"),
+    TN_LAYER_OPTIONS(layer_norm)};

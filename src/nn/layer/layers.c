@@ -56,6 +56,39 @@ tn_node *tn_layer_param(const tn_net *net, const char *layer, const char *suffix
     return tn_param(net->g, net->params, tn_layer_name(name, layer, suffix), shape, init);
 }
 
+tn_node *tn_layer_running(const tn_net *net, const char *layer, const char *suffix, tn_shape shape,
+                          double value)
+{
+    char name[TN_LAYER_NAME_MAX];
+    return tn_running(net->g, net->params, tn_layer_name(name, layer, suffix), shape, value);
+}
+
+tn_node *tn_layer_of(const tn_net *net, const tn_op *op, const char *layer, const char *node,
+                     tn_node *x, const void *attr)
+{
+    tn_node *in[5] = {x};
+    const uint32_t n = tn_params_max(op);
+    TN_ASSERT(n < 5);
+    for (uint32_t k = 0; k < n; k++) {
+        const bool is_state = k + op->n_states >= n;
+        const bool one = strcmp(op->params[k], "gamma") == 0 || strcmp(op->params[k], "var") == 0;
+        tn_shape shape = {is_state && op->state_rows > 0 ? op->state_rows : 1, x->shape.cols};
+        char suffix[16];
+        (void)snprintf(suffix, sizeof suffix, ".%s", op->params[k]);
+        in[k + 1] = is_state ? tn_layer_running(net, layer, suffix, shape, one)
+                             : tn_layer_param(net, layer, suffix, shape,
+                                              (tn_init){.kind = TN_INIT_CONSTANT, .a = one});
+    }
+    return tn_apply(net->g, op, node, in, n + 1, attr);
+}
+
+tn_node *tn_layer_build(const tn_layer *layer, const tn_net *net, const tn_layer_args *args)
+{
+    return layer->build != NULL
+               ? layer->build(net, args)
+               : tn_layer_of(net, layer->op, args->name, args->name, args->in[0], args->opts);
+}
+
 /* ---- layers of columns ---- */
 
 static tn_node *concat_build(const tn_net *net, const tn_layer_args *args)
@@ -88,12 +121,7 @@ static tn_node *slice_build(const tn_net *net, const tn_layer_args *args)
 
 const tn_layer tn_layer_slice = {TN_LAYER_WITH_OPTIONS(slice, "neighbouring columns of the input")};
 
-static tn_node *sum_build(const tn_net *net, const tn_layer_args *args)
-{
-    return tn_apply(net->g, &tn_op_sum_cols, args->name, TN_IN(args->in[0]), NULL);
-}
-
-const tn_layer tn_layer_sum = {TN_LAYER_PLAIN(sum, "sum over the columns of each row")};
+const tn_layer tn_layer_sum = {TN_LAYER_OF(sum, sum_cols, "sum over the columns of each row")};
 
 static tn_node *add_build(const tn_net *net, const tn_layer_args *args)
 {
@@ -138,12 +166,8 @@ static const tn_field scale_fields[] = {
     TN_FIELD_END,
 };
 
-static tn_node *scale_build(const tn_net *net, const tn_layer_args *args)
-{
-    return tn_apply(net->g, &tn_op_scale, args->name, args->in, 1, args->opts);
-}
-
-const tn_layer tn_layer_scale = {TN_LAYER_WITH_OPTIONS(scale, "by * x + plus, both fixed")};
+const tn_layer tn_layer_scale = {TN_LAYER_OF(scale, scale, "by * x + plus, both fixed"),
+                                 TN_LAYER_OPTIONS(scale)};
 
 typedef struct bias_opts {
     const char *param;

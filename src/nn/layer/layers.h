@@ -47,8 +47,9 @@ typedef struct tn_layer {
     bool many;              /* takes its inputs one by one instead of their concat */
     const tn_field *fields; /* NULL: no options */
     size_t opts_size;
-    /* The node that carries the layer's value. NULL: a fault was reported to args->diag. */
-    tn_node *(*build)(const tn_net *net, const tn_layer_args *args);
+    const tn_op *op; /* that the layer is, with the options as its constants and parameters called
+                      * "<layer>.gamma" ..; or NULL .. */
+    tn_node *(*build)(const tn_net *net, const tn_layer_args *args); /* .. and this */
 
     /* Writes the name of the bias that shifts every value of the layer into `out`, if there is one:
      * where a prior belongs. NULL: none. */
@@ -57,11 +58,20 @@ typedef struct tn_layer {
 
 /* Members of layer `id`: id_build and, with options, a struct id_opts and its table id_fields. */
 #define TN_LAYER_PLAIN(id, help_) .name = #id, .help = (help_), .build = id##_build
-#define TN_LAYER_WITH_OPTIONS(id, help_)                                                           \
-    TN_LAYER_PLAIN(id, help_), .fields = id##_fields, .opts_size = sizeof(id##_opts)
+#define TN_LAYER_OPTIONS(id) .fields = id##_fields, .opts_size = sizeof(id##_opts)
+#define TN_LAYER_WITH_OPTIONS(id, help_) TN_LAYER_PLAIN(id, help_), TN_LAYER_OPTIONS(id)
+/* Of a layer that is operator `op_`. */
+#define TN_LAYER_OF(id, op_, help_) .name = #id, .help = (help_), .op = &tn_op_##op_
 
 extern const tn_layer *const tn_all_layers[]; /* NULL-terminated, in the order of layers.def */
 const tn_layer *tn_layer_find(const char *name);
+
+/* The node that carries the layer's value. NULL: a fault was reported to args->diag. */
+tn_node *tn_layer_build(const tn_layer *layer, const tn_net *net, const tn_layer_args *args);
+
+/* `op` on x called `node`; parameters "<layer>.<param>": gamma and var begin as 1, others as 0. */
+tn_node *tn_layer_of(const tn_net *net, const tn_op *op, const char *layer, const char *node,
+                     tn_node *x, const void *attr);
 
 extern const char *const tn_activation_words[]; /* NULL-terminated; 0 is "none" */
 
@@ -73,9 +83,11 @@ bool tn_layer_widths(const tn_f64s *hidden, const tn_origin *at, tn_diag *diag);
 const char *tn_layer_name(char out[TN_LAYER_NAME_MAX], const char *name, const char *suffix);
 const char *tn_layer_numbered(char out[TN_LAYER_NAME_MAX], const char *name, uint32_t i);
 
-/* The parameter "<layer><suffix>". */
+/* The parameter "<layer><suffix>", and the running value of that name. */
 tn_node *tn_layer_param(const tn_net *net, const char *layer, const char *suffix, tn_shape shape,
                         tn_init init);
+tn_node *tn_layer_running(const tn_net *net, const char *layer, const char *suffix, tn_shape shape,
+                          double value);
 
 #define TN_LAYER(name) extern const tn_layer tn_layer_##name;
 #include "nn/layer/layers.def"
