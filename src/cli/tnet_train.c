@@ -152,7 +152,7 @@ static void print_graph(const tn_setup *s)
 {
     tn_text text = {0};
     tn_text_adds(&text, "model:\n  type: graph\n");
-    tn_tree_print(&text, s->plan->list, 2, 2);
+    tn_tree_print(&text, s->plan->list, 2);
     (void)fputs(tn_text_str(&text), stdout);
     tn_text_done(&text);
 }

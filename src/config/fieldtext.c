@@ -1,4 +1,5 @@
-/* fieldtext.c - option tables as help, documentation, words to complete, and a JSON schema.
+/* fieldtext.c - option tables as help, documentation, words to complete, a JSON schema, and the
+ * resolved configuration as YAML.
  *
  * The schema is for editors, whose YAML readers guess types: where a user may write a text, what
  * such a reader takes for a number or a truth value is allowed too. The program itself checks more
@@ -7,14 +8,60 @@
 #include "config/fieldtext.h"
 
 #include "base/codec/json.h"
+#include "base/core/arena.h"
 #include "base/core/number.h"
 #include "config/field.h"
+#include "config/fieldtree.h"
+#include "config/tree.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { PATH_BYTES = 256, HELP_COLUMN = 40, SEEN_MAX = 32 };
+enum {
+    PATH_BYTES = 256,
+    HELP_COLUMN = 40,
+    SEEN_MAX = 32,
+    COMMENT_COLUMN = 48,
+    SOURCES_MAX = 4,
+    ARENA_BYTES = 1 << 14,
+};
+
+/* ---- what may be written for a kind ---- */
+
+#define ANY_OF(forms) "{\"anyOf\":[" forms "]}"
+#define LIST_OF(forms) "{\"type\":\"array\",\"items\":" ANY_OF(forms) "}"
+#define TYPE(name) "{\"type\":\"" name "\"}"
+#define PATTERN(regex) "{\"type\":\"string\",\"pattern\":\"" regex "\"}"
+/* Any single value: what an editor takes for a number is a text to us. */
+#define SCALAR "{\"type\":[\"string\",\"number\",\"boolean\"]}"
+#define COUNT "^[0-9.]+[kMG]$"
+#define REAL "^[-+]?[0-9.]+([eE][-+]?[0-9]+)?$"
+#define DURATION "^([0-9.]+(us|ms|s|m|min|h|d))+$"
+#define SIZE "^[0-9.]+(B|kB|KB|MB|GB|TB|KiB|MiB|GiB|TiB)$"
+
+static const struct {
+    const char *words;  /* for people */
+    const char *number; /* for editors: a number of this type within the row's range .. */
+    const char *forms;  /* .. or in these ways */
+} kinds[] = {
+    [TN_KIND_BOOL] = {"true or false", NULL, TYPE("boolean") "," PATTERN("^(yes|no|on|off)$")},
+    [TN_KIND_U32] = {"count", "integer", PATTERN(COUNT)},
+    [TN_KIND_U64] = {"count", "integer", PATTERN(COUNT)},
+    [TN_KIND_F64] = {"number", "number", PATTERN(REAL)},
+    [TN_KIND_DURATION] = {"duration", NULL, PATTERN(DURATION)},
+    [TN_KIND_SIZE] = {"size", NULL, PATTERN(SIZE)},
+    [TN_KIND_STR] = {"text", NULL, SCALAR},
+    [TN_KIND_CHOICE] = {"one of", NULL, NULL},
+    [TN_KIND_STRS] = {"texts", NULL, SCALAR "," LIST_OF(SCALAR)},
+    [TN_KIND_F64S] = {"numbers", "number", PATTERN(REAL)},
+    [TN_KIND_TABLE] = {"section", NULL, NULL},
+    [TN_KIND_TABLES] = {"list", NULL, NULL},
+    [TN_KIND_VARIANT] = {"one of", NULL, NULL},
+    [TN_KIND_TREE] = {"value", NULL, SCALAR "," TYPE("object") "," TYPE("array")},
+};
+
+/* ---- help, paths, Markdown ---- */
 
 /* Visits rows in the order of the tables; `path` is the way to the row. */
 typedef struct walker walker;
@@ -29,19 +76,19 @@ struct walker {
 
 static void walk(walker *w, const tn_field *fields);
 
-static size_t step_into(walker *w, const char *step)
+/* Appends a step to a path; returns where it began. */
+static size_t step_into(char path[PATH_BYTES], const char *step)
 {
-    size_t before = strlen(w->path);
-    int size =
-        snprintf(w->path + before, sizeof w->path - before, "%s%s", before > 0 ? "." : "", step);
-    TN_ASSERT(size >= 0 && (size_t)size < sizeof w->path - before);
+    size_t before = strlen(path);
+    int size = snprintf(path + before, PATH_BYTES - before, "%s%s", before > 0 ? "." : "", step);
+    TN_ASSERT(size >= 0 && (size_t)size < PATH_BYTES - before);
     return before;
 }
 
 static void walk_below(walker *w, const tn_field *f)
 {
     if (f->kind == TN_KIND_TABLES) {
-        size_t before = step_into(w, "NAME");
+        size_t before = step_into(w->path, "NAME");
         walk(w, f->table);
         w->path[before] = '\0';
         return;
@@ -57,67 +104,36 @@ static void walk_below(walker *w, const tn_field *f)
 static void walk(walker *w, const tn_field *fields)
 {
     for (const tn_field *f = fields; f != NULL && f->kind != TN_KIND_END; f++) {
-        size_t before = step_into(w, f->key);
+        size_t before = step_into(w->path, f->key);
         w->row(w, f);
         walk_below(w, f);
         w->path[before] = '\0';
     }
 }
 
-static void add_words(tn_text *out, const char *const *words, const char *quote)
+/* The words but those of `without`, which may be NULL. */
+static void add_words(tn_text *out, const char *const *words, const char *const *without,
+                      const char *quote)
 {
     for (; *words != NULL; words++) {
-        tn_text_addf(out, " %s%s%s", quote, *words, quote);
-    }
-}
-
-static bool is_later(const tn_field *f, const char *word)
-{
-    const char *const *later = f->later;
-    while (later != NULL && *later != NULL && strcmp(*later, word) != 0) {
-        later++;
-    }
-    return later != NULL && *later != NULL;
-}
-
-/* The words of a choice that this build takes. */
-static void add_taken(tn_text *out, const tn_field *f, const char *quote)
-{
-    for (const char *const *word = f->words; *word != NULL; word++) {
-        if (!is_later(f, *word)) {
-            tn_text_addf(out, " %s%s%s", quote, *word, quote);
+        if (tn_word_find(without, *words) == UINT32_MAX) {
+            tn_text_addf(out, " %s%s%s", quote, *words, quote);
         }
-    }
-}
-
-static void add_choices(tn_text *out, const tn_field *f, const char *quote)
-{
-    for (const tn_choice *const *c = f->choices; *c != NULL; c++) {
-        tn_text_addf(out, " %s%s%s", quote, (*c)->name, quote);
     }
 }
 
 /* "count", "one of `a` `b`", "duration": what a user may write. */
 static void add_type(tn_text *out, const tn_field *f, const char *quote)
 {
-    static const char *const types[] = {
-        [TN_KIND_BOOL] = "true or false", [TN_KIND_U32] = "count",
-        [TN_KIND_U64] = "count",          [TN_KIND_F64] = "number",
-        [TN_KIND_DURATION] = "duration",  [TN_KIND_SIZE] = "size",
-        [TN_KIND_STR] = "text",           [TN_KIND_CHOICE] = "one of",
-        [TN_KIND_STRS] = "texts",         [TN_KIND_F64S] = "numbers",
-        [TN_KIND_TABLE] = "section",      [TN_KIND_TABLES] = "list",
-        [TN_KIND_VARIANT] = "one of",     [TN_KIND_TREE] = "value",
-    };
-    TN_ASSERT((size_t)f->kind < sizeof types / sizeof *types && types[f->kind] != NULL);
-    tn_text_adds(out, types[f->kind]);
-    if (f->kind == TN_KIND_VARIANT) {
-        add_choices(out, f, quote);
-    } else if (f->kind == TN_KIND_CHOICE) {
-        add_taken(out, f, quote);
-    } else if (f->words != NULL) {
-        tn_text_adds(out, " or");
-        add_words(out, f->words, quote);
+    TN_ASSERT((size_t)f->kind < sizeof kinds / sizeof *kinds && kinds[f->kind].words != NULL);
+    tn_text_adds(out, kinds[f->kind].words);
+    for (uint32_t i = 0; f->kind == TN_KIND_VARIANT && f->choices[i] != NULL; i++) {
+        tn_text_addf(out, " %s%s%s", quote, f->choices[i]->name, quote);
+    }
+    if (f->words != NULL) {
+        bool choice = f->kind == TN_KIND_CHOICE;
+        tn_text_adds(out, choice ? "" : " or");
+        add_words(out, f->words, choice ? f->later : NULL, quote);
     }
 }
 
@@ -128,7 +144,7 @@ static void add_later(tn_text *out, const tn_field *f, const char *quote)
         return;
     }
     tn_text_adds(out, f->later[0] != NULL ? "; not in this build yet:" : "; only the default yet");
-    add_words(out, f->later, quote);
+    add_words(out, f->later, NULL, quote);
 }
 
 static void add_number(tn_text *out, double number)
@@ -280,37 +296,12 @@ void tn_fields_markdown(tn_text *out, const tn_field *fields)
 
 static void schema_table(tn_text *out, const tn_field *fields, const tn_field *more,
                          const char *type);
-static void schema_value(tn_text *out, const char *key, const tn_field *f);
-
-static void schema_type(tn_text *out, const char *type)
-{
-    tn_json_open(out, '{');
-    tn_json_str(out, "type", type);
-    tn_json_close(out, '}');
-}
-
-static void schema_pattern(tn_text *out, const char *pattern)
-{
-    tn_json_open(out, '{');
-    tn_json_str(out, "type", "string");
-    tn_json_str(out, "pattern", pattern);
-    tn_json_close(out, '}');
-}
-
-static void schema_number(tn_text *out, const tn_field *f, const char *type)
-{
-    tn_json_open(out, '{');
-    tn_json_str(out, "type", type);
-    tn_json_f64(out, "minimum", f->min);
-    tn_json_f64(out, "maximum", f->max);
-    tn_json_close(out, '}');
-}
 
 static void schema_words(tn_text *out, const char *const *words)
 {
     tn_json_open(out, '{');
     tn_json_open_key(out, "enum", '[');
-    for (; words != NULL && *words != NULL; words++) {
+    for (; *words != NULL; words++) {
         tn_json_str(out, NULL, *words);
         bool yes = strcmp(*words, "true") == 0;
         if (yes || strcmp(*words, "false") == 0) {
@@ -321,150 +312,54 @@ static void schema_words(tn_text *out, const char *const *words)
     tn_json_close(out, '}');
 }
 
-/* Any single value: what an editor takes for a number is a text to us. */
-static void schema_scalar(tn_text *out)
+/* The ways in which a value may be written, one behind the other. */
+static void schema_forms(tn_text *out, const tn_field *f)
 {
-    tn_json_open(out, '{');
-    tn_json_open_key(out, "type", '[');
-    tn_json_str(out, NULL, "string");
-    tn_json_str(out, NULL, "number");
-    tn_json_str(out, NULL, "boolean");
-    tn_json_close(out, ']');
-    tn_json_close(out, '}');
-}
-
-static void schema_bool(tn_text *out, const tn_field *f)
-{
-    (void)f;
-    schema_type(out, "boolean");
-    schema_pattern(out, "^(yes|no|on|off)$");
-}
-
-static void schema_count(tn_text *out, const tn_field *f)
-{
-    schema_number(out, f, "integer");
-    schema_pattern(out, "^[0-9.]+[kMG]$");
-}
-
-static void schema_f64(tn_text *out, const tn_field *f)
-{
-    schema_number(out, f, "number");
-    schema_pattern(out, "^[-+]?[0-9.]+([eE][-+]?[0-9]+)?$");
-}
-
-static void schema_duration(tn_text *out, const tn_field *f)
-{
-    (void)f;
-    schema_pattern(out, "^([0-9.]+(us|ms|s|m|min|h|d))+$");
-}
-
-static void schema_size(tn_text *out, const tn_field *f)
-{
-    (void)f;
-    schema_pattern(out, "^[0-9.]+(B|kB|KB|MB|GB|TB|KiB|MiB|GiB|TiB)$");
-}
-
-static void schema_str(tn_text *out, const tn_field *f)
-{
-    (void)f;
-    schema_scalar(out);
-}
-
-static void open_list(tn_text *out)
-{
-    tn_json_open(out, '{');
-    tn_json_str(out, "type", "array");
-}
-
-static void schema_strs(tn_text *out, const tn_field *f)
-{
-    (void)f;
-    schema_scalar(out);
-    open_list(out);
-    tn_json_open_key(out, "items", '{');
-    tn_json_open_key(out, "anyOf", '[');
-    schema_scalar(out);
-    tn_json_close(out, ']');
-    tn_json_close(out, '}');
-    tn_json_close(out, '}');
-}
-
-static void schema_f64s(tn_text *out, const tn_field *f)
-{
-    schema_f64(out, f);
-    open_list(out);
-    tn_json_open_key(out, "items", '{');
-    tn_json_open_key(out, "anyOf", '[');
-    schema_f64(out, f);
-    tn_json_close(out, ']');
-    tn_json_close(out, '}');
-    tn_json_close(out, '}');
-}
-
-static void schema_section(tn_text *out, const tn_field *f)
-{
-    schema_table(out, f->table, NULL, NULL);
-    schema_scalar(out);
-}
-
-static void schema_tables(tn_text *out, const tn_field *f)
-{
-    open_list(out);
-    tn_json_open_key(out, "items", '{');
-    tn_json_open_key(out, "anyOf", '[');
-    schema_section(out, f);
-    tn_json_close(out, ']');
-    tn_json_close(out, '}');
-    tn_json_close(out, '}');
-    schema_type(out, "object"); /* items by their names, on top of a list further down */
-}
-
-static void schema_variant(tn_text *out, const tn_field *f)
-{
-    for (const tn_choice *const *c = f->choices; *c != NULL; c++) {
-        const char *const name[] = {(*c)->name, NULL};
-        schema_words(out, name);
-        schema_table(out, (*c)->fields, f->table, (*c)->name);
+    TN_ASSERT((size_t)f->kind < sizeof kinds / sizeof *kinds);
+    if (kinds[f->kind].number != NULL) {
+        tn_json_open(out, '{');
+        tn_json_str(out, "type", kinds[f->kind].number);
+        tn_json_f64(out, "minimum", f->min);
+        tn_json_f64(out, "maximum", f->max);
+        tn_json_close(out, '}');
+    }
+    if (kinds[f->kind].forms != NULL) {
+        tn_json_raw(out, NULL, kinds[f->kind].forms);
+    }
+    if (f->kind == TN_KIND_TABLE) {
+        schema_table(out, f->table, NULL, NULL);
+        tn_json_raw(out, NULL, SCALAR);
+    }
+    if (f->kind == TN_KIND_F64S || f->kind == TN_KIND_TABLES) {
+        tn_field item = *f;
+        item.kind = f->kind == TN_KIND_F64S ? TN_KIND_F64 : TN_KIND_TABLE;
+        tn_json_raw(out, NULL, "{\"type\":\"array\",\"items\":{\"anyOf\":[");
+        schema_forms(out, &item);
+        tn_text_adds(out, "]}}");
+    }
+    if (f->kind == TN_KIND_TABLES) { /* items by their names, on top of a list further down */
+        tn_json_raw(out, NULL, TYPE("object"));
+    }
+    for (uint32_t i = 0; f->kind == TN_KIND_VARIANT && f->choices[i] != NULL; i++) {
+        const tn_choice *c = f->choices[i];
+        schema_words(out, (const char *const[]){c->name, NULL});
+        schema_table(out, c->fields, f->table, c->name);
+    }
+    if (f->words != NULL) {
+        schema_words(out, f->words);
     }
 }
 
-static void schema_tree(tn_text *out, const tn_field *f)
-{
-    (void)f;
-    schema_scalar(out);
-    schema_type(out, "object");
-    schema_type(out, "array");
-}
-
-typedef void schema_kind(tn_text *out, const tn_field *f);
-
-/* Appends the ways in which the value of a kind may be written. */
-static schema_kind *const kinds[] = {
-    [TN_KIND_BOOL] = schema_bool,         [TN_KIND_U32] = schema_count,
-    [TN_KIND_U64] = schema_count,         [TN_KIND_F64] = schema_f64,
-    [TN_KIND_DURATION] = schema_duration, [TN_KIND_SIZE] = schema_size,
-    [TN_KIND_STR] = schema_str,           [TN_KIND_CHOICE] = NULL,
-    [TN_KIND_STRS] = schema_strs,         [TN_KIND_F64S] = schema_f64s,
-    [TN_KIND_TABLE] = schema_section,     [TN_KIND_TABLES] = schema_tables,
-    [TN_KIND_VARIANT] = schema_variant,   [TN_KIND_TREE] = schema_tree,
-};
-
 static void schema_value(tn_text *out, const char *key, const tn_field *f)
 {
-    TN_ASSERT((size_t)f->kind < sizeof kinds / sizeof *kinds);
     tn_json_open_key(out, key, '{');
     tn_json_str(out, "description", f->help);
     if (f->fallback != NULL && strcmp(f->fallback, "~") != 0) {
         tn_json_str(out, "default", f->fallback);
     }
     tn_json_open_key(out, "anyOf", '[');
-    if (kinds[f->kind] != NULL) {
-        kinds[f->kind](out, f);
-    }
-    if (f->words != NULL) {
-        schema_words(out, f->words);
-    }
-    schema_type(out, "null");
+    schema_forms(out, f);
+    tn_json_raw(out, NULL, TYPE("null"));
     tn_json_close(out, ']');
     tn_json_close(out, '}');
 }
@@ -510,4 +405,204 @@ void tn_fields_schema(tn_text *out, const tn_field *fields, const char *title)
     tn_json_bool(out, "additionalProperties", false);
     tn_json_close(out, '}');
     tn_text_addc(out, '\n');
+}
+
+/* ---- the resolved configuration ---- */
+
+typedef struct printer {
+    tn_text *out;
+    tn_arena *arena;
+    const tn_print_opts *opts;
+    char path[PATH_BYTES];
+    uint32_t indent;
+    size_t line_start; /* of the line being written, in out->size */
+} printer;
+
+static void print_rows(printer *p, const tn_field *fields, const tn_tree *map);
+
+static void begin_line(printer *p)
+{
+    p->line_start = p->out->size;
+    for (uint32_t i = 0; i < p->indent; i++) {
+        tn_text_addc(p->out, ' ');
+    }
+}
+
+/* The sources of the texts in a value, each once. */
+typedef struct sources {
+    const tn_origin *at[SOURCES_MAX];
+    uint32_t n;
+} sources;
+
+static void collect(sources *s, const tn_tree *value)
+{
+    for (const tn_tree *item = value->first; item != NULL; item = item->next) {
+        collect(s, item);
+    }
+    bool known = value->first != NULL || value->at.source == NULL || s->n == SOURCES_MAX;
+    for (uint32_t i = 0; i < s->n && !known; i++) {
+        known = strcmp(s->at[i]->source, value->at.source) == 0;
+    }
+    if (!known) {
+        s->at[s->n++] = &value->at;
+    }
+}
+
+/* Ends the line, with the sources of `value` unless it is a map that goes on below. */
+static void end_line(printer *p, const tn_tree *value)
+{
+    if (!p->opts->sources || value == NULL) {
+        tn_text_addc(p->out, '\n');
+        return;
+    }
+    sources s = {0};
+    collect(&s, value);
+    while (p->out->size - p->line_start < COMMENT_COLUMN && !p->out->failed) {
+        tn_text_addc(p->out, ' ');
+    }
+    for (uint32_t i = 0; i < s.n; i++) {
+        tn_text_adds(p->out, i == 0 ? " # " : ", ");
+        for (const char *c = s.at[i]->source; *c != '\0'; c++) {
+            tn_text_add(p->out, (unsigned char)*c < ' ' ? "?" : c, 1);
+        }
+        if (s.at[i]->line > 0) {
+            tn_text_addf(p->out, ":%u", s.at[i]->line);
+        }
+    }
+    tn_text_addc(p->out, '\n');
+}
+
+static bool equals(const tn_tree *a, const tn_tree *b)
+{
+    if (a->kind != b->kind || (a->kind == TN_TREE_SCALAR && strcmp(a->text, b->text) != 0)) {
+        return false;
+    }
+    const tn_tree *x = a->first;
+    const tn_tree *y = b->first;
+    for (; x != NULL && y != NULL; x = x->next, y = y->next) {
+        bool same_key = x->key == NULL || strcmp(x->key, y->key) == 0;
+        if (!same_key || !equals(x, y)) {
+            return false;
+        }
+    }
+    return x == NULL && y == NULL;
+}
+
+/* An item of a list of tables: what is not default, in the order of the table. */
+static tn_tree *item_of(const printer *p, const tn_field *table, const tn_tree *item)
+{
+    tn_tree *kept = tn_tree_new(p->arena, TN_TREE_MAP, item->at);
+    for (const tn_field *f = table; f->kind != TN_KIND_END; f++) {
+        const tn_tree *given = tn_tree_get(item, f->key);
+        const tn_tree *fallback = tn_field_value(p->arena, f, NULL);
+        bool is_default = tn_tree_is_null(given) || (fallback != NULL && equals(given, fallback));
+        if (!is_default) {
+            tn_tree_put(p->arena, kept, f->key, tn_tree_copy(p->arena, given));
+        }
+    }
+    return kept;
+}
+
+static void print_items(printer *p, const tn_tree *list, const tn_field *table)
+{
+    p->indent += 2;
+    for (const tn_tree *item = list->first; item != NULL; item = item->next) {
+        const tn_field row = {.kind = TN_KIND_TABLES, .table = table};
+        const tn_tree *map = table != NULL ? tn_field_unfold(p->arena, &row, item) : item;
+        bool is_row = table != NULL && map->kind == TN_TREE_MAP;
+        begin_line(p);
+        tn_text_adds(p->out, "- ");
+        tn_tree_print_flow(p->out, is_row ? item_of(p, table, map) : item);
+        end_line(p, item);
+    }
+    p->indent -= 2;
+}
+
+/* Whether each item of a list, or member of a tree, gets a line of its own. */
+static bool has_lines(const tn_field *f, const tn_tree *value)
+{
+    if (f->kind == TN_KIND_TABLES) {
+        return value->kind == TN_TREE_LIST && value->first != NULL;
+    }
+    for (const tn_tree *item = value->first; item != NULL; item = item->next) {
+        if (item->kind == TN_TREE_MAP) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A tree of maps: each of its members on a line of its own. */
+static void print_members(printer *p, const tn_tree *map)
+{
+    p->indent += 2;
+    for (const tn_tree *item = map->first; item != NULL; item = item->next) {
+        begin_line(p);
+        tn_tree_print_scalar(p->out, item->key);
+        tn_text_adds(p->out, ": ");
+        tn_tree_print_flow(p->out, item);
+        end_line(p, item);
+    }
+    p->indent -= 2;
+}
+
+static void print_variant(printer *p, const tn_field *f, const tn_tree *map)
+{
+    const tn_choice *choice = tn_field_choice(p->arena, f, map);
+    const tn_tree *type = tn_tree_get(map, "type");
+    p->indent += 2;
+    if (choice != NULL && type != NULL) {
+        begin_line(p);
+        tn_text_addf(p->out, "type: %s", choice->name);
+        end_line(p, type);
+    }
+    print_rows(p, f->table, map);
+    print_rows(p, choice != NULL ? choice->fields : NULL, map);
+    p->indent -= 2;
+}
+
+static void print_value(printer *p, const tn_field *f, const tn_tree *value)
+{
+    begin_line(p);
+    tn_text_addf(p->out, "%s:", f->key);
+    bool map = value->kind == TN_TREE_MAP;
+    if (map && f->kind == TN_KIND_TABLE) {
+        end_line(p, NULL);
+        p->indent += 2;
+        print_rows(p, f->table, value);
+        p->indent -= 2;
+    } else if (map && f->kind == TN_KIND_VARIANT) {
+        end_line(p, NULL);
+        print_variant(p, f, value);
+    } else if (map && has_lines(f, value)) {
+        end_line(p, NULL);
+        print_members(p, value);
+    } else if (has_lines(f, value)) {
+        end_line(p, NULL);
+        print_items(p, value, f->kind == TN_KIND_TABLES ? f->table : NULL);
+    } else {
+        tn_text_addc(p->out, ' ');
+        tn_tree_print_flow(p->out, value);
+        end_line(p, value);
+    }
+}
+
+static void print_rows(printer *p, const tn_field *fields, const tn_tree *map)
+{
+    for (const tn_field *f = fields; f != NULL && f->kind != TN_KIND_END; f++) {
+        size_t section = step_into(p->path, f->key);
+        const tn_tree *value = tn_field_value(p->arena, f, tn_tree_get(map, f->key));
+        if (value != NULL && tn_word_find(p->opts->without, p->path) == UINT32_MAX) {
+            print_value(p, f, value);
+        }
+        p->path[section] = '\0';
+    }
+}
+
+void tn_fields_print(tn_text *out, const tn_field *fields, const tn_tree *tree,
+                     const tn_print_opts *opts)
+{
+    printer p = {.out = out, .arena = tn_arena_new(ARENA_BYTES), .opts = opts};
+    print_rows(&p, fields, tree);
+    tn_arena_free(p.arena);
 }

@@ -22,6 +22,16 @@ const tn_field *tn_field_find(const tn_field *fields, const char *key)
     return NULL;
 }
 
+uint32_t tn_word_find(const char *const *words, const char *text)
+{
+    for (uint32_t i = 0; words != NULL && words[i] != NULL; i++) {
+        if (strcmp(words[i], text) == 0) {
+            return i;
+        }
+    }
+    return UINT32_MAX;
+}
+
 static uint32_t add_keys(const char **keys, uint32_t n, const tn_field *fields)
 {
     for (const tn_field *f = fields; f != NULL && f->kind != TN_KIND_END; f++, n++) {

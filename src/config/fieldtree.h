@@ -11,6 +11,9 @@
 /* The row of `key`, or NULL. `fields` may be NULL: no rows. */
 const tn_field *tn_field_find(const tn_field *fields, const char *key);
 
+/* Which of `words` (NULL-terminated, or NULL) the text is; UINT32_MAX: none. */
+uint32_t tn_word_find(const char *const *words, const char *text);
+
 /* All keys that may stand in a map that is read by `f` as `choice` (which is NULL but for
  * variants), "type" included; for suggestions. */
 const char *const *tn_field_keys(tn_arena *arena, const tn_field *fields, const tn_field *more,

@@ -264,20 +264,14 @@ void tn_tree_print_scalar(tn_text *out, const char *text)
     }
 }
 
-/* A text in quotes where the bare word would mean something. */
-static bool needs_its_quotes(const tn_tree *scalar)
-{
-    return scalar->quoted && strcmp(scalar->text, "none") == 0;
-}
-
 void tn_tree_print_flow(tn_text *out, const tn_tree *tree)
 {
     if (tree->kind == TN_TREE_NULL) {
         tn_text_addc(out, '~');
         return;
     }
-    if (tree->kind == TN_TREE_SCALAR && needs_its_quotes(tree)) {
-        print_quoted(out, tree->text);
+    if (tree->kind == TN_TREE_SCALAR && tree->quoted && strcmp(tree->text, "none") == 0) {
+        print_quoted(out, tree->text); /* the bare word would mean something */
         return;
     }
     if (tree->kind == TN_TREE_SCALAR) {
@@ -297,50 +291,38 @@ void tn_tree_print_flow(tn_text *out, const tn_tree *tree)
     tn_text_addc(out, map ? '}' : ']');
 }
 
-static bool has_depth(const tn_tree *list)
+static bool has_lines(const tn_tree *tree)
 {
-    for (const tn_tree *item = list->first; item != NULL; item = item->next) {
-        if (item->kind == TN_TREE_LIST || item->kind == TN_TREE_MAP) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool is_block(const tn_tree *tree, uint32_t flow_depth)
-{
-    return flow_depth > 0 && tree->first != NULL &&
-           (tree->kind == TN_TREE_MAP || (tree->kind == TN_TREE_LIST && has_depth(tree)));
-}
-
-static void print_indent(tn_text *out, uint32_t indent)
-{
-    for (uint32_t i = 0; i < indent; i++) {
-        tn_text_addc(out, ' ');
-    }
-}
-
-void tn_tree_print(tn_text *out, const tn_tree *tree, uint32_t indent, uint32_t flow_depth)
-{
-    if (!is_block(tree, flow_depth)) {
-        print_indent(out, indent);
-        tn_tree_print_flow(out, tree);
-        tn_text_addc(out, '\n');
-        return;
-    }
+    bool deep = tree->kind == TN_TREE_MAP && tree->first != NULL;
     for (const tn_tree *item = tree->first; item != NULL; item = item->next) {
-        print_indent(out, indent);
-        if (tree->kind == TN_TREE_LIST) {
-            /* The items of a list are lines: a list of slots reads best as a table. */
-            tn_text_adds(out, "- ");
-            tn_tree_print_flow(out, item);
-            tn_text_addc(out, '\n');
-            continue;
+        deep = deep || item->kind == TN_TREE_LIST || item->kind == TN_TREE_MAP;
+    }
+    return deep;
+}
+
+/* The items of a list are lines: a list of slots reads best as a table. */
+static void print_lines(tn_text *out, const tn_tree *tree, int indent)
+{
+    for (const tn_tree *item = tree->first; item != NULL; item = item->next) {
+        tn_text_addf(out, "%*s", indent, "");
+        if (item->key != NULL) {
+            tn_tree_print_scalar(out, item->key);
         }
+        tn_text_adds(out, item->key != NULL ? ": " : "- ");
+        tn_tree_print_flow(out, item);
+        tn_text_addc(out, '\n');
+    }
+}
+
+void tn_tree_print(tn_text *out, const tn_tree *map, int indent)
+{
+    TN_ASSERT(map->kind == TN_TREE_MAP && indent >= 0);
+    for (const tn_tree *item = map->first; item != NULL; item = item->next) {
+        tn_text_addf(out, "%*s", indent, "");
         tn_tree_print_scalar(out, item->key);
-        if (is_block(item, flow_depth - 1)) {
+        if (has_lines(item)) {
             tn_text_adds(out, ":\n");
-            tn_tree_print(out, item, indent + 2, flow_depth - 1);
+            print_lines(out, item, indent + 2);
         } else {
             tn_text_adds(out, ": ");
             tn_tree_print_flow(out, item);
@@ -413,38 +395,28 @@ static tn_tree *read_scalar(cursor *c)
     return scalar;
 }
 
-static tn_tree *read_list(cursor *c)
+/* "[..]" or "{..}" */
+static tn_tree *read_items(cursor *c, bool map)
 {
-    tn_tree *list = tn_tree_new(c->arena, TN_TREE_LIST, c->origin);
-    expect(c, '[');
-    while (*c->at != ']') {
-        tn_tree_append(list, read_node(c));
+    char end = map ? '}' : ']';
+    tn_tree *tree = tn_tree_new(c->arena, map ? TN_TREE_MAP : TN_TREE_LIST, c->origin);
+    expect(c, map ? '{' : '[');
+    while (*c->at != end) {
+        const tn_tree *key = map ? read_scalar(c) : NULL;
+        if (map) {
+            expect(c, ':');
+            TN_ASSERT(tn_tree_get(tree, key->text) == NULL);
+            tn_tree_put(c->arena, tree, key->text, read_node(c));
+        } else {
+            tn_tree_append(tree, read_node(c));
+        }
         skip_blanks(c);
-        if (*c->at != ']') {
+        if (*c->at != end) {
             expect(c, ',');
         }
     }
-    expect(c, ']');
-    return list;
-}
-
-static tn_tree *read_map(cursor *c)
-{
-    tn_tree *map = tn_tree_new(c->arena, TN_TREE_MAP, c->origin);
-    expect(c, '{');
-    while (*c->at != '}') {
-        const tn_tree *key = read_scalar(c);
-        expect(c, ':');
-        tn_tree *value = read_node(c);
-        TN_ASSERT(tn_tree_get(map, key->text) == NULL);
-        tn_tree_put(c->arena, map, key->text, value);
-        skip_blanks(c);
-        if (*c->at != '}') {
-            expect(c, ',');
-        }
-    }
-    expect(c, '}');
-    return map;
+    expect(c, end);
+    return tree;
 }
 
 static tn_tree *read_node(cursor *c)
@@ -454,7 +426,7 @@ static tn_tree *read_node(cursor *c)
         return read_scalar(c);
     }
     c->depth++;
-    tn_tree *node = *c->at == '[' ? read_list(c) : read_map(c);
+    tn_tree *node = read_items(c, *c->at == '{');
     c->depth--;
     return node;
 }

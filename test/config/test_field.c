@@ -82,7 +82,6 @@ typedef struct all_opts {
     tn_strs metrics;
     tn_f64s edges;
     stop_opts stop;
-    stop_opts halt;
     tn_tables slots;
     tn_variant optimizer;
     tn_variant sparse;
@@ -104,7 +103,6 @@ static const tn_field fields[] = {
     TN_FIELD_STRS(all_opts, metrics, "[auc, logloss]", "h"),
     TN_FIELD_F64S(all_opts, edges, "~", -10, 10, "h"),
     TN_FIELD_TABLE(all_opts, stop, stop_opts, stop_fields, "h"),
-    TN_FIELD_OPTIONAL(all_opts, halt, stop_opts, stop_fields, "h"),
     TN_FIELD_TABLES(all_opts, slots, slot_opts, "[]", slot_fields, "h"),
     TN_FIELD_VARIANT(all_opts, optimizer, "adam", optimizers, "h"),
     TN_FIELD_VARIANT_WITH(all_opts, sparse, "{type: adam, lr: 0.05, l2: 0.5}", optimizers,
@@ -179,8 +177,6 @@ static void defaults_are_those_of_the_table(void **state)
     assert_string_equal(o->metrics.item[1], "logloss");
     assert_int_equal(o->edges.n, 0);
     assert_string_equal(o->stop.monitor, "auc");
-    assert_null(o->halt.monitor);
-    assert_int_equal(o->halt.patience, 2);
     assert_int_equal(o->slots.n, 0);
     assert_string_equal(o->optimizer.choice->name, "adam");
     assert_true(((const adam_opts *)o->optimizer.opts)->beta1 == 0.9);
@@ -259,10 +255,9 @@ static void a_variant_takes_the_defaults_of_its_choice(void **state)
 
 static void not_set_is_the_default(void **state)
 {
-    const all_opts *o = bind_well(*state, "{stop: x, epochs: ~, metrics: ~, halt: ~, memory: ~}");
+    const all_opts *o = bind_well(*state, "{stop: x, epochs: ~, metrics: ~, memory: ~}");
     assert_int_equal(o->epochs, 1);
     assert_int_equal(o->metrics.n, 2);
-    assert_null(o->halt.monitor);
     o = bind_well(*state, "{stop: x, dir: '~'}");
     assert_string_equal(o->dir, "~");
 }
@@ -317,11 +312,9 @@ static void a_bad_value_is_refused_in_words(void **state)
         {"{stop: x, slots: [[a]]}", "an item of 'slots' must be a map"},
         {"{stop: x, slots: [{dim: 3}]}", "required key 'slots.name' is missing"},
         {"{stop: {patience: 3}}", "required key 'stop.monitor' is missing"},
-        {"{stop: x, halt: {patience: 3}}", "required key 'halt.monitor' is missing"},
         {"{epochs: 3}", "required key 'stop.monitor' is missing"},
         {"{stop: x, epochz: 3}", "unknown key 'epochz' (did you mean 'epochs'?)"},
-        {"{stop: x, patience: 3}",
-         "unknown key 'patience' (did you mean 'stop.patience' or 'halt.patience'?)"},
+        {"{stop: x, patience: 3}", "unknown key 'patience' (did you mean 'stop.patience'?)"},
         {"{stop: x, beta1: .5}",
          "unknown key 'beta1' (did you mean 'optimizer.beta1' or 'sparse.beta1'?)"},
         {"{stop: {monitor: x, epochs: 3}}",

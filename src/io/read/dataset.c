@@ -187,10 +187,7 @@ static void describe_slot(const tn_slot_spec *spec, const tn_format *format, tn_
     }
     if (!tn_tree_is_null(o->transform)) {
         tn_text_adds(out, ", transform: ");
-        tn_tree_print(out, o->transform, 0, 0);
-        if (out->size > 0 && !out->failed && out->data[out->size - 1] == '\n') {
-            out->size--;
-        }
+        tn_tree_print_flow(out, o->transform);
     }
     add_option(out, ", ", "share", o->share);
     add_byte(out, ", ", "list", spec->list);
