@@ -38,7 +38,7 @@ tn_status tn_file_take(tn_file **out, int fd, const char *path, bool stream, tn_
     tn_file *f = tn_try_alloc(1, sizeof *f, "a file buffer", err);
     if (f == NULL) {
         tn_io_drop(fd, path);
-        tn_status removed = stream ? TN_OK : tn_io_unlink(path, NULL);
+        tn_status removed = stream ? TN_OK : tn_remove_file(path, NULL);
         (void)removed;
         return TN_E_MEMORY;
     }
@@ -49,40 +49,31 @@ tn_status tn_file_take(tn_file **out, int fd, const char *path, bool stream, tn_
     return TN_OK;
 }
 
-typedef tn_status open_fn(const char *path, int flags, int *fd, tn_error *err);
-
 /* "PATH.<16 hex>.tmp" */
 static tn_status name_unfinished(const char *path, char out[TN_PATH_SIZE], tn_error *err)
 {
-    int length =
-        snprintf(out, TN_PATH_SIZE, "%s.%016llx.tmp", path, (unsigned long long)tn_random_id());
-    if (length < 0 || length >= TN_PATH_SIZE) {
-        return tn_fail(err, TN_E_LIMIT, "path longer than %d bytes: '%.64s..'", TN_PATH_SIZE - 22,
-                       path);
-    }
+    TN_TRY(tn_path_check(path, TN_UNFINISHED_TAIL, TN_E_LIMIT, err));
+    (void)snprintf(out, TN_PATH_SIZE, "%s.%016llx.tmp", path, (unsigned long long)tn_random_id());
     return TN_OK;
 }
 
-static tn_status create(tn_file **out, const char *path, open_fn *open_new, tn_error *err)
+static tn_status create(tn_file **out, const char *path, mode_t mode, tn_error *err)
 {
     *out = NULL;
-    if (strlen(path) >= TN_PATH_SIZE) {
-        return tn_fail(err, TN_E_LIMIT, "path longer than %d bytes: '%.64s..'", TN_PATH_SIZE - 1,
-                       path);
-    }
+    TN_TRY(tn_path_check(path, 0, TN_E_LIMIT, err));
     int fd = -1;
-    TN_TRY(open_new(path, O_WRONLY | O_CREAT | O_EXCL, &fd, err));
+    TN_TRY(tn_io_open(path, O_WRONLY | O_CREAT | O_EXCL, mode, &fd, err));
     return tn_file_take(out, fd, path, false, err);
 }
 
 tn_status tn_file_create(tn_file **out, const char *path, tn_error *err)
 {
-    return create(out, path, tn_io_open, err);
+    return create(out, path, 0644, err);
 }
 
 tn_status tn_file_create_private(tn_file **out, const char *path, tn_error *err)
 {
-    return create(out, path, tn_io_open_private, err);
+    return create(out, path, 0600, err);
 }
 
 /* The file has the name of an unfinished file for a moment. */
@@ -92,8 +83,8 @@ tn_status tn_file_create_nameless(tn_file **out, const char *beside, tn_error *e
     int fd = -1;
     *out = NULL;
     TN_TRY(name_unfinished(beside, path, err));
-    TN_TRY(tn_io_open(path, O_RDWR | O_CREAT | O_EXCL, &fd, err));
-    tn_status status = tn_io_unlink(path, err);
+    TN_TRY(tn_io_open(path, O_RDWR | O_CREAT | O_EXCL, 0644, &fd, err));
+    tn_status status = tn_remove_file(path, err);
     if (status != TN_OK) {
         tn_io_drop(fd, path);
         return status;
@@ -154,20 +145,25 @@ uint32_t tn_file_crc(const tn_file *f)
     return f->crc;
 }
 
+/* Leaves *out as it is when there is nothing to map. */
+static tn_status map_whole(tn_map *out, int fd, const char *path, uint64_t size, tn_error *err)
+{
+    void *data = size > 0 ? mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, fd, 0) : NULL;
+    if (data == MAP_FAILED) {
+        return tn_fail(err, TN_E_IO, "cannot map '%s': %s", path, strerrordesc_np(errno));
+    }
+    if (size > 0) {
+        *out = (tn_map){data, (size_t)size};
+    }
+    return TN_OK;
+}
+
 tn_status tn_file_map(tn_map *out, tn_file *f, tn_error *err)
 {
     TN_ASSERT(f != NULL && !f->failed);
     *out = (tn_map){.data = ""};
     TN_TRY(flush(f, err));
-    if (f->size == 0) {
-        return TN_OK;
-    }
-    void *data = mmap(NULL, f->size, PROT_READ, MAP_PRIVATE, f->fd, 0);
-    if (data == MAP_FAILED) {
-        return tn_fail(err, TN_E_IO, "cannot map '%s': %s", f->path, strerrordesc_np(errno));
-    }
-    *out = (tn_map){data, f->size};
-    return TN_OK;
+    return map_whole(out, f->fd, f->path, f->size, err);
 }
 
 tn_status tn_file_commit(tn_file *f, tn_error *err)
@@ -180,7 +176,7 @@ tn_status tn_file_commit(tn_file *f, tn_error *err)
     tn_error later = {0}; /* the first failure is the one to tell */
     tn_status closed = tn_io_close(f->fd, f->path, status == TN_OK ? err : &later);
     status = status == TN_OK ? closed : status;
-    if (status != TN_OK && !f->stream && tn_io_unlink(f->path, &later) != TN_OK) {
+    if (status != TN_OK && !f->stream && tn_remove_file(f->path, &later) != TN_OK) {
         tn_error_context(err, "%s", later.text);
     }
     tn_free(f);
@@ -193,7 +189,7 @@ void tn_file_abandon(tn_file *f)
         return;
     }
     tn_io_drop(f->fd, f->path);
-    tn_status removed = f->stream ? TN_OK : tn_io_unlink(f->path, NULL);
+    tn_status removed = f->stream ? TN_OK : tn_remove_file(f->path, NULL);
     (void)removed; /* if this fails, the file goes with its folder */
     tn_free(f);
 }
@@ -278,14 +274,11 @@ static tn_status end_last_line(tn_appender *a, tn_error *err)
 tn_status tn_append_open(tn_appender **out, const char *path, tn_error *err)
 {
     *out = NULL;
-    if (strlen(path) >= TN_PATH_SIZE) {
-        return tn_fail(err, TN_E_LIMIT, "path longer than %d bytes: '%.64s..'", TN_PATH_SIZE - 1,
-                       path);
-    }
+    TN_TRY(tn_path_check(path, 0, TN_E_LIMIT, err));
     tn_appender *a = NULL;
     TN_TRY(TN_ALLOC(a, 1, "a log", err));
     memcpy(a->path, path, strlen(path) + 1);
-    tn_status status = tn_io_open(path, O_RDWR | O_CREAT | O_APPEND, &a->fd, err);
+    tn_status status = tn_io_open(path, O_RDWR | O_CREAT | O_APPEND, 0644, &a->fd, err);
     if (status != TN_OK) {
         tn_free(a);
         return status;
@@ -355,7 +348,7 @@ static tn_status read_pieces(int fd, const char *path, size_t size_max, tn_text 
 tn_status tn_file_read_all(const char *path, size_t size_max, tn_text *out, tn_error *err)
 {
     int fd;
-    TN_TRY(tn_io_open(path, O_RDONLY, &fd, err));
+    TN_TRY(tn_io_open(path, O_RDONLY, 0, &fd, err));
     size_t before = out->size;
     tn_status status = read_pieces(fd, path, size_max, out, err);
     tn_io_drop(fd, path);
@@ -369,7 +362,7 @@ tn_status tn_file_read_all(const char *path, size_t size_max, tn_text *out, tn_e
 static tn_status open_regular(const char *path, int *fd, uint64_t *size, tn_error *err)
 {
     int opened;
-    TN_TRY(tn_io_open(path, O_RDONLY, &opened, err));
+    TN_TRY(tn_io_open(path, O_RDONLY, 0, &opened, err));
     struct stat st;
     int failure = fstat(opened, &st) != 0 ? errno : 0;
     if (failure != 0 || !S_ISREG(st.st_mode)) {
@@ -387,18 +380,13 @@ tn_status tn_map_file(tn_map *out, const char *path, tn_error *err)
     int fd = -1;
     uint64_t size = 0;
     TN_TRY(open_regular(path, &fd, &size, err));
-    void *data = NULL;
-    int failure = 0;
-    if (size > 0) {
-        data = mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, fd, 0);
-        failure = data == MAP_FAILED ? errno : 0;
-    }
+    tn_map map = {0};
+    tn_status status = map_whole(&map, fd, path, size, err);
     tn_io_drop(fd, path);
-    if (failure != 0) {
-        return tn_fail(err, TN_E_IO, "cannot map '%s': %s", path, strerrordesc_np(failure));
+    if (status == TN_OK) {
+        *out = map;
     }
-    *out = (tn_map){.data = data, .size = (size_t)size};
-    return TN_OK;
+    return status;
 }
 
 /* munmap takes what mmap gave, without the const that readers see. */
@@ -428,15 +416,10 @@ tn_status tn_infile_open(tn_infile **out, const char *path, tn_error *err)
 {
     *out = NULL;
     tn_infile *f = NULL;
+    TN_TRY(tn_path_check(path, 0, TN_E_LIMIT, err));
     TN_TRY(TN_ALLOC(f, 1, "an open file", err));
-    tn_status status = TN_OK;
-    if (strlen(path) >= sizeof f->path) {
-        status = tn_fail(err, TN_E_LIMIT, "path longer than %d bytes: '%.64s..'", TN_PATH_SIZE - 1,
-                         path);
-    } else {
-        memcpy(f->path, path, strlen(path) + 1);
-        status = open_regular(path, &f->fd, &f->size, err);
-    }
+    memcpy(f->path, path, strlen(path) + 1);
+    tn_status status = open_regular(path, &f->fd, &f->size, err);
     if (status != TN_OK) {
         tn_free(f);
         return status;

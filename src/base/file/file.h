@@ -52,6 +52,7 @@ tn_status tn_file_replace(const char *path, const void *data, size_t size,
                           tn_error *err) TN_MUST_USE;
 
 /* Whether `name` is "<of>.<16 hex digits>.tmp", as unfinished files and folders are named. */
+enum { TN_UNFINISHED_TAIL = 21 };
 bool tn_is_unfinished(const char *name, const char *of);
 
 /* With parents; may exist. TN_E_USAGE: a name that no disk would take. */
@@ -104,6 +105,11 @@ bool tn_path_is_dir(const char *path);
 /* "dir/name"; TN_E_LIMIT when too long. */
 tn_status tn_path_join(const char *dir, const char *name, char out[TN_PATH_SIZE],
                        tn_error *err) TN_MUST_USE;
+
+/* `code`: a path, with `more` bytes behind it, that is too long. */
+tn_status tn_path_check(const char *path, size_t more, tn_status code, tn_error *err) TN_MUST_USE;
+/* The folder that holds `path`: "a/b" -> "a", "b" -> ".", "/b" -> "/". */
+tn_status tn_path_parent(const char *path, char out[TN_PATH_SIZE], tn_error *err) TN_MUST_USE;
 
 /* flock(LOCK_EX | LOCK_NB). Held: TN_E_CKPT "in use by pid P on host H", from the OWNER file beside
  * it. A killed holder loses it. */

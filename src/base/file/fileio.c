@@ -7,9 +7,8 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #if defined(TN_FAILPOINTS)
@@ -50,8 +49,7 @@ static tn_status refused(const char *verb, const char *path, int failure, tn_err
     return tn_fail(err, TN_E_IO, "cannot %s '%s': %s", verb, path, strerrordesc_np(failure));
 }
 
-/* Tells what a call has done, or that it was refused: `failure` is an errno then. */
-static tn_status ended(int failure, const char *verb, tn_file_op op, tn_error *err)
+tn_status tn_io_ended(int failure, const char *verb, tn_file_op op, tn_error *err)
 {
     if (failure != 0) {
         return refused(verb, op.path, failure, err);
@@ -60,18 +58,17 @@ static tn_status ended(int failure, const char *verb, tn_file_op op, tn_error *e
     return TN_OK;
 }
 
-/* The failpoint's errno, or 0: short only makes sense for a write. */
-static int injected(const char *point)
+int tn_io_injected(const char *point)
 {
     int failure = tn_failpoint(point);
     return failure == TN_FAIL_SHORT ? 0 : failure;
 }
 
-static tn_status open_as(const char *path, int flags, mode_t mode, int *fd, tn_error *err)
+tn_status tn_io_open(const char *path, int flags, mode_t mode, int *fd, tn_error *err)
 {
     bool creates = (flags & O_CREAT) != 0;
     const char *verb = creates ? "create" : "open";
-    int failure = injected(creates ? "io.create" : "io.open");
+    int failure = tn_io_injected(creates ? "io.create" : "io.open");
     if (failure != 0) {
         return refused(verb, path, failure, err);
     }
@@ -88,16 +85,6 @@ static tn_status open_as(const char *path, int flags, mode_t mode, int *fd, tn_e
     }
     *fd = opened;
     return TN_OK;
-}
-
-tn_status tn_io_open(const char *path, int flags, int *fd, tn_error *err)
-{
-    return open_as(path, flags, 0644, fd, err);
-}
-
-tn_status tn_io_open_private(const char *path, int flags, int *fd, tn_error *err)
-{
-    return open_as(path, flags, 0600, fd, err);
 }
 
 /* One write(2), perhaps shortened by a failpoint. */
@@ -148,7 +135,7 @@ tn_status tn_io_read(int fd, const char *path, uint64_t at, void *data, size_t *
     char *to = data;
     size_t got = 0;
     while (got < *size) {
-        int failure = injected("io.read");
+        int failure = tn_io_injected("io.read");
         ssize_t n = -1;
         errno = failure;
         if (failure == 0) {
@@ -175,27 +162,27 @@ tn_status tn_io_read(int fd, const char *path, uint64_t at, void *data, size_t *
 
 tn_status tn_io_fsync(int fd, const char *path, tn_error *err)
 {
-    int failure = injected("io.fsync");
+    int failure = tn_io_injected("io.fsync");
     while (failure == 0 && fsync(fd) != 0) {
         failure = errno == EINTR ? 0 : errno; /* interrupted is not failed: nothing was dropped */
     }
-    return ended(failure, "sync", (tn_file_op){.kind = TN_FILE_SYNCED, .path = path}, err);
+    return tn_io_ended(failure, "sync", (tn_file_op){.kind = TN_FILE_SYNCED, .path = path}, err);
 }
 
 tn_status tn_io_truncate(int fd, const char *path, uint64_t size, tn_error *err)
 {
-    int failure = injected("io.truncate");
+    int failure = tn_io_injected("io.truncate");
     while (failure == 0 && ftruncate(fd, (off_t)size) != 0) {
         failure = errno == EINTR ? 0 : errno;
     }
-    return ended(failure, "truncate",
-                 (tn_file_op){.kind = TN_FILE_TRUNCATED, .path = path, .at = size}, err);
+    return tn_io_ended(failure, "truncate",
+                       (tn_file_op){.kind = TN_FILE_TRUNCATED, .path = path, .at = size}, err);
 }
 
 tn_status tn_io_close(int fd, const char *path, tn_error *err)
 {
     TN_ASSERT(fd >= 0);
-    int failure = injected("io.close");
+    int failure = tn_io_injected("io.close");
     if (close(fd) != 0 && failure == 0 && errno != EINTR) { /* Linux has closed it even then */
         failure = errno;
     }
@@ -208,59 +195,12 @@ void tn_io_drop(int fd, const char *path)
     (void)closed;
 }
 
-static tn_status mkdir_as(const char *path, mode_t mode, tn_error *err)
+int tn_io_flock(int fd, int kind)
 {
-    int failure = injected("io.mkdir");
-    if (failure == 0 && mkdir(path, mode) != 0) {
-        failure = errno;
+    TN_ASSERT(fd >= 0);
+    int failure = EINTR;
+    while (failure == EINTR) {
+        failure = flock(fd, kind | LOCK_NB) != 0 ? errno : 0;
     }
-    return ended(failure, "make folder", (tn_file_op){.kind = TN_DIR_MADE, .path = path}, err);
-}
-
-tn_status tn_io_mkdir(const char *path, tn_error *err)
-{
-    return mkdir_as(path, 0777, err);
-}
-
-tn_status tn_io_mkdir_private(const char *path, tn_error *err)
-{
-    return mkdir_as(path, 0700, err);
-}
-
-tn_status tn_io_rename(const char *from, const char *to, tn_error *err)
-{
-    int failure = injected("io.rename");
-    if (failure == 0 && rename(from, to) != 0) {
-        failure = errno;
-    }
-    if (failure != 0) {
-        return tn_fail(err, TN_E_IO, "cannot rename '%s' to '%s': %s", from, to,
-                       strerrordesc_np(failure));
-    }
-    tell(&(tn_file_op){.kind = TN_FILE_RENAMED, .path = from, .to = to});
-    return TN_OK;
-}
-
-tn_status tn_io_unlink(const char *path, tn_error *err)
-{
-    int failure = injected("io.unlink");
-    if (failure == 0 && unlink(path) != 0) {
-        failure = errno;
-    }
-    if (failure == ENOENT) {
-        return TN_OK; /* gone is what was wanted */
-    }
-    return ended(failure, "remove", (tn_file_op){.kind = TN_FILE_UNLINKED, .path = path}, err);
-}
-
-tn_status tn_io_rmdir(const char *path, tn_error *err)
-{
-    int failure = injected("io.rmdir");
-    if (failure == 0 && rmdir(path) != 0) {
-        failure = errno;
-    }
-    if (failure == ENOENT) {
-        return TN_OK; /* gone is what was wanted */
-    }
-    return ended(failure, "remove folder", (tn_file_op){.kind = TN_DIR_REMOVED, .path = path}, err);
+    return failure;
 }

@@ -13,11 +13,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
-/* Flags of open(2); O_CLOEXEC is added. New files get mode 0644. */
-tn_status tn_io_open(const char *path, int flags, int *fd, tn_error *err) TN_MUST_USE;
-/* The same; new files are their owner's alone from the first moment: 0600. */
-tn_status tn_io_open_private(const char *path, int flags, int *fd, tn_error *err) TN_MUST_USE;
+/* Flags of open(2), O_CLOEXEC is added, and the mode of a new file. */
+tn_status tn_io_open(const char *path, int flags, mode_t mode, int *fd, tn_error *err) TN_MUST_USE;
 
 /* All of it, at the descriptor's position, which is `at` bytes into the file. */
 tn_status tn_io_write(int fd, const char *path, uint64_t at, const void *data, size_t size,
@@ -33,17 +32,12 @@ void tn_io_start_writing(int fd, uint64_t at, uint64_t size);
 tn_status tn_io_fsync(int fd, const char *path, tn_error *err) TN_MUST_USE;
 tn_status tn_io_truncate(int fd, const char *path, uint64_t size, tn_error *err) TN_MUST_USE;
 
+/* `kind`: LOCK_EX or LOCK_SH; does not wait. 0, or an errno: EWOULDBLOCK when it is held. */
+int tn_io_flock(int fd, int kind);
 /* The descriptor is gone, whatever is returned. */
 tn_status tn_io_close(int fd, const char *path, tn_error *err) TN_MUST_USE;
 /* The same without a status: for files that were read, and for files that have failed already. */
 void tn_io_drop(int fd, const char *path);
-
-tn_status tn_io_mkdir(const char *path, tn_error *err) TN_MUST_USE;
-tn_status tn_io_mkdir_private(const char *path, tn_error *err) TN_MUST_USE; /* 0700 */
-tn_status tn_io_rename(const char *from, const char *to, tn_error *err) TN_MUST_USE;
-/* What is not there counts as removed. */
-tn_status tn_io_unlink(const char *path, tn_error *err) TN_MUST_USE;
-tn_status tn_io_rmdir(const char *path, tn_error *err) TN_MUST_USE;
 
 /* Makes a tn_file (file.h) from a descriptor that is open for writing, which it owns then, after a
  * failure too. A stream is neither synced nor removed: its bytes cannot be taken back. */
@@ -70,6 +64,11 @@ typedef struct tn_file_op {
     const void *data;
     size_t size;
 } tn_file_op;
+
+/* The errno of a failpoint, or 0: short only makes sense for a write. */
+int tn_io_injected(const char *point);
+/* Words the failure of a call, an errno, or tells the watcher what it has done. */
+tn_status tn_io_ended(int failure, const char *verb, tn_file_op op, tn_error *err) TN_MUST_USE;
 
 #if defined(TN_FAILPOINTS)
 /* `watch` is called under a lock after each successful change; NULL ends it. */

@@ -54,15 +54,11 @@ static tn_status held_by_another(const char *dir, tn_error *err)
 /* `kind`: LOCK_EX or LOCK_SH. *held: by another process. */
 static tn_status flock_now(const tn_lock *lock, int kind, bool *held, tn_error *err)
 {
-    TN_ASSERT(lock->fd >= 0);
-    int failed;
-    do {
-        failed = flock(lock->fd, kind | LOCK_NB);
-    } while (failed != 0 && errno == EINTR);
-    *held = failed != 0 && errno == EWOULDBLOCK;
-    return failed == 0
-               ? TN_OK
-               : tn_fail(err, TN_E_IO, "cannot lock '%s': %s", lock->path, strerrordesc_np(errno));
+    int failure = tn_io_flock(lock->fd, kind);
+    *held = failure == EWOULDBLOCK;
+    return failure == 0 ? TN_OK
+                        : tn_fail(err, TN_E_IO, "cannot lock '%s': %s", lock->path,
+                                  strerrordesc_np(failure));
 }
 
 /* *at: when, as the file system has it. */
@@ -104,7 +100,7 @@ static tn_status take(tn_lock **out, const char *dir, const char *name, int flag
     lock->fd = -1;
     tn_status status = tn_path_join(dir, name, lock->path, err);
     if (status == TN_OK) {
-        status = tn_io_open(lock->path, flags, &lock->fd, err);
+        status = tn_io_open(lock->path, flags, 0644, &lock->fd, err);
     }
     if (status == TN_OK) {
         status = flock_now(lock, LOCK_EX, held, err);
@@ -185,7 +181,7 @@ bool tn_lock_is_held(const char *dir, const char *name)
     bool held = false;
     tn_lock look = {.fd = -1};
     if (tn_path_join(dir, name, look.path, NULL) == TN_OK && tn_path_exists(look.path) &&
-        tn_io_open(look.path, O_RDONLY, &look.fd, NULL) == TN_OK) {
+        tn_io_open(look.path, O_RDONLY, 0, &look.fd, NULL) == TN_OK) {
         tn_status status = flock_now(&look, LOCK_SH, &held, NULL);
         (void)status; /* what cannot be locked at all is held by nobody */
         tn_io_drop(look.fd, look.path);

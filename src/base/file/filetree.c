@@ -37,8 +37,15 @@ tn_status tn_path_join(const char *dir, const char *name, char out[TN_PATH_SIZE]
     return TN_OK;
 }
 
-/* The folder that holds `path`: "a/b" -> "a", "b" -> ".", "/b" -> "/". */
-static tn_status parent_of(const char *path, char out[TN_PATH_SIZE], tn_error *err)
+tn_status tn_path_check(const char *path, size_t more, tn_status code, tn_error *err)
+{
+    size_t most = TN_PATH_SIZE - 1 - more;
+    return strlen(path) <= most
+               ? TN_OK
+               : tn_fail(err, code, "path longer than %zu bytes: '%.64s..'", most, path);
+}
+
+tn_status tn_path_parent(const char *path, char out[TN_PATH_SIZE], tn_error *err)
 {
     size_t size = strlen(path);
     while (size > 1 && path[size - 1] == '/') {
@@ -50,10 +57,7 @@ static tn_status parent_of(const char *path, char out[TN_PATH_SIZE], tn_error *e
     while (size > 1 && path[size - 1] == '/') {
         size--;
     }
-    if (size >= TN_PATH_SIZE) {
-        return tn_fail(err, TN_E_LIMIT, "path longer than %d bytes: '%.64s..'", TN_PATH_SIZE - 1,
-                       path);
-    }
+    TN_TRY(tn_path_check(path, 0, TN_E_LIMIT, err));
     memcpy(out, size > 0 ? path : ".", size > 0 ? size : 1);
     out[size > 0 ? size : 1] = '\0';
     return TN_OK;
@@ -62,7 +66,7 @@ static tn_status parent_of(const char *path, char out[TN_PATH_SIZE], tn_error *e
 tn_status tn_dir_sync(const char *path, tn_error *err)
 {
     int fd;
-    TN_TRY(tn_io_open(path, O_RDONLY | O_DIRECTORY, &fd, err));
+    TN_TRY(tn_io_open(path, O_RDONLY | O_DIRECTORY, 0, &fd, err));
     tn_status status = tn_io_fsync(fd, path, err);
     tn_error later = {0};
     tn_status closed = tn_io_close(fd, path, status == TN_OK ? err : &later);
@@ -75,15 +79,25 @@ bool tn_path_is_dir(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
+static tn_status make(const char *path, mode_t mode, tn_error *err)
+{
+    int failure = tn_io_injected("io.mkdir");
+    if (failure == 0 && mkdir(path, mode) != 0) {
+        failure = errno;
+    }
+    return tn_io_ended(failure, "make folder", (tn_file_op){.kind = TN_DIR_MADE, .path = path},
+                       err);
+}
+
 tn_status tn_dir_make_new(const char *path, tn_error *err)
 {
-    return tn_io_mkdir(path, err);
+    return make(path, 0777, err);
 }
 
 tn_status tn_dir_make_private(const char *path, tn_error *err)
 {
     struct stat st;
-    tn_status status = tn_io_mkdir_private(path, err);
+    tn_status status = make(path, 0700, err);
     if (status == TN_OK || lstat(path, &st) != 0) {
         return status;
     }
@@ -100,12 +114,12 @@ static tn_status make_level(const char *path, tn_error *err)
     if (tn_path_is_dir(path)) {
         return TN_OK;
     }
-    tn_status status = tn_io_mkdir(path, err);
+    tn_status status = make(path, 0777, err);
     if (status != TN_OK) {
         return tn_path_is_dir(path) ? TN_OK : status;
     }
     char parent[TN_PATH_SIZE];
-    TN_TRY(parent_of(path, parent, err));
+    TN_TRY(tn_path_parent(path, parent, err));
     return tn_dir_sync(parent, err);
 }
 
@@ -145,16 +159,43 @@ tn_status tn_rename(const char *from, const char *to, tn_error *err)
 {
     char from_parent[TN_PATH_SIZE];
     char to_parent[TN_PATH_SIZE];
-    TN_TRY(parent_of(from, from_parent, err));
-    TN_TRY(parent_of(to, to_parent, err));
-    TN_TRY(tn_io_rename(from, to, err));
+    TN_TRY(tn_path_parent(from, from_parent, err));
+    TN_TRY(tn_path_parent(to, to_parent, err));
+    int failure = tn_io_injected("io.rename");
+    if (failure == 0 && rename(from, to) != 0) {
+        failure = errno;
+    }
+    if (failure != 0) {
+        return tn_fail(err, TN_E_IO, "cannot rename '%s' to '%s': %s", from, to,
+                       strerrordesc_np(failure));
+    }
+    TN_TRY(tn_io_ended(0, "", (tn_file_op){.kind = TN_FILE_RENAMED, .path = from, .to = to}, err));
     TN_TRY(tn_dir_sync(to_parent, err));
     return strcmp(from_parent, to_parent) == 0 ? TN_OK : tn_dir_sync(from_parent, err);
 }
 
+/* What is gone already is as it was wanted. */
 tn_status tn_remove_file(const char *path, tn_error *err)
 {
-    return tn_io_unlink(path, err);
+    int failure = tn_io_injected("io.unlink");
+    if (failure == 0 && unlink(path) != 0) {
+        failure = errno;
+    }
+    return failure == ENOENT
+               ? TN_OK
+               : tn_io_ended(failure, "remove",
+                             (tn_file_op){.kind = TN_FILE_UNLINKED, .path = path}, err);
+}
+
+static tn_status remove_folder(const char *path, tn_error *err)
+{
+    int failure = tn_io_injected("io.rmdir");
+    if (failure == 0 && rmdir(path) != 0) {
+        failure = errno;
+    }
+    return failure == ENOENT ? TN_OK
+                             : tn_io_ended(failure, "remove folder",
+                                           (tn_file_op){.kind = TN_DIR_REMOVED, .path = path}, err);
 }
 
 void tn_remove_in_handler(const char *path)
@@ -167,7 +208,7 @@ static tn_status remove_tree(const char *path, uint32_t depth, tn_error *err)
     TN_ASSERT(depth <= DEPTH_MAX);
     struct stat st;
     if (lstat(path, &st) != 0 || !S_ISDIR(st.st_mode)) {
-        return tn_io_unlink(path, err);
+        return tn_remove_file(path, err);
     }
     if (depth == DEPTH_MAX) {
         return tn_fail(err, TN_E_IO, "cannot remove '%s': more than %d folders deep", path,
@@ -187,7 +228,7 @@ static tn_status remove_tree(const char *path, uint32_t depth, tn_error *err)
     }
     TN_ASSERT(name <= tn_text_str(&names) + names.size);
     tn_text_done(&names);
-    return status == TN_OK ? tn_io_rmdir(path, err) : status;
+    return status == TN_OK ? remove_folder(path, err) : status;
 }
 
 tn_status tn_remove_tree(const char *path, tn_error *err)
@@ -248,7 +289,7 @@ static tn_status read_names(DIR *dir, const char *path, tn_text *names, uint32_t
 tn_status tn_dir_list(const char *path, tn_text *out, uint32_t *n, tn_error *err)
 {
     int fd;
-    TN_TRY(tn_io_open(path, O_RDONLY | O_DIRECTORY, &fd, err));
+    TN_TRY(tn_io_open(path, O_RDONLY | O_DIRECTORY, 0, &fd, err));
     DIR *dir = fdopendir(fd);
     if (dir == NULL) {
         int failure = errno;

@@ -117,11 +117,6 @@ static tn_status check_inputs(const char *asked, const struct stat *st, const tn
 
 /* ---- checkpoints and exports ---- */
 
-static tn_status too_long(const char *path, tn_error *err)
-{
-    return tn_fail(err, TN_E_USAGE, "path longer than %d bytes: '%.64s..'", TN_PATH_SIZE - 1, path);
-}
-
 static bool holds(const char *dir, const char *name)
 {
     char path[TN_PATH_SIZE];
@@ -157,19 +152,14 @@ static tn_status check_parent(const char *asked, const char *path, tn_error *err
 {
     char parent[TN_PATH_SIZE];
     char real[PATH_MAX];
-    const char *slash = strrchr(path, '/');
-    size_t size = slash == NULL ? 1 : slash == path ? 1 : (size_t)(slash - path);
-    memcpy(parent, slash == NULL ? "." : path, size);
-    parent[size] = '\0';
+    TN_TRY(tn_path_parent(path, parent, err));
     return realpath(parent, real) != NULL ? check_folders(asked, real, err) : TN_OK;
 }
 
 tn_status tn_output_check_folder(const char *path, tn_error *err)
 {
     char real[PATH_MAX];
-    if (strlen(path) >= TN_PATH_SIZE) {
-        return too_long(path, err);
-    }
+    TN_TRY(tn_path_check(path, 0, TN_E_USAGE, err));
     return realpath(path, real) != NULL ? check_folders(path, real, err)
                                         : check_parent(path, path, err);
 }
@@ -197,15 +187,13 @@ static bool is_own_descriptor(const char *path, int *fd)
     char real[PATH_MAX];
     char own[PATH_MAX];
     const char *slash = strrchr(path, '/');
-    if (slash == NULL || slash == path || strlen(slash + 1) > 9 ||
+    if (slash == NULL || strlen(slash + 1) > 9 ||
         slash[1 + strspn(slash + 1, "0123456789")] != '\0') {
         return false;
     }
-    memcpy(parent, path, (size_t)(slash - path));
-    parent[slash - path] = '\0';
     *fd = (int)strtol(slash + 1, NULL, 10);
-    return realpath(parent, real) != NULL && realpath("/proc/self/fd", own) != NULL &&
-           strcmp(real, own) == 0;
+    return tn_path_parent(path, parent, NULL) == TN_OK && realpath(parent, real) != NULL &&
+           realpath("/proc/self/fd", own) != NULL && strcmp(real, own) == 0;
 }
 
 /* The path behind a link, in place. */
@@ -256,13 +244,11 @@ static tn_status place_find(out_place *out, const char *path, const tn_inputs *i
     struct stat st = {0};
     bool magic = false;
     *out = (out_place){.kind = OUT_FILE, .fd = STDOUT_FILENO};
-    int size = snprintf(out->path, sizeof out->path, "%s", path);
-    if (size <= 0) {
+    if (path[0] == '\0') {
         return tn_fail(err, TN_E_USAGE, "an output without a name");
     }
-    if (size >= TN_PATH_SIZE) {
-        return too_long(path, err);
-    }
+    TN_TRY(tn_path_check(path, 0, TN_E_USAGE, err));
+    memcpy(out->path, path, strlen(path) + 1);
     if (strcmp(path, "-") == 0) {
         (void)snprintf(out->path, sizeof out->path, "stdout");
         TN_TRY(find_descriptor(out, path, &st, err));
@@ -300,24 +286,15 @@ struct tn_output {
 
 /* ---- unfinished files ---- */
 
-static bool lock_now(int fd)
-{
-    int failed;
-    do {
-        failed = flock(fd, LOCK_EX | LOCK_NB);
-    } while (failed != 0 && errno == EINTR);
-    return failed == 0;
-}
-
 /* Opens a file for its lock; -1: another process holds it, or it cannot be locked. */
 static int lock_path(const char *path)
 {
     int fd = -1;
     struct stat st;
-    if (tn_io_open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, &fd, NULL) != TN_OK) {
+    if (tn_io_open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0, &fd, NULL) != TN_OK) {
         return -1;
     }
-    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || !lock_now(fd)) {
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || tn_io_flock(fd, LOCK_EX) != 0) {
         tn_io_drop(fd, path);
         return -1;
     }
@@ -328,7 +305,7 @@ void tn_unfinished_remove(const char *path)
 {
     int fd = lock_path(path);
     if (fd >= 0) {
-        tn_status removed = tn_io_unlink(path, NULL);
+        tn_status removed = tn_remove_file(path, NULL);
         (void)removed;
         tn_io_drop(fd, path);
     }
@@ -354,9 +331,9 @@ static void sweep(const char *of, const tn_output *lead)
     char folder[TN_PATH_SIZE];
     const char *slash = strrchr(of, '/');
     const char *base = slash != NULL ? slash + 1 : of;
-    size_t size = slash == NULL || slash == of ? 1 : (size_t)(slash - of);
-    memcpy(folder, slash == NULL ? "." : of, size);
-    folder[size] = '\0';
+    if (tn_path_parent(of, folder, NULL) != TN_OK) {
+        return;
+    }
     DIR *dir = opendir(folder);
     const struct dirent *entry;
     while (dir != NULL && (entry = readdir(dir)) != NULL) { // NOLINT(concurrency-mt-unsafe): own
@@ -377,15 +354,8 @@ static void sweep(const char *of, const tn_output *lead)
 static tn_status set_name(tn_output *o, const char *path, tn_error *err)
 {
     size_t size = strlen(path);
-    size_t tail = ID_DIGITS + sizeof "..tmp";
-    if (size + tail > TN_PATH_SIZE) {
-        return tn_fail(err, TN_E_USAGE, "path longer than %zu bytes: '%.64s..'",
-                       TN_PATH_SIZE - tail, path);
-    }
-    o->path = tn_try_alloc(2 * (size + 1) + tail, 1, "an output", err);
-    if (o->path == NULL) {
-        return TN_E_MEMORY;
-    }
+    TN_TRY(tn_path_check(path, TN_UNFINISHED_TAIL, TN_E_USAGE, err));
+    TN_TRY(TN_ALLOC(o->path, 2 * (size + 1) + TN_UNFINISHED_TAIL, "an output", err));
     memcpy(o->path, path, size + 1);
     return TN_OK;
 }
@@ -402,7 +372,7 @@ static void name_tmp(tn_output *o, const tn_output *lead)
     }
     o->tmp = o->path + size + 1;
     memcpy(o->tmp, o->path, size);
-    (void)snprintf(o->tmp + size, ID_DIGITS + sizeof "..tmp", ".%s.tmp", o->id);
+    (void)snprintf(o->tmp + size, TN_UNFINISHED_TAIL + 1, ".%s.tmp", o->id);
 }
 
 /* Makes a new file and locks it. Another writer may remove the file before it is locked; then this
@@ -413,12 +383,11 @@ static tn_status open_file(tn_output *o, const tn_output *lead, int *fd, tn_erro
     for (uint32_t i = 0;; i++) {
         struct stat st;
         name_tmp(o, lead);
-        TN_TRY(tn_io_open(o->tmp, O_WRONLY | O_CREAT | O_EXCL, fd, err));
-        bool locked = lock_now(*fd);
-        bool taken = !locked && errno == EWOULDBLOCK;
-        bool lost = taken || (fstat(*fd, &st) == 0 && st.st_nlink == 0);
+        TN_TRY(tn_io_open(o->tmp, O_WRONLY | O_CREAT | O_EXCL, 0644, fd, err));
+        int failure = tn_io_flock(*fd, LOCK_EX);
+        bool lost = failure == EWOULDBLOCK || (fstat(*fd, &st) == 0 && st.st_nlink == 0);
         if (!lost || i == ATTEMPTS) {
-            o->held = locked ? fcntl(*fd, F_DUPFD_CLOEXEC, 3) : -1;
+            o->held = failure == 0 ? fcntl(*fd, F_DUPFD_CLOEXEC, 3) : -1;
             return TN_OK;
         }
         tn_io_drop(*fd, o->tmp);
@@ -485,7 +454,7 @@ static tn_status open_place(tn_output *o, const out_place *p, const tn_output_wi
     case OUT_DEVICE:
         break;
     }
-    return tn_io_open(p->path, O_WRONLY | O_NOCTTY, fd, err);
+    return tn_io_open(p->path, O_WRONLY | O_NOCTTY, 0, fd, err);
 }
 
 tn_status tn_output_open(tn_output **out, const char *path, const tn_output_with *with,
@@ -621,7 +590,7 @@ void tn_output_abandon(tn_output *o)
     }
     tn_file_abandon(o->file);
     if (o->file == NULL && o->tmp != NULL) {
-        tn_status removed = tn_io_unlink(o->tmp, NULL);
+        tn_status removed = tn_remove_file(o->tmp, NULL);
         (void)removed; /* the next writer of this output removes it */
     }
     let_go(o);
