@@ -2,9 +2,7 @@
 #include "base/thread/queue.h"
 
 #include "base/core/alloc.h"
-
-#include <pthread.h>
-#include <time.h>
+#include "base/thread/threads.h"
 
 struct tn_queue {
     pthread_mutex_t lock; /* guards everything below */
@@ -25,13 +23,9 @@ tn_status tn_queue_new(tn_queue **out, uint32_t capacity, tn_error *err)
     if (q == NULL) {
         return TN_E_MEMORY;
     }
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&q->lock, NULL);
-    pthread_cond_init(&q->not_empty, &monotonic);
+    tn_cond_init(&q->not_empty);
     pthread_cond_init(&q->not_full, NULL);
-    pthread_condattr_destroy(&monotonic);
     q->capacity = capacity;
     *out = q;
     return TN_OK;
@@ -66,46 +60,28 @@ bool tn_queue_push(tn_queue *q, void *item)
     return taken;
 }
 
-/* The oldest item; the lock is held and there is one. */
-static void *take_first(tn_queue *q)
+bool tn_queue_pop_until(tn_queue *q, uint64_t until_ns, void **out)
 {
-    TN_ASSERT(q->count > 0 && q->first < q->capacity);
-    void *item = q->item[q->first];
-    q->first = q->first + 1 == q->capacity ? 0 : q->first + 1;
-    q->count--;
-    pthread_cond_signal(&q->not_full);
-    return item;
+    bool late = false;
+    pthread_mutex_lock(&q->lock);
+    while (q->count == 0 && !q->closed && !late) {
+        late = !tn_cond_wait_until(&q->not_empty, &q->lock, until_ns);
+    }
+    bool got = q->count > 0;
+    if (got) {
+        TN_ASSERT(q->first < q->capacity);
+        *out = q->item[q->first];
+        q->first = q->first + 1 == q->capacity ? 0 : q->first + 1;
+        q->count--;
+        pthread_cond_signal(&q->not_full);
+    }
+    pthread_mutex_unlock(&q->lock);
+    return got;
 }
 
 bool tn_queue_pop(tn_queue *q, void **out)
 {
-    pthread_mutex_lock(&q->lock);
-    while (q->count == 0 && !q->closed) {
-        pthread_cond_wait(&q->not_empty, &q->lock);
-    }
-    bool got = q->count > 0;
-    if (got) {
-        *out = take_first(q);
-    }
-    pthread_mutex_unlock(&q->lock);
-    return got;
-}
-
-bool tn_queue_pop_until(tn_queue *q, uint64_t until_ns, void **out)
-{
-    const uint64_t ns_per_s = 1000000000;
-    const struct timespec until = {(time_t)(until_ns / ns_per_s), (long)(until_ns % ns_per_s)};
-    bool late = false;
-    pthread_mutex_lock(&q->lock);
-    while (q->count == 0 && !q->closed && !late) {
-        late = pthread_cond_timedwait(&q->not_empty, &q->lock, &until) != 0;
-    }
-    bool got = q->count > 0;
-    if (got) {
-        *out = take_first(q);
-    }
-    pthread_mutex_unlock(&q->lock);
-    return got;
+    return tn_queue_pop_until(q, UINT64_MAX, out);
 }
 
 bool tn_queue_is_over(tn_queue *q)

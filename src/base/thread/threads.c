@@ -4,11 +4,11 @@
 #include "base/core/alloc.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #if defined(__x86_64__)
@@ -78,6 +78,25 @@ tn_status tn_thread_join(tn_thread *thread, tn_error *err)
     }
     tn_free(thread);
     return status;
+}
+
+void tn_cond_init(pthread_cond_t *cond)
+{
+    pthread_condattr_t monotonic;
+    (void)pthread_condattr_init(&monotonic);
+    int failure = pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    TN_ASSERT(failure == 0);
+    (void)pthread_cond_init(cond, &monotonic);
+    (void)pthread_condattr_destroy(&monotonic);
+}
+
+bool tn_cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, uint64_t until_ns)
+{
+    const uint64_t ns_per_s = 1000000000;
+    const struct timespec until = {(time_t)(until_ns / ns_per_s), (long)(until_ns % ns_per_s)};
+    int failure = pthread_cond_timedwait(cond, lock, &until);
+    TN_ASSERT(failure == 0 || failure == ETIMEDOUT);
+    return failure == 0;
 }
 
 tn_status tn_thread_pin(const tn_thread *thread, uint32_t nth, tn_error *err)

@@ -9,6 +9,8 @@
 
 #include "base/core/error.h"
 
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct tn_thread tn_thread;
@@ -20,6 +22,12 @@ tn_status tn_thread_start(tn_thread **out, const char *name, tn_thread_fn *run, 
 
 /* Waits for the end, frees the thread and returns what its function returned. NULL: TN_OK. */
 tn_status tn_thread_join(tn_thread *thread, tn_error *err) TN_MUST_USE;
+
+/* A condition whose waits may end by the clock of tn_clock_ns. */
+void tn_cond_init(pthread_cond_t *cond);
+/* Waits for a signal, at most until tn_clock_ns() is `until_ns`; may return early. False: time is
+ * up. */
+bool tn_cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, uint64_t until_ns);
 
 /* Keeps a thread to the `nth` of the processors that the caller may use, counted from 0.
  * TN_E_IO: there are fewer, or the system refuses. */

@@ -5,6 +5,7 @@
 #include "base/core/clock.h"
 #include "base/file/file.h"
 #include "base/machine/limits.h"
+#include "base/thread/threads.h"
 #include "cluster/group/group_state.h"
 #include "cluster/launch/rendezvous_file.h"
 
@@ -237,11 +238,7 @@ tn_status tn_group_open(tn_group **out, const tn_group_opts *opts, tn_error *err
     g->incarnation = tn_random_id();
     g->opened_ns = tn_clock_ns();
     g->arena = tn_arena_new(1 << 12);
-    pthread_condattr_t monotonic;
-    (void)pthread_condattr_init(&monotonic);
-    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&g->changed, &monotonic);
-    (void)pthread_condattr_destroy(&monotonic);
+    tn_cond_init(&g->changed);
     (void)pthread_mutex_init(&g->lock, NULL);
     (void)pthread_mutex_init(&g->values_lock, NULL);
     (void)pthread_mutex_init(&g->parts_lock, NULL);
@@ -283,10 +280,7 @@ tn_dedup *tn_group_dedup(tn_group *g)
 
 bool tn_group_wait(tn_group *g, uint64_t deadline_ns)
 {
-    const uint64_t ns_per_s = 1000000000;
-    const struct timespec until = {(time_t)(deadline_ns / ns_per_s),
-                                   (long)(deadline_ns % ns_per_s)};
-    return pthread_cond_timedwait(&g->changed, &g->lock, &until) == 0;
+    return tn_cond_wait_until(&g->changed, &g->lock, deadline_ns);
 }
 
 /* No longer than the user would wait for all to start. */

@@ -1,22 +1,12 @@
 /* wakeup.c - a counter that one thread waits for and others increase. */
 #include "cluster/net/wakeup.h"
 
-#include "base/core/error.h"
-
-#include <errno.h>
-#include <time.h>
-
-static const uint64_t ns_of_s = 1000000000;
+#include "base/thread/threads.h"
 
 void tn_wakeup_init(tn_wakeup *w)
 {
-    pthread_condattr_t attr;
     (void)pthread_mutex_init(&w->lock, NULL);
-    (void)pthread_condattr_init(&attr);
-    int set = pthread_condattr_setclock(&attr, CLOCK_MONOTONIC); /* that of tn_clock_ns */
-    TN_ASSERT(set == 0);
-    (void)pthread_cond_init(&w->signalled, &attr);
-    (void)pthread_condattr_destroy(&attr);
+    tn_cond_init(&w->signalled);
     w->count = 0;
 }
 
@@ -44,12 +34,10 @@ uint64_t tn_wakeup_count(tn_wakeup *w)
 
 bool tn_wakeup_wait(tn_wakeup *w, uint64_t seen, uint64_t deadline_ns)
 {
-    const struct timespec until = {.tv_sec = (time_t)(deadline_ns / ns_of_s),
-                                   .tv_nsec = (long)(deadline_ns % ns_of_s)};
-    int late = 0;
+    bool late = false;
     (void)pthread_mutex_lock(&w->lock);
-    while (w->count == seen && late != ETIMEDOUT) {
-        late = pthread_cond_timedwait(&w->signalled, &w->lock, &until);
+    while (w->count == seen && !late) {
+        late = !tn_cond_wait_until(&w->signalled, &w->lock, deadline_ns);
     }
     bool is_new = w->count != seen;
     (void)pthread_mutex_unlock(&w->lock);

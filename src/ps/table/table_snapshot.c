@@ -8,10 +8,9 @@
 #include "ps/table/table_snapshot.h"
 
 #include "base/core/alloc.h"
+#include "base/core/clock.h"
+#include "base/thread/threads.h"
 #include "ps/table/tabledef.h"
-
-#include <errno.h>
-#include <time.h>
 
 enum {
     ROWS_LOCKED = 512,    /* copied under one lock: a push waits for some 50 us, unless the walker
@@ -23,7 +22,6 @@ enum {
     FETCH_AHEAD = 16,                /* rows */
     BYTES_FIRST = 512,
     PAUSE_NS = 20 << 20, /* 21 ms: the longest a push steps back before copies are too many */
-    SECOND_NS = 1000000000,
 };
 
 struct tn_cut {
@@ -50,14 +48,7 @@ void tn_changed_rows_init(tn_changed_rows *c)
     *c = (tn_changed_rows){0};
     int failure = pthread_mutex_init(&c->lock, NULL);
     TN_ASSERT(failure == 0);
-    pthread_condattr_t monotonic;
-    failure = pthread_condattr_init(&monotonic);
-    TN_ASSERT(failure == 0);
-    failure = pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    TN_ASSERT(failure == 0);
-    failure = pthread_cond_init(&c->less, &monotonic);
-    TN_ASSERT(failure == 0);
-    pthread_condattr_destroy(&monotonic);
+    tn_cond_init(&c->less);
 }
 
 void tn_changed_rows_forget(tn_changed_rows *c)
@@ -143,14 +134,7 @@ void tn_changed_rows_note(tn_changed_rows *c, uint64_t key, tn_row *row, uint32_
 /* Waits until the walker has taken one more partition, or for a short while. Locked. */
 static void pause_for_walker(tn_changed_rows *c)
 {
-    struct timespec until;
-    int failure = clock_gettime(CLOCK_MONOTONIC, &until);
-    TN_ASSERT(failure == 0);
-    long ns = until.tv_nsec + PAUSE_NS;
-    until.tv_sec += ns / SECOND_NS;
-    until.tv_nsec = ns % SECOND_NS;
-    failure = pthread_cond_timedwait(&c->less, &c->lock, &until);
-    TN_ASSERT(failure == 0 || failure == ETIMEDOUT);
+    (void)tn_cond_wait_until(&c->less, &c->lock, tn_clock_ns() + PAUSE_NS);
 }
 
 void tn_changed_rows_wait(tn_changed_rows *c, uint64_t need)

@@ -3,12 +3,12 @@
 
 #include "base/core/alloc.h"
 #include "base/core/clock.h"
+#include "base/thread/threads.h"
 #include "io/read/blocks.h"
 #include "io/read/reader.h"
 #include "train/peers/part_progress.h"
 
 #include <pthread.h>
-#include <time.h>
 
 static const uint64_t look_ns = 20000000; /* how often a waiting thread looks at *stop */
 
@@ -101,14 +101,6 @@ static void take_answer(void *arg, const tn_part_note *note)
     (void)pthread_mutex_unlock(&d->lock);
 }
 
-/* Until something changes or the time has come; locked. */
-static void await_change(tn_part_client *d, uint64_t until_ns)
-{
-    const uint64_t ns_per_s = 1000000000;
-    const struct timespec until = {(time_t)(until_ns / ns_per_s), (long)(until_ns % ns_per_s)};
-    (void)pthread_cond_timedwait(&d->changed, &d->lock, &until);
-}
-
 /* ---- the reader's threads ---- */
 
 /* The parts are known by their numbers, which only mean something in the same data. */
@@ -132,7 +124,7 @@ static tn_status begin(void *arg, const tn_reader *reader, tn_error *err)
 static void await_answer(tn_part_client *d, bool wait, const atomic_bool *stop)
 {
     while (d->state == OPEN && (wait || !d->waits) && !atomic_load(stop)) {
-        await_change(d, tn_clock_ns() + look_ns);
+        (void)tn_cond_wait_until(&d->changed, &d->lock, tn_clock_ns() + look_ns);
         if (d->state == OPEN && !d->under_way && tn_clock_ns() >= d->again_ns) {
             send(d);
         }
@@ -202,12 +194,8 @@ tn_status tn_part_client_open(tn_part_client **out, const tn_part_client_opts *o
     TN_TRY(TN_ALLOC(d, 1, "a dealer of parts", err));
     d->opts = *opts;
     d->dealer = (tn_dealer){.begin = begin, .next = next, .arg = d, .flushed = flushed};
-    pthread_condattr_t monotonic;
-    (void)pthread_condattr_init(&monotonic);
-    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     (void)pthread_mutex_init(&d->lock, NULL);
-    (void)pthread_cond_init(&d->changed, &monotonic);
-    (void)pthread_condattr_destroy(&monotonic);
+    tn_cond_init(&d->changed);
     if (tn_part_progress_new(&d->book, err) != TN_OK) {
         tn_part_client_close(d);
         return TN_E_MEMORY;
@@ -253,7 +241,7 @@ bool tn_part_client_settle(tn_part_client *d, uint64_t until_ns)
 {
     (void)pthread_mutex_lock(&d->lock);
     while (tn_part_progress_over(d->book, NULL, 0) > 0 && tn_clock_ns() < until_ns) {
-        await_change(d, until_ns);
+        (void)tn_cond_wait_until(&d->changed, &d->lock, until_ns);
     }
     const bool settled = tn_part_progress_over(d->book, NULL, 0) == 0;
     (void)pthread_mutex_unlock(&d->lock);

@@ -3,11 +3,11 @@
 
 #include "base/core/alloc.h"
 #include "base/core/clock.h"
+#include "base/thread/threads.h"
 #include "io/read/blocks.h"
 #include "train/peers/part_progress.h"
 
 #include <pthread.h>
-#include <time.h>
 
 enum { LOOK_NS = 20000000 }; /* how often a thread that waits for a part looks at *stop */
 
@@ -100,12 +100,7 @@ static void finish_parts(tn_part_dealer *d, uint64_t now_ns)
 /* Waits a little for a change. Locked. */
 static void await_change(tn_part_dealer *d)
 {
-    struct timespec until;
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += LOOK_NS;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-    (void)pthread_cond_timedwait(&d->changed, &d->lock, &until);
+    (void)tn_cond_wait_until(&d->changed, &d->lock, tn_clock_ns() + LOOK_NS);
 }
 
 /* Locked. */
@@ -216,23 +211,14 @@ static tn_status begin(void *arg, const tn_reader *reader, tn_error *err)
     return status;
 }
 
-static void init_lock(tn_part_dealer *d)
-{
-    pthread_condattr_t attr;
-    (void)pthread_condattr_init(&attr);
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_mutex_init(&d->lock, NULL);
-    (void)pthread_cond_init(&d->changed, &attr);
-    (void)pthread_condattr_destroy(&attr);
-}
-
 tn_status tn_part_dealer_open(tn_part_dealer **out, const tn_part_dealer_opts *opts, tn_error *err)
 {
     *out = NULL;
     tn_part_dealer *d = NULL;
     TN_TRY(TN_ALLOC(d, 1, "a dealer of parts", err));
     TN_ASSERT(opts->rank < opts->ranks);
-    init_lock(d);
+    (void)pthread_mutex_init(&d->lock, NULL);
+    tn_cond_init(&d->changed);
     d->epoch = opts->epoch;
     d->opts = *opts;
     d->rank = opts->rank;

@@ -8,6 +8,7 @@
 #include "train/step/step_prefetch.h"
 
 #include "base/core/alloc.h"
+#include "base/core/clock.h"
 #include "base/thread/team.h"
 #include "base/thread/threads.h"
 #include "base/trace/trace.h"
@@ -16,11 +17,10 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <time.h>
 
 /* ---- a thread that stops a reader; a signal handler may only set a flag ---- */
 
-enum { SLICE_NS = 50 * 1000 * 1000, SECOND_NS = 1000 * 1000 * 1000 };
+enum { SLICE_NS = 50 * 1000 * 1000 };
 
 struct tn_reader_stopper {
     tn_reader *reader;
@@ -31,27 +31,13 @@ struct tn_reader_stopper {
     bool over;
 };
 
-/* The end of the next slice of waiting. */
-static struct timespec slice_end(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    t.tv_nsec += SLICE_NS;
-    if (t.tv_nsec >= SECOND_NS) {
-        t.tv_nsec -= SECOND_NS;
-        t.tv_sec++;
-    }
-    return t;
-}
-
 static tn_status look(void *arg, tn_error *err)
 {
     (void)err;
     tn_reader_stopper *s = arg;
     (void)pthread_mutex_lock(&s->lock);
     while (!s->over && !atomic_load(s->flag)) {
-        const struct timespec until = slice_end();
-        (void)pthread_cond_timedwait(&s->ended, &s->lock, &until);
+        (void)tn_cond_wait_until(&s->ended, &s->lock, tn_clock_ns() + SLICE_NS);
     }
     bool over = s->over;
     (void)pthread_mutex_unlock(&s->lock);
@@ -69,12 +55,8 @@ tn_status tn_reader_stopper_start(tn_reader_stopper **out, tn_reader *reader,
     TN_TRY(TN_ALLOC(s, 1, "a stopper", err));
     s->reader = reader;
     s->flag = flag;
-    pthread_condattr_t monotonic;
-    (void)pthread_condattr_init(&monotonic);
-    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     (void)pthread_mutex_init(&s->lock, NULL);
-    (void)pthread_cond_init(&s->ended, &monotonic);
-    (void)pthread_condattr_destroy(&monotonic);
+    tn_cond_init(&s->ended);
     tn_status status = tn_thread_start(&s->thread, "tnet-stopper", look, s, err);
     if (status != TN_OK) {
         tn_reader_stopper_end(s);
