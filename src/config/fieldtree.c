@@ -117,14 +117,6 @@ typedef struct rows {
 static tn_tree *merge_value(const merger *m, const tn_field *f, const tn_tree *under,
                             const tn_tree *over);
 
-static tn_tree *empty_map(tn_arena *arena, const tn_tree *like)
-{
-    tn_tree *map = tn_tree_new(arena, TN_TREE_MAP, like->at);
-    map->key = like->key;
-    map->key_at = like->key_at;
-    return map;
-}
-
 static const tn_field *row_of(const rows *r, const char *key)
 {
     const tn_field *row = tn_field_find(r->table[0], key);
@@ -136,22 +128,18 @@ static tn_tree *merge_maps(const merger *m, const rows *r, const tn_tree *under,
                            const tn_tree *over)
 {
     tn_arena *arena = m->b->arena;
-    tn_tree *merged = empty_map(arena, over);
-    merged->at = tn_tree_later(&under->at, &over->at);
-    for (const tn_tree *item = under->first; item != NULL; item = item->next) {
-        if (tn_tree_get(over, item->key) == NULL) {
-            tn_tree_append(merged, tn_tree_copy(arena, item));
-        }
-    }
+    tn_tree *merged = tn_tree_copy(arena, under);
     for (const tn_tree *item = over->first; item != NULL; item = item->next) {
         const tn_field *row = row_of(r, item->key);
         const tn_tree *old = tn_tree_get(under, item->key);
         tn_tree *value =
             row != NULL ? merge_value(m, row, old, item) : tn_tree_merge(arena, old, item);
-        value->key = item->key;
         value->key_at = item->key_at;
-        tn_tree_append(merged, value);
+        tn_tree_put(arena, merged, item->key, value);
     }
+    merged->at = tn_tree_later(&under->at, &over->at);
+    merged->key = over->key;
+    merged->key_at = over->key_at;
     return merged;
 }
 
@@ -161,7 +149,7 @@ static tn_tree *merge_maps(const merger *m, const rows *r, const tn_tree *under,
 static const tn_tree *carry_over(tn_arena *arena, const tn_field *f, const tn_tree *under,
                                  const tn_choice *old, const tn_choice *new)
 {
-    tn_tree *kept = empty_map(arena, under);
+    tn_tree *kept = tn_tree_new(arena, TN_TREE_MAP, under->at);
     for (const tn_tree *item = under->first; item != NULL; item = item->next) {
         bool shared = strcmp(item->key, type_key) == 0 || tn_field_find(f->table, item->key);
         bool lost = !shared && tn_field_find(old->fields, item->key) != NULL &&
@@ -264,18 +252,8 @@ static tn_tree *merge_rule(const merger *m, const tn_tree *under, const tn_tree 
     if (old != NULL || new != NULL) {
         return tn_tree_merge(arena, under, over);
     }
-    tn_tree *named = tn_tree_copy(arena, under);
-    for (const tn_tree *item = over->first; item != NULL; item = item->next) {
-        static const tn_field rule = {.kind = TN_KIND_TREE, .first = "type"};
-        tn_tree *value = merge_value(m, &rule, tn_tree_get(under, item->key), item);
-        value->next = NULL;
-        value->key_at = item->key_at;
-        tn_tree_put(arena, named, item->key, value);
-    }
-    named->at = tn_tree_later(&under->at, &over->at);
-    named->key = over->key;
-    named->key_at = over->key_at;
-    return named;
+    static const tn_field rule = {.kind = TN_KIND_TREE, .first = "type"};
+    return merge_maps(m, &(rows){.each = &rule}, under, over);
 }
 
 /* See TN_FIELD_TREE_OF. */

@@ -126,17 +126,17 @@ static void a_rule_of_another_type_begins_anew(void **state)
     assert_merged(*state, "{optimizer: {type: adam, lr: 2}}", "{optimizer: {type: sgd, lr: 3}}",
                   "{optimizer: {type: sgd, lr: 3}}");
     assert_merged(*state, "{optimizer: {type: adam, lr: 2}}", "{optimizer: adam}",
-                  "{optimizer: {lr: 2, type: adam}}");
+                  "{optimizer: {type: adam, lr: 2}}");
     assert_merged(*state, "{optimizer: {beta1: 1}}", "{optimizer: sgd}",
                   "{optimizer: {type: sgd}}");
     assert_merged(*state, "{optimizer: {type: adam, typo: 1}}", "{optimizer: sgd}",
-                  "{optimizer: {typo: 1, type: sgd}}");
+                  "{optimizer: {type: sgd, typo: 1}}");
 }
 
 static void choices_with_shared_options_keep_what_the_new_one_has_too(void **state)
 {
     assert_merged(*state, "{model: {type: adam, lr: 2, beta1: 1, l2: 1}}", "{model: sgd}",
-                  "{model: {lr: 2, l2: 1, type: sgd}}");
+                  "{model: {type: sgd, lr: 2, l2: 1}}");
 }
 
 static void a_tree_of_rules_begins_anew_where_a_type_changes(void **state)
