@@ -1,14 +1,13 @@
 /* json.c - reads JSON: one descent, every byte looked at once; then values by name.
  *
- * Duplicate members are found by hash when an object closes, so the cost stays linear in the number
- * of members. The accessors report a value that is missing or of another kind as no value.
+ * Duplicate members are found by sorting when an object closes. The accessors report a value that
+ * is missing or of another kind as no value.
  */
 #include "base/codec/json.h"
 
 #include "base/codec/utf8.h"
 #include "base/core/alloc.h"
 #include "base/core/number.h"
-#include "base/math/key.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +15,7 @@
 enum {
     DEPTH_MAX = 32,
     VALUES_MAX = 1 << 22, /* 72 bytes each and their text */
-    FEW_PLACES = 16,
+    FEW_MEMBERS = 16,
 };
 
 typedef struct parser {
@@ -199,48 +198,35 @@ static tn_status parse_number(parser *p, tn_json *out)
     return TN_OK;
 }
 
-/* The first member whose name an earlier one has; NULL when there is none. */
-static const char *find_twice(const tn_json *object, const tn_json **table, size_t mask)
+static int by_key(const void *a, const void *b)
 {
-    TN_ASSERT((mask & (mask + 1)) == 0 && object->n <= mask); /* a place stays free */
-    /* The address of the table cannot be foreseen, so an attacker cannot prepare names that
-     * collide. */
-    uint64_t seed = tn_mix((uint64_t)(uintptr_t)table);
-    for (const tn_json *m = object->first; m != NULL; m = m->next) {
-        size_t i = tn_xxh64(m->key, strlen(m->key), seed) & mask;
-        while (table[i] != NULL) {
-            if (strcmp(table[i]->key, m->key) == 0) {
-                return m->key;
-            }
-            i = (i + 1) & mask;
-        }
-        table[i] = m;
-    }
-    return NULL;
+    const tn_json *const *x = a;
+    const tn_json *const *y = b;
+    return strcmp((*x)->key, (*y)->key);
 }
 
 static tn_status refuse_duplicates(const parser *p, const tn_json *object)
 {
-    const tn_json *few[FEW_PLACES] = {NULL};
-    const tn_json **table = few;
-    size_t places = FEW_PLACES;
-    while (places < 2 * (size_t)object->n) {
-        places *= 2;
+    const tn_json *few[FEW_MEMBERS];
+    const tn_json **sorted = few;
+    if (object->n > FEW_MEMBERS) {
+        TN_TRY(TN_ALLOC(sorted, object->n, "members of JSON", p->err));
     }
-    if (places > FEW_PLACES) {
-        table = tn_try_alloc(places, sizeof(const tn_json *), "members of JSON", p->err);
-        if (table == NULL) {
-            return TN_E_MEMORY;
+    uint32_t n = 0;
+    for (const tn_json *m = object->first; m != NULL; m = m->next) {
+        sorted[n++] = m;
+    }
+    TN_ASSERT(n == object->n);
+    qsort(sorted, n, sizeof *sorted, by_key);
+    tn_status status = TN_OK;
+    for (uint32_t i = 1; i < n && status == TN_OK; i++) {
+        if (by_key(&sorted[i - 1], &sorted[i]) == 0) {
+            status = tn_fail(p->err, TN_E_CKPT, "bad JSON: duplicate member '%.200s' of '%s'",
+                             sorted[i]->key, p->what);
         }
     }
-    const char *twice = find_twice(object, table, places - 1);
-    tn_status status = TN_OK;
-    if (twice != NULL) {
-        status = tn_fail(p->err, TN_E_CKPT, "bad JSON: duplicate member '%.200s' of '%s'", twice,
-                         p->what);
-    }
-    if (table != few) {
-        tn_free(table);
+    if (sorted != few) {
+        tn_free(sorted);
     }
     return status;
 }
