@@ -152,28 +152,12 @@ __attribute__((target("sse4.2,pclmul"))) static uint32_t crc_by_three(uint32_t c
     return ~(uint32_t)state;
 }
 
-__attribute__((target("sse4.2"))) static uint32_t crc_by_cpu(uint32_t crc, const char *data,
-                                                             size_t size)
-{
-    uint64_t state = ~crc;
-    size_t at = 0;
-    for (; size - at >= WORD; at += WORD) {
-        state = _mm_crc32_u64(state, tn_load_u64(data + at));
-    }
-    for (; at < size; at++) {
-        state = _mm_crc32_u8((uint32_t)state, tn_load_u8(data + at));
-    }
-    return ~(uint32_t)state;
-}
-
 uint32_t tn_crc32c(uint32_t crc, const void *data, size_t size)
 {
     TN_ASSERT(size == 0 || data != NULL);
-    if (__builtin_cpu_supports("sse4.2")) {
-        return __builtin_cpu_supports("pclmul") ? crc_by_three(crc, data, size)
-                                                : crc_by_cpu(crc, data, size);
-    }
-    return tn_crc32c_portable(crc, data, size);
+    return __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("pclmul")
+               ? crc_by_three(crc, data, size)
+               : tn_crc32c_portable(crc, data, size);
 }
 
 #else
