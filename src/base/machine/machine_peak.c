@@ -4,11 +4,11 @@
 
 #include "base/core/alloc.h"
 #include "base/core/clock.h"
-#include "base/thread/threads.h"
+#include "base/thread/team.h"
 
 #include <string.h>
 
-enum { ROUNDS = 100000, CHAINS = 12, MOVED_BYTES = 1 << 25, PEAK_THREADS_MAX = 1024 };
+enum { ROUNDS = 100000, CHAINS = 12, MOVED_BYTES = 1 << 25 };
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -104,10 +104,9 @@ typedef struct puller {
     double rate;  /* FLOPs or bytes per second */
 } puller;
 
-static tn_status pull(void *arg, tn_error *err)
+static void pull(void *pullers, uint32_t i)
 {
-    (void)err;
-    puller *p = arg;
+    puller *p = (puller *)pullers + i;
     kernel k = widest();
     double work = 0;
     double start = tn_clock_s();
@@ -122,56 +121,43 @@ static tn_status pull(void *arg, tn_error *err)
         now = tn_clock_s();
     }
     p->rate = work / (now - start);
-    return TN_OK;
 }
 
-/* Of all pullers at once; the calling thread is the first of them. */
-static tn_status pull_together(puller *p, uint32_t n, double *sum, tn_error *err)
+/* Of all pullers at once: a tile takes long enough for every thread to begin its own. */
+static double pull_together(tn_team *team, puller *p, uint32_t n)
 {
-    tn_thread *thread[PEAK_THREADS_MAX];
-    uint32_t started = 1;
-    tn_status status = TN_OK;
-    while (status == TN_OK && started < n) {
-        status = tn_thread_start(&thread[started], "tn-peak", pull, &p[started], err);
-        started += status == TN_OK;
-    }
-    tn_status pulled = pull(&p[0], err);
-    TN_ASSERT(pulled == TN_OK);
-    *sum = p[0].rate;
-    for (uint32_t i = 1; i < started; i++) {
-        pulled = tn_thread_join(thread[i], NULL);
-        TN_ASSERT(pulled == TN_OK);
-        *sum += p[i].rate;
-    }
-    return status;
-}
-
-static tn_status measure(puller *p, uint32_t n, tn_peaks *out, tn_error *err)
-{
-    double flops = 0;
-    double bytes = 0;
-    TN_TRY(pull_together(p, n, &flops, err));
+    double sum = 0;
+    tn_team_run(team, n, pull, p);
     for (uint32_t i = 0; i < n; i++) {
-        p[i].memory = tn_try_alloc(2, MOVED_BYTES, "measuring memory", err);
-        if (p[i].memory == NULL) {
-            return TN_E_MEMORY;
-        }
+        sum += p[i].rate;
+    }
+    return sum;
+}
+
+static tn_status measure(tn_team *team, puller *p, uint32_t n, tn_peaks *out, tn_error *err)
+{
+    double flops = pull_together(team, p, n);
+    for (uint32_t i = 0; i < n; i++) {
+        TN_TRY(TN_ALLOC(p[i].memory, 2 * (size_t)MOVED_BYTES, "measuring memory", err));
         memset(p[i].memory, 1, 2 * (size_t)MOVED_BYTES);
     }
-    TN_TRY(pull_together(p, n, &bytes, err));
-    *out = (tn_peaks){.gflops = flops * 1e-9, .bytes = bytes};
+    *out = (tn_peaks){.gflops = flops * 1e-9, .bytes = pull_together(team, p, n)};
     return TN_OK;
 }
 
 tn_status tn_peaks_measure(uint32_t threads, double seconds, tn_peaks *out, tn_error *err)
 {
-    TN_ASSERT(threads >= 1 && threads <= PEAK_THREADS_MAX);
+    tn_team *team = NULL;
     puller *p = NULL;
     TN_TRY(TN_ALLOC(p, threads, "measuring this machine", err));
     for (uint32_t i = 0; i < threads; i++) {
         p[i].seconds = seconds / 2;
     }
-    tn_status status = measure(p, threads, out, err);
+    tn_status status = tn_team_open(&team, threads, err);
+    if (status == TN_OK) {
+        status = measure(team, p, threads, out, err);
+    }
+    tn_team_close(team);
     for (uint32_t i = 0; i < threads; i++) {
         tn_free(p[i].memory);
     }
