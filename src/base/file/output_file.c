@@ -44,27 +44,13 @@ typedef struct out_place {
 
 enum { LINKS_MAX = 40 };
 
-struct tn_input {
+/* Before each path in a list of inputs, which ends with NUL. */
+typedef struct file_id {
     dev_t dev;
     ino_t ino;
-    char *path; /* owned */
-};
+} file_id;
 
 /* ---- what a run reads ---- */
-
-static tn_status grow(tn_inputs *in, tn_error *err)
-{
-    uint32_t more = in->capacity == 0 ? 16 : 2 * in->capacity;
-    struct tn_input *item = NULL;
-    TN_TRY(TN_ALLOC(item, more, "the inputs of a run", err));
-    if (in->n > 0) {
-        memcpy(item, in->item, in->n * sizeof *item);
-    }
-    tn_free(in->item);
-    in->item = item;
-    in->capacity = more;
-    return TN_OK;
-}
 
 tn_status tn_inputs_add(tn_inputs *in, const char *path, tn_error *err)
 {
@@ -74,25 +60,16 @@ tn_status tn_inputs_add(tn_inputs *in, const char *path, tn_error *err)
         S_ISSOCK(st.st_mode)) {
         return TN_OK;
     }
-    if (in->n == in->capacity) {
-        TN_TRY(grow(in, err));
-    }
+    const file_id id = {st.st_dev, st.st_ino};
     const char *name = piped ? "standard input" : path;
-    char *copy = NULL;
-    TN_TRY(TN_ALLOC(copy, strlen(name) + 1, "the inputs of a run", err));
-    memcpy(copy, name, strlen(name) + 1);
-    TN_ASSERT(in->n < in->capacity);
-    in->item[in->n++] = (struct tn_input){st.st_dev, st.st_ino, copy};
-    return TN_OK;
+    tn_text_add(&in->list, &id, sizeof id);
+    tn_text_add(&in->list, name, strlen(name) + 1);
+    return tn_text_check(&in->list, "the inputs of a run", err);
 }
 
 void tn_inputs_done(tn_inputs *in)
 {
-    for (uint32_t i = 0; i < in->n; i++) {
-        tn_free(in->item[i].path);
-    }
-    tn_free(in->item);
-    *in = (tn_inputs){0};
+    tn_text_done(&in->list);
 }
 
 static tn_status check_inputs(const char *asked, const struct stat *st, const tn_inputs *in,
@@ -102,15 +79,19 @@ static tn_status check_inputs(const char *asked, const struct stat *st, const tn
     if (in == NULL || S_ISCHR(st->st_mode) || S_ISSOCK(st->st_mode)) {
         return TN_OK;
     }
-    for (uint32_t i = 0; i < in->n; i++) {
-        const struct tn_input *item = &in->item[i];
-        if (item->dev != st->st_dev || item->ino != st->st_ino) {
+    file_id id;
+    const char *at = tn_text_str(&in->list);
+    const char *end = at + in->list.size;
+    for (const char *path = at; at < end; at = path + strlen(path) + 1) {
+        memcpy(&id, at, sizeof id);
+        path = at + sizeof id;
+        if (id.dev != st->st_dev || id.ino != st->st_ino) {
             continue;
         }
-        return strcmp(item->path, asked) == 0
+        return strcmp(path, asked) == 0
                    ? tn_fail(err, TN_E_USAGE, "'%s' is read by this run, %s", asked, hint)
                    : tn_fail(err, TN_E_USAGE, "'%s' is '%s', which is read by this run, %s", asked,
-                             item->path, hint);
+                             path, hint);
     }
     return TN_OK;
 }

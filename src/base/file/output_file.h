@@ -23,6 +23,7 @@
 #define TN_BASE_OUTPUT_FILE_H
 
 #include "base/core/error.h"
+#include "base/core/text.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -31,8 +32,7 @@
 
 /* Files that a run reads. Zeros are an empty one. */
 typedef struct tn_inputs {
-    uint32_t n, capacity;
-    struct tn_input *item; /* owned */
+    tn_text list; /* of each its device and inode, and its path; see output_file.c */
 } tn_inputs;
 
 /* "-" is standard input. What is not there, or a terminal, nothing can be written over. */
