@@ -64,7 +64,8 @@ static void note_write(root *w, tn_frame_type type, uint32_t rank, const void *n
 static void note_read(root *w, const tn_scale_message *m, tn_frame *frame, void *note)
 {
     tn_scale_open(m, w->n, frame);
-    tn_arena_reset(w->arena);
+    tn_arena_free(w->arena);
+    w->arena = tn_arena_new(1 << 16);
     tn_drop why = tn_note_read(note, frame->type, frame->payload, frame->bytes, w->arena);
     TN_ASSERT(why == TN_DROP_NONE);
 }

@@ -216,7 +216,7 @@ static void the_next_thread_of_a_name_goes_on_in_its_lane(void **state)
     assert_int_equal(second.phase[TN_PHASE_READ].calls, 3);
     assert_true(fabs(tn_trace_phase_s(t, "read", TN_PHASE_READ) -
                      second.phase[TN_PHASE_READ].seconds) < 1e-12);
-    assert_true(tn_trace_lane_s(t, "read") <= 2 * tn_trace_seconds(t));
+    assert_true(tn_trace_phase_s(t, "read", TN_PHASES) <= 2 * tn_trace_seconds(t));
     tn_trace_close(t);
 }
 

@@ -135,12 +135,3 @@ tn_status tn_arena_reserve(tn_arena *arena, size_t bytes, const char *what, tn_e
     arena->promised = arena->strict ? bytes : 0;
     return TN_OK;
 }
-
-void tn_arena_reset(tn_arena *arena)
-{
-    arena->promised = arena->strict ? arena->first->size : 0;
-    for (chunk *c = arena->first; c != NULL; c = c->next) {
-        c->used = 0;
-    }
-    arena->current = arena->first;
-}

@@ -7,7 +7,7 @@
  *     tn_node  *n = TN_NEW(a, tn_node);          zeroed, aligned
  *     tn_arena_free(a);                          n is gone too
  *
- * Pointers stay valid until reset or free: chunks are linked, never moved.
+ * Pointers stay valid until the free: chunks are linked, never moved.
  * Not thread-safe; one owner at a time.
  *
  * Programs end when there is no memory for small things (alloc.h). A library may not: its arenas
@@ -41,9 +41,6 @@ void *tn_arena_alloc(tn_arena *arena, size_t count, size_t size, size_t align);
  * comes from a file. TN_E_MEMORY when there is no room. */
 tn_status tn_arena_reserve(tn_arena *arena, size_t bytes, const char *what,
                            tn_error *err) TN_MUST_USE;
-
-/* Forgets every allocation but keeps the memory, for the next batch. */
-void tn_arena_reset(tn_arena *arena);
 
 #define TN_NEW(arena, type) ((type *)tn_arena_alloc((arena), 1, sizeof(type), _Alignof(type)))
 #define TN_NEW_ARRAY(arena, type, n)                                                               \

@@ -142,26 +142,6 @@ void tn_text_add_u64(tn_text *t, uint64_t value)
     tn_text_add(t, digits + at, sizeof digits - at);
 }
 
-void tn_text_add_u16(tn_text *t, uint16_t value)
-{
-    tn_text_add(t, &value, sizeof value);
-}
-
-void tn_text_add_u32le(tn_text *t, uint32_t value)
-{
-    tn_text_add(t, &value, sizeof value);
-}
-
-void tn_text_add_u64le(tn_text *t, uint64_t value)
-{
-    tn_text_add(t, &value, sizeof value);
-}
-
-void tn_text_add_f32le(tn_text *t, float value)
-{
-    tn_text_add(t, &value, sizeof value);
-}
-
 tn_status tn_text_check(const tn_text *t, const char *what, tn_error *err)
 {
     TN_ASSERT(t->size == 0 || t->data != NULL);

@@ -41,10 +41,15 @@ void tn_text_addf(tn_text *t, const char *fmt, ...) TN_PRINTF(2, 3);
 void tn_text_add_u64(tn_text *t, uint64_t value); /* decimal; faster than addf */
 
 /* Little-endian. */
-void tn_text_add_u16(tn_text *t, uint16_t value);
-void tn_text_add_u32le(tn_text *t, uint32_t value);
-void tn_text_add_u64le(tn_text *t, uint64_t value);
-void tn_text_add_f32le(tn_text *t, float value);
+#define TN_DEFINE_TEXT_ADD(name, type)                                                             \
+    static inline void tn_text_add_##name(tn_text *t, type value)                                  \
+    {                                                                                              \
+        tn_text_add(t, &value, sizeof value);                                                      \
+    }
+TN_DEFINE_TEXT_ADD(u16, uint16_t)
+TN_DEFINE_TEXT_ADD(u32le, uint32_t)
+TN_DEFINE_TEXT_ADD(u64le, uint64_t)
+TN_DEFINE_TEXT_ADD(f32le, float)
 
 /* Makes room for `size` more bytes and returns where they go, already counted; NULL on failure. */
 char *tn_text_grow(tn_text *t, size_t size);

@@ -85,17 +85,8 @@ double tn_trace_phase_s(const tn_trace *trace, const char *lanes, tn_phase phase
     uint64_t ticks = 0;
     for (uint32_t i = 0; i < tn_trace_lanes(trace); i++) {
         const tn_lane *l = trace->lane[i];
-        ticks += strcmp(l->name, lanes) == 0 ? l->sum[phase].total : 0;
-    }
-    return tn_ticks_to_s(trace, ticks);
-}
-
-double tn_trace_lane_s(const tn_trace *trace, const char *lanes)
-{
-    uint64_t ticks = 0;
-    for (uint32_t i = 0; i < tn_trace_lanes(trace); i++) {
-        const tn_lane *l = trace->lane[i];
-        ticks += strcmp(l->name, lanes) == 0 ? l->present : 0;
+        uint64_t own = phase < TN_PHASES ? l->sum[phase].total : l->present;
+        ticks += strcmp(l->name, lanes) == 0 ? own : 0;
     }
     return tn_ticks_to_s(trace, ticks);
 }

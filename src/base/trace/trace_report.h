@@ -34,9 +34,9 @@ double tn_trace_seconds(const tn_trace *trace); /* of the run */
 uint32_t tn_trace_lanes(const tn_trace *trace);
 void tn_trace_times(const tn_trace *trace, uint32_t i, tn_lane_times *out);
 
-/* Seconds of `phase` in all lanes of that name: "team" is every helper. */
+/* Seconds of `phase` in all lanes of that name: "team" is every helper. TN_PHASES: in which such
+ * threads ran at all. */
 double tn_trace_phase_s(const tn_trace *trace, const char *lanes, tn_phase phase);
-double tn_trace_lane_s(const tn_trace *trace, const char *lanes); /* in which such threads ran */
 
 /* One line per thread and phase that took any time; every thread's shares sum to 100 %. */
 void tn_trace_table(const tn_trace *trace, tn_text *out);

@@ -49,7 +49,7 @@ static const stage *busiest(const tn_trace *trace, double *share)
     *share = 0;
     for (size_t i = 0; i < sizeof stages / sizeof *stages; i++) {
         double busy = tn_trace_phase_s(trace, stages[i].lanes, stages[i].phase);
-        double of = busy / (tn_trace_lane_s(trace, stages[i].lanes) + 1e-9);
+        double of = busy / (tn_trace_phase_s(trace, stages[i].lanes, TN_PHASES) + 1e-9);
         if (of > *share) {
             *share = of;
             best = &stages[i];
