@@ -269,34 +269,24 @@ static bool on_scalar(builder *b, const yaml_event_t *event)
            attach(b, event, node);
 }
 
-static bool open_frame(builder *b, const yaml_event_t *event, tn_tree_kind kind,
-                       const yaml_char_t *name)
+static bool on_begin(builder *b, const yaml_event_t *event)
 {
-    tn_tree *node = tn_tree_new(b->arena, kind, place(b, &event->start_mark));
+    bool list = event->type == YAML_SEQUENCE_START_EVENT;
+    if ((list ? event->data.sequence_start.tag : event->data.mapping_start.tag) != NULL) {
+        return refuse(b, event, "tags are not supported");
+    }
+    tn_tree *node =
+        tn_tree_new(b->arena, list ? TN_TREE_LIST : TN_TREE_MAP, place(b, &event->start_mark));
     if (!attach(b, event, node)) {
         return false;
     }
     if (b->depth == TN_YAML_DEPTH_MAX) {
         return refuse(b, event, "nested more than 64 deep");
     }
+    const yaml_char_t *name =
+        list ? event->data.sequence_start.anchor : event->data.mapping_start.anchor;
     b->stack[b->depth++] = (frame){.node = node, .anchor = copy_name(b, name)};
     return true;
-}
-
-static bool on_list(builder *b, const yaml_event_t *event)
-{
-    if (event->data.sequence_start.tag != NULL) {
-        return refuse(b, event, "tags are not supported");
-    }
-    return open_frame(b, event, TN_TREE_LIST, event->data.sequence_start.anchor);
-}
-
-static bool on_map(builder *b, const yaml_event_t *event)
-{
-    if (event->data.mapping_start.tag != NULL) {
-        return refuse(b, event, "tags are not supported");
-    }
-    return open_frame(b, event, TN_TREE_MAP, event->data.mapping_start.anchor);
 }
 
 static bool on_end(builder *b, const yaml_event_t *event)
@@ -354,8 +344,8 @@ typedef bool on_event(builder *b, const yaml_event_t *event);
 /* Other events carry nothing. */
 static on_event *const handlers[] = {
     [YAML_DOCUMENT_START_EVENT] = on_document, [YAML_ALIAS_EVENT] = on_alias,
-    [YAML_SCALAR_EVENT] = on_scalar,           [YAML_SEQUENCE_START_EVENT] = on_list,
-    [YAML_SEQUENCE_END_EVENT] = on_end,        [YAML_MAPPING_START_EVENT] = on_map,
+    [YAML_SCALAR_EVENT] = on_scalar,           [YAML_SEQUENCE_START_EVENT] = on_begin,
+    [YAML_SEQUENCE_END_EVENT] = on_end,        [YAML_MAPPING_START_EVENT] = on_begin,
     [YAML_MAPPING_END_EVENT] = on_end,
 };
 

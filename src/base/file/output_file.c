@@ -207,12 +207,6 @@ static tn_status follow(const char *asked, char path[TN_PATH_SIZE], bool *magic,
     return cannot(asked, ELOOP, err);
 }
 
-static tn_status find_descriptor(out_place *out, const char *asked, struct stat *st, tn_error *err)
-{
-    out->kind = OUT_DESCRIPTOR;
-    return fstat(out->fd, st) == 0 ? TN_OK : cannot(asked, errno, err);
-}
-
 static out_kind kind_of(const struct stat *st)
 {
     return S_ISFIFO(st->st_mode) ? OUT_FIFO : S_ISSOCK(st->st_mode) ? OUT_SOCKET : OUT_DEVICE;
@@ -230,15 +224,17 @@ static tn_status place_find(out_place *out, const char *path, const tn_inputs *i
     }
     TN_TRY(tn_path_check(path, 0, TN_E_USAGE, err));
     memcpy(out->path, path, strlen(path) + 1);
-    if (strcmp(path, "-") == 0) {
+    bool own = strcmp(path, "-") == 0;
+    if (own) {
         (void)snprintf(out->path, sizeof out->path, "stdout");
-        TN_TRY(find_descriptor(out, path, &st, err));
-        return check_inputs(path, &st, inputs, err);
+    } else {
+        TN_TRY(follow(path, out->path, &magic, err));
+        own = magic && is_own_descriptor(out->path, &out->fd);
     }
-    TN_TRY(follow(path, out->path, &magic, err));
-    if (magic && is_own_descriptor(out->path, &out->fd)) {
-        TN_TRY(find_descriptor(out, path, &st, err));
-        return check_inputs(path, &st, inputs, err);
+    if (own) {
+        out->kind = OUT_DESCRIPTOR;
+        return fstat(out->fd, &st) == 0 ? check_inputs(path, &st, inputs, err)
+                                        : cannot(path, errno, err);
     }
     if (stat(out->path, &st) != 0) {
         return errno == ENOENT && !magic ? check_parent(path, out->path, err)
@@ -375,6 +371,16 @@ static tn_status open_file(tn_output *o, const tn_output *lead, int *fd, tn_erro
     }
 }
 
+/* After errno; `fd` may be -1. */
+static tn_status cannot_open(const char *verb, const char *path, int fd, tn_error *err)
+{
+    int failure = errno;
+    if (fd >= 0) {
+        tn_io_drop(fd, path);
+    }
+    return tn_fail(err, TN_E_IO, "cannot %s '%s': %s", verb, path, strerrordesc_np(failure));
+}
+
 /* open(2) of a FIFO without a reader waits for ever; here a signal ends the wait. */
 static tn_status open_fifo(const char *path, const atomic_bool *stop, int *fd, tn_error *err)
 {
@@ -389,11 +395,7 @@ static tn_status open_fifo(const char *path, const atomic_bool *stop, int *fd, t
     if (flags >= 0 && fcntl(*fd, F_SETFL, flags & ~O_NONBLOCK) == 0) {
         return TN_OK;
     }
-    int failure = errno;
-    if (*fd >= 0) {
-        tn_io_drop(*fd, path);
-    }
-    return tn_fail(err, TN_E_IO, "cannot open '%s': %s", path, strerrordesc_np(failure));
+    return cannot_open("open", path, *fd, err);
 }
 
 static tn_status open_socket(const char *path, int *fd, tn_error *err)
@@ -409,11 +411,7 @@ static tn_status open_socket(const char *path, int *fd, tn_error *err)
     if (*fd >= 0 && connect(*fd, (const struct sockaddr *)&address, sizeof address) == 0) {
         return TN_OK;
     }
-    int failure = errno;
-    if (*fd >= 0) {
-        tn_io_drop(*fd, path);
-    }
-    return tn_fail(err, TN_E_IO, "cannot connect to '%s': %s", path, strerrordesc_np(failure));
+    return cannot_open("connect to", path, *fd, err);
 }
 
 static tn_status open_place(tn_output *o, const out_place *p, const tn_output_with *with, int *fd,
@@ -429,9 +427,7 @@ static tn_status open_place(tn_output *o, const out_place *p, const tn_output_wi
         return open_socket(p->path, fd, err);
     case OUT_DESCRIPTOR:
         *fd = fcntl(p->fd, F_DUPFD_CLOEXEC, 3);
-        return *fd >= 0 ? TN_OK
-                        : tn_fail(err, TN_E_IO, "cannot write '%s': %s", p->path,
-                                  strerrordesc_np(errno));
+        return *fd >= 0 ? TN_OK : cannot(p->path, errno, err);
     case OUT_DEVICE:
         break;
     }

@@ -42,9 +42,9 @@ static bool tensor_bytes(const tn_tensor *t, uint32_t each, uint64_t *out)
 
 static int by_name(const void *left, const void *right)
 {
-    const tn_tensor *const *a = left;
-    const tn_tensor *const *b = right;
-    return strcmp((*a)->name, (*b)->name);
+    const tn_tensor *a = left;
+    const tn_tensor *b = right;
+    return strcmp(a->name, b->name);
 }
 
 static void add_tensor(tn_text *text, const tn_tensor *t, uint64_t *at)
@@ -65,7 +65,7 @@ static void add_tensor(tn_text *text, const tn_tensor *t, uint64_t *at)
 }
 
 /* Length and JSON, padded. */
-static void add_header(tn_text *text, const tn_safetensors *doc, const tn_tensor *const *sorted)
+static void add_header(tn_text *text, const tn_safetensors *doc, const tn_tensor *sorted)
 {
     uint64_t at = 0;
     tn_text json = {0};
@@ -78,7 +78,7 @@ static void add_header(tn_text *text, const tn_safetensors *doc, const tn_tensor
         tn_json_close(&json, '}');
     }
     for (uint32_t i = 0; i < doc->n_tensors; i++) {
-        add_tensor(&json, sorted[i], &at);
+        add_tensor(&json, &sorted[i], &at);
     }
     tn_json_close(&json, '}');
     while (json.size % 8 != 0 && !json.failed) {
@@ -93,20 +93,17 @@ static void add_header(tn_text *text, const tn_safetensors *doc, const tn_tensor
 tn_status tn_safetensors_write(tn_file *f, const tn_safetensors *doc, tn_error *err)
 {
     TN_ASSERT(tn_file_size(f) == 0);
-    const tn_tensor **sorted =
-        tn_try_alloc(doc->n_tensors, sizeof(tn_tensor *), "tensor names", err);
-    if (sorted == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_tensor *sorted = NULL;
+    TN_TRY(TN_ALLOC(sorted, doc->n_tensors, "tensor names", err));
     for (uint32_t i = 0; i < doc->n_tensors; i++) {
         const tn_tensor *t = &doc->tensor[i];
         uint64_t bytes = 0;
         int type = find_type(t->dtype);
         TN_ASSERT(type >= 0 && t->rank <= TN_TENSOR_RANK_MAX);
         TN_ASSERT(tensor_bytes(t, types[type].bytes, &bytes) && bytes == t->size);
-        sorted[i] = t;
+        sorted[i] = *t;
     }
-    qsort(sorted, doc->n_tensors, sizeof(tn_tensor *), by_name);
+    qsort(sorted, doc->n_tensors, sizeof *sorted, by_name);
     tn_text header = {.size_max = TN_SAFETENSORS_HEADER_MAX};
     add_header(&header, doc, sorted);
     tn_status status = tn_text_check(&header, "a safetensors header", err);
@@ -114,7 +111,7 @@ tn_status tn_safetensors_write(tn_file *f, const tn_safetensors *doc, tn_error *
         status = tn_file_write(f, header.data, header.size, err);
     }
     for (uint32_t i = 0; i < doc->n_tensors && status == TN_OK; i++) {
-        status = tn_file_write(f, sorted[i]->data, sorted[i]->size, err);
+        status = tn_file_write(f, sorted[i].data, sorted[i].size, err);
     }
     tn_text_done(&header);
     tn_free(sorted);
@@ -187,32 +184,32 @@ static tn_status read_meta(const tn_json *object, tn_arena *arena, tn_safetensor
 
 static int by_place(const void *left, const void *right)
 {
-    const tn_tensor *const *a = left;
-    const tn_tensor *const *b = right;
-    if ((*a)->data != (*b)->data) {
-        return (*a)->data < (*b)->data ? -1 : 1;
+    const tn_tensor *a = left;
+    const tn_tensor *b = right;
+    if (a->data != b->data) {
+        return a->data < b->data ? -1 : 1;
     }
-    return (*a)->size < (*b)->size ? -1 : (*a)->size > (*b)->size;
+    return (a->size > b->size) - (a->size < b->size);
 }
 
 /* In order of place each begins where the last one ended; then the same list by name. */
-static tn_status check_tiling(const tn_tensor **list, uint32_t n, const char *data,
-                              const char *data_end, tn_error *err)
+static tn_status check_tiling(tn_tensor *list, uint32_t n, const char *data, const char *data_end,
+                              tn_error *err)
 {
-    qsort(list, n, sizeof(tn_tensor *), by_place);
+    qsort(list, n, sizeof *list, by_place);
     const char *at = data;
     for (uint32_t i = 0; i < n; i++) {
-        if (list[i]->data != at) {
+        if (list[i].data != at) {
             return tn_fail(err, TN_E_CKPT, "%s before tensor '%.64s'",
-                           list[i]->data < at ? "an overlap" : "a hole", list[i]->name);
+                           list[i].data < at ? "an overlap" : "a hole", list[i].name);
         }
-        at += list[i]->size;
+        at += list[i].size;
     }
     if (at != data_end) {
         return tn_fail(err, TN_E_CKPT, "%llu bytes behind the last tensor",
                        (unsigned long long)(data_end - at));
     }
-    qsort(list, n, sizeof(tn_tensor *), by_name);
+    qsort(list, n, sizeof *list, by_name);
     return TN_OK;
 }
 
@@ -221,28 +218,21 @@ static tn_status read_header(const tn_json *header, const tn_bytes *rest, tn_are
 {
     const tn_json *meta = tn_json_get(header, "__metadata__");
     uint32_t n = header->n - (meta != NULL);
-    const size_t bytes = n * (2 * sizeof(tn_tensor) + sizeof(tn_tensor *)) +
+    const size_t bytes = n * sizeof(tn_tensor) +
                          (meta != NULL ? meta->n : 0) * sizeof(tn_tensor_meta) + TN_CACHE_LINE;
     TN_TRY(tn_arena_reserve(arena, bytes, "the tensors of a file", err));
-    tn_tensor *unsorted = TN_NEW_ARRAY(arena, tn_tensor, n);
-    tn_tensor *sorted = TN_NEW_ARRAY(arena, tn_tensor, n);
-    const tn_tensor **list = TN_NEW_ARRAY(arena, const tn_tensor *, n);
+    tn_tensor *list = TN_NEW_ARRAY(arena, tn_tensor, n);
     TN_TRY(read_meta(meta, arena, out, err));
     uint32_t i = 0;
     for (const tn_json *m = header->first; m != NULL; m = m->next) {
         if (m != meta) {
             TN_ASSERT(i < n);
-            TN_TRY(read_tensor(m, rest->data, rest->size, &unsorted[i], err));
-            list[i] = &unsorted[i];
-            i++;
+            TN_TRY(read_tensor(m, rest->data, rest->size, &list[i++], err));
         }
     }
     TN_ASSERT(i == n);
     TN_TRY(check_tiling(list, n, rest->data, rest->data + rest->size, err));
-    for (i = 0; i < n; i++) {
-        sorted[i] = *list[i];
-    }
-    out->tensor = sorted;
+    out->tensor = list;
     out->n_tensors = n;
     return TN_OK;
 }
@@ -287,21 +277,8 @@ tn_status tn_safetensors_read(tn_safetensors *out, const tn_map *bytes, tn_arena
 const tn_tensor *tn_tensor_find(const tn_safetensors *doc, const char *name)
 {
     const tn_tensor key = {.name = name};
-    uint32_t low = 0;
-    uint32_t high = doc->n_tensors;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        int order = strcmp(key.name, doc->tensor[middle].name);
-        if (order == 0) {
-            return &doc->tensor[middle];
-        }
-        if (order < 0) {
-            high = middle;
-        } else {
-            low = middle + 1;
-        }
-    }
-    return NULL;
+    return doc->n_tensors > 0 ? bsearch(&key, doc->tensor, doc->n_tensors, sizeof key, by_name)
+                              : NULL;
 }
 
 const char *tn_tensor_meta_find(const tn_safetensors *doc, const char *key)
