@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { INTEGERS = 13, CATEGORIES = 26, FIELDS = 39 };
 
@@ -89,7 +90,7 @@ static void libffm_config(tn_text *out)
 static void add_int64(tn_text *out, const char *name, uint64_t value)
 {
     size_t entry = tn_proto_begin(out, 1);
-    tn_proto_add_str(out, 1, name);
+    tn_proto_add_bytes(out, 1, name, strlen(name));
     size_t feature = tn_proto_begin(out, 2);
     size_t list = tn_proto_begin(out, 3);
     size_t packed = tn_proto_begin(out, 1);

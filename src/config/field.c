@@ -264,14 +264,6 @@ static bool must_be(const tn_binder *b, const tn_field *f, const tn_tree *t, con
     return false;
 }
 
-/* The items of a list; a single value is a list of one. */
-static const tn_tree *items_of(const tn_tree *t, uint32_t *n)
-{
-    bool list = t->kind == TN_TREE_LIST;
-    *n = list ? tn_tree_count(t) : 1;
-    return list ? t->first : t;
-}
-
 static bool read_list(const tn_binder *b, const tn_field *f, const tn_tree *t, void *at)
 {
     if (t->kind == TN_TREE_MAP) {
@@ -279,8 +271,9 @@ static bool read_list(const tn_binder *b, const tn_field *f, const tn_tree *t, v
     }
     tn_field one = *f;
     one.kind = f->kind == TN_KIND_STRS ? TN_KIND_STR : TN_KIND_F64;
-    uint32_t n = 0;
-    const tn_tree *item = items_of(t, &n);
+    bool list = t->kind == TN_TREE_LIST; /* a single value is a list of one */
+    const tn_tree *item = list ? t->first : t;
+    uint32_t n = list ? tn_tree_count(t) : 1;
     const char **strs = TN_NEW_ARRAY(b->arena, const char *, n);
     double *f64s = TN_NEW_ARRAY(b->arena, double, n);
     for (uint32_t i = 0; i < n; i++, item = item->next) {
@@ -435,13 +428,6 @@ static bool read_value(const tn_binder *b, const tn_field *f, const tn_tree *t, 
                                      : kinds[f->kind].read(b, f, t, out);
 }
 
-static void report_missing(const tn_binder *b, const tn_field *f)
-{
-    if (!b->optional) {
-        tn_diag_error(b->diag, b->at, "required key '%s' is missing", path_of(b, f->key));
-    }
-}
-
 /* A table that is not there: every option of it at its default, without complaints. */
 static void bind_absent(const tn_binder *b, const tn_field *f, void *at)
 {
@@ -484,8 +470,8 @@ static void bind_one(const tn_binder *b, const tn_field *f, const tn_tree *given
 {
     TN_ASSERT((size_t)f->kind < sizeof kinds / sizeof *kinds && kinds[f->kind].read != NULL);
     const tn_tree *value = tn_field_value(b->arena, f, given);
-    if (value == NULL) {
-        report_missing(b, f);
+    if (value == NULL && !b->optional) {
+        tn_diag_error(b->diag, b->at, "required key '%s' is missing", path_of(b, f->key));
     }
     memcpy(at, kinds[f->kind].unset, kinds[f->kind].size);
     if (tn_tree_is_null(value) || (read_value(b, f, value, at) && is_taken(b, f, given, at))) {

@@ -161,14 +161,10 @@ static bool refuse(const builder *b, const yaml_event_t *event, const char *what
     return false;
 }
 
-static const char *copy_text(const builder *b, const void *bytes, size_t size)
-{
-    return tn_tree_text(b->arena, bytes, size);
-}
-
 static const char *copy_name(const builder *b, const yaml_char_t *name)
 {
-    return name != NULL ? copy_text(b, name, strlen((const char *)name)) : NULL;
+    return name != NULL ? tn_tree_text(b->arena, (const char *)name, strlen((const char *)name))
+                        : NULL;
 }
 
 static bool remember(builder *b, const yaml_event_t *event, const char *name, const tn_tree *node)
@@ -205,7 +201,7 @@ static bool take_key(builder *b, const yaml_event_t *event, frame *map)
     if (tn_tree_count(map->node) == TN_YAML_MEMBERS_MAX) {
         return refuse(b, event, "more than 2000 keys in one map");
     }
-    map->key = copy_text(b, text, size);
+    map->key = tn_tree_text(b->arena, text, size);
     map->key_at = place(b, &event->start_mark);
     const tn_tree *first = tn_tree_get(map->node, map->key);
     map->duplicate = first != NULL;
@@ -263,7 +259,7 @@ static bool on_scalar(builder *b, const yaml_event_t *event)
     bool null = plain && (size == 0 || strcmp(text, "~") == 0);
     tn_tree *node =
         tn_tree_new(b->arena, null ? TN_TREE_NULL : TN_TREE_SCALAR, place(b, &event->start_mark));
-    node->text = null ? NULL : copy_text(b, text, size);
+    node->text = null ? NULL : tn_tree_text(b->arena, text, size);
     node->quoted = !plain;
     return remember(b, event, copy_name(b, event->data.scalar.anchor), node) &&
            attach(b, event, node);

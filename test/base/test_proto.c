@@ -200,7 +200,7 @@ static void unknown_fields_of_four_wire_types_are_stepped_over(void **state)
     tn_proto_add_f64(&t, 1000, 2.5);
     tn_proto_add_varint(&t, TN_PROTO_TAG((1U << 29) - 1, TN_WIRE_FIXED32));
     tn_text_add_f32le(&t, -1);
-    tn_proto_add_str(&t, 16, "abc");
+    tn_proto_add_bytes(&t, 16, "abc", strlen("abc"));
     tn_proto_add_bytes(&t, 7, "", 0);
     const uint32_t tags[] = {TN_PROTO_TAG(9, 0), TN_PROTO_TAG(1000, 1),
                              TN_PROTO_TAG((1U << 29) - 1, 5), TN_PROTO_TAG(16, 2),
@@ -253,9 +253,9 @@ static void golden_tensorboard_version_and_scalar(void **state)
     (void)state;
     tn_text t = {0};
     tn_proto_add_f64(&t, 1, 1.7e9);
-    tn_proto_add_str(&t, 3, "brain.Event:2");
+    tn_proto_add_bytes(&t, 3, "brain.Event:2", strlen("brain.Event:2"));
     size_t source = tn_proto_begin(&t, 10);
-    tn_proto_add_str(&t, 1, "tnet");
+    tn_proto_add_bytes(&t, 1, "tnet", strlen("tnet"));
     tn_proto_end(&t, source);
     is_hex(&t, "0900000040fc54d9411a0d627261696e2e4576656e743a3252060a04746e6574");
 
@@ -264,7 +264,7 @@ static void golden_tensorboard_version_and_scalar(void **state)
     tn_proto_add_u64(&t, 2, 100);
     size_t summary = tn_proto_begin(&t, 5);
     size_t value = tn_proto_begin(&t, 1);
-    tn_proto_add_str(&t, 1, "train/loss");
+    tn_proto_add_bytes(&t, 1, "train/loss", strlen("train/loss"));
     size_t tensor = tn_proto_begin(&t, 8);
     tn_proto_add_u64(&t, 1, 1);
     tn_proto_add_bytes(&t, 2, "", 0);
@@ -272,7 +272,7 @@ static void golden_tensorboard_version_and_scalar(void **state)
     tn_proto_end(&t, tensor);
     size_t metadata = tn_proto_begin(&t, 9);
     size_t plugin = tn_proto_begin(&t, 1);
-    tn_proto_add_str(&t, 1, "scalars");
+    tn_proto_add_bytes(&t, 1, "scalars", strlen("scalars"));
     tn_proto_end(&t, plugin);
     tn_proto_add_u64(&t, 4, 1);
     tn_proto_end(&t, metadata);

@@ -333,7 +333,7 @@ static void memory_is_taken_for_the_last_of_many_texts(void **state)
     tn_arena *arena = tn_arena_new(64);
     tn_text text = {0};
     for (uint32_t i = 0; i < 1000; i++) {
-        tn_proto_add_str(&text, 1, "words");
+        tn_proto_add_bytes(&text, 1, "words", strlen("words"));
     }
     tn_refused_note refused;
     tn_alloc_fail_at(1);

@@ -355,7 +355,7 @@ static void pairs_of_libffm(void **state)
 static void add_feature(tn_text *out, const char *name, uint64_t x, uint64_t value)
 {
     size_t entry = tn_proto_begin(out, 1);
-    tn_proto_add_str(out, 1, name);
+    tn_proto_add_bytes(out, 1, name, strlen(name));
     size_t feature = tn_proto_begin(out, 2);
     size_t list = tn_proto_begin(out, x % 41 == 0 ? 2 : 3);
     if (x % 29 != 0) {

@@ -160,10 +160,10 @@ static void add_example(tn_text *out, const char *name, const void *feature, siz
     size_t features = tn_proto_begin(&message, 1);
     size_t entry = tn_proto_begin(&message, 1);
     tn_proto_add_bytes(&message, 2, "\x1a\x03\x0a\x01\x01", 5); /* the value before the key */
-    tn_proto_add_str(&message, 1, "label");
+    tn_proto_add_bytes(&message, 1, "label", strlen("label"));
     tn_proto_end(&message, entry);
     entry = tn_proto_begin(&message, 1);
-    tn_proto_add_str(&message, 1, name);
+    tn_proto_add_bytes(&message, 1, name, strlen(name));
     tn_proto_add_bytes(&message, 2, feature, size);
     tn_proto_end(&message, entry);
     tn_proto_end(&message, features);
@@ -418,7 +418,7 @@ static void add_records(tn_text *out)
     tn_text message = {0};
     size_t features = tn_proto_begin(&message, 1);
     size_t entry = tn_proto_begin(&message, 1);
-    tn_proto_add_str(&message, 1, "label");
+    tn_proto_add_bytes(&message, 1, "label", strlen("label"));
     tn_proto_add_bytes(&message, 2, "\x1a\x03\x0a\x01\x01", 5);
     tn_proto_end(&message, entry);
     tn_proto_end(&message, features);

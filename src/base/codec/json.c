@@ -425,44 +425,31 @@ uint64_t tn_member_hex(tn_members *r, const tn_json *object, const char *key)
     return value;
 }
 
-double tn_member_f64(tn_members *r, const tn_json *object, const char *key)
-{
-    double value = 0;
-    if (!tn_json_as_f64(tn_json_get(object, key), &value)) {
-        tn_member_spoil(r, key);
-    }
-    return value;
-}
-
-const char *tn_member_str(tn_members *r, const tn_json *object, const char *key)
-{
-    const char *value = tn_json_as_str(tn_json_get(object, key));
-    if (value == NULL) {
-        tn_member_spoil(r, key);
-    }
-    return value != NULL ? value : "";
-}
-
-bool tn_member_bool(tn_members *r, const tn_json *object, const char *key)
-{
-    const tn_json *value = tn_json_get(object, key);
-    if (value == NULL || value->kind != TN_JSON_BOOL) {
-        tn_member_spoil(r, key);
-        return false;
-    }
-    return value->boolean;
-}
-
 static const tn_json *get_kind(tn_members *r, const tn_json *object, const char *key,
                                tn_json_kind kind, uint32_t max)
 {
-    static const tn_json nothing = {.kind = TN_JSON_NULL};
+    static const tn_json nothing = {.kind = TN_JSON_NULL, .string = ""};
     const tn_json *value = tn_json_get(object, key);
     if (value == NULL || value->kind != kind || value->n > max) {
         tn_member_spoil(r, key);
         return &nothing;
     }
     return value;
+}
+
+double tn_member_f64(tn_members *r, const tn_json *object, const char *key)
+{
+    return get_kind(r, object, key, TN_JSON_NUMBER, 0)->number;
+}
+
+const char *tn_member_str(tn_members *r, const tn_json *object, const char *key)
+{
+    return get_kind(r, object, key, TN_JSON_STRING, 0)->string;
+}
+
+bool tn_member_bool(tn_members *r, const tn_json *object, const char *key)
+{
+    return get_kind(r, object, key, TN_JSON_BOOL, 0)->boolean;
 }
 
 const tn_json *tn_member_list(tn_members *r, const tn_json *object, const char *key, uint32_t max)

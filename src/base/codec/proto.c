@@ -66,11 +66,6 @@ void tn_proto_add_bytes(tn_text *t, uint32_t number, const void *bytes, size_t s
     tn_text_add(t, bytes, size);
 }
 
-void tn_proto_add_str(tn_text *t, uint32_t number, const char *text)
-{
-    tn_proto_add_bytes(t, number, text, strlen(text));
-}
-
 size_t tn_proto_begin(tn_text *t, uint32_t number)
 {
     add_tag(t, number, TN_WIRE_BYTES);

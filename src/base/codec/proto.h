@@ -110,7 +110,6 @@ void tn_proto_add_varint(tn_text *t, uint64_t value);
 void tn_proto_add_u64(tn_text *t, uint32_t number, uint64_t value); /* also int64, bool, enum */
 void tn_proto_add_f64(tn_text *t, uint32_t number, double value);
 void tn_proto_add_bytes(tn_text *t, uint32_t number, const void *bytes, size_t size);
-void tn_proto_add_str(tn_text *t, uint32_t number, const char *text);
 size_t tn_proto_begin(tn_text *t, uint32_t number);
 void tn_proto_end(tn_text *t, size_t begin);
 

@@ -322,13 +322,6 @@ void tn_team_set_aside(tn_team *team, tn_aside_fn *aside, void *arg)
     atomic_store(&team->aside, aside);
 }
 
-static void run_alone(uint32_t n_tiles, tn_tile_fn *work, void *job)
-{
-    for (uint32_t tile = 0; tile < n_tiles; tile++) {
-        work(job, tile);
-    }
-}
-
 /* For the caller of run(), which has found no more tiles to take. */
 static void wait_for_the_rest(tn_team *t, uint32_t n_tiles)
 {
@@ -348,7 +341,9 @@ static void wait_for_the_rest(tn_team *t, uint32_t n_tiles)
 static void run(tn_team *team, uint32_t n_tiles, tn_tile_fn *work, void *job, bool in_order)
 {
     if (team == NULL || team->n_seats == 1 || n_tiles < 2) {
-        run_alone(n_tiles, work, job);
+        for (uint32_t tile = 0; tile < n_tiles; tile++) {
+            work(job, tile);
+        }
         return;
     }
     TN_ASSERT(atomic_load(&team->done) == team->n_tiles); /* no run within a run */
