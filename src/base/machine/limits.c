@@ -43,7 +43,8 @@ static bool hand_lines(char *text, size_t *size, bool end, line_take *take, void
 }
 
 /* Each line of a file, without its end; nothing where there is no such file. Without the file
- * module: a failure here is not reported, and memory may be short. */
+ * module and stdio: a failure here is not reported, memory may be short, and use is asked for again
+ * and again. */
 static void for_each_line(const char *root, const char *path, line_take *take, void *arg)
 {
     char text[LINE_SIZE];
@@ -241,26 +242,22 @@ void tn_memory_limit_of(const char *root, tn_memory_limit *out)
     for_each_line(root, "/proc/self/limits", take_address_space, &out->address_space);
 }
 
-/* The first two numbers of statm, in pages. Without stdio, which takes memory: it is asked again
- * and again. */
+/* "1024 512 ..": all pages and the resident ones. */
+static bool take_pages(void *arg, char *line)
+{
+    uint64_t *pages = arg;
+    return number_behind(line, "", &pages[0]) &&
+           number_behind(line + strcspn(line, " "), " ", &pages[1]);
+}
+
 void tn_memory_use_of(const char *root, tn_memory_use *out)
 {
-    char text[PATH_SIZE];
     uint64_t pages[2] = {0, 0};
-    *out = (tn_memory_use){0, 0};
-    (void)snprintf(text, sizeof text, "%s/proc/self/statm", root);
-    int fd = open(text, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        return;
-    }
-    ssize_t n = read(fd, text, sizeof text - 1);
-    (void)close(fd);
-    text[n > 0 ? n : 0] = '\0';
-    const char *resident = text + strcspn(text, " ");
-    if (number_behind(text, "", &pages[0]) && number_behind(resident, " ", &pages[1])) {
-        const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-        *out = (tn_memory_use){.resident = pages[1] * page, .address_space = pages[0] * page};
-    }
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    for_each_line(root, "/proc/self/statm", take_pages, pages);
+    bool known = pages[1] > 0;
+    *out = (tn_memory_use){.resident = known ? pages[1] * page : 0,
+                           .address_space = known ? pages[0] * page : 0};
 }
 
 /* ---- open files ---- */
