@@ -210,14 +210,17 @@ static tn_status refuse_duplicates(const parser *p, const tn_json *object)
     const tn_json *few[FEW_MEMBERS];
     const tn_json **sorted = few;
     if (object->n > FEW_MEMBERS) {
-        TN_TRY(TN_ALLOC(sorted, object->n, "members of JSON", p->err));
+        sorted = tn_try_alloc(object->n, sizeof(const tn_json *), "members of JSON", p->err);
+        if (sorted == NULL) {
+            return TN_E_MEMORY;
+        }
     }
     uint32_t n = 0;
     for (const tn_json *m = object->first; m != NULL; m = m->next) {
         sorted[n++] = m;
     }
     TN_ASSERT(n == object->n);
-    qsort(sorted, n, sizeof *sorted, by_key);
+    qsort(sorted, n, sizeof(const tn_json *), by_key);
     tn_status status = TN_OK;
     for (uint32_t i = 1; i < n && status == TN_OK; i++) {
         if (by_key(&sorted[i - 1], &sorted[i]) == 0) {

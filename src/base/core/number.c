@@ -305,9 +305,7 @@ tn_numeral tn_read_f32(const char *text, size_t size, float *out)
 enum {
     F32_DIGITS = 9, /* always enough */
     F64_DIGITS = 17,
-    FIXED_FROM = -4, /* powers of ten written without an exponent */
-    FIXED_TO = 16,
-    SCIENTIFIC_MAX = 32,
+    FIXED_TO = 16, /* the first power of ten that is written with an exponent */
 };
 
 /* A value as both kinds see it: compared by bits, so that flushing denormals changes nothing. */
@@ -333,89 +331,58 @@ static bool reads_back(const char *text, size_t size, const target *t)
     return result == TN_NUM_OK && bits == t->bits;
 }
 
-/* "-d.ddde-xx" with as many digits as it takes; returns how many. */
-static int shortest(const target *t, char out[SCIENTIFIC_MAX])
+/* "%.*g" with as many digits as it takes; returns how many. */
+static int shortest(const target *t, char out[TN_NUMBER_TEXT_MAX])
 {
     int low = 1;
     int high = t->single ? F32_DIGITS : F64_DIGITS;
-    locale_t before = uselocale(tn_locale_c());
+    int printed = 0;
     while (low < high) { /* more digits are never further off, so halving finds the fewest */
-        int middle = (low + high) / 2;
-        int size = snprintf(out, SCIENTIFIC_MAX, "%.*e", middle - 1, t->value);
+        printed = (low + high) / 2;
+        int size = snprintf(out, TN_NUMBER_TEXT_MAX, "%.*g", printed, t->value);
         if (reads_back(out, (size_t)size, t)) {
-            high = middle;
+            high = printed;
         } else {
-            low = middle + 1;
+            low = printed + 1;
         }
     }
-    (void)snprintf(out, SCIENTIFIC_MAX, "%.*e", low - 1, t->value);
-    (void)uselocale(before);
+    if (printed != low) {
+        (void)snprintf(out, TN_NUMBER_TEXT_MAX, "%.*g", low, t->value);
+    }
     return low;
 }
 
-/* 0 .. 324 behind the e, signed. */
-static int power_of(const char *scientific)
+/* "%g" has an exponent where the last digit is not a whole one, and else none: FIXED_TO decides. */
+static void write_finite(char *out, const target *t)
 {
-    const char *e = strchr(scientific, 'e');
-    TN_ASSERT(e != NULL);
-    uint64_t power = 0;
-    tn_numeral result = tn_read_u64(e + 2, strlen(e + 2), &power);
-    TN_ASSERT(result == TN_NUM_OK);
-    return e[1] == '-' ? -(int)power : (int)power;
-}
-
-/* `digits`, padded with zeros, as ddd000, dd.d or 0.000ddd. */
-static size_t write_fixed(char *out, const char digits[F64_DIGITS], int n_digits, int power)
-{
-    char *at = out;
-    int i = 0;
-    if (power < 0) {
-        *at++ = '0';
+    int digits = shortest(t, out);
+    const char *e = strchr(out, 'e');
+    uint64_t power = FIXED_TO;
+    if (e != NULL && e[1] == '+') {
+        tn_numeral result = tn_read_u64(e + 2, strlen(e + 2), &power);
+        TN_ASSERT(result == TN_NUM_OK);
     }
-    for (; i <= power; i++) {
-        *at++ = digits[i];
+    if (power < FIXED_TO) {
+        double rounded = t->value; /* a float may have more digits than it takes */
+        tn_numeral result = tn_read_f64(out, strlen(out), &rounded);
+        TN_ASSERT(result == TN_NUM_OK);
+        (void)snprintf(out, TN_NUMBER_TEXT_MAX, "%.0f", rounded);
+    } else if (e == NULL && strcspn(out + (out[0] == '-'), ".") > FIXED_TO) {
+        (void)snprintf(out, TN_NUMBER_TEXT_MAX, "%.*e", digits - 1, t->value);
     }
-    if (i < n_digits) {
-        *at++ = '.';
-        for (int zeros = -1; zeros > power; zeros--) {
-            *at++ = '0';
-        }
-        memcpy(at, digits + i, (size_t)(n_digits - i));
-        at += n_digits - i;
-    }
-    *at = 0;
-    return (size_t)(at - out);
-}
-
-static size_t write_finite(char *out, const target *t)
-{
-    char scientific[SCIENTIFIC_MAX];
-    int n_digits = shortest(t, scientific);
-    int power = power_of(scientific);
-    size_t sign = scientific[0] == '-';
-    if (power < FIXED_FROM || power >= FIXED_TO) {
-        size_t size = strlen(scientific);
-        TN_ASSERT(size < TN_NUMBER_TEXT_MAX);
-        memcpy(out, scientific, size + 1);
-        return size;
-    }
-    char digits[F64_DIGITS];
-    memset(digits, '0', sizeof digits);
-    digits[0] = scientific[sign];
-    memcpy(digits + 1, scientific + sign + 2, (size_t)n_digits - 1);
-    out[0] = '-';
-    return sign + write_fixed(out + sign, digits, n_digits, power);
 }
 
 static size_t write_any(char *out, const target *t)
 {
-    const char *word = isnan(t->value) ? "nan" : t->value > 0 ? "inf" : "-inf";
     if (isfinite(t->value)) {
-        return write_finite(out, t);
+        locale_t before = uselocale(tn_locale_c());
+        write_finite(out, t);
+        (void)uselocale(before);
+    } else {
+        const char *word = isnan(t->value) ? "nan" : t->value > 0 ? "inf" : "-inf";
+        memcpy(out, word, strlen(word) + 1);
     }
-    size_t size = strlen(word);
-    memcpy(out, word, size + 1);
-    return size;
+    return strlen(out);
 }
 
 /* Exact, denormals included where the CPU would take them for 0. */

@@ -82,9 +82,10 @@ static tn_status check_inputs(const char *asked, const struct stat *st, const tn
     file_id id;
     const char *at = tn_text_str(&in->list);
     const char *end = at + in->list.size;
-    for (const char *path = at; at < end; at = path + strlen(path) + 1) {
+    while (at < end) {
         memcpy(&id, at, sizeof id);
-        path = at + sizeof id;
+        const char *path = at + sizeof id;
+        at = path + strlen(path) + 1;
         if (id.dev != st->st_dev || id.ino != st->st_ino) {
             continue;
         }
