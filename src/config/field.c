@@ -17,7 +17,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { BOUND_MAX = 40, PATH_MAX_BYTES = 200 };
+enum { PATH_MAX_BYTES = 200 };
 
 typedef struct scale {
     const char *unit;
@@ -33,28 +33,17 @@ static const scale size_scales[] = {
     {"GiB", 0x1p30}, {"TiB", 0x1p40}, {NULL, 0},
 };
 
-/* 4294967295 rather than 4.29497e+09. */
-static const char *bound_text(double bound, char out[BOUND_MAX])
-{
-    if (fabs(bound) < 1e15 && bound == floor(bound)) {
-        (void)snprintf(out, BOUND_MAX, "%.0f", bound);
-    } else {
-        size_t size = tn_write_f64(out, bound);
-        out[size] = '\0';
-    }
-    return out;
-}
-
 static bool in_range(const tn_binder *b, const tn_field *f, const tn_tree *at, double number)
 {
     if (number >= f->min && number <= f->max) {
         return true;
     }
-    char lo[BOUND_MAX];
-    char hi[BOUND_MAX];
-    tn_diag_error(b->diag, &at->at, "'%s' is %s, not within %s .. %s%s%s", f->key, at->text,
-                  bound_text(f->min, lo), bound_text(f->max, hi), f->unit[0] != '\0' ? " " : "",
-                  f->unit);
+    char lo[TN_NUMBER_TEXT_MAX];
+    char hi[TN_NUMBER_TEXT_MAX];
+    (void)tn_write_f64(lo, f->min);
+    (void)tn_write_f64(hi, f->max);
+    tn_diag_error(b->diag, &at->at, "'%s' is %s, not within %s .. %s%s%s", f->key, at->text, lo, hi,
+                  f->unit[0] != '\0' ? " " : "", f->unit);
     return false;
 }
 

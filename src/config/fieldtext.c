@@ -14,7 +14,6 @@
 #include "config/fieldtree.h"
 #include "config/tree.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -147,24 +146,15 @@ static void add_later(tn_text *out, const tn_field *f, const char *quote)
     add_words(out, f->later, NULL, quote);
 }
 
-static void add_number(tn_text *out, double number)
-{
-    if (fabs(number) < 1e7 && number == floor(number)) {
-        tn_text_addf(out, "%.0f", number);
-    } else {
-        char text[TN_NUMBER_TEXT_MAX];
-        tn_text_add(out, text, tn_write_f64(text, number));
-    }
-}
-
 /* "1 .. 1024 threads", or nothing. */
 static void add_range(tn_text *out, const tn_field *f)
 {
     if (f->max > f->min) {
-        add_number(out, f->min);
-        tn_text_adds(out, " .. ");
-        add_number(out, f->max);
-        tn_text_addf(out, "%s%s", f->unit[0] != '\0' ? " " : "", f->unit);
+        char lo[TN_NUMBER_TEXT_MAX];
+        char hi[TN_NUMBER_TEXT_MAX];
+        (void)tn_write_f64(lo, f->min);
+        (void)tn_write_f64(hi, f->max);
+        tn_text_addf(out, "%s .. %s%s%s", lo, hi, f->unit[0] != '\0' ? " " : "", f->unit);
     }
 }
 

@@ -15,15 +15,15 @@
 
 enum { NAME_SIZE = 48, SLEEP_MS = 100, ERRNO_MAX = 133 };
 
-typedef enum action { ACTION_KILL, ACTION_SLEEP, ACTION_FAIL } action;
+/* What a rule gives instead of an errno or TN_FAIL_SHORT; sleeping gives 0. */
+enum { KILL = -2, SLEEP = -3 };
 
 typedef struct rule {
     char name[NAME_SIZE];
     uint64_t nth;   /* the first pass that fires, from 1 */
     uint64_t every; /* and so many behind it, again and again; 0: it alone */
-    action act;
+    int failure;    /* errno, TN_FAIL_SHORT, KILL or SLEEP */
     uint32_t sleep_ms;
-    int failure; /* errno or TN_FAIL_SHORT */
     uint64_t passed;
 } rule;
 
@@ -49,28 +49,23 @@ static int errno_of(const char *name)
 
 static bool parse_action(const char *text, rule *r)
 {
+    static const struct {
+        const char *name;
+        int failure;
+    } actions[] = {{"kill", KILL}, {"sleep", SLEEP}, {"short", TN_FAIL_SHORT}, {"error", EIO}};
     static const char sleep_for[] = "sleep=";
-    r->act = ACTION_FAIL;
+    r->failure = errno_of(text);
+    for (size_t i = 0; i < sizeof actions / sizeof *actions; i++) {
+        r->failure = strcmp(text, actions[i].name) == 0 ? actions[i].failure : r->failure;
+    }
     r->sleep_ms = SLEEP_MS;
-    if (strcmp(text, "kill") == 0) {
-        r->act = ACTION_KILL;
-    } else if (strcmp(text, "sleep") == 0) {
-        r->act = ACTION_SLEEP;
-    } else if (strncmp(text, sleep_for, sizeof sleep_for - 1) == 0) {
+    if (strncmp(text, sleep_for, sizeof sleep_for - 1) == 0) {
         char *end = NULL;
         unsigned long ms = strtoul(text + sizeof sleep_for - 1, &end, 10);
-        r->act = ACTION_SLEEP;
         r->sleep_ms = (uint32_t)ms;
-        return *end == '\0' && ms <= 60000;
-    } else if (strcmp(text, "short") == 0) {
-        r->failure = TN_FAIL_SHORT;
-    } else if (strcmp(text, "error") == 0) {
-        r->failure = EIO;
-    } else {
-        r->failure = errno_of(text);
-        return r->failure != 0;
+        r->failure = *end == '\0' && ms <= 60000 ? SLEEP : 0;
     }
-    return true;
+    return r->failure != 0;
 }
 
 /* "#17", "#17+" or "%17", which is cut off. */
@@ -191,10 +186,10 @@ int tn_failpoint(const char *name)
     if (!atomic_load_explicit(&armed, memory_order_relaxed) || !find_fired(name, &fired)) {
         return 0;
     }
-    if (fired.act == ACTION_KILL) {
+    if (fired.failure == KILL) {
         (void)raise(SIGKILL);
     }
-    if (fired.act == ACTION_SLEEP) {
+    if (fired.failure == SLEEP) {
         struct timespec pause = {.tv_sec = fired.sleep_ms / 1000,
                                  .tv_nsec = (long)(fired.sleep_ms % 1000) * 1000000};
         (void)nanosleep(&pause, NULL);

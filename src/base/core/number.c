@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum {
     U64_DIGITS_MAX = 20,
@@ -232,11 +233,7 @@ static inline double value_of(const decimal *d)
 
 static bool is_word(const char *text, size_t size, const char *word)
 {
-    size_t i = 0;
-    while (i < size && word[i] != 0 && (text[i] | 0x20) == word[i]) {
-        i++;
-    }
-    return i == size && word[i] == 0;
+    return size == strlen(word) && strncasecmp_l(text, word, size, tn_locale_c()) == 0;
 }
 
 static tn_numeral read_not_finite(const char *text, size_t size, double *out)

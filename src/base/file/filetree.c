@@ -175,27 +175,20 @@ tn_status tn_rename(const char *from, const char *to, tn_error *err)
 }
 
 /* What is gone already is as it was wanted. */
-tn_status tn_remove_file(const char *path, tn_error *err)
+static tn_status remove_entry(const char *path, bool folder, tn_error *err)
 {
-    int failure = tn_io_injected("io.unlink");
-    if (failure == 0 && unlink(path) != 0) {
+    int failure = tn_io_injected(folder ? "io.rmdir" : "io.unlink");
+    if (failure == 0 && (folder ? rmdir(path) : unlink(path)) != 0) {
         failure = errno;
     }
-    return failure == ENOENT
-               ? TN_OK
-               : tn_io_ended(failure, "remove",
-                             (tn_file_op){.kind = TN_FILE_UNLINKED, .path = path}, err);
+    const tn_file_op done = {.kind = folder ? TN_DIR_REMOVED : TN_FILE_UNLINKED, .path = path};
+    return failure == ENOENT ? TN_OK
+                             : tn_io_ended(failure, folder ? "remove folder" : "remove", done, err);
 }
 
-static tn_status remove_folder(const char *path, tn_error *err)
+tn_status tn_remove_file(const char *path, tn_error *err)
 {
-    int failure = tn_io_injected("io.rmdir");
-    if (failure == 0 && rmdir(path) != 0) {
-        failure = errno;
-    }
-    return failure == ENOENT ? TN_OK
-                             : tn_io_ended(failure, "remove folder",
-                                           (tn_file_op){.kind = TN_DIR_REMOVED, .path = path}, err);
+    return remove_entry(path, false, err);
 }
 
 void tn_remove_in_handler(const char *path)
@@ -228,7 +221,7 @@ static tn_status remove_tree(const char *path, uint32_t depth, tn_error *err)
     }
     TN_ASSERT(name <= tn_text_str(&names) + names.size);
     tn_text_done(&names);
-    return status == TN_OK ? remove_folder(path, err) : status;
+    return status == TN_OK ? remove_entry(path, true, err) : status;
 }
 
 tn_status tn_remove_tree(const char *path, tn_error *err)

@@ -54,11 +54,6 @@ static const uint32_t table[WORD][256] = {
           0x34019664U),
 };
 
-static uint32_t step_byte(uint32_t state, uint8_t byte)
-{
-    return table[0][(state ^ byte) & 0xff] ^ (state >> 8);
-}
-
 uint32_t tn_crc32c_portable(uint32_t crc, const void *data, size_t size)
 {
     tn_bytes in = {data, size, false};
@@ -71,7 +66,7 @@ uint32_t tn_crc32c_portable(uint32_t crc, const void *data, size_t size)
         }
     }
     while (in.size > 0) {
-        state = step_byte(state, tn_get_u8(&in));
+        state = table[0][(state ^ tn_get_u8(&in)) & 0xff] ^ (state >> 8);
     }
     return ~state;
 }
