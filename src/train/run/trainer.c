@@ -18,7 +18,6 @@
 #include "train/run/epoch.h"
 #include "train/run/epoch_reader.h"
 #include "train/run/follower.h"
-#include "train/run/group_epoch.h"
 #include "train/run/saver.h"
 #include "train/run/timetable.h"
 #include "train/step/memory_cap.h"
@@ -44,7 +43,6 @@ typedef struct trainer {
     tn_saver saver;
     tn_timetable timetable;
     tn_epoch epoch;
-    tn_group_epoch group;
     uint64_t evaluated; /* steps when data.valid was last evaluated; UINT64_MAX: never */
     bool stop;          /* early stop, max_steps or max_time: end as if the data had ended */
 } trainer;
@@ -60,7 +58,7 @@ static tn_status validate(trainer *t, tn_error *err)
     }
     tn_eval_request request = {.paths = &t->run->data.valid, .stop = t->watch->stop};
     tn_evaluation_done(&t->out->valid);
-    TN_TRY(tn_group_epoch_evaluate(&t->group, &request, &t->out->valid, err));
+    TN_TRY(tn_epoch_evaluate(&t->epoch, &request, &t->out->valid, err));
     t->evaluated = t->worker->steps;
     t->state.eval_owed = false;
     double value = t->patience.metric != NULL
@@ -92,7 +90,7 @@ static tn_status validate(trainer *t, tn_error *err)
 
 static bool is_asked(const trainer *t)
 {
-    return t->group.is_stopped || (t->watch->stop != NULL && atomic_load(t->watch->stop));
+    return t->epoch.is_stopped || (t->watch->stop != NULL && atomic_load(t->watch->stop));
 }
 
 /* Evaluates; when a signal ends that, so does the run, and a resumed one begins with it. */
@@ -112,7 +110,7 @@ static tn_status validate_or_owe(trainer *t, tn_error *err)
 /* Here or at another rank. */
 static bool is_full(trainer *t)
 {
-    return t->group.is_full || tn_room_is_over(tn_memory_cap_look(&t->memory));
+    return t->epoch.is_full || tn_room_is_over(tn_memory_cap_look(&t->memory));
 }
 
 /* The end then: saves, and is TN_E_MEMORY. */
@@ -140,7 +138,7 @@ static tn_status stop_if_full(trainer *t, tn_error *err)
         TN_TRY(tn_saver_end(&t->saver, err));
         (void)tn_memory_cap_look(&t->memory);
     }
-    const bool full = t->group.is_full || tn_room_is_over(t->memory.room);
+    const bool full = t->epoch.is_full || tn_room_is_over(t->memory.room);
     return full ? stop_full(t, err) : TN_OK;
 }
 
@@ -176,42 +174,29 @@ static tn_status do_between(trainer *t, tn_error *err)
 
 /* ---- steps ---- */
 
-static tn_status note_step(trainer *t, const tn_step_turn *turn, tn_error *err)
+static tn_status report_step(trainer *t, const tn_step_turn *turn, const tn_scored *rows,
+                             double begin, tn_error *err)
 {
-    const double begin = tn_clock_s();
     const tn_rule_opts *dense = t->run->train.optimizer.opts;
-    tn_scored rows = {0};
+    const tn_epoch *e = &t->epoch;
     tn_link_counts counts = {0};
-    if (turn->step != NULL) {
-        const tn_batch *batch = turn->step->batch;
-        rows = (tn_scored){.n = batch->rows,
-                           .logit = t->worker->train_logit->val,
-                           .label = batch->label,
-                           .weight = batch->weight};
-        TN_TRY(tn_epoch_note(&t->epoch, batch, &rows, err));
+    if (e->lead != NULL) {
+        tn_link_counts_of(tn_group_link(e->beats.group), &counts);
     }
-    if (t->group.lead != NULL) {
-        tn_link_counts_of(tn_group_link(t->group.beats.group), &counts);
-        t->state.samples += turn->rows;
-    } else {
-        tn_epoch_set_records(&t->epoch, t->state.progress.records);
-    }
-    t->state.steps = t->worker->steps;
-    tn_saver_set_unsaved(&t->saver);
-    const double epoch_done = tn_epoch_share(&t->epoch, tn_group_epoch_records(&t->group));
+    const double epoch_done = tn_epoch_share(e);
     const double epochs = t->state.progress.epoch + epoch_done;
     tn_report_step step = {
         .window = {.turn = turn,
-                   .rows = &rows,
-                   .joint = t->group.is_async ? rows.n : turn->rows,
+                   .rows = rows,
+                   .joint = e->is_async ? rows->n : turn->rows,
                    .lr = dense->lr * turn->factor,
                    .bytes_in = counts.bytes_in,
                    .bytes_out = counts.bytes_out},
         .state = &t->state,
-        .took_s = t->group.lead == NULL ? turn->waited_s + turn->took_s + tn_clock_s() - begin : 0,
+        .took_s = e->lead == NULL ? turn->waited_s + turn->took_s + tn_clock_s() - begin : 0,
         .epoch_done = epoch_done,
         .done = tn_timetable_share(&t->timetable, t->state.steps, epochs, tn_clock_s()),
-        .reader = tn_step_prefetch_reader(t->epoch.data),
+        .reader = tn_step_prefetch_reader(e->data),
     };
     tn_span_begin(t->worker->lane, TN_PHASE_REPORT);
     tn_status status = tn_report_step_done(t->report, &step, err);
@@ -224,7 +209,7 @@ static tn_status note_step(trainer *t, const tn_step_turn *turn, tn_error *err)
 static bool meets(void *arg, uint64_t steps)
 {
     trainer *t = arg;
-    const bool deals_anew = tn_group_epoch_hear(&t->group);
+    const bool deals_anew = tn_epoch_hear(&t->epoch);
     return is_due(t, steps) || deals_anew;
 }
 
@@ -238,10 +223,13 @@ static double factor(void *arg)
 static tn_status note_turn(void *arg, const tn_step_turn *turn, tn_error *err)
 {
     trainer *t = arg;
-    if (turn->step != NULL || !t->group.is_async) { /* else it had no data, and did nothing */
-        TN_TRY(note_step(t, turn, err));
+    const double begin = tn_clock_s();
+    tn_scored rows;
+    TN_TRY(tn_epoch_note(&t->epoch, turn, &rows, err));
+    if (turn->step != NULL || !t->epoch.is_async) { /* else it had no data, and did nothing */
+        tn_saver_set_unsaved(&t->saver);
+        TN_TRY(report_step(t, turn, &rows, begin, err));
     }
-    tn_group_epoch_beat(&t->group, turn);
     return turn->meets ? TN_OK : tn_saver_note(&t->saver, err);
 }
 
@@ -249,19 +237,19 @@ static tn_status note_turn(void *arg, const tn_step_turn *turn, tn_error *err)
 static tn_status meet(trainer *t, tn_error *err)
 {
     bool gave_back;
-    TN_TRY(tn_group_epoch_give_back(&t->group, &gave_back, err));
+    TN_TRY(tn_epoch_give_back(&t->epoch, &gave_back, err));
     if (gave_back && !is_due(t, t->worker->steps)) {
         return TN_OK; /* they met for that only */
     }
-    TN_TRY(tn_group_epoch_gather(&t->group, err));
+    TN_TRY(tn_epoch_gather(&t->epoch, err));
     TN_TRY(do_between(t, err));
-    return t->stop ? TN_OK : tn_group_epoch_start(&t->group, false, err);
+    return t->stop ? TN_OK : tn_epoch_go_on(&t->epoch, err);
 }
 
 static tn_status end_steps(trainer *t, tn_error *err)
 {
-    TN_TRY(tn_group_epoch_end(&t->group, err));
-    if (t->group.is_async && t->state.steps != t->worker->steps) {
+    TN_TRY(tn_epoch_wait_for_all(&t->epoch, err));
+    if (t->epoch.is_async && t->state.steps != t->worker->steps) {
         tn_saver_set_unsaved(&t->saver); /* others have learned after this rank's last step */
         t->state.steps = t->worker->steps;
     }
@@ -280,23 +268,16 @@ static tn_status take_steps(trainer *t, tn_error *err)
         TN_TRY(meet(t, err));
     }
     /* The run is over, perhaps with nothing to save. */
-    return t->group.is_async ? TN_OK : tn_group_epoch_sum(&t->group, err);
+    return t->epoch.is_async ? TN_OK : tn_epoch_locate(&t->epoch, err);
 }
 
 /* TN_END: the epoch is over; TN_OK: the run is. A signal may have cut the reader short. */
 static tn_status all_steps(trainer *t, tn_error *err)
 {
-    tn_status status = tn_group_epoch_prior(&t->group, err);
-    if (status == TN_OK) {
-        status = tn_group_epoch_start(&t->group, true, err);
-    }
-    if (status == TN_OK) {
-        status = tn_epoch_begin_steps(&t->epoch, err);
-    }
+    tn_status status = tn_epoch_begin_steps(&t->epoch, err);
     if (status == TN_OK) {
         status = take_steps(t, err);
     }
-    tn_epoch_end_steps(&t->epoch);
     bool cut = (status == TN_END || status == TN_E_STOPPED) && is_asked(t);
     return cut ? tn_saver_stop(&t->saver, err) : status;
 }
@@ -306,17 +287,14 @@ static tn_status all_steps(trainer *t, tn_error *err)
 /* Does what is due at the end of an epoch. */
 static tn_status after_epoch(trainer *t, tn_error *err)
 {
-    tn_epoch *e = &t->epoch;
-    TN_TRY(tn_epoch_look_again(e, err));
-    TN_TRY(tn_group_epoch_sum(&t->group, err));
-    TN_TRY(tn_group_epoch_judge(&t->group, err));
-    const tn_epoch_end end = tn_epoch_next(e);
+    tn_epoch_end end;
+    TN_TRY(tn_epoch_finish(&t->epoch, &end, err));
     const uint32_t epoch = t->state.progress.epoch;
     const bool last = epoch == t->run->train.epochs;
     if (tn_timetable_is_due_after(&t->timetable, TN_DUE_EVAL, epoch) || last) {
         tn_status status = validate(t, err);
         if (status == TN_E_STOPPED) {
-            tn_epoch_return(e, &end); /* so that a resumed run comes here again */
+            tn_epoch_return(&t->epoch, &end); /* so that a resumed run comes here again */
             return tn_saver_stop(&t->saver, err);
         }
         TN_TRY(status);
@@ -332,7 +310,7 @@ static tn_status after_epoch(trainer *t, tn_error *err)
 /* The steps of an epoch, behind an evaluation that the run before owed. TN_END: it is over. */
 static tn_status pass(trainer *t, tn_error *err)
 {
-    const atomic_bool *stop = t->group.lead != NULL ? NULL : t->watch->stop;
+    const atomic_bool *stop = t->epoch.lead != NULL ? NULL : t->watch->stop;
     TN_TRY(tn_step_prefetch_watch(t->epoch.data, stop, err));
     if (t->state.eval_owed) {
         TN_TRY(validate_or_owe(t, err));
@@ -340,24 +318,15 @@ static tn_status pass(trainer *t, tn_error *err)
     return all_steps(t, err);
 }
 
-/* Opens an epoch, and deals it to the others. */
 static tn_status open_epoch(trainer *t, tn_error *err)
 {
-    const bool within = t->state.stand.within;
     const bool first = !t->epoch.is_begun;
-    tn_group_epoch_deal(&t->group, false);
     TN_TRY(tn_epoch_open(&t->epoch, t->report, err));
-    tn_group_epoch_deal(&t->group, true);
-    if (within && t->epoch.is_whole) {
-        TN_TRY(tn_report_event(t->report, &t->state, "warn",
-                               "the place in the epoch is lost with the data: it begins anew",
-                               err));
-    }
     if (!first) {
         return TN_OK;
     }
     TN_TRY(tn_saver_check_room(&t->saver, err));
-    return tn_group_epoch_check_parts(&t->group, err);
+    return tn_epoch_check_parts(&t->epoch, err);
 }
 
 /* One epoch from t->state.progress on. */
@@ -416,7 +385,7 @@ static tn_status evaluate_test(trainer *t, tn_error *err)
                                      .stop = t->watch->stop,
                                      .sink = p != NULL ? tn_predictions_sink : NULL,
                                      .sink_arg = p};
-    tn_status status = tn_group_epoch_evaluate(&t->group, &request, &t->out->test, err);
+    tn_status status = tn_epoch_evaluate(&t->epoch, &request, &t->out->test, err);
     if (status == TN_OK && p != NULL) {
         return tn_predictions_commit(p, err);
     }
@@ -430,7 +399,7 @@ static tn_status judge_the_last(trainer *t, tn_error *err)
 {
     if (t->run->data.valid.n > 0 && t->out->valid.metrics == NULL) {
         tn_eval_request request = {.paths = &t->run->data.valid, .stop = t->watch->stop};
-        TN_TRY(tn_group_epoch_evaluate(&t->group, &request, &t->out->valid, err));
+        TN_TRY(tn_epoch_evaluate(&t->epoch, &request, &t->out->valid, err));
     }
     if (t->run->data.test.n == 0) {
         return TN_OK;
@@ -473,10 +442,9 @@ static tn_status gather(void *arg, tn_ckpt_want *want, tn_error *err)
 {
     trainer *t = arg;
     t->state.steps = t->worker->steps;
-    TN_TRY(tn_group_epoch_sum(&t->group, err));
-    tn_epoch_list_dealt(&t->epoch);
+    TN_TRY(tn_epoch_locate(&t->epoch, err));
     want->state = &t->state;
-    want->metrics = t->group.whole;
+    want->metrics = t->epoch.whole;
     return TN_OK;
 }
 
@@ -512,26 +480,23 @@ static tn_status first_weights(trainer *t, const tn_run_text *text, tn_saved *wh
     if (!tn_tree_is_null(t->run->checkpoint.from)) {
         t->state.begun = true;
         TN_TRY(tn_import(t->run->checkpoint.from, t->worker, err));
-        return t->group.lead != NULL ? tn_leader_load(t->group.lead, "", err) : TN_OK;
+        return t->epoch.lead != NULL ? tn_leader_load(t->epoch.lead, "", err) : TN_OK;
     }
     const tn_model_common *model = t->run->model.shared;
     if (t->worker->output_bias == NULL || strcmp(model->bias_init, "prior") == 0) {
-        return TN_OK; /* drawn from the first window of the data, see tn_group_epoch_prior */
+        return TN_OK; /* drawn from the first window of the data, see tn_epoch_begin_steps */
     }
     return tn_worker_set_bias(t->worker, model->bias_init, err);
 }
 
 static tn_status open_parts(trainer *t, const tn_run_text *text, const tn_binder *b, tn_error *err)
 {
-    tn_metrics_opts metrics = tn_metrics_opts_of(t->run, t->plan->schema);
-    metrics.exact_auc = false;
-    metrics.grouped = false;
     TN_TRY(tn_worker_new(&t->worker, t->plan, &(tn_worker_opts){.training = true}, b, err));
-    TN_TRY(tn_epoch_init(&t->epoch, t->worker, &t->state, &metrics, err));
+    t->epoch.w = t->worker;
     tn_profile_begin(t->watch->profile, t->worker);
     tn_memory_cap_init(&t->memory, t->worker, 0);
     TN_TRY(tn_saver_open(&t->saver, t->worker, text, err));
-    return tn_group_epoch_open(&t->group, text, t->saver.checkpoints, &metrics, err);
+    return tn_epoch_init(&t->epoch, text, t->saver.checkpoints, err);
 }
 
 static tn_status begin_run(trainer *t, const tn_run_text *text, tn_text *said, tn_error *err)
@@ -545,7 +510,7 @@ static tn_status begin_run(trainer *t, const tn_run_text *text, tn_text *said, t
         .watch = t->watch,
         .worker = t->worker,
         .dir = tn_checkpoints_dir(t->saver.checkpoints),
-        .reported = t->group.lead != NULL ? tn_leader_peer_progress(t->group.lead) : NULL,
+        .reported = t->epoch.lead != NULL ? tn_leader_peer_progress(t->epoch.lead) : NULL,
         .run_id = tn_checkpoints_run_id(t->saver.checkpoints),
         .resumed = which.ordinal != 0 ? &which : NULL,
         .memory = &t->memory,
@@ -585,7 +550,7 @@ static tn_status end_report(trainer *t, tn_status status, tn_error *err)
         .trained = t->out,
         .met = &t->epoch.met,
         .epoch = t->epoch.number,
-        .train = t->group.whole,
+        .train = t->epoch.whole,
         .saved = t->saver.has_saved ? &t->saver.saved : NULL,
         .reassigned = tn_epoch_reassigned(&t->epoch),
     };
@@ -608,16 +573,15 @@ static tn_status finish(trainer *t, tn_status status, tn_error *err)
     t->out->steps = t->worker != NULL ? t->worker->steps : 0;
     t->out->samples = t->state.samples;
     t->out->seconds = tn_clock_s() - t->timetable.begin;
-    t->out->loss = t->group.whole != NULL ? tn_metrics_get(t->group.whole, "logloss") : (double)NAN;
+    t->out->loss = t->epoch.whole != NULL ? tn_metrics_get(t->epoch.whole, "logloss") : (double)NAN;
     if (t->report != NULL) {
         status = end_report(t, status, err);
     }
     tn_profile_end(t->watch->profile, t->worker);
-    tn_group_epoch_close(&t->group, t->run, status, status == TN_OK ? "" : err->text);
+    tn_epoch_done(&t->epoch, status, status == TN_OK ? "" : err->text);
     tn_report_close(t->report);
     tn_checkpoints_close(t->saver.checkpoints);
     tn_worker_free(t->worker);
-    tn_epoch_done(&t->epoch);
     tn_epoch_position_done(&t->state.stand);
     if (status != TN_OK && status != TN_E_STOPPED) {
         tn_outcome_done(t->out);
@@ -639,7 +603,7 @@ tn_status tn_train(const tn_model_plan *plan, const tn_run_text *text, const tn_
                  .watch = watch,
                  .out = out,
                  .saver = {.state = &t.state, .gather = gather, .arg = &t},
-                 .group = {.epoch = &t.epoch, .watch = watch},
+                 .epoch = {.run = plan->run, .watch = watch, .state = &t.state},
                  .evaluated = UINT64_MAX};
     tn_timetable_init(&t.timetable, t.run, tn_clock_s());
     t.saver.is_rare = !tn_timetable_saves(&t.timetable);
