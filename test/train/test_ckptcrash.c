@@ -41,21 +41,20 @@ static tn_status run(const char *dir, void *ctx, tn_error *err)
 static void check_every_final_name(const char *dir)
 {
     tn_error err = {0};
-    const uint64_t *present = NULL;
-    uint32_t n = 0;
+    tn_ckpt_listing present;
     tn_arena *arena = tn_arena_new(1024);
-    assert_int_equal(tn_ckptdir_list(dir, arena, &present, &n, &err), TN_OK);
-    for (uint32_t i = 0; i < n; i++) {
+    assert_int_equal(tn_ckptdir_list(dir, arena, &present, &err), TN_OK);
+    for (uint32_t i = 0; i < present.n; i++) {
         char name[64];
         char path[TN_PATH_SIZE];
         toy_state state = {0};
         tn_ckpt_loader loader = toy_loader(&state);
-        (void)snprintf(name, sizeof name, "ckpt-%llu", (unsigned long long)present[i]);
+        (void)snprintf(name, sizeof name, "ckpt-%llu", (unsigned long long)present.ordinal[i]);
         assert_int_equal(tn_path_join(dir, name, path, &err), TN_OK);
         if (tn_ckptdir_load_one(path, &loader, &err) != TN_OK) {
             fail_msg("%s", err.text);
         }
-        assert_int_equal(state.loaded, present[i]);
+        assert_int_equal(state.loaded, present.ordinal[i]);
     }
     tn_arena_free(arena);
 }

@@ -399,9 +399,10 @@ static void a_run_ends_before_one_that_is_newer_or_not_to_be_read(void **state)
 /* Checkpoints that are there, the newest first; in the arena. */
 static const uint64_t *present_in(const char *dir, tn_arena *arena, uint32_t *n)
 {
-    const uint64_t *list = NULL;
-    assert_int_equal(tn_ckptdir_list(dir, arena, &list, n, NULL), TN_OK);
-    return list;
+    tn_ckpt_listing list;
+    assert_int_equal(tn_ckptdir_list(dir, arena, &list, NULL), TN_OK);
+    *n = list.n;
+    return list.ordinal;
 }
 
 /* Every checkpoint of `dir` loads to what that of the same step does in a run that saves all. */

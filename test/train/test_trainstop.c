@@ -359,15 +359,14 @@ typedef struct kept {
 static kept look(const char *dir)
 {
     tn_arena *arena = tn_arena_new(1 << 16);
-    const uint64_t *ordinal = NULL;
-    uint32_t n = 0;
+    tn_ckpt_listing list;
     kept k = {0};
     tn_manifest newest = {0};
-    assert_int_equal(tn_ckptdir_list(dir, arena, &ordinal, &n, NULL), TN_OK);
-    for (uint32_t i = 0; i < n; i++) {
+    assert_int_equal(tn_ckptdir_list(dir, arena, &list, NULL), TN_OK);
+    for (uint32_t i = 0; i < list.n; i++) {
         char path[TN_PATH_SIZE];
         tn_manifest m = {0};
-        (void)snprintf(path, sizeof path, "%s/ckpt-%llu", dir, (unsigned long long)ordinal[i]);
+        (void)snprintf(path, sizeof path, "%s/ckpt-%llu", dir, (unsigned long long)list.ordinal[i]);
         assert_int_equal(tn_ckpt_read_manifest(path, arena, &m, NULL), TN_OK);
         if (i == 0) {
             newest = m;

@@ -90,8 +90,8 @@ static tn_status write_rows(void *ctx, const char *path, tn_error *err)
 
 static tn_status write_all(tn_ckptdir *d, toy *t, uint32_t *crc, tn_error *err)
 {
-    TN_TRY(tn_ckptdir_add(d, "config.yaml", write_config, t, err));
-    TN_TRY(tn_ckptdir_add(d, "sparse-0000-0003.tns", write_rows, t, err));
+    TN_TRY(tn_ckpt_put(tn_ckptdir_folder(d), "config.yaml", write_config, t, err));
+    TN_TRY(tn_ckpt_put(tn_ckptdir_folder(d), "sparse-0000-0003.tns", write_rows, t, err));
     tn_text text = {0};
     tn_status status = tn_manifest_write(&t->m, &text, crc, err);
     if (status == TN_OK) {

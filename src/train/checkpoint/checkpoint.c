@@ -19,90 +19,24 @@
 
 /* ---- writing a moment into the files of a checkpoint ---- */
 
-typedef struct saving {
-    tn_checkpoints *c;
-    tn_moment *moment;
-    tn_manifest *m;
-    tn_ckpt_files files;
-} saving;
-
-static tn_status add_part(saving *s, const char *name, tn_ckpt_write *write, tn_ckpt_part *part,
-                          tn_error *err)
+/* The files of this process, then those of the others. */
+static tn_status write_files(tn_checkpoints *c, tn_ckpt_files *files, tn_error *err)
 {
-    TN_ASSERT(part->file.type != NULL && part->file.name == NULL);
-    part->moment = s->moment;
-    TN_TRY(tn_ckptdir_add(s->c->files, name, write, part, err));
-    tn_ckpt_files_list(&s->files, name, &part->file);
-    return TN_OK;
-}
-
-static tn_status add_text(saving *s, const char *name, const char *type, const tn_text *text,
-                          tn_error *err)
-{
-    tn_ckpt_part part = {.text = text, .file = {.type = type}};
-    return add_part(s, name, tn_ckpt_write_text, &part, err);
-}
-
-/* The rows and the weights of this process. */
-static tn_status add_own(saving *s, tn_error *err)
-{
-    tn_ckpt_own own = {.folder = tn_ckptdir_folder(s->c->files),
-                       .moment = s->moment,
-                       .head = {.run_id = s->m->run_id,
-                                .step = s->m->step,
-                                .base_step = s->m->base != 0 ? s->c->base.step : 0,
-                                .delta = s->m->base != 0}};
-    tn_status status = tn_ckpt_write_own(&own, &s->files, err);
-    s->c->lost_rows = own.lost_rows;
-    return status;
-}
-
-/* Lists the files of the others. */
-static tn_status add_others(saving *s, tn_error *err)
-{
-    const tn_ckpt_peers *peers = &s->c->peers;
-    if (s->c->announced) {
-        tn_status status = peers->collect(peers->arg, &s->files, err);
-        s->c->lost_rows = status == TN_E_IO;
-        TN_TRY(status);
+    const tn_manifest *m = &c->moment->manifest;
+    tn_ckpt_own own = {.folder = tn_ckptdir_folder(c->files),
+                       .moment = c->moment,
+                       .head = {.run_id = m->run_id,
+                                .step = m->step,
+                                .base_step = m->base != 0 ? c->base.step : 0,
+                                .delta = m->base != 0}};
+    tn_status status = tn_ckpt_write_own(&own, files, err);
+    c->lost_rows = own.lost_rows;
+    if (status == TN_OK && c->announced) {
+        status = c->peers.collect(c->peers.arg, files, err);
+        c->lost_rows = status == TN_E_IO;
     }
-    return tn_ckpt_files_check(&s->files, err);
-}
-
-static tn_status add_files(saving *s, tn_error *err)
-{
-    tn_text config = {0};
-    tn_text_adds(&config, s->moment->config);
-    tn_status status = tn_text_check(&config, "the configuration", err);
-    if (status == TN_OK) {
-        status = add_text(s, "config.yaml", "config", &config, err);
-    }
-    tn_text_done(&config);
     TN_TRY(status);
-    TN_TRY(add_text(s, "sources.jsonl", "sources", &s->moment->sources, err));
-    TN_TRY(add_own(s, err));
-    tn_ckpt_part part = {.file = {.type = "metrics"}};
-    TN_TRY(add_part(s, "metrics.safetensors", tn_ckpt_write_metrics, &part, err));
-    TN_TRY(add_others(s, err));
-    TN_ASSERT(s->files.n_told == s->c->plan->owners.n_peers);
-    s->m->file = s->files.file;
-    s->m->n_files = s->files.n;
-    s->m->rows = s->files.rows;
-    s->c->saved.bytes = s->files.bytes;
-    s->c->saved.written = s->files.written;
-    return TN_OK;
-}
-
-static tn_status commit(saving *s, tn_error *err)
-{
-    tn_text manifest = {0};
-    uint32_t *crc = &s->c->saved.crc;
-    tn_status status = tn_manifest_write(s->m, &manifest, crc, err);
-    if (status == TN_OK) {
-        status = tn_ckptdir_commit(s->c->files, &manifest, *crc, err);
-    }
-    tn_text_done(&manifest);
-    return status;
+    return tn_ckpt_files_check(files, err);
 }
 
 /* About the bytes that the files will take: keys are mixed, so peers hold as many rows each. */
@@ -124,17 +58,16 @@ tn_status tn_checkpoints_room(const tn_checkpoints *c, const tn_worker *w, const
     const uint64_t arrays = 1 + tn_dense_states(w->shard.dense, spec);
     const uint64_t dense = arrays * sizeof(float) * tn_params_size(w->params);
     const uint32_t keep = c->plan->run->checkpoint.keep;
-    const uint64_t *present = NULL;
-    uint32_t n = 0;
+    tn_ckpt_listing present = {0};
     uint64_t room = 0;
     tn_arena *arena = tn_arena_new(1 << 12);
-    tn_status status = tn_ckptdir_list(tn_checkpoints_dir(c), arena, &present, &n, err);
+    tn_status status = tn_ckptdir_list(tn_checkpoints_dir(c), arena, &present, err);
     tn_arena_free(arena);
     TN_TRY(status);
     TN_TRY(tn_disk_free(tn_checkpoints_dir(c), &room, err));
     *out = (tn_ckpt_room){.least = from->ordinal != 0 && from->bytes > dense ? from->bytes : dense,
                           .unused = room,
-                          .wanted = n > keep ? 1 : keep + 1 - n};
+                          .wanted = present.n > keep ? 1 : keep + 1 - present.n};
     return TN_OK;
 }
 
@@ -144,14 +77,33 @@ static tn_status make_folder(tn_checkpoints *c, tn_error *err)
     return tn_ckptdir_begin(c->files, expected_bytes(c), &c->moment->manifest.ordinal, err);
 }
 
-static tn_status save(saving *s, tn_error *err)
+static tn_status commit(tn_checkpoints *c, tn_error *err)
 {
-    if (!s->c->announced) {
-        TN_TRY(make_folder(s->c, err));
+    tn_text manifest = {0};
+    uint32_t *crc = &c->saved.crc;
+    tn_status status = tn_manifest_write(&c->moment->manifest, &manifest, crc, err);
+    if (status == TN_OK) {
+        status = tn_ckptdir_commit(c->files, &manifest, *crc, err);
     }
-    tn_ckpt_files_init(&s->files, s->moment->arena, &s->c->plan->owners);
-    TN_TRY(add_files(s, err));
-    return commit(s, err);
+    tn_text_done(&manifest);
+    return status;
+}
+
+static tn_status save(tn_checkpoints *c, tn_error *err)
+{
+    tn_manifest *m = &c->moment->manifest;
+    tn_ckpt_files files;
+    if (!c->announced) {
+        TN_TRY(make_folder(c, err));
+    }
+    tn_ckpt_files_init(&files, c->moment->arena, &c->plan->owners);
+    TN_TRY(write_files(c, &files, err));
+    m->file = files.file;
+    m->n_files = files.n;
+    m->rows = files.rows;
+    c->saved.bytes = files.bytes;
+    c->saved.written = files.written;
+    return commit(c, err);
 }
 
 /* A save has failed: nobody writes into its folder any more, and that goes. */
@@ -174,26 +126,29 @@ static void prune(tn_checkpoints *c)
     }
 }
 
+void tn_checkpoints_name(tn_saved *out, const tn_manifest *m)
+{
+    (void)snprintf(out->name, sizeof out->name, "ckpt-%llu", (unsigned long long)m->ordinal);
+    out->ordinal = m->ordinal;
+    out->run_id = m->run_id;
+    out->rows = m->rows;
+    out->step = m->step;
+    out->samples = m->samples;
+    out->epoch = m->epoch;
+}
+
 /* Writes c->moment into files and commits them. */
 static tn_status write_and_commit(tn_checkpoints *c, tn_error *err)
 {
     TN_ASSERT(c->moment != NULL);
-    saving s = {.c = c, .moment = c->moment, .m = &c->moment->manifest};
-    tn_status status = save(&s, err);
+    tn_status status = save(c, err);
     if (status != TN_OK) {
         abandon(c);
         tn_error_context(err, "checkpoint not saved");
         return status;
     }
-    tn_saved *saved = &c->saved;
-    saved->ordinal = s.m->ordinal;
-    saved->run_id = s.m->run_id;
-    saved->rows = s.m->rows;
-    saved->step = s.m->step;
-    saved->samples = s.m->samples;
-    saved->epoch = s.m->epoch;
-    saved->seconds = tn_clock_s() - c->begin;
-    (void)snprintf(saved->name, sizeof saved->name, "ckpt-%llu", (unsigned long long)s.m->ordinal);
+    tn_checkpoints_name(&c->saved, &c->moment->manifest);
+    c->saved.seconds = tn_clock_s() - c->begin;
     prune(c);
     return TN_OK;
 }
@@ -315,10 +270,10 @@ tn_status tn_checkpoints_set_base(tn_checkpoints *c, tn_worker *w, const tn_save
 static bool has_base(const tn_checkpoints *c)
 {
     char path[TN_PATH_SIZE];
-    char name[64];
-    (void)snprintf(name, sizeof name, "ckpt-%llu/MANIFEST", (unsigned long long)c->base.ordinal);
-    return c->base.ordinal != 0 && tn_path_join(tn_checkpoints_dir(c), name, path, NULL) == TN_OK &&
-           tn_path_exists(path);
+    char manifest[TN_PATH_SIZE];
+    return c->base.ordinal != 0 &&
+           tn_ckptdir_path(tn_checkpoints_dir(c), c->base.ordinal, path, NULL) == TN_OK &&
+           tn_path_join(path, "MANIFEST", manifest, NULL) == TN_OK && tn_path_exists(manifest);
 }
 
 /* Whether a delta can be made: full ones come now and then, so that loading stays short. */

@@ -27,7 +27,7 @@ enum { TN_MOMENT_SUMS = 6, TN_MOMENT_BINS = 1 << 20 };
 typedef struct tn_moment {
     tn_arena *arena;
     tn_manifest manifest; /* but for the names of things that are still to be made */
-    const char *config;   /* lent */
+    const char *config;   /* lent; NULL: of a rank above 0 */
     tn_text sources;
     uint32_t rank;
     tn_range partitions; /* of this peer */

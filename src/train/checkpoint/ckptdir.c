@@ -83,20 +83,19 @@ void tn_ckptdir_close(tn_ckptdir *d)
     }
 }
 
-uint64_t tn_ckptdir_session(const tn_ckptdir *d)
+tn_status tn_ckptdir_path(const char *dir, uint64_t ordinal, char out[TN_PATH_SIZE], tn_error *err)
 {
-    return d->session;
+    char name[32];
+    (void)snprintf(name, sizeof name, "ckpt-%" PRIu64, ordinal);
+    return tn_path_join(dir, name, out, err);
 }
 
-/* "<dir>/ckpt-<ordinal>" and, when `tmp`, ".<session>.tmp". */
-static tn_status path_of(const tn_ckptdir *d, uint64_t ordinal, bool tmp, char out[TN_PATH_SIZE],
-                         tn_error *err)
+/* Where a checkpoint lies that is being written, or removed. */
+static tn_status tmp_path(const tn_ckptdir *d, uint64_t ordinal, char out[TN_PATH_SIZE],
+                          tn_error *err)
 {
     char name[64];
-    int length = tmp ? snprintf(name, sizeof name, "ckpt-%" PRIu64 ".%016" PRIx64 ".tmp", ordinal,
-                                d->session)
-                     : snprintf(name, sizeof name, "ckpt-%" PRIu64, ordinal);
-    TN_ASSERT(length > 0 && (size_t)length < sizeof name);
+    (void)snprintf(name, sizeof name, "ckpt-%" PRIu64 ".%016" PRIx64 ".tmp", ordinal, d->session);
     return tn_path_join(d->dir, name, out, err);
 }
 
@@ -120,20 +119,12 @@ tn_status tn_ckptdir_begin(tn_ckptdir *d, uint64_t bytes, uint64_t *ordinal, tn_
     TN_TRY(pass("ckpt.begin", err));
     TN_TRY(check_space(d, bytes, err));
     tn_arena *arena = tn_arena_new(4096);
-    const uint64_t *present = NULL;
-    const uint64_t *aside = NULL;
-    uint32_t n = 0;
-    uint32_t n_aside = 0;
-    tn_status status = tn_ckptdir_list(d->dir, arena, &present, &n, err);
-    if (status == TN_OK) {
-        status = tn_ckptdir_list_damaged(d->dir, arena, &aside, &n_aside, err);
-    }
-    uint64_t highest = n > 0 && present[0] > d->committed ? present[0] : d->committed;
-    highest = n_aside > 0 && aside[0] > highest ? aside[0] : highest;
-    const uint64_t next = highest + 1;
+    tn_ckpt_listing list = {0};
+    tn_status status = tn_ckptdir_list(d->dir, arena, &list, err);
     tn_arena_free(arena);
     TN_TRY(status);
-    TN_TRY(path_of(d, next, true, d->tmp, err));
+    const uint64_t next = 1 + (list.highest > d->committed ? list.highest : d->committed);
+    TN_TRY(tmp_path(d, next, d->tmp, err));
     TN_TRY(tn_remove_tree(d->tmp, err)); /* what an abandon could not remove */
     TN_TRY(tn_dir_make_new(d->tmp, err));
     d->ordinal = next;
@@ -167,33 +158,32 @@ tn_status tn_ckpt_put(const char *folder, const char *name, tn_ckpt_write *make,
     return tn_rename(again, path, err);
 }
 
-tn_status tn_ckpt_put_once(const char *folder, const char *name, tn_ckpt_write *make, void *ctx,
-                           tn_error *err)
-{
-    TN_ASSERT(strchr(name, '/') == NULL);
-    char path[TN_PATH_SIZE];
-    TN_TRY(tn_path_join(folder, name, path, err));
-    return make(ctx, path, err);
-}
-
-tn_status tn_ckptdir_add(tn_ckptdir *d, const char *name, tn_ckpt_write *make, void *ctx,
-                         tn_error *err)
-{
-    TN_ASSERT(d->ordinal != 0);
-    return tn_ckpt_put(d->tmp, name, make, ctx, err);
-}
+typedef struct text_job {
+    const tn_text *text;
+    tn_manifest_file *file;
+} text_job;
 
 static tn_status write_text(void *ctx, const char *path, tn_error *err)
 {
-    const tn_text *text = ctx;
+    const text_job *job = ctx;
     tn_file *f = NULL;
     TN_TRY(tn_file_create(&f, path, err));
-    tn_status status = tn_file_write(f, text->data, text->size, err);
+    tn_status status = tn_file_write(f, tn_text_str(job->text), job->text->size, err);
     if (status != TN_OK) {
         tn_file_abandon(f);
         return status;
     }
+    job->file->bytes = tn_file_size(f);
+    job->file->crc = tn_file_crc(f);
     return tn_file_commit(f, err);
+}
+
+tn_status tn_ckpt_put_text(const char *folder, const char *name, const tn_text *text,
+                           tn_manifest_file *out, tn_error *err)
+{
+    tn_manifest_file nobodys;
+    text_job job = {text, out != NULL ? out : &nobodys};
+    return tn_ckpt_put(folder, name, write_text, &job, err);
 }
 
 /* For people and scripts. The checkpoint is saved already, so a failure is only told. */
@@ -218,17 +208,15 @@ tn_status tn_ckptdir_commit(tn_ckptdir *d, const tn_text *manifest, uint32_t crc
     TN_ASSERT(d->ordinal != 0);
     TN_ASSERT(manifest->size > 0 && !manifest->failed);
     char final[TN_PATH_SIZE];
-    tn_text text = *manifest; /* lent */
-    TN_TRY(path_of(d, d->ordinal, false, final, err));
+    TN_TRY(tn_ckptdir_path(d->dir, d->ordinal, final, err));
     TN_TRY(pass("ckpt.before_manifest", err));
-    TN_TRY(tn_ckptdir_add(d, "MANIFEST", write_text, &text, err));
+    TN_TRY(tn_ckpt_put_text(d->tmp, "MANIFEST", manifest, NULL, err));
     TN_TRY(tn_dir_sync(d->tmp, err));
     TN_TRY(pass("ckpt.before_rename", err));
     TN_TRY(tn_rename(d->tmp, final, err));
-    uint64_t saved = d->ordinal;
-    d->committed = saved;
+    d->committed = d->ordinal;
     d->ordinal = 0;
-    write_latest(d, saved, crc);
+    write_latest(d, d->committed, crc);
     return pass("ckpt.after_rename", err);
 }
 
@@ -248,15 +236,14 @@ tn_status tn_ckptdir_set_aside(const tn_ckptdir *d, uint64_t ordinal, tn_error *
 {
     enum { TRIES = 1000 };
     char from[TN_PATH_SIZE];
-    TN_TRY(path_of(d, ordinal, false, from, err));
+    TN_TRY(tn_ckptdir_path(d->dir, ordinal, from, err));
     for (uint32_t i = 1; i <= TRIES; i++) {
         char name[64];
+        char again[16];
         char to[TN_PATH_SIZE];
-        int length = snprintf(name, sizeof name, "ckpt-%" PRIu64 TN_CKPT_DAMAGED, ordinal);
-        TN_ASSERT(length > 0 && (size_t)length < sizeof name);
-        if (i > 1) {
-            (void)snprintf(name + length, sizeof name - (size_t)length, ".%u", i);
-        }
+        (void)snprintf(again, sizeof again, ".%u", i);
+        (void)snprintf(name, sizeof name, "ckpt-%" PRIu64 TN_CKPT_DAMAGED "%s", ordinal,
+                       i > 1 ? again : "");
         TN_TRY(tn_path_join(d->dir, name, to, err));
         if (tn_path_exists(to)) {
             continue;
@@ -295,7 +282,7 @@ static tn_status look_at(const tn_ckptdir *d, entry *list, uint32_t n, uint32_t 
     tn_manifest m = {0};
     tn_error why = {0};
     entry *e = &list[i];
-    TN_TRY(path_of(d, e->ordinal, false, path, err));
+    TN_TRY(tn_ckptdir_path(d->dir, e->ordinal, path, err));
     tn_arena *arena = tn_arena_new(1 << 14);
     tn_status status = tn_ckpt_read_manifest(path, arena, &m, &why);
     tn_arena_free(arena);
@@ -331,8 +318,8 @@ static tn_status remove_checkpoint(const tn_ckptdir *d, uint64_t ordinal, tn_err
 {
     char final[TN_PATH_SIZE];
     char tmp[TN_PATH_SIZE];
-    TN_TRY(path_of(d, ordinal, false, final, err));
-    TN_TRY(path_of(d, ordinal, true, tmp, err));
+    TN_TRY(tn_ckptdir_path(d->dir, ordinal, final, err));
+    TN_TRY(tmp_path(d, ordinal, tmp, err));
     TN_TRY(tn_rename(final, tmp, err));
     return tn_remove_tree(tmp, err);
 }
@@ -340,13 +327,13 @@ static tn_status remove_checkpoint(const tn_ckptdir *d, uint64_t ordinal, tn_err
 static tn_status prune(const tn_ckptdir *d, uint32_t keep, uint64_t best, tn_arena *arena,
                        tn_error *err)
 {
-    const uint64_t *present = NULL;
-    uint32_t n = 0;
-    TN_TRY(tn_ckptdir_list(d->dir, arena, &present, &n, err));
+    tn_ckpt_listing present;
+    TN_TRY(tn_ckptdir_list(d->dir, arena, &present, err));
+    const uint32_t n = present.n;
     entry *list = TN_NEW_ARRAY(arena, entry, n + 1);
     for (uint32_t i = 0; i < n; i++) {
-        TN_ASSERT(i == 0 || present[i - 1] > present[i]); /* the newest first */
-        list[i].ordinal = present[i];
+        TN_ASSERT(i == 0 || present.ordinal[i - 1] > present.ordinal[i]); /* the newest first */
+        list[i].ordinal = present.ordinal[i];
     }
     for (uint32_t i = n; i > 0; i--) { /* bases come before their deltas */
         TN_TRY(look_at(d, list, n, i - 1, err));
@@ -378,83 +365,66 @@ tn_status tn_ckptdir_prune(tn_ckptdir *d, uint32_t keep, uint64_t best, tn_error
 
 /* ---- beginning anew ---- */
 
-static tn_status move_into(const char *dir, const char *folder, const char *name, tn_error *err)
+/* The first name that nothing bears. */
+static tn_status make_aside(const char *dir, tn_text *out, tn_error *err)
+{
+    for (uint32_t i = 1;; i++) {
+        tn_text_clear(out);
+        tn_text_addf(out, "%s/earlier-%" PRIu32, dir, i);
+        TN_TRY(tn_text_check(out, "run.dir", err));
+        if (!tn_path_exists(tn_text_str(out))) {
+            return tn_dir_make_new(tn_text_str(out), err);
+        }
+    }
+}
+
+/* Into the folder `aside`, which is made for the first. */
+static tn_status move_aside(const char *dir, const char *name, tn_text *aside, tn_error *err)
 {
     char from[TN_PATH_SIZE];
     char to[TN_PATH_SIZE];
+    TN_TRY(aside->size == 0 ? make_aside(dir, aside, err) : TN_OK);
     TN_TRY(tn_path_join(dir, name, from, err));
-    TN_TRY(tn_path_join(folder, name, to, err));
+    TN_TRY(tn_path_join(tn_text_str(aside), name, to, err));
     return tn_path_exists(from) ? tn_rename(from, to, err) : TN_OK;
-}
-
-/* The first name that nothing bears. */
-static tn_status make_aside(const char *dir, char out[TN_PATH_SIZE], tn_error *err)
-{
-    for (uint32_t i = 1;; i++) {
-        char name[32];
-        (void)snprintf(name, sizeof name, "earlier-%" PRIu32, i);
-        TN_TRY(tn_path_join(dir, name, out, err));
-        if (!tn_path_exists(out)) {
-            return tn_dir_make_new(out, err);
-        }
-    }
 }
 
 /* Files of a run besides checkpoints with final names. */
 static bool is_left(const char *name)
 {
     static const char *const own[] = {"LATEST", "metrics.jsonl", "summary.json"};
-    bool is_one = strncmp(name, "ckpt-", 5) == 0 && strstr(name, ".damaged") != NULL;
+    bool is_one = strncmp(name, "ckpt-", 5) == 0 && strstr(name, TN_CKPT_DAMAGED) != NULL;
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
         is_one = is_one || strcmp(name, own[i]) == 0;
     }
     return is_one;
 }
 
-static tn_status move_all(const char *dir, const char *folder, const uint64_t *ordinal, uint32_t n,
-                          const tn_text *names, tn_error *err)
+static tn_status move_all(const char *dir, const tn_ckpt_listing *list, const tn_text *names,
+                          tn_text *aside, tn_error *err)
 {
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < list->n; i++) {
         char name[32];
-        (void)snprintf(name, sizeof name, "ckpt-%" PRIu64, ordinal[i]);
-        TN_TRY(move_into(dir, folder, name, err));
+        (void)snprintf(name, sizeof name, "ckpt-%" PRIu64, list->ordinal[i]);
+        TN_TRY(move_aside(dir, name, aside, err));
     }
     const char *end = tn_text_str(names) + names->size;
     for (const char *name = tn_text_str(names); name < end; name += strlen(name) + 1) {
-        if (is_left(name)) {
-            TN_TRY(move_into(dir, folder, name, err));
-        }
+        TN_TRY(is_left(name) ? move_aside(dir, name, aside, err) : TN_OK);
     }
     return TN_OK;
-}
-
-static bool any_left(const tn_text *names)
-{
-    const char *end = tn_text_str(names) + names->size;
-    for (const char *name = tn_text_str(names); name < end; name += strlen(name) + 1) {
-        if (is_left(name)) {
-            return true;
-        }
-    }
-    return false;
 }
 
 tn_status tn_ckptdir_begin_anew(tn_ckptdir *d, tn_text *out, tn_error *err)
 {
     tn_text names = {0};
-    const uint64_t *ordinal = NULL;
-    uint32_t n = 0;
+    tn_ckpt_listing list;
     uint32_t n_names = 0;
     tn_arena *arena = tn_arena_new(4096);
-    tn_status status = tn_ckptdir_list(d->dir, arena, &ordinal, &n, err);
+    tn_status status = tn_ckptdir_list(d->dir, arena, &list, err);
     status = status == TN_OK ? tn_dir_list(d->dir, &names, &n_names, err) : status;
-    if (status == TN_OK && (n > 0 || any_left(&names))) {
-        char folder[TN_PATH_SIZE];
-        status = make_aside(d->dir, folder, err);
-        status = status == TN_OK ? move_all(d->dir, folder, ordinal, n, &names, err) : status;
-        tn_text_adds(out, folder);
-    }
+    status = status == TN_OK ? move_all(d->dir, &list, &names, out, err) : status;
     tn_text_done(&names);
     tn_arena_free(arena);
-    return status == TN_OK ? tn_text_check(out, "run.dir", err) : status;
+    return status;
 }

@@ -7,15 +7,16 @@
  *     LATEST                 for people; never read here
  *
  *     TN_TRY(tn_ckptdir_begin(d, bytes, &ordinal, err));
- *     TN_TRY(tn_ckptdir_add(d, "config.yaml", write_config, ctx, err));     for each file
+ *     TN_TRY(tn_ckpt_put(tn_ckptdir_folder(d), "config.yaml", write, ctx, err));   for each file
  *     TN_TRY(tn_ckptdir_commit(d, &manifest, crc, err));                    now it is saved
  *     TN_TRY(tn_ckptdir_prune(d, keep, best, err));
  *
  * After any failure of these: tn_ckptdir_abandon; what was saved before stays, and begin may be
  * tried again. Whatever happens, the newest loadable checkpoint is at least the last one whose
- * commit returned TN_OK. What the files hold is the caller's business. add may run on several
- * threads at once, everything else on the owner's. Failpoints: ckpt.begin, ckpt.before_manifest,
- * ckpt.before_rename, ckpt.after_rename, ckpt.before_prune.
+ * commit returned TN_OK. What the files hold is the caller's business. Files may be put on several
+ * threads at once, also of processes that do not own the directory; everything else is the owner's.
+ * Failpoints: ckpt.begin, ckpt.before_manifest, ckpt.before_rename, ckpt.after_rename,
+ * ckpt.before_prune.
  */
 #ifndef TN_TRAIN_CKPTDIR_H
 #define TN_TRAIN_CKPTDIR_H
@@ -38,7 +39,6 @@ typedef struct tn_ckptdir tn_ckptdir;
  * TN_E_CKPT: in use. */
 tn_status tn_ckptdir_open(tn_ckptdir **out, const char *dir, tn_error *err) TN_MUST_USE;
 void tn_ckptdir_close(tn_ckptdir *d); /* abandons; NULL is fine */
-uint64_t tn_ckptdir_session(const tn_ckptdir *d);
 
 /* Checks that `bytes` and 5 % more are free and opens ckpt-<1 + the highest>: of those that are
  * there, set aside, or were committed since `d` was opened, whoever has removed them. */
@@ -51,15 +51,12 @@ const char *tn_ckptdir_folder(const tn_ckptdir *d);
 /* `make` creates the file at `path` and commits it (tn_file, tn_snapshot). When that fails for
  * reasons of the disk it is called once more, with another path. */
 typedef tn_status tn_ckpt_write(void *ctx, const char *path, tn_error *err);
-tn_status tn_ckptdir_add(tn_ckptdir *d, const char *name, tn_ckpt_write *make, void *ctx,
-                         tn_error *err) TN_MUST_USE;
-
-/* The same for a process that does not own the directory, but adds to the folder of the owner;
- * `put_once` for files that cannot be made twice. */
 tn_status tn_ckpt_put(const char *folder, const char *name, tn_ckpt_write *make, void *ctx,
                       tn_error *err) TN_MUST_USE;
-tn_status tn_ckpt_put_once(const char *folder, const char *name, tn_ckpt_write *make, void *ctx,
-                           tn_error *err) TN_MUST_USE;
+
+/* The same for a text; bytes and crc of *out are set, which may be NULL. */
+tn_status tn_ckpt_put_text(const char *folder, const char *name, const tn_text *text,
+                           tn_manifest_file *out, tn_error *err) TN_MUST_USE;
 
 /* `manifest` and its crc are those of tn_manifest_write. */
 tn_status tn_ckptdir_commit(tn_ckptdir *d, const tn_text *manifest, uint32_t crc,
@@ -83,13 +80,14 @@ tn_status tn_ckptdir_begin_anew(tn_ckptdir *d, tn_text *out, tn_error *err) TN_M
 
 /* The functions below need no lock and write nothing, but for loader->owner. */
 
-/* Ordinals of what bears a final name, descending; the list lives in the arena. */
-tn_status tn_ckptdir_list(const char *dir, tn_arena *arena, const uint64_t **out, uint32_t *n,
+typedef struct tn_ckpt_listing {
+    uint32_t n;
+    const uint64_t *ordinal; /* of what bears a final name, descending; in the arena */
+    uint32_t n_damaged;      /* that were set aside; of a number that is there twice, two */
+    uint64_t highest;        /* of all these; 0: there are none */
+} tn_ckpt_listing;
+tn_status tn_ckptdir_list(const char *dir, tn_arena *arena, tn_ckpt_listing *out,
                           tn_error *err) TN_MUST_USE;
-
-/* The same for those that were set aside; of a number that is there twice, two. */
-tn_status tn_ckptdir_list_damaged(const char *dir, tn_arena *arena, const uint64_t **out,
-                                  uint32_t *n, tn_error *err) TN_MUST_USE;
 
 /* How a checkpoint is taken in. `fits` (may be NULL) sees a manifest first; a failure of it is
  * final: damage is one thing, another model another. Then `read` is called: for a full checkpoint
@@ -111,11 +109,14 @@ typedef struct tn_ckpt_loader {
 tn_status tn_ckptdir_load(const char *dir, const tn_ckpt_loader *loader, uint64_t *ordinal,
                           tn_error *err) TN_MUST_USE;
 
-/* The folder of checkpoint `ordinal` beside the one at `path`. */
+/* The folder of checkpoint `ordinal` in a run directory, or beside the checkpoint at `path`. */
+tn_status tn_ckptdir_path(const char *dir, uint64_t ordinal, char out[TN_PATH_SIZE],
+                          tn_error *err) TN_MUST_USE;
 tn_status tn_ckptdir_beside(const char *path, uint64_t ordinal, char out[TN_PATH_SIZE],
                             tn_error *err) TN_MUST_USE;
 
-/* One checkpoint by its path, e.g. "runs/a/ckpt-42". Its chain lies beside it. */
+/* One checkpoint by its path, e.g. "runs/a/ckpt-42". Its chain lies beside it. TN_E_CKPT also when
+ * there is nothing of that name. */
 tn_status tn_ckptdir_load_one(const char *path, const tn_ckpt_loader *loader,
                               tn_error *err) TN_MUST_USE;
 

@@ -20,26 +20,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Commits a file, or abandons it when writing failed. */
-static tn_status finish(tn_ckpt_part *part, tn_file *file, tn_status status, tn_error *err)
-{
-    if (status != TN_OK) {
-        tn_file_abandon(file);
-        return status;
-    }
-    part->file.bytes = tn_file_size(file);
-    part->file.crc = tn_file_crc(file);
-    return tn_file_commit(file, err);
-}
-
-tn_status tn_ckpt_write_text(void *part, const char *path, tn_error *err)
-{
-    tn_ckpt_part *p = part;
-    tn_file *file = NULL;
-    TN_TRY(tn_file_create(&file, path, err));
-    return finish(p, file, tn_file_write(file, tn_text_str(p->text), p->text->size, err), err);
-}
-
 /* ---- writing rows ---- */
 
 static tn_status write_row(void *arg, const tn_row_view *row, tn_error *err)
@@ -83,7 +63,14 @@ static tn_status write_tensors(tn_ckpt_part *p, const char *path, const tn_safet
 {
     tn_file *file = NULL;
     TN_TRY(tn_file_create(&file, path, err));
-    return finish(p, file, tn_safetensors_write(file, doc, err), err);
+    tn_status status = tn_safetensors_write(file, doc, err);
+    if (status != TN_OK) {
+        tn_file_abandon(file);
+        return status;
+    }
+    p->file.bytes = tn_file_size(file);
+    p->file.crc = tn_file_crc(file);
+    return tn_file_commit(file, err);
 }
 
 static tn_status write_dense(void *part, const char *path, tn_error *err)
@@ -545,7 +532,9 @@ static tn_status write_table(tn_ckpt_own *own, tn_ckpt_files *files, tn_error *e
         tn_ckpt_part part = {.moment = m,
                              .head = &head,
                              .file = {.type = "sparse", .first = head.first, .last = head.last}};
-        tn_status status = tn_ckpt_put_once(own->folder, name, tn_ckpt_write_shard, &part, err);
+        char path[TN_PATH_SIZE];
+        TN_TRY(tn_path_join(own->folder, name, path, err));
+        tn_status status = tn_ckpt_write_shard(&part, path, err);
         own->lost_rows = status == TN_E_IO;
         TN_TRY(status);
         tn_ckpt_files_list(files, name, &part.file);
@@ -553,19 +542,55 @@ static tn_status write_table(tn_ckpt_own *own, tn_ckpt_files *files, tn_error *e
     return TN_OK;
 }
 
+static tn_status put_text(const tn_ckpt_own *own, const char *name, const char *type,
+                          const tn_text *text, tn_ckpt_files *files, tn_error *err)
+{
+    tn_manifest_file file = {.type = type};
+    TN_TRY(tn_ckpt_put_text(own->folder, name, text, &file, err));
+    tn_ckpt_files_list(files, name, &file);
+    return TN_OK;
+}
+
+/* The texts of rank 0. */
+static tn_status write_texts(const tn_ckpt_own *own, tn_ckpt_files *files, tn_error *err)
+{
+    const tn_moment *m = own->moment;
+    tn_text config = {0};
+    tn_text_adds(&config, m->config);
+    tn_status status = tn_text_check(&config, "the configuration", err);
+    if (status == TN_OK) {
+        status = put_text(own, "config.yaml", "config", &config, files, err);
+    }
+    tn_text_done(&config);
+    TN_TRY(status);
+    return put_text(own, "sources.jsonl", "sources", &m->sources, files, err);
+}
+
+static tn_status put_part(const tn_ckpt_own *own, const char *name, const char *type,
+                          tn_ckpt_write *write, tn_ckpt_files *files, tn_error *err)
+{
+    tn_ckpt_part part = {.moment = own->moment, .file = {.type = type}};
+    TN_TRY(tn_ckpt_put(own->folder, name, write, &part, err));
+    tn_ckpt_files_list(files, name, &part.file);
+    return TN_OK;
+}
+
 tn_status tn_ckpt_write_own(tn_ckpt_own *own, tn_ckpt_files *files, tn_error *err)
 {
     tn_moment *m = own->moment;
+    const bool leads = m->config != NULL;
     char name[TN_CKPT_FILE_NAME_SIZE];
     TN_ASSERT(m->rows != NULL);
     const uint64_t rows = tn_cut_rows(m->rows);
+    TN_TRY(leads ? write_texts(own, files, err) : TN_OK);
     TN_TRY(write_table(own, files, err));
     tn_cut_close(m->rows); /* nobody need copy rows aside any more */
     m->rows = NULL;
-    tn_ckpt_part dense = {.moment = m, .file = {.type = "dense"}};
     dense_name(m->rank, name);
-    TN_TRY(tn_ckpt_put(own->folder, name, write_dense, &dense, err));
-    tn_ckpt_files_list(files, name, &dense.file);
+    TN_TRY(put_part(own, name, "dense", write_dense, files, err));
+    TN_TRY(leads
+               ? put_part(own, "metrics.safetensors", "metrics", tn_ckpt_write_metrics, files, err)
+               : TN_OK);
     tn_ckpt_files_tell(files, m->rank, rows);
     return TN_OK;
 }

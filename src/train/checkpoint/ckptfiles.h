@@ -19,7 +19,6 @@
 #include "ps/snapshot/manifest.h"
 #include "ps/snapshot/snapshot.h"
 
-typedef struct tn_text tn_text; /* base/core/text.h */
 typedef struct tn_metrics tn_metrics;
 typedef struct tn_moment tn_moment; /* train/checkpoint/ckpt_moment.h */
 typedef struct tn_worker tn_worker;
@@ -62,7 +61,8 @@ tn_status tn_ckpt_files_add(tn_ckpt_files *f, const tn_ckpt_wrote *wrote,
 /* All ranks have. TN_E_PEER names the first that has not. */
 tn_status tn_ckpt_files_check(const tn_ckpt_files *f, tn_error *err) TN_MUST_USE;
 
-/* The part of a worker: it writes the rows and the dense range of its moment into `folder`. */
+/* The part of a worker: it writes the rows and the dense range of its moment into `folder`, and
+ * rank 0 configuration, sources and metrics. */
 typedef struct tn_ckpt_own {
     const char *folder;
     tn_moment *moment;     /* its rows are given up when they are written */
@@ -72,15 +72,13 @@ typedef struct tn_ckpt_own {
 tn_status tn_ckpt_write_own(tn_ckpt_own *own, tn_ckpt_files *files, tn_error *err) TN_MUST_USE;
 
 /* A writer makes the file at `path` from a tn_ckpt_part, in which it sets size and crc;
- * tn_ckptdir_add calls it. */
+ * tn_ckpt_put calls it. */
 typedef struct tn_ckpt_part {
     const tn_moment *moment;
-    const tn_text *text;          /* of tn_ckpt_write_text */
     const tn_snapshot_head *head; /* of tn_ckpt_write_shard: which partitions */
     tn_manifest_file file;        /* bytes, rows, crc are set */
 } tn_ckpt_part;
 
-tn_status tn_ckpt_write_text(void *part, const char *path, tn_error *err) TN_MUST_USE;
 /* Not twice: rows that were written once are not kept. */
 tn_status tn_ckpt_write_shard(void *part, const char *path, tn_error *err) TN_MUST_USE;
 tn_status tn_ckpt_write_metrics(void *part, const char *path, tn_error *err) TN_MUST_USE;

@@ -182,44 +182,31 @@ static int descending(const void *left, const void *right)
     return *a > *b ? -1 : *a < *b;
 }
 
-/* Ordinals of those that bear a final name, or of those that were set aside. */
-static tn_status list(const char *dir, bool damaged, tn_arena *arena, const uint64_t **out,
-                      uint32_t *n, tn_error *err)
+tn_status tn_ckptdir_list(const char *dir, tn_arena *arena, tn_ckpt_listing *out, tn_error *err)
 {
     tn_text names = {0};
     uint32_t n_names = 0;
     tn_status status = tn_dir_list(dir, &names, &n_names, err);
     if (status == TN_OK) {
         uint64_t *found = TN_NEW_ARRAY(arena, uint64_t, n_names + 1);
-        uint32_t count = 0;
+        *out = (tn_ckpt_listing){.ordinal = found};
         const char *name = tn_text_str(&names);
         for (uint32_t i = 0; i < n_names; i++) {
             bool is_damaged = false;
-            uint64_t ordinal = ordinal_of(name, &is_damaged);
-            if (ordinal != 0 && is_damaged == damaged) {
-                found[count++] = ordinal;
+            const uint64_t ordinal = ordinal_of(name, &is_damaged);
+            out->highest = ordinal > out->highest ? ordinal : out->highest;
+            if (ordinal != 0 && is_damaged) {
+                out->n_damaged++;
+            } else if (ordinal != 0) {
+                found[out->n++] = ordinal;
             }
             name += strlen(name) + 1;
         }
         TN_ASSERT(name == tn_text_str(&names) + names.size);
-        qsort(found, count, sizeof *found, descending);
-        *out = found;
-        *n = count;
+        qsort(found, out->n, sizeof *found, descending);
     }
     tn_text_done(&names);
     return status;
-}
-
-tn_status tn_ckptdir_list(const char *dir, tn_arena *arena, const uint64_t **out, uint32_t *n,
-                          tn_error *err)
-{
-    return list(dir, false, arena, out, n, err);
-}
-
-tn_status tn_ckptdir_list_damaged(const char *dir, tn_arena *arena, const uint64_t **out,
-                                  uint32_t *n, tn_error *err)
-{
-    return list(dir, true, arena, out, n, err);
 }
 
 tn_status tn_ckptdir_beside(const char *path, uint64_t ordinal, char out[TN_PATH_SIZE],
@@ -345,6 +332,9 @@ tn_status tn_ckptdir_load_one(const char *path, const tn_ckpt_loader *loader, tn
         return tn_fail(err, TN_E_LIMIT, "path longer than %d bytes: '%.64s..'", TN_PATH_SIZE - 1,
                        path);
     }
+    if (!loader->seen && is_missing(path)) {
+        return tn_fail(err, TN_E_CKPT, "no checkpoint '%s'", path);
+    }
     memcpy(plain, path, size);
     plain[size] = '\0';
     bool damaged = false;
@@ -359,11 +349,8 @@ tn_status tn_ckptdir_load_one(const char *path, const tn_ckpt_loader *loader, tn
 static tn_status try_one(const char *dir, uint64_t ordinal, const tn_ckpt_loader *loader,
                          tn_error *err)
 {
-    char name[32];
     char path[TN_PATH_SIZE];
-    int length = snprintf(name, sizeof name, "ckpt-%" PRIu64, ordinal);
-    TN_ASSERT(length > 0 && (size_t)length < sizeof name);
-    TN_TRY(tn_path_join(dir, name, path, err));
+    TN_TRY(tn_ckptdir_path(dir, ordinal, path, err));
     tn_error why = {0};
     bool damaged = false;
     tn_arena *arena = tn_arena_new(1 << 16);
@@ -373,59 +360,57 @@ static tn_status try_one(const char *dir, uint64_t ordinal, const tn_ckpt_loader
         return TN_OK;
     }
     if (damaged && !loader->strict) {
-        tn_log(TN_LOG_WARN, "%s is damaged, the one before is tried: %s", name, why.text);
+        tn_log(TN_LOG_WARN, "ckpt-%" PRIu64 " is damaged, the one before is tried: %s", ordinal,
+               why.text);
         return TN_END;
     }
     advise(status, &why);
     return tn_fail(err, status, "%s", why.text);
 }
 
-/* From the top down to one that is whole: *found, 0 for none. *n_damaged were passed over. */
-static tn_status try_all(const char *dir, const tn_ckpt_loader *loader, tn_arena *arena,
-                         uint64_t *found, uint32_t *n_damaged, tn_error *err)
+/* Before one is loaded, none is: a start without any is no start. */
+static tn_status set_aside(const tn_ckptdir *owner, const uint64_t *damaged, uint32_t n,
+                           tn_error *err)
 {
-    const uint64_t *present = NULL;
-    uint32_t n = 0;
-    uint32_t i = 0;
-    tn_status status = TN_END;
-    TN_TRY(tn_ckptdir_list(dir, arena, &present, &n, err));
-    while (i < n && status == TN_END) {
-        status = try_one(dir, present[i++], loader, err);
+    for (uint32_t i = 0; owner != NULL && i < n; i++) {
+        TN_TRY(tn_ckptdir_set_aside(owner, damaged[i], err));
     }
-    *found = status == TN_OK ? present[i - 1] : 0;
-    *n_damaged = status == TN_OK ? i - 1 : i;
-    if (status == TN_OK &&
-        loader->owner != NULL) { /* not before: a start without any is no start */
-        for (uint32_t k = 0; k < *n_damaged; k++) {
-            TN_TRY(tn_ckptdir_set_aside(loader->owner, present[k], err));
+    return TN_OK;
+}
+
+/* From the top down to one that is whole. */
+static tn_status load_newest(const char *dir, const tn_ckpt_loader *loader, tn_arena *arena,
+                             uint64_t *ordinal, tn_error *err)
+{
+    tn_ckpt_listing list;
+    TN_TRY(tn_ckptdir_list(dir, arena, &list, err));
+    for (uint32_t i = 0; i < list.n; i++) {
+        tn_status status = try_one(dir, list.ordinal[i], loader, err);
+        if (status == TN_OK) {
+            TN_TRY(set_aside(loader->owner, list.ordinal, i, err));
+            *ordinal = list.ordinal[i];
+            return TN_OK;
         }
+        TN_TRY(status == TN_END ? TN_OK : status);
     }
-    return status == TN_END ? TN_OK : status;
+    if (list.n + list.n_damaged > 0) {
+        return tn_fail(
+            err, TN_E_CKPT, "no checkpoint in '%s' is whole, of %u that are there%s", dir,
+            list.n + list.n_damaged,
+            loader->owner != NULL ? "\nhint: --fresh begins anew, and keeps what is there" : "");
+    }
+    *ordinal = 0;
+    return TN_OK;
 }
 
 tn_status tn_ckptdir_load(const char *dir, const tn_ckpt_loader *loader, uint64_t *ordinal,
                           tn_error *err)
 {
     TN_ASSERT(loader->read != NULL);
-    uint64_t found = 0;
-    uint32_t n_damaged = 0;
-    uint32_t n_aside = 0;
-    const uint64_t *aside = NULL;
     tn_arena *arena = tn_arena_new(4096);
-    tn_status status = try_all(dir, loader, arena, &found, &n_damaged, err);
-    if (status == TN_OK && found == 0) {
-        status = tn_ckptdir_list_damaged(dir, arena, &aside, &n_aside, err);
-    }
+    tn_status status = load_newest(dir, loader, arena, ordinal, err);
     tn_arena_free(arena);
-    TN_TRY(status);
-    if (found == 0 && n_damaged + n_aside > 0) {
-        return tn_fail(
-            err, TN_E_CKPT, "no checkpoint in '%s' is whole, of %u that are there%s", dir,
-            n_damaged + n_aside,
-            loader->owner != NULL ? "\nhint: --fresh begins anew, and keeps what is there" : "");
-    }
-    *ordinal = found;
-    return TN_OK;
+    return status;
 }
 
 /* ---- the name of a model ---- */

@@ -43,6 +43,9 @@ struct tn_checkpoints {
     _Atomic bool written;
 };
 
+/* Sets what a manifest tells of a checkpoint. */
+void tn_checkpoints_name(tn_saved *out, const tn_manifest *m);
+
 /* No delta may be based on the last checkpoint any more. */
 void tn_checkpoints_forget_base(tn_checkpoints *c);
 

@@ -14,7 +14,6 @@
 #include "train/step/model_plan.h"
 #include "train/step/worker.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -345,17 +344,8 @@ static tn_status read_all(void *ctx, const char *path, const tn_manifest *m, tn_
         take_state(l, m);
     }
     if (l->which != NULL) {
-        *l->which = (tn_saved){.ordinal = m->ordinal,
-                               .run_id = m->run_id,
-                               .deltas = l->deltas,
-                               .bytes = l->bytes,
-                               .rows = m->rows,
-                               .step = m->step,
-                               .samples = m->samples,
-                               .epoch = m->epoch,
-                               .crc = m->crc};
-        (void)snprintf(l->which->name, sizeof l->which->name, "ckpt-%llu",
-                       (unsigned long long)m->ordinal);
+        *l->which = (tn_saved){.deltas = l->deltas, .bytes = l->bytes, .crc = m->crc};
+        tn_checkpoints_name(l->which, m);
     }
     return TN_OK;
 }
@@ -371,17 +361,8 @@ static tn_status as_ckpt(tn_status status, tn_error *err)
     return status == TN_E_LIMIT ? TN_E_CKPT : status;
 }
 
-static bool is_missing(const char *path)
-{
-    struct stat st;
-    return lstat(path, &st) != 0 && errno == ENOENT;
-}
-
 static tn_status load_one(const char *path, const tn_ckpt_loader *loader, tn_error *err)
 {
-    if (is_missing(path)) {
-        return tn_fail(err, TN_E_CKPT, "no checkpoint '%s'", path);
-    }
     return as_ckpt(tn_ckptdir_load_one(path, loader, err), err);
 }
 
@@ -390,20 +371,18 @@ static tn_status load_one(const char *path, const tn_ckpt_loader *loader, tn_err
 static tn_status best_of_step(const tn_checkpoints *c, uint64_t step, uint64_t *out, tn_error *err)
 {
     tn_arena *arena = tn_arena_new(1 << 12);
-    const uint64_t *ordinals = NULL;
-    uint32_t n = 0;
-    tn_status status = tn_ckptdir_list(tn_checkpoints_dir(c), arena, &ordinals, &n, err);
+    tn_ckpt_listing list = {0};
+    tn_status status = tn_ckptdir_list(tn_checkpoints_dir(c), arena, &list, err);
     *out = 0;
-    for (uint32_t i = 0; status == TN_OK && i < n && *out == 0; i++) {
-        tn_text path = {0};
+    for (uint32_t i = 0; status == TN_OK && i < list.n && *out == 0; i++) {
+        char path[TN_PATH_SIZE];
         tn_manifest m = {0};
-        tn_text_addf(&path, "%s/ckpt-%llu", tn_checkpoints_dir(c), (unsigned long long)ordinals[i]);
-        status = tn_ckpt_read_manifest(tn_text_str(&path), arena, &m, err);
+        status = tn_ckptdir_path(tn_checkpoints_dir(c), list.ordinal[i], path, err);
+        status = status == TN_OK ? tn_ckpt_read_manifest(path, arena, &m, err) : status;
         if (status == TN_OK && m.step == step && m.best_name != NULL && m.best_step == step) {
-            *out = ordinals[i];
+            *out = list.ordinal[i];
         }
         status = status == TN_E_CKPT ? TN_OK : status;
-        tn_text_done(&path);
     }
     tn_arena_free(arena);
     return status;
@@ -540,18 +519,15 @@ tn_status tn_checkpoints_restore(tn_checkpoints *c, tn_worker *w, uint64_t ordin
     uint64_t steps = w->steps;
     loading l = {.w = w, .peers = &c->peers};
     tn_ckpt_loader loader = {.fits = fits, .read = read_all, .ctx = &l};
-    tn_text path = {0};
+    char path[TN_PATH_SIZE];
     tn_checkpoints_forget_base(c);
-    tn_text_addf(&path, "%s/ckpt-%llu", tn_checkpoints_dir(c), (unsigned long long)ordinal);
-    const char *folder = tn_text_str(&path);
-    tn_status status = is_missing(folder) ? tn_fail(err, TN_E_CKPT, "no checkpoint '%s'", folder)
-                                          : tn_ckptdir_load_one(folder, &loader, err);
+    TN_TRY(tn_ckptdir_path(tn_checkpoints_dir(c), ordinal, path, err));
+    tn_status status = tn_ckptdir_load_one(path, &loader, err);
     tn_error second = {0};
-    if (status == TN_E_CKPT && !is_missing(folder) &&
+    if (status == TN_E_CKPT && tn_path_exists(path) &&
         tn_ckptdir_set_aside(c->files, ordinal, &second) != TN_OK) {
         tn_log(TN_LOG_WARN, "ckpt-%llu is damaged: %s", (unsigned long long)ordinal, second.text);
     }
-    tn_text_done(&path);
     w->steps = steps; /* the weights are older, the run is not */
     return as_ckpt(status, err);
 }
@@ -574,14 +550,11 @@ tn_status tn_checkpoint_load(const char *path, tn_worker *w, tn_saved *which, tn
 {
     loading l = {.w = w, .which = which};
     tn_ckpt_loader loader = {.fits = fits, .read = read_all, .ctx = &l};
-    tn_text manifest = {0};
-    tn_text_addf(&manifest, "%s/MANIFEST", path);
-    bool one = tn_path_exists(tn_text_str(&manifest));
-    tn_text_done(&manifest);
-    if (one) {
+    char manifest[TN_PATH_SIZE];
+    if (tn_path_join(path, "MANIFEST", manifest, NULL) == TN_OK && tn_path_exists(manifest)) {
         return load_one(path, &loader, err);
     }
-    if (is_missing(path)) {
+    if (!tn_path_exists(path)) {
         return tn_fail(
             err, TN_E_CKPT,
             "no checkpoint or run directory '%s'\nhint: 'tnet-train CONFIG' makes one where "
