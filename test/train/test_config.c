@@ -461,18 +461,15 @@ static void all_faults_of_all_layers_are_shown(void **state)
     assert_said(f, "a.yaml:1:1: error: required key 'data.format' is missing");
 }
 
-static void a_value_is_found_below_shorthands_and_defaults(void **state)
+static void a_preset_is_chosen_below_shorthands_and_defaults(void **state)
 {
     fixture *f = *state;
-    f->in.path = file(f, "a.yaml", "data: x\nmodel: deepfm\n");
-    const tn_tree *tree = load(f);
-    assert_string_equal(tn_config_value(f->arena, fields, tree, "data.format")->text, "x");
-    assert_string_equal(tn_config_value(f->arena, fields, tree, "model.type")->text, "deepfm");
-    assert_string_equal(tn_config_value(f->arena, fields, tree, "model.hidden")->first->text,
-                        "400");
-    assert_string_equal(tn_config_value(f->arena, fields, NULL, "train.optimizer.lr")->text,
-                        "1e-3");
-    assert_true(tn_tree_is_null(tn_config_value(f->arena, fields, tree, "train.nothing")));
+    f->in.path = file(f, "a.yaml", "data: criteo\nmodel: deepfm\n");
+    static const char *const overrides[] = {"model.preset=paper"};
+    set_overrides(f, overrides, 1);
+    const all_opts o = bind_well(f);
+    assert_int_equal(o.train.epochs, 7);
+    assert_int_equal(o.train.batch, 8);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -497,7 +494,7 @@ int main(void)
         TEST(the_order_of_the_environment_does_not_matter),
         TEST(ranges_expand_in_names_and_beside_them),
         TEST(all_faults_of_all_layers_are_shown),
-        TEST(a_value_is_found_below_shorthands_and_defaults),
+        TEST(a_preset_is_chosen_below_shorthands_and_defaults),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -332,41 +332,18 @@ static const tn_tree *merge_overs(const layers *l, const tn_binder *b, const tn_
     return tree;
 }
 
-/* The row that describes `key` within the value of option `f`; NULL: there is none. */
-static const tn_field *row_below(tn_arena *arena, const tn_field *f, const tn_tree *value,
-                                 const char *key)
+/* The value of section.key, given or the default; shorthands are unfolded: "model.type" of {model:
+ * deepfm} is deepfm. NULL: neither, or no single text. */
+static const char *text_at(layers *l, const tn_tree *tree, const char *section, const char *key,
+                           tn_origin *at)
 {
-    if (f->kind == TN_KIND_TABLE) {
-        return tn_field_find(f->table, key);
-    }
-    if (f->kind != TN_KIND_VARIANT) {
-        return NULL;
-    }
-    const tn_field *row = tn_field_find(f->table, key);
-    const tn_choice *choice = tn_field_choice(arena, f, value);
-    return row == NULL && choice != NULL ? tn_field_find(choice->fields, key) : row;
-}
-
-const tn_tree *tn_config_value(tn_arena *arena, const tn_field *fields, const tn_tree *tree,
-                               const char *path)
-{
-    const tn_field root = {.kind = TN_KIND_TABLE, .key = "", .fallback = "{}", .table = fields};
-    const tn_field *row = &root;
-    const tn_tree *value = tn_field_value(arena, &root, tree);
-    while (value != NULL && *path != '\0') {
-        size_t size = strcspn(path, ".");
-        const char *key = tn_tree_text(arena, path, size);
-        path += size + (path[size] == '.');
-        row = row != NULL ? row_below(arena, row, value, key) : NULL;
-        value = tn_tree_get(value, key);
-        value = row != NULL ? tn_field_value(arena, row, value) : value;
-    }
-    return value;
-}
-
-static const char *text_at(layers *l, const tn_tree *tree, const char *path, tn_origin *at)
-{
-    const tn_tree *value = tn_config_value(l->b.arena, l->in->fields, tree, path);
+    tn_arena *arena = l->b.arena;
+    const tn_field *of = tn_field_find(l->in->fields, section);
+    const tn_tree *value =
+        of != NULL ? tn_field_value(arena, of, tn_tree_get(tree, section)) : NULL;
+    const tn_field *row = of != NULL ? tn_field_find(of->table, key) : NULL;
+    value = value != NULL ? tn_tree_get(value, key) : NULL;
+    value = row != NULL ? tn_field_value(arena, row, value) : value;
     if (value == NULL || value->kind != TN_TREE_SCALAR) {
         return NULL;
     }
@@ -393,14 +370,14 @@ static const tn_tree *merge_presets(layers *l, const tn_tree *first)
     const tn_tree *merged = tn_tree_new(l->b.arena, TN_TREE_MAP, (tn_origin){.source = "preset"});
     tn_origin at = {0};
     char source[200];
-    const char *format = text_at(l, first, "data.format", &at);
+    const char *format = text_at(l, first, "data", "format", &at);
     const char *yaml = format != NULL && presets != NULL ? presets->format(format) : NULL;
     if (yaml != NULL) {
         (void)snprintf(source, sizeof source, "preset %s", format);
         merged = add_preset(l, merged, source, yaml);
     }
-    const char *model = text_at(l, first, "model.type", &at);
-    const char *preset = text_at(l, first, "model.preset", &at);
+    const char *model = text_at(l, first, "model", "type", &at);
+    const char *preset = text_at(l, first, "model", "preset", &at);
     if (presets == NULL || model == NULL || preset == NULL) {
         return merged;
     }

@@ -40,9 +40,4 @@ typedef struct tn_config_in {
  * be bound, so that the user sees all of them at once. Copies what it needs of `in`. */
 const tn_tree *tn_config_load(const tn_config_in *in, tn_arena *arena, tn_diag *diag) TN_MUST_USE;
 
-/* The value of a dotted path: what the tree gives on top of the table's default; NULL: neither.
- * Shorthands are unfolded: "model.type" of {model: deepfm} is deepfm. */
-const tn_tree *tn_config_value(tn_arena *arena, const tn_field *fields, const tn_tree *tree,
-                               const char *path);
-
 #endif

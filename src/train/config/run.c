@@ -371,19 +371,21 @@ static void check_compute(const tn_binder *b, const tn_tree *tree, const tn_run 
     }
 }
 
-/* Standard input can be read once only. */
+bool tn_run_trains_on_stdin(const tn_run *run)
+{
+    bool has = false;
+    for (uint32_t i = 0; i < run->data.train.n; i++) {
+        has = has || strcmp(run->data.train.item[i], "-") == 0;
+    }
+    return has;
+}
+
 static void check_stdin(const tn_binder *b, const tn_tree *tree, const tn_run *r)
 {
-    const tn_strs *train = &r->data.train;
-    bool more = r->train.epochs > 1;
-    for (uint32_t i = 0; i < train->n && more; i++) {
-        if (strcmp(train->item[i], "-") == 0) {
-            tn_diag_error(
-                b->diag, place(tree, "train.epochs"),
-                "train.epochs is %u, and data.train '-', standard input, can be read once",
-                r->train.epochs);
-            return;
-        }
+    if (r->train.epochs > 1 && tn_run_trains_on_stdin(r)) {
+        tn_diag_error(b->diag, place(tree, "train.epochs"),
+                      "train.epochs is %u, and data.train '-', standard input, can be read once",
+                      r->train.epochs);
     }
 }
 
@@ -395,15 +397,12 @@ static void check_schedule(const tn_binder *b, const tn_tree *tree, const tn_run
     if (why != NULL) {
         tn_diag_error(b->diag, at, "'train.optimizer.schedule': %s", why);
     }
-    for (uint32_t i = 0; i < r->data.train.n && tn_schedule_ends_with_run(r); i++) {
-        if (strcmp(r->data.train.item[i], "-") == 0) {
-            tn_diag_error(b->diag, at,
-                          "schedule '%s' ends with the run, and how long data.train '-', standard "
-                          "input, is nobody knows",
-                          dense->schedule.choice->name);
-            tn_diag_hint(b->diag, "set train.optimizer.schedule.steps or train.max_steps");
-            return;
-        }
+    if (tn_schedule_ends_with_run(r) && tn_run_trains_on_stdin(r)) {
+        tn_diag_error(b->diag, at,
+                      "schedule '%s' ends with the run, and how long data.train '-', standard "
+                      "input, is nobody knows",
+                      dense->schedule.choice->name);
+        tn_diag_hint(b->diag, "set train.optimizer.schedule.steps or train.max_steps");
     }
 }
 
@@ -506,12 +505,9 @@ void tn_run_check_group(const tn_binder *b, const tn_tree *tree, const tn_run *r
                       "'cluster.staleness' is %g, not a whole number of steps or inf",
                       r->cluster.staleness);
     }
-    for (uint32_t i = 0; i < r->data.train.n; i++) {
-        if (strcmp(r->data.train.item[i], "-") == 0) {
-            tn_diag_error(
-                b->diag, place(tree, "data.train"),
-                "data.train is '-', standard input, which several processes cannot share");
-        }
+    if (tn_run_trains_on_stdin(r)) {
+        tn_diag_error(b->diag, place(tree, "data.train"),
+                      "data.train is '-', standard input, which several processes cannot share");
     }
 }
 

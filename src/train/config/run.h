@@ -172,6 +172,9 @@ bool tn_day_read(const char *text, uint32_t *out);
 /* run.dir, or where runs of this name are kept. Appends to `out`. */
 void tn_run_dir(const tn_run_opts *run, tn_text *out);
 
+/* Whether data.train has '-', standard input, which can be read once only. */
+bool tn_run_trains_on_stdin(const tn_run *run);
+
 /* Threads that `train.threads` means on this machine. */
 uint32_t tn_run_threads(const tn_run *run);
 
