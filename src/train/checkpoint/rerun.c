@@ -137,15 +137,6 @@ static uint32_t options_changed(const char *was, const char *now, const tn_run *
 
 /* ---- data ---- */
 
-static bool has_stdin(const tn_strs *paths)
-{
-    bool has = false;
-    for (uint32_t i = 0; i < paths->n; i++) {
-        has = has || strcmp(paths->item[i], "-") == 0;
-    }
-    return has;
-}
-
 /* Whether data.train is other data than the last epoch read: what cannot be looked at is. */
 static bool data_changed(const tn_rerun *r)
 {
@@ -154,7 +145,7 @@ static bool data_changed(const tn_rerun *r)
     const tn_strs *paths = &r->plan->run->data.train;
     tn_text how = {0};
     tn_arena *arena = tn_arena_new(1 << 14);
-    bool changed = has_stdin(paths);
+    bool changed = tn_run_trains_on_stdin(r->plan->run);
     if (tn_sources_read(&was, &r->state->past->sources, "sources.jsonl", arena, NULL) == TN_OK &&
         was->n > 0 && !changed) {
         changed = tn_sources_now(&now, paths, r->plan->schema, arena, NULL) != TN_OK ||
@@ -167,62 +158,38 @@ static bool data_changed(const tn_rerun *r)
 
 /* ---- sentences ---- */
 
-tn_finish tn_run_finish(const tn_run *run, const tn_run_state *state, bool patience_over)
+/* Says where the run stands. True: it is finished; `remedy` gets what lets it train on. */
+static bool say_where(const tn_rerun *r, tn_text *out, tn_text *remedy)
 {
-    return state->progress.epoch >= run->train.epochs ? TN_FINISH_EPOCHS
-           : state->eval_owed                         ? TN_FINISH_NOT
-           : state->steps >= run->train.max_steps     ? TN_FINISH_STEPS
-           : patience_over                            ? TN_FINISH_PATIENCE
-                                                      : TN_FINISH_NOT;
-}
-
-static void say_where(const tn_rerun *r, tn_text *out)
-{
-    const tn_train_opts *o = &r->plan->run->train;
+    const tn_run *run = r->plan->run;
     const tn_run_state *s = r->state;
     const unsigned long long steps = s->steps;
-    switch (r->finish) {
-    case TN_FINISH_NOT:
+    if (s->progress.epoch >= run->train.epochs) {
+        tn_text_addf(out, "run '%s' is finished (epoch %u of %u, step %llu)", run->run.name,
+                     s->progress.epoch, run->train.epochs, steps);
+        tn_text_addf(remedy, "train.epochs=%u", s->progress.epoch + 1);
+    } else if (s->eval_owed || (steps < run->train.max_steps && !r->patience_over)) {
         tn_text_addf(out, "goes on from %s (epoch %u of %u, step %llu)", r->name,
-                     s->progress.epoch + 1, o->epochs, steps);
-        return;
-    case TN_FINISH_EPOCHS:
-        tn_text_addf(out, "run '%s' is finished (epoch %u of %u, step %llu)",
-                     r->plan->run->run.name, s->progress.epoch, o->epochs, steps);
-        return;
-    case TN_FINISH_STEPS:
-        tn_text_addf(out, "run '%s' is finished (step %llu of %llu)", r->plan->run->run.name, steps,
-                     (unsigned long long)o->max_steps);
-        return;
-    case TN_FINISH_PATIENCE:
-    default:
-        tn_text_addf(out, "run '%s' is finished (no better %s %u times in a row, step %llu)",
-                     r->plan->run->run.name, o->stop.monitor, s->patience.bad, steps);
-    }
-}
-
-static void say_remedy(const tn_rerun *r, bool other_data, tn_text *out)
-{
-    TN_ASSERT(r->finish != TN_FINISH_NOT);
-    const tn_run *run = r->plan->run;
-    tn_text_adds(out, "train on with ");
-    if (r->finish == TN_FINISH_EPOCHS) {
-        tn_text_addf(out, "train.epochs=%u", r->state->progress.epoch + 1);
-    } else if (r->finish == TN_FINISH_STEPS) {
-        tn_text_addf(out, "train.max_steps=%llu", 2 * (unsigned long long)r->state->steps + 1);
+                     s->progress.epoch + 1, run->train.epochs, steps);
+        return false;
+    } else if (steps >= run->train.max_steps) {
+        tn_text_addf(out, "run '%s' is finished (step %llu of %llu)", run->run.name, steps,
+                     (unsigned long long)run->train.max_steps);
+        tn_text_addf(remedy, "train.max_steps=%llu", 2 * steps + 1);
     } else {
-        tn_text_addf(out, "train.stop.patience=%u", r->state->patience.bad + 1);
+        tn_text_addf(out, "run '%s' is finished (no better %s %u times in a row, step %llu)",
+                     run->run.name, run->train.stop.monitor, s->patience.bad, steps);
+        tn_text_addf(remedy, "train.stop.patience=%u", s->patience.bad + 1);
     }
-    tn_text_addf(out, "%s, begin anew with run.%s=.. or --fresh",
-                 other_data ? " data.changed=accept" : "", run->run.dir != NULL ? "dir" : "name");
+    return true;
 }
 
-static uint32_t say_changes(const tn_rerun *r, bool other_data, tn_text *out)
+static uint32_t say_changes(const tn_rerun *r, bool finished, bool other_data, tn_text *out)
 {
     const tn_run *run = r->plan->run;
     tn_text names = {0};
     uint32_t n = options_changed(tn_text_str(&r->state->past->config), r->text->config, run,
-                                 r->finish != TN_FINISH_NOT, &names);
+                                 finished, &names);
     if (other_data) {
         add_name(&names, n++, "data.train");
     }
@@ -240,23 +207,21 @@ static uint32_t say_changes(const tn_rerun *r, bool other_data, tn_text *out)
 tn_status tn_rerun_tell(const tn_rerun *r, tn_text *out, tn_error *err)
 {
     TN_ASSERT(r->state->past != NULL && r->text != NULL);
-    const bool finished = r->finish != TN_FINISH_NOT;
-    const bool other_data = finished && data_changed(r); /* else an epoch is opened, and looks */
-    say_where(r, out);
-    const uint32_t n = say_changes(r, other_data, out);
-    if (!finished) {
-        return TN_OK;
-    }
-    tn_text_adds(out, "; nothing trained");
-    if (n == 0) {
-        tn_text_adds(out, "; ");
-        say_remedy(r, other_data, out);
-        return tn_text_check(out, "a sentence", err);
-    }
     tn_text remedy = {0};
-    say_remedy(r, other_data, &remedy);
-    tn_status status =
-        tn_fail(err, TN_E_CONFIG, "%s\nhint: %s", tn_text_str(out), tn_text_str(&remedy));
+    tn_text_adds(&remedy, "train on with ");
+    const bool finished = say_where(r, out, &remedy);
+    const bool other_data = finished && data_changed(r); /* else an epoch is opened, and looks */
+    tn_text_addf(&remedy, "%s, begin anew with run.%s=.. or --fresh",
+                 other_data ? " data.changed=accept" : "",
+                 r->plan->run->run.dir != NULL ? "dir" : "name");
+    tn_status status = TN_OK;
+    if (say_changes(r, finished, other_data, out) == 0 && finished) {
+        tn_text_addf(out, "; nothing trained; %s", tn_text_str(&remedy));
+        status = tn_text_check(out, "a sentence", err);
+    } else if (finished) {
+        status = tn_fail(err, TN_E_CONFIG, "%s; nothing trained\nhint: %s", tn_text_str(out),
+                         tn_text_str(&remedy));
+    }
     tn_text_done(&remedy);
     return status;
 }

@@ -12,25 +12,15 @@
 #include "base/core/text.h"
 
 typedef struct tn_model_plan tn_model_plan;
-typedef struct tn_run tn_run;
 typedef struct tn_run_state tn_run_state;
 typedef struct tn_run_text tn_run_text;
-
-/* Why nothing is left to learn; NOT: something is. */
-typedef enum tn_finish {
-    TN_FINISH_NOT,
-    TN_FINISH_EPOCHS,
-    TN_FINISH_STEPS,
-    TN_FINISH_PATIENCE
-} tn_finish;
-tn_finish tn_run_finish(const tn_run *run, const tn_run_state *state, bool patience_over);
 
 typedef struct tn_rerun {
     const tn_model_plan *plan;
     const tn_run_text *text;
     const tn_run_state *state; /* with its past */
     const char *name;          /* of the checkpoint */
-    tn_finish finish;
+    bool patience_over;        /* no evaluation was better for long */
 } tn_rerun;
 
 /* Writes the sentence for people into `out`. TN_E_CONFIG: the run is finished, and was another. */

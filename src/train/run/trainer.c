@@ -454,12 +454,11 @@ static tn_status go_on(trainer *t, const tn_saved *which, const tn_run_text *tex
 {
     t->worker->steps = t->state.steps;
     tn_timetable_look(&t->timetable, t->state.steps);
-    const tn_rerun rerun = {
-        .plan = t->plan,
-        .text = text,
-        .state = &t->state,
-        .name = which->name,
-        .finish = tn_run_finish(t->run, &t->state, tn_early_stopping_is_over(&t->patience))};
+    const tn_rerun rerun = {.plan = t->plan,
+                            .text = text,
+                            .state = &t->state,
+                            .name = which->name,
+                            .patience_over = tn_early_stopping_is_over(&t->patience)};
     return tn_rerun_tell(&rerun, said, err);
 }
 
