@@ -29,50 +29,19 @@
  * (libtnet does the same.)
  */
 
-typedef struct unknown_keys {
-    uint32_t n_slots;
-    tn_bag *bag;
-    char *block; /* holds the arrays of all bags */
-    size_t capacity;
-} unknown_keys;
-
 typedef struct unknown_in {
     const tn_bag *bag;
+    uint32_t n_slots;
     uint32_t rows;
     uint32_t n_keys;
     const bool *missing; /* per key of the bags' index */
 } unknown_in;
 
-static void unknown_free(unknown_keys *s)
-{
-    if (s == NULL) {
-        return;
-    }
-    tn_free(s->bag);
-    tn_free(s->block);
-    tn_free(s);
-}
-
-static tn_status unknown_new(unknown_keys **out, uint32_t n_slots, tn_error *err)
-{
-    *out = NULL;
-    unknown_keys *s = NULL;
-    TN_TRY(TN_ALLOC(s, 1, "a sieve", err));
-    s->n_slots = n_slots;
-    s->bag = tn_try_alloc(n_slots, sizeof *s->bag, "a sieve", err);
-    if (s->bag == NULL) {
-        unknown_free(s);
-        return TN_E_MEMORY;
-    }
-    *out = s;
-    return TN_OK;
-}
-
 /* Bytes that all bags together can take. */
-static size_t bag_bytes(const unknown_keys *s, const unknown_in *in)
+static size_t bag_bytes(const unknown_in *in)
 {
     size_t words = 0;
-    for (uint32_t i = 0; i < s->n_slots; i++) {
+    for (uint32_t i = 0; i < in->n_slots; i++) {
         words += in->rows + 1 + 2 * (size_t)in->bag[i].offset[in->rows];
     }
     return words * sizeof(uint32_t);
@@ -100,28 +69,28 @@ static char *copy_known(const unknown_in *in, const tn_bag *from, tn_bag *to, ch
     return (char *)(weight + from->offset[in->rows]);
 }
 
-static tn_status drop_unknown(unknown_keys *s, const unknown_in *in, const tn_bag **out,
-                              tn_error *err)
+/* *out: bags without the unknown keys, the given ones if there are none. */
+static tn_status drop_unknown(tn_step *s, const unknown_in *in, const tn_bag **out, tn_error *err)
 {
     *out = in->bag;
     if (in->n_keys == 0 || memchr(in->missing, 1, in->n_keys * sizeof *in->missing) == NULL) {
         return TN_OK;
     }
-    size_t bytes = bag_bytes(s, in);
-    if (bytes > s->capacity) {
-        tn_free(s->block);
-        s->capacity = 0;
-        s->block = tn_try_alloc(bytes + bytes / 4, 1, "bags", err);
-        if (s->block == NULL) {
+    size_t bytes = bag_bytes(in);
+    if (bytes > s->known_capacity) {
+        tn_free(s->known);
+        s->known_capacity = 0;
+        s->known = tn_try_alloc(bytes + bytes / 4, 1, "bags", err);
+        if (s->known == NULL) {
             return TN_E_MEMORY;
         }
-        s->capacity = bytes + bytes / 4;
+        s->known_capacity = bytes + bytes / 4;
     }
-    char *at = s->block;
-    for (uint32_t i = 0; i < s->n_slots; i++) {
-        at = copy_known(in, &in->bag[i], &s->bag[i], at);
+    char *at = s->known;
+    for (uint32_t i = 0; i < in->n_slots; i++) {
+        at = copy_known(in, &in->bag[i], &s->known_bag[i], at);
     }
-    *out = s->bag;
+    *out = s->known_bag;
     return TN_OK;
 }
 
@@ -142,7 +111,7 @@ tn_status tn_step_new(tn_step **out, const tn_model_plan *plan, bool training, t
     s->training = training;
     tn_status status = tn_localizer_new(&s->localizer, &opts, err);
     if (status == TN_OK && !training) {
-        status = unknown_new(&s->unknown, opts.n_slots, err);
+        status = TN_ALLOC(s->known_bag, opts.n_slots, "bags", err);
     }
     if (status != TN_OK) {
         tn_step_free(s);
@@ -161,7 +130,8 @@ void tn_step_free(tn_step *s)
     tn_free(s->rows);
     tn_free(s->grads);
     tn_free(s->missing);
-    unknown_free(s->unknown);
+    tn_free(s->known_bag);
+    tn_free(s->known);
     tn_free(s);
 }
 
@@ -399,8 +369,12 @@ tn_status tn_step_score(tn_worker *w, tn_step *s, const float **logit, tn_error 
         tn_shard_peek(&w->shard, w->team, keys, s->rows, s->missing);
     }
     tn_sparse sparse = sparse_of(s, false);
-    unknown_in in = {s->local->bag, s->batch->rows, keys->n, s->missing};
-    TN_TRY(drop_unknown(s->unknown, &in, &sparse.bag, err));
+    const unknown_in in = {.bag = s->local->bag,
+                           .n_slots = w->plan->schema->n_slots,
+                           .rows = s->batch->rows,
+                           .n_keys = keys->n,
+                           .missing = s->missing};
+    TN_TRY(drop_unknown(s, &in, &sparse.bag, err));
     tn_graph_feed feed = feed_of(w, s, &sparse, false);
     tn_span_begin(w->lane, TN_PHASE_FORWARD);
     tn_forward(w->eval_graph, &feed);

@@ -28,11 +28,13 @@ typedef struct tn_step {
     float *rows;           /* the batch's own embedding table, local->keys.at[n] floats */
     float *grads;          /* its gradient, same shape; NULL when only scoring */
     bool training;
-    bool *missing;                /* when scoring: keys without a row */
-    uint32_t n_missing;           /* room there */
-    struct unknown_keys *unknown; /* when scoring: makes bags without those keys */
-    size_t capacity;              /* floats in each */
-    double weight_sum;            /* W */
+    bool *missing;         /* when scoring: keys without a row .. */
+    uint32_t n_missing;    /* .. and room there */
+    tn_bag *known_bag;     /* when scoring: bags without those keys .. */
+    char *known;           /* .. their arrays .. */
+    size_t known_capacity; /* .. and room there */
+    size_t capacity;       /* floats in each */
+    double weight_sum;     /* W */
 } tn_step;
 
 /* The figures of a step. */

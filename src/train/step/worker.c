@@ -134,6 +134,23 @@ static tn_status make_client(tn_worker *w, const tn_binder *b, tn_error *err)
     return tn_client_open_alone(&w->client, &w->shard, moving, n, err);
 }
 
+static tn_status make_all(tn_worker *w, const tn_worker_opts *opts, const tn_binder *b,
+                          tn_error *err)
+{
+    const tn_run *run = w->plan->run;
+    bool good = tn_day_read(run->run.day, &w->day);
+    TN_ASSERT(good); /* checked with the configuration */
+    w->params = tn_params_new();
+    TN_TRY(tn_team_open(&w->team, tn_run_threads(run), err));
+    TN_TRY(run->compute.pin ? tn_team_pin(w->team, err) : TN_OK);
+    TN_TRY(opts->training || opts->compares ? make_graph(w, true, opts, b, err) : TN_OK);
+    TN_TRY(make_graph(w, false, opts, b, err));
+    TN_TRY(tn_params_seal(w->params, err)); /* a graph without weights has not */
+    tn_params_init(w->params, run->run.seed);
+    TN_TRY(make_shard(w, b, err));
+    return make_client(w, b, err);
+}
+
 tn_status tn_worker_new(tn_worker **out, const tn_model_plan *plan, const tn_worker_opts *opts,
                         const tn_binder *b, tn_error *err)
 {
@@ -141,29 +158,7 @@ tn_status tn_worker_new(tn_worker **out, const tn_model_plan *plan, const tn_wor
     tn_worker *w = NULL;
     TN_TRY(TN_ALLOC(w, 1, "a worker", err));
     w->plan = plan;
-    bool good = tn_day_read(plan->run->run.day, &w->day);
-    TN_ASSERT(good); /* checked with the configuration */
-    w->params = tn_params_new();
-    tn_status status = tn_team_open(&w->team, tn_run_threads(plan->run), err);
-    if (status == TN_OK && plan->run->compute.pin) {
-        status = tn_team_pin(w->team, err);
-    }
-    if (status == TN_OK && (opts->training || opts->compares)) {
-        status = make_graph(w, true, opts, b, err);
-    }
-    if (status == TN_OK) {
-        status = make_graph(w, false, opts, b, err);
-    }
-    if (status == TN_OK) {
-        status = tn_params_seal(w->params, err); /* a graph without weights has not */
-    }
-    if (status == TN_OK) {
-        tn_params_init(w->params, plan->run->run.seed);
-        status = make_shard(w, b, err);
-    }
-    if (status == TN_OK) {
-        status = make_client(w, b, err);
-    }
+    tn_status status = make_all(w, opts, b, err);
     if (status != TN_OK) {
         tn_worker_free(w);
         return status;
