@@ -68,66 +68,28 @@ static uint32_t find_column(const tn_dump_head *head, const char *name)
     return NOWHERE;
 }
 
-/* Whether `name` is a state of `segment`: "wide.z" of "wide". */
-static bool is_state_of(const char *name, const char *segment)
-{
-    size_t n = strlen(segment);
-    return strncmp(name, segment, n) == 0 && name[n] == '.';
-}
-
-/* Whether a column of ours holds weights, not a state. */
-static bool is_weight(const rows_job *j, uint32_t column)
-{
-    TN_ASSERT(column < j->columns->n);
-    const tn_row_columns *c = j->columns;
-    for (uint32_t r = 0; r < c->layout->n_records; r++) {
-        const tn_row_place *p = &c->place[(size_t)r * c->n + column];
-        if (p->n > 0) {
-            return p->state == TN_STATES_MAX;
-        }
-    }
-    return false;
-}
-
 /* A segment whose states the file does not hold at all starts fresh; some of them are a misfit. */
-static void match_states(rows_job *j, uint32_t weights, misfits *m)
-{
-    const tn_row_columns *c = j->columns;
-    uint32_t have = 0;
-    uint32_t want = 0;
-    for (uint32_t i = 0; i < c->n; i++) {
-        if (!is_weight(j, i) && is_state_of(c->column[i].name, c->column[weights].name)) {
-            want++;
-            have += j->file_column[i] != NOWHERE;
-        }
-    }
-    for (uint32_t i = 0; i < c->n; i++) {
-        if (!is_weight(j, i) && is_state_of(c->column[i].name, c->column[weights].name)) {
-            j->fresh[i] = have == 0;
-            if (have > 0 && have < want && j->file_column[i] == NOWHERE) {
-                add_misfit(m, "no column", c->column[i].name);
-            }
-        }
-    }
-    j->fresh[weights] = have == 0;
-}
-
-static tn_status match_columns(rows_job *j, tn_error *err)
+static tn_status match_columns(rows_job *j, tn_arena *arena, tn_error *err)
 {
     const tn_row_columns *c = j->columns;
     const tn_dump_head *head = tn_dump_head_of(j->dump);
+    uint32_t *have = TN_NEW_ARRAY(arena, uint32_t, c->n); /* states of the segment */
     misfits m = {0};
     for (uint32_t i = 0; i < c->n; i++) {
-        j->file_column[i] = find_column(head, c->column[i].name);
-        if (j->file_column[i] == NOWHERE && is_weight(j, i)) {
+        const bool is_weights = c->weights[i] == i;
+        const uint32_t k = find_column(head, c->column[i].name);
+        j->file_column[i] = k;
+        if (k == NOWHERE && is_weights) {
             add_misfit(&m, "no column", c->column[i].name);
-        } else if (j->file_column[i] != NOWHERE && c->column[i].whole) {
-            tn_dump_set_whole(j->dump, j->file_column[i]);
+        } else if (k != NOWHERE && c->column[i].whole) {
+            tn_dump_set_whole(j->dump, k);
         }
+        have[c->weights[i]] += k != NOWHERE && !is_weights;
     }
     for (uint32_t i = 0; i < c->n; i++) {
-        if (is_weight(j, i)) {
-            match_states(j, i, &m);
+        j->fresh[i] = have[c->weights[i]] == 0;
+        if (c->weights[i] != i && !j->fresh[i] && j->file_column[i] == NOWHERE) {
+            add_misfit(&m, "no column", c->column[i].name);
         }
     }
     for (uint32_t k = 0; k < head->n; k++) {
@@ -264,7 +226,7 @@ static tn_status read_rows(rows_job *j, tn_arena *arena, tn_error *err)
         most = j->columns->floats[r] > most ? j->columns->floats[r] : most;
     }
     j->data = TN_NEW_ARRAY(arena, float, most);
-    TN_TRY(match_columns(j, err));
+    TN_TRY(match_columns(j, arena, err));
     const tn_dump_row *row = NULL;
     tn_status status = TN_OK;
     while ((status = tn_dump_next(j->dump, &row, err)) == TN_OK) {

@@ -57,16 +57,19 @@ static tn_status add_segment(making *m, uint32_t record, uint32_t s, tn_row_plac
 {
     const tn_segment *segment = &m->out->layout->record[record].segment[s];
     tn_place_in_row in = tn_table_place(m->out->table, record, s);
+    uint32_t weights = 0;
     uint32_t column = 0;
     TN_ASSERT(in.n_states <= TN_STATES_MAX);
-    TN_TRY(column_of(m, segment->name, false, &column, err));
+    TN_TRY(column_of(m, segment->name, false, &weights, err));
+    m->out->weights[weights] = weights;
     if (place != NULL) {
-        place[column] = (tn_row_place){in.w, segment->dim, s, TN_STATES_MAX};
+        place[weights] = (tn_row_place){in.w, segment->dim, s, TN_STATES_MAX};
     }
     for (uint32_t i = 0; m->states && i < in.n_states; i++) {
         const tn_state *state = &in.spec[i];
         const char *name = dotted(m->arena, segment->name, state->name);
         TN_TRY(column_of(m, name, state->count, &column, err));
+        m->out->weights[column] = weights;
         if (place != NULL) {
             uint32_t n = state->per_row || state->count ? 1 : segment->dim;
             place[column] = (tn_row_place){in.state[i], n, s, i};

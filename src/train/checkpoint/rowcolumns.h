@@ -25,8 +25,10 @@ typedef struct tn_row_columns {
     const tn_layout *layout;
     uint32_t n;
     tn_dump_column column[TN_DUMP_COLUMNS_MAX];
-    tn_row_place *place; /* [record * n + column] */
-    uint32_t *floats;    /* per record: of a whole row */
+    uint32_t
+        weights[TN_DUMP_COLUMNS_MAX]; /* the column of its segment's weights; of these: itself */
+    tn_row_place *place;              /* [record * n + column] */
+    uint32_t *floats;                 /* per record: of a whole row */
     const tn_table *table;
 } tn_row_columns;
 
