@@ -315,6 +315,7 @@ static tn_status take_moment(tn_checkpoints *c, tn_worker *w, const tn_ckpt_want
     c->saved = (tn_saved){0};
     bool delta = want->delta && can_be_delta(c, w);
     tn_moment_from from = {.w = w,
+                           .delta = delta,
                            .state = want->state,
                            .metrics = want->metrics,
                            .text = c->text,

@@ -234,34 +234,37 @@ static tn_status take_own(tn_moment *m, tn_worker *w, tn_error *err)
     return tn_cut_open(&m->rows, w->shard.table, m->delta, err);
 }
 
-/* The sources of the epoch that runs, or ran last. */
-static const tn_sources *sources_of(const tn_run_state *state)
+/* What rank 0 takes besides. */
+static tn_status take_run(tn_moment *m, const tn_moment_from *from, tn_error *err)
 {
-    return state->data != NULL ? state->data->sources : NULL;
-}
-
-static tn_status take(tn_moment *m, const tn_moment_from *from, tn_error *err)
-{
-    TN_ASSERT(from->w->rank == 0); /* others take what they own */
+    TN_ASSERT(from->w->rank == 0);
+    const tn_epoch_parts *data = from->state->data; /* of the epoch that runs, or ran last */
+    m->config = from->text->config;
+    m->histogram = from->base;
+    m->changes.size_max =
+        CELLS / 2 * sizeof *m->histogram; /* more than that: all of it is shorter */
     fill_state(&m->manifest, from, m->arena);
     TN_TRY(tn_moment_describe(&m->manifest, from->w, m->arena, err));
-    TN_TRY(tn_sources_write(sources_of(from->state), &m->sources, err));
-    TN_TRY(take_metrics(m, from->metrics, err));
-    return take_own(m, from->w, err);
+    TN_TRY(tn_sources_write(data != NULL ? data->sources : NULL, &m->sources, err));
+    return take_metrics(m, from->metrics, err);
 }
 
-static tn_moment *new_moment(tn_error *err)
+tn_status tn_moment_take(tn_moment **out, const tn_moment_from *from, tn_error *err)
 {
-    tn_moment *m = tn_try_alloc(1, sizeof *m, "what a checkpoint is made from", err);
-    if (m != NULL) {
-        m->arena = tn_arena_new(1 << 16);
+    *out = NULL;
+    tn_moment *m = NULL;
+    TN_TRY(TN_ALLOC(m, 1, "what a checkpoint is made from", err));
+    m->arena = tn_arena_new(1 << 16);
+    m->delta = from->delta;
+    tn_status status = TN_OK;
+    if (from->state != NULL) {
+        status = take_run(m, from, err);
+    } else {
+        m->manifest.sparse = tn_moment_row_schema(from->w, m->arena);
     }
-    return m;
-}
-
-/* The outcome of taking: a whole one or none. */
-static tn_status finish(tn_moment **out, tn_moment *m, tn_status status)
-{
+    if (status == TN_OK) {
+        status = take_own(m, from->w, err);
+    }
     if (status != TN_OK) {
         tn_moment_free(m);
         return status;
@@ -269,33 +272,6 @@ static tn_status finish(tn_moment **out, tn_moment *m, tn_status status)
     TN_ASSERT(m->rows != NULL && m->n_dense > 0);
     *out = m;
     return TN_OK;
-}
-
-tn_status tn_moment_take(tn_moment **out, const tn_moment_from *from, tn_error *err)
-{
-    *out = NULL;
-    tn_moment *m = new_moment(err);
-    if (m == NULL) {
-        return TN_E_MEMORY;
-    }
-    m->config = from->text->config;
-    m->delta = from->base != NULL;
-    m->histogram = from->base;
-    m->changes.size_max =
-        CELLS / 2 * sizeof *m->histogram; /* more than that: all of it is shorter */
-    return finish(out, m, take(m, from, err));
-}
-
-tn_status tn_moment_take_own(tn_moment **out, tn_worker *w, bool delta, tn_error *err)
-{
-    *out = NULL;
-    tn_moment *m = new_moment(err);
-    if (m == NULL) {
-        return TN_E_MEMORY;
-    }
-    m->delta = delta;
-    m->manifest.sparse = tn_moment_row_schema(w, m->arena);
-    return finish(out, m, take_own(m, w, err));
 }
 
 void tn_moment_free(tn_moment *m)

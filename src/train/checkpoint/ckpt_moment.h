@@ -45,17 +45,16 @@ typedef struct tn_moment {
 
 typedef struct tn_moment_from {
     tn_worker *w;
-    const tn_run_state *state;
+    bool delta;
+    const tn_run_state *state; /* NULL, and so is all below: a rank above 0 */
     const tn_metrics *metrics;
     const tn_run_text *text;
     uint64_t run_id;
-    uint64_t *base; /* histogram of what a delta stands on, which becomes today's; NULL: all */
+    uint64_t *base; /* histogram of what a delta stands on, which becomes today's */
 } tn_moment_from;
 
+/* Of a rank above 0: its rows, weights and states. */
 tn_status tn_moment_take(tn_moment **out, const tn_moment_from *from, tn_error *err) TN_MUST_USE;
-
-/* The moment of a rank above 0: its rows, weights and states. */
-tn_status tn_moment_take_own(tn_moment **out, tn_worker *w, bool delta, tn_error *err) TN_MUST_USE;
 void tn_moment_free(tn_moment *m); /* NULL is fine */
 
 /* The meaning of the floats of this worker's rows. Lives in the arena. */

@@ -88,7 +88,8 @@ static tn_status prepare(tn_ckptshare *s, tn_worker *w, const char *run_dir,
                                     .step = order->step,
                                     .base_step = order->base_step,
                                     .delta = order->delta}};
-    TN_TRY(tn_moment_take_own(&s->own.moment, w, order->delta, err));
+    const tn_moment_from from = {.w = w, .delta = order->delta};
+    TN_TRY(tn_moment_take(&s->own.moment, &from, err));
     tn_ckpt_files_init(&s->files, s->own.moment->arena, &w->shares->owners);
     return TN_OK;
 }
