@@ -381,8 +381,9 @@ static tn_status start(follower *f, const tn_order_note *order, tn_error *err)
 }
 
 /* GO: trains at staleness above 0, until rank 0 orders something. */
-static tn_status go(follower *f, tn_error *err)
+static tn_status go(follower *f, const tn_order_note *order, tn_error *err)
 {
+    (void)order;
     if (!f->is_async || f->steps == NULL) {
         return tn_fail(err, TN_E_PEER, "rank 0 orders to go on before it said with what");
     }
@@ -601,67 +602,40 @@ static tn_status load(follower *f, const tn_order_note *order, tn_error *err)
     return send_result(f, order, status, &why, err);
 }
 
-static tn_status carry_out(follower *f, const tn_order_note *order, tn_error *err)
+static tn_status export(follower *f, const tn_order_note *order, tn_error *err)
 {
-    switch ((tn_order_what)order->what) {
-    case TN_ORDER_START:
-        return start(f, order, err);
-    case TN_ORDER_GO:
-        return go(f, err);
-    case TN_ORDER_CUT:
-        return sum(f, order, err);
-    case TN_ORDER_EVALUATE:
-        return evaluate(f, order, err);
-    case TN_ORDER_MARK:
-        return begin_save(f, order, err);
-    case TN_ORDER_ABANDON:
-        return abandon_save(f, order, err);
-    case TN_ORDER_LOAD:
-        return load(f, order, err);
-    case TN_ORDER_PRIOR:
-        return send_prior(f, order, err);
-    case TN_ORDER_RETURN:
-        return give_back(f, order, err);
-    case TN_ORDER_ROWS: /* of an evaluation that runs */
-    case TN_ORDER_EXPORT:
-    case TN_ORDER_STOP:
-    case TN_ORDER_BYE:
-    case TN_ORDERS:
-    default:
-        return tn_fail(err, TN_E_PEER, "rank 0 orders what no rank can do");
-    }
-}
-
-static tn_status write_rows(const follower *f, const tn_order_note *order, tn_error *err)
-{
+    tn_error why = {0};
     const tn_export_rows rows = {
         .plan = f->plan, .table = f->w->shard.table, .team = f->w->team, .stop = f->watch->stop};
     tn_arena *arena = tn_arena_new(1 << 14);
     tn_export_parts parts;
-    tn_status status = tn_export_parts_init(&parts, f->w, order->step, order->text, arena, err);
+    tn_heartbeat_stats_state(&f->beats, TN_PEER_SAVING);
+    tn_status status = tn_export_parts_init(&parts, f->w, order->step, order->text, arena, &why);
     if (status == TN_OK) {
-        status = tn_export_part_write(&parts, &rows, err);
+        status = tn_export_part_write(&parts, &rows, &why);
     }
     tn_arena_free(arena);
-    return status;
-}
-
-static tn_status export(follower *f, const tn_order_note *order, tn_error *err)
-{
-    tn_error why = {0};
-    tn_heartbeat_stats_state(&f->beats, TN_PEER_SAVING);
-    tn_status status = write_rows(f, order, &why);
     return send_result(f, order, status, &why, err);
 }
 
-/* One that does not train. */
-static tn_status judge(follower *f, const tn_order_note *order, tn_error *err)
+typedef tn_status order_fn(follower *f, const tn_order_note *order, tn_error *err);
+
+static tn_status carry_out(follower *f, const tn_order_note *order, tn_error *err)
 {
-    return order->what == TN_ORDER_EVALUATE ? evaluate(f, order, err)
-           : order->what == TN_ORDER_LOAD   ? load(f, order, err)
-           : order->what == TN_ORDER_EXPORT
-               ? export(f, order, err)
-               : tn_fail(err, TN_E_PEER, "rank 0 orders what no rank can do that does not train");
+    static order_fn *const training[TN_ORDERS] = {
+        [TN_ORDER_START] = start,      [TN_ORDER_GO] = go,
+        [TN_ORDER_CUT] = sum,          [TN_ORDER_EVALUATE] = evaluate,
+        [TN_ORDER_MARK] = begin_save,  [TN_ORDER_ABANDON] = abandon_save,
+        [TN_ORDER_LOAD] = load,        [TN_ORDER_PRIOR] = send_prior,
+        [TN_ORDER_RETURN] = give_back,
+    };
+    static order_fn *const judging[TN_ORDERS] = {
+        [TN_ORDER_EVALUATE] = evaluate, [TN_ORDER_LOAD] = load, [TN_ORDER_EXPORT] = export};
+    const bool trains = f->paths == NULL;
+    order_fn *run = order->what < TN_ORDERS ? (trains ? training : judging)[order->what] : NULL;
+    return run != NULL ? run(f, order, err)
+                       : tn_fail(err, TN_E_PEER, "rank 0 orders what no rank can do%s",
+                                 trains ? "" : " that does not train");
 }
 
 /* One that ended an evaluation comes first. */
@@ -684,7 +658,7 @@ static tn_status follow_orders(follower *f, tn_error *err)
             return TN_OK;
         }
         if (status == TN_OK) {
-            status = f->paths != NULL ? judge(f, &order, err) : carry_out(f, &order, err);
+            status = carry_out(f, &order, err);
         }
         if (status != TN_OK && status != TN_END) {
             return status;
