@@ -18,7 +18,7 @@
 #include "train/report/text_tables.h"
 #include "train/step/memory_cap.h"
 #include "train/step/model_plan.h"
-#include "train/step/step.h"
+#include "train/step/step_prefetch.h"
 #include "train/step/worker.h"
 
 #include <string.h>
@@ -74,8 +74,7 @@ static uint32_t row_bytes(const tn_model_plan *plan)
 }
 
 /* The table that a run begins with. */
-static void model_table(const tn_model_plan *plan, uint64_t dense_params, uint64_t rows,
-                        tn_text *out)
+static void model_table(const tn_model_plan *plan, uint64_t dense_params, tn_text *out)
 {
     const tn_features *f = plan->features;
     tn_arena *arena = tn_arena_new(1 << 14);
@@ -95,7 +94,6 @@ static void model_table(const tn_model_plan *plan, uint64_t dense_params, uint64
         .slot = line,
         .n_slots = f->n_slots,
         .dense_params = dense_params,
-        .sparse_rows = rows,
         .row_bytes = row_bytes(plan),
     };
     tn_model_text(&facts, out);
@@ -116,63 +114,62 @@ static void tell_memory(tn_worker *w, const tn_binder *b, tn_text *out)
     tn_text_addc(out, '\n');
 }
 
-/* Reads and scores the first batch of one data set. */
+/* Scores the first batch of one data set. */
+static tn_status try_batch(tn_worker *w, tn_step_prefetch *data, const char *name, tn_text *out,
+                           tn_error *err)
+{
+    tn_step *step = NULL;
+    const float *logit = NULL;
+    tn_status status = tn_step_prefetch_next(data, &step, err);
+    if (status == TN_END) {
+        return tn_fail(err, TN_E_DATA, "data.%s holds no records", name);
+    }
+    TN_TRY(status);
+    TN_TRY(tn_step_score(w, step, &logit, err));
+    const uint32_t sources = tn_reader_n_sources(tn_step_prefetch_reader(data));
+    tn_text_addf(out, "%-6s %u source%s, first batch of %u rows with %u different keys\n", name,
+                 sources, sources == 1 ? "" : "s", step->batch->rows, step->local->keys.n);
+    tn_step_prefetch_recycle(data, step);
+    return TN_OK;
+}
+
 static tn_status try_data(tn_worker *w, const char *name, const tn_strs *paths, tn_text *out,
                           tn_error *err)
 {
     if (paths->n == 0) {
         return TN_OK;
     }
-    const bool trained = paths == &w->plan->run->data.train;
-    tn_reader_opts opts = {.paths = *paths,
-                           .batch_rows =
-                               trained ? w->plan->run->train.batch : w->plan->run->eval.batch,
-                           .seed = w->plan->run->run.seed,
-                           .prefetch = 1};
-    tn_reader *reader = NULL;
-    tn_step *step = NULL;
-    tn_batch *batch = NULL;
-    const float *logit = NULL;
-    TN_TRY(tn_reader_open(&reader, w->plan->schema, &opts, err));
-    tn_status status = tn_step_new(&step, w->plan, false, err);
-    if (status == TN_OK) {
-        status = tn_reader_next(reader, &batch, err);
-    }
-    if (status == TN_OK) {
-        status = tn_step_prepare(step, batch, err);
-    }
-    if (status == TN_OK) {
-        status = tn_step_score(w, step, &logit, err);
-    }
-    if (status == TN_OK) {
-        tn_text_addf(out, "%-6s %u source%s, first batch of %u rows with %u different keys\n", name,
-                     tn_reader_n_sources(reader), tn_reader_n_sources(reader) == 1 ? "" : "s",
-                     batch->rows, step->local->keys.n);
-    } else if (status == TN_END) {
-        status = tn_fail(err, TN_E_DATA, "data.%s holds no records", name);
-    }
-    tn_step_free(step);
-    tn_reader_close(reader);
+    const tn_run *run = w->plan->run;
+    const bool trained = paths == &run->data.train;
+    const tn_reader_opts reader = {.paths = *paths,
+                                   .batch_rows = trained ? run->train.batch : run->eval.batch,
+                                   .seed = run->run.seed,
+                                   .prefetch = 1};
+    const tn_step_prefetch_opts opts = {.plan = w->plan, .team = w->team, .ahead = 1};
+    tn_step_prefetch *data = NULL;
+    TN_TRY(tn_step_prefetch_open(&data, &opts, &reader, err));
+    tn_status status = try_batch(w, data, name, out, err);
+    tn_step_prefetch_close(data);
     return status;
+}
+
+static tn_status try_all(tn_worker *w, tn_text *out, tn_error *err)
+{
+    const tn_run *run = w->plan->run;
+    const tn_tree *from = run->checkpoint.from;
+    TN_TRY(tn_tree_is_null(from) ? TN_OK : tn_import(from, w, err));
+    TN_TRY(try_data(w, "train", &run->data.train, out, err));
+    TN_TRY(try_data(w, "valid", &run->data.valid, out, err));
+    return try_data(w, "test", &run->data.test, out, err);
 }
 
 tn_status tn_dry_run(const tn_model_plan *plan, const tn_binder *b, tn_text *out, tn_error *err)
 {
     tn_worker *w = NULL;
     TN_TRY(tn_worker_new(&w, plan, &(tn_worker_opts){.training = true}, b, err));
-    model_table(plan, tn_params_trained(w->params), 0, out);
+    model_table(plan, tn_params_trained(w->params), out);
     tell_memory(w, b, out);
-    const tn_tree *from = plan->run->checkpoint.from;
-    tn_status status = tn_tree_is_null(from) ? TN_OK : tn_import(from, w, err);
-    if (status == TN_OK) {
-        status = try_data(w, "train", &plan->run->data.train, out, err);
-    }
-    if (status == TN_OK) {
-        status = try_data(w, "valid", &plan->run->data.valid, out, err);
-    }
-    if (status == TN_OK) {
-        status = try_data(w, "test", &plan->run->data.test, out, err);
-    }
+    tn_status status = try_all(w, out, err);
     tn_worker_free(w);
     return status;
 }
