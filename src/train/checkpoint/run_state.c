@@ -3,7 +3,6 @@
 
 #include "base/core/alloc.h"
 #include "base/core/arena.h"
-#include "base/math/crc32c.h"
 #include "io/read/blocks.h"
 #include "io/read/reader.h"
 #include "ps/snapshot/manifest.h"
@@ -70,40 +69,20 @@ const tn_manifest_part *tn_epoch_parts_manifest(const tn_epoch_parts *map, const
     return out;
 }
 
-/* Over the members that a manifest keeps. */
-static uint32_t crc_of_parts(const tn_manifest_part *part, uint32_t n)
-{
-    uint32_t crc = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        const uint64_t words[] = {part[i].source, part[i].begin, part[i].end, part[i].state,
-                                  part[i].position};
-        crc = tn_crc32c(crc, words, sizeof words);
-    }
-    return crc;
-}
-
 tn_status tn_epoch_position_init(tn_epoch_position *out, const tn_manifest *m, tn_error *err)
 {
     *out = (tn_epoch_position){0};
-    tn_epoch_position stand = {.within = m->n_parts > 0,
+    tn_manifest_part *part = NULL;
+    TN_TRY(TN_ALLOC(part, (size_t)m->n_parts + 1, "the parts of an epoch", err));
+    for (uint32_t i = 0; i < m->n_parts; i++) {
+        part[i] = m->part[i];
+    }
+    *out = (tn_epoch_position){.within = m->n_parts > 0,
                                .epoch = m->epoch,
                                .shared = m->shared,
                                .cut_for = m->n_parts > 0 ? m->cut_for : 0,
-                               .source = UINT32_MAX,
-                               .parts_crc = crc_of_parts(m->part, m->n_parts),
-                               .n_parts = m->n_parts};
-    TN_TRY(TN_ALLOC(stand.part, (size_t)m->n_parts + 1, "the parts of an epoch", err));
-    for (uint32_t i = m->n_parts; i > 0; i--) { /* the first that is not done stays */
-        const tn_manifest_part *p = &m->part[i - 1];
-        stand.part[i - 1] = *p;
-        if (p->state != TN_PART_DONE) {
-            stand.source = p->source;
-            stand.begin = p->begin;
-            stand.end = p->end;
-            stand.position = p->position;
-        }
-    }
-    *out = stand;
+                               .n_parts = m->n_parts,
+                               .part = part};
     return TN_OK;
 }
 
@@ -113,19 +92,24 @@ void tn_epoch_position_done(tn_epoch_position *s)
     *s = (tn_epoch_position){0};
 }
 
-/* Whether reading that stands in part i has the same parts behind it and before it. */
-static bool stands_in(const tn_epoch_parts *map, uint32_t i, const tn_epoch_position *stand)
+static bool same_part(const tn_manifest_part *a, const tn_manifest_part *b)
 {
-    TN_ASSERT(i < map->n_parts);
-    const tn_part_info *part = &map->part[i];
-    if (part->source != stand->source || part->first != stand->begin || part->end != stand->end) {
-        return false;
-    }
+    return a->source == b->source && a->begin == b->begin && a->end == b->end &&
+           a->state == b->state && a->position == b->position;
+}
+
+/* Whether reading that stands in part i of the epoch has the same parts behind it and before it. */
+static bool stands_in(const tn_epoch_parts *map, const tn_progress *at,
+                      const tn_epoch_position *stand)
+{
+    TN_ASSERT(at->part < map->n_parts);
     tn_arena *arena = tn_arena_new(1 << 12);
     uint32_t n = 0;
-    const tn_progress at = {.part = i, .position = stand->position};
-    const tn_manifest_part *parts = tn_epoch_parts_manifest(map, &at, 1, arena, &n);
-    bool same = crc_of_parts(parts, n) == stand->parts_crc;
+    const tn_manifest_part *parts = tn_epoch_parts_manifest(map, at, 1, arena, &n);
+    bool same = n == stand->n_parts;
+    for (uint32_t i = 0; same && i < n; i++) {
+        same = same_part(&parts[i], &stand->part[i]);
+    }
     tn_arena_free(arena);
     return same;
 }
@@ -141,10 +125,18 @@ tn_status tn_epoch_parts_find(const tn_epoch_parts *map, const tn_epoch_position
                               tn_progress *at, tn_error *err)
 {
     TN_ASSERT(!stand->shared);
-    for (uint32_t i = 0; i < map->n_parts; i++) {
-        if (stands_in(map, i, stand)) {
+    uint32_t first = 0; /* that is not done */
+    while (first < stand->n_parts && stand->part[first].state == TN_PART_DONE) {
+        first++;
+    }
+    for (uint32_t i = 0; i < map->n_parts && first < stand->n_parts; i++) {
+        const tn_manifest_part *in = &stand->part[first];
+        const tn_part_info *part = &map->part[i];
+        const tn_progress here = {.part = i, .position = in->position};
+        if (part->source == in->source && part->first == in->begin && part->end == in->end &&
+            stands_in(map, &here, stand)) {
             at->part = i;
-            at->position = stand->position;
+            at->position = in->position;
             return TN_OK;
         }
     }

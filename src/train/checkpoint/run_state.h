@@ -37,9 +37,6 @@ typedef struct tn_epoch_position {
     uint32_t epoch; /* .. this one */
     bool shared;
     uint32_t cut_for; /* ranks, as in tn_reader_opts; 0: not within an epoch */
-    uint32_t source;  /* of one reader: its part */
-    uint64_t begin, end, position;
-    uint32_t parts_crc; /* of all parts and their states */
     uint32_t n_parts;
     tn_manifest_part *part; /* as in the manifest; owned */
 } tn_epoch_position;
