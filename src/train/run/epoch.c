@@ -341,8 +341,9 @@ tn_status tn_epoch_give_back(tn_epoch *e, bool *given, tn_error *err)
     e->data = NULL;
     e->returned += tn_part_dealer_records(e->dealer);
     tn_part_dealer_give_back(e->dealer, tn_clock_ns());
-    const tn_dealt_epoch of = {e->state->progress.epoch, e->state->data->cut_for};
-    TN_TRY(tn_epoch_reader_open_dealt(&e->data, e->w, &of, tn_part_dealer_dealer(e->dealer), err));
+    TN_TRY(tn_epoch_reader_open_dealt(&e->data, e->w, e->state->progress.epoch,
+                                      e->state->data->cut_for, tn_part_dealer_dealer(e->dealer),
+                                      err));
     return tn_step_loop_new(&e->steps, e->w, e->data, err);
 }
 

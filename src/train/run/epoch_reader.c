@@ -13,8 +13,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Ranks that an epoch is cut for: those that begin it, unless its parts are those of a cache. */
-static uint32_t cut_of(const tn_worker *w, const tn_epoch_position *stand, uint32_t epoch)
+uint32_t tn_epoch_cut_for(const tn_worker *w, uint32_t epoch, const tn_epoch_position *stand)
 {
     const char *cache = w->plan->run->data.cache;
     if (stand != NULL && stand->within && stand->epoch == epoch) {
@@ -76,23 +75,17 @@ bool tn_epoch_reader_on_request(const tn_worker *w)
     return w->plan->run->cluster.staleness > 0 && w->plan->owners.n_peers > 1;
 }
 
-tn_status tn_epoch_reader_open_dealt(tn_step_prefetch **out, const tn_worker *w,
-                                     const tn_dealt_epoch *of, const tn_dealer *dealer,
-                                     tn_error *err)
+tn_status tn_epoch_reader_open_dealt(tn_step_prefetch **out, const tn_worker *w, uint32_t epoch,
+                                     uint32_t cut_for, const tn_dealer *dealer, tn_error *err)
 {
-    return open_feeder(out, w, &(tn_progress){.epoch = of->epoch}, of->cut_for, dealer, err);
-}
-
-tn_dealt_epoch tn_dealt_epoch_of(const tn_worker *w, uint32_t epoch, const tn_epoch_position *stand)
-{
-    return (tn_dealt_epoch){.epoch = epoch, .cut_for = cut_of(w, stand, epoch)};
+    return open_feeder(out, w, &(tn_progress){.epoch = epoch}, cut_for, dealer, err);
 }
 
 tn_status tn_epoch_reader_prior(const tn_worker *w, uint32_t epoch, tn_prior *out, tn_error *err)
 {
     tn_reader *reader = NULL;
     tn_reader_opts opts =
-        reader_opts(w, &(tn_progress){.epoch = epoch}, cut_of(w, NULL, epoch), NULL);
+        reader_opts(w, &(tn_progress){.epoch = epoch}, tn_epoch_cut_for(w, epoch, NULL), NULL);
     opts.use_cache = false; /* it would be made twice at once */
     TN_TRY(tn_reader_open(&reader, w->plan->schema, &opts, err));
     tn_status status = tn_reader_prior(reader, out, err);
@@ -119,8 +112,9 @@ static tn_status deal_on_request(tn_step_prefetch **out, const tn_worker *w,
                                       .stand = goes_on ? stand : NULL};
     *out = NULL;
     TN_TRY(tn_part_dealer_open(dealer, &opts, err));
-    const tn_dealt_epoch of = tn_dealt_epoch_of(w, from->epoch, stand);
-    tn_status status = tn_epoch_reader_open_dealt(out, w, &of, tn_part_dealer_dealer(*dealer), err);
+    tn_status status =
+        tn_epoch_reader_open_dealt(out, w, from->epoch, tn_epoch_cut_for(w, from->epoch, stand),
+                                   tn_part_dealer_dealer(*dealer), err);
     if (status != TN_OK) {
         tn_part_dealer_close(*dealer);
         *dealer = NULL;
@@ -143,7 +137,7 @@ tn_status tn_epoch_reader_open(tn_step_prefetch **out, const tn_worker *w, tn_pr
     if (tn_epoch_reader_on_request(w)) {
         return deal_on_request(out, w, from, stand, dealer, err);
     }
-    const uint32_t cut_for = cut_of(w, stand, from->epoch);
+    const uint32_t cut_for = tn_epoch_cut_for(w, from->epoch, stand);
     TN_TRY(open_feeder(out, w, from, cut_for, NULL, err));
     if (!stand->within || stand->epoch != from->epoch) {
         return TN_OK;

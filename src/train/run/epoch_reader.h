@@ -33,17 +33,13 @@ bool tn_epoch_reader_on_request(const tn_worker *w);
 tn_status tn_epoch_reader_prior(const tn_worker *w, uint32_t epoch, tn_prior *out,
                                 tn_error *err) TN_MUST_USE;
 
-typedef struct tn_dealt_epoch {
-    uint32_t epoch, cut_for; /* as in tn_reader_opts */
-} tn_dealt_epoch;
-
-/* Where a run goes on within the epoch its parts are those of the checkpoint. */
-tn_dealt_epoch tn_dealt_epoch_of(const tn_worker *w, uint32_t epoch,
-                                 const tn_epoch_position *stand);
+/* Ranks that an epoch is cut for, as in tn_reader_opts: those that begin it, unless its parts are
+ * those of a cache; where a run goes on within it, those of the checkpoint. */
+uint32_t tn_epoch_cut_for(const tn_worker *w, uint32_t epoch, const tn_epoch_position *stand);
 
 /* The parts that `dealer` says, of one epoch. On failure *out is NULL. */
-tn_status tn_epoch_reader_open_dealt(tn_step_prefetch **out, const tn_worker *w,
-                                     const tn_dealt_epoch *of, const tn_dealer *dealer,
+tn_status tn_epoch_reader_open_dealt(tn_step_prefetch **out, const tn_worker *w, uint32_t epoch,
+                                     uint32_t cut_for, const tn_dealer *dealer,
                                      tn_error *err) TN_MUST_USE;
 
 /* The factor of every learning rate after `step` steps, by the schedule of train.optimizer. `end`:

@@ -228,7 +228,7 @@ static tn_status open_asks(follower *f, tn_error *err)
     TN_TRY(tn_part_client_open(&f->asks, &opts, err));
     tn_part_client_bind(f->asks, &parts);
     tn_group_set_parts(f->group, &parts);
-    f->cut_for = tn_dealt_epoch_of(f->w, f->epoch, &f->stand).cut_for;
+    f->cut_for = tn_epoch_cut_for(f->w, f->epoch, &f->stand);
     tn_epoch_position_done(&f->stand); /* rank 0's ledger has it */
     return TN_OK;
 }
@@ -237,8 +237,7 @@ static tn_status open_asks(follower *f, tn_error *err)
 static tn_status read_on_request(follower *f, tn_error *err)
 {
     const tn_dealer *dealer = tn_part_client_dealer(f->asks);
-    const tn_dealt_epoch of = {f->epoch, f->cut_for};
-    TN_TRY(tn_epoch_reader_open_dealt(&f->feeder, f->w, &of, dealer, err));
+    TN_TRY(tn_epoch_reader_open_dealt(&f->feeder, f->w, f->epoch, f->cut_for, dealer, err));
     return tn_step_loop_new(&f->steps, f->w, f->feeder, err);
 }
 
