@@ -86,7 +86,8 @@ static tn_saved save(tn_bench_run *b, bool delta)
     tn_error err = {0};
     tn_saved saved;
     tn_ckpt_want want = {.state = &b->state, .metrics = b->metrics, .delta = delta};
-    tn_bench_check(tn_checkpoints_save(b->checkpoints, b->worker, &want, &saved, &err), &err);
+    tn_bench_check(tn_checkpoints_begin(b->checkpoints, b->worker, &want, &err), &err);
+    tn_bench_check(tn_checkpoints_end(b->checkpoints, &saved, &err), &err);
     return saved;
 }
 

@@ -71,12 +71,6 @@ tn_status tn_checkpoints_room(const tn_checkpoints *c, const tn_worker *w, const
     return TN_OK;
 }
 
-/* Makes the folder that c->moment is written into. */
-static tn_status make_folder(tn_checkpoints *c, tn_error *err)
-{
-    return tn_ckptdir_begin(c->files, expected_bytes(c), &c->moment->manifest.ordinal, err);
-}
-
 static tn_status commit(tn_checkpoints *c, tn_error *err)
 {
     tn_text manifest = {0};
@@ -94,7 +88,7 @@ static tn_status save(tn_checkpoints *c, tn_error *err)
     tn_manifest *m = &c->moment->manifest;
     tn_ckpt_files files;
     if (!c->announced) {
-        TN_TRY(make_folder(c, err));
+        TN_TRY(tn_ckptdir_begin(c->files, expected_bytes(c), &m->ordinal, err));
     }
     tn_ckpt_files_init(&files, c->moment->arena, &c->plan->owners);
     TN_TRY(write_files(c, &files, err));
@@ -205,7 +199,7 @@ void tn_checkpoints_close(tn_checkpoints *c)
         tn_status status = tn_checkpoints_end(c, &saved, NULL);
         (void)status; /* who wanted to know has asked */
     }
-    tn_free(c->base.histogram);
+    tn_free(c->base_histogram);
     tn_ckptdir_close(c->files);
     tn_text_done(&c->dir);
     tn_free(c);
@@ -249,20 +243,13 @@ tn_status tn_checkpoints_set_base(tn_checkpoints *c, tn_worker *w, const tn_save
     if (!has_deltas(c) || on->run_id != c->run_id) {
         return TN_OK;
     }
-    tn_ckpt_base *base = &c->base;
-    if (base->histogram == NULL) {
-        base->histogram = tn_try_alloc(cells, sizeof *histogram, "a copy of a histogram", err);
-        if (base->histogram == NULL) {
-            return TN_E_MEMORY;
-        }
+    if (c->base_histogram == NULL) {
+        TN_TRY(TN_ALLOC(c->base_histogram, cells, "a copy of a histogram", err));
     }
     TN_TRY(tn_table_track(w->shard.table, err));
     TN_ASSERT(histogram != NULL);
-    memcpy(base->histogram, histogram, cells * sizeof *histogram);
-    base->ordinal = on->ordinal;
-    base->step = on->step;
-    base->crc = on->crc;
-    base->deltas = on->deltas;
+    memcpy(c->base_histogram, histogram, cells * sizeof *histogram);
+    c->base = *on;
     return TN_OK;
 }
 
@@ -289,16 +276,12 @@ static void advance_base(tn_checkpoints *c)
     if (!has_deltas(c)) {
         return;
     }
-    tn_ckpt_base *base = &c->base;
     if (!c->moment->delta) {
-        tn_free(base->histogram);
-        base->histogram = c->moment->histogram;
+        tn_free(c->base_histogram);
+        c->base_histogram = c->moment->histogram;
         c->moment->histogram = NULL;
     }
-    base->ordinal = c->saved.ordinal;
-    base->step = c->saved.step;
-    base->crc = c->saved.crc;
-    base->deltas = c->saved.deltas;
+    c->base = c->saved;
 }
 
 /* ---- a save ---- */
@@ -320,7 +303,7 @@ static tn_status take_moment(tn_checkpoints *c, tn_worker *w, const tn_ckpt_want
                            .metrics = want->metrics,
                            .text = c->text,
                            .run_id = c->run_id,
-                           .base = delta ? c->base.histogram : NULL};
+                           .base = delta ? c->base_histogram : NULL};
     tn_status status = has_deltas(c) ? tn_table_track(w->shard.table, err) : TN_OK;
     if (status == TN_OK) {
         status = tn_moment_take(&c->moment, &from, err);
@@ -336,7 +319,6 @@ static tn_status take_moment(tn_checkpoints *c, tn_worker *w, const tn_ckpt_want
         c->moment->manifest.base_crc = c->base.crc;
         c->saved.deltas = c->base.deltas + 1;
     }
-    c->saved.stall = tn_clock_s() - c->begin;
     return TN_OK;
 }
 
@@ -344,8 +326,8 @@ static tn_status take_moment(tn_checkpoints *c, tn_worker *w, const tn_ckpt_want
 static tn_status announce(tn_checkpoints *c, tn_error *err)
 {
     TN_ASSERT(c->moment != NULL && !c->announced);
-    TN_TRY(make_folder(c, err));
-    const tn_manifest *m = &c->moment->manifest;
+    tn_manifest *m = &c->moment->manifest;
+    TN_TRY(tn_ckptdir_begin(c->files, expected_bytes(c), &m->ordinal, err));
     const char *folder = strrchr(tn_ckptdir_folder(c->files), '/') + 1;
     tn_ckpt_order order = {.ordinal = m->ordinal,
                            .run_id = m->run_id,
@@ -356,26 +338,6 @@ static tn_status announce(tn_checkpoints *c, tn_error *err)
     memcpy(order.folder, folder, strlen(folder) + 1);
     c->announced = true;
     return c->peers.announce(c->peers.arg, &order, err);
-}
-
-/* The part of a save between two steps. */
-static tn_status begin(tn_checkpoints *c, tn_worker *w, const tn_ckpt_want *want, tn_error *err)
-{
-    TN_TRY(take_moment(c, w, want, err));
-    if (c->peers.announce == NULL) {
-        return TN_OK;
-    }
-    tn_status status = announce(c, err);
-    if (status != TN_OK) {
-        abandon(c);
-        tn_checkpoints_forget_base(c);
-        tn_moment_free(c->moment);
-        c->moment = NULL;
-        tn_error_context(err, "checkpoint not saved");
-        return status;
-    }
-    c->saved.stall = tn_clock_s() - c->begin;
-    return TN_OK;
 }
 
 static tn_status write_behind(void *arg, tn_error *err)
@@ -399,7 +361,17 @@ tn_status tn_checkpoints_begin(tn_checkpoints *c, tn_worker *w, const tn_ckpt_wa
                                tn_error *err)
 {
     TN_ASSERT(c->thread == NULL && c->status == TN_OK);
-    TN_TRY(begin(c, w, want, err));
+    TN_TRY(take_moment(c, w, want, err));
+    tn_status status = c->peers.announce != NULL ? announce(c, err) : TN_OK;
+    if (status != TN_OK) {
+        abandon(c);
+        tn_checkpoints_forget_base(c);
+        tn_moment_free(c->moment);
+        c->moment = NULL;
+        tn_error_context(err, "checkpoint not saved");
+        return status;
+    }
+    c->saved.stall = tn_clock_s() - c->begin;
     atomic_store(&c->written, false);
     if (tn_thread_start(&c->thread, "tn-save", write_on_thread, c, NULL) != TN_OK) {
         c->status = write_behind(c, &c->err); /* then training waits */
@@ -438,14 +410,4 @@ tn_status tn_checkpoints_end(tn_checkpoints *c, tn_saved *out, tn_error *err)
 bool tn_checkpoints_lost_rows(const tn_checkpoints *c)
 {
     return c->lost_rows;
-}
-
-tn_status tn_checkpoints_save(tn_checkpoints *c, tn_worker *w, const tn_ckpt_want *want,
-                              tn_saved *out, tn_error *err)
-{
-    TN_ASSERT(c->thread == NULL && c->status == TN_OK);
-    TN_TRY(begin(c, w, want, err));
-    c->status = write_behind(c, &c->err);
-    c->saved.stall = tn_clock_s() - c->begin;
-    return tn_checkpoints_end(c, out, err);
 }

@@ -85,10 +85,6 @@ tn_status tn_checkpoints_room(const tn_checkpoints *c, const tn_worker *w, const
  * written, so only another save can try that file again. */
 bool tn_checkpoints_lost_rows(const tn_checkpoints *c);
 
-/* Begins and ends a save. */
-tn_status tn_checkpoints_save(tn_checkpoints *c, tn_worker *w, const tn_ckpt_want *want,
-                              tn_saved *out, tn_error *err) TN_MUST_USE;
-
 /* As checkpoint.resume says, into `w`, `state` and `metrics` (which may be NULL). which->ordinal is
  * 0 when there was nothing to load. */
 tn_status tn_checkpoints_resume(tn_checkpoints *c, tn_worker *w, tn_run_state *state,

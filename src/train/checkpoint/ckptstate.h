@@ -12,23 +12,15 @@
 /* Texts, the head of a shard file and its index. */
 enum { TN_CKPT_SMALL_BYTES = 64 << 10 };
 
-/* The base of the next delta: a checkpoint in this directory and of this run. */
-typedef struct tn_ckpt_base {
-    uint64_t ordinal; /* 0: none */
-    uint64_t step;
-    uint32_t crc;        /* of its manifest */
-    uint32_t deltas;     /* in its chain */
-    uint64_t *histogram; /* owned */
-} tn_ckpt_base;
-
 struct tn_checkpoints {
     const tn_model_plan *plan;
     const tn_run_text *text;
     tn_ckptdir *files;
     tn_text dir;
     uint64_t run_id;
-    tn_ckpt_base base;
-    tn_ckpt_peers peers; /* announce NULL: alone */
+    tn_saved base; /* of the next delta, in this directory and of this run; ordinal 0: none */
+    uint64_t *base_histogram; /* owned */
+    tn_ckpt_peers peers;      /* announce NULL: alone */
 
     /* The save that runs. All but `written` belongs to its thread until that is joined. */
     tn_moment *moment; /* NULL: none */
