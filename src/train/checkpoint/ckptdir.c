@@ -38,14 +38,11 @@ static bool is_unfinished(const char *name)
         }
     }
     char ckpt[sizeof head + 20];
-    size_t size = sizeof head - 1;
-    size += strncmp(name, head, size) == 0 ? strspn(name + size, "0123456789") : 0;
-    if (size == sizeof head - 1 || size >= sizeof ckpt) {
-        return false;
-    }
-    memcpy(ckpt, name, size);
-    ckpt[size] = '\0';
-    return tn_is_unfinished(name, ckpt);
+    const size_t digits = strncmp(name, head, sizeof head - 1) == 0
+                              ? strspn(name + sizeof head - 1, "0123456789")
+                              : 0;
+    (void)snprintf(ckpt, sizeof ckpt, "%.*s", (int)(sizeof head - 1 + digits), name);
+    return digits > 0 && digits <= 20 && tn_is_unfinished(name, ckpt);
 }
 
 tn_status tn_ckptdir_open(tn_ckptdir **out, const char *dir, tn_error *err)

@@ -37,24 +37,21 @@ static void differ(tn_text *out, const char *fmt, ...)
     tn_text_addf(out, "\n  %s", line);
 }
 
-static const tn_row_group *find_group(const tn_row_schema *s, const char *name)
+/* The item called `name` of a list whose items begin with their names; NULL: there is none. */
+static const void *find_named(const void *list, uint32_t n, size_t size, const char *name)
 {
-    for (uint32_t i = 0; i < s->n_groups; i++) {
-        if (strcmp(s->group[i].name, name) == 0) {
-            return &s->group[i];
+    for (uint32_t i = 0; i < n; i++) {
+        const char *const *item = (const void *)((const char *)list + i * size);
+        if (strcmp(*item, name) == 0) {
+            return item;
         }
     }
     return NULL;
 }
 
-static const tn_row_segment *find_segment(const tn_row_record *r, const char *name)
+static const tn_row_group *find_group(const tn_row_schema *s, const char *name)
 {
-    for (uint32_t i = 0; i < r->n_segments; i++) {
-        if (strcmp(r->segment[i].name, name) == 0) {
-            return &r->segment[i];
-        }
-    }
-    return NULL;
+    return find_named(s->group, s->n_groups, sizeof *s->group, name);
 }
 
 static bool same_states(const tn_row_segment *a, const tn_row_segment *b)
@@ -96,7 +93,9 @@ static void compare_rows(const tn_row_schema *now, const tn_row_schema *was, tn_
         const tn_row_record *r = &now->record[now->group[g].record];
         const tn_row_record *old = &was->record[group->record];
         for (uint32_t s = 0; s < r->n_segments; s++) {
-            compare_segment(group->name, &r->segment[s], find_segment(old, r->segment[s].name),
+            const tn_row_segment *now_s = &r->segment[s];
+            compare_segment(group->name, now_s,
+                            find_named(old->segment, old->n_segments, sizeof *now_s, now_s->name),
                             out);
         }
     }
@@ -109,12 +108,7 @@ static void compare_rows(const tn_row_schema *now, const tn_row_schema *was, tn_
 
 static const tn_manifest_param *find_param(const tn_manifest_dense *d, const char *name)
 {
-    for (uint32_t i = 0; i < d->n_params; i++) {
-        if (strcmp(d->param[i].name, name) == 0) {
-            return &d->param[i];
-        }
-    }
-    return NULL;
+    return find_named(d->param, d->n_params, sizeof *d->param, name);
 }
 
 static void compare_params(const tn_manifest_dense *now, const tn_manifest_dense *was, tn_text *out)
@@ -181,22 +175,17 @@ typedef struct loading {
 /* Positions within an epoch count rows in an order of their own. */
 static tn_status fits_within(const tn_run *run, const tn_manifest *m, tn_error *err)
 {
-    const uint64_t seed = run->run.seed;
-    if (m->seed != seed && run->data.shuffle > 0) {
-        return tn_fail(
-            err, TN_E_CONFIG,
-            "run.seed is %llu, in checkpoint %llu %llu, and that stands within an epoch: "
-            "its rows come in another order\nhint: --fresh begins anew",
-            (unsigned long long)seed, (unsigned long long)m->ordinal, (unsigned long long)m->seed);
+    const bool seed = m->seed != run->run.seed && run->data.shuffle > 0;
+    if (!seed && (!m->shared || m->shuffle == run->data.shuffle)) {
+        return TN_OK;
     }
-    if (m->shared && m->shuffle != run->data.shuffle) {
-        return tn_fail(
-            err, TN_E_CONFIG,
-            "data.shuffle is %u, in checkpoint %llu %u, and that stands within an epoch: "
-            "its rows come in another order\nhint: --fresh begins anew",
-            run->data.shuffle, (unsigned long long)m->ordinal, m->shuffle);
-    }
-    return TN_OK;
+    return tn_fail(err, TN_E_CONFIG,
+                   "%s is %llu, in checkpoint %llu %llu, and that stands within an epoch: "
+                   "its rows come in another order\nhint: --fresh begins anew",
+                   seed ? "run.seed" : "data.shuffle",
+                   (unsigned long long)(seed ? run->run.seed : run->data.shuffle),
+                   (unsigned long long)m->ordinal,
+                   (unsigned long long)(seed ? m->seed : m->shuffle));
 }
 
 static tn_status fits(void *ctx, const tn_manifest *m, tn_error *err)

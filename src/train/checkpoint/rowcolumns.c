@@ -78,22 +78,6 @@ static tn_status add_segment(making *m, uint32_t record, uint32_t s, tn_row_plac
     return TN_OK;
 }
 
-/* Floats of a whole row, states included. */
-static uint32_t floats_of(const tn_row_columns *c, uint32_t record)
-{
-    uint32_t end = 0;
-    for (uint32_t s = 0; s < c->layout->record[record].n_segments; s++) {
-        uint32_t dim = c->layout->record[record].segment[s].dim;
-        tn_place_in_row in = tn_table_place(c->table, record, s);
-        end = in.w + dim > end ? in.w + dim : end;
-        for (uint32_t i = 0; i < in.n_states; i++) {
-            uint32_t n = in.spec[i].per_row || in.spec[i].count ? 1 : dim;
-            end = in.state[i] + n > end ? in.state[i] + n : end;
-        }
-    }
-    return end;
-}
-
 /* Columns of segment `name` in all records, so that states stand behind their segment. */
 static tn_status add_columns(making *m, const char *name, tn_error *err)
 {
@@ -115,7 +99,10 @@ static tn_status place_columns(making *m, uint32_t record, tn_error *err)
         TN_TRY(add_segment(m, record, s, c->place + (size_t)record * c->n, err));
     }
     TN_ASSERT(c->n == n); /* all were found before */
-    c->floats[record] = floats_of(c, record);
+    for (uint32_t i = 0; i < n; i++) {
+        const tn_row_place *p = &c->place[(size_t)record * n + i];
+        c->floats[record] = p->at + p->n > c->floats[record] ? p->at + p->n : c->floats[record];
+    }
     return TN_OK;
 }
 
