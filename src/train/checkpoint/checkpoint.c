@@ -1,5 +1,5 @@
 /* checkpoint.c - saves a run: the moment between two steps, and the thread that writes it into
- * files. */
+ * files, on rank 0 and on the others, each its part. */
 #include "train/checkpoint/ckptstate.h"
 
 #include "base/core/alloc.h"
@@ -14,8 +14,56 @@
 #include "train/step/watch.h"
 #include "train/step/worker.h"
 
+#include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+
+/* ---- the thread ---- */
+
+enum { NICE = 10 }; /* of the thread that writes while training goes on */
+
+static tn_status write_now(void *arg, tn_error *err)
+{
+    tn_ckpt_writing *w = arg;
+    TN_ASSERT(!atomic_load(&w->written));
+    tn_status status = w->write(w->of, err);
+    atomic_store(&w->written, true);
+    return status;
+}
+
+/* Training goes first: the thread takes what it leaves of the processors. When it leaves too
+ * little, its pushes wait (ps/table/table_snapshot.h); when somebody waits for the end, it leaves
+ * all. */
+static tn_status write_behind(void *arg, tn_error *err)
+{
+    tn_thread_step_back(NICE);
+    return write_now(arg, err);
+}
+
+static void begin_writing(tn_ckpt_writing *w, tn_thread_fn *write, void *of)
+{
+    TN_ASSERT(w->thread == NULL);
+    w->write = write;
+    w->of = of;
+    w->status = TN_OK;
+    atomic_store(&w->written, false);
+    if (tn_thread_start(&w->thread, "tn-save", write_behind, w, NULL) != TN_OK) {
+        w->status = write_now(w, &w->err); /* then training waits */
+    }
+}
+
+static tn_status end_writing(tn_ckpt_writing *w, tn_error *err)
+{
+    if (w->thread != NULL) {
+        w->status = tn_thread_join(w->thread, &w->err);
+        w->thread = NULL;
+    }
+    if (w->status != TN_OK && err != NULL) {
+        *err = w->err;
+    }
+    return w->status;
+}
 
 /* ---- writing a moment into the files of a checkpoint ---- */
 
@@ -132,8 +180,9 @@ void tn_checkpoints_name(tn_saved *out, const tn_manifest *m)
 }
 
 /* Writes c->moment into files and commits them. */
-static tn_status write_and_commit(tn_checkpoints *c, tn_error *err)
+static tn_status write_and_commit(void *arg, tn_error *err)
 {
+    tn_checkpoints *c = arg;
     TN_ASSERT(c->moment != NULL);
     tn_status status = save(c, err);
     if (status != TN_OK) {
@@ -148,8 +197,6 @@ static tn_status write_and_commit(tn_checkpoints *c, tn_error *err)
 }
 
 /* ---- opening and closing ---- */
-
-enum { NICE = 10 }; /* of the thread that saves while training goes on */
 
 /* In deterministic mode a run is its configuration; else it is one of a kind. */
 static uint64_t make_run_id(const tn_model_plan *plan, const char *config)
@@ -340,27 +387,9 @@ static tn_status announce(tn_checkpoints *c, tn_error *err)
     return c->peers.announce(c->peers.arg, &order, err);
 }
 
-static tn_status write_behind(void *arg, tn_error *err)
-{
-    tn_checkpoints *c = arg;
-    tn_status status = write_and_commit(c, err);
-    atomic_store(&c->written, true);
-    return status;
-}
-
-/* Training goes first: the thread takes what it leaves of the processors. When it leaves too
- * little, its pushes wait (ps/table/table_snapshot.h); when somebody waits for the end, it leaves
- * all. */
-static tn_status write_on_thread(void *arg, tn_error *err)
-{
-    tn_thread_step_back(NICE);
-    return write_behind(arg, err);
-}
-
 tn_status tn_checkpoints_begin(tn_checkpoints *c, tn_worker *w, const tn_ckpt_want *want,
                                tn_error *err)
 {
-    TN_ASSERT(c->thread == NULL && c->status == TN_OK);
     TN_TRY(take_moment(c, w, want, err));
     tn_status status = c->peers.announce != NULL ? announce(c, err) : TN_OK;
     if (status != TN_OK) {
@@ -372,9 +401,8 @@ tn_status tn_checkpoints_begin(tn_checkpoints *c, tn_worker *w, const tn_ckpt_wa
         return status;
     }
     c->saved.stall = tn_clock_s() - c->begin;
-    atomic_store(&c->written, false);
-    if (tn_thread_start(&c->thread, "tn-save", write_on_thread, c, NULL) != TN_OK) {
-        c->status = write_behind(c, &c->err); /* then training waits */
+    begin_writing(&c->writing, write_and_commit, c);
+    if (c->writing.thread == NULL) {
         c->saved.stall = tn_clock_s() - c->begin;
     }
     return TN_OK;
@@ -382,20 +410,13 @@ tn_status tn_checkpoints_begin(tn_checkpoints *c, tn_worker *w, const tn_ckpt_wa
 
 bool tn_checkpoints_written(const tn_checkpoints *c)
 {
-    return c->moment != NULL && atomic_load(&c->written);
+    return c->moment != NULL && atomic_load(&c->writing.written);
 }
 
 tn_status tn_checkpoints_end(tn_checkpoints *c, tn_saved *out, tn_error *err)
 {
     TN_ASSERT(c->moment != NULL);
-    tn_status status = c->status;
-    if (c->thread != NULL) {
-        status = tn_thread_join(c->thread, err);
-    } else if (status != TN_OK && err != NULL) {
-        *err = c->err;
-    }
-    c->thread = NULL;
-    c->status = TN_OK;
+    tn_status status = end_writing(&c->writing, err);
     if (status == TN_OK) {
         *out = c->saved;
         advance_base(c);
@@ -410,4 +431,113 @@ tn_status tn_checkpoints_end(tn_checkpoints *c, tn_saved *out, tn_error *err)
 bool tn_checkpoints_lost_rows(const tn_checkpoints *c)
 {
     return c->lost_rows;
+}
+
+/* ---- the part of a rank above 0 ---- */
+
+struct tn_ckptshare {
+    tn_ckpt_own own;
+    tn_ckpt_files files;
+    tn_ckpt_writing writing;
+    char folder[TN_PATH_SIZE];
+};
+
+static tn_status write_share(void *arg, tn_error *err)
+{
+    tn_ckptshare *s = arg;
+    tn_status status = tn_ckpt_write_own(&s->own, &s->files, err);
+    if (status == TN_OK) {
+        status = tn_dir_sync(s->folder, err);
+    }
+    tn_cut_close(s->own.moment->rows); /* after a failure: nobody need wait for it any more */
+    s->own.moment->rows = NULL;
+    return status;
+}
+
+/* An order comes from another process. */
+static tn_status check_order(const tn_ckptshare *s, const tn_worker *w, const tn_ckpt_order *order,
+                             tn_error *err)
+{
+    if (order->step != w->steps) {
+        return tn_fail(err, TN_E_PEER,
+                       "a checkpoint of step %" PRIu64 " is ordered, this rank stands at %" PRIu64,
+                       order->step, w->steps);
+    }
+    if (!tn_path_is_dir(s->folder)) {
+        return tn_fail(err, TN_E_IO,
+                       "no folder '%s' for this rank's part of a checkpoint\nhint: run.dir must be "
+                       "one folder for all peers",
+                       s->folder);
+    }
+    if (order->delta && !tn_table_knows_changes(w->shard.table)) {
+        return tn_fail(err, TN_E_MEMORY, "no memory was left to note which rows have changed");
+    }
+    return TN_OK;
+}
+
+static tn_status prepare(tn_ckptshare *s, tn_worker *w, const char *run_dir,
+                         const tn_ckpt_order *order, tn_error *err)
+{
+    const size_t length = strnlen(order->folder, sizeof order->folder);
+    if (length == 0 || length == sizeof order->folder || strchr(order->folder, '/') != NULL ||
+        order->folder[0] == '.') {
+        return tn_fail(err, TN_E_PEER, "a checkpoint is ordered into a folder without a name");
+    }
+    TN_ASSERT(length < sizeof s->folder);
+    TN_TRY(tn_path_join(run_dir, order->folder, s->folder, err));
+    if (w->plan->run->checkpoint.delta_every != NULL) {
+        TN_TRY(tn_table_track(w->shard.table, err)); /* the next may be a delta */
+    }
+    TN_TRY(check_order(s, w, order, err));
+    s->own = (tn_ckpt_own){.folder = s->folder,
+                           .head = {.run_id = order->run_id,
+                                    .step = order->step,
+                                    .base_step = order->base_step,
+                                    .delta = order->delta}};
+    const tn_moment_from from = {.w = w, .delta = order->delta};
+    TN_TRY(tn_moment_take(&s->own.moment, &from, err));
+    tn_ckpt_files_init(&s->files, s->own.moment->arena, &w->shares->owners);
+    return TN_OK;
+}
+
+tn_status tn_ckptshare_begin(tn_ckptshare **out, tn_worker *w, const char *run_dir,
+                             const tn_ckpt_order *order, tn_error *err)
+{
+    *out = NULL;
+    tn_ckptshare *s = NULL;
+    TN_TRY(TN_ALLOC(s, 1, "a part of a checkpoint", err));
+    tn_status status = prepare(s, w, run_dir, order, err);
+    if (status != TN_OK) {
+        tn_ckptshare_free(s);
+        return status;
+    }
+    begin_writing(&s->writing, write_share, s);
+    *out = s;
+    return TN_OK;
+}
+
+bool tn_ckptshare_written(const tn_ckptshare *s)
+{
+    return atomic_load(&s->writing.written);
+}
+
+tn_status tn_ckptshare_end(tn_ckptshare *s, tn_ckpt_wrote *out, tn_error *err)
+{
+    TN_TRY(end_writing(&s->writing, err));
+    TN_ASSERT(s->files.n_told == 1 && s->files.n > 0);
+    *out = (tn_ckpt_wrote){.rank = s->own.moment->rank,
+                           .rows = s->files.rows,
+                           .n_files = s->files.n,
+                           .file = s->files.file};
+    return TN_OK;
+}
+
+void tn_ckptshare_free(tn_ckptshare *s)
+{
+    if (s != NULL) {
+        tn_status status = end_writing(&s->writing, NULL);
+        (void)status; /* who wanted to know has asked */
+        tn_moment_free(s->own.moment);
+        tn_free(s);
+    }
 }

@@ -12,6 +12,16 @@
 /* Texts, the head of a shard file and its index. */
 enum { TN_CKPT_SMALL_BYTES = 64 << 10 };
 
+/* Files that a thread writes while steps go on. */
+typedef struct tn_ckpt_writing {
+    tn_thread_fn *write; /* with `of` */
+    void *of;
+    tn_thread *thread; /* NULL: it was written at once, or is joined .. */
+    tn_status status;  /* .. with this outcome */
+    tn_error err;
+    _Atomic bool written;
+} tn_ckpt_writing;
+
 struct tn_checkpoints {
     const tn_model_plan *plan;
     const tn_run_text *text;
@@ -22,17 +32,14 @@ struct tn_checkpoints {
     uint64_t *base_histogram; /* owned */
     tn_ckpt_peers peers;      /* announce NULL: alone */
 
-    /* The save that runs. All but `written` belongs to its thread until that is joined. */
+    /* The save that runs. All belongs to its thread until that is joined. */
     tn_moment *moment; /* NULL: none */
     bool announced;    /* to the others */
-    tn_thread *thread; /* NULL: it was written at once .. */
-    tn_status status;  /* .. with this outcome */
-    tn_error err;
+    tn_ckpt_writing writing;
     tn_saved saved;
     uint64_t best; /* never pruned */
     double begin;
     bool lost_rows; /* the disk refused rows, which are not kept */
-    _Atomic bool written;
 };
 
 /* Sets what a manifest tells of a checkpoint. */

@@ -28,7 +28,7 @@ typedef struct tn_row_columns {
     uint32_t
         weights[TN_DUMP_COLUMNS_MAX]; /* the column of its segment's weights; of these: itself */
     tn_row_place *place;              /* [record * n + column] */
-    uint32_t *floats;                 /* per record: of a whole row */
+    uint32_t *floats;                 /* per record: of a row, as far as there are columns */
     const tn_table *table;
 } tn_row_columns;
 
