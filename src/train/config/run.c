@@ -19,6 +19,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <time.h>
 
 static const char *const all_words[] = {"all", NULL};
 static const char *const inf_words[] = {"inf", NULL};
@@ -296,18 +297,8 @@ bool tn_every_read(const char *text, tn_every *out)
     return good;
 }
 
-/* Digits text[0 .. n - 1]. */
-static bool read_digits(const char *text, size_t n, uint64_t *out)
-{
-    return strspn(text, "0123456789") >= n && tn_read_u64(text, n, out) == TN_NUM_OK;
-}
-
 bool tn_day_read(const char *text, uint32_t *out)
 {
-    static const uint64_t before[] = {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365};
-    uint64_t year = 0;
-    uint64_t month = 0;
-    uint64_t day = 0;
     *out = 0;
     if (text == NULL) {
         return true;
@@ -316,22 +307,17 @@ bool tn_day_read(const char *text, uint32_t *out)
         *out = tn_wall_day();
         return true;
     }
-    if (strlen(text) != 10 || text[4] != '-' || text[7] != '-' || !read_digits(text, 4, &year) ||
-        !read_digits(text + 5, 2, &month) || !read_digits(text + 8, 2, &day) || year < 1970 ||
-        month < 1 || month > 12) {
+    struct tm date = {0};
+    const bool shaped = strspn(text, "0123456789-") == 10 && text[4] == '-' && text[7] == '-';
+    const char *end = shaped ? strptime(text, "%Y-%m-%d", &date) : NULL;
+    const int day = date.tm_mday; /* a day that its month has not becomes one of the next */
+    if (end == NULL || *end != '\0' || date.tm_year < 70) {
         return false;
     }
-    const bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    const uint64_t days = before[month] - before[month - 1] + (leap && month == 2);
-    if (day < 1 || day > days) {
-        return false;
-    }
-    const uint64_t last = year - 1; /* leap years up to it, since year 1; 477 before 1970 */
-    const uint64_t leaps = last / 4 - last / 100 + last / 400 - 477;
-    *out =
-        (uint32_t)((year - 1970) * 365 + leaps + before[month - 1] + (leap && month > 2) + day - 1);
-    TN_ASSERT(*out <= TN_DAY_MAX);
-    return true;
+    const time_t seconds = timegm(&date);
+    TN_ASSERT(seconds >= 0 && seconds / 86400 <= TN_DAY_MAX);
+    *out = date.tm_mday == day ? (uint32_t)(seconds / 86400) : 0;
+    return date.tm_mday == day;
 }
 
 static void check_day(const tn_binder *b, const tn_tree *tree, const char *text)
