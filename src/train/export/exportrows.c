@@ -13,7 +13,7 @@
 #include "io/schema/schema.h"
 #include "ps/snapshot/snapshot.h"
 #include "train/checkpoint/ckpt_moment.h"
-#include "train/checkpoint/rowcolumns.h"
+#include "train/checkpoint/import.h"
 #include "train/config/run.h"
 #include "train/step/model_plan.h"
 
