@@ -114,6 +114,7 @@ static tn_status check_shard(const char *name, const tn_manifest *m, const tn_ma
     return TN_OK;
 }
 
+/* A file that is not as the manifest says is named. */
 static tn_status check_file(const char *path, const tn_manifest *m, const tn_manifest_file *file,
                             tn_error *err)
 {
@@ -131,15 +132,6 @@ static tn_status check_file(const char *path, const tn_manifest *m, const tn_man
     }
     tn_infile_close(f);
     return status == TN_OK && is_shard ? check_shard(name, m, file, err) : status;
-}
-
-/* Fails for the first file that is not as the manifest says, with its name. */
-static tn_status check_files(const char *path, const tn_manifest *m, tn_error *err)
-{
-    for (uint32_t i = 0; i < m->n_files; i++) {
-        TN_TRY(check_file(path, m, &m->file[i], err));
-    }
-    return TN_OK;
 }
 
 /* ---- the chain of a delta, and which checkpoint is taken ---- */
@@ -240,7 +232,10 @@ static tn_status add_link(chain *c, const char *path, tn_arena *arena, tn_error 
     c->link[c->n] = tn_arena_alloc(arena, 1, sizeof *c->link[0], 8);
     memcpy(c->link[c->n]->path, path, strlen(path) + 1);
     TN_TRY(tn_ckpt_read_manifest(path, arena, &c->link[c->n]->manifest, err));
-    TN_TRY(check_files(path, &c->link[c->n]->manifest, err));
+    const tn_manifest *m = &c->link[c->n]->manifest;
+    for (uint32_t i = 0; i < m->n_files; i++) {
+        TN_TRY(check_file(path, m, &m->file[i], err));
+    }
     c->n++;
     return TN_OK;
 }

@@ -4,18 +4,13 @@
 #include "base/codec/json.h"
 #include "base/file/file.h"
 #include "base/math/sha256.h"
+#include "config/tree.h"
 #include "io/read/fileset.h"
 
 #include <string.h>
 #include <sys/stat.h>
 
 enum { END_BYTES = 16 << 10, SAMPLE_BYTES = 4 << 10, SAMPLES = 16 };
-
-static const char *kept(tn_arena *arena, const char *text)
-{
-    size_t size = strlen(text) + 1;
-    return memcpy(TN_NEW_ARRAY(arena, char, size), text, size);
-}
 
 /* ---- one file ---- */
 
@@ -93,7 +88,7 @@ tn_status tn_sources_now(const tn_sources **out, const tn_strs *paths, const tn_
     TN_TRY(tn_fileset_new(&files, paths, schema, 1, err));
     const char **uri = TN_NEW_ARRAY(arena, const char *, files->n + 1);
     for (uint32_t i = 0; i < files->n; i++) {
-        uri[i] = kept(arena, files->file[i].path);
+        uri[i] = tn_tree_text(arena, files->file[i].path, strlen(files->file[i].path));
     }
     *out = tn_sources_again(make(uri, NULL, files->n, arena), arena);
     tn_fileset_free(files);

@@ -6,15 +6,8 @@
 #include "cluster/launch/ipcdir.h"
 #include "cluster/launch/membership.h"
 #include "config/diag.h"
+#include "config/tree.h"
 #include "train/config/run.h"
-
-#include <string.h>
-
-static const char *keep(const tn_text *text, tn_arena *arena)
-{
-    char *copy = TN_NEW_ARRAY(arena, char, text->size + 1);
-    return memcpy(copy, tn_text_str(text), text->size + 1);
-}
 
 /* Where the processes of a run meet. */
 static tn_status meeting_dir(const tn_run *run, const char *folder, tn_text *dir, tn_error *err)
@@ -34,7 +27,8 @@ static tn_status find(tn_run *run, const tn_peers_opts *peers, const char *folde
     tn_membership *membership = TN_NEW(arena, tn_membership);
     tn_status status = meeting_dir(run, folder, &dir, err);
     if (status == TN_OK) {
-        const tn_membership_in in = tn_membership_here(peers, keep(&dir, arena), host);
+        const tn_membership_in in =
+            tn_membership_here(peers, tn_tree_text(arena, tn_text_str(&dir), dir.size), host);
         status = tn_membership_find(membership, &in, arena, err);
     }
     tn_text_done(&dir);

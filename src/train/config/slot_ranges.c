@@ -60,8 +60,7 @@ static const char *with_number(const expander *e, const char *text, const range 
             tn_text_addc(&out, *text++);
         }
     }
-    char *copy = TN_NEW_ARRAY(e->arena, char, out.size + 1);
-    memcpy(copy, tn_text_str(&out), out.size);
+    const char *copy = tn_tree_text(e->arena, tn_text_str(&out), out.size);
     tn_text_done(&out);
     return copy;
 }

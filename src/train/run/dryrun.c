@@ -2,16 +2,14 @@
 #include "train/run/dryrun.h"
 
 #include "base/core/arena.h"
-#include "base/keys/record.h"
 #include "cluster/launch/membership.h"
 #include "config/tree.h"
 #include "io/read/reader.h"
 #include "models/layerlist.h"
 #include "nn/graph/params.h"
 #include "nn/passes/plan.h"
-#include "ps/optim/optim.h"
-#include "ps/optim/rule.h"
 #include "ps/snapshot/snapshot.h"
+#include "train/checkpoint/ckpt_moment.h"
 #include "train/checkpoint/import.h"
 #include "train/config/run.h"
 #include "train/report/forecast.h"
@@ -57,25 +55,24 @@ static const char *inputs_of(const tn_model_plan *plan, uint32_t slot, tn_arena 
 }
 
 /* Bytes of a row of the first record, with states, as a snapshot holds it. */
-static uint32_t row_bytes(const tn_model_plan *plan)
+static uint32_t row_bytes(const tn_worker *w, tn_arena *arena)
 {
     uint32_t words = 0;
-    const tn_record *record = tn_record_of(plan->layout, 0);
+    const tn_row_schema schema = tn_moment_row_schema(w, arena);
+    const tn_row_record *record = &schema.record[schema.group[0].record];
     for (uint32_t s = 0; s < record->n_segments; s++) {
-        const tn_rule *rule = &plan->rules->rule[s];
-        tn_state state[TN_STATES_MAX];
-        uint32_t n = tn_optim_states(rule->optim, rule->opts, state);
         words += record->segment[s].dim;
-        for (uint32_t k = 0; k < n; k++) {
-            words += state[k].per_row ? 1 : record->segment[s].dim;
+        for (uint32_t k = 0; k < record->segment[s].n_states; k++) {
+            words += record->segment[s].state[k].words;
         }
     }
     return TN_SNAPSHOT_ROW_BYTES + words * 4;
 }
 
 /* The table that a run begins with. */
-static void model_table(const tn_model_plan *plan, uint64_t dense_params, tn_text *out)
+static void model_table(const tn_worker *w, tn_text *out)
 {
+    const tn_model_plan *plan = w->plan;
     const tn_features *f = plan->features;
     tn_arena *arena = tn_arena_new(1 << 14);
     tn_slot_line *line = TN_NEW_ARRAY(arena, tn_slot_line, f->n_slots);
@@ -93,8 +90,8 @@ static void model_table(const tn_model_plan *plan, uint64_t dense_params, tn_tex
         .model = plan->run->model.choice->name,
         .slot = line,
         .n_slots = f->n_slots,
-        .dense_params = dense_params,
-        .row_bytes = row_bytes(plan),
+        .dense_params = tn_params_trained(w->params),
+        .row_bytes = row_bytes(w, arena),
     };
     tn_model_text(&facts, out);
     tn_arena_free(arena);
@@ -167,7 +164,7 @@ tn_status tn_dry_run(const tn_model_plan *plan, const tn_binder *b, tn_text *out
 {
     tn_worker *w = NULL;
     TN_TRY(tn_worker_new(&w, plan, &(tn_worker_opts){.training = true}, b, err));
-    model_table(plan, tn_params_trained(w->params), out);
+    model_table(w, out);
     tell_memory(w, b, out);
     tn_status status = try_all(w, out, err);
     tn_worker_free(w);

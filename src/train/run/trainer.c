@@ -142,6 +142,7 @@ static tn_status stop_if_full(trainer *t, tn_error *err)
     return full ? stop_full(t, err) : TN_OK;
 }
 
+/* Evaluations, checkpoints and signals between two steps. */
 static tn_status do_what_is_due(trainer *t, tn_error *err)
 {
     const double now = tn_clock_s();
@@ -162,14 +163,6 @@ static tn_status do_what_is_due(trainer *t, tn_error *err)
         TN_TRY(tn_saver_save(&t->saver, true, err));
     }
     return is_asked(t) ? tn_saver_stop(&t->saver, err) : stop_if_full(t, err);
-}
-
-/* Evaluations, checkpoints and signals between two steps. */
-static tn_status do_between(trainer *t, tn_error *err)
-{
-    tn_status status = do_what_is_due(t, err);
-    tn_timetable_look(&t->timetable, t->worker->steps);
-    return status;
 }
 
 /* ---- steps ---- */
@@ -242,7 +235,9 @@ static tn_status meet(trainer *t, tn_error *err)
         return TN_OK; /* they met for that only */
     }
     TN_TRY(tn_epoch_gather(&t->epoch, err));
-    TN_TRY(do_between(t, err));
+    tn_status status = do_what_is_due(t, err);
+    tn_timetable_look(&t->timetable, t->worker->steps);
+    TN_TRY(status);
     return t->stop ? TN_OK : tn_epoch_go_on(&t->epoch, err);
 }
 
@@ -271,9 +266,15 @@ static tn_status take_steps(trainer *t, tn_error *err)
     return t->epoch.is_async ? TN_OK : tn_epoch_locate(&t->epoch, err);
 }
 
-/* TN_END: the epoch is over; TN_OK: the run is. A signal may have cut the reader short. */
+/* The steps of an epoch, behind an evaluation that the run before owed. TN_END: it is over; TN_OK:
+ * the run is. A signal may have cut the reader short. */
 static tn_status all_steps(trainer *t, tn_error *err)
 {
+    const atomic_bool *stop = t->epoch.lead != NULL ? NULL : t->watch->stop;
+    TN_TRY(tn_step_prefetch_watch(t->epoch.data, stop, err));
+    if (t->state.eval_owed) {
+        TN_TRY(validate_or_owe(t, err));
+    }
     tn_status status = tn_epoch_begin_steps(&t->epoch, err);
     if (status == TN_OK) {
         status = take_steps(t, err);
@@ -307,17 +308,6 @@ static tn_status after_epoch(trainer *t, tn_error *err)
     return TN_OK;
 }
 
-/* The steps of an epoch, behind an evaluation that the run before owed. TN_END: it is over. */
-static tn_status pass(trainer *t, tn_error *err)
-{
-    const atomic_bool *stop = t->epoch.lead != NULL ? NULL : t->watch->stop;
-    TN_TRY(tn_step_prefetch_watch(t->epoch.data, stop, err));
-    if (t->state.eval_owed) {
-        TN_TRY(validate_or_owe(t, err));
-    }
-    return all_steps(t, err);
-}
-
 static tn_status open_epoch(trainer *t, tn_error *err)
 {
     const bool first = !t->epoch.is_begun;
@@ -334,7 +324,7 @@ static tn_status run_epoch(trainer *t, tn_error *err)
 {
     tn_status status = open_epoch(t, err);
     if (status == TN_OK) {
-        status = pass(t, err);
+        status = all_steps(t, err);
     }
     tn_epoch_close(&t->epoch);
     return status == TN_END ? after_epoch(t, err) : status;

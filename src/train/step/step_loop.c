@@ -82,6 +82,11 @@ static tn_status read_next(tn_step_loop *x, uint64_t until_ns, tn_error *err)
     return status == TN_END ? TN_OK : status;
 }
 
+static bool meets(const tn_step_hooks *hooks, uint64_t steps)
+{
+    return hooks->meets != NULL && hooks->meets(hooks->arg, steps);
+}
+
 /* Asks for the rows of the next batch, after which `steps` are done. */
 static tn_status pull_next(tn_step_loop *x, const tn_step_hooks *hooks, uint64_t steps,
                            uint64_t until_ns, tn_error *err)
@@ -96,32 +101,16 @@ static tn_status pull_next(tn_step_loop *x, const tn_step_hooks *hooks, uint64_t
                                    .rows = s != NULL ? s->rows : NULL,
                                    .examples = s != NULL ? s->batch->rows : 0,
                                    .weight_sum = s != NULL ? s->weight_sum : 0,
-                                   .meet = is_joint && hooks->meets != NULL &&
-                                           hooks->meets(hooks->arg, steps)};
+                                   .meet = is_joint && meets(hooks, steps)};
     TN_TRY(x->client.ops->pull(x->client.self, &batch, err));
     x->is_pulled = true;
     return TN_OK;
-}
-
-/* The first batch of a turn that none was asked for ahead of. */
-static tn_status pull_first(tn_step_loop *x, const tn_step_hooks *hooks, tn_error *err)
-{
-    if (x->is_pulled) {
-        return TN_OK;
-    }
-    const uint64_t until_ns = x->is_alone ? UINT64_MAX : tn_clock_ns() + look_ns;
-    return pull_next(x, hooks, x->w->steps + 1, until_ns, err);
 }
 
 static tn_status rest(const tn_step_loop *x, tn_error *err)
 {
     const tn_client_ops *ops = x->client.ops;
     return ops->rest != NULL ? ops->rest(x->client.self, x->w->team, err) : TN_OK;
-}
-
-static bool meets(const tn_step_hooks *hooks, uint64_t steps)
-{
-    return hooks->meets != NULL && hooks->meets(hooks->arg, steps);
 }
 
 /* Without data; the group may have ended. */
@@ -197,7 +186,10 @@ static tn_status take_turn(tn_step_loop *x, const tn_step_hooks *hooks, tn_step_
         tn_step_prefetch_recycle(x->steps, x->taken);
         x->taken = NULL;
     }
-    TN_TRY(pull_first(x, hooks, err));
+    if (!x->is_pulled) { /* none was asked for ahead */
+        const uint64_t until_ns = x->is_alone ? UINT64_MAX : tn_clock_ns() + look_ns;
+        TN_TRY(pull_next(x, hooks, x->w->steps + 1, until_ns, err));
+    }
     if (x->next == NULL && !x->client.ops->is_joint) {
         return stand_idle(x, hooks, out, err);
     }
