@@ -10,7 +10,6 @@
 #include "io/read/reader.h"
 #include "ps/snapshot/manifest.h"
 #include "train/checkpoint/sources.h"
-#include "train/step/early_stopping.h"
 
 /* The sources and parts of an epoch. */
 typedef struct tn_epoch_parts {
@@ -64,6 +63,15 @@ typedef struct tn_past {
     tn_text config;  /* config.yaml; empty: not known */
     tn_text sources; /* sources.jsonl */
 } tn_past;
+
+/* What early stopping remembers. */
+typedef struct tn_early_stopping_state {
+    bool seen;       /* there is a best */
+    double best;     /* the monitor's value */
+    uint64_t step;   /* when it was reached */
+    uint32_t bad;    /* evaluations since that did not beat it */
+    double lr_scale; /* factor of all learning rates */
+} tn_early_stopping_state;
 
 typedef struct tn_run_state {
     tn_progress progress; /* of the epoch that runs */

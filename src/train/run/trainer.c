@@ -39,13 +39,84 @@ typedef struct trainer {
     tn_report *report;
     tn_memory_cap memory;
     tn_run_state state;
-    tn_early_stopping patience;
     tn_saver saver;
     tn_timetable timetable;
     tn_epoch epoch;
     uint64_t evaluated; /* steps when data.valid was last evaluated; UINT64_MAX: never */
     bool stop;          /* early stop, max_steps or max_time: end as if the data had ended */
 } trainer;
+
+/* ---- early stopping ----
+ *
+ * Every evaluation is added; one that does not beat the best by min_delta counts as bad. After
+ * reduce_on_plateau.patience bad ones in a row the learning rate is multiplied by factor, down to
+ * min_lr; after stop.patience of them training ends. (BARS: factor .1 at the first, stop at the
+ * second.)
+ */
+
+typedef struct verdict {
+    bool best;    /* better than all before: worth keeping */
+    bool reduced; /* lr_scale has become smaller */
+    bool stop;
+} verdict;
+
+/* The metric that is watched, "auc"; NULL: none. */
+static const char *monitor_of(const tn_train_opts *o)
+{
+    const char *monitor = o->stop.monitor;
+    if (monitor == NULL && !isnan(o->reduce_on_plateau.factor)) {
+        monitor = o->reduce_on_plateau.monitor;
+        monitor = monitor != NULL ? monitor : "valid.auc";
+    }
+    return monitor != NULL ? monitor + strlen("valid.") : NULL;
+}
+
+static bool is_patience_over(const trainer *t)
+{
+    const tn_stop_opts *stop = &t->run->train.stop;
+    return stop->monitor != NULL && t->state.patience.bad >= stop->patience;
+}
+
+static bool beats(const trainer *t, double value)
+{
+    const tn_early_stopping_state *s = &t->state.patience;
+    const double delta = t->run->train.stop.min_delta;
+    const bool larger = tn_metric_find(t->state.monitor)->larger_is_better;
+    return !isnan(value) &&
+           (!s->seen || (larger ? value > s->best + delta : value < s->best - delta));
+}
+
+/* True when the rate became smaller. */
+static bool reduce(trainer *t)
+{
+    const tn_plateau_opts *o = &t->run->train.reduce_on_plateau;
+    const tn_rule_opts *dense = t->run->train.optimizer.opts;
+    tn_early_stopping_state *s = &t->state.patience;
+    if (isnan(o->factor) || s->bad % o->patience != 0) {
+        return false;
+    }
+    double least = fmin(1, o->min_lr / dense->lr);
+    double scale = fmax(s->lr_scale * o->factor, least);
+    bool smaller = scale < s->lr_scale;
+    s->lr_scale = scale;
+    return smaller;
+}
+
+/* A value that is not defined (NAN) counts as bad. */
+static verdict add_evaluation(trainer *t, double value)
+{
+    tn_early_stopping_state *s = &t->state.patience;
+    if (beats(t, value)) {
+        s->seen = true;
+        s->best = value;
+        s->step = t->worker->steps;
+        s->bad = 0;
+        return (verdict){.best = true};
+    }
+    s->bad++;
+    const bool reduced = reduce(t);
+    return (verdict){.reduced = reduced, .stop = is_patience_over(t)};
+}
 
 /* ---- evaluating ---- */
 
@@ -61,25 +132,25 @@ static tn_status validate(trainer *t, tn_error *err)
     TN_TRY(tn_epoch_evaluate(&t->epoch, &request, &t->out->valid, err));
     t->evaluated = t->worker->steps;
     t->state.eval_owed = false;
-    double value = t->patience.metric != NULL
-                       ? tn_metrics_get(t->out->valid.metrics, t->patience.metric)
-                       : (double)NAN;
-    tn_verdict verdict = tn_early_stopping_add(&t->patience, value, t->worker->steps);
+    const char *monitor = t->state.monitor;
+    const verdict v = monitor != NULL
+                          ? add_evaluation(t, tn_metrics_get(t->out->valid.metrics, monitor))
+                          : (verdict){0};
     tn_report_eval eval = {
-        .data = "valid", .result = &t->out->valid, .state = &t->state, .best = verdict.best};
+        .data = "valid", .result = &t->out->valid, .state = &t->state, .best = v.best};
     TN_TRY(tn_report_eval_done(t->report, &eval, err));
-    if (verdict.best) {
+    if (v.best) {
         TN_TRY(tn_saver_save_best(&t->saver, err));
     }
     char line[160];
-    if (verdict.reduced) {
-        (void)snprintf(line, sizeof line, "no better %s: learning rate times %g",
-                       t->patience.metric, t->state.patience.lr_scale);
+    if (v.reduced) {
+        (void)snprintf(line, sizeof line, "no better %s: learning rate times %g", monitor,
+                       t->state.patience.lr_scale);
         TN_TRY(tn_report_event(t->report, &t->state, "info", line, err));
     }
-    if (verdict.stop) {
-        (void)snprintf(line, sizeof line, "no better %s %u times in a row: stopping",
-                       t->patience.metric, t->state.patience.bad);
+    if (v.stop) {
+        (void)snprintf(line, sizeof line, "no better %s %u times in a row: stopping", monitor,
+                       t->state.patience.bad);
         TN_TRY(tn_report_event(t->report, &t->state, "info", line, err));
         t->stop = true;
     }
@@ -354,7 +425,7 @@ static tn_status restore_best(trainer *t, tn_error *err)
     (void)snprintf(line, sizeof line,
                    back ? "restored the best model: %s %.6f at step %llu"
                         : "the best model, %s %.6f at step %llu, %s: the last one stays",
-                   t->patience.metric, p->best, step, why.text);
+                   t->state.monitor, p->best, step, why.text);
     return tn_report_event(t->report, &t->state, back ? "info" : "warn", line, err);
 }
 
@@ -448,7 +519,7 @@ static tn_status go_on(trainer *t, const tn_saved *which, const tn_run_text *tex
                             .text = text,
                             .state = &t->state,
                             .name = which->name,
-                            .patience_over = tn_early_stopping_is_over(&t->patience)};
+                            .patience_over = is_patience_over(t)};
     return tn_rerun_tell(&rerun, said, err);
 }
 
@@ -514,8 +585,7 @@ static tn_status begin_run(trainer *t, const tn_run_text *text, tn_text *said, t
 
 static tn_status run_epochs(trainer *t, tn_error *err)
 {
-    t->stop =
-        tn_early_stopping_is_over(&t->patience) || t->worker->steps >= t->run->train.max_steps;
+    t->stop = is_patience_over(t) || t->worker->steps >= t->run->train.max_steps;
     const bool goes_on = t->worker->steps > 0 && t->state.progress.epoch < t->run->train.epochs;
     if (!t->stop && goes_on && is_full(t)) {
         return stop_full(t, err);
@@ -596,9 +666,9 @@ tn_status tn_train(const tn_model_plan *plan, const tn_run_text *text, const tn_
                  .evaluated = UINT64_MAX};
     tn_timetable_init(&t.timetable, t.run, tn_clock_s());
     t.saver.is_rare = !tn_timetable_saves(&t.timetable);
-    tn_early_stopping_init(&t.patience, &t.run->train, &t.state.patience);
     t.state.past = &past;
-    t.state.monitor = t.patience.metric;
+    t.state.monitor = monitor_of(&t.run->train);
+    t.state.patience.lr_scale = 1;
     tn_status status = open_parts(&t, text, b, err);
     if (status == TN_OK) {
         status = begin_run(&t, text, &said, err);
