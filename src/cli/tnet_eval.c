@@ -16,7 +16,6 @@
 #include "train/peers/peers.h"
 #include "train/report/eval_result.h"
 #include "train/report/htmlreport.h"
-#include "train/report/metrics_jsonl.h"
 #include "train/report/profile.h"
 #include "train/run/follower.h"
 #include "train/step/worker.h"
@@ -98,9 +97,9 @@ static tn_status load(eval_job *j, tn_worker *w, tn_error *err)
     tn_status status = tn_checkpoint_load(path, w, &saved, err);
     if (status == TN_OK) {
         name_source(j, path, &saved);
-        j->findings.step = saved.step;
-        j->findings.samples = saved.samples;
-        j->findings.epoch = saved.epoch;
+        j->findings.at.step = saved.step;
+        j->findings.at.samples = saved.samples;
+        j->findings.at.epoch = saved.epoch;
     }
     tn_text_done(&dir);
     return status;
@@ -196,7 +195,7 @@ static tn_status fit_calibration(eval_job *j, tn_error *err)
     if (j->calibrate == NULL) {
         return TN_OK;
     }
-    TN_TRY(tn_calibrate_commit(j->calibrate, tn_text_str(&j->source), j->findings.step, err));
+    TN_TRY(tn_calibrate_commit(j->calibrate, tn_text_str(&j->source), j->findings.at.step, err));
     j->findings.calibrate = j->calibrate;
     return TN_OK;
 }
@@ -295,7 +294,7 @@ static tn_status evaluate_one_export(eval_job *j, const tn_strs *paths, tn_error
     tn_exported_model_opts opts = {.verify = TN_VERIFY_FULL, .data = tn_tree_get(s->tree, "data")};
     TN_TRY(tn_exported_model_open(&j->exported, j->export_dir, &opts, err));
     tn_text_adds(&j->source, j->export_dir);
-    j->findings.step = j->exported->step;
+    j->findings.at.step = j->exported->step;
     j->findings.model_id = j->exported->model_id;
     j->findings.schema = j->exported->schema;
     return evaluate_export(j, paths, err);
@@ -309,7 +308,7 @@ static tn_status find_words(eval_job *j, const tn_strs *paths, tn_error *err)
         .paths = paths,
         .slots = &j->setup->run.eval.slices,
         .result = &j->evaluation,
-        .most = TN_JOURNAL_SLICES,
+        .most = TN_EVAL_SLICES,
         .stop = j->stop,
     };
     TN_TRY(tn_sign_words_find(&j->words, &search, err));
@@ -442,13 +441,10 @@ static tn_status check_group(const eval_flags *f, tn_error *err)
                        "'--export': with several processes: not in this build yet\n"
                        "hint: '--peers 1' evaluates in one");
     }
-    for (uint32_t i = 0; i < f->data.n; i++) {
-        if (strcmp(f->data.item[i], "-") == 0) {
-            return tn_fail(err, TN_E_CONFIG,
-                           "'--data' is '-', standard input, which several processes cannot share");
-        }
-    }
-    return TN_OK;
+    return tn_strs_has(&f->data, "-")
+               ? tn_fail(err, TN_E_CONFIG,
+                         "'--data' is '-', standard input, which several processes cannot share")
+               : TN_OK;
 }
 
 /* Where every score goes; NULL: nowhere. */
@@ -549,13 +545,11 @@ static tn_status check_fit_data(const tn_data_opts *data, const tn_strs *named, 
                        "rows that the model was not trained on");
     }
     for (uint32_t i = 0; i < paths->n; i++) {
-        for (uint32_t k = 0; k < data->train.n; k++) {
-            if (strcmp(paths->item[i], data->train.item[k]) == 0) {
-                return tn_fail(err, TN_E_USAGE,
-                               "'--calibrate' needs rows that the model was not trained on, '%s' "
-                               "is in data.train",
-                               paths->item[i]);
-            }
+        if (tn_strs_has(&data->train, paths->item[i])) {
+            return tn_fail(err, TN_E_USAGE,
+                           "'--calibrate' needs rows that the model was not trained on, '%s' is in "
+                           "data.train",
+                           paths->item[i]);
         }
     }
     return TN_OK;

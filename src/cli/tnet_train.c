@@ -74,7 +74,7 @@ static void print_results(const tn_setup *s, const tn_outcome *out)
     }
     tn_text text = {0};
     if (n > 0) {
-        tn_results_text(results, n, s->run.eval.metrics.item, s->run.eval.metrics.n, &text);
+        tn_results_text(results, n, &s->run.eval.metrics, &text);
     }
     (void)fputs(tn_text_str(&text), table_out);
     tn_text_done(&text);

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 typedef struct tn_arena tn_arena;   /* base/core/arena.h */
 typedef struct tn_diag tn_diag;     /* config/diag.h */
@@ -25,6 +26,15 @@ typedef struct tn_strs {
     uint32_t n;
     const char *const *item;
 } tn_strs;
+
+static inline bool tn_strs_has(const tn_strs *list, const char *text)
+{
+    bool has = false;
+    for (uint32_t i = 0; i < list->n && !has; i++) {
+        has = strcmp(list->item[i], text) == 0;
+    }
+    return has;
+}
 
 typedef struct tn_f64s {
     uint32_t n;

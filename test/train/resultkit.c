@@ -46,9 +46,7 @@ void resultkit_make(resultkit *k, bool exact, const char *slot)
                                    .result = &k->evaluation,
                                    .source = "runs/a/ckpt-3",
                                    .config_hash = "00ff",
-                                   .step = 12,
-                                   .samples = 345,
-                                   .epoch = 2};
+                                   .at = {.step = 12, .samples = 345, .epoch = 2}};
 }
 
 void resultkit_done(resultkit *k)

@@ -1,4 +1,7 @@
-/* test_report.c - what a person sees of a run, from its first line to its last. */
+/* test_report.c - what people see of a run, from its first line to its last, and what programs do.
+ */
+#include "base/codec/json.h"
+#include "base/file/file.h"
 #include "support/test.h"
 #include "support/tmpdir.h"
 #include "train/trainrun.h"
@@ -108,6 +111,129 @@ static void without_validation_the_scores_of_training_are_called_progressive(voi
     assert_has(line, " (of the last epoch, each row scored before it was learned); all in ");
 }
 
+/* ---- for programs ---- */
+
+/* The file of the run. */
+static void read_file(const char *name, tn_text *out)
+{
+    char path[TN_PATH_SIZE];
+    assert_int_equal(tn_path_join(dir, name, path, NULL), TN_OK);
+    assert_int_equal(tn_file_read_all(path, 1 << 20, out, NULL), TN_OK);
+}
+
+/* Names in order, those of an object behind its own in parentheses; of a list the first item's. */
+static void name_members(const tn_json *value, tn_text *out)
+{
+    const tn_json *of = value->kind == TN_JSON_LIST ? value->first : value;
+    for (const tn_json *m = of != NULL ? of->first : NULL; m != NULL; m = m->next) {
+        tn_text_addf(out, "%s%s", m == of->first ? "" : " ", m->key);
+        if (m->first != NULL && m->first->key != NULL) {
+            tn_text_addc(out, '(');
+            name_members(m, out);
+            tn_text_addc(out, ')');
+        }
+    }
+}
+
+static void assert_members(const char *text, size_t size, const char *want)
+{
+    tn_arena *arena = tn_arena_new(1 << 14);
+    tn_text got = {0};
+    const tn_json *json = NULL;
+    assert_int_equal(tn_json_parse(&json, text, size, arena, "a record", NULL), TN_OK);
+    name_members(json, &got);
+    assert_string_equal(tn_text_str(&got), want);
+    tn_text_done(&got);
+    tn_arena_free(arena);
+}
+
+/* The nth line of this kind. */
+static void assert_record(const tn_text *log, const char *kind, const char *want)
+{
+    char has[64];
+    (void)snprintf(has, sizeof has, "\"kind\":\"%s\"", kind);
+    for (const char *at = log->data; *at != '\0';) {
+        const size_t size = strcspn(at, "\n");
+        const char *found = strstr(at, has);
+        if (found != NULL && found < at + size) {
+            assert_members(at, size, want);
+            return;
+        }
+        at += size + 1;
+    }
+    fail_msg("no %s in:\n%s", has, log->data);
+}
+
+#define HEAD "t kind step epoch samples "
+#define SLICE "(sign rows auc logloss copc ctr pctr)"
+
+static void every_record_has_its_documented_members(void **state)
+{
+    (void)state;
+    tn_text log = {0};
+    train((const char *const[]){"eval.metrics=[auc,ks]", "eval.slices=[city]", "log.every=0s",
+                                "run.deterministic=true", NULL});
+    read_file("metrics.jsonl", &log);
+    assert_record(&log, "start",
+                  HEAD "version run_id config_hash resumed_from peers threads cpu seed");
+    assert_record(&log, "train",
+                  HEAD "loss loss_hex auc copc ctr pctr lr rows_per_s grad_norm keys rss_bytes "
+                       "wait_ms(read pull push) compute_ms pulled_bytes pushed_bytes staleness_max "
+                       "bad_records");
+    assert_record(&log, "eval",
+                  HEAD "data rows loss loss_hex auc logloss copc ctr pctr ne brier ece pr_auc gauc "
+                       "ks slices(city) best");
+    assert_non_null(strstr(log.data, "\"slices\":{\"city\":[{\"sign\":\""));
+    assert_non_null(strstr(log.data, "\"resumed_from\":null"));
+    assert_record(&log, "ckpt", HEAD "name delta bytes rows seconds stall_ms");
+    assert_record(&log, "table", HEAD "created admitted expired rows bytes");
+    assert_record(&log, "end", HEAD "status exit_code seconds");
+    tn_text_done(&log);
+}
+
+static void the_summary_has_its_documented_members(void **state)
+{
+    (void)state;
+    tn_text summary = {0};
+    train((const char *const[]){"eval.metrics=[copc,ks]", "embedding.memory=none", NULL});
+    read_file("summary.json", &summary);
+    assert_members(summary.data, summary.size,
+                   "format version status exit_code run_id tnet config_hash started seconds steps "
+                   "samples epochs rows_per_s step_ms(predicted measured) peers pulled_bytes "
+                   "pushed_bytes data(sources bytes records blank bad(total by_reason) "
+                   "duplicate_key parts_reassigned) train(loss) valid(rows auc logloss copc "
+                   "ks) test best model(dense_params sparse_rows sparse_bytes) checkpoint(name "
+                   "crc32c) host(cpu cores blas peak_rss_bytes) warnings");
+    const char *text = summary.data;
+    static const char begin[] = "{\"format\":\"tnet-summary\",\"version\":[1,0],\"status\":\"ok\","
+                                "\"exit_code\":0,\"run_id\":\"";
+    assert_memory_equal(text, begin, strlen(begin));
+    assert_non_null(strstr(text, "\"tnet\":\"" TN_VERSION "\",\"config_hash\":\"0123456789abcdef"));
+    assert_non_null(strstr(text, "\"steps\":24,\"samples\":\""));
+    assert_non_null(strstr(text, ",\"epochs\":3,\"rows_per_s\":"));
+    assert_non_null(strstr(text, "\"step_ms\":{\"predicted\":null,"));
+    assert_non_null(strstr(text, "\"peers\":1,\"pulled_bytes\":\"0\","));
+    assert_non_null(strstr(text, ",\"ks\":0."));
+    assert_non_null(strstr(text, "},\"test\":null,\"best\":null,"));
+    assert_non_null(strstr(text, "\"checkpoint\":{\"name\":\"ckpt-"));
+    assert_non_null(strstr(text, ",\"warnings\":[]}\n"));
+    tn_text_done(&summary);
+}
+
+static void the_summary_of_a_failed_run_says_why(void **state)
+{
+    (void)state;
+    tn_text summary = {0};
+    trainrun o = trainrun_do(
+        dir, (const char *const[]){"data.bad_records_max=0", "data.valid=/nonexistent", NULL},
+        NULL);
+    assert_true(o.status != TN_OK);
+    read_file("summary.json", &summary);
+    assert_non_null(strstr(summary.data, "\"status\":\"failed\",\"exit_code\":"));
+    assert_non_null(strstr(summary.data, ",\"error\":\""));
+    tn_text_done(&summary);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -117,6 +243,9 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(
             without_validation_the_scores_of_training_are_called_progressive, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(every_record_has_its_documented_members, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_summary_has_its_documented_members, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_summary_of_a_failed_run_says_why, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

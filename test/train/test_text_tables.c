@@ -10,7 +10,11 @@ static void columns_are_aligned(void **state)
     static const char *const cell[] = {"name", "count",     "note", "a",          "7",
                                        NULL,   "long name", "1234", "caf\xc3\xa9"};
     tn_text t = {0};
-    tn_grid_text(cell, 3, 3, &t);
+    tn_sheet sheet = {.cols = 3, .cell_max = 9};
+    for (uint32_t i = 0; i < sizeof cell / sizeof cell[0]; i++) {
+        tn_sheet_word(&sheet, cell[i]);
+    }
+    tn_sheet_end(&sheet, &t);
     assert_string_equal(tn_text_str(&t), "name       count  note\n"
                                          "a              7\n"
                                          "long name   1234  caf\xc3\xa9\n");
@@ -30,9 +34,9 @@ static void results_show_what_belongs_beside_a_metric(void **state)
     v.rows.group = NULL;
     v.rows.n = 1;
     tn_metrics *b = metrics_of(&(tn_metrics_opts){0}, &v.rows);
-    static const char *const names[] = {"auc", "gauc", "ctr"};
+    const tn_strs names = {3, (const char *const[]){"auc", "gauc", "ctr"}};
     tn_text t = {0};
-    tn_results_text((tn_result[]){{"valid", a}, {"test", b}}, 2, names, 3, &t);
+    tn_results_text((tn_result[]){{"valid", a}, {"test", b}}, 2, &names, &t);
     assert_string_equal(tn_text_str(&t), "metric           valid      test\n"
                                          "rows                 8         1\n"
                                          "auc           0.781250       n/a\n"

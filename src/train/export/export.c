@@ -296,16 +296,6 @@ static tn_status write_graph(exporting *x, tn_error *err)
     return status;
 }
 
-static bool wants(const tn_strs *list, const char *word)
-{
-    for (uint32_t i = 0; i < list->n; i++) {
-        if (strcmp(list->item[i], word) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static tn_status write_rows(exporting *x, tn_error *err)
 {
     const tn_export_rows rows = {.plan = x->plan,
@@ -317,12 +307,12 @@ static tn_status write_rows(exporting *x, tn_error *err)
                                  .parts = x->lead != NULL ? &x->parts : NULL};
     char path[TN_PATH_SIZE];
     tn_export_done done = {0};
-    if (wants(&x->plan->run->export.dict, "tnd")) {
+    if (tn_strs_has(&x->plan->run->export.dict, "tnd")) {
         TN_TRY(tn_path_join(x->dir.tmp, "dict.tnd", path, err));
         TN_TRY(tn_export_dict(&rows, path, &done, err));
         add_file(x, "dict.tnd", done.bytes, done.crc);
     }
-    if (wants(&x->plan->run->export.dict, "tsv")) {
+    if (tn_strs_has(&x->plan->run->export.dict, "tsv")) {
         TN_TRY(tn_path_join(x->dir.tmp, "dict.tsv", path, err));
         TN_TRY(tn_export_dump(&rows, path, &done, err));
         add_file(x, "dict.tsv", done.bytes, done.crc);

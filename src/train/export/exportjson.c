@@ -380,16 +380,6 @@ static void put_source(const writing *w)
     tn_json_close(w->out, '}');
 }
 
-static bool has_dictionary(const tn_model_plan *plan)
-{
-    const tn_strs *dict = &plan->run->export.dict;
-    bool has = false;
-    for (uint32_t i = 0; i < dict->n; i++) {
-        has |= strcmp(dict->item[i], "tnd") == 0;
-    }
-    return has;
-}
-
 void tn_export_model_json(tn_text *out, const tn_model_plan *plan, const tn_export_graph *x,
                           const tn_export_head *head, const tn_binder *b)
 {
@@ -400,7 +390,7 @@ void tn_export_model_json(tn_text *out, const tn_model_plan *plan, const tn_expo
     tn_json_raw(out, "version", calibrated ? "[2,0]" : "[1,0]");
     tn_json_str(out, "model_id", head->model_id);
     tn_json_str(out, "weights", "dense.safetensors");
-    tn_json_str(out, "dictionary", has_dictionary(plan) ? "dict.tnd" : NULL);
+    tn_json_str(out, "dictionary", tn_strs_has(&plan->run->export.dict, "tnd") ? "dict.tnd" : NULL);
     put_slots(&w);
     put_inputs(&w);
     tn_json_raw(out, "nodes", x->nodes);

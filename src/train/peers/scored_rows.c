@@ -42,9 +42,7 @@ tn_scored_form tn_scored_form_of(const tn_run *run, const tn_schema *schema, boo
 {
     bool *slot = TN_NEW_ARRAY(arena, bool, (size_t)schema->n_slots + 1);
     for (uint32_t s = 0; s < schema->n_slots; s++) {
-        for (uint32_t i = 0; i < run->eval.slices.n; i++) {
-            slot[s] = slot[s] || strcmp(schema->slot[s]->name, run->eval.slices.item[i]) == 0;
-        }
+        slot[s] = tn_strs_has(&run->eval.slices, schema->slot[s]->name);
     }
     return (tn_scored_form){.schema = schema, .slot = slot, .ids = ids};
 }

@@ -13,7 +13,11 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SLICES_SHOWN = 20, SLICE_COLS = 7, CELL_SIZE = 40 };
+enum { SLICES_SHOWN = 20, CELL_MAX = 39 };
+
+/* Of every value of a slot. */
+static const char *const slice_metrics[] = {"auc", "logloss", "copc", "ctr", "pctr"};
+enum { SLICE_METRICS = sizeof slice_metrics / sizeof slice_metrics[0] };
 
 void tn_eval_result_intervals(tn_eval_result *f)
 {
@@ -80,69 +84,31 @@ void tn_eval_result_value(const tn_eval_result *f, uint32_t i, const tn_slice *s
     }
 }
 
-/* A grid that is filled cell by cell; texts live in one block. */
-typedef struct grid {
-    char (*text)[CELL_SIZE];
-    const char **cell;
-    uint32_t n;
-} grid;
-
-static void put(grid *g, tn_text *t)
-{
-    size_t size = t->size < CELL_SIZE ? t->size : CELL_SIZE - 1;
-    memcpy(g->text[g->n], tn_text_str(t), size);
-    g->text[g->n][size] = '\0';
-    g->cell[g->n] = g->text[g->n];
-    g->n++;
-    tn_text_clear(t);
-}
-
-static void put_slice(grid *g, const tn_eval_result *f, uint32_t i, const tn_slice *slice,
-                      tn_text *t)
-{
-    static const char *const names[] = {"auc", "logloss", "copc", "ctr", "pctr"};
-    tn_eval_result_value(f, i, slice, t);
-    put(g, t);
-    tn_text_add_u64(t, tn_metrics_rows(slice->metrics));
-    put(g, t);
-    for (uint32_t k = 0; k < sizeof names / sizeof names[0]; k++) {
-        double value = tn_metrics_get(slice->metrics, names[k]);
-        if (isnan(value)) {
-            tn_text_adds(t, "n/a");
-        } else {
-            tn_text_addf(t, "%.6f", value);
-        }
-        put(g, t);
-    }
-}
-
 static tn_status slice_table(const tn_eval_result *f, uint32_t i, tn_text *out, tn_error *err)
 {
     tn_slice slice[SLICES_SHOWN + 1];
     tn_slice_cut cut = {0};
     TN_TRY(tn_eval_result_slices(f, i, SLICES_SHOWN, slice, &cut, err));
-    const size_t cells = (size_t)SLICE_COLS * (SLICES_SHOWN + 2);
-    grid g = {.text = tn_alloc(cells, CELL_SIZE, "cells of a table"),
-              .cell = tn_alloc(cells, sizeof(const char *), "a table")};
-    const char *const heads[SLICE_COLS] = {
-        f->run->eval.slices.item[i], "rows", "auc", "logloss", "copc", "ctr", "pctr"};
-    tn_text t = {0};
-    for (uint32_t c = 0; c < SLICE_COLS; c++) {
-        tn_text_adds(&t, heads[c]);
-        put(&g, &t);
+    tn_sheet s = {.cols = 2 + SLICE_METRICS, .cell_max = CELL_MAX};
+    tn_sheet_word(&s, f->run->eval.slices.item[i]);
+    tn_sheet_word(&s, "rows");
+    for (uint32_t c = 0; c < SLICE_METRICS; c++) {
+        tn_sheet_word(&s, slice_metrics[c]);
     }
     for (uint32_t k = 0; k < cut.n; k++) {
-        put_slice(&g, f, i, &slice[k], &t);
+        tn_eval_result_value(f, i, &slice[k], &s.cells);
+        tn_sheet_next(&s);
+        tn_text_add_u64(&s.cells, tn_metrics_rows(slice[k].metrics));
+        tn_sheet_next(&s);
+        for (uint32_t c = 0; c < SLICE_METRICS; c++) {
+            tn_sheet_metric(&s, tn_metrics_get(slice[k].metrics, slice_metrics[c]));
+        }
     }
-    TN_ASSERT(g.n == (cut.n + 1) * SLICE_COLS);
     tn_text_addc(out, '\n');
-    tn_grid_text(g.cell, cut.n + 1, SLICE_COLS, out);
+    tn_sheet_end(&s, out);
     if (cut.hidden > 0) {
         tn_text_addf(out, "and %u more values\n", cut.hidden);
     }
-    tn_text_done(&t);
-    tn_free(g.text);
-    tn_free(g.cell);
     return TN_OK;
 }
 
@@ -164,21 +130,19 @@ static void map_line(const tn_calibration *map, tn_text *out)
 static void calibration_text(const tn_eval_result *f, tn_text *out)
 {
     const tn_calibrate *c = f->calibrate;
-    char value[CALIBRATED_NAMES][2][CELL_SIZE];
-    const char *cell[CALIBRATED_NAMES + 1][3] = {
-        {tn_calibrate_words[c->opts.method], "before", "after"}};
+    tn_sheet s = {.cols = 3, .cell_max = CELL_MAX};
+    tn_sheet_word(&s, tn_calibrate_words[c->opts.method]);
+    tn_sheet_word(&s, "before");
+    tn_sheet_word(&s, "after");
     for (uint32_t i = 0; i < CALIBRATED_NAMES; i++) {
-        const char *name = calibrated_names[i];
-        const double of[2] = {tn_metrics_get(f->result->metrics, name),
-                              tn_metrics_get(c->after, name)};
-        cell[i + 1][0] = name;
-        for (uint32_t k = 0; k < 2; k++) {
-            (void)snprintf(value[i][k], CELL_SIZE, "%.6f", of[k]);
-            cell[i + 1][k + 1] = value[i][k];
-        }
+        tn_sheet_word(&s, calibrated_names[i]);
+        tn_text_addf(&s.cells, "%.6f", tn_metrics_get(f->result->metrics, calibrated_names[i]));
+        tn_sheet_next(&s);
+        tn_text_addf(&s.cells, "%.6f", tn_metrics_get(c->after, calibrated_names[i]));
+        tn_sheet_next(&s);
     }
     tn_text_addc(out, '\n');
-    tn_grid_text(cell[0], CALIBRATED_NAMES + 1, 3, out);
+    tn_sheet_end(&s, out);
     map_line(&c->map, out);
     tn_text_addf(out, ", fitted on these %" PRIu64 " rows of", c->rows);
     for (uint32_t i = 0; i < c->opts.data->n; i++) {
@@ -223,7 +187,7 @@ tn_status tn_eval_result_text(const tn_eval_result *f, tn_text *out, tn_error *e
         return TN_OK;
     }
     tn_result result = {f->data, e->metrics};
-    tn_results_text(&result, 1, f->run->eval.metrics.item, f->run->eval.metrics.n, out);
+    tn_results_text(&result, 1, &f->run->eval.metrics, out);
     if (f->has_intervals) {
         interval_line("DeLong", &f->delong, out);
         interval_line("bootstrap", &f->bootstrap, out);
@@ -246,26 +210,59 @@ static void add_interval(tn_text *out, const char *name, const tn_interval *i)
     tn_json_close(out, '}');
 }
 
+/* "<slot>":[{"sign":"<16 hex>","value":"<its word>","rows":..},..,{"sign":null,..}]: the last is
+ * everything else. */
+static tn_status add_slices(const tn_eval_result *f, uint32_t i, tn_text *t, tn_error *err)
+{
+    tn_slice slice[TN_EVAL_SLICES + 1];
+    tn_slice_cut cut = {0};
+    TN_TRY(tn_eval_result_slices(f, i, TN_EVAL_SLICES, slice, &cut, err));
+    tn_json_open_key(t, f->run->eval.slices.item[i], '[');
+    for (uint32_t k = 0; k < cut.n; k++) {
+        const tn_slice *s = &slice[k];
+        const char *word = s->is_other ? NULL : tn_sign_word(f->words, i, s->sign);
+        tn_json_open(t, '{');
+        if (s->is_other) {
+            tn_json_str(t, "sign", NULL);
+        } else {
+            tn_json_hex64(t, "sign", s->sign);
+        }
+        if (word != NULL) {
+            tn_json_str(t, "value", word);
+        }
+        tn_json_u64(t, "rows", tn_metrics_rows(s->metrics));
+        for (uint32_t c = 0; c < SLICE_METRICS; c++) {
+            tn_json_f64(t, slice_metrics[c], tn_metrics_get(s->metrics, slice_metrics[c]));
+        }
+        tn_json_close(t, '}');
+    }
+    tn_json_close(t, ']');
+    return TN_OK;
+}
+
+tn_status tn_eval_result_members(const tn_eval_result *f, bool best, tn_text *out, tn_error *err)
+{
+    const tn_strs usual = {10, (const char *const[]){"auc", "logloss", "copc", "ctr", "pctr", "ne",
+                                                     "brier", "ece", "pr_auc", "gauc"}};
+    const tn_metrics *m = f->result->metrics;
+    tn_json_str(out, "data", f->data);
+    tn_json_u64(out, "rows", tn_metrics_rows(m));
+    tn_journal_loss(out, tn_metrics_get(m, "logloss"), f->run->run.deterministic);
+    tn_journal_metrics(out, m, &usual, &f->run->eval.metrics);
+    tn_json_open_key(out, "slices", '{');
+    for (uint32_t i = 0; i < f->result->n_slices; i++) {
+        TN_TRY(add_slices(f, i, out, err));
+    }
+    tn_json_close(out, '}');
+    tn_json_bool(out, "best", best);
+    return TN_OK;
+}
+
 tn_status tn_eval_result_json(const tn_eval_result *f, tn_text *out, tn_error *err)
 {
-    const tn_strs *names = &f->run->eval.slices;
-    const tn_evaluation *e = f->result;
-    tn_journal_slices *slices = NULL;
-    TN_TRY(TN_ALLOC(slices, (size_t)e->n_slices + 1, "slices", err));
-    for (uint32_t i = 0; i < e->n_slices; i++) {
-        slices[i] = (tn_journal_slices){names->item[i], e->slices[i], f->words, i};
-    }
-    tn_journal_at at = {.step = f->step, .samples = f->samples, .epoch = f->epoch};
-    tn_journal_eval_record record = {.data = f->data,
-                                     .metrics = e->metrics,
-                                     .loss = tn_metrics_get(e->metrics, "logloss"),
-                                     .more = f->run->eval.metrics.item,
-                                     .n_more = f->run->eval.metrics.n,
-                                     .slices = slices,
-                                     .n_slices = e->n_slices};
-    tn_json_open(out, '{');
-    tn_status status = tn_journal_eval_members(&at, &record, f->run->run.deterministic, out, err);
-    if (status == TN_OK && f->has_intervals) {
+    tn_journal_head(out, "eval", &f->at);
+    TN_TRY(tn_eval_result_members(f, false, out, err));
+    if (f->has_intervals) {
         add_interval(out, "auc_delong", &f->delong);
         add_interval(out, "auc_bootstrap", &f->bootstrap);
     }
@@ -275,10 +272,9 @@ tn_status tn_eval_result_json(const tn_eval_result *f, tn_text *out, tn_error *e
     tn_json_str(out, "model", f->source);
     tn_json_str(out, "model_id", f->model_id);
     tn_json_str(out, "config_hash", f->config_hash);
-    tn_json_u64(out, "bad_records", e->counts.bad);
-    tn_json_f64(out, "seconds", e->seconds);
+    tn_json_u64(out, "bad_records", f->result->counts.bad);
+    tn_json_f64(out, "seconds", f->result->seconds);
     tn_json_close(out, '}');
     tn_text_addc(out, '\n');
-    tn_free(slices);
-    return status == TN_OK ? tn_text_check(out, "results", err) : status;
+    return tn_text_check(out, "results", err);
 }

@@ -14,6 +14,7 @@
 #include "metrics/slices.h"
 #include "train/eval/calibrate.h"
 #include "train/eval/sign_text.h"
+#include "train/report/metrics_jsonl.h"
 
 typedef struct tn_eval_result {
     const char *data; /* test, valid, or the paths that were given */
@@ -23,9 +24,8 @@ typedef struct tn_eval_result {
     const char *source;          /* "runs/a/ckpt-3", "export/001f.." */
     const char *model_id;        /* of an export; NULL: none */
     const char *config_hash;     /* of the configuration; NULL: not known */
-    uint64_t step, samples;      /* that the model was trained for */
-    uint32_t epoch;
-    const tn_sign_words *words; /* of the slices' hashes; NULL: not looked for */
+    tn_journal_at at;            /* what the model was trained for */
+    const tn_sign_words *words;  /* of the slices' hashes; NULL: not looked for */
     bool has_intervals;
     tn_interval delong, bootstrap; /* of the AUC; NAN: not defined */
     const tn_calibrate *calibrate; /* committed; NULL: nothing was fitted */
@@ -36,6 +36,12 @@ void tn_eval_result_intervals(tn_eval_result *f);
 
 tn_status tn_eval_result_text(const tn_eval_result *f, tn_text *out, tn_error *err) TN_MUST_USE;
 tn_status tn_eval_result_json(const tn_eval_result *f, tn_text *out, tn_error *err) TN_MUST_USE;
+
+/* The members of an `eval` record of metrics.jsonl; of `f`: data, run, result and words. */
+tn_status tn_eval_result_members(const tn_eval_result *f, bool best, tn_text *out,
+                                 tn_error *err) TN_MUST_USE;
+
+enum { TN_EVAL_SLICES = 100 }; /* values of a slot in it; all others are left out */
 
 /* The largest `max` values of slot i of eval.slices; then "other" (metrics/slices.h), when anything
  * is in it. `out` holds max + 1. */

@@ -64,28 +64,11 @@ static void put_facts(const tn_eval_result *f, tn_text *out)
     fact(out, "model id", f->model_id);
     fact(out, "configuration", f->config_hash);
     tn_text_addf(out, "<tr><th>trained</th><td>%llu steps, %llu records</td></tr>\n",
-                 (unsigned long long)f->step, (unsigned long long)f->samples);
+                 (unsigned long long)f->at.step, (unsigned long long)f->at.samples);
     tn_text_addf(out, "<tr><th>data</th><td>%llu records of %u files, %llu bad, %.1f s</td></tr>\n",
                  (unsigned long long)f->result->counts.records, f->result->counts.sources,
                  (unsigned long long)f->result->counts.bad, f->result->seconds);
     tn_text_adds(out, "<tr><th>made by</th><td>TNet " TN_VERSION "</td></tr>\n</table>\n");
-}
-
-static bool is_shown(const tn_run *run, const char *name)
-{
-    static const char *const usual[] = {"auc",  "logloss", "ne",  "ctr",    "pctr",
-                                        "copc", "brier",   "ece", "pr_auc", "rmse"};
-    for (size_t i = 0; i < sizeof usual / sizeof usual[0]; i++) {
-        if (strcmp(usual[i], name) == 0) {
-            return true;
-        }
-    }
-    for (uint32_t i = 0; i < run->eval.metrics.n; i++) {
-        if (strcmp(run->eval.metrics.item[i], name) == 0) {
-            return true;
-        }
-    }
-    return false;
 }
 
 static void interval_row(tn_text *out, const char *how, const tn_interval *i)
@@ -100,6 +83,8 @@ static void interval_row(tn_text *out, const char *how, const tn_interval *i)
 
 static void put_metrics(const tn_eval_result *f, tn_text *out)
 {
+    const tn_strs usual = {10, (const char *const[]){"auc", "logloss", "ne", "ctr", "pctr", "copc",
+                                                     "brier", "ece", "pr_auc", "rmse"}};
     const tn_metrics *m = f->result->metrics;
     tn_text_adds(out, "<h2>Metrics</h2>\n<table>\n<tr><th>metric</th><th class=\"n\">value</th>"
                       "<th>meaning</th></tr>\n");
@@ -108,7 +93,8 @@ static void put_metrics(const tn_eval_result *f, tn_text *out)
                  "</td></tr>\n",
                  (unsigned long long)tn_metrics_rows(m));
     for (const tn_metric *const *metric = tn_all_metrics; *metric != NULL; metric++) {
-        if (!is_shown(f->run, (*metric)->name)) {
+        if (!tn_strs_has(&usual, (*metric)->name) &&
+            !tn_strs_has(&f->run->eval.metrics, (*metric)->name)) {
             continue;
         }
         tn_text_addf(out, "<tr><td>%s</td>", (*metric)->name);

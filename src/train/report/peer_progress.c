@@ -19,28 +19,17 @@ void tn_met_done(tn_met *m)
     m->counts = (tn_read_counts){0};
 }
 
-void tn_met_clear(tn_met *m)
-{
-    tn_text_clear(&m->reasons);
-    m->counts = (tn_read_counts){0};
-}
-
 /* ---- reasons ---- */
 
-typedef struct pair {
-    const char *reason, *count;
-} pair;
-
-/* The pair at *at, behind which *at then is; false: the end. */
-static bool next_pair(const tn_text *reasons, size_t *at, pair *out)
+bool tn_met_reason(const tn_met *m, size_t *at, const char **reason, const char **count)
 {
-    if (*at >= reasons->size) {
+    if (*at >= m->reasons.size) {
         return false;
     }
-    out->reason = reasons->data + *at;
-    out->count = out->reason + strlen(out->reason) + 1;
-    *at += strlen(out->reason) + strlen(out->count) + 2;
-    TN_ASSERT(*at <= reasons->size); /* whole pairs only */
+    *reason = m->reasons.data + *at;
+    *count = *reason + strlen(*reason) + 1;
+    *at += strlen(*reason) + strlen(*count) + 2;
+    TN_ASSERT(*at <= m->reasons.size); /* whole pairs only */
     return true;
 }
 
@@ -51,33 +40,34 @@ static void put_pair(tn_text *out, const char *reason, uint64_t count)
     tn_text_addc(out, '\0');
 }
 
-static void add_reason(tn_text *to, const pair *more)
+static void add_reason(tn_met *m, const char *more, uint64_t n)
 {
     tn_text sum = {0};
-    pair p;
-    const uint64_t n = strtoull(more->count, NULL, 10);
+    const char *reason = NULL;
+    const char *count = NULL;
     bool known = false;
-    for (size_t at = 0; next_pair(to, &at, &p);) {
-        const bool same = strcmp(p.reason, more->reason) == 0;
-        put_pair(&sum, p.reason, strtoull(p.count, NULL, 10) + (same ? n : 0));
+    for (size_t at = 0; tn_met_reason(m, &at, &reason, &count);) {
+        const bool same = strcmp(reason, more) == 0;
+        put_pair(&sum, reason, strtoull(count, NULL, 10) + (same ? n : 0));
         known = known || same;
     }
     if (!known) {
-        put_pair(&sum, more->reason, n);
+        put_pair(&sum, more, n);
     }
     if (sum.failed) { /* no memory: one reason less, but still pairs */
         tn_text_done(&sum);
         return;
     }
-    tn_text_done(to);
-    *to = sum;
+    tn_text_done(&m->reasons);
+    m->reasons = sum;
 }
 
 /* ---- adding up ---- */
 
 void tn_met_add(tn_met *m, const tn_met *more)
 {
-    pair p;
+    const char *reason = NULL;
+    const char *count = NULL;
     m->counts.records += more->counts.records;
     m->counts.bytes += more->counts.bytes;
     m->counts.blank += more->counts.blank;
@@ -86,8 +76,8 @@ void tn_met_add(tn_met *m, const tn_met *more)
     if (more->counts.sources > 0) {
         m->counts.sources = more->counts.sources;
     }
-    for (size_t at = 0; next_pair(&more->reasons, &at, &p);) {
-        add_reason(&m->reasons, &p);
+    for (size_t at = 0; tn_met_reason(more, &at, &reason, &count);) {
+        add_reason(m, reason, strtoull(count, NULL, 10));
     }
 }
 
@@ -144,8 +134,7 @@ void tn_rank_counts_pack(const tn_rank_counts *f, tn_text *out)
     tn_text_add(out, tn_text_str(&f->met.reasons), f->met.reasons.size);
 }
 
-/* Replaces what `f` holds, which tn_met_done frees; false, and `f` as it was, where the bytes are
- * no figures: they may come from outside. */
+/* Fills `f`, which is empty; false where the bytes are no figures: they may come from outside. */
 static bool unpack_figures(tn_rank_counts *f, tn_note_bytes bytes)
 {
     const size_t size = (size_t)N_NUMBERS * sizeof(uint64_t);
@@ -154,18 +143,10 @@ static bool unpack_figures(tn_rank_counts *f, tn_note_bytes bytes)
     }
     uint64_t *number[N_NUMBERS];
     list_numbers(f, number);
-    tn_bytes in = {.data = bytes.at, .size = size};
     for (uint32_t i = 0; i < N_NUMBERS; i++) {
-        *number[i] = tn_get_u64(&in);
+        *number[i] = tn_load_u64(bytes.at + i * sizeof(uint64_t));
     }
-    const tn_note_bytes reasons = {bytes.at + size, bytes.n - size};
-    tn_text_clear(&f->met.reasons);
-    for (size_t at = 0; at < reasons.n;) {
-        const pair p = {reasons.at + at, reasons.at + at + strlen(reasons.at + at) + 1};
-        add_reason(&f->met.reasons, &p);
-        at += strlen(p.reason) + strlen(p.count) + 2;
-        TN_ASSERT(at <= reasons.n);
-    }
+    tn_text_add(&f->met.reasons, bytes.at + size, bytes.n - size);
     return true;
 }
 
@@ -225,11 +206,16 @@ tn_status tn_reporter_add(tn_reporter *r, const tn_reporter_step *step, uint64_t
 
 /* ---- rank 0 ---- */
 
+/* The newest words of a rank. */
+typedef struct peer {
+    tn_report_note note; /* without metrics */
+    tn_rank_counts figures;
+} peer;
+
 struct tn_peer_progress {
     pthread_mutex_t lock;     /* guards all below */
     tn_peer_metrics *metrics; /* owned */
-    tn_report_note *note;     /* owned; the newest of each rank, without metrics */
-    tn_rank_counts *figures;  /* owned; the newest of each rank */
+    peer *peer;               /* owned; n_ranks */
     uint32_t n_ranks;
 };
 
@@ -243,9 +229,7 @@ tn_status tn_peer_progress_new(tn_peer_progress **out, uint32_t n_ranks, double 
     TN_TRY(TN_ALLOC(r, 1, "reports of peers", err));
     (void)pthread_mutex_init(&r->lock, NULL);
     r->n_ranks = n_ranks;
-    r->note = tn_try_alloc(n_ranks, sizeof *r->note, "reports of peers", err);
-    r->figures = tn_try_alloc(n_ranks, sizeof *r->figures, "reports of peers", err);
-    tn_status status = r->note != NULL && r->figures != NULL ? TN_OK : TN_E_MEMORY;
+    tn_status status = TN_ALLOC(r->peer, n_ranks, "reports of peers", err);
     if (status == TN_OK) {
         status = tn_peer_metrics_new(&r->metrics, n_ranks, &kind, err);
     }
@@ -261,11 +245,10 @@ void tn_peer_progress_free(tn_peer_progress *r)
 {
     if (r != NULL) {
         tn_peer_metrics_free(r->metrics);
-        for (uint32_t k = 0; r->figures != NULL && k < r->n_ranks; k++) {
-            tn_met_done(&r->figures[k].met);
+        for (uint32_t k = 0; r->peer != NULL && k < r->n_ranks; k++) {
+            tn_met_done(&r->peer[k].figures.met);
         }
-        tn_free(r->figures);
-        tn_free(r->note);
+        tn_free(r->peer);
         (void)pthread_mutex_destroy(&r->lock);
         tn_free(r);
     }
@@ -277,12 +260,12 @@ void tn_peer_progress_take(void *arg, uint32_t rank, const tn_report_note *note)
     tn_error err = {0};
     TN_ASSERT(rank < r->n_ranks);
     (void)pthread_mutex_lock(&r->lock);
-    if (note->number > r->note[rank].number) {
+    if (note->number > r->peer[rank].note.number) {
         tn_status status = tn_peer_metrics_put(r->metrics, rank, note->number, note->metrics.at,
                                                note->metrics.n, &err);
         if (status == TN_OK) {
-            r->note[rank] = *note;
-            r->note[rank].metrics = (tn_note_bytes){0};
+            r->peer[rank].note = *note;
+            r->peer[rank].note.metrics = (tn_note_bytes){0};
         }
     }
     (void)pthread_mutex_unlock(&r->lock);
@@ -296,10 +279,11 @@ void tn_peer_progress_sums_of(tn_peer_progress *r, tn_peer_progress_sums *out)
     *out = (tn_peer_progress_sums){0};
     (void)pthread_mutex_lock(&r->lock);
     for (uint32_t k = 0; k < r->n_ranks; k++) {
-        out->epoch = r->note[k].epoch > out->epoch ? r->note[k].epoch : out->epoch;
+        const uint64_t epoch = r->peer[k].note.epoch;
+        out->epoch = epoch > out->epoch ? epoch : out->epoch;
     }
     for (uint32_t k = 0; k < r->n_ranks; k++) {
-        const tn_report_note *note = &r->note[k];
+        const tn_report_note *note = &r->peer[k].note;
         const bool now = note->epoch == out->epoch;
         out->rows += note->samples;
         out->loss += note->loss_sum;
@@ -328,9 +312,9 @@ void tn_peer_progress_add_counts(tn_peer_progress *r, uint32_t rank, tn_note_byt
         return; /* a rank that has none, as where nothing is trained */
     }
     (void)pthread_mutex_lock(&r->lock);
-    if (told.number > r->figures[rank].number) {
-        const tn_rank_counts old = r->figures[rank];
-        r->figures[rank] = told;
+    if (told.number > r->peer[rank].figures.number) {
+        const tn_rank_counts old = r->peer[rank].figures;
+        r->peer[rank].figures = told;
         told = old;
     }
     (void)pthread_mutex_unlock(&r->lock);
@@ -344,26 +328,25 @@ void tn_peer_progress_met(tn_peer_progress *r, uint64_t epoch, tn_met *to)
     }
     (void)pthread_mutex_lock(&r->lock);
     for (uint32_t k = 0; k < r->n_ranks; k++) {
-        if (r->figures[k].number > 0 && r->figures[k].epoch == epoch) {
-            tn_met_add(to, &r->figures[k].met);
+        const tn_rank_counts *figures = &r->peer[k].figures;
+        if (figures->number > 0 && figures->epoch == epoch) {
+            tn_met_add(to, &figures->met);
         }
     }
     (void)pthread_mutex_unlock(&r->lock);
 }
 
-tn_held tn_peer_progress_held(tn_peer_progress *r)
+void tn_peer_progress_held(tn_peer_progress *r, tn_held *to)
 {
-    tn_held sum = {0};
     if (r == NULL) {
-        return sum;
+        return;
     }
     (void)pthread_mutex_lock(&r->lock);
     for (uint32_t k = 0; k < r->n_ranks; k++) {
-        const tn_held *held = &r->figures[k].held;
-        sum.created += held->created;
-        sum.rows += held->rows;
-        sum.bytes += held->bytes;
+        const tn_held *held = &r->peer[k].figures.held;
+        to->created += held->created;
+        to->rows += held->rows;
+        to->bytes += held->bytes;
     }
     (void)pthread_mutex_unlock(&r->lock);
-    return sum;
 }

@@ -41,10 +41,12 @@ typedef struct tn_met {
 
 #define TN_ALL_PARTS UINT32_MAX
 
-void tn_met_done(tn_met *m);  /* empty, and usable again */
-void tn_met_clear(tn_met *m); /* the same, but keeps the memory */
+void tn_met_done(tn_met *m);                                          /* empty, and usable again */
 void tn_met_add_reader(tn_met *m, tn_reader *reader, uint32_t parts); /* its first ones */
 void tn_met_add(tn_met *m, const tn_met *more);
+
+/* The reason at *at and how often it was met, in decimal; *at is behind it then. False: the end. */
+bool tn_met_reason(const tn_met *m, size_t *at, const char **reason, const char **count);
 
 /* Rows of a table, or of those of several ranks. */
 typedef struct tn_held {
@@ -125,7 +127,7 @@ void tn_peer_progress_add_counts(tn_peer_progress *r, uint32_t rank, tn_note_byt
 /* Adds what the others have told to be read of that epoch; what their tables hold. `r` NULL: there
  * are no others. */
 void tn_peer_progress_met(tn_peer_progress *r, uint64_t epoch, tn_met *to);
-tn_held tn_peer_progress_held(tn_peer_progress *r);
+void tn_peer_progress_held(tn_peer_progress *r, tn_held *to);
 
 /* Replaces what `m` holds, which is coarse. */
 tn_status tn_peer_progress_scores(tn_peer_progress *r, tn_metrics *m, tn_error *err) TN_MUST_USE;

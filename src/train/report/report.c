@@ -1,19 +1,20 @@
 /* report.c - the bar, log lines and records of a run while it goes on, and its summary. */
 #include "train/report/report.h"
 
+#include "base/codec/json.h"
 #include "base/core/alloc.h"
 #include "base/core/clock.h"
 #include "base/core/log.h"
-#include "base/machine/limits.h"
+#include "base/file/file.h"
 #include "base/thread/threads.h"
 #include "nn/graph/params.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/run_state.h"
 #include "train/config/run.h"
+#include "train/report/eval_result.h"
 #include "train/report/forecast.h"
 #include "train/report/metrics_jsonl.h"
 #include "train/report/progress.h"
-#include "train/report/summary.h"
 #include "train/step/host.h"
 #include "train/step/memory_cap.h"
 #include "train/step/model_plan.h"
@@ -27,7 +28,7 @@
 struct tn_report {
     tn_report_opts opts;
     const tn_run *run;
-    tn_journal *journal; /* NULL: log.jsonl is off */
+    tn_journal journal;
     tn_window_totals window;
     tn_bar bar;
     tn_text warnings; /* told so far, each ended by NUL */
@@ -48,17 +49,16 @@ void tn_outcome_done(tn_outcome *t)
 /* Rows of the tables of all ranks. */
 static tn_held held_by_all(const tn_report *r)
 {
-    const tn_held own = tn_held_of(r->opts.worker->shard.table);
-    const tn_held others = tn_peer_progress_held(r->opts.reported);
-    return (tn_held){.created = own.created + others.created,
-                     .rows = own.rows + others.rows,
-                     .bytes = own.bytes + others.bytes};
+    tn_held held = tn_held_of(r->opts.worker->shard.table);
+    tn_peer_progress_held(r->opts.reported, &held);
+    return held;
 }
 
-static tn_journal_at where(const tn_run_state *state)
+static tn_text *begin(tn_report *r, const char *kind, const tn_run_state *state)
 {
-    return (tn_journal_at){
+    const tn_journal_at at = {
         .step = state->steps, .samples = state->samples, .epoch = state->progress.epoch};
+    return tn_journal_begin(&r->journal, kind, &at);
 }
 
 static void show(const tn_report *r, const char *text)
@@ -74,36 +74,25 @@ static bool wants_bar(const tn_report *r)
     return r->run->log.progress != never;
 }
 
-static tn_status write_start(tn_report *r, tn_error *err)
-{
-    if (r->journal == NULL) {
-        return TN_OK;
-    }
-    tn_journal_at at = {.step = r->opts.worker->steps};
-    tn_journal_start_record record = {
-        .version = TN_VERSION,
-        .config_hash = r->opts.text->hash,
-        .resumed_from = r->opts.resumed != NULL ? r->opts.resumed->name : NULL,
-        .cpu = tn_host_cpu(),
-        .run_id = r->opts.run_id,
-        .seed = r->run->run.seed,
-        .peers = r->opts.plan->owners.n_peers,
-        .threads = tn_run_threads(r->run),
-    };
-    return tn_journal_start(r->journal, &at, &record, err);
-}
-
 static tn_status open_journal(tn_report *r, tn_error *err)
 {
     if (!r->run->log.jsonl) {
         return TN_OK;
     }
-    tn_text path = {0};
-    tn_text_addf(&path, "%s/metrics.jsonl", r->opts.dir);
-    tn_status status =
-        tn_journal_open(&r->journal, tn_text_str(&path), r->run->run.deterministic, err);
-    tn_text_done(&path);
-    return status;
+    char path[TN_PATH_SIZE];
+    TN_TRY(tn_path_join(r->opts.dir, "metrics.jsonl", path, err));
+    TN_TRY(tn_journal_open(&r->journal, path, err));
+    const tn_journal_at at = {.step = r->opts.worker->steps};
+    tn_text *t = tn_journal_begin(&r->journal, "start", &at);
+    tn_json_str(t, "version", TN_VERSION);
+    tn_json_hex64(t, "run_id", r->opts.run_id);
+    tn_json_str(t, "config_hash", r->opts.text->hash);
+    tn_json_str(t, "resumed_from", r->opts.resumed != NULL ? r->opts.resumed->name : NULL);
+    tn_json_u64(t, "peers", r->opts.plan->owners.n_peers);
+    tn_json_u64(t, "threads", tn_run_threads(r->run));
+    tn_json_str(t, "cpu", tn_host_cpu());
+    tn_json_u64(t, "seed", r->run->run.seed);
+    return tn_journal_end(&r->journal, err);
 }
 
 tn_status tn_report_open(tn_report **out, const tn_report_opts *opts, tn_error *err)
@@ -134,9 +123,6 @@ tn_status tn_report_open(tn_report **out, const tn_report_opts *opts, tn_error *
     if (status == TN_OK) {
         status = open_journal(r, err);
     }
-    if (status == TN_OK) {
-        status = write_start(r, err);
-    }
     if (status != TN_OK) {
         tn_report_close(r);
         return status;
@@ -153,7 +139,7 @@ void tn_report_close(tn_report *r)
     tn_bar_done(&r->bar);
     tn_window_totals_done(&r->window);
     tn_text_done(&r->warnings);
-    tn_journal_close(r->journal);
+    tn_journal_close(&r->journal);
     tn_free(r);
 }
 
@@ -164,14 +150,11 @@ static tn_status flush_window(tn_report *r, const tn_run_state *state, const tn_
 {
     double now = tn_clock_s();
     tn_status status = tn_window_totals_hear(&r->window, err);
-    if (status == TN_OK && r->journal != NULL && r->window.steps > 0) {
-        tn_journal_train_record record = tn_window_totals_record(&r->window, now);
-        tn_memory_use use;
-        tn_memory_use_of("", &use);
-        record.rss_bytes = use.resident;
-        record.bad_records = counts->bad + r->window.others.bad;
-        tn_journal_at at = where(state);
-        status = tn_journal_train(r->journal, &at, &record, err);
+    if (status == TN_OK && r->journal.file != NULL && r->window.steps > 0) {
+        tn_text *t = begin(r, "train", state);
+        tn_window_totals_record(&r->window, now, r->run->run.deterministic, t);
+        tn_json_u64(t, "bad_records", counts->bad + r->window.others.bad);
+        status = tn_journal_end(&r->journal, err);
     }
     tn_window_totals_clear(&r->window, now);
     return status;
@@ -245,38 +228,21 @@ static void show_eval(const tn_report *r, const tn_report_eval *e)
 tn_status tn_report_eval_done(tn_report *r, const tn_report_eval *e, tn_error *err)
 {
     show_eval(r, e);
-    if (r->journal == NULL) {
-        return TN_OK;
-    }
-    tn_journal_slices slices[64];
-    uint32_t n = e->result->n_slices < 64 ? e->result->n_slices : 64;
-    TN_ASSERT(n <= r->run->eval.slices.n);
-    // cppcheck-suppress knownConditionTrueFalse; there may be slices
-    for (uint32_t i = 0; i < n; i++) {
-        slices[i] = (tn_journal_slices){.slot = r->run->eval.slices.item[i],
-                                        .slices = e->result->slices[i]};
-    }
-    tn_journal_eval_record record = {
-        .data = e->data,
-        .metrics = e->result->metrics,
-        .loss = tn_metrics_get(e->result->metrics, "logloss"),
-        .best = e->best,
-        .more = r->run->eval.metrics.item,
-        .n_more = r->run->eval.metrics.n,
-        .slices = slices,
-        .n_slices = n,
-    };
-    tn_journal_at at = where(e->state);
-    return tn_journal_eval(r->journal, &at, &record, err);
+    const tn_eval_result f = {.data = e->data, .run = r->run, .result = e->result};
+    TN_TRY(tn_eval_result_members(&f, e->best, begin(r, "eval", e->state), err));
+    return tn_journal_end(&r->journal, err);
 }
 
 static tn_status write_table(tn_report *r, const tn_run_state *state, tn_error *err)
 {
     const tn_held held = held_by_all(r);
-    tn_journal_table_record record = {
-        .created = held.created, .admitted = held.created, .rows = held.rows, .bytes = held.bytes};
-    tn_journal_at at = where(state);
-    return tn_journal_table(r->journal, &at, &record, err);
+    tn_text *t = begin(r, "table", state);
+    tn_json_u64(t, "created", held.created);
+    tn_json_u64(t, "admitted", held.created);
+    tn_json_u64(t, "expired", 0);
+    tn_json_u64(t, "rows", held.rows);
+    tn_json_u64(t, "bytes", held.bytes);
+    return tn_journal_end(&r->journal, err);
 }
 
 tn_status tn_report_saved(tn_report *r, const tn_saved *saved, const tn_run_state *state,
@@ -284,39 +250,36 @@ tn_status tn_report_saved(tn_report *r, const tn_saved *saved, const tn_run_stat
 {
     tn_log(TN_LOG_INFO, "saved %s/%s: %llu rows, %.1f MB in %.2f s", r->opts.dir, saved->name,
            (unsigned long long)saved->written, (double)saved->bytes / 1e6, saved->seconds);
-    if (r->journal == NULL) {
-        return TN_OK;
-    }
-    tn_journal_ckpt_record record = {.name = saved->name,
-                                     .delta = saved->deltas > 0,
-                                     .bytes = saved->bytes,
-                                     .rows = saved->written,
-                                     .seconds = saved->seconds,
-                                     .stall_ms = 1e3 * saved->stall};
-    tn_journal_at at = {.step = saved->step, .samples = saved->samples, .epoch = saved->epoch};
-    TN_TRY(tn_journal_ckpt(r->journal, &at, &record, err));
+    const tn_journal_at at = {
+        .step = saved->step, .samples = saved->samples, .epoch = saved->epoch};
+    tn_text *t = tn_journal_begin(&r->journal, "ckpt", &at);
+    tn_json_str(t, "name", saved->name);
+    tn_json_bool(t, "delta", saved->deltas > 0);
+    tn_json_u64(t, "bytes", saved->bytes);
+    tn_json_u64(t, "rows", saved->written);
+    tn_json_f64(t, "seconds", saved->seconds);
+    tn_json_f64(t, "stall_ms", 1e3 * saved->stall);
+    TN_TRY(tn_journal_end(&r->journal, err));
     return write_table(r, state, err);
 }
 
 tn_status tn_report_event(tn_report *r, const tn_run_state *state, const char *level,
                           const char *text, tn_error *err)
 {
-    bool warning = strcmp(level, "warn") == 0;
-    if (warning) {
+    if (strcmp(level, "warn") == 0) {
         tn_log(TN_LOG_WARN, "%s", text);
         tn_text_add(&r->warnings, text, strlen(text) + 1);
         r->n_warnings += !r->warnings.failed; /* those that are kept */
     } else {
         show(r, text);
     }
-    if (r->journal == NULL) {
-        return TN_OK;
-    }
-    tn_journal_at at = where(state);
-    return tn_journal_event(r->journal, &at, level, text, err);
+    tn_text *t = begin(r, "event", state);
+    tn_json_str(t, "level", level);
+    tn_json_str(t, "text", text);
+    return tn_journal_end(&r->journal, err);
 }
 
-/* ---- the end: the closing line and summary.json ---- */
+/* ---- the closing line ---- */
 
 static uint64_t trained_rows(const tn_report *r)
 {
@@ -375,93 +338,171 @@ static void closing_line(const tn_report *r, const tn_report_end *end, tn_text *
     tn_text_addf(out, "; all in %s", r->opts.dir);
 }
 
-static void fill_outcome(const tn_report *r, const tn_report_end *end, tn_summary *s)
+/* ---- summary.json: how a run ended, for programs (docs/formats.md section 9) ----
+ *
+ * Replaced as a whole. Parts that there were not (no test data, no best) are null, as is what is
+ * not finite.
+ */
+
+/* What all ranks have read. */
+static void add_data(const tn_report *r, const tn_report_end *end, tn_text *t)
+{
+    tn_met met = {0};
+    tn_met_add(&met, end->met);
+    tn_peer_progress_met(r->opts.reported, end->epoch, &met);
+    tn_json_open_key(t, "data", '{');
+    tn_json_u64(t, "sources", met.counts.sources);
+    tn_json_count(t, "bytes", met.counts.bytes);
+    tn_json_count(t, "records", met.counts.records);
+    tn_json_u64(t, "blank", met.counts.blank);
+    tn_json_open_key(t, "bad", '{');
+    tn_json_u64(t, "total", met.counts.bad);
+    tn_json_open_key(t, "by_reason", '{');
+    const char *reason = NULL;
+    const char *count = NULL;
+    for (size_t at = 0; tn_met_reason(&met, &at, &reason, &count);) {
+        tn_json_raw(t, reason, count);
+    }
+    tn_json_close(t, '}');
+    tn_json_close(t, '}');
+    tn_json_u64(t, "duplicate_key", met.counts.duplicate_key);
+    tn_json_u64(t, "parts_reassigned", end->reassigned);
+    tn_json_close(t, '}');
+    tn_met_done(&met);
+}
+
+static void add_metrics(const tn_report *r, const char *key, const tn_metrics *m, tn_text *t)
+{
+    const tn_strs usual = {3, (const char *const[]){"auc", "logloss", "copc"}};
+    if (m == NULL) {
+        tn_json_str(t, key, NULL);
+        return;
+    }
+    tn_json_open_key(t, key, '{');
+    tn_json_count(t, "rows", tn_metrics_rows(m));
+    tn_journal_metrics(t, m, &usual, &r->run->eval.metrics);
+    tn_json_close(t, '}');
+}
+
+static void add_results(const tn_report *r, const tn_report_end *end, tn_text *t)
+{
+    const tn_early_stopping_state *best = &end->state->patience;
+    const double loss = end->train != NULL ? tn_metrics_get(end->train, "logloss") : (double)NAN;
+    tn_json_open_key(t, "train", '{');
+    tn_json_f64(t, "loss", loss);
+    tn_json_close(t, '}');
+    add_metrics(r, "valid", end->trained->valid.metrics, t);
+    add_metrics(r, "test", end->trained->test.metrics, t);
+    if (!best->seen) {
+        tn_json_str(t, "best", NULL);
+        return;
+    }
+    tn_json_open_key(t, "best", '{');
+    tn_json_str(t, "name", end->state->monitor);
+    tn_json_f64(t, "value", best->best);
+    tn_json_u64(t, "step", best->step);
+    tn_json_close(t, '}');
+}
+
+static void add_model(const tn_report *r, tn_text *t)
 {
     const tn_worker *w = r->opts.worker;
     const tn_held held = held_by_all(r);
-    s->run_id = r->opts.run_id;
-    s->config_hash = r->opts.text->hash;
-    s->started = r->started_wall;
-    s->seconds = end->trained->seconds;
-    s->steps = end->trained->steps;
-    s->samples = end->trained->samples;
-    s->epochs = end->state->progress.epoch;
-    s->rows_per_s = s->seconds > 0 ? (double)trained_rows(r) / s->seconds : 0;
-    s->step_predicted = r->paced.predicted > 0 ? r->paced.predicted * 1e3 : (double)NAN;
-    s->step_measured = step_ms(r);
-    s->peers = r->opts.plan->owners.n_peers;
-    s->pulled_bytes = r->window.bytes_in;
-    s->pushed_bytes = r->window.bytes_out;
-    s->train_loss = end->train != NULL ? tn_metrics_get(end->train, "logloss") : (double)NAN;
-    s->valid = end->trained->valid.metrics;
-    s->test = end->trained->test.metrics;
-    s->metrics = r->run->eval.metrics.item;
-    s->n_metrics = r->run->eval.metrics.n;
-    s->dense_params = tn_params_trained(w->params);
-    s->sparse_rows = held.rows;
-    s->sparse_bytes = held.bytes;
-    s->checkpoint = end->saved != NULL ? end->saved->name : NULL;
-    s->checkpoint_crc = end->saved != NULL ? end->saved->crc : 0;
-    s->cpu = tn_host_cpu();
-    s->blas = r->blas;
-    s->cores = tn_cpu_count();
-    s->peak_rss_bytes = tn_host_peak_rss();
+    const uint64_t bytes_max = tn_table_limit(w->shard.table);
+    tn_json_open_key(t, "model", '{');
+    tn_json_u64(t, "dense_params", tn_params_trained(w->params));
+    tn_json_count(t, "sparse_rows", held.rows);
+    tn_json_count(t, "sparse_bytes", held.bytes);
+    if (bytes_max > 0) {
+        tn_text memory = {0};
+        tn_memory_cap_text(r->opts.memory, &memory);
+        tn_json_count(t, "sparse_bytes_max", bytes_max);
+        tn_json_str(t, "memory", tn_text_str(&memory));
+        tn_text_done(&memory);
+    }
+    tn_json_close(t, '}');
 }
 
-static const char *const *list_warnings(const tn_report *r, tn_arena *arena)
+/* The checkpoint and the machine, and what was warned of. */
+static void add_rest(const tn_report *r, const tn_saved *saved, tn_text *t)
 {
-    const char **list = TN_NEW_ARRAY(arena, const char *, r->n_warnings);
+    if (saved == NULL) {
+        tn_json_str(t, "checkpoint", NULL);
+    } else {
+        char crc[9];
+        (void)snprintf(crc, sizeof crc, "%08x", saved->crc);
+        tn_json_open_key(t, "checkpoint", '{');
+        tn_json_str(t, "name", saved->name);
+        tn_json_str(t, "crc32c", crc);
+        tn_json_close(t, '}');
+    }
+    tn_json_open_key(t, "host", '{');
+    tn_json_str(t, "cpu", tn_host_cpu());
+    tn_json_u64(t, "cores", tn_cpu_count());
+    tn_json_str(t, "blas", r->blas);
+    tn_json_count(t, "peak_rss_bytes", tn_host_peak_rss());
+    tn_json_close(t, '}');
+    tn_json_open_key(t, "warnings", '[');
     const char *at = tn_text_str(&r->warnings);
     for (uint32_t i = 0; i < r->n_warnings; i++) {
-        list[i] = at;
+        tn_json_str(t, NULL, at);
         at += strlen(at) + 1;
     }
-    TN_ASSERT(at == tn_text_str(&r->warnings) + r->warnings.size);
-    return list;
+    tn_json_close(t, ']');
 }
 
-/* Replaces summary.json. */
+static void summary_text(const tn_report *r, const tn_report_end *end, tn_text *t)
+{
+    const double seconds = end->trained->seconds;
+    tn_json_open(t, '{');
+    tn_json_str(t, "format", "tnet-summary");
+    tn_json_raw(t, "version", "[1,0]");
+    tn_json_str(t, "status", end->status);
+    tn_json_u64(t, "exit_code", (uint64_t)r->opts.watch->exit_code(end->result));
+    if (end->message != NULL) {
+        tn_json_str(t, "error", end->message);
+    }
+    tn_json_hex64(t, "run_id", r->opts.run_id);
+    tn_json_str(t, "tnet", TN_VERSION);
+    tn_json_str(t, "config_hash", r->opts.text->hash);
+    tn_json_f64(t, "started", r->started_wall);
+    tn_json_f64(t, "seconds", seconds);
+    tn_json_u64(t, "steps", end->trained->steps);
+    tn_json_count(t, "samples", end->trained->samples);
+    tn_json_u64(t, "epochs", end->state->progress.epoch);
+    tn_json_f64(t, "rows_per_s", seconds > 0 ? (double)trained_rows(r) / seconds : 0);
+    tn_json_open_key(t, "step_ms", '{');
+    tn_json_f64(t, "predicted", r->paced.predicted > 0 ? r->paced.predicted * 1e3 : (double)NAN);
+    tn_json_f64(t, "measured", step_ms(r));
+    tn_json_close(t, '}');
+    tn_json_u64(t, "peers", r->opts.plan->owners.n_peers);
+    tn_json_count(t, "pulled_bytes", r->window.bytes_in);
+    tn_json_count(t, "pushed_bytes", r->window.bytes_out);
+    add_data(r, end, t);
+    add_results(r, end, t);
+    add_model(r, t);
+    add_rest(r, end->saved, t);
+    tn_json_close(t, '}');
+    tn_text_addc(t, '\n');
+}
+
 static tn_status write_summary(const tn_report *r, const tn_report_end *end, tn_error *err)
 {
-    TN_ASSERT(end->met != NULL && end->state != NULL && end->trained != NULL);
-    tn_summary_best best = {.name = end->state->monitor,
-                            .value = end->state->patience.best,
-                            .step = end->state->patience.step};
-    tn_met met = {0}; /* by all ranks */
-    tn_met_add(&met, end->met);
-    tn_peer_progress_met(r->opts.reported, end->epoch, &met);
-    tn_summary s = {
-        .status = end->status,
-        .exit_code = r->opts.watch->exit_code(end->result),
-        .error = end->message,
-        .best = end->state->patience.seen ? &best : NULL,
-        .data = {.sources = met.counts.sources,
-                 .bytes = met.counts.bytes,
-                 .records = met.counts.records,
-                 .blank = met.counts.blank,
-                 .bad = met.counts.bad,
-                 .parts_reassigned = end->reassigned,
-                 .duplicate_key = met.counts.duplicate_key,
-                 .bad_reasons = met.reasons.data,
-                 .bad_reasons_size = met.reasons.size},
-    };
-    fill_outcome(r, end, &s);
-    tn_arena *arena = tn_arena_new(1 << 12);
-    s.warnings = list_warnings(r, arena);
-    s.n_warnings = r->n_warnings;
-    tn_text memory = {0};
-    tn_memory_cap_text(r->opts.memory, &memory);
-    s.sparse_bytes_max = tn_table_limit(r->opts.worker->shard.table);
-    s.memory = tn_text_str(&memory);
-    tn_text path = {0};
-    tn_text_addf(&path, "%s/summary.json", r->opts.dir);
-    tn_status status = tn_summary_write(&s, tn_text_str(&path), err);
-    tn_text_done(&path);
-    tn_text_done(&memory);
-    tn_met_done(&met);
-    tn_arena_free(arena);
+    TN_ASSERT(end->status != NULL && end->met != NULL && end->state != NULL &&
+              end->trained != NULL);
+    char path[TN_PATH_SIZE];
+    tn_text t = {0};
+    TN_TRY(tn_path_join(r->opts.dir, "summary.json", path, err));
+    summary_text(r, end, &t);
+    tn_status status = tn_text_check(&t, "summary.json", err);
+    if (status == TN_OK) {
+        status = tn_file_replace(path, t.data, t.size, err);
+    }
+    tn_text_done(&t);
     return status;
 }
+
+/* ---- the end ---- */
 
 /* The traffic of a group: bytes of rank 0's messages. */
 static void show_bytes(const tn_report *r)
@@ -499,12 +540,12 @@ tn_status tn_report_finish(tn_report *r, const tn_report_end *end, tn_error *err
     tn_status status = flush_window(r, end->state, &end->met->counts, err);
     show_bytes(r);
     show_closing(r, end);
-    if (r->journal != NULL && status == TN_OK) {
-        tn_journal_at at = where(end->state);
-        tn_journal_end_record record = {.status = end->status,
-                                        .exit_code = r->opts.watch->exit_code(end->result),
-                                        .seconds = end->trained->seconds};
-        status = tn_journal_end(r->journal, &at, &record, err);
+    if (status == TN_OK) {
+        tn_text *t = begin(r, "end", end->state);
+        tn_json_str(t, "status", end->status);
+        tn_json_u64(t, "exit_code", (uint64_t)r->opts.watch->exit_code(end->result));
+        tn_json_f64(t, "seconds", end->trained->seconds);
+        status = tn_journal_end(&r->journal, err);
     }
     tn_error second = {0}; /* the first failure is the one that is told */
     tn_status written = write_summary(r, end, status == TN_OK ? err : &second);

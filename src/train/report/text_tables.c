@@ -7,22 +7,15 @@
 #include <math.h>
 #include <string.h>
 
-enum { GAP = 2, CELL_SIZE = 32 };
+enum { GAP = 2, CELL_MAX = 31 };
 
 static size_t width_of(const char *cell)
 {
     size_t width = 0;
-    for (const char *at = cell != NULL ? cell : ""; *at != 0; at++) {
+    for (const char *at = cell; *at != 0; at++) {
         width += ((unsigned char)*at & 0xc0) != 0x80; /* bytes that begin a character */
     }
     return width;
-}
-
-static void put_blanks(tn_text *out, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        tn_text_addc(out, ' ');
-    }
 }
 
 static size_t column_width(const char *const *cell, uint32_t rows, uint32_t cols, uint32_t col)
@@ -40,17 +33,15 @@ static bool is_numeric(const char *const *cell, uint32_t rows, uint32_t cols, ui
 {
     for (uint32_t r = 1; r < rows; r++) {
         const char *text = cell[(size_t)r * cols + col];
-        if (text != NULL && *text != 0 && strcmp(text, "n/a") != 0 &&
-            strchr("-0123456789", *text) == NULL) {
+        if (*text != 0 && strcmp(text, "n/a") != 0 && strchr("-0123456789", *text) == NULL) {
             return false;
         }
     }
     return true;
 }
 
-void tn_grid_text(const char *const *cell, uint32_t rows, uint32_t cols, tn_text *out)
+static void add_grid(const char *const *cell, uint32_t rows, uint32_t cols, tn_text *out)
 {
-    TN_ASSERT(rows > 0 && cols > 0);
     for (uint32_t r = 0; r < rows; r++) {
         size_t owed = 0; /* blanks, put when something follows them */
         for (uint32_t c = 0; c < cols; c++) {
@@ -58,9 +49,8 @@ void tn_grid_text(const char *const *cell, uint32_t rows, uint32_t cols, tn_text
             size_t pad = column_width(cell, rows, cols, c) - width_of(text);
             bool right = is_numeric(cell, rows, cols, c);
             owed += right ? pad : 0;
-            if (text != NULL && *text != 0) {
-                put_blanks(out, owed);
-                tn_text_adds(out, text);
+            if (*text != 0) {
+                tn_text_addf(out, "%*s%s", (int)owed, "", text);
                 owed = 0;
             }
             owed += (right ? 0 : pad) + GAP;
@@ -69,58 +59,57 @@ void tn_grid_text(const char *const *cell, uint32_t rows, uint32_t cols, tn_text
     }
 }
 
-/* A grid that is filled cell by cell, in order. */
-typedef struct sheet {
-    char (*text)[CELL_SIZE];
-    const char **cell;
-    uint32_t n, max;
-} sheet;
-
-static sheet new_sheet(uint32_t cells)
+void tn_sheet_next(tn_sheet *s)
 {
-    return (sheet){.text = tn_alloc(cells, CELL_SIZE, "cells of a table"),
-                   .cell = tn_alloc(cells, sizeof(const char *), "a table"),
-                   .max = cells};
-}
-
-/* Moves `t` into the next cell. */
-static void put_cell(sheet *s, tn_text *t)
-{
-    TN_ASSERT(s->n < s->max);
-    size_t size = t->size < CELL_SIZE ? t->size : CELL_SIZE - 1;
-    memcpy(s->text[s->n], tn_text_str(t), size);
-    s->text[s->n][size] = 0;
-    s->cell[s->n] = s->text[s->n];
+    const size_t size = s->cells.size - s->begin;
+    if (!s->cells.failed) {
+        s->cells.size = s->begin + (size < s->cell_max ? size : s->cell_max);
+    }
+    tn_text_addc(&s->cells, '\0');
+    s->begin = s->cells.size;
     s->n++;
-    tn_text_clear(t);
 }
 
-static void put_word(sheet *s, tn_text *t, const char *word)
+void tn_sheet_word(tn_sheet *s, const char *word)
 {
-    tn_text_adds(t, word != NULL ? word : "");
-    put_cell(s, t);
+    tn_text_adds(&s->cells, word != NULL ? word : "");
+    tn_sheet_next(s);
 }
 
-static void end_sheet(sheet *s, uint32_t cols, tn_text *t, tn_text *out)
+void tn_sheet_metric(tn_sheet *s, double value)
 {
-    TN_ASSERT(s->n % cols == 0);
-    tn_grid_text(s->cell, s->n / cols, cols, out);
-    tn_free(s->text);
-    tn_free(s->cell);
-    tn_text_done(t);
+    if (isnan(value)) {
+        tn_text_adds(&s->cells, "n/a");
+    } else {
+        tn_text_addf(&s->cells, "%.6f", value);
+    }
+    tn_sheet_next(s);
 }
 
-static void put_metric(sheet *s, tn_text *t, const tn_result *results, uint32_t n, const char *name)
+void tn_sheet_end(tn_sheet *s, tn_text *out)
 {
-    put_word(s, t, name);
+    TN_ASSERT(s->n > 0 && s->n % s->cols == 0);
+    const char **cell = tn_alloc(s->n, sizeof(const char *), "a table");
+    const char *at = tn_text_str(&s->cells);
+    out->failed = out->failed || s->cells.failed;
+    for (uint32_t i = 0; i < s->n && !out->failed; i++) {
+        cell[i] = at;
+        at += strlen(at) + 1;
+    }
+    if (!out->failed) {
+        add_grid(cell, s->n / s->cols, s->cols, out);
+    }
+    tn_free(cell);
+    tn_text_done(&s->cells);
+    s->n = 0;
+    s->begin = 0;
+}
+
+static void put_metric(tn_sheet *s, const tn_result *results, uint32_t n, const char *name)
+{
+    tn_sheet_word(s, name);
     for (uint32_t i = 0; i < n; i++) {
-        double value = tn_metrics_get(results[i].metrics, name);
-        if (isnan(value)) {
-            tn_text_adds(t, "n/a");
-        } else {
-            tn_text_addf(t, "%.6f", value);
-        }
-        put_cell(s, t);
+        tn_sheet_metric(s, tn_metrics_get(results[i].metrics, name));
     }
 }
 
@@ -136,39 +125,27 @@ static const char *companion(const tn_metrics *m, const char *name)
     return strcmp(name, "bucket_error") == 0 ? "bucket_coverage" : NULL;
 }
 
-static bool is_listed(const char *name, const char *const *metric, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        if (strcmp(metric[i], name) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-void tn_results_text(const tn_result *results, uint32_t n, const char *const *metric,
-                     uint32_t n_metrics, tn_text *out)
+void tn_results_text(const tn_result *results, uint32_t n, const tn_strs *metrics, tn_text *out)
 {
     TN_ASSERT(n >= 1 && n <= TN_RESULTS_MAX);
-    sheet s = new_sheet((n + 1) * (2 + 2 * n_metrics));
-    tn_text t = {0};
-    put_word(&s, &t, "metric");
+    tn_sheet s = {.cols = n + 1, .cell_max = CELL_MAX};
+    tn_sheet_word(&s, "metric");
     for (uint32_t i = 0; i < n; i++) {
-        put_word(&s, &t, results[i].data);
+        tn_sheet_word(&s, results[i].data);
     }
-    put_word(&s, &t, "rows");
+    tn_sheet_word(&s, "rows");
     for (uint32_t i = 0; i < n; i++) {
-        tn_text_add_u64(&t, tn_metrics_rows(results[i].metrics));
-        put_cell(&s, &t);
+        tn_text_add_u64(&s.cells, tn_metrics_rows(results[i].metrics));
+        tn_sheet_next(&s);
     }
-    for (uint32_t i = 0; i < n_metrics; i++) {
-        put_metric(&s, &t, results, n, metric[i]);
-        const char *beside = companion(results[0].metrics, metric[i]);
-        if (beside != NULL && !is_listed(beside, metric, n_metrics)) {
-            put_metric(&s, &t, results, n, beside);
+    for (uint32_t i = 0; i < metrics->n; i++) {
+        put_metric(&s, results, n, metrics->item[i]);
+        const char *beside = companion(results[0].metrics, metrics->item[i]);
+        if (beside != NULL && !tn_strs_has(metrics, beside)) {
+            put_metric(&s, results, n, beside);
         }
     }
-    end_sheet(&s, n + 1, &t, out);
+    tn_sheet_end(&s, out);
 }
 
 void tn_model_text(const tn_model_facts *m, tn_text *out)
@@ -182,20 +159,19 @@ void tn_model_text(const tn_model_facts *m, tn_text *out)
     if (m->n_slots == 0) {
         return;
     }
-    sheet s = new_sheet(COLS * (m->n_slots + 1));
-    tn_text t = {0};
+    tn_sheet s = {.cols = COLS, .cell_max = CELL_MAX};
     static const char *const names[COLS] = {"slot", "share", "dim", "pool", "used by"};
     for (uint32_t c = 0; c < COLS; c++) {
-        put_word(&s, &t, names[c]);
+        tn_sheet_word(&s, names[c]);
     }
     for (uint32_t i = 0; i < m->n_slots; i++) {
         const tn_slot_line *l = &m->slot[i];
-        put_word(&s, &t, l->slot);
-        put_word(&s, &t, l->share);
-        tn_text_add_u64(&t, l->dim);
-        put_cell(&s, &t);
-        put_word(&s, &t, l->pool);
-        put_word(&s, &t, l->used_by);
+        tn_sheet_word(&s, l->slot);
+        tn_sheet_word(&s, l->share);
+        tn_text_add_u64(&s.cells, l->dim);
+        tn_sheet_next(&s);
+        tn_sheet_word(&s, l->pool);
+        tn_sheet_word(&s, l->used_by);
     }
-    end_sheet(&s, COLS, &t, out);
+    tn_sheet_end(&s, out);
 }

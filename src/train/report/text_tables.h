@@ -11,11 +11,28 @@
 #define TN_TRAIN_TEXT_TABLES_H
 
 #include "base/core/text.h"
+#include "config/values.h"
 #include "metrics/metrics.h"
 
-/* A table: `cell` row by row, the first row are names. Columns of numbers stand right,
- * others left; NULL is empty. Lines end in a newline and carry no blanks at their end. */
-void tn_grid_text(const char *const *cell, uint32_t rows, uint32_t cols, tn_text *out);
+/* A table that is filled cell by cell, row by row; the first row are names.
+ *
+ *     tn_sheet s = {.cols = 2, .cell_max = 31};
+ *     tn_text_addf(&s.cells, "%u", 7);          appends to a cell, as often as it takes ..
+ *     tn_sheet_next(&s);                        .. and ends it
+ *     tn_sheet_end(&s, out);                    appends the table; `s` is empty then
+ *
+ * Columns of numbers stand right, others left. Lines end in a newline and carry no blanks at their
+ * end. */
+typedef struct tn_sheet {
+    tn_text cells; /* each ended by a NUL */
+    uint32_t cols, n;
+    size_t cell_max; /* bytes that are kept of a cell */
+    size_t begin;    /* of the cell that is open */
+} tn_sheet;
+void tn_sheet_next(tn_sheet *s);
+void tn_sheet_word(tn_sheet *s, const char *word); /* a cell; NULL: empty */
+void tn_sheet_metric(tn_sheet *s, double value);   /* the same; NAN: n/a */
+void tn_sheet_end(tn_sheet *s, tn_text *out);
 
 enum { TN_RESULTS_MAX = 8 };
 
@@ -26,8 +43,7 @@ typedef struct tn_result {
 
 /* One column per result, one row per metric; names must exist. auc from a histogram is followed by
  * its error bound, gauc by the share it skipped, bucket_error by what it judged. */
-void tn_results_text(const tn_result *results, uint32_t n, const char *const *metric,
-                     uint32_t n_metrics, tn_text *out);
+void tn_results_text(const tn_result *results, uint32_t n, const tn_strs *metrics, tn_text *out);
 
 typedef struct tn_slot_line {
     const char *slot, *share, *pool;

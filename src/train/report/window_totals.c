@@ -1,6 +1,10 @@
 /* window_totals.c - adds up the steps of a window, of this rank and of the others. */
 #include "train/report/window_totals.h"
 
+#include "base/codec/json.h"
+#include "base/machine/limits.h"
+#include "train/report/metrics_jsonl.h"
+
 #include <math.h>
 
 tn_status tn_window_totals_init(tn_window_totals *w, double sampling, tn_peer_progress *reported,
@@ -93,25 +97,31 @@ const tn_metrics *tn_window_totals_metrics(const tn_window_totals *w)
     return w->whole != NULL ? w->whole : w->metrics;
 }
 
-tn_journal_train_record tn_window_totals_record(const tn_window_totals *w, double now)
+void tn_window_totals_record(const tn_window_totals *w, double now, bool hex, tn_text *t)
 {
     TN_ASSERT(w->steps > 0);
-    double seconds = now - w->begin;
-    double steps = (double)w->steps;
-    uint64_t rows = w->rows + w->others.rows - w->others_before.rows;
-    return (tn_journal_train_record){
-        .window = tn_window_totals_metrics(w),
-        .loss = tn_window_totals_loss(w),
-        .lr = w->lr,
-        .rows_per_s = seconds > 0 ? (double)rows / seconds : (double)NAN,
-        .grad_norm = w->grad_norm / steps,
-        .wait_read_ms = 1e3 * w->wait_read_s / steps,
-        .wait_pull_ms = 1e3 * w->wait_pull_s / steps,
-        .wait_push_ms = 1e3 * w->wait_push_s / steps,
-        .pulled_bytes = w->bytes_in - w->in_before,
-        .pushed_bytes = w->bytes_out - w->out_before,
-        .compute_ms = 1e3 * w->compute_s / steps,
-        .keys = w->keys / w->steps,
-        .staleness_max = w->staleness,
-    };
+    static const char *const names[] = {"auc", "copc", "ctr", "pctr"};
+    const double seconds = now - w->begin;
+    const double steps = (double)w->steps;
+    const uint64_t rows = w->rows + w->others.rows - w->others_before.rows;
+    tn_memory_use use;
+    tn_memory_use_of("", &use);
+    tn_journal_loss(t, tn_window_totals_loss(w), hex);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        tn_json_f64(t, names[i], tn_metrics_get(tn_window_totals_metrics(w), names[i]));
+    }
+    tn_json_f64(t, "lr", w->lr);
+    tn_json_f64(t, "rows_per_s", seconds > 0 ? (double)rows / seconds : (double)NAN);
+    tn_json_f64(t, "grad_norm", w->grad_norm / steps);
+    tn_json_u64(t, "keys", w->keys / w->steps);
+    tn_json_u64(t, "rss_bytes", use.resident);
+    tn_json_open_key(t, "wait_ms", '{');
+    tn_json_f64(t, "read", 1e3 * w->wait_read_s / steps);
+    tn_json_f64(t, "pull", 1e3 * w->wait_pull_s / steps);
+    tn_json_f64(t, "push", 1e3 * w->wait_push_s / steps);
+    tn_json_close(t, '}');
+    tn_json_f64(t, "compute_ms", 1e3 * w->compute_s / steps);
+    tn_json_u64(t, "pulled_bytes", w->bytes_in - w->in_before);
+    tn_json_u64(t, "pushed_bytes", w->bytes_out - w->out_before);
+    tn_json_u64(t, "staleness_max", w->staleness);
 }

@@ -8,7 +8,6 @@
 #ifndef TN_TRAIN_WINDOW_TOTALS_H
 #define TN_TRAIN_WINDOW_TOTALS_H
 
-#include "train/report/metrics_jsonl.h"
 #include "train/report/peer_progress.h"
 #include "train/step/step_loop.h"
 
@@ -56,7 +55,8 @@ tn_status tn_window_totals_hear(tn_window_totals *w, tn_error *err) TN_MUST_USE;
 double tn_window_totals_loss(const tn_window_totals *w);
 const tn_metrics *tn_window_totals_metrics(const tn_window_totals *w);
 
-/* Means per step and row of a window that is not empty. `window` is lent. */
-tn_journal_train_record tn_window_totals_record(const tn_window_totals *w, double now);
+/* Members of a `train` record: means per step and row of a window that is not empty. `hex` as in
+ * tn_journal_loss. */
+void tn_window_totals_record(const tn_window_totals *w, double now, bool hex, tn_text *t);
 
 #endif

@@ -137,7 +137,7 @@ static tn_status open_reader(tn_epoch *e, tn_error *err)
     s->data = tn_epoch_parts_of(tn_step_prefetch_reader(e->data), sources, arena);
     e->number = s->progress.epoch;
     e->is_begun = true;
-    tn_met_clear(&e->met);
+    tn_met_done(&e->met);
     return TN_OK;
 }
 

@@ -212,7 +212,7 @@ static void end_epoch(follower *f)
     f->dealer = NULL;
     f->asks = NULL;
     f->records = 0;
-    tn_met_clear(&f->met);
+    tn_met_done(&f->met);
 }
 
 static void send_ask(void *arg, const tn_ask_note *note)
