@@ -80,7 +80,7 @@ typedef struct other {
     tn_part_dealer *d;
     uint32_t rank;
     uint64_t ask;
-    tn_part_progress *book;
+    tn_part_progress book; /* under the lock of the ledger */
 } other;
 
 static tn_status ask_once(other *o, tn_dealt *out, bool *now, tn_error *err)
@@ -88,17 +88,15 @@ static tn_status ask_once(other *o, tn_dealt *out, bool *now, tn_error *err)
     tn_ledger_deal deal;
     tn_ledger *ledger = tn_part_dealer_lock(o->d);
     tn_ledger_answer answer = tn_ledger_ask(ledger, o->rank, 1, o->ask, tn_clock_ns(), &deal);
-    tn_part_dealer_unlock(o->d);
+    tn_status status = answer == TN_LEDGER_NO_MORE ? TN_END : TN_OK;
     o->ask += answer != TN_LEDGER_WAIT;
-    if (answer == TN_LEDGER_NO_MORE) {
-        return TN_END;
-    }
     *now = answer == TN_LEDGER_PART;
     if (*now) {
-        TN_TRY(tn_part_progress_add(o->book, &deal, err));
+        status = tn_part_progress_add(&o->book, &deal, err);
         *out = (tn_dealt){deal.part, deal.position};
     }
-    return TN_OK;
+    tn_part_dealer_unlock(o->d);
+    return status;
 }
 
 static tn_status ask(void *arg, bool wait, const atomic_bool *stop, tn_dealt *out, bool *now,
@@ -118,30 +116,33 @@ static tn_status ask(void *arg, bool wait, const atomic_bool *stop, tn_dealt *ou
     }
 }
 
-static void finish(other *o)
+/* Locked. */
+static void finish(other *o, tn_ledger *ledger)
 {
-    tn_ledger_held held;
-    tn_ledger *ledger = tn_part_dealer_lock(o->d);
-    while (tn_part_progress_over(o->book, &held, 1) > 0) {
-        assert_true(tn_ledger_done(ledger, o->rank, held.part, held.attempt, tn_clock_ns()));
-        tn_part_progress_settle(o->book, 1);
+    const tn_ledger_held *held = NULL;
+    while (tn_part_progress_over(&o->book, &held) > 0) {
+        assert_true(tn_ledger_done(ledger, o->rank, held->part, held->attempt, tn_clock_ns()));
+        tn_part_progress_settle(&o->book, 1);
     }
-    uint32_t n = tn_part_progress_held(o->book, &held, 1);
-    (void)tn_ledger_claim(ledger, o->rank, &held, n > 0, tn_clock_ns());
-    tn_part_dealer_unlock(o->d);
+    uint32_t n = tn_part_progress_held(&o->book, &held);
+    (void)tn_ledger_claim(ledger, o->rank, held, n > 0, tn_clock_ns());
 }
 
 static void flushed(void *arg, uint32_t parts, uint64_t batches, uint64_t records)
 {
     other *o = arg;
-    tn_part_progress_flushed(o->book, parts, batches, records);
-    finish(o);
+    tn_ledger *ledger = tn_part_dealer_lock(o->d);
+    tn_part_progress_flushed(&o->book, parts, batches, records);
+    finish(o, ledger);
+    tn_part_dealer_unlock(o->d);
 }
 
 static void note(other *o, const tn_progress *at)
 {
-    tn_part_progress_note(o->book, at);
-    finish(o);
+    tn_ledger *ledger = tn_part_dealer_lock(o->d);
+    tn_part_progress_note(&o->book, at);
+    finish(o, ledger);
+    tn_part_dealer_unlock(o->d);
 }
 
 /* ---- readers at work ---- */
@@ -202,7 +203,6 @@ static bool run(epoch *e, uint32_t ranks, tn_ledger_mode mode, const uint32_t *b
     for (uint32_t r = 0; r < ranks; r++) {
         k[r] = (work){.e = e, .others = &all, .d = d, .rank = r, .batches = batches[r]};
         k[r].other = (other){.d = d, .rank = r, .ask = 1};
-        assert_int_equal(tn_part_progress_new(&k[r].other.book, NULL), TN_OK);
         assert_int_equal(tn_thread_start(&thread[r], "learn", learn, &k[r], NULL), TN_OK);
     }
     bool over = true;
@@ -215,7 +215,7 @@ static bool run(epoch *e, uint32_t ranks, tn_ledger_mode mode, const uint32_t *b
             e->learned[i] = (uint8_t)(e->learned[i] + k[r].learned[i]);
         }
         over = over && k[r].ended;
-        tn_part_progress_free(k[r].other.book);
+        tn_part_progress_done(&k[r].other.book);
     }
     tn_manifest m = {.shared = true};
     m.part = tn_part_dealer_parts(d, e->arena, &m.n_parts, tn_clock_ns());

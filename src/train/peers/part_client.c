@@ -19,12 +19,12 @@ typedef enum ask_state { NONE, OPEN, ANSWERED } ask_state;
 struct tn_part_client {
     tn_part_client_opts opts;
     tn_dealer dealer;
-    tn_part_progress *book;
     tn_part_info *part; /* n_parts: of the reader's own data; of its threads once they run */
     uint32_t n_parts;
 
     pthread_mutex_t lock; /* guards all below */
     pthread_cond_t changed;
+    tn_part_progress book;
     uint64_t id; /* of the last ask .. */
     ask_state state;
     bool waits;          /* .. to which rank 0 said so */
@@ -38,17 +38,23 @@ struct tn_part_client {
 
 /* ---- notes to rank 0; locked ---- */
 
+static uint32_t n_over(const tn_part_client *d)
+{
+    const tn_ledger_held *over = NULL;
+    return tn_part_progress_over(&d->book, &over);
+}
+
 static void send(tn_part_client *d)
 {
     TN_ASSERT(!d->under_way);
-    tn_ledger_held over[DONE_MAX];
+    const tn_ledger_held *over = NULL;
     uint64_t list[3][DONE_MAX];
-    const uint32_t n_over = tn_part_progress_over(d->book, over, DONE_MAX);
-    uint32_t n = 0;
-    for (; n < n_over && n < DONE_MAX; n++) {
-        list[0][n] = over[n].part;
-        list[1][n] = over[n].attempt;
-        list[2][n] = over[n].position;
+    uint32_t n = tn_part_progress_over(&d->book, &over);
+    n = n < DONE_MAX ? n : DONE_MAX;
+    for (uint32_t i = 0; i < n; i++) {
+        list[0][i] = over[i].part;
+        list[1][i] = over[i].attempt;
+        list[2][i] = over[i].position;
     }
     d->asked = d->state == OPEN ? d->id : 0;
     d->n_told = n;
@@ -61,24 +67,13 @@ static void send(tn_part_client *d)
     d->opts.ask(d->opts.arg, &note);
 }
 
-/* Whether rank 0 is to hear something that it has not been told. */
-static bool has_news(tn_part_client *d)
-{
-    return (d->state == OPEN && d->asked != d->id) || tn_part_progress_over(d->book, NULL, 0) > 0;
-}
-
+/* When rank 0 is to hear something that it has not been told. */
 static void send_news(tn_part_client *d)
 {
-    if (!d->under_way && has_news(d)) {
+    const bool asks = d->state == OPEN && d->asked != d->id;
+    if (!d->under_way && (asks || n_over(d) > 0)) {
         send(d);
     }
-}
-
-static void tell_over(tn_part_client *d)
-{
-    (void)pthread_mutex_lock(&d->lock);
-    send_news(d);
-    (void)pthread_mutex_unlock(&d->lock);
 }
 
 static void take_answer(void *arg, const tn_part_note *note)
@@ -93,7 +88,7 @@ static void take_answer(void *arg, const tn_part_note *note)
     }
     if (ours && d->under_way && note->number == d->number) {
         TN_ASSERT(d->n_told <= DONE_MAX);
-        tn_part_progress_settle(d->book, d->n_told);
+        tn_part_progress_settle(&d->book, d->n_told);
         d->under_way = false;
         send_news(d);
     }
@@ -131,7 +126,7 @@ static void await_answer(tn_part_client *d, bool wait, const atomic_bool *stop)
     }
 }
 
-static tn_status take_part(const tn_part_client *d, const tn_part_note *note, tn_dealt *out,
+static tn_status take_part(tn_part_client *d, const tn_part_note *note, tn_dealt *out,
                            tn_error *err)
 {
     const tn_part_info *own = note->part < d->n_parts ? &d->part[note->part] : NULL;
@@ -147,7 +142,7 @@ static tn_status take_part(const tn_part_client *d, const tn_part_note *note, tn
                                  .attempt = (uint32_t)note->attempt,
                                  .position = note->position};
     *out = (tn_dealt){.place = deal.part, .position = deal.position};
-    return tn_part_progress_add(d->book, &deal, err);
+    return tn_part_progress_add(&d->book, &deal, err);
 }
 
 static tn_status next(void *arg, bool wait, const atomic_bool *stop, tn_dealt *out, bool *now,
@@ -180,8 +175,10 @@ static tn_status next(void *arg, bool wait, const atomic_bool *stop, tn_dealt *o
 static void flushed(void *arg, uint32_t parts, uint64_t batches, uint64_t records)
 {
     tn_part_client *d = arg;
-    tn_part_progress_flushed(d->book, parts, batches, records);
-    tell_over(d);
+    (void)pthread_mutex_lock(&d->lock);
+    tn_part_progress_flushed(&d->book, parts, batches, records);
+    send_news(d);
+    (void)pthread_mutex_unlock(&d->lock);
 }
 
 /* ---- the thread that trains ---- */
@@ -196,10 +193,6 @@ tn_status tn_part_client_open(tn_part_client **out, const tn_part_client_opts *o
     d->dealer = (tn_dealer){.begin = begin, .next = next, .arg = d, .flushed = flushed};
     (void)pthread_mutex_init(&d->lock, NULL);
     tn_cond_init(&d->changed);
-    if (tn_part_progress_new(&d->book, err) != TN_OK) {
-        tn_part_client_close(d);
-        return TN_E_MEMORY;
-    }
     *out = d;
     return TN_OK;
 }
@@ -207,7 +200,7 @@ tn_status tn_part_client_open(tn_part_client **out, const tn_part_client_opts *o
 void tn_part_client_close(tn_part_client *d)
 {
     if (d != NULL) {
-        tn_part_progress_free(d->book);
+        tn_part_progress_done(&d->book);
         tn_free(d->part);
         (void)pthread_mutex_destroy(&d->lock);
         (void)pthread_cond_destroy(&d->changed);
@@ -223,76 +216,73 @@ const tn_dealer *tn_part_client_dealer(const tn_part_client *d)
 void tn_part_client_note(tn_part_client *d, const tn_progress *at)
 {
     TN_ASSERT(at->epoch == d->opts.epoch);
-    tn_part_progress_note(d->book, at);
-    tell_over(d);
+    (void)pthread_mutex_lock(&d->lock);
+    tn_part_progress_note(&d->book, at);
+    send_news(d);
+    (void)pthread_mutex_unlock(&d->lock);
 }
 
 uint64_t tn_part_client_records(tn_part_client *d)
 {
-    return tn_part_progress_records(d->book);
+    (void)pthread_mutex_lock(&d->lock);
+    const uint64_t records = d->book.records;
+    (void)pthread_mutex_unlock(&d->lock);
+    return records;
 }
 
 uint32_t tn_part_client_ended(tn_part_client *d)
 {
-    return tn_part_progress_ended(d->book);
+    (void)pthread_mutex_lock(&d->lock);
+    const uint32_t ended = d->book.over;
+    (void)pthread_mutex_unlock(&d->lock);
+    return ended;
 }
 
 bool tn_part_client_settle(tn_part_client *d, uint64_t until_ns)
 {
     (void)pthread_mutex_lock(&d->lock);
-    while (tn_part_progress_over(d->book, NULL, 0) > 0 && tn_clock_ns() < until_ns) {
+    while (n_over(d) > 0 && tn_clock_ns() < until_ns) {
         (void)tn_cond_wait_until(&d->changed, &d->lock, until_ns);
     }
-    const bool settled = tn_part_progress_over(d->book, NULL, 0) == 0;
+    const bool settled = n_over(d) == 0;
     (void)pthread_mutex_unlock(&d->lock);
     return settled;
 }
 
-static tn_note_parts list_of(tn_arena *arena, const tn_ledger_held *held, uint32_t n)
+/* Locked. */
+static void list_held(const tn_part_client *d, tn_arena *arena, tn_note_parts *out)
 {
-    uint64_t *list = TN_NEW_ARRAY(arena, uint64_t, (size_t)n * 3 + 1);
-    for (uint32_t i = 0; i < n; i++) {
+    const tn_ledger_held *held = NULL;
+    const size_t n = tn_part_progress_held(&d->book, &held);
+    uint64_t *list = TN_NEW_ARRAY(arena, uint64_t, n * 3 + 1);
+    for (size_t i = 0; i < n; i++) {
         list[i] = held[i].part;
         list[n + i] = held[i].attempt;
-        list[2 * (size_t)n + i] = held[i].position;
+        list[2 * n + i] = held[i].position;
     }
-    return (tn_note_parts){{list, n}, {list + n, n}, {list + 2 * (size_t)n, n}};
+    *out = (tn_note_parts){{list, n}, {list + n, n}, {list + 2 * n, n}};
 }
 
-/* Reader threads may add one more between the two looks: it is told the next time. */
-static tn_ledger_held *copy_held(tn_part_client *d, tn_arena *arena, uint32_t *n)
+void tn_part_client_held(void *client, tn_arena *arena, tn_note_parts *out)
 {
-    const uint32_t most = tn_part_progress_held(d->book, NULL, 0);
-    tn_ledger_held *held = TN_NEW_ARRAY(arena, tn_ledger_held, (size_t)most + 1);
-    *n = tn_part_progress_held(d->book, held, most);
-    *n = *n < most ? *n : most;
-    return held;
-}
-
-void tn_part_client_held(tn_part_client *d, tn_arena *arena, tn_note_parts *out)
-{
-    uint32_t n;
-    const tn_ledger_held *held = copy_held(d, arena, &n);
-    *out = list_of(arena, held, n);
+    tn_part_client *d = client;
+    (void)pthread_mutex_lock(&d->lock);
+    list_held(d, arena, out);
+    (void)pthread_mutex_unlock(&d->lock);
 }
 
 void tn_part_client_give_back(tn_part_client *d, tn_arena *arena, tn_note_parts *out)
 {
     tn_ledger_held dropped;
     (void)pthread_mutex_lock(&d->lock);
-    TN_ASSERT(tn_part_progress_over(d->book, NULL, 0) == 0);
-    tn_part_client_held(d, arena, out);
-    while (tn_part_progress_drop(d->book, &dropped)) {
+    TN_ASSERT(n_over(d) == 0);
+    list_held(d, arena, out);
+    while (tn_part_progress_drop(&d->book, &dropped)) {
     }
     (void)pthread_mutex_unlock(&d->lock);
 }
 
-static void list_held(void *arg, tn_arena *arena, tn_note_parts *out)
-{
-    tn_part_client_held(arg, arena, out);
-}
-
 void tn_part_client_bind(tn_part_client *d, tn_group_parts *out)
 {
-    *out = (tn_group_parts){.arg = d, .answer = take_answer, .held = list_held};
+    *out = (tn_group_parts){.arg = d, .answer = take_answer, .held = tn_part_client_held};
 }

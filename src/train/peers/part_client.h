@@ -52,7 +52,7 @@ bool tn_part_client_settle(tn_part_client *d, uint64_t until_ns);
 
 /* Lists what this rank holds, in the arena: parts, attempts, positions. A checkpoint needs that
  * list while the rank stands still and all is settled. */
-void tn_part_client_held(tn_part_client *d, tn_arena *arena, tn_note_parts *out);
+void tn_part_client_held(void *client, tn_arena *arena, tn_note_parts *out);
 
 /* The reader is closed and all is settled: the same, and they are no more this rank's; another
  * reader asks anew. */

@@ -13,25 +13,25 @@ enum { LOOK_NS = 20000000 }; /* how often a thread that waits for a part looks a
 
 /* Another rank that is followed. */
 typedef struct followed {
-    tn_part_progress *book; /* NULL: not yet */
-    uint64_t asks;          /* which were answered with a part */
-    uint32_t part;          /* of its own, in which it stood */
+    tn_part_progress book;
+    uint64_t asks; /* which were answered with a part */
+    uint32_t part; /* of its own, in which it stood */
 } followed;
 
 struct tn_part_dealer {
     uint32_t epoch, n_parts, rank, ranks;
     tn_dealer dealer;
-    tn_part_progress *book;   /* of this process */
-    uint64_t ask;             /* of its reader, the last one .. */
+    uint64_t ask;             /* of the reader of this process, the last one .. */
     bool answered;            /* .. which has its answer; of the reader's thread */
     followed *others;         /* per rank; of who follows */
     tn_part_dealer_opts opts; /* map and stand: until there is a ledger */
 
-    pthread_mutex_t lock; /* guards the ledger */
+    pthread_mutex_t lock; /* guards the next ones */
     pthread_cond_t changed;
-    tn_ledger *ledger; /* NULL: the parts are not known yet */
-    uint64_t still_ns; /* for so long all have stood still, .. */
-    uint64_t since_ns; /* .. but for the time since then; 0: they do not */
+    tn_part_progress book; /* of this process */
+    tn_ledger *ledger;     /* NULL: the parts are not known yet */
+    uint64_t still_ns;     /* for so long all have stood still, .. */
+    uint64_t since_ns;     /* .. but for the time since then; 0: they do not */
     void (*woken)(void *arg, const tn_ledger_wake *wake);
     void *woken_arg;
 };
@@ -81,18 +81,12 @@ void tn_part_dealer_unlock(tn_part_dealer *d)
 static void settle(tn_part_dealer *d, uint32_t rank, tn_part_progress *book, uint64_t now_ns)
 {
     TN_ASSERT(rank < d->ranks && d->ledger != NULL);
-    tn_ledger_held over;
-    while (tn_part_progress_over(book, &over, 1) > 0) {
-        (void)tn_ledger_done(d->ledger, rank, over.part, over.attempt, now_ns);
-        tn_part_progress_settle(book, 1);
+    const tn_ledger_held *over = NULL;
+    const uint32_t n = tn_part_progress_over(book, &over);
+    for (uint32_t i = 0; i < n; i++) {
+        (void)tn_ledger_done(d->ledger, rank, over[i].part, over[i].attempt, now_ns);
     }
-}
-
-static void finish_parts(tn_part_dealer *d, uint64_t now_ns)
-{
-    (void)tn_part_dealer_lock(d);
-    settle(d, d->rank, d->book, tn_part_dealer_time(d, now_ns));
-    tn_part_dealer_unlock(d);
+    tn_part_progress_settle(book, n);
 }
 
 /* ---- the reader's threads ---- */
@@ -111,11 +105,10 @@ static tn_ledger_answer ask_now(tn_part_dealer *d, tn_ledger_deal *out)
     return tn_ledger_ask(d->ledger, d->rank, d->epoch, d->ask, time, out);
 }
 
-/* An ask is repeated under its id until it is answered. */
+/* An ask is repeated under its id until it is answered. Locked. */
 static tn_ledger_answer ask(tn_part_dealer *d, bool wait, const atomic_bool *stop,
                             tn_ledger_deal *out)
 {
-    (void)pthread_mutex_lock(&d->lock);
     d->ask += d->answered;
     tn_ledger_answer answer = ask_now(d, out);
     while (answer == TN_LEDGER_WAIT && wait && !atomic_load(stop)) {
@@ -123,7 +116,6 @@ static tn_ledger_answer ask(tn_part_dealer *d, bool wait, const atomic_bool *sto
         answer = ask_now(d, out);
     }
     d->answered = answer != TN_LEDGER_WAIT;
-    (void)pthread_mutex_unlock(&d->lock);
     return answer;
 }
 
@@ -132,25 +124,30 @@ static tn_status next(void *arg, bool wait, const atomic_bool *stop, tn_dealt *o
 {
     tn_part_dealer *d = arg;
     tn_ledger_deal deal;
-    tn_ledger_answer answer = ask(d, wait, stop, &deal);
+    tn_status status = TN_OK;
+    (void)pthread_mutex_lock(&d->lock);
+    const tn_ledger_answer answer = ask(d, wait, stop, &deal);
     TN_ASSERT(answer != TN_LEDGER_OLD);
-    if (answer == TN_LEDGER_NO_MORE) {
-        return TN_END;
-    }
     *now = answer == TN_LEDGER_PART;
-    if (!*now) {
-        return wait ? TN_E_STOPPED : TN_OK;
+    if (*now) {
+        status = tn_part_progress_add(&d->book, &deal, err);
+        *out = (tn_dealt){.place = deal.part, .position = deal.position};
+    } else if (answer == TN_LEDGER_NO_MORE) {
+        status = TN_END;
+    } else if (wait) {
+        status = TN_E_STOPPED;
     }
-    TN_TRY(tn_part_progress_add(d->book, &deal, err));
-    *out = (tn_dealt){.place = deal.part, .position = deal.position};
-    return TN_OK;
+    (void)pthread_mutex_unlock(&d->lock);
+    return status;
 }
 
 static void flushed(void *arg, uint32_t parts, uint64_t batches, uint64_t records)
 {
     tn_part_dealer *d = arg;
-    tn_part_progress_flushed(d->book, parts, batches, records);
-    finish_parts(d, tn_clock_ns());
+    (void)tn_part_dealer_lock(d);
+    tn_part_progress_flushed(&d->book, parts, batches, records);
+    settle(d, d->rank, &d->book, tn_part_dealer_time(d, tn_clock_ns()));
+    tn_part_dealer_unlock(d);
 }
 
 /* ---- opening ---- */
@@ -226,7 +223,7 @@ tn_status tn_part_dealer_open(tn_part_dealer **out, const tn_part_dealer_opts *o
     d->answered = true;
     d->dealer = (tn_dealer){.begin = begin, .next = next, .arg = d, .flushed = flushed};
     d->others = tn_try_alloc(opts->ranks, sizeof *d->others, "a dealer of parts", err);
-    tn_status status = d->others != NULL ? tn_part_progress_new(&d->book, err) : TN_E_MEMORY;
+    tn_status status = d->others != NULL ? TN_OK : TN_E_MEMORY;
     if (status == TN_OK && opts->map != NULL) {
         status = learn_parts(d, opts->map, err);
     }
@@ -242,9 +239,9 @@ void tn_part_dealer_close(tn_part_dealer *d)
 {
     if (d != NULL) {
         tn_ledger_free(d->ledger);
-        tn_part_progress_free(d->book);
+        tn_part_progress_done(&d->book);
         for (uint32_t r = 0; d->others != NULL && r < d->ranks; r++) {
-            tn_part_progress_free(d->others[r].book);
+            tn_part_progress_done(&d->others[r].book);
         }
         tn_free(d->others);
         (void)pthread_mutex_destroy(&d->lock);
@@ -255,12 +252,18 @@ void tn_part_dealer_close(tn_part_dealer *d)
 
 uint64_t tn_part_dealer_records(tn_part_dealer *d)
 {
-    return tn_part_progress_records(d->book);
+    (void)pthread_mutex_lock(&d->lock);
+    const uint64_t records = d->book.records;
+    (void)pthread_mutex_unlock(&d->lock);
+    return records;
 }
 
 uint32_t tn_part_dealer_ended(tn_part_dealer *d)
 {
-    return tn_part_progress_ended(d->book);
+    (void)pthread_mutex_lock(&d->lock);
+    const uint32_t ended = d->book.over;
+    (void)pthread_mutex_unlock(&d->lock);
+    return ended;
 }
 
 uint32_t tn_part_dealer_reassigned(tn_part_dealer *d)
@@ -286,8 +289,10 @@ const tn_dealer *tn_part_dealer_dealer(const tn_part_dealer *d)
 void tn_part_dealer_note(tn_part_dealer *d, const tn_progress *at, uint64_t now_ns)
 {
     TN_ASSERT(at->epoch == d->epoch);
-    tn_part_progress_note(d->book, at);
-    finish_parts(d, now_ns);
+    (void)tn_part_dealer_lock(d);
+    tn_part_progress_note(&d->book, at);
+    settle(d, d->rank, &d->book, tn_part_dealer_time(d, now_ns));
+    tn_part_dealer_unlock(d);
 }
 
 /* Deals a rank what it has dealt itself: all up to part `last` of its own. Locked. */
@@ -303,7 +308,7 @@ static tn_status deal_others(tn_part_dealer *d, uint32_t rank, uint32_t last, ui
             return tn_fail(err, TN_E_PEER, "rank %u reads part %u of its own, of which are %llu",
                            rank, last, (unsigned long long)f->asks);
         }
-        TN_TRY(tn_part_progress_add(f->book, &deal, err));
+        TN_TRY(tn_part_progress_add(&f->book, &deal, err));
         f->asks++;
     }
     return TN_OK;
@@ -321,14 +326,11 @@ tn_status tn_part_dealer_follow(tn_part_dealer *d, uint32_t rank, const tn_progr
         return tn_fail(err, TN_E_PEER, "rank %u went back from part %u of its own to %u", rank,
                        f->part, at->part);
     }
-    if (f->book == NULL) {
-        TN_TRY(tn_part_progress_new(&f->book, err));
-    }
     (void)tn_part_dealer_lock(d);
     tn_status status = deal_others(d, rank, at->part, tn_part_dealer_time(d, now_ns), err);
     if (status == TN_OK) {
-        tn_part_progress_note(f->book, at);
-        settle(d, rank, f->book, tn_part_dealer_time(d, now_ns));
+        tn_part_progress_note(&f->book, at);
+        settle(d, rank, &f->book, tn_part_dealer_time(d, now_ns));
         f->part = at->part;
     }
     tn_part_dealer_unlock(d);
@@ -348,8 +350,8 @@ void tn_part_dealer_give_back(tn_part_dealer *d, uint64_t now_ns)
 {
     tn_ledger_held held;
     (void)tn_part_dealer_lock(d);
-    settle(d, d->rank, d->book, tn_part_dealer_time(d, now_ns));
-    while (tn_part_progress_drop(d->book, &held)) {
+    settle(d, d->rank, &d->book, tn_part_dealer_time(d, now_ns));
+    while (tn_part_progress_drop(&d->book, &held)) {
         held.rank = d->rank;
         bool returned = tn_ledger_returned(d->ledger, &held);
         TN_ASSERT(returned);
@@ -379,26 +381,25 @@ void tn_part_dealer_on_wake(tn_part_dealer *d, void (*woken)(void *arg, const tn
     tn_part_dealer_unlock(d);
 }
 
-/* Tells the ledger how far a rank's parts are, for which `held` has room. Locked. */
-static void claim(tn_part_dealer *d, uint32_t rank, tn_part_progress *book, tn_ledger_held *held,
-                  uint64_t now_ns)
+/* Tells the ledger how far a rank's parts are. Locked. */
+static void claim(tn_part_dealer *d, uint32_t rank, tn_part_progress *book, uint64_t now_ns)
 {
+    const tn_ledger_held *held = NULL;
     settle(d, rank, book, now_ns); /* the reader may have told just now */
-    uint32_t n = tn_part_progress_held(book, held, d->n_parts);
-    (void)tn_ledger_claim(d->ledger, rank, held, n < d->n_parts ? n : d->n_parts, now_ns);
+    const uint32_t n = tn_part_progress_held(book, &held);
+    (void)tn_ledger_claim(d->ledger, rank, held, n, now_ns);
 }
 
 const tn_manifest_part *tn_part_dealer_parts(tn_part_dealer *d, tn_arena *arena, uint32_t *n,
                                              uint64_t now_ns)
 {
     tn_manifest_part *part = TN_NEW_ARRAY(arena, tn_manifest_part, d->n_parts + 1);
-    tn_ledger_held *held = TN_NEW_ARRAY(arena, tn_ledger_held, d->n_parts + 1);
     (void)tn_part_dealer_lock(d);
     const uint64_t time = tn_part_dealer_time(d, now_ns);
-    claim(d, d->rank, d->book, held, time);
+    claim(d, d->rank, &d->book, time);
     for (uint32_t r = 0; r < d->ranks; r++) {
-        if (d->others[r].book != NULL) {
-            claim(d, r, d->others[r].book, held, time);
+        if (d->others[r].asks > 0) {
+            claim(d, r, &d->others[r].book, time);
         }
     }
     *n = tn_ledger_save(d->ledger, part);

@@ -5,7 +5,9 @@
  *                                ^ progress {part 2, position 300} of the last batch learned
  *
  * A reader asks ahead: a part is dealt long before its first record is learned. The reader's
- * threads add and tell what is flushed, whoever trains notes, any thread asks.
+ * threads add and tell what is flushed, whoever trains notes; the owner's lock guards it.
+ *
+ *     tn_part_progress b = {0};
  */
 #ifndef TN_TRAIN_PART_PROGRESS_H
 #define TN_TRAIN_PART_PROGRESS_H
@@ -13,10 +15,20 @@
 #include "cluster/ledger/ledger.h"
 #include "io/rows/batch.h"
 
-typedef struct tn_part_progress tn_part_progress;
+typedef struct tn_part_progress {
+    tn_ledger_held
+        *entry; /* owned; dealt[0 .. n-1]: where the reader begins, then what is learned */
+    uint32_t n, most;
+    uint64_t learned;         /* batches */
+    uint32_t flushed;         /* so many parts are over .. */
+    uint64_t flushed_batch;   /* .. when so many batches are learned, .. */
+    uint64_t flushed_records; /* .. and then so many records .. */
+    uint64_t records;         /* .. of these so many are, or are left out between those */
+    uint32_t over;            /* so many parts are, of all that the reader was dealt */
+    uint32_t settled;         /* .. and of these so many */
+} tn_part_progress;
 
-tn_status tn_part_progress_new(tn_part_progress **out, tn_error *err) TN_MUST_USE;
-void tn_part_progress_free(tn_part_progress *b); /* NULL is fine */
+void tn_part_progress_done(tn_part_progress *b);
 
 /* The reader is dealt this part, behind those before. Nothing of it is learned by this reader yet.
  */
@@ -31,23 +43,17 @@ void tn_part_progress_note(tn_part_progress *b, const tn_progress *at);
 void tn_part_progress_flushed(tn_part_progress *b, uint32_t parts, uint64_t batches,
                               uint64_t records);
 
-/* Records that are learned, or left out between those. */
-uint64_t tn_part_progress_records(tn_part_progress *b);
-
-/* Parts that are over, of all that its reader was dealt. */
-uint32_t tn_part_progress_ended(tn_part_progress *b);
-
 /* Parts that are over and not settled yet, in the order they were dealt, as for tn_ledger_done.
- * Writes at most `most`, returns how many there are. */
-uint32_t tn_part_progress_over(tn_part_progress *b, tn_ledger_held *out, uint32_t most);
+ * They are lent; returns how many there are. */
+uint32_t tn_part_progress_over(const tn_part_progress *b, const tn_ledger_held **out);
 
 /* The ledger knows that the first `n` of these are done. Before parts are saved all that a note has
  * ended must be settled: their `position` lies behind. */
 void tn_part_progress_settle(tn_part_progress *b, uint32_t n);
 
 /* The same for all that are not settled, with what is learned of them, for claims: one that is over
- * is claimed until the ledger knows. `rank` of each is left 0. */
-uint32_t tn_part_progress_held(tn_part_progress *b, tn_ledger_held *out, uint32_t most);
+ * is claimed until the ledger knows. `rank` of each is 0. */
+uint32_t tn_part_progress_held(const tn_part_progress *b, const tn_ledger_held **out);
 
 /* The reader is closed: takes the last part that is not settled out of the book, to be given back.
  * False: there is none, and the book is as new, for another reader. */

@@ -10,34 +10,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { SIDE = 300, LEFT = 52, RIGHT = 14, TOP = 28, BOTTOM = 44, TICKS_MAX = 12 };
 
 void tn_html_text(tn_text *out, const char *text)
 {
+    static const char special[] = "&<>\"'";
+    static const char *const escaped[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};
     for (const char *at = text; *at != '\0'; at++) {
-        switch (*at) {
-        case '&':
-            tn_text_adds(out, "&amp;");
-            break;
-        case '<':
-            tn_text_adds(out, "&lt;");
-            break;
-        case '>':
-            tn_text_adds(out, "&gt;");
-            break;
-        case '"':
-            tn_text_adds(out, "&quot;");
-            break;
-        case '\'':
-            tn_text_adds(out, "&#39;");
-            break;
-        default:
-            if ((unsigned char)*at < ' ' && *at != '\t' && *at != '\n') {
-                tn_text_adds(out, "\xef\xbf\xbd");
-            } else {
-                tn_text_addc(out, *at);
-            }
+        const char *found = strchr(special, *at);
+        if (found != NULL) {
+            tn_text_adds(out, escaped[found - special]);
+        } else if ((unsigned char)*at < ' ' && *at != '\t' && *at != '\n') {
+            tn_text_adds(out, "\xef\xbf\xbd");
+        } else {
+            tn_text_addc(out, *at);
         }
     }
 }
@@ -236,51 +224,51 @@ enum { CURVE_POINTS = 200, RELIABILITY_BINS = 20, SCORE_BINS = 60 };
 
 static const tn_point diagonal[] = {{0, 0}, {1, 1}};
 
-void tn_figure_roc(const tn_metrics *m, tn_text *out)
+/* A curve in the unit square beside what a model that knows nothing reaches; `opts` lacks its axes'
+ * ends. With one class: nothing. */
+static void draw_curve(const tn_metrics *m, bool of_precision, tn_chart_opts opts,
+                       const tn_point ideal[2], tn_text *out)
 {
     tn_curve_point curve[CURVE_POINTS];
     tn_point at[CURVE_POINTS];
-    uint32_t n = tn_curve_of(m, CURVE_POINTS, curve);
+    const uint32_t n = tn_curve_of(m, CURVE_POINTS, curve);
     TN_ASSERT(n <= CURVE_POINTS);
     if (n == 0) {
         return;
     }
     for (uint32_t i = 0; i < n; i++) {
-        at[i] = (tn_point){curve[i].fpr, curve[i].tpr};
+        at[i] = of_precision ? (tn_point){curve[i].tpr, curve[i].precision}
+                             : (tn_point){curve[i].fpr, curve[i].tpr};
     }
-    char title[64];
-    (void)snprintf(title, sizeof title, "ROC, AUC %.4f", tn_metrics_get(m, "auc"));
-    tn_chart c = tn_chart_begin(out, &(tn_chart_opts){.title = title,
-                                                      .x = {"false positive rate", 0, 1, false},
-                                                      .y = {"true positive rate", 0, 1, false}});
-    tn_chart_line(&c, "ideal", diagonal, 2);
+    opts.x.to = 1;
+    opts.y.to = 1;
+    tn_chart c = tn_chart_begin(out, &opts);
+    tn_chart_line(&c, "ideal", ideal, 2);
     tn_chart_line(&c, "curve", at, n);
     tn_chart_end(&c);
 }
 
+void tn_figure_roc(const tn_metrics *m, tn_text *out)
+{
+    char title[64];
+    (void)snprintf(title, sizeof title, "ROC, AUC %.4f", tn_metrics_get(m, "auc"));
+    draw_curve(m, false,
+               (tn_chart_opts){.title = title,
+                               .x.label = "false positive rate",
+                               .y.label = "true positive rate"},
+               diagonal, out);
+}
+
 void tn_figure_precision(const tn_metrics *m, tn_text *out)
 {
-    tn_curve_point curve[CURVE_POINTS];
-    tn_point at[CURVE_POINTS];
-    uint32_t n = tn_curve_of(m, CURVE_POINTS, curve);
-    TN_ASSERT(n <= CURVE_POINTS);
-    if (n == 0) {
-        return;
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        at[i] = (tn_point){curve[i].tpr, curve[i].precision};
-    }
+    const double ctr = tn_metrics_get(m, "ctr");
+    const tn_point chance[] = {{0, ctr}, {1, ctr}};
     char title[64];
     (void)snprintf(title, sizeof title, "precision and recall, area %.4f",
                    tn_metrics_get(m, "pr_auc"));
-    tn_chart c = tn_chart_begin(out, &(tn_chart_opts){.title = title,
-                                                      .x = {"recall", 0, 1, false},
-                                                      .y = {"precision", 0, 1, false}});
-    double ctr = tn_metrics_get(m, "ctr");
-    const tn_point chance[] = {{0, ctr}, {1, ctr}};
-    tn_chart_line(&c, "ideal", chance, 2);
-    tn_chart_line(&c, "curve", at, n);
-    tn_chart_end(&c);
+    draw_curve(m, true,
+               (tn_chart_opts){.title = title, .x.label = "recall", .y.label = "precision"}, chance,
+               out);
 }
 
 /* The end of an axis of rates that `highest` fits on. */

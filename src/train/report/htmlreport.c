@@ -39,17 +39,13 @@ static void fact(tn_text *out, const char *name, const char *value)
     }
 }
 
-static void number_cell(tn_text *out, double value, const char *format)
+static void number_cell(tn_text *out, double value, bool whole)
 {
-    tn_text_adds(out, "<td class=\"n\">");
-    if (!isfinite(value)) {
-        tn_text_adds(out, "n/a");
-    } else if (*format == '0') {
-        tn_text_addf(out, "%.0f", value);
+    if (isfinite(value)) {
+        tn_text_addf(out, "<td class=\"n\">%.*f</td>", whole ? 0 : 6, value);
     } else {
-        tn_text_addf(out, "%.6f", value);
+        tn_text_adds(out, "<td class=\"n\">n/a</td>");
     }
-    tn_text_adds(out, "</td>");
 }
 
 static void put_facts(const tn_eval_result *f, tn_text *out)
@@ -98,7 +94,7 @@ static void put_metrics(const tn_eval_result *f, tn_text *out)
             continue;
         }
         tn_text_addf(out, "<tr><td>%s</td>", (*metric)->name);
-        number_cell(out, tn_metrics_get(m, (*metric)->name), "");
+        number_cell(out, tn_metrics_get(m, (*metric)->name), false);
         tn_text_adds(out, "<td class=\"help\">");
         tn_html_text(out, (*metric)->help);
         tn_text_adds(out, "</td></tr>\n");
@@ -131,12 +127,11 @@ static void put_deciles(const tn_metrics *m, tn_text *out)
                       "</tr>\n");
     for (uint32_t i = 0; i < n; i++) {
         tn_text_adds(out, "<tr>");
-        number_cell(out, bin[i].low, "");
-        number_cell(out, bin[i].high, "");
-        number_cell(out, bin[i].weight, "0");
-        number_cell(out, bin[i].ctr, "");
-        number_cell(out, bin[i].pctr, "");
-        number_cell(out, bin[i].copc, "");
+        const double cell[] = {bin[i].low, bin[i].high, bin[i].weight,
+                               bin[i].ctr, bin[i].pctr, bin[i].copc};
+        for (uint32_t k = 0; k < sizeof cell / sizeof cell[0]; k++) {
+            number_cell(out, cell[k], k == 2);
+        }
         tn_text_adds(out, "</tr>\n");
     }
     tn_text_adds(out, "</table>\n");
@@ -154,9 +149,9 @@ static void slice_rows(const tn_slice *slice, const char *const *label, uint32_t
         tn_text_adds(out, "<tr><td><code>");
         tn_html_text(out, label[i]);
         tn_text_adds(out, "</code></td>");
-        number_cell(out, (double)tn_metrics_rows(slice[i].metrics), "0");
+        number_cell(out, (double)tn_metrics_rows(slice[i].metrics), true);
         for (size_t k = 0; k < sizeof names / sizeof names[0]; k++) {
-            number_cell(out, tn_metrics_get(slice[i].metrics, names[k]), "");
+            number_cell(out, tn_metrics_get(slice[i].metrics, names[k]), false);
         }
         tn_text_adds(out, "</tr>\n");
     }
