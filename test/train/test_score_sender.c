@@ -7,14 +7,14 @@
 
 #include <string.h>
 
-enum { ROWS = 300, ORDERS_MAX = 400 };
+enum { HOLD = 1 << 25, ROWS = 300, ORDERS_MAX = 400 };
 
 /* Rank 0 as this rank sees it: how it orders is said beforehand. */
 typedef struct world {
     scoredkit kit;
     tn_scored_form form;
     const tn_scores *all;
-    tn_score_sender *h;
+    tn_score_sender h;
     uint64_t most;    /* bytes that are asked for */
     uint32_t patient; /* waits before each order */
     uint32_t waits, orders;
@@ -66,13 +66,12 @@ static void open_world(world *w, size_t hold)
     w->form = tn_scored_form_of(w->kit.run, w->kit.schema, true, w->kit.arena);
     w->all = scoredkit_draw(&w->kit, 21, ROWS);
     w->most = w->most != 0 ? w->most : 500;
-    const tn_score_sender_callbacks line = {order, done, w};
-    assert_int_equal(tn_score_sender_new(&w->h, &w->form, &line, hold, NULL), TN_OK);
+    w->h = (tn_score_sender){.form = &w->form, .line = {order, done, w}, .hold = hold};
 }
 
 static void close_world(world *w)
 {
-    tn_score_sender_free(w->h);
+    tn_text_done(&w->h.rows);
     tn_text_done(&w->got);
     scoredkit_close(&w->kit);
 }
@@ -83,7 +82,7 @@ static tn_status score(world *w, uint32_t n, tn_error *err)
     for (uint32_t from = 0; from < ROWS; from += n) {
         const uint32_t rows = n < ROWS - from ? n : ROWS - from;
         const tn_scores *batch = scoredkit_part(&w->kit, w->all, from, rows);
-        TN_TRY(tn_score_sender_sink(w->h, batch, err));
+        TN_TRY(tn_score_sender_sink(&w->h, batch, err));
     }
     return TN_OK;
 }
@@ -105,10 +104,10 @@ static void rows_wait_until_rank_0_asks(void **state)
 {
     (void)state;
     world w = {.patient = 3};
-    open_world(&w, 0);
+    open_world(&w, HOLD);
     assert_int_equal(score(&w, 32, NULL), TN_OK);
     assert_int_equal(w.orders, 0);
-    assert_int_equal(tn_score_sender_end(w.h, NULL), TN_OK);
+    assert_int_equal(tn_score_sender_end(&w.h, NULL), TN_OK);
     assert_all_came(&w);
     assert_int_equal(w.empty, 1); /* that there are no more */
     assert_true(w.answers > 10);
@@ -119,10 +118,10 @@ static void rank_0_may_be_the_faster_one(void **state)
 {
     (void)state;
     world w = {.hastens = true, .most = 1};
-    open_world(&w, 0);
+    open_world(&w, HOLD);
     assert_int_equal(score(&w, 10, NULL), TN_OK);
     assert_int_equal(w.answers, ROWS / 10); /* one row behind each batch */
-    assert_int_equal(tn_score_sender_end(w.h, NULL), TN_OK);
+    assert_int_equal(tn_score_sender_end(&w.h, NULL), TN_OK);
     assert_int_equal(w.answers, ROWS + 1);
     assert_all_came(&w);
     close_world(&w);
@@ -139,7 +138,7 @@ static void no_more_than_so_much_is_held(void **state)
     assert_int_equal(tn_scored_add(&w.form, w.all, &all, NULL), TN_OK);
     assert_true(all.size - w.got.size <= 4000);
     tn_text_done(&all);
-    assert_int_equal(tn_score_sender_end(w.h, NULL), TN_OK);
+    assert_int_equal(tn_score_sender_end(&w.h, NULL), TN_OK);
     assert_all_came(&w);
     close_world(&w);
 }
@@ -148,8 +147,8 @@ static void a_rank_without_rows_says_so(void **state)
 {
     (void)state;
     world w = {0};
-    open_world(&w, 0);
-    assert_int_equal(tn_score_sender_end(w.h, NULL), TN_OK);
+    open_world(&w, HOLD);
+    assert_int_equal(tn_score_sender_end(&w.h, NULL), TN_OK);
     assert_int_equal(w.answers, 1);
     assert_int_equal(w.empty, 1);
     close_world(&w);
@@ -163,17 +162,17 @@ static void another_order_means_that_rank_0_has_given_up(void **state)
         open_world(&w, 100);
         assert_int_equal(score(&w, 50, NULL), TN_END);
         assert_int_equal(w.answers, at - 1);
-        assert_int_equal(tn_score_sender_end(w.h, NULL), TN_END);
+        assert_int_equal(tn_score_sender_end(&w.h, NULL), TN_END);
         assert_int_equal(w.orders, at); /* no other one is taken */
-        const tn_order_note *instead = tn_score_sender_instead(w.h);
+        const tn_order_note *instead = &w.h.instead;
         assert_int_equal(instead->what, TN_ORDER_MARK);
         assert_int_equal(instead->number, 77);
         close_world(&w);
     }
     world w = {.other_at = 1}; /* behind the last row */
-    open_world(&w, 0);
+    open_world(&w, HOLD);
     assert_int_equal(score(&w, 50, NULL), TN_OK);
-    assert_int_equal(tn_score_sender_end(w.h, NULL), TN_END);
+    assert_int_equal(tn_score_sender_end(&w.h, NULL), TN_END);
     close_world(&w);
 }
 
@@ -202,10 +201,8 @@ static void rank_0_must_say_how_much_it_wants(void **state)
     (void)state;
     tn_error err = {0};
     world w = {0};
-    open_world(&w, 0);
-    tn_score_sender_free(w.h);
-    const tn_score_sender_callbacks line = {odd_order, done, &w};
-    assert_int_equal(tn_score_sender_new(&w.h, &w.form, &line, 0, NULL), TN_OK);
+    open_world(&w, HOLD);
+    w.h.line.order = odd_order;
     assert_int_equal(score(&w, 50, &err), TN_E_PEER);
     assert_string_equal(err.text, "rank 0 does not say how many rows it wants");
     close_world(&w);

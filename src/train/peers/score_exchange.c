@@ -16,43 +16,6 @@
 
 enum { HELD_BYTES = 32 << 20 }; /* rows that wait until rank 0 asks */
 
-struct tn_score_sender {
-    tn_scored_form form;
-    tn_score_sender_callbacks line;
-    size_t hold;
-    tn_text rows;
-    size_t handed; /* bytes of `rows` that rank 0 has */
-    bool over;     /* no more come */
-    bool told;     /* rank 0 knows */
-    bool given_up; /* by rank 0, which ordered .. */
-    tn_order_note instead;
-};
-
-tn_status tn_score_sender_new(tn_score_sender **out, const tn_scored_form *form,
-                              const tn_score_sender_callbacks *line, size_t hold, tn_error *err)
-{
-    tn_score_sender *h = NULL;
-    TN_TRY(TN_ALLOC(h, 1, "scored rows for rank 0", err));
-    h->form = *form;
-    h->line = *line;
-    h->hold = hold > 0 ? hold : HELD_BYTES;
-    *out = h;
-    return TN_OK;
-}
-
-void tn_score_sender_free(tn_score_sender *h)
-{
-    if (h != NULL) {
-        tn_text_done(&h->rows);
-        tn_free(h);
-    }
-}
-
-const tn_order_note *tn_score_sender_instead(const tn_score_sender *h)
-{
-    return &h->instead;
-}
-
 static size_t held(const tn_score_sender *h)
 {
     TN_ASSERT(h->handed <= h->rows.size);
@@ -106,11 +69,10 @@ static tn_status serve(tn_score_sender *h, bool wait, tn_error *err)
     return hand_over(h, &order, err);
 }
 
-tn_status tn_score_sender_sink(void *handover, const tn_scores *scores, tn_error *err)
+tn_status tn_score_sender_sink(void *sender, const tn_scores *scores, tn_error *err)
 {
-    tn_score_sender *h = handover;
-    TN_ASSERT(!h->over);
-    TN_TRY(tn_scored_add(&h->form, scores, &h->rows, err));
+    tn_score_sender *h = sender;
+    TN_TRY(tn_scored_add(h->form, scores, &h->rows, err));
     if (held(h) > 0) {
         TN_TRY(serve(h, false, err));
     }
@@ -122,7 +84,6 @@ tn_status tn_score_sender_sink(void *handover, const tn_scores *scores, tn_error
 
 tn_status tn_score_sender_end(tn_score_sender *h, tn_error *err)
 {
-    h->over = true;
     while (!h->told) {
         TN_TRY(serve(h, true, err));
     }
@@ -150,20 +111,17 @@ tn_status tn_score_sender_run(const tn_score_sender_pass *pass, tn_read_counts *
     const tn_model_plan *plan = pass->w->plan;
     tn_arena *arena = tn_arena_new(1 << 12);
     tn_scored_form form = tn_scored_form_of(plan->run, plan->schema, pass->ids, arena);
-    tn_score_sender *h = NULL;
+    tn_score_sender h = {.form = &form, .line = pass->line, .hold = HELD_BYTES};
     tn_status status = pass->fetch != NULL ? tn_scored_form_fetch(&form, pass->w->eval_graph,
                                                                   pass->fetch, arena, err)
                                            : TN_OK;
     if (status == TN_OK) {
-        status = tn_score_sender_new(&h, &form, &pass->line, 0, err);
-    }
-    if (status == TN_OK) {
-        status = score(h, pass, counts, err);
+        status = score(&h, pass, counts, err);
     }
     if (status == TN_END) {
-        *instead = *tn_score_sender_instead(h);
+        *instead = h.instead;
     }
-    tn_score_sender_free(h);
+    tn_text_done(&h.rows);
     tn_arena_free(arena);
     return status;
 }

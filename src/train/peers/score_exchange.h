@@ -61,23 +61,24 @@ typedef struct tn_score_sender_callbacks {
     void *arg;
 } tn_score_sender_callbacks;
 
-typedef struct tn_score_sender tn_score_sender;
-
-/* `line` is copied. `hold`: bytes that may wait; 0: 32 MB. */
-tn_status tn_score_sender_new(tn_score_sender **out, const tn_scored_form *form,
-                              const tn_score_sender_callbacks *line, size_t hold,
-                              tn_error *err) TN_MUST_USE;
-void tn_score_sender_free(tn_score_sender *h); /* NULL is fine */
+typedef struct tn_score_sender {
+    const tn_scored_form *form;
+    tn_score_sender_callbacks line;
+    size_t hold; /* bytes that may wait */
+    tn_text rows;
+    size_t handed;         /* bytes of `rows` that rank 0 has */
+    bool told;             /* rank 0 knows that no more come */
+    bool given_up;         /* by rank 0, which ordered .. */
+    tn_order_note instead; /* .. this; lent until the next order is asked for */
+} tn_score_sender;
 
 /* A tn_score_sink, for batches that are read with ids. TN_END, which ends the pass well: rank 0 has
  * given up, and tn_score_sender_end says so again. */
-tn_status tn_score_sender_sink(void *handover, const tn_scores *scores, tn_error *err);
+tn_status tn_score_sender_sink(void *sender, const tn_scores *scores, tn_error *err);
 
-/* There are no more rows: returns when rank 0 has all. TN_END: it has given up. */
+/* There are no more rows: returns when rank 0 has all. TN_END: it has given up. Then `rows` is to
+ * be freed, as after a failure. */
 tn_status tn_score_sender_end(tn_score_sender *h, tn_error *err) TN_MUST_USE;
-
-/* After TN_END: what rank 0 ordered instead. Lent until the next order is asked for. */
-const tn_order_note *tn_score_sender_instead(const tn_score_sender *h);
 
 /* All of it: what of a data set this worker scores. */
 typedef struct tn_score_sender_pass {
