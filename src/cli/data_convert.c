@@ -49,7 +49,7 @@ static tn_status drain(tn_reader *reader, tn_error *err)
 static tn_status make_cache(const tn_data_input *in, const char *path, tn_error *err)
 {
     TN_TRY(check_target(in, path, err));
-    TN_TRY(tn_output_check(path, &in->inputs, err));
+    TN_TRY(tn_output_check(path, &in->setup->inputs, err));
     const tn_reader_opts opts = {
         .paths = in->paths, .batch_rows = BATCH_ROWS, .prefetch = PREFETCH, .make_cache = path};
     tn_reader *reader = NULL;
@@ -60,10 +60,12 @@ static tn_status make_cache(const tn_data_input *in, const char *path, tn_error 
     tn_reader_counts(reader, &n);
     tn_reader_close(reader);
     if (status == TN_OK) {
-        (void)fprintf(tn_data_counts_to(path),
-                      "rows %llu, blank %llu, bad %llu, duplicate names %llu, sources %u\n",
-                      (unsigned long long)(n.records - n.bad), (unsigned long long)n.blank,
-                      (unsigned long long)n.bad, (unsigned long long)n.duplicate_key, n.sources);
+        FILE *out = tn_data_counts_to(path);
+        tn_data_print_counts(out, &(tn_row_scan_counts){.rows = n.records - n.bad,
+                                                        .blank = n.blank,
+                                                        .bad = n.bad,
+                                                        .duplicate_key = n.duplicate_key});
+        (void)fprintf(out, ", sources %u\n", n.sources);
     }
     return status;
 }
@@ -122,16 +124,13 @@ static tn_status convert_into(const tn_convert_in *in, const tn_inputs *inputs,
     return status;
 }
 
-static tn_status convert_open(tn_data_input *in, const tn_data_call *call, tn_error *err)
+static tn_status convert_files(tn_data_input *in, const convert_flags *flags, tn_error *err)
 {
-    const convert_flags *flags = call->flags;
-    TN_TRY(tn_data_input_open(in, call,
-                              (tn_data_ask){flags->from, TN_DATASET_AS_READ, flags->threads}, err));
     if (in->to == NULL) {
         return tn_fail(err, TN_E_USAGE, "no format to write\nhint: 'to.format=csv' names it");
     }
     if (flags->config_to != NULL) {
-        TN_TRY(tn_output_check(flags->config_to, &in->inputs, err));
+        TN_TRY(tn_output_check(flags->config_to, &in->setup->inputs, err));
     }
     if (tn_data_to_cache(in->to)) {
         in->from.data.readers = tn_data_threads(flags->threads);
@@ -139,7 +138,7 @@ static tn_status convert_open(tn_data_input *in, const tn_data_call *call, tn_er
     }
     tn_dataset to;
     TN_TRY(tn_dataset_bind_target(&to, &in->from, in->to, flags->signs ? TN_DATASET_SIGNS : 0,
-                                  &in->binder, err));
+                                  &in->setup->binder, err));
     const tn_convert_in job = {
         .from = &in->from,
         .to = &to,
@@ -148,23 +147,26 @@ static tn_status convert_open(tn_data_input *in, const tn_data_call *call, tn_er
         .team = in->team,
     };
     tn_row_scan_counts counts;
-    TN_TRY(convert_into(&job, &in->inputs, flags, &counts, err));
-    (void)fprintf(tn_data_counts_to(flags->to),
-                  "rows %llu, blank %llu, bad %llu, duplicate names %llu, sources %u\n",
-                  (unsigned long long)counts.rows, (unsigned long long)counts.blank,
-                  (unsigned long long)counts.bad, (unsigned long long)counts.duplicate_key,
-                  counts.sources);
+    TN_TRY(convert_into(&job, &in->setup->inputs, flags, &counts, err));
+    FILE *out = tn_data_counts_to(flags->to);
+    tn_data_print_counts(out, &counts);
+    (void)fprintf(out, ", sources %u\n", counts.sources);
     return TN_OK;
 }
 
-static tn_status convert_run(tn_data_call *call, tn_error *err)
+static tn_status convert_work(tn_setup *s, const tn_options *options, const void *flags,
+                              tn_error *err)
 {
-    const convert_flags *f = call->flags;
+    const convert_flags *f = flags;
     if (f->to == NULL) {
         return tn_fail(err, TN_E_USAGE, "nowhere to write to\nhint: '--to PATH' names the file");
     }
     tn_data_input in;
-    tn_status status = convert_open(&in, call, err);
+    tn_status status = tn_data_input_open(
+        &in, s, options, (tn_data_ask){f->from, TN_DATASET_AS_READ, f->threads}, err);
+    if (status == TN_OK) {
+        status = convert_files(&in, f, err);
+    }
     tn_data_input_done(&in);
     return status;
 }
@@ -179,15 +181,13 @@ typedef struct sample_flags {
     uint32_t threads;
 } sample_flags;
 
-static const char *const compressions[] = {"auto", "none", "gzip", "zlib", NULL};
-
 static const tn_field sample_fields[] = {
     TN_FLAG_STR(sample_flags, from, "PATH", "file, glob or folder; default: data.train"),
     TN_FIELD_STR(sample_flags, to, "-", "file that is written; '-': standard output"),
     TN_FIELD_U64(sample_flags, rows, "~", 1, 1e15, "rows", "take this many, all equally likely"),
     TN_FIELD_F64(sample_flags, share, "~", 0, 1, "", "take each row with this probability"),
     TN_FIELD_U64(sample_flags, seed, "1", 0, 9e15, "", "selects which ones"),
-    TN_FIELD_CHOICE(sample_flags, compression, "auto", compressions,
+    TN_FIELD_CHOICE(sample_flags, compression, "auto", tn_compression_words,
                     "auto: by the name, .gz and .zz"),
     TN_FIELD_U32W(sample_flags, threads, "all", 1, 1024, "threads", tn_thread_words,
                   "threads that parse"),
@@ -205,7 +205,7 @@ static tn_status sample_into(const tn_data_input *in, const sample_flags *flags,
         .team = in->team,
     };
     tn_sink *sink = NULL;
-    TN_TRY(tn_data_sink(flags->to, &in->inputs, flags->compression, &sink, err));
+    TN_TRY(tn_data_sink(flags->to, &in->setup->inputs, flags->compression, &sink, err));
     uint64_t taken = 0;
     tn_row_scan_counts counts;
     tn_status status = tn_sample_rows(&job, sink, &taken, &counts, err);
@@ -219,15 +219,16 @@ static tn_status sample_into(const tn_data_input *in, const sample_flags *flags,
     return TN_OK;
 }
 
-static tn_status sample_run(tn_data_call *call, tn_error *err)
+static tn_status sample_work(tn_setup *s, const tn_options *options, const void *flags,
+                             tn_error *err)
 {
-    const sample_flags *f = call->flags;
+    const sample_flags *f = flags;
     if ((f->rows == TN_UNSET_U64) == (bool)isnan(f->share)) {
         return tn_fail(err, TN_E_USAGE, "give either '--rows N' or '--share P'");
     }
     tn_data_input in;
-    tn_status status =
-        tn_data_input_open(&in, call, (tn_data_ask){f->from, TN_DATASET_AS_READ, f->threads}, err);
+    tn_status status = tn_data_input_open(
+        &in, s, options, (tn_data_ask){f->from, TN_DATASET_AS_READ, f->threads}, err);
     if (status == TN_OK) {
         status = sample_into(&in, f, err);
     }

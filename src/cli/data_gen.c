@@ -20,13 +20,12 @@ typedef struct gen_flags {
     uint32_t threads;
 } gen_flags;
 
-static const char *const compressions[] = {"auto", "none", "gzip", "zlib", NULL};
-
 static const tn_field gen_fields[] = {
     TN_FLAG_STR(gen_flags, to, "PATH", "file that is written; '-': standard output"),
     TN_FLAG_STR(gen_flags, format, "NAME",
                 "its format; default: criteo for that preset, tfrecord for movies, else libffm"),
-    TN_FIELD_CHOICE(gen_flags, compression, "auto", compressions, "auto: by the name, .gz and .zz"),
+    TN_FIELD_CHOICE(gen_flags, compression, "auto", tn_compression_words,
+                    "auto: by the name, .gz and .zz"),
     TN_FLAG_STR(gen_flags, config_to, "PATH",
                 "configuration that reads the file; default: PATH.yaml"),
     TN_FLAG_STR(gen_flags, truth_to, "PATH",
@@ -40,8 +39,7 @@ static const tn_field gen_fields[] = {
 typedef struct making {
     const gen_flags *flags;
     const char *format;
-    tn_arena *arena;
-    tn_diag *diag;
+    const tn_binder *binder;
     tn_team *team;
     tn_generator *g;
     tn_text config, truth, path;
@@ -56,11 +54,11 @@ static tn_status read_options(const tn_options *options, making *m, tn_gen_opts 
         .overrides = options->overrides.item,
         .n_overrides = options->overrides.n,
     };
-    const tn_tree *tree = tn_config_load(&in, m->arena, m->diag);
+    const tn_tree *tree = tn_config_load(&in, m->binder->arena, m->binder->diag);
     if (tree != NULL) {
-        tn_fields_bind(&(tn_binder){.arena = m->arena, .diag = m->diag}, tn_gen_fields, tree, out);
+        tn_fields_bind(m->binder, tn_gen_fields, tree, out);
     }
-    return tree != NULL ? tn_diag_check(m->diag, err)
+    return tree != NULL ? tn_diag_check(m->binder->diag, err)
                         : tn_fail(err, TN_E_CONFIG, "the options could not be read");
 }
 
@@ -77,10 +75,9 @@ static tn_status make_schema(making *m, const tn_schema **out, tn_error *err)
     tn_status status = tn_text_check(&text, "a configuration", err);
     if (status == TN_OK) {
         const tn_yaml_in in = {.text = text.data, .size = text.size, .source = "generated data"};
-        const tn_tree *tree = tn_yaml_read(m->arena, m->diag, &in);
-        tn_dataset *data = TN_NEW(m->arena, tn_dataset);
-        const tn_binder binder = {.arena = m->arena, .diag = m->diag};
-        status = tn_dataset_bind(data, tree, TN_DATASET_AS_READ, &binder, err);
+        const tn_tree *tree = tn_yaml_read(m->binder->arena, m->binder->diag, &in);
+        tn_dataset *data = TN_NEW(m->binder->arena, tn_dataset);
+        status = tn_dataset_bind(data, tree, TN_DATASET_AS_READ, m->binder, err);
         *out = data->schema;
     }
     tn_text_done(&text);
@@ -153,16 +150,15 @@ static tn_status make(making *m, const tn_options *options, tn_error *err)
     return TN_OK;
 }
 
-static tn_status gen(tn_data_call *call, tn_error *err)
+static tn_status gen(tn_setup *s, const tn_options *options, const void *flags, tn_error *err)
 {
-    making m = {.flags = call->flags, .arena = tn_arena_new(1 << 16), .diag = call->diag};
-    tn_status status = make(&m, call->options, err);
+    making m = {.flags = flags, .binder = &s->binder};
+    tn_status status = make(&m, options, err);
     tn_generator_free(m.g);
     tn_team_close(m.team);
     tn_text_done(&m.config);
     tn_text_done(&m.truth);
     tn_text_done(&m.path);
-    tn_arena_free(m.arena);
     return status;
 }
 
@@ -181,5 +177,5 @@ const tn_data_tool tn_data_gen = {
                      "million rows with rows it does not have, as a test set.",
         },
     .flags_size = sizeof(gen_flags),
-    .run = gen,
+    .work = gen,
 };

@@ -45,10 +45,8 @@ static tn_status print_fault(void *ctx, const char *text, tn_error *err)
 static void print_counts(const tn_row_scan_counts *n, bool json)
 {
     if (!json) {
-        (void)printf(
-            "rows %llu, blank %llu, bad %llu, duplicate names %llu, bytes %llu, sources %u\n",
-            (unsigned long long)n->rows, (unsigned long long)n->blank, (unsigned long long)n->bad,
-            (unsigned long long)n->duplicate_key, (unsigned long long)n->bytes, n->sources);
+        tn_data_print_counts(stdout, n);
+        (void)printf(", bytes %llu, sources %u\n", (unsigned long long)n->bytes, n->sources);
         return;
     }
     tn_text text = {0};
@@ -64,12 +62,13 @@ static void print_counts(const tn_row_scan_counts *n, bool json)
     tn_text_done(&text);
 }
 
-static tn_status check_run(tn_data_call *call, tn_error *err)
+static tn_status check_work(tn_setup *s, const tn_options *options, const void *flags,
+                            tn_error *err)
 {
-    checking c = {.flags = call->flags};
+    checking c = {.flags = flags};
     tn_data_input in;
     tn_status status =
-        tn_data_input_open(&in, call, (tn_data_ask){c.flags->from, 0, c.flags->threads}, err);
+        tn_data_input_open(&in, s, options, (tn_data_ask){c.flags->from, 0, c.flags->threads}, err);
     if (status == TN_OK) {
         const tn_row_scan_visitor visitor = {.ctx = &c, .fault = print_fault};
         const tn_row_scan_in pass = {.schema = in.from.schema, .paths = &in.paths, .team = in.team};
@@ -78,7 +77,7 @@ static tn_status check_run(tn_data_call *call, tn_error *err)
         if (counts.sources > 0) {
             print_counts(&counts, c.flags->json);
         }
-        call->code = counts.bad > 0 ? tn_exit_code(TN_E_DATA) : 0;
+        s->exit_code = counts.bad > 0 ? tn_exit_code(TN_E_DATA) : 0;
     }
     tn_data_input_done(&in);
     return status;
@@ -157,12 +156,12 @@ static tn_status stat_files(const tn_data_input *in, const stat_flags *flags, tn
     return status;
 }
 
-static tn_status stat_run(tn_data_call *call, tn_error *err)
+static tn_status stat_work(tn_setup *s, const tn_options *options, const void *flags, tn_error *err)
 {
-    const stat_flags *f = call->flags;
+    const stat_flags *f = flags;
     tn_data_input in;
-    tn_status status =
-        tn_data_input_open(&in, call, (tn_data_ask){f->from, TN_DATASET_AS_READ, f->threads}, err);
+    tn_status status = tn_data_input_open(
+        &in, s, options, (tn_data_ask){f->from, TN_DATASET_AS_READ, f->threads}, err);
     if (status == TN_OK) {
         status = stat_files(&in, f, err);
     }

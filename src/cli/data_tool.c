@@ -3,7 +3,6 @@
 
 #include "base/core/arena.h"
 #include "base/thread/threads.h"
-#include "cli/main.h"
 #include "cli/signals.h"
 #include "config/diag.h"
 #include "config/fieldtree.h"
@@ -18,6 +17,7 @@
 #include <unistd.h>
 
 const char *const tn_thread_words[] = {"all", NULL};
+const char *const tn_compression_words[] = {"auto", "none", "gzip", "zlib", NULL};
 
 /* Models are none of our business: whatever preset a configuration names is as good as empty. */
 static const char *model_preset(const char *model, const char *preset)
@@ -138,7 +138,7 @@ static void check_sections(const tn_tree *root, tn_diag *diag)
 static tn_status load(tn_data_input *in, const char *config, const word_lists *words,
                       const tn_tree **root, tn_error *err)
 {
-    tn_diag *diag = in->binder.diag;
+    tn_setup *s = in->setup;
     const tn_config_in from = {
         .fields = tn_run_fields,
         .presets = &presets,
@@ -147,16 +147,16 @@ static tn_status load(tn_data_input *in, const char *config, const word_lists *w
         .overrides = words->in,
         .n_overrides = words->n_in,
     };
-    *root = tn_config_load(&from, in->arena, diag);
+    *root = tn_config_load(&from, s->arena, &s->diag);
     const tn_config_in to = {
         .fields = tn_run_fields,
         .overrides = words->to,
         .n_overrides = words->n_to,
     };
-    const tn_tree *target = words->n_to > 0 ? tn_config_load(&to, in->arena, diag) : NULL;
+    const tn_tree *target = words->n_to > 0 ? tn_config_load(&to, s->arena, &s->diag) : NULL;
     in->to = tn_tree_get(target, "data");
     if (*root != NULL) {
-        check_sections(*root, diag);
+        check_sections(*root, &s->diag);
     }
     return *root == NULL || (words->n_to > 0 && target == NULL)
                ? tn_fail(err, TN_E_CONFIG, "the configuration could not be read")
@@ -167,7 +167,7 @@ static tn_status load(tn_data_input *in, const char *config, const word_lists *w
 static tn_status bind(tn_data_input *in, const tn_tree *root, uint32_t flags, tn_error *err)
 {
     if (tn_data_to_cache(in->to)) {
-        return tn_dataset_bind(&in->from, root, TN_DATASET_PARTS, &in->binder, err);
+        return tn_dataset_bind(&in->from, root, TN_DATASET_PARTS, &in->setup->binder, err);
     }
     const tn_tree *train = tn_tree_at(root, "data.train");
     bool cache = train != NULL && train->kind == TN_TREE_SCALAR && tn_cache_is_named(train->text);
@@ -175,24 +175,22 @@ static tn_status bind(tn_data_input *in, const tn_tree *root, uint32_t flags, tn
         cache = cache || (t->kind == TN_TREE_SCALAR && tn_cache_is_named(t->text));
     }
     return tn_dataset_bind(&in->from, root, cache ? flags & ~(uint32_t)TN_DATASET_AS_READ : flags,
-                           &in->binder, err);
+                           &in->setup->binder, err);
 }
 
-tn_status tn_data_input_open(tn_data_input *in, const tn_data_call *call, tn_data_ask ask,
-                             tn_error *err)
+tn_status tn_data_input_open(tn_data_input *in, tn_setup *s, const tn_options *options,
+                             tn_data_ask ask, tn_error *err)
 {
-    const tn_options *options = call->options;
-    *in = (tn_data_input){.arena = tn_arena_new(1 << 16)};
-    in->binder = (tn_binder){.arena = in->arena, .diag = call->diag};
+    *in = (tn_data_input){.setup = s};
     word_lists words;
-    TN_TRY(part_words(&words, in->arena, &options->overrides, ask.from, err));
+    TN_TRY(part_words(&words, s->arena, &options->overrides, ask.from, err));
     const char *config = options->words.n > 0 ? options->words.item[0] : NULL;
     const tn_tree *root = NULL;
     TN_TRY(load(in, config, &words, &root, err));
     TN_TRY(bind(in, root, ask.flags, err));
     if (in->to == NULL || tn_data_to_cache(in->to)) { /* else the other format may read them */
-        tn_format_check_slots(&in->binder, in->from.data.format, &in->from.slots);
-        TN_TRY(tn_diag_check(call->diag, err));
+        tn_format_check_slots(&s->binder, in->from.data.format, &in->from.slots);
+        TN_TRY(tn_diag_check(&s->diag, err));
     }
     in->paths = in->from.data.train;
     if (in->paths.n == 0) {
@@ -200,16 +198,13 @@ tn_status tn_data_input_open(tn_data_input *in, const tn_data_call *call, tn_dat
                        "no data to read\nhint: '--from PATH' or 'train=PATH' names it, '-' is "
                        "standard input");
     }
-    TN_TRY(tn_inputs_of(&in->inputs, root, config, &in->from.data, err));
+    TN_TRY(tn_inputs_of(&s->inputs, root, config, &in->from.data, err));
     return tn_data_team(ask.threads, &in->team, err);
 }
 
 void tn_data_input_done(tn_data_input *in)
 {
     tn_team_close(in->team);
-    tn_inputs_done(&in->inputs);
-    tn_arena_free(in->arena);
-    *in = (tn_data_input){0};
 }
 
 uint32_t tn_data_threads(uint32_t threads)
@@ -233,4 +228,11 @@ tn_status tn_data_sink(const char *path, const tn_inputs *inputs, uint32_t compr
 FILE *tn_data_counts_to(const char *path)
 {
     return tn_output_is_stdout(path) ? stderr : stdout;
+}
+
+void tn_data_print_counts(FILE *out, const tn_row_scan_counts *n)
+{
+    (void)fprintf(out, "rows %llu, blank %llu, bad %llu, duplicate names %llu",
+                  (unsigned long long)n->rows, (unsigned long long)n->blank,
+                  (unsigned long long)n->bad, (unsigned long long)n->duplicate_key);
 }

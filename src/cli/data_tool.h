@@ -8,30 +8,24 @@
 #ifndef TN_CLI_DATA_TOOL_H
 #define TN_CLI_DATA_TOOL_H
 
-#include "base/file/output_file.h"
 #include "base/thread/team.h"
-#include "cli/options.h"
+#include "cli/main.h"
 #include "io/read/dataset.h"
+#include "io/read/row_scan.h"
 #include "io/write/write_sink.h"
 
 #include <stdio.h>
-
-/* One call of a tool: its options and its exit code. */
-typedef struct tn_data_call {
-    const tn_options *options;
-    const void *flags; /* the tool's own */
-    tn_diag *diag;     /* for faults of the configuration */
-    int code;          /* exit code of a success: 0, or 4 where data was found wanting */
-} tn_data_call;
 
 /* One thing that tnet-data does. */
 typedef struct tn_data_tool {
     tn_program program; /* name: "tnet-data gen" */
     size_t flags_size;
-    tn_status (*run)(tn_data_call *call, tn_error *err); /* prints results, not failures */
+    /* As in tn_main. Prints results, not failures; s->exit_code is 4 where data was found wanting.
+     */
+    tn_status (*work)(tn_setup *s, const tn_options *options, const void *flags, tn_error *err);
 } tn_data_tool;
 
-/* Members of tool `id` that reads data: its struct id_flags with the table id_fields, and id_run.
+/* Members of tool `id` that reads data: its struct id_flags with the table id_fields, and id_work.
  */
 #define TN_DATA_READER(id, words_, summary_, notes_)                                               \
     .program = {.name = "tnet-data " #id,                                                          \
@@ -41,19 +35,18 @@ typedef struct tn_data_tool {
                 .config = tn_run_fields,                                                           \
                 .words_max = 1,                                                                    \
                 .notes = (notes_)},                                                                \
-    .flags_size = sizeof(id##_flags), .run = id##_run
+    .flags_size = sizeof(id##_flags), .work = id##_work
 
 extern const tn_data_tool tn_data_gen, tn_data_convert, tn_data_check, tn_data_stat, tn_data_sample;
 
-extern const char *const tn_thread_words[]; /* all */
+extern const char *const tn_thread_words[];      /* all */
+extern const char *const tn_compression_words[]; /* of files that are written */
 
 /* The input of a tool, and all that lives as long as it. */
 typedef struct tn_data_input {
-    tn_arena *arena;
-    tn_binder binder;
+    tn_setup *setup;
     tn_dataset from;
     tn_strs paths;
-    tn_inputs inputs;  /* what outputs may not replace */
     const tn_tree *to; /* the options `to.`, a map as the section `data`; NULL: none */
     tn_team *team;
 } tn_data_input;
@@ -65,9 +58,10 @@ typedef struct tn_data_ask {
     uint32_t threads;
 } tn_data_ask;
 
-/* Reads CONFIG and key=value. *in is to be done with either way. */
-tn_status tn_data_input_open(tn_data_input *in, const tn_data_call *call, tn_data_ask ask,
-                             tn_error *err) TN_MUST_USE;
+/* Reads CONFIG and key=value; what outputs may not replace is s->inputs then. *in is to be done
+ * with either way. */
+tn_status tn_data_input_open(tn_data_input *in, tn_setup *s, const tn_options *options,
+                             tn_data_ask ask, tn_error *err) TN_MUST_USE;
 void tn_data_input_done(tn_data_input *in);
 
 /* "all" as a number of threads. */
@@ -79,6 +73,8 @@ tn_status tn_data_sink(const char *path, const tn_inputs *inputs, uint32_t compr
                        tn_sink **out, tn_error *err) TN_MUST_USE;
 /* Where a tool that writes there prints its counts: stdout, unless it is that. */
 FILE *tn_data_counts_to(const char *path);
+/* "rows 9, blank 0, bad 1, duplicate names 0", without the end of the line. */
+void tn_data_print_counts(FILE *out, const tn_row_scan_counts *n);
 
 /* Whether the options `to.` ask for a binary cache (io/read/cache.h). */
 bool tn_data_to_cache(const tn_tree *to);

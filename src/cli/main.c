@@ -136,7 +136,10 @@ tn_status tn_setup_plan(tn_setup *s, tn_error *err)
 
 /* ---- around the work ---- */
 
-bool tn_main_options(const tn_main *m, tn_argv args, tn_arena *arena, tn_options *out, int *code)
+/* False: there is nothing left to do, a question was answered or a fault told; *code is the exit
+ * code. */
+static bool read_options(const tn_main *m, tn_argv args, tn_arena *arena, tn_options *out,
+                         int *code)
 {
     const tn_program *p = m->program;
     tn_error err = {0};
@@ -184,11 +187,11 @@ static int end(tn_setup *s, const char *program, tn_status status, const tn_erro
                                                     : tn_exit_with(program, err);
 }
 
-static int run(const tn_main *m, tn_argv args, tn_arena *arena)
+int tn_main_work(const tn_main *m, tn_argv args, tn_arena *arena)
 {
     int code = 0;
     tn_options options;
-    if (!tn_main_options(m, args, arena, &options, &code)) {
+    if (!read_options(m, args, arena, &options, &code)) {
         return code;
     }
     tn_error err = {0};
@@ -205,7 +208,7 @@ int tn_main_run(const tn_main *m, tn_argv args)
     tn_signals_start();
     tn_alloc_spare_address_space();
     tn_arena *arena = tn_arena_new(1 << 14);
-    int code = run(m, args, arena);
+    int code = tn_main_work(m, args, arena);
     tn_arena_free(arena);
     return tn_exit_done(m->program->name, code);
 }

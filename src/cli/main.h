@@ -35,7 +35,8 @@ typedef struct tn_setup {
     tn_inputs inputs;   /* what the run reads; see tn_setup_inputs */
     const tn_model_plan *plan;
     tn_run_text text;    /* the resolved configuration without folders, logs and paths */
-    int exit_code;       /* of child processes, which have reported their failures themselves */
+    int exit_code;       /* of a success: of child processes, which have reported their failures
+                            themselves; or 4 where data was found wanting */
     bool told_elsewhere; /* another process of the group has failed, and reports it itself */
 } tn_setup;
 
@@ -63,9 +64,8 @@ typedef struct tn_main {
 /* All of a program; returns its exit code. */
 int tn_main_run(const tn_main *m, tn_argv args);
 
-/* Only the command line, for a program with several works (m->work is not used). False: there is
- * nothing left to do, a question was answered or a fault told; *code is the exit code. */
-bool tn_main_options(const tn_main *m, tn_argv args, tn_arena *arena, tn_options *out,
-                     int *code) TN_MUST_USE;
+/* The same, for a program with several works, within what tn_main_run does around it. `arena`: of
+ * the command line. */
+int tn_main_work(const tn_main *m, tn_argv args, tn_arena *arena);
 
 #endif

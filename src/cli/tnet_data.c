@@ -2,9 +2,7 @@
 #include "base/core/arena.h"
 #include "cli/data_tool.h"
 #include "cli/exits.h"
-#include "cli/main.h"
 #include "cli/signals.h"
-#include "cli/terminal.h"
 #include "config/diag.h"
 
 #include <string.h>
@@ -53,31 +51,6 @@ static tn_status find_tool(const char *word, const tn_data_tool **out, tn_error 
     return tn_fail(err, TN_E_USAGE, "unknown word '%s'\nhint: 'tnet-data --help' lists all", word);
 }
 
-/* args.item[0] is the tool's word. */
-static int run_tool(const tn_data_tool *tool, tn_argv args, tn_arena *arena)
-{
-    const tn_program *p = &tool->program;
-    const tn_main m = {.program = p,
-                       .flags = tn_arena_alloc(arena, 1, tool->flags_size, sizeof(double))};
-    int code = 0;
-    tn_options options;
-    if (!tn_main_options(&m, args, arena, &options, &code)) {
-        return code;
-    }
-    tn_terminal_log(options.verbosity, TN_LOG_INFO);
-    tn_diag diag = {0};
-    tn_error err = {0};
-    tn_data_call call = {.options = &options, .flags = m.flags, .diag = &diag};
-    tn_status status = tool->run(&call, &err);
-    code = call.code;
-    if (diag.n_errors > 0) {
-        code = tn_exit_diag(p->name, &diag);
-        status = TN_OK;
-    }
-    tn_diag_done(&diag);
-    return status == TN_OK ? code : tn_exit_with(p->name, &err);
-}
-
 /* Options may stand in front of the tool's word too: `tnet-data -q gen` is `tnet-data gen -q`. */
 static int run(tn_argv args, tn_arena *arena)
 {
@@ -85,12 +58,8 @@ static int run(tn_argv args, tn_arena *arena)
     while (at < args.n && args.item[at][0] == '-') {
         at++;
     }
-    if (at >= args.n) {
-        int code = 0;
-        tn_options options;
-        bool any = tn_main_options(&(tn_main){.program = &program}, args, arena, &options, &code);
-        TN_ASSERT(!any); /* a word is missing */
-        return code;
+    if (at >= args.n) { /* a word is missing: there is no work */
+        return tn_main_work(&(tn_main){.program = &program}, args, arena);
     }
     tn_error err = {0};
     const tn_data_tool *tool = NULL;
@@ -105,7 +74,10 @@ static int run(tn_argv args, tn_arena *arena)
             item[n++] = args.item[i];
         }
     }
-    return run_tool(tool, (tn_argv){n, item}, arena);
+    const tn_main m = {.program = &tool->program,
+                       .flags = tn_arena_alloc(arena, 1, tool->flags_size, sizeof(double)),
+                       .work = tool->work};
+    return tn_main_work(&m, (tn_argv){n, item}, arena);
 }
 
 int main(int argc, char **argv)
