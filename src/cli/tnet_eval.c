@@ -26,18 +26,27 @@
 
 /* In the working directory. */
 #define FETCH_FILE "fetch.npz"
+#define TRACE_FILE "trace.json"
 #define CALIBRATION_FILE "calibration.json"
+
+typedef struct eval_flags {
+    uint32_t peers;
+    tn_strs data;
+    const char *checkpoint, *export, *predictions, *report, *profile;
+    tn_strs fetch;
+    uint32_t calibrate;
+    const char *calibration_out;
+    bool json;
+} eval_flags;
 
 /* From a model and data to findings. `findings` and what they lend are there until job_done, which
  * is also called after a failure. */
 typedef struct eval_job {
-    tn_setup *setup;         /* loaded, not planned */
-    const tn_strs *data;     /* paths; none: data.test, else data.valid */
-    const char *checkpoint;  /* a checkpoint or a run directory; NULL: the run's */
-    const char *export_dir;  /* NULL: a checkpoint is judged */
+    tn_setup *setup; /* loaded, not planned */
+    const eval_flags *flags;
     const char *predictions; /* file for every score; NULL: none */
     const tn_strs *fetch;    /* names of nodes, for fetch.npz */
-    tn_calibrate_opts fit;   /* method NONE: nothing is fitted; else path and inputs are set, too */
+    tn_calibrate_opts fit;   /* method NONE: nothing is fitted */
     const atomic_bool *stop; /* true: end with TN_E_STOPPED */
     tn_profile *profile;     /* of a checkpoint's evaluation; NULL: nobody wants it */
 
@@ -47,6 +56,8 @@ typedef struct eval_job {
     tn_text data_name, source;
     tn_sign_words *words;        /* behind the hashes of slices; NULL: none */
     tn_exported_model *exported; /* of the export; NULL: none */
+    tn_predictions *to;          /* NULL: nobody wants every score, or they are all there .. */
+    tn_fetch *nodes;             /* .. likewise of nodes */
     tn_calibrate *calibrate;     /* NULL: nothing is fitted */
 } eval_job;
 
@@ -55,11 +66,12 @@ typedef struct eval_job {
 static tn_status choose_data(eval_job *j, const tn_strs **paths, tn_error *err)
 {
     const tn_data_opts *data = &j->setup->run.data;
-    if (j->data->n > 0) {
-        for (uint32_t i = 0; i < j->data->n; i++) {
-            tn_text_addf(&j->data_name, "%s%s", i > 0 ? " " : "", j->data->item[i]);
+    const tn_strs *named = &j->flags->data;
+    if (named->n > 0) {
+        for (uint32_t i = 0; i < named->n; i++) {
+            tn_text_addf(&j->data_name, "%s%s", i > 0 ? " " : "", named->item[i]);
         }
-        *paths = j->data;
+        *paths = named;
         return tn_text_check(&j->data_name, "paths", err);
     }
     bool test = data->test.n > 0 && j->fit.method == TN_CALIBRATE_NONE;
@@ -93,7 +105,7 @@ static tn_status load(eval_job *j, tn_worker *w, tn_error *err)
     tn_saved saved = {0};
     tn_text dir = {0};
     tn_run_dir(&j->setup->run.run, &dir);
-    const char *path = j->checkpoint != NULL ? j->checkpoint : tn_text_str(&dir);
+    const char *path = j->flags->checkpoint != NULL ? j->flags->checkpoint : tn_text_str(&dir);
     tn_status status = tn_checkpoint_load(path, w, &saved, err);
     if (status == TN_OK) {
         name_source(j, path, &saved);
@@ -107,98 +119,83 @@ static tn_status load(eval_job *j, tn_worker *w, tn_error *err)
 
 /* ---- who gets the scores ---- */
 
-/* Predictions, fetched nodes, a calibration; each may be NULL. */
-typedef struct outputs {
-    tn_predictions *predictions;
-    tn_fetch *fetch;
-    tn_calibrate *calibrate; /* lent */
-} outputs;
-
-static tn_status open_outputs(const eval_job *j, double sampling, outputs *out, tn_error *err)
+/* `sampling`: of negatives, where scores are not corrected for it. */
+static tn_status open_outputs(eval_job *j, double sampling, const tn_strs *paths, tn_error *err)
 {
+    if (j->fit.method != TN_CALIBRATE_NONE) {
+        if (j->findings.schema->label->none) {
+            return tn_fail(err, TN_E_CONFIG, "'--calibrate' needs labels, and data.label is none");
+        }
+        j->fit.data = paths;
+        j->fit.sampling = sampling;
+        j->fit.stop = j->stop;
+        TN_TRY(tn_calibrate_open(&j->calibrate, &j->fit, err));
+    }
     if (j->predictions != NULL) {
         const tn_predictions_opts opts = {.path = j->predictions,
                                           .sampling = sampling,
                                           .schema = j->findings.schema,
                                           .inputs = &j->setup->inputs,
                                           .stop = j->stop};
-        TN_TRY(tn_predictions_open(&out->predictions, &opts, err));
+        TN_TRY(tn_predictions_open(&j->to, &opts, err));
     }
-    return j->fetch->n == 0 ? TN_OK : tn_fetch_open(&out->fetch, FETCH_FILE, j->fetch, err);
+    return j->fetch->n == 0 ? TN_OK : tn_fetch_open(&j->nodes, FETCH_FILE, j->fetch, err);
 }
 
 static tn_status take_scores(void *arg, const tn_scores *scores, tn_error *err)
 {
-    const outputs *out = arg;
-    if (out->predictions != NULL) {
-        TN_TRY(tn_predictions_sink(out->predictions, scores, err));
+    const eval_job *j = arg;
+    if (j->to != NULL) {
+        TN_TRY(tn_predictions_sink(j->to, scores, err));
     }
-    if (out->calibrate != NULL) {
-        TN_TRY(tn_calibrate_sink(out->calibrate, scores, err));
+    if (j->calibrate != NULL) {
+        TN_TRY(tn_calibrate_sink(j->calibrate, scores, err));
     }
-    return out->fetch == NULL ? TN_OK : tn_fetch_sink(out->fetch, scores, err);
+    return j->nodes == NULL ? TN_OK : tn_fetch_sink(j->nodes, scores, err);
 }
 
-/* The files appear when `status` is good. */
-static tn_status close_outputs(outputs *out, tn_status status, tn_error *err)
+/* The files appear. */
+static tn_status commit_outputs(eval_job *j, tn_error *err)
 {
-    if (status == TN_OK && out->predictions != NULL) {
-        status = tn_predictions_commit(out->predictions, err);
-        out->predictions = NULL;
+    if (j->calibrate != NULL) {
+        TN_TRY(
+            tn_calibrate_commit(j->calibrate, tn_text_str(&j->source), j->findings.at.step, err));
+        j->findings.calibrate = j->calibrate;
     }
-    if (status == TN_OK && out->fetch != NULL) {
-        status = tn_fetch_commit(out->fetch, err);
-        out->fetch = NULL;
+    tn_predictions *to = j->to;
+    j->to = NULL;
+    if (to != NULL) {
+        TN_TRY(tn_predictions_commit(to, err));
     }
-    tn_predictions_abandon(out->predictions);
-    tn_fetch_abandon(out->fetch);
-    return status;
+    tn_fetch *nodes = j->nodes;
+    j->nodes = NULL;
+    return nodes != NULL ? tn_fetch_commit(nodes, err) : TN_OK;
 }
 
-static tn_eval_request request_of(const eval_job *j, const tn_strs *paths, outputs *out)
+/* `w` NULL: the export; `lead` NULL: alone. */
+static tn_status judge(eval_job *j, tn_worker *w, tn_leader *lead, const tn_strs *paths,
+                       tn_error *err)
 {
-    bool named = out->predictions != NULL || out->fetch != NULL;
-    return (tn_eval_request){.paths = paths,
-                             .want_ids = named,
-                             .sink = named || out->calibrate != NULL ? take_scores : NULL,
-                             .sink_arg = out,
-                             .fetch = out->fetch != NULL ? j->fetch : NULL,
-                             .stop = j->stop};
-}
-
-static tn_status check_records(const eval_job *j, tn_error *err)
-{
-    if (j->evaluation.counts.records > 0) {
-        return TN_OK;
+    const double sampling = j->setup->run.data.negative_sampling;
+    TN_TRY(open_outputs(j, w != NULL ? sampling : 1, paths, err)); /* an export has corrected it */
+    const bool named = j->to != NULL || j->nodes != NULL;
+    const tn_eval_request request = {.paths = paths,
+                                     .want_ids = named,
+                                     .sink = named || j->calibrate != NULL ? take_scores : NULL,
+                                     .sink_arg = j,
+                                     .fetch = j->nodes != NULL ? j->fetch : NULL,
+                                     .stop = j->stop};
+    tn_evaluation *out = &j->evaluation;
+    TN_TRY(lead != NULL ? tn_leader_evaluate(lead, "data", &request, out, err)
+           : w != NULL  ? tn_evaluate(w, &request, out, err)
+                        : tn_evaluate_export(j->exported, &j->setup->run, &request, out, err));
+    if (out->counts.records == 0) {
+        return tn_fail(err, TN_E_DATA, "'%s' holds no records", tn_text_str(&j->data_name));
     }
-    return tn_fail(err, TN_E_DATA, "'%s' holds no records", tn_text_str(&j->data_name));
+    return commit_outputs(j, err);
 }
 
 /* ---- a checkpoint ---- */
-
-static tn_status open_calibration(eval_job *j, const tn_strs *paths, tn_error *err)
-{
-    if (j->fit.method == TN_CALIBRATE_NONE) {
-        return TN_OK;
-    }
-    if (j->findings.schema->label->none) {
-        return tn_fail(err, TN_E_CONFIG, "'--calibrate' needs labels, and data.label is none");
-    }
-    j->fit.data = paths;
-    j->fit.sampling = j->setup->run.data.negative_sampling;
-    j->fit.stop = j->stop;
-    return tn_calibrate_open(&j->calibrate, &j->fit, err);
-}
-
-static tn_status fit_calibration(eval_job *j, tn_error *err)
-{
-    if (j->calibrate == NULL) {
-        return TN_OK;
-    }
-    TN_TRY(tn_calibrate_commit(j->calibrate, tn_text_str(&j->source), j->findings.at.step, err));
-    j->findings.calibrate = j->calibrate;
-    return TN_OK;
-}
 
 /* `lead` NULL: alone. */
 static tn_status evaluate(eval_job *j, tn_worker *w, tn_leader *lead, const tn_strs *paths,
@@ -209,21 +206,7 @@ static tn_status evaluate(eval_job *j, tn_worker *w, tn_leader *lead, const tn_s
         TN_TRY(tn_leader_load(lead, tn_text_str(&j->source), err));
     }
     tn_profile_begin(j->profile, w);
-    TN_TRY(open_calibration(j, paths, err));
-    outputs out = {.calibrate = j->calibrate};
-    tn_status status = open_outputs(j, j->setup->run.data.negative_sampling, &out, err);
-    if (status == TN_OK) {
-        tn_eval_request request = request_of(j, paths, &out);
-        status = lead != NULL ? tn_leader_evaluate(lead, "data", &request, &j->evaluation, err)
-                              : tn_evaluate(w, &request, &j->evaluation, err);
-    }
-    if (status == TN_OK) {
-        status = check_records(j, err);
-    }
-    if (status == TN_OK) {
-        status = fit_calibration(j, err);
-    }
-    return close_outputs(&out, status, err);
+    return judge(j, w, lead, paths, err);
 }
 
 static tn_status evaluate_together(eval_job *j, tn_worker *w, const tn_strs *paths, tn_error *err)
@@ -272,56 +255,26 @@ static tn_status evaluate_checkpoint(eval_job *j, const tn_strs *paths, tn_error
 
 static tn_status evaluate_export(eval_job *j, const tn_strs *paths, tn_error *err)
 {
-    outputs out = {0};
-    tn_status status = open_outputs(j, 1, &out, err); /* its scores are corrected already */
-    if (status == TN_OK) {
-        tn_eval_request request = request_of(j, paths, &out);
-        status = tn_evaluate_export(j->exported, &j->setup->run, &request, &j->evaluation, err);
-    }
-    if (status == TN_OK) {
-        status = check_records(j, err);
-    }
-    return close_outputs(&out, status, err);
-}
-
-static tn_status evaluate_one_export(eval_job *j, const tn_strs *paths, tn_error *err)
-{
     tn_setup *s = j->setup;
     if (j->fetch->n > 0) {
         return tn_fail(err, TN_E_USAGE,
                        "'--fetch' needs a checkpoint, an export has no nodes left");
     }
     tn_exported_model_opts opts = {.verify = TN_VERIFY_FULL, .data = tn_tree_get(s->tree, "data")};
-    TN_TRY(tn_exported_model_open(&j->exported, j->export_dir, &opts, err));
-    tn_text_adds(&j->source, j->export_dir);
+    TN_TRY(tn_exported_model_open(&j->exported, j->flags->export, &opts, err));
+    tn_text_adds(&j->source, j->flags->export);
     j->findings.at.step = j->exported->step;
     j->findings.model_id = j->exported->model_id;
     j->findings.schema = j->exported->schema;
-    return evaluate_export(j, paths, err);
-}
-
-/* Values of slices that are shown, in the words of the data. */
-static tn_status find_words(eval_job *j, const tn_strs *paths, tn_error *err)
-{
-    const tn_sign_search search = {
-        .schema = j->findings.schema,
-        .paths = paths,
-        .slots = &j->setup->run.eval.slices,
-        .result = &j->evaluation,
-        .most = TN_EVAL_SLICES,
-        .stop = j->stop,
-    };
-    TN_TRY(tn_sign_words_find(&j->words, &search, err));
-    j->findings.words = j->words;
-    return TN_OK;
+    return judge(j, NULL, NULL, paths, err);
 }
 
 static tn_status run_job(eval_job *j, tn_error *err)
 {
     const tn_strs *paths = NULL;
     TN_TRY(choose_data(j, &paths, err));
-    TN_TRY(j->export_dir != NULL ? evaluate_one_export(j, paths, err)
-                                 : evaluate_checkpoint(j, paths, err));
+    TN_TRY(j->flags->export != NULL ? evaluate_export(j, paths, err)
+                                    : evaluate_checkpoint(j, paths, err));
     tn_eval_result *f = &j->findings;
     if (j->setup->run.cluster.rank > 0) {
         return TN_OK;
@@ -331,13 +284,22 @@ static tn_status run_job(eval_job *j, tn_error *err)
     f->result = &j->evaluation;
     f->source = tn_text_str(&j->source);
     f->config_hash = j->setup->text.hash;
-    TN_TRY(find_words(j, paths, err));
+    const tn_sign_search shown = {.schema = f->schema,
+                                  .paths = paths,
+                                  .slots = &f->run->eval.slices,
+                                  .result = f->result,
+                                  .most = TN_EVAL_SLICES,
+                                  .stop = j->stop};
+    TN_TRY(tn_sign_words_find(&j->words, &shown, err));
+    f->words = j->words;
     tn_eval_result_intervals(f);
     return TN_OK;
 }
 
 static void job_done(eval_job *j)
 {
+    tn_predictions_abandon(j->to);
+    tn_fetch_abandon(j->nodes);
     tn_evaluation_done(&j->evaluation);
     tn_sign_words_free(j->words);
     tn_exported_model_close(j->exported);
@@ -346,19 +308,7 @@ static void job_done(eval_job *j)
     tn_text_done(&j->source);
 }
 
-#define TRACE_FILE "trace.json" /* in the working directory */
-
 /* ---- the program ---- */
-
-typedef struct eval_flags {
-    uint32_t peers;
-    tn_strs data;
-    const char *checkpoint, *export, *predictions, *report, *profile;
-    tn_strs fetch;
-    uint32_t calibrate;
-    const char *calibration_out;
-    bool json;
-} eval_flags;
 
 static const tn_field flags[] = {
     TN_FIELD_U32(eval_flags, peers, "~", 1, TN_CHILDREN_MAX, "", TN_LOCAL_HELP),
@@ -396,8 +346,9 @@ static const tn_program program = {
              "eval.slices=[slot] a table for each value of a slot.\n",
 };
 
-static tn_status tell(const eval_job *j, const eval_flags *f, FILE *out, tn_error *err)
+static tn_status tell(const eval_job *j, FILE *out, tn_error *err)
 {
+    const eval_flags *f = j->flags;
     tn_text text = {0};
     tn_status status = f->json ? tn_eval_result_json(&j->findings, &text, err)
                                : tn_eval_result_text(&j->findings, &text, err);
@@ -499,9 +450,7 @@ static tn_status run(tn_setup *s, const eval_flags *f, tn_error *err)
     TN_TRY(tn_picture_open(&picture, others ? NULL : file, TRACE_FILE, &s->inputs, err));
     eval_job j = {
         .setup = s,
-        .data = &f->data,
-        .checkpoint = f->checkpoint,
-        .export_dir = f->export,
+        .flags = f,
         .predictions = predictions_of(s, f),
         .fetch = &nodes,
         .fit = {.method = (tn_calibrate_method)f->calibrate,
@@ -512,7 +461,7 @@ static tn_status run(tn_setup *s, const eval_flags *f, tn_error *err)
     };
     tn_status status = run_job(&j, err);
     if (status == TN_OK && !others) {
-        status = tell(&j, f, tables_of(s, f), err);
+        status = tell(&j, tables_of(s, f), err);
     }
     job_done(&j);
     return tn_picture_show(&picture, f->json ? stderr : tables_of(s, f), status, err);
