@@ -95,17 +95,15 @@ static tn_score_merge *merge_of(world *w, uint32_t ranks)
 {
     const tn_score_merge_opts opts = {
         .form = w->form, .others = ranks - 1, .more = more, .take = take, .arg = w};
-    tn_score_merge *m = NULL;
-    assert_int_equal(tn_score_merge_new(&m, &opts, NULL), TN_OK);
-    return m;
+    return tn_score_merge_new(&opts, w->kit.arena);
 }
 
 /* Batches of rank 0 hold rows of several runs, as readers fill them. */
 static tn_status run(world *w, tn_score_merge *m, tn_error *err)
 {
     tn_text bytes = {0};
-    tn_scored_rows *rows = NULL;
-    tn_status status = tn_scored_rows_new(&rows, &w->form, NULL);
+    tn_scored_rows rows = {.form = &w->form};
+    tn_status status = TN_OK;
     for (uint32_t from = 0; from < ROWS && status == TN_OK;) {
         const uint32_t most = 1 + (uint32_t)draw(w, 100);
         tn_text_clear(&bytes);
@@ -116,10 +114,10 @@ static tn_status run(world *w, tn_score_merge *m, tn_error *err)
                 n++;
             }
         }
-        assert_int_equal(tn_scored_read(rows, tn_text_str(&bytes), bytes.size, NULL), TN_OK);
-        status = tn_score_merge_own(m, tn_scored_scores(rows), err);
+        assert_int_equal(tn_scored_read(&rows, tn_text_str(&bytes), bytes.size, NULL), TN_OK);
+        status = tn_score_merge_own(m, &rows.scores, err);
     }
-    tn_scored_rows_free(rows);
+    tn_scored_rows_done(&rows);
     tn_text_done(&bytes);
     return status == TN_OK ? tn_score_merge_end(m, err) : status;
 }
@@ -134,7 +132,7 @@ static void rows_of_all_ranks_come_in_the_order_of_the_data(void **state)
             tn_score_merge *m = merge_of(&w, ranks);
             assert_int_equal(run(&w, m, NULL), TN_OK);
             assert_int_equal(w.seen, ROWS);
-            tn_score_merge_free(m);
+            tn_score_merge_done(m);
             close_world(&w);
         }
     }
@@ -148,14 +146,14 @@ static void a_rank_may_have_no_rows(void **state)
     tn_score_merge *m = merge_of(&w, 3);
     assert_int_equal(run(&w, m, NULL), TN_OK);
     assert_int_equal(w.seen, ROWS);
-    tn_score_merge_free(m);
+    tn_score_merge_done(m);
     w.seen = 0; /* and the other way round */
     memset(w.rank_of, 2, sizeof w.rank_of);
     assert_int_equal(tn_scored_add(&w.form, w.all, &w.of[2], NULL), TN_OK);
     m = merge_of(&w, 3);
     assert_int_equal(tn_score_merge_end(m, NULL), TN_OK);
     assert_int_equal(w.seen, ROWS);
-    tn_score_merge_free(m);
+    tn_score_merge_done(m);
     close_world(&w);
 }
 
@@ -173,7 +171,7 @@ static void every_failure_is_handed_on(void **state)
         assert_int_equal(status != TN_OK, failed);
         assert_true(!failed || strcmp(err.text, "disk full") == 0 ||
                     strstr(err.text, "is lost") != NULL);
-        tn_score_merge_free(m);
+        tn_score_merge_done(m);
         close_world(&w);
         failures += failed;
         if (!failed) {
@@ -197,7 +195,7 @@ static void rows_of_a_peer_must_be_in_order(void **state)
     tn_score_merge *m = merge_of(&w, 2);
     assert_int_equal(tn_score_merge_end(m, &err), TN_E_PEER);
     assert_string_equal(err.text, "rank 1 sends scored rows out of order");
-    tn_score_merge_free(m);
+    tn_score_merge_done(m);
     tn_text_clear(&w.of[1]);
     close_world(&w);
 }
@@ -218,10 +216,9 @@ static void bytes_that_are_no_rows_end_it(void **state)
     open_world(&w, 13, 1);
     const tn_score_merge_opts opts = {
         .form = w.form, .others = 1, .more = more_noise, .take = take, .arg = &w};
-    tn_score_merge *m = NULL;
-    assert_int_equal(tn_score_merge_new(&m, &opts, NULL), TN_OK);
+    tn_score_merge *m = tn_score_merge_new(&opts, w.kit.arena);
     assert_int_equal(tn_score_merge_end(m, NULL), TN_E_PEER);
-    tn_score_merge_free(m);
+    tn_score_merge_done(m);
     close_world(&w);
 }
 

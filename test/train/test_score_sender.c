@@ -89,15 +89,14 @@ static tn_status score(world *w, uint32_t n, tn_error *err)
 
 static void assert_all_came(const world *w)
 {
-    tn_scored_rows *rows = NULL;
-    assert_int_equal(tn_scored_rows_new(&rows, &w->form, NULL), TN_OK);
-    assert_int_equal(tn_scored_read(rows, w->got.data, w->got.size, NULL), TN_OK);
-    const tn_scores *got = tn_scored_scores(rows);
+    tn_scored_rows rows = {.form = &w->form};
+    assert_int_equal(tn_scored_read(&rows, w->got.data, w->got.size, NULL), TN_OK);
+    const tn_scores *got = &rows.scores;
     assert_int_equal(got->batch->rows, ROWS);
     for (uint32_t row = 0; row < ROWS; row++) {
         scoredkit_same(&w->form, got, row, w->all, row);
     }
-    tn_scored_rows_free(rows);
+    tn_scored_rows_done(&rows);
 }
 
 static void rows_wait_until_rank_0_asks(void **state)

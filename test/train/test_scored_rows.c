@@ -13,8 +13,8 @@
 enum { ROWS = 200 };
 
 static scoredkit k;
-static tn_scored_rows *rows;
 static tn_scored_form form;
+static tn_scored_rows rows = {.form = &form};
 static tn_text bytes;
 
 static int set_up(void **state)
@@ -22,13 +22,13 @@ static int set_up(void **state)
     (void)state;
     scoredkit_open(&k);
     form = tn_scored_form_of(k.run, k.schema, true, k.arena);
-    return tn_scored_rows_new(&rows, &form, NULL) == TN_OK ? 0 : -1;
+    return 0;
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    tn_scored_rows_free(rows);
+    tn_scored_rows_done(&rows);
     tn_text_done(&bytes);
     scoredkit_close(&k);
     return 0;
@@ -42,7 +42,7 @@ static void add(const tn_scores *scores)
 static void assert_read(tn_scored_rows *to, const tn_scores *want)
 {
     assert_int_equal(tn_scored_read(to, bytes.data, bytes.size, NULL), TN_OK);
-    const tn_scores *got = tn_scored_scores(to);
+    const tn_scores *got = &to->scores;
     assert_int_equal(got->batch->rows, want->batch->rows);
     for (uint32_t row = 0; row < want->batch->rows; row++) {
         scoredkit_same(&form, got, row, want, row);
@@ -66,11 +66,11 @@ static void what_is_written_comes_back(void **state)
     (void)state;
     const tn_scores *full = scoredkit_draw(&k, 91, ROWS);
     add(full);
-    assert_read(rows, full);
+    assert_read(&rows, full);
     tn_text_clear(&bytes);
     const tn_scores *bare = scoredkit_draw_bare(&k, 92, ROWS);
     add(bare);
-    assert_read(rows, bare); /* of the same object, after another */
+    assert_read(&rows, bare); /* of the same object, after another */
 }
 
 static void ids_stay_at_home_where_nobody_wants_them(void **state)
@@ -80,13 +80,11 @@ static void ids_stay_at_home_where_nobody_wants_them(void **state)
     add(full);
     const size_t with = bytes.size;
     tn_text_clear(&bytes);
-    tn_scored_rows_free(rows);
     form.ids = false;
-    assert_int_equal(tn_scored_rows_new(&rows, &form, NULL), TN_OK);
     add(full);
     assert_true(bytes.size < with);
-    assert_read(rows, full);
-    assert_null(tn_scored_scores(rows)->batch->id_offset);
+    assert_read(&rows, full);
+    assert_null(rows.batch.id_offset);
 }
 
 static void any_run_of_whole_rows_is_a_message(void **state)
@@ -99,8 +97,8 @@ static void any_run_of_whole_rows_is_a_message(void **state)
         const size_t most = 1 + at % 700;
         const size_t size = tn_scored_fitting(bytes.data + at, bytes.size - at, most);
         assert_true(size > 0);
-        assert_int_equal(tn_scored_read(rows, bytes.data + at, size, NULL), TN_OK);
-        const tn_scores *got = tn_scored_scores(rows);
+        assert_int_equal(tn_scored_read(&rows, bytes.data + at, size, NULL), TN_OK);
+        const tn_scores *got = &rows.scores;
         assert_true(size <= most || got->batch->rows == 1);
         for (uint32_t row = 0; row < got->batch->rows; row++) {
             scoredkit_same(&form, got, row, full, seen++);
@@ -109,8 +107,8 @@ static void any_run_of_whole_rows_is_a_message(void **state)
     }
     assert_int_equal(seen, ROWS);
     assert_int_equal(tn_scored_fitting(bytes.data, 0, 100), 0);
-    assert_int_equal(tn_scored_read(rows, "", 0, NULL), TN_OK);
-    assert_int_equal(tn_scored_scores(rows)->batch->rows, 0);
+    assert_int_equal(tn_scored_read(&rows, "", 0, NULL), TN_OK);
+    assert_int_equal(rows.batch.rows, 0);
 }
 
 static void a_view_is_its_rows(void **state)
@@ -123,15 +121,15 @@ static void a_view_is_its_rows(void **state)
         scoredkit_same(&form, part, row, full, 17 + row);
     }
     add(part);
-    assert_read(rows, part);
+    assert_read(&rows, part);
 }
 
 static void assert_refused(const char *at, size_t size)
 {
     tn_error err = {0};
-    assert_int_equal(tn_scored_read(rows, at, size, &err), TN_E_PEER);
+    assert_int_equal(tn_scored_read(&rows, at, size, &err), TN_E_PEER);
     assert_non_null(strstr(err.text, "do not follow their format"));
-    assert_int_equal(tn_scored_scores(rows)->batch->rows, 0);
+    assert_int_equal(rows.batch.rows, 0);
 }
 
 static void bytes_that_end_within_a_row_are_refused(void **state)
@@ -167,7 +165,7 @@ static void values_that_no_reader_lets_pass_are_refused(void **state)
     memcpy(bytes.data, kept, bytes.size);
     tn_store_u32(bytes.data + SOURCE, UINT32_MAX);
     assert_refused(bytes.data, bytes.size);
-    assert_int_equal(tn_scored_read(rows, kept, bytes.size, NULL), TN_OK);
+    assert_int_equal(tn_scored_read(&rows, kept, bytes.size, NULL), TN_OK);
 }
 
 static void any_bytes_are_safe(void **state)
@@ -181,7 +179,7 @@ static void any_bytes_are_safe(void **state)
         for (uint64_t n = 0; n < 3; n++) {
             copy[tn_below(tn_draw(s, 8 * i + n), bytes.size)] = (char)tn_draw(s, 8 * i + 4 + n);
         }
-        tn_status status = tn_scored_read(rows, copy, bytes.size, NULL);
+        tn_status status = tn_scored_read(&rows, copy, bytes.size, NULL);
         assert_true(status == TN_OK || status == TN_E_PEER);
     }
 }

@@ -577,13 +577,11 @@ static tn_status bring_rows(tn_leader *l, const char *data, const tn_eval_reques
         status = tn_scored_form_fetch(&opts.form, w->eval_graph, request->fetch, arena, err);
     }
     if (status == TN_OK) {
-        status = tn_score_merge_new(&j.merge, &opts, err);
-    }
-    if (status == TN_OK) {
+        j.merge = tn_score_merge_new(&opts, arena);
         status = score_all(&j, data, request, err);
     }
     tn_score_collector_end(&j.judging, status);
-    tn_score_merge_free(j.merge);
+    tn_score_merge_done(j.merge);
     tn_arena_free(arena);
     return status;
 }

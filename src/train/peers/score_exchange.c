@@ -2,7 +2,6 @@
  */
 #include "train/peers/score_exchange.h"
 
-#include "base/core/alloc.h"
 #include "base/core/arena.h"
 #include "cluster/wire/control_messages.h"
 #include "io/schema/schema.h"
@@ -138,7 +137,7 @@ static const place nowhere = {UINT32_MAX, UINT64_MAX}; /* behind all rows */
 
 /* The piece that is there of another rank. */
 typedef struct stream {
-    tn_scored_rows *rows;
+    tn_scored_rows rows;
     uint32_t next; /* row */
     place last;    /* of the rows before */
     bool over;
@@ -151,39 +150,27 @@ struct tn_score_merge {
     tn_text piece;
 };
 
-tn_status tn_score_merge_new(tn_score_merge **out, const tn_score_merge_opts *opts, tn_error *err)
+tn_score_merge *tn_score_merge_new(const tn_score_merge_opts *opts, tn_arena *arena)
 {
     TN_ASSERT(opts->take != NULL && (opts->others == 0 || opts->more != NULL));
-    const char *what = "rows of other ranks";
-    tn_score_merge *m = NULL;
-    TN_TRY(TN_ALLOC(m, 1, what, err));
+    tn_score_merge *m = TN_NEW(arena, tn_score_merge);
     m->opts = *opts;
-    m->other = tn_try_alloc((size_t)opts->others + 1, sizeof *m->other, what, err);
-    m->slot = tn_try_alloc((size_t)opts->form.schema->n_slots + 1, sizeof *m->slot, what, err);
-    tn_status status = m->other != NULL && m->slot != NULL ? TN_OK : TN_E_MEMORY;
-    for (uint32_t i = 0; i < opts->others && status == TN_OK; i++) {
-        status = tn_scored_rows_new(&m->other[i].rows, &opts->form, err);
+    m->other = TN_NEW_ARRAY(arena, stream, (size_t)opts->others + 1);
+    m->slot = TN_NEW_ARRAY(arena, tn_slot, (size_t)opts->form.schema->n_slots + 1);
+    for (uint32_t i = 0; i < opts->others; i++) {
+        m->other[i].rows.form = &m->opts.form;
     }
-    if (status != TN_OK) {
-        tn_score_merge_free(m);
-        return status;
-    }
-    *out = m;
-    return TN_OK;
+    return m;
 }
 
-void tn_score_merge_free(tn_score_merge *m)
+void tn_score_merge_done(tn_score_merge *m)
 {
-    if (m == NULL) {
-        return;
+    for (uint32_t i = 0; m != NULL && i < m->opts.others; i++) {
+        tn_scored_rows_done(&m->other[i].rows);
     }
-    for (uint32_t i = 0; m->other != NULL && i < m->opts.others; i++) {
-        tn_scored_rows_free(m->other[i].rows);
+    if (m != NULL) {
+        tn_text_done(&m->piece);
     }
-    tn_free(m->other);
-    tn_free(m->slot);
-    tn_text_done(&m->piece);
-    tn_free(m);
 }
 
 static place place_of(const tn_batch *b, uint32_t row)
@@ -210,7 +197,7 @@ static uint32_t run_end(const tn_batch *b, uint32_t from, place end)
 /* A piece in another order than its rows were read in is none of ours. */
 static tn_status check_order(stream *s, uint32_t other, tn_error *err)
 {
-    const tn_batch *b = tn_scored_scores(s->rows)->batch;
+    const tn_batch *b = &s->rows.batch;
     for (uint32_t row = 0; row < b->rows; row++) {
         if (before(place_of(b, row), s->last)) {
             return tn_fail(err, TN_E_PEER, "rank %u sends scored rows out of order", other + 1);
@@ -225,13 +212,13 @@ static tn_status refill(tn_score_merge *m, uint32_t other, tn_error *err)
 {
     TN_ASSERT(other < m->opts.others);
     stream *s = &m->other[other];
-    if (s->over || s->next < tn_scored_scores(s->rows)->batch->rows) {
+    if (s->over || s->next < s->rows.batch.rows) {
         return TN_OK;
     }
     tn_text_clear(&m->piece);
     TN_TRY(m->opts.more(m->opts.arg, other, &m->piece, err));
     TN_TRY(tn_text_check(&m->piece, "scored rows", err));
-    TN_TRY(tn_scored_read(s->rows, tn_text_str(&m->piece), m->piece.size, err));
+    TN_TRY(tn_scored_read(&s->rows, tn_text_str(&m->piece), m->piece.size, err));
     s->next = 0;
     s->over = m->piece.size == 0;
     return check_order(s, other, err);
@@ -239,7 +226,7 @@ static tn_status refill(tn_score_merge *m, uint32_t other, tn_error *err)
 
 static place next_of(const stream *s)
 {
-    return s->over ? nowhere : place_of(tn_scored_scores(s->rows)->batch, s->next);
+    return s->over ? nowhere : place_of(&s->rows.batch, s->next);
 }
 
 /* The other rank whose next row is the first of theirs, and where the first of the rest stands. */
@@ -283,7 +270,7 @@ static tn_status take_others(tn_score_merge *m, place end, place *next, tn_error
             return TN_OK;
         }
         stream *s = &m->other[first];
-        const tn_scores *scores = tn_scored_scores(s->rows);
+        const tn_scores *scores = &s->rows.scores;
         uint32_t to = run_end(scores->batch, s->next, before(second, end) ? second : end);
         to = to > s->next ? to : s->next + 1; /* two ranks at one place: not ours to judge */
         const uint32_t from = s->next;

@@ -30,9 +30,9 @@ typedef struct tn_score_merge_opts {
 
 typedef struct tn_score_merge tn_score_merge;
 
-tn_status tn_score_merge_new(tn_score_merge **out, const tn_score_merge_opts *opts,
-                             tn_error *err) TN_MUST_USE;
-void tn_score_merge_free(tn_score_merge *m); /* NULL is fine */
+/* In the arena. */
+tn_score_merge *tn_score_merge_new(const tn_score_merge_opts *opts, tn_arena *arena);
+void tn_score_merge_done(tn_score_merge *m); /* NULL is fine */
 
 /* The next batch of this rank, which is read with ids; a tn_score_sink. Returns what `more` and
  * `take` return; TN_E_PEER when rows of another rank are none, or not in order. */

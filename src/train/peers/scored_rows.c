@@ -27,16 +27,6 @@ enum {
 #define WEIGHT_MAX 0x1p20F                    /* as readers take them .. */
 static const uint32_t sources_max = 10000000; /* .. and files */
 
-struct tn_scored_rows {
-    tn_scored_form form;
-    tn_arena *arena; /* of the rows; NULL: none */
-    tn_batch batch;
-    float *logit;
-    float *value; /* of nodes */
-    tn_fetched fetched;
-    tn_scores scores;
-};
-
 tn_scored_form tn_scored_form_of(const tn_run *run, const tn_schema *schema, bool ids,
                                  tn_arena *arena)
 {
@@ -155,36 +145,10 @@ size_t tn_scored_fitting(const char *bytes, size_t size, size_t most)
 
 /* ---- reading ---- */
 
-tn_status tn_scored_rows_new(tn_scored_rows **out, const tn_scored_form *form, tn_error *err)
-{
-    tn_scored_rows *r = NULL;
-    TN_TRY(TN_ALLOC(r, 1, "scored rows", err));
-    r->form = *form;
-    r->scores.batch = &r->batch;
-    *out = r;
-    return TN_OK;
-}
-
-void tn_scored_rows_free(tn_scored_rows *r)
-{
-    if (r != NULL) {
-        tn_arena_free(r->arena);
-        tn_free(r);
-    }
-}
-
-const tn_scores *tn_scored_scores(const tn_scored_rows *r)
-{
-    return &r->scores;
-}
-
-static void clear(tn_scored_rows *r)
+void tn_scored_rows_done(tn_scored_rows *r)
 {
     tn_arena_free(r->arena);
-    r->arena = NULL;
-    r->batch = (tn_batch){0};
-    r->scores.logit = NULL;
-    r->scores.fetched = NULL;
+    *r = (tn_scored_rows){.form = r->form, .scores.batch = &r->batch};
 }
 
 /* How much there is of what. */
@@ -236,24 +200,19 @@ static void make_room(tn_scored_rows *r, const counts *c)
 {
     tn_arena *a = r->arena;
     tn_batch *b = &r->batch;
-    b->n_slots = r->form.schema->n_slots;
+    b->n_slots = r->form->schema->n_slots;
     b->label = TN_NEW_ARRAY(a, float, c->rows);
     b->weight = TN_NEW_ARRAY(a, float, c->rows);
     b->group = TN_NEW_ARRAY(a, uint64_t, c->rows);
     b->source = TN_NEW_ARRAY(a, uint32_t, c->rows);
     b->source_at = TN_NEW_ARRAY(a, uint64_t, c->rows);
-    r->logit = TN_NEW_ARRAY(a, float, c->rows);
-    r->scores.logit = r->logit;
-    r->value = TN_NEW_ARRAY(a, float, c->rows * r->form.width + 1);
-    r->fetched = (tn_fetched){r->form.cols, r->form.width, r->value};
-    r->scores.fetched = r->form.n_nodes > 0 ? &r->fetched : NULL;
     b->slot = TN_NEW_ARRAY(a, tn_slot, (size_t)b->n_slots + 1);
-    if (r->form.ids) {
+    if (r->form->ids) {
         b->id_offset = TN_NEW_ARRAY(a, uint32_t, c->rows + 1);
         b->id_text = TN_NEW_ARRAY(a, char, c->id_bytes + 1);
     }
     for (uint32_t s = 0; s < b->n_slots; s++) {
-        if (r->form.slot[s]) {
+        if (r->form->slot[s]) {
             b->slot[s].offset = TN_NEW_ARRAY(a, uint32_t, c->rows + 1);
             b->slot[s].key = TN_NEW_ARRAY(a, uint64_t, c->key[s] + 1);
         }
@@ -268,7 +227,7 @@ static void copy(tn_bytes *in, void *to, size_t size)
     memcpy(to, at, size);
 }
 
-static void place_row(tn_scored_rows *r, tn_bytes *in)
+static void place_row(tn_scored_rows *r, float *logit, float *value, tn_bytes *in)
 {
     tn_batch *b = &r->batch;
     const uint32_t row = b->rows++;
@@ -276,18 +235,18 @@ static void place_row(tn_scored_rows *r, tn_bytes *in)
     copy(in, fixed, sizeof fixed);
     b->source[row] = tn_load_u32(fixed + AT_SOURCE);
     b->source_at[row] = tn_load_u64(fixed + AT_PLACE);
-    r->logit[row] = tn_load_f32(fixed + AT_LOGIT);
+    logit[row] = tn_load_f32(fixed + AT_LOGIT);
     b->label[row] = tn_load_f32(fixed + AT_LABEL);
     b->weight[row] = tn_load_f32(fixed + AT_WEIGHT);
     b->group[row] = tn_load_u64(fixed + AT_GROUP);
-    if (r->form.ids) {
+    if (r->form->ids) {
         const uint32_t size = tn_get_u32(in);
         copy(in, b->id_text + b->id_offset[row], size);
         b->id_offset[row + 1] = b->id_offset[row] + size;
     }
-    copy(in, r->value + (size_t)row * r->form.width, r->form.width * sizeof(float));
+    copy(in, value + (size_t)row * r->form->width, r->form->width * sizeof(float));
     for (uint32_t s = 0; s < b->n_slots; s++) {
-        if (r->form.slot[s]) {
+        if (r->form->slot[s]) {
             tn_slot *slot = &b->slot[s];
             const uint32_t n = tn_get_u32(in);
             copy(in, slot->key + slot->offset[row], n * sizeof *slot->key);
@@ -298,25 +257,31 @@ static void place_row(tn_scored_rows *r, tn_bytes *in)
 
 tn_status tn_scored_read(tn_scored_rows *r, const char *bytes, size_t size, tn_error *err)
 {
-    clear(r);
+    const tn_scored_form *form = r->form;
+    tn_scored_rows_done(r);
     r->arena = tn_arena_new(1 << 12);
-    counts c = {.key = TN_NEW_ARRAY(r->arena, size_t, (size_t)r->form.schema->n_slots + 1)};
+    counts c = {.key = TN_NEW_ARRAY(r->arena, size_t, (size_t)form->schema->n_slots + 1)};
     tn_bytes in = {bytes, size, false};
     bool good = size <= UINT32_MAX;
     while (good && in.size > 0) {
-        good = count_row(&r->form, &in, &c);
+        good = count_row(form, &in, &c);
     }
     if (!good) {
-        clear(r);
+        tn_scored_rows_done(r);
         return tn_fail(err, TN_E_PEER, "scored rows of %zu bytes do not follow their format", size);
     }
     make_room(r, &c);
+    float *logit = TN_NEW_ARRAY(r->arena, float, c.rows);
+    float *value = TN_NEW_ARRAY(r->arena, float, c.rows * form->width + 1);
     in = (tn_bytes){bytes, size, false};
     while (in.size > 0) {
-        place_row(r, &in);
+        place_row(r, logit, value, &in);
     }
     TN_ASSERT(r->batch.rows == c.rows); /* all that was counted is placed */
-    TN_ASSERT(!r->form.ids || r->batch.id_offset[c.rows] == c.id_bytes);
+    TN_ASSERT(!form->ids || r->batch.id_offset[c.rows] == c.id_bytes);
+    r->fetched = (tn_fetched){form->cols, form->width, value};
+    r->scores.logit = logit;
+    r->scores.fetched = form->n_nodes > 0 ? &r->fetched : NULL;
     return TN_OK;
 }
 

@@ -45,16 +45,26 @@ tn_status tn_scored_add(const tn_scored_form *form, const tn_scores *scores, tn_
  * tn_scored_add wrote. */
 size_t tn_scored_fitting(const char *bytes, size_t size, size_t most);
 
-typedef struct tn_scored_rows tn_scored_rows;
-
-tn_status tn_scored_rows_new(tn_scored_rows **out, const tn_scored_form *form,
-                             tn_error *err) TN_MUST_USE;
-void tn_scored_rows_free(tn_scored_rows *r); /* NULL is fine */
+/* Rows that were read.
+ *
+ *     tn_scored_rows r = {.form = &form};
+ *     TN_TRY(tn_scored_read(&r, bytes, size, err));
+ *     ... r.scores, which has no graph ...
+ *     tn_scored_rows_done(&r);
+ */
+typedef struct tn_scored_rows {
+    const tn_scored_form *form;
+    tn_arena *arena; /* of the rows; owned; NULL: none */
+    tn_batch batch;
+    tn_fetched fetched;
+    tn_scores scores; /* lent until the next read */
+} tn_scored_rows;
 
 /* Replaces the rows of `r` by those that `bytes` hold. TN_E_PEER: they hold none such; then `r` is
  * empty. */
 tn_status tn_scored_read(tn_scored_rows *r, const char *bytes, size_t size,
                          tn_error *err) TN_MUST_USE;
+void tn_scored_rows_done(tn_scored_rows *r); /* empty, and usable again */
 
 /* Rows from .. from + n - 1 of a batch as a batch: what metrics, slices and predictions need of it.
  * slot[] has room for those of the schema. Everything is lent by `of`; a view is not copied. */
@@ -65,8 +75,5 @@ typedef struct tn_scored_view {
 } tn_scored_view;
 void tn_scored_view_of(const tn_scored_form *form, const tn_scores *of, uint32_t from, uint32_t n,
                        tn_slot *slot, tn_scored_view *out);
-
-/* Lent until the next read; no graph. */
-const tn_scores *tn_scored_scores(const tn_scored_rows *r);
 
 #endif
