@@ -611,6 +611,16 @@ tn_status tn_schema_begin(tn_schema **out, const tn_data_opts *data, const tn_bi
     return TN_OK;
 }
 
+const tn_slot_spec *tn_schema_slot(const tn_schema *s, const char *name)
+{
+    for (uint32_t i = 0; i < s->n_slots; i++) {
+        if (strcmp(s->slot[i]->name, name) == 0) {
+            return s->slot[i];
+        }
+    }
+    return NULL;
+}
+
 tn_status tn_schema_finish(tn_schema *s, const tn_tables *slots, const char *columns,
                            const tn_binder *b, tn_error *err)
 {

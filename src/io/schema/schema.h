@@ -143,6 +143,9 @@ typedef struct tn_schema {
     const tn_columns *columns; /* NULL: begun, but not finished */
 } tn_schema;
 
+/* The slot with keys of this name; NULL: there is none. */
+const tn_slot_spec *tn_schema_slot(const tn_schema *s, const char *name);
+
 /* A schema is made in two steps, since some slots are found in the data: io/read/schema_inference.h
  * has both in one call. First what `data:` says; `data` must outlive the schema, which lives in
  * b->arena. Faults go to b->diag; then *out is NULL and the status TN_E_CONFIG. */

@@ -40,23 +40,10 @@ void tn_evaluation_done(tn_evaluation *e)
 
 /* One slot whose values get metrics of their own, and room for its signs. */
 typedef struct slicer {
-    uint32_t slot;
-    uint64_t salt;
+    const tn_slot_spec *spec;
     uint64_t *sign;
     uint32_t capacity;
 } slicer;
-
-static tn_status find_slot(const tn_schema *schema, const char *name, slicer *out, tn_error *err)
-{
-    for (uint32_t i = 0; i < schema->n_slots; i++) {
-        if (strcmp(schema->slot[i]->name, name) == 0) {
-            out->slot = i;
-            out->salt = schema->slot[i]->salt;
-            return TN_OK;
-        }
-    }
-    return tn_fail(err, TN_E_CONFIG, "eval.slices: no slot '%s' with keys", name);
-}
 
 static tn_status make_slices(tn_score_collector *j, tn_error *err)
 {
@@ -71,7 +58,11 @@ static tn_status make_slices(tn_score_collector *j, tn_error *err)
     j->slicer = tn_alloc(n, sizeof *j->slicer, "slices");
     out->n_slices = n;
     for (uint32_t i = 0; i < n; i++) {
-        TN_TRY(find_slot(j->schema, run->eval.slices.item[i], &j->slicer[i], err));
+        const char *name = run->eval.slices.item[i];
+        j->slicer[i].spec = tn_schema_slot(j->schema, name);
+        if (j->slicer[i].spec == NULL) {
+            return tn_fail(err, TN_E_CONFIG, "eval.slices: no slot '%s' with keys", name);
+        }
         tn_slices_opts opts = {
             .slices_max = 1 << 12, .rows_min = run->eval.slices_min_rows, .sampling = j->sampling};
         TN_TRY(tn_slices_new(&out->slices[i], &opts, err));
@@ -84,8 +75,8 @@ static tn_status add_slices(tn_score_collector *j, const tn_batch *batch, const 
 {
     for (uint32_t i = 0; i < j->out->n_slices; i++) {
         slicer *s = &j->slicer[i];
-        TN_ASSERT(s->slot < batch->n_slots);
-        const tn_slot *slot = &batch->slot[s->slot];
+        TN_ASSERT(s->spec->slot < batch->n_slots);
+        const tn_slot *slot = &batch->slot[s->spec->slot];
         uint32_t n = slot->offset[batch->rows];
         if (n > s->capacity) {
             tn_free(s->sign);
@@ -94,7 +85,7 @@ static tn_status add_slices(tn_score_collector *j, const tn_batch *batch, const 
             s->capacity = n;
         }
         for (uint32_t k = 0; k < n; k++) {
-            s->sign[k] = tn_sign_of(slot->key[k], s->salt);
+            s->sign[k] = tn_sign_of(slot->key[k], s->spec->salt);
         }
         TN_TRY(tn_slices_add(j->out->slices[i], rows,
                              &(tn_slice_keys){.sign = s->sign, .start = slot->offset}, err));
@@ -116,6 +107,16 @@ tn_status tn_score_collector_begin(tn_score_collector *j, tn_error *err)
     return make_slices(j, err);
 }
 
+static bool is_stopped(const tn_score_collector *j)
+{
+    return j->request->stop != NULL && atomic_load(j->request->stop);
+}
+
+static tn_status stop(tn_error *err)
+{
+    return tn_fail(err, TN_E_STOPPED, "stopped by a signal while evaluating");
+}
+
 tn_status tn_score_collector_add(tn_score_collector *j, const tn_scores *scores, tn_error *err)
 {
     TN_ASSERT(scores->batch != NULL && scores->logit != NULL);
@@ -132,10 +133,7 @@ tn_status tn_score_collector_add(tn_score_collector *j, const tn_scores *scores,
     if (j->request->sink != NULL) {
         TN_TRY(j->request->sink(j->request->sink_arg, scores, err));
     }
-    if (j->request->stop != NULL && atomic_load(j->request->stop)) {
-        return tn_fail(err, TN_E_STOPPED, "stopped by a signal while evaluating");
-    }
-    return TN_OK;
+    return is_stopped(j) ? stop(err) : TN_OK;
 }
 
 void tn_score_collector_end(tn_score_collector *j, tn_status status)
@@ -149,6 +147,15 @@ void tn_score_collector_end(tn_score_collector *j, tn_status status)
     if (status != TN_OK) {
         tn_evaluation_done(j->out);
     }
+}
+
+/* How a pass that ended so has ended. */
+static tn_status end_of(const tn_score_collector *j, tn_status status, tn_error *err)
+{
+    if (is_stopped(j) && (status == TN_END || status == TN_E_STOPPED)) {
+        return stop(err);
+    }
+    return status == TN_END ? TN_OK : status;
 }
 
 static tn_reader_opts reader_of(const tn_score_collector *j)
@@ -195,11 +202,7 @@ static tn_status run_through(tn_worker *w, tn_score_collector *j, tn_step_prefet
         tn_lane_step(w->lane, ++batches);
     }
     tn_reader_counts(tn_step_prefetch_reader(feeder), &j->out->counts);
-    bool stopped = j->request->stop != NULL && atomic_load(j->request->stop);
-    if (stopped && (status == TN_END || status == TN_E_STOPPED)) {
-        return tn_fail(err, TN_E_STOPPED, "stopped by a signal while evaluating");
-    }
-    return status == TN_END ? TN_OK : status;
+    return end_of(j, status, err);
 }
 
 tn_status tn_evaluate(tn_worker *w, const tn_eval_request *request, tn_evaluation *out,
@@ -265,11 +268,7 @@ static tn_status score_all(exam *x, tn_error *err)
         tn_reader_recycle(x->reader, batch);
     }
     tn_reader_counts(x->reader, &x->j.out->counts);
-    bool stopped = x->j.request->stop != NULL && atomic_load(x->j.request->stop);
-    if (stopped && (status == TN_END || status == TN_E_STOPPED)) {
-        return tn_fail(err, TN_E_STOPPED, "stopped by a signal while evaluating");
-    }
-    return status == TN_END ? TN_OK : status;
+    return end_of(&x->j, status, err);
 }
 
 tn_status tn_evaluate_export(const tn_exported_model *b, const tn_run *run,

@@ -81,30 +81,21 @@ const tn_node *tn_fetch_node(const tn_graph *graph, const char *name, tn_error *
     return NULL;
 }
 
-static tn_status add_values(spool *s, const tn_scores *scores, tn_error *err)
-{
-    const tn_node *n = tn_fetch_node(scores->graph, s->name, err);
-    if (n == NULL) {
-        return TN_E_CONFIG;
-    }
-    TN_ASSERT(s->cols == 0 || s->cols == n->shape.cols);
-    s->cols = n->shape.cols;
-    for (uint32_t r = 0; r < scores->batch->rows; r++) {
-        const float *row = tn_val_row(n, scores->first + r);
-        TN_TRY(tn_file_write(s->file, row, s->cols * sizeof(float), err));
-    }
-    return TN_OK;
-}
-
-/* Values of rows that another rank has scored; `at`: of the node within a row. */
-static tn_status add_fetched(spool *s, const tn_scores *scores, uint32_t cols, uint32_t at,
-                             tn_error *err)
+/* The next rows of node i; `at`: of the node within a row that another rank has scored. */
+static tn_status add_values(spool *s, const tn_scores *scores, uint32_t i, uint32_t at,
+                            tn_error *err)
 {
     const tn_fetched *f = scores->fetched;
+    const tn_node *n = f == NULL ? tn_fetch_node(scores->graph, s->name, err) : NULL;
+    if (f == NULL && n == NULL) {
+        return TN_E_CONFIG;
+    }
+    const uint32_t cols = f != NULL ? f->cols[i] : n->shape.cols;
     TN_ASSERT(s->cols == 0 || s->cols == cols);
     s->cols = cols;
     for (uint32_t r = 0; r < scores->batch->rows; r++) {
-        const float *row = f->value + (size_t)r * f->width + at;
+        const float *row =
+            f != NULL ? f->value + (size_t)r * f->width + at : tn_val_row(n, scores->first + r);
         TN_TRY(tn_file_write(s->file, row, cols * sizeof(float), err));
     }
     return TN_OK;
@@ -114,14 +105,7 @@ static tn_status add_ids(tn_fetch *f, const tn_batch *batch, tn_error *err)
 {
     for (uint32_t r = 0; r < batch->rows; r++) {
         tn_text_clear(&f->text);
-        if (batch->id_offset != NULL && batch->id_offset[r + 1] > batch->id_offset[r]) {
-            tn_text_add(&f->text, batch->id_text + batch->id_offset[r],
-                        batch->id_offset[r + 1] - batch->id_offset[r]);
-        } else {
-            tn_text_add_u64(&f->text, batch->source[r]);
-            tn_text_addc(&f->text, ':');
-            tn_text_add_u64(&f->text, batch->source_at[r]);
-        }
+        tn_record_id(batch, r, &f->text);
         TN_TRY(tn_text_check(&f->text, "a record id", err));
         uint32_t size = (uint32_t)f->text.size;
         f->id_bytes = size > f->id_bytes ? size : f->id_bytes;
@@ -134,19 +118,13 @@ static tn_status add_ids(tn_fetch *f, const tn_batch *batch, tn_error *err)
 tn_status tn_fetch_sink(void *fetch, const tn_scores *scores, tn_error *err)
 {
     tn_fetch *f = fetch;
-    uint32_t rows = scores->batch->rows;
     uint32_t at = 0;
     for (uint32_t i = 0; i < f->n; i++) {
-        if (scores->fetched != NULL) {
-            const uint32_t cols = scores->fetched->cols[i];
-            TN_TRY(add_fetched(&f->node[i], scores, cols, at, err));
-            at += cols;
-        } else {
-            TN_TRY(add_values(&f->node[i], scores, err));
-        }
+        TN_TRY(add_values(&f->node[i], scores, i, at, err));
+        at += f->node[i].cols;
     }
     TN_ASSERT(scores->fetched == NULL || at == scores->fetched->width);
-    f->rows += rows;
+    f->rows += scores->batch->rows;
     return add_ids(f, scores->batch, err);
 }
 

@@ -33,21 +33,26 @@ void tn_prediction_head(tn_text *out, bool grouped)
     tn_text_adds(out, grouped ? "\tgroup\n" : "\n");
 }
 
+void tn_record_id(const tn_batch *batch, uint32_t row, tn_text *out)
+{
+    const uint32_t *at = batch->id_offset;
+    if (at != NULL && at[row + 1] > at[row]) {
+        tn_text_add(out, batch->id_text + at[row], at[row + 1] - at[row]);
+    } else {
+        tn_text_add_u64(out, batch->source[row]);
+        tn_text_addc(out, ':');
+        tn_text_add_u64(out, batch->source_at[row]);
+    }
+}
+
 static void add_id(tn_text *out, const tn_batch *batch, uint32_t row)
 {
-    if (batch->id_offset != NULL && batch->id_offset[row + 1] > batch->id_offset[row]) {
-        for (uint32_t i = batch->id_offset[row]; i < batch->id_offset[row + 1]; i++) {
-            char c = batch->id_text[i];
-            if (c == '\t' || c == '\n' || c == '\r') {
-                c = ' '; /* columns stay */
-            }
-            tn_text_addc(out, c);
-        }
-        return;
+    const size_t begin = out->size;
+    tn_record_id(batch, row, out);
+    for (size_t i = begin; i < out->size; i++) {
+        const char c = out->data[i];
+        out->data[i] = c == '\t' || c == '\n' || c == '\r' ? ' ' : c; /* columns stay */
     }
-    tn_text_add_u64(out, batch->source[row]);
-    tn_text_addc(out, ':');
-    tn_text_add_u64(out, batch->source_at[row]);
 }
 
 /* Under the "C" locale. */

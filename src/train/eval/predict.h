@@ -20,6 +20,9 @@
 
 typedef struct tn_node tn_node;
 
+/* Appends the id of a record: its own, or source:byte offset. */
+void tn_record_id(const tn_batch *batch, uint32_t row, tn_text *out);
+
 /* The first line, and one line for each row of a batch; `shift` is added to the logits. */
 void tn_prediction_head(tn_text *out, bool grouped);
 void tn_prediction_lines(tn_text *out, const tn_batch *batch, const float *logit, double shift);

@@ -76,11 +76,7 @@ static wanted *find(const words_of *w, uint64_t sign)
 static tn_status add_slot(tn_sign_words *words, const tn_sign_search *in, uint32_t i, tn_error *err)
 {
     words_of *w = &words->slot[i];
-    const tn_slot_spec *spec = NULL;
-    for (uint32_t k = 0; k < in->schema->n_slots; k++) {
-        spec =
-            strcmp(in->schema->slot[k]->name, in->slots->item[i]) == 0 ? in->schema->slot[k] : spec;
-    }
+    const tn_slot_spec *spec = tn_schema_slot(in->schema, in->slots->item[i]);
     if (spec == NULL || !is_hash(spec)) {
         return TN_OK;
     }

@@ -56,23 +56,13 @@ tn_status tn_eval_result_slices(const tn_eval_result *f, uint32_t i, uint32_t ma
     return status;
 }
 
-static const tn_slot_spec *find_slot(const tn_schema *schema, const char *name)
-{
-    for (uint32_t i = 0; i < schema->n_slots; i++) {
-        if (strcmp(schema->slot[i]->name, name) == 0) {
-            return schema->slot[i];
-        }
-    }
-    return NULL;
-}
-
 void tn_eval_result_value(const tn_eval_result *f, uint32_t i, const tn_slice *slice, tn_text *out)
 {
     if (slice->is_other) {
         tn_text_adds(out, "other");
         return;
     }
-    const tn_slot_spec *spec = find_slot(f->schema, f->run->eval.slices.item[i]);
+    const tn_slot_spec *spec = tn_schema_slot(f->schema, f->run->eval.slices.item[i]);
     TN_ASSERT(spec != NULL);
     const char *word = tn_sign_word(f->words, i, slice->sign);
     for (const char *c = word; c != NULL && *c != '\0'; c++) {
