@@ -24,42 +24,32 @@
 
 /* ---- what a run reads: every node of a configuration knows its file ---- */
 
-enum { SOURCES_MAX = 256 }; /* configurations include one another, not hundreds */
-
-typedef struct sources {
-    const char *item[SOURCES_MAX];
-    uint32_t n;
-} sources;
-
-static void add_source(sources *s, const char *source)
+/* "command line" is no file, and is passed over. */
+static tn_status add_source(tn_inputs *out, const char *source, const char **last, tn_error *err)
 {
-    bool known = source == NULL;
-    for (uint32_t i = 0; i < s->n && !known; i++) {
-        known = s->item[i] == source || strcmp(s->item[i], source) == 0;
+    if (source == NULL || (*last != NULL && strcmp(source, *last) == 0)) {
+        return TN_OK;
     }
-    if (!known && s->n < SOURCES_MAX) {
-        s->item[s->n++] = source;
-    }
+    *last = source;
+    return tn_inputs_add(out, source, err);
 }
 
-static void find_sources(const tn_tree *tree, sources *s)
+static tn_status add_sources(tn_inputs *out, const tn_tree *tree, const char **last, tn_error *err)
 {
-    add_source(s, tree->at.source);
-    add_source(s, tree->key_at.source);
+    TN_TRY(add_source(out, tree->at.source, last, err));
+    TN_TRY(add_source(out, tree->key_at.source, last, err));
     for (const tn_tree *t = tree->first; t != NULL; t = t->next) {
-        find_sources(t, s);
+        TN_TRY(add_sources(out, t, last, err));
     }
+    return TN_OK;
 }
 
 tn_status tn_inputs_of(tn_inputs *out, const tn_tree *tree, const char *config,
                        const tn_data_opts *data, tn_error *err)
 {
-    sources s = {0};
-    add_source(&s, config);
-    find_sources(tree, &s);
-    for (uint32_t i = 0; i < s.n; i++) { /* "command line" is no file, and is passed over */
-        TN_TRY(tn_inputs_add(out, s.item[i], err));
-    }
+    const char *last = NULL;
+    TN_TRY(add_source(out, config, &last, err));
+    TN_TRY(add_sources(out, tree, &last, err));
     TN_TRY(tn_fileset_inputs(&data->train, out, err));
     TN_TRY(tn_fileset_inputs(&data->valid, out, err));
     return tn_fileset_inputs(&data->test, out, err);

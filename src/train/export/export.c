@@ -8,7 +8,6 @@
 #include "base/file/file.h"
 #include "base/file/output_file.h"
 #include "base/file/safetensors.h"
-#include "base/math/crc32c.h"
 #include "serve/calibration_file.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/ckptdir.h"
@@ -204,37 +203,46 @@ static void add_file(exporting *x, const char *name, uint64_t bytes, uint32_t cr
     x->out->bytes += bytes;
 }
 
-static tn_status write_text(exporting *x, const char *name, const tn_text *text, tn_error *err)
+static tn_status begin_file(const exporting *x, const char *name, tn_file **out, tn_error *err)
 {
     char path[TN_PATH_SIZE];
-    tn_file *f = NULL;
-    TN_TRY(tn_text_check(text, name, err));
     TN_TRY(tn_path_join(x->dir.tmp, name, path, err));
-    TN_TRY(tn_file_create(&f, path, err));
-    tn_status status = tn_file_write(f, text->data, text->size, err);
+    return tn_file_create(out, path, err);
+}
+
+/* `status`: of what was written. */
+static tn_status end_file(exporting *x, const char *name, tn_file *f, tn_status status,
+                          tn_error *err)
+{
     if (status != TN_OK) {
         tn_file_abandon(f);
         return status;
     }
+    const uint64_t bytes = tn_file_size(f);
+    const uint32_t crc = tn_file_crc(f);
     TN_TRY(tn_file_commit(f, err));
-    add_file(x, name, text->size, tn_crc32c(0, text->data, text->size));
+    add_file(x, name, bytes, crc);
     return TN_OK;
+}
+
+static tn_status write_text(exporting *x, const char *name, const tn_text *text, tn_error *err)
+{
+    tn_file *f = NULL;
+    TN_TRY(tn_text_check(text, name, err));
+    TN_TRY(begin_file(x, name, &f, err));
+    return end_file(x, name, f, tn_file_write(f, text->data, text->size, err), err);
 }
 
 /* The parameters that the nodes name, each once. */
 static uint32_t list_tensors(const tn_export_graph *g, tn_arena *arena, const tn_tensor **out)
 {
-    const tn_json *nodes = NULL;
-    tn_error err = {0};
-    tn_status status = tn_json_parse(&nodes, g->nodes, strlen(g->nodes), arena, "nodes", &err);
-    TN_ASSERT(status == TN_OK); /* just written */
     uint32_t most = 0;
     while (tn_graph_node(g->g, most) != NULL) {
         most++;
     }
     tn_tensor *tensor = TN_NEW_ARRAY(arena, tn_tensor, most + 1);
     uint32_t n = 0;
-    for (const tn_json *node = nodes->first; node != NULL; node = node->next) {
+    for (const tn_json *node = g->node->first; node != NULL; node = node->next) {
         const tn_json *params = tn_json_get(node, "params");
         for (const tn_json *p = params != NULL ? params->first : NULL; p != NULL; p = p->next) {
             uint32_t k = 0;
@@ -263,21 +271,10 @@ static tn_status write_weights(exporting *x, const tn_export_graph *g, tn_error 
     static const char name[] = "dense.safetensors";
     const tn_tensor_meta meta = {"tnet.model_id", x->out->model_id};
     tn_safetensors doc = {.n_meta = 1, .meta = &meta};
-    doc.n_tensors = list_tensors(g, x->request->binder->arena, &doc.tensor);
-    char path[TN_PATH_SIZE];
     tn_file *f = NULL;
-    TN_TRY(tn_path_join(x->dir.tmp, name, path, err));
-    TN_TRY(tn_file_create(&f, path, err));
-    tn_status status = tn_safetensors_write(f, &doc, err);
-    if (status != TN_OK) {
-        tn_file_abandon(f);
-        return status;
-    }
-    uint64_t bytes = tn_file_size(f);
-    uint32_t crc = tn_file_crc(f);
-    TN_TRY(tn_file_commit(f, err));
-    add_file(x, name, bytes, crc);
-    return TN_OK;
+    doc.n_tensors = list_tensors(g, x->request->binder->arena, &doc.tensor);
+    TN_TRY(begin_file(x, name, &f, err));
+    return end_file(x, name, f, tn_safetensors_write(f, &doc, err), err);
 }
 
 static tn_status write_graph(exporting *x, tn_error *err)
@@ -285,8 +282,7 @@ static tn_status write_graph(exporting *x, tn_error *err)
     tn_export_graph g;
     TN_TRY(tn_export_graph_new(&g, x->plan, x->w->params, x->request->binder, err));
     tn_text json = {0};
-    const tn_export_head head = {.model_id = x->out->model_id, .calibration = &x->calibration};
-    tn_export_model_json(&json, x->plan, &g, &head, x->request->binder);
+    tn_export_model_json(&json, &g, x->out->model_id, &x->calibration);
     tn_status status = write_text(x, "model.json", &json, err);
     tn_text_done(&json);
     if (status == TN_OK) {
@@ -305,19 +301,17 @@ static tn_status write_rows(exporting *x, tn_error *err)
                                  .base = x->request->delta_from != NULL ? x->base : NULL,
                                  .stop = x->request->stop,
                                  .parts = x->lead != NULL ? &x->parts : NULL};
-    char path[TN_PATH_SIZE];
-    tn_export_done done = {0};
-    if (tn_strs_has(&x->plan->run->export.dict, "tnd")) {
-        TN_TRY(tn_path_join(x->dir.tmp, "dict.tnd", path, err));
-        TN_TRY(tn_export_dict(&rows, path, &done, err));
-        add_file(x, "dict.tnd", done.bytes, done.crc);
+    static const char *const names[] = {"dict.tnd", "dict.tsv"};
+    for (uint32_t i = 0; i < 2; i++) {
+        char path[TN_PATH_SIZE];
+        tn_export_done done;
+        if (tn_strs_has(&x->plan->run->export.dict, names[i] + strlen("dict."))) {
+            TN_TRY(tn_path_join(x->dir.tmp, names[i], path, err));
+            TN_TRY((i == 0 ? tn_export_dict : tn_export_dump)(&rows, path, &done, err));
+            add_file(x, names[i], done.bytes, done.crc);
+            x->out->rows = done.rows;
+        }
     }
-    if (tn_strs_has(&x->plan->run->export.dict, "tsv")) {
-        TN_TRY(tn_path_join(x->dir.tmp, "dict.tsv", path, err));
-        TN_TRY(tn_export_dump(&rows, path, &done, err));
-        add_file(x, "dict.tsv", done.bytes, done.crc);
-    }
-    x->out->rows = done.rows;
     return TN_OK;
 }
 

@@ -71,9 +71,10 @@ static void correct_bias(tn_params *params, const char *bias, double q)
     *w = (float)((double)*w + tn_ln(q));
 }
 
-static tn_status build(tn_export_graph *x, const tn_model_plan *plan, tn_params *from,
-                       const tn_binder *b, tn_error *err)
+static tn_status build(tn_export_graph *x, tn_params *from, tn_error *err)
 {
+    const tn_model_plan *plan = x->plan;
+    const tn_binder *b = x->binder;
     tn_net net = {.g = x->g, .params = x->params, .dense_init = plan->dense_init};
     tn_list_source source = {plan->list, plan->inputs, plan->features, plan->layout};
     tn_list_graph made;
@@ -99,6 +100,7 @@ static tn_status build(tn_export_graph *x, const tn_model_plan *plan, tn_params 
     tn_status status = tn_text_check(&nodes, "nodes of a graph", err);
     if (status == TN_OK) {
         x->nodes = text_in(b->arena, nodes.data);
+        status = tn_json_parse(&x->node, nodes.data, nodes.size, b->arena, "nodes", err);
     }
     tn_text_done(&nodes);
     return status;
@@ -108,10 +110,12 @@ tn_status tn_export_graph_new(tn_export_graph *out, const tn_model_plan *plan, t
                               const tn_binder *b, tn_error *err)
 {
     tn_export_graph x = {
+        .plan = plan,
+        .binder = b,
         .g = tn_graph_new(&(tn_graph_opts){.max_rows = 1, .frozen = true}),
         .params = tn_params_new(),
     };
-    tn_status status = build(&x, plan, from, b, err);
+    tn_status status = build(&x, from, err);
     if (status != TN_OK) {
         tn_export_graph_done(&x);
         return status;
@@ -130,9 +134,7 @@ void tn_export_graph_done(tn_export_graph *x)
 
 typedef struct writing {
     tn_text *out;
-    const tn_model_plan *plan;
     const tn_export_graph *x;
-    const tn_binder *b;
 } writing;
 
 /* Options of a slot that stand elsewhere in its object, or that a scorer does not need. */
@@ -200,15 +202,24 @@ static const tn_field *slot_field(const char *key)
     return f;
 }
 
+/* The options of a table that are not default, but those in `without`; `key` is one that has no
+ * default. */
+static void put_changed(const writing *w, const tn_field *fields, const void *opts, void *usual,
+                        const char *key, const char *const *without)
+{
+    tn_arena *arena = w->x->binder->arena;
+    const tn_origin at = {.source = "model.json"};
+    tn_tree *map = tn_tree_new(arena, TN_TREE_MAP, at);
+    tn_tree_put(arena, map, key, tn_tree_scalar(arena, "-", at));
+    tn_fields_bind(w->x->binder, fields, map, usual);
+    tn_fields_json_changed(w->out, fields, opts, usual, without);
+}
+
 /* The members of a slot that are not those of every slot. */
 static void put_more(const writing *w, const tn_slot_spec *spec)
 {
     tn_slot_opts usual;
-    tn_tree *map = tn_tree_new(w->b->arena, TN_TREE_MAP, (tn_origin){.source = "model.json"});
-    tn_tree_put(w->b->arena, map, "name",
-                tn_tree_scalar(w->b->arena, spec->name, (tn_origin){.source = "model.json"}));
-    tn_fields_bind(w->b, tn_slot_fields, map, &usual);
-    tn_fields_json_changed(w->out, tn_slot_fields, spec->opts, &usual, said);
+    put_changed(w, tn_slot_fields, spec->opts, &usual, "name", said);
 }
 
 static void put_pool(tn_text *out, const tn_model_slot *slot)
@@ -228,7 +239,7 @@ static void put_pool(tn_text *out, const tn_model_slot *slot)
 /* Inputs of the model that take the slot. */
 static void put_segments(const writing *w, uint32_t feature)
 {
-    const tn_model_inputs *inputs = w->plan->inputs;
+    const tn_model_inputs *inputs = w->x->plan->inputs;
     tn_json_open_key(w->out, "segments", '[');
     for (uint32_t i = 0; i < inputs->n; i++) {
         const tn_model_input *in = &inputs->input[i];
@@ -243,8 +254,7 @@ static void put_segments(const writing *w, uint32_t feature)
 
 static void put_slots(const writing *w)
 {
-    static const char *const types[] = {"id", "int", "hex", "str", "float"};
-    const tn_schema *schema = w->plan->schema;
+    const tn_schema *schema = w->x->plan->schema;
     tn_text *out = w->out;
     tn_json_open_key(out, "slots", '[');
     for (uint32_t i = 0; i < schema->n_slots; i++) {
@@ -252,12 +262,11 @@ static void put_slots(const writing *w)
         tn_json_open(out, '{');
         tn_json_str(out, "name", spec->name);
         tn_json_str(out, "group", schema->group[spec->group].name);
-        TN_ASSERT((size_t)spec->type < sizeof types / sizeof types[0]);
-        tn_json_str(out, "type", types[spec->type]);
+        tn_json_str(out, "type", tn_slot_type_words[spec->type]);
         put_transform(out, &spec->transform);
         tn_json_str(out, "absent", spec->absent_key ? "key" : "none");
-        tn_json_str(out, "missing", w->plan->missing_init[spec->group] ? "init" : "zero");
-        put_pool(out, &w->plan->features->slot[i]);
+        tn_json_str(out, "missing", w->x->plan->missing_init[spec->group] ? "init" : "zero");
+        put_pool(out, &w->x->plan->features->slot[i]);
         tn_json_u64(out, "max_len", spec->max_len);
         put_segments(w, i);
         put_more(w, spec);
@@ -281,10 +290,10 @@ static void put_slots(const writing *w)
 }
 
 /* Whether some node reads the input. */
-static bool is_read(const tn_json *nodes, const tn_export_graph *x, const char *name)
+static bool is_read(const tn_export_graph *x, const char *name)
 {
     bool read = strcmp(x->logit->name, name) == 0;
-    for (const tn_json *n = nodes->first; n != NULL && !read; n = n->next) {
+    for (const tn_json *n = x->node->first; n != NULL && !read; n = n->next) {
         const tn_json *in = tn_json_get(n, "in");
         for (const tn_json *i = in->first; i != NULL && !read; i = i->next) {
             read = strcmp(i->string, name) == 0;
@@ -315,16 +324,11 @@ static void put_input(const writing *w, const tn_node *n)
 
 static void put_inputs(const writing *w)
 {
-    const tn_json *nodes = NULL;
-    tn_error err = {0};
-    tn_status status =
-        tn_json_parse(&nodes, w->x->nodes, strlen(w->x->nodes), w->b->arena, "nodes", &err);
-    TN_ASSERT(status == TN_OK); /* just written */
     tn_json_open_key(w->out, "inputs", '[');
     const tn_node *n = NULL;
     for (uint32_t i = 0; (n = tn_graph_node(w->x->g, i)) != NULL; i++) {
         bool input = n->op == &tn_op_embed || n->op == &tn_op_numeric;
-        if (input && is_read(nodes, w->x, n->name)) {
+        if (input && is_read(w->x, n->name)) {
             put_input(w, n);
         }
     }
@@ -337,20 +341,20 @@ static void put_first_values(const writing *w)
     static const char *const kinds[] = {"constant",   "uniform",        "normal",
                                         "truncated",  "glorot_uniform", "xavier_normal",
                                         "he_uniform", "he_normal"};
-    const tn_layout *layout = w->plan->layout;
+    const tn_layout *layout = w->x->plan->layout;
     bool any = false;
     for (uint32_t g = 0; g < layout->n_groups; g++) {
-        any |= w->plan->missing_init[g];
+        any |= w->x->plan->missing_init[g];
     }
     if (!any) {
         return;
     }
-    tn_json_hex64(w->out, "seed", w->plan->run->run.seed);
+    tn_json_hex64(w->out, "seed", w->x->plan->run->run.seed);
     tn_json_open_key(w->out, "init", '[');
     for (uint32_t g = 0; g < layout->n_groups; g++) {
         const tn_record *record = tn_record_of(layout, g);
-        for (uint32_t s = 0; w->plan->missing_init[g] && s < record->n_segments; s++) {
-            const tn_init *init = &w->plan->rules->rule[(size_t)g * TN_SEGMENTS_MAX + s].init;
+        for (uint32_t s = 0; w->x->plan->missing_init[g] && s < record->n_segments; s++) {
+            const tn_init *init = &w->x->plan->rules->rule[(size_t)g * TN_SEGMENTS_MAX + s].init;
             tn_json_open(w->out, '{');
             tn_json_str(w->out, "group", layout->group[g].name);
             tn_json_str(w->out, "segment", record->segment[s].name);
@@ -366,31 +370,27 @@ static void put_first_values(const writing *w)
 
 static void put_source(const writing *w)
 {
-    const tn_data_opts *data = &w->plan->run->data;
     tn_data_opts usual;
-    tn_tree *map = tn_tree_new(w->b->arena, TN_TREE_MAP, (tn_origin){.source = "model.json"});
-    tn_tree_put(w->b->arena, map, "format",
-                tn_tree_scalar(w->b->arena, "", (tn_origin){.source = "model.json"}));
-    tn_fields_bind(w->b, tn_data_fields, map, &usual);
     tn_json_open_key(w->out, "source", '{');
-    tn_fields_json_changed(w->out, tn_data_fields, data, &usual, of_training);
-    if (w->plan->schema->index_base != 0) {
-        tn_json_u64(w->out, "index_base", w->plan->schema->index_base);
+    put_changed(w, tn_data_fields, &w->x->plan->run->data, &usual, "format", of_training);
+    if (w->x->plan->schema->index_base != 0) {
+        tn_json_u64(w->out, "index_base", w->x->plan->schema->index_base);
     }
     tn_json_close(w->out, '}');
 }
 
-void tn_export_model_json(tn_text *out, const tn_model_plan *plan, const tn_export_graph *x,
-                          const tn_export_head *head, const tn_binder *b)
+void tn_export_model_json(tn_text *out, const tn_export_graph *x, const char *model_id,
+                          const tn_calibration *calibration)
 {
-    writing w = {.out = out, .plan = plan, .x = x, .b = b};
+    const writing w = {.out = out, .x = x};
+    const bool calibrated = calibration->kind != TN_CALIBRATION_NONE;
+    const bool has_dictionary = tn_strs_has(&x->plan->run->export.dict, "tnd");
     tn_json_open(out, '{');
     tn_json_str(out, "format", "tnet-model");
-    const bool calibrated = head->calibration->kind != TN_CALIBRATION_NONE;
     tn_json_raw(out, "version", calibrated ? "[2,0]" : "[1,0]");
-    tn_json_str(out, "model_id", head->model_id);
+    tn_json_str(out, "model_id", model_id);
     tn_json_str(out, "weights", "dense.safetensors");
-    tn_json_str(out, "dictionary", tn_strs_has(&plan->run->export.dict, "tnd") ? "dict.tnd" : NULL);
+    tn_json_str(out, "dictionary", has_dictionary ? "dict.tnd" : NULL);
     put_slots(&w);
     put_inputs(&w);
     tn_json_raw(out, "nodes", x->nodes);
@@ -400,7 +400,7 @@ void tn_export_model_json(tn_text *out, const tn_model_plan *plan, const tn_expo
     tn_json_str(out, "logit", x->logit->name);
     tn_json_str(out, "pctr", x->pctr->name);
     if (calibrated) {
-        tn_calibration_json(out, head->calibration);
+        tn_calibration_json(out, calibration);
     }
     tn_json_close(out, '}');
     tn_json_close(out, ']');

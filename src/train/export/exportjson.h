@@ -20,26 +20,24 @@
 typedef struct tn_text tn_text; /* base/core/text.h */
 
 typedef struct tn_export_graph {
+    const tn_model_plan *plan;
+    const tn_binder *binder;
     tn_graph *g;       /* forward only, norms folded, with the correction for sampled negatives */
     tn_params *params; /* its own copy of the weights */
     tn_node *logit;
     tn_node *pctr;
-    const char *nodes; /* JSON, lives in the arena */
+    const char *nodes;          /* JSON, lives in the arena .. */
+    const struct tn_json *node; /* .. as is what it says */
 } tn_export_graph;
 
-/* Builds the graph for serving from the weights in `from`. Faults of the list cannot be: the worker
- * was made from the same. TN_E_CKPT: a weight is not finite. */
+/* Builds the graph for serving from the weights in `from`. `plan` and `b` must outlive it. Faults
+ * of the list cannot be: the worker was made from the same. TN_E_CKPT: a weight is not finite. */
 tn_status tn_export_graph_new(tn_export_graph *out, const tn_model_plan *plan, tn_params *from,
                               const tn_binder *b, tn_error *err) TN_MUST_USE;
 void tn_export_graph_done(tn_export_graph *x);
 
-typedef struct tn_export_head {
-    const char *model_id;
-    const tn_calibration *calibration; /* of kind NONE: scores are served as they are */
-} tn_export_head;
-
-/* Appends model.json. */
-void tn_export_model_json(tn_text *out, const tn_model_plan *plan, const tn_export_graph *x,
-                          const tn_export_head *head, const tn_binder *b);
+/* Appends model.json. Of kind NONE: scores are served as they are. */
+void tn_export_model_json(tn_text *out, const tn_export_graph *x, const char *model_id,
+                          const tn_calibration *calibration);
 
 #endif
