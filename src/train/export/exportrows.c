@@ -165,6 +165,55 @@ tn_status tn_export_parts_remove(const tn_export_parts *p, tn_error *err)
     return TN_OK;
 }
 
+/* ---- the table as the source of a dictionary: a piece is a partition ---- */
+
+typedef struct table_source {
+    const tn_export_rows *rows;
+    uint32_t *at; /* [record * TN_SEGMENTS_MAX + segment]: where weights begin in a row */
+} table_source;
+
+/* One walk over a partition. */
+typedef struct table_walk {
+    const table_source *from;
+    tn_dict_visit *visit;
+    void *visitor;
+} table_walk;
+
+static void place_segments(table_source *s, tn_arena *arena)
+{
+    const tn_layout *layout = s->rows->plan->layout;
+    s->at = TN_NEW_ARRAY(arena, uint32_t, (size_t)layout->n_records * TN_SEGMENTS_MAX);
+    for (uint32_t r = 0; r < layout->n_records; r++) {
+        for (uint32_t i = 0; i < layout->record[r].n_segments; i++) {
+            s->at[r * TN_SEGMENTS_MAX + i] = tn_table_place(s->rows->table, r, i).w;
+        }
+    }
+}
+
+static tn_status give_row(void *arg, const tn_row_view *row, tn_error *err)
+{
+    const table_walk *w = arg;
+    const tn_export_rows *rows = w->from->rows;
+    if (!is_kept(rows, row)) {
+        return TN_OK;
+    }
+    uint32_t record = rows->plan->layout->group[row->group].record;
+    tn_dict_entry entry = {.key = row->key,
+                           .group = row->group,
+                           .present = row->present,
+                           .values = row->data,
+                           .at = w->from->at + (size_t)record * TN_SEGMENTS_MAX};
+    return w->visit(w->visitor, &entry, err);
+}
+
+static tn_status walk_table(void *arg, uint32_t piece, tn_dict_visit *visit, void *visitor,
+                            tn_error *err)
+{
+    const table_source *from = arg;
+    table_walk w = {.from = from, .visit = visit, .visitor = visitor};
+    return walk_partition(from->rows, piece, give_row, &w, err);
+}
+
 /* ---- delta: only what changed since an export, and the keys that are gone ----
  *
  *     rows of the table, ascending      a   b'  d
@@ -175,13 +224,13 @@ tn_status tn_export_parts_remove(const tn_export_parts *p, tn_error *err)
  */
 
 typedef struct export_delta {
-    tn_dict_stack base;
+    table_source *all;
     const tn_layout *layout;
+    tn_dict_stack base;
     tn_dict_type type;
     uint32_t *number; /* per record * TN_SEGMENTS_MAX: the file's number of the segment */
     tn_dict_live *live;
     uint64_t n_live;
-    const tn_dict_source *all;
 } export_delta;
 
 /* One walk over a partition. */
@@ -227,7 +276,17 @@ static tn_status number_segments(export_delta *d, tn_error *err)
     return TN_OK;
 }
 
-static tn_status open_base(export_delta *d, const char *base, tn_dict_spec *spec, tn_error *err)
+static void delta_close(export_delta *d)
+{
+    tn_dict_stack_close(&d->base);
+    tn_free(d->number);
+    tn_free(d->live);
+}
+
+/* `base` is the folder of an export, which may be a delta itself. `spec` gets its id and becomes
+ * that of a delta. TN_E_CKPT: another model, or too many deltas. Also after a failure to be closed.
+ */
+static tn_status delta_open(export_delta *d, const char *base, tn_dict_spec *spec, tn_error *err)
 {
     size_t n = ((size_t)spec->layout->n_records + 1) * TN_SEGMENTS_MAX;
     TN_TRY(TN_ALLOC(d->number, n, "a delta", err));
@@ -249,34 +308,6 @@ static tn_status open_base(export_delta *d, const char *base, tn_dict_spec *spec
     memcpy(spec->base_id, id, TN_MODEL_ID_BYTES);
     spec->delta = true;
     return tn_dict_stack_list(&d->base, &d->live, &d->n_live, err);
-}
-
-static void delta_close(export_delta *d)
-{
-    if (d != NULL) {
-        tn_dict_stack_close(&d->base);
-        tn_free(d->number);
-        tn_free(d->live);
-        tn_free(d);
-    }
-}
-
-/* `base` is the folder of an export, which may be a delta itself. `spec` gets its id and becomes
- * that of a delta; its layout and type are read. TN_E_CKPT: another model, or too many deltas. */
-static tn_status delta_open(export_delta **out, const char *base, tn_dict_spec *spec, tn_error *err)
-{
-    *out = NULL;
-    export_delta *d = NULL;
-    TN_TRY(TN_ALLOC(d, 1, "a delta", err));
-    d->layout = spec->layout;
-    d->type = spec->type;
-    tn_status status = open_base(d, base, spec, err);
-    if (status != TN_OK) {
-        delta_close(d);
-        return status;
-    }
-    *out = d;
-    return TN_OK;
 }
 
 /* Whether the dictionary would hold the same values of one segment as the base does. */
@@ -350,7 +381,7 @@ static uint64_t first_of(const export_delta *d, uint32_t partition)
     uint64_t to = d->n_live;
     while (from < to) {
         uint64_t middle = from + (to - from) / 2;
-        if (tn_partition_of(d->live[middle].key, d->all->n_pieces) < partition) {
+        if (tn_partition_of(d->live[middle].key, TN_PARTITIONS) < partition) {
             from = middle + 1;
         } else {
             to = middle;
@@ -359,7 +390,8 @@ static uint64_t first_of(const export_delta *d, uint32_t partition)
     return from;
 }
 
-static tn_status walk(void *arg, uint32_t piece, tn_dict_visit *visit, void *visitor, tn_error *err)
+static tn_status walk_delta(void *arg, uint32_t piece, tn_dict_visit *visit, void *visitor,
+                            tn_error *err)
 {
     const export_delta *d = arg;
     merge *m = NULL;
@@ -370,7 +402,7 @@ static tn_status walk(void *arg, uint32_t piece, tn_dict_visit *visit, void *vis
     TN_ASSERT(m->next <= m->end && m->end <= d->n_live);
     m->visit = visit;
     m->visitor = visitor;
-    tn_status status = d->all->walk(d->all->arg, piece, sift, m, err);
+    tn_status status = walk_table(d->all, piece, sift, m, err);
     if (status == TN_OK) {
         status = remove_before(m, UINT64_MAX, UINT32_MAX, err);
     }
@@ -379,62 +411,7 @@ static tn_status walk(void *arg, uint32_t piece, tn_dict_visit *visit, void *vis
     return status;
 }
 
-/* The changed rows of `all`, which must outlive it; its pieces are partitions of the key space. */
-static tn_dict_source delta_source(export_delta *d, const tn_dict_source *all)
-{
-    d->all = all;
-    return (tn_dict_source){.n_pieces = all->n_pieces, .walk = walk, .arg = d};
-}
-
 /* ---- dictionary ---- */
-
-/* The table as the source of a dictionary: a piece is a partition. */
-typedef struct table_source {
-    const tn_export_rows *rows;
-    uint32_t *at; /* [record * TN_SEGMENTS_MAX + segment]: where weights begin in a row */
-} table_source;
-
-/* One walk over a partition. */
-typedef struct table_walk {
-    const table_source *from;
-    tn_dict_visit *visit;
-    void *visitor;
-} table_walk;
-
-static void place_segments(table_source *s, tn_arena *arena)
-{
-    const tn_layout *layout = s->rows->plan->layout;
-    s->at = TN_NEW_ARRAY(arena, uint32_t, (size_t)layout->n_records * TN_SEGMENTS_MAX);
-    for (uint32_t r = 0; r < layout->n_records; r++) {
-        for (uint32_t i = 0; i < layout->record[r].n_segments; i++) {
-            s->at[r * TN_SEGMENTS_MAX + i] = tn_table_place(s->rows->table, r, i).w;
-        }
-    }
-}
-
-static tn_status give_row(void *arg, const tn_row_view *row, tn_error *err)
-{
-    const table_walk *w = arg;
-    const tn_export_rows *rows = w->from->rows;
-    if (!is_kept(rows, row)) {
-        return TN_OK;
-    }
-    uint32_t record = rows->plan->layout->group[row->group].record;
-    tn_dict_entry entry = {.key = row->key,
-                           .group = row->group,
-                           .present = row->present,
-                           .values = row->data,
-                           .at = w->from->at + (size_t)record * TN_SEGMENTS_MAX};
-    return w->visit(w->visitor, &entry, err);
-}
-
-static tn_status walk_table(void *arg, uint32_t piece, tn_dict_visit *visit, void *visitor,
-                            tn_error *err)
-{
-    const table_source *from = arg;
-    table_walk w = {.from = from, .visit = visit, .visitor = visitor};
-    return walk_partition(from->rows, piece, give_row, &w, err);
-}
 
 /* {"model_id":"..","segments":["wide",..],"slots":[..]} */
 static tn_status dict_json(const tn_export_rows *r, tn_text *out, tn_error *err)
@@ -487,19 +464,22 @@ static tn_status write_dict(const tn_export_rows *r, table_source *table, const 
         .team = r->team,
     };
     read_id(r->model_id, spec.model_id);
-    const tn_dict_source all = {.n_pieces = TN_PARTITIONS, .walk = walk_table, .arg = table};
-    tn_dict_source source = all;
-    export_delta *delta = NULL;
+    tn_dict_source source = {.n_pieces = TN_PARTITIONS, .walk = walk_table, .arg = table};
+    export_delta delta = {.all = table, .layout = spec.layout, .type = spec.type};
+    tn_status status = TN_OK;
     if (r->base != NULL) {
-        TN_TRY(delta_open(&delta, r->base, &spec, err));
-        source = delta_source(delta, &all);
+        source.walk = walk_delta;
+        source.arg = &delta;
+        status = delta_open(&delta, r->base, &spec, err);
     }
     tn_dict_written written;
-    tn_status status = tn_dict_write(path, &spec, &source, &written, err);
+    if (status == TN_OK) {
+        status = tn_dict_write(path, &spec, &source, &written, err);
+    }
     if (status == TN_OK) {
         *out = (tn_export_done){written.bytes, written.rows, written.crc};
     }
-    delta_close(delta);
+    delta_close(&delta);
     return status;
 }
 
