@@ -126,42 +126,6 @@ tn_status tn_setup_plan(tn_setup *s, tn_error *err)
 
 /* ---- around the work ---- */
 
-/* False: there is nothing left to do, a question was answered or a fault told; *code is the exit
- * code. */
-static bool read_options(const tn_main *m, tn_argv args, tn_arena *arena, tn_options *out,
-                         int *code)
-{
-    const tn_program *p = m->program;
-    tn_error err = {0};
-    *code = 0;
-    if (tn_options_parse(p, args, arena, out, m->flags, &err) != TN_OK) {
-        *code = tn_exit_with(p->name, &err);
-        return false;
-    }
-    if (tn_describe_answer(p, out) || (m->answer != NULL && m->answer(m->flags))) {
-        return false;
-    }
-    if (tn_options_check_words(p, out, &err) != TN_OK) {
-        *code = tn_exit_with(p->name, &err);
-        return false;
-    }
-    return true;
-}
-
-static void begin(tn_setup *s, int verbosity)
-{
-    *s = (tn_setup){.arena = tn_arena_new(1 << 18)};
-    s->binder = (tn_binder){.arena = s->arena, .diag = &s->diag};
-    tn_terminal_log(verbosity, TN_LOG_INFO);
-}
-
-static void done(tn_setup *s)
-{
-    tn_inputs_done(&s->inputs);
-    tn_diag_done(&s->diag);
-    tn_arena_free(s->arena);
-}
-
 /* Prints what is wrong, once; the exit code. */
 static int end(tn_setup *s, const char *program, tn_status status, const tn_error *err)
 {
@@ -179,17 +143,27 @@ static int end(tn_setup *s, const char *program, tn_status status, const tn_erro
 
 int tn_main_work(const tn_main *m, tn_argv args, tn_arena *arena)
 {
-    int code = 0;
+    const tn_program *p = m->program;
     tn_options options;
-    if (!read_options(m, args, arena, &options, &code)) {
-        return code;
-    }
     tn_error err = {0};
-    tn_setup s;
-    begin(&s, options.verbosity);
-    tn_status status = m->work(&s, &options, m->flags, &err);
-    code = end(&s, m->program->name, status, &err);
-    done(&s);
+    tn_status status = tn_options_parse(p, args, arena, &options, m->flags, &err);
+    if (status == TN_OK) {
+        if (tn_describe_answer(p, &options) || (m->answer != NULL && m->answer(m->flags))) {
+            return 0;
+        }
+        status = tn_options_check_words(p, &options, &err);
+    }
+    if (status != TN_OK) {
+        return tn_exit_with(p->name, &err);
+    }
+    tn_setup s = {.arena = tn_arena_new(1 << 18)};
+    s.binder = (tn_binder){.arena = s.arena, .diag = &s.diag};
+    tn_terminal_log(options.verbosity, TN_LOG_INFO);
+    status = m->work(&s, &options, m->flags, &err);
+    const int code = end(&s, p->name, status, &err);
+    tn_inputs_done(&s.inputs);
+    tn_diag_done(&s.diag);
+    tn_arena_free(s.arena);
     return code;
 }
 
