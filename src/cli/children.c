@@ -33,7 +33,14 @@
 
 enum { VARIABLE_BYTES = 48, NO_PROGRAM = 127 };
 
-/* ---- one process, from fork to exec ---- */
+/* ---- one process, from fork to exec: between these are system calls only ---- */
+
+typedef struct spawn {
+    const tn_children_opts *opts;
+    uint32_t rank;
+    int news;         /* the child's end of a socket, by which it hears of the others */
+    char *const *env; /* NULL-terminated */
+} spawn;
 
 /* Which group, and who in it; nobody sets these for a process alone. */
 static const char *const group_names[] = {"TNET_RANK", "TNET_PEERS", "TNET_PEER_LIST", "TNET_ROOT",
@@ -91,7 +98,9 @@ int tn_spawn_news(void)
     return is_given ? (int)fd : 0;
 }
 
-char *const *tn_spawn_env(const tn_spawn *s, uint64_t job, tn_arena *arena)
+/* This process's environment with the child's own variables, and without what launchers of other
+ * groups set. The texts live in the arena and in `environ`. */
+static char *const *make_env(const spawn *s, tn_arena *arena)
 {
     enum { OWN = 5 };
     uint32_t given = 0;
@@ -101,8 +110,9 @@ char *const *tn_spawn_env(const tn_spawn *s, uint64_t job, tn_arena *arena)
     char **env = TN_NEW_ARRAY(arena, char *, (size_t)given + OWN + 1);
     char *own = TN_NEW_ARRAY(arena, char, (size_t)OWN *VARIABLE_BYTES);
     (void)snprintf(own, VARIABLE_BYTES, "TNET_RANK=%" PRIu32, s->rank);
-    (void)snprintf(own + VARIABLE_BYTES, VARIABLE_BYTES, "TNET_PEERS=%" PRIu32, s->n);
-    (void)snprintf(own + (size_t)2 * VARIABLE_BYTES, VARIABLE_BYTES, "TNET_JOB=%016" PRIx64, job);
+    (void)snprintf(own + VARIABLE_BYTES, VARIABLE_BYTES, "TNET_PEERS=%" PRIu32, s->opts->n);
+    (void)snprintf(own + (size_t)2 * VARIABLE_BYTES, VARIABLE_BYTES, "TNET_JOB=%016" PRIx64,
+                   s->opts->job);
     (void)snprintf(own + (size_t)3 * VARIABLE_BYTES, VARIABLE_BYTES, "TNET_PARENT=%ld",
                    (long)getpid());
     (void)snprintf(own + (size_t)4 * VARIABLE_BYTES, VARIABLE_BYTES, "TNET_NEWS=%d", s->news);
@@ -146,7 +156,7 @@ static void take_part_of_cpus(uint32_t rank, uint32_t n)
 }
 
 /* Between fork and exec; returns only when there is nothing to run. */
-static void become(const tn_spawn *s, pid_t parent, const sigset_t *mask)
+static void become(const spawn *s, pid_t parent, const sigset_t *mask)
 {
     (void)signal(SIGUSR1, SIG_IGN);
     if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != parent) {
@@ -161,16 +171,16 @@ static void become(const tn_spawn *s, pid_t parent, const sigset_t *mask)
     if (s->news > 0 && fcntl(s->news, F_SETFD, 0) != 0) {
         return;
     }
-    if (s->part_cpus) {
-        take_part_of_cpus(s->rank, s->n);
+    if (s->opts->part_cpus) {
+        take_part_of_cpus(s->rank, s->opts->n);
     }
     (void)pthread_sigmask(SIG_SETMASK, mask, NULL);
-    (void)execve(s->path, s->words, s->env);
+    (void)execve(s->opts->path, s->opts->words, s->env);
 }
 
 /* As fork, and the child becomes what it is to be, or tells why not. Until its own handlers stand,
  * which saves what there is to save, a stop waits. */
-static pid_t fork_child(const tn_spawn *s, int fd)
+static pid_t fork_child(const spawn *s, int fd)
 {
     sigset_t all;
     sigset_t mask;
@@ -204,7 +214,10 @@ static int read_failure(int fd)
     return got == (ssize_t)sizeof failure ? failure : 0;
 }
 
-tn_status tn_spawn_one(const tn_spawn *s, pid_t *pid, tn_error *err)
+/* The child runs the program when this returns. Rank 0 keeps stdin, others read nothing there.
+ * SIGUSR1 is ignored and signals that ask for the end are blocked until the child watches them
+ * (cli/signals.h). */
+static tn_status start_one(const spawn *s, pid_t *pid, tn_error *err)
 {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
@@ -221,7 +234,7 @@ tn_status tn_spawn_one(const tn_spawn *s, pid_t *pid, tn_error *err)
     }
     while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR) {
     }
-    return tn_fail(err, TN_E_IO, "cannot start rank %u, '%s': %s", s->rank, s->path,
+    return tn_fail(err, TN_E_IO, "cannot start rank %u, '%s': %s", s->rank, s->opts->path,
                    strerrordesc_np(failure));
 }
 
@@ -482,16 +495,9 @@ static tn_status start_all(group *g, tn_arena *arena, tn_error *err)
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
             return tn_fail(err, TN_E_IO, "cannot start rank %u: %s", r, strerrordesc_np(errno));
         }
-        tn_spawn s = {
-            .path = o->path,
-            .words = o->words,
-            .rank = r,
-            .n = o->n,
-            .news = ends[1],
-            .part_cpus = o->part_cpus,
-        };
-        s.env = tn_spawn_env(&s, o->job, arena);
-        tn_status status = tn_spawn_one(&s, &g->pid[r], err);
+        spawn s = {.opts = o, .rank = r, .news = ends[1]};
+        s.env = make_env(&s, arena);
+        tn_status status = start_one(&s, &g->pid[r], err);
         (void)close(ends[1]);
         g->news[r] = ends[0];
         TN_TRY(status);

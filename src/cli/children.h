@@ -32,12 +32,10 @@
 #ifndef TN_CLI_CHILDREN_H
 #define TN_CLI_CHILDREN_H
 
-#include "base/core/arena.h"
 #include "base/core/error.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 enum { TN_CHILDREN_MAX = 1024 };
 
@@ -52,35 +50,12 @@ typedef struct tn_children_opts {
 
 /* Starts all and returns when none is left. For the main thread of a program that ends after it:
  * SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGCHLD do nothing from then on, so that a late signal does
- * not kill the program before it returns *code. TN_E_IO: a child could not be started; none is
- * left. */
+ * not kill the program before it returns *code. A child is ended by the end of the thread that
+ * started it. There may be other threads, of libraries or of a terminal. TN_E_IO: a child could not
+ * be started; none is left. */
 tn_status tn_children_run(const tn_children_opts *opts, int *code, tn_error *err) TN_MUST_USE;
 
-/* ---- one child ----
- *
- * The main thread calls these: a child is ended by the end of the thread that started it. There may
- * be other threads, of libraries or of a terminal: between fork and exec there is nothing but
- * system calls.
- */
-
-typedef struct tn_spawn {
-    const char *path;   /* of the program */
-    char *const *words; /* its argv, NULL-terminated */
-    char *const *env;   /* the same of NAME=value */
-    uint32_t rank, n;
-    int news;       /* the child's end of a socket, by which it hears of the others */
-    bool part_cpus; /* it may use the nth of the processors that is its rank's */
-} tn_spawn;
-
-/* The child runs the program when this returns. Rank 0 keeps stdin, others read nothing there.
- * SIGUSR1 is ignored and signals that ask for the end are blocked until the child watches them
- * (cli/signals.h). It gets SIGTERM when the caller ends. TN_E_IO: there is no process. */
-tn_status tn_spawn_one(const tn_spawn *s, pid_t *pid, tn_error *err) TN_MUST_USE;
-
-/* This process's environment with TNET_RANK, TNET_PEERS, TNET_JOB, TNET_NEWS and TNET_PARENT, its
- * own number, and without what launchers of other groups set. The texts live in the arena and in
- * `environ`. */
-char *const *tn_spawn_env(const tn_spawn *s, uint64_t job, tn_arena *arena);
+/* ---- what a process knows of its own start ---- */
 
 /* Whether this process is one of a group that its parent has started so, on one terminal. */
 bool tn_spawn_is_child(void);

@@ -176,20 +176,34 @@ static int play_news(int fd)
 
 static int play_tell(int argc, char **argv, int fd)
 {
+    static const char *const names[] = {"TNET_RANK",
+                                        "TNET_PEERS",
+                                        "TNET_JOB",
+                                        "TNET_PARENT",
+                                        "TNET_ROOTS",
+                                        "TNET_PEER_LIST",
+                                        "TNET_ROOT",
+                                        "TNET_BIND",
+                                        "TNET_PORT",
+                                        "TNET_SERVICE",
+                                        "PMI_RANK",
+                                        "OMPI_COMM_WORLD_RANK",
+                                        "PMIX_RANK",
+                                        "SLURM_STEP_NODELIST",
+                                        "JOB_COMPLETION_INDEX",
+                                        "PATH"};
     char text[2000];
     char byte = 0;
     size_t n = 0;
     for (int i = 1; i < argc; i++) {
         n += (size_t)snprintf(text + n, sizeof text - n, "%s ", argv[i]);
     }
-    static const char *const names[] = {"TNET_RANK",     "TNET_PEERS",   "TNET_JOB",
-                                        "TNET_ROOT",     "TNET_SERVICE", "SLURM_STEP_NODELIST",
-                                        "TNET_SOMETHING"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        n += (size_t)snprintf(text + n, sizeof text - n, "%s ", variable(names[i]));
+        n += (size_t)snprintf(text + n, sizeof text - n, " %s=%s;", names[i], variable(names[i]));
     }
     bool has_stdin = read(STDIN_FILENO, &byte, 1) == 1;
-    n += (size_t)snprintf(text + n, sizeof text - n, "%s\n", has_stdin ? "stdin" : "nothing");
+    n +=
+        (size_t)snprintf(text + n, sizeof text - n, " stdin=%s;\n", has_stdin ? "some" : "nothing");
     say(fd, text, n);
     return 0;
 }

@@ -19,7 +19,8 @@
  *     cpus FD             the processors that it may use, a cpu_set_t
  *     save FD             says 'r', its rank as a digit when SIGUSR1 comes, and ends with 0
  *     news FD             rank 0 is killed; the others say the first news that they hear, a line,
- * end with 6 tell FD             its words, group variables and what stdin holds, a line each
+ *                         and end with 6
+ *     tell FD             its words and variables, and whether stdin holds something, a line
  */
 bool tn_role_play(int argc, char **argv, int *code);
 

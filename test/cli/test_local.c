@@ -195,9 +195,9 @@ static void a_group_is_this_program_several_times(void **state)
     ssize_t n = read(ends[0], said, sizeof said - 1);
     assert_true(n > 0);
     said[n] = '\0';
-    assert_non_null(strstr(said, "tell 100 a=b cluster.peers=3 0 3 "));
-    assert_non_null(strstr(said, "tell 100 a=b cluster.peers=3 1 3 "));
-    assert_non_null(strstr(said, "tell 100 a=b cluster.peers=3 2 3 "));
+    assert_non_null(strstr(said, "tell 100 a=b cluster.peers=3  TNET_RANK=0; TNET_PEERS=3;"));
+    assert_non_null(strstr(said, "tell 100 a=b cluster.peers=3  TNET_RANK=1; TNET_PEERS=3;"));
+    assert_non_null(strstr(said, "tell 100 a=b cluster.peers=3  TNET_RANK=2; TNET_PEERS=3;"));
     (void)close(ends[0]);
 }
 

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum { FD_BYTES = 16 };
@@ -49,42 +48,70 @@ static void forget_launchers(void)
 
 static int set_up(void **state)
 {
-    *state = tn_arena_new(1 << 12);
+    (void)state;
     forget_launchers();
     return 0;
 }
 
 static int tear_down(void **state)
 {
+    (void)state;
     forget_launchers();
-    tn_arena_free(*state);
     return 0;
 }
 
-/* How often a variable occurs, and its last value. */
-static uint32_t count(char *const *env, const char *name, const char **value)
+/* All that `n` children of this role say. */
+static size_t hear(uint32_t n, bool part_cpus, char *role, void *out, size_t size)
 {
-    uint32_t n = 0;
-    size_t size = strlen(name);
-    for (; *env != NULL; env++) {
-        if (strncmp(*env, name, size) == 0 && (*env)[size] == '=') {
-            *value = *env + size + 1;
-            n++;
-        }
+    int ends[2];
+    int code = -1;
+    char fd[FD_BYTES];
+    tn_error err = {0};
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    assert_int_equal(fcntl(ends[1], F_SETFD, 0), 0);
+    (void)snprintf(fd, sizeof fd, "%d", ends[1]);
+    char *words[] = {program_name, role, fd, NULL};
+    const tn_children_opts opts = {.path = "/proc/self/exe",
+                                   .words = words,
+                                   .n = n,
+                                   .job = 0xabc,
+                                   .grace_s = 100,
+                                   .part_cpus = part_cpus};
+    if (tn_children_run(&opts, &code, &err) != TN_OK) {
+        fail_msg("%s", err.text);
     }
-    return n;
+    assert_int_equal(code, 0);
+    (void)close(ends[1]);
+    size_t got = 0;
+    for (ssize_t more = 1; more > 0; got += (size_t)more) {
+        more = read(ends[0], (char *)out + got, size - got);
+        assert_true(more >= 0);
+    }
+    (void)close(ends[0]);
+    return got;
 }
 
-static void assert_holds(char *const *env, const char *name, const char *want)
+/* What the child of this rank says of a variable, behind `=`. */
+static void assert_holds(const char *said, const char *rank, const char *name, const char *want)
 {
-    const char *value = NULL;
-    assert_int_equal(count(env, name, &value), 1);
-    assert_string_equal(value, want);
+    char has[64];
+    char pair[3000];
+    (void)snprintf(has, sizeof has, " TNET_RANK=%s;", rank);
+    const char *line = strstr(said, has);
+    assert_non_null(line);
+    while (line > said && line[-1] != '\n') {
+        line--;
+    }
+    (void)snprintf(pair, sizeof pair, " %s=%s;", name, want);
+    const char *found = strstr(line, pair);
+    assert_true(found != NULL && found < strchr(line, '\n'));
 }
 
 static void a_child_knows_its_place_and_nothing_of_other_groups(void **state)
 {
-    const char *value = NULL;
+    (void)state;
+    char role[] = "tell";
+    char said[8000];
     char own[24];
     for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
         set(launchers[i], "7");
@@ -94,17 +121,15 @@ static void a_child_knows_its_place_and_nothing_of_other_groups(void **state)
     set("TNET_JOB", "mine");
     set("TNET_PARENT", "1");
     set("TNET_ROOTS", "kept");
-    char *const *env = tn_spawn_env(&(tn_spawn){.rank = 2, .n = 4, .news = 77}, 0xabc, *state);
-    assert_holds(env, "TNET_RANK", "2");
-    assert_holds(env, "TNET_PEERS", "4");
-    assert_holds(env, "TNET_JOB", "0000000000000abc");
+    said[hear(4, false, role, said, sizeof said - 1)] = '\0';
+    assert_holds(said, "2", "TNET_PEERS", "4");
+    assert_holds(said, "2", "TNET_JOB", "0000000000000abc");
     (void)snprintf(own, sizeof own, "%ld", (long)getpid());
-    assert_holds(env, "TNET_PARENT", own);
-    assert_holds(env, "TNET_NEWS", "77");
-    assert_holds(env, "TNET_ROOTS", "kept");
-    assert_holds(env, "PATH", getenv("PATH")); // NOLINT(concurrency-mt-unsafe): one thread
+    assert_holds(said, "2", "TNET_PARENT", own);
+    assert_holds(said, "2", "TNET_ROOTS", "kept");
+    assert_holds(said, "2", "PATH", getenv("PATH")); // NOLINT(concurrency-mt-unsafe): one thread
     for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
-        assert_int_equal(count(env, launchers[i], &value), 0);
+        assert_holds(said, "2", launchers[i], "-");
     }
     set("TNET_ROOTS", NULL);
 }
@@ -142,48 +167,19 @@ static void another_launcher_is_noticed(void **state)
     assert_string_equal(tn_spawn_other_launcher(), "TNET_RANK");
 }
 
-/* What the child of this role and rank says. */
-static size_t hear(tn_spawn s, char *role, void *out, size_t size)
-{
-    int ends[2];
-    int status = 0;
-    pid_t pid = 0;
-    char fd[FD_BYTES];
-    tn_error err = {0};
-    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
-    assert_int_equal(fcntl(ends[1], F_SETFD, 0), 0);
-    (void)snprintf(fd, sizeof fd, "%d", ends[1]);
-    char *words[] = {program_name, role, fd, NULL};
-    s.path = "/proc/self/exe";
-    s.words = words;
-    if (tn_spawn_one(&s, &pid, &err) != TN_OK) {
-        fail_msg("%s", err.text);
-    }
-    (void)close(ends[1]);
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_int_equal(status, 0);
-    ssize_t got = read(ends[0], out, size);
-    assert_true(got > 0);
-    (void)close(ends[0]);
-    return (size_t)got;
-}
-
 static void only_rank_0_reads_stdin(void **state)
 {
+    (void)state;
     char role[] = "tell";
-    char said[2000];
+    char said[8000];
     char path[] = "/proc/self/exe"; /* any file with a byte in it */
     int old = dup(STDIN_FILENO);
     int file = open(path, O_RDONLY | O_CLOEXEC);
     assert_true(file >= 0 && dup2(file, STDIN_FILENO) == STDIN_FILENO);
-    for (uint32_t rank = 0; rank < 3; rank++) {
-        tn_spawn s = {.rank = rank,
-                      .n = 3,
-                      .env = tn_spawn_env(&(tn_spawn){.rank = rank, .n = 3}, 1, *state)};
-        size_t n = hear(s, role, said, sizeof said - 1);
-        said[n] = '\0';
-        assert_non_null(strstr(said, rank == 0 ? " stdin\n" : " nothing\n"));
-    }
+    said[hear(3, false, role, said, sizeof said - 1)] = '\0';
+    assert_holds(said, "0", "stdin", "some");
+    assert_holds(said, "1", "stdin", "nothing");
+    assert_holds(said, "2", "stdin", "nothing");
     (void)close(file);
     if (old >= 0) {
         (void)dup2(old, STDIN_FILENO);
@@ -193,22 +189,21 @@ static void only_rank_0_reads_stdin(void **state)
 
 static void children_may_get_processors_of_their_own(void **state)
 {
+    (void)state;
     char role[] = "cpus";
     cpu_set_t all;
     assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
     int cpus = CPU_COUNT(&all);
     for (uint32_t n = 1; n <= 3; n++) {
         cpu_set_t together;
+        cpu_set_t own[3];
         int sum = 0;
         CPU_ZERO(&together);
+        assert_int_equal(hear(n, true, role, own, sizeof own), n * sizeof own[0]);
         for (uint32_t rank = 0; rank < n; rank++) {
-            cpu_set_t own;
-            tn_spawn s = {.rank = rank, .n = n, .part_cpus = true};
-            s.env = tn_spawn_env(&(tn_spawn){.rank = rank, .n = n}, 1, *state);
-            assert_int_equal(hear(s, role, &own, sizeof own), sizeof own);
-            assert_true(CPU_COUNT(&own) >= 1);
-            CPU_OR(&together, &together, &own);
-            sum += CPU_COUNT(&own);
+            assert_true(CPU_COUNT(&own[rank]) >= 1);
+            CPU_OR(&together, &together, &own[rank]);
+            sum += CPU_COUNT(&own[rank]);
         }
         assert_true(cpus < (int)n || CPU_EQUAL(&together, &all));
         assert_true(cpus < (int)n || sum == cpus); /* none twice */
