@@ -112,7 +112,7 @@ static bool is_stopped(const tn_score_collector *j)
     return j->request->stop != NULL && atomic_load(j->request->stop);
 }
 
-static tn_status stop(tn_error *err)
+static tn_status fail_stopped(tn_error *err)
 {
     return tn_fail(err, TN_E_STOPPED, "stopped by a signal while evaluating");
 }
@@ -133,7 +133,7 @@ tn_status tn_score_collector_add(tn_score_collector *j, const tn_scores *scores,
     if (j->request->sink != NULL) {
         TN_TRY(j->request->sink(j->request->sink_arg, scores, err));
     }
-    return is_stopped(j) ? stop(err) : TN_OK;
+    return is_stopped(j) ? fail_stopped(err) : TN_OK;
 }
 
 void tn_score_collector_end(tn_score_collector *j, tn_status status)
@@ -153,7 +153,7 @@ void tn_score_collector_end(tn_score_collector *j, tn_status status)
 static tn_status end_of(const tn_score_collector *j, tn_status status, tn_error *err)
 {
     if (is_stopped(j) && (status == TN_END || status == TN_E_STOPPED)) {
-        return stop(err);
+        return fail_stopped(err);
     }
     return status == TN_END ? TN_OK : status;
 }

@@ -47,9 +47,9 @@ void tn_record_id(const tn_batch *batch, uint32_t row, tn_text *out)
 
 static void add_id(tn_text *out, const tn_batch *batch, uint32_t row)
 {
-    const size_t begin = out->size;
+    const size_t first = out->size;
     tn_record_id(batch, row, out);
-    for (size_t i = begin; i < out->size; i++) {
+    for (size_t i = first; i < out->size; i++) {
         const char c = out->data[i];
         out->data[i] = c == '\t' || c == '\n' || c == '\r' ? ' ' : c; /* columns stay */
     }

@@ -303,9 +303,9 @@ static tn_status write_rows(exporting *x, tn_error *err)
                                  .parts = x->lead != NULL ? &x->parts : NULL};
     static const char *const names[] = {"dict.tnd", "dict.tsv"};
     for (uint32_t i = 0; i < 2; i++) {
-        char path[TN_PATH_SIZE];
-        tn_export_done done;
         if (tn_strs_has(&x->plan->run->export.dict, names[i] + strlen("dict."))) {
+            char path[TN_PATH_SIZE];
+            tn_export_done done = {0};
             TN_TRY(tn_path_join(x->dir.tmp, names[i], path, err));
             TN_TRY((i == 0 ? tn_export_dict : tn_export_dump)(&rows, path, &done, err));
             add_file(x, names[i], done.bytes, done.crc);

@@ -49,12 +49,12 @@ static void send(tn_part_client *d)
     TN_ASSERT(!d->under_way);
     const tn_ledger_held *over = NULL;
     uint64_t list[3][DONE_MAX];
-    uint32_t n = tn_part_progress_over(&d->book, &over);
-    n = n < DONE_MAX ? n : DONE_MAX;
-    for (uint32_t i = 0; i < n; i++) {
-        list[0][i] = over[i].part;
-        list[1][i] = over[i].attempt;
-        list[2][i] = over[i].position;
+    const uint32_t most = tn_part_progress_over(&d->book, &over);
+    uint32_t n = 0;
+    for (; n < most && n < DONE_MAX; n++) {
+        list[0][n] = over[n].part;
+        list[1][n] = over[n].attempt;
+        list[2][n] = over[n].position;
     }
     d->asked = d->state == OPEN ? d->id : 0;
     d->n_told = n;

@@ -1,7 +1,7 @@
 /* forecast.c - measures the pieces of a step, and predicts how they go together. */
 #include "train/report/forecast.h"
 
-#include "base/core/alloc.h"
+#include "base/core/arena.h"
 #include "base/core/clock.h"
 #include "base/core/number.h"
 #include "base/math/rng.h"
@@ -77,14 +77,21 @@ tn_forecast tn_forecast_of(const tn_pace *p)
 
 /* ---- batches ---- */
 
-/* Batches in memory, over and over. */
+/* Batches in memory, over and over, and steps over them, one after the other. */
 typedef struct held {
+    tn_worker *w;
+    tn_pace *p;
+    tn_arena *arena;  /* of all lists */
     tn_schema schema; /* of the reader: a window that fills in a moment */
     tn_data_opts data;
     tn_reader *reader;        /* that lends them; NULL: they were drawn */
     tn_batch_builder **drawn; /* n of them; NULL: they were read */
     tn_batch **batch;
     uint32_t n, next;
+    tn_metrics *metrics;
+    double *time;   /* of each step, */
+    uint64_t *rows; /* and rows of the table behind it */
+    uint32_t n_steps;
 } held;
 
 static tn_status next_held(void *from, uint64_t until_ns, tn_batch **out, tn_error *err)
@@ -109,8 +116,8 @@ static void drop(held *h)
     for (uint32_t i = 0; h->drawn != NULL && i < h->n; i++) {
         tn_batch_builder_free(h->drawn[i]);
     }
-    tn_free(h->drawn);
-    tn_free(h->batch);
+    tn_metrics_free(h->metrics);
+    tn_arena_free(h->arena);
 }
 
 static uint32_t held_most(const tn_pace *p)
@@ -165,13 +172,14 @@ static void take_gaps(tn_pace *p, double *gap, uint32_t n, bool ended)
 }
 
 /* The first window, and what comes first of the second one. Whole batches are held. */
-static tn_status read_head(held *h, tn_pace *p, double begin, tn_error *err)
+static tn_status read_head(held *h, double begin, tn_error *err)
 {
+    tn_pace *p = h->p;
     const uint32_t hold = held_most(p);
     const uint32_t window = (h->data.shuffle + p->batch - 1) / p->batch + HELD_LEAST;
     const uint32_t most = window > 2 * hold ? window : 2 * hold;
-    double *gap = tn_try_alloc(most, sizeof *gap, "a forecast", err);
-    tn_status status = gap != NULL ? TN_OK : TN_E_MEMORY;
+    double *gap = TN_NEW_ARRAY(h->arena, double, most);
+    tn_status status = TN_OK;
     uint32_t n = 0;
     double before = begin;
     while (status == TN_OK && n < most) {
@@ -193,24 +201,23 @@ static tn_status read_head(held *h, tn_pace *p, double begin, tn_error *err)
         take_gaps(p, gap, n, status == TN_END);
         p->reads = true;
     }
-    tn_free(gap);
     return status == TN_END && n > 0 ? TN_OK : status;
 }
 
 /* Examples of the whole data, by what the bytes so far hold. */
-static void size_data(held *h, tn_pace *p)
+static void size_data(held *h)
 {
     tn_read_counts counts;
     tn_reader_counts(h->reader, &counts);
     double done = (double)tn_reader_done_bytes(h->reader);
     double kept = (double)(counts.records - counts.bad - counts.sampled_out - counts.zero_weight);
-    p->data_examples = done > 0 ? kept * (double)tn_reader_total_bytes(h->reader) / done : 0;
+    h->p->data_examples = done > 0 ? kept * (double)tn_reader_total_bytes(h->reader) / done : 0;
 }
 
-static tn_status read_batches(const tn_worker *w, held *h, tn_pace *p, tn_error *err)
+static tn_status read_batches(held *h, tn_error *err)
 {
-    const tn_run *run = w->plan->run;
-    h->schema = *w->plan->schema;
+    const tn_run *run = h->w->plan->run;
+    h->schema = *h->w->plan->schema;
     h->data = *h->schema.data;
     h->schema.data = &h->data;
     h->data.shuffle = h->data.shuffle < WINDOW_MAX ? h->data.shuffle : WINDOW_MAX;
@@ -221,13 +228,13 @@ static tn_status read_batches(const tn_worker *w, held *h, tn_pace *p, tn_error 
                                  .prefetch = run->train.prefetch};
     double begin = tn_clock_s();
     TN_TRY(tn_reader_open(&h->reader, &h->schema, &opts, err));
-    tn_status status = read_head(h, p, begin, err);
+    tn_status status = read_head(h, begin, err);
     if (status == TN_END) {
         return tn_fail(err, TN_E_DATA, "data.train holds no records");
     }
     TN_TRY(status);
-    p->batch = h->batch[0]->rows; /* all are this one, where the data are less than a batch */
-    size_data(h, p);
+    h->p->batch = h->batch[0]->rows; /* all are this one, where the data are less than a batch */
+    size_data(h);
     return TN_OK;
 }
 
@@ -254,17 +261,17 @@ static tn_status draw_row(const tn_worker *w, tn_rows *rows, uint64_t number, tn
                : tn_fail(err, TN_E_LIMIT, "no row can be drawn for slot '%s'", spec->name);
 }
 
-static tn_status draw_batch(const tn_worker *w, tn_rows *rows, held *h, uint32_t batch,
-                            tn_error *err)
+static tn_status draw_batch(held *h, tn_rows *rows, tn_error *err)
 {
+    const uint32_t batch = h->p->batch;
     tn_batch_builder *f = NULL;
-    TN_TRY(tn_batch_builder_new(&f, w->plan->schema, batch, false, err));
+    TN_TRY(tn_batch_builder_new(&f, h->w->plan->schema, batch, false, err));
     TN_ASSERT(h->n < HELD_MAX);
     h->drawn[h->n] = f;
     const uint64_t first = (uint64_t)h->n++ * batch;
     tn_rows_clear(rows);
     for (uint32_t i = 0; i < batch; i++) {
-        TN_TRY(draw_row(w, rows, first + i, err));
+        TN_TRY(draw_row(h->w, rows, first + i, err));
     }
     for (uint32_t i = 0; i < batch; i++) {
         TN_TRY(tn_batch_builder_add(f, rows, i, 0, err));
@@ -274,18 +281,15 @@ static tn_status draw_batch(const tn_worker *w, tn_rows *rows, held *h, uint32_t
     return TN_OK;
 }
 
-static tn_status draw_batches(const tn_worker *w, held *h, const tn_pace *p, tn_error *err)
+static tn_status draw_batches(held *h, tn_error *err)
 {
-    const uint32_t n = held_most(p);
+    const uint32_t n = held_most(h->p);
     tn_rows *rows = NULL;
-    h->drawn = tn_try_alloc(n, sizeof(void *), "a forecast", err);
-    if (h->drawn == NULL) {
-        return TN_E_MEMORY;
-    }
-    TN_TRY(tn_rows_new(&rows, w->plan->schema, 0, err));
+    h->drawn = TN_NEW_ARRAY(h->arena, tn_batch_builder *, n);
+    TN_TRY(tn_rows_new(&rows, h->w->plan->schema, 0, err));
     tn_status status = TN_OK;
     while (h->n < n && status == TN_OK) {
-        status = draw_batch(w, rows, h, p->batch, err);
+        status = draw_batch(h, rows, err);
     }
     tn_rows_free(rows);
     return status;
@@ -293,51 +297,43 @@ static tn_status draw_batches(const tn_worker *w, held *h, const tn_pace *p, tn_
 
 /* ---- steps ---- */
 
-/* Steps, one after the other. */
-typedef struct pacing {
-    tn_worker *w;
-    tn_metrics *metrics;
-    double *time;   /* of each, */
-    uint64_t *rows; /* and rows of the table behind it */
-    uint32_t n;
-} pacing;
-
-static tn_status one_step(pacing *x, tn_step_prefetch *feeder, tn_error *err)
+static tn_status one_step(held *h, tn_step_prefetch *feeder, tn_error *err)
 {
     tn_step *step = NULL;
     tn_learned learned;
     double begin = tn_clock_s();
     TN_TRY(tn_step_prefetch_next(feeder, &step, err));
-    tn_status status = tn_step_learn(x->w, step, QUIET, &learned, err);
+    tn_status status = tn_step_learn(h->w, step, QUIET, &learned, err);
     const tn_batch *b = step->batch;
     const tn_scored scored = {
-        .n = b->rows, .logit = x->w->train_logit->val, .label = b->label, .weight = b->weight};
+        .n = b->rows, .logit = h->w->train_logit->val, .label = b->label, .weight = b->weight};
     if (status == TN_OK) {
-        status = tn_metrics_add(x->metrics, &scored, err);
+        status = tn_metrics_add(h->metrics, &scored, err);
     }
     tn_step_prefetch_recycle(feeder, step);
     TN_TRY(status);
-    TN_ASSERT(x->n < STEPS_MOST);
-    x->rows[x->n] = tn_table_rows(x->w->shard.table);
-    x->time[x->n++] = tn_clock_s() - begin;
+    TN_ASSERT(h->n_steps < STEPS_MOST);
+    h->rows[h->n_steps] = tn_table_rows(h->w->shard.table);
+    h->time[h->n_steps++] = tn_clock_s() - begin;
     return TN_OK;
 }
 
 /* At least `least` and at most `most` steps over what is held, for so many seconds. */
-static tn_status take_steps(pacing *x, held *h, double seconds, uint32_t most, tn_error *err)
+static tn_status take_steps(held *h, double seconds, uint32_t most, tn_error *err)
 {
-    const tn_run *run = x->w->plan->run;
+    const tn_run *run = h->w->plan->run;
     const tn_step_prefetch_opts opts = {
-        .plan = x->w->plan, .team = x->w->team, .ahead = run->train.prefetch, .training = true};
+        .plan = h->w->plan, .team = h->w->team, .ahead = run->train.prefetch, .training = true};
     const tn_batches batches = {next_held, keep, h};
     tn_step_prefetch *feeder = NULL;
     h->next = 0;
-    x->n = 0;
+    h->n_steps = 0;
     TN_TRY(tn_step_prefetch_over(&feeder, &opts, &batches, err));
     const double end = tn_clock_s() + seconds;
     tn_status status = TN_OK;
-    while (status == TN_OK && x->n < most && (x->n < STEPS_LEAST || tn_clock_s() < end)) {
-        status = one_step(x, feeder, err);
+    while (status == TN_OK && h->n_steps < most &&
+           (h->n_steps < STEPS_LEAST || tn_clock_s() < end)) {
+        status = one_step(h, feeder, err);
     }
     tn_step_prefetch_close(feeder);
     return status;
@@ -354,43 +350,27 @@ static double busy_s(void)
 /* Once through the batches, which makes rows, and then over those that were used. The first half
  * of the rows would say too much of what one costs: memory is touched, and each partition begins.
  */
-static tn_status pace_steps(pacing *x, held *h, tn_pace *p, tn_error *err)
+static tn_status pace_steps(held *h, tn_error *err)
 {
-    TN_TRY(take_steps(x, h, FRESH_S, h->n, err));
-    const uint32_t n = x->n;
+    tn_pace *p = h->p;
+    h->time = TN_NEW_ARRAY(h->arena, double, STEPS_MOST);
+    h->rows = TN_NEW_ARRAY(h->arena, uint64_t, STEPS_MOST);
+    TN_TRY(take_steps(h, FRESH_S, h->n, err));
+    const uint32_t n = h->n_steps;
     TN_ASSERT(n > 0 && n <= STEPS_MOST);
     const uint32_t half = n / 2;
     p->examples = (double)n * p->batch;
-    p->keys[0] = (double)x->rows[half > 0 ? half - 1 : 0];
-    p->keys[1] = (double)x->rows[n - 1];
+    p->keys[0] = (double)h->rows[half > 0 ? half - 1 : 0];
+    p->keys[1] = (double)h->rows[n - 1];
     const double made = (p->keys[1] - p->keys[0]) / (n - half);
-    const double fresh = typical(x->time + half, n - half);
+    const double fresh = typical(h->time + half, n - half);
     h->n = n;
     const double before = busy_s();
-    TN_TRY(take_steps(x, h, STEADY_S, STEPS_MOST, err));
-    p->step_busy = (busy_s() - before) / x->n;
-    p->step = typical(x->time, x->n);
+    TN_TRY(take_steps(h, STEADY_S, STEPS_MOST, err));
+    p->step_busy = (busy_s() - before) / h->n_steps;
+    p->step = typical(h->time, h->n_steps);
     p->new_row = made > 0 ? fmax(0, fresh - p->step) / made : 0;
     return TN_OK;
-}
-
-static tn_status measure(tn_worker *w, held *h, tn_pace *p, tn_error *err)
-{
-    const tn_metrics_opts kinds = tn_metrics_opts_of(w->plan->run, w->plan->schema);
-    pacing x = {.w = w};
-    x.time = tn_try_alloc(STEPS_MOST, sizeof *x.time, "a forecast", err);
-    x.rows = tn_try_alloc(STEPS_MOST, sizeof *x.rows, "a forecast", err);
-    tn_status status = x.time != NULL && x.rows != NULL ? TN_OK : TN_E_MEMORY;
-    if (status == TN_OK) {
-        status = tn_metrics_new(&x.metrics, &kinds, err);
-    }
-    if (status == TN_OK) {
-        status = pace_steps(&x, h, p, err);
-    }
-    tn_metrics_free(x.metrics);
-    tn_free(x.time);
-    tn_free(x.rows);
-    return status;
 }
 
 /* Standard input would be gone for the run, and a file may come later. */
@@ -412,15 +392,15 @@ tn_status tn_pace_measure(tn_worker *w, tn_pace *out, tn_error *err)
                      .threads = tn_run_threads(run),
                      .cpus = tn_cpu_count(),
                      .ahead = 2 * run->train.prefetch};
-    held h = {.n = 0};
-    h.batch = tn_try_alloc(held_most(out), sizeof(void *), "a forecast", err);
-    tn_status status = h.batch != NULL ? TN_OK : TN_E_MEMORY;
+    const tn_metrics_opts kinds = tn_metrics_opts_of(run, w->plan->schema);
+    held h = {.w = w, .p = out, .arena = tn_arena_new(1 << 16)};
+    h.batch = TN_NEW_ARRAY(h.arena, tn_batch *, held_most(out));
+    tn_status status = has_data(&run->data.train) ? read_batches(&h, err) : draw_batches(&h, err);
     if (status == TN_OK) {
-        status = has_data(&run->data.train) ? read_batches(w, &h, out, err)
-                                            : draw_batches(w, &h, out, err);
+        status = tn_metrics_new(&h.metrics, &kinds, err);
     }
     if (status == TN_OK) {
-        status = measure(w, &h, out, err);
+        status = pace_steps(&h, err);
     }
     drop(&h);
     const double whole = out->data_examples * run->train.epochs;
