@@ -203,6 +203,7 @@ static bool run(epoch *e, uint32_t ranks, tn_ledger_mode mode, const uint32_t *b
     for (uint32_t r = 0; r < ranks; r++) {
         k[r] = (work){.e = e, .others = &all, .d = d, .rank = r, .batches = batches[r]};
         k[r].other = (other){.d = d, .rank = r, .ask = 1};
+        tn_part_progress_init(&k[r].other.book);
         assert_int_equal(tn_thread_start(&thread[r], "learn", learn, &k[r], NULL), TN_OK);
     }
     bool over = true;

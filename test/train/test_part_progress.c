@@ -19,8 +19,9 @@ static void assert_held(const tn_ledger_held *h, uint32_t part, uint32_t attempt
 static void parts_are_in_hand_then_over_then_settled(void **state)
 {
     (void)state;
-    tn_part_progress b = {0};
+    tn_part_progress b;
     const tn_ledger_held *held = NULL;
+    tn_part_progress_init(&b);
     assert_int_equal(tn_part_progress_held(&b, &held), 0);
     assert_int_equal(tn_part_progress_over(&b, &held), 0);
     add(&b, 7, 0, 0);
@@ -62,9 +63,10 @@ static void parts_are_in_hand_then_over_then_settled(void **state)
 static void parts_in_hand_are_taken_out_for_another_reader(void **state)
 {
     (void)state;
-    tn_part_progress b = {0};
+    tn_part_progress b;
     const tn_ledger_held *held = NULL;
     tn_ledger_held dropped;
+    tn_part_progress_init(&b);
     for (uint32_t reader = 0; reader < 2; reader++) {
         add(&b, 7, 0, 0);
         add(&b, 3, 1, 20);
@@ -85,8 +87,9 @@ static void parts_in_hand_are_taken_out_for_another_reader(void **state)
 static void any_number_of_parts_is_kept(void **state)
 {
     (void)state;
-    tn_part_progress b = {0};
+    tn_part_progress b;
     const tn_ledger_held *held = NULL;
+    tn_part_progress_init(&b);
     for (uint32_t i = 0; i < 1000; i++) {
         add(&b, 1000 - i, i % 3, i);
         tn_part_progress_note(&b, &(tn_progress){.part = i, .position = i + 1});

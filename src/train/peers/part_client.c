@@ -3,12 +3,9 @@
 
 #include "base/core/alloc.h"
 #include "base/core/clock.h"
-#include "base/thread/threads.h"
 #include "io/read/blocks.h"
 #include "io/read/reader.h"
 #include "train/peers/part_progress.h"
-
-#include <pthread.h>
 
 static const uint64_t look_ns = 20000000; /* how often a waiting thread looks at *stop */
 
@@ -22,10 +19,8 @@ struct tn_part_client {
     tn_part_info *part; /* n_parts: of the reader's own data; of its threads once they run */
     uint32_t n_parts;
 
-    pthread_mutex_t lock; /* guards all below */
-    pthread_cond_t changed;
-    tn_part_progress book;
-    uint64_t id; /* of the last ask .. */
+    tn_part_progress book; /* its lock guards all below */
+    uint64_t id;           /* of the last ask .. */
     ask_state state;
     bool waits;          /* .. to which rank 0 said so */
     tn_part_note answer; /* .. or this */
@@ -79,7 +74,7 @@ static void send_news(tn_part_client *d)
 static void take_answer(void *arg, const tn_part_note *note)
 {
     tn_part_client *d = arg;
-    (void)pthread_mutex_lock(&d->lock);
+    (void)pthread_mutex_lock(&d->book.lock);
     const bool ours = note->epoch == d->opts.epoch;
     if (ours && d->state == OPEN && note->id == d->id) {
         d->waits = note->answer == TN_PART_WAIT;
@@ -92,8 +87,8 @@ static void take_answer(void *arg, const tn_part_note *note)
         d->under_way = false;
         send_news(d);
     }
-    (void)pthread_cond_broadcast(&d->changed);
-    (void)pthread_mutex_unlock(&d->lock);
+    (void)pthread_cond_broadcast(&d->book.changed);
+    (void)pthread_mutex_unlock(&d->book.lock);
 }
 
 /* ---- the reader's threads ---- */
@@ -119,7 +114,7 @@ static tn_status begin(void *arg, const tn_reader *reader, tn_error *err)
 static void await_answer(tn_part_client *d, bool wait, const atomic_bool *stop)
 {
     while (d->state == OPEN && (wait || !d->waits) && !atomic_load(stop)) {
-        (void)tn_cond_wait_until(&d->changed, &d->lock, tn_clock_ns() + look_ns);
+        tn_part_progress_wait(&d->book, tn_clock_ns() + look_ns);
         if (d->state == OPEN && !d->under_way && tn_clock_ns() >= d->again_ns) {
             send(d);
         }
@@ -150,7 +145,7 @@ static tn_status next(void *arg, bool wait, const atomic_bool *stop, tn_dealt *o
 {
     tn_part_client *d = arg;
     tn_status status = TN_OK;
-    (void)pthread_mutex_lock(&d->lock);
+    (void)pthread_mutex_lock(&d->book.lock);
     TN_ASSERT(d->part != NULL); /* begin() comes first */
     if (d->state == NONE) {
         d->id++;
@@ -168,17 +163,17 @@ static tn_status next(void *arg, bool wait, const atomic_bool *stop, tn_dealt *o
     } else if (wait) {
         status = TN_E_STOPPED;
     }
-    (void)pthread_mutex_unlock(&d->lock);
+    (void)pthread_mutex_unlock(&d->book.lock);
     return status;
 }
 
 static void flushed(void *arg, uint32_t parts, uint64_t batches, uint64_t records)
 {
     tn_part_client *d = arg;
-    (void)pthread_mutex_lock(&d->lock);
+    (void)pthread_mutex_lock(&d->book.lock);
     tn_part_progress_flushed(&d->book, parts, batches, records);
     send_news(d);
-    (void)pthread_mutex_unlock(&d->lock);
+    (void)pthread_mutex_unlock(&d->book.lock);
 }
 
 /* ---- the thread that trains ---- */
@@ -191,8 +186,7 @@ tn_status tn_part_client_open(tn_part_client **out, const tn_part_client_opts *o
     TN_TRY(TN_ALLOC(d, 1, "a dealer of parts", err));
     d->opts = *opts;
     d->dealer = (tn_dealer){.begin = begin, .next = next, .arg = d, .flushed = flushed};
-    (void)pthread_mutex_init(&d->lock, NULL);
-    tn_cond_init(&d->changed);
+    tn_part_progress_init(&d->book);
     *out = d;
     return TN_OK;
 }
@@ -202,8 +196,6 @@ void tn_part_client_close(tn_part_client *d)
     if (d != NULL) {
         tn_part_progress_done(&d->book);
         tn_free(d->part);
-        (void)pthread_mutex_destroy(&d->lock);
-        (void)pthread_cond_destroy(&d->changed);
         tn_free(d);
     }
 }
@@ -216,36 +208,30 @@ const tn_dealer *tn_part_client_dealer(const tn_part_client *d)
 void tn_part_client_note(tn_part_client *d, const tn_progress *at)
 {
     TN_ASSERT(at->epoch == d->opts.epoch);
-    (void)pthread_mutex_lock(&d->lock);
+    (void)pthread_mutex_lock(&d->book.lock);
     tn_part_progress_note(&d->book, at);
     send_news(d);
-    (void)pthread_mutex_unlock(&d->lock);
+    (void)pthread_mutex_unlock(&d->book.lock);
 }
 
 uint64_t tn_part_client_records(tn_part_client *d)
 {
-    (void)pthread_mutex_lock(&d->lock);
-    const uint64_t records = d->book.records;
-    (void)pthread_mutex_unlock(&d->lock);
-    return records;
+    return tn_part_progress_records(&d->book);
 }
 
 uint32_t tn_part_client_ended(tn_part_client *d)
 {
-    (void)pthread_mutex_lock(&d->lock);
-    const uint32_t ended = d->book.over;
-    (void)pthread_mutex_unlock(&d->lock);
-    return ended;
+    return tn_part_progress_ended(&d->book);
 }
 
 bool tn_part_client_settle(tn_part_client *d, uint64_t until_ns)
 {
-    (void)pthread_mutex_lock(&d->lock);
+    (void)pthread_mutex_lock(&d->book.lock);
     while (n_over(d) > 0 && tn_clock_ns() < until_ns) {
-        (void)tn_cond_wait_until(&d->changed, &d->lock, until_ns);
+        tn_part_progress_wait(&d->book, until_ns);
     }
     const bool settled = n_over(d) == 0;
-    (void)pthread_mutex_unlock(&d->lock);
+    (void)pthread_mutex_unlock(&d->book.lock);
     return settled;
 }
 
@@ -266,20 +252,20 @@ static void list_held(const tn_part_client *d, tn_arena *arena, tn_note_parts *o
 void tn_part_client_held(void *client, tn_arena *arena, tn_note_parts *out)
 {
     tn_part_client *d = client;
-    (void)pthread_mutex_lock(&d->lock);
+    (void)pthread_mutex_lock(&d->book.lock);
     list_held(d, arena, out);
-    (void)pthread_mutex_unlock(&d->lock);
+    (void)pthread_mutex_unlock(&d->book.lock);
 }
 
 void tn_part_client_give_back(tn_part_client *d, tn_arena *arena, tn_note_parts *out)
 {
     tn_ledger_held dropped;
-    (void)pthread_mutex_lock(&d->lock);
+    (void)pthread_mutex_lock(&d->book.lock);
     TN_ASSERT(n_over(d) == 0);
     list_held(d, arena, out);
     while (tn_part_progress_drop(&d->book, &dropped)) {
     }
-    (void)pthread_mutex_unlock(&d->lock);
+    (void)pthread_mutex_unlock(&d->book.lock);
 }
 
 void tn_part_client_bind(tn_part_client *d, tn_group_parts *out)

@@ -3,11 +3,8 @@
 
 #include "base/core/alloc.h"
 #include "base/core/clock.h"
-#include "base/thread/threads.h"
 #include "io/read/blocks.h"
 #include "train/peers/part_progress.h"
-
-#include <pthread.h>
 
 enum { LOOK_NS = 20000000 }; /* how often a thread that waits for a part looks at *stop */
 
@@ -26,9 +23,7 @@ struct tn_part_dealer {
     followed *others;         /* per rank; of who follows */
     tn_part_dealer_opts opts; /* map and stand: until there is a ledger */
 
-    pthread_mutex_t lock; /* guards the next ones */
-    pthread_cond_t changed;
-    tn_part_progress book; /* of this process */
+    tn_part_progress book; /* of this process; its lock guards all below, and the other books */
     tn_ledger *ledger;     /* NULL: the parts are not known yet */
     uint64_t still_ns;     /* for so long all have stood still, .. */
     uint64_t since_ns;     /* .. but for the time since then; 0: they do not */
@@ -40,7 +35,7 @@ struct tn_part_dealer {
 
 tn_ledger *tn_part_dealer_lock(tn_part_dealer *d)
 {
-    (void)pthread_mutex_lock(&d->lock);
+    (void)pthread_mutex_lock(&d->book.lock);
     return d->ledger;
 }
 
@@ -73,8 +68,8 @@ void tn_part_dealer_unlock(tn_part_dealer *d)
     if (d->woken != NULL) {
         wake_others(d);
     }
-    (void)pthread_cond_broadcast(&d->changed);
-    (void)pthread_mutex_unlock(&d->lock);
+    (void)pthread_cond_broadcast(&d->book.changed);
+    (void)pthread_mutex_unlock(&d->book.lock);
 }
 
 /* Tells the ledger which parts of a rank are over. Locked. */
@@ -91,12 +86,6 @@ static void settle(tn_part_dealer *d, uint32_t rank, tn_part_progress *book, uin
 
 /* ---- the reader's threads ---- */
 
-/* Waits a little for a change. Locked. */
-static void await_change(tn_part_dealer *d)
-{
-    (void)tn_cond_wait_until(&d->changed, &d->lock, tn_clock_ns() + LOOK_NS);
-}
-
 /* Locked. */
 static tn_ledger_answer ask_now(tn_part_dealer *d, tn_ledger_deal *out)
 {
@@ -112,7 +101,7 @@ static tn_ledger_answer ask(tn_part_dealer *d, bool wait, const atomic_bool *sto
     d->ask += d->answered;
     tn_ledger_answer answer = ask_now(d, out);
     while (answer == TN_LEDGER_WAIT && wait && !atomic_load(stop)) {
-        await_change(d);
+        tn_part_progress_wait(&d->book, tn_clock_ns() + LOOK_NS);
         answer = ask_now(d, out);
     }
     d->answered = answer != TN_LEDGER_WAIT;
@@ -125,7 +114,7 @@ static tn_status next(void *arg, bool wait, const atomic_bool *stop, tn_dealt *o
     tn_part_dealer *d = arg;
     tn_ledger_deal deal;
     tn_status status = TN_OK;
-    (void)pthread_mutex_lock(&d->lock);
+    (void)pthread_mutex_lock(&d->book.lock);
     const tn_ledger_answer answer = ask(d, wait, stop, &deal);
     TN_ASSERT(answer != TN_LEDGER_OLD);
     *now = answer == TN_LEDGER_PART;
@@ -137,7 +126,7 @@ static tn_status next(void *arg, bool wait, const atomic_bool *stop, tn_dealt *o
     } else if (wait) {
         status = TN_E_STOPPED;
     }
-    (void)pthread_mutex_unlock(&d->lock);
+    (void)pthread_mutex_unlock(&d->book.lock);
     return status;
 }
 
@@ -214,8 +203,7 @@ tn_status tn_part_dealer_open(tn_part_dealer **out, const tn_part_dealer_opts *o
     tn_part_dealer *d = NULL;
     TN_TRY(TN_ALLOC(d, 1, "a dealer of parts", err));
     TN_ASSERT(opts->rank < opts->ranks);
-    (void)pthread_mutex_init(&d->lock, NULL);
-    tn_cond_init(&d->changed);
+    tn_part_progress_init(&d->book);
     d->epoch = opts->epoch;
     d->opts = *opts;
     d->rank = opts->rank;
@@ -224,6 +212,9 @@ tn_status tn_part_dealer_open(tn_part_dealer **out, const tn_part_dealer_opts *o
     d->dealer = (tn_dealer){.begin = begin, .next = next, .arg = d, .flushed = flushed};
     d->others = tn_try_alloc(opts->ranks, sizeof *d->others, "a dealer of parts", err);
     tn_status status = d->others != NULL ? TN_OK : TN_E_MEMORY;
+    for (uint32_t r = 0; status == TN_OK && r < opts->ranks; r++) {
+        tn_part_progress_init(&d->others[r].book);
+    }
     if (status == TN_OK && opts->map != NULL) {
         status = learn_parts(d, opts->map, err);
     }
@@ -244,26 +235,18 @@ void tn_part_dealer_close(tn_part_dealer *d)
             tn_part_progress_done(&d->others[r].book);
         }
         tn_free(d->others);
-        (void)pthread_mutex_destroy(&d->lock);
-        (void)pthread_cond_destroy(&d->changed);
         tn_free(d);
     }
 }
 
 uint64_t tn_part_dealer_records(tn_part_dealer *d)
 {
-    (void)pthread_mutex_lock(&d->lock);
-    const uint64_t records = d->book.records;
-    (void)pthread_mutex_unlock(&d->lock);
-    return records;
+    return tn_part_progress_records(&d->book);
 }
 
 uint32_t tn_part_dealer_ended(tn_part_dealer *d)
 {
-    (void)pthread_mutex_lock(&d->lock);
-    const uint32_t ended = d->book.over;
-    (void)pthread_mutex_unlock(&d->lock);
-    return ended;
+    return tn_part_progress_ended(&d->book);
 }
 
 uint32_t tn_part_dealer_reassigned(tn_part_dealer *d)

@@ -2,13 +2,43 @@
 #include "train/peers/part_progress.h"
 
 #include "base/core/alloc.h"
+#include "base/thread/threads.h"
 
 #include <string.h>
 
+void tn_part_progress_init(tn_part_progress *b)
+{
+    *b = (tn_part_progress){.n = 0};
+    (void)pthread_mutex_init(&b->lock, NULL);
+    tn_cond_init(&b->changed);
+}
+
 void tn_part_progress_done(tn_part_progress *b)
 {
+    (void)pthread_mutex_destroy(&b->lock);
+    (void)pthread_cond_destroy(&b->changed);
     tn_free(b->entry);
-    *b = (tn_part_progress){0};
+}
+
+void tn_part_progress_wait(tn_part_progress *b, uint64_t until_ns)
+{
+    (void)tn_cond_wait_until(&b->changed, &b->lock, until_ns);
+}
+
+uint64_t tn_part_progress_records(tn_part_progress *b)
+{
+    (void)pthread_mutex_lock(&b->lock);
+    const uint64_t records = b->records;
+    (void)pthread_mutex_unlock(&b->lock);
+    return records;
+}
+
+uint32_t tn_part_progress_ended(tn_part_progress *b)
+{
+    (void)pthread_mutex_lock(&b->lock);
+    const uint32_t ended = b->over;
+    (void)pthread_mutex_unlock(&b->lock);
+    return ended;
 }
 
 /* Parts that are settled are nobody's business, but a reader counts all that it was dealt. */
@@ -86,7 +116,8 @@ uint32_t tn_part_progress_held(const tn_part_progress *b, const tn_ledger_held *
 bool tn_part_progress_drop(tn_part_progress *b, tn_ledger_held *out)
 {
     if (b->n == b->settled) {
-        tn_part_progress_done(b);
+        b->n = b->flushed = b->over = b->settled = 0;
+        b->learned = b->flushed_batch = b->flushed_records = b->records = 0;
         return false;
     }
     *out = b->entry[--b->n];

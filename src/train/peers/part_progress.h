@@ -5,9 +5,8 @@
  *                                ^ progress {part 2, position 300} of the last batch learned
  *
  * A reader asks ahead: a part is dealt long before its first record is learned. The reader's
- * threads add and tell what is flushed, whoever trains notes; the owner's lock guards it.
- *
- *     tn_part_progress b = {0};
+ * threads add and tell what is flushed, whoever trains notes: under `lock`, which also guards what
+ * the owner shares with these threads. Only records and ended take it themselves.
  */
 #ifndef TN_TRAIN_PART_PROGRESS_H
 #define TN_TRAIN_PART_PROGRESS_H
@@ -15,7 +14,11 @@
 #include "cluster/ledger/ledger.h"
 #include "io/rows/batch.h"
 
+#include <pthread.h>
+
 typedef struct tn_part_progress {
+    pthread_mutex_t lock;
+    pthread_cond_t changed; /* the owner tells */
     tn_ledger_held
         *entry; /* owned; dealt[0 .. n-1]: where the reader begins, then what is learned */
     uint32_t n, most;
@@ -28,7 +31,15 @@ typedef struct tn_part_progress {
     uint32_t settled;         /* .. and of these so many */
 } tn_part_progress;
 
+void tn_part_progress_init(tn_part_progress *b);
 void tn_part_progress_done(tn_part_progress *b);
+
+/* Locked: until it changes or the time has come. */
+void tn_part_progress_wait(tn_part_progress *b, uint64_t until_ns);
+
+/* As the members `records` and `over`. */
+uint64_t tn_part_progress_records(tn_part_progress *b);
+uint32_t tn_part_progress_ended(tn_part_progress *b);
 
 /* The reader is dealt this part, behind those before. Nothing of it is learned by this reader yet.
  */
