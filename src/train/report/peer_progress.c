@@ -321,7 +321,7 @@ void tn_peer_progress_add_counts(tn_peer_progress *r, uint32_t rank, tn_note_byt
     tn_met_done(&told.met);
 }
 
-void tn_peer_progress_met(tn_peer_progress *r, uint64_t epoch, tn_met *to)
+void tn_peer_progress_counts(tn_peer_progress *r, tn_held *held, uint64_t epoch, tn_met *met)
 {
     if (r == NULL) {
         return;
@@ -329,24 +329,12 @@ void tn_peer_progress_met(tn_peer_progress *r, uint64_t epoch, tn_met *to)
     (void)pthread_mutex_lock(&r->lock);
     for (uint32_t k = 0; k < r->n_ranks; k++) {
         const tn_rank_counts *figures = &r->peer[k].figures;
-        if (figures->number > 0 && figures->epoch == epoch) {
-            tn_met_add(to, &figures->met);
+        held->created += figures->held.created;
+        held->rows += figures->held.rows;
+        held->bytes += figures->held.bytes;
+        if (met != NULL && figures->number > 0 && figures->epoch == epoch) {
+            tn_met_add(met, &figures->met);
         }
-    }
-    (void)pthread_mutex_unlock(&r->lock);
-}
-
-void tn_peer_progress_held(tn_peer_progress *r, tn_held *to)
-{
-    if (r == NULL) {
-        return;
-    }
-    (void)pthread_mutex_lock(&r->lock);
-    for (uint32_t k = 0; k < r->n_ranks; k++) {
-        const tn_held *held = &r->peer[k].figures.held;
-        to->created += held->created;
-        to->rows += held->rows;
-        to->bytes += held->bytes;
     }
     (void)pthread_mutex_unlock(&r->lock);
 }

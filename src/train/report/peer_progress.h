@@ -7,7 +7,7 @@
  *     rank 0   tn_peer_progress_take            on tn-net: a REPORT has come
  *              tn_peer_progress_add_counts      a DONE has come: as of the last meeting
  *              tn_peer_progress_sums_of, _scores    when it draws or records
- *              tn_peer_progress_met, _held          for the summary and `table` records
+ *              tn_peer_progress_counts          for the summary and `table` records
  *
  * A report holds sums since its rank began. So a report that is lost, repeated or late changes
  * nothing, and a rank that is silent is never added twice. Scores are histograms of 2^12 bins,
@@ -124,10 +124,9 @@ void tn_peer_progress_sums_of(tn_peer_progress *r, tn_peer_progress_sums *out);
  * thread. */
 void tn_peer_progress_add_counts(tn_peer_progress *r, uint32_t rank, tn_note_bytes figures);
 
-/* Adds what the others have told to be read of that epoch; what their tables hold. `r` NULL: there
- * are no others. */
-void tn_peer_progress_met(tn_peer_progress *r, uint64_t epoch, tn_met *to);
-void tn_peer_progress_held(tn_peer_progress *r, tn_held *to);
+/* Adds what the tables of the others hold, and, unless NULL, what they have told to be read of that
+ * epoch. `r` NULL: there are no others. */
+void tn_peer_progress_counts(tn_peer_progress *r, tn_held *held, uint64_t epoch, tn_met *met);
 
 /* Replaces what `m` holds, which is coarse. */
 tn_status tn_peer_progress_scores(tn_peer_progress *r, tn_metrics *m, tn_error *err) TN_MUST_USE;

@@ -14,30 +14,29 @@ enum {
     BAR_MIN = 8,
 };
 
+/* In the largest of n units that leaves at least one; returns which. */
+static uint32_t scale(double *value, uint32_t n)
+{
+    uint32_t unit = 0;
+    for (; *value >= 999.5 && unit + 1 < n; unit++) {
+        *value /= 1000;
+    }
+    return unit;
+}
+
 void tn_put_count(tn_text *out, double count)
 {
     static const char *const units[] = {"", "k", "M", "G", "T"};
-    size_t unit = 0;
-    while (count >= 999.5 && unit + 1 < sizeof units / sizeof units[0]) {
-        count /= 1000;
-        unit++;
-    }
-    tn_text_addf(out,
-                 unit == 0 || count >= 99.95 ? "%.0f%s"
-                 : count >= 9.995            ? "%.1f%s"
-                                             : "%.2f%s",
-                 count, units[unit]);
+    const uint32_t unit = scale(&count, sizeof units / sizeof units[0]);
+    const int decimals = unit == 0 || count >= 99.95 ? 0 : count >= 9.995 ? 1 : 2;
+    tn_text_addf(out, "%.*f%s", decimals, count, units[unit]);
 }
 
 void tn_put_bytes(tn_text *out, double bytes)
 {
     static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB", "PB"};
-    size_t unit = 0;
-    while (bytes >= 999.5 && unit + 1 < sizeof units / sizeof units[0]) {
-        bytes /= 1000;
-        unit++;
-    }
-    tn_text_addf(out, unit == 0 || bytes >= 9.95 ? "%.0f %s" : "%.1f %s", bytes, units[unit]);
+    const uint32_t unit = scale(&bytes, sizeof units / sizeof units[0]);
+    tn_text_addf(out, "%.*f %s", unit == 0 || bytes >= 9.95 ? 0 : 1, bytes, units[unit]);
 }
 
 void tn_put_duration(tn_text *out, double seconds)

@@ -46,11 +46,11 @@ void tn_outcome_done(tn_outcome *t)
     *t = (tn_outcome){0};
 }
 
-/* Rows of the tables of all ranks. */
-static tn_held held_by_all(const tn_report *r)
+/* Rows of the tables of all ranks, and, unless NULL, what they have read of that epoch. */
+static tn_held held_by_all(const tn_report *r, uint64_t epoch, tn_met *met)
 {
     tn_held held = tn_held_of(r->opts.worker->shard.table);
-    tn_peer_progress_held(r->opts.reported, &held);
+    tn_peer_progress_counts(r->opts.reported, &held, epoch, met);
     return held;
 }
 
@@ -235,7 +235,7 @@ tn_status tn_report_eval_done(tn_report *r, const tn_report_eval *e, tn_error *e
 
 static tn_status write_table(tn_report *r, const tn_run_state *state, tn_error *err)
 {
-    const tn_held held = held_by_all(r);
+    const tn_held held = held_by_all(r, 0, NULL);
     tn_text *t = begin(r, "table", state);
     tn_json_u64(t, "created", held.created);
     tn_json_u64(t, "admitted", held.created);
@@ -345,30 +345,26 @@ static void closing_line(const tn_report *r, const tn_report_end *end, tn_text *
  */
 
 /* What all ranks have read. */
-static void add_data(const tn_report *r, const tn_report_end *end, tn_text *t)
+static void add_data(const tn_met *met, uint64_t reassigned, tn_text *t)
 {
-    tn_met met = {0};
-    tn_met_add(&met, end->met);
-    tn_peer_progress_met(r->opts.reported, end->epoch, &met);
     tn_json_open_key(t, "data", '{');
-    tn_json_u64(t, "sources", met.counts.sources);
-    tn_json_count(t, "bytes", met.counts.bytes);
-    tn_json_count(t, "records", met.counts.records);
-    tn_json_u64(t, "blank", met.counts.blank);
+    tn_json_u64(t, "sources", met->counts.sources);
+    tn_json_count(t, "bytes", met->counts.bytes);
+    tn_json_count(t, "records", met->counts.records);
+    tn_json_u64(t, "blank", met->counts.blank);
     tn_json_open_key(t, "bad", '{');
-    tn_json_u64(t, "total", met.counts.bad);
+    tn_json_u64(t, "total", met->counts.bad);
     tn_json_open_key(t, "by_reason", '{');
     const char *reason = NULL;
     const char *count = NULL;
-    for (size_t at = 0; tn_met_reason(&met, &at, &reason, &count);) {
+    for (size_t at = 0; tn_met_reason(met, &at, &reason, &count);) {
         tn_json_raw(t, reason, count);
     }
     tn_json_close(t, '}');
     tn_json_close(t, '}');
-    tn_json_u64(t, "duplicate_key", met.counts.duplicate_key);
-    tn_json_u64(t, "parts_reassigned", end->reassigned);
+    tn_json_u64(t, "duplicate_key", met->counts.duplicate_key);
+    tn_json_u64(t, "parts_reassigned", reassigned);
     tn_json_close(t, '}');
-    tn_met_done(&met);
 }
 
 static void add_metrics(const tn_report *r, const char *key, const tn_metrics *m, tn_text *t)
@@ -404,15 +400,14 @@ static void add_results(const tn_report *r, const tn_report_end *end, tn_text *t
     tn_json_close(t, '}');
 }
 
-static void add_model(const tn_report *r, tn_text *t)
+static void add_model(const tn_report *r, const tn_held *held, tn_text *t)
 {
     const tn_worker *w = r->opts.worker;
-    const tn_held held = held_by_all(r);
     const uint64_t bytes_max = tn_table_limit(w->shard.table);
     tn_json_open_key(t, "model", '{');
     tn_json_u64(t, "dense_params", tn_params_trained(w->params));
-    tn_json_count(t, "sparse_rows", held.rows);
-    tn_json_count(t, "sparse_bytes", held.bytes);
+    tn_json_count(t, "sparse_rows", held->rows);
+    tn_json_count(t, "sparse_bytes", held->bytes);
     if (bytes_max > 0) {
         tn_text memory = {0};
         tn_memory_cap_text(r->opts.memory, &memory);
@@ -454,6 +449,9 @@ static void add_rest(const tn_report *r, const tn_saved *saved, tn_text *t)
 static void summary_text(const tn_report *r, const tn_report_end *end, tn_text *t)
 {
     const double seconds = end->trained->seconds;
+    tn_met met = {0};
+    tn_met_add(&met, end->met);
+    const tn_held held = held_by_all(r, end->epoch, &met);
     tn_json_open(t, '{');
     tn_json_str(t, "format", "tnet-summary");
     tn_json_raw(t, "version", "[1,0]");
@@ -478,12 +476,13 @@ static void summary_text(const tn_report *r, const tn_report_end *end, tn_text *
     tn_json_u64(t, "peers", r->opts.plan->owners.n_peers);
     tn_json_count(t, "pulled_bytes", r->window.bytes_in);
     tn_json_count(t, "pushed_bytes", r->window.bytes_out);
-    add_data(r, end, t);
+    add_data(&met, end->reassigned, t);
     add_results(r, end, t);
-    add_model(r, t);
+    add_model(r, &held, t);
     add_rest(r, end->saved, t);
     tn_json_close(t, '}');
     tn_text_addc(t, '\n');
+    tn_met_done(&met);
 }
 
 static tn_status write_summary(const tn_report *r, const tn_report_end *end, tn_error *err)
