@@ -124,8 +124,9 @@ static tn_status convert_into(const tn_convert_in *in, const tn_inputs *inputs,
     return status;
 }
 
-static tn_status convert_files(tn_data_input *in, const convert_flags *flags, tn_error *err)
+static tn_status convert_files(tn_data_input *in, const void *asked, tn_error *err)
 {
+    const convert_flags *flags = asked;
     if (in->to == NULL) {
         return tn_fail(err, TN_E_USAGE, "no format to write\nhint: 'to.format=csv' names it");
     }
@@ -161,14 +162,8 @@ static tn_status convert_work(tn_setup *s, const tn_options *options, const void
     if (f->to == NULL) {
         return tn_fail(err, TN_E_USAGE, "nowhere to write to\nhint: '--to PATH' names the file");
     }
-    tn_data_input in;
-    tn_status status = tn_data_input_open(
-        &in, s, options, (tn_data_ask){f->from, TN_DATASET_AS_READ, f->threads}, err);
-    if (status == TN_OK) {
-        status = convert_files(&in, f, err);
-    }
-    tn_data_input_done(&in);
-    return status;
+    return tn_data_use(s, options, (tn_data_ask){f->from, TN_DATASET_AS_READ, f->threads},
+                       convert_files, f, err);
 }
 
 typedef struct sample_flags {
@@ -194,8 +189,9 @@ static const tn_field sample_fields[] = {
     TN_FIELD_END,
 };
 
-static tn_status sample_into(const tn_data_input *in, const sample_flags *flags, tn_error *err)
+static tn_status sample_into(tn_data_input *in, const void *asked, tn_error *err)
 {
+    const sample_flags *flags = asked;
     const tn_sample_in job = {
         .from = &in->from,
         .paths = &in->paths,
@@ -226,14 +222,8 @@ static tn_status sample_work(tn_setup *s, const tn_options *options, const void 
     if ((f->rows == TN_UNSET_U64) == (bool)isnan(f->share)) {
         return tn_fail(err, TN_E_USAGE, "give either '--rows N' or '--share P'");
     }
-    tn_data_input in;
-    tn_status status = tn_data_input_open(
-        &in, s, options, (tn_data_ask){f->from, TN_DATASET_AS_READ, f->threads}, err);
-    if (status == TN_OK) {
-        status = sample_into(&in, f, err);
-    }
-    tn_data_input_done(&in);
-    return status;
+    return tn_data_use(s, options, (tn_data_ask){f->from, TN_DATASET_AS_READ, f->threads},
+                       sample_into, f, err);
 }
 
 const tn_data_tool tn_data_convert = {TN_DATA_READER(

@@ -62,25 +62,25 @@ static void print_counts(const tn_row_scan_counts *n, bool json)
     tn_text_done(&text);
 }
 
+static tn_status check_files(tn_data_input *in, const void *flags, tn_error *err)
+{
+    checking c = {.flags = flags};
+    const tn_row_scan_visitor visitor = {.ctx = &c, .fault = print_fault};
+    const tn_row_scan_in pass = {.schema = in->from.schema, .paths = &in->paths, .team = in->team};
+    tn_row_scan_counts counts;
+    tn_status status = tn_row_scan_run(&pass, &visitor, &counts, err);
+    if (counts.sources > 0) {
+        print_counts(&counts, c.flags->json);
+    }
+    in->setup->exit_code = counts.bad > 0 ? tn_exit_code(TN_E_DATA) : 0;
+    return status;
+}
+
 static tn_status check_work(tn_setup *s, const tn_options *options, const void *flags,
                             tn_error *err)
 {
-    checking c = {.flags = flags};
-    tn_data_input in;
-    tn_status status =
-        tn_data_input_open(&in, s, options, (tn_data_ask){c.flags->from, 0, c.flags->threads}, err);
-    if (status == TN_OK) {
-        const tn_row_scan_visitor visitor = {.ctx = &c, .fault = print_fault};
-        const tn_row_scan_in pass = {.schema = in.from.schema, .paths = &in.paths, .team = in.team};
-        tn_row_scan_counts counts;
-        status = tn_row_scan_run(&pass, &visitor, &counts, err);
-        if (counts.sources > 0) {
-            print_counts(&counts, c.flags->json);
-        }
-        s->exit_code = counts.bad > 0 ? tn_exit_code(TN_E_DATA) : 0;
-    }
-    tn_data_input_done(&in);
-    return status;
+    const check_flags *f = flags;
+    return tn_data_use(s, options, (tn_data_ask){f->from, 0, f->threads}, check_files, f, err);
 }
 
 typedef struct stat_flags {
@@ -136,7 +136,7 @@ static tn_status print_stat(tn_stat *stat, const stat_flags *flags, tn_error *er
     return status;
 }
 
-static tn_status stat_files(const tn_data_input *in, const stat_flags *flags, tn_error *err)
+static tn_status stat_files(tn_data_input *in, const void *flags, tn_error *err)
 {
     counting c = {.team = in->team};
     TN_TRY(tn_stat_new(&c.stat, in->from.schema, err));
@@ -159,14 +159,8 @@ static tn_status stat_files(const tn_data_input *in, const stat_flags *flags, tn
 static tn_status stat_work(tn_setup *s, const tn_options *options, const void *flags, tn_error *err)
 {
     const stat_flags *f = flags;
-    tn_data_input in;
-    tn_status status = tn_data_input_open(
-        &in, s, options, (tn_data_ask){f->from, TN_DATASET_AS_READ, f->threads}, err);
-    if (status == TN_OK) {
-        status = stat_files(&in, f, err);
-    }
-    tn_data_input_done(&in);
-    return status;
+    return tn_data_use(s, options, (tn_data_ask){f->from, TN_DATASET_AS_READ, f->threads},
+                       stat_files, f, err);
 }
 
 const tn_data_tool tn_data_check = {

@@ -178,10 +178,10 @@ static tn_status bind(tn_data_input *in, const tn_tree *root, uint32_t flags, tn
                            &in->setup->binder, err);
 }
 
-tn_status tn_data_input_open(tn_data_input *in, tn_setup *s, const tn_options *options,
-                             tn_data_ask ask, tn_error *err)
+static tn_status open_input(tn_data_input *in, const tn_options *options, tn_data_ask ask,
+                            tn_error *err)
 {
-    *in = (tn_data_input){.setup = s};
+    tn_setup *s = in->setup;
     word_lists words;
     TN_TRY(part_words(&words, s->arena, &options->overrides, ask.from, err));
     const char *config = options->words.n > 0 ? options->words.item[0] : NULL;
@@ -202,9 +202,17 @@ tn_status tn_data_input_open(tn_data_input *in, tn_setup *s, const tn_options *o
     return tn_data_team(ask.threads, &in->team, err);
 }
 
-void tn_data_input_done(tn_data_input *in)
+tn_status tn_data_use(tn_setup *s, const tn_options *options, tn_data_ask ask,
+                      tn_status (*use)(tn_data_input *in, const void *flags, tn_error *err),
+                      const void *flags, tn_error *err)
 {
-    tn_team_close(in->team);
+    tn_data_input in = {.setup = s};
+    tn_status status = open_input(&in, options, ask, err);
+    if (status == TN_OK) {
+        status = use(&in, flags, err);
+    }
+    tn_team_close(in.team);
+    return status;
 }
 
 uint32_t tn_data_threads(uint32_t threads)

@@ -58,11 +58,11 @@ typedef struct tn_data_ask {
     uint32_t threads;
 } tn_data_ask;
 
-/* Reads CONFIG and key=value; what outputs may not replace is s->inputs then. *in is to be done
- * with either way. */
-tn_status tn_data_input_open(tn_data_input *in, tn_setup *s, const tn_options *options,
-                             tn_data_ask ask, tn_error *err) TN_MUST_USE;
-void tn_data_input_done(tn_data_input *in);
+/* Reads CONFIG and key=value, and gives `use` the input and the tool's flags; what outputs may not
+ * replace is s->inputs then. */
+tn_status tn_data_use(tn_setup *s, const tn_options *options, tn_data_ask ask,
+                      tn_status (*use)(tn_data_input *in, const void *flags, tn_error *err),
+                      const void *flags, tn_error *err) TN_MUST_USE;
 
 /* "all" as a number of threads. */
 uint32_t tn_data_threads(uint32_t threads);

@@ -50,8 +50,9 @@ static void add_id(tn_text *out, const tn_batch *batch, uint32_t row)
     const size_t first = out->size;
     tn_record_id(batch, row, out);
     for (size_t i = first; i < out->size; i++) {
-        const char c = out->data[i];
-        out->data[i] = c == '\t' || c == '\n' || c == '\r' ? ' ' : c; /* columns stay */
+        if (strchr("\t\n\r", out->data[i]) != NULL) {
+            out->data[i] = ' '; /* columns stay */
+        }
     }
 }
 
