@@ -350,32 +350,38 @@ static bool next_value(tn_bytes *list, char separator, tn_bytes *out)
     return true;
 }
 
-static tn_status read_x(const taking *t, const tn_slot_spec *spec, const tn_span *span,
-                        tn_bytes text, float *x, tn_error *err)
+/* The x_j of the next value. */
+static tn_status next_x(const taking *t, const tn_slot_spec *spec, const tn_span *xs,
+                        tn_bytes *x_list, float *x, tn_error *err)
 {
+    tn_bytes text;
+    if (!next_value(x_list, spec->list, &text)) {
+        return tn_record_location_fail(t->place, t->line, t->line.data + xs->at, err,
+                                       "column '%s' has fewer values than '%s'", spec->values,
+                                       spec->column);
+    }
     tn_fault fault = tn_rows_read_x(spec, text.data, text.size, x);
     bool good = fault == TN_FAULT_NONE || (fault == TN_FAULT_NOT_FINITE && isnan(*x));
-    return good ? TN_OK : fault_in(t, span, text, fault, err);
+    return good ? TN_OK : fault_in(t, xs, text, fault, err);
 }
 
-/* A list beside the list of its x_j. */
-static tn_status take_pairs(const taking *t, const tn_slot_spec *spec, const tn_span *span,
-                            const tn_span *xs, tn_error *err)
+/* A list, beside the list of its x_j where the slot has one. */
+static tn_status take_slot(const taking *t, uint32_t i, tn_error *err)
 {
+    const tn_slot_spec *spec = &t->schema->spec[i];
+    const tn_columns *columns = t->schema->columns;
+    const tn_span *span = &t->span[t->head->column[columns->spec[i]]];
+    const tn_span *xs = spec->values != NULL ? &t->span[t->head->column[columns->values[i]]] : NULL;
     tn_bytes list = bytes_of(span);
-    tn_bytes x_list = bytes_of(xs);
+    tn_bytes x_list = xs != NULL ? bytes_of(xs) : (tn_bytes){.failed = true};
     list.failed = is_null(t, span);
-    x_list.failed = is_null(t, xs);
+    x_list.failed = x_list.failed || is_null(t, xs);
     tn_bytes value;
-    tn_bytes x_text;
     while (next_value(&list, spec->list, &value)) {
-        float x;
-        if (!next_value(&x_list, spec->list, &x_text)) {
-            return tn_record_location_fail(t->place, t->line, t->line.data + xs->at, err,
-                                           "column '%s' has fewer values than '%s'", spec->values,
-                                           spec->column);
+        float x = 1;
+        if (xs != NULL) {
+            TN_TRY(next_x(t, spec, xs, &x_list, &x, err));
         }
-        TN_TRY(read_x(t, spec, xs, x_text, &x, err));
         tn_fault fault = x - x != 0 /* not finite, and so absent */
                              ? TN_FAULT_NONE
                              : tn_rows_token(t->rows, spec, value.data, value.size, x);
@@ -383,32 +389,10 @@ static tn_status take_pairs(const taking *t, const tn_slot_spec *spec, const tn_
             return fault_in(t, span, value, fault, err);
         }
     }
-    if (next_value(&x_list, spec->list, &x_text)) {
+    if (xs != NULL && next_value(&x_list, spec->list, &value)) {
         return tn_record_location_fail(t->place, t->line, t->line.data + xs->at, err,
                                        "column '%s' has more values than '%s'", spec->values,
                                        spec->column);
-    }
-    return TN_OK;
-}
-
-static tn_status take_slot(const taking *t, uint32_t i, tn_error *err)
-{
-    const tn_slot_spec *spec = &t->schema->spec[i];
-    const tn_columns *columns = t->schema->columns;
-    const tn_span *span = &t->span[t->head->column[columns->spec[i]]];
-    if (spec->values != NULL) {
-        return take_pairs(t, spec, span, &t->span[t->head->column[columns->values[i]]], err);
-    }
-    if (is_null(t, span)) {
-        return TN_OK;
-    }
-    tn_bytes list = bytes_of(span);
-    tn_bytes value;
-    while (next_value(&list, spec->list, &value)) {
-        tn_fault fault = tn_rows_token(t->rows, spec, value.data, value.size, 1);
-        if (fault != TN_FAULT_NONE) {
-            return fault_in(t, span, value, fault, err);
-        }
     }
     return TN_OK;
 }

@@ -334,19 +334,16 @@ static tn_status take_slot(const example *t, uint32_t i, tn_error *err)
     const tn_slot_spec *spec = &t->schema->spec[i];
     const tn_span *span = &t->span[t->schema->columns->spec[i]];
     uint32_t n = 0;
+    if (spec->values == NULL && !span->found) {
+        return TN_OK;
+    }
+    if (spec->values == NULL && span->quoted) {
+        return take_list(t, i, bytes_of(span), err);
+    }
     if (spec->values == NULL) {
         bool took = false;
-        if (!span->found) {
-            return TN_OK;
-        }
-        if (!span->quoted) {
-            TN_TRY(take_plain(t, spec, bytes_of(span), &took, err));
-        }
-        if (took) {
-            return TN_OK;
-        }
-        return span->quoted ? take_list(t, i, bytes_of(span), err)
-                            : take_feature(t, i, bytes_of(span), NULL, &n, err);
+        TN_TRY(take_plain(t, spec, bytes_of(span), &took, err));
+        return took ? TN_OK : take_feature(t, i, bytes_of(span), NULL, &n, err);
     }
     const tn_span *x_span = &t->span[t->schema->columns->values[i]];
     feature_walk xs = begin_feature(x_span->found ? bytes_of(x_span) : nothing);
