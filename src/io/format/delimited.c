@@ -496,12 +496,14 @@ static tn_status take_fields(taking *t, tn_error *err)
 {
     uint32_t n = t->head->n_columns;
     uint32_t found = 0;
-    tn_span *span = tn_rows_spans(t->rows, n + 1);
+    struct rows_private *p = t->rows->private;
+    bool room = tn_rows_grow(&p->span, 0, n + 1, sizeof *p->span, &p->spans_max);
+    tn_span *span = p->span;
     bool plain = t->schema->plain_fields && t->line.size <= TN_DELIMITER_MASKS_LINE_MAX;
-    if (span != NULL && plain) {
+    if (room && plain) {
         found = split_plain(t, span, n + 1);
     }
-    if (span == NULL || (plain && found == 0)) {
+    if (!room || (plain && found == 0)) {
         return tn_fail(err, TN_E_MEMORY, "no memory for the fields of a record");
     }
     if (!plain) {

@@ -370,36 +370,17 @@ static tn_status criteo_head(tn_bytes *window, bool last, const tn_schema *schem
 static const char *const data_options[] = {"delimiter", "header",     "columns", "quote",   "trim",
                                            "null",      "short_rows", "list",    "comment", NULL};
 
-extern const tn_format tn_format_csv;
-const tn_format tn_format_csv = {
-    .name = "csv",
-    .help = "comma-separated, with a header that names the columns",
-    .data_options = data_options,
-    .cut = delimited_cut,
-    .resync = tn_line_resync,
-    .head = delimited_head,
-    .parse = tn_delimited_parse,
-};
+#define DELIMITED_FORMAT(name_, head_, preset_, help_)                                             \
+    {                                                                                              \
+        .name = (name_), .help = (help_), .preset = (preset_), .data_options = data_options,       \
+        .cut = delimited_cut, .resync = tn_line_resync, .head = (head_),                           \
+        .parse = tn_delimited_parse                                                                \
+    }
 
-extern const tn_format tn_format_tsv;
-const tn_format tn_format_tsv = {
-    .name = "tsv",
-    .help = "tab-separated; data.columns or a header name the columns",
-    .data_options = data_options,
-    .cut = delimited_cut,
-    .resync = tn_line_resync,
-    .head = delimited_head,
-    .parse = tn_delimited_parse,
-};
-
-extern const tn_format tn_format_criteo;
-const tn_format tn_format_criteo = {
-    .name = "criteo",
-    .help = "tab-separated: label, 13 integers, 26 hex categories",
-    .preset = criteo_preset,
-    .data_options = data_options,
-    .cut = delimited_cut,
-    .resync = tn_line_resync,
-    .head = criteo_head,
-    .parse = tn_delimited_parse,
-};
+extern const tn_format tn_format_csv, tn_format_tsv, tn_format_criteo;
+const tn_format tn_format_csv = DELIMITED_FORMAT(
+    "csv", delimited_head, NULL, "comma-separated, with a header that names the columns");
+const tn_format tn_format_tsv = DELIMITED_FORMAT(
+    "tsv", delimited_head, NULL, "tab-separated; data.columns or a header name the columns");
+const tn_format tn_format_criteo = DELIMITED_FORMAT(
+    "criteo", criteo_head, criteo_preset, "tab-separated: label, 13 integers, 26 hex categories");

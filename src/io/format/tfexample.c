@@ -599,12 +599,14 @@ tn_status tn_tfexample_parse(tn_bytes record, const tn_schema *schema,
                  .place = place,
                  .record = record,
                  .rows = rows,
-                 .span = tn_rows_spans(rows, n),
-                 .shape = tn_rows_shapes(rows, n + TN_TF_SHAPES_MORE),
                  .n_shapes = n + TN_TF_SHAPES_MORE};
-    if (t.span == NULL || t.shape == NULL) {
+    struct rows_private *p = rows->private;
+    if (!tn_rows_grow(&p->span, 0, n, sizeof *p->span, &p->spans_max) ||
+        !tn_rows_grow(&p->shape, 0, t.n_shapes, sizeof *p->shape, &p->shapes_max)) {
         return tn_fail(err, TN_E_MEMORY, "no memory for the features of a record");
     }
+    t.span = p->span;
+    t.shape = p->shape;
     for (uint32_t i = 0; i < n; i++) {
         t.span[i].found = false;
         t.span[i].quoted = false;

@@ -306,10 +306,11 @@ bool tn_tfexample_parse_fast(tn_bytes record, const tn_schema *schema, tn_rows *
         return false;
     }
     w.n_shapes = columns->n + TN_TF_SHAPES_MORE;
-    w.shape = tn_rows_shapes(rows, w.n_shapes);
-    if (w.shape == NULL || !tn_token_vectors_reserve(&p->lanes, schema->n_specs)) {
+    if (!tn_rows_grow(&p->shape, 0, w.n_shapes, sizeof *p->shape, &p->shapes_max) ||
+        !tn_token_vectors_reserve(&p->lanes, schema->n_specs)) {
         return false;
     }
+    w.shape = p->shape;
     uint64_t *keys = tn_rows_begin_grid(rows);
     if (keys == NULL && tn_rows_begin(rows, record.size, NULL) != TN_OK) {
         return false;

@@ -526,18 +526,6 @@ void tn_rows_put_lanes(tn_rows *rows)
     rows->n_entries += n;
 }
 
-tn_span *tn_rows_spans(tn_rows *rows, uint32_t n)
-{
-    struct rows_private *p = rows->private;
-    return tn_rows_grow(&p->span, 0, n, sizeof *p->span, &p->spans_max) ? p->span : NULL;
-}
-
-tn_tf_shape *tn_rows_shapes(tn_rows *rows, uint32_t n)
-{
-    struct rows_private *p = rows->private;
-    return tn_rows_grow(&p->shape, 0, n, sizeof *p->shape, &p->shapes_max) ? p->shape : NULL;
-}
-
 uint16_t *tn_rows_places(tn_rows *rows, size_t line_bytes)
 {
     struct rows_private *p = rows->private;

@@ -58,9 +58,9 @@ struct rows_private {
     uint32_t *skip;      /* n_slots */
     uint32_t *table;     /* places of keys, for duplicates; 0: free */
     uint32_t table_max;
-    tn_span *span; /* scratch of parsers */
+    tn_span *span; /* scratch of parsers, which grow it, as the last row left it .. */
     uint32_t spans_max;
-    tn_tf_shape *shape;
+    tn_tf_shape *shape; /* .. likewise, of the first entries of a record */
     uint32_t shapes_max;
     tn_text scratch; /* of parsers, until the next row */
     const tn_delimiter_masks *marks;
@@ -100,17 +100,10 @@ bool tn_rows_grow(void *at, uint32_t used, uint32_t need, size_t size, uint32_t 
 /* Copies bytes behind the others; false: no memory. */
 bool tn_rows_add_text(tn_rows *rows, const char *text, size_t size, tn_token *out);
 
-/* Scratch: `n` spans as the last row left them. NULL: no memory. */
-tn_span *tn_rows_spans(tn_rows *rows, uint32_t n);
-
 /* Room for the places of the marks of a line of at most TN_DELIMITER_MASKS_LINE_MAX bytes. What
  * lies in front of the first field, as if a mark stood there, is at [0]: a field begins at
  * (uint16_t)(place[i] + 1) and ends at place[i + 1]. NULL: no memory. */
 uint16_t *tn_rows_places(tn_rows *rows, size_t line_bytes);
-
-/* Of the first `n` entries of a record, as a parser left them: they stand in the same order in
- * record after record. NULL: no memory. */
-tn_tf_shape *tn_rows_shapes(tn_rows *rows, uint32_t n);
 
 /* Writing a grid (see tn_bare).
  *
