@@ -112,27 +112,14 @@ static uint32_t find_name(walk *w, const unsigned char *text, size_t size)
     return name;
 }
 
-static const uint64_t first_bytes[9] = {
-    /* of a word */
-    0,
-    UINT64_C(0xff),
-    UINT64_C(0xffff),
-    UINT64_C(0xffffff),
-    UINT64_C(0xffffffff),
-    UINT64_C(0xffffffffff),
-    UINT64_C(0xffffffffffff),
-    UINT64_C(0xffffffffffffff),
-    UINT64_C(0xffffffffffffffff),
-};
-
-/* The words of a varint of `size` bytes; false: it is not one of that many. */
+/* The words of a varint of `size` bytes, at least 1; false: it is not one of that many. */
 static inline bool read_varint(const unsigned char *p, size_t size, uint64_t *low, uint64_t *high)
 {
     const uint64_t tops = UINT64_C(0x8080808080808080);
     uint64_t word = tn_load_u64(p);
     *high = 0;
     if (size <= 8) {
-        uint64_t mask = first_bytes[size];
+        uint64_t mask = ~UINT64_C(0) >> (64 - 8 * size);
         *low = word & mask;
         return (word & tops & mask) == (tops & (mask >> 8));
     }
