@@ -146,12 +146,10 @@ static tn_status open_at(tn_block_reader *reader, uint64_t from, tn_error *err)
  * parsers may be reading it: parts come in any order. */
 static tn_status open_with_head(tn_block_reader *reader, tn_head *head, tn_error *err)
 {
+    tn_head read = {0};
     TN_TRY(open_at(reader, 0, err));
-    tn_head read = {.column = tn_try_alloc((size_t)reader->schema->columns->n + 1,
-                                           sizeof *read.column, "the head of a file", err)};
-    if (read.column == NULL) {
-        return TN_E_MEMORY;
-    }
+    TN_TRY(
+        TN_ALLOC(read.column, (size_t)reader->schema->columns->n + 1, "the head of a file", err));
     tn_status status = take_head(reader, &read, err);
     if (status == TN_OK && head->column == NULL) {
         *head = read;
@@ -273,12 +271,9 @@ tn_status tn_block_reader_new(tn_block_reader **out, const tn_schema *schema,
     TN_TRY(TN_ALLOC(reader, 1, "a feed", err));
     *reader = (tn_block_reader){
         .schema = schema, .format = format, .files = files, .stop = stop, .over = true};
-    reader->head = tn_try_alloc(files->n, sizeof *reader->head, "heads of files", err);
-    reader->start = tn_try_alloc((size_t)files->n_parts + 1, sizeof *reader->start, "parts", err);
-    if (reader->head == NULL || reader->start == NULL) {
-        tn_free(reader->head);
-        tn_free(reader->start);
-        tn_free(reader);
+    if (TN_ALLOC(reader->head, files->n, "heads of files", err) != TN_OK ||
+        TN_ALLOC(reader->start, (size_t)files->n_parts + 1, "parts", err) != TN_OK) {
+        tn_block_reader_free(reader);
         return TN_E_MEMORY;
     }
     *out = reader;
@@ -292,7 +287,7 @@ void tn_block_reader_free(tn_block_reader *reader)
     }
     leave_part(reader);
     tn_text_done(&reader->rest);
-    for (uint32_t i = 0; i < reader->files->n; i++) {
+    for (uint32_t i = 0; reader->head != NULL && i < reader->files->n; i++) {
         tn_free(reader->head[i].column);
     }
     tn_free(reader->head);
@@ -330,17 +325,6 @@ static tn_status pass_damage(tn_block_reader *reader, tn_block *block, tn_error 
         reader->line += reader->line > 0 && !reader->damaged;
     }
     return TN_OK;
-}
-
-static bool add_record(tn_block *block, size_t at, size_t size)
-{
-    if (block->n_records == block->records_max &&
-        !tn_rows_grow(&block->record, block->n_records, 1, sizeof *block->record,
-                      &block->records_max)) {
-        return false;
-    }
-    block->record[block->n_records++] = (tn_extent){(uint32_t)at, (uint32_t)size};
-    return true;
 }
 
 /* How many lines the records of a block are. */
@@ -396,9 +380,13 @@ static tn_status cut_records(tn_block_reader *reader, tn_block *block)
             reader->damaged = block->damage;
             return name_damage(reader, block, &what);
         }
-        if (!add_record(block, (size_t)(record.data - reader->rest.data), record.size)) {
+        if (block->n_records == block->records_max &&
+            !tn_rows_grow(&block->record, block->n_records, 1, sizeof *block->record,
+                          &block->records_max)) {
             return tn_fail(&block->err, TN_E_MEMORY, "no memory for the records of a block");
         }
+        block->record[block->n_records++] =
+            (tn_extent){(uint32_t)(record.data - reader->rest.data), (uint32_t)record.size};
         reader->at = (size_t)(window.data - reader->rest.data);
     }
     return TN_OK;
@@ -553,12 +541,12 @@ static void unpack_block(const tn_block *block, tn_parsed *out)
     tn_bytes bytes = {tn_text_str(&block->bytes), block->bytes.size, false};
     out->fault = block->fault;
     out->err = block->err;
-    if (out->fault == TN_OK) {
-        out->fault = tn_cache_unpack(bytes, out, &out->err);
-        if (out->fault != TN_OK) {
-            tn_error_context(&out->err, "%s:@%llu", block->cache,
-                             (unsigned long long)block->offset);
-        }
+    if (out->fault != TN_OK) {
+        return;
+    }
+    out->fault = tn_cache_unpack(bytes, out, &out->err);
+    if (out->fault != TN_OK) {
+        tn_error_context(&out->err, "%s:@%llu", block->cache, (unsigned long long)block->offset);
     }
 }
 
