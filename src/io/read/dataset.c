@@ -156,11 +156,6 @@ static void add_byte(tn_text *out, const char *before, const char *key, char val
 static void describe_text_options(const tn_dataset *d, tn_text *out)
 {
     const tn_schema *s = d->schema;
-    bool csv = strcmp(d->data.format, "csv") == 0;
-    bool tsv = strcmp(d->data.format, "tsv") == 0;
-    if (!csv && !tsv) {
-        return;
-    }
     add_byte(out, "\n  ", "delimiter", s->delimiter);
     tn_text_addf(out, "\n  header: %s", s->header ? "true" : "false");
     tn_text_addf(out, "\n  quote: %s", tn_quote_words[s->quote]);
@@ -212,8 +207,10 @@ void tn_dataset_config(const tn_dataset *d, const char *path, const char *column
     add_option(out, "\n  ", "weight", d->data.weight);
     add_option(out, "\n  ", "group", d->data.group);
     add_option(out, "\n  ", "record_id", d->data.record_id);
-    describe_text_options(d, out);
     bool text = strcmp(d->data.format, "csv") == 0 || strcmp(d->data.format, "tsv") == 0;
+    if (text) {
+        describe_text_options(d, out);
+    }
     if (columns != NULL && text && !s->header) {
         tn_text_addf(out, "\n  columns: [%s]", columns);
     }

@@ -248,23 +248,22 @@ static void make_specs(making *m, const tn_tables *slots)
     }
     const tn_slot_spec **slot = TN_NEW_ARRAY(arena, const tn_slot_spec *, slots->n + 1);
     const tn_slot_spec **numeric = TN_NEW_ARRAY(arena, const tn_slot_spec *, slots->n + 1);
-    for (uint32_t i = 0; i < slots->n; i++) {
-        if (m->spec[i].slot != TN_NOWHERE) {
-            slot[m->spec[i].slot] = &m->spec[i];
-        } else {
-            numeric[m->spec[i].numeric] = &m->spec[i];
-        }
-        if (s->data->group != NULL && m->spec[i].as == TN_AS_KEY &&
-            strcmp(m->spec[i].column, s->data->group) == 0) {
-            s->group_spec = &m->spec[i];
-        }
-    }
     s->quick_fields = !s->data->trim && s->empty_is_null;
     s->quick_features = true;
     for (uint32_t i = 0; i < slots->n; i++) {
-        s->quick_fields = s->quick_fields && m->spec[i].fast_path != TN_FAST_PATH_NONE;
-        s->quick_features = s->quick_features && m->spec[i].values == NULL &&
-                            m->spec[i].plain_key && m->spec[i].type <= TN_SIGN_INT;
+        const tn_slot_spec *spec = &m->spec[i];
+        if (spec->slot != TN_NOWHERE) {
+            slot[spec->slot] = spec;
+        } else {
+            numeric[spec->numeric] = spec;
+        }
+        if (s->data->group != NULL && spec->as == TN_AS_KEY &&
+            strcmp(spec->column, s->data->group) == 0) {
+            s->group_spec = spec;
+        }
+        s->quick_fields = s->quick_fields && spec->fast_path != TN_FAST_PATH_NONE;
+        s->quick_features = s->quick_features && spec->values == NULL && spec->plain_key &&
+                            spec->type <= TN_SIGN_INT;
     }
     s->spec = m->spec;
     s->slot = slot;

@@ -18,7 +18,7 @@
 enum { LOOK = 64 };
 
 /* Always 16 places, as a branch per place would be guessed wrong; few looks hold more. */
-static inline uint16_t *put_marks_any(uint16_t *to, uint64_t mask, uint32_t base)
+static inline uint16_t *put_marks_plain(uint16_t *to, uint64_t mask, uint32_t base)
 {
     enum { AT_ONCE = 16 };
     const uint64_t none = UINT64_C(1)
@@ -76,11 +76,6 @@ static inline uint64_t pair_mask_plain(const char *p, uint64_t *odd)
     return mask;
 }
 
-static inline uint16_t *put_marks_plain(uint16_t *to, uint64_t mask, uint32_t base)
-{
-    return put_marks_any(to, mask, base);
-}
-
 #define TARGET
 #define SET(name) name##_plain
 #include "io/text/delimiter_masks_body.h"
@@ -93,11 +88,7 @@ const tn_delimiter_masks tn_delimiter_masks_plain = {"plain", find_marks_plain};
 
 /* ---- every x86-64: four vectors a look ---- */
 
-static inline uint16_t *put_marks_sse2(uint16_t *to, uint64_t mask, uint32_t base)
-{
-    return put_marks_any(to, mask, base);
-}
-
+#define put_marks_sse2 put_marks_plain
 #define TARGET
 #define SET(name) name##_sse2
 #define LANES 16
@@ -113,7 +104,7 @@ const tn_delimiter_masks tn_delimiter_masks_sse2 = {"sse2", find_marks_sse2};
 /* ---- AVX2: two vectors a look ---- */
 
 #define TARGET __attribute__((target("avx2,bmi,popcnt")))
-/* As put_marks_any, with the instructions of this set. */
+/* As put_marks_plain, with the instructions of this set. */
 TARGET static inline uint16_t *put_marks_avx2(uint16_t *to, uint64_t mask, uint32_t base)
 {
     enum { AT_ONCE = 16 };
