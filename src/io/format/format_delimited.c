@@ -196,7 +196,7 @@ void tn_listing_add(tn_listing *listing, tn_bytes line, const tn_schema *schema)
     }
     tn_text scratch = {0};
     tn_split split = tn_split_of(line, schema, &scratch);
-    tn_span span;
+    tn_span span = {.text = NULL}; /* a quote at fault leaves it as it is */
     const char *bad = NULL;
     while (tn_split_next(&split, &span, &bad) && bad == NULL) {
         list_name(listing, span.text != NULL ? span.text : tn_text_str(&scratch), span.size);

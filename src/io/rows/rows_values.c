@@ -224,7 +224,7 @@ static inline tn_fault take_whole(tn_rows *rows, const tn_slot_spec *spec, bool 
                                   source from)
 {
     enum { SHORT_MAX = 18 }; /* digits, which always fit */
-    uint64_t v;
+    uint64_t v = 0;
     const char *end = from.text + from.size;
     if (from.size == 0 || from.size > SHORT_MAX || tn_take_digits(from.text, end, &v) != end) {
         int64_t number = 0;
