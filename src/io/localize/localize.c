@@ -238,24 +238,24 @@ __attribute__((always_inline)) static inline uint32_t number_key(numbering *t, u
 
 /* A slot whose examples all have one key. */
 static void number_ones(numbering *numbers, const tn_slot *slot, const uint64_t *counts,
-                        tn_range rows, uint32_t *index)
+                        uint32_t rows, uint32_t *index)
 {
     numbering t = *numbers;
     const uint64_t *key = slot->key;
-    for (uint32_t r = rows.from; r < rows.to; r++) {
+    for (uint32_t r = 0; r < rows; r++) {
         index[r] = number_key(&t, key[r], counts[r]);
     }
     *numbers = t;
 }
 
 static void number_any(numbering *numbers, const tn_slot *slot, const uint64_t *counts,
-                       tn_range rows, uint32_t *index)
+                       uint32_t rows, uint32_t *index)
 {
     numbering t = *numbers;
     const uint64_t *key = slot->key;
-    const uint32_t last = slot->offset[rows.to] - 1;
-    uint32_t i = slot->offset[rows.from];
-    for (uint32_t r = rows.from; r < rows.to; r++) {
+    const uint32_t last = slot->offset[rows] - 1;
+    uint32_t i = 0;
+    for (uint32_t r = 0; r < rows; r++) {
         for (uint32_t end = slot->offset[r + 1]; i < end; i++) {
             __builtin_prefetch(
                 &t.table[(uint32_t)key[i + AHEAD < last ? i + AHEAD : last] & t.mask]);
@@ -274,20 +274,14 @@ static bool all_ones(const uint32_t *offset, uint32_t rows)
     return wrong == 0;
 }
 
-static void note_counts(tn_localizer *l, const tn_batch *batch)
-{
-    for (uint32_t r = 0; r < batch->rows; r++) {
-        l->counts[r] = SHOWN | (batch->label[r] > 0.5F ? CLICKED : 0);
-    }
-}
-
 /* How many there are, repeated ones included. */
 static uint32_t number_keys(tn_localizer *l, const tn_batch *batch)
 {
     uint32_t *index = l->index;
-    tn_range rows = {0, batch->rows};
     numbering numbers = {.table = l->table, .seen = l->seen, .count = l->count, .next = 1};
-    note_counts(l, batch);
+    for (uint32_t r = 0; r < batch->rows; r++) {
+        l->counts[r] = SHOWN | (batch->label[r] > 0.5F ? CLICKED : 0);
+    }
     for (uint32_t g = 0; g < l->opts.layout->n_groups; g++) {
         uint32_t keys = 0;
         for (uint32_t i = l->group_from[g]; i < l->group_from[g + 1]; i++) {
@@ -301,8 +295,8 @@ static uint32_t number_keys(tn_localizer *l, const tn_batch *batch)
             uint32_t s = l->slot_of[i];
             const tn_slot *slot = &batch->slot[s];
             bool ones = all_ones(slot->offset, batch->rows);
-            (ones && size <= NEAR_TABLE ? number_ones : number_any)(&numbers, slot, l->counts, rows,
-                                                                    index);
+            (ones && size <= NEAR_TABLE ? number_ones : number_any)(&numbers, slot, l->counts,
+                                                                    batch->rows, index);
             l->bag[s] = (tn_bag){
                 .offset = slot->offset, .index = index, .weight = slot->value, .ones = ones};
             l->index_at[s] = index;
