@@ -192,7 +192,10 @@ static tn_status are_caches(const tn_fileset *files, bool *are, tn_error *err)
 static tn_status open_all(tn_cache_set *set, const tn_fileset *files, const tn_schema *schema,
                           tn_error *err)
 {
-    TN_TRY(TN_ALLOC(set->cache, files->n, "binary caches", err));
+    set->cache = tn_try_alloc(files->n, sizeof(void *), "binary caches", err);
+    if (set->cache == NULL) {
+        return TN_E_MEMORY;
+    }
     uint64_t parts = 0;
     while (set->n < files->n) {
         tn_cache **cache = &set->cache[set->n];

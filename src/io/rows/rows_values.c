@@ -200,9 +200,9 @@ static tn_fault not_read(tn_numeral how, tn_fault none, tn_fault range)
     return how == TN_NUM_RANGE ? range : none;
 }
 
-tn_fault tn_rows_read_x(const tn_slot_spec *spec, const char *text, size_t size, float *v)
+tn_fault tn_rows_read_x(const tn_slot_spec *spec, const char *text, size_t size, float *x)
 {
-    tn_numeral how = tn_read_f32(text, size, v);
+    tn_numeral how = tn_read_f32(text, size, x);
     if (how == TN_NUM_NOT_FINITE) {
         return spec->non_finite_absent ? TN_FAULT_NONE : TN_FAULT_NOT_FINITE;
     }
