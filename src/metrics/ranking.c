@@ -186,36 +186,31 @@ static void add_group(const tn_metrics *m, const tn_kept_row *rows, size_t n, do
     }
 }
 
-/* value: sum of n_u AUC_u / sum of n_u over groups with both classes; skipped: the share of n_u
- * that lies in groups of one class. */
-typedef struct gauc_sums {
-    double value, skipped;
-} gauc_sums;
-
-static gauc_sums sum_groups(const tn_metrics *m)
+/* sums: of n_u over all groups, over those with both classes, and of n_u AUC_u over the latter. */
+static void sum_groups(const tn_metrics *m, double sums[3])
 {
     const tn_kept_row *rows = tn_kept_sorted(m->kept, TN_KEPT_BY_GROUP);
-    const size_t n = m->kept->n;
-    double sums[3] = {0}; /* of n_u: all, with both classes, the latter times AUC */
     size_t from = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (i + 1 == n || rows[i + 1].group != rows[i].group) {
+    for (size_t i = 0; i < m->kept->n; i++) {
+        if (i + 1 == m->kept->n || rows[i + 1].group != rows[i].group) {
             add_group(m, rows + from, i + 1 - from, sums);
             from = i + 1;
         }
     }
-    return (gauc_sums){.value = tn_ratio(sums[2], sums[1]),
-                       .skipped = tn_ratio(sums[0] - sums[1], sums[0])};
 }
 
 double tn_metric_gauc(const tn_metrics *m)
 {
-    return sum_groups(m).value;
+    double sums[3] = {0};
+    sum_groups(m, sums);
+    return tn_ratio(sums[2], sums[1]);
 }
 
 double tn_metric_gauc_skipped(const tn_metrics *m)
 {
-    return sum_groups(m).skipped;
+    double sums[3] = {0};
+    sum_groups(m, sums);
+    return tn_ratio(sums[0] - sums[1], sums[0]);
 }
 
 /* ---- curves ---- */

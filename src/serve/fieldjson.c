@@ -5,6 +5,7 @@
 #include "base/core/error.h"
 #include "config/tree.h"
 #include "config/values.h"
+#include "io/format/format.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -80,16 +81,10 @@ static void put_u32(tn_text *out, const tn_field *f, uint32_t value)
     }
 }
 
-static void put_size(tn_text *out, const tn_field *f, uint64_t bytes)
-{
-    char text[SIZE_TEXT];
-    (void)snprintf(text, sizeof text, "%lluB", (unsigned long long)bytes);
-    tn_json_str(out, f->key, text);
-}
-
 void tn_field_json(tn_text *out, const tn_field *f, const void *opts)
 {
     const void *at = (const char *)opts + f->offset;
+    char bytes[SIZE_TEXT];
     switch (f->kind) {
     case TN_KIND_BOOL:
         tn_json_bool(out, f->key, *(const bool *)at);
@@ -102,7 +97,8 @@ void tn_field_json(tn_text *out, const tn_field *f, const void *opts)
         tn_json_count(out, f->key, *(const uint64_t *)at);
         break;
     case TN_KIND_SIZE:
-        put_size(out, f, *(const uint64_t *)at);
+        (void)snprintf(bytes, sizeof bytes, "%lluB", (unsigned long long)*(const uint64_t *)at);
+        tn_json_str(out, f->key, bytes);
         break;
     case TN_KIND_F64:
         tn_json_f64(out, f->key, *(const double *)at);
@@ -129,23 +125,13 @@ void tn_field_json(tn_text *out, const tn_field *f, const void *opts)
     }
 }
 
-static bool is_in(const char *key, const char *const *list)
-{
-    for (; *list != NULL; list++) {
-        if (strcmp(*list, key) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 void tn_fields_json_changed(tn_text *out, const tn_field *fields, const void *opts,
                             const void *usual, const char *const *without)
 {
     tn_text mine = {0};
     tn_text other = {0};
     for (const tn_field *f = fields; f->kind != TN_KIND_END; f++) {
-        if (is_in(f->key, without)) {
+        if (tn_format_reads(without, f->key)) {
             continue;
         }
         tn_text_clear(&mine);

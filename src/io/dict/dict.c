@@ -246,6 +246,7 @@ static tn_status read_heads(tn_dict *d, tn_error *err)
     return TN_OK;
 }
 
+/* Keys and starts ascend, every key lies in its bucket. */
 static tn_status check_table(const tn_dict *d, const tn_dict_table *t, tn_error *err)
 {
     if (t->start[0] != 0 || t->start[t->head.buckets] != t->head.rows ||
@@ -272,17 +273,6 @@ static tn_status check_table(const tn_dict *d, const tn_dict_table *t, tn_error 
     return TN_OK;
 }
 
-/* Keys and starts ascend, every key lies in its bucket. */
-static tn_status check_data(const tn_dict *d, tn_error *err)
-{
-    uint64_t rows = 0;
-    for (uint32_t i = 0; i < d->head.n_tables; i++) {
-        TN_TRY(check_table(d, &d->table[i], err));
-        rows += d->table[i].head.rows;
-    }
-    return rows == d->head.rows ? TN_OK : bad(d, "number of rows", err);
-}
-
 static tn_status open_heads(tn_dict *d, const char *path, tn_error *err)
 {
     size_t size = strlen(path) + 1;
@@ -297,7 +287,15 @@ static tn_status open_heads(tn_dict *d, const char *path, tn_error *err)
     d->table = TN_NEW_ARRAY(d->arena, tn_dict_table, h->n_tables);
     d->checked = TN_NEW_ARRAY(d->arena, _Atomic(uint8_t), h->n_crcs);
     TN_TRY(read_heads(d, err));
-    return d->verify == TN_VERIFY_FULL ? check_data(d, err) : TN_OK;
+    uint64_t rows = 0;
+    if (d->verify != TN_VERIFY_FULL) {
+        return TN_OK;
+    }
+    for (uint32_t i = 0; i < h->n_tables; i++) {
+        TN_TRY(check_table(d, &d->table[i], err));
+        rows += d->table[i].head.rows;
+    }
+    return rows == h->rows ? TN_OK : bad(d, "number of rows", err);
 }
 
 void tn_dict_close(tn_dict *d)

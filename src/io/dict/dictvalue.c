@@ -24,11 +24,6 @@ static uint32_t shifted(uint32_t x, uint32_t shift)
     return whole + (rest > half || (rest == half && (whole & 1) != 0));
 }
 
-static uint16_t bf16_of(float x)
-{
-    return (uint16_t)shifted(tn_load_u32(&x), 16);
-}
-
 static uint16_t fp16_of(float x)
 {
     const uint32_t smallest_normal = UINT32_C(113) << 23; /* 2^-14 */
@@ -48,12 +43,6 @@ static uint16_t fp16_of(float x)
     }
     uint32_t mantissa = (bits & 0x7fffff) | 0x800000;
     return (uint16_t)(sign | shifted(mantissa, 126 - exponent));
-}
-
-static float float_of_bf16(uint16_t half)
-{
-    uint32_t bits = (uint32_t)half << 16;
-    return tn_load_f32(&bits);
 }
 
 static float float_of_fp16(uint16_t half)
@@ -93,7 +82,8 @@ float tn_dict_encode(tn_dict_type type, uint32_t dim, const float *w, char *to)
         return 1;
     }
     for (uint32_t i = 0; i < dim; i++) {
-        tn_store_u16(to + (size_t)i * 2, type == TN_DICT_BF16 ? bf16_of(w[i]) : fp16_of(w[i]));
+        uint16_t bf16 = (uint16_t)shifted(tn_load_u32(&w[i]), 16);
+        tn_store_u16(to + (size_t)i * 2, type == TN_DICT_BF16 ? bf16 : fp16_of(w[i]));
     }
     return 1;
 }
@@ -109,7 +99,8 @@ void tn_dict_decode(tn_dict_type type, uint32_t dim, const char *from, float sca
             w[i] = (float)(int8_t)from[i] * scale;
         } else {
             uint16_t half = tn_load_u16(from + (size_t)i * 2);
-            w[i] = type == TN_DICT_BF16 ? float_of_bf16(half) : float_of_fp16(half);
+            uint32_t bf16 = (uint32_t)half << 16;
+            w[i] = type == TN_DICT_BF16 ? tn_load_f32(&bf16) : float_of_fp16(half);
         }
     }
 }

@@ -259,13 +259,6 @@ static double count_value(const tn_gen_slot *slot, uint64_t word)
     return v > NUMBER_MAX ? NUMBER_MAX : v;
 }
 
-/* Normal to three places, or log-normal to two (a price): what is planted is what is written. */
-static double real_value(const tn_gen_slot *slot, uint64_t word)
-{
-    double x = slot->centre + slot->width * tn_normal(word);
-    return slot->log ? floor(tn_exp(x) * 100 + 0.5) / 100 : floor(x * 1000 + 0.5) / 1000;
-}
-
 /* The values of one slot; returns how many ids it put at `id`. */
 static uint32_t draw_slot(const tn_generator *g, uint32_t s, uint64_t stream, uint64_t *draws,
                           uint64_t *id, double *number)
@@ -277,7 +270,9 @@ static uint32_t draw_slot(const tn_generator *g, uint32_t s, uint64_t stream, ui
         return 0;
     }
     if (slot->kind == TN_GEN_NUMBER) {
-        *number = real_value(slot, tn_draw(stream, (*draws)++));
+        /* Normal to three places, or log-normal to two (a price): what is planted is written. */
+        double x = slot->centre + slot->width * tn_normal(tn_draw(stream, (*draws)++));
+        *number = slot->log ? floor(tn_exp(x) * 100 + 0.5) / 100 : floor(x * 1000 + 0.5) / 1000;
         return 0;
     }
     if (slot->kind == TN_GEN_COUNT) {

@@ -102,12 +102,6 @@ static tn_status spell(const tn_generator *g, const char *format, spelling *out,
     return TN_OK;
 }
 
-static const char *type_of(const tn_gen_slot *slot)
-{
-    static const char *const types[] = {"id", "int", "hex", "str", "int", "float"};
-    return types[slot->kind];
-}
-
 /* Indices of the libsvm file: ids where they are, numbers behind all of them. */
 static uint64_t first_index(const tn_generator *g, uint32_t s)
 {
@@ -118,8 +112,9 @@ static uint64_t first_index(const tn_generator *g, uint32_t s)
 
 static void describe_slot(const tn_generator *g, uint32_t s, const spelling *how, tn_text *out)
 {
+    static const char *const types[] = {"id", "int", "hex", "str", "int", "float"};
     const tn_gen_slot *slot = &g->slot[s];
-    tn_text_addf(out, "  - {name: %s, type: %s", slot->name, type_of(slot));
+    tn_text_addf(out, "  - {name: %s, type: %s", slot->name, types[slot->kind]);
     if (slot->kind == TN_GEN_COUNT) {
         tn_text_adds(out, ", transform: ln2_bucket");
     }
@@ -294,16 +289,6 @@ void tn_gen_truth_json(const tn_generator *g, const tn_gen_report *report, tn_te
 
 /* ---- rows ---- */
 
-/* How many rows a block should hold, for about a megabyte. */
-static uint32_t rows_of_block(const tn_generator *g)
-{
-    uint32_t rows = ENTRIES_NEAR / (g->values_max + g->n_slots);
-    if (rows < 1) {
-        return 1;
-    }
-    return rows < ROWS_MOST ? rows : ROWS_MOST;
-}
-
 /* `schema` has one spec for each slot of the generator, in the same order, and `truth` behind them
  * when the options ask for it. */
 static tn_status init_pieces(work *w, const tn_schema *schema, tn_error *err)
@@ -452,12 +437,6 @@ static uint64_t ids_of(const tn_gen_slot *slot)
     return slot->kind == TN_GEN_NUMBER ? 1 : slot->ids;
 }
 
-static void params_done(params *p)
-{
-    tn_free(p->at);
-    tn_free(p->bits);
-}
-
 /* The generator must outlive it. */
 static tn_status params_init(params *p, const tn_generator *g, tn_error *err)
 {
@@ -512,11 +491,6 @@ static uint64_t count_slot(const params *p, uint32_t s)
     return n;
 }
 
-static bool always_one(const tn_gen_slot *slot)
-{
-    return slot->kind != TN_GEN_NUMBER && slot->values_max == 1 && slot->missing <= 0;
-}
-
 /* Parameters that occur, and those of them that the rows can tell apart; 0: not known. */
 static uint64_t params_count(const params *p, uint64_t *distinguishable)
 {
@@ -529,9 +503,11 @@ static uint64_t params_count(const params *p, uint64_t *distinguishable)
     uint64_t apart = 0;
     uint32_t slots = 0;
     for (uint32_t s = 0; s < p->g->n_slots; s++) {
+        const tn_gen_slot *slot = &p->g->slot[s];
+        bool one = slot->kind != TN_GEN_NUMBER && slot->values_max == 1 && slot->missing <= 0;
         uint64_t n = count_slot(p, s);
         occurring += n;
-        apart += n > 0 && always_one(&p->g->slot[s]) ? n - 1 : n;
+        apart += n > 0 && one ? n - 1 : n; /* always one value: a constant is the bias's */
         slots += n > 0;
     }
     if (p->g->opts.model == TN_GEN_LR || slots < 2) {
@@ -608,7 +584,8 @@ static void free_work(work *w)
         tn_text_done(&w->piece[i].text);
     }
     tn_arena_free(w->arena);
-    params_done(&w->params);
+    tn_free(w->params.at);
+    tn_free(w->params.bits);
     tn_free(w->judged);
     tn_free(w);
 }
@@ -634,11 +611,12 @@ tn_status tn_gen_write(const tn_generator *g, const tn_schema *schema, tn_sink *
 {
     tn_writer *writer = NULL;
     tn_gen_report report = {.rows = g->opts.rows};
+    const uint32_t rows_near = ENTRIES_NEAR / (g->values_max + g->n_slots); /* about a megabyte */
     TN_TRY(tn_writer_new(&writer, schema->data->format, schema, 0, err));
     work *w = tn_alloc(1, sizeof *w, "a generator's threads");
     w->g = g;
     w->writer = writer;
-    w->rows_in_block = rows_of_block(g);
+    w->rows_in_block = rows_near < 1 ? 1 : rows_near < ROWS_MOST ? rows_near : (uint32_t)ROWS_MOST;
     w->n_judged = g->opts.rows < TN_GEN_ORACLE_ROWS ? g->opts.rows : TN_GEN_ORACLE_ROWS;
     tn_status status = run(w, schema, sink, team, &report, err);
     if (status == TN_OK) {

@@ -65,12 +65,6 @@ static void fill_cells(tn_zipf *z, double s, double *mass)
     }
 }
 
-/* A share in [0, 1] as a bound for 64-bit words. */
-static uint64_t as_word(double share)
-{
-    return share >= 1 ? UINT64_MAX : (uint64_t)(share * 0x1p64);
-}
-
 /* Vose 1991: every cell with less than the mean is topped up by one that has more. `left`, at first
  * the mass, is what remains to be given away, `stack` holds the small cells from the front, the
  * large from the end.
@@ -91,7 +85,7 @@ static void pair_cells(tn_zipf *z, double *left, uint32_t *stack)
     while (small > 0 && large < n) {
         uint32_t poor = stack[--small];
         uint32_t rich = stack[large];
-        z->cell[poor].keep = as_word(left[poor]);
+        z->cell[poor].keep = (uint64_t)(left[poor] * 0x1p64); /* below 1 */
         z->cell[poor].other = rich;
         left[rich] -= 1 - left[poor];
         if (left[rich] < 1) {

@@ -93,7 +93,7 @@ static tn_status check_names(const tn_writer *w, tn_error *err)
 
 static tn_status plan_delimited(tn_writer *w, tn_error *err)
 {
-    tn_write_plan_columns(w);
+    TN_TRY(tn_write_plan_columns(w, err));
     plan_special(w);
     const tn_strs *columns = &w->schema->data->columns;
     if (columns->n > 0) {
@@ -107,7 +107,7 @@ static tn_status plan_criteo(tn_writer *w, tn_error *err)
     if (w->schema->header || w->schema->data->columns.n > 0) {
         return plan_delimited(w, err);
     }
-    tn_write_plan_columns(w);
+    TN_TRY(tn_write_plan_columns(w, err));
     plan_special(w);
     uint32_t n = 0;
     const char **names = TN_NEW_ARRAY(w->arena, const char *, 1 + CRITEO_NUMBERS + CRITEO_WORDS);

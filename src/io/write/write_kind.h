@@ -70,8 +70,8 @@ tn_write_walk tn_write_walk_row(const tn_rows *rows, uint32_t row);
 uint32_t tn_write_first(tn_write_walk *walk, uint32_t slot);
 uint32_t tn_write_next(tn_write_walk *walk, uint32_t slot, uint32_t i);
 
-/* label, weight, id, group, then the slots with their x_j, each name once. */
-void tn_write_plan_columns(tn_writer *w);
+/* A `plan`: label, weight, id, group, then the slots with their x_j, each name once. */
+tn_status tn_write_plan_columns(tn_writer *w, tn_error *err) TN_MUST_USE;
 
 /* The text of entry i: as read, or its sign. `buffer` holds TN_WRITE_TOKEN_MAX bytes. False: an
  * entry that stands for `absent` and is not written. */

@@ -97,13 +97,6 @@ static uint32_t kind_of(const tn_writer *w, const tn_write_column *column)
     return text && !signs ? BYTES_LIST : INT64_LIST;
 }
 
-static tn_status plan_tfrecord(tn_writer *w, tn_error *err)
-{
-    (void)err;
-    tn_write_plan_columns(w);
-    return TN_OK;
-}
-
 static tn_status add_item(const tn_writer *w, const tn_write_column *column, uint32_t kind,
                           const tn_bytes *token, tn_text *out, tn_error *err)
 {
@@ -252,4 +245,4 @@ static tn_status write_tfrecord(const tn_writer *w, const tn_rows *rows, uint32_
     return TN_OK;
 }
 
-const tn_write_kind tn_write_tfrecord = {"tfrecord", plan_tfrecord, NULL, write_tfrecord};
+const tn_write_kind tn_write_tfrecord = {"tfrecord", tn_write_plan_columns, NULL, write_tfrecord};

@@ -20,30 +20,23 @@ static const tn_write_kind *const kinds[] = {
 
 enum { N_KINDS = sizeof kinds / sizeof kinds[0] };
 
-static const tn_write_kind *find_kind(const char *name)
-{
-    for (uint32_t i = 0; i < N_KINDS; i++) {
-        if (strcmp(kinds[i]->name, name) == 0) {
-            return kinds[i];
-        }
-    }
-    return NULL;
-}
-
 tn_status tn_writer_new(tn_writer **out, const char *format, const tn_schema *schema,
                         uint32_t flags, tn_error *err)
 {
     *out = NULL;
-    const tn_write_kind *kind = find_kind(format);
-    if (kind == NULL) {
+    uint32_t i = 0;
+    while (i < N_KINDS && strcmp(kinds[i]->name, format) != 0) {
+        i++;
+    }
+    if (i == N_KINDS) {
         return tn_fail(err, TN_E_CONFIG, "format '%s' is not written here", format);
     }
     tn_writer *w = tn_alloc(1, sizeof *w, "a writer");
-    w->kind = kind;
+    w->kind = kinds[i];
     w->schema = schema;
     w->signs = (flags & TN_WRITE_SIGNS) != 0;
     w->arena = tn_arena_new(1 << 14);
-    tn_status status = kind->plan(w, err);
+    tn_status status = w->kind->plan(w, err);
     if (status != TN_OK) {
         tn_writer_free(w);
         return status;
@@ -106,8 +99,9 @@ static const tn_slot_spec *reader_of(const tn_schema *s, const char *column)
     return NULL;
 }
 
-void tn_write_plan_columns(tn_writer *w)
+tn_status tn_write_plan_columns(tn_writer *w, tn_error *err)
 {
+    (void)err;
     const tn_schema *s = w->schema;
     w->column = TN_NEW_ARRAY(w->arena, tn_write_column, 4 + 2 * (size_t)s->n_specs);
     if (!s->label->none) {
@@ -129,6 +123,7 @@ void tn_write_plan_columns(tn_writer *w)
             add_column(w, WRITE_VALUES, spec->values, spec);
         }
     }
+    return TN_OK;
 }
 
 tn_write_walk tn_write_walk_row(const tn_rows *rows, uint32_t row)
