@@ -72,15 +72,15 @@ tn_status tn_dict_plan_init(tn_dict_plan *p, const tn_dict_spec *spec, tn_error 
     p->set = TN_NEW_ARRAY(p->arena, tn_dict_set, TN_DICT_SETS_MAX);
     p->order = TN_NEW_ARRAY(p->arena, uint16_t, TN_DICT_SETS_MAX);
     p->layout_of = TN_NEW_ARRAY(p->arena, uint32_t, n_records);
+    p->crowded = TN_NEW_ARRAY(p->arena, bool, n_records);
     find_layouts(p);
     return TN_OK;
 }
 
-tn_status tn_dict_plan_set(tn_dict_plan *p, const tn_dict_entry *e, uint16_t *out, tn_error *err)
+static tn_status find_set(tn_dict_plan *p, uint32_t layout, uint16_t present, uint16_t *out,
+                          tn_error *err)
 {
-    const tn_layout *all = p->spec->layout;
-    uint32_t layout = e->removed ? 0 : p->layout_of[all->group[e->group].record];
-    uint16_t present = e->removed ? 0 : e->present;
+    const size_t n_groups = p->spec->layout->n_groups;
     uint32_t i = 0;
     while (i < p->n_sets && (p->set[i].layout != layout || p->set[i].present != present)) {
         i++;
@@ -89,14 +89,21 @@ tn_status tn_dict_plan_set(tn_dict_plan *p, const tn_dict_entry *e, uint16_t *ou
         return tn_fail(err, TN_E_LIMIT, "more than %d sets of segments", TN_DICT_SETS_MAX);
     }
     if (i == p->n_sets) {
-        size_t bytes = (all->n_groups + (size_t)1) * sizeof(uint64_t);
+        size_t bytes = (n_groups + 1) * sizeof(uint64_t);
         TN_TRY(tn_arena_reserve(p->arena, bytes, "a dictionary", err));
         p->set[i] = (tn_dict_set){.layout = layout, .present = present};
-        p->set[i].group_rows = TN_NEW_ARRAY(p->arena, uint64_t, all->n_groups);
+        p->set[i].group_rows = TN_NEW_ARRAY(p->arena, uint64_t, n_groups);
         p->n_sets++;
     }
     *out = (uint16_t)i;
     return TN_OK;
+}
+
+tn_status tn_dict_plan_set(tn_dict_plan *p, const tn_dict_entry *e, uint16_t *out, tn_error *err)
+{
+    return e->removed ? find_set(p, 0, 0, out, err)
+                      : find_set(p, p->layout_of[p->spec->layout->group[e->group].record],
+                                 e->present, out, err);
 }
 
 static bool contains(uint16_t big, uint16_t small)
@@ -137,9 +144,9 @@ static void sort_sets(tn_dict_plan *p)
     }
 }
 
-static uint16_t all_of(const tn_dict_plan *p, const tn_dict_set *s)
+static uint16_t all_of(const tn_dict_plan *p, uint32_t layout)
 {
-    return (uint16_t)((1U << p->spec->layout->record[s->layout].n_segments) - 1);
+    return (uint16_t)((1U << p->spec->layout->record[layout].n_segments) - 1);
 }
 
 static uint32_t padded(uint32_t bytes)
@@ -189,51 +196,21 @@ static uint32_t places_of(const tn_dict_plan *p)
     return TN_DICT_GROUP_TABLES - (p->spec->delta ? 1 : 0); /* one for removed keys */
 }
 
-/* How many sets have the layout of s, and whether one of them is the whole record. */
-static uint32_t alike(const tn_dict_plan *p, const tn_dict_set *s, bool *has_all)
-{
-    uint32_t n = 0;
-    *has_all = false;
-    for (uint32_t i = 0; i < p->n_sets; i++) {
-        const tn_dict_set *o = &p->set[i];
-        if (o->layout == s->layout && o->present != 0) {
-            n++;
-            *has_all |= o->present == all_of(p, s);
-        }
-    }
-    return n;
-}
-
-/* Where sets are more than tables, there is one that holds them all: the whole record. */
+/* Where a layout has more sets than tables, one of them holds them all: the whole record. */
 static tn_status add_whole_records(tn_dict_plan *p, tn_error *err)
 {
-    const tn_layout *layout = p->spec->layout;
-    for (uint32_t i = 0, n = p->n_sets; i < n; i++) {
-        const tn_dict_set *s = &p->set[i];
-        bool has_all = false;
-        if (s->present == 0 || alike(p, s, &has_all) <= places_of(p) || has_all) {
-            continue;
+    for (uint32_t r = 0; r < p->spec->layout->n_records; r++) {
+        uint32_t n = 0;
+        for (uint32_t i = 0; i < p->n_sets; i++) {
+            n += p->set[i].layout == r && p->set[i].present != 0;
         }
-        uint16_t group = 0;
-        while (p->layout_of[layout->group[group].record] != s->layout) {
-            group++;
+        p->crowded[r] = n > places_of(p);
+        if (p->crowded[r]) {
+            uint16_t whole = 0;
+            TN_TRY(find_set(p, r, all_of(p, r), &whole, err));
         }
-        tn_dict_entry whole = {.group = group, .present = all_of(p, s)};
-        uint16_t set = 0;
-        TN_TRY(tn_dict_plan_set(p, &whole, &set, err));
     }
     return TN_OK;
-}
-
-/* The most frequent sets of a layout and the whole record get a table of their own. */
-static bool gets_table(const tn_dict_plan *p, const tn_dict_set *s, uint32_t made, bool made_all)
-{
-    bool has_all = false;
-    bool crowded = alike(p, s, &has_all) > places_of(p);
-    if (s->present == 0 || s->present == all_of(p, s) || !crowded) {
-        return true;
-    }
-    return made + (made_all ? 0 : 1) < places_of(p);
 }
 
 /* The smallest table of the layout that contains s; p->head.n_tables: none. */
@@ -251,20 +228,23 @@ static uint32_t smallest_around(const tn_dict_plan *p, const tn_dict_set *s)
     return best;
 }
 
-/* Rows of a set without a table go to the smallest one that contains it. */
+/* Of a crowded layout the most frequent sets and the whole record get a table of their own; rows of
+ * other sets go to the smallest one that contains them. */
 static void choose_tables(tn_dict_plan *p)
 {
     uint32_t made = 0;
     bool made_all = false;
     for (uint32_t i = 0; i < p->n_sets; i++) {
         tn_dict_set *s = &p->set[p->order[i]];
+        bool all = s->present == all_of(p, s->layout);
         s->table = UINT32_MAX;
         if (i == 0 || s->layout != p->set[p->order[i - 1]].layout) {
             made = 0;
             made_all = false;
         }
-        if (gets_table(p, s, made, made_all)) {
-            made_all |= s->present == all_of(p, s);
+        if (s->present == 0 || all || !p->crowded[s->layout] ||
+            made + (made_all ? 0 : 1) < places_of(p)) {
+            made_all |= all;
             made++;
             s->table = p->head.n_tables++;
             p->table[s->table].set = s;

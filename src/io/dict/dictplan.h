@@ -44,6 +44,7 @@ typedef struct tn_dict_plan {
     const tn_dict_spec *spec;
     tn_arena *arena;
     uint32_t *layout_of; /* per record: the first one that is like it */
+    bool *crowded;       /* per record: it has more sets than tables */
     uint32_t n_sets;
     tn_dict_set *set; /* as they were met */
     uint16_t *order;  /* of the sets, by table */
