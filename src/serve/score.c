@@ -35,6 +35,7 @@ struct tn_scorer {
     uint32_t *at;    /* keys_max + 1 */
     size_t floats_max;
     float *rows;
+    float spare[ROWS]; /* logits that the caller did not ask for */
 };
 
 static tn_status take_fixed(tn_scorer *s, tn_error *err)
@@ -289,7 +290,6 @@ tn_status tn_scorer_score(tn_scorer *s, const tn_batch *batch, float *logit, flo
 tn_status tn_scorer_score_rows(tn_scorer *s, const tn_rows *rows, float *logit, float *pctr,
                                tn_error *err)
 {
-    float spare[ROWS]; /* logits that the caller did not ask for */
     uint32_t to = 0;
     for (uint32_t from = 0; from < rows->n; from = to) {
         tn_batch_builder_clear(s->made);
@@ -298,7 +298,7 @@ tn_status tn_scorer_score_rows(tn_scorer *s, const tn_rows *rows, float *logit, 
         }
         TN_TRY(tn_batch_builder_settle(s->made, err));
         TN_TRY(tn_scorer_score(s, tn_batch_builder_end(s->made),
-                               logit != NULL ? logit + from : spare,
+                               logit != NULL ? logit + from : s->spare,
                                pctr != NULL ? pctr + from : NULL, err));
     }
     return TN_OK;

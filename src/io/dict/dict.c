@@ -285,7 +285,7 @@ static tn_status open_heads(tn_dict *d, const char *path, tn_error *err)
     TN_TRY(tn_arena_reserve(d->arena, bytes + TN_CACHE_LINE, "a dictionary", err));
     d->group = TN_NEW_ARRAY(d->arena, tn_dict_group_head, h->n_groups);
     d->table = TN_NEW_ARRAY(d->arena, tn_dict_table, h->n_tables);
-    d->checked = TN_NEW_ARRAY(d->arena, _Atomic(uint8_t), h->n_crcs);
+    d->checked = tn_arena_alloc(d->arena, h->n_crcs, sizeof *d->checked, 1);
     TN_TRY(read_heads(d, err));
     uint64_t rows = 0;
     if (d->verify != TN_VERIFY_FULL) {

@@ -13,11 +13,6 @@ enum { CRITEO_NUMBERS = 13, CRITEO_WORDS = 26, CRITEO_NAME_MAX = 8 };
 static void plan_special(tn_writer *w)
 {
     const tn_schema *s = w->schema;
-    w->n_null = s->data->null.n;
-    w->null = TN_NEW_ARRAY(w->arena, tn_bytes, (size_t)w->n_null + 1);
-    for (uint32_t i = 0; i < w->n_null; i++) {
-        w->null[i] = (tn_bytes){s->data->null.item[i], strlen(s->data->null.item[i]), false};
-    }
     w->special['\n'] = true;
     w->special['\r'] = true;
     w->special[0] = true;
@@ -155,14 +150,14 @@ static void write_header(const tn_writer *w, tn_text *out)
     tn_text_addc(out, '\n');
 }
 
-static bool is_null_word(const tn_writer *w, const char *text, size_t size)
+static bool is_null_word(const tn_writer *w, const char *text)
 {
-    for (uint32_t i = 0; i < w->n_null; i++) {
-        if (w->null[i].size == size && memcmp(w->null[i].data, text, size) == 0) {
-            return true;
-        }
+    const tn_strs *words = &w->schema->data->null;
+    uint32_t i = 0;
+    while (i < words->n && strcmp(words->item[i], text) != 0) {
+        i++;
     }
-    return false;
+    return i < words->n;
 }
 
 /* The field that was written as it is from `at` on: put into quotes when it has to be. */
@@ -171,7 +166,7 @@ static tn_status finish_field(const tn_writer *w, const tn_write_column *column,
 {
     size_t size = out->size - at;
     const char *text = size > 0 ? out->data + at : "";
-    if (out->failed || (!is_special(w, text, size) && !is_null_word(w, text, size))) {
+    if (out->failed || (!is_special(w, text, size) && !is_null_word(w, text))) {
         return TN_OK;
     }
     uint32_t quote = w->schema->quote;

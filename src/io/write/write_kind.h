@@ -49,9 +49,7 @@ struct tn_writer {
     tn_arena *arena;
     uint32_t n_columns; /* delimited, tfrecord: in the order they are written */
     tn_write_column *column;
-    uint32_t *field; /* n_slots + n_numeric: libffm: the number of each */
-    uint32_t n_null; /* delimited: words that mean no value */
-    tn_bytes *null;
+    uint32_t *field;   /* n_slots + n_numeric: libffm: the number of each */
     bool special[256]; /* delimited: bytes that a bare field may not hold */
 };
 
