@@ -210,19 +210,13 @@ const uint64_t *tn_metrics_histogram(const tn_metrics *m)
 
 void tn_metrics_sums(const tn_metrics *m, uint64_t out[TN_SAVED_SUMS][2])
 {
-    for (uint32_t k = 0; k < TN_SAVED_SUMS; k++) {
-        out[k][0] = (uint64_t)m->sum[k];
-        out[k][1] = (uint64_t)(m->sum[k] >> 64);
-    }
+    memcpy(out, m->sum, TN_SAVED_SUMS * sizeof *m->sum);
 }
 
 void tn_metrics_restore(tn_metrics *m, const uint64_t *histogram, const uint64_t *sums)
 {
     tn_metrics_clear(m);
     memcpy(m->cell, histogram, 2 * (size_t)m->n_bins * sizeof m->cell[0]);
-    for (uint32_t k = 0; k < TN_SAVED_SUMS; k++) {
-        const uint64_t *word = sums + (size_t)2 * k;
-        m->sum[k] = (tn_u128)word[1] << 64 | word[0];
-    }
+    memcpy(m->sum, sums, TN_SAVED_SUMS * sizeof *m->sum);
     m->flags = TN_RESTORED;
 }

@@ -15,9 +15,8 @@
  * MB.
  */
 typedef struct packed {
-    char *bytes; /* owned; NULL until it reports */
-    size_t size;
-    uint64_t sequence;
+    tn_text bytes;
+    uint64_t sequence; /* 0 until it reports */
 } packed;
 
 struct tn_peer_metrics {
@@ -124,7 +123,7 @@ void tn_peer_metrics_free(tn_peer_metrics *r)
         return;
     }
     for (uint32_t i = 0; i < r->peers; i++) {
-        tn_free(r->latest[i].bytes);
+        tn_text_done(&r->latest[i].bytes);
     }
     tn_metrics_free(r->one);
     tn_free(r);
@@ -143,12 +142,10 @@ tn_status tn_peer_metrics_put(tn_peer_metrics *r, uint32_t peer, uint64_t sequen
         tn_error_context(err, "peer %u", peer);
         return status;
     }
-    char *copy = NULL;
-    TN_TRY(TN_ALLOC(copy, size, "a report of a peer", err));
-    memcpy(copy, bytes, size);
-    tn_free(latest->bytes);
-    *latest = (packed){copy, size, sequence};
-    return TN_OK;
+    latest->sequence = sequence;
+    tn_text_clear(&latest->bytes);
+    tn_text_add(&latest->bytes, bytes, size);
+    return tn_text_check(&latest->bytes, "a report of a peer", err);
 }
 
 tn_status tn_peer_metrics_total(tn_peer_metrics *r, tn_metrics *m, tn_error *err)
@@ -156,8 +153,8 @@ tn_status tn_peer_metrics_total(tn_peer_metrics *r, tn_metrics *m, tn_error *err
     tn_metrics_clear(m);
     for (uint32_t i = 0; i < r->peers; i++) {
         const packed *latest = &r->latest[i];
-        if (latest->bytes != NULL) {
-            TN_TRY(tn_metrics_unpack(r->one, latest->bytes, latest->size, err));
+        if (latest->sequence > 0) {
+            TN_TRY(tn_metrics_unpack(r->one, latest->bytes.data, latest->bytes.size, err));
             TN_TRY(tn_metrics_merge(m, r->one, err));
         }
     }

@@ -144,17 +144,6 @@ static tn_status read_columns(tn_dump *d, span rest, tn_error *err)
     return TN_OK;
 }
 
-static bool is_hex(span s)
-{
-    for (size_t i = 0; i < s.size; i++) {
-        bool digit = s.at[i] >= '0' && s.at[i] <= '9';
-        if (!digit && !(s.at[i] >= 'a' && s.at[i] <= 'f')) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* A line of the head. */
 static tn_status head_line(tn_dump *d, const char *what, span *out, tn_error *err)
 {
@@ -172,10 +161,10 @@ static tn_status read_head(tn_dump *d, tn_error *err)
     }
     TN_TRY(head_line(d, "expected #model_id", &line, err));
     if (!next_piece(&line, ' ', &word) || !is_text(word, "#model_id") || line.at == NULL ||
-        line.size != sizeof d->model_id - 1 || !is_hex(line)) {
+        line.size != sizeof d->model_id - 1 ||
+        strspn(memcpy(d->model_id, line.at, line.size), "0123456789abcdef") != line.size) {
         return wrong(d, "expected #model_id and 32 hex digits", err);
     }
-    memcpy(d->model_id, line.at, line.size);
     TN_TRY(head_line(d, "expected #columns", &line, err));
     return read_columns(d, line, err);
 }
