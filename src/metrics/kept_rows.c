@@ -62,19 +62,6 @@ void tn_kept_add(tn_kept_rows *k, tn_kept_row row)
     k->order = TN_KEPT_UNSORTED;
 }
 
-tn_status tn_kept_merge(tn_kept_rows *k, const tn_kept_rows *other, tn_error *err)
-{
-    TN_ASSERT(k != other);
-    TN_TRY(tn_kept_reserve(k, other->n, err));
-    const uint32_t base = (uint32_t)k->n;
-    for (size_t i = 0; i < other->n; i++) {
-        uint32_t row = base + other->row[i].row;
-        tn_kept_add(k, other->row[i]);
-        k->row[k->n - 1].row = row;
-    }
-    return TN_OK;
-}
-
 uint32_t tn_kept_key(float logit)
 {
     float z = logit + 0.0F; /* -0 becomes 0 */

@@ -40,9 +40,6 @@ tn_status tn_kept_reserve(tn_kept_rows *k, size_t n, tn_error *err) TN_MUST_USE;
 /* Room was made. `row.row` is filled in, counting on. */
 void tn_kept_add(tn_kept_rows *k, tn_kept_row row);
 
-/* Appends the rows of another; their numbers follow those of k. */
-tn_status tn_kept_merge(tn_kept_rows *k, const tn_kept_rows *other, tn_error *err) TN_MUST_USE;
-
 /* The rows in an order; lent until the next add, clear or sort. */
 const tn_kept_row *tn_kept_sorted(tn_kept_rows *k, tn_kept_order order);
 

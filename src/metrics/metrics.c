@@ -171,10 +171,7 @@ tn_status tn_metrics_merge(tn_metrics *m, const tn_metrics *other, tn_error *err
 {
     TN_ASSERT(m != other && m->n_bins == other->n_bins);
     TN_ASSERT(m->scoring.n_bands == other->scoring.n_bands);
-    TN_ASSERT((m->kept == NULL) == (other->kept == NULL));
-    if (m->kept != NULL) {
-        TN_TRY(tn_kept_merge(m->kept, other->kept, err));
-    }
+    TN_ASSERT(m->kept == NULL && other->kept == NULL);
     for (size_t i = 0; i < 2 * (size_t)m->n_bins; i++) {
         m->cell[i] += other->cell[i];
     }

@@ -49,6 +49,7 @@ void tn_metrics_free(tn_metrics *m); /* NULL is fine */
 void tn_metrics_clear(tn_metrics *m);
 
 tn_status tn_metrics_add(tn_metrics *m, const tn_scored *rows, tn_error *err) TN_MUST_USE;
+/* Of the same options, without exact_auc and grouped. */
 tn_status tn_metrics_merge(tn_metrics *m, const tn_metrics *other, tn_error *err) TN_MUST_USE;
 
 /* The value of a metric of metrics.def; NAN when it is not defined. The name must exist (see

@@ -72,20 +72,6 @@ static void keys_ascend_with_logits_and_give_them_back(void **state)
     assert_int_equal(tn_kept_key(-0.0F), tn_kept_key(0.0F));
 }
 
-static void rows_of_another_number_on(void **state)
-{
-    (void)state;
-    tn_kept_rows *a = draw(71, 1000, 9, 1);
-    tn_kept_rows *b = draw(72, 500, 9, 1);
-    assert_sorted(a, TN_KEPT_BY_SCORE); /* whatever order they are in by then */
-    assert_sorted(b, TN_KEPT_BY_GROUP);
-    assert_int_equal(tn_kept_merge(a, b, NULL), TN_OK);
-    assert_int_equal(a->n, 1500);
-    assert_sorted(a, TN_KEPT_BY_SCORE);
-    tn_kept_free(a);
-    tn_kept_free(b);
-}
-
 static void more_rows_than_numbers_are_refused(void **state)
 {
     (void)state;
@@ -101,7 +87,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_sort_by_score_and_by_group),
         cmocka_unit_test(keys_ascend_with_logits_and_give_them_back),
-        cmocka_unit_test(rows_of_another_number_on),
         cmocka_unit_test(more_rows_than_numbers_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
