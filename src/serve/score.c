@@ -25,7 +25,6 @@ struct tn_scorer {
     tn_bag *bag;            /* per slot */
     uint32_t *offset;       /* of all bags: slots * (ROWS + 1) */
     tn_batch_builder *made; /* of parsed rows */
-    uint32_t n_asked;       /* keys of the piece */
     uint32_t n;             /* keys that have a row */
     uint32_t keys_max;
     tn_dict_query *query; /* owns the block that holds all of keys_max, down to `at` */
@@ -133,8 +132,8 @@ static tn_status room_for_floats(tn_scorer *s, uint64_t n, tn_error *err)
     return TN_OK;
 }
 
-/* All keys of rows from .. to, slot behind slot. */
-static void ask(tn_scorer *s, const tn_batch *batch, tn_range rows)
+/* All keys of rows from .. to, slot behind slot; returns how many. */
+static uint32_t ask(tn_scorer *s, const tn_batch *batch, tn_range rows)
 {
     const tn_exported_model *b = s->b;
     uint32_t n = 0;
@@ -145,7 +144,7 @@ static void ask(tn_scorer *s, const tn_batch *batch, tn_range rows)
             s->query[n++] = (tn_dict_query){slot->key[k], in_dict};
         }
     }
-    s->n_asked = n;
+    return n;
 }
 
 static void first_values(const tn_scorer *s, uint32_t group, uint64_t key, float *row)
@@ -204,31 +203,22 @@ static uint32_t take_slot(tn_scorer *s, const tn_slot *slot, uint32_t number, tn
     return next;
 }
 
-/* The widest that the rows of these keys can be together. */
-static uint64_t floats_of(const tn_scorer *s, const tn_batch *batch, tn_range rows)
-{
-    const tn_exported_model *b = s->b;
-    uint64_t floats = 0;
-    for (uint32_t i = 0; i < b->schema->n_slots; i++) {
-        const uint32_t *offset = batch->slot[i].offset;
-        floats += (uint64_t)(offset[rows.to] - offset[rows.from]) *
-                  b->group[b->schema->slot[i]->group].record.width;
-    }
-    return floats;
-}
-
 /* The keys of rows from .. to and their rows of the dictionary. */
 static tn_status gather(tn_scorer *s, const tn_batch *batch, tn_range rows, tn_error *err)
 {
     const tn_exported_model *b = s->b;
     uint64_t keys = 0;
+    uint64_t floats = 0; /* of their rows at the widest */
     for (uint32_t i = 0; i < b->schema->n_slots; i++) {
-        keys += batch->slot[i].offset[rows.to] - batch->slot[i].offset[rows.from];
+        const uint32_t *offset = batch->slot[i].offset;
+        uint64_t n = offset[rows.to] - offset[rows.from];
+        keys += n;
+        floats += n * b->group[b->schema->slot[i]->group].record.width;
     }
     TN_TRY(room_for_keys(s, keys, err));
-    TN_TRY(room_for_floats(s, floats_of(s, batch, rows), err));
-    ask(s, batch, rows);
-    TN_TRY(tn_dict_stack_find(&b->dict, s->n_asked, s->query, s->found, err));
+    TN_TRY(room_for_floats(s, floats, err));
+    const uint32_t asked = ask(s, batch, rows);
+    TN_TRY(tn_dict_stack_find(&b->dict, asked, s->query, s->found, err));
     s->n = 0;
     s->at[0] = 0;
     uint32_t next = 0;
@@ -237,7 +227,7 @@ static tn_status gather(tn_scorer *s, const tn_batch *batch, tn_range rows, tn_e
             next = take_slot(s, &batch->slot[i], i, rows, next);
         }
     }
-    TN_ASSERT(next == s->n_asked);
+    TN_ASSERT(next == asked);
     return TN_OK;
 }
 
