@@ -291,23 +291,29 @@ static uint32_t draw_slot(const tn_generator *g, uint32_t s, uint64_t stream, ui
     return n;
 }
 
-/* The slot's vector: the sum over its ids, or the number's times it. */
-static void pool_slot(const tn_generator *g, const tn_gen_row *row, uint32_t s, double *vector)
+/* The slot's vector of `dim`: the sum over its ids, or the number's times it. Returns what its
+ * linear weights add up to. */
+static double pool_slot(const tn_generator *g, const tn_gen_row *row, uint32_t s, uint32_t dim,
+                        double *vector)
 {
-    uint32_t dim = g->opts.dim;
-    uint64_t stride = (uint64_t)dim + 1;
+    const uint64_t stream = g->weights[s];
+    double linear = 0;
     memset(vector, 0, dim * sizeof *vector);
     for (uint32_t i = row->first[s]; i < row->first[s + 1]; i++) {
+        uint64_t at = row->id[i] * ((uint64_t)g->opts.dim + 1);
+        linear += weight(stream, at);
         for (uint32_t j = 0; j < dim; j++) {
-            vector[j] += weight(g->weights[s], row->id[i] * stride + 1 + j);
+            vector[j] += weight(stream, at + 1 + j);
         }
     }
     if (g->slot[s].kind == TN_GEN_NUMBER && !isnan(row->number[s])) {
         double x = g->slot[s].log ? tn_log1p(row->number[s]) : row->number[s];
+        linear += x * weight(stream, 0);
         for (uint32_t j = 0; j < dim; j++) {
-            vector[j] += x * weight(g->weights[s], 1 + j);
+            vector[j] += x * weight(stream, 1 + j);
         }
     }
+    return linear;
 }
 
 /* Sum over s < t of E_s . E_t = (|sum E|^2 - sum |E|^2) / 2. */
@@ -342,37 +348,21 @@ static double hidden_layer(const tn_generator *g, const double *pooled)
     return sum;
 }
 
-static double linear_part(const tn_generator *g, const tn_gen_row *row, uint32_t s)
-{
-    uint64_t stride = (uint64_t)g->opts.dim + 1;
-    double sum = 0;
-    for (uint32_t i = row->first[s]; i < row->first[s + 1]; i++) {
-        sum += weight(g->weights[s], row->id[i] * stride);
-    }
-    if (g->slot[s].kind == TN_GEN_NUMBER && !isnan(row->number[s])) {
-        double x = g->slot[s].log ? tn_log1p(row->number[s]) : row->number[s];
-        sum += x * weight(g->weights[s], 0);
-    }
-    return sum;
-}
-
 /* Everything of the row but click, logit and p. `stream` is the row's. */
 static logit_parts fill_row(tn_gen_row *row, const tn_generator *g, uint64_t stream,
                             uint64_t *draws)
 {
+    const uint32_t dim = g->opts.model == TN_GEN_LR ? 0 : g->opts.dim;
     logit_parts parts = {0, 0};
     row->first[0] = 0;
     for (uint32_t s = 0; s < g->n_slots; s++) {
         uint32_t at = row->first[s];
         row->first[s + 1] = at + draw_slot(g, s, stream, draws, row->id + at, &row->number[s]);
-        parts.linear += linear_part(g, row, s);
+        parts.linear += pool_slot(g, row, s, dim, row->scratch + (size_t)s * dim);
     }
     TN_ASSERT(row->first[g->n_slots] <= g->values_max);
-    if (g->opts.model == TN_GEN_LR) {
+    if (dim == 0) {
         return parts;
-    }
-    for (uint32_t s = 0; s < g->n_slots; s++) {
-        pool_slot(g, row, s, row->scratch + (size_t)s * g->opts.dim);
     }
     parts.mixed = g->opts.model == TN_GEN_FM ? pairs(row->scratch, g->n_slots, g->opts.dim)
                                              : hidden_layer(g, row->scratch);
