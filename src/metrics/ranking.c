@@ -7,6 +7,8 @@
 #include "base/math/fmath.h"
 #include "metrics/metrics_state.h"
 
+#include <string.h>
+
 #define BIN_LOW (-16.0)
 #define BIN_WIDTH 0x1p-15
 
@@ -226,16 +228,6 @@ static tn_curve_point point(const tn_walk *w, double threshold, uint64_t neg, ui
                             .precision = tn_ratio(tp, tp + fp)};
 }
 
-/* The walk goes upwards: the points come out in reverse. */
-static void reverse(tn_curve_point *at, uint32_t n)
-{
-    for (uint32_t i = 0; i < n / 2; i++) {
-        tn_curve_point swap = at[i];
-        at[i] = at[n - 1 - i];
-        at[n - 1 - i] = swap;
-    }
-}
-
 uint32_t tn_curve_of(const tn_metrics *m, uint32_t n, tn_curve_point *out)
 {
     TN_ASSERT(n >= 2);
@@ -252,12 +244,12 @@ uint32_t tn_curve_of(const tn_metrics *m, uint32_t n, tn_curve_point *out)
         /* tpr + fpr falls from 2 to 0; the last place is for the end. */
         double due = 2 - 2 * (double)used / (n - 1);
         if (used + 1 < n && p.tpr + p.fpr <= due) {
-            out[used++] = p;
+            out[n - ++used] = p; /* the walk goes upwards */
         }
         neg += c.neg;
         pos += c.pos;
     }
-    out[used++] = point(&w, 1, neg, pos);
-    reverse(out, used);
+    out[n - ++used] = point(&w, 1, neg, pos);
+    memmove(out, out + n - used, used * sizeof *out);
     return used;
 }

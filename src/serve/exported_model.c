@@ -26,7 +26,6 @@ typedef struct opening {
     tn_exported_model *b;
     const char *dir;
     const tn_exported_model_opts *opts;
-    const tn_json *files; /* of EXPORT.json */
     tn_text text;
     tn_error *err;
 } opening;
@@ -122,12 +121,12 @@ static tn_status read_index(opening *o)
     const tn_json *index = NULL;
     TN_TRY(read_json(o, "EXPORT.json", INDEX_BYTES_MAX, &index, path));
     TN_TRY(check_head(o, index, "tnet-export", 1, path));
-    o->files = tn_json_get(index, "files");
-    if (o->files == NULL || o->files->kind != TN_JSON_LIST ||
+    const tn_json *files = tn_json_get(index, "files");
+    if (files == NULL || files->kind != TN_JSON_LIST ||
         !tn_json_as_u64(tn_json_get(index, "step"), &o->b->step)) {
         return tn_fail(o->err, TN_E_CKPT, "'%s' has no files or step", path);
     }
-    for (const tn_json *f = o->files->first; f != NULL; f = f->next) {
+    for (const tn_json *f = files->first; f != NULL; f = f->next) {
         TN_TRY(check_file(o, f));
     }
     return TN_OK;

@@ -220,15 +220,11 @@ tn_status tn_convert(const tn_convert_in *in, tn_sink *sink, tn_text *columns,
     if (columns != NULL) {
         tn_writer_columns(writer, columns);
     }
-    converting *c = tn_alloc(1, sizeof *c, "a conversion");
-    c->writer = writer;
-    c->sink = sink;
-    c->allowed = allowed;
-    tn_status status = run(in, c, out, err);
+    converting c = {.writer = writer, .sink = sink, .allowed = allowed};
+    tn_status status = run(in, &c, out, err);
     for (uint32_t i = 0; i < TN_ROW_SCAN_PIECES; i++) {
-        tn_text_done(&c->text[i]);
+        tn_text_done(&c.text[i]);
     }
-    tn_free(c);
     tn_writer_free(writer);
     return status;
 }
