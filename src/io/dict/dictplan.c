@@ -11,6 +11,15 @@
 #include <stddef.h>
 #include <string.h>
 
+static uint32_t find_name(const char *const *names, uint32_t n, const char *name)
+{
+    uint32_t i = 0;
+    while (i < n && strcmp(names[i], name) != 0) {
+        i++;
+    }
+    return i;
+}
+
 tn_status tn_dict_segments(const tn_layout *layout, const char *names[TN_SEGMENTS_MAX], uint32_t *n,
                            tn_error *err)
 {
@@ -18,10 +27,7 @@ tn_status tn_dict_segments(const tn_layout *layout, const char *names[TN_SEGMENT
     for (uint32_t r = 0; r < layout->n_records; r++) {
         const tn_record *record = &layout->record[r];
         for (uint32_t s = 0; s < record->n_segments; s++) {
-            uint32_t i = 0;
-            while (i < count && strcmp(names[i], record->segment[s].name) != 0) {
-                i++;
-            }
+            uint32_t i = find_name(names, count, record->segment[s].name);
             if (i == TN_SEGMENTS_MAX) {
                 return tn_fail(err, TN_E_LIMIT, "more than %d different segments", TN_SEGMENTS_MAX);
             }
@@ -154,15 +160,6 @@ static uint32_t padded(uint32_t bytes)
     return (bytes + 3) / 4 * 4;
 }
 
-static uint32_t segment_number(const tn_dict_plan *p, const char *name)
-{
-    uint32_t i = 0;
-    while (strcmp(p->segment[i], name) != 0) {
-        i++;
-    }
-    return i;
-}
-
 /* Where the segments of a table's rows lie. */
 static void lay_out(const tn_dict_plan *p, tn_dict_plan_table *t)
 {
@@ -178,12 +175,12 @@ static void lay_out(const tn_dict_plan *p, tn_dict_plan_table *t)
         bool scaled = p->spec->type == TN_DICT_INT8;
         uint32_t bytes = tn_dict_bytes(p->spec->type, from->dim);
         uint32_t offset = h->stride + (scaled ? (uint32_t)sizeof(float) : 0);
-        h->segment[h->n_segments] =
-            (tn_dict_segment_head){.offset = offset,
-                                   .scale = scaled ? h->stride : TN_DICT_NO_SCALE,
-                                   .dim = (uint16_t)from->dim,
-                                   .type = (uint8_t)p->spec->type,
-                                   .segment = (uint8_t)segment_number(p, from->name)};
+        h->segment[h->n_segments] = (tn_dict_segment_head){
+            .offset = offset,
+            .scale = scaled ? h->stride : TN_DICT_NO_SCALE,
+            .dim = (uint16_t)from->dim,
+            .type = (uint8_t)p->spec->type,
+            .segment = (uint8_t)find_name(p->segment, p->n_segments, from->name)};
         t->column[h->n_segments++] = (tn_dict_column){.at = from->at, .of_record = s};
         h->stride = offset + padded(bytes);
         t->has_gaps |= padded(bytes) != bytes;

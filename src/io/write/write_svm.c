@@ -8,12 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-/* The place of a slot or number in w->field, and its name in messages. */
-static uint32_t place_of(const tn_schema *schema, const tn_slot_spec *spec)
-{
-    return spec->slot != TN_NOWHERE ? spec->slot : schema->n_slots + spec->numeric;
-}
-
 /* Words and negative numbers are no indices. */
 static tn_status check_types(const tn_writer *w, tn_error *err)
 {
@@ -71,7 +65,9 @@ static tn_status plan_libffm(tn_writer *w, tn_error *err)
             return tn_fail(err, TN_E_CONFIG, "slot '%s' has no 'field', its number in libffm",
                            s->spec[i].name);
         }
-        w->field[place_of(s, &s->spec[i])] = s->spec[i].field;
+        const tn_slot_spec *spec = &s->spec[i];
+        uint32_t place = spec->slot != TN_NOWHERE ? spec->slot : s->n_slots + spec->numeric;
+        w->field[place] = spec->field;
     }
     return TN_OK;
 }
