@@ -218,7 +218,7 @@ static tn_status check_table_head(const tn_dict *d, tn_dict_table *t, tn_error *
     const tn_dict_table_head *h = &t->head;
     bool delta = (d->head.flags & TN_DICT_DELTA) != 0;
     if (h->rows > UINT32_MAX || h->buckets == 0 || h->shift > TN_DICT_ONE_BUCKET ||
-        (h->shift == TN_DICT_ONE_BUCKET && h->buckets != 1) || h->n_segments > TN_SEGMENTS_MAX ||
+        (h->shift == TN_DICT_ONE_BUCKET && h->buckets != 1) || h->n_segments > TN_DICT_SEGMENTS ||
         h->stride % 4 != 0 || h->kind > TN_DICT_REMOVED ||
         (h->kind == TN_DICT_REMOVED && (!delta || h->stride != 0))) {
         return bad(d, "head of a table", err);
