@@ -11,7 +11,8 @@
 #include <stddef.h>
 #include <string.h>
 
-_Static_assert(TN_SEGMENTS_MAX <= TN_DICT_SEGMENTS, "a record's segments fit the head of a table");
+_Static_assert((int)TN_SEGMENTS_MAX <= (int)TN_DICT_SEGMENTS,
+               "a record's segments fit the head of a table");
 
 static uint32_t find_name(const char *const *names, uint32_t n, const char *name)
 {
