@@ -247,11 +247,6 @@ void tn_group_receive_answer(void *arg, tn_in_message *incoming)
 
 /* ---- time ---- */
 
-const char *tn_group_advice(void)
-{
-    return "\nhint: start the same command again to go on from the newest checkpoint";
-}
-
 /* Rank 0 reports a lost rank. If rank 0 is lost all others notice it, and rank 1 reports it. */
 static void look_for_losses(tn_group *g, uint64_t now)
 {
@@ -261,7 +256,7 @@ static void look_for_losses(tn_group *g, uint64_t now)
         tn_failure_event_text(g->detector, &event, &text);
         tn_log(event.kind == TN_FAILURE_BACK ? TN_LOG_INFO : TN_LOG_WARN, "%s", tn_text_str(&text));
         if (event.kind == TN_FAILURE_LOST) {
-            tn_text_addf(&text, ", and is taken for lost%s", tn_group_advice());
+            tn_text_addf(&text, ", and is taken for lost%s", TN_GROUP_ADVICE);
             tn_group_end(g, TN_E_PEER, g->rank == 0 ? 0 : 1, "%s", tn_text_str(&text));
         }
         tn_text_done(&text);
@@ -283,7 +278,7 @@ static void receive_news(tn_group *g)
         return;
     }
     g->gone = 1 + (uint32_t)rank;
-    tn_group_end(g, TN_E_PEER, (uint32_t)rank, "%s%s", sentence + 1, tn_group_advice());
+    tn_group_end(g, TN_E_PEER, (uint32_t)rank, "%s%s", sentence + 1, TN_GROUP_ADVICE);
 }
 
 void tn_group_tick(void *arg, uint64_t now_ns)

@@ -337,7 +337,7 @@ void tn_group_lose(tn_group *g, uint32_t rank, const char *what)
     (void)pthread_mutex_lock(&g->lock);
     tn_failure_lost_text(g->detector, rank, tn_clock_ns(), &text);
     tn_group_end(g, TN_E_PEER, 0, "%s, %s, and is taken for lost%s", tn_text_str(&text), what,
-                 tn_group_advice());
+                 TN_GROUP_ADVICE);
     (void)pthread_mutex_unlock(&g->lock);
     tn_group_report_end(g);
     tn_text_done(&text);

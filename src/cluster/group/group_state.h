@@ -128,7 +128,7 @@ void tn_group_receive_parts(tn_group *g, const tn_frame *frame, const void *note
 void tn_group_tick_parts(tn_group *g, uint64_t now_ns, tn_arena *arena, tn_note_parts *held);
 
 /* The hint for people when a rank is lost. */
-const char *tn_group_advice(void);
+#define TN_GROUP_ADVICE "\nhint: start the same command again to go on from the newest checkpoint"
 
 /* Waits for a change or the deadline; locked. False: the deadline has come. */
 bool tn_group_wait(tn_group *g, uint64_t deadline_ns);

@@ -1,10 +1,10 @@
 /* rendezvous_file.c - rank 0's address is written to a file and read from it. */
 #include "cluster/launch/rendezvous_file.h"
 
-#include "base/core/number.h"
 #include "base/file/file.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { JOB_CHARS = 16 };
@@ -33,15 +33,14 @@ tn_status tn_rendezvous_file_write(const char *path, uint64_t job, const char *a
 /* Whether `line` is "job address\n" of this run. */
 static bool is_ours(const tn_text *line, uint64_t job, tn_endpoint *out)
 {
-    uint64_t named = 0;
-    if (line->size < JOB_CHARS + 3 || line->data[JOB_CHARS] != ' ' ||
-        line->data[line->size - 1] != '\n' ||
-        tn_read_hex(line->data, JOB_CHARS, &named) != TN_NUM_OK || named != job) {
+    char named[JOB_CHARS + 2];
+    (void)snprintf(named, sizeof named, "%0*" PRIx64 " ", JOB_CHARS, job);
+    if (line->size < JOB_CHARS + 3 || memcmp(line->data, named, JOB_CHARS + 1) != 0 ||
+        line->data[line->size - 1] != '\n') {
         return false;
     }
     line->data[line->size - 1] = '\0';
-    tn_error ignored;
-    return tn_endpoint_read(line->data + JOB_CHARS + 1, 0, out, &ignored) == TN_OK &&
+    return tn_endpoint_read(line->data + JOB_CHARS + 1, 0, out, NULL) == TN_OK &&
            (out->is_ipc || out->port != 0);
 }
 

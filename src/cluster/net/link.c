@@ -51,13 +51,14 @@ struct tn_link {
     destination *dest; /* size; the net thread's, as is what follows */
     tn_link_counts counts;
     uint64_t next_tick;
-    zmq_pollitem_t *item; /* size + 2 */
-    uint32_t *item_rank;
+    zmq_pollitem_t *item; /* BEFORE + size */
 };
 
 typedef enum sent_state { SENT, SENT_LATER, SENT_NEVER } sent_state;
 
 enum { ROUTER = -1 }; /* or the rank of a dealer */
+
+enum { BEFORE = 2 }; /* items of the poll before those of the dealers */
 
 enum { COPIED_MAX = 64 << 10 }; /* bytes; longer messages are sent from where they lie */
 
@@ -421,22 +422,17 @@ static long time_to(const tn_link *l, uint64_t now)
     return due <= now ? 0 : (long)((due - now) / ns_of_ms + 1);
 }
 
-/* Items of the poll: wake, router, then every dealer. */
-static uint32_t list_items(const tn_link *l, zmq_pollitem_t *item, uint32_t *rank)
+/* Fills the items of the poll: wake, router, and a dealer for each rank; where there is none, the
+ * item is ignored. */
+static void list_items(tn_link *l)
 {
-    uint32_t n = 0;
-    item[n++] = (zmq_pollitem_t){.fd = l->wake, .events = ZMQ_POLLIN};
-    item[n++] = (zmq_pollitem_t){.socket = l->router, .events = ZMQ_POLLIN};
+    l->item[0] = (zmq_pollitem_t){.fd = l->wake, .events = ZMQ_POLLIN};
+    l->item[1] = (zmq_pollitem_t){.socket = l->router, .events = ZMQ_POLLIN};
     for (uint32_t r = 0; r < l->opts.size; r++) {
-        void *dealer = atomic_load(&l->dest[r].dealer);
-        if (dealer != NULL) {
-            short events = l->dest[r].blocked ? ZMQ_POLLIN | ZMQ_POLLOUT : ZMQ_POLLIN;
-            rank[n] = r;
-            item[n++] = (zmq_pollitem_t){.socket = dealer, .events = events};
-        }
+        const short events = l->dest[r].blocked ? ZMQ_POLLIN | ZMQ_POLLOUT : ZMQ_POLLIN;
+        l->item[BEFORE + r] =
+            (zmq_pollitem_t){.socket = atomic_load(&l->dest[r].dealer), .fd = -1, .events = events};
     }
-    TN_ASSERT(n <= l->opts.size + 2);
-    return n;
 }
 
 static void deliver(tn_link *l, tn_in_message *incoming, bool answer)
@@ -497,15 +493,15 @@ static tn_status run(void *arg, tn_error *err)
         for (uint32_t r = 0; r < l->opts.size; r++) {
             flush(l, &l->dest[r], now);
         }
-        uint32_t n = list_items(l, l->item, l->item_rank);
-        int ready = l->z.zmq_poll(l->item, (int)n, time_to(l, now));
+        list_items(l);
+        int ready = l->z.zmq_poll(l->item, (int)(BEFORE + l->opts.size), time_to(l, now));
         TN_ASSERT(ready >= 0 || errno == EINTR);
         if (ready > 0 && (l->item[1].revents & ZMQ_POLLIN) != 0) {
             receive_requests(l);
         }
-        for (uint32_t i = 2; ready > 0 && i < n; i++) {
-            if ((l->item[i].revents & ZMQ_POLLIN) != 0) {
-                receive_answers(l, l->item_rank[i]);
+        for (uint32_t r = 0; ready > 0 && r < l->opts.size; r++) {
+            if ((l->item[BEFORE + r].revents & ZMQ_POLLIN) != 0) {
+                receive_answers(l, r);
             }
         }
         tick(l, tn_clock_ns());
@@ -557,7 +553,7 @@ uint32_t tn_link_open_requests(tn_link *l, uint32_t rank)
 
 size_t tn_link_rank_bytes(void)
 {
-    return sizeof(destination) + sizeof(zmq_pollitem_t) + sizeof(uint32_t);
+    return sizeof(destination) + sizeof(zmq_pollitem_t);
 }
 
 void tn_link_set_session(tn_link *l, uint64_t session)
@@ -601,13 +597,8 @@ static tn_status make(tn_link *l, const tn_endpoint *own, char bound[TN_ENDPOINT
                       tn_error *err)
 {
     const tn_link_opts *o = &l->opts;
-    const char *what = "the connections to the peers";
-    l->dest = tn_try_alloc(o->size, sizeof *l->dest, what, err);
-    l->item = tn_try_alloc((size_t)o->size + 2, sizeof *l->item, what, err);
-    l->item_rank = tn_try_alloc((size_t)o->size + 2, sizeof *l->item_rank, what, err);
-    if (l->dest == NULL || l->item == NULL || l->item_rank == NULL) {
-        return TN_E_MEMORY;
-    }
+    TN_TRY(TN_ALLOC(l->dest, o->size, "the connections to the peers", err));
+    TN_TRY(TN_ALLOC(l->item, BEFORE + (size_t)o->size, "the connections to the peers", err));
     for (uint32_t r = 0; r < o->size; r++) {
         uint64_t seed = o->incarnation ^ (uint64_t)r << 32;
         tn_retransmit_init(&l->dest[r].retransmit, seed,
@@ -629,13 +620,6 @@ static tn_status make(tn_link *l, const tn_endpoint *own, char bound[TN_ENDPOINT
     return tn_thread_start(&l->thread, "tn-net", run, l, err);
 }
 
-static void drop_all(destination *d)
-{
-    list_drop(&d->requests);
-    list_drop(&d->plain);
-    tn_retransmit_clear(&d->retransmit);
-}
-
 void tn_link_close(tn_link *l)
 {
     if (l == NULL) {
@@ -655,7 +639,9 @@ void tn_link_close(tn_link *l)
     tn_sockets_hang_up(l->sockets, l->router);
     tn_sockets_close(l->sockets); /* waits until no message is in use */
     for (uint32_t r = 0; l->dest != NULL && r < l->opts.size; r++) {
-        drop_all(&l->dest[r]);
+        list_drop(&l->dest[r].requests);
+        list_drop(&l->dest[r].plain);
+        tn_retransmit_clear(&l->dest[r].retransmit);
     }
     list_drop(&l->outbox);
     if (l->wake >= 0) {
@@ -663,7 +649,6 @@ void tn_link_close(tn_link *l)
     }
     tn_free(l->dest);
     tn_free(l->item);
-    tn_free(l->item_rank);
     (void)pthread_mutex_destroy(&l->lock);
     tn_free(l);
 }
