@@ -135,45 +135,37 @@ tn_status tn_rendezvous_new(tn_rendezvous **out, const tn_owners *owners, uint64
     return TN_OK;
 }
 
-typedef struct trait {
-    const char *name, *theirs, *ours;
-} trait;
-
-/* "the <name> of rank 2 on host 'b' is 'x', that of rank 0 on host 'a' is 'y'", when it is not. */
-static bool differs(const tn_rendezvous *f, uint32_t rank, const char *host, const trait *t,
-                    tn_text *why)
-{
-    if (strcmp(t->theirs, t->ours) == 0) {
-        return false;
-    }
-    tn_text_addf(why, "the %s of rank %u on host '%s' is '%s', that of rank 0 on host '%s' is '%s'",
-                 t->name, rank, host, t->theirs, f->member[0].host, t->ours);
-    return true;
-}
-
 /* A refusal unless it is the same program with the same work; else 0. */
 static uint32_t compare(const tn_rendezvous *f, uint32_t rank, const tn_hello_note *note,
                         tn_text *why)
 {
-    const trait version = {"version", note->version, f->version};
-    const trait config = {"configuration", note->config_hash, f->config_hash};
-    const trait structure = {"structure of the model", note->structure, f->structure};
-    if (differs(f, rank, note->host, &version, why)) {
-        return TN_REFUSAL_VERSION;
+    const struct {
+        const char *name, *theirs, *ours, *hint;
+    } trait[] = {
+        {"version", note->version, f->version, ""},
+        {"configuration", note->config_hash, f->config_hash,
+         "\nhint: all peers need the same options; compare --print-config"},
+        {"structure of the model", note->structure, f->structure, ""},
+    };
+    for (uint32_t i = 0; i < sizeof trait / sizeof trait[0]; i++) {
+        if (i > 0 && note->peers != f->owners->n_peers) {
+            tn_text_addf(why,
+                         "rank %u on host '%s' takes the group for one of %llu peers, rank 0 on "
+                         "host '%s' for one of %u",
+                         rank, note->host, (unsigned long long)note->peers, f->member[0].host,
+                         f->owners->n_peers);
+            return TN_REFUSAL_CONFIG;
+        }
+        if (strcmp(trait[i].theirs, trait[i].ours) != 0) {
+            tn_text_addf(
+                why,
+                "the %s of rank %u on host '%s' is '%s', that of rank 0 on host '%s' is '%s'%s",
+                trait[i].name, rank, note->host, trait[i].theirs, f->member[0].host, trait[i].ours,
+                trait[i].hint);
+            return i == 0 ? TN_REFUSAL_VERSION : TN_REFUSAL_CONFIG;
+        }
     }
-    if (note->peers != f->owners->n_peers) {
-        tn_text_addf(why,
-                     "rank %u on host '%s' takes the group for one of %llu peers, rank 0 on host "
-                     "'%s' for one of %u",
-                     rank, note->host, (unsigned long long)note->peers, f->member[0].host,
-                     f->owners->n_peers);
-        return TN_REFUSAL_CONFIG;
-    }
-    if (differs(f, rank, note->host, &config, why)) {
-        tn_text_adds(why, "\nhint: all peers need the same options; compare --print-config");
-        return TN_REFUSAL_CONFIG;
-    }
-    return differs(f, rank, note->host, &structure, why) ? TN_REFUSAL_CONFIG : 0;
+    return 0;
 }
 
 static bool was_replaced(const member *m, uint64_t incarnation)

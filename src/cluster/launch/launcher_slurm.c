@@ -227,7 +227,7 @@ static tn_status read_step(const tn_launch_env *env, uint32_t size, tn_arena *ar
 /* The tasks one after another, `run` of them on a node before it is the next one's turn. */
 static void deal(const step *s, uint32_t run, tn_arena *arena, const char **host)
 {
-    TN_ASSERT(run > 0); /* else it never ends */
+    TN_ASSERT(run > 0 && s->tasks != NULL); /* else it never ends */
     uint32_t *left = TN_NEW_ARRAY(arena, uint32_t, s->n_nodes);
     memcpy(left, s->tasks, s->n_nodes * sizeof *left);
     for (uint32_t rank = 0, i = 0; rank < s->size; i = (i + 1) % s->n_nodes) {

@@ -435,38 +435,35 @@ static void list_items(tn_link *l)
     }
 }
 
-static void deliver(tn_link *l, tn_in_message *incoming, bool answer)
-{
-    if (incoming == NULL) {
-        return;
-    }
-    const tn_link_events *e = &l->opts.events;
-    (answer ? e->answer : e->request)(e->arg, incoming);
-}
-
-static void receive_requests(tn_link *l)
-{
-    tn_in_message *incoming = NULL;
-    for (uint32_t i = 0; i < AT_ONCE && receive(l, ROUTER, &incoming); i++) {
-        deliver(l, incoming, false);
-    }
-}
-
 /* A duplicate reply is dropped: nobody waits for it. */
-static void receive_answers(tn_link *l, uint32_t rank)
+static bool is_awaited(destination *d, const tn_frame *answer)
 {
-    destination *d = &l->dest[rank];
+    if (answer->sequence == 0) {
+        return true;
+    }
+    if (!tn_retransmit_acknowledge(&d->retransmit, answer->sequence)) {
+        return false;
+    }
+    const uint32_t open = atomic_fetch_sub(&d->open, 1);
+    TN_ASSERT(open > 0);
+    return true;
+}
+
+static void deliver_all(tn_link *l, int64_t socket)
+{
+    const tn_link_events *e = &l->opts.events;
     tn_in_message *incoming = NULL;
-    for (uint32_t i = 0; i < AT_ONCE && receive(l, rank, &incoming); i++) {
-        if (incoming != NULL && incoming->frame.sequence != 0) {
-            if (!tn_retransmit_acknowledge(&d->retransmit, incoming->frame.sequence)) {
-                tn_in_message_close(incoming);
-                continue;
-            }
-            const uint32_t open = atomic_fetch_sub(&d->open, 1);
-            TN_ASSERT(open > 0);
+    for (uint32_t i = 0; i < AT_ONCE && receive(l, socket, &incoming); i++) {
+        if (incoming == NULL) {
+            continue;
         }
-        deliver(l, incoming, true);
+        if (socket == ROUTER) {
+            e->request(e->arg, incoming);
+        } else if (is_awaited(&l->dest[socket], &incoming->frame)) {
+            e->answer(e->arg, incoming);
+        } else {
+            tn_in_message_close(incoming);
+        }
     }
 }
 
@@ -497,11 +494,11 @@ static tn_status run(void *arg, tn_error *err)
         int ready = l->z.zmq_poll(l->item, (int)(BEFORE + l->opts.size), time_to(l, now));
         TN_ASSERT(ready >= 0 || errno == EINTR);
         if (ready > 0 && (l->item[1].revents & ZMQ_POLLIN) != 0) {
-            receive_requests(l);
+            deliver_all(l, ROUTER);
         }
         for (uint32_t r = 0; ready > 0 && r < l->opts.size; r++) {
             if ((l->item[BEFORE + r].revents & ZMQ_POLLIN) != 0) {
-                receive_answers(l, r);
+                deliver_all(l, r);
             }
         }
         tick(l, tn_clock_ns());
