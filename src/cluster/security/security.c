@@ -3,12 +3,12 @@
 #include "cluster/security/security.h"
 
 #include "base/core/alloc.h"
-#include "base/core/number.h"
 #include "base/file/file.h"
 #include "config/diag.h"
 #include "config/field.h"
 #include "config/tree.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -30,30 +30,25 @@ static const char prefix[] = "rank-";
 
 /* ---- the folder of allowed keys ---- */
 
-/* The length of a name without its ending; 0: another kind of file. */
-static size_t stem_of(const char *name)
+static bool is_key(const char *name)
 {
     size_t size = strlen(name);
-    size_t end = sizeof ending - 1;
-    return size > end && strcmp(name + size - end, ending) == 0 ? size - end : 0;
+    return size >= sizeof ending && strcmp(name + size - (sizeof ending - 1), ending) == 0;
 }
 
 static tn_status rank_of(const char *dir, const char *name, uint32_t *out, tn_error *err)
 {
-    size_t start = sizeof prefix - 1;
-    size_t end = stem_of(name);
-    if (strncmp(name, prefix, start) != 0) {
-        *out = TN_RANK_ANY;
-        return TN_OK;
+    char exact[32]; /* 007 would be a second name of 7 */
+    uint32_t rank = TN_RANK_ANY;
+    if (strncmp(name, prefix, sizeof prefix - 1) == 0) {
+        rank = (uint32_t)strtoul(name + sizeof prefix - 1, NULL, 10);
+        (void)snprintf(exact, sizeof exact, "%s%u%s", prefix, rank, ending);
+        if (rank == TN_RANK_ANY || strcmp(name, exact) != 0) {
+            return tn_fail(err, TN_E_CONFIG, "'%s/%s' names no rank, as rank-7.pub does", dir,
+                           name);
+        }
     }
-    uint64_t rank = 0;
-    /* 007 would be a second name of 7 */
-    bool padded = name[start] == '0' && end - start > 1;
-    if (end <= start || padded || tn_read_u64(name + start, end - start, &rank) != TN_NUM_OK ||
-        rank >= TN_RANK_ANY) {
-        return tn_fail(err, TN_E_CONFIG, "'%s/%s' names no rank, as rank-7.pub does", dir, name);
-    }
-    *out = (uint32_t)rank;
+    *out = rank;
     return TN_OK;
 }
 
@@ -101,7 +96,7 @@ static tn_status read_keys(tn_allow *a, const tn_zmq *z, const char *names, uint
                            tn_error *err)
 {
     for (uint32_t i = 0; i < n; i++, names += strlen(names) + 1) {
-        if (stem_of(names) > 0) {
+        if (is_key(names)) {
             TN_TRY(add_key(a, z, names, err));
         }
     }
@@ -113,15 +108,6 @@ static tn_status read_keys(tn_allow *a, const tn_zmq *z, const char *names, uint
     }
     qsort(a->item, a->n, sizeof *a->item, by_key);
     return check_distinct(a, err);
-}
-
-static uint32_t count_keys(const char *names, uint32_t n)
-{
-    uint32_t keys = 0;
-    for (uint32_t i = 0; i < n; i++, names += strlen(names) + 1) {
-        keys += stem_of(names) > 0 ? 1 : 0;
-    }
-    return keys;
 }
 
 void tn_allow_free(tn_allow *a)
@@ -139,7 +125,11 @@ tn_status tn_allow_open(tn_allow **out, const tn_zmq *z, const char *dir, tn_err
     if (status == TN_E_IO) {
         status = err->code = TN_E_CONFIG;
     }
-    uint32_t keys = status == TN_OK ? count_keys(tn_text_str(&names), n) : 0;
+    uint32_t keys = 0;
+    const char *name = tn_text_str(&names);
+    for (uint32_t i = 0; i < n && status == TN_OK; i++, name += strlen(name) + 1) {
+        keys += is_key(name);
+    }
     if (keys > TN_ALLOW_MAX) {
         status =
             tn_fail(err, TN_E_CONFIG, "'%s' holds %u keys, more than %d", dir, keys, TN_ALLOW_MAX);

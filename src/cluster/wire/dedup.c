@@ -25,19 +25,11 @@ static bool is_set(const tn_dedup *o, uint64_t sequence)
 
 tn_dedup_verdict tn_dedup_check(const tn_dedup *o, uint64_t incarnation, uint64_t sequence)
 {
-    if (incarnation == 0 || incarnation != o->incarnation) {
-        return TN_DEDUP_STALE;
-    }
-    if (sequence == 0) {
-        return TN_DEDUP_BEYOND;
-    }
-    if (sequence <= o->low) {
-        return TN_DEDUP_REPEATED;
-    }
-    if (sequence - o->low > TN_DEDUP_WINDOW) {
-        return TN_DEDUP_BEYOND;
-    }
-    return is_set(o, sequence) ? TN_DEDUP_REPEATED : TN_DEDUP_APPLY;
+    return incarnation == 0 || incarnation != o->incarnation ? TN_DEDUP_STALE
+           : sequence == 0 || (sequence > o->low && sequence - o->low > TN_DEDUP_WINDOW)
+               ? TN_DEDUP_BEYOND
+           : sequence <= o->low || is_set(o, sequence) ? TN_DEDUP_REPEATED
+                                                       : TN_DEDUP_APPLY;
 }
 
 void tn_dedup_mark(tn_dedup *o, uint64_t sequence)

@@ -89,20 +89,12 @@ static uint32_t crc_of(const char *message, uint64_t bytes)
 /* Whether these bytes arrived as they were sent, in this version of the protocol. */
 static tn_drop check_bytes(const char *message, size_t size, const tn_frame_limits *limits)
 {
-    if (size < TN_FRAME_HEAD) {
-        return TN_DROP_SHORT;
-    }
-    if (size > limits->bytes_max) {
-        return TN_DROP_LONG;
-    }
-    if (tn_load_u32(message) != TN_FRAME_MAGIC) {
-        return TN_DROP_MAGIC;
-    }
-    if (tn_load_u16(message + 4) != TN_FRAME_VERSION) {
-        return TN_DROP_VERSION;
-    }
-    bool right = tn_load_u32(message + AT_CRC) == crc_of(message, size - TN_FRAME_HEAD);
-    return right ? TN_DROP_NONE : TN_DROP_CRC;
+    return size < TN_FRAME_HEAD                           ? TN_DROP_SHORT
+           : size > limits->bytes_max                     ? TN_DROP_LONG
+           : tn_load_u32(message) != TN_FRAME_MAGIC       ? TN_DROP_MAGIC
+           : tn_load_u16(message + 4) != TN_FRAME_VERSION ? TN_DROP_VERSION
+           : tn_load_u32(message + AT_CRC) != crc_of(message, size - TN_FRAME_HEAD) ? TN_DROP_CRC
+                                                                                    : TN_DROP_NONE;
 }
 
 static tn_frame head_of(const char *message)
