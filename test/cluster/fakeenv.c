@@ -35,10 +35,13 @@ static const char *get(void *ctx, const char *name)
 {
     assert_named(name);
     const fakeenv *const *e = ctx;
-    for (const char *const *w = (*e)->words; w != NULL && w[0] != NULL; w += 2) {
-        if (strcmp(w[0], name) == 0) {
-            return w[1];
+    const size_t size = strlen(name);
+    for (const char *const *w = (*e)->words; w != NULL && *w != NULL; w++) {
+        const bool is_pair = strchr(*w, '=') == NULL;
+        if (strncmp(*w, name, size) == 0 && (*w)[size] == (is_pair ? '\0' : '=')) {
+            return is_pair ? w[1] : *w + size + 1;
         }
+        w += is_pair;
     }
     return NULL;
 }

@@ -5,7 +5,7 @@
 #include "cluster/launch/membership.h"
 
 typedef struct fakeenv {
-    const char *const *words; /* name, value, name, value, .. NULL */
+    const char *const *words; /* "NAME=value", or a name and then its value; NULL at the end */
     const char *host;         /* of this machine; NULL: "here" */
     const char *local;        /* an address or a name that is this machine's; NULL: none */
     const char *run_dir;      /* NULL: "runs/x"; "": none */

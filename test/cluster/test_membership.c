@@ -30,16 +30,16 @@ static void nothing_said_is_alone(void **state)
     assert_int_equal(r.size, 1);
     assert_string_equal(r.how, "alone");
     assert_null(r.bind);
-    const char *const empty[] = {"TNET_RANK", "", "TNET_PEERS", "", NULL};
+    const char *const empty[] = {"TNET_RANK=", "TNET_PEERS=", NULL};
     assert_int_equal(fakeenv_membership(&(fakeenv){.words = empty}).size, 1);
 }
 
 static void one_peer_is_alone_under_any_launcher(void **state)
 {
     (void)state;
-    const char *const words[] = {"OMPI_COMM_WORLD_RANK", "3", "OMPI_COMM_WORLD_SIZE", "4", NULL};
+    const char *const words[] = {"OMPI_COMM_WORLD_RANK=3", "OMPI_COMM_WORLD_SIZE=4", NULL};
     assert_int_equal(fakeenv_membership(&(fakeenv){.words = words, .peers = {.n = 1}}).size, 1);
-    const char *const one[] = {"OMPI_COMM_WORLD_RANK", "0", "OMPI_COMM_WORLD_SIZE", "1", NULL};
+    const char *const one[] = {"OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE=1", NULL};
     assert_int_equal(fakeenv_membership(&(fakeenv){.words = one}).size, 1);
 }
 
@@ -65,7 +65,7 @@ static void two_own_addresses_need_a_rank(void **state)
     const tn_peers_opts twice = {.n = 2, .address = {.n = 2, .item = same}};
     fakeenv_refused(&(fakeenv){.peers = twice, .local = "a"},
                     "both 'a:1' and 'a:2' are this machine's addresses\nhint: say by TNET_RANK");
-    const char *const words[] = {"TNET_RANK", "1", NULL};
+    const char *const words[] = {"TNET_RANK=1", NULL};
     tn_membership r = fakeenv_membership(&(fakeenv){.words = words, .peers = twice, .local = "a"});
     assert_string_equal(r.bind, "tcp://a:2");
     assert_int_equal(r.n_here, 2);
@@ -77,11 +77,11 @@ static void processes_of_one_machine_are_counted(void **state)
     (void)state;
     static const char *const mixed[] = {"a:1", "b:1", "a:2", "c:1", "a:3"};
     const tn_peers_opts five = {.n = 5, .address = {.n = 5, .item = mixed}};
-    const char *const third[] = {"TNET_RANK", "2", NULL};
+    const char *const third[] = {"TNET_RANK=2", NULL};
     assert_int_equal(fakeenv_membership(&(fakeenv){.words = third, .peers = five}).n_here, 3);
-    const char *const second[] = {"TNET_RANK", "1", NULL};
+    const char *const second[] = {"TNET_RANK=1", NULL};
     assert_int_equal(fakeenv_membership(&(fakeenv){.words = second, .peers = five}).n_here, 1);
-    const char *const sockets[] = {"TNET_RANK", "1", "TNET_PEERS", "4", NULL};
+    const char *const sockets[] = {"TNET_RANK=1", "TNET_PEERS=4", NULL};
     assert_int_equal(fakeenv_membership(&(fakeenv){.words = sockets}).n_here, 4);
 }
 
@@ -98,8 +98,8 @@ static void addresses_that_nobody_can_find_are_refused(void **state)
         {"a:1,", "'' is no address of a peer"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const char *const words[] = {"TNET_RANK",      "0",           "TNET_PEERS", "2",
-                                     "TNET_PEER_LIST", cases[i].list, NULL};
+        const char *const words[] = {"TNET_RANK=0", "TNET_PEERS=2", "TNET_PEER_LIST", cases[i].list,
+                                     NULL};
         fakeenv_refused(&(fakeenv){.words = words}, cases[i].want);
     }
 }
@@ -107,14 +107,14 @@ static void addresses_that_nobody_can_find_are_refused(void **state)
 static void sizes_must_agree(void **state)
 {
     (void)state;
-    const char *const peers[] = {"TNET_PEERS", "4", "TNET_RANK", "0", NULL};
+    const char *const peers[] = {"TNET_PEERS=4", "TNET_RANK=0", NULL};
     fakeenv_refused(&(fakeenv){.words = peers, .peers = {.n = 3}},
                     "cluster.peers says 3 peers, but TNET_PEERS 4");
-    const char *const mpi[] = {"OMPI_COMM_WORLD_RANK", "0", "OMPI_COMM_WORLD_SIZE", "4", NULL};
+    const char *const mpi[] = {"OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE=4", NULL};
     fakeenv_refused(&(fakeenv){.words = mpi, .peers = three_peers},
                     "cluster.peers says 3 peers, but MPI 4");
-    const char *const two[] = {
-        "OMPI_COMM_WORLD_RANK", "0", "OMPI_COMM_WORLD_SIZE", "4", "TNET_PEERS", "2", NULL};
+    const char *const two[] = {"OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE=4", "TNET_PEERS=2",
+                               NULL};
     fakeenv_refused(&(fakeenv){.words = two}, "TNET_PEERS says 2 peers, but MPI 4");
 }
 
@@ -129,16 +129,14 @@ static void a_number_without_a_launcher_says_how_to_start(void **state)
 static void a_bind_of_another_kind_is_a_contradiction(void **state)
 {
     (void)state;
-    const char *const words[] = {"TNET_RANK", "0", "TNET_PEERS", "2", "TNET_BIND", "eth0", NULL};
+    const char *const words[] = {"TNET_RANK=0", "TNET_PEERS=2", "TNET_BIND=eth0", NULL};
     fakeenv_refused(&(fakeenv){.words = words}, "TNET_BIND is 'eth0', but rank 0 is at 'ipc://");
-    const char *const port[] = {"TNET_RANK", "0", "TNET_PEER_LIST", "a:1,b:2", "TNET_BIND",
-                                "10.0.0.1",  NULL};
+    const char *const port[] = {"TNET_RANK=0", "TNET_PEER_LIST=a:1,b:2", "TNET_BIND=10.0.0.1",
+                                NULL};
     assert_string_equal(fakeenv_membership(&(fakeenv){.words = port}).bind, "tcp://10.0.0.1:1");
-    const char *const both[] = {"TNET_RANK", "0", "TNET_PEER_LIST", "a:1,b:2", "TNET_BIND",
-                                "eth0:9",    NULL};
+    const char *const both[] = {"TNET_RANK=0", "TNET_PEER_LIST=a:1,b:2", "TNET_BIND=eth0:9", NULL};
     assert_string_equal(fakeenv_membership(&(fakeenv){.words = both}).bind, "tcp://eth0:9");
-    const char *const bad[] = {"TNET_RANK", "0", "TNET_PEER_LIST", "a:1,b:2", "TNET_BIND",
-                               "a b",       NULL};
+    const char *const bad[] = {"TNET_RANK=0", "TNET_PEER_LIST=a:1,b:2", "TNET_BIND=a b", NULL};
     fakeenv_refused(&(fakeenv){.words = bad}, "'a b' is no address of a peer");
 }
 
@@ -149,7 +147,7 @@ static void many_addresses_are_bounded(void **state)
     for (size_t i = 0; i < 4097; i++) {
         (void)snprintf(text + 2 * i, sizeof text - 2 * i, "a,");
     }
-    const char *const words[] = {"TNET_RANK", "0", "TNET_PEER_LIST", text, NULL};
+    const char *const words[] = {"TNET_RANK=0", "TNET_PEER_LIST", text, NULL};
     fakeenv_refused(&(fakeenv){.words = words}, "TNET_PEER_LIST holds 4098 addresses, more than");
 }
 
@@ -160,7 +158,7 @@ static void the_name_of_a_run_is_the_same_for_all_and_for_no_other(void **state)
     tn_membership b =
         fakeenv_membership(&(fakeenv){.peers = three_peers, .local = "b", .host = "other"});
     assert_true(a.job == b.job && a.job != 0);
-    const char *const words[] = {"TNET_JOB", "second", NULL};
+    const char *const words[] = {"TNET_JOB=second", NULL};
     tn_membership c =
         fakeenv_membership(&(fakeenv){.words = words, .peers = three_peers, .local = "a"});
     assert_true(c.job != a.job);
