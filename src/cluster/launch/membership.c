@@ -187,16 +187,21 @@ static tn_status find_rank(search *s)
 /* ---- addresses ---- */
 
 /* An address in ZeroMQ's words. */
+static const char *written(const search *s, const tn_endpoint *e)
+{
+    char *text = TN_NEW_ARRAY(s->arena, char, TN_ENDPOINT_SIZE);
+    tn_endpoint_write(e, text);
+    return text;
+}
+
 static tn_status normal(search *s, const char *text, uint32_t rank, const char **out)
 {
     tn_endpoint e;
-    char whole[TN_ENDPOINT_SIZE];
     TN_TRY(tn_endpoint_read(text, TN_ENDPOINT_PORT, &e, s->err));
     if (!e.is_ipc && (e.port == 0 || strcmp(e.host, "*") == 0)) {
         return tn_fail(s->err, TN_E_CONFIG, "the others cannot find rank %u by '%s'", rank, text);
     }
-    tn_endpoint_write(&e, whole);
-    *out = tn_arena_text(s->arena, "%s", whole);
+    *out = written(s, &e);
     return TN_OK;
 }
 
@@ -288,7 +293,6 @@ static tn_status find_bind(search *s, tn_membership *out)
     const char *wish = tn_env(&s->in->env, "TNET_BIND");
     tn_endpoint e;
     tn_endpoint own;
-    char text[TN_ENDPOINT_SIZE];
     if (known != NULL && wish == NULL) {
         out->bind = known;
         return TN_OK;
@@ -302,8 +306,7 @@ static tn_status find_bind(search *s, tn_membership *out)
         }
         e.port = e.port != 0 ? e.port : own.port;
     }
-    tn_endpoint_write(&e, text);
-    out->bind = tn_arena_text(s->arena, "%s", text);
+    out->bind = written(s, &e);
     return TN_OK;
 }
 

@@ -12,7 +12,7 @@
 
 #include <math.h>
 
-enum { FIELDS_MAX = 24, GROUPS = 4 };
+enum { FIELDS_MAX = 24 };
 
 typedef enum note_kind {
     KIND_U64,
@@ -26,7 +26,7 @@ typedef enum note_kind {
 
 typedef struct note_field {
     note_kind kind;
-    uint32_t group; /* from 1: lists of a group are equally long; 0: any */
+    uint32_t group; /* from 1: lists of a group, side by side, are equally long; 0: any */
     size_t offset;  /* in the struct */
     uint64_t below; /* of a number with names: how many there are; 0: any */
 } note_field;
@@ -259,18 +259,12 @@ static void add_field(tn_text *out, uint32_t number, const note_field *f, const 
 /* Whether lists that belong together are equally long; n: of each field. */
 static bool lists_agree(const note_table *table, const uint64_t n[FIELDS_MAX])
 {
-    uint64_t length[GROUPS] = {0};
-    bool known[GROUPS] = {false};
-    for (uint32_t i = 0; i < table->n; i++) {
-        const uint32_t group = table->field[i].group;
-        TN_ASSERT(group < GROUPS);
-        if (group != 0 && known[group] && length[group] != n[i]) {
-            return false;
-        }
-        known[group] = true;
-        length[group] = n[i];
+    bool agree = true;
+    for (uint32_t i = 1; i < table->n; i++) {
+        const note_field *f = &table->field[i];
+        agree = agree && (f->group == 0 || f->group != f[-1].group || n[i] == n[i - 1]);
     }
-    return true;
+    return agree;
 }
 
 void tn_note_write(tn_frame_type type, const void *note, tn_text *out)
@@ -301,14 +295,6 @@ typedef struct reading {
     void *list[FIELDS_MAX];          /* NULL in the first walk */
     tn_proto_field last[FIELDS_MAX]; /* of what is there once; zeros: it is not */
 } reading;
-
-static uint32_t wire_of(note_kind kind)
-{
-    if (kind == KIND_U64 || kind == KIND_I64) {
-        return TN_WIRE_VARINT;
-    }
-    return kind == KIND_F64 ? TN_WIRE_FIXED64 : TN_WIRE_BYTES;
-}
 
 static tn_drop check_text(tn_bytes text)
 {
@@ -356,10 +342,15 @@ static tn_drop take_text(reading *r, uint32_t i, tn_bytes text)
     return why;
 }
 
+static const uint32_t wire_of[] = {
+    [KIND_U64] = TN_WIRE_VARINT, [KIND_I64] = TN_WIRE_VARINT,    [KIND_F64] = TN_WIRE_FIXED64,
+    [KIND_TEXT] = TN_WIRE_BYTES, [KIND_NUMBERS] = TN_WIRE_BYTES, [KIND_TEXTS] = TN_WIRE_BYTES,
+    [KIND_BYTES] = TN_WIRE_BYTES};
+
 static tn_drop take_field(reading *r, uint32_t i, const tn_proto_field *p)
 {
     const note_field *f = &r->table->field[i];
-    if ((p->tag & 7) != wire_of(f->kind)) {
+    if ((p->tag & 7) != wire_of[f->kind]) {
         return TN_DROP_NOTE;
     }
     tn_drop why = TN_DROP_NONE;
