@@ -250,7 +250,7 @@ static void check_pairs(const model *m)
         const member *x = &m->member[r];
         for (uint32_t i = 0; i < x->n_dest; i++) {
             const pair *p = x->to[x->dest[i]];
-            const uint64_t sent = tn_retransmit_next(&p->retransmit) - 1;
+            const uint64_t sent = p->retransmit.next - 1;
             if (p->dedup.low != sent || recovery_holes(&p->dedup) != 0) {
                 model_fail(m, "did not apply all that was sent to it", x->dest[i]);
             }

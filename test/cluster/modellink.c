@@ -93,7 +93,7 @@ void model_request(model *m, net_message x)
     }
     kept *k = tn_alloc(1, sizeof *k, "a request");
     x.incarnation = m->member[x.from].incarnation;
-    x.sequence = tn_retransmit_next(&p->retransmit);
+    x.sequence = p->retransmit.next;
     *k = (kept){.message = x, .m = m};
     k->link = (tn_retransmit_request){.release = release};
     tn_retransmit_put(&p->retransmit, &k->link);

@@ -173,7 +173,7 @@ static void adopt(model *m, uint32_t sender, uint32_t rank)
     uint64_t open[TN_RETRANSMIT_MAX];
     const uint32_t n = recovery_open(&p->retransmit, open);
     const uint64_t acknowledged = recovery_acknowledged(&p->retransmit);
-    if (!recovery_adopt(&p->dedup, s->incarnation, tn_retransmit_next(&p->retransmit), open, n)) {
+    if (!recovery_adopt(&p->dedup, s->incarnation, p->retransmit.next, open, n)) {
         model_fail(m, "has no list of open requests", sender);
     }
     m->result.updates_lost += acknowledged - p->lost;

@@ -342,7 +342,7 @@ static void number_requests(tn_link *l, destination *d)
 {
     while (d->requests.first != NULL && !tn_retransmit_is_full(&d->retransmit)) {
         tn_out_message *p = list_take(&d->requests);
-        p->frame.sequence = tn_retransmit_next(&d->retransmit);
+        p->frame.sequence = d->retransmit.next;
         seal(l, p);
         p->request = (tn_retransmit_request){.release = release};
         tn_retransmit_put(&d->retransmit, &p->request);

@@ -5,7 +5,7 @@
  * that are kept are sent again, oldest first, when the oldest has waited too long:
  *
  *     if (!tn_retransmit_is_full(r)) {
- *         seal the frame with sequence tn_retransmit_next(r)
+ *         seal the frame with sequence r->next
  *         tn_retransmit_put(r, &buffer->request);
  *     }
  *     while ((x = tn_retransmit_due(r, now)) != NULL && send(buffer of x)) {
@@ -70,12 +70,7 @@ void tn_retransmit_clear(tn_retransmit *r);
  * take the next for nonsense (dedup.h). The caller waits for an acknowledgement. */
 bool tn_retransmit_is_full(const tn_retransmit *r);
 
-static inline uint64_t tn_retransmit_next(const tn_retransmit *r)
-{
-    return r->next;
-}
-
-/* Keeps a request under the number tn_retransmit_next, to be sent now. Not when full. */
+/* Keeps a request under the number r->next, to be sent now. Not when full. */
 void tn_retransmit_put(tn_retransmit *r, tn_retransmit_request *x);
 
 /* The next request to send, oldest first; NULL: none before tn_retransmit_deadline. It stays due

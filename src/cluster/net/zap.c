@@ -286,15 +286,10 @@ void tn_zap_counts(const tn_zap *zap, uint64_t out[TN_ZAP_VERDICTS])
 bool tn_zap_sender(const tn_zmq *z, const zmq_msg_t *message, uint32_t *rank)
 {
     const char *user = z->zmq_msg_gets(message, "User-Id");
-    uint64_t value = 0;
-    if (user == NULL) {
-        return false;
-    }
-    if (strcmp(user, ANY) == 0) {
-        *rank = TN_RANK_ANY;
-        return true;
-    }
-    if (tn_read_u64(user, strlen(user), &value) != TN_NUM_OK || value >= TN_RANK_ANY) {
+    const bool is_any = user != NULL && strcmp(user, ANY) == 0;
+    uint64_t value = TN_RANK_ANY;
+    if (!is_any && (user == NULL || tn_read_u64(user, strlen(user), &value) != TN_NUM_OK ||
+                    value >= TN_RANK_ANY)) {
         return false;
     }
     *rank = (uint32_t)value;

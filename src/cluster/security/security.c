@@ -153,11 +153,6 @@ tn_status tn_allow_open(tn_allow **out, const tn_zmq *z, const char *dir, tn_err
     return TN_OK;
 }
 
-uint32_t tn_allow_count(const tn_allow *a)
-{
-    return a->n;
-}
-
 bool tn_allow_find(const tn_allow *a, const uint8_t key[TN_CURVE_BYTES], uint32_t *rank)
 {
     entry wanted = {0};

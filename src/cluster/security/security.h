@@ -39,8 +39,6 @@ tn_status tn_allow_open(tn_allow **out, const tn_zmq *z, const char *dir,
                         tn_error *err) TN_MUST_USE;
 void tn_allow_free(tn_allow *a); /* NULL is fine */
 
-uint32_t tn_allow_count(const tn_allow *a);
-
 /* The rank of a key, TN_RANK_ANY for the shared one. False: the key is not allowed. */
 bool tn_allow_find(const tn_allow *a, const uint8_t key[TN_CURVE_BYTES], uint32_t *rank);
 
