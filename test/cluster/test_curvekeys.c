@@ -1,31 +1,15 @@
 /* test_curvekeys.c - CURVE keys made, written and read; what tnet-keygen does. */
 #include "support/test.h"
-#include "support/tmpdir.h"
 
 #include "base/core/failpoint.h"
 #include "base/file/file.h"
 #include "cluster/keys.h"
 #include "cluster/security/curvekeys.h"
+#include "cluster/testdir.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-
-static char dir[256];
-
-static int set_up(void **state)
-{
-    (void)state;
-    tn_tmpdir_make(dir);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    tn_tmpdir_remove(dir);
-    return tn_failpoint_set(NULL, NULL) == TN_OK ? 0 : 1;
-}
 
 static unsigned mode_of(const char *path)
 {
@@ -38,28 +22,29 @@ static void a_pair_reads_back_from_its_two_files(void **state)
 {
     (void)state;
     tn_error err = {0};
-    tn_curve_pair made = keys_make(dir, "a");
+    tn_curve_pair made = keys_make(testdir, "a");
     tn_curve_pair read;
     uint8_t open[TN_CURVE_BYTES];
-    assert_int_equal(tn_curve_read(keys_zmq(), keys_path(dir, "a.key"), &read, &err), TN_OK);
+    assert_int_equal(tn_curve_read(keys_zmq(), keys_path(testdir, "a.key"), &read, &err), TN_OK);
     assert_memory_equal(&read, &made, sizeof made);
-    assert_int_equal(tn_curve_read_open(keys_zmq(), keys_path(dir, "a.pub"), open, &err), TN_OK);
+    assert_int_equal(tn_curve_read_open(keys_zmq(), keys_path(testdir, "a.pub"), open, &err),
+                     TN_OK);
     assert_memory_equal(open, made.open, sizeof open);
-    tn_curve_pair other = keys_make(dir, "b");
+    tn_curve_pair other = keys_make(testdir, "b");
     assert_memory_not_equal(other.secret, made.secret, sizeof made.secret);
 }
 
 static void files_are_forty_characters_and_the_secret_one_is_private(void **state)
 {
     (void)state;
-    (void)keys_make(dir, "a");
+    (void)keys_make(testdir, "a");
     tn_text text = {0};
-    assert_int_equal(tn_file_read_all(keys_path(dir, "a.key"), 1000, &text, NULL), TN_OK);
+    assert_int_equal(tn_file_read_all(keys_path(testdir, "a.key"), 1000, &text, NULL), TN_OK);
     assert_int_equal(text.size, TN_CURVE_CHARS + 1);
     assert_int_equal(text.data[TN_CURVE_CHARS], '\n');
     tn_text_done(&text);
-    assert_int_equal(mode_of(keys_path(dir, "a.key")), 0600);
-    assert_int_equal(mode_of(keys_path(dir, "a.pub")) & 0444, 0444);
+    assert_int_equal(mode_of(keys_path(testdir, "a.key")), 0600);
+    assert_int_equal(mode_of(keys_path(testdir, "a.pub")) & 0444, 0444);
 }
 
 static void nothing_is_overwritten_and_no_half_pair_stays(void **state)
@@ -68,8 +53,8 @@ static void nothing_is_overwritten_and_no_half_pair_stays(void **state)
     tn_error err = {0};
     tn_curve_pair pair;
     assert_int_equal(tn_curve_make(keys_zmq(), &pair, &err), TN_OK);
-    const char *secret = keys_path(dir, "a.key");
-    const char *open = keys_path(dir, "a.pub");
+    const char *secret = keys_path(testdir, "a.key");
+    const char *open = keys_path(testdir, "a.pub");
     keys_put(open, "mine", 0644);
     assert_int_equal(tn_curve_write(keys_zmq(), &pair, secret, open, &err), TN_E_IO);
     assert_false(tn_path_exists(secret));
@@ -88,8 +73,8 @@ static void a_failing_disk_leaves_no_half_pair(void **state)
     assert_int_equal(tn_curve_make(keys_zmq(), &pair, NULL), TN_OK);
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         tn_error err = {0};
-        const char *secret = keys_path(dir, "a.key");
-        const char *open = keys_path(dir, "a.pub");
+        const char *secret = keys_path(testdir, "a.key");
+        const char *open = keys_path(testdir, "a.pub");
         assert_int_equal(tn_failpoint_set(rules[i], &err), TN_OK);
         assert_int_equal(tn_curve_write(keys_zmq(), &pair, secret, open, &err), TN_E_IO);
         assert_false(tn_path_exists(secret));
@@ -100,8 +85,8 @@ static void a_failing_disk_leaves_no_half_pair(void **state)
 static void a_secret_that_others_can_open_is_refused(void **state)
 {
     (void)state;
-    (void)keys_make(dir, "a");
-    const char *path = keys_path(dir, "a.key");
+    (void)keys_make(testdir, "a");
+    const char *path = keys_path(testdir, "a.key");
     static const unsigned modes[] = {0640, 0604, 0620, 0602, 0644, 0610, 0601};
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
         tn_curve_pair read;
@@ -130,7 +115,7 @@ static void what_is_no_key_is_named_and_never_shown(void **state)
         {"#####0123456789012345678901234567890123", "is no key: not 40 characters"},
         {"##########012345678901234567890123456789", "is no key: not Z85"}, /* above 2^32 */
     };
-    const char *path = keys_path(dir, "bad");
+    const char *path = keys_path(testdir, "bad");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         tn_curve_pair pair;
         uint8_t open[TN_CURVE_BYTES];
@@ -149,10 +134,11 @@ static void a_key_without_its_newline_is_a_key(void **state)
     (void)state;
     char text[TN_CURVE_CHARS + 1];
     uint8_t read[TN_CURVE_BYTES];
-    tn_curve_pair pair = keys_make(dir, "a");
+    tn_curve_pair pair = keys_make(testdir, "a");
     assert_non_null(keys_zmq()->zmq_z85_encode(text, pair.open, TN_CURVE_BYTES));
-    keys_put(keys_path(dir, "bare.pub"), text, 0644);
-    assert_int_equal(tn_curve_read_open(keys_zmq(), keys_path(dir, "bare.pub"), read, NULL), TN_OK);
+    keys_put(keys_path(testdir, "bare.pub"), text, 0644);
+    assert_int_equal(tn_curve_read_open(keys_zmq(), keys_path(testdir, "bare.pub"), read, NULL),
+                     TN_OK);
     assert_memory_equal(read, pair.open, sizeof read);
 }
 
@@ -162,7 +148,7 @@ static void missing_and_huge_files_are_faults_of_the_configuration(void **state)
     tn_curve_pair pair;
     uint8_t open[TN_CURVE_BYTES];
     tn_error err = {0};
-    const char *path = keys_path(dir, "none.key");
+    const char *path = keys_path(testdir, "none.key");
     assert_int_equal(tn_curve_read(keys_zmq(), path, &pair, &err), TN_E_CONFIG);
     assert_non_null(strstr(err.text, "none.key': No such file"));
     err = (tn_error){0};
@@ -206,12 +192,12 @@ static void what_is_forgotten_is_zeros(void **state)
 {
     (void)state;
     static const tn_curve_pair zeros;
-    tn_curve_pair pair = keys_make(dir, "a");
+    tn_curve_pair pair = keys_make(testdir, "a");
     tn_curve_forget(&pair);
     assert_memory_equal(&pair, &zeros, sizeof pair);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, testdir_set_up, testdir_tear_down)
 
 static void a_pair_stands_in_a_new_folder(void **state)
 {
@@ -219,7 +205,7 @@ static void a_pair_stands_in_a_new_folder(void **state)
     char peers[300];
     tn_keygen_paths paths;
     tn_error err = {0};
-    (void)snprintf(peers, sizeof peers, "%s/some/peers", dir);
+    (void)snprintf(peers, sizeof peers, "%s/some/peers", testdir);
     assert_int_equal(tn_keygen(peers, "rank-0", &paths, &err), TN_OK);
     assert_non_null(strstr(paths.secret, "/some/peers/rank-0.key"));
     assert_non_null(strstr(paths.open, "/some/peers/rank-0.pub"));
@@ -251,7 +237,7 @@ static void names_that_leave_the_folder_or_hide_are_refused(void **state)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         tn_keygen_paths paths;
         tn_error err = {0};
-        assert_int_equal(tn_keygen(dir, names[i], &paths, &err), TN_E_USAGE);
+        assert_int_equal(tn_keygen(testdir, names[i], &paths, &err), TN_E_USAGE);
         assert_non_null(strstr(err.text, "cannot name a key"));
     }
 }

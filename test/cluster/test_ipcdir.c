@@ -1,9 +1,9 @@
 /* test_ipcdir.c - folders of sockets: short enough, and nobody else's. */
 #include "cluster/launch/ipcdir.h"
+#include "cluster/testdir.h"
 
 #include "base/file/file.h"
 #include "support/test.h"
-#include "support/tmpdir.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -11,22 +11,6 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
-
-static char dir[256];
-
-static int set_up(void **state)
-{
-    (void)state;
-    tn_tmpdir_make(dir);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    tn_tmpdir_remove(dir);
-    return 0;
-}
 
 static const char *chosen(const char *run_dir, const char *runtime_dir)
 {
@@ -57,7 +41,7 @@ static void the_first_folder_that_is_short_enough_is_taken(void **state)
 static tn_endpoint socket_in(const char *folder)
 {
     tn_endpoint e = {.is_ipc = true};
-    int length = snprintf(e.path, sizeof e.path, "%s/%s/0.sock", dir, folder);
+    int length = snprintf(e.path, sizeof e.path, "%s/%s/0.sock", testdir, folder);
     assert_in_range(length, 1, 107);
     return e;
 }
@@ -79,7 +63,7 @@ static void the_folder_is_made_for_its_user_alone(void **state)
     char path[300];
     tn_endpoint e = socket_in("run/x/sockets");
     assert_int_equal(visit(&e, NULL), TN_OK);
-    (void)snprintf(path, sizeof path, "%s/run/x/sockets", dir);
+    (void)snprintf(path, sizeof path, "%s/run/x/sockets", testdir);
     assert_int_equal(stat(path, &st), 0);
     assert_int_equal(st.st_mode & 07777, 0700);
     assert_int_equal(visit(&e, NULL), TN_OK);
@@ -121,7 +105,7 @@ static void the_socket_of_a_living_process_stays(void **state)
     tn_endpoint e = socket_in("run/sockets");
     tn_endpoint other = e;
     other.path[strlen(e.path) - sizeof "0.sock" + 1] = '1';
-    (void)snprintf(run, sizeof run, "%s/run", dir);
+    (void)snprintf(run, sizeof run, "%s/run", testdir);
     assert_int_equal(tn_ipc_check(run, NULL), TN_OK); /* there is no such folder */
     assert_int_equal(tn_ipc_take(&e, &first, NULL), TN_OK);
     leave_socket(&e);
@@ -158,7 +142,7 @@ static void what_needs_no_folder_is_left_alone(void **state)
                      TN_OK); /* too long for a socket: none stands there */
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, testdir_set_up, testdir_tear_down)
 
 int main(void)
 {

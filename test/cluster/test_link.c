@@ -1,10 +1,10 @@
 /* test_link.c - links of several peers in one process: every request is answered once, whatever
  * becomes of its messages. */
 #include "cluster/net/link.h"
+#include "cluster/testdir.h"
 
 #include "keys.h"
 #include "support/test.h"
-#include "support/tmpdir.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -32,22 +32,6 @@ typedef struct peer {
     bool in_order;
     atomic_bool is_closing;
 } peer;
-
-static char dir[256];
-
-static int set_up(void **state)
-{
-    (void)state;
-    tn_tmpdir_make(dir);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    tn_tmpdir_remove(dir);
-    return 0;
-}
 
 static void got_request(void *arg, tn_in_message *incoming)
 {
@@ -118,7 +102,7 @@ static void open_again(peer *p, uint64_t job, uint64_t incarnation)
 static void open_peer(peer *p, uint32_t rank)
 {
     *p = (peer){.rank = rank, .in_order = true, .at = {.is_ipc = true}};
-    int n = snprintf(p->at.path, sizeof p->at.path, "%s/%u.sock", dir, rank);
+    int n = snprintf(p->at.path, sizeof p->at.path, "%s/%u.sock", testdir, rank);
     assert_in_range(n, 1, sizeof p->at.path - 1);
     (void)pthread_mutex_init(&p->lock, NULL);
     (void)pthread_cond_init(&p->changed, NULL);
@@ -389,5 +373,5 @@ int main(void)
         cmocka_unit_test(an_answer_to_the_last_request_is_sent_before_the_link_ends),
         cmocka_unit_test(an_address_that_is_taken_is_told),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, testdir_set_up, testdir_tear_down);
 }

@@ -1,34 +1,18 @@
 /* test_rendezvous_file.c - the file by which the others find rank 0. */
 #include "cluster/launch/rendezvous_file.h"
+#include "cluster/testdir.h"
 
 #include "base/core/failpoint.h"
 #include "cluster/keys.h"
 #include "support/test.h"
-#include "support/tmpdir.h"
 
 #include <string.h>
-
-static char dir[256];
-
-static int set_up(void **state)
-{
-    (void)state;
-    tn_tmpdir_make(dir);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    tn_tmpdir_remove(dir);
-    return tn_failpoint_set(NULL, NULL) == TN_OK ? 0 : 1;
-}
 
 static void what_rank_0_tells_the_others_find(void **state)
 {
     (void)state;
     char found[TN_ENDPOINT_SIZE] = "";
-    const char *path = keys_path(dir, "run/x/peers.root");
+    const char *path = keys_path(testdir, "run/x/peers.root");
     tn_error err = {0};
     assert_int_equal(tn_rendezvous_file_read(path, 7, found, &err), TN_END);
     assert_int_equal(tn_rendezvous_file_write(path, 7, "tcp://10.1.0.7:41234", &err), TN_OK);
@@ -44,7 +28,7 @@ static void another_runs_address_is_not_ours(void **state)
 {
     (void)state;
     char found[TN_ENDPOINT_SIZE] = "untouched";
-    const char *path = keys_path(dir, "peers.root");
+    const char *path = keys_path(testdir, "peers.root");
     assert_int_equal(tn_rendezvous_file_write(path, 7, "tcp://10.1.0.7:41234", NULL), TN_OK);
     assert_int_equal(tn_rendezvous_file_read(path, 8, found, NULL), TN_END);
     assert_string_equal(found, "untouched");
@@ -60,7 +44,7 @@ static void what_is_no_address_is_not_there_yet(void **state)
                                         "0000000000000007 a b\n",
                                         "000000000000000x tcp://a:1\n",
                                         "0000000000000007_tcp://a:1\n"};
-    const char *path = keys_path(dir, "peers.root");
+    const char *path = keys_path(testdir, "peers.root");
     char found[TN_ENDPOINT_SIZE];
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         keys_put(path, texts[i], 0644);
@@ -80,7 +64,7 @@ static void a_disk_that_fails_is_told(void **state)
     (void)state;
     tn_error err = {0};
     char found[TN_ENDPOINT_SIZE];
-    const char *path = keys_path(dir, "peers.root");
+    const char *path = keys_path(testdir, "peers.root");
     assert_int_equal(tn_rendezvous_file_write("/proc/none/peers.root", 7, "tcp://a:1", &err),
                      TN_E_IO);
     assert_int_equal(tn_rendezvous_file_write(path, 7, "tcp://a:1", &err), TN_OK);
@@ -88,7 +72,7 @@ static void a_disk_that_fails_is_told(void **state)
     assert_int_equal(tn_rendezvous_file_read(path, 7, found, &err), TN_E_IO);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, testdir_set_up, testdir_tear_down)
 
 int main(void)
 {

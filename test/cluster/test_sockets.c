@@ -1,31 +1,15 @@
 /* test_sockets.c - options, addresses and faults of real sockets. */
 #include "cluster/socketpeers.h"
+#include "cluster/testdir.h"
 
 #include "base/core/alloc.h"
 #include "cluster/keys.h"
 #include "support/test.h"
-#include "support/tmpdir.h"
 
 #include <errno.h>
 #include <string.h>
 
-static char dir[256];
 static const tn_endpoint loopback = {.host = "127.0.0.1"};
-
-static int set_up(void **state)
-{
-    (void)state;
-    tn_tmpdir_make(dir);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    tn_tmpdir_remove(dir);
-    tn_alloc_fail_at(0);
-    return 0;
-}
 
 typedef struct wanted {
     int option;
@@ -94,8 +78,8 @@ static void every_option_reads_back(void **state)
 static void keys_are_set_on_both_sides(void **state)
 {
     (void)state;
-    tn_curve_pair pair = keys_make(dir, "rank-0");
-    const tn_security_opts keys = {.key = keys_path(dir, "rank-0.key"), .allow = dir};
+    tn_curve_pair pair = keys_make(testdir, "rank-0");
+    const tn_security_opts keys = {.key = keys_path(testdir, "rank-0.key"), .allow = testdir};
     peer p;
     peers_open(&p, 0, &keys);
     peers_listen(&p, &loopback);
@@ -303,8 +287,8 @@ static tn_status try_all(const tn_zmq *z, const tn_security *security, tn_error 
 static void every_call_may_fail_once(void **state)
 {
     (void)state;
-    (void)keys_make(dir, "rank-0");
-    const tn_security_opts keys = {.key = keys_path(dir, "rank-0.key"), .allow = dir};
+    (void)keys_make(testdir, "rank-0");
+    const tn_security_opts keys = {.key = keys_path(testdir, "rank-0.key"), .allow = testdir};
     tn_security security;
     assert_int_equal(tn_security_init(&security, keys_zmq(), &keys, NULL), TN_OK);
     tn_zmq z = *keys_zmq();
@@ -331,7 +315,7 @@ static void every_call_may_fail_once(void **state)
     tn_security_done(&security);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, testdir_set_up, testdir_tear_down)
 
 int main(void)
 {

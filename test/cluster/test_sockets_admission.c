@@ -4,8 +4,8 @@
 #include "cluster/keys.h"
 #include "cluster/net/sockets.h"
 #include "cluster/socketpeers.h"
+#include "cluster/testdir.h"
 #include "support/test.h"
-#include "support/tmpdir.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -14,22 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static char dir[256];
 static const tn_endpoint loopback = {.host = "127.0.0.1"};
-
-static int set_up(void **state)
-{
-    (void)state;
-    tn_tmpdir_make(dir);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    tn_tmpdir_remove(dir);
-    return 0;
-}
 
 static void assert_mechanism(void *socket, int want)
 {
@@ -112,10 +97,10 @@ static void an_address_outside_the_networks_is_refused(void **state)
 static void ipc_is_for_the_same_user_and_never_encrypted(void **state)
 {
     (void)state;
-    (void)keys_make(dir, "rank-0");
-    const tn_security_opts keys = {.key = keys_path(dir, "rank-0.key"), .allow = dir};
+    (void)keys_make(testdir, "rank-0");
+    const tn_security_opts keys = {.key = keys_path(testdir, "rank-0.key"), .allow = testdir};
     tn_endpoint e = {.is_ipc = true};
-    int length = snprintf(e.path, sizeof e.path, "%s/sockets/0.sock", dir);
+    int length = snprintf(e.path, sizeof e.path, "%s/sockets/0.sock", testdir);
     assert_in_range(length, 1, 107);
     peer server;
     peer client;
@@ -132,10 +117,10 @@ static void ipc_is_for_the_same_user_and_never_encrypted(void **state)
 static void a_listed_key_comes_in_as_its_rank(void **state)
 {
     (void)state;
-    (void)keys_make(dir, "rank-0");
-    (void)keys_make(dir, "rank-3");
-    const tn_security_opts zero = {.key = keys_path(dir, "rank-0.key"), .allow = dir};
-    const tn_security_opts three = {.key = keys_path(dir, "rank-3.key"), .allow = dir};
+    (void)keys_make(testdir, "rank-0");
+    (void)keys_make(testdir, "rank-3");
+    const tn_security_opts zero = {.key = keys_path(testdir, "rank-0.key"), .allow = testdir};
+    const tn_security_opts three = {.key = keys_path(testdir, "rank-3.key"), .allow = testdir};
     received r;
     peer server;
     peer client;
@@ -156,10 +141,10 @@ static void a_listed_key_comes_in_as_its_rank(void **state)
     peers_close(&server);
 }
 
-/* Folder `name` below dir. */
+/* Folder `name` below testdir. */
 static const char *folder(const char *name, char out[300])
 {
-    (void)snprintf(out, 300, "%s/%s", dir, name);
+    (void)snprintf(out, 300, "%s/%s", testdir, name);
     assert_int_equal(tn_dir_make(out, NULL), TN_OK);
     return out;
 }
@@ -263,10 +248,10 @@ static void throw_noise(const char *at, size_t size)
 static void noise_reaches_nobody_and_good_peers_still_come(void **state)
 {
     (void)state;
-    (void)keys_make(dir, "rank-0");
-    (void)keys_make(dir, "rank-1");
-    const tn_security_opts zero = {.key = keys_path(dir, "rank-0.key"), .allow = dir};
-    const tn_security_opts one = {.key = keys_path(dir, "rank-1.key"), .allow = dir};
+    (void)keys_make(testdir, "rank-0");
+    (void)keys_make(testdir, "rank-1");
+    const tn_security_opts zero = {.key = keys_path(testdir, "rank-0.key"), .allow = testdir};
+    const tn_security_opts one = {.key = keys_path(testdir, "rank-1.key"), .allow = testdir};
     peer server;
     peer client;
     peers_open(&server, 0, &zero);
@@ -289,8 +274,8 @@ static void a_client_without_keys_gets_nowhere_at_a_curve_port(void **state)
     (void)state;
     /* which of the two ends sees it first is chance */
     const int failed = ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL;
-    (void)keys_make(dir, "rank-0");
-    const tn_security_opts zero = {.key = keys_path(dir, "rank-0.key"), .allow = dir};
+    (void)keys_make(testdir, "rank-0");
+    const tn_security_opts zero = {.key = keys_path(testdir, "rank-0.key"), .allow = testdir};
     const tn_zmq *z = keys_zmq();
     received r;
     peer server;
@@ -356,7 +341,7 @@ static void c8_an_open_address_without_keys_is_refused(void **state)
     peers_close(&p);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, testdir_set_up, testdir_tear_down)
 
 int main(void)
 {
