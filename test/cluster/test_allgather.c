@@ -24,13 +24,11 @@ static tn_in_message *incoming(uint32_t rank, uint64_t step, uint32_t code, uint
                                char *payload, double value)
 {
     tn_in_message *l = tn_try_alloc(1, sizeof *l, "a letter", NULL);
-    double numbers[NUMBERS + 1];
     assert_non_null(l);
     assert_true(n <= NUMBERS + 1);
     for (uint32_t i = 0; i < n; i++) {
-        numbers[i] = value;
+        memcpy(payload + i * sizeof value, &value, sizeof value);
     }
-    memcpy(payload, numbers, n * sizeof(double));
     l->frame.type = TN_FRAME_SHARE;
     l->frame.rank = rank;
     l->frame.step = step;

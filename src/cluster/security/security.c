@@ -38,9 +38,9 @@ static bool is_key(const char *name)
 
 static tn_status rank_of(const char *dir, const char *name, uint32_t *out, tn_error *err)
 {
-    char exact[32]; /* 007 would be a second name of 7 */
     uint32_t rank = TN_RANK_ANY;
     if (strncmp(name, prefix, sizeof prefix - 1) == 0) {
+        char exact[32]; /* 007 would be a second name of 7 */
         rank = (uint32_t)strtoul(name + sizeof prefix - 1, NULL, 10);
         (void)snprintf(exact, sizeof exact, "%s%u%s", prefix, rank, ending);
         if (rank == TN_RANK_ANY || strcmp(name, exact) != 0) {
