@@ -171,7 +171,8 @@ tn_status tn_interfaces_choose(tn_endpoint *bind, const tn_endpoint *toward,
     }
     TN_TRY(list_interfaces(list, &n, err));
     const interface *i = find(list, n, bind->host);
-    bool said = i != NULL || tn_endpoint_is_inside(bind);
+    bool is_name = i != NULL && strcmp(i->name, bind->host) == 0;
+    bool said = is_name || tn_endpoint_is_inside(bind);
     bool known = false;
     i = i != NULL ? i : of_name(list, n, bind->host, &known);
     if (!said && (i == NULL ? !known : i->is_loopback)) {
