@@ -14,14 +14,20 @@
 #define TN_PS_OPTIM_H
 
 #include "config/values.h"
-#include "ps/optim/optim_state.h"
 #include "ps/optim/schedule.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum { TN_ROWS_MAX = 64 };
+enum { TN_ROWS_MAX = 64, TN_STATES_MAX = 4 };
+
+/* One array of state that an optimizer keeps beside the weights. */
+typedef struct tn_state {
+    const char *name; /* "m", "v", "n", "z", "t" */
+    bool per_row;     /* one 4-byte word per row instead of one per weight */
+    bool count;       /* an unsigned count of updates (u32) instead of floats; implies per_row */
+} tn_state;
 
 /* Arguments of an update beside the weights. */
 typedef struct tn_update {

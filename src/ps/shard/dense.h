@@ -5,7 +5,7 @@
 #define TN_PS_DENSE_H
 
 #include "base/core/error.h"
-#include "ps/optim/optim_state.h"
+#include "ps/optim/optim.h"
 
 #include <stddef.h>
 #include <stdint.h>

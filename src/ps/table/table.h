@@ -14,7 +14,7 @@
 #define TN_PS_TABLE_H
 
 #include "base/keys/record.h"
-#include "ps/optim/optim_state.h"
+#include "ps/optim/optim.h"
 
 #include <stdbool.h>
 #include <stddef.h>
