@@ -1,6 +1,6 @@
 /* test_row_positions.c - rows remembered from pull to push: never wrong, whatever happens in
  * between. */
-#include "ps/table/row_positions.h"
+#include "ps/table/tabledef.h"
 
 #include "base/core/alloc.h"
 #include "onetable.h"

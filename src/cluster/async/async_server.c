@@ -69,7 +69,7 @@ typedef struct lost_answer {
 } lost_answer;
 
 typedef struct own_pull {
-    tn_keyset keys; /* of this shard; kept at this address: ps/table/row_positions.h */
+    tn_keyset keys; /* of this shard; kept at this address: ps/table/lookup.c */
     uint32_t *first;
     uint64_t updates;
     tn_owner_floats delayed;

@@ -10,7 +10,7 @@
  * The partition says the upper 10 bits of the key. 24 bytes, so that eight weights and one sum of
  * squares make a cache line. Counts are doubles cut to 37 bits of
  * mantissa: whole numbers are exact up to 1.3e11. `seen` holds the day of the last touch and the
- * stamp of the time between two cuts in which that was (ps/table/changed_rows.h).
+ * stamp of the time between two cuts in which that was.
  */
 #ifndef TN_PS_ROW_H
 #define TN_PS_ROW_H
