@@ -118,10 +118,17 @@ static void build(tn_table *t, const tn_table_opts *opts)
     }
 }
 
+static tn_status allocate(tn_table *t, tn_error *err)
+{
+    const size_t n_records = t->layout->n_records;
+    TN_TRY(TN_ALLOC(t->plan, n_records + 1, "layouts of rows", err));
+    TN_TRY(TN_ALLOC(t->shelves, TN_PARTITIONS * n_records + 1, "shelves of rows", err));
+    return TN_ALLOC(t->partition, TN_PARTITIONS, "partitions", err);
+}
+
 tn_status tn_table_new(tn_table **out, const tn_table_opts *opts, tn_error *err)
 {
     *out = NULL;
-    uint32_t n_records = opts->rules->layout->n_records;
     tn_table *t = NULL;
     TN_TRY(TN_ALLOC(t, 1, "a table of rows", err));
     t->rules = opts->rules;
@@ -129,16 +136,10 @@ tn_status tn_table_new(tn_table **out, const tn_table_opts *opts, tn_error *err)
     tn_row_positions_init(&t->positions);
     tn_changed_rows_init(&t->changes);
     tn_page_arena_init(&t->pages, opts->huge_pages);
-    t->plan = tn_try_alloc((size_t)n_records + 1, sizeof *t->plan, "layouts of rows", err);
-    t->shelves = t->plan == NULL ? NULL
-                                 : tn_try_alloc((size_t)TN_PARTITIONS * n_records + 1,
-                                                sizeof *t->shelves, "shelves of rows", err);
-    t->partition = t->shelves == NULL
-                       ? NULL
-                       : tn_try_alloc(TN_PARTITIONS, sizeof *t->partition, "partitions", err);
-    if (t->partition == NULL) {
+    const tn_status status = allocate(t, err);
+    if (status != TN_OK) {
         tn_table_free(t);
-        return TN_E_MEMORY;
+        return status;
     }
     build(t, opts);
     *out = t;
