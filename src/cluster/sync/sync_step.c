@@ -49,6 +49,8 @@ struct tn_sync_step {
     double *norm2; /* of each owner */
     bool *normed;
     uint32_t n_norms;
+    tn_push push; /* of the joint batch, once all have pushed */
+    tn_gradients grads;
     double total;     /* what tn_sync_step_norm2 says .. */
     double loss;      /* .. and tn_sync_step_loss */
     uint32_t summing; /* slot whose dense gradients are being added up */
@@ -233,26 +235,10 @@ static void add_dense_tile(void *job, uint32_t tile)
     }
 }
 
-static tn_push push_of(const tn_sync_step *l, const slot *s)
-{
-    return (tn_push){.step = l->step,
-                     .weight_sum = l->batch.weight_sum,
-                     .lr_factor = s->lr_factor,
-                     .day = s->day};
-}
-
-static tn_gradients gradients_of(const tn_sync_step *l, const slot *s)
-{
-    return (tn_gradients){
-        .keys = tn_batch_union_keys(s->joint), .rows = l->rows, .dense = l->dense};
-}
-
 static tn_status apply(tn_sync_step *l, tn_team *team, tn_turn *turn, tn_error *err)
 {
     slot *s = slot_of(l, l->step);
-    tn_push push = push_of(l, s);
-    tn_gradients grads = gradients_of(l, s);
-    TN_TRY(tn_shard_apply(l->shard, team, &grads, &push, l->total, err));
+    TN_TRY(tn_shard_apply(l->shard, team, &l->grads, &l->push, l->total, err));
     l->loss = 0;
     for (uint32_t r = 0; r < l->n_ranks; r++) {
         l->loss += s->of[r].loss;
@@ -276,9 +262,13 @@ static tn_status do_pushes(tn_sync_step *l, tn_team *team, tn_turn *turn, tn_err
     l->summing = (uint32_t)(l->step % AHEAD);
     uint32_t tiles = (uint32_t)((l->n_dense + DENSE_TILE - 1) / DENSE_TILE);
     tn_team_run(team, tiles, add_dense_tile, l);
-    tn_push push = push_of(l, s);
-    tn_gradients grads = gradients_of(l, s);
-    l->total = tn_shard_norm2(l->shard, team, &grads, &push);
+    l->push = (tn_push){.step = l->step,
+                        .weight_sum = l->batch.weight_sum,
+                        .lr_factor = s->lr_factor,
+                        .day = s->day};
+    l->grads =
+        (tn_gradients){.keys = tn_batch_union_keys(s->joint), .rows = l->rows, .dense = l->dense};
+    l->total = tn_shard_norm2(l->shard, team, &l->grads, &l->push);
     if (isfinite(l->shard->rules->clip_global)) {
         l->phase = WANTS_NORMS;
         *turn = TN_TURN_NORM;
