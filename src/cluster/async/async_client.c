@@ -16,9 +16,8 @@
 
 /* A batch on its way: one permit. */
 typedef struct flight {
-    tn_owner_slices slices; /* the worker's, as are these two */
+    tn_owner_slices slices; /* the worker's, as is this */
     tn_client_batch of;
-    bool has_rows;
     /* Guarded by lock: */
     bool held; /* the permit is */
     bool pushed;
@@ -166,7 +165,6 @@ static tn_status ask(async_client *g, const tn_client_batch *batch, tn_error *er
     flight *f = take_permit(g);
     const tn_pull_params params = {batch->examples, batch->weight_sum};
     f->of = *batch;
-    f->has_rows = false;
     TN_TRY(tn_owner_slices_begin(&f->slices, g->n_ranks, batch->keys, batch->rows, err));
     g->order[g->n_pulled++ % g->permits] = (uint32_t)(f - g->flight);
     for (uint32_t owner = 0; owner < g->n_ranks; owner++) {
@@ -210,11 +208,9 @@ static tn_status rows(void *self, tn_team *team, tn_joint_batch *out, tn_error *
 {
     async_client *g = self;
     flight *f = oldest(g);
-    TN_ASSERT(!f->has_rows);
     const uint32_t place = (uint32_t)(f - g->flight);
     TN_TRY(tn_async_server_pull(g->server, team, place, f->of.keys, f->of.rows, err));
     TN_TRY(await(g, FOR_ROWS, err));
-    f->has_rows = true;
     *out = (tn_joint_batch){.rows = f->of.examples, .weight_sum = f->of.weight_sum};
     return take_weights(g, err);
 }
@@ -292,7 +288,7 @@ static tn_status push(void *self, tn_team *team, const tn_client_gradients *grad
 {
     async_client *g = self;
     flight *f = oldest(g);
-    TN_ASSERT(f->has_rows && f->of.examples > 0);
+    TN_ASSERT(f->of.examples > 0);
     tn_push of_batch = *how;
     of_batch.step = f->number;
     of_batch.weight_sum = f->of.weight_sum;

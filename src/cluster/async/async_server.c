@@ -58,10 +58,6 @@ typedef struct pull_slot {
     push_done done; /* guarded by lock: the last push that was applied from here */
 } pull_slot;
 
-typedef struct served_rank {
-    pull_slot place[TN_PERMITS_MAX]; /* permits */
-} served_rank;
-
 /* A push whose answer got lost. */
 typedef struct lost_answer {
     tn_frame pushed;
@@ -82,7 +78,7 @@ struct tn_async_server {
     size_t dense; /* floats of the shard's range */
     tn_dense_run *moving;
     uint32_t n_moving;
-    served_rank *rank;
+    pull_slot (*rank)[TN_PERMITS_MAX]; /* of each rank: permits */
     own_pull own[TN_PERMITS_MAX];
     bool delays; /* some rule has delay compensation */
     _Atomic uint64_t updates;
@@ -274,7 +270,7 @@ static pull_slot *find(tn_async_server *s, uint32_t rank, slot_state state, uint
     pull_slot *best = NULL;
     (void)pthread_mutex_lock(&s->lock);
     for (uint32_t i = 0; i < s->permits; i++) {
-        pull_slot *p = &s->rank[rank].place[i];
+        pull_slot *p = &s->rank[rank][i];
         if (p->state == state && (sequence == 0 || p->asked.sequence == sequence) &&
             (best == NULL || p->done.sequence < best->done.sequence)) {
             best = p;
@@ -287,11 +283,10 @@ static pull_slot *find(tn_async_server *s, uint32_t rank, slot_state state, uint
 static uint32_t take_pull(tn_async_server *s, const tn_frame *f, pull_slot **out)
 {
     pull_slot *p = find(s, f->rank, SLOT_FREE, 0);
-    const tn_keyblock_rules rules = {&s->x->shares->owners, s->x->layout, s->x->rank};
     if (p == NULL) {
         return TN_REFUSAL_FULL;
     }
-    const uint32_t refusal = tn_owner_pull_read(&p->pull, f, &rules);
+    const uint32_t refusal = tn_owner_pull_read(&p->pull, s->x, f);
     if (refusal == 0 && p->pull.params.examples == 0 && f->count[TN_KEYS] > 0) {
         return TN_REFUSAL_DAMAGED;
     }
@@ -343,7 +338,7 @@ static void take_new(tn_async_server *s, const tn_frame *f)
 static void give_again(tn_async_server *s, const tn_frame *f)
 {
     for (uint32_t i = 0; i < s->permits; i++) {
-        pull_slot *p = &s->rank[f->rank].place[i];
+        pull_slot *p = &s->rank[f->rank][i];
         if (p->state == SLOT_GIVEN && p->asked.sequence == f->sequence) {
             enqueue(s, p);
         }
@@ -357,7 +352,7 @@ static void acknowledge_again(tn_async_server *s, const tn_frame *f)
     lost_answer again = {.pushed = *f};
     again.pushed.payload = NULL;
     for (uint32_t i = 0; i < s->permits; i++) {
-        const pull_slot *p = &s->rank[f->rank].place[i];
+        const pull_slot *p = &s->rank[f->rank][i];
         if (p->state == SLOT_PUSHED && p->pushed.sequence == f->sequence) {
             return;
         }
@@ -542,15 +537,6 @@ void tn_async_server_stop(tn_async_server *s)
     s->thread = NULL;
 }
 
-static void free_rank(served_rank *r)
-{
-    for (uint32_t i = 0; i < TN_PERMITS_MAX; i++) {
-        tn_owner_pull_done(&r->place[i].pull);
-        tn_owner_floats_done(&r->place[i].grads);
-        tn_owner_floats_done(&r->place[i].delayed);
-    }
-}
-
 void tn_async_server_close(tn_async_server *s)
 {
     if (s == NULL) {
@@ -558,7 +544,11 @@ void tn_async_server_close(tn_async_server *s)
     }
     tn_async_server_stop(s);
     for (uint32_t r = 0; s->rank != NULL && r < s->n_ranks; r++) {
-        free_rank(&s->rank[r]);
+        for (uint32_t i = 0; i < s->permits; i++) {
+            tn_owner_pull_done(&s->rank[r][i].pull);
+            tn_owner_floats_done(&s->rank[r][i].grads);
+            tn_owner_floats_done(&s->rank[r][i].delayed);
+        }
     }
     for (uint32_t i = 0; i < TN_PERMITS_MAX; i++) {
         tn_owner_floats_done(&s->own[i].delayed);

@@ -7,14 +7,14 @@
 
 /* ---- requests ---- */
 
-uint32_t tn_owner_pull_read(tn_owner_pull *p, const tn_frame *request,
-                            const tn_keyblock_rules *rules)
+uint32_t tn_owner_pull_read(tn_owner_pull *p, const tn_exchange *x, const tn_frame *request)
 {
+    const tn_keyblock_rules rules = {&x->shares->owners, x->layout, x->rank};
     if (tn_pull_params_get(&p->params, request->payload) != TN_DROP_NONE) {
         return TN_REFUSAL_DAMAGED;
     }
     const tn_drop why = tn_keyblock_read(&p->block, request->payload + TN_PULL_PARAMS,
-                                         request->bytes - TN_PULL_PARAMS, request->count, rules);
+                                         request->bytes - TN_PULL_PARAMS, request->count, &rules);
     if (why == TN_DROP_MEMORY) {
         return TN_REFUSE_SILENTLY;
     }

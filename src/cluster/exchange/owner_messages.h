@@ -14,8 +14,7 @@
 #ifndef TN_CLUSTER_OWNER_MESSAGES_H
 #define TN_CLUSTER_OWNER_MESSAGES_H
 
-#include "cluster/net/link.h"
-#include "cluster/wire/dedup.h"
+#include "cluster/exchange/exchange.h"
 #include "cluster/wire/key_codec.h"
 #include "cluster/wire/request_headers.h"
 
@@ -29,8 +28,8 @@ typedef struct tn_owner_pull {
     tn_keyblock block;
 } tn_owner_pull;
 
-uint32_t tn_owner_pull_read(tn_owner_pull *p, const tn_frame *request,
-                            const tn_keyblock_rules *rules) TN_MUST_USE;
+uint32_t tn_owner_pull_read(tn_owner_pull *p, const tn_exchange *x,
+                            const tn_frame *request) TN_MUST_USE;
 uint32_t tn_owner_pull_floats(const tn_owner_pull *p); /* of the keys' rows */
 void tn_owner_pull_done(tn_owner_pull *p);
 

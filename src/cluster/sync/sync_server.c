@@ -137,8 +137,7 @@ static uint32_t take_pull(tn_sync_server *s, const tn_frame *f, served_rank *r)
     if (r->pulled - atomic_load(&r->done) >= PULLS_AHEAD) {
         return TN_REFUSAL_FULL;
     }
-    const tn_keyblock_rules rules = {&s->x->shares->owners, s->x->layout, s->x->rank};
-    const uint32_t refusal = tn_owner_pull_read(&r->pull[r->pulled % PULLS_AHEAD], f, &rules);
+    const uint32_t refusal = tn_owner_pull_read(&r->pull[r->pulled % PULLS_AHEAD], s->x, f);
     r->pulled += refusal == 0;
     return refusal;
 }
