@@ -20,7 +20,7 @@ uint64_t tn_running_median_value(const tn_running_median *r)
 {
     const size_t n = r->added < TN_RUNNING_MEDIAN_MAX ? r->added : TN_RUNNING_MEDIAN_MAX;
     uint64_t sorted[TN_RUNNING_MEDIAN_MAX];
-    if (n == 0) {
+    if (r->added == 0) {
         return 0;
     }
     memcpy(sorted, r->value, n * sizeof *sorted);
