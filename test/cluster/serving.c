@@ -80,9 +80,8 @@ serving *serving_new(double clip)
                                 .layout = &s->m->layout,
                                 .shard = &s->shard,
                                 .own = s->weights};
-    const tn_sync_server_opts opts = {
-        .exchange = &s->exchange, .reply = {s->pool, got_answer, s}, .share = got_norm, .arg = s};
-    assert_int_equal(tn_sync_server_new(&s->serve, &opts, NULL), TN_OK);
+    const tn_reply_path reply = {s->pool, got_answer, s};
+    assert_int_equal(tn_sync_server_new(&s->serve, &s->exchange, &reply, got_norm, NULL), TN_OK);
     return s;
 }
 

@@ -394,13 +394,13 @@ static void memory_that_runs_out_is_told(void **state)
 {
     (void)state;
     serving *s = serving_new(no_clip);
-    const tn_sync_server_opts opts = {.exchange = &s->exchange, .reply = {.pool = s->pool}};
+    const tn_reply_path reply = {.pool = s->pool};
     uint64_t nth = 0;
     tn_status status = TN_E_MEMORY;
     while (status != TN_OK) {
         tn_sync_server *made = NULL;
         tn_alloc_fail_at(++nth);
-        status = tn_sync_server_new(&made, &opts, NULL);
+        status = tn_sync_server_new(&made, &s->exchange, &reply, NULL, NULL);
         tn_alloc_fail_at(0);
         assert_true(status == TN_OK || (status == TN_E_MEMORY && made == NULL));
         tn_sync_server_free(made);

@@ -369,9 +369,8 @@ static tn_status make(sync_client *g, tn_error *err)
     if (g->x.values != TN_VALUES_F32) {
         TN_TRY(TN_ALLOC(g->residual, g->x.shares->dense[g->n_ranks] + 1, "a group of peers", err));
     }
-    const tn_sync_server_opts server = {
-        .exchange = &g->x, .reply = {g->x.pool, answer, g}, .share = share, .arg = g};
-    return tn_sync_server_new(&g->server, &server, err);
+    const tn_reply_path reply = {g->x.pool, answer, g};
+    return tn_sync_server_new(&g->server, &g->x, &reply, share, err);
 }
 
 static void close_client(void *self)

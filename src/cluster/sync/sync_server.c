@@ -39,8 +39,9 @@ typedef struct inbox_entry {
 } inbox_entry;
 
 struct tn_sync_server {
-    tn_sync_server_opts opts;
     const tn_exchange *x;
+    tn_reply_path reply;
+    tn_sync_share *share;
     tn_sync_step *steps;
     uint32_t n_ranks;
     size_t dense; /* floats of the shard's range */
@@ -71,14 +72,14 @@ static tn_status answer_skipped(tn_sync_server *s, uint32_t rank, tn_error *err)
 {
     const served_rank *r = &s->rank[rank];
     const tn_rows_reply none = rows_reply(&r->skipped_note);
-    return tn_reply_rows(&s->opts.reply, &r->skipped, &none, err);
+    return tn_reply_rows(&s->reply, &r->skipped, &none, err);
 }
 
 static tn_status answer_dense(tn_sync_server *s, uint32_t rank, tn_error *err)
 {
     const tn_dense_params params = {.grad_norm = sqrt(tn_sync_step_norm2(s->steps)),
                                     .loss = tn_sync_step_loss(s->steps)};
-    return tn_reply_dense(&s->opts.reply, &s->rank[rank].pushed, &params, s->x->own, s->dense, err);
+    return tn_reply_dense(&s->reply, &s->rank[rank].pushed, &params, s->x->own, s->dense, err);
 }
 
 static tn_status answer_rows(tn_sync_server *s, uint32_t rank, tn_team *team, tn_error *err)
@@ -97,7 +98,7 @@ static tn_status answer_rows(tn_sync_server *s, uint32_t rank, tn_team *team, tn
         tn_sync_step_give(s->steps, team, rank, s->rows);
     }
     out.rows = s->rows;
-    return tn_reply_rows(&s->opts.reply, &r->asked[turn_of(r)], &out, err);
+    return tn_reply_rows(&s->reply, &r->asked[turn_of(r)], &out, err);
 }
 
 /* Repeats the reply to a request, if there was one that needs no step; locked or by run. */
@@ -106,7 +107,7 @@ static tn_status answer_again(tn_sync_server *s, const tn_frame *request, tn_err
     const served_rank *r = &s->rank[request->rank];
     const bool is_pull = request->type == TN_FRAME_PULL;
     if (request->type == TN_FRAME_SHARE) {
-        tn_reply_noted(&s->opts.reply, request);
+        tn_reply_noted(&s->reply, request);
     } else if (is_pull && r->skipped.sequence == request->sequence) {
         return answer_skipped(s, request->rank, err);
     } else if (!is_pull && r->answered && r->pushed.sequence == request->sequence) {
@@ -185,7 +186,7 @@ static void take_new(tn_sync_server *s, const tn_frame *f, inbox_entry *entry, i
         return;
     }
     tn_free(entry);
-    tn_reply_refuse(&s->opts.reply, f, refusal);
+    tn_reply_refuse(&s->reply, f, refusal);
 }
 
 /* Replies to a retransmitted request while the worker rests. Without memory it is retransmitted
@@ -209,7 +210,7 @@ void tn_sync_server_take(tn_sync_server *s, const tn_frame *frame)
               frame->type == TN_FRAME_SHARE);
     inbox_entry what = {.frame = *frame};
     what.frame.payload = NULL;
-    if (!tn_owner_admits(&s->opts.reply, &s->x->dedup[frame->rank], frame, &what.again) ||
+    if (!tn_owner_admits(&s->reply, &s->x->dedup[frame->rank], frame, &what.again) ||
         (what.again && answer_at_rest(s, frame))) {
         return;
     }
@@ -278,7 +279,7 @@ static tn_status receive(tn_sync_server *s, const inbox_entry *entry, tn_team *t
     if (entry->frame.type == TN_FRAME_PUSH) {
         return receive_push(s, entry, err);
     }
-    tn_reply_noted(&s->opts.reply, &entry->frame);
+    tn_reply_noted(&s->reply, &entry->frame);
     return tn_sync_step_norm(s->steps, entry->frame.rank, entry->norm2, err);
 }
 
@@ -314,7 +315,7 @@ static void step_is_done(tn_sync_server *s)
 static tn_status share_norm(tn_sync_server *s, tn_error *err)
 {
     const double norm2 = tn_sync_step_norm2(s->steps);
-    TN_TRY(s->opts.share(s->opts.arg, 0, &norm2, 1, err));
+    TN_TRY(s->share(s->reply.arg, 0, &norm2, 1, err));
     return tn_sync_step_norm(s->steps, s->x->rank, norm2, err);
 }
 
@@ -361,7 +362,7 @@ static tn_status do_turns(tn_sync_server *s, tn_team *team, tn_error *err)
     while (turn != TN_TURN_NONE) {
         tn_status status = tn_sync_step_advance(s->steps, team, &turn, err);
         for (uint32_t r = 0; status == TN_E_DIVERGED && r < s->n_ranks; r++) {
-            tn_reply_refuse(&s->opts.reply, &s->rank[r].pushed, TN_REFUSAL_DIVERGED);
+            tn_reply_refuse(&s->reply, &s->rank[r].pushed, TN_REFUSAL_DIVERGED);
         }
         TN_TRY(status);
         TN_TRY(do_turn(s, turn, team, err));
@@ -423,13 +424,14 @@ void tn_sync_server_free(tn_sync_server *s)
     (void)pthread_mutex_destroy(&s->lock);
 }
 
-tn_status tn_sync_server_new(tn_sync_server **out, const tn_sync_server_opts *opts, tn_error *err)
+tn_status tn_sync_server_new(tn_sync_server **out, const tn_exchange *x, const tn_reply_path *reply,
+                             tn_sync_share *share, tn_error *err)
 {
-    const tn_exchange *x = opts->exchange;
     *out = NULL;
     tn_sync_server *s = TN_NEW(x->arena, tn_sync_server);
-    s->opts = *opts;
     s->x = x;
+    s->reply = *reply;
+    s->share = share;
     s->n_ranks = x->shares->owners.n_peers;
     s->rank = TN_NEW_ARRAY(x->arena, served_rank, s->n_ranks);
     s->dense = tn_exchange_dense(x);

@@ -22,17 +22,13 @@
 
 typedef struct tn_sync_server tn_sync_server;
 
-typedef struct tn_sync_server_opts {
-    const tn_exchange *exchange; /* must outlive it, as must all of these */
-    tn_reply_path reply;
-    /* Sends a SHARE to every other owner; of code 0: this owner's part of the norm, squared. */
-    tn_status (*share)(void *arg, uint32_t code, const double *values, uint32_t n, tn_error *err);
-    void *arg;
-} tn_sync_server_opts;
+/* Sends a SHARE to every other owner; of code 0: this owner's part of the norm, squared. */
+typedef tn_status tn_sync_share(void *arg, uint32_t code, const double *values, uint32_t n,
+                                tn_error *err);
 
-/* On failure *out is NULL. */
-tn_status tn_sync_server_new(tn_sync_server **out, const tn_sync_server_opts *opts,
-                             tn_error *err) TN_MUST_USE;
+/* The exchange must outlive it. `share` gets the argument of `reply`. On failure *out is NULL. */
+tn_status tn_sync_server_new(tn_sync_server **out, const tn_exchange *x, const tn_reply_path *reply,
+                             tn_sync_share *share, tn_error *err) TN_MUST_USE;
 void tn_sync_server_free(tn_sync_server *s); /* NULL is fine */
 
 /* A PULL, PUSH or SHARE (of a norm) of a rank; the payload is not needed afterwards. Requests of
