@@ -357,7 +357,6 @@ static void hand_in(alone *x, const tn_frame *frame)
 {
     tn_in_message *incoming = tn_alloc(1, sizeof *incoming, "a letter");
     *incoming = (tn_in_message){.frame = *frame, .from = 1, .close = no_message};
-    incoming->frame.sequence = 1;
     tn_client_async.take_answer(x->g, incoming);
 }
 
@@ -382,6 +381,7 @@ static void answers_that_do_not_fit_are_told(void **state)
         alone x;
         tn_error err = {0};
         tn_frame frame = reject[i].frame;
+        frame.sequence = 1;
         frame.payload = zeros;
         alone_begin(&x, &(free_opts){.n = 2});
         hand_in(&x, &frame);
@@ -391,6 +391,20 @@ static void answers_that_do_not_fit_are_told(void **state)
         hand_in(&x, &frame); /* closed with the rest */
         free_world_free(x.w);
     }
+}
+
+/* It has no id. */
+static void a_late_answer_to_an_evaluation_does_no_harm(void **state)
+{
+    (void)state;
+    alone x;
+    tn_error err = {0};
+    alone_begin(&x, &(free_opts){.n = 2});
+    hand_in(&x, &(tn_frame){.type = TN_FRAME_ROWS, .step = 77});
+    assert_int_equal(alone_pull(&x, &err), TN_OK);
+    assert_int_equal(alone_rows(&x, &err), TN_OK);
+    assert_int_equal(alone_push(&x, &err), TN_OK);
+    free_world_free(x.w);
 }
 
 int main(void)
@@ -407,6 +421,7 @@ int main(void)
         cmocka_unit_test(a_shard_that_fails_ends_its_worker),
         cmocka_unit_test(a_gradient_that_is_not_finite_goes_nowhere),
         cmocka_unit_test(answers_that_do_not_fit_are_told),
+        cmocka_unit_test(a_late_answer_to_an_evaluation_does_no_harm),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
