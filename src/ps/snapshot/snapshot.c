@@ -317,7 +317,7 @@ static tn_status newer(const tn_snapshot *s, uint64_t at, const char *why, tn_er
 
 static tn_status read_header(tn_snapshot *s, tn_error *err)
 {
-    file_head h;
+    file_head h = {.bytes = 0};
     TN_TRY(tn_infile_read(s->file, 0, &h, sizeof h, err));
     if (memcmp(h.magic, file_magic, sizeof h.magic) != 0) {
         return broken(s, 0, "not a shard file", err);
@@ -360,7 +360,7 @@ static tn_status read_tail(tn_snapshot *s, tn_error *err)
 {
     const uint64_t at = tn_infile_size(s->file) - sizeof(file_tail);
     const size_t index_bytes = s->n_partitions * sizeof *s->index;
-    file_tail tail;
+    file_tail tail = {.rows = 0};
     TN_TRY(tn_infile_read(s->file, at, &tail, sizeof tail, err));
     if (memcmp(tail.magic, tail_magic, sizeof tail.magic) != 0 ||
         tail.crc != tn_crc32c(0, &tail, offsetof(file_tail, crc))) {
@@ -575,7 +575,7 @@ tn_status tn_snapshot_read(tn_snapshot *s, uint32_t partition, const tn_row_sche
                 .arg = arg,
                 .block_at = entry->offset};
     while (bytes_left > 0) {
-        block_head h;
+        block_head h = {.rows = 0};
         TN_TRY(read_block(s, &c, bytes_left, &h, err));
         TN_TRY(read_rows(s, &c, &h, err));
         c.block_at += sizeof h + h.stored;
