@@ -417,7 +417,7 @@ static tn_status more_marks(tn_shelf *s, tn_page_arena *e, tn_error *err)
         return TN_OK;
     }
     void *mark = s->mark;
-    TN_TRY(grow_heap(e, &mark, s->mark_words * sizeof *s->mark, 2 * words * sizeof *s->mark,
+    TN_TRY(grow_heap(e, &mark, s->mark_words * sizeof *s->mark, (size_t)2 * words * sizeof *s->mark,
                      "marks of rows", err));
     s->mark = mark;
     s->mark_words = 2 * words;

@@ -386,7 +386,7 @@ static tn_status copy_due(tn_cut *cut, uint32_t p, tn_error *err)
 {
     const tn_row_bytes *due = &cut->t->changes.part[p].due.pointers; /* no other thread writes it */
     const tn_row *const *row = (const tn_row *const *)(const void *)due->data;
-    const uint32_t n = (uint32_t)(due->size / sizeof *row);
+    const uint32_t n = (uint32_t)(due->size / sizeof(void *));
     bool good = true;
     for (uint32_t i = 0; i < tn_tile_count(n, ROWS_LOCKED) && good; i++) {
         tn_range run = tn_tile(n, ROWS_LOCKED, i);
