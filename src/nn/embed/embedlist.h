@@ -27,7 +27,6 @@ typedef struct tn_slot_use {
     uint32_t i;   /* in its list; or TN_NO_SLOT */
     uint32_t col; /* first column */
     const tn_segment *segment;
-    bool scaled; /* D is not 1 */
 } tn_slot_use;
 
 /* What fm or ffm of an embedding keeps when it reads the rows themselves. */
@@ -79,21 +78,39 @@ typedef struct tn_embed_walk {
 } tn_embed_walk;
 
 /* What an occurrence of a key adds to its gradient; the key's vector begins at `at` in the batch's
- * rows. */
+ * rows. `dim` is a constant where all vectors have one width and a loop is compiled for it. */
 typedef void tn_occurrence_fn(const tn_embed_walk *w, const tn_occurrence *o,
-                              const tn_slot_use *use, size_t at);
+                              const tn_slot_use *use, size_t at, const uint32_t dim);
 
-/* `add` for the occurrences of `keys` in slots of the list. */
-TN_ALWAYS_INLINE void tn_each_of_keys(const tn_embed_walk *w, tn_range keys, tn_occurrence_fn *add)
+enum { TN_AHEAD = 8, TN_AHEAD_BACK = 16 }; /* vectors on their way to the near cache */
+
+/* `add` for the occurrences of `keys` in slots of the list. One loop for all keys: most have one to
+ * three occurrences, and a loop of their own would end where the processor does not expect it.
+ * `ahead`: the node's gradients are fetched before they are needed. */
+TN_ALWAYS_INLINE void tn_each_of_keys(const tn_embed_walk *w, tn_range keys, tn_occurrence_fn *add,
+                                      const bool ahead, const uint32_t dim)
 {
-    const tn_occurrences all = w->sparse->occurrences;
-    TN_ASSERT(all.first != NULL && w->sparse->grads != NULL);
-    for (uint32_t k = keys.from; k < keys.to; k++) {
-        for (uint32_t j = all.first[k]; j < all.first[k + 1]; j++) {
-            const tn_slot_use *use = tn_use_of(w->e, all.item[j].slot);
-            if (use->i != TN_NO_SLOT) {
-                add(w, &all.item[j], use, (size_t)w->sparse->at[k] + use->segment->at);
-            }
+    const tn_embed_list e = *w->e;
+    const tn_occurrence *item = w->sparse->occurrences.item;
+    const uint32_t *first = w->sparse->occurrences.first;
+    const uint32_t *at = w->sparse->at;
+    const tn_real *dout = tn_grad_row(w->y, 0);
+    const size_t stride = w->y->stride;
+    TN_ASSERT(first != NULL && w->sparse->grads != NULL);
+    const uint32_t last = first[keys.to];
+    uint32_t k = keys.from;
+    for (uint32_t j = first[keys.from]; j < last; j++) {
+        if (ahead) {
+            const tn_occurrence *o = &item[j + TN_AHEAD_BACK < last ? j + TN_AHEAD_BACK : last - 1];
+            __builtin_prefetch(dout + o->row * stride + tn_use_of(&e, o->slot)->col);
+        }
+        k += j == first[k + 1]; /* without a branch */
+        while (j >= first[k + 1]) {
+            k++; /* keys that nobody holds: never in a batch, but harmless */
+        }
+        const tn_slot_use *use = tn_use_of(&e, item[j].slot);
+        if (use->i != TN_NO_SLOT) {
+            add(w, &item[j], use, (size_t)at[k] + use->segment->at, dim);
         }
     }
 }
@@ -107,7 +124,7 @@ TN_ALWAYS_INLINE void tn_each_of_slot(const tn_embed_walk *w, uint32_t i, tn_occ
     for (uint32_t r = 0; r < w->y->shape.rows; r++) {
         for (uint32_t j = bag->offset[r]; j < bag->offset[r + 1]; j++) {
             add(w, &(tn_occurrence){r, slot, j}, use,
-                (size_t)w->sparse->at[bag->index[j]] + use->segment->at);
+                (size_t)w->sparse->at[bag->index[j]] + use->segment->at, 0);
         }
     }
 }

@@ -190,44 +190,24 @@ static bool keeps_scale(const tn_embed_slot *slot)
     return slot->pool == TN_POOL_MEAN || slot->pool == TN_POOL_SQRTN;
 }
 
-enum { AHEAD = 8, AHEAD_BACK = 16 }; /* vectors on their way to the near cache */
-
-/* A slot of which every example takes one vector, as it stands. */
-TN_ALWAYS_INLINE void copy_all(const tn_node *y, const tn_sparse *sparse, uint32_t i, tn_range rows,
-                               const uint32_t dim)
-{
-    const tn_embed_slot *slot = &embed_of(y)->slot[i];
-    const uint32_t *index = sparse->bag[slot->slot].index;
-    const uint32_t *at = sparse->at;
-    const tn_real *table = sparse->rows + slot->segment->at;
-    const uint32_t last = rows.to - 1;
-    const size_t stride = y->stride;
-    tn_real *out = tn_val_row(y, rows.from) + embed_of(y)->at[i];
-    for (uint32_t r = rows.from; r <= last; r++, out += stride) {
-        __builtin_prefetch(table + at[index[r + AHEAD < last ? r + AHEAD : last]]);
-        memcpy(out, table + at[index[r]], dim * sizeof *out);
-    }
-}
-
-/* Rows as long as they take one vector; returns how many. */
-static uint32_t copy_ones(const tn_node *y, const tn_sparse *sparse, uint32_t i, tn_range rows)
+/* Rows as long as they take one vector, as it stands; returns how many. */
+TN_ALWAYS_INLINE uint32_t copy_ones(const tn_node *y, const tn_sparse *sparse, uint32_t i,
+                                    tn_range rows, const uint32_t dim)
 {
     const tn_embed_slot *slot = &embed_of(y)->slot[i];
     const tn_bag *bag = &sparse->bag[slot->slot];
+    const bool ones = bag->ones;
     const uint32_t *offset = bag->offset;
     const uint32_t *index = bag->index;
     const uint32_t *at = sparse->at;
-    const uint32_t dim = slot->segment->dim;
     const tn_real *table = sparse->rows + slot->segment->at;
-    const uint32_t last = offset[rows.to];
+    const uint32_t last = (ones ? rows.to : offset[rows.to]) - 1;
     const size_t stride = y->stride;
     tn_real *out = tn_val_row(y, rows.from) + embed_of(y)->at[i];
     uint32_t r = rows.from;
-    for (; r < rows.to && offset[r + 1] - offset[r] == 1; r++, out += stride) {
-        uint32_t entry = offset[r];
-        if (entry + AHEAD < last) {
-            __builtin_prefetch(table + at[index[entry + AHEAD]]);
-        }
+    for (; r < rows.to && (ones || offset[r + 1] - offset[r] == 1); r++, out += stride) {
+        const uint32_t entry = ones ? r : offset[r];
+        __builtin_prefetch(table + at[index[entry + TN_AHEAD < last ? entry + TN_AHEAD : last]]);
         memcpy(out, table + at[index[entry]], dim * sizeof *out);
     }
     return r - rows.from;
@@ -235,12 +215,7 @@ static uint32_t copy_ones(const tn_node *y, const tn_sparse *sparse, uint32_t i,
 
 static uint32_t pool_ones(const tn_node *y, const tn_sparse *sparse, uint32_t i, tn_range rows)
 {
-    const tn_embed_slot *slot = &embed_of(y)->slot[i];
-    if (sparse->bag[slot->slot].ones) {
-        TN_UNROLLED(copy_all, slot->segment->dim, y, sparse, i, rows);
-        return rows.to - rows.from;
-    }
-    return copy_ones(y, sparse, i, rows);
+    return TN_UNROLLED(copy_ones, embed_of(y)->slot[i].segment->dim, y, sparse, i, rows);
 }
 
 /* Slot i of a tile of examples: runs of examples with one plain value are copied at once. */
@@ -279,8 +254,9 @@ static tn_embed_walk walk_of(const tn_node *y)
 
 /* Adds the share of an occurrence of a key to its gradient. */
 static void add_occurrence(const tn_embed_walk *w, const tn_occurrence *o, const tn_slot_use *use,
-                           size_t at)
+                           size_t at, const uint32_t unused)
 {
+    (void)unused;
     const tn_embed_slot *slot = &w->e->slot[use->i];
     const tn_bag *bag = &w->sparse->bag[o->slot];
     const tn_real *dout = tn_grad_row(w->y, o->row) + use->col;
@@ -312,17 +288,6 @@ static void add_occurrence(const tn_embed_walk *w, const tn_occurrence *o, const
     }
 }
 
-static void prefetch(const tn_embed_walk *w, const tn_occurrence *o)
-{
-    const tn_slot_use *use = tn_use_of(w->e, o->slot);
-    if (use->i != TN_NO_SLOT) {
-        __builtin_prefetch(tn_grad_row(w->y, o->row) + use->col);
-        if (use->scaled) {
-            __builtin_prefetch(scale_row(w->y, o->row) + use->i);
-        }
-    }
-}
-
 static bool is_plain(const tn_embed_walk *w, uint32_t i)
 {
     const tn_embed_slot *slot = &w->e->slot[i];
@@ -347,68 +312,25 @@ TN_ALWAYS_INLINE void add_vector(const uint32_t n, tn_real *restrict y, const tn
     }
 }
 
-/* One loop over the occurrences of all keys: most keys have one to three, and a loop of their own
- * would end where the processor does not expect it. */
-TN_ALWAYS_INLINE void add_plain(const tn_embed_walk *w, tn_range keys, const uint32_t dim)
+TN_ALWAYS_INLINE void add_plain(const tn_embed_walk *w, const tn_occurrence *o,
+                                const tn_slot_use *use, size_t at, const uint32_t dim)
 {
-    const tn_embed_list e = *w->e;
-    const tn_occurrence *item = w->sparse->occurrences.item;
-    const uint32_t *first = w->sparse->occurrences.first;
-    const uint32_t *at = w->sparse->at;
-    const tn_real *dout = tn_grad_row(w->y, 0);
-    const size_t stride = w->y->stride;
-    tn_real *grads = w->sparse->grads;
-    const uint32_t last = first[keys.to] - 1;
-    uint32_t k = keys.from;
-    for (uint32_t j = first[keys.from]; j <= last; j++) {
-        const tn_occurrence *later = &item[j + AHEAD_BACK < last ? j + AHEAD_BACK : last];
-        __builtin_prefetch(dout + later->row * stride + tn_use_of(&e, later->slot)->col);
-        k += j == first[k + 1]; /* without a branch */
-        while (j >= first[k + 1]) {
-            k++; /* keys that nobody holds: never in a batch, but harmless */
-        }
-        const tn_slot_use *use = tn_use_of(&e, item[j].slot);
-        if (use->i != TN_NO_SLOT) {
-            add_vector(dim, grads + at[k] + use->segment->at,
-                       dout + item[j].row * stride + use->col);
-        }
-    }
+    add_vector(dim, w->sparse->grads + at, tn_grad_row(w->y, o->row) + use->col);
 }
 
 TN_HOT static void add_plain_keys(const tn_embed_walk *w, tn_range keys)
 {
-    TN_UNROLLED(add_plain, w->e->slot[0].segment->dim, w, keys);
+    TN_UNROLLED(tn_each_of_keys, w->e->slot[0].segment->dim, w, keys, add_plain, true);
 }
 
 /* Nodes whose attr is a tn_embed_list. */
 static void embed_back_keys(tn_node *y, tn_range keys)
 {
     const tn_embed_walk w = walk_of(y);
-    TN_ASSERT(w.sparse->occurrences.first != NULL && w.sparse->grads != NULL);
-    const tn_occurrence *item = w.sparse->occurrences.item;
-    const uint32_t *first = w.sparse->occurrences.first;
-    const uint32_t last = first[keys.to];
-    if (first[keys.from] == last) {
-        return;
-    }
     if (all_plain(&w)) {
         add_plain_keys(&w, keys);
-        return;
-    }
-    const uint32_t *at = w.sparse->at;
-    uint32_t k = keys.from;
-    for (uint32_t j = first[keys.from]; j < last; j++) {
-        k += j == first[k + 1];
-        while (j >= first[k + 1]) {
-            k++;
-        }
-        const tn_slot_use *use = tn_use_of(w.e, item[j].slot);
-        if (j + AHEAD_BACK < last) {
-            prefetch(&w, &item[j + AHEAD_BACK]);
-        }
-        if (use->i != TN_NO_SLOT) {
-            add_occurrence(&w, &item[j], use, (size_t)at[k] + use->segment->at);
-        }
+    } else {
+        tn_each_of_keys(&w, keys, add_occurrence, true, 0);
     }
 }
 
@@ -432,8 +354,8 @@ TN_ALWAYS_INLINE void add_slot(const tn_embed_walk *w, uint32_t i, const uint32_
     }
     for (uint32_t r = 0; r < n; r++, dout += stride) {
         if (dim > 1) {
-            __builtin_prefetch(grads + at[index[r + AHEAD < n ? r + AHEAD : r]], 1);
-            __builtin_prefetch(r + AHEAD < n ? dout + AHEAD * stride : dout);
+            __builtin_prefetch(grads + at[index[r + TN_AHEAD < n ? r + TN_AHEAD : r]], 1);
+            __builtin_prefetch(r + TN_AHEAD < n ? dout + TN_AHEAD * stride : dout);
         }
         add_vector(dim, grads + at[index[r]], dout);
     }
@@ -513,8 +435,7 @@ static const tn_slot_use *uses_of(tn_graph *g, const tn_embed_list *e)
     for (uint32_t i = 0; i < e->n; i++) {
         const tn_embed_slot *slot = &e->slot[i];
         TN_ASSERT(use[slot->slot].i == TN_NO_SLOT);
-        use[slot->slot] = (tn_slot_use){
-            .i = i, .col = e->at[i], .segment = slot->segment, .scaled = keeps_scale(slot)};
+        use[slot->slot] = (tn_slot_use){.i = i, .col = e->at[i], .segment = slot->segment};
     }
     return use;
 }

@@ -16,8 +16,6 @@
 #include "base/core/compiler.h"
 #include "nn/vec/vec.h"
 
-enum { AHEAD = 8 }; /* vectors on their way to the near cache */
-
 /* Of every example the sums over slots are kept, s = sum_i v_i and q = sum_i v_i^2; a value's
  * gradient is dy (s - v_i), which needs nothing else of the example. */
 typedef struct fm_rows {
@@ -58,7 +56,7 @@ TN_ALWAYS_INLINE void add_slot(const fm_rows *p, const tn_embed_slot *slot, tn_r
     tn_real *sum = p->sum;
     tn_real *squares = p->squares;
     for (uint32_t r = rows.from; r < rows.to; r++) {
-        __builtin_prefetch(table + at[index[r + AHEAD < rows.to ? r + AHEAD : r]]);
+        __builtin_prefetch(table + at[index[r + TN_AHEAD < rows.to ? r + TN_AHEAD : r]]);
         add_vector(dim, sum + (size_t)r * dim, squares + (size_t)r * dim, table + at[index[r]]);
     }
 }
@@ -84,7 +82,7 @@ TN_ALWAYS_INLINE void back_slot(const fm_rows *p, const tn_embed_slot *slot, uin
     const tn_real *sum = p->sum;
     const tn_real *dy = p->dy;
     for (uint32_t r = 0; r < n_rows; r++) {
-        uint32_t soon = at[index[r + AHEAD < n_rows ? r + AHEAD : r]];
+        uint32_t soon = at[index[r + TN_AHEAD < n_rows ? r + TN_AHEAD : r]];
         __builtin_prefetch(table + soon);
         __builtin_prefetch(grads + soon, 1);
         back_vector(dim, grads + at[index[r]], table + at[index[r]], sum + (size_t)r * dim,
@@ -97,32 +95,18 @@ TN_HOT static void fm_back_slot(const fm_rows *p, const tn_embed_slot *slot, uin
     TN_UNROLLED(back_slot, p->dim, p, slot, n_rows);
 }
 
-/* One loop over the occurrences of all keys, as in op_embed.c. */
-TN_ALWAYS_INLINE void back_keys(const fm_rows *p, tn_range keys, const uint32_t dim)
+TN_ALWAYS_INLINE void back_plain(const tn_embed_walk *w, const tn_occurrence *o,
+                                 const tn_slot_use *use, size_t at, const uint32_t dim)
 {
-    const tn_occurrence *item = p->walk.sparse->occurrences.item;
-    const uint32_t *first = p->walk.sparse->occurrences.first;
-    const uint32_t *at = p->walk.sparse->at;
-    const tn_real *table = p->walk.sparse->rows;
-    tn_real *grads = p->walk.sparse->grads;
-    uint32_t k = keys.from;
-    for (uint32_t j = first[keys.from]; j < first[keys.to]; j++) {
-        k += j == first[k + 1]; /* without a branch */
-        while (j >= first[k + 1]) {
-            k++; /* keys that nobody holds: never in a batch, but harmless */
-        }
-        const tn_slot_use *use = tn_use_of(p->walk.e, item[j].slot);
-        if (use->i != TN_NO_SLOT) {
-            size_t v = (size_t)at[k] + use->segment->at;
-            back_vector(dim, grads + v, table + v, p->sum + (size_t)item[j].row * dim,
-                        p->dy[item[j].row * p->stride]);
-        }
-    }
+    const fm_rows *p = (const fm_rows *)w; /* its first member */
+    (void)use;
+    back_vector(dim, w->sparse->grads + at, w->sparse->rows + at, p->sum + (size_t)o->row * dim,
+                p->dy[o->row * p->stride]);
 }
 
 TN_HOT static void fm_back_keys(const fm_rows *p, tn_range keys)
 {
-    TN_UNROLLED(back_keys, p->dim, p, keys);
+    TN_UNROLLED(tn_each_of_keys, p->dim, &p->walk, keys, back_plain, false);
 }
 
 static size_t fm_state_bytes(const tn_node *y)
@@ -210,9 +194,10 @@ static void fm_forward(tn_node *y, tn_range rows)
 
 /* What one entry of a bag adds to its gradient, in general. */
 static void add_entry(const tn_embed_walk *w, const tn_occurrence *o, const tn_slot_use *use,
-                      size_t at)
+                      size_t at, const uint32_t unused)
 {
-    const fm_rows *p = (const fm_rows *)w; /* its first member */
+    (void)unused;
+    const fm_rows *p = (const fm_rows *)w;
     const tn_bag *bag = &p->walk.sparse->bag[o->slot];
     const tn_real *v = is_plain(bag) ? p->walk.sparse->rows + at : folded_of(p, o->row, use->i);
     const tn_real *s = p->sum + (size_t)o->row * p->dim;
@@ -250,7 +235,7 @@ static void fm_backward_keys(tn_node *y, tn_range keys)
     if (all_plain(y)) {
         fm_back_keys(&p, keys);
     } else {
-        tn_each_of_keys(&p.walk, keys, add_entry);
+        tn_each_of_keys(&p.walk, keys, add_entry, false, 0);
     }
 }
 

@@ -67,8 +67,9 @@ static void squares_backward(tn_node *y, tn_range rows)
 
 /* Adds the share of one occurrence of a key to its gradient. */
 static void add_occurrence(const tn_embed_walk *w, const tn_occurrence *o, const tn_slot_use *use,
-                           size_t at)
+                           size_t at, const uint32_t unused)
 {
+    (void)unused;
     const tn_sparse *sparse = w->sparse;
     const tn_real *dy = tn_grad_row(w->y, o->row) + use->col;
     tn_real x = tn_weight_of(&sparse->bag[o->slot], o->entry);
@@ -79,7 +80,8 @@ static void add_occurrence(const tn_embed_walk *w, const tn_occurrence *o, const
 
 static void squares_backward_keys(tn_node *y, tn_range keys)
 {
-    tn_each_of_keys(&(tn_embed_walk){y, list_of(y), tn_feed_of(y)->sparse}, keys, add_occurrence);
+    tn_each_of_keys(&(tn_embed_walk){y, list_of(y), tn_feed_of(y)->sparse}, keys, add_occurrence,
+                    false, 0);
 }
 
 static uint32_t squares_fields(const tn_node *y)
