@@ -70,21 +70,13 @@ static void pass_rest(tn_graph *g)
         tn_node *n = g->node[i];
         for (uint32_t k = 0; k < n->n_in; k++) {
             tn_node *x = n->in[k];
-            while (x->op != NULL && x->op->at_rest != NULL && x->op->at_rest(x) != NULL) {
-                x = x->op->at_rest(x);
+            while (x->op != NULL && x->op->trains_only) {
+                x = x->in[0];
             }
             n->in[k] = x;
         }
     }
     tn_pass_alive(g);
-}
-
-static bool has_backward(const tn_node *n)
-{
-    const tn_op *op = n->op;
-    return op != NULL &&
-           (op->backward_cols != NULL || op->backward != NULL || op->backward_params != NULL ||
-            op->backward_keys != NULL || op->backward_fields != NULL);
 }
 
 /* Something upstream is trained. */
@@ -97,7 +89,7 @@ static bool upstream(const tn_node *n)
         return n->place->wants_grad;
     }
     bool any = n->op->backward_keys != NULL || n->op->backward_fields != NULL;
-    for (uint32_t k = 0; has_backward(n) && k < n->n_in; k++) {
+    for (uint32_t k = 0; (any || n->op->backward != NULL) && k < n->n_in; k++) {
         any |= n->in[k]->place->wants_grad;
     }
     return any;

@@ -118,12 +118,6 @@ static inline void tn_add_param_grad(const tn_node *self, const tn_node *param, 
 /* What a shape function returns where the operands do not fit. */
 #define TN_MISFIT ((tn_shape){0, 0})
 
-/* Whether a parameter has one value per column. */
-static inline bool tn_is_row(const tn_node *param, uint32_t cols)
-{
-    return param->shape.rows == 1 && param->shape.cols == cols;
-}
-
 typedef void tn_rows_fn(tn_node *self, tn_range rows);
 typedef void tn_cols_fn(tn_node *self, tn_range cols);
 typedef void tn_keys_fn(tn_node *self, tn_range keys);
@@ -204,8 +198,7 @@ struct tn_op {
     bool joins;
     uint32_t (*part)(const tn_node *self);
 
-    /* Forward-only graphs: the older node that self is equal to, or NULL. */
-    tn_node *(*at_rest)(tn_node *self);
+    bool trains_only; /* in forward-only graphs it is its operand */
     /* Weights that stay as they are: self as y = x * scale + shift, one of each per column. */
     void (*affine)(const tn_node *self, tn_real *scale, tn_real *shift);
 

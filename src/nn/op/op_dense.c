@@ -298,7 +298,7 @@ bool tn_dense_activation(const tn_node *n, tn_dense_attr *out)
 static tn_shape dense_shape(const tn_node *y)
 {
     tn_shape s = product_shape(y);
-    bool fits = y->n_in < 3 || tn_is_row(y->in[2], s.cols);
+    bool fits = y->n_in < 3 || (y->in[2]->shape.rows == 1 && y->in[2]->shape.cols == s.cols);
     return fits && attr_of(y)->activation < N_ACTIVATIONS ? s : TN_MISFIT;
 }
 

@@ -106,11 +106,6 @@ static void dropout_backward(tn_node *y, tn_range rows)
     }
 }
 
-static tn_node *dropout_at_rest(tn_node *y)
-{
-    return y->in[0];
-}
-
 const tn_op tn_op_dropout = {
     TN_OP_MEMBERS(dropout, dropout),
     .shape = tn_same_shape,
@@ -120,5 +115,5 @@ const tn_op tn_op_dropout = {
     .attr_size = sizeof(tn_dropout_attr),
     .example = {7, &(const tn_dropout_attr){0.3}},
     .state_bytes = dropout_state_bytes,
-    .at_rest = dropout_at_rest,
+    .trains_only = true,
 };
