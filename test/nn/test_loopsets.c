@@ -139,22 +139,18 @@ static void run_sums(const tn_loopset *set, uint32_t dim, sums *f)
     fill_sums(f, dim);
     const tn_bag bags[] = {{.offset = f->offset, .index = f->index[0], .ones = true},
                            {.offset = f->offset, .index = f->index[1], .ones = true}};
-    tn_sparse sparse = {.n = KEYS, .at = f->at, .rows = f->rows, .grads = f->by_slot, .bag = bags};
-    sparse.apart = true;
+    const tn_sparse by_slot = {KEYS, f->at, f->rows, f->by_slot, bags, {NULL, NULL}, true};
+    const tn_sparse by_keys = {KEYS, f->at, f->rows, f->by_keys, bags, {f->first, f->item}, false};
     tn_graph *g = tn_graph_new(&(tn_graph_opts){.max_rows = ROWS, .train = true});
     const tn_embed_pairs attr = {.list = tn_embed(g, "e", slots, 2)->attr, .dim = dim};
     tn_node *y = tn_apply(g, set->fm, "y", NULL, 0, &attr);
     (void)finished(g, y, tn_input(g, "factor", 1, false));
-    const tn_graph_feed feed = {.rows = ROWS, .sparse = &sparse, .info = {.training = true}};
-    tn_forward(g, &feed);
+    tn_forward(g, &(tn_graph_feed){.rows = ROWS, .sparse = &by_slot, .info = {.training = true}});
     tn_backward(g);
     for (uint32_t r = 0; r < ROWS; r++) {
         f->y[r] = *tn_val_row(y, r);
     }
-    sparse.apart = false;
-    sparse.grads = f->by_keys;
-    sparse.occurrences = (tn_occurrences){f->first, f->item};
-    tn_forward(g, &feed);
+    tn_forward(g, &(tn_graph_feed){.rows = ROWS, .sparse = &by_keys, .info = {.training = true}});
     tn_backward(g);
     tn_graph_free(g);
 }

@@ -37,5 +37,5 @@ const tn_op tn_op_square = {
     .shape = tn_same_shape,
     .forward = square_forward,
     .backward = square_backward,
-    .example = {5},
+    .example = {.cols = 5},
 };

@@ -296,7 +296,7 @@ static double ffm_flops(const tn_node *y)
 const tn_op tn_op_ffm = {
     TN_OP_MEMBERS(ffm, ffm),
     .shape = ffm_shape,
-    .example = {9 * 9 * 4, &(const tn_ffm_attr){9, 4}},
+    .example = {.cols = 9 * 9 * 4, .attr = &(const tn_ffm_attr){9, 4}},
     .formula = "y = sum of <A[i,j], A[j,i]> over all pairs of fields",
     .n_in = 1,
     .attrs = attrs,
@@ -354,7 +354,7 @@ static double within_flops(const tn_node *y)
 const tn_op tn_op_ffm_within = {
     TN_OP_MEMBERS(ffm_within, within),
     .shape = ffm_shape,
-    .example = {3 * 3 * 2, &(const tn_ffm_attr){3, 2}},
+    .example = {.cols = 3 * 3 * 2, .attr = &(const tn_ffm_attr){3, 2}},
     .formula = "y = sum of <x_i v_i, x_j v_j> over the pairs of values of one field",
     .n_in = 2,
     .attrs = attrs,

@@ -164,7 +164,7 @@ static const tn_act_attr leaky = {.slope = 0.01}; /* the usual one */
 #define ACTIVATION(id)                                                                             \
     .name = #id, .n_in = 1, .act = &(const tn_act){act_##id##_forward, act_##id##_slope},          \
     .shape = tn_same_shape, .forward = act_forward, .backward = act_backward,                      \
-    .example = {7, &leaky}
+    .example = {.cols = 7, .attr = &leaky}
 
 const tn_op tn_op_relu = {ACTIVATION(relu), .formula = "y = max(x, 0)"};
 const tn_op tn_op_sigmoid = {ACTIVATION(sigmoid), .formula = "y = 1 / (1 + e^-x)"};
@@ -263,7 +263,7 @@ static const char *const params[] = {"a", NULL};
 const tn_op tn_op_prelu = {
     TN_OP_MEMBERS(prelu, prelu),
     .shape = tn_same_shape,
-    .example = {5},
+    .example = {.cols = 5},
     .formula = "y = x > 0 ? x : a x, a trained per column",
     .n_in = 1,
     .params = params,

@@ -468,7 +468,7 @@ const tn_op tn_op_batch_norm = {
     .attr_size = sizeof(tn_batch_norm_attr),
     .affine = batch_norm_affine,
     .flops_each = 8,
-    .example = {5, &(const tn_batch_norm_attr){1e-5, 0.9, true}},
+    .example = {.cols = 5, .attr = &(const tn_batch_norm_attr){1e-5, 0.9, true}},
 };
 
 const tn_op tn_op_dice = {
@@ -477,7 +477,7 @@ const tn_op tn_op_dice = {
     .formula = "y = x (a + (1 - a) sigmoid(x^)), x^ normalised over the batch",
     .params = dice_params,
     .flops_each = 20,
-    .example = {5},
+    .example = {.cols = 5},
 };
 
 /* ---- data_norm ---- */
@@ -554,7 +554,7 @@ const tn_op tn_op_data_norm = {
     .backward_cols = data_norm_backward_cols,
     .backward = norm_backward,
     .flops_each = 8,
-    .example = {5, &(const tn_data_norm_attr){1e-5, 1e6}},
+    .example = {.cols = 5, .attr = &(const tn_data_norm_attr){1e-5, 1e6}},
 };
 
 /* ---- zscore ---- */
@@ -637,5 +637,5 @@ const tn_op tn_op_zscore = {
     .forward_part = zscore_forward_part,
     .forward_cols = zscore_forward_cols,
     .forward = zscore_forward,
-    .example = {3, &(const tn_zscore_attr){1e6}},
+    .example = {.cols = 3, .attr = &(const tn_zscore_attr){1e6}},
 };

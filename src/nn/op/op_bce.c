@@ -75,7 +75,7 @@ static void bce_backward(tn_node *l, tn_range rows)
 const tn_op tn_op_bce = {
     TN_OP_MEMBERS(bce, bce),
     .shape = bce_shape,
-    .example = {1, &(const tn_bce_attr){.pos_weight = 2.5, .label_smoothing = 0.1}},
+    .example = {.cols = 1, .attr = &(const tn_bce_attr){.pos_weight = 2.5, .label_smoothing = 0.1}},
     .formula = "l = c y sp(-z) + (1 - y) sp(z)",
     .n_in = 1,
     .attrs = attrs,

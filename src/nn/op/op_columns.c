@@ -128,7 +128,7 @@ static void slice_backward(tn_node *y, tn_range rows)
 const tn_op tn_op_slice = {
     TN_OP_MEMBERS(slice, slice),
     .shape = slice_shape,
-    .example = {6, &(const tn_slice_attr){.first = 2, .cols = 3}},
+    .example = {.cols = 6, .attr = &(const tn_slice_attr){.first = 2, .cols = 3}},
     .formula = "y = columns first .. first + cols of x",
     .n_in = 1,
     .attrs = slice_attrs,
@@ -161,7 +161,7 @@ static double sum_flops(const tn_node *y)
 const tn_op tn_op_sum_cols = {
     TN_OP_MEMBERS(sum_cols, sum),
     .shape = tn_column_shape,
-    .example = {6},
+    .example = {.cols = 6},
     .formula = "y = sum of the row",
     .n_in = 1,
     .flops = sum_flops,
@@ -214,7 +214,7 @@ const tn_op tn_op_softmax = {
     .n_in = 1,
     .shape = tn_same_shape,
     .flops_each = 25,
-    .example = {5},
+    .example = {.cols = 5},
 };
 
 static const tn_field numeric_attrs[] = {

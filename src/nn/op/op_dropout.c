@@ -113,7 +113,7 @@ const tn_op tn_op_dropout = {
     .n_in = 1,
     .attrs = attrs,
     .attr_size = sizeof(tn_dropout_attr),
-    .example = {7, &(const tn_dropout_attr){0.3}},
+    .example = {.cols = 7, .attr = &(const tn_dropout_attr){0.3}},
     .state_bytes = dropout_state_bytes,
     .trains_only = true,
 };

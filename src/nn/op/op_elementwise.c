@@ -110,7 +110,7 @@ static double add_flops(const tn_node *y)
 }
 
 const tn_op tn_op_add = {
-    TN_OP_MEMBERS(add, add),     .shape = tn_same_shape, .example = {5},
+    TN_OP_MEMBERS(add, add),     .shape = tn_same_shape, .example = {.cols = 5},
     .formula = "y = a + b + ..", .n_in = TN_ANY,         .flops = add_flops,
 };
 
@@ -149,7 +149,7 @@ const tn_op tn_op_scale = {
     .n_in = 1,
     .attrs = scale_attrs,
     .attr_size = sizeof(tn_scale_attr),
-    .example = {5, &(const tn_scale_attr){.by = -1.5, .plus = 0.25}},
+    .example = {.cols = 5, .attr = &(const tn_scale_attr){.by = -1.5, .plus = 0.25}},
     .shape = tn_same_shape,
 };
 
@@ -182,7 +182,7 @@ static const char *const bias_params[] = {"b", NULL};
 const tn_op tn_op_bias = {
     TN_OP_MEMBERS(bias, bias),
     .shape = tn_same_shape,
-    .example = {5},
+    .example = {.cols = 5},
     .formula = "y = x + b",
     .n_in = 1,
     .params = bias_params,

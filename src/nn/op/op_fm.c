@@ -114,6 +114,7 @@ static void pairs_forward(tn_node *y, tn_range rows)
     tn_real sum[TN_DIM_MAX];
     tn_real column[TN_DIM_MAX];
     for (size_t r = rows.from; r < rows.to; r++) {
+        // cppcheck-suppress legacyUninitvar; tally_row fills it
         tn_real *pairs = by_column ? tn_val_row(y, r) : column;
         tally_row(y, r, sum, pairs);
         for (uint32_t c = 0; c < dim; c++) {
@@ -185,9 +186,9 @@ static void values_backward(tn_node *y, tn_range rows)
 }
 
 /* Members that the operators have in common. */
-#define PAIRS(cols, dim)                                                                           \
+#define PAIRS(cols_, dim_)                                                                         \
     .attrs = attrs, .attr_size = sizeof(tn_pairs_attr),                                            \
-    .example = {cols, &(const tn_pairs_attr){dim}}
+    .example = {.cols = cols_, .attr = &(const tn_pairs_attr){dim_}}
 
 const tn_op tn_op_fm = {
     TN_OP_MEMBERS(fm, pairs),

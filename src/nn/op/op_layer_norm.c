@@ -119,7 +119,7 @@ static const char *const params[] = {"gamma", "beta", NULL};
 const tn_op tn_op_layer_norm = {
     TN_OP_MEMBERS(layer_norm, layer_norm),
     .shape = tn_same_shape,
-    .example = {5, &(const tn_layer_norm_attr){1e-5}},
+    .example = {.cols = 5, .attr = &(const tn_layer_norm_attr){1e-5}},
     .formula = "y = gamma (x - mean) / sqrt(var + epsilon) + beta, over the row",
     .n_in = 1,
     .params = params,
