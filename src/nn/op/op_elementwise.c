@@ -110,8 +110,14 @@ static double add_flops(const tn_node *y)
 }
 
 const tn_op tn_op_add = {
-    TN_OP_MEMBERS(add, add),     .shape = tn_same_shape, .example = {.cols = 5},
-    .formula = "y = a + b + ..", .n_in = TN_ANY,         .flops = add_flops,
+    .name = "add",
+    .formula = "y = a + b + ..",
+    .n_in = TN_ANY,
+    .shape = tn_same_shape,
+    .forward = add_forward,
+    .backward = add_backward,
+    .flops = add_flops,
+    .example = {.cols = 5},
 };
 
 static const tn_field scale_attrs[] = {

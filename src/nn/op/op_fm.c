@@ -188,7 +188,7 @@ static void values_backward(tn_node *y, tn_range rows)
 /* Members that the operators have in common. */
 #define PAIRS(cols_, dim_)                                                                         \
     .attrs = attrs, .attr_size = sizeof(tn_pairs_attr),                                            \
-    .example = {.cols = cols_, .attr = &(const tn_pairs_attr){dim_}}
+    .example = {.cols = (cols_), .attr = &(const tn_pairs_attr){dim_}}
 
 const tn_op tn_op_fm = {
     TN_OP_MEMBERS(fm, pairs),
