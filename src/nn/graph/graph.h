@@ -5,9 +5,9 @@
  * set, no recursion.
  *
  *     tn_graph *g = tn_graph_new(&(tn_graph_opts){.max_rows = 1024, .team = team, .train = true});
- *     tn_node *x = tn_numeric(g, "num", 13);               [B,13], fed per batch
+ *     tn_node *x = tn_input(g, "x", 13, false);            [B,13], set per batch
  *     tn_node *w = tn_param(g, params, "out.W", ...);      trained
- *     tn_node *z = tn_matmul(g, "out", x, w);
+ *     tn_node *z = tn_apply(g, &tn_op_matmul, "out", TN_IN(x, w), NULL);      nn/op/ops.h
  *     TN_TRY(tn_graph_finish(g, &(tn_wanted){...}, err));  passes run, memory is taken
  *     tn_forward(g, &feed);  tn_backward(g);               ... use the parameters' gradients ...
  *     tn_graph_free(g);
