@@ -121,7 +121,11 @@ static void slice_backward(tn_node *y, tn_range rows)
     size_t first = slice_of(y)->first;
     bool placed = x->grad == NULL || y->grad == x->grad + first;
     for (size_t r = rows.from; r < rows.to && !placed; r++) {
-        tn_vec_copy(y->shape.cols, tn_grad_row_to_add(y, x, r) + first, tn_grad_row(y, r), true);
+        tn_real *dx = tn_grad_row(x, r);
+        if (!tn_adds(y, x)) {
+            tn_clear(dx, x->shape.cols);
+        }
+        tn_vec_copy(y->shape.cols, dx + first, tn_grad_row(y, r), true);
     }
 }
 
