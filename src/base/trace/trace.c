@@ -125,9 +125,10 @@ static tn_lane *new_lane(tn_trace *t, const char *name, uint32_t number)
     lane->trace = t;
     lane->ring = ring;
     lane->ring_mask = t->ring - 1;
-    lane->number = number;
     lane->fold = TN_PHASES;
     (void)snprintf(lane->name, sizeof lane->name, "%s", name);
+    (void)snprintf(lane->title, sizeof lane->title, number > 1 ? "%s %u" : "%s", lane->name,
+                   number);
     t->lane[n] = lane;
     return lane;
 }

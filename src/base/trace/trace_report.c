@@ -36,16 +36,6 @@ static double quantile(const tn_phase_sum *s, double q)
     return 0;
 }
 
-/* "team 2" */
-static void lane_name(const tn_lane *lane, char out[TN_LANE_NAME_SIZE + 12])
-{
-    if (lane->number == 1) {
-        (void)snprintf(out, TN_LANE_NAME_SIZE, "%s", lane->name);
-    } else {
-        (void)snprintf(out, TN_LANE_NAME_SIZE + 12, "%s %u", lane->name, lane->number);
-    }
-}
-
 double tn_trace_seconds(const tn_trace *trace)
 {
     return tn_ticks_to_s(trace, trace->end - trace->begin);
@@ -64,8 +54,7 @@ void tn_trace_times(const tn_trace *trace, uint32_t i, tn_lane_times *out)
     double tick = tn_ticks_to_s(trace, 1);
     double here = tn_ticks_to_s(trace, l->present);
     double busy = 0;
-    *out = (tn_lane_times){0};
-    lane_name(l, out->name);
+    *out = (tn_lane_times){.name = l->title};
     for (uint32_t p = 0; p < TN_PHASES; p++) {
         const tn_phase_sum *s = &l->sum[p];
         double seconds = tn_ticks_to_s(trace, s->total);
@@ -361,9 +350,7 @@ tn_status tn_trace_json(const tn_trace *trace, tn_text *out, tn_error *err)
     tn_json_open(out, '[');
     add_metadata("process_name", 0, "tnet", out);
     for (uint32_t i = 0; i < tn_trace_lanes(trace); i++) {
-        char name[TN_LANE_NAME_SIZE + 12];
-        lane_name(trace->lane[i], name);
-        add_metadata("thread_name", i + 1, name, out);
+        add_metadata("thread_name", i + 1, trace->lane[i]->title, out);
     }
     for (uint32_t i = 0; i < tn_trace_lanes(trace); i++) {
         add_lane(trace, i, room, out);

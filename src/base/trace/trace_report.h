@@ -24,7 +24,7 @@ typedef struct tn_phase_times {
 } tn_phase_times;
 
 typedef struct tn_lane_times {
-    char name[TN_LANE_NAME_SIZE + 12]; /* "team 2" */
+    const char *name; /* "team 2"; lent by the trace */
     tn_phase_times phase[TN_PHASES];
     double other_s; /* in no span */
     double away_s;  /* the run went on without such a thread */

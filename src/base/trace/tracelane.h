@@ -41,8 +41,8 @@ typedef struct tn_phase_sum {
 struct tn_lane {
     tn_trace *trace;
     char name[TN_LANE_NAME_SIZE];
-    uint32_t number; /* among those of this name, from 1 */
-    tn_phase fold;   /* TN_PHASES: none */
+    char title[TN_LANE_NAME_SIZE + 12]; /* among those of this name: "team 2" */
+    tn_phase fold;                      /* TN_PHASES: none */
     uint64_t step;
     uint64_t joined;  /* tick */
     uint64_t present; /* ticks, of the times before */

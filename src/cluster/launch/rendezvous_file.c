@@ -13,13 +13,9 @@ tn_status tn_rendezvous_file_write(const char *path, uint64_t job, const char *a
                                    tn_error *err)
 {
     TN_ASSERT(job != 0 && strlen(address) < TN_ENDPOINT_SIZE); /* what the others read */
-    char dir[TN_PATH_SIZE] = ".";
-    const char *slash = strrchr(path, '/');
-    if (slash != NULL && slash != path && (size_t)(slash - path) < sizeof dir) {
-        memcpy(dir, path, (size_t)(slash - path));
-        dir[slash - path] = '\0';
-        TN_TRY(tn_dir_make(dir, err));
-    }
+    char dir[TN_PATH_SIZE];
+    TN_TRY(tn_path_parent(path, dir, err));
+    TN_TRY(tn_dir_make(dir, err));
     tn_text line = {0};
     tn_text_addf(&line, "%0*" PRIx64 " %s\n", JOB_CHARS, job, address);
     tn_status status = tn_text_check(&line, "the address of rank 0", err);

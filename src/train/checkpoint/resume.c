@@ -383,15 +383,12 @@ static tn_status best_of_step(const tn_checkpoints *c, uint64_t step, uint64_t *
 static bool is_own(const tn_checkpoints *c, const char *path)
 {
     char beside[TN_PATH_SIZE];
+    char folder[TN_PATH_SIZE];
     struct stat dir;
     struct stat other;
-    if (tn_ckptdir_beside(path, 1, beside, NULL) != TN_OK) {
+    if (tn_ckptdir_beside(path, 1, beside, NULL) != TN_OK ||
+        tn_path_parent(beside, folder, NULL) != TN_OK) {
         return false;
-    }
-    char *slash = strrchr(beside, '/');
-    const char *folder = slash != NULL ? beside : ".";
-    if (slash != NULL) {
-        slash[slash == beside] = '\0';
     }
     return stat(tn_checkpoints_dir(c), &dir) == 0 && stat(folder, &other) == 0 &&
            dir.st_dev == other.st_dev && dir.st_ino == other.st_ino;
