@@ -226,8 +226,9 @@ static bool read_str(const tn_binder *b, const tn_field *f, const tn_tree *t, vo
 
 /* ---- values of several ---- */
 
-static void bind(const tn_binder *b, const tn_field *const tables[2], const tn_tree *map,
-                 void *const opts[2]);
+static void report_unknown(const tn_binder *b, const tn_field *fields, const tn_field *more,
+                           bool variant, const tn_tree *map);
+static void bind_known(const tn_binder *b, const tn_field *fields, const tn_tree *map, void *opts);
 
 static const char *path_of(const tn_binder *b, const char *key)
 {
@@ -285,7 +286,8 @@ static bool read_table(const tn_binder *b, const tn_field *f, const tn_tree *t, 
         return must_be(b, f, t, "a map");
     }
     tn_binder inner = section_of(b, f->key, t);
-    bind(&inner, (const tn_field *const[2]){f->table, NULL}, t, (void *const[2]){at, NULL});
+    report_unknown(&inner, f->table, NULL, false, t);
+    bind_known(&inner, f->table, t, at);
     return true;
 }
 
@@ -306,9 +308,10 @@ static bool read_tables(const tn_binder *b, const tn_field *f, const tn_tree *t,
         inner.optional = map == NULL;
         if (map == NULL) {
             tn_diag_error(b->diag, &item->at, "an item of '%s' must be a map", f->key);
+        } else {
+            report_unknown(&inner, f->table, NULL, false, map);
         }
-        bind(&inner, (const tn_field *const[2]){f->table, NULL}, map,
-             (void *const[2]){structs + i * f->size, NULL});
+        bind_known(&inner, f->table, map, structs + i * f->size);
     }
     memcpy(at, &(tn_tables){n, structs, trees}, sizeof(tn_tables));
     return true;
@@ -350,12 +353,9 @@ static bool read_variant(const tn_binder *b, const tn_field *f, const tn_tree *t
         v.shared = tn_arena_alloc(b->arena, 1, f->size, _Alignof(max_align_t));
     }
     tn_binder inner = section_of(b, f->key, t);
-    /* The key of the choice itself is nobody's option. */
-    static const tn_field none = {.kind = TN_KIND_END};
-    bind(&inner,
-         (const tn_field *const[2]){choice->fields != NULL ? choice->fields : &none,
-                                    f->table != NULL ? f->table : &none},
-         t, (void *const[2]){v.opts, v.shared});
+    report_unknown(&inner, choice->fields, f->table, true, t);
+    bind_known(&inner, choice->fields, t, v.opts);
+    bind_known(&inner, f->table, t, v.shared);
     memcpy(at, &v, sizeof v);
     return true;
 }
@@ -422,7 +422,7 @@ static void bind_absent(const tn_binder *b, const tn_field *f, void *at)
 {
     tn_binder inner = section_of(b, f->key, NULL);
     inner.optional = true;
-    bind(&inner, (const tn_field *const[2]){f->table, NULL}, NULL, (void *const[2]){at, NULL});
+    bind_known(&inner, f->table, NULL, at);
 }
 
 /* Whether a value that was read is the default. */
@@ -512,14 +512,16 @@ static void find_places(const tn_binder *b, const tn_field *fields, uint32_t dee
 }
 
 /* Options of sections below this one first, then those of any; else what may stand here. */
-static void report_stranger(const tn_binder *b, const tn_field *const tables[2],
-                            const tn_tree *item, const char *const *keys, uint32_t n)
+static void report_stranger(const tn_binder *b, const tn_field *fields, const tn_field *more,
+                            bool variant, const tn_tree *item)
 {
+    uint32_t n = 0;
+    const char *const *keys = tn_field_keys(b->arena, fields, more, variant, &n);
     places found = {.key = item->key};
     const tn_binder whole = {.arena = b->arena};
     if (tn_nearest(item->key, keys, n) == NULL) {
-        find_places(b, tables[0], SECTIONS_DEEP, &found);
-        find_places(b, tables[1], SECTIONS_DEEP, &found);
+        find_places(b, fields, SECTIONS_DEEP, &found);
+        find_places(b, more, SECTIONS_DEEP, &found);
         if (found.n == 0) {
             find_places(&whole, b->all, SECTIONS_DEEP, &found);
         }
@@ -533,18 +535,17 @@ static void report_stranger(const tn_binder *b, const tn_field *const tables[2],
     tn_text_done(&found.text);
 }
 
-static void report_unknown(const tn_binder *b, const tn_field *const tables[2], const tn_tree *map)
+/* Keys of a map that neither table has; a variant has a type, too. */
+static void report_unknown(const tn_binder *b, const tn_field *fields, const tn_field *more,
+                           bool variant, const tn_tree *map)
 {
-    bool variant = tables[1] != NULL;
     for (const tn_tree *item = map->first; item != NULL; item = item->next) {
-        if (tn_field_find(tables[0], item->key) != NULL ||
-            tn_field_find(tables[1], item->key) != NULL ||
-            (variant && strcmp(item->key, "type") == 0)) {
-            continue;
+        bool known = tn_field_find(fields, item->key) != NULL ||
+                     tn_field_find(more, item->key) != NULL ||
+                     (variant && strcmp(item->key, "type") == 0);
+        if (!known) {
+            report_stranger(b, fields, more, variant, item);
         }
-        uint32_t n = 0;
-        const char *const *keys = tn_field_keys(b->arena, tables[0], tables[1], variant, &n);
-        report_stranger(b, tables, item, keys, n);
     }
 }
 
@@ -555,22 +556,11 @@ static void bind_known(const tn_binder *b, const tn_field *fields, const tn_tree
     }
 }
 
-/* Binds a map that up to two tables read together. */
-static void bind(const tn_binder *b, const tn_field *const tables[2], const tn_tree *map,
-                 void *const opts[2])
-{
-    if (map != NULL) {
-        report_unknown(b, tables, map);
-    }
-    bind_known(b, tables[0], map, opts[0]);
-    bind_known(b, tables[1], map, opts[1]);
-}
-
 void tn_fields_bind(const tn_binder *b, const tn_field *fields, const tn_tree *map, void *opts)
 {
     tn_fields_bind_some(b, fields, map, opts);
     if (map != NULL && map->kind == TN_TREE_MAP) {
-        report_unknown(b, (const tn_field *const[2]){fields, NULL}, map);
+        report_unknown(b, fields, NULL, false, map);
     }
 }
 
