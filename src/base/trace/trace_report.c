@@ -147,6 +147,7 @@ static uint64_t kept_from(const tn_trace *t)
 typedef struct node_sum {
     const char *label;
     tn_phase phase;
+    uint64_t step; /* of one span */
     uint64_t ticks;
     uint64_t calls;
 } node_sum;
@@ -166,48 +167,29 @@ static int longest_first(const void *a, const void *b)
     return x->ticks != y->ticks ? (x->ticks < y->ticks ? 1 : -1) : by_name(a, b);
 }
 
-/* An evaluation within a run is no part of a step. */
-static bool counts(const tn_trace_span *s, uint64_t first)
-{
-    return s->label != NULL && s->begin >= first && s->phase != TN_PHASE_EVALUATE;
-}
-
-/* First and last step that labelled spans are of; first > last: there are none. */
-static void find_steps(const tn_trace *t, uint64_t begin, uint64_t *first, uint64_t *last)
-{
-    *first = UINT64_MAX;
-    *last = 0;
-    for (uint32_t i = 0; i < tn_trace_lanes(t); i++) {
-        const tn_lane *l = t->lane[i];
-        for (uint32_t k = 0; k < lane_kept(l); k++) {
-            const tn_trace_span *s = &l->ring[k];
-            if (counts(s, begin)) {
-                *first = s->step < *first ? s->step : *first;
-                *last = s->step > *last ? s->step : *last;
-            }
-        }
-    }
-}
-
-/* The labelled spans of one lane from a step on, one entry each. */
-static uint32_t collect_labelled(const tn_lane *l, uint64_t begin, uint64_t step, node_sum *out)
+/* The labelled spans of one lane, one entry each. An evaluation within a run is no part of a step.
+ */
+static uint32_t collect_labelled(const tn_lane *l, uint64_t begin, node_sum *out)
 {
     uint32_t n = 0;
     for (uint32_t k = 0; k < lane_kept(l); k++) {
         const tn_trace_span *s = &l->ring[k];
-        if (counts(s, begin) && s->step >= step) {
-            out[n++] = (node_sum){s->label, (tn_phase)s->phase, s->end - s->begin, 1};
+        if (s->label != NULL && s->begin >= begin && s->phase != TN_PHASE_EVALUATE) {
+            out[n++] = (node_sum){s->label, (tn_phase)s->phase, s->step, s->end - s->begin, 1};
         }
     }
     return n;
 }
 
-/* Equal ones become one. */
-static uint32_t merge_equal(node_sum *sum, uint32_t n)
+/* Equal ones become one; those before step `first` are dropped. */
+static uint32_t merge_equal(node_sum *sum, uint32_t n, uint64_t first)
 {
     uint32_t kept = 0;
     qsort(sum, n, sizeof *sum, by_name);
     for (uint32_t i = 0; i < n; i++) {
+        if (sum[i].step < first) {
+            continue;
+        }
         if (kept > 0 && by_name(&sum[kept - 1], &sum[i]) == 0) {
             sum[kept - 1].ticks += sum[i].ticks;
             sum[kept - 1].calls += sum[i].calls;
@@ -244,15 +226,18 @@ tn_status tn_trace_nodes(const tn_trace *trace, tn_text *out, tn_error *err)
     node_sum *sum = NULL;
     TN_TRY(TN_ALLOC(sum, (size_t)lanes * trace->ring + 1, "spans", err));
     uint64_t begin = kept_from(trace);
-    uint64_t first = 0;
+    uint64_t first = UINT64_MAX;
     uint64_t last = 0;
     uint32_t n = 0;
-    find_steps(trace, begin, &first, &last);
-    first += first < last; /* it may have lost its beginning */
     for (uint32_t i = 0; i < lanes; i++) {
-        n += collect_labelled(trace->lane[i], begin, first, sum + n);
-        n = merge_equal(sum, n); /* so that little is carried on */
+        n += collect_labelled(trace->lane[i], begin, sum + n);
     }
+    for (uint32_t i = 0; i < n; i++) {
+        first = sum[i].step < first ? sum[i].step : first;
+        last = sum[i].step > last ? sum[i].step : last;
+    }
+    first += first < last; /* it may have lost its beginning */
+    n = merge_equal(sum, n, first);
     TN_ASSERT(n <= (uint64_t)lanes * trace->ring);
     if (n > 0) {
         qsort(sum, n, sizeof *sum, longest_first);
