@@ -4,7 +4,7 @@
 #include "base/core/alloc.h"
 #include "base/core/clock.h"
 #include "base/thread/threads.h"
-#include "base/trace/trace_report.h"
+#include "base/trace/trace.h"
 
 #include "support/mallocs.h"
 

@@ -6,7 +6,7 @@
 #include "base/core/clock.h"
 #include "base/file/file.h"
 #include "base/thread/threads.h"
-#include "base/trace/trace_report.h"
+#include "base/trace/trace.h"
 
 #include "support/tmpdir.h"
 

@@ -1,5 +1,5 @@
 /* trace_report.c - a trace that has ended, as tables of times and as a file of its latest spans. */
-#include "base/trace/trace_report.h"
+#include "base/trace/trace.h"
 
 #include "base/codec/json.h"
 #include "base/core/alloc.h"

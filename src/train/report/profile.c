@@ -5,7 +5,6 @@
 #include "base/core/text.h"
 #include "base/machine/machine_peak.h"
 #include "base/trace/trace.h"
-#include "base/trace/trace_report.h"
 #include "nn/passes/plan.h"
 #include "train/config/run.h"
 #include "train/step/model_plan.h"
