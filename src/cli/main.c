@@ -11,7 +11,7 @@
 #include "cli/signals.h"
 #include "cli/terminal.h"
 #include "config/diag.h"
-#include "config/fieldtext.h"
+#include "config/field.h"
 #include "config/tree.h"
 #include "io/format/format.h"
 #include "io/read/fileset.h"

@@ -10,7 +10,6 @@
 #include "base/core/arena.h"
 #include "config/diag.h"
 #include "config/field.h"
-#include "config/fieldtext.h"
 #include "config/tree.h"
 
 #include <stdio.h>

@@ -7,7 +7,6 @@
 #include "cli/signals.h"
 #include "cli/terminal.h"
 #include "config/field.h"
-#include "config/fieldtext.h"
 #include "config/tree.h"
 #include "train/config/lists.h"
 #include "train/report/report.h"

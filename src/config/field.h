@@ -22,6 +22,8 @@
 
 #include "config/values.h"
 
+typedef struct tn_text tn_text; /* base/core/text.h */
+
 extern const char *const tn_field_default_alone[]; /* for `later`: no words */
 
 /* Sets every field of *opts from `map` (NULL: nothing is given) or from its default. Faults go to
@@ -34,6 +36,26 @@ void tn_fields_bind_some(const tn_binder *b, const tn_field *fields, const tn_tr
 
 /* One scalar read as `kind` (BOOL .. CHOICE). For trees that are read by hand. False: reported. */
 bool tn_read_scalar(const tn_binder *b, const tn_field *as, const tn_tree *scalar, void *out);
+
+/* ---- what a table says about itself; all append to `out`, whose check tells whether there was
+ * room ---- */
+
+typedef struct tn_print_opts {
+    bool sources;               /* every value with where it comes from, as a comment */
+    const char *const *without; /* dotted paths that are left out, NULL-terminated; NULL: none */
+} tn_print_opts;
+
+/* Every option with its value from `tree` or its default, as YAML in the order of the tables. An
+ * item of a list of tables is one line that holds what is not default. Reading it back gives the
+ * same configuration, and the same text when printed again. */
+void tn_fields_print(tn_text *out, const tn_field *fields, const tn_tree *tree,
+                     const tn_print_opts *opts);
+
+/* A JSON schema: completion and checks in editors. */
+void tn_fields_schema(tn_text *out, const tn_field *fields, const char *title);
+void tn_fields_markdown(tn_text *out, const tn_field *fields); /* docs/config.md */
+void tn_fields_help(tn_text *out, const tn_field *fields);     /* a line per option: --help */
+void tn_fields_paths(tn_text *out, const tn_field *fields);    /* every dotted path: completion */
 
 /* ---- the rows of an option table; a row whose member has another type than its kind does not
  * compile ---- */

@@ -5,12 +5,11 @@
  * such a reader takes for a number or a truth value is allowed too. The program itself checks more
  * strictly.
  */
-#include "config/fieldtext.h"
+#include "config/field.h"
 
 #include "base/codec/json.h"
 #include "base/core/arena.h"
 #include "base/core/number.h"
-#include "config/field.h"
 #include "config/fieldtree.h"
 #include "config/tree.h"
 

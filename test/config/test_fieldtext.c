@@ -1,7 +1,6 @@
 /* test_fieldtext.c - what option tables say about themselves. */
 #include "base/codec/json.h"
 #include "config/field.h"
-#include "config/fieldtext.h"
 #include "config/tree.h"
 #include "support/test.h"
 

@@ -5,7 +5,7 @@
  */
 #include "base/core/arena.h"
 #include "config/diag.h"
-#include "config/fieldtext.h"
+#include "config/field.h"
 #include "config/yaml.h"
 #include "models/model.h"
 #include "train/config/config.h"

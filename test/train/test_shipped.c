@@ -2,7 +2,7 @@
 #include "base/core/arena.h"
 #include "base/file/file.h"
 #include "config/diag.h"
-#include "config/fieldtext.h"
+#include "config/field.h"
 #include "config/yaml.h"
 #include "models/model.h"
 #include "support/test.h"

@@ -1,7 +1,7 @@
 /* lists.c - walks each .def list. */
 #include "train/config/lists.h"
 
-#include "config/fieldtext.h"
+#include "config/field.h"
 #include "io/format/format.h"
 #include "metrics/metrics.h"
 #include "models/model.h"
