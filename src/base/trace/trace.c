@@ -123,6 +123,7 @@ static tn_lane *new_lane(tn_trace *t, const char *name, uint32_t number)
         return NULL;
     }
     lane->trace = t;
+    lane->index = n;
     lane->ring = ring;
     lane->ring_mask = t->ring - 1;
     lane->fold = TN_PHASES;
@@ -306,11 +307,6 @@ void tn_trace_leave(tn_lane *lane)
     settle_step(lane);
     lane->fold = TN_PHASES;
     lane->present += since(lane->joined, now);
-    uint32_t i = 0;
-    while (t->lane[i] != lane) {
-        TN_ASSERT(i + 1 < atomic_load(&t->n_lanes));
-        i++;
-    }
-    TN_ASSERT(atomic_load(&t->owner[i]) == (uintptr_t)pthread_self());
-    atomic_store_explicit(&t->owner[i], 0, memory_order_release);
+    TN_ASSERT(atomic_load(&t->owner[lane->index]) == (uintptr_t)pthread_self());
+    atomic_store_explicit(&t->owner[lane->index], 0, memory_order_release);
 }

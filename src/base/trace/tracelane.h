@@ -40,6 +40,7 @@ typedef struct tn_phase_sum {
 
 struct tn_lane {
     tn_trace *trace;
+    uint32_t index; /* in trace->lane */
     char name[TN_LANE_NAME_SIZE];
     char title[TN_LANE_NAME_SIZE + 12]; /* among those of this name: "team 2" */
     tn_phase fold;                      /* TN_PHASES: none */
