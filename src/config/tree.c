@@ -65,24 +65,16 @@ void tn_tree_append(tn_tree *parent, tn_tree *item)
     parent->last = item;
 }
 
-/* Puts `item` where the member of the same name stands, or at the end. */
+/* Copies `item` over the member of the same name, or puts it at the end. */
 static void place(tn_tree *map, tn_tree *item)
 {
-    tn_tree *before = NULL;
-    for (tn_tree *old = map->first; old != NULL; before = old, old = old->next) {
-        if (strcmp(old->key, item->key) != 0) {
-            continue;
+    for (tn_tree *old = map->first; old != NULL; old = old->next) {
+        if (strcmp(old->key, item->key) == 0) {
+            tn_tree *next = old->next;
+            *old = *item;
+            old->next = next;
+            return;
         }
-        item->next = old->next;
-        if (before == NULL) {
-            map->first = item;
-        } else {
-            before->next = item;
-        }
-        if (map->last == old) {
-            map->last = item;
-        }
-        return;
     }
     tn_tree_append(map, item);
 }

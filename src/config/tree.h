@@ -53,7 +53,7 @@ char *tn_tree_text(tn_arena *arena, const char *bytes, size_t size);
 /* Appends to a list or a map; in a map `item->key` must be set. */
 void tn_tree_append(tn_tree *parent, tn_tree *item);
 /* Adds or replaces member `key` (copied), which keeps its place in the order. `value` must not be
- * part of a tree yet. */
+ * part of a tree yet; it is no longer used where it replaced another. */
 void tn_tree_put(tn_arena *arena, tn_tree *map, const char *key, tn_tree *value);
 /* {key: tree}, in the place of `tree`. */
 tn_tree *tn_tree_wrap(tn_arena *arena, const char *key, const tn_tree *tree);
