@@ -19,52 +19,38 @@ static const uint64_t no_limit = UINT64_C(1) << 60;
 
 typedef bool line_take(void *arg, char *line); /* true: no more are wanted */
 
-/* Hands over the whole lines; the rest moves to the front of the buffer. */
-static bool hand_lines(char *text, size_t *size, bool end, line_take *take, void *arg)
-{
-    char *at = text;
-    bool enough = false;
-    text[*size] = '\0';
-    while (!enough && *at != '\0') {
-        char *stop = strchr(at, '\n');
-        if (stop == NULL && !end) {
-            break;
-        }
-        char *next = stop != NULL ? stop + 1 : at + strlen(at);
-        if (stop != NULL) {
-            *stop = '\0';
-        }
-        enough = take(arg, at);
-        at = next;
-    }
-    *size -= (size_t)(at - text);
-    memmove(text, at, *size);
-    return enough;
-}
-
-/* Each line of a file, without its end; nothing where there is no such file. Without the file
- * module and stdio: a failure here is not reported, memory may be short, and use is asked for again
- * and again. */
+/* Each line of a file, without its end, a longer one in pieces; nothing where there is no such
+ * file. Without the file module and stdio: a failure here is not reported, memory may be short, and
+ * use is asked for again and again. */
 static void for_each_line(const char *root, const char *path, line_take *take, void *arg)
 {
-    char text[LINE_SIZE];
+    char line[LINE_SIZE];
+    char piece[LINE_SIZE];
     size_t size = 0;
-    ssize_t got = 1;
-    int length = snprintf(text, sizeof text, "%s%s", root, path);
-    bool fits = length > 0 && (size_t)length < sizeof text;
-    int fd = fits ? open(text, O_RDONLY | O_CLOEXEC) : -1;
-    if (fd < 0) {
-        return;
-    }
-    while (got > 0) {
-        got = read(fd, text + size, sizeof text - 1 - size);
-        size += got > 0 ? (size_t)got : 0;
-        const bool end = got <= 0 || size == sizeof text - 1; /* a longer line is cut */
-        if (hand_lines(text, &size, end, take, arg)) {
-            break;
+    ssize_t got;
+    bool enough = false;
+    int length = snprintf(line, sizeof line, "%s%s", root, path);
+    bool fits = length > 0 && (size_t)length < sizeof line;
+    int fd = fits ? open(line, O_RDONLY | O_CLOEXEC) : -1;
+    while (fd >= 0 && !enough && (got = read(fd, piece, sizeof piece)) > 0) {
+        for (ssize_t i = 0; i < got && !enough; i++) {
+            bool ends = piece[i] == '\n';
+            if (ends || size == sizeof line - 1) {
+                line[size] = '\0';
+                enough = take(arg, line);
+                size = 0;
+            }
+            line[size] = piece[i];
+            size += !ends;
         }
     }
-    (void)close(fd);
+    line[size] = '\0';
+    if (!enough && size > 0) {
+        (void)take(arg, line);
+    }
+    if (fd >= 0) {
+        (void)close(fd);
+    }
 }
 
 /* The number behind `name` and blanks. */
@@ -78,11 +64,11 @@ static bool number_behind(const char *line, const char *name, uint64_t *out)
     return tn_read_u64(at, strspn(at, "0123456789"), out) == TN_NUM_OK;
 }
 
-static void keep_least(uint64_t value, const char *by, tn_memory_limit *out)
+static void keep_least(uint64_t value, const char *by, const char *file, tn_memory_limit *out)
 {
     if (value < no_limit && value < out->resident) {
         out->resident = value;
-        (void)snprintf(out->by, sizeof out->by, "%s", by);
+        (void)snprintf(out->by, sizeof out->by, "%s%s", by, file);
     }
 }
 
@@ -94,7 +80,7 @@ static bool take_total(void *arg, char *line)
     if (!number_behind(line, "MemTotal:", &kb)) {
         return false;
     }
-    keep_least(kb * 1024, "RAM", arg);
+    keep_least(kb * 1024, "RAM", "", arg);
     return true;
 }
 
@@ -109,8 +95,7 @@ static bool take_address_space(void *arg, char *line)
 /* A cgroup hierarchy that limits memory, and the names of its files. */
 typedef struct hierarchy {
     bool v2;
-    const char *file; /* that holds the limit */
-    const char *by;
+    const char *file;      /* that holds the limit */
     const char *root;      /* before all paths */
     char own[PATH_SIZE];   /* path of this process's cgroup in it */
     char mount[PATH_SIZE]; /* where it is mounted; "": nowhere */
@@ -210,7 +195,7 @@ static void walk_up(hierarchy *h, tn_memory_limit *out)
         (void)snprintf(path, sizeof path, "%s%s/%s", h->mount, between, h->file);
         h->limit = UINT64_MAX;
         for_each_line(h->root, path, take_limit, h);
-        keep_least(h->limit, h->by, out);
+        keep_least(h->limit, "cgroup ", h->file, out);
         if (slash == NULL) {
             return;
         }
@@ -220,10 +205,7 @@ static void walk_up(hierarchy *h, tn_memory_limit *out)
 
 static void ask_hierarchy(const char *root, bool v2, tn_memory_limit *out)
 {
-    hierarchy h = {.v2 = v2,
-                   .file = v2 ? "memory.max" : "memory.limit_in_bytes",
-                   .by = v2 ? "cgroup memory.max" : "cgroup memory.limit_in_bytes",
-                   .root = root};
+    hierarchy h = {.v2 = v2, .file = v2 ? "memory.max" : "memory.limit_in_bytes", .root = root};
     for_each_line(root, "/proc/self/cgroup", take_own, &h);
     for_each_line(root, "/proc/self/mountinfo", take_mount, &h);
     if (h.own[0] != '\0' && h.mount[0] != '\0') {
