@@ -7,6 +7,7 @@
 #include "cli/signals.h"
 #include "cli/terminal.h"
 #include "config/field.h"
+#include "config/fieldtree.h"
 #include "config/tree.h"
 #include "train/config/lists.h"
 #include "train/report/report.h"
@@ -138,22 +139,25 @@ static tn_status train(tn_setup *s, const tn_options *options, const train_flags
     return tn_picture_show(&picture, stdout, status, err);
 }
 
-static void print_config(const tn_setup *s)
+static void print_fields(const tn_field *fields, const tn_tree *tree, bool sources)
 {
     tn_text text = {0};
-    tn_print_opts print = {.sources = true};
-    tn_fields_print(&text, tn_run_fields, s->tree, &print);
+    const tn_print_opts print = {.sources = sources};
+    tn_fields_print(&text, fields, tree, &print);
     (void)fputs(tn_text_str(&text), stdout);
     tn_text_done(&text);
 }
 
+/* The list of layers of any model, as a configuration of the model "graph". */
 static void print_graph(const tn_setup *s)
 {
-    tn_text text = {0};
-    tn_text_adds(&text, "model:\n  type: graph\n");
-    tn_tree_print(&text, s->plan->list, 2);
-    (void)fputs(tn_text_str(&text), stdout);
-    tn_text_done(&text);
+    tn_field row = *tn_field_find(tn_run_fields, "model");
+    row.table = NULL;
+    const tn_field fields[] = {row, TN_FIELD_END};
+    tn_arena *arena = s->binder.arena;
+    tn_tree *model = tn_tree_copy(arena, s->plan->list);
+    tn_tree_put(arena, model, "type", tn_tree_scalar(arena, "graph", (tn_origin){0}));
+    print_fields(fields, tn_tree_wrap(arena, "model", model), false);
 }
 
 static tn_status answer(tn_setup *s, const train_flags *f, tn_error *err)
@@ -180,7 +184,7 @@ static tn_status work(tn_setup *s, const tn_options *options, const void *asked,
     const tn_local_group local = {.program = &program, .options = options, .peers = f->peers};
     TN_TRY(tn_local_load(&local, s, err));
     if (f->print_config) {
-        print_config(s);
+        print_fields(tn_run_fields, s->tree, true);
         return TN_OK;
     }
     if (f->resume) {

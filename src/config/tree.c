@@ -283,46 +283,6 @@ void tn_tree_print_flow(tn_text *out, const tn_tree *tree)
     tn_text_addc(out, map ? '}' : ']');
 }
 
-static bool has_lines(const tn_tree *tree)
-{
-    bool deep = tree->kind == TN_TREE_MAP && tree->first != NULL;
-    for (const tn_tree *item = tree->first; item != NULL; item = item->next) {
-        deep = deep || item->kind == TN_TREE_LIST || item->kind == TN_TREE_MAP;
-    }
-    return deep;
-}
-
-/* The items of a list are lines: a list of slots reads best as a table. */
-static void print_lines(tn_text *out, const tn_tree *tree, int indent)
-{
-    for (const tn_tree *item = tree->first; item != NULL; item = item->next) {
-        tn_text_addf(out, "%*s", indent, "");
-        if (item->key != NULL) {
-            tn_tree_print_scalar(out, item->key);
-        }
-        tn_text_adds(out, item->key != NULL ? ": " : "- ");
-        tn_tree_print_flow(out, item);
-        tn_text_addc(out, '\n');
-    }
-}
-
-void tn_tree_print(tn_text *out, const tn_tree *map, int indent)
-{
-    TN_ASSERT(map->kind == TN_TREE_MAP && indent >= 0);
-    for (const tn_tree *item = map->first; item != NULL; item = item->next) {
-        tn_text_addf(out, "%*s", indent, "");
-        tn_tree_print_scalar(out, item->key);
-        if (has_lines(item)) {
-            tn_text_adds(out, ":\n");
-            print_lines(out, item, indent + 2);
-        } else {
-            tn_text_adds(out, ": ");
-            tn_tree_print_flow(out, item);
-            tn_text_addc(out, '\n');
-        }
-    }
-}
-
 /* ---- flow style, read without libyaml: libtnet links this file and not yaml.c ---- */
 
 enum { DEPTH_MAX = 16 };

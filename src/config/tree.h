@@ -69,9 +69,6 @@ tn_tree *tn_tree_merge(tn_arena *arena, const tn_tree *under, const tn_tree *ove
 /* Where a merged map stands: in the later of the two files. */
 tn_origin tn_tree_later(const tn_origin *under, const tn_origin *over);
 
-/* A map as YAML, behind `indent` blanks: its members in block style, each item of a list or map
- * among them on one line. Reading it back gives an equal tree. */
-void tn_tree_print(tn_text *out, const tn_tree *map, int indent);
 /* In flow style, on one line without its end; and one text, in quotes when it needs them. */
 void tn_tree_print_flow(tn_text *out, const tn_tree *tree);
 void tn_tree_print_scalar(tn_text *out, const char *text);

@@ -80,21 +80,6 @@ static void a_copy_is_deep(void **state)
     assert_flow(copy, "{a: {b: 2}}");
 }
 
-static void members_of_maps_are_printed_as_blocks(void **state)
-{
-    const tn_tree *tree = flow(*state, "{a: {b: {c: 1}, d: [1, 2]}, s: [{n: x}, {n: y}], e: {}}");
-    tn_text text = {0};
-    tn_tree_print(&text, tree, 0);
-    assert_string_equal(tn_text_str(&text), "a:\n"
-                                            "  b: {c: 1}\n"
-                                            "  d: [1, 2]\n"
-                                            "s:\n"
-                                            "  - {n: x}\n"
-                                            "  - {n: y}\n"
-                                            "e: {}\n");
-    tn_text_done(&text);
-}
-
 static void texts_are_quoted_only_when_they_must_be(void **state)
 {
     static const struct {
@@ -155,7 +140,6 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_merged_node_keeps_its_origin, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_copy_is_deep, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(members_of_maps_are_printed_as_blocks, set_up, tear_down),
         cmocka_unit_test_setup_teardown(texts_are_quoted_only_when_they_must_be, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_default_is_read_as_it_would_stand_in_yaml, set_up,
                                         tear_down),

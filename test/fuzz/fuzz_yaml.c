@@ -15,15 +15,6 @@ static tn_tree *read(tn_arena *arena, tn_diag *diag, const char *text, size_t si
     return tn_yaml_read(arena, diag, &in);
 }
 
-static void print(tn_text *out, const tn_tree *tree)
-{
-    if (tree->kind == TN_TREE_MAP && tree->first != NULL) {
-        tn_tree_print(out, tree, 0);
-    } else {
-        tn_tree_print_flow(out, tree);
-    }
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) // NOLINT
 {
     tn_arena *arena = tn_arena_new(1 << 14);
@@ -33,12 +24,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) // NOLINT
     const tn_tree *tree = read(arena, &diag, (const char *)data, size);
     TN_ASSERT(tree != NULL || diag.n_errors > 0);
     if (tree != NULL) {
-        print(&printed, tree);
+        tn_tree_print_flow(&printed, tree);
         tn_diag second = {0};
         const tn_tree *copy = read(arena, &second, tn_text_str(&printed), printed.size);
         TN_ASSERT(copy != NULL || printed.size > TN_YAML_BYTES_MAX);
         if (copy != NULL) {
-            print(&again, copy);
+            tn_tree_print_flow(&again, copy);
             TN_ASSERT(strcmp(tn_text_str(&printed), tn_text_str(&again)) == 0);
         }
         tn_diag_done(&second);
