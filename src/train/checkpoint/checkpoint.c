@@ -300,21 +300,16 @@ tn_status tn_checkpoints_set_base(tn_checkpoints *c, tn_worker *w, const tn_save
     return TN_OK;
 }
 
-/* Somebody may have removed it. */
-static bool has_base(const tn_checkpoints *c)
+/* Whether a delta can be made: full ones come now and then, so that loading stays short; and
+ * somebody may have removed the base. */
+static bool can_be_delta(const tn_checkpoints *c, const tn_worker *w)
 {
     char path[TN_PATH_SIZE];
     char manifest[TN_PATH_SIZE];
-    return c->base.ordinal != 0 &&
+    return c->base.ordinal != 0 && c->base.deltas < TN_CKPT_DELTAS_MAX &&
+           tn_table_knows_changes(w->shard.table) &&
            tn_ckptdir_path(tn_checkpoints_dir(c), c->base.ordinal, path, NULL) == TN_OK &&
            tn_path_join(path, "MANIFEST", manifest, NULL) == TN_OK && tn_path_exists(manifest);
-}
-
-/* Whether a delta can be made: full ones come now and then, so that loading stays short. */
-static bool can_be_delta(const tn_checkpoints *c, const tn_worker *w)
-{
-    return has_base(c) && c->base.deltas < TN_CKPT_DELTAS_MAX &&
-           tn_table_knows_changes(w->shard.table);
 }
 
 /* The checkpoint just saved becomes the base, with the histogram of its moment. */

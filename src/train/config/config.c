@@ -114,6 +114,7 @@ static tn_tree *without_include(tn_arena *arena, const tn_tree *tree)
     return rest;
 }
 
+/* The file with what it includes below it, later ones on top; NULL: reported. */
 static tn_tree *load(const tn_binder *b, const tn_field *fields, const visit *v)
 {
     TN_ASSERT(v->depth <= TN_INCLUDE_DEPTH_MAX);
@@ -137,14 +138,6 @@ static tn_tree *load(const tn_binder *b, const tn_field *fields, const visit *v)
     }
     tree = tn_slot_ranges_expand(b->arena, b->diag, without_include(b->arena, tree));
     return tn_fields_merge(b, fields, below, tree);
-}
-
-/* The file with what it includes below it, later ones on top; NULL: reported. */
-static tn_tree *load_file(const tn_binder *b, const tn_field *fields, const char *path)
-{
-    visit v = {.path = tn_tree_text(b->arena, path, strlen(path))};
-    resolve(&v);
-    return load(b, fields, &v);
 }
 
 /* Bytes up to the next '.' outside braces: "I{1..13}" is one step. */
@@ -393,8 +386,13 @@ static const tn_tree *merge_presets(layers *l, const tn_tree *first)
 const tn_tree *tn_config_load(const tn_config_in *in, tn_arena *arena, tn_diag *diag)
 {
     layers l = {.in = in, .b = {.arena = arena, .diag = diag}};
-    l.file = in->path != NULL ? load_file(&l.b, in->fields, in->path)
-                              : tn_tree_new(arena, TN_TREE_MAP, (tn_origin){0});
+    if (in->path != NULL) {
+        visit v = {.path = tn_tree_text(arena, in->path, strlen(in->path))};
+        resolve(&v);
+        l.file = load(&l.b, in->fields, &v);
+    } else {
+        l.file = tn_tree_new(arena, TN_TREE_MAP, (tn_origin){0});
+    }
     read_overs(&l);
     if (l.file == NULL || l.failed) {
         return NULL;

@@ -406,14 +406,6 @@ static void check_words(const tn_binder *b, const tn_origin *at, const char *wha
     }
 }
 
-static void check_format(const tn_binder *b, const tn_tree *tree, const tn_run *r)
-{
-    tn_binder inner = *b;
-    inner.path = "data";
-    tn_format_check_data(&inner, tn_tree_get(tree, "data"), &r->data);
-    tn_format_check_slots(b, r->data.format, &r->slots);
-}
-
 /* The metric in "valid.auc"; NULL: there is none of that name. */
 static const tn_metric *watched_metric(const char *monitor)
 {
@@ -501,8 +493,11 @@ void tn_run_bind(const tn_binder *b, const tn_tree *tree, tn_run *out)
 {
     static const char *const dicts[] = {"tnd", "tsv"};
     static const char *const graphs[] = {"native"};
+    tn_binder in_data = *b;
+    in_data.path = "data";
     tn_fields_bind(b, tn_run_fields, tree, out);
-    check_format(b, tree, out);
+    tn_format_check_data(&in_data, tn_tree_get(tree, "data"), &out->data);
+    tn_format_check_slots(b, out->data.format, &out->slots);
     /* Also where some option is at fault already, and has its default: all faults at once. */
     check_day(b, tree, out->run.day);
     check_every(b, tree, "eval.every", out->eval.every);

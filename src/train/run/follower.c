@@ -400,25 +400,6 @@ static tn_status settle(follower *f, tn_error *err)
     return TN_OK;
 }
 
-/* Standing still: what it holds of the epoch, in the arena, when rank 0 knows what is over. */
-static tn_status held_parts(follower *f, tn_arena *arena, tn_note_parts *out, tn_error *err)
-{
-    TN_TRY(settle(f, err));
-    f->progress.records = f->records + tn_part_client_records(f->asks);
-    tn_part_client_held(f->asks, arena, out);
-    return TN_OK;
-}
-
-static tn_status send_returned(follower *f, const tn_order_note *order, tn_error *err)
-{
-    tn_arena *arena = tn_arena_new(1 << 10);
-    tn_done_note note = {.what = TN_ORDER_RETURN, .number = order->number, .text = ""};
-    tn_part_client_give_back(f->asks, arena, &note.parts);
-    tn_status status = tn_group_done(f->group, &note, err);
-    tn_arena_free(arena);
-    return status;
-}
-
 /* RETURN: gives back the parts it holds, and goes on with others where it was training. */
 static tn_status give_back(follower *f, const tn_order_note *order, tn_error *err)
 {
@@ -432,7 +413,12 @@ static tn_status give_back(follower *f, const tn_order_note *order, tn_error *er
         TN_TRY(settle(f, err));
         f->records += tn_part_client_records(f->asks);
         f->progress.records = f->records;
-        TN_TRY(send_returned(f, order, err));
+        tn_arena *arena = tn_arena_new(1 << 10);
+        tn_done_note note = {.what = TN_ORDER_RETURN, .number = order->number, .text = ""};
+        tn_part_client_give_back(f->asks, arena, &note.parts);
+        tn_status status = tn_group_done(f->group, &note, err);
+        tn_arena_free(arena);
+        TN_TRY(status);
         TN_TRY(read_on_request(f, err));
     }
     return f->trains ? train(f, false, err) : TN_OK;
@@ -552,8 +538,11 @@ static tn_status evaluate(follower *f, const tn_order_note *order, tn_error *err
 /* Where this rank stands in the epoch. */
 static tn_status own_position(follower *f, tn_arena *arena, tn_note_parts *out, tn_error *err)
 {
-    if (f->asks != NULL) {
-        return held_parts(f, arena, out, err);
+    if (f->asks != NULL) { /* what it holds, when rank 0 knows what is over */
+        TN_TRY(settle(f, err));
+        f->progress.records = f->records + tn_part_client_records(f->asks);
+        tn_part_client_held(f->asks, arena, out);
+        return TN_OK;
     }
     uint64_t *list = TN_NEW_ARRAY(arena, uint64_t, 3);
     list[0] = f->progress.part;
@@ -637,22 +626,15 @@ static tn_status carry_out(follower *f, const tn_order_note *order, tn_error *er
                                  trains ? "" : " that does not train");
 }
 
-/* One that ended an evaluation comes first. */
-static tn_status next_order(follower *f, tn_order_note *out, tn_error *err)
-{
-    if (f->has_instead) {
-        f->has_instead = false;
-        *out = f->instead;
-        return TN_OK;
-    }
-    return tn_group_next_order(f->group, tn_clock_ns() + LOOK_NS, out, err);
-}
-
 static tn_status follow_orders(follower *f, tn_error *err)
 {
     for (;;) {
-        tn_order_note order;
-        tn_status status = next_order(f, &order, err);
+        tn_order_note order = f->instead; /* one that ended an evaluation comes first */
+        tn_status status = TN_OK;
+        if (!f->has_instead) {
+            status = tn_group_next_order(f->group, tn_clock_ns() + LOOK_NS, &order, err);
+        }
+        f->has_instead = false;
         if (status == TN_OK && order.what == TN_ORDER_BYE) {
             return TN_OK;
         }

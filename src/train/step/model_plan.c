@@ -73,15 +73,6 @@ static uint32_t segment_names(const tn_model_inputs *inputs, const char **name, 
     return n;
 }
 
-static bool is_among(const char *word, const char *const *name, uint32_t n)
-{
-    uint32_t i = 0;
-    while (i < n && strcmp(name[i], word) != 0) {
-        i++;
-    }
-    return i < n;
-}
-
 static void check_segments(const tn_tree *tree, const tn_model_inputs *inputs, const tn_binder *b)
 {
     if (tn_tree_is_null(tree) || is_rule(tree)) {
@@ -91,8 +82,8 @@ static void check_segments(const tn_tree *tree, const tn_model_inputs *inputs, c
     const char *name[NAMES_MAX];
     uint32_t n = segment_names(inputs, name, NAMES_MAX);
     for (const tn_tree *t = tree->first; t != NULL; t = t->next) {
-        if (!is_among(t->key, name, n)) {
-            const char *near = tn_nearest(t->key, name, n);
+        const char *near = tn_nearest(t->key, name, n);
+        if (near == NULL || strcmp(near, t->key) != 0) {
             tn_diag_error(b->diag, &t->key_at, "no embedding input '%s'%s%s%s", t->key,
                           near != NULL ? " (did you mean '" : "", near != NULL ? near : "",
                           near != NULL ? "'?)" : "");
@@ -255,8 +246,7 @@ static const tn_rules *resolve_rules(const tn_run *run, const tn_features *featu
 
 /* ---- features ---- */
 
-static const tn_field k_field = {
-    .kind = TN_KIND_U32, .key = "concat", .min = 1, .max = 4096, .unit = "items"};
+enum { CONCAT_MAX = 4096 }; /* items */
 
 static const char *const pool_words[] = {"sum", "mean", "sqrtn", "max", "concat"};
 
@@ -273,8 +263,7 @@ static bool read_pool(const tn_tree *tree, const tn_binder *b, tn_model_slot *ou
     size_t n = strlen(text);
     uint64_t k = 0;
     if (n > 8 && strncmp(text, "concat(", 7) == 0 && text[n - 1] == ')' &&
-        tn_read_u64(text + 7, n - 8, &k) == TN_NUM_OK && k >= (uint64_t)k_field.min &&
-        k <= (uint64_t)k_field.max) {
+        tn_read_u64(text + 7, n - 8, &k) == TN_NUM_OK && k >= 1 && k <= CONCAT_MAX) {
         out->pool = TN_POOL_CONCAT;
         out->pool_k = (uint32_t)k;
         return true;
