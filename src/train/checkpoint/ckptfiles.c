@@ -6,7 +6,7 @@
 #include "base/file/file.h"
 #include "base/file/safetensors.h"
 #include "base/keys/record.h"
-#include "base/thread/team.h"
+#include "base/thread/ordered_work.h"
 #include "metrics/metrics.h"
 #include "nn/graph/params.h"
 #include "ps/optim/optim.h"
@@ -16,7 +16,6 @@
 #include "train/checkpoint/ckptdir.h"
 #include "train/step/worker.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -121,7 +120,7 @@ tn_status tn_ckpt_write_metrics(void *part, const char *path, tn_error *err)
 /* ---- reading rows ---- */
 
 /* Each tile opens the file for itself, some 100 us, and at 10 million rows reads 8 MB of it. */
-enum { TILE_PARTITIONS = 8, TILES_MAX = TN_PARTITIONS / TILE_PARTITIONS };
+enum { TILE_PARTITIONS = 8 };
 
 /* One shard file, or what of it is this worker's, read by the team: a tile is some partitions. */
 typedef struct shard_job {
@@ -129,10 +128,6 @@ typedef struct shard_job {
     tn_worker *w;
     const tn_row_schema *schema;
     uint32_t first, n_partitions;
-    _Atomic uint32_t bad; /* the first tile that is known to fail; TILES_MAX: none */
-    /* How each tile went; those behind a bad one may not have been read. */
-    tn_status status[TILES_MAX];
-    tn_error *err;
 } shard_job;
 
 static tn_status refill_row(void *arg, const tn_row_view *row, tn_error *err)
@@ -141,8 +136,11 @@ static tn_status refill_row(void *arg, const tn_row_view *row, tn_error *err)
                         : tn_refill_add(arg, row, err);
 }
 
-static tn_status read_partitions(const shard_job *job, tn_range run, tn_error *err)
+static tn_status read_tile(void *arg, uint32_t tile, void *hand, tn_error *err)
 {
+    (void)hand;
+    const shard_job *job = arg;
+    const tn_range run = tn_tile(job->n_partitions, TILE_PARTITIONS, tile);
     TN_ASSERT(run.from < run.to && run.to <= job->n_partitions);
     tn_snapshot *s = NULL;
     TN_TRY(tn_snapshot_open(&s, job->path, err));
@@ -158,26 +156,14 @@ static tn_status read_partitions(const shard_job *job, tn_range run, tn_error *e
     return status;
 }
 
-/* In whatever order tiles end: the least of those that failed stays. */
-static void note_bad(shard_job *job, uint32_t tile)
+/* The rows are in the table by then. */
+static tn_status end_tile(void *arg, uint32_t tile, void *hand, tn_error *err)
 {
-    uint32_t bad = atomic_load(&job->bad);
-    while (tile < bad && !atomic_compare_exchange_weak(&job->bad, &bad, tile)) {
-    }
-}
-
-static void read_tile(void *arg, uint32_t tile)
-{
-    shard_job *job = arg;
-    TN_ASSERT(tile < TILES_MAX);
-    if (tile > atomic_load(&job->bad)) {
-        return; /* nobody will ask */
-    }
-    job->status[tile] =
-        read_partitions(job, tn_tile(job->n_partitions, TILE_PARTITIONS, tile), &job->err[tile]);
-    if (job->status[tile] != TN_OK) {
-        note_bad(job, tile);
-    }
+    (void)arg;
+    (void)tile;
+    (void)hand;
+    (void)err;
+    return TN_OK;
 }
 
 /* The partitions of the file that are this worker's; perhaps none. */
@@ -192,27 +178,18 @@ static void cut_to_own(shard_job *job, const tn_snapshot_head *head)
 }
 
 /* The fault that is told is the first one in the file, however many threads read it. */
-static tn_status read_rows(shard_job *job, const tn_snapshot_head *head, tn_arena *arena,
-                           tn_error *err)
+static tn_status read_rows(shard_job *job, const tn_snapshot_head *head, tn_error *err)
 {
     if (head->partitions != TN_PARTITIONS) {
         return tn_fail(err, TN_E_CKPT, "'%s' has %u partitions, %d are known", job->path,
                        head->partitions, TN_PARTITIONS);
     }
     cut_to_own(job, head);
-    uint32_t n_tiles = tn_tile_count(job->n_partitions, TILE_PARTITIONS);
-    TN_ASSERT(n_tiles <= TILES_MAX);
-    job->err = TN_NEW_ARRAY(arena, tn_error, n_tiles);
-    atomic_store(&job->bad, (uint32_t)TILES_MAX);
-    tn_team_run_in_order(job->w->team, n_tiles, read_tile, job);
-    uint32_t bad = atomic_load(&job->bad);
-    if (bad == TILES_MAX) {
-        return TN_OK;
-    }
-    if (err != NULL) {
-        *err = job->err[bad];
-    }
-    return job->status[bad];
+    const tn_inorder how = {.job = job,
+                            .n = tn_tile_count(job->n_partitions, TILE_PARTITIONS),
+                            .make = read_tile,
+                            .join = end_tile};
+    return tn_inorder_run(&how, job->w->team, err);
 }
 
 tn_status tn_ckpt_read_shard(const char *path, const tn_row_schema *schema, tn_worker *w,
@@ -232,7 +209,7 @@ tn_status tn_ckpt_read_shard(const char *path, const tn_row_schema *schema, tn_w
                          path);
     }
     if (status == TN_OK) {
-        status = read_rows(&job, head, arena, err);
+        status = read_rows(&job, head, err);
     }
     tn_arena_free(arena);
     tn_snapshot_close(s);
