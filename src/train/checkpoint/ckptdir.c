@@ -412,15 +412,20 @@ static tn_status move_all(const char *dir, const tn_ckpt_listing *list, const tn
     return TN_OK;
 }
 
-tn_status tn_ckptdir_begin_anew(tn_ckptdir *d, tn_text *out, tn_error *err)
+tn_status tn_ckptdir_begin_anew(tn_ckptdir *d, tn_error *err)
 {
     tn_text names = {0};
+    tn_text aside = {0};
     tn_ckpt_listing list;
     uint32_t n_names = 0;
     tn_arena *arena = tn_arena_new(4096);
     tn_status status = tn_ckptdir_list(d->dir, arena, &list, err);
     status = status == TN_OK ? tn_dir_list(d->dir, &names, &n_names, err) : status;
-    status = status == TN_OK ? move_all(d->dir, &list, &names, out, err) : status;
+    status = status == TN_OK ? move_all(d->dir, &list, &names, &aside, err) : status;
+    if (status == TN_OK && aside.size > 0) {
+        tn_log(TN_LOG_INFO, "begins anew; the run before is kept in '%s'", tn_text_str(&aside));
+    }
+    tn_text_done(&aside);
     tn_text_done(&names);
     tn_arena_free(arena);
     return status;

@@ -446,18 +446,6 @@ static tn_status load_newest(tn_checkpoints *c, const tn_ckpt_loader *loader, tn
                : TN_OK;
 }
 
-/* Everything a run before has left, into a folder of its own beside it. */
-static tn_status begin_anew(tn_checkpoints *c, tn_error *err)
-{
-    tn_text folder = {0};
-    tn_status status = tn_ckptdir_begin_anew(c->files, &folder, err);
-    if (status == TN_OK && folder.size > 0) {
-        tn_log(TN_LOG_INFO, "begins anew; the run before is kept in '%s'", tn_text_str(&folder));
-    }
-    tn_text_done(&folder);
-    return status;
-}
-
 tn_status tn_checkpoints_resume(tn_checkpoints *c, tn_worker *w, tn_run_state *state,
                                 tn_metrics *metrics, tn_saved *which, tn_error *err)
 {
@@ -478,7 +466,7 @@ tn_status tn_checkpoints_resume(tn_checkpoints *c, tn_worker *w, tn_run_state *s
     *which = (tn_saved){0};
     if (o->fresh || never) {
         TN_TRY(path ? begin_with(c, w, state, which, err) : TN_OK);
-        return o->fresh ? begin_anew(c, err) : TN_OK;
+        return o->fresh ? tn_ckptdir_begin_anew(c->files, err) : TN_OK;
     }
     if (path && is_own(c, o->resume)) {
         TN_TRY(load_one(o->resume, &loader, err));

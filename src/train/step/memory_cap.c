@@ -72,12 +72,6 @@ static uint64_t planned(const tn_worker *w)
     return window + (2 * parsers + MORE_BLOCKS) * BLOCK_BYTES + batches * batch + SAVE_BYTES;
 }
 
-static uint32_t sharers_of(const tn_worker *w)
-{
-    const tn_membership *membership = w->plan->run->cluster.membership;
-    return membership != NULL && membership->n_here > 0 ? membership->n_here : 1;
-}
-
 static uint64_t less(uint64_t a, uint64_t b)
 {
     return a > b ? a - b : 0;
@@ -137,7 +131,9 @@ void tn_memory_cap_init(tn_memory_cap *m, tn_worker *w, uint32_t sharers)
 {
     const uint64_t asked = w->plan->run->embedding.memory;
     const uint32_t *from = w->shares->owners.from;
-    *m = (tn_memory_cap){.sharers = sharers > 0 ? sharers : sharers_of(w)};
+    const tn_membership *group = w->plan->run->cluster.membership;
+    const uint32_t here = group != NULL && group->n_here > 0 ? group->n_here : 1;
+    *m = (tn_memory_cap){.sharers = sharers > 0 ? sharers : here};
     if (asked == TN_MEMORY_NONE) {
         return;
     }
