@@ -272,11 +272,6 @@ uint64_t tn_checkpoints_run_id(const tn_checkpoints *c)
 
 /* ---- deltas ---- */
 
-void tn_checkpoints_forget_base(tn_checkpoints *c)
-{
-    c->base.ordinal = 0;
-}
-
 static bool has_deltas(const tn_checkpoints *c)
 {
     return c->plan->run->checkpoint.delta_every != NULL;
@@ -286,7 +281,7 @@ tn_status tn_checkpoints_set_base(tn_checkpoints *c, tn_worker *w, const tn_save
                                   const uint64_t *histogram, tn_error *err)
 {
     const size_t cells = 2UL * TN_MOMENT_BINS;
-    tn_checkpoints_forget_base(c);
+    c->base.ordinal = 0;
     if (!has_deltas(c) || on->run_id != c->run_id) {
         return TN_OK;
     }
@@ -351,7 +346,7 @@ static tn_status take_moment(tn_checkpoints *c, tn_worker *w, const tn_ckpt_want
         status = tn_moment_take(&c->moment, &from, err);
     }
     if (status != TN_OK) {
-        tn_checkpoints_forget_base(c);
+        c->base.ordinal = 0;
         tn_error_context(err, "checkpoint not saved");
         return status;
     }
@@ -389,7 +384,7 @@ tn_status tn_checkpoints_begin(tn_checkpoints *c, tn_worker *w, const tn_ckpt_wa
     tn_status status = c->peers.announce != NULL ? announce(c, err) : TN_OK;
     if (status != TN_OK) {
         abandon(c);
-        tn_checkpoints_forget_base(c);
+        c->base.ordinal = 0;
         tn_moment_free(c->moment);
         c->moment = NULL;
         tn_error_context(err, "checkpoint not saved");
@@ -416,7 +411,7 @@ tn_status tn_checkpoints_end(tn_checkpoints *c, tn_saved *out, tn_error *err)
         *out = c->saved;
         advance_base(c);
     } else {
-        tn_checkpoints_forget_base(c);
+        c->base.ordinal = 0;
     }
     tn_moment_free(c->moment);
     c->moment = NULL;

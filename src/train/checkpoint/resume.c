@@ -164,9 +164,8 @@ typedef struct loading {
     tn_run_state *state; /* NULL: weights only */
     tn_metrics *metrics; /* NULL: not wanted */
     tn_saved *which;
-    tn_epoch_position *stand;   /* NULL: not wanted */
+    tn_epoch_position *stand;   /* NULL: not wanted; else the others take its steps, too */
     const tn_ckpt_peers *peers; /* who read their parts when this one has; announce NULL: nobody */
-    bool goes_on;               /* they take its steps too */
     uint64_t top;               /* the checkpoint that is wanted; others are what it stands on */
     uint32_t deltas;            /* read so far on the full one */
     uint64_t bytes;             /* of rows and dense values of that */
@@ -321,7 +320,7 @@ static tn_status read_all(void *ctx, const char *path, const tn_manifest *m, tn_
     TN_TRY(read_files(l, path, m, err));
     TN_TRY(check_rows(l->w, path, m, err));
     if (m->ordinal == l->top && l->peers != NULL && l->peers->announce != NULL) {
-        TN_TRY(l->peers->load(l->peers->arg, path, l->goes_on, err));
+        TN_TRY(l->peers->load(l->peers->arg, path, l->stand != NULL, err));
     }
     l->w->steps = m->step;
     warn_of_changes(l, m);
@@ -459,8 +458,7 @@ tn_status tn_checkpoints_resume(tn_checkpoints *c, tn_worker *w, tn_run_state *s
                  .stand = &state->stand,
                  .metrics = metrics,
                  .which = which,
-                 .peers = &c->peers,
-                 .goes_on = true};
+                 .peers = &c->peers};
     const tn_ckpt_loader loader = {
         .fits = fits, .read = read_all, .ctx = &l, .owner = c->files, .strict = o->strict};
     *which = (tn_saved){0};
@@ -494,7 +492,7 @@ tn_status tn_checkpoints_restore(tn_checkpoints *c, tn_worker *w, uint64_t ordin
     loading l = {.w = w, .peers = &c->peers};
     tn_ckpt_loader loader = {.fits = fits, .read = read_all, .ctx = &l};
     char path[TN_PATH_SIZE];
-    tn_checkpoints_forget_base(c);
+    c->base.ordinal = 0;
     TN_TRY(tn_ckptdir_path(tn_checkpoints_dir(c), ordinal, path, err));
     tn_status status = tn_ckptdir_load_one(path, &loader, err);
     tn_error second = {0};
