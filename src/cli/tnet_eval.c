@@ -233,7 +233,7 @@ static tn_status evaluate_checkpoint(eval_job *j, const tn_strs *paths, tn_error
     if (s->run.cluster.rank > 0) {
         const tn_watch watch = {.stop = j->stop, .told_elsewhere = &s->told_elsewhere};
         const tn_follower_data data = {paths, j->fetch->n > 0 ? j->fetch : NULL};
-        return tn_follower_evaluate(s->plan, &s->text, &watch, &data, &s->binder, err);
+        return tn_follower_serve(s->plan, &s->text, &watch, &data, &s->binder, err);
     }
     j->findings.schema = s->plan->schema;
     tn_worker_opts opts = {.compares = true, .fetch = j->fetch->item, .n_fetch = j->fetch->n};

@@ -72,7 +72,7 @@ static tn_status export(tn_setup *s, const export_flags *f, tn_error *err)
     if (s->run.cluster.rank > 0) {
         const tn_watch watch = {.stop = tn_signals_watch_stop(),
                                 .told_elsewhere = &s->told_elsewhere};
-        return tn_follower_export(s->plan, &s->text, &watch, &s->binder, err);
+        return tn_follower_serve(s->plan, &s->text, &watch, NULL, &s->binder, err);
     }
     tn_text dir = {0};
     tn_run_dir(&s->run.run, &dir);

@@ -93,7 +93,7 @@ static tn_status export_on(const seat *s, tn_binder *b, tn_error *err)
     const tn_model_plan *plan = exportkit_plan_of(g->kit, g->overrides, &s->membership, b);
     if (s->membership.rank > 0) {
         const tn_watch watch = {.stop = s->stop};
-        return tn_follower_export(plan, &text, &watch, b, err);
+        return tn_follower_serve(plan, &text, &watch, NULL, b, err);
     }
     char run[300];
     (void)snprintf(run, sizeof run, "%s/run", g->kit->dir);

@@ -252,9 +252,8 @@ static void *run(void *arg)
     const tn_watch watch = {0};
     const tn_follower_data data = {&s->paths, g->fetches ? &nodes : NULL};
     plan(s);
-    g->status[s->rank] = s->rank == 0
-                             ? lead_group(s, &b, &err)
-                             : tn_follower_evaluate(s->plan, &text, &watch, &data, &b, &err);
+    g->status[s->rank] = s->rank == 0 ? lead_group(s, &b, &err)
+                                      : tn_follower_serve(s->plan, &text, &watch, &data, &b, &err);
     (void)snprintf(g->text[s->rank], TEXT, "%s", err.text);
     tn_diag_done(&diag);
     tn_arena_free(s->arena);

@@ -179,7 +179,6 @@ void tn_checkpoints_name(tn_saved *out, const tn_manifest *m)
     out->epoch = m->epoch;
 }
 
-/* Writes c->moment into files and commits them. */
 static tn_status write_and_commit(void *arg, tn_error *err)
 {
     tn_checkpoints *c = arg;

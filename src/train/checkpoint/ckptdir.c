@@ -254,7 +254,6 @@ tn_status tn_ckptdir_set_aside(const tn_ckptdir *d, uint64_t ordinal, tn_error *
                    ordinal, d->dir);
 }
 
-/* A checkpoint that is present. */
 typedef struct entry {
     uint64_t ordinal, base;
     uint32_t crc;

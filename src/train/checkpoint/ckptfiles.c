@@ -238,7 +238,6 @@ static void close_document(document *d)
     tn_unmap(&d->map);
 }
 
-/* A file of dense values: a range of the flat vector. */
 typedef struct dense_range {
     size_t begin, end;
 } dense_range;
@@ -528,7 +527,6 @@ static tn_status put_text(const tn_ckpt_own *own, const char *name, const char *
     return TN_OK;
 }
 
-/* The texts of rank 0. */
 static tn_status write_texts(const tn_ckpt_own *own, tn_ckpt_files *files, tn_error *err)
 {
     const tn_moment *m = own->moment;

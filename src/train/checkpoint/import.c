@@ -183,7 +183,6 @@ typedef struct rows_job {
 
 #define NOWHERE UINT32_MAX
 
-/* The file's column of that name. */
 static uint32_t find_column(const tn_dump_head *head, const char *name)
 {
     for (uint32_t i = 0; i < head->n; i++) {
@@ -261,7 +260,6 @@ static void init_states(const rows_job *j, uint32_t group, uint32_t segment)
     tn_optim_init(rule->optim, rule->opts, dim, j->data + in.w, state);
 }
 
-/* One column of one row into j->data. */
 static tn_status take_column(const rows_job *j, const tn_dump_row *row, uint32_t group,
                              uint32_t column, tn_error *err)
 {
@@ -361,7 +359,6 @@ static tn_status read_rows(rows_job *j, tn_arena *arena, tn_error *err)
     return status == TN_END ? TN_OK : status;
 }
 
-/* The rows of the dump at `path` into the table of `w`. */
 static tn_status restore_rows(const char *path, tn_worker *w, tn_error *err)
 {
     tn_arena *arena = tn_arena_new(1 << 16);

@@ -158,7 +158,6 @@ static tn_status check_model(const tn_worker *w, const tn_manifest *m, bool goes
     return status;
 }
 
-/* The targets of loading. */
 typedef struct loading {
     tn_worker *w;
     tn_run_state *state; /* NULL: weights only */

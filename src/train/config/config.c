@@ -282,7 +282,6 @@ static int by_text(const void *a, const void *b)
     return strcmp(*left, *right);
 }
 
-/* Adds a variable or override to its layer. */
 static void add_over(layers *l, const tn_tree **layer, const tn_tree *over)
 {
     if (over == NULL) {

@@ -44,7 +44,7 @@ typedef struct tn_exported {
 } tn_exported;
 
 /* Loads the checkpoint into a worker of its own and writes. Of several processes this is rank 0,
- * and every other one calls tn_follower_export: each loads its part, and the bytes are those that
+ * and every other one calls tn_follower_serve: each loads its part, and the bytes are those that
  * one process writes. TN_E_CKPT, TN_E_IO, TN_E_CONFIG, TN_E_PEER. */
 tn_status tn_export(const tn_model_plan *plan, const tn_export_request *request, tn_exported *out,
                     tn_error *err) TN_MUST_USE;

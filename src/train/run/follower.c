@@ -721,20 +721,15 @@ tn_status tn_follower_run(const tn_model_plan *plan, const tn_run_text *text, co
     return follow(&f, text, b, out, err);
 }
 
-tn_status tn_follower_evaluate(const tn_model_plan *plan, const tn_run_text *text,
-                               const tn_watch *watch, const tn_follower_data *data,
-                               const tn_binder *b, tn_error *err)
-{
-    follower f = {.plan = plan, .watch = watch, .paths = data->paths, .fetch = data->fetch};
-    tn_outcome out;
-    return follow(&f, text, b, &out, err);
-}
-
-tn_status tn_follower_export(const tn_model_plan *plan, const tn_run_text *text,
-                             const tn_watch *watch, const tn_binder *b, tn_error *err)
+tn_status tn_follower_serve(const tn_model_plan *plan, const tn_run_text *text,
+                            const tn_watch *watch, const tn_follower_data *data, const tn_binder *b,
+                            tn_error *err)
 {
     const tn_strs none = {0};
-    follower f = {.plan = plan, .watch = watch, .paths = &none};
+    follower f = {.plan = plan,
+                  .watch = watch,
+                  .paths = data != NULL ? data->paths : &none,
+                  .fetch = data != NULL ? data->fetch : NULL};
     tn_outcome out;
     return follow(&f, text, b, &out, err);
 }

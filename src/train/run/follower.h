@@ -24,15 +24,11 @@ typedef struct tn_follower_data {
     const tn_strs *fetch; /* nodes whose values rank 0 wants; NULL: none */
 } tn_follower_data;
 
-/* Trains nothing: reads its part of the checkpoint that rank 0 says, and scores its parts of
- * the data. */
-tn_status tn_follower_evaluate(const tn_model_plan *plan, const tn_run_text *text,
-                               const tn_watch *watch, const tn_follower_data *data,
-                               const tn_binder *b, tn_error *err) TN_MUST_USE;
-
-/* Exports nothing by itself: reads its part of the checkpoint that rank 0 says, and writes its rows
- * where rank 0 finds them (train/export/export.h). */
-tn_status tn_follower_export(const tn_model_plan *plan, const tn_run_text *text,
-                             const tn_watch *watch, const tn_binder *b, tn_error *err) TN_MUST_USE;
+/* Trains nothing: reads its part of the checkpoint that rank 0 says. Then it scores its parts of
+ * the data, or, for an export, writes its rows where rank 0 finds them (train/export/export.h);
+ * `data` may be NULL then. */
+tn_status tn_follower_serve(const tn_model_plan *plan, const tn_run_text *text,
+                            const tn_watch *watch, const tn_follower_data *data, const tn_binder *b,
+                            tn_error *err) TN_MUST_USE;
 
 #endif

@@ -29,7 +29,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A run in progress. */
 typedef struct trainer {
     const tn_model_plan *plan;
     const tn_run *run;
@@ -356,7 +355,6 @@ static tn_status all_steps(trainer *t, tn_error *err)
 
 /* ---- an epoch ---- */
 
-/* Does what is due at the end of an epoch. */
 static tn_status after_epoch(trainer *t, tn_error *err)
 {
     tn_epoch_end end;
@@ -390,7 +388,6 @@ static tn_status open_epoch(trainer *t, tn_error *err)
     return tn_epoch_check_parts(&t->epoch, err);
 }
 
-/* One epoch from t->state.progress on. */
 static tn_status run_epoch(trainer *t, tn_error *err)
 {
     tn_status status = open_epoch(t, err);

@@ -158,7 +158,6 @@ static tn_status make_room(tn_step *s, size_t floats, tn_error *err)
     return TN_OK;
 }
 
-/* Room for flags of keys. */
 static tn_status make_flags(tn_step *s, uint32_t keys, tn_error *err)
 {
     if (s->training || keys <= s->n_missing) {
@@ -193,7 +192,6 @@ tn_status tn_step_prepare(tn_step *s, tn_batch *batch, tn_error *err)
     return make_room(s, s->local->keys.at[s->local->keys.n], err);
 }
 
-/* The inputs of the graph. */
 static tn_graph_feed feed_of(const tn_worker *w, const tn_step *s, const tn_sparse *sparse,
                              bool training)
 {
