@@ -276,24 +276,6 @@ static bool has_deltas(const tn_checkpoints *c)
     return c->plan->run->checkpoint.delta_every != NULL;
 }
 
-tn_status tn_checkpoints_set_base(tn_checkpoints *c, tn_worker *w, const tn_saved *on,
-                                  const uint64_t *histogram, tn_error *err)
-{
-    const size_t cells = 2UL * TN_MOMENT_BINS;
-    c->base.ordinal = 0;
-    if (!has_deltas(c) || on->run_id != c->run_id) {
-        return TN_OK;
-    }
-    if (c->base_histogram == NULL) {
-        TN_TRY(TN_ALLOC(c->base_histogram, cells, "a copy of a histogram", err));
-    }
-    TN_TRY(tn_table_track(w->shard.table, err));
-    TN_ASSERT(histogram != NULL);
-    memcpy(c->base_histogram, histogram, cells * sizeof *histogram);
-    c->base = *on;
-    return TN_OK;
-}
-
 /* Whether a delta can be made: full ones come now and then, so that loading stays short; and
  * somebody may have removed the base. */
 static bool can_be_delta(const tn_checkpoints *c, const tn_worker *w)

@@ -442,8 +442,7 @@ tn_status tn_ckpt_model_id(const char *path, char out[33], tn_error *err)
         tn_sha256_add(&h, files.data, files.size);
         tn_sha256_end(&h, digest);
         tn_sha256_hex(digest, hex);
-        memcpy(out, hex, ID_DIGITS);
-        out[ID_DIGITS] = '\0';
+        (void)snprintf(out, ID_DIGITS + 1, "%.*s", ID_DIGITS, hex);
     }
     tn_text_done(&files);
     tn_arena_free(arena);

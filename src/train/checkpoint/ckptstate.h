@@ -45,9 +45,4 @@ struct tn_checkpoints {
 /* Sets what a manifest tells of a checkpoint. */
 void tn_checkpoints_name(tn_saved *out, const tn_manifest *m);
 
-/* Changes of `w` are tracked from now on, so deltas may be based on `on`, which was loaded or
- * saved. */
-tn_status tn_checkpoints_set_base(tn_checkpoints *c, tn_worker *w, const tn_saved *on,
-                                  const uint64_t *histogram, tn_error *err) TN_MUST_USE;
-
 #endif

@@ -1,4 +1,5 @@
 /* resume.c - loads a checkpoint into a run: which one, whether its model fits, and its state. */
+#include "base/core/alloc.h"
 #include "base/core/log.h"
 #include "metrics/metrics.h"
 #include "nn/graph/params.h"
@@ -432,6 +433,25 @@ static tn_status check_begun(const tn_checkpoints *c, const tn_run_state *state,
                    tn_checkpoints_dir(c), which->name, (unsigned long long)which->step, path, hint);
 }
 
+/* Changes of `w` are tracked from now on, so deltas may be based on `on`, which was loaded. */
+static tn_status set_base(tn_checkpoints *c, tn_worker *w, const tn_saved *on,
+                          const uint64_t *histogram, tn_error *err)
+{
+    const size_t cells = 2UL * TN_MOMENT_BINS;
+    c->base.ordinal = 0;
+    if (c->plan->run->checkpoint.delta_every == NULL || on->run_id != c->run_id) {
+        return TN_OK;
+    }
+    if (c->base_histogram == NULL) {
+        TN_TRY(TN_ALLOC(c->base_histogram, cells, "a copy of a histogram", err));
+    }
+    TN_TRY(tn_table_track(w->shard.table, err));
+    TN_ASSERT(histogram != NULL);
+    memcpy(c->base_histogram, histogram, cells * sizeof *histogram);
+    c->base = *on;
+    return TN_OK;
+}
+
 static tn_status load_newest(tn_checkpoints *c, const tn_ckpt_loader *loader, tn_saved *which,
                              tn_error *err)
 {
@@ -440,7 +460,7 @@ static tn_status load_newest(tn_checkpoints *c, const tn_ckpt_loader *loader, tn
     TN_TRY(as_ckpt(tn_ckptdir_load(tn_checkpoints_dir(c), loader, &ordinal, err), err));
     TN_ASSERT(which->ordinal == ordinal);
     return ordinal != 0 && l->metrics != NULL
-               ? tn_checkpoints_set_base(c, l->w, which, tn_metrics_histogram(l->metrics), err)
+               ? set_base(c, l->w, which, tn_metrics_histogram(l->metrics), err)
                : TN_OK;
 }
 
