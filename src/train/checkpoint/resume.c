@@ -15,7 +15,6 @@
 #include "train/step/model_plan.h"
 #include "train/step/worker.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -25,18 +24,6 @@
  *     the model differs from that of checkpoint 3:
  *       slot 'user': 'deep' is 4 wide, in the checkpoint 8
  */
-
-static void differ(tn_text *out, const char *fmt, ...) TN_PRINTF(2, 3);
-
-static void differ(tn_text *out, const char *fmt, ...)
-{
-    char line[300];
-    va_list args;
-    va_start(args, fmt);
-    (void)vsnprintf(line, sizeof line, fmt, args);
-    va_end(args);
-    tn_text_addf(out, "\n  %s", line);
-}
 
 /* The item called `name` of a list whose items begin with their names; NULL: there is none. */
 static const void *find_named(const void *list, uint32_t n, size_t size, const char *name)
@@ -69,25 +56,27 @@ static void compare_segment(const char *group, const tn_row_segment *now, const 
                             tn_text *out)
 {
     if (was == NULL) {
-        differ(out, "slot '%s': the checkpoint has no '%s'", group, now->name);
+        tn_text_addf(out, "\n  slot '%s': the checkpoint has no '%s'", group, now->name);
     } else if (was->dim != now->dim) {
-        differ(out, "slot '%s': '%s' is %u wide, in the checkpoint %u", group, now->name, now->dim,
-               was->dim);
+        tn_text_addf(out, "\n  slot '%s': '%s' is %u wide, in the checkpoint %u", group, now->name,
+                     now->dim, was->dim);
     } else if (strcmp(was->optimizer, now->optimizer) != 0 || !same_states(now, was)) {
-        differ(out, "slot '%s': '%s' is trained by %s, in the checkpoint by %s with other state",
-               group, now->name, now->optimizer, was->optimizer);
+        tn_text_addf(
+            out, "\n  slot '%s': '%s' is trained by %s, in the checkpoint by %s with other state",
+            group, now->name, now->optimizer, was->optimizer);
     }
 }
 
 static void compare_rows(const tn_row_schema *now, const tn_row_schema *was, tn_text *out)
 {
     if (was->partitions != now->partitions) {
-        differ(out, "%u partitions, in the checkpoint %u", now->partitions, was->partitions);
+        tn_text_addf(out, "\n  %u partitions, in the checkpoint %u", now->partitions,
+                     was->partitions);
     }
     for (uint32_t g = 0; g < now->n_groups; g++) {
         const tn_row_group *group = find_group(was, now->group[g].name);
         if (group == NULL) {
-            differ(out, "slot '%s' is not in the checkpoint", now->group[g].name);
+            tn_text_addf(out, "\n  slot '%s' is not in the checkpoint", now->group[g].name);
             continue;
         }
         TN_ASSERT(now->group[g].record < now->n_records && group->record < was->n_records);
@@ -102,7 +91,7 @@ static void compare_rows(const tn_row_schema *now, const tn_row_schema *was, tn_
     }
     for (uint32_t g = 0; g < was->n_groups; g++) {
         if (find_group(now, was->group[g].name) == NULL) {
-            differ(out, "slot '%s' of the checkpoint is gone", was->group[g].name);
+            tn_text_addf(out, "\n  slot '%s' of the checkpoint is gone", was->group[g].name);
         }
     }
 }
@@ -118,20 +107,21 @@ static void compare_params(const tn_manifest_dense *now, const tn_manifest_dense
         const tn_manifest_param *p = &now->param[i];
         const tn_manifest_param *q = find_param(was, p->name);
         if (q == NULL) {
-            differ(out, "parameter '%s' is not in the checkpoint", p->name);
+            tn_text_addf(out, "\n  parameter '%s' is not in the checkpoint", p->name);
         } else if (q->rank != 2 || q->shape[0] != p->shape[0] || q->shape[1] != p->shape[1]) {
-            differ(out, "parameter '%s' is [%llu, %llu], in the checkpoint [%llu, %llu]", p->name,
-                   (unsigned long long)p->shape[0], (unsigned long long)p->shape[1],
-                   (unsigned long long)q->shape[0], (unsigned long long)q->shape[1]);
+            tn_text_addf(out, "\n  parameter '%s' is [%llu, %llu], in the checkpoint [%llu, %llu]",
+                         p->name, (unsigned long long)p->shape[0], (unsigned long long)p->shape[1],
+                         (unsigned long long)q->shape[0], (unsigned long long)q->shape[1]);
         }
     }
     for (uint32_t i = 0; i < was->n_params; i++) {
         if (find_param(now, was->param[i].name) == NULL) {
-            differ(out, "parameter '%s' of the checkpoint is gone", was->param[i].name);
+            tn_text_addf(out, "\n  parameter '%s' of the checkpoint is gone", was->param[i].name);
         }
     }
     if (strcmp(now->optimizer, was->optimizer) != 0 || now->n_states != was->n_states) {
-        differ(out, "train.optimizer is %s, in the checkpoint %s", now->optimizer, was->optimizer);
+        tn_text_addf(out, "\n  train.optimizer is %s, in the checkpoint %s", now->optimizer,
+                     was->optimizer);
     }
 }
 
@@ -147,7 +137,8 @@ static tn_status check_model(const tn_worker *w, const tn_manifest *m, bool goes
         compare_rows(&now.sparse, &m->sparse, &differences);
         compare_params(&now.dense, &m->dense, &differences);
         if (differences.size == 0) {
-            differ(&differences, "the same weights, but layers that use them differently");
+            tn_text_addf(&differences,
+                         "\n  the same weights, but layers that use them differently");
         }
         const char *hint = "\nhint: --fresh begins anew, run.name=.. elsewhere";
         status =
