@@ -25,21 +25,31 @@
 #include <stdio.h>
 #include <string.h>
 
-tn_status tn_epoch_init(tn_epoch *e, const tn_run_text *text, tn_checkpoints *c, tn_error *err)
+static tn_status new_metrics(tn_metrics **out, const tn_epoch *e, tn_error *err)
 {
-    tn_worker *w = e->w;
-    tn_metrics_opts metrics = tn_metrics_opts_of(e->run, w->plan->schema);
+    tn_metrics_opts metrics = tn_metrics_opts_of(e->run, e->w->plan->schema);
     metrics.exact_auc = false;
     metrics.grouped = false;
-    TN_TRY(tn_metrics_new(&e->metrics, &metrics, err));
+    return tn_metrics_new(out, &metrics, err);
+}
+
+tn_status tn_epoch_init(tn_epoch *e, tn_worker *w, tn_error *err)
+{
+    e->w = w;
+    TN_TRY(new_metrics(&e->metrics, e, err));
     e->whole = e->metrics;
-    if (w->plan->owners.n_peers == 1) {
+    return TN_OK;
+}
+
+tn_status tn_epoch_form(tn_epoch *e, const tn_run_text *text, tn_checkpoints *c, tn_error *err)
+{
+    if (e->w->plan->owners.n_peers == 1) {
         return TN_OK;
     }
     e->is_async = e->run->cluster.staleness > 0;
     e->whole = NULL;
-    TN_TRY(tn_metrics_new(&e->whole, &metrics, err));
-    TN_TRY(tn_leader_open(&e->lead, w, text, e->watch, c, err));
+    TN_TRY(new_metrics(&e->whole, e, err));
+    TN_TRY(tn_leader_open(&e->lead, e->w, text, e->watch, c, err));
     e->beats = (tn_heartbeat_stats){.group = tn_peers_group(tn_leader_peers(e->lead)),
                                     .begin = tn_clock_s()};
     return tn_leader_form(e->lead, e->watch->stop, err);

@@ -31,7 +31,7 @@ typedef struct tn_step_loop tn_step_loop;
 typedef struct tn_step_prefetch tn_step_prefetch;
 
 typedef struct tn_epoch {
-    const tn_run *run; /* these four are set by the owner and must outlive it */
+    const tn_run *run; /* these three are set by the owner and must outlive it */
     const tn_watch *watch;
     tn_run_state *state;
     tn_worker *w;
@@ -61,8 +61,11 @@ typedef struct tn_epoch {
     uint64_t bad_of_others;   /* records in this epoch, as of the last meeting */
 } tn_epoch;
 
+/* Takes its memory, which is to be known when the limit of the table is found. */
+tn_status tn_epoch_init(tn_epoch *e, tn_worker *w, tn_error *err) TN_MUST_USE;
+
 /* Gathers the other processes of the run, if there are any: they save and load with `c`. */
-tn_status tn_epoch_init(tn_epoch *e, const tn_run_text *text, tn_checkpoints *c,
+tn_status tn_epoch_form(tn_epoch *e, const tn_run_text *text, tn_checkpoints *c,
                         tn_error *err) TN_MUST_USE;
 
 /* The others end as this run does, also those that wait for a group still. Then `e` is done, which

@@ -549,11 +549,11 @@ static tn_status first_weights(trainer *t, const tn_run_text *text, tn_saved *wh
 static tn_status open_parts(trainer *t, const tn_run_text *text, const tn_binder *b, tn_error *err)
 {
     TN_TRY(tn_worker_new(&t->worker, t->plan, &(tn_worker_opts){.training = true}, b, err));
-    t->epoch.w = t->worker;
+    TN_TRY(tn_epoch_init(&t->epoch, t->worker, err));
     tn_profile_begin(t->watch->profile, t->worker);
     tn_memory_cap_init(&t->memory, t->worker, 0);
     TN_TRY(tn_saver_open(&t->saver, t->worker, text, err));
-    return tn_epoch_init(&t->epoch, text, t->saver.checkpoints, err);
+    return tn_epoch_form(&t->epoch, text, t->saver.checkpoints, err);
 }
 
 static tn_status begin_run(trainer *t, const tn_run_text *text, tn_text *said, tn_error *err)
