@@ -1,7 +1,7 @@
 /* sign_text.c - prints signs, and looks for the words of those that are hashes. */
 #include "train/eval/sign_text.h"
 
-#include "base/core/alloc.h"
+#include "base/core/arena.h"
 #include "base/core/bytes.h"
 #include "base/math/key.h"
 #include "io/read/fileset.h"
@@ -17,7 +17,7 @@
 /* One sign that is shown, and its word. */
 typedef struct wanted {
     uint64_t sign;
-    char *word; /* owned; NULL: not found yet */
+    const char *word; /* NULL: not found yet */
 } wanted;
 
 /* A slot of words. */
@@ -25,12 +25,13 @@ typedef struct words_of {
     uint32_t slot;
     uint64_t salt;
     uint32_t n;   /* 0: its signs are no hashes */
-    wanted *item; /* owned; by sign */
+    wanted *item; /* by sign */
 } words_of;
 
 struct tn_sign_words {
+    tn_arena *arena; /* of all */
     uint32_t n;
-    words_of *slot; /* owned */
+    words_of *slot;
     uint32_t missing;
     uint64_t bytes;
     const atomic_bool *stop;
@@ -83,62 +84,55 @@ static tn_status add_slot(tn_sign_words *words, const tn_sign_search *in, uint32
     w->slot = spec->slot;
     w->salt = spec->salt;
     uint32_t n = 0;
-    size_t places = (size_t)tn_slices_count(in->result->slices[i]) + 1;
-    tn_slice *slice = tn_try_alloc(places, sizeof *slice, "a report of slices", err);
-    w->item = tn_try_alloc(places, sizeof *w->item, "words of slices", err);
-    tn_status status = slice == NULL || w->item == NULL ? TN_E_MEMORY : TN_OK;
-    if (status == TN_OK) {
-        status = tn_slices_report(in->result->slices[i], slice, &n, err);
-    }
+    const size_t places = (size_t)tn_slices_count(in->result->slices[i]) + 1;
+    tn_slice *slice = TN_NEW_ARRAY(words->arena, tn_slice, places);
+    w->item = TN_NEW_ARRAY(words->arena, wanted, places);
+    TN_TRY(tn_slices_report(in->result->slices[i], slice, &n, err));
     TN_ASSERT(n <= places);
-    for (uint32_t k = 0; status == TN_OK && k < n && k < in->most; k++) {
+    for (uint32_t k = 0; k < n && k < in->most; k++) {
         if (!slice[k].is_other) {
             w->item[w->n++] = (wanted){.sign = slice[k].sign};
         }
     }
-    tn_free(slice);
-    if (status == TN_OK && w->n > 0) {
+    if (w->n > 0) {
         qsort(w->item, w->n, sizeof *w->item, by_sign);
     }
     words->missing += w->n;
-    return status;
+    return TN_OK;
 }
 
 /* ---- the search ---- */
 
-static tn_status look_at(tn_sign_words *words, const words_of *w, const tn_rows *rows, uint32_t k,
-                         tn_error *err)
+static void look_at(tn_sign_words *words, const words_of *w, const tn_rows *rows, uint32_t k)
 {
     const tn_token *token = &rows->token[k];
     wanted *one = rows->entry[k].slot == w->slot && token->size != TN_TOKEN_NONE
                       ? find(w, tn_sign_of(rows->entry[k].key, w->salt))
                       : NULL;
     if (one == NULL || one->word != NULL) {
-        return TN_OK;
+        return;
     }
     const char *text = rows->text + token->at;
     size_t size = token->size < TN_SIGN_WORD_MAX ? token->size : TN_SIGN_WORD_MAX;
     while (size > 0 && size < token->size && ((unsigned char)text[size] & 0xc0) == 0x80) {
         size--; /* no half of a character */
     }
-    one->word = tn_try_alloc(size + 1, 1, "words of slices", err);
-    if (one->word == NULL) {
-        return TN_E_MEMORY;
-    }
-    memcpy(one->word, text, size);
+    char *word = TN_NEW_ARRAY(words->arena, char, size + 1);
+    memcpy(word, text, size);
+    one->word = word;
     TN_ASSERT(words->missing > 0);
     words->missing--;
-    return TN_OK;
 }
 
 /* TN_END: there is nothing left to look for, or no time. */
 static tn_status look(void *ctx, const tn_row_scan_block *block, tn_error *err)
 {
+    (void)err;
     tn_sign_words *words = ctx;
     const tn_rows *rows = block->rows;
     for (uint32_t i = 0; i < words->n; i++) {
         for (uint32_t k = 0; words->slot[i].n > 0 && k < rows->n_entries; k++) {
-            TN_TRY(look_at(words, &words->slot[i], rows, k, err));
+            look_at(words, &words->slot[i], rows, k);
         }
     }
     for (uint32_t r = 0; r < rows->n; r++) {
@@ -176,21 +170,19 @@ tn_status tn_sign_words_find(tn_sign_words **out, const tn_sign_search *in, tn_e
     TN_ASSERT(in->result->n_slices <= in->slots->n);
     *out = NULL;
     const uint32_t n = in->result->n_slices;
-    tn_sign_words *words = NULL;
-    TN_TRY(TN_ALLOC(words, 1, "words of slices", err));
+    tn_arena *arena = tn_arena_new(1 << 14);
+    tn_sign_words *words = TN_NEW(arena, tn_sign_words);
+    words->arena = arena;
     words->stop = in->stop;
-    words->slot = tn_try_alloc((size_t)n + 1, sizeof *words->slot, "words of slices", err);
-    tn_status status = words->slot == NULL ? TN_E_MEMORY : TN_OK;
+    words->slot = TN_NEW_ARRAY(arena, words_of, (size_t)n + 1);
+    tn_status status = TN_OK;
     for (; status == TN_OK && words->n < n; words->n++) {
         status = add_slot(words, in, words->n, err);
     }
     if (status == TN_OK && words->missing > 0 && can_be_read_again(in)) {
         const tn_row_scan_visitor visitor = {.ctx = words, .block = look, .fault = pass_over};
-        const tn_row_scan_in pass = {.schema = in->schema,
-                                     .paths = in->paths,
-                                     .keep = TN_ROWS_SIGNS,
-                                     .team = in->team,
-                                     .records = true};
+        const tn_row_scan_in pass = {
+            .schema = in->schema, .paths = in->paths, .keep = TN_ROWS_SIGNS, .records = true};
         tn_row_scan_counts counts;
         status = tn_row_scan_run(&pass, &visitor, &counts, err);
         status = status == TN_E_MEMORY ? status : TN_OK; /* else with what was found */
@@ -205,17 +197,9 @@ tn_status tn_sign_words_find(tn_sign_words **out, const tn_sign_search *in, tn_e
 
 void tn_sign_words_free(tn_sign_words *words)
 {
-    if (words == NULL) {
-        return;
+    if (words != NULL) {
+        tn_arena_free(words->arena);
     }
-    for (uint32_t i = 0; words->slot != NULL && i < words->n; i++) {
-        for (uint32_t k = 0; k < words->slot[i].n; k++) {
-            tn_free(words->slot[i].item[k].word);
-        }
-        tn_free(words->slot[i].item);
-    }
-    tn_free(words->slot);
-    tn_free(words);
 }
 
 const char *tn_sign_word(const tn_sign_words *words, uint32_t i, uint64_t sign)

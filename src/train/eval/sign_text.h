@@ -18,7 +18,6 @@
 #include "train/eval/evaluate.h"
 
 typedef struct tn_slot_spec tn_slot_spec; /* io/schema/schema.h */
-typedef struct tn_team tn_team;
 
 #define TN_SIGN_WORDS_BYTES (UINT64_C(1) << 30)
 
@@ -35,7 +34,6 @@ typedef struct tn_sign_search {
     const tn_strs *slots;        /* eval.slices */
     const tn_evaluation *result; /* with a slice for each */
     uint32_t most;               /* the largest values of a slot that are shown */
-    tn_team *team;               /* NULL: the calling thread alone */
     const atomic_bool *stop;     /* true: with what was found; NULL: never */
 } tn_sign_search;
 
