@@ -49,38 +49,11 @@ static void results_show_what_belongs_beside_a_metric(void **state)
     tn_metrics_free(b);
 }
 
-static void a_model_is_shown_slot_by_slot(void **state)
-{
-    (void)state;
-    static const tn_slot_line slots[] = {{"user", "user", "sum", 8, "wide, deep"},
-                                         {"hist", "item", "mean", 16, "left"},
-                                         {"rare", "rare", "sum", 8, "wide"},
-                                         {"note", NULL, "sum", 8, ""}};
-    tn_model_facts m = {.model = "deepfm",
-                        .slot = slots,
-                        .n_slots = 4,
-                        .dense_params = 945,
-                        .sparse_rows = 55,
-                        .row_bytes = 80};
-    tn_text t = {0};
-    tn_model_text(&m, &t);
-    assert_string_equal(
-        tn_text_str(&t),
-        "model deepfm: 4 slots, 945 dense parameters, 55 rows of 80 bytes (4.4 kB)\n"
-        "slot  share  dim  pool  used by\n"
-        "user  user     8  sum   wide, deep\n"
-        "hist  item    16  mean  left\n"
-        "rare  rare     8  sum   wide\n"
-        "note           8  sum\n");
-    tn_text_done(&t);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(columns_are_aligned),
         cmocka_unit_test(results_show_what_belongs_beside_a_metric),
-        cmocka_unit_test(a_model_is_shown_slot_by_slot),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

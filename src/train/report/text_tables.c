@@ -2,12 +2,11 @@
 #include "train/report/text_tables.h"
 
 #include "base/core/alloc.h"
-#include "train/report/progress.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { GAP = 2, CELL_MAX = 31 };
+enum { GAP = 2 };
 
 static size_t width_of(const char *cell)
 {
@@ -128,7 +127,7 @@ static const char *companion(const tn_metrics *m, const char *name)
 void tn_results_text(const tn_result *results, uint32_t n, const tn_strs *metrics, tn_text *out)
 {
     TN_ASSERT(n >= 1 && n <= TN_RESULTS_MAX);
-    tn_sheet s = {.cols = n + 1, .cell_max = CELL_MAX};
+    tn_sheet s = {.cols = n + 1, .cell_max = TN_CELL_MAX};
     tn_sheet_word(&s, "metric");
     for (uint32_t i = 0; i < n; i++) {
         tn_sheet_word(&s, results[i].data);
@@ -144,34 +143,6 @@ void tn_results_text(const tn_result *results, uint32_t n, const tn_strs *metric
         if (beside != NULL && !tn_strs_has(metrics, beside)) {
             put_metric(&s, results, n, beside);
         }
-    }
-    tn_sheet_end(&s, out);
-}
-
-void tn_model_text(const tn_model_facts *m, tn_text *out)
-{
-    enum { COLS = 5 };
-    tn_text_addf(out, "model %s: %u slots, %llu dense parameters, %llu rows", m->model, m->n_slots,
-                 (unsigned long long)m->dense_params, (unsigned long long)m->sparse_rows);
-    tn_text_addf(out, " of %u bytes (", m->row_bytes);
-    tn_put_bytes(out, (double)m->sparse_rows * m->row_bytes);
-    tn_text_adds(out, ")\n");
-    if (m->n_slots == 0) {
-        return;
-    }
-    tn_sheet s = {.cols = COLS, .cell_max = CELL_MAX};
-    static const char *const names[COLS] = {"slot", "share", "dim", "pool", "used by"};
-    for (uint32_t c = 0; c < COLS; c++) {
-        tn_sheet_word(&s, names[c]);
-    }
-    for (uint32_t i = 0; i < m->n_slots; i++) {
-        const tn_slot_line *l = &m->slot[i];
-        tn_sheet_word(&s, l->slot);
-        tn_sheet_word(&s, l->share);
-        tn_text_add_u64(&s.cells, l->dim);
-        tn_sheet_next(&s);
-        tn_sheet_word(&s, l->pool);
-        tn_sheet_word(&s, l->used_by);
     }
     tn_sheet_end(&s, out);
 }

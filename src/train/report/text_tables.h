@@ -1,4 +1,4 @@
-/* text_tables.h - tables for people: the model before a run, the metrics after it.
+/* text_tables.h - tables for people: any, and that of metrics.
  *
  *     metric      valid      test
  *     rows      5000000   5000000
@@ -16,13 +16,15 @@
 
 /* A table that is filled cell by cell, row by row; the first row are names.
  *
- *     tn_sheet s = {.cols = 2, .cell_max = 31};
+ *     tn_sheet s = {.cols = 2, .cell_max = TN_CELL_MAX};
  *     tn_text_addf(&s.cells, "%u", 7);          appends to a cell, as often as it takes ..
  *     tn_sheet_next(&s);                        .. and ends it
  *     tn_sheet_end(&s, out);                    appends the table; `s` is empty then
  *
  * Columns of numbers stand right, others left. Lines end in a newline and carry no blanks at their
  * end. */
+enum { TN_CELL_MAX = 31 };
+
 typedef struct tn_sheet {
     tn_text cells; /* each ended by a NUL */
     uint32_t cols, n;
@@ -44,22 +46,5 @@ typedef struct tn_result {
 /* One column per result, one row per metric; names must exist. auc from a histogram is followed by
  * its error bound, gauc by the share it skipped, bucket_error by what it judged. */
 void tn_results_text(const tn_result *results, uint32_t n, const tn_strs *metrics, tn_text *out);
-
-typedef struct tn_slot_line {
-    const char *slot, *share, *pool;
-    uint32_t dim;
-    const char *used_by; /* inputs of the model; "" for none */
-} tn_slot_line;
-
-typedef struct tn_model_facts {
-    const char *model;
-    const tn_slot_line *slot;
-    uint32_t n_slots;
-    uint64_t dense_params, sparse_rows;
-    uint32_t row_bytes; /* with states and counters */
-} tn_model_facts;
-
-/* A line about the whole model and a row per slot. */
-void tn_model_text(const tn_model_facts *m, tn_text *out);
 
 #endif

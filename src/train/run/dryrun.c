@@ -2,8 +2,8 @@
 #include "train/run/dryrun.h"
 
 #include "base/core/arena.h"
+#include "base/keys/record.h"
 #include "cluster/launch/membership.h"
-#include "config/tree.h"
 #include "io/read/reader.h"
 #include "models/layerlist.h"
 #include "nn/graph/params.h"
@@ -13,6 +13,7 @@
 #include "train/checkpoint/import.h"
 #include "train/config/run.h"
 #include "train/report/forecast.h"
+#include "train/report/progress.h"
 #include "train/report/text_tables.h"
 #include "train/step/memory_cap.h"
 #include "train/step/model_plan.h"
@@ -34,30 +35,28 @@ static bool takes(const tn_model_plan *plan, const tn_model_input *in, uint32_t 
 }
 
 /* "wide, deep": the inputs that a slot is in, as many as a table has room for. */
-static const char *inputs_of(const tn_model_plan *plan, uint32_t slot, tn_arena *arena)
+static void list_inputs(const tn_model_plan *plan, uint32_t slot, tn_text *out)
 {
     enum { USED_MAX = 24 };
-    tn_text names = {0};
-    for (uint32_t i = 0; i < plan->inputs->n && names.size <= USED_MAX; i++) {
+    const size_t begin = out->size;
+    for (uint32_t i = 0; i < plan->inputs->n && out->size - begin <= USED_MAX; i++) {
         const tn_model_input *in = &plan->inputs->input[i];
         if (takes(plan, in, slot)) {
-            const char *comma = names.size > 0 ? ", " : "";
-            bool fits = names.size + strlen(comma) + strlen(in->name) <= USED_MAX;
-            tn_text_addf(&names, "%s%s", comma, fits ? in->name : "..");
+            const char *comma = out->size > begin ? ", " : "";
+            bool fits = out->size - begin + strlen(comma) + strlen(in->name) <= USED_MAX;
+            tn_text_addf(out, "%s%s", comma, fits ? in->name : "..");
             if (!fits) {
                 break;
             }
         }
     }
-    const char *text = tn_tree_text(arena, tn_text_str(&names), names.size);
-    tn_text_done(&names);
-    return text;
 }
 
 /* Bytes of a row of the first record, with states, as a snapshot holds it. */
-static uint32_t row_bytes(const tn_worker *w, tn_arena *arena)
+static uint32_t row_bytes(const tn_worker *w)
 {
     uint32_t words = 0;
+    tn_arena *arena = tn_arena_new(1 << 14);
     const tn_row_schema schema = tn_moment_row_schema(w, arena);
     const tn_row_record *record = &schema.record[schema.group[0].record];
     for (uint32_t s = 0; s < record->n_segments; s++) {
@@ -66,35 +65,38 @@ static uint32_t row_bytes(const tn_worker *w, tn_arena *arena)
             words += record->segment[s].state[k].words;
         }
     }
+    tn_arena_free(arena);
     return TN_SNAPSHOT_ROW_BYTES + words * 4;
 }
 
-/* The table that a run begins with. */
+/* The table that a run begins with: a line about the whole model and a row per slot. */
 static void model_table(const tn_worker *w, tn_text *out)
 {
+    static const char *const names[] = {"slot", "share", "dim", "pool", "used by"};
+    enum { COLS = sizeof names / sizeof names[0] };
     const tn_model_plan *plan = w->plan;
     const tn_features *f = plan->features;
-    tn_arena *arena = tn_arena_new(1 << 14);
-    tn_slot_line *line = TN_NEW_ARRAY(arena, tn_slot_line, f->n_slots);
-    for (uint32_t i = 0; i < f->n_slots; i++) {
-        const tn_model_slot *s = &f->slot[i];
-        line[i] = (tn_slot_line){
-            .slot = s->name,
-            .share = f->group[s->group].name,
-            .pool = pool_words[s->pool],
-            .dim = s->dim,
-            .used_by = inputs_of(plan, s->slot, arena),
-        };
+    tn_text_addf(out, "model %s: %u slots, %llu dense parameters, 0 rows of %u bytes (0 bytes)\n",
+                 plan->run->model.choice->name, f->n_slots,
+                 (unsigned long long)tn_params_trained(w->params), row_bytes(w));
+    if (f->n_slots == 0) {
+        return;
     }
-    tn_model_facts facts = {
-        .model = plan->run->model.choice->name,
-        .slot = line,
-        .n_slots = f->n_slots,
-        .dense_params = tn_params_trained(w->params),
-        .row_bytes = row_bytes(w, arena),
-    };
-    tn_model_text(&facts, out);
-    tn_arena_free(arena);
+    tn_sheet s = {.cols = COLS, .cell_max = TN_CELL_MAX};
+    for (uint32_t c = 0; c < COLS; c++) {
+        tn_sheet_word(&s, names[c]);
+    }
+    for (uint32_t i = 0; i < f->n_slots; i++) {
+        const tn_model_slot *slot = &f->slot[i];
+        tn_sheet_word(&s, slot->name);
+        tn_sheet_word(&s, f->group[slot->group].name);
+        tn_text_add_u64(&s.cells, slot->dim);
+        tn_sheet_next(&s);
+        tn_sheet_word(&s, pool_words[slot->pool]);
+        list_inputs(plan, slot->slot, &s.cells);
+        tn_sheet_next(&s);
+    }
+    tn_sheet_end(&s, out);
 }
 
 /* Bytes that rows may take, in each of the processes. */

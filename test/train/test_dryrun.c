@@ -1,0 +1,43 @@
+/* test_dryrun.c - what is told of a run before it begins. */
+#include "train/run/dryrun.h"
+
+#include "config/diag.h"
+#include "support/test.h"
+#include "train/golden.h"
+
+#include <string.h>
+
+static void a_model_is_shown_slot_by_slot(void **state)
+{
+    (void)state;
+    tn_arena *arena = tn_arena_new(1 << 16);
+    const tn_model_plan *plan = golden_plan(arena, "deepfm_bn", (const char *const[]){NULL});
+    tn_diag diag = {0};
+    const tn_binder b = {.arena = arena, .diag = &diag};
+    tn_text t = {0};
+    tn_error err = {0};
+    if (tn_dry_run(plan, &b, &t, &err) != TN_OK) {
+        fail_msg("%s", err.text);
+    }
+    static const char table[] =
+        "model deepfm: 6 slots, 993 dense parameters, 0 rows of 148 bytes (0 bytes)\n"
+        "slot  share  dim  pool  used by\n"
+        "user  user     8  mean  wide, deep\n"
+        "item  item     8  mean  wide, deep\n"
+        "hist  item     8  mean  wide, deep\n"
+        "tags  tags     8  sum   wide, deep\n"
+        "city  city     8  mean  wide, deep\n"
+        "rare  rare     8  mean  wide, deep\n"
+        "rows   ";
+    assert_memory_equal(tn_text_str(&t), table, strlen(table));
+    tn_text_done(&t);
+    tn_arena_free(arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_model_is_shown_slot_by_slot),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
