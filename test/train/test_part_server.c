@@ -1,5 +1,5 @@
 /* test_part_server.c - rank 0 deals parts to two others: asks, waits, claims, stragglers. */
-#include "train/peers/part_server.h"
+#include "train/peers/part_dealer.h"
 
 #include "base/core/clock.h"
 #include "io/read/blocks.h"

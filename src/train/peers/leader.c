@@ -13,7 +13,7 @@
 #include "train/checkpoint/ckptfiles.h"
 #include "train/config/run.h"
 #include "train/eval/evaluate.h"
-#include "train/peers/part_server.h"
+#include "train/peers/part_dealer.h"
 #include "train/peers/peers.h"
 #include "train/peers/score_exchange.h"
 #include "train/report/peer_progress.h"

@@ -1,5 +1,5 @@
 /* part_client.h - the parts of an epoch asked for, one after another, from rank 0, which has the
- * ledger (train/peers/part_server.h).
+ * ledger (train/peers/part_dealer.h).
  *
  *     TN_TRY(tn_part_client_open(&d, &opts, err));      opts.ask carries notes to rank 0
  *     reader_opts.dealer = tn_part_client_dealer(d);

@@ -1,8 +1,10 @@
-/* part_dealer.c - deals parts from a ledger under one lock. */
+/* part_dealer.c - deals parts from a ledger under one lock, answers what other ranks ask for, and
+ * finds stragglers. */
 #include "train/peers/part_dealer.h"
 
 #include "base/core/alloc.h"
 #include "base/core/clock.h"
+#include "base/core/log.h"
 #include "io/read/blocks.h"
 #include "train/peers/part_progress.h"
 
@@ -23,12 +25,22 @@ struct tn_part_dealer {
     followed *others;         /* per rank; of who follows */
     tn_part_dealer_opts opts; /* map and stand: until there is a ledger */
 
-    tn_part_progress book; /* of this process; its lock guards all below, and the other books */
-    tn_ledger *ledger;     /* NULL: the parts are not known yet */
-    uint64_t still_ns;     /* for so long all have stood still, .. */
-    uint64_t since_ns;     /* .. but for the time since then; 0: they do not */
-    void (*woken)(void *arg, const tn_ledger_wake *wake);
-    void *woken_arg;
+    tn_part_progress book;  /* of this process; its lock guards all below, and the other books */
+    tn_ledger *ledger;      /* NULL: the parts are not known yet */
+    uint64_t still_ns;      /* for so long all have stood still, .. */
+    uint64_t since_ns;      /* .. but for the time since then; 0: they do not */
+    tn_part_server *server; /* tells other ranks when their wait is over; NULL: nobody does, and
+                               they find out by asking again */
+};
+
+struct tn_part_server {
+    tn_part_server_callbacks voice;
+    uint32_t ranks;
+    atomic_bool asked; /* this process is to give back what it holds */
+    tn_frame *frame;   /* ranks: the last ask of each; guarded by the ledger */
+
+    pthread_mutex_t lock; /* guards the next; taken before the ledger's */
+    tn_part_dealer *dealer;
 };
 
 /* ---- the ledger ---- */
@@ -39,33 +51,50 @@ tn_ledger *tn_part_dealer_lock(tn_part_dealer *d)
     return d->ledger;
 }
 
-uint64_t tn_part_dealer_time(const tn_part_dealer *d, uint64_t now_ns)
+/* The ledger's time at a moment of the clock. Locked. */
+static uint64_t time_of(const tn_part_dealer *d, uint64_t now_ns)
 {
     TN_ASSERT((d->since_ns != 0 ? d->since_ns : now_ns) >= d->still_ns);
     return (d->since_ns != 0 ? d->since_ns : now_ns) - d->still_ns;
 }
 
-bool tn_part_dealer_is_paused(const tn_part_dealer *d)
+/* ---- answers to other ranks ---- */
+
+static void fill(tn_part_note *note, tn_ledger_answer answer, const tn_ledger_deal *deal)
 {
-    return d->since_ns != 0;
+    note->answer = answer == TN_LEDGER_PART   ? TN_PART_IS
+                   : answer == TN_LEDGER_WAIT ? TN_PART_WAIT
+                                              : TN_PART_NO_MORE;
+    if (answer == TN_LEDGER_PART) {
+        note->part = deal->part;
+        note->attempt = deal->attempt;
+        note->position = deal->position;
+        note->source = deal->span.source;
+        note->begin = deal->span.begin;
+        note->end = deal->span.end;
+    }
 }
 
 /* Wakes other ranks that wait; the reader of this one finds out by asking again. */
 static void wake_others(tn_part_dealer *d)
 {
     TN_ASSERT(d->ledger != NULL);
-    tn_ledger_wake wake;
-    const uint64_t time = tn_part_dealer_time(d, tn_clock_ns());
-    while (tn_ledger_woken(d->ledger, time, &wake)) {
-        if (wake.rank != d->rank) {
-            d->woken(d->woken_arg, &wake);
+    const tn_part_server *s = d->server;
+    tn_ledger_wake w;
+    const uint64_t time = time_of(d, tn_clock_ns());
+    while (tn_ledger_woken(d->ledger, time, &w)) {
+        if (w.rank != d->rank) {
+            TN_ASSERT(w.rank < s->ranks && w.answer != TN_LEDGER_WAIT);
+            tn_part_note note = {.epoch = d->epoch, .id = w.id};
+            fill(&note, w.answer, &w.deal);
+            s->voice.deal(s->voice.arg, &s->frame[w.rank], &note);
         }
     }
 }
 
 void tn_part_dealer_unlock(tn_part_dealer *d)
 {
-    if (d->woken != NULL) {
+    if (d->server != NULL) {
         wake_others(d);
     }
     (void)pthread_cond_broadcast(&d->book.changed);
@@ -90,7 +119,7 @@ static void settle(tn_part_dealer *d, uint32_t rank, tn_part_progress *book, uin
 static tn_ledger_answer ask_now(tn_part_dealer *d, tn_ledger_deal *out)
 {
     TN_ASSERT(d->ledger != NULL && d->ask > 0);
-    const uint64_t time = tn_part_dealer_time(d, tn_clock_ns());
+    const uint64_t time = time_of(d, tn_clock_ns());
     return tn_ledger_ask(d->ledger, d->rank, d->epoch, d->ask, time, out);
 }
 
@@ -135,7 +164,7 @@ static void flushed(void *arg, uint32_t parts, uint64_t batches, uint64_t record
     tn_part_dealer *d = arg;
     (void)tn_part_dealer_lock(d);
     tn_part_progress_flushed(&d->book, parts, batches, records);
-    settle(d, d->rank, &d->book, tn_part_dealer_time(d, tn_clock_ns()));
+    settle(d, d->rank, &d->book, time_of(d, tn_clock_ns()));
     tn_part_dealer_unlock(d);
 }
 
@@ -274,7 +303,7 @@ void tn_part_dealer_note(tn_part_dealer *d, const tn_progress *at, uint64_t now_
     TN_ASSERT(at->epoch == d->epoch);
     (void)tn_part_dealer_lock(d);
     tn_part_progress_note(&d->book, at);
-    settle(d, d->rank, &d->book, tn_part_dealer_time(d, now_ns));
+    settle(d, d->rank, &d->book, time_of(d, now_ns));
     tn_part_dealer_unlock(d);
 }
 
@@ -310,57 +339,26 @@ tn_status tn_part_dealer_follow(tn_part_dealer *d, uint32_t rank, const tn_progr
                        f->part, at->part);
     }
     (void)tn_part_dealer_lock(d);
-    tn_status status = deal_others(d, rank, at->part, tn_part_dealer_time(d, now_ns), err);
+    tn_status status = deal_others(d, rank, at->part, time_of(d, now_ns), err);
     if (status == TN_OK) {
         tn_part_progress_note(&f->book, at);
-        settle(d, rank, &f->book, tn_part_dealer_time(d, now_ns));
+        settle(d, rank, &f->book, time_of(d, now_ns));
         f->part = at->part;
     }
     tn_part_dealer_unlock(d);
     return status;
 }
 
-uint32_t tn_part_dealer_claim(tn_part_dealer *d, uint32_t rank, const tn_ledger_held *held,
-                              uint32_t n, uint64_t now_ns)
-{
-    (void)tn_part_dealer_lock(d);
-    uint32_t late = tn_ledger_claim(d->ledger, rank, held, n, tn_part_dealer_time(d, now_ns));
-    tn_part_dealer_unlock(d);
-    return late;
-}
-
 void tn_part_dealer_give_back(tn_part_dealer *d, uint64_t now_ns)
 {
     tn_ledger_held held;
     (void)tn_part_dealer_lock(d);
-    settle(d, d->rank, &d->book, tn_part_dealer_time(d, now_ns));
+    settle(d, d->rank, &d->book, time_of(d, now_ns));
     while (tn_part_progress_drop(&d->book, &held)) {
         held.rank = d->rank;
         bool returned = tn_ledger_returned(d->ledger, &held);
         TN_ASSERT(returned);
     }
-    tn_part_dealer_unlock(d);
-}
-
-void tn_part_dealer_pause(tn_part_dealer *d, bool still, uint64_t now_ns)
-{
-    (void)tn_part_dealer_lock(d);
-    if (still && d->since_ns == 0) {
-        d->since_ns = now_ns;
-    } else if (!still && d->since_ns != 0) {
-        TN_ASSERT(now_ns >= d->since_ns);
-        d->still_ns += now_ns - d->since_ns;
-        d->since_ns = 0;
-    }
-    tn_part_dealer_unlock(d);
-}
-
-void tn_part_dealer_on_wake(tn_part_dealer *d, void (*woken)(void *arg, const tn_ledger_wake *wake),
-                            void *arg)
-{
-    (void)tn_part_dealer_lock(d);
-    d->woken = woken;
-    d->woken_arg = arg;
     tn_part_dealer_unlock(d);
 }
 
@@ -378,7 +376,7 @@ const tn_manifest_part *tn_part_dealer_parts(tn_part_dealer *d, tn_arena *arena,
 {
     tn_manifest_part *part = TN_NEW_ARRAY(arena, tn_manifest_part, d->n_parts + 1);
     (void)tn_part_dealer_lock(d);
-    const uint64_t time = tn_part_dealer_time(d, now_ns);
+    const uint64_t time = time_of(d, now_ns);
     claim(d, d->rank, &d->book, time);
     for (uint32_t r = 0; r < d->ranks; r++) {
         if (d->others[r].asks > 0) {
@@ -389,4 +387,251 @@ const tn_manifest_part *tn_part_dealer_parts(tn_part_dealer *d, tn_arena *arena,
     TN_ASSERT(*n <= d->n_parts);
     tn_part_dealer_unlock(d);
     return part;
+}
+
+/* ---- other ranks, on request ---- */
+
+tn_status tn_part_server_new(tn_part_server **out, uint32_t ranks,
+                             const tn_part_server_callbacks *voice, tn_error *err)
+{
+    *out = NULL;
+    tn_part_server *s = NULL;
+    TN_TRY(TN_ALLOC(s, 1, "the dealing of parts", err));
+    s->voice = *voice;
+    s->ranks = ranks;
+    (void)pthread_mutex_init(&s->lock, NULL);
+    s->frame = tn_try_alloc(ranks, sizeof *s->frame, "the dealing of parts", err);
+    if (s->frame == NULL) {
+        tn_part_server_free(s);
+        return TN_E_MEMORY;
+    }
+    *out = s;
+    return TN_OK;
+}
+
+void tn_part_server_free(tn_part_server *s)
+{
+    if (s != NULL) {
+        (void)pthread_mutex_destroy(&s->lock);
+        tn_free(s->frame);
+        tn_free(s);
+    }
+}
+
+/* Numbers from outside; those that are none of a part mean nothing to the ledger. */
+static tn_ledger_held held_at(uint32_t rank, const tn_note_parts *parts, size_t i)
+{
+    TN_ASSERT(i < parts->part.n && i < parts->attempt.n && i < parts->position.n);
+    const uint64_t part = parts->part.at[i];
+    const uint64_t attempt = parts->attempt.at[i];
+    return (tn_ledger_held){.rank = rank,
+                            .part = part < UINT32_MAX ? (uint32_t)part : UINT32_MAX,
+                            .attempt = attempt < UINT32_MAX ? (uint32_t)attempt : UINT32_MAX,
+                            .position = parts->position.at[i]};
+}
+
+static void serve(tn_part_server *s, const tn_frame *frame, const tn_ask_note *ask,
+                  tn_part_note *answer)
+{
+    TN_ASSERT(frame->rank < s->ranks);
+    tn_ledger_deal deal;
+    tn_ledger *ledger = tn_part_dealer_lock(s->dealer);
+    const uint64_t time = time_of(s->dealer, tn_clock_ns());
+    for (size_t i = 0; i < ask->done.part.n; i++) {
+        const tn_ledger_held done = held_at(frame->rank, &ask->done, i);
+        (void)tn_ledger_done(ledger, frame->rank, done.part, done.attempt, time);
+    }
+    if (ask->id != 0) {
+        s->frame[frame->rank] = *frame;
+        s->frame[frame->rank].sequence = 0; /* of a word that comes by itself */
+        s->frame[frame->rank].payload = NULL;
+        fill(answer, tn_ledger_ask(ledger, frame->rank, (uint32_t)ask->epoch, ask->id, time, &deal),
+             &deal);
+    }
+    tn_part_dealer_unlock(s->dealer);
+}
+
+static bool is_of_epoch(const tn_part_server *s, uint64_t epoch)
+{
+    return s->dealer != NULL && s->dealer->epoch == epoch;
+}
+
+static void take_ask(void *arg, const tn_frame *frame, const tn_ask_note *ask)
+{
+    tn_part_server *s = arg;
+    tn_part_note answer = {
+        .answer = TN_PART_WAIT, .epoch = ask->epoch, .id = ask->id, .number = ask->number};
+    (void)pthread_mutex_lock(&s->lock);
+    if (is_of_epoch(s, ask->epoch)) {
+        serve(s, frame, ask, &answer);
+    }
+    (void)pthread_mutex_unlock(&s->lock);
+    s->voice.deal(s->voice.arg, frame, &answer);
+}
+
+/* ---- claims ---- */
+
+/* How many parts of the rank are not claimed any more; locked. */
+static uint32_t claim_for(tn_part_server *s, uint32_t rank, const tn_note_parts *parts,
+                          uint64_t now_ns)
+{
+    const size_t n = parts->part.n;
+    tn_ledger_held *held = tn_try_alloc(n + 1, sizeof *held, "claims of parts", NULL);
+    if (held == NULL) {
+        return 0; /* they come again */
+    }
+    for (size_t i = 0; i < n; i++) {
+        held[i] = held_at(rank, parts, i);
+    }
+    tn_ledger *ledger = tn_part_dealer_lock(s->dealer);
+    const uint32_t late =
+        tn_ledger_claim(ledger, rank, held, (uint32_t)n, time_of(s->dealer, now_ns));
+    tn_part_dealer_unlock(s->dealer);
+    tn_free(held);
+    return late;
+}
+
+static void take_claim(void *arg, uint32_t rank, const tn_note_parts *parts)
+{
+    tn_part_server *s = arg;
+    uint32_t late = 0;
+    (void)pthread_mutex_lock(&s->lock);
+    if (s->dealer != NULL) {
+        late = claim_for(s, rank, parts, tn_clock_ns());
+    }
+    (void)pthread_mutex_unlock(&s->lock);
+    if (late > 0) {
+        s->voice.lose(s->voice.arg, rank, "does not claim a part of the data that it was dealt");
+    }
+}
+
+void tn_part_server_claim(tn_part_server *s, uint32_t rank, const tn_note_parts *held,
+                          uint64_t now_ns)
+{
+    (void)pthread_mutex_lock(&s->lock);
+    if (s->dealer != NULL) {
+        (void)claim_for(s, rank, held, now_ns);
+    }
+    (void)pthread_mutex_unlock(&s->lock);
+}
+
+/* ---- stragglers ---- */
+
+/* The last is freed first, so that they are dealt again in their order. */
+static void take_returned(void *arg, uint32_t rank, const tn_done_note *note)
+{
+    tn_part_server *s = arg;
+    (void)pthread_mutex_lock(&s->lock);
+    if (is_of_epoch(s, note->number)) {
+        tn_ledger *ledger = tn_part_dealer_lock(s->dealer);
+        for (size_t i = note->parts.part.n; i-- > 0;) {
+            const tn_ledger_held held = held_at(rank, &note->parts, i);
+            (void)tn_ledger_returned(ledger, &held);
+        }
+        tn_part_dealer_unlock(s->dealer);
+    }
+    (void)pthread_mutex_unlock(&s->lock);
+}
+
+static void ask_back(tn_part_server *s, const tn_ledger_held *held)
+{
+    tn_log(TN_LOG_INFO,
+           "rank %u is asked to give back part %u of the data, of which it has learned %llu "
+           "records: another rank has nothing to do",
+           held->rank, held->part, (unsigned long long)held->position);
+    if (held->rank == 0) {
+        atomic_store(&s->asked, true);
+    } else {
+        s->voice.ask_back(s->voice.arg, held->rank, s->dealer->epoch);
+    }
+}
+
+/* Looks for stragglers; returns whether one has not answered, and which. Locked. */
+static bool look(tn_part_server *s, uint64_t now_ns, uint32_t *lost)
+{
+    tn_ledger_held held;
+    tn_ledger *ledger = tn_part_dealer_lock(s->dealer);
+    const bool still = s->dealer->since_ns != 0;
+    const uint64_t time = time_of(s->dealer, now_ns);
+    while (!still && tn_ledger_straggler(ledger, time, &held)) {
+        ask_back(s, &held);
+    }
+    const bool silent = !still && tn_ledger_silent(ledger, time, lost);
+    tn_part_dealer_unlock(s->dealer);
+    return silent && *lost != 0; /* this process knows that it lives */
+}
+
+static void tick(void *arg, uint64_t now_ns)
+{
+    tn_part_server *s = arg;
+    uint32_t lost = 0;
+    (void)pthread_mutex_lock(&s->lock);
+    const bool silent = s->dealer != NULL && look(s, now_ns, &lost);
+    (void)pthread_mutex_unlock(&s->lock);
+    if (silent) {
+        s->voice.lose(s->voice.arg, lost, "does not give back the part of the data that it has");
+    }
+}
+
+bool tn_part_server_is_asked(tn_part_server *s)
+{
+    return atomic_exchange(&s->asked, false);
+}
+
+bool tn_part_server_would_be_asked(const tn_part_server *s)
+{
+    return atomic_load(&s->asked);
+}
+
+/* ---- epochs ---- */
+
+void tn_part_server_bind(tn_part_server *s, tn_group_parts *out)
+{
+    *out = (tn_group_parts){
+        .arg = s, .ask = take_ask, .claim = take_claim, .returned = take_returned, .tick = tick};
+}
+
+/* All ranks stand still from now on, or no more. */
+static void stand_still(tn_part_dealer *d, bool still, uint64_t now_ns)
+{
+    (void)tn_part_dealer_lock(d);
+    if (still && d->since_ns == 0) {
+        d->since_ns = now_ns;
+    } else if (!still && d->since_ns != 0) {
+        TN_ASSERT(now_ns >= d->since_ns);
+        d->still_ns += now_ns - d->since_ns;
+        d->since_ns = 0;
+    }
+    tn_part_dealer_unlock(d);
+}
+
+static void set_server(tn_part_dealer *d, tn_part_server *s)
+{
+    (void)tn_part_dealer_lock(d);
+    d->server = s;
+    tn_part_dealer_unlock(d);
+}
+
+void tn_part_server_deal(tn_part_server *s, tn_part_dealer *d, uint64_t now_ns)
+{
+    (void)pthread_mutex_lock(&s->lock);
+    if (s->dealer != NULL) {
+        set_server(s->dealer, NULL);
+    }
+    s->dealer = d;
+    atomic_store(&s->asked, false);
+    if (d != NULL) {
+        set_server(d, s);
+        stand_still(d, true, now_ns);
+    }
+    (void)pthread_mutex_unlock(&s->lock);
+}
+
+void tn_part_server_pause(tn_part_server *s, bool still, uint64_t now_ns)
+{
+    (void)pthread_mutex_lock(&s->lock);
+    if (s->dealer != NULL) {
+        stand_still(s->dealer, still, now_ns);
+    }
+    (void)pthread_mutex_unlock(&s->lock);
 }

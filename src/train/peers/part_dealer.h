@@ -1,5 +1,5 @@
 /* part_dealer.h - the parts of an epoch dealt from a ledger in this process: to its own reader, and
- * to other ranks that ask for one.
+ * to other ranks that ask for one (tn_part_server).
  *
  *     TN_TRY(tn_part_dealer_open(&d, &opts, err));            fresh, or where a checkpoint stands
  *     reader_opts.dealer = tn_part_dealer_dealer(d);
@@ -18,6 +18,7 @@
 #define TN_TRAIN_PART_DEALER_H
 
 #include "base/core/arena.h"
+#include "cluster/group/group.h"
 #include "cluster/ledger/ledger.h"
 #include "io/read/reader.h"
 #include "train/checkpoint/run_state.h"
@@ -58,33 +59,61 @@ uint32_t tn_part_dealer_ended(tn_part_dealer *d); /* parts of its that are over 
 tn_status tn_part_dealer_follow(tn_part_dealer *d, uint32_t rank, const tn_progress *at,
                                 uint64_t now_ns, tn_error *err) TN_MUST_USE;
 
-/* ON_REQUEST: what another rank says of what it holds, as tn_ledger_claim. */
-uint32_t tn_part_dealer_claim(tn_part_dealer *d, uint32_t rank, const tn_ledger_held *held,
-                              uint32_t n, uint64_t now_ns);
-
 /* This process gives back what it holds; its reader is closed, and another one asks anew. */
 void tn_part_dealer_give_back(tn_part_dealer *d, uint64_t now_ns);
-
-/* All ranks stand still from now on, or no more. */
-void tn_part_dealer_pause(tn_part_dealer *d, bool still, uint64_t now_ns);
 
 /* How all parts stand, for a manifest; with what others have claimed, or were followed to. Lives in
  * the arena. */
 const tn_manifest_part *tn_part_dealer_parts(tn_part_dealer *d, tn_arena *arena, uint32_t *n,
                                              uint64_t now_ns);
 
-/* The ledger itself, for the asks and answers of other ranks: nobody else gets in until unlock,
- * which wakes whoever waited for what has changed. */
+/* The ledger itself, for what another rank asks and tells: nobody else gets in until unlock, which
+ * wakes whoever waited for what has changed. */
 tn_ledger *tn_part_dealer_lock(tn_part_dealer *d);
 void tn_part_dealer_unlock(tn_part_dealer *d);
 
-/* Locked: the ledger's time at a moment of the clock, and whether it stands. */
-uint64_t tn_part_dealer_time(const tn_part_dealer *d, uint64_t now_ns);
-bool tn_part_dealer_is_paused(const tn_part_dealer *d);
+/* ---- rank 0's side of parts on request ----
+ *
+ * It puts to the ledger what other ranks ask for, claim, finish and give back, and answers.
+ *
+ *     tn_part_server_bind(s, &parts);           what comes by messages: cluster/group/group.h
+ *     tn_part_server_deal(s, dealer, now);      the parts of an epoch
+ *     tn_part_server_pause(s, false, now);      all train ..
+ *     tn_part_server_pause(s, true, now);       .. and stand still
+ *
+ * A rank that has to wait is told so, and later gets the part that another rank has finished or
+ * given back. While all train, the server looks ten times a second: when a rank is idle, a
+ * straggler is asked to give back what it holds. A rank that does not within 15 s, or does not
+ * claim what it holds for 15 s, is lost (`lose`). All calls but bind: the thread that trains.
+ */
 
-/* `woken` is called under the lock when the wait of another rank is over; NULL: nothing is, and
- * that rank finds out by asking again. */
-void tn_part_dealer_on_wake(tn_part_dealer *d, void (*woken)(void *arg, const tn_ledger_wake *wake),
-                            void *arg);
+/* How answers are sent; on any thread, must not wait. Notes and frames are lent. */
+typedef struct tn_part_server_callbacks {
+    void *arg;
+    void (*deal)(void *arg, const tn_frame *ask, const tn_part_note *note);
+    void (*ask_back)(void *arg, uint32_t rank, uint32_t epoch);
+    void (*lose)(void *arg, uint32_t rank, const char *what);
+} tn_part_server_callbacks;
+
+typedef struct tn_part_server tn_part_server;
+
+tn_status tn_part_server_new(tn_part_server **out, uint32_t ranks,
+                             const tn_part_server_callbacks *voice, tn_error *err) TN_MUST_USE;
+void tn_part_server_free(tn_part_server *s); /* when nothing comes any more; NULL is fine */
+
+void tn_part_server_bind(tn_part_server *s, tn_group_parts *out);
+
+/* Deals from `d` from now on; NULL: from none, and the dealer before is not touched any more. All
+ * stand still then. */
+void tn_part_server_deal(tn_part_server *s, tn_part_dealer *d, uint64_t now_ns);
+void tn_part_server_pause(tn_part_server *s, bool still, uint64_t now_ns);
+
+/* A rank that stands still tells what it holds, for a checkpoint. */
+void tn_part_server_claim(tn_part_server *s, uint32_t rank, const tn_note_parts *held,
+                          uint64_t now_ns);
+
+/* Whether this process is the straggler, and is to give back; the question is forgotten then. */
+bool tn_part_server_is_asked(tn_part_server *s);
+bool tn_part_server_would_be_asked(const tn_part_server *s); /* the same, and it is not forgotten */
 
 #endif
