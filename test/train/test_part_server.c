@@ -69,7 +69,7 @@ static void open_rig(rig *r)
         .epoch = EPOCH, .ranks = 3, .mode = TN_LEDGER_ON_REQUEST, .map = &map};
     const tn_part_server_callbacks voice = {&r->said, say_part, say_back, say_lost};
     assert_int_equal(tn_part_dealer_open(&r->dealer, &opts, NULL), TN_OK);
-    assert_int_equal(tn_part_server_new(&r->serve, 3, &voice, NULL), TN_OK);
+    r->serve = tn_part_server_new(3, &voice);
     tn_part_server_bind(r->serve, &r->on);
     tn_part_server_deal(r->serve, r->dealer, tn_clock_ns());
 }

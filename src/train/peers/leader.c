@@ -64,6 +64,12 @@ static tn_status await(const tn_leader *l, const tn_order_note *order, tn_done_t
     return tn_group_await(l->group, order, hear, &h, err);
 }
 
+static tn_status order_and_await(const tn_leader *l, const tn_order_note *order, tn_error *err)
+{
+    TN_TRY(tn_group_order(l->group, order, err));
+    return await(l, order, NULL, NULL, err);
+}
+
 /* ---- saving and loading ---- */
 
 static tn_status announce(void *arg, const tn_ckpt_order *order, tn_error *err)
@@ -118,18 +124,15 @@ static void abandon(void *arg)
     const tn_leader *l = arg;
     const tn_order_note order = {.what = TN_ORDER_ABANDON, .text = ""};
     tn_error err;
-    if (tn_group_order(l->group, &order, &err) == TN_OK) {
-        tn_status status = await(l, &order, NULL, NULL, &err);
-        (void)status; /* a group that ended writes nothing any more */
-    }
+    tn_status status = order_and_await(l, &order, &err);
+    (void)status; /* a group that ended writes nothing any more */
 }
 
 static tn_status load(void *arg, const char *path, bool goes_on, tn_error *err)
 {
     const tn_leader *l = arg;
     const tn_order_note order = {.what = TN_ORDER_LOAD, .number = goes_on, .text = path};
-    TN_TRY(tn_group_order(l->group, &order, err));
-    return await(l, &order, NULL, NULL, err);
+    return order_and_await(l, &order, err);
 }
 
 tn_status tn_leader_load(tn_leader *l, const char *path, tn_error *err)
@@ -158,14 +161,13 @@ static void lose(void *arg, uint32_t rank, const char *what)
     tn_group_lose(l->group, rank, what);
 }
 
-static tn_status serve_parts(tn_leader *l, tn_error *err)
+static void serve_parts(tn_leader *l)
 {
     const tn_part_server_callbacks voice = {l, say_part, ask_back, lose};
     tn_group_parts parts;
-    TN_TRY(tn_part_server_new(&l->parts, l->n_ranks, &voice, err));
+    l->parts = tn_part_server_new(l->n_ranks, &voice);
     tn_part_server_bind(l->parts, &parts);
     tn_group_set_parts(l->group, &parts);
-    return TN_OK;
 }
 
 void tn_leader_deal(tn_leader *l, tn_part_dealer *dealer)
@@ -218,11 +220,7 @@ tn_status tn_leader_open(tn_leader **out, tn_worker *w, const tn_run_text *text,
     l->group = tn_peers_group(l->peers);
     tn_group_set_reports(l->group, tn_peer_progress_take, l->reported);
     if (w->plan->run->cluster.staleness > 0) {
-        status = serve_parts(l, err);
-    }
-    if (status != TN_OK) {
-        tn_leader_close(l, status, "rank 0 could not begin");
-        return status;
+        serve_parts(l);
     }
     const tn_ckpt_peers peers = {announce, collect, abandon, load, l};
     if (c != NULL) {
@@ -302,8 +300,7 @@ tn_status tn_leader_start(tn_leader *l, const tn_leader_begin *how, tn_error *er
     const tn_order_note order = {
         .what = TN_ORDER_START, .number = how->epoch, .text = bias, .more = {same, 3}};
     TN_TRY(tn_peers_begin(l->peers, err));
-    TN_TRY(tn_group_order(l->group, &order, err));
-    TN_TRY(await(l, &order, NULL, NULL, err)); /* all can be asked for values */
+    TN_TRY(order_and_await(l, &order, err)); /* all can be asked for values */
     if (!w->client.ops->is_joint) {
         /* A rank that learns now must not change rows that another is about to save. */
         tn_order_note go = {.what = TN_ORDER_GO, .text = ""};

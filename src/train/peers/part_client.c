@@ -178,17 +178,14 @@ static void flushed(void *arg, uint32_t parts, uint64_t batches, uint64_t record
 
 /* ---- the thread that trains ---- */
 
-tn_status tn_part_client_open(tn_part_client **out, const tn_part_client_opts *opts, tn_error *err)
+tn_part_client *tn_part_client_open(const tn_part_client_opts *opts)
 {
     TN_ASSERT(opts->ask != NULL);
-    *out = NULL;
-    tn_part_client *d = NULL;
-    TN_TRY(TN_ALLOC(d, 1, "a dealer of parts", err));
+    tn_part_client *d = tn_alloc(1, sizeof *d, "a dealer of parts");
     d->opts = *opts;
     d->dealer = (tn_dealer){.begin = begin, .next = next, .arg = d, .flushed = flushed};
     tn_part_progress_init(&d->book);
-    *out = d;
-    return TN_OK;
+    return d;
 }
 
 void tn_part_client_close(tn_part_client *d)

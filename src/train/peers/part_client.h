@@ -1,7 +1,7 @@
 /* part_client.h - the parts of an epoch asked for, one after another, from rank 0, which has the
  * ledger (train/peers/part_dealer.h).
  *
- *     TN_TRY(tn_part_client_open(&d, &opts, err));      opts.ask carries notes to rank 0
+ *     d = tn_part_client_open(&opts);                   opts.ask carries notes to rank 0
  *     reader_opts.dealer = tn_part_client_dealer(d);
  *     tn_part_client_note(d, &batch->progress);         behind each batch that is learned
  *     tn_part_client_bind(d, &parts);                   for the answers of rank 0
@@ -29,8 +29,7 @@ typedef struct tn_part_client_opts {
 
 typedef struct tn_part_client tn_part_client;
 
-tn_status tn_part_client_open(tn_part_client **out, const tn_part_client_opts *opts,
-                              tn_error *err) TN_MUST_USE;
+tn_part_client *tn_part_client_open(const tn_part_client_opts *opts);
 /* Behind the reader, and when no answer comes any more. NULL is fine. */
 void tn_part_client_close(tn_part_client *d);
 

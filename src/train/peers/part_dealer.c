@@ -391,22 +391,14 @@ const tn_manifest_part *tn_part_dealer_parts(tn_part_dealer *d, tn_arena *arena,
 
 /* ---- other ranks, on request ---- */
 
-tn_status tn_part_server_new(tn_part_server **out, uint32_t ranks,
-                             const tn_part_server_callbacks *voice, tn_error *err)
+tn_part_server *tn_part_server_new(uint32_t ranks, const tn_part_server_callbacks *voice)
 {
-    *out = NULL;
-    tn_part_server *s = NULL;
-    TN_TRY(TN_ALLOC(s, 1, "the dealing of parts", err));
+    tn_part_server *s = tn_alloc(1, sizeof *s, "the dealing of parts");
     s->voice = *voice;
     s->ranks = ranks;
+    s->frame = tn_alloc(ranks, sizeof *s->frame, "the dealing of parts");
     (void)pthread_mutex_init(&s->lock, NULL);
-    s->frame = tn_try_alloc(ranks, sizeof *s->frame, "the dealing of parts", err);
-    if (s->frame == NULL) {
-        tn_part_server_free(s);
-        return TN_E_MEMORY;
-    }
-    *out = s;
-    return TN_OK;
+    return s;
 }
 
 void tn_part_server_free(tn_part_server *s)

@@ -97,8 +97,7 @@ typedef struct tn_part_server_callbacks {
 
 typedef struct tn_part_server tn_part_server;
 
-tn_status tn_part_server_new(tn_part_server **out, uint32_t ranks,
-                             const tn_part_server_callbacks *voice, tn_error *err) TN_MUST_USE;
+tn_part_server *tn_part_server_new(uint32_t ranks, const tn_part_server_callbacks *voice);
 void tn_part_server_free(tn_part_server *s); /* when nothing comes any more; NULL is fine */
 
 void tn_part_server_bind(tn_part_server *s, tn_group_parts *out);

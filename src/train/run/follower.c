@@ -220,17 +220,16 @@ static void send_ask(void *arg, const tn_ask_note *note)
     tn_group_ask(arg, note);
 }
 
-static tn_status open_asks(follower *f, tn_error *err)
+static void open_asks(follower *f)
 {
     const tn_part_client_opts opts = {
         .epoch = f->epoch, .again_ns = tn_timer_ns(again_ns), .ask = send_ask, .arg = f->group};
     tn_group_parts parts;
-    TN_TRY(tn_part_client_open(&f->asks, &opts, err));
+    f->asks = tn_part_client_open(&opts);
     tn_part_client_bind(f->asks, &parts);
     tn_group_set_parts(f->group, &parts);
     f->cut_for = tn_epoch_cut_for(f->w, f->epoch, &f->stand);
     tn_epoch_position_done(&f->stand); /* rank 0's ledger has it */
-    return TN_OK;
 }
 
 /* Parts that rank 0 deals. */
@@ -251,7 +250,7 @@ static tn_status open_epoch(follower *f, uint32_t epoch, tn_error *err)
     f->progress = (tn_progress){.epoch = epoch};
     tn_metrics_clear(f->metrics);
     if (tn_epoch_reader_on_request(f->w)) {
-        TN_TRY(open_asks(f, err));
+        open_asks(f);
         return read_on_request(f, err);
     }
     return tn_epoch_reader_open(&f->feeder, f->w, &f->progress, &f->stand, &f->dealer, err);
