@@ -343,6 +343,7 @@ static int shortest(const target *t, char out[TN_NUMBER_TEXT_MAX])
             low = printed + 1;
         }
     }
+    TN_ASSERT(low > 0 && low <= F64_DIGITS);
     if (printed != low) {
         (void)snprintf(out, TN_NUMBER_TEXT_MAX, "%.*g", low, t->value);
     }
