@@ -325,12 +325,12 @@ static void plan_block(tn_graph *g)
 
 static tn_status take_states(tn_graph *g, tn_error *err)
 {
-    for (int round = 0; round < 2; round++) { /* the first one measures */
+    for (int round = 0; round < 2; round++) { /* the first one measures, without memory */
         size_t at = 0;
         for (uint32_t i = 0; i < g->n_nodes; i++) {
             tn_node *n = g->node[i];
             if (n->place->alive && n->op != NULL && n->op->state_bytes != NULL) {
-                n->state = round == 1 ? g->states + at : NULL;
+                n->state = g->states != NULL ? g->states + at : NULL;
                 at += round_up(n->op->state_bytes(n), TN_CACHE_LINE);
             }
         }
