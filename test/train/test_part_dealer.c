@@ -274,8 +274,8 @@ static void any_number_of_readers_goes_on_where_others_left_an_epoch(void **stat
             states[stand.part[i].state]++;
         }
         if (mode == TN_LEDGER_BY_RULE) { /* else it is a matter of who was faster */
-            assert_true(states[TN_PART_FREE] > 0 && states[TN_PART_DEALT] > 0 &&
-                        states[TN_PART_DONE] > 0);
+            assert_true(states[TN_PART_DONE] > 0);
+            assert_true(states[TN_PART_FREE] + states[TN_PART_DEALT] > 0); /* readers look ahead */
         }
         assert_false(run(&e, 1, TN_LEDGER_BY_RULE, some, &stand));
         assert_false(run(&e, 3, (tn_ledger_mode)mode, some, &stand));
@@ -307,7 +307,7 @@ static void read_alone(epoch *e, uint32_t batches, tn_epoch_position *stand)
 /* The same, but each rank deals itself and is only followed. *stand is rank 0's. */
 static void run_apart(epoch *e, uint32_t ranks, const uint32_t *batches, tn_epoch_position *stand)
 {
-    tn_part_dealer *d[READERS_MAX];
+    tn_part_dealer *d[READERS_MAX] = {NULL};
     tn_progress at[READERS_MAX] = {0};
     tn_error err = {0};
     for (uint32_t r = 0; r < ranks; r++) {
