@@ -142,6 +142,7 @@ static void standard_input_is_one_part_and_waiting_for_it_can_be_stopped(void **
     assert_int_equal(tn_reader_n_parts(reader), 1);
     assert_int_equal(tn_reader_total_bytes(reader), 0);
     tn_reader_close(reader); /* the other end is still open, and silent */
+    assert_int_not_equal(fcntl(STDIN_FILENO, F_GETFD), -1); /* it is not the reader's to close */
     assert_int_equal(close(ends[1]), 0);
     assert_int_equal(pipe(ends), 0);
     assert_int_equal(dup2(ends[0], STDIN_FILENO), STDIN_FILENO);

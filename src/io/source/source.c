@@ -95,7 +95,8 @@ tn_status tn_source_open(tn_source **out, const char *path, uint64_t from, const
     TN_ASSERT(!once || from == 0);
     tn_source *s = NULL;
     TN_TRY(TN_ALLOC(s, 1, "a source", err));
-    *s = (tn_source){.path = path, .fd = STDIN_FILENO, .waits = true, .stop = stop, .taken = from};
+    *s = (tn_source){
+        .path = path, .once = once, .fd = STDIN_FILENO, .waits = true, .stop = stop, .taken = from};
     tn_status status = once ? TN_OK : open_file(s, from, err);
     if (status != TN_OK) {
         tn_source_close(s);
