@@ -329,8 +329,7 @@ const tn_tree *tn_field_value(tn_arena *arena, const tn_field *f, const tn_tree 
     }
     given = tn_field_unfold(arena, f, given);
     bool layered = f->kind == TN_KIND_TABLE ||
-                   (f->kind == TN_KIND_VARIANT &&
-                    tn_field_choice(arena, f, given) == tn_field_choice(arena, f, fallback));
+                   (f->kind == TN_KIND_VARIANT && tn_tree_is_null(tn_tree_get(given, type_key)));
     if (!layered || tn_tree_is_null(fallback)) {
         return given;
     }

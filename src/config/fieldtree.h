@@ -23,8 +23,9 @@ const char *const *tn_field_keys(tn_arena *arena, const tn_field *fields, const 
  * VARIANT; every other tree as it is. */
 const tn_tree *tn_field_unfold(tn_arena *arena, const tn_field *f, const tn_tree *tree);
 
-/* The tree that `f` is read from: `given` (NULL: nothing) on top of the default. NULL when nothing
- * is given and the option is required; a tree of kind NULL when it is "not set". */
+/* The tree that `f` is read from: `given` (NULL: nothing) on top of the default; a variant whose
+ * type is written begins with the defaults of that type instead. NULL when nothing is given and the
+ * option is required; a tree of kind NULL when it is "not set". */
 const tn_tree *tn_field_value(tn_arena *arena, const tn_field *f, const tn_tree *given);
 
 /* The choice that the unfolded map of a variant names, by itself or by the default; NULL when it

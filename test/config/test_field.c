@@ -249,6 +249,12 @@ static void a_variant_takes_the_defaults_of_its_choice(void **state)
     o = bind_well(*state, "{stop: x, optimizer: {beta1: 0.5}, sparse: {beta1: 0.5}}");
     assert_true(((const adam_opts *)o->optimizer.opts)->beta1 == 0.5);
     assert_true(((const adam_opts *)o->sparse.opts)->lr == 0.05);
+    /* whoever writes the type, and be it that of the fallback, gets what the table says of it */
+    o = bind_well(*state, "{stop: x, sparse: {type: adam, l2: 0.25}}");
+    assert_true(((const adam_opts *)o->sparse.opts)->lr == 1e-3);
+    assert_true(((const common_opts *)o->sparse.shared)->l2 == 0.25);
+    o = bind_well(*state, "{stop: x, sparse: adam}");
+    assert_true(((const common_opts *)o->sparse.shared)->l2 == 0);
     o = bind_well(*state, "{stop: x, optimizer: none}");
     assert_null(o->optimizer.opts);
 }
