@@ -27,7 +27,7 @@ static const char *model_preset(const char *model, const char *preset)
     return "{}";
 }
 
-static const tn_presets presets = {tn_format_preset, model_preset};
+static const tn_presets presets = {.format = tn_format_preset, .model = model_preset};
 
 bool tn_data_to_cache(const tn_tree *to)
 {

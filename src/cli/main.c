@@ -88,7 +88,8 @@ static void resolve_text(tn_setup *s)
 
 tn_status tn_setup_load(tn_setup *s, const tn_options *options, tn_error *err)
 {
-    static const tn_presets presets = {.format = tn_format_preset, .model = tn_model_preset};
+    static const tn_presets presets = {
+        .format = tn_format_preset, .model = tn_model_preset, .list = tn_model_list_presets};
     tn_config_in in = {
         .fields = tn_run_fields,
         .presets = &presets,

@@ -4,6 +4,7 @@
 
 #include "base/core/arena.h"
 #include "base/core/error.h"
+#include "base/core/text.h"
 #include "config/diag.h"
 #include "config/field.h"
 #include "config/tree.h"
@@ -54,6 +55,16 @@ const char *tn_model_preset(const char *model, const char *preset)
         }
     }
     return NULL;
+}
+
+void tn_model_list_presets(const char *model, tn_text *out)
+{
+    for (const tn_model *const *m = tn_all_models; *m != NULL; m++) {
+        const bool here = strcmp((*m)->choice.name, model) == 0;
+        for (const tn_preset *p = (*m)->presets; here && p != NULL && p->name != NULL; p++) {
+            tn_text_addf(out, "%s%s", p != (*m)->presets ? ", " : "", p->name);
+        }
+    }
 }
 
 const tn_tree *tn_model_list(const tn_variant *model, const tn_features *features,

@@ -15,6 +15,7 @@
 #include "config/values.h"
 
 typedef struct tn_features tn_features; /* models/layerlist.h */
+typedef struct tn_text tn_text;         /* base/core/text.h */
 
 /* Options that every model has. */
 typedef struct tn_model_common {
@@ -82,6 +83,9 @@ extern const tn_choice *const tn_model_choices[]; /* the same for option tables 
 /* YAML text of a model's preset; NULL: none of that name. */
 const char *tn_model_preset(const char *model, const char *preset);
 
+/* "bars-frappe, bars-criteo, tensornet": appended; nothing for a model that is not there. */
+void tn_model_list_presets(const char *model, tn_text *out);
+
 /* The list of layers of a configured model: a map of inputs, layers, output. NULL: faults in
  * b->diag. */
 const tn_tree *tn_model_list(const tn_variant *model, const tn_features *features,
@@ -134,15 +138,16 @@ const char *tn_write_deep_input(tn_list_writer *w, const tn_model_args *args);
 void tn_write_fm(tn_list_writer *w, bool within_slot);
 void tn_write_wide_input(tn_list_writer *w, const tn_model_args *args);
 
-/* Parts that presets of several models share, as pieces of YAML. bars is the recipe of the open CTR
- * benchmark; tensornet has the defaults of TensorNet.
+/* Parts that presets of several models share, as pieces of YAML. bars-<set> are the recipes of the
+ * open CTR benchmark (BARS, FuxiCTR 1.1, sets x1) for its four sets of data; tensornet has the
+ * defaults of TensorNet and of its Wide & Deep example.
  *
- *     {"bars", "model: {..}\n" TN_BARS_EMBEDDING TN_BARS_TRAIN
- *              TN_BARS_ROWS("deep", "0.05") TN_BARS_STOP},
+ *     TN_BARS_WIDE("frappe", "batch_norm: true, dropout: 0.2", "0.05"),
  */
 #define TN_BARS_EMBEDDING "embedding: {dim: 10, init: {normal: [0, 1e-4]}}\n"
 #define TN_BARS_TRAIN                                                                              \
     "train:\n"                                                                                     \
+    "  epochs: 100\n"                                                                              \
     "  batch: 4096\n"                                                                              \
     "  optimizer: {type: adam, lr: 1e-3}\n"                                                        \
     "  sparse:\n"
@@ -153,8 +158,35 @@ void tn_write_wide_input(tn_list_writer *w, const tn_model_args *args);
     "  stop: {monitor: valid.auc, patience: 2, min_delta: 1e-6, restore: best}\n"                  \
     "  reduce_on_plateau: {factor: 0.1, patience: 1, min_lr: 1e-6}\n"
 
+/* An MLP beside a wide part. */
+#define TN_BARS_WIDE(set, options, l2)                                                             \
+    {                                                                                              \
+        "bars-" set, "model: {hidden: [400, 400, 400], head: sum, " options ",\n"                  \
+                     "        init: xavier_normal, wide_init: {normal: [0, 1e-4]}, bias_init: "    \
+                     "0}\n" TN_BARS_EMBEDDING TN_BARS_TRAIN TN_BARS_ROWS("deep", l2)               \
+                         TN_BARS_ROWS("wide", l2) TN_BARS_STOP                                     \
+    }
+/* A cross network beside an MLP. */
+#define TN_BARS_CROSS(set, options, l2)                                                            \
+    {                                                                                              \
+        "bars-" set,                                                                               \
+            "model: {" options                                                                     \
+            ", init: xavier_normal, bias_init: 0}\n" TN_BARS_EMBEDDING TN_BARS_TRAIN TN_BARS_ROWS( \
+                "deep", l2) TN_BARS_STOP                                                           \
+    }
+/* Pairs of vectors and a wide part, nothing else. */
+#define TN_BARS_PAIRS(set, options, l2)                                                            \
+    {                                                                                              \
+        "bars-" set,                                                                               \
+            "model: {" options                                                                     \
+            "wide_init: {normal: [0, 1e-4]}, bias_init: 0}\n" TN_BARS_EMBEDDING TN_BARS_TRAIN      \
+                TN_BARS_ROWS("deep", l2) TN_BARS_ROWS("wide", l2) TN_BARS_STOP                     \
+    }
+
 #define TN_TENSORNET_EMBEDDING "embedding: {dim: 8, pool: mean, init: {normal: [0, 0.0353553]}}\n"
+#define TN_TENSORNET_WIDE "bias_init: 0, wide_init: {normal: [0, 0.1]}"
 #define TN_TENSORNET_TRAIN                                                                         \
+    "data: {shuffle: 0}\n"                                                                         \
     "train:\n"                                                                                     \
     "  batch: 32\n"                                                                                \
     "  optimizer: {type: adam, lr: 1e-3}\n"                                                        \
@@ -163,10 +195,5 @@ void tn_write_wide_input(tn_list_writer *w, const tn_model_args *args);
     "    " segment ": {type: adagrad, rowwise: true, lr: 0.01, n0: 0.1}\n"
 #define TN_TENSORNET_BOTH                                                                          \
     TN_TENSORNET_EMBEDDING TN_TENSORNET_TRAIN TN_TENSORNET_ROWS("deep") TN_TENSORNET_ROWS("wide")
-
-/* Pairs of vectors and a wide part, nothing else. */
-#define TN_BARS_PAIRS(embedding)                                                                   \
-    "model: {wide_init: {normal: [0, 1e-4]}, bias_init: 0}\n" embedding TN_BARS_TRAIN              \
-        TN_BARS_ROWS("deep", "5e-6") TN_BARS_ROWS("wide", "5e-6") TN_BARS_STOP
 
 #endif

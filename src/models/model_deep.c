@@ -81,11 +81,12 @@ static void widedeep_write(const tn_model_args *args, tn_list_writer *w)
 }
 
 static const tn_preset widedeep_presets[] = {
-    {"bars", "model: {hidden: [400, 400, 400], batch_norm: true, dropout: 0.6, head: sum,\n"
-             "        init: xavier_normal, wide_init: {normal: [0, 1e-4]}, bias_init: "
-             "0}\n" TN_BARS_EMBEDDING TN_BARS_TRAIN TN_BARS_ROWS("deep", "0.1")
-                 TN_BARS_ROWS("wide", "0.1") TN_BARS_STOP},
-    {"tensornet", "model: {hidden: [512, 256, 256], head: concat}\n" TN_TENSORNET_BOTH},
+    TN_BARS_WIDE("frappe", "batch_norm: true, dropout: 0.6", "0.1"),
+    TN_BARS_WIDE("criteo", "batch_norm: true, dropout: 0.1", "1e-5"),
+    TN_BARS_WIDE("avazu", "batch_norm: true, dropout: 0.2", "0.005"),
+    TN_BARS_WIDE("movielens", "batch_norm: true, dropout: 0.1", "0.01"),
+    {"tensornet",
+     "model: {hidden: [512, 256, 256], head: concat, " TN_TENSORNET_WIDE "}\n" TN_TENSORNET_BOTH},
     {"paper", "model: {hidden: [1024, 512, 256], head: sum}\n"
               "embedding: {dim: 32}\n"
               "train:\n"
@@ -116,11 +117,12 @@ static void deepfm_write(const tn_model_args *args, tn_list_writer *w)
 }
 
 static const tn_preset deepfm_presets[] = {
-    {"bars", "model: {hidden: [400, 400, 400], batch_norm: true, dropout: 0.2, head: sum,\n"
-             "        init: xavier_normal, wide_init: {normal: [0, 1e-4]}, bias_init: "
-             "0}\n" TN_BARS_EMBEDDING TN_BARS_TRAIN TN_BARS_ROWS("deep", "0.05")
-                 TN_BARS_ROWS("wide", "0.05") TN_BARS_STOP},
-    {"tensornet", "model: {hidden: [512, 256, 256], head: concat}\n" TN_TENSORNET_BOTH},
+    TN_BARS_WIDE("frappe", "batch_norm: true, dropout: 0.2", "0.05"),
+    TN_BARS_WIDE("criteo", "batch_norm: true, dropout: 0.1", "1e-5"),
+    TN_BARS_WIDE("avazu", "batch_norm: true, dropout: 0.3", "0.1"),
+    TN_BARS_WIDE("movielens", "batch_norm: true, dropout: 0.3", "0.01"),
+    {"tensornet",
+     "model: {hidden: [512, 256, 256], head: concat, " TN_TENSORNET_WIDE "}\n" TN_TENSORNET_BOTH},
     {"paper", "model: {hidden: [400, 400, 400], dropout: 0.5, head: sum}\n"
               "embedding: {dim: 10}\n"
               "train:\n"
@@ -155,12 +157,15 @@ static void dcn_write(const tn_model_args *args, tn_list_writer *w)
 }
 
 static const tn_preset dcn_presets[] = {
-    {"bars", "model: {hidden: [400, 400, 400], batch_norm: true, dropout: 0.2, layers: 3,\n"
-             "        init: xavier_normal, bias_init: 0}\n" TN_BARS_EMBEDDING TN_BARS_TRAIN
-                 TN_BARS_ROWS("deep", "0.05") TN_BARS_STOP},
+    TN_BARS_CROSS("frappe", "hidden: [400, 400, 400], batch_norm: true, dropout: 0.2, layers: 3",
+                  "0.05"),
+    TN_BARS_CROSS("criteo", "hidden: [400, 400, 400], dropout: 0.1, layers: 3", "1e-5"),
+    TN_BARS_CROSS("avazu", "hidden: [400, 400, 400], dropout: 0.1, layers: 3", "0.05"),
+    TN_BARS_CROSS("movielens", "hidden: [400, 400, 400], batch_norm: true, dropout: 0.2, layers: 4",
+                  "0.01"),
     {"tensornet",
-     "model: {hidden: [512, 256, 256], layers: 3}\n" TN_TENSORNET_EMBEDDING TN_TENSORNET_TRAIN
-         TN_TENSORNET_ROWS("deep")},
+     "model: {hidden: [512, 256, 256], layers: 3, bias_init: 0}\n" TN_TENSORNET_EMBEDDING
+         TN_TENSORNET_TRAIN TN_TENSORNET_ROWS("deep")},
     {"paper", "model: {hidden: [1024, 1024], layers: 6, batch_norm: true}\n"
               "embedding: {dim: 16}\n"
               "train:\n"
@@ -207,13 +212,16 @@ static void dcnv2_write(const tn_model_args *args, tn_list_writer *w)
 }
 
 static const tn_preset dcnv2_presets[] = {
-    {"bars",
-     "model: {hidden: [400, 400, 400], batch_norm: true, dropout: 0.4, layers: 4, rank: 0,\n"
-     "        structure: parallel, init: xavier_normal, bias_init: 0}\n" TN_BARS_EMBEDDING
-         TN_BARS_TRAIN TN_BARS_ROWS("deep", "0.05") TN_BARS_STOP},
+    TN_BARS_CROSS("frappe", "hidden: [400, 400, 400], batch_norm: true, dropout: 0.4, layers: 4",
+                  "0.05"),
+    TN_BARS_CROSS("criteo", "hidden: [500, 500, 500], dropout: 0.1, layers: 3", "1e-5"),
+    TN_BARS_CROSS("avazu", "hidden: [400, 400, 400], batch_norm: true, dropout: 0.2, layers: 5",
+                  "0.05"),
+    TN_BARS_CROSS("movielens", "hidden: [400, 400, 400], batch_norm: true, dropout: 0.2, layers: 5",
+                  "0.01"),
     {"tensornet",
-     "model: {hidden: [512, 256, 256], layers: 3}\n" TN_TENSORNET_EMBEDDING TN_TENSORNET_TRAIN
-         TN_TENSORNET_ROWS("deep")},
+     "model: {hidden: [512, 256, 256], layers: 3, bias_init: 0}\n" TN_TENSORNET_EMBEDDING
+         TN_TENSORNET_TRAIN TN_TENSORNET_ROWS("deep")},
     {"paper", "model: {hidden: [768, 768], layers: 2, structure: stacked}\n"
               "embedding: {dim: 39}\n"
               "train:\n"

@@ -21,19 +21,19 @@ static void lr_write(const tn_model_args *args, tn_list_writer *w)
     tn_list_output(w, "logit");
 }
 
+#define LR_BARS(set, l2)                                                                           \
+    {                                                                                              \
+        "bars-" set,                                                                               \
+            "model: {wide_init: {normal: [0, 1e-4]}, bias_init: 0}\n" TN_BARS_TRAIN TN_BARS_ROWS(  \
+                "wide", l2) TN_BARS_STOP                                                           \
+    }
+
 static const tn_preset lr_presets[] = {
-    {"bars", "model: {wide_init: {normal: [0, 1e-4]}, bias_init: 0}\n"
-             "train:\n"
-             "  batch: 4096\n"
-             "  optimizer: {type: adam, lr: 1e-3}\n"
-             "  sparse: {wide: {type: adam, lr: 1e-3, bias: global, l2: 1e-5, l2_mode: dense}}\n"
-             "  clip: {global: 10}\n"
-             "  stop: {monitor: valid.auc, patience: 2, min_delta: 1e-6, restore: best}\n"
-             "  reduce_on_plateau: {factor: 0.1, patience: 1, min_lr: 1e-6}\n"},
-    {"tensornet", "train:\n"
-                  "  batch: 32\n"
-                  "  sparse: {wide: {type: adagrad, rowwise: true, lr: 0.01, n0: 0.1}}\n"
-                  "  optimizer: {type: adam, lr: 1e-3}\n"},
+    LR_BARS("frappe", "1e-5"),
+    LR_BARS("criteo", "5e-7"),
+    LR_BARS("avazu", "5e-7"),
+    LR_BARS("movielens", "5e-6"),
+    {"tensornet", "model: {" TN_TENSORNET_WIDE "}\n" TN_TENSORNET_TRAIN TN_TENSORNET_ROWS("wide")},
     {"paper", "train:\n"
               "  sparse: {wide: {type: ftrl, alpha: 0.05, beta: 1, l1: 1, l2: 0}}\n"},
     {NULL, NULL},
@@ -82,8 +82,11 @@ static void fm_write(const tn_model_args *args, tn_list_writer *w)
 }
 
 static const tn_preset fm_presets[] = {
-    {"bars", TN_BARS_PAIRS(TN_BARS_EMBEDDING)},
-    {"tensornet", TN_TENSORNET_BOTH},
+    TN_BARS_PAIRS("frappe", "", "5e-6"),
+    TN_BARS_PAIRS("criteo", "", "5e-6"),
+    TN_BARS_PAIRS("avazu", "", "1e-5"),
+    TN_BARS_PAIRS("movielens", "", "5e-6"),
+    {"tensornet", "model: {" TN_TENSORNET_WIDE "}\n" TN_TENSORNET_BOTH},
     {"paper", "embedding: {dim: 8, init: {normal: [0, 0.01]}}\n"
               "train:\n"
               "  optimizer: {type: sgd, lr: 0.01}\n"
@@ -128,8 +131,11 @@ static void ffm_write(const tn_model_args *args, tn_list_writer *w)
 
 /* paper: the defaults of libffm. */
 static const tn_preset ffm_presets[] = {
-    {"bars", TN_BARS_PAIRS("embedding: {init: {normal: [0, 1e-4]}}\n")},
-    {"tensornet", TN_TENSORNET_BOTH},
+    TN_BARS_PAIRS("frappe", "k: 10, ", "1e-6"),
+    TN_BARS_PAIRS("criteo", "k: 5, ", "1e-6"),
+    TN_BARS_PAIRS("avazu", "k: 10, ", "1e-5"),
+    TN_BARS_PAIRS("movielens", "k: 10, ", "1e-6"),
+    {"tensornet", "model: {" TN_TENSORNET_WIDE "}\n" TN_TENSORNET_BOTH},
     {"paper", "model: {k: 4, normalise: true}\n"
               "embedding: {init: {uniform: [0, 0.5]}}\n"
               "train:\n"
@@ -181,9 +187,19 @@ static void fwfm_write(const tn_model_args *args, tn_list_writer *w)
     tn_list_output(w, "logit");
 }
 
+/* The benchmark's linear part is a vector of each slot, FeLV of the paper. */
+#define FWFM_BARS(set, l2)                                                                         \
+    {                                                                                              \
+        "bars-" set, "model: {linear: per_field, bias_init: 0}\n" TN_BARS_EMBEDDING TN_BARS_TRAIN  \
+                         TN_BARS_ROWS("deep", l2) TN_BARS_STOP                                     \
+    }
+
 static const tn_preset fwfm_presets[] = {
-    {"bars", TN_BARS_PAIRS(TN_BARS_EMBEDDING)},
-    {"tensornet", TN_TENSORNET_BOTH},
+    FWFM_BARS("frappe", "5e-6"),
+    FWFM_BARS("criteo", "5e-6"),
+    FWFM_BARS("avazu", "1e-5"),
+    FWFM_BARS("movielens", "5e-6"),
+    {"tensornet", "model: {" TN_TENSORNET_WIDE "}\n" TN_TENSORNET_BOTH},
     {"paper", "model: {linear: per_field}\n"
               "embedding: {dim: 10, init: {normal: [0, 0.01]}}\n"
               "train:\n"

@@ -95,16 +95,20 @@ static void a_printed_list_builds_the_same_parameters(void **state)
     }
 }
 
-static void every_model_has_the_three_presets(void **state)
+static void every_model_has_its_presets(void **state)
 {
     (void)state;
     for (const tn_model *const *m = tn_all_models; *m != NULL; m++) {
         if (strcmp((*m)->choice.name, "graph") == 0) {
             continue;
         }
-        assert_non_null(tn_model_preset((*m)->choice.name, "paper"));
-        assert_non_null(tn_model_preset((*m)->choice.name, "bars"));
-        assert_non_null(tn_model_preset((*m)->choice.name, "tensornet"));
+        tn_text there = {0};
+        tn_model_list_presets((*m)->choice.name, &there);
+        assert_string_equal(tn_text_str(&there), "bars-frappe, bars-criteo, bars-avazu, "
+                                                 "bars-movielens, tensornet, paper");
+        tn_text_done(&there);
+        assert_non_null(tn_model_preset((*m)->choice.name, "bars-avazu"));
+        assert_null(tn_model_preset((*m)->choice.name, "bars"));
     }
 }
 
@@ -138,7 +142,7 @@ int main(void)
         cmocka_unit_test(v14_tensornet_presets_have_their_parameters),
         cmocka_unit_test(v14_bars_models_have_their_parameters),
         cmocka_unit_test(a_printed_list_builds_the_same_parameters),
-        cmocka_unit_test(every_model_has_the_three_presets),
+        cmocka_unit_test(every_model_has_its_presets),
         cmocka_unit_test(the_output_bias_is_found_behind_additions),
     };
     return cmocka_run_group_tests_name("models/model", tests, NULL, NULL);

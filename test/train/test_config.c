@@ -119,7 +119,7 @@ static const char *model_preset(const char *model, const char *preset)
     return known ? "model: {hidden: [5, 5]}\ntrain: {batch: 8}\n" : NULL;
 }
 
-static const tn_presets presets = {format_preset, model_preset};
+static const tn_presets presets = {.format = format_preset, .model = model_preset};
 
 typedef struct fixture {
     tn_arena *arena;

@@ -18,7 +18,7 @@ static const char *no_format(const char *format)
     return NULL;
 }
 
-static const tn_presets presets = {no_format, tn_model_preset};
+static const tn_presets presets = {.format = no_format, .model = tn_model_preset};
 
 static void bind(const char *path, const tn_tree *tree, tn_arena *arena, tn_diag *diag)
 {

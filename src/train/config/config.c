@@ -7,6 +7,7 @@
 #include "train/config/config.h"
 
 #include "base/core/arena.h"
+#include "base/core/text.h"
 #include "config/fieldtree.h"
 #include "config/yaml.h"
 #include "train/config/slot_ranges.h"
@@ -375,7 +376,13 @@ static const tn_tree *merge_presets(layers *l, const tn_tree *first)
     }
     yaml = presets->model(model, preset);
     if (yaml == NULL) {
-        tn_diag_error(l->b.diag, &at, "model '%s' has no preset '%s'", model, preset);
+        tn_text there = {0};
+        if (presets->list != NULL) {
+            presets->list(model, &there);
+        }
+        tn_diag_error(l->b.diag, &at, "model '%s' has no preset '%s'%s%s", model, preset,
+                      there.size > 0 ? "; there are " : "", tn_text_str(&there));
+        tn_text_done(&there);
         return merged;
     }
     (void)snprintf(source, sizeof source, "preset %s of %s", preset, model);

@@ -22,9 +22,12 @@
 enum { TN_INCLUDE_DEPTH_MAX = 16 };
 
 /* Where the YAML of presets comes from; NULL from either: there is none of that name. */
+typedef struct tn_text tn_text; /* base/core/text.h */
+
 typedef struct tn_presets {
     const char *(*format)(const char *format);                   /* data.format */
     const char *(*model)(const char *model, const char *preset); /* model.type, model.preset */
+    void (*list)(const char *model, tn_text *out); /* the presets of a model; NULL: not known */
 } tn_presets;
 
 typedef struct tn_config_in {
