@@ -4,6 +4,8 @@
 #include "cli/main.h"
 
 #include "base/core/alloc.h"
+#include "base/core/log.h"
+#include "base/core/text.h"
 #include "base/file/output_file.h"
 #include "base/math/sha256.h"
 #include "cli/children.h"
@@ -16,6 +18,8 @@
 #include "io/format/format.h"
 #include "io/read/fileset.h"
 #include "io/schema/dataopts.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/config/choices.h"
 #include "train/config/config.h"
 #include "train/peers/peers.h"
 
@@ -105,8 +109,42 @@ tn_status tn_setup_load(tn_setup *s, const tn_options *options, tn_error *err)
     }
     TN_TRY(tn_diag_check(&s->diag, err));
     tn_terminal_log(options->verbosity, (tn_log_level)s->run.log.level);
-    resolve_text(s);
     return TN_OK;
+}
+
+/* The configuration of the checkpoint that the run goes on from, or whose weights it begins with;
+ * nothing: there is none. */
+static void find_past(const tn_setup *s, const char *from, tn_text *out)
+{
+    const tn_checkpoint_opts *o = &s->run.checkpoint;
+    tn_text dir = {0};
+    tn_run_dir(&s->run.run, &dir);
+    const bool own = strcmp(o->resume, "auto") == 0 || strcmp(o->resume, "must") == 0;
+    if (from != NULL) {
+        tn_checkpoint_config(from, out);
+    } else if (strcmp(o->resume, "never") != 0) {
+        if (!o->fresh) {
+            tn_checkpoint_config(tn_text_str(&dir), out);
+        }
+        if (out->size == 0 && !own) {
+            tn_checkpoint_config(o->resume, out);
+        }
+    }
+    tn_text_done(&dir);
+}
+
+tn_status tn_setup_choose(tn_setup *s, const char *from, tn_text *said, tn_error *err)
+{
+    tn_text past = {0};
+    tn_cluster_opts *cluster = &s->run.cluster;
+    const uint32_t size = cluster->size;
+    cluster->size = s->peers > 0 ? s->peers : size;
+    find_past(s, from, &past);
+    tn_status status =
+        tn_choices_make(&s->binder, tn_text_str(&past), &s->tree, &s->run, said, err);
+    cluster->size = size;
+    tn_text_done(&past);
+    return status;
 }
 
 tn_status tn_setup_inputs(tn_setup *s, const tn_strs *more, tn_error *err)
@@ -115,9 +153,30 @@ tn_status tn_setup_inputs(tn_setup *s, const tn_strs *more, tn_error *err)
     return tn_fileset_inputs(more, &s->inputs, err);
 }
 
-tn_status tn_setup_plan(tn_setup *s, tn_error *err)
+/* Line by line. */
+static void tell(const char *lines)
 {
-    tn_status status = tn_model_plan_new(&s->plan, &s->run, &s->binder, err);
+    while (*lines != '\0') {
+        const size_t size = strcspn(lines, "\n");
+        tn_log(TN_LOG_INFO, "%.*s", (int)size, lines);
+        lines += size + (lines[size] != '\0');
+    }
+}
+
+tn_status tn_setup_plan(tn_setup *s, const char *from, tn_error *err)
+{
+    tn_text said = {0};
+    tn_status status = tn_setup_choose(s, from, &said, err);
+    if (status == TN_OK) {
+        resolve_text(s);
+        status = tn_model_plan_new(&s->plan, &s->run, &s->binder, err);
+    }
+    const bool begins = from == NULL && strcmp(s->run.checkpoint.resume, "must") != 0;
+    const bool tells = begins && s->peers == 0 && s->run.cluster.rank == 0;
+    if (status == TN_OK && tells) {
+        tell(tn_text_str(&said));
+    }
+    tn_text_done(&said);
     if (status != TN_OK) { /* nobody shall wait for this rank */
         const bool faults = s->diag.n_errors > 0;
         tn_peers_decline(&s->run, status, faults ? tn_text_str(&s->diag.text) : err->text);

@@ -11,7 +11,7 @@
  * and in `work`, of programs with a configuration:
  *
  *     TN_TRY(tn_setup_load(s, options, err));        the configuration, checked
- *     TN_TRY(tn_setup_plan(s, err));                 schema, layers, layout, rules
+ *     TN_TRY(tn_setup_plan(s, NULL, err));           schema, layers, layout, rules
  *     ... s->plan, s->text ...
  */
 #ifndef TN_CLI_MAIN_H
@@ -37,12 +37,18 @@ typedef struct tn_setup {
     tn_run_text text;    /* the resolved configuration without folders, logs and paths */
     int exit_code;       /* of a success: of child processes, which have reported their failures
                             themselves; or 4 where data was found wanting */
+    uint32_t peers;      /* that it starts, which tell themselves what they choose; 0: none */
     bool told_elsewhere; /* another process of the group has failed, and reports it itself */
 } tn_setup;
 
 /* The configuration named by the first word, changed by environment and key=value. */
 tn_status tn_setup_load(tn_setup *s, const tn_options *options, tn_error *err) TN_MUST_USE;
-tn_status tn_setup_plan(tn_setup *s, tn_error *err) TN_MUST_USE;
+/* Makes the choices that are left to the data (train/config/choices.h); `said` gets words about
+ * them. `from`: a checkpoint or run directory that will be read; NULL: what checkpoint.resume says.
+ */
+tn_status tn_setup_choose(tn_setup *s, const char *from, tn_text *said, tn_error *err) TN_MUST_USE;
+/* The same, then the plan; the user is told. */
+tn_status tn_setup_plan(tn_setup *s, const char *from, tn_error *err) TN_MUST_USE;
 /* Fills s->inputs, with data that the configuration does not name. */
 tn_status tn_setup_inputs(tn_setup *s, const tn_strs *more, tn_error *err) TN_MUST_USE;
 

@@ -229,7 +229,8 @@ static tn_status evaluate_together(eval_job *j, tn_worker *w, const tn_strs *pat
 static tn_status evaluate_checkpoint(eval_job *j, const tn_strs *paths, tn_error *err)
 {
     tn_setup *s = j->setup;
-    TN_TRY(tn_setup_plan(s, err));
+    s->run.checkpoint.resume = "must"; /* of what is evaluated */
+    TN_TRY(tn_setup_plan(s, j->flags->checkpoint, err));
     if (s->run.cluster.rank > 0) {
         const tn_watch watch = {.stop = j->stop, .told_elsewhere = &s->told_elsewhere};
         const tn_follower_data data = {paths, j->fetch->n > 0 ? j->fetch : NULL};

@@ -68,7 +68,8 @@ static void print_result(const tn_exported *out, bool json)
 /* Of several processes rank 0 tells what all have written. */
 static tn_status export(tn_setup *s, const export_flags *f, tn_error *err)
 {
-    TN_TRY(tn_setup_plan(s, err));
+    s->run.checkpoint.resume = "must"; /* of what is exported */
+    TN_TRY(tn_setup_plan(s, f->checkpoint, err));
     if (s->run.cluster.rank > 0) {
         const tn_watch watch = {.stop = tn_signals_watch_stop(),
                                 .told_elsewhere = &s->told_elsewhere};

@@ -1,4 +1,5 @@
 /* tnet_train.c - train, evaluate, checkpoint, log. */
+#include "base/core/log.h"
 #include "cli/children.h"
 #include "cli/exits.h"
 #include "cli/local.h"
@@ -174,6 +175,23 @@ static tn_status answer(tn_setup *s, const train_flags *f, tn_error *err)
     return status;
 }
 
+/* With what the data choose, where there are any; else 'auto' stays. */
+static void print_config(tn_setup *s)
+{
+    tn_error why = {0};
+    tn_diag unheard = {0}; /* faults that a run would tell */
+    tn_text said = {0};    /* what stands in the configuration */
+    s->binder.diag = &unheard;
+    tn_status status = tn_setup_choose(s, NULL, &said, &why);
+    s->binder.diag = &s->diag;
+    tn_text_done(&said);
+    tn_diag_done(&unheard);
+    if (status == TN_E_DATA || status == TN_E_IO) {
+        tn_log(TN_LOG_INFO, "nothing is chosen by the data: %s", why.text);
+    }
+    print_fields(tn_run_fields, s->tree, true);
+}
+
 static tn_status work(tn_setup *s, const tn_options *options, const void *asked, tn_error *err)
 {
     const train_flags *f = asked;
@@ -183,16 +201,17 @@ static tn_status work(tn_setup *s, const tn_options *options, const void *asked,
     }
     const tn_local_group local = {.program = &program, .options = options, .peers = f->peers};
     TN_TRY(tn_local_load(&local, s, err));
-    if (f->print_config) {
-        print_fields(tn_run_fields, s->tree, true);
-        return TN_OK;
-    }
     if (f->resume) {
         s->run.checkpoint.resume = "must";
     }
     s->run.checkpoint.fresh = f->fresh;
+    s->peers = tn_local_is_group(&local) ? f->peers : 0;
+    if (f->print_config) {
+        print_config(s);
+        return TN_OK;
+    }
     TN_TRY(tn_local_rank(&local, s, err));
-    TN_TRY(tn_setup_plan(s, err));
+    TN_TRY(tn_setup_plan(s, NULL, err));
     if (f->print_graph || f->dry_run || f->plan || f->dot) {
         return answer(s, f, err);
     }

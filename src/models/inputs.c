@@ -104,7 +104,15 @@ static bool read_slots(tn_model_input *in, const tn_tree *which, const tn_featur
         }
     }
     if (in->n == 0) {
-        tn_diag_error(b->diag, &which->at, "input '%s' has no slot", in->name);
+        tn_diag_error(b->diag, &which->at, "input '%s' reads keys, and no slot has any for it",
+                      in->name);
+        tn_diag_hint(
+            b->diag,
+            f->n_slots == 0
+                ? "all slots are numbers for a numeric input; without 'as: value' one is a "
+                  "key, a float that of a bucket"
+                : "name '%s' in 'uses' of a slot, or take a model without that input",
+            in->name);
         return false;
     }
     return true;

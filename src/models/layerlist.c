@@ -108,6 +108,7 @@ static tn_node *embed_node(const builder *b, const char *name, const tn_model_in
             .segment = segment_of(b->source->layout, s->group, input->name),
             .pool = s->pool,
             .k = s->pool_k,
+            .single = s->single,
         };
     }
     return tn_embed(b->net->g, name, slots, input->n);

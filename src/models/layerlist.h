@@ -37,6 +37,7 @@ typedef struct tn_model_slot {
     uint32_t dim; /* its own width or embedding.dim */
     tn_pool pool;
     uint32_t pool_k;
+    bool single;  /* at most one value an example */
     tn_strs uses; /* inputs that may take it; n 0: all */
 } tn_model_slot;
 

@@ -14,6 +14,8 @@
 #include "base/core/compiler.h"
 #include "config/values.h"
 
+#include <stdbool.h>
+
 typedef struct tn_features tn_features; /* models/layerlist.h */
 typedef struct tn_text tn_text;         /* base/core/text.h */
 
@@ -59,6 +61,7 @@ typedef struct tn_model_args {
 typedef struct tn_model {
     tn_choice choice;         /* name, help, options; impl is this constant */
     const tn_preset *presets; /* ends with name NULL; NULL: none */
+    bool keys_only;           /* it has no numeric input, whatever its options are */
 
     /* Adds inputs, layers and the output to w->list. Faults go to w->diag. */
     void (*write)(const tn_model_args *args, tn_list_writer *w);

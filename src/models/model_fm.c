@@ -42,6 +42,7 @@ static const tn_preset lr_presets[] = {
 const tn_model tn_model_lr = {
     .choice = {.name = "lr", .help = "logistic regression", .impl = &tn_model_lr},
     .presets = lr_presets,
+    .keys_only = true,
     .write = lr_write,
 };
 
@@ -96,7 +97,7 @@ static const tn_preset fm_presets[] = {
     {NULL, NULL},
 };
 
-const tn_model tn_model_fm = {TN_MODEL_MEMBERS(fm, "factorization machine")};
+const tn_model tn_model_fm = {TN_MODEL_MEMBERS(fm, "factorization machine"), .keys_only = true};
 
 /* ---- ffm ---- */
 
@@ -146,7 +147,8 @@ static const tn_preset ffm_presets[] = {
     {NULL, NULL},
 };
 
-const tn_model tn_model_ffm = {TN_MODEL_MEMBERS(ffm, "field-aware factorization machine")};
+const tn_model tn_model_ffm = {TN_MODEL_MEMBERS(ffm, "field-aware factorization machine"),
+                               .keys_only = true};
 
 /* ---- fwfm ---- */
 
@@ -208,4 +210,5 @@ static const tn_preset fwfm_presets[] = {
     {NULL, NULL},
 };
 
-const tn_model tn_model_fwfm = {TN_MODEL_MEMBERS(fwfm, "field-weighted factorization machine")};
+const tn_model tn_model_fwfm = {TN_MODEL_MEMBERS(fwfm, "field-weighted factorization machine"),
+                                .keys_only = true};

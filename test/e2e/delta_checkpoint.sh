@@ -10,7 +10,7 @@ run: {name: delta}
 data: {format: criteo, train: train.tsv, test: test.tsv}
 model: {type: deepfm, hidden: [8]}
 embedding: {dim: 4}
-train: {batch: 100, threads: 2}
+train: {epochs: 1, batch: 100, threads: 2}
 checkpoint: {keep: 10}
 log: {progress: false}
 export: {to: export, dict: [tnd, tsv]}

@@ -8,7 +8,7 @@ run: {dir: $dir/run}
 data: {format: criteo, train: $dir/clicks.tsv, test: $dir/clicks.tsv}
 embedding: {dim: 4}
 model: {type: deepfm, hidden: [16]}
-train: {batch: 128, threads: 2}
+train: {epochs: 1, batch: 128, threads: 2}
 log: {progress: false}
 END
 config=$dir/c.yaml

@@ -20,7 +20,7 @@ cd "$base"
 tnet-data gen -q preset=plain slots=3 ids=20 rows=300 --to rows.csv --format csv --config-to generated.yaml >"$dir/null"
 {
     sed 's/model:/run: {name: done}\n&/' generated.yaml
-    echo "train: {batch: 100, threads: 1, shuffle: 0}"
+    echo "train: {epochs: 1, batch: 100, threads: 1, shuffle: 0}"
 } | sed 's/, shuffle: 0//' >clicks.yaml
 printf 'data: {format: csv, train: rows.csv}\nmodel: lr\n' >noslots.yaml
 sed 's/^model:/modle:/' clicks.yaml >typo.yaml
@@ -36,7 +36,7 @@ cat >graph.yaml <<'END'
 include: [clicks.yaml]
 model:
   type: graph
-  inputs: {left: {embed: [s0, s1]}, right: {embed: [s1]}}
+  inputs: {left: {embed: [s0, s1]}, right: {embed: [s1, s2]}}
   layers: [{name: logit, dense: [left, right], units: 1}]
   output: logit
 END

@@ -39,7 +39,7 @@ cat >"$dir/c.yaml" <<END
 data: {format: criteo, train: [$dir/a.tsv, $dir/b.tsv], shuffle: 1000}
 embedding: {dim: 64}
 model: {type: fm}
-train: {batch: 256, threads: 1}
+train: {epochs: 1, batch: 256, threads: 1, sparse: {type: adam, lr: 1e-3}}
 eval: {batch: 256}
 log: {progress: false}
 END

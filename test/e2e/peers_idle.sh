@@ -9,7 +9,7 @@ cat >"$dir/c.yaml" <<END
 data: {format: libsvm, train: [$dir/0.svm, $dir/1.svm], shuffle: 0}
 embedding: {dim: 1}
 model: {type: lr}
-train: {batch: 4, threads: 1}
+train: {epochs: 1, batch: 4, threads: 1}
 cluster: {staleness: inf}
 checkpoint: {every: never}
 log: {progress: false}

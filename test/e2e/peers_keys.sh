@@ -14,7 +14,7 @@ cat >"$dir/c.yaml" <<END
 data: {format: criteo, train: [$dir/0.tsv, $dir/1.tsv], shuffle: 0}
 embedding: {dim: 4}
 model: {type: deepfm, hidden: [16], bias_init: -1}
-train: {batch: 60, threads: 1}
+train: {epochs: 1, batch: 60, threads: 1}
 log: {progress: false}
 END
 

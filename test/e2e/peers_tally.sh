@@ -13,6 +13,7 @@ data: {format: libsvm, shuffle: 50, part_bytes: 1KiB}
 embedding: {dim: 1}
 model: {type: lr, bias_init: 0}
 train:
+  epochs: 1
   batch: 4
   threads: 1
   optimizer: {type: sgd, lr: 1e-6}

@@ -11,7 +11,7 @@ cat >s.yaml <<END
 data: {format: criteo, train: a.tsv, valid: valid.tsv, shuffle: 0, part_bytes: 40KiB}
 embedding: {dim: 2}
 model: {type: fm}
-train: {batch: 100, threads: 1}
+train: {epochs: 1, batch: 100, threads: 1, sparse: {type: adam, lr: 1e-3}}
 checkpoint: {every: 4steps}
 log: {progress: false}
 run: {name: x}

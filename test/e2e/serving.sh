@@ -11,7 +11,7 @@ run: {name: serving, dir: run}
 data: {format: criteo, train: train.tsv, test: test.tsv, negative_sampling: 0.5}
 model: {type: deepfm, hidden: [16, 8], batch_norm: true}
 embedding: {dim: 4}
-train: {batch: 256, threads: 2}
+train: {epochs: 1, batch: 256, threads: 2}
 export: {to: export}
 END
 expect 0 tnet-train -q run.yaml

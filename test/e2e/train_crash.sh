@@ -12,7 +12,7 @@ cat >"$dir/c.yaml" <<END
 data: {format: criteo, train: $dir/train.tsv, valid: $dir/valid.tsv}
 embedding: {dim: 2}
 model: {type: deepfm, hidden: [4]}
-train: {batch: 50, threads: 1}
+train: {epochs: 1, batch: 50, threads: 1}
 log: {progress: false}
 END
 

@@ -43,6 +43,37 @@ static void check_fault(const char *config, const char *words)
     setup_close(&s);
 }
 
+/* A float as a key: buckets, whose bounds the data will give. A number as a value: its distance
+ * from the mean. */
+static void a_number_of_which_nothing_is_said_gets_the_usual_transform(void **state)
+{
+    (void)state;
+    setup s;
+    setup_open(&s, "{data: {format: csv}, slots: [{name: a, type: float}, {name: b, as: value},"
+                   " {name: c, type: int}, {name: d, transform: quantiles, type: int},"
+                   " {name: e, type: float, transform: {quantiles: 7}},"
+                   " {name: f, as: value, transform: identity}, {name: g, as: weighted}]}");
+    const tn_transform *t[7];
+    for (uint32_t i = 0; i < 7; i++) {
+        t[i] = &s.schema->spec[i].transform;
+    }
+    assert_int_equal(t[0]->kind, TN_TRANSFORM_BUCKETS);
+    assert_int_equal(t[0]->n_bounds, 0);
+    assert_int_equal(t[1]->kind, TN_TRANSFORM_ZSCORE);
+    assert_true(isnan(t[1]->a));
+    assert_int_equal(t[1]->freeze_rows, TN_ZSCORE_FREEZE_ROWS);
+    assert_int_equal(t[2]->kind, TN_TRANSFORM_IDENTITY);
+    assert_int_equal(t[3]->kind, TN_TRANSFORM_BUCKETS);
+    assert_int_equal(t[4]->kind, TN_TRANSFORM_BUCKETS);
+    assert_int_equal(t[5]->kind, TN_TRANSFORM_IDENTITY);
+    assert_int_equal(t[6]->kind, TN_TRANSFORM_IDENTITY);
+    setup_close(&s);
+    check_fault("{data: {format: csv}, slots: [{name: a, type: float, transform: log}]}",
+                "this transform makes a number");
+    check_fault("{data: {format: csv}, slots: [{name: a, type: float, transform: {quantiles: 1}}]}",
+                "'1'");
+}
+
 static void contradictions_are_found_before_anything_is_read(void **state)
 {
     (void)state;
@@ -52,8 +83,6 @@ static void contradictions_are_found_before_anything_is_read(void **state)
     check_fault("{data: {format: csv}, slots: [{name: a, share: ''}]}", "share group ''");
     check_fault("{data: {format: csv}, slots: [{name: a, type: str, as: value}]}",
                 "hex and str are no numbers");
-    check_fault("{data: {format: csv}, slots: [{name: a, type: float}]}",
-                "a float makes a key only by ln2_bucket or buckets");
     check_fault("{data: {format: csv}, slots: [{name: a, transform: log}]}",
                 "this transform makes a number");
     check_fault("{data: {format: csv}, slots: [{name: a, as: value, transform: ln2_bucket}]}",
@@ -249,6 +278,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slots_numbers_and_groups_get_their_places),
+        cmocka_unit_test(a_number_of_which_nothing_is_said_gets_the_usual_transform),
         cmocka_unit_test(contradictions_are_found_before_anything_is_read),
         cmocka_unit_test(transforms_give_the_numbers_of_the_document),
         cmocka_unit_test(quantiles_come_from_a_file),

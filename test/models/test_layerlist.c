@@ -53,7 +53,7 @@ static void faults_are_named(void **state)
             "layers: [{name: a, ffm: x}], output: a}",
             "input 'x' has 'dim' and 'field_dim'");
     refuses("{type: graph, inputs: {x: {embed: s0}}, layers: [{name: a, fwfm: x}], output: a}",
-            "'fwfm' needs at least 2 slots and at most 1048576 pairs, but 'in.x' has 1 slots");
+            "'fwfm' pairs slots, and there is only one, 's0'");
     refuses(INPUTS "layers: [{name: h, dense: deep, units: 8}, "
                    "{name: a, ffm: h, k: 2, normalise: true}], output: a}",
             "'normalise' needs an embedding input, not 'h'");

@@ -14,6 +14,7 @@
 #include "serve/score.h"
 #include "support/tmpdir.h"
 #include "train/checkpoint/checkpoint.h"
+#include "train/config/choices.h"
 #include "train/config/config.h"
 #include "train/eval/evaluate.h"
 #include "train/report/report.h"
@@ -169,6 +170,11 @@ static const tn_model_plan *load(const exportkit *k, const char *const *override
         run->cluster.rank = membership != NULL ? membership->rank : 0;
         run->cluster.size = membership != NULL ? membership->size : 0;
         run->cluster.membership = membership;
+        tn_text said = {0};
+        if (tn_choices_make(b, "", &tree, run, &said, &err) != TN_OK) {
+            fail_msg("%s%s", tn_text_str(&b->diag->text), err.text);
+        }
+        tn_text_done(&said);
     }
     if (b->diag->n_errors > 0 || tn_model_plan_new(&plan, run, b, &err) != TN_OK) {
         fail_msg("%s%s", tn_text_str(&b->diag->text), err.text);

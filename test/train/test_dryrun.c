@@ -21,13 +21,14 @@ static void a_model_is_shown_slot_by_slot(void **state)
     }
     static const char table[] =
         "model deepfm: 6 slots, 993 dense parameters, 0 rows of 148 bytes (0 bytes)\n"
-        "slot  share  dim  pool  used by\n"
-        "user  user     8  mean  wide, deep\n"
-        "item  item     8  mean  wide, deep\n"
-        "hist  item     8  mean  wide, deep\n"
-        "tags  tags     8  sum   wide, deep\n"
-        "city  city     8  mean  wide, deep\n"
-        "rare  rare     8  mean  wide, deep\n"
+        "slot   share  dim  pool    used by\n"
+        "user   user     8  mean    wide, deep\n"
+        "item   item     8  mean    wide, deep\n"
+        "hist   item     8  mean    wide, deep\n"
+        "tags   tags     8  sum     wide, deep\n"
+        "city   city     8  mean    wide, deep\n"
+        "rare   rare     8  mean    wide, deep\n"
+        "price           1  number  num\n"
         "rows   ";
     assert_memory_equal(tn_text_str(&t), table, strlen(table));
     tn_text_done(&t);

@@ -154,16 +154,46 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Sorts the sample; how many numbers it holds. */
+static size_t sort_sample(tn_numbers *x)
+{
+    const size_t n = x->n < TN_NUMBERS_MAX ? x->n : TN_NUMBERS_MAX;
+    if (!x->sorted) {
+        qsort(x->sample, n, sizeof *x->sample, by_value);
+        x->sorted = true;
+    }
+    return n;
+}
+
 double tn_numbers_quantile(tn_numbers *x, double share)
 {
     if (x->n == 0) {
         return (double)NAN;
     }
-    size_t n = x->n < TN_NUMBERS_MAX ? x->n : TN_NUMBERS_MAX;
-    if (!x->sorted) {
-        qsort(x->sample, n, sizeof *x->sample, by_value);
-        x->sorted = true;
-    }
+    const size_t n = sort_sample(x);
     double at = fmin(share * (double)n, (double)(n - 1));
     return x->sample[(size_t)at];
+}
+
+uint32_t tn_numbers_bounds(tn_numbers *x, uint32_t parts, double *bound)
+{
+    const size_t n = sort_sample(x);
+    uint32_t n_bounds = 0;
+    size_t begin = 0; /* of the bucket that is filled */
+    size_t end = 0;   /* of the value */
+    for (size_t at = 0; at < n && n_bounds + 1 < parts; at = end) {
+        const double share = (double)(n - begin) / (parts - n_bounds);
+        while (end < n && x->sample[end] == x->sample[at]) {
+            end++;
+        }
+        if (at > begin && (double)(end - at) >= share) {
+            bound[n_bounds++] = x->sample[at]; /* the value has a bucket of its own */
+            begin = at;
+        }
+        if (n_bounds + 1 < parts && end < n && (double)(end - begin) >= share) {
+            bound[n_bounds++] = x->sample[end];
+            begin = end;
+        }
+    }
+    return n_bounds;
 }

@@ -423,15 +423,14 @@ tn_status tn_stat_bounds(tn_stat *s, const char *slot, uint32_t n, tn_text *out,
     if (x == NULL || x->n == 0) {
         return tn_fail(err, TN_E_USAGE, "slot '%s' holds no numbers", slot);
     }
-    double before = (double)-INFINITY;
-    for (uint32_t k = 1; k < n; k++) {
-        double bound = tn_numbers_quantile(x, (double)k / n);
-        if (bound > before && bound > x->least) { /* equal ones bound nothing */
-            char text[TN_NUMBER_TEXT_MAX];
-            tn_text_add(out, text, tn_write_f64(text, bound));
-            tn_text_addc(out, '\n');
-            before = bound;
-        }
+    double *bound = NULL;
+    TN_TRY(TN_ALLOC(bound, n, "bounds", err));
+    const uint32_t n_bounds = tn_numbers_bounds(x, n, bound);
+    for (uint32_t k = 0; k < n_bounds; k++) {
+        char number[TN_NUMBER_TEXT_MAX];
+        tn_text_add(out, number, tn_write_f64(number, bound[k]));
+        tn_text_addc(out, '\n');
     }
+    tn_free(bound);
     return tn_text_check(out, "bounds", err);
 }

@@ -80,9 +80,11 @@ const tn_field tn_slot_fields[] = {
     TN_FIELD_STR(tn_slot_opts, share, "~", "slots of one share group have one vector per sign"),
     TN_FIELD_CHOICE(tn_slot_opts, as, "key", tn_slot_as_words,
                     "keys, a number of the numeric input, or a number times one vector"),
-    TN_FIELD_TREE_ONE(tn_slot_opts, transform, "~",
-                      "identity, log, {minmax: [a, b]}, zscore, {zscore: [mean, deviation]}, "
-                      "ln2_bucket, {buckets: [..]}, {quantiles: file}"),
+    TN_FIELD_TREE_ONE(
+        tn_slot_opts, transform, "~",
+        "identity, log, {minmax: [a, b]}, zscore, {zscore: [mean, deviation]}, "
+        "ln2_bucket, {buckets: [..]}, quantiles, {quantiles: parts or file}; default: quantiles of "
+        "a float that is a key, zscore of what is 'as: value'"),
     TN_FIELD_STR(tn_slot_opts, list, "~", "one byte between values; default: data.list"),
     TN_FIELD_STR(tn_slot_opts, values, "~", "column of x_j, one number per value"),
     TN_FIELD_U32(tn_slot_opts, max_len, "0", 0, 1048576, "values", "values kept; 0: all"),

@@ -86,9 +86,6 @@ static const char *clash_of(const tn_slot_spec *spec)
     if (spec->as == TN_AS_KEY && !sign && spec->transform.kind != TN_TRANSFORM_IDENTITY) {
         return "this transform makes a number: it needs 'as: value' or 'as: weighted'";
     }
-    if (spec->as == TN_AS_KEY && spec->type == TN_SIGN_FLOAT && !sign) {
-        return "a float makes a key only by ln2_bucket or buckets";
-    }
     if (spec->as == TN_AS_WEIGHTED && spec->transform.kind == TN_TRANSFORM_ZSCORE &&
         isnan(spec->transform.a)) {
         return "running zscore needs 'as: value'";
@@ -176,6 +173,18 @@ static tn_fast_path fast_path_of(const tn_slot_spec *spec)
                                        : TN_FAST_PATH_WHOLE;
 }
 
+/* A number that nothing is said of: its bucket where it is a key, its distance from the mean where
+ * it is an input. */
+static void usual_transform(tn_transform *t, tn_slot_as as, tn_sign_type type)
+{
+    if (as == TN_AS_KEY && type == TN_SIGN_FLOAT) {
+        t->kind = TN_TRANSFORM_BUCKETS;
+    } else if (as == TN_AS_VALUE) {
+        *t = (tn_transform){
+            .kind = TN_TRANSFORM_ZSCORE, .a = (double)NAN, .freeze_rows = TN_ZSCORE_FREEZE_ROWS};
+    }
+}
+
 static void make_spec(making *m, uint32_t i, const tn_slot_opts *o, const tn_origin *at)
 {
     tn_slot_spec *spec = &m->spec[i];
@@ -198,6 +207,9 @@ static void make_spec(making *m, uint32_t i, const tn_slot_opts *o, const tn_ori
         check_name(m, at, "share group", o->share);
     }
     (void)tn_transform_read(&spec->transform, o->transform, m->b);
+    if (tn_tree_is_null(o->transform)) {
+        usual_transform(&spec->transform, spec->as, spec->type);
+    }
     if (spec->as != TN_AS_KEY && spec->type == TN_SIGN_ID) {
         spec->type = TN_SIGN_FLOAT; /* id is the default of keys; a number is a float */
     }
@@ -589,8 +601,8 @@ static void refuse_count(const making *m, uint32_t n, const char *columns)
     if (columns[0] != '\0') {
         tn_diag_hint(diag, "%s", columns);
     }
-    tn_diag_hint(diag, "list those to learn from, as in 'slots: [user, {name: price, type: float, "
-                       "as: value}]'");
+    tn_diag_hint(diag, "list those to learn from, as in 'slots: [user, {name: price, type: "
+                       "float}]'");
 }
 
 tn_status tn_schema_begin(tn_schema **out, const tn_data_opts *data, const tn_binder *b,

@@ -16,6 +16,10 @@
 #define SMALLEST_DEVIATION 1e-12
 #define QUANTILES_BYTES_MAX ((size_t)64 << 20)
 
+enum { PARTS_MAX = 100000 };
+
+static const char quantiles[] = "quantiles";
+
 static bool fault(const tn_binder *b, const tn_tree *at, const char *text)
 {
     tn_diag_error(b->diag, &at->at, "%s", text);
@@ -91,6 +95,23 @@ static bool scan_numbers(const tn_text *text, tn_arena *arena, tn_f64s *out)
     return n > 0;
 }
 
+uint32_t tn_transform_parts(const tn_tree *tree, bool is_bucketed)
+{
+    if (tn_tree_is_null(tree)) {
+        return is_bucketed ? TN_TRANSFORM_PARTS : 0;
+    }
+    if (tree->kind == TN_TREE_SCALAR) {
+        return strcmp(tree->text, quantiles) == 0 ? TN_TRANSFORM_PARTS : 0;
+    }
+    const tn_tree *n = tn_tree_get(tree, quantiles);
+    uint64_t value = 0;
+    return n != NULL && n->kind == TN_TREE_SCALAR &&
+                   tn_read_u64(n->text, strlen(n->text), &value) == TN_NUM_OK && value >= 2 &&
+                   value <= PARTS_MAX
+               ? (uint32_t)value
+               : 0;
+}
+
 static bool read_quantiles(tn_transform *out, const tn_tree *tree, const tn_binder *b)
 {
     if (tree->kind != TN_TREE_SCALAR) {
@@ -118,7 +139,7 @@ static bool read_zscore(tn_transform *out, const tn_tree *tree, const tn_binder 
     static const tn_field freeze = {
         .kind = TN_KIND_U64, .key = "freeze_rows", .min = 0, .max = 1e18, .unit = "rows"};
     out->a = (double)NAN;
-    out->freeze_rows = 1000000;
+    out->freeze_rows = TN_ZSCORE_FREEZE_ROWS;
     if (tree == NULL || tn_tree_is_null(tree)) {
         return true;
     }
@@ -212,6 +233,10 @@ bool tn_transform_read(tn_transform *out, const tn_tree *tree, const tn_binder *
 {
     *out = (tn_transform){.kind = TN_TRANSFORM_IDENTITY};
     if (tn_tree_is_null(tree)) {
+        return true;
+    }
+    if (tn_transform_parts(tree, false) > 0) {
+        out->kind = TN_TRANSFORM_BUCKETS; /* whose bounds the data will give */
         return true;
     }
     if (tree->kind == TN_TREE_SCALAR) {

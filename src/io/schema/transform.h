@@ -5,6 +5,8 @@
  *
  *     ln2_bucket   v > 2: sign floor(ln(v)^2); else 2^32 + (u32)(i32) trunc(v), not below -2^31
  *     buckets      sign = number of bounds <= v
+ *     quantiles    the same; the bounds are in a file, or are found in the data before training
+ *                  begins (train/config/choices.h): until then all numbers are in one bucket
  *
  * Pure functions of a finite v; any thread.
  */
@@ -29,7 +31,7 @@ typedef enum tn_transform_kind {
 typedef struct tn_transform {
     tn_transform_kind kind;
     double a, b;
-    uint32_t n_bounds;
+    uint32_t n_bounds; /* 0: the bounds are not found yet, tn_transform_parts */
     const double *bound;
     uint64_t freeze_rows; /* running zscore */
     const uint8_t *small; /* ln2_bucket of whole numbers below TN_LN2_SMALL, from 3 on */
@@ -41,6 +43,16 @@ enum { TN_LN2_SMALL = 4096 };
 
 /* From its piece of configuration (NULL: identity). Faults go to b->diag; false then. */
 bool tn_transform_read(tn_transform *out, const struct tn_tree *tree, const struct tn_binder *b);
+
+/* A running zscore learns from so many rows, when nothing else is said. */
+enum { TN_ZSCORE_FREEZE_ROWS = 1000000 };
+
+/* Buckets of `transform: quantiles`, when nothing else is said. */
+enum { TN_TRANSFORM_PARTS = 20 };
+
+/* How many buckets of equal share a transform wants whose bounds are still to be found in the data:
+ * `quantiles`, `{quantiles: n}`, or nothing where `is_bucketed`. 0: none. */
+uint32_t tn_transform_parts(const struct tn_tree *tree, bool is_bucketed);
 
 /* Makes signs (ln2_bucket, buckets) rather than values. */
 static inline bool tn_transform_is_sign(const tn_transform *t)

@@ -51,7 +51,8 @@ typedef struct tn_embed_slot {
     uint32_t slot;             /* of the schema */
     const tn_segment *segment; /* of the slot's record; read at run time, must outlive the graph */
     tn_pool pool;
-    uint32_t k; /* concat */
+    uint32_t k;  /* concat */
+    bool single; /* at most one value an example */
 } tn_embed_slot;
 
 /* -> [B, sum of the slots' columns]. The list is copied, names included. */

@@ -95,6 +95,37 @@ static tn_node *values_norm(const tn_net *net, const tn_layer_args *args)
                     TN_IN(args->in[0]), NULL);
 }
 
+/* Whether there are two slots to pair. False: reported. */
+static bool has_slots(const tn_layer_args *args, const char *layer, uint64_t n)
+{
+    const tn_node *x = args->in[0];
+    const tn_embed_list *e = tn_embed_list_of(x);
+    if (n >= 2) {
+        return true;
+    }
+    tn_diag_error(args->diag, args->at, "'%s' pairs slots, and there is only one, '%s'", layer,
+                  e != NULL ? e->slot[0].name : x->name);
+    tn_diag_hint(args->diag, "list more slots, or take a model without such pairs: fm pairs the "
+                             "values of one slot, lr none");
+    return false;
+}
+
+/* Whether there is anything to pair: two slots, or one that may have several values, which then are
+ * paired with each other even if nobody asks for it. False: reported. */
+static bool has_pairs(const tn_layer_args *args, uint32_t dim)
+{
+    const tn_node *x = args->in[0];
+    const tn_embed_list *e = tn_embed_list_of(x);
+    const bool any = x->shape.cols > dim || (e != NULL && !e->slot[0].single);
+    if (!any) {
+        tn_diag_error(args->diag, args->at,
+                      "'fm' pairs values, and the only slot, '%s', has one value in a row",
+                      e != NULL ? e->slot[0].name : x->name);
+        tn_diag_hint(args->diag, "list more slots, or take a model without pairs, such as lr");
+    }
+    return any;
+}
+
 typedef struct fm_opts {
     uint32_t dim;
     bool within_slot;
@@ -111,11 +142,13 @@ static tn_node *fm_build(const tn_net *net, const tn_layer_args *args)
     const fm_opts *o = args->opts;
     tn_node *x = args->in[0];
     uint32_t dim = pairs_width(args, o->dim, "fm");
-    if (dim == 0 || !o->within_slot) {
-        return dim == 0 ? NULL
-                        : tn_apply(net->g, &tn_op_fm, args->name, TN_IN(x), &(tn_pairs_attr){dim});
+    if (dim == 0 || !has_pairs(args, dim)) {
+        return NULL;
     }
-    if (!is_summed(args, "within_slot")) {
+    if (!o->within_slot && x->shape.cols > dim) {
+        return tn_apply(net->g, &tn_op_fm, args->name, TN_IN(x), &(tn_pairs_attr){dim});
+    }
+    if (!is_summed(args, o->within_slot ? "within_slot" : "fm of one slot")) {
         return NULL;
     }
     char name[TN_LAYER_NAME_MAX];
@@ -138,9 +171,10 @@ static tn_node *bi_interaction_build(const tn_net *net, const tn_layer_args *arg
 {
     uint32_t dim =
         pairs_width(args, ((const bi_interaction_opts *)args->opts)->dim, "bi_interaction");
-    return dim == 0 ? NULL
-                    : tn_apply(net->g, &tn_op_bi_interaction, args->name, TN_IN(args->in[0]),
-                               &(tn_pairs_attr){dim});
+    return dim == 0 || !has_slots(args, "bi_interaction", args->in[0]->shape.cols / dim)
+               ? NULL
+               : tn_apply(net->g, &tn_op_bi_interaction, args->name, TN_IN(args->in[0]),
+                          &(tn_pairs_attr){dim});
 }
 
 const tn_layer tn_layer_bi_interaction = {TN_LAYER_WITH_OPTIONS(
@@ -162,11 +196,13 @@ static uint32_t count_pairs(const tn_layer_args *args, uint32_t dim)
 {
     uint64_t slots = args->in[0]->shape.cols / dim;
     uint64_t pairs = slots * (slots - 1) / 2;
-    if (pairs == 0 || pairs > TN_COLS_MAX) {
+    if (!has_slots(args, "fwfm", slots)) {
+        return 0;
+    }
+    if (pairs > TN_COLS_MAX) {
         tn_diag_error(args->diag, args->at,
-                      "'fwfm' needs at least 2 slots and at most %d pairs, but '%s' has %" PRIu64
-                      " slots",
-                      TN_COLS_MAX, args->in[0]->name, slots);
+                      "'fwfm' takes at most %d pairs of slots, and there are %" PRIu64 " slots",
+                      TN_COLS_MAX, slots);
         return 0;
     }
     return (uint32_t)pairs;
@@ -217,6 +253,9 @@ static bool find_shape(const tn_layer_args *args, uint32_t k, tn_ffm_attr *out)
     const tn_node *x = args->in[0];
     const tn_embed_list *e = tn_embed_list_of(x);
     uint32_t fields = e != NULL ? e->n : 1;
+    if (e != NULL && !has_slots(args, "ffm", fields)) {
+        return false;
+    }
     while (e == NULL && fields < TN_FFM_FIELDS_MAX &&
            (uint64_t)fields * fields * k < x->shape.cols) {
         fields++;

@@ -22,6 +22,7 @@ typedef struct tn_metrics tn_metrics;
 typedef struct tn_model_plan tn_model_plan;
 typedef struct tn_run_state tn_run_state;
 typedef struct tn_run_text tn_run_text;
+typedef struct tn_text tn_text;
 typedef struct tn_worker tn_worker;
 struct tn_ckpt_peers;
 
@@ -94,6 +95,10 @@ tn_status tn_checkpoints_resume(tn_checkpoints *c, tn_worker *w, tn_run_state *s
  * is lost; a checkpoint that is damaged is set aside. */
 tn_status tn_checkpoints_restore(tn_checkpoints *c, tn_worker *w, uint64_t ordinal,
                                  tn_error *err) TN_MUST_USE;
+
+/* The configuration of the checkpoint at `path`, or of the newest in a run directory; nothing where
+ * there is none, or it cannot be read: whoever loads it will tell. */
+void tn_checkpoint_config(const char *path, tn_text *out);
 
 /* Loads a checkpoint for evaluation or export without taking the run directory: `path` is a
  * checkpoint, or a run directory whose newest good one is taken. */

@@ -1,6 +1,9 @@
 /* resume.c - loads a checkpoint into a run: which one, whether its model fits, and its state. */
 #include "base/core/alloc.h"
 #include "base/core/log.h"
+#include "base/core/text.h"
+#include "base/file/file.h"
+#include "config/yaml.h"
 #include "metrics/metrics.h"
 #include "nn/graph/params.h"
 #include "ps/shard/dense.h"
@@ -552,4 +555,22 @@ tn_status tn_checkpoint_load(const char *path, tn_worker *w, tn_saved *which, tn
         return tn_fail(err, TN_E_CKPT, "no checkpoint in '%s'", path);
     }
     return TN_OK;
+}
+
+void tn_checkpoint_config(const char *path, tn_text *out)
+{
+    tn_ckpt_listing there = {0};
+    tn_text file = {0};
+    tn_arena *arena = tn_arena_new(1 << 12);
+    tn_text_addf(&file, "%s/config.yaml", path);
+    if (!tn_path_exists(tn_text_str(&file)) &&
+        tn_ckptdir_list(path, arena, &there, NULL) == TN_OK && there.n > 0) {
+        tn_text_clear(&file);
+        tn_text_addf(&file, "%s/ckpt-%llu/config.yaml", path, (unsigned long long)there.ordinal[0]);
+    }
+    if (tn_file_read_all(tn_text_str(&file), TN_YAML_BYTES_MAX, out, NULL) != TN_OK) {
+        tn_text_clear(out);
+    }
+    tn_text_done(&file);
+    tn_arena_free(arena);
 }

@@ -121,16 +121,20 @@ static const tn_field plateau_fields[] = {
     TN_FIELD_END,
 };
 
+static const char *const auto_word[] = {"auto", NULL};
+
 static const tn_field train_fields[] = {
-    TN_FIELD_U32(tn_train_opts, epochs, "1", 0, 1e6, "", "passes over the data"),
-    TN_FIELD_U32(tn_train_opts, batch, "1024", 1, 1 << 20, "rows", "of one step"),
+    TN_FIELD_U32W(tn_train_opts, epochs, "auto", 0, 1e6, "", auto_word,
+                  "passes over the data; auto: one of 2,000 steps or more, else at most 20"),
+    TN_FIELD_U32W(tn_train_opts, batch, "auto", 1, 1 << 20, "rows", auto_word,
+                  "of one step; auto: 256 of fewer than 250,000 rows, else 1024"),
     TN_FIELD_U32W(tn_train_opts, threads, "all", 1, 1024, "threads", all_words,
                   "that share each step"),
     TN_FIELD_LATER(TN_KIND_U32, tn_train_opts, workers, uint32_t, "1", 1, 1024, "",
                    "asynchronous workers"),
     TN_FIELD_VARIANT(tn_train_opts, optimizer, "{type: adam, lr: 1e-3}", tn_optim_choices,
                      "rule of the dense weights"),
-    TN_FIELD_TREE_OF(tn_train_opts, sparse, "{type: adam, lr: 1e-3}", "type",
+    TN_FIELD_TREE_OF(tn_train_opts, sparse, TN_ROW_RULE, "type",
                      "rule of the rows: one for all, or {<input>: rule, ..}"),
     TN_FIELD_TABLE(tn_train_opts, clip, tn_clip_opts, clip_fields, "bounds of gradients"),
     TN_FIELD_TABLE(tn_train_opts, stop, tn_stop_opts, stop_fields, "early stop"),
@@ -368,7 +372,7 @@ bool tn_run_trains_on_stdin(const tn_run *run)
 
 static void check_stdin(const tn_binder *b, const tn_tree *tree, const tn_run *r)
 {
-    if (r->train.epochs > 1 && tn_run_trains_on_stdin(r)) {
+    if (r->train.epochs > 1 && r->train.epochs != TN_AUTO && tn_run_trains_on_stdin(r)) {
         tn_diag_error(b->diag, place(tree, "train.epochs"),
                       "train.epochs is %u, and data.train '-', standard input, can be read once",
                       r->train.epochs);

@@ -24,10 +24,14 @@
 
 static const char *const pool_words[] = {"sum", "mean", "sqrtn", "max", "concat"};
 
-static bool takes(const tn_model_plan *plan, const tn_model_input *in, uint32_t slot)
+/* `slot` NULL: the numbers, all of which a numeric input takes. */
+static bool takes(const tn_model_plan *plan, const tn_model_input *in, const tn_model_slot *slot)
 {
+    if (slot == NULL) {
+        return in->numeric;
+    }
     for (uint32_t k = 0; !in->numeric && k < in->n; k++) {
-        if (plan->features->slot[in->item[k]].slot == slot) {
+        if (&plan->features->slot[in->item[k]] == slot) {
             return true;
         }
     }
@@ -35,7 +39,7 @@ static bool takes(const tn_model_plan *plan, const tn_model_input *in, uint32_t 
 }
 
 /* "wide, deep": the inputs that a slot is in, as many as a table has room for. */
-static void list_inputs(const tn_model_plan *plan, uint32_t slot, tn_text *out)
+static void list_inputs(const tn_model_plan *plan, const tn_model_slot *slot, tn_text *out)
 {
     enum { USED_MAX = 24 };
     const size_t begin = out->size;
@@ -49,6 +53,10 @@ static void list_inputs(const tn_model_plan *plan, uint32_t slot, tn_text *out)
                 break;
             }
         }
+    }
+    if (out->size == begin && slot != NULL) { /* only for such uses may a slot have no input */
+        const bool sliced = tn_strs_has(&plan->run->eval.slices, slot->name);
+        tn_text_adds(out, sliced ? "eval.slices" : "data.group");
     }
 }
 
@@ -69,7 +77,8 @@ static uint32_t row_bytes(const tn_worker *w)
     return TN_SNAPSHOT_ROW_BYTES + words * 4;
 }
 
-/* The table that a run begins with: a line about the whole model and a row per slot. */
+/* The table that a run begins with: a line about the whole model and a row per slot and
+ * number. */
 static void model_table(const tn_worker *w, tn_text *out)
 {
     static const char *const names[] = {"slot", "share", "dim", "pool", "used by"};
@@ -79,9 +88,6 @@ static void model_table(const tn_worker *w, tn_text *out)
     tn_text_addf(out, "model %s: %u slots, %llu dense parameters, 0 rows of %u bytes (0 bytes)\n",
                  plan->run->model.choice->name, f->n_slots,
                  (unsigned long long)tn_params_trained(w->params), row_bytes(w));
-    if (f->n_slots == 0) {
-        return;
-    }
     tn_sheet s = {.cols = COLS, .cell_max = TN_CELL_MAX};
     for (uint32_t c = 0; c < COLS; c++) {
         tn_sheet_word(&s, names[c]);
@@ -93,7 +99,15 @@ static void model_table(const tn_worker *w, tn_text *out)
         tn_text_add_u64(&s.cells, slot->dim);
         tn_sheet_next(&s);
         tn_sheet_word(&s, pool_words[slot->pool]);
-        list_inputs(plan, slot->slot, &s.cells);
+        list_inputs(plan, slot, &s.cells);
+        tn_sheet_next(&s);
+    }
+    for (uint32_t i = 0; i < f->n_numeric; i++) {
+        tn_sheet_word(&s, f->numeric[i]);
+        tn_sheet_word(&s, NULL);
+        tn_sheet_word(&s, "1");
+        tn_sheet_word(&s, "number");
+        list_inputs(plan, NULL, &s.cells);
         tn_sheet_next(&s);
     }
     tn_sheet_end(&s, out);

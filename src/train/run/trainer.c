@@ -13,6 +13,7 @@
 #include "train/checkpoint/run_state.h"
 #include "train/eval/predict.h"
 #include "train/peers/leader.h"
+#include "train/report/advice.h"
 #include "train/report/profile.h"
 #include "train/report/report.h"
 #include "train/run/epoch.h"
@@ -408,6 +409,7 @@ static tn_status restore_best(trainer *t, tn_error *err)
     if (stop->monitor == NULL || stop->restore != 0 || !p->seen || p->step == t->worker->steps) {
         return TN_OK;
     }
+    const uint64_t steps = t->worker->steps;
     tn_error why = {.text = "was not kept"};
     bool back = false;
     if (t->state.best_ordinal != 0) {
@@ -418,11 +420,14 @@ static tn_status restore_best(trainer *t, tn_error *err)
         tn_evaluation_done(&t->out->valid); /* was of the model that is gone */
     }
     char line[sizeof why.text + 200];
-    const unsigned long long step = p->step;
+    char best[160];
+    const uint32_t epochs = t->state.progress.epoch;
+    (void)snprintf(best, sizeof best, "%s %.6f at step %llu, epoch %.3g of %u", t->state.monitor,
+                   p->best, (unsigned long long)p->step,
+                   (double)p->step * epochs / (double)(steps > 0 ? steps : 1), epochs);
     (void)snprintf(line, sizeof line,
-                   back ? "restored the best model: %s %.6f at step %llu"
-                        : "the best model, %s %.6f at step %llu, %s: the last one stays",
-                   t->state.monitor, p->best, step, why.text);
+                   back ? "restored the best model: %s" : "the best model, %s, %s: the last one stays",
+                   best, why.text);
     return tn_report_event(t->report, &t->state, back ? "info" : "warn", line, err);
 }
 
@@ -479,9 +484,33 @@ static tn_status choose_the_last(trainer *t, tn_error *err)
     return restore_best(t, err);
 }
 
+/* What the figures of the run say about it, a warning each. */
+static tn_status advise(trainer *t, uint64_t steps, tn_error *err)
+{
+    const tn_advice facts = {.steps = steps,
+                             .epochs = t->state.progress.epoch,
+                             .batch = t->run->train.batch,
+                             .stops = t->run->train.stop.monitor != NULL,
+                             .cut = t->stop,
+                             .train = t->epoch.whole,
+                             .valid = t->out->valid.metrics};
+    tn_text lines = {0};
+    tn_advice_text(&facts, &lines);
+    tn_status status = tn_text_check(&lines, "advice", err);
+    char *line = lines.data;
+    for (char *end; status == TN_OK && line != NULL && *line != '\0'; line = end + 1) {
+        end = strchr(line, '\n');
+        *end = '\0';
+        status = tn_report_event(t->report, &t->state, "warn", line, err);
+    }
+    tn_text_done(&lines);
+    return status;
+}
+
 /* The end of training: the best model is brought back, saved, and tested. */
 static tn_status wind_up(trainer *t, tn_error *err)
 {
+    const uint64_t steps = t->worker->steps; /* those behind the best model, too */
     TN_TRY(tn_saver_end(&t->saver, err));
     TN_TRY(choose_the_last(t, err));
     TN_TRY(tn_saver_end(&t->saver, err)); /* of the best model, which it may be */
@@ -490,6 +519,9 @@ static tn_status wind_up(trainer *t, tn_error *err)
         TN_TRY(tn_saver_save_last(&t->saver, false, err));
     }
     tn_status status = is_asked(t) ? TN_E_STOPPED : judge_the_last(t, err);
+    if (status == TN_OK && t->epoch.is_begun) {
+        return advise(t, steps, err);
+    }
     return status == TN_E_STOPPED ? tn_saver_stop(&t->saver, err) : status;
 }
 

@@ -33,7 +33,7 @@ typedef struct rule_opts {
 } rule_opts;
 
 static const tn_field rule_fields[] = {
-    TN_FIELD_VARIANT(rule_opts, rule, "{type: adam, lr: 1e-3}", tn_optim_choices, "of rows"),
+    TN_FIELD_VARIANT(rule_opts, rule, TN_ROW_RULE, tn_optim_choices, "of rows"),
     TN_FIELD_END,
 };
 
@@ -45,18 +45,23 @@ static tn_tree *wrapped(tn_arena *arena, const tn_tree *tree)
     return map;
 }
 
-static bool is_rule(const tn_tree *tree)
+/* With a type, or with options of the usual one: {lr: 0.02}. */
+static bool is_rule(tn_arena *arena, const tn_tree *tree)
 {
-    return tree->kind != TN_TREE_MAP || tn_tree_get(tree, "type") != NULL;
+    if (tree->kind != TN_TREE_MAP || tn_tree_get(tree, "type") != NULL) {
+        return true;
+    }
+    const tn_field *options = tn_field_choice(arena, rule_fields, tree)->fields;
+    return tree->first != NULL && tn_field_find(options, tree->first->key) != NULL;
 }
 
 /* The part of `tree` (one rule, or {segment: rule}) that concerns `segment`; NULL: nothing. */
-static const tn_tree *rule_of(const tn_tree *tree, const char *segment)
+static const tn_tree *rule_of(tn_arena *arena, const tn_tree *tree, const char *segment)
 {
     if (tn_tree_is_null(tree)) {
         return NULL;
     }
-    return is_rule(tree) ? tree : tn_tree_get(tree, segment);
+    return is_rule(arena, tree) ? tree : tn_tree_get(tree, segment);
 }
 
 /* Names of the embedding inputs; the usual two are known in every model. */
@@ -75,7 +80,7 @@ static uint32_t segment_names(const tn_model_inputs *inputs, const char **name, 
 
 static void check_segments(const tn_tree *tree, const tn_model_inputs *inputs, const tn_binder *b)
 {
-    if (tn_tree_is_null(tree) || is_rule(tree)) {
+    if (tn_tree_is_null(tree) || is_rule(b->arena, tree)) {
         return;
     }
     enum { NAMES_MAX = 64 };
@@ -133,8 +138,8 @@ static void resolve(const resolver *r, const tn_segment *segment, const tn_slot_
                     tn_rule *out)
 {
     tn_arena *arena = r->b->arena;
-    const tn_tree *common = rule_of(r->run->train.sparse, segment->name);
-    const tn_tree *own = slot != NULL ? rule_of(slot->optimizer, segment->name) : NULL;
+    const tn_tree *common = rule_of(arena, r->run->train.sparse, segment->name);
+    const tn_tree *own = slot != NULL ? rule_of(arena, slot->optimizer, segment->name) : NULL;
     const tn_tree *map = common != NULL ? wrapped(arena, common) : NULL;
     if (own != NULL) {
         const tn_tree *over = wrapped(arena, own);
@@ -273,8 +278,8 @@ static bool read_pool(const tn_tree *tree, const tn_binder *b, tn_model_slot *ou
     return false;
 }
 
-static void read_slot(const tn_slot_spec *spec, const tn_run *run, const tn_binder *b,
-                      tn_model_slot *out)
+static void read_slot(const tn_schema *schema, const tn_slot_spec *spec, const tn_run *run,
+                      const tn_binder *b, tn_model_slot *out)
 {
     const tn_slot_opts *o = spec->opts;
     *out = (tn_model_slot){
@@ -282,6 +287,7 @@ static void read_slot(const tn_slot_spec *spec, const tn_run *run, const tn_bind
         .slot = spec->slot,
         .group = spec->group,
         .dim = o->dim != TN_UNSET_U32 ? o->dim : run->embedding.dim,
+        .single = schema->frame_words && spec->list == 0,
         .uses = o->uses,
     };
     (void)read_pool(o->pool != NULL ? o->pool : run->embedding.pool, b, out);
@@ -298,7 +304,7 @@ static const tn_features *make_features(const tn_schema *schema, const tn_run *r
     tn_features *f = TN_NEW(b->arena, tn_features);
     tn_model_slot *slot = TN_NEW_ARRAY(b->arena, tn_model_slot, schema->n_slots);
     for (uint32_t i = 0; i < schema->n_slots; i++) {
-        read_slot(schema->slot[i], run, b, &slot[i]);
+        read_slot(schema, schema->slot[i], run, b, &slot[i]);
     }
     const char **numeric = TN_NEW_ARRAY(b->arena, const char *, schema->n_numeric);
     uint64_t *freeze = TN_NEW_ARRAY(b->arena, uint64_t, schema->n_numeric);
@@ -325,6 +331,49 @@ static const tn_features *make_features(const tn_schema *schema, const tn_run *r
     return f;
 }
 
+static bool is_sliced(const tn_run *run, const char *slot)
+{
+    return tn_strs_has(&run->eval.slices, slot);
+}
+
+static void refuse(const tn_model_plan *p, const tn_slot_spec *spec, const char *what,
+                   const char *remedy, const tn_binder *b)
+{
+    const tn_slot_opts *all = p->run->slots.item;
+    const ptrdiff_t i = spec->opts - all;
+    const bool listed = p->run->slots.tree != NULL && i >= 0 && i < (ptrdiff_t)p->run->slots.n;
+    static const tn_origin data = {.source = "data"};
+    tn_diag_error(b->diag, listed ? &p->run->slots.tree[i]->at : &data, "slot '%s': %s", spec->name,
+                  what);
+    tn_diag_hint(b->diag, "%s", remedy);
+}
+
+/* A column that changes nothing is a mistake of its user: what no input reads must be of use
+ * elsewhere, for slices or groups. */
+static void refuse_unread(const tn_model_plan *p, const bool *used, const tn_binder *b)
+{
+    const tn_schema *schema = p->schema;
+    bool numeric = false;
+    for (uint32_t i = 0; i < p->inputs->n; i++) {
+        numeric = numeric || p->inputs->input[i].numeric;
+    }
+    for (uint32_t i = 0; i < schema->n_slots; i++) {
+        const tn_slot_spec *spec = schema->slot[i];
+        if (!used[i] && spec != schema->group_spec && !is_sliced(p->run, spec->name)) {
+            refuse(p, spec, "no input of the model reads it",
+                   "leave it out of 'slots', or name it in an input (model.slots, or the inputs of "
+                   "a graph)",
+                   b);
+        }
+    }
+    for (uint32_t i = 0; i < schema->n_numeric && !numeric; i++) {
+        refuse(p, schema->numeric[i], "the model has no numeric input, which would read it",
+               "without 'as: value' it becomes the key of a bucket; a graph reads numbers by an "
+               "input {numeric: all}",
+               b);
+    }
+}
+
 /* Which slots feed an input, and of which group each is. */
 static void map_slots(tn_model_plan *p, const tn_binder *b)
 {
@@ -343,6 +392,7 @@ static void map_slots(tn_model_plan *p, const tn_binder *b)
             used[p->features->slot[in->item[k]].slot] = true;
         }
     }
+    refuse_unread(p, used, b);
     p->slot_group = group;
     p->slot_used = used;
     p->missing_init = missing;

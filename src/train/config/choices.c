@@ -1,0 +1,446 @@
+/* choices.c - passes, batch, early stop and buckets, from a look at the data or from a checkpoint.
+ */
+#include "train/config/choices.h"
+
+#include "base/core/arena.h"
+#include "base/core/number.h"
+#include "base/core/text.h"
+#include "config/diag.h"
+#include "config/fieldtree.h"
+#include "config/tree.h"
+#include "config/yaml.h"
+#include "io/inspect/inspect_stat.h"
+#include "io/read/row_scan.h"
+#include "io/read/schema_inference.h"
+#include "io/rows/rows.h"
+#include "io/schema/dataopts.h"
+#include "io/schema/schema.h"
+#include "models/model.h"
+#include "train/config/run.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    FEW_ROWS = 250000, /* of a pass; measured: docs/models.md, Defaults */
+    BATCH_OF_FEW = 256,
+    BATCH = 1024,
+    STEPS_ENOUGH = 2000,
+    PASSES_MAX = 20,
+    LOOK_ROWS = 262144, /* for bounds of buckets: what a sample of numbers holds */
+};
+
+/* Choices under way. Two sections of the layer that they make, in flow style. */
+typedef struct choosing {
+    const tn_binder *b;
+    tn_run *run;
+    const tn_tree *past; /* configuration of the checkpoint; NULL: none */
+    const tn_schema *schema;
+    double rows; /* of a pass; negative: not known */
+    tn_text train, slots;
+} choosing;
+
+static void add(tn_text *section, const char *key, const char *value)
+{
+    tn_text_addf(section, "%s%s: %s", section->size > 0 ? ", " : "", key, value);
+}
+
+static void add_count(tn_text *section, const char *key, uint32_t value)
+{
+    char text[TN_NUMBER_TEXT_MAX] = "";
+    (void)tn_write_f64(text, value);
+    add(section, key, text);
+}
+
+/* ---- what is open ---- */
+
+/* A number that goes where only keys are read becomes the key of a bucket. */
+static bool becomes_key(const tn_run *run, const tn_slot_opts *slot)
+{
+    const tn_model *model = run->model.choice->impl;
+    return slot->as == TN_AS_VALUE && model->keys_only;
+}
+
+/* Buckets whose bounds are open. */
+static uint32_t parts_of(const tn_run *run, const tn_slot_opts *slot)
+{
+    return becomes_key(run, slot)
+               ? TN_TRANSFORM_PARTS
+               : tn_transform_parts(slot->transform,
+                                    slot->as == TN_AS_KEY && slot->type == TN_SIGN_FLOAT);
+}
+
+static const tn_slot_opts *slot_at(const tn_run *run, uint32_t i)
+{
+    return (const tn_slot_opts *)run->slots.item + i;
+}
+
+static uint32_t open_slots(const tn_run *run)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < run->slots.n; i++) {
+        n += parts_of(run, slot_at(run, i)) > 0;
+    }
+    return n;
+}
+
+/* ---- from the checkpoint ---- */
+
+/* The text of one value of the checkpoint's configuration; NULL: it says none. */
+static const char *past_value(const choosing *c, const char *path)
+{
+    const tn_tree *t = c->past != NULL ? tn_tree_at(c->past, path) : NULL;
+    return t != NULL && t->kind == TN_TREE_SCALAR && !tn_tree_is_null(t) ? t->text : NULL;
+}
+
+static bool take_past(choosing *c, tn_text *section, const char *key, const char *path)
+{
+    const char *value = past_value(c, path);
+    if (value != NULL) {
+        add(section, key, value);
+    }
+    return value != NULL;
+}
+
+static const tn_tree *past_slot(const choosing *c, const char *name)
+{
+    const tn_tree *slots = c->past != NULL ? tn_tree_get(c->past, "slots") : NULL;
+    for (const tn_tree *t = slots != NULL ? slots->first : NULL; t != NULL; t = t->next) {
+        const tn_tree *its = tn_tree_get(t, "name");
+        if (its != NULL && its->kind == TN_TREE_SCALAR && strcmp(its->text, name) == 0) {
+            return t;
+        }
+    }
+    return NULL;
+}
+
+/* ---- passes, batch, early stop ---- */
+
+/* Once, and only where something is open: the rows of a pass. */
+static tn_status count_rows(choosing *c, tn_error *err)
+{
+    if (c->schema != NULL || c->run->data.train.n == 0) {
+        return TN_OK;
+    }
+    TN_TRY(tn_schema_new(&c->schema, &c->run->data, &c->run->slots, c->b, err));
+    return tn_row_scan_estimate(&c->run->data.train, c->schema, TN_ROW_SCAN_ESTIMATE_BLOCKS,
+                                &c->rows, err);
+}
+
+static bool is_validated(const choosing *c)
+{
+    return c->run->data.valid.n > 0;
+}
+
+static uint32_t passes_of(const choosing *c, double steps)
+{
+    if (c->rows < 0 || steps >= STEPS_ENOUGH) {
+        return 1;
+    }
+    if (is_validated(c)) {
+        return PASSES_MAX;
+    }
+    return (uint32_t)fmin(PASSES_MAX, ceil(STEPS_ENOUGH / fmax(steps, 1)));
+}
+
+/* The metric that is watched: train.reduce_on_plateau may have named it. */
+static const char *monitor_of(const tn_run *run)
+{
+    const tn_plateau_opts *plateau = &run->train.reduce_on_plateau;
+    if (run->train.stop.monitor != NULL) {
+        return run->train.stop.monitor;
+    }
+    return plateau->monitor != NULL ? plateau->monitor : "valid.logloss";
+}
+
+static void add_stop(choosing *c, const char *monitor)
+{
+    if (is_validated(c)) { /* whoever evaluates or exports may have no data.valid */
+        tn_text_addf(&c->train, "%sstop: {monitor: %s}", c->train.size > 0 ? ", " : "", monitor);
+    }
+}
+
+/* What was chosen here and now; `passes` 0: not the epochs, `batch` 0: not the batch. */
+static void tell(const choosing *c, uint32_t batch, uint32_t passes, double steps, tn_text *said)
+{
+    if ((batch == 0 && passes == 0) || (c->rows >= 0 && c->rows < 1)) {
+        return; /* no rows: whoever trains on them will tell why */
+    }
+    tn_text_adds(said, "chosen for ");
+    if (c->rows < 0) {
+        tn_text_adds(said, "data that come by a pipe:");
+    } else {
+        tn_text_addf(said, "about %.0f rows:", c->rows);
+    }
+    if (batch > 0) {
+        tn_text_addf(said, " train.batch=%u%s", batch, passes > 0 ? "," : "");
+    }
+    if (passes > 0) {
+        tn_text_addf(said, " train.epochs=%u", passes);
+    }
+    if (passes > 0 && c->rows >= 0) {
+        tn_text_addf(said, " of %.0f steps%s", steps, passes > 1 ? " each" : "");
+    }
+    if (passes > 1 && is_validated(c)) {
+        tn_text_addf(said, ", fewer when %s does not get better %u times in a row",
+                     monitor_of(c->run), c->run->train.stop.patience);
+    }
+    if (passes > 0 && c->rows >= 0) {
+        tn_text_adds(said, "; 'train.epochs=N' sets another number");
+    }
+}
+
+/* Of the joint step of all peers, unless each has steps of its own. */
+static double steps_of(const choosing *c, uint32_t batch)
+{
+    const tn_cluster_opts *cluster = &c->run->cluster;
+    const bool joint = cluster->staleness == 0 && cluster->size > 1;
+    return ceil(c->rows / ((double)batch * (joint ? cluster->size : 1)));
+}
+
+static tn_status choose_passes(choosing *c, tn_text *said, tn_error *err)
+{
+    tn_train_opts *t = &c->run->train;
+    const bool open_batch = t->batch == TN_AUTO && !take_past(c, &c->train, "batch", "train.batch");
+    const bool open_epochs =
+        t->epochs == TN_AUTO && !take_past(c, &c->train, "epochs", "train.epochs");
+    const bool free_stop = t->epochs == TN_AUTO && t->stop.monitor == NULL;
+    uint32_t batch = t->batch;
+    uint32_t passes = 0;
+    double steps = 0;
+    if (open_batch || open_epochs) {
+        TN_TRY(count_rows(c, err));
+    }
+    if (t->batch == TN_AUTO) {
+        batch = c->rows >= 0 && c->rows < FEW_ROWS ? BATCH_OF_FEW : BATCH;
+    }
+    if (open_batch) {
+        add_count(&c->train, "batch", batch);
+    }
+    const char *monitor = NULL;
+    if (open_epochs) {
+        steps = steps_of(c, batch);
+        passes = passes_of(c, steps);
+        add_count(&c->train, "epochs", passes);
+        monitor = passes > 1 ? monitor_of(c->run) : NULL;
+    } else {
+        monitor = past_value(c, "train.stop.monitor");
+    }
+    if (free_stop && monitor != NULL) {
+        add_stop(c, monitor);
+    }
+    tell(c, open_batch ? batch : 0, passes, steps, said);
+    return TN_OK;
+}
+
+/* ---- bounds of buckets ---- */
+
+/* The open slots alone, as keys whose texts are numbers. */
+static void slots_to_look_at(const choosing *c, tn_tables *out)
+{
+    tn_slot_opts *slot = TN_NEW_ARRAY(c->b->arena, tn_slot_opts, open_slots(c->run));
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < c->run->slots.n; i++) {
+        const tn_slot_opts *o = slot_at(c->run, i);
+        if (parts_of(c->run, o) > 0) {
+            slot[n] = *o;
+            slot[n].as = TN_AS_KEY;
+            slot[n].type = o->type == TN_SIGN_INT ? TN_SIGN_INT : TN_SIGN_FLOAT;
+            slot[n].transform = tn_tree_scalar(c->b->arena, "quantiles", (tn_origin){0});
+            slot[n].absent = NULL;
+            slot[n++].share = NULL;
+        }
+    }
+    *out = (tn_tables){.n = n, .item = slot};
+}
+
+typedef struct look {
+    tn_stat *stat;
+    uint64_t rows;
+} look;
+
+static tn_status look_at(void *ctx, const tn_row_scan_block *block, tn_error *err)
+{
+    look *l = ctx;
+    TN_TRY(tn_stat_add(l->stat, block->rows, NULL, err));
+    l->rows += block->rows->n;
+    return l->rows < LOOK_ROWS ? TN_OK : TN_END;
+}
+
+static tn_status pass_over(void *ctx, const char *text, tn_error *err)
+{
+    (void)ctx; /* whoever trains on the record will tell of it */
+    (void)text;
+    (void)err;
+    return TN_OK;
+}
+
+static tn_status look_at_numbers(const choosing *c, tn_stat **out, tn_error *err)
+{
+    tn_tables slots;
+    const tn_schema *schema = NULL;
+    tn_data_opts data = c->run->data;
+    slots_to_look_at(c, &slots);
+    data.unknown_field = TN_FIELD_IS_IGNORED; /* for other slots */
+    TN_TRY(tn_schema_new(&schema, &data, &slots, c->b, err));
+    TN_TRY(tn_stat_new(out, schema, err));
+    look l = {.stat = *out};
+    const tn_row_scan_visitor visitor = {.ctx = &l, .block = look_at, .fault = pass_over};
+    const tn_row_scan_in in = {
+        .schema = schema, .paths = &data.train, .keep = TN_ROWS_SIGNS, .records = true};
+    tn_row_scan_counts counts;
+    tn_status status = tn_row_scan_run(&in, &visitor, &counts, err);
+    return status == TN_END ? TN_OK : status;
+}
+
+/* `slot: {transform: {buckets: [..]}}` of the bounds in the text, one on a line. */
+static void add_buckets(choosing *c, const tn_slot_opts *slot, const tn_text *bounds)
+{
+    tn_text *out = &c->slots;
+    tn_text_addf(out, "%s%s: {", out->size > 0 ? ", " : "", slot->name);
+    if (becomes_key(c->run, slot)) {
+        tn_text_addf(out, "as: key, type: %s, absent: ~, ",
+                     slot->type == TN_SIGN_INT ? "int" : "float");
+    }
+    tn_text_adds(out, "transform: {buckets: [");
+    const char *line = tn_text_str(bounds);
+    tn_text_adds(out, *line != '\0' ? "" : "0"); /* a column of one value */
+    while (*line != '\0') {
+        const size_t size = strcspn(line, "\n");
+        tn_text_add(out, line, size);
+        line += size + (line[size] != '\0');
+        tn_text_adds(out, *line != '\0' ? ", " : "");
+    }
+    tn_text_adds(out, "]}}");
+}
+
+/* False: the checkpoint has none for the slot. */
+static bool take_past_buckets(choosing *c, const tn_slot_opts *slot)
+{
+    const tn_tree *transform = tn_tree_get(past_slot(c, slot->name), "transform");
+    const tn_tree *list = transform != NULL ? tn_tree_get(transform, "buckets") : NULL;
+    tn_text bounds = {0};
+    for (const tn_tree *t = list != NULL ? list->first : NULL; t != NULL; t = t->next) {
+        tn_text_addf(&bounds, "%s\n", t->text);
+    }
+    if (list != NULL) {
+        add_buckets(c, slot, &bounds);
+    }
+    tn_text_done(&bounds);
+    return list != NULL;
+}
+
+static tn_status refuse_pipe(const tn_slot_opts *slot, tn_error *err)
+{
+    return tn_fail(err, TN_E_CONFIG,
+                   "slot '%s': the bounds of its buckets are found in the data before training "
+                   "begins, and data.train comes by a pipe\nhint: write them as 'transform: "
+                   "{buckets: [..]}'",
+                   slot->name);
+}
+
+static tn_status find_bounds(tn_stat *stat, const tn_slot_opts *slot, uint32_t parts, tn_text *out,
+                             tn_error *err)
+{
+    tn_status status = tn_stat_bounds(stat, slot->name, parts, out, err);
+    if (status != TN_E_USAGE) {
+        return status;
+    }
+    return tn_fail(err, TN_E_DATA,
+                   "slot '%s' holds no numbers to make its buckets from\nhint: "
+                   "'type: str' makes a key of any text, 'transform: {buckets: [..]}' sets bounds",
+                   slot->name);
+}
+
+static tn_status choose_buckets(choosing *c, tn_text *said, tn_error *err)
+{
+    tn_stat *stat = NULL;
+    tn_text bounds = {0};
+    tn_status status = TN_OK;
+    for (uint32_t i = 0; i < c->run->slots.n && status == TN_OK; i++) {
+        const tn_slot_opts *slot = slot_at(c->run, i);
+        const uint32_t parts = parts_of(c->run, slot);
+        if (parts == 0 || take_past_buckets(c, slot)) {
+            continue;
+        }
+        status = count_rows(c, err);
+        if (status != TN_OK) {
+            break;
+        }
+        if (c->rows < 0) {
+            status = refuse_pipe(slot, err);
+        } else if (stat == NULL) {
+            status = look_at_numbers(c, &stat, err);
+            tn_text_adds(said, said->size > 0 ? "\n" : "");
+            tn_text_addf(said, "chosen: buckets of slot '%s'", slot->name);
+        } else {
+            tn_text_addf(said, ", '%s'", slot->name);
+        }
+        tn_text_clear(&bounds);
+        if (status == TN_OK) {
+            status = find_bounds(stat, slot, parts, &bounds, err);
+        }
+        if (status == TN_OK) {
+            add_buckets(c, slot, &bounds);
+        }
+    }
+    tn_text_done(&bounds);
+    tn_stat_free(stat);
+    return status;
+}
+
+/* ---- the whole ---- */
+
+static bool is_open(const tn_run *run)
+{
+    return run->train.epochs == TN_AUTO || run->train.batch == TN_AUTO || open_slots(run) > 0;
+}
+
+/* The layer on top of *tree, and what it changes in the run. */
+static tn_status lay(const choosing *c, const tn_tree **tree, tn_error *err)
+{
+    tn_text text = {0};
+    tn_text_addf(&text, "{train: {%s}", tn_text_str(&c->train));
+    if (c->slots.size > 0) {
+        tn_text_addf(&text, ", slots: {%s}", tn_text_str(&c->slots));
+    }
+    tn_text_adds(&text, "}");
+    tn_status status = tn_text_check(&text, "choices", err);
+    if (status == TN_OK) {
+        const tn_tree *over =
+            tn_tree_read_flow(c->b->arena, tn_text_str(&text), "chosen by the data");
+        tn_run chosen;
+        *tree = tn_fields_merge(c->b, tn_run_fields, *tree, over);
+        tn_run_bind(c->b, *tree, &chosen);
+        c->run->train = chosen.train;
+        c->run->slots = c->run->slots.n > 0 ? chosen.slots : c->run->slots;
+        status = tn_diag_check(c->b->diag, err);
+    }
+    tn_text_done(&text);
+    return status;
+}
+
+tn_status tn_choices_make(const tn_binder *b, const char *past, const tn_tree **tree, tn_run *run,
+                          tn_text *said, tn_error *err)
+{
+    if (!is_open(run)) {
+        return TN_OK;
+    }
+    choosing c = {.b = b, .run = run, .rows = -1};
+    if (past[0] != '\0') {
+        const tn_yaml_in in = {.text = past, .size = strlen(past), .source = "config.yaml"};
+        tn_diag unheard = {0};
+        c.past = tn_yaml_read(b->arena, &unheard, &in);
+        tn_diag_done(&unheard);
+    }
+    tn_status status = choose_passes(&c, said, err);
+    if (status == TN_OK) {
+        status = choose_buckets(&c, said, err);
+    }
+    if (status == TN_OK) {
+        status = lay(&c, tree, err);
+    }
+    tn_text_done(&c.train);
+    tn_text_done(&c.slots);
+    return status;
+}

@@ -1,0 +1,33 @@
+/* choices.h - what a configuration leaves to the data, decided before the run begins.
+ *
+ *     train.batch: auto          256 rows where a pass has fewer than 250,000, else 1024
+ *     train.epochs: auto         one pass where it has 2,000 steps or more; else at most 20: until
+ *                                valid.logloss is not better twice in a row, or without data.valid
+ *                                as many as make 2,000 steps
+ *     transform: quantiles       bounds of buckets, from the first 262,144 rows of data.train
+ *     as: value                  the same buckets, in models without a numeric input
+ *
+ * What is chosen becomes part of the configuration, with the origin "chosen by the data": it stands
+ * in --print-config and in config.yaml of every checkpoint. A run that goes on, and whoever reads a
+ * checkpoint, takes the choices from there, so that other data never change a model under way. Each
+ * process of a group chooses for itself, from the same files, the same. Depends on data and
+ * configuration alone.
+ */
+#ifndef TN_TRAIN_CHOICES_H
+#define TN_TRAIN_CHOICES_H
+
+#include "base/core/error.h"
+
+typedef struct tn_binder tn_binder; /* config/values.h */
+typedef struct tn_run tn_run;       /* train/config/run.h */
+typedef struct tn_text tn_text;     /* base/core/text.h */
+typedef struct tn_tree tn_tree;     /* config/tree.h */
+
+/* Replaces *tree, the merged configuration that `run` was bound from, and the members of `run` that
+ * were left open. `past`: config.yaml of the checkpoint that is read; "": there is none. `said`
+ * gets a line for the user about what was chosen now, or stays as it is. TN_E_DATA and TN_E_IO:
+ * data.train cannot be read; TN_E_CONFIG: faults in b->diag. */
+tn_status tn_choices_make(const tn_binder *b, const char *past, const tn_tree **tree, tn_run *run,
+                          tn_text *said, tn_error *err) TN_MUST_USE;
+
+#endif

@@ -1,0 +1,77 @@
+/* advice.c - signs of a run that went wrong without a failure. */
+#include "train/report/advice.h"
+
+#include "base/core/text.h"
+#include "metrics/metrics.h"
+
+#include <math.h>
+
+#define FEW_STEPS 500     /* the rows' first steps are their largest: fewer are a beginning */
+#define LOSS_FAR 1.15     /* valid.logloss over that of train */
+#define COPC_OFF 0.05     /* of 1, and beyond what chance does: */
+#define COPC_DEVIATIONS 4 /* of the number of clicks */
+
+static double of(const tn_metrics *m, const char *name)
+{
+    return m != NULL ? tn_metrics_get(m, name) : (double)NAN;
+}
+
+static void add_steps(const tn_advice *a, tn_text *out)
+{
+    if (a->steps > 0 && a->steps < FEW_STEPS && !a->cut) {
+        tn_text_addf(
+            out,
+            "%llu steps in all: the model has hardly begun to learn; a larger train.epochs "
+            "or a smaller train.batch (it is %u) gives it more\n",
+            (unsigned long long)a->steps, a->batch);
+    }
+}
+
+/* Rows of a later epoch were learned before they are scored. */
+static void add_overfit(const tn_advice *a, tn_text *out)
+{
+    const double train = of(a->train, "logloss");
+    const double valid = of(a->valid, "logloss");
+    const bool rates_differ = !(of(a->valid, "ne") > LOSS_FAR * of(a->train, "ne"));
+    if (a->epochs > 1 && !a->stops && valid > LOSS_FAR * train && !rates_differ) {
+        tn_text_addf(
+            out,
+            "valid.logloss %.4f is far above that of train, %.4f: the model knows its rows "
+            "by heart; 'train.stop.monitor=valid.logloss' ends a run at its best\n",
+            valid, train);
+    }
+}
+
+static void add_diverged(const tn_advice *a, tn_text *out)
+{
+    const double ne = of(a->valid, "ne");
+    if (a->steps > 0 && ne > 1) {
+        tn_text_addf(out,
+                     "valid.ne %.3f is above 1: the click rate alone would predict better; smaller "
+                     "learning rates may help (train.optimizer.lr, train.sparse.lr)\n",
+                     ne);
+    }
+}
+
+static void add_copc(const tn_advice *a, tn_text *out)
+{
+    const double copc = of(a->valid, "copc");
+    const double rows = a->valid != NULL ? (double)tn_metrics_rows(a->valid) : 0;
+    const double clicks = of(a->valid, "ctr") * rows;
+    const double predicted = of(a->valid, "pctr") * rows;
+    const double chance = COPC_DEVIATIONS * sqrt(fmax(clicks, predicted));
+    if (fabs(copc - 1) > COPC_OFF && fabs(clicks - predicted) > chance) {
+        tn_text_addf(out,
+                     "valid.copc %.3f: %.0f clicks where %.0f were predicted; 'tnet-eval CONFIG "
+                     "--calibrate platt' corrects that for tnet-export\n",
+                     copc, clicks, predicted);
+    }
+}
+
+void tn_advice_text(const tn_advice *a, tn_text *lines)
+{
+    add_steps(a, lines);
+    add_diverged(a, lines);
+    add_overfit(a, lines);
+    add_copc(a, lines);
+}

@@ -1,0 +1,29 @@
+/* advice.h - what a run that has ended can tell about itself, and what to try.
+ *
+ *     tn_advice_text(&facts, &lines);      a sentence a line, nothing when all is as it should be
+ *
+ * Each sentence says what was seen, in figures, and one remedy, whose worth docs/training.md tells.
+ * Pure; any thread.
+ */
+#ifndef TN_TRAIN_ADVICE_H
+#define TN_TRAIN_ADVICE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct tn_metrics tn_metrics; /* metrics/metrics.h */
+typedef struct tn_text tn_text;       /* base/core/text.h */
+
+typedef struct tn_advice {
+    uint64_t steps;
+    uint32_t epochs; /* that were finished */
+    uint32_t batch;
+    bool stops;              /* train.stop watches data.valid */
+    bool cut;                /* train.stop, max_steps or max_time ended it before train.epochs */
+    const tn_metrics *train; /* progressive, of the last epoch; NULL: not known */
+    const tn_metrics *valid; /* of the model that stays; NULL: there is no data.valid */
+} tn_advice;
+
+void tn_advice_text(const tn_advice *a, tn_text *lines);
+
+#endif

@@ -1,0 +1,148 @@
+/* test_advice.c - what a run says of itself at its end: when it is true, and nothing when not. */
+#include "train/report/advice.h"
+
+#include "base/core/text.h"
+#include "metrics/metrics.h"
+#include "support/test.h"
+
+#include <math.h>
+#include <string.h>
+
+/* `rows` rows, of which one in `every` is a click; clicks were scored with the chance `click`, all
+ * others with `none`. */
+static tn_metrics *scored(uint32_t rows, uint32_t every, double click, double none)
+{
+    tn_metrics *m = NULL;
+    tn_error err = {0};
+    assert_int_equal(tn_metrics_new(&m, &(tn_metrics_opts){0}, &err), TN_OK);
+    for (uint32_t i = 0; i < rows; i++) {
+        const bool is_click = i % every == 0;
+        const double p = is_click ? click : none;
+        const float logit = (float)log(p / (1 - p));
+        const float label = is_click ? 1 : 0;
+        const tn_scored row = {.n = 1, .logit = &logit, .label = &label};
+        assert_int_equal(tn_metrics_add(m, &row, &err), TN_OK);
+    }
+    return m;
+}
+
+static void check(const tn_advice *a, const char *words)
+{
+    tn_text lines = {0};
+    tn_advice_text(a, &lines);
+    assert_string_equal(tn_text_str(&lines), words);
+    tn_text_done(&lines);
+}
+
+#define HARDLY_BEGUN                                                                               \
+    "499 steps in all: the model has hardly begun to learn; a larger train.epochs or a smaller "   \
+    "train.batch (it is 256) gives it more\n"
+
+static void few_steps_are_a_beginning(void **state)
+{
+    (void)state;
+    check(&(tn_advice){.steps = 499, .epochs = 1, .batch = 256}, HARDLY_BEGUN);
+    check(&(tn_advice){.steps = 500, .epochs = 1, .batch = 256}, "");
+    check(&(tn_advice){.steps = 0, .epochs = 0, .batch = 256}, "");
+    /* more passes would make it worse, or were not wanted */
+    check(&(tn_advice){.steps = 499, .epochs = 5, .batch = 256, .stops = true, .cut = true}, "");
+    check(&(tn_advice){.steps = 499, .epochs = 5, .batch = 256, .stops = true}, HARDLY_BEGUN);
+}
+
+static void a_model_behind_the_click_rate_is_told(void **state)
+{
+    (void)state;
+    tn_metrics *wrong = scored(1000, 2, .4, .6);
+    tn_metrics *right = scored(1000, 2, .6, .4);
+    tn_advice a = {.steps = 1000, .epochs = 1, .batch = 32, .valid = wrong};
+    check(&a, "valid.ne 1.322 is above 1: the click rate alone would predict better; smaller "
+              "learning rates may help (train.optimizer.lr, train.sparse.lr)\n");
+    a.steps = 0; /* of weights that were never trained nothing is expected */
+    check(&a, "");
+    a.steps = 1000;
+    a.valid = right;
+    check(&a, "");
+    tn_metrics_free(wrong);
+    tn_metrics_free(right);
+}
+
+static void what_is_known_by_heart_is_told(void **state)
+{
+    (void)state;
+    tn_metrics *train = scored(1000, 2, .70, .30);
+    tn_metrics *near = scored(1000, 2, .67, .33);
+    tn_metrics *far = scored(1000, 2, .65, .35);
+    tn_metrics *rare = scored(1000, 50, .02, .02);
+    tn_advice a = {.steps = 1000, .epochs = 2, .batch = 32, .train = train, .valid = far};
+    check(&a,
+          "valid.logloss 0.4308 is far above that of train, 0.3567: the model knows its rows by "
+          "heart; 'train.stop.monitor=valid.logloss' ends a run at its best\n");
+    a.epochs = 1; /* each row was scored before it was learned */
+    check(&a, "");
+    a.epochs = 2;
+    a.stops = true;
+    check(&a, "");
+    a.stops = false;
+    a.valid = near; /* by 1.12 */
+    check(&a, "");
+    a.valid = NULL;
+    check(&a, "");
+    a.train = rare; /* another click rate is another loss */
+    a.valid = far;
+    check(&a, "");
+    tn_metrics_free(train);
+    tn_metrics_free(near);
+    tn_metrics_free(far);
+    tn_metrics_free(rare);
+}
+
+static void a_sum_of_chances_that_is_off_is_told(void **state)
+{
+    (void)state;
+    tn_metrics *few = scored(10000, 5, .17, .17);
+    tn_metrics *many = scored(10000, 5, .25, .25);
+    tn_metrics *near = scored(100000, 5, .193, .193);
+    tn_metrics *chance = scored(200, 5, .17, .17);
+    tn_metrics *lone = scored(10, 20, .01, .01); /* one click where .1 were predicted */
+    tn_advice a = {.steps = 1000, .epochs = 1, .batch = 32, .valid = few};
+    tn_text lines = {0};
+    tn_advice_text(&a, &lines);
+    assert_memory_equal(tn_text_str(&lines), "valid.ne", 8); /* which one chance for all misses */
+    assert_string_equal(strchr(tn_text_str(&lines), '\n') + 1,
+                        "valid.copc 1.176: 2000 clicks where 1700 were predicted; 'tnet-eval "
+                        "CONFIG --calibrate platt' corrects that for tnet-export\n");
+    tn_text_clear(&lines);
+    tn_metrics *none = scored(1000, 2000, .0001, .1); /* one click where 100 were predicted */
+    a.valid = none;
+    tn_advice_text(&a, &lines);
+    assert_non_null(strstr(tn_text_str(&lines), "valid.copc 0.010: 1 clicks where 100 were"));
+    tn_metrics_free(none);
+    tn_text_clear(&lines);
+    a.valid = many;
+    tn_advice_text(&a, &lines);
+    assert_non_null(strstr(tn_text_str(&lines), "valid.copc 0.800: 2000 clicks where 2500 were"));
+    tn_metrics *silent[] = {near, chance, lone};
+    for (uint32_t i = 0; i < 3; i++) {
+        tn_text_clear(&lines);
+        a.valid = silent[i];
+        tn_advice_text(&a, &lines);
+        assert_null(strstr(tn_text_str(&lines), "copc"));
+    }
+    tn_text_done(&lines);
+    for (uint32_t i = 0; i < 3; i++) {
+        tn_metrics_free(silent[i]);
+    }
+    tn_metrics_free(few);
+    tn_metrics_free(many);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(few_steps_are_a_beginning),
+        cmocka_unit_test(a_model_behind_the_click_rate_is_told),
+        cmocka_unit_test(what_is_known_by_heart_is_told),
+        cmocka_unit_test(a_sum_of_chances_that_is_off_is_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,383 @@
+/* test_choices.c - what the data decide: passes, batch, early stop, and bounds of buckets. */
+#include "train/config/choices.h"
+
+#include "base/core/arena.h"
+#include "base/core/text.h"
+#include "base/file/file.h"
+#include "config/diag.h"
+#include "config/tree.h"
+#include "io/schema/schema.h"
+#include "support/test.h"
+#include "support/tmpdir.h"
+#include "train/config/run.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+typedef struct fixture {
+    char dir[256];
+    tn_arena *arena;
+    tn_diag diag;
+    tn_binder b;
+    const tn_tree *tree;
+    tn_run run;
+    tn_text said;
+    tn_error err;
+} fixture;
+
+static int set_up(void **state)
+{
+    static fixture f;
+    f = (fixture){.arena = tn_arena_new(1 << 16)};
+    f.b = (tn_binder){.arena = f.arena, .diag = &f.diag};
+    tn_tmpdir_make(f.dir);
+    *state = &f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    fixture *f = *state;
+    tn_text_done(&f->said);
+    tn_diag_done(&f->diag);
+    tn_arena_free(f->arena);
+    tn_tmpdir_remove(f->dir);
+    return 0;
+}
+
+static void write_file(fixture *f, const char *name, const tn_text *text)
+{
+    char path[300];
+    (void)snprintf(path, sizeof path, "%s/%s", f->dir, name);
+    assert_int_equal(tn_file_replace(path, tn_text_str(text), text->size, &f->err), TN_OK);
+}
+
+/* A column `a`, and `n` rows of it: their number, or what `value` says. */
+static void write_rows(fixture *f, const char *name, uint32_t n, const char *const *value)
+{
+    tn_text t = {0};
+    tn_text_adds(&t, "label,a\n");
+    for (uint32_t i = 0; i < n; i++) {
+        tn_text_addf(&t, "%u,", i % 2);
+        if (value != NULL) {
+            tn_text_addf(&t, "%s\n", value[i]);
+        } else {
+            tn_text_addf(&t, "%u\n", i + 1);
+        }
+    }
+    write_file(f, name, &t);
+    tn_text_done(&t);
+}
+
+/* `config` is completed by the files "rows" and, with `valid`, "valid" of the folder. */
+static tn_status try_to_choose(fixture *f, const char *config, const char *past, uint32_t peers)
+{
+    tn_text t = {0};
+    for (const char *c = config; *c != '\0'; c++) {
+        if (*c == '@') {
+            tn_text_adds(&t, f->dir);
+        } else {
+            tn_text_addc(&t, *c);
+        }
+    }
+    tn_diag_done(&f->diag);
+    f->diag = (tn_diag){0};
+    tn_text_clear(&f->said);
+    f->tree = tn_tree_read_flow(f->arena, tn_text_str(&t), "test");
+    tn_text_done(&t);
+    tn_run_bind(&f->b, f->tree, &f->run);
+    if (f->diag.n_errors > 0) {
+        fail_msg("%s", tn_text_str(&f->diag.text));
+    }
+    f->run.cluster.size = peers;
+    return tn_choices_make(&f->b, past, &f->tree, &f->run, &f->said, &f->err);
+}
+
+static void choose(fixture *f, const char *config, const char *past, uint32_t peers)
+{
+    if (try_to_choose(f, config, past, peers) != TN_OK) {
+        fail_msg("%s%s", tn_text_str(&f->diag.text), f->err.text);
+    }
+}
+
+/* Passes, batch and monitor, in the run as in the configuration that is saved. */
+static void check(const fixture *f, uint32_t epochs, uint32_t batch, const char *monitor)
+{
+    const tn_train_opts *t = &f->run.train;
+    char text[16];
+    assert_int_equal(t->epochs, epochs);
+    assert_int_equal(t->batch, batch);
+    (void)snprintf(text, sizeof text, "%u", epochs);
+    assert_string_equal(tn_tree_at(f->tree, "train.epochs")->text, text);
+    (void)snprintf(text, sizeof text, "%u", batch);
+    assert_string_equal(tn_tree_at(f->tree, "train.batch")->text, text);
+    const tn_tree *watched = tn_tree_at(f->tree, "train.stop.monitor");
+    if (monitor == NULL) {
+        assert_null(t->stop.monitor);
+        assert_null(watched);
+    } else {
+        assert_non_null(t->stop.monitor);
+        assert_string_equal(t->stop.monitor, monitor);
+        assert_string_equal(watched->text, monitor);
+    }
+}
+
+static void check_said(const fixture *f, const char *words)
+{
+    assert_string_equal(tn_text_str(&f->said), words);
+}
+
+#define CSV "data: {format: csv, train: '@/rows'}, slots: [a], model: {type: lr}"
+#define VALID "data: {format: csv, train: '@/rows', valid: '@/rows'}, slots: [a], model: {type: lr}"
+
+static void few_rows_are_passed_more_often_in_smaller_steps(void **state)
+{
+    fixture *f = *state;
+    write_rows(f, "rows", 249999, NULL);
+    choose(f, "{" CSV "}", "", 0);
+    check(f, 3, 256, NULL); /* of 977 steps */
+    check_said(f, "chosen for about 249999 rows: train.batch=256, train.epochs=3 of 977 steps "
+                  "each; 'train.epochs=N' sets another number");
+    choose(f, "{" CSV ", train: {epochs: auto, batch: auto}}", "", 0);
+    check(f, 3, 256, NULL);
+    write_rows(f, "rows", 250000, NULL);
+    choose(f, "{" CSV "}", "", 0);
+    check(f, 9, 1024, NULL); /* of 245 steps */
+    choose(f, "{" VALID "}", "", 0);
+    check(f, 20, 1024, "valid.logloss");
+    check_said(f, "chosen for about 250000 rows: train.batch=1024, train.epochs=20 of 245 steps "
+                  "each, fewer when valid.logloss does not get better 2 times in a row; "
+                  "'train.epochs=N' sets another number");
+    write_rows(f, "rows", 1, NULL);
+    choose(f, "{" CSV "}", "", 0);
+    check(f, 20, 256, NULL);
+    write_rows(f, "rows", 0, NULL);
+    choose(f, "{" CSV "}", "", 0);
+    check_said(f, "");
+}
+
+static void two_thousand_steps_are_enough(void **state)
+{
+    fixture *f = *state;
+    write_rows(f, "rows", 20000, NULL);
+    choose(f, "{" VALID ", train: {batch: 10}}", "", 0);
+    check(f, 1, 10, NULL);
+    check_said(f, "chosen for about 20000 rows: train.epochs=1 of 2000 steps; 'train.epochs=N' "
+                  "sets another number");
+    choose(f, "{" VALID ", train: {batch: 11}}", "", 0);
+    check(f, 20, 11, "valid.logloss");
+    choose(f, "{" CSV ", train: {batch: 11}}", "", 0);
+    check(f, 2, 11, NULL);
+}
+
+static void peers_take_a_step_together(void **state)
+{
+    fixture *f = *state;
+    write_rows(f, "rows", 20000, NULL);
+    choose(f, "{" CSV ", train: {batch: 10}}", "", 4);
+    check(f, 4, 10, NULL);
+    assert_non_null(strstr(tn_text_str(&f->said), "train.epochs=4 of 500 steps each"));
+    choose(f, "{" CSV ", train: {batch: 10}, cluster: {staleness: inf}}", "", 4);
+    check(f, 1, 10, NULL);
+    choose(f, "{" CSV ", train: {batch: 10}, cluster: {staleness: 1}}", "", 4);
+    check(f, 1, 10, NULL);
+    choose(f, "{" CSV "}", "", 4); /* the batch is that of one process */
+    check(f, 20, 256, NULL);
+}
+
+static void what_is_written_is_left_as_it_is(void **state)
+{
+    fixture *f = *state;
+    write_rows(f, "rows", 1000, NULL);
+    choose(f, "{" VALID ", train: {epochs: 3}}", "", 0);
+    check(f, 3, 256, NULL);
+    check_said(f, "chosen for about 1000 rows: train.batch=256");
+    choose(f, "{" VALID ", train: {epochs: 3, batch: 9}}", "train: {epochs: 8, batch: 80}", 0);
+    check(f, 3, 9, NULL);
+    check_said(f, "");
+    /* data that nobody needs to look at need not be there */
+    choose(f, "{data: {format: csv, train: '@/none'}, slots: [a], train: {epochs: 1, batch: 1}}",
+           "", 0);
+    check_said(f, "");
+    assert_int_equal(try_to_choose(f, "{data: {format: csv, train: '@/none'}, slots: [a]}", "", 0),
+                     TN_E_DATA);
+}
+
+static void one_metric_is_watched(void **state)
+{
+    fixture *f = *state;
+    write_rows(f, "rows", 1000, NULL);
+    choose(f, "{" VALID ", train: {stop: {monitor: valid.auc}}}", "", 0);
+    check(f, 20, 256, "valid.auc");
+    assert_non_null(strstr(tn_text_str(&f->said), "fewer when valid.auc does not"));
+    choose(f, "{" VALID ", train: {stop: {patience: 5}}}", "", 0);
+    check(f, 20, 256, "valid.logloss");
+    assert_int_equal(f->run.train.stop.patience, 5);
+    assert_non_null(strstr(tn_text_str(&f->said), "get better 5 times in a row"));
+    choose(f, "{" VALID ", train: {reduce_on_plateau: {factor: 0.5, monitor: valid.auc}}}", "", 0);
+    check(f, 20, 256, "valid.auc");
+}
+
+static void what_comes_by_a_pipe_is_not_touched(void **state)
+{
+    fixture *f = *state;
+    char path[300];
+    (void)snprintf(path, sizeof path, "%s/rows", f->dir);
+    assert_int_equal(mkfifo(path, 0600), 0); /* who opens it waits for ever */
+    choose(f, "{" CSV "}", "", 0);
+    check(f, 1, 1024, NULL);
+    check_said(f, "chosen for data that come by a pipe: train.batch=1024, train.epochs=1");
+    choose(f, "{data: {format: csv, train: '-'}, slots: [a]}", "", 0);
+    check(f, 1, 1024, NULL);
+    assert_int_equal(try_to_choose(f,
+                                   "{data: {format: csv, train: '@/rows'}, slots: "
+                                   "[{name: a, type: float}], train: {epochs: 1, batch: 1}}",
+                                   "", 0),
+                     TN_E_CONFIG);
+    assert_string_equal(f->err.text, "slot 'a': the bounds of its buckets are found in the data "
+                                     "before training begins, and data.train comes by a pipe\n"
+                                     "hint: write them as 'transform: {buckets: [..]}'");
+}
+
+static void a_run_that_goes_on_keeps_its_choices(void **state)
+{
+    static const char past[] = "train:\n  epochs: 7\n  batch: 300\n  stop:\n"
+                               "    monitor: valid.auc\n";
+    fixture *f = *state;
+    write_rows(f, "rows", 1000, NULL);
+    choose(f, "{" VALID "}", past, 0);
+    check(f, 7, 300, "valid.auc");
+    check_said(f, "");
+    choose(f, "{" CSV "}", past, 0); /* who exports may have no data.valid */
+    check(f, 7, 300, NULL);
+    choose(f, "{" VALID ", train: {epochs: 9}}", past, 0);
+    check(f, 9, 300, NULL);
+    choose(f, "{" VALID ", train: {batch: 50, stop: {monitor: valid.ne}}}", past, 0);
+    check(f, 7, 50, "valid.ne");
+    choose(f, "{data: {format: csv, train: '@/none'}, slots: [a]}", past, 0); /* not looked at */
+    check(f, 7, 300, NULL);
+    choose(f, "{" CSV "}", "train: {threads: 1}", 0); /* that says nothing of them */
+    check(f, 20, 256, NULL);
+}
+
+/* ---- buckets ---- */
+
+/* The transform of the slot, in the configuration. */
+static void check_transform(const fixture *f, const char *words)
+{
+    tn_text t = {0};
+    const tn_tree *slot = tn_tree_get(f->tree, "slots")->first;
+    assert_string_equal(tn_tree_get(slot, "name")->text, "a");
+    tn_tree_print_flow(&t, tn_tree_get(slot, "transform"));
+    assert_string_equal(tn_text_str(&t), words);
+    tn_text_done(&t);
+}
+
+#define SLOT(options)                                                                              \
+    "{data: {format: csv, train: '@/rows'}, slots: [{name: a, " options                            \
+    "}], model: {type: lr}, train: {epochs: 1, batch: 1}}"
+
+static void bounds_are_found_in_the_data(void **state)
+{
+    static const char *const odd[] = {"-5", "", "-5", "", "-1.5", "", "0", "7e2", "-5", "3"};
+    static const char *const heavy[] = {"1", "2", "2", "2", "2", "2", "2", "3", "4", "5"};
+    static const char *const one[] = {"4", "4", "4"};
+    fixture *f = *state;
+    write_rows(f, "rows", 100, NULL);
+    choose(f, SLOT("type: float"), "", 0);
+    check_transform(f, "{buckets: [6, 11, 16, 21, 26, 31, 36, 41, 46, 51, 56, 61, 66, 71, 76, 81, "
+                       "86, 91, 96]}");
+    check_said(f, "chosen: buckets of slot 'a'");
+    choose(f, SLOT("type: float, transform: {quantiles: 4}"), "", 0);
+    check_transform(f, "{buckets: [26, 51, 76]}");
+    choose(f, SLOT("type: int, transform: {quantiles: 7}"), "", 0);
+    check_transform(f, "{buckets: [16, 31, 45, 59, 73, 87]}");
+    write_rows(f, "rows", 10, odd);
+    choose(f, SLOT("type: float, transform: {quantiles: 3}"), "", 0);
+    check_transform(f, "{buckets: [-1.5, 3]}"); /* of seven numbers: three are -5 */
+    write_rows(f, "rows", 10, heavy);
+    choose(f, SLOT("type: float, transform: {quantiles: 4}"), "", 0);
+    check_transform(f, "{buckets: [2, 3, 5]}");
+    write_rows(f, "rows", 3, one);
+    choose(f, SLOT("type: float"), "", 0);
+    check_transform(f, "{buckets: [0]}");
+}
+
+static void a_column_of_no_numbers_is_a_fault_of_the_data(void **state)
+{
+    static const char *const words[] = {"x", "y"};
+    static const char *const nothing[] = {"", ""};
+    fixture *f = *state;
+    for (uint32_t i = 0; i < 2; i++) {
+        write_rows(f, "rows", 2, i == 0 ? words : nothing);
+        assert_int_equal(try_to_choose(f, SLOT("type: float"), "", 0), TN_E_DATA);
+        assert_string_equal(f->err.text,
+                            "slot 'a' holds no numbers to make its buckets from\nhint: "
+                            "'type: str' makes a key of any text, 'transform: "
+                            "{buckets: [..]}' sets bounds");
+    }
+}
+
+static void a_number_that_no_input_reads_becomes_a_key(void **state)
+{
+    static const char *const keys_only[] = {"lr", "fm", "ffm", "fwfm"};
+    fixture *f = *state;
+    write_rows(f, "rows", 100, NULL);
+    for (uint32_t i = 0; i < 4; i++) {
+        char config[300];
+        (void)snprintf(config, sizeof config,
+                       "{data: {format: csv, train: '@/rows'}, slots: [{name: a, as: value, "
+                       "transform: log, absent: 3}], model: {type: %s}, train: {epochs: 1}}",
+                       keys_only[i]);
+        choose(f, config, "", 0);
+        const tn_slot_opts *slot = f->run.slots.item;
+        assert_int_equal(slot->as, TN_AS_KEY);
+        assert_int_equal(slot->type, TN_SIGN_FLOAT);
+        assert_null(slot->absent);
+        assert_int_equal(tn_tree_count(tn_tree_get(slot->transform, "buckets")), 19);
+    }
+    choose(f,
+           "{data: {format: csv, train: '@/rows'}, slots: [{name: a, as: value}], "
+           "model: {type: deepfm}, train: {epochs: 1}}",
+           "", 0);
+    assert_int_equal(((const tn_slot_opts *)f->run.slots.item)->as, TN_AS_VALUE);
+    check_said(f, "chosen for about 100 rows: train.batch=256");
+}
+
+static void bounds_of_a_checkpoint_outlast_its_data(void **state)
+{
+    static const char past[] = "slots:\n  - {name: b, transform: {buckets: [9]}}\n"
+                               "  - {name: a, type: float, transform: {buckets: [-1, 2.5]}}\n";
+    fixture *f = *state;
+    write_rows(f, "rows", 100, NULL);
+    choose(f, SLOT("type: float"), past, 0);
+    check_transform(f, "{buckets: [-1, 2.5]}");
+    check_said(f, "");
+    choose(f, SLOT("as: value"), past, 0);
+    check_transform(f, "{buckets: [-1, 2.5]}");
+    choose(f, SLOT("type: float, transform: {buckets: [8]}"), past, 0);
+    check_transform(f, "{buckets: [8]}");
+    choose(f, SLOT("type: float, transform: {quantiles: 2}"), "slots: [a]", 0);
+    check_transform(f, "{buckets: [51]}");
+}
+
+int main(void)
+{
+#define EACH(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        EACH(few_rows_are_passed_more_often_in_smaller_steps),
+        EACH(two_thousand_steps_are_enough),
+        EACH(peers_take_a_step_together),
+        EACH(what_is_written_is_left_as_it_is),
+        EACH(one_metric_is_watched),
+        EACH(what_comes_by_a_pipe_is_not_touched),
+        EACH(a_run_that_goes_on_keeps_its_choices),
+        EACH(bounds_are_found_in_the_data),
+        EACH(a_column_of_no_numbers_is_a_fault_of_the_data),
+        EACH(a_number_that_no_input_reads_becomes_a_key),
+        EACH(bounds_of_a_checkpoint_outlast_its_data),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
