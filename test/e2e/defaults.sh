@@ -213,3 +213,21 @@ expect 0 tnet-train c.yaml run.dir=heart model=lr "$by_heart" train.epochs=40
 grep -q "^warning: valid.logloss .* is far above that of train" err || fail "no advice: $(tail -n 5 err)"
 expect 0 tnet-train c.yaml run.dir=stopped model=lr "$by_heart" train.epochs=40 train.stop.monitor=valid.logloss
 if grep -q 'far above' err; then fail "advised after it was done: $(cat err)"; fi
+
+# --- the share of keys that training did not meet, alone and in a group: the scores stay where they are made, or come together ---
+awk 'BEGIN { print "label,a,b"; for (i = 0; i < 400; i++) printf "%d,%d,%d\n", i % 3 == 0, i % 7, i % 4 }' >met.csv
+awk 'BEGIN { print "label,a,b"; for (i = 0; i < 100; i++) printf "%d,%d,%d\n", i % 3 == 0, i % 5 < 2 ? 100 + i : i % 7, i % 4 }' >unmet.csv
+told="data.valid: 20 % of all keys were not met in training (slot 'a': 40 %)"
+for how in alone sums slices; do
+    case $how in
+        alone) more='' ;;
+        sums) more='--peers 2 train.batch=32' ;;
+        slices) more='--peers 2 train.batch=32 eval.slices=[b]' ;;
+    esac
+    # shellcheck disable=SC2086
+    expect 0 tnet-train c.yaml run.dir="unmet-$how" data.train=met.csv data.valid=unmet.csv slots='[a, b]' $more
+    [ "$how" != alone ] || grep -qF "$told" err || fail "no '$told' in: $(cat err)"
+    grep -q "data.valid: [0-9]* % of all keys were not met in training (slot 'a'" err || fail "$how: $(cat err)"
+done
+expect 0 tnet-train c.yaml run.dir=met data.train=met.csv data.valid=met.csv slots='[a, b]'
+if grep -q 'were not met' err; then fail "met keys are told: $(cat err)"; fi

@@ -4,6 +4,7 @@
 #include "base/core/text.h"
 #include "metrics/metrics.h"
 #include "support/test.h"
+#include "train/eval/evaluate.h"
 
 #include <math.h>
 #include <string.h>
@@ -136,6 +137,20 @@ static void a_sum_of_chances_that_is_off_is_told(void **state)
     tn_metrics_free(many);
 }
 
+static void keys_that_were_never_met_are_told(void **state)
+{
+    (void)state;
+    tn_unknown_keys keys = {.values = 1000, .unknown = 101, .slot = "user", .share = 0.4};
+    const tn_advice a = {.steps = 1000, .epochs = 1, .batch = 32, .keys = &keys};
+    check(&a, "data.valid: 10 % of all keys were not met in training (slot 'user': 40 %) and add "
+              "nothing to a score; coarser slots beside them (a category, a region) tell the model "
+              "something of new ones\n");
+    keys.unknown = 100;
+    check(&a, "");
+    keys = (tn_unknown_keys){0};
+    check(&a, "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -143,6 +158,7 @@ int main(void)
         cmocka_unit_test(a_model_behind_the_click_rate_is_told),
         cmocka_unit_test(what_is_known_by_heart_is_told),
         cmocka_unit_test(a_sum_of_chances_that_is_off_is_told),
+        cmocka_unit_test(keys_that_were_never_met_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -170,6 +170,35 @@ static tn_reader_opts reader_of(const tn_score_collector *j)
 
 /* ---- a worker ---- */
 
+/* Of one slot. */
+typedef struct key_count {
+    uint64_t values, unknown;
+} key_count;
+
+static void count_keys(const tn_step *s, uint32_t n_slots, key_count *slot)
+{
+    for (uint32_t i = 0; i < n_slots; i++) {
+        slot[i].values += s->local->bag[i].offset[s->batch->rows];
+        slot[i].unknown += s->unknown[i];
+    }
+}
+
+static tn_unknown_keys sum_keys(const tn_schema *schema, const key_count *slot)
+{
+    tn_unknown_keys all = {0};
+    for (uint32_t i = 0; i < schema->n_slots; i++) {
+        const double share =
+            slot[i].values > 0 ? (double)slot[i].unknown / (double)slot[i].values : 0;
+        all.values += slot[i].values;
+        all.unknown += slot[i].unknown;
+        if (share > all.share) {
+            all.share = share;
+            all.slot = schema->slot[i]->name;
+        }
+    }
+    return all;
+}
+
 static tn_status judge(tn_worker *w, tn_score_collector *j, tn_step *step, tn_error *err)
 {
     const float *logit = NULL;
@@ -194,14 +223,26 @@ static tn_status run_through(tn_worker *w, tn_score_collector *j, tn_step_prefet
                              tn_error *err)
 {
     tn_step *step = NULL;
-    tn_status status = tn_step_prefetch_watch(feeder, j->request->stop, err);
+    key_count *slot = NULL;
+    const tn_schema *schema = w->plan->schema;
+    tn_status status = TN_ALLOC(slot, schema->n_slots, "counts of keys", err);
+    if (status == TN_OK) {
+        status = tn_step_prefetch_watch(feeder, j->request->stop, err);
+    }
     uint64_t batches = 0;
     while (status == TN_OK && (status = next_step(w, feeder, &step, err)) == TN_OK) {
         status = judge(w, j, step, err);
+        if (status == TN_OK) {
+            count_keys(step, schema->n_slots, slot);
+        }
         tn_step_prefetch_recycle(feeder, step);
         tn_lane_step(w->lane, ++batches);
     }
     tn_reader_counts(tn_step_prefetch_reader(feeder), &j->out->counts);
+    if (slot != NULL) {
+        j->out->keys = sum_keys(schema, slot);
+    }
+    tn_free(slot);
     return end_of(j, status, err);
 }
 

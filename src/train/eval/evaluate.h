@@ -37,10 +37,19 @@ typedef struct tn_scores {
 /* Receives every score: predictions, fetched nodes. A status other than TN_OK ends the pass. */
 typedef tn_status tn_score_sink(void *arg, const tn_scores *scores, tn_error *err);
 
+/* Values whose key has no row in the model: it knows nothing of them. Of what this process scored
+ * by a checkpoint; keys of `missing: init` count as known. */
+typedef struct tn_unknown_keys {
+    uint64_t values, unknown;
+    const char *slot; /* the one with the largest share; lives as long as the schema */
+    double share;     /* there, of its values */
+} tn_unknown_keys;
+
 typedef struct tn_evaluation {
     tn_metrics *metrics; /* owned; NULL: only scores were wanted */
     tn_slices **slices;  /* owned; one per eval.slices */
     uint32_t n_slices;
+    tn_unknown_keys keys;
     tn_read_counts counts;
     double seconds;
 } tn_evaluation;

@@ -548,6 +548,7 @@ static tn_status score_all(judged *j, const char *data, const tn_eval_request *r
     TN_TRY(tn_score_merge_end(j->merge, err));
     TN_TRY(end_evaluation(j->lead, &scored, false, err));
     j->judging.out->counts = scored.counts;
+    j->judging.out->keys = scored.keys;
     return TN_OK;
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/core/text.h"
 #include "metrics/metrics.h"
+#include "train/eval/evaluate.h"
 
 #include <math.h>
 
@@ -10,6 +11,7 @@
 #define LOSS_FAR 1.15     /* valid.logloss over that of train */
 #define COPC_OFF 0.05     /* of 1, and beyond what chance does: */
 #define COPC_DEVIATIONS 4 /* of the number of clicks */
+#define UNKNOWN_MANY 0.1  /* of all values in data.valid */
 
 static double of(const tn_metrics *m, const char *name)
 {
@@ -68,10 +70,24 @@ static void add_copc(const tn_advice *a, tn_text *out)
     }
 }
 
+static void add_unknown(const tn_advice *a, tn_text *out)
+{
+    const tn_unknown_keys *k = a->keys;
+    if (k != NULL && (double)k->unknown > UNKNOWN_MANY * (double)k->values) {
+        tn_text_addf(
+            out,
+            "data.valid: %.0f %% of all keys were not met in training (slot '%s': %.0f %%) "
+            "and add nothing to a score; coarser slots beside them (a category, a region) "
+            "tell the model something of new ones\n",
+            100 * (double)k->unknown / (double)k->values, k->slot, 100 * k->share);
+    }
+}
+
 void tn_advice_text(const tn_advice *a, tn_text *lines)
 {
     add_steps(a, lines);
     add_diverged(a, lines);
     add_overfit(a, lines);
     add_copc(a, lines);
+    add_unknown(a, lines);
 }

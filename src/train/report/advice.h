@@ -11,8 +11,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef struct tn_metrics tn_metrics; /* metrics/metrics.h */
-typedef struct tn_text tn_text;       /* base/core/text.h */
+typedef struct tn_metrics tn_metrics;           /* metrics/metrics.h */
+typedef struct tn_text tn_text;                 /* base/core/text.h */
+typedef struct tn_unknown_keys tn_unknown_keys; /* train/eval/evaluate.h */
 
 typedef struct tn_advice {
     uint64_t steps;
@@ -22,6 +23,7 @@ typedef struct tn_advice {
     bool cut;                /* train.stop, max_steps or max_time ended it before train.epochs */
     const tn_metrics *train; /* progressive, of the last epoch; NULL: not known */
     const tn_metrics *valid; /* of the model that stays; NULL: there is no data.valid */
+    const tn_unknown_keys *keys; /* of the same rows; NULL: not known */
 } tn_advice;
 
 void tn_advice_text(const tn_advice *a, tn_text *lines);

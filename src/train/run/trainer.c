@@ -426,7 +426,8 @@ static tn_status restore_best(trainer *t, tn_error *err)
                    p->best, (unsigned long long)p->step,
                    (double)p->step * epochs / (double)(steps > 0 ? steps : 1), epochs);
     (void)snprintf(line, sizeof line,
-                   back ? "restored the best model: %s" : "the best model, %s, %s: the last one stays",
+                   back ? "restored the best model: %s"
+                        : "the best model, %s, %s: the last one stays",
                    best, why.text);
     return tn_report_event(t->report, &t->state, back ? "info" : "warn", line, err);
 }
@@ -493,7 +494,8 @@ static tn_status advise(trainer *t, uint64_t steps, tn_error *err)
                              .stops = t->run->train.stop.monitor != NULL,
                              .cut = t->stop,
                              .train = t->epoch.whole,
-                             .valid = t->out->valid.metrics};
+                             .valid = t->out->valid.metrics,
+                             .keys = &t->out->valid.keys};
     tn_text lines = {0};
     tn_advice_text(&facts, &lines);
     tn_status status = tn_text_check(&lines, "advice", err);

@@ -47,7 +47,9 @@ static size_t bag_bytes(const unknown_in *in)
     return words * sizeof(uint32_t);
 }
 
-static char *copy_known(const unknown_in *in, const tn_bag *from, tn_bag *to, char *at)
+/* *unknown := how many values were left out. */
+static char *copy_known(const unknown_in *in, const tn_bag *from, tn_bag *to, char *at,
+                        uint32_t *unknown)
 {
     uint32_t *offset = (void *)at;
     uint32_t *index = offset + in->rows + 1;
@@ -64,6 +66,7 @@ static char *copy_known(const unknown_in *in, const tn_bag *from, tn_bag *to, ch
         }
     }
     offset[in->rows] = n;
+    *unknown = from->offset[in->rows] - n;
     *to =
         (tn_bag){.offset = offset, .index = index, .weight = from->weight != NULL ? weight : NULL};
     return (char *)(weight + from->offset[in->rows]);
@@ -73,6 +76,7 @@ static char *copy_known(const unknown_in *in, const tn_bag *from, tn_bag *to, ch
 static tn_status drop_unknown(tn_step *s, const unknown_in *in, const tn_bag **out, tn_error *err)
 {
     *out = in->bag;
+    memset(s->unknown, 0, in->n_slots * sizeof *s->unknown);
     if (in->n_keys == 0 || memchr(in->missing, 1, in->n_keys * sizeof *in->missing) == NULL) {
         return TN_OK;
     }
@@ -88,7 +92,7 @@ static tn_status drop_unknown(tn_step *s, const unknown_in *in, const tn_bag **o
     }
     char *at = s->known;
     for (uint32_t i = 0; i < in->n_slots; i++) {
-        at = copy_known(in, &in->bag[i], &s->known_bag[i], at);
+        at = copy_known(in, &in->bag[i], &s->known_bag[i], at, &s->unknown[i]);
     }
     *out = s->known_bag;
     return TN_OK;
@@ -113,6 +117,9 @@ tn_status tn_step_new(tn_step **out, const tn_model_plan *plan, bool training, t
     if (status == TN_OK && !training) {
         status = TN_ALLOC(s->known_bag, opts.n_slots, "bags", err);
     }
+    if (status == TN_OK && !training) {
+        status = TN_ALLOC(s->unknown, opts.n_slots, "bags", err);
+    }
     if (status != TN_OK) {
         tn_step_free(s);
         return status;
@@ -131,6 +138,7 @@ void tn_step_free(tn_step *s)
     tn_free(s->grads);
     tn_free(s->missing);
     tn_free(s->known_bag);
+    tn_free(s->unknown);
     tn_free(s->known);
     tn_free(s);
 }

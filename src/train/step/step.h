@@ -33,6 +33,7 @@ typedef struct tn_step {
     tn_bag *known_bag;     /* when scoring: bags without those keys .. */
     char *known;           /* .. their arrays .. */
     size_t known_capacity; /* .. and room there */
+    uint32_t *unknown;     /* when scoring: values of each slot that were left out for it */
     size_t capacity;       /* floats in each */
     double weight_sum;     /* W */
 } tn_step;
