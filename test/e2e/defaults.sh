@@ -112,6 +112,17 @@ grep -qF 'chosen for about 40000 rows: train.batch=256, train.epochs=20 of 157 s
 [ "$(value x "$(newest run)")" != "$bounds" ] || fail "--fresh kept bounds"
 mv elsewhere.csv train.csv
 
+# --- the newest word of the run itself counts, also where it was begun with other weights ---
+for epochs in 1 2; do
+    expect 0 tnet-train c.yaml run.dir=begun checkpoint.resume="$(newest run)" train.epochs=$epochs train.batch=500
+done
+expect 0 tnet-train c.yaml run.dir=begun checkpoint.resume="$(newest run)"
+grep -q "is finished (epoch 2 of 2, step 12); nothing trained" err || fail "not finished: $(cat err)"
+
+# --- where no run begins nothing is told ---
+expect 5 tnet-eval c.yaml run.dir=none --data test.csv
+if grep -q '^chosen' err; then fail "chosen for no run: $(cat err)"; fi
+
 # --- what is written wins; a pipe; several processes ---
 expect 0 tnet-train c.yaml run.dir=written train.epochs=2 train.batch=100 slots.x.transform='{buckets: [0]}' slots.x.as=key
 chosen 2 100 "$(newest written)"
@@ -119,6 +130,8 @@ chosen 2 100 "$(newest written)"
 expect 0 sh -c 'cat train.csv | tnet-train c.yaml run.dir=piped data.train=- "slots=[a, b]"'
 grep -qxF 'chosen for data that come by a pipe: train.batch=1024, train.epochs=1' err || fail "pipe: $(cat err)"
 chosen 1 1024 piped/ckpt-1
+expect 0 tnet-train c.yaml --print-config --peers 2 run.dir=none model=lr data.valid=~ train.batch=5
+grep -qE '^  epochs: 7 ' out || fail "not as the group: $(cat out)"
 for ranks in 1 2; do
     expect 0 tnet-train c.yaml run.dir=run$ranks --peers $ranks model=lr data.valid=~ train.batch=5
     steps=$((600 / ranks))

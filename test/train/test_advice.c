@@ -73,7 +73,7 @@ static void what_is_known_by_heart_is_told(void **state)
     tn_metrics *train = scored(1000, 2, .70, .30);
     tn_metrics *near = scored(1000, 2, .67, .33);
     tn_metrics *far = scored(1000, 2, .65, .35);
-    tn_metrics *rare = scored(1000, 50, .02, .02);
+    tn_metrics *rare = scored(1000, 50, .05, .02);
     tn_advice a = {.steps = 1000, .epochs = 2, .batch = 32, .train = train, .valid = far};
     check(&a,
           "valid.logloss 0.4308 is far above that of train, 0.3567: the model knows its rows by "
@@ -91,6 +91,13 @@ static void what_is_known_by_heart_is_told(void **state)
     a.train = rare; /* another click rate is another loss */
     a.valid = far;
     check(&a, "");
+    a.train = train;
+    a.valid = rare; /* worse for its click rate, and yet a smaller loss */
+    check(&a, "");
+    tn_metrics *less = scored(40, 4, .684, .316); /* likewise, and the loss hardly larger */
+    a.valid = less;
+    check(&a, "");
+    tn_metrics_free(less);
     tn_metrics_free(train);
     tn_metrics_free(near);
     tn_metrics_free(far);
@@ -122,15 +129,16 @@ static void a_sum_of_chances_that_is_off_is_told(void **state)
     a.valid = many;
     tn_advice_text(&a, &lines);
     assert_non_null(strstr(tn_text_str(&lines), "valid.copc 0.800: 2000 clicks where 2500 were"));
-    tn_metrics *silent[] = {near, chance, lone};
-    for (uint32_t i = 0; i < 3; i++) {
+    tn_metrics *dozen = scored(100, 200, .12, .12); /* one where 12 were */
+    tn_metrics *silent[] = {near, chance, lone, dozen};
+    for (uint32_t i = 0; i < 4; i++) {
         tn_text_clear(&lines);
         a.valid = silent[i];
         tn_advice_text(&a, &lines);
         assert_null(strstr(tn_text_str(&lines), "copc"));
     }
     tn_text_done(&lines);
-    for (uint32_t i = 0; i < 3; i++) {
+    for (uint32_t i = 0; i < 4; i++) {
         tn_metrics_free(silent[i]);
     }
     tn_metrics_free(few);

@@ -284,6 +284,8 @@ static void bounds_are_found_in_the_data(void **state)
     static const char *const odd[] = {"-5", "", "-5", "", "-1.5", "", "0", "7e2", "-5", "3"};
     static const char *const heavy[] = {"1", "2", "2", "2", "2", "2", "2", "3", "4", "5"};
     static const char *const one[] = {"4", "4", "4"};
+    static const char *const two[] = {"1", "1", "2"};
+    static const char *const middle[] = {"1", "3", "3", "3", "3", "3", "4"};
     fixture *f = *state;
     write_rows(f, "rows", 100, NULL);
     choose(f, SLOT("type: float"), "", 0);
@@ -294,15 +296,42 @@ static void bounds_are_found_in_the_data(void **state)
     check_transform(f, "{buckets: [26, 51, 76]}");
     choose(f, SLOT("type: int, transform: {quantiles: 7}"), "", 0);
     check_transform(f, "{buckets: [16, 31, 45, 59, 73, 87]}");
+    write_rows(f, "rows", 200000, NULL);
+    choose(f, SLOT("type: float, transform: {quantiles: 2}"), "", 0);
+    check_transform(f, "{buckets: [100001]}");
     write_rows(f, "rows", 10, odd);
     choose(f, SLOT("type: float, transform: {quantiles: 3}"), "", 0);
     check_transform(f, "{buckets: [-1.5, 3]}"); /* of seven numbers: three are -5 */
     write_rows(f, "rows", 10, heavy);
     choose(f, SLOT("type: float, transform: {quantiles: 4}"), "", 0);
     check_transform(f, "{buckets: [2, 3, 5]}");
+    write_rows(f, "rows", 7, middle);
+    choose(f, SLOT("type: float, transform: {quantiles: 2}"), "", 0);
+    check_transform(f, "{buckets: [3]}");
+    write_rows(f, "rows", 3, two);
+    choose(f, SLOT("type: float, transform: {quantiles: 4}"), "", 0);
+    check_transform(f, "{buckets: [2]}");
     write_rows(f, "rows", 3, one);
     choose(f, SLOT("type: float"), "", 0);
     check_transform(f, "{buckets: [0]}");
+}
+
+/* Whatever else stands in a record. */
+static void other_fields_do_not_hide_the_numbers(void **state)
+{
+    fixture *f = *state;
+    tn_text t = {0};
+    for (uint32_t i = 0; i < 4; i++) {
+        tn_text_addf(&t, "1 0:7:1 1:0:%u.5 2:3:1\n", i);
+    }
+    write_file(f, "rows", &t);
+    tn_text_done(&t);
+    choose(f,
+           "{data: {format: libffm, train: '@/rows'}, slots: [{name: a, field: 1, type: float, "
+           "transform: {quantiles: 2}}, {name: b, field: 0}, {name: c, field: 2}], train: "
+           "{epochs: 1}}",
+           "", 0);
+    check_transform(f, "{buckets: [2.5]}");
 }
 
 static void a_column_of_no_numbers_is_a_fault_of_the_data(void **state)
@@ -375,6 +404,7 @@ int main(void)
         EACH(what_comes_by_a_pipe_is_not_touched),
         EACH(a_run_that_goes_on_keeps_its_choices),
         EACH(bounds_are_found_in_the_data),
+        EACH(other_fields_do_not_hide_the_numbers),
         EACH(a_column_of_no_numbers_is_a_fault_of_the_data),
         EACH(a_number_that_no_input_reads_becomes_a_key),
         EACH(bounds_of_a_checkpoint_outlast_its_data),

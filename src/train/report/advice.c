@@ -8,7 +8,7 @@
 #include <math.h>
 
 #define FEW_STEPS 500     /* the rows' first steps are their largest: fewer are a beginning */
-#define LOSS_FAR 1.15     /* valid.logloss over that of train */
+#define LOSS_FAR 1.15     /* logloss and ne of valid over those of train */
 #define COPC_OFF 0.05     /* of 1, and beyond what chance does: */
 #define COPC_DEVIATIONS 4 /* of the number of clicks */
 #define UNKNOWN_MANY 0.1  /* of all values in data.valid */
