@@ -1,4 +1,5 @@
 /* tnet_eval.c - how good is a model: metrics, slices, a report, every score. */
+#include "base/core/log.h"
 #include "cli/children.h"
 #include "cli/local.h"
 #include "cli/main.h"
@@ -59,6 +60,7 @@ typedef struct eval_job {
     tn_predictions *to;          /* NULL: nobody wants every score, or they are all there .. */
     tn_fetch *nodes;             /* .. likewise of nodes */
     tn_calibrate *calibrate;     /* NULL: nothing is fitted */
+    tn_calibration map;          /* that the run has left; of kind NONE: scores are raw */
 } eval_job;
 
 /* ---- which data, which model ---- */
@@ -172,17 +174,41 @@ static tn_status commit_outputs(eval_job *j, tn_error *err)
     return nodes != NULL ? tn_fetch_commit(nodes, err) : TN_OK;
 }
 
+/* With eval.calibrate scores are behind the map that the run has left for this checkpoint; a fit is
+ * one of raw scores. */
+static tn_status find_calibration(eval_job *j, tn_error *err)
+{
+    const tn_run *r = &j->setup->run;
+    const tn_calibrate_wanted wanted = {.method = (tn_calibrate_method)r->eval.calibrate,
+                                        .checkpoint = tn_text_str(&j->source),
+                                        .step = j->findings.at.step,
+                                        .sampling = r->data.negative_sampling};
+    if (j->fit.method != TN_CALIBRATE_NONE) {
+        return TN_OK;
+    }
+    tn_text said = {0};
+    tn_status status = tn_calibrate_find(&wanted, j->setup->arena, &j->map, &said, err);
+    if (status == TN_OK && said.size > 0) {
+        const bool used = j->map.kind != TN_CALIBRATION_NONE;
+        tn_log(used ? TN_LOG_INFO : TN_LOG_WARN, "scores are %s", tn_text_str(&said));
+    }
+    tn_text_done(&said);
+    return status;
+}
+
 /* `w` NULL: the export; `lead` NULL: alone. */
 static tn_status judge(eval_job *j, tn_worker *w, tn_leader *lead, const tn_strs *paths,
                        tn_error *err)
 {
-    const double sampling = j->setup->run.data.negative_sampling;
-    TN_TRY(open_outputs(j, w != NULL ? sampling : 1, paths, err)); /* an export has corrected it */
+    const bool mapped = j->map.kind != TN_CALIBRATION_NONE;
+    const bool corrected = w == NULL || mapped; /* an export, or a map, is behind that */
+    TN_TRY(open_outputs(j, corrected ? 1 : j->setup->run.data.negative_sampling, paths, err));
     const bool named = j->to != NULL || j->nodes != NULL;
     const tn_eval_request request = {.paths = paths,
                                      .want_ids = named,
                                      .sink = named || j->calibrate != NULL ? take_scores : NULL,
                                      .sink_arg = j,
+                                     .calibration = mapped ? &j->map : NULL,
                                      .fetch = j->nodes != NULL ? j->fetch : NULL,
                                      .stop = j->stop};
     tn_evaluation *out = &j->evaluation;
@@ -202,6 +228,7 @@ static tn_status evaluate(eval_job *j, tn_worker *w, tn_leader *lead, const tn_s
                           tn_error *err)
 {
     TN_TRY(load(j, w, err));
+    TN_TRY(find_calibration(j, err));
     if (lead != NULL) {
         TN_TRY(tn_leader_load(lead, tn_text_str(&j->source), err));
     }

@@ -11,6 +11,7 @@
 #include "config/fieldtree.h"
 #include "config/tree.h"
 #include "train/config/lists.h"
+#include "train/report/eval_result.h"
 #include "train/report/report.h"
 #include "train/report/text_tables.h"
 #include "train/run/dryrun.h"
@@ -76,6 +77,9 @@ static void print_results(const tn_setup *s, const tn_outcome *out)
     tn_text text = {0};
     if (n > 0) {
         tn_results_text(results, n, &s->run.eval.metrics, &text);
+        tn_text_adds(&text, out->test.calibrated_by != NULL ? "test is " : "");
+        tn_eval_result_calibrated(&out->test, &text);
+        tn_text_adds(&text, out->test.calibrated_by != NULL ? "\n" : "");
     }
     (void)fputs(tn_text_str(&text), table_out);
     tn_text_done(&text);

@@ -7,6 +7,7 @@
 #include "metrics/metrics_state.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { NEWTON_STEPS = 100, HALVINGS = 40, POINTS_AT_ONCE = 128 };
 #define RIDGE 1e-9
@@ -28,6 +29,24 @@ struct tn_calibrator {
 };
 
 /* ---- the map ---- */
+
+const char *const tn_calibrate_words[] = {"none", "platt", "platt_smoothed", "isotonic", NULL};
+const char *const tn_calibrate_choices[] = {"none",     "platt", "platt_smoothed",
+                                            "isotonic", "auto",  NULL};
+
+const char *tn_calibration_name(const tn_calibration *map)
+{
+    static const char *const names[] = {NULL, "platt", "isotonic"};
+    return names[map->kind];
+}
+
+bool tn_calibration_is_of(const tn_calibration *map, tn_calibrate_method method)
+{
+    const bool isotonic = map->kind == TN_CALIBRATION_ISOTONIC;
+    const bool none = map->kind == TN_CALIBRATION_NONE;
+    return none == (method == TN_CALIBRATE_NONE) &&
+           (none || method == TN_CALIBRATE_AUTO || isotonic == (method == TN_CALIBRATE_ISOTONIC));
+}
 
 static double logit_of(double p)
 {
@@ -83,6 +102,13 @@ tn_status tn_calibrator_new(tn_calibrator **out, double sampling, tn_error *err)
 void tn_calibrator_free(tn_calibrator *c)
 {
     tn_free(c);
+}
+
+void tn_calibrator_clear(tn_calibrator *c)
+{
+    const double shift = c->shift;
+    memset(c, 0, sizeof *c);
+    c->shift = shift;
 }
 
 void tn_calibrator_add(tn_calibrator *c, const tn_scored *rows)

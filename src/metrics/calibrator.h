@@ -23,6 +23,19 @@
 
 typedef struct tn_arena tn_arena; /* base/core/arena.h */
 
+/* How a map is fitted, in the order of tn_calibrate_words, which ends before AUTO, and of
+ * tn_calibrate_choices, which has all. */
+typedef enum tn_calibrate_method {
+    TN_CALIBRATE_NONE,
+    TN_CALIBRATE_PLATT,
+    TN_CALIBRATE_PLATT_SMOOTHED,
+    TN_CALIBRATE_ISOTONIC,
+    TN_CALIBRATE_AUTO, /* platt, where that is more than chance */
+} tn_calibrate_method;
+
+extern const char *const tn_calibrate_words[]; /* ends with NULL, as does .. */
+extern const char *const tn_calibrate_choices[];
+
 typedef enum tn_calibration_kind {
     TN_CALIBRATION_NONE,
     TN_CALIBRATION_PLATT,
@@ -47,11 +60,18 @@ typedef struct tn_calibration {
  * is served as sigmoid(-16) or sigmoid(16), so that no click has an infinite loss. */
 double tn_calibration_logit(const tn_calibration *map, double z);
 
+/* "platt", "isotonic"; NULL of none. */
+const char *tn_calibration_name(const tn_calibration *map);
+
+/* Whether a method may have fitted this map. */
+bool tn_calibration_is_of(const tn_calibration *map, tn_calibrate_method method);
+
 typedef struct tn_calibrator tn_calibrator;
 
 /* `sampling`: the share of negatives that were kept in training, as in tn_metrics_opts. */
 tn_status tn_calibrator_new(tn_calibrator **out, double sampling, tn_error *err) TN_MUST_USE;
-void tn_calibrator_free(tn_calibrator *c); /* NULL is fine */
+void tn_calibrator_free(tn_calibrator *c);  /* NULL is fine */
+void tn_calibrator_clear(tn_calibrator *c); /* no rows, also after a fit */
 
 /* Labels between 0 and 1 count in part. Rows of weight 0 add nothing. Not after a fit. */
 void tn_calibrator_add(tn_calibrator *c, const tn_scored *rows);

@@ -17,12 +17,11 @@ void tn_calibration_json(tn_text *out, const tn_calibration *map)
 {
     TN_ASSERT(map->kind != TN_CALIBRATION_NONE);
     tn_json_open_key(out, "calibration", '{');
+    tn_json_str(out, "kind", tn_calibration_name(map));
     if (map->kind == TN_CALIBRATION_PLATT) {
-        tn_json_str(out, "kind", "platt");
         tn_json_f64(out, "a", map->a);
         tn_json_f64(out, "b", map->b);
     } else {
-        tn_json_str(out, "kind", "isotonic");
         tn_json_open_key(out, "z", '[');
         for (uint32_t i = 0; i < map->n; i++) {
             tn_json_f64(out, NULL, map->knot[i].z);
@@ -150,4 +149,26 @@ tn_status tn_calibration_file_read(tn_calibration_file *out, const char *path, t
         *out = file;
     }
     return status;
+}
+
+tn_status tn_calibration_file_read_for(tn_calibration_file *out, const char *path,
+                                       const tn_calibrated_model *model, tn_arena *arena,
+                                       tn_error *err)
+{
+    tn_calibration_file file = {0};
+    TN_TRY(tn_calibration_file_read(&file, path, arena, err));
+    if (strcmp(file.model_id, model->id) != 0 || file.step != model->step) {
+        return tn_fail(err, TN_E_DATA,
+                       "'%s' calibrates model %s of step %llu, not %s of step %llu\nhint: "
+                       "'tnet-eval CONFIG --calibrate ..' fits one for this model",
+                       path, file.model_id, (unsigned long long)file.step, model->id,
+                       (unsigned long long)model->step);
+    }
+    if (file.sampling != model->sampling) {
+        return tn_fail(err, TN_E_DATA,
+                       "'%s' was fitted with data.negative_sampling %g, this run has %g", path,
+                       file.sampling, model->sampling);
+    }
+    *out = file;
+    return TN_OK;
 }

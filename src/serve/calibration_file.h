@@ -33,6 +33,18 @@ void tn_calibration_file_json(tn_text *out, const tn_calibration_file *file);
 tn_status tn_calibration_file_read(tn_calibration_file *out, const char *path, tn_arena *arena,
                                    tn_error *err) TN_MUST_USE;
 
+/* Whose scores a calibration is wanted for. */
+typedef struct tn_calibrated_model {
+    const char *id;
+    uint64_t step;
+    double sampling;
+} tn_calibrated_model;
+
+/* The same; of other scores it is TN_E_DATA, since it would be wrong without a word. */
+tn_status tn_calibration_file_read_for(tn_calibration_file *out, const char *path,
+                                       const tn_calibrated_model *model, tn_arena *arena,
+                                       tn_error *err) TN_MUST_USE;
+
 /* The member "calibration" alone, appended; and its value read, which takes as many bytes of the
  * arena as there are numbers in it, times sizeof(tn_knot) / 2. False: damaged. */
 void tn_calibration_json(tn_text *out, const tn_calibration *map);

@@ -219,6 +219,49 @@ static void equal_levels_keep_their_ends(void **state)
     tn_arena_free(arena);
 }
 
+static void a_cleared_calibrator_is_a_new_one(void **state)
+{
+    (void)state;
+    v21 v;
+    v21_init(&v);
+    tn_calibrator *fresh = calibrator_of(&v.rows, .5);
+    tn_calibrator *used = calibrator_of(
+        &(tn_scored){.n = 2, .logit = (float[]){-3, 7}, .label = (float[]){1, 0}}, .5);
+    tn_calibration want;
+    tn_calibration map;
+    assert_int_equal(tn_calibrator_platt(fresh, false, &want, NULL), TN_OK);
+    assert_int_equal(tn_calibrator_platt(used, false, &map, NULL), TN_E_DATA);
+    tn_calibrator_clear(used);
+    tn_calibrator_add(used, &v.rows);
+    assert_int_equal(tn_calibrator_platt(used, false, &map, NULL), TN_OK);
+    assert_true(map.a == want.a && map.b == want.b);
+    tn_calibrator_free(fresh);
+    tn_calibrator_free(used);
+}
+
+static void a_method_knows_its_maps(void **state)
+{
+    (void)state;
+    static const bool want[][3] = {
+        [TN_CALIBRATE_NONE] = {true, false, false},
+        [TN_CALIBRATE_PLATT] = {false, true, false},
+        [TN_CALIBRATE_PLATT_SMOOTHED] = {false, true, false},
+        [TN_CALIBRATE_ISOTONIC] = {false, false, true},
+        [TN_CALIBRATE_AUTO] = {false, true, true},
+    };
+    for (uint32_t method = 0; method <= TN_CALIBRATE_AUTO; method++) {
+        for (uint32_t kind = 0; kind <= TN_CALIBRATION_ISOTONIC; kind++) {
+            const tn_calibration map = {.kind = (tn_calibration_kind)kind};
+            assert_int_equal(tn_calibration_is_of(&map, (tn_calibrate_method)method),
+                             want[method][kind]);
+        }
+    }
+    for (uint32_t i = 0; tn_calibrate_words[i] != NULL; i++) {
+        assert_string_equal(tn_calibrate_words[i], tn_calibrate_choices[i]);
+    }
+    assert_string_equal(tn_calibrate_choices[TN_CALIBRATE_AUTO], "auto");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -232,6 +275,8 @@ int main(void)
         cmocka_unit_test(v25_isotonic),
         cmocka_unit_test(isotonic_is_served_as_rising_lines),
         cmocka_unit_test(equal_levels_keep_their_ends),
+        cmocka_unit_test(a_cleared_calibrator_is_a_new_one),
+        cmocka_unit_test(a_method_knows_its_maps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -114,6 +114,180 @@ static void platt_keeps_the_clicks_of_the_rows_it_was_fitted_on(void **state)
     tn_calibrate_free(c);
 }
 
+/* What an evaluation hands on. */
+typedef struct handed {
+    float logit[64], label[64];
+    uint32_t n;
+} handed;
+
+static tn_status hand_on(void *arg, const tn_scores *scores, tn_error *err)
+{
+    handed *h = arg;
+    (void)err;
+    for (uint32_t i = 0; i < scores->batch->rows; i++, h->n++) {
+        assert_true(h->n < sizeof h->logit / sizeof h->logit[0]);
+        h->logit[h->n] = scores->logit[i];
+        h->label[h->n] = scores->batch->label[i];
+    }
+    return TN_OK;
+}
+
+static tn_evaluation evaluate(const tn_calibration *map, handed *h)
+{
+    tn_error err = {0};
+    tn_worker *w = NULL;
+    tn_saved which;
+    tn_evaluation out = {0};
+    const tn_eval_request request = {
+        .paths = &k.run.data.valid, .sink = hand_on, .sink_arg = h, .calibration = map};
+    *h = (handed){.n = 0};
+    if (tn_worker_new(&w, k.plan, &(tn_worker_opts){.training = true}, &k.binder, &err) != TN_OK ||
+        tn_checkpoint_load(run, w, &which, &err) != TN_OK ||
+        tn_evaluate(w, &request, &out, &err) != TN_OK) {
+        fail_msg("%s", err.text);
+    }
+    tn_worker_free(w);
+    return out;
+}
+
+/* Half of the negatives were kept: that is corrected first, and once. */
+static void figures_and_sinks_are_behind_the_calibration(void **state)
+{
+    (void)state;
+    handed before;
+    handed behind;
+    const tn_calibration map = {.kind = TN_CALIBRATION_PLATT, .a = .5, .b = -1};
+    tn_evaluation raw = evaluate(NULL, &before);
+    tn_evaluation out = evaluate(&map, &behind);
+    tn_metrics *want = NULL;
+    assert_int_equal(tn_metrics_new(&want, &(tn_metrics_opts){0}, NULL), TN_OK);
+    assert_true(before.n > 1 && before.n == behind.n);
+    for (uint32_t i = 0; i < before.n; i++) {
+        const double z = .5 * ((double)before.logit[i] + log(.5)) - 1;
+        assert_true(fabs(z - (double)behind.logit[i]) < 1e-6);
+    }
+    const tn_scored rows = {.n = behind.n, .logit = behind.logit, .label = behind.label};
+    assert_int_equal(tn_metrics_add(want, &rows, NULL), TN_OK);
+    assert_true(tn_metrics_get(want, "logloss") == tn_metrics_get(out.metrics, "logloss"));
+    assert_true(tn_metrics_get(want, "copc") == tn_metrics_get(out.metrics, "copc"));
+    assert_true(tn_metrics_get(raw.metrics, "logloss") == tn_metrics_get(out.raw, "logloss"));
+    assert_true(tn_metrics_get(raw.metrics, "logloss") != tn_metrics_get(want, "logloss"));
+    assert_string_equal(out.calibrated_by, "platt");
+    assert_null(raw.calibrated_by);
+    assert_null(raw.raw);
+    tn_metrics_free(want);
+    tn_evaluation_done(&raw);
+    tn_evaluation_done(&out);
+}
+
+/* Writes `file` where a run leaves it, and says what the checkpoint `folder` finds there. */
+static tn_calibration find(const tn_calibration_file *file, const char *folder, uint64_t step,
+                           tn_calibrate_method method, tn_text *said)
+{
+    tn_error err = {0};
+    char beside[400];
+    tn_text text = {0};
+    tn_calibration map = {.kind = TN_CALIBRATION_ISOTONIC};
+    (void)snprintf(beside, sizeof beside, "%s/" TN_CALIBRATION_NAME, run);
+    if (file != NULL) {
+        tn_calibration_file_json(&text, file);
+        assert_int_equal(tn_file_replace(beside, text.data, text.size, &err), TN_OK);
+    } else {
+        (void)remove(beside);
+    }
+    const tn_calibrate_wanted wanted = {method, folder, step, k.run.data.negative_sampling};
+    tn_text_clear(said);
+    assert_int_equal(tn_calibrate_find(&wanted, k.arena, &map, said, &err), TN_OK);
+    assert_null(strchr(tn_text_str(said), '\n')); /* one line */
+    tn_text_done(&text);
+    return map;
+}
+
+static void assert_unused(const tn_calibration_file *file, const char *folder, uint64_t step,
+                          tn_calibrate_method method, const char *why)
+{
+    tn_text said = {0};
+    assert_int_equal(find(file, folder, step, method, &said).kind, TN_CALIBRATION_NONE);
+    assert_non_null(strstr(tn_text_str(&said), why));
+    if (why[0] != '\0') {
+        assert_memory_equal(said.data, "not calibrated: ", 16);
+        assert_non_null(strstr(said.data, "'tnet-eval CONFIG --calibrate "));
+    } else {
+        assert_int_equal(said.size, 0);
+    }
+    tn_text_done(&said);
+}
+
+static void a_run_s_calibration_is_for_the_model_and_step_it_names(void **state)
+{
+    (void)state;
+    tn_error err = {0};
+    tn_text said = {0};
+    tn_calibration_file good;
+    char folder[400];
+    tn_calibrate_free(fit(TN_CALIBRATE_PLATT));
+    assert_int_equal(tn_calibration_file_read(&good, path, k.arena, &err), TN_OK);
+    (void)snprintf(folder, sizeof folder, "%s//ckpt-1/", run);
+    static const tn_calibrate_method fits[] = {TN_CALIBRATE_PLATT, TN_CALIBRATE_PLATT_SMOOTHED,
+                                               TN_CALIBRATE_AUTO};
+    for (uint32_t i = 0; i < sizeof fits / sizeof fits[0]; i++) {
+        const tn_calibration map = find(&good, folder, good.step, fits[i], &said);
+        assert_int_equal(map.kind, TN_CALIBRATION_PLATT);
+        assert_true(map.a == good.map.a && map.b == good.map.b);
+        assert_memory_equal(tn_text_str(&said), "calibrated by '", 15);
+    }
+    tn_text_done(&said);
+    tn_calibration_file other = good;
+    other.step++;
+    assert_unused(&other, folder, good.step, TN_CALIBRATE_PLATT, "calibrates model ");
+    assert_unused(&good, folder, good.step + 1, TN_CALIBRATE_AUTO, "calibrates model ");
+    other = good;
+    other.model_id[31] = other.model_id[31] == '0' ? '1' : '0';
+    assert_unused(&other, folder, good.step, TN_CALIBRATE_AUTO, "calibrates model ");
+    other = good;
+    other.sampling = .25;
+    assert_unused(&other, folder, good.step, TN_CALIBRATE_PLATT, "negative_sampling 0.25");
+    assert_unused(&good, folder, good.step, TN_CALIBRATE_ISOTONIC, "is platt, eval.calibrate is");
+    assert_unused(NULL, folder, good.step, TN_CALIBRATE_PLATT, "no calibration '");
+    assert_unused(NULL, folder, good.step, TN_CALIBRATE_AUTO, "");
+    assert_unused(&good, folder, good.step, TN_CALIBRATE_NONE, "");
+}
+
+/* Asked for by name, with no file of its own. */
+static void an_export_takes_what_the_run_has_left(void **state)
+{
+    (void)state;
+    tn_error err = {0};
+    tn_text said = {0};
+    tn_calibration_file file;
+    char to[2][300];
+    tn_exported out[2];
+    char folder[400];
+    tn_calibrate_free(fit(TN_CALIBRATE_PLATT));
+    assert_int_equal(tn_calibration_file_read(&file, path, k.arena, &err), TN_OK);
+    (void)snprintf(folder, sizeof folder, "%s/ckpt-1", run);
+    (void)find(&file, folder, file.step, TN_CALIBRATE_PLATT, &said);
+    tn_text_done(&said);
+    for (uint32_t i = 0; i < 2; i++) {
+        (void)snprintf(to[i], sizeof to[i], "%s/left-%u", k.dir, i);
+        k.run.eval.calibrate = i == 0 ? TN_CALIBRATE_NONE : TN_CALIBRATE_AUTO;
+        const tn_export_request request = {.checkpoint = run, .to = to[i], .binder = &k.binder};
+        assert_int_equal(tn_export(k.plan, &request, &out[i], &err), TN_OK);
+    }
+    tn_calibration map[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        tn_exported_model *model = NULL;
+        const tn_exported_model_opts opts = {.verify = TN_VERIFY_FULL};
+        assert_int_equal(tn_exported_model_open(&model, out[i].path, &opts, &err), TN_OK);
+        map[i] = model->calibration;
+        tn_exported_model_close(model);
+    }
+    k.run.eval.calibrate = TN_CALIBRATE_NONE;
+    assert_int_equal(map[0].kind, TN_CALIBRATION_NONE);
+    assert_int_equal(map[1].kind, TN_CALIBRATION_PLATT);
+    assert_true(map[1].a == file.map.a && map[1].b == file.map.b);
+}
+
 static void without_a_calibration_the_bytes_are_those_of_ever(void **state)
 {
     (void)state;
@@ -201,6 +375,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_export_scores_through_its_calibration),
         cmocka_unit_test(platt_keeps_the_clicks_of_the_rows_it_was_fitted_on),
+        cmocka_unit_test(figures_and_sinks_are_behind_the_calibration),
+        cmocka_unit_test(a_run_s_calibration_is_for_the_model_and_step_it_names),
+        cmocka_unit_test(an_export_takes_what_the_run_has_left),
         cmocka_unit_test(without_a_calibration_the_bytes_are_those_of_ever),
         cmocka_unit_test(a_calibration_of_other_scores_is_refused),
         cmocka_unit_test(every_flipped_or_missing_byte_of_the_file_is_noticed),

@@ -29,8 +29,8 @@ static tn_status pass(const char *point, tn_error *err)
  * nothing else is ours to remove. */
 static bool is_unfinished(const char *name)
 {
-    static const char *const own[] = {"OWNER", "LATEST", "summary.json", "trace.json",
-                                      "peers.root"};
+    static const char *const own[] = {"OWNER",      "LATEST",     "summary.json",
+                                      "trace.json", "peers.root", "calibration.json"};
     static const char head[] = "ckpt-";
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
         if (tn_is_unfinished(name, own[i])) {
@@ -388,7 +388,8 @@ static tn_status move_aside(const char *dir, const char *name, tn_text *aside, t
 /* Files of a run besides checkpoints with final names. */
 static bool is_left(const char *name)
 {
-    static const char *const own[] = {"LATEST", "metrics.jsonl", "summary.json"};
+    static const char *const own[] = {"LATEST", "metrics.jsonl", "summary.json",
+                                      "calibration.json"};
     bool is_one = strncmp(name, "ckpt-", 5) == 0 && strstr(name, TN_CKPT_DAMAGED) != NULL;
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
         is_one = is_one || strcmp(name, own[i]) == 0;

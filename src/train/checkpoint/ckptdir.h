@@ -73,9 +73,9 @@ tn_status tn_ckptdir_prune(tn_ckptdir *d, uint32_t keep, uint64_t best, tn_error
 tn_status tn_ckptdir_set_aside(const tn_ckptdir *d, uint64_t ordinal, tn_error *err) TN_MUST_USE;
 
 /* Moves what a run has left here (checkpoints, also damaged ones, LATEST, metrics.jsonl,
- * summary.json) into a new folder earlier-<n> in the directory, and nothing else, and logs its path
- * if there was anything. The newest go first, so that a crash leaves no delta without what it
- * stands on. */
+ * summary.json, calibration.json) into a new folder earlier-<n> in the directory, and nothing else,
+ * and logs its path if there was anything. The newest go first, so that a crash leaves no delta
+ * without what it stands on. */
 tn_status tn_ckptdir_begin_anew(tn_ckptdir *d, tn_error *err) TN_MUST_USE;
 
 /* The functions below need no lock and write nothing, but for loader->owner. */

@@ -109,12 +109,13 @@ static uint32_t options_changed(const char *was, const char *now, const tn_run *
                                  "eval.slices",
                                  "eval.slices_min_rows",
                                  "eval.batch",
+                                 "eval.calibrate",
                                  NULL, /* all of eval, when it decides nothing */
                                  NULL, /* what only says where the run ends, when it goes on */
                                  NULL,
                                  NULL,
                                  NULL};
-    uint32_t n = 7;
+    uint32_t n = 8;
     if (!is_watched(run)) {
         passed_over[n++] = "eval";
     }

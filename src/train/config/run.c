@@ -10,6 +10,7 @@
 #include "config/field.h"
 #include "config/tree.h"
 #include "io/format/format.h"
+#include "metrics/calibrator.h"
 #include "metrics/metrics.h"
 #include "models/model.h"
 #include "nn/gemm/gemm.h"
@@ -155,6 +156,10 @@ static const tn_field eval_fields[] = {
     TN_FIELD_STRS(tn_eval_opts, slices, "~", "slots whose values get metrics of their own"),
     TN_FIELD_U64(tn_eval_opts, slices_min_rows, "100", 1, 1e15, "rows", "fewer join 'other'"),
     TN_FIELD_STR(tn_eval_opts, predictions, "~", "file that gets every score of data.test"),
+    TN_FIELD_CHOICE(tn_eval_opts, calibrate, "auto", tn_calibrate_choices,
+                    "a map from scores to probabilities, fitted on data.valid when training ends, "
+                    "for tnet-eval and tnet-export; auto: platt, where it mends more than chance "
+                    "would"),
     TN_FIELD_END,
 };
 

@@ -86,6 +86,7 @@ typedef struct tn_eval_opts {
     tn_strs slices;
     uint64_t slices_min_rows;
     const char *predictions;
+    uint32_t calibrate; /* tn_calibrate_method */
 } tn_eval_opts;
 
 typedef struct tn_checkpoint_opts {

@@ -1,10 +1,14 @@
-/* calibrate.h - from the scores of an evaluation to a calibration file, for tnet-export.
+/* calibrate.h - from the scores of an evaluation to a calibration file, and from that of a run to
+ * those who use its model.
  *
  *     TN_TRY(tn_calibrate_open(&c, &opts, err));
  *     .. tn_evaluate with sink = tn_calibrate_sink, sink_arg = c ..
  *     TN_TRY(tn_calibrate_commit(c, "runs/a/ckpt-3", step, err));     fits, writes opts.path
  *     c->map, c->after                                                what was fitted
+ *     tn_calibrate_clear(c);                                          for another evaluation
  *     tn_calibrate_free(c);
+ *
+ *     TN_TRY(tn_calibrate_find(&wanted, arena, &map, &said, err));    what a run has left
  *
  * Whatever the number of processes the sink sees the same rows in the same order, so the file is
  * the same to the byte.
@@ -16,19 +20,12 @@
 #include "metrics/calibrator.h"
 #include "train/eval/evaluate.h"
 
-/* In the order of tn_calibrate_words. */
-typedef enum tn_calibrate_method {
-    TN_CALIBRATE_NONE,
-    TN_CALIBRATE_PLATT,
-    TN_CALIBRATE_PLATT_SMOOTHED,
-    TN_CALIBRATE_ISOTONIC,
-} tn_calibrate_method;
-
-extern const char *const tn_calibrate_words[]; /* ends with NULL */
+/* The file of a run, in its directory, beside the checkpoints. */
+#define TN_CALIBRATION_NAME "calibration.json"
 
 /* All but `method` and `sampling` must outlive the calibration. */
 typedef struct tn_calibrate_opts {
-    tn_calibrate_method method; /* not NONE */
+    tn_calibrate_method method; /* neither NONE nor AUTO */
     const char *path;           /* of the file */
     const tn_strs *data;        /* paths of the rows */
     double sampling;            /* data.negative_sampling */
@@ -39,22 +36,45 @@ typedef struct tn_calibrate_opts {
 typedef struct tn_calibrate {
     tn_calibrate_opts opts;
     uint64_t rows;      /* of weight > 0 */
+    double clicks;      /* of these: the sum of their labels */
     tn_calibration map; /* once it is committed, as is the next one */
-    tn_metrics *after;  /* of the same rows, calibrated; owned */
+    tn_metrics *after;  /* of the same rows, calibrated; owned; NULL: nothing is fitted yet */
     tn_calibrator *calibrator;
     tn_arena *arena;
 } tn_calibrate;
 
 tn_status tn_calibrate_open(tn_calibrate **out, const tn_calibrate_opts *opts,
                             tn_error *err) TN_MUST_USE;
-void tn_calibrate_free(tn_calibrate *c); /* NULL is fine */
+void tn_calibrate_free(tn_calibrate *c);  /* NULL is fine, also .. */
+void tn_calibrate_clear(tn_calibrate *c); /* .. here: no scores, nothing fitted */
 
 /* A tn_score_sink. */
 tn_status tn_calibrate_sink(void *calibrate, const tn_scores *scores, tn_error *err);
 
-/* `checkpoint` is the folder that was evaluated, whose model the file names. TN_E_DATA: these rows
- * allow no fit; TN_E_IO. */
+/* Fits, without a file. TN_E_DATA: these rows allow no fit. */
+tn_status tn_calibrate_fit(tn_calibrate *c, tn_error *err) TN_MUST_USE;
+
+/* Fits unless that was done. `checkpoint` is the folder that was evaluated, whose model the file
+ * names. TN_E_DATA: these rows allow no fit; TN_E_IO. */
 tn_status tn_calibrate_commit(tn_calibrate *c, const char *checkpoint, uint64_t step,
                               tn_error *err) TN_MUST_USE;
+
+/* Appends "p = sigmoid(0.93 z - 0.1)", or how many knots there are. */
+void tn_calibration_put(const tn_calibration *map, tn_text *out);
+
+/* Who wants the calibration of a run. */
+typedef struct tn_calibrate_wanted {
+    tn_calibrate_method method; /* eval.calibrate; NONE: there is nothing to find */
+    const char *checkpoint;     /* the folder of the model, "runs/a/ckpt-3" */
+    uint64_t step;
+    double sampling;
+} tn_calibrate_wanted;
+
+/* The map in calibration.json beside the checkpoint, if it was fitted for exactly that model; else
+ * its kind is NONE. `said` gets a line that names the file and what it is, or why it is not used
+ * and what makes a new one; nothing when nothing is wanted, or AUTO has left nothing. Knots live in
+ * `arena`. TN_E_IO: there is a file, which cannot be read now. */
+tn_status tn_calibrate_find(const tn_calibrate_wanted *wanted, tn_arena *arena, tn_calibration *out,
+                            tn_text *said, tn_error *err) TN_MUST_USE;
 
 #endif

@@ -3,9 +3,11 @@
 
 #include "base/core/alloc.h"
 #include "base/core/clock.h"
+#include "base/math/fmath.h"
 #include "base/math/key.h"
 #include "base/trace/trace.h"
 #include "io/schema/schema.h"
+#include "metrics/calibrator.h"
 #include "metrics/slices.h"
 #include "serve/exported_model.h"
 #include "serve/score.h"
@@ -35,6 +37,7 @@ void tn_evaluation_done(tn_evaluation *e)
     }
     tn_free(e->slices);
     tn_metrics_free(e->metrics);
+    tn_metrics_free(e->raw);
     *e = (tn_evaluation){0};
 }
 
@@ -99,12 +102,38 @@ tn_status tn_score_collector_begin(tn_score_collector *j, tn_error *err)
     *j->out = (tn_evaluation){0};
     j->began = tn_clock_s();
     if (j->request->only_scores) {
+        TN_ASSERT(j->request->calibration == NULL); /* whoever makes the metrics applies it */
         return TN_OK;
     }
     tn_metrics_opts opts = tn_metrics_opts_of(j->run, j->schema);
+    if (j->request->calibration != NULL) {
+        const tn_metrics_opts raw = {.coarse = true, .sampling = j->sampling};
+        TN_TRY(tn_metrics_new(&j->out->raw, &raw, err));
+        j->out->calibrated_by = tn_calibration_name(j->request->calibration);
+        j->shift = j->sampling > 0 ? tn_ln(j->sampling) : 0;
+        j->sampling = 1; /* a map is fitted behind the correction */
+    }
     opts.sampling = j->sampling;
     TN_TRY(tn_metrics_new(&j->out->metrics, &opts, err));
     return make_slices(j, err);
+}
+
+/* Puts the logits of a batch through the map of the request. */
+static tn_status calibrate(tn_score_collector *j, tn_scores *scores, tn_error *err)
+{
+    const uint32_t n = scores->batch->rows;
+    if (n > j->capacity) {
+        tn_free(j->calibrated);
+        j->capacity = 0;
+        TN_TRY(TN_ALLOC(j->calibrated, n, "calibrated scores", err));
+        j->capacity = n;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        const double z = (double)scores->logit[i] + j->shift;
+        j->calibrated[i] = (float)tn_calibration_logit(j->request->calibration, z);
+    }
+    scores->logit = j->calibrated;
+    return TN_OK;
 }
 
 static bool is_stopped(const tn_score_collector *j)
@@ -121,17 +150,24 @@ tn_status tn_score_collector_add(tn_score_collector *j, const tn_scores *scores,
 {
     TN_ASSERT(scores->batch != NULL && scores->logit != NULL);
     const tn_batch *batch = scores->batch;
-    if (j->out->metrics != NULL && !j->schema->label->none) {
-        tn_scored rows = {.n = batch->rows,
-                          .logit = scores->logit,
-                          .label = batch->label,
-                          .weight = batch->weight,
-                          .group = batch->group};
+    const bool judged = j->out->metrics != NULL && !j->schema->label->none;
+    tn_scores served = *scores;
+    tn_scored rows = {.n = batch->rows,
+                      .logit = scores->logit,
+                      .label = batch->label,
+                      .weight = batch->weight,
+                      .group = batch->group};
+    if (j->request->calibration != NULL) {
+        TN_TRY(judged ? tn_metrics_add(j->out->raw, &rows, err) : TN_OK);
+        TN_TRY(calibrate(j, &served, err));
+        rows.logit = served.logit;
+    }
+    if (judged) {
         TN_TRY(tn_metrics_add(j->out->metrics, &rows, err));
         TN_TRY(add_slices(j, batch, &rows, err));
     }
     if (j->request->sink != NULL) {
-        TN_TRY(j->request->sink(j->request->sink_arg, scores, err));
+        TN_TRY(j->request->sink(j->request->sink_arg, &served, err));
     }
     return is_stopped(j) ? fail_stopped(err) : TN_OK;
 }
@@ -143,6 +179,8 @@ void tn_score_collector_end(tn_score_collector *j, tn_status status)
     }
     tn_free(j->slicer);
     j->slicer = NULL;
+    tn_free(j->calibrated);
+    j->calibrated = NULL;
     j->out->seconds = tn_clock_s() - j->began;
     if (status != TN_OK) {
         tn_evaluation_done(j->out);
@@ -319,6 +357,7 @@ tn_status tn_evaluate_export(const tn_exported_model *b, const tn_run *run,
         .j = {.run = run, .schema = b->schema, .request = request, .sampling = 1, .out = out}};
     tn_status status = open_exam(&x, b, err);
     if (status == TN_OK) {
+        out->calibrated_by = tn_calibration_name(&b->calibration);
         status = score_all(&x, err);
     }
     tn_reader_stopper_end(x.stopper);

@@ -12,6 +12,7 @@
 
 #include <stdatomic.h>
 
+typedef struct tn_calibration tn_calibration; /* metrics/calibrator.h */
 typedef struct tn_exported_model tn_exported_model;
 typedef struct tn_graph tn_graph;
 typedef struct tn_run tn_run;
@@ -47,7 +48,10 @@ typedef struct tn_unknown_keys {
 
 typedef struct tn_evaluation {
     tn_metrics *metrics; /* owned; NULL: only scores were wanted */
-    tn_slices **slices;  /* owned; one per eval.slices */
+    tn_metrics *raw;     /* owned; coarse ones of the scores before the request's calibration; NULL:
+                            it has none */
+    const char *calibrated_by; /* platt, isotonic: that, or the one of an export; NULL: none */
+    tn_slices **slices;        /* owned; one per eval.slices */
     uint32_t n_slices;
     tn_unknown_keys keys;
     tn_read_counts counts;
@@ -60,6 +64,9 @@ typedef struct tn_eval_request {
     bool only_scores;    /* neither metrics nor slices: they are made elsewhere */
     tn_score_sink *sink; /* NULL: none */
     void *sink_arg;
+    /* What metrics, slices and the sink get is behind this map, and corrected for sampled negatives
+     * already; NULL: what the model says. Nodes stay as they are. */
+    const tn_calibration *calibration;
     const tn_strs *fetch; /* nodes that the sink looks at, among tn_worker_opts.fetch; NULL: none */
     const atomic_bool *stop; /* true: end with TN_E_STOPPED; NULL: never */
 } tn_eval_request;
@@ -83,7 +90,8 @@ tn_metrics_opts tn_metrics_opts_of(const tn_run *run, const tn_schema *schema);
 /* ---- for callers that score by themselves ---- */
 
 /* Turns scores into metrics and slices, and hands them to the sink of the request. The first five
- * members are set by the caller. Then call add for each batch, and end in any case. */
+ * members are set by the caller, the others belong to the collector. Then call add for each batch,
+ * and end in any case. */
 typedef struct tn_score_collector {
     const tn_run *run;
     const tn_schema *schema; /* of the batches */
@@ -91,6 +99,9 @@ typedef struct tn_score_collector {
     double sampling;    /* share of negatives kept, where scores are not corrected for it */
     tn_evaluation *out; /* the caller's */
     struct slicer *slicer;
+    double shift;      /* before the calibration of the request */
+    float *calibrated; /* logits of a batch, owned */
+    uint32_t capacity; /* of these */
     double began;
 } tn_score_collector;
 

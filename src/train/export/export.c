@@ -12,6 +12,7 @@
 #include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/ckptdir.h"
 #include "train/config/run.h"
+#include "train/eval/calibrate.h"
 #include "train/export/exportjson.h"
 #include "train/export/exportrows.h"
 #include "train/peers/leader.h"
@@ -372,27 +373,31 @@ static tn_status fill(exporting *x, tn_error *err)
     return TN_OK;
 }
 
-/* A map of other scores would be wrong without a word. */
-static tn_status read_calibration(exporting *x, tn_error *err)
+/* That of the request, or the one that the run has left for this model, if it is to have one. */
+static tn_status read_calibration(exporting *x, const char *checkpoint, tn_error *err)
 {
-    tn_calibration_file file;
-    const char *path = x->request->calibration;
-    const double sampling = x->plan->run->data.negative_sampling;
-    TN_TRY(tn_calibration_file_read(&file, path, x->request->binder->arena, err));
-    if (strcmp(file.model_id, x->out->model_id) != 0) {
-        return tn_fail(err, TN_E_DATA,
-                       "'%s' calibrates model %s of step %llu, not %s of step %llu\nhint: "
-                       "'tnet-eval CONFIG --calibrate ..' fits one for this model",
-                       path, file.model_id, (unsigned long long)file.step, x->out->model_id,
-                       (unsigned long long)x->w->steps);
+    const tn_run *run = x->plan->run;
+    tn_arena *arena = x->request->binder->arena;
+    if (x->request->calibration != NULL) {
+        const tn_calibrated_model model = {
+            .id = x->out->model_id, .step = x->w->steps, .sampling = run->data.negative_sampling};
+        tn_calibration_file file = {0};
+        TN_TRY(tn_calibration_file_read_for(&file, x->request->calibration, &model, arena, err));
+        x->calibration = file.map;
+        return TN_OK;
     }
-    if (file.sampling != sampling) {
-        return tn_fail(err, TN_E_DATA,
-                       "'%s' was fitted with data.negative_sampling %g, this run has %g", path,
-                       file.sampling, sampling);
+    const tn_calibrate_wanted wanted = {.method = (tn_calibrate_method)run->eval.calibrate,
+                                        .checkpoint = checkpoint,
+                                        .step = x->w->steps,
+                                        .sampling = run->data.negative_sampling};
+    tn_text said = {0};
+    tn_status status = tn_calibrate_find(&wanted, arena, &x->calibration, &said, err);
+    if (status == TN_OK && said.size > 0) {
+        const bool used = x->calibration.kind != TN_CALIBRATION_NONE;
+        tn_log(used ? TN_LOG_INFO : TN_LOG_WARN, "the export is %s", tn_text_str(&said));
     }
-    x->calibration = file.map;
-    return TN_OK;
+    tn_text_done(&said);
+    return status;
 }
 
 static tn_status write_export(exporting *x, tn_error *err)
@@ -409,9 +414,7 @@ static tn_status write_export(exporting *x, tn_error *err)
         TN_TRY(tn_path_join(r->checkpoint, which.name, folder, err));
     }
     TN_TRY(tn_ckpt_model_id(folder, x->out->model_id, err));
-    if (r->calibration != NULL) {
-        TN_TRY(read_calibration(x, err));
-    }
+    TN_TRY(read_calibration(x, folder, err));
     if (x->lead != NULL) {
         TN_TRY(tn_leader_load(x->lead, folder, err));
     }

@@ -27,7 +27,8 @@ typedef struct tn_export_request {
     const char *to;          /* the folder of exports; NULL: export.to */
     const char *delta_from;  /* id of an export in that folder: the dictionary holds what changed
                                 since and needs it beside; NULL: all rows */
-    const char *calibration; /* a file of serve/calibration_file.h, fitted on this model; NULL:
+    const char *calibration; /* a file of serve/calibration_file.h, fitted on this model; NULL: with
+                                eval.calibrate what the run has left for it, which is logged; else
                                 none, and the bytes are those of ever */
     const tn_binder *binder;
     const tn_run_text *text; /* of the run, when the plan is for several processes; else NULL */

@@ -497,7 +497,8 @@ static tn_status ask_more_rows(tn_leader *l, uint32_t other, tn_text *out, tn_er
 static bool needs_rows(const tn_run *run, const tn_eval_request *request)
 {
     const tn_metrics_opts kinds = tn_metrics_opts_of(run, NULL);
-    return kinds.exact_auc || kinds.grouped || run->eval.slices.n > 0 || request->sink != NULL;
+    return kinds.exact_auc || kinds.grouped || run->eval.slices.n > 0 || request->sink != NULL ||
+           request->calibration != NULL;
 }
 
 static tn_status add_up(tn_leader *l, const char *data, const tn_eval_request *request,

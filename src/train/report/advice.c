@@ -62,10 +62,11 @@ static void add_copc(const tn_advice *a, tn_text *out)
     const double clicks = of(a->valid, "ctr") * rows;
     const double predicted = of(a->valid, "pctr") * rows;
     const double chance = COPC_DEVIATIONS * sqrt(fmax(clicks, predicted));
-    if (fabs(copc - 1) > COPC_OFF && fabs(clicks - predicted) > chance) {
+    if (!a->calibrated && fabs(copc - 1) > COPC_OFF && fabs(clicks - predicted) > chance) {
         tn_text_addf(out,
-                     "valid.copc %.3f: %.0f clicks where %.0f were predicted; 'tnet-eval CONFIG "
-                     "--calibrate platt' corrects that for tnet-export\n",
+                     "valid.copc %.3f: %.0f clicks where %.0f were predicted; 'eval.calibrate=auto' "
+                     "corrects that in tnet-eval and tnet-export: the same command with it fits "
+                     "the map\n",
                      copc, clicks, predicted);
     }
 }

@@ -107,13 +107,27 @@ static tn_status slice_table(const tn_eval_result *f, uint32_t i, tn_text *out, 
 static const char *const calibrated_names[] = {"logloss", "copc", "ece"};
 enum { CALIBRATED_NAMES = sizeof calibrated_names / sizeof calibrated_names[0] };
 
-static void map_line(const tn_calibration *map, tn_text *out)
+void tn_eval_result_calibrated(const tn_evaluation *e, tn_text *out)
 {
-    if (map->kind == TN_CALIBRATION_PLATT) {
-        tn_text_addf(out, "p = sigmoid(%.6g z %c %.6g)", map->a, map->b < 0 ? '-' : '+',
-                     fabs(map->b));
-    } else {
-        tn_text_addf(out, "p linear between %u knots", map->n);
+    if (e->calibrated_by == NULL) {
+        return;
+    }
+    tn_text_addf(out, "calibrated by %s", e->calibrated_by);
+    if (e->raw != NULL) {
+        tn_text_addf(out, " (raw: logloss %.6f, copc %.6f)", tn_metrics_get(e->raw, "logloss"),
+                     tn_metrics_get(e->raw, "copc"));
+    }
+}
+
+void tn_eval_result_calibrated_json(const tn_evaluation *e, tn_text *out)
+{
+    if (e->calibrated_by == NULL) {
+        return;
+    }
+    tn_json_str(out, "calibrated_by", e->calibrated_by);
+    if (e->raw != NULL) {
+        tn_json_f64(out, "raw_logloss", tn_metrics_get(e->raw, "logloss"));
+        tn_json_f64(out, "raw_copc", tn_metrics_get(e->raw, "copc"));
     }
 }
 
@@ -133,7 +147,7 @@ static void calibration_text(const tn_eval_result *f, tn_text *out)
     }
     tn_text_addc(out, '\n');
     tn_sheet_end(&s, out);
-    map_line(&c->map, out);
+    tn_calibration_put(&c->map, out);
     tn_text_addf(out, ", fitted on these %" PRIu64 " rows of", c->rows);
     for (uint32_t i = 0; i < c->opts.data->n; i++) {
         tn_text_addf(out, " %s", c->opts.data->item[i]);
@@ -178,6 +192,10 @@ tn_status tn_eval_result_text(const tn_eval_result *f, tn_text *out, tn_error *e
     }
     tn_result result = {f->data, e->metrics};
     tn_results_text(&result, 1, &f->run->eval.metrics, out);
+    if (e->calibrated_by != NULL) {
+        tn_eval_result_calibrated(e, out);
+        tn_text_addc(out, '\n');
+    }
     if (f->has_intervals) {
         interval_line("DeLong", &f->delong, out);
         interval_line("bootstrap", &f->bootstrap, out);
@@ -239,6 +257,7 @@ tn_status tn_eval_result_members(const tn_eval_result *f, bool best, tn_text *ou
     tn_json_u64(out, "rows", tn_metrics_rows(m));
     tn_journal_loss(out, tn_metrics_get(m, "logloss"), f->run->run.deterministic);
     tn_journal_metrics(out, m, &usual, &f->run->eval.metrics);
+    tn_eval_result_calibrated_json(f->result, out);
     tn_json_open_key(out, "slices", '{');
     for (uint32_t i = 0; i < f->result->n_slices; i++) {
         TN_TRY(add_slices(f, i, out, err));

@@ -41,6 +41,11 @@ tn_status tn_eval_result_json(const tn_eval_result *f, tn_text *out, tn_error *e
 tn_status tn_eval_result_members(const tn_eval_result *f, bool best, tn_text *out,
                                  tn_error *err) TN_MUST_USE;
 
+/* What of an evaluation is calibrated, and what it was before: "calibrated by platt (raw: logloss
+ * 0.228740, copc 0.978000)", or members of an object; nothing when it is not. */
+void tn_eval_result_calibrated(const tn_evaluation *e, tn_text *out);
+void tn_eval_result_calibrated_json(const tn_evaluation *e, tn_text *out);
+
 enum { TN_EVAL_SLICES = 100 }; /* values of a slot in it; all others are left out */
 
 /* The largest `max` values of slot i of eval.slices; then "other" (metrics/slices.h), when anything

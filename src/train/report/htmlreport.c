@@ -64,6 +64,11 @@ static void put_facts(const tn_eval_result *f, tn_text *out)
     tn_text_addf(out, "<tr><th>data</th><td>%llu records of %u files, %llu bad, %.1f s</td></tr>\n",
                  (unsigned long long)f->result->counts.records, f->result->counts.sources,
                  (unsigned long long)f->result->counts.bad, f->result->seconds);
+    if (f->result->calibrated_by != NULL) {
+        tn_text_adds(out, "<tr><th>scores</th><td>");
+        tn_eval_result_calibrated(f->result, out);
+        tn_text_adds(out, "</td></tr>\n");
+    }
     tn_text_adds(out, "<tr><th>made by</th><td>TNet " TN_VERSION "</td></tr>\n</table>\n");
 }
 

@@ -221,6 +221,8 @@ static void show_eval(const tn_report *r, const tn_report_eval *e)
     tn_text_addf(&line, "  (%llu rows, %.1f s)%s",
                  (unsigned long long)tn_metrics_rows(e->result->metrics), e->result->seconds,
                  e->best ? "  best so far" : "");
+    tn_text_adds(&line, e->result->calibrated_by != NULL ? "  " : "");
+    tn_eval_result_calibrated(e->result, &line);
     show(r, tn_text_str(&line));
     tn_text_done(&line);
 }
@@ -367,8 +369,9 @@ static void add_data(const tn_met *met, uint64_t reassigned, tn_text *t)
     tn_json_close(t, '}');
 }
 
-static void add_metrics(const tn_report *r, const char *key, const tn_metrics *m, tn_text *t)
+static void add_metrics(const tn_report *r, const char *key, const tn_evaluation *e, tn_text *t)
 {
+    const tn_metrics *m = e->metrics;
     const tn_strs usual = {3, (const char *const[]){"auc", "logloss", "copc"}};
     if (m == NULL) {
         tn_json_str(t, key, NULL);
@@ -377,6 +380,7 @@ static void add_metrics(const tn_report *r, const char *key, const tn_metrics *m
     tn_json_open_key(t, key, '{');
     tn_json_count(t, "rows", tn_metrics_rows(m));
     tn_journal_metrics(t, m, &usual, &r->run->eval.metrics);
+    tn_eval_result_calibrated_json(e, t);
     tn_json_close(t, '}');
 }
 
@@ -387,8 +391,8 @@ static void add_results(const tn_report *r, const tn_report_end *end, tn_text *t
     tn_json_open_key(t, "train", '{');
     tn_json_f64(t, "loss", loss);
     tn_json_close(t, '}');
-    add_metrics(r, "valid", end->trained->valid.metrics, t);
-    add_metrics(r, "test", end->trained->test.metrics, t);
+    add_metrics(r, "valid", &end->trained->valid, t);
+    add_metrics(r, "test", &end->trained->test, t);
     if (!best->seen) {
         tn_json_str(t, "best", NULL);
         return;

@@ -3,14 +3,17 @@
 #include "train/run/trainer.h"
 
 #include "base/core/clock.h"
+#include "base/core/log.h"
 #include "base/file/file.h"
 #include "config/tree.h"
+#include "io/schema/schema.h"
 #include "models/model.h"
 #include "nn/graph/op.h"
 #include "ps/optim/optim.h"
 #include "train/checkpoint/import.h"
 #include "train/checkpoint/rerun.h"
 #include "train/checkpoint/run_state.h"
+#include "train/eval/calibrate.h"
 #include "train/eval/predict.h"
 #include "train/peers/leader.h"
 #include "train/report/advice.h"
@@ -30,6 +33,15 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Rows of each class that a calibration needs, and those below which auto leaves it (measured: the
+ * maps that pass GAIN_MIN there make other rows worse as often as better). */
+enum { CLASS_MIN = 50, AUTO_CLASS_MIN = 200 };
+
+/* Nats that auto wants of all rows of data.valid. Twice the gain of two numbers that were not
+ * needed is chi squared with two degrees of freedom (Wilks), so chance alone gets there once in e^5
+ * = 148 runs. */
+#define GAIN_MIN 5.0
+
 typedef struct trainer {
     const tn_model_plan *plan;
     const tn_run *run;
@@ -43,7 +55,12 @@ typedef struct trainer {
     tn_timetable timetable;
     tn_epoch epoch;
     uint64_t evaluated; /* steps when data.valid was last evaluated; UINT64_MAX: never */
-    bool stop;          /* early stop, max_steps or max_time: end as if the data had ended */
+    tn_calibrate
+        *calibrate; /* owned; NULL: eval.calibrate is none, or there is nothing to fit on */
+    bool collected; /* it has the scores of out->valid */
+    char calibration_path[TN_PATH_SIZE];
+    const tn_calibration *map; /* of the model that stays, in its file; NULL: not calibrated */
+    bool stop;                 /* early stop, max_steps or max_time: end as if the data had ended */
 } trainer;
 
 /* ---- early stopping ----
@@ -120,6 +137,19 @@ static verdict add_evaluation(trainer *t, double value)
 
 /* ---- evaluating ---- */
 
+/* Scores of data.valid: figures, and, if it `collects`, what a calibration can be fitted on. */
+static tn_status evaluate_valid(trainer *t, bool collects, tn_error *err)
+{
+    t->collected = t->calibrate != NULL && collects;
+    const tn_eval_request request = {.paths = &t->run->data.valid,
+                                     .stop = t->watch->stop,
+                                     .sink = t->collected ? tn_calibrate_sink : NULL,
+                                     .sink_arg = t->calibrate};
+    tn_calibrate_clear(t->calibrate);
+    tn_evaluation_done(&t->out->valid);
+    return tn_epoch_evaluate(&t->epoch, &request, &t->out->valid, err);
+}
+
 /* Evaluates data.valid, tells patience, keeps the best. TN_E_STOPPED, nothing told: by a signal. */
 static tn_status validate(trainer *t, tn_error *err)
 {
@@ -127,9 +157,9 @@ static tn_status validate(trainer *t, tn_error *err)
         t->state.eval_owed = false;
         return TN_OK;
     }
-    tn_eval_request request = {.paths = &t->run->data.valid, .stop = t->watch->stop};
-    tn_evaluation_done(&t->out->valid);
-    TN_TRY(tn_epoch_evaluate(&t->epoch, &request, &t->out->valid, err));
+    /* Among peers rows would travel for it: only where this model may be the one that stays. */
+    const bool last = t->stop || t->state.progress.epoch >= t->run->train.epochs;
+    TN_TRY(evaluate_valid(t, t->epoch.lead == NULL || last, err));
     t->evaluated = t->worker->steps;
     t->state.eval_owed = false;
     const char *monitor = t->state.monitor;
@@ -432,12 +462,102 @@ static tn_status restore_best(trainer *t, tn_error *err)
     return tn_report_event(t->report, &t->state, back ? "info" : "warn", line, err);
 }
 
+/* Fits on the scores of data.valid. TN_E_DATA: that cannot be, or is worth nothing. */
+static tn_status fit(trainer *t, tn_error *err)
+{
+    tn_calibrate *c = t->calibrate;
+    if (c == NULL) {
+        return tn_fail(err, TN_E_DATA, "%s",
+                       t->run->data.valid.n == 0 ? "data.valid is not set" : "data.label is none");
+    }
+    const bool chosen = t->run->eval.calibrate == TN_CALIBRATE_AUTO;
+    const double least = chosen ? AUTO_CLASS_MIN : CLASS_MIN;
+    const double others = (double)c->rows - c->clicks;
+    if (c->clicks < least || others < least) {
+        return tn_fail(err, TN_E_DATA,
+                       "data.valid has %.0f rows with a click and %.0f without, fewer than %.0f of "
+                       "one kind say more of chance than of the model",
+                       c->clicks, others, least);
+    }
+    TN_TRY(tn_calibrate_fit(c, err));
+    const double before = tn_metrics_get(t->out->valid.metrics, "logloss");
+    const double after = tn_metrics_get(c->after, "logloss");
+    const double gain = (double)c->rows * (before - after);
+    return chosen && !(gain > GAIN_MIN)
+               ? tn_fail(err, TN_E_DATA, "logloss %.5f to %.5f on %llu rows may be chance", before,
+                         after, (unsigned long long)c->rows)
+               : TN_OK;
+}
+
+/* The file is for one model, which it names. */
+static tn_status write_calibration(trainer *t, tn_error *err)
+{
+    const tn_saver *s = &t->saver;
+    if (!s->has_saved || s->saved.step != t->worker->steps) {
+        return tn_fail(err, TN_E_DATA,
+                       "no checkpoint holds this model, which the file would have to name");
+    }
+    char path[TN_PATH_SIZE];
+    TN_TRY(tn_path_join(tn_checkpoints_dir(s->checkpoints), s->saved.name, path, err));
+    return tn_calibrate_commit(t->calibrate, path, s->saved.step, err);
+}
+
+/* Whoever has asked for a calibration by name is warned that there is none. */
+static tn_status tell_calibration(trainer *t, const char *line, tn_error *err)
+{
+    if (t->map == NULL && t->run->eval.calibrate == TN_CALIBRATE_AUTO) {
+        tn_log(TN_LOG_DEBUG, "%s", line);
+        return TN_OK;
+    }
+    return tn_report_event(t->report, &t->state, t->map != NULL ? "info" : "warn", line, err);
+}
+
+/* The map from scores to probabilities, with a line that tells what it does. */
+static tn_status calibrate(trainer *t, tn_error *err)
+{
+    const uint32_t method = t->run->eval.calibrate;
+    if (method == TN_CALIBRATE_NONE) {
+        return TN_OK;
+    }
+    tn_error why = {0};
+    tn_text line = {0};
+    tn_status status = fit(t, &why);
+    if (status == TN_OK) {
+        status = write_calibration(t, &why);
+    }
+    if (status == TN_OK) {
+        const tn_calibrate *c = t->calibrate;
+        const tn_metrics *before = t->out->valid.metrics;
+        t->map = &c->map;
+        tn_text_addf(&line,
+                     "calibrated by %s on %llu rows of valid: ", tn_calibrate_words[c->opts.method],
+                     (unsigned long long)c->rows);
+        tn_calibration_put(&c->map, &line);
+        tn_text_addf(&line, "; logloss %.5f to %.5f, copc %.3f to %.3f; in %s",
+                     tn_metrics_get(before, "logloss"), tn_metrics_get(c->after, "logloss"),
+                     tn_metrics_get(before, "copc"), tn_metrics_get(c->after, "copc"),
+                     c->opts.path);
+    } else if (status == TN_E_DATA) {
+        tn_text_addf(&line, "not calibrated (eval.calibrate is %s): %s",
+                     tn_calibrate_choices[method], why.text);
+    } else {
+        return tn_fail(err, status, "%s", why.text);
+    }
+    status = tn_text_check(&line, "a sentence", err);
+    if (status == TN_OK) {
+        status = tell_calibration(t, tn_text_str(&line), err);
+    }
+    tn_text_done(&line);
+    return status;
+}
+
 /* Scores of data.test, written down where eval.predictions says. */
 static tn_status evaluate_test(trainer *t, tn_error *err)
 {
     tn_predictions *p = NULL;
     const tn_predictions_opts opts = {.path = t->run->eval.predictions,
-                                      .sampling = t->run->data.negative_sampling,
+                                      .sampling =
+                                          t->map != NULL ? 1 : t->run->data.negative_sampling,
                                       .schema = t->plan->schema,
                                       .inputs = t->watch->inputs,
                                       .stop = t->watch->stop};
@@ -446,6 +566,7 @@ static tn_status evaluate_test(trainer *t, tn_error *err)
     }
     const tn_eval_request request = {.paths = &t->run->data.test,
                                      .want_ids = p != NULL,
+                                     .calibration = t->map,
                                      .stop = t->watch->stop,
                                      .sink = p != NULL ? tn_predictions_sink : NULL,
                                      .sink_arg = p};
@@ -457,14 +578,15 @@ static tn_status evaluate_test(trainer *t, tn_error *err)
     return status;
 }
 
-/* Scores of the model that stays: those of data.valid unless they are known, of data.test always.
- */
+/* Scores of the model that stays: those of data.valid unless they are known, of data.test always,
+ * behind the calibration that was fitted on the former. */
 static tn_status judge_the_last(trainer *t, tn_error *err)
 {
-    if (t->run->data.valid.n > 0 && t->out->valid.metrics == NULL) {
-        tn_eval_request request = {.paths = &t->run->data.valid, .stop = t->watch->stop};
-        TN_TRY(tn_epoch_evaluate(&t->epoch, &request, &t->out->valid, err));
+    const bool known = t->out->valid.metrics != NULL && (t->collected || t->calibrate == NULL);
+    if (t->run->data.valid.n > 0 && !known) {
+        TN_TRY(evaluate_valid(t, true, err));
     }
+    TN_TRY(calibrate(t, err));
     if (t->run->data.test.n == 0) {
         return TN_OK;
     }
@@ -493,6 +615,7 @@ static tn_status advise(trainer *t, uint64_t steps, tn_error *err)
                              .batch = t->run->train.batch,
                              .stops = t->run->train.stop.monitor != NULL,
                              .cut = t->stop,
+                             .calibrated = t->map != NULL,
                              .train = t->epoch.whole,
                              .valid = t->out->valid.metrics,
                              .keys = &t->out->valid.keys};
@@ -580,6 +703,27 @@ static tn_status first_weights(trainer *t, const tn_run_text *text, tn_saved *wh
     return tn_worker_set_bias(t->worker, model->bias_init, err);
 }
 
+/* Room for the scores that a calibration will be fitted on. */
+static tn_status open_calibration(trainer *t, tn_error *err)
+{
+    const tn_data_opts *data = &t->run->data;
+    if (t->run->eval.calibrate == TN_CALIBRATE_NONE || data->valid.n == 0 ||
+        t->plan->schema->label->none) {
+        return TN_OK;
+    }
+    const char *dir = tn_checkpoints_dir(t->saver.checkpoints);
+    TN_TRY(tn_path_join(dir, TN_CALIBRATION_NAME, t->calibration_path, err));
+    const bool chosen = t->run->eval.calibrate == TN_CALIBRATE_AUTO;
+    const tn_calibrate_opts opts = {.method = chosen ? TN_CALIBRATE_PLATT
+                                                     : (tn_calibrate_method)t->run->eval.calibrate,
+                                    .path = t->calibration_path,
+                                    .data = &data->valid,
+                                    .sampling = data->negative_sampling,
+                                    .inputs = t->watch->inputs,
+                                    .stop = t->watch->stop};
+    return tn_calibrate_open(&t->calibrate, &opts, err);
+}
+
 static tn_status open_parts(trainer *t, const tn_run_text *text, const tn_binder *b, tn_error *err)
 {
     TN_TRY(tn_worker_new(&t->worker, t->plan, &(tn_worker_opts){.training = true}, b, err));
@@ -587,6 +731,7 @@ static tn_status open_parts(trainer *t, const tn_run_text *text, const tn_binder
     tn_profile_begin(t->watch->profile, t->worker);
     tn_memory_cap_init(&t->memory, t->worker, 0);
     TN_TRY(tn_saver_open(&t->saver, t->worker, text, err));
+    TN_TRY(open_calibration(t, err));
     return tn_epoch_form(&t->epoch, text, t->saver.checkpoints, err);
 }
 
@@ -671,6 +816,7 @@ static tn_status finish(trainer *t, tn_status status, tn_error *err)
     tn_epoch_done(&t->epoch, status, status == TN_OK ? "" : err->text);
     tn_report_close(t->report);
     tn_checkpoints_close(t->saver.checkpoints);
+    tn_calibrate_free(t->calibrate);
     tn_worker_free(t->worker);
     tn_epoch_position_done(&t->state.stand);
     if (status != TN_OK && status != TN_E_STOPPED) {
