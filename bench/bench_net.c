@@ -107,7 +107,8 @@ static tn_node *embedding(tn_graph *g, const char *name, const tn_segment *segme
     char names[SLOTS][8];
     for (uint32_t s = 0; s < SLOTS; s++) {
         (void)snprintf(names[s], sizeof names[s], "c%u", s + 1);
-        slots[s] = (tn_embed_slot){names[s], s, segment, TN_POOL_SUM, 0};
+        slots[s] =
+            (tn_embed_slot){.name = names[s], .slot = s, .segment = segment, .pool = TN_POOL_SUM};
     }
     return tn_embed(g, name, slots, SLOTS);
 }

@@ -90,6 +90,14 @@ grep -q calibrated err && fail "$(cat err)"
 tnet-score "$(cat out)" <test.tsv >served.tsv || fail "tnet-score"
 near raw.tsv served.tsv "an export without a calibration"
 
+expect 0 tnet-train -q run.yaml run.dir=sampled data.negative_sampling=0.5
+expect 0 tnet-eval -q run.yaml run.dir=sampled data.negative_sampling=0.5 eval.predictions=seen.tsv
+expect 0 tnet-export -q run.yaml run.dir=sampled data.negative_sampling=0.5 --to sampled.export
+tnet-score "$(cat out)" <test.tsv >served.tsv || fail "tnet-score"
+near seen.tsv served.tsv "sampled negatives are corrected twice, or not at all"
+expect 0 tnet-eval run.yaml run.dir=sampled eval.predictions=now.tsv
+told "'sampled/calibration.json' was fitted with data.negative_sampling 0.5, this run has 1"
+
 # the same command changes nothing; one that was stopped, or killed before it had fitted, mends that
 expect 0 tnet-train -q run.yaml
 same run/calibration.json kept/calibration.json "a finished run has fitted something else"
@@ -165,7 +173,7 @@ grep -q "calibrated" err && fail "$(cat err)"
 
 expect 0 tnet-train run.yaml run.dir=f eval.calibrate=none
 told "warning: valid.copc"
-told "'eval.calibrate=auto' corrects that in tnet-eval and tnet-export"
+told "'eval.calibrate=platt' corrects that in tnet-eval and tnet-export"
 [ ! -e f/calibration.json ] || fail "fitted without being asked"
 for other in a b d f; do
     same_model run $other

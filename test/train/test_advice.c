@@ -116,9 +116,11 @@ static void a_sum_of_chances_that_is_off_is_told(void **state)
     tn_text lines = {0};
     tn_advice_text(&a, &lines);
     assert_memory_equal(tn_text_str(&lines), "valid.ne", 8); /* which one chance for all misses */
-    assert_string_equal(strchr(tn_text_str(&lines), '\n') + 1,
-                        "valid.copc 1.176: 2000 clicks where 1700 were predicted; 'tnet-eval "
-                        "CONFIG --calibrate platt' corrects that for tnet-export\n");
+    assert_string_equal(
+        strchr(tn_text_str(&lines), '\n') + 1,
+        "valid.copc 1.176: 2000 clicks where 1700 were predicted; 'eval.calibrate=platt' "
+        "corrects that in tnet-eval and tnet-export: the same command with it fits "
+        "the map\n");
     tn_text_clear(&lines);
     tn_metrics *none = scored(1000, 2000, .0001, .1); /* one click where 100 were predicted */
     a.valid = none;

@@ -21,7 +21,7 @@ typedef struct tn_advice {
     uint32_t batch;
     bool stops;              /* train.stop watches data.valid */
     bool cut;                /* train.stop, max_steps or max_time ended it before train.epochs */
-    bool calibrated;         /* users of the model get what is behind a map fitted on data.valid */
+    bool calibrates;         /* a map is fitted on data.valid, or the run has told why not */
     const tn_metrics *train; /* progressive, of the last epoch; NULL: not known */
     const tn_metrics *valid; /* of the model that stays; NULL: there is no data.valid */
     const tn_unknown_keys *keys; /* of the same rows; NULL: not known */

@@ -502,10 +502,16 @@ static tn_status write_calibration(trainer *t, tn_error *err)
     return tn_calibrate_commit(t->calibrate, path, s->saved.step, err);
 }
 
-/* Whoever has asked for a calibration by name is warned that there is none. */
+/* Whether somebody has asked for a calibration by name, and wants to hear that there is none. */
+static bool wants_calibration(const trainer *t)
+{
+    const uint32_t method = t->run->eval.calibrate;
+    return method != TN_CALIBRATE_NONE && method != TN_CALIBRATE_AUTO;
+}
+
 static tn_status tell_calibration(trainer *t, const char *line, tn_error *err)
 {
-    if (t->map == NULL && t->run->eval.calibrate == TN_CALIBRATE_AUTO) {
+    if (t->map == NULL && !wants_calibration(t)) {
         tn_log(TN_LOG_DEBUG, "%s", line);
         return TN_OK;
     }
@@ -615,7 +621,7 @@ static tn_status advise(trainer *t, uint64_t steps, tn_error *err)
                              .batch = t->run->train.batch,
                              .stops = t->run->train.stop.monitor != NULL,
                              .cut = t->stop,
-                             .calibrated = t->map != NULL,
+                             .calibrates = t->map != NULL || wants_calibration(t),
                              .train = t->epoch.whole,
                              .valid = t->out->valid.metrics,
                              .keys = &t->out->valid.keys};
