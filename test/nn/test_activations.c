@@ -31,6 +31,33 @@ static void gelu_by_tanh_differs_from_gelu_in_the_fourth_digit(void **state)
           (const double[]){-.158808009, .345714010, 1.954597694});
 }
 
+static void exp_and_log_are_those_of_libm_within_rounding(void **state)
+{
+    (void)state;
+    check("exp", (const double[]){0, 1, -2}, (const double[]){1, 2.718281828, .135335283});
+    check("log", (const double[]){1, 10, .001}, (const double[]){0, 2.302585093, -6.907755279});
+    for (double x = 1e-30; x < 1e30; x *= 1.37) {
+        const double want = log((double)(tn_real)x);
+        check("log", (const double[]){x, x, x}, (const double[]){want, want, want});
+    }
+}
+
+/* So that the step that takes it is stopped. */
+static void the_log_of_0_and_less_is_not_finite(void **state)
+{
+    (void)state;
+    tn_graph *g = tn_trial_graph(1, false);
+    tn_node *in = tn_input(g, "x", 4, false);
+    tn_trial t = tn_trial_open(g, tn_activate(g, "y", in, "log"), 1, false);
+    tn_put(in, (const double[]){0, -1, (double)INFINITY, (double)NAN});
+    tn_trial_run(&t, NULL);
+    assert_true(isinf(t.y->val[0]) && t.y->val[0] < 0);
+    assert_true(isnan(t.y->val[1]));
+    assert_true(isinf(t.y->val[2]) && t.y->val[2] > 0);
+    assert_true(isnan(t.y->val[3]));
+    tn_graph_free(g);
+}
+
 /* x [1, -2], W [[1, 2, 3], [4, 0, -1]], b [.5, -2, 0]: x W + b = [-6.5, 0, 5]. */
 static void a_dense_layer_is_product_bias_and_activation(void **state)
 {
@@ -74,6 +101,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(relu_hides_no_nan),
+        cmocka_unit_test(exp_and_log_are_those_of_libm_within_rounding),
+        cmocka_unit_test(the_log_of_0_and_less_is_not_finite),
         cmocka_unit_test(softplus_is_ln_2_at_0_and_x_far_out),
         cmocka_unit_test(gelu_by_tanh_differs_from_gelu_in_the_fourth_digit),
         cmocka_unit_test(a_dense_layer_is_product_bias_and_activation),

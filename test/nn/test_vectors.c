@@ -86,6 +86,63 @@ static void v6_fm_and_bi_interaction(void **state)
     tn_graph_free(g);
 }
 
+/* Section 2, Products, on V6's vectors: <v_i, v_j>, whose sum is V6's y; S^T S; and their
+ * gradients, dv_0 = v_1 + 2 v_2 and so on, and S (P' + P'^T), by hand. */
+static void products_of_v6(void **state)
+{
+    (void)state;
+    static const double v[] = {.1, .2, .3, -.4, -.5, .6, 1, 0, .5, .5, 0, 2};
+    tn_graph *g = tn_trial_graph(2, true);
+    tn_node *x = tn_input(g, "x", 6, true);
+    tn_trial t =
+        tn_trial_open(g, tn_apply(g, &tn_op_inner, "y", TN_IN(x), &(tn_pairs_attr){2}), 2, true);
+    tn_put(x, v);
+    tn_trial_run(&t, (const double[]){1, 2, 3, 1, -1, 0});
+    tn_assert_near("y", t.y, t.y->val, (const double[]){-.05, .07, -.39, .5, 0, 1});
+    tn_assert_near("dV", x, x->grad,
+                   (const double[]){-.7, .8, -1.4, 2, 1.1, -.8, .5, -1.5, 1, 0, -1, 0});
+    tn_graph_free(g);
+
+    g = tn_trial_graph(2, true);
+    x = tn_input(g, "x", 6, true);
+    t = tn_trial_open(g, tn_apply(g, &tn_op_outer, "P", TN_IN(x), &(tn_pairs_attr){2}), 2, true);
+    tn_put(x, v);
+    tn_trial_run(&t, (const double[]){1, 2, 3, 4, 0, 1, 0, 0});
+    tn_assert_near("P", t.y, t.y->val,
+                   (const double[]){.01, -.04, -.04, .16, 2.25, 3.75, 3.75, 6.25});
+    tn_assert_near("dV", x, x->grad,
+                   (const double[]){1.8, 2.7, 1.8, 2.7, 1.8, 2.7, 2.5, 1.5, 2.5, 1.5, 2.5, 1.5});
+    tn_graph_free(g);
+}
+
+/* Two groups of two columns, the second factor one column each: as SENet weighs fields anew. */
+static void groups_of_columns_are_added_up_and_scaled(void **state)
+{
+    (void)state;
+    static const double x_of[] = {1, 3, 2, -4, .5, .5, 0, 7};
+    tn_graph *g = tn_trial_graph(2, true);
+    tn_node *x = tn_input(g, "x", 4, true);
+    tn_trial t = tn_trial_open(
+        g, tn_apply(g, &tn_op_sum_groups, "y", TN_IN(x), &(tn_pairs_attr){2}), 2, true);
+    tn_put(x, x_of);
+    tn_trial_run(&t, (const double[]){1, 2, 3, 4});
+    tn_assert_near("y", t.y, t.y->val, (const double[]){4, -2, 1, 7});
+    tn_assert_near("dx", x, x->grad, (const double[]){1, 1, 2, 2, 3, 3, 4, 4});
+    tn_graph_free(g);
+
+    g = tn_trial_graph(2, true);
+    x = tn_input(g, "x", 4, true);
+    tn_node *by = tn_input(g, "by", 2, true);
+    t = tn_trial_open(g, tn_apply(g, &tn_op_mul, "y", TN_IN(x, by), NULL), 2, true);
+    tn_put(x, x_of);
+    tn_put(by, (const double[]){10, -1, 2, 0});
+    tn_trial_run(&t, (const double[]){1, 2, 3, 4, 1, 1, 1, 1});
+    tn_assert_near("y", t.y, t.y->val, (const double[]){10, 30, -2, 4, 1, 1, 0, 0});
+    tn_assert_near("dx", x, x->grad, (const double[]){10, 20, -3, -4, 2, 2, 0, 0});
+    tn_assert_near("dby", by, by->grad, (const double[]){7, -10, 1, 7});
+    tn_graph_free(g);
+}
+
 /* One example: slot a has the values 1 (.1, .2) and 2 (.3, -.4), slot b .5 (-.5, .6). */
 typedef struct pair_trial {
     tn_real grads[6];
@@ -361,6 +418,8 @@ int main(void)
         cmocka_unit_test(v2_pooling),
         cmocka_unit_test(v6_fm_and_bi_interaction),
         cmocka_unit_test(v6_within_slot),
+        cmocka_unit_test(products_of_v6),
+        cmocka_unit_test(groups_of_columns_are_added_up_and_scaled),
         cmocka_unit_test(slots_of_one_value_make_pairs_of_values_those_of_slots),
         cmocka_unit_test(v8_cross_v1),
         cmocka_unit_test(v8_cross_v2),

@@ -7,6 +7,8 @@
  *   softplus     y = ln(1 + e^x)                               y' = sigmoid(x)
  *   gelu         y = x Phi(x)                                  y' = Phi(x) + x phi(x)
  *   gelu_tanh    y = x/2 (1 + tanh(sqrt(2/pi) (x + .044715 x^3)))      y' by the product rule
+ *   exp          y = e^x, x cut at 88.7                        y' = y
+ *   log          y = ln x; 0 and less make no number, which stops the run    y' = 1 / x
  *   silu         y = x sigmoid(x)                              y' = s + x s (1 - s), s = sigmoid(x)
  *
  *   backward     dx += dy y'
@@ -95,6 +97,9 @@ ACT_LOOPS(gelu, x / 2 * tn_erfc_of(-x * ROOT_HALF), tn_erfc_of(-x *ROOT_HALF) / 
 ACT_LOOPS(gelu_tanh, x / 2 * (1 + tn_tanh_of(TANH_ARGUMENT(x))), gelu_tanh_slope_of(x))
 ACT_LOOPS(silu, x *tn_sigmoid_of(x), silu_slope_of(x))
 
+ACT_LOOPS(exp, tn_exp_of(x), y)
+ACT_LOOPS(log, tn_log_of(x), 1 / x)
+
 static tn_real slope_of(const tn_node *y)
 {
     return y->attr == NULL ? 0 : (tn_real)((const tn_act_attr *)y->attr)->slope;
@@ -176,6 +181,27 @@ const tn_op tn_op_gelu_tanh = {
     .formula = "y = x/2 (1 + tanh(sqrt(2/pi) (x + .044715 x^3)))",
 };
 const tn_op tn_op_silu = {ACTIVATION(silu), .formula = "y = x sigmoid(x)"};
+
+const tn_op tn_op_exp = {ACTIVATION(exp), .formula = "y = e^x"};
+
+/* Of e^x + 1/2: leaves of examples may be negative. */
+static tn_node *log_example(tn_graph *g)
+{
+    tn_node *x = tn_activate(g, NULL, tn_input(g, NULL, 7, true), "exp");
+    x = tn_apply(g, &tn_op_scale, NULL, TN_IN(x), &(tn_scale_attr){.by = 1, .plus = 0.5});
+    return tn_activate(g, NULL, x, "log");
+}
+
+const tn_op tn_op_log = {
+    .name = "log",
+    .formula = "y = ln x",
+    .n_in = 1,
+    .act = &(const tn_act){act_log_forward, act_log_slope},
+    .shape = tn_same_shape,
+    .forward = act_forward,
+    .backward = act_backward,
+    .example = {.build = log_example},
+};
 
 /* The slope is positive, so that y has the sign of x: a dense layer keeps y only. */
 static const tn_field leaky_relu_attrs[] = {

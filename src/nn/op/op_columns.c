@@ -1,9 +1,10 @@
-/* op_columns.c - columns of matrices: concat, slice, sum_cols, softmax; and those of the batch:
- * numeric.
+/* op_columns.c - columns of matrices: concat, slice, sum_cols, sum_groups, softmax; and those of
+ * the batch: numeric.
  *
  *   concat     y = [a b ..]                    da += the columns of dy that a has, ..
  *   slice      y = x[first .. first + cols)    dx's columns += dy
  *   sum_cols   y[r] = sum_j x[r][j]            dx[r][j] += dy[r]
+ *   sum_groups y[r][g] = sum over the columns g dim .. (g + 1) dim of x    dx += dy of the group
  *   softmax    a = e^(x - max x) / sum, by rows    dx += a (da - sum(a da));  a row of -inf only: 0
  *   numeric    y[r] = numeric[r] of the feed
  *
@@ -168,6 +169,55 @@ const tn_op tn_op_sum_cols = {
     .example = {.cols = 6},
     .formula = "y = sum of the row",
     .n_in = 1,
+    .flops = sum_flops,
+};
+
+static const tn_field groups_attrs[] = {
+    TN_FIELD_U32(tn_pairs_attr, dim, "8", 1, TN_COLS_MAX, "columns", "of one sum"),
+    TN_FIELD_END,
+};
+
+static uint32_t dim_of(const tn_node *y)
+{
+    return ((const tn_pairs_attr *)y->attr)->dim;
+}
+
+static tn_shape groups_shape(const tn_node *y)
+{
+    tn_shape x = y->in[0]->shape;
+    return x.cols % dim_of(y) == 0 ? (tn_shape){x.rows, x.cols / dim_of(y)} : TN_MISFIT;
+}
+
+static void groups_forward(tn_node *y, tn_range rows)
+{
+    const size_t dim = dim_of(y);
+    for (size_t r = rows.from; r < rows.to; r++) {
+        for (size_t g = 0; g < y->shape.cols; g++) {
+            tn_val_row(y, r)[g] = tn_vec_sum(dim, tn_val_row(y->in[0], r) + g * dim);
+        }
+    }
+}
+
+static void groups_backward(tn_node *y, tn_range rows)
+{
+    const tn_node *x = y->in[0];
+    const size_t dim = dim_of(y);
+    for (size_t r = rows.from; r < rows.to && x->grad != NULL; r++) {
+        tn_real *dx = tn_grad_row_to_add(y, x, r);
+        for (size_t g = 0; g < y->shape.cols; g++) {
+            tn_vec_shift(dim, dx + g * dim, tn_grad_row(y, r)[g]);
+        }
+    }
+}
+
+const tn_op tn_op_sum_groups = {
+    TN_OP_MEMBERS(sum_groups, groups),
+    .shape = groups_shape,
+    .example = {.cols = 6, .attr = &(const tn_pairs_attr){3}},
+    .formula = "y = sums of neighbouring columns, dim of them each",
+    .n_in = 1,
+    .attrs = groups_attrs,
+    .attr_size = sizeof(tn_pairs_attr),
     .flops = sum_flops,
 };
 

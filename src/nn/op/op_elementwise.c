@@ -1,8 +1,9 @@
 /* op_elementwise.c - sums and products, element by element: add, mul, scale, bias.
  *
  *   add      y = a + b + ..     da += dy, db += dy, ..         left to right
- *   mul      y = a * b          da += dy * b, db += dy * a     b may be one column, which then
- *                                                              scales whole rows; db is their sum
+ *   mul      y = a * b          da += dy * b, db += dy * a     b may have fewer columns: each then
+ *                                                              scales a.cols / b.cols neighbours,
+ *                                                              one column whole rows; db sums
  *   scale    y = by x + plus    dx += by dy
  *   bias     y = x + b          dx += dy, db += sum_r dy       one row b added to every row; a tile
  *                                                              of columns, rows in order
@@ -16,12 +17,13 @@ static tn_shape mul_shape(const tn_node *y)
 {
     tn_shape a = y->in[0]->shape;
     tn_shape b = y->in[1]->shape;
-    return a.rows == b.rows && (a.cols == b.cols || b.cols == 1) ? a : TN_MISFIT;
+    return a.rows == b.rows && a.cols % b.cols == 0 ? a : TN_MISFIT;
 }
 
-static bool is_broadcast(const tn_node *y)
+/* Columns of a that one column of b scales. */
+static uint32_t group_of(const tn_node *y)
 {
-    return y->in[1]->shape.cols != y->shape.cols;
+    return y->shape.cols / y->in[1]->shape.cols;
 }
 
 static void mul_forward(tn_node *y, tn_range rows)
@@ -29,25 +31,30 @@ static void mul_forward(tn_node *y, tn_range rows)
     for (size_t r = rows.from; r < rows.to; r++) {
         const tn_real *a = tn_val_row(y->in[0], r);
         const tn_real *b = tn_val_row(y->in[1], r);
-        if (is_broadcast(y)) {
-            tn_vec_scale(y->shape.cols, tn_val_row(y, r), a, *b, false);
-        } else {
+        const uint32_t group = group_of(y);
+        if (group == 1) {
             tn_vec_mul(y->shape.cols, tn_val_row(y, r), a, b, false);
+        }
+        for (uint32_t c = 0; c < y->shape.cols && group > 1; c += group) {
+            tn_vec_scale(group, tn_val_row(y, r) + c, a + c, *b++, false);
         }
     }
 }
 
-static void backward_broadcast(const tn_node *y, size_t r)
+static void backward_groups(const tn_node *y, size_t r)
 {
     const tn_node *a = y->in[0];
     const tn_node *b = y->in[1];
     const tn_real *dy = tn_grad_row(y, r);
-    if (a->grad != NULL) {
-        tn_vec_scale(y->shape.cols, tn_grad_row(a, r), dy, *tn_val_row(b, r), tn_adds(y, a));
+    const uint32_t n = group_of(y);
+    for (uint32_t g = 0; g < b->shape.cols && a->grad != NULL; g++) {
+        tn_vec_scale(n, tn_grad_row(a, r) + (size_t)g * n, dy + (size_t)g * n, tn_val_row(b, r)[g],
+                     tn_adds(y, a));
     }
-    if (b->grad != NULL) {
-        tn_real *db = tn_grad_row(b, r);
-        *db = (tn_adds(y, b) ? *db : 0) + tn_vec_dot(y->shape.cols, dy, tn_val_row(a, r));
+    for (uint32_t g = 0; g < b->shape.cols && b->grad != NULL; g++) {
+        tn_real *db = tn_grad_row(b, r) + g;
+        *db = (tn_adds(y, b) ? *db : 0) +
+              tn_vec_dot(n, dy + (size_t)g * n, tn_val_row(a, r) + (size_t)g * n);
     }
 }
 
@@ -65,14 +72,15 @@ static void backward_equal(const tn_node *y, size_t r)
 static void mul_backward(tn_node *y, tn_range rows)
 {
     for (size_t r = rows.from; r < rows.to; r++) {
-        (is_broadcast(y) ? backward_broadcast : backward_equal)(y, r);
+        (group_of(y) > 1 ? backward_groups : backward_equal)(y, r);
     }
 }
 
 static tn_node *mul_example(tn_graph *g)
 {
-    tn_node *a = tn_input(g, NULL, 5, true);
+    tn_node *a = tn_input(g, NULL, 6, true);
     tn_node *b = tn_apply(g, &tn_op_mul, NULL, TN_IN(a, tn_input(g, NULL, 1, true)), NULL);
+    b = tn_apply(g, &tn_op_mul, NULL, TN_IN(b, tn_input(g, NULL, 3, true)), NULL);
     return tn_apply(g, &tn_op_mul, NULL, TN_IN(b, tn_apply(g, &tn_op_mul, NULL, TN_IN(a, a), NULL)),
                     NULL); /* the last: one operand twice */
 }
@@ -81,7 +89,7 @@ const tn_op tn_op_mul = {
     TN_OP_MEMBERS(mul, mul),
     .shape = mul_shape,
     .example = {.build = mul_example},
-    .formula = "y = a * b, elementwise",
+    .formula = "y = a * b, elementwise; or each column of b times some of a",
     .n_in = 2,
 };
 

@@ -1,4 +1,4 @@
-/* op_fm.c - pairs of slot vectors: fm, bi_interaction, fm_values, inner.
+/* op_fm.c - pairs of slot vectors: fm, bi_interaction, fm_values, inner, outer.
  *
  * A row of x holds f vectors of length dim, one per field; s = v1 + .. + vf:
  *
@@ -10,6 +10,8 @@
  *                    dx_i += dy s,  dq_i -= dy / 2
  *   inner            y_ij  = <v_i, v_j>, i < j                     (0,1), (0,2) .. (PNN, Qu 2016)
  *                    dv_i += sum_j dy_ij v_j
+ *   outer            P     = s^T s, by rows; the sum of v_i^T v_j over all i and j (PNN, Qu 2016)
+ *                    dv_i += s (dP + dP^T)
  *
  * For fm_values a vector of x is a sum over the values of a field, and q holds the sums of their
  * squares, so that pairs within a field count. Where every field has one value, q = x^2 and y is
@@ -311,4 +313,61 @@ const tn_op tn_op_inner = {
     .formula = "y_ij = <vi, vj> for all pairs of fields",
     .n_in = 1,
     .flops = inner_flops,
+};
+
+/* ---- outer ---- */
+
+static tn_shape outer_shape(const tn_node *y)
+{
+    tn_shape x = y->in[0]->shape;
+    uint64_t cols = (uint64_t)dim_of(y) * dim_of(y);
+    return x.cols % dim_of(y) == 0 && cols <= TN_COLS_MAX ? (tn_shape){x.rows, (uint32_t)cols}
+                                                          : TN_MISFIT;
+}
+
+static void outer_forward(tn_node *y, tn_range rows)
+{
+    const size_t dim = dim_of(y);
+    tn_real sum[TN_DIM_MAX];
+    for (size_t r = rows.from; r < rows.to; r++) {
+        sum_fields(tn_val_row(y->in[0], r), y->in[0]->shape.cols, dim_of(y), sum);
+        for (size_t c = 0; c < dim; c++) {
+            tn_vec_scale(dim, tn_val_row(y, r) + c * dim, sum, sum[c], false);
+        }
+    }
+}
+
+static void outer_backward(tn_node *y, tn_range rows)
+{
+    const tn_node *x = y->in[0];
+    const size_t dim = dim_of(y);
+    tn_real sum[TN_DIM_MAX];
+    tn_real ds[TN_DIM_MAX];
+    for (size_t r = rows.from; r < rows.to && x->grad != NULL; r++) {
+        const tn_real *dp = tn_grad_row(y, r);
+        sum_fields(tn_val_row(x, r), x->shape.cols, dim_of(y), sum);
+        for (size_t c = 0; c < dim; c++) {
+            ds[c] = tn_vec_dot(dim, dp + c * dim, sum);
+        }
+        for (size_t c = 0; c < dim; c++) {
+            tn_vec_scale(dim, ds, dp + c * dim, sum[c], true);
+        }
+        for (size_t f = 0; f < x->shape.cols; f += dim) {
+            tn_vec_copy(dim, tn_grad_row(x, r) + f, ds, tn_adds(y, x));
+        }
+    }
+}
+
+static double outer_flops(const tn_node *y)
+{
+    return (double)y->shape.rows * (y->in[0]->shape.cols + y->shape.cols);
+}
+
+const tn_op tn_op_outer = {
+    TN_OP_MEMBERS(outer, outer),
+    PAIRS(12, 3),
+    .shape = outer_shape,
+    .formula = "y = s^T s, s the sum of all fields",
+    .n_in = 1,
+    .flops = outer_flops,
 };

@@ -20,13 +20,12 @@
  *     zscore            x, sums (0): by the rows before the batch; no gradient
  *     dropout           gone when the graph does not train
  *     add, concat       any number
- *     mul               a, b                                [B,n] [B,n] -> [B,n]; b may be [B,1]
- *     slice, scale, softmax, sum_cols (-> [B,1])
- *     cross             x0, x, w, b                         [B,n] [B,n] [1,n] [1,n] -> [B,n]
- *     cross_merge       x0, h, x                            h is matmul and bias of x
- *     bce               logit                               [B,1] -> [B,1]: the loss of each row
- *     numeric           the batch's numeric columns         -> [B,cols]
- *     embed ..          nn/graph/embed.h
+ *     mul               a, b                                [B,n] [B,n] -> [B,n]; b may be [B,m], n
+ * a multiple of m: each of its columns scales n/m neighbours of a slice, scale, softmax, sum_cols
+ * (-> [B,1]), sum_groups (-> [B,n/dim]) cross             x0, x, w, b                         [B,n]
+ * [B,n] [1,n] [1,n] -> [B,n] cross_merge       x0, h, x                            h is matmul and
+ * bias of x bce               logit                               [B,1] -> [B,1]: the loss of each
+ * row numeric           the batch's numeric columns         -> [B,cols] embed .. nn/graph/embed.h
  *
  * Interactions of slots' vectors:
  *
@@ -36,6 +35,7 @@
  *     fm, ffm           x                                   -> [B,1]
  *     bi_interaction    x                                   -> [B,dim]
  *     inner             x                                   -> [B,f*(f-1)/2]
+ *     outer             x                                   -> [B,dim*dim]
  *     fm_values         x, squares: an embedding of slots pooled by sum, and embed_squares of it
  *     ffm_within        x, squares: the pairs of values within a field
  *     embed_squares, embed_norm     of an embedding; the norm is 1 / sum x_j^2, [B,1]
@@ -103,9 +103,9 @@ typedef struct tn_numeric_attr {
     uint32_t cols;
 } tn_numeric_attr;
 
-/* Of fm, fm_values, bi_interaction, inner. */
+/* Of fm, fm_values, bi_interaction, inner, outer; and of sum_groups. */
 typedef struct tn_pairs_attr {
-    uint32_t dim; /* 1 .. TN_DIM_MAX */
+    uint32_t dim; /* 1 .. TN_DIM_MAX; of sum_groups 1 .. TN_COLS_MAX */
 } tn_pairs_attr;
 
 enum { TN_FFM_FIELDS_MAX = 1024 }; /* n * n * dim is at most TN_COLS_MAX */

@@ -1,4 +1,5 @@
-/* vecmath.h - exp, log1p, tanh, erfc of one number, written so that a loop over them vectorises.
+/* vecmath.h - exp, log, log1p, tanh, erfc of one number, written so that a loop over them
+ * vectorises.
  *
  * Own code with one order of operations, no branches and no table: libm picks its version by
  * processor, and numbers must not. In float within a few ulp; in the double build, which only the
@@ -9,6 +10,7 @@
 
 #include "nn/vec/real.h"
 
+#include <math.h>
 #include <stdint.h>
 
 typedef union tn_float_bits {
@@ -17,11 +19,15 @@ typedef union tn_float_bits {
 } tn_float_bits;
 
 #ifdef TN_REAL_DOUBLE
-#include <math.h>
 
 static inline double tn_exp_of(double x)
 {
     return exp(x);
+}
+
+static inline double tn_log_of(double x)
+{
+    return log(x);
 }
 
 static inline double tn_log1p_of(double u)
@@ -78,6 +84,28 @@ static inline float tn_log1p_of(float u)
     p = p * q + 1.0F / 5;
     p = p * q + 1.0F / 3;
     return 2 * (s + s * q * p);
+}
+
+/* x = 2^k m, m from sqrt(1/2) to sqrt(2): k ln 2 + 2 atanh((m - 1) / (m + 1)). Of 0: minus
+ * infinity, of less: no number. */
+static inline float tn_log_of(float x)
+{
+    enum { HALF_ROOT = 0x3f3504f3, MANTISSA = 0x7fffff }; /* sqrt(1/2) */
+    tn_float_bits b = {.f = x};
+    uint32_t above = b.u - HALF_ROOT;
+    float k = (float)((int32_t)above >> 23);
+    tn_float_bits m = {.u = (above & MANTISSA) + HALF_ROOT};
+    float s = (m.f - 1) / (m.f + 1);
+    float q = s * s;
+    float p = 1.0F / 11;
+    p = p * q + 1.0F / 9;
+    p = p * q + 1.0F / 7;
+    p = p * q + 1.0F / 5;
+    p = p * q + 1.0F / 3;
+    float y = 2 * (s + s * (q * p)) + k * -2.12194440e-4F + k * 0.693359375F;
+    y = x == INFINITY ? x : y;
+    float none = x == 0 ? -INFINITY : NAN;
+    return x > 0 ? y : none;
 }
 
 /* Near 0 by its series, else 1 - 2 / (e^(2|x|) + 1). */
