@@ -1,8 +1,11 @@
 /* test_layers.c - every layer of layers.def, written by itself in a list: what it makes. */
 #include "models/modelkit.h"
+#include "nn/graph/params.h"
 #include "nn/layer/layers.h"
 #include "support/test.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 typedef struct sample {
@@ -20,9 +23,17 @@ static const sample samples[] = {
     {"mlp", "{name: x, mlp: deep, hidden: [6, 4], units: 2}", "bias", 2, 6},
     {"mlp", "{name: x, mlp: deep, hidden: [6, 4], activation: tanh}", "tanh", 4, 4},
     {"concat", "{name: x, concat: [wide, deep, numbers]}", "concat", 17, 0},
+    {"dense", "{name: x, dense: deep, units: 5, bias: false}", "matmul", 5, 1},
+    {"dense", "{name: x, dense: deep, units: 5, bias: false, batch_norm: true}", "batch_norm", 5,
+     5},
+    {"mlp", "{name: x, mlp: deep, hidden: [6, 4], units: 2, bias: false}", "matmul", 2, 3},
     {"sum", "{name: x, sum: deep}", "sum_cols", 1, 0},
+    {"sum", "{name: x, sum: deep, per_slot: true}", "sum_groups", 3, 0},
+    {"mean", "{name: x, mean: deep}", "scale", 1, 0},
+    {"mean", "{name: x, mean: numbers, per_slot: true, dim: 1}", "scale", 2, 0},
     {"add", "{name: x, add: [deep, deep]}", "add", 12, 0},
     {"mul", "{name: x, mul: [deep, deep]}", "mul", 12, 0},
+    {"mul", "{name: x, mul: [deep, wide]}", "mul", 12, 0},
     {"bias", "{name: x, bias: deep}", "bias", 12, 1},
     {"scale", "{name: x, scale: deep, by: 2, plus: 1}", "scale", 12, 0},
     {"slice", "{name: x, slice: deep, first: 4, cols: 8}", "slice", 8, 0},
@@ -31,8 +42,17 @@ static const sample samples[] = {
     {"ffm", "{name: x, ffm: pairs, within_slot: true}", "add", 1, 0},
     {"fwfm", "{name: x, fwfm: deep}", "matmul", 1, 1},
     {"bi_interaction", "{name: x, bi_interaction: deep}", "bi_interaction", 4, 0},
+    {"inner", "{name: x, inner: deep}", "inner", 3, 0},
+    {"inner", "{name: x, inner: [deep, wide, wide], dim: 3}", "inner", 15, 0},
+    {"outer", "{name: x, outer: deep}", "outer", 16, 0},
+    {"fusion", "{name: x, fusion: [deep, pairs], heads: 6}", "bias", 1, 9},
     {"cross", "{name: x, cross: deep, layers: 2}", "cross", 12, 4},
     {"cross_v2", "{name: x, cross_v2: deep, layers: 1}", "cross_merge", 12, 2},
+    {"cross_v2", "{name: x, cross_v2: deep, layers: 2, gated: true}", "cross_merge", 12, 6},
+    {"cross_v2", "{name: x, cross_v2: deep, layers: 1, rank: 2, gated: true}", "cross_merge", 12,
+     5},
+    {"activation", "{name: x, activation: deep, function: exp}", "exp", 12, 0},
+    {"activation", "{name: x, activation: deep, function: log}", "log", 12, 0},
     {"activation", "{name: x, activation: deep, function: gelu}", "gelu", 12, 0},
     {"activation", "{name: x, activation: deep, function: prelu}", "prelu", 12, 1},
     {"softmax", "{name: x, softmax: deep}", "softmax", 12, 0},
@@ -40,6 +60,7 @@ static const sample samples[] = {
     {"batch_norm", "{name: x, batch_norm: deep}", "batch_norm", 12, 4},
     {"data_norm", "{name: x, data_norm: deep}", "data_norm", 12, 3},
     {"layer_norm", "{name: x, layer_norm: deep}", "layer_norm", 12, 2},
+    {"layer_norm", "{name: x, layer_norm: deep, per_slot: true}", "concat", 12, 6},
 };
 enum { N_SAMPLES = sizeof samples / sizeof samples[0] };
 
@@ -100,7 +121,23 @@ static void layers_refuse_what_does_not_fit(void **state)
         {"{name: x, dense: deep, units: 3, batch_norm: true, bn_epsilon: 0}", "bn_epsilon"},
         {"{name: x, mul: deep}", "'mul' takes two inputs, not 1"},
         {"{name: x, mul: [deep, wide, wide]}", "'mul' takes two inputs, not 3"},
-        {"{name: x, mul: [deep, wide]}", "inputs of 'mul' have 12 and 3 columns"},
+        {"{name: x, mul: [wide, deep]}", "inputs of 'mul' have 3 and 12 columns"},
+        {"{name: x, mul: [deep, numbers]}", "one for each slot"}, /* 12 = 2 * 6 */
+        {"{name: x, sum: numbers, per_slot: true}", "'per_slot' needs slots of one width"},
+        {"{name: x, mean: deep, dim: 4}", "'per_slot: true'"},
+        {"{name: x, layer_norm: deep, per_slot: true, dim: 5}", "'per_slot' needs slots"},
+        {"{name: x, inner: numbers}", "'inner' needs slots of one width"},
+        {"{name: x, inner: deep, dim: 12}", "'inner' needs at least 2 slots"},
+        {"{name: x, outer: numbers}", "'outer' needs slots of one width"},
+        {"{name: x, fusion: deep}", "'fusion' takes two inputs, not 1"},
+        {"{name: x, fusion: [deep, wide], heads: 2}", "12 and 3 columns, which 2 heads"},
+        {"{name: v, dense: deep, units: 3, param: p}, {name: x, dense: wide, units: 3, param: p}",
+         "are called 'p.W': one is [12 x 3], this one [3 x 3]"},
+        {"{name: v, bias: deep, param: p}, {name: x, bias: wide, param: p}",
+         "are called 'p': one is [1 x 12]"},
+        {"{name: v, dense: deep, units: 3}, {name: x, dense: deep, units: 3, param: v}", "'v.W'"},
+        {"{name: x, dense: deep, units: 3, param: p, batch_norm: true}", "need 'bias: false'"},
+        {"{name: x, dense: deep, units: 3, param: ''}", "'param' is a name of 1 to"},
         {"{name: x, fm: numbers}", "fm"},
         {"{name: x, bi_interaction: numbers}", "bi_interaction"},
         {"{name: x, activation: deep, function: geluu}", "gelu"},
@@ -115,12 +152,102 @@ static void layers_refuse_what_does_not_fit(void **state)
     }
 }
 
+/* The output of `layers`, called y, on one row of numbers n0, n1, ..; parameters get the values of
+ * `fill` in the order in which they were made. */
+static void check_value(uint32_t n, const char *layers, const tn_real *numbers, const double *fill,
+                        const double *want)
+{
+    kit k;
+    tn_text text = {0};
+    tn_error err = {0};
+    tn_text_addf(&text,
+                 "{type: graph, inputs: {x: {numeric: all}}, layers: [%s, {name: out, sum: y}], "
+                 "output: out}",
+                 layers);
+    kit_init(&k, 1, 4, n);
+    if (!kit_list(&k, tn_text_str(&text)) || !kit_build(&k)) {
+        fail_msg("%s", tn_text_str(&k.diag.text));
+    }
+    tn_node *out = tn_graph_find(k.graph, "out");
+    const tn_wanted wanted = {.logit = out->in[0], .loss = out};
+    assert_int_equal(tn_graph_finish(k.graph, &wanted, &err), TN_OK);
+    for (uint32_t i = 0; i < tn_params_count(k.params); i++) {
+        const tn_param_slice *s = tn_params_get(k.params, i);
+        for (size_t e = 0; e < (size_t)s->rows * s->cols; e++) {
+            tn_params_weights(k.params)[s->at + e] = (tn_real)*fill++;
+        }
+    }
+    tn_forward(k.graph, &(tn_graph_feed){.rows = 1, .numeric = numbers});
+    const tn_node *y = wanted.logit;
+    for (uint32_t c = 0; c < y->shape.cols; c++) {
+        assert_true(fabs((double)y->val[c] - want[c]) < 1e-6 * fmax(1, fabs(want[c])));
+    }
+    tn_text_done(&text);
+    kit_done(&k);
+}
+
+/* z = mean of each slot, a = relu(relu(z W1) W2), v' = a v: written by hand. */
+static void v11_senet_weighs_slots_anew(void **state)
+{
+    (void)state;
+    static const tn_real v[] = {1, 3, 2, -4, (tn_real).5, (tn_real).5};
+    static const double w[] = {.5, .2, 1, 1, -1, 2};
+    static const char a[] = "{name: z, mean: x, per_slot: true, dim: 2}, "
+                            "{name: h, dense: z, units: 1, bias: false, activation: relu}, "
+                            "{name: %s, dense: h, units: 3, bias: false, activation: relu}%s";
+    char layers[400];
+    (void)snprintf(layers, sizeof layers, a, "y", "");
+    check_value(6, layers, v, w, (const double[]){1.3, 0, 2.6});
+    (void)snprintf(layers, sizeof layers, a, "a", ", {name: y, mul: [x, a]}");
+    check_value(6, layers, v, w, (const double[]){1.3, 3.9, 0, 0, 1.3, 1.3});
+}
+
+static void v12_fusion_of_two_streams(void **state)
+{
+    (void)state;
+    static const tn_real o[] = {1, -1, (tn_real).5, 2, (tn_real).2, (tn_real).4, (tn_real)-.6, 1};
+    static const double weights[] = {.1, .2, .3, .4,  -.2, -.4, -.6, -.8, .1,
+                                     .2, .3, .4, -.1, .1,  -.1, .1,  .05};
+    check_value(8,
+                "{name: a, slice: x, cols: 4}, {name: b, slice: x, first: 4, cols: 4}, "
+                "{name: y, fusion: [a, b], heads: 2}",
+                o, weights, (const double[]){-.06});
+}
+
+/* V8's rows, one by one: with G = 0 every gate is 1/2, so that half of x0 * h is added. */
+static void a_gated_cross_adds_what_its_gate_lets_through(void **state)
+{
+    (void)state;
+    static const tn_real x[] = {(tn_real).1, (tn_real).2, (tn_real)-.3};
+    static const double w[] = {.5,  -1, .2, .1, .3, -.4, -.2, .6, .7, .01, .02,
+                               .03, 0,  0,  0,  0,  0,   0,   0,  0,  0};
+    const double h[] = {.05 + .02 + .06 + .01, -.1 + .06 - .18 + .02, .02 - .08 - .21 + .03};
+    check_value(3, "{name: y, cross_v2: x, layers: 1, gated: true}", x, w,
+                (const double[]){.1 + .05 * h[0], .2 + .1 * h[1], -.3 - .15 * h[2]});
+}
+
+/* One weight, used twice: 3 (3 x + 1) + 1, and one parameter more than a list without layers. */
+static void layers_of_one_param_have_one_weight(void **state)
+{
+    (void)state;
+    static const double wb[] = {3, 1};
+    check_value(1,
+                "{name: a, dense: x, units: 1, param: p}, {name: y, dense: a, units: 1, param: p}",
+                (const tn_real[]){2}, wb, (const double[]){22});
+    check_value(1, "{name: a, bias: x, param: p}, {name: y, bias: a, param: p}",
+                (const tn_real[]){2}, wb, (const double[]){8});
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_layer_makes_its_operator_and_parameters),
         cmocka_unit_test(every_layer_of_the_list_has_a_sample),
         cmocka_unit_test(layers_refuse_what_does_not_fit),
+        cmocka_unit_test(v11_senet_weighs_slots_anew),
+        cmocka_unit_test(v12_fusion_of_two_streams),
+        cmocka_unit_test(a_gated_cross_adds_what_its_gate_lets_through),
+        cmocka_unit_test(layers_of_one_param_have_one_weight),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

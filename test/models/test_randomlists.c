@@ -32,16 +32,23 @@ static uint32_t below(dice *d, uint32_t n)
 
 /* Options of the layers that have some; one of them, or none. */
 static const char *const options[][4] = {
-    {"dense", ", units: 3, activation: relu", ", units: 4, activation: dice, batch_norm: true",
+    {"dense", ", units: 3, activation: relu, param: ours",
+     ", units: 4, activation: dice, batch_norm: true",
      ", units: 2, activation: gelu, dropout: 0.5"},
     {"mlp", ", hidden: [4, 3]", ", hidden: [2], units: 2, activation: prelu",
      ", hidden: [3], batch_norm: true, activation: tanh"},
     {"fm", "", ", dim: 2", ", within_slot: true"},
     {"ffm", "", ", k: 1, within_slot: true", ", k: 2, normalise: true"},
     {"fwfm", "", ", dim: 2", ", normalise: true"},
+    {"sum", "", ", per_slot: true, dim: 2", ", per_slot: true"},
+    {"mean", "", ", per_slot: true, dim: 3", ", per_slot: true"},
+    {"layer_norm", "", ", per_slot: true, dim: 2", ", per_slot: true"},
+    {"inner", "", ", dim: 1", ", dim: 4"},
+    {"outer", "", ", dim: 1", ", dim: 4"},
+    {"fusion", "", ", heads: 2", ", heads: 3"},
     {"bi_interaction", "", ", dim: 3", ", dim: 4"},
     {"cross", ", layers: 1", ", layers: 2", ", layers: 3"},
-    {"cross_v2", ", layers: 2", ", layers: 1, rank: 2", ""},
+    {"cross_v2", ", layers: 2", ", layers: 1, rank: 2", ", gated: true"},
     {"slice", ", cols: 1", ", first: 1, cols: 2", ", first: 3, cols: 4"},
     {"activation", ", function: silu", ", function: leaky_relu", ", function: none"},
     {"scale", ", by: 0.5", ", by: -1, plus: 0.1", ""},
@@ -78,7 +85,8 @@ static void add_layer(dice *d, uint32_t i, tn_text *out)
     }
     const char *layer = tn_all_layers[below(d, n)]->name;
     tn_text_addf(out, "{name: l%u, %s: [", i, layer);
-    uint32_t n_in = strcmp(layer, "mul") == 0 ? 2 : 1 + below(d, 3);
+    const bool two = strcmp(layer, "mul") == 0 || strcmp(layer, "fusion") == 0;
+    uint32_t n_in = two ? 2 : 1 + below(d, 3);
     for (uint32_t k = 0; k < n_in; k++) {
         tn_text_adds(out, k > 0 ? ", " : "");
         add_input(d, i, out);

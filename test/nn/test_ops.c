@@ -96,6 +96,25 @@ static tn_node *chain_of_layers(tn_graph *g)
     return linear(g, tn_activate(g, NULL, linear(g, e, 4), "leaky_relu"), 3);
 }
 
+/* One weight under two products, the second behind the first. */
+static tn_node *weight_of_two(tn_graph *g)
+{
+    tn_node *w = tn_param(g, NULL, NULL, (tn_shape){4, 4}, (tn_init){.kind = TN_INIT_CONSTANT});
+    tn_node *x = tn_apply(g, &tn_op_matmul, NULL, TN_IN(tn_input(g, NULL, 4, true), w), NULL);
+    return tn_apply(g, &tn_op_matmul, NULL, TN_IN(tn_activate(g, NULL, x, "tanh"), w), NULL);
+}
+
+static void a_weight_of_two_layers_has_the_gradient_of_both(void **state)
+{
+    (void)state;
+    tn_check c;
+    uint64_t n_entries = 0;
+    tn_check_open(&c, weight_of_two, &(tn_graph_opts){.train = true}, SEED);
+    assert_true(tn_check_differences(&c, &n_entries) <= tolerance);
+    assert_true(n_entries > 16);
+    tn_check_close(&c);
+}
+
 static void a_net_of_layers_has_the_gradients_of_the_differences(void **state)
 {
     (void)state;
@@ -133,6 +152,7 @@ int main(void)
         cmocka_unit_test(every_gradient_is_that_of_the_differences),
         cmocka_unit_test(gradients_hold_with_running_values),
         cmocka_unit_test(gradients_hold_without_passes),
+        cmocka_unit_test(a_weight_of_two_layers_has_the_gradient_of_both),
         cmocka_unit_test(a_net_of_layers_has_the_gradients_of_the_differences),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

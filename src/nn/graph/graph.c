@@ -196,18 +196,27 @@ tn_node *tn_input(tn_graph *g, const char *name, uint32_t cols, bool wants_grad)
 }
 
 /* Whether `name` is a parameter of this shape that may be had here, or still free. */
-static bool is_fit(const tn_graph *g, const tn_params *params, const char *name, tn_shape shape)
+static bool is_fit(const tn_graph *g, const tn_params *params, const char *name, tn_shape shape,
+                   bool shared)
 {
     const tn_node *n = tn_graph_find(g, name);
     const tn_param_slice *s = tn_params_find(params, name);
-    bool ours = n == NULL || (n->is_param && n->place->params == params &&
-                              n->place->index >= g->chapter); /* of no earlier one */
+    bool ours =
+        n == NULL ||
+        (n->is_param && n->place->params == params &&
+         (shared ? n->place->shared : n->place->index >= g->chapter)); /* of no earlier one */
     return ours && (s == NULL || (s->rows == shape.rows && s->cols == shape.cols));
 }
 
+typedef struct param_kind {
+    bool train;
+    bool shared;
+    tn_init init;
+} param_kind;
+
 /* The node of a slice, the same one whenever it is asked for again. */
 static tn_node *param_node(tn_graph *g, tn_params *params, const char *name, tn_shape shape,
-                           const tn_param_slice *as)
+                           const param_kind *as)
 {
     char made[NAME_MAX_BYTES];
     if (params == NULL) {
@@ -218,7 +227,7 @@ static tn_node *param_node(tn_graph *g, tn_params *params, const char *name, tn_
         (void)snprintf(made, sizeof made, "param.%u", tn_params_count(params) + 1);
         name = made;
     }
-    if (!is_fit(g, params, name, shape)) {
+    if (!is_fit(g, params, name, shape, as->shared)) {
         add_fault(g, "two parameters, or a node and one, are called", name);
     }
     uint32_t slice = 0;
@@ -237,18 +246,26 @@ static tn_node *param_node(tn_graph *g, tn_params *params, const char *name, tn_
     n->stride = shape.cols;
     n->place->params = params;
     n->place->slice = slice;
+    n->place->shared = as->shared;
     return n;
 }
 
 tn_node *tn_param(tn_graph *g, tn_params *params, const char *name, tn_shape shape, tn_init init)
 {
-    return param_node(g, params, name, shape, &(tn_param_slice){.train = true, .init = init});
+    return param_node(g, params, name, shape, &(param_kind){.train = true, .init = init});
+}
+
+tn_node *tn_shared_param(tn_graph *g, tn_params *params, const char *name, tn_shape shape,
+                         tn_init init)
+{
+    return param_node(g, params, name, shape,
+                      &(param_kind){.train = true, .shared = true, .init = init});
 }
 
 tn_node *tn_running(tn_graph *g, tn_params *params, const char *name, tn_shape shape, double value)
 {
     tn_init init = {.kind = TN_INIT_CONSTANT, .a = value};
-    return param_node(g, params, name, shape, &(tn_param_slice){.train = false, .init = init});
+    return param_node(g, params, name, shape, &(param_kind){.train = false, .init = init});
 }
 
 void tn_param_freeze(tn_node *param)

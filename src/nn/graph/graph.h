@@ -80,6 +80,9 @@ uint32_t tn_max_rows(const tn_node *self);
 tn_node *tn_input(tn_graph *g, const char *name, uint32_t cols,
                   bool wants_grad); /* [B,cols], val set from outside */
 tn_node *tn_param(tn_graph *g, tn_params *params, const char *name, tn_shape shape, tn_init init);
+/* The same, but of one that this made before, by the same name, whatever the chapter. */
+tn_node *tn_shared_param(tn_graph *g, tn_params *params, const char *name, tn_shape shape,
+                         tn_init init);
 /* A running value: saved and sent like a weight, touched by no optimizer. Begins as `value`. */
 tn_node *tn_running(tn_graph *g, tn_params *params, const char *name, tn_shape shape, double value);
 /* tn_params_freeze for a parameter node (a bias right in front of a batch norm). */
@@ -100,7 +103,8 @@ bool tn_takes(const tn_op *op, uint32_t n); /* whether `n` operands and paramete
  * graph keeps the first such fault, and whatever is added afterwards only serves to go on; NULL:
  * none. tn_graph_finish takes it for a bug. */
 const char *tn_graph_fault(const tn_graph *g);
-/* From here on it is a fault to ask for a parameter that was made before. Else it is shared. */
+/* From here on it is a fault to ask for a parameter that was made before. Else it is shared, as is
+ * one of tn_shared_param. */
 void tn_graph_chapter(tn_graph *g);
 
 /* Names of the outputs to keep and, for training, of the loss. Other nodes may go, unless they

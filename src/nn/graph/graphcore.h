@@ -29,6 +29,7 @@ typedef struct tn_node_place {
     bool clear;         /* root: its gradient is set to 0 before backward */
     tn_params *params;  /* parameter: where it comes from */
     uint32_t slice;
+    bool shared;   /* parameter: of whoever asks for it by tn_shared_param */
     tn_node *home; /* NULL: a root */
     uint32_t home_col;
     uint32_t writers; /* root: nodes that add to it */

@@ -1,12 +1,13 @@
 /* layer_dense.c - dense layers, stacks of them, and the parts of one as layers of their own:
  * activations, norms, dropout.
  *
- *     dense    dropout(act(bn(x W + b)))
+ *     dense    dropout(act(bn(x W + b))); without b, or with the W and b of other layers, as asked
  *     mlp      dense layers "<name>.1", "<name>.2", ..; with `units` one more, linear
  *
  * The norms: batch_norm (Ioffe 2015), layer_norm (Ba 2016), and data_norm, which is the cumulative
  * normalisation of TensorNet and Paddle with its faults mended.
  */
+#include "base/keys/keyspace.h"
 #include "config/diag.h"
 #include "config/field.h"
 #include "nn/layer/layers.h"
@@ -17,9 +18,11 @@
 #include <string.h>
 
 const char *const tn_activation_words[] = {
-    "none", "relu", "leaky_relu", "prelu",    "sigmoid", "tanh",
-    "gelu", "silu", "gelu_tanh",  "softplus", "dice",    NULL,
+    "none", "relu",      "leaky_relu", "prelu", "sigmoid", "tanh", "gelu",
+    "silu", "gelu_tanh", "softplus",   "dice",  "exp",     "log",  NULL,
 };
+
+enum { LAYER_NORM_SLOTS_MAX = 1024 };
 
 static tn_init constant(double value)
 {
@@ -54,6 +57,8 @@ static tn_node *activate(const tn_net *net, const char *name, tn_node *x, uint32
 typedef struct dense_opts {
     tn_f64s hidden; /* mlp */
     uint32_t units;
+    bool bias;
+    const char *param;   /* dense: its weights are <param>.W and .b; NULL: the layer's own */
     uint32_t activation; /* index into tn_activation_words */
     bool batch_norm;
     double bn_decay, bn_epsilon;
@@ -65,6 +70,7 @@ typedef struct dense_opts {
 #define DENSE_FIELDS(activation_)                                                                  \
     TN_FIELD_CHOICE(dense_opts, activation, activation_, tn_activation_words,                      \
                     "what follows the sums"),                                                      \
+        TN_FIELD_BOOL(dense_opts, bias, "true", "false: x W alone"),                               \
         TN_FIELD_BOOL(dense_opts, batch_norm, "false",                                             \
                       "normalise each unit over the batch before it"),                             \
         TN_FIELD_F64(dense_opts, bn_decay, "0.9", 0, 1, "",                                        \
@@ -75,23 +81,37 @@ typedef struct dense_opts {
         TN_FIELD_F64(dense_opts, dropout, "0", 0, 0.999, "",                                       \
                      "share of units set to 0 while training")
 
-/* [B,n] -> [B,units]; of `opts` all but its units. */
-static tn_node *dense_block(const tn_net *net, const char *name, tn_node *x, uint32_t units,
+/* Weights of a dense layer; b NULL: it has none. */
+typedef struct dense_weights {
+    tn_node *w, *b;
+} dense_weights;
+
+static dense_weights own_weights(const tn_net *net, const char *name, tn_shape shape, bool bias)
+{
+    dense_weights wb = {.w = tn_layer_param(net, name, ".W", shape, net->dense_init)};
+    wb.b = bias ? tn_layer_param(net, name, ".b", (tn_shape){1, shape.cols}, constant(0)) : NULL;
+    return wb;
+}
+
+/* [B,n] -> [B,units]; of `opts` all but what the weights are. */
+static tn_node *dense_block(const tn_net *net, const char *name, tn_node *x, dense_weights wb,
                             const dense_opts *opts)
 {
     char node[TN_LAYER_NAME_MAX];
-    bool act = opts->activation != 0;
-    tn_node *w = tn_layer_param(net, name, ".W", (tn_shape){x->shape.cols, units}, net->dense_init);
-    tn_node *b = tn_layer_param(net, name, ".b", (tn_shape){1, units}, constant(0));
-
-    tn_node *y =
-        tn_apply(net->g, &tn_op_matmul, tn_layer_name(node, name, ".matmul"), TN_IN(x, w), NULL);
-    y = tn_apply(net->g, &tn_op_bias,
-                 act || opts->batch_norm ? tn_layer_name(node, name, ".bias") : name, TN_IN(y, b),
-                 NULL);
+    const bool act = opts->activation != 0;
+    const bool plain = !act && !opts->batch_norm;
+    tn_node *y = tn_apply(net->g, &tn_op_matmul,
+                          plain && wb.b == NULL ? name : tn_layer_name(node, name, ".matmul"),
+                          TN_IN(x, wb.w), NULL);
+    if (wb.b != NULL) {
+        y = tn_apply(net->g, &tn_op_bias, plain ? name : tn_layer_name(node, name, ".bias"),
+                     TN_IN(y, wb.b), NULL);
+    }
     if (opts->batch_norm) {
         char bn[TN_LAYER_NAME_MAX];
-        tn_param_freeze(b); /* its gradient is rounding noise, which Adam would turn into steps */
+        if (wb.b != NULL) {
+            tn_param_freeze(wb.b); /* its gradient is rounding noise: Adam would make steps of it */
+        }
         (void)tn_layer_name(bn, name, ".bn");
         tn_batch_norm_attr attr = {opts->bn_epsilon, opts->bn_decay, opts->bn_unbiased};
         y = tn_layer_of(net, &tn_op_batch_norm, bn, act ? bn : name, y, &attr);
@@ -106,23 +126,56 @@ static tn_node *dense_block(const tn_net *net, const char *name, tn_node *x, uin
 
 static const tn_field dense_fields[] = {
     TN_FIELD_U32(dense_opts, units, NULL, 1, 65536, "units", "width of the output"),
+    TN_FIELD_STR(dense_opts, param, "~",
+                 "name of the weights, which layers may share; ~: the layer's own"),
     DENSE_FIELDS("none"),
     TN_FIELD_END,
 };
 
+/* w NULL: reported. */
+static dense_weights shared_weights(const tn_net *net, const tn_layer_args *args, tn_shape shape)
+{
+    enum { LONGEST = TN_LAYER_NAME_MAX - 32 };
+    const dense_opts *o = args->opts;
+    char name[TN_LAYER_NAME_MAX];
+    dense_weights wb = {0};
+    if (o->param[0] == '\0' || strlen(o->param) > LONGEST) {
+        tn_diag_error(args->diag, args->at, "'param' is a name of 1 to %d bytes", LONGEST);
+        return wb;
+    }
+    if (o->batch_norm && o->bias) {
+        tn_diag_error(
+            args->diag, args->at,
+            "'param' and 'batch_norm' need 'bias: false': a bias in front of a batch norm "
+            "is not trained, so it cannot be another layer's");
+        return wb;
+    }
+    wb.w = tn_layer_named_param(net, args, tn_layer_name(name, o->param, ".W"), shape,
+                                net->dense_init);
+    if (wb.w != NULL && o->bias) {
+        wb.b = tn_layer_named_param(net, args, tn_layer_name(name, o->param, ".b"),
+                                    (tn_shape){1, shape.cols}, constant(0));
+        wb.w = wb.b != NULL ? wb.w : NULL;
+    }
+    return wb;
+}
+
 static tn_node *dense_build(const tn_net *net, const tn_layer_args *args)
 {
     const dense_opts *o = args->opts;
-    return dense_block(net, args->name, args->in[0], o->units, o);
+    const tn_shape shape = {args->in[0]->shape.cols, o->units};
+    const dense_weights wb = o->param != NULL ? shared_weights(net, args, shape)
+                                              : own_weights(net, args->name, shape, o->bias);
+    return wb.w == NULL ? NULL : dense_block(net, args->name, args->in[0], wb, o);
 }
 
 static bool dense_output_bias(const char *name, const void *opts, char out[TN_LAYER_NAME_MAX])
 {
     const dense_opts *o = opts;
-    if (o->units != 1 || o->activation != 0 || o->batch_norm) {
+    if (o->units != 1 || o->activation != 0 || o->batch_norm || !o->bias) {
         return false;
     }
-    (void)tn_layer_name(out, name, ".b");
+    (void)tn_layer_name(out, o->param != NULL ? o->param : name, ".b");
     return true;
 }
 
@@ -166,13 +219,15 @@ static tn_node *mlp_build(const tn_net *net, const tn_layer_args *args)
     char name[TN_LAYER_NAME_MAX];
     tn_node *x = args->in[0];
     for (uint32_t i = 0; i < o->hidden.n; i++) {
-        uint32_t units = (uint32_t)o->hidden.item[i];
-        x = dense_block(net, tn_layer_numbered(name, args->name, i + 1), x, units, o);
+        const tn_shape shape = {x->shape.cols, (uint32_t)o->hidden.item[i]};
+        (void)tn_layer_numbered(name, args->name, i + 1);
+        x = dense_block(net, name, x, own_weights(net, name, shape, o->bias), o);
     }
     if (o->units > 0) {
         dense_opts linear = {0};
         (void)tn_layer_numbered(name, args->name, o->hidden.n + 1);
-        x = dense_block(net, name, x, o->units, &linear);
+        const tn_shape shape = {x->shape.cols, o->units};
+        x = dense_block(net, name, x, own_weights(net, name, shape, o->bias), &linear);
     }
     return x;
 }
@@ -180,7 +235,7 @@ static tn_node *mlp_build(const tn_net *net, const tn_layer_args *args)
 static bool mlp_output_bias(const char *name, const void *opts, char out[TN_LAYER_NAME_MAX])
 {
     const mlp_opts *o = opts;
-    if (o->units != 1) {
+    if (o->units != 1 || !o->bias) {
         return false;
     }
     char suffix[24];
@@ -260,13 +315,48 @@ const tn_layer tn_layer_data_norm = {
     TN_LAYER_OF(data_norm, data_norm, "normalises each column by all rows seen so far"),
     TN_LAYER_OPTIONS(data_norm)};
 
-typedef tn_layer_norm_attr layer_norm_opts;
+typedef struct layer_norm_opts {
+    double epsilon;
+    bool per_slot;
+    uint32_t dim;
+} layer_norm_opts;
 
 static const tn_field layer_norm_fields[] = {
     TN_FIELD_F64(layer_norm_opts, epsilon, "1e-5", TN_EPSILON_MIN, 1, "", "added to the variance"),
+    TN_PER_SLOT_FIELDS(layer_norm_opts, "over each slot's vector instead of the row"),
     TN_FIELD_END,
 };
 
+/* Slot i is sliced off, normalised as "<name>.<i>" and put beside the others again. */
+static tn_node *layer_norm_build(const tn_net *net, const tn_layer_args *args)
+{
+    const layer_norm_opts *o = args->opts;
+    const tn_layer_norm_attr attr = {o->epsilon};
+    tn_node *x = args->in[0];
+    uint32_t dim = 0;
+    if (!tn_layer_per_slot(args, o->per_slot, o->dim, &dim)) {
+        return NULL;
+    }
+    if (dim == 0 || x->shape.cols == dim) {
+        return tn_layer_of(net, &tn_op_layer_norm, args->name, args->name, x, &attr);
+    }
+    const uint32_t slots = x->shape.cols / dim;
+    if (slots > LAYER_NORM_SLOTS_MAX) {
+        tn_diag_error(args->diag, args->at, "'per_slot' is for at most %d slots, not %u",
+                      LAYER_NORM_SLOTS_MAX, slots);
+        return NULL;
+    }
+    tn_node *part[LAYER_NORM_SLOTS_MAX];
+    for (uint32_t i = 0; i < slots; i++) {
+        char slot[TN_LAYER_NAME_MAX];
+        char in[TN_LAYER_NAME_MAX];
+        (void)tn_layer_numbered(slot, args->name, i + 1);
+        part[i] = tn_apply(net->g, &tn_op_slice, tn_layer_name(in, slot, ".in"), TN_IN(x),
+                           &(tn_slice_attr){i * dim, dim});
+        part[i] = tn_layer_of(net, &tn_op_layer_norm, slot, slot, part[i], &attr);
+    }
+    return tn_apply(net->g, &tn_op_concat, args->name, part, slots, NULL);
+}
+
 const tn_layer tn_layer_layer_norm = {
-    TN_LAYER_OF(layer_norm, layer_norm, "normalises each row over its columns"),
-    TN_LAYER_OPTIONS(layer_norm)};
+    TN_LAYER_WITH_OPTIONS(layer_norm, "normalises each row, or each slot, over its columns")};

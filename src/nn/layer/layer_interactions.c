@@ -1,12 +1,17 @@
-/* layer_interactions.c - layers that pair slots' vectors, and cross networks.
+/* layer_interactions.c - layers that pair slots' vectors, cross networks, and two streams made one.
  *
  *     fm              1/2 (|s|^2 - sum |v_f|^2), s = sum v_f (Rendle 2010); or over pairs of
  *                     values, as libFM does                                        -> [B,1]
  *     bi_interaction  the pairs of fm, column by column (NFM, He 2017)             -> [B,dim]
+ *     inner           <v_f, v_g> of all pairs (PNN, Qu 2016)                       -> [B,pairs]
+ *     outer           s^T s, s = sum v_f (PNN)                                     -> [B,dim*dim]
  *     fwfm            sum R_fg <v_f, v_g>, a trained weight per pair (Pan 2018)    -> [B,1]
  *     ffm             every slot has a vector of its own for each other (Juan 2016) -> [B,1]
  *     cross           x' = x0 (x w) + b + x, `layers` times (DCN, Wang 2017)       -> [B,n]
  *     cross_v2        x' = x0 * (x W + b) + x, low rank W = V U (Wang 2021)        -> [B,n]
+ *           gated     x' = x0 * (x W + b) * sigmoid(x G) + x (GDCN, Wang 2023), G with a W's rank
+ *     fusion          b + o1 w1 + o2 w2 + sum_h o1_h W_h o2_h^T over the heads h, each a share of
+ *                     both streams' columns (FinalMLP, Mao 2023)                   -> [B,1]
  */
 #include "base/keys/keyspace.h"
 #include "config/diag.h"
@@ -16,6 +21,7 @@
 #include "nn/op/ops.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 /* Options of layers of pairs. */
@@ -27,36 +33,6 @@
                   "pair the values of one slot too; slots are pooled by sum")
 #define PAIRS_NORMALISE(type)                                                                      \
     TN_FIELD_BOOL(type, normalise, "false", "divide by the sum of the example's squared values")
-
-/* Of an embedding whose slots all have one width; else 0. */
-static uint32_t slot_width(const tn_node *x)
-{
-    const tn_embed_list *e = tn_embed_list_of(x);
-    uint32_t width = e != NULL ? e->at[1] : 0;
-    for (uint32_t i = 1; e != NULL && i < e->n; i++) {
-        width = e->at[i + 1] - e->at[i] == width ? width : 0;
-    }
-    return width;
-}
-
-/* `dim`, or that of the input; 0, reported: the input is not made of such vectors. */
-static uint32_t pairs_width(const tn_layer_args *args, uint32_t dim, const char *layer)
-{
-    const tn_node *x = args->in[0];
-    dim = dim != 0 ? dim : slot_width(x);
-    if (dim > TN_DIM_MAX) {
-        tn_diag_error(args->diag, args->at, "'%s' takes slots of at most %d columns, not %u", layer,
-                      TN_DIM_MAX, dim);
-        return 0;
-    }
-    if (dim == 0 || x->shape.cols % dim != 0) {
-        tn_diag_error(args->diag, args->at,
-                      "'%s' needs slots of one width, but '%s' has %u columns of several", layer,
-                      x->name, x->shape.cols);
-        return 0;
-    }
-    return dim;
-}
 
 /* Whether the input is an embedding. False: reported. */
 static bool is_embedded(const tn_layer_args *args, const char *option)
@@ -141,7 +117,7 @@ static tn_node *fm_build(const tn_net *net, const tn_layer_args *args)
 {
     const fm_opts *o = args->opts;
     tn_node *x = args->in[0];
-    uint32_t dim = pairs_width(args, o->dim, "fm");
+    uint32_t dim = tn_layer_slot_width(args, o->dim, "fm");
     if (dim == 0 || !has_pairs(args, dim)) {
         return NULL;
     }
@@ -170,7 +146,7 @@ static const tn_field bi_interaction_fields[] = {
 static tn_node *bi_interaction_build(const tn_net *net, const tn_layer_args *args)
 {
     uint32_t dim =
-        pairs_width(args, ((const bi_interaction_opts *)args->opts)->dim, "bi_interaction");
+        tn_layer_slot_width(args, ((const bi_interaction_opts *)args->opts)->dim, "bi_interaction");
     return dim == 0 || !has_slots(args, "bi_interaction", args->in[0]->shape.cols / dim)
                ? NULL
                : tn_apply(net->g, &tn_op_bi_interaction, args->name, TN_IN(args->in[0]),
@@ -179,6 +155,57 @@ static tn_node *bi_interaction_build(const tn_net *net, const tn_layer_args *arg
 
 const tn_layer tn_layer_bi_interaction = {TN_LAYER_WITH_OPTIONS(
     bi_interaction, "second-order interaction of all pairs of slots, one value per column")};
+
+/* 0, reported: one slot alone, or too many. */
+static uint32_t count_pairs(const tn_layer_args *args, uint32_t dim, const char *layer)
+{
+    uint64_t slots = args->in[0]->shape.cols / dim;
+    uint64_t pairs = slots * (slots - 1) / 2;
+    if (!has_slots(args, layer, slots)) {
+        return 0;
+    }
+    if (pairs > TN_COLS_MAX) {
+        tn_diag_error(args->diag, args->at,
+                      "'%s' takes at most %d pairs of slots, and there are %" PRIu64 " slots",
+                      layer, TN_COLS_MAX, slots);
+        return 0;
+    }
+    return (uint32_t)pairs;
+}
+
+typedef tn_pairs_attr inner_opts;
+#define inner_fields bi_interaction_fields
+
+static tn_node *inner_build(const tn_net *net, const tn_layer_args *args)
+{
+    uint32_t dim = tn_layer_slot_width(args, ((const inner_opts *)args->opts)->dim, "inner");
+    return dim == 0 || count_pairs(args, dim, "inner") == 0
+               ? NULL
+               : tn_apply(net->g, &tn_op_inner, args->name, TN_IN(args->in[0]),
+                          &(tn_pairs_attr){dim});
+}
+
+const tn_layer tn_layer_inner = {
+    TN_LAYER_WITH_OPTIONS(inner, "inner products of all pairs of slots, a column each")};
+
+typedef tn_pairs_attr outer_opts;
+#define outer_fields bi_interaction_fields
+
+static tn_node *outer_build(const tn_net *net, const tn_layer_args *args)
+{
+    uint32_t dim = tn_layer_slot_width(args, ((const outer_opts *)args->opts)->dim, "outer");
+    if ((uint64_t)dim * dim > TN_COLS_MAX) {
+        tn_diag_error(args->diag, args->at, "'outer' of vectors of %u makes more than %d columns",
+                      dim, TN_COLS_MAX);
+        return NULL;
+    }
+    return dim == 0 ? NULL
+                    : tn_apply(net->g, &tn_op_outer, args->name, TN_IN(args->in[0]),
+                               &(tn_pairs_attr){dim});
+}
+
+const tn_layer tn_layer_outer = {TN_LAYER_WITH_OPTIONS(
+    outer, "outer product of the sum of all slots with itself, dim * dim columns")};
 
 typedef struct fwfm_opts {
     uint32_t dim;
@@ -191,28 +218,11 @@ static const tn_field fwfm_fields[] = {
     TN_FIELD_END,
 };
 
-/* 0, reported: one slot alone, or too many. */
-static uint32_t count_pairs(const tn_layer_args *args, uint32_t dim)
-{
-    uint64_t slots = args->in[0]->shape.cols / dim;
-    uint64_t pairs = slots * (slots - 1) / 2;
-    if (!has_slots(args, "fwfm", slots)) {
-        return 0;
-    }
-    if (pairs > TN_COLS_MAX) {
-        tn_diag_error(args->diag, args->at,
-                      "'fwfm' takes at most %d pairs of slots, and there are %" PRIu64 " slots",
-                      TN_COLS_MAX, slots);
-        return 0;
-    }
-    return (uint32_t)pairs;
-}
-
 static tn_node *fwfm_build(const tn_net *net, const tn_layer_args *args)
 {
     const fwfm_opts *o = args->opts;
-    uint32_t dim = pairs_width(args, o->dim, "fwfm");
-    uint32_t n = dim != 0 ? count_pairs(args, dim) : 0;
+    uint32_t dim = tn_layer_slot_width(args, o->dim, "fwfm");
+    uint32_t n = dim != 0 ? count_pairs(args, dim, "fwfm") : 0;
     if (n == 0 || (o->normalise && !is_embedded(args, "normalise"))) {
         return NULL;
     }
@@ -353,11 +363,14 @@ const tn_layer tn_layer_cross = {
 typedef struct cross_v2_opts {
     uint32_t layers;
     uint32_t rank;
+    bool gated;
 } cross_v2_opts;
 
 static const tn_field cross_v2_fields[] = {
     TN_FIELD_U32(cross_v2_opts, layers, "3", 1, 64, "layers", "how many cross layers"),
     TN_FIELD_U32(cross_v2_opts, rank, "0", 0, 65536, "", "W = V U of this rank; 0: a full matrix"),
+    TN_FIELD_BOOL(cross_v2_opts, gated, "false",
+                  "times sigmoid(x G), a gate for each crossed column (GDCN)"),
     TN_FIELD_END,
 };
 
@@ -373,16 +386,30 @@ static tn_node *product(const tn_net *net, const char *layer, tn_node *x, const 
     return tn_apply(net->g, &tn_op_matmul, tn_layer_name(name, layer, suffix), TN_IN(x, w), NULL);
 }
 
-/* x W + b, or x V U + b */
-static tn_node *mapped(const tn_net *net, const char *layer, tn_node *x, uint32_t rank)
+/* x W or, of low rank, x V U, by the names of the three. */
+static tn_node *mapped(const tn_net *net, const char *layer, tn_node *x, const char *const which[3],
+                       uint32_t rank)
 {
     uint32_t cols = x->shape.cols;
+    return rank == 0 ? product(net, layer, x, which[0], cols)
+                     : product(net, layer, product(net, layer, x, which[1], rank), which[2], cols);
+}
+
+/* x W + b; gated, times sigmoid(x G). */
+static tn_node *crossed(const tn_net *net, const char *layer, tn_node *x, const cross_v2_opts *o)
+{
+    static const char *const names[][3] = {{"W", "V", "U"}, {"G", "GV", "GU"}};
     char name[TN_LAYER_NAME_MAX];
-    tn_node *h = rank == 0 ? product(net, layer, x, "W", cols)
-                           : product(net, layer, product(net, layer, x, "V", rank), "U", cols);
-    tn_node *b =
-        tn_layer_param(net, layer, ".b", (tn_shape){1, cols}, (tn_init){.kind = TN_INIT_CONSTANT});
-    return tn_apply(net->g, &tn_op_bias, tn_layer_name(name, layer, ".h"), TN_IN(h, b), NULL);
+    tn_node *h = mapped(net, layer, x, names[0], o->rank);
+    tn_node *b = tn_layer_param(net, layer, ".b", (tn_shape){1, x->shape.cols},
+                                (tn_init){.kind = TN_INIT_CONSTANT});
+    h = tn_apply(net->g, &tn_op_bias, tn_layer_name(name, layer, ".h"), TN_IN(h, b), NULL);
+    if (!o->gated) {
+        return h;
+    }
+    tn_node *gate = tn_activate(net->g, tn_layer_name(name, layer, ".gate"),
+                                mapped(net, layer, x, names[1], o->rank), "sigmoid");
+    return tn_apply(net->g, &tn_op_mul, tn_layer_name(name, layer, ".gated"), TN_IN(h, gate), NULL);
 }
 
 static tn_node *cross_v2_build(const tn_net *net, const tn_layer_args *args)
@@ -393,11 +420,113 @@ static tn_node *cross_v2_build(const tn_net *net, const tn_layer_args *args)
     for (uint32_t i = 1; i <= o->layers; i++) {
         char layer[TN_LAYER_NAME_MAX];
         (void)tn_layer_numbered(layer, args->name, i);
-        x = tn_apply(net->g, &tn_op_cross_merge, layer,
-                     TN_IN(x0, mapped(net, layer, x, o->rank), x), NULL);
+        x = tn_apply(net->g, &tn_op_cross_merge, layer, TN_IN(x0, crossed(net, layer, x, o), x),
+                     NULL);
     }
     return x;
 }
 
 const tn_layer tn_layer_cross_v2 = {
     TN_LAYER_WITH_OPTIONS(cross_v2, "cross network of DCN v2, one matrix per layer")};
+
+/* ---- fusion ---- */
+
+typedef struct fusion_opts {
+    uint32_t heads;
+} fusion_opts;
+
+static const tn_field fusion_fields[] = {
+    TN_FIELD_U32(fusion_opts, heads, "1", 1, 1024, "heads",
+                 "parts that each stream is cut into; the widths of both are multiples of it"),
+    TN_FIELD_END,
+};
+
+/* `rule` as for a matrix of these fans, whatever the shape of its parts. */
+static tn_init of_fans(tn_init rule, double in, double out)
+{
+    const bool he = rule.kind == TN_INIT_HE_UNIFORM || rule.kind == TN_INIT_HE_NORMAL;
+    const double fans = he ? in : in + out;
+    if (rule.kind == TN_INIT_GLOROT_UNIFORM || rule.kind == TN_INIT_HE_UNIFORM) {
+        return (tn_init){.kind = TN_INIT_UNIFORM, .a = -sqrt(6 / fans), .b = sqrt(6 / fans)};
+    }
+    if (rule.kind == TN_INIT_XAVIER_NORMAL || rule.kind == TN_INIT_HE_NORMAL) {
+        return (tn_init){.kind = TN_INIT_NORMAL, .a = 0, .b = sqrt(2 / fans)};
+    }
+    return rule;
+}
+
+/* o1_h W_h of all heads side by side, as wide as the second stream. All their entries are terms of
+ * one sum, so first values are as for one column of them all. */
+static tn_node *head_products(const tn_net *net, const tn_layer_args *args, uint32_t heads)
+{
+    tn_node *const *o = args->in;
+    const tn_shape w = {o[0]->shape.cols / heads, o[1]->shape.cols / heads};
+    const tn_init init = of_fans(net->dense_init, (double)heads * w.rows * w.cols, 1);
+    tn_node *product[1024];
+    for (uint32_t h = 0; h < heads; h++) {
+        char name[TN_LAYER_NAME_MAX];
+        char suffix[24];
+        (void)snprintf(suffix, sizeof suffix, ".in.%u", h + 1);
+        tn_node *part = tn_apply(net->g, &tn_op_slice, tn_layer_name(name, args->name, suffix),
+                                 TN_IN(o[0]), &(tn_slice_attr){h * w.rows, w.rows});
+        (void)snprintf(suffix, sizeof suffix, ".W.%u", h + 1);
+        tn_node *weights = tn_layer_param(net, args->name, suffix, w, init);
+        (void)snprintf(suffix, sizeof suffix, ".xW.%u", h + 1);
+        product[h] = tn_apply(net->g, &tn_op_matmul, tn_layer_name(name, args->name, suffix),
+                              TN_IN(part, weights), NULL);
+    }
+    char name[TN_LAYER_NAME_MAX];
+    return tn_apply(net->g, &tn_op_concat, tn_layer_name(name, args->name, ".heads"), product,
+                    heads, NULL);
+}
+
+static bool can_fuse(const tn_layer_args *args, uint32_t heads)
+{
+    if (args->n_in != 2) {
+        tn_diag_error(args->diag, args->at, "'fusion' takes two inputs, not %u", args->n_in);
+        return false;
+    }
+    const uint32_t a = args->in[0]->shape.cols;
+    const uint32_t b = args->in[1]->shape.cols;
+    if (a % heads != 0 || b % heads != 0) {
+        tn_diag_error(args->diag, args->at,
+                      "inputs of 'fusion' have %u and %u columns, which %u "
+                      "heads cannot share",
+                      a, b, heads);
+        tn_diag_hint(args->diag, "take a number of heads that divides both");
+        return false;
+    }
+    return true;
+}
+
+static tn_node *fusion_build(const tn_net *net, const tn_layer_args *args)
+{
+    const uint32_t heads = ((const fusion_opts *)args->opts)->heads;
+    if (!can_fuse(args, heads)) {
+        return NULL;
+    }
+    char name[TN_LAYER_NAME_MAX];
+    tn_node *pairs = tn_apply(net->g, &tn_op_mul, tn_layer_name(name, args->name, ".products"),
+                              TN_IN(head_products(net, args, heads), args->in[1]), NULL);
+    tn_node *part[3];
+    part[0] = product(net, args->name, args->in[0], "w1", 1);
+    part[1] = product(net, args->name, args->in[1], "w2", 1);
+    part[2] = tn_apply(net->g, &tn_op_sum_cols, tn_layer_name(name, args->name, ".pairs"),
+                       TN_IN(pairs), NULL);
+    tn_node *sum =
+        tn_apply(net->g, &tn_op_add, tn_layer_name(name, args->name, ".sum"), part, 3, NULL);
+    tn_node *b = tn_layer_param(net, args->name, ".b", (tn_shape){1, 1},
+                                (tn_init){.kind = TN_INIT_CONSTANT});
+    return tn_apply(net->g, &tn_op_bias, args->name, TN_IN(sum, b), NULL);
+}
+
+static bool fusion_output_bias(const char *name, const void *opts, char out[TN_LAYER_NAME_MAX])
+{
+    (void)opts;
+    (void)tn_layer_name(out, name, ".b");
+    return true;
+}
+
+const tn_layer tn_layer_fusion = {
+    TN_LAYER_WITH_OPTIONS(fusion, "two streams made one number, linearly and by products of heads"),
+    .many = true, .output_bias = fusion_output_bias};

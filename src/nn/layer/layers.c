@@ -3,16 +3,20 @@
  *
  *     concat    the inputs side by side; a single one is handed through
  *     slice     some neighbouring columns
- *     sum       the sum of a row: the wide part of a model                       -> [B,1]
- *     add, mul  of inputs of one width; the second factor may have one column
+ *     sum, mean of a row: the wide part of a model                               -> [B,1]
+ *               or of each slot's vector                                         -> [B,slots]
+ *     add, mul  of inputs of one width; the second factor may have one column, or one for each slot
  *     scale     by * x + plus, both fixed
- *     bias      x + b, one trained number per column
+ *     bias      x + b, one trained number per column; layers may share it
  */
 #include "nn/layer/layers.h"
 
 #include "base/core/error.h"
+#include "base/keys/keyspace.h"
 #include "config/diag.h"
 #include "config/field.h"
+#include "nn/graph/embed.h"
+#include "nn/graph/params.h"
 #include "nn/op/ops.h"
 
 #include <stdio.h>
@@ -56,6 +60,20 @@ tn_node *tn_layer_param(const tn_net *net, const char *layer, const char *suffix
     return tn_param(net->g, net->params, tn_layer_name(name, layer, suffix), shape, init);
 }
 
+tn_node *tn_layer_named_param(const tn_net *net, const tn_layer_args *args, const char *name,
+                              tn_shape shape, tn_init init)
+{
+    const tn_param_slice *s = tn_params_find(net->params, name);
+    if (s != NULL && (s->rows != shape.rows || s->cols != shape.cols)) {
+        tn_diag_error(args->diag, args->at,
+                      "two parameters are called '%s': one is [%u x %u], this one [%u x %u]", name,
+                      s->rows, s->cols, shape.rows, shape.cols);
+        tn_diag_hint(args->diag, "layers share one where their inputs and outputs have one width");
+        return NULL;
+    }
+    return tn_shared_param(net->g, net->params, name, shape, init);
+}
+
 tn_node *tn_layer_running(const tn_net *net, const char *layer, const char *suffix, tn_shape shape,
                           double value)
 {
@@ -87,6 +105,46 @@ tn_node *tn_layer_build(const tn_layer *layer, const tn_net *net, const tn_layer
     return layer->build != NULL
                ? layer->build(net, args)
                : tn_layer_of(net, layer->op, args->name, args->name, args->in[0], args->opts);
+}
+
+/* Of an embedding whose slots all have one width; else 0. */
+static uint32_t slot_width(const tn_node *x)
+{
+    const tn_embed_list *e = tn_embed_list_of(x);
+    uint32_t width = e != NULL ? e->at[1] : 0;
+    for (uint32_t i = 1; e != NULL && i < e->n; i++) {
+        width = e->at[i + 1] - e->at[i] == width ? width : 0;
+    }
+    return width;
+}
+
+uint32_t tn_layer_slot_width(const tn_layer_args *args, uint32_t dim, const char *option)
+{
+    const tn_node *x = args->in[0];
+    dim = dim != 0 ? dim : slot_width(x);
+    if (dim > TN_DIM_MAX) {
+        tn_diag_error(args->diag, args->at, "'%s' takes slots of at most %d columns, not %u",
+                      option, TN_DIM_MAX, dim);
+        return 0;
+    }
+    if (dim == 0 || x->shape.cols % dim != 0) {
+        tn_diag_error(args->diag, args->at,
+                      "'%s' needs slots of one width, but '%s' has %u columns of several", option,
+                      x->name, x->shape.cols);
+        return 0;
+    }
+    return dim;
+}
+
+bool tn_layer_per_slot(const tn_layer_args *args, bool per_slot, uint32_t dim, uint32_t *out)
+{
+    if (!per_slot && dim != 0) {
+        tn_diag_error(args->diag, args->at,
+                      "'dim' is the width of a slot: it needs 'per_slot: true'");
+        return false;
+    }
+    *out = per_slot ? tn_layer_slot_width(args, dim, "per_slot") : 0;
+    return !per_slot || *out != 0;
 }
 
 /* ---- layers of columns ---- */
@@ -121,7 +179,55 @@ static tn_node *slice_build(const tn_net *net, const tn_layer_args *args)
 
 const tn_layer tn_layer_slice = {TN_LAYER_WITH_OPTIONS(slice, "neighbouring columns of the input")};
 
-const tn_layer tn_layer_sum = {TN_LAYER_OF(sum, sum_cols, "sum over the columns of each row")};
+typedef struct sum_opts {
+    bool per_slot;
+    uint32_t dim;
+} sum_opts;
+
+static const tn_field sum_fields[] = {
+    TN_PER_SLOT_FIELDS(sum_opts, "one for each slot's vector instead of the row"),
+    TN_FIELD_END,
+};
+
+/* Under `name`; *terms: how many are added up. NULL: reported. */
+static tn_node *sums(const tn_net *net, const tn_layer_args *args, const char *name,
+                     uint32_t *terms)
+{
+    const sum_opts *o = args->opts;
+    tn_node *x = args->in[0];
+    uint32_t dim = 0;
+    if (!tn_layer_per_slot(args, o->per_slot, o->dim, &dim)) {
+        return NULL;
+    }
+    *terms = dim > 0 ? dim : x->shape.cols;
+    return dim > 0 ? tn_apply(net->g, &tn_op_sum_groups, name, TN_IN(x), &(tn_pairs_attr){dim})
+                   : tn_apply(net->g, &tn_op_sum_cols, name, TN_IN(x), NULL);
+}
+
+static tn_node *sum_build(const tn_net *net, const tn_layer_args *args)
+{
+    uint32_t terms = 0;
+    return sums(net, args, args->name, &terms);
+}
+
+const tn_layer tn_layer_sum = {
+    TN_LAYER_WITH_OPTIONS(sum, "sum over the columns of each row, or of each slot")};
+
+typedef sum_opts mean_opts;
+#define mean_fields sum_fields
+
+static tn_node *mean_build(const tn_net *net, const tn_layer_args *args)
+{
+    char name[TN_LAYER_NAME_MAX];
+    uint32_t terms = 0;
+    tn_node *sum = sums(net, args, tn_layer_name(name, args->name, ".sum"), &terms);
+    return sum == NULL ? NULL
+                       : tn_apply(net->g, &tn_op_scale, args->name, TN_IN(sum),
+                                  &(tn_scale_attr){.by = 1.0 / terms});
+}
+
+const tn_layer tn_layer_mean = {
+    TN_LAYER_WITH_OPTIONS(mean, "mean over the columns of each row, or of each slot")};
 
 static tn_node *add_build(const tn_net *net, const tn_layer_args *args)
 {
@@ -147,15 +253,19 @@ static tn_node *mul_build(const tn_net *net, const tn_layer_args *args)
     }
     uint32_t a = args->in[0]->shape.cols;
     uint32_t b = args->in[1]->shape.cols;
-    if (b != a && b != 1) {
+    const bool slots = tn_embed_list_of(args->in[0]) != NULL && b != 1 && b != a;
+    if (a % b != 0 || (slots && a / b != slot_width(args->in[0]))) {
         tn_diag_error(args->diag, args->at, "inputs of 'mul' have %u and %u columns", a, b);
+        tn_diag_hint(args->diag, "the second has as many as the first, one, or one for each slot, "
+                                 "where slots have one width");
         return NULL;
     }
     return tn_apply(net->g, &tn_op_mul, args->name, TN_IN(args->in[0], args->in[1]), NULL);
 }
 
 const tn_layer tn_layer_mul = {
-    TN_LAYER_PLAIN(mul, "elementwise product of two inputs; the second may have one column"),
+    TN_LAYER_PLAIN(mul, "elementwise product of two inputs; the second may have one column, or one "
+                        "for each slot of the first"),
     .many = true};
 
 typedef tn_scale_attr scale_opts;
@@ -174,7 +284,8 @@ typedef struct bias_opts {
 } bias_opts;
 
 static const tn_field bias_fields[] = {
-    TN_FIELD_STR(bias_opts, param, "~", "name of the parameter; ~: the layer's name and '.b'"),
+    TN_FIELD_STR(bias_opts, param, "~",
+                 "name of the parameter, which layers may share; ~: the layer's name and '.b'"),
     TN_FIELD_END,
 };
 
@@ -193,9 +304,12 @@ static tn_node *bias_build(const tn_net *net, const tn_layer_args *args)
                       TN_LAYER_NAME_MAX - 1);
         return NULL;
     }
-    tn_node *b = tn_param(net->g, net->params, param_name(name, args->name, o),
-                          (tn_shape){1, x->shape.cols}, (tn_init){.kind = TN_INIT_CONSTANT});
-    return tn_apply(net->g, &tn_op_bias, args->name, TN_IN(x, b), NULL);
+    const tn_shape shape = {1, x->shape.cols};
+    const tn_init zero = {.kind = TN_INIT_CONSTANT};
+    (void)param_name(name, args->name, o);
+    tn_node *b = o->param != NULL ? tn_layer_named_param(net, args, name, shape, zero)
+                                  : tn_param(net->g, net->params, name, shape, zero);
+    return b == NULL ? NULL : tn_apply(net->g, &tn_op_bias, args->name, TN_IN(x, b), NULL);
 }
 
 static bool bias_output_bias(const char *name, const void *opts, char out[TN_LAYER_NAME_MAX])

@@ -6,6 +6,8 @@
  *
  *     - {name: deep1, dense: x, units: 256, activation: relu, batch_norm: true, dropout: 0.1}
  *
+ * Layers that name the same `param` (dense, bias) have one weight.
+ *
  * The word after the name is the layer, its value the inputs (one name, or a list, which is their
  * concat unless the layer takes several), the rest are options, read by its table.
  *
@@ -74,6 +76,23 @@ tn_node *tn_layer_of(const tn_net *net, const tn_op *op, const char *layer, cons
                      tn_node *x, const void *attr);
 
 extern const char *const tn_activation_words[]; /* NULL-terminated; 0 is "none" */
+
+/* A parameter that the user has named: the one that another layer has under this name, or a new
+ * one. NULL, reported: that one has another shape, or the name is too long. */
+tn_node *tn_layer_named_param(const tn_net *net, const tn_layer_args *args, const char *name,
+                              tn_shape shape, tn_init init);
+
+/* `dim`, or the width of one slot's vector in an embedding input, of which the columns of the input
+ * are a multiple. 0, reported: `option` cannot be had of this input. */
+uint32_t tn_layer_slot_width(const tn_layer_args *args, uint32_t dim, const char *option);
+
+/* Options of layers that can do their work slot by slot, and the width of a slot they ask for:
+ * false, reported, or 0 where the whole row is meant. */
+#define TN_PER_SLOT_FIELDS(type, help)                                                             \
+    TN_FIELD_BOOL(type, per_slot, "false", help),                                                  \
+        TN_FIELD_U32(type, dim, "0", 0, TN_DIM_MAX, "floats",                                      \
+                     "per_slot: width of one slot; 0: that of the embedding input")
+bool tn_layer_per_slot(const tn_layer_args *args, bool per_slot, uint32_t dim, uint32_t *out);
 
 /* Whether the widths in `hidden` are whole numbers, at most 64 of them. False: reported. */
 bool tn_layer_widths(const tn_f64s *hidden, const tn_origin *at, tn_diag *diag);
