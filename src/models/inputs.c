@@ -245,6 +245,17 @@ static void share_records(tn_layout *layout, tn_share_group *group, const tn_rec
     }
 }
 
+uint64_t tn_input_cols(const tn_model_input *in, const tn_features *f)
+{
+    uint64_t cols = in->numeric ? in->n : 0;
+    for (uint32_t k = 0; !in->numeric && k < in->n; k++) {
+        const tn_model_slot *slot = &f->slot[in->item[k]];
+        cols += (uint64_t)(in->dim != 0 ? in->dim : slot->dim) *
+                (slot->pool == TN_POOL_CONCAT ? slot->pool_k : 1);
+    }
+    return cols;
+}
+
 const tn_layout *tn_layout_make(const tn_model_inputs *inputs, const tn_features *f,
                                 const tn_binder *b)
 {
@@ -252,12 +263,11 @@ const tn_layout *tn_layout_make(const tn_model_inputs *inputs, const tn_features
     bool good = true;
     for (uint32_t i = 0; i < inputs->n; i++) {
         const tn_model_input *in = &inputs->input[i];
-        uint64_t cols = 0;
+        const uint64_t cols = tn_input_cols(in, f);
         for (uint32_t k = 0; !in->numeric && k < in->n; k++) {
             const tn_model_slot *slot = &f->slot[in->item[k]];
             uint32_t dim = in->dim != 0 ? in->dim : slot->dim;
             good = add_segment(&of_group[slot->group], in, dim, slot, b->diag) && good;
-            cols += (uint64_t)dim * (slot->pool == TN_POOL_CONCAT ? slot->pool_k : 1);
         }
         if (cols > TN_COLS_MAX) {
             tn_diag_error(b->diag, in->at, "input '%s' has %" PRIu64 " columns, more than %d",

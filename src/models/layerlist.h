@@ -72,6 +72,9 @@ typedef struct tn_model_inputs {
 const tn_model_inputs *tn_inputs_read(const tn_tree *list, const tn_features *features,
                                       const tn_binder *b);
 
+/* Columns of an input. */
+uint64_t tn_input_cols(const tn_model_input *input, const tn_features *features);
+
 /* NULL: faults (a shared group with two widths, too many segments). */
 const tn_layout *tn_layout_make(const tn_model_inputs *inputs, const tn_features *features,
                                 const tn_binder *b);

@@ -151,22 +151,28 @@ void tn_list_output(tn_list_writer *w, const char *name)
 
 /* ---- what several models share ---- */
 
-/* "deep.<i>", in the arena. */
-static const char *deep_name(tn_list_writer *w, uint32_t i)
+const char *tn_list_text(tn_list_writer *w, const char *fmt, ...)
 {
-    char *name = TN_NEW_ARRAY(w->arena, char, 24);
-    (void)snprintf(name, 24, "deep.%u", i);
-    return name;
+    char text[TEXT_MAX];
+    va_list args;
+    va_start(args, fmt);
+    int used = vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    TN_ASSERT(used >= 0 && used < TEXT_MAX);
+    char *copy = TN_NEW_ARRAY(w->arena, char, (size_t)used + 1);
+    memcpy(copy, text, (size_t)used + 1);
+    return copy;
 }
 
-const char *tn_write_mlp(tn_list_writer *w, const tn_deep_opts *o, const char *x, uint32_t units)
+const char *tn_write_named_mlp(tn_list_writer *w, const char *name, const tn_deep_opts *o,
+                               const char *x, uint32_t units)
 {
     if (!tn_layer_widths(&o->hidden, &w->list->at, w->diag)) {
         return x;
     }
     for (uint32_t i = 0; i < o->hidden.n; i++) {
-        const char *name = deep_name(w, i + 1);
-        tn_tree *dense = tn_list_layer(w, name, "dense", (const char *const[]){x, NULL});
+        const char *layer = tn_list_text(w, "%s.%u", name, i + 1);
+        tn_tree *dense = tn_list_layer(w, layer, "dense", (const char *const[]){x, NULL});
         tn_list_set(w, dense, "units", "%.0f", o->hidden.item[i]);
         tn_list_set(w, dense, "activation", "%s", tn_activation_words[o->activation]);
         if (o->batch_norm) {
@@ -175,15 +181,75 @@ const char *tn_write_mlp(tn_list_writer *w, const tn_deep_opts *o, const char *x
         if (o->dropout > 0) {
             tn_list_set(w, dense, "dropout", "%.17g", o->dropout);
         }
-        x = name;
+        x = layer;
     }
     if (units == 0) {
         return x;
     }
-    const char *name = deep_name(w, o->hidden.n + 1);
-    tn_tree *dense = tn_list_layer(w, name, "dense", (const char *const[]){x, NULL});
+    const char *layer = tn_list_text(w, "%s.%u", name, o->hidden.n + 1);
+    tn_tree *dense = tn_list_layer(w, layer, "dense", (const char *const[]){x, NULL});
     tn_list_set(w, dense, "units", "%u", units);
-    return name;
+    return layer;
+}
+
+const char *tn_write_mlp(tn_list_writer *w, const tn_deep_opts *o, const char *x, uint32_t units)
+{
+    return tn_write_named_mlp(w, "deep", o, x, units);
+}
+
+const char *tn_write_tail(tn_list_writer *w, const char *name, const char *x, const tn_deep_opts *o)
+{
+    if (o->batch_norm) {
+        const char *bn = tn_list_text(w, "%s.bn", name);
+        (void)tn_list_layer(w, bn, "batch_norm", (const char *const[]){x, NULL});
+        x = bn;
+    }
+    if (o->activation != 0) {
+        const char *act = tn_list_text(w, "%s.act", name);
+        tn_tree *layer = tn_list_layer(w, act, "activation", (const char *const[]){x, NULL});
+        tn_list_set(w, layer, "function", "%s", tn_activation_words[o->activation]);
+        x = act;
+    }
+    if (o->dropout > 0) {
+        const char *drop = tn_list_text(w, "%s.drop", name);
+        tn_tree *layer = tn_list_layer(w, drop, "dropout", (const char *const[]){x, NULL});
+        tn_list_set(w, layer, "rate", "%.17g", o->dropout);
+        x = drop;
+    }
+    return x;
+}
+
+void tn_write_concat_head(tn_list_writer *w, const char *const *parts)
+{
+    tn_tree *out = tn_list_layer(w, "out", "dense", parts);
+    tn_list_set(w, out, "units", "1");
+    tn_list_output(w, "out");
+}
+
+bool tn_find_deep_shape(tn_list_writer *w, tn_deep_shape *out)
+{
+    const tn_binder b = {.arena = w->arena, .diag = w->diag};
+    const tn_model_inputs *inputs = tn_inputs_read(w->list, w->features, &b);
+    uint64_t cols = w->features->n_numeric;
+    *out = (tn_deep_shape){0};
+    for (uint32_t i = 0; inputs != NULL && i < inputs->n; i++) {
+        const tn_model_input *in = &inputs->input[i];
+        if (strcmp(in->name, "deep") == 0) {
+            cols += tn_input_cols(in, w->features);
+            out->slot = w->features->slot[in->item[0]].dim;
+        }
+    }
+    if (cols > UINT32_MAX / 2) {
+        tn_diag_error(w->diag, &w->list->at, "inputs of more than %u columns", UINT32_MAX / 2);
+        return false;
+    }
+    out->cols = (uint32_t)cols;
+    return inputs != NULL;
+}
+
+void tn_write_slots_input(tn_list_writer *w, const char *name, const tn_tree *slots)
+{
+    (void)embed_input(w, name, slots);
 }
 
 void tn_write_vectors(tn_list_writer *w, const tn_model_args *args, uint32_t k)
@@ -194,15 +260,20 @@ void tn_write_vectors(tn_list_writer *w, const tn_model_args *args, uint32_t k)
     }
 }
 
+void tn_write_numbers_input(tn_list_writer *w)
+{
+    tn_tree *num = tn_tree_new(w->arena, TN_TREE_MAP, written());
+    tn_list_set(w, num, "numeric", "all");
+    tn_tree_put(w->arena, member(w, "inputs", TN_TREE_MAP), "num", num);
+}
+
 const char *tn_write_deep_input(tn_list_writer *w, const tn_model_args *args)
 {
     tn_write_vectors(w, args, 0);
     if (w->features->n_numeric == 0) {
         return "deep";
     }
-    tn_tree *num = tn_tree_new(w->arena, TN_TREE_MAP, written());
-    tn_list_set(w, num, "numeric", "all");
-    tn_tree_put(w->arena, member(w, "inputs", TN_TREE_MAP), "num", num);
+    tn_write_numbers_input(w);
     (void)tn_list_layer(w, "x", "concat", (const char *const[]){"deep", "num", NULL});
     return "x";
 }

@@ -130,12 +130,40 @@ extern const char *const tn_head_words[];
  * them; returns the name of the last. */
 const char *tn_write_mlp(tn_list_writer *w, const tn_deep_opts *o, const char *x, uint32_t units);
 
+/* The same, called "<name>.1", "<name>.2", .. */
+const char *tn_write_named_mlp(tn_list_writer *w, const char *name, const tn_deep_opts *o,
+                               const char *x, uint32_t units);
+
+/* Adds what stands behind the sums of a layer, as asked: "<name>.bn", "<name>.act", "<name>.drop";
+ * returns the name of the last, or x. */
+const char *tn_write_tail(tn_list_writer *w, const char *name, const char *x,
+                          const tn_deep_opts *o);
+
+/* Text in the arena, for names of layers. */
+const char *tn_list_text(tn_list_writer *w, const char *fmt, ...) TN_PRINTF(2, 3);
+
+/* Adds "out", a dense layer over `parts` (up to a NULL) side by side, as the output. */
+void tn_write_concat_head(tn_list_writer *w, const char *const *parts);
+
+/* What tn_write_deep_input has written, for layers that must be as wide. False: reported. */
+typedef struct tn_deep_shape {
+    uint32_t cols; /* of what an MLP reads, numbers included */
+    uint32_t slot; /* of the first slot */
+} tn_deep_shape;
+bool tn_find_deep_shape(tn_list_writer *w, tn_deep_shape *out);
+
 /* Adds the input "deep" of vectors; for ffm `k` floats of a slot's vector for each slot, else 0. */
 void tn_write_vectors(tn_list_writer *w, const tn_model_args *args, uint32_t k);
 
 /* Adds the input "deep" and, when there are numeric columns, "num"; returns the name of what an MLP
  * reads: "deep", or "x", which is [deep, num]. */
 const char *tn_write_deep_input(tn_list_writer *w, const tn_model_args *args);
+
+/* Adds an input of slots, each with a vector of its own width in it; `slots` null: all of them. */
+void tn_write_slots_input(tn_list_writer *w, const char *name, const tn_tree *slots);
+
+/* Adds the input "num" of all numbers. */
+void tn_write_numbers_input(tn_list_writer *w);
 
 /* Adds the layer "fm" over the input "deep". */
 void tn_write_fm(tn_list_writer *w, bool within_slot);

@@ -1,4 +1,5 @@
-/* model_deep.c - models with an MLP on embeddings: Wide & Deep, DeepFM, Deep & Cross.
+/* model_deep.c - models with an MLP on embeddings: Wide & Deep, DeepFM, Deep & Cross, Deep
+ * Crossing.
  *
  * widedeep (Cheng 2016)
  *
@@ -25,20 +26,20 @@
  *     dcnv2 parallel     [cross(x), mlp(x)] -- dense --> logit
  *     stacked            mlp(cross(x)) ------- dense --> logit
  *     cross_only         cross(x) ------------ dense --> logit
+ *
+ * gdcn (Wang 2023) is dcnv2 with gates: x' = x0 * (x W + b) * sigmoid(x G) + x, W and G of each
+ * layer its own. parallel is the paper's GDCN-P, stacked GDCN-S, cross_only its GCN.
+ *
+ * deepcrossing (Shan 2016): residual units, each as wide as the input, then a dense layer
+ *
+ *     x' = act(bn(act(x W1 + b1) W2 + b2 + x)), dropout behind it
+ *
+ * With a batch norm there is no b2, since the norm would take it away again.
  */
 #include "config/field.h"
+#include "config/tree.h"
 #include "models/model.h"
 #include "nn/layer/layers.h"
-
-/* ---- what these models share ---- */
-
-/* Adds "out", a dense layer over `parts` (up to a NULL) side by side, as the output. */
-static void write_concat_head(tn_list_writer *w, const char *const *parts)
-{
-    tn_tree *out = tn_list_layer(w, "out", "dense", parts);
-    tn_list_set(w, out, "units", "1");
-    tn_list_output(w, "out");
-}
 
 /* ---- widedeep ---- */
 
@@ -68,7 +69,7 @@ static void write_wide_and_deep(const tn_model_args *args, tn_list_writer *w, bo
     const char *const two[] = {concat ? deep : wide, concat ? wide : deep, NULL};
     const char *const three[] = {wide, "fm", deep, NULL};
     if (concat) {
-        write_concat_head(w, fm ? three : two);
+        tn_write_concat_head(w, fm ? three : two);
     } else {
         (void)tn_list_layer(w, "logit", "add", fm ? three : two);
         tn_list_output(w, "logit");
@@ -153,7 +154,7 @@ static void dcn_write(const tn_model_args *args, tn_list_writer *w)
     tn_tree *cross = tn_list_layer(w, "cross", "cross", (const char *const[]){x, NULL});
     tn_list_set(w, cross, "layers", "%u", o->layers);
     const char *deep = tn_write_mlp(w, o, x, 0);
-    write_concat_head(w, (const char *const[]){"cross", deep, NULL});
+    tn_write_concat_head(w, (const char *const[]){"cross", deep, NULL});
 }
 
 static const tn_preset dcn_presets[] = {
@@ -193,7 +194,8 @@ static const tn_field dcnv2_fields[] = {
     TN_FIELD_END,
 };
 
-static void dcnv2_write(const tn_model_args *args, tn_list_writer *w)
+/* Also gdcn. */
+static void write_dcnv2(const tn_model_args *args, tn_list_writer *w, bool gated)
 {
     const dcnv2_opts *o = args->opts;
     const char *x = tn_write_deep_input(w, args);
@@ -202,13 +204,21 @@ static void dcnv2_write(const tn_model_args *args, tn_list_writer *w)
     if (o->rank > 0) {
         tn_list_set(w, cross, "rank", "%u", o->rank);
     }
+    if (gated) {
+        tn_list_set(w, cross, "gated", "true");
+    }
     const char *last[3] = {"cross", NULL, NULL};
     if (o->structure == PARALLEL) {
         last[1] = tn_write_mlp(w, o, x, 0);
     } else if (o->structure == STACKED) {
         last[0] = tn_write_mlp(w, o, "cross", 0);
     }
-    write_concat_head(w, last);
+    tn_write_concat_head(w, last);
+}
+
+static void dcnv2_write(const tn_model_args *args, tn_list_writer *w)
+{
+    write_dcnv2(args, w, false);
 }
 
 static const tn_preset dcnv2_presets[] = {
@@ -234,3 +244,97 @@ static const tn_preset dcnv2_presets[] = {
 
 const tn_model tn_model_dcnv2 = {
     TN_MODEL_MEMBERS(dcnv2, "DCN v2: cross layers with a matrix each")};
+
+/* ---- gdcn ---- */
+
+typedef tn_deep_opts gdcn_opts;
+#define gdcn_fields dcnv2_fields
+
+static void gdcn_write(const tn_model_args *args, tn_list_writer *w)
+{
+    write_dcnv2(args, w, true);
+}
+
+/* The benchmark has no gdcn: its recipe with the sizes of dcnv2. */
+static const tn_preset gdcn_presets[] = {
+    TN_BARS_CROSS("frappe", "hidden: [400, 400, 400], batch_norm: true, dropout: 0.4, layers: 4",
+                  "0.05"),
+    {"tensornet",
+     "model: {hidden: [512, 256, 256], layers: 3, bias_init: 0}\n" TN_TENSORNET_EMBEDDING
+         TN_TENSORNET_TRAIN TN_TENSORNET_ROWS("deep")},
+    {"paper", "model: {hidden: [400, 400, 400], layers: 3, structure: parallel}\n"
+              "embedding: {dim: 16}\n"
+              "train:\n"
+              "  batch: 4096\n"
+              "  optimizer: {type: adam, lr: 1e-3}\n"
+              "  sparse: {deep: {type: adam, lr: 1e-3}}\n"},
+    {NULL, NULL},
+};
+
+const tn_model tn_model_gdcn = {
+    TN_MODEL_MEMBERS(gdcn, "gated DCN: cross layers that let through what they need")};
+
+/* ---- deepcrossing ---- */
+
+typedef tn_deep_opts deepcrossing_opts;
+
+static const tn_field deepcrossing_fields[] = {
+    TN_FIELD_F64S(deepcrossing_opts, hidden, "[400, 400, 400]", 1, 65536,
+                  "inner widths of the residual units"),
+    TN_FIELD_CHOICE(deepcrossing_opts, activation, "relu", tn_activation_words,
+                    "inside and behind each unit"),
+    TN_FIELD_F64(deepcrossing_opts, dropout, "0", 0, 0.999, "", "behind each unit"),
+    TN_FIELD_BOOL(deepcrossing_opts, batch_norm, "false", "in each unit, behind its sum"),
+    TN_FIELD_END,
+};
+
+/* A residual unit called `name` over `x` of `cols` columns; returns the name of its last layer. */
+static const char *write_unit(tn_list_writer *w, const deepcrossing_opts *o, uint32_t i,
+                              const char *x, uint32_t cols)
+{
+    const char *unit = tn_list_text(w, "unit.%u", i + 1);
+    const char *in = tn_list_text(w, "%s.in", unit);
+    const char *back = tn_list_text(w, "%s.back", unit);
+    const char *sum = tn_list_text(w, "%s.sum", unit);
+    tn_tree *dense = tn_list_layer(w, in, "dense", (const char *const[]){x, NULL});
+    tn_list_set(w, dense, "units", "%.0f", o->hidden.item[i]);
+    tn_list_set(w, dense, "activation", "%s", tn_activation_words[o->activation]);
+    dense = tn_list_layer(w, back, "dense", (const char *const[]){in, NULL});
+    tn_list_set(w, dense, "units", "%u", cols);
+    if (o->batch_norm) {
+        tn_list_set(w, dense, "bias", "false");
+    }
+    (void)tn_list_layer(w, sum, "add", (const char *const[]){back, x, NULL});
+    return tn_write_tail(w, unit, sum, o);
+}
+
+static void deepcrossing_write(const tn_model_args *args, tn_list_writer *w)
+{
+    const deepcrossing_opts *o = args->opts;
+    const char *x = tn_write_deep_input(w, args);
+    tn_deep_shape shape;
+    if (!tn_layer_widths(&o->hidden, &w->list->at, w->diag) || !tn_find_deep_shape(w, &shape)) {
+        return;
+    }
+    for (uint32_t i = 0; i < o->hidden.n; i++) {
+        x = write_unit(w, o, i, x, shape.cols);
+    }
+    tn_write_concat_head(w, (const char *const[]){x, NULL});
+}
+
+/* The benchmark has no deepcrossing on its small sets: its recipe with the sizes of dcn. */
+static const tn_preset deepcrossing_presets[] = {
+    TN_BARS_CROSS("frappe", "hidden: [400, 400, 400], batch_norm: true, dropout: 0.2", "0.05"),
+    {"tensornet",
+     "model: {hidden: [512, 256, 256], bias_init: 0}\n" TN_TENSORNET_EMBEDDING TN_TENSORNET_TRAIN
+         TN_TENSORNET_ROWS("deep")},
+    {"paper", "model: {hidden: [512, 512, 256, 128, 64]}\n"
+              "embedding: {dim: 32}\n"
+              "train:\n"
+              "  optimizer: {type: sgd, lr: 0.01}\n"
+              "  sparse: {deep: {type: sgd, lr: 0.01}}\n"},
+    {NULL, NULL},
+};
+
+const tn_model tn_model_deepcrossing = {
+    TN_MODEL_MEMBERS(deepcrossing, "Deep Crossing: residual units on embeddings")};

@@ -47,6 +47,101 @@ static void v14_bars_models_have_their_parameters(void **state)
     assert_int_equal(dense_params(10, 10, model) + 10 * ids, 458391);
 }
 
+/* What the logs of the open CTR benchmark print for its Frappe, whose ids are 5389 in the models of
+ * FuxiCTR 1 and 5399 in those of FuxiCTR 2. FinalMLP's vectors of its contexts, 956 users and 4084
+ * items, are its own; its two biases of the fusion, which are added, are one here. */
+static void newer_bars_models_have_their_published_parameters(void **state)
+{
+    (void)state;
+    const uint64_t ids = 5389;
+    const uint64_t ids2 = 5399;
+    const char *deep = "hidden: [400, 400, 400]";
+    char model[200];
+    (void)snprintf(model, sizeof model, "{type: nfm, %s}", deep);
+    assert_int_equal(dense_params(10, 10, model) + 11 * ids, 384880);
+    (void)snprintf(model, sizeof model, "{type: ipnn, %s}", deep);
+    assert_int_equal(dense_params(10, 10, model) + 10 * ids, 433491);
+    (void)snprintf(model, sizeof model, "{type: dlrm, %s, batch_norm: true, interaction: cat}",
+                   deep);
+    assert_int_equal(dense_params(10, 10, model) + 10 * ids, 417891);
+    (void)snprintf(model, sizeof model,
+                   "{type: masknet, %s, blocks: 3, block_units: 50, embedding_norm: false}", deep);
+    assert_int_equal(dense_params(10, 10, model) + 10 * ids, 571691);
+    assert_int_equal(
+        dense_params(10, 10, "{type: finalnet, hidden: [400, 400], batch_norm: true}") + 10 * ids2,
+        256791);
+    assert_int_equal(
+        dense_params(10, 10,
+                     "{type: finalmlp, hidden: [400], hidden2: [100], heads: 5, batch_norm: true, "
+                     "gate_hidden: [400], context1: [s0], context2: [s1]}") +
+            10 * (ids2 + 956 + 4084) + 1,
+        253392);
+}
+
+/* gdcn: V, b and G of each layer, and the rest as dcnv2. deepcrossing: 3 (n h + h + h n + n) + n +
+ * 1, with batch norm two numbers for a bias. Trained contexts of finalmlp: d (1 + h) + h more each.
+ */
+static void models_have_the_parameters_of_their_formulas(void **state)
+{
+    (void)state;
+    assert_int_equal(dense_params(3, 4, "{type: gdcn, hidden: [5], layers: 2}"),
+                     2 * (12 * 12 + 12 + 12 * 12) + (12 * 5 + 5) + (12 + 5 + 1));
+    assert_int_equal(dense_params(3, 4, "{type: gdcn, layers: 2, rank: 3, structure: cross_only}"),
+                     2 * (4 * 12 * 3 + 12) + (12 + 1));
+    const uint64_t unit = 12 * 7 + 7 + 7 * 12;
+    assert_int_equal(dense_params(3, 4, "{type: deepcrossing, hidden: [7, 7, 7]}"),
+                     3 * (unit + 12) + 12 + 1);
+    assert_int_equal(dense_params(3, 4, "{type: deepcrossing, hidden: [7, 7], batch_norm: true}"),
+                     2 * (unit + 2 * 12) + 12 + 1);
+    assert_int_equal(
+        dense_params(3, 4,
+                     "{type: finalmlp, hidden: [6], hidden2: [4], heads: 2, gate_hidden: [5]}"),
+        2 * (4 + 4 * 5 + 5 + 5 * 12 + 12) + (12 * 6 + 6) + (12 * 4 + 4) + 6 + 4 + 6 * 4 / 2 + 1);
+    assert_int_equal(
+        dense_params(3, 4, "{type: masknet, structure: serial, hidden: [6], reduction: 1}"),
+        3 * 2 * 4 + (2 * (12 * 12 + 12) + 12 * 6 + 2 * 6) + (6 + 1));
+    assert_int_equal(dense_params(3, 4, "{type: finalnet, hidden: [6], residual: sum}"),
+                     12 * 12 + 12 + 6 + 1);
+    assert_int_equal(dense_params(3, 4, "{type: dlrm, hidden: [5]}"), 3 * 5 + 5 + 5 + 1);
+}
+
+/* Numbers become one more vector: x, then 4 of 4 pairs' products. */
+static void numbers_of_dlrm_pair_with_slots(void **state)
+{
+    (void)state;
+    kit k;
+    kit_init(&k, 3, 4, 2);
+    assert_true(kit_list(&k, "{type: dlrm, hidden: [5], bottom: [7]}") && kit_build(&k));
+    assert_int_equal(tn_params_trained(k.params),
+                     (2 * 7 + 7) + (7 * 4 + 4) + ((4 + 6) * 5 + 5) + (5 + 1));
+    kit_done(&k);
+}
+
+static void what_does_not_fit_a_model_is_said(void **state)
+{
+    (void)state;
+    static const char *const wrong[][2] = {
+        {"{type: finalmlp, hidden: [10], hidden2: [4], heads: 4}",
+         "10 and 4 columns, which 4 heads"},
+        {"{type: finalmlp, context1: [s7]}", "no slot 's7'"},
+        {"{type: finalnet, hidden: [7]}", "7 units, which are no two halves"},
+        {"{type: finalnet, hidden: [7.5], residual: sum}", "no whole number"},
+        {"{type: masknet, structure: serial, hidden: [7.5]}", "no whole number"},
+        {"{type: ipnn, slots: {deep: [s0]}}", "'inner' needs at least 2 slots"},
+        {"{type: dlrm, slots: {deep: [s0]}}", "'inner' needs at least 2 slots"},
+        {"{type: deepcrossing, slots: {deep: [nix]}}", "no slot 'nix'"},
+    };
+    for (uint32_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        kit k;
+        kit_init(&k, 3, 4, 0);
+        if ((kit_list(&k, wrong[i][0]) && kit_build(&k)) ||
+            strstr(tn_text_str(&k.diag.text), wrong[i][1]) == NULL) {
+            fail_msg("%s: %s", wrong[i][0], tn_text_str(&k.diag.text));
+        }
+        kit_done(&k);
+    }
+}
+
 static void a_printed_list_builds_the_same_parameters(void **state)
 {
     (void)state;
@@ -65,6 +160,18 @@ static void a_printed_list_builds_the_same_parameters(void **state)
         "{type: dcn, hidden: [8], layers: 2}",
         "{type: dcnv2, hidden: [8], layers: 2, rank: 3, structure: stacked}",
         "{type: dcnv2, layers: 2, structure: cross_only}",
+        "{type: gdcn, hidden: [8], layers: 2, rank: 3, structure: stacked}",
+        "{type: nfm, hidden: [8], pair_dropout: 0.5}",
+        "{type: ipnn, hidden: [8], batch_norm: true}",
+        "{type: dlrm, hidden: [8], bottom: [6], bottom_dropout: 0.1}",
+        "{type: dlrm, hidden: [8], interaction: cat}",
+        "{type: deepcrossing, hidden: [8, 4], batch_norm: true, dropout: 0.1}",
+        "{type: finalmlp, hidden: [8], hidden2: [4], heads: 4, context2: [s1, s2]}",
+        "{type: finalmlp, hidden: [8], hidden2: [4], heads: 1, gate: false}",
+        "{type: finalnet, hidden: [8, 4], batch_norm: true}",
+        "{type: finalnet, hidden: [8, 4], residual: sum, activation: none}",
+        "{type: masknet, hidden: [8], blocks: 2, block_units: 3}",
+        "{type: masknet, hidden: [8, 4], structure: serial, layer_norm: false, dropout: 0.5}",
     };
     for (uint32_t i = 0; i < sizeof models / sizeof models[0]; i++) {
         kit a;
@@ -125,6 +232,14 @@ static void the_output_bias_is_found_behind_additions(void **state)
         {"{type: widedeep, hidden: [4, 2], head: concat}", "out.b"},
         {"{type: deepfm, hidden: [4], head: sum}", "deep.2.b"},
         {"{type: dcn, hidden: [4]}", "out.b"},
+        {"{type: gdcn, hidden: [4]}", "out.b"},
+        {"{type: nfm, hidden: [4]}", "deep.2.b"},
+        {"{type: ipnn, hidden: [4]}", "deep.2.b"},
+        {"{type: dlrm, hidden: [4]}", "deep.2.b"},
+        {"{type: deepcrossing, hidden: [4]}", "out.b"},
+        {"{type: finalmlp, hidden: [8], hidden2: [8]}", "logit.b"},
+        {"{type: finalnet, hidden: [4]}", "out.b"},
+        {"{type: masknet, hidden: [4]}", "deep.2.b"},
     };
     for (uint32_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         kit k;
@@ -141,6 +256,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(v14_tensornet_presets_have_their_parameters),
         cmocka_unit_test(v14_bars_models_have_their_parameters),
+        cmocka_unit_test(newer_bars_models_have_their_published_parameters),
+        cmocka_unit_test(models_have_the_parameters_of_their_formulas),
+        cmocka_unit_test(numbers_of_dlrm_pair_with_slots),
+        cmocka_unit_test(what_does_not_fit_a_model_is_said),
         cmocka_unit_test(a_printed_list_builds_the_same_parameters),
         cmocka_unit_test(every_model_has_its_presets),
         cmocka_unit_test(the_output_bias_is_found_behind_additions),

@@ -57,10 +57,10 @@ row test/models/test_layers.c '{"scale",' '    {"square", "{name: x, square: dee
 row docs/models.md '^| `scale` |' '| `square` | each number times itself | |'
 done_with layer
 
-cp "$parts/model_nfm.c" src/models/
-row src/models/models.def 'TN_MODEL(fm)' 'TN_MODEL(nfm)'
-row docs/models.md '^| `dcnv2` |' '| `nfm` | an MLP over the pooled pairs of embeddings |'
-sed 's/type: fm\b/type: nfm/' configs/fm.yaml >configs/nfm.yaml
+cp "$parts/model_fnn.c" src/models/
+row src/models/models.def 'TN_MODEL(fm)' 'TN_MODEL(fnn)'
+row docs/models.md '^| `dcnv2` |' '| `fnn` | an MLP over single weights and vectors |'
+sed 's/type: fm\b/type: fnn/' configs/fm.yaml >configs/fnn.yaml
 done_with model
 
 cp "$parts/format_words.c" src/io/format/

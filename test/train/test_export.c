@@ -116,6 +116,52 @@ static void s1_field_aware_and_weighted_pairs_agree(void **state)
     }
 }
 
+/* Models that read all slots and numbers of the kit; slots of one width stand in the next test. */
+static void s1_gates_products_and_masks_agree(void **state)
+{
+    static const char *const lists[] = {
+        "{type: gdcn, hidden: [4], layers: 2}",
+        "{type: dlrm, hidden: [4], bottom: [3], interaction: cat}",
+        "{type: deepcrossing, hidden: [4, 4], batch_norm: true}",
+        "{type: finalmlp, hidden: [8], hidden2: [4], heads: 2, gate_hidden: [3], context1: [user]}",
+        "{type: finalnet, hidden: [6, 4], batch_norm: true}",
+        "{type: masknet, hidden: [4], blocks: 2, block_units: 3, embedding_norm: false}",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        exportkit k;
+        exportkit_open(&k, lists[i], NULL);
+        exportkit_train(&k);
+        tn_exported out = exportkit_export(&k);
+        compare_scores(&k, out.path, lists[i], 1e-6F);
+        exportkit_close(&k);
+    }
+}
+
+/* Layers of slots, a weight of two layers, e^x and ln x. */
+static void s1_layers_of_slots_and_shared_weights_agree(void **state)
+{
+    static const char graph[] =
+        "{type: graph, inputs: {deep: {embed: [user, item, hist]}, wide: {embed: all, dim: 1}, "
+        "num: {numeric: all}}, layers: [{name: n, layer_norm: deep, per_slot: true}, "
+        "{name: i, inner: deep}, {name: o, outer: deep}, {name: bi, bi_interaction: deep}, "
+        "{name: z, mean: deep, per_slot: true}, {name: s, sum: deep, per_slot: true}, "
+        "{name: r, mul: [deep, z]}, "
+        "{name: u, dense: o, units: 4, param: p, activation: exp}, "
+        "{name: v, dense: o, units: 4, param: p, activation: softplus}, "
+        "{name: w, scale: v, plus: 1}, {name: l, activation: w, function: log}, "
+        "{name: a, dense: [n, i, bi, s, r, u, l, num], units: 6, bias: false, activation: relu}, "
+        "{name: f, fusion: [a, u], heads: 2}, {name: out, dense: [f, wide], units: 1}], "
+        "output: out}";
+    (void)state;
+    exportkit k;
+    exportkit_open(&k, graph, NULL);
+    exportkit_train(&k);
+    tn_exported out = exportkit_export(&k);
+    compare_scores(&k, out.path, "layers of slots", 1e-6F);
+    exportkit_close(&k);
+}
+
 /* V24's correction, in the exported bias: D1's trainers never correct at all. */
 static void d1_sampled_negatives_are_corrected_in_the_bias(void **state)
 {
@@ -514,6 +560,8 @@ int main(void)
         cmocka_unit_test(s1_a_graph_of_layers_agrees),
         cmocka_unit_test(s1_pairs_within_a_slot_agree),
         cmocka_unit_test(s1_field_aware_and_weighted_pairs_agree),
+        cmocka_unit_test(s1_gates_products_and_masks_agree),
+        cmocka_unit_test(s1_layers_of_slots_and_shared_weights_agree),
         cmocka_unit_test(d1_sampled_negatives_are_corrected_in_the_bias),
         cmocka_unit_test(short_values_score_nearly_the_same),
         cmocka_unit_test(equal_checkpoints_have_equal_exports),
