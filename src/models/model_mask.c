@@ -9,7 +9,9 @@
  *                    |-- block 2 --[ ]-- mlp -- dense --> logit
  *                    '-- ..      --'
  *
- * v is x with the vector of each slot normalised (layer_norm per slot), or x itself.
+ * v is x or, as in the paper, x with the vector of each slot normalised (layer_norm per slot). That
+ * makes rare keys, whose vectors are what they began as, as loud as others, so it must be asked
+ * for.
  */
 #include "config/field.h"
 #include "config/tree.h"
@@ -44,7 +46,7 @@ static const tn_field masknet_fields[] = {
     TN_FIELD_F64(masknet_opts, reduction, "2", 0.001, 100, "",
                  "masknet: hidden width of a mask by that of what it masks"),
     TN_FIELD_BOOL(masknet_opts, layer_norm, "true", "masknet: in each block"),
-    TN_FIELD_BOOL(masknet_opts, embedding_norm, "true",
+    TN_FIELD_BOOL(masknet_opts, embedding_norm, "false",
                   "masknet: normalise each slot's vector before the blocks"),
     TN_FIELD_END,
 };
@@ -129,22 +131,23 @@ static void masknet_write(const tn_model_args *args, tn_list_writer *w)
 static const tn_preset masknet_presets[] = {
     TN_BARS_CROSS("frappe",
                   "hidden: [400, 400, 400], dropout: 0.1, structure: parallel, blocks: 3, "
-                  "block_units: 50, reduction: 2, embedding_norm: false",
+                  "block_units: 50, reduction: 2",
                   "0.1"),
     TN_BARS_CROSS("criteo",
-                  "hidden: [400, 400, 400], dropout: 0.2, structure: serial, reduction: 0.2, "
-                  "embedding_norm: false",
+                  "hidden: [400, 400, 400], dropout: 0.2, structure: serial, reduction: 0.2",
                   "1e-5"),
-    TN_BARS_CROSS("avazu", "hidden: [400, 400, 400], dropout: 0.4, structure: serial, reduction: 2",
+    TN_BARS_CROSS("avazu",
+                  "hidden: [400, 400, 400], dropout: 0.4, structure: serial, reduction: 2, "
+                  "embedding_norm: true",
                   "0.1"),
     TN_BARS_CROSS("movielens",
-                  "hidden: [400, 400, 400], dropout: 0.5, structure: serial, reduction: 4, "
-                  "embedding_norm: false",
+                  "hidden: [400, 400, 400], dropout: 0.5, structure: serial, reduction: 4",
                   "0.005"),
     {"tensornet",
      "model: {hidden: [512, 256, 256], bias_init: 0}\n" TN_TENSORNET_EMBEDDING TN_TENSORNET_TRAIN
          TN_TENSORNET_ROWS("deep")},
-    {"paper", "model: {hidden: [400, 400, 400], structure: parallel, blocks: 5, reduction: 2}\n"
+    {"paper", "model: {hidden: [400, 400, 400], structure: parallel, blocks: 5, reduction: 2,\n"
+              "        embedding_norm: true}\n"
               "embedding: {dim: 10}\n"
               "train:\n"
               "  batch: 1024\n"

@@ -64,7 +64,7 @@ for config in "$configs"/*.yaml; do
     expect 0 tnet-eval "$dir/graph.yaml" --checkpoint "$dir/short" data.test="$dir/test.tsv" data.train="$dir/train.tsv"
 done
 sort -n "$dir/aucs" | sed -n '1p;$p' | tr '\n' ' ' |
-    awk '{ exit !($2 - $1 < 0.03) }' || fail "models lie far apart: $(tr '\n' ' ' <"$dir/aucs")"
+    awk '{ exit !($2 - $1 < 0.035) }' || fail "models lie far apart: $(tr '\n' ' ' <"$dir/aucs")"
 
 # Sets that must be fetched first (datasets/*.md): some rows of them.
 for config in "$configs"/adult*.yaml "$configs"/frappe/*.yaml; do

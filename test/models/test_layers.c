@@ -5,7 +5,6 @@
 #include "support/test.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 typedef struct sample {
@@ -152,35 +151,55 @@ static void layers_refuse_what_does_not_fit(void **state)
     }
 }
 
-/* The output of `layers`, called y, on one row of numbers n0, n1, ..; parameters get the values of
- * `fill` in the order in which they were made. */
-static void check_value(uint32_t n, const char *layers, const tn_real *numbers, const double *fill,
-                        const double *want)
+/* Numbers side by side. */
+typedef struct numbers {
+    size_t n;
+    const double *x;
+} numbers;
+#define NUMBERS(...)                                                                               \
+    ((numbers){sizeof((const double[]){__VA_ARGS__}) / sizeof(double),                             \
+               (const double[]){__VA_ARGS__}})
+
+static void fill_params(tn_params *params, numbers from)
+{
+    size_t at = 0;
+    for (uint32_t i = 0; i < tn_params_count(params); i++) {
+        const tn_param_slice *s = tn_params_get(params, i);
+        for (size_t e = 0; e < (size_t)s->rows * s->cols && at < from.n; e++) {
+            tn_params_weights(params)[s->at + e] = (tn_real)from.x[at++];
+        }
+    }
+    assert_int_equal(tn_params_trained(params), from.n);
+}
+
+/* The output of `layers`, called y, on one row x of numbers; parameters get the values of `params`
+ * in the order in which they were made. */
+static void check_value(const char *layers, numbers x, numbers params, numbers want)
 {
     kit k;
     tn_text text = {0};
     tn_error err = {0};
+    tn_real row[16];
     tn_text_addf(&text,
                  "{type: graph, inputs: {x: {numeric: all}}, layers: [%s, {name: out, sum: y}], "
                  "output: out}",
                  layers);
-    kit_init(&k, 1, 4, n);
+    kit_init(&k, 1, 4, (uint32_t)x.n);
     if (!kit_list(&k, tn_text_str(&text)) || !kit_build(&k)) {
         fail_msg("%s", tn_text_str(&k.diag.text));
     }
     tn_node *out = tn_graph_find(k.graph, "out");
     const tn_wanted wanted = {.logit = out->in[0], .loss = out};
     assert_int_equal(tn_graph_finish(k.graph, &wanted, &err), TN_OK);
-    for (uint32_t i = 0; i < tn_params_count(k.params); i++) {
-        const tn_param_slice *s = tn_params_get(k.params, i);
-        for (size_t e = 0; e < (size_t)s->rows * s->cols; e++) {
-            tn_params_weights(k.params)[s->at + e] = (tn_real)*fill++;
-        }
+    fill_params(k.params, params);
+    for (size_t c = 0; c < x.n; c++) {
+        row[c] = (tn_real)x.x[c];
     }
-    tn_forward(k.graph, &(tn_graph_feed){.rows = 1, .numeric = numbers});
-    const tn_node *y = wanted.logit;
-    for (uint32_t c = 0; c < y->shape.cols; c++) {
-        assert_true(fabs((double)y->val[c] - want[c]) < 1e-6 * fmax(1, fabs(want[c])));
+    tn_forward(k.graph, &(tn_graph_feed){.rows = 1, .numeric = row});
+    assert_int_equal(wanted.logit->shape.cols, want.n);
+    for (size_t c = 0; c < want.n; c++) {
+        const double y = (double)wanted.logit->val[c];
+        assert_true(fabs(y - want.x[c]) < 1e-6 * fmax(1, fabs(want.x[c])));
     }
     tn_text_done(&text);
     kit_done(&k);
@@ -190,52 +209,49 @@ static void check_value(uint32_t n, const char *layers, const tn_real *numbers, 
 static void v11_senet_weighs_slots_anew(void **state)
 {
     (void)state;
-    static const tn_real v[] = {1, 3, 2, -4, (tn_real).5, (tn_real).5};
-    static const double w[] = {.5, .2, 1, 1, -1, 2};
-    static const char a[] = "{name: z, mean: x, per_slot: true, dim: 2}, "
-                            "{name: h, dense: z, units: 1, bias: false, activation: relu}, "
-                            "{name: %s, dense: h, units: 3, bias: false, activation: relu}%s";
-    char layers[400];
-    (void)snprintf(layers, sizeof layers, a, "y", "");
-    check_value(6, layers, v, w, (const double[]){1.3, 0, 2.6});
-    (void)snprintf(layers, sizeof layers, a, "a", ", {name: y, mul: [x, a]}");
-    check_value(6, layers, v, w, (const double[]){1.3, 3.9, 0, 0, 1.3, 1.3});
+    const numbers v = NUMBERS(1, 3, 2, -4, .5, .5);
+    const numbers w = NUMBERS(.5, .2, 1, 1, -1, 2);
+    check_value("{name: z, mean: x, per_slot: true, dim: 2}, "
+                "{name: h, dense: z, units: 1, bias: false, activation: relu}, "
+                "{name: y, dense: h, units: 3, bias: false, activation: relu}",
+                v, w, NUMBERS(1.3, 0, 2.6));
+    check_value("{name: z, mean: x, per_slot: true, dim: 2}, "
+                "{name: h, dense: z, units: 1, bias: false, activation: relu}, "
+                "{name: a, dense: h, units: 3, bias: false, activation: relu}, "
+                "{name: y, mul: [x, a]}",
+                v, w, NUMBERS(1.3, 3.9, 0, 0, 1.3, 1.3));
 }
 
 static void v12_fusion_of_two_streams(void **state)
 {
     (void)state;
-    static const tn_real o[] = {1, -1, (tn_real).5, 2, (tn_real).2, (tn_real).4, (tn_real)-.6, 1};
-    static const double weights[] = {.1, .2, .3, .4,  -.2, -.4, -.6, -.8, .1,
-                                     .2, .3, .4, -.1, .1,  -.1, .1,  .05};
-    check_value(8,
-                "{name: a, slice: x, cols: 4}, {name: b, slice: x, first: 4, cols: 4}, "
+    check_value("{name: a, slice: x, cols: 4}, {name: b, slice: x, first: 4, cols: 4}, "
                 "{name: y, fusion: [a, b], heads: 2}",
-                o, weights, (const double[]){-.06});
+                NUMBERS(1, -1, .5, 2, .2, .4, -.6, 1),
+                NUMBERS(.1, .2, .3, .4, -.2, -.4, -.6, -.8, .1, .2, .3, .4, -.1, .1, -.1, .1, .05),
+                NUMBERS(-.06));
 }
 
-/* V8's rows, one by one: with G = 0 every gate is 1/2, so that half of x0 * h is added. */
+/* W and b of V8 on one row, which is x0 and x: with G = 0 every gate is 1/2, and x0 * h is halved.
+ */
 static void a_gated_cross_adds_what_its_gate_lets_through(void **state)
 {
     (void)state;
-    static const tn_real x[] = {(tn_real).1, (tn_real).2, (tn_real)-.3};
-    static const double w[] = {.5,  -1, .2, .1, .3, -.4, -.2, .6, .7, .01, .02,
-                               .03, 0,  0,  0,  0,  0,   0,   0,  0,  0};
     const double h[] = {.05 + .02 + .06 + .01, -.1 + .06 - .18 + .02, .02 - .08 - .21 + .03};
-    check_value(3, "{name: y, cross_v2: x, layers: 1, gated: true}", x, w,
-                (const double[]){.1 + .05 * h[0], .2 + .1 * h[1], -.3 - .15 * h[2]});
+    check_value(
+        "{name: y, cross_v2: x, layers: 1, gated: true}", NUMBERS(.1, .2, -.3),
+        NUMBERS(.5, -1, .2, .1, .3, -.4, -.2, .6, .7, .01, .02, .03, 0, 0, 0, 0, 0, 0, 0, 0, 0),
+        NUMBERS(.1 + .05 * h[0], .2 + .1 * h[1], -.3 - .15 * h[2]));
 }
 
-/* One weight, used twice: 3 (3 x + 1) + 1, and one parameter more than a list without layers. */
+/* One weight, used twice: 3 (3 x + 1) + 1, and x + 3 + 3. */
 static void layers_of_one_param_have_one_weight(void **state)
 {
     (void)state;
-    static const double wb[] = {3, 1};
-    check_value(1,
-                "{name: a, dense: x, units: 1, param: p}, {name: y, dense: a, units: 1, param: p}",
-                (const tn_real[]){2}, wb, (const double[]){22});
-    check_value(1, "{name: a, bias: x, param: p}, {name: y, bias: a, param: p}",
-                (const tn_real[]){2}, wb, (const double[]){8});
+    check_value("{name: a, dense: x, units: 1, param: p}, {name: y, dense: a, units: 1, param: p}",
+                NUMBERS(2), NUMBERS(3, 1), NUMBERS(22));
+    check_value("{name: a, bias: x, param: p}, {name: y, bias: a, param: p}", NUMBERS(2),
+                NUMBERS(3), NUMBERS(8));
 }
 
 int main(void)

@@ -64,8 +64,7 @@ static void newer_bars_models_have_their_published_parameters(void **state)
     (void)snprintf(model, sizeof model, "{type: dlrm, %s, batch_norm: true, interaction: cat}",
                    deep);
     assert_int_equal(dense_params(10, 10, model) + 10 * ids, 417891);
-    (void)snprintf(model, sizeof model,
-                   "{type: masknet, %s, blocks: 3, block_units: 50, embedding_norm: false}", deep);
+    (void)snprintf(model, sizeof model, "{type: masknet, %s, blocks: 3, block_units: 50}", deep);
     assert_int_equal(dense_params(10, 10, model) + 10 * ids, 571691);
     assert_int_equal(
         dense_params(10, 10, "{type: finalnet, hidden: [400, 400], batch_norm: true}") + 10 * ids2,
@@ -98,7 +97,9 @@ static void models_have_the_parameters_of_their_formulas(void **state)
                      "{type: finalmlp, hidden: [6], hidden2: [4], heads: 2, gate_hidden: [5]}"),
         2 * (4 + 4 * 5 + 5 + 5 * 12 + 12) + (12 * 6 + 6) + (12 * 4 + 4) + 6 + 4 + 6 * 4 / 2 + 1);
     assert_int_equal(
-        dense_params(3, 4, "{type: masknet, structure: serial, hidden: [6], reduction: 1}"),
+        dense_params(
+            3, 4,
+            "{type: masknet, structure: serial, hidden: [6], reduction: 1, embedding_norm: true}"),
         3 * 2 * 4 + (2 * (12 * 12 + 12) + 12 * 6 + 2 * 6) + (6 + 1));
     assert_int_equal(dense_params(3, 4, "{type: finalnet, hidden: [6], residual: sum}"),
                      12 * 12 + 12 + 6 + 1);
@@ -170,7 +171,7 @@ static void a_printed_list_builds_the_same_parameters(void **state)
         "{type: finalmlp, hidden: [8], hidden2: [4], heads: 1, gate: false}",
         "{type: finalnet, hidden: [8, 4], batch_norm: true}",
         "{type: finalnet, hidden: [8, 4], residual: sum, activation: none}",
-        "{type: masknet, hidden: [8], blocks: 2, block_units: 3}",
+        "{type: masknet, hidden: [8], blocks: 2, block_units: 3, embedding_norm: true}",
         "{type: masknet, hidden: [8, 4], structure: serial, layer_norm: false, dropout: 0.5}",
     };
     for (uint32_t i = 0; i < sizeof models / sizeof models[0]; i++) {

@@ -125,7 +125,7 @@ static void s1_gates_products_and_masks_agree(void **state)
         "{type: deepcrossing, hidden: [4, 4], batch_norm: true}",
         "{type: finalmlp, hidden: [8], hidden2: [4], heads: 2, gate_hidden: [3], context1: [user]}",
         "{type: finalnet, hidden: [6, 4], batch_norm: true}",
-        "{type: masknet, hidden: [4], blocks: 2, block_units: 3, embedding_norm: false}",
+        "{type: masknet, hidden: [4], blocks: 2, block_units: 3}",
     };
     (void)state;
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {

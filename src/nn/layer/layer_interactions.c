@@ -431,12 +431,14 @@ const tn_layer tn_layer_cross_v2 = {
 
 /* ---- fusion ---- */
 
+enum { HEADS_MAX = 1024 };
+
 typedef struct fusion_opts {
     uint32_t heads;
 } fusion_opts;
 
 static const tn_field fusion_fields[] = {
-    TN_FIELD_U32(fusion_opts, heads, "1", 1, 1024, "heads",
+    TN_FIELD_U32(fusion_opts, heads, "1", 1, HEADS_MAX, "heads",
                  "parts that each stream is cut into; the widths of both are multiples of it"),
     TN_FIELD_END,
 };
@@ -462,7 +464,7 @@ static tn_node *head_products(const tn_net *net, const tn_layer_args *args, uint
     tn_node *const *o = args->in;
     const tn_shape w = {o[0]->shape.cols / heads, o[1]->shape.cols / heads};
     const tn_init init = of_fans(net->dense_init, (double)heads * w.rows * w.cols, 1);
-    tn_node *product[1024];
+    tn_node *all[HEADS_MAX];
     for (uint32_t h = 0; h < heads; h++) {
         char name[TN_LAYER_NAME_MAX];
         char suffix[24];
@@ -472,12 +474,12 @@ static tn_node *head_products(const tn_net *net, const tn_layer_args *args, uint
         (void)snprintf(suffix, sizeof suffix, ".W.%u", h + 1);
         tn_node *weights = tn_layer_param(net, args->name, suffix, w, init);
         (void)snprintf(suffix, sizeof suffix, ".xW.%u", h + 1);
-        product[h] = tn_apply(net->g, &tn_op_matmul, tn_layer_name(name, args->name, suffix),
-                              TN_IN(part, weights), NULL);
+        all[h] = tn_apply(net->g, &tn_op_matmul, tn_layer_name(name, args->name, suffix),
+                          TN_IN(part, weights), NULL);
     }
     char name[TN_LAYER_NAME_MAX];
-    return tn_apply(net->g, &tn_op_concat, tn_layer_name(name, args->name, ".heads"), product,
-                    heads, NULL);
+    return tn_apply(net->g, &tn_op_concat, tn_layer_name(name, args->name, ".heads"), all, heads,
+                    NULL);
 }
 
 static bool can_fuse(const tn_layer_args *args, uint32_t heads)
