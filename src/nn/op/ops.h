@@ -20,12 +20,14 @@
  *     zscore            x, sums (0): by the rows before the batch; no gradient
  *     dropout           gone when the graph does not train
  *     add, concat       any number
- *     mul               a, b                                [B,n] [B,n] -> [B,n]; b may be [B,m], n
- * a multiple of m: each of its columns scales n/m neighbours of a slice, scale, softmax, sum_cols
- * (-> [B,1]), sum_groups (-> [B,n/dim]) cross             x0, x, w, b                         [B,n]
- * [B,n] [1,n] [1,n] -> [B,n] cross_merge       x0, h, x                            h is matmul and
- * bias of x bce               logit                               [B,1] -> [B,1]: the loss of each
- * row numeric           the batch's numeric columns         -> [B,cols] embed .. nn/graph/embed.h
+ *     mul               a, b                                [B,n] [B,m] -> [B,n]; m divides n:
+ *                       each column of b scales n/m neighbours of a
+ *     slice, scale, softmax, sum_cols (-> [B,1]), sum_groups (-> [B,n/dim])
+ *     cross             x0, x, w, b                         [B,n] [B,n] [1,n] [1,n] -> [B,n]
+ *     cross_merge       x0, h, x                            h is matmul and bias of x
+ *     bce               logit                               [B,1] -> [B,1]: the loss of each row
+ *     numeric           the batch's numeric columns         -> [B,cols]
+ *     embed ..          nn/graph/embed.h
  *
  * Interactions of slots' vectors:
  *
