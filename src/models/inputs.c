@@ -81,6 +81,20 @@ static bool is_new(const tn_model_input *in, uint32_t item, const tn_tree *name,
     return true;
 }
 
+static void report_no_slot(const tn_model_input *in, const tn_tree *which, const tn_features *f,
+                           tn_diag *diag)
+{
+    tn_diag_error(diag, &which->at, "input '%s' reads keys, and no slot has any for it", in->name);
+    if (f->n_slots == 0) {
+        tn_diag_hint(diag,
+                     "all slots are numbers for a numeric input; without 'as: value' one is a "
+                     "key, a float that of a bucket");
+    } else {
+        tn_diag_hint(diag, "name '%s' in 'uses' of a slot, or take a model without that input",
+                     in->name);
+    }
+}
+
 /* Which slots an embedding input takes. */
 static bool read_slots(tn_model_input *in, const tn_tree *which, const tn_features *f,
                        const tn_binder *b)
@@ -104,15 +118,7 @@ static bool read_slots(tn_model_input *in, const tn_tree *which, const tn_featur
         }
     }
     if (in->n == 0) {
-        tn_diag_error(b->diag, &which->at, "input '%s' reads keys, and no slot has any for it",
-                      in->name);
-        tn_diag_hint(
-            b->diag,
-            f->n_slots == 0
-                ? "all slots are numbers for a numeric input; without 'as: value' one is a "
-                  "key, a float that of a bucket"
-                : "name '%s' in 'uses' of a slot, or take a model without that input",
-            in->name);
+        report_no_slot(in, which, f, b->diag);
         return false;
     }
     return true;
