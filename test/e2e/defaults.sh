@@ -49,10 +49,10 @@ chosen() {
 }
 
 # --- the line, the passes, the best of them ---
-expect 0 tnet-train c.yaml
+expect 0 tnet-train c.yaml data.test=test.csv
 line="chosen for about 3000 rows: train.batch=256, train.epochs=20 of 12 steps each, fewer when valid.logloss does not get better 2 times in a row; 'train.epochs=N' sets another number"
 [ "$(grep -cxF "$line" err)" -eq 1 ] || fail "no '$line' in: $(cat err)"
-grep -qxF "chosen: buckets of slot 'x', 'n'" err || fail "no buckets in: $(cat err)"
+grep -qxF "chosen: buckets of 'x', 'n'" err || fail "no buckets in: $(cat err)"
 cp err first.err
 chosen 20 256 "$(newest run)"
 grep -q 'monitor: valid.logloss' "$(newest run)/config.yaml" || fail "no early stop: $(cat "$(newest run)/config.yaml")"
@@ -63,6 +63,7 @@ read -r loss step epoch epochs <best
 [ "$step" -eq $((12 * epoch)) ] || fail "best: $(cat best)"
 [ "$epochs" -eq $((epoch + 2)) ] || fail "best: $(cat best)"
 [ "$epochs" -lt 20 ] || fail "no early stop: $(cat best)"
+grep -q "^test after step $step:" err || fail "another model was tested: $(cat err)"
 [ "$(grep -c '^valid after step' err)" -eq "$epochs" ] || fail "not $epochs evaluations: $(cat err)"
 least=$(sed -n 's/^valid after step.* logloss \([0-9.]*\) .*/\1/p' err | sort -n | head -n 1)
 [ "$least" = "$(printf %.5f "$loss")" ] || fail "the best is $least, restored was $loss"

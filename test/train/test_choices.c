@@ -291,7 +291,7 @@ static void bounds_are_found_in_the_data(void **state)
     choose(f, SLOT("type: float"), "", 0);
     check_transform(f, "{buckets: [6, 11, 16, 21, 26, 31, 36, 41, 46, 51, 56, 61, 66, 71, 76, 81, "
                        "86, 91, 96]}");
-    check_said(f, "chosen: buckets of slot 'a'");
+    check_said(f, "chosen: buckets of 'a'");
     choose(f, SLOT("type: float, transform: {quantiles: 4}"), "", 0);
     check_transform(f, "{buckets: [26, 51, 76]}");
     choose(f, SLOT("type: int, transform: {quantiles: 7}"), "", 0);

@@ -372,7 +372,7 @@ static tn_status choose_buckets(choosing *c, tn_text *said, tn_error *err)
         } else if (stat == NULL) {
             status = look_at_numbers(c, &stat, err);
             tn_text_adds(said, said->size > 0 ? "\n" : "");
-            tn_text_addf(said, "chosen: buckets of slot '%s'", slot->name);
+            tn_text_addf(said, "chosen: buckets of '%s'", slot->name);
         } else {
             tn_text_addf(said, ", '%s'", slot->name);
         }

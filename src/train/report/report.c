@@ -208,7 +208,7 @@ tn_status tn_report_step_done(tn_report *r, const tn_report_step *s, tn_error *e
 static void show_eval(const tn_report *r, const tn_report_eval *e)
 {
     tn_text line = {0};
-    tn_text_addf(&line, "%s after step %llu:", e->data, (unsigned long long)e->state->steps);
+    tn_text_addf(&line, "%s after step %llu:", e->data, (unsigned long long)e->step);
     for (uint32_t i = 0; i < r->run->eval.metrics.n; i++) {
         const char *name = r->run->eval.metrics.item[i];
         double value = tn_metrics_get(e->result->metrics, name);

@@ -53,6 +53,7 @@ typedef struct tn_report_eval {
     const char *data; /* valid, test */
     const tn_evaluation *result;
     const tn_run_state *state;
+    uint64_t step; /* of the model, which may be an earlier one than that of state */
     bool best;
 } tn_report_eval;
 tn_status tn_report_eval_done(tn_report *r, const tn_report_eval *eval, tn_error *err) TN_MUST_USE;

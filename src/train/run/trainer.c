@@ -60,7 +60,8 @@ typedef struct trainer {
     bool collected; /* it has the scores of out->valid */
     char calibration_path[TN_PATH_SIZE];
     const tn_calibration *map; /* of the model that stays, in its file; NULL: not calibrated */
-    bool stop;                 /* early stop, max_steps or max_time: end as if the data had ended */
+    uint64_t restored; /* the step of the best model, which is back; 0: the last one stays */
+    bool stop;         /* early stop, max_steps or max_time: end as if the data had ended */
 } trainer;
 
 /* ---- early stopping ----
@@ -166,8 +167,11 @@ static tn_status validate(trainer *t, tn_error *err)
     const verdict v = monitor != NULL
                           ? add_evaluation(t, tn_metrics_get(t->out->valid.metrics, monitor))
                           : (verdict){0};
-    tn_report_eval eval = {
-        .data = "valid", .result = &t->out->valid, .state = &t->state, .best = v.best};
+    tn_report_eval eval = {.data = "valid",
+                           .result = &t->out->valid,
+                           .state = &t->state,
+                           .step = t->worker->steps,
+                           .best = v.best};
     TN_TRY(tn_report_eval_done(t->report, &eval, err));
     if (v.best) {
         TN_TRY(tn_saver_save_best(&t->saver, err));
@@ -447,6 +451,7 @@ static tn_status restore_best(trainer *t, tn_error *err)
         tn_error_context(&why, "cannot be read back");
     }
     if (back) {
+        t->restored = p->step;
         tn_evaluation_done(&t->out->valid); /* was of the model that is gone */
     }
     char line[sizeof why.text + 200];
@@ -597,7 +602,10 @@ static tn_status judge_the_last(trainer *t, tn_error *err)
         return TN_OK;
     }
     TN_TRY(evaluate_test(t, err));
-    tn_report_eval eval = {.data = "test", .result = &t->out->test, .state = &t->state};
+    tn_report_eval eval = {.data = "test",
+                           .result = &t->out->test,
+                           .state = &t->state,
+                           .step = t->restored != 0 ? t->restored : t->worker->steps};
     return tn_report_eval_done(t->report, &eval, err);
 }
 
