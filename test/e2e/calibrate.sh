@@ -182,6 +182,11 @@ grep -q "calibrated" err && fail "chance is calibrated: $(cat err)"
 expect 0 tnet-eval run.yaml run.dir=e eval.calibrate=auto train.epochs=1
 grep -q "calibrated" err && fail "$(cat err)"
 
+head -n 800 valid.tsv >few.tsv
+expect 0 tnet-train run.yaml run.dir=h eval.calibrate=auto data.valid=few.tsv
+[ ! -e h/calibration.json ] || fail "auto has fitted on few clicks: $(cat err)"
+expect 0 tnet-train run.yaml run.dir=h eval.calibrate=platt data.valid=few.tsv
+told "calibrated by platt on 800 rows of valid: "
 expect 0 tnet-train run.yaml run.dir=f eval.calibrate=none
 told "warning: valid.copc"
 told "'eval.calibrate=platt' corrects that in tnet-eval and tnet-export"
