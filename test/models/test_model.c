@@ -89,9 +89,9 @@ static void models_have_the_parameters_of_their_formulas(void **state)
                      2 * (4 * 12 * 3 + 12) + (12 + 1));
     const uint64_t unit = 12 * 7 + 7 + 7 * 12;
     assert_int_equal(dense_params(3, 4, "{type: deepcrossing, hidden: [7, 7, 7]}"),
-                     3 * (unit + 12) + 12 + 1);
+                     3 * (unit + 12) + 13);
     assert_int_equal(dense_params(3, 4, "{type: deepcrossing, hidden: [7, 7], batch_norm: true}"),
-                     2 * (unit + 2 * 12) + 12 + 1);
+                     2 * (unit + 24) + 12 + 1);
     assert_int_equal(
         dense_params(3, 4,
                      "{type: finalmlp, hidden: [6], hidden2: [4], heads: 2, gate_hidden: [5]}"),
