@@ -143,6 +143,113 @@ static void what_does_not_fit_a_model_is_said(void **state)
     }
 }
 
+/* A model, and its layers. */
+static const char *const wired[][2] = {
+    {"{type: dlrm, hidden: [5], bottom: [7]}",
+     "[{name: bottom.1, dense: num, units: 7, activation: relu}, "
+     "{name: bottom.2, dense: bottom.1, units: 4, activation: relu}, "
+     "{name: vectors, concat: [bottom.2, deep]}, "
+     "{name: pairs, inner: vectors, dim: 4}, "
+     "{name: z, concat: [bottom.2, pairs]}, "
+     "{name: deep.1, dense: z, units: 5, activation: relu}, "
+     "{name: deep.2, dense: deep.1, units: 1}]"},
+    {"{type: deepcrossing, hidden: [7, 6], batch_norm: true}",
+     "[{name: x, concat: [deep, num]}, "
+     "{name: unit.1.in, dense: x, units: 7, activation: relu}, "
+     "{name: unit.1.back, dense: unit.1.in, units: 14, bias: false}, "
+     "{name: unit.1.sum, add: [unit.1.back, x]}, "
+     "{name: unit.1.bn, batch_norm: unit.1.sum}, "
+     "{name: unit.1.act, activation: unit.1.bn, function: relu}, "
+     "{name: unit.2.in, dense: unit.1.act, units: 6, activation: relu}, "
+     "{name: unit.2.back, dense: unit.2.in, units: 14, bias: false}, "
+     "{name: unit.2.sum, add: [unit.2.back, unit.1.act]}, "
+     "{name: unit.2.bn, batch_norm: unit.2.sum}, "
+     "{name: unit.2.act, activation: unit.2.bn, function: relu}, "
+     "{name: out, dense: unit.2.act, units: 1}]"},
+    {"{type: finalmlp, hidden: [8], hidden2: [4], heads: 4, gate_hidden: [5], context2: [s1]}",
+     "[{name: x, concat: [deep, num]}, "
+     "{name: context1.any, slice: deep, cols: 4}, "
+     "{name: context1.zero, scale: context1.any, by: 0}, "
+     "{name: context1, bias: context1.zero}, "
+     "{name: gate1.1, dense: context1, units: 5, activation: relu}, "
+     "{name: gate1, dense: gate1.1, units: 14, activation: sigmoid}, "
+     "{name: gate1.twice, scale: gate1, by: 2}, "
+     "{name: x1, mul: [x, gate1.twice]}, "
+     "{name: stream1.1, dense: x1, units: 8, activation: relu}, "
+     "{name: gate2.1, dense: context2, units: 5, activation: relu}, "
+     "{name: gate2, dense: gate2.1, units: 14, activation: sigmoid}, "
+     "{name: gate2.twice, scale: gate2, by: 2}, "
+     "{name: x2, mul: [x, gate2.twice]}, "
+     "{name: stream2.1, dense: x2, units: 4, activation: relu}, "
+     "{name: logit, fusion: [stream1.1, stream2.1], heads: 4}]"},
+    {"{type: finalnet, hidden: [6]}", "[{name: x, concat: [deep, num]}, "
+                                      "{name: block.1.h, dense: x, units: 6}, "
+                                      "{name: block.1.h2, slice: block.1.h, cols: 3}, "
+                                      "{name: block.1.h1, slice: block.1.h, first: 3, cols: 3}, "
+                                      "{name: block.1.products, mul: [block.1.h1, block.1.h2]}, "
+                                      "{name: block.1, concat: [block.1.h2, block.1.products]}, "
+                                      "{name: block.1.act, activation: block.1, function: relu}, "
+                                      "{name: out, dense: block.1.act, units: 1}]"},
+    {"{type: finalnet, hidden: [6], residual: sum, dropout: 0.5}",
+     "[{name: x, concat: [deep, num]}, "
+     "{name: block.1.h, dense: x, units: 12}, "
+     "{name: block.1.h2, slice: block.1.h, cols: 6}, "
+     "{name: block.1.h1, slice: block.1.h, first: 6, cols: 6}, "
+     "{name: block.1.products, mul: [block.1.h1, block.1.h2]}, "
+     "{name: block.1, add: [block.1.h2, block.1.products]}, "
+     "{name: block.1.act, activation: block.1, function: relu}, "
+     "{name: block.1.drop, dropout: block.1.act, rate: 0.5}, "
+     "{name: out, dense: block.1.drop, units: 1}]"},
+    {"{type: masknet, hidden: [6, 3], structure: serial, embedding_norm: true}",
+     "[{name: x, concat: [deep, num]}, "
+     "{name: norm, layer_norm: deep, per_slot: true}, "
+     "{name: v, concat: [norm, num]}, "
+     "{name: block.1.mask.1, dense: x, units: 28, activation: relu}, "
+     "{name: block.1.mask, dense: block.1.mask.1, units: 14}, "
+     "{name: block.1.masked, mul: [v, block.1.mask]}, "
+     "{name: block.1, dense: block.1.masked, units: 6, bias: false}, "
+     "{name: block.1.norm, layer_norm: block.1}, "
+     "{name: block.1.act, activation: block.1.norm, function: relu}, "
+     "{name: block.2.mask.1, dense: x, units: 12, activation: relu}, "
+     "{name: block.2.mask, dense: block.2.mask.1, units: 6}, "
+     "{name: block.2.masked, mul: [block.1.act, block.2.mask]}, "
+     "{name: block.2, dense: block.2.masked, units: 3, bias: false}, "
+     "{name: block.2.norm, layer_norm: block.2}, "
+     "{name: block.2.act, activation: block.2.norm, function: relu}, "
+     "{name: out, dense: block.2.act, units: 1}]"},
+    {"{type: masknet, hidden: [5], blocks: 2, block_units: 3, layer_norm: false}",
+     "[{name: x, concat: [deep, num]}, "
+     "{name: block.1.mask.1, dense: x, units: 28, activation: relu}, "
+     "{name: block.1.mask, dense: block.1.mask.1, units: 14}, "
+     "{name: block.1.masked, mul: [x, block.1.mask]}, "
+     "{name: block.1, dense: block.1.masked, units: 3, bias: false}, "
+     "{name: block.1.act, activation: block.1, function: relu}, "
+     "{name: block.2.mask.1, dense: x, units: 28, activation: relu}, "
+     "{name: block.2.mask, dense: block.2.mask.1, units: 14}, "
+     "{name: block.2.masked, mul: [x, block.2.mask]}, "
+     "{name: block.2, dense: block.2.masked, units: 3, bias: false}, "
+     "{name: block.2.act, activation: block.2, function: relu}, "
+     "{name: blocks, concat: [block.1.act, block.2.act]}, "
+     "{name: deep.1, dense: blocks, units: 5, activation: relu}, "
+     "{name: deep.2, dense: deep.1, units: 1}]"},
+};
+
+/* Which layer reads which: parameters do not show it. */
+static void layers_are_wired_as_the_formulas_say(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < sizeof wired / sizeof wired[0]; i++) {
+        kit k;
+        tn_text text = {0};
+        kit_init(&k, 3, 4, 2);
+        assert_true(kit_list(&k, wired[i][0]));
+        tn_tree_print_flow(&text, tn_tree_get(k.list, "layers"));
+        assert_string_equal(tn_text_str(&text), wired[i][1]);
+        tn_text_done(&text);
+        kit_done(&k);
+    }
+}
+
 static void a_printed_list_builds_the_same_parameters(void **state)
 {
     (void)state;
@@ -261,6 +368,7 @@ int main(void)
         cmocka_unit_test(models_have_the_parameters_of_their_formulas),
         cmocka_unit_test(numbers_of_dlrm_pair_with_slots),
         cmocka_unit_test(what_does_not_fit_a_model_is_said),
+        cmocka_unit_test(layers_are_wired_as_the_formulas_say),
         cmocka_unit_test(a_printed_list_builds_the_same_parameters),
         cmocka_unit_test(every_model_has_its_presets),
         cmocka_unit_test(the_output_bias_is_found_behind_additions),
