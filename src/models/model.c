@@ -178,6 +178,9 @@ const char *tn_write_named_mlp(tn_list_writer *w, const char *name, const tn_dee
         if (o->batch_norm) {
             tn_list_set(w, dense, "batch_norm", "true");
         }
+        if (o->bn_gamma != 0) {
+            tn_list_set(w, dense, "bn_gamma", "%s", tn_bn_gamma_words[o->bn_gamma]);
+        }
         if (o->dropout > 0) {
             tn_list_set(w, dense, "dropout", "%.17g", o->dropout);
         }
@@ -201,7 +204,10 @@ const char *tn_write_tail(tn_list_writer *w, const char *name, const char *x, co
 {
     if (o->batch_norm) {
         const char *bn = tn_list_text(w, "%s.bn", name);
-        (void)tn_list_layer(w, bn, "batch_norm", (const char *const[]){x, NULL});
+        tn_tree *norm = tn_list_layer(w, bn, "batch_norm", (const char *const[]){x, NULL});
+        if (o->bn_gamma != 0) {
+            tn_list_set(w, norm, "gamma", "%s", tn_bn_gamma_words[o->bn_gamma]);
+        }
         x = bn;
     }
     if (o->activation != 0) {

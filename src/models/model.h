@@ -100,7 +100,8 @@ typedef struct tn_deep_opts {
     uint32_t activation;
     double dropout;
     bool batch_norm;
-    uint32_t head; /* sum concat */
+    uint32_t bn_gamma; /* one uniform */
+    uint32_t head;     /* sum concat */
     bool within_slot;
     uint32_t layers, rank, structure; /* of cross networks */
 } tn_deep_opts;
@@ -113,7 +114,12 @@ extern const char *const tn_head_words[];
     TN_FIELD_F64S(type, hidden, hidden_, 1, 65536, "widths of the hidden layers"),                 \
         TN_FIELD_CHOICE(type, activation, "relu", tn_activation_words, "of the hidden layers"),    \
         TN_FIELD_F64(type, dropout, "0", 0, 0.999, "", "behind each hidden layer"),                \
-        TN_FIELD_BOOL(type, batch_norm, "false", "in each hidden layer, before the activation")
+        TN_FIELD_BOOL(type, batch_norm, "false", "in each hidden layer, before the activation"),   \
+        TN_BN_GAMMA_FIELD(type)
+
+#define TN_BN_GAMMA_FIELD(type)                                                                    \
+    TN_FIELD_CHOICE(type, bn_gamma, "one", tn_bn_gamma_words,                                      \
+                    "first scales of batch_norm: 1, or drawn from 0 to 1")
 
 #define TN_HEAD_FIELD(type)                                                                        \
     TN_FIELD_CHOICE(type, head, "sum", tn_head_words,                                              \
@@ -171,10 +177,12 @@ void tn_write_wide_input(tn_list_writer *w, const tn_model_args *args);
 
 /* Parts that presets of several models share, as pieces of YAML. bars-<set> are the recipes of the
  * open CTR benchmark (BARS, FuxiCTR 1.1, sets x1) for its four sets of data; tensornet has the
- * defaults of TensorNet and of its Wide & Deep example.
+ * defaults of TensorNet and of its Wide & Deep example. TN_BARS_NORM is that of PyTorch 1.0, by
+ * which all of BARS with batch norm was run: it drew gamma from 0 to 1.
  *
- *     TN_BARS_WIDE("frappe", "batch_norm: true, dropout: 0.2", "0.05"),
+ *     TN_BARS_WIDE("frappe", TN_BARS_NORM "dropout: 0.2", "0.05"),
  */
+#define TN_BARS_NORM "batch_norm: true, bn_gamma: uniform, "
 #define TN_BARS_EMBEDDING "embedding: {dim: 10, init: {normal: [0, 1e-4]}}\n"
 #define TN_BARS_TRAIN                                                                              \
     "train:\n"                                                                                     \

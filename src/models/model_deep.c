@@ -82,10 +82,10 @@ static void widedeep_write(const tn_model_args *args, tn_list_writer *w)
 }
 
 static const tn_preset widedeep_presets[] = {
-    TN_BARS_WIDE("frappe", "batch_norm: true, dropout: 0.6", "0.1"),
-    TN_BARS_WIDE("criteo", "batch_norm: true, dropout: 0.1", "1e-5"),
-    TN_BARS_WIDE("avazu", "batch_norm: true, dropout: 0.2", "0.005"),
-    TN_BARS_WIDE("movielens", "batch_norm: true, dropout: 0.1", "0.01"),
+    TN_BARS_WIDE("frappe", TN_BARS_NORM "dropout: 0.6", "0.1"),
+    TN_BARS_WIDE("criteo", TN_BARS_NORM "dropout: 0.1", "1e-5"),
+    TN_BARS_WIDE("avazu", TN_BARS_NORM "dropout: 0.2", "0.005"),
+    TN_BARS_WIDE("movielens", TN_BARS_NORM "dropout: 0.1", "0.01"),
     {"tensornet",
      "model: {hidden: [512, 256, 256], head: concat, " TN_TENSORNET_WIDE "}\n" TN_TENSORNET_BOTH},
     {"paper", "model: {hidden: [1024, 512, 256], head: sum}\n"
@@ -118,10 +118,10 @@ static void deepfm_write(const tn_model_args *args, tn_list_writer *w)
 }
 
 static const tn_preset deepfm_presets[] = {
-    TN_BARS_WIDE("frappe", "batch_norm: true, dropout: 0.2", "0.05"),
-    TN_BARS_WIDE("criteo", "batch_norm: true, dropout: 0.1", "1e-5"),
-    TN_BARS_WIDE("avazu", "batch_norm: true, dropout: 0.3", "0.1"),
-    TN_BARS_WIDE("movielens", "batch_norm: true, dropout: 0.3", "0.01"),
+    TN_BARS_WIDE("frappe", TN_BARS_NORM "dropout: 0.2", "0.05"),
+    TN_BARS_WIDE("criteo", TN_BARS_NORM "dropout: 0.1", "1e-5"),
+    TN_BARS_WIDE("avazu", TN_BARS_NORM "dropout: 0.3", "0.1"),
+    TN_BARS_WIDE("movielens", TN_BARS_NORM "dropout: 0.3", "0.01"),
     {"tensornet",
      "model: {hidden: [512, 256, 256], head: concat, " TN_TENSORNET_WIDE "}\n" TN_TENSORNET_BOTH},
     {"paper", "model: {hidden: [400, 400, 400], dropout: 0.5, head: sum}\n"
@@ -158,11 +158,11 @@ static void dcn_write(const tn_model_args *args, tn_list_writer *w)
 }
 
 static const tn_preset dcn_presets[] = {
-    TN_BARS_CROSS("frappe", "hidden: [400, 400, 400], batch_norm: true, dropout: 0.2, layers: 3",
+    TN_BARS_CROSS("frappe", "hidden: [400, 400, 400], " TN_BARS_NORM "dropout: 0.2, layers: 3",
                   "0.05"),
     TN_BARS_CROSS("criteo", "hidden: [400, 400, 400], dropout: 0.1, layers: 3", "1e-5"),
     TN_BARS_CROSS("avazu", "hidden: [400, 400, 400], dropout: 0.1, layers: 3", "0.05"),
-    TN_BARS_CROSS("movielens", "hidden: [400, 400, 400], batch_norm: true, dropout: 0.2, layers: 4",
+    TN_BARS_CROSS("movielens", "hidden: [400, 400, 400], " TN_BARS_NORM "dropout: 0.2, layers: 4",
                   "0.01"),
     {"tensornet",
      "model: {hidden: [512, 256, 256], layers: 3, bias_init: 0}\n" TN_TENSORNET_EMBEDDING
@@ -222,12 +222,12 @@ static void dcnv2_write(const tn_model_args *args, tn_list_writer *w)
 }
 
 static const tn_preset dcnv2_presets[] = {
-    TN_BARS_CROSS("frappe", "hidden: [400, 400, 400], batch_norm: true, dropout: 0.4, layers: 4",
+    TN_BARS_CROSS("frappe", "hidden: [400, 400, 400], " TN_BARS_NORM "dropout: 0.4, layers: 4",
                   "0.05"),
     TN_BARS_CROSS("criteo", "hidden: [500, 500, 500], dropout: 0.1, layers: 3", "1e-5"),
-    TN_BARS_CROSS("avazu", "hidden: [400, 400, 400], batch_norm: true, dropout: 0.2, layers: 5",
+    TN_BARS_CROSS("avazu", "hidden: [400, 400, 400], " TN_BARS_NORM "dropout: 0.2, layers: 5",
                   "0.05"),
-    TN_BARS_CROSS("movielens", "hidden: [400, 400, 400], batch_norm: true, dropout: 0.2, layers: 5",
+    TN_BARS_CROSS("movielens", "hidden: [400, 400, 400], " TN_BARS_NORM "dropout: 0.2, layers: 5",
                   "0.01"),
     {"tensornet",
      "model: {hidden: [512, 256, 256], layers: 3, bias_init: 0}\n" TN_TENSORNET_EMBEDDING
@@ -257,7 +257,7 @@ static void gdcn_write(const tn_model_args *args, tn_list_writer *w)
 
 /* The benchmark has no gdcn: its recipe with the sizes of dcnv2. */
 static const tn_preset gdcn_presets[] = {
-    TN_BARS_CROSS("frappe", "hidden: [400, 400, 400], batch_norm: true, dropout: 0.4, layers: 4",
+    TN_BARS_CROSS("frappe", "hidden: [400, 400, 400], " TN_BARS_NORM "dropout: 0.4, layers: 4",
                   "0.05"),
     {"tensornet",
      "model: {hidden: [512, 256, 256], layers: 3, bias_init: 0}\n" TN_TENSORNET_EMBEDDING
@@ -285,6 +285,7 @@ static const tn_field deepcrossing_fields[] = {
                     "inside and behind each unit"),
     TN_FIELD_F64(deepcrossing_opts, dropout, "0", 0, 0.999, "", "behind each unit"),
     TN_FIELD_BOOL(deepcrossing_opts, batch_norm, "false", "in each unit, behind its sum"),
+    TN_BN_GAMMA_FIELD(deepcrossing_opts),
     TN_FIELD_END,
 };
 
@@ -324,7 +325,7 @@ static void deepcrossing_write(const tn_model_args *args, tn_list_writer *w)
 
 /* The benchmark has no deepcrossing on its small sets: its recipe with the sizes of dcn. */
 static const tn_preset deepcrossing_presets[] = {
-    TN_BARS_CROSS("frappe", "hidden: [400, 400, 400], batch_norm: true, dropout: 0.2", "0.05"),
+    TN_BARS_CROSS("frappe", "hidden: [400, 400, 400], " TN_BARS_NORM "dropout: 0.2", "0.05"),
     {"tensornet",
      "model: {hidden: [512, 256, 256], bias_init: 0}\n" TN_TENSORNET_EMBEDDING TN_TENSORNET_TRAIN
          TN_TENSORNET_ROWS("deep")},

@@ -30,6 +30,7 @@ typedef struct finalmlp_opts {
     uint32_t activation;
     double dropout;
     bool batch_norm;
+    uint32_t bn_gamma;
     tn_f64s hidden2;
     double dropout2;
     uint32_t heads;
@@ -106,7 +107,8 @@ static void finalmlp_write(const tn_model_args *args, tn_list_writer *w)
         const tn_deep_opts mlp = {.hidden = i == 0 ? o->hidden : o->hidden2,
                                   .activation = o->activation,
                                   .dropout = i == 0 ? o->dropout : o->dropout2,
-                                  .batch_norm = o->batch_norm};
+                                  .batch_norm = o->batch_norm,
+                                  .bn_gamma = o->bn_gamma};
         const char *in = o->gate ? write_gate(w, o, i + 1, x, shape) : x;
         stream[i] = tn_write_named_mlp(w, tn_list_text(w, "stream%u", i + 1), &mlp, in, 0);
     }
@@ -118,10 +120,10 @@ static void finalmlp_write(const tn_model_args *args, tn_list_writer *w)
 /* With rules for the vectors of both contexts. */
 #define FINALMLP_BARS(set, options, l2)                                                            \
     {                                                                                              \
-        "bars-" set, "model: {" options                                                            \
-                     ", batch_norm: true, init: xavier_normal, bias_init: 0}\n" TN_BARS_EMBEDDING  \
-                         TN_BARS_TRAIN TN_BARS_ROWS("deep", l2) TN_BARS_ROWS("context1", l2)       \
-                             TN_BARS_ROWS("context2", l2) TN_BARS_STOP                             \
+        "bars-" set,                                                                               \
+            "model: {" options ", " TN_BARS_NORM                                                   \
+            "init: xavier_normal, bias_init: 0}\n" TN_BARS_EMBEDDING TN_BARS_TRAIN TN_BARS_ROWS(   \
+                "deep", l2) TN_BARS_ROWS("context1", l2) TN_BARS_ROWS("context2", l2) TN_BARS_STOP \
     }
 
 static const tn_preset finalmlp_presets[] = {
@@ -134,12 +136,13 @@ static const tn_preset finalmlp_presets[] = {
                   "heads: 200, gate_hidden: [800], context1: [I1, I2, I3, I4, I5, I6, I7, I8, I9, "
                   "I10, I11, I12, I13], context2: [C6]",
                   "1e-5"),
-    TN_BARS_CROSS("avazu",
-                  "hidden: [400, 400, 400], dropout: 0.3, hidden2: [800], dropout2: 0.3, "
-                  "batch_norm: true, heads: 10, gate_hidden: [800]",
-                  "0.05"),
+    TN_BARS_CROSS(
+        "avazu",
+        "hidden: [400, 400, 400], dropout: 0.3, hidden2: [800], dropout2: 0.3, " TN_BARS_NORM
+        "heads: 10, gate_hidden: [800]",
+        "0.05"),
     TN_BARS_CROSS("movielens",
-                  "hidden: [400], dropout: 0.4, hidden2: [800], dropout2: 0.2, batch_norm: true, "
+                  "hidden: [400], dropout: 0.4, hidden2: [800], dropout2: 0.2, " TN_BARS_NORM ""
                   "heads: 10, gate_hidden: [800]",
                   "0.01"),
     {"tensornet",
@@ -164,6 +167,7 @@ typedef struct finalnet_opts {
     uint32_t activation;
     double dropout;
     bool batch_norm;
+    uint32_t bn_gamma;
     uint32_t residual; /* concat sum */
 } finalnet_opts;
 
@@ -198,8 +202,10 @@ static const char *write_products(tn_list_writer *w, const finalnet_opts *o, uin
     (void)tn_list_layer(w, products, "mul", (const char *const[]){h1, h2, NULL});
     (void)tn_list_layer(w, name, o->residual == CONCAT ? "concat" : "add",
                         (const char *const[]){h2, products, NULL});
-    const tn_deep_opts tail = {
-        .activation = o->activation, .dropout = o->dropout, .batch_norm = o->batch_norm};
+    const tn_deep_opts tail = {.activation = o->activation,
+                               .dropout = o->dropout,
+                               .batch_norm = o->batch_norm,
+                               .bn_gamma = o->bn_gamma};
     return tn_write_tail(w, name, name, &tail);
 }
 
@@ -233,9 +239,9 @@ static void finalnet_write(const tn_model_args *args, tn_list_writer *w)
 
 /* For Criteo the benchmark puts a gate on its slots, which is not there. */
 static const tn_preset finalnet_presets[] = {
-    TN_BARS_CROSS("frappe", "hidden: [400, 400], batch_norm: true, dropout: 0.2", "0.1"),
-    TN_BARS_CROSS("avazu", "hidden: [400, 400, 400], batch_norm: true, dropout: 0.2", "0.05"),
-    TN_BARS_CROSS("movielens", "hidden: [400], batch_norm: true, dropout: 0.1", "0.01"),
+    TN_BARS_CROSS("frappe", "hidden: [400, 400], " TN_BARS_NORM "dropout: 0.2", "0.1"),
+    TN_BARS_CROSS("avazu", "hidden: [400, 400, 400], " TN_BARS_NORM "dropout: 0.2", "0.05"),
+    TN_BARS_CROSS("movielens", "hidden: [400], " TN_BARS_NORM "dropout: 0.1", "0.01"),
     {"tensornet",
      "model: {hidden: [512, 256, 256], bias_init: 0}\n" TN_TENSORNET_EMBEDDING TN_TENSORNET_TRAIN
          TN_TENSORNET_ROWS("deep")},

@@ -25,6 +25,7 @@ typedef struct nfm_opts {
     uint32_t activation;
     double dropout;
     bool batch_norm;
+    uint32_t bn_gamma;
     double pair_dropout;
 } nfm_opts;
 
@@ -40,7 +41,8 @@ static void nfm_write(const tn_model_args *args, tn_list_writer *w)
     const tn_deep_opts mlp = {.hidden = o->hidden,
                               .activation = o->activation,
                               .dropout = o->dropout,
-                              .batch_norm = o->batch_norm};
+                              .batch_norm = o->batch_norm,
+                              .bn_gamma = o->bn_gamma};
     tn_write_wide_input(w, args);
     tn_write_vectors(w, args, 0);
     (void)tn_list_layer(w, "wide.sum", "sum", (const char *const[]){"wide", NULL});
@@ -94,7 +96,7 @@ static void ipnn_write(const tn_model_args *args, tn_list_writer *w)
 
 static const tn_preset ipnn_presets[] = {
     TN_BARS_CROSS("frappe", "hidden: [400, 400, 400], dropout: 0.3", "0.05"),
-    TN_BARS_CROSS("criteo", "hidden: [400, 400, 400], batch_norm: true, dropout: 0.1", "1e-5"),
+    TN_BARS_CROSS("criteo", "hidden: [400, 400, 400], " TN_BARS_NORM "dropout: 0.1", "1e-5"),
     TN_BARS_CROSS("avazu", "hidden: [400, 400, 400], dropout: 0.2", "5e-5"),
     TN_BARS_CROSS("movielens", "hidden: [400, 400, 400], dropout: 0.1", "0.01"),
     {"tensornet",
@@ -118,6 +120,7 @@ typedef struct dlrm_opts {
     uint32_t activation;
     double dropout;
     bool batch_norm;
+    uint32_t bn_gamma;
     tn_f64s bottom;
     double bottom_dropout;
     uint32_t interaction; /* dot cat */
@@ -142,7 +145,8 @@ static const char *write_bottom(tn_list_writer *w, const dlrm_opts *o, uint32_t 
     const tn_deep_opts mlp = {.hidden = o->bottom,
                               .activation = o->activation,
                               .dropout = o->bottom_dropout,
-                              .batch_norm = o->batch_norm};
+                              .batch_norm = o->batch_norm,
+                              .bn_gamma = o->bn_gamma};
     const char *x = tn_write_named_mlp(w, "bottom", &mlp, "num", 0);
     const char *last = tn_list_text(w, "bottom.%u", o->bottom.n + 1);
     tn_tree *dense = tn_list_layer(w, last, "dense", (const char *const[]){x, NULL});
@@ -157,7 +161,8 @@ static void dlrm_write(const tn_model_args *args, tn_list_writer *w)
     const tn_deep_opts mlp = {.hidden = o->hidden,
                               .activation = o->activation,
                               .dropout = o->dropout,
-                              .batch_norm = o->batch_norm};
+                              .batch_norm = o->batch_norm,
+                              .bn_gamma = o->bn_gamma};
     tn_write_vectors(w, args, 0);
     tn_deep_shape shape;
     if (!tn_find_deep_shape(w, &shape)) {
@@ -185,14 +190,13 @@ static void dlrm_write(const tn_model_args *args, tn_list_writer *w)
 
 static const tn_preset dlrm_presets[] = {
     TN_BARS_CROSS("frappe",
-                  "hidden: [400, 400, 400], batch_norm: true, dropout: 0.4, interaction: cat",
-                  "0.1"),
-    TN_BARS_CROSS("criteo", "hidden: [400, 400, 400], batch_norm: true, dropout: 0.2", "1e-5"),
+                  "hidden: [400, 400, 400], " TN_BARS_NORM "dropout: 0.4, interaction: cat", "0.1"),
+    TN_BARS_CROSS("criteo", "hidden: [400, 400, 400], " TN_BARS_NORM "dropout: 0.2", "1e-5"),
     TN_BARS_CROSS("avazu",
-                  "hidden: [400, 400, 400], batch_norm: true, dropout: 0.3, bottom_dropout: 0.3",
+                  "hidden: [400, 400, 400], " TN_BARS_NORM "dropout: 0.3, bottom_dropout: 0.3",
                   "0.01"),
     TN_BARS_CROSS("movielens",
-                  "hidden: [400, 400, 400], batch_norm: true, dropout: 0.2, interaction: cat",
+                  "hidden: [400, 400, 400], " TN_BARS_NORM "dropout: 0.2, interaction: cat",
                   "0.01"),
     {"tensornet",
      "model: {hidden: [512, 256, 256], bias_init: 0}\n" TN_TENSORNET_EMBEDDING TN_TENSORNET_TRAIN

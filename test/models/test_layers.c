@@ -118,6 +118,8 @@ static void layers_refuse_what_does_not_fit(void **state)
         {"{name: x, batch_norm: deep, epsilon: 0}", "epsilon"},
         {"{name: x, layer_norm: deep, epsilon: 0}", "epsilon"},
         {"{name: x, dense: deep, units: 3, batch_norm: true, bn_epsilon: 0}", "bn_epsilon"},
+        {"{name: x, dense: deep, units: 3, bn_gamma: uniform}", "needs 'batch_norm: true'"},
+        {"{name: x, mlp: deep, hidden: [3], bn_gamma: uniform}", "needs 'batch_norm: true'"},
         {"{name: x, mul: deep}", "'mul' takes two inputs, not 1"},
         {"{name: x, mul: [deep, wide, wide]}", "'mul' takes two inputs, not 3"},
         {"{name: x, mul: [wide, deep]}", "inputs of 'mul' have 3 and 12 columns"},
@@ -126,7 +128,7 @@ static void layers_refuse_what_does_not_fit(void **state)
         {"{name: x, mean: deep, dim: 4}", "'per_slot: true'"},
         {"{name: x, layer_norm: deep, per_slot: true, dim: 5}", "'per_slot' needs slots"},
         {"{name: x, inner: numbers}", "'inner' needs slots of one width"},
-        {"{name: x, inner: deep, dim: 12}", "'inner' needs at least 2 slots"},
+        {"{name: x, inner: deep, dim: 12}", "'inner' pairs slots, and there is only one"},
         {"{name: x, outer: numbers}", "'outer' needs slots of one width"},
         {"{name: x, fusion: deep}", "'fusion' takes two inputs, not 1"},
         {"{name: x, fusion: [deep, wide], heads: 2}", "12 and 3 columns, which 2 heads"},
@@ -254,6 +256,42 @@ static void layers_of_one_param_have_one_weight(void **state)
                 NUMBERS(3), NUMBERS(8));
 }
 
+static const tn_real *gamma_of(const kit *k, const char *name)
+{
+    const tn_param_slice *slice = tn_params_find(k->params, name);
+    assert_non_null(slice);
+    return tn_params_weights(k->params) + slice->at;
+}
+
+/* Of two layers of 400 units, which draw numbers of their own. */
+static void bn_gamma_is_one_or_drawn(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {
+        "{name: x, mlp: deep, hidden: [400, 400], batch_norm: true}",
+        "{name: x, mlp: deep, hidden: [400, 400], batch_norm: true, bn_gamma: uniform}",
+    };
+    for (uint32_t drawn = 0; drawn < 2; drawn++) {
+        kit k;
+        assert_true(list(&k, lines[drawn]));
+        tn_error err = {0};
+        assert_int_equal(tn_params_seal(k.params, &err), TN_OK);
+        tn_params_init(k.params, 7);
+        const tn_real *first = gamma_of(&k, "x.1.bn.gamma");
+        const tn_real *second = gamma_of(&k, "x.2.bn.gamma");
+        double sum = 0;
+        uint32_t equal = 0;
+        for (uint32_t i = 0; i < 400; i++) {
+            assert_true(first[i] >= 0 && first[i] <= 1);
+            sum += (double)first[i];
+            equal += first[i] >= second[i] && first[i] <= second[i];
+        }
+        assert_float_equal((float)(sum / 400), drawn ? 0.5F : 1, drawn ? 0.06F : 0);
+        assert_int_equal(equal, drawn ? 0 : 400);
+        kit_done(&k);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -264,6 +302,7 @@ int main(void)
         cmocka_unit_test(v12_fusion_of_two_streams),
         cmocka_unit_test(a_gated_cross_adds_what_its_gate_lets_through),
         cmocka_unit_test(layers_of_one_param_have_one_weight),
+        cmocka_unit_test(bn_gamma_is_one_or_drawn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,6 +24,8 @@ const char *const tn_activation_words[] = {
 
 enum { LAYER_NORM_SLOTS_MAX = 1024 };
 
+const char *const tn_bn_gamma_words[] = {"one", "uniform", NULL};
+
 static tn_init constant(double value)
 {
     return (tn_init){.kind = TN_INIT_CONSTANT, .a = value};
@@ -61,6 +63,7 @@ typedef struct dense_opts {
     const char *param;   /* dense: its weights are <param>.W and .b; NULL: the layer's own */
     uint32_t activation; /* index into tn_activation_words */
     bool batch_norm;
+    uint32_t bn_gamma; /* index into tn_bn_gamma_words */
     double bn_decay, bn_epsilon;
     bool bn_unbiased;
     double dropout;
@@ -73,6 +76,8 @@ typedef struct dense_opts {
         TN_FIELD_BOOL(dense_opts, bias, "true", "false: x W alone"),                               \
         TN_FIELD_BOOL(dense_opts, batch_norm, "false",                                             \
                       "normalise each unit over the batch before it"),                             \
+        TN_FIELD_CHOICE(dense_opts, bn_gamma, "one", tn_bn_gamma_words,                            \
+                        "first scales of batch_norm: 1, or drawn from 0 to 1"),                    \
         TN_FIELD_F64(dense_opts, bn_decay, "0.9", 0, 1, "",                                        \
                      "share of the running value that is kept"),                                   \
         TN_FIELD_F64(dense_opts, bn_epsilon, "1e-5", TN_EPSILON_MIN, 1, "",                        \
@@ -80,6 +85,33 @@ typedef struct dense_opts {
         TN_FIELD_BOOL(dense_opts, bn_unbiased, "true", "running variance by B - 1"),               \
         TN_FIELD_F64(dense_opts, dropout, "0", 0, 0.999, "",                                       \
                      "share of units set to 0 while training")
+
+/* False: reported. */
+static bool norm_fits(const dense_opts *o, const tn_layer_args *args)
+{
+    if (o->bn_gamma != 0 && !o->batch_norm) {
+        tn_diag_error(args->diag, args->at,
+                      "'bn_gamma: %s' needs 'batch_norm: true'; without it, say 'bn_gamma: one'",
+                      tn_bn_gamma_words[o->bn_gamma]);
+        return false;
+    }
+    return true;
+}
+
+/* The node of a batch norm whose parameters are named after `layer`; `gamma`: an index into
+ * tn_bn_gamma_words. */
+static tn_node *normalise(const tn_net *net, const char *layer, const char *node, tn_node *x,
+                          const tn_batch_norm_attr *attr, uint32_t gamma)
+{
+    const tn_init drawn = {.kind = TN_INIT_UNIFORM, .a = 0, .b = 1};
+    tn_shape row = {1, x->shape.cols};
+    tn_node *in[4];
+    in[0] = tn_layer_param(net, layer, ".gamma", row, gamma == 0 ? constant(1) : drawn);
+    in[1] = tn_layer_param(net, layer, ".beta", row, constant(0));
+    in[2] = tn_layer_running(net, layer, ".mean", row, 0);
+    in[3] = tn_layer_running(net, layer, ".var", row, 1);
+    return tn_apply(net->g, &tn_op_batch_norm, node, TN_IN(x, in[0], in[1], in[2], in[3]), attr);
+}
 
 /* Weights of a dense layer; b NULL: it has none. */
 typedef struct dense_weights {
@@ -113,8 +145,8 @@ static tn_node *dense_block(const tn_net *net, const char *name, tn_node *x, den
             tn_param_freeze(wb.b); /* its gradient is rounding noise: Adam would make steps of it */
         }
         (void)tn_layer_name(bn, name, ".bn");
-        tn_batch_norm_attr attr = {opts->bn_epsilon, opts->bn_decay, opts->bn_unbiased};
-        y = tn_layer_of(net, &tn_op_batch_norm, bn, act ? bn : name, y, &attr);
+        const tn_batch_norm_attr attr = {opts->bn_epsilon, opts->bn_decay, opts->bn_unbiased};
+        y = normalise(net, bn, act ? bn : name, y, &attr, opts->bn_gamma);
     }
     y = activate(net, name, y, opts->activation);
     if (opts->dropout > 0) {
@@ -163,6 +195,9 @@ static dense_weights shared_weights(const tn_net *net, const tn_layer_args *args
 static tn_node *dense_build(const tn_net *net, const tn_layer_args *args)
 {
     const dense_opts *o = args->opts;
+    if (!norm_fits(o, args)) {
+        return NULL;
+    }
     const tn_shape shape = {args->in[0]->shape.cols, o->units};
     const dense_weights wb = o->param != NULL ? shared_weights(net, args, shape)
                                               : own_weights(net, args->name, shape, o->bias);
@@ -213,7 +248,7 @@ bool tn_layer_widths(const tn_f64s *hidden, const tn_origin *at, tn_diag *diag)
 static tn_node *mlp_build(const tn_net *net, const tn_layer_args *args)
 {
     const mlp_opts *o = args->opts;
-    if (!tn_layer_widths(&o->hidden, args->at, args->diag)) {
+    if (!tn_layer_widths(&o->hidden, args->at, args->diag) || !norm_fits(o, args)) {
         return NULL;
     }
     char name[TN_LAYER_NAME_MAX];
@@ -288,9 +323,15 @@ static tn_node *dropout_build(const tn_net *net, const tn_layer_args *args)
 const tn_layer tn_layer_dropout = {
     TN_LAYER_WITH_OPTIONS(dropout, "sets a share of the values to 0 while training")};
 
-typedef tn_batch_norm_attr batch_norm_opts;
+typedef struct batch_norm_opts {
+    uint32_t gamma; /* index into tn_bn_gamma_words */
+    double epsilon, decay;
+    bool unbiased;
+} batch_norm_opts;
 
 static const tn_field batch_norm_fields[] = {
+    TN_FIELD_CHOICE(batch_norm_opts, gamma, "one", tn_bn_gamma_words,
+                    "first scales: 1, or drawn from 0 to 1"),
     TN_FIELD_F64(batch_norm_opts, decay, "0.9", 0, 1, "",
                  "share of the running value that is kept"),
     TN_FIELD_F64(batch_norm_opts, epsilon, "1e-5", TN_EPSILON_MIN, 1, "", "added to the variance"),
@@ -298,10 +339,15 @@ static const tn_field batch_norm_fields[] = {
     TN_FIELD_END,
 };
 
-const tn_layer tn_layer_batch_norm = {
-    TN_LAYER_OF(batch_norm, batch_norm,
-                "normalises each column by the batch, later by running values"),
-    TN_LAYER_OPTIONS(batch_norm)};
+static tn_node *batch_norm_build(const tn_net *net, const tn_layer_args *args)
+{
+    const batch_norm_opts *o = args->opts;
+    const tn_batch_norm_attr attr = {o->epsilon, o->decay, o->unbiased};
+    return normalise(net, args->name, args->name, args->in[0], &attr, o->gamma);
+}
+
+const tn_layer tn_layer_batch_norm = {TN_LAYER_WITH_OPTIONS(
+    batch_norm, "normalises each column by the batch, later by running values")};
 
 typedef tn_data_norm_attr data_norm_opts;
 

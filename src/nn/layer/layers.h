@@ -76,6 +76,7 @@ tn_node *tn_layer_of(const tn_net *net, const tn_op *op, const char *layer, cons
                      tn_node *x, const void *attr);
 
 extern const char *const tn_activation_words[]; /* NULL-terminated; 0 is "none" */
+extern const char *const tn_bn_gamma_words[];   /* NULL-terminated; 0 is "one" */
 enum { TN_ACTIVATION_RELU = 1 };
 
 /* A parameter that the user has named: the one that another layer has under this name, or a new
