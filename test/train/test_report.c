@@ -108,7 +108,15 @@ static void without_validation_the_scores_of_training_are_called_progressive(voi
     train((const char *const[]){"data.valid=~", NULL});
     const char *line = only_line("trained ");
     assert_has(line, "; progressive loss 0.");
-    assert_has(line, " (of the last epoch, each row scored before it was learned); all in ");
+    assert_has(line, " (of the last epoch, whose rows are known from those before: only data.valid "
+                     "shows how the model does on others); all in ");
+}
+
+static void in_the_first_pass_they_are_of_rows_not_seen_before(void **state)
+{
+    (void)state;
+    train((const char *const[]){"data.valid=~", "train.max_steps=5", NULL});
+    assert_has(only_line("trained "), " (each row scored before it was learned); all in ");
 }
 
 /* ---- for programs ---- */
@@ -245,6 +253,8 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(
             without_validation_the_scores_of_training_are_called_progressive, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(in_the_first_pass_they_are_of_rows_not_seen_before, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(every_record_has_its_documented_members, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_summary_has_its_documented_members, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_summary_of_a_failed_run_says_why, set_up, tear_down),

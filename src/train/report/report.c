@@ -334,8 +334,10 @@ static void closing_line(const tn_report *r, const tn_report_end *end, tn_text *
         put_scores(out, "valid", t->valid.metrics);
     } else if (end->train != NULL) {
         put_scores(out, "progressive", end->train);
-        tn_text_addf(out, " (%seach row scored before it was learned)",
-                     r->run->train.epochs > 1 ? "of the last epoch, " : "");
+        tn_text_adds(out, end->epoch > 0
+                              ? " (of the last epoch, whose rows are known from those before: only "
+                                "data.valid shows how the model does on others)"
+                              : " (each row scored before it was learned)");
     }
     tn_text_addf(out, "; all in %s", r->opts.dir);
 }
