@@ -52,7 +52,8 @@ static void a_number_of_which_nothing_is_said_gets_the_usual_transform(void **st
     setup_open(&s, "{data: {format: csv}, slots: [{name: a, type: float}, {name: b, as: value},"
                    " {name: c, type: int}, {name: d, transform: quantiles, type: int},"
                    " {name: e, type: float, transform: {quantiles: 7}},"
-                   " {name: f, as: value, transform: identity}, {name: g, as: weighted}]}");
+                   " {name: f, as: value, transform: identity}, {name: g, as: weighted},"
+                   " {name: h, transform: quantiles}]}");
     const tn_transform *t[7];
     for (uint32_t i = 0; i < 7; i++) {
         t[i] = &s.schema->spec[i].transform;
@@ -64,6 +65,8 @@ static void a_number_of_which_nothing_is_said_gets_the_usual_transform(void **st
     assert_int_equal(t[1]->freeze_rows, TN_ZSCORE_FREEZE_ROWS);
     assert_int_equal(t[2]->kind, TN_TRANSFORM_IDENTITY);
     assert_int_equal(t[3]->kind, TN_TRANSFORM_BUCKETS);
+    assert_int_equal(s.schema->spec[3].type, TN_SIGN_INT);
+    assert_int_equal(s.schema->spec[7].type, TN_SIGN_FLOAT); /* what is cut into buckets is one */
     assert_int_equal(t[4]->kind, TN_TRANSFORM_BUCKETS);
     assert_int_equal(t[5]->kind, TN_TRANSFORM_IDENTITY);
     assert_int_equal(t[6]->kind, TN_TRANSFORM_IDENTITY);
@@ -71,7 +74,10 @@ static void a_number_of_which_nothing_is_said_gets_the_usual_transform(void **st
     check_fault("{data: {format: csv}, slots: [{name: a, type: float, transform: log}]}",
                 "this transform makes a number");
     check_fault("{data: {format: csv}, slots: [{name: a, type: float, transform: {quantiles: 1}}]}",
-                "'1'");
+                "expected 2 to 100000 parts, or the path of a file of bounds");
+    check_fault(
+        "{data: {format: csv}, slots: [{name: a, type: float, transform: {quantiles: 100001}}]}",
+        "expected 2 to 100000 parts, or the path of a file of bounds");
 }
 
 static void contradictions_are_found_before_anything_is_read(void **state)

@@ -210,7 +210,8 @@ static void make_spec(making *m, uint32_t i, const tn_slot_opts *o, const tn_ori
     if (tn_tree_is_null(o->transform)) {
         usual_transform(&spec->transform, spec->as, spec->type);
     }
-    if (spec->as != TN_AS_KEY && spec->type == TN_SIGN_ID) {
+    const bool is_number = spec->as != TN_AS_KEY || spec->transform.kind == TN_TRANSFORM_BUCKETS;
+    if (is_number && spec->type == TN_SIGN_ID) {
         spec->type = TN_SIGN_FLOAT; /* id is the default of keys; a number is a float */
     }
     const char *clash = clash_of(spec);

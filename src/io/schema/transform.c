@@ -114,8 +114,10 @@ uint32_t tn_transform_parts(const tn_tree *tree, bool is_bucketed)
 
 static bool read_quantiles(tn_transform *out, const tn_tree *tree, const tn_binder *b)
 {
-    if (tree->kind != TN_TREE_SCALAR) {
-        return fault(b, tree, "expected the path of a file of bounds");
+    double number = 0;
+    if (tree->kind != TN_TREE_SCALAR ||
+        tn_read_f64(tree->text, strlen(tree->text), &number) == TN_NUM_OK) {
+        return fault(b, tree, "expected 2 to 100000 parts, or the path of a file of bounds");
     }
     tn_text text = {0};
     tn_error err = {0};

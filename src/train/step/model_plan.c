@@ -360,10 +360,11 @@ static void refuse_unread(const tn_model_plan *p, const bool *used, const tn_bin
     for (uint32_t i = 0; i < schema->n_slots; i++) {
         const tn_slot_spec *spec = schema->slot[i];
         if (!used[i] && spec != schema->group_spec && !is_sliced(p->run, spec->name)) {
-            refuse(p, spec, "no input of the model reads it",
-                   "leave it out of 'slots', or name it in an input (model.slots, or the inputs of "
-                   "a graph)",
-                   b);
+            refuse(
+                p, spec, "no input of the model reads it",
+                "leave it out of 'slots', or name it in an input (model.slots, its 'uses', or the "
+                "inputs of a graph)",
+                b);
         }
     }
     for (uint32_t i = 0; i < schema->n_numeric && !numeric; i++) {
