@@ -3,6 +3,8 @@
 #include "config/diag.h"
 #include "io/read/reader.h"
 #include "nn/graph/params.h"
+#include "ps/optim/optim.h"
+#include "ps/optim/rule.h"
 #include "support/test.h"
 #include "support/tmpdir.h"
 #include "train/config/run.h"
@@ -137,11 +139,30 @@ static void ranks_that_do_not_wait_drop_units_of_their_own(void **state)
     assert_true(loss[0] != loss[1] && loss[1] != loss[2] && loss[0] != loss[2]);
 }
 
+/* What --print-config shows as {lr: 5} is the default rule with that rate. */
+static void a_rate_alone_changes_the_default_rule(void **state)
+{
+    (void)state;
+    static const char *const rates[][4] = {
+        {"slots=[{name: user}]", "model={type: fm}", NULL, NULL},
+        {"slots=[{name: user}]", "model={type: fm}", "train.sparse.lr=5", NULL}};
+    for (uint32_t i = 0; i < 2; i++) {
+        tn_arena *arena = tn_arena_new(1 << 16);
+        const tn_model_plan *plan = golden_plan(arena, "common", rates[i]);
+        const tn_rule_opts *o = tn_rule_common(&plan->rules->rule[0]);
+        assert_string_equal(plan->rules->rule[0].optim->choice.name, "adagrad");
+        assert_float_equal((float)o->lr, i == 0 ? 0.05F : 5, 1e-6F);
+        assert_int_equal(o->grad_scale, TN_SCALE_SUM);
+        tn_arena_free(arena);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_model_without_dense_weights_has_a_worker),
         cmocka_unit_test(a_first_batch_without_keys_has_rows),
+        cmocka_unit_test(a_rate_alone_changes_the_default_rule),
         cmocka_unit_test(ranks_that_do_not_wait_drop_units_of_their_own),
     };
     return cmocka_run_group_tests_name("train/worker", tests, NULL, NULL);
