@@ -244,6 +244,32 @@ static void the_summary_of_a_failed_run_says_why(void **state)
     tn_text_done(&summary);
 }
 
+/* Of 30 evaluations after 8 steps each, that of step 104 is the first that may tell it. */
+static void a_run_that_diverges_says_so_once_while_it_runs(void **state)
+{
+    (void)state;
+    static const char *const wild[] = {"train.optimizer.lr=100", "train.epochs=30", NULL};
+    static const char *const tame[] = {"train.epochs=30", NULL};
+    static const char warned[] = "\"text\":\"valid loss ";
+    tn_text log = {0};
+    train(wild);
+    read_file("metrics.jsonl", &log);
+    const char *at = strstr(log.data, warned);
+    assert_non_null(at);
+    assert_non_null(strstr(at, " at step 104 is "));
+    assert_non_null(strstr(at, "the run diverges; try smaller learning rates"));
+    assert_non_null(strstr(at, "\"kind\":\"eval\"")); /* it goes on */
+    assert_null(strstr(at + 1, warned));
+    tn_text_done(&log);
+
+    tear_down(state);
+    set_up(state);
+    train(tame);
+    read_file("metrics.jsonl", &log);
+    assert_null(strstr(log.data, "the run diverges"));
+    tn_text_done(&log);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -258,6 +284,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(every_record_has_its_documented_members, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_summary_has_its_documented_members, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_summary_of_a_failed_run_says_why, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_run_that_diverges_says_so_once_while_it_runs, set_up,
+                                        tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,7 +35,8 @@ static void add_overfit(const tn_advice *a, tn_text *out)
     const double train = of(a->train, "logloss");
     const double valid = of(a->valid, "logloss");
     const bool rates_differ = !(of(a->valid, "ne") > LOSS_FAR * of(a->train, "ne"));
-    if (a->epochs > 1 && !a->stops && valid > LOSS_FAR * train && !rates_differ) {
+    const bool learned = !(of(a->valid, "ne") > 1); /* else it has diverged */
+    if (a->epochs > 1 && !a->stops && learned && valid > LOSS_FAR * train && !rates_differ) {
         tn_text_addf(
             out,
             "valid.logloss %.4f is far above that of train, %.4f: the model knows its rows "

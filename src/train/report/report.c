@@ -33,6 +33,7 @@ struct tn_report {
     tn_bar bar;
     tn_text warnings; /* told so far, each ended by NUL */
     uint32_t n_warnings;
+    bool told_diverging;
     double started_wall, begin;
     tn_paced paced;
     uint64_t rows, steps; /* of the steps of this process, or of all together */
@@ -145,6 +146,26 @@ void tn_report_close(tn_report *r)
 
 /* ---- steps ---- */
 
+#define DIVERGING_NE 2.0     /* a batch norm that has just begun may say more than 1 */
+#define DIVERGING_STEPS 100u /* before that many all losses are those of a beginning */
+
+/* Warns once, as soon as predictions are far worse than the click rate alone. */
+static tn_status tell_diverging(tn_report *r, const tn_run_state *state, const char *data,
+                                const tn_metrics *m, tn_error *err)
+{
+    const double ne = tn_metrics_get(m, "ne");
+    if (!(ne > DIVERGING_NE) || r->told_diverging) {
+        return TN_OK;
+    }
+    r->told_diverging = true;
+    char line[256];
+    (void)snprintf(line, sizeof line,
+                   "%s loss %.4g at step %llu is %.3g times that of the click rate alone: the run "
+                   "diverges; try smaller learning rates (train.optimizer.lr, train.sparse.lr)",
+                   data, tn_metrics_get(m, "logloss"), (unsigned long long)state->steps, ne);
+    return tn_report_event(r, state, "warn", line, err);
+}
+
 static tn_status flush_window(tn_report *r, const tn_run_state *state, const tn_read_counts *counts,
                               tn_error *err)
 {
@@ -155,6 +176,9 @@ static tn_status flush_window(tn_report *r, const tn_run_state *state, const tn_
         tn_window_totals_record(&r->window, now, r->run->run.deterministic, t);
         tn_json_u64(t, "bad_records", counts->bad + r->window.others.bad);
         status = tn_journal_end(&r->journal, err);
+    }
+    if (status == TN_OK && state->steps >= r->window.steps + DIVERGING_STEPS) {
+        status = tell_diverging(r, state, "train", tn_window_totals_metrics(&r->window), err);
     }
     tn_window_totals_clear(&r->window, now);
     return status;
@@ -232,7 +256,10 @@ tn_status tn_report_eval_done(tn_report *r, const tn_report_eval *e, tn_error *e
     show_eval(r, e);
     const tn_eval_result f = {.data = e->data, .run = r->run, .result = e->result};
     TN_TRY(tn_eval_result_members(&f, e->best, begin(r, "eval", e->state), err));
-    return tn_journal_end(&r->journal, err);
+    TN_TRY(tn_journal_end(&r->journal, err));
+    return e->state->steps >= DIVERGING_STEPS
+               ? tell_diverging(r, e->state, e->data, e->result->metrics, err)
+               : TN_OK;
 }
 
 static tn_status write_table(tn_report *r, const tn_run_state *state, tn_error *err)
