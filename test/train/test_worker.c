@@ -151,7 +151,7 @@ static void a_rate_alone_changes_the_default_rule(void **state)
         const tn_model_plan *plan = golden_plan(arena, "common", rates[i]);
         const tn_rule_opts *o = tn_rule_common(&plan->rules->rule[0]);
         assert_string_equal(plan->rules->rule[0].optim->choice.name, "adagrad");
-        assert_float_equal((float)o->lr, i == 0 ? 0.05F : 5, 1e-6F);
+        assert_float_equal((float)o->lr, i == 0 ? 0.1F : 5, 1e-6F);
         assert_int_equal(o->grad_scale, TN_SCALE_SUM);
         tn_arena_free(arena);
     }

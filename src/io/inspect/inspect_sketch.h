@@ -67,9 +67,9 @@ void tn_numbers_add(tn_numbers *x, double value);
 double tn_numbers_deviation(const tn_numbers *x);        /* of the sample; 0 for fewer than two */
 double tn_numbers_quantile(tn_numbers *x, double share); /* NAN without numbers */
 
-/* Ascending bounds between at most `parts` buckets (bucket k: bound[k - 1] <= v < bound[k]) of about
- * equal share; a value that alone has more than such a share has a bucket of its own, and the others
- * divide what is left. `bound` has room for parts - 1; returns how many there are. */
+/* Ascending bounds between at most `parts` buckets (bucket k: bound[k - 1] <= v < bound[k]) of
+ * about equal share; a value that alone has more than such a share has a bucket of its own, and the
+ * others divide what is left. `bound` has room for parts - 1; returns how many there are. */
 uint32_t tn_numbers_bounds(tn_numbers *x, uint32_t parts, double *bound);
 
 #endif

@@ -64,11 +64,12 @@ static void add_copc(const tn_advice *a, tn_text *out)
     const double predicted = of(a->valid, "pctr") * rows;
     const double chance = COPC_DEVIATIONS * sqrt(fmax(clicks, predicted));
     if (!a->calibrates && fabs(copc - 1) > COPC_OFF && fabs(clicks - predicted) > chance) {
-        tn_text_addf(out,
-                     "valid.copc %.3f: %.0f clicks where %.0f were predicted; 'eval.calibrate=platt' "
-                     "corrects that in tnet-eval and tnet-export: the same command with it fits "
-                     "the map\n",
-                     copc, clicks, predicted);
+        tn_text_addf(
+            out,
+            "valid.copc %.3f: %.0f clicks where %.0f were predicted; 'eval.calibrate=platt' "
+            "corrects that in tnet-eval and tnet-export: the same command with it fits "
+            "the map\n",
+            copc, clicks, predicted);
     }
 }
 
