@@ -45,14 +45,17 @@ static tn_tree *wrapped(tn_arena *arena, const tn_tree *tree)
     return map;
 }
 
+/* Of the usual rule, which is that of a map without a type. */
+static bool is_option(tn_arena *arena, const tn_tree *map, const char *key)
+{
+    return tn_field_find(tn_field_choice(arena, rule_fields, map)->fields, key) != NULL;
+}
+
 /* With a type, or with options of the usual one: {lr: 0.02}. */
 static bool is_rule(tn_arena *arena, const tn_tree *tree)
 {
-    if (tree->kind != TN_TREE_MAP || tn_tree_get(tree, "type") != NULL) {
-        return true;
-    }
-    const tn_field *options = tn_field_choice(arena, rule_fields, tree)->fields;
-    return tree->first != NULL && tn_field_find(options, tree->first->key) != NULL;
+    return tree->kind != TN_TREE_MAP || tn_tree_get(tree, "type") != NULL ||
+           (tree->first != NULL && is_option(arena, tree, tree->first->key));
 }
 
 /* The part of `tree` (one rule, or {segment: rule}) that concerns `segment`; NULL: nothing. */
@@ -92,6 +95,12 @@ static void check_segments(const tn_tree *tree, const tn_model_inputs *inputs, c
             tn_diag_error(b->diag, &t->key_at, "no embedding input '%s'%s%s%s", t->key,
                           near != NULL ? " (did you mean '" : "", near != NULL ? near : "",
                           near != NULL ? "'?)" : "");
+            if (is_option(b->arena, tree, t->key)) {
+                tn_diag_hint(b->diag,
+                             "each input has a rule of its own here: say "
+                             "'train.sparse.%s.%s'",
+                             tree->first->key, t->key);
+            }
         }
     }
 }
