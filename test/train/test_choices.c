@@ -145,9 +145,13 @@ static void few_rows_are_passed_more_often_in_smaller_steps(void **state)
     write_rows(f, "rows", 250000, NULL);
     choose(f, "{" CSV "}", "", 0);
     check(f, 9, 1024, NULL); /* of 245 steps */
+    write_rows(f, "rows", 99999, NULL);
+    choose(f, "{" VALID "}", "", 0);
+    check(f, 20, 256, "valid.logloss");
+    write_rows(f, "rows", 100000, NULL);
     choose(f, "{" VALID "}", "", 0);
     check(f, 20, 1024, "valid.logloss");
-    check_said(f, "chosen for about 250000 rows: train.batch=1024, train.epochs=20 of 245 steps "
+    check_said(f, "chosen for about 100000 rows: train.batch=1024, train.epochs=20 of 98 steps "
                   "each, fewer when valid.logloss does not get better 2 times in a row; "
                   "'train.epochs=N' sets another number");
     write_rows(f, "rows", 1, NULL);

@@ -22,7 +22,8 @@
 #include <string.h>
 
 enum {
-    FEW_ROWS = 250000, /* of a pass; measured: docs/models.md, Defaults */
+    FEW_ROWS = 100000,           /* of a pass; measured: docs/models.md, Defaults .. */
+    FEW_ROWS_UNSTOPPED = 250000, /* .. where nothing stops the passes that larger steps need */
     BATCH_OF_FEW = 256,
     BATCH = 1024,
     STEPS_ENOUGH = 2000,
@@ -212,7 +213,8 @@ static tn_status choose_passes(choosing *c, tn_text *said, tn_error *err)
         TN_TRY(count_rows(c, err));
     }
     if (t->batch == TN_AUTO) {
-        batch = c->rows >= 0 && c->rows < FEW_ROWS ? BATCH_OF_FEW : BATCH;
+        const double few = is_validated(c) ? FEW_ROWS : FEW_ROWS_UNSTOPPED;
+        batch = c->rows >= 0 && c->rows < few ? BATCH_OF_FEW : BATCH;
     }
     if (open_batch) {
         add_count(&c->train, "batch", batch);

@@ -1,6 +1,7 @@
 /* choices.h - what a configuration leaves to the data, decided before the run begins.
  *
- *     train.batch: auto          256 rows where a pass has fewer than 250,000, else 1024
+ *     train.batch: auto          256 rows where a pass has fewer than 100,000 (without
+ *                            data.valid 250,000), else 1024
  *     train.epochs: auto         one pass where it has 2,000 steps or more; else at most 20: until
  *                                valid.logloss is not better twice in a row, or without data.valid
  *                                as many as make 2,000 steps

@@ -128,7 +128,8 @@ static const tn_field train_fields[] = {
     TN_FIELD_U32W(tn_train_opts, epochs, "auto", 0, 1e6, "", auto_word,
                   "passes over the data; auto: one of 2,000 steps or more, else at most 20"),
     TN_FIELD_U32W(tn_train_opts, batch, "auto", 1, 1 << 20, "rows", auto_word,
-                  "of one step; auto: 256 of fewer than 250,000 rows, else 1024"),
+                  "of one step; auto: 256 of fewer than 100,000 rows (without data.valid 250,000), "
+                  "else 1024"),
     TN_FIELD_U32W(tn_train_opts, threads, "all", 1, 1024, "threads", all_words,
                   "that share each step"),
     TN_FIELD_LATER(TN_KIND_U32, tn_train_opts, workers, uint32_t, "1", 1, 1024, "",
