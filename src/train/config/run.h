@@ -25,7 +25,7 @@ typedef struct tn_admission_opts {
 } tn_admission_opts;
 
 /* The rule of rows where nothing else is said; measured: docs/models.md, Defaults. */
-#define TN_ROW_RULE "{type: adagrad, rowwise: true, lr: 0.1, n0: 1, grad_scale: sum}"
+#define TN_ROW_RULE "{type: adagrad, rowwise: true, lr: 0.1, n0: 1, l2: 0.05, grad_scale: sum}"
 
 #define TN_MEMORY_AUTO TN_WORD_U64(0)
 #define TN_MEMORY_NONE TN_WORD_U64(1)
