@@ -48,8 +48,8 @@ typedef enum tn_pool {
 /* One slot's part of an embedding input: `dim` columns (k * dim for concat). */
 typedef struct tn_embed_slot {
     const char *name;
-    uint32_t slot;             /* of the schema */
     const tn_segment *segment; /* of the slot's record; read at run time, must outlive the graph */
+    uint32_t slot;             /* of the schema */
     tn_pool pool;
     uint32_t k;  /* concat */
     bool single; /* at most one value an example */
