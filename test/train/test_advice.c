@@ -150,14 +150,16 @@ static void a_sum_of_chances_that_is_off_is_told(void **state)
 static void keys_that_were_never_met_are_told(void **state)
 {
     (void)state;
-    tn_unknown_keys keys = {.values = 1000, .unknown = 101, .slot = "user", .share = 0.4};
-    const tn_advice a = {.steps = 1000, .epochs = 1, .batch = 32, .keys = &keys};
+    const tn_unknown_keys many = {.values = 1000, .unknown = 101, .slot = "user", .share = 0.4};
+    const tn_unknown_keys few = {.values = 1000, .unknown = 100, .slot = "user", .share = 0.4};
+    const tn_unknown_keys none = {0};
+    tn_advice a = {.steps = 1000, .epochs = 1, .batch = 32, .keys = &many};
     check(&a, "data.valid: 10 % of all keys were not met in training (slot 'user': 40 %) and add "
               "nothing to a score; coarser slots beside them (a category, a region) tell the model "
               "something of new ones\n");
-    keys.unknown = 100;
+    a.keys = &few;
     check(&a, "");
-    keys = (tn_unknown_keys){0};
+    a.keys = &none;
     check(&a, "");
 }
 
