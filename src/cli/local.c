@@ -10,7 +10,6 @@
 #include "train/config/rank.h"
 #include "train/peers/peers.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -10,7 +10,6 @@
 #include "base/core/error.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 /* ---- reading ---- */

@@ -12,7 +12,6 @@
  * t0 is as wide as a slot's vector and pairs with all of them. Without numbers there is no t0. With
  * interaction: cat the MLP reads [t0, deep] itself.
  */
-#include "config/diag.h"
 #include "config/field.h"
 #include "models/layerlist.h"
 #include "models/model.h"

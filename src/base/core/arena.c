@@ -2,7 +2,6 @@
 #include "base/core/arena.h"
 
 #include "base/core/alloc.h"
-#include "base/core/error.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -9,8 +9,6 @@
 #include "base/core/bytes.h"
 #include "base/core/error.h"
 
-#include <string.h>
-
 enum { WORD = 8 };
 
 #define BIT(b, i, value) (((b) >> (i)&1U) != 0 ? (value) : 0U)

@@ -33,7 +33,6 @@
 #include <linux/futex.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <sys/syscall.h>
 #include <unistd.h>

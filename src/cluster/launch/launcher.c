@@ -13,7 +13,6 @@
  */
 #include "cluster/launch/launcher.h"
 
-#include "base/core/arena.h"
 #include "base/core/number.h"
 
 #include <stdarg.h>

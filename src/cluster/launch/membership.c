@@ -15,7 +15,6 @@
 #include "cluster/launch/ipcdir.h"
 #include "config/diag.h"
 #include "config/field.h"
-#include "config/fieldtree.h"
 #include "config/tree.h"
 
 #include <stdlib.h>

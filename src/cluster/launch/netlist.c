@@ -4,7 +4,6 @@
 #include "base/core/number.h"
 
 #include <arpa/inet.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { V4_AT = 12, V4_BITS = 96, BITS = 128 };

@@ -1,8 +1,6 @@
 /* curvekeys.c - CURVE key pairs are made, written and read; tnet-keygen. */
 #include "cluster/security/curvekeys.h"
 
-#include "base/file/file.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

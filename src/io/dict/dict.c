@@ -15,7 +15,6 @@
 #include "io/dict/dictvalue.h"
 
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 

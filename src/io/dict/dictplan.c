@@ -8,7 +8,6 @@
 #include "base/keys/record.h"
 #include "base/math/crc32c.h"
 
-#include <stddef.h>
 #include <string.h>
 
 _Static_assert((int)TN_SEGMENTS_MAX <= (int)TN_DICT_SEGMENTS,

@@ -14,7 +14,6 @@
 #include "base/math/crc32c.h"
 #include "base/thread/ordered_work.h"
 #include "base/thread/range.h"
-#include "io/dict/dictformat.h"
 #include "io/dict/dictplan.h"
 
 #include <math.h>

@@ -3,7 +3,6 @@
 
 #include "base/core/alloc.h"
 #include "base/core/number.h"
-#include "base/core/text.h"
 #include "base/file/file.h"
 
 #include <math.h>

@@ -8,10 +8,7 @@
  */
 #include "io/format/delimited.h"
 
-#include "base/core/number.h"
 #include "base/math/key.h"
-#include "io/format/format.h"
-#include "io/rows/rows_parsing.h"
 #include "io/schema/dataopts.h"
 
 #include <math.h>

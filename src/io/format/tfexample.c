@@ -9,7 +9,6 @@
 
 #include "base/codec/proto.h"
 #include "base/core/number.h"
-#include "io/format/format.h"
 #include "io/rows/rows_parsing.h"
 
 #include <inttypes.h>

@@ -9,7 +9,6 @@
 #include "io/schema/dataopts.h"
 #include "io/schema/schema.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <sys/stat.h>
 

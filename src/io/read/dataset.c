@@ -9,7 +9,6 @@
 #include "io/read/schema_inference.h"
 #include "io/schema/schema.h"
 
-#include <math.h>
 #include <string.h>
 
 const tn_field tn_dataset_fields[] = {

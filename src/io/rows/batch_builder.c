@@ -14,7 +14,6 @@
 #include "io/schema/dataopts.h"
 #include "io/schema/schema.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 typedef struct slot_column {

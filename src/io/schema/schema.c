@@ -10,7 +10,6 @@
 #include "config/tree.h"
 #include "io/schema/dataopts.h"
 
-#include <math.h>
 #include <string.h>
 
 enum {

@@ -16,9 +16,7 @@
 #include "base/codec/json.h"
 #include "base/core/alloc.h"
 #include "base/core/arena.h"
-#include "base/core/text.h"
 #include "base/math/fmath.h"
-#include "base/math/rng.h"
 #include "base/thread/team.h"
 #include "io/rows/rows.h"
 #include "io/schema/dataopts.h"
@@ -27,7 +25,6 @@
 
 #include <math.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -10,7 +10,6 @@
 #if TN_DELIMITER_MASKS_X86
 #include <immintrin.h>
 #endif
-#include <string.h>
 
 #define EACH UINT64_C(0x0101010101010101)
 #define TOPS (EACH * 0x80)

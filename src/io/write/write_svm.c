@@ -6,7 +6,6 @@
 #include "io/schema/schema.h"
 
 #include <math.h>
-#include <string.h>
 
 /* Words and negative numbers are no indices. */
 static tn_status check_types(const tn_writer *w, tn_error *err)

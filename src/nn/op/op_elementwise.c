@@ -8,7 +8,6 @@
  *   bias     y = x + b          dx += dy, db += sum_r dy       one row b added to every row; a tile
  *                                                              of columns, rows in order
  */
-#include "base/keys/init.h"
 #include "config/field.h"
 #include "nn/op/ops.h"
 #include "nn/vec/vec.h"

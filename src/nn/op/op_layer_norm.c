@@ -5,7 +5,6 @@
  *   backward    dx += rstd (u - mean(u) - x^ mean(u x^)),  u = gamma dy
  *               dgamma += sum dy x^,  dbeta += sum dy
  */
-#include "base/keys/init.h"
 #include "config/field.h"
 #include "nn/op/ops.h"
 

@@ -5,7 +5,6 @@
 #include "nn/graph/graphcore.h"
 #include "nn/op/ops.h"
 
-#include <math.h>
 #include <string.h>
 
 enum { OPERANDS_MAX = 4096, PARAMS_MAX = 16 }; /* of a node */

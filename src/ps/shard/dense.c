@@ -4,7 +4,6 @@
 
 #include "base/core/alloc.h"
 #include "base/thread/team.h"
-#include "ps/optim/optim.h"
 #include "ps/optim/rule.h"
 
 #include <pthread.h>

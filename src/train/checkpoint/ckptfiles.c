@@ -11,7 +11,6 @@
 #include "nn/graph/params.h"
 #include "ps/optim/optim.h"
 #include "ps/shard/dense.h"
-#include "ps/snapshot/snapshot.h"
 #include "train/checkpoint/ckpt_moment.h"
 #include "train/checkpoint/ckptdir.h"
 #include "train/step/worker.h"

@@ -3,7 +3,6 @@
 
 #include "base/file/safetensors.h"
 #include "base/math/key.h"
-#include "config/tree.h"
 #include "io/dict/dictwrite.h"
 #include "nn/graph/params.h"
 #include "ps/optim/optim.h"

@@ -18,7 +18,6 @@
 #include "train/step/model_plan.h"
 #include "train/step/worker.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 

@@ -4,9 +4,6 @@
 #include "base/core/alloc.h"
 #include "base/core/arena.h"
 #include "io/read/blocks.h"
-#include "io/read/reader.h"
-#include "ps/snapshot/manifest.h"
-#include "train/checkpoint/sources.h"
 
 const tn_epoch_parts *tn_epoch_parts_of(const tn_reader *reader, const tn_sources *sources,
                                         tn_arena *arena)

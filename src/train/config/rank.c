@@ -1,7 +1,6 @@
 /* rank.c - finds the rank of this process, and prepares the start of a group. */
 #include "train/config/rank.h"
 
-#include "base/core/log.h"
 #include "cluster/group/group.h"
 #include "cluster/launch/ipcdir.h"
 #include "cluster/launch/membership.h"

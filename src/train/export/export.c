@@ -5,7 +5,6 @@
 #include "base/core/clock.h"
 #include "base/core/log.h"
 #include "base/core/number.h"
-#include "base/file/file.h"
 #include "base/file/output_file.h"
 #include "base/file/safetensors.h"
 #include "serve/calibration_file.h"

@@ -11,7 +11,6 @@
 #include "io/dict/dict_deltas.h"
 #include "io/dict/dictwrite.h"
 #include "io/schema/schema.h"
-#include "ps/snapshot/snapshot.h"
 #include "train/checkpoint/ckpt_moment.h"
 #include "train/checkpoint/import.h"
 #include "train/config/run.h"

@@ -12,7 +12,6 @@
 #include "train/checkpoint/ckpt_peers.h"
 #include "train/checkpoint/ckptfiles.h"
 #include "train/config/run.h"
-#include "train/eval/evaluate.h"
 #include "train/peers/part_dealer.h"
 #include "train/peers/peers.h"
 #include "train/peers/score_exchange.h"

@@ -4,7 +4,6 @@
 #include "base/core/alloc.h"
 #include "base/core/clock.h"
 #include "io/read/blocks.h"
-#include "io/read/reader.h"
 #include "train/peers/part_progress.h"
 
 static const uint64_t look_ns = 20000000; /* how often a waiting thread looks at *stop */

@@ -9,7 +9,6 @@
 #include "cluster/security/security.h"
 #include "cluster/sync/sync_client.h"
 #include "config/diag.h"
-#include "config/field.h"
 #include "nn/graph/params.h"
 #include "ps/shard/dense.h"
 #include "train/checkpoint/ckpt_moment.h"

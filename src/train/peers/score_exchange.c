@@ -3,9 +3,7 @@
 #include "train/peers/score_exchange.h"
 
 #include "base/core/arena.h"
-#include "cluster/wire/control_messages.h"
 #include "io/schema/schema.h"
-#include "train/peers/scored_rows.h"
 #include "train/step/model_plan.h"
 #include "train/step/worker.h"
 

@@ -2,7 +2,6 @@
  */
 #include "train/peers/scored_rows.h"
 
-#include "base/core/alloc.h"
 #include "base/core/arena.h"
 #include "base/core/bytes.h"
 #include "io/rows/rows.h"

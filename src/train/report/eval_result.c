@@ -5,13 +5,10 @@
 #include "base/core/alloc.h"
 #include "io/schema/schema.h"
 #include "train/config/run.h"
-#include "train/report/metrics_jsonl.h"
 #include "train/report/text_tables.h"
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 enum { SLICES_SHOWN = 20, CELL_MAX = 39 };
 

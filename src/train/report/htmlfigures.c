@@ -1,14 +1,11 @@
 /* htmlfigures.c - draws charts as SVG, and the figures of the report by them. */
 #include "train/report/htmlfigures.h"
 
-#include "base/core/text.h"
 #include "base/math/fmath.h"
 #include "metrics/calibration.h"
 #include "metrics/ranking.h"
 
 #include <math.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 

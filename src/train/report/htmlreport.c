@@ -8,7 +8,6 @@
 #include "train/report/htmlfigures.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { DECILES = 10, SLICES_SHOWN = 50 };
 

@@ -5,9 +5,6 @@
 #include "base/core/bytes.h"
 #include "base/core/clock.h"
 #include "base/core/log.h"
-#include "cluster/wire/control_messages.h"
-#include "io/read/reader.h"
-#include "ps/table/table.h"
 
 #include <pthread.h>
 #include <stdlib.h>

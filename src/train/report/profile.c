@@ -2,9 +2,6 @@
 #include "train/report/profile.h"
 
 #include "base/core/alloc.h"
-#include "base/core/text.h"
-#include "base/machine/machine_peak.h"
-#include "base/trace/trace.h"
 #include "nn/passes/plan.h"
 #include "train/config/run.h"
 #include "train/step/model_plan.h"

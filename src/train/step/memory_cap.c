@@ -3,7 +3,6 @@
 
 #include "base/core/arena.h"
 #include "base/core/clock.h"
-#include "base/core/text.h"
 #include "base/keys/record.h"
 #include "cluster/launch/membership.h"
 #include "io/schema/schema.h"

@@ -2,7 +2,6 @@
 #include "train/step/model_plan.h"
 
 #include "base/core/arena.h"
-#include "base/core/error.h"
 #include "base/core/number.h"
 #include "base/keys/record.h"
 #include "config/diag.h"

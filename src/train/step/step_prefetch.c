@@ -16,7 +16,6 @@
 #include "train/step/model_plan.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 
 /* ---- a thread that stops a reader; a signal handler may only set a flag ---- */
 

@@ -6,7 +6,6 @@
 #include "base/core/number.h"
 #include "base/math/fmath.h"
 #include "base/thread/team.h"
-#include "base/thread/threads.h"
 #include "base/trace/trace.h"
 #include "config/diag.h"
 #include "models/layerlist.h"
