@@ -2,8 +2,7 @@
  * resolved configuration as YAML.
  *
  * The schema is for editors, whose YAML readers guess types: where a user may write a text, what
- * such a reader takes for a number or a truth value is allowed too. The program itself checks more
- * strictly.
+ * such a reader takes for a number or a truth value is allowed too. The program is stricter.
  */
 #include "config/field.h"
 

@@ -1,5 +1,4 @@
-/* fieldtree.c - how an option table looks at a tree: shorthands, defaults, and layers on top of
- * each other. */
+/* fieldtree.c - how an option table looks at a tree: shorthands, defaults, layers upon layers. */
 #include "config/fieldtree.h"
 
 #include "base/core/arena.h"

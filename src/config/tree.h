@@ -1,8 +1,7 @@
 /* tree.h - a configuration as a tree of texts that know where they stand.
  *
- * YAML, environment and command line all end up in one tree; option tables
- * (config/field.h) read it. Scalars stay text: their type is the option's, never a
- * guess of the parser.
+ * YAML, environment and command line all end up in one tree; option tables (config/field.h) read
+ * it. Scalars stay text: their type is the option's, never a guess of the parser.
  *
  *     data:                        map
  *       train: [a.tsv, b.tsv]      "train": list of two scalars

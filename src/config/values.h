@@ -1,7 +1,6 @@
 /* values.h - what options are once they are read, and the rows of the tables that read them.
  *
- * Headers with structs of options include this one; field.h is for files that write such a table or
- * bind one.
+ * Headers with structs of options include this one; field.h is for files that write or bind tables.
  */
 #ifndef TN_CONFIG_VALUES_H
 #define TN_CONFIG_VALUES_H

@@ -15,8 +15,7 @@ typedef struct tn_interval {
     double value, low, high, variance;
 } tn_interval;
 
-/* From the variance of the rows' placements (DeLong 1988). Rows count once each, whatever their
- * weights. */
+/* From the variance of the rows' placements (DeLong 1988). Weights do not count. */
 tn_interval tn_interval_delong(const tn_metrics *m);
 
 /* Every row counts Poisson(1) times in each of 200 replicates, drawn from its number, so that

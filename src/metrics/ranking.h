@@ -1,5 +1,4 @@
-/* ranking.h - the distinct scores in ascending order, whatever they come from, and curves over
- * them.
+/* ranking.h - the distinct scores in ascending order, whatever their source, and curves over them.
  *
  *     tn_walk w = tn_walk_begin(m);
  *     tn_cell c;

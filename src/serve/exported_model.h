@@ -1,5 +1,4 @@
-/* exported_model.h - an export directory, opened to score: the part that all scorers share and
- * never change.
+/* exported_model.h - an export directory opened to score: what all scorers share and none changes.
  *
  *     EXPORT.json        sizes and crcs of the files
  *     model.json         slots, transforms, inputs, nodes       -> schema, inputs, nodes

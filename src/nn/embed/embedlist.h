@@ -21,8 +21,7 @@
                    : f(__VA_ARGS__, dim))
 #define TN_ALWAYS_INLINE __attribute__((always_inline)) static inline
 
-/* What a slot of the schema is to one embed node: list->use[slot]; one more, for slots behind the
- * last. */
+/* What a slot of the schema is to one embed node: list->use[slot]; one more behind the last. */
 typedef struct tn_slot_use {
     uint32_t i;   /* in its list; or TN_NO_SLOT */
     uint32_t col; /* first column */

@@ -34,8 +34,7 @@ enum { WIDTH_MAX = 1024 }; /* n * dim that embed_ffm does */
  *     field[g .. g+3]   | g,f    g,f+1   g,f+2   g,f+3   |
  *                       | g+1,f  g+1,f+1 ..              |      its columns as rows
  *
- * What comes out has the same bits with every instruction set: the order of additions is written
- * down, lane by lane.
+ * What comes out has the same bits with every instruction set: additions are ordered lane by lane.
  */
 typedef struct ffm_row {
     uint32_t n;

@@ -1,5 +1,4 @@
-/* gemm.h - matrix products, each call on one thread, and their makers: our own kernels, OpenBLAS or
- * oneDNN.
+/* gemm.h - matrix products, each call on one thread, made by our own kernels, OpenBLAS or oneDNN.
  *
  *     tn_products p;
  *     TN_TRY(tn_products_find(&p, TN_PRODUCTS_AUTO, err));     loaded, and tried on a small product

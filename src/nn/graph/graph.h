@@ -1,8 +1,7 @@
 /* graph.h - a network as a list of nodes, in the order they were made.
  *
- * A node can only use older nodes, so the list is already in topological order:
- * forward walks it up, backward walks it down. There is no sort, no visited
- * set, no recursion.
+ * A node can only use older nodes, so the list is already in topological order: forward walks it
+ * up, backward walks it down. There is no sort, no visited set, no recursion.
  *
  *     tn_graph *g = tn_graph_new(&(tn_graph_opts){.max_rows = 1024, .team = team, .train = true});
  *     tn_node *x = tn_input(g, "x", 13, false);            [B,13], set per batch

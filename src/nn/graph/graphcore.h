@@ -1,8 +1,7 @@
 /* graphcore.h - the inside of a graph, for the files that build it, run it and print it.
  *
  * Matrices that lie inside another one form a group: the operands of a concat, the slices of a
- * node. `home` leads to the matrix they live in, and from there to the group's root, which owns the
- * memory:
+ * node. `home` leads to the matrix they live in, and to the group's root, which owns the memory:
  *
  *     concat c  | a . . . | b . . | d . . . . |      a, b, d: home c, at 0, 4, 7
  *     slice s         | . . . . |                    of c: home c, at 2
@@ -72,8 +71,7 @@ const char *tn_graph_copy_text(tn_graph *g, const char *text);
 const tn_node *tn_node_root(const tn_node *n);
 uint32_t tn_operands(const tn_node *n); /* without parameters */
 
-/* Passes that stand in fuse.c, or that they need; graph_passes.c has the others and runs them all
- * in order. */
+/* Passes that stand in fuse.c, or that they need; graph_passes.c has the others and runs all. */
 void tn_pass_alive(tn_graph *g); /* drops again, after nodes have become useless */
 tn_status tn_pass_fold(tn_graph *g, tn_error *err) TN_MUST_USE;
 void tn_pass_fuse(tn_graph *g);

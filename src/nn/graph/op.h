@@ -10,10 +10,9 @@
  * The gradient test, the benchmark and `tnet-train --list-ops` walk ops.def, so
  * an operator whose backward is wrong cannot be merged.
  *
- * Everything is a matrix of [rows x cols], row-major; rows is the batch, except
- * in parameters. Work is cut into tiles of fixed size: tiles of rows touch only
- * those rows, tiles of columns only those columns, so no sum depends on the
- * number of threads.
+ * Everything is a matrix of [rows x cols], row-major; rows is the batch, except in parameters. Work
+ * is cut into tiles of fixed size: tiles of rows touch only those rows, tiles of columns only those
+ * columns, so no sum depends on the number of threads.
  *
  * The two laws of backward:
  *   - add into in[i]->grad (+=), never assign: a node may feed several others
@@ -89,8 +88,7 @@ static inline void tn_clear(tn_real *row, size_t n)
     memset(row, 0, n * sizeof *row);
 }
 
-/* Whether self's backward adds to the operand's gradient or, as its first writer, assigns all of
- * it. */
+/* Whether self's backward adds to the operand's gradient or, as its first writer, assigns it. */
 static inline bool tn_adds(const tn_node *self, const tn_node *operand)
 {
     return operand->first_writer != self;

@@ -99,8 +99,7 @@ bool tn_layer_per_slot(const tn_layer_args *args, bool per_slot, uint32_t dim, u
 /* Whether the widths in `hidden` are whole numbers, at most 64 of them. False: reported. */
 bool tn_layer_widths(const tn_f64s *hidden, const tn_origin *at, tn_diag *diag);
 
-/* "<name><suffix>" and "<name>.<i>", in the caller's buffer. Names that are too long were refused
- * before. */
+/* "<name><suffix>" and "<name>.<i>", in the caller's buffer. Longer names were refused before. */
 const char *tn_layer_name(char out[TN_LAYER_NAME_MAX], const char *name, const char *suffix);
 const char *tn_layer_numbered(char out[TN_LAYER_NAME_MAX], const char *name, uint32_t i);
 

@@ -194,8 +194,7 @@ static void product_backward(tn_node *y, tn_range rows)
     }
 }
 
-/* Before backward: writes W^T. Columns come in whole vectors, so none is paired with another
- * tile's. */
+/* Before backward: writes W^T. Columns come in whole vectors, none with another tile's. */
 static void product_transpose(tn_node *y, tn_range cols)
 {
     const tn_node *w = y->in[1];

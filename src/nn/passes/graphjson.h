@@ -1,5 +1,4 @@
-/* graphjson.h - the nodes of a graph as JSON: model.json, and the hash that says whether two graphs
- * are one.
+/* graphjson.h - the nodes of a graph as JSON: model.json, and a hash that tells graphs apart.
  *
  *     [{"name":"deep.1","op":"dense","in":["in.deep"],"cols":64,"attr":{"activation":"relu"},
  *       "params":{"W":"deep.1.W","b":"deep.1.b"}}]

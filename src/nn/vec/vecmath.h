@@ -1,5 +1,4 @@
-/* vecmath.h - exp, log, log1p, tanh, erfc of one number, written so that a loop over them
- * vectorises.
+/* vecmath.h - exp, log, log1p, tanh, erfc of one number, so that loops over them vectorise.
  *
  * Own code with one order of operations, no branches and no table: libm picks its version by
  * processor, and numbers must not. In float within a few ulp; in the double build, which only the

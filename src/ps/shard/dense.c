@@ -1,5 +1,4 @@
-/* dense.c - norm and update of dense weights, in tiles of the runs that do not depend on the number
- * of threads. */
+/* dense.c - norm and update of dense weights, in tiles, whatever the number of threads. */
 #include "ps/shard/dense.h"
 
 #include "base/core/alloc.h"

@@ -1,5 +1,4 @@
-/* ownership.h - the part of a model that each peer owns: a run of partitions and a range of the
- * flat vector.
+/* ownership.h - what each peer owns of a model: a run of partitions and a range of the flat vector.
  *
  *     partitions     0 .. 255    256 .. 511   512 .. 767   768 .. 1023      4 peers
  *     flat vector    0 .. 95     96 .. 191    192 .. 287   288 .. 370

@@ -1,5 +1,4 @@
-/* shard.h - one peer's part of the model: its partitions of the table, its range of the dense
- * vector.
+/* shard.h - one peer's part of the model: partitions of the table, a range of the dense vector.
  *
  * Plain calls, no sockets: a server loop makes them for other peers, a training step for its own.
  * With one process there is one shard, which is the whole model. */

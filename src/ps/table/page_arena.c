@@ -1,5 +1,4 @@
-/* page_arena.c - extents cut up in order. An extent is a private mapping, aligned to a huge page if
- * it has any. */
+/* page_arena.c - extents cut up in order. An extent is a private mapping, aligned to huge pages. */
 #include "ps/table/page_arena.h"
 
 #include "base/core/alloc.h"

@@ -1,5 +1,4 @@
-/* page_arena.h - the table's memory: big pieces from the system, cut up and never given back
- * singly.
+/* page_arena.h - the table's memory: big pieces from the system, never given back singly.
  *
  *     extent 1 MB | extent 2 MB | .. | extent 64 MB | extent 64 MB      huge pages from 4 MB on
  *     '- cut ----------------------------------------'    '- untouched: costs no memory yet

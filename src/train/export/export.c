@@ -129,8 +129,7 @@ static bool same_index(const char *a, const char *b)
     return same;
 }
 
-/* Gives the folder its name. *existed: an equal one had it, which stays; one that is not equal is
- * TN_E_CKPT. */
+/* Gives the folder its name. *existed: an equal one had it and stays; another one is TN_E_CKPT. */
 static tn_status settle_folder(out_folder *d, bool *existed, tn_error *err)
 {
     TN_ASSERT(d->made);

@@ -1,5 +1,4 @@
-/* export.h - from a checkpoint to what an online service needs: a directory that cannot be mixed
- * up.
+/* export.h - from a checkpoint to what an online service needs: one directory, never mixed up.
  *
  *     export/<model_id>/    model.json + dense.safetensors    the graph, for libtnet (serve/tnet.h)
  *                           dict.tnd                          key -> row, by mmap (io/dict/dict.h)

@@ -202,8 +202,7 @@ static const tn_field *slot_field(const char *key)
     return f;
 }
 
-/* The options of a table that are not default, but those in `without`; `key` is one that has no
- * default. */
+/* The options of a table that are not default, but those in `without`; `key` has no default. */
 static void put_changed(const writing *w, const tn_field *fields, const void *opts, void *usual,
                         const char *key, const char *const *without)
 {

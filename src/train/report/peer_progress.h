@@ -120,8 +120,7 @@ typedef struct tn_peer_progress_sums {
 } tn_peer_progress_sums;
 void tn_peer_progress_sums_of(tn_peer_progress *r, tn_peer_progress_sums *out);
 
-/* Figures of a rank (tn_rank_counts_pack), which count when they are newer than the last ones. Any
- * thread. */
+/* Figures of a rank (tn_rank_counts_pack), which count if newer than the last. Any thread. */
 void tn_peer_progress_add_counts(tn_peer_progress *r, uint32_t rank, tn_note_bytes figures);
 
 /* Adds what the tables of the others hold, and, unless NULL, what they have told to be read of that

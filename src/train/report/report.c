@@ -371,8 +371,7 @@ static void closing_line(const tn_report *r, const tn_report_end *end, tn_text *
 
 /* ---- summary.json: how a run ended, for programs (docs/formats.md section 9) ----
  *
- * Replaced as a whole. Parts that there were not (no test data, no best) are null, as is what is
- * not finite.
+ * Replaced as a whole. Missing parts (no test data, no best) and what is not finite are null.
  */
 
 /* What all ranks have read. */

@@ -21,8 +21,7 @@
  *     tn_sheet_next(&s);                        .. and ends it
  *     tn_sheet_end(&s, out);                    appends the table; `s` is empty then
  *
- * Columns of numbers stand right, others left. Lines end in a newline and carry no blanks at their
- * end. */
+ * Columns of numbers stand right, others left. Lines end in a newline, without blanks before it. */
 enum { TN_CELL_MAX = 31 };
 
 typedef struct tn_sheet {
