@@ -16,8 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- to.format=tnb: a binary cache. The reader makes it as training would, batches and all ----
- */
+/* ---- to.format=tnb: a binary cache, which the reader makes as training would ---- */
 
 enum { BATCH_ROWS = 4096, PREFETCH = 4 };
 
@@ -44,8 +43,7 @@ static tn_status drain(tn_reader *reader, tn_error *err)
     return status == TN_END ? TN_OK : status;
 }
 
-/* Reads in->paths and writes `path`, which ends in .tnb; in->from was bound with TN_DATASET_PARTS.
- */
+/* Reads in->paths and writes `path`, a .tnb; in->from was bound with TN_DATASET_PARTS. */
 static tn_status make_cache(const tn_data_input *in, const char *path, tn_error *err)
 {
     TN_TRY(check_target(in, path, err));

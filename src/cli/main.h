@@ -44,8 +44,7 @@ typedef struct tn_setup {
 /* The configuration named by the first word, changed by environment and key=value. */
 tn_status tn_setup_load(tn_setup *s, const tn_options *options, tn_error *err) TN_MUST_USE;
 /* Makes the choices that are left to the data (train/config/choices.h); `said` gets words about
- * them. `from`: a checkpoint or run directory that will be read; NULL: what checkpoint.resume says.
- */
+ * them. `from`: a checkpoint or run directory to be read; NULL: what checkpoint.resume says. */
 tn_status tn_setup_choose(tn_setup *s, const char *from, tn_text *said, tn_error *err) TN_MUST_USE;
 /* The same, then the plan; the user is told. */
 tn_status tn_setup_plan(tn_setup *s, const char *from, tn_error *err) TN_MUST_USE;

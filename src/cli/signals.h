@@ -17,8 +17,7 @@
  * flushes denormals. */
 void tn_signals_start(void);
 
-/* The first three. A process that starts a program which watches them leaves them blocked for it.
- */
+/* The first three. Who starts a program that watches them leaves them blocked for it. */
 void tn_signals_stops(sigset_t *out);
 
 /* From now on these set the flag that is returned, also where they came before and were blocked

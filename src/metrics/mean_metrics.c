@@ -41,8 +41,7 @@ double tn_metric_rig(const tn_metrics *m)
     return 1 - entropy_ratio(m, mean(m, TN_SUM_WY));
 }
 
-/* A constant with this model's bias loses -y ln p - (1 - y) ln(1 - p) with the means of both.
- */
+/* A constant with this model's bias loses -y ln p - (1 - y) ln(1 - p), means of both. */
 double tn_metric_calibration_free_ne(const tn_metrics *m)
 {
     return entropy_ratio(m, mean(m, TN_SUM_WP));

@@ -11,8 +11,7 @@
 
 #include <string.h>
 
-/* The newest report of a peer, as it came: 4 bytes per score that occurs, all cells take 20 MB.
- */
+/* A peer's newest report, as it came: 4 bytes per score that occurs, all cells take 20 MB. */
 typedef struct packed {
     tn_text bytes;
     uint64_t sequence; /* 0 until it reports */

@@ -85,8 +85,7 @@ typedef struct tn_exported_graph {
 tn_status tn_exported_graph_new(tn_exported_graph *out, const tn_exported_model *b,
                                 uint32_t max_rows, tn_error *err) TN_MUST_USE;
 
-/* A part of opening (model_json.c): fills *b from model.json's parsed text. `what` names the file.
- */
+/* Part of opening (model_json.c): fills *b from model.json's parsed text. `what`: the file. */
 tn_status tn_exported_model_read(tn_exported_model *b, const tn_json *model, const tn_tree *data,
                                  const char *what, tn_error *err) TN_MUST_USE;
 

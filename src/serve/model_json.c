@@ -407,8 +407,7 @@ static size_t count_values(const tn_json *value)
     return n;
 }
 
-/* All that is made of the model lives in the arena, so memory for all of it is asked for at once.
- */
+/* All that is made of the model lives in the arena: its memory is asked for at once. */
 static tn_status reserve(const reading *r)
 {
     size_t slots = (size_t)items_in(tn_json_get(r->model, "slots")) +

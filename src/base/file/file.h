@@ -64,8 +64,7 @@ tn_status tn_dir_make_private(const char *path, tn_error *err) TN_MUST_USE;
 tn_status tn_dir_sync(const char *path, tn_error *err) TN_MUST_USE;
 tn_status tn_rename(const char *from, const char *to,
                     tn_error *err) TN_MUST_USE; /* and sync parent */
-/* A missing file counts as removed. Neither function syncs the parent: a crash may undo a removal.
- */
+/* A missing file counts as removed. Neither syncs the parent: a crash may undo a removal. */
 tn_status tn_remove_file(const char *path, tn_error *err) TN_MUST_USE;
 void tn_remove_in_handler(const char *path); /* of a signal: the system call alone */
 tn_status tn_remove_tree(const char *path, tn_error *err) TN_MUST_USE; /* links are not followed */
@@ -115,8 +114,7 @@ tn_status tn_path_parent(const char *path, char out[TN_PATH_SIZE], tn_error *err
  * it. A killed holder loses it. */
 typedef struct tn_lock tn_lock;
 tn_status tn_lock_take(tn_lock **out, const char *dir, uint64_t session, tn_error *err) TN_MUST_USE;
-/* The same lock on a folder itself, without an OWNER file. TN_E_IO: held, or it cannot be locked.
- */
+/* The same lock on a folder itself, without an OWNER file. TN_E_IO: held, or not to be locked. */
 tn_status tn_lock_folder(tn_lock **out, const char *dir, tn_error *err) TN_MUST_USE;
 /* The same lock on the file dir/name, which is made and stays. Held: TN_E_CKPT. */
 tn_status tn_lock_name(tn_lock **out, const char *dir, const char *name, tn_error *err) TN_MUST_USE;

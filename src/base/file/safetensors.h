@@ -55,8 +55,7 @@ tn_status tn_safetensors_read(tn_safetensors *out, const tn_map *bytes, tn_arena
 const tn_tensor *tn_tensor_find(const tn_safetensors *doc, const char *name);
 const char *tn_tensor_meta_find(const tn_safetensors *doc, const char *key);
 
-/* The tensor of this name, type and shape, e.g. ("w", "F32", 1, {n}); TN_E_CKPT names what differs.
- */
+/* The tensor of this name, type and shape: ("w", "F32", 1, {n}); TN_E_CKPT names what differs. */
 typedef struct tn_tensor_want {
     const char *name;
     const char *dtype;

@@ -24,9 +24,7 @@ typedef struct tn_init {
     double a, b;
 } tn_init;
 
-/* The index-th value. `stream` comes from base/math/rng.h; in, out are the fans, read by the last
- * four.
- */
+/* The index-th value. `stream`: see base/math/rng.h; in, out: the fans, read by the last four. */
 float tn_init_value(const tn_init *init, uint64_t stream, uint64_t index, uint32_t in,
                     uint32_t out);
 

@@ -13,8 +13,7 @@ enum { ROUNDS = 100000, CHAINS = 12, MOVED_BYTES = 1 << 25 };
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-/* Multiply-adds of `lanes` floats in as many chains as hide their latency; returns how many FLOP.
- */
+/* Multiply-adds of `lanes` floats in as many chains as hide their latency; how many FLOP. */
 #define FMA_CHAINS(name, isa, vector, mm, lanes)                                                   \
     __attribute__((target(isa), noinline)) static double name(void)                                \
     {                                                                                              \

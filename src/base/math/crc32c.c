@@ -74,8 +74,7 @@ uint32_t tn_crc32c_portable(uint32_t crc, const void *data, size_t size)
 #include <immintrin.h>
 
 /* x^(64 (j + 1) - 33) mod the polynomial, reflected, for j = 1, 2 ..: a crc times this constant,
- * fed to the instruction, is the crc moved over j + 1 words (Gopal et al. 2011).
- */
+ * fed to the instruction, is the crc moved over j + 1 words (Gopal et al. 2011). */
 enum { LANE_WORDS_MAX = 64 };
 static const uint32_t behind[2 * LANE_WORDS_MAX] = {
     0x493c7d27U, 0xf20c0dfeU, 0xba4fc28eU, 0x3da6d0cbU, 0xddc0152bU, 0x1c291d04U, 0x9e4addf8U,

@@ -177,8 +177,7 @@ static void report(tn_team *t, uint32_t n, uint32_t n_tiles)
 }
 
 /* The own seat first. At most one report per call, so that tiles in a row cost one atomic each.
- * `lane` is a helper's that waits for tiles; the caller of run() has none here, its phase goes on.
- */
+ * `lane` is a helper's that waits for tiles; the caller of run() has none: its phase goes on. */
 static void work_on_tiles(tn_team *t, uint32_t own, tn_lane *lane)
 {
     uint32_t tile;

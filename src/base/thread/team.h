@@ -38,8 +38,7 @@ void tn_team_close(tn_team *team); /* NULL is fine */
 tn_status tn_team_pin(tn_team *team, tn_error *err) TN_MUST_USE;
 
 /* From the next run on helpers have lanes in `trace`: the phase that the caller is in, while they
- * work on tiles of it, and waiting. At most once, between two runs; `trace` must outlive the team.
- */
+ * work on tiles of it, and waiting. Once, between two runs; `trace` must outlive the team. */
 void tn_team_trace(tn_team *team, tn_trace *trace);
 
 /* The calling thread's lane; NULL when the team records nothing, or is NULL. */

@@ -167,8 +167,7 @@ static int longest_first(const void *a, const void *b)
     return x->ticks != y->ticks ? (x->ticks < y->ticks ? 1 : -1) : by_name(a, b);
 }
 
-/* The labelled spans of one lane, one entry each. An evaluation within a run is no part of a step.
- */
+/* The labelled spans of a lane, one entry each. An evaluation within a run is no part of a step. */
 static uint32_t collect_labelled(const tn_lane *l, uint64_t begin, node_sum *out)
 {
     uint32_t n = 0;

@@ -115,8 +115,7 @@ static uint32_t late_rows(async_client *g)
     return r < g->n_ranks ? 1 + r : 0;
 }
 
-/* Until the rows of the oldest batch are there (FOR_ROWS), or at most `held_max` permits are held.
- */
+/* Until the oldest batch has its rows (FOR_ROWS), or at most `held_max` permits are held. */
 static tn_status await(async_client *g, uint32_t held_max, tn_error *err)
 {
     for (;;) {

@@ -23,8 +23,7 @@
 #include "cluster/exchange/exchange.h"
 #include "ps/shard/client.h"
 
-/* At least at staleness 1: 0 is one permit, too few for pulls_next. On failure out->self is NULL.
- */
+/* From staleness 1 on: 0 is one permit, too few for pulls_next. On failure out->self is NULL. */
 tn_status tn_async_client_open(tn_client *out, const tn_exchange *x, tn_error *err) TN_MUST_USE;
 
 extern const tn_client_ops tn_client_async;

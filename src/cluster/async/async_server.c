@@ -345,8 +345,7 @@ static void give_again(tn_async_server *s, const tn_frame *f)
     }
 }
 
-/* Queues the reply to a duplicate push. Its result may be forgotten; that it was applied is known.
- */
+/* Queues the reply to a duplicate push. Its result may be forgotten, not that it was applied. */
 static void acknowledge_again(tn_async_server *s, const tn_frame *f)
 {
     lost_answer again = {.pushed = *f};
@@ -407,8 +406,7 @@ static tn_status answer_dense(tn_async_server *s, const tn_frame *request,
     return tn_reply_dense(&s->reply, request, what, s->out.dense, s->dense, err);
 }
 
-/* Sends the rows of now. Staleness counts from the first time, not from a reply that is sent again.
- */
+/* Sends the rows of now. Staleness counts from the first reply, not from one sent again. */
 static tn_status give(tn_async_server *s, pull_slot *p, bool again, tn_error *err)
 {
     const tn_keyset *keys = &p->pull.block.keys;

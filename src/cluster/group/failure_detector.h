@@ -77,8 +77,7 @@ void tn_failure_detector_pushed(tn_failure_detector *p, uint32_t rank, uint64_t 
 /* The next event up to now, each once, by rank; false: that was all. */
 bool tn_failure_detector_poll(tn_failure_detector *p, uint64_t now_ns, tn_failure_event *out);
 
-/* Appends a sentence of an event: "rank 2 (host 'b', pid 4711) is silent for 5.0 s, at step 310".
- */
+/* Appends an event's sentence: "rank 2 (host 'b', pid 4711) is silent for 5.0 s, at step 310". */
 void tn_failure_event_text(const tn_failure_detector *p, const tn_failure_event *event,
                            tn_text *out);
 

@@ -236,8 +236,7 @@ static void name_missing(const tn_group *g, tn_text *out)
     }
 }
 
-/* The missing ranks, and connections that were refused or broke off, as far as libzmq reports them.
- */
+/* The missing ranks, and connections that were refused or broke off, if libzmq reports them. */
 static void describe_wait(const tn_group *g, tn_text *out)
 {
     name_missing(g, out);

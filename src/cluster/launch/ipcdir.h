@@ -26,8 +26,7 @@ void tn_ipc_dir(const tn_ipc_place *place, char out[TN_ENDPOINT_PATH]);
  * (N.lock), and removes a socket that a killed process left there under the same name. ZeroMQ would
  * replace a socket without asking, and remove its own when it hangs up: so *lock is held until the
  * socket is closed for good. Other addresses need nothing, and *lock is NULL. TN_E_CKPT: a process
- * that is alive has the address; TN_E_IO: the folder cannot be made, or is not this user's alone.
- */
+ * that is alive has the address; TN_E_IO: the folder cannot be made, or others may use it. */
 tn_status tn_ipc_take(const tn_endpoint *e, tn_lock **lock, tn_error *err) TN_MUST_USE;
 
 /* TN_E_CKPT: a rank of another group lives in run_dir/sockets now. Where that path is too long, two

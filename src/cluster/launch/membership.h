@@ -59,8 +59,7 @@ tn_membership_in tn_membership_here(const tn_peers_opts *opts, const char *run_d
 
 /* The address to listen at: r->bind with a number in place of a name, which may ask DNS
  * (cluster/launch/interfaces.h). Logs r->how, the address and the interface. TN_E_CONFIG: the
- * machine has no such address, or several that might be meant.
- */
+ * machine has no such address, or several. */
 tn_status tn_membership_place(const tn_membership *r, tn_endpoint *out, tn_error *err) TN_MUST_USE;
 
 #endif

@@ -108,8 +108,7 @@ void tn_ledger_lost(tn_ledger *l, uint32_t rank);
  * the median of those finished of late, at least 3 are finished, and a rank without parts waits. */
 bool tn_ledger_straggler(tn_ledger *l, uint64_t now_ns, tn_ledger_held *out);
 
-/* A straggler gives its part back, with all records before `position` acknowledged. False: ignored.
- */
+/* A straggler gives its part back, all records before `position` acknowledged. False: ignored. */
 bool tn_ledger_returned(tn_ledger *l, const tn_ledger_held *held);
 
 /* The next rank that was asked 15 s ago and has neither returned nor finished it: it is lost. */

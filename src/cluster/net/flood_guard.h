@@ -39,8 +39,7 @@ void tn_flood_guard_close(tn_flood_guard *f);
 /* Notes that the router delivered a message, or a part of one. */
 void tn_flood_guard_received(tn_flood_guard *f, const zmq_msg_t *message);
 
-/* Cuts connections that are over the limit, and returns how many; to be called ten times a second.
- */
+/* Cuts connections that are over the limit; how many. To be called ten times a second. */
 uint32_t tn_flood_guard_poll(tn_flood_guard *f);
 
 /* As of the last look; the log has them once a minute at most, and at the end. */

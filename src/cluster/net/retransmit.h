@@ -81,8 +81,7 @@ void tn_retransmit_sent(tn_retransmit *r, uint64_t now_ns);
 /* In any order. False: it is not kept (never was, or is acknowledged already). */
 bool tn_retransmit_acknowledge(tn_retransmit *r, uint64_t sequence);
 
-/* When tn_retransmit_due is to be asked again: 0 at once, TN_RETRANSMIT_NEVER if nothing is kept.
- */
+/* When to ask tn_retransmit_due again: 0 at once, TN_RETRANSMIT_NEVER if nothing is kept. */
 uint64_t tn_retransmit_deadline(const tn_retransmit *r);
 
 #endif

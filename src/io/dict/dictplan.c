@@ -124,8 +124,7 @@ static uint32_t bits_in(uint16_t present)
     return (uint32_t)__builtin_popcount(present);
 }
 
-/* Sets in the order of their tables: by layout, removed keys last, then by rows, then by segments.
- */
+/* Sets in the order of their tables: by layout, removed keys last, then by rows, by segments. */
 static bool comes_first(const tn_dict_set *a, const tn_dict_set *b)
 {
     if ((a->present == 0) != (b->present == 0)) {

@@ -83,8 +83,7 @@ static uint32_t limited(uint64_t x)
     return x < LARGE ? (uint32_t)x : LARGE;
 }
 
-/* The common part of local and central headers: from the version needed to the length of extras.
- */
+/* What local and central headers share: from the version needed to the length of extras. */
 static void add_common(tn_text *t, const entry *e, uint32_t extra_bytes)
 {
     tn_text_add_u16(t, extra_bytes > 0 ? VERSION64 : VERSION);

@@ -467,8 +467,7 @@ static tn_status split_quoted(const taking *t, tn_span *span, uint32_t *found, t
     return tn_text_check(scratch, "a record", err);
 }
 
-/* Fields of a line that knows neither quotes nor trimming, at most `max`; how many, 0: no memory.
- */
+/* Fields of a line without quotes and trimming, at most `max`; how many, 0: no memory. */
 static uint32_t split_plain(const taking *t, tn_span *span, uint32_t max)
 {
     const tn_bytes line = t->line;

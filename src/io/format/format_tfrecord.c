@@ -67,8 +67,7 @@ static uint64_t tfrecord_hop(tn_bytes window, const tn_schema *schema)
     return n <= schema->data->record_bytes_max ? FRAME_BYTES + n : 0;
 }
 
-/* A whole record whose length can be believed, whatever its data: its bytes with the frame; else 0.
- */
+/* A whole record whose length can be believed, whatever its data: its bytes with frame; else 0. */
 static size_t framed(tn_bytes window, const tn_schema *schema)
 {
     uint64_t size = tfrecord_hop(window, schema);

@@ -19,8 +19,7 @@ tn_status tn_tfexample_parse(tn_bytes record, const tn_schema *schema,
                              const tn_record_location *place, tn_rows *rows,
                              tn_error *err) TN_MUST_USE;
 
-/* The same for most messages, in less time. False: a message of another kind; nothing was appended.
- */
+/* The same for most messages, in less time. False: one of another kind; nothing was appended. */
 bool tn_tfexample_parse_fast(tn_bytes record, const tn_schema *schema, tn_rows *rows);
 
 enum { TN_TF_SHAPES_MORE = 64 }; /* places of entries beyond those that something reads */

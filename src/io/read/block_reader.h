@@ -25,15 +25,13 @@ tn_status tn_block_reader_new(tn_block_reader **out, const tn_schema *schema,
                               tn_error *err) TN_MUST_USE;
 void tn_block_reader_free(tn_block_reader *reader); /* NULL is fine */
 
-/* Sources opened from now on record into this lane, which is of the thread that calls the reader.
- */
+/* Sources opened from now on record into this lane, that of the thread that calls the reader. */
 void tn_block_reader_trace(tn_block_reader *reader, tn_lane *lane);
 
 /* Leaves the part it is in and goes to the beginning of another, in the order of files. */
 void tn_block_reader_go(tn_block_reader *reader, uint32_t part);
 
-/* The next block of the part; the last one of it may hold no records. Failures stand in the block.
- */
+/* The part's next block; its last one may hold no records. Failures stand in the block. */
 void tn_block_reader_next(tn_block_reader *reader, tn_block *block);
 
 enum { TN_BLOCK_BYTES = 1 << 18 };

@@ -438,8 +438,7 @@ static bool put_ids(const unpacking *u)
     return true;
 }
 
-/* Writes the text of a key as a cache knows it: its sign, or its factor where that is all it has.
- */
+/* Writes a key's text as a cache knows it: its sign, or its factor where that is all it has. */
 static size_t text_of(const tn_slot_spec *spec, const tn_entry *e, char text[TN_NUMBER_TEXT_MAX])
 {
     uint64_t sign = tn_sign_of(e->key, spec->salt);

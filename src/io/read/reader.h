@@ -114,8 +114,7 @@ tn_status tn_reader_next_until(tn_reader *reader, uint64_t until_ns, tn_batch **
                                tn_error *err) TN_MUST_USE;
 void tn_reader_recycle(tn_reader *reader, tn_batch *batch);
 
-/* From any thread: tn_reader_next gives what is ready and then TN_E_STOPPED, and never waits again.
- */
+/* Any thread: tn_reader_next gives what is ready, then TN_E_STOPPED, and never waits again. */
 void tn_reader_stop(tn_reader *reader);
 /* The same, and waits for its threads: it counts nothing any more, and calls no dealer. */
 void tn_reader_quit(tn_reader *reader);

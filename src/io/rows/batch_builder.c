@@ -132,8 +132,7 @@ static inline const tn_entry *add_run(slot_column *c, const tn_entry *e, const t
     return e;
 }
 
-/* Adds entries, each to the column of its slot. This and all below: false, if there is no memory.
- */
+/* Adds entries, each to the column of its slot. This and all below: false without memory. */
 static bool columns_add(slot_column *column, const tn_entry *entry, uint32_t n)
 {
     const tn_entry *end = entry + n;

@@ -33,8 +33,7 @@ tn_status tn_source_open(tn_source **out, const char *path, uint64_t from, const
                          tn_error *err) TN_MUST_USE;
 void tn_source_close(tn_source *source); /* NULL is fine */
 
-/* Reading and inflating become spans of this lane, which the reading thread has; NULL: they do not.
- */
+/* Reading and inflating become spans of this lane, the reading thread's; NULL: they do not. */
 void tn_source_trace(tn_source *source, tn_lane *lane);
 
 /* Fills `data`; fewer bytes only at the end. */

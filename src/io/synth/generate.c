@@ -528,8 +528,7 @@ static tn_status make_laws(tn_generator *g, tn_error *err)
     return TN_OK;
 }
 
-/* The hidden layer of `deep`: uniform weights of variance 4 / inputs, outgoing ones of variance 1.
- */
+/* The hidden layer of `deep`: uniform weights, variance 4 / inputs; outgoing ones, variance 1. */
 static void make_hidden(tn_generator *g)
 {
     uint32_t inputs = g->n_slots * g->opts.dim;

@@ -66,9 +66,8 @@ static void fill_cells(tn_zipf *z, double s, double *mass)
 }
 
 /* Vose 1991: every cell with less than the mean is topped up by one that has more. `left`, at first
- * the mass, is what remains to be given away, `stack` holds the small cells from the front, the
- * large from the end.
- */
+ * the mass, is what remains to be given away, `stack` holds the small cells in front, the large at
+ * the end. */
 static void pair_cells(tn_zipf *z, double *left, uint32_t *stack)
 {
     uint32_t n = z->n_cells;

@@ -243,8 +243,7 @@ static tn_status find_header(const sampling *s, tn_bytes window, bool last, tn_b
     return TN_OK;
 }
 
-/* The header at the front of a source, without what stands in front of it; nothing of an empty one.
- */
+/* A source's header, without what stands in front of it; nothing of an empty one. */
 static tn_status read_head(const sampling *s, tn_source *source, tn_text *out, tn_error *err)
 {
     tn_bytes header = {0};

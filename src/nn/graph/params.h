@@ -59,8 +59,7 @@ tn_params_trained(const tn_params *p); /* parameters without running values and 
 tn_real *tn_params_weights(tn_params *p); /* flat */
 tn_real *tn_params_grads(tn_params *p);   /* flat, same offsets */
 
-/* "a bias right in front of a batch norm is not trained": its slice stays a parameter that counts.
- */
+/* "a bias right in front of a batch norm is not trained": its slice still counts as parameters. */
 void tn_params_freeze(tn_params *p, uint32_t slice);
 
 #endif

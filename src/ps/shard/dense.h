@@ -35,8 +35,7 @@ typedef struct tn_dense_store tn_dense_store;
 tn_status tn_dense_new(tn_dense_store **out, const tn_dense_opts *opts, tn_error *err) TN_MUST_USE;
 void tn_dense_free(tn_dense_store *d);
 
-/* Squared norm of the gradient (as long as the vector) after scale, L2 and value clip, in double.
- */
+/* Squared norm of the gradient (long as the vector) after scale, L2 and value clip, in double. */
 double tn_dense_norm2(tn_dense_store *d, tn_team *team, const float *grads, const tn_push *push);
 
 /* One update with the gradient times `clip`. */

@@ -63,8 +63,7 @@ static tn_status more_pointers(tn_slab *s, tn_page_arena *e, tn_error *err)
     return TN_OK;
 }
 
-/* Rows of the chunk behind `capacity`: as many as there are, between the first and the full size.
- */
+/* Rows of the chunk behind `capacity`: as many as there are, from the first to the full size. */
 static uint32_t next_chunk(const tn_slab *s, uint32_t capacity)
 {
     const uint32_t first = UINT32_C(1) << s->first_log2;

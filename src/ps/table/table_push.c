@@ -58,8 +58,7 @@ static tn_trained trained(const tn_table_job *job, const tn_row *row, const tn_p
     return x;
 }
 
-/* Squared norm of the gradients of key k, whose row may be NULL, or of a swept row: of l2 * w.
- */
+/* Squared norm of the gradients of key k, whose row may be NULL; of a swept row: of l2 * w. */
 static double row_norm2(const tn_table_job *job, uint32_t group, const tn_row *row, uint32_t k,
                         scratch *s)
 {

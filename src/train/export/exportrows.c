@@ -283,8 +283,7 @@ static void delta_close(export_delta *d)
 }
 
 /* `base` is the folder of an export, which may be a delta itself. `spec` gets its id and becomes
- * that of a delta. TN_E_CKPT: another model, or too many deltas. Also after a failure to be closed.
- */
+ * that of a delta. TN_E_CKPT: another model, or too many deltas. Close it after a failure, too. */
 static tn_status delta_open(export_delta *d, const char *base, tn_dict_spec *spec, tn_error *err)
 {
     size_t n = ((size_t)spec->layout->n_records + 1) * TN_SEGMENTS_MAX;

@@ -38,8 +38,7 @@ typedef struct tn_export_done {
     uint32_t crc;
 } tn_export_done;
 
-/* dict.tnd, as export.values and export.check_groups say; rows below export.min_score are left out.
- */
+/* dict.tnd, as export.values and export.check_groups say, without rows below export.min_score. */
 tn_status tn_export_dict(const tn_export_rows *r, const char *path, tn_export_done *out,
                          tn_error *err) TN_MUST_USE;
 

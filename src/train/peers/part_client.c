@@ -108,8 +108,7 @@ static tn_status begin(void *arg, const tn_reader *reader, tn_error *err)
     return TN_OK;
 }
 
-/* Until rank 0 has answered; without `wait` a word that there is nothing now is one, too. Locked.
- */
+/* Until rank 0 has answered; without `wait` that there is nothing now is one, too. Locked. */
 static void await_answer(tn_part_client *d, bool wait, const atomic_bool *stop)
 {
     while (d->state == OPEN && (wait || !d->waits) && !atomic_load(stop)) {

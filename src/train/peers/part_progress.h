@@ -41,8 +41,7 @@ void tn_part_progress_wait(tn_part_progress *b, uint64_t until_ns);
 uint64_t tn_part_progress_records(tn_part_progress *b);
 uint32_t tn_part_progress_ended(tn_part_progress *b);
 
-/* The reader is dealt this part, behind those before. Nothing of it is learned by this reader yet.
- */
+/* The reader is dealt this part, behind those before; it has learned nothing of it yet. */
 tn_status tn_part_progress_add(tn_part_progress *b, const tn_ledger_deal *deal,
                                tn_error *err) TN_MUST_USE;
 

@@ -24,8 +24,7 @@ typedef struct tn_peers tn_peers;
 #define TN_TO_THE_END "to the end" /* of a cut: when nothing of the epoch is left to read */
 
 /* As the membership of the run says, which has more than one process. `watch` (NULL: nobody) sees
- * the table of peers, on rank 0. `w`, `text` and `watch` must outlive it. On failure *out is NULL.
- */
+ * the table of peers, on rank 0. `w`, `text`, `watch` must outlive it. On failure *out is NULL. */
 tn_status tn_peers_open(tn_peers **out, tn_worker *w, const tn_run_text *text,
                         const tn_watch *watch, tn_error *err) TN_MUST_USE;
 void tn_peers_close(tn_peers *p); /* NULL is fine */

@@ -347,9 +347,8 @@ static double busy_s(void)
                : 0;
 }
 
-/* Once through the batches, which makes rows, and then over those that were used. The first half
- * of the rows would say too much of what one costs: memory is touched, and each partition begins.
- */
+/* Once through the batches, which makes rows, and then over those that were used. The first half of
+ * the rows would say too much of what one costs: memory is touched, partitions begin. */
 static tn_status pace_steps(held *h, tn_error *err)
 {
     tn_pace *p = h->p;

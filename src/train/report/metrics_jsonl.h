@@ -40,8 +40,7 @@ tn_status tn_journal_end(tn_journal *j, tn_error *err) TN_MUST_USE;
 /* The brace and the members that every record begins with, for one that is written elsewhere. */
 void tn_journal_head(tn_text *t, const char *kind, const tn_journal_at *at);
 
-/* "loss"; `hex`: and its twin loss_hex, in which the bits survive whatever reads the decimal one.
- */
+/* "loss"; `hex`: and its twin loss_hex, whose bits survive whatever reads the decimal one. */
 void tn_journal_loss(tn_text *t, double loss, bool hex);
 
 /* The usual metrics, and behind them those of `more` that are none of them. */

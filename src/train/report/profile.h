@@ -38,8 +38,7 @@ bool tn_profile_ended(const tn_profile *p);
 /* The table of threads and phases, the totals, and one sentence about what bounds the run. */
 tn_status tn_profile_text(const tn_profile *p, tn_text *out, tn_error *err) TN_MUST_USE;
 
-/* The spans that the rings still hold, for about:tracing and Perfetto (base/trace/trace.h).
- */
+/* The spans that the rings still hold, for about:tracing and Perfetto (base/trace/trace.h). */
 tn_status tn_profile_write(const tn_profile *p, const char *path, tn_error *err) TN_MUST_USE;
 
 /* ---- what bounds a run ---- */

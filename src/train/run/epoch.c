@@ -449,8 +449,7 @@ tn_status tn_epoch_evaluate(tn_epoch *e, const tn_eval_request *request, tn_eval
 }
 
 /* Of what is learned, not of what is read: with a large shuffle window all is read before the first
- * step. Until an epoch has told how many records there are, by what the bytes that were read held.
- */
+ * step. Until an epoch has told how many records there are, by what the bytes read held. */
 double tn_epoch_share(const tn_epoch *e)
 {
     tn_peer_progress_sums others = {0};

@@ -93,8 +93,7 @@ tn_status tn_epoch_reader_prior(const tn_worker *w, uint32_t epoch, tn_prior *ou
     return status;
 }
 
-/* Whether other data than the checkpoint's may be learned from, at the cost of the place in them.
- */
+/* Whether to learn from other data than the checkpoint's, at the cost of the place in them. */
 static bool accepts(const tn_worker *w)
 {
     return w->plan->run->data.changed == TN_CHANGED_ACCEPT;

@@ -16,9 +16,8 @@ typedef struct tn_worker tn_worker;
  * `stand` on, when that is within this epoch; `stand` is empty afterwards. If one process goes on
  * from a checkpoint of one process, *from becomes the place. Else *dealer knows which parts are
  * left for this worker, and is closed behind the feeder; NULL: there is none. Where parts are dealt
- * on request only rank 0 calls this, and its *dealer has the ledger of all. On failure *out and
- * *dealer are NULL.
- */
+ * on request only rank 0 calls this, and its *dealer has the ledger of all. On failure both are
+ * NULL. */
 tn_status tn_epoch_reader_open(tn_step_prefetch **out, const tn_worker *w, tn_progress *from,
                                tn_epoch_position *stand, tn_part_dealer **dealer,
                                tn_error *err) TN_MUST_USE;

@@ -427,8 +427,7 @@ static tn_status give_back(follower *f, const tn_order_note *order, tn_error *er
 
 static const tn_note_parts no_parts;
 
-/* DONE with what was scored; `parts`: where the epoch stands. `metrics` NULL: rank 0 has the rows.
- */
+/* DONE with what was scored; `parts`: where the epoch stands; no `metrics`: rank 0 has the rows. */
 static tn_status send_scores(follower *f, const tn_order_note *order, const tn_metrics *metrics,
                              const tn_read_counts *counts, const tn_note_parts *parts,
                              tn_error *err)

@@ -71,8 +71,7 @@ static inline bool tn_room_is_over(tn_room room)
 /* "260.0 MB: 80 % of 400.0 MB (cgroup memory.max) less 60.0 MB for all else" */
 void tn_memory_cap_text(const tn_memory_cap *m, tn_text *out);
 
-/* TN_E_MEMORY: what is full, the largest slots, and what to do. `saved`: path of the checkpoint.
- */
+/* TN_E_MEMORY: what is full, the largest slots, what to do. `saved`: path of the checkpoint. */
 tn_status tn_memory_cap_fail(const tn_memory_cap *m, const char *saved, tn_error *err);
 
 #endif

@@ -58,8 +58,7 @@ tn_status tn_step_prepare(tn_step *s, tn_batch *batch, tn_error *err) TN_MUST_US
 tn_status tn_step_update(tn_worker *w, tn_step *s, const tn_joint_batch *joint, double factor,
                          tn_learned *out, tn_error *err) TN_MUST_USE;
 
-/* One process: pulls, then updates. The batch has a weight: readers leave out rows that have none.
- */
+/* One process: pulls, then updates. The batch has a weight: readers leave out rows without. */
 tn_status tn_step_learn(tn_worker *w, tn_step *s, double factor, tn_learned *out,
                         tn_error *err) TN_MUST_USE;
 
