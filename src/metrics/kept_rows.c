@@ -42,13 +42,7 @@ tn_status tn_kept_reserve(tn_kept_rows *k, size_t n, tn_error *err)
     while (capacity < k->n + n) {
         capacity *= 2;
     }
-    tn_kept_row *row = NULL;
-    TN_TRY(TN_ALLOC(row, capacity, "rows for exact metrics", err));
-    if (k->n > 0) {
-        memcpy(row, k->row, k->n * sizeof *row);
-    }
-    tn_free(k->row);
-    k->row = row;
+    TN_TRY(TN_GROW(k->row, k->n, capacity, "rows for exact metrics", err));
     k->capacity = capacity;
     return TN_OK;
 }

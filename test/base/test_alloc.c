@@ -74,6 +74,42 @@ static void the_nth_try_fails_once(void **state)
     tn_alloc_fail_at(0);
 }
 
+static void an_array_grows_with_what_it_holds_or_stays_as_it_is(void **state)
+{
+    (void)state;
+    uint32_t *item = NULL;
+    assert_int_equal(TN_GROW(item, 0, 2, "items", NULL), TN_OK);
+    item[0] = 7;
+    item[1] = 8;
+    uint32_t *before = item;
+    tn_alloc_fail_at(1);
+    assert_int_equal(TN_GROW(item, 2, 4, "items", NULL), TN_E_MEMORY);
+    assert_ptr_equal(item, before);
+    assert_int_equal(TN_GROW(item, 2, 4, "items", NULL), TN_OK);
+    const uint32_t want[4] = {7, 8, 0, 0};
+    assert_memory_equal(item, want, sizeof want);
+    tn_free(item);
+}
+
+static void scratch_memory_is_taken_anew_only_when_it_is_too_small(void **state)
+{
+    (void)state;
+    float *room = NULL;
+    size_t max = 0;
+    assert_int_equal(TN_RESERVE(room, max, 0, "scratch", NULL), TN_OK);
+    assert_non_null(room);
+    assert_int_equal(TN_RESERVE(room, max, 100, "scratch", NULL), TN_OK);
+    assert_true(max >= 100);
+    room[max - 1] = 1;
+    float *before = room;
+    assert_int_equal(TN_RESERVE(room, max, 100, "scratch", NULL), TN_OK);
+    assert_ptr_equal(room, before);
+    tn_alloc_fail_at(1);
+    assert_int_equal(TN_RESERVE(room, max, max + 1, "scratch", NULL), TN_E_MEMORY);
+    assert_null(room);
+    assert_int_equal(max, 0);
+}
+
 static void alloc_without_memory_ends_with_code_7(void **state)
 {
     (void)state;
@@ -98,6 +134,8 @@ int main(void)
         cmocka_unit_test(nothing_is_something),
         cmocka_unit_test(a_product_that_overflows_is_refused),
         cmocka_unit_test(the_nth_try_fails_once),
+        cmocka_unit_test(an_array_grows_with_what_it_holds_or_stays_as_it_is),
+        cmocka_unit_test(scratch_memory_is_taken_anew_only_when_it_is_too_small),
         cmocka_unit_test(alloc_without_memory_ends_with_code_7),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -60,6 +60,37 @@ void *tn_try_alloc(size_t count, size_t size, const char *what, tn_error *err)
     return memory;
 }
 
+tn_status tn_grow(void *array, size_t size, size_t used, size_t n, const char *what, tn_error *err)
+{
+    void *old = NULL;
+    memcpy(&old, array, sizeof old);
+    void *more = tn_try_alloc(n, size, what, err);
+    if (more == NULL) {
+        return TN_E_MEMORY;
+    }
+    if (used > 0) {
+        memcpy(more, old, used * size);
+    }
+    tn_free(old);
+    memcpy(array, &more, sizeof more);
+    return TN_OK;
+}
+
+tn_status tn_reserve(void *array, size_t *max, size_t size, size_t n, const char *what,
+                     tn_error *err)
+{
+    void *room = NULL;
+    memcpy(&room, array, sizeof room);
+    if (room != NULL && n <= *max) {
+        return TN_OK;
+    }
+    tn_free(room);
+    room = tn_try_alloc(n + n / 4 + 1, size, what, err);
+    *max = room != NULL ? n + n / 4 + 1 : 0;
+    memcpy(array, &room, sizeof room);
+    return room != NULL ? TN_OK : TN_E_MEMORY;
+}
+
 void tn_free(void *memory)
 {
     free(memory);

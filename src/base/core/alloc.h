@@ -32,6 +32,18 @@ void *tn_try_alloc(size_t count, size_t size, const char *what, tn_error *err) T
 #define TN_ALLOC(p, n, what, err)                                                                  \
     (((p) = tn_try_alloc((n), sizeof *(p), (what), (err))) != NULL ? TN_OK : TN_E_MEMORY)
 
+/* An array that grows: p, NULL at first, becomes one of n items that begins with its first `used`;
+ * on failure it stays what it is. */
+#define TN_GROW(p, used, n, what, err) tn_grow(&(p), sizeof *(p), (used), (n), (what), (err))
+tn_status tn_grow(void *array, size_t size, size_t used, size_t n, const char *what,
+                  tn_error *err) TN_MUST_USE;
+
+/* Scratch memory: p gets room for n items, unless `max` says that it has; what it held is lost. A
+ * quarter more than asked, so that it settles soon. On failure p is NULL. */
+#define TN_RESERVE(p, max, n, what, err) tn_reserve(&(p), &(max), sizeof *(p), (n), (what), (err))
+tn_status tn_reserve(void *array, size_t *max, size_t size, size_t n, const char *what,
+                     tn_error *err) TN_MUST_USE;
+
 void tn_free(void *memory); /* NULL is fine */
 
 /* Makes all threads share one heap where the address space is limited: each heap of its own would

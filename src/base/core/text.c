@@ -24,16 +24,10 @@ static bool move_to_larger(tn_text *t, size_t need, size_t most)
     while (capacity < need) {
         capacity = capacity > most / 2 ? most : capacity * 2;
     }
-    char *data = tn_try_alloc(capacity, 1, "a text", NULL);
-    if (data == NULL) {
+    if (TN_GROW(t->data, t->size, capacity, "a text", NULL) != TN_OK) {
         t->failed = true;
         return false;
     }
-    if (t->size > 0) {
-        memcpy(data, t->data, t->size);
-    }
-    tn_free(t->data);
-    t->data = data;
     t->capacity = capacity;
     return true;
 }

@@ -13,19 +13,10 @@ tn_status tn_owner_slices_begin(tn_owner_slices *s, uint32_t n_ranks, const tn_k
 {
     const char *what = "the keys of a batch";
     if (s->of == NULL) {
-        s->of = tn_try_alloc(n_ranks, sizeof *s->of, what, err);
+        TN_TRY(TN_ALLOC(s->of, n_ranks, what, err));
     }
-    if (s->index == NULL || keys->n > s->keys_max) {
-        tn_free(s->index);
-        tn_free(s->scratch);
-        s->keys_max = keys->n + keys->n / 4 + 1;
-        s->index = tn_try_alloc(s->keys_max, sizeof *s->index, what, err);
-        s->scratch = tn_try_alloc((size_t)2 * s->keys_max, sizeof *s->scratch, what, err);
-    }
-    if (s->of == NULL || s->index == NULL || s->scratch == NULL) {
-        s->keys_max = 0;
-        return TN_E_MEMORY;
-    }
+    TN_TRY(TN_RESERVE(s->index, s->index_max, keys->n, what, err));
+    TN_TRY(TN_RESERVE(s->scratch, s->scratch_max, 2 * (size_t)keys->n, what, err));
     s->keys = keys;
     s->rows = rows;
     s->n_rows = 0;

@@ -29,9 +29,9 @@ typedef struct tn_owner_slices {
     const tn_keyset *keys; /* lent until the push is written, as are rows */
     float *rows;           /* at keys->at */
     tn_owner_slice *of;    /* n_ranks */
-    uint32_t *index;       /* keys_max: of the slices' orders */
-    tn_key_place *scratch; /* 2 keys_max */
-    uint32_t keys_max;
+    uint32_t *index;       /* of the slices' orders */
+    tn_key_place *scratch; /* two of each key */
+    size_t index_max, scratch_max;
     uint32_t n_rows; /* owners that have answered */
 } tn_owner_slices;
 

@@ -54,13 +54,8 @@ void tn_eval_pull_free(tn_eval_pull *p)
 static bool make_room(tn_eval_pull *p, size_t floats, size_t keys)
 {
     const char *what = "rows for a peer";
-    if (keys > p->lacks_max || p->lacks == NULL) {
-        tn_free(p->lacks);
-        p->lacks_max = keys + keys / 4 + 1;
-        p->lacks = tn_try_alloc(p->lacks_max, sizeof *p->lacks, what, NULL);
-    }
-    return tn_floats_reserve(&p->given, &p->given_max, floats, what, NULL) == TN_OK &&
-           p->lacks != NULL;
+    return TN_RESERVE(p->lacks, p->lacks_max, keys, what, NULL) == TN_OK &&
+           TN_RESERVE(p->given, p->given_max, floats, what, NULL) == TN_OK;
 }
 
 /* Without memory there is no reply: the worker asks again. */

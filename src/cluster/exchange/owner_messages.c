@@ -32,25 +32,12 @@ void tn_owner_pull_done(tn_owner_pull *p)
     tn_keyblock_done(&p->block);
 }
 
-tn_status tn_floats_reserve(float **floats, size_t *floats_max, size_t n, const char *what,
-                            tn_error *err)
-{
-    if (*floats != NULL && n <= *floats_max) {
-        return TN_OK;
-    }
-    tn_free(*floats);
-    const size_t most = n + n / 4 + 1;
-    *floats = tn_try_alloc(most, sizeof **floats, what, err);
-    *floats_max = *floats != NULL ? most : 0;
-    return *floats != NULL ? TN_OK : TN_E_MEMORY;
-}
-
 tn_status tn_owner_floats_reserve(tn_owner_floats *f, size_t n_rows, size_t n_dense, tn_error *err)
 {
     const char *what = "values of a rank";
     f->n_dense = n_dense;
-    TN_TRY(tn_floats_reserve(&f->rows, &f->rows_max, n_rows, what, err));
-    return tn_floats_reserve(&f->dense, &f->dense_max, n_dense, what, err);
+    TN_TRY(TN_RESERVE(f->rows, f->rows_max, n_rows, what, err));
+    return TN_RESERVE(f->dense, f->dense_max, n_dense, what, err);
 }
 
 uint32_t tn_owner_gradients_read(tn_owner_floats *g, const tn_frame *request,

@@ -46,10 +46,6 @@ tn_status tn_owner_floats_reserve(tn_owner_floats *f, size_t n_rows, size_t n_de
                                   tn_error *err) TN_MUST_USE;
 void tn_owner_floats_done(tn_owner_floats *f);
 
-/* Room for n floats; what was there is lost. On failure there is none. */
-tn_status tn_floats_reserve(float **floats, size_t *floats_max, size_t n, const char *what,
-                            tn_error *err) TN_MUST_USE;
-
 /* ---- replies ---- */
 
 /* The way of replies. `answer` takes one over; `request` as in tn_link_answer. */

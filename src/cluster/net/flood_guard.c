@@ -107,15 +107,9 @@ static bool make_room(tn_flood_guard *f, uint32_t fd)
         return true;
     }
     const uint32_t n = 2 * fd + 64;
-    connection *of = fd < FILES_MAX ? tn_try_alloc(n, sizeof *of, "connections", NULL) : NULL;
-    if (of == NULL) {
+    if (fd >= FILES_MAX || TN_GROW(f->of, f->n_files, n, "connections", NULL) != TN_OK) {
         return false;
     }
-    for (uint32_t i = 0; i < f->n_files; i++) {
-        of[i] = f->of[i];
-    }
-    tn_free(f->of);
-    f->of = of;
     f->n_files = n;
     return true;
 }

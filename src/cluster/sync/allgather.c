@@ -87,14 +87,7 @@ tn_status tn_allgather_begin(tn_allgather *g, uint64_t step, uint32_t code, cons
         return tn_fail(err, TN_E_DIVERGED,
                        "a statistic of the batch is not finite at step %" PRIu64, step + 1);
     }
-    if (size > g->all_max) {
-        tn_free(g->all);
-        g->all = tn_try_alloc(size, sizeof *g->all, "numbers of all ranks", err);
-        g->all_max = g->all != NULL ? size : 0;
-    }
-    if (g->all == NULL) {
-        return TN_E_MEMORY;
-    }
+    TN_TRY(TN_RESERVE(g->all, g->all_max, size, "numbers of all ranks", err));
     g->step = step;
     g->code = code;
     g->n = n;

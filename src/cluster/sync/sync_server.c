@@ -90,8 +90,7 @@ static tn_status answer_rows(tn_sync_server *s, uint32_t rank, tn_team *team, tn
     tn_rows_reply out = rows_reply(&note);
     out.n_keys = pull->block.keys.n;
     out.n_floats = tn_owner_pull_floats(pull);
-    if (tn_floats_reserve(&s->rows, &s->rows_max, out.n_floats, "values of a rank", NULL) !=
-        TN_OK) {
+    if (TN_RESERVE(s->rows, s->rows_max, out.n_floats, "values of a rank", NULL) != TN_OK) {
         return tn_fail(err, TN_E_MEMORY, "no memory for the rows of rank %u", rank);
     }
     if (out.n_floats > 0) {

@@ -141,13 +141,7 @@ static tn_status grow_heap(sampling *s, tn_error *err)
         return TN_OK;
     }
     uint64_t max = s->max == 0 ? 1024 : 2 * s->max;
-    picked *larger = NULL;
-    TN_TRY(TN_ALLOC(larger, max, "a sample", err));
-    if (s->n > 0) {
-        memcpy(larger, s->heap, s->n * sizeof *larger);
-    }
-    tn_free(s->heap);
-    s->heap = larger;
+    TN_TRY(TN_GROW(s->heap, s->n, max, "a sample", err));
     s->max = max;
     return TN_OK;
 }

@@ -83,15 +83,9 @@ static bool bytes_reserve(tn_row_bytes *b, size_t size)
     if (size > b->most - b->size) {
         size_t most = b->most == 0 ? BYTES_FIRST : 2 * b->most;
         most = most > b->size + size ? most : b->size + size;
-        char *more = tn_try_alloc(most, 1, "copies of rows", NULL);
-        if (more == NULL) {
+        if (TN_GROW(b->data, b->size, most, "copies of rows", NULL) != TN_OK) {
             return false;
         }
-        if (b->size > 0) {
-            memcpy(more, b->data, b->size);
-        }
-        tn_free(b->data);
-        b->data = more;
         b->most = most;
     }
     return true;

@@ -154,16 +154,8 @@ static tn_status grow(tn_predictions *p, tn_error *err)
     if (p->n < p->capacity) {
         return TN_OK;
     }
-    uint32_t more = p->capacity == 0 ? 4 : 2 * p->capacity;
-    tn_output **output = tn_try_alloc(more, sizeof(tn_output *), "predictions", err);
-    if (output == NULL) {
-        return TN_E_MEMORY;
-    }
-    for (uint32_t i = 0; i < p->n; i++) {
-        output[i] = p->output[i];
-    }
-    tn_free(p->output);
-    p->output = output;
+    const uint32_t more = p->capacity == 0 ? 4 : 2 * p->capacity;
+    TN_TRY(tn_grow(&p->output, sizeof(tn_output *), p->n, more, "predictions", err));
     p->capacity = more;
     return TN_OK;
 }

@@ -45,13 +45,7 @@ uint32_t tn_part_progress_ended(tn_part_progress *b)
 static tn_status grow(tn_part_progress *b, tn_error *err)
 {
     const uint32_t most = 2 * b->most + 16;
-    tn_ledger_held *more = NULL;
-    TN_TRY(TN_ALLOC(more, most, "a reader's parts", err));
-    if (b->n > 0) {
-        memcpy(more, b->entry, b->n * sizeof *more);
-    }
-    tn_free(b->entry);
-    b->entry = more;
+    TN_TRY(TN_GROW(b->entry, b->n, most, "a reader's parts", err));
     b->most = most;
     return TN_OK;
 }

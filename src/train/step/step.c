@@ -80,16 +80,7 @@ static tn_status drop_unknown(tn_step *s, const unknown_in *in, const tn_bag **o
     if (in->n_keys == 0 || memchr(in->missing, 1, in->n_keys * sizeof *in->missing) == NULL) {
         return TN_OK;
     }
-    size_t bytes = bag_bytes(in);
-    if (bytes > s->known_capacity) {
-        tn_free(s->known);
-        s->known_capacity = 0;
-        s->known = tn_try_alloc(bytes + bytes / 4, 1, "bags", err);
-        if (s->known == NULL) {
-            return TN_E_MEMORY;
-        }
-        s->known_capacity = bytes + bytes / 4;
-    }
+    TN_TRY(TN_RESERVE(s->known, s->known_capacity, bag_bytes(in), "bags", err));
     char *at = s->known;
     for (uint32_t i = 0; i < in->n_slots; i++) {
         at = copy_known(in, &in->bag[i], &s->known_bag[i], at, &s->unknown[i]);
