@@ -109,7 +109,7 @@ typedef struct tn_deep_opts {
 enum { TN_HEAD_SUM, TN_HEAD_CONCAT };
 extern const char *const tn_head_words[];
 
-/* Rows of the MLP. */
+/* Rows of the MLP. A struct with more options begins with a tn_deep_opts, whose rows these are. */
 #define TN_DEEP_FIELDS(type, hidden_)                                                              \
     TN_FIELD_F64S(type, hidden, hidden_, 1, 65536, "widths of the hidden layers"),                 \
         TN_FIELD_CHOICE(type, activation, "relu", tn_activation_words, "of the hidden layers"),    \
@@ -232,7 +232,11 @@ void tn_write_wide_input(tn_list_writer *w, const tn_model_args *args);
     "  sparse:\n"
 #define TN_TENSORNET_ROWS(segment)                                                                 \
     "    " segment ": {type: adagrad, rowwise: true, lr: 0.01, n0: 0.1}\n"
-#define TN_TENSORNET_BOTH                                                                          \
-    TN_TENSORNET_EMBEDDING TN_TENSORNET_TRAIN TN_TENSORNET_ROWS("deep") TN_TENSORNET_ROWS("wide")
+#define TN_TENSORNET_DEEP TN_TENSORNET_EMBEDDING TN_TENSORNET_TRAIN TN_TENSORNET_ROWS("deep")
+#define TN_TENSORNET_BOTH TN_TENSORNET_DEEP TN_TENSORNET_ROWS("wide")
+
+/* Vectors by the rule of all else; `batch`: "  batch: 512\n", or nothing. */
+#define TN_PAPER_TRAIN(batch, rule)                                                                \
+    "train:\n" batch "  optimizer: {" rule "}\n  sparse: {deep: {" rule "}}\n"
 
 #endif

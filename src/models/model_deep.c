@@ -164,16 +164,10 @@ static const tn_preset dcn_presets[] = {
     TN_BARS_CROSS("avazu", "hidden: [400, 400, 400], dropout: 0.1, layers: 3", "0.05"),
     TN_BARS_CROSS("movielens", "hidden: [400, 400, 400], " TN_BARS_NORM "dropout: 0.2, layers: 4",
                   "0.01"),
-    {"tensornet",
-     "model: {hidden: [512, 256, 256], layers: 3, bias_init: 0}\n" TN_TENSORNET_EMBEDDING
-         TN_TENSORNET_TRAIN TN_TENSORNET_ROWS("deep")},
+    {"tensornet", "model: {hidden: [512, 256, 256], layers: 3, bias_init: 0}\n" TN_TENSORNET_DEEP},
     {"paper", "model: {hidden: [1024, 1024], layers: 6, batch_norm: true}\n"
-              "embedding: {dim: 16}\n"
-              "train:\n"
-              "  batch: 512\n"
-              "  optimizer: {type: adam, lr: 1e-4}\n"
-              "  sparse: {deep: {type: adam, lr: 1e-4}}\n"
-              "  clip: {global: 100}\n"},
+              "embedding: {dim: 16}\n" TN_PAPER_TRAIN(
+                  "  batch: 512\n", "type: adam, lr: 1e-4") "  clip: {global: 100}\n"},
     {NULL, NULL},
 };
 
@@ -229,16 +223,10 @@ static const tn_preset dcnv2_presets[] = {
                   "0.05"),
     TN_BARS_CROSS("movielens", "hidden: [400, 400, 400], " TN_BARS_NORM "dropout: 0.2, layers: 5",
                   "0.01"),
-    {"tensornet",
-     "model: {hidden: [512, 256, 256], layers: 3, bias_init: 0}\n" TN_TENSORNET_EMBEDDING
-         TN_TENSORNET_TRAIN TN_TENSORNET_ROWS("deep")},
+    {"tensornet", "model: {hidden: [512, 256, 256], layers: 3, bias_init: 0}\n" TN_TENSORNET_DEEP},
     {"paper", "model: {hidden: [768, 768], layers: 2, structure: stacked}\n"
-              "embedding: {dim: 39}\n"
-              "train:\n"
-              "  batch: 512\n"
-              "  optimizer: {type: adam, lr: 1e-4}\n"
-              "  sparse: {deep: {type: adam, lr: 1e-4}}\n"
-              "  clip: {global: 10}\n"},
+              "embedding: {dim: 39}\n" TN_PAPER_TRAIN(
+                  "  batch: 512\n", "type: adam, lr: 1e-4") "  clip: {global: 10}\n"},
     {NULL, NULL},
 };
 
@@ -259,15 +247,9 @@ static void gdcn_write(const tn_model_args *args, tn_list_writer *w)
 static const tn_preset gdcn_presets[] = {
     TN_BARS_CROSS("frappe", "hidden: [400, 400, 400], " TN_BARS_NORM "dropout: 0.4, layers: 4",
                   "0.05"),
-    {"tensornet",
-     "model: {hidden: [512, 256, 256], layers: 3, bias_init: 0}\n" TN_TENSORNET_EMBEDDING
-         TN_TENSORNET_TRAIN TN_TENSORNET_ROWS("deep")},
+    {"tensornet", "model: {hidden: [512, 256, 256], layers: 3, bias_init: 0}\n" TN_TENSORNET_DEEP},
     {"paper", "model: {hidden: [400, 400, 400], layers: 3, structure: parallel}\n"
-              "embedding: {dim: 16}\n"
-              "train:\n"
-              "  batch: 4096\n"
-              "  optimizer: {type: adam, lr: 1e-3}\n"
-              "  sparse: {deep: {type: adam, lr: 1e-3}}\n"},
+              "embedding: {dim: 16}\n" TN_PAPER_TRAIN("  batch: 4096\n", "type: adam, lr: 1e-3")},
     {NULL, NULL},
 };
 
@@ -326,14 +308,9 @@ static void deepcrossing_write(const tn_model_args *args, tn_list_writer *w)
 /* The benchmark has no deepcrossing on its small sets: its recipe with the sizes of dcn. */
 static const tn_preset deepcrossing_presets[] = {
     TN_BARS_CROSS("frappe", "hidden: [400, 400, 400], " TN_BARS_NORM "dropout: 0.2", "0.05"),
-    {"tensornet",
-     "model: {hidden: [512, 256, 256], bias_init: 0}\n" TN_TENSORNET_EMBEDDING TN_TENSORNET_TRAIN
-         TN_TENSORNET_ROWS("deep")},
+    {"tensornet", "model: {hidden: [512, 256, 256], bias_init: 0}\n" TN_TENSORNET_DEEP},
     {"paper", "model: {hidden: [512, 512, 256, 128, 64]}\n"
-              "embedding: {dim: 32}\n"
-              "train:\n"
-              "  optimizer: {type: sgd, lr: 0.01}\n"
-              "  sparse: {deep: {type: sgd, lr: 0.01}}\n"},
+              "embedding: {dim: 32}\n" TN_PAPER_TRAIN("", "type: sgd, lr: 0.01")},
     {NULL, NULL},
 };
 

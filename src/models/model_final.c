@@ -26,11 +26,7 @@
 /* ---- finalmlp ---- */
 
 typedef struct finalmlp_opts {
-    tn_f64s hidden;
-    uint32_t activation;
-    double dropout;
-    bool batch_norm;
-    uint32_t bn_gamma;
+    tn_deep_opts mlp;
     tn_f64s hidden2;
     double dropout2;
     uint32_t heads;
@@ -40,7 +36,7 @@ typedef struct finalmlp_opts {
 } finalmlp_opts;
 
 static const tn_field finalmlp_fields[] = {
-    TN_DEEP_FIELDS(finalmlp_opts, "[400, 400, 400]"),
+    TN_DEEP_FIELDS(tn_deep_opts, "[400, 400, 400]"),
     TN_FIELD_F64S(finalmlp_opts, hidden2, "[400]", 1, 65536,
                   "finalmlp: widths of the second MLP, which has the first one's activation and "
                   "batch norm"),
@@ -103,14 +99,12 @@ static void finalmlp_write(const tn_model_args *args, tn_list_writer *w)
     if (!tn_find_deep_shape(w, &shape)) {
         return;
     }
+    tn_deep_opts mlp = o->mlp;
     for (uint32_t i = 0; i < 2; i++) {
-        const tn_deep_opts mlp = {.hidden = i == 0 ? o->hidden : o->hidden2,
-                                  .activation = o->activation,
-                                  .dropout = i == 0 ? o->dropout : o->dropout2,
-                                  .batch_norm = o->batch_norm,
-                                  .bn_gamma = o->bn_gamma};
         const char *in = o->gate ? write_gate(w, o, i + 1, x, shape) : x;
         stream[i] = tn_write_named_mlp(w, tn_list_text(w, "stream%u", i + 1), &mlp, in, 0);
+        mlp.hidden = o->hidden2;
+        mlp.dropout = o->dropout2;
     }
     tn_tree *fusion = tn_list_layer(w, "logit", "fusion", stream);
     tn_list_set(w, fusion, "heads", "%u", o->heads);
@@ -146,14 +140,9 @@ static const tn_preset finalmlp_presets[] = {
                   "heads: 10, gate_hidden: [800]",
                   "0.01"),
     {"tensornet",
-     "model: {hidden: [512, 256, 256], hidden2: [256], bias_init: 0}\n" TN_TENSORNET_EMBEDDING
-         TN_TENSORNET_TRAIN TN_TENSORNET_ROWS("deep")},
+     "model: {hidden: [512, 256, 256], hidden2: [256], bias_init: 0}\n" TN_TENSORNET_DEEP},
     {"paper", "model: {hidden: [400, 400, 400], hidden2: [800], heads: 10, gate_hidden: [800]}\n"
-              "embedding: {dim: 10}\n"
-              "train:\n"
-              "  batch: 4096\n"
-              "  optimizer: {type: adam, lr: 1e-3}\n"
-              "  sparse: {deep: {type: adam, lr: 1e-3}}\n"},
+              "embedding: {dim: 10}\n" TN_PAPER_TRAIN("  batch: 4096\n", "type: adam, lr: 1e-3")},
     {NULL, NULL},
 };
 
@@ -163,11 +152,7 @@ const tn_model tn_model_finalmlp = {
 /* ---- finalnet ---- */
 
 typedef struct finalnet_opts {
-    tn_f64s hidden;
-    uint32_t activation;
-    double dropout;
-    bool batch_norm;
-    uint32_t bn_gamma;
+    tn_deep_opts mlp;
     uint32_t residual; /* concat sum */
 } finalnet_opts;
 
@@ -175,7 +160,7 @@ enum { CONCAT, SUM };
 static const char *const residual_words[] = {"concat", "sum", NULL};
 
 static const tn_field finalnet_fields[] = {
-    TN_DEEP_FIELDS(finalnet_opts, "[400, 400]"),
+    TN_DEEP_FIELDS(tn_deep_opts, "[400, 400]"),
     TN_FIELD_CHOICE(finalnet_opts, residual, "concat", residual_words,
                     "finalnet: how a layer's products join what it multiplies"),
     TN_FIELD_END,
@@ -185,7 +170,7 @@ static const tn_field finalnet_fields[] = {
 static const char *write_products(tn_list_writer *w, const finalnet_opts *o, uint32_t i,
                                   const char *x)
 {
-    const double units = o->hidden.item[i];
+    const double units = o->mlp.hidden.item[i];
     const double half = o->residual == CONCAT ? units / 2 : units;
     const char *name = tn_list_text(w, "block.%u", i + 1);
     const char *h = tn_list_text(w, "%s.h", name);
@@ -202,21 +187,17 @@ static const char *write_products(tn_list_writer *w, const finalnet_opts *o, uin
     (void)tn_list_layer(w, products, "mul", (const char *const[]){h1, h2, NULL});
     (void)tn_list_layer(w, name, o->residual == CONCAT ? "concat" : "add",
                         (const char *const[]){h2, products, NULL});
-    const tn_deep_opts tail = {.activation = o->activation,
-                               .dropout = o->dropout,
-                               .batch_norm = o->batch_norm,
-                               .bn_gamma = o->bn_gamma};
-    return tn_write_tail(w, name, name, &tail);
+    return tn_write_tail(w, name, name, &o->mlp);
 }
 
 static bool has_halves(const tn_model_args *args, tn_list_writer *w)
 {
     const finalnet_opts *o = args->opts;
-    for (uint32_t i = 0; i < o->hidden.n && o->residual == CONCAT; i++) {
-        if (fmod(o->hidden.item[i], 2) > 0) {
+    for (uint32_t i = 0; i < o->mlp.hidden.n && o->residual == CONCAT; i++) {
+        if (fmod(o->mlp.hidden.item[i], 2) > 0) {
             tn_diag_error(w->diag, &w->list->at,
                           "'hidden' has a layer of %g units, which are no two halves",
-                          o->hidden.item[i]);
+                          o->mlp.hidden.item[i]);
             tn_diag_hint(w->diag, "take an even number, or 'residual: sum'");
             return false;
         }
@@ -228,10 +209,10 @@ static void finalnet_write(const tn_model_args *args, tn_list_writer *w)
 {
     const finalnet_opts *o = args->opts;
     const char *x = tn_write_deep_input(w, args);
-    if (!tn_layer_widths(&o->hidden, &w->list->at, w->diag) || !has_halves(args, w)) {
+    if (!tn_layer_widths(&o->mlp.hidden, &w->list->at, w->diag) || !has_halves(args, w)) {
         return;
     }
-    for (uint32_t i = 0; i < o->hidden.n; i++) {
+    for (uint32_t i = 0; i < o->mlp.hidden.n; i++) {
         x = write_products(w, o, i, x);
     }
     tn_write_concat_head(w, (const char *const[]){x, NULL});
@@ -242,15 +223,9 @@ static const tn_preset finalnet_presets[] = {
     TN_BARS_CROSS("frappe", "hidden: [400, 400], " TN_BARS_NORM "dropout: 0.2", "0.1"),
     TN_BARS_CROSS("avazu", "hidden: [400, 400, 400], " TN_BARS_NORM "dropout: 0.2", "0.05"),
     TN_BARS_CROSS("movielens", "hidden: [400], " TN_BARS_NORM "dropout: 0.1", "0.01"),
-    {"tensornet",
-     "model: {hidden: [512, 256, 256], bias_init: 0}\n" TN_TENSORNET_EMBEDDING TN_TENSORNET_TRAIN
-         TN_TENSORNET_ROWS("deep")},
+    {"tensornet", "model: {hidden: [512, 256, 256], bias_init: 0}\n" TN_TENSORNET_DEEP},
     {"paper", "model: {hidden: [400, 400], batch_norm: true}\n"
-              "embedding: {dim: 10}\n"
-              "train:\n"
-              "  batch: 4096\n"
-              "  optimizer: {type: adam, lr: 1e-3}\n"
-              "  sparse: {deep: {type: adam, lr: 1e-3}}\n"},
+              "embedding: {dim: 10}\n" TN_PAPER_TRAIN("  batch: 4096\n", "type: adam, lr: 1e-3")},
     {NULL, NULL},
 };
 

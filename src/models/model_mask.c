@@ -143,16 +143,10 @@ static const tn_preset masknet_presets[] = {
     TN_BARS_CROSS("movielens",
                   "hidden: [400, 400, 400], dropout: 0.5, structure: serial, reduction: 4",
                   "0.005"),
-    {"tensornet",
-     "model: {hidden: [512, 256, 256], bias_init: 0}\n" TN_TENSORNET_EMBEDDING TN_TENSORNET_TRAIN
-         TN_TENSORNET_ROWS("deep")},
+    {"tensornet", "model: {hidden: [512, 256, 256], bias_init: 0}\n" TN_TENSORNET_DEEP},
     {"paper", "model: {hidden: [400, 400, 400], structure: parallel, blocks: 5, reduction: 2,\n"
               "        embedding_norm: true}\n"
-              "embedding: {dim: 10}\n"
-              "train:\n"
-              "  batch: 1024\n"
-              "  optimizer: {type: adam, lr: 1e-4}\n"
-              "  sparse: {deep: {type: adam, lr: 1e-4}}\n"},
+              "embedding: {dim: 10}\n" TN_PAPER_TRAIN("  batch: 1024\n", "type: adam, lr: 1e-4")},
     {NULL, NULL},
 };
 

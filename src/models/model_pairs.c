@@ -20,16 +20,12 @@
 /* ---- nfm ---- */
 
 typedef struct nfm_opts {
-    tn_f64s hidden;
-    uint32_t activation;
-    double dropout;
-    bool batch_norm;
-    uint32_t bn_gamma;
+    tn_deep_opts mlp;
     double pair_dropout;
 } nfm_opts;
 
 static const tn_field nfm_fields[] = {
-    TN_DEEP_FIELDS(nfm_opts, "[400, 400, 400]"),
+    TN_DEEP_FIELDS(tn_deep_opts, "[400, 400, 400]"),
     TN_FIELD_F64(nfm_opts, pair_dropout, "0", 0, 0.999, "", "nfm: behind the pooled pairs"),
     TN_FIELD_END,
 };
@@ -37,17 +33,12 @@ static const tn_field nfm_fields[] = {
 static void nfm_write(const tn_model_args *args, tn_list_writer *w)
 {
     const nfm_opts *o = args->opts;
-    const tn_deep_opts mlp = {.hidden = o->hidden,
-                              .activation = o->activation,
-                              .dropout = o->dropout,
-                              .batch_norm = o->batch_norm,
-                              .bn_gamma = o->bn_gamma};
     tn_write_wide_input(w, args);
     tn_write_vectors(w, args, 0);
     (void)tn_list_layer(w, "wide.sum", "sum", (const char *const[]){"wide", NULL});
     (void)tn_list_layer(w, "bi", "bi_interaction", (const char *const[]){"deep", NULL});
     const char *x = tn_write_tail(w, "bi", "bi", &(tn_deep_opts){.dropout = o->pair_dropout});
-    const char *deep = tn_write_mlp(w, &mlp, x, 1);
+    const char *deep = tn_write_mlp(w, &o->mlp, x, 1);
     (void)tn_list_layer(w, "logit", "add", (const char *const[]){"wide.sum", deep, NULL});
     tn_list_output(w, "logit");
 }
@@ -98,14 +89,9 @@ static const tn_preset ipnn_presets[] = {
     TN_BARS_CROSS("criteo", "hidden: [400, 400, 400], " TN_BARS_NORM "dropout: 0.1", "1e-5"),
     TN_BARS_CROSS("avazu", "hidden: [400, 400, 400], dropout: 0.2", "5e-5"),
     TN_BARS_CROSS("movielens", "hidden: [400, 400, 400], dropout: 0.1", "0.01"),
-    {"tensornet",
-     "model: {hidden: [512, 256, 256], bias_init: 0}\n" TN_TENSORNET_EMBEDDING TN_TENSORNET_TRAIN
-         TN_TENSORNET_ROWS("deep")},
+    {"tensornet", "model: {hidden: [512, 256, 256], bias_init: 0}\n" TN_TENSORNET_DEEP},
     {"paper", "model: {hidden: [400, 400, 400], dropout: 0.5}\n"
-              "embedding: {dim: 10}\n"
-              "train:\n"
-              "  optimizer: {type: adam, lr: 1e-3}\n"
-              "  sparse: {deep: {type: adam, lr: 1e-3}}\n"},
+              "embedding: {dim: 10}\n" TN_PAPER_TRAIN("", "type: adam, lr: 1e-3")},
     {NULL, NULL},
 };
 
@@ -115,11 +101,7 @@ const tn_model tn_model_ipnn = {
 /* ---- dlrm ---- */
 
 typedef struct dlrm_opts {
-    tn_f64s hidden;
-    uint32_t activation;
-    double dropout;
-    bool batch_norm;
-    uint32_t bn_gamma;
+    tn_deep_opts mlp;
     tn_f64s bottom;
     double bottom_dropout;
     uint32_t interaction; /* dot cat */
@@ -129,7 +111,7 @@ enum { DOT, CAT };
 static const char *const interaction_words[] = {"dot", "cat", NULL};
 
 static const tn_field dlrm_fields[] = {
-    TN_DEEP_FIELDS(dlrm_opts, "[400, 400, 400]"),
+    TN_DEEP_FIELDS(tn_deep_opts, "[400, 400, 400]"),
     TN_FIELD_F64S(dlrm_opts, bottom, "[400, 400, 400]", 1, 65536,
                   "dlrm: hidden layers over the numbers; one as wide as a slot follows"),
     TN_FIELD_F64(dlrm_opts, bottom_dropout, "0", 0, 0.999, "", "dlrm: behind each of these"),
@@ -141,27 +123,20 @@ static const tn_field dlrm_fields[] = {
 /* The numbers as one more vector of width `dim`; returns its name. */
 static const char *write_bottom(tn_list_writer *w, const dlrm_opts *o, uint32_t dim)
 {
-    const tn_deep_opts mlp = {.hidden = o->bottom,
-                              .activation = o->activation,
-                              .dropout = o->bottom_dropout,
-                              .batch_norm = o->batch_norm,
-                              .bn_gamma = o->bn_gamma};
+    tn_deep_opts mlp = o->mlp;
+    mlp.hidden = o->bottom;
+    mlp.dropout = o->bottom_dropout;
     const char *x = tn_write_named_mlp(w, "bottom", &mlp, "num", 0);
     const char *last = tn_list_text(w, "bottom.%u", o->bottom.n + 1);
     tn_tree *dense = tn_list_layer(w, last, "dense", (const char *const[]){x, NULL});
     tn_list_set(w, dense, "units", "%u", dim);
-    tn_list_set(w, dense, "activation", "%s", tn_activation_words[o->activation]);
+    tn_list_set(w, dense, "activation", "%s", tn_activation_words[mlp.activation]);
     return last;
 }
 
 static void dlrm_write(const tn_model_args *args, tn_list_writer *w)
 {
     const dlrm_opts *o = args->opts;
-    const tn_deep_opts mlp = {.hidden = o->hidden,
-                              .activation = o->activation,
-                              .dropout = o->dropout,
-                              .batch_norm = o->batch_norm,
-                              .bn_gamma = o->bn_gamma};
     tn_write_vectors(w, args, 0);
     tn_deep_shape shape;
     if (!tn_find_deep_shape(w, &shape)) {
@@ -184,7 +159,7 @@ static void dlrm_write(const tn_model_args *args, tn_list_writer *w)
             x = "z";
         }
     }
-    tn_list_output(w, tn_write_mlp(w, &mlp, x, 1));
+    tn_list_output(w, tn_write_mlp(w, &o->mlp, x, 1));
 }
 
 static const tn_preset dlrm_presets[] = {
@@ -197,15 +172,9 @@ static const tn_preset dlrm_presets[] = {
     TN_BARS_CROSS("movielens",
                   "hidden: [400, 400, 400], " TN_BARS_NORM "dropout: 0.2, interaction: cat",
                   "0.01"),
-    {"tensornet",
-     "model: {hidden: [512, 256, 256], bias_init: 0}\n" TN_TENSORNET_EMBEDDING TN_TENSORNET_TRAIN
-         TN_TENSORNET_ROWS("deep")},
+    {"tensornet", "model: {hidden: [512, 256, 256], bias_init: 0}\n" TN_TENSORNET_DEEP},
     {"paper", "model: {hidden: [512, 256], bottom: [512, 256, 64], init: xavier_normal}\n"
-              "embedding: {dim: 16}\n"
-              "train:\n"
-              "  batch: 128\n"
-              "  optimizer: {type: sgd, lr: 0.1}\n"
-              "  sparse: {deep: {type: sgd, lr: 0.1}}\n"},
+              "embedding: {dim: 16}\n" TN_PAPER_TRAIN("  batch: 128\n", "type: sgd, lr: 0.1")},
     {NULL, NULL},
 };
 
