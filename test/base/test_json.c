@@ -436,7 +436,8 @@ static void the_first_fault_is_the_one_to_tell(void **state)
 {
     const fixture *f = *state;
     tn_members r = {.arena = f->arena};
-    tn_member_spoil(&r, "own");
+    tn_member_expect(&r, true, "good");
+    tn_member_expect(&r, false, "own");
     (void)tn_member_u64(&r, f->top, "none", 1);
     assert_string_equal(r.wrong, "own");
 }

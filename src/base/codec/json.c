@@ -399,16 +399,16 @@ const char *tn_json_as_str(const tn_json *value)
 
 /* ---- members in a row ---- */
 
-void tn_member_spoil(tn_members *r, const char *member)
+void tn_member_expect(tn_members *r, bool good, const char *member)
 {
-    r->wrong = r->wrong != NULL ? r->wrong : member;
+    r->wrong = good || r->wrong != NULL ? r->wrong : member;
 }
 
 uint64_t tn_member_u64(tn_members *r, const tn_json *object, const char *key, uint64_t max)
 {
     uint64_t value = 0;
     if (!tn_json_as_u64(tn_json_get(object, key), &value) || value > max) {
-        tn_member_spoil(r, key);
+        tn_member_expect(r, false, key);
         return 0;
     }
     return value;
@@ -422,9 +422,7 @@ uint32_t tn_member_u32(tn_members *r, const tn_json *object, const char *key, ui
 uint64_t tn_member_hex(tn_members *r, const tn_json *object, const char *key)
 {
     uint64_t value = 0;
-    if (!tn_json_as_hex64(tn_json_get(object, key), &value)) {
-        tn_member_spoil(r, key);
-    }
+    tn_member_expect(r, tn_json_as_hex64(tn_json_get(object, key), &value), key);
     return value;
 }
 
@@ -434,7 +432,7 @@ static const tn_json *get_kind(tn_members *r, const tn_json *object, const char 
     static const tn_json nothing = {.kind = TN_JSON_NULL, .string = ""};
     const tn_json *value = tn_json_get(object, key);
     if (value == NULL || value->kind != kind || value->n > max) {
-        tn_member_spoil(r, key);
+        tn_member_expect(r, false, key);
         return &nothing;
     }
     return value;
@@ -474,7 +472,7 @@ uint32_t tn_member_crc(tn_members *r, const tn_json *object, const char *key)
 {
     const char *text = tn_member_str(r, object, key);
     if (!is_hex(text, 8)) {
-        tn_member_spoil(r, key);
+        tn_member_expect(r, false, key);
         return 0;
     }
     return (uint32_t)strtoul(text, NULL, 16);
@@ -483,9 +481,7 @@ uint32_t tn_member_crc(tn_members *r, const tn_json *object, const char *key)
 const char *tn_member_sha(tn_members *r, const tn_json *object, const char *key)
 {
     const char *text = tn_member_str(r, object, key);
-    if (!is_hex(text, 64)) {
-        tn_member_spoil(r, key);
-    }
+    tn_member_expect(r, is_hex(text, 64), key);
     return text;
 }
 

@@ -99,8 +99,8 @@ typedef struct tn_members {
     const char *wrong; /* lent by the callers' literals or by the tree */
 } tn_members;
 
-/* For checks of the caller's own. */
-void tn_member_spoil(tn_members *r, const char *member);
+/* For checks of the caller's own: the member is wrong unless it is good. */
+void tn_member_expect(tn_members *r, bool good, const char *member);
 
 uint64_t tn_member_u64(tn_members *r, const tn_json *object, const char *key, uint64_t max);
 uint32_t tn_member_u32(tn_members *r, const tn_json *object, const char *key, uint32_t max);

@@ -320,7 +320,7 @@ static tn_row_state read_state(tn_members *r, const tn_json *list)
     bool fits = tn_json_as_u64(tn_json_item(list, 1), &words) && words <= TN_DIM_MAX;
     if (state.name == NULL || !fits || list->n < 2 || list->n > 3 ||
         state.count != (list->n == 3)) {
-        tn_member_spoil(r, "sparse.records.segments.state");
+        tn_member_expect(r, false, "sparse.records.segments.state");
     }
     state.words = fits ? (uint32_t)words : 0;
     return state;
@@ -358,9 +358,7 @@ static void read_records(tn_members *r, const tn_json *list, tn_row_schema *out)
 static void read_schema(tn_members *r, const tn_json *object, tn_row_schema *out)
 {
     out->partitions = tn_member_u32(r, object, "partitions", TN_SNAPSHOT_PARTITIONS_MAX);
-    if (out->partitions == 0) {
-        tn_member_spoil(r, "partitions");
-    }
+    tn_member_expect(r, out->partitions > 0, "partitions");
     read_records(r, tn_member_list(r, object, "records", TN_GROUPS_MAX), out);
     const tn_json *groups = tn_member_list(r, object, "groups", TN_GROUPS_MAX);
     tn_row_group *group = TN_NEW_ARRAY(r->arena, tn_row_group, groups->n);
@@ -369,9 +367,7 @@ static void read_schema(tn_members *r, const tn_json *object, tn_row_schema *out
         to->name = tn_member_str(r, o, "name");
         to->salt = tn_member_hex(r, o, "salt");
         to->record = tn_member_u32(r, o, "record", TN_GROUPS_MAX);
-        if (to->record >= out->n_records) {
-            tn_member_spoil(r, "record");
-        }
+        tn_member_expect(r, to->record < out->n_records, "record");
     }
     out->group = group;
 }
@@ -385,14 +381,11 @@ static tn_manifest_param read_param(tn_members *r, const tn_json *object, uint64
     uint64_t size = 1;
     for (const tn_json *d = shape->first; d != NULL; d = d->next) {
         uint64_t *dim = &p.shape[p.rank++];
-        if (!tn_json_as_u64(d, dim) || __builtin_mul_overflow(size, *dim, &size)) {
-            tn_member_spoil(r, "shape");
-        }
+        tn_member_expect(r, tn_json_as_u64(d, dim) && !__builtin_mul_overflow(size, *dim, &size),
+                         "shape");
     }
     TN_ASSERT(p.rank <= TN_MANIFEST_RANK_MAX && p.at <= dense_size);
-    if (size > dense_size - p.at) {
-        tn_member_spoil(r, "shape");
-    }
+    tn_member_expect(r, size <= dense_size - p.at, "shape");
     return p;
 }
 
@@ -402,9 +395,7 @@ static const tn_manifest_count *read_counts(tn_members *r, const tn_json *object
     tn_manifest_count *count = TN_NEW_ARRAY(r->arena, tn_manifest_count, object->n);
     for (const tn_json *m = object->first; m != NULL; m = m->next) {
         count[*n].name = m->key;
-        if (!tn_json_as_u64(m, &count[*n].value)) {
-            tn_member_spoil(r, m->key);
-        }
+        tn_member_expect(r, tn_json_as_u64(m, &count[*n].value), m->key);
         ++*n;
     }
     return count;
@@ -417,9 +408,7 @@ static void read_dense(tn_members *r, const tn_json *object, tn_manifest_dense *
     const tn_json *states = tn_member_list(r, object, "state", TN_ROW_STATES_MAX);
     for (const tn_json *s = states->first; s != NULL; s = s->next) {
         const char *name = tn_json_as_str(s);
-        if (name == NULL) {
-            tn_member_spoil(r, "state");
-        }
+        tn_member_expect(r, name != NULL, "state");
         out->state[out->n_states++] = name;
     }
     TN_ASSERT(out->n_states <= TN_ROW_STATES_MAX);
@@ -453,7 +442,7 @@ static tn_manifest_part read_part(tn_members *r, const tn_json *list)
                tn_json_as_u64(tn_json_item(list, 5), &p.position);
     }
     if (!good || p.begin > p.end || source > UINT32_MAX || attempt > UINT32_MAX) {
-        tn_member_spoil(r, "progress.parts");
+        tn_member_expect(r, false, "progress.parts");
         return (tn_manifest_part){0};
     }
     p.source = (uint32_t)source;
@@ -475,9 +464,7 @@ static void read_progress(tn_members *r, const tn_json *object, tn_manifest *out
     out->shuffle = out->shared ? tn_member_u32(r, object, "shuffle", UINT32_MAX) : 0;
     const bool cut = out->shared && tn_json_get(object, "ranks") != NULL;
     out->cut_for = cut ? tn_member_u32(r, object, "ranks", TN_MANIFEST_RANKS_MAX) : 1;
-    if (out->cut_for == 0) {
-        tn_member_spoil(r, "progress.ranks");
-    }
+    tn_member_expect(r, out->cut_for > 0, "progress.ranks");
     if (tn_json_get(object, "step") != NULL) {
         out->epoch_step = tn_member_u64(r, object, "step", UINT64_MAX);
     }
@@ -507,7 +494,7 @@ static void read_metrics(tn_members *r, const tn_json *object, tn_manifest *out)
         out->best_value = tn_member_f64(r, best, "value");
         out->best_step = tn_member_u64(r, best, "step", UINT64_MAX);
     } else if (best == NULL || best->kind != TN_JSON_NULL) {
-        tn_member_spoil(r, "best");
+        tn_member_expect(r, false, "best");
     }
     out->bad_evals = tn_member_u64(r, object, "bad_evals", UINT64_MAX);
     out->lr_scale = tn_member_f64(r, object, "lr_scale");
@@ -530,16 +517,14 @@ static tn_manifest_file read_file(tn_members *r, const tn_json *object, uint32_t
                           .type = tn_member_str(r, object, "type"),
                           .bytes = tn_member_u64(r, object, "bytes", INT64_MAX),
                           .crc = tn_member_crc(r, object, "crc32c")};
-    if (!is_file_name(f.name)) {
-        tn_member_spoil(r, "files.name");
-    }
+    tn_member_expect(r, is_file_name(f.name), "files.name");
     if (strcmp(f.type, "sparse") == 0) {
         const tn_json *range = tn_member_list(r, object, "partitions", 2);
         uint64_t first = 0;
         uint64_t last = 0;
         if (!tn_json_as_u64(tn_json_item(range, 0), &first) ||
             !tn_json_as_u64(tn_json_item(range, 1), &last) || first > last || last >= partitions) {
-            tn_member_spoil(r, "files.partitions");
+            tn_member_expect(r, false, "files.partitions");
             first = last = 0;
         }
         f.rows = tn_member_u64(r, object, "rows", INT64_MAX);
@@ -558,21 +543,15 @@ static void read_files(tn_members *r, const tn_json *list, tn_manifest *out)
     for (const tn_json *o = list->first; o != NULL; o = o->next) {
         tn_manifest_file *f = &file[out->n_files++];
         *f = read_file(r, o, out->sparse.partitions);
-        if (out->n_files > 1 && strcmp(f[-1].name, f->name) >= 0) {
-            tn_member_spoil(r, "files.name");
-        }
+        tn_member_expect(r, out->n_files == 1 || strcmp(f[-1].name, f->name) < 0, "files.name");
         if (strcmp(f->type, "sparse") == 0) {
-            if (f->first != next) {
-                tn_member_spoil(r, "files.partitions");
-            }
+            tn_member_expect(r, f->first == next, "files.partitions");
             next = f->last + 1;
             rows += f->rows;
         }
     }
     bool full = out->base == 0;
-    if (full && (next != out->sparse.partitions || rows != out->rows)) {
-        tn_member_spoil(r, "files");
-    }
+    tn_member_expect(r, !full || (next == out->sparse.partitions && rows == out->rows), "files");
     out->file = file;
 }
 
@@ -580,18 +559,14 @@ static void read_identity(tn_members *r, const tn_json *top, tn_manifest *out)
 {
     const char *kind = tn_member_str(r, top, "kind");
     out->ordinal = tn_member_u64(r, top, "ordinal", INT64_MAX);
-    if (out->ordinal == 0) {
-        tn_member_spoil(r, "ordinal");
-    }
+    tn_member_expect(r, out->ordinal > 0, "ordinal");
     if (strcmp(kind, "delta") == 0) {
         const tn_json *base = tn_member_object(r, top, "base", UINT32_MAX);
         out->base = tn_member_u64(r, base, "ordinal", INT64_MAX);
         out->base_crc = tn_member_crc(r, base, "crc32c");
-        if (out->base == 0 || out->base >= out->ordinal) {
-            tn_member_spoil(r, "base");
-        }
+        tn_member_expect(r, out->base > 0 && out->base < out->ordinal, "base");
     } else if (strcmp(kind, "full") != 0) {
-        tn_member_spoil(r, "kind");
+        tn_member_expect(r, false, "kind");
     }
     out->run_id = tn_member_hex(r, top, "run_id");
     out->step = tn_member_u64(r, top, "step", UINT64_MAX);
