@@ -298,8 +298,7 @@ const tn_op tn_op_ffm = {
     .example = {.cols = 9 * 9 * 4, .attr = &(const tn_ffm_attr){9, 4}},
     .formula = "y = sum of <A[i,j], A[j,i]> over all pairs of fields",
     .n_in = 1,
-    .attrs = attrs,
-    .attr_size = sizeof(tn_ffm_attr),
+    TN_OP_ATTRS(attrs, tn_ffm_attr),
     .flops = ffm_flops,
 };
 
@@ -356,8 +355,7 @@ const tn_op tn_op_ffm_within = {
     .example = {.cols = 3 * 3 * 2, .attr = &(const tn_ffm_attr){3, 2}},
     .formula = "y = sum of <x_i v_i, x_j v_j> over the pairs of values of one field",
     .n_in = 2,
-    .attrs = attrs,
-    .attr_size = sizeof(tn_ffm_attr),
+    TN_OP_ATTRS(attrs, tn_ffm_attr),
     .flops = within_flops,
 };
 

@@ -208,6 +208,8 @@ struct tn_op {
 
 /* Members of operator `id` whose functions are called f_forward and f_backward. */
 #define TN_OP_MEMBERS(id, f) .name = #id, .forward = f##_forward, .backward = f##_backward
+/* Members of an operator with constants: their table, and their struct. */
+#define TN_OP_ATTRS(table, type) .attrs = (table), .attr_size = sizeof(type)
 
 /* Of a node, forward. */
 static inline double tn_op_flops(const tn_node *n)

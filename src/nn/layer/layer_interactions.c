@@ -66,9 +66,7 @@ static bool is_summed(const tn_layer_args *args, const char *option)
 /* 1 / sum x_j^2 of the embedding input, called "<name>.norm". */
 static tn_node *values_norm(const tn_net *net, const tn_layer_args *args)
 {
-    char name[TN_LAYER_NAME_MAX];
-    return tn_apply(net->g, &tn_op_embed_norm, tn_layer_name(name, args->name, ".norm"),
-                    TN_IN(args->in[0]), NULL);
+    return TN_LAYER_NODE(net, embed_norm, args->name, ".norm", TN_IN(args->in[0]), NULL);
 }
 
 /* Whether there are two slots to pair. False: reported. */
@@ -127,9 +125,7 @@ static tn_node *fm_build(const tn_net *net, const tn_layer_args *args)
     if (!is_summed(args, o->within_slot ? "within_slot" : "fm of one slot")) {
         return NULL;
     }
-    char name[TN_LAYER_NAME_MAX];
-    tn_node *squares = tn_apply(net->g, &tn_op_embed_squares,
-                                tn_layer_name(name, args->name, ".squares"), TN_IN(x), NULL);
+    tn_node *squares = TN_LAYER_NODE(net, embed_squares, args->name, ".squares", TN_IN(x), NULL);
     return tn_apply(net->g, &tn_op_fm_values, args->name, TN_IN(x, squares), &(tn_pairs_attr){dim});
 }
 
@@ -226,17 +222,15 @@ static tn_node *fwfm_build(const tn_net *net, const tn_layer_args *args)
     if (n == 0 || (o->normalise && !is_embedded(args, "normalise"))) {
         return NULL;
     }
-    char name[TN_LAYER_NAME_MAX];
     tn_node *r = tn_layer_param(net, args->name, ".R", (tn_shape){n, 1},
                                 (tn_init){.kind = TN_INIT_CONSTANT, .a = 1});
-    tn_node *pairs = tn_apply(net->g, &tn_op_inner, tn_layer_name(name, args->name, ".pairs"),
-                              TN_IN(args->in[0]), &(tn_pairs_attr){dim});
+    tn_node *pairs =
+        TN_LAYER_NODE(net, inner, args->name, ".pairs", TN_IN(args->in[0]), &(tn_pairs_attr){dim});
     if (!o->normalise) {
         return tn_apply(net->g, &tn_op_matmul, args->name, TN_IN(pairs, r), NULL);
     }
     tn_node *norm = values_norm(net, args);
-    tn_node *sum = tn_apply(net->g, &tn_op_matmul, tn_layer_name(name, args->name, ".sum"),
-                            TN_IN(pairs, r), NULL);
+    tn_node *sum = TN_LAYER_NODE(net, matmul, args->name, ".sum", TN_IN(pairs, r), NULL);
     return tn_apply(net->g, &tn_op_mul, args->name, TN_IN(sum, norm), NULL);
 }
 
@@ -299,16 +293,12 @@ static tn_node *ffm_pairs(const tn_net *net, const tn_layer_args *args, const tn
                           const char *name)
 {
     tn_node *x = args->in[0];
-    char text[TN_LAYER_NAME_MAX];
     if (!((const ffm_opts *)args->opts)->within_slot) {
         return tn_apply(net->g, &tn_op_ffm, name, TN_IN(x), a);
     }
-    tn_node *q = tn_apply(net->g, &tn_op_embed_squares, tn_layer_name(text, args->name, ".squares"),
-                          TN_IN(x), NULL);
-    tn_node *across =
-        tn_apply(net->g, &tn_op_ffm, tn_layer_name(text, args->name, ".across"), TN_IN(x), a);
-    tn_node *within = tn_apply(net->g, &tn_op_ffm_within,
-                               tn_layer_name(text, args->name, ".within"), TN_IN(x, q), a);
+    tn_node *q = TN_LAYER_NODE(net, embed_squares, args->name, ".squares", TN_IN(x), NULL);
+    tn_node *across = TN_LAYER_NODE(net, ffm, args->name, ".across", TN_IN(x), a);
+    tn_node *within = TN_LAYER_NODE(net, ffm_within, args->name, ".within", TN_IN(x, q), a);
     return tn_apply(net->g, &tn_op_add, name, TN_IN(across, within), NULL);
 }
 
@@ -377,13 +367,12 @@ static const tn_field cross_v2_fields[] = {
 static tn_node *product(const tn_net *net, const char *layer, tn_node *x, const char *which,
                         uint32_t cols)
 {
-    char name[TN_LAYER_NAME_MAX];
     char suffix[16];
     (void)snprintf(suffix, sizeof suffix, ".%s", which);
     tn_node *w =
         tn_layer_param(net, layer, suffix, (tn_shape){x->shape.cols, cols}, net->dense_init);
     (void)snprintf(suffix, sizeof suffix, ".x%s", which);
-    return tn_apply(net->g, &tn_op_matmul, tn_layer_name(name, layer, suffix), TN_IN(x, w), NULL);
+    return TN_LAYER_NODE(net, matmul, layer, suffix, TN_IN(x, w), NULL);
 }
 
 /* x W or, of low rank, x V U, by the names of the three. */
@@ -403,13 +392,13 @@ static tn_node *crossed(const tn_net *net, const char *layer, tn_node *x, const 
     tn_node *h = mapped(net, layer, x, names[0], o->rank);
     tn_node *b = tn_layer_param(net, layer, ".b", (tn_shape){1, x->shape.cols},
                                 (tn_init){.kind = TN_INIT_CONSTANT});
-    h = tn_apply(net->g, &tn_op_bias, tn_layer_name(name, layer, ".h"), TN_IN(h, b), NULL);
+    h = TN_LAYER_NODE(net, bias, layer, ".h", TN_IN(h, b), NULL);
     if (!o->gated) {
         return h;
     }
     tn_node *gate = tn_activate(net->g, tn_layer_name(name, layer, ".gate"),
                                 mapped(net, layer, x, names[1], o->rank), "sigmoid");
-    return tn_apply(net->g, &tn_op_mul, tn_layer_name(name, layer, ".gated"), TN_IN(h, gate), NULL);
+    return TN_LAYER_NODE(net, mul, layer, ".gated", TN_IN(h, gate), NULL);
 }
 
 static tn_node *cross_v2_build(const tn_net *net, const tn_layer_args *args)
@@ -466,16 +455,14 @@ static tn_node *head_products(const tn_net *net, const tn_layer_args *args, uint
     const tn_init init = of_fans(net->dense_init, (double)heads * w.rows * w.cols, 1);
     tn_node *all[HEADS_MAX];
     for (uint32_t h = 0; h < heads; h++) {
-        char name[TN_LAYER_NAME_MAX];
         char suffix[24];
         (void)snprintf(suffix, sizeof suffix, ".in.%u", h + 1);
-        tn_node *part = tn_apply(net->g, &tn_op_slice, tn_layer_name(name, args->name, suffix),
-                                 TN_IN(o[0]), &(tn_slice_attr){h * w.rows, w.rows});
+        tn_node *part = TN_LAYER_NODE(net, slice, args->name, suffix, TN_IN(o[0]),
+                                      &(tn_slice_attr){h * w.rows, w.rows});
         (void)snprintf(suffix, sizeof suffix, ".W.%u", h + 1);
         tn_node *weights = tn_layer_param(net, args->name, suffix, w, init);
         (void)snprintf(suffix, sizeof suffix, ".xW.%u", h + 1);
-        all[h] = tn_apply(net->g, &tn_op_matmul, tn_layer_name(name, args->name, suffix),
-                          TN_IN(part, weights), NULL);
+        all[h] = TN_LAYER_NODE(net, matmul, args->name, suffix, TN_IN(part, weights), NULL);
     }
     char name[TN_LAYER_NAME_MAX];
     return tn_apply(net->g, &tn_op_concat, tn_layer_name(name, args->name, ".heads"), all, heads,
@@ -507,16 +494,15 @@ static tn_node *fusion_build(const tn_net *net, const tn_layer_args *args)
     if (!can_fuse(args, heads)) {
         return NULL;
     }
-    char name[TN_LAYER_NAME_MAX];
-    tn_node *pairs = tn_apply(net->g, &tn_op_mul, tn_layer_name(name, args->name, ".products"),
-                              TN_IN(head_products(net, args, heads), args->in[1]), NULL);
+    tn_node *heads_out = head_products(net, args, heads);
+    tn_node *pairs =
+        TN_LAYER_NODE(net, mul, args->name, ".products", TN_IN(heads_out, args->in[1]), NULL);
     tn_node *part[3];
     part[0] = product(net, args->name, args->in[0], "w1", 1);
     part[1] = product(net, args->name, args->in[1], "w2", 1);
-    part[2] = tn_apply(net->g, &tn_op_sum_cols, tn_layer_name(name, args->name, ".pairs"),
-                       TN_IN(pairs), NULL);
+    part[2] = TN_LAYER_NODE(net, sum_cols, args->name, ".pairs", TN_IN(pairs), NULL);
     tn_node *sum =
-        tn_apply(net->g, &tn_op_add, tn_layer_name(name, args->name, ".sum"), part, 3, NULL);
+        TN_LAYER_NODE(net, add, args->name, ".sum", TN_IN(part[0], part[1], part[2]), NULL);
     tn_node *b = tn_layer_param(net, args->name, ".b", (tn_shape){1, 1},
                                 (tn_init){.kind = TN_INIT_CONSTANT});
     return tn_apply(net->g, &tn_op_bias, args->name, TN_IN(sum, b), NULL);

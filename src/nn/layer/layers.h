@@ -103,6 +103,11 @@ bool tn_layer_widths(const tn_f64s *hidden, const tn_origin *at, tn_diag *diag);
 const char *tn_layer_name(char out[TN_LAYER_NAME_MAX], const char *name, const char *suffix);
 const char *tn_layer_numbered(char out[TN_LAYER_NAME_MAX], const char *name, uint32_t i);
 
+/* Operator `op` as the node "<layer><suffix>", of a TN_IN and constants as tn_apply takes them. */
+#define TN_LAYER_NODE(net, op, layer, suffix, ...)                                                 \
+    tn_apply((net)->g, &tn_op_##op,                                                                \
+             tn_layer_name((char[TN_LAYER_NAME_MAX]){0}, (layer), (suffix)), __VA_ARGS__)
+
 /* The parameter "<layer><suffix>", and the running value of that name. */
 tn_node *tn_layer_param(const tn_net *net, const char *layer, const char *suffix, tn_shape shape,
                         tn_init init);

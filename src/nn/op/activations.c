@@ -212,8 +212,7 @@ static const tn_field leaky_relu_attrs[] = {
 const tn_op tn_op_leaky_relu = {
     ACTIVATION(leaky_relu),
     .formula = "y = x > 0 ? x : a x",
-    .attrs = leaky_relu_attrs,
-    .attr_size = sizeof(tn_act_attr),
+    TN_OP_ATTRS(leaky_relu_attrs, tn_act_attr),
 };
 
 tn_node *tn_activate(tn_graph *g, const char *name, tn_node *x, const char *activation)

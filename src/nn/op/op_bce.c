@@ -78,7 +78,6 @@ const tn_op tn_op_bce = {
     .example = {.cols = 1, .attr = &(const tn_bce_attr){.pos_weight = 2.5, .label_smoothing = 0.1}},
     .formula = "l = c y sp(-z) + (1 - y) sp(z)",
     .n_in = 1,
-    .attrs = attrs,
-    .attr_size = sizeof(tn_bce_attr),
+    TN_OP_ATTRS(attrs, tn_bce_attr),
     .flops_each = 60,
 };

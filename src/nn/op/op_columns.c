@@ -136,8 +136,7 @@ const tn_op tn_op_slice = {
     .example = {.cols = 6, .attr = &(const tn_slice_attr){.first = 2, .cols = 3}},
     .formula = "y = columns first .. first + cols of x",
     .n_in = 1,
-    .attrs = slice_attrs,
-    .attr_size = sizeof(tn_slice_attr),
+    TN_OP_ATTRS(slice_attrs, tn_slice_attr),
     .part = slice_part,
     .flops = no_flops,
 };
@@ -216,8 +215,7 @@ const tn_op tn_op_sum_groups = {
     .example = {.cols = 6, .attr = &(const tn_pairs_attr){3}},
     .formula = "y = sums of neighbouring columns, dim of them each",
     .n_in = 1,
-    .attrs = groups_attrs,
-    .attr_size = sizeof(tn_pairs_attr),
+    TN_OP_ATTRS(groups_attrs, tn_pairs_attr),
     .flops = sum_flops,
 };
 
@@ -294,8 +292,7 @@ const tn_op tn_op_numeric = {
     .name = "numeric",
     .formula = "y = the numeric columns of the batch",
     .n_in = 0,
-    .attrs = numeric_attrs,
-    .attr_size = sizeof(tn_numeric_attr),
+    TN_OP_ATTRS(numeric_attrs, tn_numeric_attr),
     .example = {.attr = &(const tn_numeric_attr){3}},
     .shape = numeric_shape,
     .forward = numeric_forward,

@@ -160,8 +160,7 @@ const tn_op tn_op_scale = {
     TN_OP_MEMBERS(scale, scale),
     .formula = "y = by x + plus",
     .n_in = 1,
-    .attrs = scale_attrs,
-    .attr_size = sizeof(tn_scale_attr),
+    TN_OP_ATTRS(scale_attrs, tn_scale_attr),
     .example = {.cols = 5, .attr = &(const tn_scale_attr){.by = -1.5, .plus = 0.25}},
     .shape = tn_same_shape,
 };
