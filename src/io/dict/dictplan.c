@@ -114,11 +114,6 @@ tn_status tn_dict_plan_set(tn_dict_plan *p, const tn_dict_entry *e, uint16_t *ou
                                  e->present, out, err);
 }
 
-static bool contains(uint16_t big, uint16_t small)
-{
-    return (big & small) == small;
-}
-
 static uint32_t bits_in(uint16_t present)
 {
     return (uint32_t)__builtin_popcount(present);
@@ -217,7 +212,7 @@ static uint32_t smallest_around(const tn_dict_plan *p, const tn_dict_set *s)
     uint32_t best = p->head.n_tables;
     for (uint32_t t = 0; t < p->head.n_tables; t++) {
         const tn_dict_set *o = p->table[t].set;
-        if (o->layout == s->layout && o->present != 0 && contains(o->present, s->present) &&
+        if (o->layout == s->layout && o->present != 0 && (o->present & s->present) == s->present &&
             (best == p->head.n_tables ||
              bits_in(o->present) < bits_in(p->table[best].set->present))) {
             best = t;

@@ -43,15 +43,10 @@ static const double shares[] = {0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99};
 
 enum { N_SHARES = sizeof shares / sizeof shares[0] };
 
-/* A slot whose texts are numbers, as key or not. */
-static bool holds_numbers(const tn_slot_spec *spec)
-{
-    return tn_spec_is_number(spec) || spec->type == TN_SIGN_INT || spec->type == TN_SIGN_FLOAT;
-}
-
 static tn_status new_slot(slot_stat *s, const tn_slot_spec *spec, tn_error *err)
 {
-    if (holds_numbers(spec)) {
+    /* Texts that are numbers, as key or not. */
+    if (tn_spec_is_number(spec) || spec->type == TN_SIGN_INT || spec->type == TN_SIGN_FLOAT) {
         TN_TRY(TN_ALLOC(s->numbers, 1, "a sample of numbers", err));
     }
     if (spec->as == TN_AS_KEY) {

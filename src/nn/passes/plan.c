@@ -34,11 +34,6 @@ tn_status tn_measure_products(const tn_graph *g, double *out, tn_error *err)
     return TN_OK;
 }
 
-static bool is_product(const tn_node *n)
-{
-    return n->op == &tn_op_matmul || n->op == &tn_op_dense;
-}
-
 /* Own parameters: those that no earlier node has. */
 static uint64_t params_of(const tn_graph *g, const tn_node *n)
 {
@@ -88,7 +83,7 @@ tn_cost tn_graph_cost(const tn_graph *g)
         double times = 1 + (n->place->wants_grad ? backward : 0);
         c.params += params_of(g, n);
         c.bytes += bytes_of(n) * times;
-        if (is_product(n)) {
+        if (n->op == &tn_op_matmul || n->op == &tn_op_dense) {
             c.product_flops += tn_op_flops(n) * times;
         } else {
             c.other_flops += tn_op_flops(n) * times;

@@ -339,11 +339,6 @@ static const tn_features *make_features(const tn_schema *schema, const tn_run *r
     return f;
 }
 
-static bool is_sliced(const tn_run *run, const char *slot)
-{
-    return tn_strs_has(&run->eval.slices, slot);
-}
-
 static void refuse(const tn_model_plan *p, const tn_slot_spec *spec, const char *what,
                    const char *remedy, const tn_binder *b)
 {
@@ -367,7 +362,8 @@ static void refuse_unread(const tn_model_plan *p, const bool *used, const tn_bin
     }
     for (uint32_t i = 0; i < schema->n_slots; i++) {
         const tn_slot_spec *spec = schema->slot[i];
-        if (!used[i] && spec != schema->group_spec && !is_sliced(p->run, spec->name)) {
+        if (!used[i] && spec != schema->group_spec &&
+            !tn_strs_has(&p->run->eval.slices, spec->name)) {
             refuse(
                 p, spec, "no input of the model reads it",
                 "leave it out of 'slots', or name it in an input (model.slots, its 'uses', or the "
