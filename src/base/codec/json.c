@@ -407,11 +407,9 @@ void tn_member_expect(tn_members *r, bool good, const char *member)
 uint64_t tn_member_u64(tn_members *r, const tn_json *object, const char *key, uint64_t max)
 {
     uint64_t value = 0;
-    if (!tn_json_as_u64(tn_json_get(object, key), &value) || value > max) {
-        tn_member_expect(r, false, key);
-        return 0;
-    }
-    return value;
+    const bool good = tn_json_as_u64(tn_json_get(object, key), &value) && value <= max;
+    tn_member_expect(r, good, key);
+    return good ? value : 0;
 }
 
 uint32_t tn_member_u32(tn_members *r, const tn_json *object, const char *key, uint32_t max)
@@ -471,11 +469,9 @@ static bool is_hex(const char *text, size_t digits)
 uint32_t tn_member_crc(tn_members *r, const tn_json *object, const char *key)
 {
     const char *text = tn_member_str(r, object, key);
-    if (!is_hex(text, 8)) {
-        tn_member_expect(r, false, key);
-        return 0;
-    }
-    return (uint32_t)strtoul(text, NULL, 16);
+    const bool good = is_hex(text, 8);
+    tn_member_expect(r, good, key);
+    return good ? (uint32_t)strtoul(text, NULL, 16) : 0;
 }
 
 const char *tn_member_sha(tn_members *r, const tn_json *object, const char *key)

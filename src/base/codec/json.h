@@ -10,10 +10,9 @@
  *
  * Commas are put by looking at the last byte of `t`.
  *
- * Reader: a tree in one arena. Refuses duplicate members, depth over 32, NUL,
- * bad UTF-8, anything behind the value, lone surrogates, more than 4 M values.
- * Hostile input is the normal case: every accessor accepts NULL and a value of
- * another kind.
+ * Reader: a tree in one arena. Refuses duplicate members, depth over 32, NUL, bad UTF-8, anything
+ * behind the value, lone surrogates, more than 4 M values. Hostile input is the normal case: every
+ * accessor accepts NULL and a value of another kind.
  */
 #ifndef TN_BASE_JSON_H
 #define TN_BASE_JSON_H

@@ -1,8 +1,7 @@
 /* proto.h - the protobuf wire format, read without trust and written without schema.
  *
- * A message is a run of fields, each a tag and a value. The tag is a varint,
- * number * 8 + wire type, and the wire type says how far the value reaches, so
- * what is unknown can be stepped over:
+ * A message is a run of fields, each a tag and a value. The tag is a varint, number * 8 + wire
+ * type, and the wire type says how far the value reaches, so what is unknown can be stepped over:
  *
  *     tn_proto_field f;
  *     while (tn_proto_next(&message, &f)) {
@@ -13,9 +12,8 @@
  *     }
  *     if (message.failed) ...           damaged
  *
- * Refused: field 0, wire types 3, 4, 6 and 7, a varint of more than 64 bits, and
- * a length beyond what encloses it. Reading is inline: a tf.Example is one pass.
- * Pure functions, any thread.
+ * Refused: field 0, wire types 3, 4, 6 and 7, a varint of more than 64 bits, and a length beyond
+ * what encloses it. Reading is inline: a tf.Example is one pass. Pure functions, any thread.
  */
 #ifndef TN_BASE_PROTO_H
 #define TN_BASE_PROTO_H

@@ -1,10 +1,9 @@
 /* number.c - text to numbers, on the hot path of every text parser, and numbers to text.
  *
- * A decimal of at most 19 significant digits is read into a u64. If that is
- * below 2^53 and the power of ten is within 10^22, both are exact doubles and one
- * multiplication or division rounds once: the nearest double (Clinger 1990). All
- * else goes to strtod_l in the "C" locale, at most 771 digits of it: more cannot
- * decide a bit if a last digit says whether anything was left out.
+ * A decimal of at most 19 significant digits is read into a u64. If that is below 2^53 and the
+ * power of ten is within 10^22, both are exact doubles and one multiplication or division rounds
+ * once: the nearest double (Clinger 1990). All else goes to strtod_l in the "C" locale, at most 771
+ * digits of it: more cannot decide a bit if a last digit says whether anything was left out.
  *
  * The shortest text of a float is found by trying digits until it reads back equal.
  */

@@ -253,10 +253,7 @@ static tn_status read_all(tn_safetensors *out, const tn_map *bytes, tn_arena *ar
         return tn_fail(err, TN_E_CKPT, "the header does not begin with '{'");
     }
     const tn_json *header = NULL;
-    tn_status status = tn_json_parse(&header, json, (size_t)header_size, arena, "header", err);
-    if (status != TN_OK) {
-        return status;
-    }
+    TN_TRY(tn_json_parse(&header, json, (size_t)header_size, arena, "header", err));
     TN_ASSERT(header->kind == TN_JSON_OBJECT); /* it begins with a brace */
     return read_header(header, &in, arena, out, err);
 }

@@ -15,10 +15,7 @@ struct tn_out_messages {
 
 tn_status tn_out_messages_new(tn_out_messages **out, tn_error *err)
 {
-    *out = tn_try_alloc(1, sizeof **out, "messages", err);
-    if (*out == NULL) {
-        return TN_E_MEMORY;
-    }
+    TN_TRY(TN_ALLOC(*out, 1, "messages", err));
     (void)pthread_mutex_init(&(*out)->lock, NULL);
     return TN_OK;
 }

@@ -207,10 +207,8 @@ tn_status tn_dict_stack_list(const tn_dict_stack *s, tn_dict_live **out, uint64_
     for (uint32_t l = 0; l < s->n; l++) {
         rows += tn_dict_head(s->layer[l])->rows;
     }
-    listing list = {.item = tn_try_alloc((size_t)rows + 1, sizeof *list.item, "keys", err)};
-    if (list.item == NULL) {
-        return TN_E_MEMORY;
-    }
+    listing list = {.item = NULL};
+    TN_TRY(TN_ALLOC(list.item, (size_t)rows + 1, "keys", err));
     tn_status status = TN_OK;
     for (; list.layer < s->n && status == TN_OK; list.layer++) {
         status = tn_dict_walk(s->layer[list.layer], list_item, &list, err);

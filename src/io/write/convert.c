@@ -158,10 +158,7 @@ static tn_status keep(sampling *s, uint64_t word, tn_bytes record, tn_error *err
 {
     TN_TRY(frame(s, record, err));
     picked item = {.word = word, .row = s->row, .size = s->framed.size};
-    item.data = tn_try_alloc(item.size, 1, "a sample", err);
-    if (item.data == NULL) {
-        return TN_E_MEMORY;
-    }
+    TN_TRY(TN_ALLOC(item.data, item.size, "a sample", err));
     memcpy(item.data, s->framed.data, item.size);
     if (s->n == s->in->rows) {
         tn_free(s->heap[0].data);
