@@ -1,9 +1,8 @@
 /* options.c - reads argv by a table of options, and says what is in the table: help, manual page,
  * completion, schema, documentation.
  *
- * The arguments become a tree of texts, {peers: 4, dry_run: true}, which the table
- * of the program's options then binds like any other: the same checks, the same
- * messages.
+ * The arguments become a tree of texts, {peers: 4, dry_run: true}, which the table of the program's
+ * options then binds like any other: the same checks, the same messages.
  */
 #include "cli/options.h"
 

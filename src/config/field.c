@@ -1,8 +1,7 @@
 /* field.c - fills a struct from a tree by its option table, value by value.
  *
- * Each kind has a row in `kinds`: how its value is read and what "not set" looks
- * like in memory. Types are the option's, so `no`, `010` and `12:30:45` are what
- * the option says they are.
+ * Each kind has a row in `kinds`: how its value is read and what "not set" looks like in memory.
+ * Types are the option's, so `no`, `010` and `12:30:45` are what the option says they are.
  */
 #include "config/field.h"
 

@@ -2,8 +2,7 @@
  *
  * exp and log1p are those of base/math/fmath.c written without branches and calls: a step may spend
  * one per cent on its metrics, and for logistic regression that is a handful of nanoseconds per
- * row.
- * + - * / only and no contraction, so all clones of the loop give the same bits.
+ * row. + - * / only and no contraction, so all clones of the loop give the same bits.
  */
 #include "metrics/metrics_state.h"
 

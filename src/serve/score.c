@@ -177,9 +177,8 @@ static void take_row(tn_scorer *s, uint32_t group, const tn_dict_query *query,
     }
 }
 
-/* One slot's bag, its answers beginning at number `next`. As in evaluation
- * (train/step/step.h) a key without a row is left out of its slot, unless such keys read as
- * first values. */
+/* One slot's bag, its answers beginning at number `next`. As in evaluation (train/step/step.h) a
+ * key without a row is left out of its slot, unless such keys read as first values. */
 static uint32_t take_slot(tn_scorer *s, const tn_slot *slot, uint32_t number, tn_range rows,
                           uint32_t next)
 {

@@ -4,9 +4,8 @@
  * ending the process are banned but in the files that CMakeLists.txt trusts
  * with them: base/core/alloc.c, base/core/error.c and, in TNet, src/cli.
  *
- * The headers below come first because a poisoned name may not even be declared
- * afterwards. That hides a forgotten #include; the clang build, which does not
- * include this file, finds it.
+ * The headers below come first because a poisoned name may not even be declared afterwards. That
+ * hides a forgotten #include; the clang build, which does not include this file, finds it.
  */
 #ifndef TN_BASE_BANNED_H
 #define TN_BASE_BANNED_H

@@ -1,8 +1,7 @@
 /* bytes.h - reading and writing little-endian bytes without ever leaving the buffer.
  *
- * A reader is a window that shrinks from the front; reading past its end sets
- * `failed` and yields zeros, so that a header is read field by field and
- * checked once:
+ * A reader is a window that shrinks from the front; reading past its end sets `failed` and yields
+ * zeros, so that a header is read field by field and checked once:
  *
  *     tn_bytes in = {data, size};
  *     uint64_t magic = tn_get_u64(&in);

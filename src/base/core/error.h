@@ -6,10 +6,9 @@
  *   the program is wrong       TN_ASSERT()            aborts; it is a bug in TNet
  *   memory ran out             see alloc.h            a failure, or the end
  *
- * A function that can fail for an outside reason returns tn_status and takes a
- * tn_error pointer last. It fills the error exactly once, where the fault is
- * seen; callers only add context on the way up. Libraries never print: the
- * programs in src/cli/ do, once, at the top.
+ * A function that can fail for an outside reason returns tn_status and takes a tn_error pointer
+ * last. It fills the error exactly once, where the fault is seen; callers only add context on the
+ * way up. Libraries never print: the programs in src/cli/ do, once, at the top.
  *
  *     tn_error err = {0};
  *     if (tn_reader_open(&r, &opts, &err) != TN_OK)

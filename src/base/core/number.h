@@ -1,9 +1,8 @@
 /* number.h - numbers from text and back, the same on every machine and in every locale.
  *
- * Reading takes exactly `size` bytes: no leading blanks, nothing behind. Rules
- * and limits are those of the input formats (docs/formats.md): an integer that
- * overflows is an error, a float is decimal only, finite text beyond FLT_MAX is
- * an error, underflow is a denormal or 0.
+ * Reading takes exactly `size` bytes: no leading blanks, nothing behind. Rules and limits are those
+ * of the input formats (docs/formats.md): an integer that overflows is an error, a float is decimal
+ * only, finite text beyond FLT_MAX is an error, underflow is a denormal or 0.
  */
 #ifndef TN_BASE_NUMBER_H
 #define TN_BASE_NUMBER_H

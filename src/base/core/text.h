@@ -1,8 +1,7 @@
 /* text.h - a string that grows, with a ceiling.
  *
- * Appending never fails on the spot: the first failure (no memory, over the
- * ceiling) is remembered and everything after it is ignored, so a writer appends
- * a whole document and asks once:
+ * Appending never fails on the spot: the first failure (no memory, over the ceiling) is remembered
+ * and everything after it is ignored, so a writer appends a whole document and asks once:
  *
  *     tn_text t = {0};                                ceiling TN_TEXT_MAX, memory on first use
  *     tn_text_addf(&t, "{\"step\":%llu", step);

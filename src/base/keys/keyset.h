@@ -1,8 +1,7 @@
 /* keyset.h - the different keys of a batch, grouped by the partition they live in.
  *
- * The key space is cut into a fixed number of partitions and each peer owns a
- * run of them, so keys in partition order are in peer order too. One array of
- * offsets serves both:
+ * The key space is cut into a fixed number of partitions and each peer owns a run of them, so keys
+ * in partition order are in peer order too. One array of offsets serves both:
  *
  *     owners->from   0           2           4      peer 0 owns partitions 0 and 1
  *     partition      0     1     2     3

@@ -1,8 +1,7 @@
 /* record.h - what one key holds, as the training side sees it.
  *
- * A model may use a key more than once: a wide weight, a deep vector. Each use
- * is a segment, and the segments of a key lie side by side in one row, so a step
- * asks for a key once:
+ * A model may use a key more than once: a wide weight, a deep vector. Each use is a segment, and
+ * the segments of a key lie side by side in one row, so a step asks for a key once:
  *
  *     row    | wide | deep . . . . . . . |       width 9: the w of one row
  *     at       0      1                  9

@@ -5,9 +5,8 @@
  *     tn_stat_add(stat, rows, team);               block after block, in order
  *     tn_stat_text(stat, 5, &text);
  *
- * Slots are counted in parallel, each by one thread, so the figures do not
- * depend on the number of threads. Numbers are those of the record, before
- * transforms; rows were made with TN_ROWS_SIGNS.
+ * Slots are counted in parallel, each by one thread, so the figures do not depend on the number of
+ * threads. Numbers are those of the record, before transforms; rows were made with TN_ROWS_SIGNS.
  */
 #ifndef TN_IO_INSPECT_STAT_H
 #define TN_IO_INSPECT_STAT_H

@@ -8,9 +8,8 @@
  *     keys.key    15  88  907         each once, by partition and so by peer
  *     index        2   0    2   1     keys.key[index[i]] is the i-th key read
  *
- * Depends on the batch alone: same batch, same keyset, in the same order. A
- * batch of any size works: memory grows when a batch is larger than all before
- * it, so a steady run allocates nothing.
+ * Depends on the batch alone: same batch, same keyset, in the same order. A batch of any size
+ * works: memory grows when a batch is larger than all before it, so a steady run allocates nothing.
  * One localizer per step in flight; one thread uses it at a time.
  */
 #ifndef TN_IO_LOCALIZE_H

@@ -1,8 +1,7 @@
 /* dataopts.h - the sections `data:` and `slots:` of a configuration, as structs and option tables.
  *
- * The words are those of docs/config.md. What the model does with a slot (dim,
- * pool, optimizer, ..) stands in the same list but is read by train/: io only
- * carries it.
+ * The words are those of docs/config.md. What the model does with a slot (dim, pool, optimizer, ..)
+ * stands in the same list but is read by train/: io only carries it.
  */
 #ifndef TN_IO_DATAOPTS_H
 #define TN_IO_DATAOPTS_H

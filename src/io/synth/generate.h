@@ -8,10 +8,9 @@
  *     fm     p = sigmoid(bias + sum of weights + pairs of slot vectors, pooled by sum)
  *     deep   p = sigmoid(bias + sum of weights + a hidden layer of tanh over the slot vectors)
  *
- * so nothing predicts better than p itself, and what p reaches (the Bayes AUC
- * and logloss) is the mark for a trainer. TNet's lr and fm models hold the
- * planted ones exactly. Scales are set so that the logit has the asked standard
- * deviation and the clicks the asked rate.
+ * so nothing predicts better than p itself, and what p reaches (the Bayes AUC and logloss) is the
+ * mark for a trainer. TNet's lr and fm models hold the planted ones exactly. Scales are set so that
+ * the logit has the asked standard deviation and the clicks the asked rate.
  *
  * Streams (docs/numerics.md section 5, purpose 8): second word what for, third which.
  */

@@ -6,15 +6,13 @@
  *     TN_TRY(tn_writer_row(w, rows, i, &text, err));         once for each row
  *     tn_writer_free(w);
  *
- * The schema is that of the file to be written: format, columns, separators,
- * fields and ranges are taken from it. The rows may stem from another format,
- * but from the same list of slots, and were made with TN_ROWS_SIGNS (and
- * TN_ROWS_IDS): values are written as they were read, before transforms.
- * Labels are written as 0 .. 1.
+ * The schema is that of the file to be written: format, columns, separators, fields and ranges are
+ * taken from it. The rows may stem from another format, but from the same list of slots, and were
+ * made with TN_ROWS_SIGNS (and TN_ROWS_IDS): values are written as they were read, before
+ * transforms. Labels are written as 0 .. 1.
  *
- * A value that a format cannot express is an error, never left out in silence. A
- * writer is read-only after new: any number of threads may share it, each with
- * a text of its own.
+ * A value that a format cannot express is an error, never left out in silence. A writer is
+ * read-only after new: any number of threads may share it, each with a text of its own.
  */
 #ifndef TN_IO_WRITER_H
 #define TN_IO_WRITER_H

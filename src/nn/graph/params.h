@@ -7,10 +7,9 @@
  * shapes. Slices begin on multiples of 16 floats; gaps are zero. Running
  * statistics live here too, with train = false: saved and sent, but touched by no optimizer.
  *
- * First all graphs that use them are written (tn_params_add returns the same
- * slice for the same name and shape), then tn_params_seal takes the memory;
- * tn_graph_finish seals if nobody did. One thread builds; afterwards weights are
- * written by the owner of the step only.
+ * First all graphs that use them are written (tn_params_add returns the same slice for the same
+ * name and shape), then tn_params_seal takes the memory; tn_graph_finish seals if nobody did. One
+ * thread builds; afterwards weights are written by the owner of the step only.
  */
 #ifndef TN_NN_PARAMS_H
 #define TN_NN_PARAMS_H

@@ -77,8 +77,7 @@ static uint32_t row_bytes(const tn_worker *w)
     return TN_SNAPSHOT_ROW_BYTES + words * 4;
 }
 
-/* The table that a run begins with: a line about the whole model and a row per slot and
- * number. */
+/* The table that a run begins with: a line about the whole model and a row per slot and number. */
 static void model_table(const tn_worker *w, tn_text *out)
 {
     static const char *const names[] = {"slot", "share", "dim", "pool", "used by"};

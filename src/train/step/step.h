@@ -1,5 +1,4 @@
-/* step.h - one training step, cut in two so that reading goes on while the
- * processor computes:
+/* step.h - one training step, cut in two so that reading goes on while the processor computes:
  *
  *     prepare 0 | prepare 1, learn 0 | prepare 2, learn 1 | ...
  *
