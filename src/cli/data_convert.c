@@ -4,6 +4,7 @@
 #include "config/tree.h"
 #include "io/read/row_scan.h"
 
+#include "base/file/output_file.h"
 #include "cli/signals.h"
 #include "config/field.h"
 #include "io/read/cache.h"
@@ -48,11 +49,13 @@ static tn_status make_cache(const tn_data_input *in, const char *path, tn_error 
 {
     TN_TRY(check_target(in, path, err));
     TN_TRY(tn_output_check(path, &in->setup->inputs, err));
-    const tn_reader_opts opts = {
-        .paths = in->paths, .batch_rows = BATCH_ROWS, .prefetch = PREFETCH, .make_cache = path};
+    const tn_reader_opts opts = {.paths = in->paths,
+                                 .batch_rows = BATCH_ROWS,
+                                 .prefetch = PREFETCH,
+                                 .make_cache = path,
+                                 .announce = tn_signals_remove};
     tn_reader *reader = NULL;
     TN_TRY(tn_reader_open(&reader, in->from.schema, &opts, err));
-    tn_signals_remove(tn_reader_cache_tmp(reader));
     tn_status status = drain(reader, err);
     tn_read_counts n;
     tn_reader_counts(reader, &n);
@@ -92,7 +95,7 @@ static const tn_field convert_fields[] = {
 static tn_status write_config(const tn_convert_in *in, const tn_inputs *inputs,
                               const convert_flags *flags, const tn_text *columns, tn_error *err)
 {
-    const tn_output_with with = {.inputs = inputs};
+    const tn_output_with with = {.inputs = inputs, .announce = tn_signals_remove};
     tn_text text = {0};
     tn_dataset_config(in->to, flags->to, columns->size > 0 ? columns->data : NULL, &text);
     tn_status status = tn_text_check(&text, "a configuration", err);

@@ -1,7 +1,9 @@
 /* data_gen.c - tnet-data gen: synthetic clicks whose truth is known. */
 #include "base/core/arena.h"
 #include "base/core/clock.h"
+#include "base/file/output_file.h"
 #include "cli/data_tool.h"
+#include "cli/signals.h"
 #include "config/diag.h"
 #include "config/field.h"
 #include "config/yaml.h"
@@ -111,7 +113,8 @@ static tn_status write_beside(making *m, const char *asked, const char *ending, 
                  asked != NULL ? "" : ending);
     TN_TRY(tn_text_check(&m->path, "a path", err));
     TN_TRY(tn_text_check(text, "a description of generated data", err));
-    return tn_output_put(m->path.data, text->data, text->size, NULL, err);
+    const tn_output_with with = {.announce = tn_signals_remove};
+    return tn_output_put(m->path.data, text->data, text->size, &with, err);
 }
 
 static void print_report(const making *m, double seconds)

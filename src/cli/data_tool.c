@@ -2,6 +2,7 @@
 #include "cli/data_tool.h"
 
 #include "base/core/arena.h"
+#include "base/file/output_file.h"
 #include "base/thread/threads.h"
 #include "cli/signals.h"
 #include "config/diag.h"
@@ -228,9 +229,8 @@ tn_status tn_data_team(uint32_t threads, tn_team **out, tn_error *err)
 tn_status tn_data_sink(const char *path, const tn_inputs *inputs, uint32_t compression,
                        tn_sink **out, tn_error *err)
 {
-    TN_TRY(tn_sink_open(out, path, inputs, compression, err));
-    tn_signals_remove(tn_sink_tmp(*out));
-    return TN_OK;
+    const tn_output_with with = {.inputs = inputs, .announce = tn_signals_remove};
+    return tn_sink_open(out, path, &with, compression, err);
 }
 
 FILE *tn_data_counts_to(const char *path)

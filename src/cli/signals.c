@@ -91,9 +91,7 @@ static void on_end(int signal)
 void tn_signals_remove(const char *path)
 {
     atomic_store(&leftover_is_set, false);
-    if (path == NULL || strlen(path) >= sizeof leftover) {
-        return;
-    }
+    TN_ASSERT(strlen(path) < sizeof leftover);
     memcpy(leftover, path, strlen(path) + 1);
     atomic_store(&leftover_is_set, true);
     for (size_t i = 0; i < sizeof stops / sizeof stops[0]; i++) {

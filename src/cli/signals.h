@@ -28,7 +28,7 @@ const atomic_bool *tn_signals_watch_stop(void);
 atomic_bool *tn_signals_watch_save(void);
 
 /* For programs with nothing to save: SIGINT, SIGTERM and SIGHUP end the process as they always do,
- * and this half-written file with it. NULL: none. */
+ * and this half-written file, whether it is there or not, with it. */
 void tn_signals_remove(const char *path);
 
 #endif

@@ -106,6 +106,30 @@ static void a_file_appears_whole_or_not_at_all(void **state)
     assert_int_equal(files_in(p), 1);
 }
 
+static char announced[TN_PATH_SIZE];
+
+static void announce(const char *tmp)
+{
+    assert_false(tn_path_exists(tmp));
+    (void)snprintf(announced, sizeof announced, "%s", tmp);
+}
+
+/* So that whoever removes it after a signal knows of it at every moment of its life. */
+static void an_unfinished_file_is_announced_before_it_is_made(void **state)
+{
+    place *p = *state;
+    tn_output *o = NULL;
+    const tn_output_with with = {.announce = announce};
+    assert_int_equal(tn_output_open(&o, in(p, "out"), &with, &p->err), TN_OK);
+    assert_string_equal(announced, tn_output_tmp(o));
+    assert_true(tn_path_exists(announced));
+    tn_output_abandon(o);
+    announced[0] = '\0';
+    assert_int_equal(tn_output_open(&o, "/dev/null", &with, &p->err), TN_OK);
+    assert_string_equal(announced, "");
+    tn_output_abandon(o);
+}
+
 static void a_failure_leaves_the_old_file_and_nothing_else(void **state)
 {
     static const char *const rules[] = {"io.create:EDQUOT", "io.write:ENOSPC", "io.fsync:EIO",
@@ -467,6 +491,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         OUT_TEST(a_file_appears_whole_or_not_at_all),
+        OUT_TEST(an_unfinished_file_is_announced_before_it_is_made),
         OUT_TEST(a_failure_leaves_the_old_file_and_nothing_else),
         OUT_TEST(after_a_failed_sync_another_file_is_tried),
         OUT_TEST(a_folder_is_not_written_to),

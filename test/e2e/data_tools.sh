@@ -81,21 +81,36 @@ expect 0 "$data" gen --to "$dir/none.csv" --format csv rows=0
 [ "$(cat "$dir/code")" -eq 8 ] || fail "code $(cat "$dir/code") when nobody reads: $(cat "$dir/err")"
 grep -q "cannot write 'stdout': Broken pipe" "$dir/err" || fail "$(cat "$dir/err")"
 
-# a tool that is stopped leaves no half of a file
-for signal in TERM HUP; do
+# a tool that is stopped leaves no half of a file: stopped SIGNAL FILE N WORDS.. : while FILE is written, by the
+# N-th write of the tool
+stopped() {
+    signal=$1
+    file=$2
+    nth=$3
+    shift 3
     mkdir "$dir/stopped"
-    "$data" gen -q --to "$dir/stopped/x.csv" rows=1000000000 --format csv >"$dir/out" 2>"$dir/err" &
+    TNET_FAIL=io.write#$nth:sleep=60000 "$data" "$@" >"$dir/out" 2>"$dir/err" &
     pid=$!
-    until ls "$dir"/stopped/x.csv.*.tmp >"$dir/out" 2>&1; do
-        kill -0 $pid || fail "no file is being written: $(cat "$dir/err")"
-        sleep 0.05
+    until ls "$dir/stopped/$file".*.tmp >"$dir/out" 2>&1; do
+        kill -0 $pid || fail "$*: no file is being written: $(cat "$dir/err")"
+        sleep 0.01
     done
-    kill -$signal $pid
+    kill -"$signal" $pid
     code=0
     wait $pid || code=$?
-    [ "$code" -gt 128 ] || fail "code $code after a signal"
-    rmdir "$dir/stopped" || fail "a signal leaves $(ls "$dir/stopped")"
-done
+    [ "$code" -gt 128 ] || fail "$*: code $code after a signal"
+    ls "$dir"/stopped/*.tmp >"$dir/out" 2>&1 && fail "$*: a signal leaves $(cat "$dir/out")"
+    rm -r "$dir/stopped"
+}
+to=$dir/stopped/x
+stopped TERM x 1 gen --to "$to" rows=1000000000 --format csv
+stopped HUP x 1 gen --to "$to" rows=1000000000 --format csv
+stopped TERM x.truth.json 2 gen --to "$to" rows=10
+stopped TERM x.yaml 3 gen --to "$to" rows=10
+stopped TERM x 1 sample "$dir/a.csv.yaml" --rows 50 --to "$to"
+stopped TERM x 1 convert "$dir/a.csv.yaml" to.format=tsv --to "$to"
+stopped TERM x.tnb 1 convert "$dir/a.csv.yaml" to.format=tnb --to "$to.tnb"
+stopped TERM x.yaml 2 convert "$dir/a.csv.yaml" train="$dir/ten.csv" to.format=tsv --to "$to" --config-to "$to.yaml"
 
 # there and back, through all formats that can say it
 from=$dir/a.csv.yaml

@@ -357,7 +357,7 @@ static void golden_tnb(void **state)
     const tn_fileset files = {.n = 1, .file = &stream, .n_parts = 1, .part = &part};
     tn_cache_pack(&parsed, &block);
     (void)snprintf(path, sizeof path, "%s/golden.tnb", s.dir);
-    assert_int_equal(tn_cache_create(&w, path, s.schema, &files, &err), TN_OK);
+    assert_int_equal(tn_cache_create(&w, path, NULL, s.schema, &files, &err), TN_OK);
     assert_int_equal(tn_cache_add(w, 0, &block, parsed.rows->n, &err), TN_OK);
     assert_int_equal(tn_cache_commit(w, &err), TN_OK);
     assert_int_equal(tn_file_read_all(path, 1 << 20, &bytes, &err), TN_OK);

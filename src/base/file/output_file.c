@@ -355,12 +355,15 @@ static void name_tmp(tn_output *o, const tn_output *lead)
 
 /* Makes a new file and locks it. Another writer may remove the file before it is locked; then this
  * tries once more. */
-static tn_status open_file(tn_output *o, const tn_output *lead, int *fd, tn_error *err)
+static tn_status open_file(tn_output *o, const tn_output_with *with, int *fd, tn_error *err)
 {
     TN_ASSERT(o->held < 0 && o->path != NULL);
     for (uint32_t i = 0;; i++) {
         struct stat st;
-        name_tmp(o, lead);
+        name_tmp(o, with->lead);
+        if (with->announce != NULL) {
+            with->announce(o->tmp);
+        }
         TN_TRY(tn_io_open(o->tmp, O_WRONLY | O_CREAT | O_EXCL, 0644, fd, err));
         int failure = tn_io_flock(*fd, LOCK_EX);
         bool lost = failure == EWOULDBLOCK || (fstat(*fd, &st) == 0 && st.st_nlink == 0);
@@ -421,7 +424,7 @@ static tn_status open_place(tn_output *o, const out_place *p, const tn_output_wi
     switch (p->kind) {
     case OUT_FILE:
         sweep(p->path, with->lead);
-        return open_file(o, with->lead, fd, err);
+        return open_file(o, with, fd, err);
     case OUT_FIFO:
         return open_fifo(p->path, with->stop, fd, err);
     case OUT_SOCKET:

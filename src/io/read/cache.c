@@ -401,7 +401,8 @@ static tn_status look_at_sources(const tn_cache_writer *w, bool again, tn_error 
     return TN_OK;
 }
 
-static tn_status begin(tn_cache_writer *w, const char *path, const tn_schema *schema, tn_error *err)
+static tn_status begin(tn_cache_writer *w, const char *path, const tn_output_with *with,
+                       const tn_schema *schema, tn_error *err)
 {
     const tn_fileset *files = w->files;
     TN_TRY(TN_ALLOC(w->mtime_ns, (size_t)files->n + 1, "a binary cache", err));
@@ -409,7 +410,7 @@ static tn_status begin(tn_cache_writer *w, const char *path, const tn_schema *sc
     w->now = files->n_parts;
     w->block_bytes.size_max = (size_t)UINT32_MAX;
     TN_TRY(look_at_sources(w, false, err));
-    TN_TRY(tn_output_open(&w->file, path, NULL, err));
+    TN_TRY(tn_output_open(&w->file, path, with, err));
     return write_header(w, schema, err);
 }
 
@@ -425,25 +426,20 @@ void tn_cache_abandon(tn_cache_writer *w)
     tn_free(w);
 }
 
-tn_status tn_cache_create(tn_cache_writer **out, const char *path, const tn_schema *schema,
-                          const tn_fileset *files, tn_error *err)
+tn_status tn_cache_create(tn_cache_writer **out, const char *path, const tn_output_with *with,
+                          const tn_schema *schema, const tn_fileset *files, tn_error *err)
 {
     *out = NULL;
     tn_cache_writer *w = NULL;
     TN_TRY(TN_ALLOC(w, 1, "a binary cache", err));
     w->files = files;
-    tn_status status = begin(w, path, schema, err);
+    tn_status status = begin(w, path, with, schema, err);
     if (status != TN_OK) {
         tn_cache_abandon(w);
         return status;
     }
     *out = w;
     return TN_OK;
-}
-
-const char *tn_cache_tmp(const tn_cache_writer *w)
-{
-    return tn_output_tmp(w->file);
 }
 
 tn_status tn_cache_add(tn_cache_writer *w, uint32_t part, const tn_text *block, uint32_t rows,

@@ -20,8 +20,9 @@
 #include "base/core/bytes.h"
 #include "io/read/blocks.h"
 
-typedef struct tn_infile tn_infile; /* base/file/file.h */
-typedef struct tn_schema tn_schema; /* io/schema/schema.h */
+typedef struct tn_infile tn_infile;           /* base/file/file.h */
+typedef struct tn_output_with tn_output_with; /* base/file/output_file.h */
+typedef struct tn_schema tn_schema;           /* io/schema/schema.h */
 
 /* Fixed bytes and sizes of the file. */
 #define TN_CACHE_MAGIC "TNB1\r\n\x1a\n"
@@ -94,9 +95,10 @@ tn_status tn_cache_unpack(tn_bytes block, tn_parsed *out, tn_error *err) TN_MUST
 typedef struct tn_cache_writer tn_cache_writer;
 
 /* A cache of `files`, which must outlive the writer, as must `schema`. It appears under its name
- * when it is committed. On failure *out is NULL. */
-tn_status tn_cache_create(tn_cache_writer **out, const char *path, const tn_schema *schema,
-                          const tn_fileset *files, tn_error *err) TN_MUST_USE;
+ * when it is committed. `with` may be NULL. On failure *out is NULL. */
+tn_status tn_cache_create(tn_cache_writer **out, const char *path, const tn_output_with *with,
+                          const tn_schema *schema, const tn_fileset *files,
+                          tn_error *err) TN_MUST_USE;
 
 /* The next block of a part; parts come whole, one after another, in any order. After a failure only
  * abandon is left. */
@@ -106,8 +108,7 @@ tn_status tn_cache_add(tn_cache_writer *w, uint32_t part, const tn_text *block, 
 /* Every part has been added. Frees the writer either way. TN_E_DATA: a source has changed while it
  * was read. */
 tn_status tn_cache_commit(tn_cache_writer *w, tn_error *err) TN_MUST_USE;
-void tn_cache_abandon(tn_cache_writer *w);          /* NULL is fine; nothing is left of the file */
-const char *tn_cache_tmp(const tn_cache_writer *w); /* the file until then; NULL: a stream */
+void tn_cache_abandon(tn_cache_writer *w); /* NULL is fine; nothing is left of the file */
 
 /* Removes what killed writers have left in a folder of caches; what cannot be removed stays. */
 void tn_cache_sweep(const char *folder);

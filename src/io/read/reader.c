@@ -464,11 +464,6 @@ tn_status tn_reader_prior(tn_reader *reader, tn_prior *out, tn_error *err)
     return status;
 }
 
-const char *tn_reader_cache_tmp(const tn_reader *reader)
-{
-    return reader->cache_tmp[0] != '\0' ? reader->cache_tmp : NULL;
-}
-
 void tn_reader_counts(tn_reader *reader, tn_read_counts *out)
 {
     (void)pthread_mutex_lock(&reader->lock);

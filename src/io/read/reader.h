@@ -87,7 +87,8 @@ typedef struct tn_reader_opts {
     tn_trace *trace;        /* for the reader's threads; must outlive it; NULL: not recorded */
     bool use_cache; /* read a binary cache in place of the files, or make one, as data.cache says
                      */
-    const char *make_cache; /* make this one, of all that is read, or fail; NULL: none */
+    const char *make_cache;            /* make this one, of all that is read, or fail; NULL: none */
+    void (*announce)(const char *tmp); /* of make_cache, see tn_output_with; NULL: nobody */
 } tn_reader_opts;
 
 /* Counts of the records so far. */
@@ -125,9 +126,6 @@ typedef struct tn_prior {
     double clicks, weight; /* weight > 0; their ratio is the rate */
 } tn_prior;
 tn_status tn_reader_prior(tn_reader *reader, tn_prior *out, tn_error *err) TN_MUST_USE;
-
-/* The unfinished file of opts.make_cache; NULL: none is being made. */
-const char *tn_reader_cache_tmp(const tn_reader *reader);
 
 void tn_reader_counts(tn_reader *reader, tn_read_counts *out);
 /* The same of the first `parts` parts that were dealt (UINT32_MAX: all), without the rows that

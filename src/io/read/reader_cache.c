@@ -8,6 +8,7 @@
 #include "io/read/reader_private.h"
 
 #include "base/core/log.h"
+#include "base/file/output_file.h"
 #include "base/math/key.h"
 #include "io/read/cache.h"
 #include "io/read/fileset.h"
@@ -152,7 +153,7 @@ static tn_status find_or_begin(tn_reader *r, tn_error *err)
         return TN_OK;
     }
     TN_TRY(check_room(r, folder, err));
-    TN_TRY(tn_cache_create(&r->cache, path, r->schema, r->files, err));
+    TN_TRY(tn_cache_create(&r->cache, path, NULL, r->schema, r->files, err));
     tn_log(there && is_damaged(path) ? TN_LOG_WARN : TN_LOG_INFO, "making binary cache '%s'%s%s",
            path, there ? " anew: " : "", why.text);
     return TN_OK;
@@ -167,10 +168,8 @@ tn_status tn_reader_begin_cache(tn_reader *r, tn_error *err)
             return tn_fail(err, TN_E_USAGE, "'%s' is made of data, not of binary caches",
                            r->opts.make_cache);
         }
-        TN_TRY(tn_cache_create(&r->cache, r->opts.make_cache, r->schema, r->files, err));
-        const char *tmp = tn_cache_tmp(r->cache);
-        (void)snprintf(r->cache_tmp, sizeof r->cache_tmp, "%s", tmp != NULL ? tmp : "");
-        return TN_OK;
+        const tn_output_with with = {.announce = r->opts.announce};
+        return tn_cache_create(&r->cache, r->opts.make_cache, &with, r->schema, r->files, err);
     }
     if (!is_wanted(r) || is_cache) {
         return TN_OK;

@@ -65,7 +65,6 @@ struct tn_reader {
     tn_bad_record_limit bad_limit;
 
     tn_cache_writer *cache;        /* assembler only, once threads run; NULL: none is made */
-    char cache_tmp[TN_PATH_SIZE];  /* of opts.make_cache */
     bool packs;                    /* parsers pack blocks for a cache */
     tn_block_reader *block_reader; /* source thread only */
     tn_block *block;               /* n_blocks */

@@ -52,13 +52,12 @@ static tn_status begin(tn_sink *sink, uint32_t compression, tn_error *err)
     return TN_OK;
 }
 
-tn_status tn_sink_open(tn_sink **out, const char *path, const tn_inputs *inputs,
+tn_status tn_sink_open(tn_sink **out, const char *path, const tn_output_with *with,
                        uint32_t compression, tn_error *err)
 {
     *out = NULL;
     tn_sink *sink = tn_alloc(1, sizeof *sink, "an output file");
-    const tn_output_with with = {.inputs = inputs};
-    tn_status status = tn_output_open(&sink->file, path, &with, err);
+    tn_status status = tn_output_open(&sink->file, path, with, err);
     if (status == TN_OK) {
         status = begin(sink, compression_of(path, compression), err);
     }

@@ -1,7 +1,7 @@
 /* write_sink.h - where written records go: an output (base/file/output_file.h), compressed or not.
  *
  *     tn_sink *sink = NULL;
- *     TN_TRY(tn_sink_open(&sink, "day.tsv.gz", &inputs, TN_COMPRESSION_GZIP, err));
+ *     TN_TRY(tn_sink_open(&sink, "day.tsv.gz", &with, TN_COMPRESSION_GZIP, err));
  *     TN_TRY(tn_sink_add(sink, text.data, text.size, err));       as often as needed
  *     TN_TRY(tn_sink_commit(sink, err));                          or tn_sink_abandon(sink)
  *
@@ -15,13 +15,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef struct tn_inputs tn_inputs; /* base/file/output_file.h */
+typedef struct tn_output_with tn_output_with; /* base/file/output_file.h */
 
 typedef struct tn_sink tn_sink;
 
 /* `compression` is one of io/schema/dataopts.h; auto: gzip for a name that ends in .gz, zlib for
- * .zz, else none. `inputs` may be NULL. On failure *out is NULL. */
-tn_status tn_sink_open(tn_sink **out, const char *path, const tn_inputs *inputs,
+ * .zz, else none. `with` may be NULL. On failure *out is NULL. */
+tn_status tn_sink_open(tn_sink **out, const char *path, const tn_output_with *with,
                        uint32_t compression, tn_error *err) TN_MUST_USE;
 
 /* The file that exists until one of the last two below; NULL: a stream. */
