@@ -219,6 +219,35 @@ static void lists_and_their_values_go_side_by_side(void **state)
     setup_close(&s);
 }
 
+static void assert_hint(const setup *s, const char *text, const char *hint)
+{
+    const char *fault = setup_fault(s, text);
+    const char *found = strstr(fault, "^\nhint: ");
+    assert_string_equal(found != NULL ? found + strlen("^\nhint: ") : fault, hint);
+}
+
+static void a_fault_says_what_would_take_the_field(void **state)
+{
+    (void)state;
+    setup s;
+    setup_open(&s, "{data: {format: csv}, slots: [{name: sex, column: a}, {name: b, type: int}]}");
+    assert_hint(&s, "label,a,b\n1,M,1\n", "slot 'sex' with 'type: str' takes any text");
+    assert_hint(&s, "label,a,b\n1,-3,1\n", "slot 'sex' with 'type: int' takes such numbers");
+    assert_hint(&s, "label,a,b\n1,\"2.5\",1\n", "slot 'sex' with 'type: float' takes such numbers");
+    assert_hint(&s, "label,a,b\n1,1,x\n", "slot 'b' with 'type: str' takes any text");
+    assert_hint(&s, "label,a,b\n2,1,1\n", "'label: {threshold: T}' makes numbers above T clicks");
+    assert_hint(&s, "label,a,b\nno,1,1\n",
+                "'label: {values: {TEXT: 1, OTHER: 0}}' says which texts are clicks");
+    setup_close(&s);
+    setup_open(&s, "{data: {format: csv, label: y}, slots: [a]}");
+    assert_hint(&s, "y,a\n2,1\n",
+                "'label: {column: y, threshold: T}' makes numbers above T clicks");
+    setup_close(&s);
+    setup_open(&s, "{data: {format: csv, label: {values: {yes: 1}}}, slots: [a]}");
+    assert_hint(&s, "label,a\nno,1\n", "name it, too, in 'values' of data.label");
+    setup_close(&s);
+}
+
 static void labels_map_texts_and_thresholds(void **state)
 {
     (void)state;
@@ -493,6 +522,7 @@ int main(void)
         cmocka_unit_test(rows_that_are_too_long_or_too_short_are_errors),
         cmocka_unit_test(nulls_trim_and_comments_are_as_configured),
         cmocka_unit_test(lists_and_their_values_go_side_by_side),
+        cmocka_unit_test(a_fault_says_what_would_take_the_field),
         cmocka_unit_test(labels_map_texts_and_thresholds),
         cmocka_unit_test(fields_as_dataframes_write_them),
         cmocka_unit_test(numbers_and_their_absence),

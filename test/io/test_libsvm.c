@@ -130,7 +130,9 @@ static void labels_and_weights_out_of_range_are_errors(void **state)
     }
     assert_string_equal(setup_fault(&s, "2 1"), "parsed:1:1: error: expected a label, found \"2\"\n"
                                                 "  2 1\n"
-                                                "  ^");
+                                                "  ^\n"
+                                                "hint: 'label: {threshold: T}' makes numbers "
+                                                "above T clicks");
     setup_close(&s);
 }
 

@@ -280,6 +280,26 @@ static void a_text_that_is_no_label_is_shown(void **state)
     setup_parsed_free(&parsed);
     tn_text_done(&bytes);
     setup_close(&s);
+    setup_open(&s, "{data: {format: tfrecord, label: y}, slots: [{name: b, column: y}]}");
+    add_example(&bytes, "y", "\x1a\x03\x0a\x01\x07", 5);
+    add_example(&bytes, "y", "\x0a\x05\x0a\x03no\x01", 7);
+    setup_parse(&s, bytes.data, bytes.size, &parsed);
+    assert_non_null(strstr(tn_parsed_message(&parsed, 0), "found \"7\"\nhint: 'label: {column: y, "
+                                                          "threshold: T}' makes"));
+    assert_non_null(strstr(tn_parsed_message(&parsed, 1),
+                           "holds bytes, expected a float, an int64, or bytes that 'label: "
+                           "{values: ..}' names"));
+    setup_parsed_free(&parsed);
+    tn_text_done(&bytes);
+    setup_close(&s);
+    setup_open(&s, "{data: {format: tfrecord, label: none}, slots: [{name: b, column: y}]}");
+    add_example(&bytes, "y", "\x0a\x05\x0a\x03no\x01", 7);
+    setup_parse(&s, bytes.data, bytes.size, &parsed);
+    assert_non_null(strstr(tn_parsed_message(&parsed, 0),
+                           "in feature 'y'\nhint: slot 'b' with 'type: str' takes any text"));
+    setup_parsed_free(&parsed);
+    tn_text_done(&bytes);
+    setup_close(&s);
 }
 
 /* Five records; what is done to their bytes, and how many then survive. */

@@ -315,15 +315,18 @@ static inline bool is_null(const taking *t, const tn_span *span)
 }
 
 /* `token` lies in the span; the message points to it where it stands in the line itself. */
-static tn_status fault_in(const taking *t, const tn_span *span, tn_bytes token, tn_fault fault,
-                          tn_error *err)
+static tn_status fault_in(const taking *t, const tn_slot_spec *spec, const tn_span *span,
+                          tn_bytes token, tn_fault fault, tn_error *err)
 {
+    const tn_bytes found = token;
     const char *end = t->line.data + t->line.size;
     if (token.data == NULL || token.data < t->line.data || token.data > end) {
         token.data = t->line.data + span->at;
         token.size = token.size <= (size_t)(end - token.data) ? token.size : 0;
     }
-    return tn_record_location_fault(t->place, t->line, token, fault, err);
+    tn_status status = tn_record_location_fault(t->place, t->line, token, fault, err);
+    tn_record_location_hint(t->schema, spec, found, fault, err);
+    return status;
 }
 
 static tn_bytes bytes_of(const tn_span *span)
@@ -359,7 +362,7 @@ static tn_status next_x(const taking *t, const tn_slot_spec *spec, const tn_span
     }
     tn_fault fault = tn_rows_read_x(spec, text.data, text.size, x);
     bool good = fault == TN_FAULT_NONE || (fault == TN_FAULT_NOT_FINITE && isnan(*x));
-    return good ? TN_OK : fault_in(t, xs, text, fault, err);
+    return good ? TN_OK : fault_in(t, spec, xs, text, fault, err);
 }
 
 /* A list, beside the list of its x_j where the slot has one. */
@@ -383,7 +386,7 @@ static tn_status take_slot(const taking *t, uint32_t i, tn_error *err)
                              ? TN_FAULT_NONE
                              : tn_rows_token(t->rows, spec, value.data, value.size, x);
         if (fault != TN_FAULT_NONE) {
-            return fault_in(t, span, value, fault, err);
+            return fault_in(t, spec, span, value, fault, err);
         }
     }
     if (xs != NULL && next_value(&x_list, spec->list, &value)) {
@@ -414,13 +417,13 @@ static tn_status take_row(const taking *t, tn_error *err)
         span = span != NULL ? span : &nothing;
         fault = tn_rows_label(t->rows, span->text, span->size);
         if (fault != TN_FAULT_NONE) {
-            return fault_in(t, &t->span[t->head->column[columns->label]], bytes_of(span), fault,
-                            err);
+            return fault_in(t, NULL, &t->span[t->head->column[columns->label]], bytes_of(span),
+                            fault, err);
         }
     }
     span = span_of(t, columns->weight);
     if (span != NULL && (fault = tn_rows_weight(t->rows, span->text, span->size)) != 0) {
-        return fault_in(t, span, bytes_of(span), fault, err);
+        return fault_in(t, NULL, span, bytes_of(span), fault, err);
     }
     span = span_of(t, columns->group);
     if (span != NULL) {
@@ -428,7 +431,7 @@ static tn_status take_row(const taking *t, tn_error *err)
     }
     span = span_of(t, columns->record_id);
     if (span != NULL && (fault = tn_rows_id(t->rows, span->text, span->size)) != 0) {
-        return fault_in(t, span, bytes_of(span), fault, err);
+        return fault_in(t, NULL, span, bytes_of(span), fault, err);
     }
     for (uint32_t i = 0; i < t->schema->n_specs; i++) {
         TN_TRY(take_slot(t, i, err));

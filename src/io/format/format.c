@@ -1,6 +1,7 @@
 /* format.c - the list of formats, and the lines that text formats share. */
 #include "io/format/format.h"
 
+#include "base/core/number.h"
 #include "config/diag.h"
 #include "config/fieldtree.h"
 #include "config/tree.h"
@@ -281,6 +282,35 @@ tn_status tn_record_location_fault(const tn_record_location *place, tn_bytes rec
     add_shown(found, sizeof found, token.data, size);
     return tn_record_location_fail(place, record, token.data, err, "%s, found \"%s%s\"",
                                    fault_text[fault], found, all ? "" : "..");
+}
+
+void tn_record_location_hint(const tn_schema *schema, const tn_slot_spec *spec, tn_bytes token,
+                             tn_fault fault, tn_error *err)
+{
+    if (err == NULL) {
+        return;
+    }
+    int64_t whole;
+    double number;
+    const bool is_number = tn_read_f64(token.data, token.size, &number) == TN_NUM_OK;
+    const size_t used = strlen(err->text);
+    char *out = err->text + used;
+    const size_t room = sizeof err->text - used;
+    if (spec != NULL && (fault == TN_FAULT_ID || fault == TN_FAULT_INT)) {
+        const bool is_whole = tn_read_i64(token.data, token.size, &whole) == TN_NUM_OK;
+        const char *type = is_whole ? "int" : is_number ? "float" : "str";
+        (void)snprintf(out, room, "\nhint: slot '%s' with 'type: %s' takes %s", spec->name, type,
+                       is_number ? "such numbers" : "any text");
+    } else if (fault == TN_FAULT_LABEL && schema->label->n_values > 0) {
+        (void)snprintf(out, room, "\nhint: name it, too, in 'values' of data.label");
+    } else if (fault == TN_FAULT_LABEL) {
+        const char *column = schema->label->column;
+        const bool named = strcmp(column, "label") != 0;
+        (void)snprintf(out, room, "\nhint: 'label: {%s%s%s%s", named ? "column: " : "",
+                       named ? column : "", named ? ", " : "",
+                       is_number ? "threshold: T}' makes numbers above T clicks"
+                                 : "values: {TEXT: 1, OTHER: 0}}' says which texts are clicks");
+    }
 }
 
 tn_status tn_record_location_rule(const tn_record_location *place, tn_bytes record,

@@ -311,7 +311,9 @@ static tn_status fault_at(const pairs *in, const char *from, const char *to, tn_
                           tn_error *err)
 {
     tn_bytes token = {from, (size_t)(to - from), false};
-    return tn_record_location_fault(in->place, in->line, token, fault, err);
+    tn_status status = tn_record_location_fault(in->place, in->line, token, fault, err);
+    tn_record_location_hint(in->schema, NULL, token, fault, err);
+    return status;
 }
 
 /* Where the token that begins at `from` ends: at a blank, or at `stop` where it is not 0. */

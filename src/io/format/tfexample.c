@@ -277,7 +277,9 @@ static tn_status take_feature(const example *t, uint32_t i, tn_bytes feature, fe
         }
         tn_fault fault = skip ? TN_FAULT_NONE : take_value(t, spec, walk.kind, &value, x);
         if (fault != TN_FAULT_NONE) {
-            return refused(t, spec->column, fault, err);
+            tn_status status = refused(t, spec->column, fault, err);
+            tn_record_location_hint(t->schema, spec, value.bytes, fault, err);
+            return status;
         }
     }
     return walk.failed ? damaged(t, err) : TN_OK;
@@ -512,7 +514,8 @@ static tn_status take_label(const example *t, tn_error *err)
     if (name == TN_NOWHERE) {
         return TN_OK;
     }
-    TN_TRY(one_value(t, name, unfit, "a float or an int64", &value, err));
+    TN_TRY(one_value(t, name, unfit, "a float, an int64, or bytes that 'label: {values: ..}' names",
+                     &value, err));
     if (value.kind == KIND_NONE) {
         return tn_record_location_fail(t->place, t->record, NULL, err, "there is no feature '%s'",
                                        t->schema->columns->name[name]);
@@ -526,8 +529,10 @@ static tn_status take_label(const example *t, tn_error *err)
     }
     char text[TN_NUMBER_TEXT_MAX];
     tn_bytes number = {text, tn_write_f64(text, y), false};
-    return tn_record_location_fault(t->place, t->record, text_label ? value.bytes : number, fault,
-                                    err);
+    const tn_bytes found = text_label ? value.bytes : number;
+    tn_status status = tn_record_location_fault(t->place, t->record, found, fault, err);
+    tn_record_location_hint(t->schema, NULL, found, fault, err);
+    return status;
 }
 
 static tn_status take_weight(const example *t, tn_error *err)
