@@ -256,6 +256,7 @@ cp "$dir/long.err" "$dir/err"
 [ "$got" -eq 75 ] || fail "exit code $got after SIGTERM, expected 75: $(cat "$dir/err")"
 says "stopped by a signal at step"
 grep -q '^hint: ' "$dir/err" || fail "no hint how to go on"
+grep -q "^saved $dir/long/ckpt-1: " "$dir/err" || fail "no word of the save that was asked for"
 grep -q '"status":"stopped","exit_code":75' "$dir/long/summary.json" || fail "summary.json does not say so"
 expect 3 tnet-train "$config" run.dir="$dir/long" train.epochs=1 --resume
 says "1 option differs: train.epochs; nothing trained"

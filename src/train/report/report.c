@@ -35,6 +35,7 @@ struct tn_report {
     uint32_t n_warnings;
     bool told_diverging;
     double started_wall, begin;
+    double told_saved; /* when a save was told; before the first: `begin` */
     tn_paced paced;
     uint64_t rows, steps; /* of the steps of this process, or of all together */
     char blas[TN_HOST_BLAS_SIZE];
@@ -107,6 +108,7 @@ tn_status tn_report_open(tn_report **out, const tn_report_opts *opts, tn_error *
     r->run = opts->plan->run;
     r->started_wall = tn_wall_s();
     r->begin = tn_clock_s();
+    r->told_saved = r->begin;
     r->paced.pace.batch = r->run->train.batch;
     r->paced.pace.batches = (double)r->run->data.shuffle / r->run->train.batch;
     r->paced.pace.ahead = 2 * r->run->train.prefetch;
@@ -274,11 +276,18 @@ static tn_status write_table(tn_report *r, const tn_run_state *state, tn_error *
     return tn_journal_end(&r->journal, err);
 }
 
+/* Passes of seconds, each of which is saved, would fill the screen. */
+#define SAVES_APART_S 60.0
+
 tn_status tn_report_saved(tn_report *r, const tn_saved *saved, const tn_run_state *state,
-                          tn_error *err)
+                          bool asked, tn_error *err)
 {
-    tn_log(TN_LOG_INFO, "saved %s/%s: %llu rows, %.1f MB in %.2f s", r->opts.dir, saved->name,
-           (unsigned long long)saved->written, (double)saved->bytes / 1e6, saved->seconds);
+    const double now = tn_clock_s();
+    const bool tell = asked || now - r->told_saved >= SAVES_APART_S;
+    r->told_saved = tell ? now : r->told_saved;
+    tn_log(tell ? TN_LOG_INFO : TN_LOG_DEBUG, "saved %s/%s: %llu rows, %.1f MB in %.2f s",
+           r->opts.dir, saved->name, (unsigned long long)saved->written, (double)saved->bytes / 1e6,
+           saved->seconds);
     const tn_journal_at at = {
         .step = saved->step, .samples = saved->samples, .epoch = saved->epoch};
     tn_text *t = tn_journal_begin(&r->journal, "ckpt", &at);

@@ -57,9 +57,10 @@ typedef struct tn_report_eval {
     bool best;
 } tn_report_eval;
 tn_status tn_report_eval_done(tn_report *r, const tn_report_eval *eval, tn_error *err) TN_MUST_USE;
-/* `state` is that of now, perhaps some steps later. */
+/* `state` is that of now, perhaps some steps later. People read of one a minute, and of those that
+ * they asked for. */
 tn_status tn_report_saved(tn_report *r, const tn_saved *saved, const tn_run_state *state,
-                          tn_error *err) TN_MUST_USE;
+                          bool asked, tn_error *err) TN_MUST_USE;
 
 /* A line for people and an `event` record. */
 tn_status tn_report_event(tn_report *r, const tn_run_state *state, const char *level,

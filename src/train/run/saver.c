@@ -76,7 +76,9 @@ static tn_status note_saved(tn_saver *s, const tn_saved *what, tn_error *err)
         s->state->best_ordinal = what->ordinal;
     }
     s->saving_best = false;
-    return tn_report_saved(s->report, what, s->state, err);
+    const bool asked = s->saving_asked;
+    s->saving_asked = false;
+    return tn_report_saved(s->report, what, s->state, asked, err);
 }
 
 /* Ends a save. If the disk refused rows, a second save of the present moment is tried, as for every

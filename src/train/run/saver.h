@@ -35,6 +35,7 @@ typedef struct tn_saver {
     tn_saved saved;    /* the newest one, perhaps of the process before */
     bool saving;       /* one is being written: it will be .. */
     bool saving_best;  /* .. that of the best model */
+    bool saving_asked; /* .. what a signal asked for; set by the owner */
     bool saving_delta; /* .. what changed, if that is known */
     bool save_again;   /* .. begun anew when the disk fails it */
 } tn_saver;

@@ -264,6 +264,7 @@ static tn_status do_what_is_due(trainer *t, tn_error *err)
     bool save_now = t->watch->save != NULL && atomic_exchange(t->watch->save, false);
     if (save_now || tn_timetable_take(&t->timetable, TN_DUE_CKPT, steps, now)) {
         TN_TRY(tn_saver_save(&t->saver, false, err));
+        t->saver.saving_asked = save_now;
     } else if (delta) {
         TN_TRY(tn_saver_save(&t->saver, true, err));
     }
