@@ -7,6 +7,7 @@
 #include "train/eval/evaluate.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* `rows` rows, of which one in `every` is a click; clicks were scored with the chance `click`, all
@@ -36,8 +37,8 @@ static void check(const tn_advice *a, const char *words)
 }
 
 #define HARDLY_BEGUN                                                                               \
-    "499 steps in all: the model has hardly begun to learn; a larger train.epochs or a smaller "   \
-    "train.batch (it is 256) gives it more\n"
+    "499 steps in all: the model has hardly begun to learn; a larger train.epochs (it is 1) or a " \
+    "smaller train.batch (it is 256) would help\n"
 
 static void few_steps_are_a_beginning(void **state)
 {
@@ -46,8 +47,32 @@ static void few_steps_are_a_beginning(void **state)
     check(&(tn_advice){.steps = 500, .epochs = 1, .batch = 256}, "");
     check(&(tn_advice){.steps = 0, .epochs = 0, .batch = 256}, "");
     /* more passes would make it worse, or were not wanted */
-    check(&(tn_advice){.steps = 499, .epochs = 5, .batch = 256, .stops = true, .cut = true}, "");
-    check(&(tn_advice){.steps = 499, .epochs = 5, .batch = 256, .stops = true}, HARDLY_BEGUN);
+    check(&(tn_advice){.steps = 499, .epochs = 1, .batch = 256, .stops = true, .cut = true}, "");
+    check(&(tn_advice){.steps = 499, .epochs = 1, .batch = 256, .past_best = true}, "");
+    check(&(tn_advice){.steps = 499, .epochs = 1, .batch = 256, .stops = true}, HARDLY_BEGUN);
+}
+
+/* Of the settings that the user has made; of what was chosen by the data only the passes, where
+ * data.valid shows that the last was still the best. */
+static void only_what_the_user_can_mend_is_named(void **state)
+{
+    (void)state;
+    const char *words[] = {"a larger train.epochs (it is 20)", "a smaller train.batch (it is 256)",
+                           "more rows in data.train"};
+    tn_advice a = {.steps = 40, .epochs = 20, .batch = 256, .batch_chosen = true};
+    for (uint32_t i = 0; i < 4; i++) {
+        char line[200];
+        a.epochs_chosen = i > 0;
+        a.batch_chosen = i != 1;
+        a.stops = i == 3;
+        (void)snprintf(line, sizeof line,
+                       "40 steps in all: the model has hardly begun to learn; %s would help\n",
+                       words[i % 3]);
+        check(&a, line);
+    }
+    check(&(tn_advice){.steps = 40, .epochs = 20, .batch = 1, .epochs_chosen = true},
+          "40 steps in all: the model has hardly begun to learn; more rows in data.train would "
+          "help\n");
 }
 
 static void a_model_behind_the_click_rate_is_told(void **state)
@@ -84,6 +109,13 @@ static void what_is_known_by_heart_is_told(void **state)
     a.stops = true;
     check(&a, "");
     a.stops = false;
+    a.steps = 100; /* more of them would not help */
+    tn_text lines = {0};
+    tn_advice_text(&a, &lines);
+    assert_null(strstr(tn_text_str(&lines), "hardly begun"));
+    assert_non_null(strstr(tn_text_str(&lines), "by heart"));
+    tn_text_done(&lines);
+    a.steps = 1000;
     a.valid = near; /* by 1.12 */
     check(&a, "");
     a.valid = NULL;
@@ -167,6 +199,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(few_steps_are_a_beginning),
+        cmocka_unit_test(only_what_the_user_can_mend_is_named),
         cmocka_unit_test(a_model_behind_the_click_rate_is_told),
         cmocka_unit_test(what_is_known_by_heart_is_told),
         cmocka_unit_test(a_sum_of_chances_that_is_off_is_told),

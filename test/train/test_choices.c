@@ -172,6 +172,9 @@ static void two_thousand_steps_are_enough(void **state)
                   "sets another number");
     choose(f, "{" VALID ", train: {batch: 11}}", "", 0);
     check(f, 20, 11, "valid.logloss");
+    assert_true(f->run.train.epochs_chosen && !f->run.train.batch_chosen);
+    choose(f, "{" VALID ", train: {epochs: 20}}", "", 0);
+    assert_true(!f->run.train.epochs_chosen && f->run.train.batch_chosen);
     choose(f, "{" CSV ", train: {batch: 11}}", "", 0);
     check(f, 2, 11, NULL);
 }

@@ -225,8 +225,8 @@ static void the_summary_has_its_documented_members(void **state)
     assert_non_null(strstr(text, "},\"test\":null,\"best\":null,"));
     assert_non_null(strstr(text, "\"checkpoint\":{\"name\":\"ckpt-"));
     assert_non_null(strstr(text, ",\"warnings\":[\"24 steps in all: the model has hardly begun to "
-                                 "learn; a larger train.epochs or a smaller train.batch (it is 32) "
-                                 "gives it more\"]}\n"));
+                                 "learn; a larger train.epochs (it is 3) or a smaller train.batch "
+                                 "(it is 32) would help\"]}\n"));
     tn_text_done(&summary);
 }
 

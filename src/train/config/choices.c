@@ -429,6 +429,7 @@ tn_status tn_choices_make(const tn_binder *b, const char *past, const tn_tree **
         return TN_OK;
     }
     choosing c = {.b = b, .run = run, .rows = -1};
+    const tn_train_opts asked = run->train;
     if (past[0] != '\0') {
         const tn_yaml_in in = {.text = past, .size = strlen(past), .source = "config.yaml"};
         tn_diag unheard = {0};
@@ -442,6 +443,8 @@ tn_status tn_choices_make(const tn_binder *b, const char *past, const tn_tree **
     if (status == TN_OK) {
         status = lay(&c, tree, err);
     }
+    run->train.epochs_chosen = asked.epochs == TN_AUTO;
+    run->train.batch_chosen = asked.batch == TN_AUTO;
     tn_text_done(&c.train);
     tn_text_done(&c.slots);
     return status;

@@ -25,9 +25,9 @@ typedef struct tn_text tn_text;     /* base/core/text.h */
 typedef struct tn_tree tn_tree;     /* config/tree.h */
 
 /* Replaces *tree, the merged configuration that `run` was bound from, and the members of `run` that
- * were left open. `past`: config.yaml of the checkpoint that is read; "": there is none. `said`
- * gets a line for the user about what was chosen now, or stays as it is. TN_E_DATA and TN_E_IO:
- * data.train cannot be read; TN_E_CONFIG: faults in b->diag. */
+ * were left open, and notes which (epochs_chosen ..). `past`: config.yaml of the checkpoint that is
+ * read; "": there is none. `said` gets a line for the user about what was chosen now, or stays as
+ * it is. TN_E_DATA and TN_E_IO: data.train cannot be read; TN_E_CONFIG: faults in b->diag. */
 tn_status tn_choices_make(const tn_binder *b, const char *past, const tn_tree **tree, tn_run *run,
                           tn_text *said, tn_error *err) TN_MUST_USE;
 

@@ -66,7 +66,8 @@ typedef struct tn_plateau_opts {
 
 typedef struct tn_train_opts {
     uint32_t epochs, batch;
-    uint32_t threads; /* TN_WORD_U32(0): all */
+    bool epochs_chosen, batch_chosen; /* set by the program (train/config/choices.h) */
+    uint32_t threads;                 /* TN_WORD_U32(0): all */
     uint32_t workers;
     tn_variant optimizer;
     const tn_tree *sparse;

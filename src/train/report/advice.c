@@ -18,30 +18,42 @@ static double of(const tn_metrics *m, const char *name)
     return m != NULL ? tn_metrics_get(m, name) : (double)NAN;
 }
 
-static void add_steps(const tn_advice *a, tn_text *out)
-{
-    if (a->steps > 0 && a->steps < FEW_STEPS && !a->cut) {
-        tn_text_addf(
-            out,
-            "%llu steps in all: the model has hardly begun to learn; a larger train.epochs "
-            "or a smaller train.batch (it is %u) gives it more\n",
-            (unsigned long long)a->steps, a->batch);
-    }
-}
-
 /* Rows of a later epoch were learned before they are scored. */
-static void add_overfit(const tn_advice *a, tn_text *out)
+static bool is_overfit(const tn_advice *a)
 {
-    const double train = of(a->train, "logloss");
-    const double valid = of(a->valid, "logloss");
     const bool rates_differ = !(of(a->valid, "ne") > LOSS_FAR * of(a->train, "ne"));
     const bool learned = !(of(a->valid, "ne") > 1); /* else it has diverged */
-    if (a->epochs > 1 && !a->stops && learned && valid > LOSS_FAR * train && !rates_differ) {
+    return a->epochs > 1 && !a->stops && learned && !rates_differ &&
+           of(a->valid, "logloss") > LOSS_FAR * of(a->train, "logloss");
+}
+
+/* Passes that were chosen were enough, unless valid was at its best behind the last of them. */
+static void add_steps(const tn_advice *a, tn_text *out)
+{
+    const bool epochs = !a->epochs_chosen || a->stops;
+    const bool batch = !a->batch_chosen && a->batch > 1;
+    if (a->steps == 0 || a->steps >= FEW_STEPS || a->cut || a->past_best || is_overfit(a)) {
+        return;
+    }
+    tn_text_addf(out, "%llu steps in all: the model has hardly begun to learn; ",
+                 (unsigned long long)a->steps);
+    if (epochs) {
+        tn_text_addf(out, "a larger train.epochs (it is %u)%s", a->epochs, batch ? " or " : "");
+    }
+    if (batch) {
+        tn_text_addf(out, "a smaller train.batch (it is %u)", a->batch);
+    }
+    tn_text_addf(out, "%s would help\n", epochs || batch ? "" : "more rows in data.train");
+}
+
+static void add_overfit(const tn_advice *a, tn_text *out)
+{
+    if (is_overfit(a)) {
         tn_text_addf(
             out,
             "valid.logloss %.4f is far above that of train, %.4f: the model knows its rows "
             "by heart; 'train.stop.monitor=valid.logloss' ends a run at its best\n",
-            valid, train);
+            of(a->valid, "logloss"), of(a->train, "logloss"));
     }
 }
 

@@ -19,7 +19,9 @@ typedef struct tn_advice {
     uint64_t steps;
     uint32_t epochs; /* that were finished */
     uint32_t batch;
-    bool stops;              /* train.stop watches data.valid */
+    bool epochs_chosen, batch_chosen; /* by the program: not for the user to mend */
+    bool stops;                       /* train.stop watches data.valid */
+    bool past_best;                   /* the model that stays is that of an earlier step */
     bool cut;                /* train.stop, max_steps or max_time ended it before train.epochs */
     bool calibrates;         /* a map is fitted on data.valid, or the run has told why not */
     const tn_metrics *train; /* progressive, of the last epoch; NULL: not known */
