@@ -222,6 +222,9 @@ expect 0 tnet-train c.yaml run.dir=rate train.sparse.lr=1e-9 train.optimizer.lr=
 awk '$1 == "auc" { exit !($2 < .6) }' out || fail "the rate of the rows changes nothing: $(cat out)"
 grep -q '^warning: 12 steps in all: the model has hardly begun' err || fail "no advice: $(cat err)"
 grep -q '"warnings":\["12 steps in all' rate/summary.json || fail "no advice: $(cat rate/summary.json)"
+expect 0 tnet-train c.yaml run.dir=wild train.sparse.lr=30 train.optimizer.lr=3 train.batch=32 eval.calibrate=none
+grep -q '^warning: .* the run diverges; try smaller' err || fail "no word of a divergence: $(cat err)"
+if grep -qE '^warning: (valid.copc|[0-9]+ steps)' err; then fail "more than the divergence: $(cat err)"; fi
 by_heart='slots=[{name: x, type: str}, a, b]' # hardly a text of x comes twice
 expect 0 tnet-train c.yaml run.dir=heart model=lr "$by_heart" train.epochs=40
 grep -q "^warning: valid.logloss .* is far above that of train" err || fail "no advice: $(tail -n 5 err)"

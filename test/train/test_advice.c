@@ -92,6 +92,32 @@ static void a_model_behind_the_click_rate_is_told(void **state)
     tn_metrics_free(right);
 }
 
+/* Of a sum of chances or of few steps nobody wants to hear then. */
+static void a_divergence_explains_the_rest(void **state)
+{
+    (void)state;
+    tn_metrics *wrong = scored(10000, 2, .1, .6);
+    tn_metrics *back = scored(10000, 2, .6, .2); /* has found its way since */
+    tn_advice a = {.steps = 100, .epochs = 1, .batch = 32, .valid = wrong, .diverged = true};
+    check(&a, "valid.ne 2.322 is above 1: the click rate alone would predict better; smaller "
+              "learning rates may help (train.optimizer.lr, train.sparse.lr)\n");
+    tn_text lines = {0};
+    a.diverged = false;
+    tn_advice_text(&a, &lines);
+    assert_non_null(strstr(tn_text_str(&lines), "valid.copc 1.429"));
+    tn_text_clear(&lines);
+    a.diverged = true;
+    a.valid = back;
+    tn_advice_text(&a, &lines);
+    assert_non_null(strstr(tn_text_str(&lines), "100 steps in all"));
+    assert_non_null(strstr(tn_text_str(&lines), "valid.copc 1.250"));
+    tn_text_done(&lines);
+    a.valid = NULL; /* nothing shows that it has */
+    check(&a, "");
+    tn_metrics_free(wrong);
+    tn_metrics_free(back);
+}
+
 static void what_is_known_by_heart_is_told(void **state)
 {
     (void)state;
@@ -201,6 +227,7 @@ int main(void)
         cmocka_unit_test(few_steps_are_a_beginning),
         cmocka_unit_test(only_what_the_user_can_mend_is_named),
         cmocka_unit_test(a_model_behind_the_click_rate_is_told),
+        cmocka_unit_test(a_divergence_explains_the_rest),
         cmocka_unit_test(what_is_known_by_heart_is_told),
         cmocka_unit_test(a_sum_of_chances_that_is_off_is_told),
         cmocka_unit_test(keys_that_were_never_met_are_told),

@@ -100,9 +100,14 @@ static void add_unknown(const tn_advice *a, tn_text *out)
 
 void tn_advice_text(const tn_advice *a, tn_text *lines)
 {
-    add_steps(a, lines);
+    const bool diverged = a->diverged && !(of(a->valid, "ne") <= 1); /* which explains the rest */
+    if (!diverged) {
+        add_steps(a, lines);
+    }
     add_diverged(a, lines);
     add_overfit(a, lines);
-    add_copc(a, lines);
+    if (!diverged) {
+        add_copc(a, lines);
+    }
     add_unknown(a, lines);
 }

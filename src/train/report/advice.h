@@ -23,6 +23,7 @@ typedef struct tn_advice {
     bool stops;                       /* train.stop watches data.valid */
     bool past_best;                   /* the model that stays is that of an earlier step */
     bool cut;                /* train.stop, max_steps or max_time ended it before train.epochs */
+    bool diverged;           /* the run has said so while it went on */
     bool calibrates;         /* a map is fitted on data.valid, or the run has told why not */
     const tn_metrics *train; /* progressive, of the last epoch; NULL: not known */
     const tn_metrics *valid; /* of the model that stays; NULL: there is no data.valid */

@@ -168,6 +168,11 @@ static tn_status tell_diverging(tn_report *r, const tn_run_state *state, const c
     return tn_report_event(r, state, "warn", line, err);
 }
 
+bool tn_report_told_diverging(const tn_report *r)
+{
+    return r->told_diverging;
+}
+
 static tn_status flush_window(tn_report *r, const tn_run_state *state, const tn_read_counts *counts,
                               tn_error *err)
 {

@@ -62,6 +62,9 @@ tn_status tn_report_eval_done(tn_report *r, const tn_report_eval *eval, tn_error
 tn_status tn_report_saved(tn_report *r, const tn_saved *saved, const tn_run_state *state,
                           bool asked, tn_error *err) TN_MUST_USE;
 
+/* Whether a warning has said that the run diverges. */
+bool tn_report_told_diverging(const tn_report *r);
+
 /* A line for people and an `event` record. */
 tn_status tn_report_event(tn_report *r, const tn_run_state *state, const char *level,
                           const char *text, tn_error *err) TN_MUST_USE;

@@ -633,6 +633,7 @@ static tn_status advise(trainer *t, uint64_t steps, tn_error *err)
                              .past_best = t->restored != 0,
                              .stops = t->run->train.stop.monitor != NULL,
                              .cut = t->stop,
+                             .diverged = tn_report_told_diverging(t->report),
                              .calibrates = t->map != NULL || wants_calibration(t),
                              .train = t->epoch.whole,
                              .valid = t->out->valid.metrics,
