@@ -119,9 +119,9 @@ tn_tree *tn_list_layer(tn_list_writer *w, const char *name, const char *layer,
                        const char *const *inputs)
 {
     tn_tree *item = tn_tree_new(w->arena, TN_TREE_MAP, written());
-    tn_list_set(w, item, "name", "%s", name);
+    tn_list_set(w, item, "name", name);
     if (inputs[1] == NULL) {
-        tn_list_set(w, item, layer, "%s", inputs[0]);
+        tn_list_set(w, item, layer, inputs[0]);
     } else {
         tn_tree *in = tn_tree_new(w->arena, TN_TREE_LIST, written());
         for (uint32_t i = 0; inputs[i] != NULL; i++) {
@@ -133,20 +133,25 @@ tn_tree *tn_list_layer(tn_list_writer *w, const char *name, const char *layer,
     return item;
 }
 
-void tn_list_set(tn_list_writer *w, tn_tree *layer, const char *key, const char *fmt, ...)
+void tn_list_set(tn_list_writer *w, tn_tree *layer, const char *key, const char *value)
 {
-    char text[TEXT_MAX];
-    va_list args;
-    va_start(args, fmt);
-    int used = vsnprintf(text, sizeof text, fmt, args);
-    va_end(args);
-    TN_ASSERT(used >= 0 && used < TEXT_MAX);
-    tn_tree_put(w->arena, layer, key, tn_tree_scalar(w->arena, text, written()));
+    tn_tree_put(w->arena, layer, key, tn_tree_scalar(w->arena, value, written()));
+}
+
+tn_tree *tn_list_dense(tn_list_writer *w, const char *name, const char *x, uint32_t units,
+                       const char *activation)
+{
+    tn_tree *dense = tn_list_layer(w, name, "dense", TN_NAMES(x));
+    tn_list_set(w, dense, "units", tn_list_text(w, "%u", units));
+    if (activation != NULL) {
+        tn_list_set(w, dense, "activation", activation);
+    }
+    return dense;
 }
 
 void tn_list_output(tn_list_writer *w, const char *name)
 {
-    tn_list_set(w, w->list, "output", "%s", name);
+    tn_list_set(w, w->list, "output", name);
 }
 
 /* ---- what several models share ---- */
@@ -172,17 +177,16 @@ const char *tn_write_named_mlp(tn_list_writer *w, const char *name, const tn_dee
     }
     for (uint32_t i = 0; i < o->hidden.n; i++) {
         const char *layer = tn_list_text(w, "%s.%u", name, i + 1);
-        tn_tree *dense = tn_list_layer(w, layer, "dense", (const char *const[]){x, NULL});
-        tn_list_set(w, dense, "units", "%.0f", o->hidden.item[i]);
-        tn_list_set(w, dense, "activation", "%s", tn_activation_words[o->activation]);
+        tn_tree *dense = tn_list_dense(w, layer, x, (uint32_t)o->hidden.item[i],
+                                       tn_activation_words[o->activation]);
         if (o->batch_norm) {
             tn_list_set(w, dense, "batch_norm", "true");
         }
         if (o->bn_gamma != 0) {
-            tn_list_set(w, dense, "bn_gamma", "%s", tn_bn_gamma_words[o->bn_gamma]);
+            tn_list_set(w, dense, "bn_gamma", tn_bn_gamma_words[o->bn_gamma]);
         }
         if (o->dropout > 0) {
-            tn_list_set(w, dense, "dropout", "%.17g", o->dropout);
+            tn_list_set(w, dense, "dropout", tn_list_text(w, "%.17g", o->dropout));
         }
         x = layer;
     }
@@ -190,8 +194,7 @@ const char *tn_write_named_mlp(tn_list_writer *w, const char *name, const tn_dee
         return x;
     }
     const char *layer = tn_list_text(w, "%s.%u", name, o->hidden.n + 1);
-    tn_tree *dense = tn_list_layer(w, layer, "dense", (const char *const[]){x, NULL});
-    tn_list_set(w, dense, "units", "%u", units);
+    (void)tn_list_dense(w, layer, x, units, NULL);
     return layer;
 }
 
@@ -204,22 +207,22 @@ const char *tn_write_tail(tn_list_writer *w, const char *name, const char *x, co
 {
     if (o->batch_norm) {
         const char *bn = tn_list_text(w, "%s.bn", name);
-        tn_tree *norm = tn_list_layer(w, bn, "batch_norm", (const char *const[]){x, NULL});
+        tn_tree *norm = tn_list_layer(w, bn, "batch_norm", TN_NAMES(x));
         if (o->bn_gamma != 0) {
-            tn_list_set(w, norm, "gamma", "%s", tn_bn_gamma_words[o->bn_gamma]);
+            tn_list_set(w, norm, "gamma", tn_bn_gamma_words[o->bn_gamma]);
         }
         x = bn;
     }
     if (o->activation != 0) {
         const char *act = tn_list_text(w, "%s.act", name);
-        tn_tree *layer = tn_list_layer(w, act, "activation", (const char *const[]){x, NULL});
-        tn_list_set(w, layer, "function", "%s", tn_activation_words[o->activation]);
+        tn_tree *layer = tn_list_layer(w, act, "activation", TN_NAMES(x));
+        tn_list_set(w, layer, "function", tn_activation_words[o->activation]);
         x = act;
     }
     if (o->dropout > 0) {
         const char *drop = tn_list_text(w, "%s.drop", name);
-        tn_tree *layer = tn_list_layer(w, drop, "dropout", (const char *const[]){x, NULL});
-        tn_list_set(w, layer, "rate", "%.17g", o->dropout);
+        tn_tree *layer = tn_list_layer(w, drop, "dropout", TN_NAMES(x));
+        tn_list_set(w, layer, "rate", tn_list_text(w, "%.17g", o->dropout));
         x = drop;
     }
     return x;
@@ -262,7 +265,7 @@ void tn_write_vectors(tn_list_writer *w, const tn_model_args *args, uint32_t k)
 {
     tn_tree *input = embed_input(w, "deep", tn_tree_get(args->common->slots, "deep"));
     if (k != 0) {
-        tn_list_set(w, input, "field_dim", "%u", k);
+        tn_list_set(w, input, "field_dim", tn_list_text(w, "%u", k));
     }
 }
 
@@ -280,13 +283,13 @@ const char *tn_write_deep_input(tn_list_writer *w, const tn_model_args *args)
         return "deep";
     }
     tn_write_numbers_input(w);
-    (void)tn_list_layer(w, "x", "concat", (const char *const[]){"deep", "num", NULL});
+    (void)tn_list_layer(w, "x", "concat", TN_NAMES("deep", "num"));
     return "x";
 }
 
 void tn_write_fm(tn_list_writer *w, bool within_slot)
 {
-    tn_tree *fm = tn_list_layer(w, "fm", "fm", (const char *const[]){"deep", NULL});
+    tn_tree *fm = tn_list_layer(w, "fm", "fm", TN_NAMES("deep"));
     if (within_slot) {
         tn_list_set(w, fm, "within_slot", "true");
     }

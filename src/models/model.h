@@ -44,11 +44,16 @@ typedef struct tn_list_writer {
     tn_tree *list;
 } tn_list_writer;
 
+/* A list of names, up to a NULL. */
+#define TN_NAMES(...) ((const char *const[]){__VA_ARGS__, NULL})
+
 /* Adds a layer; `inputs` ends with NULL. Returns it for tn_list_set. */
 tn_tree *tn_list_layer(tn_list_writer *w, const char *name, const char *layer,
                        const char *const *inputs);
-void tn_list_set(tn_list_writer *w, tn_tree *layer, const char *key, const char *fmt, ...)
-    TN_PRINTF(4, 5);
+void tn_list_set(tn_list_writer *w, tn_tree *layer, const char *key, const char *value);
+/* A dense layer; `activation` NULL: none. */
+tn_tree *tn_list_dense(tn_list_writer *w, const char *name, const char *x, uint32_t units,
+                       const char *activation);
 void tn_list_output(tn_list_writer *w, const char *name);
 
 /* The options that a model is written from. */
@@ -145,7 +150,7 @@ const char *tn_write_named_mlp(tn_list_writer *w, const char *name, const tn_dee
 const char *tn_write_tail(tn_list_writer *w, const char *name, const char *x,
                           const tn_deep_opts *o);
 
-/* Text in the arena, for names of layers. */
+/* Text in the arena, for names and numbers. */
 const char *tn_list_text(tn_list_writer *w, const char *fmt, ...) TN_PRINTF(2, 3);
 
 /* Adds "out", a dense layer over `parts` (up to a NULL) side by side, as the output. */

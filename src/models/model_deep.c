@@ -62,7 +62,7 @@ static void write_wide_and_deep(const tn_model_args *args, tn_list_writer *w, bo
         tn_write_fm(w, o->within_slot);
     }
     if (!concat) {
-        (void)tn_list_layer(w, "wide.sum", "sum", (const char *const[]){"wide", NULL});
+        (void)tn_list_layer(w, "wide.sum", "sum", TN_NAMES("wide"));
     }
     const char *deep = tn_write_mlp(w, o, x, concat ? 0 : 1);
     const char *wide = concat ? "wide" : "wide.sum";
@@ -151,10 +151,10 @@ static void dcn_write(const tn_model_args *args, tn_list_writer *w)
 {
     const dcn_opts *o = args->opts;
     const char *x = tn_write_deep_input(w, args);
-    tn_tree *cross = tn_list_layer(w, "cross", "cross", (const char *const[]){x, NULL});
-    tn_list_set(w, cross, "layers", "%u", o->layers);
+    tn_tree *cross = tn_list_layer(w, "cross", "cross", TN_NAMES(x));
+    tn_list_set(w, cross, "layers", tn_list_text(w, "%u", o->layers));
     const char *deep = tn_write_mlp(w, o, x, 0);
-    tn_write_concat_head(w, (const char *const[]){"cross", deep, NULL});
+    tn_write_concat_head(w, TN_NAMES("cross", deep));
 }
 
 static const tn_preset dcn_presets[] = {
@@ -193,10 +193,10 @@ static void write_dcnv2(const tn_model_args *args, tn_list_writer *w, bool gated
 {
     const dcnv2_opts *o = args->opts;
     const char *x = tn_write_deep_input(w, args);
-    tn_tree *cross = tn_list_layer(w, "cross", "cross_v2", (const char *const[]){x, NULL});
-    tn_list_set(w, cross, "layers", "%u", o->layers);
+    tn_tree *cross = tn_list_layer(w, "cross", "cross_v2", TN_NAMES(x));
+    tn_list_set(w, cross, "layers", tn_list_text(w, "%u", o->layers));
     if (o->rank > 0) {
-        tn_list_set(w, cross, "rank", "%u", o->rank);
+        tn_list_set(w, cross, "rank", tn_list_text(w, "%u", o->rank));
     }
     if (gated) {
         tn_list_set(w, cross, "gated", "true");
@@ -279,15 +279,12 @@ static const char *write_unit(tn_list_writer *w, const deepcrossing_opts *o, uin
     const char *in = tn_list_text(w, "%s.in", unit);
     const char *back = tn_list_text(w, "%s.back", unit);
     const char *sum = tn_list_text(w, "%s.sum", unit);
-    tn_tree *dense = tn_list_layer(w, in, "dense", (const char *const[]){x, NULL});
-    tn_list_set(w, dense, "units", "%.0f", o->hidden.item[i]);
-    tn_list_set(w, dense, "activation", "%s", tn_activation_words[o->activation]);
-    dense = tn_list_layer(w, back, "dense", (const char *const[]){in, NULL});
-    tn_list_set(w, dense, "units", "%u", cols);
+    (void)tn_list_dense(w, in, x, (uint32_t)o->hidden.item[i], tn_activation_words[o->activation]);
+    tn_tree *dense = tn_list_dense(w, back, in, cols, NULL);
     if (o->batch_norm) {
         tn_list_set(w, dense, "bias", "false");
     }
-    (void)tn_list_layer(w, sum, "add", (const char *const[]){back, x, NULL});
+    (void)tn_list_layer(w, sum, "add", TN_NAMES(back, x));
     return tn_write_tail(w, unit, sum, o);
 }
 
@@ -302,7 +299,7 @@ static void deepcrossing_write(const tn_model_args *args, tn_list_writer *w)
     for (uint32_t i = 0; i < o->hidden.n; i++) {
         x = write_unit(w, o, i, x, shape.cols);
     }
-    tn_write_concat_head(w, (const char *const[]){x, NULL});
+    tn_write_concat_head(w, TN_NAMES(x));
 }
 
 /* The benchmark has no deepcrossing on its small sets: its recipe with the sizes of dcn. */

@@ -26,7 +26,7 @@
 /* ---- finalmlp ---- */
 
 typedef struct finalmlp_opts {
-    tn_deep_opts mlp;
+    tn_deep_opts deep; /* of the first MLP */
     tn_f64s hidden2;
     double dropout2;
     uint32_t heads;
@@ -57,11 +57,11 @@ static const char *write_constant(tn_list_writer *w, const char *name, uint32_t 
 {
     const char *any = tn_list_text(w, "%s.any", name);
     const char *zero = tn_list_text(w, "%s.zero", name);
-    tn_tree *slice = tn_list_layer(w, any, "slice", (const char *const[]){"deep", NULL});
-    tn_list_set(w, slice, "cols", "%u", cols);
-    tn_tree *scale = tn_list_layer(w, zero, "scale", (const char *const[]){any, NULL});
+    tn_tree *slice = tn_list_layer(w, any, "slice", TN_NAMES("deep"));
+    tn_list_set(w, slice, "cols", tn_list_text(w, "%u", cols));
+    tn_tree *scale = tn_list_layer(w, zero, "scale", TN_NAMES(any));
     tn_list_set(w, scale, "by", "0");
-    (void)tn_list_layer(w, name, "bias", (const char *const[]){zero, NULL});
+    (void)tn_list_layer(w, name, "bias", TN_NAMES(zero));
     return name;
 }
 
@@ -81,12 +81,10 @@ static const char *write_gate(tn_list_writer *w, const finalmlp_opts *o, uint32_
     }
     const tn_deep_opts mlp = {.hidden = o->gate_hidden, .activation = TN_ACTIVATION_RELU};
     const char *h = tn_write_named_mlp(w, gate, &mlp, context, 0);
-    tn_tree *last = tn_list_layer(w, gate, "dense", (const char *const[]){h, NULL});
-    tn_list_set(w, last, "units", "%u", shape.cols);
-    tn_list_set(w, last, "activation", "sigmoid");
-    tn_tree *scale = tn_list_layer(w, twice, "scale", (const char *const[]){gate, NULL});
+    (void)tn_list_dense(w, gate, h, shape.cols, "sigmoid");
+    tn_tree *scale = tn_list_layer(w, twice, "scale", TN_NAMES(gate));
     tn_list_set(w, scale, "by", "2");
-    (void)tn_list_layer(w, gated, "mul", (const char *const[]){x, twice, NULL});
+    (void)tn_list_layer(w, gated, "mul", TN_NAMES(x, twice));
     return gated;
 }
 
@@ -99,15 +97,15 @@ static void finalmlp_write(const tn_model_args *args, tn_list_writer *w)
     if (!tn_find_deep_shape(w, &shape)) {
         return;
     }
-    tn_deep_opts mlp = o->mlp;
     for (uint32_t i = 0; i < 2; i++) {
+        tn_deep_opts mlp = o->deep;
+        mlp.hidden = i == 0 ? mlp.hidden : o->hidden2;
+        mlp.dropout = i == 0 ? mlp.dropout : o->dropout2;
         const char *in = o->gate ? write_gate(w, o, i + 1, x, shape) : x;
         stream[i] = tn_write_named_mlp(w, tn_list_text(w, "stream%u", i + 1), &mlp, in, 0);
-        mlp.hidden = o->hidden2;
-        mlp.dropout = o->dropout2;
     }
     tn_tree *fusion = tn_list_layer(w, "logit", "fusion", stream);
-    tn_list_set(w, fusion, "heads", "%u", o->heads);
+    tn_list_set(w, fusion, "heads", tn_list_text(w, "%u", o->heads));
     tn_list_output(w, "logit");
 }
 
@@ -152,7 +150,7 @@ const tn_model tn_model_finalmlp = {
 /* ---- finalnet ---- */
 
 typedef struct finalnet_opts {
-    tn_deep_opts mlp;
+    tn_deep_opts deep;
     uint32_t residual; /* concat sum */
 } finalnet_opts;
 
@@ -170,34 +168,32 @@ static const tn_field finalnet_fields[] = {
 static const char *write_products(tn_list_writer *w, const finalnet_opts *o, uint32_t i,
                                   const char *x)
 {
-    const double units = o->mlp.hidden.item[i];
+    const double units = o->deep.hidden.item[i];
     const double half = o->residual == CONCAT ? units / 2 : units;
     const char *name = tn_list_text(w, "block.%u", i + 1);
     const char *h = tn_list_text(w, "%s.h", name);
     const char *h2 = tn_list_text(w, "%s.h2", name);
     const char *h1 = tn_list_text(w, "%s.h1", name);
     const char *products = tn_list_text(w, "%s.products", name);
-    tn_tree *dense = tn_list_layer(w, h, "dense", (const char *const[]){x, NULL});
-    tn_list_set(w, dense, "units", "%.0f", 2 * half);
-    tn_tree *first = tn_list_layer(w, h2, "slice", (const char *const[]){h, NULL});
-    tn_list_set(w, first, "cols", "%.0f", half);
-    tn_tree *second = tn_list_layer(w, h1, "slice", (const char *const[]){h, NULL});
-    tn_list_set(w, second, "first", "%.0f", half);
-    tn_list_set(w, second, "cols", "%.0f", half);
-    (void)tn_list_layer(w, products, "mul", (const char *const[]){h1, h2, NULL});
-    (void)tn_list_layer(w, name, o->residual == CONCAT ? "concat" : "add",
-                        (const char *const[]){h2, products, NULL});
-    return tn_write_tail(w, name, name, &o->mlp);
+    (void)tn_list_dense(w, h, x, (uint32_t)(2 * half), NULL);
+    tn_tree *first = tn_list_layer(w, h2, "slice", TN_NAMES(h));
+    tn_list_set(w, first, "cols", tn_list_text(w, "%.0f", half));
+    tn_tree *second = tn_list_layer(w, h1, "slice", TN_NAMES(h));
+    tn_list_set(w, second, "first", tn_list_text(w, "%.0f", half));
+    tn_list_set(w, second, "cols", tn_list_text(w, "%.0f", half));
+    (void)tn_list_layer(w, products, "mul", TN_NAMES(h1, h2));
+    (void)tn_list_layer(w, name, o->residual == CONCAT ? "concat" : "add", TN_NAMES(h2, products));
+    return tn_write_tail(w, name, name, &o->deep);
 }
 
 static bool has_halves(const tn_model_args *args, tn_list_writer *w)
 {
     const finalnet_opts *o = args->opts;
-    for (uint32_t i = 0; i < o->mlp.hidden.n && o->residual == CONCAT; i++) {
-        if (fmod(o->mlp.hidden.item[i], 2) > 0) {
+    for (uint32_t i = 0; i < o->deep.hidden.n && o->residual == CONCAT; i++) {
+        if (fmod(o->deep.hidden.item[i], 2) > 0) {
             tn_diag_error(w->diag, &w->list->at,
                           "'hidden' has a layer of %g units, which are no two halves",
-                          o->mlp.hidden.item[i]);
+                          o->deep.hidden.item[i]);
             tn_diag_hint(w->diag, "take an even number, or 'residual: sum'");
             return false;
         }
@@ -209,13 +205,13 @@ static void finalnet_write(const tn_model_args *args, tn_list_writer *w)
 {
     const finalnet_opts *o = args->opts;
     const char *x = tn_write_deep_input(w, args);
-    if (!tn_layer_widths(&o->mlp.hidden, &w->list->at, w->diag) || !has_halves(args, w)) {
+    if (!tn_layer_widths(&o->deep.hidden, &w->list->at, w->diag) || !has_halves(args, w)) {
         return;
     }
-    for (uint32_t i = 0; i < o->mlp.hidden.n; i++) {
+    for (uint32_t i = 0; i < o->deep.hidden.n; i++) {
         x = write_products(w, o, i, x);
     }
-    tn_write_concat_head(w, (const char *const[]){x, NULL});
+    tn_write_concat_head(w, TN_NAMES(x));
 }
 
 /* For Criteo the benchmark puts a gate on its slots, which is not there. */

@@ -15,8 +15,8 @@
 static void lr_write(const tn_model_args *args, tn_list_writer *w)
 {
     tn_write_wide_input(w, args);
-    (void)tn_list_layer(w, "wide.sum", "sum", (const char *const[]){"wide", NULL});
-    tn_tree *logit = tn_list_layer(w, "logit", "bias", (const char *const[]){"wide.sum", NULL});
+    (void)tn_list_layer(w, "wide.sum", "sum", TN_NAMES("wide"));
+    tn_tree *logit = tn_list_layer(w, "logit", "bias", TN_NAMES("wide.sum"));
     tn_list_set(w, logit, "param", "bias");
     tn_list_output(w, "logit");
 }
@@ -53,14 +53,14 @@ static void write_inputs(const tn_model_args *args, tn_list_writer *w, uint32_t 
 {
     tn_write_wide_input(w, args);
     tn_write_vectors(w, args, k);
-    (void)tn_list_layer(w, "wide.sum", "sum", (const char *const[]){"wide", NULL});
+    (void)tn_list_layer(w, "wide.sum", "sum", TN_NAMES("wide"));
 }
 
 /* Adds the sum of `parts` (up to a NULL), each of one column, and a bias behind it: the output. */
 static void write_added(tn_list_writer *w, const char *const *parts)
 {
     (void)tn_list_layer(w, "parts", "add", parts);
-    tn_tree *logit = tn_list_layer(w, "logit", "bias", (const char *const[]){"parts", NULL});
+    tn_tree *logit = tn_list_layer(w, "logit", "bias", TN_NAMES("parts"));
     tn_list_set(w, logit, "param", "bias");
     tn_list_output(w, "logit");
 }
@@ -79,7 +79,7 @@ static void fm_write(const tn_model_args *args, tn_list_writer *w)
     const fm_opts *o = args->opts;
     write_inputs(args, w, 0);
     tn_write_fm(w, o->within_slot);
-    write_added(w, (const char *const[]){"wide.sum", "fm", NULL});
+    write_added(w, TN_NAMES("wide.sum", "fm"));
 }
 
 static const tn_preset fm_presets[] = {
@@ -119,15 +119,15 @@ static void ffm_write(const tn_model_args *args, tn_list_writer *w)
 {
     const ffm_opts *o = args->opts;
     write_inputs(args, w, o->k);
-    tn_tree *pairs = tn_list_layer(w, "ffm", "ffm", (const char *const[]){"deep", NULL});
-    tn_list_set(w, pairs, "k", "%u", o->k);
+    tn_tree *pairs = tn_list_layer(w, "ffm", "ffm", TN_NAMES("deep"));
+    tn_list_set(w, pairs, "k", tn_list_text(w, "%u", o->k));
     if (o->within_slot) {
         tn_list_set(w, pairs, "within_slot", "true");
     }
     if (o->normalise) {
         tn_list_set(w, pairs, "normalise", "true");
     }
-    write_added(w, (const char *const[]){"wide.sum", "ffm", NULL});
+    write_added(w, TN_NAMES("wide.sum", "ffm"));
 }
 
 /* paper: the defaults of libffm. */
@@ -175,17 +175,16 @@ static void fwfm_write(const tn_model_args *args, tn_list_writer *w)
     } else {
         tn_write_vectors(w, args, 0);
     }
-    tn_tree *pairs = tn_list_layer(w, "fwfm", "fwfm", (const char *const[]){"deep", NULL});
+    tn_tree *pairs = tn_list_layer(w, "fwfm", "fwfm", TN_NAMES("deep"));
     if (o->normalise) {
         tn_list_set(w, pairs, "normalise", "true");
     }
     if (o->linear == WIDE) {
-        write_added(w, (const char *const[]){"wide.sum", "fwfm", NULL});
+        write_added(w, TN_NAMES("wide.sum", "fwfm"));
         return;
     }
-    tn_tree *linear = tn_list_layer(w, "linear", "dense", (const char *const[]){"deep", NULL});
-    tn_list_set(w, linear, "units", "1");
-    (void)tn_list_layer(w, "logit", "add", (const char *const[]){"fwfm", "linear", NULL});
+    (void)tn_list_dense(w, "linear", "deep", 1, NULL);
+    (void)tn_list_layer(w, "logit", "add", TN_NAMES("fwfm", "linear"));
     tn_list_output(w, "logit");
 }
 

@@ -66,19 +66,14 @@ static const char *write_block(tn_list_writer *w, const masking *m, uint32_t i, 
     const char *hidden = tn_list_text(w, "%s.mask.1", name);
     const char *mask = tn_list_text(w, "%s.mask", name);
     const char *masked = tn_list_text(w, "%s.masked", name);
-    tn_tree *dense = tn_list_layer(w, hidden, "dense", (const char *const[]){m->x, NULL});
-    tn_list_set(w, dense, "units", "%u", inner < 1 ? 1 : (uint32_t)inner);
-    tn_list_set(w, dense, "activation", "relu");
-    dense = tn_list_layer(w, mask, "dense", (const char *const[]){hidden, NULL});
-    tn_list_set(w, dense, "units", "%u", shape[0]);
-    (void)tn_list_layer(w, masked, "mul", (const char *const[]){v, mask, NULL});
-    dense = tn_list_layer(w, name, "dense", (const char *const[]){masked, NULL});
-    tn_list_set(w, dense, "units", "%u", shape[1]);
-    tn_list_set(w, dense, "bias", "false");
+    (void)tn_list_dense(w, hidden, m->x, inner < 1 ? 1 : (uint32_t)inner, "relu");
+    (void)tn_list_dense(w, mask, hidden, shape[0], NULL);
+    (void)tn_list_layer(w, masked, "mul", TN_NAMES(v, mask));
+    tn_list_set(w, tn_list_dense(w, name, masked, shape[1], NULL), "bias", "false");
     const char *y = name;
     if (m->o->layer_norm) {
         y = tn_list_text(w, "%s.norm", name);
-        (void)tn_list_layer(w, y, "layer_norm", (const char *const[]){name, NULL});
+        (void)tn_list_layer(w, y, "layer_norm", TN_NAMES(name));
     }
     const tn_deep_opts tail = {.activation = m->o->activation, .dropout = m->o->dropout};
     return tn_write_tail(w, name, y, &tail);
@@ -90,12 +85,12 @@ static const char *write_normed(tn_list_writer *w, const masknet_opts *o, const 
     if (!o->embedding_norm) {
         return x;
     }
-    tn_tree *norm = tn_list_layer(w, "norm", "layer_norm", (const char *const[]){"deep", NULL});
+    tn_tree *norm = tn_list_layer(w, "norm", "layer_norm", TN_NAMES("deep"));
     tn_list_set(w, norm, "per_slot", "true");
     if (w->features->n_numeric == 0) {
         return "norm";
     }
-    (void)tn_list_layer(w, "v", "concat", (const char *const[]){"norm", "num", NULL});
+    (void)tn_list_layer(w, "v", "concat", TN_NAMES("norm", "num"));
     return "v";
 }
 
@@ -115,7 +110,7 @@ static void masknet_write(const tn_model_args *args, tn_list_writer *w)
         cols = units;
     }
     if (o->structure == SERIAL) {
-        tn_write_concat_head(w, (const char *const[]){v, NULL});
+        tn_write_concat_head(w, TN_NAMES(v));
         return;
     }
     const char *block[65] = {NULL};

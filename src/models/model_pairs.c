@@ -20,7 +20,7 @@
 /* ---- nfm ---- */
 
 typedef struct nfm_opts {
-    tn_deep_opts mlp;
+    tn_deep_opts deep;
     double pair_dropout;
 } nfm_opts;
 
@@ -35,11 +35,11 @@ static void nfm_write(const tn_model_args *args, tn_list_writer *w)
     const nfm_opts *o = args->opts;
     tn_write_wide_input(w, args);
     tn_write_vectors(w, args, 0);
-    (void)tn_list_layer(w, "wide.sum", "sum", (const char *const[]){"wide", NULL});
-    (void)tn_list_layer(w, "bi", "bi_interaction", (const char *const[]){"deep", NULL});
+    (void)tn_list_layer(w, "wide.sum", "sum", TN_NAMES("wide"));
+    (void)tn_list_layer(w, "bi", "bi_interaction", TN_NAMES("deep"));
     const char *x = tn_write_tail(w, "bi", "bi", &(tn_deep_opts){.dropout = o->pair_dropout});
-    const char *deep = tn_write_mlp(w, &o->mlp, x, 1);
-    (void)tn_list_layer(w, "logit", "add", (const char *const[]){"wide.sum", deep, NULL});
+    const char *deep = tn_write_mlp(w, &o->deep, x, 1);
+    (void)tn_list_layer(w, "logit", "add", TN_NAMES("wide.sum", deep));
     tn_list_output(w, "logit");
 }
 
@@ -79,8 +79,8 @@ static const tn_field ipnn_fields[] = {
 static void ipnn_write(const tn_model_args *args, tn_list_writer *w)
 {
     const char *x = tn_write_deep_input(w, args);
-    (void)tn_list_layer(w, "pairs", "inner", (const char *const[]){"deep", NULL});
-    (void)tn_list_layer(w, "z", "concat", (const char *const[]){x, "pairs", NULL});
+    (void)tn_list_layer(w, "pairs", "inner", TN_NAMES("deep"));
+    (void)tn_list_layer(w, "z", "concat", TN_NAMES(x, "pairs"));
     tn_list_output(w, tn_write_mlp(w, args->opts, "z", 1));
 }
 
@@ -101,7 +101,7 @@ const tn_model tn_model_ipnn = {
 /* ---- dlrm ---- */
 
 typedef struct dlrm_opts {
-    tn_deep_opts mlp;
+    tn_deep_opts deep;
     tn_f64s bottom;
     double bottom_dropout;
     uint32_t interaction; /* dot cat */
@@ -123,14 +123,12 @@ static const tn_field dlrm_fields[] = {
 /* The numbers as one more vector of width `dim`; returns its name. */
 static const char *write_bottom(tn_list_writer *w, const dlrm_opts *o, uint32_t dim)
 {
-    tn_deep_opts mlp = o->mlp;
+    tn_deep_opts mlp = o->deep;
     mlp.hidden = o->bottom;
     mlp.dropout = o->bottom_dropout;
     const char *x = tn_write_named_mlp(w, "bottom", &mlp, "num", 0);
     const char *last = tn_list_text(w, "bottom.%u", o->bottom.n + 1);
-    tn_tree *dense = tn_list_layer(w, last, "dense", (const char *const[]){x, NULL});
-    tn_list_set(w, dense, "units", "%u", dim);
-    tn_list_set(w, dense, "activation", "%s", tn_activation_words[mlp.activation]);
+    (void)tn_list_dense(w, last, x, dim, tn_activation_words[mlp.activation]);
     return last;
 }
 
@@ -147,19 +145,19 @@ static void dlrm_write(const tn_model_args *args, tn_list_writer *w)
     if (w->features->n_numeric > 0) {
         tn_write_numbers_input(w);
         numbers = write_bottom(w, o, shape.slot);
-        (void)tn_list_layer(w, "vectors", "concat", (const char *const[]){numbers, "deep", NULL});
+        (void)tn_list_layer(w, "vectors", "concat", TN_NAMES(numbers, "deep"));
         x = "vectors";
     }
     if (o->interaction == DOT) {
-        tn_tree *pairs = tn_list_layer(w, "pairs", "inner", (const char *const[]){x, NULL});
+        tn_tree *pairs = tn_list_layer(w, "pairs", "inner", TN_NAMES(x));
         x = "pairs";
         if (numbers != NULL) {
-            tn_list_set(w, pairs, "dim", "%u", shape.slot);
-            (void)tn_list_layer(w, "z", "concat", (const char *const[]){numbers, "pairs", NULL});
+            tn_list_set(w, pairs, "dim", tn_list_text(w, "%u", shape.slot));
+            (void)tn_list_layer(w, "z", "concat", TN_NAMES(numbers, "pairs"));
             x = "z";
         }
     }
-    tn_list_output(w, tn_write_mlp(w, &o->mlp, x, 1));
+    tn_list_output(w, tn_write_mlp(w, &o->deep, x, 1));
 }
 
 static const tn_preset dlrm_presets[] = {

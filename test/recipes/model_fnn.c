@@ -16,7 +16,7 @@ static void fnn_write(const tn_model_args *args, tn_list_writer *w)
 {
     tn_write_wide_input(w, args);
     tn_write_vectors(w, args, 0);
-    (void)tn_list_layer(w, "z", "concat", (const char *const[]){"wide", "deep", NULL});
+    (void)tn_list_layer(w, "z", "concat", TN_NAMES("wide", "deep"));
     tn_list_output(w, tn_write_mlp(w, args->opts, "z", 1));
 }
 
