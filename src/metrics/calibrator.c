@@ -14,6 +14,11 @@ enum { NEWTON_STEPS = 100, HALVINGS = 40, POINTS_AT_ONCE = 128 };
 #define STEP_MIN 1e-12
 #define LOGIT_MAX 16.0 /* of isotonic levels of 0 and 1 */
 
+enum { CELLS = 1 << 13 /* bins of the logit, for each m */ };
+/* What c needs: rows of each class on either side of the mean m, and nats that it gains. */
+#define UNKNOWN_CLASS_MIN 50.0
+#define UNKNOWN_GAIN_MIN 3.7
+
 /* Rows of about one logit; clicks are the weighted sum of their labels. */
 typedef struct point {
     double z; /* while rows are added: the weighted sum of their logits */
@@ -24,8 +29,11 @@ struct tn_calibrator {
     double shift; /* ln of the share of negatives */
     uint32_t n;
     bool packed;
-    double clicks, others; /* weights */
-    point point[TN_BINS];  /* once packed, n points that ascend by z */
+    uint64_t rows;
+    double clicks, others;                    /* weights */
+    point point[TN_BINS];                     /* once packed, n points that ascend by z */
+    bool some_unknown;                        /* some m is not 0 */
+    point cell[(TN_UNKNOWN_MAX + 1) * CELLS]; /* the same rows, by m and z */
 };
 
 /* ---- the map ---- */
@@ -76,13 +84,13 @@ static double interpolate(const tn_calibration *map, double z)
     return left->p + (z - left->z) / (right->z - left->z) * (right->p - left->p);
 }
 
-double tn_calibration_logit(const tn_calibration *map, double z)
+double tn_calibration_logit(const tn_calibration *map, double z, uint32_t unknown)
 {
     if (map->kind == TN_CALIBRATION_NONE || isnan(z)) {
         return z;
     }
     if (map->kind == TN_CALIBRATION_PLATT) {
-        return map->a * z + map->b;
+        return map->a * z + map->b + map->c * (unknown < TN_UNKNOWN_MAX ? unknown : TN_UNKNOWN_MAX);
     }
     TN_ASSERT(map->n > 0);
     return logit_of(interpolate(map, z));
@@ -111,6 +119,13 @@ void tn_calibrator_clear(tn_calibrator *c)
     c->shift = shift;
 }
 
+static void add_to(point *p, double z, double w, double y)
+{
+    p->z += w * z;
+    p->weight += w;
+    p->clicks += w * y;
+}
+
 void tn_calibrator_add(tn_calibrator *c, const tn_scored *rows)
 {
     TN_ASSERT(!c->packed);
@@ -122,16 +137,22 @@ void tn_calibrator_add(tn_calibrator *c, const tn_scored *rows)
             continue;
         }
         double bin = fmin(fmax((z + 16) * 0x1p15, 0), TN_BINS - 1);
-        point *p = &c->point[(uint32_t)bin];
-        p->z += w * z;
-        p->weight += w;
-        p->clicks += w * y;
+        uint32_t m = rows->unknown != NULL ? rows->unknown[i] : 0;
+        m = m < TN_UNKNOWN_MAX ? m : TN_UNKNOWN_MAX;
+        add_to(&c->point[(uint32_t)bin], z, w, y);
+        add_to(&c->cell[m * CELLS + (uint32_t)bin / (TN_BINS / CELLS)], z, w, y);
+        c->some_unknown = c->some_unknown || m > 0;
+        c->rows++;
     }
 }
 
-/* Leaves the points that hold something, at the mean logit of their rows. */
+/* Leaves the points that hold something, at the mean logit of their rows. Cells stay where they
+ * are. */
 static void pack(tn_calibrator *c)
 {
+    for (uint32_t i = 0; i < (TN_UNKNOWN_MAX + 1) * CELLS && c->some_unknown && !c->packed; i++) {
+        c->cell[i].z /= c->cell[i].weight > 0 ? c->cell[i].weight : 1;
+    }
     for (uint32_t i = 0; i < TN_BINS && !c->packed; i++) {
         point p = c->point[i];
         if (p.weight > 0) {
@@ -163,7 +184,9 @@ static tn_status begin_fit(tn_calibrator *c, tn_error *err)
 
 /* What is fitted; targets of whole labels. */
 typedef struct fit {
-    const tn_calibrator *c;
+    const point *point;
+    uint32_t n;
+    uint32_t per_m; /* points of m = 0, then those of 1 .. */
     double click, other;
 } fit;
 
@@ -172,77 +195,147 @@ static double target(const fit *f, const point *p)
     return f->other * p->weight + (f->click - f->other) * p->clicks;
 }
 
-/* Weighted loss with its ridge. */
-static double loss_at(const fit *f, double a, double b)
+static uint32_t unknown_of(const fit *f, uint32_t i)
 {
-    double sum = RIDGE / 2 * (a * a + b * b);
-    for (uint32_t i = 0; i < f->c->n; i++) {
-        const point *p = &f->c->point[i];
-        double z = a * p->z + b;
-        sum += p->weight * tn_log1p_exp(z) - target(f, p) * z;
+    return i / f->per_m;
+}
+
+static double logit_at(const fit *f, const double x[3], uint32_t i)
+{
+    return x[0] * f->point[i].z + x[1] + x[2] * unknown_of(f, i);
+}
+
+/* Weighted loss of x = (a, b, c) with its ridge. */
+static double loss_at(const fit *f, const double x[3])
+{
+    double sum = RIDGE / 2 * (x[0] * x[0] + x[1] * x[1] + x[2] * x[2]);
+    for (uint32_t i = 0; i < f->n; i++) {
+        const point *p = &f->point[i];
+        if (p->weight > 0) {
+            double z = logit_at(f, x, i);
+            sum += p->weight * tn_log1p_exp(z) - target(f, p) * z;
+        }
     }
     return sum;
 }
 
-/* Newton's step from (a, b): solves the 2 x 2 system of gradient and Hessian. */
-static void newton_step(const fit *f, double a, double b, double step[2])
+/* step := inverse of the 2 x 2 matrix (aa, ab, bb) times (ga, gb). */
+static void solve(const double h[3], double ga, double gb, double step[2])
 {
-    double ga = RIDGE * a;
-    double gb = RIDGE * b;
-    double haa = RIDGE;
-    double hab = 0;
-    double hbb = RIDGE;
-    for (uint32_t i = 0; i < f->c->n; i++) {
-        const point *p = &f->c->point[i];
-        double q = tn_sigmoid(a * p->z + b);
-        double d = p->weight * q - target(f, p);
-        double h = p->weight * q * (1 - q);
-        ga += d * p->z;
-        gb += d;
-        haa += h * p->z * p->z;
-        hab += h * p->z;
-        hbb += h;
+    double det = h[0] * h[2] - h[1] * h[1];
+    step[0] = (h[2] * ga - h[1] * gb) / det;
+    step[1] = (h[0] * gb - h[1] * ga) / det;
+}
+
+/* Newton's step from x: solves the system of gradient and Hessian, c first by its Schur complement,
+ * which is the ridge where no row has an m. */
+static void newton_step(const fit *f, const double x[3], double step[3])
+{
+    double g[3] = {RIDGE * x[0], RIDGE * x[1], RIDGE * x[2]};
+    double h[3] = {RIDGE, 0, RIDGE}; /* aa, ab, bb */
+    double hc[3] = {0, 0, RIDGE};    /* ac, bc, cc */
+    for (uint32_t i = 0; i < f->n; i++) {
+        const point *p = &f->point[i];
+        const double m = unknown_of(f, i);
+        if (p->weight > 0) {
+            double q = tn_sigmoid(logit_at(f, x, i));
+            double d = p->weight * q - target(f, p);
+            double w = p->weight * q * (1 - q);
+            g[0] += d * p->z;
+            g[1] += d;
+            g[2] += d * m;
+            h[0] += w * p->z * p->z;
+            h[1] += w * p->z;
+            h[2] += w;
+            hc[0] += w * p->z * m;
+            hc[1] += w * m;
+            hc[2] += w * m * m;
+        }
     }
-    double det = haa * hbb - hab * hab;
-    step[0] = (hbb * ga - hab * gb) / det;
-    step[1] = (haa * gb - hab * ga) / det;
+    double by_c[2];
+    solve(h, g[0], g[1], step);
+    solve(h, hc[0], hc[1], by_c);
+    step[2] =
+        (g[2] - hc[0] * step[0] - hc[1] * step[1]) / (hc[2] - hc[0] * by_c[0] - hc[1] * by_c[1]);
+    step[0] -= by_c[0] * step[2];
+    step[1] -= by_c[1] * step[2];
+}
+
+/* Moves x to the least loss, which it returns. */
+static double minimize(const fit *f, double x[3])
+{
+    double loss = loss_at(f, x);
+    for (uint32_t step = 0; step < NEWTON_STEPS; step++) {
+        double d[3];
+        double to[3];
+        double next = NAN;
+        newton_step(f, x, d);
+        for (uint32_t i = 0; i <= HALVINGS && !(next <= loss); i++) {
+            for (uint32_t k = 0; k < 3; k++) {
+                d[k] /= i > 0 ? 2 : 1;
+                to[k] = x[k] - d[k];
+            }
+            next = loss_at(f, to);
+        }
+        bool moved = next < loss;
+        if (next <= loss) {
+            memcpy(x, to, sizeof to);
+            loss = next;
+        }
+        if (!moved && fabs(d[0]) + fabs(d[1]) + fabs(d[2]) <
+                          STEP_MIN * (1 + fabs(x[0]) + fabs(x[1]) + fabs(x[2]))) {
+            break;
+        }
+    }
+    return loss;
+}
+
+/* Whether rows of few and of many unknown slots both tell of clicks. */
+static bool tells_of_unknown(const tn_calibrator *c)
+{
+    double clicks[TN_UNKNOWN_MAX + 1] = {0};
+    double all[TN_UNKNOWN_MAX + 1] = {0};
+    double mean = 0;
+    const double rows = (double)c->rows / (c->clicks + c->others); /* per weight */
+    for (uint32_t i = 0; c->some_unknown && i < (TN_UNKNOWN_MAX + 1) * CELLS; i++) {
+        clicks[i / CELLS] += rows * c->cell[i].clicks;
+        all[i / CELLS] += rows * c->cell[i].weight;
+    }
+    for (uint32_t m = 0; m <= TN_UNKNOWN_MAX; m++) {
+        mean += m * all[m] / (double)c->rows;
+    }
+    double side[2][2] = {{0}};
+    for (uint32_t m = 0; m <= TN_UNKNOWN_MAX; m++) {
+        side[m > mean][0] += clicks[m];
+        side[m > mean][1] += all[m] - clicks[m];
+    }
+    return side[0][0] >= UNKNOWN_CLASS_MIN && side[0][1] >= UNKNOWN_CLASS_MIN &&
+           side[1][0] >= UNKNOWN_CLASS_MIN && side[1][1] >= UNKNOWN_CLASS_MIN;
 }
 
 tn_status tn_calibrator_platt(tn_calibrator *c, bool smoothed, tn_calibration *out, tn_error *err)
 {
     TN_TRY(begin_fit(c, err));
-    fit f = {c, 1, 0};
+    fit f = {c->point, c->n, TN_BINS, 1, 0};
     if (smoothed) {
         f.click = (c->clicks + 1) / (c->clicks + 2);
         f.other = 1 / (c->others + 2);
     }
-    double a = 1;
-    double b = 0;
-    double loss = loss_at(&f, a, b);
-    for (uint32_t step = 0; step < NEWTON_STEPS; step++) {
-        double d[2];
-        newton_step(&f, a, b, d);
-        double next = loss_at(&f, a - d[0], b - d[1]);
-        for (uint32_t i = 0; i < HALVINGS && !(next <= loss); i++) {
-            d[0] /= 2;
-            d[1] /= 2;
-            next = loss_at(&f, a - d[0], b - d[1]);
-        }
-        bool moved = next < loss;
-        if (next <= loss) {
-            a -= d[0];
-            b -= d[1];
-            loss = next;
-        }
-        if (!moved && fabs(d[0]) + fabs(d[1]) < STEP_MIN * (1 + fabs(a) + fabs(b))) {
-            break;
-        }
-    }
-    if (!(a > 0)) {
+    double x[3] = {1, 0, 0};
+    (void)minimize(&f, x);
+    if (!(x[0] > 0)) {
         return tn_fail(err, TN_E_DATA,
-                       "cannot calibrate: higher scores have fewer clicks (a = %.6g)", a);
+                       "cannot calibrate: higher scores have fewer clicks (a = %.6g)", x[0]);
     }
-    *out = (tn_calibration){.kind = TN_CALIBRATION_PLATT, .a = a, .b = b};
+    if (tells_of_unknown(c)) {
+        f = (fit){c->cell, (TN_UNKNOWN_MAX + 1) * CELLS, CELLS, f.click, f.other};
+        double with[3] = {x[0], x[1], 0};
+        const double gain = loss_at(&f, x) - minimize(&f, with);
+        if (with[0] > 0 && gain * (double)c->rows > UNKNOWN_GAIN_MIN * (c->clicks + c->others)) {
+            memcpy(x, with, sizeof x);
+        }
+    }
+    *out = (tn_calibration){.kind = TN_CALIBRATION_PLATT, .a = x[0], .b = x[1], .c = x[2]};
     return TN_OK;
 }
 
@@ -313,33 +406,39 @@ tn_status tn_calibrator_isotonic(tn_calibrator *c, tn_arena *arena, tn_calibrati
 
 /* ---- what it is worth ---- */
 
-/* At most POINTS_AT_ONCE. */
+/* At most POINTS_AT_ONCE, all of one m. */
 static tn_status add_points(tn_metrics *m, const point *p, uint32_t n, const tn_calibration *map,
-                            tn_error *err)
+                            uint32_t unknown, tn_error *err)
 {
     float logit[POINTS_AT_ONCE];
     float label[POINTS_AT_ONCE];
     float weight[POINTS_AT_ONCE];
+    uint32_t kept = 0;
     for (uint32_t i = 0; i < n; i++) {
-        logit[i] = (float)tn_calibration_logit(map, p[i].z);
-        label[i] = (float)level(&p[i]);
-        weight[i] = (float)p[i].weight;
+        if (p[i].weight > 0) {
+            logit[kept] = (float)tn_calibration_logit(map, p[i].z, unknown);
+            label[kept] = (float)level(&p[i]);
+            weight[kept++] = (float)p[i].weight;
+        }
     }
-    const tn_scored rows = {.n = n, .logit = logit, .label = label, .weight = weight};
-    return tn_metrics_add(m, &rows, err);
+    const tn_scored rows = {.n = kept, .logit = logit, .label = label, .weight = weight};
+    return kept > 0 ? tn_metrics_add(m, &rows, err) : TN_OK;
 }
 
 tn_status tn_calibrator_metrics(const tn_calibrator *c, const tn_calibration *map, tn_metrics **out,
                                 tn_error *err)
 {
     TN_ASSERT(c->packed);
+    const bool by_m = map->c != 0 && c->some_unknown;
+    const point *all = by_m ? c->cell : c->point;
+    const uint32_t n_all = by_m ? (TN_UNKNOWN_MAX + 1) * CELLS : c->n;
     tn_metrics *m = NULL;
     TN_TRY(tn_metrics_new(&m, &(tn_metrics_opts){0}, err));
     uint32_t at = 0;
     tn_status status = TN_OK;
-    while (at < c->n && status == TN_OK) {
-        uint32_t n = c->n - at < POINTS_AT_ONCE ? c->n - at : (uint32_t)POINTS_AT_ONCE;
-        status = add_points(m, &c->point[at], n, map, err);
+    while (at < n_all && status == TN_OK) {
+        uint32_t n = n_all - at < POINTS_AT_ONCE ? n_all - at : (uint32_t)POINTS_AT_ONCE;
+        status = add_points(m, all + at, n, map, by_m ? at / CELLS : 0, err);
         at += n;
     }
     if (status != TN_OK) {

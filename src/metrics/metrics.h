@@ -39,9 +39,11 @@ typedef struct tn_metrics_opts {
 typedef struct tn_scored {
     uint32_t n;
     const float *logit;
-    const float *label;    /* 0 .. 1; above .5 is a click */
-    const float *weight;   /* NULL: all 1; rows of weight 0 add nothing */
-    const uint64_t *group; /* NULL: TN_NO_GROUP for all, which is a group like others */
+    const float *label;      /* 0 .. 1; above .5 is a click */
+    const float *weight;     /* NULL: all 1; rows of weight 0 add nothing */
+    const uint64_t *group;   /* NULL: TN_NO_GROUP for all, which is a group like others */
+    const uint32_t *unknown; /* slots that hold keys, but none that the model knows; NULL: 0 of all;
+                              * for a calibrator only */
 } tn_scored;
 
 tn_status tn_metrics_new(tn_metrics **out, const tn_metrics_opts *opts, tn_error *err) TN_MUST_USE;

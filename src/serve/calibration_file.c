@@ -21,6 +21,9 @@ void tn_calibration_json(tn_text *out, const tn_calibration *map)
     if (map->kind == TN_CALIBRATION_PLATT) {
         tn_json_f64(out, "a", map->a);
         tn_json_f64(out, "b", map->b);
+        if (map->c != 0) {
+            tn_json_f64(out, "c", map->c);
+        }
     } else {
         tn_json_open_key(out, "z", '[');
         for (uint32_t i = 0; i < map->n; i++) {
@@ -68,11 +71,13 @@ static bool read_knots(const tn_json *value, tn_arena *arena, tn_calibration *ou
 bool tn_calibration_of_json(const tn_json *value, tn_arena *arena, tn_calibration *out)
 {
     const char *kind = tn_json_as_str(tn_json_get(value, "kind"));
+    const tn_json *c = tn_json_get(value, "c");
     tn_calibration map = {0};
     if (kind != NULL && strcmp(kind, "platt") == 0) {
         map.kind = TN_CALIBRATION_PLATT;
         if (!is_number(tn_json_get(value, "a"), &map.a) ||
-            !is_number(tn_json_get(value, "b"), &map.b) || !(map.a > 0)) {
+            !is_number(tn_json_get(value, "b"), &map.b) || !(map.a > 0) ||
+            (c != NULL && !is_number(c, &map.c))) {
             return false;
         }
     } else if (kind != NULL && strcmp(kind, "isotonic") == 0) {

@@ -4,6 +4,7 @@
  *     {"format":"tnet-calibration","version":[1,0],"model_id":"<32 hex>","step":12000,
  *      "negative_sampling":1,"data":["valid.tsv"],"rows":"5000000",
  *      "calibration":{"kind":"platt","a":0.93,"b":-0.1},"crc32c":"<8 hex>"}
+ *      "calibration":{"kind":"platt","a":0.93,"b":-0.1,"c":-0.04}      where c is not 0
  *      "calibration":{"kind":"isotonic","z":[-4.1,-2.5],"p":[0.01,0.07]}
  *
  * The file is read whole, and nothing of it is believed before it was checked.

@@ -13,6 +13,8 @@
 #include "nn/op/ops.h"
 #include "serve/exported_model.h"
 
+#include <string.h>
+
 enum { ROWS = 256 /* at a time */ };
 
 enum { KEY_BYTES = sizeof(tn_dict_query) + sizeof(tn_dict_row) + 3 * sizeof(uint32_t) };
@@ -34,7 +36,8 @@ struct tn_scorer {
     uint32_t *at;    /* keys_max + 1 */
     size_t floats_max;
     float *rows;
-    float spare[ROWS]; /* logits that the caller did not ask for */
+    float spare[ROWS];      /* logits that the caller did not ask for */
+    uint32_t unknown[ROWS]; /* slots of a row that hold keys, but none with a row */
 };
 
 static tn_status take_fixed(tn_scorer *s, tn_error *err)
@@ -194,6 +197,8 @@ static uint32_t take_slot(tn_scorer *s, const tn_slot *slot, uint32_t number, tn
                 take_row(s, group, &s->query[next], &s->found[next]);
             }
         }
+        const bool none = s->n - first == offset[r - rows.from];
+        s->unknown[r - rows.from] += none && slot->offset[r + 1] > slot->offset[r];
     }
     offset[rows.to - rows.from] = s->n - first;
     s->bag[number] = (tn_bag){.offset = offset,
@@ -218,6 +223,7 @@ static tn_status gather(tn_scorer *s, const tn_batch *batch, tn_range rows, tn_e
     TN_TRY(room_for_floats(s, floats, err));
     const uint32_t asked = ask(s, batch, rows);
     TN_TRY(tn_dict_stack_find(&b->dict, asked, s->query, s->found, err));
+    memset(s->unknown, 0, sizeof s->unknown);
     s->n = 0;
     s->at[0] = 0;
     uint32_t next = 0;
@@ -230,10 +236,10 @@ static tn_status gather(tn_scorer *s, const tn_batch *batch, tn_range rows, tn_e
     return TN_OK;
 }
 
-static void calibrate(const tn_calibration *map, uint32_t rows, float *logit, float *pctr)
+static void calibrate(const tn_scorer *s, uint32_t rows, float *logit, float *pctr)
 {
     for (uint32_t r = 0; r < rows; r++) {
-        double z = tn_calibration_logit(map, (double)logit[r]);
+        double z = tn_calibration_logit(&s->b->calibration, (double)logit[r], s->unknown[r]);
         logit[r] = (float)z;
         if (pctr != NULL) {
             pctr[r] = (float)tn_sigmoid(z);
@@ -270,7 +276,7 @@ tn_status tn_scorer_score(tn_scorer *s, const tn_batch *batch, float *logit, flo
             copy_column(s->graph.pctr, n, pctr + from);
         }
         if (s->b->calibration.kind != TN_CALIBRATION_NONE) {
-            calibrate(&s->b->calibration, n, logit + from, pctr != NULL ? pctr + from : NULL);
+            calibrate(s, n, logit + from, pctr != NULL ? pctr + from : NULL);
         }
     }
     return TN_OK;

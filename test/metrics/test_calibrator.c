@@ -126,7 +126,7 @@ static void platt_of_separable_rows_ends(void **state)
     tn_calibration map;
     assert_int_equal(tn_calibrator_platt(c, false, &map, NULL), TN_OK);
     assert_true(isfinite(map.a) && isfinite(map.b));
-    assert_true(tn_calibration_logit(&map, 1) > 7 && tn_calibration_logit(&map, -1) < -7);
+    assert_true(tn_calibration_logit(&map, 1, 0) > 7 && tn_calibration_logit(&map, -1, 0) < -7);
     tn_calibrator_free(c);
 }
 
@@ -144,7 +144,7 @@ static void soft_labels_count_in_part(void **state)
     double clicks = 0;
     assert_int_equal(tn_calibrator_platt(c, false, &map, NULL), TN_OK);
     for (uint32_t i = 0; i < V21_ROWS; i++) {
-        predicted += tn_sigmoid(tn_calibration_logit(&map, (double)v.logit[i]));
+        predicted += tn_sigmoid(tn_calibration_logit(&map, (double)v.logit[i], 0));
         clicks += (double)v.label[i];
     }
     assert_close(predicted, clicks);
@@ -184,13 +184,13 @@ static void isotonic_is_served_as_rising_lines(void **state)
     const tn_calibration map = {.kind = TN_CALIBRATION_ISOTONIC, .n = 3, .knot = knot};
     static const double want[][2] = {{-5, .25}, {-1, .25}, {0, .5}, {2, .875}};
     for (uint32_t i = 0; i < sizeof want / sizeof want[0]; i++) {
-        assert_close(tn_sigmoid(tn_calibration_logit(&map, want[i][0])), want[i][1]);
+        assert_close(tn_sigmoid(tn_calibration_logit(&map, want[i][0], 0)), want[i][1]);
     }
-    assert_close(tn_calibration_logit(&map, 9), 16);
-    assert_true(isnan(tn_calibration_logit(&map, (double)NAN)));
+    assert_close(tn_calibration_logit(&map, 9, 0), 16);
+    assert_true(isnan(tn_calibration_logit(&map, (double)NAN, 0)));
     double last = -17;
     for (int i = -400; i < 400; i++) {
-        double z = tn_calibration_logit(&map, i * .01);
+        double z = tn_calibration_logit(&map, i * .01, 0);
         assert_true(z >= last);
         last = z;
     }
@@ -214,9 +214,91 @@ static void equal_levels_keep_their_ends(void **state)
     assert_true(map.knot[0].z == 0 && map.knot[0].p == 0);
     assert_true(map.knot[1].z == 10 && map.knot[1].p == 0);
     assert_true(map.knot[2].z == 11 && map.knot[2].p == 1);
-    assert_close(tn_sigmoid(tn_calibration_logit(&map, 10.5)), .5);
+    assert_close(tn_sigmoid(tn_calibration_logit(&map, 10.5, 0)), .5);
     tn_calibrator_free(c);
     tn_arena_free(arena);
+}
+
+/* Rows of one logit and of so many unknown slots. */
+typedef struct rows_of {
+    float z;
+    uint32_t unknown;
+    uint32_t clicks; /* of 1000 */
+} rows_of;
+
+enum { KINDS = 3, OF_KIND = 1000 };
+
+/* With as many numbers as kinds the fit has the rate of each. Weights say how much a row counts,
+ * not how many there are. */
+static tn_calibrator *calibrator_of_kinds(const rows_of kinds[KINDS], float weight)
+{
+    static float z[KINDS * OF_KIND];
+    static float y[KINDS * OF_KIND];
+    static float w[KINDS * OF_KIND];
+    static uint32_t unknown[KINDS * OF_KIND];
+    for (uint32_t i = 0; i < KINDS * OF_KIND; i++) {
+        z[i] = kinds[i / OF_KIND].z;
+        y[i] = i % OF_KIND < kinds[i / OF_KIND].clicks ? 1 : 0;
+        w[i] = weight;
+        unknown[i] = kinds[i / OF_KIND].unknown;
+    }
+    return calibrator_of(
+        &(tn_scored){.n = KINDS * OF_KIND, .logit = z, .label = y, .weight = w, .unknown = unknown},
+        1);
+}
+
+static void unknown_slots_have_a_number_of_their_own(void **state)
+{
+    (void)state;
+    const uint32_t unknown[] = {1, 3, TN_UNKNOWN_MAX, 1000};
+    const float weight[] = {1, 1000, .125F, 1};
+    for (uint32_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++) {
+        const double m = unknown[i] < TN_UNKNOWN_MAX ? unknown[i] : TN_UNKNOWN_MAX;
+        const rows_of kinds[KINDS] = {{0, 0, 200}, {1, 0, 500}, {0, unknown[i], 100}};
+        tn_calibrator *c = calibrator_of_kinds(kinds, weight[i]);
+        tn_calibration map;
+        tn_metrics *after = NULL;
+        assert_int_equal(tn_calibrator_platt(c, false, &map, NULL), TN_OK);
+        assert_close(map.a, log(4));
+        assert_close(map.b, -log(4));
+        assert_close(map.c * m, log(4. / 9));
+        assert_close(tn_sigmoid(tn_calibration_logit(&map, 0, unknown[i])), .1);
+        assert_int_equal(tn_calibrator_metrics(c, &map, &after, NULL), TN_OK);
+        assert_close(tn_metrics_get(after, "copc"), 1);
+        assert_close(tn_metrics_get(after, "logloss"), .506210862); /* mean entropy of .2 .5 .1 */
+        tn_metrics_free(after);
+        tn_calibrator_free(c);
+    }
+}
+
+/* .. which is 0 where it may be chance, or is told from nothing: then the fit is that of before, to
+ * the bit. */
+static void unknown_slots_that_tell_nothing_change_nothing(void **state)
+{
+    (void)state;
+    static const rows_of none[][KINDS] = {
+        {{0, 0, 200}, {1, 0, 500}, {0, 2, 190}}, /* half a nat */
+        {{0, 2, 200}, {1, 2, 500}, {0, 2, 100}}, /* all alike */
+        {{0, 0, 200}, {1, 0, 500}, {0, 1, 49}},  /* few clicks above the mean .. */
+        {{0, 1, 200}, {1, 1, 500}, {0, 0, 49}},  /* .. and below */
+    };
+    for (uint32_t i = 0; i < 2 * sizeof none / sizeof none[0]; i++) {
+        const float weight = i % 2 == 0 ? 1 : 1000;
+        rows_of plain[KINDS];
+        memcpy(plain, none[i / 2], sizeof plain);
+        for (uint32_t k = 0; k < KINDS; k++) {
+            plain[k].unknown = 0;
+        }
+        tn_calibrator *with = calibrator_of_kinds(none[i / 2], weight);
+        tn_calibrator *without = calibrator_of_kinds(plain, weight);
+        tn_calibration map;
+        tn_calibration want;
+        assert_int_equal(tn_calibrator_platt(with, false, &map, NULL), TN_OK);
+        assert_int_equal(tn_calibrator_platt(without, false, &want, NULL), TN_OK);
+        assert_true(map.c == 0 && map.a == want.a && map.b == want.b);
+        tn_calibrator_free(with);
+        tn_calibrator_free(without);
+    }
 }
 
 static void a_cleared_calibrator_is_a_new_one(void **state)
@@ -275,6 +357,8 @@ int main(void)
         cmocka_unit_test(v25_isotonic),
         cmocka_unit_test(isotonic_is_served_as_rising_lines),
         cmocka_unit_test(equal_levels_keep_their_ends),
+        cmocka_unit_test(unknown_slots_have_a_number_of_their_own),
+        cmocka_unit_test(unknown_slots_that_tell_nothing_change_nothing),
         cmocka_unit_test(a_cleared_calibrator_is_a_new_one),
         cmocka_unit_test(a_method_knows_its_maps),
     };

@@ -96,7 +96,11 @@ const tn_scores *scoredkit_draw(const scoredkit *k, uint64_t seed, uint32_t n)
     }
     draw_ids(k, b);
     tn_scores *s = TN_NEW(k->arena, tn_scores);
-    *s = (tn_scores){.batch = b, .logit = bare->logit};
+    uint32_t *unknown = TN_NEW_ARRAY(k->arena, uint32_t, n);
+    for (uint32_t row = 0; row < n; row++) {
+        unknown[row] = row * 7 % 5;
+    }
+    *s = (tn_scores){.batch = b, .logit = bare->logit, .unknown = unknown};
     return s;
 }
 
@@ -121,6 +125,8 @@ void scoredkit_same(const tn_scored_form *form, const tn_scores *a, uint32_t i, 
     const tn_batch *x = a->batch;
     const tn_batch *y = b->batch;
     assert_memory_equal(&a->logit[i], &b->logit[j], sizeof(float));
+    assert_int_equal(a->unknown != NULL ? a->unknown[i] : 0,
+                     b->unknown != NULL ? b->unknown[j] : 0);
     assert_memory_equal(&x->label[i], &y->label[j], sizeof(float));
     assert_int_equal(x->source[i], y->source[j]);
     assert_int_equal(x->source_at[i], y->source_at[j]);

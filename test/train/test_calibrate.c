@@ -97,7 +97,7 @@ static void an_export_scores_through_its_calibration(void **state)
         float *served = exportkit_scorer_logits(&k, out.path, &n[1]);
         assert_int_equal(n[0], n[1]);
         for (uint32_t r = 0; r < n[0]; r++) {
-            double p = tn_sigmoid(tn_calibration_logit(&c->map, (double)plain[r]));
+            double p = tn_sigmoid(tn_calibration_logit(&c->map, (double)plain[r], 0));
             assert_true(fabs(p - tn_sigmoid((double)served[r])) < 1e-5);
         }
         tn_free(plain);
@@ -178,6 +178,44 @@ static void figures_and_sinks_are_behind_the_calibration(void **state)
     tn_metrics_free(want);
     tn_evaluation_done(&raw);
     tn_evaluation_done(&out);
+}
+
+/* A map of which only c is to be seen shows how many unknown slots of a row were counted. */
+static void unknown_slots_count_alike_in_a_run_and_in_its_export(void **state)
+{
+    /* Of the lines of the kit. The third: user, item, hist, tags, seq, top and the bucket of count,
+     * but not gone, which reads as first values. Small counts (the first, the fourth and two more)
+     * are in no row of training. A list with one known key counts as known, as seq of the seventh,
+     * whose top does not. */
+    static const uint32_t want[] = {1, 0, 7, 1, 1, 1, 1, 0};
+    (void)state;
+    handed raw;
+    handed behind;
+    uint32_t n = 0;
+    tn_error err = {0};
+    tn_exported out;
+    tn_calibration_file file;
+    tn_text text = {0};
+    tn_calibrate_free(fit(TN_CALIBRATE_PLATT));
+    assert_int_equal(tn_calibration_file_read(&file, path, k.arena, &err), TN_OK);
+    file.map = (tn_calibration){.kind = TN_CALIBRATION_PLATT, .a = 1, .c = -.25};
+    tn_calibration_file_json(&text, &file);
+    assert_non_null(strstr(tn_text_str(&text), "\"a\":1,\"b\":0,\"c\":-0.25}"));
+    assert_int_equal(tn_file_replace(path, text.data, text.size, &err), TN_OK);
+    assert_int_equal(export_to("unknown", k.plan, &out, &err), TN_OK);
+    tn_evaluation before = evaluate(NULL, &raw);
+    tn_evaluation after = evaluate(&file.map, &behind);
+    float *served = exportkit_scorer_logits(&k, out.path, &n);
+    assert_int_equal(n, raw.n);
+    for (uint32_t r = 0; r < n; r++) {
+        const double m = ((double)raw.logit[r] + log(.5) - (double)behind.logit[r]) / .25;
+        assert_true(r >= sizeof want / sizeof want[0] || fabs(m - want[r]) < 1e-4);
+        assert_true(fabs((double)served[r] - (double)behind.logit[r]) < 1e-5);
+    }
+    tn_free(served);
+    tn_text_done(&text);
+    tn_evaluation_done(&before);
+    tn_evaluation_done(&after);
 }
 
 /* Writes `file` where a run leaves it, and says what the checkpoint `folder` finds there. */
@@ -376,6 +414,7 @@ int main(void)
         cmocka_unit_test(an_export_scores_through_its_calibration),
         cmocka_unit_test(platt_keeps_the_clicks_of_the_rows_it_was_fitted_on),
         cmocka_unit_test(figures_and_sinks_are_behind_the_calibration),
+        cmocka_unit_test(unknown_slots_count_alike_in_a_run_and_in_its_export),
         cmocka_unit_test(a_run_s_calibration_is_for_the_model_and_step_it_names),
         cmocka_unit_test(an_export_takes_what_the_run_has_left),
         cmocka_unit_test(without_a_calibration_the_bytes_are_those_of_ever),

@@ -57,7 +57,8 @@ tn_status tn_calibrate_sink(void *calibrate, const tn_scores *scores, tn_error *
     tn_calibrator_add(c->calibrator, &(tn_scored){.n = batch->rows,
                                                   .logit = scores->logit,
                                                   .label = batch->label,
-                                                  .weight = batch->weight});
+                                                  .weight = batch->weight,
+                                                  .unknown = scores->unknown});
     for (uint32_t i = 0; i < batch->rows; i++) {
         const bool counts = batch->weight == NULL || batch->weight[i] > 0;
         c->rows += counts ? 1 : 0;
@@ -101,8 +102,14 @@ tn_status tn_calibrate_commit(tn_calibrate *c, const char *checkpoint, uint64_t 
 void tn_calibration_put(const tn_calibration *map, tn_text *out)
 {
     if (map->kind == TN_CALIBRATION_PLATT) {
-        tn_text_addf(out, "p = sigmoid(%.6g z %c %.6g)", map->a, map->b < 0 ? '-' : '+',
+        tn_text_addf(out, "p = sigmoid(%.6g z %c %.6g", map->a, map->b < 0 ? '-' : '+',
                      fabs(map->b));
+        if (map->c != 0) {
+            tn_text_addf(out, " %c %.6g m), m slots of keys not met in training",
+                         map->c < 0 ? '-' : '+', fabs(map->c));
+        } else {
+            tn_text_adds(out, ")");
+        }
     } else {
         tn_text_addf(out, "p linear between %u knots", map->n);
     }

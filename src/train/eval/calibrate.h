@@ -59,7 +59,8 @@ tn_status tn_calibrate_fit(tn_calibrate *c, tn_error *err) TN_MUST_USE;
 tn_status tn_calibrate_commit(tn_calibrate *c, const char *checkpoint, uint64_t step,
                               tn_error *err) TN_MUST_USE;
 
-/* Appends "p = sigmoid(0.93 z - 0.1)", or how many knots there are. */
+/* Appends "p = sigmoid(0.93 z - 0.1)", with c "p = sigmoid(0.93 z - 0.1 - 0.04 m), m slots of ..",
+ * or how many knots there are. */
 void tn_calibration_put(const tn_calibration *map, tn_text *out);
 
 /* Who wants the calibration of a run. */

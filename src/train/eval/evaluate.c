@@ -130,7 +130,8 @@ static tn_status calibrate(tn_score_collector *j, tn_scores *scores, tn_error *e
     }
     for (uint32_t i = 0; i < n; i++) {
         const double z = (double)scores->logit[i] + j->shift;
-        j->calibrated[i] = (float)tn_calibration_logit(j->request->calibration, z);
+        const uint32_t m = scores->unknown != NULL ? scores->unknown[i] : 0;
+        j->calibrated[i] = (float)tn_calibration_logit(j->request->calibration, z, m);
     }
     scores->logit = j->calibrated;
     return TN_OK;
@@ -242,7 +243,10 @@ static tn_status judge(tn_worker *w, tn_score_collector *j, tn_step *step, tn_er
     const float *logit = NULL;
     TN_TRY(tn_step_score(w, step, &logit, err));
     tn_span_begin(w->lane, TN_PHASE_METRICS);
-    const tn_scores scores = {.batch = step->batch, .logit = logit, .graph = w->eval_graph};
+    const tn_scores scores = {.batch = step->batch,
+                              .logit = logit,
+                              .unknown = step->unknown_slots,
+                              .graph = w->eval_graph};
     tn_status status = tn_score_collector_add(j, &scores, err);
     tn_span_end(w->lane);
     return status;

@@ -30,8 +30,10 @@ typedef struct tn_fetched {
 typedef struct tn_scores {
     const tn_batch *batch;
     const float *logit;
-    const tn_graph *graph;     /* to fetch other nodes by name; NULL: there is none */
-    uint32_t first;            /* row of the graph that is the batch's first */
+    const uint32_t
+        *unknown;          /* slots of a row that hold keys, but none with a row; NULL: 0 of all */
+    const tn_graph *graph; /* to fetch other nodes by name; NULL: there is none */
+    uint32_t first;        /* row of the graph that is the batch's first */
     const tn_fetched *fetched; /* NULL: in the graph */
 } tn_scores;
 

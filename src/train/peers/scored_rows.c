@@ -14,13 +14,14 @@
 #include <string.h>
 
 enum {
-    FIXED = 36, /* bytes of a row in front of its id and keys, with those that count it */
+    FIXED = 40, /* bytes of a row in front of its id and keys, with those that count it */
     AT_SOURCE = 4,
     AT_PLACE = 8,
     AT_LOGIT = 16,
     AT_LABEL = 20,
     AT_WEIGHT = 24,
     AT_GROUP = 28,
+    AT_UNKNOWN = 36,
 };
 
 #define WEIGHT_MAX 0x1p20F                    /* as readers take them .. */
@@ -97,6 +98,7 @@ static void add_row(const tn_scored_form *form, const tn_scores *scores, uint32_
     tn_store_f32(fixed + AT_LABEL, b->label[row]);
     tn_store_f32(fixed + AT_WEIGHT, b->weight != NULL ? b->weight[row] : 1);
     tn_store_u64(fixed + AT_GROUP, b->group != NULL ? b->group[row] : TN_NO_GROUP);
+    tn_store_u32(fixed + AT_UNKNOWN, scores->unknown != NULL ? scores->unknown[row] : 0);
     tn_text_add(out, fixed, sizeof fixed);
     if (form->ids) {
         add_id(b, row, out);
@@ -226,7 +228,8 @@ static void copy(tn_bytes *in, void *to, size_t size)
     memcpy(to, at, size);
 }
 
-static void place_row(tn_scored_rows *r, float *logit, float *value, tn_bytes *in)
+static void place_row(tn_scored_rows *r, float *logit, uint32_t *unknown, float *value,
+                      tn_bytes *in)
 {
     tn_batch *b = &r->batch;
     const uint32_t row = b->rows++;
@@ -238,6 +241,7 @@ static void place_row(tn_scored_rows *r, float *logit, float *value, tn_bytes *i
     b->label[row] = tn_load_f32(fixed + AT_LABEL);
     b->weight[row] = tn_load_f32(fixed + AT_WEIGHT);
     b->group[row] = tn_load_u64(fixed + AT_GROUP);
+    unknown[row] = tn_load_u32(fixed + AT_UNKNOWN);
     if (r->form->ids) {
         const uint32_t size = tn_get_u32(in);
         copy(in, b->id_text + b->id_offset[row], size);
@@ -271,15 +275,17 @@ tn_status tn_scored_read(tn_scored_rows *r, const char *bytes, size_t size, tn_e
     }
     make_room(r, &c);
     float *logit = TN_NEW_ARRAY(r->arena, float, c.rows);
+    uint32_t *unknown = TN_NEW_ARRAY(r->arena, uint32_t, c.rows);
     float *value = TN_NEW_ARRAY(r->arena, float, c.rows * form->width + 1);
     in = (tn_bytes){bytes, size, false};
     while (in.size > 0) {
-        place_row(r, logit, value, &in);
+        place_row(r, logit, unknown, value, &in);
     }
     TN_ASSERT(r->batch.rows == c.rows); /* all that was counted is placed */
     TN_ASSERT(!form->ids || r->batch.id_offset[c.rows] == c.id_bytes);
     r->fetched = (tn_fetched){form->cols, form->width, value};
     r->scores.logit = logit;
+    r->scores.unknown = unknown;
     r->scores.fetched = form->n_nodes > 0 ? &r->fetched : NULL;
     return TN_OK;
 }
@@ -311,6 +317,7 @@ void tn_scored_view_of(const tn_scored_form *form, const tn_scores *of, uint32_t
     };
     out->scores = (tn_scores){.batch = &out->batch,
                               .logit = of->logit + from,
+                              .unknown = of->unknown != NULL ? of->unknown + from : NULL,
                               .graph = of->graph,
                               .first = of->first + from};
     if (of->fetched != NULL) {

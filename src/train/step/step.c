@@ -35,12 +35,13 @@ typedef struct unknown_in {
     uint32_t rows;
     uint32_t n_keys;
     const bool *missing; /* per key of the bags' index */
+    uint32_t *slots;     /* per row: those that lose all their keys; counted here */
 } unknown_in;
 
 /* Bytes that all bags together can take. */
 static size_t bag_bytes(const unknown_in *in)
 {
-    size_t words = 0;
+    size_t words = in->rows; /* of unknown slots */
     for (uint32_t i = 0; i < in->n_slots; i++) {
         words += in->rows + 1 + 2 * (size_t)in->bag[i].offset[in->rows];
     }
@@ -64,6 +65,7 @@ static char *copy_known(const unknown_in *in, const tn_bag *from, tn_bag *to, ch
                 n++;
             }
         }
+        in->slots[r] += from->offset[r + 1] > from->offset[r] && n == offset[r];
     }
     offset[in->rows] = n;
     *unknown = from->offset[in->rows] - n;
@@ -73,15 +75,19 @@ static char *copy_known(const unknown_in *in, const tn_bag *from, tn_bag *to, ch
 }
 
 /* *out: bags without the unknown keys, the given ones if there are none. */
-static tn_status drop_unknown(tn_step *s, const unknown_in *in, const tn_bag **out, tn_error *err)
+static tn_status drop_unknown(tn_step *s, unknown_in *in, const tn_bag **out, tn_error *err)
 {
     *out = in->bag;
+    s->unknown_slots = NULL;
     memset(s->unknown, 0, in->n_slots * sizeof *s->unknown);
     if (in->n_keys == 0 || memchr(in->missing, 1, in->n_keys * sizeof *in->missing) == NULL) {
         return TN_OK;
     }
     TN_TRY(TN_RESERVE(s->known, s->known_capacity, bag_bytes(in), "bags", err));
-    char *at = s->known;
+    in->slots = (uint32_t *)(void *)s->known;
+    memset(in->slots, 0, in->rows * sizeof *in->slots);
+    s->unknown_slots = in->slots;
+    char *at = (char *)(in->slots + in->rows);
     for (uint32_t i = 0; i < in->n_slots; i++) {
         at = copy_known(in, &in->bag[i], &s->known_bag[i], at, &s->unknown[i]);
     }
@@ -366,11 +372,11 @@ tn_status tn_step_score(tn_worker *w, tn_step *s, const float **logit, tn_error 
         tn_shard_peek(&w->shard, w->team, keys, s->rows, s->missing);
     }
     tn_sparse sparse = sparse_of(s, false);
-    const unknown_in in = {.bag = s->local->bag,
-                           .n_slots = w->plan->schema->n_slots,
-                           .rows = s->batch->rows,
-                           .n_keys = keys->n,
-                           .missing = s->missing};
+    unknown_in in = {.bag = s->local->bag,
+                     .n_slots = w->plan->schema->n_slots,
+                     .rows = s->batch->rows,
+                     .n_keys = keys->n,
+                     .missing = s->missing};
     TN_TRY(drop_unknown(s, &in, &sparse.bag, err));
     tn_graph_feed feed = feed_of(w, s, &sparse, false);
     tn_span_begin(w->lane, TN_PHASE_FORWARD);

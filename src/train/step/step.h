@@ -27,14 +27,16 @@ typedef struct tn_step {
     float *rows;           /* the batch's own embedding table, local->keys.at[n] floats */
     float *grads;          /* its gradient, same shape; NULL when only scoring */
     bool training;
-    bool *missing;         /* when scoring: keys without a row .. */
-    uint32_t n_missing;    /* .. and room there */
-    tn_bag *known_bag;     /* when scoring: bags without those keys .. */
-    char *known;           /* .. their arrays .. */
-    size_t known_capacity; /* .. and room there */
-    uint32_t *unknown;     /* when scoring: values of each slot that were left out for it */
-    size_t capacity;       /* floats in each */
-    double weight_sum;     /* W */
+    bool *missing;           /* when scoring: keys without a row .. */
+    uint32_t n_missing;      /* .. and room there */
+    tn_bag *known_bag;       /* when scoring: bags without those keys .. */
+    char *known;             /* .. their arrays .. */
+    size_t known_capacity;   /* .. and room there */
+    uint32_t *unknown;       /* when scoring: values of each slot that were left out for it */
+    uint32_t *unknown_slots; /* when scoring: of each row, in `known`, slots that hold keys, but
+                                none with a row; NULL: there is no such slot */
+    size_t capacity;         /* floats in each */
+    double weight_sum;       /* W */
 } tn_step;
 
 /* The figures of a step. */
