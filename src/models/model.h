@@ -67,6 +67,7 @@ typedef struct tn_model {
     tn_choice choice;         /* name, help, options; impl is this constant */
     const tn_preset *presets; /* ends with name NULL; NULL: none */
     bool keys_only;           /* it has no numeric input, whatever its options are */
+    bool linear; /* a weight per value and no more: it takes many passes without harm */
 
     /* Adds inputs, layers and the output to w->list. Faults go to w->diag. */
     void (*write)(const tn_model_args *args, tn_list_writer *w);

@@ -43,6 +43,7 @@ const tn_model tn_model_lr = {
     .choice = {.name = "lr", .help = "logistic regression", .impl = &tn_model_lr},
     .presets = lr_presets,
     .keys_only = true,
+    .linear = true,
     .write = lr_write,
 };
 

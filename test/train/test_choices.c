@@ -7,6 +7,7 @@
 #include "config/diag.h"
 #include "config/tree.h"
 #include "io/schema/schema.h"
+#include "models/model.h"
 #include "support/test.h"
 #include "support/tmpdir.h"
 #include "train/config/run.h"
@@ -157,6 +158,14 @@ static void few_rows_are_passed_more_often_in_smaller_steps(void **state)
     write_rows(f, "rows", 1, NULL);
     choose(f, "{" CSV "}", "", 0);
     check(f, 20, 256, NULL);
+    choose(f, "{" VALID "}", "", 0); /* a stop ends them */
+    check(f, 100, 256, "valid.logloss");
+    write_rows(f, "rows", 256 * 25, NULL);
+    choose(f, "{" VALID "}", "", 0);
+    check(f, 40, 256, "valid.logloss"); /* 1,000 steps */
+    write_rows(f, "rows", 256 * 50, NULL);
+    choose(f, "{" VALID "}", "", 0);
+    check(f, 20, 256, "valid.logloss");
     write_rows(f, "rows", 0, NULL);
     choose(f, "{" CSV "}", "", 0);
     check_said(f, "");
@@ -177,6 +186,28 @@ static void two_thousand_steps_are_enough(void **state)
     assert_true(!f->run.train.epochs_chosen && f->run.train.batch_chosen);
     choose(f, "{" CSV ", train: {batch: 11}}", "", 0);
     check(f, 2, 11, NULL);
+}
+
+/* Nothing stops them. */
+static void what_learns_by_heart_takes_few_passes_without_validation(void **state)
+{
+    fixture *f = *state;
+    char config[200];
+    for (const tn_model *const *m = tn_all_models; *m != NULL; m++) {
+        const char *name = (*m)->choice.name;
+        if (strcmp(name, "graph") == 0) {
+            continue; /* wants more options */
+        }
+        (void)snprintf(config, sizeof config,
+                       "{data: {format: csv, train: '@/rows'}, slots: [a], model: {type: %s}}",
+                       name);
+        write_rows(f, "rows", 1000, NULL);
+        choose(f, config, "", 0);
+        check(f, strcmp(name, "lr") == 0 ? 20 : 4, 256, NULL);
+        write_rows(f, "rows", 200000, NULL);
+        choose(f, config, "", 0);
+        check(f, 3, 256, NULL);
+    }
 }
 
 static void peers_take_a_step_together(void **state)
@@ -217,14 +248,14 @@ static void one_metric_is_watched(void **state)
     fixture *f = *state;
     write_rows(f, "rows", 1000, NULL);
     choose(f, "{" VALID ", train: {stop: {monitor: valid.auc}}}", "", 0);
-    check(f, 20, 256, "valid.auc");
+    check(f, 100, 256, "valid.auc");
     assert_non_null(strstr(tn_text_str(&f->said), "fewer when valid.auc does not"));
     choose(f, "{" VALID ", train: {stop: {patience: 5}}}", "", 0);
-    check(f, 20, 256, "valid.logloss");
+    check(f, 100, 256, "valid.logloss");
     assert_int_equal(f->run.train.stop.patience, 5);
     assert_non_null(strstr(tn_text_str(&f->said), "get better 5 times in a row"));
     choose(f, "{" VALID ", train: {reduce_on_plateau: {factor: 0.5, monitor: valid.auc}}}", "", 0);
-    check(f, 20, 256, "valid.auc");
+    check(f, 100, 256, "valid.auc");
 }
 
 static void what_comes_by_a_pipe_is_not_touched(void **state)
@@ -294,11 +325,12 @@ static void bounds_are_found_in_the_data(void **state)
     static const char *const two[] = {"1", "1", "2"};
     static const char *const middle[] = {"1", "3", "3", "3", "3", "3", "4"};
     fixture *f = *state;
-    write_rows(f, "rows", 100, NULL);
+    write_rows(f, "rows", 4000, NULL);
     choose(f, SLOT("type: float"), "", 0);
-    check_transform(f, "{buckets: [6, 11, 16, 21, 26, 31, 36, 41, 46, 51, 56, 61, 66, 71, 76, 81, "
-                       "86, 91, 96]}");
+    check_transform(f, "{buckets: [201, 401, 601, 801, 1001, 1201, 1401, 1601, 1801, 2001, 2201, "
+                       "2401, 2601, 2801, 3001, 3201, 3401, 3601, 3801]}");
     check_said(f, "chosen: buckets of 'a'");
+    write_rows(f, "rows", 100, NULL);
     choose(f, SLOT("type: float, transform: {quantiles: 4}"), "", 0);
     check_transform(f, "{buckets: [26, 51, 76]}");
     choose(f, SLOT("type: int, transform: {quantiles: 7}"), "", 0);
@@ -321,6 +353,36 @@ static void bounds_are_found_in_the_data(void **state)
     write_rows(f, "rows", 3, one);
     choose(f, SLOT("type: float"), "", 0);
     check_transform(f, "{buckets: [0]}");
+}
+
+static uint32_t n_bounds(const fixture *f)
+{
+    const tn_tree *slot = tn_tree_get(f->tree, "slots")->first;
+    return tn_tree_count(tn_tree_get(tn_tree_get(slot, "transform"), "buckets"));
+}
+
+static void few_rows_have_few_buckets(void **state)
+{
+    static const struct {
+        uint32_t rows, buckets;
+    } sizes[] = {{3999, 19}, {3000, 15}, {1200, 6}, {1199, 5}, {100, 5}};
+    fixture *f = *state;
+    for (uint32_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        char words[80];
+        write_rows(f, "rows", sizes[i].rows, NULL);
+        choose(f, SLOT("type: float"), "", 0);
+        assert_int_equal(n_bounds(f), sizes[i].buckets - 1);
+        (void)snprintf(words, sizeof words, "chosen: buckets of 'a' (%u, of so few rows)",
+                       sizes[i].buckets);
+        check_said(f, words);
+    }
+    choose(f, SLOT("type: float, transform: quantiles"), "", 0);
+    assert_int_equal(n_bounds(f), 4);
+    choose(f, SLOT("as: value, transform: {minmax: [0, 1]}"), "", 0);
+    assert_int_equal(n_bounds(f), 4);
+    choose(f, SLOT("type: float, transform: {quantiles: 20}"), "", 0); /* as the user says */
+    assert_int_equal(n_bounds(f), 19);
+    check_said(f, "chosen: buckets of 'a'");
 }
 
 /* Whatever else stands in a record. */
@@ -372,7 +434,7 @@ static void a_number_that_no_input_reads_becomes_a_key(void **state)
         assert_int_equal(slot->as, TN_AS_KEY);
         assert_int_equal(slot->type, TN_SIGN_FLOAT);
         assert_null(slot->absent);
-        assert_int_equal(tn_tree_count(tn_tree_get(slot->transform, "buckets")), 19);
+        assert_int_equal(tn_tree_count(tn_tree_get(slot->transform, "buckets")), 4);
     }
     choose(f,
            "{data: {format: csv, train: '@/rows'}, slots: [{name: a, as: value}], "
@@ -405,12 +467,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         EACH(few_rows_are_passed_more_often_in_smaller_steps),
         EACH(two_thousand_steps_are_enough),
+        EACH(what_learns_by_heart_takes_few_passes_without_validation),
         EACH(peers_take_a_step_together),
         EACH(what_is_written_is_left_as_it_is),
         EACH(one_metric_is_watched),
         EACH(what_comes_by_a_pipe_is_not_touched),
         EACH(a_run_that_goes_on_keeps_its_choices),
         EACH(bounds_are_found_in_the_data),
+        EACH(few_rows_have_few_buckets),
         EACH(other_fields_do_not_hide_the_numbers),
         EACH(a_column_of_no_numbers_is_a_fault_of_the_data),
         EACH(a_number_that_no_input_reads_becomes_a_key),

@@ -27,11 +27,16 @@ enum {
     BATCH_OF_FEW = 256,
     BATCH = 1024,
     STEPS_ENOUGH = 2000,
+    PASSES_UNSTOPPED = 4, /* but for a linear model; more make others know their rows by heart */
     PASSES_MAX = 20,
-    LOOK_ROWS = 262144, /* for bounds of buckets: what a sample of numbers holds */
+    STEPS_MIN = 1000,     /* that 20 passes of few rows do not make: more passes .. */
+    PASSES_OF_FEW = 100,  /* .. and a stop that ends them */
+    LOOK_ROWS = 262144,   /* for bounds of buckets: what a sample of numbers holds */
+    ROWS_OF_BUCKET = 200, /* fewer hold more noise than news */
+    BUCKETS_MIN = 5,
 };
 
-/* Choices under way. Two sections of the layer that they make, in flow style. */
+/* Choices under way. Sections of the layer that they make, in flow style. */
 typedef struct choosing {
     const tn_binder *b;
     tn_run *run;
@@ -139,9 +144,11 @@ static uint32_t passes_of(const choosing *c, double steps)
         return 1;
     }
     if (is_validated(c)) {
-        return PASSES_MAX;
+        return (uint32_t)fmax(PASSES_MAX, fmin(PASSES_OF_FEW, ceil(STEPS_MIN / fmax(steps, 1))));
     }
-    return (uint32_t)fmin(PASSES_MAX, ceil(STEPS_ENOUGH / fmax(steps, 1)));
+    const tn_model *model = c->run->model.choice->impl;
+    const double most = model->linear ? PASSES_MAX : PASSES_UNSTOPPED;
+    return (uint32_t)fmin(most, ceil(STEPS_ENOUGH / fmax(steps, 1)));
 }
 
 /* The metric that is watched: train.reduce_on_plateau may have named it. */
@@ -354,6 +361,29 @@ static tn_status find_bounds(tn_stat *stat, const tn_slot_opts *slot, uint32_t p
                    slot->name);
 }
 
+/* What remains of `parts` where nobody has said how many, and rows are few. */
+static uint32_t parts_of_few(const choosing *c, const tn_slot_opts *slot, uint32_t parts)
+{
+    const tn_tree *t = becomes_key(c->run, slot) ? NULL : slot->transform;
+    const bool own = t != NULL && t->kind == TN_TREE_MAP; /* {quantiles: n} */
+    const double few = fmax(BUCKETS_MIN, floor(c->rows / ROWS_OF_BUCKET));
+    return own || few >= parts ? parts : (uint32_t)few;
+}
+
+/* "chosen: buckets of 'a', 'b'", with their number where it is not the usual one. */
+static void tell_slot(const choosing *c, const tn_slot_opts *slot, uint32_t parts, bool first,
+                      tn_text *said)
+{
+    const uint32_t n = parts_of_few(c, slot, parts);
+    if (first) {
+        tn_text_addf(said, "%schosen: buckets of", said->size > 0 ? "\n" : "");
+    }
+    tn_text_addf(said, "%s'%s'", first ? " " : ", ", slot->name);
+    if (n < parts) {
+        tn_text_addf(said, " (%u, of so few rows)", n);
+    }
+}
+
 static tn_status choose_buckets(choosing *c, tn_text *said, tn_error *err)
 {
     tn_stat *stat = NULL;
@@ -371,16 +401,13 @@ static tn_status choose_buckets(choosing *c, tn_text *said, tn_error *err)
         }
         if (c->rows < 0) {
             status = refuse_pipe(slot, err);
-        } else if (stat == NULL) {
-            status = look_at_numbers(c, &stat, err);
-            tn_text_adds(said, said->size > 0 ? "\n" : "");
-            tn_text_addf(said, "chosen: buckets of '%s'", slot->name);
         } else {
-            tn_text_addf(said, ", '%s'", slot->name);
+            tell_slot(c, slot, parts, stat == NULL, said);
+            status = stat == NULL ? look_at_numbers(c, &stat, err) : TN_OK;
         }
         tn_text_clear(&bounds);
         if (status == TN_OK) {
-            status = find_bounds(stat, slot, parts, &bounds, err);
+            status = find_bounds(stat, slot, parts_of_few(c, slot, parts), &bounds, err);
         }
         if (status == TN_OK) {
             add_buckets(c, slot, &bounds);

@@ -1,11 +1,13 @@
 /* choices.h - what a configuration leaves to the data, decided before the run begins.
  *
  *     train.batch: auto          256 rows where a pass has fewer than 100,000 (without
- *                            data.valid 250,000), else 1024
- *     train.epochs: auto         one pass where it has 2,000 steps or more; else at most 20: until
- *                                valid.logloss is not better twice in a row, or without data.valid
- *                                as many as make 2,000 steps
- *     transform: quantiles       bounds of buckets, from the first 262,144 rows of data.train
+ *                                data.valid 250,000), else 1024
+ *     train.epochs: auto         one pass where it has 2,000 steps or more; else until
+ *                                valid.logloss is not better twice in a row, at most 20 or as many
+ *                                as make 1,000 steps, up to 100; without data.valid as many as
+ *                                make 2,000 steps, up to 4, of lr up to 20
+ *     transform: quantiles       bounds of buckets, from the first 262,144 rows of data.train; 20,
+ *                                of fewer than 4,000 rows one for 200, but at least 5
  *     as: value                  the same buckets, in models without a numeric input
  *
  * What is chosen becomes part of the configuration, with the origin "chosen by the data": it stands

@@ -126,7 +126,8 @@ static const char *const auto_word[] = {"auto", NULL};
 
 static const tn_field train_fields[] = {
     TN_FIELD_U32W(tn_train_opts, epochs, "auto", 0, 1e6, "", auto_word,
-                  "passes over the data; auto: one of 2,000 steps or more, else at most 20"),
+                  "passes over the data; auto: one of 2,000 steps or more, else until a stop on "
+                  "data.valid, without it at most 4, of lr 20"),
     TN_FIELD_U32W(tn_train_opts, batch, "auto", 1, 1 << 20, "rows", auto_word,
                   "of one step; auto: 256 of fewer than 100,000 rows (without data.valid 250,000), "
                   "else 1024"),
