@@ -461,6 +461,106 @@ static void bounds_of_a_checkpoint_outlast_its_data(void **state)
     check_transform(f, "{buckets: [51]}");
 }
 
+/* ---- rates for large x_j ---- */
+
+#define SVM "data: {format: libsvm, train: '@/rows'}, model: {type: fm}"
+#define SLOW                                                                                       \
+    "{type: adagrad, rowwise: true, lr: 0.01, n0: 100, l2: 5, grad_scale: sum}" /* of 10           \
+                                                                                 */
+
+/* `n` rows of the values x and -x. */
+static void write_values(fixture *f, uint32_t n, double x)
+{
+    tn_text t = {0};
+    for (uint32_t i = 0; i < n; i++) {
+        tn_text_addf(&t, "%u 1:%g 2:%g\n", i % 2, x, -x);
+    }
+    write_file(f, "rows", &t);
+    tn_text_done(&t);
+}
+
+static void check_rule(const fixture *f, const char *rule, const char *init)
+{
+    static const char *const path[] = {"train.sparse", "embedding.init"};
+    const char *const words[] = {rule, init};
+    const tn_tree *const bound[] = {f->run.train.sparse, f->run.embedding.init};
+    for (uint32_t i = 0; i < 2; i++) {
+        tn_text t = {0};
+        const tn_tree *own = tn_tree_at(f->tree, path[i]);
+        assert_true((own == NULL) == (words[i] == NULL));
+        if (own != NULL) {
+            tn_tree_print_flow(&t, bound[i]);
+            assert_string_equal(tn_text_str(&t), words[i]);
+        }
+        tn_text_done(&t);
+    }
+}
+
+static void large_values_are_learned_in_small_steps(void **state)
+{
+    fixture *f = *state;
+    write_values(f, 1000, 10);
+    choose(f, "{" SVM ", train: {epochs: 1, batch: 1}}", "", 0);
+    check_rule(f, SLOW, "{uniform: [-0.001, 0.001]}");
+    check_said(f, "chosen for values of about 10 (the largest is 10), by which vectors are "
+                  "multiplied: train.sparse=" SLOW "; columns of numbers may do better in slots of "
+                  "their own with 'type: float'");
+    choose(f, "{" SVM ", embedding: {init: {normal: 1}}}", "", 0);
+    check_rule(f, SLOW, "{normal: 1}");
+    assert_non_null(strstr(tn_text_str(&f->said), "each; 'train.epochs=N' sets another number\n"
+                                                  "chosen for values of about 10 (the"));
+    write_values(f, 10, 1e7);
+    choose(f, "{" SVM "}", "", 0);
+    check_rule(f,
+               "{type: adagrad, rowwise: true, lr: 1e-08, n0: 1e+14, l2: 50000, grad_scale: sum}",
+               "{uniform: [-1e-09, 1e-09]}");
+}
+
+static void values_of_about_one_are_learned_as_ever(void **state)
+{
+    fixture *f = *state;
+    tn_text t = {0};
+    write_values(f, 1000, 4);
+    choose(f, "{" SVM "}", "", 0);
+    check_rule(f, NULL, NULL);
+    for (uint32_t i = 0; i < 100; i++) { /* one that is far off says nothing of the others */
+        tn_text_addf(&t, "1 1 2 3:%u\n", i == 50 ? 100 : 1);
+    }
+    write_file(f, "rows", &t);
+    tn_text_done(&t);
+    choose(f, "{" SVM "}", "", 0);
+    check_rule(f, NULL, NULL);
+    write_file(f, "rows", &(tn_text){0});
+    choose(f, "{" SVM "}", "", 0);
+    check_rule(f, NULL, NULL);
+}
+
+static void a_rule_that_is_written_stays(void **state)
+{
+    fixture *f = *state;
+    write_values(f, 1000, 10);
+    choose(f, "{" SVM ", train: {sparse: {lr: 0.5}}}", "", 0);
+    check_rule(f, "{lr: 0.5}", NULL);
+    choose(f, "{" SVM ", train: {sparse: {lr: 0.5}}}", "train: {sparse: {lr: 0.7}}", 0);
+    check_rule(f, "{lr: 0.5}", NULL);
+}
+
+static void a_run_that_goes_on_keeps_its_rule(void **state)
+{
+    static const char past[] = "train: {epochs: 2, batch: 8, sparse: {type: adagrad, lr: 0.25}}\n"
+                               "embedding: {init: {constant: 3}}\n";
+    fixture *f = *state;
+    write_values(f, 1000, 10); /* not looked at */
+    choose(f, "{" SVM "}", past, 0);
+    check_rule(f, "{type: adagrad, lr: 0.25}", "{constant: 3}");
+    check_said(f, "");
+    choose(f, "{data: {format: libsvm, train: '@/none'}, model: {type: fm}}", past, 0);
+    check_rule(f, "{type: adagrad, lr: 0.25}", "{constant: 3}");
+    write_rows(f, "rows", 10, NULL); /* no x_j: nothing is open */
+    choose(f, "{" CSV "}", past, 0);
+    check_rule(f, NULL, NULL);
+}
+
 int main(void)
 {
 #define EACH(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -479,6 +579,10 @@ int main(void)
         EACH(a_column_of_no_numbers_is_a_fault_of_the_data),
         EACH(a_number_that_no_input_reads_becomes_a_key),
         EACH(bounds_of_a_checkpoint_outlast_its_data),
+        EACH(large_values_are_learned_in_small_steps),
+        EACH(values_of_about_one_are_learned_as_ever),
+        EACH(a_rule_that_is_written_stays),
+        EACH(a_run_that_goes_on_keeps_its_rule),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

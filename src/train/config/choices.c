@@ -34,7 +34,11 @@ enum {
     LOOK_ROWS = 262144,   /* for bounds of buckets: what a sample of numbers holds */
     ROWS_OF_BUCKET = 200, /* fewer hold more noise than news */
     BUCKETS_MIN = 5,
+    LOOK_ROWS_OF_X = 10000, /* for the size of x_j */
 };
+
+#define L2_TIMES_MAX 1e6 /* within what the option takes */
+#define X_LARGE 4        /* mean of |x_j|: rates are meant for about 1 */
 
 /* Choices under way. Sections of the layer that they make, in flow style. */
 typedef struct choosing {
@@ -43,7 +47,7 @@ typedef struct choosing {
     const tn_tree *past; /* configuration of the checkpoint; NULL: none */
     const tn_schema *schema;
     double rows; /* of a pass; negative: not known */
-    tn_text train, slots;
+    tn_text train, slots, embedding;
 } choosing;
 
 static void add(tn_text *section, const char *key, const char *value)
@@ -418,11 +422,119 @@ static tn_status choose_buckets(choosing *c, tn_text *said, tn_error *err)
     return status;
 }
 
+/* ---- rates for large x_j ----
+ *
+ * A row's vector counts x_j times, so what a step does to a score grows with x_j squared. The rule
+ * of w' = r w on x_j / r, written for w on x_j, takes as many steps of the same effect: lr / r,
+ * n0 r^2, l2 r^2, first values / r. */
+
+typedef struct x_sums {
+    double n, size, squares, largest;
+    uint64_t rows;
+} x_sums;
+
+static tn_status add_x(void *ctx, const tn_row_scan_block *block, tn_error *err)
+{
+    x_sums *sums = ctx;
+    const tn_rows *rows = block->rows;
+    (void)err;
+    for (uint32_t i = 0; i < rows->n_entries; i++) {
+        const double x = fabs((double)rows->entry[i].value);
+        sums->size += x;
+        sums->squares += x * x;
+        sums->largest = fmax(sums->largest, x);
+    }
+    sums->n += rows->n_entries;
+    sums->rows += rows->n;
+    return sums->rows < LOOK_ROWS_OF_X ? TN_OK : TN_END;
+}
+
+/* Data in which a value can be anything but 1. */
+static bool has_x(const tn_run *run)
+{
+    bool has = strcmp(run->data.format, "libsvm") == 0 || strcmp(run->data.format, "libffm") == 0;
+    for (uint32_t i = 0; i < run->slots.n; i++) {
+        has |= slot_at(run, i)->values != NULL || slot_at(run, i)->as == TN_AS_WEIGHTED;
+    }
+    return has;
+}
+
+/* A default number, times `by`, in few digits. */
+static void add_scaled(tn_text *out, const char *name, const tn_tree *number, double by)
+{
+    double value = 0;
+    const tn_numeral read = tn_read_f64(number->text, strlen(number->text), &value);
+    TN_ASSERT(read == TN_NUM_OK); /* a default */
+    tn_text_addf(out, "%s%.6g", name, value * by);
+}
+
+/* `has_init`: the user has set first values. */
+static void choose_rule(choosing *c, const x_sums *sums, bool has_init, tn_text *said)
+{
+    const double r = round(sqrt(sums->squares / sums->n)); /* not below X_LARGE */
+    const tn_tree *usual = tn_tree_read_flow(c->b->arena, TN_ROW_RULE, "default");
+    tn_text rule = {0};
+    tn_text_adds(&rule, "{type: adagrad, rowwise: true");
+    add_scaled(&rule, ", lr: ", tn_tree_get(usual, "lr"), 1 / r);
+    add_scaled(&rule, ", n0: ", tn_tree_get(usual, "n0"), r * r);
+    add_scaled(&rule, ", l2: ", tn_tree_get(usual, "l2"), fmin(r * r, L2_TIMES_MAX));
+    tn_text_adds(&rule, ", grad_scale: sum}");
+    add(&c->train, "sparse", tn_text_str(&rule));
+    if (!has_init) {
+        const tn_tree *bound = tn_tree_get(c->run->embedding.init, "uniform")->first;
+        add_scaled(&c->embedding, "init: {uniform: [", bound, 1 / r);
+        add_scaled(&c->embedding, ", ", bound->next, 1 / r);
+        tn_text_adds(&c->embedding, "]}");
+    }
+    tn_text_addf(
+        said,
+        "%schosen for values of about %.3g (the largest is %.6g), by which vectors are "
+        "multiplied: train.sparse=%s; columns of numbers may do better in slots of their own "
+        "with 'type: float'",
+        said->size > 0 ? "\n" : "", r, sums->largest, tn_text_str(&rule));
+    tn_text_done(&rule);
+}
+
+static tn_status choose_rates(choosing *c, const tn_tree *tree, tn_text *said, tn_error *err)
+{
+    if (!has_x(c->run) || !tn_tree_is_null(tn_tree_at(tree, "train.sparse"))) {
+        return TN_OK;
+    }
+    const tn_tree *rule = c->past != NULL ? tn_tree_at(c->past, "train.sparse") : NULL;
+    const tn_tree *init = c->past != NULL ? tn_tree_at(c->past, "embedding.init") : NULL;
+    const bool has_init = !tn_tree_is_null(tn_tree_at(tree, "embedding.init"));
+    if (rule != NULL) {
+        tn_text_addf(&c->train, "%ssparse: ", c->train.size > 0 ? ", " : "");
+        tn_tree_print_flow(&c->train, rule);
+    }
+    if (rule != NULL && init != NULL && !has_init) {
+        tn_text_adds(&c->embedding, "init: ");
+        tn_tree_print_flow(&c->embedding, init);
+    }
+    if (c->past != NULL) {
+        return TN_OK;
+    }
+    TN_TRY(count_rows(c, err));
+    if (!(c->rows > 0)) {
+        return TN_OK; /* a pipe is read once */
+    }
+    x_sums sums = {0};
+    const tn_row_scan_visitor visitor = {.ctx = &sums, .block = add_x, .fault = pass_over};
+    const tn_row_scan_in in = {.schema = c->schema, .paths = &c->run->data.train};
+    tn_row_scan_counts counts;
+    const tn_status status = tn_row_scan_run(&in, &visitor, &counts, err);
+    if ((status == TN_OK || status == TN_END) && sums.size > X_LARGE * sums.n) {
+        choose_rule(c, &sums, has_init, said);
+    }
+    return status == TN_END ? TN_OK : status;
+}
+
 /* ---- the whole ---- */
 
 static bool is_open(const tn_run *run)
 {
-    return run->train.epochs == TN_AUTO || run->train.batch == TN_AUTO || open_slots(run) > 0;
+    return run->train.epochs == TN_AUTO || run->train.batch == TN_AUTO || open_slots(run) > 0 ||
+           has_x(run);
 }
 
 /* The layer on top of *tree, and what it changes in the run. */
@@ -433,6 +545,9 @@ static tn_status lay(const choosing *c, const tn_tree **tree, tn_error *err)
     if (c->slots.size > 0) {
         tn_text_addf(&text, ", slots: {%s}", tn_text_str(&c->slots));
     }
+    if (c->embedding.size > 0) {
+        tn_text_addf(&text, ", embedding: {%s}", tn_text_str(&c->embedding));
+    }
     tn_text_adds(&text, "}");
     tn_status status = tn_text_check(&text, "choices", err);
     if (status == TN_OK) {
@@ -442,6 +557,7 @@ static tn_status lay(const choosing *c, const tn_tree **tree, tn_error *err)
         *tree = tn_fields_merge(c->b, tn_run_fields, *tree, over);
         tn_run_bind(c->b, *tree, &chosen);
         c->run->train = chosen.train;
+        c->run->embedding = chosen.embedding;
         c->run->slots = c->run->slots.n > 0 ? chosen.slots : c->run->slots;
         status = tn_diag_check(c->b->diag, err);
     }
@@ -468,11 +584,15 @@ tn_status tn_choices_make(const tn_binder *b, const char *past, const tn_tree **
         status = choose_buckets(&c, said, err);
     }
     if (status == TN_OK) {
+        status = choose_rates(&c, *tree, said, err);
+    }
+    if (status == TN_OK) {
         status = lay(&c, tree, err);
     }
     run->train.epochs_chosen = asked.epochs == TN_AUTO;
     run->train.batch_chosen = asked.batch == TN_AUTO;
     tn_text_done(&c.train);
     tn_text_done(&c.slots);
+    tn_text_done(&c.embedding);
     return status;
 }

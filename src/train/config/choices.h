@@ -6,6 +6,8 @@
  *                                valid.logloss is not better twice in a row, at most 20 or as many
  *                                as make 1,000 steps, up to 100; without data.valid as many as
  *                                make 2,000 steps, up to 4, of lr up to 20
+ *     train.sparse               the usual rule, written for values x_j of the size that they have,
+ *                                where that is 4 or more; embedding.init likewise
  *     transform: quantiles       bounds of buckets, from the first 262,144 rows of data.train; 20,
  *                                of fewer than 4,000 rows one for 200, but at least 5
  *     as: value                  the same buckets, in models without a numeric input
