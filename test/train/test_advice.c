@@ -36,43 +36,56 @@ static void check(const tn_advice *a, const char *words)
     tn_text_done(&lines);
 }
 
-#define HARDLY_BEGUN                                                                               \
-    "499 steps in all: the model has hardly begun to learn; a larger train.epochs (it is 1) or a " \
-    "smaller train.batch (it is 256) would help\n"
+#define BEGUN " in all: the model has hardly begun to learn; "
 
 static void few_steps_are_a_beginning(void **state)
 {
     (void)state;
-    check(&(tn_advice){.steps = 499, .epochs = 1, .batch = 256}, HARDLY_BEGUN);
+    const char words[] = "499 steps" BEGUN "a larger train.epochs (it is 1) or a smaller "
+                         "train.batch (it is 256) would help\n";
+    check(&(tn_advice){.steps = 499, .epochs = 1, .batch = 256}, words);
     check(&(tn_advice){.steps = 500, .epochs = 1, .batch = 256}, "");
     check(&(tn_advice){.steps = 0, .epochs = 0, .batch = 256}, "");
+    check(&(tn_advice){.steps = 1, .epochs = 1, .batch = 1},
+          "1 step" BEGUN "a larger train.epochs (it is 1) would help\n");
     /* more passes would make it worse, or were not wanted */
     check(&(tn_advice){.steps = 499, .epochs = 1, .batch = 256, .stops = true, .cut = true}, "");
     check(&(tn_advice){.steps = 499, .epochs = 1, .batch = 256, .past_best = true}, "");
-    check(&(tn_advice){.steps = 499, .epochs = 1, .batch = 256, .stops = true}, HARDLY_BEGUN);
+    check(&(tn_advice){.steps = 499, .epochs = 1, .batch = 256, .stops = true}, words);
 }
 
 /* Of the settings that the user has made; of what was chosen by the data only the passes, where
- * data.valid shows that the last was still the best. */
+ * data.valid shows that the last was still the best, or would have let the run choose more. */
 static void only_what_the_user_can_mend_is_named(void **state)
 {
     (void)state;
-    const char *words[] = {"a larger train.epochs (it is 20)", "a smaller train.batch (it is 256)",
-                           "more rows in data.train"};
-    tn_advice a = {.steps = 40, .epochs = 20, .batch = 256, .batch_chosen = true};
-    for (uint32_t i = 0; i < 4; i++) {
+    tn_metrics *m = scored(1000, 2, .6, .4);
+    const struct {
+        bool epochs_chosen, batch_chosen, stops, valid;
+        const char *words;
+    } rows[] = {
+        {false, true, false, true, "a larger train.epochs (it is 20)"},
+        {true, true, true, true, "a larger train.epochs (it is 20)"},
+        {true, false, false, true, "a smaller train.batch (it is 256)"},
+        {true, true, false, true, "more rows in data.train"},
+        {true, true, false, false, "data.valid, which lets a run take as many passes as help,"},
+        {true, false, false, false,
+         "data.valid, which lets a run take as many passes as help, or a smaller train.batch (it is "
+         "256)"},
+    };
+    for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char line[200];
-        a.epochs_chosen = i > 0;
-        a.batch_chosen = i != 1;
-        a.stops = i == 3;
-        (void)snprintf(line, sizeof line,
-                       "40 steps in all: the model has hardly begun to learn; %s would help\n",
-                       words[i % 3]);
-        check(&a, line);
+        (void)snprintf(line, sizeof line, "40 steps" BEGUN "%s would help\n", rows[i].words);
+        check(&(tn_advice){.steps = 40,
+                           .epochs = 20,
+                           .batch = 256,
+                           .epochs_chosen = rows[i].epochs_chosen,
+                           .batch_chosen = rows[i].batch_chosen,
+                           .stops = rows[i].stops,
+                           .valid = rows[i].valid ? m : NULL},
+              line);
     }
-    check(&(tn_advice){.steps = 40, .epochs = 20, .batch = 1, .epochs_chosen = true},
-          "40 steps in all: the model has hardly begun to learn; more rows in data.train would "
-          "help\n");
+    tn_metrics_free(m);
 }
 
 static void a_model_behind_the_click_rate_is_told(void **state)
@@ -83,6 +96,12 @@ static void a_model_behind_the_click_rate_is_told(void **state)
     tn_advice a = {.steps = 1000, .epochs = 1, .batch = 32, .valid = wrong};
     check(&a, "valid.ne 1.322 is above 1: the click rate alone would predict better; smaller "
               "learning rates may help (train.optimizer.lr, train.sparse.lr)\n");
+    tn_metrics *none = scored(1000, 2, .4, .4);
+    tn_advice blind = {.steps = 1000, .epochs = 1, .batch = 32, .calibrates = true, .valid = none};
+    check(&blind, "valid.ne 1.029 is above 1, and valid.auc 0.500 near that of chance: nothing "
+                  "that holds for other rows was found; pairs of slots may tell what each alone "
+                  "does not (model: fm or deepfm instead of lr), or other slots\n");
+    tn_metrics_free(none);
     a.steps = 0; /* of weights that were never trained nothing is expected */
     check(&a, "");
     a.steps = 1000;

@@ -9,6 +9,7 @@
 
 #define FEW_STEPS 500     /* the rows' first steps are their largest: fewer are a beginning */
 #define LOSS_FAR 1.15     /* logloss and ne of valid over those of train */
+#define AUC_NEAR 0.05     /* to that of chance, one half */
 #define COPC_OFF 0.05     /* of 1, and beyond what chance does: */
 #define COPC_DEVIATIONS 4 /* of the number of clicks */
 #define UNKNOWN_MANY 0.1  /* of all values in data.valid */
@@ -27,23 +28,30 @@ static bool is_overfit(const tn_advice *a)
            of(a->valid, "logloss") > LOSS_FAR * of(a->train, "logloss");
 }
 
-/* Passes that were chosen were enough, unless valid was at its best behind the last of them. */
+/* Passes that were chosen were enough, unless valid was at its best behind the last of them, or was
+ * not there to choose more. */
 static void add_steps(const tn_advice *a, tn_text *out)
 {
     const bool epochs = !a->epochs_chosen || a->stops;
+    const bool unseen = !epochs && a->valid == NULL;
     const bool batch = !a->batch_chosen && a->batch > 1;
     if (a->steps == 0 || a->steps >= FEW_STEPS || a->cut || a->past_best || is_overfit(a)) {
         return;
     }
-    tn_text_addf(out, "%llu steps in all: the model has hardly begun to learn; ",
-                 (unsigned long long)a->steps);
+    tn_text_addf(out, "%llu step%s in all: the model has hardly begun to learn; ",
+                 (unsigned long long)a->steps, a->steps == 1 ? "" : "s");
     if (epochs) {
-        tn_text_addf(out, "a larger train.epochs (it is %u)%s", a->epochs, batch ? " or " : "");
+        tn_text_addf(out, "a larger train.epochs (it is %u)", a->epochs);
+    } else if (unseen) {
+        tn_text_adds(out, "data.valid, which lets a run take as many passes as help,");
+    } else if (!batch) {
+        tn_text_adds(out, "more rows in data.train");
     }
     if (batch) {
-        tn_text_addf(out, "a smaller train.batch (it is %u)", a->batch);
+        tn_text_addf(out, "%sa smaller train.batch (it is %u)", epochs || unseen ? " or " : "",
+                     a->batch);
     }
-    tn_text_addf(out, "%s would help\n", epochs || batch ? "" : "more rows in data.train");
+    tn_text_adds(out, " would help\n");
 }
 
 static void add_overfit(const tn_advice *a, tn_text *out)
@@ -60,7 +68,14 @@ static void add_overfit(const tn_advice *a, tn_text *out)
 static void add_diverged(const tn_advice *a, tn_text *out)
 {
     const double ne = of(a->valid, "ne");
-    if (a->steps > 0 && ne > 1) {
+    const double auc = of(a->valid, "auc");
+    if (a->steps > 0 && !a->diverged && ne > 1 && fabs(auc - 0.5) < AUC_NEAR) {
+        tn_text_addf(out,
+                     "valid.ne %.3f is above 1, and valid.auc %.3f near that of chance: nothing "
+                     "that holds for other rows was found; pairs of slots may tell what each alone "
+                     "does not (model: fm or deepfm instead of lr), or other slots\n",
+                     ne, auc);
+    } else if (a->steps > 0 && ne > 1) {
         tn_text_addf(out,
                      "valid.ne %.3f is above 1: the click rate alone would predict better; smaller "
                      "learning rates may help (train.optimizer.lr, train.sparse.lr)\n",
