@@ -5,9 +5,10 @@
 #     bench/defaults.sh DATA FOLDER [SETS [MODELS [MODES [SEEDS]]]]     lists with commas; can be stopped and begun again
 #     bench/defaults.sh table FOLDER                                    prints what is there as a table
 #
-# DATA holds frappe, adult, bank, a9a and ml100k; `datasets/` says where they come from. FOLDER gets results.jsonl, one line a
-# run, which is not done again, and the generated data. SETS: frappe adult bank a9a ml100k criteo1m criteo10m movies1m
-# movies10m; MODES: one (train.epochs=1) and auto (the default). TNET_BIN holds the programs, THREADS are train.threads.
+# DATA holds frappe, adult, bank, a9a and ml100k; `datasets/` says where they come from; or it is what bench/unseen.py made.
+# FOLDER gets results.jsonl, one line a run, which is not done again, and the generated data. SETS: frappe adult bank a9a ml100k
+# criteo1m criteo10m movies1m movies10m, or those made; MODES: one (train.epochs=1) and auto (the default). TNET_BIN holds the
+# programs, THREADS are train.threads.
 # bench/defaults_reference.py adds what scikit-learn, LightGBM and PyTorch reach on the same files.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -54,8 +55,9 @@ split_adult() {
 
 # config_of SET: the file that a user would write.
 config_of() {
-    local kind=${1%%[0-9]*m}
-    sed -e "s|DATA|$data|g; s|OUT|$out|g; s|SET|$1|g" "$root/bench/configs/defaults/$kind.yaml" >"$out/$1.yaml"
+    local file=$data/$1.yaml
+    [ -e "$file" ] || file=$root/bench/configs/defaults/${1%%[0-9]*m}.yaml
+    sed -e "s|DATA|$data|g; s|OUT|$out|g; s|SET|$1|g" "$file" >"$out/$1.yaml"
 }
 
 # field NAME: a number of tnet-eval --json.

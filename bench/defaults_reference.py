@@ -6,10 +6,11 @@
 
 scikit-learn  logistic regression, a column per value, numbers in 20 buckets of equal share, L2 (C = 1)
 lightgbm      rate 0.05, bagging 0.8, early stop on valid (50 rounds), at most 2000 trees; categories as categories
-pytorch       DeepFM: dim 10, 400-400-400, Adam 1e-3 on everything, batch 1024, at most 20 passes, stop on valid logloss (two in a
-              row, best restored); numbers in 20 buckets
+pytorch       DeepFM: dim 10, 400-400-400, Adam 1e-3 on everything, batch 1024 (64 of fewer than 20,000 rows), at most 20 passes,
+              stop on valid logloss (two in a row, best restored); numbers in 20 buckets
+scaled, mlp   where they are named: scikit-learn's logistic regression and MLP 100-50 on standard scores of numbers
 
-A value that train does not hold adds nothing. The last two run with three seeds and all cores.
+A value that train does not hold adds nothing. LightGBM and PyTorch run with three seeds and all cores.
 """
 import csv
 import gzip
@@ -68,6 +69,8 @@ results = os.path.join(folder, 'results.jsonl')
 names = sys.argv[3].split(',') if len(sys.argv) > 3 else ['frappe', 'adult', 'bank', 'a9a', 'ml100k', 'criteo1m', 'movies1m']
 programs = sys.argv[4].split(',') if len(sys.argv) > 4 else ['scikit-learn', 'lightgbm', 'pytorch']
 PARTS = ('train', 'valid', 'test')
+if os.path.exists(f'{data}/sets.json'):  # of bench/unseen.py
+    SETS.update(json.load(open(f'{data}/sets.json')))
 
 
 def kind_of(name):
@@ -76,6 +79,9 @@ def kind_of(name):
 
 def path_of(name, part):
     kind = kind_of(name)
+    for plain in (f'{data}/{name}/{part}.csv', f'{data}/{name}/{part}.libsvm'):
+        if os.path.exists(plain):
+            return plain
     if kind != name:
         return f"{folder}/{name if part == 'train' else kind}.{part}"
     if name == 'adult' and part != 'test':
@@ -88,11 +94,12 @@ def opened(path):
 
 
 class Values:
-    """Texts of one column: all of them, and where those of each row begin."""
+    """Texts of one column: all of them, where those of each row begin, and their factors."""
 
-    def __init__(self, rows):
+    def __init__(self, rows, factors=None):
         self.start = np.cumsum([0] + [len(r) for r in rows])
         self.text = np.array([v for r in rows for v in r])
+        self.factor = np.ones(len(self.text)) if factors is None else np.array(factors)
 
 
 def read(name, part):
@@ -101,7 +108,9 @@ def read(name, part):
     with opened(path_of(name, part)) as f:
         if s.get('libsvm'):
             rows = [line.split() for line in f]
-            return {'_': Values([[p.split(':')[0] for p in r[1:]] for r in rows])}, np.array([float(r[0]) > 0 for r in rows])
+            pairs = [[p.split(':') for p in r[1:]] for r in rows]
+            factors = [float(p[1]) for r in pairs for p in r]
+            return {'_': Values([[p[0] for p in r] for r in pairs], factors)}, np.array([float(r[0]) > 0 for r in rows])
         rows = [r for r in csv.reader(f, delimiter='\t' if 'header' in s else ',') if r]
     head = s.get('header') or [h.strip() for h in rows.pop(0)]
     column = {h: [r[i].strip() for r in rows] for i, h in enumerate(head)}
@@ -129,7 +138,7 @@ def bucketed(parts):
 
 
 def numbered(columns):
-    """{part: (row, id, column) of each value that train holds}, and how many ids there are."""
+    """{part: (row, id, column, factor) of each value that train holds}, and how many ids there are."""
     out, n = {p: [] for p in PARTS}, 0
     for field, c in enumerate(columns['train']):
         known = np.unique(columns['train'][c].text)
@@ -138,7 +147,7 @@ def numbered(columns):
             row = np.repeat(np.arange(len(v.start) - 1), np.diff(v.start))
             at = np.minimum(np.searchsorted(known, v.text), len(known) - 1)
             met = known[at] == v.text
-            out[p].append((row[met], at[met] + n, np.full(met.sum(), field)))
+            out[p].append((row[met], at[met] + n, np.full(met.sum(), field), v.factor[met]))
         n += len(known)
     return {p: [np.concatenate(x) for x in zip(*v)] for p, v in out.items()}, n
 
@@ -149,14 +158,48 @@ def by_scikit_learn(parts, seed):
     ids, n = numbered(bucketed(parts))
 
     def matrix(p):
-        row, key, _ = ids[p]
-        return csr_matrix((np.ones(len(row), dtype=np.float32), (row, key)), shape=(len(parts[p][1]), n))
+        row, key, _, factor = ids[p]
+        return csr_matrix((factor, (row, key)), shape=(len(parts[p][1]), n))
     m = LogisticRegression(C=1.0, max_iter=500).fit(matrix('train'), parts['train'][1])
     return m.predict_proba(matrix('test'))[:, 1], 1
 
 
+def scaled(parts):
+    """{part: standard scores of numbers, 0 and a mark where one is missing, beside a column per value}."""
+    from scipy.sparse import csr_matrix, hstack
+    values = {p: {c: v for c, v in columns.items() if isinstance(v, Values)} for p, (columns, _) in parts.items()}
+    ids, n = numbered(values) if values['train'] else (None, 0)
+    out = {}
+    for p in PARTS:
+        x = []
+        for c, v in parts[p][0].items():
+            if not isinstance(v, Values):
+                t = parts['train'][0][c]
+                x += [np.nan_to_num((v - np.nanmean(t)) / (np.nanstd(t) or 1)), np.isnan(v)]
+        blocks = [csr_matrix(np.column_stack(x))] if x else []
+        if ids:
+            blocks.append(csr_matrix((ids[p][3], (ids[p][0], ids[p][1])), shape=(len(parts[p][1]), n)))
+        out[p] = hstack(blocks).tocsr()
+    return out
+
+
+def by_scaled(parts, seed):
+    from sklearn.linear_model import LogisticRegression
+    x = scaled(parts)
+    m = LogisticRegression(C=1.0, max_iter=500).fit(x['train'], parts['train'][1])
+    return m.predict_proba(x['test'])[:, 1], 1
+
+
+def by_mlp(parts, seed):
+    from sklearn.neural_network import MLPClassifier
+    x = scaled(parts)
+    m = MLPClassifier((100, 50), early_stopping=True, random_state=seed).fit(x['train'], parts['train'][1])
+    return m.predict_proba(x['test'])[:, 1], m.n_iter_
+
+
 def by_lightgbm(parts, seed):
     import lightgbm
+    from scipy.sparse import csr_matrix
     known = {c: np.unique(v.text) for c, v in parts['train'][0].items() if isinstance(v, Values)}
 
     def matrix(p):
@@ -174,9 +217,10 @@ def by_lightgbm(parts, seed):
                 categories.append(len(out))
                 out.append(x)
             else:
-                x = np.zeros((len(v.start) - 1, len(known[c])))
-                x[row[met], at[met]] = 1
-                out.extend(x.T)
+                x = csr_matrix((v.factor[met], (row[met], at[met])), shape=(len(v.start) - 1, len(known[c])))
+                if len(parts[p][0]) == 1:
+                    return x, []
+                out.extend(x.toarray().T)
         return np.column_stack(out), categories
     x, categories = matrix('train')
     train = lightgbm.Dataset(x, parts['train'][1], categorical_feature=categories)
@@ -190,7 +234,7 @@ def by_pytorch(parts, seed):
     import torch
     torch.manual_seed(seed)
     ids, n = numbered(bucketed(parts))
-    fields = len(parts['train'][0])
+    fields, batch = len(parts['train'][0]), 1024 if len(parts['train'][1]) >= 20000 else 64
 
     class DeepFM(torch.nn.Module):
         def __init__(self):
@@ -205,39 +249,38 @@ def by_pytorch(parts, seed):
             hidden = [layer for a, b in zip(width, width[1:]) for layer in (torch.nn.Linear(a, b), torch.nn.ReLU())]
             self.mlp = torch.nn.Sequential(*hidden, torch.nn.Linear(400, 1))
 
-        def forward(self, key, field):
-            e = self.deep(key)
+        def forward(self, key, field, factor):
+            e = self.deep(key) * factor[:, :, None]
             x = torch.zeros(len(key), fields, 10).scatter_add(1, field[:, :, None].expand(-1, -1, 10), e)
             s = x.sum(1)
-            return self.wide(key).sum((1, 2)) + .5 * (s * s - (x * x).sum(1)).sum(1) + self.mlp(x.flatten(1))[:, 0]
+            return (self.wide(key)[:, :, 0] * factor).sum(1) + .5 * (s * s - (x * x).sum(1)).sum(1) + self.mlp(x.flatten(1))[:, 0]
 
     def tensors(p):
-        row, key, field = ids[p]
-        order = np.argsort(row, kind='stable')
-        row, key, field = row[order], key[order], field[order]
+        order = np.argsort(ids[p][0], kind='stable')
+        row, key, field, factor = (a[order] for a in ids[p])
         count = np.bincount(row, minlength=len(parts[p][1]))
         place = np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
         keys = np.full((len(count), max(1, count.max())), n)
-        of = np.zeros_like(keys)
-        keys[row, place], of[row, place] = key, field
-        return torch.from_numpy(keys), torch.from_numpy(of), torch.from_numpy(parts[p][1]).float()
+        of, factors = np.zeros_like(keys), np.zeros(keys.shape, dtype=np.float32)
+        keys[row, place], of[row, place], factors[row, place] = key, field, factor
+        return torch.from_numpy(keys), torch.from_numpy(of), torch.from_numpy(factors), torch.from_numpy(parts[p][1]).float()
     tensor = {p: tensors(p) for p in PARTS}
     m = DeepFM()
     optimizer = torch.optim.Adam(m.parameters(), 1e-3)
     loss = torch.nn.BCEWithLogitsLoss()
 
     def predict(p):
-        key, field, y = tensor[p]
+        *x, y = tensor[p]
         with torch.no_grad():
-            return torch.cat([torch.sigmoid(m(key[i:i + 8192], field[i:i + 8192])) for i in range(0, len(y), 8192)]).numpy()
+            return torch.cat([torch.sigmoid(m(*(a[i:i + 8192] for a in x))) for i in range(0, len(y), 8192)]).numpy()
     best, worse, kept, passes = np.inf, 0, None, 0
     while passes < 20 and worse < 2:
-        key, field, y = tensor['train']
+        *x, y = tensor['train']
         order = torch.randperm(len(y))
-        for i in range(0, len(y), 1024):
-            o = order[i:i + 1024]
+        for i in range(0, len(y), batch):
+            o = order[i:i + batch]
             optimizer.zero_grad()
-            loss(m(key[o], field[o]), y[o]).backward()
+            loss(m(*(a[o] for a in x)), y[o]).backward()
             optimizer.step()
         passes += 1
         now = log_loss(parts['valid'][1], np.clip(predict('valid'), 1e-7, 1 - 1e-7))
@@ -249,7 +292,8 @@ def by_pytorch(parts, seed):
 
 
 BY = {'scikit-learn': ('scikit-learn LR', by_scikit_learn, [1]), 'lightgbm': ('LightGBM', by_lightgbm, [1, 2, 3]),
-      'pytorch': ('PyTorch DeepFM', by_pytorch, [1, 2, 3])}
+      'pytorch': ('PyTorch DeepFM', by_pytorch, [1, 2, 3]), 'scaled': ('scikit-learn LR, scaled', by_scaled, [1]),
+      'mlp': ('scikit-learn MLP', by_mlp, [1, 2])}
 done = set()
 if os.path.exists(results):
     done = {tuple(json.loads(line)[k] for k in ('set', 'model', 'seed')) for line in open(results)}
