@@ -153,7 +153,8 @@ static void print_fields(const tn_field *fields, const tn_tree *tree, bool sourc
     tn_text_done(&text);
 }
 
-/* The list of layers of any model, as a configuration of the model "graph". */
+/* The list of layers of any model, as a configuration of the model "graph", and first values of
+ * vectors, where some models have a default of their own. */
 static void print_graph(const tn_setup *s)
 {
     tn_field row = *tn_field_find(tn_run_fields, "model");
@@ -163,6 +164,10 @@ static void print_graph(const tn_setup *s)
     tn_tree *model = tn_tree_copy(arena, s->plan->list);
     tn_tree_put(arena, model, "type", tn_tree_scalar(arena, "graph", (tn_origin){0}));
     print_fields(fields, tn_tree_wrap(arena, "model", model), false);
+    tn_text init = {0};
+    tn_tree_print_flow(&init, s->plan->run->embedding.init);
+    (void)printf("embedding: {init: %s}\n", tn_text_str(&init));
+    tn_text_done(&init);
 }
 
 static tn_status answer(tn_setup *s, const train_flags *f, tn_error *err)

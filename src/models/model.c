@@ -48,6 +48,9 @@ const char *tn_model_preset(const char *model, const char *preset)
 {
     for (const tn_model *const *m = tn_all_models; *m != NULL; m++) {
         bool here = strcmp((*m)->choice.name, model) == 0;
+        if (here && preset == NULL) {
+            return (*m)->defaults;
+        }
         for (const tn_preset *p = (*m)->presets; here && p != NULL && p->name != NULL; p++) {
             if (strcmp(p->name, preset) == 0) {
                 return p->yaml;

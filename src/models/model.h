@@ -66,6 +66,7 @@ typedef struct tn_model_args {
 typedef struct tn_model {
     tn_choice choice;         /* name, help, options; impl is this constant */
     const tn_preset *presets; /* ends with name NULL; NULL: none */
+    const char *defaults;     /* YAML, in place of common defaults; NULL: none */
     bool keys_only;           /* it has no numeric input, whatever its options are */
     bool linear; /* a weight per value and no more: it takes many passes without harm */
 
@@ -89,7 +90,7 @@ typedef struct tn_model {
 extern const tn_model *const tn_all_models[];     /* NULL-terminated, as in models.def */
 extern const tn_choice *const tn_model_choices[]; /* the same for option tables */
 
-/* YAML text of a model's preset; NULL: none of that name. */
+/* YAML text of a model's preset, for preset NULL of its own defaults; NULL: there is none. */
 const char *tn_model_preset(const char *model, const char *preset);
 
 /* "bars-frappe, bars-criteo, tensornet": appended; nothing for a model that is not there. */

@@ -63,9 +63,11 @@ static const tn_preset nfm_presets[] = {
     {NULL, NULL},
 };
 
+/* Here and in dlrm products of vectors are all that the MLP reads: within +-.01 they are too small
+ * to learn from. */
 const tn_model tn_model_nfm = {
     TN_MODEL_MEMBERS(nfm, "neural factorization machine: an MLP over pooled pairs of slot vectors"),
-    .keys_only = true};
+    .defaults = "embedding: {init: {uniform: [-0.1, 0.1]}}", .keys_only = true};
 
 /* ---- ipnn ---- */
 
@@ -176,5 +178,6 @@ static const tn_preset dlrm_presets[] = {
     {NULL, NULL},
 };
 
-const tn_model tn_model_dlrm = {TN_MODEL_MEMBERS(
-    dlrm, "DLRM: an MLP over inner products of vectors, one of them the numbers'")};
+const tn_model tn_model_dlrm = {
+    TN_MODEL_MEMBERS(dlrm, "DLRM: an MLP over inner products of vectors, one of them the numbers'"),
+    .defaults = "embedding: {init: {uniform: [-0.05, 0.05]}}"};

@@ -205,6 +205,24 @@ for model in lr fm '{type: deepfm, hidden: [8]}'; do
     esac
 done
 
+# models that read products of vectors alone begin with vectors that are large enough to learn from
+awk 'BEGIN {
+    srand(7)
+    print "label,u,v"
+    for (i = 0; i < 6000; i++) {
+        u = int(rand() * 30); v = int(rand() * 30)
+        printf "%d,%d,%d\n", rand() < ((u + v) % 2 ? .9 : .1), u, v
+    }
+}' >xor
+sed 5001q xor >xor.train
+sed 2,5001d xor >xor.valid
+sed 's/one/xor/g; s/libsvm/csv/' one.yaml >xor.yaml
+echo 'slots: [u, v]' >>xor.yaml
+for model in nfm dlrm; do
+    expect 0 tnet-train -q xor.yaml run.dir=dep --fresh model=$model
+    awk '$1 == "auc" { exit !($2 > .84) }' out || fail "$model of pairs: $(cat out)"
+done
+
 # --- what no input reads is refused, unless it is of use elsewhere ---
 narrow='{type: graph, inputs: {w: {embed: [a, b], dim: 1}, num: {numeric: all}}, layers: [{name: z, dense: [w, num], units: 1}], output: z}'
 more='slots=[a, b, {name: x, as: value}, {name: n, type: int}]'

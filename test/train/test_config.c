@@ -41,7 +41,8 @@ static const tn_field net_fields[] = {
 };
 
 static const tn_choice deepfm = {.name = "deepfm", .fields = net_fields, .size = sizeof(net_opts)};
-static const tn_choice *const nets[] = {&deepfm, NULL};
+static const tn_choice wide = {.name = "wide", .fields = net_fields, .size = sizeof(net_opts)};
+static const tn_choice *const nets[] = {&deepfm, &wide, NULL};
 
 typedef struct common_opts {
     const char *preset;
@@ -115,7 +116,10 @@ static const char *format_preset(const char *format)
 
 static const char *model_preset(const char *model, const char *preset)
 {
-    bool known = strcmp(model, "deepfm") == 0 && strcmp(preset, "paper") == 0;
+    if (preset == NULL) {
+        return strcmp(model, "wide") == 0 ? "train: {batch: 5, epochs: 5}\n" : NULL;
+    }
+    bool known = strcmp(preset, "paper") == 0;
     return known ? "model: {hidden: [5, 5]}\ntrain: {batch: 8}\n" : NULL;
 }
 
@@ -254,6 +258,20 @@ static void any_layer_may_choose_the_preset(void **state)
     assert_int_equal(o.train.epochs, 7);
     assert_int_equal(((const net_opts *)o.model.opts)->hidden.n, 2);
     assert_int_equal(o.slots.n, 1); /* lists are replaced */
+}
+
+static void defaults_of_a_model_lie_under_its_preset_and_the_file(void **state)
+{
+    fixture *f = *state;
+    f->in.path = file(f, "a.yaml", "data: {format: criteo}\nmodel: wide\n");
+    assert_int_equal(bind_well(f).train.batch, 5); /* above the preset of the format */
+    assert_string_equal(tn_tree_at(load(f), "train.batch")->at.source, "default of wide");
+    f->in.path = file(f, "b.yaml", "model: {type: wide, preset: paper}\ndata: {format: x}\n");
+    all_opts o = bind_well(f);
+    assert_int_equal(o.train.batch, 8);
+    assert_int_equal(o.train.epochs, 5);
+    f->in.path = file(f, "c.yaml", "model: wide\ntrain: {batch: 9}\ndata: {format: x}\n");
+    assert_int_equal(bind_well(f).train.batch, 9);
 }
 
 static void an_unknown_model_preset_is_an_error(void **state)
@@ -480,6 +498,7 @@ int main(void)
         TEST(later_layers_win_key_by_key),
         TEST(a_preset_lies_under_the_file_and_above_the_defaults),
         TEST(any_layer_may_choose_the_preset),
+        TEST(defaults_of_a_model_lie_under_its_preset_and_the_file),
         TEST(an_unknown_model_preset_is_an_error),
         TEST(includes_are_relative_to_the_including_file),
         TEST(one_file_may_be_included_twice_but_not_in_a_cycle),

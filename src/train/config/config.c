@@ -356,7 +356,8 @@ static const tn_tree *add_preset(layers *l, const tn_tree *under, const char *so
     return tn_fields_merge(&l->b, l->in->fields, under, tree);
 }
 
-/* The presets that `first`, the merged layers, ask for: the format's, and the model's above it. */
+/* What lies under the files: the preset of the format that `first`, the merged layers, names, above
+ * it the model's own defaults, and the model's preset that `first` asks for. */
 static const tn_tree *merge_presets(layers *l, const tn_tree *first)
 {
     const tn_presets *presets = l->in->presets;
@@ -371,7 +372,15 @@ static const tn_tree *merge_presets(layers *l, const tn_tree *first)
     }
     const char *model = text_at(l, first, "model", "type", &at);
     const char *preset = text_at(l, first, "model", "preset", &at);
-    if (presets == NULL || model == NULL || preset == NULL) {
+    if (presets == NULL || model == NULL) {
+        return merged;
+    }
+    yaml = presets->model(model, NULL);
+    if (yaml != NULL) {
+        (void)snprintf(source, sizeof source, "default of %s", model);
+        merged = add_preset(l, merged, source, yaml);
+    }
+    if (preset == NULL) {
         return merged;
     }
     yaml = presets->model(model, preset);

@@ -26,7 +26,8 @@ typedef struct tn_text tn_text; /* base/core/text.h */
 
 typedef struct tn_presets {
     const char *(*format)(const char *format);                   /* data.format */
-    const char *(*model)(const char *model, const char *preset); /* model.type, model.preset */
+    /* model.type, model.preset; preset NULL: what this model has in place of common defaults */
+    const char *(*model)(const char *model, const char *preset);
     void (*list)(const char *model, tn_text *out); /* the presets of a model; NULL: not known */
 } tn_presets;
 
