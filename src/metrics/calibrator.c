@@ -268,7 +268,7 @@ static double minimize(const fit *f, double x[3])
     for (uint32_t step = 0; step < NEWTON_STEPS; step++) {
         double d[3];
         double to[3];
-        double next = NAN;
+        double next = (double)NAN;
         newton_step(f, x, d);
         for (uint32_t i = 0; i <= HALVINGS && !(next <= loss); i++) {
             for (uint32_t k = 0; k < 3; k++) {

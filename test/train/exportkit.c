@@ -114,10 +114,14 @@ static void add_row(tn_text *t, uint64_t *s)
     }
     tn_text_addc(t, ',');
     add_list(t, s, "f", (uint32_t)below(s, 2));
-    tn_text_addf(t, "%llu,%llu,%llu.5,%llu,%llu,%llu,%llu\n", (unsigned long long)below(s, 60),
-                 (unsigned long long)below(s, 2000), (unsigned long long)below(s, 5),
-                 (unsigned long long)below(s, 50), 100 + (unsigned long long)below(s, 100),
-                 (unsigned long long)below(s, 9), (unsigned long long)below(s, 30));
+    /* age .. drift, drawn one by one: the order of arguments is the compiler's */
+    static const uint32_t drawn[] = {60, 2000, 5, 50, 100, 9, 30};
+    unsigned long long x[sizeof drawn / sizeof drawn[0]];
+    for (uint32_t i = 0; i < sizeof drawn / sizeof drawn[0]; i++) {
+        x[i] = below(s, drawn[i]);
+    }
+    tn_text_addf(t, "%llu,%llu,%llu.5,%llu,%llu,%llu,%llu\n", x[0], x[1], x[2], x[3], 100 + x[4],
+                 x[5], x[6]);
 }
 
 static void write_file(const exportkit *k, const char *name, const tn_text *t)

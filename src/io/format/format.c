@@ -292,12 +292,13 @@ void tn_record_location_hint(const tn_schema *schema, const tn_slot_spec *spec, 
     }
     int64_t whole;
     double number;
-    const bool is_number = tn_read_f64(token.data, token.size, &number) == TN_NUM_OK;
+    const bool is_number =
+        token.size > 0 && tn_read_f64(token.data, token.size, &number) == TN_NUM_OK;
     const size_t used = strlen(err->text);
     char *out = err->text + used;
     const size_t room = sizeof err->text - used;
     if (spec != NULL && (fault == TN_FAULT_ID || fault == TN_FAULT_INT)) {
-        const bool is_whole = tn_read_i64(token.data, token.size, &whole) == TN_NUM_OK;
+        const bool is_whole = is_number && tn_read_i64(token.data, token.size, &whole) == TN_NUM_OK;
         const char *type = is_whole ? "int" : is_number ? "float" : "str";
         (void)snprintf(out, room, "\nhint: slot '%s' with 'type: %s' takes %s", spec->name, type,
                        is_number ? "such numbers" : "any text");
