@@ -284,6 +284,21 @@ tn_status tn_record_location_fault(const tn_record_location *place, tn_bytes rec
                                    fault_text[fault], found, all ? "" : "..");
 }
 
+static void hint_label(const tn_label_rule *rule, bool is_number, char *out, size_t room)
+{
+    if (rule->n_values > 0) {
+        (void)snprintf(out, room, "\nhint: name it, too, in 'values' of data.label");
+        return;
+    }
+    char column[MESSAGE_MAX] = "";
+    if (strcmp(rule->column, "label") != 0) {
+        (void)snprintf(column, sizeof column, "column: %s, ", rule->column);
+    }
+    (void)snprintf(out, room, "\nhint: 'label: {%s%s", column,
+                   is_number ? "threshold: T}' makes numbers above T clicks"
+                             : "values: {TEXT: 1, OTHER: 0}}' says which texts are clicks");
+}
+
 void tn_record_location_hint(const tn_schema *schema, const tn_slot_spec *spec, tn_bytes token,
                              tn_fault fault, tn_error *err)
 {
@@ -302,15 +317,8 @@ void tn_record_location_hint(const tn_schema *schema, const tn_slot_spec *spec, 
         const char *type = is_whole ? "int" : is_number ? "float" : "str";
         (void)snprintf(out, room, "\nhint: slot '%s' with 'type: %s' takes %s", spec->name, type,
                        is_number ? "such numbers" : "any text");
-    } else if (fault == TN_FAULT_LABEL && schema->label->n_values > 0) {
-        (void)snprintf(out, room, "\nhint: name it, too, in 'values' of data.label");
     } else if (fault == TN_FAULT_LABEL) {
-        const char *column = schema->label->column;
-        const bool named = strcmp(column, "label") != 0;
-        (void)snprintf(out, room, "\nhint: 'label: {%s%s%s%s", named ? "column: " : "",
-                       named ? column : "", named ? ", " : "",
-                       is_number ? "threshold: T}' makes numbers above T clicks"
-                                 : "values: {TEXT: 1, OTHER: 0}}' says which texts are clicks");
+        hint_label(schema->label, is_number, out, room);
     }
 }
 
