@@ -223,6 +223,14 @@ for model in nfm dlrm; do
     awk '$1 == "auc" { exit !($2 > .84) }' out || fail "$model of pairs: $(cat out)"
 done
 
+# .. and with smaller ones where values multiply them
+echo '1 1:10 2:-10' >large.train
+sed 's/one/large/g' one.yaml >large.yaml
+expect 0 tnet-train large.yaml model=dlrm data.valid=~ --print-config
+grep -qE 'init: *\{uniform: \[-0.005, 0.005\]\}' out || fail "first values for large x: $(cat out)"
+expect 0 tnet-train large.yaml model=dlrm embedding.init='{uniform: [-1, 1]}' data.valid=~ --print-config
+grep -qE 'init: *\{uniform: \[-1, 1\]\}' out || fail "first values of the user: $(cat out)"
+
 # --- what no input reads is refused, unless it is of use elsewhere ---
 narrow='{type: graph, inputs: {w: {embed: [a, b], dim: 1}, num: {numeric: all}}, layers: [{name: z, dense: [w, num], units: 1}], output: z}'
 more='slots=[a, b, {name: x, as: value}, {name: n, type: int}]'

@@ -70,7 +70,8 @@ static void only_what_the_user_can_mend_is_named(void **state)
         {true, true, false, true, "more rows in data.train"},
         {true, true, false, false, "data.valid, which lets a run take as many passes as help,"},
         {true, false, false, false,
-         "data.valid, which lets a run take as many passes as help, or a smaller train.batch (it is "
+         "data.valid, which lets a run take as many passes as help, or a smaller train.batch (it "
+         "is "
          "256)"},
     };
     for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

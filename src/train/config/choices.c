@@ -16,6 +16,7 @@
 #include "io/schema/dataopts.h"
 #include "io/schema/schema.h"
 #include "models/model.h"
+#include "train/config/config.h"
 #include "train/config/run.h"
 
 #include <math.h>
@@ -502,7 +503,9 @@ static tn_status choose_rates(choosing *c, const tn_tree *tree, tn_text *said, t
     }
     const tn_tree *rule = c->past != NULL ? tn_tree_at(c->past, "train.sparse") : NULL;
     const tn_tree *init = c->past != NULL ? tn_tree_at(c->past, "embedding.init") : NULL;
-    const bool has_init = !tn_tree_is_null(tn_tree_at(tree, "embedding.init"));
+    const tn_tree *set = tn_tree_at(tree, "embedding.init");
+    const bool has_init =
+        !tn_tree_is_null(set) && strncmp(set->at.source, TN_DEFAULT_OF, strlen(TN_DEFAULT_OF)) != 0;
     if (rule != NULL) {
         tn_text_addf(&c->train, "%ssparse: ", c->train.size > 0 ? ", " : "");
         tn_tree_print_flow(&c->train, rule);

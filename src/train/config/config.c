@@ -377,7 +377,7 @@ static const tn_tree *merge_presets(layers *l, const tn_tree *first)
     }
     yaml = presets->model(model, NULL);
     if (yaml != NULL) {
-        (void)snprintf(source, sizeof source, "default of %s", model);
+        (void)snprintf(source, sizeof source, TN_DEFAULT_OF "%s", model);
         merged = add_preset(l, merged, source, yaml);
     }
     if (preset == NULL) {

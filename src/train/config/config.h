@@ -24,8 +24,10 @@ enum { TN_INCLUDE_DEPTH_MAX = 16 };
 /* Where the YAML of presets comes from; NULL from either: there is none of that name. */
 typedef struct tn_text tn_text; /* base/core/text.h */
 
+#define TN_DEFAULT_OF "default of " /* with the model's name: the origin of its own defaults */
+
 typedef struct tn_presets {
-    const char *(*format)(const char *format);                   /* data.format */
+    const char *(*format)(const char *format); /* data.format */
     /* model.type, model.preset; preset NULL: what this model has in place of common defaults */
     const char *(*model)(const char *model, const char *preset);
     void (*list)(const char *model, tn_text *out); /* the presets of a model; NULL: not known */
