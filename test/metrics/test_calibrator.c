@@ -250,18 +250,19 @@ static tn_calibrator *calibrator_of_kinds(const rows_of kinds[KINDS], float weig
 static void unknown_slots_have_a_number_of_their_own(void **state)
 {
     (void)state;
-    const uint32_t unknown[] = {1, 3, TN_UNKNOWN_MAX, 1000};
-    const float weight[] = {1, 1000, .125F, 1};
+    const uint32_t unknown[] = {1, 3, TN_UNKNOWN_MAX, 1000, 5};
+    const uint32_t least[] = {0, 0, 0, 0, 2}; /* of the other rows */
+    const float weight[] = {1, 1000, .125F, 1, 1};
     for (uint32_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++) {
         const double m = unknown[i] < TN_UNKNOWN_MAX ? unknown[i] : TN_UNKNOWN_MAX;
-        const rows_of kinds[KINDS] = {{0, 0, 200}, {1, 0, 500}, {0, unknown[i], 100}};
+        const rows_of kinds[KINDS] = {{0, least[i], 200}, {1, least[i], 500}, {0, unknown[i], 100}};
         tn_calibrator *c = calibrator_of_kinds(kinds, weight[i]);
         tn_calibration map;
         tn_metrics *after = NULL;
         assert_int_equal(tn_calibrator_platt(c, false, &map, NULL), TN_OK);
         assert_close(map.a, log(4));
-        assert_close(map.b, -log(4));
-        assert_close(map.c * m, log(4. / 9));
+        assert_close(map.b + map.c * least[i], -log(4));
+        assert_close(map.c * (m - least[i]), log(4. / 9));
         assert_close(tn_sigmoid(tn_calibration_logit(&map, 0, unknown[i])), .1);
         assert_int_equal(tn_calibrator_metrics(c, &map, &after, NULL), TN_OK);
         assert_close(tn_metrics_get(after, "copc"), 1);

@@ -291,7 +291,7 @@ float *exportkit_scorer_logits(exportkit *k, const char *path, uint32_t *n)
     tn_scorer *s = NULL;
     tn_reader *reader = NULL;
     float *logit = tn_alloc(1000, sizeof *logit, "logits");
-    tn_reader_opts opts = {.paths = k->run.data.valid, .batch_rows = 600, .prefetch = 2};
+    tn_reader_opts opts = {.paths = k->run.data.valid, .batch_rows = 20, .prefetch = 2};
     if (tn_exported_model_open(&b, path, &(tn_exported_model_opts){0}, &err) != TN_OK ||
         tn_scorer_new(&s, b, &err) != TN_OK ||
         tn_reader_open(&reader, b->schema, &opts, &err) != TN_OK) {
@@ -301,7 +301,7 @@ float *exportkit_scorer_logits(exportkit *k, const char *path, uint32_t *n)
     tn_status status = TN_OK;
     *n = 0;
     while ((status = tn_reader_next(reader, &batch, &err)) == TN_OK) {
-        float pctr[600];
+        float pctr[20];
         assert_int_equal(tn_scorer_score(s, batch, logit + *n, pctr, &err), TN_OK);
         for (uint32_t i = 0; i < batch->rows; i++) {
             assert_float_equal(pctr[i], (float)tn_sigmoid((double)logit[*n + i]), 1e-6F);

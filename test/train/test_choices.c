@@ -139,8 +139,9 @@ static void few_rows_are_passed_more_often_in_smaller_steps(void **state)
     write_rows(f, "rows", 249999, NULL);
     choose(f, "{" CSV "}", "", 0);
     check(f, 3, 256, NULL); /* of 977 steps */
-    check_said(f, "chosen for about 249999 rows: train.batch=256, train.epochs=3 of 977 steps "
-                  "each; 'train.epochs=N' sets another number");
+    check_said(f,
+               "chosen for about 249999 rows: data.shuffle=262144, train.batch=256, train.epochs=3 "
+               "of 977 steps each; 'train.epochs=N' sets another number");
     choose(f, "{" CSV ", train: {epochs: auto, batch: auto}}", "", 0);
     check(f, 3, 256, NULL);
     write_rows(f, "rows", 250000, NULL);
@@ -152,8 +153,9 @@ static void few_rows_are_passed_more_often_in_smaller_steps(void **state)
     write_rows(f, "rows", 100000, NULL);
     choose(f, "{" VALID "}", "", 0);
     check(f, 20, 1024, "valid.logloss");
-    check_said(f, "chosen for about 100000 rows: train.batch=1024, train.epochs=20 of 98 steps "
-                  "each, fewer when valid.logloss does not get better 2 times in a row; "
+    check_said(f, "chosen for about 100000 rows: data.shuffle=262144, train.batch=1024, "
+                  "train.epochs=20 of 98 steps each, fewer when valid.logloss does not get better "
+                  "2 times in a row; "
                   "'train.epochs=N' sets another number");
     write_rows(f, "rows", 1, NULL);
     choose(f, "{" CSV "}", "", 0);
@@ -169,6 +171,40 @@ static void few_rows_are_passed_more_often_in_smaller_steps(void **state)
     write_rows(f, "rows", 0, NULL);
     choose(f, "{" CSV "}", "", 0);
     check_said(f, "");
+}
+
+static void check_shuffle(const fixture *f, uint32_t rows)
+{
+    char text[16];
+    (void)snprintf(text, sizeof text, "%u", rows);
+    assert_int_equal(f->run.data.shuffle, rows);
+    assert_string_equal(tn_tree_at(f->tree, "data.shuffle")->text, text);
+}
+
+static void a_small_file_is_permuted_as_a_whole(void **state)
+{
+    static const struct {
+        uint32_t rows, shuffle;
+    } at[] = {{65536, 65536}, {65537, 262144}, {262144, 262144}, {262145, 65536}};
+    fixture *f = *state;
+    for (uint32_t i = 0; i < sizeof at / sizeof at[0]; i++) {
+        write_rows(f, "rows", at[i].rows, NULL);
+        choose(f, "{" CSV "}", "", 0);
+        check_shuffle(f, at[i].shuffle);
+        assert_true((at[i].shuffle == 262144) ==
+                    (strstr(tn_text_str(&f->said), " data.shuffle=262144,") != NULL));
+    }
+    write_rows(f, "rows", 70000, NULL);
+    choose(f, "{" CSV ", train: {epochs: 1, batch: 1}}", "", 0); /* not counted */
+    check_shuffle(f, 65536);
+    check_said(f, "");
+    choose(f, "{" CSV ", train: {epochs: 1}}", "", 0);
+    check_shuffle(f, 262144);
+    choose(f, "{" CSV "}", "data: {shuffle: 77}\ntrain: {epochs: 2, batch: 8}\n", 0);
+    check_shuffle(f, 77);
+    choose(f, "{data: {format: csv, train: '@/rows', shuffle: 5}, slots: [a], model: lr}", "", 0);
+    check_shuffle(f, 5);
+    assert_null(strstr(tn_text_str(&f->said), "shuffle"));
 }
 
 static void two_thousand_steps_are_enough(void **state)
@@ -566,6 +602,7 @@ int main(void)
 #define EACH(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         EACH(few_rows_are_passed_more_often_in_smaller_steps),
+        EACH(a_small_file_is_permuted_as_a_whole),
         EACH(two_thousand_steps_are_enough),
         EACH(what_learns_by_heart_takes_few_passes_without_validation),
         EACH(peers_take_a_step_together),

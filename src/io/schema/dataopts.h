@@ -30,8 +30,8 @@ typedef struct tn_data_opts {
     const char *group;
     const char *record_id;
     const char *bad_records_max; /* "N" or "P%" */
-    uint32_t shuffle;
-    uint32_t readers; /* auto: TN_AUTO */
+    uint32_t shuffle;            /* auto: TN_AUTO, until train/config/choices.h has chosen */
+    uint32_t readers;            /* auto: TN_AUTO */
     double negative_sampling;
     uint32_t index_base; /* 0, 1; auto: TN_AUTO */
     const char *delimiter;

@@ -30,10 +30,12 @@ enum {
     STEPS_ENOUGH = 2000,
     PASSES_UNSTOPPED = 4, /* but for a linear model; more make others know their rows by heart */
     PASSES_MAX = 20,
-    STEPS_MIN = 1000,     /* that 20 passes of few rows do not make: more passes .. */
-    PASSES_OF_FEW = 100,  /* .. and a stop that ends them */
-    LOOK_ROWS = 262144,   /* for bounds of buckets: what a sample of numbers holds */
-    ROWS_OF_BUCKET = 200, /* fewer hold more noise than news */
+    STEPS_MIN = 1000,       /* that 20 passes of few rows do not make: more passes .. */
+    PASSES_OF_FEW = 100,    /* .. and a stop that ends them */
+    WINDOW = 65536,         /* of data.shuffle .. */
+    WINDOW_OF_FEW = 262144, /* .. which holds a small file as a whole */
+    LOOK_ROWS = 262144,     /* for bounds of buckets: what a sample of numbers holds */
+    ROWS_OF_BUCKET = 200,   /* fewer hold more noise than news */
     BUCKETS_MIN = 5,
     LOOK_ROWS_OF_X = 10000, /* for the size of x_j */
 };
@@ -48,7 +50,7 @@ typedef struct choosing {
     const tn_tree *past; /* configuration of the checkpoint; NULL: none */
     const tn_schema *schema;
     double rows; /* of a pass; negative: not known */
-    tn_text train, slots, embedding;
+    tn_text data, train, slots, embedding;
 } choosing;
 
 static void add(tn_text *section, const char *key, const char *value)
@@ -173,6 +175,12 @@ static void add_stop(choosing *c, const char *monitor)
     }
 }
 
+/* The window of rows that are permuted: all that were counted, if it can hold them. */
+static uint32_t window_of(const choosing *c)
+{
+    return c->rows > WINDOW && c->rows <= WINDOW_OF_FEW ? WINDOW_OF_FEW : WINDOW;
+}
+
 /* What was chosen here and now; `passes` 0: not the epochs, `batch` 0: not the batch. */
 static void tell(const choosing *c, uint32_t batch, uint32_t passes, double steps, tn_text *said)
 {
@@ -184,6 +192,9 @@ static void tell(const choosing *c, uint32_t batch, uint32_t passes, double step
         tn_text_adds(said, "data that come by a pipe:");
     } else {
         tn_text_addf(said, "about %.0f rows:", c->rows);
+    }
+    if (c->run->data.shuffle == TN_AUTO && window_of(c) != WINDOW) {
+        tn_text_addf(said, " data.shuffle=%u,", WINDOW_OF_FEW);
     }
     if (batch > 0) {
         tn_text_addf(said, " train.batch=%u%s", batch, passes > 0 ? "," : "");
@@ -244,6 +255,9 @@ static tn_status choose_passes(choosing *c, tn_text *said, tn_error *err)
         add_stop(c, monitor);
     }
     tell(c, open_batch ? batch : 0, passes, steps, said);
+    if (c->run->data.shuffle == TN_AUTO && !take_past(c, &c->data, "shuffle", "data.shuffle")) {
+        add_count(&c->data, "shuffle", window_of(c));
+    }
     return TN_OK;
 }
 
@@ -536,15 +550,15 @@ static tn_status choose_rates(choosing *c, const tn_tree *tree, tn_text *said, t
 
 static bool is_open(const tn_run *run)
 {
-    return run->train.epochs == TN_AUTO || run->train.batch == TN_AUTO || open_slots(run) > 0 ||
-           has_x(run);
+    return run->train.epochs == TN_AUTO || run->train.batch == TN_AUTO ||
+           run->data.shuffle == TN_AUTO || open_slots(run) > 0 || has_x(run);
 }
 
 /* The layer on top of *tree, and what it changes in the run. */
 static tn_status lay(const choosing *c, const tn_tree **tree, tn_error *err)
 {
     tn_text text = {0};
-    tn_text_addf(&text, "{train: {%s}", tn_text_str(&c->train));
+    tn_text_addf(&text, "{data: {%s}, train: {%s}", tn_text_str(&c->data), tn_text_str(&c->train));
     if (c->slots.size > 0) {
         tn_text_addf(&text, ", slots: {%s}", tn_text_str(&c->slots));
     }
@@ -559,6 +573,7 @@ static tn_status lay(const choosing *c, const tn_tree **tree, tn_error *err)
         tn_run chosen;
         *tree = tn_fields_merge(c->b, tn_run_fields, *tree, over);
         tn_run_bind(c->b, *tree, &chosen);
+        c->run->data.shuffle = chosen.data.shuffle;
         c->run->train = chosen.train;
         c->run->embedding = chosen.embedding;
         c->run->slots = c->run->slots.n > 0 ? chosen.slots : c->run->slots;
@@ -594,6 +609,7 @@ tn_status tn_choices_make(const tn_binder *b, const char *past, const tn_tree **
     }
     run->train.epochs_chosen = asked.epochs == TN_AUTO;
     run->train.batch_chosen = asked.batch == TN_AUTO;
+    tn_text_done(&c.data);
     tn_text_done(&c.train);
     tn_text_done(&c.slots);
     tn_text_done(&c.embedding);
