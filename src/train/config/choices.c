@@ -181,6 +181,13 @@ static uint32_t window_of(const choosing *c)
     return c->rows > WINDOW && c->rows <= WINDOW_OF_FEW ? WINDOW_OF_FEW : WINDOW;
 }
 
+static void choose_shuffle(choosing *c)
+{
+    if (c->run->data.shuffle == TN_AUTO && !take_past(c, &c->data, "shuffle", "data.shuffle")) {
+        add_count(&c->data, "shuffle", window_of(c));
+    }
+}
+
 /* What was chosen here and now; `passes` 0: not the epochs, `batch` 0: not the batch. */
 static void tell(const choosing *c, uint32_t batch, uint32_t passes, double steps, tn_text *said)
 {
@@ -255,9 +262,7 @@ static tn_status choose_passes(choosing *c, tn_text *said, tn_error *err)
         add_stop(c, monitor);
     }
     tell(c, open_batch ? batch : 0, passes, steps, said);
-    if (c->run->data.shuffle == TN_AUTO && !take_past(c, &c->data, "shuffle", "data.shuffle")) {
-        add_count(&c->data, "shuffle", window_of(c));
-    }
+    choose_shuffle(c);
     return TN_OK;
 }
 
