@@ -187,7 +187,6 @@ static void push_tile(void *job, uint32_t tile)
 /* What tn_step_learn does, with the array in the table's place. */
 static void learn_flat(flat *f, tn_step *s)
 {
-    static const uint32_t none_at[1] = {0};
     static const uint32_t none_first[TN_PARTITIONS + 1] = {0};
     tn_error err = {0};
     tn_worker *w = f->rig->worker;
@@ -196,13 +195,12 @@ static void learn_flat(flat *f, tn_step *s)
     f->grads = s->grads;
     uint32_t tiles = tn_tile_count(f->keys->n, TILE);
     tn_team_run(w->team, tiles, pull_tile, f);
-    tn_sparse sparse = {.n = f->keys->n,
-                        .at = f->keys->at,
+    tn_sparse sparse = {.floats = f->keys->floats,
                         .rows = s->rows,
                         .grads = s->grads,
                         .bag = s->local->bag,
-                        .occurrences = s->local->occurrences,
-                        .apart = s->local->apart};
+                        .block = s->local->block,
+                        .n_blocks = s->local->n_blocks};
     tn_graph_feed feed = {.rows = s->batch->rows,
                           .sparse = &sparse,
                           .numeric = s->batch->numeric,
@@ -211,7 +209,7 @@ static void learn_flat(flat *f, tn_step *s)
                           .info = {.seed = 1, .step = w->steps, .training = true}};
     tn_forward(w->train_graph, &feed);
     tn_backward(w->train_graph);
-    tn_keyset none = {.owners = &f->rig->plan->owners, .at = none_at, .first = none_first};
+    tn_keyset none = {.owners = &f->rig->plan->owners, .first = none_first};
     tn_push push = {.step = w->steps, .weight_sum = s->weight_sum, .lr_factor = 1};
     const tn_gradients grads = {&none, s->grads, tn_params_grads(w->params)};
     double norm = 0;

@@ -1,5 +1,5 @@
-/* bench_localize.c - keys to positions: nanoseconds per key of a batch, with and without the way
- * back.
+/* bench_localize.c - keys to positions: nanoseconds per key of a batch, with and without blocks for
+ * the way back.
  *
  *     bench_localize [--json] [REPEATS [ROWS [SLOTS]]]
  *     bench_localize --list | NAME      for .ci/check-instructions
@@ -27,7 +27,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { SLOTS = 39, SLOTS_MAX = 1000, PARTITIONS = 1024, REPEATS_MAX = 1001 };
+enum { SLOTS = 39, SLOTS_MAX = 1000, PARTITIONS = 1024, BLOCKS = 16, REPEATS_MAX = 1001 };
 
 typedef struct sample {
     tn_batch batch;
@@ -79,7 +79,7 @@ static void sample_done(sample *s)
     tn_free(s->batch.label);
 }
 
-static tn_localizer *localizer(uint32_t slots, bool occurrences)
+static tn_localizer *localizer(uint32_t slots, uint32_t n_blocks)
 {
     static uint16_t group[SLOTS_MAX];
     static bool used[SLOTS_MAX];
@@ -94,7 +94,7 @@ static tn_localizer *localizer(uint32_t slots, bool occurrences)
         groups[k].record = 0;
     }
     layout.n_groups = slots;
-    const tn_localizer_opts opts = {&owners, &layout, group, used, slots, occurrences, false};
+    const tn_localizer_opts opts = {&owners, &layout, group, used, slots, n_blocks};
     tn_localizer *l = NULL;
     tn_error err = {0};
     must(tn_localizer_new(&l, &opts, &err), &err);
@@ -102,11 +102,11 @@ static tn_localizer *localizer(uint32_t slots, bool occurrences)
 }
 
 /* Nanoseconds per key. */
-static tn_spread measure(const sample *samples, uint32_t n, bool occurrences, uint32_t repeats)
+static tn_spread measure(const sample *samples, uint32_t n, uint32_t n_blocks, uint32_t repeats)
 {
     static tn_samples ns;
     const tn_batch *first = &samples[0].batch;
-    tn_localizer *l = localizer(first->n_slots, occurrences);
+    tn_localizer *l = localizer(first->n_slots, n_blocks);
     tn_error err = {0};
     const tn_local *local = NULL;
     ns.n = 0;
@@ -137,11 +137,11 @@ static void localize(void *job)
     must(tn_localize(j->l, j->batch, &local, &err), &err);
 }
 
-static void count(bool occurrences)
+static void count(uint32_t n_blocks)
 {
     enum { ROWS = 1024 };
     static sample samples[2];
-    tn_localizer *l = localizer(SLOTS, occurrences);
+    tn_localizer *l = localizer(SLOTS, n_blocks);
     for (uint32_t k = 0; k < 2; k++) {
         sample_make(&samples[k], ROWS, SLOTS, k * UINT64_C(1000003));
     }
@@ -154,12 +154,12 @@ static void count(bool occurrences)
 
 static void count_numbering(void)
 {
-    count(false);
+    count(0);
 }
 
 static void count_training(void)
 {
-    count(true);
+    count(BLOCKS);
 }
 
 static const tn_counted counted[] = {
@@ -191,8 +191,8 @@ static double run(const sizes *z)
         sample_make(&samples[k], z->rows, z->slots, k * UINT64_C(1000003));
     }
     static const char unit[] = "ns per key";
-    tn_spread forward = measure(samples, SAMPLES, false, z->repeats);
-    tn_spread both = measure(samples, SAMPLES, true, z->repeats);
+    tn_spread forward = measure(samples, SAMPLES, 0, z->repeats);
+    tn_spread both = measure(samples, SAMPLES, BLOCKS, z->repeats);
     const double stamped = 5.5;
     tn_figure numbering = {.is = forward, .unit = unit, .target = (double)NAN};
     if (z->slots == SLOTS) {

@@ -3,7 +3,7 @@
  *     bench_net [threads] [rows] [steps] [big|small]
  *     bench_net --list | NAME      for .ci/check-instructions
  *
- * Wide&Deep: 39 slots of dimension 8 and 1, one value each out of 15,000 keys, hidden layers
+ * Wide&Deep: 39 slots of dimension 8 and 1, one value each out of 384 keys, hidden layers
  * 400-400-400 or 128-64-32 with relu, bce. No reader, no table, no optimizer. Printed per net: rows
  * per second, and the share of the FMA peak measured in the same run, forward, backward, both.
  */
@@ -24,7 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SLOTS = 39, DIM = 8, KEYS = 15000, WIDTH = DIM + 1 };
+enum { SLOTS = 39, DIM = 8, WIDTH = DIM + 1, KEYS = 384, FLOATS = KEYS * WIDTH /* of a slot */ };
 
 static const tn_segment wide_segment = {.name = "wide", .at = 0, .dim = 1};
 static const tn_segment deep_segment = {.name = "deep", .at = 1, .dim = DIM};
@@ -32,71 +32,49 @@ static const tn_segment deep_segment = {.name = "deep", .at = 1, .dim = DIM};
 typedef struct bench {
     tn_sparse sparse;
     tn_bag bag[SLOTS];
+    tn_row_block block[SLOTS];
+    uint32_t slot[SLOTS];
     tn_graph_feed feed;
     tn_graph *g;
     tn_params *params;
 } bench;
 
-/* Keys as they come from clicks: a few are everywhere. */
-static uint32_t key_of(uint64_t x, uint32_t slot)
+/* Keys of a slot as they come from clicks: a few are everywhere. */
+static uint32_t key_of(uint64_t x)
 {
     double u = tn_unit(x);
-    return (uint32_t)((slot * 385U) + (uint32_t)(u * u * u * 384)) % KEYS;
-}
-
-static void fill_occurrences(bench *b, uint32_t rows)
-{
-    uint32_t *first = tn_alloc(KEYS + 1, sizeof *first, "occurrences");
-    tn_occurrence *item = tn_alloc((size_t)rows * SLOTS, sizeof *item, "occurrences");
-    uint32_t *next = tn_alloc(KEYS, sizeof *next, "occurrences");
-    for (uint32_t s = 0; s < SLOTS; s++) {
-        for (uint32_t r = 0; r < rows; r++) {
-            first[b->bag[s].index[r] + 1]++;
-        }
-    }
-    for (uint32_t k = 0; k < KEYS; k++) {
-        first[k + 1] += first[k];
-        next[k] = first[k];
-    }
-    for (uint32_t r = 0; r < rows; r++) {
-        for (uint32_t s = 0; s < SLOTS; s++) {
-            item[next[b->bag[s].index[r]]++] = (tn_occurrence){r, s, r};
-        }
-    }
-    tn_free(next);
-    b->sparse.occurrences = (tn_occurrences){first, item};
+    return (uint32_t)(u * u * u * KEYS);
 }
 
 static void fill_batch(bench *b, uint32_t rows)
 {
     uint64_t stream = tn_stream0(7);
-    tn_real *table = tn_alloc((size_t)KEYS * WIDTH, sizeof *table, "rows");
-    uint32_t *at = tn_alloc(KEYS + 1, sizeof *at, "rows");
+    const size_t floats = (size_t)SLOTS * FLOATS;
+    tn_real *table = tn_alloc(floats, sizeof *table, "rows");
     tn_real *label = tn_alloc(rows, sizeof *label, "labels");
-    for (uint32_t i = 0; i < KEYS * WIDTH; i++) {
+    for (size_t i = 0; i < floats; i++) {
         table[i] = (tn_real)(0.1 * tn_normal(tn_draw(stream, i)));
-    }
-    for (uint32_t k = 0; k <= KEYS; k++) {
-        at[k] = k * WIDTH;
     }
     for (uint32_t s = 0; s < SLOTS; s++) {
         uint32_t *offset = tn_alloc(rows + 1, sizeof *offset, "bags");
         uint32_t *index = tn_alloc(rows, sizeof *index, "bags");
         for (uint32_t r = 0; r < rows; r++) {
             offset[r + 1] = r + 1;
-            index[r] = key_of(tn_draw(stream, (uint64_t)s << 32 | r), s);
+            index[r] = s * FLOATS + key_of(tn_draw(stream, (uint64_t)s << 32 | r)) * WIDTH;
         }
         b->bag[s] = (tn_bag){.offset = offset, .index = index, .ones = true};
+        b->slot[s] = s;
+        b->block[s] = (tn_row_block){s * FLOATS, (s + 1) * FLOATS, &b->slot[s], 1, true};
     }
     for (uint32_t r = 0; r < rows; r++) {
         label[r] = (tn_real)(r % 4 == 0);
     }
-    b->sparse = (tn_sparse){.n = KEYS,
-                            .at = at,
+    b->sparse = (tn_sparse){.floats = SLOTS * FLOATS,
                             .rows = table,
-                            .grads = tn_alloc((size_t)KEYS * WIDTH, sizeof(tn_real), "gradients"),
-                            .bag = b->bag};
-    fill_occurrences(b, rows);
+                            .grads = tn_alloc(floats, sizeof(tn_real), "gradients"),
+                            .bag = b->bag,
+                            .block = b->block,
+                            .n_blocks = SLOTS};
     b->feed = (tn_graph_feed){
         .rows = rows, .sparse = &b->sparse, .label = label, .info = {.training = true, .seed = 1}};
 }

@@ -23,38 +23,30 @@ typedef struct bench_batch {
     tn_sparse sparse;
     tn_bag bag[SLOTS];
     uint32_t offset[ROWS + 1];
-    uint32_t index[ROWS];
-    uint32_t at[KEYS + 1], first[KEYS + 1];
-    tn_occurrence item[ROWS * SLOTS];
-    tn_real rows[KEYS * WIDTH], grads[KEYS * WIDTH];
+    uint32_t index[SLOTS][ROWS];
+    uint32_t slot[SLOTS];
+    tn_row_block block[SLOTS];
+    tn_real rows[SLOTS * KEYS * WIDTH], grads[SLOTS * KEYS * WIDTH];
     tn_real numeric[ROWS * NUMERIC], label[ROWS];
 } bench_batch;
 
-/* One key per slot and example. */
+/* One key per slot and example; a block for each slot's. */
 static void fill(bench_batch *b)
 {
-    uint32_t n = 0;
+    enum { FLOATS = KEYS * WIDTH };
     for (uint32_t r = 0; r < ROWS; r++) {
         b->offset[r + 1] = r + 1;
-        b->index[r] = r % KEYS;
         b->label[r] = (tn_real)(r % 2);
     }
     for (uint32_t s = 0; s < SLOTS; s++) {
-        b->bag[s] = (tn_bag){.offset = b->offset, .index = b->index};
-    }
-    for (uint32_t k = 0; k < KEYS; k++) {
-        b->first[k] = n;
-        b->at[k] = k * WIDTH;
-        for (uint32_t r = k; r < ROWS; r += KEYS) {
-            for (uint32_t s = 0; s < SLOTS; s++) {
-                b->item[n++] = (tn_occurrence){r, s, r};
-            }
+        for (uint32_t r = 0; r < ROWS; r++) {
+            b->index[s][r] = s * FLOATS + r % KEYS * WIDTH;
         }
+        b->slot[s] = s;
+        b->bag[s] = (tn_bag){.offset = b->offset, .index = b->index[s], .ones = true};
+        b->block[s] = (tn_row_block){s * FLOATS, (s + 1) * FLOATS, &b->slot[s], 1, true};
     }
-    b->first[KEYS] = n;
-    b->at[KEYS] = KEYS * WIDTH;
-    b->sparse = (tn_sparse){
-        KEYS, b->at, b->rows, b->grads, b->bag, {.first = b->first, .item = b->item}, false};
+    b->sparse = (tn_sparse){SLOTS * FLOATS, b->rows, b->grads, b->bag, b->block, SLOTS};
 }
 
 typedef struct bench_op {
@@ -65,7 +57,7 @@ typedef struct bench_op {
 
 static bool has_backward(const tn_op *op)
 {
-    return op->backward != NULL || op->backward_keys != NULL;
+    return op->backward != NULL || op->backward_rows != NULL || op->backward_fields != NULL;
 }
 
 static void randomize(const tn_graph *g)
@@ -112,6 +104,12 @@ static void run(const bench_op *o)
 static const tn_op *real;
 static volatile int n_counted; /* see counted.c */
 
+__attribute__((noinline)) static void pass_backward_rows(tn_node *self, const tn_row_block *block)
+{
+    real->backward_rows(self, block);
+    n_counted++;
+}
+
 __attribute__((noinline)) static void counted_pass(tn_rows_fn *pass, tn_node *self, tn_range range)
 {
     pass(self, range);
@@ -129,7 +127,7 @@ PASS(prepare)
 PASS(backward_cols)
 PASS(backward)
 PASS(backward_params)
-PASS(backward_keys)
+PASS(backward_fields)
 
 static void count_op(const tn_op *op, bench_batch *b)
 {
@@ -143,7 +141,8 @@ static void count_op(const tn_op *op, bench_batch *b)
     COUNT(backward_cols);
     COUNT(backward);
     COUNT(backward_params);
-    COUNT(backward_keys);
+    COUNT(backward_rows);
+    COUNT(backward_fields);
     real = op;
     for (uint32_t i = 0; (n = tn_graph_node(o.g, i)) != NULL; i++) {
         if (n->op == op) {

@@ -89,7 +89,7 @@ static void measure(uint64_t n_keys, uint32_t dim, figures *f)
     tn_table *t = tn_bench_table(&m, n_keys, b, rows, &f->insert);
     uint64_t s = tn_stream2(2, TN_RNG_GENERATE, n_keys);
     for (uint32_t i = 0; i < BATCHES_MAX; i++) {
-        tn_bench_batch_fill(&b[i], n_keys, s, (uint64_t)i * TN_BENCH_KEYS, dim);
+        tn_bench_batch_fill(&b[i], n_keys, s, (uint64_t)i * TN_BENCH_KEYS, &m.layout);
     }
     time_steps(t, b, grads, rows, f);
     f->bytes = (double)tn_table_bytes(t) / (double)tn_table_rows(t);
@@ -134,7 +134,7 @@ static void count(void (*work)(void *job), bool pulled, uint64_t stream)
     tn_bench_batch *b = tn_alloc(1, sizeof *b, "a batch");
     float *rows = tn_alloc((size_t)TN_BENCH_KEYS * COUNTED_DIM, sizeof *rows, "rows");
     tn_table *t = tn_bench_table(&m, COUNTED_KEYS, b, rows, &insert);
-    tn_bench_batch_fill(b, COUNTED_KEYS, stream, COUNTED_KEYS, COUNTED_DIM);
+    tn_bench_batch_fill(b, COUNTED_KEYS, stream, COUNTED_KEYS, &m.layout);
     counted_job job = {t, tn_bench_keyset(b), rows};
     if (pulled) {
         pull(&job);

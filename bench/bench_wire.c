@@ -28,7 +28,7 @@ enum { KEYS = 9000, GROUPS = 40, DIM = 9, FLOATS = KEYS * DIM, REPEATS_MAX = 400
 typedef struct sample {
     uint64_t key[KEYS];
     uint16_t group[KEYS];
-    uint32_t at[KEYS + 1], show[KEYS], click[KEYS], first[TN_PARTITIONS + 1], index[KEYS];
+    uint32_t at[KEYS], show[KEYS], click[KEYS], first[TN_PARTITIONS + 1], index[KEYS];
     tn_key_place scratch[2 * KEYS];
     float rows[FLOATS];
     char bytes[4 * FLOATS], packed[4 * FLOATS];
@@ -153,12 +153,13 @@ static sample *sample_new(void)
         s->group[at] = (uint16_t)(i % GROUPS);
         s->show[at] = i % 16 == 0 ? 100 : 1; /* most keys stand once in a batch */
         s->click[at] = i % 16 == 0;
-        s->at[i + 1] = (i + 1) * DIM;
+        s->at[i] = i * DIM;
     }
     for (uint32_t i = 0; i < FLOATS; i++) {
         s->rows[i] = (float)(tn_mix(i) >> 40) * 0x1p-24F;
     }
-    s->keys = (tn_keyset){&owners, KEYS, s->key, s->group, s->at, s->show, s->click, s->first};
+    s->keys = (tn_keyset){&owners,  &layout, KEYS,    FLOATS,   s->key,
+                          s->group, s->at,   s->show, s->click, s->first};
     s->rules = (tn_keyblock_rules){&owners, &layout, 0};
     return s;
 }

@@ -48,7 +48,7 @@ void tn_scale_open(const tn_scale_message *m, uint32_t n_ranks, tn_frame *out);
 typedef struct tn_scale_batch {
     uint64_t key[TN_SCALE_VALUES];
     uint16_t group[TN_SCALE_VALUES];
-    uint32_t at[TN_SCALE_VALUES + 1], show[TN_SCALE_VALUES], click[TN_SCALE_VALUES];
+    uint32_t at[TN_SCALE_VALUES], show[TN_SCALE_VALUES], click[TN_SCALE_VALUES];
     uint32_t first[TN_PARTITIONS + 1], index[TN_SCALE_VALUES];
     tn_key_place scratch[2 * TN_SCALE_VALUES];
     tn_keyset keys;

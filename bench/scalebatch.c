@@ -81,6 +81,10 @@ static void draw(values *v, uint32_t rank)
     }
 }
 
+static const tn_record record = {.width = TN_SCALE_WIDTH};
+static const tn_share_group group[TN_SCALE_SLOTS];
+static const tn_layout layout = {TN_SCALE_SLOTS, group, 1, &record};
+
 void tn_scale_batch_fill(tn_scale_batch *b, const tn_owners *owners, uint32_t rank)
 {
     values *v = tn_alloc(1, sizeof *v, "values of a batch");
@@ -100,8 +104,17 @@ void tn_scale_batch_fill(tn_scale_batch *b, const tn_owners *owners, uint32_t ra
         b->group[at] = v->slot[i];
         b->show[at] = v->show[i];
         b->click[at] = v->click[i];
-        b->at[i + 1] = (i + 1) * TN_SCALE_WIDTH;
+        b->at[i] = i * TN_SCALE_WIDTH;
     }
-    b->keys = (tn_keyset){owners, v->n, b->key, b->group, b->at, b->show, b->click, b->first};
+    b->keys = (tn_keyset){.owners = owners,
+                          .layout = &layout,
+                          .n = v->n,
+                          .floats = v->n * TN_SCALE_WIDTH,
+                          .key = b->key,
+                          .group = b->group,
+                          .at = b->at,
+                          .show = b->show,
+                          .click = b->click,
+                          .first = b->first};
     tn_free(v);
 }

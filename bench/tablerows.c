@@ -20,10 +20,11 @@ static const tn_owners owner = {1, TN_PARTITIONS, whole};
 
 /* Keys of numbers in the order that `stream` gives them: 0 .. n-1 permuted by a bijection. */
 void tn_bench_batch_fill(tn_bench_batch *b, uint64_t n_keys, uint64_t stream, uint64_t from,
-                         uint32_t dim)
+                         const tn_layout *layout)
 {
     uint64_t seen[TN_BENCH_KEYS];
     memset(b->first, 0, sizeof b->first);
+    b->layout = layout;
     for (uint32_t i = 0; i < TN_BENCH_KEYS; i++) {
         uint64_t number = stream != 0 ? tn_below(tn_draw(stream, from + i), n_keys) : from + i;
         seen[i] = tn_mix(number + 1);
@@ -37,14 +38,16 @@ void tn_bench_batch_fill(tn_bench_batch *b, uint64_t n_keys, uint64_t stream, ui
         b->show[i] = 1;
         b->click[i] = i % 4 == 0;
         b->group[i] = 0;
-        b->at[i + 1] = b->at[i] + dim;
+        b->at[i] = i * layout->record[0].width;
     }
 }
 
 tn_keyset tn_bench_keyset(const tn_bench_batch *b)
 {
     return (tn_keyset){.owners = &owner,
+                       .layout = b->layout,
                        .n = TN_BENCH_KEYS,
+                       .floats = TN_BENCH_KEYS * b->layout->record[0].width,
                        .key = b->key,
                        .group = b->group,
                        .at = b->at,
@@ -86,7 +89,7 @@ tn_table *tn_bench_table(const tn_bench_model *m, uint64_t n_keys, tn_bench_batc
     uint64_t before = 0;
     uint64_t next = n_keys / PARTS;
     for (uint64_t from = 0; from < n_keys; from += TN_BENCH_KEYS) {
-        tn_bench_batch_fill(b, n_keys, 0, from, m->record.width);
+        tn_bench_batch_fill(b, n_keys, 0, from, &m->layout);
         tn_keyset keys = tn_bench_keyset(b);
         uint64_t start = tn_clock_ns();
         status = tn_table_pull(t, NULL, &keys, rows, NULL);

@@ -22,17 +22,19 @@ typedef struct tn_bench_model {
 } tn_bench_model;
 
 typedef struct tn_bench_batch {
+    const tn_layout *layout;
     uint64_t key[TN_BENCH_KEYS];
     uint16_t group[TN_BENCH_KEYS];
-    uint32_t at[TN_BENCH_KEYS + 1], show[TN_BENCH_KEYS], click[TN_BENCH_KEYS];
+    uint32_t at[TN_BENCH_KEYS], show[TN_BENCH_KEYS], click[TN_BENCH_KEYS];
     uint32_t first[TN_PARTITIONS + 2];
 } tn_bench_batch;
 
 void tn_bench_model_init(tn_bench_model *m, uint32_t dim, tn_arena *arena); /* must stay in place */
 
-/* Keys of numbers from .. of a random stream; stream 0: of the numbers from `from` on. */
+/* Keys of numbers from .. of a random stream; stream 0: of the numbers from `from` on. Rows are as
+ * wide as those of the layout's first record. */
 void tn_bench_batch_fill(tn_bench_batch *b, uint64_t n_keys, uint64_t stream, uint64_t from,
-                         uint32_t dim);
+                         const tn_layout *layout);
 tn_keyset tn_bench_keyset(const tn_bench_batch *b);
 
 /* A table with rows for n_keys keys, filled by way of `b` and `rows`; `insert`: millions of keys

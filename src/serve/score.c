@@ -17,7 +17,7 @@
 
 enum { ROWS = 256 /* at a time */ };
 
-enum { KEY_BYTES = sizeof(tn_dict_query) + sizeof(tn_dict_row) + 3 * sizeof(uint32_t) };
+enum { KEY_BYTES = sizeof(tn_dict_query) + sizeof(tn_dict_row) + 2 * sizeof(uint32_t) };
 
 struct tn_scorer {
     const tn_exported_model *b;
@@ -31,9 +31,8 @@ struct tn_scorer {
     uint32_t keys_max;
     tn_dict_query *query; /* owns the block that holds all of keys_max, down to `at` */
     tn_dict_row *found;
-    float *weight;   /* of the keys that have a row, as the two below */
-    uint32_t *index; /* 0, 1, 2 .. */
-    uint32_t *at;    /* keys_max + 1 */
+    float *weight; /* of the keys that have a row */
+    uint32_t *at;  /* keys_max + 1: where their rows begin, in floats */
     size_t floats_max;
     float *rows;
     float spare[ROWS];      /* logits that the caller did not ask for */
@@ -110,11 +109,7 @@ static tn_status room_for_keys(tn_scorer *s, uint64_t n, tn_error *err)
     }
     s->found = (tn_dict_row *)(void *)(s->query + room);
     s->weight = (float *)(void *)(s->found + room);
-    s->index = (uint32_t *)(void *)(s->weight + room);
-    s->at = s->index + room;
-    for (uint32_t i = 0; i < room; i++) {
-        s->index[i] = i;
-    }
+    s->at = (uint32_t *)(void *)(s->weight + room);
     s->keys_max = (uint32_t)room;
     return TN_OK;
 }
@@ -202,7 +197,7 @@ static uint32_t take_slot(tn_scorer *s, const tn_slot *slot, uint32_t number, tn
     }
     offset[rows.to - rows.from] = s->n - first;
     s->bag[number] = (tn_bag){.offset = offset,
-                              .index = s->index + first,
+                              .index = s->at + first,
                               .weight = slot->value != NULL ? s->weight + first : NULL};
     return next;
 }
@@ -263,7 +258,7 @@ tn_status tn_scorer_score(tn_scorer *s, const tn_batch *batch, float *logit, flo
         uint32_t left = batch->rows - from;
         uint32_t n = left < ROWS ? left : (uint32_t)ROWS;
         TN_TRY(gather(s, batch, (tn_range){from, from + n}, err));
-        const tn_sparse sparse = {.n = s->n, .at = s->at, .rows = s->rows, .bag = s->bag};
+        const tn_sparse sparse = {.floats = s->at[s->n], .rows = s->rows, .bag = s->bag};
         const tn_graph_feed feed = {
             .rows = n,
             .sparse = &sparse,

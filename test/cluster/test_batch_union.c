@@ -104,6 +104,7 @@ static uint32_t index_in(const tn_keyset *keys, uint64_t key, uint16_t group)
 
 static void check_order(const tn_keyset *joint)
 {
+    uint32_t floats = 0;
     assert_int_equal(joint->first[0], 0);
     assert_int_equal(joint->first[TN_PARTITIONS], joint->n);
     for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
@@ -112,14 +113,15 @@ static void check_order(const tn_keyset *joint)
         }
     }
     for (uint32_t i = 0; i < joint->n; i++) {
-        assert_int_equal(joint->at[i + 1] - joint->at[i],
-                         tn_record_of(&layout, joint->group[i])->width);
+        assert_int_equal(joint->at[i], floats);
+        floats += tn_record_of(&layout, joint->group[i])->width;
         if (i > 0) {
             const uint64_t a[2] = {joint->key[i - 1], joint->group[i - 1]};
             const uint64_t b[2] = {joint->key[i], joint->group[i]};
             assert_true(by_key_and_group(a, b) < 0);
         }
     }
+    assert_int_equal(joint->floats, floats);
 }
 
 /* Counts and sums of one joint key, by looking through all ranks. */
@@ -127,7 +129,7 @@ static void check_key(const world *w, const tn_keyset *joint, uint32_t k, const 
 {
     uint32_t show = 0;
     uint32_t click = 0;
-    uint32_t width = joint->at[k + 1] - joint->at[k];
+    uint32_t width = tn_row_width(joint, k);
     float want[3] = {0, 0, 0}; /* no row is wider */
     assert_true(width <= 3);
     for (uint32_t r = 0; r < w->n_ranks; r++) {
@@ -152,9 +154,9 @@ static void check_given(tn_batch_union *j, tn_team *team, const world *w, uint32
 {
     const tn_keyset *joint = tn_batch_union_keys(j);
     const tn_keyset *keys = w->keys[rank];
-    float *rows = TN_NEW_ARRAY(w->arena, float, joint->at[joint->n] + 1);
-    float *got = TN_NEW_ARRAY(w->arena, float, keys->at[keys->n] + 1);
-    for (uint32_t i = 0; i < joint->at[joint->n]; i++) {
+    float *rows = TN_NEW_ARRAY(w->arena, float, joint->floats + 1);
+    float *got = TN_NEW_ARRAY(w->arena, float, keys->floats + 1);
+    for (uint32_t i = 0; i < joint->floats; i++) {
         rows[i] = (float)i;
     }
     tn_batch_union_give(j, team, rank, rows, got);
@@ -162,7 +164,7 @@ static void check_given(tn_batch_union *j, tn_team *team, const world *w, uint32
         uint32_t k = index_in(joint, keys->key[i], keys->group[i]);
         assert_true(k != UINT32_MAX);
         assert_memory_equal(got + keys->at[i], rows + joint->at[k],
-                            (keys->at[i + 1] - keys->at[i]) * sizeof *rows);
+                            tn_row_width(keys, i) * sizeof *rows);
     }
 }
 
@@ -171,8 +173,8 @@ static void check(tn_batch_union *j, tn_team *team, world *w)
     assert_int_equal(tn_batch_union_unite(j, team, w->keys, NULL), TN_OK);
     const tn_keyset *joint = tn_batch_union_keys(j);
     check_order(joint);
-    float *sum = TN_NEW_ARRAY(w->arena, float, joint->at[joint->n] + 1);
-    memset(sum, 0xff, joint->at[joint->n] * sizeof *sum);
+    float *sum = TN_NEW_ARRAY(w->arena, float, joint->floats + 1);
+    memset(sum, 0xff, joint->floats * sizeof *sum);
     tn_batch_union_add(j, team, (const float *const *)w->grads, sum);
     for (uint32_t k = 0; k < joint->n; k++) {
         check_key(w, joint, k, sum);

@@ -271,8 +271,9 @@ static void rows_travel_in_the_order_of_keys(void **state)
                         TN_VALUES_FINITE);
             size_t at = 0;
             for (uint32_t i = 0; i < order.n; i++) {
-                for (uint32_t f = k->set.at[order.index[i]]; f < k->set.at[order.index[i] + 1];
-                     f++) {
+                const uint32_t key = order.index[i];
+                const uint32_t from = k->set.at[key];
+                for (uint32_t f = from; f < from + tn_row_width(&k->set, key); f++) {
                     float x = 0;
                     const char *here = message + at++ * width;
                     assert_true(tn_values_read(kinds[kind], here, 1, &x) == TN_VALUES_FINITE);
@@ -299,7 +300,7 @@ static void a_fault_in_a_row_is_told_by_its_place_in_the_message(void **state)
         uint32_t key = order.index[step];
         size_t place = 0;
         for (uint32_t i = 0; i < step; i++) {
-            place += k->set.at[order.index[i] + 1] - k->set.at[order.index[i]];
+            place += tn_row_width(&k->set, order.index[i]);
         }
         rows[k->set.at[key]] = NAN;
         assert_true(tn_values_gather(TN_VALUES_F16, &k->set, order, rows, message) == place);

@@ -41,7 +41,8 @@ static void same_keys(const tn_keyset *keys, tn_key_order order, const tn_keyset
         assert_int_equal(got->at[i], at);
         at += wire_width(got->group[i]);
     }
-    assert_int_equal(got->at[order.n], at);
+    assert_int_equal(got->floats, at);
+    assert_ptr_equal(got->layout, wire_layout());
     uint32_t i = 0;
     for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
         assert_int_equal(got->first[p], i);

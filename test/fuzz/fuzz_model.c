@@ -44,7 +44,6 @@ static bool add_params(tn_exported_model *b, const tn_json *model)
 static void run_graph(const tn_exported_model *b)
 {
     static const uint32_t offset[ROWS + 1];
-    static const uint32_t at[1];
     static const uint32_t index[1];
     static const float numeric[ROWS * NUMBERS];
     static const float row[1] = {0};
@@ -58,7 +57,7 @@ static void run_graph(const tn_exported_model *b)
     for (uint32_t i = 0; i < SLOTS; i++) {
         bag[i] = (tn_bag){.offset = offset, .index = index};
     }
-    const tn_sparse sparse = {.at = at, .rows = row, .bag = bag};
+    const tn_sparse sparse = {.rows = row, .bag = bag};
     const tn_graph_feed feed = {.rows = ROWS, .sparse = &sparse, .numeric = numeric};
     tn_forward(x.g, &feed);
     tn_graph_free(x.g);

@@ -111,9 +111,8 @@ static void draw_list(uint32_t number, tn_text *out)
 
 /* Eight rows; slot s of row r holds keys r and r + s, which are its own. */
 typedef struct batch {
-    uint32_t offset[ROWS + 1], index[SLOTS][2 * ROWS], at[ALL + 1];
-    uint32_t first[ALL + 1];
-    tn_occurrence item[SLOTS * 2 * ROWS];
+    uint32_t offset[ROWS + 1], index[SLOTS][2 * ROWS], slot[SLOTS];
+    tn_row_block block[SLOTS];
     float rows[ALL * WIDTH], grads[ALL * WIDTH];
     float numeric[ROWS * NUMERIC], label[ROWS];
     tn_bag bag[SLOTS];
@@ -123,24 +122,13 @@ typedef struct batch {
 static void fill(batch *b)
 {
     uint64_t s = tn_stream2(61, 0, 0);
-    uint32_t n = 0;
     for (uint32_t i = 0; i <= ROWS; i++) {
         b->offset[i] = 2 * i;
     }
     for (uint32_t i = 0; i < SLOTS * 2 * ROWS; i++) {
         b->index[i / (2 * ROWS)][i % (2 * ROWS)] =
-            i / (2 * ROWS) * KEYS + (uint32_t)tn_below(tn_draw(s, i), KEYS);
+            (i / (2 * ROWS) * KEYS + (uint32_t)tn_below(tn_draw(s, i), KEYS)) * WIDTH;
     }
-    for (uint32_t k = 0; k < ALL; k++) {
-        b->at[k + 1] = (k + 1) * WIDTH;
-        b->first[k] = n;
-        for (uint32_t e = 0; e < 2 * ROWS; e++) {
-            if (b->index[k / KEYS][e] == k) {
-                b->item[n++] = (tn_occurrence){e / 2, k / KEYS, e};
-            }
-        }
-    }
-    b->first[ALL] = n;
     for (uint32_t i = 0; i < ALL * WIDTH; i++) {
         b->rows[i] = (float)tn_normal(tn_draw(s, 1000 + i));
     }
@@ -150,13 +138,11 @@ static void fill(batch *b)
     }
     for (uint32_t i = 0; i < SLOTS; i++) {
         b->bag[i] = (tn_bag){.offset = b->offset, .index = b->index[i]};
+        b->slot[i] = i;
+        b->block[i] =
+            (tn_row_block){i * KEYS * WIDTH, (i + 1) * KEYS * WIDTH, &b->slot[i], 1, true};
     }
-    b->sparse = (tn_sparse){.n = ALL,
-                            .at = b->at,
-                            .rows = b->rows,
-                            .grads = b->grads,
-                            .bag = b->bag,
-                            .occurrences = {.first = b->first, .item = b->item}};
+    b->sparse = (tn_sparse){ALL * WIDTH, b->rows, b->grads, b->bag, b->block, SLOTS};
 }
 
 /* What came out: logits, and when training the length of each parameter's gradient and the rows'.

@@ -10,7 +10,7 @@
 
 static const double step = sizeof(tn_real) == 8 ? 1e-5 : 0x1p-8;
 
-enum { KEYS = 7, WIDTH = 4, ENTRIES_MAX = 64, OCCURRENCES_MAX = 512 };
+enum { KEYS = 7, WIDTH = 4, FLOATS = KEYS * WIDTH, ENTRIES_MAX = 64 };
 
 struct tn_check_batch {
     tn_sparse sparse;
@@ -18,11 +18,10 @@ struct tn_check_batch {
     uint32_t offset[TN_CHECK_SLOTS][TN_CHECK_ROWS + 1];
     uint32_t index[TN_CHECK_SLOTS][ENTRIES_MAX];
     float weight[TN_CHECK_SLOTS][ENTRIES_MAX];
-    uint32_t first[KEYS + 1];
-    tn_occurrence item[OCCURRENCES_MAX];
-    uint32_t at[KEYS + 1];
-    tn_real rows[KEYS * WIDTH];
-    tn_real grads[KEYS * WIDTH];
+    uint32_t slot[TN_CHECK_SLOTS];
+    tn_row_block block[2];
+    tn_real rows[FLOATS];
+    tn_real grads[FLOATS];
     tn_real numeric[TN_CHECK_ROWS * TN_CHECK_NUMERIC];
     tn_real label[TN_CHECK_ROWS];
 };
@@ -36,7 +35,8 @@ tn_real tn_random_real(uint64_t *state)
     return (tn_real)(u + (u < 0 ? -0.1 : 0.1));
 }
 
-/* 0 to 3 entries per example and slot; slot 0 has no weights. A key may come twice. */
+/* 0 to 3 entries per example and slot; slot 0 has no weights. A key may come twice, and in all
+ * slots. */
 static void fill_bags(struct tn_check_batch *b, uint64_t *seed)
 {
     for (uint32_t s = 0; s < TN_CHECK_SLOTS; s++) {
@@ -44,51 +44,24 @@ static void fill_bags(struct tn_check_batch *b, uint64_t *seed)
         for (uint32_t r = 0; r < TN_CHECK_ROWS; r++) {
             b->offset[s][r] = n;
             for (uint32_t k = 0; k < (r + s) % 4; k++) {
-                b->index[s][n] = (uint32_t)(fabs((double)tn_random_real(seed)) * 1e6) % KEYS;
+                b->index[s][n] =
+                    (uint32_t)(fabs((double)tn_random_real(seed)) * 1e6) % KEYS * WIDTH;
                 b->weight[s][n] = (float)tn_random_real(seed);
                 n++;
             }
         }
         b->offset[s][TN_CHECK_ROWS] = n;
+        b->slot[s] = s;
         b->bag[s] = (tn_bag){
             .offset = b->offset[s], .index = b->index[s], .weight = s == 0 ? NULL : b->weight[s]};
     }
-}
-
-/* Where `key` stands in one bag of one example. */
-static uint32_t add_places(struct tn_check_batch *b, uint32_t key, uint32_t row, uint32_t slot,
-                           uint32_t n)
-{
-    for (uint32_t e = b->offset[slot][row]; e < b->offset[slot][row + 1]; e++) {
-        if (b->index[slot][e] == key) {
-            b->item[n++] = (tn_occurrence){row, slot, e};
-        }
-    }
-    return n;
-}
-
-/* By key, then by (row, slot, entry). */
-static void fill_occurrences(struct tn_check_batch *b)
-{
-    uint32_t n = 0;
-    for (uint32_t key = 0; key < KEYS; key++) {
-        b->first[key] = n;
-        for (uint32_t i = 0; i < TN_CHECK_ROWS * TN_CHECK_SLOTS; i++) {
-            n = add_places(b, key, i / TN_CHECK_SLOTS, i % TN_CHECK_SLOTS, n);
-        }
-    }
-    b->first[KEYS] = n;
 }
 
 static struct tn_check_batch *new_batch(uint64_t *seed)
 {
     struct tn_check_batch *b = tn_alloc(1, sizeof *b, "a batch");
     fill_bags(b, seed);
-    fill_occurrences(b);
-    for (uint32_t k = 0; k <= KEYS; k++) {
-        b->at[k] = k * WIDTH;
-    }
-    for (uint32_t i = 0; i < KEYS * WIDTH; i++) {
+    for (uint32_t i = 0; i < FLOATS; i++) {
         b->rows[i] = tn_random_real(seed);
         b->grads[i] = 7; /* must not be added to */
     }
@@ -98,12 +71,9 @@ static struct tn_check_batch *new_batch(uint64_t *seed)
     for (uint32_t r = 0; r < TN_CHECK_ROWS; r++) {
         b->label[r] = (tn_real)(r % 3 == 0);
     }
-    b->sparse = (tn_sparse){.n = KEYS,
-                            .at = b->at,
-                            .rows = b->rows,
-                            .grads = b->grads,
-                            .bag = b->bag,
-                            .occurrences = {b->first, b->item}};
+    b->block[0] = (tn_row_block){0, 3 * WIDTH, b->slot, TN_CHECK_SLOTS, false};
+    b->block[1] = (tn_row_block){3 * WIDTH, FLOATS, b->slot, TN_CHECK_SLOTS, false};
+    b->sparse = (tn_sparse){FLOATS, b->rows, b->grads, b->bag, b->block, 2};
     return b;
 }
 
@@ -196,7 +166,7 @@ static double leaf_error(const tn_check *c, tn_node *leaf, uint64_t *n_entries)
 
 static bool has_embed(const tn_check *c)
 {
-    return c->y->op->backward_keys != NULL || c->y->op->backward_fields != NULL;
+    return c->y->op->backward_rows != NULL || c->y->op->backward_fields != NULL;
 }
 
 double tn_check_differences(tn_check *c, uint64_t *n_entries)
@@ -214,7 +184,7 @@ double tn_check_differences(tn_check *c, uint64_t *n_entries)
             worst = fmax(worst, leaf_error(c, n, n_entries));
         }
     }
-    for (uint32_t i = 0; has_embed(c) && i < KEYS * WIDTH; i++) {
+    for (uint32_t i = 0; has_embed(c) && i < FLOATS; i++) {
         worst = fmax(worst, error_of(c, &c->batch->rows[i], (double)c->batch->grads[i]));
         ++*n_entries;
     }
@@ -233,7 +203,7 @@ static double gradient_size(const tn_check *c)
             }
         }
     }
-    for (uint32_t i = 0; has_embed(c) && i < KEYS * WIDTH; i++) {
+    for (uint32_t i = 0; has_embed(c) && i < FLOATS; i++) {
         size += fabs((double)c->batch->grads[i]);
     }
     return size;
@@ -256,7 +226,7 @@ static void clear_operands(const tn_check *c)
         }
         c->y->in[k]->first_writer = NULL; /* from now on everybody adds */
     }
-    tn_clear(c->batch->grads, (size_t)KEYS * WIDTH);
+    tn_clear(c->batch->grads, FLOATS);
 }
 
 static void backward_once(const tn_check *c)
@@ -273,9 +243,10 @@ static void backward_once(const tn_check *c)
     if (y->op->backward_params != NULL) {
         y->op->backward_params(y, cols);
     }
-    if (y->op->backward_keys != NULL) { /* no slots are apart here */
-        y->op->backward_keys(y, (tn_range){0, KEYS});
-    } else if (y->op->backward_fields != NULL) {
+    for (uint32_t i = 0; y->op->backward_rows != NULL && i < c->batch->sparse.n_blocks; i++) {
+        y->op->backward_rows(y, &c->batch->block[i]);
+    }
+    if (y->op->backward_fields != NULL) {
         y->op->backward_fields(y, (tn_range){0, y->op->fields(y)});
     }
 }

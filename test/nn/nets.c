@@ -11,7 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SLOTS = 6, DIM = 8, WIDTH = DIM + 1, KEYS = 200, NUMERIC = 3, UNITS = 40, ENTRIES = 3 };
+enum { SLOTS = 6, DIM = 8, WIDTH = DIM + 1, KEYS = 33 /* per slot */, NUMERIC = 3, UNITS = 40 };
+enum { ENTRIES = 3, SLOT_FLOATS = KEYS * WIDTH, FLOATS = SLOTS * SLOT_FLOATS };
 
 static const tn_segment wide_segment = {.name = "wide", .at = 0, .dim = 1};
 static const tn_segment deep_segment = {.name = "deep", .at = 1, .dim = DIM};
@@ -113,8 +114,8 @@ struct tn_test_batch {
     tn_bag bag[SLOTS];
     uint32_t *offset[SLOTS], *index[SLOTS];
     float *weight;
-    uint32_t *first, *at;
-    tn_occurrence *item;
+    tn_row_block block[SLOTS];
+    uint32_t slot[SLOTS];
     tn_real *rows, *grads, *numeric, *label, *row_weight;
     uint32_t n;
 };
@@ -134,30 +135,15 @@ static void fill_bags(tn_test_batch *b, uint64_t stream)
         for (uint32_t r = 0; r < b->n; r++) {
             for (uint32_t k = 0; k < entries_of(s, r); k++, at++) {
                 uint64_t x = tn_draw(stream, (uint64_t)s << 40 | at);
-                b->index[s][at] = (uint32_t)tn_below(x, KEYS / SLOTS) * SLOTS + s;
+                b->index[s][at] = s * SLOT_FLOATS + (uint32_t)tn_below(x, KEYS) * WIDTH;
             }
             b->offset[s][r + 1] = at;
         }
         b->bag[s] = (tn_bag){
             .offset = b->offset[s], .index = b->index[s], .weight = s == 2 ? b->weight : NULL};
+        b->slot[s] = s;
+        b->block[s] = (tn_row_block){s * SLOT_FLOATS, (s + 1) * SLOT_FLOATS, &b->slot[s], 1, true};
     }
-}
-
-static void fill_occurrences(tn_test_batch *b)
-{
-    uint32_t n = 0;
-    for (uint32_t key = 0; key < KEYS; key++) {
-        b->first[key] = n;
-        uint32_t s = key % SLOTS;
-        for (uint32_t r = 0; r < b->n; r++) {
-            for (uint32_t e = b->offset[s][r]; e < b->offset[s][r + 1]; e++) {
-                if (b->index[s][e] == key) {
-                    b->item[n++] = (tn_occurrence){r, s, e};
-                }
-            }
-        }
-    }
-    b->first[KEYS] = n;
 }
 
 static tn_real real_of(uint64_t stream, uint64_t i)
@@ -171,11 +157,8 @@ tn_test_batch *tn_test_batch_new(uint32_t rows, uint64_t seed)
     tn_test_batch *b = tn_alloc(1, sizeof *b, "a batch");
     b->n = rows;
     b->weight = tn_alloc((size_t)rows * ENTRIES, sizeof *b->weight, "a batch");
-    b->first = tn_alloc(KEYS + 1, sizeof *b->first, "a batch");
-    b->at = tn_alloc(KEYS + 1, sizeof *b->at, "a batch");
-    b->item = tn_alloc((size_t)rows * SLOTS * ENTRIES, sizeof *b->item, "a batch");
-    b->rows = tn_alloc((size_t)KEYS * WIDTH, sizeof *b->rows, "a batch");
-    b->grads = tn_alloc((size_t)KEYS * WIDTH, sizeof *b->grads, "a batch");
+    b->rows = tn_alloc(FLOATS, sizeof *b->rows, "a batch");
+    b->grads = tn_alloc(FLOATS, sizeof *b->grads, "a batch");
     b->numeric = tn_alloc((size_t)rows * NUMERIC, sizeof *b->numeric, "a batch");
     b->label = tn_alloc(rows, sizeof *b->label, "a batch");
     b->row_weight = tn_alloc(rows, sizeof *b->row_weight, "a batch");
@@ -183,24 +166,15 @@ tn_test_batch *tn_test_batch_new(uint32_t rows, uint64_t seed)
         b->weight[i] = (float)real_of(stream, 1000000 + i);
         b->numeric[i] = real_of(stream, 2000000 + i);
     }
-    for (uint32_t i = 0; i < KEYS * WIDTH; i++) {
+    for (uint32_t i = 0; i < FLOATS; i++) {
         b->rows[i] = real_of(stream, 3000000 + i);
     }
     for (uint32_t i = 0; i < rows; i++) {
         b->label[i] = (tn_real)(i % 3 == 0);
         b->row_weight[i] = (tn_real)(1 + i % 4);
     }
-    for (uint32_t k = 0; k <= KEYS; k++) {
-        b->at[k] = k * WIDTH;
-    }
     fill_bags(b, stream);
-    fill_occurrences(b);
-    b->sparse = (tn_sparse){.n = KEYS,
-                            .at = b->at,
-                            .rows = b->rows,
-                            .grads = b->grads,
-                            .bag = b->bag,
-                            .occurrences = {b->first, b->item}};
+    b->sparse = (tn_sparse){FLOATS, b->rows, b->grads, b->bag, b->block, SLOTS};
     return b;
 }
 
@@ -211,9 +185,6 @@ void tn_test_batch_free(tn_test_batch *b)
         tn_free(b->index[s]);
     }
     tn_free(b->weight);
-    tn_free(b->first);
-    tn_free(b->at);
-    tn_free(b->item);
     tn_free(b->rows);
     tn_free(b->grads);
     tn_free(b->numeric);
@@ -234,5 +205,5 @@ tn_graph_feed tn_test_feed(tn_test_batch *b, bool training)
 
 size_t tn_test_grads_size(const tn_test_batch *b)
 {
-    return (size_t)b->sparse.n * WIDTH;
+    return b->sparse.floats;
 }

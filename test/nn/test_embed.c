@@ -1,5 +1,5 @@
 /* test_embed.c - the short ways of pooling and of its gradient have the bits of the long ones;
- * gradients of rows have the same bits by keys and slot by slot. */
+ * gradients of rows have the same bits however the rows are cut into blocks. */
 #include "base/core/alloc.h"
 #include "base/keys/record.h"
 #include "base/math/rng.h"
@@ -17,9 +17,9 @@ enum { ROWS = 70, SLOTS = 3, KEYS = 12 /* per slot */, DIM_MAX = 40, ALL = SLOTS
 
 /* One value per row and slot; slot 2 is of another node, or of none. */
 typedef struct fixture {
-    uint32_t offset[ROWS + 1], index[SLOTS][ROWS], at[ALL + 1], first[ALL + 1];
+    uint32_t offset[ROWS + 1], index[SLOTS][ROWS], slot[SLOTS];
+    tn_row_block block[SLOTS];
     float ones[ROWS];
-    tn_occurrence item[SLOTS * ROWS];
     tn_real rows[ALL * (DIM_MAX + 1)], grads[ALL * (DIM_MAX + 1)];
     tn_real y[ROWS * SLOTS * DIM_MAX];
     double factor[ROWS * SLOTS * DIM_MAX];
@@ -28,31 +28,31 @@ typedef struct fixture {
 static void fill(fixture *f, uint32_t dim)
 {
     uint64_t stream = tn_stream0(dim);
-    uint32_t n = 0;
+    const uint32_t width = dim + 1;
     for (uint32_t r = 0; r < ROWS; r++) {
         f->offset[r + 1] = r + 1;
         f->ones[r] = 1;
         for (uint32_t s = 0; s < SLOTS; s++) {
             uint64_t x = tn_draw(stream, r * SLOTS + s);
-            f->index[s][r] = s * KEYS + (uint32_t)tn_below(x, KEYS);
+            f->index[s][r] = (s * KEYS + (uint32_t)tn_below(x, KEYS)) * width;
         }
     }
-    for (uint32_t k = 0; k < ALL; k++) {
-        f->at[k + 1] = (k + 1) * (dim + 1);
-        f->first[k] = n;
-        for (uint32_t r = 0; r < ROWS; r++) {
-            if (f->index[k / KEYS][r] == k) {
-                f->item[n++] = (tn_occurrence){r, k / KEYS, r};
-            }
-        }
+    for (uint32_t s = 0; s < SLOTS; s++) {
+        f->slot[s] = s;
+        f->block[s] =
+            (tn_row_block){s * KEYS * width, (s + 1) * KEYS * width, &f->slot[s], 1, true};
     }
-    f->first[ALL] = n;
-    for (uint32_t i = 0; i < ALL * (dim + 1); i++) {
+    for (uint32_t i = 0; i < ALL * width; i++) {
         f->rows[i] = (tn_real)(tn_unit(tn_draw(stream, 1000 + i)) - .5);
     }
     for (uint32_t i = 0; i < ROWS * (SLOTS - 1) * dim; i++) {
         f->factor[i] = tn_unit(tn_draw(stream, 100000 + i)) - .5;
     }
+}
+
+static tn_sparse sparse_of(fixture *f, uint32_t dim, const tn_bag *bag)
+{
+    return (tn_sparse){ALL * (dim + 1), f->rows, f->grads, bag, f->block, SLOTS};
 }
 
 /* What a fixture gives when its bags say that all rows have one value, say nothing, or hold a
@@ -69,8 +69,7 @@ static void run_pooling(fixture *f, uint32_t dim, bool ones, bool weights)
     for (uint32_t s = 0; s < SLOTS - 1; s++) {
         slot[s] = (tn_embed_slot){.name = s == 0 ? "a" : "b", .slot = s, .segment = &segment};
     }
-    tn_sparse sparse = {.n = ALL, .at = f->at, .rows = f->rows, .grads = f->grads, .bag = bag};
-    sparse.occurrences = (tn_occurrences){f->first, f->item};
+    const tn_sparse sparse = sparse_of(f, dim, bag);
     tn_graph *g = tn_trial_graph(ROWS, true);
     tn_trial t = tn_trial_open(g, tn_embed(g, "y", slot, SLOTS - 1), ROWS, true);
     t.feed.sparse = &sparse;
@@ -111,14 +110,14 @@ static void a_key_gets_the_gradients_of_all_its_places(void **state)
     for (uint32_t k = 0; k < ALL; k++) {
         for (uint32_t c = 0; c < DIM; c++) {
             double want = 0;
-            for (uint32_t j = f->first[k]; j < f->first[k + 1]; j++) {
-                const tn_occurrence *o = &f->item[j];
-                uint32_t col = o->slot * DIM + c;
-                want += o->slot < SLOTS - 1 ? f->factor[o->row * (SLOTS - 1) * DIM + col] : 0;
+            const uint32_t s = k / KEYS;
+            for (uint32_t r = 0; r < ROWS; r++) {
+                bool taken = s < SLOTS - 1 && f->index[s][r] == k * (DIM + 1);
+                want += taken ? f->factor[(r * (SLOTS - 1) + s) * DIM + c] : 0;
             }
-            tn_assert_value((double)f->grads[f->at[k] + 1 + c], want);
+            tn_assert_value((double)f->grads[k * (DIM + 1) + 1 + c], want);
         }
-        assert_true(f->grads[f->at[k]] == 0); /* nobody takes the first float of a row */
+        assert_true(f->grads[k * (DIM + 1)] == 0); /* nobody takes the first float of a row */
     }
     tn_free(f);
 }
@@ -138,8 +137,7 @@ static void a_sum_of_single_weights_needs_no_matrix(void **state)
             slot[s] = (tn_embed_slot){
                 .name = (const char *const[]){"a", "b", "c"}[s], .slot = s, .segment = &segment};
         }
-        tn_sparse sparse = {.n = ALL, .at = f->at, .rows = f->rows, .grads = f->grads, .bag = bag};
-        sparse.occurrences = (tn_occurrences){f->first, f->item};
+        const tn_sparse sparse = sparse_of(f, 1, bag);
         tn_graph *g = tn_trial_graph(ROWS, true);
         tn_node *y = tn_apply(g, &tn_op_embed_sum, "y", NULL, 0,
                               tn_embed_one_column(g, tn_embed(g, "x", slot, SLOTS)));
@@ -149,16 +147,16 @@ static void a_sum_of_single_weights_needs_no_matrix(void **state)
         for (uint32_t r = 0; r < ROWS; r++) {
             double want = 0;
             for (uint32_t s = 0; s < SLOTS; s++) {
-                want += (double)f->rows[f->at[f->index[s][r]] + 1];
+                want += (double)f->rows[f->index[s][r] + 1];
             }
             tn_assert_value((double)t.y->val[(size_t)r * t.y->stride], want);
         }
         for (uint32_t k = 0; k < ALL; k++) {
             double want = 0;
-            for (uint32_t j = f->first[k]; j < f->first[k + 1]; j++) {
-                want += f->factor[f->item[j].row];
+            for (uint32_t r = 0; r < ROWS; r++) {
+                want += f->index[k / KEYS][r] == k * 2 ? f->factor[r] : 0;
             }
-            tn_assert_value((double)f->grads[f->at[k] + 1], want);
+            tn_assert_value((double)f->grads[k * 2 + 1], want);
         }
         tn_graph_free(g);
     }
@@ -216,71 +214,84 @@ static tn_node *single_weights(tn_graph *g, const tn_segment *segment)
 static tn_bags_build *const builds[] = {sums,  all_pools,      mostly_means, squares,
                                         pairs, single_weights, NULL};
 
-static void slots_apart_give_the_bits_of_the_list(void **state)
+/* Case number i: a dimension, slots of one value or mixed, of rows of their own or shared. */
+static tn_bags_run case_of(uint32_t i, tn_bags_build *build)
 {
-    (void)state;
-    for (uint32_t i = 0; i < DIMS * 2; i++) {
-        for (uint32_t k = 0; builds[k] != NULL; k++) {
-            tn_bags_run run = {.build = builds[k], .dim = bag_dims[i / 2], .mixed = i % 2 == 1};
-            size_t n = 0;
-            const tn_op *op = NULL;
-            tn_real *want = tn_bags_step(&run, &n, &op);
-            run.apart = true;
-            tn_real *got = tn_bags_step(&run, &n, &op);
-            if (memcmp(want, got, n * sizeof *got) != 0) {
-                fail_msg("graph %u, dim %u, mixed %u: other bits", k, run.dim, i % 2);
-            }
-            tn_free(want);
-            tn_free(got);
+    return (tn_bags_run){
+        .build = build, .dim = bag_dims[i / 4], .mixed = i % 2 == 1, .shared = i / 2 % 2 == 1};
+}
+
+/* Fails unless `run` gives `want` however its rows are cut, on one thread and on a team. */
+static void check_cuts(tn_bags_run run, const tn_real *want, const tn_op *as, tn_team *team)
+{
+    for (uint32_t way = 0; way < 2 * TN_BAGS_CUTS; way++) {
+        size_t n = 0;
+        const tn_op *op = NULL;
+        run.cut = way / 2;
+        run.team = way % 2 == 1 ? team : NULL;
+        tn_real *got = tn_bags_step(&run, &n, &op);
+        assert_true(as == NULL || op == as);
+        if (memcmp(want, got, n * sizeof *got) != 0) {
+            fail_msg("dim %u, mixed %u, shared %u, cut %u, team %u: other bits", run.dim, run.mixed,
+                     run.shared, run.cut, way % 2);
         }
+        tn_free(got);
     }
 }
 
-static void slots_apart_need_no_more_than_one_writer(void **state)
+static tn_team *team_of_three(void)
 {
-    (void)state;
     tn_team *team = NULL;
     tn_error err = {0};
     assert_int_equal(tn_team_open(&team, 3, &err), TN_OK);
-    for (uint32_t k = 0; builds[k] != NULL; k++) {
-        tn_bags_run run = {.build = builds[k], .dim = 8, .mixed = true, .apart = true};
+    return team;
+}
+
+static void gradients_are_summed_by_example_then_slot_then_place(void **state)
+{
+    (void)state;
+    tn_team *team = team_of_three();
+    for (uint32_t i = 0; i < DIMS * 4; i++) {
+        const tn_bags_run run = case_of(i, sums);
         size_t n = 0;
-        const tn_op *op = NULL;
-        tn_real *want = tn_bags_step(&run, &n, &op);
-        run.team = team;
-        tn_real *got = tn_bags_step(&run, &n, &op);
-        assert_memory_equal(want, got, n * sizeof *got);
+        tn_real *want = tn_bags_by_hand(&run, &n);
+        check_cuts(run, want, NULL, team);
         tn_free(want);
-        tn_free(got);
     }
     tn_team_close(team);
 }
 
-/* Pairs straight from the rows, by keys or by slots, on one thread or three. */
+static void blocks_of_any_kind_give_the_same_bits(void **state)
+{
+    (void)state;
+    tn_team *team = team_of_three();
+    for (uint32_t i = 0; i < DIMS * 4; i++) {
+        for (uint32_t k = 0; builds[k] != NULL; k++) {
+            const tn_bags_run run = case_of(i, builds[k]);
+            size_t n = 0;
+            const tn_op *op = NULL;
+            tn_real *want = tn_bags_step(&run, &n, &op);
+            check_cuts(run, want, NULL, team);
+            tn_free(want);
+        }
+    }
+    tn_team_close(team);
+}
+
+/* Pairs straight from the rows, in blocks of any kind, on one thread or three. */
 static void training_pairs_needs_no_matrix(void **state)
 {
     (void)state;
-    tn_team *team = NULL;
-    tn_error err = {0};
-    assert_int_equal(tn_team_open(&team, 3, &err), TN_OK);
-    for (uint32_t i = 0; i < DIMS * 2; i++) {
-        tn_bags_run run = {.build = pairs, .dim = bag_dims[i / 2], .mixed = i % 2 == 1};
+    tn_team *team = team_of_three();
+    for (uint32_t i = 0; i < DIMS * 4; i++) {
+        tn_bags_run run = case_of(i, pairs);
         size_t n = 0;
         const tn_op *op = NULL;
         run.no_passes = true;
         tn_real *want = tn_bags_step(&run, &n, &op);
         assert_ptr_equal(op, &tn_op_fm);
         run.no_passes = false;
-        for (uint32_t way = 0; way < 4; way++) {
-            run.apart = way % 2 == 1;
-            run.team = way >= 2 ? team : NULL;
-            tn_real *got = tn_bags_step(&run, &n, &op);
-            assert_ptr_equal(op, &tn_op_embed_fm);
-            if (memcmp(want, got, n * sizeof *got) != 0) {
-                fail_msg("dim %u, mixed %u, way %u: other bits", run.dim, i % 2, way);
-            }
-            tn_free(got);
-        }
+        check_cuts(run, want, &tn_op_embed_fm, team);
         tn_free(want);
     }
     tn_team_close(team);
@@ -330,8 +341,8 @@ int main(void)
         cmocka_unit_test(plain_slots_have_the_bits_of_weighted_ones),
         cmocka_unit_test(a_key_gets_the_gradients_of_all_its_places),
         cmocka_unit_test(a_sum_of_single_weights_needs_no_matrix),
-        cmocka_unit_test(slots_apart_give_the_bits_of_the_list),
-        cmocka_unit_test(slots_apart_need_no_more_than_one_writer),
+        cmocka_unit_test(gradients_are_summed_by_example_then_slot_then_place),
+        cmocka_unit_test(blocks_of_any_kind_give_the_same_bits),
         cmocka_unit_test(training_pairs_needs_no_matrix),
         cmocka_unit_test(pairs_that_are_not_all_there_is_keep_their_matrix),
     };

@@ -131,12 +131,11 @@ static double layer_of_values(uint32_t k, bool within_slot, bool normalise)
         {.name = "b", .slot = 1, .segment = &segment, .pool = TN_POOL_SUM},
     };
     static const tn_real rows[] = {1, 2, 3, 4, (tn_real).5, 0, 1, -1, 2, -2, 1, 1};
-    static const uint32_t at[] = {0, 4, 8, 12};
-    static const uint32_t places[] = {0, 1, 2};
+    static const uint32_t places[] = {0, 4, 8};
     static const float x_of[] = {2, -1, .5F};
     tn_bag bag[] = {{.offset = (const uint32_t[]){0, 2}, .index = places, .weight = x_of},
                     {.offset = (const uint32_t[]){0, 1}, .index = places + 2, .weight = x_of + 2}};
-    tn_sparse sparse = {.n = 3, .at = at, .rows = rows, .bag = bag};
+    tn_sparse sparse = {.floats = 12, .rows = rows, .bag = bag};
     const struct {
         uint32_t k;
         bool within_slot, normalise;
@@ -178,7 +177,7 @@ static void normalising_divides_once(void **state)
 
 /* Examples of eleven slots: one value each, or (`mixed`) slots 2 and 5 with none to two, weighted,
  * of the same keys. */
-enum { SLOTS = 11, ROWS = 150, KEYS = 5, ALL = SLOTS * KEYS, WIDE_MAX = SLOTS * 4 + 1 };
+enum { SLOTS = 11, ROWS = 150, KEYS = 5, ALL = SLOTS * KEYS, WIDE_MAX = SLOTS * 4 + 1, PARTS = 3 };
 
 typedef struct batch {
     tn_sparse sparse;
@@ -186,15 +185,15 @@ typedef struct batch {
     uint32_t offset[SLOTS][ROWS + 1];
     uint32_t index[SLOTS][2 * ROWS];
     float weight[2 * ROWS];
-    uint32_t at[ALL + 1];
-    uint32_t first[ALL + 1];
-    tn_occurrence item[2 * ROWS * SLOTS];
+    uint32_t slot[SLOTS];
+    tn_row_block block[SLOTS * PARTS];
+    uint32_t floats;
     tn_real rows[ALL * WIDE_MAX];
     tn_real grads[ALL * WIDE_MAX];
     double dy[ROWS];
 } batch;
 
-static void fill_slot(batch *b, uint32_t s, bool mixed)
+static void fill_slot(batch *b, uint32_t s, uint32_t width, bool mixed)
 {
     uint32_t n = 0;
     bool odd = mixed && (s == 2 || s == 5);
@@ -202,7 +201,7 @@ static void fill_slot(batch *b, uint32_t s, bool mixed)
         uint32_t group = odd ? 2 : s;
         b->offset[s][r] = n;
         for (uint32_t j = 0; j < (odd ? (r + s) % 3 : 1); j++) {
-            b->index[s][n++] = group * KEYS + (r * 7 + s + 3 * j) % KEYS;
+            b->index[s][n++] = (group * KEYS + (r * 7 + s + 3 * j) % KEYS) * width;
         }
     }
     b->offset[s][ROWS] = n;
@@ -212,35 +211,33 @@ static void fill_slot(batch *b, uint32_t s, bool mixed)
                          .ones = !odd};
 }
 
-static void fill_occurrences(batch *b)
+/* All rows in one block, or (`cut`) those of a slot in three. */
+static void cut_rows(batch *b, uint32_t width, bool cut)
 {
-    uint32_t n = 0;
-    for (uint32_t k = 0; k < ALL; k++) {
-        b->first[k] = n;
-        for (uint32_t i = 0; i < ROWS * SLOTS; i++) {
-            uint32_t r = i / SLOTS;
-            uint32_t s = i % SLOTS;
-            for (uint32_t j = b->offset[s][r]; j < b->offset[s][r + 1]; j++) {
-                if (b->index[s][j] == k) {
-                    b->item[n++] = (tn_occurrence){r, s, j};
-                }
-            }
-        }
+    const uint32_t n = cut ? SLOTS * PARTS : 1;
+    for (uint32_t s = 0; s < SLOTS; s++) {
+        b->slot[s] = s;
     }
-    b->first[ALL] = n;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t to = cut ? i / PARTS * KEYS + KEYS * (i % PARTS + 1) / PARTS : ALL;
+        b->block[i] = (tn_row_block){.from = i > 0 ? b->block[i - 1].to : 0,
+                                     .to = to * width,
+                                     .slot = b->slot,
+                                     .n_slots = SLOTS,
+                                     .whole = !cut};
+    }
+    b->sparse = (tn_sparse){b->floats, b->rows, b->grads, b->bag, b->block, n};
 }
 
-static void fill_batch(batch *b, uint32_t width, bool mixed)
+static void fill_batch(batch *b, uint32_t dim, bool mixed, bool cut)
 {
+    const uint32_t width = dim + 1;
+    b->floats = ALL * width;
     for (uint32_t j = 0; j < 2 * ROWS; j++) {
         b->weight[j] = (float)(j % 7) / 4 - .5F;
     }
     for (uint32_t s = 0; s < SLOTS; s++) {
-        fill_slot(b, s, mixed);
-    }
-    fill_occurrences(b);
-    for (uint32_t k = 0; k <= ALL; k++) {
-        b->at[k] = k * (width + 1);
+        fill_slot(b, s, width, mixed);
     }
     for (uint32_t i = 0; i < ALL * WIDE_MAX; i++) {
         b->rows[i] = (tn_real)((double)(i * 7919 % 1013) / 506.5 - 1);
@@ -249,12 +246,7 @@ static void fill_batch(batch *b, uint32_t width, bool mixed)
     for (uint32_t r = 0; r < ROWS; r++) {
         b->dy[r] = (r % 5) / 4.0 - .4;
     }
-    b->sparse = (tn_sparse){.n = ALL,
-                            .at = b->at,
-                            .rows = b->rows,
-                            .grads = b->grads,
-                            .bag = b->bag,
-                            .occurrences = {b->first, b->item}};
+    cut_rows(b, width, cut);
 }
 
 /* y of all rows; gradients are in b. */
@@ -291,14 +283,14 @@ static void training_needs_no_matrix(void **state)
         uint32_t k = i % 2 == 0 ? 4 : 3;
         tn_real y[ROWS];
         tn_real want[ROWS];
-        fill_batch(a, SLOTS * k, i >= 2);
-        fill_batch(b, SLOTS * k, i >= 2);
+        fill_batch(a, SLOTS * k, i >= 2, false);
+        fill_batch(b, SLOTS * k, i >= 2, false);
         run_graph(a, k, &(tn_graph_opts){.seed = 1}, y);
         run_graph(b, k, &(tn_graph_opts){.no_passes = true}, want);
         for (uint32_t r = 0; r < ROWS; r++) {
             assert_true(fabs((double)(y[r] - want[r])) < 1e-4);
         }
-        for (uint32_t j = 0; j < b->at[ALL]; j++) {
+        for (uint32_t j = 0; j < b->floats; j++) {
             if (!(fabs((double)(a->grads[j] - b->grads[j])) < 1e-4)) {
                 fail_msg("case %u: gradient %u is %g instead of %g", i, j, (double)a->grads[j],
                          (double)b->grads[j]);
@@ -309,23 +301,23 @@ static void training_needs_no_matrix(void **state)
     tn_free(b);
 }
 
-static void threads_do_not_change_a_bit(void **state)
+static void threads_and_blocks_do_not_change_a_bit(void **state)
 {
     (void)state;
     batch *a = tn_alloc(1, sizeof *a, "a batch");
     batch *b = tn_alloc(1, sizeof *b, "a batch");
-    for (uint32_t threads = 2; threads <= 4; threads += 2) {
+    for (uint32_t i = 0; i < 4; i++) {
         tn_team *team = NULL;
         tn_error err = {0};
         tn_real y[ROWS];
         tn_real want[ROWS];
-        assert_int_equal(tn_team_open(&team, threads, &err), TN_OK);
-        fill_batch(a, SLOTS * 4, true);
-        fill_batch(b, SLOTS * 4, true);
+        assert_int_equal(tn_team_open(&team, 2 + i / 2 * 2, &err), TN_OK);
+        fill_batch(a, SLOTS * 4, true, i % 2 == 1);
+        fill_batch(b, SLOTS * 4, true, false);
         run_graph(a, 4, &(tn_graph_opts){.team = team}, y);
         run_graph(b, 4, &(tn_graph_opts){.seed = 1}, want);
         assert_memory_equal(y, want, sizeof y);
-        assert_memory_equal(a->grads, b->grads, b->at[ALL] * sizeof *a->grads);
+        assert_memory_equal(a->grads, b->grads, b->floats * sizeof *a->grads);
         tn_team_close(team);
     }
     tn_free(a);
@@ -341,7 +333,7 @@ int main(void)
         cmocka_unit_test(values_of_one_slot_meet_by_their_own_vectors),
         cmocka_unit_test(normalising_divides_once),
         cmocka_unit_test(training_needs_no_matrix),
-        cmocka_unit_test(threads_do_not_change_a_bit),
+        cmocka_unit_test(threads_and_blocks_do_not_change_a_bit),
     };
     return cmocka_run_group_tests_name("nn/ffm", tests, NULL, NULL);
 }

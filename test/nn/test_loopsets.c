@@ -100,35 +100,24 @@ static void field_aware_pairs(void **state)
     tn_free(p);
 }
 
-/* Two slots: values of the examples, gradients of the keys by either way. */
+/* Two slots: values of the examples, gradients of the rows in blocks of a slot each, in one of
+ * both, or in three that are of no slot alone. */
+enum { CUTS = 3 };
 typedef struct sums {
-    tn_real rows[KEYS * DIM_MAX], y[ROWS];
-    tn_real by_slot[KEYS * DIM_MAX], by_keys[KEYS * DIM_MAX];
-    uint32_t offset[ROWS + 1], index[2][ROWS], at[KEYS + 1], first[KEYS + 1];
-    tn_occurrence item[2 * ROWS];
+    tn_real rows[KEYS * DIM_MAX], y[ROWS], grads[CUTS][KEYS * DIM_MAX];
+    uint32_t offset[ROWS + 1], index[2][ROWS];
 } sums;
 
-/* Even keys in slot 0, odd ones in slot 1. */
+/* The first half of the keys in slot 0, the other in slot 1. */
 static void fill_sums(sums *f, uint32_t dim)
 {
-    uint32_t n = 0;
     memset(f, 0, sizeof *f);
     fill(f->rows, (size_t)KEYS * dim, 3);
     for (uint32_t r = 0; r < ROWS; r++) {
         f->offset[r + 1] = r + 1;
-        f->index[0][r] = (r * r + r / 3) % (KEYS / 2) * 2;
-        f->index[1][r] = r % (KEYS / 2) * 2 + 1;
+        f->index[0][r] = (r * r + r / 3) % (KEYS / 2) * dim;
+        f->index[1][r] = (KEYS / 2 + r % (KEYS / 2)) * dim;
     }
-    for (uint32_t k = 0; k < KEYS; k++) {
-        f->first[k] = n;
-        f->at[k + 1] = (k + 1) * dim;
-        for (uint32_t r = 0; r < ROWS; r++) {
-            if (f->index[k % 2][r] == k) {
-                f->item[n++] = (tn_occurrence){r, k % 2, r};
-            }
-        }
-    }
-    f->first[KEYS] = n;
 }
 
 static void run_sums(const tn_loopset *set, uint32_t dim, sums *f)
@@ -139,19 +128,28 @@ static void run_sums(const tn_loopset *set, uint32_t dim, sums *f)
     fill_sums(f, dim);
     const tn_bag bags[] = {{.offset = f->offset, .index = f->index[0], .ones = true},
                            {.offset = f->offset, .index = f->index[1], .ones = true}};
-    const tn_sparse by_slot = {KEYS, f->at, f->rows, f->by_slot, bags, {NULL, NULL}, true};
-    const tn_sparse by_keys = {KEYS, f->at, f->rows, f->by_keys, bags, {f->first, f->item}, false};
+    static const uint32_t slot[] = {0, 1};
+    const uint32_t all = KEYS * dim;
+    const tn_row_block by_slot[] = {{0, all / 2, slot, 1, true}, {all / 2, all, slot + 1, 1, true}};
+    const tn_row_block one[] = {{0, all, slot, 2, true}};
+    const tn_row_block cut[] = {{0, 4 * dim, slot, 2, false},
+                                {4 * dim, 8 * dim, slot, 2, false},
+                                {8 * dim, all, slot, 2, false}};
+    const tn_sparse sparse[CUTS] = {{all, f->rows, f->grads[0], bags, by_slot, 2},
+                                    {all, f->rows, f->grads[1], bags, one, 1},
+                                    {all, f->rows, f->grads[2], bags, cut, 3}};
     tn_graph *g = tn_graph_new(&(tn_graph_opts){.max_rows = ROWS, .train = true});
     const tn_embed_pairs attr = {.list = tn_embed(g, "e", slots, 2)->attr, .dim = dim};
     tn_node *y = tn_apply(g, set->fm, "y", NULL, 0, &attr);
     (void)finished(g, y, tn_input(g, "factor", 1, false));
-    tn_forward(g, &(tn_graph_feed){.rows = ROWS, .sparse = &by_slot, .info = {.training = true}});
-    tn_backward(g);
+    for (uint32_t i = 0; i < CUTS; i++) {
+        tn_forward(
+            g, &(tn_graph_feed){.rows = ROWS, .sparse = &sparse[i], .info = {.training = true}});
+        tn_backward(g);
+    }
     for (uint32_t r = 0; r < ROWS; r++) {
         f->y[r] = *tn_val_row(y, r);
     }
-    tn_forward(g, &(tn_graph_feed){.rows = ROWS, .sparse = &by_keys, .info = {.training = true}});
-    tn_backward(g);
     tn_graph_free(g);
 }
 
@@ -166,8 +164,11 @@ static void pairs_of_sums(void **state)
         size_t bytes = (size_t)KEYS * dims[i] * sizeof(tn_real);
         for (uint32_t s = 0; s < n_sets; s++) {
             run_sums(set[s], dims[i], &f[s]);
-            if (!same(f[s].y, f[0].y, sizeof f->y) || !same(f[s].by_slot, f[0].by_slot, bytes) ||
-                !same(f[s].by_keys, f[0].by_slot, bytes)) {
+            bool right = same(f[s].y, f[0].y, sizeof f->y);
+            for (uint32_t c = 0; c < CUTS; c++) {
+                right &= same(f[s].grads[c], f[0].grads[0], bytes);
+            }
+            if (!right) {
                 fail_msg("%s, dim %u: other bits", set[s]->name, dims[i]);
             }
         }

@@ -36,10 +36,9 @@ static void check_pool(tn_pool pool, const float *x, const double *want)
     tn_error err = {0};
     assert_int_equal(tn_graph_finish(g, &(tn_wanted){.logit = y}, &err), TN_OK);
     static const tn_real rows[] = {1, 2, 3, -1, (tn_real).5, (tn_real).25};
-    static const uint32_t at[] = {0, 2, 4, 6};
     tn_bag bag = {
-        .offset = (const uint32_t[]){0, 3}, .index = (const uint32_t[]){0, 1, 2}, .weight = x};
-    tn_sparse sparse = {.n = 3, .at = at, .rows = rows, .bag = &bag};
+        .offset = (const uint32_t[]){0, 3}, .index = (const uint32_t[]){0, 2, 4}, .weight = x};
+    tn_sparse sparse = {.floats = 6, .rows = rows, .bag = &bag};
     tn_forward(g, &(tn_graph_feed){.rows = 1, .sparse = &sparse});
     tn_assert_near("pool", y, y->val, want);
     tn_graph_free(g);
@@ -158,8 +157,8 @@ static pair_trial pairs_of(bool within, uint32_t n_values)
     };
     static const tn_real rows[] = {(tn_real).1,  (tn_real).2,  (tn_real).3,
                                    (tn_real)-.4, (tn_real)-.5, (tn_real).6};
-    static const uint32_t at[] = {0, 2, 4, 6};
     static const uint32_t one[] = {0, 1};
+    static const uint32_t slot[] = {0, 1};
     tn_graph *g = tn_trial_graph(1, true);
     tn_node *x = tn_embed(g, "x", slots, 2);
     tn_node *y = within ? tn_apply(g, &tn_op_fm_values, "y",
@@ -169,15 +168,12 @@ static pair_trial pairs_of(bool within, uint32_t n_values)
     tn_trial t = tn_trial_open(g, y, 1, true);
     pair_trial out = {.y = 0};
     const uint32_t whole[] = {0, n_values};
-    const uint32_t places[] = {0, 1, 2};
+    const uint32_t places[] = {0, 2, 4};
     const float x_of[] = {1, 2, .5F};
     tn_bag bag[] = {{.offset = whole, .index = places, .weight = x_of},
                     {.offset = one, .index = places + 2, .weight = x_of + 2}};
-    tn_occurrence item[3] = {{0, 0, 0}, {0, 0, 1}, {0, 1, 0}};
-    item[n_values] = item[2];
-    const uint32_t first[] = {0, 1, n_values, n_values + 1};
-    tn_sparse sparse = {.n = 3, .at = at, .rows = rows, .grads = out.grads, .bag = bag};
-    sparse.occurrences = (tn_occurrences){first, item};
+    const tn_row_block block[] = {{0, 4, slot, 1, true}, {4, 6, slot + 1, 1, true}};
+    tn_sparse sparse = {6, rows, out.grads, bag, block, 2};
     t.feed.sparse = &sparse;
     tn_trial_run(&t, (const double[]){1});
     out.y = *t.y->val;

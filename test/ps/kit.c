@@ -151,11 +151,13 @@ kit_keys *kit_keys_new(tn_arena *arena, const tn_layout *layout, const uint64_t 
         k->show[to] = 1;
     }
     for (uint32_t i = 0; i < n; i++) {
-        at[i + 1] = at[i] + tn_record_of(layout, of[i])->width;
+        at[i] = k->n_floats;
+        k->n_floats += tn_record_of(layout, of[i])->width;
     }
-    k->n_floats = at[n];
     k->set = (tn_keyset){.owners = &one_owner,
+                         .layout = layout,
                          .n = n,
+                         .floats = k->n_floats,
                          .key = key,
                          .group = of,
                          .at = at,

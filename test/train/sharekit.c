@@ -194,7 +194,7 @@ void sharekit_learn(sharekit *k, uint32_t steps)
         tn_step *step = NULL;
         const uint64_t number = k->w[0]->steps;
         assert_int_equal(tn_step_prefetch_next(k->feeder, &step, NULL), TN_OK);
-        for (size_t j = 0; j < step->local->keys.at[step->local->keys.n]; j++) {
+        for (size_t j = 0; j < step->local->keys.floats; j++) {
             step->grads[j] = gradient(j, number);
         }
         for (size_t j = 0; j < tn_params_size(k->w[0]->params); j++) {

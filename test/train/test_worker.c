@@ -108,7 +108,7 @@ static double loss_of_first_batch(uint32_t rank, const char *dropout)
     assert_int_equal(tn_worker_new(&w, plan, &(tn_worker_opts){.training = true}, &b, &err), TN_OK);
     assert_int_equal(tn_step_prefetch_open(&feeder, &feeding, &reading, &err), TN_OK);
     assert_int_equal(tn_step_prefetch_next(feeder, &step, &err), TN_OK);
-    for (size_t i = 0; i < step->local->keys.at[step->local->keys.n]; i++) {
+    for (size_t i = 0; i < step->local->keys.floats; i++) {
         step->rows[i] = (float)(i % 7) * .1F;
     }
     const tn_client_ops servers = {.push = note_loss};

@@ -1,14 +1,15 @@
 /* bag.h - which rows of the batch's small table the examples take, slot by slot, and back.
  *
- * Example i takes rows index[offset[i]] .. index[offset[i+1] - 1]:
+ * Example i takes the rows that begin at index[offset[i]] .. index[offset[i+1] - 1]:
  *
- *     example    0      1    2
- *     index      7 2    7              example 2 has nothing in this slot
- *     offset     0      2    3    3
+ *     example    0       1     2
+ *     index      63 18   63               in floats; example 2 has nothing in this slot
+ *     offset     0       2     3     3
  *
- * The way back, from a key to its occurrences, is what backward walks: a tile of
- * keys sums its own gradients in a fixed order, by example, then by slot, then
- * by place in the slot, so each row of gradients has one writer.
+ * Rows are numbered as slots show them first, so those of one share group (mostly: of one slot) lie
+ * side by side, and a slot's examples find them in a part of the table that stays in the near
+ * cache. The way back goes over such parts: a block of rows adds up its own gradients in a fixed
+ * order, by example, then by slot, then by place in the slot, so each row has one writer.
  */
 #ifndef TN_BASE_BAG_H
 #define TN_BASE_BAG_H
@@ -18,22 +19,17 @@
 
 typedef struct tn_bag {
     const uint32_t *offset; /* rows of the batch + 1 */
-    const uint32_t *index;  /* offset[rows]: positions in the batch's keyset */
+    const uint32_t *index;  /* offset[rows]: where each row begins in the table, in floats */
     const float *weight;    /* x_j, same length; NULL when all are 1 */
     bool ones;              /* every example takes one row, offset[i] == i; false: look */
 } tn_bag;
 
-/* One place where a key stands. */
-typedef struct tn_occurrence {
-    uint32_t row;   /* example in the batch */
-    uint32_t slot;  /* slot of the schema */
-    uint32_t entry; /* in the slot's bag: index[entry] is the key, weight[entry] its x_j */
-} tn_occurrence;
-
-/* Occurrences of key i: item[first[i]] .. item[first[i+1] - 1], in ascending (row, slot, entry). */
-typedef struct tn_occurrences {
-    const uint32_t *first; /* keys + 1 */
-    const tn_occurrence *item;
-} tn_occurrences;
+/* Rows side by side, and the slots whose examples take them. No row is in two blocks. */
+typedef struct tn_row_block {
+    uint32_t from, to;    /* in floats */
+    const uint32_t *slot; /* of the schema, ascending */
+    uint32_t n_slots;
+    bool whole; /* these slots take no other rows */
+} tn_row_block;
 
 #endif

@@ -7,21 +7,23 @@
  *     partition      0     1     2     3
  *     first          0     2     3     3     6      nothing of partition 2 this time
  *     key            a b   c           d e f        each key once
- *     at             0 9   10          19 20 21 30  floats: where the key's row lies in `rows`
+ *     at             9 32  0           41 33 18     floats: where the key's row lies in `rows`
  *                    '-peer 0'   '--peer 1-'
  *
- * A peer's request is one slice of key, its answer lands in the same slice of
- * rows, its gradient leaves from the same slice of grads; there, a partition is
- * one slice again. After the localizer made this, nothing is sorted or scattered.
+ * A peer's request is one slice of key, and its answer is one of rows in the same order. In the
+ * batch, rows lie elsewhere: those that one slot takes are side by side (base/keys/bag.h), since
+ * examples go through them slot by slot. So rows are scattered when they come, and gathered when
+ * gradients leave.
  *
- * Keys of different share groups may have rows of different width: group[i]
- * picks the record (base/keys/record.h) and at[i] .. at[i+1] is the place of row i.
+ * Keys of different share groups may have rows of different width: group[i] picks the record
+ * (base/keys/record.h).
  */
 #ifndef TN_BASE_KEYSET_H
 #define TN_BASE_KEYSET_H
 
 #include "base/core/error.h"
 #include "base/keys/keyspace.h"
+#include "base/keys/record.h"
 #include "base/thread/range.h"
 
 #include <stdbool.h>
@@ -36,14 +38,22 @@ typedef struct tn_owners {
 
 typedef struct tn_keyset {
     const tn_owners *owners;
+    const tn_layout *layout;
     uint32_t n;
+    uint32_t floats;       /* of `rows`: no row of the keyset ends behind */
     const uint64_t *key;   /* n, each once, by partition, then as first seen */
     const uint16_t *group; /* n: index of the share group in the tn_layout */
-    const uint32_t *at;    /* n + 1: offset of the key's row, in floats */
+    const uint32_t *at;    /* n: offset of the key's row, in floats */
     const uint32_t *show;  /* n: how often the batch holds it */
     const uint32_t *click; /* n: how often in an example whose label is above .5 */
     const uint32_t *first; /* n_partitions + 1 */
 } tn_keyset;
+
+/* Floats in the row of key i. */
+static inline uint32_t tn_row_width(const tn_keyset *keys, uint32_t i)
+{
+    return tn_record_of(keys->layout, keys->group[i])->width;
+}
 
 static inline tn_range tn_keys_of_partition(const tn_keyset *keys, uint32_t partition)
 {

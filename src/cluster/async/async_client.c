@@ -411,7 +411,7 @@ static tn_status make(async_client *g, tn_error *err)
         g->flight[i].acknowledged = TN_NEW_ARRAY(arena, bool, g->n_ranks);
     }
     uint32_t *zeros = TN_NEW_ARRAY(arena, uint32_t, TN_PARTITIONS + 1);
-    g->none = (tn_keyset){.owners = &g->x.shares->owners, .at = zeros, .first = zeros};
+    g->none = (tn_keyset){.owners = &g->x.shares->owners, .first = zeros};
     if (g->x.values != TN_VALUES_F32) {
         TN_TRY(TN_ALLOC(g->residual, g->x.shares->dense[g->n_ranks] + 1, "a group of peers", err));
     }

@@ -123,20 +123,13 @@ static bool has_delays(const tn_rules *rules)
     return false;
 }
 
-/* The end of the rows of a keyset; those of a slice begin anywhere. */
-static size_t end_of(const tn_keyset *keys)
-{
-    return keys->n > 0 ? keys->at[keys->n] : 0;
-}
-
 /* Keeps in d the rows that the pull of `keys` has just brought, and the dense weights of now. */
 static tn_status keep_delayed(const tn_async_server *s, tn_owner_floats *d, const tn_keyset *keys,
                               const float *rows, tn_error *err)
 {
-    TN_TRY(tn_owner_floats_reserve(d, end_of(keys), s->dense, err));
-    if (keys->n > 0) {
-        const size_t from = keys->at[0];
-        memcpy(d->rows + from, rows + from, (end_of(keys) - from) * sizeof *rows);
+    TN_TRY(tn_owner_floats_reserve(d, keys->floats, s->dense, err));
+    for (uint32_t k = 0; k < keys->n; k++) {
+        memcpy(d->rows + keys->at[k], rows + keys->at[k], tn_row_width(keys, k) * sizeof *rows);
     }
     tn_dense_copy(s->x->shard->dense, d->dense);
     return TN_OK;
@@ -175,7 +168,7 @@ static tn_status compensate(tn_shard *shard, update *u, tn_error *err)
     const double dc = tn_rule_common(&shard->rules->dense)->dc;
     tn_owner_floats *was = u->delayed;
     tn_owner_floats *now = u->now;
-    TN_TRY(tn_owner_floats_reserve(now, end_of(keys), was->n_dense, err));
+    TN_TRY(tn_owner_floats_reserve(now, keys->floats, was->n_dense, err));
     if (keys->n > 0) {
         tn_shard_peek(shard, u->team, keys, now->rows, NULL);
         compensate_rows(was->rows, now->rows, shard->rules, &u->grads);

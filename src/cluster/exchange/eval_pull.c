@@ -62,7 +62,7 @@ static bool make_room(tn_eval_pull *p, size_t floats, size_t keys)
 static void answer(tn_eval_pull *p, const tn_frame *f)
 {
     const tn_keyset *keys = &p->block.keys;
-    const uint32_t n = keys->n > 0 ? keys->at[keys->n] : 0;
+    const uint32_t n = keys->floats;
     const size_t row_bytes = n * tn_values_bytes(TN_VALUES_F32);
     const uint64_t bytes = TN_ROWS_PARAMS + row_bytes + (keys->n + 7) / 8;
     tn_out_message *rows = NULL;

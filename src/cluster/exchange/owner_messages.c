@@ -23,8 +23,7 @@ uint32_t tn_owner_pull_read(tn_owner_pull *p, const tn_exchange *x, const tn_fra
 
 uint32_t tn_owner_pull_floats(const tn_owner_pull *p)
 {
-    const tn_keyset *keys = &p->block.keys;
-    return keys->n > 0 ? keys->at[keys->n] : 0;
+    return p->block.keys.floats;
 }
 
 void tn_owner_pull_done(tn_owner_pull *p)

@@ -94,7 +94,7 @@ struct tn_batch_union {
     uint32_t *first;  /* n_partitions + 1: the same of its different keys */
     uint32_t *place;  /* members_max: of rank r's key i at from[r] + i, in the joint keyset */
     uint32_t *from;   /* n_ranks + 1 */
-    uint64_t *key;    /* these, members_max (at: and one more), are the joint keyset's */
+    uint64_t *key;    /* these, members_max are the joint keyset's */
     uint16_t *group;
     uint32_t *at, *show, *click;
     tn_keyset keys;
@@ -137,7 +137,7 @@ static tn_status make_room(tn_batch_union *j, uint32_t members, tn_error *err)
     const size_t each =
         2 * sizeof *j->members + sizeof *j->key + 4 * sizeof *j->at + sizeof *j->group;
     tn_free(j->room);
-    j->room = tn_try_alloc(n * each + sizeof *j->at, 1, "the joint batch", err);
+    j->room = tn_try_alloc(n * each, 1, "the joint batch", err);
     j->members_max = j->room != NULL ? (uint32_t)n : 0;
     if (j->room == NULL) {
         return TN_E_MEMORY;
@@ -147,7 +147,7 @@ static tn_status make_room(tn_batch_union *j, uint32_t members, tn_error *err)
     j->key = (uint64_t *)(void *)(j->spare + n);
     j->place = (uint32_t *)(void *)(j->key + n);
     j->at = j->place + n;
-    j->show = j->at + n + 1;
+    j->show = j->at + n;
     j->click = j->show + n;
     j->group = (uint16_t *)(void *)(j->click + n);
     return TN_OK;
@@ -281,9 +281,10 @@ tn_status tn_batch_union_unite(tn_batch_union *j, tn_team *team, const tn_keyset
     TN_TRY(add_up(j, err));
     tn_team_run(team, n_tiles(j), write_tile, j);
     uint32_t n = j->first[j->owners->n_partitions];
-    j->at[n] = (uint32_t)j->floats[j->owners->n_partitions];
     j->keys = (tn_keyset){.owners = j->owners,
+                          .layout = j->layout,
                           .n = n,
+                          .floats = (uint32_t)j->floats[j->owners->n_partitions],
                           .key = j->key,
                           .group = j->group,
                           .at = j->at,
@@ -306,7 +307,7 @@ static void give_tile(void *job, uint32_t tile)
     tn_range run = tile_of(j, tile);
     for (uint32_t i = keys->first[run.from]; i < keys->first[run.to]; i++) {
         memcpy(j->to + keys->at[i], j->rows + j->at[place[i]],
-               (keys->at[i + 1] - keys->at[i]) * sizeof *j->to);
+               tn_row_width(keys, i) * sizeof *j->to);
     }
 }
 
@@ -340,8 +341,7 @@ static void add_tile(void *job, uint32_t tile)
         }
         const uint32_t *place = j->place + j->from[r];
         for (uint32_t i = keys->first[run.from]; i < keys->first[run.to]; i++) {
-            add_floats(j->to + j->at[place[i]], j->grads[r] + keys->at[i],
-                       keys->at[i + 1] - keys->at[i]);
+            add_floats(j->to + j->at[place[i]], j->grads[r] + keys->at[i], tn_row_width(keys, i));
         }
     }
 }

@@ -206,7 +206,7 @@ static tn_status do_pulls(tn_sync_step *l, tn_team *team, tn_turn *turn, tn_erro
     }
     TN_TRY(unite(l, s, team, err));
     const tn_keyset *keys = tn_batch_union_keys(s->joint);
-    TN_TRY(TN_RESERVE(l->rows, l->rows_max, keys->at[keys->n], "rows of the joint batch", err));
+    TN_TRY(TN_RESERVE(l->rows, l->rows_max, keys->floats, "rows of the joint batch", err));
     TN_TRY(tn_shard_pull(l->shard, team, keys, l->rows, err));
     l->phase = WANTS_PUSHES;
     *turn = TN_TURN_ROWS;

@@ -205,7 +205,7 @@ size_t tn_values_gather(tn_values kind, const tn_keyset *keys, tn_key_order orde
     size_t done = 0;
     for (uint32_t i = 0; i < order.n; i++) {
         uint32_t at = keys->at[order.index[i]];
-        uint32_t end = keys->at[order.index[i] + 1];
+        uint32_t end = at + tn_row_width(keys, order.index[i]);
         while (at < end) {
             size_t here = end - at < BLOCK - fill ? end - at : BLOCK - fill;
             memcpy(block + fill, rows + at, here * sizeof *block);
@@ -259,7 +259,7 @@ static size_t floats_of(const tn_keyset *keys, tn_key_order order)
 {
     size_t n = 0;
     for (uint32_t i = 0; i < order.n; i++) {
-        n += keys->at[order.index[i] + 1] - keys->at[order.index[i]];
+        n += tn_row_width(keys, order.index[i]);
     }
     return n;
 }
@@ -278,7 +278,7 @@ size_t tn_values_scatter(tn_values kind, const char *from, const tn_keyset *keys
     size_t used = 0; /* .. of which so many are in their rows */
     for (uint32_t i = 0; i < order.n; i++) {
         uint32_t at = keys->at[order.index[i]];
-        uint32_t end = keys->at[order.index[i] + 1];
+        uint32_t end = at + tn_row_width(keys, order.index[i]);
         while (at < end) {
             if (used == fill) {
                 fill = block_of(left);

@@ -63,7 +63,7 @@ tn_keyblock_shape tn_keyblock_measure(const tn_keyset *keys, tn_key_order order)
         group |= keys->group[k];
         show |= keys->show[k] - 1;
         click |= keys->click[k];
-        floats += keys->at[k + 1] - keys->at[k];
+        floats += tn_row_width(keys, k);
     }
     tn_keyblock_shape shape = {
         .floats = floats,
@@ -146,15 +146,15 @@ static bool grow(tn_keyblock *block, uint32_t n, uint32_t n_partitions)
     size_t capacity = n < FIRST_CAPACITY ? FIRST_CAPACITY : (size_t)n + n / 4;
     capacity = capacity < UINT32_MAX ? capacity : UINT32_MAX;
     const size_t each = sizeof *room->key + 3 * sizeof *room->at + sizeof *room->group;
-    size_t bytes = sizeof *room + capacity * each + sizeof *room->at +
-                   ((size_t)n_partitions + 1) * sizeof *room->first;
+    size_t bytes =
+        sizeof *room + capacity * each + ((size_t)n_partitions + 1) * sizeof *room->first;
     room = tn_try_alloc(bytes, 1, "keys of a peer", NULL);
     if (room == NULL) {
         return false;
     }
     room->key = (uint64_t *)(void *)(room + 1);
     room->at = (uint32_t *)(void *)(room->key + capacity);
-    room->show = room->at + capacity + 1;
+    room->show = room->at + capacity;
     room->click = room->show + capacity;
     room->first = room->click + capacity;
     room->group = (uint16_t *)(void *)(room->first + n_partitions + 1);
@@ -210,7 +210,6 @@ static tn_drop read_groups(const struct tn_key_room *room, cursor *groups, uint3
             return TN_DROP_KEYS_FLOATS;
         }
     }
-    room->at[n] = (uint32_t)at;
     if (groups->width != width_of(all)) {
         return TN_DROP_KEYS_WIDTH;
     }
@@ -305,8 +304,9 @@ tn_drop tn_keyblock_read(tn_keyblock *block, const char *from, uint64_t size,
     }
     if (why == TN_DROP_NONE) {
         const struct tn_key_room *room = block->room;
-        block->keys = (tn_keyset){owners,   n,          room->key,   room->group,
-                                  room->at, room->show, room->click, room->first};
+        block->keys =
+            (tn_keyset){owners,      rules->layout, n,          count[TN_ROW_FLOATS], room->key,
+                        room->group, room->at,      room->show, room->click,          room->first};
     }
     return why;
 }

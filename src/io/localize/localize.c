@@ -1,15 +1,17 @@
-/* localize.c - number the keys, group them by partition, rewrite the batch.
+/* localize.c - number the keys, place their rows, group keys by partition.
  *
- *     number   each key as read -> its number in order of first appearance, counting shows
- *     group    numbers -> positions, by a counting sort over partitions
- *     settle   rewrite numbers as positions; for training, list where each key stands
+ *     number   each key as read -> its number in order of first appearance, counting shows; a row
+ *              lies where its number says
+ *     group    numbers -> places among the keys, by a counting sort over partitions
+ *     cut      for training, rows into blocks
  *
  *     table    [ 0 | 3 | 0 | 1 | 0 | 0 | 2 | 0 ]      by the key's low bits; 0 is free
  *     seen     [ - | 88, shown 5 times | 15 .. | 907 .. ]
  *
  * Keys of different share groups differ, so each group is numbered by itself, in a table just wide
  * enough for it, which mostly stays in the nearest cache. Within a group keys are numbered slot by
- * slot.
+ * slot. The rows of a group begin on a cache line: no two blocks share one then, unless a group is
+ * cut.
  */
 #include "io/localize/localize.h"
 
@@ -20,31 +22,34 @@
 #include <stddef.h>
 #include <string.h>
 
-enum { TABLE_MIN = 64 };
+enum { TABLE_MIN = 64, LINE_FLOATS = TN_CACHE_LINE / sizeof(float) };
 
 /* Shows of a key in the lower half of a count, clicks in the upper one. */
 #define SHOWN UINT64_C(1)
 #define CLICKED (UINT64_C(1) << 32)
 
-/* A cursor takes the place of a count: the key's position in the lower half, where its next
- * occurrence is listed in the upper one. */
-enum { CURSOR_NEXT = 32 };
+/* The rows of a group while keys are numbered, and where they are. */
+typedef struct group_rows {
+    uint32_t stride;   /* floats from one row to the next */
+    uint32_t from, to; /* in floats */
+    uint32_t number;   /* of its first key */
+    uint32_t entries;  /* keys as read */
+} group_rows;
 
 struct tn_localizer {
     tn_localizer_opts opts;
     uint32_t *slot_of;    /* n_slots: slots in the order of their groups, used ones only */
     uint32_t *group_from; /* n_groups + 1: .. of group g */
-    uint32_t *width;      /* n_groups: floats in a row */
+    group_rows *rows;     /* n_groups */
     tn_bag *bag;          /* n_slots */
-    uint32_t **index_at;  /* n_slots: the bag's index, to write */
-    bool apart;           /* see tn_local */
+    tn_row_block *cut;    /* n_groups + opts.n_blocks */
 
     void *block; /* holds every array below; wide enough for keys_max and rows_max */
     uint32_t keys_max;
     uint32_t rows_max;
     uint32_t *table;      /* numbers, from 1; 0: free */
     uint64_t *seen;       /* keys_max + 1, by number: keys .. */
-    uint64_t *count;      /* .. and how often they are there, later their cursors */
+    uint64_t *count;      /* .. and how often they are there */
     uint16_t *seen_group; /* likewise */
     uint32_t *number_at;  /* position -> number */
     uint64_t *counts;     /* rows_max: what one of its keys adds to `count` */
@@ -56,10 +61,8 @@ struct tn_localizer {
     uint32_t *show;
     uint32_t *click;
     uint32_t *index;
-    uint32_t *occurrence_first;
-    tn_occurrence *occurrence;
     uint32_t *first; /* n_partitions + 1 */
-    uint32_t n;
+    uint32_t n, floats;
     tn_local local;
 };
 
@@ -73,7 +76,9 @@ typedef struct numbering {
     uint64_t *seen; /* keys by number */
     uint64_t *count;
     uint32_t mask;
-    uint32_t next; /* number of the next new key */
+    uint32_t next;   /* number of the next new key */
+    uint32_t stride; /* a row lies at number * stride .. */
+    uint32_t at;     /* .. + at, modulo 2^32 */
 } numbering;
 
 /* Places for that many keys: a power of two, at most a quarter full: fewer
@@ -99,7 +104,6 @@ static void *carve(char *block, size_t *used, size_t count, size_t size)
 static size_t lay_out(tn_localizer *l, char *block)
 {
     size_t n = l->keys_max;
-    size_t more = l->opts.occurrences ? n : 0;
     size_t used = 0;
     l->table = carve(block, &used, table_size(l->keys_max), sizeof *l->table);
     l->seen = carve(block, &used, n + 1, sizeof *l->seen);
@@ -109,12 +113,10 @@ static size_t lay_out(tn_localizer *l, char *block)
     l->counts = carve(block, &used, l->rows_max, sizeof *l->counts);
     l->key = carve(block, &used, n, sizeof *l->key);
     l->group = carve(block, &used, n, sizeof *l->group);
-    l->at = carve(block, &used, n + 1, sizeof *l->at);
+    l->at = carve(block, &used, n, sizeof *l->at);
     l->show = carve(block, &used, n, sizeof *l->show);
     l->click = carve(block, &used, n, sizeof *l->click);
     l->index = carve(block, &used, n, sizeof *l->index);
-    l->occurrence_first = carve(block, &used, n + 2, sizeof *l->occurrence_first);
-    l->occurrence = carve(block, &used, more, sizeof *l->occurrence);
     l->no_offset = carve(block, &used, (size_t)l->rows_max + 1, sizeof *l->no_offset);
     return used;
 }
@@ -125,7 +127,7 @@ static void sort_slots(tn_localizer *l, const tn_localizer_opts *opts)
     uint32_t n = 0;
     for (uint32_t g = 0; g < opts->layout->n_groups; g++) {
         l->group_from[g] = n;
-        l->width[g] = tn_record_of(opts->layout, g)->width;
+        l->rows[g].stride = tn_localized_stride(tn_record_of(opts->layout, g)->width);
         for (uint32_t s = 0; s < opts->n_slots; s++) {
             if (opts->slot_group[s] == g && opts->slot_used[s]) {
                 l->slot_of[n++] = s;
@@ -135,14 +137,13 @@ static void sort_slots(tn_localizer *l, const tn_localizer_opts *opts)
     l->group_from[opts->layout->n_groups] = n;
 }
 
-/* No group has two slots. */
-static bool are_apart(const tn_localizer *l)
+uint32_t tn_localized_stride(uint32_t width)
 {
-    bool apart = true;
-    for (uint32_t g = 0; g < l->opts.layout->n_groups; g++) {
-        apart &= l->group_from[g + 1] - l->group_from[g] <= 1;
+    uint32_t stride = 1;
+    while (stride < width && stride < LINE_FLOATS) {
+        stride *= 2;
     }
-    return apart;
+    return stride < width ? width : stride;
 }
 
 void tn_localizer_free(tn_localizer *localizer)
@@ -150,9 +151,9 @@ void tn_localizer_free(tn_localizer *localizer)
     if (localizer != NULL) {
         tn_free(localizer->slot_of);
         tn_free(localizer->group_from);
-        tn_free(localizer->width);
+        tn_free(localizer->rows);
         tn_free(localizer->bag);
-        tn_free(localizer->index_at);
+        tn_free(localizer->cut);
         tn_free(localizer->first);
         tn_free(localizer->block);
         tn_free(localizer);
@@ -172,16 +173,14 @@ tn_status tn_localizer_new(tn_localizer **out, const tn_localizer_opts *opts, tn
     l->opts.slot_used = NULL;
     if (TN_ALLOC(l->slot_of, n_slots, what, err) != TN_OK ||
         TN_ALLOC(l->group_from, n_groups, what, err) != TN_OK ||
-        TN_ALLOC(l->width, n_groups, what, err) != TN_OK ||
+        TN_ALLOC(l->rows, n_groups, what, err) != TN_OK ||
         TN_ALLOC(l->bag, n_slots, what, err) != TN_OK ||
-        TN_ALLOC(l->index_at, n_slots, what, err) != TN_OK ||
+        TN_ALLOC(l->cut, n_groups + opts->n_blocks, what, err) != TN_OK ||
         TN_ALLOC(l->first, (size_t)opts->owners->n_partitions + 1, what, err) != TN_OK) {
         tn_localizer_free(l);
         return TN_E_MEMORY;
     }
     sort_slots(l, opts);
-    l->apart = opts->occurrences && opts->by_slot && are_apart(l);
-    l->opts.occurrences = opts->occurrences && !l->apart;
     *out = l;
     return TN_OK;
 }
@@ -236,6 +235,11 @@ __attribute__((always_inline)) static inline uint32_t number_key(numbering *t, u
     return number;
 }
 
+static inline uint32_t row_of(const numbering *t, uint32_t number)
+{
+    return number * t->stride + t->at;
+}
+
 /* A slot whose examples all have one key. */
 static void number_ones(numbering *numbers, const tn_slot *slot, const uint64_t *counts,
                         uint32_t rows, uint32_t *index)
@@ -243,7 +247,7 @@ static void number_ones(numbering *numbers, const tn_slot *slot, const uint64_t 
     numbering t = *numbers;
     const uint64_t *key = slot->key;
     for (uint32_t r = 0; r < rows; r++) {
-        index[r] = number_key(&t, key[r], counts[r]);
+        index[r] = row_of(&t, number_key(&t, key[r], counts[r]));
     }
     *numbers = t;
 }
@@ -259,7 +263,7 @@ static void number_any(numbering *numbers, const tn_slot *slot, const uint64_t *
         for (uint32_t end = slot->offset[r + 1]; i < end; i++) {
             __builtin_prefetch(
                 &t.table[(uint32_t)key[i + AHEAD < last ? i + AHEAD : last] & t.mask]);
-            index[i] = number_key(&t, key[i], counts[r]);
+            index[i] = row_of(&t, number_key(&t, key[i], counts[r]));
         }
     }
     *numbers = t;
@@ -274,131 +278,146 @@ static bool all_ones(const uint32_t *offset, uint32_t rows)
     return wrong == 0;
 }
 
-/* How many there are, repeated ones included. */
-static uint32_t number_keys(tn_localizer *l, const tn_batch *batch)
+/* The slots of group g. */
+static void number_group(tn_localizer *l, const tn_batch *batch, uint32_t g, numbering *numbers,
+                         uint32_t *index)
+{
+    size_t size = table_size(l->rows[g].entries);
+    memset(l->table, 0, size * sizeof *l->table);
+    numbers->mask = (uint32_t)(size - 1);
+    for (uint32_t i = l->group_from[g]; i < l->group_from[g + 1]; i++) {
+        uint32_t s = l->slot_of[i];
+        const tn_slot *slot = &batch->slot[s];
+        bool ones = all_ones(slot->offset, batch->rows);
+        (ones && size <= NEAR_TABLE ? number_ones : number_any)(numbers, slot, l->counts,
+                                                                batch->rows, index);
+        l->bag[s] =
+            (tn_bag){.offset = slot->offset, .index = index, .weight = slot->value, .ones = ones};
+        index += slot->offset[batch->rows];
+    }
+}
+
+/* TN_E_LIMIT: the rows of the keys do not fit into 2^32 floats. */
+static tn_status number_keys(tn_localizer *l, const tn_batch *batch, tn_error *err)
 {
     uint32_t *index = l->index;
+    uint64_t floats = 0;
     numbering numbers = {.table = l->table, .seen = l->seen, .count = l->count, .next = 1};
     for (uint32_t r = 0; r < batch->rows; r++) {
         l->counts[r] = SHOWN | (batch->label[r] > 0.5F ? CLICKED : 0);
     }
     for (uint32_t g = 0; g < l->opts.layout->n_groups; g++) {
-        uint32_t keys = 0;
+        group_rows *rows = &l->rows[g];
+        rows->entries = 0;
         for (uint32_t i = l->group_from[g]; i < l->group_from[g + 1]; i++) {
-            keys += batch->slot[l->slot_of[i]].offset[batch->rows];
+            rows->entries += batch->slot[l->slot_of[i]].offset[batch->rows];
         }
-        size_t size = table_size(keys);
-        memset(l->table, 0, size * sizeof *l->table);
-        numbers.mask = (uint32_t)(size - 1);
-        uint32_t before = numbers.next;
-        for (uint32_t i = l->group_from[g]; i < l->group_from[g + 1]; i++) {
-            uint32_t s = l->slot_of[i];
-            const tn_slot *slot = &batch->slot[s];
-            bool ones = all_ones(slot->offset, batch->rows);
-            (ones && size <= NEAR_TABLE ? number_ones : number_any)(&numbers, slot, l->counts,
-                                                                    batch->rows, index);
-            l->bag[s] = (tn_bag){
-                .offset = slot->offset, .index = index, .weight = slot->value, .ones = ones};
-            l->index_at[s] = index;
-            index += slot->offset[batch->rows];
-        }
-        for (uint32_t i = before; i < numbers.next; i++) {
+        rows->from = (uint32_t)floats;
+        rows->number = numbers.next;
+        numbers.stride = rows->stride;
+        numbers.at = rows->from - rows->number * rows->stride;
+        number_group(l, batch, g, &numbers, index);
+        index += rows->entries;
+        for (uint32_t i = rows->number; i < numbers.next; i++) {
             l->seen_group[i] = (uint16_t)g;
+        }
+        floats += (uint64_t)(numbers.next - rows->number) * rows->stride;
+        rows->to = (uint32_t)floats;
+        floats = (floats + LINE_FLOATS - 1) / LINE_FLOATS * LINE_FLOATS;
+        if (floats > UINT32_MAX) {
+            return tn_fail(err, TN_E_LIMIT, "the keys of a batch take more than %u floats",
+                           UINT32_MAX);
         }
     }
     l->n = numbers.next - 1;
-    return (uint32_t)(index - l->index);
+    l->floats = (uint32_t)floats;
+    return TN_OK;
 }
 
 /* Where each key goes. Only 4 bytes per key are scattered; the rest is gathered, in order. */
 static void place_keys(tn_localizer *l)
 {
-    uint32_t n_partitions = l->opts.owners->n_partitions;
-    uint32_t *first = l->first;
+    const uint32_t n_partitions = l->opts.owners->n_partitions;
+    const uint32_t n = l->n;
+    const uint64_t *seen = l->seen;
+    uint32_t *restrict number_at = l->number_at;
+    uint32_t *restrict first = l->first;
     memset(first, 0, ((size_t)n_partitions + 1) * sizeof *first);
-    for (uint32_t i = 1; i <= l->n; i++) {
-        first[tn_partition_of(l->seen[i], n_partitions) + 1]++;
+    for (uint32_t i = 1; i <= n; i++) {
+        first[tn_partition_of(seen[i], n_partitions) + 1]++;
     }
     for (uint32_t q = 0; q < n_partitions; q++) {
         first[q + 1] += first[q];
     }
-    for (uint32_t i = 1; i <= l->n; i++) { /* moves first[q] to the end of partition q .. */
-        l->number_at[first[tn_partition_of(l->seen[i], n_partitions)]++] = i;
+    for (uint32_t i = 1; i <= n; i++) { /* moves first[q] to the end of partition q .. */
+        number_at[first[tn_partition_of(seen[i], n_partitions)]++] = i;
     }
     memmove(first + 1, first, n_partitions * sizeof *first); /* .. which is where q + 1 begins */
     first[0] = 0;
 }
 
-/* Counts are read here for the last time: in their places, cursors remain. TN_E_LIMIT: the rows of
- * the keys do not fit into 2^32 floats. */
-static tn_status gather_keys(tn_localizer *l, tn_error *err)
+static void gather_keys(const tn_localizer *l)
 {
-    uint64_t floats = 0;
-    uint32_t shown = 0;
-    for (uint32_t at = 0; at < l->n; at++) {
-        uint32_t number = l->number_at[at];
+    for (uint32_t k = 0; k < l->n; k++) {
+        uint32_t number = l->number_at[k];
         uint16_t group = l->seen_group[number];
-        uint64_t count = l->count[number];
-        l->count[number] = at | (uint64_t)shown << CURSOR_NEXT;
-        l->occurrence_first[at] = shown;
-        shown += (uint32_t)count;
-        l->key[at] = l->seen[number];
-        l->show[at] = (uint32_t)count;
-        l->click[at] = (uint32_t)(count >> 32);
-        l->group[at] = group;
-        l->at[at] = (uint32_t)floats;
-        floats += l->width[group];
+        const group_rows *rows = &l->rows[group];
+        l->key[k] = l->seen[number];
+        l->show[k] = (uint32_t)l->count[number];
+        l->click[k] = (uint32_t)(l->count[number] >> 32);
+        l->group[k] = group;
+        l->at[k] = rows->from + (number - rows->number) * rows->stride;
     }
-    l->occurrence_first[l->n] = shown;
-    l->at[l->n] = (uint32_t)floats;
-    return floats <= UINT32_MAX
-               ? TN_OK
-               : tn_fail(err, TN_E_LIMIT, "the keys of a batch take %llu floats, more than %u",
-                         (unsigned long long)floats, UINT32_MAX);
 }
 
-/* Rewrites rows of one slot, in order, and lists them. */
-static void settle_rows(const tn_localizer *l, const tn_batch *batch, uint32_t s, tn_range rows)
+/* ---- blocks ---- */
+
+/* The rows of group g in blocks that are taken `most` times or a little more. */
+static tn_row_block *cut_group(const tn_localizer *l, uint32_t g, uint32_t most, tn_row_block *out)
 {
-    const uint32_t *offset = batch->slot[s].offset;
-    uint64_t *cursors = l->count;
-    uint32_t *index = l->index_at[s];
-    tn_occurrence *occurrence = l->occurrence;
-    uint32_t i = offset[rows.from];
-    for (uint32_t r = rows.from; r < rows.to; r++) {
-        for (uint32_t end = offset[r + 1]; i < end; i++) {
-            uint64_t cursor = cursors[index[i]];
-            cursors[index[i]] = cursor + (UINT64_C(1) << CURSOR_NEXT);
-            index[i] = (uint32_t)cursor;
-            occurrence[cursor >> CURSOR_NEXT] = (tn_occurrence){r, s, i};
+    const group_rows *rows = &l->rows[g];
+    tn_row_block block = {.from = rows->from,
+                          .slot = l->slot_of + l->group_from[g],
+                          .n_slots = l->group_from[g + 1] - l->group_from[g]};
+    uint32_t number = rows->number;
+    while (block.from < rows->to) {
+        block.to = block.from;
+        for (uint32_t taken = 0; taken < most && block.to < rows->to; number++) {
+            block.to += rows->stride;
+            taken += (uint32_t)l->count[number];
         }
+        *out++ = block;
+        block.from = block.to;
     }
+    return out;
 }
 
-/* Rewrites the batch and lists occurrences. A key stands in the slots of its group alone: a group
- * of one slot is listed slot by slot, which is the order of rows; one of several row by row. */
-static void settle_and_list(const tn_localizer *l, const tn_batch *batch)
+/* A group stays in one block unless it has much more than its share of the work. Returns how many
+ * there are. */
+static uint32_t cut_rows(const tn_localizer *l)
 {
+    if (l->opts.n_blocks == 0) {
+        return 0;
+    }
+    uint64_t entries = 0;
     for (uint32_t g = 0; g < l->opts.layout->n_groups; g++) {
-        uint32_t from = l->group_from[g];
-        uint32_t to = l->group_from[g + 1];
-        if (to - from == 1) {
-            settle_rows(l, batch, l->slot_of[from], (tn_range){0, batch->rows});
-            continue;
-        }
-        for (uint32_t r = 0; r < batch->rows && from < to; r++) {
-            for (uint32_t i = from; i < to; i++) {
-                settle_rows(l, batch, l->slot_of[i], (tn_range){r, r + 1});
-            }
+        entries += l->rows[g].entries;
+    }
+    const uint32_t share = (uint32_t)(entries / l->opts.n_blocks) + 1;
+    tn_row_block *out = l->cut;
+    for (uint32_t g = 0; g < l->opts.layout->n_groups; g++) {
+        const group_rows *rows = &l->rows[g];
+        if (rows->entries / 2 > share) {
+            out = cut_group(l, g, share, out);
+        } else if (rows->entries > 0) {
+            *out++ = (tn_row_block){.from = rows->from,
+                                    .to = rows->to,
+                                    .slot = l->slot_of + l->group_from[g],
+                                    .n_slots = l->group_from[g + 1] - l->group_from[g],
+                                    .whole = true};
         }
     }
-}
-
-static void settle(const tn_localizer *l, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        l->index[i] = (uint32_t)l->count[l->index[i]];
-    }
+    return (uint32_t)(out - l->cut);
 }
 
 tn_status tn_localize(tn_localizer *localizer, const tn_batch *batch, const tn_local **out,
@@ -410,17 +429,14 @@ tn_status tn_localize(tn_localizer *localizer, const tn_batch *batch, const tn_l
     for (uint32_t s = 0; s < l->opts.n_slots; s++) { /* of slots that nobody takes */
         l->bag[s] = (tn_bag){.offset = l->no_offset, .index = l->index};
     }
-    uint32_t n = number_keys(l, batch);
+    TN_TRY(number_keys(l, batch, err));
     place_keys(l);
-    TN_TRY(gather_keys(l, err));
-    if (l->opts.occurrences) {
-        settle_and_list(l, batch);
-    } else {
-        settle(l, n);
-    }
+    gather_keys(l);
     l->local = (tn_local){
         .keys = {.owners = l->opts.owners,
+                 .layout = l->opts.layout,
                  .n = l->n,
+                 .floats = l->floats,
                  .key = l->key,
                  .group = l->group,
                  .at = l->at,
@@ -428,11 +444,9 @@ tn_status tn_localize(tn_localizer *localizer, const tn_batch *batch, const tn_l
                  .click = l->click,
                  .first = l->first},
         .bag = l->bag,
-        .apart = l->apart,
+        .block = l->cut,
+        .n_blocks = cut_rows(l),
     };
-    if (l->opts.occurrences) {
-        l->local.occurrences = (tn_occurrences){l->occurrence_first, l->occurrence};
-    }
     *out = &l->local;
     return TN_OK;
 }

@@ -1,12 +1,13 @@
-/* localize.h - from table keys to positions in the batch's own small table.
+/* localize.h - from table keys to places in the batch's own small table.
  *
  * A batch may hold 40,000 keys out of a hundred billion, but only 9,000
- * different ones. Localizing finds those and rewrites the batch as positions
- * among them, so that the graph only ever sees a table of 9,000 rows.
+ * different ones. Localizing finds those and rewrites the batch as places of
+ * their rows, so that the graph only ever sees a table of 9,000 rows.
  *
- *     as read    907  15  907  88
+ *     as read    907  15  907  88     rows of 9 floats, in the order in which keys are first seen
+ *     index        0   9    0  18     where their rows begin
  *     keys.key    15  88  907         each once, by partition and so by peer
- *     index        2   0    2   1     keys.key[index[i]] is the i-th key read
+ *     keys.at      9  18    0         rows of keys.key
  *
  * Depends on the batch alone: same batch, same keyset, in the same order. A batch of any size
  * works: memory grows when a batch is larger than all before it, so a steady run allocates nothing.
@@ -21,8 +22,7 @@
 
 #include <stdbool.h>
 
-typedef struct tn_batch tn_batch;   /* io/rows/batch.h */
-typedef struct tn_layout tn_layout; /* base/keys/record.h */
+typedef struct tn_batch tn_batch; /* io/rows/batch.h */
 
 typedef struct tn_localizer tn_localizer;
 
@@ -33,17 +33,20 @@ typedef struct tn_localizer_opts {
     const bool *slot_used; /* n_slots: false: no input of the model takes the slot; its keys are
                             * left out and its bag is empty; copied */
     uint32_t n_slots;
-    bool occurrences; /* also the way back, for training */
-    bool by_slot; /* .. unless no two slots have a group in common: then bags are way enough for one
-                   * thread */
+    uint32_t n_blocks; /* rows are cut into about so many blocks at least, so that as many threads
+                        * find work on the way back; 0 where there is none */
 } tn_localizer_opts;
 
 typedef struct tn_local {
     tn_keyset keys;
-    const tn_bag *bag; /* n_slots */
-    tn_occurrences occurrences;
-    bool apart; /* there are none, since slots have no key in common and that was allowed */
+    const tn_bag *bag;         /* n_slots */
+    const tn_row_block *block; /* n_blocks; all rows of the batch */
+    uint32_t n_blocks;
 } tn_local;
+
+/* Floats from one row of a share group to the next. Rows that fit a cache line do not straddle two:
+ * the table is read and written in the order of partitions, where a line serves one row alone. */
+uint32_t tn_localized_stride(uint32_t width);
 
 /* On failure *out is NULL. */
 tn_status tn_localizer_new(tn_localizer **out, const tn_localizer_opts *opts,

@@ -39,12 +39,6 @@ static inline const tn_embed_pairs *tn_embed_pairs_of(const tn_node *y)
     return y->attr;
 }
 
-/* For operators of such pairs: their blocks of gradients. */
-static inline uint32_t tn_embed_pairs_slots(const tn_node *y)
-{
-    return tn_embed_pairs_of(y)->list->n;
-}
-
 static inline const tn_slot_use *tn_use_of(const tn_embed_list *e, uint32_t slot)
 {
     return &e->use[slot < e->n_uses ? slot : e->n_uses];
@@ -69,63 +63,60 @@ void tn_add_scaled(uint32_t dim, tn_real *dv, const tn_real *dout, tn_real by);
 void tn_pool_sum(const tn_sparse *sparse, const tn_embed_slot *slot, tn_range entries,
                  tn_real scale, tn_real *out);
 
-/* A node on its way back, and what is looked up for every occurrence of a key. */
+/* A node on its way back, and what is looked up for every occurrence of a row. */
 typedef struct tn_embed_walk {
     const tn_node *y;
     const tn_embed_list *e;
     const tn_sparse *sparse;
 } tn_embed_walk;
 
-/* What an occurrence of a key adds to its gradient; the key's vector begins at `at` in the batch's
- * rows. `dim` is a constant where all vectors have one width and a loop is compiled for it. */
+/* One place where a row is taken. */
+typedef struct tn_occurrence {
+    uint32_t row;  /* example in the batch */
+    uint32_t slot; /* of the schema */
+    uint32_t j;    /* in the slot's bag: index[j] is the row, weight[j] its x_j */
+} tn_occurrence;
+
+/* What an occurrence adds to the gradient of its vector, which begins at `at` in the batch's rows.
+ * `dim` is a constant where all vectors have one width and a loop is compiled for it. */
 typedef void tn_occurrence_fn(const tn_embed_walk *w, const tn_occurrence *o,
                               const tn_slot_use *use, size_t at, const uint32_t dim);
 
-enum { TN_AHEAD = 8, TN_AHEAD_BACK = 16 }; /* vectors on their way to the near cache */
+enum { TN_AHEAD = 8, TN_AT_ONCE = 64 };
 
-/* `add` for the occurrences of `keys` in slots of the list. One loop for all keys: most have one to
- * three occurrences, and a loop of their own would end where the processor does not expect it.
- * `ahead`: the node's gradients are fetched before they are needed. */
-TN_ALWAYS_INLINE void tn_each_of_keys(const tn_embed_walk *w, tn_range keys, tn_occurrence_fn *add,
-                                      const bool ahead, const uint32_t dim)
+TN_ALWAYS_INLINE void tn_each_of(const tn_embed_walk *w, const tn_occurrence *some, uint32_t n,
+                                 tn_occurrence_fn *add, const uint32_t dim)
 {
-    const tn_embed_list e = *w->e;
-    const tn_occurrence *item = w->sparse->occurrences.item;
-    const uint32_t *first = w->sparse->occurrences.first;
-    const uint32_t *at = w->sparse->at;
-    const tn_real *dout = tn_grad_row(w->y, 0);
-    const size_t stride = w->y->stride;
-    TN_ASSERT(first != NULL && w->sparse->grads != NULL);
-    const uint32_t last = first[keys.to];
-    uint32_t k = keys.from;
-    for (uint32_t j = first[keys.from]; j < last; j++) {
-        if (ahead) {
-            const tn_occurrence *o = &item[j + TN_AHEAD_BACK < last ? j + TN_AHEAD_BACK : last - 1];
-            __builtin_prefetch(dout + o->row * stride + tn_use_of(&e, o->slot)->col);
-        }
-        k += j == first[k + 1]; /* without a branch */
-        while (j >= first[k + 1]) {
-            k++; /* keys that nobody holds: never in a batch, but harmless */
-        }
-        const tn_slot_use *use = tn_use_of(&e, item[j].slot);
-        if (use->i != TN_NO_SLOT) {
-            add(w, &item[j], use, (size_t)at[k] + use->segment->at, dim);
-        }
+    for (uint32_t k = 0; k < n; k++) {
+        const tn_slot_use *use = tn_use_of(w->e, some[k].slot);
+        const uint32_t row = w->sparse->bag[some[k].slot].index[some[k].j];
+        add(w, &some[k], use, (size_t)row + use->segment->at, dim);
     }
 }
 
-/* `add` for the entries of slot `i` of the list, row by row. */
-TN_ALWAYS_INLINE void tn_each_of_slot(const tn_embed_walk *w, uint32_t i, tn_occurrence_fn *add)
+/* `add` for the occurrences of a block's rows in slots of the list, by example, then by slot. Those
+ * of other rows are passed over without a branch: whose turn it is, is a coin toss. */
+TN_ALWAYS_INLINE void tn_each_of_block(const tn_embed_walk *w, const tn_row_block *b,
+                                       tn_occurrence_fn *add, const uint32_t dim)
 {
-    const uint32_t slot = w->e->slot[i].slot;
-    const tn_bag *bag = &w->sparse->bag[slot];
-    const tn_slot_use *use = &w->e->use[slot];
+    tn_occurrence some[TN_AT_ONCE];
+    uint32_t n = 0;
     for (uint32_t r = 0; r < w->y->shape.rows; r++) {
-        for (uint32_t j = bag->offset[r]; j < bag->offset[r + 1]; j++) {
-            add(w, &(tn_occurrence){r, slot, j}, use,
-                (size_t)w->sparse->at[bag->index[j]] + use->segment->at, 0);
+        for (uint32_t i = 0; i < b->n_slots; i++) {
+            const uint32_t slot = b->slot[i];
+            const tn_bag *bag = &w->sparse->bag[slot];
+            const uint32_t end = tn_use_of(w->e, slot)->i != TN_NO_SLOT ? bag->offset[r + 1] : 0;
+            for (uint32_t j = bag->offset[r]; j < end; j++) {
+                some[n] = (tn_occurrence){r, slot, j};
+                n += bag->index[j] - b->from < b->to - b->from;
+                if (n == TN_AT_ONCE) {
+                    tn_each_of(w, some, n, add, dim);
+                    n = 0;
+                }
+            }
         }
     }
+    tn_each_of(w, some, n, add, dim);
 }
 
 #endif

@@ -8,13 +8,9 @@
  * Embed_sum is what sum_cols(embed) gives, without a matrix of weights and without one of
  * gradients: a column for all slots. Training graphs are rewritten to it (fuse.c).
  *
- * Forward goes over tiles of examples. Gradients find their way into the rows of the batch by
- *
- *     keys    a tile of keys, by the list of their occurrences (base/keys/keyset.h)
- *     slots   a tile of slots, by their bags, where no key stands in two slots: `apart`, and no
- *             list is there
- *
- * Either adds to a key's gradient in the order of rows and entries, so both give the same bits.
+ * Forward goes over tiles of examples, backward over blocks of the batch's rows (base/keys/bag.h).
+ * Most blocks are all rows of one slot; others are walked by example and slot, and what is of other
+ * blocks passed over. Either adds to a row's gradient in the order of examples, slots and entries.
  *
  * Slots, denominators and winners are looked up in tables of the node:
  *
@@ -110,7 +106,7 @@ void tn_add_scaled(uint32_t dim, tn_real *dv, const tn_real *dout, tn_real by)
 
 static const tn_real *vector_of(const tn_sparse *sparse, const tn_embed_slot *slot, uint32_t entry)
 {
-    return sparse->rows + sparse->at[sparse->bag[slot->slot].index[entry]] + slot->segment->at;
+    return sparse->rows + sparse->bag[slot->slot].index[entry] + slot->segment->at;
 }
 
 /* The first vector is assigned. Multiplying by 1 changes no bit. */
@@ -199,7 +195,6 @@ TN_ALWAYS_INLINE uint32_t copy_ones(const tn_node *y, const tn_sparse *sparse, u
     const bool ones = bag->ones;
     const uint32_t *offset = bag->offset;
     const uint32_t *index = bag->index;
-    const uint32_t *at = sparse->at;
     const tn_real *table = sparse->rows + slot->segment->at;
     const uint32_t last = (ones ? rows.to : offset[rows.to]) - 1;
     const size_t stride = y->stride;
@@ -207,8 +202,8 @@ TN_ALWAYS_INLINE uint32_t copy_ones(const tn_node *y, const tn_sparse *sparse, u
     uint32_t r = rows.from;
     for (; r < rows.to && (ones || offset[r + 1] - offset[r] == 1); r++, out += stride) {
         const uint32_t entry = ones ? r : offset[r];
-        __builtin_prefetch(table + at[index[entry + TN_AHEAD < last ? entry + TN_AHEAD : last]]);
-        memcpy(out, table + at[index[entry]], dim * sizeof *out);
+        __builtin_prefetch(table + index[entry + TN_AHEAD < last ? entry + TN_AHEAD : last]);
+        memcpy(out, table + index[entry], dim * sizeof *out);
     }
     return r - rows.from;
 }
@@ -247,12 +242,7 @@ static void embed_forward(tn_node *y, tn_range rows)
 
 /* ---- backward ---- */
 
-static tn_embed_walk walk_of(const tn_node *y)
-{
-    return (tn_embed_walk){y, y->attr, tn_feed_of(y)->sparse};
-}
-
-/* Adds the share of an occurrence of a key to its gradient. */
+/* Adds the share of an occurrence of a row to its gradient. */
 static void add_occurrence(const tn_embed_walk *w, const tn_occurrence *o, const tn_slot_use *use,
                            size_t at, const uint32_t unused)
 {
@@ -262,7 +252,7 @@ static void add_occurrence(const tn_embed_walk *w, const tn_occurrence *o, const
     const tn_real *dout = tn_grad_row(w->y, o->row) + use->col;
     tn_real *dv = w->sparse->grads + at;
     uint32_t dim = slot->segment->dim;
-    tn_real x = tn_weight_of(bag, o->entry);
+    tn_real x = tn_weight_of(bag, o->j);
     switch (slot->pool) {
     case TN_POOL_MEAN:
     case TN_POOL_SQRTN:
@@ -273,13 +263,13 @@ static void add_occurrence(const tn_embed_walk *w, const tn_occurrence *o, const
         break;
     case TN_POOL_MAX:
         for (uint32_t c = 0; c < dim; c++) {
-            if (winner_row(w->y, o->row)[use->col + c] == o->entry) {
+            if (winner_row(w->y, o->row)[use->col + c] == o->j) {
                 dv[c] += x * dout[c];
             }
         }
         break;
     case TN_POOL_CONCAT: {
-        uint32_t place = o->entry - bag->offset[o->row];
+        uint32_t place = o->j - bag->offset[o->row];
         if (place < slot->k) {
             tn_add_scaled(dim, dv, dout + (size_t)place * dim, x);
         }
@@ -288,18 +278,16 @@ static void add_occurrence(const tn_embed_walk *w, const tn_occurrence *o, const
     }
 }
 
-static bool is_plain(const tn_embed_walk *w, uint32_t i)
-{
-    const tn_embed_slot *slot = &w->e->slot[i];
-    return slot->pool == TN_POOL_SUM && w->sparse->bag[slot->slot].weight == NULL;
-}
-
-/* Whether all slots are plain sums of vectors of one width, as they nearly always are. */
-static bool all_plain(const tn_embed_walk *w)
+/* Whether all slots of a block are plain sums of vectors of one width, as they nearly always are.
+ */
+static bool all_plain(const tn_embed_walk *w, const tn_row_block *b, uint32_t dim)
 {
     bool plain = true;
-    for (uint32_t i = 0; i < w->e->n; i++) {
-        plain &= is_plain(w, i) && w->e->slot[i].segment->dim == w->e->slot[0].segment->dim;
+    for (uint32_t i = 0; i < b->n_slots; i++) {
+        const tn_slot_use *use = tn_use_of(w->e, b->slot[i]);
+        plain &= use->i == TN_NO_SLOT ||
+                 (w->e->slot[use->i].pool == TN_POOL_SUM && use->segment->dim == dim &&
+                  w->sparse->bag[b->slot[i]].weight == NULL);
     }
     return plain;
 }
@@ -318,70 +306,59 @@ TN_ALWAYS_INLINE void add_plain(const tn_embed_walk *w, const tn_occurrence *o,
     add_vector(dim, w->sparse->grads + at, tn_grad_row(w->y, o->row) + use->col);
 }
 
-TN_HOT static void add_plain_keys(const tn_embed_walk *w, tn_range keys)
+/* All rows of one slot whose examples take one row each. */
+TN_ALWAYS_INLINE void add_ones(const tn_embed_walk *w, const tn_slot_use *use,
+                               const uint32_t *index, const uint32_t dim)
 {
-    TN_UNROLLED(tn_each_of_keys, w->e->slot[0].segment->dim, w, keys, add_plain, true);
+    const tn_real *dout = tn_grad_row(w->y, 0) + use->col;
+    const size_t stride = w->y->stride;
+    tn_real *grads = w->sparse->grads + use->segment->at;
+    const uint32_t n = w->y->shape.rows;
+    for (uint32_t r = 0; r < n; r++, dout += stride) {
+        if (dim > 1) {
+            __builtin_prefetch(r + TN_AHEAD < n ? dout + TN_AHEAD * stride : dout);
+        }
+        add_vector(dim, grads + index[r], dout);
+    }
+}
+
+TN_ALWAYS_INLINE void add_block(const tn_embed_walk *w, const tn_row_block *b, const uint32_t dim)
+{
+    const tn_bag *bag = &w->sparse->bag[b->slot[0]];
+    const tn_slot_use *use = tn_use_of(w->e, b->slot[0]);
+    if (!b->whole || b->n_slots > 1 || !bag->ones) {
+        tn_each_of_block(w, b, add_plain, dim);
+    } else if (use->i != TN_NO_SLOT) {
+        add_ones(w, use, bag->index, dim);
+    }
+}
+
+TN_HOT static void add_plain_block(const tn_embed_walk *w, const tn_row_block *b, uint32_t dim)
+{
+    TN_UNROLLED(add_block, dim, w, b);
+}
+
+/* Width of the vectors that a block's first slot in the list has; 0: none is in it. */
+static uint32_t dim_of(const tn_embed_list *e, const tn_row_block *b)
+{
+    uint32_t dim = 0;
+    for (uint32_t i = 0; i < b->n_slots && dim == 0; i++) {
+        const tn_slot_use *use = tn_use_of(e, b->slot[i]);
+        dim = use->i != TN_NO_SLOT ? use->segment->dim : 0;
+    }
+    return dim;
 }
 
 /* Nodes whose attr is a tn_embed_list. */
-static void embed_back_keys(tn_node *y, tn_range keys)
+static void embed_back_rows(tn_node *y, const tn_row_block *block)
 {
-    const tn_embed_walk w = walk_of(y);
-    if (all_plain(&w)) {
-        add_plain_keys(&w, keys);
-    } else {
-        tn_each_of_keys(&w, keys, add_occurrence, true, 0);
+    const tn_embed_walk w = {y, y->attr, tn_feed_of(y)->sparse};
+    const uint32_t dim = dim_of(w.e, block);
+    if (dim > 0 && all_plain(&w, block, dim)) {
+        add_plain_block(&w, block, dim);
+    } else if (dim > 0) {
+        tn_each_of_block(&w, block, add_occurrence, 0);
     }
-}
-
-TN_ALWAYS_INLINE void add_slot(const tn_embed_walk *w, uint32_t i, const uint32_t dim)
-{
-    const tn_embed_slot *slot = &w->e->slot[i];
-    const tn_bag *bag = &w->sparse->bag[slot->slot];
-    const uint32_t *index = bag->index;
-    const uint32_t *at = w->sparse->at;
-    const tn_real *dout = tn_grad_row(w->y, 0) + w->e->at[i];
-    const size_t stride = w->y->stride;
-    tn_real *grads = w->sparse->grads + slot->segment->at;
-    const uint32_t n = w->y->shape.rows;
-    if (!bag->ones) {
-        for (uint32_t r = 0; r < n; r++, dout += stride) {
-            for (uint32_t j = bag->offset[r]; j < bag->offset[r + 1]; j++) {
-                add_vector(dim, grads + at[index[j]], dout);
-            }
-        }
-        return;
-    }
-    for (uint32_t r = 0; r < n; r++, dout += stride) {
-        if (dim > 1) {
-            __builtin_prefetch(grads + at[index[r + TN_AHEAD < n ? r + TN_AHEAD : r]], 1);
-            __builtin_prefetch(r + TN_AHEAD < n ? dout + TN_AHEAD * stride : dout);
-        }
-        add_vector(dim, grads + at[index[r]], dout);
-    }
-}
-
-TN_HOT static void add_plain_slot(const tn_embed_walk *w, uint32_t i)
-{
-    TN_UNROLLED(add_slot, w->e->slot[i].segment->dim, w, i);
-}
-
-static void embed_back_slots(tn_node *y, tn_range slots)
-{
-    const tn_embed_walk w = walk_of(y);
-    TN_ASSERT(w.sparse->apart);
-    for (uint32_t i = slots.from; i < slots.to; i++) {
-        if (is_plain(&w, i)) {
-            add_plain_slot(&w, i);
-        } else {
-            tn_each_of_slot(&w, i, add_occurrence);
-        }
-    }
-}
-
-static uint32_t embed_slots(const tn_node *y)
-{
-    return embed_of(y)->n;
 }
 
 /* Rows that fit the nearest cache while slot after slot is written. */
@@ -413,9 +390,7 @@ const tn_op tn_op_embed = {
     .shape = embed_shape,
     .state_bytes = embed_state_bytes,
     .forward = embed_forward,
-    .backward_keys = embed_back_keys,
-    .backward_fields = embed_back_slots,
-    .fields = embed_slots,
+    .backward_rows = embed_back_rows,
     .tile = embed_tile,
     .example = {.build = embed_example},
 };
@@ -487,13 +462,13 @@ static void sum_slot(const tn_sparse *sparse, const tn_embed_slot *slot, tn_rang
     const tn_real *w = sparse->rows + slot->segment->at;
     if (bag->ones && bag->weight == NULL) {
         for (uint32_t r = rows.from; r < rows.to; r++) {
-            sum[r - rows.from] += w[sparse->at[bag->index[r]]];
+            sum[r - rows.from] += w[bag->index[r]];
         }
         return;
     }
     for (uint32_t r = rows.from; r < rows.to; r++) {
         for (uint32_t j = bag->offset[r]; j < bag->offset[r + 1]; j++) {
-            sum[r - rows.from] += tn_weight_of(bag, j) * w[sparse->at[bag->index[j]]];
+            sum[r - rows.from] += tn_weight_of(bag, j) * w[bag->index[j]];
         }
     }
 }
@@ -539,9 +514,7 @@ const tn_op tn_op_embed_sum = {
     .attr_size = sizeof(tn_embed_list),
     .shape = tn_column_shape,
     .forward = sum_forward,
-    .backward_keys = embed_back_keys, /* all slots have the same column */
-    .backward_fields = embed_back_slots,
-    .fields = embed_slots,
+    .backward_rows = embed_back_rows, /* all slots have the same column */
     .flops = sum_flops,
     .example = {.build = sum_example},
 };

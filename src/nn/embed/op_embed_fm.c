@@ -5,7 +5,7 @@
  * v_j, s = v_1 + .. + v_f:
  *
  *   forward     y      = 1/2 sum_c (s_c^2 - sum_i v_ic^2)       tiles of examples
- *   backward    dv_j  += x_j dy (s - v_i)                       tiles of keys, or slot by slot
+ *   backward    dv_j  += x_j dy (s - v_i)                       blocks of the batch's rows
  *
  * Nearly all slots have one value with x = 1: v_i is the row itself. Of other slots v_i is kept:
  *
@@ -51,13 +51,12 @@ TN_ALWAYS_INLINE void add_slot(const fm_rows *p, const tn_embed_slot *slot, tn_r
                                const uint32_t dim)
 {
     const uint32_t *index = p->walk.sparse->bag[slot->slot].index;
-    const uint32_t *at = p->walk.sparse->at;
     const tn_real *table = p->walk.sparse->rows + slot->segment->at;
     tn_real *sum = p->sum;
     tn_real *squares = p->squares;
     for (uint32_t r = rows.from; r < rows.to; r++) {
-        __builtin_prefetch(table + at[index[r + TN_AHEAD < rows.to ? r + TN_AHEAD : r]]);
-        add_vector(dim, sum + (size_t)r * dim, squares + (size_t)r * dim, table + at[index[r]]);
+        __builtin_prefetch(table + index[r + TN_AHEAD < rows.to ? r + TN_AHEAD : r]);
+        add_vector(dim, sum + (size_t)r * dim, squares + (size_t)r * dim, table + index[r]);
     }
 }
 
@@ -76,16 +75,12 @@ TN_ALWAYS_INLINE void back_slot(const fm_rows *p, const tn_embed_slot *slot, uin
                                 const uint32_t dim)
 {
     const uint32_t *index = p->walk.sparse->bag[slot->slot].index;
-    const uint32_t *at = p->walk.sparse->at;
     const tn_real *table = p->walk.sparse->rows + slot->segment->at;
     tn_real *grads = p->walk.sparse->grads + slot->segment->at;
     const tn_real *sum = p->sum;
     const tn_real *dy = p->dy;
     for (uint32_t r = 0; r < n_rows; r++) {
-        uint32_t soon = at[index[r + TN_AHEAD < n_rows ? r + TN_AHEAD : r]];
-        __builtin_prefetch(table + soon);
-        __builtin_prefetch(grads + soon, 1);
-        back_vector(dim, grads + at[index[r]], table + at[index[r]], sum + (size_t)r * dim,
+        back_vector(dim, grads + index[r], table + index[r], sum + (size_t)r * dim,
                     dy[r * p->stride]);
     }
 }
@@ -104,9 +99,9 @@ TN_ALWAYS_INLINE void back_plain(const tn_embed_walk *w, const tn_occurrence *o,
                 p->dy[o->row * p->stride]);
 }
 
-TN_HOT static void fm_back_keys(const fm_rows *p, tn_range keys)
+TN_HOT static void fm_back_plain(const fm_rows *p, const tn_row_block *block)
 {
-    TN_UNROLLED(tn_each_of_keys, p->dim, &p->walk, keys, back_plain, false);
+    TN_UNROLLED(tn_each_of_block, p->dim, &p->walk, block, back_plain);
 }
 
 static size_t fm_state_bytes(const tn_node *y)
@@ -202,40 +197,26 @@ static void add_entry(const tn_embed_walk *w, const tn_occurrence *o, const tn_s
     const tn_real *v = is_plain(bag) ? p->walk.sparse->rows + at : folded_of(p, o->row, use->i);
     const tn_real *s = p->sum + (size_t)o->row * p->dim;
     tn_real dy = p->dy[o->row * p->stride];
-    tn_real x = tn_weight_of(bag, o->entry);
+    tn_real x = tn_weight_of(bag, o->j);
     for (uint32_t c = 0; c < p->dim; c++) {
         p->walk.sparse->grads[at + c] += dy * (s[c] - v[c]) * x;
     }
 }
 
-static void fm_backward_fields(tn_node *y, tn_range slots)
+static void fm_backward_rows(tn_node *y, const tn_row_block *block)
 {
     const fm_rows p = rows_of(y);
-    for (uint32_t i = slots.from; i < slots.to; i++) {
-        if (is_plain(bag_of(y, i))) {
-            fm_back_slot(&p, &p.walk.e->slot[i], y->shape.rows);
-        } else {
-            tn_each_of_slot(&p.walk, i, add_entry);
-        }
-    }
-}
-
-static bool all_plain(const tn_node *y)
-{
+    const uint32_t i = tn_use_of(p.walk.e, block->slot[0])->i;
     bool plain = true;
-    for (uint32_t i = 0; i < tn_embed_pairs_of(y)->list->n; i++) {
-        plain &= is_plain(bag_of(y, i));
+    for (uint32_t k = 0; k < block->n_slots; k++) {
+        plain &= is_plain(&p.walk.sparse->bag[block->slot[k]]);
     }
-    return plain;
-}
-
-static void fm_backward_keys(tn_node *y, tn_range keys)
-{
-    const fm_rows p = rows_of(y);
-    if (all_plain(y)) {
-        fm_back_keys(&p, keys);
-    } else {
-        tn_each_of_keys(&p.walk, keys, add_entry, false, 0);
+    if (!plain) {
+        tn_each_of_block(&p.walk, block, add_entry, 0);
+    } else if (!block->whole || block->n_slots > 1) {
+        fm_back_plain(&p, block);
+    } else if (i != TN_NO_SLOT) {
+        fm_back_slot(&p, &p.walk.e->slot[i], y->shape.rows);
     }
 }
 
@@ -265,9 +246,7 @@ const tn_op tn_op_embed_fm = {
     .shape = tn_column_shape,
     .state_bytes = fm_state_bytes,
     .forward = fm_forward,
-    .backward_keys = fm_backward_keys,
-    .backward_fields = fm_backward_fields,
-    .fields = tn_embed_pairs_slots,
+    .backward_rows = fm_backward_rows,
     .flops = fm_flops,
     .example = {.build = fm_example},
 };

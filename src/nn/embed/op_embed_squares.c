@@ -2,7 +2,7 @@
  * operand tells which slots and segments; its matrix is not read.
  *
  *   embed_squares   y    = sum_j (x_j v_j)^2    in the columns where the input has sum_j x_j v_j
- *                   dv_j += 2 x_j^2 v_j dy      tiles of keys, by their occurrences
+ *                   dv_j += 2 x_j^2 v_j dy      blocks of the batch's rows
  *   embed_norm      y    = 1 / sum_j x_j^2      over the values of all slots; nothing flows back
  *
  * With squares, pairs of values within a slot can be told from squares of values: fm_values in
@@ -35,7 +35,7 @@ static void add_squares(const tn_sparse *sparse, const tn_embed_slot *slot, uint
 {
     const tn_bag *bag = &sparse->bag[slot->slot];
     for (uint32_t j = bag->offset[row]; j < bag->offset[row + 1]; j++) {
-        const tn_real *v = sparse->rows + sparse->at[bag->index[j]] + slot->segment->at;
+        const tn_real *v = sparse->rows + bag->index[j] + slot->segment->at;
         tn_real x = tn_weight_of(bag, j);
         for (uint32_t c = 0; c < slot->segment->dim; c++) {
             out[c] += (v[c] * x) * (v[c] * x);
@@ -65,36 +65,23 @@ static void squares_backward(tn_node *y, tn_range rows)
     }
 }
 
-/* Adds the share of one occurrence of a key to its gradient. */
+/* Adds the share of one occurrence of a row to its gradient. */
 static void add_occurrence(const tn_embed_walk *w, const tn_occurrence *o, const tn_slot_use *use,
                            size_t at, const uint32_t unused)
 {
     (void)unused;
     const tn_sparse *sparse = w->sparse;
     const tn_real *dy = tn_grad_row(w->y, o->row) + use->col;
-    tn_real x = tn_weight_of(&sparse->bag[o->slot], o->entry);
+    tn_real x = tn_weight_of(&sparse->bag[o->slot], o->j);
     for (uint32_t c = 0; c < use->segment->dim; c++) {
         sparse->grads[at + c] += 2 * x * x * sparse->rows[at + c] * dy[c];
     }
 }
 
-static void squares_backward_keys(tn_node *y, tn_range keys)
+static void squares_backward_rows(tn_node *y, const tn_row_block *block)
 {
-    tn_each_of_keys(&(tn_embed_walk){y, list_of(y), tn_feed_of(y)->sparse}, keys, add_occurrence,
-                    false, 0);
-}
-
-static uint32_t squares_fields(const tn_node *y)
-{
-    return list_of(y)->n;
-}
-
-static void squares_backward_fields(tn_node *y, tn_range slots)
-{
-    const tn_embed_walk w = {y, list_of(y), tn_feed_of(y)->sparse};
-    for (uint32_t i = slots.from; i < slots.to; i++) {
-        tn_each_of_slot(&w, i, add_occurrence);
-    }
+    tn_each_of_block(&(tn_embed_walk){y, list_of(y), tn_feed_of(y)->sparse}, block, add_occurrence,
+                     0);
 }
 
 static tn_node *squares_example(tn_graph *g)
@@ -113,9 +100,7 @@ const tn_op tn_op_embed_squares = {
     .example = {.build = squares_example},
     .formula = "y = sum_j (x_j v_j)^2 per slot, side by side",
     .n_in = 1,
-    .backward_keys = squares_backward_keys,
-    .backward_fields = squares_backward_fields,
-    .fields = squares_fields,
+    .backward_rows = squares_backward_rows,
     .flops_each = 3,
 };
 

@@ -415,7 +415,7 @@ static view view_of(const tn_node *y)
 static size_t row_of(const view *v, uint32_t slot, uint32_t entry)
 {
     const tn_embed_slot *s = &v->e->slot[slot];
-    return (size_t)v->sparse->at[v->sparse->bag[s->slot].index[entry]] + s->segment->at;
+    return (size_t)v->sparse->bag[s->slot].index[entry] + s->segment->at;
 }
 
 /* Slot by slot, as bags lie. */
@@ -573,6 +573,11 @@ static void embed_backward_fields(tn_node *y, tn_range fields)
     }
 }
 
+static uint32_t embed_fields(const tn_node *y)
+{
+    return tn_embed_pairs_of(y)->list->n;
+}
+
 static double embed_flops(const tn_node *y)
 {
     const tn_embed_pairs *a = tn_embed_pairs_of(y);
@@ -599,7 +604,7 @@ const tn_op tn_op_embed_ffm = {
     .state_bytes = embed_state_bytes,
     .forward = embed_forward,
     .backward_fields = embed_backward_fields,
-    .fields = tn_embed_pairs_slots,
+    .fields = embed_fields,
     .flops = embed_flops,
     .example = {.build = embed_example},
 };

@@ -9,9 +9,8 @@
  *   concat(k)          the first k x_j v_j side by side, zeros behind
  *   D = 0 or an empty slot gives zeros. dv_j = (x_j / D) dout.
  *
- * Two examples may hold the same key. So backward runs over tiles of keys, not
- * of examples (base/keys/keyset.h, tn_occurrences): each row of grads has one writer and
- * one order of additions. So it has when slots without a common key are tiles.
+ * Two examples may hold the same key. So backward runs over blocks of rows, not of examples
+ * (base/keys/bag.h): each row of grads has one writer and one order of additions.
  */
 #ifndef TN_NN_EMBED_H
 #define TN_NN_EMBED_H
@@ -28,13 +27,13 @@ typedef struct tn_node tn_node;
 
 /* The batch's own small table. Lent by the step for one forward and backward. */
 typedef struct tn_sparse {
-    uint32_t n;          /* rows in the table: the keys of the batch */
-    const uint32_t *at;  /* n + 1: where row i begins, in floats */
-    const tn_real *rows; /* at[n] floats */
-    tn_real *grads;      /* at[n]; NULL when only scoring. Assigned by backward, not added to */
+    uint32_t floats;     /* of the table, gaps between blocks included */
+    const tn_real *rows; /* floats */
+    tn_real *grads;      /* floats; NULL when only scoring. Assigned by backward, not added to;
+                          * gaps are left as they are */
     const tn_bag *bag;   /* one per slot of the schema */
-    tn_occurrences occurrences; /* first == NULL when only scoring, and where slots are .. */
-    bool apart; /* .. apart: no key stands in two slots, so backward goes slot by slot */
+    const tn_row_block *block; /* n_blocks; for backward */
+    uint32_t n_blocks;
 } tn_sparse;
 
 typedef enum tn_pool {

@@ -11,9 +11,10 @@
  * weights do not stay in cache beside a tile are swept in parts. Gradients of parameters come last,
  * the tiles of all of them in one run, the largest first.
  *
- * The gradients of keys follow those of the nodes that embed them:
+ * The gradients of the batch's rows follow those of the nodes that embed them, beside those of
+ * parameters:
  *
- *     keys    0 ..  511    every embedding node's occurrences of them, in the order of rows
+ *     block   rows of slot 7    every embedding node, example after example
  *
  * Tiles are cut by operator and shape. The number of threads is nowhere in here.
  */
@@ -147,13 +148,43 @@ static tn_cols_fn *cols_pass(const tn_node *n, column_pass pass)
     return f;
 }
 
-/* The tiles of several nodes, one node's behind the other's. */
+/* ---- rows of the batch's table ---- */
+
+static bool embeds(const tn_node *n)
+{
+    return n->place->alive && n->op != NULL && n->grad != NULL;
+}
+
+static uint32_t n_blocks_of(const tn_graph *g)
+{
+    const tn_sparse *s = g->feed.sparse;
+    return s != NULL && s->grads != NULL ? s->n_blocks : 0;
+}
+
+/* All embedding nodes on one block, while its gradients are in cache. */
+static void do_block(const tn_graph *g, uint32_t tile)
+{
+    const tn_row_block *block = &g->feed.sparse->block[tile];
+    tn_lane *lane = tn_team_lane(g->opts.team);
+    tn_span_begin(lane, TN_PHASE_ROW_GRADS);
+    tn_clear(g->feed.sparse->grads + block->from, block->to - block->from);
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
+        tn_node *n = g->node[i];
+        if (embeds(n) && n->op->backward_rows != NULL) {
+            n->op->backward_rows(n, block);
+        }
+    }
+    tn_span_end(lane);
+}
+
+/* The tiles of several nodes, one node's behind the other's, then blocks of rows. */
 typedef struct columns {
     tn_graph *g;
     tn_node **node;
     uint32_t n;
     uint32_t n_tiles;
     column_pass pass;
+    uint32_t n_blocks;
 } columns;
 
 /* Even tiles of whole vectors: 400 by 128 is 96 96 96 112, not 128 128 128 16, for which a second
@@ -168,6 +199,10 @@ static void do_columns(void *job, uint32_t tile)
 {
     const columns *c = job;
     uint32_t i = 0;
+    if (tile >= c->n_tiles) {
+        do_block(c->g, tile - c->n_tiles);
+        return;
+    }
     while (tile >= tiles_of(c->node[i])) {
         tile -= tiles_of(c->node[i++]);
     }
@@ -199,7 +234,7 @@ static void largest_first(tn_node **node, uint32_t n)
 static void run_columns(columns *c)
 {
     largest_first(c->node, c->n);
-    tn_team_run_in_order(c->g->opts.team, c->n_tiles, do_columns, c);
+    tn_team_run_in_order(c->g->opts.team, c->n_tiles + c->n_blocks, do_columns, c);
     c->node += c->n;
     c->n = 0;
     c->n_tiles = 0;
@@ -208,7 +243,7 @@ static void run_columns(columns *c)
 static void run_columns_of(tn_node *n, column_pass pass)
 {
     if (cols_pass(n, pass) != NULL) {
-        run_columns(&(columns){n->graph, &n, 1, tiles_of(n), pass});
+        run_columns(&(columns){n->graph, &n, 1, tiles_of(n), pass, 0});
     }
 }
 
@@ -293,7 +328,8 @@ static bool shares_parameter(const tn_node *n)
     return false;
 }
 
-/* `pass` of every node of g->order, all tiles in one run as far as that is possible. */
+/* `pass` of every node of g->order, all tiles in one run as far as that is possible. Gradients of
+ * rows wait for the same as those of parameters, so they are tiles of the same run. */
 static void run_all_columns(tn_graph *g, uint32_t n_order, column_pass pass)
 {
     columns c = {.g = g, .node = g->columns, .pass = pass};
@@ -314,7 +350,8 @@ static void run_all_columns(tn_graph *g, uint32_t n_order, column_pass pass)
             run_columns(&c);
         }
     }
-    if (c.n > 0) {
+    c.n_blocks = pass == BACKWARD_PARAMS ? n_blocks_of(g) : 0;
+    if (c.n + c.n_blocks > 0) {
         run_columns(&c);
     }
 }
@@ -402,49 +439,20 @@ static void sweep_clear(tn_graph *g)
     }
 }
 
-/* ---- keys ---- */
+/* ---- fields ---- */
 
-enum { TILE_KEYS = 512 };
-
-/* Whether a node adds to the keys' gradients key by key; if not, in blocks of all of them. */
-static bool goes_by_key(const tn_node *n, const tn_sparse *s)
-{
-    return n->op->backward_keys != NULL && !s->apart;
-}
-
-/* All embedding nodes on one tile of keys, while its gradients are in cache. */
-static void do_keys(void *job, uint32_t tile)
-{
-    const tn_graph *g = job;
-    const tn_sparse *s = g->feed.sparse;
-    tn_range keys = tn_tile(s->n, TILE_KEYS, tile);
-    tn_clear(s->grads + s->at[keys.from], s->at[keys.to] - s->at[keys.from]);
-    for (uint32_t i = 0; i < g->n_nodes; i++) {
-        tn_node *n = g->node[i];
-        if (n->place->alive && n->op != NULL && n->grad != NULL && goes_by_key(n, s)) {
-            n->op->backward_keys(n, keys);
-        }
-    }
-}
-
-/* Blocks of all keys' gradients, for nodes that go through the examples themselves. */
+/* Columns of all rows' gradients, for nodes that go through the examples themselves. */
 static void do_fields(void *job, uint32_t tile)
 {
     tn_node *n = job;
     n->op->backward_fields(n, tn_tile(n->op->fields(n), TN_FIELDS_TILE, tile));
 }
 
-static void sweep_keys(tn_graph *g)
+static void sweep_fields(tn_graph *g)
 {
-    const tn_sparse *s = g->feed.sparse;
-    if (s == NULL || s->grads == NULL || s->n == 0) {
-        return;
-    }
-    tn_team_run(g->opts.team, tn_tile_count(s->n, TILE_KEYS), do_keys, g);
-    for (uint32_t i = 0; i < g->n_nodes; i++) {
+    for (uint32_t i = 0; n_blocks_of(g) > 0 && i < g->n_nodes; i++) {
         tn_node *n = g->node[i];
-        if (n->place->alive && n->op != NULL && n->op->backward_fields != NULL && n->grad != NULL &&
-            !goes_by_key(n, s)) {
+        if (embeds(n) && n->op->backward_fields != NULL) {
             tn_team_run(g->opts.team, tn_tile_count(n->op->fields(n), TN_FIELDS_TILE), do_fields,
                         n);
         }
@@ -540,7 +548,7 @@ void tn_backward(tn_graph *g)
     }
     tn_lane *lane = tn_team_lane(g->opts.team);
     tn_span_begin(lane, TN_PHASE_ROW_GRADS);
-    sweep_keys(g);
+    sweep_fields(g);
     tn_span_end(lane);
 }
 

@@ -23,6 +23,7 @@
 #define TN_NN_OP_H
 
 #include "base/core/error.h"
+#include "base/keys/bag.h"
 #include "base/thread/range.h"
 #include "nn/vec/real.h"
 
@@ -118,7 +119,7 @@ static inline void tn_add_param_grad(const tn_node *self, const tn_node *param, 
 
 typedef void tn_rows_fn(tn_node *self, tn_range rows);
 typedef void tn_cols_fn(tn_node *self, tn_range cols);
-typedef void tn_keys_fn(tn_node *self, tn_range keys);
+typedef void tn_block_fn(tn_node *self, const tn_row_block *block);
 
 #define TN_ANY UINT32_MAX
 enum { TN_FIELDS_TILE = 8 };
@@ -180,9 +181,9 @@ struct tn_op {
     tn_cols_fn *backward_cols;   /* sums over the batch that `backward` needs */
     tn_rows_fn *backward;        /* adds to the same rows of the operands' grad */
     tn_cols_fn *backward_params; /* adds to the gradients of parameters: columns of self->grad */
-    tn_keys_fn *backward_keys;   /* after all others: adds to the same keys of the feed's grads */
-    tn_cols_fn *backward_fields; /* instead, where slots are apart (nn/graph/embed.h) or the other
-                                  * is NULL: adds to blocks [from, to) of all keys' grads, of .. */
+    tn_block_fn *backward_rows;  /* after all others: adds to a block of the feed's grads */
+    tn_cols_fn *backward_fields; /* behind it: adds to columns of all rows of grads, fields [from,
+                                  * to) of .. */
     uint32_t (*fields)(const tn_node *self); /* .. so many, cut in tiles of TN_FIELDS_TILE */
 
     /* Of a batch that is a part of a joint one (tn_graph_feed.peers): column passes before the two

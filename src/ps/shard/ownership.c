@@ -71,7 +71,9 @@ tn_keyset tn_shares_slice(const tn_keyset *keys, uint32_t peer, uint32_t *first)
     }
     TN_ASSERT(first[keys->owners->n_partitions] == own.to - own.from);
     return (tn_keyset){.owners = keys->owners,
+                       .layout = keys->layout,
                        .n = own.to - own.from,
+                       .floats = keys->floats,
                        .key = keys->key + own.from,
                        .group = keys->group + own.from,
                        .at = keys->at + own.from,

@@ -125,6 +125,11 @@ static uint32_t fetch_new(const tn_table_job *job, tn_range run, tn_row *const *
 static tn_status pull_run(tn_table_job *job, uint32_t tile, tn_range run, tn_error *err)
 {
     tn_row *row[TN_LOOK_KEYS];
+    for (uint32_t k = run.from; k < run.to; k++) {
+        const float *g = job->rows + job->keys->at[k];
+        __builtin_prefetch(g, 1);
+        __builtin_prefetch(g + tn_row_width(job->keys, k) - 1, 1);
+    }
     tn_look_up(job->t, job->keys, run, false, row);
     uint32_t missing = fetch_new(job, run, row);
     for (uint32_t k = run.from; k < run.to && missing > 0; k++) {

@@ -30,6 +30,11 @@ TN_HOT static double push_square_sum(size_t n, const float *x)
 
 static void look_up(const tn_table_job *job, tn_range run, tn_row **row)
 {
+    for (uint32_t k = run.from; k < run.to; k++) {
+        const float *g = job->grads + job->keys->at[k];
+        __builtin_prefetch(g);
+        __builtin_prefetch(g + tn_row_width(job->keys, k) - 1);
+    }
     if (job->hint != NULL) {
         tn_look_up_hinted(job->t, job->keys, run, job->hint->row, row);
     } else {
@@ -165,13 +170,16 @@ static double sweep(const tn_table_job *job, uint32_t tile, bool update, scratch
     return sum;
 }
 
-/* Without L2, scales and clips the norm is that of the gradients as they lie. */
+/* Without L2, scales and clips the norm is that of the gradients as they are. */
 static void plain_norm_tile(void *arg, uint32_t tile)
 {
     tn_table_job *job = arg;
     tn_range all = tn_tile_keys(job->keys, tile);
-    uint32_t from = job->keys->at[all.from];
-    job->norm2[tile] = push_square_sum(job->keys->at[all.to] - from, job->grads + from);
+    double sum = 0;
+    for (uint32_t k = all.from; k < all.to; k++) {
+        sum += push_square_sum(tn_row_width(job->keys, k), job->grads + job->keys->at[k]);
+    }
+    job->norm2[tile] = sum;
 }
 
 static void norm_tile(void *arg, uint32_t tile)

@@ -5,6 +5,7 @@
 #include "base/core/clock.h"
 #include "base/keys/record.h"
 #include "cluster/launch/membership.h"
+#include "io/localize/localize.h"
 #include "io/schema/schema.h"
 #include "ps/table/table.h"
 #include "train/config/run.h"
@@ -46,13 +47,15 @@ static uint64_t keys_of_row(const tn_schema *schema)
     return keys;
 }
 
+/* Floats that a row takes in a batch. */
 static uint32_t widest(const tn_layout *layout)
 {
-    uint32_t width = 0;
+    uint32_t most = 0;
     for (uint32_t r = 0; r < layout->n_records; r++) {
-        width = layout->record[r].width > width ? layout->record[r].width : width;
+        const uint32_t stride = tn_localized_stride(layout->record[r].width);
+        most = stride > most ? stride : most;
     }
-    return width;
+    return most;
 }
 
 /* What training takes beside the table, beyond what the worker has by now: rows that are held back,

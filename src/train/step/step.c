@@ -33,15 +33,22 @@ typedef struct unknown_in {
     const tn_bag *bag;
     uint32_t n_slots;
     uint32_t rows;
-    uint32_t n_keys;
-    const bool *missing; /* per key of the bags' index */
+    const tn_keyset *keys;
+    const bool *missing; /* per key */
+    bool *missing_at;    /* by the place of a row, in floats; set here */
     uint32_t *slots;     /* per row: those that lose all their keys; counted here */
 } unknown_in;
+
+/* Words of one flag per float. */
+static size_t flag_words(const unknown_in *in)
+{
+    return in->keys->floats / sizeof(uint32_t) + 1;
+}
 
 /* Bytes that all bags together can take. */
 static size_t bag_bytes(const unknown_in *in)
 {
-    size_t words = in->rows; /* of unknown slots */
+    size_t words = in->rows + flag_words(in); /* of unknown slots */
     for (uint32_t i = 0; i < in->n_slots; i++) {
         words += in->rows + 1 + 2 * (size_t)in->bag[i].offset[in->rows];
     }
@@ -59,7 +66,7 @@ static char *copy_known(const unknown_in *in, const tn_bag *from, tn_bag *to, ch
     for (uint32_t r = 0; r < in->rows; r++) {
         offset[r] = n;
         for (uint32_t k = from->offset[r]; k < from->offset[r + 1]; k++) {
-            if (!in->missing[from->index[k]]) {
+            if (!in->missing_at[from->index[k]]) {
                 index[n] = from->index[k];
                 weight[n] = from->weight != NULL ? from->weight[k] : 1;
                 n++;
@@ -80,20 +87,29 @@ static tn_status drop_unknown(tn_step *s, unknown_in *in, const tn_bag **out, tn
     *out = in->bag;
     s->unknown_slots = NULL;
     memset(s->unknown, 0, in->n_slots * sizeof *s->unknown);
-    if (in->n_keys == 0 || memchr(in->missing, 1, in->n_keys * sizeof *in->missing) == NULL) {
+    if (in->keys->n == 0 || memchr(in->missing, 1, in->keys->n * sizeof *in->missing) == NULL) {
         return TN_OK;
     }
     TN_TRY(TN_RESERVE(s->known, s->known_capacity, bag_bytes(in), "bags", err));
     in->slots = (uint32_t *)(void *)s->known;
     memset(in->slots, 0, in->rows * sizeof *in->slots);
     s->unknown_slots = in->slots;
-    char *at = (char *)(in->slots + in->rows);
+    in->missing_at = (bool *)(in->slots + in->rows);
+    memset(in->missing_at, 0, in->keys->floats * sizeof *in->missing_at);
+    for (uint32_t k = 0; k < in->keys->n; k++) {
+        in->missing_at[in->keys->at[k]] = in->missing[k];
+    }
+    char *at = (char *)(in->slots + in->rows + flag_words(in));
     for (uint32_t i = 0; i < in->n_slots; i++) {
         at = copy_known(in, &in->bag[i], &s->known_bag[i], at, &s->unknown[i]);
     }
     *out = s->known_bag;
     return TN_OK;
 }
+
+/* On the way back slots have a block each, which is enough for a few threads; where one slot holds
+ * most values, its rows are cut. */
+enum { BLOCKS_OF_A_THREAD = 4 };
 
 tn_status tn_step_new(tn_step **out, const tn_model_plan *plan, bool training, tn_error *err)
 {
@@ -106,8 +122,7 @@ tn_status tn_step_new(tn_step **out, const tn_model_plan *plan, bool training, t
         .slot_group = plan->slot_group,
         .slot_used = plan->slot_used,
         .n_slots = plan->schema->n_slots,
-        .occurrences = training,
-        .by_slot = tn_run_threads(plan->run) == 1,
+        .n_blocks = training ? BLOCKS_OF_A_THREAD * tn_run_threads(plan->run) : 0,
     };
     s->training = training;
     tn_status status = tn_localizer_new(&s->localizer, &opts, err);
@@ -194,7 +209,7 @@ tn_status tn_step_prepare(tn_step *s, tn_batch *batch, tn_error *err)
     s->weight_sum = sum_of_weights(batch);
     TN_TRY(tn_localize(s->localizer, batch, &s->local, err));
     TN_TRY(make_flags(s, s->local->keys.n, err));
-    return make_room(s, s->local->keys.at[s->local->keys.n], err);
+    return make_room(s, s->local->keys.floats, err);
 }
 
 static tn_graph_feed feed_of(const tn_worker *w, const tn_step *s, const tn_sparse *sparse,
@@ -213,13 +228,12 @@ static tn_graph_feed feed_of(const tn_worker *w, const tn_step *s, const tn_spar
 static tn_sparse sparse_of(const tn_step *s, bool training)
 {
     return (tn_sparse){
-        .n = s->local->keys.n,
-        .at = s->local->keys.at,
+        .floats = s->local->keys.floats,
         .rows = s->rows,
         .grads = training ? s->grads : NULL,
         .bag = s->local->bag,
-        .occurrences = s->local->occurrences,
-        .apart = s->local->apart,
+        .block = s->local->block,
+        .n_blocks = s->local->n_blocks,
     };
 }
 
@@ -325,7 +339,7 @@ static void count_step(tn_worker *w, const tn_step *s, uint64_t updates)
         const tn_keyset *keys = &s->local->keys;
         w->rows += s->batch->rows;
         w->keys += keys->n;
-        w->floats += keys->at[keys->n];
+        w->floats += keys->floats;
     }
 }
 
@@ -375,7 +389,7 @@ tn_status tn_step_score(tn_worker *w, tn_step *s, const float **logit, tn_error 
     unknown_in in = {.bag = s->local->bag,
                      .n_slots = w->plan->schema->n_slots,
                      .rows = s->batch->rows,
-                     .n_keys = keys->n,
+                     .keys = keys,
                      .missing = s->missing};
     TN_TRY(drop_unknown(s, &in, &sparse.bag, err));
     tn_graph_feed feed = feed_of(w, s, &sparse, false);

@@ -24,7 +24,7 @@ typedef struct tn_step {
     tn_localizer *localizer;
     tn_batch *batch;       /* lent by the reader until the step is recycled */
     const tn_local *local; /* in the localizer */
-    float *rows;           /* the batch's own embedding table, local->keys.at[n] floats */
+    float *rows;           /* the batch's own embedding table, local->keys.floats */
     float *grads;          /* its gradient, same shape; NULL when only scoring */
     bool training;
     bool *missing;           /* when scoring: keys without a row .. */

@@ -26,7 +26,6 @@ struct tn_step_loop {
     double waited_s; /* for the data of `next` */
     tn_client_waits waits; /* until the last step was done */
     tn_keyset none;        /* of a batch without rows */
-    uint32_t at[1];        /* its places .. */
     uint32_t *no_first;    /* .. and its partitions: zeros */
 };
 
@@ -53,7 +52,7 @@ tn_status tn_step_loop_new(tn_step_loop **out, tn_worker *w, tn_step_prefetch *s
         tn_step_loop_free(x);
         return TN_E_MEMORY;
     }
-    x->none = (tn_keyset){.owners = &w->plan->owners, .at = x->at, .first = x->no_first};
+    x->none = (tn_keyset){.owners = &w->plan->owners, .first = x->no_first};
     *out = x;
     return TN_OK;
 }
