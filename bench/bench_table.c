@@ -3,13 +3,13 @@
  *     bench_table [--json] [--dim 8|16] [KEYS ..]      default 100000 1000000 10000000, both dims
  *     bench_table --list | NAME                        for .ci/check-instructions
  *
- * Rows of a deep segment under row-wise Adagrad: dim 8 (64 bytes) and dim 16 (96 bytes). Batches of
- * 16,384 different keys, each timed alone; insert in 16 parts of the filling. "push" is that of a
- * step: the keyset was pulled before, 64 MB of other memory were written in between. "alone": of a
- * keyset that was not pulled. Limits, measured in the same run: the lines of as many rows at random
- * places of an array as large as all rows, fetched 64 ahead and read (pull) or changed (push); for
- * insert, the first touch of fresh memory, which the system clears. With several sizes, how much
- * longer a pull takes in a larger table than in the first (P19; 1e8 keys of dim 8 take 8 GB).
+ * Rows as widedeep has them by default: dim 8 (68 bytes) and dim 16 (100 bytes). Batches of 16,384
+ * different keys, each timed alone; insert in 16 parts of the filling. "push" is that of a step:
+ * the keyset was pulled before, 64 MB of other memory were written in between. "alone": of a keyset
+ * that was not pulled. Limits, measured in the same run: the lines of as many rows at random places
+ * of an array as large as all rows, fetched 64 ahead and read (pull) or changed (push); for insert,
+ * the first touch of fresh memory, which the system clears. With several sizes, how much longer a
+ * pull takes in a larger table than in the first (P19; 1e8 keys of dim 8 take 8 GB).
  */
 #include "base/keys/keyset.h"
 #include "counted.h"
@@ -60,11 +60,11 @@ static void time_steps(tn_table *t, const tn_bench_batch *b, const float *grads,
         TN_ASSERT(status == TN_OK);
         memset(other, (int)i, FLUSH);
         start = tn_clock_ns();
-        double sum = tn_table_norm2(t, NULL, &keys, grads, &p);
-        uint64_t middle = tn_clock_ns();
-        tn_table_push(t, NULL, &keys, grads, &p, sum >= 0 ? 1 : 0);
-        sample_rate(&f->push, tn_clock_ns() - middle);
-        sample_rate(&f->norm, middle - start);
+        (void)tn_table_push_whole(t, NULL, &keys, grads, &p);
+        sample_rate(&f->push, tn_clock_ns() - start);
+        start = tn_clock_ns();
+        (void)tn_table_norm2(t, NULL, &keys, grads, &p);
+        sample_rate(&f->norm, tn_clock_ns() - start);
         memset(other, (int)i, FLUSH);
         start = tn_clock_ns();
         tn_table_push(t, NULL, &unknown, grads, &p, 1);
@@ -80,10 +80,11 @@ static void measure(uint64_t n_keys, uint32_t dim, figures *f)
     tn_arena *arena = tn_arena_new(1 << 16);
     tn_bench_model_init(&m, dim, arena);
     tn_bench_batch *b = tn_alloc(BATCHES_MAX, sizeof *b, "batches");
-    float *rows = tn_alloc((size_t)TN_BENCH_KEYS * dim, sizeof *rows, "rows");
-    float *grads = tn_alloc((size_t)TN_BENCH_KEYS * dim, sizeof *grads, "gradients");
-    memset(rows, 1, (size_t)TN_BENCH_KEYS * dim * sizeof *rows);
-    for (size_t i = 0; i < (size_t)TN_BENCH_KEYS * dim; i++) {
+    const size_t floats = (size_t)TN_BENCH_KEYS * m.record.width;
+    float *rows = tn_alloc(floats, sizeof *rows, "rows");
+    float *grads = tn_alloc(floats, sizeof *grads, "gradients");
+    memset(rows, 1, floats * sizeof *rows);
+    for (size_t i = 0; i < floats; i++) {
         grads[i] = 1e-3F * (float)(i % 7);
     }
     tn_table *t = tn_bench_table(&m, n_keys, b, rows, &f->insert);
@@ -120,7 +121,7 @@ static void push(void *job)
 {
     const counted_job *j = job;
     const tn_push p = {.weight_sum = 1, .lr_factor = 1};
-    tn_table_push(j->t, NULL, &j->keys, j->rows, &p, 1);
+    (void)tn_table_push_whole(j->t, NULL, &j->keys, j->rows, &p);
 }
 
 enum { COUNTED_KEYS = 4 * TN_BENCH_KEYS, COUNTED_DIM = 8 };
@@ -132,7 +133,7 @@ static void count(void (*work)(void *job), bool pulled, uint64_t stream)
     tn_arena *arena = tn_arena_new(1 << 16);
     tn_bench_model_init(&m, COUNTED_DIM, arena);
     tn_bench_batch *b = tn_alloc(1, sizeof *b, "a batch");
-    float *rows = tn_alloc((size_t)TN_BENCH_KEYS * COUNTED_DIM, sizeof *rows, "rows");
+    float *rows = tn_alloc((size_t)TN_BENCH_KEYS * m.record.width, sizeof *rows, "rows");
     tn_table *t = tn_bench_table(&m, COUNTED_KEYS, b, rows, &insert);
     tn_bench_batch_fill(b, COUNTED_KEYS, stream, COUNTED_KEYS, &m.layout);
     counted_job job = {t, tn_bench_keyset(b), rows};
@@ -252,7 +253,7 @@ static double run(const report *r)
     static figures f;
     f = (figures){0};
     measure(r->n_keys, r->dim, &f);
-    print_rates(r, &f, r->dim > 8 ? 2 : 1);
+    print_rates(r, &f, 2);
     print_bytes(r, &f);
     return 1e3 / tn_spread_of(&f.pull).median;
 }

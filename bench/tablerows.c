@@ -63,11 +63,17 @@ void tn_bench_model_init(tn_bench_model *m, uint32_t dim, tn_arena *arena)
     tn_diag diag = {0};
     tn_binder binder = {.arena = arena, .diag = &diag};
     tn_tree *map = tn_tree_new(arena, TN_TREE_MAP, here);
-    tn_tree_put(arena, map, "rowwise", tn_tree_scalar(arena, "true", here));
+    static const char *const option[][2] = {
+        {"rowwise", "true"}, {"lr", "0.1"}, {"n0", "1"}, {"l2", "0.05"}, {"grad_scale", "sum"}};
+    for (size_t i = 0; i < sizeof option / sizeof *option; i++) {
+        tn_tree_put(arena, map, option[i][0], tn_tree_scalar(arena, option[i][1], here));
+    }
     void *opts = tn_arena_alloc(arena, 1, adagrad->choice.size, TN_CACHE_LINE);
     tn_fields_bind(&binder, adagrad->choice.fields, map, opts);
     TN_ASSERT(diag.n_errors == 0);
-    *m = (tn_bench_model){.record = {.width = dim, .n_segments = 1, .segment = {{"deep", 0, dim}}},
+    *m = (tn_bench_model){.record = {.width = dim + 1,
+                                     .n_segments = 2,
+                                     .segment = {{"wide", 0, 1}, {"deep", 1, dim}}},
                           .group = {.name = "slot"}};
     m->layout = (tn_layout){1, &m->group, 1, &m->record};
     m->rule[0] = (tn_rule){.optim = adagrad,
@@ -75,6 +81,7 @@ void tn_bench_model_init(tn_bench_model *m, uint32_t dim, tn_arena *arena)
                            .clip_row = (double)INFINITY,
                            .clip_value = (double)INFINITY,
                            .init = {TN_INIT_UNIFORM, -.01, .01}};
+    m->rule[1] = m->rule[0];
     m->rules = (tn_rules){.layout = &m->layout, .rule = m->rule, .clip_global = (double)INFINITY};
 }
 

@@ -1,6 +1,7 @@
 /* tablerows.h - a table of rows and the batches of keys that benchmarks pull and push.
  *
- * Rows of one segment "deep" under row-wise Adagrad; keys are those of the numbers 0 .. n-1.
+ * Rows as widedeep has them by default: a wide weight and "deep", under row-wise Adagrad with L2
+ * and gradients of the summed loss; keys are those of the numbers 0 .. n-1.
  */
 #ifndef TN_BENCH_TABLEROWS_H
 #define TN_BENCH_TABLEROWS_H

@@ -202,9 +202,9 @@ static tn_status apply(tn_async_server *s, update *u, tn_dense_params *out, tn_e
         TN_TRY(compensate(shard, u, err));
     }
     const bool told = isfinite(shard->rules->clip_global) && u->norm > 0;
-    const double norm2 =
-        told ? u->norm * u->norm : tn_shard_norm2(shard, u->team, &u->grads, &u->push);
-    TN_TRY(tn_shard_apply(shard, u->team, &u->grads, &u->push, norm2, err));
+    double norm2 = u->norm * u->norm;
+    TN_TRY(told ? tn_shard_apply(shard, u->team, &u->grads, &u->push, norm2, err)
+                : tn_shard_update(shard, u->team, &u->grads, &u->push, &norm2, err));
     move(s, moved);
     *out = (tn_dense_params){.grad_norm = sqrt(norm2), .staleness = u->push.step - u->pulled};
     return TN_OK;

@@ -234,10 +234,10 @@ static void add_dense_tile(void *job, uint32_t tile)
     }
 }
 
-static tn_status apply(tn_sync_step *l, tn_team *team, tn_turn *turn, tn_error *err)
+/* After the update. */
+static tn_status finish(tn_sync_step *l, tn_turn *turn)
 {
     slot *s = slot_of(l, l->step);
-    TN_TRY(tn_shard_apply(l->shard, team, &l->grads, &l->push, l->total, err));
     l->loss = 0;
     for (uint32_t r = 0; r < l->n_ranks; r++) {
         l->loss += s->of[r].loss;
@@ -267,13 +267,14 @@ static tn_status do_pushes(tn_sync_step *l, tn_team *team, tn_turn *turn, tn_err
                         .day = s->day};
     l->grads =
         (tn_gradients){.keys = tn_batch_union_keys(s->joint), .rows = l->rows, .dense = l->dense};
-    l->total = tn_shard_norm2(l->shard, team, &l->grads, &l->push);
     if (isfinite(l->shard->rules->clip_global)) {
+        l->total = tn_shard_norm2(l->shard, team, &l->grads, &l->push);
         l->phase = WANTS_NORMS;
         *turn = TN_TURN_NORM;
         return TN_OK;
     }
-    return apply(l, team, turn, err);
+    TN_TRY(tn_shard_update(l->shard, team, &l->grads, &l->push, &l->total, err));
+    return finish(l, turn);
 }
 
 static tn_status do_norms(tn_sync_step *l, tn_team *team, tn_turn *turn, tn_error *err)
@@ -285,7 +286,8 @@ static tn_status do_norms(tn_sync_step *l, tn_team *team, tn_turn *turn, tn_erro
     for (uint32_t r = 0; r < l->n_ranks; r++) {
         l->total += l->norm2[r];
     }
-    return apply(l, team, turn, err);
+    TN_TRY(tn_shard_apply(l->shard, team, &l->grads, &l->push, l->total, err));
+    return finish(l, turn);
 }
 
 tn_status tn_sync_step_advance(tn_sync_step *l, tn_team *team, tn_turn *turn, tn_error *err)

@@ -62,8 +62,8 @@ tn_status tn_sync_step_push(tn_sync_step *l, uint32_t rank, const tn_pushed *pus
 tn_status tn_sync_step_norm(tn_sync_step *l, uint32_t owner, double norm2,
                             tn_error *err) TN_MUST_USE;
 
-/* Goes one turn on. Call until TN_TURN_NONE. TN_E_DIVERGED: the norm is not finite, nothing was
- * changed. */
+/* Goes one turn on. Call until TN_TURN_NONE. TN_E_DIVERGED: the norm is not finite
+ * (ps/shard/shard.h). */
 tn_status tn_sync_step_advance(tn_sync_step *l, tn_team *team, tn_turn *turn,
                                tn_error *err) TN_MUST_USE;
 

@@ -43,8 +43,20 @@ typedef struct tn_row_run {
     uint32_t dim;
     float *const *w;
     const float *const *grad;
+    const double *squares;         /* tn_square_sum of each gradient; NULL: not known */
+    const uint32_t *counts;        /* t of each row; NULL: of the update */
     uint32_t state[TN_STATES_MAX]; /* array s of row i begins at w[i] + state[s] */
 } tn_row_run;
+
+/* Calls f with the length of a row as its last argument: common lengths as constants, so that its
+ * loops unroll. */
+#define TN_UNROLLED(f, dim, ...)                                                                   \
+    ((dim) == 1    ? f(__VA_ARGS__, 1)                                                             \
+     : (dim) == 8  ? f(__VA_ARGS__, 8)                                                             \
+     : (dim) == 16 ? f(__VA_ARGS__, 16)                                                            \
+     : (dim) == 32 ? f(__VA_ARGS__, 32)                                                            \
+     : (dim) == 64 ? f(__VA_ARGS__, 64)                                                            \
+                   : f(__VA_ARGS__, dim))
 
 /* Every optimizer's options begin with these. */
 typedef struct tn_rule_opts {
@@ -89,9 +101,17 @@ typedef struct tn_optim {
 
 /* A sum of squares whose bits do not depend on the instruction set: eight lanes in double, element
  * i in lane i % 8, added in one fixed tree. */
+enum { TN_SQUARE_LANES = 8 };
+
+static inline double tn_lanes_sum(const double lane[TN_SQUARE_LANES])
+{
+    return ((lane[0] + lane[4]) + (lane[2] + lane[6])) +
+           ((lane[1] + lane[5]) + (lane[3] + lane[7]));
+}
+
 static inline double tn_square_sum(size_t n, const float *x)
 {
-    double lane[8] = {0};
+    double lane[TN_SQUARE_LANES] = {0};
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
         for (size_t k = 0; k < 8; k++) {
@@ -101,8 +121,7 @@ static inline double tn_square_sum(size_t n, const float *x)
     for (size_t k = 0; i + k < n; k++) {
         lane[k] += (double)x[i + k] * (double)x[i + k];
     }
-    return ((lane[0] + lane[4]) + (lane[2] + lane[6])) +
-           ((lane[1] + lane[5]) + (lane[3] + lane[7]));
+    return tn_lanes_sum(lane);
 }
 
 #define TN_OPTIM(name) extern const tn_optim tn_optim_##name;

@@ -58,15 +58,6 @@ __attribute__((always_inline)) static inline void descend(const size_t n, float 
     }
 }
 
-/* Calls f with the length of a row as its last argument: common lengths as constants, so that its
- * loops unroll. */
-#define UNROLLED(f, dim, ...)                                                                      \
-    ((dim) == 1    ? f(__VA_ARGS__, 1)                                                             \
-     : (dim) == 8  ? f(__VA_ARGS__, 8)                                                             \
-     : (dim) == 16 ? f(__VA_ARGS__, 16)                                                            \
-     : (dim) == 32 ? f(__VA_ARGS__, 32)                                                            \
-                   : f(__VA_ARGS__, dim))
-
 /* One row; paddle's n0 or, as usual, eps. */
 static inline void adagrad_one(float *restrict w, float *restrict sum, const float *restrict g,
                                const row_rates *rates, size_t n)
@@ -82,7 +73,13 @@ static inline void adagrad_one(float *restrict w, float *restrict sum, const flo
 TN_HOT static void adagrad_row(size_t n, float *restrict w, float *restrict sum,
                                const float *restrict g, const row_rates *rates)
 {
-    UNROLLED(adagrad_one, n, w, sum, g, rates);
+    TN_UNROLLED(adagrad_one, n, w, sum, g, rates);
+}
+
+static inline float mean_square(const tn_row_run *rows, uint32_t i, const uint32_t dim)
+{
+    const double sum = rows->squares != NULL ? rows->squares[i] : tn_square_sum(dim, rows->grad[i]);
+    return (float)(sum / (double)dim);
 }
 
 /* Steps of its own for mean squares, rates and weights, so that roots and quotients of many rows
@@ -95,7 +92,7 @@ adagrad_together(const tn_row_run *rows, const row_rates *rates, const uint32_t 
     float rate[TN_ROWS_MAX];
     for (uint32_t i = 0; i < rows->n; i++) {
         const float *g = rows->grad[i];
-        mean[i] = dim == 1 ? *g * *g : (float)(tn_square_sum(dim, g) / (double)dim);
+        mean[i] = dim == 1 ? *g * *g : mean_square(rows, i, dim);
         sum[i] = rows->w[i][rows->state[0]];
     }
     if (rates->n0 > 0) {
@@ -115,7 +112,7 @@ adagrad_together(const tn_row_run *rows, const row_rates *rates, const uint32_t 
 
 TN_HOT static void adagrad_rows(const tn_row_run *rows, const row_rates *rates)
 {
-    UNROLLED(adagrad_together, rows->dim, rows, rates);
+    TN_UNROLLED(adagrad_together, rows->dim, rows, rates);
 }
 
 static uint32_t adagrad_states(const void *opts, tn_state out[TN_STATES_MAX])

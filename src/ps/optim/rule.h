@@ -11,6 +11,7 @@
 
 typedef struct tn_layout tn_layout;       /* base/keys/record.h */
 typedef struct tn_optim tn_optim;         /* ps/optim/optim.h */
+typedef struct tn_row_run tn_row_run;     /* likewise */
 typedef struct tn_rule_opts tn_rule_opts; /* likewise */
 typedef struct tn_update tn_update;       /* likewise */
 
@@ -60,9 +61,25 @@ bool tn_rule_plain(const tn_rule *rule);
 double tn_rule_grad(const tn_rule *rule, const tn_push *push, const tn_trained *x, double clip,
                     float *g);
 
+/* The gradients of rows that the same rule trains. */
+typedef struct tn_row_grads {
+    uint32_t n, dim;                     /* at most TN_ROWS_MAX rows */
+    const float *const *w, *const *grad; /* of each row, as in tn_trained */
+    const uint32_t *show;                /* NULL: of rows outside the batch */
+    float *g;                            /* n * dim: one behind the other */
+    double *norm2;                       /* n: what tn_rule_grad returns */
+} tn_row_grads;
+
+/* The same of every row, with the same bits. True: norm2 is also what g has by now. */
+bool tn_rule_row_grads(const tn_rule *rule, const tn_push *push, const tn_row_grads *rows,
+                       double clip);
+
 /* Applies the rule, L1 prox and bounds, with the rate and count of u. */
 void tn_rule_update(const tn_rule *rule, const tn_update *u, size_t n, float *w,
                     float *const state[], const float *g);
+
+/* The same of every row, with the same bits. */
+void tn_rule_update_rows(const tn_rule *rule, const tn_update *u, const tn_row_run *rows);
 
 /* The global clip's factor for a norm: min(1, most / norm). */
 double tn_clip_factor(double norm, double most);

@@ -88,7 +88,7 @@ typedef struct tn_client_ops {
     tn_status (*gather)(void *self, tn_team *team, const double *own, uint32_t n,
                         const double **all, tn_error *err);
     /* The update from that batch. Of `how` lr_factor and day count; what is given is the caller's
-     * again. TN_E_DIVERGED: the norm is not finite; nothing was changed. */
+     * again. TN_E_DIVERGED: the norm is not finite (ps/shard/shard.h). */
     tn_status (*push)(void *self, tn_team *team, const tn_client_gradients *grads,
                       const tn_push *how, tn_client_update *out, tn_error *err);
     /* Waits until nothing of this rank is under way: every batch that was pulled is pushed, or

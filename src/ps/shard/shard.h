@@ -39,10 +39,16 @@ tn_status tn_shard_pull(tn_shard *s, tn_team *team, const tn_keyset *keys, float
 void tn_shard_peek(tn_shard *s, tn_team *team, const tn_keyset *keys, float *rows, bool *missing);
 
 /* Scale, L2, clip (global over dense and rows together), rule, prox, bounds; *norm is that of all
- * gradients before the global clip. A norm that is not finite changes nothing and is TN_E_DIVERGED.
- * A weight_sum of 0 changes nothing either, counts included. */
+ * gradients before the global clip. A gradient that is not finite changes nothing and is
+ * TN_E_DIVERGED; so is one that scale, L2 or a weight make so, which without a global clip is
+ * noticed only when other rows have changed. A weight_sum of 0 changes nothing either, counts
+ * included. */
 tn_status tn_shard_push(tn_shard *s, tn_team *team, const tn_gradients *grads, const tn_push *push,
                         double *norm, tn_error *err) TN_MUST_USE;
+
+/* The same with the squared norm, for a weight_sum above 0. */
+tn_status tn_shard_update(tn_shard *s, tn_team *team, const tn_gradients *grads,
+                          const tn_push *push, double *norm2, tn_error *err) TN_MUST_USE;
 
 /* The two halves of a push, for a model that lies on several shards: the squared norm of this
  * shard's gradients, and the update, given the norm of all. */

@@ -74,14 +74,16 @@ static void plan_record(tn_table *t, uint32_t record, uint64_t seed)
         }
     }
     uint32_t width = 0;
+    uint32_t widest = 1;
     for (uint32_t s = 0; s < r->n_segments && first < t->layout->n_groups; s++) {
         plan_segment(tn_rule_of(t, first, s), &r->segment[s], seed, &plan->segment[s],
                      &plan->n_floats);
         width += r->segment[s].dim;
+        widest = r->segment[s].dim > widest ? r->segment[s].dim : widest;
     }
+    plan->together = TN_DIM_MAX / widest < TN_LOOK_KEYS ? TN_DIM_MAX / widest : TN_LOOK_KEYS;
     plan->n_segments = first < t->layout->n_groups ? r->n_segments : 0;
     plan->stride = stride_of(plan->n_floats);
-    plan->group = first;
     t->plain = t->plain && width == r->width;
 }
 
@@ -98,6 +100,37 @@ static void plan_rules(tn_table *t)
     }
 }
 
+static bool same_rule(const tn_rule *a, const tn_rule *b)
+{
+    return a->optim == b->optim && a->clip_row == b->clip_row && a->clip_value == b->clip_value &&
+           (a->opts == b->opts || memcmp(a->opts, b->opts, a->optim->choice.size) == 0);
+}
+
+static bool same_rules(const tn_table *t, uint32_t a, uint32_t b)
+{
+    bool same = t->layout->group[a].record == t->layout->group[b].record;
+    for (uint32_t s = 0; same && s < tn_record_of(t->layout, a)->n_segments; s++) {
+        same = same_rule(tn_rule_of(t, a, s), tn_rule_of(t, b, s));
+    }
+    return same;
+}
+
+/* Which rows a push may update together (table_push.c). */
+static void plan_kinds(tn_table *t)
+{
+    for (uint32_t g = 0; g < t->layout->n_groups && t->n_kinds <= TN_KINDS_TOGETHER; g++) {
+        uint32_t kind = 0;
+        while (kind < t->n_kinds && !same_rules(t, t->kind_group[kind], g)) {
+            kind++;
+        }
+        if (kind < TN_KINDS_TOGETHER) {
+            t->kind[g] = (uint8_t)kind;
+            t->kind_group[kind] = g;
+        }
+        t->n_kinds += kind == t->n_kinds;
+    }
+}
+
 static void build(tn_table *t, const tn_table_opts *opts)
 {
     uint32_t n_records = t->layout->n_records;
@@ -106,7 +139,7 @@ static void build(tn_table *t, const tn_table_opts *opts)
     for (uint32_t r = 0; r < n_records; r++) {
         plan_record(t, r, opts->seed);
     }
-    t->together = tn_pushes_together(t);
+    plan_kinds(t);
     for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
         tn_partition *part = &t->partition[p];
         int failure = pthread_mutex_init(&part->lock, NULL);
@@ -122,6 +155,7 @@ static tn_status allocate(tn_table *t, tn_error *err)
 {
     const size_t n_records = t->layout->n_records;
     TN_TRY(TN_ALLOC(t->plan, n_records + 1, "layouts of rows", err));
+    TN_TRY(TN_ALLOC(t->kind, t->layout->n_groups + 1, "kinds of rows", err));
     TN_TRY(TN_ALLOC(t->shelves, TN_PARTITIONS * n_records + 1, "shelves of rows", err));
     return TN_ALLOC(t->partition, TN_PARTITIONS, "partitions", err);
 }
@@ -173,6 +207,7 @@ void tn_table_free(tn_table *t)
     tn_changed_rows_done(&t->changes);
     tn_free(t->partition);
     tn_free(t->shelves);
+    tn_free(t->kind);
     tn_free(t->plan);
     tn_free(t);
 }

@@ -59,6 +59,12 @@ double tn_table_norm2(tn_table *t, tn_team *team, const tn_keyset *keys, const f
 void tn_table_push(tn_table *t, tn_team *team, const tn_keyset *keys, const float *grads,
                    const tn_push *push, double clip);
 
+/* The same where no global clip waits for the norm: returns what tn_table_norm2 says before it. Not
+ * finite: a gradient is not, and nothing was changed; or L2, scale or a weight has made it so, and
+ * rows were. */
+double tn_table_push_whole(tn_table *t, tn_team *team, const tn_keyset *keys, const float *grads,
+                           const tn_push *push);
+
 uint64_t tn_table_rows(const tn_table *t);
 uint64_t tn_table_bytes(const tn_table *t);   /* of slabs and indexes */
 uint64_t tn_table_created(const tn_table *t); /* since the table was made */

@@ -45,19 +45,10 @@ copy_all(const copying *c, const tn_plan_segment *s, const uint32_t dim)
     }
 }
 
-/* Lengths that the compiler knows become moves. */
-#define UNROLLED(f, dim, ...)                                                                      \
-    ((dim) == 1    ? f(__VA_ARGS__, 1)                                                             \
-     : (dim) == 8  ? f(__VA_ARGS__, 8)                                                             \
-     : (dim) == 16 ? f(__VA_ARGS__, 16)                                                            \
-     : (dim) == 32 ? f(__VA_ARGS__, 32)                                                            \
-     : (dim) == 64 ? f(__VA_ARGS__, 64)                                                            \
-                   : f(__VA_ARGS__, dim))
-
 static void copy_weights(const tn_plan *plan, const copying *c)
 {
     for (uint32_t i = 0; i < plan->n_segments; i++) {
-        UNROLLED(copy_all, plan->segment[i].dim, c, &plan->segment[i]);
+        TN_UNROLLED(copy_all, plan->segment[i].dim, c, &plan->segment[i]);
     }
 }
 

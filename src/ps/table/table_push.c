@@ -1,32 +1,43 @@
 /* table_push.c - gradients into the table: their norm, the update of the batch's rows, and the
  * sweep that brings L2 to all others where a rule says l2_mode: dense.
  *
- * Where rules leave gradients as they are and say the same for every group of a record, the rows of
- * many keys are updated at once, segment by segment; all others key by key. What is computed is the
- * same, bit for bit.
+ * Rows of many keys are updated at once, segment by segment, where the groups of a record have the
+ * same rules, else key by key. What is computed is the same, bit for bit.
  *
  *     run      k0 k1 k2 k3 ..       up to 64 keys
  *     record   A  B  A  A  ..       rows of A, then rows of B:
  *              w0    w2 w3          their first segments in one call of the optimizer,
  *                                   then their second ones
+ *
+ * The norm is taken on the same way: by a pass of its own before the push, which a global clip
+ * needs, or while rows are updated.
  */
 #include "ps/table/tabledef.h"
 
 #include "base/core/compiler.h"
 #include "base/thread/team.h"
 
+#include <math.h>
 #include <string.h>
+
+enum { GRADS_TOGETHER = TN_DIM_MAX }; /* floats of gradients that scales and L2 have changed */
 
 /* Room that the calls of one tile share. */
 typedef struct scratch {
     tn_row *row[TN_LOOK_KEYS];
-    float g[TN_DIM_MAX];
+    double norm2[TN_LOOK_KEYS];
+    float g[GRADS_TOGETHER];
 } scratch;
 
-TN_HOT static double push_square_sum(size_t n, const float *x)
-{
-    return tn_square_sum(n, x);
-}
+/* Rows that the rules of one group train. */
+typedef struct batch {
+    uint32_t group, n;
+    tn_row *const *row;   /* NULL, where only norms are taken: none, its weights are zeros */
+    const uint32_t *at;   /* of each row's gradient in the batch; NULL: rows that are swept */
+    const uint32_t *show; /* NULL: likewise */
+    double *norm2;        /* of each gradient, added to; NULL: not wanted */
+    bool updates;
+} batch;
 
 static void look_up(const tn_table_job *job, tn_range run, tn_row **row)
 {
@@ -48,64 +59,161 @@ static bool is_swept(const tn_rule *rule)
     return o->l2 != 0 && o->l2_mode == TN_L2_DENSE && !rule->optim->own_l2;
 }
 
-/* No key of the batch: of a row that is swept. */
-#define NO_KEY UINT32_MAX
-
-/* A segment of a row (NULL: of a key without one) with the gradient of key k, if it is one. */
-static tn_trained trained(const tn_table_job *job, const tn_row *row, const tn_plan_segment *seg,
-                          uint32_t k)
+/* Adds 1 to the counts of rows. */
+static void count_updates(const tn_plan_segment *seg, const tn_row_run *rows, uint32_t *counts)
 {
-    tn_trained x = {.n = seg->dim, .w = row != NULL ? row->data + seg->w : NULL, .is_row = true};
-    if (k != NO_KEY) {
-        x.grad = job->grads + job->keys->at[k] + seg->at;
-        x.show = job->keys->show[k];
+    const uint32_t at = rows->state[seg->count];
+    for (uint32_t i = 0; i < rows->n; i++) {
+        const uint32_t count = tn_row_word(rows->w[i] + at);
+        counts[i] = count + (count < UINT32_MAX);
+        tn_row_set_word(rows->w[i] + at, counts[i]);
     }
-    return x;
 }
 
-/* Squared norm of the gradients of key k, whose row may be NULL; of a swept row: of l2 * w. */
-static double row_norm2(const tn_table_job *job, uint32_t group, const tn_row *row, uint32_t k,
-                        scratch *s)
+/* One update of a segment of some rows. */
+static void update_segment(const tn_table_job *job, const tn_plan_segment *seg, const tn_rule *rule,
+                           tn_row_run *rows)
 {
-    const tn_plan *plan = tn_plan_of(job->t, group);
-    double sum = 0;
-    for (uint32_t i = 0; i < plan->n_segments; i++) {
-        const tn_rule *rule = tn_rule_of(job->t, group, i);
-        if (k != NO_KEY || is_swept(rule)) {
-            const tn_trained x = trained(job, row, &plan->segment[i], k);
-            sum += tn_rule_grad(rule, job->push, &x, 1, s->g);
+    uint32_t counts[TN_LOOK_KEYS];
+    const tn_update u = {
+        .lr = tn_rule_common(rule)->lr * job->push->lr_factor,
+        .t = job->push->step + 1,
+        .step = job->push->step + 1,
+    };
+    for (uint32_t s = 0; s < seg->n_states; s++) {
+        rows->state[s] = seg->state[s] - seg->w;
+    }
+    if (seg->count != TN_NO_COUNT) {
+        count_updates(seg, rows, counts);
+        rows->counts = counts;
+    }
+    tn_rule_update_rows(rule, &u, rows);
+}
+
+/* Norm, update or both of a segment of some rows. */
+static void train_segment(const tn_table_job *job, const batch *b, uint32_t segment, scratch *s)
+{
+    const tn_plan_segment *seg = &tn_plan_of(job->t, b->group)->segment[segment];
+    const tn_rule *rule = tn_rule_of(job->t, b->group, segment);
+    float *w[TN_LOOK_KEYS];
+    const float *grad[TN_LOOK_KEYS];
+    double norm2[TN_LOOK_KEYS];
+    for (uint32_t i = 0; i < b->n; i++) {
+        w[i] = b->row[i] != NULL ? b->row[i]->data + seg->w : NULL;
+        grad[i] = b->at != NULL ? job->grads + b->at[i] + seg->at : NULL;
+    }
+    tn_row_run rows = {.n = b->n, .dim = seg->dim, .w = w, .grad = grad};
+    if (job->clip != 1 || b->norm2 != NULL || b->at == NULL || !tn_rule_plain(rule)) {
+        const tn_row_grads grads = {.n = b->n,
+                                    .dim = seg->dim,
+                                    .w = (const float *const *)w,
+                                    .grad = grad,
+                                    .show = b->show,
+                                    .g = s->g,
+                                    .norm2 = norm2};
+        rows.squares = tn_rule_row_grads(rule, job->push, &grads, job->clip) ? norm2 : NULL;
+        for (uint32_t i = 0; i < b->n; i++) {
+            grad[i] = s->g + (size_t)i * seg->dim;
+        }
+        for (uint32_t i = 0; b->norm2 != NULL && i < b->n; i++) {
+            b->norm2[i] += norm2[i];
         }
     }
-    return sum;
+    if (b->updates) {
+        update_segment(job, seg, rule, &rows);
+    }
 }
 
-/* One update of a segment; grad is NULL for a row outside the batch. */
-static void update_segment(const tn_table_job *job, tn_row *row, uint32_t segment,
-                           const tn_trained *x, float *g)
+static void train_segments(const tn_table_job *job, const batch *b, scratch *s)
 {
-    uint32_t group = tn_row_group(row);
-    const tn_plan_segment *seg = &tn_plan_of(job->t, group)->segment[segment];
-    const tn_rule *rule = tn_rule_of(job->t, group, segment);
-    const tn_push *push = job->push;
-    tn_update u = {
-        .lr = tn_rule_common(rule)->lr * push->lr_factor,
-        .t = push->step + 1,
-        .step = push->step + 1,
-    };
-    float *state[TN_STATES_MAX];
-    tn_states_of(seg, row, state);
-    if (seg->count != TN_NO_COUNT) {
-        uint32_t count = tn_row_word(state[seg->count]);
-        count += count < UINT32_MAX;
-        tn_row_set_word(state[seg->count], count);
-        u.t = count;
+    for (uint32_t i = 0; i < tn_plan_of(job->t, b->group)->n_segments; i++) {
+        if (b->at != NULL || is_swept(tn_rule_of(job->t, b->group, i))) {
+            train_segment(job, b, i, s);
+        }
     }
-    if (job->clip == 1 && x->grad != NULL && (job->t->plain || tn_rule_plain(rule))) {
-        tn_rule_update(rule, &u, seg->dim, row->data + seg->w, state, x->grad);
-        return;
+}
+
+/* Rows of a run, as many at once as there is room for changed gradients. */
+static void train_batch(const tn_table_job *job, const batch *all, scratch *s)
+{
+    const uint32_t most = tn_plan_of(job->t, all->group)->together;
+    batch b = *all;
+    for (uint32_t left = all->n; left > 0; left -= b.n) {
+        b.n = left < most ? left : most;
+        train_segments(job, &b, s);
+        b.row += b.n;
+        b.at += b.n;
+        b.show += b.n;
+        b.norm2 += b.norm2 != NULL ? b.n : 0;
     }
-    (void)tn_rule_grad(rule, push, x, job->clip, g);
-    tn_rule_update(rule, &u, seg->dim, row->data + seg->w, state, g);
+}
+
+/* ---- runs of keys ---- */
+
+/* The keys of a run whose groups have these rules. */
+static void train_some(const tn_table_job *job, tn_range run, uint32_t kind, scratch *s)
+{
+    const tn_keyset *keys = job->keys;
+    tn_row *row[TN_LOOK_KEYS];
+    uint32_t at[TN_LOOK_KEYS];
+    uint32_t show[TN_LOOK_KEYS];
+    uint32_t place[TN_LOOK_KEYS];
+    double norm2[TN_LOOK_KEYS] = {0};
+    batch b = {job->t->kind_group[kind], 0, row, at, show, job->sums ? norm2 : NULL, job->updates};
+    for (uint32_t k = run.from; k < run.to; k++) {
+        if (job->t->kind[keys->group[k]] == kind) {
+            place[b.n] = k - run.from;
+            row[b.n] = s->row[k - run.from];
+            at[b.n] = keys->at[k];
+            show[b.n++] = keys->show[k];
+        }
+    }
+    train_batch(job, &b, s);
+    for (uint32_t i = 0; job->sums && i < b.n; i++) {
+        s->norm2[place[i]] = norm2[i];
+    }
+}
+
+/* Key by key: there are too many kinds, or some key has no row. */
+static void train_each(const tn_table_job *job, tn_range run, scratch *s)
+{
+    const tn_keyset *keys = job->keys;
+    for (uint32_t k = run.from; k < run.to; k++) {
+        tn_row **row = &s->row[k - run.from];
+        const bool updates = job->updates && *row != NULL;
+        double *norm2 = job->sums ? &s->norm2[k - run.from] : NULL;
+        if (updates || job->sums) {
+            const batch one = {keys->group[k], 1,     row,    keys->at + k,
+                               keys->show + k, norm2, updates};
+            train_segments(job, &one, s);
+        }
+    }
+}
+
+/* `lacks`: some key has no row. *sum: the squared norm, where it is wanted, in the order of keys.
+ */
+static void train_run(const tn_table_job *job, tn_range run, bool lacks, scratch *s, double *sum)
+{
+    const tn_table *t = job->t;
+    const uint32_t n = run.to - run.from;
+    if (job->sums) {
+        memset(s->norm2, 0, n * sizeof *s->norm2);
+    }
+    if (t->n_kinds > TN_KINDS_TOGETHER || (lacks && job->updates)) {
+        train_each(job, run, s);
+    } else if (t->n_kinds == 1) { /* as it nearly always is */
+        train_batch(job,
+                    &(batch){t->kind_group[0], n, s->row, job->keys->at + run.from,
+                             job->keys->show + run.from, job->sums ? s->norm2 : NULL, job->updates},
+                    s);
+    } else {
+        for (uint32_t i = 0; i < t->n_kinds; i++) {
+            train_some(job, run, i, s);
+        }
+    }
+    for (uint32_t i = 0; job->sums && i < n; i++) {
+        *sum += s->norm2[i];
+    }
 }
 
 /* Counts and the time of the last touch, which a push changes beside the weights. */
@@ -119,19 +227,6 @@ static inline void touch_row(const tn_table_job *job, uint32_t k, tn_row *row)
     row->seen = job->seen | (row->seen & TN_ROW_GROUP_HIGH);
 }
 
-/* The row of key k, or one that is swept. */
-static void update_row(const tn_table_job *job, tn_row *row, uint32_t k, scratch *s)
-{
-    const uint32_t group = tn_row_group(row);
-    const tn_plan *plan = tn_plan_of(job->t, group);
-    for (uint32_t i = 0; i < plan->n_segments; i++) {
-        if (k != NO_KEY || is_swept(tn_rule_of(job->t, group, i))) {
-            const tn_trained x = trained(job, row, &plan->segment[i], k);
-            update_segment(job, row, i, &x, s->g);
-        }
-    }
-}
-
 /* A row that is about to be updated, while changes are watched. */
 static void note_change(tn_table *t, uint64_t key, tn_row *row)
 {
@@ -141,9 +236,29 @@ static void note_change(tn_table *t, uint64_t key, tn_row *row)
     }
 }
 
+/* Before the rows of a run are updated. Returns whether some key has no row. */
+static bool touch_rows(const tn_table_job *job, tn_range run, tn_row *const *rows)
+{
+    bool lacks = false;
+    for (uint32_t k = run.from; k < run.to; k++) {
+        tn_row *row = rows[k - run.from];
+        if (row == NULL) {
+            lacks = true;
+            continue;
+        }
+        if (job->watched) {
+            note_change(job->t, job->keys->key[k], row);
+        }
+        touch_row(job, k, row);
+    }
+    return lacks;
+}
+
+/* ---- tiles ---- */
+
 /* Sweeps the rows of a tile that no look-up has marked, and forgets the marks. Returns the squared
- * norm if only that is wanted. */
-static double sweep(const tn_table_job *job, uint32_t tile, bool update, scratch *s)
+ * norm, where it is wanted. */
+static double sweep(const tn_table_job *job, uint32_t tile, scratch *s)
 {
     uint32_t n_records = job->t->layout->n_records;
     uint32_t n_shelves = TN_TILE_PARTITIONS * n_records;
@@ -155,226 +270,103 @@ static double sweep(const tn_table_job *job, uint32_t tile, bool update, scratch
             if (tn_shelf_is_marked(shelf, number)) {
                 continue;
             }
-            if (update) {
-                if (job->watched) {
-                    uint64_t key = tn_row_key(row, tile * TN_TILE_PARTITIONS + i / n_records);
-                    note_change(job->t, key, row);
-                }
-                update_row(job, row, NO_KEY, s);
-            } else {
-                sum += row_norm2(job, tn_row_group(row), row, NO_KEY, s);
+            if (job->watched) {
+                note_change(job->t, tn_row_key(row, tile * TN_TILE_PARTITIONS + i / n_records),
+                            row);
             }
+            double norm2 = 0;
+            const batch one = {tn_row_group(row),         1,           &row, NULL, NULL,
+                               job->sums ? &norm2 : NULL, job->updates};
+            train_segments(job, &one, s);
+            sum += norm2;
         }
         tn_shelf_unmark(shelf);
     }
     return sum;
 }
 
-/* Without L2, scales and clips the norm is that of the gradients as they are. */
-static void plain_norm_tile(void *arg, uint32_t tile)
+static void train_tile(void *arg, uint32_t tile)
 {
     tn_table_job *job = arg;
-    tn_range all = tn_tile_keys(job->keys, tile);
-    double sum = 0;
-    for (uint32_t k = all.from; k < all.to; k++) {
-        sum += push_square_sum(tn_row_width(job->keys, k), job->grads + job->keys->at[k]);
-    }
-    job->norm2[tile] = sum;
-}
-
-static void norm_tile(void *arg, uint32_t tile)
-{
-    tn_table_job *job = arg;
-    const tn_table *t = job->t;
+    tn_table *t = job->t;
     tn_range all = tn_tile_keys(job->keys, tile);
     scratch s;
     double sum = 0;
     tn_tile_lock(t, job->keys, tile, t->sweeps);
+    if (job->hint == NULL) {
+        tn_tile_fetch(t, job->keys, tile);
+    }
     for (uint32_t i = 0; i < tn_tile_count(all.to - all.from, TN_LOOK_KEYS); i++) {
-        tn_range run = tn_look_run(all, i);
+        const tn_range run = tn_look_run(all, i);
         look_up(job, run, s.row);
-        for (uint32_t k = run.from; k < run.to; k++) {
-            sum += row_norm2(job, job->keys->group[k], s.row[k - run.from], k, &s);
+        const bool lacks = job->updates && touch_rows(job, run, s.row);
+        train_run(job, run, lacks, &s, &sum);
+    }
+    job->norm2[tile] = sum + (t->sweeps ? sweep(job, tile, &s) : 0);
+    tn_tile_unlock(t, job->keys, tile, t->sweeps);
+}
+
+/* Adds x[n] to a sum of squares in lanes, n a multiple of 8: as tn_square_sum does. */
+TN_HOT static void add_squares(size_t n, const float *restrict x, double *restrict lane)
+{
+    for (size_t i = 0; i < n; i += 8) {
+        for (size_t k = 0; k < 8; k++) {
+            lane[k] += (double)x[i + k] * (double)x[i + k];
         }
     }
-    job->norm2[tile] = sum + (t->sweeps ? sweep(job, tile, false, &s) : 0);
-    tn_tile_unlock(t, job->keys, tile, t->sweeps);
+}
+
+/* Without L2, scales and clips the norm is that of the gradients, one behind the other. */
+static void plain_norm_tile(void *arg, uint32_t tile)
+{
+    tn_table_job *job = arg;
+    const tn_keyset *keys = job->keys;
+    const tn_range all = tn_tile_keys(keys, tile);
+    float x[GRADS_TOGETHER];
+    double lane[TN_SQUARE_LANES] = {0};
+    uint32_t n = 0;
+    for (uint32_t k = all.from; k < all.to; k++) {
+        const uint32_t width = tn_record_of(job->t->layout, keys->group[k])->width;
+        for (uint32_t at = 0; at < width;) {
+            const uint32_t more = width - at < GRADS_TOGETHER - n ? width - at : GRADS_TOGETHER - n;
+            memcpy(x + n, job->grads + keys->at[k] + at, more * sizeof *x);
+            at += more;
+            n += more;
+            if (n == GRADS_TOGETHER) {
+                add_squares(n, x, lane);
+                n = 0;
+            }
+        }
+    }
+    while (n % TN_SQUARE_LANES != 0) {
+        x[n++] = 0;
+    }
+    add_squares(n, x, lane);
+    job->norm2[tile] = tn_lanes_sum(lane);
+}
+
+static double sum_of_tiles(const tn_table_job *job)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < TN_TABLE_TILES; i++) {
+        sum += job->norm2[i];
+    }
+    return sum;
 }
 
 double tn_table_norm2(tn_table *t, tn_team *team, const tn_keyset *keys, const float *grads,
                       const tn_push *push)
 {
     TN_ASSERT(keys->owners->n_partitions == TN_PARTITIONS);
-    tn_table_job job = {.t = t, .keys = keys, .grads = grads, .push = push, .clip = 1};
+    tn_table_job job = {
+        .t = t, .keys = keys, .grads = grads, .push = push, .clip = 1, .sums = true};
     job.hint = t->plain ? NULL : tn_row_positions_read(&t->positions, keys);
-    tn_team_run(team, TN_TABLE_TILES, t->plain ? plain_norm_tile : norm_tile, &job);
+    tn_team_run(team, TN_TABLE_TILES, t->plain ? plain_norm_tile : train_tile, &job);
     tn_row_positions_release(&t->positions, job.hint, true);
-    double sum = 0;
-    for (uint32_t i = 0; i < TN_TABLE_TILES; i++) {
-        sum += job.norm2[i];
-    }
-    return sum;
-}
-
-/* ---- many keys at once ---- */
-
-static bool same_rule(const tn_rule *a, const tn_rule *b)
-{
-    return a->optim == b->optim &&
-           (a->opts == b->opts || memcmp(a->opts, b->opts, a->optim->choice.size) == 0);
-}
-
-/* An update by many rows at once, without L1 prox and bounds. */
-static bool is_bare(const tn_rule *rule)
-{
-    const tn_rule_opts *o = tn_rule_common(rule);
-    return rule->optim->update_rows != NULL && (o->l1 == 0 || rule->optim->own_l2) &&
-           o->bounds.n != 2;
-}
-
-bool tn_pushes_together(const tn_table *t)
-{
-    const tn_layout *layout = t->layout;
-    bool together = t->plain && layout->n_records <= TN_RECORDS_TOGETHER;
-    for (uint32_t g = 0; together && g < layout->n_groups; g++) {
-        const tn_plan *plan = tn_plan_of(t, g);
-        for (uint32_t i = 0; together && i < plan->n_segments; i++) {
-            const tn_rule *rule = tn_rule_of(t, g, i);
-            together = is_bare(rule) && plan->segment[i].count == TN_NO_COUNT &&
-                       same_rule(rule, tn_rule_of(t, plan->group, i));
-        }
-    }
-    return together;
-}
-
-/* Rows of one record. */
-typedef struct batch {
-    uint32_t n;
-    tn_row *const *row;
-    const uint32_t *at; /* of each row's gradient in the batch */
-} batch;
-
-static void update_rows_segment(const tn_table_job *job, const tn_plan *plan, uint32_t segment,
-                                const batch *b)
-{
-    const tn_plan_segment *seg = &plan->segment[segment];
-    const tn_rule *rule = tn_rule_of(job->t, plan->group, segment);
-    const tn_push *push = job->push;
-    const float *grads = job->grads + seg->at;
-    const uint32_t at_w = seg->w;
-    float *w[TN_LOOK_KEYS];
-    const float *grad[TN_LOOK_KEYS];
-    for (uint32_t i = 0; i < b->n; i++) {
-        w[i] = b->row[i]->data + at_w;
-        grad[i] = grads + b->at[i];
-    }
-    tn_row_run rows = {.n = b->n, .dim = seg->dim, .w = w, .grad = grad};
-    for (uint32_t s = 0; s < seg->n_states; s++) {
-        rows.state[s] = seg->state[s] - seg->w;
-    }
-    tn_update u = {
-        .lr = tn_rule_common(rule)->lr * push->lr_factor,
-        .t = push->step + 1,
-        .step = push->step + 1,
-    };
-    rule->optim->update_rows(rule->opts, &u, &rows);
-}
-
-static void update_batch(const tn_table_job *job, const tn_plan *plan, const batch *b)
-{
-    for (uint32_t i = 0; b->n > 0 && i < plan->n_segments; i++) {
-        update_rows_segment(job, plan, i, b);
-    }
-}
-
-/* Updates the keys of a run whose rows have this record. */
-static void update_some(const tn_table_job *job, tn_range run, const tn_plan *plan,
-                        tn_row *const *row)
-{
-    tn_row *some[TN_LOOK_KEYS];
-    uint32_t at[TN_LOOK_KEYS];
-    uint32_t n = 0;
-    for (uint32_t k = run.from; k < run.to; k++) {
-        if (row[k - run.from] != NULL && tn_plan_of(job->t, job->keys->group[k]) == plan) {
-            some[n] = row[k - run.from];
-            at[n++] = job->keys->at[k];
-        }
-    }
-    update_batch(job, plan, &(batch){n, some, at});
-}
-
-/* Returns how many have a row. */
-static uint32_t touch_rows(const tn_table_job *job, tn_range run, tn_row *const *row)
-{
-    uint32_t found = 0;
-    for (uint32_t k = run.from; k < run.to; k++) {
-        if (row[k - run.from] != NULL) {
-            touch_row(job, k, row[k - run.from]);
-            found++;
-        }
-    }
-    return found;
-}
-
-/* Updates the rows of a run by gradients that nothing clips; row[i] is that of key run.from + i, or
- * NULL. The bits are those of one update after the other. */
-static void push_together(const tn_table_job *job, tn_range run, tn_row *const *row)
-{
-    const tn_table *t = job->t;
-    uint32_t n = run.to - run.from;
-    uint32_t found = touch_rows(job, run, row);
-    if (found == n && t->layout->n_records == 1) { /* as it nearly always is */
-        update_batch(job, t->plan, &(batch){n, row, job->keys->at + run.from});
-        return;
-    }
-    for (uint32_t r = 0; r < t->layout->n_records && found > 0; r++) {
-        update_some(job, run, &t->plan[r], row);
-    }
+    return sum_of_tiles(&job);
 }
 
 /* ---- the push ---- */
-
-static void push_run(const tn_table_job *job, tn_range run, scratch *s)
-{
-    look_up(job, run, s->row);
-    if (job->watched) {
-        for (uint32_t k = run.from; k < run.to; k++) {
-            if (s->row[k - run.from] != NULL) {
-                note_change(job->t, job->keys->key[k], s->row[k - run.from]);
-            }
-        }
-    }
-    if (job->clip == 1 && job->t->together) {
-        push_together(job, run, s->row);
-        return;
-    }
-    for (uint32_t k = run.from; k < run.to; k++) {
-        tn_row *row = s->row[k - run.from];
-        if (row != NULL) {
-            touch_row(job, k, row);
-            update_row(job, row, k, s);
-        }
-    }
-}
-
-static void push_tile(void *arg, uint32_t tile)
-{
-    tn_table_job *job = arg;
-    tn_table *t = job->t;
-    tn_range all = tn_tile_keys(job->keys, tile);
-    scratch s;
-    tn_tile_lock(t, job->keys, tile, t->sweeps);
-    if (job->hint == NULL) {
-        tn_tile_fetch(t, job->keys, tile);
-    }
-    for (uint32_t i = 0; i < tn_tile_count(all.to - all.from, TN_LOOK_KEYS); i++) {
-        push_run(job, tn_look_run(all, i), &s);
-    }
-    if (t->sweeps) {
-        (void)sweep(job, tile, true, &s);
-    }
-    tn_tile_unlock(t, job->keys, tile, t->sweeps);
-}
 
 static uint64_t longest_row(const tn_table *t)
 {
@@ -385,20 +377,73 @@ static uint64_t longest_row(const tn_table *t)
     return most;
 }
 
+static double push_rows(tn_table *t, tn_team *team, tn_table_job *job)
+{
+    const tn_keyset *keys = job->keys;
+    TN_ASSERT(keys->owners->n_partitions == TN_PARTITIONS);
+    TN_ASSERT(keys->first[TN_PARTITIONS] == keys->n && (keys->n == 0 || job->grads != NULL));
+    TN_ASSERT(job->push->day <= TN_ROW_DAY_MAX);
+    TN_ASSERT(job->clip >= 0 && job->clip <= 1);
+    job->updates = true;
+    job->watched = tn_changed_rows_watched(&t->changes);
+    job->seen = t->changes.stamp << TN_ROW_STAMP_SHIFT | job->push->day;
+    if (job->watched) {
+        tn_changed_rows_wait(&t->changes, t->sweeps ? UINT64_MAX : keys->n * longest_row(t));
+    }
+    job->hint = tn_row_positions_read(&t->positions, keys);
+    tn_team_run(team, TN_TABLE_TILES, train_tile, job);
+    tn_row_positions_release(&t->positions, job->hint, true);
+    return sum_of_tiles(job);
+}
+
 void tn_table_push(tn_table *t, tn_team *team, const tn_keyset *keys, const float *grads,
                    const tn_push *push, double clip)
 {
-    TN_ASSERT(keys->owners->n_partitions == TN_PARTITIONS);
-    TN_ASSERT(keys->first[TN_PARTITIONS] == keys->n && (keys->n == 0 || grads != NULL));
-    TN_ASSERT(push->day <= TN_ROW_DAY_MAX);
-    TN_ASSERT(clip >= 0 && clip <= 1);
     tn_table_job job = {.t = t, .keys = keys, .grads = grads, .push = push, .clip = clip};
-    job.watched = tn_changed_rows_watched(&t->changes);
-    job.seen = t->changes.stamp << TN_ROW_STAMP_SHIFT | push->day;
-    if (job.watched) {
-        tn_changed_rows_wait(&t->changes, t->sweeps ? UINT64_MAX : keys->n * longest_row(t));
+    (void)push_rows(t, team, &job);
+}
+
+/* Bits of floats that are not finite are the largest, but for the sign. */
+TN_HOT static uint32_t largest_bits(uint32_t n, const float *restrict x)
+{
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t bits;
+        memcpy(&bits, &x[i], sizeof bits);
+        bits &= INT32_MAX;
+        most = bits > most ? bits : most;
     }
-    job.hint = tn_row_positions_read(&t->positions, keys);
-    tn_team_run(team, TN_TABLE_TILES, push_tile, &job);
-    tn_row_positions_release(&t->positions, job.hint, true);
+    return most;
+}
+
+static void check_tile(void *arg, uint32_t tile)
+{
+    tn_table_job *job = arg;
+    const tn_keyset *keys = job->keys;
+    const tn_range all = tn_tile_keys(keys, tile);
+    const uint32_t infinite = UINT32_C(0x7f800000);
+    uint32_t most = 0;
+    for (uint32_t k = all.from; k < all.to; k++) {
+        const uint32_t width = tn_record_of(job->t->layout, keys->group[k])->width;
+        const uint32_t bits = largest_bits(width, job->grads + keys->at[k]);
+        most = bits > most ? bits : most;
+    }
+    if (most >= infinite) {
+        atomic_store(&job->failed, true);
+    }
+}
+
+double tn_table_push_whole(tn_table *t, tn_team *team, const tn_keyset *keys, const float *grads,
+                           const tn_push *push)
+{
+    tn_table_job job = {.t = t, .keys = keys, .grads = grads, .push = push, .clip = 1};
+    job.sums = !t->plain; /* else its pass is short */
+    double norm2 = 0;
+    if (t->plain) {
+        norm2 = tn_table_norm2(t, team, keys, grads, push);
+    } else {
+        tn_team_run(team, TN_TABLE_TILES, check_tile, &job);
+        norm2 = atomic_load(&job.failed) ? (double)NAN : 0;
+    }
+    return isfinite(norm2) ? norm2 + push_rows(t, team, &job) : norm2;
 }

@@ -16,7 +16,7 @@ enum {
     TN_TILE_PARTITIONS = 16,
     TN_TABLE_TILES = TN_PARTITIONS / TN_TILE_PARTITIONS,
     TN_LOOK_KEYS = TN_ROWS_MAX, /* keys looked up together */
-    TN_RECORDS_TOGETHER = 8,
+    TN_KINDS_TOGETHER = 8,
     TN_NO_COUNT = TN_STATES_MAX,
 };
 
@@ -35,8 +35,8 @@ typedef struct tn_plan_segment {
 typedef struct tn_plan {
     uint32_t n_segments;
     uint32_t n_floats;
-    uint32_t stride; /* bytes of a row */
-    uint32_t group;  /* the first one with this record */
+    uint32_t stride;   /* bytes of a row */
+    uint32_t together; /* rows of which the changed gradients of a segment fit into scratch */
     tn_plan_segment segment[TN_SEGMENTS_MAX];
 } tn_plan;
 
@@ -159,9 +159,12 @@ struct tn_table {
     tn_page_arena pages;
     tn_row_positions positions;
     tn_changed_rows changes;
-    bool plain;    /* every rule of rows is (ps/optim/rule.h), and rows of the batch have no gaps */
-    bool together; /* push may update the rows of many keys at once (ps/table/table_push.c) */
-    bool sweeps;   /* some rule has l2_mode: dense */
+    uint32_t
+        n_kinds; /* of groups with one record and the same rules; TN_KINDS_TOGETHER + 1: more */
+    uint32_t kind_group[TN_KINDS_TOGETHER]; /* the first of each kind */
+    uint8_t *kind;                          /* of each group, unless there are too many */
+    bool plain;  /* every rule of rows is (ps/optim/rule.h), and rows of the batch have no gaps */
+    bool sweeps; /* some rule has l2_mode: dense */
     _Atomic uint64_t rows, created;
 };
 
@@ -175,6 +178,8 @@ typedef struct tn_table_job {
     double clip;
     uint32_t seen; /* stamp and day of rows that are pushed */
     bool watched;  /* rows that change are noted */
+    bool updates;  /* rows are updated */
+    bool sums;     /* the norm is wanted */
     const bool *missing_init;
     tn_keyset_rows *hint; /* pull: written; push: read; NULL: none */
     bool *missing;
@@ -200,9 +205,6 @@ static inline tn_shelf *tn_shelf_of(const tn_table *t, uint64_t key, uint32_t gr
     size_t partition = tn_partition_of(key, TN_PARTITIONS);
     return &t->shelves[partition * t->layout->n_records + t->layout->group[group].record];
 }
-
-/* Whether its rules let a push update the rows of many keys at once. */
-bool tn_pushes_together(const tn_table *t);
 
 /* The arrays of a segment's optimizer state. */
 static inline void tn_states_of(const tn_plan_segment *s, tn_row *row, float *state[TN_STATES_MAX])
