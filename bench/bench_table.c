@@ -1,6 +1,7 @@
 /* bench_table.c - the table of rows on one core: pull, push, insert, bytes per key (P8, P19).
  *
  *     bench_table [--json] [--dim 8|16] [KEYS ..]      default 100000 1000000 10000000, both dims
+ *     bench_table --rules                              push under every rule, 100,000 keys of dim 8
  *     bench_table --list | NAME                        for .ci/check-instructions
  *
  * Rows as widedeep has them by default: dim 8 (68 bytes) and dim 16 (100 bytes). Batches of 16,384
@@ -74,11 +75,11 @@ static void time_steps(tn_table *t, const tn_bench_batch *b, const float *grads,
     tn_free(other);
 }
 
-static void measure(uint64_t n_keys, uint32_t dim, figures *f)
+static void measure(uint64_t n_keys, uint32_t dim, const tn_optim *optim, figures *f)
 {
     tn_bench_model m;
     tn_arena *arena = tn_arena_new(1 << 16);
-    tn_bench_model_init(&m, dim, arena);
+    tn_bench_model_init(&m, dim, optim, arena);
     tn_bench_batch *b = tn_alloc(BATCHES_MAX, sizeof *b, "batches");
     const size_t floats = (size_t)TN_BENCH_KEYS * m.record.width;
     float *rows = tn_alloc(floats, sizeof *rows, "rows");
@@ -131,7 +132,7 @@ static void count(void (*work)(void *job), bool pulled, uint64_t stream)
     tn_bench_model m;
     tn_samples insert = {0};
     tn_arena *arena = tn_arena_new(1 << 16);
-    tn_bench_model_init(&m, COUNTED_DIM, arena);
+    tn_bench_model_init(&m, COUNTED_DIM, NULL, arena);
     tn_bench_batch *b = tn_alloc(1, sizeof *b, "a batch");
     float *rows = tn_alloc((size_t)TN_BENCH_KEYS * m.record.width, sizeof *rows, "rows");
     tn_table *t = tn_bench_table(&m, COUNTED_KEYS, b, rows, &insert);
@@ -252,10 +253,29 @@ static double run(const report *r)
 {
     static figures f;
     f = (figures){0};
-    measure(r->n_keys, r->dim, &f);
+    measure(r->n_keys, r->dim, NULL, &f);
     print_rates(r, &f, 2);
     print_bytes(r, &f);
     return 1e3 / tn_spread_of(&f.pull).median;
+}
+
+/* What a row takes under each rule, with its own defaults, beside the rule of the default model. */
+static void run_rules(const report *r)
+{
+    static figures f;
+    double usual = 0;
+    for (size_t i = 0; i == 0 || tn_all_optims[i - 1] != NULL; i++) {
+        const tn_optim *optim = i == 0 ? NULL : tn_all_optims[i - 1];
+        char what[48];
+        f = (figures){0};
+        measure(r->n_keys, r->dim, optim, &f);
+        const double ns = 1e3 / tn_spread_of(&f.push).median;
+        usual = i == 0 ? ns : usual;
+        (void)snprintf(what, sizeof what, "push by %s",
+                       i == 0 ? "the default" : optim->choice.name);
+        print(r, (tn_figure){.is = tn_spread_one(ns), .target = usual * 1.3, .at_most = true}, what,
+              "ns per row");
+    }
 }
 
 /* The sizes with one dim, and what growing costs. */
@@ -292,6 +312,10 @@ int main(int argc, char **argv)
     }
     const char *const *size = argc > 1 ? (const char *const *)argv + 1 : usual;
     tn_machine_print(json);
+    if (argc > 1 && strcmp(argv[1], "--rules") == 0) {
+        run_rules(&(report){.n_keys = 100000, .dim = 8, .json = json});
+        return 0;
+    }
     for (uint32_t dim = 8; dim <= 16; dim += 8) {
         if (only == 0 || only == dim) {
             run_sizes(size, dim, json);

@@ -57,7 +57,7 @@ static tn_rule dense_rule(tn_arena *arena)
 static void make_model(owner *own)
 {
     own->arena = tn_arena_new(1 << 16);
-    tn_bench_model_init(&own->base, TN_SCALE_WIDTH - 1, own->arena);
+    tn_bench_model_init(&own->base, TN_SCALE_WIDTH - 1, NULL, own->arena);
     own->record = (tn_record){.width = TN_SCALE_WIDTH,
                               .n_segments = 2,
                               .segment = {{"wide", 0, 1}, {"deep", 1, TN_SCALE_WIDTH - 1}}};

@@ -56,31 +56,36 @@ tn_keyset tn_bench_keyset(const tn_bench_batch *b)
                        .first = b->first};
 }
 
-void tn_bench_model_init(tn_bench_model *m, uint32_t dim, tn_arena *arena)
+static const void *options(const tn_optim *optim, bool usual, tn_arena *arena)
 {
-    const tn_optim *adagrad = &tn_optim_adagrad;
     const tn_origin here = {.source = "bench"};
     tn_diag diag = {0};
     tn_binder binder = {.arena = arena, .diag = &diag};
     tn_tree *map = tn_tree_new(arena, TN_TREE_MAP, here);
     static const char *const option[][2] = {
         {"rowwise", "true"}, {"lr", "0.1"}, {"n0", "1"}, {"l2", "0.05"}, {"grad_scale", "sum"}};
-    for (size_t i = 0; i < sizeof option / sizeof *option; i++) {
+    for (size_t i = 0; usual && i < sizeof option / sizeof *option; i++) {
         tn_tree_put(arena, map, option[i][0], tn_tree_scalar(arena, option[i][1], here));
     }
-    void *opts = tn_arena_alloc(arena, 1, adagrad->choice.size, TN_CACHE_LINE);
-    tn_fields_bind(&binder, adagrad->choice.fields, map, opts);
+    void *opts = tn_arena_alloc(arena, 1, optim->choice.size, TN_CACHE_LINE);
+    tn_fields_bind(&binder, optim->choice.fields, map, opts);
     TN_ASSERT(diag.n_errors == 0);
+    return opts;
+}
+
+void tn_bench_model_init(tn_bench_model *m, uint32_t dim, const tn_optim *optim, tn_arena *arena)
+{
     *m = (tn_bench_model){.record = {.width = dim + 1,
                                      .n_segments = 2,
                                      .segment = {{"wide", 0, 1}, {"deep", 1, dim}}},
                           .group = {.name = "slot"}};
     m->layout = (tn_layout){1, &m->group, 1, &m->record};
-    m->rule[0] = (tn_rule){.optim = adagrad,
-                           .opts = opts,
-                           .clip_row = (double)INFINITY,
-                           .clip_value = (double)INFINITY,
-                           .init = {TN_INIT_UNIFORM, -.01, .01}};
+    m->rule[0] =
+        (tn_rule){.optim = optim != NULL ? optim : &tn_optim_adagrad,
+                  .opts = options(optim != NULL ? optim : &tn_optim_adagrad, optim == NULL, arena),
+                  .clip_row = (double)INFINITY,
+                  .clip_value = (double)INFINITY,
+                  .init = {TN_INIT_UNIFORM, -.01, .01}};
     m->rule[1] = m->rule[0];
     m->rules = (tn_rules){.layout = &m->layout, .rule = m->rule, .clip_global = (double)INFINITY};
 }

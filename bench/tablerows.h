@@ -30,7 +30,8 @@ typedef struct tn_bench_batch {
     uint32_t first[TN_PARTITIONS + 2];
 } tn_bench_batch;
 
-void tn_bench_model_init(tn_bench_model *m, uint32_t dim, tn_arena *arena); /* must stay in place */
+/* It must stay in place. `optim`: with its own defaults; NULL: the rule above. */
+void tn_bench_model_init(tn_bench_model *m, uint32_t dim, const tn_optim *optim, tn_arena *arena);
 
 /* Keys of numbers from .. of a random stream; stream 0: of the numbers from `from` on. Rows are as
  * wide as those of the layout's first record. */

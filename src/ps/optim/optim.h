@@ -13,6 +13,7 @@
 #ifndef TN_PS_OPTIM_H
 #define TN_PS_OPTIM_H
 
+#include "base/core/compiler.h"
 #include "config/values.h"
 #include "ps/optim/schedule.h"
 
@@ -99,6 +100,48 @@ typedef struct tn_optim {
     const char *(*dense)(const void *opts);
 } tn_optim;
 
+/* Two functions from an inline one, rule##_one(n, w, a, b, g, rates), with the first two states:
+ * rule##_descend does the same, rule##_rows every row of a run. */
+#define TN_DESCENT(rule, rates_type)                                                               \
+    __attribute__((always_inline)) static inline void rule##_each(                                 \
+        const tn_row_run *rows, const rates_type *rates, const uint32_t dim)                       \
+    {                                                                                              \
+        for (uint32_t i = 0; i < rows->n; i++) {                                                   \
+            float *w = rows->w[i];                                                                 \
+            rule##_one(dim, w, w + rows->state[0], w + rows->state[1], rows->grad[i], rates);      \
+        }                                                                                          \
+    }                                                                                              \
+    TN_HOT static void rule##_rows(const tn_row_run *rows, const rates_type *rates)                \
+    {                                                                                              \
+        TN_UNROLLED(rule##_each, rows->dim, rows, rates);                                          \
+    }                                                                                              \
+    TN_HOT static void rule##_descend(size_t n, float *w, float *const state[], const float *g,    \
+                                      const rates_type *rates)                                     \
+    {                                                                                              \
+        rule##_one(n, w, state[0], state[1], g, rates);                                            \
+    }
+
+/* And rule##_update and rule##_update_rows, with the rates that rule##_rates(opts, u) gives. */
+#define TN_DESCENT_UPDATES(rule, rates_type)                                                       \
+    TN_DESCENT(rule, rates_type)                                                                   \
+    static void rule##_update(const void *opts, const tn_update *u, size_t n, float *w,            \
+                              float *const state[], const float *g)                                \
+    {                                                                                              \
+        const rates_type rates = rule##_rates(opts, u);                                            \
+        rule##_descend(n, w, state, g, &rates);                                                    \
+    }                                                                                              \
+    static void rule##_update_rows(const void *opts, const tn_update *u, const tn_row_run *rows)   \
+    {                                                                                              \
+        const rates_type rates = rule##_rates(opts, u);                                            \
+        rule##_rows(rows, &rates);                                                                 \
+    }
+
+/* How rule##_one is declared. */
+#define TN_DESCENT_ONE(rule, rates_type)                                                           \
+    __attribute__((always_inline)) static inline void rule##_one(                                  \
+        const size_t n, float *restrict w, float *restrict a, float *restrict b,                   \
+        const float *restrict g, const rates_type *restrict rates)
+
 /* A sum of squares whose bits do not depend on the instruction set: eight lanes in double, element
  * i in lane i % 8, added in one fixed tree. */
 enum { TN_SQUARE_LANES = 8 };
@@ -157,9 +200,11 @@ extern const char *const tn_grad_scales[]; /* in the order of TN_SCALE_* */
     TN_FIELD_CHOICE(tn_rule_opts, l2_mode, "touched", tn_l2_modes,                                 \
                     "rows that l2 reaches: those of the batch, or all at every step")
 
-/* Members of optimizer `id`: its struct id_opts with the table id_fields, and id_update. */
+/* Members of optimizer `id`: its struct id_opts with the table id_fields; and id_update with
+ * id_update_rows. */
 #define TN_OPTIM_MEMBERS(id, help_)                                                                \
-    .choice = {#id, help_, id##_fields, sizeof(id##_opts), &tn_optim_##id}, .update = id##_update
+    .choice = {#id, help_, id##_fields, sizeof(id##_opts), &tn_optim_##id}
+#define TN_OPTIM_UPDATES(id) .update = id##_update, .update_rows = id##_update_rows
 
 /* Options of the chain around every rule. */
 #define TN_RULE_CHAIN                                                                              \

@@ -4,7 +4,6 @@
  *   rowwise          n += mean of g_j^2       the same with the row's n
  *   paddle           w -= lr g sqrt(n0 / (n0 + n)),  then n += g^2 (or the mean); n starts at 0
  */
-#include "base/core/compiler.h"
 #include "config/field.h"
 #include "ps/optim/optim.h"
 
@@ -31,23 +30,31 @@ static double first_sum(const adagrad_opts *o)
     return o->paddle ? paddle : textbook;
 }
 
-TN_HOT static void adagrad_each(size_t n, float *restrict w, float *restrict sum,
-                                const float *restrict g, float lr, float eps)
+TN_DESCENT_ONE(adagrad_each, row_rates) // NOLINT(readability-non-const-parameter): as of all
 {
+    const row_rates c = *rates;
+    (void)b;
+#pragma omp simd
     for (size_t i = 0; i < n; i++) {
-        sum[i] += g[i] * g[i];
-        w[i] -= lr * g[i] / (sqrtf(sum[i]) + eps);
+        a[i] += g[i] * g[i];
+        w[i] -= c.lr * g[i] / (sqrtf(a[i]) + c.eps);
     }
 }
 
-TN_HOT static void adagrad_each_paddle(size_t n, float *restrict w, float *restrict sum,
-                                       const float *restrict g, float lr, float n0)
+TN_DESCENT(adagrad_each, row_rates)
+
+TN_DESCENT_ONE(paddle_each, row_rates) // NOLINT(readability-non-const-parameter): as of all
 {
+    const row_rates c = *rates;
+    (void)b;
+#pragma omp simd
     for (size_t i = 0; i < n; i++) {
-        w[i] -= lr * g[i] * sqrtf(n0 / (n0 + sum[i]));
-        sum[i] += g[i] * g[i];
+        w[i] -= c.lr * g[i] * sqrtf(c.n0 / (c.n0 + a[i]));
+        a[i] += g[i] * g[i];
     }
 }
+
+TN_DESCENT(paddle_each, row_rates)
 
 __attribute__((always_inline)) static inline void descend(const size_t n, float *restrict w,
                                                           const float *restrict g, float rate)
@@ -141,28 +148,22 @@ static void adagrad_update(const void *opts, const tn_update *u, size_t n, float
                            float *const state[], const float *g)
 {
     const adagrad_opts *o = opts;
-    float lr = (float)u->lr;
+    const row_rates rates = rates_of(o, u);
     if (o->rowwise) {
-        row_rates rates = rates_of(o, u);
         adagrad_row(n, w, state[0], g, &rates);
-    } else if (o->paddle) {
-        adagrad_each_paddle(n, w, state[0], g, lr, (float)first_sum(o));
     } else {
-        adagrad_each(n, w, state[0], g, lr, (float)o->eps);
+        (o->paddle ? paddle_each_descend : adagrad_each_descend)(n, w, state, g, &rates);
     }
 }
 
 static void adagrad_update_rows(const void *opts, const tn_update *u, const tn_row_run *rows)
 {
     const adagrad_opts *o = opts;
+    const row_rates rates = rates_of(o, u);
     if (o->rowwise) {
-        row_rates rates = rates_of(o, u);
         adagrad_rows(rows, &rates);
-        return;
-    }
-    for (uint32_t i = 0; i < rows->n; i++) {
-        float *state[] = {rows->w[i] + rows->state[0]};
-        adagrad_update(opts, u, rows->dim, rows->w[i], state, rows->grad[i]);
+    } else {
+        (o->paddle ? paddle_each_rows : adagrad_each_rows)(rows, &rates);
     }
 }
 
@@ -184,8 +185,8 @@ static const tn_field adagrad_fields[] = {
 
 const tn_optim tn_optim_adagrad = {
     TN_OPTIM_MEMBERS(adagrad, "steps shrink with the sum of squared gradients (Duchi 2011)"),
+    TN_OPTIM_UPDATES(adagrad),
     .states = adagrad_states,
     .init = adagrad_init,
-    .update_rows = adagrad_update_rows,
     .dense = adagrad_dense,
 };

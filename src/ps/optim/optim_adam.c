@@ -8,7 +8,6 @@
  *
  * AdamW: w *= 1 - lr wd, then Adam; no l2. Rows decay when touched.
  */
-#include "base/core/compiler.h"
 #include "config/field.h"
 #include "ps/optim/optim.h"
 
@@ -31,6 +30,7 @@ typedef struct factors {
     float keep_m, add_m;
     float keep_v, add_v;
     float eps;
+    float shrink; /* of weights, before all else; 1: none */
 } factors;
 
 /* 1 - b^t, exactly 1 as soon as b^t is below the last bit of a double. */
@@ -49,15 +49,67 @@ static double correction(double b, uint64_t t)
     return 1 - power;
 }
 
-TN_HOT static void adam_descend(size_t n, float *restrict w, float *restrict m, float *restrict v,
-                                const float *restrict g, const factors *restrict f)
+/* What a thread has computed for the first pair of betas that it met: rows have small counts, the
+ * same ones again and again. 0: not yet. */
+typedef struct corrections {
+    double beta1, beta2;
+    double first[512];
+    float root[4096];
+} corrections;
+
+static void correct(const adam_opts *o, double lr, uint64_t t, factors *f)
 {
-    factors c = *f;
-    for (size_t i = 0; i < n; i++) {
-        m[i] = c.keep_m * m[i] + c.add_m * g[i];
-        v[i] = c.keep_v * v[i] + c.add_v * g[i] * g[i];
-        w[i] -= c.rate * m[i] / (sqrtf(v[i]) * c.root + c.eps);
+    static _Thread_local corrections known;
+    const uint64_t n_first = sizeof known.first / sizeof *known.first;
+    const uint64_t n_root = sizeof known.root / sizeof *known.root;
+    if (known.beta2 == 0) {
+        known.beta1 = o->beta1;
+        known.beta2 = o->beta2;
     }
+    const bool same = known.beta1 == o->beta1 && known.beta2 == o->beta2;
+    const double first = same && t < n_first ? known.first[t] : 0;
+    const float root = same && t < n_root ? known.root[t] : 0;
+    const double c1 = first != 0 ? first : correction(o->beta1, t);
+    f->rate = (float)(lr / c1);
+    f->root = root != 0 ? root : (float)(1 / sqrt(correction(o->beta2, t)));
+    if (same && t < n_first) {
+        known.first[t] = c1;
+    }
+    if (same && t < n_root) {
+        known.root[t] = f->root;
+    }
+}
+
+TN_DESCENT_ONE(adam, factors)
+{
+    const factors c = *rates;
+#pragma omp simd
+    for (size_t i = 0; i < n; i++) {
+        a[i] = c.keep_m * a[i] + c.add_m * g[i];
+        b[i] = c.keep_v * b[i] + c.add_v * g[i] * g[i];
+        w[i] = w[i] * c.shrink - c.rate * a[i] / (sqrtf(b[i]) * c.root + c.eps);
+    }
+}
+
+TN_HOT static void adam_descend(size_t n, float *w, float *const state[], const float *g,
+                                const factors *f)
+{
+    adam_one(n, w, state[STATE_M], state[STATE_V], g, f);
+}
+
+/* f: of each row. */
+__attribute__((always_inline)) static inline void adam_each(const tn_row_run *rows,
+                                                            const factors *f, const uint32_t dim)
+{
+    for (uint32_t i = 0; i < rows->n; i++) {
+        float *w = rows->w[i];
+        adam_one(dim, w, w + rows->state[STATE_M], w + rows->state[STATE_V], rows->grad[i], &f[i]);
+    }
+}
+
+TN_HOT static void adam_rows(const tn_row_run *rows, const factors *f)
+{
+    TN_UNROLLED(adam_each, rows->dim, rows, f);
 }
 
 static uint32_t adam_states(const void *opts, tn_state out[TN_STATES_MAX])
@@ -69,24 +121,53 @@ static uint32_t adam_states(const void *opts, tn_state out[TN_STATES_MAX])
     return o->bias == BIAS_ROW ? STATE_T + 1 : STATE_T;
 }
 
-static void adam_update(const void *opts, const tn_update *u, size_t n, float *w,
-                        float *const state[], const float *g)
+static factors factors_of(const adam_opts *o, double lr, uint64_t t, double wd)
 {
-    const adam_opts *o = opts;
-    uint64_t t = o->bias == BIAS_GLOBAL ? u->step : u->t;
-    bool none = o->bias == BIAS_NONE;
-    double c1 = none ? 1 : correction(o->beta1, t);
-    double c2 = none ? 1 : correction(o->beta2, t);
     factors f = {
-        .rate = (float)(u->lr / c1),
-        .root = (float)(1 / sqrt(c2)),
+        .rate = (float)lr,
+        .root = 1,
         .keep_m = (float)o->beta1,
         .add_m = (float)(1 - o->beta1),
         .keep_v = (float)o->beta2,
         .add_v = (float)(1 - o->beta2),
         .eps = (float)o->eps,
+        .shrink = (float)(1 - lr * wd),
     };
-    adam_descend(n, w, state[STATE_M], state[STATE_V], g, &f);
+    if (o->bias != BIAS_NONE) {
+        correct(o, lr, t, &f);
+    }
+    return f;
+}
+
+/* Of all weights that are updated at once. */
+static factors factors_at(const adam_opts *o, const tn_update *u, double wd)
+{
+    return factors_of(o, u->lr, o->bias == BIAS_GLOBAL ? u->step : u->t, wd);
+}
+
+static void update_rows(const adam_opts *o, const tn_update *u, double wd, const tn_row_run *rows)
+{
+    factors f[TN_ROWS_MAX];
+    f[0] = factors_at(o, u, wd);
+    for (uint32_t i = 0; i < rows->n; i++) {
+        f[i] = f[0];
+        if (o->bias == BIAS_ROW) {
+            correct(o, u->lr, rows->counts[i], &f[i]);
+        }
+    }
+    adam_rows(rows, f);
+}
+
+static void adam_update(const void *opts, const tn_update *u, size_t n, float *w,
+                        float *const state[], const float *g)
+{
+    const factors f = factors_at(opts, u, 0);
+    adam_descend(n, w, state, g, &f);
+}
+
+static void adam_update_rows(const void *opts, const tn_update *u, const tn_row_run *rows)
+{
+    update_rows(opts, u, 0, rows);
 }
 
 /* Rows of the option tables of both. */
@@ -106,6 +187,7 @@ static const tn_field adam_fields[] = {
 
 const tn_optim tn_optim_adam = {
     TN_OPTIM_MEMBERS(adam, "steps by running mean and variance (Kingma 2015)"),
+    TN_OPTIM_UPDATES(adam),
     .states = adam_states,
 };
 
@@ -116,19 +198,18 @@ typedef struct adamw_opts {
     double wd;
 } adamw_opts;
 
-TN_HOT static void adamw_scale(size_t n, float *w, float factor)
-{
-    for (size_t i = 0; i < n; i++) {
-        w[i] *= factor;
-    }
-}
-
 static void adamw_update(const void *opts, const tn_update *u, size_t n, float *w,
                          float *const state[], const float *g)
 {
     const adamw_opts *o = opts;
-    adamw_scale(n, w, (float)(1 - u->lr * o->wd));
-    adam_update(&o->adam, u, n, w, state, g);
+    const factors f = factors_at(&o->adam, u, o->wd);
+    adam_descend(n, w, state, g, &f);
+}
+
+static void adamw_update_rows(const void *opts, const tn_update *u, const tn_row_run *rows)
+{
+    const adamw_opts *o = opts;
+    update_rows(&o->adam, u, o->wd, rows);
 }
 
 static const tn_field adamw_fields[] = {
@@ -142,5 +223,6 @@ static const tn_field adamw_fields[] = {
 
 const tn_optim tn_optim_adamw = {
     TN_OPTIM_MEMBERS(adamw, "Adam with decoupled weight decay (Loshchilov 2019)"),
+    TN_OPTIM_UPDATES(adamw),
     .states = adam_states,
 };

@@ -38,25 +38,34 @@ static factors factors_of(const tn_rule_opts *o, double alpha, double beta)
     return (factors){(float)alpha, (float)beta, (float)o->l1, (float)o->l2};
 }
 
-TN_HOT static void ftrl_descend(size_t n, float *restrict w, float *restrict z, float *restrict sum,
-                                const float *restrict g, const factors *restrict f)
+TN_DESCENT_ONE(ftrl, factors)
 {
-    factors c = *f;
+    const factors c = *rates;
+#pragma omp simd
     for (size_t i = 0; i < n; i++) {
         float square = g[i] * g[i];
-        float root = sqrtf(sum[i] + square);
-        float roots = c.alpha * (root + sqrtf(sum[i]));
+        float root = sqrtf(b[i] + square);
+        float roots = c.alpha * (root + sqrtf(b[i]));
         float s = roots > 0 ? square / roots : 0;
-        float zi = z[i] + (g[i] - s * w[i]);
+        float zi = a[i] + (g[i] - s * w[i]);
         float shrunk = zi - copysignf(c.l1, zi);
         float rate = (c.beta + root) / c.alpha + c.l2;
         float next = -shrunk / rate;
-        z[i] = zi;
-        sum[i] += square;
+        a[i] = zi;
+        b[i] += square;
         next = fabsf(zi) <= c.l1 ? 0 : next;
         w[i] = rate > 0 ? next : w[i];
     }
 }
+
+static factors ftrl_rates(const void *opts, const tn_update *u)
+{
+    (void)u; /* alpha is no learning rate: schedules do not reach it */
+    const ftrl_opts *o = opts;
+    return factors_of(&o->rule, o->alpha, o->beta);
+}
+
+TN_DESCENT_UPDATES(ftrl, factors)
 
 static void ftrl_init(const void *opts, size_t n, const float *w, float *const state[])
 {
@@ -67,15 +76,6 @@ static void ftrl_init(const void *opts, size_t n, const float *w, float *const s
         state[STATE_Z][i] = w[i] != 0 ? z : 0;
         state[STATE_N][i] = 0;
     }
-}
-
-static void ftrl_update(const void *opts, const tn_update *u, size_t n, float *w,
-                        float *const state[], const float *g)
-{
-    (void)u; /* alpha is no learning rate: schedules do not reach it */
-    const ftrl_opts *o = opts;
-    factors f = factors_of(&o->rule, o->alpha, o->beta);
-    ftrl_descend(n, w, state[STATE_Z], state[STATE_N], g, &f);
 }
 
 static const tn_field ftrl_fields[] = {
@@ -89,6 +89,7 @@ static const tn_field ftrl_fields[] = {
 
 const tn_optim tn_optim_ftrl = {
     TN_OPTIM_MEMBERS(ftrl, "follow the regularised leader, sparse weights (McMahan 2013)"),
+    TN_OPTIM_UPDATES(ftrl),
     .own_l2 = true,
     .state = {[STATE_Z] = {.name = "z"}, [STATE_N] = {.name = "n"}},
     .init = ftrl_init,
@@ -199,6 +200,7 @@ static const tn_field group_ftrl_fields[] = {
 const tn_optim tn_optim_group_ftrl = {
     TN_OPTIM_MEMBERS(group_ftrl, "FTRL that can zero a whole row (Yue 2021)"),
     .own_l2 = true,
+    .update = group_ftrl_update,
     .states = group_ftrl_states,
     .init = group_ftrl_init,
     .dense = group_ftrl_dense,

@@ -5,7 +5,6 @@
  *   adadelta   v = rho v + (1 - rho) g^2,  d = g sqrt(u + eps) / sqrt(v + eps)
  *              u = rho u + (1 - rho) d^2,  w -= lr d
  */
-#include "base/core/compiler.h"
 #include "config/field.h"
 #include "ps/optim/optim.h"
 
@@ -16,23 +15,28 @@ typedef struct rmsprop_opts {
     double rho, eps;
 } rmsprop_opts;
 
-TN_HOT static void rmsprop_descend(size_t n, float *restrict w, float *restrict v,
-                                   const float *restrict g, float lr, const rmsprop_opts *o)
+typedef struct rmsprop_steps {
+    float lr, keep, add, eps;
+} rmsprop_steps;
+
+TN_DESCENT_ONE(rmsprop, rmsprop_steps) // NOLINT(readability-non-const-parameter): as of all
 {
-    float keep = (float)o->rho;
-    float add = (float)(1 - o->rho);
-    float eps = (float)o->eps;
+    const rmsprop_steps c = *rates;
+    (void)b;
+#pragma omp simd
     for (size_t i = 0; i < n; i++) {
-        v[i] = keep * v[i] + add * g[i] * g[i];
-        w[i] -= lr * g[i] / (sqrtf(v[i]) + eps);
+        a[i] = c.keep * a[i] + c.add * g[i] * g[i];
+        w[i] -= c.lr * g[i] / (sqrtf(a[i]) + c.eps);
     }
 }
 
-static void rmsprop_update(const void *opts, const tn_update *u, size_t n, float *w,
-                           float *const state[], const float *g)
+static rmsprop_steps rmsprop_rates(const void *opts, const tn_update *u)
 {
-    rmsprop_descend(n, w, state[0], g, (float)u->lr, opts);
+    const rmsprop_opts *o = opts;
+    return (rmsprop_steps){(float)u->lr, (float)o->rho, (float)(1 - o->rho), (float)o->eps};
 }
+
+TN_DESCENT_UPDATES(rmsprop, rmsprop_steps)
 
 static const tn_field rmsprop_fields[] = {
     TN_RULE_LR("1e-3"),
@@ -44,33 +48,30 @@ static const tn_field rmsprop_fields[] = {
 
 const tn_optim tn_optim_rmsprop = {
     TN_OPTIM_MEMBERS(rmsprop, "steps divided by a running root mean square (Hinton 2012)"),
+    TN_OPTIM_UPDATES(rmsprop),
     .state = {{.name = "v"}},
 };
 
 /* ---- Adadelta, with RMSprop's options ---- */
 
-TN_HOT static void adadelta_descend(size_t n, float *restrict w, float *restrict v,
-                                    float *restrict u, const float *restrict g, const float rate[4])
+TN_DESCENT_ONE(adadelta, rmsprop_steps)
 {
-    float lr = rate[0];
-    float keep = rate[1];
-    float add = rate[2];
-    float eps = rate[3];
+    const rmsprop_steps c = *rates;
+#pragma omp simd
     for (size_t i = 0; i < n; i++) {
-        v[i] = keep * v[i] + add * g[i] * g[i];
-        float d = g[i] * sqrtf(u[i] + eps) / sqrtf(v[i] + eps);
-        u[i] = keep * u[i] + add * d * d;
-        w[i] -= lr * d;
+        a[i] = c.keep * a[i] + c.add * g[i] * g[i];
+        float d = g[i] * sqrtf(b[i] + c.eps) / sqrtf(a[i] + c.eps);
+        b[i] = c.keep * b[i] + c.add * d * d;
+        w[i] -= c.lr * d;
     }
 }
 
-static void adadelta_update(const void *opts, const tn_update *u, size_t n, float *w,
-                            float *const state[], const float *g)
+static rmsprop_steps adadelta_rates(const void *opts, const tn_update *u)
 {
-    const rmsprop_opts *o = opts;
-    const float rate[4] = {(float)u->lr, (float)o->rho, (float)(1 - o->rho), (float)o->eps};
-    adadelta_descend(n, w, state[0], state[1], g, rate);
+    return rmsprop_rates(opts, u);
 }
+
+TN_DESCENT_UPDATES(adadelta, rmsprop_steps)
 
 static const tn_field adadelta_fields[] = {
     TN_RULE_LR("1"),
@@ -84,5 +85,5 @@ const tn_optim tn_optim_adadelta = {
     .choice = {"adadelta", "steps in units of past steps, no rate to choose (Zeiler 2012)",
                adadelta_fields, sizeof(rmsprop_opts), &tn_optim_adadelta},
     .state = {{.name = "v"}, {.name = "u"}},
-    .update = adadelta_update,
+    TN_OPTIM_UPDATES(adadelta),
 };

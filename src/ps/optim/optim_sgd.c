@@ -4,7 +4,6 @@
  *   momentum   m = mu m + g,  w -= lr m
  *   nesterov   m = mu m + g,  w -= lr (g + mu m)
  */
-#include "base/core/compiler.h"
 #include "config/field.h"
 #include "ps/optim/optim.h"
 
@@ -12,20 +11,27 @@ typedef struct sgd_opts {
     tn_rule_opts rule;
 } sgd_opts;
 
-TN_HOT static void sgd_descend(size_t n, float *restrict w, const float *restrict g, float lr)
+typedef struct sgd_steps {
+    float lr, mu;
+} sgd_steps;
+
+TN_DESCENT_ONE(sgd, sgd_steps) // NOLINT(readability-non-const-parameter): as of all
 {
+    (void)a;
+    (void)b;
+#pragma omp simd
     for (size_t i = 0; i < n; i++) {
-        w[i] -= lr * g[i];
+        w[i] -= rates->lr * g[i];
     }
 }
 
-static void sgd_update(const void *opts, const tn_update *u, size_t n, float *w,
-                       float *const state[], const float *g)
+static sgd_steps sgd_rates(const void *opts, const tn_update *u)
 {
     (void)opts;
-    (void)state;
-    sgd_descend(n, w, g, (float)u->lr);
+    return (sgd_steps){.lr = (float)u->lr};
 }
+
+TN_DESCENT_UPDATES(sgd, sgd_steps)
 
 static const tn_field sgd_fields[] = {
     TN_RULE_LR("0.01"),
@@ -35,6 +41,7 @@ static const tn_field sgd_fields[] = {
 
 const tn_optim tn_optim_sgd = {
     TN_OPTIM_MEMBERS(sgd, "plain gradient descent"),
+    TN_OPTIM_UPDATES(sgd),
 };
 
 /* ---- momentum ---- */
@@ -44,22 +51,24 @@ typedef struct momentum_opts {
     double mu;
 } momentum_opts;
 
-TN_HOT static void momentum_descend(size_t n, float *restrict w, float *restrict m,
-                                    const float *restrict g, float lr, float mu)
+TN_DESCENT_ONE(momentum, sgd_steps) // NOLINT(readability-non-const-parameter): as of all
 {
+    (void)b;
+#pragma omp simd
     for (size_t i = 0; i < n; i++) {
-        float v = mu * m[i] + g[i];
-        m[i] = v;
-        w[i] -= lr * v;
+        float v = rates->mu * a[i] + g[i];
+        a[i] = v;
+        w[i] -= rates->lr * v;
     }
 }
 
-static void momentum_update(const void *opts, const tn_update *u, size_t n, float *w,
-                            float *const state[], const float *g)
+static sgd_steps momentum_rates(const void *opts, const tn_update *u)
 {
     const momentum_opts *o = opts;
-    momentum_descend(n, w, state[0], g, (float)u->lr, (float)o->mu);
+    return (sgd_steps){(float)u->lr, (float)o->mu};
 }
+
+TN_DESCENT_UPDATES(momentum, sgd_steps)
 
 static const tn_field momentum_fields[] = {
     TN_RULE_LR("0.01"),
@@ -70,31 +79,33 @@ static const tn_field momentum_fields[] = {
 
 const tn_optim tn_optim_momentum = {
     TN_OPTIM_MEMBERS(momentum, "gradient descent with momentum (Polyak)"),
+    TN_OPTIM_UPDATES(momentum),
     .state = {{.name = "m"}},
 };
 
 /* ---- Nesterov: momentum's options and state, another step ---- */
 
-TN_HOT static void nesterov_descend(size_t n, float *restrict w, float *restrict m,
-                                    const float *restrict g, float lr, float mu)
+TN_DESCENT_ONE(nesterov, sgd_steps) // NOLINT(readability-non-const-parameter): as of all
 {
+    (void)b;
+#pragma omp simd
     for (size_t i = 0; i < n; i++) {
-        float v = mu * m[i] + g[i];
-        m[i] = v;
-        w[i] -= lr * (g[i] + mu * v);
+        float v = rates->mu * a[i] + g[i];
+        a[i] = v;
+        w[i] -= rates->lr * (g[i] + rates->mu * v);
     }
 }
 
-static void nesterov_update(const void *opts, const tn_update *u, size_t n, float *w,
-                            float *const state[], const float *g)
+static sgd_steps nesterov_rates(const void *opts, const tn_update *u)
 {
-    const momentum_opts *o = opts;
-    nesterov_descend(n, w, state[0], g, (float)u->lr, (float)o->mu);
+    return momentum_rates(opts, u);
 }
+
+TN_DESCENT_UPDATES(nesterov, sgd_steps)
 
 const tn_optim tn_optim_nesterov = {
     .choice = {"nesterov", "gradient descent with Nesterov's momentum", momentum_fields,
                sizeof(momentum_opts), &tn_optim_nesterov},
     .state = {{.name = "m"}},
-    .update = nesterov_update,
+    TN_OPTIM_UPDATES(nesterov),
 };

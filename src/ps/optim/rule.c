@@ -143,7 +143,7 @@ bool tn_rule_row_grads(const tn_rule *rule, const tn_push *push, const tn_row_gr
 }
 
 double tn_rule_grad(const tn_rule *rule, const tn_push *push, const tn_trained *x, double clip,
-                    float *g)
+                    float *g) // NOLINT(readability-non-const-parameter): written by way of `one`
 {
     double norm2 = 0;
     const tn_row_grads one = {.n = 1,

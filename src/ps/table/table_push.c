@@ -72,8 +72,9 @@ static void count_updates(const tn_plan_segment *seg, const tn_row_run *rows, ui
 
 /* One update of a segment of some rows. */
 static void update_segment(const tn_table_job *job, const tn_plan_segment *seg, const tn_rule *rule,
-                           tn_row_run *rows)
+                           const tn_row_run *of)
 {
+    tn_row_run rows = *of;
     uint32_t counts[TN_LOOK_KEYS];
     const tn_update u = {
         .lr = tn_rule_common(rule)->lr * job->push->lr_factor,
@@ -81,13 +82,13 @@ static void update_segment(const tn_table_job *job, const tn_plan_segment *seg, 
         .step = job->push->step + 1,
     };
     for (uint32_t s = 0; s < seg->n_states; s++) {
-        rows->state[s] = seg->state[s] - seg->w;
+        rows.state[s] = seg->state[s] - seg->w;
     }
     if (seg->count != TN_NO_COUNT) {
-        count_updates(seg, rows, counts);
-        rows->counts = counts;
+        count_updates(seg, &rows, counts);
+        rows.counts = counts;
     }
-    tn_rule_update_rows(rule, &u, rows);
+    tn_rule_update_rows(rule, &u, &rows);
 }
 
 /* Norm, update or both of a segment of some rows. */
@@ -403,33 +404,50 @@ void tn_table_push(tn_table *t, tn_team *team, const tn_keyset *keys, const floa
     (void)push_rows(t, team, &job);
 }
 
-/* Bits of floats that are not finite are the largest, but for the sign. */
-TN_HOT static uint32_t largest_bits(uint32_t n, const float *restrict x)
+/* Of n rows, one at each of at[], the largest bits without sign: those of floats that are not
+ * finite are larger than all others. */
+TN_HOT static uint32_t largest_bits(const float *grads, uint32_t n, const uint32_t *at,
+                                    uint32_t width)
 {
-    uint32_t most = 0;
+    uint32_t most[TN_SQUARE_LANES] = {0};
     for (uint32_t i = 0; i < n; i++) {
-        uint32_t bits;
-        memcpy(&bits, &x[i], sizeof bits);
-        bits &= INT32_MAX;
-        most = bits > most ? bits : most;
+        const float *x = grads + at[i];
+        uint32_t j = 0;
+        uint32_t bits[TN_SQUARE_LANES];
+        for (; j + TN_SQUARE_LANES <= width; j += TN_SQUARE_LANES) {
+            memcpy(bits, x + j, sizeof bits);
+            for (uint32_t k = 0; k < TN_SQUARE_LANES; k++) {
+                const uint32_t size = bits[k] & INT32_MAX;
+                most[k] = size > most[k] ? size : most[k];
+            }
+        }
+        for (; j < width; j++) {
+            memcpy(bits, x + j, sizeof *bits);
+            const uint32_t size = *bits & INT32_MAX;
+            most[0] = size > most[0] ? size : most[0];
+        }
     }
-    return most;
+    uint32_t all = 0;
+    for (uint32_t k = 0; k < TN_SQUARE_LANES; k++) {
+        all = most[k] > all ? most[k] : all;
+    }
+    return all;
 }
 
 static void check_tile(void *arg, uint32_t tile)
 {
     tn_table_job *job = arg;
     const tn_keyset *keys = job->keys;
+    const tn_layout *layout = job->t->layout;
     const tn_range all = tn_tile_keys(keys, tile);
     const uint32_t infinite = UINT32_C(0x7f800000);
-    uint32_t most = 0;
-    for (uint32_t k = all.from; k < all.to; k++) {
-        const uint32_t width = tn_record_of(job->t->layout, keys->group[k])->width;
-        const uint32_t bits = largest_bits(width, job->grads + keys->at[k]);
-        most = bits > most ? bits : most;
-    }
-    if (most >= infinite) {
-        atomic_store(&job->failed, true);
+    for (uint32_t from = all.from; from < all.to;) {
+        const tn_record *record = tn_record_of(layout, keys->group[from]);
+        uint32_t to = layout->n_records == 1 ? all.to : from + 1;
+        if (largest_bits(job->grads, to - from, keys->at + from, record->width) >= infinite) {
+            atomic_store(&job->failed, true);
+        }
+        from = to;
     }
 }
 
