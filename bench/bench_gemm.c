@@ -1,12 +1,12 @@
 /* bench_gemm.c - the products of the layers of two nets, by each of those who can make them.
  *
- *     bench_gemm [rows] [times]
+ *     bench_gemm [rows] [times] [warm]
  *
  * Per layer and direction: the best of `times` runs on one core, in GFLOP/s and as a share of the
  * multiply-add peak of this run. `tiles` are the calls that a graph makes (op_dense.c: 24 rows of y
  * and of dx at a time, 128 rows of the batch into 96 columns of dW); `whole` is one call.
- * Activations are taken from memory that the caches have forgotten, as in a step; weights are the
- * same each time.
+ * Activations are taken from memory that the caches have forgotten, as in a step; `warm`, they are
+ * the same each time, as weights are.
  */
 #include "base/machine/machine_peak.h"
 
@@ -18,12 +18,14 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { COPIES = 12, SIDE_MAX = 416, TILE = 24, COLS = 96, DEPTH = 128, WAYS = 4 };
 
 typedef struct bench {
     tn_products by;
     size_t rows, in, out;
+    uint32_t copies;
     tn_real *x[COPIES], *y[COPIES]; /* one after the other, so that none is in cache */
     tn_real *w;
 } bench;
@@ -75,7 +77,7 @@ static double gflops(const bench *b, pass *run, uint32_t times, bool whole)
     double best = 0;
     for (uint32_t t = 0; t < times; t++) {
         double start = tn_clock_s();
-        run(b, t % COPIES, whole ? b->rows : TILE, whole ? b->out : COLS);
+        run(b, t % b->copies, whole ? b->rows : TILE, whole ? b->out : COLS);
         double rate = 2e-9 * (double)(b->rows * b->in * b->out) / (tn_clock_s() - start);
         best = rate > best ? rate : best;
     }
@@ -136,8 +138,9 @@ int main(int argc, char **argv)
     tn_flush_denormals();
     b.rows = argc > 1 ? strtoul(argv[1], NULL, 10) : 1024;
     uint32_t times = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : 48;
+    b.copies = argc > 3 && strcmp(argv[3], "warm") == 0 ? 1 : COPIES;
     if (b.rows == 0 || b.rows > 65536 || times == 0) {
-        (void)fprintf(stderr, "usage: bench_gemm [rows] [times]\n");
+        (void)fprintf(stderr, "usage: bench_gemm [rows] [times] [warm]\n");
         return 2;
     }
     uint32_t n_ways = find_ways(way);

@@ -250,32 +250,41 @@ static void avx2_and_avx512_give_the_same_bits(void **state)
     if (!__builtin_cpu_supports("avx512f")) {
         skip();
     }
-    enum { M = 45, K = 200 };
+    enum { M = 45, K = 200, COLS = 64, LANES = 16 };
     static float a[M * K];
-    static float b[K * 32];
-    static float c[2][M * 32];
+    static float b[K * COLS];
+    static float c[2][M * COLS];
     for (int i = 0; i < M * K; i++) {
         a[i] = (float)(tn_unit(tn_draw(1, (uint64_t)i)) - .5);
     }
-    for (int i = 0; i < K * 32; i++) {
+    for (int i = 0; i < K * COLS; i++) {
         b[i] = (float)(tn_unit(tn_draw(2, (uint64_t)i)) - .5);
     }
-    for (int across = 0; across < 2; across++) {
+    for (int way = 0; way < 4; way++) {
+        bool across = way % 2 == 1;
         tn_gemm_block block = {.depth = across ? 64 : K,
                                .a = a,
                                .a_stride = across ? 140 : K,
-                               .across = across == 1,
+                               .across = across,
                                .b = b,
-                               .b_stride = 32,
+                               .b_stride = COLS,
                                .c = c[0],
-                               .c_stride = 32};
-        tn_kernels_avx512.run(&block, M, 32);
-        for (size_t j = 0; j < 32; j += 16) {
-            block.b = b + j;
-            block.c = c[1] + j;
-            tn_kernels_avx2.run(&block, M, 16);
+                               .c_stride = COLS,
+                               .add = way / 2 == 1};
+        for (size_t cols = LANES; cols <= COLS; cols += LANES) { /* every width of a panel */
+            memset(c, 0, sizeof c);
+            block.b = b;
+            block.c = c[0];
+            tn_kernels_avx512.run(&block, M, cols);
+            tn_kernels_avx512.run(&block, M, cols); /* adds to what is not 0, or assigns again */
+            for (size_t j = 0; j < cols; j += LANES) {
+                block.b = b + j;
+                block.c = c[1] + j;
+                tn_kernels_avx2.run(&block, M, LANES);
+                tn_kernels_avx2.run(&block, M, LANES);
+            }
+            assert_memory_equal(c[0], c[1], sizeof c[0]);
         }
-        assert_memory_equal(c[0], c[1], sizeof c[0]);
     }
 }
 #endif

@@ -1,10 +1,10 @@
 /* gemm.c - matrix products: those of one column or one term, all others by our own kernels, and
  * factors rounded to bfloat16. For our kernels a product is cut into depths and panels:
  *
- *            n: panels of 32 columns
+ *            n: panels of 32 to 64 columns
  *          +----+----+--
- *     k    |    |    |       a panel of b, 128 to 256 deep, stays in the first-level cache while
- *          +----+----+--     all rows of the call pass by
+ *     k    |    |    |       a panel of b, 128 to 256 deep, stays in the nearest caches while all
+ *          +----+----+--     rows of the call pass by
  */
 #include "nn/gemm/gemm.h"
 
@@ -18,10 +18,11 @@
 
 enum {
     DEPTH_ALONG = 256,
-    PANEL_MAX = 32,
+    PANEL_MAX = 64,
     BAD_STRIDE = 1024, /* rows that far apart share a few sets of the cache */
     LINE = 64,         /* bytes */
     ROWS_MIN = 8,
+    COLS_MIN = 256,
     ROWS_TO_PACK = 48, /* fewer rows do not pay for a copy of the panel */
 };
 
@@ -29,30 +30,6 @@ enum {
 static inline void expect(uintptr_t at)
 {
     __builtin_prefetch((const void *)at, 0, 2); // NOLINT(performance-no-int-to-ptr): no object
-}
-
-/* Rows of the next depth are on their way. */
-static inline void copy_rows(size_t depth, size_t cols, size_t width, tn_mat b, tn_real *panel)
-{
-    for (size_t p = 0; p < depth; p++) {
-        uintptr_t next = (uintptr_t)(b.at + p * b.stride) + depth * b.stride * sizeof *b.at;
-        expect(next);
-        expect(next + LINE);
-        memcpy(panel + p * width, b.at + p * b.stride, cols * sizeof *panel);
-    }
-}
-
-/* Rows of a panel side by side; columns that are missing to whole vectors are 0. */
-static void pack(size_t depth, size_t cols, size_t width, tn_mat b, tn_real *panel)
-{
-    if (cols == PANEL_MAX) { /* a length that the compiler knows takes no call per row */
-        copy_rows(depth, PANEL_MAX, PANEL_MAX, b, panel);
-        return;
-    }
-    if (cols != width) {
-        memset(panel, 0, depth * width * sizeof *panel);
-    }
-    copy_rows(depth, cols, width, b, panel);
 }
 
 static size_t smaller(size_t a, size_t b)
@@ -66,7 +43,7 @@ static void panel_product(const tn_kernels *kernels, tn_dims d, tn_gemm_block *b
     _Alignas(64) tn_real panel[DEPTH_ALONG * PANEL_MAX];
     size_t width = (d.n + kernels->lanes - 1) / kernels->lanes * kernels->lanes;
     if (packs) {
-        pack(block->depth, d.n, width, (tn_mat){block->b, block->b_stride, false}, panel);
+        kernels->copy(block, d.n, panel);
         block->b = panel;
         block->b_stride = width;
     }
@@ -74,43 +51,38 @@ static void panel_product(const tn_kernels *kernels, tn_dims d, tn_gemm_block *b
 }
 
 /* The rows that the caller will come with next. They are fetched while the panels of these pass by,
- * a few lines at a time: all at once would wait for one another. */
+ * a few lines at a time: all at once would wait for one another. Narrow layers have theirs in
+ * cache, where asking for them took 1 to 13 % of a product. */
 typedef struct rows_below {
-    uintptr_t row, at;
-    size_t stride; /* bytes */
-    size_t width;  /* of a row, bytes */
-    size_t left;   /* rows */
-    size_t share;  /* lines at a time */
+    uintptr_t at, end;
+    size_t share; /* bytes at a time */
 } rows_below;
 
 static rows_below rows_after(const tn_factors *f, size_t panel)
 {
-    if (f->transposed || f->d.m < ROWS_MIN || f->d.m > ROWS_TO_PACK) {
+    if (f->transposed || f->d.m < ROWS_MIN || f->d.m > ROWS_TO_PACK || f->d.n < COLS_MIN) {
         return (rows_below){0};
     }
-    uintptr_t row =
-        (uintptr_t)(f->a.at + (f->d.m - 1) * f->a.stride) + f->a.stride * sizeof *f->a.at;
-    size_t width = f->d.k * sizeof *f->a.at;
+    size_t bytes = f->d.m * f->a.stride * sizeof *f->a.at;
     size_t panels = (f->d.n + panel - 1) / panel * ((f->d.k + DEPTH_ALONG - 1) / DEPTH_ALONG);
-    return (rows_below){.row = row,
-                        .at = row,
-                        .stride = f->a.stride * sizeof *f->a.at,
-                        .width = width,
-                        .left = f->d.m,
-                        .share = (width / LINE + 1) * f->d.m / panels + 1};
+    uintptr_t at = (uintptr_t)f->a.at + bytes;
+    return (rows_below){at, at + bytes, bytes / panels + LINE};
 }
 
 static void expect_share(rows_below *r)
 {
-    for (size_t i = 0; i < r->share && r->left > 0; i++) {
+    for (uintptr_t to = r->at + r->share; r->at < to && r->at < r->end; r->at += LINE) {
         expect(r->at);
-        r->at += LINE;
-        if (r->at >= r->row + r->width) {
-            r->row += r->stride;
-            r->at = r->row;
-            r->left--;
-        }
     }
+}
+
+/* Columns of the next panel. The wider, the fewer loads a sum takes: three vectors where four do
+ * not have to see to it that no single one is left over. */
+static size_t panel_width(const tn_kernels *kernels, size_t cols)
+{
+    size_t vectors = (cols + kernels->lanes - 1) / kernels->lanes;
+    size_t best = vectors % 3 == 0 || vectors == 5 ? 3 : 4;
+    return smaller(cols, kernels->lanes * smaller(best, kernels->panel));
 }
 
 static void own_multiply(const tn_products *by, const tn_factors *f)
@@ -125,12 +97,12 @@ static void own_multiply(const tn_products *by, const tn_factors *f)
     size_t deepest = transposed ? TN_DEPTH_ACROSS : DEPTH_ALONG;
     bool packs = d.m >= ROWS_TO_PACK && (transposed || b.stride % BAD_STRIDE == 0);
     bool ends = d.n % kernels->lanes == 0 || b.padded; /* a kernel loads whole vectors */
-    rows_below below = rows_after(f, 2 * kernels->lanes);
+    rows_below below = rows_after(f, kernels->panel * kernels->lanes);
     for (size_t p = 0; p < d.k; p += deepest) {
         size_t n = 0;
         for (size_t j = 0; j < d.n; j += n) {
             bool one = d.m == 1 && !transposed && d.n - j >= wide;
-            n = one ? wide : smaller(2 * kernels->lanes, d.n - j);
+            n = one ? wide : panel_width(kernels, d.n - j);
             tn_gemm_block block = {.depth = smaller(deepest, d.k - p),
                                    .a = transposed ? a.at + p * a.stride : a.at + p,
                                    .a_stride = a.stride,

@@ -4,10 +4,12 @@
 #if TN_KERNELS_AVX2
 #include <immintrin.h>
 #include <stdint.h>
+#include <string.h>
 
 #define TARGET __attribute__((target("avx2,fma")))
 #define VEC __m256
 enum { LANES = 8, ROWS = 6 };
+#define VECTORS 2
 #define LOAD(p) _mm256_loadu_ps(p)
 #define STORE(p, x) _mm256_storeu_ps(p, x)
 #define SPREAD(p) _mm256_broadcast_ss(p)
@@ -41,5 +43,6 @@ TARGET void tn_transpose_8x8(const float *from, size_t from_stride, float *to, s
     }
 }
 
-const tn_kernels tn_kernels_avx2 = {"avx2", ROWS, LANES, run_blocks, tn_transpose_8x8};
+const tn_kernels tn_kernels_avx2 = {"avx2",     LANES,      VECTORS,
+                                    run_blocks, copy_panel, tn_transpose_8x8};
 #endif

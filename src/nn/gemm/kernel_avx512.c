@@ -1,13 +1,15 @@
-/* kernel_avx512.c - blocks of 12 x 32: 24 of the 32 registers hold sums. */
+/* kernel_avx512.c - blocks of 6 x 64, 8 x 48 and 12 x 32: 24 of the 32 registers hold sums. */
 #include "nn/gemm/kernels.h"
 
 #if TN_KERNELS_AVX512
 #include <immintrin.h>
 #include <stdint.h>
+#include <string.h>
 
 #define TARGET __attribute__((target("avx512f")))
 #define VEC __m512
-enum { LANES = 16, ROWS = 12 };
+enum { LANES = 16, ROWS = 12, ROWS_OF_3 = 8, ROWS_OF_4 = 6 };
+#define VECTORS 4
 #define LOAD(p) _mm512_loadu_ps(p)
 #define STORE(p, x) _mm512_storeu_ps(p, x)
 #define SPREAD(p) _mm512_set1_ps(*(p))
@@ -16,5 +18,6 @@ enum { LANES = 16, ROWS = 12 };
 #define ZERO() _mm512_setzero_ps()
 #include "nn/gemm/kernelbody.h"
 
-const tn_kernels tn_kernels_avx512 = {"avx512", ROWS, LANES, run_blocks, tn_transpose_8x8};
+const tn_kernels tn_kernels_avx512 = {"avx512",   LANES,      VECTORS,
+                                      run_blocks, copy_panel, tn_transpose_8x8};
 #endif

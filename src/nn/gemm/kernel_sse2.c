@@ -5,10 +5,12 @@
 #if TN_KERNELS_SSE2
 #include <emmintrin.h>
 #include <stdint.h>
+#include <string.h>
 
 #define TARGET
 #define VEC __m128
 enum { LANES = 4, ROWS = 6 };
+#define VECTORS 2
 #define LOAD(p) _mm_loadu_ps(p)
 #define STORE(p, x) _mm_storeu_ps(p, x)
 #define SPREAD(p) _mm_set1_ps(*(p))
@@ -17,5 +19,5 @@ enum { LANES = 4, ROWS = 6 };
 #define ZERO() _mm_setzero_ps()
 #include "nn/gemm/kernelbody.h"
 
-const tn_kernels tn_kernels_sse2 = {"sse2", ROWS, LANES, run_blocks, NULL};
+const tn_kernels tn_kernels_sse2 = {"sse2", LANES, VECTORS, run_blocks, copy_panel, NULL};
 #endif

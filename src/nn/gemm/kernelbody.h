@@ -1,12 +1,14 @@
 /* kernelbody.h - the text of a kernel set (kernels.h), included once per vector width.
  *
- * Before: TARGET, VEC, LANES, ROWS (of a full block), LOAD, STORE, SPREAD (one float to all lanes),
- * FMA, ADD, ZERO. After: run_blocks(), the `run` of a kernel set. Bounds of the inner
- * loops are constants in every use, so they unroll and the block stays in registers.
+ * Before: TARGET, VEC, LANES, VECTORS (in the widest panel: 2 or 4), ROWS (of a full block of one
+ * or two vectors), with four also ROWS_OF_3 and ROWS_OF_4, LOAD, STORE, SPREAD (one float to all
+ * lanes), FMA, ADD, ZERO. After: run_blocks() and copy_panel(), the `run` and `copy` of a kernel
+ * set. Bounds of the inner loops are constants in every use, so they unroll and the block stays in
+ * registers.
  */
 #ifdef VEC
 
-enum { VECTORS = 2, PANEL = VECTORS * LANES, GROUPS = ROWS / 3, LINE = 64 };
+enum { PANEL = VECTORS * LANES, GROUPS = ROWS / 3, LINE = 64 };
 
 #if defined(__clang__)
 #define UNROLL _Pragma("clang loop unroll(full)")
@@ -15,30 +17,26 @@ enum { VECTORS = 2, PANEL = VECTORS * LANES, GROUPS = ROWS / 3, LINE = 64 };
 #endif
 #define INLINE __attribute__((always_inline)) TARGET static inline
 
-/* Empty sums; c is on its way. */
-INLINE void begin(const tn_gemm_block *k, float *c, VEC sum[][VECTORS], const int rows,
-                  const int vectors)
-{
-    UNROLL for (int i = 0; i < rows; i++, c += k->c_stride)
-    {
-        UNROLL for (int v = 0; v < vectors; v++)
-        {
-            sum[i][v] = ZERO();
-            __builtin_prefetch(c + (size_t)v * LANES, 1);
-        }
-    }
-}
-
 /* Sums to c, assigned or added. */
 INLINE void put(const tn_gemm_block *k, float *c, VEC sum[][VECTORS], const int rows,
                 const int vectors)
 {
-    UNROLL for (int i = 0; i < rows; i++, c += k->c_stride)
+    const size_t stride = k->c_stride;
+    const float *before = c;
+    if (k->add) {
+        UNROLL for (int i = 0; i < rows; i++, before += stride)
+        {
+            UNROLL for (int v = 0; v < vectors; v++)
+            {
+                sum[i][v] = ADD(LOAD(before + (size_t)v * LANES), sum[i][v]);
+            }
+        }
+    }
+    UNROLL for (int i = 0; i < rows; i++, c += stride)
     {
         UNROLL for (int v = 0; v < vectors; v++)
         {
-            float *at = c + (size_t)v * LANES;
-            STORE(at, k->add ? ADD(LOAD(at), sum[i][v]) : sum[i][v]);
+            STORE(c + (size_t)v * LANES, sum[i][v]);
         }
     }
 }
@@ -58,20 +56,28 @@ INLINE void expect_across(const float *a, size_t stride)
 
 /* Rows of b lie apart, so the processor does not guess the next panel. It is in no cache when a
  * batch comes to a layer: without this, 128 rows take half as long again (400 x 400). */
-INLINE void expect_panel(const float *b)
+INLINE void expect_panel(const float *b, const int vectors)
 {
-    UNROLL for (size_t v = 0; v < PANEL * sizeof *b; v += LINE)
+    const size_t width = (size_t)vectors * LANES * sizeof *b;
+    UNROLL for (size_t v = 0; v < width; v += LINE)
     {
-        EXPECT((uintptr_t)b + PANEL * sizeof *b + v, 2);
+        EXPECT((uintptr_t)b + width + v, 2);
     }
 }
 
-/* c[i0 .. i0 + rows) (+)= a b, for 1 or 2 vectors of columns. a[g] is row 3 g: base + 1 or 2
+/* c[i0 .. i0 + rows) (+)= a b, for 1 to VECTORS vectors of columns. a[g] is row 3 g: base + 1 or 2
  * strides is one address. */
 INLINE void multiply(const tn_gemm_block *k, size_t i0, const int rows, const int vectors,
                      const bool across)
 {
     VEC sum[ROWS][VECTORS];
+    UNROLL for (int i = 0; i < rows; i++)
+    {
+        UNROLL for (int v = 0; v < vectors; v++)
+        {
+            sum[i][v] = ZERO();
+        }
+    }
     VEC right[VECTORS];
     const float *a[GROUPS];
     const float *b = k->b;
@@ -80,12 +86,11 @@ INLINE void multiply(const tn_gemm_block *k, size_t i0, const int rows, const in
     {
         a[g] = across ? k->a + i0 : k->a + (i0 + 3 * (size_t)g) * k->a_stride;
     }
-    begin(k, c, sum, rows, vectors);
     for (size_t p = 0; p < k->depth; p++, b += k->b_stride) {
         if (across) {
             expect_across(a[0], k->a_stride);
-        } else if (vectors == VECTORS) {
-            expect_panel(b);
+        } else if (vectors > 1) {
+            expect_panel(b, vectors);
         }
         UNROLL for (int v = 0; v < vectors; v++)
         {
@@ -94,9 +99,9 @@ INLINE void multiply(const tn_gemm_block *k, size_t i0, const int rows, const in
         UNROLL for (int i = 0; i < rows; i++)
         {
             VEC left = SPREAD(across ? a[0] + i : a[i / 3] + (size_t)(i % 3) * k->a_stride);
-            sum[i][0] = FMA(left, right[0], sum[i][0]);
-            if (vectors == VECTORS) {
-                sum[i][1] = FMA(left, right[1], sum[i][1]);
+            UNROLL for (int v = 0; v < vectors; v++)
+            {
+                sum[i][v] = FMA(left, right[v], sum[i][v]);
             }
         }
         UNROLL for (int g = 0; g < GROUPS; g++)
@@ -111,27 +116,15 @@ INLINE void multiply(const tn_gemm_block *k, size_t i0, const int rows, const in
 
 enum { WIDE = TN_WIDE_VECTORS };
 
-/* Blocks of few rows read b for little: what is left of 16 rows is 8 and 8, not 12 and 4. */
-enum { HALF = 8, HALVES = ROWS > HALF ? 2 * HALF : 0 };
-
-static inline bool takes_full(size_t left)
-{
-    return left >= ROWS && (HALVES == 0 || left != HALVES);
-}
-
-#define BLOCKS(vectors, layout, across)                                                            \
+#define BLOCKS(vectors, full, layout, across)                                                      \
     TARGET static void run_##layout##_##vectors(const tn_gemm_block *k, size_t rows)               \
     {                                                                                              \
         size_t i = 0;                                                                              \
-        for (; takes_full(rows - i); i += ROWS) {                                                  \
-            multiply(k, i, ROWS, vectors, across);                                                 \
+        for (; rows - i >= (full); i += (full)) {                                                  \
+            multiply(k, i, full, vectors, across);                                                 \
         }                                                                                          \
-        for (; HALVES > 0 && rows - i >= HALF; i += HALF) {                                        \
-            multiply(k, i, HALVES / 2, vectors, across);                                           \
-        }                                                                                          \
-        if (rows - i >= 4) {                                                                       \
+        for (; rows - i >= 4; i += 4) {                                                            \
             multiply(k, i, 4, vectors, across);                                                    \
-            i += 4;                                                                                \
         }                                                                                          \
         if (rows - i >= 2) {                                                                       \
             multiply(k, i, 2, vectors, across);                                                    \
@@ -142,10 +135,16 @@ static inline bool takes_full(size_t left)
         }                                                                                          \
     }
 
-BLOCKS(1, along, false)
-BLOCKS(2, along, false)
-BLOCKS(1, across, true)
-BLOCKS(2, across, true)
+BLOCKS(1, ROWS, along, false)
+BLOCKS(2, ROWS, along, false)
+BLOCKS(1, ROWS, across, true)
+BLOCKS(2, ROWS, across, true)
+#if VECTORS == 4
+BLOCKS(3, ROWS_OF_3, along, false)
+BLOCKS(4, ROWS_OF_4, along, false)
+BLOCKS(3, ROWS_OF_3, across, true)
+BLOCKS(4, ROWS_OF_4, across, true)
+#endif
 
 /* One row at a time is how a single example is scored: eight vectors keep the adders busy. */
 TARGET static void run_wide_row(const tn_gemm_block *k)
@@ -170,23 +169,31 @@ TARGET static void run_wide_row(const tn_gemm_block *k)
     }
 }
 
+typedef void run_rows(const tn_gemm_block *k, size_t rows);
+
 static void run_vectors(const tn_gemm_block *k, size_t rows, size_t cols)
 {
-    if (cols == (size_t)WIDE * LANES && rows == 1 && !k->across) {
+#if VECTORS == 4
+    static run_rows *const along[] = {run_along_1, run_along_2, run_along_3, run_along_4};
+    static run_rows *const across[] = {run_across_1, run_across_2, run_across_3, run_across_4};
+#else
+    static run_rows *const along[] = {run_along_1, run_along_2};
+    static run_rows *const across[] = {run_across_1, run_across_2};
+#endif
+    if (cols == (size_t)WIDE * LANES) {
         run_wide_row(k);
-    } else if (k->across) {
-        (cols > LANES ? run_across_2 : run_across_1)(k, rows);
     } else {
-        (cols > LANES ? run_along_2 : run_along_1)(k, rows);
+        (k->across ? across : along)[(cols - 1) / LANES](k, rows);
     }
 }
 
 /* Columns that are no whole vectors go through a block of their own. */
 static void run_narrow(const tn_gemm_block *k, size_t rows, size_t cols)
 {
-    float c[ROWS * PANEL];
-    for (size_t i = 0; i < rows; i += ROWS) {
-        size_t n = rows - i < ROWS ? rows - i : ROWS;
+    enum { AT_ONCE = 24 }; /* whole blocks of any width */
+    float c[AT_ONCE * PANEL];
+    for (size_t i = 0; i < rows; i += AT_ONCE) {
+        size_t n = rows - i < AT_ONCE ? rows - i : AT_ONCE;
         tn_gemm_block part = *k;
         part.a += k->across ? i : i * k->a_stride;
         part.c = c;
@@ -205,6 +212,21 @@ static void run_narrow(const tn_gemm_block *k, size_t rows, size_t cols)
 static void run_blocks(const tn_gemm_block *k, size_t rows, size_t cols)
 {
     (cols % LANES == 0 ? run_vectors : run_narrow)(k, rows, cols);
+}
+
+/* Rows of a panel side by side. Those of the next depth are on their way. */
+TARGET static void copy_panel(const tn_gemm_block *k, size_t cols, float *to)
+{
+    const float *b = k->b;
+    for (size_t p = 0; p < k->depth; p++, b += k->b_stride) {
+        for (size_t v = 0; v < cols; v += LANES, to += LANES) {
+            EXPECT((uintptr_t)(b + v) + k->depth * k->b_stride * sizeof *b, 2);
+            STORE(to, cols - v < LANES ? ZERO() : LOAD(b + v));
+        }
+        if (cols % LANES != 0) {
+            memcpy(to - LANES, b + cols / LANES * LANES, cols % LANES * sizeof *to);
+        }
+    }
 }
 
 #endif

@@ -62,11 +62,13 @@ enum {
 
 typedef struct tn_kernels {
     const char *name;
-    size_t rows;  /* in a full block */
-    size_t lanes; /* floats in a vector; a panel is two vectors wide */
-    /* Any number of rows; columns: 1 .. 2 * lanes, of which b holds whole vectors. A single row
+    size_t lanes; /* floats in a vector */
+    size_t panel; /* vectors in the widest panel: 2 or 4 */
+    /* Any number of rows; columns: 1 .. panel * lanes, of which b holds whole vectors. A single row
      * that is not `across` may have exactly TN_WIDE_VECTORS * lanes. */
     void (*run)(const tn_gemm_block *block, size_t rows, size_t cols);
+    /* b of a block row behind row, with 0 for columns that are missing to whole vectors. */
+    void (*copy)(const tn_gemm_block *block, size_t cols, tn_real *to);
     /* to[j][i] = from[i][j], 8 x 8; NULL: none */
     void (*transpose)(const tn_real *from, size_t from_stride, tn_real *to, size_t to_stride);
 } tn_kernels;
