@@ -106,7 +106,8 @@ static inline size_t tn_bf16_words(size_t n)
     return (n + 1) / 2;
 }
 
-/* `to` has the shape above; only its `at` and `stride` count. */
+/* Only where tn_bf16_products succeeds. `to` has the shape above; only its `at` and `stride` count.
+ * A float below 2^-126 becomes 0, as the products take it. */
 void tn_bf16_rows(size_t m, size_t k, tn_mat from, tn_product to);
 void tn_bf16_pairs(size_t k, size_t n, tn_mat from, tn_product to);
 /* from [n, k]: the pairs of its transposed, [k/2, n]. */
