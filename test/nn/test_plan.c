@@ -22,6 +22,27 @@ static void the_cost_counts_products_and_parameters(void **state)
     tn_params_free(n.params);
 }
 
+/* A run ends with a batch of what is left of the data, or takes part in others' without any. */
+static void the_cost_is_of_a_whole_batch_after_a_short_one(void **state)
+{
+    (void)state;
+    tn_test_net n = tn_test_net_build(NULL, &(tn_graph_opts){.max_rows = ROWS, .train = true});
+    tn_test_net_finish(&n);
+    tn_cost whole = tn_graph_cost(n.g);
+    tn_test_batch *batch = tn_test_batch_new(7, 1);
+    tn_graph_feed feed = tn_test_feed(batch, true);
+    for (uint32_t i = 0; i < 2; i++) {
+        tn_forward(n.g, &feed);
+        tn_cost after = tn_graph_cost(n.g);
+        assert_memory_equal(&after, &whole, sizeof after);
+        assert_int_equal(n.logit->shape.rows, feed.rows); /* as they were */
+        feed.rows = 0;
+    }
+    tn_test_batch_free(batch);
+    tn_graph_free(n.g);
+    tn_params_free(n.params);
+}
+
 static void the_plan_names_every_node_that_runs(void **state)
 {
     (void)state;
@@ -78,6 +99,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_cost_counts_products_and_parameters),
+        cmocka_unit_test(the_cost_is_of_a_whole_batch_after_a_short_one),
         cmocka_unit_test(the_plan_names_every_node_that_runs),
         cmocka_unit_test(the_drawing_has_a_box_per_node_and_an_arrow_per_operand),
         cmocka_unit_test(products_are_measured),

@@ -9,6 +9,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { RUN_TICKS = 1000000 };
@@ -89,6 +90,34 @@ static void the_text_has_every_thread_the_totals_and_a_verdict(void **state)
     assert_in(strrchr(text.data, '\n') + 1, " time");
     tn_text_done(&text);
     tn_profile_close(p);
+}
+
+/* The number in the line of the totals that begins with it. */
+static double kflop_of(const char *const *more)
+{
+    tn_profile *p = open_profile();
+    tn_text text = {0};
+    tn_error err = {0};
+    assert_int_equal(record(more, p).status, TN_OK);
+    assert_int_equal(tn_profile_text(p, &text, &err), TN_OK);
+    const char *at = strstr(tn_text_str(&text), " kFLOP a row");
+    assert_non_null(at);
+    while (at[-1] != '\n') {
+        at--;
+    }
+    double kflop = strtod(at, NULL);
+    tn_text_done(&text);
+    tn_profile_close(p);
+    return kflop;
+}
+
+static void a_short_last_batch_does_not_change_the_work_of_a_row(void **state)
+{
+    (void)state;
+    static const char *const whole[] = {"train.batch=100", "train.max_steps=2", NULL};
+    static const char *const rest[] = {"train.batch=100", NULL};
+    double kflop = kflop_of(whole);
+    assert_true(kflop > 0 && fabs(kflop_of(rest) - kflop) < 0.06);
 }
 
 static void the_file_has_the_nodes_of_the_graph(void **state)
@@ -233,6 +262,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_recorded_run_gives_the_same_bits),
         cmocka_unit_test(the_text_has_every_thread_the_totals_and_a_verdict),
+        cmocka_unit_test(a_short_last_batch_does_not_change_the_work_of_a_row),
         cmocka_unit_test(the_file_has_the_nodes_of_the_graph),
         cmocka_unit_test(a_run_that_fails_is_told_as_far_as_it_came),
         cmocka_unit_test(no_profile_is_nothing_to_do),

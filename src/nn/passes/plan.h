@@ -15,7 +15,8 @@
  * measured in a few ms. */
 tn_status tn_measure_products(const tn_graph *g, double *out, tn_error *err) TN_MUST_USE;
 
-/* Of a batch of max_rows. FLOPs and bytes: forward; with backward for a graph that trains. */
+/* Of a batch of max_rows, however short the latest one was. FLOPs and bytes: forward; with backward
+ * for a graph that trains. */
 typedef struct tn_cost {
     uint64_t params; /* trained and frozen, without running values */
     double product_flops;
