@@ -148,32 +148,89 @@ typedef struct meeting {
     _Atomic uint32_t recorded;
 } meeting;
 
+static cpu_set_t cpus_of_caller(void)
+{
+    cpu_set_t set;
+    assert_int_equal(sched_getaffinity(0, sizeof set, &set), 0);
+    return set;
+}
+
+typedef struct processors {
+    meeting m;
+    cpu_set_t of[2]; /* of the threads that did the two tiles */
+} processors;
+
 static void note_processors(void *job, uint32_t tile)
 {
-    (void)tile;
-    meeting *m = job;
-    atomic_fetch_add(&m->recorded, tn_cpu_count());
-    atomic_fetch_add(&m->there, 1);
-    while (atomic_load(&m->there) % 2 != 0) { /* one tile each */
+    processors *p = job;
+    p->of[tile] = cpus_of_caller();
+    atomic_fetch_add(&p->m.there, 1);
+    while (atomic_load(&p->m.there) % 2 != 0) { /* one tile each */
         (void)sched_yield();
     }
 }
 
-static void a_pinned_helper_has_one_processor_and_the_caller_all(void **state)
+static tn_status note_own_processors(void *arg, tn_error *err)
+{
+    (void)err;
+    *(cpu_set_t *)arg = cpus_of_caller();
+    return TN_OK;
+}
+
+static void each_thread_of_a_pinned_team_has_a_processor_of_its_own(void **state)
 {
     (void)state;
-    if (tn_cpu_count() < 2) {
+    tn_error err = {0};
+    const cpu_set_t before = cpus_of_caller();
+    const uint32_t n = tn_cpu_count();
+    if (n < 2) {
         skip();
     }
+    processors p = {.m.team = team_of(2)};
+    assert_int_equal(tn_team_pin(p.m.team, &err), TN_OK);
+    tn_team_run(p.m.team, 2, note_processors, &p);
+    cpu_set_t both;
+    CPU_OR(&both, &p.of[0], &p.of[1]);
+    assert_int_equal(CPU_COUNT(&p.of[0]), 1);
+    assert_int_equal(CPU_COUNT(&p.of[1]), 1);
+    assert_int_equal(CPU_COUNT(&both), 2);
+    CPU_OR(&both, &both, &before);
+    assert_true(CPU_EQUAL(&both, &before)); /* none that the process may not use */
+    assert_int_equal(tn_cpu_count(), n);
+
+    tn_thread *reader = NULL; /* which the caller starts meanwhile: kept to none */
+    cpu_set_t of_reader;
+    assert_int_equal(tn_thread_start(&reader, "reader", note_own_processors, &of_reader, &err),
+                     TN_OK);
+    assert_int_equal(tn_thread_join(reader, &err), TN_OK);
+    assert_true(CPU_EQUAL(&of_reader, &before));
+
+    tn_team_close(p.m.team);
+    const cpu_set_t after = cpus_of_caller();
+    assert_true(CPU_EQUAL(&after, &before));
+}
+
+static void a_team_is_pinned_within_what_the_process_may_use(void **state)
+{
+    (void)state;
     tn_error err = {0};
-    meeting m = {.team = team_of(2)};
-    assert_int_equal(tn_team_pin(m.team, &err), TN_OK);
-    tn_team_run(m.team, 2, note_processors, &m);
-    assert_int_equal(m.recorded, 1 + tn_cpu_count());
-    tn_team_close(m.team);
-    m.team = team_of(tn_cpu_count() + 1);
-    assert_int_equal(tn_team_pin(m.team, &err), TN_E_IO);
-    tn_team_close(m.team);
+    const cpu_set_t before = cpus_of_caller();
+    cpu_set_t last; /* as taskset leaves it */
+    CPU_ZERO(&last);
+    for (size_t cpu = CPU_SETSIZE; CPU_COUNT(&last) == 0; cpu--) {
+        if (CPU_ISSET(cpu - 1, &before)) {
+            CPU_SET(cpu - 1, &last);
+        }
+    }
+    assert_int_equal(sched_setaffinity(0, sizeof last, &last), 0);
+    for (uint32_t threads = 1; threads <= 2; threads++) {
+        tn_team *team = team_of(threads);
+        assert_int_equal(tn_team_pin(team, &err), threads == 1 ? TN_OK : TN_E_IO);
+        tn_team_close(team);
+        const cpu_set_t after = cpus_of_caller();
+        assert_true(CPU_EQUAL(&after, &last));
+    }
+    assert_int_equal(sched_setaffinity(0, sizeof before, &before), 0);
 }
 
 static void no_team_is_the_calling_thread_alone(void **state)
@@ -326,7 +383,8 @@ int main(void)
         cmocka_unit_test(what_a_run_wrote_the_next_run_reads_without_a_lock),
         cmocka_unit_test(helpers_without_tiles_do_what_is_set_aside),
         cmocka_unit_test(the_caller_and_a_team_of_one_set_nothing_aside),
-        cmocka_unit_test(a_pinned_helper_has_one_processor_and_the_caller_all),
+        cmocka_unit_test(each_thread_of_a_pinned_team_has_a_processor_of_its_own),
+        cmocka_unit_test(a_team_is_pinned_within_what_the_process_may_use),
         cmocka_unit_test(no_team_is_the_calling_thread_alone),
         cmocka_unit_test(no_tiles_are_no_work),
         cmocka_unit_test(a_warm_run_allocates_nothing),

@@ -2,6 +2,7 @@
  */
 #include "train/peers/peers.h"
 
+#include "base/thread/threads.h"
 #include "cluster/async/async_client.h"
 #include "cluster/sync/sync_client.h"
 #include "nn/graph/params.h"
@@ -11,6 +12,9 @@
 #include "train/step/model_plan.h"
 #include "train/step/worker.h"
 
+#include <dirent.h>
+#include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void values_flow_from_the_beginning_to_the_end(void **state)
@@ -115,6 +119,37 @@ static void a_second_start_that_cannot_begin_does_no_harm(void **state)
     rankkit_close(&k);
 }
 
+/* Threads of this process that are kept to one processor. */
+static uint32_t count_pinned(void)
+{
+    uint32_t n = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    assert_non_null(tasks);
+    for (const struct dirent *e = readdir(tasks); e != NULL; e = readdir(tasks)) {
+        cpu_set_t set;
+        const pid_t id = (pid_t)strtol(e->d_name, NULL, 10); /* 0: "." and ".." */
+        n += id > 0 && sched_getaffinity(id, sizeof set, &set) == 0 && CPU_COUNT(&set) == 1;
+    }
+    (void)closedir(tasks);
+    return n;
+}
+
+static void a_pinned_rank_leaves_the_threads_of_messages_free(void **state)
+{
+    (void)state;
+    if (tn_cpu_count() < 2) {
+        skip();
+    }
+    const char *const more[] = {"compute.pin=true", "train.threads=1", NULL};
+    rankkit k;
+    rankkit_open(&k, 2, more, NULL);
+    assert_int_equal(count_pinned(), 0);
+    rankkit_listen(&k, 0); /* starts them */
+    assert_int_equal(count_pinned(), 1);
+    rankkit_close(&k);
+    assert_int_equal(count_pinned(), 0);
+}
+
 static void who_is_alone_has_nobody_to_tell(void **state)
 {
     (void)state;
@@ -131,6 +166,7 @@ int main(void)
         cmocka_unit_test(another_model_ends_all),
         cmocka_unit_test(a_rank_that_cannot_begin_tells_the_others),
         cmocka_unit_test(a_second_start_that_cannot_begin_does_no_harm),
+        cmocka_unit_test(a_pinned_rank_leaves_the_threads_of_messages_free),
         cmocka_unit_test(who_is_alone_has_nobody_to_tell),
     };
     return cmocka_run_group_tests_name("train/peers", tests, NULL, NULL);

@@ -13,6 +13,7 @@
 #include "train/step/step_prefetch.h"
 #include "train/step/worker.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -32,6 +33,29 @@ static void a_model_without_dense_weights_has_a_worker(void **state)
     assert_int_equal(tn_worker_new(&w, plan, &(tn_worker_opts){.training = true}, &b, &err), TN_OK);
     assert_int_equal(tn_params_size(w->params), 0);
     tn_worker_free(w);
+    tn_diag_done(&diag);
+    tn_arena_free(arena);
+}
+
+static void a_worker_keeps_its_thread_to_a_processor_while_it_is_pinned(void **state)
+{
+    (void)state;
+    tn_arena *arena = tn_arena_new(1 << 16);
+    const char *const pinned[] = {"compute.pin=true", "train.threads=1", NULL};
+    const tn_model_plan *plan = golden_plan(arena, "lr", pinned);
+    tn_diag diag = {0};
+    tn_error err = {0};
+    tn_binder b = {.arena = arena, .diag = &diag};
+    tn_worker *w = NULL;
+    cpu_set_t before;
+    cpu_set_t now;
+    assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
+    assert_int_equal(tn_worker_new(&w, plan, &(tn_worker_opts){.training = true}, &b, &err), TN_OK);
+    assert_int_equal(sched_getaffinity(0, sizeof now, &now), 0);
+    assert_int_equal(CPU_COUNT(&now), 1);
+    tn_worker_free(w);
+    assert_int_equal(sched_getaffinity(0, sizeof now, &now), 0);
+    assert_true(CPU_EQUAL(&now, &before));
     tn_diag_done(&diag);
     tn_arena_free(arena);
 }
@@ -161,6 +185,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_model_without_dense_weights_has_a_worker),
+        cmocka_unit_test(a_worker_keeps_its_thread_to_a_processor_while_it_is_pinned),
         cmocka_unit_test(a_first_batch_without_keys_has_rows),
         cmocka_unit_test(a_rate_alone_changes_the_default_rule),
         cmocka_unit_test(ranks_that_do_not_wait_drop_units_of_their_own),

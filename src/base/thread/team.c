@@ -105,6 +105,7 @@ struct tn_team {
     _Atomic uint32_t inside; /* helpers that look at `aside` or are in it */
     void *aside_arg;         /* written while nobody is inside */
 
+    bool is_pinned; /* the caller was, too */
     uint32_t spins; /* 0 when threads outnumber processors */
     uint32_t n_seats;
     seat seat[];
@@ -281,6 +282,8 @@ tn_status tn_team_pin(tn_team *team, tn_error *err)
     for (uint32_t i = 1; i < team->n_seats; i++) {
         TN_TRY(tn_thread_pin(team->seat[i].thread, i, err));
     }
+    TN_TRY(tn_thread_pin(NULL, 0, err));
+    team->is_pinned = true;
     return TN_OK;
 }
 
@@ -303,6 +306,9 @@ void tn_team_close(tn_team *team)
     for (uint32_t i = 1; i < team->n_seats; i++) {
         tn_status status = tn_thread_join(team->seat[i].thread, NULL);
         TN_ASSERT(status == TN_OK);
+    }
+    if (team->is_pinned) {
+        tn_thread_unpin();
     }
     tn_free(team);
 }

@@ -33,8 +33,10 @@ typedef bool tn_aside_fn(void *arg);
 tn_status tn_team_open(tn_team **out, uint32_t threads, tn_error *err) TN_MUST_USE;
 void tn_team_close(tn_team *team); /* NULL is fine */
 
-/* Keeps each helper to a processor of its own, from the second of the process on; the caller stays
- * with what the system gives it, since threads that it starts would be kept there too. */
+/* Keeps each thread to a processor of its own of those that the caller may use: the caller, who is
+ * the one of run(), to the first of them until it closes the team, helpers to the next ones. What
+ * tn_thread_start starts is kept to none; what others start within the caller is kept to its one.
+ * TN_E_IO: there are fewer, or the system refuses. */
 tn_status tn_team_pin(tn_team *team, tn_error *err) TN_MUST_USE;
 
 /* From the next run on helpers have lanes in `trace`: the phase that the caller is in, while they

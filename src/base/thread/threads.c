@@ -31,15 +31,34 @@ static void *thread_main(void *arg)
     return NULL;
 }
 
-/* Signals belong to main: a thread inherits its starter's mask, so it is full for a moment. */
-static int create_without_signals(tn_thread *t)
+/* What the calling thread could use before it was pinned; nothing set: it is not. */
+static _Thread_local cpu_set_t unpinned;
+
+/* The processors that the calling thread may use, or might if it were not pinned. */
+static int allowed_cpus(cpu_set_t *out)
+{
+    *out = unpinned;
+    return CPU_COUNT(out) > 0 || sched_getaffinity(0, sizeof *out, out) == 0 ? 0 : errno;
+}
+
+/* Signals belong to main: a thread inherits its starter's mask, so it is full for a moment. It
+ * would inherit the one processor of a pinned starter, too. */
+static int create_free_thread(tn_thread *t)
 {
     sigset_t all;
     sigset_t before;
+    pthread_attr_t how;
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failure = pthread_create(&t->id, NULL, thread_main, t);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    (void)pthread_attr_init(&how);
+    int failure = CPU_COUNT(&unpinned) > 0
+                      ? pthread_attr_setaffinity_np(&how, sizeof unpinned, &unpinned)
+                      : 0;
+    if (failure == 0) {
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        failure = pthread_create(&t->id, &how, thread_main, t);
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+    }
+    (void)pthread_attr_destroy(&how);
     return failure;
 }
 
@@ -53,7 +72,7 @@ tn_status tn_thread_start(tn_thread **out, const char *name, tn_thread_fn *run, 
     TN_TRY(TN_ALLOC(t, 1, "a thread", err));
     t->run = run;
     t->arg = arg;
-    int failure = create_without_signals(t);
+    int failure = create_free_thread(t);
     if (failure != 0) {
         tn_free(t);
         return tn_fail(err, TN_E_IO, "cannot start thread '%s': %s", name,
@@ -103,9 +122,8 @@ tn_status tn_thread_pin(const tn_thread *thread, uint32_t nth, tn_error *err)
 {
     cpu_set_t all;
     cpu_set_t one;
-    CPU_ZERO(&all);
     CPU_ZERO(&one);
-    int failure = sched_getaffinity(0, sizeof all, &all) == 0 ? 0 : errno;
+    int failure = allowed_cpus(&all);
     uint32_t left = nth;
     for (size_t cpu = 0; failure == 0 && cpu < CPU_SETSIZE && CPU_COUNT(&one) == 0; cpu++) {
         if (CPU_ISSET(cpu, &all) && left-- == 0) {
@@ -113,11 +131,23 @@ tn_status tn_thread_pin(const tn_thread *thread, uint32_t nth, tn_error *err)
         }
     }
     if (failure == 0) { /* an empty set is EINVAL */
-        failure = pthread_setaffinity_np(thread->id, sizeof one, &one);
+        pthread_t id = thread != NULL ? thread->id : pthread_self();
+        failure = pthread_setaffinity_np(id, sizeof one, &one);
     }
-    return failure == 0 ? TN_OK
-                        : tn_fail(err, TN_E_IO, "cannot keep a thread to processor %u of %u: %s",
-                                  nth + 1, tn_cpu_count(), strerrordesc_np(failure));
+    if (failure != 0) {
+        return tn_fail(err, TN_E_IO, "cannot keep a thread to processor %u of %u: %s", nth + 1,
+                       tn_cpu_count(), strerrordesc_np(failure));
+    }
+    unpinned = thread == NULL ? all : unpinned;
+    return TN_OK;
+}
+
+void tn_thread_unpin(void)
+{
+    if (CPU_COUNT(&unpinned) > 0) { /* what the system refuses stays: it is a matter of speed */
+        (void)pthread_setaffinity_np(pthread_self(), sizeof unpinned, &unpinned);
+        CPU_ZERO(&unpinned);
+    }
 }
 
 /* Of the thread, not of the process: Linux keeps a nice value for each. */
@@ -147,10 +177,8 @@ void tn_flush_denormals(void)
 uint32_t tn_cpu_count(void)
 {
     cpu_set_t set;
-    CPU_ZERO(&set);
-    int count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
-    if (count > 0) {
-        return (uint32_t)count;
+    if (allowed_cpus(&set) == 0 && CPU_COUNT(&set) > 0) {
+        return (uint32_t)CPU_COUNT(&set);
     }
     long online = sysconf(_SC_NPROCESSORS_ONLN); /* more processors than the set can hold */
     return online > 0 ? (uint32_t)online : 1;

@@ -29,9 +29,12 @@ void tn_cond_init(pthread_cond_t *cond);
  * up. */
 bool tn_cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, uint64_t until_ns);
 
-/* Keeps a thread to the `nth` of the processors that the caller may use, counted from 0.
+/* Keeps a thread, or with NULL the caller, to the `nth` of the processors that the caller may use,
+ * counted from 0. A caller that pins itself alone is kept there: threads that it starts may use all
+ * that it could use before, and these are still what it counts and pins to, until it unpins itself.
  * TN_E_IO: there are fewer, or the system refuses. */
 tn_status tn_thread_pin(const tn_thread *thread, uint32_t nth, tn_error *err) TN_MUST_USE;
+void tn_thread_unpin(void); /* the caller, which need not be pinned */
 
 /* Raises the nice value of the calling thread, and of no other, by `by`. It cannot be lowered again
  * without a privilege. A refusal of the system is ignored. */
@@ -41,7 +44,7 @@ void tn_thread_step_back(int by);
  * takes ten times longer. main() calls it first thing. */
 void tn_flush_denormals(void);
 
-/* Processors this process may use; at least 1. */
+/* Processors that the caller may use, or might if it were not pinned; at least 1. */
 uint32_t tn_cpu_count(void);
 
 #endif

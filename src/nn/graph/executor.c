@@ -461,14 +461,14 @@ static void sweep_fields(tn_graph *g)
 
 /* ---- a batch ---- */
 
-static double weight_of(const tn_graph_feed *feed)
+double tn_weight_sum(const tn_real *weight, uint32_t rows)
 {
-    if (feed->weight == NULL) {
-        return feed->rows;
+    if (weight == NULL) {
+        return rows;
     }
     double sum = 0;
-    for (uint32_t i = 0; i < feed->rows; i++) {
-        sum += (double)feed->weight[i];
+    for (uint32_t i = 0; i < rows; i++) {
+        sum += (double)weight[i];
     }
     return sum;
 }
@@ -478,7 +478,7 @@ void tn_forward(tn_graph *g, const tn_graph_feed *feed)
     TN_ASSERT(g->finished && feed->rows <= g->opts.max_rows);
     g->feed = *feed;
     g->rows = feed->rows;
-    g->weight = weight_of(feed);
+    g->weight = tn_weight_sum(feed->weight, feed->rows);
     for (uint32_t i = 0; i < g->n_nodes; i++) {
         tn_node *n = g->node[i];
         if (!n->is_param) {

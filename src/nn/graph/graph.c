@@ -21,6 +21,7 @@ static tn_graph *graph_in(tn_arena *arena, const tn_graph_opts *opts)
     tn_graph *g = TN_NEW(arena, tn_graph);
     g->arena = arena;
     g->opts = *opts;
+    g->rows = opts->max_rows;
     return g;
 }
 

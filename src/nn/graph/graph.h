@@ -122,6 +122,9 @@ tn_status tn_graph_finish(tn_graph *g, const tn_wanted *wanted, tn_error *err) T
 /* Work on every node is a span of its name in the lanes of the team. After tn_graph_finish. */
 void tn_graph_trace(tn_graph *g, tn_trace *trace);
 
+/* Of a batch, by index; a NULL `weight` is 1 everywhere. */
+double tn_weight_sum(const tn_real *weight, uint32_t rows);
+
 void tn_forward(tn_graph *g, const tn_graph_feed *feed);
 
 /* The loss of the last forward: sum of w_i l_i over the rows, divided by W (of the joint batch, if

@@ -70,24 +70,19 @@ static bool runs(const tn_node *n)
     return n->place->alive && n->op != NULL;
 }
 
-/* Gives every value so many rows; returns how many they had: those of the latest batch. */
-static uint32_t set_rows(const tn_graph *g, uint32_t rows)
+/* Gives every value so many rows. */
+static void set_rows(const tn_graph *g, uint32_t rows)
 {
-    uint32_t before = rows;
     for (uint32_t i = 0; i < g->n_nodes; i++) {
-        tn_node *n = g->node[i];
-        if (!n->is_param) {
-            before = n->shape.rows;
-            n->shape.rows = rows;
-        }
+        tn_shape *shape = &g->node[i]->shape;
+        shape->rows = g->node[i]->is_param ? shape->rows : rows;
     }
-    return before;
 }
 
 tn_cost tn_graph_cost(const tn_graph *g)
 {
     TN_ASSERT(g->finished);
-    const uint32_t latest = set_rows(g, g->opts.max_rows);
+    set_rows(g, g->opts.max_rows);
     double backward = g->opts.train ? 2 : 0;
     tn_cost c = {.memory = (double)g->block_size * sizeof(tn_real)};
     for (uint32_t i = 0; i < g->n_nodes; i++) {
@@ -104,7 +99,7 @@ tn_cost tn_graph_cost(const tn_graph *g)
             c.other_flops += tn_op_flops(n) * times;
         }
     }
-    (void)set_rows(g, latest);
+    set_rows(g, g->rows);
     return c;
 }
 

@@ -200,7 +200,8 @@ static const tn_field compute_fields[] = {
     TN_FIELD_CHOICE(tn_compute_opts, gemm, "auto", gemm_words, "who makes matrix products"),
     TN_FIELD_BOOL(tn_compute_opts, bf16, "false", "products in bfloat16; needs AVX512_BF16"),
     TN_FIELD_CHOICE(tn_compute_opts, huge_pages, "auto", switch_words, "for the table"),
-    TN_FIELD_BOOL(tn_compute_opts, pin, "false", "each helping thread to a processor of its own"),
+    TN_FIELD_BOOL(tn_compute_opts, pin, "false",
+                  "each thread of the team to a processor of its own"),
     TN_FIELD_END,
 };
 

@@ -3,6 +3,7 @@
 
 #include "base/core/alloc.h"
 #include "base/core/clock.h"
+#include "base/thread/team.h"
 #include "cluster/async/async_client.h"
 #include "cluster/exchange/eval_pull.h"
 #include "cluster/launch/membership.h"
@@ -122,7 +123,8 @@ static tn_status open_group(tn_peers *p, const tn_run_text *text, tn_error *err)
                                 .start_timeout_s = run->cluster.start_timeout,
                                 .news = run->cluster.news,
                                 .table = table_of(p)};
-    return tn_group_open(&p->group, &opts, err);
+    TN_TRY(tn_group_open(&p->group, &opts, err));
+    return run->compute.pin ? tn_team_pin(p->w->team, err) : TN_OK; /* ZeroMQ's threads stay free */
 }
 
 tn_status tn_peers_open(tn_peers **out, tn_worker *w, const tn_run_text *text,

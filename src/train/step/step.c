@@ -191,22 +191,10 @@ static tn_status make_flags(tn_step *s, uint32_t keys, tn_error *err)
     return TN_OK;
 }
 
-static double sum_of_weights(const tn_batch *batch)
-{
-    if (batch->weight == NULL) {
-        return batch->rows;
-    }
-    double sum = 0;
-    for (uint32_t i = 0; i < batch->rows; i++) {
-        sum += (double)batch->weight[i];
-    }
-    return sum;
-}
-
 tn_status tn_step_prepare(tn_step *s, tn_batch *batch, tn_error *err)
 {
     s->batch = batch;
-    s->weight_sum = sum_of_weights(batch);
+    s->weight_sum = tn_weight_sum(batch->weight, batch->rows);
     TN_TRY(tn_localize(s->localizer, batch, &s->local, err));
     TN_TRY(make_flags(s, s->local->keys.n, err));
     return make_room(s, s->local->keys.floats, err);

@@ -141,7 +141,9 @@ static tn_status make_all(tn_worker *w, const tn_worker_opts *opts, const tn_bin
     TN_ASSERT(good); /* checked with the configuration */
     w->params = tn_params_new();
     TN_TRY(tn_team_open(&w->team, tn_run_threads(run), err));
-    TN_TRY(run->compute.pin ? tn_team_pin(w->team, err) : TN_OK);
+    if (run->compute.pin && w->plan->owners.n_peers == 1) { /* else when the peers are open */
+        TN_TRY(tn_team_pin(w->team, err));
+    }
     TN_TRY(opts->training || opts->compares ? make_graph(w, true, opts, b, err) : TN_OK);
     TN_TRY(make_graph(w, false, opts, b, err));
     TN_TRY(tn_params_seal(w->params, err)); /* a graph without weights has not */
