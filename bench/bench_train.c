@@ -13,7 +13,9 @@
  *
  * Then prints one JSON line: rows_per_s over the whole time, the median, least and largest of ten
  * windows, FLOPs of a row, the peak of one core measured in the same run, the share of it that is
- * reached, processor time, memory and the time to the first step. Nothing is gated. With --profile
+ * reached, processor time, memory and the time to the first step, and `others`, the cores that
+ * other programs took meanwhile: above .08 it is measured again, up to three times, and the least
+ * disturbed try counts. Nothing is gated. With --profile
  * it first prints what every thread's time went to; FILE takes the latest spans, for
  * ui.perfetto.dev. Figures beside their targets: bench_rates.
  */
@@ -26,11 +28,13 @@
 #include "rig.h"
 #include "train/report/profile.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { WINDOWS = 10, BATCHES = 400 };
+enum { WINDOWS = 10, BATCHES = 400, TRIES = 4 };
+#define QUIET .08 /* of a core for others: a measurement that they disturb more is made again */
 
 static void check(tn_status status, const tn_error *err)
 {
@@ -78,6 +82,50 @@ static void show_profile(tn_profile *p, const char *path)
     tn_profile_close(p);
 }
 
+/* What one try measured. */
+typedef struct turn {
+    tn_spread windows; /* rows per second */
+    double rate;       /* over all of them */
+    double cpu_per_mrow;
+    double others; /* cores that other programs took meanwhile */
+} turn;
+
+typedef double train_fn(tn_rig *rig, double seconds);
+
+static turn try_once(tn_rig *rig, train_fn *train, double seconds)
+{
+    static tn_samples rate;
+    rate.n = 0;
+    double rows = 0;
+    const double from = tn_clock_s();
+    const double cpu = tn_machine_cpu_s();
+    const double busy = tn_machine_busy_s();
+    for (int i = 0; i < WINDOWS; i++) {
+        double start = tn_clock_s();
+        double now = train(rig, seconds / WINDOWS);
+        tn_sample(&rate, now);
+        rows += now * (tn_clock_s() - start);
+    }
+    const double took = tn_clock_s() - from;
+    const double own = tn_machine_cpu_s() - cpu;
+    return (turn){.windows = tn_spread_of(&rate),
+                  .rate = rows / took,
+                  .cpu_per_mrow = own * 1e6 / rows,
+                  .others = fmax(0, (tn_machine_busy_s() - busy - own) / took)};
+}
+
+/* The first try that others leave alone, else the one that they disturb least. A profile is of one
+ * try, whatever happens. */
+static turn measure(tn_rig *rig, train_fn *train, double seconds, bool once)
+{
+    turn best = try_once(rig, train, seconds);
+    for (int i = 1; i < TRIES && best.others > QUIET && !once; i++) {
+        turn now = try_once(rig, train, seconds);
+        best = now.others < best.others ? now : best;
+    }
+    return best;
+}
+
 int main(int argc, char **argv)
 {
     const char *trace_path = NULL;
@@ -92,9 +140,8 @@ int main(int argc, char **argv)
     }
     tn_flush_denormals();
     static tn_rig rig;
-    static tn_samples rate;
     bool memory = strcmp(argv[3], "file") != 0;
-    double (*train)(tn_rig *, double) = memory ? tn_rig_train_memory : tn_rig_train_file;
+    train_fn *train = memory ? tn_rig_train_memory : tn_rig_train_file;
     double first = 0;
     tn_rig_open(&rig, argv[1], (uint32_t)argc - 4, (const char *const *)argv + 4);
     if (memory) {
@@ -111,19 +158,8 @@ int main(int argc, char **argv)
     }
     (void)train(&rig, seconds / 5);
     tn_profile_begin(profile, rig.worker);
-    double from = tn_clock_s();
-    double cpu = tn_machine_cpu_s();
-    double rows = 0;
-    for (int i = 0; i < WINDOWS; i++) {
-        double start = tn_clock_s();
-        double now = train(&rig, seconds / WINDOWS);
-        tn_sample(&rate, now);
-        rows += now * (tn_clock_s() - start);
-    }
-    cpu = tn_machine_cpu_s() - cpu;
-    double all = rows / (tn_clock_s() - from);
+    const turn t = measure(&rig, train, seconds, profile != NULL);
     tn_profile_end(profile, rig.worker);
-    tn_spread s = tn_spread_of(&rate);
     double rss = tn_machine_rss_mb();
     double peak = tn_peak_gflops(5);
     double flops = tn_rig_flops(&rig);
@@ -132,10 +168,10 @@ int main(int argc, char **argv)
         "{\"rows_per_s\":%.0f,\"median\":%.0f,\"min\":%.0f,\"max\":%.0f,\"threads\":%u,"
         "\"batch\":%u,\"flops_per_row\":%.0f,\"peak_gflops_core\":%.1f,\"limit_rows_per_s\":%.0f,"
         "\"share\":%.3f,\"first_pass_rows_per_s\":%.0f,\"cpu_s_per_mrow\":%.2f,\"rss_mb\":%.0f,"
-        "\"first_step_s\":%.2f,\"mode\":\"%s\"}\n",
-        all, s.median, s.least, s.most, threads, rig.run.train.batch, flops, peak,
-        peak * 1e9 * threads / flops, all * flops / (peak * 1e9 * threads), first, cpu * 1e6 / rows,
-        rss, first_step_s, argv[3]);
+        "\"first_step_s\":%.2f,\"others\":%.3f,\"mode\":\"%s\"}\n",
+        t.rate, t.windows.median, t.windows.least, t.windows.most, threads, rig.run.train.batch,
+        flops, peak, peak * 1e9 * threads / flops, t.rate * flops / (peak * 1e9 * threads), first,
+        t.cpu_per_mrow, rss, first_step_s, t.others, argv[3]);
     tn_rig_close(&rig);
     show_profile(profile, trace_path);
     return 0;

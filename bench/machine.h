@@ -19,6 +19,10 @@ double tn_machine_rss_mb(void);
 /* Seconds of processor time that this process took so far, of all its threads. */
 double tn_machine_cpu_s(void);
 
+/* Seconds that all processors worked so far for anybody, the time that a host took from them
+ * included; what is not this process's own disturbs a measurement. 0: not known. */
+double tn_machine_busy_s(void);
+
 /* From here ..                                  tn_lap lap = tn_lap_begin();
  * .. to there: what a rate per second of that   rate = train(..);
  * time is per second of processor time.         rate = tn_lap_per_cpu(lap, rate);

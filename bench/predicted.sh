@@ -19,10 +19,7 @@ cat >"$folder/net.yaml" <<END
 run: {dir: $folder/run}
 data: {format: criteo, train: $data}
 embedding: {dim: 8}
-train:
-  epochs: 2
-  optimizer: {type: adam, lr: 1e-3}
-  sparse: {type: adagrad, rowwise: true, lr: 0.05}
+train: {epochs: 2}
 checkpoint: {resume: never, every: never}
 log: {progress: false}
 END
