@@ -237,7 +237,7 @@ static void run_tensornet(bench *b)
                                  .unit = "MB",
                                  .is = tn_spread_one(rss),
                                  .yardstick = their_mb,
-                                 .yardstick_is = "TensorNet, one rank",
+                                 .yardstick_is = "TensorNet, one rank, on a Zen 3",
                                  .target = .1,
                                  .aim = TN_AIM_YARDSTICK,
                                  .at_most = true},
