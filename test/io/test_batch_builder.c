@@ -31,8 +31,9 @@ static void parse(subject *t, const char *line)
     }
 }
 
-/* Fields that are missing, at random; a row that pads is the slow path's. */
-static void open_subject(subject *t, const char *slots, bool pads)
+/* Fields that are missing, at random; numbers of more than 33 bits from row `large` on; a row that
+ * pads is the slow path's. */
+static void open_subject(subject *t, const char *slots, bool pads, uint64_t large)
 {
     char config[400];
     char line[200];
@@ -55,7 +56,8 @@ static void open_subject(subject *t, const char *slots, bool pads)
         for (uint64_t k = 0; k < 3; k++) {
             uint64_t x = tn_draw(i, k);
             if (x % 3 != 0) {
-                (void)snprintf(text[k], sizeof text[k], "%" PRIu64, x % 100000);
+                (void)snprintf(text[k], sizeof text[k], "%" PRIu64,
+                               x >> (i < large ? 31 + x % 30 : 20 + x % 20));
             }
         }
         (void)snprintf(line, sizeof line, "1\t%s\t%s\t%s", text[0], text[1], text[2]);
@@ -89,14 +91,15 @@ static void fill(subject *t, uint32_t way, bool mixed, tn_text *out)
     tn_batch_builder_free(f);
 }
 
-static void compare(const char *slots, bool pads)
+static void compare(const char *slots, bool pads, uint64_t large)
 {
     subject t;
     tn_text want = {0};
     tn_text got = {0};
-    open_subject(&t, slots, pads);
+    open_subject(&t, slots, pads, large);
     const tn_bare *bare = tn_rows_bare(t.rows[1]);
     assert_int_equal(bare != NULL && bare->stride > 0, !pads);
+    assert_true(pads || bare->signs == (large >= ROWS)); /* as small as it can be */
     fill(&t, 0, false, &want);
     fill(&t, 1, false, &got);
     assert_string_equal(tn_text_str(&got), tn_text_str(&want));
@@ -110,21 +113,31 @@ static void compare(const char *slots, bool pads)
 static void a_grid_gives_the_batch_that_entries_give(void **state)
 {
     (void)state;
-    compare("{name: a}, {name: b}, {name: c}", false);
-    compare("{name: a, type: int, as: value}, {name: b}, {name: c, type: int}", false);
-    compare("{name: c}", false);
+    compare("{name: a}, {name: b}, {name: c}", false, ROWS);
+    compare("{name: a, type: int, as: value}, {name: b}, {name: c, type: int}", false, ROWS);
+    compare("{name: c}", false, ROWS);
+}
+
+static void signs_that_are_too_large_end_a_grid_of_signs(void **state)
+{
+    (void)state;
+    compare("{name: a}, {name: b}, {name: c}", false, 0);
+    compare("{name: a}, {name: b}, {name: c}", false, ROWS / 3);
+    compare("{name: a, as: value, type: int}, {name: b}, {name: c}", false, ROWS - 9);
 }
 
 static void a_grid_that_an_unusual_row_ended_gives_it_too(void **state)
 {
     (void)state;
-    compare("{name: a}, {name: b}, {name: c}", true);
+    compare("{name: a}, {name: b}, {name: c}", true, ROWS);
+    compare("{name: a}, {name: b}, {name: c}", true, ROWS / 3);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_grid_gives_the_batch_that_entries_give),
+        cmocka_unit_test(signs_that_are_too_large_end_a_grid_of_signs),
         cmocka_unit_test(a_grid_that_an_unusual_row_ended_gives_it_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -81,17 +81,18 @@ static bool same_entries(const tn_rows *a, const tn_rows *b)
 }
 
 /* A grid and the entries it stands for. */
-static bool same_grid(const tn_bare *grid, const tn_rows *b)
+static bool same_grid(const tn_rows *a, const tn_rows *b)
 {
+    const tn_bare *grid = tn_rows_bare(a);
     uint32_t at = 0;
     for (uint32_t r = 0; r < b->n; r++) {
-        const uint64_t *keys = grid->key + (size_t)r * grid->stride + 1;
+        const uint64_t there = grid->key[(size_t)r * grid->stride];
         for (uint32_t slot = 0; slot < b->schema->n_slots; slot++) {
-            if ((keys[-1] >> slot & 1) == 0) {
+            if ((there >> slot & 1) == 0) {
                 continue;
             }
             const tn_entry *e = &b->entry[at++];
-            if (at > b->n_entries || e->key != keys[slot] || e->slot != slot ||
+            if (at > b->n_entries || e->key != tn_rows_grid_key(a, r, slot) || e->slot != slot ||
                 !same_float(e->value, 1)) {
                 return false;
             }
@@ -104,7 +105,7 @@ static bool same_rows(const tn_rows *a, const tn_rows *b)
 {
     const tn_bare *bare = tn_rows_bare(a);
     if (a->n != b->n || a->n_entries != b->n_entries || a->duplicate_key != b->duplicate_key ||
-        !(bare != NULL ? same_grid(bare, b) : same_entries(a, b))) {
+        !(bare != NULL ? same_grid(a, b) : same_entries(a, b))) {
         return false;
     }
     for (uint32_t i = 0; i < a->n; i++) {

@@ -173,42 +173,31 @@ static bool put_entries(const fields *f)
     return true;
 }
 
-/* The keys of unusual fields, of which *there forgets those that have none. */
-static bool find_keys(const fields *f, uint64_t unusual, uint64_t *there)
+/* The signs of unusual fields, of which *there forgets those that have none. */
+static bool find_signs(const fields *f, uint64_t unusual, uint64_t *there)
 {
     tn_rows *rows = f->rows;
     const uint32_t n = rows->n_entries;
     bool good = true;
     for (; unusual != 0 && good; unusual &= unusual - 1) {
         uint32_t i = (uint32_t)__builtin_ctzll(unusual);
+        const tn_slot_spec *spec = &f->schema->spec[i];
         tn_bytes field = field_of(f, f->schema->columns->spec[i]);
         rows->n_entries = 0; /* a grid has no others */
         rows->private->entries_end = 1;
-        good = tn_rows_token(rows, &f->schema->spec[i], field.data, field.size, 1) == TN_FAULT_NONE;
-        f->lanes->sign[i] = rows->entry[0].key;
+        good = tn_rows_token(rows, spec, field.data, field.size, 1) == TN_FAULT_NONE;
+        f->lanes->sign[i] = tn_sign_of(rows->entry[0].key, spec->salt);
         *there &= ~((uint64_t)(rows->n_entries == 0) << i);
     }
     rows->n_entries = n;
     return good;
 }
 
-static bool put_keys(const fields *f, uint64_t *keys)
+static bool put_grid(const fields *f)
 {
-    const tn_schema *schema = f->schema;
-    const uint32_t n = schema->n_specs;
     uint64_t unusual;
-    uint64_t there = tn_token_vectors_there(f->lanes, n, &unusual);
-    if (unusual == 0 && schema->n_slots == n) {
-        tn_token_vectors_keys_to(f->lanes, n, schema->columns->salt, keys);
-    } else {
-        tn_token_vectors_keys_each(f->lanes, n, schema->columns->salt);
-        if (!find_keys(f, unusual, &there)) {
-            return false;
-        }
-        there = tn_rows_put_grid(f->rows, there, keys);
-    }
-    tn_rows_end_grid(f->rows, keys, there);
-    return true;
+    uint64_t there = tn_token_vectors_there(f->lanes, f->schema->n_specs, &unusual);
+    return (unusual == 0 || find_signs(f, unusual, &there)) && tn_rows_end_grid(f->rows, there);
 }
 
 static bool take_label(const fields *f)
@@ -278,8 +267,8 @@ static bool parse_fast(tn_bytes line, const tn_schema *schema, const tn_head *he
         !tn_token_vectors_reserve(&rows->private->lanes, schema->n_specs)) {
         return false;
     }
-    uint64_t *keys = tn_rows_begin_grid(rows);
-    if (keys == NULL && tn_rows_begin(rows, line.size, NULL) != TN_OK) {
+    bool grid = tn_rows_begin_grid(rows);
+    if (!grid && tn_rows_begin(rows, line.size, NULL) != TN_OK) {
         return false;
     }
     place[n + 1] = (uint16_t)line.size;
@@ -292,7 +281,7 @@ static bool parse_fast(tn_bytes line, const tn_schema *schema, const tn_head *he
                 .lanes = &rows->private->lanes};
     tn_token_vectors_begin(&f.text, line.data, line.size);
     lay_all(&f);
-    bool good = fast_row(&f) && (keys != NULL ? put_keys(&f, keys) : fast_put_row(&f));
+    bool good = fast_row(&f) && (grid ? put_grid(&f) : fast_put_row(&f));
     if (!good) {
         tn_rows_rollback(rows);
     }

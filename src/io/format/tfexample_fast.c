@@ -265,14 +265,10 @@ static bool take_features(walk *w)
     return true;
 }
 
-/* All slots take int64s: each spec is the slot of its number. */
-static void put_keys(const walk *w, uint64_t *keys)
+static bool put_grid(const walk *w)
 {
-    uint32_t n = w->schema->n_specs;
     uint64_t bad; /* none is */
-    uint64_t there = tn_token_vectors_there(w->lanes, n, &bad);
-    tn_token_vectors_keys_to(w->lanes, n, w->columns->salt, keys);
-    tn_rows_end_grid(w->rows, keys, there);
+    return tn_rows_end_grid(w->rows, tn_token_vectors_there(w->lanes, w->schema->n_specs, &bad));
 }
 
 static bool put_row(const walk *w)
@@ -298,16 +294,11 @@ bool tn_tfexample_parse_fast(tn_bytes record, const tn_schema *schema, tn_rows *
         return false;
     }
     w.shape = p->shape;
-    uint64_t *keys = tn_rows_begin_grid(rows);
-    if (keys == NULL && tn_rows_begin(rows, record.size, NULL) != TN_OK) {
+    bool grid = tn_rows_begin_grid(rows);
+    if (!grid && tn_rows_begin(rows, record.size, NULL) != TN_OK) {
         return false;
     }
-    bool good = take_features(&w);
-    if (good && keys != NULL) {
-        put_keys(&w, keys);
-    } else {
-        good = good && put_row(&w);
-    }
+    bool good = take_features(&w) && (grid ? put_grid(&w) : put_row(&w));
     if (!good) {
         tn_rows_rollback(rows);
     }

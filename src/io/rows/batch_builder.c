@@ -9,6 +9,7 @@
 
 #include "base/core/alloc.h"
 #include "base/core/bytes.h"
+#include "base/core/compiler.h"
 #include "io/rows/batch.h"
 #include "io/rows/rows_parsing.h"
 #include "io/schema/dataopts.h"
@@ -18,14 +19,14 @@
 
 typedef struct slot_column {
     uint64_t *key;
-    float *value;
+    float *value;     /* NULL as long as none was needed */
     uint32_t *offset; /* rows + 1 */
     uint32_t n;
     uint32_t capacity;
     bool odd; /* some value is not 1; else `value` is not written */
 } slot_column;
 
-/* Keys of a row without entries. In a grid its mask is in front of them. */
+/* Keys of a row without entries; in a grid the row, which begins with its mask. */
 typedef struct bare_row {
     const uint64_t *key;
     const uint16_t *slot; /* of each; NULL in a grid */
@@ -36,8 +37,9 @@ enum { FIRST_CAPACITY = 256, AHEAD = 6 /* columns */ };
 
 enum { BARE_MAX = 32 };
 
-/* How the keys come that are still to be copied: one for each slot of every row, a grid, or any. */
-typedef enum form { EVEN, GRID, ANY } form;
+/* How the keys come that are still to be copied: one for each slot of every row, a grid of keys or
+ * of signs, or any. */
+typedef enum form { EVEN, GRID, SIGNS, ANY } form;
 
 struct tn_batch_builder {
     tn_batch batch; /* first: see tn_batch_builder_of */
@@ -68,21 +70,10 @@ static bool grow(slot_column *c, uint32_t more)
     if (room > UINT32_MAX) {
         return false;
     }
-    uint64_t *key = tn_try_alloc((size_t)room, sizeof *key, "a batch", NULL);
-    float *value = tn_try_alloc((size_t)room, sizeof *value, "a batch", NULL);
-    if (key == NULL || value == NULL) {
-        tn_free(key);
-        tn_free(value);
+    if (TN_GROW(c->key, c->n, (size_t)room, "a batch", NULL) != TN_OK ||
+        (c->value != NULL && TN_GROW(c->value, c->n, (size_t)room, "a batch", NULL) != TN_OK)) {
         return false;
     }
-    if (c->n > 0) {
-        memcpy(key, c->key, c->n * sizeof *key);
-        memcpy(value, c->value, c->n * sizeof *value); /* zeros, where they are not written */
-    }
-    tn_free(c->key);
-    tn_free(c->value);
-    c->key = key;
-    c->value = value;
     c->capacity = (uint32_t)room;
     return true;
 }
@@ -92,13 +83,18 @@ static inline bool has_room(slot_column *c, uint32_t more)
     return more <= c->capacity - c->n || grow(c, more);
 }
 
-/* A value that is not 1: from here on values are kept, and those so far were 1. */
-static void begin_values(slot_column *c)
+/* A value that is not 1: from here on values are kept, and those so far were 1. False: no memory.
+ */
+static bool begin_values(slot_column *c)
 {
+    if (c->value == NULL && TN_ALLOC(c->value, c->capacity, "a batch", NULL) != TN_OK) {
+        return false;
+    }
     for (uint32_t i = 0; i < c->n; i++) {
         c->value[i] = 1;
     }
     c->odd = true;
+    return true;
 }
 
 /* Keys were added from `from` on, whose values are 1. */
@@ -120,8 +116,8 @@ static inline const tn_entry *add_run(slot_column *c, const tn_entry *e, const t
             return NULL;
         }
         c->key[n] = e->key;
-        if ((tn_load_u32(&e->value) ^ one) != 0 && !c->odd) {
-            begin_values(c);
+        if ((tn_load_u32(&e->value) ^ one) != 0 && !c->odd && !begin_values(c)) {
+            return NULL;
         }
         if (c->odd) {
             c->value[n] = e->value;
@@ -163,7 +159,8 @@ static bool column_add_even(slot_column *c, uint32_t s, const bare_row *row, uin
 
 /* Two slots from `s` on. Whether a row has a key here cannot be foretold, so it is copied either
  * way, and counts if there is one. */
-static void add_two(slot_column *two, uint32_t s, const bare_row *row, uint32_t n, uint32_t r)
+static inline void add_two(slot_column *two, uint32_t s, const bare_row *row, uint32_t n,
+                           uint32_t r, bool signs)
 {
     uint64_t *restrict first = two[0].key;
     uint64_t *restrict second = two[1].key;
@@ -173,9 +170,11 @@ static void add_two(slot_column *two, uint32_t s, const bare_row *row, uint32_t 
     uint32_t b = two[1].n;
     for (uint32_t i = 0; i < n; i++) {
         const uint64_t *keys = row[i].key;
-        uint64_t there = keys[-1] >> s;
-        first[a] = keys[s];
-        second[b] = keys[s + 1];
+        const uint32_t *low = (const uint32_t *)(keys + 2) + s; /* of a grid of signs */
+        uint64_t there = keys[0] >> s;
+        uint64_t high = keys[1] >> s;
+        first[a] = signs ? low[0] | (high & 1) << 32 : keys[1 + s];
+        second[b] = signs ? low[1] | (high & 2) << 31 : keys[2 + s];
         a += (uint32_t)there & 1;
         b += (uint32_t)(there >> 1) & 1;
         first_end[i] = a;
@@ -185,18 +184,27 @@ static void add_two(slot_column *two, uint32_t s, const bare_row *row, uint32_t 
     two[1].n = b;
 }
 
-static void add_one(slot_column *c, uint32_t s, const bare_row *row, uint32_t n, uint32_t r)
+static inline void add_one(slot_column *c, uint32_t s, const bare_row *row, uint32_t n, uint32_t r,
+                           bool signs)
 {
     uint64_t *restrict key = c->key;
     uint32_t *restrict end = c->offset + r + 1;
     uint32_t at = c->n;
     for (uint32_t i = 0; i < n; i++) {
         const uint64_t *keys = row[i].key;
-        key[at] = keys[s];
-        at += (uint32_t)(keys[-1] >> s) & 1;
+        key[at] = signs ? tn_bare_sign(keys, s) : keys[1 + s];
+        at += (uint32_t)(keys[0] >> s) & 1;
         end[i] = at;
     }
     c->n = at;
+}
+
+/* Keys in place of signs. */
+TN_HOT static void mix(uint64_t *key, uint32_t n, uint64_t salt)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        key[i] = tn_key_of(key[i], salt);
+    }
 }
 
 /* Asks for what n rows will write: columns are many, and each of them is gone to rarely. */
@@ -212,9 +220,10 @@ static inline void prefetch(const slot_column *c, uint32_t n, uint32_t r)
 }
 
 /* All slots of n rows of a grid; the first of them is row `r` of the batch. */
-static bool columns_add_grid(slot_column *column, uint32_t n_slots, const bare_row *row, uint32_t n,
-                             uint32_t r)
+static inline bool columns_add_grid(slot_column *column, const tn_schema *schema,
+                                    const bare_row *row, uint32_t n, uint32_t r, bool signs)
 {
+    const uint32_t n_slots = schema->n_slots;
     for (uint32_t s = 0; s < n_slots; s += 2) {
         slot_column *two = &column[s];
         bool odd = s + 1 == n_slots;
@@ -226,12 +235,16 @@ static bool columns_add_grid(slot_column *column, uint32_t n_slots, const bare_r
             return false;
         }
         if (odd) {
-            add_one(two, s, row, n, r);
+            add_one(two, s, row, n, r, signs);
         } else {
-            add_two(two, s, row, n, r);
-            end_keys(&two[1], from[1]);
+            add_two(two, s, row, n, r, signs);
         }
-        end_keys(&two[0], from[0]);
+        for (uint32_t k = 0; k < 2U - odd; k++) {
+            if (signs) {
+                mix(two[k].key + from[k], two[k].n - from[k], schema->columns->slot_salt[s + k]);
+            }
+            end_keys(&two[k], from[k]);
+        }
     }
     return true;
 }
@@ -374,7 +387,10 @@ static bool copy_bare(tn_batch_builder *f)
     bool good = true;
     f->n_bare = 0;
     if (n > 0 && f->form == GRID) {
-        return columns_add_grid(f->column, n_slots, f->bare, n, r);
+        return columns_add_grid(f->column, f->schema, f->bare, n, r, false);
+    }
+    if (n > 0 && f->form == SIGNS) {
+        return columns_add_grid(f->column, f->schema, f->bare, n, r, true);
     }
     for (uint32_t s = 0; n > 0 && good && s < n_slots; s++) {
         slot_column *c = &f->column[s];
@@ -395,7 +411,7 @@ tn_status tn_batch_builder_settle(tn_batch_builder *f, tn_error *err)
 
 static form form_of(const tn_bare *b)
 {
-    return b->stride > 0 ? GRID : b->even ? EVEN : ANY;
+    return b->signs ? SIGNS : b->stride > 0 ? GRID : b->even ? EVEN : ANY;
 }
 
 /* The keys of a row. */
@@ -416,8 +432,8 @@ static bool add_bare(tn_batch_builder *f, const tn_bare *b, uint32_t i, uint32_t
     }
     f->form = how;
     f->bare[f->n_bare++] =
-        how == GRID ? (bare_row){b->key + (size_t)i * b->stride + 1, NULL, n}
-                    : (bare_row){b->key + first, b->slot + (b->width > 0 ? 0 : first), n};
+        b->stride > 0 ? (bare_row){b->key + (size_t)i * b->stride, NULL, n}
+                      : (bare_row){b->key + first, b->slot + (b->width > 0 ? 0 : first), n};
     return true;
 }
 

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { FIRST_CAPACITY = 1024 };
+enum { FIRST_CAPACITY = 64 };
 
 const tn_bare *tn_rows_bare(const tn_rows *rows)
 {
@@ -68,21 +68,6 @@ bool tn_rows_put_bare(tn_rows *rows, const char *key, uint32_t n, const char *sl
     return true;
 }
 
-uint64_t tn_rows_put_grid(const tn_rows *rows, uint64_t there, uint64_t *keys)
-{
-    const uint64_t *sign = rows->private->lanes.sign;
-    const uint32_t *slot = rows->schema->columns->slot;
-    uint64_t slots = 0;
-    for (; there != 0; there &= there - 1) {
-        uint32_t i = (uint32_t)__builtin_ctzll(there);
-        if (slot[i] != TN_NOWHERE) {
-            keys[slot[i]] = sign[i];
-            slots |= UINT64_C(1) << slot[i];
-        }
-    }
-    return slots;
-}
-
 /* Room for `need` more entries, and behind them for absent keys. False: no memory. */
 static bool rows_grow_entries(tn_rows *rows, uint32_t need)
 {
@@ -100,6 +85,87 @@ static bool rows_grow_entries(tn_rows *rows, uint32_t need)
     return grown;
 }
 
+/* Words of a row. */
+static uint32_t grid_stride(const tn_rows *rows)
+{
+    uint32_t n = rows->schema->n_slots;
+    return rows->private->bare.wide ? 1 + n : 2 + (n + 1) / 2;
+}
+
+uint64_t tn_rows_grid_key(const tn_rows *rows, uint32_t i, uint32_t slot)
+{
+    const tn_bare *bare = &rows->private->bare.now;
+    const uint64_t *row = bare->key + (size_t)i * bare->stride;
+    return bare->signs ? tn_key_of(tn_bare_sign(row, slot), rows->schema->slot[slot]->salt)
+                       : row[1 + slot];
+}
+
+/* From here on grids are of keys, as is the one there is. False: no memory. */
+static bool widen(tn_rows *rows)
+{
+    struct rows_bare *b = &rows->private->bare;
+    const uint32_t n_slots = rows->schema->n_slots;
+    const uint32_t max = b->grid_max;
+    uint64_t *wide = tn_try_alloc(max, (1 + n_slots) * sizeof *wide, "parsed rows", NULL);
+    if (wide == NULL) {
+        return false;
+    }
+    for (uint32_t r = 0; r < rows->n; r++) {
+        uint64_t *to = wide + (size_t)r * (1 + n_slots);
+        to[0] = b->grid[(size_t)r * b->now.stride];
+        for (uint64_t there = to[0]; there != 0; there &= there - 1) {
+            uint32_t slot = (uint32_t)__builtin_ctzll(there);
+            to[1 + slot] = tn_rows_grid_key(rows, r, slot);
+        }
+    }
+    tn_free(b->grid);
+    b->grid = wide;
+    b->wide = true;
+    b->now = (tn_bare){.key = wide, .stride = 1 + n_slots};
+    return true;
+}
+
+/* Signs from their specs to their slots, in lane `low`; bits of the slots. */
+static uint64_t sort_signs(const tn_rows *rows, uint64_t there)
+{
+    const tn_token_vectors *l = &rows->private->lanes;
+    const uint32_t *slot = rows->schema->columns->slot;
+    uint64_t slots = 0;
+    for (; there != 0; there &= there - 1) {
+        uint32_t i = (uint32_t)__builtin_ctzll(there);
+        if (slot[i] != TN_NOWHERE) {
+            l->low[slot[i]] = l->sign[i];
+            slots |= UINT64_C(1) << slot[i];
+        }
+    }
+    return slots;
+}
+
+bool tn_rows_end_grid(tn_rows *rows, uint64_t there)
+{
+    const tn_schema *s = rows->schema;
+    struct rows_bare *b = &rows->private->bare;
+    tn_token_vectors lanes = rows->private->lanes;
+    if (s->n_slots != s->n_specs) {
+        there = sort_signs(rows, there);
+        lanes.sign = lanes.low;
+    }
+    uint64_t *to = b->grid + (size_t)rows->n * b->now.stride;
+    if (!b->wide && !tn_token_vectors_narrow(&lanes, s->n_slots, there, to + 1)) {
+        if (!widen(rows)) {
+            return false;
+        }
+        to = b->grid + (size_t)rows->n * b->now.stride;
+    }
+    if (b->wide) {
+        tn_token_vectors_keys_to(&lanes, s->n_slots, s->columns->slot_salt, to + 1);
+    }
+    to[0] = there;
+    rows->n_entries += (uint32_t)__builtin_popcountll(there);
+    rows->n++;
+    return true;
+}
+
 /* Makes entries of a grid. False: no memory. */
 static bool leave_grid(tn_rows *rows)
 {
@@ -113,10 +179,9 @@ static bool leave_grid(tn_rows *rows)
     }
     tn_entry *to = rows->entry;
     for (uint32_t r = 0; r < rows->n; r++) {
-        const uint64_t *keys = grid.key + (size_t)r * grid.stride + 1;
-        for (uint64_t there = keys[-1]; there != 0; there &= there - 1) {
+        for (uint64_t there = grid.key[(size_t)r * grid.stride]; there != 0; there &= there - 1) {
             uint32_t slot = (uint32_t)__builtin_ctzll(there);
-            *to++ = (tn_entry){keys[slot], slot, 1};
+            *to++ = (tn_entry){tn_rows_grid_key(rows, r, slot), slot, 1};
         }
     }
     TN_ASSERT(to == rows->entry + n);
@@ -148,6 +213,8 @@ bool tn_rows_put_as_grid(tn_rows *rows, const char *key, const char *slot, const
     struct rows_bare *b = &rows->private->bare;
     uint32_t n_slots = rows->schema->n_slots;
     uint32_t stride = n_slots + 1;
+    b->grid_max = b->wide ? b->grid_max : 0;
+    b->wide = true;
     bool good = n_slots <= TN_GRID_SLOTS &&
                 tn_rows_grow(&b->grid, 0, n_rows + 1, stride * sizeof *b->grid, &b->grid_max);
     uint64_t *to = b->grid;
@@ -333,13 +400,13 @@ tn_status tn_rows_begin(tn_rows *rows, size_t record_bytes, tn_error *err)
     return TN_OK;
 }
 
-uint64_t *tn_rows_begin_grid(tn_rows *rows)
+bool tn_rows_begin_grid(tn_rows *rows)
 {
     struct rows_private *p = rows->private;
     struct rows_bare *b = &p->bare;
-    uint32_t stride = rows->schema->n_slots + 1;
+    uint32_t stride = grid_stride(rows);
     if (!b->grids || (b->now.stride == 0 && rows->n > 0) || rows->n >= TN_ROWS_ITEMS_MAX) {
-        return NULL;
+        return false;
     }
     if (rows->n >= b->grid_max || rows->n >= p->rows_max || rows->schema->n_numeric > 0 ||
         p->entries_max == 0) {
@@ -347,18 +414,18 @@ uint64_t *tn_rows_begin_grid(tn_rows *rows)
         if (!tn_rows_grow(&rows->row, rows->n, 1, sizeof *rows->row, &p->rows_max) ||
             !tn_rows_grow(&b->grid, rows->n, 1, stride * sizeof *b->grid, &b->grid_max) ||
             !reserve_numbers(rows) || (p->entries_max == 0 && !rows_grow_entries(rows, 1))) {
-            return NULL;
+            return false;
         }
     }
-    b->now = (tn_bare){.key = b->grid, .stride = stride};
+    b->now = (tn_bare){.key = b->grid, .stride = stride, .signs = !b->wide};
     open_row(rows);
-    return b->grid + (size_t)rows->n * stride + 1;
+    return true;
 }
 
 void tn_rows_expect(tn_rows *rows, uint32_t n)
 {
     struct rows_private *p = rows->private;
-    size_t stride = (size_t)rows->schema->n_slots + 1;
+    const size_t stride = grid_stride(rows);
     uint32_t more = n / 8; /* the next block may have some more */
     bool grown =
         n <= p->rows_max || tn_rows_grow(&rows->row, 0, n + more, sizeof *rows->row, &p->rows_max);

@@ -136,6 +136,10 @@ void tn_rows_rollback(tn_rows *rows);
  *     room for all; stride is 1 + n_slots
  *         key   1011 a b - d   0101 e - g -
  *
+ *     a grid of signs, about half as large, of which a batch makes the keys: behind the mask that
+ * of the signs from 2^32 on, then the low 32 bits of each, two to a word; none is above 2^33 key
+ * 1011 0010 AB -D   0101 0000 E- G-
+ *
  * Rows that were made with TN_ROWS_BARE may come so, when all x_j are 1: n_entries and the `first`
  * of each row count as ever, but tn_rows.entry is not filled. */
 enum { TN_GRID_SLOTS = 64 }; /* at most */
@@ -145,11 +149,22 @@ typedef struct tn_bare {
     const uint16_t *slot; /* likewise; a grid has none */
     uint32_t width;
     uint32_t stride; /* 0: no grid */
+    bool signs;      /* the grid is of signs */
     bool even;       /* every row has one key of each slot */
 } tn_bare;
 
+/* Of a row of a grid of signs. */
+static inline uint64_t tn_bare_sign(const uint64_t *row, uint32_t slot)
+{
+    const uint32_t *low = (const uint32_t *)(row + 2);
+    return low[slot] | (row[1] >> slot & 1) << 32;
+}
+
 /* NULL: the rows stand in tn_rows.entry. */
 const tn_bare *tn_rows_bare(const tn_rows *rows);
+
+/* The key of a slot in row i of a grid whose mask says that there is one. */
+uint64_t tn_rows_grid_key(const tn_rows *rows, uint32_t i, uint32_t slot);
 
 /* Copies `n` keys and the slots of all of them, or of the `width` of every row; the rows are bare
  * until they are cleared. False: no memory. */

@@ -31,6 +31,7 @@ struct rows_bare {
     uint64_t *grid;
     uint32_t grid_max; /* rows */
     bool grids;        /* parsers may make grids */
+    bool wide;         /* .. but not of signs: one was too large, in this block or before */
 };
 
 /* An entry of a tf.Example as it stood in its place last time: io/format/tfexample_fast.c. */
@@ -107,26 +108,18 @@ uint16_t *tn_rows_places(tn_rows *rows, size_t line_bytes);
 
 /* Writing a grid (see tn_bare).
  *
- *     uint64_t *keys = tn_rows_begin_grid(rows);      NULL: begin a row of entries
- *     keys[slot] = ..
- *     tn_rows_end_grid(rows, keys, 1 << slot | ..);   or tn_rows_rollback
+ *     if (tn_rows_begin_grid(rows))           false: begin a row of entries
+ *         the sign of spec i in lane i
+ *         tn_rows_end_grid(rows, 1 << i | ..) or tn_rows_rollback
  *
  * A row of entries ends the grid of its block: what there is becomes entries. */
 
-/* As tn_rows_begin, for a row of a grid: where its keys go, behind its mask. NULL: these rows are
- * no grid, or there is no memory; nothing was begun. */
-uint64_t *tn_rows_begin_grid(tn_rows *rows);
+/* As tn_rows_begin, for a row of a grid. False: these rows are no grid, or there is no memory;
+ * nothing was begun. */
+bool tn_rows_begin_grid(tn_rows *rows);
 
-/* Keeps the row: `there` has a bit for each slot that has a key. */
-static inline void tn_rows_end_grid(tn_rows *rows, uint64_t *keys, uint64_t there)
-{
-    keys[-1] = there;
-    rows->n_entries += (uint32_t)__builtin_popcountll(there);
-    rows->n++;
-}
-
-/* The keys of lanes to the slots of their specs, of those whose bits are set; bits of the slots. */
-uint64_t tn_rows_put_grid(const tn_rows *rows, uint64_t there, uint64_t *keys);
+/* Keeps the row, of the lanes whose bits are set; their signs are lost. False: no memory. */
+bool tn_rows_end_grid(tn_rows *rows, uint64_t there);
 
 /* The keys of a block of a cache as a grid; false: no memory, or they do not fit into one. `end`:
  * u32 of each row, behind its last key. */

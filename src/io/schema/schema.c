@@ -472,6 +472,10 @@ static void find_runs(tn_columns *c, const tn_schema *s, tn_arena *arena)
     c->fast_path_end = TN_NEW_ARRAY(arena, uint32_t, s->n_specs);
     c->slot = TN_NEW_ARRAY(arena, uint32_t, s->n_specs);
     c->salt = TN_NEW_ARRAY(arena, uint64_t, s->n_specs);
+    c->slot_salt = TN_NEW_ARRAY(arena, uint64_t, s->n_slots);
+    for (uint32_t i = 0; i < s->n_slots; i++) {
+        c->slot_salt[i] = s->slot[i]->salt;
+    }
     for (uint32_t i = s->n_specs; i-- > 0;) {
         bool same = i + 1 < s->n_specs && s->spec[i].fast_path == s->spec[i + 1].fast_path;
         c->fast_path_end[i] = same ? c->fast_path_end[i + 1] : i + 1;

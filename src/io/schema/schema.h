@@ -110,6 +110,7 @@ typedef struct tn_columns {
     uint32_t *fast_path_end; /* n_specs: the first spec behind it of another fast path */
     uint32_t *slot;          /* n_specs: as in the spec */
     uint64_t *salt;          /* n_specs: likewise */
+    uint64_t *slot_salt;     /* n_slots: of the spec of each slot */
     uint32_t mask;           /* of `table`: places hold a number + 1, or 0 */
     uint32_t *table;
     uint32_t n_fields; /* libffm: the spec of a field number below this, or TN_NOWHERE */

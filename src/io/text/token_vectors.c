@@ -244,6 +244,28 @@ TN_HOT static uint64_t there_of(const uint64_t *restrict bad, const uint64_t *re
     return all;
 }
 
+TN_HOT static uint64_t halve(uint32_t *restrict low, const uint64_t *restrict sign, uint32_t n,
+                             uint64_t there, uint64_t *restrict high)
+{
+    uint64_t all = 0;
+    uint64_t some = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t here = bit_of[i] & there;
+        uint64_t value = sign[i] & (0 - ((here | (0 - here)) >> 63));
+        low[i] = (uint32_t)value;
+        all |= value;
+        some |= here & (0 - (value >> 32 & 1));
+    }
+    *high = some;
+    return all;
+}
+
+bool tn_token_vectors_narrow(const tn_token_vectors *lanes, uint32_t n, uint64_t there,
+                             uint64_t *out)
+{
+    return halve((uint32_t *)(out + 1), lanes->sign, n, there, out) >> 33 == 0;
+}
+
 uint64_t tn_token_vectors_there(const tn_token_vectors *lanes, uint32_t n, uint64_t *bad)
 {
     return there_of(lanes->bad, lanes->size, n, bad);

@@ -87,6 +87,11 @@ void tn_token_vectors_keys_each(const tn_token_vectors *lanes, uint32_t n, const
 void tn_token_vectors_keys_to(const tn_token_vectors *lanes, uint32_t n, const uint64_t *salt,
                               uint64_t *out);
 
+/* The signs of the tokens whose bits are set, of 64 at most: a mask of those from 2^32 on, then the
+ * low 32 bits of each. False: one is above 2^33. */
+bool tn_token_vectors_narrow(const tn_token_vectors *lanes, uint32_t n, uint64_t there,
+                             uint64_t *out);
+
 /* Whether some token is bad, empty ones aside. */
 bool tn_token_vectors_some_bad(const tn_token_vectors *lanes, uint32_t n);
 
