@@ -11,6 +11,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Rows whose only key tells their number, in several files; some weigh nothing. */
 static void make_files(const setup *s, uint32_t n, const char *paths[3])
@@ -330,6 +331,58 @@ static void a_window_is_permuted_by_the_stream_of_its_part(void **state)
     setup_close(&s);
 }
 
+enum { LINE = 1000, BLOCK = 256 << 10 };
+
+/* Takes one batch of three windows of `window` lines, of `keys` keys each, and waits until the
+ * reader has read `wanted` bytes, or ten seconds. How many it has read when it rests. */
+static uint64_t read_ahead(uint32_t window, uint32_t keys, uint64_t wanted)
+{
+    setup s;
+    char text[100];
+    char line[LINE + 1];
+    tn_text rows = {0};
+    tn_reader *reader = NULL;
+    tn_batch *batch = NULL;
+    (void)snprintf(text, sizeof text, "{data: {format: libsvm, shuffle: %u, readers: 1}}", window);
+    setup_open(&s, text);
+    memset(line, ' ', LINE);
+    line[0] = '1';
+    for (uint32_t i = 0; i < keys; i++) {
+        memcpy(line + 2 + i * 2, "7 ", 2);
+    }
+    line[LINE - 1] = '\n';
+    for (uint32_t i = 0; i < 3 * window; i++) {
+        tn_text_add(&rows, line, LINE);
+    }
+    const char *path = setup_file(&s, "rows", rows.data, rows.size);
+    const tn_reader_opts opts = {
+        .paths = {1, &path}, .batch_rows = 8, .training = true, .prefetch = 1};
+    const uint64_t before = setup_bytes_read();
+    assert_int_equal(tn_reader_open(&reader, s.schema, &opts, NULL), TN_OK);
+    assert_int_equal(tn_reader_next(reader, &batch, NULL), TN_OK);
+    for (uint32_t i = 0; i < 1000 && setup_bytes_read() - before < wanted; i++) {
+        (void)usleep(10000);
+    }
+    (void)usleep(100000);
+    const uint64_t got = setup_bytes_read() - before;
+    tn_reader_close(reader);
+    tn_text_done(&rows);
+    setup_close(&s);
+    return got;
+}
+
+static void the_next_window_is_parsed_while_one_is_handed_out_within_limits(void **state)
+{
+    (void)state;
+    /* Both of them, and the blocks of one parser. */
+    uint64_t got = read_ahead(4000, 1, UINT64_C(2) * 4000 * LINE);
+    assert_in_range(got, UINT64_C(2) * 4000 * LINE, UINT64_C(2) * 4000 * LINE + 7 * BLOCK);
+    /* A window of 64 MB when it is parsed: 16 of them are enough, beside the blocks of the parser.
+     */
+    got = read_ahead(10000, 400, UINT64_C(12000) * LINE);
+    assert_in_range(got, UINT64_C(12000) * LINE, UINT64_C(12700) * LINE + 7 * BLOCK);
+}
+
 static void running_out_of_memory_ends_the_stream_wherever_it_happens(void **state)
 {
     (void)state;
@@ -425,6 +478,7 @@ int main(void)
         cmocka_unit_test(a_warm_reader_allocates_nothing),
         cmocka_unit_test(ids_and_places_come_along_when_wanted),
         cmocka_unit_test(a_window_is_permuted_by_the_stream_of_its_part),
+        cmocka_unit_test(the_next_window_is_parsed_while_one_is_handed_out_within_limits),
         cmocka_unit_test(running_out_of_memory_ends_the_stream_wherever_it_happens),
         cmocka_unit_test(a_head_is_read_once_however_parts_are_visited),
     };

@@ -83,7 +83,9 @@ struct tn_reader {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     /* guarded by `lock`: */
-    tn_work *ring[TN_BLOCKS_MAX]; /* n_blocks: parsed, by sequence modulo n_blocks */
+    tn_work *ring[TN_BLOCKS_MAX]; /* parsed, by sequence modulo TN_BLOCKS_MAX */
+    uint64_t ahead_rows;          /* of these .. */
+    uint64_t ahead_bytes;         /* .. which take that much, about */
     uint64_t next;                /* sequence the assembler waits for */
     tn_work *idle_works;
     tn_batch_builder *idle[TN_BATCH_BUILDERS_MAX];    /* n_idle batches without work */

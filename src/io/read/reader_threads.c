@@ -73,6 +73,8 @@ static tn_status window_order(shuffle_window *window, bool shuffle, uint64_t str
 
 enum { AHEAD = 6, MOST = 128 }; /* rows; keys of a row that are asked for */
 
+#define AHEAD_BYTES_MAX (UINT64_C(16) << 20) /* rows that are parsed and wait */
+
 typedef struct assembly {
     tn_reader *r;
     tn_lane *lane;
@@ -204,7 +206,7 @@ static void return_work(tn_reader *r, tn_work *work)
 
 void tn_reader_free_works(tn_reader *r)
 {
-    for (uint32_t i = 0; i < r->n_blocks; i++) {
+    for (uint32_t i = 0; i < TN_BLOCKS_MAX; i++) {
         free_work(r->ring[i]);
     }
     while (r->idle_works != NULL) {
@@ -214,16 +216,37 @@ void tn_reader_free_works(tn_reader *r)
     }
 }
 
+static uint64_t bytes_of(const tn_rows *rows)
+{
+    const tn_bare *bare = tn_rows_bare(rows);
+    return rows->n * sizeof *rows->row + (bare != NULL && bare->stride > 0
+                                              ? (uint64_t)rows->n * bare->stride * sizeof *bare->key
+                                              : rows->n_entries * sizeof *rows->entry);
+}
+
+/* Whether a block is to wait until the assembler has taken some that are parsed. While a window is
+ * handed out the next one is parsed, but for what would take too much memory: none of its rows can
+ * leave before the last is there, and training would wait for all of them. Locked. */
+static bool is_too_early(const tn_reader *r, const tn_work *work)
+{
+    const uint64_t ahead = work->parsed.sequence - r->next;
+    const uint64_t window = r->shuffle ? r->schema->data->shuffle : 0;
+    return ahead >= TN_BLOCKS_MAX ||
+           (ahead >= r->n_blocks && (r->ahead_rows >= window || r->ahead_bytes >= AHEAD_BYTES_MAX));
+}
+
 /* Puts a block where the assembler looks for it; false: the reader stops. */
 static bool publish(tn_reader *r, tn_work *work)
 {
     (void)pthread_mutex_lock(&r->lock);
-    while (!atomic_load(&r->stop) && !r->ended && work->parsed.sequence >= r->next + r->n_blocks) {
+    while (!atomic_load(&r->stop) && !r->ended && is_too_early(r, work)) {
         (void)pthread_cond_wait(&r->changed, &r->lock);
     }
     bool wanted = !atomic_load(&r->stop) && !r->ended;
     if (wanted) {
-        r->ring[work->parsed.sequence % r->n_blocks] = work;
+        r->ring[work->parsed.sequence % TN_BLOCKS_MAX] = work;
+        r->ahead_rows += work->parsed.rows->n;
+        r->ahead_bytes += bytes_of(work->parsed.rows);
         (void)pthread_cond_broadcast(&r->changed);
     }
     (void)pthread_mutex_unlock(&r->lock);
@@ -294,7 +317,7 @@ tn_status tn_reader_parser_thread(void *arg, tn_error *err)
 static tn_work *next_work(tn_reader *r)
 {
     (void)pthread_mutex_lock(&r->lock);
-    tn_work **place = &r->ring[r->next % r->n_blocks];
+    tn_work **place = &r->ring[r->next % TN_BLOCKS_MAX];
     while (!atomic_load(&r->stop) && !r->ended && *place == NULL) {
         (void)pthread_cond_wait(&r->changed, &r->lock);
     }
@@ -302,6 +325,8 @@ static tn_work *next_work(tn_reader *r)
     if (work != NULL) {
         *place = NULL;
         r->next++;
+        r->ahead_rows -= work->parsed.rows->n;
+        r->ahead_bytes -= bytes_of(work->parsed.rows);
         (void)pthread_cond_broadcast(&r->changed);
     }
     (void)pthread_mutex_unlock(&r->lock);
