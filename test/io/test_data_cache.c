@@ -72,6 +72,7 @@ static tn_reader_opts opts_of(const fixture *f, uint32_t epoch)
                             .training = true,
                             .seed = 3,
                             .from = {.epoch = epoch},
+                            .passes = 3,
                             .use_cache = true};
 }
 
@@ -96,6 +97,21 @@ static const char *only_cache(const fixture *f)
     return path;
 }
 
+/* All that a pass says that made the cache. */
+static const char *made_line(const fixture *f)
+{
+    static char line[1200];
+    const char *path = only_cache(f);
+    tn_text bytes = {0};
+    assert_int_equal(tn_file_read_all(path, 1 << 20, &bytes, NULL), TN_OK);
+    (void)snprintf(line, sizeof line,
+                   "made binary cache '%s', %.1f MB, which later passes read in place of the data; "
+                   "data.cache=none makes none\n",
+                   path, 1e-6 * (double)bytes.size);
+    tn_text_done(&bytes);
+    return line;
+}
+
 /* The rows of an epoch read with and without the cache. */
 static void assert_epoch(const fixture *f, uint32_t epoch)
 {
@@ -117,7 +133,7 @@ static void the_first_epoch_makes_the_cache_and_later_ones_read_it(void **state)
     tn_text out = {0};
     open_fixture(&f, "");
     assert_epoch(&f, 0);
-    assert_non_null(strstr(tn_text_str(&logged), "making binary cache '"));
+    assert_string_equal(tn_text_str(&logged), made_line(&f));
     assert_int_equal(strlen(strrchr(only_cache(&f), '/')), 1 + 16 + 4);
     tn_text_clear(&logged);
     assert_epoch(&f, 1);
@@ -163,7 +179,7 @@ static void a_damaged_block_is_read_from_the_data_and_the_cache_made_anew(void *
         assert_int_equal(n, 0);
         tn_text_clear(&logged);
         assert_epoch(&f, 2);
-        assert_non_null(strstr(tn_text_str(&logged), "making binary cache '"));
+        assert_string_equal(tn_text_str(&logged), made_line(&f));
         tn_text_clear(&logged);
         assert_epoch(&f, 3);
         assert_string_equal(tn_text_str(&logged), "");
@@ -446,6 +462,79 @@ static void record_ids_are_kept_for_whoever_wants_them_later(void **state)
     setup_close(&s);
 }
 
+static bool is_made(const fixture *f)
+{
+    tn_text names = {0};
+    uint32_t n = 0;
+    tn_status status = tn_dir_list(f->folder, &names, &n, NULL);
+    tn_text_done(&names);
+    return status == TN_OK && n > 0;
+}
+
+static void auto_makes_one_for_three_passes_and_reads_one_for_any(void **state)
+{
+    (void)state;
+    fixture f;
+    open_fixture(&f, "");
+    tn_reader_opts opts = opts_of(&f, 0);
+    for (opts.passes = 0; opts.passes < 3; opts.passes++) {
+        assert_int_equal(setup_drain(&f.s, &opts, NULL), TN_END);
+        assert_false(is_made(&f));
+    }
+    assert_string_equal(tn_text_str(&logged), "");
+    assert_int_equal(setup_drain(&f.s, &opts, NULL), TN_END);
+    assert_true(is_made(&f));
+    damage(&f, 0);
+    opts.passes = 1;
+    tn_text_clear(&logged);
+    assert_int_equal(setup_drain(&f.s, &opts, NULL), TN_END);
+    assert_int_equal(times(tn_text_str(&logged), "a binary cache is removed"), 1); /* it was read */
+    /* A stale one is neither read nor made anew, and said. */
+    f.path = setup_file(&f.s, "rows", "1 1:1\n0 2:1\n", 12);
+    assert_epoch(&f, 0); /* anew, for three passes */
+    f.path = setup_file(&f.s, "rows", "1 1:1\n0 3:1\n1 4:1\n", 18);
+    tn_text_clear(&logged);
+    assert_int_equal(setup_drain(&f.s, &opts, NULL), TN_END);
+    assert_int_equal(times(tn_text_str(&logged), "a binary cache is not read: "), 1);
+    close_fixture(&f);
+}
+
+static void a_folder_that_is_named_gets_one_for_a_single_pass(void **state)
+{
+    (void)state;
+    fixture f;
+    setup named;
+    char text[700];
+    open_fixture(&f, "");
+    (void)snprintf(text, sizeof text, "{data: {format: libsvm, cache: '%s'}}", f.folder);
+    setup_open(&named, text);
+    tn_reader_opts opts = opts_of(&f, 0);
+    opts.passes = 1;
+    assert_int_equal(setup_drain(&named, &opts, NULL), TN_END);
+    assert_true(is_made(&f));
+    setup_close(&named);
+    close_fixture(&f);
+}
+
+static void a_disk_that_is_nearly_full_gets_none(void **state)
+{
+    (void)state;
+#if defined(TN_FAILPOINTS)
+    fixture f;
+    open_fixture(&f, "");
+    tn_reader_opts opts = opts_of(&f, 0);
+    assert_int_equal(tn_failpoint_set("disk.full#1+:ENOSPC", NULL), TN_OK);
+    assert_int_equal(setup_drain(&f.s, &opts, NULL), TN_END);
+    assert_int_equal(tn_failpoint_set(NULL, NULL), TN_OK);
+    assert_false(is_made(&f));
+    assert_int_equal(times(tn_text_str(&logged), "the disk has no room for it"), 1);
+    assert_int_equal(times(tn_text_str(&logged), "\n"), 1);
+    close_fixture(&f);
+#else
+    skip();
+#endif
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -460,6 +549,9 @@ int main(void)
         cmocka_unit_test(bad_data_ends_the_run_as_ever_and_makes_no_cache),
         cmocka_unit_test(a_full_disk_is_one_warning),
         cmocka_unit_test(another_configuration_has_a_cache_of_its_own),
+        cmocka_unit_test(auto_makes_one_for_three_passes_and_reads_one_for_any),
+        cmocka_unit_test(a_folder_that_is_named_gets_one_for_a_single_pass),
+        cmocka_unit_test(a_disk_that_is_nearly_full_gets_none),
         cmocka_unit_test(record_ids_are_kept_for_whoever_wants_them_later),
     };
     return cmocka_run_group_tests_name("io/data_cache", tests, NULL, NULL);

@@ -21,11 +21,20 @@
 
 #define BESIDE ".tnet-cache" /* `auto`: a folder beside the first file */
 
+/* `auto`: a cache is written once and read by every later pass, so that it takes two of them to pay
+ * for itself (an estimate); it takes half of the free room at most. */
+enum { PASSES_MIN = 3, SHARE_OF_ROOM = 2 };
+
 static bool is_wanted(const tn_reader *r)
 {
     const char *cache = r->schema->data->cache;
     return r->opts.use_cache && r->opts.cut_for <= 1 && cache != NULL &&
            strcmp(cache, "none") != 0 && strcmp(cache, "off") != 0;
+}
+
+static bool is_auto(const tn_reader *r)
+{
+    return strcmp(r->schema->data->cache, "auto") == 0;
 }
 
 /* A source that comes once cannot be compared with a cache later. */
@@ -44,10 +53,10 @@ static tn_status name_folder(const tn_reader *r, char out[TN_PATH_SIZE], tn_erro
     const char *cache = r->schema->data->cache;
     const char *first = r->files->file[0].path;
     const char *slash = strrchr(first, '/');
-    int n = strcmp(cache, "auto") != 0 ? snprintf(out, TN_PATH_SIZE, "%s", cache)
-                                       : snprintf(out, TN_PATH_SIZE, "%.*s" BESIDE,
-                                                  slash != NULL ? (int)(slash - first) + 1 : 2,
-                                                  slash != NULL ? first : "./");
+    int n = !is_auto(r) ? snprintf(out, TN_PATH_SIZE, "%s", cache)
+                        : snprintf(out, TN_PATH_SIZE, "%.*s" BESIDE,
+                                   slash != NULL ? (int)(slash - first) + 1 : 2,
+                                   slash != NULL ? first : "./");
     return n > 0 && n < TN_PATH_SIZE ? TN_OK : tn_fail(err, TN_E_LIMIT, "its path is too long");
 }
 
@@ -121,7 +130,7 @@ static tn_status check_room(const tn_reader *r, const char *folder, tn_error *er
     uint64_t room = 0;
     TN_TRY(tn_dir_make(folder, err));
     TN_TRY(tn_disk_free(folder, &room, err));
-    return room >= r->files->bytes
+    return room / (is_auto(r) ? SHARE_OF_ROOM : 1) >= r->files->bytes
                ? TN_OK
                : tn_fail(err, TN_E_IO, "'%s': the disk has no room for it", folder);
 }
@@ -152,11 +161,35 @@ static tn_status find_or_begin(tn_reader *r, tn_error *err)
     if (!whole) { /* the next epoch makes it */
         return TN_OK;
     }
+    if (is_auto(r) && r->opts.passes < PASSES_MIN) {
+        if (there) {
+            tn_log(TN_LOG_INFO, "a binary cache is not read: %s", why.text);
+        }
+        return TN_OK;
+    }
     TN_TRY(check_room(r, folder, err));
     TN_TRY(tn_cache_create(&r->cache, path, NULL, r->schema, r->files, err));
-    tn_log(there && is_damaged(path) ? TN_LOG_WARN : TN_LOG_INFO, "making binary cache '%s'%s%s",
-           path, there ? " anew: " : "", why.text);
+    if (there) {
+        tn_log(is_damaged(path) ? TN_LOG_WARN : TN_LOG_INFO, "making binary cache '%s' anew: %s",
+               path, why.text);
+    }
     return TN_OK;
+}
+
+/* What the user may not expect to find beside the data. */
+static void say_made(const tn_reader *r)
+{
+    char folder[TN_PATH_SIZE];
+    char path[TN_PATH_SIZE];
+    tn_infile *made = NULL;
+    if (name_folder(r, folder, NULL) == TN_OK && name_cache(r, folder, path, NULL) == TN_OK &&
+        tn_infile_open(&made, path, NULL) == TN_OK) {
+        tn_log(TN_LOG_INFO,
+               "made binary cache '%s', %.1f MB, which later passes read in place of the data; "
+               "data.cache=none makes none",
+               path, 1e-6 * (double)tn_infile_size(made));
+        tn_infile_close(made);
+    }
 }
 
 tn_status tn_reader_begin_cache(tn_reader *r, tn_error *err)
@@ -209,5 +242,11 @@ tn_status tn_reader_end_cache(tn_reader *r, tn_error *err)
     }
     tn_cache_writer *cache = r->cache;
     r->cache = NULL; /* gone either way */
-    return tn_cache_commit(cache, &why) == TN_OK ? TN_OK : give_up(r, &why, err);
+    if (tn_cache_commit(cache, &why) != TN_OK) {
+        return give_up(r, &why, err);
+    }
+    if (r->opts.make_cache == NULL) {
+        say_made(r);
+    }
+    return TN_OK;
 }

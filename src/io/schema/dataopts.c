@@ -66,7 +66,8 @@ const tn_field tn_data_fields[] = {
     TN_FIELD_STR(
         tn_data_opts, cache, "none",
         "binary cache of parsed rows, made by the first epoch and read by later ones: none or off, "
-        "auto (a folder .tnet-cache beside the first file), or a folder"),
+        "auto (for three epochs or more, in a folder .tnet-cache beside the first file), or a "
+        "folder"),
     TN_FIELD_CHOICE(
         tn_data_opts, changed, "refuse", changes,
         "training files that hold other bytes than the epoch before, or the checkpoint, "

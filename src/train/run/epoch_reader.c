@@ -40,6 +40,7 @@ static tn_reader_opts reader_opts(const tn_worker *w, const tn_progress *from, u
         .prefetch = run->train.prefetch,
         .trace = w->trace,
         .use_cache = true,
+        .passes = run->train.epochs > from->epoch ? run->train.epochs - from->epoch : 0,
     };
 }
 
