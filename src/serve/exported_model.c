@@ -293,10 +293,11 @@ static tn_status build(tn_exported_graph *x, const tn_exported_model *b, tn_erro
 }
 
 tn_status tn_exported_graph_new(tn_exported_graph *out, const tn_exported_model *b,
-                                uint32_t max_rows, tn_error *err)
+                                uint32_t max_rows, bool shares, tn_error *err)
 {
     tn_exported_graph x = {0};
-    const tn_graph_opts opts = {.max_rows = max_rows, .products = TN_PRODUCTS_ALONE};
+    const tn_graph_opts opts = {
+        .max_rows = max_rows, .products = TN_PRODUCTS_ALONE, .shares = shares};
     TN_TRY(tn_graph_open(&x.g, &opts, err));
     tn_status status = build(&x, b, err);
     if (status != TN_OK) {
@@ -328,7 +329,7 @@ static tn_status read_all(opening *o)
     TN_TRY(tn_dict_stack_open(&b->dict, o->dir, dict, o->opts->verify, o->err));
     TN_TRY(read_dict(b, path, o->err));
     tn_exported_graph once;
-    TN_TRY(tn_exported_graph_new(&once, b, 1, o->err));
+    TN_TRY(tn_exported_graph_new(&once, b, 1, false, o->err));
     tn_graph_free(once.g);
     return TN_OK;
 }

@@ -76,14 +76,14 @@ tn_status tn_exported_model_open(tn_exported_model **out, const char *dir,
                                  const tn_exported_model_opts *opts, tn_error *err) TN_MUST_USE;
 void tn_exported_model_close(tn_exported_model *b); /* no scorer may be left; NULL is fine */
 
-/* The graph of the model for up to `max_rows` rows. */
+/* The graph of the model for up to `max_rows` rows; `shares`: they may have slots in common. */
 typedef struct tn_exported_graph {
     tn_graph *g;
     const tn_node *logit;
     const tn_node *pctr;
 } tn_exported_graph;
 tn_status tn_exported_graph_new(tn_exported_graph *out, const tn_exported_model *b,
-                                uint32_t max_rows, tn_error *err) TN_MUST_USE;
+                                uint32_t max_rows, bool shares, tn_error *err) TN_MUST_USE;
 
 /* Part of opening (model_json.c): fills *b from model.json's parsed text. `what`: the file. */
 tn_status tn_exported_model_read(tn_exported_model *b, const tn_json *model, const tn_tree *data,

@@ -15,24 +15,39 @@
 
 #include <string.h>
 
-enum { ROWS = 256 /* at a time */ };
+enum {
+    ROWS = 256, /* at a time */
+    STEP = 64,  /* keys whose rows are on their way while those before are taken */
+};
 
 enum { KEY_BYTES = sizeof(tn_dict_query) + sizeof(tn_dict_row) + 2 * sizeof(uint32_t) };
+
+/* Rows of a table that are floats as a group's record has them, `at` bytes from their begin. */
+typedef struct plain_rows {
+    const tn_dict_table *table;
+    uint32_t at; /* or TN_DICT_NO_FLOATS */
+} plain_rows;
 
 struct tn_scorer {
     const tn_exported_model *b;
     tn_exported_graph graph;
-    tn_arena *arena;        /* of the three below */
+    tn_exported_graph many; /* the same for rows with slots in common; from its first use on */
+    tn_arena *arena;        /* of the five below */
     uint64_t *stream;       /* per group * TN_SEGMENTS_MAX: of first values, before the key */
     tn_bag *bag;            /* per slot */
     uint32_t *offset;       /* of all bags: slots * (ROWS + 1) */
+    plain_rows *plain;      /* per group */
+    uint32_t *first;        /* slots + 1: the first key of each that is asked for */
     tn_batch_builder *made; /* of parsed rows */
+    tn_batch_builder *user; /* of what they have in common; made with `many` */
     uint32_t n;             /* keys that have a row */
     uint32_t keys_max;
     tn_dict_query *query; /* owns the block that holds all of keys_max, down to `at` */
     tn_dict_row *found;
     float *weight; /* of the keys that have a row */
     uint32_t *at;  /* keys_max + 1: where their rows begin, in floats */
+    uint32_t copies_max;
+    uint32_t *copy; /* of entries that all rows have in common: their places, then their weights */
     size_t floats_max;
     float *rows;
     float spare[ROWS];      /* logits that the caller did not ask for */
@@ -45,11 +60,14 @@ static tn_status take_fixed(tn_scorer *s, tn_error *err)
     size_t n_streams = ((size_t)schema->n_groups + 1) * TN_SEGMENTS_MAX;
     size_t n_offsets = (size_t)schema->n_slots * (ROWS + (size_t)1) + 1;
     size_t bytes = n_streams * sizeof *s->stream + schema->n_slots * sizeof *s->bag +
-                   n_offsets * sizeof *s->offset + TN_CACHE_LINE;
+                   n_offsets * sizeof *s->offset + (schema->n_groups + 1) * sizeof *s->plain +
+                   (schema->n_slots + (size_t)1) * sizeof *s->first + 2 * TN_CACHE_LINE;
     TN_TRY(tn_arena_open(&s->arena, bytes, "a scorer", err));
     s->stream = TN_NEW_ARRAY(s->arena, uint64_t, n_streams);
     s->bag = TN_NEW_ARRAY(s->arena, tn_bag, schema->n_slots);
     s->offset = TN_NEW_ARRAY(s->arena, uint32_t, n_offsets);
+    s->plain = TN_NEW_ARRAY(s->arena, plain_rows, schema->n_groups + (size_t)1);
+    s->first = TN_NEW_ARRAY(s->arena, uint32_t, schema->n_slots + (size_t)1);
     for (uint32_t g = 0; g < schema->n_groups; g++) {
         const tn_record *record = &s->b->group[g].record;
         for (uint32_t i = 0; i < record->n_segments; i++) {
@@ -58,7 +76,7 @@ static tn_status take_fixed(tn_scorer *s, tn_error *err)
         }
     }
     TN_TRY(tn_batch_builder_new(&s->made, schema, ROWS, false, err));
-    return tn_exported_graph_new(&s->graph, s->b, ROWS, err);
+    return tn_exported_graph_new(&s->graph, s->b, ROWS, false, err);
 }
 
 tn_status tn_scorer_new(tn_scorer **out, const tn_exported_model *b, tn_error *err)
@@ -82,8 +100,11 @@ void tn_scorer_free(tn_scorer *s)
         return;
     }
     tn_free(s->query);
+    tn_free(s->copy);
     tn_graph_free(s->graph.g);
+    tn_graph_free(s->many.g);
     tn_batch_builder_free(s->made);
+    tn_batch_builder_free(s->user);
     tn_arena_free(s->arena);
     tn_free(s->rows);
     tn_free(s);
@@ -114,6 +135,24 @@ static tn_status room_for_keys(tn_scorer *s, uint64_t n, tn_error *err)
     return TN_OK;
 }
 
+static tn_status room_for_copies(tn_scorer *s, uint64_t n, tn_error *err)
+{
+    if (n <= s->copies_max) {
+        return TN_OK;
+    }
+    const uint64_t most = UINT64_C(1) << 30;
+    if (n > most) {
+        return tn_fail(err, TN_E_LIMIT, "more than %llu values in %d rows",
+                       (unsigned long long)most, ROWS);
+    }
+    tn_free(s->copy);
+    s->copies_max = 0;
+    size_t room = (size_t)(n + n / 4 + 64);
+    TN_TRY(TN_ALLOC(s->copy, 2 * room, "keys to score", err));
+    s->copies_max = (uint32_t)room;
+    return TN_OK;
+}
+
 static tn_status room_for_floats(tn_scorer *s, uint64_t n, tn_error *err)
 {
     if (n <= s->floats_max && s->rows != NULL) {
@@ -130,19 +169,41 @@ static tn_status room_for_floats(tn_scorer *s, uint64_t n, tn_error *err)
     return TN_OK;
 }
 
-/* All keys of rows from .. to, slot behind slot; returns how many. */
-static uint32_t ask(tn_scorer *s, const tn_batch *batch, tn_range rows)
+/* Rows that go through the graph at once. */
+typedef struct piece {
+    const tn_batch *batch;
+    tn_range rows;
+    const tn_batch *user;    /* one row: slots and numbers that they have in common .. */
+    const tn_shared *shared; /* .. which are these; NULL: none */
+} piece;
+
+static bool is_shared(const piece *p, uint32_t slot)
+{
+    return p->shared != NULL && p->shared->slot[slot];
+}
+
+/* Where a slot's keys stand, and in which rows. */
+static const tn_slot *slot_of(const piece *p, uint32_t i, tn_range *rows)
+{
+    *rows = is_shared(p, i) ? (tn_range){0, 1} : p->rows;
+    return &(is_shared(p, i) ? p->user : p->batch)->slot[i];
+}
+
+/* All keys of a piece, slot behind slot; s->first: where those of each slot begin. */
+static void ask(tn_scorer *s, const piece *p)
 {
     const tn_exported_model *b = s->b;
     uint32_t n = 0;
     for (uint32_t i = 0; i < b->schema->n_slots; i++) {
-        const tn_slot *slot = &batch->slot[i];
+        tn_range rows;
+        const tn_slot *slot = slot_of(p, i, &rows);
         uint32_t in_dict = b->group[b->schema->slot[i]->group].in_dict;
+        s->first[i] = n;
         for (uint32_t k = slot->offset[rows.from]; b->used[i] && k < slot->offset[rows.to]; k++) {
             s->query[n++] = (tn_dict_query){slot->key[k], in_dict};
         }
     }
-    return n;
+    s->first[b->schema->n_slots] = n;
 }
 
 static void first_values(const tn_scorer *s, uint32_t group, uint64_t key, float *row)
@@ -158,15 +219,45 @@ static void first_values(const tn_scorer *s, uint32_t group, uint64_t key, float
     }
 }
 
-static void take_row(tn_scorer *s, uint32_t group, const tn_dict_query *query,
-                     const tn_dict_row *found)
+/* In pieces of fixed length, for which no function is called: that of libc waits for what it
+ * copies, so that misses of one row after the other do not overlap. */
+static inline void copy_floats(float *restrict to, const float *restrict from, uint32_t n)
+{
+    enum { LONG = 8, SHORT = 4 };
+    for (; n >= LONG; n -= LONG, to += LONG, from += LONG) {
+        memcpy(to, from, LONG * sizeof *to);
+    }
+    if (n >= SHORT) {
+        memcpy(to, from, SHORT * sizeof *to);
+        n -= SHORT;
+        to += SHORT;
+        from += SHORT;
+    }
+    for (uint32_t i = 0; i < SHORT - 1; i++) {
+        if (i < n) {
+            to[i] = from[i];
+        }
+    }
+}
+
+/* Appends a row of a group; keys without one read as first values. */
+static void take_row(tn_scorer *s, uint32_t group, uint64_t key, const tn_dict_row *found)
 {
     const tn_exported_group *g = &s->b->group[group];
     float *row = s->rows + s->at[s->n];
     s->at[s->n + 1] = s->at[s->n] + g->record.width;
     s->n++;
     if (found->at == NULL) {
-        first_values(s, group, query->key, row);
+        first_values(s, group, key, row);
+        return;
+    }
+    if (s->plain[group].table != found->table) {
+        s->plain[group] =
+            (plain_rows){found->table, tn_dict_floats(found->table, &g->record, g->segment)};
+    }
+    if (s->plain[group].at != TN_DICT_NO_FLOATS) {
+        const void *from = found->at + s->plain[group].at; /* a multiple of 4 */
+        copy_floats(row, from, g->record.width);
         return;
     }
     for (uint32_t k = 0; k < g->record.n_segments; k++) {
@@ -174,60 +265,131 @@ static void take_row(tn_scorer *s, uint32_t group, const tn_dict_query *query,
         (void)tn_dict_get(found, g->segment[k], segment->dim, row + segment->at);
     }
 }
-
-/* One slot's bag, its answers beginning at number `next`. As in evaluation (train/step/step.h) a
- * key without a row is left out of its slot, unless such keys read as first values. */
-static uint32_t take_slot(tn_scorer *s, const tn_slot *slot, uint32_t number, tn_range rows,
-                          uint32_t next)
+static bool is_kept(const tn_scorer *s, uint32_t group, uint32_t i)
 {
-    uint32_t group = s->b->schema->slot[number]->group;
-    bool keep = s->b->group[group].missing_init;
-    uint32_t *offset = s->offset + (size_t)number * (ROWS + (size_t)1);
-    uint32_t first = s->n;
-    for (uint32_t r = rows.from; r < rows.to; r++) {
-        offset[r - rows.from] = s->n - first;
-        for (uint32_t k = slot->offset[r]; k < slot->offset[r + 1]; k++, next++) {
-            if (s->found[next].at != NULL || keep) {
-                s->weight[s->n] = slot->value != NULL ? slot->value[k] : 1;
-                take_row(s, group, &s->query[next], &s->found[next]);
+    return s->found[i].at != NULL || s->b->group[group].missing_init;
+}
+
+/* The rows of all keys: some are looked up, and on their way while those before are taken. */
+static tn_status take_rows(tn_scorer *s, tn_error *err)
+{
+    const tn_schema *schema = s->b->schema;
+    const uint32_t n = s->first[schema->n_slots];
+    uint32_t slot = 0;
+    s->n = 0;
+    s->at[0] = 0;
+    for (uint32_t from = 0, next = 0; next < n; from += STEP) {
+        const uint32_t to = from < n && n - from > STEP ? from + STEP : n;
+        if (from < n) {
+            TN_TRY(
+                tn_dict_stack_find(&s->b->dict, to - from, s->query + from, s->found + from, err));
+        }
+        for (const uint32_t end = from < n ? from : n; next < end; next++) {
+            while (next >= s->first[slot + 1]) {
+                slot++;
+            }
+            const uint32_t group = schema->slot[slot]->group;
+            if (is_kept(s, group, next)) {
+                take_row(s, group, s->query[next].key, &s->found[next]);
             }
         }
-        const bool none = s->n - first == offset[r - rows.from];
-        s->unknown[r - rows.from] += none && slot->offset[r + 1] > slot->offset[r];
     }
-    offset[rows.to - rows.from] = s->n - first;
+    return TN_OK;
+}
+
+/* One slot's bag, its rows beginning at number `first`; returns what is behind them. As in
+ * evaluation (train/step/step.h) a key without a row is left out of its slot, unless such keys read
+ * as first values. */
+static uint32_t fill_bag(tn_scorer *s, const tn_slot *slot, uint32_t number, tn_range rows,
+                         uint32_t first)
+{
+    const uint32_t group = s->b->schema->slot[number]->group;
+    uint32_t *offset = s->offset + (size_t)number * (ROWS + (size_t)1);
+    uint32_t next = s->first[number];
+    uint32_t n = first;
+    for (uint32_t r = rows.from; r < rows.to; r++) {
+        const uint32_t before = n;
+        offset[r - rows.from] = n - first;
+        for (uint32_t k = slot->offset[r]; k < slot->offset[r + 1]; k++, next++) {
+            s->weight[n] = slot->value != NULL ? slot->value[k] : 1;
+            n += is_kept(s, group, next);
+        }
+        s->unknown[r - rows.from] += n == before && slot->offset[r + 1] > slot->offset[r];
+    }
+    offset[rows.to - rows.from] = n - first;
     s->bag[number] = (tn_bag){.offset = offset,
                               .index = s->at + first,
                               .weight = slot->value != NULL ? s->weight + first : NULL};
-    return next;
+    return n;
 }
 
-/* The keys of rows from .. to and their rows of the dictionary. */
-static tn_status gather(tn_scorer *s, const tn_batch *batch, tn_range rows, tn_error *err)
+/* Gives all `rows` what slot `number` of the first has; returns the copies of entries so far. */
+static uint32_t spread_slot(tn_scorer *s, uint32_t number, uint32_t rows, uint32_t copies)
 {
-    const tn_exported_model *b = s->b;
+    tn_bag *bag = &s->bag[number];
+    uint32_t *offset = s->offset + (size_t)number * (ROWS + (size_t)1);
+    uint32_t *index = s->copy + copies;
+    float *weight = (float *)(void *)(s->copy + s->copies_max) + copies;
+    const uint32_t n = offset[1];
+    for (uint32_t r = 0; r < rows; r++) {
+        memcpy(index + (size_t)r * n, bag->index, n * sizeof *index);
+        if (bag->weight != NULL) {
+            memcpy(weight + (size_t)r * n, bag->weight, n * sizeof *weight);
+        }
+        offset[r + 1] = (r + 1) * n;
+    }
+    bag->index = index;
+    bag->weight = bag->weight != NULL ? weight : NULL;
+    return copies + rows * n;
+}
+
+/* What a piece needs at most. */
+static tn_status make_room(tn_scorer *s, const piece *p, tn_error *err)
+{
+    const tn_schema *schema = s->b->schema;
     uint64_t keys = 0;
     uint64_t floats = 0; /* of their rows at the widest */
-    for (uint32_t i = 0; i < b->schema->n_slots; i++) {
-        const uint32_t *offset = batch->slot[i].offset;
+    uint64_t copies = 0;
+    for (uint32_t i = 0; i < schema->n_slots; i++) {
+        tn_range rows;
+        const uint32_t *offset = slot_of(p, i, &rows)->offset;
         uint64_t n = offset[rows.to] - offset[rows.from];
         keys += n;
-        floats += n * b->group[b->schema->slot[i]->group].record.width;
+        floats += n * s->b->group[schema->slot[i]->group].record.width;
+        copies += is_shared(p, i) ? n * (p->rows.to - p->rows.from) : 0;
     }
     TN_TRY(room_for_keys(s, keys, err));
-    TN_TRY(room_for_floats(s, floats, err));
-    const uint32_t asked = ask(s, batch, rows);
-    TN_TRY(tn_dict_stack_find(&b->dict, asked, s->query, s->found, err));
+    TN_TRY(room_for_copies(s, copies, err));
+    return room_for_floats(s, floats, err);
+}
+
+/* The keys of a piece and their rows of the dictionary. */
+static tn_status gather(tn_scorer *s, const piece *p, tn_error *err)
+{
+    const tn_exported_model *b = s->b;
+    TN_TRY(make_room(s, p, err));
+    ask(s, p);
+    TN_TRY(take_rows(s, err));
     memset(s->unknown, 0, sizeof s->unknown);
-    s->n = 0;
-    s->at[0] = 0;
-    uint32_t next = 0;
+    uint32_t n = 0;
+    uint32_t copies = 0;
+    uint32_t unknown = 0; /* of slots that are shared, which the first row has counted */
     for (uint32_t i = 0; i < b->schema->n_slots; i++) {
+        tn_range rows;
+        const tn_slot *slot = slot_of(p, i, &rows);
+        const uint32_t before = s->unknown[0];
         if (b->used[i]) {
-            next = take_slot(s, &batch->slot[i], i, rows, next);
+            n = fill_bag(s, slot, i, rows, n);
+        }
+        if (b->used[i] && is_shared(p, i)) {
+            copies = spread_slot(s, i, p->rows.to - p->rows.from, copies);
+            unknown += s->unknown[0] - before;
         }
     }
-    TN_ASSERT(next == asked);
+    TN_ASSERT(n == s->n);
+    for (uint32_t r = 1; r < p->rows.to - p->rows.from; r++) {
+        s->unknown[r] += unknown;
+    }
     return TN_OK;
 }
 
@@ -249,6 +411,32 @@ static void copy_column(const tn_node *n, uint32_t rows, float *out)
     }
 }
 
+/* One piece through its graph. */
+static tn_status score_piece(tn_scorer *s, const tn_exported_graph *graph, const piece *p,
+                             float *logit, float *pctr, tn_error *err)
+{
+    const uint32_t n = p->rows.to - p->rows.from;
+    const float *numeric = p->batch->numeric;
+    TN_TRY(gather(s, p, err));
+    const tn_sparse sparse = {.floats = s->at[s->n], .rows = s->rows, .bag = s->bag};
+    const tn_graph_feed feed = {
+        .rows = n,
+        .sparse = &sparse,
+        .shared = p->shared,
+        .numeric =
+            numeric != NULL ? numeric + (size_t)p->rows.from * s->b->schema->n_numeric : NULL,
+    };
+    tn_forward(graph->g, &feed);
+    copy_column(graph->logit, n, logit);
+    if (pctr != NULL) {
+        copy_column(graph->pctr, n, pctr);
+    }
+    if (s->b->calibration.kind != TN_CALIBRATION_NONE) {
+        calibrate(s, n, logit, pctr);
+    }
+    return TN_OK;
+}
+
 tn_status tn_scorer_score(tn_scorer *s, const tn_batch *batch, float *logit, float *pctr,
                           tn_error *err)
 {
@@ -256,40 +444,64 @@ tn_status tn_scorer_score(tn_scorer *s, const tn_batch *batch, float *logit, flo
     TN_ASSERT(batch->n_slots == schema->n_slots && batch->n_numeric == schema->n_numeric);
     for (uint32_t from = 0; from < batch->rows; from += ROWS) {
         uint32_t left = batch->rows - from;
-        uint32_t n = left < ROWS ? left : (uint32_t)ROWS;
-        TN_TRY(gather(s, batch, (tn_range){from, from + n}, err));
-        const tn_sparse sparse = {.floats = s->at[s->n], .rows = s->rows, .bag = s->bag};
-        const tn_graph_feed feed = {
-            .rows = n,
-            .sparse = &sparse,
-            .numeric =
-                batch->numeric != NULL ? batch->numeric + (size_t)from * schema->n_numeric : NULL,
-        };
-        tn_forward(s->graph.g, &feed);
-        copy_column(s->graph.logit, n, logit + from);
-        if (pctr != NULL) {
-            copy_column(s->graph.pctr, n, pctr + from);
-        }
-        if (s->b->calibration.kind != TN_CALIBRATION_NONE) {
-            calibrate(s, n, logit + from, pctr != NULL ? pctr + from : NULL);
-        }
+        const piece p = {.batch = batch,
+                         .rows = {from, from + (left < ROWS ? left : (uint32_t)ROWS)}};
+        TN_TRY(score_piece(s, &s->graph, &p, logit + from, pctr != NULL ? pctr + from : NULL, err));
     }
+    return TN_OK;
+}
+
+/* Rows from .. on as a batch, as many as go through the graph at once. */
+static tn_status make_batch(tn_batch_builder *to, const tn_rows *rows, uint32_t from,
+                            tn_batch **out, tn_error *err)
+{
+    tn_batch_builder_clear(to);
+    for (uint32_t i = from; i < rows->n && i - from < ROWS; i++) {
+        TN_TRY(tn_batch_builder_add(to, rows, i, 0, err));
+    }
+    TN_TRY(tn_batch_builder_settle(to, err));
+    *out = tn_batch_builder_end(to);
     return TN_OK;
 }
 
 tn_status tn_scorer_score_rows(tn_scorer *s, const tn_rows *rows, float *logit, float *pctr,
                                tn_error *err)
 {
-    uint32_t to = 0;
-    for (uint32_t from = 0; from < rows->n; from = to) {
-        tn_batch_builder_clear(s->made);
-        for (; to < rows->n && to - from < ROWS; to++) {
-            TN_TRY(tn_batch_builder_add(s->made, rows, to, 0, err));
-        }
-        TN_TRY(tn_batch_builder_settle(s->made, err));
-        TN_TRY(tn_scorer_score(s, tn_batch_builder_end(s->made),
-                               logit != NULL ? logit + from : s->spare,
+    tn_batch *batch = NULL;
+    for (uint32_t from = 0; from < rows->n; from += batch->rows) {
+        TN_TRY(make_batch(s->made, rows, from, &batch, err));
+        TN_TRY(tn_scorer_score(s, batch, logit != NULL ? logit + from : s->spare,
                                pctr != NULL ? pctr + from : NULL, err));
+    }
+    return TN_OK;
+}
+
+static tn_status prepare_many(tn_scorer *s, tn_error *err)
+{
+    if (s->user == NULL) {
+        TN_TRY(tn_batch_builder_new(&s->user, s->b->schema, 1, false, err));
+    }
+    return s->many.g != NULL ? TN_OK : tn_exported_graph_new(&s->many, s->b, ROWS, true, err);
+}
+
+tn_status tn_scorer_score_many(tn_scorer *s, const tn_shared_row *common, const tn_rows *rows,
+                               float *logit, float *pctr, tn_error *err)
+{
+    tn_batch *user = NULL;
+    tn_batch *batch = NULL;
+    const tn_shared shared = {common->slot, common->numeric};
+    TN_ASSERT(common->row->n == 1);
+    TN_TRY(prepare_many(s, err));
+    TN_TRY(make_batch(s->user, common->row, 0, &user, err));
+    for (uint32_t from = 0; from < rows->n; from += batch->rows) {
+        TN_TRY(make_batch(s->made, rows, from, &batch, err));
+        for (size_t i = 0; i < (size_t)batch->rows * batch->n_numeric; i++) {
+            const size_t col = i % batch->n_numeric;
+            batch->numeric[i] = shared.numeric[col] ? user->numeric[col] : batch->numeric[i];
+        }
+        const piece p = {.batch = batch, .rows = {0, batch->rows}, .user = user, .shared = &shared};
+        TN_TRY(score_piece(s, &s->many, &p, logit != NULL ? logit + from : s->spare,
+                           pctr != NULL ? pctr + from : NULL, err));
     }
     return TN_OK;
 }

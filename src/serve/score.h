@@ -14,6 +14,7 @@
 
 #include "base/core/error.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct tn_batch tn_batch;                   /* io/rows/batch.h */
@@ -35,5 +36,17 @@ tn_status tn_scorer_score(tn_scorer *s, const tn_batch *batch, float *logit, flo
 /* The same for parsed rows of b->schema; `logit` may be NULL, too. */
 tn_status tn_scorer_score_rows(tn_scorer *s, const tn_rows *rows, float *logit, float *pctr,
                                tn_error *err) TN_MUST_USE;
+
+/* What rows have in common: the slots and numbers of b->schema that `row`, a block of one, holds
+ * for all of them. */
+typedef struct tn_shared_row {
+    const tn_rows *row;
+    const bool *slot, *numeric;
+} tn_shared_row;
+
+/* The same for rows that have the rest; what they hold of those slots and numbers does not count.
+ * TN_E_MEMORY may come from the graph for such rows, which is made by the first call. */
+tn_status tn_scorer_score_many(tn_scorer *s, const tn_shared_row *common, const tn_rows *rows,
+                               float *logit, float *pctr, tn_error *err) TN_MUST_USE;
 
 #endif

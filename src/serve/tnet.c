@@ -20,6 +20,9 @@ struct tnet_scorer {
     const tn_exported_model *exported;
     tn_scorer *scorer;
     tn_rows *rows;
+    tn_rows *shared;    /* a block of one row: what the others have in common */
+    tn_rows *at;        /* which of the two the open row belongs to */
+    bool *field_shared; /* per field, then per slot, then per number: it is given there */
     uint32_t *numbered; /* per field: the last row that got a number of it by tnet_add_number */
     uint32_t n_begun;   /* rows, the open one included */
     bool open;
@@ -153,6 +156,9 @@ static tn_status fill_scorer(tnet_scorer *s, tn_error *e)
     const tn_schema *schema = s->exported->schema;
     TN_TRY(tn_scorer_new(&s->scorer, s->exported, e));
     TN_TRY(tn_rows_new(&s->rows, schema, 0, e));
+    TN_TRY(tn_rows_new(&s->shared, schema, 0, e));
+    s->at = s->rows;
+    TN_TRY(TN_ALLOC(s->field_shared, (size_t)3 * schema->n_specs, "a scorer", e));
     return TN_ALLOC(s->numbered, schema->n_specs, "a scorer", e);
 }
 
@@ -185,6 +191,8 @@ void tnet_scorer_free(tnet_scorer *scorer)
     if (scorer != NULL) {
         tn_scorer_free(scorer->scorer);
         tn_rows_free(scorer->rows);
+        tn_rows_free(scorer->shared);
+        tn_free(scorer->field_shared);
         tn_free(scorer->numbered);
         tn_free(scorer);
     }
@@ -192,24 +200,30 @@ void tnet_scorer_free(tnet_scorer *scorer)
 
 /* ---- rows ---- */
 
+static void forget_shared(tnet_scorer *s)
+{
+    tn_rows_clear(s->shared);
+    memset(s->field_shared, 0, (size_t)3 * s->exported->schema->n_specs * sizeof *s->field_shared);
+}
+
 void tnet_clear(tnet_scorer *scorer)
 {
     if (scorer != NULL) {
         tn_rows_clear(scorer->rows);
+        forget_shared(scorer);
         scorer->open = false;
     }
 }
 
-int tnet_begin_row(tnet_scorer *scorer, tnet_error *err)
+/* A row of the block `at`. */
+static int begin(tnet_scorer *scorer, tn_rows *at, tnet_error *err)
 {
-    if (scorer == NULL) {
-        return usage(err, no_scorer);
-    }
     if (scorer->open) {
         return usage(err, "a row is open already");
     }
-    tn_error e = {0};
-    tn_status status = tn_rows_begin(scorer->rows, VALUES_AT_ONCE, &e);
+    tn_error e; /* not cleared: this is done for every row */
+    tn_status status = tn_rows_begin(at, VALUES_AT_ONCE, &e);
+    scorer->at = at;
     scorer->open = status == TN_OK;
     if (++scorer->n_begun == 0) { /* once in four billion rows */
         memset(scorer->numbered, 0, scorer->exported->schema->n_specs * sizeof *scorer->numbered);
@@ -218,11 +232,30 @@ int tnet_begin_row(tnet_scorer *scorer, tnet_error *err)
     return result(status, &e, err);
 }
 
+int tnet_begin_row(tnet_scorer *scorer, tnet_error *err)
+{
+    return scorer != NULL ? begin(scorer, scorer->rows, err) : usage(err, no_scorer);
+}
+
+int tnet_begin_shared(tnet_scorer *scorer, tnet_error *err)
+{
+    if (scorer == NULL) {
+        return usage(err, no_scorer);
+    }
+    if (scorer->shared->n > 0 || scorer->rows->n > 0) {
+        return usage(err, "what rows share comes once, before the first of them");
+    }
+    return begin(scorer, scorer->shared, err);
+}
+
 void tnet_drop_row(tnet_scorer *scorer)
 {
     if (scorer != NULL && scorer->open) {
-        tn_rows_rollback(scorer->rows);
+        tn_rows_rollback(scorer->at);
         scorer->open = false;
+        if (scorer->at == scorer->shared) {
+            forget_shared(scorer);
+        }
     }
 }
 
@@ -256,9 +289,18 @@ int tnet_end_row(tnet_scorer *scorer, tnet_error *err)
     if (scorer == NULL || !scorer->open) {
         return usage(err, scorer == NULL ? no_scorer : no_row);
     }
-    int code = refused(spec, nothing, tn_rows_end(scorer->rows, &spec), err);
+    int code = refused(spec, nothing, tn_rows_end(scorer->at, &spec), err);
     scorer->open = code != TNET_OK;
     return code;
+}
+
+/* Notes that the open row, which is what all have in common, gives a field. */
+static void note_shared(tnet_scorer *s, int field)
+{
+    const tn_slot_spec *spec = &s->exported->schema->spec[field];
+    const size_t n = s->exported->schema->n_specs;
+    s->field_shared[field] = true;
+    s->field_shared[spec->slot != TN_NOWHERE ? n + spec->slot : 2 * n + spec->numeric] = true;
 }
 
 /* The field of an open row, with room for one more value. */
@@ -271,8 +313,14 @@ static int prepare(tnet_scorer *s, int field, const tn_slot_spec **out, tnet_err
     if (*out == NULL) {
         return usage(err, "the model has no such field");
     }
-    tn_error e = {0};
-    return result(tn_rows_more(s->rows, &e), &e, err);
+    if (s->at == s->shared) {
+        note_shared(s, field);
+    } else if (s->field_shared[field]) {
+        return usage(err, "the field is one that all rows share");
+    }
+    tn_error e; /* not cleared: this is done for every value */
+    tn_status status = tn_rows_more(s->at, &e);
+    return status == TN_OK ? TNET_OK : result(status, &e, err);
 }
 
 int tnet_add_id(tnet_scorer *scorer, int field, uint64_t id, float x, tnet_error *err)
@@ -288,7 +336,7 @@ int tnet_add_id(tnet_scorer *scorer, int field, uint64_t id, float x, tnet_error
     if (!isfinite(x)) {
         return refused(spec, nothing, TN_FAULT_NOT_FINITE, err);
     }
-    tn_fault fault = tn_rows_integer(scorer->rows, spec, (int64_t)id, x);
+    tn_fault fault = tn_rows_integer(scorer->at, spec, (int64_t)id, x);
     return refused(spec, nothing, fault, err);
 }
 
@@ -314,7 +362,7 @@ int tnet_add_text(tnet_scorer *scorer, int field, const char *text, size_t size,
     if (!isfinite(x)) {
         return refused(spec, token, TN_FAULT_NOT_FINITE, err);
     }
-    return refused(spec, token, tn_rows_token(scorer->rows, spec, text, size, x), err);
+    return refused(spec, token, tn_rows_token(scorer->at, spec, text, size, x), err);
 }
 
 /* As the same number in a data file would be read. */
@@ -345,12 +393,20 @@ int tnet_add_number(tnet_scorer *scorer, int field, double value, tnet_error *er
     }
     uint32_t *last = &scorer->numbered[field];
     bool again = *last == scorer->n_begun;
-    tn_fault fault = again ? TN_FAULT_TWO_VALUES : add_number(scorer->rows, spec, value);
+    tn_fault fault = again ? TN_FAULT_TWO_VALUES : add_number(scorer->at, spec, value);
     *last = fault == TN_FAULT_NONE ? scorer->n_begun : *last;
     return refused(spec, nothing, fault, err);
 }
 
 int tnet_score(tnet_scorer *scorer, float *logits, float *clicks, tnet_error *err)
+{
+    if (scorer != NULL && scorer->shared->n > 0) {
+        return usage(err, "rows that share values are scored by tnet_score_many");
+    }
+    return tnet_score_many(scorer, logits, clicks, err);
+}
+
+int tnet_score_many(tnet_scorer *scorer, float *logits, float *clicks, tnet_error *err)
 {
     if (scorer == NULL) {
         return usage(err, no_scorer);
@@ -359,5 +415,13 @@ int tnet_score(tnet_scorer *scorer, float *logits, float *clicks, tnet_error *er
         return usage(err, "a row is still open");
     }
     tn_error e = {0};
-    return result(tn_scorer_score_rows(scorer->scorer, scorer->rows, logits, clicks, &e), &e, err);
+    const size_t n = scorer->exported->schema->n_specs;
+    const tn_shared_row shared = {.row = scorer->shared,
+                                  .slot = scorer->field_shared + n,
+                                  .numeric = scorer->field_shared + 2 * n};
+    tn_status status =
+        scorer->shared->n > 0
+            ? tn_scorer_score_many(scorer->scorer, &shared, scorer->rows, logits, clicks, &e)
+            : tn_scorer_score_rows(scorer->scorer, scorer->rows, logits, clicks, &e);
+    return result(status, &e, err);
 }

@@ -18,6 +18,19 @@
  *     tnet_scorer_free(scorer);
  *     tnet_close(model);
  *
+ * Many candidates of one user: what they have in common is given once, see tnet_begin_shared.
+ *
+ *     tnet_clear(scorer);
+ *     tnet_begin_shared(scorer, &err);
+ *     tnet_add_id(scorer, user, 17, 1.0f, &err);
+ *     tnet_end_row(scorer, &err);
+ *     for (size_t i = 0; i < n; i++) {
+ *         tnet_begin_row(scorer, &err);
+ *         tnet_add_id(scorer, item, candidate[i], 1.0f, &err);
+ *         tnet_end_row(scorer, &err);
+ *     }
+ *     tnet_score_many(scorer, logits, clicks, &err);          n floats each
+ *
  * Errors. The library does not print, ends no process and keeps no state of its own. Functions
  * return 0 (TNET_OK) or a TNET_E_ code and then fill *err, which may be NULL; handles are NULL on
  * failure. Where a handle or a text may not be NULL, or calls come in the wrong order, the answer
@@ -104,6 +117,13 @@ TNET_API int tnet_end_row(tnet_scorer *scorer, tnet_error *err);
 TNET_API void tnet_drop_row(tnet_scorer *scorer);
 TNET_API size_t tnet_row_count(const tnet_scorer *scorer);
 
+/* What all rows share: opens a row that is no row of its own, but a part of every row until
+ * tnet_clear. It comes first, is filled and ended as a row (or dropped), and is not counted by
+ * tnet_row_count; then each row gets the rest of its fields. A field belongs to one of the two: in
+ * a row, one that the shared part has is TNET_E_USAGE. A slot or number that neither gives is
+ * empty, as ever. Slots with rules (max_len, duplicates, absent) follow them as in whole rows. */
+TNET_API int tnet_begin_shared(tnet_scorer *scorer, tnet_error *err);
+
 /* A sign of a slot as it is: an integer id, or the hash of a text that you have already. `x` is
  * its weight x_j, usually 1. Not for fields that take a number. */
 TNET_API int tnet_add_id(tnet_scorer *scorer, int field, uint64_t id, float x, tnet_error *err);
@@ -123,6 +143,19 @@ TNET_API int tnet_add_number(tnet_scorer *scorer, int field, double value, tnet_
  * is; a click is always the sigmoid of its logit. Either may be NULL. After a
  * failure some may be written; the rows are still there. */
 TNET_API int tnet_score(tnet_scorer *scorer, float *logits, float *clicks, tnet_error *err);
+
+/* The same for rows with a shared part (without one it is tnet_score; tnet_score with one is
+ * TNET_E_USAGE). What is shared is parsed once; it is looked up, pooled, and multiplied by the
+ * weights of the first layers once for 256 rows. Any exported model can be scored so. It pays
+ * where embeddings and numbers go side by side into layers of products (deep parts, cross layers
+ * with a matrix); other operators (linear parts, pairs, cross layers with a vector) take whole rows
+ * and save look-ups alone.
+ *
+ * Scores do not depend on the order of rows, nor on how many there are. Against whole
+ * rows the sums of first layers are cut in two: a logit differs by rounding, below 1e-5 times the
+ * largest of 1 and its size (measured: 1e-6), as between two processors. The first call makes room
+ * of its own, about as much as the scorer has, plus the weights of first layers. */
+TNET_API int tnet_score_many(tnet_scorer *scorer, float *logits, float *clicks, tnet_error *err);
 
 #ifdef __cplusplus
 }

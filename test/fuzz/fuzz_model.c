@@ -50,7 +50,7 @@ static void run_graph(const tn_exported_model *b)
     static tn_bag bag[SLOTS];
     tn_error err = {0};
     tn_exported_graph x;
-    if (tn_exported_graph_new(&x, b, ROWS, &err) != TN_OK) {
+    if (tn_exported_graph_new(&x, b, ROWS, false, &err) != TN_OK) {
         TN_ASSERT(err.text[0] != '\0');
         return;
     }

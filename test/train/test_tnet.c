@@ -352,12 +352,23 @@ static int score(tnet_scorer *s, tnet_error *err)
     return tnet_score(s, logit, NULL, err);
 }
 
+static int begin_shared(tnet_scorer *s, tnet_error *err)
+{
+    return tnet_begin_shared(s, err);
+}
+
+static int score_many(tnet_scorer *s, tnet_error *err)
+{
+    float logit[16];
+    return tnet_score_many(s, logit, NULL, err);
+}
+
 static void wrong_order(void)
 {
     static const struct {
         int (*call)(tnet_scorer *s, tnet_error *err);
         bool when_open;
-    } calls[] = {{begin_row, false}, {score, false},   {end_row, true},
+    } calls[] = {{begin_row, false}, {score, false},   {score_many, false}, {end_row, true},
                  {add_id, true},     {add_text, true}, {add_number, true}};
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         tnet_error err = {0};
@@ -379,6 +390,18 @@ static void wrong_order(void)
         tnet_clear(f.scorer); /* an open row, too */
         assert_int_equal(tnet_row_count(f.scorer), 0);
     }
+}
+
+static void wrong_shared(void)
+{
+    tnet_error err = {0};
+    refused(begin_shared(NULL, &err), TNET_E_USAGE, &err);
+    assert_int_equal(begin_shared(NULL, NULL), TNET_E_USAGE);
+    for (uint32_t rows = 0; rows < 2; rows++) { /* beside an open row, and behind it */
+        good(rows == 0 ? tnet_begin_row(f.scorer, &err) : tnet_end_row(f.scorer, &err), &err);
+        refused(begin_shared(f.scorer, &err), TNET_E_USAGE, &err);
+    }
+    tnet_clear(f.scorer);
 }
 
 static void wrong_values(void)
@@ -428,7 +451,8 @@ static const struct {
     {"tnet_row_count", wrong_scorer},  {"tnet_begin_row", wrong_order},
     {"tnet_end_row", wrong_order},     {"tnet_add_id", wrong_order},
     {"tnet_add_text", wrong_values},   {"tnet_add_number", wrong_values},
-    {"tnet_score", wrong_order},
+    {"tnet_score", wrong_order},       {"tnet_begin_shared", wrong_shared},
+    {"tnet_score_many", wrong_order},
 };
 
 enum { N_FUNCTIONS = sizeof functions / sizeof *functions };
@@ -477,6 +501,22 @@ static void the_header_has_no_other_function(void **state)
 
 /* ---- no memory ---- */
 
+/* Two rows that share a list. */
+static int share(tnet_scorer *s, const tnet_model *model, float *click, tnet_error *err)
+{
+    tnet_clear(s);
+    int code = tnet_begin_shared(s, err);
+    for (uint64_t i = 0; i < 1500 && code == TNET_OK; i++) {
+        code = tnet_add_id(s, tnet_field(model, "user"), i % 5, 1, err);
+    }
+    code = code == TNET_OK ? tnet_end_row(s, err) : code;
+    for (uint32_t row = 0; row < 2 && code == TNET_OK; row++) {
+        code = tnet_begin_row(s, err);
+        code = code == TNET_OK ? tnet_end_row(s, err) : code;
+    }
+    return code == TNET_OK ? tnet_score_many(s, NULL, click, err) : code;
+}
+
 /* The whole life of a model; the first failure ends it, and what is there is closed. */
 static int live(const char *path, float *click)
 {
@@ -501,6 +541,7 @@ static int live(const char *path, float *click)
         code = code == TNET_OK ? tnet_end_row(s, &err) : code;
     }
     code = code == TNET_OK ? tnet_score(s, NULL, click, &err) : code;
+    code = code == TNET_OK ? share(s, model, click + 2, &err) : code;
     if (code != TNET_OK) {
         assert_int_equal(err.code, code);
         assert_non_null(strstr(err.text, "memory"));
@@ -513,8 +554,8 @@ static int live(const char *path, float *click)
 /* The nth allocation fails, n = 1, 2, .. until none does: malloc's own, whoever calls it. */
 static void fail_each_in_turn(const char *path)
 {
-    float click[2];
-    float again[2];
+    float click[4];
+    float again[4];
     assert_int_equal(live(path, click), TNET_OK);
     uint64_t n = 1;
     for (bool failed = true; failed; n++) {
@@ -608,7 +649,7 @@ static void a_scorer_starts_no_thread(void **state)
 #if defined(TN_SANITIZED)
     skip(); /* they start some themselves */
 #endif
-    float click[2];
+    float click[4];
     uint32_t n = 0;
     assert_int_equal(live(f.out.path, click), TNET_OK);
     DIR *tasks = opendir("/proc/self/task");

@@ -9,7 +9,7 @@
 #include "base/core/arena.h"
 #include "base/core/bytes.h"
 #include "base/file/file.h"
-#include "base/keys/keyspace.h"
+#include "base/keys/record.h"
 #include "base/math/crc32c.h"
 #include "base/thread/range.h"
 #include "io/dict/dictvalue.h"
@@ -38,7 +38,7 @@ struct tn_dict {
     _Atomic(uint8_t) *checked; /* per chunk, lazy: 0 not yet, 1 good, 2 bad */
 };
 
-enum { AT_ONCE = 32, KEYS_IN_LINE = 64 / sizeof(uint64_t), LINES_MAX = 4 };
+enum { AT_ONCE = 32, LINE = 64, KEYS_IN_LINE = LINE / sizeof(uint64_t), LINES_MAX = 4 };
 
 /* A key between two passes: where it is in the fullest table of its group, if it is there. */
 typedef struct guess {
@@ -376,6 +376,28 @@ bool tn_dict_get(const tn_dict_row *row, uint32_t segment, uint32_t dim, float *
     return false;
 }
 
+uint32_t tn_dict_floats(const tn_dict_table *t, const tn_record *record, const uint32_t *segment)
+{
+    uint32_t begin = TN_DICT_NO_FLOATS;
+    for (uint32_t k = 0; k < record->n_segments; k++) {
+        const tn_dict_segment_head *s = t->head.segment;
+        const tn_dict_segment_head *end = s + t->head.n_segments;
+        while (s < end && s->segment != segment[k]) {
+            s++;
+        }
+        if (s == end || s->type != TN_DICT_F32 || s->dim != record->segment[k].dim ||
+            s->offset < record->segment[k].at * sizeof(float)) {
+            return TN_DICT_NO_FLOATS;
+        }
+        uint32_t from = s->offset - record->segment[k].at * (uint32_t)sizeof(float);
+        if (k > 0 && from != begin) {
+            return TN_DICT_NO_FLOATS;
+        }
+        begin = from;
+    }
+    return begin;
+}
+
 static tn_status touch_chunk(const tn_dict *d, uint64_t chunk, tn_error *err)
 {
     uint8_t seen = atomic_load_explicit(&d->checked[chunk], memory_order_acquire);
@@ -543,6 +565,18 @@ static bool keys_of(const tn_dict_table *t, uint32_t bucket, tn_range *out)
     return out->from < out->to && out->to <= t->head.rows;
 }
 
+/* All of a row that is not too long: it may lie in two lines, and a row of 36 bytes does half of
+ * the time. */
+static void fetch_row(const char *row, uint32_t size)
+{
+    for (uint32_t k = 0; k < LINES_MAX * LINE && k < size; k += LINE) {
+        __builtin_prefetch(row + k);
+    }
+    if (size > 0) {
+        __builtin_prefetch(row + size - 1);
+    }
+}
+
 /* Passes over some keys, so that their cache misses overlap: fetch the buckets, fetch their keys,
  * search them and fetch the rows. */
 static void search(const tn_dict *d, uint32_t n, const tn_dict_query *query, guess *g)
@@ -566,7 +600,7 @@ static void search(const tn_dict *d, uint32_t n, const tn_dict_query *query, gue
             g[i].at = lower_bound(t, keys.from, keys.to, query[i].key);
             g[i].found = g[i].at < keys.to && t->key[g[i].at] == query[i].key;
             if (g[i].found) {
-                __builtin_prefetch(t->row + (size_t)g[i].at * t->head.stride);
+                fetch_row(t->row + (size_t)g[i].at * t->head.stride, t->head.stride);
             }
         }
     }

@@ -25,6 +25,8 @@
 
 typedef enum tn_verify { TN_VERIFY_FULL, TN_VERIFY_LAZY, TN_VERIFY_NONE } tn_verify;
 
+typedef struct tn_record tn_record; /* base/keys/record.h */
+
 typedef struct tn_dict tn_dict;
 typedef struct tn_dict_table tn_dict_table;
 
@@ -67,6 +69,11 @@ tn_status tn_dict_find_all(const tn_dict *d, uint32_t n, const tn_dict_query *qu
 /* w[dim] := segment `segment` (by its number in the file's JSON); zeros when the row or the segment
  * is absent or not `dim` wide. False: it was. */
 bool tn_dict_get(const tn_dict_row *row, uint32_t segment, uint32_t dim, float *w);
+
+/* Where rows of a table hold all of a record as it is, floats side by side: in bytes from the begin
+ * of a row. TN_DICT_NO_FLOATS: they do not. `segment`: the file's numbers of the record's. */
+#define TN_DICT_NO_FLOATS UINT32_MAX
+uint32_t tn_dict_floats(const tn_dict_table *t, const tn_record *record, const uint32_t *segment);
 
 /* Every row of every table, in the order of the file, for tests and dumps. */
 typedef struct tn_dict_item {

@@ -150,12 +150,12 @@ static void pool_concat(const tn_sparse *sparse, const tn_embed_slot *slot, tn_r
 }
 
 /* Slot i of one example, in general. */
-static void pool_slot(const tn_node *y, const tn_sparse *sparse, uint32_t i, size_t row)
+static void pool_slot(const tn_node *y, const tn_sparse *sparse, uint32_t i, size_t row,
+                      tn_range entries)
 {
     const tn_embed_list *e = embed_of(y);
     const tn_embed_slot *slot = &e->slot[i];
     const tn_bag *bag = &sparse->bag[slot->slot];
-    const tn_range entries = {bag->offset[row], bag->offset[row + 1]};
     tn_real *out = tn_val_row(y, row) + e->at[i];
     if (entries.from == entries.to) {
         tn_clear(out, e->at[i + 1] - e->at[i]);
@@ -227,16 +227,32 @@ static void pool_tile(const tn_node *y, uint32_t i, tn_range rows)
         }
         r += copied;
         if (r < rows.to) {
-            pool_slot(y, sparse, i, r);
+            const uint32_t *offset = sparse->bag[slot->slot].offset;
+            pool_slot(y, sparse, i, r, (tn_range){offset[r], offset[r + 1]});
         }
+    }
+}
+
+/* Slot i of a tile, where all examples have the entries of the first. */
+static void pool_shared(const tn_node *y, uint32_t i, tn_range rows)
+{
+    const tn_embed_list *e = embed_of(y);
+    const tn_sparse *sparse = tn_feed_of(y)->sparse;
+    const uint32_t *offset = sparse->bag[e->slot[i].slot].offset;
+    pool_slot(y, sparse, i, rows.from, (tn_range){offset[rows.from], offset[rows.from + 1]});
+    const tn_real *from = tn_val_row(y, rows.from) + e->at[i];
+    for (size_t r = rows.from + (size_t)1; r < rows.to; r++) {
+        put(e->at[i + 1] - e->at[i], tn_val_row(y, r) + e->at[i], from, 1);
     }
 }
 
 static void embed_forward(tn_node *y, tn_range rows)
 {
+    const tn_shared *shared = tn_feed_of(y)->shared;
     TN_ASSERT(tn_feed_of(y)->sparse != NULL);
     for (uint32_t i = 0; i < embed_of(y)->n; i++) {
-        pool_tile(y, i, rows);
+        bool same = shared != NULL && shared->slot[embed_of(y)->slot[i].slot];
+        (same ? pool_shared : pool_tile)(y, i, rows);
     }
 }
 

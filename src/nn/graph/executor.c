@@ -390,8 +390,9 @@ static void sweep_forward(tn_graph *g)
             g->order[n++] = g->node[i];
         }
     }
-    if (g->opts.bf16) { /* only these products pack */
+    if (g->opts.bf16 && !(g->opts.shares && g->packed)) { /* only these products pack */
         run_all_columns(g, n, PACK);
+        g->packed = true;
     }
     sweep_order(g, n, false);
 }

@@ -45,19 +45,31 @@ typedef struct tn_graph_opts {
     tn_reduction reduction;
     tn_products_choice products; /* the maker of matrix products */
     bool bf16;                   /* layers of more than one column multiply in bfloat16: gemm.h */
+    bool shares; /* with !train and no team: weights are final at tn_graph_finish, and rows may have
+                  * slots in common (tn_graph_feed.shared) */
     uint64_t seed;
     tn_team *team; /* must outlive the graph; NULL: the calling thread alone */
 } tn_graph_opts;
+
+/* What all rows of a batch have in common, as candidates of one user have: slots whose bags hold
+ * the same entries for every row, and numeric columns of one value. It is pooled once for a tile,
+ * and products multiply it once (nn/op/productsplit.h): their sums are then cut in two, so that
+ * their rounding differs from that of rows by themselves. */
+typedef struct tn_shared {
+    const bool *slot;    /* of the schema */
+    const bool *numeric; /* columns of the feed */
+} tn_shared;
 
 /* The inputs of one batch. Everything is lent until the call returns. */
 typedef struct tn_graph_feed {
     uint32_t rows; /* at most max_rows; 0 is legal and does nothing, but for peers */
     const tn_sparse *sparse;
-    const tn_real *numeric; /* rows * n_numeric */
-    const tn_real *label;   /* rows, 0 .. 1; NULL when no loss is wanted */
-    const tn_real *weight;  /* rows; NULL when all are 1 */
-    uint64_t joint_rows;    /* of the batches of all peers that make one step; 0: only this one */
-    double joint_weight;    /* likewise; the loss is divided by these */
+    const tn_shared *shared; /* NULL: nothing is. Only with opts.shares */
+    const tn_real *numeric;  /* rows * n_numeric */
+    const tn_real *label;    /* rows, 0 .. 1; NULL when no loss is wanted */
+    const tn_real *weight;   /* rows; NULL when all are 1 */
+    uint64_t joint_rows;     /* of the batches of all peers that make one step; 0: only this one */
+    double joint_weight;     /* likewise; the loss is divided by these */
     const struct tn_feed_peers
         *peers; /* peer_column_stats.h; NULL: this batch's statistics alone */
     tn_step_info info;

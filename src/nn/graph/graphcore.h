@@ -47,6 +47,7 @@ struct tn_graph {
     bool finished;
     tn_products products;
     tn_products halves; /* with opts.bf16: of pairs of bfloat16 */
+    bool packed;        /* weights for them, once */
     uint32_t n_nodes;
     uint32_t n_free_names; /* of nodes made without a name */
     uint32_t chapter;      /* first node of it; see tn_graph_chapter */

@@ -24,6 +24,7 @@
 #include "config/field.h"
 #include "nn/gemm/gemm.h"
 #include "nn/op/ops.h"
+#include "nn/op/productsplit.h"
 
 enum {
     LINE = 16,   /* words */
@@ -132,7 +133,8 @@ static uint32_t product_tile(const tn_node *y, bool cols)
     return y->shape.cols <= SMALL ? TILE_COLS_SMALL : TILE_COLS;
 }
 
-static size_t product_state_bytes(const tn_node *y)
+/* Without the room to split it. */
+static size_t own_state_bytes(const tn_node *y)
 {
     tn_shape w = y->in[1]->shape;
     bool halves = bf16_wanted(y);
@@ -141,6 +143,11 @@ static size_t product_state_bytes(const tn_node *y)
         words += (halves ? tn_bf16_words(w.cols) : w.cols) * padded(w.rows);
     }
     return words * sizeof(tn_real);
+}
+
+static size_t product_state_bytes(const tn_node *y)
+{
+    return own_state_bytes(y) + tn_split_bytes(y);
 }
 
 static double product_flops(const tn_node *y)
@@ -161,18 +168,45 @@ static void product_pack(tn_node *y, tn_range cols)
     }
 }
 
+/* to (+)= x w, with the weights as `bf16_wanted` says. */
+static void multiply_by(const tn_node *y, tn_dims d, tn_mat x, tn_product w, tn_product to)
+{
+    if (bf16_wanted(y)) {
+        multiply_rounded(&y->graph->halves, d, x, w, to);
+    } else {
+        tn_gemm(&y->graph->products, d, x, (tn_mat){w.at, w.stride, false}, to);
+    }
+}
+
+/* y = x W, where rows have columns of x in common: those are multiplied before the first row. */
+static void split_forward(tn_node *y, tn_product_split *s, tn_range rows)
+{
+    const size_t n = y->in[1]->shape.cols;
+    if (rows.from == 0) {
+        tn_split_weights(y, s, bf16_wanted(y));
+        multiply_by(y, (tn_dims){1, n, s->n_shared}, tn_split_shared(y, s), s->shared,
+                    (tn_product){s->base, n, false});
+    }
+    tn_split_begin(y, s, rows);
+    if (s->n_own > 0) {
+        multiply_by(y, (tn_dims){rows.to - rows.from, n, s->n_own}, tn_split_own(y, s, rows),
+                    s->own, (tn_product){tn_val_row(y, rows.from), y->stride, true});
+    }
+}
+
 /* y = x W */
 static void product_forward(tn_node *y, tn_range rows)
 {
     const tn_node *w = y->in[1];
+    tn_product_split *split = tn_split_find(y, rows, own_state_bytes(y));
+    if (split != NULL) {
+        split_forward(y, split, rows);
+        return;
+    }
     tn_dims d = {rows.to - rows.from, w->shape.cols, w->shape.rows};
     tn_mat x = {tn_val_row(y->in[0], rows.from), y->in[0]->stride, false};
     tn_product to = {tn_val_row(y, rows.from), y->stride, false};
-    if (bf16_wanted(y)) {
-        multiply_rounded(&y->graph->halves, d, x, packed(y), to);
-    } else {
-        tn_gemm(&y->graph->products, d, x, (tn_mat){w->val, w->stride, false}, to);
-    }
+    multiply_by(y, d, x, bf16_wanted(y) ? packed(y) : (tn_product){w->val, w->stride, false}, to);
 }
 
 /* dx += dy W^T */
