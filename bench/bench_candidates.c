@@ -75,7 +75,7 @@ static tn_status fill_dictionary(dictionary *d, const tn_exported_model *b, tn_e
         d->group[g] = b->schema->group[g];
         d->group[g].record = g;
     }
-    for (uint64_t i = 0; i < d->n; i++) {
+    for (uint64_t i = 0; groups > 0 && i < d->n; i++) {
         uint16_t g = (uint16_t)(i % groups);
         d->item[i] = (key_of_group){tn_key_of(i / groups, d->group[g].salt), g};
     }
@@ -297,7 +297,8 @@ static double difference(const measure *m)
 
 static int run(measure *m, double target, bool json, tnet_error *err)
 {
-    static tn_samples many, whole;
+    static tn_samples many;
+    static tn_samples whole;
     double apart = 0;
     int code = TNET_OK;
     for (uint64_t call = 0; call < CALLS + WARM && code == TNET_OK; call++) {

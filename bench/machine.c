@@ -112,6 +112,7 @@ double tn_machine_cpu_s(void)
 
 double tn_machine_busy_s(void)
 {
+    static const char wanted[] = "cpu %lf %lf %lf %*f %*f %lf %lf %lf";
     FILE *f = fopen("/proc/stat", "r");
     double user = 0;
     double nice = 0;
@@ -119,9 +120,8 @@ double tn_machine_busy_s(void)
     double irq = 0;
     double soft = 0;
     double stolen = 0;
-    int n = f == NULL ? 0
-                      : fscanf(f, "cpu %lf %lf %lf %*f %*f %lf %lf %lf", &user, &nice, &system,
-                               &irq, &soft, &stolen); // NOLINT(cert-err34-c): the kernel wrote it
+    /* NOLINTNEXTLINE(cert-err34-c): the kernel wrote it */
+    int n = f == NULL ? 0 : fscanf(f, wanted, &user, &nice, &system, &irq, &soft, &stolen);
     if (f != NULL) {
         (void)fclose(f);
     }

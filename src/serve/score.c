@@ -61,7 +61,7 @@ static tn_status take_fixed(tn_scorer *s, tn_error *err)
     size_t n_offsets = (size_t)schema->n_slots * (ROWS + (size_t)1) + 1;
     size_t bytes = n_streams * sizeof *s->stream + schema->n_slots * sizeof *s->bag +
                    n_offsets * sizeof *s->offset + (schema->n_groups + 1) * sizeof *s->plain +
-                   (schema->n_slots + (size_t)1) * sizeof *s->first + 2 * TN_CACHE_LINE;
+                   (schema->n_slots + (size_t)1) * sizeof *s->first + (size_t)2 * TN_CACHE_LINE;
     TN_TRY(tn_arena_open(&s->arena, bytes, "a scorer", err));
     s->stream = TN_NEW_ARRAY(s->arena, uint64_t, n_streams);
     s->bag = TN_NEW_ARRAY(s->arena, tn_bag, schema->n_slots);

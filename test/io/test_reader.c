@@ -348,7 +348,7 @@ static uint64_t read_ahead(uint32_t window, uint32_t keys, uint64_t wanted)
     memset(line, ' ', LINE);
     line[0] = '1';
     for (uint32_t i = 0; i < keys; i++) {
-        memcpy(line + 2 + i * 2, "7 ", 2);
+        line[2 + (size_t)i * 2] = '7';
     }
     line[LINE - 1] = '\n';
     for (uint32_t i = 0; i < 3 * window; i++) {
@@ -376,11 +376,12 @@ static void the_next_window_is_parsed_while_one_is_handed_out_within_limits(void
     (void)state;
     /* Both of them, and the blocks of one parser. */
     uint64_t got = read_ahead(4000, 1, UINT64_C(2) * 4000 * LINE);
-    assert_in_range(got, UINT64_C(2) * 4000 * LINE, UINT64_C(2) * 4000 * LINE + 7 * BLOCK);
+    assert_in_range(got, UINT64_C(2) * 4000 * LINE,
+                    UINT64_C(2) * 4000 * LINE + UINT64_C(7) * BLOCK);
     /* A window of 64 MB when it is parsed: 16 of them are enough, beside the blocks of the parser.
      */
     got = read_ahead(10000, 400, UINT64_C(12000) * LINE);
-    assert_in_range(got, UINT64_C(12000) * LINE, UINT64_C(12700) * LINE + 7 * BLOCK);
+    assert_in_range(got, UINT64_C(12000) * LINE, UINT64_C(12700) * LINE + UINT64_C(7) * BLOCK);
 }
 
 static void running_out_of_memory_ends_the_stream_wherever_it_happens(void **state)

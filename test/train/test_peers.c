@@ -125,7 +125,8 @@ static uint32_t count_pinned(void)
     uint32_t n = 0;
     DIR *tasks = opendir("/proc/self/task");
     assert_non_null(tasks);
-    for (const struct dirent *e = readdir(tasks); e != NULL; e = readdir(tasks)) {
+    for (const struct dirent *e;
+         (e = readdir(tasks)) != NULL;) { // NOLINT(concurrency-mt-unsafe): own
         cpu_set_t set;
         const pid_t id = (pid_t)strtol(e->d_name, NULL, 10); /* 0: "." and ".." */
         n += id > 0 && sched_getaffinity(id, sizeof set, &set) == 0 && CPU_COUNT(&set) == 1;

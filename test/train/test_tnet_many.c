@@ -111,7 +111,9 @@ static void add_row(tnet_scorer *s, uint32_t item, uint32_t shared)
 /* Columns of one line with the rest of every other, shared and as whole rows. */
 static void compare(const char *what, uint32_t user, uint32_t shared)
 {
-    float many[LINES], whole[LINES], click[LINES];
+    float many[LINES];
+    float whole[LINES];
+    float click[LINES];
     tnet_error err;
     tnet_scorer *s = f.scorer;
     add_shared(s, user, shared);
@@ -235,7 +237,7 @@ static void a_score_depends_on_its_own_row_alone(void **state)
         add_row(f.scorer, item, MIXED);
         good(tnet_score_many(f.scorer, &one, NULL, &err), &err);
         for (uint32_t i = 0; i < LINES * COPIES; i++) {
-            assert_true(i * 3 % LINES != item || memcmp(&many[i], &one, sizeof one) == 0);
+            assert_true(i * 3 % LINES != item || many[i] == one);
         }
     }
     tnet_clear(f.scorer);
@@ -246,7 +248,9 @@ static void a_scorer_forgets_what_was_shared(void **state)
 {
     (void)state;
     tnet_error err;
-    float first[LINES], again[LINES], plain;
+    float first[LINES] = {0};
+    float again[LINES] = {0};
+    float plain;
     for (uint32_t round = 0; round < 2; round++) {
         add_shared(f.scorer, 0, MIXED);
         for (uint32_t i = 0; i < LINES; i++) {

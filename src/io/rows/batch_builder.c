@@ -200,7 +200,7 @@ static inline void add_one(slot_column *c, uint32_t s, const bare_row *row, uint
 }
 
 /* Keys in place of signs. */
-TN_HOT static void mix(uint64_t *key, uint32_t n, uint64_t salt)
+TN_HOT static void mix_signs(uint64_t *key, uint32_t n, uint64_t salt)
 {
     for (uint32_t i = 0; i < n; i++) {
         key[i] = tn_key_of(key[i], salt);
@@ -241,7 +241,8 @@ static inline bool columns_add_grid(slot_column *column, const tn_schema *schema
         }
         for (uint32_t k = 0; k < 2U - odd; k++) {
             if (signs) {
-                mix(two[k].key + from[k], two[k].n - from[k], schema->columns->slot_salt[s + k]);
+                mix_signs(two[k].key + from[k], two[k].n - from[k],
+                          schema->columns->slot_salt[s + k]);
             }
             end_keys(&two[k], from[k]);
         }

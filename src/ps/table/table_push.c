@@ -160,17 +160,20 @@ static void train_some(const tn_table_job *job, tn_range run, uint32_t kind, scr
     uint32_t show[TN_LOOK_KEYS];
     uint32_t place[TN_LOOK_KEYS];
     double norm2[TN_LOOK_KEYS] = {0};
-    batch b = {job->t->kind_group[kind], 0, row, at, show, job->sums ? norm2 : NULL, job->updates};
+    uint32_t n = 0;
     for (uint32_t k = run.from; k < run.to; k++) {
         if (job->t->kind[keys->group[k]] == kind) {
-            place[b.n] = k - run.from;
-            row[b.n] = s->row[k - run.from];
-            at[b.n] = keys->at[k];
-            show[b.n++] = keys->show[k];
+            place[n] = k - run.from;
+            row[n] = s->row[k - run.from];
+            at[n] = keys->at[k];
+            show[n++] = keys->show[k];
         }
     }
-    train_batch(job, &b, s);
-    for (uint32_t i = 0; job->sums && i < b.n; i++) {
+    train_batch(job,
+                &(batch){job->t->kind_group[kind], n, row, at, show, job->sums ? norm2 : NULL,
+                         job->updates},
+                s);
+    for (uint32_t i = 0; job->sums && i < n; i++) {
         s->norm2[place[i]] = norm2[i];
     }
 }
