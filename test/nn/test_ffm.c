@@ -218,13 +218,14 @@ static void cut_rows(batch *b, uint32_t width, bool cut)
     for (uint32_t s = 0; s < SLOTS; s++) {
         b->slot[s] = s;
     }
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0, from = 0; i < n; i++) {
         const uint32_t to = cut ? i / PARTS * KEYS + KEYS * (i % PARTS + 1) / PARTS : ALL;
-        b->block[i] = (tn_row_block){.from = i > 0 ? b->block[i - 1].to : 0,
+        b->block[i] = (tn_row_block){.from = from * width,
                                      .to = to * width,
                                      .slot = b->slot,
                                      .n_slots = SLOTS,
                                      .whole = !cut};
+        from = to;
     }
     b->sparse = (tn_sparse){b->floats, b->rows, b->grads, b->bag, b->block, n};
 }
