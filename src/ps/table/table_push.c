@@ -145,7 +145,7 @@ static void train_batch(const tn_table_job *job, const batch *all, scratch *s)
         b.row += b.n;
         b.at += b.n;
         b.show += b.n;
-        b.norm2 += b.norm2 != NULL ? b.n : 0;
+        b.norm2 = b.norm2 != NULL ? b.norm2 + b.n : NULL;
     }
 }
 
