@@ -153,7 +153,7 @@ TNET_API int tnet_score(tnet_scorer *scorer, float *logits, float *clicks, tnet_
  *
  * Scores do not depend on the order of rows, nor on how many there are. Against whole
  * rows the sums of first layers are cut in two: a logit differs by rounding, below 1e-5 times the
- * largest of 1 and its size (measured: 1e-6), as between two processors. The first call makes room
+ * largest of 1 and its size (measured: 2e-7), as between two processors. The first call makes room
  * of its own, about as much as the scorer has, plus the weights of first layers. */
 TNET_API int tnet_score_many(tnet_scorer *scorer, float *logits, float *clicks, tnet_error *err);
 
