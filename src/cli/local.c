@@ -35,16 +35,19 @@ static char * override(tn_arena *arena, const char *key, uint32_t value)
 tn_options tn_local_options(const tn_local_group *l, tn_arena *arena)
 {
     tn_options out = *l->options;
-    if (l->peers == TN_UNSET_U32) {
-        return out;
-    }
     const tn_strs *given = &l->options->overrides;
-    const char **item = TN_NEW_ARRAY(arena, const char *, (size_t)given->n + 1);
-    for (uint32_t i = 0; i < given->n; i++) {
+    const char **item = TN_NEW_ARRAY(arena, const char *, (size_t)given->n + OVERRIDES_MAX);
+    uint32_t n = given->n;
+    for (uint32_t i = 0; i < n; i++) {
         item[i] = given->item[i];
     }
-    item[given->n] = override(arena, "cluster.peers", l->peers);
-    out.overrides = (tn_strs){given->n + 1, item};
+    if (l->peers != TN_UNSET_U32) {
+        item[n++] = override(arena, "cluster.peers", l->peers);
+    }
+    if (l->threads > 0) {
+        item[n++] = override(arena, "train.threads", l->threads);
+    }
+    out.overrides = (tn_strs){n, item};
     return out;
 }
 

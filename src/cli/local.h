@@ -19,6 +19,7 @@ typedef struct tn_local_group {
     const tn_program *program; /* has the option --peers */
     const tn_options *options; /* must outlive */
     uint32_t peers;            /* TN_UNSET_U32: not given */
+    uint32_t threads;          /* --threads of each; 0: not given, or there is no such option */
     const char *folder;        /* as in train/config/rank.h */
 } tn_local_group;
 
@@ -26,7 +27,7 @@ typedef struct tn_local_group {
 
 bool tn_local_is_group(const tn_local_group *l);
 
-/* l->options, and behind them what --peers means. */
+/* l->options, and behind them what --peers and --threads mean. */
 tn_options tn_local_options(const tn_local_group *l, tn_arena *arena);
 
 /* tn_setup_load of these. Then, before tn_setup_plan: which of several processes this one is, or

@@ -1,5 +1,6 @@
 /* tnet_train.c - train, evaluate, checkpoint, log. */
 #include "base/core/log.h"
+#include "base/thread/team.h"
 #include "cli/children.h"
 #include "cli/exits.h"
 #include "cli/local.h"
@@ -20,7 +21,7 @@
 #include <stdio.h>
 
 typedef struct train_flags {
-    uint32_t peers;
+    uint32_t peers, threads;
     const char *profile;
     bool peers_table, resume, fresh, dry_run, plan, dot, print_config, print_graph;
     bool list_models, list_layers, list_ops, list_optimizers, list_formats, list_metrics;
@@ -28,6 +29,9 @@ typedef struct train_flags {
 
 static const tn_field flags[] = {
     TN_FIELD_U32(train_flags, peers, "~", 1, TN_CHILDREN_MAX, "", TN_LOCAL_HELP),
+    TN_FIELD_U32(train_flags, threads, "0", 0, TN_TEAM_THREADS_MAX, "",
+                 "threads that compute (0: train.threads); with --plan also more than there are "
+                 "processors"),
     TN_FLAG_BOOL(train_flags, peers_table, "show a line per process every 10 s"),
     TN_FLAG_BOOL(train_flags, resume, "go on from the newest checkpoint, which must exist"),
     TN_FLAG_BOOL(train_flags, fresh, "begin anew; what is there is kept in the folder earlier-<n>"),
@@ -208,7 +212,8 @@ static tn_status work(tn_setup *s, const tn_options *options, const void *asked,
         return tn_fail(err, TN_E_USAGE,
                        "--fresh begins anew and --resume goes on: only one of them");
     }
-    const tn_local_group local = {.program = &program, .options = options, .peers = f->peers};
+    const tn_local_group local = {
+        .program = &program, .options = options, .peers = f->peers, .threads = f->threads};
     TN_TRY(tn_local_load(&local, s, err));
     if (f->resume) {
         s->run.checkpoint.resume = "must";

@@ -95,6 +95,39 @@ static void shares_of_a_thread_sum_to_the_run(void **state)
     tn_trace_close(t);
 }
 
+static void tiles_are_what_threads_would_share(void **state)
+{
+    (void)state;
+    tn_trace *t = open_trace(16);
+    tn_trace_foresee(t, 4);
+    tn_lane *lane = tn_trace_join(t, "main");
+    tn_lane_tiles_begin(lane, 2); /* in no phase */
+    tn_lane_tiles_end(lane);
+    tn_span_begin(lane, TN_PHASE_BACKWARD);
+    pass_us(500); /* serial */
+    tn_lane_tiles_begin(lane, 6);
+    pass_us(300);
+    tn_span_begin(lane, TN_PHASE_ROW_GRADS); /* in a tile, a phase of its own */
+    pass_us(1000);
+    tn_span_end(lane);
+    tn_lane_tiles_end(lane);
+    tn_lane_tiles_begin(lane, 4);
+    tn_lane_tiles_end(lane);
+    tn_span_end(lane);
+    tn_trace_leave(lane);
+    tn_trace_end(t);
+    const double backward = tn_trace_phase_s(t, "main", TN_PHASE_BACKWARD);
+    const tn_tiles_times b = tn_trace_tiles(t, "main", TN_PHASE_BACKWARD);
+    const tn_tiles_times g = tn_trace_tiles(t, "main", TN_PHASE_ROW_GRADS);
+    assert_true(b.seconds >= 300e-6 && backward - b.seconds >= 500e-6);
+    assert_true(b.runs == 2 && g.runs == 0);
+    assert_true(b.foreseen > b.seconds / 4 && b.foreseen <= b.seconds / 3 + 1e-9);
+    assert_true(fabs(g.seconds - tn_trace_phase_s(t, "main", TN_PHASE_ROW_GRADS)) < 1e-9);
+    assert_true(fabs(g.foreseen - g.seconds / 3) < 1e-9); /* two tiles of six */
+    assert_true(tn_trace_tiles(t, "team", TN_PHASE_BACKWARD).runs == 0);
+    tn_trace_close(t);
+}
+
 static void a_part_counts_as_the_phase_that_is_open(void **state)
 {
     (void)state;
@@ -297,6 +330,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_phase_has_its_own_time_without_what_is_inside),
         cmocka_unit_test(shares_of_a_thread_sum_to_the_run),
+        cmocka_unit_test(tiles_are_what_threads_would_share),
         cmocka_unit_test(a_part_counts_as_the_phase_that_is_open),
         cmocka_unit_test(folded_spans_count_as_one_phase),
         cmocka_unit_test(medians_and_tails_are_of_steps),

@@ -47,6 +47,8 @@ for config in "$configs"/*.yaml; do
     # asking does nothing
     expect 0 tnet-train "$config" data.train="$dir/train.tsv" data.valid=~ data.test=~ --dry-run
     expect 0 tnet-train "$config" data.train="$dir/train.tsv" --plan
+    expect 0 tnet-train "$config" data.train="$dir/train.tsv" --plan --threads 1000
+    grep -q '^foreseen for 1000 processors' "$dir/out" || fail "$model: 1000 threads are not foreseen: $(cat "$dir/out")"
     expect 0 tnet-train "$config" data.train="$dir/train.tsv" --dot
     expect 0 tnet-train "$config" --print-config
     cp "$dir/out" "$dir/printed.yaml"

@@ -2,10 +2,12 @@
  */
 #include "train/report/forecast.h"
 
+#include "base/trace/trace.h"
 #include "config/diag.h"
 #include "support/test.h"
 #include "support/tmpdir.h"
 #include "train/golden.h"
+#include "train/step/model_plan.h"
 #include "train/step/worker.h"
 
 #include <math.h>
@@ -117,22 +119,28 @@ static void write_rows(const char *path, uint32_t n)
     assert_int_equal(fclose(f), 0);
 }
 
-static tn_pace measured(const char *data, tn_text *text)
+static tn_pace measured(const char *data, const char *threads, tn_text *text)
 {
     tn_arena *arena = tn_arena_new(1 << 16);
-    const char *const more[] = {data, "train.batch=32", "train.threads=1", NULL};
+    const char *const more[] = {data, "train.batch=256", threads, NULL};
     const tn_model_plan *plan = golden_plan(arena, "lr", more);
     tn_diag diag = {0};
     tn_error err = {0};
     tn_binder b = {.arena = arena, .diag = &diag};
     tn_worker *w = NULL;
     tn_pace p;
-    assert_int_equal(tn_worker_new(&w, plan, &(tn_worker_opts){.training = true}, &b, &err), TN_OK);
-    if (tn_pace_measure(w, &p, &err) != TN_OK) {
+    tn_trace *trace = NULL;
+    const tn_worker_opts opts = {.training = true, .threads = 1};
+    assert_int_equal(tn_worker_new(&w, plan, &opts, &b, &err), TN_OK);
+    if (tn_pace_foresees(plan->run)) {
+        assert_int_equal(tn_trace_open(&trace, 1, &err), TN_OK);
+    }
+    if (tn_pace_measure(w, trace, &p, &err) != TN_OK) {
         fail_msg("%s", err.text);
     }
     tn_pace_text(&p, text);
     tn_worker_free(w);
+    tn_trace_close(trace);
     tn_diag_done(&diag);
     tn_arena_free(arena);
     return p;
@@ -150,7 +158,7 @@ static void linear_weights_are_no_faster_than_reading(void **state)
     (void)snprintf(path, sizeof path, "%s/rows.tsv", dir);
     (void)snprintf(train, sizeof train, "data.train=%s", path);
     write_rows(path, 3000);
-    tn_pace p = measured(train, &text);
+    tn_pace p = measured(train, "train.threads=1", &text);
     tn_forecast f = tn_forecast_of(&p);
     assert_true(p.reads && p.hand_out > 0 && p.step > 0 && p.step_busy > 0);
     assert_true(f.seconds >= p.hand_out && f.seconds >= p.step);
@@ -159,11 +167,26 @@ static void linear_weights_are_no_faster_than_reading(void **state)
     assert_true(p.keys[1] > 1000 && p.keys[1] < 1100); /* 700 + 311 + 17, and what prices make */
     assert_non_null(strstr(tn_text_str(&text), "expected step: "));
     tn_text_clear(&text);
-    p = measured("data.train=none.tsv", &text);
+    p = measured("data.train=none.tsv", "train.threads=1", &text);
     assert_true(!p.reads && p.step > 0 && p.keys[1] > 1000);
     assert_non_null(strstr(tn_text_str(&text), "not measured, there is no file to read"));
     tn_text_done(&text);
     tn_tmpdir_remove(dir);
+}
+
+static void more_threads_than_processors_are_foreseen(void **state)
+{
+    (void)state;
+    tn_text text = {0};
+    const tn_pace p = measured("data.train=none.tsv", "train.threads=1000", &text);
+    assert_true(p.foreseen && p.threads == 1000 && p.cpus == 1000);
+    assert_true(p.serial > 0 && p.serial < p.step && p.step_busy == p.alone);
+    assert_true(p.step < p.alone + 1e-3); /* 1000 threads look for tiles */
+    const tn_pace one = measured("data.train=none.tsv", "train.threads=1", &text);
+    assert_true(!one.foreseen && one.alone == 0);
+    assert_non_null(
+        strstr(tn_text_str(&text), "\nforeseen for 1000 processors from one thread's "));
+    tn_text_done(&text);
 }
 
 int main(void)
@@ -173,6 +196,7 @@ int main(void)
         cmocka_unit_test(a_window_is_waited_for_but_for_what_is_ready),
         cmocka_unit_test(rows_that_are_made_get_fewer),
         cmocka_unit_test(a_run_predicts_from_its_first_steps),
+        cmocka_unit_test(more_threads_than_processors_are_foreseen),
         cmocka_unit_test(linear_weights_are_no_faster_than_reading),
     };
     return cmocka_run_group_tests_name("train/forecast", tests, NULL, NULL);

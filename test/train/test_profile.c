@@ -75,6 +75,7 @@ static void the_text_has_every_thread_the_totals_and_a_verdict(void **state)
 
         " % of the multiply-add peak, ",
         "the roofline is ",
+        "\nserial: ",
     };
     tn_profile *p = open_profile();
     assert_false(tn_profile_ended(p));

@@ -344,10 +344,13 @@ static void wait_for_the_rest(tn_team *t, uint32_t n_tiles)
 
 static void run(tn_team *team, uint32_t n_tiles, tn_tile_fn *work, void *job, bool in_order)
 {
+    tn_lane *lane = n_tiles > 1 ? tn_team_lane(team) : NULL;
+    tn_lane_tiles_begin(lane, n_tiles);
     if (team == NULL || team->n_seats == 1 || n_tiles < 2) {
         for (uint32_t tile = 0; tile < n_tiles; tile++) {
             work(job, tile);
         }
+        tn_lane_tiles_end(lane);
         return;
     }
     TN_ASSERT(atomic_load(&team->done) == team->n_tiles); /* no run within a run */
@@ -355,7 +358,6 @@ static void run(tn_team *team, uint32_t n_tiles, tn_tile_fn *work, void *job, bo
     team->job = job;
     team->n_tiles = n_tiles;
     team->in_order = in_order;
-    tn_lane *lane = tn_team_lane(team);
     team->phase = lane != NULL ? tn_lane_phase(lane) : TN_PHASES;
     team->step = lane != NULL ? tn_lane_step_of(lane) : 0;
     atomic_store(&team->done, 0);
@@ -367,6 +369,7 @@ static void run(tn_team *team, uint32_t n_tiles, tn_tile_fn *work, void *job, bo
     wake_helpers(team);
 
     work_on_tiles(team, 0, NULL);
+    tn_lane_tiles_end(lane);
     tn_span_begin(lane, TN_PHASE_WAIT_TEAM);
     wait_for_the_rest(team, n_tiles);
     tn_span_end(lane);

@@ -83,6 +83,7 @@ tn_status tn_trace_open(tn_trace **out, uint32_t ring, tn_error *err)
     tn_trace *t = NULL;
     TN_TRY(TN_ALLOC(t, 1, "a trace", err));
     t->ring = ring;
+    t->threads = 1;
     t->names = tn_arena_new(1 << 12);
     (void)pthread_mutex_init(&t->lock, NULL);
     tn_trace_begin(t);
@@ -102,6 +103,12 @@ void tn_trace_close(tn_trace *trace)
     (void)pthread_mutex_destroy(&trace->lock);
     tn_arena_free(trace->names);
     tn_free(trace);
+}
+
+void tn_trace_foresee(tn_trace *trace, uint32_t threads)
+{
+    TN_ASSERT(threads > 0 && atomic_load(&trace->n_lanes) == 0);
+    trace->threads = threads;
 }
 
 void tn_trace_end(tn_trace *trace)
@@ -258,12 +265,22 @@ static void open_at(tn_lane *l, tn_phase phase, const char *label, uint64_t now)
     l->open[l->depth++] = (tn_open_span){.begin = now, .label = label, .phase = phase};
 }
 
+/* Ticks within the tiles of the run that is under way. */
+static void add_tiles(tn_lane *l, tn_phase phase, uint64_t ticks)
+{
+    tn_phase_sum *s = &l->sum[phase];
+    s->tiles += ticks;
+    s->foreseen += (double)ticks * l->tiles_share;
+}
+
 static void close_at(tn_lane *l, uint64_t now)
 {
     TN_ASSERT(l->depth > 0);
     const tn_open_span *o = &l->open[--l->depth];
     uint64_t all = since(o->begin, now);
-    l->sum[o->phase].in_step += since(o->inside, all);
+    uint64_t own = since(o->inside, all);
+    l->sum[o->phase].in_step += own;
+    add_tiles(l, o->phase, l->n_tiles > 0 ? own : 0);
     if (l->depth > 0) {
         l->open[l->depth - 1].inside += all;
     }
@@ -291,6 +308,31 @@ void tn_lane_next(tn_lane *lane, tn_phase phase)
 void tn_lane_end(tn_lane *lane)
 {
     close_at(lane, ticks_now());
+}
+
+void tn_lane_tiles_begin(tn_lane *lane, uint32_t n)
+{
+    if (lane == NULL || lane->depth == 0) { /* in no phase, it is no part of any */
+        return;
+    }
+    const uint32_t threads = lane->trace->threads;
+    TN_ASSERT(n > 0 && lane->n_tiles == 0);
+    lane->n_tiles = n;
+    lane->tiles_share = (double)((n + threads - 1) / threads) / n;
+    lane->tiles_begin = ticks_now();
+    lane->tiles_inside = lane->open[lane->depth - 1].inside;
+}
+
+void tn_lane_tiles_end(tn_lane *lane)
+{
+    if (lane == NULL || lane->depth == 0) {
+        return;
+    }
+    const tn_open_span *o = &lane->open[lane->depth - 1];
+    const uint64_t inside = o->inside - lane->tiles_inside; /* counted as they ended */
+    add_tiles(lane, o->phase, since(inside, since(lane->tiles_begin, ticks_now())));
+    lane->sum[o->phase].runs++;
+    lane->n_tiles = 0;
 }
 
 void tn_trace_leave(tn_lane *lane)

@@ -67,6 +67,9 @@ const char *tn_trace_name(tn_trace *trace, const char *name);
 /* Makes the run begin now instead of when the trace was opened. Call it before any thread joins. */
 void tn_trace_begin(tn_trace *trace);
 
+/* Tiles are counted as a team of so many threads would share them, too; before any thread joins. */
+void tn_trace_foresee(tn_trace *trace, uint32_t threads);
+
 /* The run is over, and what is still open ends with it. At most once; threads need only leave. */
 void tn_trace_end(tn_trace *trace);
 
@@ -84,6 +87,11 @@ uint64_t tn_lane_step_of(const tn_lane *lane);
 
 /* The innermost open phase; TN_PHASES: none. */
 tn_phase tn_lane_phase(const tn_lane *lane);
+
+/* The lane's thread begins to take tiles of a team's run of n, within the phase that is open, and
+ * finds no more of them. Of a phase the rest is serial: other threads have no part in it. */
+void tn_lane_tiles_begin(tn_lane *lane, uint32_t n);
+void tn_lane_tiles_end(tn_lane *lane);
 
 /* Every span counts as `phase`, whatever it says, until the next call with TN_PHASES: what happens
  * inside an evaluation is no part of a step. */
@@ -150,6 +158,15 @@ void tn_trace_times(const tn_trace *trace, uint32_t i, tn_lane_times *out);
 /* Seconds of `phase` in all lanes of that name: "team" is every helper. TN_PHASES: in which such
  * threads ran at all. */
 double tn_trace_phase_s(const tn_trace *trace, const char *lanes, tn_phase phase);
+
+/* Seconds of `phase` in which the lanes of that name took tiles of runs, and as many of them as the
+ * first of tn_trace_foresee's threads would: a run of n tiles takes ceil(n / threads) of them. The
+ * second is told by a team of one thread alone. */
+typedef struct tn_tiles_times {
+    double seconds, foreseen;
+    uint64_t runs;
+} tn_tiles_times;
+tn_tiles_times tn_trace_tiles(const tn_trace *trace, const char *lanes, tn_phase phase);
 
 /* One line per thread and phase that took any time; every thread's shares sum to 100 %. */
 void tn_trace_table(const tn_trace *trace, tn_text *out);

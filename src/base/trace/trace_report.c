@@ -80,6 +80,20 @@ double tn_trace_phase_s(const tn_trace *trace, const char *lanes, tn_phase phase
     return tn_ticks_to_s(trace, ticks);
 }
 
+tn_tiles_times tn_trace_tiles(const tn_trace *trace, const char *lanes, tn_phase phase)
+{
+    tn_tiles_times all = {0};
+    for (uint32_t i = 0; i < tn_trace_lanes(trace); i++) {
+        const tn_lane *l = trace->lane[i];
+        if (strcmp(l->name, lanes) == 0) {
+            all.seconds += tn_ticks_to_s(trace, l->sum[phase].tiles);
+            all.foreseen += tn_ticks_to_s(trace, 1) * l->sum[phase].foreseen;
+            all.runs += l->sum[phase].runs;
+        }
+    }
+    return all;
+}
+
 static void add_row(tn_text *out, const char *thread, const char *phase, double seconds,
                     double share)
 {

@@ -6,6 +6,7 @@
 #include "base/core/number.h"
 #include "base/math/rng.h"
 #include "base/thread/threads.h"
+#include "base/trace/trace.h"
 #include "io/rows/batch_builder.h"
 #include "io/rows/rows.h"
 #include "io/schema/schema.h"
@@ -13,6 +14,7 @@
 #include "ps/table/table.h"
 #include "train/config/run.h"
 #include "train/eval/evaluate.h"
+#include "train/report/profile.h"
 #include "train/step/model_plan.h"
 #include "train/step/step_prefetch.h"
 #include "train/step/worker.h"
@@ -38,7 +40,9 @@ enum {
 #define FRESH_S 0.5  /* for steps that make rows, .. */
 #define STEADY_S 0.4 /* .. and that find them */
 #define PACED_S 0.1  /* of a run, and .. */
-#define QUIET 1e-3   /* of each learning rate: a batch that comes again and again stays news */
+#define RUN_S                                                                                      \
+    1e-7 /* that every thread adds to a run of the team: it looks for tiles, and reports */
+#define QUIET 1e-3 /* of each learning rate: a batch that comes again and again stays news */
 
 /* ---- arithmetic ---- */
 
@@ -308,7 +312,9 @@ static tn_status one_step(held *h, tn_step_prefetch *feeder, tn_error *err)
     const tn_scored scored = {
         .n = b->rows, .logit = h->w->train_logit->val, .label = b->label, .weight = b->weight};
     if (status == TN_OK) {
+        tn_span_begin(h->w->lane, TN_PHASE_METRICS);
         status = tn_metrics_add(h->metrics, &scored, err);
+        tn_span_end(h->w->lane);
     }
     tn_step_prefetch_recycle(feeder, step);
     TN_TRY(status);
@@ -347,6 +353,40 @@ static double busy_s(void)
                : 0;
 }
 
+/* ---- more threads than there are processors ---- */
+
+bool tn_pace_foresees(const tn_run *run)
+{
+    return tn_run_threads(run) > tn_cpu_count();
+}
+
+/* From steps of a team of one: each run of n tiles takes as long as the most tiles of one thread.
+ * Keys of batches to come are numbered by threads that find no tile, a batch by one thread. What
+ * was traced gives shares of the step alone, which was measured with less that disturbs. */
+static void foresee(tn_pace *p, const tn_trace *trace, uint32_t steps, double ahead)
+{
+    double work = 0;
+    double serial = 0;
+    double tiles = 0;
+    double runs = 0;
+    for (uint32_t i = TN_PHASE_LOCALIZE; i <= TN_PHASE_REPORT; i++) {
+        const tn_phase phase = (tn_phase)i;
+        const tn_tiles_times of = tn_trace_tiles(trace, "main", phase);
+        work += tn_trace_phase_s(trace, "main", phase);
+        serial += phase != TN_PHASE_LOCALIZE ? tn_serial_s(trace, phase) : 0;
+        tiles += of.foreseen;
+        runs += (double)of.runs;
+    }
+    const double numbered = tn_trace_phase_s(trace, "main", TN_PHASE_LOCALIZE) / work;
+    const tn_tiles_times pull = tn_trace_tiles(trace, "main", TN_PHASE_PULL);
+    p->alone = p->step_busy = p->step;
+    p->serial = p->alone * serial / work;
+    p->step = p->serial + p->alone * tiles / work + runs / steps * p->threads * RUN_S;
+    p->step = fmax(p->step, p->alone * fmax(1.0 / p->threads, numbered / fmin(ahead, p->threads)));
+    p->new_row *= pull.seconds > 0 ? pull.foreseen / pull.seconds : 1;
+    p->cpus = p->threads;
+}
+
 /* Once through the batches, which makes rows, and then over those that were used. The first half of
  * the rows would say too much of what one costs: memory is touched, partitions begin. */
 static tn_status pace_steps(held *h, tn_error *err)
@@ -372,6 +412,21 @@ static tn_status pace_steps(held *h, tn_error *err)
     return TN_OK;
 }
 
+/* Once more, with tiles counted. */
+static tn_status pace_tiles(held *h, tn_trace *trace, tn_error *err)
+{
+    tn_worker *w = h->w;
+    tn_trace_foresee(trace, h->p->threads);
+    tn_trace_begin(trace);
+    tn_worker_trace(w, trace);
+    TN_TRY(take_steps(h, STEADY_S, STEPS_MOST, err));
+    tn_trace_end(trace);
+    tn_trace_leave(w->lane);
+    w->lane = NULL;
+    foresee(h->p, trace, h->n_steps, w->plan->run->train.prefetch);
+    return TN_OK;
+}
+
 /* Standard input would be gone for the run, and a file may come later. */
 static bool has_data(const tn_strs *paths)
 {
@@ -384,11 +439,12 @@ static bool has_data(const tn_strs *paths)
     return any;
 }
 
-tn_status tn_pace_measure(tn_worker *w, tn_pace *out, tn_error *err)
+tn_status tn_pace_measure(tn_worker *w, tn_trace *trace, tn_pace *out, tn_error *err)
 {
     const tn_run *run = w->plan->run;
     *out = (tn_pace){.batch = run->train.batch,
                      .threads = tn_run_threads(run),
+                     .foreseen = trace != NULL,
                      .cpus = tn_cpu_count(),
                      .ahead = 2 * run->train.prefetch};
     const tn_metrics_opts kinds = tn_metrics_opts_of(run, w->plan->schema);
@@ -400,6 +456,9 @@ tn_status tn_pace_measure(tn_worker *w, tn_pace *out, tn_error *err)
     }
     if (status == TN_OK) {
         status = pace_steps(&h, err);
+    }
+    if (status == TN_OK && trace != NULL) {
+        status = pace_tiles(&h, trace, err);
     }
     drop(&h);
     const double whole = out->data_examples * run->train.epochs;
@@ -448,6 +507,13 @@ void tn_pace_text(const tn_pace *p, tn_text *out)
                  "%.0f ns each\n",
                  p->step * 1e3, p->threads, p->threads == 1 ? "" : "s", f.new_rows,
                  p->new_row * 1e9);
+    if (p->foreseen) {
+        tn_text_addf(out,
+                     "foreseen for %u processors from one thread's %.2f ms, of which %.3f ms "
+                     "(%.2f %%) are serial; %.1f of %u threads are busy in a step\n",
+                     p->cpus, p->alone * 1e3, p->serial * 1e3, 100 * p->serial / p->alone,
+                     p->alone / p->step, p->threads);
+    }
     tn_text_addf(
         out, "expected step: %.2f ms, %.0f rows/s, bound by %s; %.2f ms once all rows are there\n",
         f.seconds * 1e3, batch / f.seconds, f.bound, f.old * 1e3);

@@ -14,12 +14,19 @@
  *
  * A window is loaded while nothing can be handed out but what is ready; handing out and steps go on
  * side by side, as far as there are processors.
+ *
+ * Where the run has more threads than there are processors, a machine of as many is foreseen: steps
+ * are measured on one thread and their tiles counted, of which threads can share no more than there
+ * are in a run of the team (Amdahl's law for each run). Bandwidth of memory, and a clock that is
+ * slower when all processors work, are not foreseen.
  */
 #ifndef TN_TRAIN_FORECAST_H
 #define TN_TRAIN_FORECAST_H
 
 #include "base/core/text.h"
 
+typedef struct tn_run tn_run;     /* train/config/run.h */
+typedef struct tn_trace tn_trace; /* base/trace/trace.h */
 typedef struct tn_worker tn_worker;
 
 /* Seconds of a whole batch; wall time unless it says otherwise. */
@@ -37,7 +44,10 @@ typedef struct tn_pace {
     double run_examples;  /* of the run, 0: not known; .. */
     double data_examples; /* .. and of its data */
     uint32_t batch;
-    uint32_t threads, cpus;
+    uint32_t threads, cpus; /* cpus: of the machine that is foreseen, where that is not this one */
+    bool foreseen;          /* for more threads than processors: step and new_row, from: */
+    double alone;           /* a step on one thread, */
+    double serial;          /* of it what more threads have no part in */
 } tn_pace;
 
 typedef struct tn_forecast {
@@ -50,9 +60,13 @@ typedef struct tn_forecast {
 
 tn_forecast tn_forecast_of(const tn_pace *pace);
 
+/* Whether the run has more threads than there are processors: its worker has a team of one. */
+bool tn_pace_foresees(const tn_run *run);
+
 /* Trains `w`, which is of no use for anything else afterwards. Without data, or when they come by
- * standard input, rows are drawn. */
-tn_status tn_pace_measure(tn_worker *w, tn_pace *out, tn_error *err) TN_MUST_USE;
+ * standard input, rows are drawn. `trace`: for a run that is foreseen, else NULL; nothing is
+ * recorded there yet, and it must outlive `w`. */
+tn_status tn_pace_measure(tn_worker *w, tn_trace *trace, tn_pace *out, tn_error *err) TN_MUST_USE;
 
 /* Two or three lines: the pieces, and what they come to. */
 void tn_pace_text(const tn_pace *pace, tn_text *out);

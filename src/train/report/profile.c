@@ -122,6 +122,53 @@ void tn_bound_text(const tn_trace *trace, const tn_effort *e, tn_text *out)
     }
 }
 
+/* ---- what more threads would have no part in ---- */
+
+/* Phases of a step that a helper cannot do as a whole; localize it does. */
+static bool is_in_step(tn_phase phase)
+{
+    return phase > TN_PHASE_LOCALIZE && phase <= TN_PHASE_REPORT;
+}
+
+double tn_serial_s(const tn_trace *trace, tn_phase phase)
+{
+    TN_ASSERT(is_in_step(phase));
+    double tiles = tn_trace_tiles(trace, "main", phase).seconds;
+    return fmax(0, tn_trace_phase_s(trace, "main", phase) - tiles);
+}
+
+/* The phases that have most of it, for a bracket. */
+static void say_phases(const tn_trace *trace, double work, tn_text *out)
+{
+    const char *before = " (";
+    for (uint32_t i = 0; i < TN_PHASES; i++) {
+        double share = is_in_step((tn_phase)i) ? tn_serial_s(trace, (tn_phase)i) / work : 0;
+        if (share >= 0.0005) {
+            tn_text_addf(out, "%s%s %.2f", before, tn_phase_name((tn_phase)i), 100 * share);
+            before = ", ";
+        }
+    }
+    tn_text_adds(out, before[0] == ',' ? ")" : "");
+}
+
+void tn_serial_text(const tn_trace *trace, tn_text *out)
+{
+    double serial = 0;
+    double work = 0;
+    for (uint32_t i = TN_PHASE_LOCALIZE; i <= TN_PHASE_REPORT; i++) {
+        const tn_phase phase = (tn_phase)i;
+        work += tn_trace_phase_s(trace, "main", phase) + tn_trace_phase_s(trace, "team", phase);
+        serial += is_in_step(phase) ? tn_serial_s(trace, phase) : 0;
+    }
+    if (work > 0) {
+        tn_text_addf(
+            out, "serial: %.2f %% of the work of steps is done by one thread whatever their number",
+            100 * serial / work);
+        say_phases(trace, work, out);
+        tn_text_addf(out, "\n");
+    }
+}
+
 /* ---- the profile ---- */
 
 #define MEASURED_S 0.2
@@ -252,6 +299,7 @@ tn_status tn_profile_text(const tn_profile *p, tn_text *out, tn_error *err)
     if (p->rows > 0 && effort.seconds > 0) {
         effort.rows_per_s = (double)p->rows / effort.seconds;
         add_totals(p, &effort, out);
+        tn_serial_text(p->trace, out);
         tn_bound_text(p->trace, &effort, out);
     }
     return tn_text_check(out, "a profile", err);

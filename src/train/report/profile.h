@@ -59,4 +59,12 @@ double tn_effort_limit(const tn_effort *w);
 /* One line. The trace has ended. */
 void tn_bound_text(const tn_trace *trace, const tn_effort *effort, tn_text *out);
 
+/* ---- what more threads would have no part in ---- */
+
+/* Seconds of a step's phase that the main thread spends outside of tiles. */
+double tn_serial_s(const tn_trace *trace, tn_phase phase);
+
+/* One line: the serial share of the work of all threads in steps. The trace has ended. */
+void tn_serial_text(const tn_trace *trace, tn_text *out);
+
 #endif

@@ -3,6 +3,7 @@
 
 #include "base/core/arena.h"
 #include "base/keys/record.h"
+#include "base/trace/trace.h"
 #include "cluster/launch/membership.h"
 #include "io/read/reader.h"
 #include "models/layerlist.h"
@@ -186,24 +187,35 @@ tn_status tn_dry_run(const tn_model_plan *plan, const tn_binder *b, tn_text *out
     return status;
 }
 
+/* What every node costs, and how long a step will take. */
+static tn_status describe(tn_worker *w, tn_trace *trace, const tn_binder *b, tn_text *out,
+                          tn_error *err)
+{
+    double products = 0;
+    tn_pace pace;
+    TN_TRY(tn_measure_products(w->train_graph, &products, err));
+    tn_graph_print(w->train_graph, products, out);
+    tell_memory(w, b, out);
+    TN_TRY(tn_pace_measure(w, trace, &pace, err));
+    tn_pace_text(&pace, out);
+    return TN_OK;
+}
+
 tn_status tn_describe_graph(const tn_model_plan *plan, const tn_binder *b, bool dot, tn_text *out,
                             tn_error *err)
 {
+    const bool foresees = tn_pace_foresees(plan->run);
+    const tn_worker_opts opts = {.training = true, .threads = foresees ? 1 : 0};
     tn_worker *w = NULL;
-    TN_TRY(tn_worker_new(&w, plan, &(tn_worker_opts){.training = true}, b, err));
-    double products = 0;
-    tn_pace pace;
-    tn_status status = TN_OK;
-    if (dot) {
+    TN_TRY(tn_worker_new(&w, plan, &opts, b, err));
+    tn_trace *trace = NULL;
+    tn_status status = foresees && !dot ? tn_trace_open(&trace, 1, err) : TN_OK;
+    if (status == TN_OK && dot) {
         tn_graph_dot(w->train_graph, out);
-    } else if ((status = tn_measure_products(w->train_graph, &products, err)) == TN_OK) {
-        tn_graph_print(w->train_graph, products, out);
-        tell_memory(w, b, out);
-        status = tn_pace_measure(w, &pace, err);
-        if (status == TN_OK) {
-            tn_pace_text(&pace, out);
-        }
+    } else if (status == TN_OK) {
+        status = describe(w, trace, b, out, err);
     }
     tn_worker_free(w);
+    tn_trace_close(trace);
     return status == TN_OK ? tn_text_check(out, "the plan", err) : status;
 }

@@ -140,7 +140,7 @@ static tn_status make_all(tn_worker *w, const tn_worker_opts *opts, const tn_bin
     bool good = tn_day_read(run->run.day, &w->day);
     TN_ASSERT(good); /* checked with the configuration */
     w->params = tn_params_new();
-    TN_TRY(tn_team_open(&w->team, tn_run_threads(run), err));
+    TN_TRY(tn_team_open(&w->team, opts->threads > 0 ? opts->threads : tn_run_threads(run), err));
     if (run->compute.pin && w->plan->owners.n_peers == 1) { /* else when the peers are open */
         TN_TRY(tn_team_pin(w->team, err));
     }
