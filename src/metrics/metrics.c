@@ -66,10 +66,12 @@ void tn_metrics_free(tn_metrics *m)
 
 void tn_metrics_clear(tn_metrics *m)
 {
+    if (m->rows > 0 || m->flags != 0) { /* else the bins are not even touched */
+        memset(m->cell, 0, 2 * (size_t)m->n_bins * sizeof m->cell[0]);
+    }
     m->rows = 0;
     m->flags = 0;
     memset(m->sum, 0, sizeof m->sum);
-    memset(m->cell, 0, 2 * (size_t)m->n_bins * sizeof m->cell[0]);
     if (m->kept != NULL) {
         m->kept->n = 0;
         m->kept->order = TN_KEPT_UNSORTED;

@@ -4,6 +4,7 @@
 #include "base/core/alloc.h"
 
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -37,6 +38,37 @@ static void large_memory_is_zeroed_and_starts_on_a_huge_page(void **state)
         memset(memory, 1, sizes[k]);
         tn_free(memory);
     }
+}
+
+/* tn_free takes what begins on a huge page for a large array. */
+static void no_small_memory_starts_on_a_huge_page(void **state)
+{
+    (void)state;
+    enum { N = 1 << 18 }; /* the heap passes some twenty of them */
+    static void *memory[N];
+    size_t wrong = 0;
+    for (size_t i = 0; i < N; i++) {
+        memory[i] = tn_alloc(1, 100, "a test");
+        wrong += (uintptr_t)memory[i] % ((size_t)2 << 20) == 0;
+    }
+    assert_int_equal(wrong, 0);
+    for (size_t i = 0; i < N; i++) {
+        tn_free(memory[i]);
+    }
+}
+
+static void what_is_not_used_of_large_memory_is_not_touched(void **state)
+{
+    (void)state;
+    enum { MB = 1 << 20 };
+    struct rusage before;
+    struct rusage after;
+    assert_int_equal(getrusage(RUSAGE_SELF, &before), 0);
+    char *memory = tn_alloc(512, MB, "a large test");
+    memory[(size_t)100 * MB] = 1;
+    assert_int_equal(getrusage(RUSAGE_SELF, &after), 0);
+    assert_true(after.ru_maxrss - before.ru_maxrss < 64 * 1024); /* kB */
+    tn_free(memory);
 }
 
 static void nothing_is_something(void **state)
@@ -131,6 +163,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_is_zeroed_and_starts_on_a_cache_line),
         cmocka_unit_test(large_memory_is_zeroed_and_starts_on_a_huge_page),
+        cmocka_unit_test(no_small_memory_starts_on_a_huge_page),
+        cmocka_unit_test(what_is_not_used_of_large_memory_is_not_touched),
         cmocka_unit_test(nothing_is_something),
         cmocka_unit_test(a_product_that_overflows_is_refused),
         cmocka_unit_test(the_nth_try_fails_once),

@@ -10,23 +10,52 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-enum { EXIT_MEMORY = 7, PAGE = 4 << 10, HUGE_PAGE = 2 << 20 };
+enum { EXIT_MEMORY = 7, PAGE = 4 << 10, HUGE_PAGE = 2 << 20, LARGE = HUGE_PAGE };
 
 static _Atomic uint64_t calls_to_failure;
 
-/* Asks for huge pages for large arrays, before they are touched: with small pages nearly every
- * random access walks the page tables. */
-static void *reserve(size_t bytes)
+/* What stands in front of a large array, on a page of its own. */
+typedef struct mapping {
+    void *start;
+    size_t size;
+} mapping;
+
+/* Large arrays are mapped one by one: they come zeroed, so that what is never used is never
+ * touched. Asks for huge pages: with small ones nearly every random access walks the page tables.
+ */
+static void *map_large(size_t bytes)
 {
-    if (bytes < HUGE_PAGE) {
-        return aligned_alloc(TN_CACHE_LINE, bytes);
-    }
-    void *memory = NULL;
-    if (posix_memalign(&memory, HUGE_PAGE, bytes) != 0) {
+    if (bytes > SIZE_MAX - HUGE_PAGE - PAGE) {
         return NULL;
     }
+    const mapping m = {.start = mmap(NULL, bytes + HUGE_PAGE + PAGE, PROT_READ | PROT_WRITE,
+                                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+                       .size = bytes + HUGE_PAGE + PAGE};
+    if (m.start == MAP_FAILED) {
+        return NULL;
+    }
+    char *memory = (char *)m.start + PAGE;
+    memory += (HUGE_PAGE - (uintptr_t)memory % HUGE_PAGE) % HUGE_PAGE;
+    memcpy(memory - sizeof m, &m, sizeof m);
     (void)madvise(memory, bytes / PAGE * PAGE, MADV_HUGEPAGE);
     return memory;
+}
+
+/* Only large arrays begin on a huge page. */
+static bool is_mapped(const void *memory)
+{
+    return (uintptr_t)memory % HUGE_PAGE == 0;
+}
+
+static void *take_small(size_t bytes)
+{
+    void *memory = aligned_alloc(TN_CACHE_LINE, bytes);
+    if (memory == NULL || !is_mapped(memory)) {
+        return memory != NULL ? memset(memory, 0, bytes) : NULL;
+    }
+    void *other = take_small(bytes); /* the heap's, by chance; it is not given out twice */
+    free(memory);
+    return other;
 }
 
 /* NULL when there is none. */
@@ -36,8 +65,7 @@ static void *zeroed(size_t count, size_t size)
         return NULL;
     }
     size_t bytes = (count * size + TN_CACHE_LINE - 1) / TN_CACHE_LINE * TN_CACHE_LINE;
-    void *memory = reserve(bytes != 0 ? bytes : TN_CACHE_LINE);
-    return memory != NULL ? memset(memory, 0, bytes) : NULL;
+    return bytes < LARGE ? take_small(bytes != 0 ? bytes : TN_CACHE_LINE) : map_large(bytes);
 }
 
 void *tn_alloc(size_t count, size_t size, const char *what)
@@ -93,7 +121,14 @@ tn_status tn_reserve(void *array, size_t *max, size_t size, size_t n, const char
 
 void tn_free(void *memory)
 {
-    free(memory);
+    if (memory == NULL || !is_mapped(memory)) {
+        free(memory);
+        return;
+    }
+    mapping m;
+    memcpy(&m, (const char *)memory - sizeof m, sizeof m);
+    int failure = munmap(m.start, m.size);
+    TN_ASSERT(failure == 0);
 }
 
 void tn_alloc_fail_at(uint64_t nth)
