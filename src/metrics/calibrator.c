@@ -30,10 +30,12 @@ struct tn_calibrator {
     uint32_t n;
     bool packed;
     uint64_t rows;
-    double clicks, others;                    /* weights */
-    point point[TN_BINS];                     /* once packed, n points that ascend by z */
-    bool some_unknown;                        /* some m is not 0 */
-    point cell[(TN_UNKNOWN_MAX + 1) * CELLS]; /* the same rows, by m and z */
+    double clicks, others; /* weights */
+    point point[TN_BINS];  /* once packed, n points that ascend by z */
+    bool some_unknown;     /* some m is not 0 */
+    point
+        cell[(TN_UNKNOWN_MAX + 1) * CELLS]; /* the same rows, by m and z; packed if some_unknown */
+    uint32_t cell_end[TN_UNKNOWN_MAX + 1];  /* then: behind those of each m */
 };
 
 /* ---- the map ---- */
@@ -146,12 +148,24 @@ void tn_calibrator_add(tn_calibrator *c, const tn_scored *rows)
     }
 }
 
-/* Leaves the points that hold something, at the mean logit of their rows. Cells stay where they
- * are. */
+/* Leaves the cells that hold something, at the mean logit of their rows. */
+static void pack_cells(tn_calibrator *c)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < (TN_UNKNOWN_MAX + 1) * CELLS; i++) {
+        const point p = c->cell[i];
+        if (p.weight > 0) {
+            c->cell[n++] = (point){p.z / p.weight, p.weight, p.clicks};
+        }
+        c->cell_end[i / CELLS] = n;
+    }
+}
+
+/* The same of all points. */
 static void pack(tn_calibrator *c)
 {
-    for (uint32_t i = 0; i < (TN_UNKNOWN_MAX + 1) * CELLS && c->some_unknown && !c->packed; i++) {
-        c->cell[i].z /= c->cell[i].weight > 0 ? c->cell[i].weight : 1;
+    if (c->some_unknown && !c->packed) {
+        pack_cells(c);
     }
     for (uint32_t i = 0; i < TN_BINS && !c->packed; i++) {
         point p = c->point[i];
@@ -185,8 +199,8 @@ static tn_status begin_fit(tn_calibrator *c, tn_error *err)
 /* What is fitted; targets of whole labels. */
 typedef struct fit {
     const point *point;
-    uint32_t n;
-    uint32_t per_m; /* points of m = 0, then those of 1 .. */
+    uint32_t n_m;        /* points of m = 0, then those of 1 .. */
+    const uint32_t *end; /* n_m: behind those of each */
     double click, other;
 } fit;
 
@@ -195,24 +209,19 @@ static double target(const fit *f, const point *p)
     return f->other * p->weight + (f->click - f->other) * p->clicks;
 }
 
-static uint32_t unknown_of(const fit *f, uint32_t i)
+static double logit_at(const point *p, const double x[3], uint32_t m)
 {
-    return i / f->per_m;
-}
-
-static double logit_at(const fit *f, const double x[3], uint32_t i)
-{
-    return x[0] * f->point[i].z + x[1] + x[2] * unknown_of(f, i);
+    return x[0] * p->z + x[1] + x[2] * m;
 }
 
 /* Weighted loss of x = (a, b, c) with its ridge. */
 static double loss_at(const fit *f, const double x[3])
 {
     double sum = RIDGE / 2 * (x[0] * x[0] + x[1] * x[1] + x[2] * x[2]);
-    for (uint32_t i = 0; i < f->n; i++) {
-        const point *p = &f->point[i];
-        if (p->weight > 0) {
-            double z = logit_at(f, x, i);
+    const point *p = f->point;
+    for (uint32_t m = 0; m < f->n_m; m++) {
+        for (; p < f->point + f->end[m]; p++) {
+            double z = logit_at(p, x, m);
             sum += p->weight * tn_log1p_exp(z) - target(f, p) * z;
         }
     }
@@ -234,11 +243,10 @@ static void newton_step(const fit *f, const double x[3], double step[3])
     double g[3] = {RIDGE * x[0], RIDGE * x[1], RIDGE * x[2]};
     double h[3] = {RIDGE, 0, RIDGE}; /* aa, ab, bb */
     double hc[3] = {0, 0, RIDGE};    /* ac, bc, cc */
-    for (uint32_t i = 0; i < f->n; i++) {
-        const point *p = &f->point[i];
-        const double m = unknown_of(f, i);
-        if (p->weight > 0) {
-            double q = tn_sigmoid(logit_at(f, x, i));
+    const point *p = f->point;
+    for (uint32_t m = 0; m < f->n_m; m++) {
+        for (; p < f->point + f->end[m]; p++) {
+            double q = tn_sigmoid(logit_at(p, x, m));
             double d = p->weight * q - target(f, p);
             double w = p->weight * q * (1 - q);
             g[0] += d * p->z;
@@ -297,11 +305,12 @@ static bool tells_of_unknown(const tn_calibrator *c)
     double all[TN_UNKNOWN_MAX + 1] = {0};
     double mean = 0;
     const double rows = (double)c->rows / (c->clicks + c->others); /* per weight */
-    for (uint32_t i = 0; c->some_unknown && i < (TN_UNKNOWN_MAX + 1) * CELLS; i++) {
-        clicks[i / CELLS] += rows * c->cell[i].clicks;
-        all[i / CELLS] += rows * c->cell[i].weight;
-    }
+    const point *p = c->cell;
     for (uint32_t m = 0; m <= TN_UNKNOWN_MAX; m++) {
+        for (; p < c->cell + c->cell_end[m]; p++) {
+            clicks[m] += rows * p->clicks;
+            all[m] += rows * p->weight;
+        }
         mean += m * all[m] / (double)c->rows;
     }
     double side[2][2] = {{0}};
@@ -316,7 +325,7 @@ static bool tells_of_unknown(const tn_calibrator *c)
 tn_status tn_calibrator_platt(tn_calibrator *c, bool smoothed, tn_calibration *out, tn_error *err)
 {
     TN_TRY(begin_fit(c, err));
-    fit f = {c->point, c->n, TN_BINS, 1, 0};
+    fit f = {c->point, 1, &c->n, 1, 0};
     if (smoothed) {
         f.click = (c->clicks + 1) / (c->clicks + 2);
         f.other = 1 / (c->others + 2);
@@ -328,7 +337,7 @@ tn_status tn_calibrator_platt(tn_calibrator *c, bool smoothed, tn_calibration *o
                        "cannot calibrate: higher scores have fewer clicks (a = %.6g)", x[0]);
     }
     if (tells_of_unknown(c)) {
-        f = (fit){c->cell, (TN_UNKNOWN_MAX + 1) * CELLS, CELLS, f.click, f.other};
+        f = (fit){c->cell, TN_UNKNOWN_MAX + 1, c->cell_end, f.click, f.other};
         double with[3] = {x[0], x[1], 0};
         const double gain = loss_at(&f, x) - minimize(&f, with);
         if (with[0] > 0 && gain * (double)c->rows > UNKNOWN_GAIN_MIN * (c->clicks + c->others)) {
@@ -413,16 +422,13 @@ static tn_status add_points(tn_metrics *m, const point *p, uint32_t n, const tn_
     float logit[POINTS_AT_ONCE];
     float label[POINTS_AT_ONCE];
     float weight[POINTS_AT_ONCE];
-    uint32_t kept = 0;
     for (uint32_t i = 0; i < n; i++) {
-        if (p[i].weight > 0) {
-            logit[kept] = (float)tn_calibration_logit(map, p[i].z, unknown);
-            label[kept] = (float)level(&p[i]);
-            weight[kept++] = (float)p[i].weight;
-        }
+        logit[i] = (float)tn_calibration_logit(map, p[i].z, unknown);
+        label[i] = (float)level(&p[i]);
+        weight[i] = (float)p[i].weight;
     }
-    const tn_scored rows = {.n = kept, .logit = logit, .label = label, .weight = weight};
-    return kept > 0 ? tn_metrics_add(m, &rows, err) : TN_OK;
+    const tn_scored rows = {.n = n, .logit = logit, .label = label, .weight = weight};
+    return tn_metrics_add(m, &rows, err);
 }
 
 tn_status tn_calibrator_metrics(const tn_calibrator *c, const tn_calibration *map, tn_metrics **out,
@@ -431,15 +437,17 @@ tn_status tn_calibrator_metrics(const tn_calibrator *c, const tn_calibration *ma
     TN_ASSERT(c->packed);
     const bool by_m = map->c != 0 && c->some_unknown;
     const point *all = by_m ? c->cell : c->point;
-    const uint32_t n_all = by_m ? (TN_UNKNOWN_MAX + 1) * CELLS : c->n;
+    const uint32_t *end = by_m ? c->cell_end : &c->n;
     tn_metrics *m = NULL;
     TN_TRY(tn_metrics_new(&m, &(tn_metrics_opts){0}, err));
     uint32_t at = 0;
     tn_status status = TN_OK;
-    while (at < n_all && status == TN_OK) {
-        uint32_t n = n_all - at < POINTS_AT_ONCE ? n_all - at : (uint32_t)POINTS_AT_ONCE;
-        status = add_points(m, all + at, n, map, by_m ? at / CELLS : 0, err);
-        at += n;
+    for (uint32_t k = 0; k < (by_m ? TN_UNKNOWN_MAX + 1 : 1); k++) {
+        while (at < end[k] && status == TN_OK) {
+            uint32_t n = end[k] - at < POINTS_AT_ONCE ? end[k] - at : (uint32_t)POINTS_AT_ONCE;
+            status = add_points(m, all + at, n, map, k, err);
+            at += n;
+        }
     }
     if (status != TN_OK) {
         tn_metrics_free(m);
