@@ -126,14 +126,19 @@ tn_status tn_saver_save(tn_saver *s, bool delta, tn_error *err)
     return status == TN_OK ? TN_OK : fail_save(s, status, err);
 }
 
-tn_status tn_saver_save_last(tn_saver *s, bool delta, tn_error *err)
+tn_status tn_saver_begin_last(tn_saver *s, bool delta, tn_error *err)
 {
     TN_TRY(tn_saver_end(s, err));
     if (!s->is_unsaved) {
         return TN_OK;
     }
     s->failed = FAILED_MAX;
-    TN_TRY(tn_saver_save(s, delta, err));
+    return tn_saver_save(s, delta, err);
+}
+
+tn_status tn_saver_save_last(tn_saver *s, bool delta, tn_error *err)
+{
+    TN_TRY(tn_saver_begin_last(s, delta, err));
     return tn_saver_end(s, err);
 }
 

@@ -61,6 +61,8 @@ tn_status tn_saver_end(tn_saver *s, tn_error *err) TN_MUST_USE;
 
 /* Saves what is not saved and waits, also where failures are allowed for: there is no next time. */
 tn_status tn_saver_save_last(tn_saver *s, bool delta, tn_error *err) TN_MUST_USE;
+/* The same without waiting, which tn_saver_end then does. */
+tn_status tn_saver_begin_last(tn_saver *s, bool delta, tn_error *err) TN_MUST_USE;
 
 /* The end that a signal asked for: saves what is not saved, unless that would take longer than
  * checkpoint.grace. Never TN_OK: TN_E_STOPPED says where the checkpoint is. */

@@ -524,16 +524,18 @@ static tn_status tell_calibration(trainer *t, const char *line, tn_error *err)
     return tn_report_event(t->report, &t->state, t->map != NULL ? "info" : "warn", line, err);
 }
 
-/* The map from scores to probabilities, with a line that tells what it does. */
+/* The map from scores to probabilities, with a line that tells what it does. It is fitted while the
+ * last checkpoint is written, whose model its file will name. TN_E_STOPPED: by a signal. */
 static tn_status calibrate(trainer *t, tn_error *err)
 {
     const uint32_t method = t->run->eval.calibrate;
-    if (method == TN_CALIBRATE_NONE) {
-        return TN_OK;
-    }
     tn_error why = {0};
     tn_text line = {0};
-    tn_status status = fit(t, &why);
+    tn_status status = method != TN_CALIBRATE_NONE ? fit(t, &why) : TN_OK;
+    TN_TRY(tn_saver_end(&t->saver, err));
+    if (method == TN_CALIBRATE_NONE || is_asked(t)) {
+        return is_asked(t) ? TN_E_STOPPED : TN_OK;
+    }
     if (status == TN_OK) {
         status = write_calibration(t, &why);
     }
@@ -590,8 +592,8 @@ static tn_status evaluate_test(trainer *t, tn_error *err)
     return status;
 }
 
-/* Scores of the model that stays: those of data.valid unless they are known, of data.test always,
- * behind the calibration that was fitted on the former. */
+/* Scores of the model that stays, which is being saved: those of data.valid unless they are known,
+ * of data.test always, behind the calibration that was fitted on the former. */
 static tn_status judge_the_last(trainer *t, tn_error *err)
 {
     const bool known = t->out->valid.metrics != NULL && (t->collected || t->calibrate == NULL);
@@ -660,7 +662,7 @@ static tn_status wind_up(trainer *t, tn_error *err)
     TN_TRY(tn_saver_end(&t->saver, err)); /* of the best model, which it may be */
     const bool imported = t->state.begun && !t->saver.has_saved; /* also where nothing is learned */
     if ((t->epoch.is_begun || imported) && !t->saver.is_rare && !is_asked(t)) {
-        TN_TRY(tn_saver_save_last(&t->saver, false, err));
+        TN_TRY(tn_saver_begin_last(&t->saver, false, err));
     }
     tn_status status = is_asked(t) ? TN_E_STOPPED : judge_the_last(t, err);
     if (status == TN_OK && t->epoch.is_begun) {
