@@ -43,7 +43,7 @@ static void single_rows(const char *config, const char *const *model, const char
     us.n = 0;
     load(config, model, 1, &rig);
     for (int i = 0; i < TURNS; i++) {
-        tn_sample(&us, 1e6 / tn_rig_train_memory(&rig, seconds));
+        tn_sample(&us, 1e6 / tn_rig_turn(&rig, tn_rig_train_memory, seconds).rate);
     }
     tn_rig_close(&rig);
     tn_figure_print(&(tn_figure){.row = "P18",
@@ -69,7 +69,7 @@ static void batch_sizes(const char *config, const char *const *model, const char
     }
     for (int i = 0; i < TURNS; i++) {
         for (int k = 0; k < SIZES; k++) {
-            tn_sample(&rate[k], 1e-3 * tn_rig_train_memory(&rig[k], seconds));
+            tn_sample(&rate[k], 1e-3 * tn_rig_turn(&rig[k], tn_rig_train_memory, seconds).rate);
         }
     }
     for (int k = 0; k < SIZES; k++) {
@@ -98,7 +98,7 @@ static void slots(int n, char *const *config, double seconds, bool json)
     }
     for (int i = 0; i < TURNS; i++) {
         for (int k = 0; k < n; k++) {
-            double rows = tn_rig_train_memory(&rig[k], seconds);
+            double rows = tn_rig_turn(&rig[k], tn_rig_train_memory, seconds).rate;
             tn_sample(&ns[k], 1e9 / rows / rig[k].plan->schema->n_slots);
         }
     }

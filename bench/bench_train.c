@@ -1,40 +1,39 @@
 /* bench_train.c - rows per second of whole training steps, beside the FLOP limit.
  *
- *     bench_train CONFIG SECONDS file|memory|score [--profile[=FILE]] [key=value ..]
+ *     bench_train CONFIG SECONDS file|memory|both|score [--profile[=FILE]] [key=value ..]
  *
- *     file     steps as a run makes them: read, parse, localize, pull, forward, backward, push,
- *              metrics
+ *     file     steps as a run makes them: read, parse, shuffle, localize, pull, forward, backward,
+ *              push, metrics
  *     memory   the parsed rows of the first 400 batches stay in memory; all else is the same
- *     score    the same rows, forward and metrics only
+ *     both     memory, then the same from the file
+ *     score    rows in memory, forward and metrics only
  *
- * Warm-up is a fifth of the time, and in memory one pass over the batches, which creates the rows
- * of all keys: the programs that we compare with have a table of all keys before their clock runs.
- * The rate of that pass is printed too (first_pass_rows_per_s), for a table that grows.
+ * What CONFIG leaves open, train.batch among it, is chosen as tnet-train chooses it. Warm-up is a
+ * fifth of the time, and but for `file` one pass over the batches, which creates the rows of all
+ * keys: the programs that we compare with have a table of all keys before their clock runs. The
+ * rate of that pass is printed too (first_pass_rows_per_s), for a table that grows.
  *
  * Then prints one JSON line: rows_per_s over the whole time, the median, least and largest of ten
- * windows, FLOPs of a row, the peak of one core measured in the same run, the share of it that is
- * reached, processor time, memory and the time to the first step, and `others`, the cores that
- * other programs took meanwhile: above .08 it is measured again, up to three times, and the least
- * disturbed try counts. Nothing is gated. With --profile
+ * windows, what the file gave beside it (`both`), FLOPs of a row, the peak of as many cores as
+ * threads before and behind, the share of it that is reached, processor time, memory and the time
+ * to the first step, and `others`, the cores that others took meanwhile: a disturbed turn
+ * (machine.h) is made again, `again` says how often. Nothing is gated. With --profile
  * it first prints what every thread's time went to; FILE takes the latest spans, for
  * ui.perfetto.dev. Figures beside their targets: bench_rates.
  */
 #include "base/core/clock.h"
 #include "base/core/number.h"
-#include "base/machine/machine_peak.h"
 #include "base/thread/threads.h"
 #include "figure.h"
 #include "machine.h"
 #include "rig.h"
 #include "train/report/profile.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { WINDOWS = 10, BATCHES = 400, TRIES = 4 };
-#define QUIET .08 /* of a core for others: a measurement that they disturb more is made again */
+enum { WINDOWS = 10, BATCHES = 400, PEAK_MS = 100 };
 
 static void check(tn_status status, const tn_error *err)
 {
@@ -82,48 +81,104 @@ static void show_profile(tn_profile *p, const char *path)
     tn_profile_close(p);
 }
 
-/* What one try measured. */
+/* What one try measured, and the turn around it. */
 typedef struct turn {
     tn_spread windows; /* rows per second */
-    double rate;       /* over all of them */
     double cpu_per_mrow;
-    double others; /* cores that other programs took meanwhile */
+    tn_turn whole;
 } turn;
 
-typedef double train_fn(tn_rig *rig, double seconds);
-
-static turn try_once(tn_rig *rig, train_fn *train, double seconds)
+static double try_once(tn_rig *rig, tn_rig_rate *train, double seconds, turn *t)
 {
     static tn_samples rate;
     rate.n = 0;
     double rows = 0;
     const double from = tn_clock_s();
     const double cpu = tn_machine_cpu_s();
-    const double busy = tn_machine_busy_s();
     for (int i = 0; i < WINDOWS; i++) {
         double start = tn_clock_s();
         double now = train(rig, seconds / WINDOWS);
         tn_sample(&rate, now);
         rows += now * (tn_clock_s() - start);
     }
-    const double took = tn_clock_s() - from;
-    const double own = tn_machine_cpu_s() - cpu;
-    return (turn){.windows = tn_spread_of(&rate),
-                  .rate = rows / took,
-                  .cpu_per_mrow = own * 1e6 / rows,
-                  .others = fmax(0, (tn_machine_busy_s() - busy - own) / took)};
+    t->windows = tn_spread_of(&rate);
+    t->cpu_per_mrow = (tn_machine_cpu_s() - cpu) * 1e6 / rows;
+    return rows / (tn_clock_s() - from);
 }
 
-/* The first try that others leave alone, else the one that they disturb least. A profile is of one
- * try, whatever happens. */
-static turn measure(tn_rig *rig, train_fn *train, double seconds, bool once)
+/* A profile is of one try, whatever happens. */
+static turn measure(tn_rig *rig, tn_rig_rate *train, double seconds, bool once)
 {
-    turn best = try_once(rig, train, seconds);
-    for (int i = 1; i < TRIES && best.others > QUIET && !once; i++) {
-        turn now = try_once(rig, train, seconds);
-        best = now.others < best.others ? now : best;
-    }
+    turn best = {0};
+    tn_turn now = {0};
+    bool again = false;
+    do {
+        turn t = {0};
+        tn_turn_begin(&now);
+        again = tn_turn_end(&now, try_once(rig, train, seconds, &t));
+        t.whole = now;
+        best = now.tries == 1 || now.others < best.whole.others ? t : best;
+    } while (again && !once);
+    best.whole = now;
     return best;
+}
+
+typedef struct report {
+    const char *mode;
+    turn main, file; /* file: of `both` */
+    double peak;     /* GFLOP/s of all threads */
+    double first_pass, first_step_s;
+} report;
+
+static void print(const report *r, const tn_rig *rig)
+{
+    const turn *t = &r->main;
+    const double flops = tn_rig_flops(rig);
+    const double limit = r->peak * 1e9 / flops;
+    (void)printf("{\"rows_per_s\":%.0f,\"median\":%.0f,\"min\":%.0f,\"max\":%.0f,", t->whole.rate,
+                 t->windows.median, t->windows.least, t->windows.most);
+    if (r->file.whole.tries > 0) {
+        (void)printf("\"file_rows_per_s\":%.0f,\"file_share\":%.3f,\"file_others\":%.3f,",
+                     r->file.whole.rate, r->file.whole.rate / limit, r->file.whole.others);
+    }
+    (void)printf("\"threads\":%u,\"batch\":%u,\"flops_per_row\":%.0f,\"peak_gflops\":%.1f,"
+                 "\"limit_rows_per_s\":%.0f,\"share\":%.3f,\"first_pass_rows_per_s\":%.0f,"
+                 "\"again\":%u,\"cpu_s_per_mrow\":%.2f,\"rss_mb\":%.0f,\"first_step_s\":%.2f,"
+                 "\"others\":%.3f,\"mode\":\"%s\"}\n",
+                 tn_run_threads(&rig->run), rig->run.train.batch, flops, r->peak, limit,
+                 t->whole.rate / limit, r->first_pass,
+                 t->whole.tries - 1 + (r->file.whole.tries > 1 ? r->file.whole.tries - 1 : 0),
+                 t->cpu_per_mrow, tn_machine_rss_mb(), r->first_step_s, t->whole.others, r->mode);
+}
+
+/* The whole of the work, the last turns under the profile. */
+static void run(tn_rig *rig, report *r, double seconds, tn_profile *profile)
+{
+    const double began = tn_clock_s();
+    const bool from_file = strcmp(r->mode, "file") == 0;
+    tn_rig_rate *train = from_file ? tn_rig_train_file : tn_rig_train_memory;
+    if (!from_file) {
+        tn_rig_load(rig, BATCHES);
+    }
+    (void)train(rig, 0);
+    r->first_step_s += tn_clock_s() - began;
+    if (!from_file) {
+        r->first_pass = tn_rig_warm(rig);
+    }
+    if (strcmp(r->mode, "score") == 0) {
+        train = tn_rig_score_memory;
+    }
+    const uint32_t threads = tn_run_threads(&rig->run);
+    (void)tn_machine_gflops(threads, PEAK_MS, &r->peak);
+    (void)train(rig, seconds / 5);
+    tn_profile_begin(profile, rig->worker);
+    r->main = measure(rig, train, seconds, profile != NULL);
+    if (strcmp(r->mode, "both") == 0) {
+        (void)tn_rig_train_file(rig, seconds / 5);
+        r->file = measure(rig, tn_rig_train_file, seconds, profile != NULL);
+    }
+    tn_profile_end(profile, rig->worker);
+    (void)tn_machine_gflops(threads, PEAK_MS, &r->peak);
 }
 
 int main(int argc, char **argv)
@@ -133,45 +188,18 @@ int main(int argc, char **argv)
     double began = tn_clock_s();
     double seconds = 0;
     if (argc < 4 || tn_read_f64(argv[2], strlen(argv[2]), &seconds) != TN_NUM_OK) {
-        (void)fputs("usage: bench_train CONFIG SECONDS file|memory|score [--profile[=FILE]] "
+        (void)fputs("usage: bench_train CONFIG SECONDS file|memory|both|score [--profile[=FILE]] "
                     "[key=value ..]\n",
                     stderr);
         return 2;
     }
     tn_flush_denormals();
     static tn_rig rig;
-    bool memory = strcmp(argv[3], "file") != 0;
-    train_fn *train = memory ? tn_rig_train_memory : tn_rig_train_file;
-    double first = 0;
+    report r = {.mode = argv[3]};
     tn_rig_open(&rig, argv[1], (uint32_t)argc - 4, (const char *const *)argv + 4);
-    if (memory) {
-        tn_rig_load(&rig, BATCHES);
-    }
-    (void)train(&rig, 0);
-    double first_step_s = tn_clock_s() - began;
-    if (memory) {
-        first = tn_rig_warm(&rig);
-    }
-    if (strcmp(argv[3], "score") == 0) {
-        train = tn_rig_score_memory;
-        (void)train(&rig, 0); /* loads its rows */
-    }
-    (void)train(&rig, seconds / 5);
-    tn_profile_begin(profile, rig.worker);
-    const turn t = measure(&rig, train, seconds, profile != NULL);
-    tn_profile_end(profile, rig.worker);
-    double rss = tn_machine_rss_mb();
-    double peak = tn_peak_gflops(5);
-    double flops = tn_rig_flops(&rig);
-    uint32_t threads = tn_run_threads(&rig.run);
-    (void)printf(
-        "{\"rows_per_s\":%.0f,\"median\":%.0f,\"min\":%.0f,\"max\":%.0f,\"threads\":%u,"
-        "\"batch\":%u,\"flops_per_row\":%.0f,\"peak_gflops_core\":%.1f,\"limit_rows_per_s\":%.0f,"
-        "\"share\":%.3f,\"first_pass_rows_per_s\":%.0f,\"cpu_s_per_mrow\":%.2f,\"rss_mb\":%.0f,"
-        "\"first_step_s\":%.2f,\"others\":%.3f,\"mode\":\"%s\"}\n",
-        t.rate, t.windows.median, t.windows.least, t.windows.most, threads, rig.run.train.batch,
-        flops, peak, peak * 1e9 * threads / flops, t.rate * flops / (peak * 1e9 * threads), first,
-        t.cpu_per_mrow, rss, first_step_s, t.others, argv[3]);
+    r.first_step_s = tn_clock_s() - began;
+    run(&rig, &r, seconds, profile);
+    print(&r, &rig);
     tn_rig_close(&rig);
     show_profile(profile, trace_path);
     return 0;

@@ -1,6 +1,8 @@
 /* figure.c - see figure.h. */
 #include "figure.h"
 
+#include "machine.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,6 +88,11 @@ static void print_json(const tn_figure *f)
                      f->target, aims[f->aim], f->at_most ? "true" : "false", tn_figure_ratio(f),
                      tn_figure_met(f) ? "true" : "false");
     }
+    tn_turns t = tn_turns_take();
+    if (t.n > 0) {
+        (void)printf(",\"turns\":%u,\"again\":%u,\"disturbed\":%u", t.n, t.tries - t.n,
+                     t.disturbed);
+    }
     (void)printf("}\n");
 }
 
@@ -110,6 +117,10 @@ static void print_text(const tn_figure *f)
     }
     if (!isnan(f->target)) {
         (void)printf("; ratio %.2f, %s", tn_figure_ratio(f), tn_figure_met(f) ? "met" : "missed");
+    }
+    tn_turns t = tn_turns_take();
+    if (t.n > 0) {
+        (void)printf("; %u turns, %u again, %u disturbed", t.n, t.tries - t.n, t.disturbed);
     }
     (void)printf("\n");
 }

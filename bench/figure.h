@@ -8,7 +8,9 @@
  *     P8   pull     >= 25    21.4 [20.9 22.0] M keys/s    limit 45.2 random lines    .86 of it,
  * missed
  *
- * Lines of text or of JSON, on standard output. A program names its machine once, first.
+ * Lines of text or of JSON, on standard output. A program names its machine once, first. A line
+ * ends with the turns since the line before, how many tries were made again, and how many turns
+ * stayed disturbed (machine.h); none when nothing was measured in turns.
  */
 #ifndef TN_BENCH_FIGURE_H
 #define TN_BENCH_FIGURE_H
@@ -40,7 +42,7 @@ typedef struct tn_figure {
     const char *what; /* and under which conditions */
     const char *unit;
     tn_spread is;
-    double limit; /* what the machine could do at most, measured in the same run; 0: none */
+    double limit; /* what nothing can exceed on this machine, measured in the same run; 0: none */
     const char *limit_is;
     double yardstick; /* what something else did; 0: none */
     const char *yardstick_is;

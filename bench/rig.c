@@ -7,7 +7,8 @@
 #include "io/format/format.h"
 #include "models/model.h"
 #include "nn/passes/plan.h"
-#include "train/eval/evaluate.h"
+#include "train/config/choices.h"
+#include "train/run/epoch_reader.h"
 #include "train/step/model_plan.h"
 #include "train/step/worker.h"
 
@@ -45,11 +46,14 @@ void tn_rig_open(tn_rig *rig, const char *config, uint32_t n, const char *const 
     }
     (void)fputs(tn_text_str(&rig->diag.text), stderr);
     check(tn_diag_check(&rig->diag, &err), &err);
+    tn_text said = {0};
+    check(tn_choices_make(&binder, "", &tree, &rig->run, &said, &err), &err);
+    tn_text_done(&said);
     check(tn_model_plan_new(&rig->plan, &rig->run, &binder, &err), &err);
     check(
         tn_worker_new(&rig->worker, rig->plan, &(tn_worker_opts){.training = true}, &binder, &err),
         &err);
-    tn_metrics_opts metrics = tn_metrics_opts_of(&rig->run, rig->plan->schema);
+    const tn_metrics_opts metrics = {.sampling = rig->run.data.negative_sampling};
     check(tn_metrics_new(&rig->metrics, &metrics, &err), &err);
 }
 
@@ -69,25 +73,6 @@ void tn_rig_close(tn_rig *rig)
     tn_worker_free(rig->worker);
     tn_diag_done(&rig->diag);
     tn_arena_free(rig->arena);
-}
-
-static tn_reader_opts reader_opts(const tn_rig *rig, uint32_t prefetch)
-{
-    return (tn_reader_opts){.paths = rig->run.data.train,
-                            .batch_rows = rig->run.train.batch,
-                            .training = true,
-                            .seed = rig->run.run.seed,
-                            .from = {.epoch = rig->epoch},
-                            .prefetch = prefetch,
-                            .trace = rig->worker->trace};
-}
-
-static tn_step_prefetch_opts feeder_opts(const tn_rig *rig, bool training)
-{
-    return (tn_step_prefetch_opts){.plan = rig->plan,
-                                   .team = rig->worker->team,
-                                   .ahead = rig->run.train.prefetch,
-                                   .training = training};
 }
 
 static tn_status next_of_memory(void *from, uint64_t until_ns, tn_batch **out, tn_error *err)
@@ -110,8 +95,12 @@ static void keep(void *from, tn_batch *batch)
 static void load(tn_rig *rig, uint32_t rows, uint32_t n, bool training, tn_memory *m)
 {
     tn_error err = {0};
-    tn_reader_opts opts = reader_opts(rig, n);
-    opts.batch_rows = rows;
+    const tn_reader_opts opts = {.paths = rig->run.data.train,
+                                 .batch_rows = rows,
+                                 .training = true,
+                                 .seed = rig->run.run.seed,
+                                 .prefetch = n,
+                                 .trace = rig->worker->trace};
     m->batch = tn_alloc(n, sizeof(tn_batch *), "batches in memory");
     check(tn_reader_open(&m->reader, rig->plan->schema, &opts, &err), &err);
     tn_status status = TN_OK;
@@ -123,7 +112,10 @@ static void load(tn_rig *rig, uint32_t rows, uint32_t n, bool training, tn_memor
     if (m->n == 0) {
         check(tn_fail(&err, TN_E_DATA, "no whole batch of %u rows in the data", rows), &err);
     }
-    tn_step_prefetch_opts feeding = feeder_opts(rig, training);
+    const tn_step_prefetch_opts feeding = {.plan = rig->plan,
+                                           .team = rig->worker->team,
+                                           .ahead = rig->run.train.prefetch,
+                                           .training = training};
     tn_batches batches = {.next = next_of_memory, .recycle = keep, .from = m};
     check(tn_step_prefetch_over(&m->feeder, &feeding, &batches, &err), &err);
 }
@@ -230,10 +222,10 @@ static tn_step *next_of_file(tn_rig *rig)
     tn_error err = {0};
     for (uint32_t empty = 0; empty < 2; empty++) {
         if (rig->feeder == NULL) {
-            tn_reader_opts opts = reader_opts(rig, rig->run.train.prefetch);
-            rig->epoch++;
-            tn_step_prefetch_opts feeding = feeder_opts(rig, true);
-            check(tn_step_prefetch_open(&rig->feeder, &feeding, &opts, &err), &err);
+            const uint32_t cut_for = tn_epoch_cut_for(rig->worker, rig->epoch, NULL);
+            check(tn_epoch_reader_open_dealt(&rig->feeder, rig->worker, rig->epoch++, cut_for, NULL,
+                                             &err),
+                  &err);
         }
         tn_step *step = next_step(rig, rig->feeder);
         if (step != NULL) {
@@ -257,6 +249,15 @@ double tn_rig_train_file(tn_rig *rig, double seconds)
         tn_step_prefetch_recycle(rig->feeder, step);
     } while (tn_clock_s() - from < seconds);
     return (double)rows / (tn_clock_s() - from);
+}
+
+tn_turn tn_rig_turn(tn_rig *rig, tn_rig_rate *rate, double seconds)
+{
+    tn_turn t = {0};
+    do {
+        tn_turn_begin(&t);
+    } while (tn_turn_end(&t, rate(rig, seconds)));
+    return t;
 }
 
 double tn_rig_flops(const tn_rig *rig)

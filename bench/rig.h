@@ -8,14 +8,16 @@
  *     rows_per_s = tn_rig_train_memory(&rig, 1.0);
  *     tn_rig_close(&rig);
  *
- * Steps are those of a run, and made ahead as there: localize, pull, forward, backward, push,
- * metrics; from a file they are read and parsed by the threads of a run, too.
+ * What the configuration leaves to the data is chosen as tnet-train chooses it. Steps are those of
+ * a run, and made ahead as there: localize, pull, forward, backward, push, metrics; from a file
+ * they come by a run's own reader, shuffled as there.
  */
 #ifndef TN_BENCH_RIG_H
 #define TN_BENCH_RIG_H
 
 #include "base/core/arena.h"
 #include "config/diag.h"
+#include "machine.h"
 #include "metrics/metrics.h"
 #include "train/config/config.h"
 #include "train/config/run.h"
@@ -63,6 +65,10 @@ void tn_rig_done(tn_rig *rig, tn_step *step);
 double tn_rig_train_memory(tn_rig *rig, double seconds);
 double tn_rig_train_file(tn_rig *rig, double seconds);   /* the pass goes on from call to call */
 double tn_rig_score_memory(tn_rig *rig, double seconds); /* forward and metrics */
+
+/* A turn of one of the three. */
+typedef double tn_rig_rate(tn_rig *rig, double seconds);
+tn_turn tn_rig_turn(tn_rig *rig, tn_rig_rate *rate, double seconds);
 
 /* Of one training step's matrix products, per row. */
 double tn_rig_flops(const tn_rig *rig);
