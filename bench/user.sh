@@ -62,9 +62,8 @@ torch() { # name cores threads
     turn "$1" "$2" "$PYTHON" "$TORCH" --threads "$3" --train "$data/criteo-train.tsv" --valid "$data/criteo-valid.tsv"
 }
 
-tensorflow() { # name cores xla reader
-    turn "$1" "$2" "$PYTHON" "$root/bench/user_tensorflow.py" "$data/criteo-train.tsv" "$data/criteo-valid.tsv" "$work/tf" \
-        --xla "$3" --reader "$4"
+tensorflow() { # name cores
+    turn "$1" "$2" "$PYTHON" "$root/bench/user_tensorflow.py" "$data/criteo-train.tsv" "$data/criteo-valid.tsv" "$work/tf"
 }
 
 memory() { # name cores
@@ -82,9 +81,7 @@ measure() { # cores threads
         memory memory "$1"
         if [ -n "${PYTHON:-}" ]; then
             [ -z "${TORCH:-}" ] || torch torch "$1" "$2"
-            tensorflow tensorflow-xla-bytes "$1" 1 bytes
-            tensorflow tensorflow-bytes "$1" 0 bytes
-            tensorflow tensorflow-csv "$1" 0 csv
+            tensorflow tensorflow "$1"
         fi
         i=$((i + 1))
     done

@@ -1,25 +1,40 @@
 #!/usr/bin/env python3
 """user_tensorflow.py - a user's whole TensorFlow run from raw Criteo text: the yardstick of P0 (bench/user.sh).
 
-    user_tensorflow.py TRAIN VALID SAVE [--xla 0|1] [--reader csv|bytes] [--threads N]
+    user_tensorflow.py TRAIN VALID SAVE [--threads N]
 
-Reads with tf.data, hashes, trains Wide & Deep 128-64-32 with vectors of 8 for one pass (Adagrad on the rows that a batch
-touches, Adam on the net), evaluates VALID, saves to SAVE; prints one JSON line. The whole pass is one tf.function.
---reader csv    lines, decode_csv and string hashes: TensorFlow's own operators, a batch at a time
---reader bytes  blocks of the file as arrays of bytes, whose fields numpy cuts and hashes eight bytes at a time
---xla 1         the net is compiled by XLA; rows that fill no batch of 1024 are left out, since each shape is compiled anew
+Reads, hashes, trains Wide & Deep 128-64-32 with vectors of 8 for one pass (Adagrad on the rows that a batch touches, Adam on
+the net), evaluates VALID, saves to SAVE; prints one JSON line. A thread cuts blocks of the file by numpy, which hashes fields
+eight bytes at a time; a tf.function makes up to 64 steps of 1024 rows a call; XLA compiles the net. Rows that fill no batch
+are left out, since each shape would be compiled anew.
+
+The best of what was tried, thousand rows/s of the pass over 300,000 rows on two cores (its first call compiles), TensorFlow
+2.21:
+
+    as it is                                                       66 to 73 (16 steps a call 69, 4 steps 70); 86 over 1,000,000 rows
+    without XLA; inter_op 1; 4; oneDNN off; malloc that keeps pages   61; 70; 61; 66; 61
+    blocks by Dataset.map(numpy_function), 2 calls at once         65
+    blocks by Dataset.from_generator                               56
+    TextLineDataset.batch(1024).map(decode_csv, to_hash_bucket_fast), 2 calls; of 8192 lines, rebatched     54; 56
+    the same with tf.strings.split and to_number                   51
+    `for x, y in dataset` in one tf.function                       26: its body runs without the pool of threads
+    rows by gather, scatter_update, scatter_sub of IndexedSlices   58
+    ResourceSparseApplyAdagradV2 without tf.unique before          46
+    a dense gradient of the whole table                            16
+    numbers by shifts and three products instead of digit by digit 69
+    one core: a thread; reading between the steps; without XLA     47; 47; 42
 """
 import argparse
 import json
 import os
+import queue
+import threading
 import time
 
 ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 ap.add_argument('train')
 ap.add_argument('valid')
 ap.add_argument('save')
-ap.add_argument('--xla', type=int, default=1)
-ap.add_argument('--reader', default='bytes', choices=['csv', 'bytes'])
 ap.add_argument('--threads', type=int, default=len(os.sched_getaffinity(0)))
 a = ap.parse_args()
 os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
@@ -30,23 +45,10 @@ import tensorflow as tf
 tf.config.threading.set_intra_op_parallelism_threads(a.threads)
 tf.config.threading.set_inter_op_parallelism_threads(2 if a.threads > 1 else 1)
 tf.random.set_seed(1)
-NUMBERS, SLOTS, DIM, ROWS, BATCH, BLOCK = 13, 39, 8, 1 << 20, 1024, 1 << 20
+NUMBERS, SLOTS, DIM, ROWS, BATCH, STEPS, BLOCK = 13, 39, 8, 1 << 20, 1024, 64, 1 << 20
 
 
-# ---- reading: lines to (keys [B, 39], labels [B]) ----
-
-def cut_lines(lines):
-    """by TensorFlow's operators; a number becomes the square of its logarithm, rounded down, an empty one a key of its own"""
-    none = -(1 << 40)
-    columns = tf.io.decode_csv(lines, [[0.]] + [[none]] * NUMBERS + [['']] * (SLOTS - NUMBERS), field_delim='\t', use_quote_delim=False)
-    n = tf.stack(columns[1:1 + NUMBERS], 1)
-    log = tf.math.log(tf.cast(tf.maximum(n, 1), tf.float32))
-    numbers = tf.where(n > 2, tf.cast(log * log, tf.int64) + 100, tf.where(n == none, tf.constant(99, tf.int64), -n))
-    words = tf.strings.to_hash_bucket_fast(tf.stack(columns[1 + NUMBERS:], 1), 1 << 40)
-    odd = tf.range(1, SLOTS + 1, dtype=tf.int64) * 0x1E3779B97F4A7C15
-    keys = tf.bitwise.bitwise_xor(tf.concat([numbers, words], 1), odd) * 0x3F58476D1CE4E5B9
-    return tf.bitwise.bitwise_and(tf.bitwise.right_shift(keys, 40), ROWS - 1), columns[0]
-
+# ---- reading: lines to (keys [n, 39], labels [n]) ----
 
 LOW = np.array([(1 << 8 * k) - 1 for k in range(8)] + [(1 << 64) - 1], np.uint64)
 ODD = np.arange(1, SLOTS + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
@@ -78,17 +80,28 @@ def blocks(path):
             yield cut_block(text + f.readline())
 
 
-def batches(path, whole):
-    if a.reader == 'csv':
-        ds = tf.data.TextLineDataset(path, buffer_size=8 << 20).batch(BATCH, drop_remainder=whole)
-        ds = ds.map(cut_lines, num_parallel_calls=a.threads)
-    else:
-        spec = (tf.TensorSpec((None, SLOTS), tf.int64), tf.TensorSpec((None,), tf.float32))
-        ds = tf.data.Dataset.from_generator(lambda: blocks(path), output_signature=spec)
-        ds = ds.prefetch(2).rebatch(BATCH, drop_remainder=whole)
-    how = tf.data.Options()
-    how.threading.private_threadpool_size = a.threads
-    return ds.prefetch(8).with_options(how)
+def calls(path, whole):
+    """rows for up to STEPS batches; `whole`: without those that fill no batch"""
+    x, y = np.zeros((0, SLOTS), np.int64), np.zeros(0, np.float32)
+    for more_x, more_y in blocks(path):
+        x, y = np.concatenate([x, more_x]), np.concatenate([y, more_y])
+        if n := len(y) // (BATCH * STEPS) * BATCH * STEPS:
+            yield x[:n], y[:n]
+            x, y = x[n:], y[n:]
+    n = len(y) // BATCH * BATCH if whole else len(y)
+    yield x[:n], y[:n]
+
+
+def ahead(items):
+    """made by a thread, a few ahead"""
+    ready = queue.Queue(4)
+
+    def work():
+        for item in items:
+            ready.put(item)
+        ready.put(None)
+    threading.Thread(target=work, daemon=True).start()
+    return iter(ready.get, None)
 
 
 # ---- the model: a table of vectors, each with a wide weight behind it, and a net ----
@@ -118,14 +131,14 @@ def gradients(rows, y, weights):
     return tape.gradient(loss, [rows, *weights])
 
 
-if a.xla:
-    gradients = tf.function(gradients, jit_compile=True)
+gradients = tf.function(gradients, jit_compile=True)
 
 
-@tf.function
-def train(ds):
-    n = tf.constant(0, tf.int64)
-    for x, y in ds:
+@tf.function(input_signature=[tf.TensorSpec((None, SLOTS), tf.int64), tf.TensorSpec((None,), tf.float32)])
+def train(xs, ys):
+    for k in tf.range(tf.shape(ys)[0] // BATCH):
+        x = tf.ensure_shape(xs[k * BATCH:(k + 1) * BATCH], [BATCH, SLOTS])
+        y = tf.ensure_shape(ys[k * BATCH:(k + 1) * BATCH], [BATCH])
         ids, where = tf.unique(tf.reshape(x, [-1]))
         of_rows, *of_net = gradients(tf.gather(table, x), y, [w.read_value() for w in net])
         sums = tf.math.unsorted_segment_sum(tf.reshape(of_rows, [-1, DIM + 1]), where, tf.size(ids))
@@ -135,8 +148,6 @@ def train(ds):
         for w, g, (m, v) in zip(net, of_net, moments):
             tf.raw_ops.ResourceApplyAdam(var=w.handle, m=m.handle, v=v.handle, beta1_power=powers[0], beta2_power=powers[1], lr=1e-3,
                                          beta1=.9, beta2=.999, epsilon=1e-8, grad=g)
-        n += tf.shape(y, tf.int64)[0]
-    return n
 
 
 @tf.function
@@ -145,9 +156,12 @@ def score(x):
 
 
 built = time.time()
-n = int(train(batches(a.train, bool(a.xla))))
+n = 0
+for x, y in ahead(calls(a.train, True)):
+    train(x, y)
+    n += len(y)
 trained = time.time()
-parts = [(score(x).numpy(), y.numpy()) for x, y in batches(a.valid, False)]
+parts = [(score(x).numpy(), y) for x, y in ahead(calls(a.valid, False))]
 z, y = (np.concatenate(part) for part in zip(*parts))
 rank = np.empty(len(z))
 rank[np.argsort(z)] = np.arange(1, len(z) + 1)
