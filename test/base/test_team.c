@@ -8,6 +8,7 @@
 
 #include "support/mallocs.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -375,6 +376,56 @@ static void helpers_are_recorded_in_the_phase_and_step_of_the_caller(void **stat
     tn_trace_close(m.trace);
 }
 
+typedef struct letter {
+    uint32_t done; /* no atomic: settle makes it readable */
+    _Atomic bool is_open;
+    pthread_t by;
+} letter;
+
+static bool open_letter(void *arg)
+{
+    letter *l = arg;
+    l->done++;
+    l->by = pthread_self();
+    atomic_store(&l->is_open, true);
+    return true;
+}
+
+static void what_is_posted_is_done_once_when_it_is_settled(void **state)
+{
+    (void)state;
+    for (uint32_t threads = 1; threads <= 3; threads++) {
+        tn_team *team = team_of(threads);
+        visits v = {0};
+        letter l = {0};
+        tn_team_settle(team); /* of nothing */
+        for (uint32_t i = 1; i <= 2000; i++) {
+            tn_team_post(team, open_letter, &l);
+            tn_team_run(team, i % 5, visit, &v);
+            tn_team_settle(team);
+            assert_int_equal(l.done, i);
+        }
+        tn_team_close(team);
+    }
+}
+
+static void a_helper_does_what_is_posted(void **state)
+{
+    (void)state;
+    tn_team *team = team_of(2);
+    visits v = {0};
+    letter l = {0};
+    tn_team_post(team, open_letter, &l);
+    while (!atomic_load(&l.is_open)) { /* a helper looks when it has been woken */
+        tn_team_run(team, 2, visit, &v);
+        (void)sched_yield();
+    }
+    assert_false(pthread_equal(l.by, pthread_self()));
+    tn_team_settle(team);
+    assert_int_equal(l.done, 1);
+    tn_team_close(team);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -382,6 +433,8 @@ int main(void)
         cmocka_unit_test(tiles_in_order_are_begun_in_order),
         cmocka_unit_test(what_a_run_wrote_the_next_run_reads_without_a_lock),
         cmocka_unit_test(helpers_without_tiles_do_what_is_set_aside),
+        cmocka_unit_test(what_is_posted_is_done_once_when_it_is_settled),
+        cmocka_unit_test(a_helper_does_what_is_posted),
         cmocka_unit_test(the_caller_and_a_team_of_one_set_nothing_aside),
         cmocka_unit_test(each_thread_of_a_pinned_team_has_a_processor_of_its_own),
         cmocka_unit_test(a_team_is_pinned_within_what_the_process_may_use),

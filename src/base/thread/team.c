@@ -79,6 +79,9 @@ static bool changes(_Atomic uint32_t *word, uint32_t seen, uint32_t spins)
     return false;
 }
 
+/* Of what tn_team_post gave: nobody has begun it; somebody has; it is done, or there is none. */
+typedef enum post_state { POST_NONE, POST_OPEN, POST_TAKEN } post_state;
+
 /* A thread and its share of the tiles; the first is the caller's. */
 typedef struct seat {
     _Alignas(TN_CACHE_LINE) _Atomic uint64_t ticket;
@@ -104,6 +107,10 @@ struct tn_team {
     _Alignas(TN_CACHE_LINE) _Atomic(tn_aside_fn *) aside;
     _Atomic uint32_t inside; /* helpers that look at `aside` or are in it */
     void *aside_arg;         /* written while nobody is inside */
+
+    _Alignas(TN_CACHE_LINE) _Atomic uint32_t posted; /* a post_state */
+    tn_aside_fn *posted_work;                        /* these two: written while it is NONE */
+    void *posted_arg;
 
     bool is_pinned; /* the caller was, too */
     uint32_t spins; /* 0 when threads outnumber processors */
@@ -203,6 +210,35 @@ static void work_on_tiles(tn_team *t, uint32_t own, tn_lane *lane)
     }
 }
 
+/* Whoever opens it first does it. */
+static bool work_on_post(tn_team *t)
+{
+    uint32_t open = POST_OPEN;
+    if (atomic_load_explicit(&t->posted, memory_order_relaxed) != POST_OPEN ||
+        !atomic_compare_exchange_strong(&t->posted, &open, POST_TAKEN)) {
+        return false;
+    }
+    (void)t->posted_work(t->posted_arg);
+    atomic_store(&t->posted, POST_NONE);
+    return true;
+}
+
+void tn_team_post(tn_team *team, tn_aside_fn *work, void *arg)
+{
+    TN_ASSERT(atomic_load(&team->posted) == POST_NONE);
+    team->posted_work = work;
+    team->posted_arg = arg;
+    atomic_store(&team->posted, POST_OPEN);
+}
+
+void tn_team_settle(tn_team *team)
+{
+    (void)work_on_post(team);
+    while (atomic_load(&team->posted) != POST_NONE) {
+        (void)sched_yield();
+    }
+}
+
 /* Other work, for a helper that has no tiles. tn_team_set_aside changes `aside` and then looks at
  * `inside`; a helper does the reverse, so at least one of them sees the other. */
 static bool work_aside(tn_team *t)
@@ -244,7 +280,7 @@ static tn_status helper_main(void *arg, tn_error *err)
             tn_span_begin(lane, TN_PHASE_WAIT_TILES);
         }
         work_on_tiles(t, (uint32_t)(own - t->seat), lane);
-        while (work_aside(t) && atomic_load(&t->round) == seen) {
+        while ((work_on_post(t) || work_aside(t)) && atomic_load(&t->round) == seen) {
         }
     }
     tn_trace_leave(lane);
@@ -301,6 +337,7 @@ void tn_team_close(tn_team *team)
         return;
     }
     TN_ASSERT(atomic_load(&team->done) == team->n_tiles);
+    TN_ASSERT(atomic_load(&team->posted) == POST_NONE);
     atomic_store(&team->stop, true);
     wake_helpers(team);
     for (uint32_t i = 1; i < team->n_seats; i++) {

@@ -59,4 +59,10 @@ void tn_team_run_in_order(tn_team *team, uint32_t n_tiles, tn_tile_fn *work, voi
  * NULL: none (the beginning). Returns when nobody is inside the one before. A NULL team is fine. */
 void tn_team_set_aside(tn_team *team, tn_aside_fn *aside, void *arg);
 
+/* One piece of work that the next runs do not wait for: a helper that finds no tile does it, or
+ * else the caller in settle, which returns when it is done; what it wrote can be read then. One at
+ * a time: settle before the next one. It must not call run. The team is not NULL. */
+void tn_team_post(tn_team *team, tn_aside_fn *work, void *arg);
+void tn_team_settle(tn_team *team); /* fine where nothing was posted */
+
 #endif

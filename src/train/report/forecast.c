@@ -120,6 +120,7 @@ static void drop(held *h)
     for (uint32_t i = 0; h->drawn != NULL && i < h->n; i++) {
         tn_batch_builder_free(h->drawn[i]);
     }
+    h->w->metrics[0] = NULL;
     tn_metrics_free(h->metrics);
     tn_arena_free(h->arena);
 }
@@ -308,14 +309,6 @@ static tn_status one_step(held *h, tn_step_prefetch *feeder, tn_error *err)
     double begin = tn_clock_s();
     TN_TRY(tn_step_prefetch_next(feeder, &step, err));
     tn_status status = tn_step_learn(h->w, step, QUIET, &learned, err);
-    const tn_batch *b = step->batch;
-    const tn_scored scored = {
-        .n = b->rows, .logit = h->w->train_logit->val, .label = b->label, .weight = b->weight};
-    if (status == TN_OK) {
-        tn_span_begin(h->w->lane, TN_PHASE_METRICS);
-        status = tn_metrics_add(h->metrics, &scored, err);
-        tn_span_end(h->w->lane);
-    }
     tn_step_prefetch_recycle(feeder, step);
     TN_TRY(status);
     TN_ASSERT(h->n_steps < STEPS_MOST);
@@ -361,7 +354,8 @@ bool tn_pace_foresees(const tn_run *run)
 }
 
 /* From steps of a team of one: each run of n tiles takes as long as the most tiles of one thread.
- * Keys of batches to come are numbered by threads that find no tile, a batch by one thread. What
+ * Keys of batches to come are numbered by threads that find no tile, a batch by one thread; scores
+ * are added to metrics likewise. What
  * was traced gives shares of the step alone, which was measured with less that disturbs. */
 static void foresee(tn_pace *p, const tn_trace *trace, uint32_t steps, double ahead)
 {
@@ -373,7 +367,7 @@ static void foresee(tn_pace *p, const tn_trace *trace, uint32_t steps, double ah
         const tn_phase phase = (tn_phase)i;
         const tn_tiles_times of = tn_trace_tiles(trace, "main", phase);
         work += tn_trace_phase_s(trace, "main", phase);
-        serial += phase != TN_PHASE_LOCALIZE ? tn_serial_s(trace, phase) : 0;
+        serial += tn_serial_s(trace, phase);
         tiles += of.foreseen;
         runs += (double)of.runs;
     }
@@ -453,6 +447,7 @@ tn_status tn_pace_measure(tn_worker *w, tn_trace *trace, tn_pace *out, tn_error 
     tn_status status = has_data(&run->data.train) ? read_batches(&h, err) : draw_batches(&h, err);
     if (status == TN_OK) {
         status = tn_metrics_new(&h.metrics, &kinds, err);
+        w->metrics[0] = h.metrics;
     }
     if (status == TN_OK) {
         status = pace_steps(&h, err);

@@ -188,10 +188,8 @@ tn_status tn_reporter_say(tn_reporter *r, uint64_t now_ns, tn_error *err)
 tn_status tn_reporter_add(tn_reporter *r, const tn_reporter_step *step, uint64_t now_ns,
                           tn_error *err)
 {
-    TN_ASSERT(step->rows != NULL);
-    TN_TRY(tn_metrics_add(r->metrics, step->rows, err));
     if (step->learned != NULL) {
-        r->note.samples += step->rows->n;
+        r->note.samples += step->rows;
         r->note.loss_sum += step->learned->loss * step->weight;
         r->note.weight_sum += step->weight;
     }

@@ -84,7 +84,7 @@ void tn_reporter_done(tn_reporter *r);
 
 /* A step of this rank. */
 typedef struct tn_reporter_step {
-    const tn_scored *rows;     /* its scores, from before the update */
+    uint32_t rows;             /* whose scores are added to the reporter's metrics beside this */
     const tn_learned *learned; /* NULL: the loss is not this rank's to tell */
     double weight;             /* that the loss is the mean over */
     uint64_t epoch;            /* of it this rank has .. */

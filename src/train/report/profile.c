@@ -124,15 +124,18 @@ void tn_bound_text(const tn_trace *trace, const tn_effort *e, tn_text *out)
 
 /* ---- what more threads would have no part in ---- */
 
-/* Phases of a step that a helper cannot do as a whole; localize it does. */
-static bool is_in_step(tn_phase phase)
+/* Phases of a step that helpers do as a whole: keys of batches to come, and scores. */
+static bool is_aside(tn_phase phase)
 {
-    return phase > TN_PHASE_LOCALIZE && phase <= TN_PHASE_REPORT;
+    return phase == TN_PHASE_LOCALIZE || phase == TN_PHASE_METRICS;
 }
 
 double tn_serial_s(const tn_trace *trace, tn_phase phase)
 {
-    TN_ASSERT(is_in_step(phase));
+    TN_ASSERT(phase >= TN_PHASE_LOCALIZE && phase <= TN_PHASE_REPORT);
+    if (is_aside(phase)) {
+        return 0;
+    }
     double tiles = tn_trace_tiles(trace, "main", phase).seconds;
     return fmax(0, tn_trace_phase_s(trace, "main", phase) - tiles);
 }
@@ -141,8 +144,8 @@ double tn_serial_s(const tn_trace *trace, tn_phase phase)
 static void say_phases(const tn_trace *trace, double work, tn_text *out)
 {
     const char *before = " (";
-    for (uint32_t i = 0; i < TN_PHASES; i++) {
-        double share = is_in_step((tn_phase)i) ? tn_serial_s(trace, (tn_phase)i) / work : 0;
+    for (uint32_t i = TN_PHASE_LOCALIZE; i <= TN_PHASE_REPORT; i++) {
+        double share = tn_serial_s(trace, (tn_phase)i) / work;
         if (share >= 0.0005) {
             tn_text_addf(out, "%s%s %.2f", before, tn_phase_name((tn_phase)i), 100 * share);
             before = ", ";
@@ -158,7 +161,7 @@ void tn_serial_text(const tn_trace *trace, tn_text *out)
     for (uint32_t i = TN_PHASE_LOCALIZE; i <= TN_PHASE_REPORT; i++) {
         const tn_phase phase = (tn_phase)i;
         work += tn_trace_phase_s(trace, "main", phase) + tn_trace_phase_s(trace, "team", phase);
-        serial += is_in_step(phase) ? tn_serial_s(trace, phase) : 0;
+        serial += tn_serial_s(trace, phase);
     }
     if (work > 0) {
         tn_text_addf(

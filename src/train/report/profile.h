@@ -61,7 +61,8 @@ void tn_bound_text(const tn_trace *trace, const tn_effort *effort, tn_text *out)
 
 /* ---- what more threads would have no part in ---- */
 
-/* Seconds of a step's phase that the main thread spends outside of tiles. */
+/* Seconds of a step's phase, LOCALIZE .. REPORT, that the main thread spends outside of tiles; 0 of
+ * those that a helper does as a whole: keys of batches to come, and scores. */
 double tn_serial_s(const tn_trace *trace, tn_phase phase);
 
 /* One line: the serial share of the work of all threads in steps. The trace has ended. */

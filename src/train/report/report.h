@@ -38,6 +38,9 @@ typedef struct tn_report_opts {
 tn_status tn_report_open(tn_report **out, const tn_report_opts *opts, tn_error *err) TN_MUST_USE;
 void tn_report_close(tn_report *r); /* NULL is fine */
 
+/* What the scores of each step are added to, beside the call below; lent. */
+tn_metrics *tn_report_scores(tn_report *r);
+
 /* One step. Draws and records when it is time. */
 typedef struct tn_report_step {
     tn_window_step window;

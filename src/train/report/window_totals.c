@@ -50,7 +50,7 @@ void tn_window_totals_clear(tn_window_totals *w, double now)
                             .out_before = w->bytes_out};
 }
 
-tn_status tn_window_totals_add(tn_window_totals *w, const tn_window_step *s, tn_error *err)
+void tn_window_totals_add(tn_window_totals *w, const tn_window_step *s)
 {
     const tn_step_turn *turn = s->turn;
     const tn_learned *learned = &turn->learned;
@@ -69,7 +69,6 @@ tn_status tn_window_totals_add(tn_window_totals *w, const tn_window_step *s, tn_
     w->compute_s += turn->took_s;
     w->lr = s->lr;
     w->staleness = learned->staleness > w->staleness ? learned->staleness : w->staleness;
-    return tn_metrics_add(w->metrics, s->rows, err);
 }
 
 tn_status tn_window_totals_hear(tn_window_totals *w, tn_error *err)

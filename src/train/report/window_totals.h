@@ -11,10 +11,9 @@
 #include "train/report/peer_progress.h"
 #include "train/step/step_loop.h"
 
-/* A step: what it learned, and its scores from before the update. */
+/* A step: what it learned. Its scores from before the update are added to `metrics` beside this. */
 typedef struct tn_window_step {
     const tn_step_turn *turn;
-    const tn_scored *rows;
     uint64_t joint; /* rows that were learned from: of all peers at staleness 0, else of this one */
     double lr;
     uint64_t bytes_in, bytes_out; /* of this peer's messages, since the start */
@@ -30,7 +29,7 @@ typedef struct tn_window_totals {
     double grad_norm, wait_read_s, wait_pull_s, wait_push_s, compute_s;
     double lr;           /* of the last step */
     uint64_t staleness;  /* at most */
-    tn_metrics *metrics; /* owned; 2^12 bins are enough for a line */
+    tn_metrics *metrics; /* owned, one for its life; 2^12 bins are enough for a line */
 
     tn_peer_progress *reported;   /* NULL: there are no other ranks, and then .. */
     tn_metrics *whole;            /* owned; .. this is not there: the window's with theirs */
@@ -45,8 +44,7 @@ tn_status tn_window_totals_init(tn_window_totals *w, double sampling, tn_peer_pr
 void tn_window_totals_done(tn_window_totals *w);
 void tn_window_totals_clear(tn_window_totals *w, double now);
 
-tn_status tn_window_totals_add(tn_window_totals *w, const tn_window_step *step,
-                               tn_error *err) TN_MUST_USE;
+void tn_window_totals_add(tn_window_totals *w, const tn_window_step *step);
 
 /* Takes in what other ranks have reported by now. */
 tn_status tn_window_totals_hear(tn_window_totals *w, tn_error *err) TN_MUST_USE;

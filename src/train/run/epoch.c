@@ -38,6 +38,7 @@ tn_status tn_epoch_init(tn_epoch *e, tn_worker *w, tn_error *err)
     e->w = w;
     TN_TRY(new_metrics(&e->metrics, e, err));
     e->whole = e->metrics;
+    w->metrics[0] = e->metrics;
     return TN_OK;
 }
 
@@ -284,30 +285,22 @@ static void set_records(tn_epoch *e, uint64_t records)
     e->state->samples = e->samples_before + records;
 }
 
-static tn_status note_batch(tn_epoch *e, const tn_batch *batch, tn_scored *rows, tn_error *err)
+static void note_batch(tn_epoch *e, const tn_batch *batch)
 {
-    *rows = (tn_scored){.n = batch->rows,
-                        .logit = e->w->train_logit->val,
-                        .label = batch->label,
-                        .weight = batch->weight};
-    tn_span_begin(e->w->lane, TN_PHASE_METRICS);
-    tn_status status = tn_metrics_add(e->metrics, rows, err);
-    tn_span_end(e->w->lane);
-    TN_TRY(status);
     e->state->progress = batch->progress;
     e->state->progress.records += e->returned;
     if (e->dealer != NULL) {
         tn_part_dealer_note(e->dealer, &batch->progress, tn_clock_ns());
     }
-    return TN_OK;
 }
 
-tn_status tn_epoch_note(tn_epoch *e, const tn_step_turn *turn, tn_scored *rows, tn_error *err)
+void tn_epoch_note(tn_epoch *e, const tn_step_turn *turn)
 {
     tn_run_state *s = e->state;
     const bool learned = turn->step != NULL || !e->is_async; /* else this rank had no data */
-    *rows = (tn_scored){0};
-    TN_TRY(turn->step != NULL ? note_batch(e, turn->step->batch, rows, err) : TN_OK);
+    if (turn->step != NULL) {
+        note_batch(e, turn->step->batch);
+    }
     if (e->lead == NULL) {
         set_records(e, s->progress.records);
     } else if (learned) {
@@ -320,7 +313,6 @@ tn_status tn_epoch_note(tn_epoch *e, const tn_step_turn *turn, tn_scored *rows, 
     if (!learned) {
         tn_heartbeat_stats_state(&e->beats, TN_PEER_WAITING);
     }
-    return TN_OK;
 }
 
 bool tn_epoch_hear(tn_epoch *e)

@@ -3,7 +3,7 @@
  *
  *     TN_TRY(tn_epoch_open(e, report, err));           the reader, from where the run stands
  *     TN_TRY(tn_epoch_begin_steps(e, err));            all ranks train
- *     TN_TRY(tn_epoch_note(e, turn, &rows, err));      behind each turn of this one
+ *     tn_epoch_note(e, turn);                          behind each turn of this one
  *     TN_TRY(tn_epoch_wait_for_all(e, err));           nothing is left for any rank
  *     tn_epoch_close(e);
  *     TN_TRY(tn_epoch_finish(e, &end, err));           what all have learned; the next one
@@ -36,7 +36,7 @@ typedef struct tn_epoch {
     tn_run_state *state;
     tn_worker *w;
     tn_report *report;
-    tn_metrics *metrics;     /* progressive: scores from before each row's own update */
+    tn_metrics *metrics; /* progressive: scores from before each row's own update; the worker's */
     tn_step_prefetch *data;  /* NULL: none is open */
     tn_step_loop *steps;     /* over them */
     tn_part_dealer *dealer;  /* deals what several readers left of it; NULL: nobody need */
@@ -89,10 +89,8 @@ tn_status tn_epoch_check_parts(const tn_epoch *e, tn_error *err) TN_MUST_USE;
  * the output bias, unless weights came from somewhere. TN_END: alone, there are no rows. */
 tn_status tn_epoch_begin_steps(tn_epoch *e, tn_error *err) TN_MUST_USE;
 
-/* After a turn: adds the scores of its batch, which are lent in *rows, moves the state on behind
- * it, and tells the others with the heartbeats. */
-tn_status tn_epoch_note(tn_epoch *e, const tn_step_turn *turn, tn_scored *rows,
-                        tn_error *err) TN_MUST_USE;
+/* After a turn: the state moves on behind it, and the others are told with the heartbeats. */
+void tn_epoch_note(tn_epoch *e, const tn_step_turn *turn);
 
 /* What the others ask for with their heartbeats, into is_stopped, is_full and watch->save. True:
  * all should stand still so that parts can be dealt anew. */

@@ -20,6 +20,7 @@
 #include "train/run/heartbeat_stats.h"
 #include "train/step/memory_cap.h"
 #include "train/step/model_plan.h"
+#include "train/step/step.h"
 #include "train/step/step_loop.h"
 #include "train/step/watch.h"
 
@@ -291,10 +292,6 @@ static tn_status send_prior(follower *f, const tn_order_note *order, tn_error *e
 static tn_status note_step(follower *f, const tn_step_turn *turn, tn_error *err)
 {
     const tn_batch *batch = turn->step->batch;
-    const tn_scored rows = {.n = batch->rows,
-                            .logit = f->w->train_logit->val,
-                            .label = batch->label,
-                            .weight = batch->weight};
     tn_read_counts counts;
     f->progress = batch->progress;
     f->progress.records += f->records;
@@ -302,14 +299,13 @@ static tn_status note_step(follower *f, const tn_step_turn *turn, tn_error *err)
         tn_part_client_note(f->asks, &batch->progress);
     }
     tn_reader_counts(tn_step_prefetch_reader(f->feeder), &counts);
-    const tn_reporter_step step = {.rows = &rows,
+    const tn_reporter_step step = {.rows = batch->rows,
                                    .learned = f->is_async ? &turn->learned : NULL,
                                    .weight = turn->weight,
                                    .epoch = f->epoch,
                                    .records = f->progress.records,
                                    .bad = f->met.counts.bad + counts.bad};
-    TN_TRY(tn_reporter_add(&f->reporter, &step, tn_clock_ns(), err));
-    return tn_metrics_add(f->metrics, &rows, err);
+    return tn_reporter_add(&f->reporter, &step, tn_clock_ns(), err);
 }
 
 static bool has_order(void *arg, uint64_t steps)
@@ -666,12 +662,14 @@ static tn_status open_parts(follower *f, const tn_run_text *text, const tn_binde
                                    .fetch = f->fetch != NULL ? f->fetch->item : NULL,
                                    .n_fetch = f->fetch != NULL ? f->fetch->n : 0};
     TN_TRY(tn_worker_new(&f->w, f->plan, &worker, b, err));
+    f->w->metrics[0] = f->metrics;
     if (trains) {
         tn_memory_cap_init(&f->memory, f->w, 0);
     }
     TN_TRY(tn_peers_open(&f->peers, f->w, text, NULL, err));
     f->group = tn_peers_group(f->peers);
     TN_TRY(tn_reporter_init(&f->reporter, f->group, run->data.negative_sampling, err));
+    f->w->metrics[1] = f->reporter.metrics;
     f->beats = (tn_heartbeat_stats){
         .group = f->group, .watch = f->watch, .memory = &f->memory, .begin = tn_clock_s()};
     return tn_peers_form(f->peers, f->watch->stop, err);

@@ -273,8 +273,7 @@ static tn_status do_what_is_due(trainer *t, tn_error *err)
 
 /* ---- steps ---- */
 
-static tn_status report_step(trainer *t, const tn_step_turn *turn, const tn_scored *rows,
-                             double begin, tn_error *err)
+static tn_status report_step(trainer *t, const tn_step_turn *turn, double begin, tn_error *err)
 {
     const tn_rule_opts *dense = t->run->train.optimizer.opts;
     const tn_epoch *e = &t->epoch;
@@ -286,8 +285,7 @@ static tn_status report_step(trainer *t, const tn_step_turn *turn, const tn_scor
     const double epochs = t->state.progress.epoch + epoch_done;
     tn_report_step step = {
         .window = {.turn = turn,
-                   .rows = rows,
-                   .joint = e->is_async ? rows->n : turn->rows,
+                   .joint = e->is_async ? turn->step->batch->rows : turn->rows,
                    .lr = dense->lr * turn->factor,
                    .bytes_in = counts.bytes_in,
                    .bytes_out = counts.bytes_out},
@@ -323,11 +321,10 @@ static tn_status note_turn(void *arg, const tn_step_turn *turn, tn_error *err)
 {
     trainer *t = arg;
     const double begin = tn_clock_s();
-    tn_scored rows;
-    TN_TRY(tn_epoch_note(&t->epoch, turn, &rows, err));
+    tn_epoch_note(&t->epoch, turn);
     if (turn->step != NULL || !t->epoch.is_async) { /* else it had no data, and did nothing */
         tn_saver_set_unsaved(&t->saver);
-        TN_TRY(report_step(t, turn, &rows, begin, err));
+        TN_TRY(report_step(t, turn, begin, err));
     }
     return turn->meets ? TN_OK : tn_saver_note(&t->saver, err);
 }
@@ -774,6 +771,7 @@ static tn_status begin_run(trainer *t, const tn_run_text *text, tn_text *said, t
     };
     TN_TRY(tn_report_open(&t->report, &report, err));
     t->saver.report = t->report;
+    t->worker->metrics[1] = tn_report_scores(t->report);
     return said->size > 0 ? tn_report_event(t->report, &t->state, "info", tn_text_str(said), err)
                           : TN_OK;
 }

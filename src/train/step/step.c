@@ -6,10 +6,12 @@
 #include "train/step/step.h"
 
 #include "base/core/alloc.h"
+#include "base/thread/team.h"
 #include "base/trace/trace.h"
 #include "cluster/exchange/eval_pull.h"
 #include "io/rows/batch.h"
 #include "io/schema/schema.h"
+#include "metrics/metrics.h"
 #include "nn/graph/embed.h"
 #include "nn/graph/graph.h"
 #include "nn/graph/params.h"
@@ -276,9 +278,41 @@ static void place_in_joint(statistics *x, const tn_joint_batch *joint, tn_graph_
     feed->peers = &x->peers;
 }
 
-/* Gradients go to s->grads and the worker's params; *loss: sum of w_i l_i over W. */
-static tn_status compute(tn_worker *w, tn_step *s, const tn_joint_batch *joint, double *loss,
-                         tn_error *err)
+/* The scores of a batch on their way to w->metrics, while gradients are computed and pushed. */
+typedef struct scoring {
+    tn_worker *w;
+    tn_scored rows;
+    tn_status status;
+    tn_error err;
+} scoring;
+
+static bool add_scores(void *arg)
+{
+    scoring *x = arg;
+    tn_lane *lane = tn_team_lane(x->w->team);
+    tn_span_begin(lane, TN_PHASE_METRICS);
+    for (uint32_t i = 0; i < 2 && x->status == TN_OK; i++) {
+        if (x->w->metrics[i] != NULL) {
+            x->status = tn_metrics_add(x->w->metrics[i], &x->rows, &x->err);
+        }
+    }
+    tn_span_end(lane);
+    return true;
+}
+
+static void post_scores(scoring *x, const tn_batch *batch)
+{
+    x->rows = (tn_scored){.n = batch->rows,
+                          .logit = x->w->train_logit->val,
+                          .label = batch->label,
+                          .weight = batch->weight};
+    tn_team_post(x->w->team, add_scores, x);
+}
+
+/* Gradients go to s->grads and the worker's params; *loss: sum of w_i l_i over W. Scores are
+ * posted. */
+static tn_status compute(tn_worker *w, tn_step *s, const tn_joint_batch *joint, scoring *scores,
+                         double *loss, tn_error *err)
 {
     tn_sparse sparse = sparse_of(s, true);
     tn_graph_feed feed = feed_of(w, s, &sparse, true);
@@ -293,6 +327,7 @@ static tn_status compute(tn_worker *w, tn_step *s, const tn_joint_batch *joint, 
     if (!isfinite(*loss)) {
         return diverged(w, "the loss", err);
     }
+    post_scores(scores, s->batch);
     tn_span_begin(w->lane, TN_PHASE_BACKWARD);
     tn_backward(w->train_graph);
     tn_span_end(w->lane);
@@ -331,20 +366,32 @@ static void count_step(tn_worker *w, const tn_step *s, uint64_t updates)
     }
 }
 
-tn_status tn_step_update(tn_worker *w, tn_step *s, const tn_joint_batch *joint, double factor,
-                         tn_learned *out, tn_error *err)
+static tn_status learn(tn_worker *w, tn_step *s, const tn_joint_batch *joint, double factor,
+                       scoring *scores, tn_client_update *out, tn_error *err)
 {
     tn_client_gradients own = {.dense = tn_params_grads(w->params)};
-    tn_client_update update;
     if (s != NULL) {
-        TN_TRY(compute(w, s, joint, &own.loss, err));
+        TN_TRY(compute(w, s, joint, scores, &own.loss, err));
         own.rows = s->grads;
     } else {
         TN_TRY(compute_none(w, joint, err));
     }
     const tn_push how = {
         .step = w->steps, .weight_sum = joint->weight_sum, .lr_factor = factor, .day = w->day};
-    TN_TRY(push(w, &own, &how, &update, err));
+    return push(w, &own, &how, out, err);
+}
+
+tn_status tn_step_update(tn_worker *w, tn_step *s, const tn_joint_batch *joint, double factor,
+                         tn_learned *out, tn_error *err)
+{
+    tn_client_update update;
+    scoring scores = {.w = w};
+    tn_status status = learn(w, s, joint, factor, &scores, &update, err);
+    tn_team_settle(w->team);
+    TN_TRY(status);
+    if (scores.status != TN_OK) {
+        return tn_fail(err, scores.status, "%s", scores.err.text);
+    }
     count_step(w, s, update.updates);
     *out =
         (tn_learned){.loss = update.loss, .grad_norm = update.norm, .staleness = update.staleness};

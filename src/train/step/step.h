@@ -55,7 +55,8 @@ tn_status tn_step_prepare(tn_step *s, tn_batch *batch, tn_error *err) TN_MUST_US
 
 /* Forward and backward over the rows that the client has given for `s` (NULL: this rank has no
  * batch, but a part in the joint step), then the push, whose outcome is in *out. `joint`: as the
- * client said it, with a weight; `factor` multiplies every learning rate. */
+ * client said it, with a weight; `factor` multiplies every learning rate. Scores of the batch are
+ * added to w->metrics, from before the update. */
 tn_status tn_step_update(tn_worker *w, tn_step *s, const tn_joint_batch *joint, double factor,
                          tn_learned *out, tn_error *err) TN_MUST_USE;
 

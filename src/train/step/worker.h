@@ -14,6 +14,7 @@
 
 typedef struct tn_binder tn_binder;         /* config/values.h */
 typedef struct tn_graph tn_graph;           /* nn/graph/graph.h */
+typedef struct tn_metrics tn_metrics;       /* metrics/metrics.h */
 typedef struct tn_model_plan tn_model_plan; /* train/step/model_plan.h */
 typedef struct tn_node tn_node;             /* nn/graph/graph.h */
 typedef struct tn_params tn_params;         /* nn/graph/params.h */
@@ -36,13 +37,14 @@ typedef struct tn_worker {
     tn_client client;        /* its servers: of the whole model when alone; among peers lent, and
                                 none before they have begun */
     struct tn_eval_pull
-        *peek;      /* rows of all owners (cluster/exchange/eval_pull.h); NULL when alone; lent */
-    uint64_t steps; /* done */
-    uint64_t rows, scored; /* examples of this process: learned, scored */
-    uint64_t keys, floats; /* with them: different keys of batches, floats of their rows */
-    uint32_t day;          /* last_seen of rows that are touched now */
-    tn_trace *trace;       /* NULL: not recorded */
-    tn_lane *lane;         /* there, of the thread that the worker belongs to */
+        *peek; /* rows of all owners (cluster/exchange/eval_pull.h); NULL when alone; lent */
+    tn_metrics *metrics[2]; /* that batches are added to as they are learned; lent; NULL: none */
+    uint64_t steps;         /* done */
+    uint64_t rows, scored;  /* examples of this process: learned, scored */
+    uint64_t keys, floats;  /* with them: different keys of batches, floats of their rows */
+    uint32_t day;           /* last_seen of rows that are touched now */
+    tn_trace *trace;        /* NULL: not recorded */
+    tn_lane *lane;          /* there, of the thread that the worker belongs to */
 } tn_worker;
 
 typedef struct tn_worker_opts {
