@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
 
 /* What the library logs, from any of a reader's threads. */
 static pthread_mutex_t logging = PTHREAD_MUTEX_INITIALIZER;
@@ -516,6 +518,57 @@ static void a_folder_that_is_named_gets_one_for_a_single_pass(void **state)
     close_fixture(&f);
 }
 
+/* What the disk has, in the place of the library's; 0: it is asked. */
+static uint64_t unused_bytes;
+
+int statvfs(const char *restrict path, struct statvfs *restrict out)
+{
+    const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int failed = fd >= 0 ? fstatvfs(fd, out) : -1;
+    (void)close(fd);
+    if (failed == 0 && unused_bytes > 0) {
+        out->f_frsize = 1;
+        out->f_bavail = unused_bytes;
+    }
+    return failed;
+}
+
+/* `auto` takes half of the free room at most, a folder that is named all of it. */
+static void a_cache_is_made_where_there_is_room_for_it(void **state)
+{
+    (void)state;
+    static const struct {
+        bool named;
+        int64_t halves; /* of the data that are free, .. */
+        int64_t more;   /* .. and bytes */
+        bool made;
+    } cases[] = {{false, 4, 0, true},  {false, 4, -1, false}, {false, 3, 0, false},
+                 {false, 2, 0, false}, {true, 2, 0, true},    {true, 2, -1, false},
+                 {true, 100, 0, true}, {false, 100, 0, true}, {false, 1, 0, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fixture f;
+        setup named;
+        char text[700];
+        struct stat data;
+        open_fixture(&f, "");
+        (void)snprintf(text, sizeof text, "{data: {format: libsvm, cache: '%s'}}", f.folder);
+        setup_open(&named, text);
+        assert_int_equal(stat(f.path, &data), 0);
+        const tn_reader_opts opts = opts_of(&f, 0);
+        unused_bytes = (uint64_t)(data.st_size * cases[i].halves / 2 + cases[i].more);
+        assert_int_equal(data.st_size % 2, 0); /* case 1 is one byte short, halved */
+        assert_int_equal(setup_drain(cases[i].named ? &named : &f.s, &opts, NULL), TN_END);
+        unused_bytes = 0;
+        if (is_made(&f) != cases[i].made) {
+            fail_msg("case %zu", i);
+        }
+        assert_int_equal(times(tn_text_str(&logged), "the disk has no room for it"),
+                         !cases[i].made);
+        setup_close(&named);
+        close_fixture(&f);
+    }
+}
+
 static void a_disk_that_is_nearly_full_gets_none(void **state)
 {
     (void)state;
@@ -551,6 +604,7 @@ int main(void)
         cmocka_unit_test(another_configuration_has_a_cache_of_its_own),
         cmocka_unit_test(auto_makes_one_for_three_passes_and_reads_one_for_any),
         cmocka_unit_test(a_folder_that_is_named_gets_one_for_a_single_pass),
+        cmocka_unit_test(a_cache_is_made_where_there_is_room_for_it),
         cmocka_unit_test(a_disk_that_is_nearly_full_gets_none),
         cmocka_unit_test(record_ids_are_kept_for_whoever_wants_them_later),
     };
