@@ -147,6 +147,142 @@ static void a_signal_within_an_evaluation_ends_it_and_it_is_done_again(void **st
     }
 }
 
+#define ONLY_LAST "eval.every=never", "checkpoint.every=1000steps"
+
+/* What of a run directory begins so; *path: the last of them. */
+static uint32_t count_named(const char *dir, const char *begin, char path[TN_PATH_SIZE])
+{
+    tn_text names = {0};
+    tn_error err = {0};
+    uint32_t n = 0;
+    uint32_t found = 0;
+    assert_int_equal(tn_dir_list(dir, &names, &n, &err), TN_OK);
+    const char *name = tn_text_str(&names);
+    for (uint32_t i = 0; i < n; i++, name += strlen(name) + 1) {
+        if (strncmp(name, begin, strlen(begin)) == 0) {
+            assert_int_equal(tn_path_join(dir, name, path, &err), TN_OK);
+            found++;
+        }
+    }
+    tn_text_done(&names);
+    return found;
+}
+
+/* Nothing of the last evaluation is told to the checkpoint, so that is written meanwhile. */
+static void a_signal_within_the_last_evaluation_leaves_one_checkpoint(void **state)
+{
+    (void)state;
+    char dir[256];
+    char path[TN_PATH_SIZE];
+    feed f;
+    tn_tmpdir_make(dir);
+    feed_begin(&f, 6);
+    trainrun o = trainrun_do(dir, (const char *const[]){ONLY_LAST, "data.valid=-", NULL}, &f.stop);
+    feed_end(&f);
+    assert_int_equal(o.status, TN_E_STOPPED);
+    assert_non_null(strstr(o.text, "at step 24; saved as"));
+    assert_int_equal(count_named(dir, "ckpt-", path), 1);
+    assert_int_equal(count_named(dir, "ckpt-1.", path), 0);
+    assert_false(newest_says(dir, "\"epoch\":3")); /* the epoch ends once more */
+    o = trainrun_do(dir, (const char *const[]){ONLY_LAST, NULL}, NULL);
+    assert_int_equal(o.status, TN_OK);
+    assert_true(o.has_valid);
+    assert_int_equal(count_in(dir, "metrics.jsonl", "\"kind\":\"eval\""), 1);
+    assert_int_equal(o.hash, trainrun_hash(NULL));
+    tn_tmpdir_remove(dir);
+}
+
+static void a_failed_last_evaluation_leaves_no_checkpoint(void **state)
+{
+    (void)state;
+    char dir[256];
+    char path[TN_PATH_SIZE];
+    tn_tmpdir_make(dir);
+    const char *const opts[] = {ONLY_LAST, "data.valid=test/train/trainrun.h", NULL};
+    trainrun o = trainrun_do(dir, opts, NULL);
+    assert_int_equal(o.status, TN_E_DATA);
+    assert_int_equal(count_named(dir, "ckpt-", path), 0);
+    tn_tmpdir_remove(dir);
+}
+
+/* A signal when the last evaluation is told of. */
+static void stop_when_told(void *arg, const char *text)
+{
+    if (strstr(text, "auc") != NULL) {
+        atomic_store((atomic_bool *)arg, true);
+    }
+}
+
+static void a_signal_behind_the_last_evaluation_leaves_its_checkpoint(void **state)
+{
+    (void)state;
+    char dir[256];
+    char path[TN_PATH_SIZE];
+    atomic_bool stop = false;
+    tn_tmpdir_make(dir);
+    trainrun_watch(stop_when_told, &stop);
+    trainrun o = trainrun_do(dir, (const char *const[]){ONLY_LAST, NULL}, &stop);
+    trainrun_watch(NULL, NULL);
+    assert_true(atomic_load(&stop));
+    assert_int_equal(o.status, TN_E_STOPPED);
+    assert_non_null(strstr(o.text, "at step 24; saved as"));
+    assert_int_equal(count_named(dir, "ckpt-", path), 1);
+    assert_int_equal(count_in(dir, "metrics.jsonl", "\"kind\":\"eval\""), 1);
+    assert_int_equal(o.hash, trainrun_hash(NULL));
+    tn_tmpdir_remove(dir);
+}
+
+/* Whoever has rows to evaluate, and gives them when the rows of the model are written. */
+typedef struct late_rows {
+    const char *dir;
+    int to;
+    bool seen; /* rows were written before there was a checkpoint */
+} late_rows;
+
+static tn_status give_late(void *arg, tn_error *err)
+{
+    late_rows *l = arg;
+    char path[TN_PATH_SIZE];
+    tn_text rows = {0};
+    for (uint32_t i = 0; i < 1000 && !l->seen; i++) {
+        (void)usleep(10000);
+        char folder[TN_PATH_SIZE];
+        l->seen = count_named(l->dir, "ckpt-1.", folder) == 1 &&
+                  count_named(folder, "sparse-0000-1023.tns", path) == 1;
+    }
+    (void)usleep(50000);
+    l->seen = l->seen && count_named(l->dir, "LATEST", path) == 0;
+    TN_TRY(tn_file_read_all(ROWS, 1 << 20, &rows, err));
+    assert_int_equal(write(l->to, rows.data, rows.size), rows.size);
+    (void)close(l->to);
+    tn_text_done(&rows);
+    return TN_OK;
+}
+
+static void the_last_checkpoint_is_written_while_rows_are_scored(void **state)
+{
+    (void)state;
+    char dir[256];
+    int ends[2];
+    tn_thread *thread = NULL;
+    const int before = dup(STDIN_FILENO);
+    tn_tmpdir_make(dir);
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(dup2(ends[0], STDIN_FILENO), STDIN_FILENO);
+    (void)close(ends[0]);
+    late_rows l = {.dir = dir, .to = ends[1]};
+    assert_int_equal(tn_thread_start(&thread, "rows", give_late, &l, NULL), TN_OK);
+    const char *const opts[] = {ONLY_LAST, "data.valid=-", NULL};
+    trainrun o = trainrun_do(dir, opts, NULL);
+    assert_int_equal(tn_thread_join(thread, NULL), TN_OK);
+    assert_int_equal(dup2(before, STDIN_FILENO), STDIN_FILENO);
+    (void)close(before);
+    assert_int_equal(o.status, TN_OK);
+    assert_true(l.seen && o.has_valid);
+    assert_int_equal(o.hash, trainrun_hash(NULL));
+    tn_tmpdir_remove(dir);
+}
+
 static void a_signal_within_the_last_test_leaves_only_that(void **state)
 {
     (void)state;
@@ -564,6 +700,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_signal_within_an_evaluation_ends_it_and_it_is_done_again),
+        cmocka_unit_test(a_signal_within_the_last_evaluation_leaves_one_checkpoint),
+        cmocka_unit_test(a_failed_last_evaluation_leaves_no_checkpoint),
+        cmocka_unit_test(a_signal_behind_the_last_evaluation_leaves_its_checkpoint),
+        cmocka_unit_test(the_last_checkpoint_is_written_while_rows_are_scored),
         cmocka_unit_test(a_signal_within_the_last_test_leaves_only_that),
         cmocka_unit_test(data_that_do_not_come_do_not_keep_a_signal_waiting),
         cmocka_unit_test(a_signal_at_any_time_changes_no_bit),

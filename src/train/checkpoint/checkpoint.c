@@ -41,20 +41,44 @@ static tn_status write_behind(void *arg, tn_error *err)
     return write_now(arg, err);
 }
 
-static void begin_writing(tn_ckpt_writing *w, tn_thread_fn *write, void *of)
+static void decide(tn_ckpt_writing *w, bool keep)
+{
+    if (w->is_open) {
+        w->is_open = false;
+        w->dropped = !keep;
+        (void)sem_post(&w->decided);
+    }
+}
+
+/* Waits until somebody has. */
+static tn_status await_decision(tn_ckpt_writing *w, tn_error *err)
+{
+    while (sem_wait(&w->decided) != 0) { /* a signal */
+    }
+    return w->dropped ? tn_fail(err, TN_E_STOPPED, "it is no longer wanted") : TN_OK;
+}
+
+static void begin_writing(tn_ckpt_writing *w, tn_thread_fn *write, void *of, bool held)
 {
     TN_ASSERT(w->thread == NULL);
     w->write = write;
     w->of = of;
     w->status = TN_OK;
+    w->is_open = true;
+    (void)sem_init(&w->decided, 0, 0); /* fails for larger values only */
     atomic_store(&w->written, false);
+    if (!held) {
+        decide(w, true);
+    }
     if (tn_thread_start(&w->thread, "tn-save", write_behind, w, NULL) != TN_OK) {
+        decide(w, true);
         w->status = write_now(w, &w->err); /* then training waits */
     }
 }
 
 static tn_status end_writing(tn_ckpt_writing *w, tn_error *err)
 {
+    decide(w, true);
     if (w->thread != NULL) {
         w->status = tn_thread_join(w->thread, &w->err);
         w->thread = NULL;
@@ -140,6 +164,9 @@ static tn_status save(tn_checkpoints *c, tn_error *err)
     }
     tn_ckpt_files_init(&files, c->moment->arena, &c->plan->owners);
     TN_TRY(write_files(c, &files, err));
+    const double written = tn_clock_s();
+    TN_TRY(await_decision(&c->writing, err));
+    c->begin += tn_clock_s() - written;
     m->file = files.file;
     m->n_files = files.n;
     m->rows = files.rows;
@@ -372,7 +399,7 @@ tn_status tn_checkpoints_begin(tn_checkpoints *c, tn_worker *w, const tn_ckpt_wa
         return status;
     }
     c->saved.stall = tn_clock_s() - c->begin;
-    begin_writing(&c->writing, write_and_commit, c);
+    begin_writing(&c->writing, write_and_commit, c, want->held);
     if (c->writing.thread == NULL) {
         c->saved.stall = tn_clock_s() - c->begin;
     }
@@ -382,6 +409,11 @@ tn_status tn_checkpoints_begin(tn_checkpoints *c, tn_worker *w, const tn_ckpt_wa
 bool tn_checkpoints_written(const tn_checkpoints *c)
 {
     return c->moment != NULL && atomic_load(&c->writing.written);
+}
+
+void tn_checkpoints_decide(tn_checkpoints *c, bool keep)
+{
+    decide(&c->writing, keep);
 }
 
 tn_status tn_checkpoints_end(tn_checkpoints *c, tn_saved *out, tn_error *err)
@@ -482,7 +514,7 @@ tn_status tn_ckptshare_begin(tn_ckptshare **out, tn_worker *w, const char *run_d
         tn_ckptshare_free(s);
         return status;
     }
-    begin_writing(&s->writing, write_share, s);
+    begin_writing(&s->writing, write_share, s, false);
     *out = s;
     return TN_OK;
 }

@@ -62,6 +62,7 @@ typedef struct tn_ckpt_want {
     const tn_run_state *state;
     const tn_metrics *metrics;
     bool delta;
+    bool held; /* all is written but the manifest, which waits for tn_checkpoints_decide */
 } tn_ckpt_want;
 
 /* Begins to write `w` and `want` as they are now, while steps go on; the caller must end it. Then
@@ -69,6 +70,10 @@ typedef struct tn_ckpt_want {
 tn_status tn_checkpoints_begin(tn_checkpoints *c, tn_worker *w, const tn_ckpt_want *want,
                                tn_error *err) TN_MUST_USE;
 bool tn_checkpoints_written(const tn_checkpoints *c); /* tn_checkpoints_end will not wait */
+
+/* A save that is held becomes a checkpoint, or fails with TN_E_STOPPED and leaves nothing; without
+ * this tn_checkpoints_end keeps it. Of any other save nothing is left to decide. */
+void tn_checkpoints_decide(tn_checkpoints *c, bool keep);
 tn_status tn_checkpoints_end(tn_checkpoints *c, tn_saved *out, tn_error *err) TN_MUST_USE;
 
 /* The disk before the first save. */

@@ -9,6 +9,8 @@
 #include "train/checkpoint/ckpt_peers.h"
 #include "train/checkpoint/ckptdir.h"
 
+#include <semaphore.h>
+
 /* Texts, the head of a shard file and its index. */
 enum { TN_CKPT_SMALL_BYTES = 64 << 10 };
 
@@ -20,6 +22,9 @@ typedef struct tn_ckpt_writing {
     tn_status status;  /* .. with this outcome */
     tn_error err;
     _Atomic bool written;
+    bool is_open;  /* nobody has said yet whether there is to be a checkpoint */
+    bool dropped;  /* there is not to be one; read behind `decided` */
+    sem_t decided; /* posted once, when somebody has */
 } tn_ckpt_writing;
 
 struct tn_checkpoints {

@@ -44,7 +44,7 @@ void tn_saver_set_unsaved(tn_saver *s)
 static tn_status begin(tn_saver *s, bool delta, tn_error *err)
 {
     tn_lane *lane = s->w->lane;
-    tn_ckpt_want want = {.delta = delta};
+    tn_ckpt_want want = {.delta = delta, .held = s->saving_held};
     TN_TRY(s->gather(s->arg, &want, err));
     tn_span_begin(lane, TN_PHASE_CHECKPOINT);
     tn_status status = tn_checkpoints_begin(s->checkpoints, s->w, &want, err);
@@ -88,6 +88,7 @@ static tn_status end_once(tn_saver *s, tn_error *err)
     tn_lane *lane = s->w->lane;
     tn_saved what;
     s->saving = false;
+    s->saving_held = false;
     tn_span_begin(lane, TN_PHASE_CHECKPOINT);
     tn_status status = tn_checkpoints_end(s->checkpoints, &what, err);
     tn_span_end(lane);
@@ -126,19 +127,35 @@ tn_status tn_saver_save(tn_saver *s, bool delta, tn_error *err)
     return status == TN_OK ? TN_OK : fail_save(s, status, err);
 }
 
-tn_status tn_saver_begin_last(tn_saver *s, bool delta, tn_error *err)
+tn_status tn_saver_begin_last(tn_saver *s, bool delta, bool held, tn_error *err)
 {
     TN_TRY(tn_saver_end(s, err));
     if (!s->is_unsaved) {
         return TN_OK;
     }
     s->failed = FAILED_MAX;
-    return tn_saver_save(s, delta, err);
+    s->saving_held = held;
+    tn_status status = tn_saver_save(s, delta, err);
+    s->saving_held = s->saving && held;
+    return status;
+}
+
+void tn_saver_drop_last(tn_saver *s)
+{
+    if (s->saving_held) {
+        tn_saved none;
+        tn_checkpoints_decide(s->checkpoints, false);
+        tn_status status = tn_checkpoints_end(s->checkpoints, &none, NULL);
+        (void)status; /* dropped, or failed before */
+        s->saving = false;
+        s->saving_held = false;
+        s->is_unsaved = true;
+    }
 }
 
 tn_status tn_saver_save_last(tn_saver *s, bool delta, tn_error *err)
 {
-    TN_TRY(tn_saver_begin_last(s, delta, err));
+    TN_TRY(tn_saver_begin_last(s, delta, false, err));
     return tn_saver_end(s, err);
 }
 

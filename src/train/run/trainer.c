@@ -388,6 +388,19 @@ static tn_status all_steps(trainer *t, tn_error *err)
 
 /* ---- an epoch ---- */
 
+/* Begins the last checkpoint before the last evaluation, to which it leaves most of the processors,
+ * where nothing that it holds depends on that. A failure is met again at the end. */
+static void save_ahead(trainer *t)
+{
+    const tn_run *run = t->run;
+    if (run->data.valid.n > 0 && run->checkpoint.delta_every == NULL && t->state.monitor == NULL &&
+        !t->state.eval_owed && !t->saver.is_rare && !t->saver.saving && !is_asked(t)) {
+        tn_error later;
+        tn_status status = tn_saver_begin_last(&t->saver, false, true, &later);
+        (void)status;
+    }
+}
+
 static tn_status after_epoch(trainer *t, tn_error *err)
 {
     tn_epoch_end end;
@@ -395,7 +408,13 @@ static tn_status after_epoch(trainer *t, tn_error *err)
     const uint32_t epoch = t->state.progress.epoch;
     const bool last = epoch == t->run->train.epochs;
     if (tn_timetable_is_due_after(&t->timetable, TN_DUE_EVAL, epoch) || last) {
+        if (last) {
+            save_ahead(t);
+        }
         tn_status status = validate(t, err);
+        if (status != TN_OK) {
+            tn_saver_drop_last(&t->saver);
+        }
         if (status == TN_E_STOPPED) {
             tn_epoch_return(&t->epoch, &end); /* so that a resumed run comes here again */
             return tn_saver_stop(&t->saver, err);
@@ -650,17 +669,25 @@ static tn_status advise(trainer *t, uint64_t steps, tn_error *err)
     return status;
 }
 
-/* The end of training: the best model is brought back, saved, and tested. */
-static tn_status wind_up(trainer *t, tn_error *err)
+/* Begins the checkpoint of the model that stays, unless that was done ahead. */
+static tn_status save_the_last(trainer *t, tn_error *err)
 {
-    const uint64_t steps = t->worker->steps; /* those behind the best model, too */
+    if (t->saver.saving_held) {
+        return TN_OK;
+    }
     TN_TRY(tn_saver_end(&t->saver, err));
     TN_TRY(choose_the_last(t, err));
     TN_TRY(tn_saver_end(&t->saver, err)); /* of the best model, which it may be */
     const bool imported = t->state.begun && !t->saver.has_saved; /* also where nothing is learned */
-    if ((t->epoch.is_begun || imported) && !t->saver.is_rare && !is_asked(t)) {
-        TN_TRY(tn_saver_begin_last(&t->saver, false, err));
-    }
+    const bool saves = (t->epoch.is_begun || imported) && !t->saver.is_rare && !is_asked(t);
+    return saves ? tn_saver_begin_last(&t->saver, false, false, err) : TN_OK;
+}
+
+/* The end of training: the best model is brought back, saved, and tested. */
+static tn_status wind_up(trainer *t, tn_error *err)
+{
+    const uint64_t steps = t->worker->steps; /* those behind the best model, too */
+    TN_TRY(save_the_last(t, err));
     tn_status status = is_asked(t) ? TN_E_STOPPED : judge_the_last(t, err);
     if (status == TN_OK && t->epoch.is_begun) {
         return advise(t, steps, err);
