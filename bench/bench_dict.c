@@ -3,7 +3,7 @@
  *     bench_dict [--json] [ROWS] [DIM] [FOLDER]      default 10000000 8 /tmp
  *
  * Rows of two segments, wide (1) and deep (DIM), f32, group arrays on; the rows come from memory,
- * so what is timed is the writer. Limits, measured in turns with it: as many bytes written and
+ * so what is timed is the writer. Beside it, in turns with it: as many bytes written and
  * fsynced plainly; for look-ups, one dependent read at a random place of the file. Keys are half
  * present, half absent, in random order; the file is in the page cache.
  */
@@ -205,8 +205,8 @@ static void print(const figures *f, const rows *r, bool json)
     tn_figure all[] = {
         {.what = what,
          .is = write,
-         .limit = plain.median,
-         .limit_is = "plain write and fsync",
+         .yardstick = plain.median,
+         .yardstick_is = "plain write and fsync",
          .target = 1},
         {.what = "the same, of processor time", .is = tn_spread_of(&f->cpu), .target = 1},
         {.what = "opening it, all checksums and keys",
@@ -214,13 +214,13 @@ static void print(const figures *f, const rows *r, bool json)
          .target = (double)NAN},
         {.what = "look-up",
          .is = tn_spread_of(&f->one),
-         .limit = read.median,
-         .limit_is = "one cache miss",
+         .yardstick = read.median,
+         .yardstick_is = "one dependent cache miss",
          .target = 200},
         {.what = "look-up, 39 at a time",
          .is = tn_spread_of(&f->many),
-         .limit = read.median,
-         .limit_is = "one cache miss",
+         .yardstick = read.median,
+         .yardstick_is = "one dependent cache miss",
          .target = 200},
     };
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {

@@ -1,26 +1,18 @@
-/* bench_metrics.c - nanoseconds per row of adding to the metrics.
+/* bench_metrics.c - instructions of adding to the metrics.
  *
  *     bench_metrics --list | NAME      for .ci/check-instructions
- *     bench_metrics [--json]           a step may spend 1 % on metrics (P12 of docs/performance.md)
  *
- * Batches of 1024 rows with logits as a trained model gives them, over and over; the best of seven
- * rounds. The limit is 1 % of a step of the smallest yardstick net (128-64-32: 400,000 rows/s on a
- * core).
+ * One batch of 1024 rows with logits as a trained model gives them. What the metrics take of a step
+ * is P12 of bench_rates.
  */
 #include "base/math/fmath.h"
 #include "counted.h"
 
-#include "base/core/clock.h"
 #include "base/math/rng.h"
 #include "metrics/metrics.h"
 #include "metrics/slices.h"
 
-#include <stdio.h>
-#include <string.h>
-
-enum { ROWS = 1024, BATCHES = 512, ROUNDS = 7, SLICES = 100 };
-#define LIMIT_NS 25.0         /* every step */
-#define LIMIT_SLICES_NS 100.0 /* evaluation only, per slot */
+enum { ROWS = 1024, BATCHES = 2, SLICES = 100 };
 
 typedef struct rows {
     float logit[BATCHES][ROWS];
@@ -29,10 +21,10 @@ typedef struct rows {
     uint64_t key[BATCHES][ROWS];
 } rows;
 
-static void fill(rows *r, uint32_t n_batches)
+static void fill(rows *r)
 {
     uint64_t s = tn_stream2(42, TN_RNG_GENERATE, 0);
-    for (uint32_t b = 0; b < n_batches; b++) {
+    for (uint32_t b = 0; b < BATCHES; b++) {
         for (uint32_t i = 0; i < ROWS; i++) {
             uint64_t at = ((uint64_t)b * ROWS + i) * 4;
             double z = -3 + 1.5 * tn_normal(tn_draw(s, at));
@@ -63,27 +55,6 @@ static void add(const job *j, uint32_t b)
     TN_ASSERT(status == TN_OK);
 }
 
-static double round_ns(const job *j)
-{
-    uint64_t start = tn_clock_ns();
-    for (uint32_t b = 0; b < BATCHES; b++) {
-        add(j, b);
-    }
-    return (double)(tn_clock_ns() - start) / ROWS / BATCHES;
-}
-
-static void report(const char *name, const job *j, double limit, bool json)
-{
-    double best = round_ns(j);
-    for (uint32_t i = 1; i < ROUNDS; i++) {
-        double ns = round_ns(j);
-        best = ns < best ? ns : best;
-    }
-    (void)printf(json ? "{\"bench\":\"%s\",\"ns_per_row\":%.2f,\"limit\":%.1f}\n"
-                      : "%-24s %7.2f ns/row   limit %.1f\n",
-                 name, best, limit);
-}
-
 static rows all;
 
 static job open_job(bool slices, bool weighted)
@@ -110,7 +81,7 @@ static void add_second(void *arg)
 
 static void count(bool slices, bool weighted)
 {
-    fill(&all, 2);
+    fill(&all);
     job j = open_job(slices, weighted);
     add(&j, 0);
     tn_count(add_second, &j);
@@ -137,23 +108,5 @@ static const tn_counted counted[] = {
 
 int main(int argc, char **argv)
 {
-    if (tn_counted_main(argc, argv, counted)) {
-        return 0;
-    }
-    bool json = argc > 1 && strcmp(argv[1], "--json") == 0;
-    fill(&all, BATCHES);
-    job plain = open_job(false, false);
-    job weighted = {.r = &all, .m = plain.m, .weighted = true};
-    job sliced = open_job(true, false);
-    report("metrics", &plain, LIMIT_NS, json);
-    report("metrics, weighted rows", &weighted, LIMIT_NS, json);
-    report("slices of one slot", &sliced, LIMIT_SLICES_NS, json);
-    uint64_t start = tn_clock_ns();
-    double auc = tn_metrics_get(plain.m, "auc");
-    (void)printf(json ? "{\"bench\":\"auc\",\"value\":%.6f,\"ms\":%.2f}\n"
-                      : "auc of the histogram      %.6f in %.2f ms\n",
-                 auc, (double)(tn_clock_ns() - start) * 1e-6);
-    close_job(&plain);
-    close_job(&sliced);
-    return 0;
+    return tn_counted_main(argc, argv, counted) ? 0 : 2;
 }

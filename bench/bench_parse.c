@@ -5,7 +5,7 @@
  *
  * Per format: cut + parse on one thread (`parsing`), the same with the transposition into batches
  * (`batches`), and the reader with one parser (`reader`): medians [lowest highest]. The limit is
- * what memory allows: a walk over the same bytes from line end to line end. CPU time of the thread
+ * what memory allows: a sum over the same bytes, the best of the repeats. CPU time of the thread
  * but for the reader, whose threads work side by side.
  */
 #include "base/core/arena.h"
@@ -198,16 +198,18 @@ static void close_subject(const subject *s)
     tn_arena_free(s->arena);
 }
 
-/* How often a line ends, by libc; the least there is to do with text. */
+/* Sums the words of the text, the least there is to do with it. */
 static double scan(const char *bytes, size_t size)
 {
     static volatile uint64_t kept;
-    uint64_t lines = 0;
+    uint64_t sum = 0;
     double start = thread_s();
-    for (const char *p = bytes; (p = memchr(p, '\n', (size_t)(bytes + size - p))) != NULL; p++) {
-        lines++;
+    for (size_t i = 0; i + sizeof sum <= size; i += sizeof sum) {
+        uint64_t word;
+        memcpy(&word, bytes + i, sizeof word);
+        sum += word;
     }
-    kept = lines;
+    kept = sum;
     (void)kept;
     return thread_s() - start;
 }
@@ -289,7 +291,9 @@ static void measure(const tn_log *log, uint64_t rows, uint32_t repeats, bool jso
         add_time(&r.batches, all.cut_s + all.parse_s + all.fill_s);
         add_time(&r.reader, run_reader(s.schema, &s.paths));
         add_time(&r.scan, scan_file(s.path));
+        r.scan.s[0] = r.scan.s[i] < r.scan.s[0] ? r.scan.s[i] : r.scan.s[0];
     }
+    r.scan.n = 1;
     print_result(&r, json);
     close_stages(&all);
     close_subject(&s);

@@ -196,26 +196,26 @@ static void print_rates(const report *r, const figures *f, uint32_t lines)
 {
     static const char unit[] = "M keys/s";
     uint64_t bytes = r->n_keys * lines * TN_LINE;
-    double read = tn_random_lines(bytes, lines * TN_BENCH_KEYS, false) / lines;
-    double change = tn_random_lines(bytes, lines * TN_BENCH_KEYS, true) / lines;
+    double read = tn_random_rows(bytes, TN_BENCH_KEYS, lines, false);
+    double change = tn_random_rows(bytes, TN_BENCH_KEYS, lines, true);
     bool aimed = r->n_keys == 10000000 && r->dim == 8;
     double none = (double)NAN;
     print(r,
           (tn_figure){.is = tn_spread_of(&f->pull),
                       .limit = read,
-                      .limit_is = "random lines read",
+                      .limit_is = "rows of two lines at random places read",
                       .target = aimed ? 25 : none},
           "pull", unit);
     print(r,
           (tn_figure){.is = tn_spread_of(&f->push),
                       .limit = change,
-                      .limit_is = "random lines changed",
+                      .limit_is = "rows of two lines at random places changed",
                       .target = aimed ? 20 : none},
           "push after a pull", unit);
     print(r,
           (tn_figure){.is = tn_spread_of(&f->alone),
                       .limit = change,
-                      .limit_is = "random lines changed",
+                      .limit_is = "rows of two lines at random places changed",
                       .target = none},
           "push alone", unit);
     print(r, (tn_figure){.is = tn_spread_of(&f->norm), .target = none}, "norm", unit);

@@ -4,7 +4,7 @@
  *
  * One JSON line per format: medians [least most] of rows/s through the reader with one parser, by
  * the processor time of all its threads, so that it is one core whoever else uses the machine; the
- * ratio of both; and `limit`, rows/s of reading the bytes of the cache and checking them, no more.
+ * ratio of both; and `bytes`, rows/s of reading the bytes of the cache and checking them, no more.
  */
 #include "base/core/arena.h"
 #include "config/field.h"
@@ -151,7 +151,7 @@ static void measure(const tn_log *log, uint64_t rows, uint64_t repeats)
     printf("{\"bench\":\"tnb\",\"format\":\"%s\",\"rows\":%" PRIu64, log->name, rows);
     double slow = print_rate("text_rows_per_s", text, repeats, rows);
     double fast = print_rate("tnb_rows_per_s", cache, repeats, rows);
-    (void)print_rate("limit", bytes, repeats, rows);
+    (void)print_rate("bytes", bytes, repeats, rows);
     printf(",\"ratio\":%.2f}\n", fast / slow);
     (void)fflush(stdout);
     (void)unlink(s.text);

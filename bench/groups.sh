@@ -35,7 +35,7 @@ if [ "$groups" = late ]; then
     done
     [ "$bad" -eq 0 ] || tail -n 3 "$dir"/err? >&2
     grep -h 'waiting for' "$dir/err3" | sort | uniq -c
-    echo "4 ranks that start $apart s apart: $(($(date +%s) - begun)) s in all, $bad at fault (limit 0)"
+    echo "4 ranks that start $apart s apart: $(($(date +%s) - begun)) s in all, $bad at fault (asked: 0)"
     [ "$bad" -eq 0 ]
     exit
 fi
@@ -57,5 +57,5 @@ for i in $(seq "$groups"); do
     echo "groups: group $i: code $(cat "$dir/code$i"): $(tail -n 2 "$dir/err$i")" >&2
 done
 awk -v n="$groups" -v p="$peers" -v s="$begun" -v e="$ended" -v c="$(nproc)" -v bad="$bad" \
-    'BEGIN { printf "%d groups of %d peers at once on %d cores: %.1f s, %d at fault (limit 0)\n", n, p, c, e - s, bad }'
+    'BEGIN { printf "%d groups of %d peers at once on %d cores: %.1f s, %d at fault (asked: 0)\n", n, p, c, e - s, bad }'
 [ "$bad" -eq 0 ]

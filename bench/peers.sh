@@ -59,8 +59,8 @@ sort -k1,1 -k2,2n "$dir/rates" | awk -v cores="$cores" '
     { name = $1; value[++n] = $2 }
     END {
         tell(); print ""
-        printf "P6 on %d cores, staleness 1: big %.2f of one process (limit .90), small %.2f (limit .75)\n", cores,
+        printf "P6 on %d cores, staleness 1: big %.2f of one process (asked .90), small %.2f (asked .75)\n", cores,
             median["big.cores.1"] / median["big.one"], median["small.cores.1"] / median["small.one"]
-        printf "%d peers to %d: big %.2f, small %.2f (limit .90)\n", 2 * cores, cores,
+        printf "%d peers to %d: big %.2f, small %.2f (asked .90)\n", 2 * cores, cores,
             median["big.twice.1"] / median["big.cores.1"], median["small.twice.1"] / median["small.cores.1"]
     }'
