@@ -233,7 +233,7 @@ typedef struct pace {
 static pace measure_pace(const ground *b, uint32_t bytes, uint64_t ns)
 {
     enum { SLICES = 12 };
-    const tn_lap lap = tn_lap_begin();
+    const double cpu = tn_machine_cpu_s();
     const uint64_t start = tn_clock_ns();
     uint64_t n = 0;
     pace p = {.most_mb = 0};
@@ -246,7 +246,7 @@ static pace measure_pace(const ground *b, uint32_t bytes, uint64_t ns)
         p.most_mb = fmax(p.most_mb, rss_mb());
     }
     p.clock = (double)n * 1e9 / (double)(tn_clock_ns() - start);
-    p.cpu = tn_lap_per_cpu(lap, p.clock);
+    p.cpu = (double)n / (tn_machine_cpu_s() - cpu);
     return p;
 }
 

@@ -24,7 +24,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { SLOTS = 39, SLOTS_MAX = 1000, PARTITIONS = 1024, BLOCKS = 16, REPEATS_MAX = 1001 };
 
@@ -39,13 +38,6 @@ static void must(tn_status status, const tn_error *err)
         (void)fprintf(stderr, "bench_localize: %s\n", err->text);
         _Exit(1);
     }
-}
-
-static double thread_s(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 static void sample_make(sample *s, uint32_t rows, uint32_t slots, uint64_t seed)
@@ -110,9 +102,9 @@ static tn_spread measure(const sample *samples, uint32_t n, uint32_t n_blocks, u
     const tn_local *local = NULL;
     ns.n = 0;
     for (uint32_t i = 0; i < repeats + n; i++) {
-        double start = thread_s();
+        double start = tn_machine_thread_s();
         must(tn_localize(l, &samples[i % n].batch, &local, &err), &err);
-        double seconds = thread_s() - start;
+        double seconds = tn_machine_thread_s() - start;
         if (i >= n) { /* the first round warms up */
             tn_sample(&ns, 1e9 * seconds / ((double)first->rows * first->n_slots));
         }

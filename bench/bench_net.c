@@ -11,6 +11,7 @@
 #include "base/machine/machine_peak.h"
 #include "base/thread/team.h"
 #include "counted.h"
+#include "figure.h"
 #include "nn/graph/embed.h"
 #include "nn/graph/params.h"
 
@@ -130,40 +131,27 @@ static void build(bench *b, const tn_graph_opts *opts, const uint32_t units[3])
     tn_params_init(b->params, 42);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* The middle one says what a run is like, the least what it would be alone on the machine. */
+/* Seconds: the median says what a run is like, the least what it would be alone on the machine. */
 typedef struct result {
-    double forward, backward; /* seconds, medians */
-    double forward_least, backward_least;
+    tn_spread forward, backward;
 } result;
 
 static result measure(bench *b, uint32_t steps)
 {
-    double *forward = tn_alloc(steps, sizeof *forward, "times");
-    double *backward = tn_alloc(steps, sizeof *backward, "times");
+    static tn_samples forward;
+    static tn_samples backward;
+    forward.n = backward.n = 0;
     for (uint32_t i = 0; i < steps + 3; i++) {
         double t0 = tn_clock_s();
         tn_forward(b->g, &b->feed);
         double t1 = tn_clock_s();
         tn_backward(b->g);
-        double t2 = tn_clock_s();
         if (i >= 3) {
-            forward[i - 3] = t1 - t0;
-            backward[i - 3] = t2 - t1;
+            tn_sample(&forward, t1 - t0);
+            tn_sample(&backward, tn_clock_s() - t1);
         }
     }
-    qsort(forward, steps, sizeof *forward, by_value);
-    qsort(backward, steps, sizeof *backward, by_value);
-    result r = {forward[steps / 2], backward[steps / 2], forward[0], backward[0]};
-    tn_free(forward);
-    tn_free(backward);
-    return r;
+    return (result){tn_spread_of(&forward), tn_spread_of(&backward)};
 }
 
 static void run(const uint32_t units[3], tn_team *team, uint32_t threads, uint32_t rows,
@@ -183,16 +171,16 @@ static void run(const uint32_t units[3], tn_team *team, uint32_t threads, uint32
     result r = measure(&b, steps);
     double after = tn_peak_gflops(5) * threads * 1e9;
     peak = after > peak ? after : peak;
-    double both = r.forward + r.backward;
-    double least = r.forward_least + r.backward_least;
+    double both = r.forward.median + r.backward.median;
+    double least = r.forward.least + r.backward.least;
     printf(
         "%u-%u-%u rows %u threads %u: forward %.3f ms %.0f%%, backward %.3f ms %.0f%%, both %.0f "
         "rows/s %.1f%% (least %.1f%%: %.0f%%, %.0f%%) of %.0f GFLOP/s (%s)\n",
-        units[0], units[1], units[2], rows, threads, r.forward * 1e3,
-        100 * flops / r.forward / peak, r.backward * 1e3, 200 * flops / r.backward / peak,
-        rows / both, 300 * flops / both / peak, 300 * flops / least / peak,
-        100 * flops / r.forward_least / peak, 200 * flops / r.backward_least / peak, peak * 1e-9,
-        tn_peak_kind());
+        units[0], units[1], units[2], rows, threads, r.forward.median * 1e3,
+        100 * flops / r.forward.median / peak, r.backward.median * 1e3,
+        200 * flops / r.backward.median / peak, rows / both, 300 * flops / both / peak,
+        300 * flops / least / peak, 100 * flops / r.forward.least / peak,
+        200 * flops / r.backward.least / peak, peak * 1e-9, tn_peak_kind());
     tn_graph_free(b.g);
     tn_params_free(b.params);
 }

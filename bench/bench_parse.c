@@ -8,42 +8,27 @@
  * what memory allows: a sum over the same bytes, the best of the repeats. CPU time of the thread
  * but for the reader, whose threads work side by side.
  */
-#include "base/core/arena.h"
-#include "config/field.h"
 #include "counted.h"
+#include "figure.h"
 #include "io/read/fileset.h"
 #include "logs.h"
+#include "machine.h"
 
 #include "base/core/alloc.h"
 #include "base/core/clock.h"
 #include "base/file/file.h"
 #include "base/thread/threads.h"
-#include "config/diag.h"
-#include "config/tree.h"
 #include "io/read/block_reader.h"
-#include "io/read/dataset.h"
 #include "io/read/reader.h"
-#include "io/read/schema_inference.h"
 #include "io/rows/batch_builder.h"
 #include "io/rows/rows.h"
-#include "io/schema/dataopts.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
-enum { BATCH = 1024, REPEATS_MAX = 101 };
-
-/* CPU time of this thread: what is measured is one core, whoever else uses the machine. */
-static double thread_s(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
+enum { BATCH = 1024, REPEATS_MAX = TN_SAMPLES_MAX };
 
 static void must(tn_status status, const tn_error *err)
 {
@@ -64,11 +49,13 @@ typedef struct stages {
     double cut_s, parse_s, fill_s; /* CPU time so far */
 } stages;
 
-static stages open_stages(const tn_schema *schema, const tn_strs *paths)
+static stages open_stages(const tn_log_file *log)
 {
     tn_error err = {0};
+    const tn_schema *schema = log->schema;
     stages s = {.schema = schema};
-    must(tn_fileset_new(&s.files, paths, schema, 1, &err), &err);
+    const char *path = log->path;
+    must(tn_fileset_new(&s.files, &(tn_strs){1, &path}, schema, 1, &err), &err);
     must(tn_block_reader_new(&s.reader, schema, s.files, NULL, &err), &err);
     must(tn_rows_new(&s.parsed.rows, schema, TN_ROWS_BARE, &err), &err);
     must(tn_batch_builder_new(&s.builder, schema, BATCH, false, &err), &err);
@@ -105,29 +92,30 @@ static void go(void *job)
     for (uint32_t part = 0; part < s->files->n_parts; part++) {
         tn_block_reader_go(s->reader, part);
         do {
-            double start = thread_s();
+            double start = tn_machine_thread_s();
             tn_block_reader_next(s->reader, &s->block);
-            double cut = thread_s();
+            double cut = tn_machine_thread_s();
             tn_block_parse(&s->block, s->schema, s->files, 1, &s->parsed);
-            double parsed = thread_s();
+            double parsed = tn_machine_thread_s();
             must(s->parsed.fault, &s->parsed.err);
             fill_batches(s);
             s->cut_s += cut - start;
             s->parse_s += parsed - cut;
-            s->fill_s += thread_s() - parsed;
+            s->fill_s += tn_machine_thread_s() - parsed;
         } while (!s->block.last);
     }
 }
 
-static double run_reader(const tn_schema *schema, const tn_strs *paths)
+static double run_reader(const tn_log_file *log)
 {
+    const char *path = log->path;
     tn_error err = {0};
     tn_reader *reader = NULL;
     tn_batch *batch = NULL;
     const tn_reader_opts opts = {
-        .paths = *paths, .batch_rows = BATCH, .training = true, .seed = 1, .prefetch = 4};
+        .paths = {1, &path}, .batch_rows = BATCH, .training = true, .seed = 1, .prefetch = 4};
     double start = tn_clock_s();
-    must(tn_reader_open(&reader, schema, &opts, &err), &err);
+    must(tn_reader_open(&reader, log->schema, &opts, &err), &err);
     tn_status status;
     while ((status = tn_reader_next(reader, &batch, &err)) == TN_OK) {
         tn_reader_recycle(reader, batch);
@@ -138,72 +126,12 @@ static double run_reader(const tn_schema *schema, const tn_strs *paths)
     return seconds;
 }
 
-/* What one thing took, run after run. */
-typedef struct times {
-    double s[REPEATS_MAX];
-    uint32_t n;
-} times;
-
-static void add_time(times *t, double seconds)
-{
-    t->s[t->n++] = seconds;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* A log in a file of its own, and what describes it. */
-typedef struct subject {
-    char path[64];
-    const char *item;
-    tn_strs paths;
-    size_t bytes;
-    tn_arena *arena;
-    tn_dataset config;
-    const tn_schema *schema; /* of config */
-} subject;
-
-static void open_subject(subject *s, const tn_log *log, uint64_t rows)
-{
-    tn_error err = {0};
-    tn_text text = {0};
-    for (uint64_t i = 0; i < rows; i++) {
-        log->add_row(&text, i);
-    }
-    (void)snprintf(s->path, sizeof s->path, "/tmp/bench_parse.%d", (int)getpid());
-    must(tn_text_check(&text, "rows", &err), &err);
-    must(tn_file_replace(s->path, text.data, text.size, &err), &err);
-    s->item = s->path;
-    s->paths = (tn_strs){1, &s->item};
-    s->bytes = text.size;
-    tn_text_clear(&text);
-    log->add_config(&text);
-    s->arena = tn_arena_new(1 << 16);
-    tn_diag diag = {0};
-    tn_binder b = {.arena = s->arena, .diag = &diag};
-    tn_fields_bind(&b, tn_dataset_fields, tn_tree_read_flow(s->arena, text.data, "bench"),
-                   &s->config);
-    must(tn_schema_new(&s->schema, &s->config.data, &s->config.slots, &b, &err), &err);
-    tn_diag_done(&diag);
-    tn_text_done(&text);
-}
-
-static void close_subject(const subject *s)
-{
-    (void)unlink(s->path);
-    tn_arena_free(s->arena);
-}
-
 /* Sums the words of the text, the least there is to do with it. */
 static double scan(const char *bytes, size_t size)
 {
     static volatile uint64_t kept;
     uint64_t sum = 0;
-    double start = thread_s();
+    double start = tn_machine_thread_s();
     for (size_t i = 0; i + sizeof sum <= size; i += sizeof sum) {
         uint64_t word;
         memcpy(&word, bytes + i, sizeof word);
@@ -211,7 +139,7 @@ static double scan(const char *bytes, size_t size)
     }
     kept = sum;
     (void)kept;
-    return thread_s() - start;
+    return tn_machine_thread_s() - start;
 }
 
 /* What is reported of a format, in rows/s and MB/s. */
@@ -219,34 +147,33 @@ typedef struct result {
     const tn_log *log;
     uint64_t rows;
     double megabytes;
-    times scan, cut, parsing, fill, batches, reader;
+    tn_samples scan, cut, parsing, fill, batches, reader; /* seconds */
 } result;
 
-static void print_json(result *r, const char *what, times *t)
+static void print_json(result *r, const char *what, const tn_samples *t)
 {
-    qsort(t->s, t->n, sizeof *t->s, by_value);
+    const tn_spread s = tn_spread_of(t);
     double rows = (double)r->rows;
     printf(",\"%s\":{\"rows_per_s\":%.0f,\"lowest\":%.0f,\"highest\":%.0f,\"mb_per_s\":%.0f,"
            "\"ns_per_row\":%.1f}",
-           what, rows / t->s[t->n / 2], rows / t->s[t->n - 1], rows / t->s[0],
-           r->megabytes / t->s[t->n / 2], t->s[t->n / 2] * 1e9 / rows);
+           what, rows / s.median, rows / s.most, rows / s.least, r->megabytes / s.median,
+           s.median * 1e9 / rows);
 }
 
-static void print_line(result *r, const char *what, times *t)
+static void print_line(result *r, const char *what, const tn_samples *t)
 {
-    qsort(t->s, t->n, sizeof *t->s, by_value);
+    const tn_spread s = tn_spread_of(t);
     double rows = (double)r->rows / 1e6;
     printf("  %-8s %7.2f M rows/s [%.2f %.2f] %7.0f MB/s [%.0f %.0f] %8.1f ns per row\n", what,
-           rows / t->s[t->n / 2], rows / t->s[t->n - 1], rows / t->s[0],
-           r->megabytes / t->s[t->n / 2], r->megabytes / t->s[t->n - 1], r->megabytes / t->s[0],
-           t->s[t->n / 2] * 1e3 / rows);
+           rows / s.median, rows / s.most, rows / s.least, r->megabytes / s.median,
+           r->megabytes / s.most, r->megabytes / s.least, s.median * 1e3 / rows);
 }
 
 static void print_result(result *r, bool json)
 {
     struct {
         const char *name;
-        times *t;
+        const tn_samples *t;
     } rows[] = {{"parsing", &r->parsing}, {"batches", &r->batches}, {"cut", &r->cut},
                 {"fill", &r->fill},       {"reader", &r->reader},   {"limit", &r->scan}};
     if (json) {
@@ -275,28 +202,31 @@ static double scan_file(const char *path)
 
 static void measure(const tn_log *log, uint64_t rows, uint32_t repeats, bool json)
 {
-    subject s = {.bytes = 0};
-    open_subject(&s, log, rows);
-    result r = {.log = log, .rows = rows, .megabytes = (double)s.bytes / 1e6};
-    stages all = open_stages(s.schema, &s.paths);
+    tn_log_file s;
+    tn_error err = {0};
+    must(tn_log_file_write(&s, log, rows, &err), &err);
+    static result r;
+    r = (result){.log = log, .rows = rows, .megabytes = (double)s.bytes / 1e6};
+    stages all = open_stages(&s);
     go(&all); /* memory grows once */
     for (uint32_t i = 0; i < repeats; i++) {
         all.cut_s = 0;
         all.parse_s = 0;
         all.fill_s = 0;
         go(&all);
-        add_time(&r.cut, all.cut_s);
-        add_time(&r.parsing, all.cut_s + all.parse_s);
-        add_time(&r.fill, all.fill_s);
-        add_time(&r.batches, all.cut_s + all.parse_s + all.fill_s);
-        add_time(&r.reader, run_reader(s.schema, &s.paths));
-        add_time(&r.scan, scan_file(s.path));
-        r.scan.s[0] = r.scan.s[i] < r.scan.s[0] ? r.scan.s[i] : r.scan.s[0];
+        tn_sample(&r.cut, all.cut_s);
+        tn_sample(&r.parsing, all.cut_s + all.parse_s);
+        tn_sample(&r.fill, all.fill_s);
+        tn_sample(&r.batches, all.cut_s + all.parse_s + all.fill_s);
+        tn_sample(&r.reader, run_reader(&s));
+        tn_sample(&r.scan, scan_file(s.path));
     }
-    r.scan.n = 1;
+    const double least = tn_spread_of(&r.scan).least;
+    r.scan.n = 0;
+    tn_sample(&r.scan, least);
     print_result(&r, json);
     close_stages(&all);
-    close_subject(&s);
+    tn_log_file_done(&s);
 }
 
 /* ---- counting: a file of 2000 rows by stages that have read it before ---- */
@@ -304,13 +234,14 @@ static void measure(const tn_log *log, uint64_t rows, uint32_t repeats, bool jso
 static void count(const tn_log *log)
 {
     enum { ROWS = 2000 };
-    subject s = {.bytes = 0};
-    open_subject(&s, log, ROWS);
-    stages all = open_stages(s.schema, &s.paths);
+    tn_log_file s;
+    tn_error err = {0};
+    must(tn_log_file_write(&s, log, ROWS, &err), &err);
+    stages all = open_stages(&s);
     go(&all);
     tn_count(go, &all);
     close_stages(&all);
-    close_subject(&s);
+    tn_log_file_done(&s);
 }
 
 /* The formats are the rows. */

@@ -20,7 +20,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum { KEYS = 9000, GROUPS = 40, DIM = 9, FLOATS = KEYS * DIM, REPEATS_MAX = 4000 };
 
@@ -228,13 +227,6 @@ static const tn_counted counted[] = {
     {NULL, NULL},
 };
 
-static double thread_s(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* Turns change between tasks, so that a busy neighbour slows all of them. */
 static void run_all(uint32_t repeats, bool json)
 {
@@ -244,9 +236,9 @@ static void run_all(uint32_t repeats, bool json)
     for (uint32_t i = 0; i < repeats; i++) {
         for (uint32_t k = 0; k < TASKS; k++) {
             s->kind = tasks[k].kind;
-            double start = thread_s();
+            double start = tn_machine_thread_s();
             tasks[k].work(s);
-            tn_sample(&ns[k], 1e9 * (thread_s() - start) / KEYS);
+            tn_sample(&ns[k], 1e9 * (tn_machine_thread_s() - start) / KEYS);
         }
     }
     for (uint32_t k = 0; k < TASKS; k++) {

@@ -2,12 +2,18 @@
 #include "logs.h"
 
 #include "base/codec/proto.h"
+#include "base/file/file.h"
 #include "base/math/crc32c.h"
 #include "base/math/key.h"
+#include "config/diag.h"
+#include "config/field.h"
+#include "config/tree.h"
+#include "io/read/schema_inference.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { INTEGERS = 13, CATEGORIES = 26, FIELDS = 39 };
 
@@ -136,3 +142,32 @@ const tn_log tn_logs[] = {
     {"tfrecord", "2.5 M rows/s", tfrecord_row, tfrecord_config},
     {NULL, NULL, NULL, NULL},
 };
+
+tn_status tn_log_file_write(tn_log_file *f, const tn_log *log, uint64_t rows, tn_error *err)
+{
+    tn_text text = {0};
+    tn_diag diag = {0};
+    *f = (tn_log_file){.arena = tn_arena_new(1 << 16)};
+    for (uint64_t i = 0; i < rows; i++) {
+        log->add_row(&text, i);
+    }
+    (void)snprintf(f->path, sizeof f->path, "/tmp/bench_log.%d", (int)getpid());
+    TN_TRY(tn_text_check(&text, "rows", err));
+    TN_TRY(tn_file_replace(f->path, text.data, text.size, err));
+    f->bytes = text.size;
+    tn_text_clear(&text);
+    log->add_config(&text);
+    tn_binder b = {.arena = f->arena, .diag = &diag};
+    tn_fields_bind(&b, tn_dataset_fields, tn_tree_read_flow(f->arena, text.data, "bench"),
+                   &f->config);
+    tn_status status = tn_schema_new(&f->schema, &f->config.data, &f->config.slots, &b, err);
+    tn_diag_done(&diag);
+    tn_text_done(&text);
+    return status;
+}
+
+void tn_log_file_done(const tn_log_file *f)
+{
+    (void)unlink(f->path);
+    tn_arena_free(f->arena);
+}

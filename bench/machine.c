@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { PIECE_MS = 20, NAME = 128 }; /* tn_peak_gflops takes that long */
@@ -135,6 +136,13 @@ double tn_machine_cpu_s(void)
            1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
 }
 
+double tn_machine_thread_s(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 /* Seconds that all processors worked so far for anybody, the time that a host took from them
  * included. 0: not known. */
 static double busy_s(void)
@@ -187,14 +195,4 @@ tn_turns tn_turns_take(void)
     tn_turns now = so_far;
     so_far = (tn_turns){0};
     return now;
-}
-
-tn_lap tn_lap_begin(void)
-{
-    return (tn_lap){tn_clock_s(), tn_machine_cpu_s()};
-}
-
-double tn_lap_per_cpu(tn_lap from, double rate)
-{
-    return rate * (tn_clock_s() - from.wall) / (tn_machine_cpu_s() - from.cpu);
 }

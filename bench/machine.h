@@ -26,6 +26,9 @@ double tn_machine_rss_mb(void);
 /* Seconds of processor time that this process took so far, of all its threads. */
 double tn_machine_cpu_s(void);
 
+/* The same of the calling thread alone. */
+double tn_machine_thread_s(void);
+
 /* A turn of a measurement. It is disturbed when others, programs and the host alike, take more than
  * .08 of a core meanwhile: all that the processors work by /proc/stat, stolen time included, less
  * this process's own time. A disturbed turn is made again, up to three times, and its least
@@ -50,16 +53,5 @@ typedef struct tn_turns {
     uint32_t n, tries, disturbed;
 } tn_turns;
 tn_turns tn_turns_take(void);
-
-/* From here ..                                  tn_lap lap = tn_lap_begin();
- * .. to there: what a rate per second of that   rate = train(..);
- * time is per second of processor time.         rate = tn_lap_per_cpu(lap, rate);
- *
- * For ratios of work done by one core on a machine whose cores are wanted by others, too. */
-typedef struct tn_lap {
-    double wall, cpu;
-} tn_lap;
-tn_lap tn_lap_begin(void);
-double tn_lap_per_cpu(tn_lap from, double rate);
 
 #endif

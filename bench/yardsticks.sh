@@ -6,8 +6,9 @@
 # RUN_PY is the program of the yardsticks (run.py, no part of this repository), VENV the folder of its environments,
 # which it makes: 3 GB of disk. What follows goes to it. It is started for each case (all of P1 to P3 unless told), since
 # it repeats a peer's disturbed turns in its first minutes alone; bench_train repeats TNet's by the same rule (machine.h).
-# It prints its tables; then come lines as bench/row prints them: TNet over the best peer in one process, and over the
-# best in as many processes as cores, all with rows in memory; then what TNet makes of the same rows from a file.
+# It prints its table; then come lines as bench/row prints them: TNet over the best peer in one process, and over the best
+# in as many processes as cores, all with rows in memory; what TNet makes of the same rows from a file. Its "of peak" and
+# "roofline" are of vectors of 256 bits; shares of the limit in our lines are of the widest.
 set -eu
 [ $# -ge 2 ] || {
     echo "usage: bench/yardsticks.sh RUN_PY VENV [words for RUN_PY]" >&2
@@ -31,11 +32,12 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "$bin/bench_rates" machine
 for case in $cases; do
+    : >"$work/all"
+    : >"$work/ours"
     python3 "$run" "$venv" --cases "$case" --json "$work/all" --tnet "taskset -c 0-\$(({threads} - 1)) '$bin/bench_train' \
 '$here/bench/configs/speed.yaml' 2 both data.train='{data}/train.libsvm' model.type={model} embedding.dim={dim} \
 'model.hidden=[{hidden}]' train.batch={batch} train.threads={threads} | sed 's/^{/{\"case\":\"$case\",/' | tee -a '$work/ours' |
 sed -E 's/.*(\"rows_per_s\":[0-9]+).*(\"cpu_s_per_mrow\".*\"first_step_s\":[0-9.]+).*/{\1,\2}/'" "$@" # names run.py has are left out
-done
 python3 - "$work/all" "$work/ours" <<'END'
 import json, statistics, sys
 
@@ -43,8 +45,6 @@ cases = {}
 for line in open(sys.argv[1]):
     x = json.loads(line)
     cases.setdefault(x['case'], []).append(x)
-
-
 turns = [json.loads(line) for line in open(sys.argv[2])]
 
 
@@ -82,3 +82,4 @@ for name, runs in cases.items():
         print(f'P15  {name + ", memory":44} {"<= 0.33 x":>9} {ours["rss_mb"]:8.0f} MB; yardstick {small["rss_mb"]:.0f} ({small["run"]}); '
               f'ratio {ratio:.2f}, {"met" if ratio <= 1 / 3 else "missed"}')
 END
+done
