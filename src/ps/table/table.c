@@ -8,7 +8,11 @@
 
 #include <math.h>
 
-enum { FETCH_AHEAD = 8 }; /* rows */
+enum {
+    FETCH_AHEAD = 8,       /* rows */
+    LOOK_BYTES = 16 << 10, /* of rows that are looked up together: half of the nearest cache */
+    LOOK_KEYS_MIN = 8,
+};
 
 static uint32_t round_up(uint32_t bytes, uint32_t unit)
 {
@@ -139,6 +143,9 @@ static void build(tn_table *t, const tn_table_opts *opts)
     for (uint32_t r = 0; r < n_records; r++) {
         plan_record(t, r, opts->seed);
     }
+    t->look_keys = LOOK_BYTES / (uint32_t)tn_longest_row(t);
+    t->look_keys = t->look_keys < TN_LOOK_KEYS ? t->look_keys : TN_LOOK_KEYS;
+    t->look_keys = t->look_keys > LOOK_KEYS_MIN ? t->look_keys : LOOK_KEYS_MIN;
     plan_kinds(t);
     for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
         tn_partition *part = &t->partition[p];

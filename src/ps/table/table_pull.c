@@ -118,8 +118,11 @@ static tn_status pull_run(tn_table_job *job, uint32_t tile, tn_range run, tn_err
     tn_row *row[TN_LOOK_KEYS];
     for (uint32_t k = run.from; k < run.to; k++) {
         const float *g = job->rows + job->keys->at[k];
-        __builtin_prefetch(g, 1);
-        __builtin_prefetch(g + tn_row_width(job->keys, k) - 1, 1);
+        const uint32_t width = tn_row_width(job->keys, k);
+        for (uint32_t i = 0; i < width; i += TN_CACHE_LINE / sizeof *g) {
+            __builtin_prefetch(g + i, 1);
+        }
+        __builtin_prefetch(g + width - 1, 1);
     }
     tn_look_up(job->t, job->keys, run, false, row);
     uint32_t missing = fetch_new(job, run, row);
@@ -155,9 +158,9 @@ static void pull_tile(void *arg, uint32_t tile)
     tn_error err;
     tn_tile_lock(t, job->keys, tile, false);
     tn_tile_fetch(t, job->keys, tile);
-    for (uint32_t i = 0; i < tn_tile_count(all.to - all.from, TN_LOOK_KEYS) && status == TN_OK;
+    for (uint32_t i = 0; i < tn_tile_count(all.to - all.from, job->t->look_keys) && status == TN_OK;
          i++) {
-        status = pull_run(job, tile, tn_look_run(all, i), &err);
+        status = pull_run(job, tile, tn_look_run(job->t, all, i), &err);
     }
     tn_tile_unlock(t, job->keys, tile, false);
     if (job->created[tile] > 0) {
@@ -226,8 +229,8 @@ static void peek_tile(void *arg, uint32_t tile)
     tn_range all = tn_tile_keys(job->keys, tile);
     tn_tile_lock(job->t, job->keys, tile, false);
     tn_tile_fetch(job->t, job->keys, tile);
-    for (uint32_t i = 0; i < tn_tile_count(all.to - all.from, TN_LOOK_KEYS); i++) {
-        peek_run(job, tn_look_run(all, i));
+    for (uint32_t i = 0; i < tn_tile_count(all.to - all.from, job->t->look_keys); i++) {
+        peek_run(job, tn_look_run(job->t, all, i));
     }
     tn_tile_unlock(job->t, job->keys, tile, false);
 }

@@ -43,8 +43,11 @@ static void look_up(const tn_table_job *job, tn_range run, tn_row **row)
 {
     for (uint32_t k = run.from; k < run.to; k++) {
         const float *g = job->grads + job->keys->at[k];
-        __builtin_prefetch(g);
-        __builtin_prefetch(g + tn_row_width(job->keys, k) - 1);
+        const uint32_t width = tn_row_width(job->keys, k);
+        for (uint32_t i = 0; i < width; i += TN_CACHE_LINE / sizeof *g) {
+            __builtin_prefetch(g + i);
+        }
+        __builtin_prefetch(g + width - 1);
     }
     if (job->hint != NULL) {
         tn_look_up_hinted(job->t, job->keys, run, job->hint->row, row);
@@ -300,8 +303,8 @@ static void train_tile(void *arg, uint32_t tile)
     if (job->hint == NULL) {
         tn_tile_fetch(t, job->keys, tile);
     }
-    for (uint32_t i = 0; i < tn_tile_count(all.to - all.from, TN_LOOK_KEYS); i++) {
-        const tn_range run = tn_look_run(all, i);
+    for (uint32_t i = 0; i < tn_tile_count(all.to - all.from, t->look_keys); i++) {
+        const tn_range run = tn_look_run(t, all, i);
         look_up(job, run, s.row);
         const bool lacks = job->updates && touch_rows(job, run, s.row);
         train_run(job, run, lacks, &s, &sum);
@@ -372,15 +375,6 @@ double tn_table_norm2(tn_table *t, tn_team *team, const tn_keyset *keys, const f
 
 /* ---- the push ---- */
 
-static uint64_t longest_row(const tn_table *t)
-{
-    uint64_t most = 0;
-    for (uint32_t r = 0; r < t->layout->n_records; r++) {
-        most = t->plan[r].stride > most ? t->plan[r].stride : most;
-    }
-    return most;
-}
-
 static double push_rows(tn_table *t, tn_team *team, tn_table_job *job)
 {
     const tn_keyset *keys = job->keys;
@@ -392,7 +386,7 @@ static double push_rows(tn_table *t, tn_team *team, tn_table_job *job)
     job->watched = tn_changed_rows_watched(&t->changes);
     job->seen = t->changes.stamp << TN_ROW_STAMP_SHIFT | job->push->day;
     if (job->watched) {
-        tn_changed_rows_wait(&t->changes, t->sweeps ? UINT64_MAX : keys->n * longest_row(t));
+        tn_changed_rows_wait(&t->changes, t->sweeps ? UINT64_MAX : keys->n * tn_longest_row(t));
     }
     job->hint = tn_row_positions_read(&t->positions, keys);
     tn_team_run(team, TN_TABLE_TILES, train_tile, job);

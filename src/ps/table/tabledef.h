@@ -163,6 +163,7 @@ struct tn_table {
         n_kinds; /* of groups with one record and the same rules; TN_KINDS_TOGETHER + 1: more */
     uint32_t kind_group[TN_KINDS_TOGETHER]; /* the first of each kind */
     uint8_t *kind;                          /* of each group, unless there are too many */
+    uint32_t look_keys; /* looked up together: as many rows as the nearest cache holds */
     bool plain;  /* every rule of rows is (ps/optim/rule.h), and rows of the batch have no gaps */
     bool sweeps; /* some rule has l2_mode: dense */
     _Atomic uint64_t rows, created;
@@ -204,6 +205,16 @@ static inline tn_shelf *tn_shelf_of(const tn_table *t, uint64_t key, uint32_t gr
 {
     size_t partition = tn_partition_of(key, TN_PARTITIONS);
     return &t->shelves[partition * t->layout->n_records + t->layout->group[group].record];
+}
+
+/* In bytes. */
+static inline uint64_t tn_longest_row(const tn_table *t)
+{
+    uint64_t most = sizeof(tn_row);
+    for (uint32_t r = 0; r < t->layout->n_records; r++) {
+        most = t->plan[r].stride > most ? t->plan[r].stride : most;
+    }
+    return most;
 }
 
 /* The arrays of a segment's optimizer state. */
@@ -248,9 +259,9 @@ void tn_look_up_hinted(const tn_table *t, const tn_keyset *keys, tn_range run, t
                        tn_row **row);
 
 /* The i-th run of keys that are looked up together. */
-static inline tn_range tn_look_run(tn_range all, uint32_t i)
+static inline tn_range tn_look_run(const tn_table *t, tn_range all, uint32_t i)
 {
-    tn_range run = tn_tile(all.to - all.from, TN_LOOK_KEYS, i);
+    tn_range run = tn_tile(all.to - all.from, t->look_keys, i);
     return (tn_range){all.from + run.from, all.from + run.to};
 }
 
