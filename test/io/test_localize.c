@@ -177,11 +177,48 @@ static void rows_lie_side_by_side_in_the_order_of_first_appearance(void **state)
 static void a_row_that_fits_a_line_does_not_straddle_two(void **state)
 {
     (void)state;
-    static const uint32_t widths[][2] = {{1, 1},  {2, 2},   {3, 4},   {4, 4},   {5, 8},    {8, 8},
-                                         {9, 16}, {16, 16}, {17, 17}, {33, 33}, {157, 157}};
+    static const uint32_t widths[][2] = {{1, 1},   {2, 2},   {3, 4},     {4, 4},
+                                         {5, 8},   {8, 8},   {9, 16},    {16, 16},
+                                         {17, 17}, {33, 33}, {157, 160}, {160, 160}};
     for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
         assert_int_equal(tn_localized_stride(widths[i][0]), widths[i][1]);
     }
+}
+
+static void the_widest_segment_of_long_rows_begins_on_a_line(void **state)
+{
+    (void)state;
+    enum { KEYS = 5, LONG = 156 };
+    static const tn_record record[1] = {
+        {.width = 1 + LONG, .n_segments = 2, .segment = {{"wide", 0, 1}, {"deep", 1, LONG}}}};
+    static const tn_share_group two[2] = {{"a", 0, 0}, {"b", 0, 0}};
+    static const tn_layout rows = {2, two, 1, record};
+    static const uint16_t group[2] = {0, 1};
+    static const bool used[2] = {true, true};
+    uint32_t offset[KEYS + 1];
+    uint64_t key[KEYS];
+    float label[KEYS] = {0};
+    for (uint32_t i = 0; i <= KEYS; i++) {
+        offset[i] = i;
+        key[i < KEYS ? i : 0] = tn_mix(i + 1);
+    }
+    tn_slot slot[2] = {{offset, key, NULL}, {offset, key, NULL}};
+    const tn_batch batch = {.rows = KEYS, .n_slots = 2, .label = label, .slot = slot};
+    const tn_localizer_opts opts = {&owners, &rows, group, used, 2, 0};
+    tn_localizer *l = NULL;
+    const tn_local *local = NULL;
+    assert_int_equal(tn_localizer_new(&l, &opts, NULL), TN_OK);
+    assert_int_equal(tn_localize(l, &batch, &local, NULL), TN_OK);
+    for (uint32_t s = 0, end = 0; s < 2; s++) {
+        for (uint32_t i = 0; i < KEYS; i++) {
+            const uint32_t at = local->bag[s].index[i];
+            assert_int_equal((at + 1) % LINE, 0);
+            assert_true(at >= end);
+            end = at + 1 + LONG;
+            assert_true(end <= local->keys.floats);
+        }
+    }
+    tn_localizer_free(l);
 }
 
 static void a_slot_that_nobody_takes_has_an_empty_bag(void **state)
@@ -500,6 +537,7 @@ int main(void)
         cmocka_unit_test(the_slices_of_the_peers_cover_all_keys_in_order),
         cmocka_unit_test(rows_lie_side_by_side_in_the_order_of_first_appearance),
         cmocka_unit_test(a_row_that_fits_a_line_does_not_straddle_two),
+        cmocka_unit_test(the_widest_segment_of_long_rows_begins_on_a_line),
         cmocka_unit_test(a_slot_that_nobody_takes_has_an_empty_bag),
         cmocka_unit_test(shows_and_clicks_are_as_many_as_were_read),
         cmocka_unit_test(all_rows_are_in_one_block_and_large_groups_are_cut),

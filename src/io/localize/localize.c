@@ -31,6 +31,7 @@ enum { TABLE_MIN = 64, LINE_FLOATS = TN_CACHE_LINE / sizeof(float) };
 /* The rows of a group while keys are numbered, and where they are. */
 typedef struct group_rows {
     uint32_t stride;   /* floats from one row to the next */
+    uint32_t lead;     /* of the first from a line */
     uint32_t from, to; /* in floats */
     uint32_t number;   /* of its first key */
     uint32_t entries;  /* keys as read */
@@ -121,6 +122,17 @@ static size_t lay_out(tn_localizer *l, char *block)
     return used;
 }
 
+/* Floats from a line to a row. Of rows of many whole lines the widest segment begins on one. */
+static uint32_t lead_of(const tn_record *r)
+{
+    uint32_t widest = 0;
+    for (uint32_t i = 1; i < r->n_segments; i++) {
+        widest = r->segment[i].dim > r->segment[widest].dim ? i : widest;
+    }
+    const bool lines = r->width > LINE_FLOATS && tn_localized_stride(r->width) % LINE_FLOATS == 0;
+    return lines ? (LINE_FLOATS - r->segment[widest].at % LINE_FLOATS) % LINE_FLOATS : 0;
+}
+
 /* Slots of one group side by side, groups in their order. */
 static void sort_slots(tn_localizer *l, const tn_localizer_opts *opts)
 {
@@ -128,6 +140,7 @@ static void sort_slots(tn_localizer *l, const tn_localizer_opts *opts)
     for (uint32_t g = 0; g < opts->layout->n_groups; g++) {
         l->group_from[g] = n;
         l->rows[g].stride = tn_localized_stride(tn_record_of(opts->layout, g)->width);
+        l->rows[g].lead = lead_of(tn_record_of(opts->layout, g));
         for (uint32_t s = 0; s < opts->n_slots; s++) {
             if (opts->slot_group[s] == g && opts->slot_used[s]) {
                 l->slot_of[n++] = s;
@@ -139,11 +152,16 @@ static void sort_slots(tn_localizer *l, const tn_localizer_opts *opts)
 
 uint32_t tn_localized_stride(uint32_t width)
 {
+    enum { OF_ROW = 12 }; /* what is given for whole lines */
     uint32_t stride = 1;
     while (stride < width && stride < LINE_FLOATS) {
         stride *= 2;
     }
-    return stride < width ? width : stride;
+    const uint32_t pad = (LINE_FLOATS - width % LINE_FLOATS) % LINE_FLOATS; /* of longer rows */
+    if (stride < width) {
+        stride = pad <= width / OF_ROW && width + pad > width ? width + pad : width;
+    }
+    return stride;
 }
 
 void tn_localizer_free(tn_localizer *localizer)
@@ -312,6 +330,7 @@ static tn_status number_keys(tn_localizer *l, const tn_batch *batch, tn_error *e
         for (uint32_t i = l->group_from[g]; i < l->group_from[g + 1]; i++) {
             rows->entries += batch->slot[l->slot_of[i]].offset[batch->rows];
         }
+        floats += rows->lead;
         rows->from = (uint32_t)floats;
         rows->number = numbers.next;
         numbers.stride = rows->stride;

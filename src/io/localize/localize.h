@@ -45,7 +45,8 @@ typedef struct tn_local {
 } tn_local;
 
 /* Floats from one row of a share group to the next. Rows that fit a cache line do not straddle two:
- * the table is read and written in the order of partitions, where a line serves one row alone. */
+ * the table is read and written in the order of partitions, where a line serves one row alone. Rows
+ * that nearly fill lines are padded to them, and their widest segment begins on one. */
 uint32_t tn_localized_stride(uint32_t width);
 
 /* On failure *out is NULL. */
