@@ -57,7 +57,7 @@ typedef struct bench_op {
 
 static bool has_backward(const tn_op *op)
 {
-    return op->backward != NULL || op->backward_rows != NULL || op->backward_fields != NULL;
+    return op->backward != NULL || op->backward_rows != NULL || op->backward_blocks != NULL;
 }
 
 static void randomize(const tn_graph *g)
@@ -110,6 +110,13 @@ __attribute__((noinline)) static void pass_backward_rows(tn_node *self, const tn
     n_counted++;
 }
 
+__attribute__((noinline)) static void pass_backward_blocks(tn_node *self, const tn_row_block *block,
+                                                           uint32_t n)
+{
+    real->backward_blocks(self, block, n);
+    n_counted++;
+}
+
 __attribute__((noinline)) static void counted_pass(tn_rows_fn *pass, tn_node *self, tn_range range)
 {
     pass(self, range);
@@ -127,7 +134,6 @@ PASS(prepare)
 PASS(backward_cols)
 PASS(backward)
 PASS(backward_params)
-PASS(backward_fields)
 
 static void count_op(const tn_op *op, bench_batch *b)
 {
@@ -142,7 +148,7 @@ static void count_op(const tn_op *op, bench_batch *b)
     COUNT(backward);
     COUNT(backward_params);
     COUNT(backward_rows);
-    COUNT(backward_fields);
+    COUNT(backward_blocks);
     real = op;
     for (uint32_t i = 0; (n = tn_graph_node(o.g, i)) != NULL; i++) {
         if (n->op == op) {

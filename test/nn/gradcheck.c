@@ -166,7 +166,7 @@ static double leaf_error(const tn_check *c, tn_node *leaf, uint64_t *n_entries)
 
 static bool has_embed(const tn_check *c)
 {
-    return c->y->op->backward_rows != NULL || c->y->op->backward_fields != NULL;
+    return c->y->op->backward_rows != NULL || c->y->op->backward_blocks != NULL;
 }
 
 double tn_check_differences(tn_check *c, uint64_t *n_entries)
@@ -246,8 +246,8 @@ static void backward_once(const tn_check *c)
     for (uint32_t i = 0; y->op->backward_rows != NULL && i < c->batch->sparse.n_blocks; i++) {
         y->op->backward_rows(y, &c->batch->block[i]);
     }
-    if (y->op->backward_fields != NULL) {
-        y->op->backward_fields(y, (tn_range){0, y->op->fields(y)});
+    if (y->op->backward_blocks != NULL) {
+        y->op->backward_blocks(y, c->batch->block, c->batch->sparse.n_blocks);
     }
 }
 

@@ -175,9 +175,18 @@ static void normalising_divides_once(void **state)
     tn_assert_value(layer_of_values(2, true, true), -5 / 5.25);
 }
 
-/* Examples of eleven slots: one value each, or (`mixed`) slots 2 and 5 with none to two, weighted,
+/* Examples of eleven slots: one value each, or (`mixed`) slots 2 and 9 with none to two, weighted,
  * of the same keys. */
-enum { SLOTS = 11, ROWS = 150, KEYS = 5, ALL = SLOTS * KEYS, WIDE_MAX = SLOTS * 4 + 1, PARTS = 3 };
+enum {
+    SLOTS = 11,
+    ROWS = 150,
+    KEYS = 5,
+    ALL = SLOTS * KEYS,
+    WIDE_MAX = SLOTS * 4 + 1,
+    PARTS = 3,
+    ALSO = 9
+};
+typedef enum cut { TOGETHER, THIRDS, EACH, CUTS } cut;
 
 typedef struct batch {
     tn_sparse sparse;
@@ -185,7 +194,7 @@ typedef struct batch {
     uint32_t offset[SLOTS][ROWS + 1];
     uint32_t index[SLOTS][2 * ROWS];
     float weight[2 * ROWS];
-    uint32_t slot[SLOTS];
+    uint32_t slot[SLOTS], both[2];
     tn_row_block block[SLOTS * PARTS];
     uint32_t floats;
     tn_real rows[ALL * WIDE_MAX];
@@ -196,7 +205,7 @@ typedef struct batch {
 static void fill_slot(batch *b, uint32_t s, uint32_t width, bool mixed)
 {
     uint32_t n = 0;
-    bool odd = mixed && (s == 2 || s == 5);
+    bool odd = mixed && (s == 2 || s == ALSO);
     for (uint32_t r = 0; r < ROWS; r++) {
         uint32_t group = odd ? 2 : s;
         b->offset[s][r] = n;
@@ -211,26 +220,36 @@ static void fill_slot(batch *b, uint32_t s, uint32_t width, bool mixed)
                          .ones = !odd};
 }
 
-/* All rows in one block, or (`cut`) those of a slot in three. */
-static void cut_rows(batch *b, uint32_t width, bool cut)
+/* All rows in one block, those of a slot in three, or those of a slot in one, which has more slots
+ * or none where two share rows. */
+static void cut_rows(batch *b, uint32_t width, bool mixed, cut how)
 {
-    const uint32_t n = cut ? SLOTS * PARTS : 1;
+    const uint32_t n = how == TOGETHER ? 1 : how == THIRDS ? SLOTS * PARTS : SLOTS;
     for (uint32_t s = 0; s < SLOTS; s++) {
         b->slot[s] = s;
     }
+    b->both[0] = 2;
+    b->both[1] = ALSO;
     for (uint32_t i = 0, from = 0; i < n; i++) {
-        const uint32_t to = cut ? i / PARTS * KEYS + KEYS * (i % PARTS + 1) / PARTS : ALL;
+        const uint32_t to = how == TOGETHER ? ALL
+                            : how == THIRDS ? i / PARTS * KEYS + KEYS * (i % PARTS + 1) / PARTS
+                                            : (i + 1) * KEYS;
         b->block[i] = (tn_row_block){.from = from * width,
                                      .to = to * width,
                                      .slot = b->slot,
                                      .n_slots = SLOTS,
-                                     .whole = !cut};
+                                     .whole = how != THIRDS};
+        if (how == EACH) {
+            const bool shared = mixed && i == 2;
+            b->block[i].slot = shared ? b->both : b->slot + i;
+            b->block[i].n_slots = shared ? 2 : !mixed || i != ALSO;
+        }
         from = to;
     }
     b->sparse = (tn_sparse){b->floats, b->rows, b->grads, b->bag, b->block, n};
 }
 
-static void fill_batch(batch *b, uint32_t dim, bool mixed, bool cut)
+static void fill_batch(batch *b, uint32_t dim, bool mixed, cut how)
 {
     const uint32_t width = dim + 1;
     b->floats = ALL * width;
@@ -247,7 +266,7 @@ static void fill_batch(batch *b, uint32_t dim, bool mixed, bool cut)
     for (uint32_t r = 0; r < ROWS; r++) {
         b->dy[r] = (r % 5) / 4.0 - .4;
     }
-    cut_rows(b, width, cut);
+    cut_rows(b, width, mixed, how);
 }
 
 /* y of all rows; gradients are in b. */
@@ -280,12 +299,12 @@ static void training_needs_no_matrix(void **state)
     (void)state;
     batch *a = tn_alloc(1, sizeof *a, "a batch");
     batch *b = tn_alloc(1, sizeof *b, "a batch");
-    for (uint32_t i = 0; i < 4; i++) {
+    for (uint32_t i = 0; i < 4 * CUTS; i++) {
         uint32_t k = i % 2 == 0 ? 4 : 3;
         tn_real y[ROWS];
         tn_real want[ROWS];
-        fill_batch(a, SLOTS * k, i >= 2, false);
-        fill_batch(b, SLOTS * k, i >= 2, false);
+        fill_batch(a, SLOTS * k, i % 4 >= 2, (cut)(i / 4));
+        fill_batch(b, SLOTS * k, i % 4 >= 2, TOGETHER);
         run_graph(a, k, &(tn_graph_opts){.seed = 1}, y);
         run_graph(b, k, &(tn_graph_opts){.no_passes = true}, want);
         for (uint32_t r = 0; r < ROWS; r++) {
@@ -307,14 +326,14 @@ static void threads_and_blocks_do_not_change_a_bit(void **state)
     (void)state;
     batch *a = tn_alloc(1, sizeof *a, "a batch");
     batch *b = tn_alloc(1, sizeof *b, "a batch");
-    for (uint32_t i = 0; i < 4; i++) {
+    for (uint32_t i = 0; i < 4 * CUTS; i++) {
         tn_team *team = NULL;
         tn_error err = {0};
         tn_real y[ROWS];
         tn_real want[ROWS];
-        assert_int_equal(tn_team_open(&team, 2 + i / 2 * 2, &err), TN_OK);
-        fill_batch(a, SLOTS * 4, true, i % 2 == 1);
-        fill_batch(b, SLOTS * 4, true, false);
+        assert_int_equal(tn_team_open(&team, 2 + i / 2 % 2 * 2, &err), TN_OK);
+        fill_batch(a, SLOTS * 4, i % 2 == 1, (cut)(i / 4));
+        fill_batch(b, SLOTS * 4, i % 2 == 1, TOGETHER);
         run_graph(a, 4, &(tn_graph_opts){.team = team}, y);
         run_graph(b, 4, &(tn_graph_opts){.seed = 1}, want);
         assert_memory_equal(y, want, sizeof y);

@@ -10,7 +10,7 @@ enum { SEED = 20240607 };
 
 static bool has_backward(const tn_op *op)
 {
-    return op->backward != NULL || op->backward_rows != NULL || op->backward_fields != NULL;
+    return op->backward != NULL || op->backward_rows != NULL || op->backward_blocks != NULL;
 }
 
 /* Statistics that the batch moves are constants to backward, so they must stand still here. */

@@ -161,75 +161,54 @@ static tn_real ffm_pairs(const ffm_row *x)
     return x->dim == FOUR ? pairs_4(x) : pairs_any(x);
 }
 
-TN_ALWAYS_INLINE void back_pair(const ffm_row *x, uint32_t f, uint32_t g, tn_real dy,
-                                tn_real *restrict df, const uint32_t dim)
+/* dfield[f][g] += dy field[g][f] of one f and the g of a range, but for g = f. */
+TN_ALWAYS_INLINE void back_pairs(const ffm_row *x, uint32_t f, tn_range to, tn_real dy,
+                                 tn_real *restrict df, const uint32_t dim)
 {
-    const tn_real *restrict a = x->field[g] + (size_t)f * dim;
-    tn_real *restrict d = df + (size_t)g * dim;
-    for (uint32_t c = 0; c < dim; c++) {
-        d[c] += dy * a[c];
+    for (uint32_t g = to.from; g < to.to; g++) {
+        const tn_real *restrict a = x->field[g] + (size_t)f * dim;
+        tn_real *restrict d = df + (size_t)g * dim;
+        for (uint32_t c = 0; c < dim && g != f; c++) {
+            d[c] += dy * a[c];
+        }
     }
 }
 
-/* To fields g .. g + 3. */
-TN_ALWAYS_INLINE void back_four(const ffm_row *x, uint32_t g, tn_real dy, tn_real *const *dfield)
+/* The same of all g. */
+TN_HOT static void back_one(const ffm_row *x, uint32_t f, tn_real dy, tn_real *df)
 {
-    uint32_t whole = x->n / FOUR * FOUR;
-    for (uint32_t f = 0; f < whole; f += FOUR) {
-        if (f == g) {
+    TN_UNROLLED(back_pairs, x->dim, x, f, ((tn_range){0, x->n}), dy, df);
+}
+
+/* .. and of four f, with vectors of four. */
+TN_HOT static void back_four(const ffm_row *x, uint32_t f, tn_real dy, tn_real *const dfield[FOUR])
+{
+    for (uint32_t g = 0; g < x->n; g += FOUR) {
+        if (g + FOUR <= x->n && (g + FOUR <= f || f + FOUR <= g)) {
+            quad turned[FOUR];
+            turn(x->field + g, (size_t)f * FOUR, turned);
+            for (uint32_t i = 0; i < FOUR; i++) {
+                *(loose_quad *)(dfield[i] + (size_t)g * FOUR) += turned[i] * dy;
+            }
             continue;
         }
-        quad turned[FOUR];
-        turn(x->field + g, (size_t)f * FOUR, turned);
+        const tn_range some = {g, g + FOUR <= x->n ? g + FOUR : x->n};
         for (uint32_t i = 0; i < FOUR; i++) {
-            loose_quad *d = (loose_quad *)(dfield[f + i] + (size_t)g * FOUR);
-            *d += turned[i] * dy;
-        }
-    }
-    for (uint32_t i = g; i < g + FOUR; i++) {
-        for (uint32_t f = g; f < g + FOUR; f++) {
-            if (f != i) {
-                back_pair(x, f, i, dy, dfield[f], FOUR);
-            }
-        }
-        for (uint32_t f = whole; f < x->n; f++) {
-            back_pair(x, f, i, dy, dfield[f], FOUR);
+            back_pairs(x, f + i, some, dy, dfield[i], FOUR);
         }
     }
 }
 
-TN_HOT static void back_4(const ffm_row *x, tn_range to, tn_real dy, tn_real *const *dfield)
+/* dfield[f][g] += dy field[g][f] for all f and g, but for f = g. */
+static void ffm_pairs_back(const ffm_row *x, tn_real dy, tn_real *const *dfield)
 {
-    uint32_t g = to.from;
-    for (; g + FOUR <= to.to; g += FOUR) {
-        back_four(x, g, dy, dfield);
+    uint32_t f = 0;
+    for (; x->dim == FOUR && f + FOUR <= x->n; f += FOUR) {
+        back_four(x, f, dy, dfield + f);
     }
-    for (; g < to.to; g++) {
-        for (uint32_t f = 0; f < x->n; f++) {
-            if (f != g) {
-                back_pair(x, f, g, dy, dfield[f], FOUR);
-            }
-        }
+    for (; f < x->n; f++) {
+        back_one(x, f, dy, dfield[f]);
     }
-}
-
-TN_HOT static void back_any(const ffm_row *x, tn_range to, tn_real dy, tn_real *const *dfield)
-{
-    for (uint32_t f = 0; f < x->n; f++) {
-        for (uint32_t g = to.from; g < to.to; g++) {
-            if (f != g) {
-                back_pair(x, f, g, dy, dfield[f], x->dim);
-            }
-        }
-    }
-}
-
-/* dfield[f][g] += dy field[g][f] for all f and the g of `to`, but for f = g. Only field[g] of these
- * g are read. `to` begins at a multiple of TN_FIELDS_TILE. */
-static void ffm_pairs_back(const ffm_row *x, tn_range to, tn_real dy, tn_real *const *dfield)
-{
-    TN_ASSERT(to.from % TN_FIELDS_TILE == 0 && to.to <= x->n);
-    (x->dim == FOUR ? back_4 : back_any)(x, to, dy, dfield);
 }
 
 /* ---- ffm, ffm_within ---- */
@@ -281,8 +260,7 @@ static void ffm_backward(tn_node *y, tn_range rows)
             field[f] = tn_val_row(x, r) + (size_t)f * a->fields * a->dim;
             dfield[f] = dx + (size_t)f * a->fields * a->dim;
         }
-        ffm_pairs_back(&(ffm_row){a->fields, a->dim, field}, (tn_range){0, a->fields},
-                       *tn_grad_row(y, r), dfield);
+        ffm_pairs_back(&(ffm_row){a->fields, a->dim, field}, *tn_grad_row(y, r), dfield);
     }
 }
 
@@ -366,16 +344,16 @@ const tn_op tn_op_ffm_within = {
  * x v_j:
  *
  *   forward     y       = sum over i < j of <A[i,j], A[j,i]>       tiles of examples
- *   backward    dv_j   += x dy A[j,i]    for the values of i       tiles of j, see below
+ *   backward    dv_j   += x dy A[j,i]    for the values of i       blocks of the batch's rows
  *
- * A gradient is as wide as all slots together, and an example adds to one of every slot. So
- * backward is not cut by keys but by the block j that is written: one tile owns the blocks j .. j+7
- * of all rows of gradients and goes through the examples in order. It reads the vectors of slots j
- * .. j+7 alone, each number once.
+ * A gradient is as wide as all slots together, and of a row of slot i all of it comes from the
+ * vectors that the other slots hold for i. Those of four slots lie side by side: where four blocks
+ * are four slots, each line of the batch's rows is read once, and their gradients and that strip of
+ * all rows mostly stay in the second cache:
  *
- *     grads   key 0   | 0  1 .. 7 | 8 .. 15 | 16 ..
- *             key 1   | 0  1 .. 7 | 8 .. 15 | 16 ..
- *                       tile 0      tile 1
+ *     rows    key 0   | 0 .. 3 | 4 .. 7 | 8 .. 11 |      grads   key of slot 4   | 0 1 .. 11 |
+ *             key 1   | 0 .. 3 | 4 .. 7 | 8 .. 11 |              key of slot 5   | 0 1 .. 11 |
+ *                                read                                              written
  *
  * `place` (state) is where each slot's vector begins in the batch's rows, when the slot has one
  * value with x = 1; else NOWHERE, and its values are folded again where they are needed.
@@ -410,6 +388,11 @@ static view view_of(const tn_node *y)
 {
     const tn_embed_pairs *a = tn_embed_pairs_of(y);
     return (view){a->list, tn_feed_of(y)->sparse, a->list->n, a->dim};
+}
+
+static bool in_block(const tn_row_block *block, uint32_t at)
+{
+    return at - block->from < block->to - block->from;
 }
 
 static size_t row_of(const view *v, uint32_t slot, uint32_t entry)
@@ -453,15 +436,16 @@ static void fold(const view *v, uint32_t slot, uint32_t row, tn_range part, tn_r
     }
 }
 
-/* Blocks of a tile, and the slots of that tile with all their blocks. */
+/* Slots that are folded together, with all their blocks. */
+enum { FOLDED = 8 };
 typedef struct folded {
-    tn_real own[TN_FIELDS_TILE][WIDTH_MAX];
+    tn_real own[FOLDED][WIDTH_MAX];
     tn_real other[WIDTH_MAX];
 } folded;
 
 static tn_range tile_of(const view *v, uint32_t from)
 {
-    return (tn_range){from, from + TN_FIELDS_TILE < v->n ? from + TN_FIELDS_TILE : v->n};
+    return (tn_range){from, from + FOLDED < v->n ? from + FOLDED : v->n};
 }
 
 static void fold_own(const view *v, uint32_t row, tn_range tile, folded *f)
@@ -476,7 +460,7 @@ static tn_real folded_pairs(const view *v, uint32_t row)
 {
     folded f;
     tn_real sum = 0;
-    for (uint32_t from = 0; from < v->n; from += TN_FIELDS_TILE) {
+    for (uint32_t from = 0; from < v->n; from += FOLDED) {
         tn_range tile = tile_of(v, from);
         fold_own(v, row, tile, &f);
         for (uint32_t i = 0; i < tile.to; i++) {
@@ -522,60 +506,94 @@ static void embed_forward(tn_node *y, tn_range rows)
     }
 }
 
-/* dv_j += x dy A[j,i] of one example, j in `tile`, by way of folded values. */
-static void back_folded(const view *v, uint32_t row, tn_range tile, tn_real dy)
+/* dv_j[g] += x_j dy A[g,i] of one example, for the values j of slot i whose rows are in the block.
+ */
+static void back_folded(const view *v, uint32_t row, uint32_t i, const tn_row_block *block,
+                        tn_real dy)
 {
-    folded f;
-    fold_own(v, row, tile, &f);
-    for (uint32_t i = 0; i < v->n; i++) {
-        const tn_bag *bag = &v->sparse->bag[v->e->slot[i].slot];
-        tn_range entries = entries_of(bag, row);
+    const tn_bag *bag = &v->sparse->bag[v->e->slot[i].slot];
+    const tn_range entries = entries_of(bag, row);
+    const tn_range part = {i * v->dim, (i + 1) * v->dim};
+    tn_real sum[WIDTH_MAX];
+    for (uint32_t g = 0; g < v->n && entries.from < entries.to; g++) {
+        if (g == i) {
+            continue;
+        }
+        fold(v, g, row, part, sum);
         for (uint32_t j = entries.from; j < entries.to; j++) {
-            tn_real *dv = v->sparse->grads + row_of(v, i, j);
-            tn_real by = dy * tn_weight_of(bag, j);
-            for (uint32_t g = tile.from; g < tile.to; g++) {
-                if (g != i) {
-                    tn_add_scaled(v->dim, dv + (size_t)g * v->dim,
-                                  f.own[g - tile.from] + (size_t)i * v->dim, by);
-                }
+            if (in_block(block, bag->index[j])) {
+                tn_add_scaled(v->dim, v->sparse->grads + row_of(v, i, j) + (size_t)g * v->dim, sum,
+                              dy * tn_weight_of(bag, j));
             }
         }
     }
 }
 
-static void embed_backward_fields(tn_node *y, tn_range fields)
+/* The slots of a block, one example. */
+static void back_block(const view *v, uint32_t row, const ffm_row *x, const tn_row_block *block,
+                       tn_real dy)
+{
+    for (uint32_t k = 0; k < block->n_slots; k++) {
+        const uint32_t i = tn_use_of(v->e, block->slot[k])->i;
+        if (i == TN_NO_SLOT) {
+            continue;
+        }
+        if (x == NULL) {
+            back_folded(v, row, i, block, dy);
+            continue;
+        }
+        const size_t at = (size_t)(x->field[i] - v->sparse->rows);
+        if (in_block(block, (uint32_t)at)) {
+            back_one(x, i, dy, v->sparse->grads + at);
+        }
+    }
+}
+
+/* Whether four blocks are all rows of four slots side by side; *first: of these in the list. */
+static bool is_four(const view *v, const tn_row_block *block, uint32_t n, uint32_t *first)
+{
+    *first = tn_use_of(v->e, block->slot[0])->i;
+    bool four = n == FOUR && v->dim == FOUR && *first != TN_NO_SLOT;
+    for (uint32_t k = 0; k < n && four; k++) {
+        four = block[k].whole && block[k].n_slots == 1 &&
+               tn_use_of(v->e, block[k].slot[0])->i == *first + k;
+    }
+    return four;
+}
+
+static void embed_backward_blocks(tn_node *y, const tn_row_block *block, uint32_t n)
 {
     const view v = view_of(y);
     const tn_real *field[TN_FFM_FIELDS_MAX];
-    tn_real *dfield[TN_FFM_FIELDS_MAX];
-    uint32_t first = fields.from * v.dim;
+    const ffm_row x = {v.n, v.dim, field};
+    uint32_t first = 0;
+    const bool four = is_four(&v, block, n, &first);
     for (uint32_t r = 0; r < y->shape.rows; r++) {
         const uint32_t *place = places_of(y, r);
         const uint32_t *soon = places_of(y, r + ROWS_AHEAD < y->shape.rows ? r + ROWS_AHEAD : r);
-        tn_real dy = *tn_grad_row(y, r);
-        if (!all_single(place, v.n)) {
-            back_folded(&v, r, fields, dy);
+        const tn_real dy = *tn_grad_row(y, r);
+        const bool single = all_single(place, v.n);
+        for (uint32_t i = 0; i < v.n && single; i++) {
+            field[i] = v.sparse->rows + place[i];
+            if (four && soon[i] != NOWHERE) {
+                __builtin_prefetch(v.sparse->rows + soon[i] + (size_t)first * FOUR);
+            }
+        }
+        if (!single || !four) {
+            for (uint32_t k = 0; k < n; k++) {
+                back_block(&v, r, single ? &x : NULL, &block[k], dy);
+            }
             continue;
         }
-        for (uint32_t i = 0; i < v.n; i++) {
-            field[i] = v.sparse->rows + place[i];
-            dfield[i] = v.sparse->grads + place[i];
-            if (soon[i] != NOWHERE) {
-                fetch(v.sparse->grads + soon[i] + first, (fields.to - fields.from) * v.dim);
+        tn_real *dfield[FOUR];
+        for (uint32_t i = 0; i < FOUR; i++) {
+            dfield[i] = v.sparse->grads + place[first + i];
+            if (soon[first + i] != NOWHERE) {
+                fetch(v.sparse->grads + soon[first + i], v.n * v.dim);
             }
         }
-        for (uint32_t g = fields.from; g < fields.to; g++) {
-            if (soon[g] != NOWHERE) {
-                fetch(v.sparse->rows + soon[g], v.n * v.dim);
-            }
-        }
-        ffm_pairs_back(&(ffm_row){v.n, v.dim, field}, fields, dy, dfield);
+        back_four(&x, first, dy, dfield);
     }
-}
-
-static uint32_t embed_fields(const tn_node *y)
-{
-    return tn_embed_pairs_of(y)->list->n;
 }
 
 static double embed_flops(const tn_node *y)
@@ -603,8 +621,7 @@ const tn_op tn_op_embed_ffm = {
     .shape = tn_column_shape,
     .state_bytes = embed_state_bytes,
     .forward = embed_forward,
-    .backward_fields = embed_backward_fields,
-    .fields = embed_fields,
+    .backward_blocks = embed_backward_blocks,
     .flops = embed_flops,
     .example = {.build = embed_example},
 };

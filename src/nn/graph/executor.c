@@ -161,17 +161,34 @@ static uint32_t n_blocks_of(const tn_graph *g)
     return s != NULL && s->grads != NULL ? s->n_blocks : 0;
 }
 
-/* All embedding nodes on one block, while its gradients are in cache. */
-static void do_block(const tn_graph *g, uint32_t tile)
+/* Some node wants several blocks at once. */
+static uint32_t blocks_together(const tn_graph *g)
 {
-    const tn_row_block *block = &g->feed.sparse->block[tile];
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
+        if (embeds(g->node[i]) && g->node[i]->op->backward_blocks != NULL) {
+            return TN_BLOCKS_TOGETHER;
+        }
+    }
+    return 1;
+}
+
+/* All embedding nodes on a block or some, while their gradients are in cache. */
+static void do_blocks(const tn_graph *g, tn_range blocks)
+{
+    const tn_row_block *block = &g->feed.sparse->block[blocks.from];
+    const uint32_t n_blocks = blocks.to - blocks.from;
     tn_lane *lane = tn_team_lane(g->opts.team);
     tn_span_begin(lane, TN_PHASE_ROW_GRADS);
-    tn_clear(g->feed.sparse->grads + block->from, block->to - block->from);
+    for (uint32_t k = 0; k < n_blocks; k++) {
+        tn_clear(g->feed.sparse->grads + block[k].from, block[k].to - block[k].from);
+    }
     for (uint32_t i = 0; i < g->n_nodes; i++) {
         tn_node *n = g->node[i];
-        if (embeds(n) && n->op->backward_rows != NULL) {
-            n->op->backward_rows(n, block);
+        for (uint32_t k = 0; k < n_blocks && embeds(n) && n->op->backward_rows != NULL; k++) {
+            n->op->backward_rows(n, &block[k]);
+        }
+        if (embeds(n) && n->op->backward_blocks != NULL) {
+            n->op->backward_blocks(n, block, n_blocks);
         }
     }
     tn_span_end(lane);
@@ -185,6 +202,7 @@ typedef struct columns {
     uint32_t n_tiles;
     column_pass pass;
     uint32_t n_blocks;
+    uint32_t together; /* blocks of one tile */
 } columns;
 
 /* Even tiles of whole vectors: 400 by 128 is 96 96 96 112, not 128 128 128 16, for which a second
@@ -200,7 +218,7 @@ static void do_columns(void *job, uint32_t tile)
     const columns *c = job;
     uint32_t i = 0;
     if (tile >= c->n_tiles) {
-        do_block(c->g, tile - c->n_tiles);
+        do_blocks(c->g, tn_tile(c->n_blocks, c->together, tile - c->n_tiles));
         return;
     }
     while (tile >= tiles_of(c->node[i])) {
@@ -234,7 +252,8 @@ static void largest_first(tn_node **node, uint32_t n)
 static void run_columns(columns *c)
 {
     largest_first(c->node, c->n);
-    tn_team_run_in_order(c->g->opts.team, c->n_tiles + c->n_blocks, do_columns, c);
+    const uint32_t block_tiles = c->n_blocks > 0 ? tn_tile_count(c->n_blocks, c->together) : 0;
+    tn_team_run_in_order(c->g->opts.team, c->n_tiles + block_tiles, do_columns, c);
     c->node += c->n;
     c->n = 0;
     c->n_tiles = 0;
@@ -243,7 +262,7 @@ static void run_columns(columns *c)
 static void run_columns_of(tn_node *n, column_pass pass)
 {
     if (cols_pass(n, pass) != NULL) {
-        run_columns(&(columns){n->graph, &n, 1, tiles_of(n), pass, 0});
+        run_columns(&(columns){n->graph, &n, 1, tiles_of(n), pass, 0, 1});
     }
 }
 
@@ -351,6 +370,7 @@ static void run_all_columns(tn_graph *g, uint32_t n_order, column_pass pass)
         }
     }
     c.n_blocks = pass == BACKWARD_PARAMS ? n_blocks_of(g) : 0;
+    c.together = blocks_together(g);
     if (c.n + c.n_blocks > 0) {
         run_columns(&c);
     }
@@ -437,26 +457,6 @@ static void sweep_clear(tn_graph *g)
     }
     if (any) {
         tn_team_run(g->opts.team, tn_tile_count(g->rows, SWEEP_ROWS), clear_tile, g);
-    }
-}
-
-/* ---- fields ---- */
-
-/* Columns of all rows' gradients, for nodes that go through the examples themselves. */
-static void do_fields(void *job, uint32_t tile)
-{
-    tn_node *n = job;
-    n->op->backward_fields(n, tn_tile(n->op->fields(n), TN_FIELDS_TILE, tile));
-}
-
-static void sweep_fields(tn_graph *g)
-{
-    for (uint32_t i = 0; n_blocks_of(g) > 0 && i < g->n_nodes; i++) {
-        tn_node *n = g->node[i];
-        if (embeds(n) && n->op->backward_fields != NULL) {
-            tn_team_run(g->opts.team, tn_tile_count(n->op->fields(n), TN_FIELDS_TILE), do_fields,
-                        n);
-        }
     }
 }
 
@@ -547,10 +547,6 @@ void tn_backward(tn_graph *g)
     if (g->rows > 0 || g->feed.peers != NULL) {
         sweep_backward(g);
     }
-    tn_lane *lane = tn_team_lane(g->opts.team);
-    tn_span_begin(lane, TN_PHASE_ROW_GRADS);
-    sweep_fields(g);
-    tn_span_end(lane);
 }
 
 static bool all_finite(const tn_node *n, const tn_real *from)

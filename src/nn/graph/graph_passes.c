@@ -88,7 +88,7 @@ static bool upstream(const tn_node *n)
     if (n->op == NULL) {
         return n->place->wants_grad;
     }
-    bool any = n->op->backward_rows != NULL || n->op->backward_fields != NULL;
+    bool any = n->op->backward_rows != NULL || n->op->backward_blocks != NULL;
     for (uint32_t k = 0; (any || n->op->backward != NULL) && k < n->n_in; k++) {
         any |= n->in[k]->place->wants_grad;
     }

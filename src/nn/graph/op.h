@@ -120,9 +120,10 @@ static inline void tn_add_param_grad(const tn_node *self, const tn_node *param, 
 typedef void tn_rows_fn(tn_node *self, tn_range rows);
 typedef void tn_cols_fn(tn_node *self, tn_range cols);
 typedef void tn_block_fn(tn_node *self, const tn_row_block *block);
+typedef void tn_blocks_fn(tn_node *self, const tn_row_block *block, uint32_t n);
 
 #define TN_ANY UINT32_MAX
-enum { TN_FIELDS_TILE = 8 };
+enum { TN_BLOCKS_TOGETHER = 4 };
 
 /* Of what is added to a variance: without it a column of one value would be divided by 0. */
 #define TN_EPSILON_MIN 1e-12
@@ -174,17 +175,15 @@ struct tn_op {
     /* In this order, each NULL when there is nothing to do. Column passes see all rows. Nodes in a
      * row that have row passes only are done tile by tile, all of them on one tile after the other;
      * parameters come when all row passes of the graph are over. */
-    tn_cols_fn *pack;            /* before any forward, from weights alone */
-    tn_cols_fn *forward_cols;    /* statistics over the batch */
-    tn_rows_fn *forward;         /* writes `rows` of self->val */
-    tn_cols_fn *prepare;         /* before any backward, from weights alone */
-    tn_cols_fn *backward_cols;   /* sums over the batch that `backward` needs */
-    tn_rows_fn *backward;        /* adds to the same rows of the operands' grad */
-    tn_cols_fn *backward_params; /* adds to the gradients of parameters: columns of self->grad */
-    tn_block_fn *backward_rows;  /* after all others: adds to a block of the feed's grads */
-    tn_cols_fn *backward_fields; /* behind it: adds to columns of all rows of grads, fields [from,
-                                  * to) of .. */
-    uint32_t (*fields)(const tn_node *self); /* .. so many, cut in tiles of TN_FIELDS_TILE */
+    tn_cols_fn *pack;              /* before any forward, from weights alone */
+    tn_cols_fn *forward_cols;      /* statistics over the batch */
+    tn_rows_fn *forward;           /* writes `rows` of self->val */
+    tn_cols_fn *prepare;           /* before any backward, from weights alone */
+    tn_cols_fn *backward_cols;     /* sums over the batch that `backward` needs */
+    tn_rows_fn *backward;          /* adds to the same rows of the operands' grad */
+    tn_cols_fn *backward_params;   /* adds to the gradients of parameters: columns of self->grad */
+    tn_block_fn *backward_rows;    /* after all others: adds to a block of the feed's grads */
+    tn_blocks_fn *backward_blocks; /* instead: to TN_BLOCKS_TOGETHER blocks, the last to fewer */
 
     /* Of a batch that is a part of a joint one (tn_graph_feed.peers): column passes before the two
      * of statistics, which then find the parts of all peers (peer_column_stats.h). Also without
