@@ -211,7 +211,7 @@ static void learn_flat(flat *f, tn_step *s)
     tn_backward(w->train_graph);
     tn_keyset none = {.owners = &f->rig->plan->owners, .first = none_first};
     tn_push push = {.step = w->steps, .weight_sum = s->weight_sum, .lr_factor = 1};
-    const tn_gradients grads = {&none, s->grads, tn_params_grads(w->params)};
+    const tn_gradients grads = {&none, s->grads, tn_params_grads(w->params), false};
     double norm = 0;
     if (tn_shard_push(&w->shard, w->team, &grads, &push, &norm, &err) != TN_OK) {
         fail(err.text);

@@ -61,7 +61,7 @@ static void time_steps(tn_table *t, const tn_bench_batch *b, const float *grads,
         TN_ASSERT(status == TN_OK);
         memset(other, (int)i, FLUSH);
         start = tn_clock_ns();
-        (void)tn_table_push_whole(t, NULL, &keys, grads, &p);
+        (void)tn_table_push_whole(t, NULL, &keys, grads, &p, false);
         sample_rate(&f->push, tn_clock_ns() - start);
         start = tn_clock_ns();
         (void)tn_table_norm2(t, NULL, &keys, grads, &p);
@@ -122,7 +122,7 @@ static void push(void *job)
 {
     const counted_job *j = job;
     const tn_push p = {.weight_sum = 1, .lr_factor = 1};
-    (void)tn_table_push_whole(j->t, NULL, &j->keys, j->rows, &p);
+    (void)tn_table_push_whole(j->t, NULL, &j->keys, j->rows, &p, false);
 }
 
 enum { COUNTED_KEYS = 4 * TN_BENCH_KEYS, COUNTED_DIM = 8 };

@@ -77,7 +77,7 @@ static void run_single(const free_world *w, tn_shard *shard, const float *weight
             dense[d] = weights[d] - free_gradient(0, 99, 99, d);
         }
         const tn_push push = {.step = step, .weight_sum = n, .lr_factor = 1, .day = 9};
-        const tn_gradients grads = {&keys->set, rows, dense};
+        const tn_gradients grads = {&keys->set, rows, dense, false};
         double norm;
         assert_int_equal(tn_shard_push(shard, NULL, &grads, &push, &norm, NULL), TN_OK);
     }

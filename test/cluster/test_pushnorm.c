@@ -72,7 +72,7 @@ static double norm2(world *w, tn_team *team)
 {
     const tn_exchange x = {
         .shard = &w->shard, .trained = trained, .n_trained = 2, .weights = w->weights};
-    const tn_gradients grads = {&w->keys->set, w->grads, w->dense};
+    const tn_gradients grads = {&w->keys->set, w->grads, w->dense, false};
     return tn_pushnorm2(team, &x, w->rows, &grads, &w->push);
 }
 
@@ -89,7 +89,7 @@ static void it_is_that_of_one_owner_under_any_rule(void **state)
     double before = 0;
     for (uint32_t i = 0; i < sizeof rule / sizeof *rule; i++) {
         world *w = world_new(rule[i][0], rule[i][1]);
-        const tn_gradients grads = {&w->keys->set, w->grads, w->dense};
+        const tn_gradients grads = {&w->keys->set, w->grads, w->dense, false};
         const double want = tn_shard_norm2(&w->shard, NULL, &grads, &w->push);
         const double got = norm2(w, NULL);
         assert_true(fabs(got - want) < 1e-9 * want);

@@ -200,6 +200,7 @@ typedef struct batch {
     tn_real rows[ALL * WIDE_MAX];
     tn_real grads[ALL * WIDE_MAX];
     double dy[ROWS];
+    bool finite; /* gradients, as the graph says */
 } batch;
 
 static void fill_slot(batch *b, uint32_t s, uint32_t width, bool mixed)
@@ -288,6 +289,7 @@ static void run_graph(batch *b, uint32_t k, const tn_graph_opts *opts, tn_real y
     assert_ptr_equal(made->op, opts->no_passes ? &tn_op_ffm : &tn_op_embed_ffm);
     t.feed.sparse = &b->sparse;
     tn_trial_run(&t, b->dy);
+    b->finite = tn_graph_rows_finite(g);
     for (uint32_t r = 0; r < ROWS; r++) {
         y[r] = *tn_val_row(made, r);
     }
@@ -344,6 +346,27 @@ static void threads_and_blocks_do_not_change_a_bit(void **state)
     tn_free(b);
 }
 
+static void gradients_that_are_not_finite_are_told(void **state)
+{
+    (void)state;
+    batch *b = tn_alloc(1, sizeof *b, "a batch");
+    tn_team *team = NULL;
+    tn_error err = {0};
+    tn_real y[ROWS];
+    assert_int_equal(tn_team_open(&team, 2, &err), TN_OK);
+    for (uint32_t i = 0; i < 4 * CUTS; i++) {
+        fill_batch(b, SLOTS * 4, i % 2 == 1, (cut)(i / 4));
+        b->dy[ROWS - 1] = i % 4 < 2 ? -(double)INFINITY : (double)NAN;
+        run_graph(b, 4, &(tn_graph_opts){.team = team}, y);
+        assert_false(b->finite);
+        b->dy[ROWS - 1] = 1;
+        run_graph(b, 4, &(tn_graph_opts){.team = team}, y);
+        assert_true(b->finite);
+    }
+    tn_team_close(team);
+    tn_free(b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -354,6 +377,7 @@ int main(void)
         cmocka_unit_test(normalising_divides_once),
         cmocka_unit_test(training_needs_no_matrix),
         cmocka_unit_test(threads_and_blocks_do_not_change_a_bit),
+        cmocka_unit_test(gradients_that_are_not_finite_are_told),
     };
     return cmocka_run_group_tests_name("nn/ffm", tests, NULL, NULL);
 }

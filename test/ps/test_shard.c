@@ -47,7 +47,7 @@ static void pull(world *x, float rows[2 * DIM])
 /* The norm of the gradients. */
 static double push_all(world *x, const float *rows, const float *dense, const tn_push *push)
 {
-    const tn_gradients grads = {&x->k->set, rows, dense};
+    const tn_gradients grads = {&x->k->set, rows, dense, false};
     double norm = -1;
     assert_int_equal(tn_shard_push(&x->shard, NULL, &grads, push, &norm, NULL), TN_OK);
     return norm;
@@ -116,7 +116,7 @@ static void a_gradient_that_is_not_finite_changes_nothing(void **state)
         pull(&x, rows);
         tn_push push = kit_push(5);
         tn_error err = {0};
-        const tn_gradients all = {&x.k->set, grads, dense};
+        const tn_gradients all = {&x.k->set, grads, dense, false};
         double norm = 0;
         assert_int_equal(tn_shard_push(&x.shard, NULL, &all, &push, &norm, &err), TN_E_DIVERGED);
         assert_non_null(strstr(err.text, "step 6"));

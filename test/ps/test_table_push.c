@@ -47,7 +47,7 @@ static double train(tn_table *t, kit_keys *k, tn_arena *arena, bool whole)
         push.weight_sum = 3;
         assert_int_equal(tn_table_pull(t, NULL, &k->set, rows, NULL), TN_OK);
         if (whole) {
-            sum += tn_table_push_whole(t, NULL, &k->set, grads, &push);
+            sum += tn_table_push_whole(t, NULL, &k->set, grads, &push, false);
         } else {
             sum += tn_table_norm2(t, NULL, &k->set, grads, &push);
             tn_table_push(t, NULL, &k->set, grads, &push, 1);
@@ -142,7 +142,7 @@ static void a_norm_that_is_not_finite_is_told(void **state)
         grads[26] = i < 2 ? NAN : -INFINITY;
         tn_push push = kit_push(0);
         assert_int_equal(tn_table_pull(t, NULL, &k->set, rows, NULL), TN_OK);
-        const bool finite = isfinite(tn_table_push_whole(t, NULL, &k->set, grads, &push));
+        const bool finite = isfinite(tn_table_push_whole(t, NULL, &k->set, grads, &push, false));
         assert_false(finite);
         for (size_t j = 0; j < 3; j++) {
             kit_row row;
@@ -165,7 +165,7 @@ static void keys_without_a_row_are_left_out(void **state)
     float grads[27] = {1, 2, 2};
     tn_push push = kit_push(0);
     tn_table_push(t, NULL, &k->set, grads, &push, 1);
-    assert_true(tn_table_push_whole(t, NULL, &k->set, grads, &push) == 9);
+    assert_true(tn_table_push_whole(t, NULL, &k->set, grads, &push, false) == 9);
     assert_int_equal(tn_table_rows(t), 0);
     tn_table_free(t);
     tn_arena_free(arena);

@@ -222,7 +222,7 @@ static tn_status measure(async_client *g, tn_team *team, const flight *f,
     if (!isfinite(rules->clip_global) || g->n_ranks == 1) {
         return TN_OK;
     }
-    const tn_gradients all = {f->of.keys, grads->rows, grads->dense};
+    const tn_gradients all = {.keys = f->of.keys, .rows = grads->rows, .dense = grads->dense};
     grads->norm = sqrt(tn_pushnorm2(team, &g->x, f->of.rows, &all, grads->push));
     if (!isfinite((float)grads->norm)) {
         return tn_fail(err, TN_E_DIVERGED, "the gradient of step %" PRIu64 " is not finite",

@@ -24,8 +24,9 @@
 #include "base/thread/team.h"
 #include "base/trace/trace.h"
 #include "nn/graph/embed.h"
+#include "nn/vec/vec.h"
 
-#include <math.h>
+#include <stdatomic.h>
 #include <string.h>
 
 enum { TILE_FLOATS = 32768, TILE_ROWS_MIN = 64, TILE_ROWS_MAX = 1024, TILE_COLS = 64 };
@@ -173,7 +174,7 @@ static uint32_t blocks_together(const tn_graph *g)
 }
 
 /* All embedding nodes on a block or some, while their gradients are in cache. */
-static void do_blocks(const tn_graph *g, tn_range blocks)
+static void do_blocks(tn_graph *g, tn_range blocks)
 {
     const tn_row_block *block = &g->feed.sparse->block[blocks.from];
     const uint32_t n_blocks = blocks.to - blocks.from;
@@ -189,6 +190,11 @@ static void do_blocks(const tn_graph *g, tn_range blocks)
         }
         if (embeds(n) && n->op->backward_blocks != NULL) {
             n->op->backward_blocks(n, block, n_blocks);
+        }
+    }
+    for (uint32_t k = 0; k < n_blocks; k++) {
+        if (!tn_vec_finite(block[k].to - block[k].from, g->feed.sparse->grads + block[k].from)) {
+            atomic_store(&g->wild_rows, true);
         }
     }
     tn_span_end(lane);
@@ -542,6 +548,7 @@ static void seed_loss(tn_graph *g)
 void tn_backward(tn_graph *g)
 {
     TN_ASSERT(g->opts.train && g->loss != NULL && g->loss->grad != NULL);
+    atomic_store(&g->wild_rows, false);
     sweep_clear(g);
     seed_loss(g);
     if (g->rows > 0 || g->feed.peers != NULL) {
@@ -552,13 +559,16 @@ void tn_backward(tn_graph *g)
 static bool all_finite(const tn_node *n, const tn_real *from)
 {
     for (size_t r = 0; r < n->shape.rows; r++) {
-        for (size_t c = 0; c < n->shape.cols; c++) {
-            if (!isfinite(from[r * n->stride + c])) {
-                return false;
-            }
+        if (!tn_vec_finite(n->shape.cols, from + r * n->stride)) {
+            return false;
         }
     }
     return true;
+}
+
+bool tn_graph_rows_finite(const tn_graph *g)
+{
+    return !atomic_load(&g->wild_rows);
 }
 
 const char *tn_graph_not_finite(const tn_graph *g)

@@ -149,6 +149,9 @@ void tn_backward(tn_graph *g);
 /* Name of the first node whose value (or gradient) is not finite, or NULL. For messages. */
 const char *tn_graph_not_finite(const tn_graph *g);
 
+/* Whether the latest backward has left finite gradients of all rows of the batch. */
+bool tn_graph_rows_finite(const tn_graph *g);
+
 tn_node *tn_graph_node(const tn_graph *g, uint32_t i);       /* NULL past the end */
 tn_node *tn_graph_find(const tn_graph *g, const char *name); /* NULL: none */
 

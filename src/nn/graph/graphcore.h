@@ -14,6 +14,8 @@
 #include "nn/graph/graph.h"
 #include "nn/graph/peer_column_stats.h"
 
+#include <stdatomic.h>
+
 enum { TN_NODES_MAX = 4096 };
 
 typedef struct tn_node_place {
@@ -65,7 +67,8 @@ struct tn_graph {
     tn_graph_feed feed; /* of the running batch */
     tn_parts parts;
     uint32_t rows;
-    double weight; /* sum of w_i */
+    double weight;          /* sum of w_i */
+    _Atomic bool wild_rows; /* the latest backward: some gradient of a row is not finite */
 };
 
 const char *tn_graph_copy_text(tn_graph *g, const char *text);

@@ -118,3 +118,19 @@ tn_real tn_vec_dot(size_t n, const tn_real *a, const tn_real *b)
 {
     return vec_dot(n, a, b);
 }
+
+/* x - x is 0 where x is finite, else NaN. */
+TN_HOT static tn_real vec_differences(size_t n, const tn_real *x)
+{
+    tn_real total = 0;
+#pragma omp simd reduction(+ : total)
+    for (size_t i = 0; i < n; i++) {
+        total += x[i] - x[i];
+    }
+    return total;
+}
+
+bool tn_vec_finite(size_t n, const tn_real *x)
+{
+    return vec_differences(n, x) == 0;
+}

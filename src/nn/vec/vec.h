@@ -19,5 +19,6 @@ void tn_vec_scale(size_t n, tn_real *y, const tn_real *x, tn_real by, bool add);
 void tn_vec_shift(size_t n, tn_real *y, tn_real plus);                               /* y += plus */
 tn_real tn_vec_sum(size_t n, const tn_real *x);
 tn_real tn_vec_dot(size_t n, const tn_real *a, const tn_real *b);
+bool tn_vec_finite(size_t n, const tn_real *x); /* all of them are */
 
 #endif

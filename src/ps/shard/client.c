@@ -31,7 +31,7 @@ static tn_status push(void *self, tn_team *team, const tn_client_gradients *grad
                       const tn_push *how, tn_client_update *out, tn_error *err)
 {
     const alone *a = self;
-    const tn_gradients all = {a->batch.keys, grads->rows, grads->dense};
+    const tn_gradients all = {a->batch.keys, grads->rows, grads->dense, grads->finite};
     *out = (tn_client_update){.loss = grads->loss};
     TN_TRY(tn_shard_push(a->shard, team, &all, how, &out->norm, err));
     for (uint32_t i = 0; i < a->n_moving; i++) {

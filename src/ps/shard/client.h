@@ -57,6 +57,7 @@ typedef struct tn_client_gradients {
     const float *dense; /* of the flat vector; where a value is not trained but follows from the
                            data (running statistics), its new value */
     double loss;        /* this rank's part of that mean; finite */
+    bool finite;        /* rows are known to be; else a process that holds the model looks */
 } tn_client_gradients;
 
 typedef struct tn_client_update {

@@ -74,7 +74,7 @@ tn_status tn_shard_update(tn_shard *s, tn_team *team, const tn_gradients *grads,
     tn_span_end(lane);
     TN_TRY(check_norm(*norm2, push, err));
     tn_span_begin(lane, TN_PHASE_PUSH_ROWS);
-    *norm2 += tn_table_push_whole(s->table, team, grads->keys, grads->rows, push);
+    *norm2 += tn_table_push_whole(s->table, team, grads->keys, grads->rows, push, grads->finite);
     tn_span_end(lane);
     TN_TRY(check_norm(*norm2, push, err));
     tn_span_begin(lane, TN_PHASE_PUSH_DENSE);

@@ -28,6 +28,7 @@ typedef struct tn_gradients {
     const tn_keyset *keys;
     const float *rows;  /* row of key n at keys->at[n] */
     const float *dense; /* as long as the flat vector */
+    bool finite;        /* rows are known to be */
 } tn_gradients;
 
 /* rows[keys->at[n]] := the rows of `keys`; missing ones are created. */

@@ -61,9 +61,9 @@ void tn_table_push(tn_table *t, tn_team *team, const tn_keyset *keys, const floa
 
 /* The same where no global clip waits for the norm: returns what tn_table_norm2 says before it. Not
  * finite: a gradient is not, and nothing was changed; or L2, scale or a weight has made it so, and
- * rows were. */
+ * rows were. `finite`: all gradients are known to be, and are not looked through. */
 double tn_table_push_whole(tn_table *t, tn_team *team, const tn_keyset *keys, const float *grads,
-                           const tn_push *push);
+                           const tn_push *push, bool finite);
 
 uint64_t tn_table_rows(const tn_table *t);
 uint64_t tn_table_bytes(const tn_table *t);   /* of slabs and indexes */

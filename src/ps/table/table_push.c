@@ -449,14 +449,14 @@ static void check_tile(void *arg, uint32_t tile)
 }
 
 double tn_table_push_whole(tn_table *t, tn_team *team, const tn_keyset *keys, const float *grads,
-                           const tn_push *push)
+                           const tn_push *push, bool finite)
 {
     tn_table_job job = {.t = t, .keys = keys, .grads = grads, .push = push, .clip = 1};
     job.sums = !t->plain; /* else its pass is short */
     double norm2 = 0;
     if (t->plain) {
         norm2 = tn_table_norm2(t, team, keys, grads, push);
-    } else {
+    } else if (!finite) {
         tn_team_run(team, TN_TABLE_TILES, check_tile, &job);
         norm2 = atomic_load(&job.failed) ? (double)NAN : 0;
     }

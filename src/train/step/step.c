@@ -373,6 +373,7 @@ static tn_status learn(tn_worker *w, tn_step *s, const tn_joint_batch *joint, do
     if (s != NULL) {
         TN_TRY(compute(w, s, joint, scores, &own.loss, err));
         own.rows = s->grads;
+        own.finite = tn_graph_rows_finite(w->train_graph);
     } else {
         TN_TRY(compute_none(w, joint, err));
     }
