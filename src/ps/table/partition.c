@@ -170,14 +170,6 @@ static void put(tn_index_block *b, uint32_t mask, uint32_t hash, uint32_t entry)
     b->n++;
 }
 
-/* After index_reserve. */
-static void index_put(tn_index *x, uint32_t hash, uint32_t number)
-{
-    tn_index_block *b = block_of(x, hash);
-    TN_ASSERT(b->n < x->mask && number < TN_INDEX_NUMBER);
-    put(b, x->mask, hash, tn_index_tag(hash) << TN_INDEX_NUMBER_BITS | (number + 1));
-}
-
 /* Blocks of full size come from the extents, smaller ones from the heap, which takes them back. */
 static tn_status new_block(uint32_t entries, tn_page_arena *e, tn_index_block **out, tn_error *err)
 {
@@ -385,26 +377,37 @@ void tn_shelf_clear(tn_shelf *s, tn_page_arena *e)
     s->mark_words = 0;
 }
 
-tn_row *tn_shelf_find(const tn_shelf *s, uint64_t key, uint16_t group, uint32_t *number)
+/* The place in b of the row of (key, group), or the free one where it would stand: *row is NULL
+ * then.
+ */
+static uint32_t seek(const tn_shelf *s, const tn_index_block *b, uint64_t key, uint16_t group,
+                     tn_row **row)
 {
-    uint32_t hash = tn_index_hash(key);
-    const tn_index_block *b = tn_index_block_of(&s->index, hash);
-    if (b == NULL) {
-        return NULL;
-    }
-    uint32_t tag = tn_index_tag(hash);
+    const uint32_t hash = tn_index_hash(key);
+    const uint32_t tag = tn_index_tag(hash);
     uint32_t at = hash & s->index.mask;
     for (uint32_t entry = b->entry[at]; entry != 0; entry = b->entry[at]) {
         if (entry >> TN_INDEX_NUMBER_BITS == tag) {
-            *number = (entry & TN_INDEX_NUMBER) - 1;
-            tn_row *row = tn_slab_at(&s->slab, *number);
-            if (tn_row_is(row, key, group)) {
-                return row;
+            *row = tn_slab_at(&s->slab, (entry & TN_INDEX_NUMBER) - 1);
+            if (tn_row_is(*row, key, group)) {
+                return at;
             }
         }
         at = (at + 1) & s->index.mask;
     }
-    return NULL;
+    *row = NULL;
+    return at;
+}
+
+tn_row *tn_shelf_find(const tn_shelf *s, uint64_t key, uint16_t group, uint32_t *number)
+{
+    const tn_index_block *b = tn_index_block_of(&s->index, tn_index_hash(key));
+    tn_row *row = NULL;
+    if (b != NULL) {
+        const uint32_t at = seek(s, b, key, group, &row);
+        *number = row != NULL ? (b->entry[at] & TN_INDEX_NUMBER) - 1 : *number;
+    }
+    return row;
 }
 
 /* Keeps as many marks as the slab has room for rows. */
@@ -430,17 +433,27 @@ void tn_shelf_unmark(tn_shelf *s)
     }
 }
 
-tn_status tn_shelf_add(tn_shelf *s, tn_page_arena *e, uint64_t key, uint16_t group, tn_row **out,
-                       tn_error *err)
+tn_status tn_shelf_put(tn_shelf *s, tn_page_arena *e, uint64_t key, uint16_t group, tn_row **out,
+                       bool *added, tn_error *err)
 {
-    uint32_t hash = tn_index_hash(key);
-    TN_TRY(index_reserve(&s->index, &s->slab, hash, e, err));
+    const uint32_t hash = tn_index_hash(key);
+    tn_index_block *b = tn_index_block_of(&s->index, hash);
+    uint32_t at = b != NULL ? seek(s, b, key, group, out) : 0;
+    *added = b == NULL || *out == NULL;
+    if (!*added) {
+        return TN_OK;
+    }
+    if (b == NULL || is_full(&s->index, b)) {
+        TN_TRY(index_reserve(&s->index, &s->slab, hash, e, err));
+        b = block_of(&s->index, hash);
+        at = seek(s, b, key, group, out);
+    }
     TN_TRY(slab_reserve(&s->slab, e, err));
     TN_TRY(more_marks(s, e, err));
-    tn_row *row = slab_add(&s->slab);
-    tn_row_set_id(row, key, group);
-    index_put(&s->index, hash, s->slab.n_rows - 1);
-    *out = row;
+    *out = slab_add(&s->slab);
+    tn_row_set_id(*out, key, group);
+    b->entry[at] = tn_index_tag(hash) << TN_INDEX_NUMBER_BITS | s->slab.n_rows;
+    b->n++;
     return TN_OK;
 }
 

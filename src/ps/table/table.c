@@ -415,11 +415,8 @@ static tn_status check_limit(const tn_table *t, tn_error *err)
 void tn_refill_begin(tn_refill *r, tn_table *t, uint32_t partition)
 {
     TN_ASSERT(partition < TN_PARTITIONS);
-    *r = (tn_refill){.t = t, .partition = partition, .fresh = true};
+    *r = (tn_refill){.t = t, .partition = partition};
     pthread_mutex_lock(&t->partition[partition].lock);
-    for (uint32_t i = 0; i < t->layout->n_records; i++) {
-        r->fresh = r->fresh && t->partition[partition].shelf[i].slab.n_rows == 0;
-    }
 }
 
 tn_status tn_refill_add(tn_refill *r, const tn_row_view *view, tn_error *err)
@@ -428,16 +425,13 @@ tn_status tn_refill_add(tn_refill *r, const tn_row_view *view, tn_error *err)
     TN_TRY(check_view(t, view, err));
     TN_ASSERT(tn_partition_of(view->key, TN_PARTITIONS) == r->partition);
     tn_shelf *shelf = tn_shelf_of(t, view->key, view->group);
-    uint32_t number = 0;
-    r->fresh = r->fresh && (r->n == 0 || view->key > r->last_key);
-    tn_row *row = r->fresh ? NULL : tn_shelf_find(shelf, view->key, view->group, &number);
-    if (row == NULL) {
-        TN_TRY(tn_shelf_add(shelf, &t->pages, view->key, view->group, &row, err));
-        r->added++;
+    tn_row *row = NULL;
+    bool added = false;
+    TN_TRY(tn_shelf_put(shelf, &t->pages, view->key, view->group, &row, &added, err));
+    r->added += added;
+    if (added) {
         TN_TRY(check_limit(t, err));
     }
-    r->last_key = view->key;
-    r->n++;
     tn_row_set_seen(row, 0, view->last_seen);
     tn_row_set_count(view->show, &row->show_high, &row->show_low);
     tn_row_set_count(view->click, &row->click_high, &row->click_low);
@@ -453,7 +447,6 @@ tn_status tn_refill_remove(tn_refill *r, uint64_t key, uint16_t group, tn_error 
                        t->layout->n_groups);
     }
     TN_ASSERT(tn_partition_of(key, TN_PARTITIONS) == r->partition);
-    r->fresh = false;
     if (tn_shelf_remove(tn_shelf_of(t, key, group), key, group)) {
         r->added--;
     }

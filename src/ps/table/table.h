@@ -100,8 +100,6 @@ tn_status tn_table_walk(tn_table *t, uint32_t partition, tn_row_visit *visit, vo
 typedef struct tn_refill {
     tn_table *t;
     uint32_t partition;
-    bool fresh; /* it was empty, and keys ascended so far: nothing need be looked for */
-    uint64_t last_key, n;
     int64_t added;
 } tn_refill;
 void tn_refill_begin(tn_refill *r, tn_table *t, uint32_t partition);

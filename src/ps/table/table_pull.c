@@ -19,13 +19,11 @@ static void init_row(const tn_table *t, uint64_t key, uint32_t group, tn_row *ro
         const tn_rule *rule = tn_rule_of(t, group, i);
         float *w = row->data + s->w;
         first_values(s, &rule->init, key, w);
-        if (rule->optim->init == NULL) {
-            memset(w + s->dim, 0, (s->end - s->w - s->dim) * sizeof *w);
-            continue;
+        if (rule->optim->init != NULL) { /* else they are zeros, as they are */
+            float *state[TN_STATES_MAX];
+            tn_states_of(s, row, state);
+            rule->optim->init(rule->opts, s->dim, w, state);
         }
-        float *state[TN_STATES_MAX];
-        tn_states_of(s, row, state);
-        rule->optim->init(rule->opts, s->dim, w, state);
     }
 }
 
@@ -70,31 +68,12 @@ static void copy_run(const tn_table_job *job, tn_range run, tn_row *const *row)
     }
 }
 
-/* A keyset holds a key once; should one not, both get the same row. */
-static tn_status create_row(tn_table_job *job, uint32_t tile, uint32_t k, tn_row **out,
-                            tn_error *err)
-{
-    tn_table *t = job->t;
-    uint64_t key = job->keys->key[k];
-    uint16_t group = job->keys->group[k];
-    tn_shelf *shelf = tn_shelf_of(t, key, group);
-    uint32_t number = 0;
-    *out = tn_shelf_find(shelf, key, group, &number);
-    if (*out == NULL) {
-        TN_TRY(tn_shelf_add(shelf, &t->pages, key, group, out, err));
-        init_row(t, key, group, *out);
-        if (tn_changed_rows_watched(&t->changes)) {
-            tn_changed_rows_note(&t->changes, key, *out, tn_plan_of(t, group)->stride, true);
-        }
-        job->created[tile]++;
-    }
-    return TN_OK;
-}
-
 /* Prefetches the index blocks and the places of rows that will be created. Returns how many. */
 static uint32_t fetch_new(const tn_table_job *job, tn_range run, tn_row *const *row)
 {
+    const tn_shelf *last = NULL;
     uint32_t n = 0;
+    uint32_t of_shelf = 0;
     for (uint32_t k = run.from; k < run.to; k++) {
         if (row[k - run.from] != NULL) {
             continue;
@@ -105,12 +84,50 @@ static uint32_t fetch_new(const tn_table_job *job, tn_range run, tn_row *const *
         if (block != NULL) {
             __builtin_prefetch(block, 1);
         }
-        if (shelf->slab.n_rows < shelf->slab.capacity) {
-            __builtin_prefetch(tn_slab_at(&shelf->slab, shelf->slab.n_rows), 1);
+        of_shelf = shelf == last ? of_shelf + 1 : 0;
+        last = shelf;
+        const uint32_t number = shelf->slab.n_rows + of_shelf;
+        if (number < shelf->slab.capacity) {
+            const char *place = (const char *)tn_slab_at(&shelf->slab, number);
+            __builtin_prefetch(place, 1);
+            __builtin_prefetch(place + shelf->slab.stride - 1, 1);
         }
         n++;
     }
     return n;
+}
+
+/* Rows of keys that have none: first all places, then what stands in them. A keyset holds a key
+ * once; should one not, both get the same row. */
+static tn_status create_rows(tn_table_job *job, uint32_t tile, tn_range run, tn_row **row,
+                             tn_error *err)
+{
+    tn_table *t = job->t;
+    const bool watched = tn_changed_rows_watched(&t->changes);
+    const uint64_t *key = job->keys->key;
+    const uint16_t *group = job->keys->group;
+    tn_status status = TN_OK;
+    uint32_t created[TN_LOOK_KEYS];
+    uint32_t n = 0;
+    for (uint32_t k = run.from; k < run.to && status == TN_OK; k++) {
+        if (row[k - run.from] == NULL) {
+            bool added = false;
+            status = tn_shelf_put(tn_shelf_of(t, key[k], group[k]), &t->pages, key[k], group[k],
+                                  &row[k - run.from], &added, err);
+            created[n] = k;
+            n += added && status == TN_OK;
+        }
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t k = created[i];
+        init_row(t, key[k], group[k], row[k - run.from]);
+        if (watched) {
+            tn_changed_rows_note(&t->changes, key[k], row[k - run.from],
+                                 tn_plan_of(t, group[k])->stride, true);
+        }
+    }
+    job->created[tile] += n;
+    return status;
 }
 
 static tn_status pull_run(tn_table_job *job, uint32_t tile, tn_range run, tn_error *err)
@@ -125,11 +142,8 @@ static tn_status pull_run(tn_table_job *job, uint32_t tile, tn_range run, tn_err
         __builtin_prefetch(g + width - 1, 1);
     }
     tn_look_up(job->t, job->keys, run, false, row);
-    uint32_t missing = fetch_new(job, run, row);
-    for (uint32_t k = run.from; k < run.to && missing > 0; k++) {
-        if (row[k - run.from] == NULL) {
-            TN_TRY(create_row(job, tile, k, &row[k - run.from], err));
-        }
+    if (fetch_new(job, run, row) > 0) {
+        TN_TRY(create_rows(job, tile, run, row, err));
     }
     copy_run(job, run, row);
     if (job->hint != NULL) {
