@@ -1,6 +1,6 @@
 /* bench_score.c - libtnet on one core: one row at a time and 1,000 at once (P16).
  *
- *     bench_score [--json] EXPORT_DIR
+ *     bench_score [--json] EXPORT_DIR [half]         half: with weights of 16 bits
  *
  * Rows are made up for the export's own fields: ids below 1000 and small numbers, so that most keys
  * are found. "one": begin, add, end, score of a single row, the median; "1000": scoring alone of
@@ -113,13 +113,13 @@ static void print(const tnet_model *m, tn_spread us, tn_spread ms, double limit,
                     json);
 }
 
-static int measure(const char *dir, bool json, tnet_error *err)
+static int measure(const char *dir, int half, bool json, tnet_error *err)
 {
     tnet_model *m = NULL;
     tnet_scorer *s = NULL;
     tn_spread us = {0};
     tn_spread ms = {0};
-    int code = tnet_open(dir, TNET_VERIFY_FULL, &m, err);
+    int code = tnet_open(dir, TNET_VERIFY_FULL | half, &m, err);
     code = code == TNET_OK ? tnet_scorer_new(m, &s, err) : code;
     code = code == TNET_OK ? time_single(s, m, &us, err) : code;
     code = code == TNET_OK ? time_batch(s, m, &ms, err) : code;
@@ -136,12 +136,13 @@ int main(int argc, char **argv)
 {
     bool json = tn_json_wanted(&argc, argv);
     const char *dir = argc > 1 ? argv[1] : NULL;
+    const int half = argc > 2 ? TNET_HALF_WEIGHTS : 0;
     tnet_error err = {0};
     if (dir == NULL) {
-        (void)fprintf(stderr, "usage: bench_score [--json] EXPORT_DIR\n");
+        (void)fprintf(stderr, "usage: bench_score [--json] EXPORT_DIR [half]\n");
         return 2;
     }
-    int code = measure(dir, json, &err);
+    int code = measure(dir, half, json, &err);
     if (code != TNET_OK) {
         (void)fprintf(stderr, "%s\n", err.text);
     }

@@ -19,6 +19,7 @@ typedef struct score_flags {
     tn_strs data;
     uint32_t verify;
     bool no_label;
+    bool half_weights;
 } score_flags;
 
 static const char *const verify_words[] = {"full", "lazy", "none", NULL};
@@ -27,6 +28,7 @@ static const tn_field flags[] = {
     TN_FIELD_STRS(score_flags, data, "-", "what to score instead of stdin; again for more"),
     TN_FIELD_CHOICE(score_flags, verify, "full", verify_words,
                     "when checksums of the dictionary are looked at"),
+    TN_FLAG_BOOL(score_flags, half_weights, "round the net's weights to 16 bits, as libtnet can"),
     TN_FLAG_BOOL(score_flags, no_label, "rows have no label; the same as label=none"),
     TN_FIELD_END,
 };
@@ -100,7 +102,7 @@ static tn_status work(tn_setup *s, const tn_options *options, const void *asked,
     tn_exported_model *exported = NULL;
     tn_scorer *scorer = NULL;
     tn_reader *reader = NULL;
-    tn_exported_model_opts opts = {.verify = (tn_verify)f->verify};
+    tn_exported_model_opts opts = {.verify = (tn_verify)f->verify, .half_weights = f->half_weights};
     TN_TRY(read_overrides(options, f->no_label, &s->binder, &opts.data, err));
     tn_status status = tn_exported_model_open(&exported, options->words.item[0], &opts, err);
     if (status == TN_OK) {

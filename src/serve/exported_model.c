@@ -188,6 +188,9 @@ static tn_status read_weights(const opening *o, const char *name)
     if (status == TN_OK) {
         status = take_tensors(o, &doc, path);
     }
+    if (status == TN_OK && o->opts->half_weights) {
+        status = tn_params_round(o->b->params, o->err);
+    }
     tn_unmap(&map);
     return status;
 }

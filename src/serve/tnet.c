@@ -80,11 +80,13 @@ int tnet_open(const char *dir, int verify, tnet_model **out, tnet_error *err)
     if (dir == NULL) {
         return usage(err, "'dir' is NULL");
     }
-    if (verify < TNET_VERIFY_FULL || verify > TNET_VERIFY_NONE) {
+    const int when = verify & ~TNET_HALF_WEIGHTS;
+    if (when < TNET_VERIFY_FULL || when > TNET_VERIFY_NONE) {
         return usage(err, "verify is not full, lazy or none");
     }
     tn_error e = {0};
-    const tn_exported_model_opts opts = {.verify = (tn_verify)verify};
+    const tn_exported_model_opts opts = {.verify = (tn_verify)when,
+                                         .half_weights = (verify & TNET_HALF_WEIGHTS) != 0};
     tnet_model *m = tn_try_alloc(1, sizeof *m, "a model", &e);
     tn_status status =
         m != NULL ? tn_exported_model_open(&m->exported, dir, &opts, &e) : (tn_status)TN_E_MEMORY;

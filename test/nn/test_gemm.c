@@ -190,6 +190,64 @@ static void padded_rows_give_the_same_bits(void **state)
     free_buffers(&x);
 }
 
+/* Weights of 16 bits: near what they were, and one row by words is the product of the floats. */
+static void words_give_the_bits_of_rounded_weights(void **state)
+{
+    (void)state;
+    const tn_real seven = 7;
+    buffers x = new_buffers();
+    tn_products way[5];
+    uint32_t n_ways = all_ways(way);
+    for (size_t i = 0; i < (size_t)N_SIZES * N_SIZES; i++) {
+        const size_t n = sizes[i / N_SIZES] + 1;
+        const size_t k = i == 7 ? 600 : sizes[(i * 7 + 3) % N_SIZES] + 1;
+        tn_real *words = tn_alloc(tn_words_size(k, n), sizeof *words, "words");
+        memcpy(x.b, x.want, k * n * sizeof *x.b);
+        tn_words_round(k, n, x.b, words);
+        for (size_t j = 0; j < k * n; j++) {
+            assert_true(fabs((double)(x.b[j] - x.want[j])) <= 0x1.01p-8 * fabs((double)x.want[j]));
+        }
+        for (uint32_t w = 0; w < n_ways; w++) {
+            tn_real got[SIDE];
+            got[n] = seven;
+            tn_gemm(&way[w], (tn_dims){1, n, k}, (tn_mat){x.a, k, false}, (tn_mat){x.b, n, false},
+                    (tn_product){x.c, n, false});
+            if (tn_gemm_words(&way[w], k, n, x.a, words, got)) {
+                assert_memory_equal(got, x.c, n * sizeof *got);
+            }
+            assert_memory_equal(&got[n], &seven, sizeof seven);
+            assert_true(way[w].kernels != NULL || !tn_gemm_words(&way[w], k, n, x.a, words, got));
+        }
+        tn_free(words);
+    }
+    free_buffers(&x);
+}
+
+/* Weights that no sum of ordinary ones makes: nothing becomes infinite, or a denormal. */
+static void rounded_weights_are_ordinary_floats(void **state)
+{
+    (void)state;
+    static const float w[] = {0, 1, -3e38F, 3.4028234e38F, 1e-40F, -1e-30F, 1e-20F, -.1F, 0x1p-60F};
+    enum { N = sizeof w / sizeof *w };
+    for (size_t low = 0; low < N; low++) {
+        for (size_t high = 0; high < N; high++) {
+            tn_real pair[2] = {(tn_real)w[low], (tn_real)w[high]};
+            tn_real words[16];
+            assert_int_equal(tn_words_size(2, 1), 16);
+            tn_words_round(2, 1, pair, words);
+            const double off[] = {fabs((double)pair[0] - (double)w[low]),
+                                  fabs((double)pair[1] - (double)w[high])};
+            assert_true(off[0] <= 0x1.01p-8 * fabs((double)w[low]) + 0x1p-126);
+            assert_true(off[1] <= 0x1.01p-8 * fabs((double)w[high]) + 0x1p-59);
+            for (int i = 0; i < 2; i++) {
+                const double size = fabs((double)pair[i]);
+                assert_true(isfinite(size) && !(size > 0 && size < 0x1p-126));
+            }
+            assert_true(low > 0 || off[0] <= 0);
+        }
+    }
+}
+
 static void transposing_twice_is_the_identity(void **state)
 {
     (void)state;
@@ -333,6 +391,8 @@ int main(void)
         cmocka_unit_test(a_choice_is_honoured_or_refused_with_a_reason),
         cmocka_unit_test(old_processors_have_products_too),
         cmocka_unit_test(padded_rows_give_the_same_bits),
+        cmocka_unit_test(words_give_the_bits_of_rounded_weights),
+        cmocka_unit_test(rounded_weights_are_ordinary_floats),
         cmocka_unit_test(transposing_twice_is_the_identity),
         cmocka_unit_test(an_entry_has_the_same_bits_in_every_tile),
 #if TN_KERNELS_AVX512

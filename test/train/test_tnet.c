@@ -266,6 +266,8 @@ static void wrong_open(void)
     assert_null(m);
     refused(tnet_open(f.out.path, TNET_VERIFY_FULL, NULL, &err), TNET_E_USAGE, &err);
     refused(tnet_open(f.out.path, -1, &m, &err), TNET_E_USAGE, &err);
+    refused(tnet_open(f.out.path, 2 * TNET_HALF_WEIGHTS, &m, &err), TNET_E_USAGE, &err);
+    refused(tnet_open(f.out.path, 3 | TNET_HALF_WEIGHTS, &m, &err), TNET_E_USAGE, &err);
     refused(tnet_open("", TNET_VERIFY_FULL, &m, &err), TNET_E_EXPORT, &err);
     assert_int_equal(tnet_open(NULL, TNET_VERIFY_FULL, NULL, NULL), TNET_E_USAGE);
     char *lengthy = tn_alloc(1, 1 << 20, "a path");
@@ -523,7 +525,7 @@ static int live(const char *path, float *click)
     tnet_error err = {0};
     tnet_model *model = NULL;
     tnet_scorer *s = NULL;
-    int code = tnet_open(path, TNET_VERIFY_LAZY, &model, &err);
+    int code = tnet_open(path, TNET_VERIFY_LAZY | TNET_HALF_WEIGHTS, &model, &err);
     assert_true((code == TNET_OK) == (model != NULL));
     if (code == TNET_OK) {
         code = tnet_scorer_new(model, &s, &err);
@@ -685,6 +687,48 @@ static void a_processor_without_kernels_scores_alike(void **state)
     tnet_scorer_free(s);
 }
 
+static void same_bits(float a, float b)
+{
+    assert_memory_equal(&a, &b, sizeof a);
+}
+
+/* Weights of 16 bits: other scores, by no more than rounding makes, and the same whether a row is
+ * alone, one of two, or one of many. */
+static void half_weights_score_nearly_alike(void **state)
+{
+    (void)state;
+    tnet_error err;
+    tnet_model *half = NULL;
+    tnet_scorer *s = NULL;
+    float logit[16];
+    float two[2];
+    float apart = 0;
+    good(tnet_open(f.out.path, TNET_VERIFY_FULL | TNET_HALF_WEIGHTS, &half, &err), &err);
+    good(tnet_scorer_new(half, &s, &err), &err);
+    size_t n = 0;
+    for (; exportkit_edge_lines[n] != NULL; n++) {
+        add_line(s, half, exportkit_edge_lines[n]);
+    }
+    assert_true(n > 2); /* more than go by words */
+    good(tnet_score(s, logit, NULL, &err), &err);
+    for (size_t i = 0; i < n; i++) {
+        apart = fmaxf(apart, fabsf(logit[i] - f.trainer[i]) / fmaxf(1, fabsf(logit[i])));
+        for (uint32_t rows = 1; rows <= 2; rows++) {
+            tnet_clear(s);
+            add_line(s, half, exportkit_edge_lines[i]);
+            if (rows == 2) {
+                add_line(s, half, exportkit_edge_lines[0]);
+            }
+            good(tnet_score(s, two, NULL, &err), &err);
+            same_bits(two[0], logit[i]);
+        }
+        same_bits(two[1], logit[0]); /* of the pair */
+    }
+    assert_true(apart > 1e-6F && apart < .03F);
+    tnet_scorer_free(s);
+    tnet_close(half);
+}
+
 /* A thread with a scorer of its own. */
 typedef struct scoring {
     tnet_scorer *scorer;
@@ -747,6 +791,7 @@ int main(void)
         cmocka_unit_test(a_failed_call_may_be_tried_again),
         cmocka_unit_test(a_scorer_starts_no_thread),
         cmocka_unit_test(a_processor_without_kernels_scores_alike),
+        cmocka_unit_test(half_weights_score_nearly_alike),
         cmocka_unit_test(threads_share_a_model),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

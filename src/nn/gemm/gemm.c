@@ -185,6 +185,96 @@ void tn_transpose(size_t m, size_t n, tn_mat from, tn_product to)
     transpose_slowly(m - rows, cols, below, (tn_product){to.at + rows, to.stride, false});
 }
 
+/* ---- weights of 16 bits ---- */
+
+enum { LINE_WORDS = LINE / 4 };
+
+static size_t words_stride(size_t n)
+{
+    return (n + LINE_WORDS - 1) / LINE_WORDS * LINE_WORDS;
+}
+
+size_t tn_words_size(size_t k, size_t n)
+{
+    return tn_bf16_words(k) * words_stride(n);
+}
+
+/* The upper half of a float that has `low` below it and is nearest to w. Never a denormal, which is
+ * slow to multiply by: 0 instead, or 2^-60 where `low` would make one of it. */
+static uint32_t upper_half(tn_real w, uint32_t low)
+{
+    const int64_t most = 0x7f7f;
+    const int64_t normal = 0x0080;
+    const int64_t least = 0x2180;
+    const float f = (float)w;
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    int64_t half = ((int64_t)(bits & INT32_MAX) - low + 0x8000) >> 16;
+    if (low != 0) {
+        half = half < least ? least : half;
+    } else {
+        half = half < normal ? 0 : half;
+    }
+    return (bits >> 16 & 0x8000) | (uint32_t)(half > most ? most : half);
+}
+
+static tn_real float_of(uint32_t bits)
+{
+    float f;
+    memcpy(&f, &bits, sizeof f);
+    return (tn_real)f;
+}
+
+void tn_words_round(size_t k, size_t n, tn_real *w, tn_real *words)
+{
+    const size_t stride = words_stride(n);
+    for (size_t p = 0; p < k; p += 2, words += stride) {
+        tn_real *row = w + p * n;
+        for (size_t j = 0; j < n; j++) {
+            const uint32_t low = upper_half(row[j], 0);
+            const uint32_t word = p + 1 < k ? upper_half(row[n + j], low) << 16 | low : low;
+            row[j] = float_of(low << 16);
+            if (p + 1 < k) {
+                row[n + j] = float_of(word);
+            }
+            memcpy(words + j, &word, sizeof word);
+        }
+    }
+}
+
+bool tn_gemm_words(const tn_products *by, size_t k, size_t n, const tn_real *a,
+                   const tn_real *words, tn_real *c)
+{
+    const tn_kernels *kernels = by->kernels;
+    _Alignas(LINE) tn_real last[PANEL_MAX * 2];
+    if (kernels == NULL || kernels->words == NULL) {
+        return false;
+    }
+    const size_t lanes = kernels->lanes;
+    const size_t vectors = (n + lanes - 1) / lanes;
+    const size_t parts = (vectors + TN_WIDE_VECTORS - 1) / TN_WIDE_VECTORS;
+    for (size_t p = 0; p < k; p += DEPTH_ALONG) {
+        for (size_t i = 0; i < parts; i++) {
+            const size_t from = vectors * i / parts;
+            const size_t wide = vectors * (i + 1) / parts - from;
+            const size_t cols = smaller(wide * lanes, n - from * lanes);
+            tn_real *to = c + from * lanes;
+            const bool whole = cols == wide * lanes;
+            const tn_gemm_block block = {.depth = smaller(DEPTH_ALONG, k - p),
+                                         .a = a + p,
+                                         .b = words + p / 2 * words_stride(n) + from * lanes,
+                                         .b_stride = words_stride(n),
+                                         .c = whole ? to : last,
+                                         .add = p > 0};
+            kernels->words(&block, wide);
+            if (!whole) { /* `last` has what came before, too */
+                memcpy(to, last, cols * sizeof *to);
+            }
+        }
+    }
+    return true;
+}
+
 /* ---- bfloat16 ---- */
 
 tn_status tn_bf16_products(tn_products *out, tn_error *err)

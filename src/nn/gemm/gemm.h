@@ -86,6 +86,22 @@ void tn_gemm_at(const tn_products *by, tn_dims d, tn_mat a, tn_mat b, tn_product
 /* to [n,m] = from [m,n], transposed. */
 void tn_transpose(size_t m, size_t n, tn_mat from, tn_product to);
 
+/* Weights of 16 bits, for products of one row: they wait for nothing but weights. W [k, n] is
+ * rounded, and lies once more with two of a column in a word, rows padded to whole lines:
+ *
+ *     [k, n]  ->  [k/2, n]     word (p, j): W[2p][j] in the lower half, W[2p+1][j] in the upper
+ *
+ * The lower half is a bfloat16. The upper weight is the whole word as a float, so that no operation
+ * takes it out: its upper half is the one with which that float comes nearest. Both are off by 2^-8
+ * of their size at most (an upper weight below 2^-60 may become as large as that). With the rounded
+ * W, tn_gemm gives the same bits. */
+size_t tn_words_size(size_t k, size_t n); /* of the words, in floats */
+/* w, rows `n` apart, is rounded in place. */
+void tn_words_round(size_t k, size_t n, tn_real *w, tn_real *words);
+/* c[n] = a[k] W. False: there are no kernels of our own, and nothing is done. */
+bool tn_gemm_words(const tn_products *by, size_t k, size_t n, const tn_real *a,
+                   const tn_real *words, tn_real *c);
+
 /* Matrices rounded to bfloat16, for products with sums in float.
  *
  * A bfloat16 is the upper half of a float, rounded to the nearest, ties to even. A product adds two

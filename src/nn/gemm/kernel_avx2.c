@@ -16,6 +16,7 @@ enum { LANES = 8, ROWS = 6 };
 #define FMA(a, b, c) _mm256_fmadd_ps(a, b, c)
 #define ADD(a, b) _mm256_add_ps(a, b)
 #define ZERO() _mm256_setzero_ps()
+#define LOW(x) _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(x), 16))
 #include "nn/gemm/kernelbody.h"
 
 /* 8 x 8: pairs, then quarters, then halves of rows change places. */
@@ -43,6 +44,6 @@ TARGET void tn_transpose_8x8(const float *from, size_t from_stride, float *to, s
     }
 }
 
-const tn_kernels tn_kernels_avx2 = {"avx2",     LANES,      VECTORS,
-                                    run_blocks, copy_panel, tn_transpose_8x8};
+const tn_kernels tn_kernels_avx2 = {"avx2",    LANES,      VECTORS,         run_blocks,
+                                    run_words, copy_panel, tn_transpose_8x8};
 #endif

@@ -16,8 +16,9 @@ enum { LANES = 16, ROWS = 12, ROWS_OF_3 = 8, ROWS_OF_4 = 6 };
 #define FMA(a, b, c) _mm512_fmadd_ps(a, b, c)
 #define ADD(a, b) _mm512_add_ps(a, b)
 #define ZERO() _mm512_setzero_ps()
+#define LOW(x) _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_castps_si512(x), 16))
 #include "nn/gemm/kernelbody.h"
 
-const tn_kernels tn_kernels_avx512 = {"avx512",   LANES,      VECTORS,
-                                      run_blocks, copy_panel, tn_transpose_8x8};
+const tn_kernels tn_kernels_avx512 = {"avx512",  LANES,      VECTORS,         run_blocks,
+                                      run_words, copy_panel, tn_transpose_8x8};
 #endif

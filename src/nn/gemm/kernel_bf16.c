@@ -22,8 +22,8 @@ enum { LANES = 16, ROWS = 12, ROWS_OF_3 = 8, ROWS_OF_4 = 6 };
 #define ZERO() _mm512_setzero_ps()
 #include "nn/gemm/kernelbody.h"
 
-const tn_kernels tn_kernels_bf16 = {"avx512_bf16", LANES,      VECTORS,
-                                    run_blocks,    copy_panel, tn_transpose_8x8};
+const tn_kernels tn_kernels_bf16 = {"avx512_bf16", LANES,      VECTORS,         run_blocks,
+                                    NULL,          copy_panel, tn_transpose_8x8};
 
 /* The first of 16 that there are. */
 static __mmask16 first(size_t n)

@@ -17,7 +17,9 @@ enum { LANES = 4, ROWS = 6 };
 #define FMA(a, b, c) _mm_add_ps(_mm_mul_ps(a, b), c)
 #define ADD(a, b) _mm_add_ps(a, b)
 #define ZERO() _mm_setzero_ps()
+#define LOW(x) _mm_castsi128_ps(_mm_slli_epi32(_mm_castps_si128(x), 16))
 #include "nn/gemm/kernelbody.h"
 
-const tn_kernels tn_kernels_sse2 = {"sse2", LANES, VECTORS, run_blocks, copy_panel, NULL};
+const tn_kernels tn_kernels_sse2 = {"sse2",    LANES,      VECTORS, run_blocks,
+                                    run_words, copy_panel, NULL};
 #endif

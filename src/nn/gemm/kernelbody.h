@@ -2,9 +2,9 @@
  *
  * Before: TARGET, VEC, LANES, VECTORS (in the widest panel: 2 or 4), ROWS (of a full block of one
  * or two vectors), with four also ROWS_OF_3 and ROWS_OF_4, LOAD, STORE, SPREAD (one float to all
- * lanes), FMA, ADD, ZERO. After: run_blocks() and copy_panel(), the `run` and `copy` of a kernel
- * set. Bounds of the inner loops are constants in every use, so they unroll and the block stays in
- * registers.
+ * lanes), FMA, ADD, ZERO, LOW (the lower halves of words as floats: gemm.h). After: run_blocks(),
+ * run_words() and copy_panel(), the `run`, `words` and `copy` of a kernel set. Bounds of the inner
+ * loops are constants in every use, so they unroll and the block stays in registers.
  */
 #ifdef VEC
 
@@ -146,6 +146,16 @@ BLOCKS(3, ROWS_OF_3, across, true)
 BLOCKS(4, ROWS_OF_4, across, true)
 #endif
 
+/* Of one row. */
+INLINE void put_row(const tn_gemm_block *k, const VEC *sum, const int vectors)
+{
+    UNROLL for (int v = 0; v < vectors; v++)
+    {
+        float *at = k->c + (size_t)v * LANES;
+        STORE(at, k->add ? ADD(LOAD(at), sum[v]) : sum[v]);
+    }
+}
+
 /* One row at a time is how a single example is scored: eight vectors keep the adders busy. */
 TARGET static void run_wide_row(const tn_gemm_block *k)
 {
@@ -162,12 +172,66 @@ TARGET static void run_wide_row(const tn_gemm_block *k)
             sum[v] = FMA(left, LOAD(b + (size_t)v * LANES), sum[v]);
         }
     }
-    UNROLL for (int v = 0; v < WIDE; v++)
-    {
-        float *at = k->c + (size_t)v * LANES;
-        STORE(at, k->add ? ADD(LOAD(at), sum[v]) : sum[v]);
-    }
+    put_row(k, sum, WIDE);
 }
+
+#ifdef LOW
+/* One row by words, each two terms of the sum: the lower half's first. */
+INLINE void multiply_words(const tn_gemm_block *k, const int vectors)
+{
+    enum { AHEAD = 8 }; /* rows; the processor guesses too few of them */
+    VEC sum[WIDE];
+    const float *b = k->b;
+    UNROLL for (int v = 0; v < vectors; v++)
+    {
+        sum[v] = ZERO();
+    }
+    size_t p = 0;
+    for (; p + 1 < k->depth; p += 2, b += k->b_stride) {
+        VEC first = SPREAD(k->a + p);
+        VEC second = SPREAD(k->a + p + 1);
+        UNROLL for (size_t v = 0; v < (size_t)vectors * LANES * sizeof *b; v += LINE)
+        {
+            EXPECT((uintptr_t)(b + AHEAD * k->b_stride) + v, 3);
+        }
+        UNROLL for (int v = 0; v < vectors; v++)
+        {
+            VEC word = LOAD(b + (size_t)v * LANES);
+            sum[v] = FMA(second, word, FMA(first, LOW(word), sum[v]));
+        }
+    }
+    if (p < k->depth) {
+        VEC last = SPREAD(k->a + p);
+        UNROLL for (int v = 0; v < vectors; v++)
+        {
+            sum[v] = FMA(last, LOW(LOAD(b + (size_t)v * LANES)), sum[v]);
+        }
+    }
+    put_row(k, sum, vectors);
+}
+
+#define WORDS(vectors)                                                                             \
+    TARGET static void words_##vectors(const tn_gemm_block *k)                                     \
+    {                                                                                              \
+        multiply_words(k, vectors);                                                                \
+    }
+
+WORDS(1)
+WORDS(2)
+WORDS(3)
+WORDS(4)
+WORDS(5)
+WORDS(6)
+WORDS(7)
+WORDS(8)
+
+static void run_words(const tn_gemm_block *k, size_t vectors)
+{
+    static void (*const words[WIDE])(const tn_gemm_block *k) = {words_1, words_2, words_3, words_4,
+                                                                words_5, words_6, words_7, words_8};
+    words[vectors - 1](k);
+}
+#endif
 
 typedef void run_rows(const tn_gemm_block *k, size_t rows);
 

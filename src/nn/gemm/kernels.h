@@ -67,6 +67,9 @@ typedef struct tn_kernels {
     /* Any number of rows; columns: 1 .. panel * lanes, of which b holds whole vectors. A single row
      * that is not `across` may have exactly TN_WIDE_VECTORS * lanes. */
     void (*run)(const tn_gemm_block *block, size_t rows, size_t cols);
+    /* One row by words (gemm.h): `vectors` of columns, at most TN_WIDE_VECTORS, b_stride from word
+     * to word; NULL: none. */
+    void (*words)(const tn_gemm_block *block, size_t vectors);
     /* b of a block row behind row, with 0 for columns that are missing to whole vectors. */
     void (*copy)(const tn_gemm_block *block, size_t cols, tn_real *to);
     /* to[j][i] = from[i][j], 8 x 8; NULL: none */

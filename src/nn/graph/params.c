@@ -4,6 +4,7 @@
 #include "base/core/alloc.h"
 #include "base/core/arena.h"
 #include "base/math/rng.h"
+#include "nn/gemm/gemm.h"
 
 #include <string.h>
 
@@ -16,6 +17,7 @@ struct tn_params {
     size_t size;
     tn_real *weights; /* NULL until sealed */
     tn_real *grads;
+    tn_real *words; /* NULL: not rounded */
 };
 
 static tn_params *params_in(tn_arena *arena)
@@ -51,6 +53,7 @@ void tn_params_free(tn_params *p)
     if (p != NULL) {
         tn_free(p->weights);
         tn_free(p->grads);
+        tn_free(p->words);
         tn_arena_free(p->arena); /* and with it, p */
     }
 }
@@ -161,4 +164,32 @@ void tn_params_freeze(tn_params *p, uint32_t slice)
 {
     TN_ASSERT(slice < p->n);
     p->slice[slice].train = false;
+}
+
+static bool is_matrix(const tn_param_slice *s)
+{
+    return s->rows > 1 && s->cols > 1;
+}
+
+tn_status tn_params_round(tn_params *p, tn_error *err)
+{
+    size_t size = 0;
+    for (uint32_t i = 0; i < p->n; i++) {
+        p->slice[i].words_at = size;
+        size += is_matrix(&p->slice[i]) ? tn_words_size(p->slice[i].rows, p->slice[i].cols) : 0;
+    }
+    TN_TRY(TN_ALLOC(p->words, size + SLICE_ALIGN, "weights of 16 bits", err));
+    for (uint32_t i = 0; i < p->n; i++) {
+        const tn_param_slice *s = &p->slice[i];
+        if (is_matrix(s)) {
+            tn_words_round(s->rows, s->cols, p->weights + s->at, p->words + s->words_at);
+        }
+    }
+    return TN_OK;
+}
+
+const tn_real *tn_params_words(const tn_params *p, uint32_t slice)
+{
+    const bool has = p->words != NULL && is_matrix(&p->slice[slice]);
+    return has ? p->words + p->slice[slice].words_at : NULL;
 }

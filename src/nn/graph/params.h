@@ -26,6 +26,7 @@ typedef struct tn_param_slice {
     const char *name;
     uint32_t rows, cols; /* W is [in x out] */
     size_t at;           /* offset in the flat vector */
+    size_t words_at;     /* and in that of words, where there is one */
     bool train;          /* an optimizer moves it */
     bool state; /* a running value. After a training forward its slice of grads holds the new value
                  */
@@ -57,6 +58,11 @@ tn_params_trained(const tn_params *p); /* parameters without running values and 
                                           in front of a batch norm" still counts */
 tn_real *tn_params_weights(tn_params *p); /* flat */
 tn_real *tn_params_grads(tn_params *p);   /* flat, same offsets */
+
+/* Rounds matrices of more than one row and column to 16 bits, for scoring: tn_words_round
+ * (nn/gemm/gemm.h). Layers of products take the words for single rows. TN_E_MEMORY. */
+tn_status tn_params_round(tn_params *p, tn_error *err) TN_MUST_USE;
+const tn_real *tn_params_words(const tn_params *p, uint32_t slice); /* NULL: none */
 
 /* "a bias right in front of a batch norm is not trained": its slice still counts as parameters. */
 void tn_params_freeze(tn_params *p, uint32_t slice);

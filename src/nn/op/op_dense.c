@@ -23,6 +23,7 @@
 #include "base/keys/init.h"
 #include "config/field.h"
 #include "nn/gemm/gemm.h"
+#include "nn/graph/params.h"
 #include "nn/op/ops.h"
 #include "nn/op/productsplit.h"
 
@@ -194,6 +195,21 @@ static void split_forward(tn_node *y, tn_product_split *s, tn_range rows)
     }
 }
 
+/* The same row by row, of words (gemm.h): three rows take longer than all of W once. */
+static bool few_by_words(const tn_node *y, tn_range rows)
+{
+    enum { FEW = 2 };
+    const tn_node *w = y->in[1];
+    const tn_real *words =
+        rows.to - rows.from <= FEW ? tn_params_words(w->place->params, w->place->slice) : NULL;
+    bool done = words != NULL;
+    for (size_t r = rows.from; done && r < rows.to; r++) {
+        done = tn_gemm_words(&y->graph->products, w->shape.rows, w->shape.cols,
+                             tn_val_row(y->in[0], r), words, tn_val_row(y, r));
+    }
+    return done;
+}
+
 /* y = x W */
 static void product_forward(tn_node *y, tn_range rows)
 {
@@ -201,6 +217,9 @@ static void product_forward(tn_node *y, tn_range rows)
     tn_product_split *split = tn_split_find(y, rows, own_state_bytes(y));
     if (split != NULL) {
         split_forward(y, split, rows);
+        return;
+    }
+    if (few_by_words(y, rows)) {
         return;
     }
     tn_dims d = {rows.to - rows.from, w->shape.cols, w->shape.rows};
