@@ -6,7 +6,7 @@
 #     bench/classics.sh DATA [TURNS]      DATA holds train.libsvm and train.ffm, the same rows: 39 slots, ids below 1,000,000
 #
 # BENCH is bench_train (default build/release/bench_train), XLEARN and LIBFFM are their programs; without them a peer is
-# skipped. BATCH (default 1024) is TNet's.
+# skipped. BATCH (default 1024) is TNet's, which trains by its defaults. MODELS (default "lr fm ffm") picks some.
 set -euo pipefail
 data=$(cd "${1:?usage: bench/classics.sh DATA [TURNS]}" && pwd)
 turns=${2:-3}
@@ -15,6 +15,7 @@ bench=${BENCH:-$root/build/release/bench_train}
 xlearn=${XLEARN:-$(command -v xlearn_train || true)}
 libffm=${LIBFFM:-$(command -v ffm-train || true)}
 batch=${BATCH:-1024}
+models=${MODELS:-lr fm ffm}
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 rows=$(wc -l <"$data/train.libsvm")
@@ -79,11 +80,11 @@ spread() {
 [ -n "$xlearn" ] || echo "skipped: xLearn (no xlearn_train; set XLEARN)"
 [ -n "$libffm" ] || echo "skipped: libffm (no ffm-train; set LIBFFM)"
 for _ in $(seq "$turns"); do
-    for model in lr fm ffm; do
-        turn $model
+    for model in $models; do
+        turn "$model"
     done
 done
-for model in lr fm ffm; do
+for model in $models; do
     case $model in lr) target=1.6 ;; fm) target=2 ;; ffm) target=2.5 ;; esac
     tnet=$(spread "$tmp/$model.tnet")
     best=0
