@@ -169,6 +169,40 @@ static void every_row_is_found_and_no_other(void **state)
     }
 }
 
+/* Keys that are no hashes crowd at one end of a bucket, where no search expects them. */
+static void crowded_keys_are_found_and_no_others(void **state)
+{
+    enum { GAP = 3, FOUND = 1, FROM = 5 };
+    static const uint32_t sizes[] = {1, 7, 20, 50, 200};
+    fixture *f = *state;
+    tn_error err = {0};
+    for (size_t i = 0; i < 2 * sizeof sizes / sizeof *sizes; i++) {
+        const uint32_t n = sizes[i / 2];
+        const uint64_t base = i % 2 == 0 ? FROM : UINT64_MAX - FROM - (uint64_t)n * GAP;
+        f->rows->n = 0;
+        for (uint32_t k = 0; k < n; k++) {
+            tn_dictrows_add(f->rows, &tn_dictrows_layout, 0, k, 3, NULL);
+            f->rows->row[k].key = base + (uint64_t)k * GAP;
+        }
+        tn_dict_spec spec = tn_dictrows_spec();
+        write_dict(f, &spec);
+        tn_dict *d = open_dict(f, TN_VERIFY_FULL);
+        for (uint32_t k = 0; k < (n + 1) * GAP; k++) {
+            tn_dict_row row;
+            const tn_dict_query query = {base - 1 + k, 0};
+            assert_int_equal(tn_dict_find_all(d, 1, &query, &row, &err), TN_OK);
+            assert_true((row.table != NULL) == (k % GAP == FOUND && k / GAP < n));
+            if (row.table != NULL) {
+                float w[2];
+                assert_true(tn_dict_get(&row, 1, 2, w));
+                assert_memory_equal(w, f->rows->row[k / GAP].values + 1, sizeof w);
+            }
+        }
+        tn_dict_close(d);
+        assert_int_equal(remove(f->path), 0);
+    }
+}
+
 static void many_look_ups_at_once_equal_single_ones(void **state)
 {
     enum { N = 1001 };
@@ -389,6 +423,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(golden_dictionary_is_read, tn_dictfile_set_up,
                                         tn_dictfile_tear_down),
         cmocka_unit_test_setup_teardown(every_row_is_found_and_no_other, tn_dictfile_set_up,
+                                        tn_dictfile_tear_down),
+        cmocka_unit_test_setup_teardown(crowded_keys_are_found_and_no_others, tn_dictfile_set_up,
                                         tn_dictfile_tear_down),
         cmocka_unit_test_setup_teardown(many_look_ups_at_once_equal_single_ones, tn_dictfile_set_up,
                                         tn_dictfile_tear_down),

@@ -565,6 +565,42 @@ static bool keys_of(const tn_dict_table *t, uint32_t bucket, tn_range *out)
     return out->from < out->to && out->to <= t->head.rows;
 }
 
+enum { CROWD = 64 }; /* keys in a bucket, four times what is written */
+
+/* Where a key belongs among those of its bucket, which are hashes, so they lie evenly: hardly two
+ * places off. */
+static uint32_t place_of(const tn_dict_table *t, tn_range keys, uint64_t key)
+{
+    const uint32_t low = TN_DICT_ONE_BUCKET - t->head.shift;
+    const uint64_t part = low < TN_DICT_ONE_BUCKET ? (key - t->head.key_base) << low : 0;
+    return keys.from + (uint32_t)((part >> 32) * (keys.to - keys.from) >> 32);
+}
+
+/* lower_bound of a bucket, from a place that is likely. */
+static uint32_t lower_bound_from(const tn_dict_table *t, tn_range keys, uint32_t at, uint64_t key)
+{
+    if (keys.to - keys.from > CROWD) {
+        return lower_bound(t, keys.from, keys.to, key);
+    }
+    while (at < keys.to && t->key[at] < key) {
+        at++;
+    }
+    while (at > keys.from && t->key[at - 1] >= key) {
+        at--;
+    }
+    return at;
+}
+
+/* Fetches what a search from there reads, mostly: of two lines of keys in three, one. */
+static void fetch_place(const tn_dict_table *t, uint32_t at)
+{
+    __builtin_prefetch(t->key + (at > 1 ? at - 2 : 0));
+    __builtin_prefetch(t->key + at + 1);
+    if (t->group != NULL) {
+        __builtin_prefetch(t->group + at);
+    }
+}
+
 /* All of a row that is not too long: it may lie in two lines, and a row of 36 bytes does half of
  * the time. */
 static void fetch_row(const char *row, uint32_t size)
@@ -591,13 +627,14 @@ static void search(const tn_dict *d, uint32_t n, const tn_dict_query *query, gue
     }
     for (uint32_t i = 0; i < n; i++) {
         if (keys_of(g[i].table, g[i].bucket, &keys)) {
-            fetch_keys(g[i].table, keys.from, keys.to);
+            g[i].at = place_of(g[i].table, keys, query[i].key);
+            fetch_place(g[i].table, g[i].at);
         }
     }
     for (uint32_t i = 0; i < n; i++) {
         const tn_dict_table *t = g[i].table;
         if (keys_of(t, g[i].bucket, &keys)) {
-            g[i].at = lower_bound(t, keys.from, keys.to, query[i].key);
+            g[i].at = lower_bound_from(t, keys, g[i].at, query[i].key);
             g[i].found = g[i].at < keys.to && t->key[g[i].at] == query[i].key;
             if (g[i].found) {
                 fetch_row(t->row + (size_t)g[i].at * t->head.stride, t->head.stride);
