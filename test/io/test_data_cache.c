@@ -523,7 +523,7 @@ static uint64_t unused_bytes;
 
 int statvfs(const char *restrict path, struct statvfs *restrict out)
 {
-    const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int fd = open(path, O_PATH | O_CLOEXEC); /* a file or a folder */
     const int failed = fd >= 0 ? fstatvfs(fd, out) : -1;
     (void)close(fd);
     if (failed == 0 && unused_bytes > 0) {
