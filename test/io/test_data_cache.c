@@ -521,6 +521,7 @@ static void a_folder_that_is_named_gets_one_for_a_single_pass(void **state)
 /* What the disk has, in the place of the library's; 0: it is asked. */
 static uint64_t unused_bytes;
 
+// NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): theirs are reserved
 int statvfs(const char *restrict path, struct statvfs *restrict out)
 {
     const int fd = open(path, O_PATH | O_CLOEXEC); /* a file or a folder */
@@ -538,13 +539,12 @@ static void a_cache_is_made_where_there_is_room_for_it(void **state)
 {
     (void)state;
     static const struct {
-        bool named;
         int64_t halves; /* of the data that are free, .. */
         int64_t more;   /* .. and bytes */
-        bool made;
-    } cases[] = {{false, 4, 0, true},  {false, 4, -1, false}, {false, 3, 0, false},
-                 {false, 2, 0, false}, {true, 2, 0, true},    {true, 2, -1, false},
-                 {true, 100, 0, true}, {false, 100, 0, true}, {false, 1, 0, false}};
+        bool named, made;
+    } cases[] = {{4, 0, false, true},  {4, -1, false, false}, {3, 0, false, false},
+                 {2, 0, false, false}, {2, 0, true, true},    {2, -1, true, false},
+                 {100, 0, true, true}, {100, 0, false, true}, {1, 0, false, false}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         fixture f;
         setup named;

@@ -227,14 +227,15 @@ tn_status tn_async_server_push(tn_async_server *s, tn_team *team, uint32_t place
 {
     TN_ASSERT(place < s->permits);
     own_pull *pulled = &s->own[place];
-    update u = {
-        .team = team,
-        .grads = {&pulled->keys, grads->rows, grads->dense + s->x->shares->dense[s->x->rank]},
-        .push = *grads->push,
-        .norm = grads->norm,
-        .pulled = pulled->updates,
-        .delayed = &pulled->delayed,
-        .now = &s->own_now};
+    update u = {.team = team,
+                .grads = {.keys = &pulled->keys,
+                          .rows = grads->rows,
+                          .dense = grads->dense + s->x->shares->dense[s->x->rank]},
+                .push = *grads->push,
+                .norm = grads->norm,
+                .pulled = pulled->updates,
+                .delayed = &pulled->delayed,
+                .now = &s->own_now};
     return apply(s, &u, out, err);
 }
 
@@ -431,14 +432,15 @@ static tn_status take_gradients(tn_async_server *s, pull_slot *p, tn_error *err)
     const tn_frame request = p->pushed;
     tn_dense_params what = {0};
     if (p->pull.params.weight_sum > 0) {
-        update u = {.grads = {&p->pull.block.keys, p->grads.rows, p->grads.dense},
-                    .push = {.weight_sum = p->pull.params.weight_sum,
-                             .lr_factor = p->push.lr_factor,
-                             .day = p->push.day},
-                    .norm = (double)p->push.norm,
-                    .pulled = p->updates,
-                    .delayed = &p->delayed,
-                    .now = &s->now};
+        update u = {
+            .grads = {.keys = &p->pull.block.keys, .rows = p->grads.rows, .dense = p->grads.dense},
+            .push = {.weight_sum = p->pull.params.weight_sum,
+                     .lr_factor = p->push.lr_factor,
+                     .day = p->push.day},
+            .norm = (double)p->push.norm,
+            .pulled = p->updates,
+            .delayed = &p->delayed,
+            .now = &s->now};
         TN_TRY(apply(s, &u, &what, err));
     }
     (void)pthread_mutex_lock(&s->lock);

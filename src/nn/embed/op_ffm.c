@@ -561,6 +561,20 @@ static bool is_four(const view *v, const tn_row_block *block, uint32_t n, uint32
     return four;
 }
 
+/* Four slots from `first` on, one example; gradients of one that comes `soon` are asked for. */
+static void back_four_slots(const view *v, const ffm_row *x, uint32_t first, const uint32_t *soon,
+                            tn_real dy)
+{
+    tn_real *dfield[FOUR];
+    for (uint32_t i = 0; i < FOUR; i++) {
+        dfield[i] = v->sparse->grads + (x->field[first + i] - v->sparse->rows);
+        if (soon[first + i] != NOWHERE) {
+            fetch(v->sparse->grads + soon[first + i], v->n * v->dim);
+        }
+    }
+    back_four(x, first, dy, dfield);
+}
+
 static void embed_backward_blocks(tn_node *y, const tn_row_block *block, uint32_t n)
 {
     const view v = view_of(y);
@@ -579,20 +593,13 @@ static void embed_backward_blocks(tn_node *y, const tn_row_block *block, uint32_
                 __builtin_prefetch(v.sparse->rows + soon[i] + (size_t)first * FOUR);
             }
         }
-        if (!single || !four) {
-            for (uint32_t k = 0; k < n; k++) {
-                back_block(&v, r, single ? &x : NULL, &block[k], dy);
-            }
+        if (single && four) {
+            back_four_slots(&v, &x, first, soon, dy);
             continue;
         }
-        tn_real *dfield[FOUR];
-        for (uint32_t i = 0; i < FOUR; i++) {
-            dfield[i] = v.sparse->grads + place[first + i];
-            if (soon[first + i] != NOWHERE) {
-                fetch(v.sparse->grads + soon[first + i], v.n * v.dim);
-            }
+        for (uint32_t k = 0; k < n; k++) {
+            back_block(&v, r, single ? &x : NULL, &block[k], dy);
         }
-        back_four(&x, first, dy, dfield);
     }
 }
 

@@ -434,13 +434,13 @@ void tn_shelf_unmark(tn_shelf *s)
 }
 
 tn_status tn_shelf_put(tn_shelf *s, tn_page_arena *e, uint64_t key, uint16_t group, tn_row **out,
-                       bool *added, tn_error *err)
+                       tn_error *err)
 {
     const uint32_t hash = tn_index_hash(key);
     tn_index_block *b = tn_index_block_of(&s->index, hash);
+    *out = NULL;
     uint32_t at = b != NULL ? seek(s, b, key, group, out) : 0;
-    *added = b == NULL || *out == NULL;
-    if (!*added) {
+    if (*out != NULL) {
         return TN_OK;
     }
     if (b == NULL || is_full(&s->index, b)) {
@@ -452,6 +452,7 @@ tn_status tn_shelf_put(tn_shelf *s, tn_page_arena *e, uint64_t key, uint16_t gro
     TN_TRY(more_marks(s, e, err));
     *out = slab_add(&s->slab);
     tn_row_set_id(*out, key, group);
+    TN_ASSERT(b->n < s->index.mask && s->slab.n_rows <= TN_INDEX_NUMBER);
     b->entry[at] = tn_index_tag(hash) << TN_INDEX_NUMBER_BITS | s->slab.n_rows;
     b->n++;
     return TN_OK;

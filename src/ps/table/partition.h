@@ -107,9 +107,10 @@ void tn_shelf_clear(tn_shelf *s, tn_page_arena *e);
 /* NULL: no such row. *number is written for a row. */
 tn_row *tn_shelf_find(const tn_shelf *s, uint64_t key, uint16_t group, uint32_t *number);
 
-/* The row of (key, group). Where there was none, *added, its header is set and its data zero. */
+/* The row of (key, group). Where there was none, the slab has one more: its header is set, its data
+ * zero. */
 tn_status tn_shelf_put(tn_shelf *s, tn_page_arena *e, uint64_t key, uint16_t group, tn_row **out,
-                       bool *added, tn_error *err) TN_MUST_USE;
+                       tn_error *err) TN_MUST_USE;
 
 /* The last row moves to where it was, so no other row's number changes. False: no such row. */
 bool tn_shelf_remove(tn_shelf *s, uint64_t key, uint16_t group);

@@ -426,10 +426,10 @@ tn_status tn_refill_add(tn_refill *r, const tn_row_view *view, tn_error *err)
     TN_ASSERT(tn_partition_of(view->key, TN_PARTITIONS) == r->partition);
     tn_shelf *shelf = tn_shelf_of(t, view->key, view->group);
     tn_row *row = NULL;
-    bool added = false;
-    TN_TRY(tn_shelf_put(shelf, &t->pages, view->key, view->group, &row, &added, err));
-    r->added += added;
-    if (added) {
+    const uint32_t before = shelf->slab.n_rows;
+    TN_TRY(tn_shelf_put(shelf, &t->pages, view->key, view->group, &row, err));
+    if (shelf->slab.n_rows > before) {
+        r->added++;
         TN_TRY(check_limit(t, err));
     }
     tn_row_set_seen(row, 0, view->last_seen);

@@ -111,11 +111,11 @@ static tn_status create_rows(tn_table_job *job, uint32_t tile, tn_range run, tn_
     uint32_t n = 0;
     for (uint32_t k = run.from; k < run.to && status == TN_OK; k++) {
         if (row[k - run.from] == NULL) {
-            bool added = false;
-            status = tn_shelf_put(tn_shelf_of(t, key[k], group[k]), &t->pages, key[k], group[k],
-                                  &row[k - run.from], &added, err);
+            tn_shelf *shelf = tn_shelf_of(t, key[k], group[k]);
+            const uint32_t before = shelf->slab.n_rows;
+            status = tn_shelf_put(shelf, &t->pages, key[k], group[k], &row[k - run.from], err);
             created[n] = k;
-            n += added && status == TN_OK;
+            n += shelf->slab.n_rows - before;
         }
     }
     for (uint32_t i = 0; i < n; i++) {

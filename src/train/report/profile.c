@@ -154,7 +154,8 @@ static void say_phases(const tn_trace *trace, double work, tn_text *out)
     tn_text_adds(out, before[0] == ',' ? ")" : "");
 }
 
-void tn_serial_text(const tn_trace *trace, tn_text *out)
+/* One line: the serial share of the work of all threads in steps. */
+static void serial_text(const tn_trace *trace, tn_text *out)
 {
     double serial = 0;
     double work = 0;
@@ -302,7 +303,7 @@ tn_status tn_profile_text(const tn_profile *p, tn_text *out, tn_error *err)
     if (p->rows > 0 && effort.seconds > 0) {
         effort.rows_per_s = (double)p->rows / effort.seconds;
         add_totals(p, &effort, out);
-        tn_serial_text(p->trace, out);
+        serial_text(p->trace, out);
         tn_bound_text(p->trace, &effort, out);
     }
     return tn_text_check(out, "a profile", err);

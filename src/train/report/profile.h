@@ -65,7 +65,4 @@ void tn_bound_text(const tn_trace *trace, const tn_effort *effort, tn_text *out)
  * those that a helper does as a whole: keys of batches to come, and scores. */
 double tn_serial_s(const tn_trace *trace, tn_phase phase);
 
-/* One line: the serial share of the work of all threads in steps. The trace has ended. */
-void tn_serial_text(const tn_trace *trace, tn_text *out);
-
 #endif

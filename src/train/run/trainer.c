@@ -285,7 +285,8 @@ static tn_status report_step(trainer *t, const tn_step_turn *turn, double begin,
     const double epochs = t->state.progress.epoch + epoch_done;
     tn_report_step step = {
         .window = {.turn = turn,
-                   .joint = e->is_async ? turn->step->batch->rows : turn->rows,
+                   .joint =
+                       e->is_async && turn->step != NULL ? turn->step->batch->rows : turn->rows,
                    .lr = dense->lr * turn->factor,
                    .bytes_in = counts.bytes_in,
                    .bytes_out = counts.bytes_out},

@@ -366,9 +366,10 @@ static void count_step(tn_worker *w, const tn_step *s, uint64_t updates)
     }
 }
 
-static tn_status learn(tn_worker *w, tn_step *s, const tn_joint_batch *joint, double factor,
-                       scoring *scores, tn_client_update *out, tn_error *err)
+static tn_status learn(scoring *scores, tn_step *s, const tn_joint_batch *joint, double factor,
+                       tn_client_update *out, tn_error *err)
 {
+    tn_worker *w = scores->w;
     tn_client_gradients own = {.dense = tn_params_grads(w->params)};
     if (s != NULL) {
         TN_TRY(compute(w, s, joint, scores, &own.loss, err));
@@ -387,7 +388,7 @@ tn_status tn_step_update(tn_worker *w, tn_step *s, const tn_joint_batch *joint, 
 {
     tn_client_update update;
     scoring scores = {.w = w};
-    tn_status status = learn(w, s, joint, factor, &scores, &update, err);
+    tn_status status = learn(&scores, s, joint, factor, &update, err);
     tn_team_settle(w->team);
     TN_TRY(status);
     if (scores.status != TN_OK) {
