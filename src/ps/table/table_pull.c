@@ -115,7 +115,7 @@ static tn_status create_rows(tn_table_job *job, uint32_t tile, tn_range run, tn_
             const uint32_t before = shelf->slab.n_rows;
             status = tn_shelf_put(shelf, &t->pages, key[k], group[k], &row[k - run.from], err);
             created[n] = k;
-            n += shelf->slab.n_rows - before;
+            n += shelf->slab.n_rows > before;
         }
     }
     for (uint32_t i = 0; i < n; i++) {
