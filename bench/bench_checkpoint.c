@@ -353,13 +353,13 @@ static void print(const figures *f, bool json)
                              .target = .8,
                              .aim = TN_AIM_YARDSTICK};
     tn_figure alone = saves;
-    tn_figure beside = saves;
+    tn_figure meanwhile = saves;
     alone.what = "full checkpoint alone";
     alone.is = tn_spread_of(&f->alone);
-    beside.what = "full checkpoint beside training";
-    beside.is = tn_spread_of(&f->beside);
+    meanwhile.what = "full checkpoint beside training";
+    meanwhile.is = tn_spread_of(&f->beside);
     tn_figure_print(&alone, json);
-    tn_figure_print(&beside, json);
+    tn_figure_print(&meanwhile, json);
     const struct {
         const char *row, *what, *unit;
         const tn_samples *is;

@@ -135,6 +135,16 @@ static void plan_kinds(tn_table *t)
     }
 }
 
+/* As many rows of so many bytes as the nearest cache holds, within bounds. */
+static uint32_t look_keys_of(size_t longest)
+{
+    uint32_t n = LOOK_KEYS_MIN;
+    while (n < TN_LOOK_KEYS && (n + 1) * longest <= LOOK_BYTES) {
+        n++;
+    }
+    return n;
+}
+
 static void build(tn_table *t, const tn_table_opts *opts)
 {
     uint32_t n_records = t->layout->n_records;
@@ -143,9 +153,7 @@ static void build(tn_table *t, const tn_table_opts *opts)
     for (uint32_t r = 0; r < n_records; r++) {
         plan_record(t, r, opts->seed);
     }
-    t->look_keys = LOOK_BYTES / (uint32_t)tn_longest_row(t);
-    t->look_keys = t->look_keys < TN_LOOK_KEYS ? t->look_keys : TN_LOOK_KEYS;
-    t->look_keys = t->look_keys > LOOK_KEYS_MIN ? t->look_keys : LOOK_KEYS_MIN;
+    t->look_keys = look_keys_of(tn_longest_row(t));
     plan_kinds(t);
     for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
         tn_partition *part = &t->partition[p];
