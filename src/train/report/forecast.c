@@ -89,9 +89,10 @@ typedef struct held {
     tn_schema schema; /* of the reader: a window that fills in a moment */
     tn_data_opts data;
     tn_reader *reader;        /* that lends them; NULL: they were drawn */
-    tn_batch_builder **drawn; /* n of them; NULL: they were read */
+    tn_batch_builder **drawn; /* n_drawn of them; NULL: they were read */
+    uint32_t n_drawn;
     tn_batch **batch;
-    uint32_t n, next;
+    uint32_t n, next; /* n: those that steps took */
     tn_metrics *metrics;
     double *time;   /* of each step, */
     uint64_t *rows; /* and rows of the table behind it */
@@ -117,7 +118,7 @@ static void keep(void *from, tn_batch *batch)
 static void drop(held *h)
 {
     tn_reader_close(h->reader);
-    for (uint32_t i = 0; h->drawn != NULL && i < h->n; i++) {
+    for (uint32_t i = 0; i < h->n_drawn; i++) {
         tn_batch_builder_free(h->drawn[i]);
     }
     h->w->metrics[0] = NULL;
@@ -272,7 +273,7 @@ static tn_status draw_batch(held *h, tn_rows *rows, tn_error *err)
     tn_batch_builder *f = NULL;
     TN_TRY(tn_batch_builder_new(&f, h->w->plan->schema, batch, false, err));
     TN_ASSERT(h->n < HELD_MAX);
-    h->drawn[h->n] = f;
+    h->drawn[h->n_drawn++] = f;
     const uint64_t first = (uint64_t)h->n++ * batch;
     tn_rows_clear(rows);
     for (uint32_t i = 0; i < batch; i++) {
