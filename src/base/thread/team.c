@@ -79,7 +79,7 @@ static bool changes(_Atomic uint32_t *word, uint32_t seen, uint32_t spins)
     return false;
 }
 
-/* Of what tn_team_post gave: nobody has begun it; somebody has; it is done, or there is none. */
+/* Of what tn_team_post gave: there is none, or it is done; nobody has begun it; somebody has. */
 typedef enum post_state { POST_NONE, POST_OPEN, POST_TAKEN } post_state;
 
 /* A thread and its share of the tiles; the first is the caller's. */
