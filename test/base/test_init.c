@@ -76,18 +76,22 @@ static void a_value_depends_on_stream_and_index_alone(void **state)
     assert_int_equal(equal, 0);
 }
 
-static void values_at_once_are_the_values_one_by_one(void **state)
+static void values_of_rows_are_the_values_one_by_one(void **state)
 {
     (void)state;
-    enum { MANY = 67 };
+    enum { ROWS = 3, MANY = 67 };
+    const uint64_t stream[ROWS] = {5, 1, UINT64_MAX};
     for (int kind = TN_INIT_CONSTANT; kind <= (int)TN_INIT_HE_NORMAL; kind++) {
-        const tn_init rule = {(tn_init_kind)kind, -0.1, 0.3};
-        float w[MANY + 1] = {0};
-        tn_init_values(&rule, 5, MANY, IN, OUT, w);
-        for (uint64_t i = 0; i < MANY; i++) {
-            assert_true(w[i] == tn_init_value(&rule, 5, i, IN, OUT));
+        for (uint32_t dim = 1; dim <= MANY; dim++) {
+            const tn_init rule = {(tn_init_kind)kind, -0.1, 0.3};
+            float w[ROWS][MANY + 1] = {{0}};
+            tn_init_rows(&rule, ROWS, stream, dim, (float *[]){w[0], w[1], w[2]});
+            for (uint32_t i = 0; i < ROWS * dim; i++) {
+                assert_true(w[i / dim][i % dim] ==
+                            tn_init_value(&rule, stream[i / dim], i % dim, dim, dim));
+            }
+            assert_true(w[0][dim] == 0 && w[ROWS - 1][dim] == 0);
         }
-        assert_true(w[MANY] == 0);
     }
 }
 
@@ -97,7 +101,7 @@ int main(void)
         cmocka_unit_test(every_rule_has_its_mean_deviation_and_bounds),
         cmocka_unit_test(a_constant_is_what_it_says),
         cmocka_unit_test(a_value_depends_on_stream_and_index_alone),
-        cmocka_unit_test(values_at_once_are_the_values_one_by_one),
+        cmocka_unit_test(values_of_rows_are_the_values_one_by_one),
     };
     return cmocka_run_group_tests_name("base/init", tests, NULL, NULL);
 }

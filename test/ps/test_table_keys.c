@@ -168,6 +168,42 @@ static void groups_up_to_the_last_are_told_apart_and_survive_a_push(void **state
     tn_arena_free(arena);
 }
 
+/* Rows of one record are filled together only where their groups begin alike. */
+static void rows_of_each_group_begin_as_its_rule_says(void **state)
+{
+    (void)state;
+    enum { N = 200, GROUPS = 2 };
+    tn_arena *arena = tn_arena_new(1 << 16);
+    kit_segment segments[] = {{"wide", 1}, {"deep", DIM}, {NULL, 0}};
+    for (uint32_t differ = 0; differ < 2; differ++) {
+        kit_model *m = kit_model_new(arena, segments, GROUPS);
+        for (uint32_t g = 0; g < GROUPS; g++) {
+            for (uint32_t i = 0; i < 2; i++) {
+                tn_rule *rule = &m->rule[g * TN_SEGMENTS_MAX + i];
+                *rule = kit_rule(arena, "sgd", "lr=1");
+                rule->init.a = i == 1 && differ == 1 ? (double)g : 5;
+            }
+        }
+        tn_table *t = kit_table(m, 1);
+        uint64_t key[N];
+        uint16_t group[N];
+        for (uint32_t i = 0; i < N; i++) {
+            key[i] = i; /* all in one partition */
+            group[i] = (uint16_t)(i % GROUPS);
+        }
+        kit_keys *k = kit_keys_new(arena, &m->layout, key, group, N);
+        float rows[N * (1 + DIM)];
+        assert_int_equal(tn_table_pull(t, NULL, &k->set, rows, NULL), TN_OK);
+        for (uint32_t i = 0; i < N; i++) {
+            const float *row = rows + k->set.at[i];
+            assert_true(row[0] == 5);
+            assert_true(row[1] == row[DIM] && row[1] == (differ == 1 ? (float)k->set.group[i] : 5));
+        }
+        tn_table_free(t);
+    }
+    tn_arena_free(arena);
+}
+
 /* With one sum of squares per row. */
 static void rows_are_padded_where_that_saves_lines(void **state)
 {
@@ -257,6 +293,7 @@ int main(void)
         cmocka_unit_test(r1_ids_1_to_100000_lie_even_over_partitions),
         cmocka_unit_test(r2_equal_ids_of_two_groups_have_rows_of_their_own),
         cmocka_unit_test(groups_up_to_the_last_are_told_apart_and_survive_a_push),
+        cmocka_unit_test(rows_of_each_group_begin_as_its_rule_says),
         cmocka_unit_test(rows_are_padded_where_that_saves_lines),
         cmocka_unit_test(r6_a_batch_may_hold_a_million_different_keys),
         cmocka_unit_test(r9_an_id_of_two_to_the_63_costs_one_row),

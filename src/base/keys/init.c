@@ -25,12 +25,15 @@ static double truncated(double mean, double deviation, uint64_t x)
 float tn_init_value(const tn_init *init, uint64_t stream, uint64_t index, uint32_t in, uint32_t out)
 {
     TN_ASSERT(init->kind <= TN_INIT_HE_NORMAL);
+    if (init->kind == TN_INIT_CONSTANT) {
+        return (float)init->a;
+    }
     uint64_t x = tn_draw(stream, index);
     double fan_in = in;
     double fans = fan_in + out;
     switch (init->kind) {
     case TN_INIT_CONSTANT:
-        return (float)init->a;
+        break;
     case TN_INIT_UNIFORM:
         return (float)uniform(init->a, init->b, x);
     case TN_INIT_NORMAL:
@@ -70,32 +73,35 @@ static inline void units(uint64_t stream, uint32_t from, double unit[TOGETHER])
 }
 
 /* The first values of most rows, by the same operations as above. */
-TN_HOT static void uniform_values(double a, double b, uint64_t stream, uint32_t n, float *w)
+TN_HOT static void uniform_rows(double a, double b, uint32_t n, const uint64_t *stream,
+                                uint32_t dim, float *const *w)
 {
-    uint32_t i = 0;
-    for (; i + TOGETHER <= n; i += TOGETHER) {
-        double unit[TOGETHER];
-        units(stream, i, unit);
-        for (uint32_t k = 0; k < TOGETHER; k++) {
-            w[i + k] = (float)(a + (b - a) * unit[k]);
+    for (uint32_t r = 0; r < n; r++) {
+        uint32_t i = 0;
+        for (; i + TOGETHER <= dim; i += TOGETHER) {
+            double unit[TOGETHER];
+            units(stream[r], i, unit);
+            for (uint32_t k = 0; k < TOGETHER; k++) {
+                w[r][i + k] = (float)(a + (b - a) * unit[k]);
+            }
         }
-    }
-    for (; i < n; i++) {
-        w[i] = (float)uniform(a, b, tn_draw(stream, i));
+        for (; i < dim; i++) {
+            w[r][i] = (float)uniform(a, b, tn_draw(stream[r], i));
+        }
     }
 }
 
-void tn_init_values(const tn_init *init, uint64_t stream, uint32_t n, uint32_t in, uint32_t out,
-                    float *w)
+void tn_init_rows(const tn_init *init, uint32_t n, const uint64_t *stream, uint32_t dim,
+                  float *const *w)
 {
-    TN_ASSERT(n == 0 || w != NULL);
-    TN_ASSERT(init->kind < TN_INIT_GLOROT_UNIFORM || in > 0);
+    TN_ASSERT(init->kind < TN_INIT_GLOROT_UNIFORM || dim > 0);
     if (init->kind == TN_INIT_UNIFORM) {
-        uniform_values(init->a, init->b, stream, n, w);
+        uniform_rows(init->a, init->b, n, stream, dim, w);
         return;
     }
-    for (uint32_t i = 0; i < n; i++) {
-        w[i] = init->kind == TN_INIT_CONSTANT ? (float)init->a
-                                              : tn_init_value(init, stream, i, in, out);
+    for (uint32_t r = 0; r < n; r++) {
+        for (uint32_t i = 0; i < dim; i++) {
+            w[r][i] = tn_init_value(init, stream[r], i, dim, dim);
+        }
     }
 }

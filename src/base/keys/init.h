@@ -28,8 +28,8 @@ typedef struct tn_init {
 float tn_init_value(const tn_init *init, uint64_t stream, uint64_t index, uint32_t in,
                     uint32_t out);
 
-/* w[i] := the i-th value, for the first n. */
-void tn_init_values(const tn_init *init, uint64_t stream, uint32_t n, uint32_t in, uint32_t out,
-                    float *w);
+/* w[r] := the first dim values of stream[r], of n rows; both fans are dim. */
+void tn_init_rows(const tn_init *init, uint32_t n, const uint64_t *stream, uint32_t dim,
+                  float *const *w);
 
 #endif

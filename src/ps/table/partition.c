@@ -201,11 +201,26 @@ static uint32_t hash_of_entry(const tn_slab *rows, uint32_t entry)
     return tn_index_hash(tn_row_key(tn_slab_at(rows, (entry & TN_INDEX_NUMBER) - 1), 0));
 }
 
-/* The rows of a block lie anywhere. */
 static inline void fetch_row(const tn_slab *rows, uint32_t entry)
 {
     if (entry != 0) {
         __builtin_prefetch(tn_slab_at(rows, (entry & TN_INDEX_NUMBER) - 1));
+    }
+}
+
+/* Puts n entries into b, or those whose hash has a certain bit into `half`. Their rows lie
+ * anywhere.
+ */
+static void put_all(const tn_slab *rows, const uint32_t *entry, uint32_t n, uint32_t mask,
+                    tn_index_block *b, tn_index_block *half, uint32_t bit)
+{
+    for (uint32_t i = 0; i < n + AHEAD; i++) {
+        fetch_row(rows, i < n ? entry[i] : 0);
+        const uint32_t now = i < AHEAD ? 0 : entry[i - AHEAD];
+        if (now != 0) {
+            const uint32_t hash = hash_of_entry(rows, now);
+            put((hash & bit) != 0 ? half : b, mask, hash, now);
+        }
     }
 }
 
@@ -216,11 +231,7 @@ static tn_status grow_first_block(tn_index *x, const tn_slab *rows, tn_page_aren
     uint32_t entries = x->mask + 1;
     tn_index_block *block = NULL;
     TN_TRY(new_block(2 * entries, e, &block, err));
-    for (uint32_t i = 0; i < entries; i++) {
-        if (old->entry[i] != 0) {
-            put(block, 2 * entries - 1, hash_of_entry(rows, old->entry[i]), old->entry[i]);
-        }
-    }
+    put_all(rows, old->entry, entries, 2 * entries - 1, block, NULL, 0);
     x->directory[0] = block;
     x->mask = 2 * entries - 1;
     give_heap(e, old, block_bytes(entries));
@@ -260,19 +271,10 @@ static tn_status split(tn_index *x, const tn_slab *rows, uint32_t hash, tn_page_
     memcpy(entry, b->entry, sizeof entry);
     memset(b->entry, 0, sizeof entry);
 
-    uint32_t bit = 31 - b->depth;
+    const uint32_t bit = UINT32_C(1) << (31 - b->depth);
     b->n = 0;
     half->depth = ++b->depth;
-    for (uint32_t i = 0; i < AHEAD; i++) {
-        fetch_row(rows, entry[i]);
-    }
-    for (uint32_t i = 0; i < BLOCK_ENTRIES; i++) {
-        fetch_row(rows, i + AHEAD < BLOCK_ENTRIES ? entry[i + AHEAD] : 0);
-        if (entry[i] != 0) {
-            uint32_t h = hash_of_entry(rows, entry[i]);
-            put((h >> bit & 1) != 0 ? half : b, x->mask, h, entry[i]);
-        }
-    }
+    put_all(rows, entry, BLOCK_ENTRIES, x->mask, b, half, bit);
     uint32_t span = UINT32_C(1) << (x->depth - b->depth);
     uint32_t from = (uint32_t)((uint64_t)hash >> (32 - x->depth)) & ~(2 * span - 1);
     for (uint32_t i = 0; i < span; i++) {

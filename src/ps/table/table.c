@@ -119,6 +119,17 @@ static bool same_rules(const tn_table *t, uint32_t a, uint32_t b)
     return same;
 }
 
+static bool begins_alike(const tn_table *t, uint32_t a, uint32_t b)
+{
+    bool same = true;
+    for (uint32_t s = 0; same && s < tn_record_of(t->layout, a)->n_segments; s++) {
+        const tn_init *x = &tn_rule_of(t, a, s)->init;
+        const tn_init *y = &tn_rule_of(t, b, s)->init;
+        same = x->kind == y->kind && x->a == y->a && x->b == y->b;
+    }
+    return same;
+}
+
 /* Which rows a push may update together (table_push.c). */
 static void plan_kinds(tn_table *t)
 {
@@ -132,6 +143,10 @@ static void plan_kinds(tn_table *t)
             t->kind_group[kind] = g;
         }
         t->n_kinds += kind == t->n_kinds;
+    }
+    t->alike = t->n_kinds == 1;
+    for (uint32_t g = 1; g < t->layout->n_groups && t->alike; g++) {
+        t->alike = begins_alike(t, 0, g);
     }
 }
 

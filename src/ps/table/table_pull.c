@@ -4,25 +4,25 @@
 #include "base/math/rng.h"
 #include "base/thread/team.h"
 
-/* Fans are the segment's length: a row has no other. */
-static void first_values(const tn_plan_segment *s, const tn_init *init, uint64_t key, float *w)
-{
-    uint64_t stream = tn_stream_next(s->stream, key);
-    tn_init_values(init, stream, s->dim, s->dim, s->dim, w);
-}
-
-static void init_row(const tn_table *t, uint64_t key, uint32_t group, tn_row *row)
+/* What stands in n rows of one group, or of groups that are alike. */
+static void init_rows(const tn_table *t, uint32_t group, const uint64_t *key, tn_row *const *row,
+                      uint32_t n)
 {
     const tn_plan *plan = tn_plan_of(t, group);
     for (uint32_t i = 0; i < plan->n_segments; i++) {
         const tn_plan_segment *s = &plan->segment[i];
         const tn_rule *rule = tn_rule_of(t, group, i);
-        float *w = row->data + s->w;
-        first_values(s, &rule->init, key, w);
-        if (rule->optim->init != NULL) { /* else they are zeros, as they are */
+        uint64_t stream[TN_LOOK_KEYS];
+        float *w[TN_LOOK_KEYS];
+        for (uint32_t r = 0; r < n; r++) {
+            stream[r] = tn_stream_next(s->stream, key[r]);
+            w[r] = row[r]->data + s->w;
+        }
+        tn_init_rows(&rule->init, n, stream, s->dim, w);
+        for (uint32_t r = 0; rule->optim->init != NULL && r < n; r++) { /* else zeros, as it is */
             float *state[TN_STATES_MAX];
-            tn_states_of(s, row, state);
-            rule->optim->init(rule->opts, s->dim, w, state);
+            tn_states_of(s, row[r], state);
+            rule->optim->init(rule->opts, s->dim, w[r], state);
         }
     }
 }
@@ -103,28 +103,28 @@ static tn_status create_rows(tn_table_job *job, uint32_t tile, tn_range run, tn_
                              tn_error *err)
 {
     tn_table *t = job->t;
-    const bool watched = tn_changed_rows_watched(&t->changes);
-    const uint64_t *key = job->keys->key;
-    const uint16_t *group = job->keys->group;
+    tn_row *fresh[TN_LOOK_KEYS];
+    uint64_t key[TN_LOOK_KEYS];
+    uint16_t group[TN_LOOK_KEYS];
     tn_status status = TN_OK;
-    uint32_t created[TN_LOOK_KEYS];
     uint32_t n = 0;
     for (uint32_t k = run.from; k < run.to && status == TN_OK; k++) {
         if (row[k - run.from] == NULL) {
-            tn_shelf *shelf = tn_shelf_of(t, key[k], group[k]);
+            key[n] = job->keys->key[k];
+            group[n] = job->keys->group[k];
+            tn_shelf *shelf = tn_shelf_of(t, key[n], group[n]);
             const uint32_t before = shelf->slab.n_rows;
-            status = tn_shelf_put(shelf, &t->pages, key[k], group[k], &row[k - run.from], err);
-            created[n] = k;
+            status = tn_shelf_put(shelf, &t->pages, key[n], group[n], &fresh[n], err);
+            row[k - run.from] = fresh[n];
             n += shelf->slab.n_rows > before;
         }
     }
-    for (uint32_t i = 0; i < n; i++) {
-        const uint32_t k = created[i];
-        init_row(t, key[k], group[k], row[k - run.from]);
-        if (watched) {
-            tn_changed_rows_note(&t->changes, key[k], row[k - run.from],
-                                 tn_plan_of(t, group[k])->stride, true);
-        }
+    const uint32_t together = t->alike ? n : 1;
+    for (uint32_t i = 0; i < n; i += together) {
+        init_rows(t, group[i], key + i, fresh + i, together);
+    }
+    for (uint32_t i = 0; i < n && tn_changed_rows_watched(&t->changes); i++) {
+        tn_changed_rows_note(&t->changes, key[i], fresh[i], tn_plan_of(t, group[i])->stride, true);
     }
     job->created[tile] += n;
     return status;
@@ -208,7 +208,8 @@ static void first_weights(const tn_table *t, uint64_t key, uint32_t group, float
     const tn_plan *plan = tn_plan_of(t, group);
     for (uint32_t i = 0; i < plan->n_segments; i++) {
         const tn_plan_segment *s = &plan->segment[i];
-        first_values(s, &tn_rule_of(t, group, i)->init, key, to + s->at);
+        const uint64_t stream = tn_stream_next(s->stream, key);
+        tn_init_rows(&tn_rule_of(t, group, i)->init, 1, &stream, s->dim, &(float *){to + s->at});
     }
 }
 

@@ -165,6 +165,7 @@ struct tn_table {
     uint8_t *kind;                          /* of each group, unless there are too many */
     uint32_t look_keys; /* looked up together: as many rows as the nearest cache holds */
     bool plain;  /* every rule of rows is (ps/optim/rule.h), and rows of the batch have no gaps */
+    bool alike;  /* there is one kind of groups, and their rows begin alike */
     bool sweeps; /* some rule has l2_mode: dense */
     _Atomic uint64_t rows, created;
 };
