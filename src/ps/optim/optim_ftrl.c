@@ -104,36 +104,69 @@ typedef struct group_ftrl_opts {
 } group_ftrl_opts;
 
 /* z += g - s w for a sum n that grows by `square`. */
-static inline float next_z(const factors *c, float z, float w, float g, float n, float square)
+static inline float next_z(float alpha, float z, float w, float g, float n, float square)
 {
-    float roots = c->alpha * (sqrtf(n + square) + sqrtf(n));
+    float roots = alpha * (sqrtf(n + square) + sqrtf(n));
     float s = roots > 0 ? square / roots : 0;
     return z + (g - s * w);
 }
 
 /* One sum per weight; w := soft(z, l1). */
 TN_HOT static void group_gather(size_t n, float *restrict w, float *restrict z, float *restrict sum,
-                                const float *restrict g, const factors *restrict c)
+                                const float *restrict g, const factors *rates)
 {
+    const factors c = *rates;
+#pragma omp simd
     for (size_t i = 0; i < n; i++) {
         float square = g[i] * g[i];
-        z[i] = next_z(c, z[i], w[i], g[i], sum[i], square);
+        float next = next_z(c.alpha, z[i], w[i], g[i], sum[i], square);
+        float shrunk = next - copysignf(c.l1, next);
+        z[i] = next;
         sum[i] += square;
-        w[i] = fabsf(z[i]) <= c->l1 ? 0 : z[i] - copysignf(c->l1, z[i]);
+        w[i] = fabsf(next) <= c.l1 ? 0 : shrunk;
     }
 }
 
 /* One sum for the row; w := soft(z, l1). */
 TN_HOT static void group_gather_row(size_t n, float *restrict w, float *restrict z,
                                     float *restrict sum, const float *restrict g,
-                                    const factors *restrict c)
+                                    const factors *rates)
 {
+    const factors c = *rates;
+    const float before = *sum;
     float square = (float)(tn_square_sum(n, g) / (double)n);
+#pragma omp simd
     for (size_t i = 0; i < n; i++) {
-        z[i] = next_z(c, z[i], w[i], g[i], *sum, square);
-        w[i] = fabsf(z[i]) <= c->l1 ? 0 : z[i] - copysignf(c->l1, z[i]);
+        float next = next_z(c.alpha, z[i], w[i], g[i], before, square);
+        float shrunk = next - copysignf(c.l1, next);
+        z[i] = next;
+        w[i] = fabsf(next) <= c.l1 ? 0 : shrunk;
     }
     *sum += square;
+}
+
+/* w := -keep w / rate, with the rate of each sum; 0 where nothing was learned yet. */
+TN_HOT static void group_solve(size_t n, float *restrict w, const float *restrict sum, float keep,
+                               const factors *rates)
+{
+    const factors c = *rates;
+#pragma omp simd
+    for (size_t i = 0; i < n; i++) {
+        float rate = (c.beta + sqrtf(sum[i])) / c.alpha + c.l2;
+        float next = -keep * w[i] / rate;
+        w[i] = rate > 0 ? next : 0;
+    }
+}
+
+TN_HOT static void group_solve_row(size_t n, float *restrict w, float sum, float keep,
+                                   const factors *rates)
+{
+    const float rate = (rates->beta + sqrtf(sum)) / rates->alpha + rates->l2;
+#pragma omp simd
+    for (size_t i = 0; i < n; i++) {
+        float next = -keep * w[i] / rate;
+        w[i] = rate > 0 ? next : 0;
+    }
 }
 
 static uint32_t group_ftrl_states(const void *opts, tn_state out[TN_STATES_MAX])
@@ -173,10 +206,10 @@ static void group_ftrl_update(const void *opts, const tn_update *u, size_t n, fl
     double norm = sqrt(tn_square_sum(n, w));
     double penalty = o->l21 * sqrt((double)n);
     double keep = norm > penalty ? 1 - penalty / norm : 0;
-    for (size_t i = 0; i < n; i++) {
-        float root = sqrtf(sum[o->rowwise ? 0 : i]);
-        float rate = (c.beta + root) / c.alpha + c.l2;
-        w[i] = rate > 0 ? -(float)keep * w[i] / rate : 0; /* n = 0: nothing was learned yet */
+    if (o->rowwise) {
+        group_solve_row(n, w, *sum, (float)keep, &c);
+    } else {
+        group_solve(n, w, sum, (float)keep, &c);
     }
 }
 
