@@ -11,6 +11,7 @@
 #include "nn/op/ops.h"
 #include "support/test.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { ROWS = 70, SLOTS = 3, KEYS = 12 /* per slot */, DIM_MAX = 40, ALL = SLOTS * KEYS };
@@ -119,6 +120,41 @@ static void a_key_gets_the_gradients_of_all_its_places(void **state)
         }
         assert_true(f->grads[k * (DIM + 1)] == 0); /* nobody takes the first float of a row */
     }
+    tn_free(f);
+}
+
+/* The step is dropped by this word alone where no norm is taken; the next step is judged anew. */
+static void a_row_gradient_that_is_not_finite_is_told(void **state)
+{
+    (void)state;
+    enum { DIM = 8, COLS = (SLOTS - 1) * DIM };
+    static const double bad[] = {(double)NAN, (double)INFINITY, -(double)INFINITY};
+    const tn_segment segment = {.name = "deep", .at = 1, .dim = DIM};
+    fixture *f = tn_alloc(1, sizeof *f, "a fixture");
+    fill(f, DIM);
+    tn_bag bag[SLOTS];
+    tn_embed_slot slot[SLOTS - 1];
+    for (uint32_t s = 0; s < SLOTS; s++) {
+        bag[s] = (tn_bag){.offset = f->offset, .index = f->index[s], .ones = true};
+    }
+    for (uint32_t s = 0; s < SLOTS - 1; s++) {
+        slot[s] = (tn_embed_slot){.name = s == 0 ? "a" : "b", .slot = s, .segment = &segment};
+    }
+    const tn_sparse sparse = sparse_of(f, DIM, bag);
+    tn_graph *g = tn_trial_graph(ROWS, true);
+    tn_trial t = tn_trial_open(g, tn_embed(g, "y", slot, SLOTS - 1), ROWS, true);
+    t.feed.sparse = &sparse;
+    static const size_t places[] = {0, DIM - 1, DIM, ROWS * COLS / 2 + 3, ROWS * COLS - 1};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        const double good = f->factor[places[i]];
+        f->factor[places[i]] = bad[i % 3];
+        tn_trial_run(&t, f->factor);
+        assert_false(tn_graph_rows_finite(g));
+        f->factor[places[i]] = good;
+        tn_trial_run(&t, f->factor);
+        assert_true(tn_graph_rows_finite(g));
+    }
+    tn_graph_free(g);
     tn_free(f);
 }
 
@@ -340,6 +376,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plain_slots_have_the_bits_of_weighted_ones),
         cmocka_unit_test(a_key_gets_the_gradients_of_all_its_places),
+        cmocka_unit_test(a_row_gradient_that_is_not_finite_is_told),
         cmocka_unit_test(a_sum_of_single_weights_needs_no_matrix),
         cmocka_unit_test(gradients_are_summed_by_example_then_slot_then_place),
         cmocka_unit_test(blocks_of_any_kind_give_the_same_bits),
