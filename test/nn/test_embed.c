@@ -118,7 +118,8 @@ static void a_key_gets_the_gradients_of_all_its_places(void **state)
             }
             tn_assert_value((double)f->grads[k * (DIM + 1) + 1 + c], want);
         }
-        assert_true(f->grads[k * (DIM + 1)] == 0); /* nobody takes the first float of a row */
+        /* nobody takes the first float of a row */
+        assert_true(f->grads[(size_t)k * (DIM + 1)] == 0);
     }
     tn_free(f);
 }

@@ -208,18 +208,17 @@ static inline void fetch_row(const tn_slab *rows, uint32_t entry)
     }
 }
 
-/* Puts n entries into b, or those whose hash has a certain bit into `half`. Their rows lie
- * anywhere.
- */
+/* Puts n entries into to[0], those whose hash has a certain bit into to[1]. Their rows lie
+ * anywhere. */
 static void put_all(const tn_slab *rows, const uint32_t *entry, uint32_t n, uint32_t mask,
-                    tn_index_block *b, tn_index_block *half, uint32_t bit)
+                    tn_index_block *const to[2], uint32_t bit)
 {
     for (uint32_t i = 0; i < n + AHEAD; i++) {
         fetch_row(rows, i < n ? entry[i] : 0);
         const uint32_t now = i < AHEAD ? 0 : entry[i - AHEAD];
         if (now != 0) {
             const uint32_t hash = hash_of_entry(rows, now);
-            put((hash & bit) != 0 ? half : b, mask, hash, now);
+            put(to[(hash & bit) != 0], mask, hash, now);
         }
     }
 }
@@ -231,7 +230,7 @@ static tn_status grow_first_block(tn_index *x, const tn_slab *rows, tn_page_aren
     uint32_t entries = x->mask + 1;
     tn_index_block *block = NULL;
     TN_TRY(new_block(2 * entries, e, &block, err));
-    put_all(rows, old->entry, entries, 2 * entries - 1, block, NULL, 0);
+    put_all(rows, old->entry, entries, 2 * entries - 1, (tn_index_block *[2]){block, NULL}, 0);
     x->directory[0] = block;
     x->mask = 2 * entries - 1;
     give_heap(e, old, block_bytes(entries));
@@ -274,7 +273,7 @@ static tn_status split(tn_index *x, const tn_slab *rows, uint32_t hash, tn_page_
     const uint32_t bit = UINT32_C(1) << (31 - b->depth);
     b->n = 0;
     half->depth = ++b->depth;
-    put_all(rows, entry, BLOCK_ENTRIES, x->mask, b, half, bit);
+    put_all(rows, entry, BLOCK_ENTRIES, x->mask, (tn_index_block *[2]){b, half}, bit);
     uint32_t span = UINT32_C(1) << (x->depth - b->depth);
     uint32_t from = (uint32_t)((uint64_t)hash >> (32 - x->depth)) & ~(2 * span - 1);
     for (uint32_t i = 0; i < span; i++) {
