@@ -37,6 +37,7 @@ enum { BATCHES_MAX = 256, FLUSH = 64 << 20, ROW_HEADER = 24 };
 typedef struct figures {
     tn_samples pull, push, alone, norm, insert;
     double bytes, of_row; /* of a key, and without index and room */
+    bool rules;           /* only pull and push are wanted */
 } figures;
 
 static void sample_rate(tn_samples *s, uint64_t ns)
@@ -63,6 +64,9 @@ static void time_steps(tn_table *t, const tn_bench_batch *b, const float *grads,
         start = tn_clock_ns();
         (void)tn_table_push_whole(t, NULL, &keys, grads, &p, false);
         sample_rate(&f->push, tn_clock_ns() - start);
+        if (f->rules) {
+            continue;
+        }
         start = tn_clock_ns();
         (void)tn_table_norm2(t, NULL, &keys, grads, &p);
         sample_rate(&f->norm, tn_clock_ns() - start);
@@ -259,27 +263,38 @@ static double run(const report *r)
     return 1e3 / tn_spread_of(&f.pull).median;
 }
 
-/* Nanoseconds of a row; NULL: under the rule of the default model. */
-static double push_ns(const report *r, const tn_optim *optim)
+/* Nanoseconds of a row in the fastest batch, and its bytes; `optim` NULL: under the rule of the
+ * default model. */
+static double push_ns(const report *r, const tn_optim *optim, double *bytes)
 {
     static figures f;
-    f = (figures){0};
+    f = (figures){.rules = true};
     measure(r->n_keys, r->dim, optim, &f);
-    return 1e3 / tn_spread_of(&f.push).median;
+    *bytes = f.of_row;
+    return 1e3 / tn_spread_of(&f.push).most;
 }
 
-/* What a row takes under each rule, with its own defaults, beside the rule of the default model. */
+/* What a row takes under each rule, with its own defaults, beside the rule of the default model
+ * measured right before it; and what changing as many bytes takes without a rule. */
 static void run_rules(const report *r)
 {
-    const double usual = push_ns(r, NULL);
-    print(r, (tn_figure){.is = tn_spread_one(usual), .target = usual, .at_most = true},
-          "push by the default", "ns per row");
     for (size_t i = 0; tn_all_optims[i] != NULL; i++) {
-        char what[48];
-        (void)snprintf(what, sizeof what, "push by %s", tn_all_optims[i]->choice.name);
+        double bytes = 0;
+        char what[64];
+        const double usual = push_ns(r, NULL, &bytes);
+        const double ns = push_ns(r, tn_all_optims[i], &bytes);
+        const uint32_t lines = ((uint32_t)bytes + TN_LINE - 1) / TN_LINE;
+        const uint64_t room = r->n_keys * lines * TN_LINE;
+        (void)snprintf(what, sizeof what, "push by %s, %.0f bytes a row",
+                       tn_all_optims[i]->choice.name, bytes);
         print(r,
-              (tn_figure){.is = tn_spread_one(push_ns(r, tn_all_optims[i])),
-                          .target = usual * 1.3,
+              (tn_figure){.is = tn_spread_one(ns),
+                          .yardstick = usual,
+                          .yardstick_is = "the default rule",
+                          .limit = 1e3 / tn_random_rows(room, TN_BENCH_KEYS, lines, true),
+                          .limit_is = "its lines changed",
+                          .target = 1.3,
+                          .aim = TN_AIM_YARDSTICK,
                           .at_most = true},
               what, "ns per row");
     }

@@ -100,12 +100,46 @@ typedef struct tn_optim {
     const char *(*dense)(const void *opts);
 } tn_optim;
 
+/* Rows of one weight each, side by side, so that their roots and quotients are taken at once. */
+typedef struct tn_column {
+    float w[TN_ROWS_MAX], a[TN_ROWS_MAX], b[TN_ROWS_MAX], g[TN_ROWS_MAX];
+} tn_column;
+
+static inline void tn_column_read(const tn_row_run *rows, tn_column *c)
+{
+    for (uint32_t i = 0; i < rows->n; i++) {
+        const float *w = rows->w[i];
+        c->w[i] = w[0];
+        c->a[i] = w[rows->state[0]];
+        c->b[i] = w[rows->state[1]];
+        c->g[i] = rows->grad[i][0];
+    }
+}
+
+/* The weight last: a state that a rule has not stands where the weight is. */
+static inline void tn_column_write(const tn_row_run *rows, const tn_column *c)
+{
+    for (uint32_t i = 0; i < rows->n; i++) {
+        float *w = rows->w[i];
+        w[rows->state[1]] = c->b[i];
+        w[rows->state[0]] = c->a[i];
+        w[0] = c->w[i];
+    }
+}
+
 /* Two functions from an inline one, rule##_one(n, w, a, b, g, rates), with the first two states:
  * rule##_descend does the same, rule##_rows every row of a run. */
 #define TN_DESCENT(rule, rates_type)                                                               \
     __attribute__((always_inline)) static inline void rule##_each(                                 \
         const tn_row_run *rows, const rates_type *rates, const uint32_t dim)                       \
     {                                                                                              \
+        if (dim == 1) {                                                                            \
+            tn_column c;                                                                           \
+            tn_column_read(rows, &c);                                                              \
+            rule##_one(rows->n, c.w, c.a, c.b, c.g, rates);                                        \
+            tn_column_write(rows, &c);                                                             \
+            return;                                                                                \
+        }                                                                                          \
         for (uint32_t i = 0; i < rows->n; i++) {                                                   \
             float *w = rows->w[i];                                                                 \
             rule##_one(dim, w, w + rows->state[0], w + rows->state[1], rows->grad[i], rates);      \
@@ -157,6 +191,7 @@ static inline double tn_square_sum(size_t n, const float *x)
     double lane[TN_SQUARE_LANES] = {0};
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
+#pragma omp simd
         for (size_t k = 0; k < 8; k++) {
             lane[k] += (double)x[i + k] * (double)x[i + k];
         }

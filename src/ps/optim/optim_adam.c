@@ -12,6 +12,7 @@
 #include "ps/optim/optim.h"
 
 #include <math.h>
+#include <string.h>
 
 typedef struct adam_opts {
     tn_rule_opts rule;
@@ -49,35 +50,69 @@ static double correction(double b, uint64_t t)
     return 1 - power;
 }
 
+enum { KNOWN_RATES = 512, KNOWN_ROOTS = 4096 };
+
 /* What a thread has computed for the first pair of betas that it met: rows have small counts, the
  * same ones again and again. 0: not yet. */
 typedef struct corrections {
     double beta1, beta2;
-    double first[512];
-    float root[4096];
+    double lr; /* of the rates */
+    float rate[KNOWN_RATES];
+    float root[KNOWN_ROOTS];
 } corrections;
 
-static void correct(const adam_opts *o, double lr, uint64_t t, factors *f)
+/* NULL: of other betas. */
+static corrections *corrections_of(const adam_opts *o, double lr)
 {
     static _Thread_local corrections known;
-    const uint64_t n_first = sizeof known.first / sizeof *known.first;
-    const uint64_t n_root = sizeof known.root / sizeof *known.root;
     if (known.beta2 == 0) {
         known.beta1 = o->beta1;
         known.beta2 = o->beta2;
     }
-    const bool same = known.beta1 == o->beta1 && known.beta2 == o->beta2;
-    const double first = same && t < n_first ? known.first[t] : 0;
-    const float root = same && t < n_root ? known.root[t] : 0;
-    const double c1 = first != 0 ? first : correction(o->beta1, t);
-    f->rate = (float)(lr / c1);
-    f->root = root != 0 ? root : (float)(1 / sqrt(correction(o->beta2, t)));
-    if (same && t < n_first) {
-        known.first[t] = c1;
+    if (known.lr != lr) {
+        memset(known.rate, 0, sizeof known.rate);
+        known.lr = lr;
     }
-    if (same && t < n_root) {
-        known.root[t] = f->root;
+    return known.beta1 == o->beta1 && known.beta2 == o->beta2 ? &known : NULL;
+}
+
+static void correct(const adam_opts *o, double lr, uint64_t t, float *rate, float *root)
+{
+    corrections *known = corrections_of(o, lr);
+    *root = known != NULL && t < KNOWN_ROOTS ? known->root[t] : 0;
+    *root = *root != 0 ? *root : (float)(1 / sqrt(correction(o->beta2, t)));
+    *rate = (float)(lr / correction(o->beta1, t));
+    if (known != NULL && t < KNOWN_RATES) {
+        known->rate[t] = *rate;
     }
+    if (known != NULL && t < KNOWN_ROOTS) {
+        known->root[t] = *root;
+    }
+}
+
+/* Of n rows with these counts. */
+static void correct_rows(const adam_opts *o, double lr, uint32_t n, const uint32_t *counts,
+                         float *rate, float *root)
+{
+    const corrections *known = corrections_of(o, lr);
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t t = counts[i];
+        if (known != NULL && t < KNOWN_RATES && known->rate[t] != 0) {
+            rate[i] = known->rate[t];
+            root[i] = known->root[t];
+        } else {
+            correct(o, lr, t, &rate[i], &root[i]);
+        }
+    }
+}
+
+/* One weight. */
+static inline void adam_weight(const factors *c, float rate, float root, float g, float *w,
+                               float *m, float *v)
+{
+    *m = c->keep_m * *m + c->add_m * g;
+    *v = c->keep_v * *v + c->add_v * g * g;
+    *w = *w * c->shrink - rate * *m / (sqrtf(*v) * root + c->eps);
 }
 
 TN_DESCENT_ONE(adam, factors)
@@ -85,9 +120,7 @@ TN_DESCENT_ONE(adam, factors)
     const factors c = *rates;
 #pragma omp simd
     for (size_t i = 0; i < n; i++) {
-        a[i] = c.keep_m * a[i] + c.add_m * g[i];
-        b[i] = c.keep_v * b[i] + c.add_v * g[i] * g[i];
-        w[i] = w[i] * c.shrink - c.rate * a[i] / (sqrtf(b[i]) * c.root + c.eps);
+        adam_weight(&c, c.rate, c.root, g[i], &w[i], &a[i], &b[i]);
     }
 }
 
@@ -97,17 +130,41 @@ TN_HOT static void adam_descend(size_t n, float *w, float *const state[], const 
     adam_one(n, w, state[STATE_M], state[STATE_V], g, f);
 }
 
-/* f: of each row. */
-__attribute__((always_inline)) static inline void adam_each(const tn_row_run *rows,
-                                                            const factors *f, const uint32_t dim)
+/* Rows whose counts differ: *f but for their rates and roots. */
+typedef struct own_factors {
+    factors all;
+    float rate[TN_ROWS_MAX], root[TN_ROWS_MAX];
+} own_factors;
+
+static inline void adam_column(const tn_row_run *rows, const own_factors *f)
 {
+    const factors c = f->all;
+    tn_column x;
+    tn_column_read(rows, &x);
+#pragma omp simd
+    for (uint32_t i = 0; i < rows->n; i++) {
+        adam_weight(&c, f->rate[i], f->root[i], x.g[i], &x.w[i], &x.a[i], &x.b[i]);
+    }
+    tn_column_write(rows, &x);
+}
+
+__attribute__((always_inline)) static inline void
+adam_each(const tn_row_run *rows, const own_factors *f, const uint32_t dim)
+{
+    if (dim == 1) {
+        adam_column(rows, f);
+        return;
+    }
+    factors own = f->all;
     for (uint32_t i = 0; i < rows->n; i++) {
         float *w = rows->w[i];
-        adam_one(dim, w, w + rows->state[STATE_M], w + rows->state[STATE_V], rows->grad[i], &f[i]);
+        own.rate = f->rate[i];
+        own.root = f->root[i];
+        adam_one(dim, w, w + rows->state[STATE_M], w + rows->state[STATE_V], rows->grad[i], &own);
     }
 }
 
-TN_HOT static void adam_rows(const tn_row_run *rows, const factors *f)
+TN_HOT static void adam_rows(const tn_row_run *rows, const own_factors *f)
 {
     TN_UNROLLED(adam_each, rows->dim, rows, f);
 }
@@ -134,7 +191,7 @@ static factors factors_of(const adam_opts *o, double lr, uint64_t t, double wd)
         .shrink = (float)(1 - lr * wd),
     };
     if (o->bias != BIAS_NONE) {
-        correct(o, lr, t, &f);
+        correct(o, lr, t, &f.rate, &f.root);
     }
     return f;
 }
@@ -147,15 +204,15 @@ static factors factors_at(const adam_opts *o, const tn_update *u, double wd)
 
 static void update_rows(const adam_opts *o, const tn_update *u, double wd, const tn_row_run *rows)
 {
-    factors f[TN_ROWS_MAX];
-    f[0] = factors_at(o, u, wd);
-    for (uint32_t i = 0; i < rows->n; i++) {
-        f[i] = f[0];
-        if (o->bias == BIAS_ROW) {
-            correct(o, u->lr, rows->counts[i], &f[i]);
-        }
+    own_factors f = {.all = factors_at(o, u, wd)};
+    if (o->bias == BIAS_ROW) {
+        correct_rows(o, u->lr, rows->n, rows->counts, f.rate, f.root);
     }
-    adam_rows(rows, f);
+    for (uint32_t i = 0; i < rows->n && o->bias != BIAS_ROW; i++) {
+        f.rate[i] = f.all.rate;
+        f.root[i] = f.all.root;
+    }
+    adam_rows(rows, &f);
 }
 
 static void adam_update(const void *opts, const tn_update *u, size_t n, float *w,

@@ -17,6 +17,7 @@
  * With `rowwise` all weights of a row share n += mean of g_j^2, and w is the exact minimiser.
  */
 #include "base/core/compiler.h"
+#include "base/keys/record.h"
 #include "config/field.h"
 #include "ps/optim/optim.h"
 
@@ -103,70 +104,133 @@ typedef struct group_ftrl_opts {
     bool rowwise;
 } group_ftrl_opts;
 
-/* z += g - s w for a sum n that grows by `square`. */
-static inline float next_z(float alpha, float z, float w, float g, float n, float square)
+typedef struct group_rates {
+    factors c;
+    double l21;
+    bool rowwise;
+} group_rates;
+
+/* A weight before its row's norm is known. */
+typedef struct gathered {
+    float z, soft, rate;
+} gathered;
+
+/* z += g - s w for a sum n that grows by `square`, and soft(z, l1). */
+static inline gathered gather(const factors *c, float z, float w, float g, float n, float square)
 {
-    float roots = alpha * (sqrtf(n + square) + sqrtf(n));
-    float s = roots > 0 ? square / roots : 0;
-    return z + (g - s * w);
+    const float root = sqrtf(n + square);
+    const float roots = c->alpha * (root + sqrtf(n));
+    const float s = roots > 0 ? square / roots : 0;
+    const float next = z + (g - s * w);
+    const float shrunk = next - copysignf(c->l1, next);
+    const float rate = (c->beta + root) / c->alpha + c->l2;
+    return (gathered){next, fabsf(next) <= c->l1 ? 0 : shrunk, rate};
 }
 
-/* One sum per weight; w := soft(z, l1). */
-TN_HOT static void group_gather(size_t n, float *restrict w, float *restrict z, float *restrict sum,
-                                const float *restrict g, const factors *rates)
+/* The factor of a row of n weights with this squared norm. */
+static inline float kept(double norm2, size_t n, double l21)
 {
-    const factors c = *rates;
+    const double penalty = l21 * sqrt((double)n);
+    const double norm = sqrt(norm2);
+    const double part = 1 - penalty / norm;
+    return (float)(norm > penalty ? part : 0);
+}
+
+/* The weight of soft(z, l1); 0 where nothing was learned yet. */
+static inline float solved(float soft, float keep, float rate)
+{
+    const float next = -keep * soft / rate;
+    return rate > 0 ? next : 0;
+}
+
+/* Weights of a row: w := soft(z, l1), with the rates that solve them. */
+__attribute__((always_inline)) static inline void
+gather_each(const size_t n, float *restrict w, float *restrict z, float *restrict sum,
+            const float *restrict g, const factors *f, float *restrict rate)
+{
+    const factors c = *f;
 #pragma omp simd
     for (size_t i = 0; i < n; i++) {
-        float square = g[i] * g[i];
-        float next = next_z(c.alpha, z[i], w[i], g[i], sum[i], square);
-        float shrunk = next - copysignf(c.l1, next);
-        z[i] = next;
+        const float square = g[i] * g[i];
+        const gathered x = gather(&c, z[i], w[i], g[i], sum[i], square);
+        z[i] = x.z;
+        w[i] = x.soft;
+        rate[i] = x.rate;
         sum[i] += square;
-        w[i] = fabsf(next) <= c.l1 ? 0 : shrunk;
     }
 }
 
-/* One sum for the row; w := soft(z, l1). */
-TN_HOT static void group_gather_row(size_t n, float *restrict w, float *restrict z,
-                                    float *restrict sum, const float *restrict g,
-                                    const factors *rates)
+/* The same with one sum for the row. */
+__attribute__((always_inline)) static inline void gather_row(const size_t n, float *restrict w,
+                                                             float *restrict z, float *restrict sum,
+                                                             const float *restrict g,
+                                                             const factors *f, float *restrict rate)
 {
-    const factors c = *rates;
+    const factors c = *f;
     const float before = *sum;
-    float square = (float)(tn_square_sum(n, g) / (double)n);
+    const float square = (float)(tn_square_sum(n, g) / (double)n);
 #pragma omp simd
     for (size_t i = 0; i < n; i++) {
-        float next = next_z(c.alpha, z[i], w[i], g[i], before, square);
-        float shrunk = next - copysignf(c.l1, next);
-        z[i] = next;
-        w[i] = fabsf(next) <= c.l1 ? 0 : shrunk;
+        const gathered x = gather(&c, z[i], w[i], g[i], before, square);
+        z[i] = x.z;
+        w[i] = x.soft;
+        rate[i] = x.rate;
     }
-    *sum += square;
+    *sum = before + square;
 }
 
-/* w := -keep w / rate, with the rate of each sum; 0 where nothing was learned yet. */
-TN_HOT static void group_solve(size_t n, float *restrict w, const float *restrict sum, float keep,
-                               const factors *rates)
+TN_DESCENT_ONE(group, group_rates)
 {
-    const factors c = *rates;
+    float rate[TN_DIM_MAX];
+    if (rates->rowwise) {
+        gather_row(n, w, a, b, g, &rates->c, rate);
+    } else {
+        gather_each(n, w, a, b, g, &rates->c, rate);
+    }
+    const float keep = kept(tn_square_sum(n, w), n, rates->l21);
 #pragma omp simd
     for (size_t i = 0; i < n; i++) {
-        float rate = (c.beta + sqrtf(sum[i])) / c.alpha + c.l2;
-        float next = -keep * w[i] / rate;
-        w[i] = rate > 0 ? next : 0;
+        w[i] = solved(w[i], keep, rate[i]);
     }
 }
 
-TN_HOT static void group_solve_row(size_t n, float *restrict w, float sum, float keep,
-                                   const factors *rates)
+TN_HOT static void group_descend(size_t n, float *w, float *const state[], const float *g,
+                                 const group_rates *rates)
 {
-    const float rate = (rates->beta + sqrtf(sum)) / rates->alpha + rates->l2;
+    group_one(n, w, state[STATE_Z], state[STATE_N], g, rates);
+}
+
+/* Rows of one weight each, whose norm is its size. */
+static inline void group_column(const tn_row_run *rows, const group_rates *rates)
+{
+    tn_column x;
+    float rate[TN_ROWS_MAX];
+    tn_column_read(rows, &x);
+    gather_each(rows->n, x.w, x.a, x.b, x.g, &rates->c, rate);
 #pragma omp simd
-    for (size_t i = 0; i < n; i++) {
-        float next = -keep * w[i] / rate;
-        w[i] = rate > 0 ? next : 0;
+    for (uint32_t i = 0; i < rows->n; i++) {
+        const float keep = kept((double)x.w[i] * (double)x.w[i], 1, rates->l21);
+        x.w[i] = solved(x.w[i], keep, rate[i]);
     }
+    tn_column_write(rows, &x);
+}
+
+__attribute__((always_inline)) static inline void
+group_together(const tn_row_run *rows, const group_rates *rates, const uint32_t dim)
+{
+    if (dim == 1) {
+        group_column(rows, rates);
+        return;
+    }
+    for (uint32_t i = 0; i < rows->n; i++) {
+        float *w = rows->w[i];
+        group_one(dim, w, w + rows->state[STATE_Z], w + rows->state[STATE_N], rows->grad[i], rates);
+    }
+}
+
+TN_HOT static void group_rows(const tn_row_run *rows, const group_rates *rates)
+{
+    TN_UNROLLED(group_together, rows->dim, rows, rates);
 }
 
 static uint32_t group_ftrl_states(const void *opts, tn_state out[TN_STATES_MAX])
@@ -194,23 +258,24 @@ static void group_ftrl_init(const void *opts, size_t n, const float *w, float *c
     }
 }
 
+static group_rates group_rates_of(const group_ftrl_opts *o)
+{
+    return (group_rates){factors_of(&o->rule, o->alpha, o->beta), o->l21, o->rowwise};
+}
+
 static void group_ftrl_update(const void *opts, const tn_update *u, size_t n, float *w,
                               float *const state[], const float *g)
 {
     (void)u;
-    const group_ftrl_opts *o = opts;
-    factors c = factors_of(&o->rule, o->alpha, o->beta);
-    const float *sum = state[STATE_N];
-    (o->rowwise ? group_gather_row : group_gather)(n, w, state[STATE_Z], state[STATE_N], g, &c);
+    const group_rates rates = group_rates_of(opts);
+    group_descend(n, w, state, g, &rates);
+}
 
-    double norm = sqrt(tn_square_sum(n, w));
-    double penalty = o->l21 * sqrt((double)n);
-    double keep = norm > penalty ? 1 - penalty / norm : 0;
-    if (o->rowwise) {
-        group_solve_row(n, w, *sum, (float)keep, &c);
-    } else {
-        group_solve(n, w, sum, (float)keep, &c);
-    }
+static void group_ftrl_update_rows(const void *opts, const tn_update *u, const tn_row_run *rows)
+{
+    (void)u;
+    const group_rates rates = group_rates_of(opts);
+    group_rows(rows, &rates);
 }
 
 static const char *group_ftrl_dense(const void *opts)
@@ -232,8 +297,8 @@ static const tn_field group_ftrl_fields[] = {
 
 const tn_optim tn_optim_group_ftrl = {
     TN_OPTIM_MEMBERS(group_ftrl, "FTRL that can zero a whole row (Yue 2021)"),
+    TN_OPTIM_UPDATES(group_ftrl),
     .own_l2 = true,
-    .update = group_ftrl_update,
     .states = group_ftrl_states,
     .init = group_ftrl_init,
     .dense = group_ftrl_dense,
