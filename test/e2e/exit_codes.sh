@@ -75,6 +75,10 @@ expect 3 tnet-train "$dir/none.yaml"
 grep -q "cannot open '$dir/none.yaml'" "$dir/err" || fail "$(cat "$dir/err")"
 expect 3 tnet-train "$config" modle.type=lr
 grep -qF "unknown key 'modle' (did you mean 'model'?)" "$dir/err" || fail "$(cat "$dir/err")"
+expect 3 tnet-train "$config" train.optimizer.grad_normalize=true
+says "grad_normalize\` is for rows"
+expect 3 tnet-train "$config" train.optimizer.type=adagrad_decay
+says "sums of rows fade; use adagrad or rmsprop"
 expect 3 tnet-eval "$config" 'model.hidden=[17]'
 says "parameter 'deep.1.W' is [156, 17], in the checkpoint [156, 16]"
 expect 3 tnet-eval "$config" data.test=~

@@ -42,7 +42,7 @@ takes widedeep 'train.sparse={wide: {type: ftrl}, deep: {type: group_ftrl}}'
 for rule in $(tnet-train --list-optimizers | sed -n 's/^\([a-z_][a-z_]*\) .*/\1/p'); do
     takes deepfm "train.sparse.type=$rule"
     case $rule in
-    group_ftrl) ;;
+    group_ftrl | adagrad_decay) ;;
     *) takes deepfm "train.optimizer.type=$rule" ;;
     esac
 done

@@ -269,6 +269,89 @@ static void v19_ftrl_end_state(void **state)
     tn_arena_free(arena);
 }
 
+static void v19_adagrad_decay_makes_up_for_steps_without_the_row(void **state)
+{
+    (void)state;
+    static const char *const options[] = {"n0=.1 every=10", "n0=.1 every=10 rowwise=true"};
+    tn_arena *arena = tn_arena_new(1 << 14);
+    for (size_t i = 0; i < 2; i++) {
+        const float none[DIM] = {0};
+        drive x;
+        drive_begin(&x, arena, "adagrad_decay", options[i]);
+        tn_optim_init(x.rule.optim, x.rule.opts, DIM, x.w, x.state);
+        x.state[0][0] = 2;
+        x.state[0][1] = .2F;
+        drive_step(&x, 58, DIM, none); /* the 59th step: five decays by then */
+        assert_near((double)x.state[0][0], 1.18098);
+        assert_near((double)x.state[0][1], i == 0 ? .118098 : (double).2F);
+        drive_step(&x, 58, DIM, none);
+        assert_near((double)x.state[0][0], 1.18098);
+        drive_step(&x, 10000, DIM, none);
+        assert_near((double)x.state[0][0], .1);
+        drive_step(&x, 10001, DIM, gradients[0]);
+        assert_true(x.state[0][0] > .1F);
+    }
+    tn_arena_free(arena);
+}
+
+/* Rows that are updated together get the bits of rows updated one by one, and a checkpoint's bytes
+ * of a row are enough to go on. */
+static void adagrad_decay_of_a_table_survives_a_row_written_and_read(void **state)
+{
+    (void)state;
+    enum { KEYS = 70, WIDE = 5, MOVED_AT = 25, ALL = 60 };
+    tn_arena *arena = tn_arena_new(1 << 16);
+    kit_model *m =
+        kit_model_plain(arena, WIDE, kit_rule(arena, "adagrad_decay", "lr=.1 every=7 rho=.5"));
+    tn_table *t = kit_table(m, 1);
+    tn_table *moved = kit_table(m, 1);
+    uint64_t key[KEYS];
+    for (uint32_t i = 0; i < KEYS; i++) {
+        key[i] = i * UINT64_C(0x9e3779b97f4a7c15);
+    }
+    kit_keys *k = kit_keys_new(arena, &m->layout, key, NULL, KEYS);
+    float *g = TN_NEW_ARRAY(arena, float, k->n_floats);
+    assert_int_equal(tn_table_pull(t, NULL, &k->set, g, NULL), TN_OK);
+    for (uint64_t step = 0; step < ALL; step += step % 3 + 1) {
+        tn_push push = kit_push(step);
+        for (uint32_t i = 0; i < k->n_floats; i++) {
+            g[i] = .1F * (float)((i + step) % 9) - .4F;
+        }
+        tn_table_push(t, NULL, &k->set, g, &push, 1);
+        if (step > MOVED_AT) {
+            tn_table_push(moved, NULL, &k->set, g, &push, 1);
+            continue;
+        }
+        tn_table_clear(moved);
+        for (uint32_t i = 0; i < KEYS; i++) {
+            kit_row row;
+            assert_true(kit_row_of(t, key[i], &row));
+            assert_int_equal(tn_table_restore(moved, &row.view, NULL), TN_OK);
+        }
+    }
+    drive one;
+    for (uint32_t i = 0; i < KEYS; i++) {
+        kit_row a;
+        kit_row b;
+        assert_true(kit_row_of(t, key[i], &a) && kit_row_of(moved, key[i], &b));
+        assert_memory_equal(a.data, b.data, a.view.n_floats * sizeof(float));
+        drive_begin(&one, arena, "adagrad_decay", "lr=.1 every=7 rho=.5");
+        tn_optim_init(one.rule.optim, one.rule.opts, WIDE, one.w, one.state);
+        for (uint64_t step = 0; step < ALL; step += step % 3 + 1) {
+            float own[WIDE];
+            for (uint32_t j = 0; j < WIDE; j++) {
+                own[j] = .1F * (float)((k->set.at[k->index[i]] + j + step) % 9) - .4F;
+            }
+            drive_step(&one, step, WIDE, own);
+        }
+        assert_memory_equal(a.data, one.w, sizeof(float) * WIDE);
+        assert_memory_equal(a.data + WIDE, one.state[0], sizeof(float) * WIDE);
+    }
+    tn_table_free(t);
+    tn_table_free(moved);
+    tn_arena_free(arena);
+}
+
 /* A row that is in steps 1 and 3 only, with the first and the third gradient. */
 static void check_lazy_adam(const char *options, double w0, double w1)
 {
@@ -325,6 +408,8 @@ int main(void)
         cmocka_unit_test(v18_group_ftrl),
         cmocka_unit_test(v18_ftrl_starts_warm),
         cmocka_unit_test(v19_ftrl_end_state),
+        cmocka_unit_test(v19_adagrad_decay_makes_up_for_steps_without_the_row),
+        cmocka_unit_test(adagrad_decay_of_a_table_survives_a_row_written_and_read),
         cmocka_unit_test(v19_lazy_adam_counts_by_row_by_step_or_not_at_all),
     };
     return cmocka_run_group_tests_name("ps/optim_vectors", tests, NULL, NULL);

@@ -42,9 +42,9 @@ static void gradients_pass_unchanged_by_default(void **state)
     tn_arena *arena = tn_arena_new(1 << 14);
     tn_rule plain = kit_rule(arena, "sgd", NULL);
     assert_true(tn_rule_plain(&plain));
-    const char *not_plain[] = {"l2=.1", "grad_scale=show", "grad_scale=sum", "clip_row=1",
-                               "clip_value=1"};
-    for (size_t i = 0; i < 5; i++) {
+    const char *not_plain[] = {"l2=.1",      "grad_scale=show", "grad_scale=sum",
+                               "clip_row=1", "clip_value=1",    "grad_normalize=true"};
+    for (size_t i = 0; i < 6; i++) {
         tn_rule other = kit_rule(arena, "sgd", not_plain[i]);
         assert_false(tn_rule_plain(&other));
     }
@@ -69,6 +69,22 @@ static void l2_is_added_before_the_clips(void **state)
     assert_grad("l2=.5", &absent, 1, (double[N]){.5, 1, -.5});
 }
 
+static void a_gradient_is_divided_by_its_norm_unless_that_is_tiny(void **state)
+{
+    (void)state;
+    assert_grad("grad_normalize=true", &row, 1, (double[N]){3 / 13., -4 / 13., 12 / 13.});
+    assert_grad("grad_normalize=true grad_scale=sum l2=.5 clip_row=100", &row, 1,
+                (double[N]){3 / 13. + .5, -4 / 13. + 1, 12 / 13. - .5});
+    const float small[N] = {3e-6F, -4e-6F, 0};
+    tn_trained x = {.n = N, .w = weights, .grad = small, .show = 1, .is_row = true};
+    float g[N];
+    assert_true(chain("grad_normalize=true", &x, 1, g) < 1e-10);
+    assert_memory_equal(g, small, sizeof g);
+    assert_grad("grad_normalize=true grad_scale=sum", &x, 1, (double[N]){.6, -.8, 0});
+    tn_trained absent = {.n = N, .w = weights, .is_row = true};
+    assert_grad("grad_normalize=true l2=.5", &absent, 1, (double[N]){.5, 1, -.5});
+}
+
 static void clips_act_in_order_value_row_global(void **state)
 {
     (void)state;
@@ -84,9 +100,10 @@ static void clips_act_in_order_value_row_global(void **state)
 static void what_is_not_finite_survives_every_clip(void **state)
 {
     (void)state;
-    const char *options[] = {NULL, "clip_value=1", "clip_row=1", "clip_value=1 clip_row=1"};
+    const char *options[] = {NULL, "clip_value=1", "clip_row=1", "clip_value=1 clip_row=1",
+                             "grad_normalize=true"};
     const float bad[] = {NAN, INFINITY, -INFINITY};
-    for (size_t o = 0; o < 4; o++) {
+    for (size_t o = 0; o < 5; o++) {
         for (size_t b = 0; b < 3; b++) {
             float with[N] = {1, bad[b], 2};
             float g[N];
@@ -143,6 +160,7 @@ int main(void)
         cmocka_unit_test(gradients_pass_unchanged_by_default),
         cmocka_unit_test(scales_are_none_per_show_or_the_sum),
         cmocka_unit_test(l2_is_added_before_the_clips),
+        cmocka_unit_test(a_gradient_is_divided_by_its_norm_unless_that_is_tiny),
         cmocka_unit_test(clips_act_in_order_value_row_global),
         cmocka_unit_test(what_is_not_finite_survives_every_clip),
         cmocka_unit_test(l1_shrinks_towards_zero_and_bounds_hold_last),

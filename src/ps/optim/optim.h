@@ -4,7 +4,8 @@
  * optims.def. The chain around it is the same for all (ps/optim/rule.c), per row segment or tile of
  * the dense vector:
  *
- *   g *= grad_scale;  g += l2 * w (not FTRL);  value clip;  row clip (rows);  global clip;
+ *   g *= grad_scale;  g /= its norm where grad_normalize says so (rows);  g += l2 * w (not FTRL);
+ *   value clip;  row clip (rows);  global clip;
  *   update();  L1 prox (not FTRL);  bounds
  *
  * The tests train every optimizer of the list on rows and on a dense vector. All functions are
@@ -65,6 +66,7 @@ typedef struct tn_rule_opts {
     double l1, l2;
     uint32_t l2_mode;            /* touched dense */
     uint32_t grad_scale;         /* none show sum */
+    bool grad_normalize;         /* rows only */
     double clip_row, clip_value; /* NAN: train.clip */
     double dc;                   /* delay compensation, cluster/async/async_server.c; 0: none */
     tn_f64s bounds;              /* [low, high] or empty */
@@ -245,6 +247,8 @@ extern const char *const tn_grad_scales[]; /* in the order of TN_SCALE_* */
 #define TN_RULE_CHAIN                                                                              \
     TN_FIELD_CHOICE(tn_rule_opts, grad_scale, "none", tn_grad_scales,                              \
                     "gradient of a row: as it is, per occurrence, or of the summed loss"),         \
+        TN_FIELD_BOOL(tn_rule_opts, grad_normalize, "false",                                       \
+                      "gradient of a row divided by its norm, unless that is 1e-5 or less"),       \
         TN_FIELD_F64(tn_rule_opts, clip_row, "~", 0, 1e30, "",                                     \
                      "largest norm of a row's gradient; default: train.clip.row"),                 \
         TN_FIELD_F64(tn_rule_opts, clip_value, "~", 0, 1e30, "",                                   \

@@ -1,8 +1,12 @@
-/* optim_adagrad.c - Adagrad (Duchi 2011), per coordinate or with one sum per row, and Paddle's.
+/* optim_adagrad.c - Adagrad (Duchi 2011), per coordinate or with one sum per row, Paddle's, and one
+ * whose sums fade.
  *
  *   per coordinate   n += g^2                 w -= lr g / (sqrt(n) + eps)
  *   rowwise          n += mean of g_j^2       the same with the row's n
  *   paddle           w -= lr g sqrt(n0 / (n0 + n)),  then n += g^2 (or the mean); n starts at 0
+ *
+ * adagrad_decay, for rows: every T steps n = max(rho n, n0), done when the row is next updated: it
+ * keeps the number e of decays up to then, and n = max(rho^(floor(step / T) - e) n, n0).
  */
 #include "config/field.h"
 #include "ps/optim/optim.h"
@@ -189,4 +193,103 @@ const tn_optim tn_optim_adagrad = {
     .states = adagrad_states,
     .init = adagrad_init,
     .dense = adagrad_dense,
+};
+
+/* ---- adagrad_decay ---- */
+
+typedef struct adagrad_decay_opts {
+    adagrad_opts adagrad;
+    uint64_t every;
+    double rho;
+} adagrad_decay_opts;
+
+enum { STATE_N, STATE_E };
+
+static uint32_t adagrad_decay_states(const void *opts, tn_state out[TN_STATES_MAX])
+{
+    (void)adagrad_states(opts, out);
+    out[STATE_E] = (tn_state){.name = "e", .per_row = true};
+    return STATE_E + 1;
+}
+
+/* A fresh row has no sum that could fade below n0, so its count of decays may begin anywhere. */
+static void adagrad_decay_init(const void *opts, size_t n, const float *w, float *const state[])
+{
+    adagrad_init(opts, n, w, state);
+    *state[STATE_E] = 0;
+}
+
+static double power_of(double base, uint64_t exponent)
+{
+    double power = 1;
+    for (double square = base; exponent != 0 && power > 0; exponent >>= 1) {
+        power = (exponent & 1) != 0 ? power * square : power;
+        square *= square;
+    }
+    return power;
+}
+
+/* Makes up for the decays of a row's sums since its last update. */
+static void decay(const adagrad_decay_opts *o, float now, size_t n, float *sum, float *decays)
+{
+    const float first = (float)first_sum(&o->adagrad);
+    const double keep = power_of(o->rho, (uint64_t)(now - *decays));
+    for (size_t i = 0; i < (o->adagrad.rowwise ? 1 : n); i++) {
+        const float less = (float)(keep * (double)sum[i]);
+        sum[i] = less > first ? less : first;
+    }
+    *decays = now;
+}
+
+/* Decays up to a step; a float counts 16 million of them. */
+static float decays_until(const adagrad_decay_opts *o, uint64_t step)
+{
+    return (float)(step / o->every);
+}
+
+static void adagrad_decay_update(const void *opts, const tn_update *u, size_t n, float *w,
+                                 float *const state[], const float *g)
+{
+    const float now = decays_until(opts, u->step);
+    if (*state[STATE_E] < now) {
+        decay(opts, now, n, state[STATE_N], state[STATE_E]);
+    }
+    adagrad_update(opts, u, n, w, state, g);
+}
+
+static void adagrad_decay_update_rows(const void *opts, const tn_update *u, const tn_row_run *rows)
+{
+    const float now = decays_until(opts, u->step);
+    for (uint32_t i = 0; i < rows->n; i++) {
+        float *w = rows->w[i];
+        if (w[rows->state[STATE_E]] < now) {
+            decay(opts, now, rows->dim, w + rows->state[STATE_N], w + rows->state[STATE_E]);
+        }
+    }
+    adagrad_update_rows(opts, u, rows);
+}
+
+static const char *adagrad_decay_dense(const void *opts)
+{
+    (void)opts;
+    return "sums of rows fade; use adagrad or rmsprop";
+}
+
+static const tn_field adagrad_decay_fields[] = {
+    TN_RULE_LR("0.05"),
+    TN_FIELD_BOOL(adagrad_opts, rowwise, "false", "one sum per row: the mean of its squares"),
+    TN_FIELD_F64(adagrad_opts, n0, "0.1", 1e-30, 1e30, "", "first sum, and the least one"),
+    TN_FIELD_F64(adagrad_opts, eps, "1e-8", 0, 1, "", "added to the root of the sum"),
+    TN_FIELD_U64(adagrad_decay_opts, every, "100000", 1, 1e15, "steps", "steps between two decays"),
+    TN_FIELD_F64(adagrad_decay_opts, rho, "0.9", 0, 1, "", "factor of the sums at a decay"),
+    TN_RULE_USUAL,
+    TN_FIELD_END,
+};
+
+const tn_optim tn_optim_adagrad_decay = {
+    TN_OPTIM_MEMBERS(adagrad_decay, "Adagrad whose sums shrink every so many steps"),
+    TN_OPTIM_UPDATES(adagrad_decay),
+    .states = adagrad_decay_states,
+    .init = adagrad_decay_init,
+    .dense = adagrad_decay_dense,
 };

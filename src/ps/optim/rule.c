@@ -50,8 +50,8 @@ bool tn_rule_plain(const tn_rule *rule)
 {
     const tn_rule_opts *o = rule->opts;
     bool no_l2 = o->l2 == 0 || rule->optim->own_l2;
-    return no_l2 && o->grad_scale == TN_SCALE_NONE && isinf(rule->clip_value) &&
-           isinf(rule->clip_row);
+    return no_l2 && o->grad_scale == TN_SCALE_NONE && !o->grad_normalize &&
+           isinf(rule->clip_value) && isinf(rule->clip_row);
 }
 
 static double scale_of(const tn_rule *rule, const tn_push *push, uint32_t show)
@@ -69,6 +69,19 @@ static double scale_of(const tn_rule *rule, const tn_push *push, uint32_t show)
 double tn_clip_factor(double norm, double most)
 {
     return norm > most ? most / norm : 1;
+}
+
+/* Of each row: also divided by the norm that its gradient then has (DiFacto, Li 2016). */
+static void normalize(const tn_row_grads *rows, float *scale)
+{
+    const double least = 1e-5;
+    for (uint32_t i = 0; i < rows->n; i++) {
+        if (rows->grad[i] != NULL) {
+            const double norm =
+                fabs((double)scale[i]) * sqrt(chain_square_sum(rows->dim, rows->grad[i]));
+            scale[i] = norm > least ? (float)((double)scale[i] / norm) : scale[i];
+        }
+    }
 }
 
 typedef struct chain {
@@ -117,6 +130,9 @@ static bool rule_grads(const tn_rule *rule, const tn_push *push, const tn_row_gr
     TN_ASSERT(rows->n <= TN_ROWS_MAX);
     for (uint32_t i = 0; i < rows->n; i++) {
         scale[i] = (float)scale_of(rule, push, rows->show != NULL ? rows->show[i] : 0);
+    }
+    if (o->grad_normalize) {
+        normalize(rows, scale);
     }
     chain_rows(&(chain){rows, scale, rule->optim->own_l2 ? 0 : (float)o->l2});
     if (!isinf(rule->clip_value)) {

@@ -224,6 +224,10 @@ static tn_rule dense_rule(const tn_run *run, const tn_binder *b)
     if (why != NULL) {
         tn_diag_error(b->diag, &v->tree->at, "train.optimizer: %s", why);
     }
+    if (opts->grad_normalize) {
+        tn_diag_error(b->diag, &v->tree->at,
+                      "train.optimizer: `grad_normalize` is for rows; see train.sparse");
+    }
     return (tn_rule){
         .optim = optim,
         .opts = opts,
