@@ -36,6 +36,7 @@ void tn_page_arena_clear(tn_page_arena *e)
         TN_ASSERT(failure == 0);
         tn_free(x);
     }
+    memset(e->spare, 0, sizeof e->spare);
     e->at = NULL;
     e->left = 0;
     e->next_size = FIRST_SIZE;
@@ -110,20 +111,66 @@ void tn_page_arena_refund(tn_page_arena *e, uint64_t bytes)
     TN_ASSERT(before >= bytes);
 }
 
+static size_t whole_lines(size_t bytes)
+{
+    return (bytes + TN_CACHE_LINE - 1) / TN_CACHE_LINE * TN_CACHE_LINE;
+}
+
+/* The list of spare pieces of a size, or the place of a new one; NULL: there are too many. Locked.
+ */
+static tn_page_spare *spare_of(tn_page_arena *e, size_t size)
+{
+    uint32_t i = 0;
+    while (i < TN_PAGE_SIZES_MAX && e->spare[i].size != size && e->spare[i].size != 0) {
+        i++;
+    }
+    return i < TN_PAGE_SIZES_MAX ? &e->spare[i] : NULL;
+}
+
+void tn_page_arena_give(tn_page_arena *e, size_t bytes, void *piece)
+{
+    const size_t size = whole_lines(bytes);
+    pthread_mutex_lock(&e->lock);
+    tn_page_spare *spare = spare_of(e, size);
+    if (spare != NULL) {
+        spare->size = size;
+        memcpy(piece, &spare->first, sizeof spare->first);
+        spare->first = piece;
+    }
+    pthread_mutex_unlock(&e->lock);
+    tn_page_arena_refund(e, spare != NULL ? size : 0);
+}
+
+/* A spare piece, or NULL. Locked. */
+static void *take_spare(tn_page_arena *e, size_t size)
+{
+    tn_page_spare *spare = spare_of(e, size);
+    void *piece = spare != NULL && spare->size == size ? spare->first : NULL;
+    if (piece != NULL) {
+        memcpy(&spare->first, piece, sizeof spare->first);
+    }
+    return piece;
+}
+
 tn_status tn_page_arena_take(tn_page_arena *e, size_t bytes, void **out, tn_error *err)
 {
-    size_t size = (bytes + TN_CACHE_LINE - 1) / TN_CACHE_LINE * TN_CACHE_LINE;
+    const size_t size = whole_lines(bytes);
     tn_page_arena_charge(e, size);
     pthread_mutex_lock(&e->lock);
-    tn_status status = e->left >= size ? TN_OK : grow(e, size, err);
-    if (status == TN_OK) {
+    void *spare = take_spare(e, size);
+    tn_status status = spare != NULL || e->left >= size ? TN_OK : grow(e, size, err);
+    if (spare != NULL) {
+        *out = spare;
+    } else if (status == TN_OK) {
         TN_ASSERT(e->left >= size);
         *out = e->at;
         e->at += size;
         e->left -= size;
     }
     pthread_mutex_unlock(&e->lock);
-    if (status != TN_OK) {
+    if (spare != NULL) {
+        memset(spare, 0, size);
+    } else if (status != TN_OK) {
         tn_page_arena_refund(e, size);
     }
     return status;

@@ -126,9 +126,11 @@ static uint64_t slab_growth_most(const tn_slab *s, uint32_t rows)
 enum {
     FIRST_ENTRIES = 64,
     BLOCK_ENTRIES = 1024,
-    AHEAD = 32,     /* rows asked for before they are needed */
-    DEPTH_MAX = 14, /* bits of the hash that neither tag nor position use */
-    SPREAD = 16,    /* keys by which blocks of one depth differ, at least most of them */
+    AHEAD = 32,        /* rows asked for before they are needed */
+    DEPTH_MAX = 14,    /* bits of the hash that neither tag nor position use */
+    SPREAD = 16,       /* keys by which blocks of one depth differ, at least most of them */
+    SPARSE = 5,        /* of so many entries fewer than one is taken: half as many blocks will do */
+    SPLITS_FROM = 800, /* keys, on average, from which most blocks have been split */
 };
 
 static const char directory_name[] = "the directory of an index";
@@ -459,23 +461,128 @@ tn_status tn_shelf_put(tn_shelf *s, tn_page_arena *e, uint64_t key, uint16_t gro
     return TN_OK;
 }
 
-bool tn_shelf_remove(tn_shelf *s, uint64_t key, uint16_t group)
+void tn_shelf_remove_at(tn_shelf *s, uint32_t number)
 {
-    uint32_t number = 0;
-    tn_row *row = tn_shelf_find(s, key, group, &number);
-    if (row == NULL) {
-        return false;
-    }
+    TN_ASSERT(number < s->slab.n_rows);
+    tn_row *row = tn_slab_at(&s->slab, number);
     uint32_t last = s->slab.n_rows - 1;
     tn_row *moved = tn_slab_at(&s->slab, last);
-    index_remove(&s->index, &s->slab, tn_index_hash(key), number);
+    index_remove(&s->index, &s->slab, tn_index_hash(tn_row_key(row, 0)), number);
     if (last != number) {
         index_renumber(&s->index, tn_index_hash(tn_row_key(moved, 0)), last, number);
         memcpy(row, moved, s->slab.stride);
     }
     memset(moved, 0, s->slab.stride); /* as slab_add hands rows out */
     s->slab.n_rows--;
+}
+
+bool tn_shelf_remove(tn_shelf *s, uint64_t key, uint16_t group)
+{
+    uint32_t number = 0;
+    if (tn_shelf_find(s, key, group, &number) == NULL) {
+        return false;
+    }
+    tn_shelf_remove_at(s, number);
     return true;
+}
+
+/* Rows of the last chunk. */
+static uint32_t last_chunk(const tn_slab *s)
+{
+    const uint32_t full = UINT32_C(1) << s->full_log2;
+    return s->n_chunks == 1 ? s->capacity : s->capacity <= full ? s->capacity / 2 : full;
+}
+
+/* One chunk stays in spare, so that a shelf that gets some rows back takes none. */
+static void slab_shrink(tn_slab *s, tn_page_arena *e)
+{
+    while (s->n_chunks > 0 && s->capacity >= s->n_rows + 2 * last_chunk(s)) {
+        const uint32_t rows = last_chunk(s);
+        tn_page_arena_give(e, (size_t)rows * s->stride, s->chunk[--s->n_chunks]);
+        s->capacity -= rows;
+    }
+}
+
+/* Of all rows, as put() would have made it. */
+static tn_status index_all(tn_index *x, const tn_slab *rows, tn_page_arena *e, tn_error *err)
+{
+    for (uint32_t number = 0; number < rows->n_rows; number++) {
+        fetch_row(rows, number + AHEAD < rows->n_rows ? number + AHEAD + 1 : 0);
+        const uint32_t hash = tn_index_hash(tn_row_key(tn_slab_at(rows, number), 0));
+        if (x->directory == NULL || is_full(x, block_of(x, hash))) {
+            TN_TRY(index_reserve(x, rows, hash, e, err));
+        }
+        put(block_of(x, hash), x->mask, hash,
+            tn_index_tag(hash) << TN_INDEX_NUMBER_BITS | (number + 1));
+    }
+    return TN_OK;
+}
+
+static uint32_t index_blocks(const tn_index *x)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; x->directory != NULL && i < UINT32_C(1) << x->depth; i++) {
+        n += i == 0 || x->directory[i] != x->directory[i - 1];
+    }
+    return n;
+}
+
+static void index_free(tn_index *x, tn_page_arena *e)
+{
+    for (uint32_t i = 0;
+         x->directory != NULL && x->mask + 1 == BLOCK_ENTRIES && i < UINT32_C(1) << x->depth; i++) {
+        if (i == 0 || x->directory[i] != x->directory[i - 1]) {
+            tn_page_arena_give(e, block_bytes(BLOCK_ENTRIES), x->directory[i]);
+        }
+    }
+    index_clear(x, e);
+}
+
+void tn_shelf_shrink(tn_shelf *s, tn_page_arena *e)
+{
+    const uint64_t room = (uint64_t)index_blocks(&s->index) * (s->index.mask + 1);
+    slab_shrink(&s->slab, e);
+    if (s->index.directory == NULL || room <= FIRST_ENTRIES || s->slab.n_rows >= room / SPARSE) {
+        return;
+    }
+    tn_index fresh = {0};
+    if (index_all(&fresh, &s->slab, e, NULL) == TN_OK) {
+        index_free(&s->index, e);
+        s->index = fresh;
+    } else {
+        index_free(&fresh, e);
+    }
+}
+
+uint32_t tn_shelf_chunk(uint32_t stride)
+{
+    tn_slab s;
+    slab_init(&s, stride);
+    return UINT32_C(1) << s.full_log2;
+}
+
+uint64_t tn_shelf_need(uint32_t stride, uint32_t rows)
+{
+    tn_slab s;
+    slab_init(&s, stride);
+    uint32_t depth = 0;
+    uint64_t entries = FIRST_ENTRIES;
+    if (rows == 0) {
+        return 0;
+    }
+    while (entries < BLOCK_ENTRIES && rows > entries / 32 * 27) {
+        entries *= 2;
+    }
+    while (rows >> depth >= SPLITS_FROM) {
+        depth++;
+    }
+    s.capacity = next_chunk(&s, 0);
+    while (s.capacity < rows) {
+        const uint32_t more = next_chunk(&s, s.capacity);
+        const uint32_t full = (rows - s.capacity + more - 1) / more * more;
+        s.capacity += more == UINT32_C(1) << s.full_log2 ? full : more;
+    }
+    return (uint64_t)s.capacity * stride + (block_bytes((uint32_t)entries) << depth);
 }
 
 uint64_t tn_shelf_growth(const tn_shelf *s, uint32_t rows)

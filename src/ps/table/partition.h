@@ -114,6 +114,15 @@ tn_status tn_shelf_put(tn_shelf *s, tn_page_arena *e, uint64_t key, uint16_t gro
 
 /* The last row moves to where it was, so no other row's number changes. False: no such row. */
 bool tn_shelf_remove(tn_shelf *s, uint64_t key, uint16_t group);
+void tn_shelf_remove_at(tn_shelf *s, uint32_t number); /* the same of a row that is there */
+
+/* After removals: gives back chunks behind the rows, and an index with blocks that are nearly empty
+ * for one as of a shelf that never had more rows. Without memory for that the index stays. */
+void tn_shelf_shrink(tn_shelf *s, tn_page_arena *e);
+
+/* About the bytes of a shelf that has so many rows of `stride` bytes, whatever it held before. */
+uint64_t tn_shelf_need(uint32_t stride, uint32_t rows);
+uint32_t tn_shelf_chunk(uint32_t stride); /* rows by which it grows, once it holds a few */
 
 static inline void tn_shelf_mark(tn_shelf *s, uint32_t number)
 {

@@ -168,6 +168,10 @@ static void build(tn_table *t, const tn_table_opts *opts)
     for (uint32_t r = 0; r < n_records; r++) {
         plan_record(t, r, opts->seed);
     }
+    for (uint32_t g = 0; g < t->layout->n_groups; g++) {
+        const tn_lifecycle none = TN_LIFECYCLE_NONE;
+        t->life[g] = t->rules->life != NULL ? t->rules->life[g] : none;
+    }
     t->look_keys = look_keys_of(tn_longest_row(t));
     plan_kinds(t);
     for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
@@ -186,6 +190,8 @@ static tn_status allocate(tn_table *t, tn_error *err)
     const size_t n_records = t->layout->n_records;
     TN_TRY(TN_ALLOC(t->plan, n_records + 1, "layouts of rows", err));
     TN_TRY(TN_ALLOC(t->kind, t->layout->n_groups + 1, "kinds of rows", err));
+    TN_TRY(TN_ALLOC(t->life, t->layout->n_groups + 1, "rules of rows", err));
+    TN_TRY(TN_ALLOC(t->evicted_of, t->layout->n_groups + 1, "counts of rows", err));
     TN_TRY(TN_ALLOC(t->shelves, TN_PARTITIONS * n_records + 1, "shelves of rows", err));
     return TN_ALLOC(t->partition, TN_PARTITIONS, "partitions", err);
 }
@@ -238,6 +244,8 @@ void tn_table_free(tn_table *t)
     tn_free(t->partition);
     tn_free(t->shelves);
     tn_free(t->kind);
+    tn_free(t->life);
+    tn_free(t->evicted_of);
     tn_free(t->plan);
     tn_free(t);
 }
@@ -271,6 +279,16 @@ uint64_t tn_table_bytes(const tn_table *t)
 uint64_t tn_table_created(const tn_table *t)
 {
     return atomic_load(&t->created);
+}
+
+uint64_t tn_table_expired(const tn_table *t)
+{
+    return t->expired;
+}
+
+uint64_t tn_table_evicted(const tn_table *t)
+{
+    return atomic_load(&t->evicted);
 }
 
 /* ---- a limit ---- */
@@ -427,7 +445,7 @@ static tn_status check_view(const tn_table *t, const tn_row_view *view, tn_error
 
 static tn_status check_limit(const tn_table *t, tn_error *err)
 {
-    const uint64_t limit = tn_table_limit(t);
+    const uint64_t limit = t->room.bytes > 0 ? 0 : tn_table_limit(t);
     return limit == 0 || tn_table_bytes(t) <= limit
                ? TN_OK
                : tn_fail(err, TN_E_MEMORY,

@@ -14,6 +14,7 @@
 #define TN_PS_TABLE_H
 
 #include "base/keys/record.h"
+#include "base/thread/range.h"
 #include "ps/optim/optim.h"
 
 #include <stdbool.h>
@@ -22,7 +23,6 @@
 
 typedef struct tn_keyset tn_keyset; /* base/keys/keyset.h */
 typedef struct tn_push tn_push;     /* ps/optim/rule.h */
-typedef struct tn_range tn_range;   /* base/thread/range.h */
 typedef struct tn_rules tn_rules;   /* ps/optim/rule.h */
 typedef struct tn_team tn_team;     /* base/thread/team.h */
 
@@ -68,6 +68,8 @@ double tn_table_push_whole(tn_table *t, tn_team *team, const tn_keyset *keys, co
 uint64_t tn_table_rows(const tn_table *t);
 uint64_t tn_table_bytes(const tn_table *t);   /* of slabs and indexes */
 uint64_t tn_table_created(const tn_table *t); /* since the table was made */
+uint64_t tn_table_expired(const tn_table *t); /* since then, and: */
+uint64_t tn_table_evicted(const tn_table *t); /* that left a full table */
 
 /* ---- a limit ---- */
 
@@ -86,6 +88,31 @@ uint64_t tn_table_growth_most(const tn_table *t, tn_range partitions, uint64_t r
 size_t tn_table_next_extent(tn_table *t); /* address space that it takes next, at once */
 uint32_t tn_table_stride(const tn_table *t, uint32_t group); /* bytes of a row */
 uint64_t tn_table_aside(const tn_table *t); /* bytes of rows that stand aside for a cut */
+
+/* ---- rows that leave ---- */
+
+/* What became of the rows of a group. */
+typedef struct tn_group_rows {
+    uint64_t rows;    /* that are there .. */
+    uint64_t bytes;   /* .. with headers and state, without their part of indexes */
+    uint64_t expired; /* by this sweep */
+    uint64_t evicted; /* since the sweep before */
+} tn_group_rows;
+
+/* Removes the rows that have expired on `day` (ps/table/lifecycle.h), and gives back chunks and
+ * index blocks that are in no more use, for rows to come. out: one per group. A cut may be open; no
+ * other thread inside. TN_E_MEMORY: nothing was removed. */
+tn_status tn_table_sweep(tn_table *t, tn_team *team, uint32_t day, tn_group_rows *out,
+                         tn_error *err) TN_MUST_USE;
+
+/* From now on the rows that score least leave, when the table, which has these partitions alone,
+ * would take more than `limit` bytes: behind each push, in partitions that it has touched, one row
+ * in eight or more. Which ones depends on the rows that are there, alone. With the copies of rows
+ * aside it may take a 64th more. Rows of a checkpoint always fit. False: the limit is so low that a
+ * partition has no room for any row of each kind; least says what one needs. Call it before any
+ * other function. */
+bool tn_table_evict_beyond(tn_table *t, uint64_t limit, tn_range partitions) TN_MUST_USE;
+uint64_t tn_table_evict_least(const tn_table *t);
 
 /* Counts the rows of each group of the layout. */
 void tn_table_count_groups(tn_table *t, uint64_t *rows);

@@ -223,15 +223,39 @@ static void train_run(const tn_table_job *job, tn_range run, bool lacks, scratch
     }
 }
 
+/* A row that was last touched on another day: its counts are those of today from now on. A day
+ * before its last one changes nothing. Returns the stamp and day that it gets. */
+__attribute__((noinline)) static uint32_t age_row(const tn_table_job *job, uint32_t group,
+                                                  tn_row *row)
+{
+    const uint32_t last = tn_row_day(row);
+    const uint32_t day = job->push->day;
+    const double show = tn_row_count(row->show_high, row->show_low);
+    if (day < last) {
+        return (job->seen & ~(uint32_t)TN_ROW_DAY_MAX) | last;
+    }
+    if (show != 0) {
+        const double factor = tn_decay_of(tn_life_of(job->t, group)->decay, day - last);
+        const double click = tn_row_count(row->click_high, row->click_low);
+        tn_row_set_count(show * factor, &row->show_high, &row->show_low);
+        tn_row_set_count(click * factor, &row->click_high, &row->click_low);
+    }
+    return job->seen;
+}
+
 /* Counts and the time of the last touch, which a push changes beside the weights. */
 static inline void touch_row(const tn_table_job *job, uint32_t k, tn_row *row)
 {
     const tn_keyset *keys = job->keys;
+    uint32_t seen = job->seen;
+    if (__builtin_expect(((row->seen ^ seen) & TN_ROW_DAY_MAX) != 0, 0)) {
+        seen = age_row(job, keys->group[k], row);
+    }
     double show = tn_row_count(row->show_high, row->show_low) + keys->show[k];
     double click = tn_row_count(row->click_high, row->click_low) + keys->click[k];
     tn_row_set_count(show, &row->show_high, &row->show_low);
     tn_row_set_count(click, &row->click_high, &row->click_low);
-    row->seen = job->seen | (row->seen & TN_ROW_GROUP_HIGH);
+    row->seen = seen | (row->seen & TN_ROW_GROUP_HIGH);
 }
 
 /* A row that is about to be updated, while changes are watched. */
@@ -310,6 +334,9 @@ static void train_tile(void *arg, uint32_t tile)
         train_run(job, run, lacks, &s, &sum);
     }
     job->norm2[tile] = sum + (t->sweeps ? sweep(job, tile, &s) : 0);
+    if (t->room.bytes > 0 && job->updates) {
+        tn_tile_evict(t, job->keys, tile, job->push->day);
+    }
     tn_tile_unlock(t, job->keys, tile, t->sweeps);
 }
 

@@ -56,6 +56,7 @@ void tn_changed_rows_forget(tn_changed_rows *c)
     TN_ASSERT(!c->open);
     for (uint32_t p = 0; c->part != NULL && p < TN_PARTITIONS; p++) {
         list_clear(&c->part[p].touched);
+        c->part[p].gone.size = 0;
     }
 }
 
@@ -64,6 +65,8 @@ void tn_changed_rows_done(tn_changed_rows *c)
     for (uint32_t p = 0; c->part != NULL && p < TN_PARTITIONS; p++) {
         tn_free(c->part[p].touched.pointers.data);
         tn_free(c->part[p].due.pointers.data);
+        tn_free(c->part[p].gone.data);
+        tn_free(c->part[p].gone_due.data);
         tn_free(c->part[p].aside.data);
     }
     tn_free(c->part);
@@ -108,16 +111,60 @@ static bool list_add(tn_row_list *l, const tn_row *row, uint32_t size)
     return added;
 }
 
+/* A row that is about to change or to move, if the open cut wants it as it is. */
+static void keep_aside(tn_changed_rows *c, tn_partition_changes *part, const tn_row *row,
+                       uint32_t size)
+{
+    const uint32_t stamp = tn_row_stamp(row);
+    const bool wanted = c->delta ? stamp == c->before : stamp != c->stamp;
+    if (!part->open || !wanted) {
+        return;
+    }
+    if (bytes_add(&part->aside, row, size)) {
+        atomic_fetch_add_explicit(&c->aside, size, memory_order_relaxed);
+    } else {
+        part->lost = true; /* the row cannot be written as it was: the cut has failed */
+    }
+}
+
+void tn_changed_rows_remove(tn_changed_rows *c, uint32_t partition, const tn_row *row,
+                            const tn_row *moved, uint32_t size)
+{
+    tn_partition_changes *part = &c->part[partition];
+    keep_aside(c, part, row, size);
+    if (moved != row) {
+        keep_aside(c, part, moved, size);
+    }
+    if (c->tracking && !bytes_add(&part->gone, row, sizeof *row)) {
+        atomic_store(&c->forgot, true);
+    }
+}
+
+void tn_changed_rows_relist(tn_table *t, uint32_t partition)
+{
+    tn_changed_rows *c = &t->changes;
+    tn_row_list *touched = &c->part[partition].touched;
+    if (!c->tracking) {
+        return;
+    }
+    list_clear(touched);
+    for (uint32_t r = 0; r < t->layout->n_records; r++) {
+        const tn_slab *slab = &t->partition[partition].shelf[r].slab;
+        for (uint32_t i = 0; i < slab->n_rows; i++) {
+            const tn_row *row = tn_slab_at(slab, i);
+            if (tn_row_stamp(row) == c->stamp && !list_add(touched, row, slab->stride)) {
+                atomic_store(&c->forgot, true);
+            }
+        }
+    }
+}
+
 void tn_changed_rows_note(tn_changed_rows *c, uint64_t key, tn_row *row, uint32_t size, bool fresh)
 {
     TN_ASSERT(tn_row_stamp(row) != c->stamp);
     tn_partition_changes *part = &c->part[tn_partition_of(key, TN_PARTITIONS)];
-    if (!fresh && part->open && (!c->delta || tn_row_stamp(row) == c->before)) {
-        if (bytes_add(&part->aside, row, size)) {
-            atomic_fetch_add_explicit(&c->aside, size, memory_order_relaxed);
-        } else {
-            part->lost = true; /* the row cannot be written as it was: the cut has failed */
-        }
+    if (!fresh) {
+        keep_aside(c, part, row, size);
     }
     if (c->tracking && !list_add(&part->touched, row, size)) {
         atomic_store(&c->forgot, true);
@@ -194,14 +241,18 @@ static void open_partition(tn_cut *cut, uint32_t p)
     for (uint32_t r = 0; r < n_records; r++) {
         cut->n_rows[(size_t)p * n_records + r] = t->partition[p].shelf[r].slab.n_rows;
     }
-    TN_ASSERT(part->aside.size == 0 && part->due.bytes == 0);
+    TN_ASSERT(part->aside.size == 0 && part->due.bytes == 0 && part->gone_due.size == 0);
     if (cut->delta) {
         tn_row_list swap = part->due;
         part->due = part->touched;
         part->touched = swap;
-        cut->bytes += part->due.bytes;
+        tn_row_bytes gone = part->gone_due;
+        part->gone_due = part->gone;
+        part->gone = gone;
+        cut->bytes += part->due.bytes + part->gone_due.size;
     }
     list_clear(&part->touched);
+    part->gone.size = 0;
     part->open = true;
     part->lost = false;
     pthread_mutex_unlock(&t->partition[p].lock);
@@ -214,6 +265,10 @@ static uint64_t aside_max(const tn_table *t)
     const uint64_t share = bytes / ASIDE_SHARE;
     const uint64_t most = share > ASIDE_MIN ? share : ASIDE_MIN;
     const uint64_t left = t->pages.limit > bytes ? t->pages.limit - bytes : 0;
+    if (t->changes.aside_limit > 0) {
+        const uint64_t bound = t->changes.aside_limit;
+        return bound > ASIDE_LEAST ? bound : ASIDE_LEAST;
+    }
     if (t->pages.limit == 0 || left >= most) {
         return most;
     }
@@ -280,6 +335,7 @@ void tn_cut_close(tn_cut *cut)
     for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
         pthread_mutex_lock(&t->partition[p].lock);
         tn_row_bytes aside = take_aside(&c->part[p]);
+        c->part[p].gone_due.size = 0;
         pthread_mutex_unlock(&t->partition[p].lock);
         tn_free(aside.data);
         const uint64_t before = atomic_fetch_sub(&c->aside, aside.size);
@@ -320,11 +376,12 @@ static tn_status no_room(tn_error *err)
     return tn_fail(err, TN_E_MEMORY, "out of memory: copies of rows that are being saved");
 }
 
-/* A row that was not touched since the cut; of a touched one there is a copy aside. */
+/* A row of a delta that was not touched since the cut; of one that was, or that was removed or
+ * moved away, there is a copy aside. */
 static bool copy_row(tn_cut *cut, const tn_row *row)
 {
     const tn_changed_rows *c = &cut->t->changes;
-    if (tn_row_stamp(row) == c->stamp) {
+    if (tn_row_stamp(row) != c->before) {
         return true;
     }
     return bytes_add(&cut->copied, row, tn_plan_of(cut->t, tn_row_group(row))->stride);
@@ -370,8 +427,11 @@ static void copy_shelf(tn_cut *cut, uint32_t p, uint32_t record)
     tn_partition *part = &cut->t->partition[p];
     uint32_t n = cut->n_rows[(size_t)p * cut->t->layout->n_records + record];
     for (uint32_t i = 0; i < tn_tile_count(n, ROWS_LOCKED); i++) {
+        tn_range run = tn_tile(n, ROWS_LOCKED, i);
         pthread_mutex_lock(&part->lock);
-        copy_run(cut, &part->shelf[record].slab, tn_tile(n, ROWS_LOCKED, i));
+        const tn_slab *slab = &part->shelf[record].slab;
+        run.to = run.to < slab->n_rows ? run.to : slab->n_rows; /* some may have left */
+        copy_run(cut, slab, run);
         pthread_mutex_unlock(&part->lock);
     }
 }
@@ -417,12 +477,28 @@ static bool same_row(const tn_row_entry *a, const tn_row_entry *b)
     return a->key == b->key && tn_row_group(a->row) == tn_row_group(b->row);
 }
 
+/* What is visited of one partition: rows and, in a delta, headers of rows that are gone. */
+static tn_row_view view_of(const tn_cut *cut, const tn_row_bytes *gone, const tn_row_entry *e)
+{
+    const char *at = (const char *)e->row;
+    if (gone->size == 0 || at < gone->data || at >= gone->data + gone->size) {
+        return tn_view_of(cut->t, e->key, e->row);
+    }
+    return (tn_row_view){.key = e->key,
+                         .group = tn_row_group(e->row),
+                         .last_seen = tn_row_day(e->row),
+                         .removed = true};
+}
+
+/* A key that came back after it was removed is a row: those stand before the removed ones. */
 static tn_status visit_rows(tn_cut *cut, uint32_t p, const tn_row_bytes *aside, tn_row_visit *visit,
                             void *arg, tn_error *err)
 {
     const tn_table *t = cut->t;
-    size_t n_copied = list_rows(t, p, &cut->copied, NULL);
-    size_t n = n_copied + list_rows(t, p, aside, NULL);
+    const tn_row_bytes *gone = &t->changes.part[p].gone_due; /* no other thread writes it */
+    const size_t n_copied = list_rows(t, p, &cut->copied, NULL);
+    const size_t n_rows = n_copied + list_rows(t, p, aside, NULL);
+    const size_t n = n_rows + gone->size / sizeof(tn_row);
     if (n == 0) {
         return TN_OK;
     }
@@ -434,10 +510,14 @@ static tn_status visit_rows(tn_cut *cut, uint32_t p, const tn_row_bytes *aside, 
     }
     (void)list_rows(t, p, &cut->copied, cut->entry);
     (void)list_rows(t, p, aside, cut->entry + n_copied);
+    const tn_row *removed = (const tn_row *)(const void *)gone->data;
+    for (size_t i = n_rows; i < n; i++, removed++) {
+        cut->entry[i] = (tn_row_entry){tn_row_key(removed, p), removed};
+    }
     const tn_row_entry *sorted = tn_rows_sort(cut->entry, n);
     for (size_t i = 0; i < n; i++) {
         if (i == 0 || !same_row(&sorted[i], &sorted[i - 1])) {
-            tn_row_view view = tn_view_of(t, sorted[i].key, sorted[i].row);
+            tn_row_view view = view_of(cut, gone, &sorted[i]);
             TN_TRY(visit(arg, &view, err));
         }
     }

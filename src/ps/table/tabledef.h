@@ -6,6 +6,7 @@
 #include "base/keys/record.h"
 #include "ps/optim/optim.h"
 #include "ps/optim/rule.h"
+#include "ps/table/lifecycle.h"
 #include "ps/table/partition.h"
 #include "ps/table/table.h"
 
@@ -69,11 +70,13 @@ typedef struct tn_row_list {
 } tn_row_list;
 
 typedef struct tn_partition_changes {
-    tn_row_list touched; /* when tracking: since the last cut */
-    tn_row_list due;     /* for a delta: between the cut before and the one that is open */
-    tn_row_bytes aside;  /* rows as they were at the cut */
-    bool open;           /* the cut has not taken this partition yet */
-    bool lost;           /* there was no memory for a copy */
+    tn_row_list touched;   /* when tracking: since the last cut */
+    tn_row_list due;       /* for a delta: between the cut before and the one that is open */
+    tn_row_bytes gone;     /* when tracking: headers of rows that were removed since the last cut */
+    tn_row_bytes gone_due; /* for a delta, as due */
+    tn_row_bytes aside;    /* rows as they were at the cut */
+    bool open;             /* the cut has not taken this partition yet */
+    bool lost;             /* there was no memory for a copy */
 } tn_partition_changes;
 
 typedef struct tn_changed_rows {
@@ -86,7 +89,8 @@ typedef struct tn_changed_rows {
     _Atomic bool watched;       /* a cut is open, or tracking is on */
     _Atomic bool forgot;        /* there was no memory for a list: lists are incomplete */
     _Atomic uint64_t aside;
-    uint64_t aside_max; /* set between pushes */
+    uint64_t aside_max;   /* set between pushes */
+    uint64_t aside_limit; /* of aside_max, where rows leave a full table; 0: none */
     pthread_mutex_t lock;
     pthread_cond_t less; /* copies aside */
     bool open;           /* a cut is open; guarded by lock */
@@ -104,6 +108,13 @@ static inline bool tn_changed_rows_watched(const tn_changed_rows *c)
 /* While changes are watched: a row of `size` bytes, in a locked partition, was just created or is
  * about to change; its stamp is not the present one. */
 void tn_changed_rows_note(tn_changed_rows *c, uint64_t key, tn_row *row, uint32_t size, bool fresh);
+
+/* While changes are watched: a row of `size` bytes, in a locked partition, is about to be removed,
+ * and `moved`, when it is another one, to take its place. Behind all removals of a partition
+ * follows relist, which lists the rows that were touched since the cut by where they are then. */
+void tn_changed_rows_remove(tn_changed_rows *c, uint32_t partition, const tn_row *row,
+                            const tn_row *moved, uint32_t size);
+void tn_changed_rows_relist(tn_table *t, uint32_t partition);
 
 /* Before a push takes its locks: waits until copies of `need` bytes have room. UINT64_MAX, for a
  * push that touches every row: until the cut is done. */
@@ -150,9 +161,19 @@ void tn_row_positions_release(tn_row_positions *h, tn_keyset_rows *hint, bool go
 
 /* ---- the table ---- */
 
+/* Of a partition, beyond which rows leave: by rows, where all are of one size, else by bytes. */
+typedef struct tn_room_of_rows {
+    uint64_t bytes; /* 0: none leave */
+    uint64_t chunk; /* the largest, of which partitions have a part more, spread evenly */
+    uint32_t rows;
+    uint32_t more_rows; /* in more_of of 1024 partitions */
+    uint32_t more_of;
+} tn_room_of_rows;
+
 struct tn_table {
     const tn_rules *rules;
     const tn_layout *layout;
+    tn_lifecycle *life;      /* per group */
     tn_plan *plan;           /* per record */
     tn_shelf *shelves;       /* of all partitions */
     tn_partition *partition; /* TN_PARTITIONS */
@@ -167,7 +188,10 @@ struct tn_table {
     bool plain;  /* every rule of rows is (ps/optim/rule.h), and rows of the batch have no gaps */
     bool alike;  /* there is one kind of groups, and their rows begin alike */
     bool sweeps; /* some rule has l2_mode: dense */
-    _Atomic uint64_t rows, created;
+    tn_room_of_rows room;
+    _Atomic uint64_t rows, created, evicted;
+    uint64_t expired;
+    _Atomic uint64_t *evicted_of; /* per group, since the last sweep */
 };
 
 /* One call of pull, peek, norm2 or push, as its tiles see it. */
@@ -195,6 +219,11 @@ typedef struct tn_table_job {
 static inline const tn_rule *tn_rule_of(const tn_table *t, uint32_t group, uint32_t segment)
 {
     return &t->rules->rule[(size_t)group * TN_SEGMENTS_MAX + segment];
+}
+
+static inline const tn_lifecycle *tn_life_of(const tn_table *t, uint32_t group)
+{
+    return &t->life[group];
 }
 
 static inline const tn_plan *tn_plan_of(const tn_table *t, uint32_t group)
@@ -265,6 +294,12 @@ static inline tn_range tn_look_run(const tn_table *t, tn_range all, uint32_t i)
     tn_range run = tn_tile(all.to - all.from, t->look_keys, i);
     return (tn_range){all.from + run.from, all.from + run.to};
 }
+
+/* ---- rows that leave (table_sweep.c) ---- */
+
+/* Where the rows leave that a full table has no room for: those of a tile's partitions that hold
+ * keys of the batch, behind its push, on its day. Their locks are held. */
+void tn_tile_evict(tn_table *t, const tn_keyset *keys, uint32_t tile, uint32_t day);
 
 /* ---- rows in ascending key order (rowsort.c) ---- */
 

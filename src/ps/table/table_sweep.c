@@ -1,0 +1,345 @@
+/* table_sweep.c - rows that leave: those that have expired, and in a full table those that score
+ * least.
+ *
+ *     sweep     at the end of an epoch or a day: every row is looked at, partition by partition
+ *     evict     behind a push: partitions that it has filled lose one row in eight
+ *
+ * Room is cut like keys, by partition, so that which rows leave does not depend on how many
+ * processes there are, and no step waits for more than a few partitions. Room comes in chunks, so
+ * some partitions have a chunk more than others.
+ */
+#include "base/core/alloc.h"
+#include "base/thread/team.h"
+#include "ps/table/tabledef.h"
+
+#include <stdlib.h>
+
+enum {
+    EVICT_SHARE = 8,  /* of so many rows one leaves, at least */
+    SPARE_SHARE = 16, /* for so many there is room for one more, .. */
+    SPARE_LEAST = 16, /* .. beside these */
+    FEW = 16,         /* rows that are sorted by insertion */
+    KEPT_SHARE = 64,  /* of the limit: what is left for copies aside */
+    ASIDE_SHARE = 32,
+};
+
+/* A row of a locked partition leaves; the last one of its shelf takes its place. */
+static void remove_row(tn_table *t, uint32_t partition, tn_shelf *shelf, uint32_t number)
+{
+    if (tn_changed_rows_watched(&t->changes)) {
+        const tn_row *row = tn_slab_at(&shelf->slab, number);
+        const tn_row *last = tn_slab_at(&shelf->slab, shelf->slab.n_rows - 1);
+        tn_changed_rows_remove(&t->changes, partition, row, last, shelf->slab.stride);
+    }
+    tn_shelf_remove_at(shelf, number);
+}
+
+/* After a partition has lost so many rows. */
+static void note_removed(tn_table *t, uint32_t partition, uint64_t n)
+{
+    if (n > 0 && tn_changed_rows_watched(&t->changes)) {
+        tn_changed_rows_relist(t, partition);
+    }
+    atomic_fetch_sub(&t->rows, n);
+}
+
+/* ---- rows that have expired ---- */
+
+typedef struct sweeping {
+    tn_table *t;
+    uint32_t day;
+    tn_group_rows *count; /* per tile and group */
+} sweeping;
+
+static double norm2_of(const tn_plan *plan, const tn_row *row)
+{
+    double sum = 0;
+    for (uint32_t s = 0; s < plan->n_segments; s++) {
+        const float *w = row->data + plan->segment[s].w;
+        for (uint32_t i = 0; i < plan->segment[s].dim; i++) {
+            sum += (double)w[i] * (double)w[i];
+        }
+    }
+    return sum;
+}
+
+static bool has_expired(const sweeping *x, const tn_row *row, uint32_t group)
+{
+    const tn_lifecycle *life = tn_life_of(x->t, group);
+    if (!tn_lifecycle_expires(life)) {
+        return false;
+    }
+    const tn_row_view view = tn_view_of(x->t, 0, row);
+    const uint32_t days = tn_days_since(view.last_seen, x->day);
+    const double norm2 = isnan(life->norm_below) ? 0 : norm2_of(tn_plan_of(x->t, group), row);
+    return tn_row_has_expired(life, days, tn_score_of(life, &view, x->day),
+                              view.show * tn_decay_of(life->decay, days), norm2);
+}
+
+/* From the last row on: one that takes the place of another has been looked at. */
+static uint64_t sweep_shelf(const sweeping *x, uint32_t partition, tn_shelf *shelf,
+                            tn_group_rows *count)
+{
+    uint64_t n = 0;
+    for (uint32_t number = shelf->slab.n_rows; number-- > 0;) {
+        const tn_row *row = tn_slab_at(&shelf->slab, number);
+        const uint32_t group = tn_row_group(row);
+        if (has_expired(x, row, group)) {
+            remove_row(x->t, partition, shelf, number);
+            count[group].expired++;
+            n++;
+        } else {
+            count[group].rows++;
+        }
+    }
+    return n;
+}
+
+static void sweep_tile(void *arg, uint32_t tile)
+{
+    sweeping *x = arg;
+    tn_table *t = x->t;
+    tn_group_rows *count = x->count + (size_t)tile * t->layout->n_groups;
+    for (uint32_t i = 0; i < TN_TILE_PARTITIONS; i++) {
+        const uint32_t p = tile * TN_TILE_PARTITIONS + i;
+        tn_partition *part = &t->partition[p];
+        uint64_t n = 0;
+        pthread_mutex_lock(&part->lock);
+        const bool read_elsewhere = t->changes.part != NULL && t->changes.part[p].open;
+        for (uint32_t r = 0; r < t->layout->n_records; r++) {
+            n += sweep_shelf(x, p, &part->shelf[r], count);
+            if (!read_elsewhere) {
+                tn_shelf_shrink(&part->shelf[r], &t->pages);
+            }
+        }
+        note_removed(t, p, n);
+        pthread_mutex_unlock(&part->lock);
+    }
+}
+
+tn_status tn_table_sweep(tn_table *t, tn_team *team, uint32_t day, tn_group_rows *out,
+                         tn_error *err)
+{
+    TN_ASSERT(day <= TN_ROW_DAY_MAX);
+    const uint32_t n = t->layout->n_groups;
+    sweeping x = {.t = t, .day = day};
+    TN_TRY(TN_ALLOC(x.count, (size_t)TN_TABLE_TILES * n + 1, "counts of rows", err));
+    tn_row_positions_forget(&t->positions);
+    tn_team_run(team, TN_TABLE_TILES, sweep_tile, &x);
+    for (uint32_t g = 0; g < n; g++) {
+        out[g] = (tn_group_rows){.evicted = atomic_exchange(&t->evicted_of[g], 0)};
+        for (uint32_t tile = 0; tile < TN_TABLE_TILES; tile++) {
+            out[g].rows += x.count[(size_t)tile * n + g].rows;
+            out[g].expired += x.count[(size_t)tile * n + g].expired;
+        }
+        out[g].bytes = out[g].rows * tn_table_stride(t, g);
+        t->expired += out[g].expired;
+    }
+    tn_free(x.count);
+    return TN_OK;
+}
+
+/* ---- rows that a full table has no room for ---- */
+
+/* In the order in which rows leave: by score, then by key. */
+typedef struct leaving {
+    uint64_t score; /* bits of a number that is not negative, which are in its order */
+    uint64_t key;
+    uint32_t number;
+    uint16_t group, record;
+} leaving;
+
+static bool before(const leaving *a, const leaving *b)
+{
+    if (a->score != b->score) {
+        return a->score < b->score;
+    }
+    return a->key != b->key ? a->key < b->key : a->group < b->group;
+}
+
+static void swap(leaving *a, leaving *b)
+{
+    const leaving x = *a;
+    *a = *b;
+    *b = x;
+}
+
+static void sort_few(leaving *list, uint32_t n)
+{
+    for (uint32_t i = 1; i < n; i++) {
+        for (uint32_t k = i; k > 0 && before(&list[k], &list[k - 1]); k--) {
+            swap(&list[k], &list[k - 1]);
+        }
+    }
+}
+
+/* Brings the first k of a list to its front, in any order (Hoare's FIND). */
+static void select_first(leaving *list, uint32_t n, uint32_t k)
+{
+    while (n > FEW && k > 0 && k < n) {
+        leaving sample[3] = {list[0], list[n / 2], list[n - 1]};
+        sort_few(sample, 3);
+        uint32_t i = 0;
+        uint32_t j = n - 1;
+        for (;;) {
+            while (before(&list[i], &sample[1])) {
+                i++;
+            }
+            while (before(&sample[1], &list[j])) {
+                j--;
+            }
+            if (i >= j) {
+                break;
+            }
+            swap(&list[i++], &list[j--]);
+        }
+        const uint32_t cut = i == j ? i + 1 : i; /* list[0..cut) <= list[cut..n) */
+        if (k < cut) {
+            n = cut;
+        } else {
+            list += cut;
+            n -= cut;
+            k -= cut;
+        }
+    }
+    sort_few(list, n <= FEW ? n : 0);
+}
+
+/* So that a row that takes the place of one that leaves does not leave itself. */
+static int from_the_last(const void *left, const void *right)
+{
+    const leaving *a = left;
+    const leaving *b = right;
+    return a->number > b->number ? -1 : a->number < b->number;
+}
+
+/* Rows with those that another push may add, so that it takes no chunk. */
+static uint32_t with_spare(uint32_t rows)
+{
+    return rows + rows / SPARE_SHARE + SPARE_LEAST;
+}
+
+/* Which share of partitions are told apart by a number in front of this one's, 0 .. 1023: any run
+ * of them has nearly as many of each. */
+static uint32_t place_of(uint32_t p)
+{
+    uint32_t reversed = 0;
+    for (uint32_t i = 0; i < TN_ROW_PARTITION_BITS; i++) {
+        reversed = reversed << 1 | (p >> i & 1);
+    }
+    return reversed;
+}
+
+/* Whether a partition has more rows than it has room for; *rows: how many. */
+static bool is_full(const tn_table *t, uint32_t p, uint32_t *rows)
+{
+    const tn_room_of_rows *room = &t->room;
+    uint64_t bytes = 0;
+    *rows = 0;
+    for (uint32_t r = 0; r < t->layout->n_records; r++) {
+        const tn_slab *slab = &t->partition[p].shelf[r].slab;
+        *rows += slab->n_rows;
+        bytes += room->rows > 0 ? 0 : tn_shelf_need(slab->stride, with_spare(slab->n_rows));
+    }
+    if (room->rows > 0) {
+        return with_spare(*rows) > (place_of(p) < room->more_of ? room->more_rows : room->rows);
+    }
+    return bytes > room->bytes + room->chunk * place_of(p) / TN_PARTITIONS;
+}
+
+static void list_rows_of(const tn_table *t, uint32_t p, uint32_t day, leaving *out)
+{
+    for (uint32_t r = 0; r < t->layout->n_records; r++) {
+        const tn_slab *slab = &t->partition[p].shelf[r].slab;
+        for (uint32_t i = 0; i < slab->n_rows; i++) {
+            const tn_row *row = tn_slab_at(slab, i);
+            const tn_row_view view = tn_view_of(t, tn_row_key(row, p), row);
+            const double score = fmax(tn_score_of(tn_life_of(t, view.group), &view, day), 0);
+            *out =
+                (leaving){.key = view.key, .number = i, .group = view.group, .record = (uint16_t)r};
+            memcpy(&out->score, &score, sizeof score);
+            out++;
+        }
+    }
+}
+
+/* The k that score least of n rows. */
+static void evict(tn_table *t, uint32_t p, uint32_t day, leaving *list, uint32_t n, uint32_t k)
+{
+    list_rows_of(t, p, day, list);
+    select_first(list, n, k);
+    qsort(list, k, sizeof *list, from_the_last);
+    for (uint32_t i = 0; i < k; i++) {
+        remove_row(t, p, &t->partition[p].shelf[list[i].record], list[i].number);
+        atomic_fetch_add_explicit(&t->evicted_of[list[i].group], 1, memory_order_relaxed);
+    }
+    note_removed(t, p, k);
+    atomic_fetch_add(&t->evicted, k);
+}
+
+/* Without memory for a list nothing leaves now, and more next time. */
+static void evict_partition(tn_table *t, uint32_t p, uint32_t day)
+{
+    uint32_t n = 0;
+    while (is_full(t, p, &n) && n > 0) {
+        leaving *list = tn_try_alloc(n, sizeof *list, "rows that leave", NULL);
+        if (list == NULL) {
+            return;
+        }
+        evict(t, p, day, list, n, (n + EVICT_SHARE - 1) / EVICT_SHARE);
+        tn_free(list);
+    }
+}
+
+void tn_tile_evict(tn_table *t, const tn_keyset *keys, uint32_t tile, uint32_t day)
+{
+    for (uint32_t i = 0; i < TN_TILE_PARTITIONS; i++) {
+        const uint32_t p = tile * TN_TILE_PARTITIONS + i;
+        const tn_range run = tn_keys_of_partition(keys, p);
+        if (run.from < run.to) {
+            evict_partition(t, p, day);
+        }
+    }
+}
+
+/* All partitions have room for as many chunks, and some for one more, so that together they take
+ * what there is. */
+static void share_chunks(tn_room_of_rows *room, uint32_t stride)
+{
+    const uint32_t full = tn_shelf_chunk(stride);
+    uint32_t more = 4 * SPARE_LEAST;
+    do {
+        room->rows = more;
+        more += more < full ? more : full;
+    } while (tn_shelf_need(stride, more) <= room->bytes);
+    const uint64_t less = tn_shelf_need(stride, room->rows);
+    room->more_rows = more;
+    room->more_of =
+        (uint32_t)((room->bytes - less) * TN_PARTITIONS / (tn_shelf_need(stride, more) - less));
+}
+
+uint64_t tn_table_evict_least(const tn_table *t)
+{
+    uint64_t bytes = 0;
+    for (uint32_t r = 0; r < t->layout->n_records; r++) {
+        bytes += tn_shelf_need(t->plan[r].stride, 4 * SPARE_LEAST);
+    }
+    return bytes;
+}
+
+bool tn_table_evict_beyond(tn_table *t, uint64_t limit, tn_range partitions)
+{
+    const uint32_t n = partitions.to - partitions.from;
+    TN_ASSERT(partitions.from < partitions.to && partitions.to <= TN_PARTITIONS);
+    tn_table_set_limit(t, limit);
+    t->room = (tn_room_of_rows){.bytes = (limit - limit / KEPT_SHARE) / n};
+    t->changes.aside_limit = limit / ASIDE_SHARE;
+    for (uint32_t r = 0; r < t->layout->n_records; r++) {
+        const uint64_t chunk = tn_shelf_chunk(t->plan[r].stride) * t->plan[r].stride;
+        t->room.chunk = chunk > t->room.chunk ? chunk : t->room.chunk;
+    }
+    if (t->layout->n_records == 1 && t->room.bytes >= tn_table_evict_least(t)) {
+        share_chunks(&t->room, t->plan[0].stride);
+    }
+    return t->room.bytes >= tn_table_evict_least(t);
+}
