@@ -229,6 +229,29 @@ static void a_row_leaves_by_age_score_show_or_norm(void **state)
     }
 }
 
+static void a_norm_is_that_of_the_weights_alone(void **state)
+{
+    (void)state;
+    const double factors[] = {0.999, 1.001};
+    for (uint32_t i = 0; i < 2; i++) {
+        tn_lifecycle life = none;
+        onetable f = begin(&life);
+        learn(&f, (lesson){.n = 1, .day = 1, .show = 1});
+        kit_row row;
+        assert_true(kit_row_of(f.t, many_keys(&f, 1, SALT)[0], &row));
+        double norm2 = 0;
+        for (uint32_t k = 0; k < DIM; k++) {
+            norm2 += (double)row.data[k] * (double)row.data[k];
+        }
+        onetable_end(&f);
+        life.norm_below = factors[i] * sqrt(norm2);
+        f = begin(&life);
+        learn(&f, (lesson){.n = 1, .day = 1, .show = 1});
+        assert_int_equal(sweep(&f, 1).expired, i);
+        onetable_end(&f);
+    }
+}
+
 /* Rows of many days: exactly those leave that a plain list says, with any number of threads, and
  * all others stay as they are. */
 static void a_sweep_removes_exactly_those_that_have_expired(void **state)
@@ -474,6 +497,7 @@ static void an_index_that_shrank_finds_every_row(void **state)
         const uint64_t bytes = tn_table_bytes(f.t);
         most = i == 0 ? bytes : most;
         assert_true(i == 0 || i == 4 || bytes < most / 2 + (64 << 10));
+        assert_true(counts[i] > 300 || bytes < 60000); /* three chunks, one small block */
         bool *missing = TN_NEW_ARRAY(f.arena, bool, counts[i]);
         tn_table_peek(f.t, NULL, &k->set, NULL, rows, missing);
         for (uint32_t n = 0; n < counts[i]; n++) {
@@ -608,6 +632,7 @@ int main(void)
         cmocka_unit_test(a_decay_of_no_days_is_exactly_one),
         cmocka_unit_test(a_score_weighs_clicks_and_the_rest),
         cmocka_unit_test(a_row_leaves_by_age_score_show_or_norm),
+        cmocka_unit_test(a_norm_is_that_of_the_weights_alone),
         cmocka_unit_test(a_sweep_removes_exactly_those_that_have_expired),
         cmocka_unit_test(a_row_that_left_begins_anew),
         cmocka_unit_test(the_rows_that_score_least_leave_a_full_table),

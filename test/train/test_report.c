@@ -194,7 +194,7 @@ static void every_record_has_its_documented_members(void **state)
     assert_non_null(strstr(log.data, "\"slices\":{\"city\":[{\"sign\":\""));
     assert_non_null(strstr(log.data, "\"resumed_from\":null"));
     assert_record(&log, "ckpt", HEAD "name delta bytes rows seconds stall_ms");
-    assert_record(&log, "table", HEAD "created admitted expired rows bytes");
+    assert_record(&log, "table", HEAD "created admitted expired evicted rows bytes");
     assert_record(&log, "end", HEAD "status exit_code seconds");
     tn_text_done(&log);
 }

@@ -129,6 +129,7 @@ typedef enum tn_order_what {
     TN_ORDER_GO,       /* apart: train; no other rank's shard is behind the START */
     TN_ORDER_ROWS,     /* of an evaluation, to one rank: DONE with the next scored rows, or none */
     TN_ORDER_PRIOR,    /* begin epoch `number`: DONE with clicks and weight of its first rows */
+    TN_ORDER_SWEEP,    /* rows that expire on day `number` leave: DONE with counts in `metrics` */
     TN_ORDERS
 } tn_order_what;
 
@@ -151,7 +152,8 @@ typedef struct tn_done_note {
     tn_note_numbers low, incarnation; /* after a mark: of each rank's tn_dedup */
     tn_note_parts parts;
     uint64_t records, samples, bad; /* of the epoch so far, or of an evaluation */
-    tn_note_bytes metrics;          /* of these: tn_metrics_pack; of rows: tn_scored_add */
+    tn_note_bytes metrics;          /* of these: tn_metrics_pack; of rows: tn_scored_add; of a
+                                       sweep: tn_group_rows_pack */
     double clicks, weight;          /* of the first rows */
     tn_note_bytes figures;          /* train/report/peer_progress.h: the rank's counts */
 } tn_done_note;

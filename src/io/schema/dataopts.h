@@ -76,6 +76,7 @@ typedef struct tn_slot_opts {
     double lr, l2;
     const tn_tree *admission;
     const tn_tree *expiry;
+    double decay;
     const tn_tree *init;
     tn_strs uses;
 } tn_slot_opts;

@@ -307,7 +307,7 @@ void tn_tile_evict(tn_table *t, const tn_keyset *keys, uint32_t tile, uint32_t d
 static void share_chunks(tn_room_of_rows *room, uint32_t stride)
 {
     const uint32_t full = tn_shelf_chunk(stride);
-    uint32_t more = 4 * SPARE_LEAST;
+    uint32_t more = 2 * SPARE_LEAST;
     do {
         room->rows = more;
         more += more < full ? more : full;
@@ -322,7 +322,7 @@ uint64_t tn_table_evict_least(const tn_table *t)
 {
     uint64_t bytes = 0;
     for (uint32_t r = 0; r < t->layout->n_records; r++) {
-        bytes += tn_shelf_need(t->plan[r].stride, 4 * SPARE_LEAST);
+        bytes += tn_shelf_need(t->plan[r].stride, 2 * SPARE_LEAST);
     }
     return bytes;
 }

@@ -316,6 +316,7 @@ static tn_status read_all(void *ctx, const char *path, const tn_manifest *m, tn_
         TN_TRY(l->peers->load(l->peers->arg, path, l->stand != NULL, err));
     }
     l->w->steps = m->step;
+    l->w->loaded_day = (uint32_t)m->clock;
     warn_of_changes(l, m);
     if (l->stand != NULL) {
         tn_epoch_position_done(l->stand);

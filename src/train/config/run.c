@@ -32,7 +32,6 @@ static const char *const on_error_words[] = {"stop", "warn", NULL};
 static const char *const recovery_words[] = {"exact", "relaxed", NULL};
 static const char *const memory_words[] = {"auto", "none", NULL};
 static const char *const on_full_words[] = {"stop", "evict", NULL};
-static const char *const on_full_later[] = {"evict", NULL};
 static const char *const recovery_later[] = {"relaxed", NULL};
 static const char *const on_loss_words[] = {"wait", "rollback", "stop", NULL};
 static const char *const on_loss_later[] = {"wait", "rollback", NULL};
@@ -61,6 +60,22 @@ static const tn_field admission_fields[] = {
     TN_FIELD_END,
 };
 
+static const char *const combine_words[] = {"or", "and", NULL};
+
+const tn_field tn_expiry_fields[] = {
+    TN_FIELD_F64(tn_expiry_opts, ttl_days, "~", 0, TN_DAY_MAX, "days",
+                 "not seen for more of them (run.day)"),
+    TN_FIELD_F64(tn_expiry_opts, score_below, "~", 0, 1e30, "",
+                 "click * clicks + non_click * the rest, decayed, is less"),
+    TN_FIELD_F64(tn_expiry_opts, show_below, "~", 0, 1e30, "occurrences", "decayed, are fewer"),
+    TN_FIELD_F64(tn_expiry_opts, norm_below, "~", 0, 1e30, "", "L2 norm of its weights is less"),
+    TN_FIELD_CHOICE(tn_expiry_opts, combine, "or", combine_words,
+                    "a row leaves when one of these holds that are given, or all of them"),
+    TN_FIELD_F64(tn_expiry_opts, click, "1", 0, 1e6, "", "weight of clicks in a row's score"),
+    TN_FIELD_F64(tn_expiry_opts, non_click, "0.1", 0, 1e6, "", "weight of other occurrences"),
+    TN_FIELD_END,
+};
+
 static const tn_field embedding_fields[] = {
     TN_FIELD_U32(tn_embedding_opts, dim, "8", 1, TN_DIM_MAX, "floats", "width of a slot's vector"),
     TN_FIELD_TREE_ONE(tn_embedding_opts, pool, "sum", "sum mean sqrtn max concat(k)"),
@@ -71,14 +86,16 @@ static const tn_field embedding_fields[] = {
         "a key without a row outside training: left out of its slot, or as it would begin"),
     TN_FIELD_TABLE(tn_embedding_opts, admission, tn_admission_opts, admission_fields,
                    "when a key gets a row"),
-    TN_FIELD_LATER(TN_KIND_TREE, tn_embedding_opts, expiry, const tn_tree *, "~", 0, 0, "",
-                   "when a row is dropped"),
+    TN_FIELD_F64(tn_embedding_opts, decay, "0.98", 0, 1, "",
+                 "what is left of a row's counts after a day of run.day"),
+    TN_FIELD_TABLE(tn_embedding_opts, expiry, tn_expiry_opts, tn_expiry_fields,
+                   "when a row leaves, at the end of an epoch"),
     TN_FIELD_LATER(TN_KIND_BOOL, tn_embedding_opts, cvm, bool, "false", 0, 0, "",
                    "show and click as inputs"),
     TN_FIELD_SIZEW(tn_embedding_opts, memory, "auto", 1e5, 0x1p50, memory_words,
                    "cap of the table; auto: 80 % of cgroup, ulimit -v or RAM, less all else"),
-    TN_FIELD_CHOICE_LATER(tn_embedding_opts, on_full, "stop", on_full_words, on_full_later,
-                          "at the cap: save and end with code 7"),
+    TN_FIELD_CHOICE(tn_embedding_opts, on_full, "stop", on_full_words,
+                    "at the cap: save and end with code 7, or let the rows leave that score least"),
     TN_FIELD_END,
 };
 
@@ -521,4 +538,9 @@ void tn_run_bind(const tn_binder *b, const tn_tree *tree, tn_run *out)
     check_stdin(b, tree, out);
     check_schedule(b, tree, out);
     check_compute(b, tree, out);
+    if (out->embedding.on_full == TN_FULL_EVICT && out->embedding.memory == TN_MEMORY_NONE) {
+        tn_diag_error(b->diag, place(tree, "embedding.on_full"),
+                      "'embedding.on_full' is evict, and embedding.memory is none: nothing is ever "
+                      "full");
+    }
 }

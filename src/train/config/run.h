@@ -30,13 +30,25 @@ typedef struct tn_admission_opts {
 #define TN_MEMORY_AUTO TN_WORD_U64(0)
 #define TN_MEMORY_NONE TN_WORD_U64(1)
 
+enum { TN_FULL_STOP, TN_FULL_EVICT }; /* on_full */
+
+/* When a row leaves; NAN: a bound that is not asked for. */
+typedef struct tn_expiry_opts {
+    double ttl_days, score_below, show_below, norm_below;
+    uint32_t combine;        /* or and */
+    double click, non_click; /* weights of the score */
+} tn_expiry_opts;
+
+extern const tn_field tn_expiry_fields[]; /* also of slots.NAME.expiry */
+
 typedef struct tn_embedding_opts {
     uint32_t dim;
     const tn_tree *pool; /* sum mean sqrtn max concat(k) */
     const tn_tree *init;
     uint32_t missing; /* zero init */
     tn_admission_opts admission;
-    const tn_tree *expiry;
+    double decay; /* of show and click, per day */
+    tn_expiry_opts expiry;
     bool cvm;
     uint64_t memory;  /* bytes, TN_MEMORY_AUTO or TN_MEMORY_NONE */
     uint32_t on_full; /* stop evict */

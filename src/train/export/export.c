@@ -296,6 +296,7 @@ static tn_status write_rows(exporting *x, tn_error *err)
     const tn_export_rows rows = {.plan = x->plan,
                                  .table = x->w->shard.table,
                                  .team = x->w->team,
+                                 .day = x->w->loaded_day,
                                  .model_id = x->out->model_id,
                                  .base = x->request->delta_from != NULL ? x->base : NULL,
                                  .stop = x->request->stop,

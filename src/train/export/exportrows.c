@@ -11,6 +11,8 @@
 #include "io/dict/dict_deltas.h"
 #include "io/dict/dictwrite.h"
 #include "io/schema/schema.h"
+#include "ps/optim/rule.h"
+#include "ps/table/lifecycle.h"
 #include "train/checkpoint/ckpt_moment.h"
 #include "train/checkpoint/import.h"
 #include "train/config/run.h"
@@ -20,19 +22,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A row's worth by its counts; docs/numerics.md section 9. */
-static double score_of(const tn_row_view *row)
-{
-    const double click = 1;
-    const double no_click = 0.1;
-    return click * row->click + no_click * (row->show - row->click);
-}
-
-/* Whether a row is exported: export.min_score. */
+/* Whether a row is exported: export.min_score, on the day of the checkpoint. */
 static bool is_kept(const tn_export_rows *r, const tn_row_view *row)
 {
     double least = r->plan->run->export.min_score;
-    return isnan(least) || score_of(row) >= least;
+    const tn_lifecycle *life = &r->plan->rules->life[row->group];
+    return isnan(least) || tn_score_of(life, row, r->day) >= least;
 }
 
 /* ---- rows of other ranks, in shard files of the folder ---- */

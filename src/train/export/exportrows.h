@@ -27,6 +27,7 @@ typedef struct tn_export_rows {
     const tn_model_plan *plan;
     tn_table *table;
     tn_team *team;           /* that walks the table; NULL: the calling thread alone */
+    uint32_t day;            /* on which rows are judged: that of the checkpoint */
     const char *model_id;    /* 32 hex digits */
     const char *base;        /* folder of an export: only what changed since; NULL: all */
     const atomic_bool *stop; /* true: end with TN_E_STOPPED; NULL: nobody asks */

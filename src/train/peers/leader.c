@@ -17,6 +17,7 @@
 #include "train/peers/score_exchange.h"
 #include "train/report/peer_progress.h"
 #include "train/step/model_plan.h"
+#include "train/step/row_sweep.h"
 #include "train/step/worker.h"
 
 #include <stdio.h>
@@ -307,6 +308,29 @@ tn_status tn_leader_start(tn_leader *l, const tn_leader_begin *how, tn_error *er
         return order_all(l, &go, err);
     }
     return TN_OK;
+}
+
+typedef struct swept {
+    tn_group_rows *groups;
+    uint32_t n;
+} swept;
+
+static tn_status take_swept(void *arg, uint32_t rank, const tn_done_note *note, tn_error *err)
+{
+    const swept *s = arg;
+    if (!tn_group_rows_add(s->groups, s->n, note->metrics.at, note->metrics.n)) {
+        return tn_fail(err, TN_E_PEER, "rank %u counts rows of other slots", rank);
+    }
+    return TN_OK;
+}
+
+tn_status tn_leader_sweep(tn_leader *l, uint32_t day, tn_group_rows *groups, uint32_t n,
+                          tn_error *err)
+{
+    const tn_order_note order = {.what = TN_ORDER_SWEEP, .number = day, .text = ""};
+    swept s = {groups, n};
+    TN_TRY(tn_group_order(l->group, &order, err));
+    return await(l, &order, take_swept, &s, err);
 }
 
 tn_status tn_leader_export(tn_leader *l, const char *folder, tn_error *err)

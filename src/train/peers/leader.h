@@ -14,6 +14,7 @@
 #ifndef TN_TRAIN_LEADER_H
 #define TN_TRAIN_LEADER_H
 
+#include "ps/table/table.h"
 #include "train/eval/evaluate.h"
 
 typedef struct tn_checkpoints tn_checkpoints;
@@ -62,6 +63,11 @@ typedef struct tn_leader_begin {
     uint64_t end;
 } tn_leader_begin;
 tn_status tn_leader_start(tn_leader *l, const tn_leader_begin *how, tn_error *err) TN_MUST_USE;
+
+/* At a meeting: rows that expire on `day` leave everywhere. What the others did is added to
+ * groups[n], which has rank 0's. */
+tn_status tn_leader_sweep(tn_leader *l, uint32_t day, tn_group_rows *groups, uint32_t n,
+                          tn_error *err) TN_MUST_USE;
 
 /* When rank 0 has read its part of a checkpoint that is to be evaluated: the others do the same.
  * Path "": first weights, from the files of checkpoint.from. */

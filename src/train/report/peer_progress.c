@@ -91,21 +91,25 @@ void tn_met_add_reader(tn_met *m, tn_reader *reader, uint32_t parts)
 
 tn_held tn_held_of(const tn_table *t)
 {
-    return (tn_held){
-        .created = tn_table_created(t), .rows = tn_table_rows(t), .bytes = tn_table_bytes(t)};
+    return (tn_held){.created = tn_table_created(t),
+                     .rows = tn_table_rows(t),
+                     .bytes = tn_table_bytes(t),
+                     .expired = tn_table_expired(t),
+                     .evicted = tn_table_evicted(t)};
 }
 
 /* ---- to rank 0 ---- */
 
-enum { N_NUMBERS = 10 };
+enum { N_NUMBERS = 12 };
 
 /* Where each stands in `f`, in the order of the bytes. */
 static void list_numbers(tn_rank_counts *f, uint64_t *out[N_NUMBERS])
 {
     tn_read_counts *c = &f->met.counts;
-    uint64_t *const list[N_NUMBERS] = {
-        &f->number, &f->epoch,   &f->held.created, &f->held.rows, &f->held.bytes,
-        &c->bytes,  &c->records, &c->blank,        &c->bad,       &c->duplicate_key};
+    uint64_t *const list[N_NUMBERS] = {&f->number,       &f->epoch,      &f->held.created,
+                                       &f->held.rows,    &f->held.bytes, &f->held.expired,
+                                       &f->held.evicted, &c->bytes,      &c->records,
+                                       &c->blank,        &c->bad,        &c->duplicate_key};
     memcpy(out, list, sizeof list);
 }
 
@@ -327,6 +331,8 @@ void tn_peer_progress_counts(tn_peer_progress *r, tn_held *held, uint64_t epoch,
         held->created += figures->held.created;
         held->rows += figures->held.rows;
         held->bytes += figures->held.bytes;
+        held->expired += figures->held.expired;
+        held->evicted += figures->held.evicted;
         if (met != NULL && figures->number > 0 && figures->epoch == epoch) {
             tn_met_add(met, &figures->met);
         }

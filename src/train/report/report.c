@@ -18,6 +18,7 @@
 #include "train/step/host.h"
 #include "train/step/memory_cap.h"
 #include "train/step/model_plan.h"
+#include "train/step/row_sweep.h"
 #include "train/step/watch.h"
 #include "train/step/worker.h"
 
@@ -280,9 +281,50 @@ static tn_status write_table(tn_report *r, const tn_run_state *state, tn_error *
     tn_text *t = begin(r, "table", state);
     tn_json_u64(t, "created", held.created);
     tn_json_u64(t, "admitted", held.created);
-    tn_json_u64(t, "expired", 0);
+    tn_json_u64(t, "expired", held.expired);
+    tn_json_u64(t, "evicted", held.evicted);
     tn_json_u64(t, "rows", held.rows);
     tn_json_u64(t, "bytes", held.bytes);
+    return tn_journal_end(&r->journal, err);
+}
+
+static void add_groups(const tn_layout *layout, const tn_group_rows *groups, tn_text *t)
+{
+    tn_json_open_key(t, "slots", '{');
+    for (uint32_t g = 0; g < layout->n_groups; g++) {
+        tn_json_open_key(t, layout->group[g].name, '{');
+        tn_json_u64(t, "rows", groups[g].rows);
+        tn_json_u64(t, "bytes", groups[g].bytes);
+        tn_json_u64(t, "expired", groups[g].expired);
+        tn_json_u64(t, "evicted", groups[g].evicted);
+        tn_json_close(t, '}');
+    }
+    tn_json_close(t, '}');
+}
+
+tn_status tn_report_swept(tn_report *r, const tn_report_sweep *swept, tn_error *err)
+{
+    const tn_layout *layout = r->opts.plan->layout;
+    tn_group_rows all = {0};
+    for (uint32_t g = 0; g < layout->n_groups; g++) {
+        all.rows += swept->groups[g].rows;
+        all.bytes += swept->groups[g].bytes;
+        all.expired += swept->groups[g].expired;
+        all.evicted += swept->groups[g].evicted;
+    }
+    if (all.expired + all.evicted > 0) {
+        tn_log(TN_LOG_INFO, "rows that left: %llu expired, %llu for want of room; %llu stay",
+               (unsigned long long)all.expired, (unsigned long long)all.evicted,
+               (unsigned long long)all.rows);
+    }
+    tn_text *t = begin(r, "sweep", swept->state);
+    tn_json_u64(t, "day", swept->day);
+    tn_json_u64(t, "rows", all.rows);
+    tn_json_u64(t, "bytes", all.bytes);
+    tn_json_u64(t, "expired", all.expired);
+    tn_json_u64(t, "evicted", all.evicted);
+    tn_json_f64(t, "seconds", swept->seconds);
+    add_groups(layout, swept->groups, t);
     return tn_journal_end(&r->journal, err);
 }
 
@@ -459,6 +501,10 @@ static void add_model(const tn_report *r, const tn_held *held, tn_text *t)
     tn_json_u64(t, "dense_params", tn_params_trained(w->params));
     tn_json_count(t, "sparse_rows", held->rows);
     tn_json_count(t, "sparse_bytes", held->bytes);
+    if (tn_rows_may_leave(r->opts.plan)) {
+        tn_json_count(t, "expired", held->expired);
+        tn_json_count(t, "evicted", held->evicted);
+    }
     if (bytes_max > 0) {
         tn_text memory = {0};
         tn_memory_cap_text(r->opts.memory, &memory);

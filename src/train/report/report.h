@@ -2,6 +2,7 @@
 #ifndef TN_TRAIN_REPORT_H
 #define TN_TRAIN_REPORT_H
 
+#include "ps/table/table.h"
 #include "train/eval/evaluate.h"
 #include "train/report/window_totals.h"
 
@@ -64,6 +65,16 @@ tn_status tn_report_eval_done(tn_report *r, const tn_report_eval *eval, tn_error
  * they asked for. */
 tn_status tn_report_saved(tn_report *r, const tn_saved *saved, const tn_run_state *state,
                           bool asked, tn_error *err) TN_MUST_USE;
+
+/* Rows that left at the end of an epoch or a day: a line for people if there are any, and a `sweep`
+ * record. groups: of all ranks. */
+typedef struct tn_report_sweep {
+    uint32_t day;
+    tn_group_rows *groups; /* one per group of the layout */
+    double seconds;
+    const tn_run_state *state;
+} tn_report_sweep;
+tn_status tn_report_swept(tn_report *r, const tn_report_sweep *swept, tn_error *err) TN_MUST_USE;
 
 /* Whether a warning has said that the run diverges. */
 bool tn_report_told_diverging(const tn_report *r);

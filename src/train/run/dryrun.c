@@ -114,17 +114,18 @@ static void model_table(const tn_worker *w, tn_text *out)
 }
 
 /* Bytes that rows may take, in each of the processes. */
-static void tell_memory(tn_worker *w, const tn_binder *b, tn_text *out)
+static tn_status tell_memory(tn_worker *w, const tn_binder *b, tn_text *out, tn_error *err)
 {
     tn_memory_cap memory;
     tn_peers_opts peers;
     tn_peers_bind(b, w->plan->run->cluster.peers, &peers);
     const bool here =
         w->plan->run->cluster.membership == NULL && peers.n > 1 && peers.address.n == 0;
-    tn_memory_cap_init(&memory, w, here ? peers.n : 0);
+    TN_TRY(tn_memory_cap_init(&memory, w, here ? peers.n : 0, err));
     tn_text_adds(out, "rows   ");
     tn_memory_cap_text(&memory, out);
     tn_text_addc(out, '\n');
+    return TN_OK;
 }
 
 /* Scores the first batch of one data set. */
@@ -181,8 +182,10 @@ tn_status tn_dry_run(const tn_model_plan *plan, const tn_binder *b, tn_text *out
     tn_worker *w = NULL;
     TN_TRY(tn_worker_new(&w, plan, &(tn_worker_opts){.training = true}, b, err));
     model_table(w, out);
-    tell_memory(w, b, out);
-    tn_status status = try_all(w, out, err);
+    tn_status status = tell_memory(w, b, out, err);
+    if (status == TN_OK) {
+        status = try_all(w, out, err);
+    }
     tn_worker_free(w);
     return status;
 }
@@ -195,7 +198,7 @@ static tn_status describe(tn_worker *w, tn_trace *trace, const tn_binder *b, tn_
     tn_pace pace;
     TN_TRY(tn_measure_products(w->train_graph, &products, err));
     tn_graph_print(w->train_graph, products, out);
-    tell_memory(w, b, out);
+    TN_TRY(tell_memory(w, b, out, err));
     TN_TRY(tn_pace_measure(w, trace, &pace, err));
     tn_pace_text(&pace, out);
     return TN_OK;

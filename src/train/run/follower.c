@@ -1,6 +1,7 @@
 /* follower.c - a rank other than 0: carries out the orders of rank 0 until it says BYE. */
 #include "train/run/follower.h"
 
+#include "base/core/alloc.h"
 #include "base/core/clock.h"
 #include "config/tree.h"
 #include "metrics/metrics_pack.h"
@@ -20,6 +21,7 @@
 #include "train/run/heartbeat_stats.h"
 #include "train/step/memory_cap.h"
 #include "train/step/model_plan.h"
+#include "train/step/row_sweep.h"
 #include "train/step/step.h"
 #include "train/step/step_loop.h"
 #include "train/step/watch.h"
@@ -587,8 +589,11 @@ static tn_status load(follower *f, const tn_order_note *order, tn_error *err)
 static tn_status export(follower *f, const tn_order_note *order, tn_error *err)
 {
     tn_error why = {0};
-    const tn_export_rows rows = {
-        .plan = f->plan, .table = f->w->shard.table, .team = f->w->team, .stop = f->watch->stop};
+    const tn_export_rows rows = {.plan = f->plan,
+                                 .table = f->w->shard.table,
+                                 .team = f->w->team,
+                                 .day = f->w->loaded_day,
+                                 .stop = f->watch->stop};
     tn_arena *arena = tn_arena_new(1 << 14);
     tn_export_parts parts;
     tn_heartbeat_stats_state(&f->beats, TN_PEER_SAVING);
@@ -600,6 +605,44 @@ static tn_status export(follower *f, const tn_order_note *order, tn_error *err)
     return send_result(f, order, status, &why, err);
 }
 
+static tn_status count_swept(follower *f, const tn_order_note *order, tn_group_rows *groups,
+                             tn_error *err)
+{
+    const uint32_t n = f->plan->layout->n_groups;
+    tn_text packed = {0};
+    tn_group_rows_pack(groups, n, &packed);
+    tn_status status = tn_text_check(&packed, "counts of rows", err);
+    if (status == TN_OK) {
+        tn_done_note note = {.what = order->what,
+                             .number = order->number,
+                             .text = "",
+                             .metrics = {packed.data, packed.size}};
+        status = send_done(f, &note, err);
+    }
+    tn_text_done(&packed);
+    return status;
+}
+
+/* SWEEP: rows that have expired leave. */
+static tn_status sweep(follower *f, const tn_order_note *order, tn_error *err)
+{
+    tn_error why = {0};
+    tn_group_rows *groups = NULL;
+    tn_status status = order->number <= TN_DAY_MAX
+                           ? TN_OK
+                           : tn_fail(&why, TN_E_PEER, "rank 0 sweeps on a day that is none");
+    if (status == TN_OK) {
+        status = TN_ALLOC(groups, f->plan->layout->n_groups + 1, "counts of rows", &why);
+    }
+    if (status == TN_OK) {
+        status = tn_rows_sweep(f->w, (uint32_t)order->number, groups, &why);
+    }
+    status = status == TN_OK ? count_swept(f, order, groups, err)
+                             : send_result(f, order, status, &why, err);
+    tn_free(groups);
+    return status;
+}
+
 typedef tn_status order_fn(follower *f, const tn_order_note *order, tn_error *err);
 
 static tn_status carry_out(follower *f, const tn_order_note *order, tn_error *err)
@@ -609,7 +652,7 @@ static tn_status carry_out(follower *f, const tn_order_note *order, tn_error *er
         [TN_ORDER_CUT] = sum,          [TN_ORDER_EVALUATE] = evaluate,
         [TN_ORDER_MARK] = begin_save,  [TN_ORDER_ABANDON] = abandon_save,
         [TN_ORDER_LOAD] = load,        [TN_ORDER_PRIOR] = send_prior,
-        [TN_ORDER_RETURN] = give_back,
+        [TN_ORDER_RETURN] = give_back, [TN_ORDER_SWEEP] = sweep,
     };
     static order_fn *const judging[TN_ORDERS] = {
         [TN_ORDER_EVALUATE] = evaluate, [TN_ORDER_LOAD] = load, [TN_ORDER_EXPORT] = export};
@@ -664,7 +707,7 @@ static tn_status open_parts(follower *f, const tn_run_text *text, const tn_binde
     TN_TRY(tn_worker_new(&f->w, f->plan, &worker, b, err));
     f->w->metrics[0] = f->metrics;
     if (trains) {
-        tn_memory_cap_init(&f->memory, f->w, 0);
+        TN_TRY(tn_memory_cap_init(&f->memory, f->w, 0, err));
     }
     TN_TRY(tn_peers_open(&f->peers, f->w, text, NULL, err));
     f->group = tn_peers_group(f->peers);

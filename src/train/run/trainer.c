@@ -2,6 +2,7 @@
  * signal. */
 #include "train/run/trainer.h"
 
+#include "base/core/arena.h"
 #include "base/core/clock.h"
 #include "base/core/log.h"
 #include "base/file/file.h"
@@ -26,6 +27,7 @@
 #include "train/run/timetable.h"
 #include "train/step/memory_cap.h"
 #include "train/step/model_plan.h"
+#include "train/step/row_sweep.h"
 #include "train/step/watch.h"
 #include "train/step/worker.h"
 
@@ -402,10 +404,36 @@ static void save_ahead(trainer *t)
     }
 }
 
+/* While all ranks stand still, at the end of an epoch or of a day: rows that expire on `day` leave,
+ * before anything is evaluated or saved. A save before this one is waited for, as by the next. */
+static tn_status sweep_rows(trainer *t, uint32_t day, tn_error *err)
+{
+    if (!tn_rows_may_leave(t->plan)) {
+        return TN_OK;
+    }
+    TN_TRY(tn_saver_end(&t->saver, err));
+    const double begin = tn_clock_s();
+    const uint32_t n = t->plan->layout->n_groups;
+    tn_arena *arena = tn_arena_new(1 << 12);
+    tn_report_sweep swept = {
+        .day = day, .groups = TN_NEW_ARRAY(arena, tn_group_rows, n + 1), .state = &t->state};
+    tn_status status = tn_rows_sweep(t->worker, day, swept.groups, err);
+    if (status == TN_OK && t->epoch.lead != NULL) {
+        status = tn_leader_sweep(t->epoch.lead, day, swept.groups, n, err);
+    }
+    swept.seconds = tn_clock_s() - begin;
+    if (status == TN_OK) {
+        status = tn_report_swept(t->report, &swept, err);
+    }
+    tn_arena_free(arena);
+    return status;
+}
+
 static tn_status after_epoch(trainer *t, tn_error *err)
 {
     tn_epoch_end end;
     TN_TRY(tn_epoch_finish(&t->epoch, &end, err));
+    TN_TRY(sweep_rows(t, t->worker->day, err));
     const uint32_t epoch = t->state.progress.epoch;
     const bool last = epoch == t->run->train.epochs;
     if (tn_timetable_is_due_after(&t->timetable, TN_DUE_EVAL, epoch) || last) {
@@ -775,7 +803,7 @@ static tn_status open_parts(trainer *t, const tn_run_text *text, const tn_binder
     TN_TRY(tn_worker_new(&t->worker, t->plan, &(tn_worker_opts){.training = true}, b, err));
     TN_TRY(tn_epoch_init(&t->epoch, t->worker, err));
     tn_profile_begin(t->watch->profile, t->worker);
-    tn_memory_cap_init(&t->memory, t->worker, 0);
+    TN_TRY(tn_memory_cap_init(&t->memory, t->worker, 0, err));
     TN_TRY(tn_saver_open(&t->saver, t->worker, text, err));
     TN_TRY(open_calibration(t, err));
     return tn_epoch_form(&t->epoch, text, t->saver.checkpoints, err);

@@ -129,7 +129,22 @@ static void expect_rows(tn_memory_cap *m)
     m->rows = rows < m->rows_most ? rows : m->rows_most;
 }
 
-void tn_memory_cap_init(tn_memory_cap *m, tn_worker *w, uint32_t sharers)
+/* Rows leave before the table is full. */
+static tn_status evict(const tn_memory_cap *m, tn_error *err)
+{
+    tn_table *table = m->w->shard.table;
+    const uint64_t least =
+        tn_table_evict_least(table) * (m->partitions.to - m->partitions.from) / 60 * 61;
+    if (tn_table_evict_beyond(table, m->cap, m->partitions)) {
+        return TN_OK;
+    }
+    return tn_fail(err, TN_E_CONFIG,
+                   "embedding.on_full is evict, and %.1f MB are too few for that: rows leave "
+                   "partition by partition, which takes at least %.1f MB of this model",
+                   (double)m->cap * 1e-6, (double)least * 1e-6);
+}
+
+tn_status tn_memory_cap_init(tn_memory_cap *m, tn_worker *w, uint32_t sharers, tn_error *err)
 {
     const uint64_t asked = w->plan->run->embedding.memory;
     const uint32_t *from = w->shares->owners.from;
@@ -137,7 +152,7 @@ void tn_memory_cap_init(tn_memory_cap *m, tn_worker *w, uint32_t sharers)
     const uint32_t here = group != NULL && group->n_here > 0 ? group->n_here : 1;
     *m = (tn_memory_cap){.sharers = sharers > 0 ? sharers : here};
     if (asked == TN_MEMORY_NONE) {
-        return;
+        return TN_OK;
     }
     m->w = w;
     tn_memory_limit_of("", &m->limit);
@@ -151,7 +166,12 @@ void tn_memory_cap_init(tn_memory_cap *m, tn_worker *w, uint32_t sharers)
     tn_memory_cap_begin(m);
     m->partitions = (tn_range){from[w->rank], from[w->rank + 1]};
     m->look_from = less(m->cap, tn_table_growth_most(w->shard.table, m->partitions, m->rows));
+    m->evicts = w->plan->run->embedding.on_full == TN_FULL_EVICT;
+    if (m->evicts) {
+        return evict(m, err);
+    }
     tn_table_set_limit(w->shard.table, m->cap);
+    return TN_OK;
 }
 
 /* ---- whether there is room ---- */
@@ -186,7 +206,7 @@ tn_room tn_memory_cap_look(tn_memory_cap *m)
     const uint64_t aside = tn_table_aside(table);
     m->room = TN_ROOM_ENOUGH;
     expect_rows(m);
-    if (bytes + aside >= m->look_from) {
+    if (bytes + aside >= m->look_from && !m->evicts) {
         const uint64_t then = bytes + tn_table_growth(table, m->partitions, m->rows);
         m->room = then > m->cap           ? TN_ROOM_NONE
                   : then + aside > m->cap ? TN_ROOM_AFTER_SAVE

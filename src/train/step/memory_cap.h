@@ -5,10 +5,9 @@
  *                        auto: 80 % of the least limit (base/machine/limits.h), less what this
  *                              process takes without rows, now and as planned
  *
- *     tn_memory_cap_init(&m, w, 0);          before rows are loaded: they may be too many, too
- *     tn_memory_cap_begin(&m);               after
- *     then, and between two steps:
- *     if (tn_memory_cap_look(&m) == TN_ROOM_NONE) { save;  return tn_memory_cap_fail(&m, ..); }
+ *     TN_TRY(tn_memory_cap_init(&m, w, 0, err));   before rows are loaded: they may be too many,
+ * too tn_memory_cap_begin(&m);               after then, and between two steps: if
+ * (tn_memory_cap_look(&m) == TN_ROOM_NONE) { save;  return tn_memory_cap_fail(&m, ..); }
  *
  * The cap counts bytes of the table, so a run reaches it at the same step each time. Beside it, the
  * memory of the whole process is looked at ten times a second, more often while the table grows
@@ -39,6 +38,7 @@ typedef struct tn_memory_cap {
     uint64_t cap;     /* of the table */
     uint64_t outside; /* auto: what was taken off */
     bool by_address;  /* auto: the limit of address space was the least */
+    bool evicts;      /* rows leave before the table is full */
     uint64_t rows,
         rows_most;           /* that may come until the run stands still; before there was a step */
     uint64_t steps, created; /* of the worker, of its table, when last looked at */
@@ -52,9 +52,11 @@ typedef struct tn_memory_cap {
     tn_memory_use use;       /* the same */
 } tn_memory_cap;
 
-/* Sets the table's limit, too. `sharers`: processes of this run on this machine; 0: as the worker's
- * group says. */
-void tn_memory_cap_init(tn_memory_cap *m, tn_worker *w, uint32_t sharers);
+/* Sets the table's limit, too, and has rows leave where on_full says so. `sharers`: processes of
+ * this run on this machine; 0: as the worker's group says. TN_E_CONFIG: rows are to leave, and
+ * there is no room for some of each partition. */
+tn_status tn_memory_cap_init(tn_memory_cap *m, tn_worker *w, uint32_t sharers,
+                             tn_error *err) TN_MUST_USE;
 
 /* Rows were loaded, and no step was made. Each key of the next one may be new: so a run that was
  * stopped at its cap and goes on with the same one does not make it. */

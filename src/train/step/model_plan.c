@@ -15,6 +15,7 @@
 #include "ps/optim/optim.h"
 #include "ps/optim/rule.h"
 #include "ps/shard/ownership.h"
+#include "ps/table/lifecycle.h"
 #include "train/config/run.h"
 
 #include <math.h>
@@ -175,6 +176,13 @@ static void resolve(const resolver *r, const tn_segment *segment, const tn_slot_
     };
 }
 
+typedef bool tn_slot_says(const tn_slot_opts *o);
+
+static bool changes_life(const tn_slot_opts *o)
+{
+    return !tn_tree_is_null(o->expiry) || !isnan(o->decay);
+}
+
 static bool changes_rule(const tn_slot_opts *o)
 {
     return !tn_tree_is_null(o->optimizer) || !tn_tree_is_null(o->init) || !isnan(o->lr) ||
@@ -192,23 +200,23 @@ static const tn_slot_opts *opts_of(const tn_run *run, const char *slot)
     return NULL; /* a slot that the format made */
 }
 
-/* The entry of `slots:` that changes the rule of a share group; NULL: none. Two of one group are a
+/* The entry of `slots:` that says something of a share group; NULL: none. Two of one group are a
  * fault. */
 static const tn_slot_opts *group_override(const tn_run *run, const tn_features *features,
-                                          uint32_t group, tn_diag *diag)
+                                          uint32_t group, tn_slot_says *says, tn_diag *diag)
 {
     const tn_slot_opts *found = NULL;
     for (uint32_t i = 0; i < features->n_slots; i++) {
         const tn_slot_opts *o = opts_of(run, features->slot[i].name);
-        if (features->slot[i].group != group || o == NULL || !changes_rule(o)) {
+        if (features->slot[i].group != group || o == NULL || !says(o)) {
             continue;
         }
         if (found != NULL && diag != NULL) {
             const tn_slot_opts *all = run->slots.item;
             tn_diag_error(diag, &run->slots.tree[o - all]->at,
-                          "slots '%s' and '%s' share vectors, so only one may set optimizer, lr, "
-                          "l2 or init",
-                          found->name, o->name);
+                          "slots '%s' and '%s' share vectors, so only one may set %s", found->name,
+                          o->name,
+                          says == changes_rule ? "optimizer, lr, l2 or init" : "decay or expiry");
         }
         found = o;
     }
@@ -236,6 +244,33 @@ static tn_rule dense_rule(const tn_run *run, const tn_binder *b)
     };
 }
 
+/* A bound or a weight of a slot, where it says one, else that of all. */
+static double own_or(const tn_tree *own, const char *key, double value, double common)
+{
+    return own != NULL && tn_tree_get(own, key) != NULL ? value : common;
+}
+
+static tn_lifecycle life_of(const tn_run *run, const tn_slot_opts *slot, const tn_binder *b)
+{
+    const tn_embedding_opts *e = &run->embedding;
+    const tn_expiry_opts *all = &e->expiry;
+    const tn_tree *tree = slot != NULL && !tn_tree_is_null(slot->expiry) ? slot->expiry : NULL;
+    tn_expiry_opts own = *all;
+    if (tree != NULL) {
+        tn_fields_bind(b, tn_expiry_fields, tree, &own);
+    }
+    return (tn_lifecycle){
+        .decay = slot != NULL && !isnan(slot->decay) ? slot->decay : e->decay,
+        .click_weight = own_or(tree, "click", own.click, all->click),
+        .non_click_weight = own_or(tree, "non_click", own.non_click, all->non_click),
+        .ttl_days = own_or(tree, "ttl_days", own.ttl_days, all->ttl_days),
+        .score_below = own_or(tree, "score_below", own.score_below, all->score_below),
+        .show_below = own_or(tree, "show_below", own.show_below, all->show_below),
+        .norm_below = own_or(tree, "norm_below", own.norm_below, all->norm_below),
+        .all = own_or(tree, "combine", own.combine, all->combine) != 0,
+    };
+}
+
 /* The rules of all rows and of the dense vector; part of tn_model_plan_new. NULL: faults. */
 static const tn_rules *resolve_rules(const tn_run *run, const tn_features *features,
                                      const tn_model_inputs *inputs, const tn_layout *layout,
@@ -243,18 +278,21 @@ static const tn_rules *resolve_rules(const tn_run *run, const tn_features *featu
 {
     resolver r = {.run = run, .inputs = inputs, .b = b};
     tn_rule *rule = TN_NEW_ARRAY(b->arena, tn_rule, (size_t)layout->n_groups * TN_SEGMENTS_MAX);
+    tn_lifecycle *life = TN_NEW_ARRAY(b->arena, tn_lifecycle, layout->n_groups + 1);
     check_segments(run->train.sparse, inputs, b);
     for (uint32_t g = 0; g < layout->n_groups; g++) {
-        const tn_slot_opts *slot = group_override(run, features, g, b->diag);
+        const tn_slot_opts *slot = group_override(run, features, g, changes_rule, b->diag);
         const tn_record *record = tn_record_of(layout, g);
         for (uint32_t s = 0; s < record->n_segments; s++) {
             resolve(&r, &record->segment[s], slot, &rule[g * TN_SEGMENTS_MAX + s]);
         }
+        life[g] = life_of(run, group_override(run, features, g, changes_life, b->diag), b);
     }
     tn_rules *rules = TN_NEW(b->arena, tn_rules);
     *rules = (tn_rules){
         .layout = layout,
         .rule = rule,
+        .life = life,
         .dense = dense_rule(run, b),
         .clip_global = isnan(run->train.clip.global) ? (double)INFINITY : run->train.clip.global,
     };
@@ -303,9 +341,8 @@ static void read_slot(const tn_schema *schema, const tn_slot_spec *spec, const t
         .uses = o->uses,
     };
     (void)read_pool(o->pool != NULL ? o->pool : run->embedding.pool, b, out);
-    if (!tn_tree_is_null(o->admission) || !tn_tree_is_null(o->expiry)) {
-        const tn_tree *t = !tn_tree_is_null(o->admission) ? o->admission : o->expiry;
-        tn_diag_error(b->diag, &t->at, "slot '%s': admission and expiry: not in this build yet",
+    if (!tn_tree_is_null(o->admission)) {
+        tn_diag_error(b->diag, &o->admission->at, "slot '%s': admission: not in this build yet",
                       spec->name);
     }
 }
@@ -338,7 +375,7 @@ static const tn_features *make_features(const tn_schema *schema, const tn_run *r
         .group_class = class,
     };
     for (uint32_t g = 0; g < schema->n_groups; g++) {
-        class[g] = group_override(run, f, g, NULL) != NULL ? g + 1 : 0;
+        class[g] = group_override(run, f, g, changes_rule, NULL) != NULL ? g + 1 : 0;
     }
     return f;
 }

@@ -43,6 +43,7 @@ typedef struct tn_worker {
     uint64_t rows, scored;  /* examples of this process: learned, scored */
     uint64_t keys, floats;  /* with them: different keys of batches, floats of their rows */
     uint32_t day;           /* last_seen of rows that are touched now */
+    uint32_t loaded_day;    /* the same of the checkpoint that was read; 0: none was */
     tn_trace *trace;        /* NULL: not recorded */
     tn_lane *lane;          /* there, of the thread that the worker belongs to */
 } tn_worker;

@@ -1,0 +1,27 @@
+/* row_sweep.h - the end of an epoch, or of a day: rows that have expired leave the table.
+ *
+ *     if (tn_rows_may_leave(plan))
+ *         TN_TRY(tn_rows_sweep(worker, day, groups, err));     groups[n_groups]
+ *
+ * Every rank does so with the rows that it owns, while all stand still; counts of ranks add up.
+ */
+#ifndef TN_TRAIN_ROW_SWEEP_H
+#define TN_TRAIN_ROW_SWEEP_H
+
+#include "base/core/text.h"
+#include "ps/table/table.h"
+
+typedef struct tn_model_plan tn_model_plan;
+typedef struct tn_worker tn_worker;
+
+/* Whether rows of some slot expire, or leave a full table. Else there is nothing to sweep. */
+bool tn_rows_may_leave(const tn_model_plan *plan);
+
+/* What expires on `day`, as tn_table_sweep, leaves the worker's table. out: one per group. */
+tn_status tn_rows_sweep(tn_worker *w, uint32_t day, tn_group_rows *out, tn_error *err) TN_MUST_USE;
+
+/* Counts of n groups as bytes, and added to those of another rank. False: not so many. */
+void tn_group_rows_pack(const tn_group_rows *groups, uint32_t n, tn_text *out);
+bool tn_group_rows_add(tn_group_rows *groups, uint32_t n, const char *bytes, size_t size);
+
+#endif

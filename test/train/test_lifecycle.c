@@ -1,0 +1,323 @@
+/* test_lifecycle.c - runs over some days in which rows expire, or leave a full table: the same rows
+ * in every way to get there. */
+#include "base/file/file.h"
+#include "support/test.h"
+#include "support/tmpdir.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/grouprun.h"
+#include "train/trainrun.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { ROWS = 3000, DAYS = 3, OPTIONS = 16 };
+
+/* What a run keeps; NULL ends the overrides. Whatever the combination, deltas and full checkpoints
+ * are the same, and so are threads, kills and resumes. */
+typedef struct lifecycle_case {
+    const char *name;
+    const char *more[4];
+    bool expires, evicts;
+} lifecycle_case;
+
+#define STOP "embedding.memory=100MB"
+#define EVICT "embedding.memory=5500kB", "embedding.on_full=evict"
+#define NO_CAP "embedding.memory=none"
+#define TTL "embedding.expiry.ttl_days=2"
+#define SCORE "embedding.expiry.score_below=0.15"
+
+static const lifecycle_case cases[] = {
+    {"rows stay", {NO_CAP}, false, false},
+    {"rows stay, below a cap", {STOP}, false, false},
+    {"a full table", {EVICT}, false, true},
+    {"by age", {TTL, NO_CAP}, true, false},
+    {"by age, below a cap", {TTL, STOP}, true, false},
+    {"by age, a full table", {TTL, EVICT}, true, true},
+    {"by score", {SCORE, NO_CAP}, true, false},
+    {"by score, below a cap", {SCORE, STOP}, true, false},
+    {"by score, a full table", {SCORE, EVICT}, true, true},
+};
+enum { CASES = sizeof cases / sizeof *cases };
+
+static char dir[256];
+static char data[DAYS][700]; /* data.train=.. */
+
+/* The files of a day: new users and things every day, some of them twice, some from before. */
+static int set_up(void **state)
+{
+    (void)state;
+    tn_tmpdir_make(dir);
+    for (uint32_t d = 0; d < DAYS; d++) {
+        char path[2][300];
+        for (uint32_t f = 0; f < 2; f++) {
+            tn_text text = {0};
+            tn_text_adds(&text,
+                         "id\tprice\tlabel\tweight\tuser\titem\thist\ttags\ttags_x\tcity\trare\n");
+            for (uint32_t i = f; i < ROWS; i += 2) {
+                const uint32_t user = d * ROWS + i - i % 3;
+                const uint32_t item = i % 5 == 0 ? i : 100000 * (d + 1) + i;
+                tn_text_addf(&text, "r%u\t1\t%u\t\t%u\t%u\t%u\t\t\t%u\t%u\n", i, i % 3 == 0, user,
+                             item, i % 9, i % 5, d * 77777 + 3 * i);
+            }
+            (void)snprintf(path[f], sizeof path[f], "%s/%u-%u.tsv", dir, d, f);
+            assert_int_equal(tn_file_replace(path[f], text.data, text.size, NULL), TN_OK);
+            tn_text_done(&text);
+        }
+        (void)snprintf(data[d], sizeof data[d], "data.train=[%s,%s]", path[0], path[1]);
+    }
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    tn_tmpdir_remove(dir);
+    return 0;
+}
+
+/* The options of day d: an epoch of its own data, three days after the one before. */
+typedef struct day_options {
+    const char *more[OPTIONS];
+    char day[40], epochs[40];
+} day_options;
+
+static void options_of(day_options *o, const lifecycle_case *c, uint32_t d, const char *const *more)
+{
+    static const char *const all[] = {"data.changed=accept", "train.batch=100", "eval.every=never",
+                                      "checkpoint.strict=true"};
+    uint32_t n = 0;
+    (void)snprintf(o->day, sizeof o->day, "run.day=2026-11-%02u", 1 + 3 * d);
+    (void)snprintf(o->epochs, sizeof o->epochs, "train.epochs=%u", d + 1);
+    o->more[n++] = o->day;
+    o->more[n++] = o->epochs;
+    o->more[n++] = data[d];
+    for (uint32_t i = 0; i < sizeof all / sizeof *all; i++) {
+        o->more[n++] = all[i];
+    }
+    for (uint32_t i = 0; i < 4 && c->more[i] != NULL; i++) {
+        o->more[n++] = c->more[i];
+    }
+    for (; more != NULL && *more != NULL; more++) {
+        assert_true(n + 1 < OPTIONS);
+        o->more[n++] = *more;
+    }
+    o->more[n] = NULL;
+}
+
+/* One process per day; returns the hash of the last checkpoint. */
+static uint32_t train_days(const char *run_dir, const lifecycle_case *c, const char *const *more)
+{
+    uint32_t hash = 0;
+    for (uint32_t d = 0; d < DAYS; d++) {
+        day_options o;
+        options_of(&o, c, d, more);
+        const trainrun run = trainrun_do(run_dir, o.more, NULL);
+        if (run.status != TN_OK) {
+            fail_msg("%s, day %u: %s", c->name, d, run.text);
+        }
+        hash = run.hash;
+    }
+    assert_int_not_equal(hash, 0);
+    return hash;
+}
+
+/* The number behind "name": in the last line of a kind of metrics.jsonl. */
+static double told(const char *run_dir, const char *kind, const char *name)
+{
+    char path[400];
+    char words[60];
+    tn_text text = {0};
+    double value = -1;
+    (void)snprintf(path, sizeof path, "%s/metrics.jsonl", run_dir);
+    assert_int_equal(tn_file_read_all(path, 1 << 28, &text, NULL), TN_OK);
+    (void)snprintf(words, sizeof words, "\"kind\":\"%s\"", kind);
+    for (const char *at = strstr(tn_text_str(&text), words); at != NULL;
+         at = strstr(at + 1, words)) {
+        char member[60];
+        (void)snprintf(member, sizeof member, "\"%s\":", name);
+        const char *found = strstr(at, member);
+        assert_non_null(found);
+        assert_int_equal(sscanf(found + strlen(member), "%lf", &value), 1);
+    }
+    tn_text_done(&text);
+    return value;
+}
+
+/* ---- every combination ---- */
+
+/* Checkpoint by checkpoint, the first of which is full: with deltas, and all full. */
+static void assert_same_checkpoints(const lifecycle_case *c, const char *a, const char *b)
+{
+    uint64_t n = 1;
+    uint32_t deltas = 0;
+    for (;; n++) {
+        tn_saved full = {0};
+        tn_saved delta = {0};
+        const uint32_t want = trainrun_hash_of(a, n, &full);
+        const uint32_t got = trainrun_hash_of(b, n, &delta);
+        if (want != got) {
+            fail_msg("%s: checkpoint %llu of step %llu", c->name, (unsigned long long)n,
+                     (unsigned long long)full.step);
+        }
+        if (want == 0) {
+            break;
+        }
+        assert_int_equal(full.deltas, 0);
+        deltas += delta.deltas > 0;
+    }
+    assert_true(n > 9);
+    assert_true(deltas >= n - 1 - 2UL * DAYS); /* the first and the last of a process are full */
+}
+
+static void a_full_checkpoint_with_its_deltas_is_the_model(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < CASES; i++) {
+        const lifecycle_case *c = &cases[i];
+        const char *const full[] = {"checkpoint.every=8steps", NULL};
+        const char *const delta[] = {"checkpoint.every=1000steps", "checkpoint.delta_every=8steps",
+                                     NULL};
+        char run_dir[2][300];
+        (void)snprintf(run_dir[0], 300, "%s/full-%u", dir, i);
+        (void)snprintf(run_dir[1], 300, "%s/delta-%u", dir, i);
+        (void)train_days(run_dir[0], c, full);
+        (void)train_days(run_dir[1], c, delta);
+        assert_same_checkpoints(c, run_dir[0], run_dir[1]);
+        assert_true((told(run_dir[0], "table", "expired") > 0) == c->expires);
+        assert_true((told(run_dir[0], "table", "evicted") > 0) == c->evicts);
+        tn_tmpdir_remove(run_dir[0]);
+        tn_tmpdir_remove(run_dir[1]);
+    }
+}
+
+/* Ended in the middle of each day, and gone on with. */
+static uint32_t train_with_stops(const char *run_dir, const lifecycle_case *c)
+{
+    for (uint32_t d = 0; d < DAYS; d++) {
+        char steps[40];
+        const char *const more[] = {steps, NULL};
+        day_options o;
+        (void)snprintf(steps, sizeof steps, "train.max_steps=%u", ROWS / 100 * d + 13);
+        options_of(&o, c, d, more);
+        assert_int_equal(trainrun_do(run_dir, o.more, NULL).status, TN_OK);
+        options_of(&o, c, d, NULL);
+        const trainrun run = trainrun_do(run_dir, o.more, NULL);
+        assert_int_equal(run.status, TN_OK);
+        if (d == DAYS - 1) {
+            return run.hash;
+        }
+    }
+    return 0;
+}
+
+static void threads_and_stops_do_not_show(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < CASES; i += 1 + i % 2) {
+        const lifecycle_case *c = &cases[i];
+        uint32_t hash = 0;
+        char run_dir[300];
+        for (uint32_t threads = 1; threads <= 4; threads *= 2) {
+            char option[40];
+            const char *const more[] = {option, NULL};
+            (void)snprintf(option, sizeof option, "train.threads=%u", threads);
+            (void)snprintf(run_dir, sizeof run_dir, "%s/threads-%u-%u", dir, i, threads);
+            const uint32_t now = train_days(run_dir, c, more);
+            hash = threads == 1 ? now : hash;
+            assert_int_equal(now, hash);
+        }
+        (void)snprintf(run_dir, sizeof run_dir, "%s/stops-%u", dir, i);
+        if (train_with_stops(run_dir, c) != hash) {
+            fail_msg("%s: stopped and gone on with", c->name);
+        }
+    }
+}
+
+/* ---- several processes ---- */
+
+/* Counts of all rows that one process ends with. */
+static uint32_t counts_of_one(const char *run_dir, const lifecycle_case *c)
+{
+    uint32_t counts = 0;
+    for (uint32_t d = 0; d < DAYS; d++) {
+        day_options o;
+        options_of(&o, c, d, NULL);
+        grouprun g = {.config = "deepfm_bn", .n = 1, .dir = run_dir, .more = o.more};
+        grouprun_well(&g);
+        counts = g.counts;
+    }
+    return counts;
+}
+
+/* What expires does not depend on who owns it; deltas of three are the model. */
+static void three_processes_let_the_same_rows_go(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < CASES; i++) {
+        const lifecycle_case *c = &cases[i];
+        uint32_t hash[2] = {0};
+        uint32_t counts = 0;
+        const char *const third = c->evicts ? "embedding.memory=1850kB" : NULL; /* of each */
+        const char *const delta[] = {"checkpoint.every=1000steps", "checkpoint.delta_every=8steps",
+                                     third, NULL};
+        const char *const full[] = {third, NULL};
+        for (uint32_t k = 0; k < 2; k++) {
+            char run_dir[300];
+            (void)snprintf(run_dir, sizeof run_dir, "%s/peers-%u-%u", dir, i, k);
+            for (uint32_t d = 0; d < DAYS; d++) {
+                day_options o;
+                options_of(&o, c, d, k == 0 ? full : delta);
+                grouprun g = {.config = "deepfm_bn", .n = 3, .dir = run_dir, .more = o.more};
+                grouprun_well(&g);
+                hash[k] = g.hash;
+                counts = g.counts;
+            }
+            assert_true((told(run_dir, "table", "expired") > 0) == c->expires);
+            assert_true((told(run_dir, "table", "evicted") > 0) == c->evicts);
+        }
+        assert_int_not_equal(hash[0], 0);
+        assert_int_equal(hash[0], hash[1]);
+        char run_dir[300];
+        (void)snprintf(run_dir, sizeof run_dir, "%s/one-%u", dir, i);
+        assert_true(c->evicts || counts_of_one(run_dir, c) == counts);
+    }
+}
+
+/* ---- what is told ---- */
+
+static void a_sweep_tells_what_left_of_each_slot(void **state)
+{
+    (void)state;
+    const lifecycle_case c = {"told", {TTL, "slots.rare.expiry=~"}, true, false};
+    char run_dir[300];
+    (void)snprintf(run_dir, sizeof run_dir, "%s/told", dir);
+    (void)train_days(run_dir, &c, NULL);
+    assert_true(told(run_dir, "sweep", "expired") > 0);
+    assert_true(told(run_dir, "sweep", "rows") > 0);
+    assert_true(told(run_dir, "sweep", "day") == 20764); /* 2026-11-07 */
+}
+
+static void a_cap_without_room_is_refused(void **state)
+{
+    (void)state;
+    char run_dir[300];
+    const char *const more[] = {"embedding.memory=200kB", "embedding.on_full=evict", NULL};
+    (void)snprintf(run_dir, sizeof run_dir, "%s/small", dir);
+    const trainrun run = trainrun_do(run_dir, more, NULL);
+    assert_int_equal(run.status, TN_E_CONFIG);
+    assert_non_null(strstr(run.text, "at least"));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_full_checkpoint_with_its_deltas_is_the_model),
+        TEST(threads_and_stops_do_not_show),
+        TEST(three_processes_let_the_same_rows_go),
+        TEST(a_sweep_tells_what_left_of_each_slot),
+        TEST(a_cap_without_room_is_refused),
+    };
+    return cmocka_run_group_tests_name("train/lifecycle", tests, NULL, NULL);
+}
