@@ -11,6 +11,7 @@
 #include "io/format/format.h"
 #include "io/read/cache.h"
 #include "train/config/config.h"
+#include "train/config/days.h"
 #include "train/config/run.h"
 
 #include <stdio.h>
@@ -50,7 +51,7 @@ static const char *with_section(tn_arena *arena, const char *word)
     (void)snprintf(name, sizeof name, "%.*s", (int)(key < 63 ? key : 63), word);
     bool of_data = tn_field_find(tn_data_fields, name) != NULL;
     bool section = tn_field_find(tn_run_fields, name) != NULL;
-    if (section && (word[key] == '.' || !of_data)) {
+    if ((section && (word[key] == '.' || !of_data)) || begins_with(word, "day=")) {
         return word;
     }
     if (word[key] == '.' && !of_data) {
@@ -148,7 +149,8 @@ static tn_status load(tn_data_input *in, const char *config, const word_lists *w
         .overrides = words->in,
         .n_overrides = words->n_in,
     };
-    *root = tn_config_load(&from, s->arena, &s->diag);
+    const tn_tree *tree = tn_config_load(&from, s->arena, &s->diag);
+    *root = tree != NULL ? tn_days_unfold(&s->binder, tree) : NULL;
     const tn_config_in to = {
         .fields = tn_run_fields,
         .overrides = words->to,

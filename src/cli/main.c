@@ -18,7 +18,9 @@
 #include "train/checkpoint/checkpoint.h"
 #include "train/config/choices.h"
 #include "train/config/config.h"
+#include "train/config/days.h"
 #include "train/peers/peers.h"
+#include "train/run/day_plan.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -66,7 +68,8 @@ static const char *const not_hashed[] = {
     "train.prefetch",   "checkpoint",   "eval.predictions",
     "export",           "compute.pin",  "cluster.peers",
     "cluster.security", "cluster.wait", "cluster.start_timeout",
-    "cluster.on_loss",  NULL,
+    "cluster.on_loss",  "data.days",    "data.valid_rows",
+    "data.done",        "data.wait",    NULL,
 };
 
 static void resolve_text(tn_setup *s)
@@ -135,6 +138,9 @@ tn_status tn_setup_choose(tn_setup *s, const char *from, tn_text *said, tn_error
     tn_text past = {0};
     tn_cluster_opts *cluster = &s->run.cluster;
     const uint32_t size = cluster->size;
+    if (!s->has_day) {
+        tn_day_plan_any(&s->run, &s->binder);
+    }
     cluster->size = s->peers > 0 ? s->peers : size;
     find_past(s, from, &past);
     tn_status status =
@@ -146,7 +152,9 @@ tn_status tn_setup_choose(tn_setup *s, const char *from, tn_text *said, tn_error
 
 tn_status tn_setup_inputs(tn_setup *s, const tn_strs *more, tn_error *err)
 {
+    const tn_strs days = tn_days_all_paths(&s->run.data, s->arena);
     TN_TRY(tn_inputs_of(&s->inputs, s->tree, s->config, &s->run.data, err));
+    TN_TRY(tn_fileset_inputs(&days, &s->inputs, err));
     return tn_fileset_inputs(more, &s->inputs, err);
 }
 

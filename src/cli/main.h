@@ -37,6 +37,7 @@ typedef struct tn_setup {
     tn_run_text text;    /* the resolved configuration without folders, logs and paths */
     int exit_code;       /* of a success: of child processes, which have reported their failures
                             themselves; or 4 where data was found wanting */
+    bool has_day;        /* run.data.train has the files of the day that is learned first */
     uint32_t peers;      /* that it starts, which tell themselves what they choose; 0: none */
     bool told_elsewhere; /* another process of the group has failed, and reports it itself */
 } tn_setup;

@@ -10,6 +10,7 @@
 #include "io/schema/schema.h"
 #include "serve/exported_model.h"
 #include "train/checkpoint/checkpoint.h"
+#include "train/config/days.h"
 #include "train/eval/calibrate.h"
 #include "train/eval/evaluate.h"
 #include "train/eval/predict.h"
@@ -75,6 +76,16 @@ static tn_status choose_data(eval_job *j, const tn_strs **paths, tn_error *err)
         }
         *paths = named;
         return tn_text_check(&j->data_name, "paths", err);
+    }
+    if (data->pattern.n > 0) {
+        tn_text_adds(&j->data_name, data->n_days == 1 ? "day" : "days");
+        for (uint32_t i = 0; i < data->days.n; i++) {
+            tn_text_addf(&j->data_name, "%s%s", i > 0 ? ", " : " ", data->days.item[i]);
+        }
+        tn_strs *all = TN_NEW(j->setup->arena, tn_strs);
+        *all = tn_days_all_paths(data, j->setup->arena);
+        *paths = all;
+        return tn_text_check(&j->data_name, "days", err);
     }
     bool test = data->test.n > 0 && j->fit.method == TN_CALIBRATE_NONE;
     if (!test && data->valid.n == 0) {
@@ -341,7 +352,8 @@ static void job_done(eval_job *j)
 static const tn_field flags[] = {
     TN_FIELD_U32(eval_flags, peers, "~", 1, TN_CHILDREN_MAX, "", TN_LOCAL_HELP),
     TN_FIELD_STRS(eval_flags, data, "[]",
-                  "what to evaluate; may be given again (~: data.test, else data.valid)"),
+                  "what to evaluate; may be given again (~: data.days, else data.test, "
+                  "else data.valid)"),
     TN_FLAG_STR(eval_flags, checkpoint, "PATH",
                 "a checkpoint, or a run directory (~: the newest of this run)"),
     TN_FLAG_STR(eval_flags, export, "DIR", "evaluate an export instead"),

@@ -15,6 +15,7 @@
 #include "train/report/eval_result.h"
 #include "train/report/report.h"
 #include "train/report/text_tables.h"
+#include "train/run/day_plan.h"
 #include "train/run/dryrun.h"
 #include "train/run/trainer.h"
 
@@ -23,7 +24,7 @@
 typedef struct train_flags {
     uint32_t peers, threads;
     const char *profile;
-    bool peers_table, resume, fresh, dry_run, plan, dot, print_config, print_graph;
+    bool peers_table, resume, fresh, again, dry_run, plan, dot, print_config, print_graph;
     bool list_models, list_layers, list_ops, list_optimizers, list_formats, list_metrics;
 } train_flags;
 
@@ -35,6 +36,8 @@ static const tn_field flags[] = {
     TN_FLAG_BOOL(train_flags, peers_table, "show a line per process every 10 s"),
     TN_FLAG_BOOL(train_flags, resume, "go on from the newest checkpoint, which must exist"),
     TN_FLAG_BOOL(train_flags, fresh, "begin anew; what is there is kept in the folder earlier-<n>"),
+    TN_FLAG_BOOL(train_flags, again,
+                 "learn the day of data.days although it is learned, or lies before one that is"),
     TN_FLAG_BOOL(train_flags, dry_run, "check everything, read one batch, train nothing"),
     TN_FLAG_BOOL(train_flags, plan, "print every node: shape, parameters, FLOPs, bytes, time"),
     TN_FLAG_STR_OR(train_flags, profile, tn_picture_bare, "FILE", TN_PICTURE_HELP),
@@ -205,6 +208,30 @@ static void print_config(tn_setup *s)
     print_fields(tn_run_fields, s->tree, true);
 }
 
+static tn_status look_for_stop(void *arg, tn_error *err)
+{
+    (void)arg;
+    return atomic_load(tn_signals_watch_stop())
+               ? tn_fail(err, TN_E_STOPPED,
+                         "stopped by a signal while a day was waited for; nothing is lost\nhint: "
+                         "start the same command again to go on")
+               : TN_OK;
+}
+
+/* The day that is learned first. TN_END: there is none, and the user is told. */
+static tn_status choose_day(tn_setup *s, tn_error *err)
+{
+    const tn_day_wait wait = {look_for_stop, NULL};
+    tn_text said = {0};
+    tn_status status = tn_day_plan_begin(&s->run, &s->binder, &wait, &said, err);
+    s->has_day = status == TN_OK;
+    if (status == TN_END && s->run.cluster.rank == 0) {
+        tn_log(TN_LOG_INFO, "%s", tn_text_str(&said));
+    }
+    tn_text_done(&said);
+    return status;
+}
+
 static tn_status work(tn_setup *s, const tn_options *options, const void *asked, tn_error *err)
 {
     const train_flags *f = asked;
@@ -219,12 +246,25 @@ static tn_status work(tn_setup *s, const tn_options *options, const void *asked,
         s->run.checkpoint.resume = "must";
     }
     s->run.checkpoint.fresh = f->fresh;
+    s->run.data.again = f->again;
+    if (f->again && s->run.data.pattern.n == 0) {
+        return tn_fail(err, TN_E_USAGE,
+                       "--again learns a day once more, and data.days is not set\nhint: "
+                       "'day=2026-11-07' names it");
+    }
     s->peers = tn_local_is_group(&local) ? f->peers : 0;
     if (f->print_config) {
         print_config(s);
         return TN_OK;
     }
     TN_TRY(tn_local_rank(&local, s, err));
+    if (!(f->print_graph || f->dry_run || f->plan || f->dot)) {
+        tn_status status = choose_day(s, err);
+        TN_TRY(status == TN_END ? TN_OK : status);
+        if (status == TN_END) {
+            return TN_OK;
+        }
+    }
     TN_TRY(tn_setup_plan(s, NULL, err));
     if (f->print_graph || f->dry_run || f->plan || f->dot) {
         return answer(s, f, err);

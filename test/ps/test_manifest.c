@@ -190,6 +190,34 @@ static void what_was_written_is_read_back(void **state)
     tn_arena_free(arena);
 }
 
+static void assert_days(const tn_manifest_days *days, const char *want)
+{
+    tn_arena *arena = tn_arena_new(1 << 14);
+    tn_manifest m = sample();
+    tn_manifest got = {0};
+    tn_text text = {0};
+    tn_error err = {0};
+    uint32_t crc = 0;
+    m.days = *days;
+    write_text(&m, &text, &crc);
+    assert_non_null(strstr(tn_text_str(&text), want));
+    assert_int_equal(read_text(&text, arena, &got, &err), TN_OK);
+    assert_memory_equal(&got.days, days, sizeof *days);
+    tn_text_done(&text);
+    tn_arena_free(arena);
+}
+
+static void days_come_back(void **state)
+{
+    (void)state;
+    tn_manifest_days days = {.used = true, .n = 2, .range = {{20758, 20760}, {20762, 20762}}};
+    assert_days(&days, "\"days\":{\"learned\":[[20758,20760],[20762,20762]]},\"seed\"");
+    days.within = true;
+    days.day = 20763;
+    days.before = 41;
+    assert_days(&days, "[20762,20762]],\"day\":20763,\"epoch\":0,\"before\":41},\"seed\"");
+}
+
 static void an_evaluation_that_is_owed_is_written_only_then(void **state)
 {
     (void)state;
@@ -330,6 +358,15 @@ static const struct {
     {"\"free\",0,\"0\"", "\"free\",0,\"x\""},
     {"[1,\"0\",", "[1,\"268435457\","},
     {"\"seed\":", "\"seeds\":"},
+    {"\"seed\":", "\"days\":{},\"seed\":"},
+    {"\"seed\":", "\"days\":{\"learned\":[[2,1]]},\"seed\":"},
+    {"\"seed\":", "\"days\":{\"learned\":[[1]]},\"seed\":"},
+    {"\"seed\":", "\"days\":{\"learned\":[[1,2],[3,4]]},\"seed\":"}, /* one range */
+    {"\"seed\":", "\"days\":{\"learned\":[[1,2],[0,0]]},\"seed\":"},
+    {"\"seed\":", "\"days\":{\"learned\":[[1,2932897]]},\"seed\":"},
+    {"\"seed\":", "\"days\":{\"learned\":[],\"day\":2932897,\"epoch\":0,\"before\":0},\"seed\":"},
+    {"\"seed\":", "\"days\":{\"learned\":[],\"day\":1,\"epoch\":99,\"before\":0},\"seed\":"},
+    {"\"seed\":", "\"days\":{\"learned\":[],\"day\":1,\"epoch\":0},\"seed\":"},
     {"\"low\":\"48213\"", "\"low\":null"},
     {"\"value\":0.7911", "\"value\":\"high\""},
     {"\"best\":{", "\"worst\":{"},
@@ -444,6 +481,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(golden_manifest_members_in_order),
+        cmocka_unit_test(days_come_back),
         cmocka_unit_test(golden_model_id_of_files),
         cmocka_unit_test(what_was_written_is_read_back),
         cmocka_unit_test(an_evaluation_that_is_owed_is_written_only_then),

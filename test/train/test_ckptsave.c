@@ -13,6 +13,7 @@
 #include "train/checkpoint/ckptdir.h"
 #include "train/checkpoint/ckptfiles.h"
 #include "train/checkpoint/run_state.h"
+#include "train/config/days.h"
 #include "train/config/run.h"
 #include "train/golden.h"
 #include "train/model_hash.h"

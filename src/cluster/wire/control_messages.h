@@ -134,8 +134,8 @@ typedef enum tn_order_what {
 } tn_order_what;
 
 /* `more` of a mark: run, step of the base, whether it is a delta; of a start: bits of the rates'
- * factor, the step at which they end, the day of rows; of a stop: 1 + the rank that reports to
- * people; of evaluations, rows: train/peers/score_exchange.h. */
+ * factor, the step at which they end, the day of rows; of a prior: that day; of a stop: 1 + the
+ * rank that reports to people; of evaluations, rows: train/peers/score_exchange.h. */
 typedef struct tn_order_note {
     uint64_t what, number, step; /* step: before which it is to be carried out; 0: at once */
     const char *text;

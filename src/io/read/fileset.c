@@ -341,6 +341,18 @@ tn_status tn_fileset_inputs(const tn_strs *paths, tn_inputs *out, tn_error *err)
     return status;
 }
 
+tn_status tn_fileset_look(const tn_strs *paths, tn_error *err)
+{
+    tn_arena *arena = tn_arena_new(ARENA_BYTES);
+    tn_status status = TN_OK;
+    for (uint32_t i = 0; i < paths->n && status == TN_OK; i++) {
+        listing l = {.arena = arena};
+        status = add_item(&l, paths->item[i], err);
+    }
+    tn_arena_free(arena);
+    return status;
+}
+
 void tn_fileset_free(tn_fileset *files)
 {
     if (files != NULL) {

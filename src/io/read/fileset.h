@@ -38,6 +38,9 @@ void tn_fileset_free(tn_fileset *files); /* NULL is fine */
 /* Adds the files of `paths` to what a run reads; those that cannot be found are passed over. */
 tn_status tn_fileset_inputs(const tn_strs *paths, tn_inputs *out, tn_error *err) TN_MUST_USE;
 
+/* Whether every item of `paths` is there, or matches something; TN_E_DATA: one is not. */
+tn_status tn_fileset_look(const tn_strs *paths, tn_error *err) TN_MUST_USE;
+
 /* Opens a file at a byte, inflated where it is compressed (then `from` is 0). */
 tn_status tn_fileset_open(const tn_fileset *files, uint32_t file, uint64_t from,
                           const atomic_bool *stop, tn_source **out, tn_error *err) TN_MUST_USE;

@@ -21,8 +21,12 @@ static const char *const missings[] = {"zero", "init", NULL};
 const tn_field tn_data_fields[] = {
     TN_FIELD_STR(tn_data_opts, format, NULL,
                  "how records are written; see tnet-train --list-formats"),
-    TN_FIELD_STRS(tn_data_opts, train, "~", "files to learn from: paths, globs, folders, '-'"),
-    TN_FIELD_STRS(tn_data_opts, valid, "~", "files to evaluate while training"),
+    TN_FIELD_STRS(tn_data_opts, train, "~",
+                  "files to learn from: paths, globs, folders, '-'; with data.days of each day, "
+                  "{day:%Y%m%d} and {hour:%H} in it"),
+    TN_FIELD_STRS(tn_data_opts, valid, "~",
+                  "files to evaluate while training; next: with data.days, the first "
+                  "data.valid_rows of the day after"),
     TN_FIELD_STRS(tn_data_opts, test, "~", "files to evaluate once, at the end"),
     TN_FIELD_CHOICE(tn_data_opts, compression, "auto", compressions,
                     "what surrounds the records; auto looks at the first bytes"),
@@ -72,6 +76,16 @@ const tn_field tn_data_fields[] = {
         tn_data_opts, changed, "refuse", changes,
         "training files that hold other bytes than the epoch before, or the checkpoint, "
         "has read: end with code 4, or learn from them"),
+    TN_FIELD_STRS(tn_data_opts, days, "~",
+                  "days to learn, each once and in order: first..last, a list, or one, as in "
+                  "2026-11-01..2026-11-07; 'day=2026-11-08' on the command line is short for it"),
+    TN_FIELD_U64(tn_data_opts, valid_rows, "1000000", 1, 1e15, "rows",
+                 "of a day that 'valid: next' evaluates, in whole batches"),
+    TN_FIELD_STR(tn_data_opts, done, "~",
+                 "file that says in the folder of a day that it is complete, _SUCCESS; ~: a day is "
+                 "there when its files are"),
+    TN_FIELD_STR(tn_data_opts, wait, "0s",
+                 "how long a day that is not there is waited for; inf: for ever"),
     TN_FIELD_END,
 };
 

@@ -49,6 +49,19 @@ typedef struct tn_data_opts {
     uint64_t part_bytes; /* parts are cut near this size */
     const char *cache;   /* none or off, auto, or a folder */
     uint32_t changed;    /* of train/, when the files are others than before */
+
+    /* A run over days (train/config/days.h). */
+    tn_strs days;
+    uint64_t valid_rows;
+    const char *done;
+    const char *wait; /* a duration, or inf */
+    /* Set by train/ from these, and `train` to the files of one day: */
+    tn_strs pattern;     /* `train` as it is written; n 0: no run over days */
+    const uint32_t *day; /* that `days` names, ascending */
+    uint32_t n_days;
+    double wait_s; /* INFINITY: for ever */
+    bool next;     /* `valid` was the word next, and is empty now */
+    bool again;    /* set by the program: a day that is learned, or lies before one */
 } tn_data_opts;
 
 typedef struct tn_slot_opts {

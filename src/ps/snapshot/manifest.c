@@ -151,6 +151,27 @@ static void add_progress(tn_text *t, const tn_manifest *m)
     tn_json_close(t, '}');
 }
 
+/* {"learned":[[first,last],..],"day":d,"epoch":e,"before":o}, the last three within a day. */
+static void add_days(tn_text *t, const tn_manifest_days *d)
+{
+    tn_json_open_key(t, "days", '{');
+    tn_json_open_key(t, "learned", '[');
+    for (uint32_t i = 0; i < d->n; i++) {
+        TN_ASSERT(d->range[i].first <= d->range[i].last);
+        tn_json_open(t, '[');
+        tn_json_u64(t, NULL, d->range[i].first);
+        tn_json_u64(t, NULL, d->range[i].last);
+        tn_json_close(t, ']');
+    }
+    tn_json_close(t, ']');
+    if (d->within) {
+        tn_json_u64(t, "day", d->day);
+        tn_json_u64(t, "epoch", d->epoch);
+        tn_json_u64(t, "before", d->before);
+    }
+    tn_json_close(t, '}');
+}
+
 static void add_requests(tn_text *t, const tn_manifest *m)
 {
     tn_json_open_key(t, "requests", '[');
@@ -259,6 +280,9 @@ tn_status tn_manifest_write(const tn_manifest *m, tn_text *out, uint32_t *crc, t
     add_schema(t, "sparse", &m->sparse);
     add_dense(t, &m->dense);
     add_progress(t, m);
+    if (m->days.used) {
+        add_days(t, &m->days);
+    }
     tn_json_hex64(t, "seed", m->seed);
     add_requests(t, m);
     add_metrics(t, m);
@@ -472,6 +496,31 @@ static void read_progress(tn_members *r, const tn_json *object, tn_manifest *out
     out->begun_crc = out->begun ? tn_member_crc(r, object, "begun") : 0;
 }
 
+static void read_days(tn_members *r, const tn_json *object, uint32_t epoch, tn_manifest_days *out)
+{
+    const tn_json *list = tn_member_list(r, object, "learned", UINT32_MAX);
+    out->used = true;
+    tn_member_expect(r, list->n <= TN_DAY_RANGES_MAX, "days.learned");
+    uint64_t least = 0; /* a day lies between two ranges */
+    for (const tn_json *p = list->first; p != NULL && out->n < TN_DAY_RANGES_MAX; p = p->next) {
+        uint64_t first = 0;
+        uint64_t last = 0;
+        const bool good = tn_json_as_u64(tn_json_item(p, 0), &first) &&
+                          tn_json_as_u64(tn_json_item(p, 1), &last) && first >= least &&
+                          first <= last && last <= TN_DAY_MAX;
+        tn_member_expect(r, good, "days.learned");
+        out->range[out->n++] =
+            good ? (tn_day_range){(uint32_t)first, (uint32_t)last} : (tn_day_range){0};
+        least = last + 2;
+    }
+    out->within = tn_json_get(object, "day") != NULL;
+    if (out->within) {
+        out->day = tn_member_u32(r, object, "day", TN_DAY_MAX);
+        out->epoch = tn_member_u32(r, object, "epoch", epoch);
+        out->before = tn_member_u64(r, object, "before", INT64_MAX);
+    }
+}
+
 static void read_requests(tn_members *r, const tn_json *list, tn_manifest *out)
 {
     tn_manifest_request *request = TN_NEW_ARRAY(r->arena, tn_manifest_request, list->n);
@@ -585,6 +634,9 @@ static void read_members(tn_members *r, const tn_json *top, tn_manifest *out)
     read_schema(r, tn_member_object(r, top, "sparse", UINT32_MAX), &out->sparse);
     read_dense(r, tn_member_object(r, top, "dense", UINT32_MAX), &out->dense);
     read_progress(r, tn_member_object(r, top, "progress", UINT32_MAX), out);
+    if (tn_json_get(top, "days") != NULL) {
+        read_days(r, tn_member_object(r, top, "days", UINT32_MAX), out->epoch, &out->days);
+    }
     read_requests(r, tn_member_list(r, top, "requests", UINT32_MAX), out);
     read_metrics(r, tn_member_object(r, top, "metrics", UINT32_MAX), out);
     out->log = read_counts(r, tn_member_object(r, top, "logs", UINT32_MAX), &out->n_logs);

@@ -65,6 +65,23 @@ typedef struct tn_manifest_file {
     uint32_t crc, first, last;
 } tn_manifest_file;
 
+/* Days that a run over days has learned, in days since 1970-01-01. */
+typedef struct tn_day_range {
+    uint32_t first, last;
+} tn_day_range;
+
+enum { TN_DAY_RANGES_MAX = 64, TN_DAY_MAX = 2932896 }; /* 9999-12-31 */
+
+typedef struct tn_manifest_days {
+    bool used; /* false: no run over days, and all else is 0 */
+    uint32_t n;
+    tn_day_range range[TN_DAY_RANGES_MAX]; /* learned; ascending, with days between them */
+    bool within;                           /* a day that is not learned to its end .. */
+    uint32_t day;                          /* .. this one .. */
+    uint32_t epoch;                        /* .. began with this epoch */
+    uint64_t before; /* the checkpoint before it began; 0: none, or not known */
+} tn_manifest_days;
+
 typedef struct tn_manifest {
     uint64_t ordinal, base; /* base 0: a full one; else the ordinal of a delta's predecessor */
     uint32_t base_crc;
@@ -81,6 +98,7 @@ typedef struct tn_manifest {
     bool shared;         /* several readers read these parts, in any order */
     uint32_t shuffle;    /* if shared: data.shuffle, which positions of parts depend on */
     uint32_t cut_for;    /* the ranks that the parts were cut for, at least 1 */
+    tn_manifest_days days;
     const tn_manifest_request *request;
     const tn_manifest_count *log;
     const tn_manifest_file *file; /* by name, bytewise */

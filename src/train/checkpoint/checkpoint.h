@@ -19,7 +19,9 @@
 #include <stdint.h>
 
 typedef struct tn_metrics tn_metrics;
+typedef struct tn_manifest_days tn_manifest_days; /* ps/snapshot/manifest.h */
 typedef struct tn_model_plan tn_model_plan;
+typedef struct tn_run tn_run;
 typedef struct tn_run_state tn_run_state;
 typedef struct tn_run_text tn_run_text;
 typedef struct tn_text tn_text;
@@ -104,6 +106,10 @@ tn_status tn_checkpoints_restore(tn_checkpoints *c, tn_worker *w, uint64_t ordin
 /* The configuration of the checkpoint at `path`, or of the newest in a run directory; nothing where
  * there is none, or it cannot be read: whoever loads it will tell. */
 void tn_checkpoint_config(const char *path, tn_text *out);
+
+/* What the checkpoint that the run goes on from has learned, by its manifest alone; nothing where
+ * there is none, or it cannot be read: whoever loads it will tell. */
+void tn_checkpoint_days(const tn_run *run, tn_manifest_days *out);
 
 /* Loads a checkpoint for evaluation or export without taking the run directory: `path` is a
  * checkpoint, or a run directory whose newest good one is taken. */

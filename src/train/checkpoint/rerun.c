@@ -7,6 +7,7 @@
 #include "config/yaml.h"
 #include "train/checkpoint/run_state.h"
 #include "train/checkpoint/sources.h"
+#include "train/config/days.h"
 #include "train/config/run.h"
 #include "train/step/model_plan.h"
 #include "train/step/watch.h"
@@ -159,12 +160,30 @@ static bool data_changed(const tn_rerun *r)
 
 /* ---- sentences ---- */
 
+/* Where a run over days stands, which is never finished. */
+static void say_days(const tn_rerun *r, tn_text *out)
+{
+    const tn_manifest_days *days = &r->state->days;
+    tn_text_addf(out, "goes on from %s (", r->name);
+    if (days->within) {
+        char day[TN_DAY_TEXT];
+        tn_day_text(days->day, day);
+        tn_text_addf(out, "within day %s; ", day);
+    }
+    tn_days_put(days, out);
+    tn_text_addf(out, ", step %llu)", (unsigned long long)r->state->steps);
+}
+
 /* Says where the run stands. True: it is finished; `remedy` gets what lets it train on. */
 static bool say_where(const tn_rerun *r, tn_text *out, tn_text *remedy)
 {
     const tn_run *run = r->plan->run;
     const tn_run_state *s = r->state;
     const unsigned long long steps = s->steps;
+    if (run->data.pattern.n > 0 && steps < run->train.max_steps) {
+        say_days(r, out);
+        return false;
+    }
     if (s->progress.epoch >= run->train.epochs) {
         tn_text_addf(out, "run '%s' is finished (epoch %u of %u, step %llu)", run->run.name,
                      s->progress.epoch, run->train.epochs, steps);

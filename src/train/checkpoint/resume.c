@@ -18,6 +18,7 @@
 #include "train/step/model_plan.h"
 #include "train/step/worker.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -260,6 +261,7 @@ static void take_state(const loading *l, const tn_manifest *m)
     s->steps = m->step;
     s->samples = m->samples;
     s->eval_owed = m->eval_owed;
+    s->days = m->days;
     s->epoch_step = m->epoch_step;
     s->begun = m->begun;
     s->begun_crc = m->begun_crc;
@@ -372,8 +374,8 @@ static tn_status best_of_step(const tn_checkpoints *c, uint64_t step, uint64_t *
 
 /* ---- the beginning of a run ---- */
 
-/* Whether the folder that holds `path` is the run's own. */
-static bool is_own(const tn_checkpoints *c, const char *path)
+/* Whether the folder that holds `path` is the run's own, `own`. */
+static bool is_own(const char *own, const char *path)
 {
     char beside[TN_PATH_SIZE];
     char folder[TN_PATH_SIZE];
@@ -383,8 +385,8 @@ static bool is_own(const tn_checkpoints *c, const char *path)
         tn_path_parent(beside, folder, NULL) != TN_OK) {
         return false;
     }
-    return stat(tn_checkpoints_dir(c), &dir) == 0 && stat(folder, &other) == 0 &&
-           dir.st_dev == other.st_dev && dir.st_ino == other.st_ino;
+    return stat(own, &dir) == 0 && stat(folder, &other) == 0 && dir.st_dev == other.st_dev &&
+           dir.st_ino == other.st_ino;
 }
 
 /* The weights and their optimizer state alone: what is begun here is a run of its own. */
@@ -479,7 +481,7 @@ tn_status tn_checkpoints_resume(tn_checkpoints *c, tn_worker *w, tn_run_state *s
         TN_TRY(path ? begin_with(c, w, state, which, err) : TN_OK);
         return o->fresh ? tn_ckptdir_begin_anew(c->files, err) : TN_OK;
     }
-    if (path && is_own(c, o->resume)) {
+    if (path && is_own(tn_checkpoints_dir(c), o->resume)) {
         TN_TRY(load_one(o->resume, &loader, err));
     } else {
         TN_TRY(load_newest(c, &loader, which, err));
@@ -491,6 +493,9 @@ tn_status tn_checkpoints_resume(tn_checkpoints *c, tn_worker *w, tn_run_state *s
             TN_TRY(which->ordinal == 0 ? begin_with(c, w, state, which, err)
                                        : check_begun(c, state, which, err));
         }
+    }
+    if (state->days.used) { /* the last one behind a whole day is never pruned */
+        state->best_ordinal = state->days.within ? state->days.before : which->ordinal;
     }
     if (state->patience.seen) {
         return as_ckpt(best_of_step(c, state->patience.step, &state->best_ordinal, err), err);
@@ -555,6 +560,40 @@ tn_status tn_checkpoint_load(const char *path, tn_worker *w, tn_saved *which, tn
         return tn_fail(err, TN_E_CKPT, "no checkpoint in '%s'", path);
     }
     return TN_OK;
+}
+
+/* The path of the checkpoint that is read first; empty: there is none. */
+static void first_of(const tn_run *run, char out[TN_PATH_SIZE])
+{
+    const tn_checkpoint_opts *o = &run->checkpoint;
+    tn_ckpt_listing there = {0};
+    tn_text dir = {0};
+    tn_arena *arena = tn_arena_new(1 << 12);
+    tn_run_dir(&run->run, &dir);
+    out[0] = '\0';
+    if (o->fresh || strcmp(o->resume, "never") == 0) {
+        /* it begins anew */
+    } else if (is_own(tn_text_str(&dir), o->resume)) {
+        (void)snprintf(out, TN_PATH_SIZE, "%s", o->resume);
+    } else if (tn_ckptdir_list(tn_text_str(&dir), arena, &there, NULL) == TN_OK && there.n > 0 &&
+               tn_ckptdir_path(tn_text_str(&dir), there.ordinal[0], out, NULL) != TN_OK) {
+        out[0] = '\0';
+    }
+    tn_arena_free(arena);
+    tn_text_done(&dir);
+}
+
+void tn_checkpoint_days(const tn_run *run, tn_manifest_days *out)
+{
+    char path[TN_PATH_SIZE];
+    tn_manifest m = {0};
+    tn_arena *arena = tn_arena_new(1 << 14);
+    *out = (tn_manifest_days){0};
+    first_of(run, path);
+    if (path[0] != '\0' && tn_ckpt_read_manifest(path, arena, &m, NULL) == TN_OK) {
+        *out = m.days;
+    }
+    tn_arena_free(arena);
 }
 
 void tn_checkpoint_config(const char *path, tn_text *out)

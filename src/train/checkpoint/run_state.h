@@ -90,6 +90,7 @@ typedef struct tn_run_state {
     uint32_t n_parts;      /* .. they follow from `progress` */
     uint64_t best_ordinal; /* checkpoint that holds the best model; 0: none */
     bool eval_owed;        /* an evaluation due at this step was stopped by a signal */
+    tn_manifest_days days; /* of a run over days; day and epoch stay until the next one begins */
 } tn_run_state;
 
 #endif

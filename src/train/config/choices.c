@@ -147,7 +147,7 @@ static bool is_validated(const choosing *c)
 
 static uint32_t passes_of(const choosing *c, double steps)
 {
-    if (c->rows < 0 || steps >= STEPS_ENOUGH) {
+    if (c->rows < 0 || c->run->data.pattern.n > 0 /* each day once */ || steps >= STEPS_ENOUGH) {
         return 1;
     }
     if (is_validated(c)) {

@@ -1,7 +1,6 @@
 /* run.c - the table of all options, and the checks that need more than one of them. */
 #include "train/config/run.h"
 
-#include "base/core/clock.h"
 #include "base/core/number.h"
 #include "base/keys/keyspace.h"
 #include "base/thread/team.h"
@@ -17,10 +16,10 @@
 #include "ps/optim/optim.h"
 #include "ps/optim/rule.h"
 #include "ps/optim/schedule.h"
+#include "train/config/days.h"
 
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 static const char *const all_words[] = {"all", NULL};
 static const char *const inf_words[] = {"inf", NULL};
@@ -326,29 +325,6 @@ bool tn_every_read(const char *text, tn_every *out)
     return good;
 }
 
-bool tn_day_read(const char *text, uint32_t *out)
-{
-    *out = 0;
-    if (text == NULL) {
-        return true;
-    }
-    if (strcmp(text, "today") == 0) {
-        *out = tn_wall_day();
-        return true;
-    }
-    struct tm date = {0};
-    const bool shaped = strspn(text, "0123456789-") == 10 && text[4] == '-' && text[7] == '-';
-    const char *end = shaped ? strptime(text, "%Y-%m-%d", &date) : NULL;
-    const int day = date.tm_mday; /* a day that its month has not becomes one of the next */
-    if (end == NULL || *end != '\0' || date.tm_year < 70) {
-        return false;
-    }
-    const time_t seconds = timegm(&date);
-    TN_ASSERT(seconds >= 0 && seconds / 86400 <= TN_DAY_MAX);
-    *out = date.tm_mday == day ? (uint32_t)(seconds / 86400) : 0;
-    return date.tm_mday == day;
-}
-
 static void check_day(const tn_binder *b, const tn_tree *tree, const char *text)
 {
     uint32_t day = 0;
@@ -418,6 +394,34 @@ static void check_schedule(const tn_binder *b, const tn_tree *tree, const tn_run
                       "input, is nobody knows",
                       dense->schedule.choice->name);
         tn_diag_hint(b->diag, "set train.optimizer.schedule.steps or train.max_steps");
+    }
+}
+
+/* What ends with the data, or with what it is worth, has no meaning where a day follows another. */
+static void check_days(const tn_binder *b, const tn_tree *tree, const tn_run *r)
+{
+    if (r->data.pattern.n == 0) {
+        return;
+    }
+    const bool plateau = !isnan(r->train.reduce_on_plateau.factor);
+    if (r->train.stop.monitor != NULL || plateau) {
+        const char *what = plateau ? "train.reduce_on_plateau" : "train.stop";
+        tn_diag_error(
+            b->diag, place(tree, what),
+            "'%s' compares evaluations of the same rows, and data.days brings others each "
+            "day: a run over days learns every day to its end",
+            what);
+    }
+    if (tn_schedule_ends_with_run(r)) {
+        const tn_rule_opts *dense = r->train.optimizer.opts;
+        tn_diag_error(b->diag, place(tree, "train.optimizer.schedule"),
+                      "schedule '%s' ends with the run, and a run over days has no end",
+                      dense->schedule.choice->name);
+        tn_diag_hint(b->diag, "set train.optimizer.schedule.steps or train.max_steps");
+    }
+    if (r->run.day != NULL) {
+        tn_diag_error(b->diag, place(tree, "run.day"),
+                      "'run.day' and data.days are both set: rows have the day of their data");
     }
 }
 
@@ -525,6 +529,7 @@ void tn_run_bind(const tn_binder *b, const tn_tree *tree, tn_run *out)
     tn_binder in_data = *b;
     in_data.path = "data";
     tn_fields_bind(b, tn_run_fields, tree, out);
+    tn_days_bind(b, tree, &out->data);
     tn_format_check_data(&in_data, tn_tree_get(tree, "data"), &out->data);
     tn_format_check_slots(b, out->data.format, &out->slots);
     /* Also where some option is at fault already, and has its default: all faults at once. */
@@ -536,6 +541,7 @@ void tn_run_bind(const tn_binder *b, const tn_tree *tree, tn_run *out)
     check_words(b, place(tree, "export.graph"), "kind of graph", &out->export.graph, graphs, 1);
     check_metrics(b, tree, out);
     check_stdin(b, tree, out);
+    check_days(b, tree, out);
     check_schedule(b, tree, out);
     check_compute(b, tree, out);
     if (out->embedding.on_full == TN_FULL_EVICT && out->embedding.memory == TN_MEMORY_NONE) {

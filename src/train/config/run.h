@@ -16,7 +16,7 @@ typedef struct tn_run_opts {
     const char *name, *dir; /* dir ~: runs/<name> */
     uint64_t seed;
     bool deterministic;
-    const char *day; /* tn_day_read */
+    const char *day; /* tn_day_read (train/config/days.h) */
 } tn_run_opts;
 
 typedef struct tn_admission_opts {
@@ -180,11 +180,6 @@ typedef struct tn_every {
     double seconds;  /* 0: not by time */
 } tn_every;
 bool tn_every_read(const char *text, tn_every *out);
-
-/* The day that rows are stamped with, in days since 1970-01-01: "2026-11-07", "today" (UTC), NULL:
- * 0. False: none of these. */
-enum { TN_DAY_MAX = 2932896 }; /* 9999-12-31 */
-bool tn_day_read(const char *text, uint32_t *out);
 
 /* run.dir, or where runs of this name are kept. Appends to `out`. */
 void tn_run_dir(const tn_run_opts *run, tn_text *out);

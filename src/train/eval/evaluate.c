@@ -261,6 +261,31 @@ static tn_status next_step(const tn_worker *w, tn_step_prefetch *feeder, tn_step
     return status;
 }
 
+/* Rows of the request that this rank scores. */
+static uint64_t share_of_rows(const tn_worker *w, const tn_eval_request *request)
+{
+    const uint32_t ranks = w->shares->owners.n_peers;
+    const uint64_t most = request->rows_max;
+    return most == 0 ? UINT64_MAX : most / ranks + (w->rank < most % ranks);
+}
+
+/* Rows of a batch, so that whole batches make `rows` where they can; results do not depend on it.
+ */
+static uint32_t batch_for(uint32_t batch, uint64_t rows)
+{
+    if (rows == UINT64_MAX) {
+        return batch;
+    }
+    if (rows <= batch) {
+        return rows > 0 ? (uint32_t)rows : 1;
+    }
+    uint32_t even = batch;
+    while (even > batch / 2 && rows % even != 0) {
+        even--;
+    }
+    return even > batch / 2 ? even : batch;
+}
+
 static tn_status run_through(tn_worker *w, tn_score_collector *j, tn_step_prefetch *feeder,
                              tn_error *err)
 {
@@ -272,8 +297,10 @@ static tn_status run_through(tn_worker *w, tn_score_collector *j, tn_step_prefet
         status = tn_step_prefetch_watch(feeder, j->request->stop, err);
     }
     uint64_t batches = 0;
-    while (status == TN_OK && (status = next_step(w, feeder, &step, err)) == TN_OK) {
+    uint64_t left = share_of_rows(w, j->request);
+    while (status == TN_OK && left > 0 && (status = next_step(w, feeder, &step, err)) == TN_OK) {
         status = judge(w, j, step, err);
+        left -= step->batch->rows < left ? step->batch->rows : left;
         if (status == TN_OK) {
             count_keys(step, schema->n_slots, slot);
         }
@@ -304,6 +331,7 @@ tn_status tn_evaluate(tn_worker *w, const tn_eval_request *request, tn_evaluatio
         reader.trace = w->trace;
         reader.share = w->rank;
         reader.shares = w->shares->owners.n_peers;
+        reader.batch_rows = batch_for(reader.batch_rows, share_of_rows(w, request));
         tn_step_prefetch_opts opts = {
             .plan = w->plan, .team = w->team, .ahead = run->train.prefetch};
         status = tn_step_prefetch_open(&feeder, &opts, &reader, err);

@@ -347,7 +347,9 @@ tn_status tn_leader_exported(tn_leader *l, tn_error *err)
 
 tn_status tn_leader_prior(tn_leader *l, uint32_t epoch, tn_error *err)
 {
-    const tn_order_note order = {.what = TN_ORDER_PRIOR, .number = epoch, .text = ""};
+    const uint64_t day = l->w->day;
+    const tn_order_note order = {
+        .what = TN_ORDER_PRIOR, .number = epoch, .text = "", .more = {&day, 1}};
     return tn_group_order(l->group, &order, err);
 }
 
@@ -476,9 +478,12 @@ tn_status tn_leader_sum(tn_leader *l, const tn_progress *own, const tn_metrics *
 
 /* The others begin to score; all can be asked for values then, also where none has trained before.
  * `how`: what a tn_order_note of an evaluation says. */
-static tn_status begin_evaluation(tn_leader *l, const char *data, uint64_t how, tn_error *err)
+static tn_status begin_evaluation(tn_leader *l, const char *data, uint64_t how,
+                                  const tn_eval_request *request, tn_error *err)
 {
-    tn_order_note order = {.what = TN_ORDER_EVALUATE, .text = data, .more = {&how, 1}};
+    const uint64_t more[3] = {how, request->day, request->rows_max};
+    tn_order_note order = {
+        .what = TN_ORDER_EVALUATE, .text = data, .more = {more, request->rows_max > 0 ? 3 : 1}};
     TN_TRY(tn_peers_begin(l->peers, err));
     TN_TRY(order_all(l, &order, err));
     l->evaluation = order.number;
@@ -527,7 +532,7 @@ static bool needs_rows(const tn_run *run, const tn_eval_request *request)
 static tn_status add_up(tn_leader *l, const char *data, const tn_eval_request *request,
                         tn_evaluation *out, tn_error *err)
 {
-    TN_TRY(begin_evaluation(l, data, 0, err));
+    TN_TRY(begin_evaluation(l, data, 0, request, err));
     TN_TRY(tn_evaluate(l->w, request, out, err));
     tn_status status = end_evaluation(l, out, true, err);
     if (status != TN_OK) {
@@ -561,13 +566,14 @@ static tn_status score_all(judged *j, const char *data, const tn_eval_request *r
     const uint64_t how = TN_EVALUATES_ROWS | (request->want_ids ? TN_EVALUATES_WITH_IDS : 0U) |
                          (request->fetch != NULL ? TN_EVALUATES_WITH_NODES : 0U);
     const tn_eval_request own = {.paths = request->paths,
+                                 .rows_max = request->rows_max,
                                  .want_ids = true,
                                  .only_scores = true,
                                  .sink = tn_score_merge_own,
                                  .sink_arg = j->merge,
                                  .stop = request->stop};
     tn_evaluation scored = {0};
-    TN_TRY(begin_evaluation(j->lead, data, how, err));
+    TN_TRY(begin_evaluation(j->lead, data, how, request, err));
     TN_TRY(tn_evaluate(w, &own, &scored, err));
     TN_TRY(tn_score_merge_end(j->merge, err));
     TN_TRY(end_evaluation(j->lead, &scored, false, err));

@@ -91,6 +91,7 @@ static tn_status score(tn_score_sender *h, const tn_score_sender_pass *pass, tn_
                        tn_error *err)
 {
     const tn_eval_request request = {.paths = pass->paths,
+                                     .rows_max = pass->rows_max,
                                      .want_ids = true,
                                      .only_scores = true,
                                      .sink = tn_score_sender_sink,

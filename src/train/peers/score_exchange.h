@@ -49,7 +49,8 @@ tn_status tn_score_merge_end(tn_score_merge *m, tn_error *err) TN_MUST_USE;
  */
 
 /* How rows are to be had, as the order to evaluate says it in `more`: a sum of these. `more` of an
- * order for rows: bytes at most. */
+ * order for rows: bytes at most. Behind it, where not all rows of data.valid are wanted: the day
+ * whose data.train they are the head of, and rows_max. */
 enum { TN_EVALUATES_ROWS = 1, TN_EVALUATES_WITH_IDS = 2, TN_EVALUATES_WITH_NODES = 4 };
 
 /* How orders come and answers go. */
@@ -84,6 +85,7 @@ tn_status tn_score_sender_end(tn_score_sender *h, tn_error *err) TN_MUST_USE;
 typedef struct tn_score_sender_pass {
     tn_worker *w;
     const tn_strs *paths;
+    uint64_t rows_max;    /* as in tn_eval_request */
     bool ids;             /* rank 0 wants them */
     const tn_strs *fetch; /* and values of these nodes; NULL: of none */
     tn_score_sender_callbacks line;

@@ -196,7 +196,7 @@ static tn_status draw(tn_report *r, const tn_report_step *s, double now, tn_erro
 {
     TN_TRY(tn_window_totals_hear(&r->window, err));
     tn_bar_state state = {
-        .epoch = s->state->progress.epoch + 1,
+        .epoch = s->state->progress.epoch - s->state->days.epoch + 1,
         .epochs = r->run->train.epochs,
         .step = s->state->steps,
         .epoch_done = s->epoch_done,
@@ -273,6 +273,43 @@ tn_status tn_report_eval_done(tn_report *r, const tn_report_eval *e, tn_error *e
     return e->state->steps >= DIVERGING_STEPS
                ? tell_diverging(r, e->state, e->data, e->result->metrics, err)
                : TN_OK;
+}
+
+/* "; valid loss 0.4957, auc 0.7387"; what is not known is left out. */
+static void put_scores(tn_text *out, const char *whose, const tn_metrics *m)
+{
+    const double loss = tn_metrics_get(m, "logloss");
+    const double auc = tn_metrics_get(m, "auc");
+    if (isnan(loss)) {
+        return;
+    }
+    tn_text_addf(out, "; %s loss %.4f", whose, loss);
+    if (!isnan(auc)) {
+        tn_text_addf(out, ", auc %.4f", auc);
+    }
+}
+
+tn_status tn_report_day_done(tn_report *r, const tn_report_day *d, tn_error *err)
+{
+    const uint64_t rows = tn_metrics_rows(d->train);
+    const double loss = tn_metrics_get(d->train, "logloss");
+    const double auc = tn_metrics_get(d->train, "auc");
+    const char *saved = d->saved != NULL ? d->saved->name : NULL;
+    tn_text line = {0};
+    tn_text_addf(&line, "day %s is learned: %llu rows", d->day, (unsigned long long)rows);
+    put_scores(&line, "progressive", d->train);
+    tn_text_addf(&line, "; %s%s", saved != NULL ? "saved as " : "not saved",
+                 saved != NULL ? saved : "");
+    show(r, tn_text_str(&line));
+    tn_text_done(&line);
+    tn_text *t = begin(r, "day", d->state);
+    tn_json_str(t, "day", d->day);
+    tn_json_u64(t, "epochs", d->epochs);
+    tn_json_u64(t, "rows", rows);
+    tn_journal_loss(t, loss, r->run->run.deterministic);
+    tn_json_f64(t, "auc", auc);
+    tn_json_str(t, "checkpoint", saved);
+    return tn_journal_end(&r->journal, err);
 }
 
 static tn_status write_table(tn_report *r, const tn_run_state *state, tn_error *err)
@@ -384,20 +421,6 @@ static double step_ms(const tn_report *r)
     return r->paced.n > 0 ? r->paced.seconds / (double)r->paced.n * 1e3 : (double)NAN;
 }
 
-/* "; valid loss 0.4957, auc 0.7387"; what is not known is left out. */
-static void put_scores(tn_text *out, const char *whose, const tn_metrics *m)
-{
-    const double loss = tn_metrics_get(m, "logloss");
-    const double auc = tn_metrics_get(m, "auc");
-    if (isnan(loss)) {
-        return;
-    }
-    tn_text_addf(out, "; %s loss %.4f", whose, loss);
-    if (!isnan(auc)) {
-        tn_text_addf(out, ", auc %.4f", auc);
-    }
-}
-
 /* The last line of a run that ended well: rows, time, scores, folder. */
 static void closing_line(const tn_report *r, const tn_report_end *end, tn_text *out)
 {
@@ -422,7 +445,7 @@ static void closing_line(const tn_report *r, const tn_report_end *end, tn_text *
         put_scores(out, "valid", t->valid.metrics);
     } else if (end->train != NULL) {
         put_scores(out, "progressive", end->train);
-        tn_text_adds(out, end->epoch > 0
+        tn_text_adds(out, end->epoch > end->state->days.epoch
                               ? " (of the last epoch, whose rows are known from those before: only "
                                 "data.valid shows how the model does on others)"
                               : " (each row scored before it was learned)");

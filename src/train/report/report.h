@@ -61,6 +61,16 @@ typedef struct tn_report_eval {
     bool best;
 } tn_report_eval;
 tn_status tn_report_eval_done(tn_report *r, const tn_report_eval *eval, tn_error *err) TN_MUST_USE;
+/* A day is learned to its end, in all its epochs. */
+typedef struct tn_report_day {
+    const char *day; /* 2026-11-07 */
+    const tn_run_state *state;
+    const tn_metrics *train; /* progressive, of the last epoch */
+    const tn_saved *saved;   /* the checkpoint that has it; NULL: none could be written */
+    uint32_t epochs;
+} tn_report_day;
+tn_status tn_report_day_done(tn_report *r, const tn_report_day *day, tn_error *err) TN_MUST_USE;
+
 /* `state` is that of now, perhaps some steps later. People read of one a minute, and of those that
  * they asked for. */
 tn_status tn_report_saved(tn_report *r, const tn_saved *saved, const tn_run_state *state,

@@ -103,7 +103,10 @@ static tn_status look_at_sources(tn_epoch *e, tn_arena *arena, const tn_sources 
     const tn_model_plan *plan = e->w->plan;
     const tn_sources *was = e->state->data != NULL ? e->state->data->sources : NULL;
     const char *since = "since the epoch before";
-    TN_TRY(tn_sources_now(out, &plan->run->data.train, plan->schema, arena, err));
+    TN_TRY(tn_sources_now(out, &e->w->train, plan->schema, arena, err));
+    if (e->is_new_data) {
+        return TN_OK;
+    }
     if (e->state->data == NULL) {
         since = "since the checkpoint";
         TN_TRY(tn_sources_read(&was, &e->state->past->sources, "sources.jsonl", arena, err));
@@ -148,8 +151,16 @@ static tn_status open_reader(tn_epoch *e, tn_error *err)
     s->data = tn_epoch_parts_of(tn_step_prefetch_reader(e->data), sources, arena);
     e->number = s->progress.epoch;
     e->is_begun = true;
+    e->is_new_data = false;
     tn_met_done(&e->met);
     return TN_OK;
+}
+
+void tn_epoch_begin_data(tn_epoch *e)
+{
+    e->is_new_data = true;
+    e->state->data = NULL; /* a checkpoint before the first step has no files of this day */
+    e->records_before = 0;
 }
 
 /* Has the others ask for their parts of the epoch that was opened; or, before the next, no more. */
@@ -501,7 +512,7 @@ static tn_status judge(const tn_epoch *e, tn_error *err)
     if (!e->is_whole || e->met.counts.records > 0 || records_of(e) > 0) {
         return TN_OK;
     }
-    const tn_strs *paths = &e->run->data.train;
+    const tn_strs *paths = &e->w->train;
     return tn_fail(err, TN_E_DATA, "data.train holds no records: '%s'%s", paths->item[0],
                    paths->n > 1 ? " and others" : "");
 }

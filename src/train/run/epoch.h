@@ -45,6 +45,7 @@ typedef struct tn_epoch {
     tn_arena *parts;         /* holds state->part */
     tn_met met;              /* of it, by this process */
     bool is_begun;           /* one was opened by this process: it has learned, or might have */
+    bool is_new_data;        /* the next one has other files than those before */
     bool is_whole;           /* it was opened at its beginning */
     uint64_t records_before; /* in the epoch before; 0: not known */
     uint64_t samples_before; /* consumed before it */
@@ -79,6 +80,9 @@ void tn_epoch_done(tn_epoch *e, tn_status status, const char *why);
  * data.changed does not accept that. */
 tn_status tn_epoch_open(tn_epoch *e, tn_report *report, tn_error *err) TN_MUST_USE;
 void tn_epoch_close(tn_epoch *e); /* its steps, too */
+
+/* The next epoch is the first of other data than those before: of the next day. */
+void tn_epoch_begin_data(tn_epoch *e);
 
 /* Warns when some rank will have no part. */
 tn_status tn_epoch_check_parts(const tn_epoch *e, tn_error *err) TN_MUST_USE;

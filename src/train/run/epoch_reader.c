@@ -27,8 +27,10 @@ static tn_reader_opts reader_opts(const tn_worker *w, const tn_progress *from, u
                                   const tn_dealer *dealer)
 {
     const tn_run *run = w->plan->run;
+    /* Those that are left; of a day all. */
+    const uint32_t done = run->data.pattern.n > 0 ? 0 : from->epoch;
     return (tn_reader_opts){
-        .paths = run->data.train,
+        .paths = w->train,
         .batch_rows = run->train.batch,
         .training = true,
         .seed = run->run.seed,
@@ -40,7 +42,7 @@ static tn_reader_opts reader_opts(const tn_worker *w, const tn_progress *from, u
         .prefetch = run->train.prefetch,
         .trace = w->trace,
         .use_cache = true,
-        .passes = run->train.epochs > from->epoch ? run->train.epochs - from->epoch : 0,
+        .passes = run->train.epochs > done ? run->train.epochs - done : 0,
     };
 }
 

@@ -6,9 +6,11 @@
 #include "config/tree.h"
 #include "metrics/metrics_pack.h"
 #include "nn/graph/op.h"
+#include "ps/snapshot/manifest.h"
 #include "train/checkpoint/ckpt_peers.h"
 #include "train/checkpoint/ckptfiles.h"
 #include "train/checkpoint/import.h"
+#include "train/config/days.h"
 #include "train/config/run.h"
 #include "train/export/exportrows.h"
 #include "train/peers/part_client.h"
@@ -274,11 +276,22 @@ static tn_status first_rows(follower *f, uint32_t epoch, tn_prior *out, tn_error
     return tn_reader_prior(tn_step_prefetch_reader(f->feeder), out, err);
 }
 
+/* The day that rank 0 says: the data to learn from, and the stamp of rows. */
+static void set_day(follower *f, uint64_t day)
+{
+    if (day <= TN_DAY_MAX) {
+        tn_worker_set_day(f->w, (uint32_t)day);
+    }
+}
+
 /* PRIOR: an epoch is opened; what its first rows hold is told. */
 static tn_status send_prior(follower *f, const tn_order_note *order, tn_error *err)
 {
     tn_prior prior = {0};
     tn_error why = {0};
+    if (order->more.n == 1) {
+        set_day(f, order->more.at[0]);
+    }
     tn_status status = first_rows(f, (uint32_t)order->number, &prior, &why);
     if (status != TN_OK && status != TN_END) {
         return send_result(f, order, status, &why, err);
@@ -357,10 +370,10 @@ static tn_status start(follower *f, const tn_order_note *order, tn_error *err)
 {
     tn_error why = {0};
     tn_status status = TN_OK;
-    if (order->more.n == 3 && order->more.at[2] <= TN_DAY_MAX) {
+    if (order->more.n == 3) {
         memcpy(&f->lr_scale, order->more.at, sizeof f->lr_scale);
         f->end = order->more.at[1];
-        f->w->day = (uint32_t)order->more.at[2];
+        set_day(f, order->more.at[2]);
     }
     if (order->text[0] != '\0') {
         status = tn_worker_set_bias(f->w, order->text, &why);
@@ -472,7 +485,7 @@ static tn_status send_rows(void *arg, const tn_done_note *note, tn_error *err)
 }
 
 /* Rank 0 waits for rows, so a failure is the group's. */
-static tn_status hand_over(follower *f, const tn_order_note *order, const tn_strs *paths,
+static tn_status hand_over(follower *f, const tn_order_note *order, const tn_eval_request *what,
                            tn_error *err)
 {
     const tn_order_note said = *order; /* of which the next one leaves no text */
@@ -481,7 +494,8 @@ static tn_status hand_over(follower *f, const tn_order_note *order, const tn_str
         return tn_fail(err, TN_E_USAGE, "rank 0 fetches nodes that this rank was not told of");
     }
     const tn_score_sender_pass pass = {.w = f->w,
-                                       .paths = paths,
+                                       .paths = what->paths,
+                                       .rows_max = what->rows_max,
                                        .ids = (order->more.at[0] & TN_EVALUATES_WITH_IDS) != 0,
                                        .fetch = nodes ? f->fetch : NULL,
                                        .line = {look_for_order, send_rows, f}};
@@ -496,10 +510,9 @@ static tn_status hand_over(follower *f, const tn_order_note *order, const tn_str
     return send_scores(f, &said, NULL, &counts, &no_parts, err);
 }
 
-static tn_status add_up(follower *f, const tn_order_note *order, const tn_strs *paths,
+static tn_status add_up(follower *f, const tn_order_note *order, const tn_eval_request *what,
                         tn_error *err)
 {
-    const tn_eval_request request = {.paths = paths};
     tn_evaluation found;
     tn_error why = {0};
     tn_status status = tn_peers_begin(f->peers, &why);
@@ -507,7 +520,7 @@ static tn_status add_up(follower *f, const tn_order_note *order, const tn_strs *
         status = tn_peers_refresh(f->peers, &why);
     }
     if (status == TN_OK) {
-        status = tn_evaluate(f->w, &request, &found, &why);
+        status = tn_evaluate(f->w, what, &found, &why);
     }
     if (status != TN_OK) {
         return send_result(f, order, status, &why, err);
@@ -522,11 +535,20 @@ static tn_status evaluate(follower *f, const tn_order_note *order, tn_error *err
 {
     const tn_data_opts *data = &f->plan->run->data;
     const tn_strs *own = strcmp(order->text, "test") == 0 ? &data->test : &data->valid;
-    const tn_strs *paths = f->paths != NULL ? f->paths : own;
-    const bool rows = order->more.n == 1 && (order->more.at[0] & TN_EVALUATES_ROWS) != 0;
+    const bool rows = order->more.n > 0 && (order->more.at[0] & TN_EVALUATES_ROWS) != 0;
+    tn_eval_request what = {.paths = f->paths != NULL ? f->paths : own};
+    tn_strs head;
+    tn_arena *arena = tn_arena_new(1 << 10);
+    if (order->more.n == 3 && order->more.at[1] <= TN_DAY_MAX) {
+        head = tn_days_paths(&data->pattern, (uint32_t)order->more.at[1], arena);
+        what.paths = &head;
+        what.rows_max = order->more.at[2];
+    }
     f->trains = false;
     tn_heartbeat_stats_state(&f->beats, TN_PEER_EVALUATING);
-    return rows ? hand_over(f, order, paths, err) : add_up(f, order, paths, err);
+    tn_status status = rows ? hand_over(f, order, &what, err) : add_up(f, order, &what, err);
+    tn_arena_free(arena);
+    return status;
 }
 
 /* ---- orders ---- */

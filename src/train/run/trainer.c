@@ -20,6 +20,7 @@
 #include "train/report/advice.h"
 #include "train/report/profile.h"
 #include "train/report/report.h"
+#include "train/run/day_loop.h"
 #include "train/run/epoch.h"
 #include "train/run/epoch_reader.h"
 #include "train/run/follower.h"
@@ -64,7 +65,19 @@ typedef struct trainer {
     const tn_calibration *map; /* of the model that stays, in its file; NULL: not calibrated */
     uint64_t restored; /* the step of the best model, which is back; 0: the last one stays */
     bool stop;         /* early stop, max_steps or max_time: end as if the data had ended */
+    tn_day_loop days;  /* of a run over days */
 } trainer;
+
+static bool has_days(const trainer *t)
+{
+    return t->run->data.pattern.n > 0;
+}
+
+/* Where the data at hand end; epochs are counted over all days. */
+static uint32_t last_epoch(const trainer *t)
+{
+    return t->state.days.epoch + t->run->train.epochs;
+}
 
 /* ---- early stopping ----
  *
@@ -161,7 +174,7 @@ static tn_status validate(trainer *t, tn_error *err)
         return TN_OK;
     }
     /* Among peers rows would travel for it: only where this model may be the one that stays. */
-    const bool last = t->stop || t->state.progress.epoch >= t->run->train.epochs;
+    const bool last = t->stop || t->state.progress.epoch >= last_epoch(t);
     TN_TRY(evaluate_valid(t, t->epoch.lead == NULL || last, err));
     t->evaluated = t->worker->steps;
     t->state.eval_owed = false;
@@ -284,7 +297,10 @@ static tn_status report_step(trainer *t, const tn_step_turn *turn, double begin,
         tn_link_counts_of(tn_group_link(e->beats.group), &counts);
     }
     const double epoch_done = tn_epoch_share(e);
-    const double epochs = t->state.progress.epoch + epoch_done;
+    double epochs = t->state.progress.epoch - t->state.days.epoch + epoch_done;
+    if (has_days(t)) {
+        epochs = tn_day_loop_share(&t->days, epochs);
+    }
     tn_report_step step = {
         .window = {.turn = turn,
                    .joint =
@@ -434,8 +450,12 @@ static tn_status after_epoch(trainer *t, tn_error *err)
     tn_epoch_end end;
     TN_TRY(tn_epoch_finish(&t->epoch, &end, err));
     TN_TRY(sweep_rows(t, t->worker->day, err));
+    const tn_manifest_days days = t->state.days;
     const uint32_t epoch = t->state.progress.epoch;
-    const bool last = epoch == t->run->train.epochs;
+    const bool last = epoch >= last_epoch(t);
+    if (last) {
+        TN_TRY(tn_day_loop_close(&t->state, err));
+    }
     if (tn_timetable_is_due_after(&t->timetable, TN_DUE_EVAL, epoch) || last) {
         if (last) {
             save_ahead(t);
@@ -446,6 +466,7 @@ static tn_status after_epoch(trainer *t, tn_error *err)
         }
         if (status == TN_E_STOPPED) {
             tn_epoch_return(&t->epoch, &end); /* so that a resumed run comes here again */
+            t->state.days = days;
             return tn_saver_stop(&t->saver, err);
         }
         TN_TRY(status);
@@ -477,6 +498,42 @@ static tn_status run_epoch(trainer *t, tn_error *err)
     }
     tn_epoch_close(&t->epoch);
     return status == TN_END ? after_epoch(t, err) : status;
+}
+
+/* ---- days ---- */
+
+/* The epochs of a day; within one also where train.epochs has become less. */
+static tn_status learn_day(void *arg, tn_error *err)
+{
+    trainer *t = arg;
+    while ((!t->stop || t->state.eval_owed) &&
+           (t->state.progress.epoch < last_epoch(t) || t->state.stand.within)) {
+        TN_TRY(run_epoch(t, err));
+    }
+    return t->state.progress.epoch >= last_epoch(t) ? TN_OK : TN_END;
+}
+
+static bool stops(void *arg)
+{
+    trainer *t = arg;
+    (void)tn_epoch_hear(&t->epoch);
+    return is_asked(t);
+}
+
+/* Until no day is left, or the run is to end within one. */
+static tn_status run_days(trainer *t, tn_error *err)
+{
+    t->days = (tn_day_loop){.run = t->run,
+                            .stop = t->watch->stop,
+                            .state = &t->state,
+                            .epoch = &t->epoch,
+                            .saver = &t->saver,
+                            .report = t->report,
+                            .next = &t->out->valid,
+                            .learn = learn_day,
+                            .stops = stops,
+                            .arg = t};
+    return t->stop ? TN_OK : tn_day_loop_run(&t->days, err);
 }
 
 /* ---- the end of a run: the best model restored, saved and tested ---- */
@@ -673,7 +730,7 @@ static tn_status choose_the_last(trainer *t, tn_error *err)
 static tn_status advise(trainer *t, uint64_t steps, tn_error *err)
 {
     const tn_advice facts = {.steps = steps,
-                             .epochs = t->state.progress.epoch,
+                             .epochs = t->state.progress.epoch - t->state.days.epoch,
                              .batch = t->run->train.batch,
                              .epochs_chosen = t->run->train.epochs_chosen,
                              .batch_chosen = t->run->train.batch_chosen,
@@ -837,9 +894,14 @@ static tn_status begin_run(trainer *t, const tn_run_text *text, tn_text *said, t
 static tn_status run_epochs(trainer *t, tn_error *err)
 {
     t->stop = is_patience_over(t) || t->worker->steps >= t->run->train.max_steps;
-    const bool goes_on = t->worker->steps > 0 && t->state.progress.epoch < t->run->train.epochs;
+    const bool goes_on =
+        t->worker->steps > 0 && (has_days(t) || t->state.progress.epoch < last_epoch(t));
     if (!t->stop && goes_on && is_full(t)) {
         return stop_full(t, err);
+    }
+    if (has_days(t)) {
+        TN_TRY(run_days(t, err));
+        return wind_up(t, err);
     }
     while ((!t->stop || t->state.eval_owed) && t->state.progress.epoch < t->run->train.epochs) {
         TN_TRY(run_epoch(t, err));
@@ -917,7 +979,7 @@ tn_status tn_train(const tn_model_plan *plan, const tn_run_text *text, const tn_
                  .epoch = {.run = plan->run, .watch = watch, .state = &t.state},
                  .evaluated = UINT64_MAX};
     tn_timetable_init(&t.timetable, t.run, tn_clock_s());
-    t.saver.is_rare = !tn_timetable_saves(&t.timetable);
+    t.saver.is_rare = !tn_timetable_saves(&t.timetable) && !has_days(&t);
     t.state.past = &past;
     t.state.monitor = monitor_of(&t.run->train);
     t.state.patience.lr_scale = 1;

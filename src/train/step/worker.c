@@ -15,6 +15,7 @@
 #include "ps/optim/rule.h"
 #include "ps/shard/dense.h"
 #include "ps/table/table.h"
+#include "train/config/days.h"
 #include "train/config/run.h"
 #include "train/step/model_plan.h"
 
@@ -139,6 +140,7 @@ static tn_status make_all(tn_worker *w, const tn_worker_opts *opts, const tn_bin
     const tn_run *run = w->plan->run;
     bool good = tn_day_read(run->run.day, &w->day);
     TN_ASSERT(good); /* checked with the configuration */
+    w->train = run->data.train;
     w->params = tn_params_new();
     TN_TRY(tn_team_open(&w->team, opts->threads > 0 ? opts->threads : tn_run_threads(run), err));
     if (run->compute.pin && w->plan->owners.n_peers == 1) { /* else when the peers are open */
@@ -166,6 +168,18 @@ tn_status tn_worker_new(tn_worker **out, const tn_model_plan *plan, const tn_wor
     }
     *out = w;
     return TN_OK;
+}
+
+/* Paths stay until the worker goes: readers of the day before may hold them still. */
+void tn_worker_set_day(tn_worker *w, uint32_t day)
+{
+    const tn_data_opts *data = &w->plan->run->data;
+    const bool same = w->day == day && w->days != NULL;
+    w->day = day;
+    if (data->pattern.n > 0 && !same) {
+        w->days = w->days != NULL ? w->days : tn_arena_new(1 << 12);
+        w->train = tn_days_paths(&data->pattern, day, w->days);
+    }
 }
 
 void tn_worker_trace(tn_worker *w, tn_trace *trace)
@@ -198,6 +212,7 @@ void tn_worker_free(tn_worker *w)
     tn_params_free(w->params);
     tn_shares_free(w->shares);
     tn_free(w->own);
+    tn_arena_free(w->days);
     tn_team_close(w->team);
     tn_free(w);
 }

@@ -8,11 +8,12 @@
 #ifndef TN_TRAIN_WORKER_H
 #define TN_TRAIN_WORKER_H
 
+#include "base/core/arena.h"
+#include "config/values.h"
 #include "ps/shard/client.h"
 #include "ps/shard/ownership.h"
 #include "ps/shard/shard.h"
 
-typedef struct tn_binder tn_binder;         /* config/values.h */
 typedef struct tn_graph tn_graph;           /* nn/graph/graph.h */
 typedef struct tn_metrics tn_metrics;       /* metrics/metrics.h */
 typedef struct tn_model_plan tn_model_plan; /* train/step/model_plan.h */
@@ -44,6 +45,8 @@ typedef struct tn_worker {
     uint64_t keys, floats;  /* with them: different keys of batches, floats of their rows */
     uint32_t day;           /* last_seen of rows that are touched now */
     uint32_t loaded_day;    /* the same of the checkpoint that was read; 0: none was */
+    tn_strs train;          /* the data to learn from: data.train, or of the day that is learned */
+    tn_arena *days;         /* holds those; NULL: no run over days */
     tn_trace *trace;        /* NULL: not recorded */
     tn_lane *lane;          /* there, of the thread that the worker belongs to */
 } tn_worker;
@@ -72,6 +75,9 @@ void tn_worker_set_prior(tn_worker *w, double rate);
 
 /* The same from text: a number. TN_E_CONFIG when it is none. */
 tn_status tn_worker_set_bias(tn_worker *w, const char *number, tn_error *err) TN_MUST_USE;
+
+/* From now on it learns from this day: `train` and `day`. Between two epochs. */
+void tn_worker_set_day(tn_worker *w, uint32_t day);
 
 /* From now on the worker's steps are recorded: the calling thread joins as "main", the team's with
  * it. At most once, between two steps. `trace` must outlive the worker; NULL: nothing happens. */

@@ -1,0 +1,62 @@
+/* days.h - the days of a run: data.days, and paths with {day:..} and {hour:..} in them.
+ *
+ *     2026-11-01..2026-11-07              first..last; a list; one day
+ *     logs/{day:%Y%m%d}/part-*            the files of a day: strftime, %Y %y %m %d %j %F %H
+ *     logs/{day:%Y%m%d}/{hour:%H}.tsv     of each of its hours, 00 .. 23, in this order
+ *
+ * A day is its number since 1970-01-01 (tn_day_read); its hours are those of the names, whatever
+ * the time zone. What is made lives in the arena. Any thread.
+ */
+#ifndef TN_TRAIN_DAYS_H
+#define TN_TRAIN_DAYS_H
+
+#include "base/core/arena.h"
+#include "base/core/error.h"
+#include "config/values.h"
+
+typedef struct tn_data_opts tn_data_opts;         /* io/schema/dataopts.h */
+typedef struct tn_manifest_days tn_manifest_days; /* ps/snapshot/manifest.h */
+typedef struct tn_text tn_text;                   /* base/core/text.h */
+
+enum { TN_DAY_TEXT = 16, TN_DAYS_MAX = 100000 };
+
+/* The day that rows are stamped with, in days since 1970-01-01: "2026-11-07", "today" (UTC), NULL:
+ * 0, at most TN_DAY_MAX (ps/snapshot/manifest.h). False: none of these. */
+bool tn_day_read(const char *text, uint32_t *out);
+
+/* "2026-11-07". */
+void tn_day_text(uint32_t day, char out[TN_DAY_TEXT]);
+
+/* The days that `words` name, ascending. TN_E_CONFIG: what is wrong with them. */
+tn_status tn_days_read(const tn_strs *words, tn_arena *arena, const uint32_t **out, uint32_t *n,
+                       tn_error *err) TN_MUST_USE;
+
+/* Whether a path has {day or {hour in it, right or wrong. */
+bool tn_days_is_pattern(const char *path);
+/* TN_E_CONFIG: what is wrong with a pattern, also that two days would have the same path. */
+tn_status tn_days_check_pattern(const char *path, tn_error *err) TN_MUST_USE;
+/* The paths of a day, for each checked pattern its own, or 24 where it has hours. */
+tn_strs tn_days_paths(const tn_strs *patterns, uint32_t day, tn_arena *arena);
+/* Those of all days of data.days. */
+tn_strs tn_days_all_paths(const tn_data_opts *data, tn_arena *arena);
+
+/* Reads the words of a run over days; faults go to b->diag. Then data->train has the files of the
+ * first day. `tree`: the whole configuration. Without such words nothing changes. */
+void tn_days_bind(const tn_binder *b, const tn_tree *tree, tn_data_opts *data);
+
+/* For who reads data.train as it is: a configuration in which it has the files of all days, where
+ * it is a pattern; else `tree`. Faults go to b->diag. */
+const tn_tree *tn_days_unfold(const tn_binder *b, const tn_tree *tree);
+
+/* TN_OK: all files of a day are there, as data.done says; TN_E_DATA: they are not, and why. */
+tn_status tn_days_look(const tn_data_opts *data, uint32_t day, tn_error *err) TN_MUST_USE;
+
+/* ---- days that are learned ---- */
+
+bool tn_days_has(const tn_manifest_days *s, uint32_t day);
+/* TN_E_LIMIT: more than TN_DAY_RANGES_MAX ranges of days. */
+tn_status tn_days_add(tn_manifest_days *s, uint32_t day, tn_error *err) TN_MUST_USE;
+/* "days 2026-11-01..07 are learned"; "no day is learned". */
+void tn_days_put(const tn_manifest_days *s, tn_text *out);
+
+#endif

@@ -1,0 +1,199 @@
+/* day_loop.c - begins and ends the days of a run, and evaluates around them. */
+#include "train/run/day_loop.h"
+
+#include "base/core/text.h"
+#include "train/checkpoint/run_state.h"
+#include "train/config/days.h"
+#include "train/config/run.h"
+#include "train/eval/evaluate.h"
+#include "train/peers/leader.h"
+#include "train/report/report.h"
+#include "train/run/day_plan.h"
+#include "train/run/epoch.h"
+#include "train/run/saver.h"
+#include "train/step/worker.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* ---- evaluations ---- */
+
+/* Scores the head of a day's files: *out and a record. TN_E_STOPPED: by a signal. */
+static tn_status evaluate(tn_day_loop *l, uint32_t day, tn_evaluation *out, tn_error *err)
+{
+    char name[TN_DAY_TEXT];
+    char data[TN_DAY_TEXT + 8];
+    tn_arena *arena = tn_arena_new(1 << 12);
+    const tn_strs paths = tn_days_paths(&l->run->data.pattern, day, arena);
+    const tn_eval_request request = {
+        .paths = &paths, .rows_max = l->run->data.valid_rows, .day = day, .stop = l->stop};
+    tn_day_text(day, name);
+    (void)snprintf(data, sizeof data, "day %s", name);
+    tn_evaluation_done(out);
+    tn_status status = tn_epoch_evaluate(l->epoch, &request, out, err);
+    tn_arena_free(arena);
+    TN_TRY(status);
+    const tn_report_eval eval = {
+        .data = data, .result = out, .state = l->state, .step = l->epoch->w->steps};
+    return tn_report_eval_done(l->report, &eval, err);
+}
+
+/* What the model says of a day before it learns it. */
+static tn_status judge_next(tn_day_loop *l, uint32_t day, tn_error *err)
+{
+    const bool learned = l->state->samples > 0 || l->state->begun;
+    if (!l->run->data.next || !learned || l->judged == day) {
+        return TN_OK;
+    }
+    l->judged = day;
+    return evaluate(l, day, l->next, err);
+}
+
+/* The day that data.days names behind `day`, or the calendar. */
+static uint32_t day_after(const tn_data_opts *data, uint32_t day)
+{
+    uint32_t i = 0;
+    while (i < data->n_days && data->day[i] <= day) {
+        i++;
+    }
+    return i < data->n_days ? data->day[i] : day + 1;
+}
+
+static bool is_there(const tn_data_opts *data, uint32_t day)
+{
+    return day <= TN_DAY_MAX && tn_days_look(data, day, NULL) == TN_OK;
+}
+
+/* Behind a day: what is still known of the one before it, and what the model says of the one after
+ * it, as far as these are there. */
+static tn_status judge_neighbours(tn_day_loop *l, uint32_t day, tn_error *err)
+{
+    const tn_data_opts *data = &l->run->data;
+    const tn_manifest_days *learned = &l->state->days;
+    const uint32_t next = day_after(data, day);
+    if (!data->next) {
+        return TN_OK;
+    }
+    if (day > 0 && tn_days_has(learned, day - 1) && is_there(data, day - 1)) {
+        tn_evaluation before = {0};
+        tn_status status = evaluate(l, day - 1, &before, err);
+        tn_evaluation_done(&before);
+        TN_TRY(status);
+    }
+    const bool is_new = !tn_days_has(learned, next);
+    return is_new && is_there(data, next) ? judge_next(l, next, err) : TN_OK;
+}
+
+/* ---- a day ---- */
+
+tn_status tn_day_loop_close(tn_run_state *state, tn_error *err)
+{
+    tn_manifest_days *days = &state->days;
+    if (!days->within) {
+        return TN_OK;
+    }
+    TN_TRY(tn_days_add(days, days->day, err));
+    days->within = false;
+    return TN_OK;
+}
+
+/* A signal has ended an evaluation, which is not made up for. */
+static tn_status stop_or(tn_day_loop *l, tn_status status, tn_error *err)
+{
+    return status == TN_E_STOPPED ? tn_saver_stop(l->saver, err) : status;
+}
+
+static tn_status begin_day(tn_day_loop *l, uint32_t day, tn_error *err)
+{
+    tn_manifest_days *days = &l->state->days;
+    tn_worker_set_day(l->epoch->w, day);
+    if (days->within) {
+        return TN_OK;
+    }
+    days->used = true;
+    TN_TRY(stop_or(l, judge_next(l, day, err), err));
+    days->within = true;
+    days->day = day;
+    days->epoch = l->state->progress.epoch;
+    days->before = l->state->best_ordinal;
+    tn_epoch_begin_data(l->epoch);
+    return TN_OK;
+}
+
+/* One checkpoint, on the disk before the next day begins; it stays until that one has its own. */
+static tn_status end_day(tn_day_loop *l, tn_error *err)
+{
+    char text[TN_DAY_TEXT];
+    tn_saver *s = l->saver;
+    const uint32_t day = l->state->days.day;
+    TN_TRY(tn_day_loop_close(l->state, err));
+    l->again = l->again && day != l->run->data.day[0];
+    l->n++;
+    if (!s->saving_held) {
+        l->state->best_ordinal = 0; /* the one before may go */
+        TN_TRY(tn_saver_save(s, false, err));
+    }
+    s->saving_best = s->saving;
+    TN_TRY(stop_or(l, judge_neighbours(l, day, err), err));
+    TN_TRY(tn_saver_end(s, err));
+    tn_day_text(day, text);
+    const tn_report_day done = {.day = text,
+                                .state = l->state,
+                                .train = l->epoch->whole,
+                                .saved = s->is_unsaved ? NULL : &s->saved,
+                                .epochs = l->run->train.epochs};
+    return tn_report_day_done(l->report, &done, err);
+}
+
+/* ---- all of them ---- */
+
+/* While a day is waited for. */
+static tn_status idle(void *arg, tn_error *err)
+{
+    const tn_day_loop *l = arg;
+    if (l->stops(l->arg)) {
+        return tn_saver_stop(l->saver, err);
+    }
+    return l->epoch->lead != NULL ? tn_group_check(l->epoch->beats.group, err) : TN_OK;
+}
+
+double tn_day_loop_share(const tn_day_loop *l, double epochs)
+{
+    const double before = (double)l->n * l->run->train.epochs;
+    return (before + epochs) / fmax(l->todo, 1);
+}
+
+tn_status tn_day_loop_run(tn_day_loop *l, tn_error *err)
+{
+    const tn_data_opts *data = &l->run->data;
+    const tn_manifest_days *days = &l->state->days;
+    const tn_day_wait wait = {idle, l};
+    if (!days->used && l->state->stand.within) {
+        return tn_fail(err, TN_E_CONFIG,
+                       "the checkpoint stands within an epoch of data that are no days\nhint: go "
+                       "on without data.days to its end, or begin anew with --fresh");
+    }
+    l->again = data->again;
+    for (uint32_t i = 0; i < data->n_days; i++) {
+        l->todo += l->again || !tn_days_has(days, data->day[i]);
+    }
+    uint32_t day = 0;
+    tn_text said = {0};
+    tn_status status = TN_OK;
+    bool whole = true;
+    while (whole && status == TN_OK) {
+        status = tn_day_plan_next(data, days, l->again, &wait, &day, &said, err);
+        status = status == TN_OK ? begin_day(l, day, err) : status;
+        if (status == TN_OK) {
+            status = l->learn(l->arg, err);
+            whole = status != TN_END;
+            status = whole ? status : TN_OK;
+            status = whole && status == TN_OK ? end_day(l, err) : status;
+        }
+    }
+    if (status == TN_END) {
+        status = tn_report_event(l->report, l->state, "info", tn_text_str(&said), err);
+    }
+    tn_text_done(&said);
+    return status;
+}

@@ -1,0 +1,270 @@
+#!/bin/sh
+# days.sh - runs over days: 30 days in one run, in 30 runs of one day, and in runs that are killed at
+# random leave the same bits; a day is learned once; what is missing, late, left out, changed or wrong is
+# told in a sentence, and loses nothing. The seed of the moments is printed; TNET_SEED replays one.
+. "$(dirname "$0")/kit"
+seed=${TNET_SEED:-$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}
+echo "days: seed $seed"
+kills=${TNET_KILLS:-6}
+cd "$dir"
+i=1
+while [ $i -le 30 ]; do
+    day=$(printf 'logs/202611%02d' $i)
+    mkdir -p "$day"
+    clicks "$day/part-0.tsv" 200 $((i * 1000))
+    clicks "$day/part-1.tsv" 250 $((i * 1000 + 500))
+    i=$((i + 1))
+done
+cat >c.yaml <<'END'
+data: {format: criteo, train: "logs/{day:%Y%m%d}/part-*.tsv", valid: next, valid_rows: 100, shuffle: 300, part_bytes: 40KiB}
+embedding: {dim: 2}
+model: {type: deepfm, hidden: [8], dropout: 0.2}
+train: {batch: 50, threads: 1, optimizer: {type: adam, schedule: {type: constant, warmup: 30}}}
+log: {progress: false}
+END
+
+# run CODE WORDS..: tnet-train c.yaml.
+run() {
+    code=$1
+    shift
+    expect "$code" tnet-train c.yaml "$@"
+}
+
+# told TEXT: on stderr, which is no error.
+told() { grep -qF -- "$1" err || fail "no '$1' in: $(cat err)"; }
+
+# weights RUN: of its newest checkpoint, without the heads that name the run that wrote it.
+weights() {
+    newest=runs/$1/$(cut -d' ' -f1 "runs/$1/LATEST")
+    for file in "$newest"/sparse-* "$newest"/dense-*; do
+        tail -c +65 "$file"
+    done | cksum
+}
+same() { [ "$(weights "$1")" = "$(weights "$2")" ] || fail "the models of $1 and $2 differ (seed $seed)"; }
+other() { [ "$(weights "$1")" != "$(weights "$2")" ] || fail "the models of $1 and $2 are the same"; }
+days_of() { grep -o '"days":{[^}]*}' "runs/$1/$(cut -d' ' -f1 "runs/$1/LATEST")/MANIFEST"; }
+
+# killed RUN WORDS..: the same command again and again, killed at random moments, until it ends.
+killed() {
+    which=$1
+    shift
+    n=0
+    stops=0
+    got=1
+    while [ $got -ne 0 ]; do
+        n=$((n + 1))
+        [ $n -le 100 ] || fail "seed $seed: no end after 100 kills"
+        tnet-train c.yaml run.name="$which" checkpoint.every=3steps "$@" >out 2>err &
+        pid=$!
+        children="$children $pid"
+        if [ $n -le "$kills" ]; then
+            sleep "$(awk -v seed="$seed" -v i=$n 'BEGIN { srand(seed + i); printf "%.3f", 0.05 + 0.5 * rand() }')"
+            signal=KILL
+            [ $((n % 3)) -ne 0 ] || signal=TERM
+            kill -s $signal $pid 2>null || true
+        fi
+        got=0
+        { wait $pid || got=$?; } 2>null
+        case $got in
+        0) ;;
+        137 | 143 | 75 | 6) stops=$((stops + 1)) ;;
+        5) # children of a group that was killed go a moment later
+            grep -q 'is in use by pid' err || fail "seed $seed: $(tail -n 3 err)"
+            sleep 0.5
+            ;;
+        *) fail "seed $seed: exit code $got after $stops stops: $(tail -n 3 err)" ;;
+        esac
+    done
+    echo "days: $which: $stops stops"
+}
+
+# ---- one run, one run a day, killed runs
+run 0 run.name=one data.days=2026-11-01..2026-11-30
+told 'day 2026-11-30 is learned: 450 rows'
+[ "$(grep -c '"kind":"day"' runs/one/metrics.jsonl)" -eq 30 ] || fail "not a day record per day"
+grep -q '"kind":"day".*"day":"2026-11-07","epochs":1,"rows":450,.*"checkpoint":"ckpt-7"' runs/one/metrics.jsonl || fail "no record of 2026-11-07"
+grep -q '"kind":"eval".*"data":"day 2026-11-08","rows":100,' runs/one/metrics.jsonl || fail "the day after is not evaluated"
+[ "$(days_of one)" = '"days":{"learned":[[20758,20787]]}' ] || fail "$(days_of one)"
+i=1
+while [ $i -le 30 ]; do
+    run 0 run.name=many day="$(printf '2026-11-%02d' $i)"
+    i=$((i + 1))
+done
+same one many
+killed cut data.days=2026-11-01..2026-11-30
+same one cut
+for left in runs/cut/*.tmp; do
+    [ ! -e "$left" ] || fail "left behind: $left"
+done
+# two passes a day; the shape of the epochs is another
+run 0 run.name=twice data.days=2026-11-01..2026-11-04 train.epochs=2
+for d in 01 02 03 04; do run 0 run.name=twice_many day=2026-11-$d train.epochs=2; done
+same twice twice_many
+killed twice_cut data.days=2026-11-01..2026-11-04 train.epochs=2
+same twice twice_cut
+other twice one
+
+# ---- the same command again
+run 0 run.name=one data.days=2026-11-01..2026-11-30
+told 'days 2026-11-01..30 are learned; nothing new in data.days'
+same one many
+run 0 run.name=one data.days=2026-11-01..2026-12-03
+told "days 2026-11-01..30 are learned; nothing new: 2026-12-01 is not there (no file matches 'logs/20261201/part-*.tsv')"
+run 0 run.name=one day=2026-11-05
+told 'nothing new'
+same one many
+
+# ---- days that go back, a day left out, a day twice
+run 3 run.name=b data.days=2026-11-05..2026-11-02
+told "data.days '2026-11-05..2026-11-02' ends before it begins"
+run 0 run.name=b data.days=2026-11-03..2026-11-04
+run 3 run.name=b day=2026-11-02
+says 'day 2026-11-02 lies before 2026-11-04, which is learned already'
+run 3 run.name=b day=2026-11-06
+says 'day 2026-11-05 is not learned, and data.days goes on with 2026-11-06 behind 2026-11-04'
+cp -r runs/b runs/again
+run 0 run.name=again day=2026-11-04 --again
+other again b
+run 0 run.name=again day=2026-11-02 --again
+[ "$(days_of again)" = '"days":{"learned":[[20759,20761]]}' ] || fail "$(days_of again)"
+run 0 run.name=b 'data.days=[2026-11-04, 2026-11-06]'
+[ "$(days_of b)" = '"days":{"learned":[[20760,20761],[20763,20763]]}' ] || fail "$(days_of b)"
+run 0 run.name=b 'data.days=2026-11-03..2026-11-04'
+told 'days 2026-11-03..04, 2026-11-06 are learned; nothing new'
+run 3 run.name=b --again data.days=2026-11-03..2026-11-04
+says '--again learns one day once more, and data.days names 2'
+
+# ---- days that are missing
+run 4 run.name=m day=2026-12-24
+says "day 2026-12-24 is not there: no file matches 'logs/20261224/part-*.tsv'"
+mv logs/20261103 away
+run 4 run.name=m data.days=2026-11-01..2026-11-05
+says 'day 2026-11-03 is not there, and 2026-11-04 is'
+[ "$(days_of m)" = '"days":{"learned":[[20758,20759]]}' ] || fail "days before the gap are lost: $(days_of m)"
+run 0 run.name=m data.days=2026-11-02..2026-11-03
+told 'nothing new: 2026-11-03 is not there'
+
+# ---- waiting
+(sleep 1 && mv away logs/20261103) &
+children="$children $!"
+run 0 run.name=m data.days=2026-11-01..2026-11-03 data.wait=60s
+told 'waiting for day 2026-11-03'
+run 0 run.name=three data.days=2026-11-01..2026-11-03
+same m three
+tnet-train c.yaml run.name=m data.days=2026-11-01..2026-12-31 data.wait=inf >out 2>err &
+pid=$!
+children="$children $pid"
+tries=0
+until grep -q 'waiting for day 2026-12-01' err; do
+    tries=$((tries + 1))
+    [ $tries -lt 1200 ] || fail "does not wait: $(cat err)"
+    sleep 0.05
+done
+kill -INT $pid
+got=0
+wait $pid || got=$?
+[ $got -eq 75 ] || fail "exit code $got of a run that waits and is stopped"
+same one m
+
+# ---- done: a day is there when its writer says so
+run 4 run.name=d day=2026-11-01 data.done=_SUCCESS
+says "day 2026-11-01 is not there: there is no 'logs/20261101/_SUCCESS'"
+touch logs/20261101/_SUCCESS
+run 0 run.name=d data.days=2026-11-01..2026-11-02 data.done=_SUCCESS
+told "nothing new: 2026-11-02 is not there (there is no 'logs/20261102/_SUCCESS')"
+
+# ---- a bad day rolled back: the checkpoint before it, and the day as it is now
+cp logs/20261103/part-0.tsv good
+printf 'x\ty\n' >>logs/20261103/part-0.tsv
+run 0 run.name=bad data.days=2026-11-01..2026-11-02
+run 4 run.name=bad day=2026-11-03
+says '20261103/part-0.tsv'
+clicks logs/20261103/part-0.tsv 200 99000
+run 0 run.name=bad day=2026-11-03
+other bad three
+mv good logs/20261103/part-0.tsv
+run 0 run.name=bad day=2026-11-03
+told 'nothing new'
+run 0 run.name=bad day=2026-11-03 checkpoint.resume=runs/bad/ckpt-2
+same bad three
+
+# ---- a disk that is full, files that change within a day
+got=0
+TNET_FAIL=ckpt.begin#3:ENOSPC tnet-train c.yaml run.name=full data.days=2026-11-01..2026-11-05 >out 2>err || got=$?
+if [ $got -ne 0 ]; then
+    [ $got -eq 8 ] || fail "exit code $got of a full disk: $(cat err)"
+    run 0 run.name=full data.days=2026-11-01..2026-11-03
+    same full three
+    got=0
+    TNET_FAIL=ckpt.begin#3:kill tnet-train c.yaml run.name=change data.days=2026-11-01..2026-11-02 checkpoint.every=4steps >out 2>err || got=$?
+    days_of change | grep -q '"day":20758' || fail "killed elsewhere: $(days_of change)"
+    cp logs/20261101/part-1.tsv good
+    clicks logs/20261101/part-1.tsv 251 98000
+    run 4 run.name=change data.days=2026-11-01..2026-11-02
+    says 'the training data have changed since the checkpoint'
+    mv good logs/20261101/part-1.tsv
+    run 0 run.name=change day=2026-11-02 # the day that was begun comes first
+    run 0 run.name=change day=2026-11-03
+    same change three
+fi
+
+# ---- words
+run 3 run.name=w
+told "data.train has {day:..} or {hour:..}, and data.days is not set"
+run 3 run.name=w day=yesterday
+told "'yesterday' of data.days is not a date like 2026-11-07"
+run 3 run.name=w day=2026-02-30
+told "'2026-02-30' of data.days is not a date"
+run 3 run.name=w day=2026-11-01 data.train=logs/20261101/part-0.tsv
+told "data.days is set, and 'logs/20261101/part-0.tsv' of data.train is the same for all days"
+run 3 run.name=w day=2026-11-01 'data.train=logs/{day:%Y%m}/part-0.tsv'
+told "is the same for several days"
+run 3 run.name=w day=2026-11-01 'data.train=logs/{day:%Q}/part-0.tsv'
+told "'%Q' in '%Q'"
+run 3 run.name=w day=2026-11-01 'data.train=logs/{day}/part-0.tsv'
+told "{day is not of the form {day:%Y%m%d}"
+run 3 run.name=w day=2026-11-01 data.wait=soon
+told "data.wait is 'soon'"
+run 3 run.name=w day=2026-11-01 'data.valid=logs/{day:%Y%m%d}/part-0.tsv'
+told "stand in data.train only"
+run 3 run.name=w day=2026-11-01 train.stop.monitor=valid.auc
+told "'train.stop' "
+run 3 run.name=w day=2026-11-01 train.optimizer.schedule=cosine
+told "ends with the run, and a run over days has no end"
+run 3 run.name=w day=2026-11-01 run.day=2026-11-02
+told "'run.day' and data.days are both set"
+[ ! -e runs/w ] || fail "a run was begun"
+
+# ---- hours
+mkdir hours
+h=0
+while [ $h -lt 24 ]; do
+    clicks "hours/$(printf '20261101-%02d' $h).tsv" 20 $((h * 100))
+    h=$((h + 1))
+done
+run 0 run.name=h day=2026-11-01 'data.train=hours/{day:%Y%m%d}-{hour:%H}.tsv'
+told 'day 2026-11-01 is learned: 480 rows'
+rm hours/20261101-13.tsv
+run 4 run.name=h2 day=2026-11-01 'data.train=hours/{hour:%Y%m%d-%H}.tsv'
+says "cannot find 'hours/20261101-13.tsv'"
+
+# ---- other programs know the day
+expect 0 tnet-eval c.yaml run.name=three day=2026-11-04
+grep -q '^rows  *450' out || fail "not the rows of the day: $(cat out)"
+expect 0 tnet-eval c.yaml run.name=three data.days=2026-11-04..2026-11-05
+grep -q '^rows  *900' out || fail "not the rows of both days: $(cat out)"
+expect 0 tnet-export c.yaml run.name=three day=2026-11-03 export.to=exported
+expect 0 tnet-data stat c.yaml day=2026-11-04
+grep -q '450' out || fail "tnet-data does not know the day: $(cat out)"
+expect 0 tnet-train c.yaml day=2026-11-04 --dry-run
+expect 0 tnet-train c.yaml day=2026-11-04 --print-config
+
+# ---- several processes
+run 0 run.name=p2 data.days=2026-11-01..2026-11-06 --peers 2
+for d in 01 02 03 04 05 06; do run 0 run.name=p2_many day=2026-11-$d --peers 2; done
+same p2 p2_many
+kills=3
+killed p2_cut data.days=2026-11-01..2026-11-06 --peers 2
+same p2 p2_cut
+run 0 run.name=p2 data.days=2026-11-01..2026-11-06 --peers 2
+told 'days 2026-11-01..06 are learned; nothing new'

@@ -1,0 +1,187 @@
+/* test_days.c - days, the paths of their files, and which of them are learned. */
+#include "base/core/arena.h"
+#include "base/core/text.h"
+#include "ps/snapshot/manifest.h"
+#include "support/test.h"
+#include "train/config/days.h"
+#include "train/config/run.h"
+
+#include <string.h>
+
+static uint32_t day_of(const char *text)
+{
+    uint32_t day = 0;
+    assert_true(tn_day_read(text, &day));
+    return day;
+}
+
+/* Reads `n` words; what is read, or what is wrong, as text. */
+static void assert_reads(const char *const *word, uint32_t n, const char *want)
+{
+    tn_arena *arena = tn_arena_new(1 << 12);
+    tn_text out = {0};
+    tn_error err = {0};
+    const uint32_t *day = NULL;
+    uint32_t days = 0;
+    const tn_strs words = {.n = n, .item = word};
+    if (tn_days_read(&words, arena, &day, &days, &err) == TN_OK) {
+        for (uint32_t i = 0; i < days; i++) {
+            char text[TN_DAY_TEXT];
+            tn_day_text(day[i], text);
+            tn_text_addf(&out, "%s%s", i > 0 ? " " : "", text);
+        }
+    } else {
+        assert_int_equal(err.code, TN_E_CONFIG);
+        tn_text_adds(&out, err.text);
+    }
+    assert_string_equal(tn_text_str(&out), want);
+    tn_text_done(&out);
+    tn_arena_free(arena);
+}
+
+#define READS(want, ...)                                                                           \
+    assert_reads((const char *const[]){__VA_ARGS__},                                               \
+                 sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *), want)
+
+static void days_are_a_date_a_range_or_a_list(void **state)
+{
+    (void)state;
+    READS("2026-11-07", "2026-11-07");
+    READS("2024-02-28 2024-02-29 2024-03-01", "2024-02-28..2024-03-01");
+    READS("2026-12-31 2027-01-01 2027-01-05", "2026-12-31..2027-01-01", "2027-01-05");
+}
+
+static void what_are_no_days_is_told(void **state)
+{
+    (void)state;
+    READS("'2026-11-31' of data.days is not a date like 2026-11-07", "2026-11-31");
+    READS("'today' of data.days is not a date like 2026-11-07", "today");
+    READS("'' of data.days is not a date like 2026-11-07", "2026-11-01..");
+    READS("'' of data.days is not a date like 2026-11-07", "");
+    READS("'2026-11-07x' of data.days is not a date like 2026-11-07", "2026-11-07x");
+    READS("data.days '2026-11-02..2026-11-01' ends before it begins", "2026-11-02..2026-11-01");
+    READS("data.days go back: '2026-11-02' comes behind '2026-11-01..2026-11-02'",
+          "2026-11-01..2026-11-02", "2026-11-02");
+    READS("data.days are more than 100000 days", "1970-01-01..9999-12-31");
+}
+
+/* The paths of a day, a blank between them; "-": the pattern is refused. */
+static void assert_paths(const char *pattern, const char *day, const char *want)
+{
+    tn_arena *arena = tn_arena_new(1 << 12);
+    tn_text out = {0};
+    tn_error err = {0};
+    const tn_strs patterns = {.n = 1, .item = &pattern};
+    if (tn_days_check_pattern(pattern, &err) == TN_OK) {
+        const tn_strs paths = tn_days_paths(&patterns, day_of(day), arena);
+        for (uint32_t i = 0; i < paths.n; i++) {
+            tn_text_addf(&out, "%s%s", i > 0 ? " " : "", paths.item[i]);
+        }
+    } else {
+        assert_int_equal(err.code, TN_E_CONFIG);
+        assert_non_null(strstr(err.text, pattern));
+        tn_text_adds(&out, "-");
+    }
+    assert_string_equal(tn_text_str(&out), want);
+    tn_text_done(&out);
+    tn_arena_free(arena);
+}
+
+static void a_day_stands_anywhere_in_a_path(void **state)
+{
+    (void)state;
+    assert_paths("logs/{day:%Y%m%d}/part-*", "2026-01-09", "logs/20260109/part-*");
+    assert_paths("{day:%F}", "2026-01-09", "2026-01-09");
+    assert_paths("a/{day:%y/%m}/b{day:%d}.tsv", "2026-11-30", "a/26/11/b30.tsv");
+    assert_paths("{day:%Y-%j%%}", "2024-12-31", "2024-366%");
+}
+
+static void hours_are_24_paths(void **state)
+{
+    (void)state;
+    assert_paths("{day:%Y%m%d}/{hour:%H}", "2026-11-07",
+                 "20261107/00 20261107/01 20261107/02 20261107/03 20261107/04 20261107/05 "
+                 "20261107/06 20261107/07 20261107/08 20261107/09 20261107/10 20261107/11 "
+                 "20261107/12 20261107/13 20261107/14 20261107/15 20261107/16 20261107/17 "
+                 "20261107/18 20261107/19 20261107/20 20261107/21 20261107/22 20261107/23");
+}
+
+static void patterns_tell_days_apart(void **state)
+{
+    (void)state;
+    assert_paths("a/{day:%Y%m}", "2026-11-07", "-");
+    assert_paths("a/{day:%m%d}", "2026-11-07", "-");
+    assert_paths("a/{day:%Y%m%d}/{hour:%d}", "2026-11-07", "-");
+    assert_paths("a/{day:%Y%m%d%H}", "2026-11-07", "-");
+    assert_paths("a/{day:%Y%m%d%}", "2026-11-07", "-");
+    assert_paths("a/{day:%Y%m%d", "2026-11-07", "-");
+    assert_paths("a/{day}", "2026-11-07", "-");
+    assert_paths("a/{day:}", "2026-11-07", "-");
+    assert_paths("a/{day:%B}", "2026-11-07", "-");
+    assert_false(tn_days_is_pattern("a/{1..3}/day:%Y"));
+}
+
+static void assert_learned(const tn_manifest_days *s, const char *want)
+{
+    tn_text out = {0};
+    tn_days_put(s, &out);
+    assert_string_equal(tn_text_str(&out), want);
+    tn_text_done(&out);
+}
+
+static void learned_days_join(void **state)
+{
+    (void)state;
+    tn_manifest_days s = {0};
+    tn_error err = {0};
+    static const char *const days[] = {"2026-11-03", "2026-11-01", "2026-11-05", "2026-11-04",
+                                       "2026-11-02", "2026-12-02", "2026-11-05"};
+    static const char *const want[] = {
+        "day 2026-11-03 is learned",
+        "days 2026-11-01, 2026-11-03 are learned",
+        "days 2026-11-01, 2026-11-03, 2026-11-05 are learned",
+        "days 2026-11-01, 2026-11-03..05 are learned",
+        "days 2026-11-01..05 are learned",
+        "days 2026-11-01..05, 2026-12-02 are learned",
+        "days 2026-11-01..05, 2026-12-02 are learned",
+    };
+    assert_learned(&s, "no day is learned");
+    for (uint32_t i = 0; i < sizeof days / sizeof days[0]; i++) {
+        assert_int_equal(tn_days_add(&s, day_of(days[i]), &err), TN_OK);
+        assert_learned(&s, want[i]);
+        assert_true(tn_days_has(&s, day_of(days[i])));
+    }
+    assert_false(tn_days_has(&s, day_of("2026-10-31")));
+    assert_false(tn_days_has(&s, day_of("2026-11-06")));
+    for (uint32_t d = day_of("2026-11-06"); d < day_of("2026-12-02"); d++) {
+        assert_int_equal(tn_days_add(&s, d, &err), TN_OK);
+    }
+    assert_learned(&s, "days 2026-11-01..2026-12-02 are learned");
+}
+
+static void gaps_have_a_limit(void **state)
+{
+    (void)state;
+    tn_manifest_days s = {0};
+    tn_error err = {0};
+    for (uint32_t i = 0; i < TN_DAY_RANGES_MAX; i++) {
+        assert_int_equal(tn_days_add(&s, 3 * i, &err), TN_OK);
+    }
+    assert_int_equal(tn_days_add(&s, 3 * TN_DAY_RANGES_MAX, &err), TN_E_LIMIT);
+    assert_int_equal(s.n, TN_DAY_RANGES_MAX);
+    assert_int_equal(tn_days_add(&s, 1, &err), TN_OK); /* touches one */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(days_are_a_date_a_range_or_a_list),
+        cmocka_unit_test(what_are_no_days_is_told),
+        cmocka_unit_test(a_day_stands_anywhere_in_a_path),
+        cmocka_unit_test(hours_are_24_paths),
+        cmocka_unit_test(patterns_tell_days_apart),
+        cmocka_unit_test(learned_days_join),
+        cmocka_unit_test(gaps_have_a_limit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
