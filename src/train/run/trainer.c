@@ -449,10 +449,12 @@ static tn_status after_epoch(trainer *t, tn_error *err)
 {
     tn_epoch_end end;
     TN_TRY(tn_epoch_finish(&t->epoch, &end, err));
-    TN_TRY(sweep_rows(t, t->worker->day, err));
     const tn_manifest_days days = t->state.days;
     const uint32_t epoch = t->state.progress.epoch;
     const bool last = epoch >= last_epoch(t);
+    if (last || !has_days(t)) {
+        TN_TRY(sweep_rows(t, t->worker->day, err));
+    }
     if (last) {
         TN_TRY(tn_day_loop_close(&t->state, err));
     }
