@@ -126,14 +126,12 @@ static value *find_value(const builder *b, const char *name)
     return NULL;
 }
 
-static value *add_value(builder *b, const char *name, tn_node *node)
+static void add_value(builder *b, const value *v)
 {
-    value *v = TN_NEW(b->binder->arena, value);
-    v->name = name;
-    v->node = node;
-    v->next = b->values;
-    b->values = v;
-    return v;
+    value *copy = TN_NEW(b->binder->arena, value);
+    *copy = *v;
+    copy->next = b->values;
+    b->values = copy;
 }
 
 /* Names of nodes and parameters are those of a layer or input with a suffix, so two may collide. */
@@ -156,7 +154,7 @@ static bool add_inputs(builder *b)
         if (!is_sound(b, input->name, input->at)) {
             return false;
         }
-        (void)add_value(b, input->name, node);
+        add_value(b, &(value){.name = input->name, .node = node});
     }
     return true;
 }
@@ -228,12 +226,12 @@ static const tn_tree *layer_word(const builder *b, const tn_tree *item)
     return NULL;
 }
 
-/* Options of a layer: its map without the name and the layer's word. */
+/* Options of a layer: its map without the name and, but of a source, the layer's word. */
 static const void *read_opts(const builder *b, const tn_layer *layer, const tn_tree *item)
 {
     tn_tree *rest = tn_tree_new(b->binder->arena, TN_TREE_MAP, item->at);
     for (const tn_tree *t = item->first; t != NULL; t = t->next) {
-        if (strcmp(t->key, "name") != 0 && strcmp(t->key, layer->name) != 0) {
+        if (strcmp(t->key, "name") != 0 && (layer->source || strcmp(t->key, layer->name) != 0)) {
             tn_tree *copy = tn_tree_copy(b->binder->arena, t);
             tn_tree_append(rest, copy);
         }
@@ -280,6 +278,24 @@ static bool good_name(const builder *b, const tn_tree *item, const tn_tree *name
     return true;
 }
 
+/* The inputs of layer v as it takes them: one by one, or side by side. False: reported. */
+static bool take_inputs(const builder *b, const value *v, const tn_tree *word, tn_layer_args *args)
+{
+    tn_node **nodes = TN_NEW_ARRAY(b->binder->arena, tn_node *, v->n_in + 1);
+    for (uint32_t i = 0; i < v->n_in; i++) {
+        nodes[i] = v->in[i]->node;
+    }
+    if (!v->layer->many && !v->layer->source) {
+        nodes[0] = joined(b, word, v->name, nodes, v->n_in);
+        if (nodes[0] == NULL) {
+            return false;
+        }
+    }
+    args->in = nodes;
+    args->n_in = v->layer->many ? v->n_in : v->layer->source ? 0 : 1;
+    return true;
+}
+
 static bool add_layer(builder *b, const tn_tree *item)
 {
     if (item->kind != TN_TREE_MAP) {
@@ -291,43 +307,28 @@ static bool add_layer(builder *b, const tn_tree *item)
         return false;
     }
     const tn_tree *word = layer_word(b, item);
-    value **in = NULL;
-    uint32_t n = word != NULL ? read_inputs(b, word, &in) : 0;
-    if (n == 0) {
+    if (word == NULL) {
         return false;
     }
-    const tn_layer *layer = tn_layer_find(word->key);
+    value v = {.name = name->text, .layer = tn_layer_find(word->key)};
+    value **in = NULL;
     uint32_t faults = b->binder->diag->n_errors;
-    const void *opts = read_opts(b, layer, item);
+    v.n_in = v.layer->source ? 0 : read_inputs(b, word, &in);
+    v.in = in;
+    v.opts = b->binder->diag->n_errors == faults ? read_opts(b, v.layer, item) : NULL;
     if (b->binder->diag->n_errors > faults) {
         return false;
     }
-    tn_node **nodes = TN_NEW_ARRAY(b->binder->arena, tn_node *, n);
-    for (uint32_t i = 0; i < n; i++) {
-        nodes[i] = in[i]->node;
-    }
     tn_graph_chapter(b->net->g);
-    tn_node *one = layer->many ? NULL : joined(b, word, name->text, nodes, n);
-    if (one == NULL && !layer->many) {
+    tn_layer_args args = {.name = v.name, .opts = v.opts, .at = &item->at, .diag = b->binder->diag};
+    if (!take_inputs(b, &v, word, &args)) {
         return false;
     }
-    tn_layer_args args = {
-        .name = name->text,
-        .in = layer->many ? nodes : &one,
-        .n_in = layer->many ? n : 1,
-        .opts = opts,
-        .at = &item->at,
-        .diag = b->binder->diag,
-    };
-    tn_node *node = tn_layer_build(layer, b->net, &args);
-    if (node == NULL || !is_sound(b, args.name, args.at)) {
+    v.node = tn_layer_build(v.layer, b->net, &args);
+    if (v.node == NULL || !is_sound(b, args.name, args.at)) {
         return false;
     }
-    value *v = add_value(b, name->text, node);
-    v->layer = layer;
-    v->opts = opts;
-    v->in = in;
-    v->n_in = n;
+    add_value(b, &v);
     return true;
 }
 

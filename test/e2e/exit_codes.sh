@@ -244,6 +244,13 @@ expect 9 tnet-train "$config" run.dir="$dir/wild" train.epochs=50 train.optimize
 says "is not finite at step"
 grep -q '"status":"failed","exit_code":9' "$dir/wild/summary.json" || fail "summary.json does not say so"
 
+# .. and where: vectors begin on both sides of 0
+for wild in 'root, activation: deep, function: sqrt' 'ln, activation: deep, function: log' 'ratio, div: [deep, zero]'; do
+    layers="[{name: zero, constant: 0}, {name: $wild}, {name: z, dense: ${wild%%,*}, units: 1}]"
+    expect 9 tnet-train "$config" run.dir="$dir/domain" --fresh model="{type: graph, inputs: {deep: {embed: all}}, layers: $layers, output: z}"
+    says "first in node '${wild%%,*}'"
+done
+
 # 75: stopped, can go on; 5: in use meanwhile
 tnet-train "$config" run.dir="$dir/long" train.epochs=100000 checkpoint.every=never >"$dir/long.out" 2>"$dir/long.err" &
 pid=$!

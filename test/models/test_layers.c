@@ -30,6 +30,14 @@ static const sample samples[] = {
     {"sum", "{name: x, sum: deep, per_slot: true}", "sum_groups", 3, 0},
     {"mean", "{name: x, mean: deep}", "scale", 1, 0},
     {"mean", "{name: x, mean: numbers, per_slot: true, dim: 1}", "scale", 2, 0},
+    {"max", "{name: x, max: deep}", "max_groups", 1, 0},
+    {"max", "{name: x, max: deep, per_slot: true}", "max_groups", 3, 0},
+    {"constant", "{name: x, constant: 0.5, cols: 7}", "constant", 7, 0},
+    {"sub", "{name: x, sub: [deep, wide]}", "sub", 12, 0},
+    {"div", "{name: x, div: [deep, deep]}", "div", 12, 0},
+    {"maximum", "{name: c, constant: 0}, {name: x, maximum: [deep, c]}", "maximum", 12, 0},
+    {"minimum", "{name: x, minimum: [deep, wide]}", "minimum", 12, 0},
+    {"where", "{name: x, where: [wide, deep, deep]}", "where", 12, 0},
     {"add", "{name: x, add: [deep, deep]}", "add", 12, 0},
     {"mul", "{name: x, mul: [deep, deep]}", "mul", 12, 0},
     {"mul", "{name: x, mul: [deep, wide]}", "mul", 12, 0},
@@ -52,6 +60,9 @@ static const sample samples[] = {
      5},
     {"activation", "{name: x, activation: deep, function: exp}", "exp", 12, 0},
     {"activation", "{name: x, activation: deep, function: log}", "log", 12, 0},
+    {"activation", "{name: x, activation: deep, function: square}", "square", 12, 0},
+    {"activation", "{name: x, activation: deep, function: sqrt}", "sqrt", 12, 0},
+    {"activation", "{name: x, activation: deep, function: abs}", "abs", 12, 0},
     {"activation", "{name: x, activation: deep, function: gelu}", "gelu", 12, 0},
     {"activation", "{name: x, activation: deep, function: prelu}", "prelu", 12, 1},
     {"softmax", "{name: x, softmax: deep}", "softmax", 12, 0},
@@ -122,6 +133,15 @@ static void layers_refuse_what_does_not_fit(void **state)
         {"{name: x, mlp: deep, hidden: [3], bn_gamma: uniform}", "needs 'batch_norm: true'"},
         {"{name: x, mul: deep}", "'mul' takes two inputs, not 1"},
         {"{name: x, mul: [deep, wide, wide]}", "'mul' takes two inputs, not 3"},
+        {"{name: x, sub: deep}", "'sub' takes two inputs, not 1"},
+        {"{name: x, div: [wide, deep]}", "inputs of 'div' have 3 and 12 columns"},
+        {"{name: x, maximum: [deep, numbers]}", "the second has as many as the first"},
+        {"{name: x, where: [wide, deep]}", "'where' takes three inputs, not 2"},
+        {"{name: x, where: [wide, deep, wide]}", "between inputs of 12 and 3 columns"},
+        {"{name: x, where: [numbers, deep, deep]}", "the first has as many as the others"},
+        {"{name: x, max: numbers, per_slot: true}", "'per_slot' needs slots of one width"},
+        {"{name: x, constant: deep}", "'constant' is not a number: 'deep'"},
+        {"{name: x, constant: 1, cols: 0}", "cols"},
         {"{name: x, mul: [wide, deep]}", "inputs of 'mul' have 3 and 12 columns"},
         {"{name: x, mul: [deep, numbers]}", "one for each slot"}, /* 12 = 2 * 6 */
         {"{name: x, sum: numbers, per_slot: true}", "'per_slot' needs slots of one width"},
@@ -246,6 +266,42 @@ static void a_gated_cross_adds_what_its_gate_lets_through(void **state)
         NUMBERS(.1 + .05 * h[0], .2 + .1 * h[1], -.3 - .15 * h[2]));
 }
 
+/* A pair of columns to each column of the second and third input; ties and edges. */
+static void operators_of_two_and_three(void **state)
+{
+    (void)state;
+    const numbers none = {0, NULL};
+    const numbers x = NUMBERS(1, -2, 3, 4, 2, -2);
+    const char *const two =
+        "{name: a, slice: x, cols: 4}, {name: b, slice: x, first: 4, cols: 2}, ";
+    static const struct {
+        const char *layer;
+        double want[4];
+    } all[] = {
+        {"{name: y, sub: [a, b]}", {-1, -4, 5, 6}},
+        {"{name: y, div: [a, b]}", {.5, -1, -1.5, -2}},
+        {"{name: y, maximum: [a, b]}", {2, 2, 3, 4}},
+        {"{name: y, minimum: [a, b]}", {1, -2, -2, -2}},
+        {"{name: n, scale: a, by: 10}, {name: y, where: [b, a, n]}", {1, -2, 30, 40}},
+        {"{name: n, scale: a, by: 10}, {name: y, where: [a, a, n]}", {1, -20, 3, 4}},
+        {"{name: c, constant: 1.5}, {name: y, maximum: [a, c]}", {1.5, 1.5, 3, 4}},
+        {"{name: y, activation: a, function: square}", {1, 4, 9, 16}},
+        {"{name: y, activation: a, function: abs}", {1, 2, 3, 4}},
+        {"{name: s, activation: a, function: square}, {name: y, activation: s, function: sqrt}",
+         {1, 2, 3, 4}},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        tn_text layers = {0};
+        tn_text_addf(&layers, "%s%s", two, all[i].layer);
+        check_value(tn_text_str(&layers), x, none, (numbers){4, all[i].want});
+        tn_text_done(&layers);
+    }
+    check_value("{name: y, max: x, per_slot: true, dim: 3}", x, none, NUMBERS(3, 4));
+    check_value("{name: y, max: x}", x, none, NUMBERS(4));
+    check_value("{name: y, mean: x}", x, none, NUMBERS(1));
+    check_value("{name: y, constant: -2.5, cols: 2}", x, none, NUMBERS(-2.5, -2.5));
+}
+
 /* One weight, used twice: 3 (3 x + 1) + 1, and x + 3 + 3. */
 static void layers_of_one_param_have_one_weight(void **state)
 {
@@ -303,6 +359,7 @@ int main(void)
         cmocka_unit_test(v11_senet_weighs_slots_anew),
         cmocka_unit_test(v12_fusion_of_two_streams),
         cmocka_unit_test(a_gated_cross_adds_what_its_gate_lets_through),
+        cmocka_unit_test(operators_of_two_and_three),
         cmocka_unit_test(layers_of_one_param_have_one_weight),
         cmocka_unit_test(bn_gamma_is_one_or_drawn),
     };

@@ -42,6 +42,7 @@ static const char *const options[][4] = {
     {"fwfm", "", ", dim: 2", ", normalise: true"},
     {"sum", "", ", per_slot: true, dim: 2", ", per_slot: true"},
     {"mean", "", ", per_slot: true, dim: 3", ", per_slot: true"},
+    {"max", "", ", per_slot: true, dim: 3", ", per_slot: true"},
     {"layer_norm", "", ", per_slot: true, dim: 2", ", per_slot: true"},
     {"inner", "", ", dim: 1", ", dim: 4"},
     {"outer", "", ", dim: 1", ", dim: 4"},
@@ -50,7 +51,7 @@ static const char *const options[][4] = {
     {"cross", ", layers: 1", ", layers: 2", ", layers: 3"},
     {"cross_v2", ", layers: 2", ", layers: 1, rank: 2", ", gated: true"},
     {"slice", ", cols: 1", ", first: 1, cols: 2", ", first: 3, cols: 4"},
-    {"activation", ", function: silu", ", function: leaky_relu", ", function: none"},
+    {"activation", ", function: silu", ", function: square", ", function: abs"},
     {"scale", ", by: 0.5", ", by: -1, plus: 0.1", ""},
     {"dropout", ", rate: 0.5", ", rate: 0", ""},
     {"bias", "", ", param: l0.W", ", param: mine"},
@@ -84,9 +85,16 @@ static void add_layer(dice *d, uint32_t i, tn_text *out)
         n++;
     }
     const char *layer = tn_all_layers[below(d, n)]->name;
+    static const char *const two[] = {"mul", "sub", "div", "maximum", "minimum", "fusion"};
+    uint32_t n_in = strcmp(layer, "where") == 0 ? 3 : 1 + below(d, 3);
+    for (size_t k = 0; k < sizeof two / sizeof two[0]; k++) {
+        n_in = strcmp(layer, two[k]) == 0 ? 2 : n_in;
+    }
+    if (strcmp(layer, "constant") == 0) {
+        tn_text_addf(out, "{name: l%u, constant: %u, cols: %u}, ", i, below(d, 3), 1 + below(d, 3));
+        return;
+    }
     tn_text_addf(out, "{name: l%u, %s: [", i, layer);
-    const bool two = strcmp(layer, "mul") == 0 || strcmp(layer, "fusion") == 0;
-    uint32_t n_in = two ? 2 : 1 + below(d, 3);
     for (uint32_t k = 0; k < n_in; k++) {
         tn_text_adds(out, k > 0 ? ", " : "");
         add_input(d, i, out);

@@ -59,6 +59,106 @@ static void the_log_of_0_and_less_is_not_finite(void **state)
     tn_graph_free(g);
 }
 
+/* y and dx of `activation` on one row. */
+static void check_slopes(const char *activation, const double x[3], const double y[3],
+                         const double dx[3])
+{
+    tn_graph *g = tn_trial_graph(1, true);
+    tn_node *in = tn_input(g, "x", 3, true);
+    tn_trial t = tn_trial_open(g, tn_activate(g, "y", in, activation), 1, true);
+    tn_put(in, x);
+    tn_trial_run(&t, (const double[]){1, 1, 1});
+    tn_assert_near("y", t.y, t.y->val, y);
+    tn_assert_near("dx", in, in->grad, dx);
+    tn_graph_free(g);
+}
+
+static void kinks_have_the_slopes_that_are_written(void **state)
+{
+    (void)state;
+    check_slopes("abs", (const double[]){-2, 0, 3}, (const double[]){2, 0, 3},
+                 (const double[]){-1, 0, 1});
+    check_slopes("sqrt", (const double[]){4, 0, 0.25}, (const double[]){2, 0, 0.5},
+                 (const double[]){0.25, 0, 1});
+    check_slopes("square", (const double[]){-2, 0, 3}, (const double[]){4, 0, 9},
+                 (const double[]){-4, 0, 6});
+}
+
+/* Of [1, 2] and [1, 3], then of [2, 2, 1]: the first of equals has the gradient. */
+static void a_tie_belongs_to_the_first(void **state)
+{
+    (void)state;
+    const tn_op *const ops[] = {&tn_op_maximum, &tn_op_minimum};
+    static const double want[2][2][2] = {{{1, 0}, {0, 1}}, {{1, 1}, {0, 0}}};
+    for (int k = 0; k < 2; k++) {
+        tn_graph *g = tn_trial_graph(1, true);
+        tn_node *a = tn_input(g, "a", 2, true);
+        tn_node *b = tn_input(g, "b", 2, true);
+        tn_trial t = tn_trial_open(g, tn_apply(g, ops[k], "y", TN_IN(a, b), NULL), 1, true);
+        tn_put(a, (const double[]){1, 2});
+        tn_put(b, (const double[]){1, 3});
+        tn_trial_run(&t, (const double[]){1, 1});
+        tn_assert_near("da", a, a->grad, want[k][0]);
+        tn_assert_near("db", b, b->grad, want[k][1]);
+        tn_graph_free(g);
+    }
+    tn_graph *g = tn_trial_graph(1, true);
+    tn_node *x = tn_input(g, "x", 3, true);
+    tn_trial t = tn_trial_open(
+        g, tn_apply(g, &tn_op_max_groups, "y", TN_IN(x), &(tn_pairs_attr){3}), 1, true);
+    tn_put(x, (const double[]){2, 2, 1});
+    tn_trial_run(&t, (const double[]){5});
+    tn_assert_near("dx", x, x->grad, (const double[]){5, 0, 0});
+    tn_graph_free(g);
+}
+
+/* Wherever in an operand it stands. */
+static void no_operator_hides_a_nan(void **state)
+{
+    (void)state;
+    const tn_op *const ops[] = {&tn_op_sub,     &tn_op_div,   &tn_op_maximum,
+                                &tn_op_minimum, &tn_op_where, &tn_op_max_groups};
+    for (size_t k = 0; k < sizeof ops / sizeof ops[0]; k++) {
+        for (uint32_t at = 0; at < 2; at++) {
+            tn_graph *g = tn_trial_graph(1, false);
+            tn_node *in[3] = {tn_input(g, "a", 2, false), tn_input(g, "b", 2, false),
+                              tn_input(g, "c", 2, false)};
+            tn_trial t = tn_trial_open(
+                g, tn_apply(g, ops[k], "y", in, ops[k]->n_in, &(tn_pairs_attr){2}), 1, false);
+            for (uint32_t i = 0; i < ops[k]->n_in; i++) {
+                tn_put(in[i], (const double[]){1, 1});
+            }
+            in[at % ops[k]->n_in]->val[at] = (tn_real)NAN;
+            if (ops[k] == &tn_op_where) { /* of what it does not choose it knows nothing */
+                in[0]->val[at] = (tn_real)(at == 0 ? NAN : 1);
+            }
+            tn_trial_run(&t, NULL);
+            assert_true(isnan(t.y->val[t.y->shape.cols == 1 ? 0 : at]));
+            tn_graph_free(g);
+        }
+    }
+}
+
+/* So that the step is stopped. */
+static void roots_and_quotients_that_are_not_there_are_not_finite(void **state)
+{
+    (void)state;
+    tn_graph *g = tn_trial_graph(1, false);
+    tn_node *a = tn_input(g, "a", 3, false);
+    tn_node *b = tn_input(g, "b", 3, false);
+    tn_node *root = tn_activate(g, "root", a, "sqrt");
+    tn_node *y = tn_apply(g, &tn_op_div, "y", TN_IN(root, b), NULL);
+    tn_trial t = tn_trial_open(g, y, 1, false);
+    tn_put(a, (const double[]){-1, 4, 0});
+    tn_put(b, (const double[]){1, 0, 0});
+    tn_trial_run(&t, NULL);
+    assert_true(isnan(t.y->val[0]));
+    assert_true(isinf(t.y->val[1]));
+    assert_true(isnan(t.y->val[2]));
+    assert_string_equal(tn_graph_not_finite(g), "root");
+    tn_graph_free(g);
+}
+
 /* x [1, -2], W [[1, 2, 3], [4, 0, -1]], b [.5, -2, 0]: x W + b = [-6.5, 0, 5]. */
 static void a_dense_layer_is_product_bias_and_activation(void **state)
 {
@@ -107,6 +207,10 @@ int main(void)
         cmocka_unit_test(softplus_is_ln_2_at_0_and_x_far_out),
         cmocka_unit_test(gelu_by_tanh_differs_from_gelu_in_the_fourth_digit),
         cmocka_unit_test(a_dense_layer_is_product_bias_and_activation),
+        cmocka_unit_test(kinks_have_the_slopes_that_are_written),
+        cmocka_unit_test(a_tie_belongs_to_the_first),
+        cmocka_unit_test(no_operator_hides_a_nan),
+        cmocka_unit_test(roots_and_quotients_that_are_not_there_are_not_finite),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

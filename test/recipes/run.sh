@@ -46,15 +46,15 @@ done_with() {
     save "$1"
 }
 
-cp "$parts/op_square.c" src/nn/op/
-row src/nn/op/ops.def 'TN_OP(scale)' 'TN_OP(square)'
-row docs/numerics.md '^| scale, add' '| square | x x | 2 x dy |'
+cp "$parts/op_cube.c" src/nn/op/
+row src/nn/op/ops.def 'TN_OP(scale)' 'TN_OP(cube)'
+row docs/numerics.md '^| scale, add' '| cube | x x x | 3 x x dy |'
 done_with operator
 
-cp "$parts/layer_square.c" src/nn/layer/
-row src/nn/layer/layers.def 'TN_LAYER(scale)' 'TN_LAYER(square)'
-row test/models/test_layers.c '{"scale",' '    {"square", "{name: x, square: deep}", "square", 12, 0},'
-row docs/models.md '^| `scale` |' '| `square` | each number times itself | |'
+cp "$parts/layer_cube.c" src/nn/layer/
+row src/nn/layer/layers.def 'TN_LAYER(scale)' 'TN_LAYER(cube)'
+row test/models/test_layers.c '{"scale",' '    {"cube", "{name: x, cube: deep}", "cube", 12, 0},'
+row docs/models.md '^| `scale` |' '| `cube` | the third power of each number | |'
 done_with layer
 
 cp "$parts/model_fnn.c" src/models/

@@ -79,6 +79,29 @@ static void s1_a_graph_of_layers_agrees(void **state)
     exportkit_close(&k);
 }
 
+/* Every operator of two and three inputs, maxima, constants, and functions of one number. */
+static void s1_a_graph_of_operators_agrees(void **state)
+{
+    static const char graph[] =
+        "{type: graph, inputs: {wide: {embed: all, dim: 1}, num: {numeric: all}, "
+        "deep: {embed: [user, item, hist], dim: 4}}, layers: ["
+        "{name: one, constant: 1}, {name: low, constant: -0.01, cols: 12}, "
+        "{name: m, mean: deep, per_slot: true}, {name: c, sub: [deep, m]}, "
+        "{name: q, activation: c, function: square}, {name: s, sum: q, per_slot: true, dim: 4}, "
+        "{name: s1, maximum: [s, one]}, {name: r, activation: s1, function: sqrt}, "
+        "{name: n, div: [c, r]}, {name: a, activation: n, function: abs}, "
+        "{name: cut, maximum: [n, low]}, {name: w, where: [m, a, cut]}, "
+        "{name: least, minimum: [w, low]}, {name: top, max: w, per_slot: true, dim: 4}, "
+        "{name: z, dense: [w, least, top, m, wide, num], units: 1}], output: z}";
+    (void)state;
+    exportkit k;
+    exportkit_open(&k, graph, NULL);
+    exportkit_train(&k);
+    tn_exported out = exportkit_export(&k);
+    compare_scores(&k, out.path, "operators", 1e-6F);
+    exportkit_close(&k);
+}
+
 /* Pairs of values read the rows once more. */
 static void s1_pairs_within_a_slot_agree(void **state)
 {
@@ -558,6 +581,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(s1_trainer_and_export_agree_on_every_edge_row),
         cmocka_unit_test(s1_a_graph_of_layers_agrees),
+        cmocka_unit_test(s1_a_graph_of_operators_agrees),
         cmocka_unit_test(s1_pairs_within_a_slot_agree),
         cmocka_unit_test(s1_field_aware_and_weighted_pairs_agree),
         cmocka_unit_test(s1_gates_products_and_masks_agree),

@@ -18,8 +18,8 @@
 #include <string.h>
 
 const char *const tn_activation_words[] = {
-    "none", "relu",      "leaky_relu", "prelu", "sigmoid", "tanh", "gelu",
-    "silu", "gelu_tanh", "softplus",   "dice",  "exp",     "log",  NULL,
+    "none",     "relu", "leaky_relu", "prelu", "sigmoid", "tanh", "gelu", "silu", "gelu_tanh",
+    "softplus", "dice", "exp",        "log",   "square",  "sqrt", "abs",  NULL,
 };
 
 enum { LAYER_NORM_SLOTS_MAX = 1024 };

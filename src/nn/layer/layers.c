@@ -5,7 +5,12 @@
  *     slice     some neighbouring columns
  *     sum, mean of a row: the wide part of a model                               -> [B,1]
  *               or of each slot's vector                                         -> [B,slots]
- *     add, mul  of inputs of one width; the second factor may have one column, or one for each slot
+ *     max       the largest of these
+ *     add       inputs of one width
+ *     sub, mul, div, maximum, minimum
+ *               two inputs; the second may have one column, or one for each slot of the first
+ *     where     two inputs of one width, chosen between by a third
+ *     constant  columns of one number
  *     scale     by * x + plus, both fixed
  *     bias      x + b, one trained number per column; layers may share it
  */
@@ -229,6 +234,23 @@ static tn_node *mean_build(const tn_net *net, const tn_layer_args *args)
 const tn_layer tn_layer_mean = {
     TN_LAYER_WITH_OPTIONS(mean, "mean over the columns of each row, or of each slot")};
 
+typedef sum_opts max_opts;
+#define max_fields sum_fields
+
+static tn_node *max_build(const tn_net *net, const tn_layer_args *args)
+{
+    const max_opts *o = args->opts;
+    uint32_t dim = 0;
+    if (!tn_layer_per_slot(args, o->per_slot, o->dim, &dim)) {
+        return NULL;
+    }
+    return tn_apply(net->g, &tn_op_max_groups, args->name, args->in, 1,
+                    &(tn_pairs_attr){dim > 0 ? dim : args->in[0]->shape.cols});
+}
+
+const tn_layer tn_layer_max = {
+    TN_LAYER_WITH_OPTIONS(max, "the largest of the columns of each row, or of each slot")};
+
 static tn_node *add_build(const tn_net *net, const tn_layer_args *args)
 {
     for (uint32_t i = 1; i < args->n_in; i++) {
@@ -245,28 +267,103 @@ static tn_node *add_build(const tn_net *net, const tn_layer_args *args)
 const tn_layer tn_layer_add = {TN_LAYER_PLAIN(add, "elementwise sum of inputs of equal width"),
                                .many = true};
 
-static tn_node *mul_build(const tn_net *net, const tn_layer_args *args)
+/* Whether each column of `few` can stand against some of `many`. False: reported. */
+static bool spreads(const tn_layer_args *args, const char *layer, const tn_node *many,
+                    const tn_node *few)
 {
-    if (args->n_in != 2) {
-        tn_diag_error(args->diag, args->at, "'mul' takes two inputs, not %u", args->n_in);
-        return NULL;
+    uint32_t a = many->shape.cols;
+    uint32_t b = few->shape.cols;
+    const bool slots = tn_embed_list_of(many) != NULL && b != 1 && b != a;
+    if (a % b == 0 && (!slots || a / b == slot_width(many))) {
+        return true;
     }
-    uint32_t a = args->in[0]->shape.cols;
-    uint32_t b = args->in[1]->shape.cols;
-    const bool slots = tn_embed_list_of(args->in[0]) != NULL && b != 1 && b != a;
-    if (a % b != 0 || (slots && a / b != slot_width(args->in[0]))) {
-        tn_diag_error(args->diag, args->at, "inputs of 'mul' have %u and %u columns", a, b);
-        tn_diag_hint(args->diag, "the second has as many as the first, one, or one for each slot, "
-                                 "where slots have one width");
-        return NULL;
-    }
-    return tn_apply(net->g, &tn_op_mul, args->name, TN_IN(args->in[0], args->in[1]), NULL);
+    tn_diag_error(args->diag, args->at, "inputs of '%s' have %u and %u columns", layer,
+                  args->in[0]->shape.cols, args->in[1]->shape.cols);
+    tn_diag_hint(args->diag,
+                 "the %s has as many as the %s, one, or one for each slot, where slots "
+                 "have one width",
+                 few == args->in[0] ? "first" : "second", few == args->in[0] ? "others" : "first");
+    return false;
 }
 
-const tn_layer tn_layer_mul = {
-    TN_LAYER_PLAIN(mul, "elementwise product of two inputs; the second may have one column, or one "
-                        "for each slot of the first"),
+static bool has_inputs(const tn_layer_args *args, const char *layer, uint32_t n)
+{
+    if (args->n_in != n) {
+        tn_diag_error(args->diag, args->at, "'%s' takes %s inputs, not %u", layer,
+                      n == 2 ? "two" : "three", args->n_in);
+    }
+    return args->n_in == n;
+}
+
+static tn_node *pair_build(const tn_net *net, const tn_layer_args *args, const tn_op *op)
+{
+    return has_inputs(args, op->name, 2) && spreads(args, op->name, args->in[0], args->in[1])
+               ? tn_apply(net->g, op, args->name, args->in, 2, NULL)
+               : NULL;
+}
+
+#define PAIR_BUILD(id)                                                                             \
+    static tn_node *id##_build(const tn_net *net, const tn_layer_args *args)                       \
+    {                                                                                              \
+        return pair_build(net, args, &tn_op_##id);                                                 \
+    }
+#define PAIR_LAYER(id, help_)                                                                      \
+    TN_LAYER_PLAIN(id, help_ "; the second may have one column, or one for each slot of the "      \
+                             "first"),                                                             \
+        .many = true
+
+PAIR_BUILD(sub)
+PAIR_BUILD(mul)
+PAIR_BUILD(div)
+PAIR_BUILD(maximum)
+PAIR_BUILD(minimum)
+
+const tn_layer tn_layer_sub = {PAIR_LAYER(sub, "the first input less the second")};
+const tn_layer tn_layer_mul = {PAIR_LAYER(mul, "elementwise product of two inputs")};
+const tn_layer tn_layer_div = {PAIR_LAYER(div, "the first input divided by the second")};
+const tn_layer tn_layer_maximum = {PAIR_LAYER(maximum, "the larger of two inputs, elementwise")};
+const tn_layer tn_layer_minimum = {PAIR_LAYER(minimum, "the smaller of two inputs, elementwise")};
+
+static tn_node *where_build(const tn_net *net, const tn_layer_args *args)
+{
+    if (!has_inputs(args, "where", 3)) {
+        return NULL;
+    }
+    if (args->in[1]->shape.cols != args->in[2]->shape.cols) {
+        tn_diag_error(args->diag, args->at, "'where' chooses between inputs of %u and %u columns",
+                      args->in[1]->shape.cols, args->in[2]->shape.cols);
+        return NULL;
+    }
+    return spreads(args, "where", args->in[1], args->in[0])
+               ? tn_apply(net->g, &tn_op_where, args->name, args->in, 3, NULL)
+               : NULL;
+}
+
+const tn_layer tn_layer_where = {
+    TN_LAYER_PLAIN(where, "the second input where the first is above 0, else the third; the first "
+                          "may have one column, or one for each slot of the second"),
     .many = true};
+
+typedef struct constant_opts {
+    double constant;
+    uint32_t cols;
+} constant_opts;
+
+static const tn_field constant_fields[] = {
+    TN_FIELD_F64(constant_opts, constant, NULL, -1e30, 1e30, "", "the number, in place of inputs"),
+    TN_FIELD_U32(constant_opts, cols, "1", 1, 1e6, "columns", "how many"),
+    TN_FIELD_END,
+};
+
+static tn_node *constant_build(const tn_net *net, const tn_layer_args *args)
+{
+    const constant_opts *o = args->opts;
+    return tn_apply(net->g, &tn_op_constant, args->name, NULL, 0,
+                    &(tn_constant_attr){o->constant, o->cols});
+}
+
+const tn_layer tn_layer_constant = {TN_LAYER_WITH_OPTIONS(constant, "columns of one number"),
+                                    .source = true};
 
 typedef tn_scale_attr scale_opts;
 

@@ -37,7 +37,7 @@ typedef struct tn_net {
 typedef struct tn_layer_args {
     const char *name;
     tn_node *const *in;
-    uint32_t n_in; /* 1 unless `many` */
+    uint32_t n_in; /* 1 unless `many` or `source` */
     const void *opts;
     const tn_origin *at; /* where it stands, for messages */
     tn_diag *diag;
@@ -47,6 +47,7 @@ typedef struct tn_layer {
     const char *name;
     const char *help;
     bool many;              /* takes its inputs one by one instead of their concat */
+    bool source;            /* takes none: what stands behind its word is its option of that name */
     const tn_field *fields; /* NULL: no options */
     size_t opts_size;
     const tn_op *op; /* that the layer is, with the options as its constants and parameters called

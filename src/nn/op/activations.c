@@ -9,6 +9,9 @@
  *   gelu_tanh    y = x/2 (1 + tanh(sqrt(2/pi) (x + .044715 x^3)))      y' by the product rule
  *   exp          y = e^x, x cut at 88.7                        y' = y
  *   log          y = ln x; 0 and less make no number, which stops the run    y' = 1 / x
+ *   square       y = x x                                       y' = 2 x
+ *   sqrt         y = sqrt x; below 0 no number, which stops the run     y' = 1 / (2 y); at 0: 0
+ *   abs          y = |x|                                       y' = sign x; at 0: 0
  *   silu         y = x sigmoid(x)                              y' = s + x s (1 - s), s = sigmoid(x)
  *
  *   backward     dx += dy y'
@@ -23,10 +26,14 @@
 #include "nn/vec/vec.h"
 #include "nn/vec/vecmath.h"
 
+#include <math.h>
+
 #ifdef TN_REAL_DOUBLE
 #define SIMD /* libm's functions do not vectorise */
+#define ROOT(x) sqrt(x)
 #else
 #define SIMD _Pragma("omp simd")
+#define ROOT(x) sqrtf(x)
 #endif
 
 /* Two loops per activation; `x`, `y` and `a` may stand in the formulas. */
@@ -99,6 +106,9 @@ ACT_LOOPS(silu, x *tn_sigmoid_of(x), silu_slope_of(x))
 
 ACT_LOOPS(exp, tn_exp_of(x), y)
 ACT_LOOPS(log, tn_log_of(x), 1 / x)
+ACT_LOOPS(square, x *x, 2 * x)
+ACT_LOOPS(sqrt, ROOT(x), y > 0 ? 1 / (2 * y) : 0)
+ACT_LOOPS(abs, x<0 ? -x : x, x> 0 ? (tn_real)1 : x < 0 ? (tn_real)-1 : 0)
 
 static tn_real slope_of(const tn_node *y)
 {
@@ -166,10 +176,10 @@ static void act_backward(tn_node *y, tn_range rows)
 static const tn_act_attr leaky = {.slope = 0.01}; /* the usual one */
 
 /* Members that the operators have in common. */
-#define ACTIVATION(id)                                                                             \
+#define ACTIVATION_OF(id)                                                                          \
     .name = #id, .n_in = 1, .act = &(const tn_act){act_##id##_forward, act_##id##_slope},          \
-    .shape = tn_same_shape, .forward = act_forward, .backward = act_backward,                      \
-    .example = {.cols = 7, .attr = &leaky}
+    .shape = tn_same_shape, .forward = act_forward, .backward = act_backward
+#define ACTIVATION(id) ACTIVATION_OF(id), .example = {.cols = 7, .attr = &leaky}
 
 const tn_op tn_op_relu = {ACTIVATION(relu), .formula = "y = max(x, 0)"};
 const tn_op tn_op_sigmoid = {ACTIVATION(sigmoid), .formula = "y = 1 / (1 + e^-x)"};
@@ -184,24 +194,31 @@ const tn_op tn_op_silu = {ACTIVATION(silu), .formula = "y = x sigmoid(x)"};
 
 const tn_op tn_op_exp = {ACTIVATION(exp), .formula = "y = e^x"};
 
+const tn_op tn_op_square = {ACTIVATION(square), .formula = "y = x x"};
+const tn_op tn_op_abs = {ACTIVATION(abs), .formula = "y = |x|"};
+
 /* Of e^x + 1/2: leaves of examples may be negative. */
-static tn_node *log_example(tn_graph *g)
+static tn_node *of_positive(tn_graph *g, const char *activation)
 {
     tn_node *x = tn_activate(g, NULL, tn_input(g, NULL, 7, true), "exp");
     x = tn_apply(g, &tn_op_scale, NULL, TN_IN(x), &(tn_scale_attr){.by = 1, .plus = 0.5});
-    return tn_activate(g, NULL, x, "log");
+    return tn_activate(g, NULL, x, activation);
 }
 
-const tn_op tn_op_log = {
-    .name = "log",
-    .formula = "y = ln x",
-    .n_in = 1,
-    .act = &(const tn_act){act_log_forward, act_log_slope},
-    .shape = tn_same_shape,
-    .forward = act_forward,
-    .backward = act_backward,
-    .example = {.build = log_example},
-};
+static tn_node *log_example(tn_graph *g)
+{
+    return of_positive(g, "log");
+}
+
+static tn_node *sqrt_example(tn_graph *g)
+{
+    return of_positive(g, "sqrt");
+}
+
+const tn_op tn_op_log = {ACTIVATION_OF(log), .formula = "y = ln x",
+                         .example = {.build = log_example}};
+const tn_op tn_op_sqrt = {ACTIVATION_OF(sqrt), .formula = "y = sqrt x",
+                          .example = {.build = sqrt_example}};
 
 /* The slope is positive, so that y has the sign of x: a dense layer keeps y only. */
 static const tn_field leaky_relu_attrs[] = {

@@ -1,12 +1,14 @@
-/* op_columns.c - columns of matrices: concat, slice, sum_cols, sum_groups, softmax; and those of
- * the batch: numeric.
+/* op_columns.c - columns of matrices: concat, slice, sum_cols, sum_groups, max_groups, softmax; and
+ * those that come from nowhere: numeric, constant.
  *
  *   concat     y = [a b ..]                    da += the columns of dy that a has, ..
  *   slice      y = x[first .. first + cols)    dx's columns += dy
  *   sum_cols   y[r] = sum_j x[r][j]            dx[r][j] += dy[r]
  *   sum_groups y[r][g] = sum over the columns g dim .. (g + 1) dim of x    dx += dy of the group
+ *   max_groups y[r][g] = the largest of these    dx += dy of the group, in the first such column
  *   softmax    a = e^(x - max x) / sum, by rows    dx += a (da - sum(a da));  a row of -inf only: 0
  *   numeric    y[r] = numeric[r] of the feed
+ *   constant   y[r][j] = value
  *
  * Concat and slice are layouts, not copies. Operands of a concat are placed inside y when the graph
  * is finished; only one that already lives elsewhere (in another concat, or twice in this one) is
@@ -172,7 +174,7 @@ const tn_op tn_op_sum_cols = {
 };
 
 static const tn_field groups_attrs[] = {
-    TN_FIELD_U32(tn_pairs_attr, dim, "8", 1, TN_COLS_MAX, "columns", "of one sum"),
+    TN_FIELD_U32(tn_pairs_attr, dim, "8", 1, TN_COLS_MAX, "columns", "of one group"),
     TN_FIELD_END,
 };
 
@@ -214,6 +216,53 @@ const tn_op tn_op_sum_groups = {
     .shape = groups_shape,
     .example = {.cols = 6, .attr = &(const tn_pairs_attr){3}},
     .formula = "y = sums of neighbouring columns, dim of them each",
+    .n_in = 1,
+    TN_OP_ATTRS(groups_attrs, tn_pairs_attr),
+    .flops = sum_flops,
+};
+
+/* What is not a number stays so and is seen in the loss. */
+static tn_real largest(size_t n, const tn_real *x)
+{
+    tn_real top = x[0];
+    for (size_t i = 1; i < n; i++) {
+        top = x[i] > top || isnan(x[i]) ? x[i] : top;
+    }
+    return top;
+}
+
+static void max_forward(tn_node *y, tn_range rows)
+{
+    const size_t dim = dim_of(y);
+    for (size_t r = rows.from; r < rows.to; r++) {
+        for (size_t g = 0; g < y->shape.cols; g++) {
+            tn_val_row(y, r)[g] = largest(dim, tn_val_row(y->in[0], r) + g * dim);
+        }
+    }
+}
+
+static void max_backward(tn_node *y, tn_range rows)
+{
+    const tn_node *x = y->in[0];
+    const size_t dim = dim_of(y);
+    for (size_t r = rows.from; r < rows.to && x->grad != NULL; r++) {
+        tn_real *dx = tn_grad_row_to_add(y, x, r);
+        const tn_real *val = tn_val_row(x, r);
+        for (size_t g = 0; g < y->shape.cols; g++) {
+            size_t first = g * dim;
+            while (first + 1 < (g + 1) * dim && val[first] < tn_val_row(y, r)[g]) {
+                first++;
+            }
+            dx[first] += tn_grad_row(y, r)[g];
+        }
+    }
+}
+
+const tn_op tn_op_max_groups = {
+    TN_OP_MEMBERS(max_groups, max),
+    .shape = groups_shape,
+    .example = {.cols = 6, .attr = &(const tn_pairs_attr){3}},
+    .formula = "y = the largest of neighbouring columns, dim of them each",
     .n_in = 1,
     TN_OP_ATTRS(groups_attrs, tn_pairs_attr),
     .flops = sum_flops,
@@ -296,5 +345,40 @@ const tn_op tn_op_numeric = {
     .example = {.attr = &(const tn_numeric_attr){3}},
     .shape = numeric_shape,
     .forward = numeric_forward,
+    .flops = no_flops,
+};
+
+static const tn_field constant_attrs[] = {
+    TN_FIELD_F64(tn_constant_attr, value, "0", -1e30, 1e30, "", "of all columns"),
+    TN_FIELD_U32(tn_constant_attr, cols, "1", 1, TN_COLS_MAX, "columns", "how many"),
+    TN_FIELD_END,
+};
+
+static const tn_constant_attr *constant_of(const tn_node *y)
+{
+    return y->attr;
+}
+
+static tn_shape constant_shape(const tn_node *y)
+{
+    return (tn_shape){tn_max_rows(y), constant_of(y)->cols};
+}
+
+static void constant_forward(tn_node *y, tn_range rows)
+{
+    for (size_t r = rows.from; r < rows.to; r++) {
+        tn_clear(tn_val_row(y, r), y->shape.cols);
+        tn_vec_shift(y->shape.cols, tn_val_row(y, r), (tn_real)constant_of(y)->value);
+    }
+}
+
+const tn_op tn_op_constant = {
+    .name = "constant",
+    .formula = "y = value, in each column",
+    .n_in = 0,
+    TN_OP_ATTRS(constant_attrs, tn_constant_attr),
+    .example = {.attr = &(const tn_constant_attr){.value = -0.5, .cols = 3}},
+    .shape = constant_shape,
+    .forward = constant_forward,
     .flops = no_flops,
 };

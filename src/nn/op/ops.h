@@ -22,11 +22,14 @@
  *     add, concat       any number
  *     mul               a, b                                [B,n] [B,m] -> [B,n]; m divides n:
  *                       each column of b scales n/m neighbours of a
- *     slice, scale, softmax, sum_cols (-> [B,1]), sum_groups (-> [B,n/dim])
+ *     sub, div, maximum, minimum    a, b                    as mul
+ *     where             c, a, b                             [B,m] [B,n] [B,n] -> [B,n]; m divides n
+ *     slice, scale, softmax, sum_cols (-> [B,1]), sum_groups, max_groups (-> [B,n/dim])
  *     cross             x0, x, w, b                         [B,n] [B,n] [1,n] [1,n] -> [B,n]
  *     cross_merge       x0, h, x                            h is matmul and bias of x
  *     bce               logit                               [B,1] -> [B,1]: the loss of each row
  *     numeric           the batch's numeric columns         -> [B,cols]
+ *     constant          one number in all columns           -> [B,cols]
  *     embed ..          nn/graph/embed.h
  *
  * Interactions of slots' vectors:
@@ -105,9 +108,14 @@ typedef struct tn_numeric_attr {
     uint32_t cols;
 } tn_numeric_attr;
 
-/* Of fm, fm_values, bi_interaction, inner, outer; and of sum_groups. */
+typedef struct tn_constant_attr {
+    double value;
+    uint32_t cols;
+} tn_constant_attr;
+
+/* Of fm, fm_values, bi_interaction, inner, outer; and of sum_groups, max_groups. */
 typedef struct tn_pairs_attr {
-    uint32_t dim; /* 1 .. TN_DIM_MAX; of sum_groups 1 .. TN_COLS_MAX */
+    uint32_t dim; /* 1 .. TN_DIM_MAX; of the groups 1 .. TN_COLS_MAX */
 } tn_pairs_attr;
 
 enum { TN_FFM_FIELDS_MAX = 1024 }; /* n * n * dim is at most TN_COLS_MAX */

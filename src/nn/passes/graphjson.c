@@ -147,11 +147,11 @@ static tn_status read_attr(const reading *r, const tn_op *op, const tn_json *nod
     return TN_OK;
 }
 
-static tn_status read_operands(const reading *r, const tn_json *node, uint32_t *n)
+static tn_status read_operands(const reading *r, const tn_op *op, const tn_json *node, uint32_t *n)
 {
     const tn_json *list = tn_json_get(node, "in");
     uint32_t count = list != NULL ? list->n : 0;
-    if (count == 0 || count > OPERANDS_MAX) {
+    if (list == NULL || (count == 0) != (op->n_in == 0) || count > OPERANDS_MAX) {
         return bad(r, "no or too many inputs in", "in");
     }
     for (const tn_json *item = list->first; item != NULL; item = item->next) {
@@ -205,7 +205,7 @@ static tn_status read_node(reading *r, const tn_json *node)
     if (name == NULL || tn_graph_find(r->g, name) != NULL) {
         return bad(r, "missing or repeated", "name");
     }
-    if (op == NULL || op->n_in == 0 || op == &tn_op_bce) {
+    if (op == NULL || (op->n_in == 0 && op != &tn_op_constant) || op == &tn_op_bce) {
         return bad(r, "unknown operator", op_name != NULL ? op_name : "?");
     }
     if (!tn_json_as_u64(tn_json_get(node, "cols"), &cols) || cols == 0 || cols > TN_COLS_MAX) {
@@ -213,7 +213,7 @@ static tn_status read_node(reading *r, const tn_json *node)
     }
     uint32_t n = 0;
     void *attr = NULL;
-    TN_TRY(read_operands(r, node, &n));
+    TN_TRY(read_operands(r, op, node, &n));
     TN_TRY(reserve(r, op, node, n));
     if (op->n_in != TN_ANY && n != op->n_in) {
         return bad(r, "wrong number of inputs of", op->name);
