@@ -11,10 +11,11 @@
  *     tn_forward(g, &feed);  tn_backward(g);               ... use the parameters' gradients ...
  *     tn_graph_free(g);
  *
- * The passes: drop what no wanted output needs, fold constants (batch norm into
- * the dense layer before it when not training), fuse dense = GEMM + bias +
- * activation, place concat's operands inside its matrix, plan memory by
- * liveness (forward-only graphs reuse buffers). A step allocates nothing.
+ * The passes: drop what no wanted output needs, fold batch norm into the dense
+ * layer before it when weights are final, fuse dense = GEMM + bias + activation,
+ * fold constants, make one of equal values and drop scales by 1, place concat's
+ * operands inside its matrix, plan memory by liveness (forward-only graphs reuse
+ * buffers). A step allocates nothing.
  *
  * One thread uses a graph at a time; the team works inside the calls. Parameters
  * (nn/graph/params.h) outlive the graph and may be shared by several: one to train,

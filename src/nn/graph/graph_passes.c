@@ -101,6 +101,7 @@ static void pass_gradients(tn_graph *g)
     for (uint32_t i = 0; i < g->n_nodes; i++) {
         tn_node_place *p = g->node[i]->place;
         p->wants_grad = train && p->alive && upstream(g->node[i]);
+        p->runs_backward = false;
         p->reached = train && g->node[i] == g->loss;
     }
     for (uint32_t i = g->n_nodes; train && i-- > 0;) {
@@ -401,6 +402,10 @@ static tn_status run_passes(tn_graph *g, const tn_wanted *wanted, tn_error *err)
     }
     tn_pass_fuse(g);
     pass_gradients(g);
+    if (tn_pass_simplify(g)) {
+        tn_pass_alive(g);
+        pass_gradients(g);
+    }
     pass_place(g);
     return TN_OK;
 }

@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-static uint32_t users(const tn_graph *g, const tn_node *of)
+uint32_t tn_node_users(const tn_graph *g, const tn_node *of)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < g->n_nodes; i++) {
@@ -23,7 +23,7 @@ static uint32_t users(const tn_graph *g, const tn_node *of)
 /* Only `by` reads it, and it is not wanted by name. */
 static bool only_for(const tn_graph *g, const tn_node *n, const tn_op *op)
 {
-    return n->op == op && !n->place->kept && users(g, n) == 1;
+    return n->op == op && !n->place->kept && tn_node_users(g, n) == 1;
 }
 
 static tn_node *product_before(const tn_graph *g, const tn_node *norm)
@@ -171,7 +171,7 @@ static bool fuse_embedding(tn_graph *g, tn_node *n)
     tn_node *x = n->in[0];
     if (g->opts.train && n->op == &tn_op_embed_norm) {
         read_rows(n, n->op, x->attr);
-        x->place->alive = users(g, x) > 0 || x->place->kept;
+        x->place->alive = tn_node_users(g, x) > 0 || x->place->kept;
         return true;
     }
     if (!g->opts.train || !only_for(g, x, &tn_op_embed)) {
