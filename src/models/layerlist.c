@@ -22,6 +22,7 @@ typedef struct value {
     tn_node *node;
     const tn_layer *layer; /* NULL: an input */
     const void *opts;
+    const char *weights;     /* what its parameters are called by; NULL: by its name */
     struct value *const *in; /* of a layer */
     uint32_t n_in;
     struct value *next;
@@ -203,8 +204,7 @@ static uint32_t read_inputs(const builder *b, const tn_tree *names, value ***out
     return n;
 }
 
-/* The member of a layer's map that names a layer. NULL: reported. */
-static const tn_tree *layer_word(const builder *b, const tn_tree *item)
+const tn_tree *tn_list_word(const tn_tree *item, tn_diag *diag)
 {
     for (const tn_tree *t = item->first; t != NULL; t = t->next) {
         if (strcmp(t->key, "name") != 0 && tn_layer_find(t->key) != NULL &&
@@ -219,19 +219,26 @@ static const tn_tree *layer_word(const builder *b, const tn_tree *item)
     }
     const tn_tree *second = item->first != NULL ? item->first->next : NULL;
     const char *near = second != NULL ? tn_nearest(second->key, names, n) : NULL;
-    tn_diag_error(b->binder->diag, second != NULL ? &second->key_at : &item->at,
+    tn_diag_error(diag, second != NULL ? &second->key_at : &item->at,
                   "expected a layer behind the name%s%s%s", near != NULL ? " (did you mean '" : "",
                   near != NULL ? near : "", near != NULL ? "'?)" : "");
-    tn_diag_hint(b->binder->diag, "tnet-train --list-layers shows them all");
+    tn_diag_hint(diag, "tnet-train --list-layers shows them all");
     return NULL;
 }
 
-/* Options of a layer: its map without the name and, but of a source, the layer's word. */
+/* Whether `key` of a layer's map is none of its options: the name, the layer's word where inputs
+ * stand behind it, the name of weights. */
+static bool is_common(const tn_layer *layer, const char *key)
+{
+    return strcmp(key, "name") == 0 || (!layer->source && strcmp(key, layer->name) == 0) ||
+           (layer->weighs && strcmp(key, "weights") == 0);
+}
+
 static const void *read_opts(const builder *b, const tn_layer *layer, const tn_tree *item)
 {
     tn_tree *rest = tn_tree_new(b->binder->arena, TN_TREE_MAP, item->at);
     for (const tn_tree *t = item->first; t != NULL; t = t->next) {
-        if (strcmp(t->key, "name") != 0 && (layer->source || strcmp(t->key, layer->name) != 0)) {
+        if (!is_common(layer, t->key)) {
             tn_tree *copy = tn_tree_copy(b->binder->arena, t);
             tn_tree_append(rest, copy);
         }
@@ -262,10 +269,15 @@ static tn_node *joined(const builder *b, const tn_tree *word, const char *layer,
                : tn_apply(b->net->g, &tn_op_concat, tn_layer_name(name, layer, ".in"), in, n, NULL);
 }
 
+static bool is_name(const tn_tree *t)
+{
+    return t != NULL && t->kind == TN_TREE_SCALAR && t->text[0] != '\0' &&
+           strlen(t->text) <= TN_LAYER_NAME_MAX - 32;
+}
+
 static bool good_name(const builder *b, const tn_tree *item, const tn_tree *name)
 {
-    if (name == NULL || name->kind != TN_TREE_SCALAR || name->text[0] == '\0' ||
-        strlen(name->text) > TN_LAYER_NAME_MAX - 32) {
+    if (!is_name(name)) {
         tn_diag_error(b->binder->diag, name != NULL ? &name->at : &item->at,
                       "a layer needs a name of 1 to %d bytes", TN_LAYER_NAME_MAX - 32);
         return false;
@@ -296,6 +308,23 @@ static bool take_inputs(const builder *b, const value *v, const tn_tree *word, t
     return true;
 }
 
+/* Makes the nodes of layer v. False: reported. */
+static bool build(const builder *b, value *v, const tn_tree *item, const tn_tree *word)
+{
+    tn_diag *diag = b->binder->diag;
+    const uint32_t faults = diag->n_errors;
+    tn_layer_args args = {.name = v->name, .opts = v->opts, .at = &item->at, .diag = diag};
+    tn_net net = *b->net;
+    net.weights = v->weights;
+    net.args = &args;
+    tn_graph_chapter(b->net->g);
+    if (!take_inputs(b, v, word, &args)) {
+        return false;
+    }
+    v->node = tn_layer_build(v->layer, &net, &args);
+    return v->node != NULL && diag->n_errors == faults && is_sound(b, args.name, args.at);
+}
+
 static bool add_layer(builder *b, const tn_tree *item)
 {
     if (item->kind != TN_TREE_MAP) {
@@ -306,7 +335,7 @@ static bool add_layer(builder *b, const tn_tree *item)
     if (!good_name(b, item, name)) {
         return false;
     }
-    const tn_tree *word = layer_word(b, item);
+    const tn_tree *word = tn_list_word(item, b->binder->diag);
     if (word == NULL) {
         return false;
     }
@@ -319,32 +348,36 @@ static bool add_layer(builder *b, const tn_tree *item)
     if (b->binder->diag->n_errors > faults) {
         return false;
     }
-    tn_graph_chapter(b->net->g);
-    tn_layer_args args = {.name = v.name, .opts = v.opts, .at = &item->at, .diag = b->binder->diag};
-    if (!take_inputs(b, &v, word, &args)) {
+    const tn_tree *weights = v.layer->weighs ? tn_tree_get(item, "weights") : NULL;
+    if (weights != NULL && !is_name(weights)) {
+        tn_diag_error(b->binder->diag, &weights->at, "'weights' is a name of 1 to %d bytes",
+                      TN_LAYER_NAME_MAX - 32);
         return false;
     }
-    v.node = tn_layer_build(v.layer, b->net, &args);
-    if (v.node == NULL || !is_sound(b, args.name, args.at)) {
+    v.weights = weights != NULL ? weights->text : NULL;
+    if (!build(b, &v, item, word)) {
         return false;
     }
     add_value(b, &v);
     return true;
 }
 
-/* The bias that shifts the output: the layer's own, or that of one of the terms it adds. */
+/* The bias that shifts the output: the layer's own, that of one of the terms it adds, or of the one
+ * input that it hands through, as the output of a block is. */
 static const char *output_bias(const builder *b, const value *v)
 {
     if (v->layer == NULL) {
         return NULL;
     }
     char name[TN_LAYER_NAME_MAX];
-    if (v->layer->output_bias != NULL && v->layer->output_bias(v->name, v->opts, name)) {
+    const char *called = v->weights != NULL ? v->weights : v->name;
+    if (v->layer->output_bias != NULL && v->layer->output_bias(called, v->opts, name)) {
         char *copy = TN_NEW_ARRAY(b->binder->arena, char, strlen(name) + 1);
         memcpy(copy, name, strlen(name) + 1);
         return copy;
     }
-    if (strcmp(v->layer->name, "add") != 0) {
+    const bool same = v->n_in == 1 && strcmp(v->layer->name, "concat") == 0;
+    if (!same && strcmp(v->layer->name, "add") != 0) {
         return NULL;
     }
     for (uint32_t i = 0; i < v->n_in; i++) {

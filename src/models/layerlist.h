@@ -95,6 +95,9 @@ typedef struct tn_list_source {
 bool tn_list_build(const tn_net *net, const tn_list_source *source, const tn_binder *b,
                    tn_list_graph *out);
 
+/* The member of a layer's map that names the layer. NULL: reported. */
+const tn_tree *tn_list_word(const tn_tree *item, tn_diag *diag);
+
 /* {uniform: [a, b]}, {normal: [mean, deviation]}, {truncated: ..}, {constant: c}, a number,
  * glorot_uniform, xavier_normal, he_uniform, he_normal. False: reported. */
 bool tn_init_read(const tn_tree *tree, tn_diag *diag, tn_init *out);

@@ -8,6 +8,7 @@
 #include "config/diag.h"
 #include "config/field.h"
 #include "config/tree.h"
+#include "models/layerblocks.h"
 #include "models/layerlist.h"
 #include "nn/layer/layers.h"
 
@@ -312,6 +313,7 @@ void tn_write_wide_input(tn_list_writer *w, const tn_model_args *args)
 
 typedef struct graph_opts {
     const tn_tree *inputs;
+    const tn_tree *blocks;
     const tn_tree *layers;
     const char *output;
 } graph_opts;
@@ -319,6 +321,10 @@ typedef struct graph_opts {
 static const tn_field graph_fields[] = {
     TN_FIELD_TREE(graph_opts, inputs, NULL,
                   "{name: {embed: all | [slots], dim: n} | {numeric: all}}"),
+    TN_FIELD_TREE(
+        graph_opts, blocks, "~",
+        "{name: {args: [..], layers: [..], output: ..}}: lists of layers that layers use, "
+        "as {name: .., block: .., <argument>: <inputs>}"),
     TN_FIELD_TREE(graph_opts, layers, NULL,
                   "[{name: .., <layer>: <inputs>, ..}], see tnet-train --list-layers"),
     TN_FIELD_STR(graph_opts, output, NULL, "name of the layer that is the logit"),
@@ -332,6 +338,14 @@ static void graph_write(const tn_model_args *args, tn_list_writer *w)
         const tn_tree *part = tn_tree_get(args->tree, keys[i]);
         if (part != NULL) {
             tn_tree_put(w->arena, w->list, keys[i], tn_tree_copy(w->arena, part));
+        }
+    }
+    const tn_tree *layers = tn_tree_get(args->tree, "layers");
+    if (layers != NULL && layers->kind == TN_TREE_LIST) {
+        const tn_binder b = {.arena = w->arena, .diag = w->diag};
+        tn_tree *plain = tn_blocks_write_out(tn_tree_get(args->tree, "blocks"), layers, &b);
+        if (plain != NULL) {
+            tn_tree_put(w->arena, w->list, "layers", plain);
         }
     }
     if (!tn_tree_is_null(args->common->slots)) {

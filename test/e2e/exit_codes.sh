@@ -251,6 +251,26 @@ for wild in 'root, activation: deep, function: sqrt' 'ln, activation: deep, func
     says "first in node '${wild%%,*}'"
 done
 
+# 3, with the place: a fault in a block is told where the block is written, one in its use there
+cat >"$dir/block.yaml" <<END
+include: [$config]
+model:
+  type: graph
+  inputs: {deep: {embed: all}}
+  blocks:
+    p:
+      args: [x]
+      layers: [{name: s, sum: y}]
+      output: s
+  layers:
+    - {name: z, block: p, x: deep}
+  output: z
+END
+expect 3 tnet-train "$dir/block.yaml" run.dir="$dir/block"
+grep -qF "$dir/block.yaml:8:31: error: block 'p' has no argument or layer 'y' above this one" "$dir/err" || fail "$(cat "$dir/err")"
+expect 3 tnet-train "$dir/block.yaml" run.dir="$dir/block" model.layers='[{name: z, block: p}]'
+grep -qF "block 'p' needs its argument 'x'" "$dir/err" || fail "$(cat "$dir/err")"
+
 # 75: stopped, can go on; 5: in use meanwhile
 tnet-train "$config" run.dir="$dir/long" train.epochs=100000 checkpoint.every=never >"$dir/long.out" 2>"$dir/long.err" &
 pid=$!

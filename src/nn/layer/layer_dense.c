@@ -216,7 +216,7 @@ static bool dense_output_bias(const char *name, const void *opts, char out[TN_LA
 
 const tn_layer tn_layer_dense = {
     TN_LAYER_WITH_OPTIONS(dense, "x W + b, then batch norm, activation and dropout as asked"),
-    .output_bias = dense_output_bias};
+    .output_bias = dense_output_bias, .weighs = true};
 
 typedef dense_opts mlp_opts;
 
@@ -280,7 +280,7 @@ static bool mlp_output_bias(const char *name, const void *opts, char out[TN_LAYE
 }
 
 const tn_layer tn_layer_mlp = {TN_LAYER_WITH_OPTIONS(mlp, "several dense layers behind each other"),
-                               .output_bias = mlp_output_bias};
+                               .output_bias = mlp_output_bias, .weighs = true};
 
 typedef struct activation_opts {
     uint32_t function;
@@ -298,7 +298,7 @@ static tn_node *activation_build(const tn_net *net, const tn_layer_args *args)
 }
 
 const tn_layer tn_layer_activation = {
-    TN_LAYER_WITH_OPTIONS(activation, "an activation function on its own")};
+    TN_LAYER_WITH_OPTIONS(activation, "an activation function on its own"), .weighs = true};
 
 const tn_layer tn_layer_softmax = {
     TN_LAYER_OF(softmax, softmax, "softmax over the columns of each row")};
@@ -346,8 +346,10 @@ static tn_node *batch_norm_build(const tn_net *net, const tn_layer_args *args)
     return normalise(net, args->name, args->name, args->in[0], &attr, o->gamma);
 }
 
-const tn_layer tn_layer_batch_norm = {TN_LAYER_WITH_OPTIONS(
-    batch_norm, "normalises each column by the batch, later by running values")};
+const tn_layer tn_layer_batch_norm = {
+    TN_LAYER_WITH_OPTIONS(batch_norm,
+                          "normalises each column by the batch, later by running values"),
+    .weighs = true};
 
 typedef tn_data_norm_attr data_norm_opts;
 
@@ -359,7 +361,7 @@ static const tn_field data_norm_fields[] = {
 
 const tn_layer tn_layer_data_norm = {
     TN_LAYER_OF(data_norm, data_norm, "normalises each column by all rows seen so far"),
-    TN_LAYER_OPTIONS(data_norm)};
+    TN_LAYER_OPTIONS(data_norm), .weighs = true};
 
 typedef struct layer_norm_opts {
     double epsilon;
@@ -405,4 +407,5 @@ static tn_node *layer_norm_build(const tn_net *net, const tn_layer_args *args)
 }
 
 const tn_layer tn_layer_layer_norm = {
-    TN_LAYER_WITH_OPTIONS(layer_norm, "normalises each row, or each slot, over its columns")};
+    TN_LAYER_WITH_OPTIONS(layer_norm, "normalises each row, or each slot, over its columns"),
+    .weighs = true};

@@ -234,8 +234,10 @@ static tn_node *fwfm_build(const tn_net *net, const tn_layer_args *args)
     return tn_apply(net->g, &tn_op_mul, args->name, TN_IN(sum, norm), NULL);
 }
 
-const tn_layer tn_layer_fwfm = {TN_LAYER_WITH_OPTIONS(
-    fwfm, "interaction of all pairs of slots, each pair with a trained weight")};
+const tn_layer tn_layer_fwfm = {
+    TN_LAYER_WITH_OPTIONS(fwfm,
+                          "interaction of all pairs of slots, each pair with a trained weight"),
+    .weighs = true};
 
 typedef struct ffm_opts {
     uint32_t k;
@@ -348,7 +350,7 @@ static tn_node *cross_build(const tn_net *net, const tn_layer_args *args)
 }
 
 const tn_layer tn_layer_cross = {
-    TN_LAYER_WITH_OPTIONS(cross, "cross network of DCN, one vector per layer")};
+    TN_LAYER_WITH_OPTIONS(cross, "cross network of DCN, one vector per layer"), .weighs = true};
 
 typedef struct cross_v2_opts {
     uint32_t layers;
@@ -416,7 +418,8 @@ static tn_node *cross_v2_build(const tn_net *net, const tn_layer_args *args)
 }
 
 const tn_layer tn_layer_cross_v2 = {
-    TN_LAYER_WITH_OPTIONS(cross_v2, "cross network of DCN v2, one matrix per layer")};
+    TN_LAYER_WITH_OPTIONS(cross_v2, "cross network of DCN v2, one matrix per layer"),
+    .weighs = true};
 
 /* ---- fusion ---- */
 
@@ -517,4 +520,4 @@ static bool fusion_output_bias(const char *name, const void *opts, char out[TN_L
 
 const tn_layer tn_layer_fusion = {
     TN_LAYER_WITH_OPTIONS(fusion, "two streams made one number, linearly and by products of heads"),
-    .many = true, .output_bias = fusion_output_bias};
+    .many = true, .output_bias = fusion_output_bias, .weighs = true};

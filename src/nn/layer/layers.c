@@ -58,13 +58,6 @@ const char *tn_layer_numbered(char out[TN_LAYER_NAME_MAX], const char *name, uin
     return tn_layer_name(out, name, suffix);
 }
 
-tn_node *tn_layer_param(const tn_net *net, const char *layer, const char *suffix, tn_shape shape,
-                        tn_init init)
-{
-    char name[TN_LAYER_NAME_MAX];
-    return tn_param(net->g, net->params, tn_layer_name(name, layer, suffix), shape, init);
-}
-
 tn_node *tn_layer_named_param(const tn_net *net, const tn_layer_args *args, const char *name,
                               tn_shape shape, tn_init init)
 {
@@ -77,6 +70,21 @@ tn_node *tn_layer_named_param(const tn_net *net, const tn_layer_args *args, cons
         return NULL;
     }
     return tn_shared_param(net->g, net->params, name, shape, init);
+}
+
+tn_node *tn_layer_param(const tn_net *net, const char *layer, const char *suffix, tn_shape shape,
+                        tn_init init)
+{
+    char own[TN_LAYER_NAME_MAX];
+    char name[TN_LAYER_NAME_MAX];
+    (void)tn_layer_name(own, layer, suffix);
+    tn_node *shared = NULL;
+    if (net->weights != NULL) {
+        const char *behind = own + strlen(net->args->name);
+        shared = tn_layer_named_param(net, net->args, tn_layer_name(name, net->weights, behind),
+                                      shape, init);
+    }
+    return shared != NULL ? shared : tn_param(net->g, net->params, own, shape, init);
 }
 
 tn_node *tn_layer_running(const tn_net *net, const char *layer, const char *suffix, tn_shape shape,
@@ -386,14 +394,8 @@ static const tn_field bias_fields[] = {
     TN_FIELD_END,
 };
 
-static const char *param_name(char out[TN_LAYER_NAME_MAX], const char *name, const bias_opts *o)
-{
-    return o->param != NULL ? tn_layer_name(out, o->param, "") : tn_layer_name(out, name, ".b");
-}
-
 static tn_node *bias_build(const tn_net *net, const tn_layer_args *args)
 {
-    char name[TN_LAYER_NAME_MAX];
     const bias_opts *o = args->opts;
     tn_node *x = args->in[0];
     if (o->param != NULL && (o->param[0] == '\0' || strlen(o->param) >= TN_LAYER_NAME_MAX)) {
@@ -403,17 +405,17 @@ static tn_node *bias_build(const tn_net *net, const tn_layer_args *args)
     }
     const tn_shape shape = {1, x->shape.cols};
     const tn_init zero = {.kind = TN_INIT_CONSTANT};
-    (void)param_name(name, args->name, o);
-    tn_node *b = o->param != NULL ? tn_layer_named_param(net, args, name, shape, zero)
-                                  : tn_param(net->g, net->params, name, shape, zero);
+    tn_node *b = o->param != NULL ? tn_layer_named_param(net, args, o->param, shape, zero)
+                                  : tn_layer_param(net, args->name, ".b", shape, zero);
     return b == NULL ? NULL : tn_apply(net->g, &tn_op_bias, args->name, TN_IN(x, b), NULL);
 }
 
 static bool bias_output_bias(const char *name, const void *opts, char out[TN_LAYER_NAME_MAX])
 {
-    (void)param_name(out, name, opts);
+    const bias_opts *o = opts;
+    (void)tn_layer_name(out, o->param != NULL ? o->param : name, o->param != NULL ? "" : ".b");
     return true;
 }
 
-const tn_layer tn_layer_bias = {TN_LAYER_WITH_OPTIONS(bias, "x + b"),
+const tn_layer tn_layer_bias = {TN_LAYER_WITH_OPTIONS(bias, "x + b"), .weighs = true,
                                 .output_bias = bias_output_bias};

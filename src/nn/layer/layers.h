@@ -6,7 +6,8 @@
  *
  *     - {name: deep1, dense: x, units: 256, activation: relu, batch_norm: true, dropout: 0.1}
  *
- * Layers that name the same `param` (dense, bias) have one weight.
+ * Layers that name the same `param` (dense, bias) have one weight; those that name the same
+ * `weights` have all of them in common but running values.
  *
  * The word after the name is the layer, its value the inputs (one name, or a list, which is their
  * concat unless the layer takes several), the rest are options, read by its table.
@@ -27,26 +28,33 @@ typedef struct tn_origin tn_origin; /* config/tree.h */
 
 enum { TN_LAYER_NAME_MAX = 200 };
 
+typedef struct tn_layer_args tn_layer_args;
+
 typedef struct tn_net {
     tn_graph *g;
     tn_params *params;
     tn_init dense_init; /* of weights that name no rule of their own */
+    /* While a layer is built whose parameters are "<weights>.W" .., which layers may share. NULL:
+     * "<layer>.W" .., its own. */
+    const char *weights;
+    const tn_layer_args *args; /* of that layer */
 } tn_net;
 
 /* The arguments of a layer. */
-typedef struct tn_layer_args {
+struct tn_layer_args {
     const char *name;
     tn_node *const *in;
     uint32_t n_in; /* 1 unless `many` or `source` */
     const void *opts;
     const tn_origin *at; /* where it stands, for messages */
     tn_diag *diag;
-} tn_layer_args;
+};
 
 typedef struct tn_layer {
     const char *name;
     const char *help;
     bool many;              /* takes its inputs one by one instead of their concat */
+    bool weighs;            /* has parameters, or may have: `weights` can name them */
     bool source;            /* takes none: what stands behind its word is its option of that name */
     const tn_field *fields; /* NULL: no options */
     size_t opts_size;
@@ -109,7 +117,8 @@ const char *tn_layer_numbered(char out[TN_LAYER_NAME_MAX], const char *name, uin
     tn_apply((net)->g, &tn_op_##op,                                                                \
              tn_layer_name((char[TN_LAYER_NAME_MAX]){0}, (layer), (suffix)), __VA_ARGS__)
 
-/* The parameter "<layer><suffix>", and the running value of that name. */
+/* The parameter "<layer><suffix>", or as net->weights calls it, and the running value of that name.
+ * Where that one has another shape, a fault is reported, and the layer gets one to go on with. */
 tn_node *tn_layer_param(const tn_net *net, const char *layer, const char *suffix, tn_shape shape,
                         tn_init init);
 tn_node *tn_layer_running(const tn_net *net, const char *layer, const char *suffix, tn_shape shape,

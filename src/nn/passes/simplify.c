@@ -65,7 +65,7 @@ static bool is_uniform(const tn_node *n)
     const tn_real first = n->val[0];
     bool one = isfinite(first) && fabs((double)first) <= tn_op_constant.attrs[0].max;
     for (uint32_t c = 1; one && c < n->shape.cols; c++) {
-        one = memcmp(&n->val[c], &first, sizeof first) == 0;
+        one = n->val[c] >= first && n->val[c] <= first;
     }
     return one;
 }
