@@ -15,6 +15,7 @@
 #include "io/format/format.h"
 #include "io/read/fileset.h"
 #include "io/schema/dataopts.h"
+#include "train/begin/warm_start.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/config/choices.h"
 #include "train/config/config.h"
@@ -128,6 +129,9 @@ static void find_past(const tn_setup *s, const char *from, tn_text *out)
         }
         if (out->size == 0 && !own) {
             tn_checkpoint_config(o->resume, out);
+        }
+        if (out->size == 0) {
+            tn_warm_start_slots(o->from, s->arena, out);
         }
     }
     tn_text_done(&dir);

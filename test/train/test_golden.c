@@ -17,7 +17,7 @@
 #include "ps/shard/dense.h"
 #include "ps/table/table.h"
 #include "support/test.h"
-#include "train/checkpoint/import.h"
+#include "train/begin/import.h"
 #include "train/config/run.h"
 #include "train/eval/evaluate.h"
 #include "train/golden.h"
@@ -66,7 +66,7 @@ static void load_start(trial *t)
     tn_tree_put(t->c.arena, from, "rows", tn_tree_scalar(t->c.arena, rows, at));
     tn_tree_put(t->c.arena, from, "dense", tn_tree_scalar(t->c.arena, dense, at));
     tn_error err = {0};
-    check(tn_import(from, t->w, &err), &err);
+    check(tn_import(from, t->w, NULL, &err), &err);
 }
 
 static void set_up(trial *t, const char *name, const char *const *overrides)

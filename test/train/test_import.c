@@ -1,5 +1,5 @@
 /* test_import.c - a model back from a dump and named weights: every bit, or a list of misfits. */
-#include "train/checkpoint/import.h"
+#include "train/begin/import.h"
 
 #include "config/tree.h"
 #include "nn/graph/params.h"
@@ -149,7 +149,7 @@ static void k2_rows_with_states_come_back_bit_for_bit(void **state)
         tn_worker *was = trained_worker(&k);
         tn_worker *now = new_worker(&k);
         save_dense(&k, was, dense);
-        if (tn_import(from_tree(&k, rows, dense), now, &err) != TN_OK) {
+        if (tn_import(from_tree(&k, rows, dense), now, NULL, &err) != TN_OK) {
             fail_msg("%s", err.text);
         }
         assert_memory_equal(tn_params_weights(was->params), tn_params_weights(now->params),
@@ -228,7 +228,7 @@ static void each_peer_takes_what_it_owns(void **state)
         tn_worker *w = new_peer(&k, rank);
         const uint32_t *own = w->shares->owners.from + rank;
         const size_t *cut = w->shares->dense + rank;
-        assert_int_equal(tn_import(from_tree(&k, rows, dense), w, &err), TN_OK);
+        assert_int_equal(tn_import(from_tree(&k, rows, dense), w, NULL, &err), TN_OK);
         tn_text a = rows_of(was, own[0], own[1]);
         tn_text b = rows_of(w, 0, TN_PARTITIONS);
         assert_true(b.size > 0);
@@ -258,7 +258,7 @@ static void without_states_a_rule_starts_fresh(void **state)
     assert_int_equal(tn_path_join(out.path, "dict.tsv", rows, &err), TN_OK);
     tn_worker *was = trained_worker(&k);
     tn_worker *now = new_worker(&k);
-    if (tn_import(from_tree(&k, rows, NULL), now, &err) != TN_OK) {
+    if (tn_import(from_tree(&k, rows, NULL), now, NULL, &err) != TN_OK) {
         fail_msg("%s", err.text);
     }
     tn_text a = dump_of(&k, was); /* without states */
@@ -309,7 +309,7 @@ static void k3_misfits_are_listed_by_name(void **state)
     for (uint32_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         tn_error err = {0};
         put_file(path, wrong[i].text);
-        assert_int_equal(tn_import(from_tree(&k, path, NULL), w, &err), TN_E_CKPT);
+        assert_int_equal(tn_import(from_tree(&k, path, NULL), w, NULL, &err), TN_E_CKPT);
         for (uint32_t s = 0; s < 3 && wrong[i].says[s] != NULL; s++) {
             if (strstr(err.text, wrong[i].says[s]) == NULL) {
                 fail_msg("%u: '%s' is not in '%s'", i, wrong[i].says[s], err.text);
@@ -333,14 +333,14 @@ static void k3_dense_weights_are_taken_by_name(void **state)
     tn_worker *two = new_worker(&k[1]);
     (void)snprintf(path, sizeof path, "%s/w.safetensors", k[0].dir);
     save_dense(&k[0], one, path);
-    assert_int_equal(tn_import(from_tree(&k[1], NULL, path), two, &err), TN_E_CKPT);
+    assert_int_equal(tn_import(from_tree(&k[1], NULL, path), two, NULL, &err), TN_E_CKPT);
     assert_non_null(strstr(err.text, "no tensor 'deep.3.W'"));
     assert_non_null(strstr(err.text, "another type or shape of 'deep.1.W'"));
-    assert_int_equal(tn_import(from_tree(&k[0], NULL, path), one, &err), TN_OK);
+    assert_int_equal(tn_import(from_tree(&k[0], NULL, path), one, NULL, &err), TN_OK);
     tn_tree *wrong = from_tree(&k[0], NULL, path);
     tn_tree_put(k[0].arena, wrong, "density",
                 tn_tree_scalar(k[0].arena, "x", (tn_origin){.source = "test"}));
-    assert_int_equal(tn_import(wrong, one, &err), TN_E_CONFIG);
+    assert_int_equal(tn_import(wrong, one, NULL, &err), TN_E_CONFIG);
     tn_worker_free(one);
     tn_worker_free(two);
     exportkit_close(&k[0]);

@@ -208,7 +208,7 @@ static void the_summary_has_its_documented_members(void **state)
     assert_members(summary.data, summary.size,
                    "format version status exit_code run_id tnet config_hash started seconds steps "
                    "samples epochs rows_per_s step_ms(predicted measured) peers pulled_bytes "
-                   "pushed_bytes data(sources bytes records blank bad(total by_reason) "
+                   "pushed_bytes begun data(sources bytes records blank bad(total by_reason) "
                    "duplicate_key parts_reassigned) train(loss) valid(rows auc logloss copc "
                    "ks) test best model(dense_params sparse_rows sparse_bytes) checkpoint(name "
                    "crc32c) host(cpu cores blas peak_rss_bytes) warnings");

@@ -319,6 +319,9 @@ static tn_status read_all(void *ctx, const char *path, const tn_manifest *m, tn_
     }
     l->w->steps = m->step;
     l->w->loaded_day = (uint32_t)m->clock;
+    if (l->w->plan->run->run.day == NULL) {
+        l->w->day = m->clock; /* 0, or the day of what the run began with */
+    }
     warn_of_changes(l, m);
     if (l->stand != NULL) {
         tn_epoch_position_done(l->stand);

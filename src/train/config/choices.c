@@ -533,7 +533,7 @@ static tn_status choose_rates(choosing *c, const tn_tree *tree, tn_text *said, t
         tn_text_adds(&c->embedding, "init: ");
         tn_tree_print_flow(&c->embedding, init);
     }
-    if (c->past != NULL) {
+    if (tn_tree_get(c->past, "train") != NULL) {
         return TN_OK;
     }
     TN_TRY(count_rows(c, err));

@@ -186,8 +186,10 @@ static const tn_field checkpoint_fields[] = {
     TN_FIELD_U32(tn_checkpoint_opts, keep, "3", 1, 1e6, "checkpoints", "that stay"),
     TN_FIELD_STR(tn_checkpoint_opts, delta_every, "~", "changes only, in between"),
     TN_FIELD_STR(tn_checkpoint_opts, resume, "auto", "auto, never, or the path of a checkpoint"),
-    TN_FIELD_TREE(tn_checkpoint_opts, from, "~",
-                  "start from files: {rows: dict.tsv, dense: dense.safetensors}"),
+    TN_FIELD_TREE(
+        tn_checkpoint_opts, from, "~",
+        "begin with other weights: PATH of a checkpoint or run, {path, rows, dense, rename}, "
+        "{tensornet: {dir, map}}, or files {rows: dict.tsv, dense: x.safetensors}"),
     TN_FIELD_CHOICE(tn_checkpoint_opts, on_error, "stop", on_error_words,
                     "when a checkpoint cannot be written"),
     TN_FIELD_DURATION(tn_checkpoint_opts, grace, "20s", 0, 1e6, "for saving after a stop signal"),

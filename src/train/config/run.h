@@ -107,7 +107,7 @@ typedef struct tn_checkpoint_opts {
     uint32_t keep;
     const char *resume;  /* auto never PATH */
     bool fresh;          /* set by the program: as never, and what is there is set aside */
-    const tn_tree *from; /* {rows: dict.tsv, dense: x.safetensors} */
+    const tn_tree *from; /* train/begin/import.h */
     uint32_t on_error;   /* stop warn */
     double grace;
     bool strict;

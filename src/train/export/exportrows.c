@@ -13,8 +13,8 @@
 #include "io/schema/schema.h"
 #include "ps/optim/rule.h"
 #include "ps/table/lifecycle.h"
+#include "train/begin/import.h"
 #include "train/checkpoint/ckpt_moment.h"
-#include "train/checkpoint/import.h"
 #include "train/config/run.h"
 #include "train/step/model_plan.h"
 

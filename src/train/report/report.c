@@ -8,6 +8,7 @@
 #include "base/file/file.h"
 #include "base/thread/threads.h"
 #include "nn/graph/params.h"
+#include "train/begin/begun.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/run_state.h"
 #include "train/config/run.h"
@@ -71,6 +72,18 @@ static void show(const tn_report *r, const char *text)
     }
 }
 
+/* Each line of a text. */
+static void show_lines(const tn_report *r, const tn_text *lines)
+{
+    const char *at = tn_text_str(lines);
+    for (const char *end; (end = strchr(at, '\n')) != NULL; at = end + 1) {
+        tn_text line = {0};
+        tn_text_add(&line, at, (size_t)(end - at));
+        show(r, tn_text_str(&line));
+        tn_text_done(&line);
+    }
+}
+
 static bool wants_bar(const tn_report *r)
 {
     const uint32_t never = 2;
@@ -130,6 +143,9 @@ tn_status tn_report_open(tn_report **out, const tn_report_opts *opts, tn_error *
     if (status != TN_OK) {
         tn_report_close(r);
         return status;
+    }
+    if (opts->begun != NULL) {
+        show_lines(r, &opts->begun->table);
     }
     *out = r;
     return TN_OK;
@@ -496,6 +512,21 @@ static void add_metrics(const tn_report *r, const char *key, const tn_evaluation
     tn_json_close(t, '}');
 }
 
+/* What checkpoint.from gave; null in a run that began otherwise, or goes on. */
+static void add_begun(const tn_begun *b, tn_text *t)
+{
+    if (b == NULL || b->table.size == 0) {
+        tn_json_str(t, "begun", NULL);
+        return;
+    }
+    tn_json_open_key(t, "begun", '{');
+    tn_json_str(t, "from", tn_text_str(&b->from));
+    tn_json_open_key(t, "items", '[');
+    tn_json_raw(t, NULL, tn_text_str(&b->json));
+    tn_json_close(t, ']');
+    tn_json_close(t, '}');
+}
+
 static void add_results(const tn_report *r, const tn_report_end *end, tn_text *t)
 {
     const tn_early_stopping_state *best = &end->state->patience;
@@ -596,6 +627,7 @@ static void summary_text(const tn_report *r, const tn_report_end *end, tn_text *
     tn_json_u64(t, "peers", r->opts.plan->owners.n_peers);
     tn_json_count(t, "pulled_bytes", r->window.bytes_in);
     tn_json_count(t, "pushed_bytes", r->window.bytes_out);
+    add_begun(r->opts.begun, t);
     add_data(&met, end->reassigned, t);
     add_results(r, end, t);
     add_model(r, &held, t);

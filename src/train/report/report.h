@@ -6,6 +6,7 @@
 #include "train/eval/evaluate.h"
 #include "train/report/window_totals.h"
 
+typedef struct tn_begun tn_begun; /* train/begin/begun.h */
 typedef struct tn_memory_cap tn_memory_cap;
 typedef struct tn_run_state tn_run_state;
 typedef struct tn_run_text tn_run_text;
@@ -34,6 +35,7 @@ typedef struct tn_report_opts {
     uint64_t run_id;
     const tn_saved *resumed; /* NULL: a fresh start */
     const tn_memory_cap *memory;
+    const tn_begun *begun; /* what checkpoint.from gave; its table is empty: nothing */
 } tn_report_opts;
 
 tn_status tn_report_open(tn_report **out, const tn_report_opts *opts, tn_error *err) TN_MUST_USE;

@@ -10,8 +10,9 @@
 #include "nn/graph/params.h"
 #include "nn/passes/plan.h"
 #include "ps/snapshot/snapshot.h"
+#include "train/begin/begun.h"
+#include "train/begin/import.h"
 #include "train/checkpoint/ckpt_moment.h"
-#include "train/checkpoint/import.h"
 #include "train/config/run.h"
 #include "train/report/forecast.h"
 #include "train/report/progress.h"
@@ -171,7 +172,13 @@ static tn_status try_all(tn_worker *w, tn_text *out, tn_error *err)
 {
     const tn_run *run = w->plan->run;
     const tn_tree *from = run->checkpoint.from;
-    TN_TRY(tn_tree_is_null(from) ? TN_OK : tn_import(from, w, err));
+    if (!tn_tree_is_null(from)) {
+        tn_begun begun = {0};
+        const tn_status status = tn_import(from, w, &begun, err);
+        tn_text_adds(out, tn_text_str(&begun.table));
+        tn_begun_done(&begun);
+        TN_TRY(status);
+    }
     TN_TRY(try_data(w, "train", &run->data.train, out, err));
     TN_TRY(try_data(w, "valid", &run->data.valid, out, err));
     return try_data(w, "test", &run->data.test, out, err);

@@ -7,9 +7,9 @@
 #include "metrics/metrics_pack.h"
 #include "nn/graph/op.h"
 #include "ps/snapshot/manifest.h"
+#include "train/begin/import.h"
 #include "train/checkpoint/ckpt_peers.h"
 #include "train/checkpoint/ckptfiles.h"
-#include "train/checkpoint/import.h"
 #include "train/config/days.h"
 #include "train/config/run.h"
 #include "train/export/exportrows.h"
@@ -600,7 +600,7 @@ static tn_status load(follower *f, const tn_order_note *order, tn_error *err)
     const tn_tree *files = f->plan->run->checkpoint.from;
     tn_status status = order->text[0] != '\0'   ? tn_ckptshare_load(f->w, order->text, stand, &why)
                        : tn_tree_is_null(files) ? TN_OK
-                                                : tn_import(files, f->w, &why);
+                                                : tn_import(files, f->w, NULL, &why);
     tn_memory_cap_begin(&f->memory);
     if (status == TN_OK && stand != NULL && tn_room_is_over(tn_memory_cap_look(&f->memory))) {
         status = tn_memory_cap_fail(&f->memory, order->text, &why); /* no step fits */

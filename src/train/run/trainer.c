@@ -11,7 +11,8 @@
 #include "models/model.h"
 #include "nn/graph/op.h"
 #include "ps/optim/optim.h"
-#include "train/checkpoint/import.h"
+#include "train/begin/begun.h"
+#include "train/begin/import.h"
 #include "train/checkpoint/rerun.h"
 #include "train/checkpoint/run_state.h"
 #include "train/eval/calibrate.h"
@@ -54,6 +55,7 @@ typedef struct trainer {
     tn_report *report;
     tn_memory_cap memory;
     tn_run_state state;
+    tn_begun begun; /* what checkpoint.from gave */
     tn_saver saver;
     tn_timetable timetable;
     tn_epoch epoch;
@@ -810,6 +812,13 @@ static tn_status go_on(trainer *t, const tn_saved *which, const tn_run_text *tex
     return tn_rerun_tell(&rerun, said, err);
 }
 
+static void say_begun(const tn_begun *b, tn_text *said)
+{
+    tn_text_addf(said, "begins with the weights of %s: %u taken, %u new, %u left",
+                 tn_text_str(&b->from), b->count[TN_BEGUN_TAKEN], b->count[TN_BEGUN_NEW],
+                 b->count[TN_BEGUN_LEFT]);
+}
+
 /* Weights to begin with: a checkpoint, files, or first values with the label rate as bias. `said`:
  * what people are told of it; empty: a fresh start. */
 static tn_status first_weights(trainer *t, const tn_run_text *text, tn_saved *which, tn_text *said,
@@ -826,7 +835,8 @@ static tn_status first_weights(trainer *t, const tn_run_text *text, tn_saved *wh
     }
     if (!tn_tree_is_null(t->run->checkpoint.from)) {
         t->state.begun = true;
-        TN_TRY(tn_import(t->run->checkpoint.from, t->worker, err));
+        TN_TRY(tn_import(t->run->checkpoint.from, t->worker, &t->begun, err));
+        say_begun(&t->begun, said);
         return t->epoch.lead != NULL ? tn_leader_load(t->epoch.lead, "", err) : TN_OK;
     }
     const tn_model_common *model = t->run->model.shared;
@@ -883,6 +893,7 @@ static tn_status begin_run(trainer *t, const tn_run_text *text, tn_text *said, t
         .run_id = tn_checkpoints_run_id(t->saver.checkpoints),
         .resumed = which.ordinal != 0 ? &which : NULL,
         .memory = &t->memory,
+        .begun = &t->begun,
     };
     TN_TRY(tn_report_open(&t->report, &report, err));
     t->saver.report = t->report;
@@ -958,6 +969,7 @@ static tn_status finish(trainer *t, tn_status status, tn_error *err)
     tn_calibrate_free(t->calibrate);
     tn_worker_free(t->worker);
     tn_epoch_position_done(&t->state.stand);
+    tn_begun_done(&t->begun);
     if (status != TN_OK && status != TN_E_STOPPED) {
         tn_outcome_done(t->out);
     }

@@ -1,5 +1,6 @@
-/* import.h - a model from files instead of a checkpoint: `checkpoint.from: {rows: dict.tsv, dense:
- * x.safetensors}`; and the floats of a row of the table as the named columns of a dump.
+/* import.h - what a new run begins with, `checkpoint.from`: another checkpoint (warm_start.h), one
+ * of TensorNet (tensornet_import.h), or files, {rows: dict.tsv, dense: x.safetensors}; and the
+ * floats of a row of the table as the named columns of a dump.
  *
  *     columns                               wide  wide.z  wide.n  deep  deep.n
  *     record 0    wide: w z n | deep: w[8] n   x     x       x      x     x
@@ -18,9 +19,11 @@
 #include "io/dict/dump.h"
 #include "ps/table/table.h"
 
+typedef struct tn_begun tn_begun; /* train/begin/begun.h */
 typedef struct tn_worker tn_worker;
 
-tn_status tn_import(const tn_tree *from, tn_worker *w, tn_error *err) TN_MUST_USE;
+/* `begun` (may be NULL) gets what was taken. */
+tn_status tn_import(const tn_tree *from, tn_worker *w, tn_begun *begun, tn_error *err) TN_MUST_USE;
 
 /* Where a column lies in the rows of a record; n 0: nowhere. */
 typedef struct tn_row_place {

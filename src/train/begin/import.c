@@ -1,13 +1,15 @@
 /* import.c - lists the columns of a dump, reads rows by them and dense parameters into a worker. */
-#include "train/checkpoint/import.h"
+#include "train/begin/import.h"
 
 #include "base/file/safetensors.h"
 #include "base/math/key.h"
 #include "io/dict/dictwrite.h"
 #include "nn/graph/params.h"
-#include "ps/optim/optim.h"
-#include "ps/optim/rule.h"
 #include "ps/shard/dense.h"
+#include "train/begin/begun.h"
+#include "train/begin/incoming_row.h"
+#include "train/begin/tensornet_import.h"
+#include "train/begin/warm_start.h"
 #include "train/step/model_plan.h"
 #include "train/step/worker.h"
 
@@ -177,7 +179,7 @@ typedef struct rows_job {
     tn_dump *dump;
     uint32_t *file_column; /* per column of ours: that of the file, or NOWHERE */
     bool *fresh;           /* per column: the file has no states of this segment */
-    float *data;           /* one row */
+    tn_incoming row;
 } rows_job;
 
 #define NOWHERE UINT32_MAX
@@ -243,22 +245,6 @@ static uint32_t find_group(const tn_layout *layout, const char *name)
     return g;
 }
 
-/* Fresh state of one segment for the weights that are there. */
-static void init_states(const rows_job *j, uint32_t group, uint32_t segment)
-{
-    const tn_rules *rules = j->w->plan->rules;
-    uint32_t record = rules->layout->group[group].record;
-    const tn_rule *rule = &rules->rule[(size_t)group * TN_SEGMENTS_MAX + segment];
-    tn_place_in_row in = tn_table_place(j->columns->table, record, segment);
-    float *state[TN_STATES_MAX] = {NULL};
-    TN_ASSERT(in.n_states <= TN_STATES_MAX);
-    for (uint32_t i = 0; i < in.n_states; i++) {
-        state[i] = j->data + in.state[i];
-    }
-    uint32_t dim = rules->layout->record[record].segment[segment].dim;
-    tn_optim_init(rule->optim, rule->opts, dim, j->data + in.w, state);
-}
-
 static tn_status take_column(const rows_job *j, const tn_dump_row *row, uint32_t group,
                              uint32_t column, tn_error *err)
 {
@@ -273,7 +259,7 @@ static tn_status take_column(const rows_job *j, const tn_dump_row *row, uint32_t
                        j->columns->column[column].name, err);
     }
     if (v->n > 0) {
-        memcpy(j->data + p->at, v->at, v->n * sizeof *v->at);
+        memcpy(j->row.data + p->at, v->at, v->n * sizeof *v->at);
     }
     return TN_OK;
 }
@@ -298,14 +284,6 @@ static bool lacks_states(const rows_job *j, const tn_dump_row *row, uint32_t gro
     return false;
 }
 
-/* A row of another peer's partitions is read like any other, so that all refuse the same files. */
-static bool is_own(const tn_worker *w, uint64_t key)
-{
-    const uint32_t *own = w->shares->owners.from + w->rank;
-    uint32_t partition = tn_partition_of(key, TN_PARTITIONS);
-    return partition >= own[0] && partition < own[1];
-}
-
 static tn_status take_row(rows_job *j, const tn_dump_row *row, tn_error *err)
 {
     const tn_row_columns *c = j->columns;
@@ -313,28 +291,24 @@ static tn_status take_row(rows_job *j, const tn_dump_row *row, tn_error *err)
     if (group == c->layout->n_groups) {
         return bad_row(j, "the model has no group", row->group, err);
     }
-    uint32_t record = c->layout->group[group].record;
-    memset(j->data, 0, c->floats[record] * sizeof *j->data);
+    tn_incoming_begin(&j->row, group);
     for (uint32_t i = 0; i < c->n; i++) {
         TN_TRY(take_column(j, row, group, i, err));
     }
     for (uint32_t i = 0; i < c->n; i++) {
         const tn_row_place *p = tn_row_place_of(c, group, i);
         if (p->n > 0 && p->state == TN_STATES_MAX && lacks_states(j, row, group, i)) {
-            init_states(j, group, p->segment);
+            tn_incoming_fresh(&j->row, group, p->segment);
         }
     }
     tn_row_view view = {
         .key = tn_key_of(row->sign, c->layout->group[group].salt),
         .group = (uint16_t)group,
-        .present = (uint16_t)((1U << c->layout->record[record].n_segments) - 1),
         .last_seen = row->last_seen,
         .show = row->show,
         .click = row->click,
-        .data = j->data,
-        .n_floats = c->floats[record],
     };
-    return is_own(j->w, view.key) ? tn_table_restore(j->w->shard.table, &view, err) : TN_OK;
+    return tn_incoming_put(&j->row, &view, err);
 }
 
 static tn_status read_rows(rows_job *j, tn_arena *arena, tn_error *err)
@@ -344,11 +318,7 @@ static tn_status read_rows(rows_job *j, tn_arena *arena, tn_error *err)
     TN_TRY(tn_dump_open(&j->dump, j->path, err));
     j->file_column = TN_NEW_ARRAY(arena, uint32_t, j->columns->n);
     j->fresh = TN_NEW_ARRAY(arena, bool, j->columns->n);
-    uint32_t most = 1;
-    for (uint32_t r = 0; r < layout->n_records; r++) {
-        most = j->columns->floats[r] > most ? j->columns->floats[r] : most;
-    }
-    j->data = TN_NEW_ARRAY(arena, float, most);
+    TN_TRY(tn_incoming_open(&j->row, j->w, err));
     TN_TRY(match_columns(j, arena, err));
     const tn_dump_row *row = NULL;
     tn_status status = TN_OK;
@@ -364,6 +334,7 @@ static tn_status restore_rows(const char *path, tn_worker *w, tn_error *err)
     rows_job job = {.path = path, .w = w};
     tn_status status = read_rows(&job, arena, err);
     tn_dump_close(job.dump);
+    tn_incoming_done(&job.row);
     tn_arena_free(arena);
     return status;
 }
@@ -445,23 +416,43 @@ static tn_status path_of(const tn_tree *from, const char *key, const char **out,
     return TN_OK;
 }
 
-tn_status tn_import(const tn_tree *from, tn_worker *w, tn_error *err)
+/* {rows: dict.tsv, dense: x.safetensors}. */
+static tn_status take_files(const tn_tree *from, tn_worker *w, tn_begun *begun, tn_error *err)
 {
     const char *rows = NULL;
     const char *dense = NULL;
-    if (from->kind != TN_TREE_MAP) {
-        return tn_fail(err, TN_E_CONFIG, "checkpoint.from is not {rows: PATH, dense: PATH}");
-    }
     for (const tn_tree *t = from->first; t != NULL; t = t->next) {
         if (strcmp(t->key, "rows") != 0 && strcmp(t->key, "dense") != 0) {
-            return tn_fail(err, TN_E_CONFIG, "checkpoint.from has no '%s', only rows and dense",
-                           t->key);
+            return tn_fail(err, TN_E_CONFIG,
+                           "checkpoint.from has no '%s' without path, only rows and dense", t->key);
         }
     }
     TN_TRY(path_of(from, "rows", &rows, err));
     TN_TRY(path_of(from, "dense", &dense, err));
     if (dense != NULL) {
         TN_TRY(restore_dense(dense, w, err));
+        tn_begun_add(begun, "dense", "all", TN_BEGUN_TAKEN, "'%s'", dense);
     }
-    return rows != NULL ? restore_rows(rows, w, err) : TN_OK;
+    if (rows != NULL) {
+        TN_TRY(restore_rows(rows, w, err));
+        tn_begun_add(begun, "rows", "all", TN_BEGUN_TAKEN, "'%s'", rows);
+    }
+    if (begun != NULL) {
+        tn_text_adds(&begun->from, "files");
+    }
+    return TN_OK;
+}
+
+tn_status tn_import(const tn_tree *from, tn_worker *w, tn_begun *begun, tn_error *err)
+{
+    if (from->kind == TN_TREE_SCALAR || tn_tree_get(from, "path") != NULL) {
+        return tn_warm_start(from, w, begun, err);
+    }
+    if (from->kind != TN_TREE_MAP) {
+        return tn_fail(err, TN_E_CONFIG,
+                       "checkpoint.from is not a path, {path: ..}, {tensornet: ..} nor {rows: "
+                       "FILE, dense: FILE}");
+    }
+    return tn_tree_get(from, "tensornet") != NULL ? tn_tensornet_import(from, w, begun, err)
+                                                  : take_files(from, w, begun, err);
 }

@@ -1,0 +1,38 @@
+/* begun.c - the lines and the list of what a run began with. */
+#include "train/begin/begun.h"
+
+#include "base/codec/json.h"
+#include "base/core/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+void tn_begun_add(tn_begun *b, const char *what, const char *name, tn_begun_how how,
+                  const char *note, ...)
+{
+    static const char *const words[] = {"taken", "new", "left"};
+    char text[256];
+    va_list args;
+    va_start(args, note);
+    (void)vsnprintf(text, sizeof text, note, args);
+    va_end(args);
+    if (b == NULL) {
+        return;
+    }
+    TN_ASSERT(how <= TN_BEGUN_LEFT);
+    b->count[how]++;
+    tn_text_addf(&b->table, "%-9s  %-24s  %-5s  %s\n", what, name, words[how], text);
+    tn_json_open(&b->json, '{');
+    tn_json_str(&b->json, "what", what);
+    tn_json_str(&b->json, "name", name);
+    tn_json_str(&b->json, "how", words[how]);
+    tn_json_str(&b->json, "note", text);
+    tn_json_close(&b->json, '}');
+}
+
+void tn_begun_done(tn_begun *b)
+{
+    tn_text_done(&b->from);
+    tn_text_done(&b->table);
+    tn_text_done(&b->json);
+}

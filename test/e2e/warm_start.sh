@@ -1,0 +1,88 @@
+#!/bin/sh
+# warm_start.sh - a run begins with other weights: of another model's checkpoint, and of TensorNet;
+# without training it leaves a checkpoint that all programs take, and the way back to TensorNet.
+. "$(dirname "$0")/kit"
+root=$(pwd)
+
+# told TEXT: the last command succeeded, and said so on stderr.
+told() {
+    grep -qF -- "$1" "$dir/err" || fail "no '$1' in: $(cat "$dir/err")"
+}
+
+clicks "$dir/train.tsv" 3000 0
+clicks "$dir/test.tsv" 500 3000
+cat >"$dir/old.yaml" <<END
+run: {name: old, dir: $dir/old}
+data: {format: criteo, train: $dir/train.tsv, test: $dir/test.tsv}
+model: {type: widedeep, hidden: [8]}
+embedding: {dim: 4}
+train: {epochs: 1, batch: 128, threads: 2}
+END
+expect 0 tnet-train -q "$dir/old.yaml"
+
+# another model: its own layers, the rows of the old one; told on stderr and in summary.json
+expect 0 tnet-train "$dir/old.yaml" run.dir="$dir/new" 'model={type: deepfm, hidden: [16]}' train.max_steps=3 \
+    checkpoint.from="$dir/old"
+told "slot       C1                        taken  "
+told "parameter  deep.1.W                  new    "
+told "begins with the weights of '$dir/old/ckpt-1' (step 24): "
+grep -q '"begun":{"from":".*ckpt-1. (step 24)","items":\[.*{"what":"slot","name":"C1","how":"taken"' "$dir/new/summary.json" ||
+    fail "summary: $(cat "$dir/new/summary.json")"
+expect 3 tnet-train "$dir/old.yaml" run.dir="$dir/wide" embedding.dim=6 checkpoint.from="$dir/old"
+told "slot 'C1': 'deep' is 6 wide, in the checkpoint 4"
+expect 5 tnet-train "$dir/old.yaml" run.dir="$dir/none" checkpoint.from="$dir/absent"
+says "no checkpoint '$dir/absent'"
+
+# without training: the same model as a checkpoint of its own, for every program
+expect 0 tnet-train -q "$dir/old.yaml" run.dir="$dir/copy" train.epochs=0 "checkpoint.from={path: $dir/old/ckpt-1}"
+grep -q '"steps":0,' "$dir/copy/summary.json" || fail "trained: $(cat "$dir/copy/summary.json")"
+expect 0 tnet-eval -q "$dir/old.yaml" --predictions "$dir/old.pred"
+expect 0 tnet-eval -q "$dir/old.yaml" run.dir="$dir/copy" --predictions "$dir/copy.pred"
+cmp "$dir/old.pred" "$dir/copy.pred" || fail "other predictions"
+expect 0 tnet-export -q "$dir/old.yaml" run.dir="$dir/copy" --to "$dir/export"
+expect 0 tnet-score "$(cat "$dir/out")" --data "$dir/test.tsv"
+[ "$(wc -l <"$dir/out")" -eq 501 ] || fail "scores: $(head "$dir/out")"
+
+# a clean end and a second start: the run goes on, and takes nothing anew
+expect 0 tnet-train "$dir/old.yaml" run.dir="$dir/copy" train.epochs=1 checkpoint.from="$dir/old"
+grep -q '"begun":null' "$dir/copy/summary.json" || fail "begun again: $(cat "$dir/copy/summary.json")"
+
+# several processes begin alike
+expect 0 tnet-train -q "$dir/old.yaml" run.dir="$dir/two" --peers 2 train.threads=1 train.epochs=0 checkpoint.from="$dir/old"
+expect 0 tnet-eval -q "$dir/old.yaml" run.dir="$dir/two" --predictions "$dir/two.pred"
+cmp "$dir/old.pred" "$dir/two.pred" || fail "two processes: other predictions"
+
+# TensorNet: there, and back
+cd "$root"
+golden=test/golden/tensornet/adagrad_r1
+expect 0 tnet-train configs/tensornet.yaml run.dir="$dir/tn" train.epochs=0
+told "begins with the weights of TensorNet's '$golden/bin' (2020-05-10): 13 taken, 0 new, 0 left"
+expect 0 tnet-eval -q configs/tensornet.yaml run.dir="$dir/tn" --predictions "$dir/tn.pred"
+sed 1d "$golden/pred.files.tsv" >"$dir/want"
+for part in tn tn.1; do sed 1d "$dir/$part.pred"; done | paste "$dir/want" - | awk '{ d = $3 - $8; n++; if ($1 != $4 || d > 1e-6 || d < -1e-6) bad++ }
+    END { exit n != 200 || bad }' || fail "other predictions than TensorNet's: $(paste "$dir/want" "$dir/tn.pred" | head -n 3)"
+expect 0 tnet-data ckpt export configs/tensornet.yaml run.dir="$dir/tn" --tensornet "$dir/back" --ranks 2
+[ "$(cat "$dir/out")" = "$dir/back/2020-05-10" ] || fail "exported to $(cat "$dir/out")"
+expect 2 tnet-data ckpt export configs/tensornet.yaml run.dir="$dir/tn" --tensornet "$dir/back"
+says "exists; --dt names another day"
+expect 0 tnet-train -q configs/tensornet.yaml run.dir="$dir/again" train.epochs=0 checkpoint.from.tensornet.dir="$dir/back"
+expect 0 tnet-eval -q configs/tensornet.yaml run.dir="$dir/again" --predictions "$dir/again.pred"
+paste "$dir/tn.pred" "$dir/again.pred" | sed 1d | awk '{ d = $5 - $10; if (d > 1e-6 || d < -1e-6) bad++ } END { exit bad }' ||
+    fail "there and back: other predictions"
+expect 0 tnet-train -q configs/tensornet.yaml run.dir="$dir/tn"
+grep -q '"epochs":1' "$dir/tn/summary.json" || fail "it does not go on: $(cat "$dir/tn/summary.json")"
+
+# a map of its own
+expect 0 tnet-data ckpt map "$golden/bin"
+cp "$dir/out" "$dir/map.yaml"
+expect 0 tnet-train -q configs/tensornet.yaml run.dir="$dir/mapped" train.epochs=0 \
+    "checkpoint.from.tensornet.map=$dir/map.yaml"
+expect 5 tnet-data ckpt map "$dir"
+says "is no TensorNet checkpoint"
+expect 2 tnet-data ckpt maps "$dir"
+says "unknown word 'maps', neither map nor export"
+expect 2 tnet-data ckpt export configs/tensornet.yaml
+says "'--tensornet DIR'"
+expect 3 tnet-train configs/tensornet.yaml run.dir="$dir/x" \
+    'checkpoint.from.tensornet.map.dense=[{name: a, shape: [8], to: dnn_0.b}]'
+says "make 8"
