@@ -5,7 +5,7 @@
 #include "base/core/number.h"
 #include "io/schema/dataopts.h"
 #include "io/source/source.h"
-#include "train/config/run.h"
+#include "train/config/days.h"
 
 #include <inttypes.h>
 #include <stdio.h>

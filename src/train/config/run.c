@@ -16,6 +16,7 @@
 #include "ps/optim/optim.h"
 #include "ps/optim/rule.h"
 #include "ps/optim/schedule.h"
+#include "ps/snapshot/manifest.h"
 #include "train/config/days.h"
 
 #include <math.h>
