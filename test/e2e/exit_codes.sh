@@ -76,9 +76,13 @@ grep -q "cannot open '$dir/none.yaml'" "$dir/err" || fail "$(cat "$dir/err")"
 expect 3 tnet-train "$config" modle.type=lr
 grep -qF "unknown key 'modle' (did you mean 'model'?)" "$dir/err" || fail "$(cat "$dir/err")"
 expect 3 tnet-train "$config" train.optimizer.grad_normalize=true
-says "grad_normalize\` is for rows"
+grep -qF 'grad_normalize` is for rows' "$dir/err" || fail "$(cat "$dir/err")"
+expect 3 tnet-train "$config" embedding.reset=epoch checkpoint.delta_every=100steps
+grep -qF 'embedding.reset drops all rows, which checkpoint.delta_every cannot write' "$dir/err" || fail "$(cat "$dir/err")"
+expect 3 env TNET_RANK=0 TNET_PEERS=2 tnet-train "$config" embedding.reset=epoch
+grep -qF 'embedding.reset is for a run of one process' "$dir/err" || fail "$(cat "$dir/err")"
 expect 3 tnet-train "$config" train.optimizer.type=adagrad_decay
-says "sums of rows fade; use adagrad or rmsprop"
+grep -qF 'sums of rows fade; use adagrad or rmsprop' "$dir/err" || fail "$(cat "$dir/err")"
 expect 3 tnet-eval "$config" 'model.hidden=[17]'
 says "parameter 'deep.1.W' is [156, 17], in the checkpoint [156, 16]"
 expect 3 tnet-eval "$config" data.test=~

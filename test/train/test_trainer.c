@@ -34,16 +34,16 @@ static void s4_two_runs_are_equal_and_another_seed_is_not(void **state)
     assert_true(a != c);
 }
 
-/* Stops after `steps`, goes on to the end. */
-static uint32_t interrupted_hash(uint32_t steps, const char *dir)
+/* Stops after `steps`, goes on to the end; `more`: another option, or NULL. */
+static uint32_t interrupted_hash(uint32_t steps, const char *dir, const char *more)
 {
     char first[64];
     (void)snprintf(first, sizeof first, "train.max_steps=%u", steps);
-    trainrun o = trainrun_do(dir, (const char *const[]){first, NULL}, NULL);
+    trainrun o = trainrun_do(dir, (const char *const[]){first, more, NULL}, NULL);
     if (o.status != TN_OK) {
         fail_msg("%s", o.text);
     }
-    o = trainrun_do(dir, NULL, NULL);
+    o = trainrun_do(dir, (const char *const[]){more, NULL}, NULL);
     if (o.status != TN_OK) {
         fail_msg("%s", o.text);
     }
@@ -57,7 +57,37 @@ static void k1_a_run_that_goes_on_equals_one_that_was_never_stopped(void **state
     for (uint32_t steps = 1; steps < 24; steps += 3) {
         char dir[256];
         tn_tmpdir_make(dir);
-        assert_int_equal(interrupted_hash(steps, dir), whole);
+        assert_int_equal(interrupted_hash(steps, dir, NULL), whole);
+        tn_tmpdir_remove(dir);
+    }
+}
+
+/* With dense weights that stand still an epoch leaves the rows of the first, counts included. */
+static void rows_begin_anew_each_epoch_and_the_net_goes_on(void **state)
+{
+    (void)state;
+    const char *rows_alone[] = {"train.optimizer={type: sgd, lr: 0}",
+                                "model.batch_norm=false",
+                                "model.dropout=0",
+                                "data.shuffle=0",
+                                "embedding.reset=epoch",
+                                "train.epochs=1",
+                                NULL};
+    const uint32_t once = trainrun_hash(rows_alone);
+    rows_alone[5] = "train.epochs=3";
+    assert_int_equal(trainrun_hash(rows_alone), once);
+    rows_alone[4] = "embedding.reset=never";
+    assert_true(trainrun_hash(rows_alone) != once);
+
+    static const char anew[] = "embedding.reset=epoch";
+    const uint32_t whole = trainrun_hash((const char *const[]){anew, NULL});
+    assert_int_equal(trainrun_hash((const char *const[]){anew, "train.threads=4",
+                                                         "checkpoint.every=5steps", NULL}),
+                     whole);
+    for (uint32_t steps = 7; steps < 20; steps += steps == 9 ? 6 : 1) {
+        char dir[256];
+        tn_tmpdir_make(dir);
+        assert_int_equal(interrupted_hash(steps, dir, anew), whole);
         tn_tmpdir_remove(dir);
     }
 }
@@ -229,6 +259,7 @@ int main(void)
         cmocka_unit_test(the_same_bits_on_any_number_of_threads),
         cmocka_unit_test(s4_two_runs_are_equal_and_another_seed_is_not),
         cmocka_unit_test(k1_a_run_that_goes_on_equals_one_that_was_never_stopped),
+        cmocka_unit_test(rows_begin_anew_each_epoch_and_the_net_goes_on),
         cmocka_unit_test(checkpoints_in_between_change_nothing),
         cmocka_unit_test(a_schedule_ends_with_the_run),
         cmocka_unit_test(what_an_epoch_took_is_known_behind_it),

@@ -31,6 +31,7 @@ static const char *const auc_words[] = {"histogram", "exact", NULL};
 static const char *const on_error_words[] = {"stop", "warn", NULL};
 static const char *const recovery_words[] = {"exact", "relaxed", NULL};
 static const char *const memory_words[] = {"auto", "none", NULL};
+static const char *const reset_words[] = {"never", "epoch", NULL};
 static const char *const on_full_words[] = {"stop", "evict", NULL};
 static const char *const recovery_later[] = {"relaxed", NULL};
 static const char *const on_loss_words[] = {"wait", "rollback", "stop", NULL};
@@ -96,6 +97,8 @@ static const tn_field embedding_fields[] = {
                    "cap of the table; auto: 80 % of cgroup, ulimit -v or RAM, less all else"),
     TN_FIELD_CHOICE(tn_embedding_opts, on_full, "stop", on_full_words,
                     "at the cap: save and end with code 7, or let the rows leave that score least"),
+    TN_FIELD_CHOICE(tn_embedding_opts, reset, "never", reset_words,
+                    "rows begin anew with each epoch, and dense weights go on (MEDA)"),
     TN_FIELD_END,
 };
 
@@ -383,6 +386,14 @@ static void check_stdin(const tn_binder *b, const tn_tree *tree, const tn_run *r
     }
 }
 
+static void check_reset(const tn_binder *b, const tn_tree *tree, const tn_run *r)
+{
+    if (r->embedding.reset != TN_RESET_NEVER && r->checkpoint.delta_every != NULL) {
+        tn_diag_error(b->diag, place(tree, "embedding.reset"),
+                      "embedding.reset drops all rows, which checkpoint.delta_every cannot write");
+    }
+}
+
 static void check_schedule(const tn_binder *b, const tn_tree *tree, const tn_run *r)
 {
     const tn_rule_opts *dense = r->train.optimizer.opts;
@@ -523,6 +534,10 @@ void tn_run_check_group(const tn_binder *b, const tn_tree *tree, const tn_run *r
         tn_diag_error(b->diag, place(tree, "data.train"),
                       "data.train is '-', standard input, which several processes cannot share");
     }
+    if (r->embedding.reset != TN_RESET_NEVER) {
+        tn_diag_error(b->diag, place(tree, "embedding.reset"),
+                      "embedding.reset is for a run of one process");
+    }
 }
 
 void tn_run_bind(const tn_binder *b, const tn_tree *tree, tn_run *out)
@@ -546,6 +561,7 @@ void tn_run_bind(const tn_binder *b, const tn_tree *tree, tn_run *out)
     check_stdin(b, tree, out);
     check_days(b, tree, out);
     check_schedule(b, tree, out);
+    check_reset(b, tree, out);
     check_compute(b, tree, out);
     if (out->embedding.on_full == TN_FULL_EVICT && out->embedding.memory == TN_MEMORY_NONE) {
         tn_diag_error(b->diag, place(tree, "embedding.on_full"),

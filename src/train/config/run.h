@@ -40,6 +40,7 @@ typedef struct tn_expiry_opts {
 } tn_expiry_opts;
 
 extern const tn_field tn_expiry_fields[]; /* also of slots.NAME.expiry */
+enum { TN_RESET_NEVER, TN_RESET_EPOCH };
 
 typedef struct tn_embedding_opts {
     uint32_t dim;
@@ -52,6 +53,7 @@ typedef struct tn_embedding_opts {
     bool cvm;
     uint64_t memory;  /* bytes, TN_MEMORY_AUTO or TN_MEMORY_NONE */
     uint32_t on_full; /* stop evict */
+    uint32_t reset;   /* never epoch */
 } tn_embedding_opts;
 
 typedef struct tn_bce_opts {

@@ -390,6 +390,18 @@ static tn_status take_steps(trainer *t, tn_error *err)
     return t->epoch.is_async ? TN_OK : tn_epoch_locate(&t->epoch, err);
 }
 
+/* embedding.reset: all rows go before an epoch that is not the first begins. A checkpoint that is
+ * being written reads them still. */
+static tn_status reset_rows(trainer *t, tn_error *err)
+{
+    if (t->run->embedding.reset == TN_RESET_EPOCH && t->epoch.is_whole &&
+        t->state.progress.epoch > 0) {
+        TN_TRY(tn_saver_end(&t->saver, err));
+        tn_table_clear(t->worker->shard.table);
+    }
+    return TN_OK;
+}
+
 /* The steps of an epoch, behind an evaluation that the run before owed. TN_END: it is over; TN_OK:
  * the run is. A signal may have cut the reader short. */
 static tn_status all_steps(trainer *t, tn_error *err)
@@ -399,6 +411,7 @@ static tn_status all_steps(trainer *t, tn_error *err)
     if (t->state.eval_owed) {
         TN_TRY(validate_or_owe(t, err));
     }
+    TN_TRY(reset_rows(t, err));
     tn_status status = tn_epoch_begin_steps(&t->epoch, err);
     if (status == TN_OK) {
         status = take_steps(t, err);
