@@ -244,7 +244,8 @@ static void decay(const adagrad_decay_opts *o, float now, size_t n, float *sum, 
 /* Decays up to a step; a float counts 16 million of them. */
 static float decays_until(const adagrad_decay_opts *o, uint64_t step)
 {
-    return (float)(step / o->every);
+    const uint64_t decays = step / o->every;
+    return (float)decays;
 }
 
 static void adagrad_decay_update(const void *opts, const tn_update *u, size_t n, float *w,

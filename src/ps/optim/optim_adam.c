@@ -106,13 +106,11 @@ static void correct_rows(const adam_opts *o, double lr, uint32_t n, const uint32
     }
 }
 
-/* One weight. */
-static inline void adam_weight(const factors *c, float rate, float root, float g, float *w,
-                               float *m, float *v)
+static inline void adam_weight(const factors *c, float g, float *w, float *m, float *v)
 {
     *m = c->keep_m * *m + c->add_m * g;
     *v = c->keep_v * *v + c->add_v * g * g;
-    *w = *w * c->shrink - rate * *m / (sqrtf(*v) * root + c->eps);
+    *w = *w * c->shrink - c->rate * *m / (sqrtf(*v) * c->root + c->eps);
 }
 
 TN_DESCENT_ONE(adam, factors)
@@ -120,7 +118,7 @@ TN_DESCENT_ONE(adam, factors)
     const factors c = *rates;
 #pragma omp simd
     for (size_t i = 0; i < n; i++) {
-        adam_weight(&c, c.rate, c.root, g[i], &w[i], &a[i], &b[i]);
+        adam_weight(&c, g[i], &w[i], &a[i], &b[i]);
     }
 }
 
@@ -138,12 +136,14 @@ typedef struct own_factors {
 
 static inline void adam_column(const tn_row_run *rows, const own_factors *f)
 {
-    const factors c = f->all;
     tn_column x;
     tn_column_read(rows, &x);
 #pragma omp simd
     for (uint32_t i = 0; i < rows->n; i++) {
-        adam_weight(&c, f->rate[i], f->root[i], x.g[i], &x.w[i], &x.a[i], &x.b[i]);
+        factors own = f->all;
+        own.rate = f->rate[i];
+        own.root = f->root[i];
+        adam_weight(&own, x.g[i], &x.w[i], &x.a[i], &x.b[i]);
     }
     tn_column_write(rows, &x);
 }

@@ -143,49 +143,43 @@ static inline float solved(float soft, float keep, float rate)
     return rate > 0 ? next : 0;
 }
 
-/* Weights of a row: w := soft(z, l1), with the rates that solve them. */
-__attribute__((always_inline)) static inline void
-gather_each(const size_t n, float *restrict w, float *restrict z, float *restrict sum,
-            const float *restrict g, const factors *f, float *restrict rate)
+typedef struct group_weights {
+    float *w, *z, *sum, *rate;
+    const float *g;
+} group_weights;
+
+/* w := soft(z, l1), with the rates that solve them. */
+__attribute__((always_inline)) static inline void gather_all(const size_t n, const group_weights *x,
+                                                             const factors *f, const bool rowwise)
 {
     const factors c = *f;
+    const float before = rowwise ? *x->sum : 0;
+    const float mean = rowwise ? (float)(tn_square_sum(n, x->g) / (double)n) : 0;
 #pragma omp simd
     for (size_t i = 0; i < n; i++) {
-        const float square = g[i] * g[i];
-        const gathered x = gather(&c, z[i], w[i], g[i], sum[i], square);
-        z[i] = x.z;
-        w[i] = x.soft;
-        rate[i] = x.rate;
-        sum[i] += square;
+        const float square = rowwise ? mean : x->g[i] * x->g[i];
+        const float old = rowwise ? before : x->sum[i];
+        const gathered y = gather(&c, x->z[i], x->w[i], x->g[i], old, square);
+        x->z[i] = y.z;
+        x->w[i] = y.soft;
+        x->rate[i] = y.rate;
+        if (!rowwise) {
+            x->sum[i] = old + square;
+        }
+    }
+    if (rowwise) {
+        *x->sum = before + mean;
     }
 }
 
-/* The same with one sum for the row. */
-__attribute__((always_inline)) static inline void gather_row(const size_t n, float *restrict w,
-                                                             float *restrict z, float *restrict sum,
-                                                             const float *restrict g,
-                                                             const factors *f, float *restrict rate)
-{
-    const factors c = *f;
-    const float before = *sum;
-    const float square = (float)(tn_square_sum(n, g) / (double)n);
-#pragma omp simd
-    for (size_t i = 0; i < n; i++) {
-        const gathered x = gather(&c, z[i], w[i], g[i], before, square);
-        z[i] = x.z;
-        w[i] = x.soft;
-        rate[i] = x.rate;
-    }
-    *sum = before + square;
-}
-
-TN_DESCENT_ONE(group, group_rates)
+TN_DESCENT_ONE(group, group_rates) // NOLINT(readability-non-const-parameter): as of all
 {
     float rate[TN_DIM_MAX];
+    const group_weights x = {w, a, b, rate, g};
     if (rates->rowwise) {
-        gather_row(n, w, a, b, g, &rates->c, rate);
+        gather_all(n, &x, &rates->c, true);
     } else {
-        gather_each(n, w, a, b, g, &rates->c, rate);
+        gather_all(n, &x, &rates->c, false);
     }
     const float keep = kept(tn_square_sum(n, w), n, rates->l21);
 #pragma omp simd
@@ -206,7 +200,7 @@ static inline void group_column(const tn_row_run *rows, const group_rates *rates
     tn_column x;
     float rate[TN_ROWS_MAX];
     tn_column_read(rows, &x);
-    gather_each(rows->n, x.w, x.a, x.b, x.g, &rates->c, rate);
+    gather_all(rows->n, &(group_weights){x.w, x.a, x.b, rate, x.g}, &rates->c, false);
 #pragma omp simd
     for (uint32_t i = 0; i < rows->n; i++) {
         const float keep = kept((double)x.w[i] * (double)x.w[i], 1, rates->l21);
