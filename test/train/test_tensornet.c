@@ -273,12 +273,13 @@ static void states_come_along(void **state)
     tn_text bytes = {0};
     tn_tensornet_rows rows = {0};
     const tn_tensornet_shape shape = {TN_TENSORNET_ADAGRAD, 4, false};
+    const tn_tensornet_place at_3 = {"deep_input", 0, 3};
     (void)state;
     set_up(&t, fixtures[0].overrides);
     dir_of("adagrad_r1", "bin", dir);
     must_take(&t, dir);
     assert_int_equal(tn_tensornet_dir_open(&d, dir, &err), TN_OK);
-    assert_int_equal(tn_tensornet_block(&d, "deep_input", 0, 3, path, &bytes, &err), TN_OK);
+    assert_int_equal(tn_tensornet_block(&d, &at_3, path, &bytes, &err), TN_OK);
     const tn_bytes in = {.data = bytes.data, .size = bytes.size};
     assert_int_equal(tn_tensornet_rows_read(&rows, &shape, in, path, &err), TN_OK);
     assert_true(rows.n > 1);
@@ -374,11 +375,11 @@ static void same_model(const trial *a, const trial *b)
 }
 
 /* The rows of a block of two checkpoints are the same, bit for bit. */
-static void same_block(const fixture *f, const char *a, const char *b, const char *layer,
-                       uint32_t rank, uint32_t block)
+static void same_block(const fixture *f, const char *a, const char *b, const tn_tensornet_place *at)
 {
     const char *const dirs[] = {a, b};
-    const tn_tensornet_shape shape = {f->rule, strcmp(layer, "deep_input") == 0 ? 4 : 1, f->cvm};
+    const tn_tensornet_shape shape = {f->rule, strcmp(at->layer, "deep_input") == 0 ? 4 : 1,
+                                      f->cvm};
     tn_tensornet_rows rows[2] = {0};
     const uint32_t width = tn_tensornet_width(&shape);
     for (uint32_t i = 0; i < 2; i++) {
@@ -387,7 +388,7 @@ static void same_block(const fixture *f, const char *a, const char *b, const cha
         tn_text bytes = {0};
         char path[TN_PATH_SIZE];
         assert_int_equal(tn_tensornet_dir_open(&d, dirs[i], &err), TN_OK);
-        assert_int_equal(tn_tensornet_block(&d, layer, rank, block, path, &bytes, &err), TN_OK);
+        assert_int_equal(tn_tensornet_block(&d, at, path, &bytes, &err), TN_OK);
         const tn_bytes in = {.data = bytes.data, .size = bytes.size};
         assert_int_equal(tn_tensornet_rows_read(&rows[i], &shape, in, path, &err), TN_OK);
         tn_text_done(&bytes);
@@ -426,8 +427,10 @@ static void what_is_exported_comes_back(void **state)
             tear_down(&again);
         }
         for (uint32_t at = 0; at < ranks * TN_TENSORNET_BLOCKS; at++) {
-            same_block(&fixtures[i], dir, out[0], "deep_input", at / 8, at % 8);
-            same_block(&fixtures[i], dir, out[0], "linear_input", at / 8, at % 8);
+            const tn_tensornet_place deep = {"deep_input", at / 8, at % 8};
+            const tn_tensornet_place linear = {"linear_input", at / 8, at % 8};
+            same_block(&fixtures[i], dir, out[0], &deep);
+            same_block(&fixtures[i], dir, out[0], &linear);
         }
         tear_down(&t);
         tn_tmpdir_remove(tmp);

@@ -126,12 +126,14 @@ static const char *adagrad_line(const tn_tensornet_shape *s, tn_bytes *line, flo
 static const char *pairs_line(const tn_tensornet_shape *s, tn_bytes *line, float *values)
 {
     bool good = true;
+    float *first = values + s->dim;
+    float *second = first + s->dim;
     for (uint32_t i = 0; i < s->dim && good; i++) {
-        good = read_float(line, &values[i]) && read_float(line, &values[s->dim + i]) &&
-               read_float(line, &values[2 * s->dim + i]);
+        good = read_float(line, &values[i]) && read_float(line, &first[i]) &&
+               read_float(line, &second[i]);
     }
-    values[3 * s->dim + 1] = 0;
-    if (!good || !read_float(line, &values[3 * s->dim])) {
+    second[s->dim + 1] = 0;
+    if (!good || !read_float(line, &second[s->dim])) {
         return "expected three decimal numbers for each weight, and show";
     }
     return line->size == 0 ? NULL : "more columns than a row has";
@@ -372,11 +374,13 @@ static void add_line(tn_text *out, const tn_tensornet_shape *s, const tn_tensorn
             tn_text_addf(out, "%.9g", (double)v[s->dim + 2]);
         }
     } else {
+        const float *first = v + s->dim;
+        const float *second = first + s->dim;
         for (uint32_t i = 0; i < s->dim; i++) {
-            tn_text_addf(out, "\t%.9g\t%.9g\t%.9g", (double)v[i], (double)v[s->dim + i],
-                         (double)v[2 * s->dim + i]);
+            tn_text_addf(out, "\t%.9g\t%.9g\t%.9g", (double)v[i], (double)first[i],
+                         (double)second[i]);
         }
-        tn_text_addf(out, "\t%.9g", (double)v[3 * s->dim]);
+        tn_text_addf(out, "\t%.9g", (double)second[s->dim]);
     }
     tn_text_addc(out, '\n');
 }

@@ -200,17 +200,17 @@ static tn_status find_block(const char *folder, uint32_t block, char path[TN_PAT
     return status;
 }
 
-tn_status tn_tensornet_block(const tn_tensornet_dir *d, const char *layer, uint32_t rank,
-                             uint32_t block, char path[TN_PATH_SIZE], tn_text *out, tn_error *err)
+tn_status tn_tensornet_block(const tn_tensornet_dir *d, const tn_tensornet_place *at,
+                             char path[TN_PATH_SIZE], tn_text *out, tn_error *err)
 {
     char name[TN_PATH_SIZE];
     char folder[TN_PATH_SIZE];
-    TN_ASSERT(block < TN_TENSORNET_BLOCKS);
-    (void)snprintf(name, sizeof name, "sparse_table/%.255s/rank_%u", layer, rank);
+    TN_ASSERT(at->block < TN_TENSORNET_BLOCKS);
+    (void)snprintf(name, sizeof name, "sparse_table/%.255s/rank_%u", at->layer, at->rank);
     TN_TRY(tn_path_join(d->path, name, folder, err));
     if (!tn_path_is_dir(folder)) {
         return no_such("folder", folder, err);
     }
-    TN_TRY(find_block(folder, block, path, err));
+    TN_TRY(find_block(folder, at->block, path, err));
     return read_bytes(path, true, out, err);
 }

@@ -28,10 +28,14 @@ tn_status tn_tensornet_dir_open(tn_tensornet_dir *out, const char *dir, tn_error
 tn_status tn_tensornet_ranks(const tn_tensornet_dir *d, const char *layer, uint32_t *n,
                              tn_error *err) TN_MUST_USE;
 
-/* Replaces `out` by what block `block` of a rank holds, inflated; `path` by the file's. */
-tn_status tn_tensornet_block(const tn_tensornet_dir *d, const char *layer, uint32_t rank,
-                             uint32_t block, char path[TN_PATH_SIZE], tn_text *out,
-                             tn_error *err) TN_MUST_USE;
+typedef struct tn_tensornet_place {
+    const char *layer;
+    uint32_t rank, block;
+} tn_tensornet_place;
+
+/* Replaces `out` by what a block holds, inflated; `path` by the file's. */
+tn_status tn_tensornet_block(const tn_tensornet_dir *d, const tn_tensornet_place *at,
+                             char path[TN_PATH_SIZE], tn_text *out, tn_error *err) TN_MUST_USE;
 
 /* Replaces `out` by the bytes of a file below the day, inflated where it must be gzip. */
 tn_status tn_tensornet_file(const tn_tensornet_dir *d, const char *name, bool gzip,

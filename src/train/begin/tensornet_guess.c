@@ -46,7 +46,8 @@ static bool holds(guessing *g, const char *layer, const tn_tensornet_shape *shap
     for (uint32_t b = 0; b < TN_TENSORNET_BLOCKS && good; b++) {
         char path[TN_PATH_SIZE];
         tn_tensornet_rows block = {0};
-        good = tn_tensornet_block(&g->dir, layer, 0, b, path, &g->bytes, NULL) == TN_OK;
+        const tn_tensornet_place at = {layer, 0, b};
+        good = tn_tensornet_block(&g->dir, &at, path, &g->bytes, NULL) == TN_OK;
         const tn_bytes bytes = {.data = g->bytes.data, .size = g->bytes.size};
         good = good && tn_tensornet_rows_read(&block, shape, bytes, path, NULL) == TN_OK;
         for (uint64_t i = 0; i < block.n && good; i++) {
@@ -68,7 +69,8 @@ static tn_status guess_layer(guessing *g, const char *layer, tn_error *err)
     char path[TN_PATH_SIZE];
     uint32_t ranks = 0;
     TN_TRY(tn_tensornet_ranks(&g->dir, layer, &ranks, err));
-    TN_TRY(tn_tensornet_block(&g->dir, layer, 0, 0, path, &g->bytes, err));
+    const tn_tensornet_place first = {layer, 0, 0};
+    TN_TRY(tn_tensornet_block(&g->dir, &first, path, &g->bytes, err));
     const uint32_t dim = dim_of(&g->bytes);
     const bool is_text = strncmp(tn_text_str(&g->bytes), "opt_name:", 9) == 0;
     for (uint32_t i = 0; i < sizeof shapes / sizeof *shapes && dim > 0; i++) {
@@ -136,7 +138,8 @@ static void print_variable(const tn_tensorflow_variable *v, const char *ending, 
         tn_text_addf(out, "%s%" PRIu64, i > 0 ? ", " : "", v->shape[i]);
     }
     for (size_t i = 0; i < layer; i++) {
-        tn_text_addc(&name, v->name[i] == '/' ? '.' : v->name[i]);
+        const char c = v->name[i];
+        tn_text_add(&name, c == '/' ? "." : &c, 1);
     }
     tn_text_addf(out, "], to: %s%s}\n", tn_text_str(&name), ending);
     tn_text_done(&name);

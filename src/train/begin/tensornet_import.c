@@ -137,8 +137,9 @@ static tn_status read_block(import *im, uint32_t rank, uint32_t ranks, uint32_t 
     char path[TN_PATH_SIZE];
     for (uint32_t i = 0; i < im->map.n_layers; i++) {
         const tn_tensornet_layer *l = &im->map.layer[i];
+        const tn_tensornet_place at = {l->name, rank, block};
         im->next[i] = 0;
-        TN_TRY(tn_tensornet_block(&im->dir, l->name, rank, block, path, &im->bytes, err));
+        TN_TRY(tn_tensornet_block(&im->dir, &at, path, &im->bytes, err));
         const tn_bytes bytes = {.data = im->bytes.data, .size = im->bytes.size};
         TN_TRY(tn_tensornet_rows_read(&im->block[i], &l->shape, bytes, path, err));
         TN_TRY(check_place(&im->block[i], rank, ranks, block, path, err));

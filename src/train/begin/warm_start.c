@@ -312,33 +312,37 @@ static void tell_slots(const tn_warm *m)
     }
 }
 
+static void tell_param(const tn_warm *m, const tn_manifest_dense *d, const tn_param_slice *s)
+{
+    const tn_manifest_param *p = tn_warm_param_called(m, d, s->name);
+    if (tn_warm_source_of(m, d, s) != NULL) {
+        const bool other = strcmp(p->name, s->name) != 0;
+        tn_begun_add(m->begun, "parameter", s->name, TN_BEGUN_TAKEN, "[%u, %u]%s%s%s", s->rows,
+                     s->cols, other ? " of '" : "", other ? p->name : "", other ? "'" : "");
+    } else if (p == NULL || !tn_warm_wants_param(m, s->name)) {
+        tn_begun_add(m->begun, "parameter", s->name, TN_BEGUN_NEW, "[%u, %u], %s", s->rows, s->cols,
+                     p == NULL ? "not in the checkpoint" : "left out by dense");
+    } else {
+        tn_begun_add(m->begun, "parameter", s->name, TN_BEGUN_NEW,
+                     "[%u, %u], in the checkpoint [%" PRIu64 ", %" PRIu64 "]", s->rows, s->cols,
+                     p->shape[0], p->rank > 1 ? p->shape[1] : 1);
+    }
+}
+
 static void tell_params(const tn_warm *m, const tn_manifest_dense *d)
 {
     for (uint32_t i = 0; i < tn_params_count(m->w->params); i++) {
-        const tn_param_slice *s = tn_params_get(m->w->params, i);
-        const tn_manifest_param *p = tn_warm_param_called(m, d, s->name);
-        if (tn_warm_source_of(m, d, s) != NULL) {
-            const bool other = strcmp(p->name, s->name) != 0;
-            tn_begun_add(m->begun, "parameter", s->name, TN_BEGUN_TAKEN, "[%u, %u]%s%s%s", s->rows,
-                         s->cols, other ? " of '" : "", other ? p->name : "", other ? "'" : "");
-        } else if (p == NULL || !tn_warm_wants_param(m, s->name)) {
-            tn_begun_add(m->begun, "parameter", s->name, TN_BEGUN_NEW, "[%u, %u], %s", s->rows,
-                         s->cols, p == NULL ? "not in the checkpoint" : "left out by dense");
-        } else {
-            tn_begun_add(m->begun, "parameter", s->name, TN_BEGUN_NEW,
-                         "[%u, %u], in the checkpoint [%" PRIu64 ", %" PRIu64 "]", s->rows, s->cols,
-                         p->shape[0], p->rank > 1 ? p->shape[1] : 1);
-        }
+        tell_param(m, d, tn_params_get(m->w->params, i));
     }
     for (uint32_t i = 0; i < d->n_params; i++) {
-        if (tn_params_find(m->w->params, tn_warm_renamed(m, d->param[i].name)) == NULL) {
-            tn_begun_add(m->begun, "parameter", d->param[i].name, TN_BEGUN_LEFT,
-                         "not in the model");
+        const char *name = d->param[i].name;
+        if (tn_params_find(m->w->params, tn_warm_renamed(m, name)) == NULL) {
+            tn_begun_add(m->begun, "parameter", name, TN_BEGUN_LEFT, "not in the model");
         }
     }
-    const bool states = takes_states(m, d);
     tn_begun_add(m->begun, "optimizer", m->w->plan->rules->dense.optim->choice.name,
-                 states ? TN_BEGUN_TAKEN : TN_BEGUN_NEW, "states of the dense parameters");
+                 takes_states(m, d) ? TN_BEGUN_TAKEN : TN_BEGUN_NEW,
+                 "states of the dense parameters");
 }
 
 /* The manifest that was read last, once more: it went with its loading. */

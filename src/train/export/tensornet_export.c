@@ -24,6 +24,11 @@
 
 enum { OPEN_FILES_MAX = 512 };
 
+/* A file that is written. */
+typedef struct open_block {
+    tn_sink *sink;
+} open_block;
+
 typedef struct exporting {
     const tn_worker *w;
     const tn_tensornet_export_opts *opts;
@@ -32,7 +37,7 @@ typedef struct exporting {
     char folder[TN_PATH_SIZE]; /* of the day, while it is written */
     /* of the layer that is written */
     const tn_tensornet_layer *layer;
-    tn_sink **sink; /* of blocks of `n_ranks` ranks from `rank` on */
+    open_block *block; /* those of `n_ranks` ranks from `rank` on */
     uint32_t rank, n_ranks;
     float *values; /* of one row */
     tn_text bytes; /* likewise */
@@ -76,11 +81,11 @@ static tn_status put_row(void *arg, const tn_row_view *row, tn_error *err)
     tn_tensornet_add(&x->bytes, &l->shape, !x->opts->text, &out);
     TN_TRY(tn_text_check(&x->bytes, "a row", err));
     x->out->rows++;
-    return tn_sink_add(x->sink[(rank - x->rank) * TN_TENSORNET_BLOCKS + block], x->bytes.data,
+    return tn_sink_add(x->block[(rank - x->rank) * TN_TENSORNET_BLOCKS + block].sink, x->bytes.data,
                        x->bytes.size, err);
 }
 
-static tn_status open_block(exporting *x, uint32_t i, tn_error *err)
+static tn_status begin_block(exporting *x, uint32_t i, tn_error *err)
 {
     char folder[TN_PATH_SIZE];
     char name[TN_PATH_SIZE];
@@ -92,27 +97,27 @@ static tn_status open_block(exporting *x, uint32_t i, tn_error *err)
     (void)snprintf(name, sizeof name, x->opts->text ? "block_%u.gz" : "sparse_block_%u_bin.gz",
                    i % TN_TENSORNET_BLOCKS);
     TN_TRY(tn_path_join(folder, name, path, err));
-    TN_TRY(tn_sink_open(&x->sink[i], path, NULL, TN_COMPRESSION_GZIP, err));
+    TN_TRY(tn_sink_open(&x->block[i].sink, path, NULL, TN_COMPRESSION_GZIP, err));
     tn_text_clear(&x->bytes);
     tn_tensornet_begin(&x->bytes, &x->layer->shape, !x->opts->text);
     TN_TRY(tn_text_check(&x->bytes, "the head of a block", err));
-    return tn_sink_add(x->sink[i], x->bytes.data, x->bytes.size, err);
+    return tn_sink_add(x->block[i].sink, x->bytes.data, x->bytes.size, err);
 }
 
 static tn_status write_blocks(exporting *x, uint32_t n, tn_error *err)
 {
     for (uint32_t i = 0; i < n; i++) {
-        TN_TRY(open_block(x, i, err));
+        TN_TRY(begin_block(x, i, err));
     }
     for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
         TN_TRY(tn_table_walk(x->w->shard.table, p, put_row, x, err));
     }
     for (uint32_t i = 0; i < n; i++) {
-        tn_sink *sink = x->sink[i];
+        tn_sink *sink = x->block[i].sink;
         tn_text_clear(&x->bytes);
         tn_tensornet_end(&x->bytes);
         TN_TRY(tn_sink_add(sink, x->bytes.data, x->bytes.size, err));
-        x->sink[i] = NULL;
+        x->block[i].sink = NULL;
         TN_TRY(tn_sink_commit(sink, err));
     }
     return TN_OK;
@@ -122,12 +127,12 @@ static tn_status write_blocks(exporting *x, uint32_t n, tn_error *err)
 static tn_status write_ranks(exporting *x, tn_error *err)
 {
     const uint32_t n = x->n_ranks * TN_TENSORNET_BLOCKS;
-    TN_TRY(TN_ALLOC(x->sink, n, "files of blocks", err));
+    TN_TRY(TN_ALLOC(x->block, n, "files of blocks", err));
     const tn_status status = write_blocks(x, n, err);
     for (uint32_t i = 0; i < n; i++) {
-        tn_sink_abandon(x->sink[i]);
+        tn_sink_abandon(x->block[i].sink);
     }
-    tn_free(x->sink);
+    tn_free(x->block);
     return status;
 }
 
