@@ -24,6 +24,7 @@ struct tn_check_batch {
     tn_real grads[FLOATS];
     tn_real numeric[TN_CHECK_ROWS * TN_CHECK_NUMERIC];
     tn_real label[TN_CHECK_ROWS];
+    uint64_t group[TN_CHECK_ROWS];
 };
 
 tn_real tn_random_real(uint64_t *state)
@@ -70,6 +71,7 @@ static struct tn_check_batch *new_batch(uint64_t *seed)
     }
     for (uint32_t r = 0; r < TN_CHECK_ROWS; r++) {
         b->label[r] = (tn_real)(r % 3 == 0);
+        b->group[r] = r % 2;
     }
     b->block[0] = (tn_row_block){0, 3 * WIDTH, b->slot, TN_CHECK_SLOTS, false};
     b->block[1] = (tn_row_block){3 * WIDTH, FLOATS, b->slot, TN_CHECK_SLOTS, false};
@@ -123,6 +125,7 @@ void tn_check_open(tn_check *c, tn_node *(*build)(tn_graph *g), const tn_graph_o
                               .sparse = &c->batch->sparse,
                               .numeric = c->batch->numeric,
                               .label = c->batch->label,
+                              .group = c->batch->group,
                               .info = {.seed = 42, .step = 3, .training = opts->train}};
 }
 

@@ -95,7 +95,7 @@ tn_test_net tn_test_net_build(tn_params *params, const tn_graph_opts *opts)
                         tn_apply(g, &tn_op_sum_cols, "wide", TN_IN(wide), NULL),
                         tn_apply(g, &tn_op_fm, "fm", TN_IN(n.deep), &(tn_pairs_attr){DIM})};
     n.logit = tn_apply(g, &tn_op_add, "logit", parts, 3, NULL);
-    n.loss = tn_apply(g, &tn_op_bce, "loss", TN_IN(n.logit), &(tn_bce_attr){.pos_weight = 1});
+    n.loss = tn_apply(g, &tn_op_bce, "loss", TN_IN(n.logit), &(tn_loss_attr){.pos_weight = 1});
     return n;
 }
 

@@ -29,7 +29,7 @@ static net make_net(tn_reduction reduction)
     tn_node *logit = tn_apply(n.g, &tn_op_matmul, "logit", TN_IN(x, n.w), NULL);
     tn_wanted wanted = {
         .logit = logit,
-        .loss = tn_apply(n.g, &tn_op_bce, "loss", TN_IN(logit), &(tn_bce_attr){.pos_weight = 1})};
+        .loss = tn_apply(n.g, &tn_op_bce, "loss", TN_IN(logit), &(tn_loss_attr){.pos_weight = 1})};
     tn_error err = {0};
     if (tn_graph_finish(n.g, &wanted, &err) != TN_OK) {
         fail_msg("%s", err.text);

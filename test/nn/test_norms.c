@@ -218,7 +218,7 @@ static void zscore_knows_the_rows_before_the_batch_only(void **state)
     tn_error err = {0};
     tn_wanted wanted = {
         .logit = y,
-        .loss = tn_apply(g, &tn_op_bce, "loss", TN_IN(y), &(tn_bce_attr){.pos_weight = 1})};
+        .loss = tn_apply(g, &tn_op_bce, "loss", TN_IN(y), &(tn_loss_attr){.pos_weight = 1})};
     assert_int_equal(tn_graph_finish(g, &wanted, &err), TN_OK);
     tn_trial t = {.g = g, .y = y, .feed = {.info = {.training = true}}};
     data_norm_step(&t, x, sums, (const double[]){1, 2, 3}, 3);

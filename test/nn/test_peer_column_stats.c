@@ -334,7 +334,7 @@ static void zscore_freezes_at_the_same_row_of_the_joint_batch(void **state)
             tn_apply(g, &tn_op_zscore, "y", TN_IN(p[r].x, p[r].state[0]), &(tn_zscore_attr){4});
         tn_wanted wanted = {
             .logit = y,
-            .loss = tn_apply(g, &tn_op_bce, "loss", TN_IN(y), &(tn_bce_attr){.pos_weight = 1})};
+            .loss = tn_apply(g, &tn_op_bce, "loss", TN_IN(y), &(tn_loss_attr){.pos_weight = 1})};
         assert_int_equal(tn_graph_finish(g, &wanted, NULL), TN_OK);
         p[r].t = (tn_trial){.g = g, .y = y, .feed = {.info = {.training = true}}};
         join(&p[r], &w, r);

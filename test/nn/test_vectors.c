@@ -262,7 +262,7 @@ typedef struct loss_trial {
     tn_node *z, *loss;
 } loss_trial;
 
-static loss_trial open_loss(uint32_t rows, tn_reduction reduction, const tn_bce_attr *attr)
+static loss_trial open_loss(uint32_t rows, tn_reduction reduction, const tn_loss_attr *attr)
 {
     loss_trial t;
     t.g = tn_graph_new(&(tn_graph_opts){.max_rows = rows, .train = true, .reduction = reduction});
@@ -277,7 +277,7 @@ static loss_trial open_loss(uint32_t rows, tn_reduction reduction, const tn_bce_
 static void v15_bce(void **state)
 {
     (void)state;
-    loss_trial t = open_loss(5, TN_REDUCE_SUM, &(tn_bce_attr){.pos_weight = 1});
+    loss_trial t = open_loss(5, TN_REDUCE_SUM, &(tn_loss_attr){.pos_weight = 1});
     tn_put(t.z, (const double[]){-40, -2, 0, 1.5, 100});
     tn_graph_feed feed = {.rows = 5, .label = (const tn_real[]){0, 1, 1, 0, 1}};
     tn_forward(t.g, &feed);
@@ -301,7 +301,7 @@ static void v16_weighted_bce(void **state)
         double w;
     } cases[] = {{TN_REDUCE_MEAN, 3.5}, {TN_REDUCE_SUM, 1}, {TN_REDUCE_ROWS, 3}};
     for (int i = 0; i < 3; i++) {
-        loss_trial t = open_loss(3, cases[i].reduction, &(tn_bce_attr){.pos_weight = 1});
+        loss_trial t = open_loss(3, cases[i].reduction, &(tn_loss_attr){.pos_weight = 1});
         double f = 3.5 / cases[i].w;
         tn_put(t.z, (const double[]){.5, -1, 2});
         tn_forward(t.g, &(tn_graph_feed){.rows = 3, .label = label, .weight = weight});
@@ -316,7 +316,7 @@ static void v16_weighted_bce(void **state)
 static void weights_of_0_are_no_division_by_0(void **state)
 {
     (void)state;
-    loss_trial t = open_loss(2, TN_REDUCE_MEAN, &(tn_bce_attr){.pos_weight = 1});
+    loss_trial t = open_loss(2, TN_REDUCE_MEAN, &(tn_loss_attr){.pos_weight = 1});
     tn_put(t.z, (const double[]){.5, -1});
     tn_forward(t.g, &(tn_graph_feed){.rows = 2,
                                      .label = (const tn_real[]){1, 0},
@@ -330,7 +330,8 @@ static void weights_of_0_are_no_division_by_0(void **state)
 static void positive_weight_and_smoothing_follow_their_formulas(void **state)
 {
     (void)state;
-    loss_trial t = open_loss(1, TN_REDUCE_SUM, &(tn_bce_attr){3, .2});
+    loss_trial t =
+        open_loss(1, TN_REDUCE_SUM, &(tn_loss_attr){.pos_weight = 3, .label_smoothing = .2});
     tn_put(t.z, (const double[]){.7});
     tn_forward(t.g, &(tn_graph_feed){.rows = 1, .label = (const tn_real[]){1}});
     tn_backward(t.g);

@@ -33,6 +33,9 @@ static inline uint64_t tn_unmix(uint64_t z)
 /* XXH64 of the public xxHash specification. */
 uint64_t tn_xxh64(const void *data, size_t size, uint64_t seed);
 
+/* Of a row that belongs to no group: the sign of no text. */
+#define TN_NO_GROUP UINT64_C(0xef46db3751d8e999)
+
 /* XXH64, seed 0, of a share group's name. */
 uint64_t tn_salt(const char *group);
 

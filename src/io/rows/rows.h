@@ -13,6 +13,7 @@
 #define TN_IO_ROWS_H
 
 #include "base/core/error.h"
+#include "base/math/key.h" /* IWYU pragma: export */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,7 +30,6 @@ typedef struct tn_entry {
 } tn_entry;
 
 #define TN_TOKEN_NONE UINT32_MAX
-#define TN_NO_GROUP UINT64_C(0xef46db3751d8e999) /* a row without one: the sign of no text */
 
 typedef struct tn_token { /* in tn_rows.text */
     uint32_t at;
@@ -37,7 +37,7 @@ typedef struct tn_token { /* in tn_rows.text */
 } tn_token;
 
 typedef struct tn_parsed_row {
-    float label;    /* 0 .. 1; NAN with `label: none` */
+    float label;    /* of data.target; NAN with `label: none` */
     float weight;   /* 1 when none is given */
     uint32_t first; /* of its entries; tn_rows_end_of is behind the last */
     tn_token id;    /* record id; size 0: none */
@@ -56,7 +56,7 @@ typedef enum tn_fault {
     TN_FAULT_FLOAT,
     TN_FAULT_FLOAT_RANGE,
     TN_FAULT_NOT_FINITE,
-    TN_FAULT_LABEL,      /* not 0, 1, -1 or between; not one of label.values */
+    TN_FAULT_LABEL,      /* not one of the target (target.h); not one of label.values */
     TN_FAULT_NO_LABEL,   /* the field is empty, or nan */
     TN_FAULT_WEIGHT,     /* not in 0 .. 2^20 */
     TN_FAULT_VALUES,     /* more than TN_VALUES_MAX values in a row */

@@ -67,7 +67,8 @@ typedef struct tn_graph_feed {
     const tn_sparse *sparse;
     const tn_shared *shared; /* NULL: nothing is. Only with opts.shares */
     const tn_real *numeric;  /* rows * n_numeric */
-    const tn_real *label;    /* rows, 0 .. 1; NULL when no loss is wanted */
+    const tn_real *label;    /* rows; NULL when no loss is wanted */
+    const uint64_t *group;   /* rows: of losses of pairs; NULL: TN_NO_GROUP for all */
     const tn_real *weight;   /* rows; NULL when all are 1 */
     uint64_t joint_rows;     /* of the batches of all peers that make one step; 0: only this one */
     double joint_weight;     /* likewise; the loss is divided by these */

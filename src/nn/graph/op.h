@@ -197,6 +197,7 @@ struct tn_op {
     uint32_t (*part)(const tn_node *self);
 
     bool trains_only; /* in forward-only graphs it is its operand */
+    bool is_loss;     /* of each row, from the feed's labels; no part of a model */
     /* Weights that stay as they are: self as y = x * scale + shift, one of each per column. */
     void (*affine)(const tn_node *self, tn_real *scale, tn_real *shift);
 

@@ -13,8 +13,8 @@
 #include "nn/vec/vecmath.h"
 
 static const tn_field attrs[] = {
-    TN_FIELD_F64(tn_bce_attr, pos_weight, "1", 0, 1e9, "", "factor of the loss of positive rows"),
-    TN_FIELD_F64(tn_bce_attr, label_smoothing, "0", 0, 1, "", "pulls labels towards one half"),
+    TN_FIELD_F64(tn_loss_attr, pos_weight, "1", 0, 1e9, "", "factor of the loss of positive rows"),
+    TN_FIELD_F64(tn_loss_attr, label_smoothing, "0", 0, 1, "", "pulls labels towards one half"),
     TN_FIELD_END,
 };
 
@@ -29,7 +29,7 @@ typedef struct bce_rule {
 
 static bce_rule rule_of(const tn_node *l)
 {
-    const tn_bce_attr *a = l->attr;
+    const tn_loss_attr *a = l->attr;
     return (bce_rule){(tn_real)a->pos_weight, (tn_real)(1 - a->label_smoothing),
                       (tn_real)(a->label_smoothing / 2)};
 }
@@ -75,9 +75,11 @@ static void bce_backward(tn_node *l, tn_range rows)
 const tn_op tn_op_bce = {
     TN_OP_MEMBERS(bce, bce),
     .shape = bce_shape,
-    .example = {.cols = 1, .attr = &(const tn_bce_attr){.pos_weight = 2.5, .label_smoothing = 0.1}},
+    .example = {.cols = 1,
+                .attr = &(const tn_loss_attr){.pos_weight = 2.5, .label_smoothing = 0.1}},
     .formula = "l = c y sp(-z) + (1 - y) sp(z)",
     .n_in = 1,
-    TN_OP_ATTRS(attrs, tn_bce_attr),
+    TN_OP_ATTRS(attrs, tn_loss_attr),
     .flops_each = 60,
+    .is_loss = true,
 };

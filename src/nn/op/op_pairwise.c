@@ -1,246 +1,184 @@
-/* op_pairwise.c - two matrices element by element, and the choice between two by a third.
+/* op_pairwise.c - the loss of pairs of rows of one group (BPR, Rendle 2009), from the feed's
+ * labels, groups and row weights.
  *
- *   sub       y = a - b            da += dy                 db -= dy
- *   div       y = a / b            da += dy / b             db -= dy y / b
- *   maximum   y = a >= b ? a : b   da += a >= b ? dy : 0    db += a >= b ? 0 : dy   a tie is a's
- *   minimum   y = a <= b ? a : b   da += a <= b ? dy : 0    db += a <= b ? 0 : dy   a tie is a's
- *   where     y = c > 0 ? a : b    da += c > 0 ? dy : 0     db += c > 0 ? 0 : dy    dc += 0
+ * A group's pairs are its rows i, j with y_i > y_j; a pair weighs w_i w_j. The group's loss is the
+ * mean over its pairs,
  *
- * b, and the c of where, may have fewer columns than a, as the second factor of mul: each then
- * stands against a.cols / b.cols neighbours, and its gradient is their sum, in order. What is not a
- * number stays so and is seen in the loss; so does what is divided by 0.
+ *     L_g = sum w_i w_j sp(z_j - z_i) / N_g,   N_g = sum w_i w_j
+ *     dL_g / dz_i = -sum_j w_i w_j sigmoid(z_j - z_i) / N_g, and the same with + for z_j
+ *
+ * and each of its rows has it as its own: a group counts as much as its rows weigh, as in GAUC.
+ * Rows of a group without a pair, and rows without a group (TN_NO_GROUP) lose nothing. One thread
+ * does it all in one order: a group of n rows costs n^2 / 2 steps.
  */
+#include "base/math/key.h"
 #include "nn/op/ops.h"
-#include "nn/vec/vec.h"
+#include "nn/vec/vecmath.h"
 
-enum { PIECE = 256 }; /* columns at a time */
+#define NOWHERE UINT32_MAX
 
-/* out[i] of dy[i], a[i] and b[i]; a value does not ask for dy. */
-typedef void pair_fn(size_t n, tn_real *restrict out, const tn_real *dy, const tn_real *a,
-                     const tn_real *b);
+/* A batch's groups: rows of one are linked in ascending order, from the first to NOWHERE. */
+typedef struct chains {
+    double *slope;   /* of a row: dL_g / dz */
+    double *seed;    /* of a group's first row: the sum of dL / dl of its rows */
+    uint32_t *first; /* of a row: the first one of its group; NOWHERE: it has none */
+    uint32_t *next;  /* of a row */
+    uint32_t *last;  /* of a group's first row */
+    uint32_t *table; /* places: 1 + the first row of a group, or 0 */
+    uint32_t n_places;
+} chains;
 
-static tn_shape pair_shape(const tn_node *y)
+static uint32_t places_for(uint32_t rows)
 {
-    tn_shape a = y->in[0]->shape;
-    tn_shape b = y->in[1]->shape;
-    return a.rows == b.rows && a.cols % b.cols == 0 ? a : TN_MISFIT;
+    uint32_t n = 2;
+    while (n < 2 * (uint64_t)rows) {
+        n *= 2;
+    }
+    return n;
 }
 
-/* The columns of `x` that stand against columns from .. from + n of y; `room` if they are fewer. */
-static const tn_real *spread(const tn_node *y, const tn_node *x, size_t r, uint32_t from,
-                             uint32_t n, tn_real *room)
+static size_t pairwise_state_bytes(const tn_node *l)
 {
-    const tn_real *row = tn_val_row(x, r);
-    const uint32_t group = y->shape.cols / x->shape.cols;
-    if (group == 1) {
-        return row + from;
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        room[i] = row[(from + i) / group];
-    }
-    return room;
+    const size_t rows = tn_max_rows(l);
+    return rows * (2 * sizeof(double) + 3 * sizeof(uint32_t)) +
+           places_for((uint32_t)rows) * sizeof(uint32_t);
 }
 
-/* The other way: adds d, of columns from .. from + n of y, to the gradient of x. */
-static void gather(const tn_node *y, const tn_node *x, size_t r, uint32_t from, uint32_t n,
-                   const tn_real *d)
+static chains chains_of(const tn_node *l)
 {
-    tn_real *row = tn_grad_row(x, r);
-    const uint32_t group = y->shape.cols / x->shape.cols;
-    if (group == 1) {
-        tn_vec_copy(n, row + from, d, tn_adds(y, x));
+    const uint32_t rows = tn_max_rows(l);
+    chains c = {.slope = l->state, .n_places = places_for(rows)};
+    c.seed = c.slope + rows;
+    c.first = (uint32_t *)(void *)(c.seed + rows);
+    c.next = c.first + rows;
+    c.last = c.next + rows;
+    c.table = c.last + rows;
+    return c;
+}
+
+/* The first row of the group of `row`, which may be itself. */
+static uint32_t find_first(const chains *c, const tn_graph_feed *feed, uint32_t row)
+{
+    const uint64_t group = feed->group[row];
+    uint32_t at = (uint32_t)tn_mix(group) & (c->n_places - 1);
+    while (c->table[at] != 0 && feed->group[c->table[at] - 1] != group) {
+        at = (at + 1) & (c->n_places - 1);
+    }
+    if (c->table[at] == 0) {
+        c->table[at] = row + 1;
+    }
+    return c->table[at] - 1;
+}
+
+static void link_rows(const chains *c, const tn_graph_feed *feed)
+{
+    memset(c->table, 0, c->n_places * sizeof *c->table);
+    for (uint32_t r = 0; r < feed->rows; r++) {
+        const bool alone = feed->group == NULL || feed->group[r] == TN_NO_GROUP;
+        const uint32_t first = alone ? NOWHERE : find_first(c, feed, r);
+        c->slope[r] = 0;
+        c->next[r] = NOWHERE;
+        c->first[r] = first;
+        if (first != NOWHERE && first != r) {
+            c->next[c->last[first]] = r;
+        }
+        if (first != NOWHERE) {
+            c->last[first] = r;
+        }
+    }
+}
+
+typedef struct pair_sums {
+    double loss, weight;
+} pair_sums;
+
+/* Row i with all rows of its group behind it. */
+static void add_pairs(const tn_node *l, const chains *c, uint32_t i, pair_sums *sums)
+{
+    const tn_graph_feed *feed = tn_feed_of(l);
+    const tn_node *z = l->in[0];
+    for (uint32_t j = c->next[i]; j != NOWHERE; j = c->next[j]) {
+        if (feed->label[i] == feed->label[j]) {
+            continue;
+        }
+        const bool ahead = feed->label[i] > feed->label[j];
+        const tn_real gap = *tn_val_row(z, ahead ? i : j) - *tn_val_row(z, ahead ? j : i);
+        const double w =
+            feed->weight != NULL ? (double)feed->weight[i] * (double)feed->weight[j] : 1;
+        const double pull = w * (double)tn_sigmoid_of(-gap);
+        sums->weight += w;
+        sums->loss += w * (double)tn_softplus_of(-gap);
+        c->slope[ahead ? i : j] -= pull;
+        c->slope[ahead ? j : i] += pull;
+    }
+}
+
+static void pairwise_forward_cols(tn_node *l, tn_range cols)
+{
+    (void)cols;
+    const tn_graph_feed *feed = tn_feed_of(l);
+    const chains c = chains_of(l);
+    for (uint32_t r = 0; r < feed->rows; r++) {
+        *tn_val_row(l, r) = 0;
+    }
+    if (feed->label == NULL) {
         return;
     }
-    if (from == 0 && !tn_adds(y, x)) {
-        tn_clear(row, x->shape.cols);
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        row[(from + i) / group] += d[i];
-    }
-}
-
-static uint32_t piece_at(const tn_node *y, uint32_t from)
-{
-    return y->shape.cols - from < PIECE ? y->shape.cols - from : PIECE;
-}
-
-static void pair_forward(tn_node *y, tn_range rows, pair_fn *value)
-{
-    tn_real room[PIECE];
-    for (size_t r = rows.from; r < rows.to; r++) {
-        for (uint32_t c = 0; c < y->shape.cols; c += PIECE) {
-            const uint32_t n = piece_at(y, c);
-            const tn_real *a = tn_val_row(y->in[0], r) + c;
-            value(n, tn_val_row(y, r) + c, a, a, spread(y, y->in[1], r, c, n, room));
+    link_rows(&c, feed);
+    for (uint32_t first = 0; first < feed->rows; first++) {
+        pair_sums sums = {0};
+        for (uint32_t i = c.first[first] == first ? first : NOWHERE; i != NOWHERE; i = c.next[i]) {
+            add_pairs(l, &c, i, &sums);
+        }
+        for (uint32_t i = sums.weight > 0 ? first : NOWHERE; i != NOWHERE; i = c.next[i]) {
+            c.slope[i] /= sums.weight;
+            *tn_val_row(l, i) = (tn_real)(sums.loss / sums.weight);
         }
     }
 }
 
-static void pair_backward(tn_node *y, tn_range rows, pair_fn *const slope[2])
+/* What the rows of a group are seeded with, added up: its loss is that of each of them. */
+static void pairwise_backward_cols(tn_node *l, tn_range cols)
 {
-    tn_real room[PIECE];
-    tn_real d[PIECE];
-    for (size_t r = rows.from; r < rows.to; r++) {
-        for (uint32_t c = 0; c < y->shape.cols; c += PIECE) {
-            const uint32_t n = piece_at(y, c);
-            const tn_real *b = spread(y, y->in[1], r, c, n, room);
-            for (uint32_t k = 0; k < 2; k++) {
-                if (y->in[k]->grad != NULL) {
-                    slope[k](n, d, tn_grad_row(y, r) + c, tn_val_row(y->in[0], r) + c, b);
-                    gather(y, y->in[k], r, c, n, d);
-                }
-            }
+    (void)cols;
+    const tn_graph_feed *feed = tn_feed_of(l);
+    const chains c = chains_of(l);
+    TN_ASSERT(feed->label != NULL);
+    memset(c.seed, 0, feed->rows * sizeof *c.seed);
+    for (uint32_t r = 0; r < feed->rows; r++) {
+        if (c.first[r] != NOWHERE) {
+            c.seed[c.first[r]] += (double)*tn_grad_row(l, r);
         }
     }
 }
 
-/* One loop; `a`, `b` and `dy` may stand in the formula. */
-#define PAIR_LOOP(name, formula)                                                                   \
-    TN_HOT static void name(size_t n, tn_real *restrict out, const tn_real *dys,                   \
-                            const tn_real *as, const tn_real *bs)                                  \
-    {                                                                                              \
-        for (size_t i = 0; i < n; i++) {                                                           \
-            const tn_real a = as[i];                                                               \
-            const tn_real b = bs[i];                                                               \
-            const tn_real dy = dys[i];                                                             \
-            (void)a;                                                                               \
-            (void)b;                                                                               \
-            (void)dy;                                                                              \
-            out[i] = (formula);                                                                    \
-        }                                                                                          \
-    }
-
-/* A second operand, of a quotient away from 0. */
-static tn_node *second(tn_graph *g, const tn_op *op, uint32_t cols)
+static void pairwise_backward(tn_node *l, tn_range rows)
 {
-    tn_node *x = tn_input(g, NULL, cols, true);
-    if (op != &tn_op_div) {
-        return x;
-    }
-    x = tn_activate(g, NULL, x, "exp");
-    return tn_apply(g, &tn_op_scale, NULL, TN_IN(x), &(tn_scale_attr){.by = 1, .plus = 0.5});
-}
-
-/* Of six columns by six, by itself, by three and by one. */
-static tn_node *example_of(tn_graph *g, const tn_op *op)
-{
-    tn_node *a = tn_input(g, NULL, 6, true);
-    tn_node *b = second(g, op, 6);
-    a = tn_apply(g, op, NULL, TN_IN(a, b), NULL);
-    b = tn_apply(g, op, NULL, TN_IN(b, b), NULL);
-    a = tn_apply(g, &tn_op_add, NULL, TN_IN(a, b), NULL);
-    a = tn_apply(g, op, NULL, TN_IN(a, second(g, op, 3)), NULL);
-    return tn_apply(g, op, NULL, TN_IN(a, second(g, op, 1)), NULL);
-}
-
-/* The functions of operator `id`: its value, and what dy adds to the gradients of both operands. */
-#define PAIR_LOOPS(id, value, to_a, to_b)                                                          \
-    PAIR_LOOP(id##_value, value)                                                                   \
-    PAIR_LOOP(id##_to_a, to_a)                                                                     \
-    PAIR_LOOP(id##_to_b, to_b)                                                                     \
-    static void id##_forward(tn_node *y, tn_range rows)                                            \
-    {                                                                                              \
-        pair_forward(y, rows, id##_value);                                                         \
-    }                                                                                              \
-    static void id##_backward(tn_node *y, tn_range rows)                                           \
-    {                                                                                              \
-        pair_backward(y, rows, (pair_fn *const[]){id##_to_a, id##_to_b});                          \
-    }                                                                                              \
-    static tn_node *id##_example(tn_graph *g)                                                      \
-    {                                                                                              \
-        return example_of(g, &tn_op_##id);                                                         \
-    }
-
-/* Members that the operators have in common. */
-#define PAIR_OP(id)                                                                                \
-    TN_OP_MEMBERS(id, id), .shape = pair_shape, .n_in = 2, .example = {.build = id##_example}
-
-/* Where neither is larger, one is no number, and so is a + b. */
-PAIR_LOOPS(sub, a - b, dy, -dy)
-PAIR_LOOPS(div, a / b, dy / b, -dy *(a / b) / b)
-PAIR_LOOPS(maximum, a >= b ? a : b > a ? b : a + b, a >= b ? dy : 0, a >= b ? 0 : dy)
-PAIR_LOOPS(minimum, a <= b ? a : b < a ? b : a + b, a <= b ? dy : 0, a <= b ? 0 : dy)
-
-const tn_op tn_op_sub = {PAIR_OP(sub),
-                         .formula = "y = a - b, elementwise; or each column of b from some of a"};
-const tn_op tn_op_div = {PAIR_OP(div),
-                         .formula = "y = a / b, elementwise; or some of a by each column of b"};
-const tn_op tn_op_maximum = {PAIR_OP(maximum), .formula = "y = the larger of a and b, elementwise"};
-const tn_op tn_op_minimum = {PAIR_OP(minimum),
-                             .formula = "y = the smaller of a and b, elementwise"};
-
-/* ---- where ---- */
-
-static tn_shape where_shape(const tn_node *y)
-{
-    tn_shape c = y->in[0]->shape;
-    tn_shape a = y->in[1]->shape;
-    tn_shape b = y->in[2]->shape;
-    return a.rows == c.rows && b.rows == c.rows && a.cols == b.cols && a.cols % c.cols == 0
-               ? a
-               : TN_MISFIT;
-}
-
-static void where_forward(tn_node *y, tn_range rows)
-{
-    tn_real room[PIECE];
-    for (size_t r = rows.from; r < rows.to; r++) {
-        for (uint32_t from = 0; from < y->shape.cols; from += PIECE) {
-            const uint32_t n = piece_at(y, from);
-            const tn_real *c = spread(y, y->in[0], r, from, n, room);
-            const tn_real *a = tn_val_row(y->in[1], r) + from;
-            const tn_real *b = tn_val_row(y->in[2], r) + from;
-            tn_real *out = tn_val_row(y, r) + from;
-            for (uint32_t i = 0; i < n; i++) {
-                out[i] = c[i] > 0 ? a[i] : c[i] <= 0 ? b[i] : c[i];
-            }
-        }
+    const chains c = chains_of(l);
+    const tn_node *z = l->in[0];
+    for (size_t r = rows.from; r < rows.to && z->grad != NULL; r++) {
+        const double seed = c.first[r] != NOWHERE ? c.seed[c.first[r]] : 0;
+        const tn_real dz = (tn_real)(seed * c.slope[r]);
+        tn_real *at = tn_grad_row(z, r);
+        *at = tn_adds(l, z) ? *at + dz : dz;
     }
 }
 
-/* Gradients of a, and of b, in columns from .. from + n of row r. */
-static void where_piece(const tn_node *y, size_t r, uint32_t from, uint32_t n)
+static tn_shape pairwise_shape(const tn_node *l)
 {
-    tn_real room[PIECE];
-    tn_real d[PIECE];
-    const tn_real *c = spread(y, y->in[0], r, from, n, room);
-    const tn_real *dy = tn_grad_row(y, r) + from;
-    for (uint32_t k = 1; k < 3; k++) {
-        for (uint32_t i = 0; i < n; i++) {
-            d[i] = (c[i] > 0) == (k == 1) ? dy[i] : 0;
-        }
-        if (y->in[k]->grad != NULL) {
-            gather(y, y->in[k], r, from, n, d);
-        }
-    }
+    return l->in[0]->shape.cols == 1 ? l->in[0]->shape : TN_MISFIT;
 }
 
-static void where_backward(tn_node *y, tn_range rows)
-{
-    const tn_node *c = y->in[0];
-    for (size_t r = rows.from; r < rows.to; r++) {
-        if (c->grad != NULL && !tn_adds(y, c)) {
-            tn_clear(tn_grad_row(c, r), c->shape.cols);
-        }
-        for (uint32_t from = 0; from < y->shape.cols; from += PIECE) {
-            where_piece(y, r, from, piece_at(y, from));
-        }
-    }
-}
-
-static tn_node *where_example(tn_graph *g)
-{
-    tn_node *a = tn_input(g, NULL, 6, true);
-    tn_node *b = tn_input(g, NULL, 6, true);
-    a = tn_apply(g, &tn_op_where, NULL, TN_IN(tn_input(g, NULL, 6, true), a, b), NULL);
-    a = tn_apply(g, &tn_op_where, NULL, TN_IN(tn_input(g, NULL, 3, true), a, b), NULL);
-    return tn_apply(g, &tn_op_where, NULL, TN_IN(tn_input(g, NULL, 1, true), b, a), NULL);
-}
-
-const tn_op tn_op_where = {
-    TN_OP_MEMBERS(where, where),
-    .shape = where_shape,
-    .example = {.build = where_example},
-    .formula = "y = a where c > 0, else b, elementwise; or each column of c for some of a",
-    .n_in = 3,
+const tn_op tn_op_pairwise = {
+    .name = "pairwise",
+    .forward_cols = pairwise_forward_cols,
+    .backward_cols = pairwise_backward_cols,
+    .backward = pairwise_backward,
+    .shape = pairwise_shape,
+    .state_bytes = pairwise_state_bytes,
+    .example = {.cols = 1},
+    .formula = "l = mean of sp(z_j - z_i) over the pairs y_i > y_j of the row's group",
+    .n_in = 1,
+    .flops_each = 1000,
+    .is_loss = true,
 };

@@ -27,7 +27,8 @@
  *     slice, scale, softmax, sum_cols (-> [B,1]), sum_groups, max_groups (-> [B,n/dim])
  *     cross             x0, x, w, b                         [B,n] [B,n] [1,n] [1,n] -> [B,n]
  *     cross_merge       x0, h, x                            h is matmul and bias of x
- *     bce               logit                               [B,1] -> [B,1]: the loss of each row
+ *     bce, focal, hinge, squared_hinge, mse, mae, huber, pairwise
+ *                       score                               [B,1] -> [B,1]: the loss of each row
  *     numeric           the batch's numeric columns         -> [B,cols]
  *     constant          one number in all columns           -> [B,cols]
  *     embed ..          nn/graph/embed.h
@@ -127,10 +128,13 @@ typedef struct tn_ffm_attr {
 /* Whether x [B, fields * fields * dim] is an example's fields side by side. */
 bool tn_ffm_fits(const tn_ffm_attr *attr, const tn_node *x);
 
-typedef struct tn_bce_attr {
+/* Of bce; of focal; of huber. The other losses have none. */
+typedef struct tn_loss_attr {
     double pos_weight;
     double label_smoothing;
-} tn_bce_attr;
+    double gamma, alpha;
+    double delta;
+} tn_loss_attr;
 
 /* For operators: the shape of the first operand, whose width all others and the parameters must
  * have; and one value per row of the batch. */

@@ -205,7 +205,7 @@ static tn_status read_node(reading *r, const tn_json *node)
     if (name == NULL || tn_graph_find(r->g, name) != NULL) {
         return bad(r, "missing or repeated", "name");
     }
-    if (op == NULL || (op->n_in == 0 && op != &tn_op_constant) || op == &tn_op_bce) {
+    if (op == NULL || (op->n_in == 0 && op != &tn_op_constant) || op->is_loss) {
         return bad(r, "unknown operator", op_name != NULL ? op_name : "?");
     }
     if (!tn_json_as_u64(tn_json_get(node, "cols"), &cols) || cols == 0 || cols > TN_COLS_MAX) {

@@ -211,6 +211,7 @@ static tn_graph_feed feed_of(const tn_worker *w, const tn_step *s, const tn_spar
         .numeric = s->batch->numeric,
         .label = training ? s->batch->label : NULL,
         .weight = training ? s->batch->weight : NULL,
+        .group = training ? s->batch->group : NULL,
         .info = {.seed = w->plan->run->run.seed, .step = w->steps, .training = training},
     };
 }

@@ -37,7 +37,7 @@ static bool write_graph(tn_worker *w, tn_graph *g, bool training, const tn_binde
     w->output_bias = made.output_bias;
     if (training) {
         const tn_bce_opts *loss = p->run->loss.opts;
-        tn_bce_attr attr = {.pos_weight = loss->pos_weight,
+        tn_loss_attr attr = {.pos_weight = loss->pos_weight,
                             .label_smoothing = loss->label_smoothing};
         wanted->loss = tn_apply(g, &tn_op_bce, "loss", TN_IN(made.logit), &attr);
     }

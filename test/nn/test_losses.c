@@ -1,0 +1,194 @@
+/* test_losses.c - losses of classes, numbers and pairs against the vectors of numerics.md, section
+ * 4, and against sums made by hand. Their gradients are checked with all others in test_ops.c. */
+#include "base/math/key.h"
+#include "nn/near.h"
+#include "support/test.h"
+
+#include <math.h>
+
+enum { ROWS_MAX = 6 };
+
+typedef struct trial {
+    tn_graph *g;
+    tn_node *z, *l;
+    double loss;
+} trial;
+
+typedef struct rows {
+    uint32_t n;
+    const double *z;
+    const tn_real *label;
+    const tn_real *weight;
+    const uint64_t *group;
+} rows;
+
+static trial run(const tn_op *op, const tn_loss_attr *attr, const rows *r, tn_reduction reduction)
+{
+    trial t;
+    t.g =
+        tn_graph_new(&(tn_graph_opts){.max_rows = ROWS_MAX, .train = true, .reduction = reduction});
+    t.z = tn_input(t.g, "z", 1, true);
+    t.l = tn_apply(t.g, op, "loss", TN_IN(t.z), attr);
+    tn_error err = {0};
+    assert_int_equal(tn_graph_finish(t.g, &(tn_wanted){.logit = t.z, .loss = t.l}, &err), TN_OK);
+    t.z->shape.rows = r->n;
+    t.l->shape.rows = r->n;
+    tn_put(t.z, r->z);
+    tn_forward(t.g, &(tn_graph_feed){
+                        .rows = r->n, .label = r->label, .weight = r->weight, .group = r->group});
+    t.loss = tn_graph_loss(t.g);
+    tn_backward(t.g);
+    return t;
+}
+
+static void check(const tn_op *op, const tn_loss_attr *attr, const rows *r, const double *l,
+                  const double *dz)
+{
+    trial t = run(op, attr, r, TN_REDUCE_SUM);
+    tn_assert_near("l", t.l, t.l->val, l);
+    tn_assert_near("dz", t.z, t.z->grad, dz);
+    tn_graph_free(t.g);
+}
+
+static void v16_focal(void **state)
+{
+    (void)state;
+    const rows r = {3, (const double[]){.5, -1, 2}, (const tn_real[]){1, 0, 0}, NULL, NULL};
+    check(&tn_op_focal, &(tn_loss_attr){.gamma = 2, .alpha = .25}, &r,
+          (const double[]){.016893373, .016993543, 1.237558635},
+          (const double[]){-.034484249, .039435847, .807535298});
+}
+
+/* Without its factor focal is half of bce, V15; logits of any size are exact. */
+static void focal_without_its_factor_is_bce(void **state)
+{
+    (void)state;
+    const rows r = {5, (const double[]){-40, -2, 0, 1.5, 100}, (const tn_real[]){0, 1, 1, 0, 1},
+                    NULL, NULL};
+    check(&tn_op_focal, &(tn_loss_attr){.gamma = 0, .alpha = .5}, &r,
+          (const double[]){0, 2.126928011 / 2, .693147181 / 2, 1.701413278 / 2, 0},
+          (const double[]){0, -.880797078 / 2, -.25, .817574476 / 2, 0});
+    const rows far = {2, (const double[]){3e4, -3e4}, (const tn_real[]){0, 1}, NULL, NULL};
+    check(&tn_op_focal, &(tn_loss_attr){.gamma = 2, .alpha = .25}, &far,
+          (const double[]){.75 * 3e4, .25 * 3e4}, (const double[]){.75, -.25});
+    const rows soft = {1, (const double[]){.5}, (const tn_real[]){(tn_real).25}, NULL, NULL};
+    check(&tn_op_focal, &(tn_loss_attr){.gamma = 0, .alpha = .5}, &soft,
+          (const double[]){(.25 * .474076984 + .75 * .974076984) / 2},
+          (const double[]){(.622459331 - .25) / 2});
+}
+
+static void hinge_ends_at_a_margin_of_1(void **state)
+{
+    (void)state;
+    const rows r = {5, (const double[]){.5, -1, 2, 1.5, -3}, (const tn_real[]){1, 0, 0, 1, 1}, NULL,
+                    NULL};
+    check(&tn_op_hinge, NULL, &r, (const double[]){.5, 0, 3, 0, 4},
+          (const double[]){-1, 0, 1, 0, -1});
+    check(&tn_op_squared_hinge, NULL, &r, (const double[]){.25, 0, 9, 0, 16},
+          (const double[]){-1, 0, 6, 0, -8});
+}
+
+static void errors_of_numbers_are_theirs(void **state)
+{
+    (void)state;
+    const rows r = {4, (const double[]){.5, -1, 200, 7}, (const tn_real[]){1, -4, 199, 7}, NULL,
+                    NULL};
+    check(&tn_op_mse, NULL, &r, (const double[]){.25, 9, 1, 0}, (const double[]){-1, 6, 2, 0});
+    check(&tn_op_mae, NULL, &r, (const double[]){.5, 3, 1, 0}, (const double[]){-1, 1, 1, 0});
+    check(&tn_op_huber, &(tn_loss_attr){.delta = 1}, &r, (const double[]){.125, 2.5, .5, 0},
+          (const double[]){-.5, 1, 1, 0});
+    check(&tn_op_huber, &(tn_loss_attr){.delta = 2}, &r, (const double[]){.125, 4, .5, 0},
+          (const double[]){-.5, 2, 1, 0});
+}
+
+static void weights_and_their_sum_are_those_of_every_loss(void **state)
+{
+    (void)state;
+    static const tn_real weight[] = {1, (tn_real).5, 2};
+    const rows r = {3, (const double[]){.5, -1, 2}, (const tn_real[]){1, -4, 3}, weight, NULL};
+    trial t = run(&tn_op_mse, NULL, &r, TN_REDUCE_MEAN);
+    tn_assert_value(t.loss, (.25 + .5 * 9 + 2) / 3.5);
+    tn_assert_near("dz", t.z, t.z->grad, (const double[]){-1 / 3.5, .5 * 6 / 3.5, 2 * -2 / 3.5});
+    tn_graph_free(t.g);
+}
+
+/* ---- pairs ---- */
+
+static double sp(double x)
+{
+    return log1p(exp(x));
+}
+
+static double sigma(double x)
+{
+    return 1 / (1 + exp(-x));
+}
+
+static void v16_pairs(void **state)
+{
+    (void)state;
+    static const double bpr[] = {.598138869, .913015252};
+    static const double gaps[] = {.2, -.4};
+    for (int i = 0; i < 2; i++) {
+        const rows r = {2, (const double[]){1, 1 + gaps[i]}, (const tn_real[]){0, 1}, NULL,
+                        (const uint64_t[]){9, 9}};
+        trial t = run(&tn_op_pairwise, NULL, &r, TN_REDUCE_MEAN);
+        const double pull = sigma(-gaps[i]);
+        tn_assert_value(t.loss, bpr[i]);
+        tn_assert_near("dz", t.z, t.z->grad, (const double[]){pull, -pull});
+        tn_graph_free(t.g);
+    }
+}
+
+/* Group 1: rows 0, 2, 4 of labels 3 1 1; group 2: rows 1, 5 of labels 0 0, no pair; row 3 has no
+ * group. */
+static void a_group_counts_as_its_rows_and_others_lose_nothing(void **state)
+{
+    (void)state;
+    static const double z[] = {.3, 5, .7, -9, -.2, 1};
+    static const tn_real label[] = {3, 0, 1, 2, 1, 0};
+    static const tn_real weight[] = {1, 1, 2, 1, (tn_real).5, 3};
+    static const uint64_t group[] = {1, 2, 1, TN_NO_GROUP, 1, 2};
+    const rows r = {6, z, label, weight, group};
+    trial t = run(&tn_op_pairwise, NULL, &r, TN_REDUCE_MEAN);
+    const double n = 2 + .5; /* w_0 w_2 + w_0 w_4 */
+    const double of_group = (2 * sp(.7 - .3) + .5 * sp(-.2 - .3)) / n;
+    const double share = 3.5 / 8.5;
+    tn_assert_value(t.loss, share * of_group);
+    const double p2 = share * 2 * sigma(.7 - .3) / n;
+    const double p4 = share * .5 * sigma(-.2 - .3) / n;
+    tn_assert_near("dz", t.z, t.z->grad, (const double[]){-p2 - p4, 0, p2, 0, p4, 0});
+    tn_graph_free(t.g);
+}
+
+static void batches_without_pairs_teach_nothing(void **state)
+{
+    (void)state;
+    static const double z[] = {.3, 5, .7};
+    static const tn_real label[] = {3, 0, 1};
+    const rows none = {3, z, label, NULL, NULL};
+    const rows alone = {3, z, label, NULL, (const uint64_t[]){1, 2, 3}};
+    const rows equal = {3, z, (const tn_real[]){1, 1, 1}, NULL, (const uint64_t[]){1, 1, 1}};
+    const rows *const cases[] = {&none, &alone, &equal};
+    for (int i = 0; i < 3; i++) {
+        trial t = run(&tn_op_pairwise, NULL, cases[i], TN_REDUCE_MEAN);
+        tn_assert_value(t.loss, 0);
+        tn_assert_near("dz", t.z, t.z->grad, (const double[]){0, 0, 0});
+        tn_graph_free(t.g);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(v16_focal),
+        cmocka_unit_test(focal_without_its_factor_is_bce),
+        cmocka_unit_test(hinge_ends_at_a_margin_of_1),
+        cmocka_unit_test(errors_of_numbers_are_theirs),
+        cmocka_unit_test(weights_and_their_sum_are_those_of_every_loss),
+        cmocka_unit_test(v16_pairs),
+        cmocka_unit_test(a_group_counts_as_its_rows_and_others_lose_nothing),
+        cmocka_unit_test(batches_without_pairs_teach_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
