@@ -79,7 +79,7 @@ static tn_status make_schema(making *m, const tn_schema **out, tn_error *err)
         const tn_yaml_in in = {.text = text.data, .size = text.size, .source = "generated data"};
         const tn_tree *tree = tn_yaml_read(m->binder->arena, m->binder->diag, &in);
         tn_dataset *data = TN_NEW(m->binder->arena, tn_dataset);
-        status = tn_dataset_bind(data, tree, TN_DATASET_AS_READ, m->binder, err);
+        status = tn_dataset_bind(data, tree, TN_DATASET_AS_READ, TN_TARGET_CLICK, m->binder, err);
         *out = data->schema;
     }
     tn_text_done(&text);

@@ -12,6 +12,7 @@
 #include "io/read/cache.h"
 #include "train/config/config.h"
 #include "train/config/days.h"
+#include "train/config/loss.h"
 #include "train/config/run.h"
 
 #include <stdio.h>
@@ -67,7 +68,8 @@ static const char *with_section(tn_arena *arena, const char *word)
 static tn_status check_word(const char *asked, const char *word, bool target, tn_error *err)
 {
     if (begins_with(word, "data.") || begins_with(word, "data=") ||
-        (!target && (begins_with(word, "slots.") || begins_with(word, "slots=")))) {
+        (!target && (begins_with(word, "slots.") || begins_with(word, "slots=") ||
+                     begins_with(word, "loss.") || begins_with(word, "loss=")))) {
         return TN_OK;
     }
     size_t key = strcspn(word, ".=");
@@ -77,7 +79,8 @@ static tn_status check_word(const char *asked, const char *word, bool target, tn
         return TN_OK; /* unknown, and told with the others */
     }
     return tn_fail(err, TN_E_CONFIG, "'%s' changes nothing here: only options of %s do", asked,
-                   target ? "'data'" : "'data' and 'slots'");
+                   target ? "'data'"
+                          : "'data' and 'slots', and 'loss', which says what labels are,");
 }
 
 /* data.train="<path>", as YAML. */
@@ -169,8 +172,9 @@ static tn_status load(tn_data_input *in, const char *config, const word_lists *w
 /* Rows of a binary cache, and rows that go into one, have been through the rules of its slots. */
 static tn_status bind(tn_data_input *in, const tn_tree *root, uint32_t flags, tn_error *err)
 {
+    const tn_target target = tn_loss_target(root);
     if (tn_data_to_cache(in->to)) {
-        return tn_dataset_bind(&in->from, root, TN_DATASET_PARTS, &in->setup->binder, err);
+        return tn_dataset_bind(&in->from, root, TN_DATASET_PARTS, target, &in->setup->binder, err);
     }
     const tn_tree *train = tn_tree_at(root, "data.train");
     bool cache = train != NULL && train->kind == TN_TREE_SCALAR && tn_cache_is_named(train->text);
@@ -178,7 +182,7 @@ static tn_status bind(tn_data_input *in, const tn_tree *root, uint32_t flags, tn
         cache = cache || (t->kind == TN_TREE_SCALAR && tn_cache_is_named(t->text));
     }
     return tn_dataset_bind(&in->from, root, cache ? flags & ~(uint32_t)TN_DATASET_AS_READ : flags,
-                           &in->setup->binder, err);
+                           target, &in->setup->binder, err);
 }
 
 static tn_status open_input(tn_data_input *in, const tn_options *options, tn_data_ask ask,

@@ -20,6 +20,7 @@
 #include "train/config/choices.h"
 #include "train/config/config.h"
 #include "train/config/days.h"
+#include "train/config/loss.h"
 #include "train/peers/peers.h"
 #include "train/run/day_plan.h"
 
@@ -94,7 +95,11 @@ static void resolve_text(tn_setup *s)
 tn_status tn_setup_load(tn_setup *s, const tn_options *options, tn_error *err)
 {
     static const tn_presets presets = {
-        .format = tn_format_preset, .model = tn_model_preset, .list = tn_model_list_presets};
+        .format = tn_format_preset,
+        .model = tn_model_preset,
+        .list = tn_model_list_presets,
+        .loss = tn_loss_defaults,
+    };
     tn_config_in in = {
         .fields = tn_run_fields,
         .presets = &presets,

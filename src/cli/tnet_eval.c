@@ -11,6 +11,7 @@
 #include "serve/exported_model.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/config/days.h"
+#include "train/config/loss.h"
 #include "train/eval/calibrate.h"
 #include "train/eval/evaluate.h"
 #include "train/eval/predict.h"
@@ -138,6 +139,11 @@ static tn_status open_outputs(eval_job *j, double sampling, const tn_strs *paths
     if (j->fit.method != TN_CALIBRATE_NONE) {
         if (j->findings.schema->label->none) {
             return tn_fail(err, TN_E_CONFIG, "'--calibrate' needs labels, and data.label is none");
+        }
+        if (j->setup->run.data.target != TN_TARGET_CLICK) {
+            return tn_fail(err, TN_E_CONFIG,
+                           "'--calibrate' makes probabilities, and a model of loss '%s' has none",
+                           tn_loss_of(&j->setup->run.loss)->choice.name);
         }
         j->fit.data = paths;
         j->fit.sampling = sampling;

@@ -44,7 +44,8 @@ static const tn_program program = {
     .example = "tnet-score export/08d2.. <rows.tsv",
     .notes =
         "Reads rows as the model's data were written; key=value changes how, as in format=tsv\n"
-        "or label=none. Prints id, label, weight, logit and pctr, one line per row.\n",
+        "or label=none. Prints id, label, weight, logit and pctr, one line per row; of a model\n"
+        "that predicts no clicks prediction (loss mse, mae, huber) or score in place of both.\n",
 };
 
 /* key=value as options of `data`; *out is NULL when there are none. */
@@ -74,17 +75,17 @@ static tn_status read_overrides(const tn_options *options, bool no_label, const 
     return TN_OK;
 }
 
-static tn_status score_all(tn_reader *reader, tn_scorer *scorer, tn_error *err)
+static tn_status score_all(tn_reader *reader, tn_scorer *scorer, tn_target target, tn_error *err)
 {
     float logit[BATCH_ROWS];
     tn_text text = {0};
     tn_batch *batch = NULL;
     tn_status status = TN_OK;
-    tn_prediction_head(&text, false);
+    tn_prediction_head(&text, target, false);
     while (status == TN_OK && (status = tn_reader_next(reader, &batch, err)) == TN_OK) {
         status = tn_scorer_score(scorer, batch, logit, NULL, err);
         if (status == TN_OK) {
-            tn_prediction_lines(&text, batch, logit, 0);
+            tn_prediction_lines(&text, target, batch, logit);
             status = tn_text_check(&text, "predictions", err);
         }
         (void)fwrite(text.data, 1, text.size, stdout); /* tn_exit_done sees a failure */
@@ -114,7 +115,7 @@ static tn_status work(tn_setup *s, const tn_options *options, const void *asked,
         status = tn_reader_open(&reader, exported->schema, &read, err);
     }
     if (status == TN_OK) {
-        status = score_all(reader, scorer, err);
+        status = score_all(reader, scorer, exported->data.target, err);
     }
     tn_reader_close(reader);
     tn_scorer_free(scorer);

@@ -5,7 +5,7 @@
 
 static double sum_of(const tn_metrics *m, tn_sum k)
 {
-    return (double)m->sum[k] * 0x1p-32;
+    return (double)(tn_i128)m->sum[k] * 0x1p-32;
 }
 
 /* Over the weights. */
@@ -83,7 +83,17 @@ double tn_metric_mae(const tn_metrics *m)
     return mean(m, TN_SUM_AE);
 }
 
-/* Over y > 0. Of binary labels it would be mae of the clicks. */
+double tn_metric_label_mean(const tn_metrics *m)
+{
+    return mean(m, TN_SUM_WY);
+}
+
+double tn_metric_prediction_mean(const tn_metrics *m)
+{
+    return mean(m, TN_SUM_WP);
+}
+
+/* Over y != 0. Of binary labels it would be mae of the clicks. */
 double tn_metric_mape(const tn_metrics *m)
 {
     if ((m->flags & (TN_HAS_SOFT | TN_RESTORED)) != TN_HAS_SOFT) {

@@ -10,13 +10,25 @@
 #define WEIGHT_SUM_MAX_BINS 0x1p46  /* keeps a class below 2^62 in units of 2^-16 */
 #define WEIGHT_SUM_MAX_EXACT 0x1p38 /* the same in units of 2^-24 */
 
-enum { LARGER = 1, GROUPS = 2 }; /* flags in metrics.def */
+/* Flags in metrics.def: those of targets begin at TARGETS_AT. */
+enum {
+    LARGER = 1,
+    GROUPS = 2,
+    TARGETS_AT = 2,
+    CLICKS = 1 << (TARGETS_AT + TN_TARGET_CLICK),
+    SIDES = 1 << (TARGETS_AT + TN_TARGET_SIDE),
+    NUMBERS = 1 << (TARGETS_AT + TN_TARGET_NUMBER),
+    ORDERS = 1 << (TARGETS_AT + TN_TARGET_ORDER),
+    RANKS = CLICKS | SIDES | ORDERS,
+    ANY = RANKS | NUMBERS,
+};
 
 const tn_metric *const tn_all_metrics[] = {
 #define TN_METRIC(id, flags, help_)                                                                \
     &(const tn_metric){.name = #id,                                                                \
                        .help = (help_),                                                            \
                        .value = tn_metric_##id,                                                    \
+                       .targets = (uint32_t)(flags) >> TARGETS_AT,                                 \
                        .needs_groups = ((flags)&GROUPS) != 0,                                      \
                        .larger_is_better = ((flags)&LARGER) != 0},
 #include "metrics/metrics.def"
@@ -32,6 +44,18 @@ const tn_metric *tn_metric_find(const char *name)
         }
     }
     return NULL;
+}
+
+bool tn_metric_fits(const char *name, tn_target target)
+{
+    const tn_metric *metric = tn_metric_find(name);
+    TN_ASSERT(metric != NULL);
+    return (metric->targets >> target & 1) != 0;
+}
+
+tn_target tn_metrics_target(const tn_metrics *m)
+{
+    return m->opts.target;
 }
 
 tn_status tn_metrics_new(tn_metrics **out, const tn_metrics_opts *opts, tn_error *err)
@@ -145,8 +169,8 @@ void tn_metrics_add_scored(tn_metrics *m, const tn_score_block *b, uint32_t row)
     }
     add_band(m, b, row);
     m->rows += b->w[row] > 0 ? 1 : 0;
-    m->flags |=
-        (b->w[row] != 1 ? TN_HAS_WEIGHTS : 0) | (b->y[row] > 0 && b->y[row] < 1 ? TN_HAS_SOFT : 0);
+    m->flags |= (b->w[row] != 1 ? TN_HAS_WEIGHTS : 0) |
+                (b->y[row] != 0 && b->y[row] != 1 ? TN_HAS_SOFT : 0);
     uint32_t bin = (uint32_t)b->bin[row] >> TN_COARSE_SHIFT;
     m->cell[(b->y[row] > 0.5 ? m->n_bins : 0) + bin] += (uint64_t)b->cell[row];
 }
@@ -171,7 +195,7 @@ tn_status tn_metrics_add(tn_metrics *m, const tn_scored *rows, tn_error *err)
 
 tn_status tn_metrics_merge(tn_metrics *m, const tn_metrics *other, tn_error *err)
 {
-    TN_ASSERT(m != other && m->n_bins == other->n_bins);
+    TN_ASSERT(m != other && m->n_bins == other->n_bins && m->opts.target == other->opts.target);
     TN_ASSERT(m->scoring.n_bands == other->scoring.n_bands);
     TN_ASSERT(m->kept == NULL && other->kept == NULL);
     for (size_t i = 0; i < 2 * (size_t)m->n_bins; i++) {
@@ -189,7 +213,9 @@ double tn_metrics_get(const tn_metrics *m, const char *name)
 {
     const tn_metric *metric = tn_metric_find(name);
     TN_ASSERT(metric != NULL);
-    return metric->needs_groups && !m->opts.grouped ? (double)NAN : metric->value(m);
+    const bool known =
+        tn_metric_fits(name, m->opts.target) && (!metric->needs_groups || m->opts.grouped);
+    return known ? metric->value(m) : (double)NAN;
 }
 
 uint64_t tn_metrics_rows(const tn_metrics *m)

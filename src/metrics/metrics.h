@@ -3,6 +3,9 @@
  *
  * Per row, from the float logit z in double: p = sigmoid(z), l = log loss. Sums are 128-bit
  * integers of rint(x * 2^32), histogram cells u64 of rint(w * 2^16) over 2^20 bins of the logit.
+ * Of a target other than clicks (io/schema/target.h) z is the score itself: of numbers p is z; else
+ * there is no p, and only the order of scores, or their sign, is judged. Metrics that say nothing
+ * of the target are not defined.
  *
  *     tn_metrics_add(m, &(tn_scored){.n = rows, .logit = z, .label = y, .weight = w});
  *     tn_metrics_get(m, "auc")         NAN when not defined: null in JSON, n/a in text
@@ -14,6 +17,7 @@
 #define TN_METRICS_METRICS_H
 
 #include "base/core/error.h"
+#include "io/schema/target.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,6 +29,7 @@ enum { TN_ECE_BINS = 20, TN_ECE_BINS_MAX = 64 };
 typedef enum tn_gauc_by { TN_GAUC_WEIGHT, TN_GAUC_CLICKS, TN_GAUC_ONE } tn_gauc_by;
 
 typedef struct tn_metrics_opts {
+    tn_target target;
     bool exact_auc;     /* keep (z, y, w) of every row and sort: auc, intervals, bootstrap */
     bool grouped;       /* GAUC: keep the rows' groups */
     bool coarse;        /* 2^12 bins: for slices */
@@ -39,7 +44,7 @@ typedef struct tn_metrics_opts {
 typedef struct tn_scored {
     uint32_t n;
     const float *logit;
-    const float *label;      /* 0 .. 1; above .5 is a click */
+    const float *label;      /* of the target; above .5 is a click */
     const float *weight;     /* NULL: all 1; rows of weight 0 add nothing */
     const uint64_t *group;   /* NULL: TN_NO_GROUP for all, which is a group like others */
     const uint32_t *unknown; /* slots that hold keys, but none that the model knows; NULL: 0 of all;
@@ -50,6 +55,7 @@ tn_status tn_metrics_new(tn_metrics **out, const tn_metrics_opts *opts, tn_error
 void tn_metrics_free(tn_metrics *m); /* NULL is fine */
 void tn_metrics_clear(tn_metrics *m);
 
+/* TN_E_DIVERGED: a score is not finite; TN_E_LIMIT: of numbers, w (z - y)^2 is 2^63 or more. */
 tn_status tn_metrics_add(tn_metrics *m, const tn_scored *rows, tn_error *err) TN_MUST_USE;
 /* Of the same options, without exact_auc and grouped. */
 tn_status tn_metrics_merge(tn_metrics *m, const tn_metrics *other, tn_error *err) TN_MUST_USE;
@@ -63,12 +69,16 @@ typedef struct tn_metric {
     const char *name; /* "auc", "copc", .. */
     const char *help;
     double (*value)(const tn_metrics *m);
+    uint32_t targets; /* a bit 1 << target for each that it judges */
     bool needs_groups;
     bool larger_is_better; /* for train.stop; false: smaller is better */
 } tn_metric;
 
 extern const tn_metric *const tn_all_metrics[]; /* NULL-terminated */
 const tn_metric *tn_metric_find(const char *name);
+/* Whether the metric of that name, which must exist, judges scores of the target. */
+bool tn_metric_fits(const char *name, tn_target target);
+tn_target tn_metrics_target(const tn_metrics *m);
 
 /* The integers that checkpoints keep in metrics.safetensors. The histogram is [2][bins]: negatives,
  * positives; the sums are [6] pairs, low word first, in the order of numerics section 7. Other

@@ -94,7 +94,10 @@ void tn_metrics_subtract(tn_metrics *m, const tn_metrics *older)
         m->cell[i] -= m->cell[i] < older->cell[i] ? m->cell[i] : older->cell[i];
     }
     for (uint32_t k = 0; k < TN_ALL_SUMS; k++) {
-        m->sum[k] -= m->sum[k] < older->sum[k] ? m->sum[k] : older->sum[k];
+        const bool is_signed =
+            m->opts.target == TN_TARGET_NUMBER && (k == TN_SUM_WY || k == TN_SUM_WP);
+        const bool less = !is_signed && m->sum[k] < older->sum[k];
+        m->sum[k] -= less ? m->sum[k] : older->sum[k];
     }
     m->rows -= m->rows < older->rows ? m->rows : older->rows;
 }

@@ -24,7 +24,8 @@ enum {
     TN_CELL_ONE = 1 << 16, /* weight 1 in a histogram cell */
 };
 
-/* Up to TN_SUM_AE in the order of docs/numerics.md section 7, as checkpoints keep them. */
+/* Up to TN_SUM_AE in the order of docs/numerics.md section 7, as checkpoints keep them. Two's
+ * complement: of numbers, wy and wp may be negative. */
 typedef enum tn_sum {
     TN_SUM_W,
     TN_SUM_WY,
@@ -33,8 +34,8 @@ typedef enum tn_sum {
     TN_SUM_SE, /* w (p - y)^2 */
     TN_SUM_AE, /* w |p - y| */
     TN_SAVED_SUMS,
-    TN_SUM_APE = TN_SAVED_SUMS, /* w |p - y| / y over y > 0 */
-    TN_SUM_WNZ,                 /* w over y > 0 */
+    TN_SUM_APE = TN_SAVED_SUMS, /* w |p - y| / |y| over y != 0 */
+    TN_SUM_WNZ,                 /* w over y != 0 */
     TN_SUMS,
     TN_BAND_SUMS = TN_SUM_WP + 1, /* w, wy, wp of an equal-width bin of p */
     TN_ALL_SUMS = TN_SUMS + TN_BAND_SUMS * TN_ECE_BINS_MAX,
@@ -49,12 +50,14 @@ enum {
 };
 
 __extension__ typedef unsigned __int128 tn_u128;
+__extension__ typedef __int128 tn_i128;
 
 /* The parameters of scoring, the same for all rows of a metrics object. */
 typedef struct tn_scoring {
     double shift;      /* ln q of the down-sampling correction */
     double logit_clip; /* the loss sees the logit within +-this */
     double n_bands;    /* equal-width bins of p */
+    tn_target target;
 } tn_scoring;
 
 typedef struct tn_score_block {
@@ -67,14 +70,14 @@ typedef struct tn_score_block {
     double z[TN_SCORE_BLOCK];               /* corrected */
     double y[TN_SCORE_BLOCK];
     double w[TN_SCORE_BLOCK];
-    double e[TN_SCORE_BLOCK]; /* for the loops, up to is_positive */
+    double e[TN_SCORE_BLOCK]; /* for the loops, up to is_not_0 */
     double work[TN_SCORE_BLOCK];
     double is_far[TN_SCORE_BLOCK];
     double is_up[TN_SCORE_BLOCK];
-    double is_positive[TN_SCORE_BLOCK];
-    int32_t bin[TN_SCORE_BLOCK];  /* 0 .. TN_BINS - 1 */
-    int32_t band[TN_SCORE_BLOCK]; /* 0 .. n_bands - 1 */
-    int64_t cell[TN_SCORE_BLOCK]; /* rint(w * 2^16) */
+    double is_not_0[TN_SCORE_BLOCK]; /* the label */
+    int32_t bin[TN_SCORE_BLOCK];     /* 0 .. TN_BINS - 1 */
+    int32_t band[TN_SCORE_BLOCK];    /* 0 .. n_bands - 1 */
+    int64_t cell[TN_SCORE_BLOCK];    /* rint(w * 2^16) */
 } tn_score_block;
 
 tn_scoring tn_scoring_of(const tn_metrics_opts *opts);
@@ -92,7 +95,7 @@ static inline tn_u128 tn_score_term(const tn_score_block *b, tn_sum k, uint32_t 
         return (tn_u128)b->fixed[k][row];
     }
     double scaled = rint(b->x[k][row] * 0x1p32); /* halves to even, as everywhere here */
-    return (tn_u128)(scaled < 0x1p95 ? scaled : 0x1p95);
+    return (tn_u128)(tn_i128)(scaled < 0x1p95 ? scaled : 0x1p95);
 }
 
 struct tn_metrics {

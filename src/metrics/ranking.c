@@ -4,9 +4,12 @@
  */
 #include "metrics/ranking.h"
 
+#include "base/core/alloc.h"
 #include "base/math/fmath.h"
+#include "base/math/key.h"
 #include "metrics/metrics_state.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define BIN_LOW (-16.0)
@@ -213,6 +216,125 @@ double tn_metric_gauc_skipped(const tn_metrics *m)
     double sums[3] = {0};
     sum_groups(m, sums);
     return tn_ratio(sums[0] - sums[1], sums[0]);
+}
+
+/* ---- pairs within groups ---- */
+
+/* Of one group at a time: its different labels, ascending, and a tree of the weights of rows by
+ * their labels (Fenwick 1994): place i, from 1, holds those of the last i & -i labels up to i. */
+typedef struct pair_counter {
+    float *label;
+    uint64_t *tree;
+    size_t n;
+} pair_counter;
+
+static int by_value(const void *a, const void *b)
+{
+    const float x = *(const float *)a;
+    const float y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+static void count_labels(pair_counter *c, const tn_kept_row *rows, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        c->label[i] = rows[i].label;
+    }
+    qsort(c->label, n, sizeof *c->label, by_value);
+    c->n = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (c->n == 0 || c->label[c->n - 1] < c->label[i]) {
+            c->label[c->n++] = c->label[i];
+        }
+    }
+    memset(c->tree, 0, (c->n + 1) * sizeof *c->tree);
+}
+
+/* Labels below this one. */
+static size_t place_of(const pair_counter *c, float label)
+{
+    size_t from = 0;
+    size_t to = c->n;
+    while (from < to) {
+        const size_t middle = (from + to) / 2;
+        if (c->label[middle] < label) {
+            from = middle + 1;
+        } else {
+            to = middle;
+        }
+    }
+    return from;
+}
+
+static void add_weight(pair_counter *c, size_t place, uint64_t weight)
+{
+    for (size_t i = place + 1; i <= c->n; i += i & -i) {
+        c->tree[i] += weight;
+    }
+}
+
+static uint64_t weight_below(const pair_counter *c, size_t place)
+{
+    uint64_t sum = 0;
+    for (size_t i = place; i > 0; i -= i & -i) {
+        sum += c->tree[i];
+    }
+    return sum;
+}
+
+/* Weights of pairs of the rows added, or of rows[from..to) with those added. */
+static tn_u128 pairs_with(const pair_counter *c, const tn_kept_row *rows, size_t from, size_t to)
+{
+    tn_u128 sum = 0;
+    for (size_t i = from; i < to; i++) {
+        const uint64_t below = weight_below(c, place_of(c, rows[i].label));
+        sum += (tn_u128)tn_kept_weight(rows[i].weight) * below;
+    }
+    return sum;
+}
+
+/* The share of pairs y_i > y_j whose scores have that order, equal scores half; NAN: there is none.
+ * The rows ascend by score. */
+static double ordered_pairs(pair_counter *c, const tn_kept_row *rows, size_t n)
+{
+    tn_u128 twice = 0;
+    count_labels(c, rows, n);
+    for (size_t from = 0, to = 0; from < n; from = to) {
+        while (to < n && rows[to].key == rows[from].key) {
+            to++;
+        }
+        twice += pairs_with(c, rows, from, to); /* rows below, and once more with their equals */
+        for (size_t i = from; i < to; i++) {
+            add_weight(c, place_of(c, rows[i].label), tn_kept_weight(rows[i].weight));
+        }
+        twice += pairs_with(c, rows, from, to);
+    }
+    return tn_ratio((double)twice, 2 * (double)pairs_with(c, rows, 0, n));
+}
+
+/* A group counts as in gauc, but for clicks, which there are none of. */
+double tn_metric_pairwise_accuracy(const tn_metrics *m)
+{
+    const tn_kept_row *rows = tn_kept_sorted(m->kept, TN_KEPT_BY_GROUP);
+    const size_t n = m->kept->n;
+    pair_counter c = {.label = tn_alloc(n + 1, sizeof *c.label, "labels of groups"),
+                      .tree = tn_alloc(n + 1, sizeof *c.tree, "labels of groups")};
+    double weights = 0;
+    double sum = 0;
+    for (size_t from = 0, to = 0; from < n; from = to) {
+        uint64_t weight = 0;
+        for (; to < n && rows[to].group == rows[from].group; to++) {
+            weight += tn_kept_weight(rows[to].weight);
+        }
+        const double share = rows[from].group == TN_NO_GROUP
+                                 ? (double)NAN
+                                 : ordered_pairs(&c, rows + from, to - from);
+        weights += isnan(share) ? 0 : (double)weight;
+        sum += isnan(share) ? 0 : (double)weight * share;
+    }
+    tn_free(c.label);
+    tn_free(c.tree);
+    return tn_ratio(sum, weights);
 }
 
 /* ---- curves ---- */

@@ -21,11 +21,12 @@
 #define WEIGHT_MAX 0x1p20
 #define BIN_LOW 16.0
 #define BINS_PER_UNIT 0x1p15
-#define A_MAX 700.0 /* e^-700 is as good as 0 at 2^-32 */
+#define ERROR_MAX 0x1p63 /* times 2^32, times 2^32 rows: fits 128 bits with a sign */
+#define A_MAX 700.0      /* e^-700 is as good as 0 at 2^-32 */
 
 enum { EXPONENT_BIAS = 1023, MANTISSA_BITS = 52 };
 
-/* rint for 0 <= x < 2^51; of a larger x, any number: its block is wide and does not use it. */
+/* rint for |x| < 2^51; of a larger x, any number: its block is wide and does not use it. */
 static inline int64_t rounded(double x)
 {
     double sum = x + ROUNDER;
@@ -87,7 +88,7 @@ static inline void prepare(tn_score_block *restrict b)
     for (uint32_t i = 0; i < n; i++) {
         b->is_far[i] = b->e[i] > 0.41421356237309504880 ? 1 : 0;
         b->is_up[i] = b->z[i] >= 0 ? 1 : 0;
-        b->is_positive[i] = b->y[i] > 0 ? 1 : 0;
+        b->is_not_0[i] = b->y[i] > 0 ? 1 : 0;
     }
     clamp(b->work, b->z, n, (double)INFINITY);
 }
@@ -102,15 +103,15 @@ static TN_HOT void score(tn_score_block *restrict b, double n_bands)
         double e = b->e[i];
         double p = (b->is_up[i] + (1 - b->is_up[i]) * e) / (1 + e);
         double gap = fabs(p - y);
-        double positive = b->is_positive[i];
+        double not_0 = b->is_not_0[i];
         b->x[TN_SUM_W][i] = w;
         b->x[TN_SUM_WY][i] = w * y;
         b->x[TN_SUM_WP][i] = w * p;
         b->x[TN_SUM_WL][i] = w * (b->work[i] - b->z[i] * y + log1p_unit(e, b->is_far[i]));
         b->x[TN_SUM_SE][i] = w * (gap * gap);
         b->x[TN_SUM_AE][i] = w * gap;
-        b->x[TN_SUM_APE][i] = w * positive * gap; /* over y: see relate */
-        b->x[TN_SUM_WNZ][i] = w * positive;
+        b->x[TN_SUM_APE][i] = w * not_0 * gap; /* over y: see relate */
+        b->x[TN_SUM_WNZ][i] = w * not_0;
         b->work[i] = p * n_bands;
     }
     clamp(b->e, b->work, n, n_bands - 1);
@@ -119,11 +120,31 @@ static TN_HOT void score(tn_score_block *restrict b, double n_bands)
     }
 }
 
-/* Divides the errors by their labels, which only soft ones need. */
+/* The same of other targets: of numbers z is the prediction; else no row alone is right or wrong.
+ */
+static void score_as_is(tn_score_block *b, bool is_number)
+{
+    for (uint32_t i = 0; i < b->n; i++) {
+        const double w = b->w[i];
+        const double gap = is_number ? fabs(b->z[i] - b->y[i]) : 0;
+        const double not_0 = b->y[i] != 0 ? 1 : 0;
+        b->x[TN_SUM_W][i] = w;
+        b->x[TN_SUM_WY][i] = w * b->y[i];
+        b->x[TN_SUM_WP][i] = is_number ? w * b->z[i] : 0;
+        b->x[TN_SUM_WL][i] = 0;
+        b->x[TN_SUM_SE][i] = w * (gap * gap);
+        b->x[TN_SUM_AE][i] = w * gap;
+        b->x[TN_SUM_APE][i] = w * not_0 * gap;
+        b->x[TN_SUM_WNZ][i] = w * not_0;
+        b->band[i] = 0;
+    }
+}
+
+/* Divides the errors by their labels, which only those need that are neither 0 nor 1. */
 static void relate(tn_score_block *b)
 {
     for (uint32_t i = 0; i < b->n; i++) {
-        b->x[TN_SUM_APE][i] /= b->y[i] > 0 ? b->y[i] : 1;
+        b->x[TN_SUM_APE][i] /= b->y[i] != 0 ? fabs(b->y[i]) : 1;
     }
 }
 
@@ -150,7 +171,7 @@ static TN_HOT int64_t to_fixed(tn_score_block *restrict b)
         const double *restrict x = b->x[k];
         int64_t *restrict fixed = b->fixed[k];
         for (uint32_t i = 0; i < n; i++) {
-            over |= x[i] < FIXED_MAX ? 0 : 1;
+            over |= fabs(x[i]) < FIXED_MAX ? 0 : 1;
             fixed[i] = rounded(x[i] * 0x1p32);
         }
     }
@@ -159,9 +180,13 @@ static TN_HOT int64_t to_fixed(tn_score_block *restrict b)
 
 /* The rows as doubles. Returns how many logits are not finite. */
 static TN_HOT int64_t load(tn_score_block *restrict b, const tn_scored *rows, uint32_t from,
-                           double shift)
+                           const tn_scoring *s)
 {
     const uint32_t n = b->n;
+    const double shift = s->shift;
+    const bool classes = s->target <= TN_TARGET_SIDE;
+    const double least = classes ? 0 : -TN_LABEL_MAX;
+    const double most = classes ? 1 : TN_LABEL_MAX;
     const float *restrict z = rows->logit + from;
     const float *restrict y = rows->label + from;
     int64_t bad = 0;
@@ -171,8 +196,8 @@ static TN_HOT int64_t load(tn_score_block *restrict b, const tn_scored *rows, ui
         bad += fabsf(z[i]) <= FLT_MAX ? 0 : 1;
         b->z[i] = (double)z[i] + shift;
         double label = (double)y[i];
-        soft |= (label > 0) & (label < 1);
-        outside |= !((label >= 0) & (label <= 1));
+        soft |= (label != 0) & (label != 1);
+        outside |= !((label >= least) & (label <= most));
         b->y[i] = label;
     }
     TN_ASSERT(outside == 0);
@@ -205,12 +230,26 @@ static void clip_loss(tn_score_block *b, double limit)
     }
 }
 
+/* TN_E_LIMIT when a row's squared error is more than its sum has room for. */
+static tn_status check_errors(const tn_score_block *b, uint32_t from, tn_error *err)
+{
+    for (uint32_t i = 0; i < b->n; i++) {
+        if (!(b->x[TN_SUM_SE][i] < ERROR_MAX)) {
+            return tn_fail(err, TN_E_LIMIT,
+                           "row %u: prediction %g, label %g, weight %g: too far apart for metrics, "
+                           "which hold less than %g of weight (prediction - label)^2",
+                           from + i, b->z[i], b->y[i], b->w[i], ERROR_MAX);
+        }
+    }
+    return TN_OK;
+}
+
 tn_status tn_score_block_fill(tn_score_block *b, const tn_scoring *s, const tn_scored *rows,
                               uint32_t from, tn_error *err)
 {
     TN_ASSERT(from < rows->n);
     b->n = rows->n - from < TN_SCORE_BLOCK ? rows->n - from : TN_SCORE_BLOCK;
-    if (load(b, rows, from, s->shift) > 0) {
+    if (load(b, rows, from, s) > 0) {
         uint32_t i = from;
         while (isfinite(rows->logit[i])) {
             i++;
@@ -219,7 +258,11 @@ tn_status tn_score_block_fill(tn_score_block *b, const tn_scoring *s, const tn_s
                        isnan(rows->logit[i]) ? "nan" : "infinite");
     }
     weigh(b, rows->weight != NULL ? rows->weight + from : NULL);
-    score(b, s->n_bands);
+    if (s->target == TN_TARGET_CLICK) {
+        score(b, s->n_bands);
+    } else {
+        score_as_is(b, s->target == TN_TARGET_NUMBER);
+    }
     if (b->soft) {
         relate(b);
     }
@@ -228,7 +271,7 @@ tn_status tn_score_block_fill(tn_score_block *b, const tn_scoring *s, const tn_s
         clip_loss(b, s->logit_clip);
     }
     b->wide = to_fixed(b) != 0;
-    return TN_OK;
+    return b->wide && s->target == TN_TARGET_NUMBER ? check_errors(b, from, err) : TN_OK;
 }
 
 tn_u128 tn_score_block_total(const tn_score_block *b, tn_sum k)
@@ -252,6 +295,7 @@ tn_scoring tn_scoring_of(const tn_metrics_opts *opts)
     double q = opts->sampling > 0 ? opts->sampling : 1;
     double c = opts->clip;
     return (tn_scoring){
+        .target = opts->target,
         .shift = q < 1 ? tn_ln(q) : 0,
         .logit_clip = c > 0 ? tn_ln((1 - c) / c) : (double)INFINITY,
         .n_bands = opts->ece_bins > 0 ? opts->ece_bins : TN_ECE_BINS,

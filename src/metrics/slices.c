@@ -30,8 +30,9 @@ struct tn_slices {
 
 static tn_status new_metrics(const tn_slices *s, tn_metrics **out, tn_error *err)
 {
-    return tn_metrics_new(out, &(tn_metrics_opts){.coarse = true, .sampling = s->opts.sampling},
-                          err);
+    const tn_metrics_opts opts = {
+        .coarse = true, .sampling = s->opts.sampling, .target = s->opts.target};
+    return tn_metrics_new(out, &opts, err);
 }
 
 static tn_status allocate(tn_slices *s, tn_error *err)
@@ -56,7 +57,8 @@ tn_status tn_slices_new(tn_slices **out, const tn_slices_opts *opts, tn_error *e
     tn_slices *s = NULL;
     TN_TRY(TN_ALLOC(s, 1, "slices", err));
     s->opts = *opts;
-    s->scoring = tn_scoring_of(&(tn_metrics_opts){.sampling = opts->sampling});
+    s->scoring =
+        tn_scoring_of(&(tn_metrics_opts){.sampling = opts->sampling, .target = opts->target});
     tn_status status = allocate(s, err);
     if (status != TN_OK) {
         tn_slices_free(s);

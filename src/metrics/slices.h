@@ -20,7 +20,8 @@ enum { TN_SLICES_MAX = 1 << 16 };
 typedef struct tn_slices_opts {
     uint32_t slices_max; /* 1 .. TN_SLICES_MAX */
     uint64_t rows_min;   /* 0: every slice is reported */
-    double sampling;     /* as in tn_metrics_opts */
+    double sampling;     /* as in tn_metrics_opts, as the next */
+    tn_target target;
 } tn_slices_opts;
 
 /* Signs of the slot's values. Lent for the call. */

@@ -57,7 +57,7 @@ typedef struct tn_exported_model {
     tn_exported_group *group; /* per group of the schema */
     bool *used;               /* per slot: some input takes it */
     const tn_json *nodes;
-    const char *logit;
+    const char *logit; /* its nodes; of another target than clicks both are the score */
     const char *pctr;
     tn_calibration calibration; /* of both; kind NONE: there is none */
     tn_params *params;

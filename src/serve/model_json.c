@@ -102,6 +102,24 @@ static tn_status read_spec(reading *r, const tn_json *object, bool numeric, uint
     return TN_OK;
 }
 
+static uint32_t items_in(const tn_json *list)
+{
+    return list != NULL && list->kind == TN_JSON_LIST ? list->n : 0;
+}
+
+/* What the model predicts, before its rows can be described. */
+static tn_target target_of(const tn_json *model)
+{
+    const tn_json *outputs = tn_json_get(model, "outputs");
+    const tn_json *one = items_in(outputs) == 1 ? outputs->first : NULL;
+    const char *task = tn_json_as_str(tn_json_get(one, "task"));
+    uint32_t t = 0;
+    while (task != NULL && t < TN_TARGETS && strcmp(task, tn_target_words[t]) != 0) {
+        t++;
+    }
+    return task != NULL && t < TN_TARGETS ? (tn_target)t : TN_TARGET_CLICK;
+}
+
 /* How records are written: as the training data, with the options of the caller laid over. */
 static const tn_tree *source_of(const reading *r)
 {
@@ -124,6 +142,7 @@ static tn_status make_schema(reading *r, uint32_t n)
     tn_status status = TN_OK;
     tn_status fault = b->diag.n_errors > 0 || r->data == NULL ? TN_E_CKPT : TN_E_CONFIG;
     tn_fields_bind_some(&binder, tn_data_fields, source_of(r), &b->data);
+    b->data.target = target_of(r->model);
     if (r->data != NULL) {
         const tn_binder given = {.arena = b->arena, .diag = &b->diag, .path = "data"};
         tn_format_check_data(&given, r->data, &b->data);
@@ -137,11 +156,6 @@ static tn_status make_schema(reading *r, uint32_t n)
         return tn_fail(r->err, fault, "'%s': %.1200s", r->what, tn_text_str(&b->diag.text));
     }
     return status;
-}
-
-static uint32_t items_in(const tn_json *list)
-{
-    return list != NULL && list->kind == TN_JSON_LIST ? list->n : 0;
 }
 
 static tn_status read_slots(reading *r)
@@ -376,12 +390,16 @@ static tn_status read_outputs(reading *r)
 {
     const tn_json *outputs = tn_json_get(r->model, "outputs");
     const tn_json *one = items_in(outputs) == 1 ? outputs->first : NULL;
-    r->b->logit = tn_json_as_str(tn_json_get(one, "logit"));
-    r->b->pctr = tn_json_as_str(tn_json_get(one, "pctr"));
+    const bool clicks = r->b->data.target == TN_TARGET_CLICK;
+    r->b->logit = tn_json_as_str(tn_json_get(one, clicks ? "logit" : "score"));
+    r->b->pctr = clicks ? tn_json_as_str(tn_json_get(one, "pctr")) : r->b->logit;
     if (r->b->logit == NULL || r->b->pctr == NULL) {
-        return bad(r, "not one task with logit and pctr in", "outputs");
+        return bad(r, "not one task with logit and pctr, or with a score, in", "outputs");
     }
     const tn_json *calibration = tn_json_get(one, "calibration");
+    if (calibration != NULL && !clicks) {
+        return bad(r, "a calibration of what is no probability in", "outputs");
+    }
     if (calibration != NULL &&
         !tn_calibration_of_json(calibration, r->b->arena, &r->b->calibration)) {
         return bad(r, "a damaged", "calibration");

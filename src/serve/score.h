@@ -28,8 +28,9 @@ tn_status tn_scorer_new(tn_scorer **out, const tn_exported_model *b, tn_error *e
 void tn_scorer_free(tn_scorer *s); /* NULL is fine */
 
 /* logit[batch->rows] and, unless NULL, pctr[batch->rows]; corrected for sampled negatives
- * and then, where the export has a calibration, both calibrated: pctr is sigmoid(logit). TN_E_CKPT:
- * the dictionary is damaged (verify lazy); then some may be written. */
+ * and then, where the export has a calibration, both calibrated: pctr is sigmoid(logit). Of another
+ * target than clicks both are the score. TN_E_CKPT: the dictionary is damaged (verify lazy); then
+ * some may be written. */
 tn_status tn_scorer_score(tn_scorer *s, const tn_batch *batch, float *logit, float *pctr,
                           tn_error *err) TN_MUST_USE;
 

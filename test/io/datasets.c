@@ -41,7 +41,8 @@ static const tn_tree *read_yaml(datasets *d, const char *yaml)
 tn_dataset *datasets_bind(datasets *d, const char *yaml, uint32_t flags)
 {
     tn_dataset *out = tn_arena_alloc(d->arena, 1, sizeof *out, sizeof(void *));
-    if (tn_dataset_bind(out, read_yaml(d, yaml), flags, &d->binder, &d->err) != TN_OK) {
+    if (tn_dataset_bind(out, read_yaml(d, yaml), flags, TN_TARGET_CLICK, &d->binder, &d->err) !=
+        TN_OK) {
         fail_msg("%s\n%s", d->err.text, tn_text_str(&d->diag.text));
     }
     return out;

@@ -19,7 +19,7 @@
 
 tn_status setup_try(setup *s, const char *text)
 {
-    tn_dataset c;
+    tn_dataset c = {0};
     memset(s, 0, sizeof *s);
     s->arena = tn_arena_new(1 << 16);
     tn_tmpdir_make(s->dir);

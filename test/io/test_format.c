@@ -43,7 +43,7 @@ static void check(const char *yaml, char *out, size_t size)
     const tn_binder b = {.arena = arena, .diag = &diag, .path = "data"};
     const tn_yaml_in in = {.text = yaml, .size = strlen(yaml), .source = "t", .lines = true};
     const tn_tree *tree = tn_yaml_read(arena, &diag, &in);
-    tn_dataset config;
+    tn_dataset config = {0};
     tn_fields_bind(&b, tn_dataset_fields, tree, &config);
     assert_int_equal(diag.n_errors, 0);
     tn_format_check_data(&b, tn_tree_get(tree, "data"), &config.data);

@@ -132,7 +132,8 @@ static void labels_and_weights_out_of_range_are_errors(void **state)
                                                 "  2 1\n"
                                                 "  ^\n"
                                                 "hint: 'label: {threshold: T}' makes numbers "
-                                                "above T clicks");
+                                                "above T clicks; loss mse, mae or huber takes them "
+                                                "as they are");
     setup_close(&s);
 }
 

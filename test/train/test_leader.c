@@ -80,7 +80,7 @@ static void make_metrics(fixture *f)
     static const float logit[] = {-1, 0, 2};
     static const float label[] = {0, 1, 1};
     const tn_scored rows = {.n = 3, .logit = logit, .label = label};
-    f->kinds = tn_metrics_opts_of(f->k.plan[0]->run, f->k.plan[0]->schema);
+    f->kinds = tn_metrics_opts_of(f->k.plan[0]->run);
     assert_int_equal(tn_metrics_new(&f->metrics, &f->kinds, NULL), TN_OK);
     assert_int_equal(tn_metrics_add(f->metrics, &rows, NULL), TN_OK);
     tn_metrics_pack(f->metrics, &f->score);

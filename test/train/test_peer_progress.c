@@ -74,7 +74,7 @@ static void m4_lost_repeated_and_late_reports_change_no_total(void **state)
 {
     (void)state;
     tn_peer_progress *r = NULL;
-    assert_int_equal(tn_peer_progress_new(&r, 3, 1, NULL), TN_OK);
+    assert_int_equal(tn_peer_progress_new(&r, 3, &(tn_metrics_opts){.sampling = 1}, NULL), TN_OK);
     report(r, 1, 1, 2);
     report(r, 2, 2, 3); /* the one before was lost */
     assert_total(r, 5, 2);
@@ -90,7 +90,7 @@ static void what_is_no_report_does_not_count(void **state)
 {
     (void)state;
     tn_peer_progress *r = NULL;
-    assert_int_equal(tn_peer_progress_new(&r, 2, 1, NULL), TN_OK);
+    assert_int_equal(tn_peer_progress_new(&r, 2, &(tn_metrics_opts){.sampling = 1}, NULL), TN_OK);
     report(r, 1, 1, 2);
     const tn_report_note note = {.number = 2, .samples = 99, .metrics = {"scores", 6}};
     tn_peer_progress_take(r, 1, &note);
@@ -107,7 +107,7 @@ static void of_two_epochs_the_newer_one_counts(void **state)
 {
     (void)state;
     tn_peer_progress *r = NULL;
-    assert_int_equal(tn_peer_progress_new(&r, 3, 1, NULL), TN_OK);
+    assert_int_equal(tn_peer_progress_new(&r, 3, &(tn_metrics_opts){.sampling = 1}, NULL), TN_OK);
     tn_metrics *none = coarse();
     tn_text packed = {0};
     tn_metrics_pack(none, &packed);
@@ -138,7 +138,7 @@ static void figures_are_the_newest_of_each_rank(void **state)
     static char two[] = "x\0007\0y\0001";
     static char three[] = "y\0002\0z\0003";
     tn_peer_progress *r = NULL;
-    assert_int_equal(tn_peer_progress_new(&r, 4, 1, NULL), TN_OK);
+    assert_int_equal(tn_peer_progress_new(&r, 4, &(tn_metrics_opts){.sampling = 1}, NULL), TN_OK);
     tn_rank_counts one = {.number = 5, .epoch = 2, .held = {30, 20, 400}};
     one.met = (tn_met){.counts = {.records = 10, .bytes = 100, .blank = 1, .bad = 8},
                        .reasons = {.data = two, .size = sizeof two}};

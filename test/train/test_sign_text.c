@@ -47,7 +47,7 @@ static int set_up(void **state)
     const tn_binder binder = {.arena = p.arena, .diag = &p.diag};
     *state = &p;
     return tn_file_replace(p.path, rows, sizeof rows - 1, &p.err) == TN_OK &&
-                   tn_dataset_bind(&p.data, tree, 0, &binder, &p.err) == TN_OK
+                   tn_dataset_bind(&p.data, tree, 0, TN_TARGET_CLICK, &binder, &p.err) == TN_OK
                ? 0
                : 1;
 }

@@ -47,7 +47,8 @@ static void a_record_holds_what_passed_since_the_one_before(void **state)
     (void)state;
     tn_window_totals w;
     const tn_step_turn turn[] = {turn_of(0.002), turn_of(0.006), turn_of(0)};
-    assert_int_equal(tn_window_totals_init(&w, 1, NULL, 10, NULL), TN_OK);
+    assert_int_equal(tn_window_totals_init(&w, &(tn_metrics_opts){.sampling = 1}, NULL, 10, NULL),
+                     TN_OK);
     tn_window_step step = {.turn = &turn[0], .joint = 100, .bytes_in = 1000, .bytes_out = 3000};
     tn_window_totals_add(&w, &step);
     step.turn = &turn[1];
@@ -105,8 +106,10 @@ static void other_ranks_count_in_the_window_in_which_they_report(void **state)
     const tn_window_step step = {.turn = &turn, .joint = 4};
     tn_peer_progress *others = NULL;
     tn_window_totals w;
-    assert_int_equal(tn_peer_progress_new(&others, 2, 1, NULL), TN_OK);
-    assert_int_equal(tn_window_totals_init(&w, 1, others, 10, NULL), TN_OK);
+    assert_int_equal(tn_peer_progress_new(&others, 2, &(tn_metrics_opts){.sampling = 1}, NULL),
+                     TN_OK);
+    assert_int_equal(tn_window_totals_init(&w, &(tn_metrics_opts){.sampling = 1}, others, 10, NULL),
+                     TN_OK);
     report(others, 1, 12);
     tn_window_totals_add(&w, &step);
     assert_int_equal(tn_metrics_add(w.metrics, &rows, NULL), TN_OK);

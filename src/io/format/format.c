@@ -290,13 +290,20 @@ static void hint_label(const tn_label_rule *rule, bool is_number, char *out, siz
         (void)snprintf(out, room, "\nhint: name it, too, in 'values' of data.label");
         return;
     }
+    if (rule->target > TN_TARGET_SIDE) {
+        (void)snprintf(out, room, "\nhint: labels of this loss are numbers within +-%g",
+                       TN_LABEL_MAX);
+        return;
+    }
     char column[MESSAGE_MAX] = "";
     if (strcmp(rule->column, "label") != 0) {
         (void)snprintf(column, sizeof column, "column: %s, ", rule->column);
     }
     (void)snprintf(out, room, "\nhint: 'label: {%s%s", column,
-                   is_number ? "threshold: T}' makes numbers above T clicks"
-                             : "values: {TEXT: 1, OTHER: 0}}' says which texts are clicks");
+                   is_number
+                       ? "threshold: T}' makes numbers above T clicks; loss mse, mae or huber "
+                         "takes them as they are"
+                       : "values: {TEXT: 1, OTHER: 0}}' says which texts are clicks");
 }
 
 void tn_record_location_hint(const tn_schema *schema, const tn_slot_spec *spec, tn_bytes token,

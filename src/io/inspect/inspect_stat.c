@@ -30,6 +30,7 @@ typedef struct place {
 
 struct tn_stat {
     const tn_schema *schema;
+    double label_low, label_high;
     uint64_t rows, labelled, clicks, soft, weighted, grouped, zero_weight;
     double labels, weights;
     slot_stat *slot;       /* n_specs */
@@ -104,6 +105,9 @@ static void count_row(tn_stat *s, const tn_parsed_row *row)
     s->zero_weight += row->weight == 0;
     s->grouped += row->group != TN_NO_GROUP;
     if (!isnan(row->label)) {
+        const double label = (double)row->label;
+        s->label_low = s->labelled > 0 ? fmin(s->label_low, label) : label;
+        s->label_high = s->labelled > 0 ? fmax(s->label_high, label) : label;
         s->labelled++;
         s->labels += (double)row->label;
         s->clicks += row->label > 0.5F;
@@ -304,7 +308,10 @@ void tn_stat_text(tn_stat *s, uint32_t top, tn_text *out)
 {
     TN_ASSERT(top <= TN_STAT_TOP_MAX);
     tn_text_addf(out, "rows %llu\n", (unsigned long long)s->rows);
-    if (s->labelled > 0) {
+    if (s->labelled > 0 && s->schema->label->target > TN_TARGET_SIDE) {
+        tn_text_addf(out, "labels from %.6g to %.6g, mean %.6g\n", s->label_low, s->label_high,
+                     ratio(s->labels, (double)s->labelled));
+    } else if (s->labelled > 0) {
         tn_text_addf(out, "clicks %llu (%.4f%%), mean label %.6g", (unsigned long long)s->clicks,
                      100 * ratio((double)s->clicks, (double)s->labelled),
                      ratio(s->labels, (double)s->labelled));
@@ -392,6 +399,10 @@ void tn_stat_json(tn_stat *s, uint32_t top, tn_text *out)
     tn_json_count(out, "clicks", s->clicks);
     tn_json_count(out, "soft", s->soft);
     tn_json_f64(out, "label_mean", ratio(s->labels, (double)s->labelled));
+    if (s->schema->label->target > TN_TARGET_SIDE && s->labelled > 0) {
+        tn_json_f64(out, "label_min", s->label_low);
+        tn_json_f64(out, "label_max", s->label_high);
+    }
     tn_json_f64(out, "weight_mean", ratio(s->weights, (double)s->rows));
     tn_json_count(out, "zero_weight", s->zero_weight);
     tn_json_count(out, "grouped", s->grouped);

@@ -60,6 +60,9 @@ static void add_label(const tn_label_rule *label, tn_text *out)
 {
     tn_text_adds(out, "label:");
     add_name(out, "column", label->none ? NULL : label->column);
+    if (label->target != TN_TARGET_CLICK) {
+        tn_text_addf(out, " target %s", tn_target_words[label->target]);
+    }
     if (!isnan(label->threshold)) {
         tn_text_addf(out, " threshold %a", label->threshold);
     }

@@ -33,8 +33,8 @@ static void switch_rules_off(const tn_tables *slots)
     }
 }
 
-tn_status tn_dataset_bind(tn_dataset *out, const tn_tree *root, uint32_t flags, const tn_binder *b,
-                          tn_error *err)
+tn_status tn_dataset_bind(tn_dataset *out, const tn_tree *root, uint32_t flags, tn_target target,
+                          const tn_binder *b, tn_error *err)
 {
     *out = (tn_dataset){0};
     uint32_t faults = b->diag->n_errors;
@@ -45,6 +45,7 @@ tn_status tn_dataset_bind(tn_dataset *out, const tn_tree *root, uint32_t flags, 
     if (b->diag->n_errors != faults) {
         return tn_fail(err, TN_E_CONFIG, "the options do not fit together");
     }
+    out->data.target = target;
     if ((flags & TN_DATASET_PARTS) == 0) {
         out->data.part_bytes = TN_PART_WHOLE;
     }
@@ -112,6 +113,7 @@ tn_status tn_dataset_bind_target(tn_dataset *out, const tn_dataset *from, const 
     inner.path = "to";
     tn_fields_bind(&inner, tn_data_fields, tn_tree_merge(b->arena, names, data), &out->data);
     tn_format_check_data(&inner, data, &out->data);
+    out->data.target = from->data.target;
     if (b->diag->n_errors != faults) {
         return tn_fail(err, TN_E_CONFIG, "the options of the output do not fit together");
     }

@@ -2,7 +2,7 @@
  * without training.
  *
  *     tn_dataset from, to;
- *     TN_TRY(tn_dataset_bind(&from, tree, TN_DATASET_AS_READ, &binder, err));
+ *     TN_TRY(tn_dataset_bind(&from, tree, TN_DATASET_AS_READ, TN_TARGET_CLICK, &binder, err));
  *     TN_TRY(tn_dataset_bind_target(&to, &from, target_tree, 0, &binder, err));
  *
  * Everything lives in the binder's arena.
@@ -35,9 +35,10 @@ enum {
     TN_DATASET_PARTS = 4,
 };
 
-/* From the tree of a configuration; other sections are not looked at. Faults go to b->diag. */
-tn_status tn_dataset_bind(tn_dataset *out, const tn_tree *root, uint32_t flags, const tn_binder *b,
-                          tn_error *err) TN_MUST_USE;
+/* From the tree of a configuration; other sections are not looked at: `target` is of its loss.
+ * Faults go to b->diag. */
+tn_status tn_dataset_bind(tn_dataset *out, const tn_tree *root, uint32_t flags, tn_target target,
+                          const tn_binder *b, tn_error *err) TN_MUST_USE;
 
 /* The same rows in another file: the slots of `from`, which must outlive it, and the options of
  * `data` (a map like the section `data:`, with `format`), which inherit the names of label, weight,

@@ -125,7 +125,8 @@ void tn_reader_quit(tn_reader *reader);
  * megabyte), after down-sampling; waits for it. TN_END: there is no row, or no part for
  * this reader yet. For bias_init: prior. */
 typedef struct tn_prior {
-    double clicks, weight; /* weight > 0; their ratio is the rate */
+    double clicks, weight; /* weight > 0; their ratio is the rate. Of a target of numbers `clicks`
+                            * are the labels, and the ratio is their mean */
 } tn_prior;
 tn_status tn_reader_prior(tn_reader *reader, tn_prior *out, tn_error *err) TN_MUST_USE;
 

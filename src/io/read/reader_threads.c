@@ -416,12 +416,14 @@ static bool is_left_out(const assembly *a, uint32_t i, uint64_t stream, bool *we
 static void learn_prior(assembly *a, uint64_t stream)
 {
     tn_prior prior = {0};
+    const bool is_number = a->r->schema->data->target == TN_TARGET_NUMBER;
     for (uint32_t i = 0; i < a->window.n; i++) {
         bool weightless;
         const tn_parsed_row *row = row_of(a, i);
         if (!is_left_out(a, i, stream, &weightless)) {
             prior.weight += (double)row->weight;
-            prior.clicks += row->label > 0.5F ? (double)row->weight : 0;
+            const double click = row->label > 0.5F ? 1 : 0;
+            prior.clicks += (double)row->weight * (is_number ? (double)row->label : click);
         }
     }
     (void)pthread_mutex_lock(&a->r->lock);

@@ -35,7 +35,7 @@ typedef struct tn_batch {
     uint32_t n_slots;
     uint32_t n_numeric;
     uint32_t n_keys;     /* all slots together */
-    float *label;        /* rows; 0 .. 1; above .5 is a click. NAN with `label: none` */
+    float *label;        /* rows; of data.target; above .5 is a click. NAN with `label: none` */
     float *weight;       /* rows; NULL when all are 1 */
     float *numeric;      /* rows * n_numeric, after transforms */
     tn_slot *slot;       /* n_slots */

@@ -34,13 +34,14 @@ const tn_field tn_data_fields[] = {
                      "column of the label (default label), {column: .., values: {text: number}}, "
                      "{column: .., threshold: t}, or none"),
     TN_FIELD_STR(tn_data_opts, weight, "~", "column of row weights"),
-    TN_FIELD_STR(tn_data_opts, group, "~", "column whose value groups GAUC"),
+    TN_FIELD_STR(tn_data_opts, group, "~",
+                 "column whose value groups rows, for GAUC and loss pairwise"),
     TN_FIELD_STR(tn_data_opts, record_id, "~", "column carried into predictions"),
     TN_FIELD_STR(tn_data_opts, bad_records_max, "0",
                  "bad records to skip before the run ends: a number, or a share as in 0.1%"),
     TN_FIELD_U32W(tn_data_opts, shuffle, "auto", 0, 16777216, "rows", auto_word,
                   "rows held back and permuted while training; 0: as read; auto: 65536, or all of "
-                  "up to 262144"),
+                  "up to 262144; 0 with loss pairwise"),
     TN_FIELD_U32W(tn_data_opts, readers, "auto", 1, 256, "threads", auto_word,
                   "threads that parse records"),
     TN_FIELD_F64(tn_data_opts, negative_sampling, "1", 1e-9, 1, "",

@@ -7,6 +7,7 @@
 #define TN_IO_DATAOPTS_H
 
 #include "config/values.h"
+#include "io/schema/target.h"
 
 /* tn_data_opts.part_bytes of tools, which ask for no parts: every file is one. */
 #define TN_PART_WHOLE (UINT64_C(1) << 62)
@@ -62,6 +63,7 @@ typedef struct tn_data_opts {
     double wait_s; /* INFINITY: for ever */
     bool next;     /* `valid` was the word next, and is empty now */
     bool again;    /* set by the program: a day that is learned, or lies before one */
+    tn_target target;    /* of the loss: set by the program, no option */
 } tn_data_opts;
 
 typedef struct tn_slot_opts {

@@ -285,8 +285,12 @@ static void make_specs(making *m, const tn_tables *slots)
 
 /* ---- the label ---- */
 
+const char *const tn_target_words[] = {"click", "side", "number", "order", NULL};
+
 static const tn_field unit_number = {
     .kind = TN_KIND_F64, .key = "values", .min = 0, .max = 1, .unit = ""};
+static const tn_field label_number = {
+    .kind = TN_KIND_F64, .key = "values", .min = -TN_LABEL_MAX, .max = TN_LABEL_MAX, .unit = ""};
 static const tn_field any_number = {.kind = TN_KIND_F64,
                                     .key = "threshold",
                                     .min = -(double)INFINITY,
@@ -303,9 +307,12 @@ static void read_values(tn_label_rule *rule, const tn_tree *map, const tn_binder
     const char **text = TN_NEW_ARRAY(b->arena, const char *, n);
     float *value = TN_NEW_ARRAY(b->arena, float, n);
     uint32_t i = 0;
+    const tn_field *number = rule->target <= TN_TARGET_SIDE ? &unit_number : &label_number;
     for (const tn_tree *t = map->first; t != NULL; t = t->next) {
         double y = 0;
-        (void)tn_read_scalar(b, &unit_number, t, &y);
+        if (tn_read_scalar(b, number, t, &y) && !tn_target_takes(rule->target, y)) {
+            tn_diag_error(b->diag, &t->at, "a label of this loss is 0 or 1, not %g", y);
+        }
         text[i] = t->key;
         value[i++] = (float)y;
     }
@@ -329,10 +336,11 @@ static void read_member(tn_label_rule *rule, const tn_tree *t, const tn_binder *
 }
 
 /* NULL tree: column `label`. Faults go to b->diag; then some rule is returned all the same. */
-static const tn_label_rule *read_label_rule(const tn_tree *tree, const tn_binder *b)
+static const tn_label_rule *read_label_rule(const tn_tree *tree, tn_target target,
+                                            const tn_binder *b)
 {
     tn_label_rule *rule = TN_NEW(b->arena, tn_label_rule);
-    *rule = (tn_label_rule){.column = "label", .threshold = (double)NAN};
+    *rule = (tn_label_rule){.column = "label", .target = target, .threshold = (double)NAN};
     if (tn_tree_is_null(tree)) {
         return rule;
     }
@@ -367,11 +375,9 @@ bool tn_label_of_number(const tn_label_rule *rule, double y, float *out)
         *out = y > rule->threshold ? 1.0F : 0.0F;
         return true;
     }
-    if (!(y >= 0 && y <= 1) && y != -1) {
-        return false;
-    }
-    *out = y == -1 ? 0.0F : (float)y;
-    return true;
+    const double label = y == -1 && rule->target <= TN_TARGET_SIDE ? 0 : y;
+    *out = (float)label;
+    return tn_target_takes(rule->target, label);
 }
 
 bool tn_label_of_text(const tn_label_rule *rule, const char *text, size_t size, float *out)
@@ -618,7 +624,7 @@ tn_status tn_schema_begin(tn_schema **out, const tn_data_opts *data, const tn_bi
     making m = {.s = s, .b = b};
     s->data = data;
     read_text_options(&m);
-    s->label = read_label_rule(data->label, b);
+    s->label = read_label_rule(data->label, data->target, b);
     if (data->format == NULL || b->diag->n_errors != faults) {
         return tn_fail(err, TN_E_CONFIG, "data: the options do not fit together");
     }

@@ -7,6 +7,7 @@
 #define TN_IO_SCHEMA_H
 
 #include "base/core/error.h"
+#include "io/schema/target.h"
 #include "io/schema/transform.h"
 
 #include <math.h>
@@ -82,6 +83,7 @@ static inline bool tn_spec_is_number(const tn_slot_spec *spec)
 typedef struct tn_label_rule {
     const char *column;
     bool none;
+    tn_target target;
     double threshold;  /* NAN: none; above it is a click */
     uint32_t n_values; /* 0: labels are numbers */
     const char *const *text;
@@ -165,7 +167,7 @@ uint32_t tn_columns_find(const tn_columns *columns, const char *text, size_t siz
 /* The spec that takes an index, or TN_NOWHERE. */
 uint32_t tn_columns_of_index(const tn_columns *columns, const tn_schema *schema, uint64_t index);
 
-/* From text or a number to 0 .. 1. False: not a label. */
+/* From text or a number to a label. False: it is none, or not one of the target. */
 bool tn_label_of_number(const tn_label_rule *rule, double y, float *out);
 /* For what most labels are: 0 or 1, under a rule that leaves them as they are. */
 static inline bool tn_label_of_bit(const tn_label_rule *rule, char c, float *out)

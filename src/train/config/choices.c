@@ -17,6 +17,7 @@
 #include "io/schema/schema.h"
 #include "models/model.h"
 #include "train/config/config.h"
+#include "train/config/loss.h"
 #include "train/config/run.h"
 
 #include <math.h>
@@ -165,7 +166,7 @@ static const char *monitor_of(const tn_run *run)
     if (run->train.stop.monitor != NULL) {
         return run->train.stop.monitor;
     }
-    return plateau->monitor != NULL ? plateau->monitor : "valid.logloss";
+    return plateau->monitor != NULL ? plateau->monitor : tn_loss_of(&run->loss)->watched;
 }
 
 static void add_stop(choosing *c, const char *monitor)
@@ -184,7 +185,8 @@ static uint32_t window_of(const choosing *c)
 static void choose_shuffle(choosing *c)
 {
     if (c->run->data.shuffle == TN_AUTO && !take_past(c, &c->data, "shuffle", "data.shuffle")) {
-        add_count(&c->data, "shuffle", window_of(c));
+        const bool pairs = c->run->data.target == TN_TARGET_ORDER; /* of rows near each other */
+        add_count(&c->data, "shuffle", pairs ? 0 : window_of(c));
     }
 }
 
@@ -200,7 +202,8 @@ static void tell(const choosing *c, uint32_t batch, uint32_t passes, double step
     } else {
         tn_text_addf(said, "about %.0f rows:", c->rows);
     }
-    if (c->run->data.shuffle == TN_AUTO && window_of(c) != WINDOW) {
+    if (c->run->data.shuffle == TN_AUTO && window_of(c) != WINDOW &&
+        c->run->data.target != TN_TARGET_ORDER) {
         tn_text_addf(said, " data.shuffle=%u,", WINDOW_OF_FEW);
     }
     if (batch > 0) {
@@ -588,12 +591,22 @@ static tn_status lay(const choosing *c, const tn_tree **tree, tn_error *err)
     return status;
 }
 
+/* A model whose scores are of another target is another model, its sums of metrics others. */
+static tn_status check_past_loss(const choosing *c, tn_error *err)
+{
+    const tn_target was = tn_loss_target(c->past);
+    const tn_target now = c->run->data.target;
+    return was == now ? TN_OK
+                      : tn_fail(err, TN_E_CONFIG,
+                                "the checkpoint is of a loss of target '%s', and loss '%s' has "
+                                "target '%s'\nhint: another run.dir, or --fresh, begins anew",
+                                tn_target_words[was], tn_loss_of(&c->run->loss)->choice.name,
+                                tn_target_words[now]);
+}
+
 tn_status tn_choices_make(const tn_binder *b, const char *past, const tn_tree **tree, tn_run *run,
                           tn_text *said, tn_error *err)
 {
-    if (!is_open(run)) {
-        return TN_OK;
-    }
     choosing c = {.b = b, .run = run, .rows = -1};
     const tn_train_opts asked = run->train;
     if (past[0] != '\0') {
@@ -601,6 +614,10 @@ tn_status tn_choices_make(const tn_binder *b, const char *past, const tn_tree **
         tn_diag unheard = {0};
         c.past = tn_yaml_read(b->arena, &unheard, &in);
         tn_diag_done(&unheard);
+        TN_TRY(check_past_loss(&c, err));
+    }
+    if (!is_open(run)) {
+        return TN_OK;
     }
     tn_status status = choose_passes(&c, said, err);
     if (status == TN_OK) {

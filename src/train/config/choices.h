@@ -3,11 +3,13 @@
  *     train.batch: auto          256 rows where a pass has fewer than 100,000 (without
  *                                data.valid 250,000), else 1024
  *     train.epochs: auto         one pass where it has 2,000 steps or more; else until
- *                                valid.logloss is not better twice in a row, at most 20 or as many
- *                                as make 1,000 steps, up to 100; without data.valid as many as
- *                                make 2,000 steps, up to 4, of lr up to 20
+ *                                valid.logloss (of other targets tn_loss.watched) is not better
+ *                                twice in a row, at most 20 or as many as make 1,000 steps, up to
+ *                                100; without data.valid as many as make 2,000 steps, up to 4, of
+ *                                lr up to 20
  *     data.shuffle: auto         65536 rows; where rows were counted for one of these, 262144 if
- *                                that holds all of a pass
+ *                                that holds all of a pass; with loss pairwise 0, so that rows of a
+ *                                group stay together
  *     train.sparse               the usual rule, written for values x_j of the size that they have,
  *                                where that is 4 or more; embedding.init likewise
  *     transform: quantiles       bounds of buckets, from the first 262,144 rows of data.train; 20,

@@ -335,7 +335,7 @@ static const char *text_at(layers *l, const tn_tree *tree, const char *section, 
     const tn_field *of = tn_field_find(l->in->fields, section);
     const tn_tree *value =
         of != NULL ? tn_field_value(arena, of, tn_tree_get(tree, section)) : NULL;
-    const tn_field *row = of != NULL ? tn_field_find(of->table, key) : NULL;
+    const tn_field *row = of != NULL && of->table != NULL ? tn_field_find(of->table, key) : NULL;
     value = value != NULL ? tn_tree_get(value, key) : NULL;
     value = row != NULL ? tn_field_value(arena, row, value) : value;
     if (value == NULL || value->kind != TN_TREE_SCALAR) {
@@ -369,6 +369,12 @@ static const tn_tree *merge_presets(layers *l, const tn_tree *first)
     const char *yaml = format != NULL && presets != NULL ? presets->format(format) : NULL;
     if (yaml != NULL) {
         (void)snprintf(source, sizeof source, "preset %s", format);
+        merged = add_preset(l, merged, source, yaml);
+    }
+    const char *loss = text_at(l, first, "loss", "type", &at);
+    yaml = loss != NULL && presets != NULL && presets->loss != NULL ? presets->loss(loss) : NULL;
+    if (yaml != NULL) {
+        (void)snprintf(source, sizeof source, TN_DEFAULT_OF "%s", loss);
         merged = add_preset(l, merged, source, yaml);
     }
     const char *model = text_at(l, first, "model", "type", &at);

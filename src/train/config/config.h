@@ -31,6 +31,7 @@ typedef struct tn_presets {
     /* model.type, model.preset; preset NULL: what this model has in place of common defaults */
     const char *(*model)(const char *model, const char *preset);
     void (*list)(const char *model, tn_text *out); /* the presets of a model; NULL: not known */
+    const char *(*loss)(const char *loss); /* loss.type: its defaults; NULL: no loss has any */
 } tn_presets;
 
 typedef struct tn_config_in {

@@ -18,6 +18,7 @@
 #include "ps/optim/schedule.h"
 #include "ps/snapshot/manifest.h"
 #include "train/config/days.h"
+#include "train/config/loss.h"
 
 #include <math.h>
 #include <string.h>
@@ -25,7 +26,6 @@
 static const char *const all_words[] = {"all", NULL};
 static const char *const inf_words[] = {"inf", NULL};
 static const char *const missing_words[] = {"zero", "init", NULL};
-static const char *const reduction_words[] = {"mean", "sum", "rows", NULL};
 static const char *const restore_words[] = {"best", "last", NULL};
 static const char *const auc_words[] = {"histogram", "exact", NULL};
 static const char *const on_error_words[] = {"stop", "warn", NULL};
@@ -102,22 +102,6 @@ static const tn_field embedding_fields[] = {
     TN_FIELD_END,
 };
 
-static const tn_field bce_fields[] = {
-    TN_FIELD_F64(tn_bce_opts, pos_weight, "1", 0, 1e6, "", "factor of the loss of clicks"),
-    TN_FIELD_F64(tn_bce_opts, label_smoothing, "0", 0, 1, "", "label y becomes y (1 - e) + e/2"),
-    TN_FIELD_CHOICE(tn_bce_opts, reduction, "mean", reduction_words,
-                    "gradients divided by the sum of weights, by 1 or by the rows"),
-    TN_FIELD_END,
-};
-
-static const tn_choice bce = {
-    .name = "bce",
-    .help = "binary cross entropy of the logit",
-    .fields = bce_fields,
-    .size = sizeof(tn_bce_opts),
-};
-static const tn_choice *const losses[] = {&bce, NULL};
-
 static const tn_field clip_fields[] = {
     TN_FIELD_F64(tn_clip_opts, global, "~", 0, 1e30, "", "norm of all gradients of a step"),
     TN_FIELD_F64(tn_clip_opts, row, "~", 0, 1e30, "", "norm of one row's gradient"),
@@ -138,7 +122,8 @@ static const tn_field plateau_fields[] = {
     TN_FIELD_F64(tn_plateau_opts, factor, "~", 0, 1, "", "of the learning rate; ~: never reduced"),
     TN_FIELD_U32(tn_plateau_opts, patience, "1", 1, 1e6, "evaluations", "without a better one"),
     TN_FIELD_F64(tn_plateau_opts, min_lr, "1e-6", 0, 1e3, "", "never below"),
-    TN_FIELD_STR(tn_plateau_opts, monitor, "~", "~: that of train.stop, else valid.auc"),
+    TN_FIELD_STR(tn_plateau_opts, monitor, "~",
+                 "~: that of train.stop, else valid.auc, or what fits the loss"),
     TN_FIELD_END,
 };
 
@@ -173,7 +158,7 @@ static const tn_field eval_fields[] = {
     TN_FIELD_STR(tn_eval_opts, every, "1epoch", "how often data.valid is evaluated"),
     TN_FIELD_U32(tn_eval_opts, batch, "4096", 1, 1 << 20, "rows", "of one step"),
     TN_FIELD_STRS(tn_eval_opts, metrics, "[auc, logloss, ne, ctr, pctr, copc, ece]",
-                  "what is shown"),
+                  "what is shown; losses other than bce and focal have defaults that fit them"),
     TN_FIELD_CHOICE(tn_eval_opts, auc, "histogram", auc_words, "exact keeps every score in memory"),
     TN_FIELD_STRS(tn_eval_opts, slices, "~", "slots whose values get metrics of their own"),
     TN_FIELD_U64(tn_eval_opts, slices_min_rows, "100", 1, 1e15, "rows", "fewer join 'other'"),
@@ -255,7 +240,7 @@ const tn_field tn_run_fields[] = {
     TN_FIELD_TABLE(tn_run, embedding, tn_embedding_opts, embedding_fields, "defaults of all slots"),
     TN_FIELD_VARIANT_WITH(tn_run, model, "widedeep", tn_model_choices, tn_model_common,
                           tn_model_common_fields, "the network"),
-    TN_FIELD_VARIANT(tn_run, loss, "bce", losses, "what is minimised"),
+    TN_FIELD_VARIANT(tn_run, loss, "bce", tn_loss_choices, "what is minimised"),
     TN_FIELD_TABLE(tn_run, train, tn_train_opts, train_fields, "how it is trained"),
     TN_FIELD_TABLE(tn_run, eval, tn_eval_opts, eval_fields, "how it is judged"),
     TN_FIELD_TABLE(tn_run, checkpoint, tn_checkpoint_opts, checkpoint_fields, "how it is saved"),
@@ -479,12 +464,70 @@ const char *tn_run_grouped_metric(const tn_run *run)
     return NULL;
 }
 
-static void check_monitor(const tn_binder *b, const tn_tree *tree, const char *path,
-                          const char *monitor)
+/* Says what else there is, since the names are many. */
+static void refuse_metric(const tn_binder *b, const tn_origin *at, const tn_run *r,
+                          const char *name)
 {
-    if (monitor != NULL && watched_metric(monitor) == NULL) {
+    static const char *const scores[] = {"probabilities of a click", "scores that say 1 above 0",
+                                         "numbers", "scores that order rows"};
+    const tn_loss *loss = tn_loss_of(&r->loss);
+    tn_text fit = {0};
+    for (const tn_metric *const *m = tn_all_metrics; *m != NULL; m++) {
+        if (tn_metric_fits((*m)->name, loss->target)) {
+            tn_text_addf(&fit, "%s%s", fit.size > 0 ? ", " : "", (*m)->name);
+        }
+    }
+    tn_diag_error(b->diag, at, "metric '%s' does not judge a model of loss '%s', which makes %s",
+                  name, loss->choice.name, scores[loss->target]);
+    tn_diag_hint(b->diag, "these do: %s", tn_text_str(&fit));
+    tn_text_done(&fit);
+}
+
+static bool fits(const tn_run *r, const char *name)
+{
+    return tn_metric_find(name) == NULL || tn_metric_fits(name, tn_loss_of(&r->loss)->target);
+}
+
+static void check_monitor(const tn_binder *b, const tn_tree *tree, const tn_run *r,
+                          const char *path, const char *monitor)
+{
+    const tn_metric *metric = monitor != NULL ? watched_metric(monitor) : NULL;
+    if (monitor != NULL && metric == NULL) {
         tn_diag_error(b->diag, place(tree, path), "'%s' is not valid.<metric>, as valid.auc",
                       monitor);
+    } else if (metric != NULL && !fits(r, metric->name)) {
+        refuse_metric(b, place(tree, path), r, metric->name);
+    }
+}
+
+/* What the loss makes impossible. */
+static void check_loss(const tn_binder *b, const tn_tree *tree, const tn_run *r)
+{
+    const tn_loss *loss = tn_loss_of(&r->loss);
+    const char *name = loss->choice.name;
+    const bool qid = r->data.format != NULL && strcmp(r->data.format, "libsvm") == 0;
+    for (uint32_t i = 0; i < r->eval.metrics.n; i++) {
+        if (!fits(r, r->eval.metrics.item[i])) {
+            refuse_metric(b, place(tree, "eval.metrics"), r, r->eval.metrics.item[i]);
+        }
+    }
+    if (loss->target == TN_TARGET_ORDER && r->data.group == NULL && !qid) {
+        tn_diag_error(b->diag,
+                      place(tree, tn_tree_at(tree, "loss.type") != NULL ? "loss.type" : "loss"),
+                      "loss '%s' needs data.group, the column whose value groups rows", name);
+    }
+    if (r->data.negative_sampling < 1 && strcmp(name, "bce") != 0) {
+        tn_diag_error(b->diag, place(tree, "data.negative_sampling"),
+                      "'data.negative_sampling' is %g, and only scores of loss 'bce' can be "
+                      "corrected for it, not those of '%s'",
+                      r->data.negative_sampling, name);
+    }
+    if (loss->target != TN_TARGET_CLICK && r->eval.calibrate != TN_CALIBRATE_AUTO &&
+        r->eval.calibrate != TN_CALIBRATE_NONE) {
+        tn_diag_error(b->diag, place(tree, "eval.calibrate"),
+                      "'eval.calibrate' is %s, and a model of loss '%s' has no probabilities to "
+                      "calibrate",
+                      tn_calibrate_choices[r->eval.calibrate], name);
     }
 }
 
@@ -492,8 +535,8 @@ static void check_watch(const tn_binder *b, const tn_tree *tree, const tn_run *r
 {
     const char *stop = r->train.stop.monitor;
     const char *plateau = r->train.reduce_on_plateau.monitor;
-    check_monitor(b, tree, "train.stop.monitor", stop);
-    check_monitor(b, tree, "train.reduce_on_plateau.monitor", plateau);
+    check_monitor(b, tree, r, "train.stop.monitor", stop);
+    check_monitor(b, tree, r, "train.reduce_on_plateau.monitor", plateau);
     if (stop != NULL && plateau != NULL && strcmp(stop, plateau) != 0) {
         tn_diag_error(b->diag, place(tree, "train.reduce_on_plateau.monitor"),
                       "train.stop watches '%s', and only one metric is watched", stop);
@@ -516,7 +559,8 @@ static void check_metrics(const tn_binder *b, const tn_tree *tree, const tn_run 
     check_words(b, place(tree, "eval.metrics"), "metric", &r->eval.metrics, names, n);
     const char *grouped = tn_run_grouped_metric(r);
     bool qid = r->data.format != NULL && strcmp(r->data.format, "libsvm") == 0;
-    if (grouped != NULL && r->data.group == NULL && !qid) {
+    const bool of_loss = tn_loss_of(&r->loss)->target == TN_TARGET_ORDER; /* which asks for it */
+    if (grouped != NULL && r->data.group == NULL && !qid && !of_loss) {
         tn_diag_error(b->diag, place(tree, "eval.metrics"),
                       "metric '%s' needs data.group, the column whose value groups rows", grouped);
     }
@@ -558,6 +602,11 @@ void tn_run_bind(const tn_binder *b, const tn_tree *tree, tn_run *out)
     check_words(b, place(tree, "export.dict"), "kind of dictionary", &out->export.dict, dicts, 2);
     check_words(b, place(tree, "export.graph"), "kind of graph", &out->export.graph, graphs, 1);
     check_metrics(b, tree, out);
+    check_loss(b, tree, out);
+    out->data.target = tn_loss_of(&out->loss)->target;
+    if (out->data.target != TN_TARGET_CLICK) {
+        out->eval.calibrate = TN_CALIBRATE_NONE;
+    }
     check_stdin(b, tree, out);
     check_days(b, tree, out);
     check_schedule(b, tree, out);

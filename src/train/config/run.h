@@ -56,11 +56,6 @@ typedef struct tn_embedding_opts {
     uint32_t reset;   /* never epoch */
 } tn_embedding_opts;
 
-typedef struct tn_bce_opts {
-    double pos_weight, label_smoothing;
-    uint32_t reduction; /* mean sum rows */
-} tn_bce_opts;
-
 typedef struct tn_clip_opts {
     double global, row, value; /* NAN: none */
 } tn_clip_opts;
@@ -153,7 +148,7 @@ typedef struct tn_run {
     tn_tables slots;
     tn_embedding_opts embedding;
     tn_variant model; /* shared: tn_model_common */
-    tn_variant loss;
+    tn_variant loss;  /* opts: tn_loss_opts */
     tn_train_opts train;
     tn_eval_opts eval;
     tn_checkpoint_opts checkpoint;

@@ -11,6 +11,7 @@
 #include "metrics/slices.h"
 #include "serve/exported_model.h"
 #include "serve/score.h"
+#include "train/config/loss.h"
 #include "train/config/run.h"
 #include "train/step/model_plan.h"
 #include "train/step/step_prefetch.h"
@@ -20,10 +21,10 @@
 
 /* ---- scores become metrics and slices ---- */
 
-tn_metrics_opts tn_metrics_opts_of(const tn_run *run, const tn_schema *schema)
+tn_metrics_opts tn_metrics_opts_of(const tn_run *run)
 {
-    (void)schema;
     return (tn_metrics_opts){
+        .target = run->data.target,
         .exact_auc = run->eval.auc == 1,
         .grouped = tn_run_grouped_metric(run) != NULL,
         .sampling = run->data.negative_sampling,
@@ -67,7 +68,11 @@ static tn_status make_slices(tn_score_collector *j, tn_error *err)
             return tn_fail(err, TN_E_CONFIG, "eval.slices: no slot '%s' with keys", name);
         }
         tn_slices_opts opts = {
-            .slices_max = 1 << 12, .rows_min = run->eval.slices_min_rows, .sampling = j->sampling};
+            .slices_max = 1 << 12,
+            .rows_min = run->eval.slices_min_rows,
+            .sampling = j->sampling,
+            .target = j->schema->data->target,
+        };
         TN_TRY(tn_slices_new(&out->slices[i], &opts, err));
     }
     return TN_OK;
@@ -105,7 +110,7 @@ tn_status tn_score_collector_begin(tn_score_collector *j, tn_error *err)
         TN_ASSERT(j->request->calibration == NULL); /* whoever makes the metrics applies it */
         return TN_OK;
     }
-    tn_metrics_opts opts = tn_metrics_opts_of(j->run, j->schema);
+    tn_metrics_opts opts = tn_metrics_opts_of(j->run);
     if (j->request->calibration != NULL) {
         const tn_metrics_opts raw = {.coarse = true, .sampling = j->sampling};
         TN_TRY(tn_metrics_new(&j->out->raw, &raw, err));
@@ -385,6 +390,13 @@ static tn_status score_all(exam *x, tn_error *err)
 tn_status tn_evaluate_export(const tn_exported_model *b, const tn_run *run,
                              const tn_eval_request *request, tn_evaluation *out, tn_error *err)
 {
+    const tn_target made = b->schema->data->target;
+    if (made != run->data.target) {
+        return tn_fail(err, TN_E_CONFIG,
+                       "the export's scores are of target '%s', those of loss '%s' of '%s'",
+                       tn_target_words[made], tn_loss_of(&run->loss)->choice.name,
+                       tn_target_words[run->data.target]);
+    }
     exam x = {
         .j = {.run = run, .schema = b->schema, .request = request, .sampling = 1, .out = out}};
     tn_status status = open_exam(&x, b, err);

@@ -89,7 +89,7 @@ tn_status tn_evaluate_export(const tn_exported_model *b, const tn_run *run,
 void tn_evaluation_done(tn_evaluation *e);
 
 /* Metrics as this run wants them. */
-tn_metrics_opts tn_metrics_opts_of(const tn_run *run, const tn_schema *schema);
+tn_metrics_opts tn_metrics_opts_of(const tn_run *run);
 
 /* ---- for callers that score by themselves ---- */
 

@@ -18,6 +18,7 @@ struct tn_predictions {
     char path[TN_PATH_SIZE];
     tn_output_with with;
     double shift;
+    tn_target target;
     const tn_schema *grouped; /* whose groups are written; NULL: none */
     bool stream;              /* one output for all sources */
     uint32_t n_sources;       /* begun so far */
@@ -27,9 +28,10 @@ struct tn_predictions {
     tn_text text;
 };
 
-void tn_prediction_head(tn_text *out, bool grouped)
+void tn_prediction_head(tn_text *out, tn_target target, bool grouped)
 {
-    tn_text_adds(out, "id\tlabel\tweight\tlogit\tpctr");
+    static const char *const columns[TN_TARGETS] = {"logit\tpctr", "score", "prediction", "score"};
+    tn_text_addf(out, "id\tlabel\tweight\t%s", columns[target]);
     tn_text_adds(out, grouped ? "\tgroup\n" : "\n");
 }
 
@@ -66,7 +68,8 @@ static void add_float(tn_text *out, float x)
 }
 
 /* One line of row `row`, without its end. */
-static void add_line(tn_text *out, const tn_batch *batch, uint32_t row, double logit)
+static void add_line(tn_text *out, tn_target target, const tn_batch *batch, uint32_t row,
+                     double logit)
 {
     add_id(out, batch, row);
     if (isnan(batch->label[row])) {
@@ -76,7 +79,9 @@ static void add_line(tn_text *out, const tn_batch *batch, uint32_t row, double l
     }
     add_float(out, batch->weight != NULL ? batch->weight[row] : 1);
     add_float(out, (float)logit);
-    add_float(out, (float)tn_sigmoid(logit));
+    if (target == TN_TARGET_CLICK) {
+        add_float(out, (float)tn_sigmoid(logit));
+    }
 }
 
 static void add_group(tn_text *out, const tn_schema *schema, const tn_batch *batch, uint32_t row)
@@ -89,12 +94,12 @@ static void add_group(tn_text *out, const tn_schema *schema, const tn_batch *bat
     }
 }
 
-void tn_prediction_lines(tn_text *out, const tn_batch *batch, const float *logit, double shift)
+void tn_prediction_lines(tn_text *out, tn_target target, const tn_batch *batch, const float *logit)
 {
     TN_ASSERT(batch->source != NULL && batch->source_at != NULL);
     locale_t before = uselocale(tn_locale_c());
     for (uint32_t r = 0; r < batch->rows; r++) {
-        add_line(out, batch, r, (double)logit[r] + shift);
+        add_line(out, target, batch, r, (double)logit[r]);
         tn_text_addc(out, '\n');
     }
     (void)uselocale(before);
@@ -113,6 +118,7 @@ tn_status tn_predictions_open(tn_predictions **out, const tn_predictions_opts *o
     }
     p->with = (tn_output_with){.inputs = opts->inputs, .stop = opts->stop};
     p->shift = tn_ln(opts->sampling);
+    p->target = opts->schema != NULL ? opts->schema->data->target : TN_TARGET_CLICK;
     bool grouped = opts->schema != NULL && opts->schema->data->group != NULL;
     p->grouped = grouped ? opts->schema : NULL;
     *out = p;
@@ -175,7 +181,7 @@ static tn_status begin(tn_predictions *p, tn_error *err)
     p->stream = p->stream || tn_output_is_stream(o);
     TN_ASSERT(p->n < p->capacity);
     p->output[p->n++] = o;
-    tn_prediction_head(&p->text, p->grouped != NULL);
+    tn_prediction_head(&p->text, p->target, p->grouped != NULL);
     return flush(p, err);
 }
 
@@ -203,7 +209,7 @@ tn_status tn_predictions_sink(void *predictions, const tn_scores *scores, tn_err
             status = flush(p, err);
             status = status == TN_OK ? turn_to(p, batch->source[r], err) : status;
         }
-        add_line(&p->text, batch, r, (double)scores->logit[r] + p->shift);
+        add_line(&p->text, p->target, batch, r, (double)scores->logit[r] + p->shift);
         if (p->grouped != NULL) {
             add_group(&p->text, p->grouped, batch, r);
         }

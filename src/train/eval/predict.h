@@ -4,7 +4,9 @@
  *     17      1      1       -2.30258509  0.0909090909            in the order of the records
  *     0:4096  0      1       ..                                   no record id: source:byte offset
  *
- * With data.group a column `group` comes last: the number, or the 16 hex digits of a word's hash.
+ * Of other targets (io/schema/target.h) than clicks one column stands in place of logit and pctr:
+ * `prediction` of numbers, else `score`. With data.group a column `group` comes last: the number,
+ * or the 16 hex digits of a word's hash.
  *
  * One file per source of data: the first has the name that was asked for, the others have their
  * number before the ending (pred.tsv, pred.1.tsv, pred.2.tsv). A stream (base/file/output_file.h)
@@ -23,16 +25,16 @@ typedef struct tn_node tn_node;
 /* Appends the id of a record: its own, or source:byte offset. */
 void tn_record_id(const tn_batch *batch, uint32_t row, tn_text *out);
 
-/* The first line, and one line for each row of a batch; `shift` is added to the logits. */
-void tn_prediction_head(tn_text *out, bool grouped);
-void tn_prediction_lines(tn_text *out, const tn_batch *batch, const float *logit, double shift);
+/* The first line, and one line for each row of a batch, by its scores. */
+void tn_prediction_head(tn_text *out, tn_target target, bool grouped);
+void tn_prediction_lines(tn_text *out, tn_target target, const tn_batch *batch, const float *logit);
 
 typedef struct tn_predictions tn_predictions;
 
 typedef struct tn_predictions_opts {
     const char *path;        /* copied */
     double sampling;         /* data.negative_sampling: 1 changes nothing */
-    const tn_schema *schema; /* whose data.group gets a column; NULL: no such column */
+    const tn_schema *schema; /* its target, and whether data.group gets a column; NULL: clicks */
     const tn_inputs *inputs; /* NULL: none; must outlive the predictions, as must .. */
     const atomic_bool *stop; /* .. this; NULL: never */
 } tn_predictions_opts;

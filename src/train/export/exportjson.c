@@ -87,7 +87,9 @@ static tn_status build(tn_export_graph *x, tn_params *from, tn_error *err)
         x->logit = tn_apply(x->g, &tn_op_scale, free_name(x->g, "logit.unsampled", b->arena),
                             TN_IN(x->logit), &(tn_scale_attr){1, tn_ln(q)});
     }
-    x->pctr = tn_activate(x->g, free_name(x->g, "pctr", b->arena), x->logit, "sigmoid");
+    x->pctr = plan->run->data.target == TN_TARGET_CLICK
+                  ? tn_activate(x->g, free_name(x->g, "pctr", b->arena), x->logit, "sigmoid")
+                  : x->logit;
     TN_TRY(tn_params_seal(x->params, err));
     TN_TRY(copy_weights(x->params, from, err));
     if (q < 1 && made.output_bias != NULL) {
@@ -396,9 +398,11 @@ void tn_export_model_json(tn_text *out, const tn_export_graph *x, const char *mo
     tn_json_raw(out, "nodes", x->nodes);
     tn_json_open_key(out, "outputs", '[');
     tn_json_open(out, '{');
-    tn_json_str(out, "task", "click");
-    tn_json_str(out, "logit", x->logit->name);
-    tn_json_str(out, "pctr", x->pctr->name);
+    tn_json_str(out, "task", tn_target_words[x->plan->run->data.target]);
+    tn_json_str(out, x->pctr != x->logit ? "logit" : "score", x->logit->name);
+    if (x->pctr != x->logit) {
+        tn_json_str(out, "pctr", x->pctr->name);
+    }
     if (calibrated) {
         tn_calibration_json(out, calibration);
     }

@@ -25,8 +25,8 @@ typedef struct tn_export_graph {
     tn_graph *g;       /* forward only, norms folded, with the correction for sampled negatives */
     tn_params *params; /* its own copy of the weights */
     tn_node *logit;
-    tn_node *pctr;
-    const char *nodes;          /* JSON, lives in the arena .. */
+    tn_node *pctr;     /* of another target than clicks: the logit, which is the score itself */
+    const char *nodes; /* JSON, lives in the arena .. */
     const struct tn_json *node; /* .. as is what it says */
 } tn_export_graph;
 

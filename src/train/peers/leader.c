@@ -202,13 +202,12 @@ tn_status tn_leader_open(tn_leader **out, tn_worker *w, const tn_run_text *text,
     TN_TRY(TN_ALLOC(l, 1, "rank 0 of a group", err));
     l->w = w;
     l->n_ranks = w->plan->owners.n_peers;
-    l->kinds = tn_metrics_opts_of(w->plan->run, w->plan->schema);
+    l->kinds = tn_metrics_opts_of(w->plan->run);
     l->kinds.exact_auc = false; /* rows that are kept one by one come as rows */
     l->kinds.grouped = false;
     tn_status status = TN_ALLOC(l->progress, l->n_ranks, "rank 0 of a group", err);
     if (status == TN_OK) {
-        status = tn_peer_progress_new(&l->reported, l->n_ranks,
-                                      w->plan->run->data.negative_sampling, err);
+        status = tn_peer_progress_new(&l->reported, l->n_ranks, &l->kinds, err);
     }
     if (status == TN_OK) {
         status = tn_peers_open(&l->peers, w, text, watch, err);
@@ -353,10 +352,17 @@ tn_status tn_leader_prior(tn_leader *l, uint32_t epoch, tn_error *err)
     return tn_group_order(l->group, &order, err);
 }
 
+typedef struct prior_sum {
+    tn_prior *all;
+    bool is_number; /* the target, whose labels may be any */
+} prior_sum;
+
 static tn_status add_prior(void *arg, uint32_t rank, const tn_done_note *note, tn_error *err)
 {
-    tn_prior *all = arg;
-    if (!(note->clicks >= 0 && note->clicks <= note->weight)) {
+    const prior_sum *sum = arg;
+    tn_prior *all = sum->all;
+    const double most = note->weight * (sum->is_number ? TN_LABEL_MAX : 1);
+    if (!(note->clicks >= (sum->is_number ? -most : 0) && note->clicks <= most)) {
         return tn_fail(err, TN_E_PEER, "rank %u has %g clicks in rows that weigh %g", rank,
                        note->clicks, note->weight);
     }
@@ -368,7 +374,8 @@ static tn_status add_prior(void *arg, uint32_t rank, const tn_done_note *note, t
 tn_status tn_leader_add_priors(tn_leader *l, uint32_t epoch, tn_prior *sum, tn_error *err)
 {
     const tn_order_note order = {.what = TN_ORDER_PRIOR, .number = epoch};
-    return await(l, &order, add_prior, sum, err);
+    prior_sum adding = {sum, l->w->plan->run->data.target == TN_TARGET_NUMBER};
+    return await(l, &order, add_prior, &adding, err);
 }
 
 /* Adds the metrics of the others to `into`. */
@@ -524,7 +531,7 @@ static tn_status ask_more_rows(tn_leader *l, uint32_t other, tn_text *out, tn_er
 /* Whether metrics of ranks do not add up to those of all. */
 static bool needs_rows(const tn_run *run, const tn_eval_request *request)
 {
-    const tn_metrics_opts kinds = tn_metrics_opts_of(run, NULL);
+    const tn_metrics_opts kinds = tn_metrics_opts_of(run);
     return kinds.exact_auc || kinds.grouped || run->eval.slices.n > 0 || request->sink != NULL ||
            request->calibration != NULL;
 }

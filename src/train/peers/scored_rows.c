@@ -163,7 +163,8 @@ static bool is_fit(const tn_schema *schema, const char *fixed)
 {
     const float label = tn_load_f32(fixed + AT_LABEL);
     const float weight = tn_load_f32(fixed + AT_WEIGHT);
-    const bool labelled = schema->label->none ? isnan(label) : label >= 0 && label <= 1;
+    const bool labelled =
+        schema->label->none ? isnan(label) : tn_target_takes(schema->data->target, (double)label);
     return labelled && weight >= 0 && weight <= WEIGHT_MAX &&
            tn_load_u32(fixed + AT_SOURCE) < sources_max;
 }

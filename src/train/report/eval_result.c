@@ -4,6 +4,7 @@
 #include "base/codec/json.h"
 #include "base/core/alloc.h"
 #include "io/schema/schema.h"
+#include "train/config/loss.h"
 #include "train/config/run.h"
 #include "train/report/text_tables.h"
 
@@ -12,14 +13,27 @@
 
 enum { SLICES_SHOWN = 20, CELL_MAX = 39 };
 
-/* Of every value of a slot. */
-static const char *const slice_metrics[] = {"auc", "logloss", "copc", "ctr", "pctr"};
-enum { SLICE_METRICS = sizeof slice_metrics / sizeof slice_metrics[0] };
+tn_strs tn_eval_result_slice_metrics(const tn_eval_result *f)
+{
+    static const char *const of[TN_TARGETS][5] = {
+        [TN_TARGET_CLICK] = {"auc", "logloss", "copc", "ctr", "pctr"},
+        [TN_TARGET_SIDE] = {"auc", "accuracy", "ctr"},
+        [TN_TARGET_NUMBER] = {"rmse", "mae", "label_mean", "prediction_mean"},
+        [TN_TARGET_ORDER] = {"auc"},
+    };
+    const char *const *names = of[tn_metrics_target(f->result->metrics)];
+    uint32_t n = 0;
+    while (n < 5 && names[n] != NULL) {
+        n++;
+    }
+    return (tn_strs){n, names};
+}
 
 void tn_eval_result_intervals(tn_eval_result *f)
 {
     TN_ASSERT(!f->has_intervals);
-    if (f->run->eval.auc == 0 || f->schema->label->none) {
+    if (f->run->eval.auc == 0 || f->schema->label->none ||
+        !tn_metric_fits("auc", tn_metrics_target(f->result->metrics))) {
         return;
     }
     f->delong = tn_interval_delong(f->result->metrics);
@@ -76,19 +90,20 @@ static tn_status slice_table(const tn_eval_result *f, uint32_t i, tn_text *out, 
     tn_slice slice[SLICES_SHOWN + 1];
     tn_slice_cut cut = {0};
     TN_TRY(tn_eval_result_slices(f, i, SLICES_SHOWN, slice, &cut, err));
-    tn_sheet s = {.cols = 2 + SLICE_METRICS, .cell_max = CELL_MAX};
+    const tn_strs names = tn_eval_result_slice_metrics(f);
+    tn_sheet s = {.cols = 2 + names.n, .cell_max = CELL_MAX};
     tn_sheet_word(&s, f->run->eval.slices.item[i]);
     tn_sheet_word(&s, "rows");
-    for (uint32_t c = 0; c < SLICE_METRICS; c++) {
-        tn_sheet_word(&s, slice_metrics[c]);
+    for (uint32_t c = 0; c < names.n; c++) {
+        tn_sheet_word(&s, names.item[c]);
     }
     for (uint32_t k = 0; k < cut.n; k++) {
         tn_eval_result_value(f, i, &slice[k], &s.cells);
         tn_sheet_next(&s);
         tn_text_add_u64(&s.cells, tn_metrics_rows(slice[k].metrics));
         tn_sheet_next(&s);
-        for (uint32_t c = 0; c < SLICE_METRICS; c++) {
-            tn_sheet_metric(&s, tn_metrics_get(slice[k].metrics, slice_metrics[c]));
+        for (uint32_t c = 0; c < names.n; c++) {
+            tn_sheet_metric(&s, tn_metrics_get(slice[k].metrics, names.item[c]));
         }
     }
     tn_text_addc(out, '\n');
@@ -221,6 +236,7 @@ static tn_status add_slices(const tn_eval_result *f, uint32_t i, tn_text *t, tn_
 {
     tn_slice slice[TN_EVAL_SLICES + 1];
     tn_slice_cut cut = {0};
+    const tn_strs names = tn_eval_result_slice_metrics(f);
     TN_TRY(tn_eval_result_slices(f, i, TN_EVAL_SLICES, slice, &cut, err));
     tn_json_open_key(t, f->run->eval.slices.item[i], '[');
     for (uint32_t k = 0; k < cut.n; k++) {
@@ -236,9 +252,7 @@ static tn_status add_slices(const tn_eval_result *f, uint32_t i, tn_text *t, tn_
             tn_json_str(t, "value", word);
         }
         tn_json_u64(t, "rows", tn_metrics_rows(s->metrics));
-        for (uint32_t c = 0; c < SLICE_METRICS; c++) {
-            tn_json_f64(t, slice_metrics[c], tn_metrics_get(s->metrics, slice_metrics[c]));
-        }
+        tn_journal_metrics(t, s->metrics, &names, &(tn_strs){0});
         tn_json_close(t, '}');
     }
     tn_json_close(t, ']');
@@ -252,7 +266,7 @@ tn_status tn_eval_result_members(const tn_eval_result *f, bool best, tn_text *ou
     const tn_metrics *m = f->result->metrics;
     tn_json_str(out, "data", f->data);
     tn_json_u64(out, "rows", tn_metrics_rows(m));
-    tn_journal_loss(out, tn_metrics_get(m, "logloss"), f->run->run.deterministic);
+    tn_journal_loss(out, tn_loss_value(&f->run->loss, m), f->run->run.deterministic);
     tn_journal_metrics(out, m, &usual, &f->run->eval.metrics);
     tn_eval_result_calibrated_json(f->result, out);
     tn_json_open_key(out, "slices", '{');

@@ -57,6 +57,9 @@ typedef struct tn_slice_cut {
 tn_status tn_eval_result_slices(const tn_eval_result *f, uint32_t i, uint32_t max, tn_slice *out,
                                 tn_slice_cut *cut, tn_error *err) TN_MUST_USE;
 
+/* The metrics of a slice that are shown; they fit the target. */
+tn_strs tn_eval_result_slice_metrics(const tn_eval_result *f);
+
 /* A value of slot i of eval.slices as a person writes it; "other" for the rest. A hash whose
  * word is not known: 16 hex digits. */
 void tn_eval_result_value(const tn_eval_result *f, uint32_t i, const tn_slice *slice, tn_text *out);

@@ -442,7 +442,7 @@ tn_status tn_pace_measure(tn_worker *w, tn_trace *trace, tn_pace *out, tn_error 
                      .foreseen = trace != NULL,
                      .cpus = tn_cpu_count(),
                      .ahead = 2 * run->train.prefetch};
-    const tn_metrics_opts kinds = tn_metrics_opts_of(run, w->plan->schema);
+    const tn_metrics_opts kinds = tn_metrics_opts_of(run);
     held h = {.w = w, .p = out, .arena = tn_arena_new(1 << 16)};
     h.batch = TN_NEW_ARRAY(h.arena, tn_batch *, held_most(out));
     tn_status status = has_data(&run->data.train) ? read_batches(&h, err) : draw_batches(&h, err);

@@ -93,8 +93,9 @@ static void put_metrics(const tn_eval_result *f, tn_text *out)
                  "</td></tr>\n",
                  (unsigned long long)tn_metrics_rows(m));
     for (const tn_metric *const *metric = tn_all_metrics; *metric != NULL; metric++) {
-        if (!tn_strs_has(&usual, (*metric)->name) &&
-            !tn_strs_has(&f->run->eval.metrics, (*metric)->name)) {
+        const bool fits = tn_metric_fits((*metric)->name, tn_metrics_target(m));
+        if (!fits || (!tn_strs_has(&usual, (*metric)->name) &&
+                      !tn_strs_has(&f->run->eval.metrics, (*metric)->name))) {
             continue;
         }
         tn_text_addf(out, "<tr><td>%s</td>", (*metric)->name);
@@ -110,19 +111,29 @@ static void put_metrics(const tn_eval_result *f, tn_text *out)
     tn_text_adds(out, "</table>\n");
 }
 
+/* Curves of ranks; of probabilities also how they are calibrated. */
 static void put_figures(const tn_metrics *m, tn_text *out)
 {
+    const tn_target target = tn_metrics_target(m);
+    if (!tn_metric_fits("auc", target)) {
+        return;
+    }
     tn_text_adds(out, "<h2>Curves</h2>\n<div class=\"figures\">\n");
     tn_figure_roc(m, out);
     tn_figure_precision(m, out);
-    tn_figure_reliability(m, out);
-    tn_figure_scores(m, out);
+    if (target == TN_TARGET_CLICK) {
+        tn_figure_reliability(m, out);
+        tn_figure_scores(m, out);
+    }
     tn_text_adds(out, "</div>\n");
 }
 
 static void put_deciles(const tn_metrics *m, tn_text *out)
 {
     tn_reliability bin[DECILES];
+    if (tn_metrics_target(m) != TN_TARGET_CLICK) {
+        return;
+    }
     uint32_t n = tn_reliability_of_mass(m, DECILES, bin);
     TN_ASSERT(n <= DECILES);
     tn_text_adds(out, "<h2>Calibration by deciles of the score</h2>\n<table>\n<tr>"
@@ -141,12 +152,13 @@ static void put_deciles(const tn_metrics *m, tn_text *out)
     tn_text_adds(out, "</table>\n");
 }
 
-static void slice_rows(const tn_slice *slice, const char *const *label, uint32_t n, tn_text *out)
+static void slice_rows(const tn_eval_result *f, const tn_slice *slice, const char *const *label,
+                       uint32_t n, tn_text *out)
 {
-    static const char *const names[] = {"auc", "logloss", "ctr", "pctr", "copc"};
+    const tn_strs names = tn_eval_result_slice_metrics(f);
     tn_text_adds(out, "<table>\n<tr><th>value</th><th class=\"n\">rows</th>");
-    for (size_t k = 0; k < sizeof names / sizeof names[0]; k++) {
-        tn_text_addf(out, "<th class=\"n\">%s</th>", names[k]);
+    for (uint32_t k = 0; k < names.n; k++) {
+        tn_text_addf(out, "<th class=\"n\">%s</th>", names.item[k]);
     }
     tn_text_adds(out, "</tr>\n");
     for (uint32_t i = 0; i < n; i++) {
@@ -154,8 +166,8 @@ static void slice_rows(const tn_slice *slice, const char *const *label, uint32_t
         tn_html_text(out, label[i]);
         tn_text_adds(out, "</code></td>");
         number_cell(out, (double)tn_metrics_rows(slice[i].metrics), true);
-        for (size_t k = 0; k < sizeof names / sizeof names[0]; k++) {
-            number_cell(out, tn_metrics_get(slice[i].metrics, names[k]), false);
+        for (uint32_t k = 0; k < names.n; k++) {
+            number_cell(out, tn_metrics_get(slice[i].metrics, names.item[k]), false);
         }
         tn_text_adds(out, "</tr>\n");
     }
@@ -184,8 +196,10 @@ static tn_status put_slot(const tn_eval_result *f, uint32_t i, tn_text *out, tn_
         tn_text_adds(out, "<h2>By values of ");
         tn_html_text(out, f->run->eval.slices.item[i]);
         tn_text_adds(out, "</h2>\n");
-        tn_figure_copc(slice, label, cut.n, out);
-        slice_rows(slice, label, cut.n, out);
+        if (tn_metrics_target(f->result->metrics) == TN_TARGET_CLICK) {
+            tn_figure_copc(slice, label, cut.n, out);
+        }
+        slice_rows(f, slice, label, cut.n, out);
         if (cut.hidden > 0) {
             tn_text_addf(out, "<p>and %u more values</p>\n", cut.hidden);
         }

@@ -60,7 +60,9 @@ void tn_journal_loss(tn_text *t, double loss, bool hex)
 void tn_journal_metrics(tn_text *t, const tn_metrics *m, const tn_strs *usual, const tn_strs *more)
 {
     for (uint32_t i = 0; i < usual->n; i++) {
-        tn_json_f64(t, usual->item[i], tn_metrics_get(m, usual->item[i]));
+        if (tn_metric_fits(usual->item[i], tn_metrics_target(m))) {
+            tn_json_f64(t, usual->item[i], tn_metrics_get(m, usual->item[i]));
+        }
     }
     for (uint32_t i = 0; i < more->n; i++) {
         if (!tn_strs_has(usual, more->item[i])) {

@@ -153,16 +153,17 @@ static bool unpack_figures(tn_rank_counts *f, tn_note_bytes bytes)
 
 static const uint64_t every_ns = 1000000000;
 
-static tn_metrics_opts kind_of(double sampling)
+static tn_metrics_opts kind_of(const tn_metrics_opts *kinds)
 {
-    return (tn_metrics_opts){.coarse = true, .sampling = sampling};
+    return (tn_metrics_opts){.target = kinds->target, .coarse = true, .sampling = kinds->sampling};
 }
 
 /* ---- a rank that reports ---- */
 
-tn_status tn_reporter_init(tn_reporter *r, tn_group *group, double sampling, tn_error *err)
+tn_status tn_reporter_init(tn_reporter *r, tn_group *group, const tn_metrics_opts *kinds,
+                           tn_error *err)
 {
-    const tn_metrics_opts kind = kind_of(sampling);
+    const tn_metrics_opts kind = kind_of(kinds);
     *r = (tn_reporter){.group = group};
     return tn_metrics_new(&r->metrics, &kind, err);
 }
@@ -218,11 +219,11 @@ struct tn_peer_progress {
     uint32_t n_ranks;
 };
 
-tn_status tn_peer_progress_new(tn_peer_progress **out, uint32_t n_ranks, double sampling,
-                               tn_error *err)
+tn_status tn_peer_progress_new(tn_peer_progress **out, uint32_t n_ranks,
+                               const tn_metrics_opts *kinds, tn_error *err)
 {
     TN_ASSERT(n_ranks > 0);
-    const tn_metrics_opts kind = kind_of(sampling);
+    const tn_metrics_opts kind = kind_of(kinds);
     *out = NULL;
     tn_peer_progress *r = NULL;
     TN_TRY(TN_ALLOC(r, 1, "reports of peers", err));

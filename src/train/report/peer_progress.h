@@ -77,8 +77,8 @@ typedef struct tn_reporter {
     uint64_t next_ns; /* when to report again */
 } tn_reporter;
 
-/* `sampling` as in tn_metrics_opts. `group` must outlive it. After a failure done is fine. */
-tn_status tn_reporter_init(tn_reporter *r, tn_group *group, double sampling,
+/* `kinds`: target and sampling count. `group` must outlive it. After a failure done is fine. */
+tn_status tn_reporter_init(tn_reporter *r, tn_group *group, const tn_metrics_opts *kinds,
                            tn_error *err) TN_MUST_USE;
 void tn_reporter_done(tn_reporter *r);
 
@@ -103,8 +103,8 @@ tn_status tn_reporter_say(tn_reporter *r, uint64_t now_ns, tn_error *err) TN_MUS
 typedef struct tn_peer_progress tn_peer_progress;
 
 /* On failure *out is NULL. */
-tn_status tn_peer_progress_new(tn_peer_progress **out, uint32_t n_ranks, double sampling,
-                               tn_error *err) TN_MUST_USE;
+tn_status tn_peer_progress_new(tn_peer_progress **out, uint32_t n_ranks,
+                               const tn_metrics_opts *kinds, tn_error *err) TN_MUST_USE;
 void tn_peer_progress_free(tn_peer_progress *r); /* when no report comes any more; NULL is fine */
 
 /* A report of a rank; `arg` is the tn_peer_progress. One that is no report is told in the log, and

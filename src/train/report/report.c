@@ -11,6 +11,7 @@
 #include "train/begin/begun.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/run_state.h"
+#include "train/config/loss.h"
 #include "train/config/run.h"
 #include "train/report/eval_result.h"
 #include "train/report/forecast.h"
@@ -35,7 +36,7 @@ struct tn_report {
     tn_bar bar;
     tn_text warnings; /* told so far, each ended by NUL */
     uint32_t n_warnings;
-    bool told_diverging;
+    bool told_diverging, told_no_pairs;
     double started_wall, begin;
     double told_saved; /* when a save was told; before the first: `begin` */
     tn_paced paced;
@@ -135,8 +136,8 @@ tn_status tn_report_open(tn_report **out, const tn_report_opts *opts, tn_error *
         .every = r->run->log.every,
     };
     tn_bar_init(&r->bar, &bar, NULL, r->begin);
-    tn_status status = tn_window_totals_init(&r->window, r->run->data.negative_sampling,
-                                             opts->reported, r->begin, err);
+    const tn_metrics_opts kinds = tn_metrics_opts_of(r->run);
+    tn_status status = tn_window_totals_init(&r->window, &kinds, opts->reported, r->begin, err);
     if (status == TN_OK) {
         status = open_journal(r, err);
     }
@@ -190,6 +191,24 @@ bool tn_report_told_diverging(const tn_report *r)
     return r->told_diverging;
 }
 
+/* Warns once that a loss of pairs met none. */
+static tn_status tell_no_pairs(tn_report *r, const tn_run_state *state, tn_error *err)
+{
+    const bool none = r->run->data.target == TN_TARGET_ORDER && r->window.steps > 0 &&
+                      tn_window_totals_loss(&r->window) == 0;
+    if (!none || r->told_no_pairs) {
+        return TN_OK;
+    }
+    r->told_no_pairs = true;
+    char line[256];
+    (void)snprintf(line, sizeof line,
+                   "no batch holds two rows of one data.group with unequal labels, so nothing is "
+                   "learned: rows of a group must stand together in data.train, and data.shuffle, "
+                   "which is %u, parts them",
+                   r->run->data.shuffle);
+    return tn_report_event(r, state, "warn", line, err);
+}
+
 static tn_status flush_window(tn_report *r, const tn_run_state *state, const tn_read_counts *counts,
                               tn_error *err)
 {
@@ -204,6 +223,7 @@ static tn_status flush_window(tn_report *r, const tn_run_state *state, const tn_
     if (status == TN_OK && state->steps >= r->window.steps + DIVERGING_STEPS) {
         status = tell_diverging(r, state, "train", tn_window_totals_metrics(&r->window), err);
     }
+    status = status == TN_OK ? tell_no_pairs(r, state, err) : status;
     tn_window_totals_clear(&r->window, now);
     return status;
 }
@@ -291,15 +311,19 @@ tn_status tn_report_eval_done(tn_report *r, const tn_report_eval *e, tn_error *e
                : TN_OK;
 }
 
-/* "; valid loss 0.4957, auc 0.7387"; what is not known is left out. */
-static void put_scores(tn_text *out, const char *whose, const tn_metrics *m)
+/* "; valid loss 0.4957, auc 0.7387", of numbers "; valid rmse 1.031"; what is not known is left
+ * out.
+ */
+static void put_scores(const tn_report *r, tn_text *out, const char *whose, const tn_metrics *m)
 {
-    const double loss = tn_metrics_get(m, "logloss");
-    const double auc = tn_metrics_get(m, "auc");
-    if (isnan(loss)) {
+    const bool clicks = tn_metrics_target(m) == TN_TARGET_CLICK;
+    const char *name = clicks ? "logloss" : tn_loss_of(&r->run->loss)->watched + strlen("valid.");
+    const double value = tn_metrics_get(m, name);
+    const double auc = strcmp(name, "auc") != 0 ? tn_metrics_get(m, "auc") : (double)NAN;
+    if (isnan(value)) {
         return;
     }
-    tn_text_addf(out, "; %s loss %.4f", whose, loss);
+    tn_text_addf(out, "; %s %s %.4f", whose, clicks ? "loss" : name, value);
     if (!isnan(auc)) {
         tn_text_addf(out, ", auc %.4f", auc);
     }
@@ -313,7 +337,7 @@ tn_status tn_report_day_done(tn_report *r, const tn_report_day *d, tn_error *err
     const char *saved = d->saved != NULL ? d->saved->name : NULL;
     tn_text line = {0};
     tn_text_addf(&line, "day %s is learned: %llu rows", d->day, (unsigned long long)rows);
-    put_scores(&line, "progressive", d->train);
+    put_scores(r, &line, "progressive", d->train);
     tn_text_addf(&line, "; %s%s", saved != NULL ? "saved as " : "not saved",
                  saved != NULL ? saved : "");
     show(r, tn_text_str(&line));
@@ -458,9 +482,9 @@ static void closing_line(const tn_report *r, const tn_report_end *end, tn_text *
                      r->paced.predicted * 1e3);
     }
     if (t->valid.metrics != NULL) {
-        put_scores(out, "valid", t->valid.metrics);
+        put_scores(r, out, "valid", t->valid.metrics);
     } else if (end->train != NULL) {
-        put_scores(out, "progressive", end->train);
+        put_scores(r, out, "progressive", end->train);
         tn_text_adds(out, end->epoch > end->state->days.epoch
                               ? " (of the last epoch, whose rows are known from those before: only "
                                 "data.valid shows how the model does on others)"
@@ -530,7 +554,7 @@ static void add_begun(const tn_begun *b, tn_text *t)
 static void add_results(const tn_report *r, const tn_report_end *end, tn_text *t)
 {
     const tn_early_stopping_state *best = &end->state->patience;
-    const double loss = end->train != NULL ? tn_metrics_get(end->train, "logloss") : (double)NAN;
+    const double loss = end->train != NULL ? tn_loss_value(&r->run->loss, end->train) : (double)NAN;
     tn_json_open_key(t, "train", '{');
     tn_json_f64(t, "loss", loss);
     tn_json_close(t, '}');

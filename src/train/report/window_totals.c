@@ -7,10 +7,11 @@
 
 #include <math.h>
 
-tn_status tn_window_totals_init(tn_window_totals *w, double sampling, tn_peer_progress *reported,
-                                double now, tn_error *err)
+tn_status tn_window_totals_init(tn_window_totals *w, const tn_metrics_opts *kinds,
+                                tn_peer_progress *reported, double now, tn_error *err)
 {
-    const tn_metrics_opts coarse = {.coarse = true, .sampling = sampling};
+    const tn_metrics_opts coarse = {
+        .target = kinds->target, .coarse = true, .sampling = kinds->sampling};
     *w = (tn_window_totals){.begin = now, .reported = reported};
     TN_TRY(tn_metrics_new(&w->metrics, &coarse, err));
     if (reported == NULL) {
@@ -100,6 +101,9 @@ void tn_window_totals_record(const tn_window_totals *w, double now, bool hex, tn
 {
     TN_ASSERT(w->steps > 0);
     static const char *const names[] = {"auc", "copc", "ctr", "pctr"};
+    static const char *const of_numbers[] = {"rmse", "mae", "label_mean", "prediction_mean"};
+    const tn_metrics *m = tn_window_totals_metrics(w);
+    const tn_target target = tn_metrics_target(m);
     const double seconds = now - w->begin;
     const double steps = (double)w->steps;
     const uint64_t rows = w->rows + w->others.rows - w->others_before.rows;
@@ -107,7 +111,10 @@ void tn_window_totals_record(const tn_window_totals *w, double now, bool hex, tn
     tn_memory_use_of("", &use);
     tn_journal_loss(t, tn_window_totals_loss(w), hex);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        tn_json_f64(t, names[i], tn_metrics_get(tn_window_totals_metrics(w), names[i]));
+        const char *name = target == TN_TARGET_NUMBER ? of_numbers[i] : names[i];
+        if (tn_metric_fits(name, target)) {
+            tn_json_f64(t, name, tn_metrics_get(m, name));
+        }
     }
     tn_json_f64(t, "lr", w->lr);
     tn_json_f64(t, "rows_per_s", seconds > 0 ? (double)rows / seconds : (double)NAN);

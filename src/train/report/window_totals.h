@@ -39,8 +39,8 @@ typedef struct tn_window_totals {
 } tn_window_totals;
 
 /* `reported` (NULL: there are no other ranks) must outlive it. After a failure done is fine. */
-tn_status tn_window_totals_init(tn_window_totals *w, double sampling, tn_peer_progress *reported,
-                                double now, tn_error *err) TN_MUST_USE;
+tn_status tn_window_totals_init(tn_window_totals *w, const tn_metrics_opts *kinds,
+                                tn_peer_progress *reported, double now, tn_error *err) TN_MUST_USE;
 void tn_window_totals_done(tn_window_totals *w);
 void tn_window_totals_clear(tn_window_totals *w, double now);
 

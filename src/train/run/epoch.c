@@ -27,7 +27,7 @@
 
 static tn_status new_metrics(tn_metrics **out, const tn_epoch *e, tn_error *err)
 {
-    tn_metrics_opts metrics = tn_metrics_opts_of(e->run, e->w->plan->schema);
+    tn_metrics_opts metrics = tn_metrics_opts_of(e->run);
     metrics.exact_auc = false;
     metrics.grouped = false;
     return tn_metrics_new(out, &metrics, err);

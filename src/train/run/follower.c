@@ -714,7 +714,7 @@ static tn_status follow_orders(follower *f, tn_error *err)
 static tn_status open_parts(follower *f, const tn_run_text *text, const tn_binder *b, tn_error *err)
 {
     const tn_run *run = f->plan->run;
-    tn_metrics_opts metrics = tn_metrics_opts_of(run, f->plan->schema);
+    tn_metrics_opts metrics = tn_metrics_opts_of(run);
     metrics.exact_auc = false; /* progressive ones add up */
     metrics.grouped = false;
     tn_run_dir(&run->run, &f->run_dir);
@@ -733,7 +733,7 @@ static tn_status open_parts(follower *f, const tn_run_text *text, const tn_binde
     }
     TN_TRY(tn_peers_open(&f->peers, f->w, text, NULL, err));
     f->group = tn_peers_group(f->peers);
-    TN_TRY(tn_reporter_init(&f->reporter, f->group, run->data.negative_sampling, err));
+    TN_TRY(tn_reporter_init(&f->reporter, f->group, &metrics, err));
     f->w->metrics[1] = f->reporter.metrics;
     f->beats = (tn_heartbeat_stats){
         .group = f->group, .watch = f->watch, .memory = &f->memory, .begin = tn_clock_s()};

@@ -15,6 +15,7 @@
 #include "train/begin/import.h"
 #include "train/checkpoint/rerun.h"
 #include "train/checkpoint/run_state.h"
+#include "train/config/loss.h"
 #include "train/eval/calibrate.h"
 #include "train/eval/predict.h"
 #include "train/peers/leader.h"
@@ -96,12 +97,15 @@ typedef struct verdict {
 } verdict;
 
 /* The metric that is watched, "auc"; NULL: none. */
-static const char *monitor_of(const tn_train_opts *o)
+static const char *monitor_of(const tn_run *run)
 {
+    const tn_train_opts *o = &run->train;
     const char *monitor = o->stop.monitor;
     if (monitor == NULL && !isnan(o->reduce_on_plateau.factor)) {
         monitor = o->reduce_on_plateau.monitor;
-        monitor = monitor != NULL ? monitor : "valid.auc";
+        const bool clicks = run->data.target == TN_TARGET_CLICK;
+        const char *usual = clicks ? "valid.auc" : tn_loss_of(&run->loss)->watched;
+        monitor = monitor != NULL ? monitor : usual;
     }
     return monitor != NULL ? monitor + strlen("valid.") : NULL;
 }
@@ -971,7 +975,8 @@ static tn_status finish(trainer *t, tn_status status, tn_error *err)
     t->out->steps = t->worker != NULL ? t->worker->steps : 0;
     t->out->samples = t->state.samples;
     t->out->seconds = tn_clock_s() - t->timetable.begin;
-    t->out->loss = t->epoch.whole != NULL ? tn_metrics_get(t->epoch.whole, "logloss") : (double)NAN;
+    t->out->loss =
+        t->epoch.whole != NULL ? tn_loss_value(&t->run->loss, t->epoch.whole) : (double)NAN;
     if (t->report != NULL) {
         status = end_report(t, status, err);
     }
@@ -1008,7 +1013,7 @@ tn_status tn_train(const tn_model_plan *plan, const tn_run_text *text, const tn_
     tn_timetable_init(&t.timetable, t.run, tn_clock_s());
     t.saver.is_rare = !tn_timetable_saves(&t.timetable) && !has_days(&t);
     t.state.past = &past;
-    t.state.monitor = monitor_of(&t.run->train);
+    t.state.monitor = monitor_of(t.run);
     t.state.patience.lr_scale = 1;
     tn_status status = open_parts(&t, text, b, err);
     if (status == TN_OK) {

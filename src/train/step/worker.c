@@ -8,6 +8,7 @@
 #include "base/thread/team.h"
 #include "base/trace/trace.h"
 #include "config/diag.h"
+#include "io/schema/schema.h"
 #include "models/layerlist.h"
 #include "nn/graph/params.h"
 #include "nn/layer/layers.h"
@@ -16,6 +17,7 @@
 #include "ps/shard/dense.h"
 #include "ps/table/table.h"
 #include "train/config/days.h"
+#include "train/config/loss.h"
 #include "train/config/run.h"
 #include "train/step/model_plan.h"
 
@@ -36,10 +38,13 @@ static bool write_graph(tn_worker *w, tn_graph *g, bool training, const tn_binde
     wanted->logit = made.logit;
     w->output_bias = made.output_bias;
     if (training) {
-        const tn_bce_opts *loss = p->run->loss.opts;
-        tn_loss_attr attr = {.pos_weight = loss->pos_weight,
-                            .label_smoothing = loss->label_smoothing};
-        wanted->loss = tn_apply(g, &tn_op_bce, "loss", TN_IN(made.logit), &attr);
+        const tn_loss_opts *loss = p->run->loss.opts;
+        const tn_loss_attr attr = {.pos_weight = loss->pos_weight,
+                                   .label_smoothing = loss->label_smoothing,
+                                   .gamma = loss->gamma,
+                                   .alpha = loss->alpha,
+                                   .delta = loss->delta};
+        wanted->loss = tn_apply(g, tn_loss_of(&p->run->loss)->op, "loss", TN_IN(made.logit), &attr);
     }
     return true;
 }
@@ -48,7 +53,7 @@ static tn_status make_graph(tn_worker *w, bool training, const tn_worker_opts *o
                             const tn_binder *b, tn_error *err)
 {
     const tn_run *run = w->plan->run;
-    const tn_bce_opts *loss = run->loss.opts;
+    const tn_loss_opts *loss = run->loss.opts;
     uint32_t rows = !training ? run->eval.batch : opts->compares ? 1 : run->train.batch;
     tn_graph *g = tn_graph_new(&(tn_graph_opts){.max_rows = rows,
                                                 .train = training,
@@ -246,9 +251,14 @@ tn_status tn_worker_set_bias(tn_worker *w, const char *number, tn_error *err)
     return TN_OK;
 }
 
-void tn_worker_set_prior(tn_worker *w, double rate)
+void tn_worker_set_prior(tn_worker *w, double mean)
 {
     const double least = 1e-6;
-    double p = fmin(fmax(rate, least), 1 - least);
-    set_bias(w, tn_ln(p / (1 - p)));
+    const tn_target target = w->plan->schema->data->target;
+    if (target == TN_TARGET_CLICK) {
+        const double p = fmin(fmax(mean, least), 1 - least);
+        set_bias(w, tn_ln(p / (1 - p)));
+    } else if (target == TN_TARGET_NUMBER) {
+        set_bias(w, mean);
+    }
 }

@@ -69,9 +69,10 @@ void tn_worker_free(tn_worker *w); /* NULL is fine */
 /* The flat vector was written anew: its range of the shard follows. Alone nothing is to be done. */
 void tn_worker_keep_own(tn_worker *w);
 
-/* Sets the output bias, if the model has one: ln(rate / (1 - rate)), rate kept within [1e-6, 1 -
- * 1e-6]. */
-void tn_worker_set_prior(tn_worker *w, double rate);
+/* Sets the output bias, if the model has one, to what fits the mean label: of clicks ln(mean / (1 -
+ * mean)), the mean kept within [1e-6, 1 - 1e-6]; of numbers the mean; of other targets, whose
+ * scores are around 0, nothing is done. */
+void tn_worker_set_prior(tn_worker *w, double mean);
 
 /* The same from text: a number. TN_E_CONFIG when it is none. */
 tn_status tn_worker_set_bias(tn_worker *w, const char *number, tn_error *err) TN_MUST_USE;

@@ -1,0 +1,104 @@
+/* test_target.c - which labels there may be, by what the loss makes of them. */
+#include "io/schema/target.h"
+
+#include "config/tree.h"
+#include "io/read/cache.h"
+#include "io/read/schema_inference.h"
+#include "io/schema/schema.h"
+#include "io/setup.h"
+#include "support/test.h"
+
+#include <math.h>
+#include <string.h>
+
+/* "1 0 .5 -1 2 -3.5 1e9 1.1e9 nan" as the target reads them; x: no label. */
+static void check(tn_target target, const char *want)
+{
+    static const char *const texts[] = {"1",    "0",   ".5",    "-1",  "2",
+                                        "-3.5", "1e9", "1.1e9", "nan", "x"};
+    const tn_label_rule rule = {.column = "label", .target = target, .threshold = (double)NAN};
+    tn_text got = {0};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        float y = -77;
+        const bool good = tn_label_of_text(&rule, texts[i], strlen(texts[i]), &y);
+        tn_text_addf(&got, good ? "%s%g" : "%sx", i > 0 ? " " : "", (double)y);
+    }
+    assert_string_equal(tn_text_str(&got), want);
+    tn_text_done(&got);
+}
+
+static void labels_are_those_of_the_target(void **state)
+{
+    (void)state;
+    check(TN_TARGET_CLICK, "1 0 0.5 0 x x x x x x");
+    check(TN_TARGET_SIDE, "1 0 x 0 x x x x x x");
+    check(TN_TARGET_NUMBER, "1 0 0.5 -1 2 -3.5 1e+09 x x x");
+    check(TN_TARGET_ORDER, "1 0 0.5 -1 2 -3.5 1e+09 x x x");
+}
+
+static const char *bind(setup *s, tn_target target, const char *label)
+{
+    tn_text t = {0};
+    const tn_schema *schema = NULL;
+    const tn_binder b = {.arena = s->arena, .diag = &s->diag};
+    tn_data_opts data = s->data;
+    tn_text_addf(&t, "{label: %s}", label);
+    data.label = tn_tree_get(tn_tree_read_flow(s->arena, tn_text_str(&t), "test"), "label");
+    data.target = target;
+    tn_text_clear(&s->diag.text);
+    s->diag.n_errors = 0;
+    const tn_status status = tn_schema_new(&schema, &data, &s->slots, &b, &s->err);
+    assert_int_equal(status == TN_OK, s->diag.n_errors == 0);
+    tn_text_done(&t);
+    return tn_text_str(&s->diag.text);
+}
+
+static void texts_mean_labels_of_the_target(void **state)
+{
+    (void)state;
+    setup s;
+    setup_open(&s, "{data: {format: csv}, slots: [a]}");
+    assert_string_equal(bind(&s, TN_TARGET_CLICK, "{column: y, values: {a: .5, b: 1}}"), "");
+    assert_string_equal(bind(&s, TN_TARGET_NUMBER, "{column: y, values: {a: -7, b: 3.5}}"), "");
+    assert_non_null(
+        strstr(bind(&s, TN_TARGET_CLICK, "{column: y, values: {a: -7}}"), "not within 0 .. 1"));
+    assert_non_null(strstr(bind(&s, TN_TARGET_SIDE, "{column: y, values: {a: .5, b: 1}}"),
+                           "a label of this loss is 0 or 1, not 0.5"));
+    assert_non_null(strstr(bind(&s, TN_TARGET_NUMBER, "{column: y, values: {a: 2e9}}"),
+                           "not within -1000000000 .. 1000000000"));
+    setup_close(&s);
+}
+
+/* Rows of a cache hold labels as they were read, so its shape says for which target. */
+static void a_cache_is_of_one_target(void **state)
+{
+    (void)state;
+    setup s;
+    setup_open(&s, "{data: {format: csv}, slots: [a]}");
+    tn_text shape[TN_TARGETS] = {{0}};
+    const tn_binder b = {.arena = s.arena, .diag = &s.diag};
+    for (int t = 0; t < TN_TARGETS; t++) {
+        const tn_schema *schema = NULL;
+        s.data.target = (tn_target)t;
+        assert_int_equal(tn_schema_new(&schema, &s.data, &s.slots, &b, &s.err), TN_OK);
+        tn_cache_shape(schema, &shape[t]);
+    }
+    assert_null(strstr(tn_text_str(&shape[TN_TARGET_CLICK]), "target")); /* as it was before */
+    assert_non_null(strstr(tn_text_str(&shape[TN_TARGET_NUMBER]), " target number\n"));
+    assert_string_not_equal(tn_text_str(&shape[TN_TARGET_SIDE]),
+                            tn_text_str(&shape[TN_TARGET_ORDER]));
+    for (int t = 0; t < TN_TARGETS; t++) {
+        tn_text_done(&shape[t]);
+    }
+    setup_close(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(labels_are_those_of_the_target),
+        cmocka_unit_test(texts_mean_labels_of_the_target),
+        cmocka_unit_test(a_cache_is_of_one_target),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
