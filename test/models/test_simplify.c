@@ -28,7 +28,7 @@ static void open_list(kit *k, const char *layers, const tn_graph_opts *opts)
     tn_wanted wanted = {.logit = k->made.logit};
     if (opts->train) {
         wanted.loss = tn_apply(k->graph, &tn_op_bce, "loss", TN_IN(k->made.logit),
-                               &(tn_bce_attr){.pos_weight = 1});
+                               &(tn_loss_attr){.pos_weight = 1});
     }
     assert_int_equal(tn_graph_finish(k->graph, &wanted, &err), TN_OK);
     tn_params_init(k->params, 3);
