@@ -221,7 +221,7 @@ static tn_status look_for_stop(void *arg, tn_error *err)
 /* The day that is learned first. TN_END: there is none, and the user is told. */
 static tn_status choose_day(tn_setup *s, tn_error *err)
 {
-    const tn_day_wait wait = {look_for_stop, NULL};
+    const tn_day_wait wait = {.again = s->run.data.again, .idle = look_for_stop};
     tn_text said = {0};
     tn_status status = tn_day_plan_begin(&s->run, &s->binder, &wait, &said, err);
     s->has_day = status == TN_OK;

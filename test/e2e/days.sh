@@ -208,6 +208,16 @@ if [ $got -ne 0 ]; then
     same change three
 fi
 
+# ---- the end within a day, and on
+run 0 run.name=steps data.days=2026-11-01..2026-11-03 train.max_steps=13
+days_of steps | grep -q '"day":20759,"epoch":1,"before":1' || fail "not within the second day: $(days_of steps)"
+run 0 run.name=steps data.days=2026-11-01..2026-11-03 train.max_steps=13
+told "run 'steps' is finished (step 13 of 13); nothing trained; train on with train.max_steps=27"
+run 0 run.name=steps data.days=2026-11-01..2026-11-03
+told 'goes on from ckpt-2 (within day 2026-11-02; day 2026-11-01 is learned, step 13)'
+told 'day 2026-11-02 is learned: 450 rows'
+same steps three
+
 # ---- words
 run 3 run.name=w
 told "data.train has {day:..} or {hour:..}, and data.days is not set"
@@ -231,6 +241,8 @@ run 3 run.name=w day=2026-11-01 train.stop.monitor=valid.auc
 told "'train.stop' "
 run 3 run.name=w day=2026-11-01 train.optimizer.schedule=cosine
 told "ends with the run, and a run over days has no end"
+run 3 run.name=w day=2026-11-01 train.epochs=0
+told "'train.epochs' is 0"
 run 3 run.name=w day=2026-11-01 run.day=2026-11-02
 told "'run.day' and data.days are both set"
 [ ! -e runs/w ] || fail "a run was begun"

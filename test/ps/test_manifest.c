@@ -215,7 +215,10 @@ static void days_come_back(void **state)
     days.within = true;
     days.day = 20763;
     days.before = 41;
-    assert_days(&days, "[20762,20762]],\"day\":20763,\"epoch\":0,\"before\":41},\"seed\"");
+    days.samples = 5000;
+    assert_days(
+        &days,
+        "[20762,20762]],\"day\":20763,\"epoch\":0,\"before\":41,\"samples\":\"5000\"},\"seed\"");
 }
 
 static void an_evaluation_that_is_owed_is_written_only_then(void **state)
@@ -364,8 +367,10 @@ static const struct {
     {"\"seed\":", "\"days\":{\"learned\":[[1,2],[3,4]]},\"seed\":"}, /* one range */
     {"\"seed\":", "\"days\":{\"learned\":[[1,2],[0,0]]},\"seed\":"},
     {"\"seed\":", "\"days\":{\"learned\":[[1,2932897]]},\"seed\":"},
-    {"\"seed\":", "\"days\":{\"learned\":[],\"day\":2932897,\"epoch\":0,\"before\":0},\"seed\":"},
-    {"\"seed\":", "\"days\":{\"learned\":[],\"day\":1,\"epoch\":99,\"before\":0},\"seed\":"},
+    {"\"seed\":", "\"days\":{\"learned\":[],\"day\":2932897,\"epoch\":0,\"before\":0,\"samples\":"
+                  "\"0\"},\"seed\":"},
+    {"\"seed\":",
+     "\"days\":{\"learned\":[],\"day\":1,\"epoch\":99,\"before\":0,\"samples\":\"0\"},\"seed\":"},
     {"\"seed\":", "\"days\":{\"learned\":[],\"day\":1,\"epoch\":0},\"seed\":"},
     {"\"low\":\"48213\"", "\"low\":null"},
     {"\"value\":0.7911", "\"value\":\"high\""},

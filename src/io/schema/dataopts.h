@@ -46,10 +46,13 @@ typedef struct tn_data_opts {
     const char *comment;
     uint32_t unknown_field;
     bool row_norm;
+    bool next;  /* set by train/: `valid` was the word next, and is empty now */
+    bool again; /* set by the program: a day that is learned, or lies before one */
     uint64_t record_bytes_max;
     uint64_t part_bytes; /* parts are cut near this size */
     const char *cache;   /* none or off, auto, or a folder */
     uint32_t changed;    /* of train/, when the files are others than before */
+    uint32_t n_days;     /* set by train/ */
 
     /* A run over days (train/config/days.h). */
     tn_strs days;
@@ -58,11 +61,8 @@ typedef struct tn_data_opts {
     const char *wait; /* a duration, or inf */
     /* Set by train/ from these, and `train` to the files of one day: */
     tn_strs pattern;     /* `train` as it is written; n 0: no run over days */
-    const uint32_t *day; /* that `days` names, ascending */
-    uint32_t n_days;
-    double wait_s; /* INFINITY: for ever */
-    bool next;     /* `valid` was the word next, and is empty now */
-    bool again;    /* set by the program: a day that is learned, or lies before one */
+    const uint32_t *day; /* that `days` names, ascending; n_days */
+    double wait_s;       /* INFINITY: for ever */
     tn_target target;    /* of the loss: set by the program, no option */
 } tn_data_opts;
 

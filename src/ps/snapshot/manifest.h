@@ -79,7 +79,8 @@ typedef struct tn_manifest_days {
     bool within;                           /* a day that is not learned to its end .. */
     uint32_t day;                          /* .. this one .. */
     uint32_t epoch;                        /* .. began with this epoch */
-    uint64_t before; /* the checkpoint before it began; 0: none, or not known */
+    uint64_t before;  /* the checkpoint before it began; 0: none, or not known */
+    uint64_t samples; /* when it began */
 } tn_manifest_days;
 
 typedef struct tn_manifest {

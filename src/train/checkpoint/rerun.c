@@ -184,7 +184,7 @@ static bool say_where(const tn_rerun *r, tn_text *out, tn_text *remedy)
         say_days(r, out);
         return false;
     }
-    if (s->progress.epoch >= run->train.epochs) {
+    if (run->data.pattern.n == 0 && s->progress.epoch >= run->train.epochs) {
         tn_text_addf(out, "run '%s' is finished (epoch %u of %u, step %llu)", run->run.name,
                      s->progress.epoch, run->train.epochs, steps);
         tn_text_addf(remedy, "train.epochs=%u", s->progress.epoch + 1);

@@ -168,12 +168,13 @@ static tn_status check_field(const char *path, const field *f, bool seen[256], t
         if (f->format[i] != '%') {
             continue;
         }
-        const char c = i + 1 < f->size ? f->format[++i] : '\0';
-        if (c == '\0' || strchr("YymdjFH%", c) == NULL || (c == 'H' && !f->hour)) {
+        i++;
+        const char c = f->format[i]; /* behind the last one stands '}' */
+        if (i == f->size || strchr("YymdjFH%", c) == NULL || (c == 'H' && !f->hour)) {
             return tn_fail(err, TN_E_CONFIG,
                            "'%s': '%%%.1s' in '%.*s'\nhint: %%Y %%y %%m %%d %%j %%F stand in "
                            "{day:..}, and %%H in {hour:..}",
-                           path, c == '\0' ? "" : &f->format[i], (int)f->size, f->format);
+                           path, i == f->size ? "" : &f->format[i], (int)f->size, f->format);
         }
         hour = hour || c == 'H';
         seen[(unsigned char)c] = true;
@@ -396,6 +397,7 @@ void tn_days_bind(const tn_binder *b, const tn_tree *tree, tn_data_opts *data)
     if (!days || !good) {
         return;
     }
+    TN_ASSERT(data->n_days > 0);
     data->pattern = data->train;
     data->train = tn_days_paths(&data->pattern, data->day[0], b->arena);
     data->next = data->valid.n == 1 && strcmp(data->valid.item[0], "next") == 0;

@@ -411,6 +411,10 @@ static void check_days(const tn_binder *b, const tn_tree *tree, const tn_run *r)
             "day: a run over days learns every day to its end",
             what);
     }
+    if (r->train.epochs == 0) {
+        tn_diag_error(b->diag, place(tree, "train.epochs"),
+                      "'train.epochs' is 0, and a run over days learns each of them");
+    }
     if (tn_schedule_ends_with_run(r)) {
         const tn_rule_opts *dense = r->train.optimizer.opts;
         tn_diag_error(b->diag, place(tree, "train.optimizer.schedule"),

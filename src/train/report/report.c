@@ -331,7 +331,7 @@ static void put_scores(const tn_report *r, tn_text *out, const char *whose, cons
 
 tn_status tn_report_day_done(tn_report *r, const tn_report_day *d, tn_error *err)
 {
-    const uint64_t rows = tn_metrics_rows(d->train);
+    const uint64_t rows = d->state->samples - d->state->days.samples;
     const double loss = tn_metrics_get(d->train, "logloss");
     const double auc = tn_metrics_get(d->train, "auc");
     const char *saved = d->saved != NULL ? d->saved->name : NULL;

@@ -116,6 +116,7 @@ static tn_status begin_day(tn_day_loop *l, uint32_t day, tn_error *err)
     days->day = day;
     days->epoch = l->state->progress.epoch;
     days->before = l->state->best_ordinal;
+    days->samples = l->state->samples;
     tn_epoch_begin_data(l->epoch);
     return TN_OK;
 }
@@ -167,7 +168,7 @@ tn_status tn_day_loop_run(tn_day_loop *l, tn_error *err)
 {
     const tn_data_opts *data = &l->run->data;
     const tn_manifest_days *days = &l->state->days;
-    const tn_day_wait wait = {idle, l};
+    tn_day_wait wait = {.idle = idle, .arg = l};
     if (!days->used && l->state->stand.within) {
         return tn_fail(err, TN_E_CONFIG,
                        "the checkpoint stands within an epoch of data that are no days\nhint: go "
@@ -182,7 +183,8 @@ tn_status tn_day_loop_run(tn_day_loop *l, tn_error *err)
     tn_status status = TN_OK;
     bool whole = true;
     while (whole && status == TN_OK) {
-        status = tn_day_plan_next(data, days, l->again, &wait, &day, &said, err);
+        wait.again = l->again;
+        status = tn_day_plan_next(data, days, &wait, &day, &said, err);
         status = status == TN_OK ? begin_day(l, day, err) : status;
         if (status == TN_OK) {
             status = l->learn(l->arg, err);

@@ -126,32 +126,46 @@ static tn_status tell_missing(const choice *c, const tn_error *why, tn_text *sai
     return TN_END;
 }
 
-tn_status tn_day_plan_next(const tn_data_opts *data, const tn_manifest_days *learned, bool again,
+static tn_status look_for_begun(const tn_data_opts *data, uint32_t day, tn_error *err)
+{
+    const tn_status status = tn_days_look(data, day, err);
+    if (status == TN_E_DATA) {
+        tn_error_context(err, "a day that is half learned is not there any more");
+    }
+    return status;
+}
+
+static tn_status look_for_next(const choice *c, const tn_day_wait *wait, tn_text *said,
+                               tn_error *err)
+{
+    tn_error why = {0};
+    const tn_status status = wait_for(c->data, c->data->day[c->at], wait, &why);
+    if (status == TN_E_DATA) {
+        return tell_missing(c, &why, said, err);
+    }
+    if (status != TN_OK && err != NULL) {
+        *err = why;
+    }
+    return status;
+}
+
+tn_status tn_day_plan_next(const tn_data_opts *data, const tn_manifest_days *learned,
                            const tn_day_wait *wait, uint32_t *day, tn_text *said, tn_error *err)
 {
     TN_ASSERT(data->pattern.n > 0 && data->n_days > 0);
     choice c = {.data = data, .learned = learned};
-    tn_error why = {0};
     if (learned->within) {
         *day = learned->day;
-        const tn_status status = tn_days_look(data, *day, err);
-        if (status == TN_E_DATA) {
-            tn_error_context(err, "a day that is half learned is not there any more");
-        }
-        return status;
+        return look_for_begun(data, *day, err);
     }
-    TN_TRY(choose(&c, again, err));
+    TN_TRY(choose(&c, wait->again, err));
     if (c.at == data->n_days) {
         tn_days_put(learned, said);
         tn_text_adds(said, "; nothing new in data.days");
         return TN_END;
     }
     *day = data->day[c.at];
-    const tn_status status = wait_for(data, *day, wait, &why);
-    if (status == TN_E_DATA) {
-        return tell_missing(&c, &why, said, err);
-    }
-    return status == TN_OK ? TN_OK : tn_fail(err, status, "%s", why.text);
+    return look_for_next(&c, wait, said, err);
 }
 
 /* ---- before the run is planned ---- */
@@ -166,7 +180,7 @@ tn_status tn_day_plan_begin(tn_run *run, const tn_binder *b, const tn_day_wait *
         return TN_OK;
     }
     tn_checkpoint_days(run, &learned);
-    TN_TRY(tn_day_plan_next(data, &learned, data->again, wait, &day, said, err));
+    TN_TRY(tn_day_plan_next(data, &learned, wait, &day, said, err));
     data->train = tn_days_paths(&data->pattern, day, b->arena);
     return TN_OK;
 }

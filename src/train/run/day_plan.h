@@ -23,16 +23,16 @@ typedef struct tn_run tn_run;                     /* train/config/run.h */
 typedef struct tn_text tn_text;                   /* base/core/text.h */
 
 typedef struct tn_day_wait {
+    bool again; /* the only day of data.days, although it is learned or lies before another */
     /* Called several times a second while a day is waited for. A status ends that. */
     tn_status (*idle)(void *arg, tn_error *err);
     void *arg;
 } tn_day_wait;
 
-/* Waits as data.wait says. `again`: the only day of data.days is to be learned although it is
- * learned, or lies before another. TN_END: there is none to learn; `said` gets a sentence.
+/* Waits as data.wait says. TN_END: there is none to learn; `said` gets a sentence.
  * TN_E_CONFIG: a day of the past, or a day left out; TN_E_DATA: a day is missing, and a later one
  * is there, or nothing was ever learned. */
-tn_status tn_day_plan_next(const tn_data_opts *data, const tn_manifest_days *learned, bool again,
+tn_status tn_day_plan_next(const tn_data_opts *data, const tn_manifest_days *learned,
                            const tn_day_wait *wait, uint32_t *day, tn_text *said,
                            tn_error *err) TN_MUST_USE;
 
