@@ -4,6 +4,7 @@
 
 #include "base/core/alloc.h"
 #include "base/math/crc32c.h"
+#include "base/math/key.h"
 #include "base/math/rng.h"
 #include "base/thread/team.h"
 #include "onetable.h"
@@ -313,7 +314,7 @@ static void drift(onetable *f, tn_team *team, uint32_t day, uint32_t n)
     learn_with(f, team, (lesson){.from = n * day, .n = n / 8, .day = day, .show = 2, .click = 1});
 }
 
-static tn_status note_least(void *arg, const tn_row_view *row, tn_error *err)
+static tn_status note_most(void *arg, const tn_row_view *row, tn_error *err)
 {
     (void)err;
     double *most = arg;
@@ -341,7 +342,7 @@ static void the_rows_that_score_least_leave_a_full_table(void **state)
     assert_int_equal(tn_table_evicted(f.t) + tn_table_rows(f.t), tn_table_created(f.t));
     double most = 0;
     for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
-        assert_int_equal(tn_table_walk(f.t, p, note_least, &most, NULL), TN_OK);
+        assert_int_equal(tn_table_walk(f.t, p, note_most, &most, NULL), TN_OK);
     }
     assert_true(most > 50); /* those that score most stay, whatever comes */
     for (uint32_t k = 0; k < 500; k += 50) {
@@ -428,6 +429,54 @@ static void who_leaves_depends_on_the_rows_alone(void **state)
         onetable_end(&f);
         tn_team_close(team);
     }
+}
+
+/* Two groups whose rows differ in size share the room of each partition. */
+static void rows_of_two_sizes_share_the_room(void **state)
+{
+    (void)state;
+    enum { N = 20000, STEPS = 60 };
+    onetable f = {.arena = tn_arena_new(1 << 20)};
+    const kit_segment segments[] = {{"deep", DIM}, {NULL, 0}};
+    f.m = kit_model_new(f.arena, segments, 2);
+    tn_record *records = TN_NEW_ARRAY(f.arena, tn_record, 2);
+    tn_share_group *groups = TN_NEW_ARRAY(f.arena, tn_share_group, 2);
+    for (uint32_t g = 0; g < 2; g++) {
+        const uint32_t dim = g == 0 ? DIM : 3 * DIM;
+        records[g] = (tn_record){dim, 1, {{"deep", 0, dim}}};
+        groups[g] = (tn_share_group){.name = g == 0 ? "narrow" : "wide", .record = g};
+        f.m->rule[(size_t)g * TN_SEGMENTS_MAX] = kit_rule(f.arena, "adagrad", "rowwise=true");
+    }
+    f.m->layout = (tn_layout){2, groups, 2, records};
+    f.t = kit_table(f.m, 1);
+    const tn_range all = {0, TN_PARTITIONS};
+    const uint64_t limit = 48 << 20;
+    assert_true(tn_table_evict_beyond(f.t, limit, all));
+    for (uint32_t step = 0; step < STEPS; step++) {
+        tn_arena *arena = tn_arena_new(1 << 20);
+        onetable g = {.arena = arena, .m = f.m, .t = f.t};
+        uint64_t *key = TN_NEW_ARRAY(arena, uint64_t, N);
+        uint16_t *group = TN_NEW_ARRAY(arena, uint16_t, N);
+        for (uint32_t i = 0; i < N; i++) {
+            key[i] = tn_key_of((uint64_t)N * step + i, SALT);
+            group[i] = (uint16_t)(i % 3 == 0);
+        }
+        kit_keys *k = kit_keys_new(arena, &f.m->layout, key, group, N);
+        float *rows = floats(&g, k);
+        const tn_push push = kit_push(step);
+        assert_int_equal(tn_table_pull(f.t, NULL, &k->set, rows, NULL), TN_OK);
+        tn_table_push(f.t, NULL, &k->set, rows, &push, 1);
+        tn_arena_free(arena);
+    }
+    tn_group_rows swept[2];
+    assert_int_equal(tn_table_sweep(f.t, NULL, 0, swept, NULL), TN_OK);
+    for (uint32_t g = 0; g < 2; g++) { /* all score the same, so each leaves by its share */
+        assert_in_range(swept[g].rows, 50000 / (1 + g), 500000);
+        assert_true(swept[g].evicted > 100000);
+    }
+    assert_true(tn_table_bytes(f.t) <= limit + limit / 25);
+    assert_true(tn_table_bytes(f.t) >= limit - limit / 10);
+    onetable_end(&f);
 }
 
 static void a_limit_without_room_for_a_row_is_refused(void **state)
@@ -638,6 +687,7 @@ int main(void)
         cmocka_unit_test(the_rows_that_score_least_leave_a_full_table),
         cmocka_unit_test(scores_then_keys_say_who_leaves),
         cmocka_unit_test(who_leaves_depends_on_the_rows_alone),
+        cmocka_unit_test(rows_of_two_sizes_share_the_room),
         cmocka_unit_test(a_limit_without_room_for_a_row_is_refused),
         cmocka_unit_test(memory_of_rows_that_left_is_used_again),
         cmocka_unit_test(an_index_that_shrank_finds_every_row),

@@ -576,13 +576,14 @@ uint64_t tn_shelf_need(uint32_t stride, uint32_t rows)
     while (rows >> depth >= SPLITS_FROM) {
         depth++;
     }
-    s.capacity = next_chunk(&s, 0);
-    while (s.capacity < rows) {
-        const uint32_t more = next_chunk(&s, s.capacity);
-        const uint32_t full = (rows - s.capacity + more - 1) / more * more;
-        s.capacity += more == UINT32_C(1) << s.full_log2 ? full : more;
+    uint32_t room = UINT32_C(1) << s.first_log2;
+    while (room < rows && room < UINT32_C(1) << s.full_log2) {
+        room *= 2;
     }
-    return (uint64_t)s.capacity * stride + (block_bytes((uint32_t)entries) << depth);
+    if (room < rows) {
+        room = (((rows - 1) >> s.full_log2) + 1) << s.full_log2;
+    }
+    return (uint64_t)room * stride + (block_bytes((uint32_t)entries) << depth);
 }
 
 uint64_t tn_shelf_growth(const tn_shelf *s, uint32_t rows)

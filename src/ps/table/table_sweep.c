@@ -12,15 +12,13 @@
 #include "base/thread/team.h"
 #include "ps/table/tabledef.h"
 
-#include <stdlib.h>
-
 enum {
     EVICT_SHARE = 8,  /* of so many rows one leaves, at least */
     SPARE_SHARE = 16, /* for so many there is room for one more, .. */
     SPARE_LEAST = 16, /* .. beside these */
-    FEW = 16,         /* rows that are sorted by insertion */
     KEPT_SHARE = 64,  /* of the limit: what is left for copies aside */
     ASIDE_SHARE = 32,
+    KEY_BITS_LEFT_OUT = 54 - 32, /* below those that tell the rows of a partition apart */
 };
 
 /* A row of a locked partition leaves; the last one of its shelf takes its place. */
@@ -141,76 +139,53 @@ tn_status tn_table_sweep(tn_table *t, tn_team *team, uint32_t day, tn_group_rows
 
 /* ---- rows that a full table has no room for ---- */
 
-/* In the order in which rows leave: by score, then by key. */
-typedef struct leaving {
-    uint64_t score; /* bits of a number that is not negative, which are in its order */
-    uint64_t key;
-    uint32_t number;
-    uint16_t group, record;
-} leaving;
-
-static bool before(const leaving *a, const leaving *b)
+/* Where a row stands among those of its partition that leave: by its score, rounded to a float,
+ * then by its key. Scores are not negative, so their bits are in their order. */
+static uint64_t order_of(const tn_table *t, uint32_t p, const tn_row *row, uint32_t day)
 {
-    if (a->score != b->score) {
-        return a->score < b->score;
-    }
-    return a->key != b->key ? a->key < b->key : a->group < b->group;
+    const tn_row_view view = tn_view_of(t, tn_row_key(row, p), row);
+    const float score = (float)fmax(tn_score_of(tn_life_of(t, view.group), &view, day), 0);
+    uint32_t bits;
+    memcpy(&bits, &score, sizeof bits);
+    return (uint64_t)bits << 32 | (uint32_t)(view.key >> KEY_BITS_LEFT_OUT);
 }
 
-static void swap(leaving *a, leaving *b)
+/* The one that comes k-th of a list, from 0 (Hoare's FIND). The list is left in another order. */
+static uint64_t select_one(uint64_t *list, uint32_t n, uint32_t k)
 {
-    const leaving x = *a;
-    *a = *b;
-    *b = x;
-}
-
-static void sort_few(leaving *list, uint32_t n)
-{
-    for (uint32_t i = 1; i < n; i++) {
-        for (uint32_t k = i; k > 0 && before(&list[k], &list[k - 1]); k--) {
-            swap(&list[k], &list[k - 1]);
-        }
-    }
-}
-
-/* Brings the first k of a list to its front, in any order (Hoare's FIND). */
-static void select_first(leaving *list, uint32_t n, uint32_t k)
-{
-    while (n > FEW && k > 0 && k < n) {
-        leaving sample[3] = {list[0], list[n / 2], list[n - 1]};
-        sort_few(sample, 3);
-        uint32_t i = 0;
-        uint32_t j = n - 1;
-        for (;;) {
-            while (before(&list[i], &sample[1])) {
+    uint32_t from = 0;
+    uint32_t to = n; /* it is one of list[from .. to) */
+    while (to - from > 1) {
+        const uint64_t pivot = list[from + (to - from) / 2];
+        uint32_t i = from;
+        uint32_t j = to - 1;
+        while (i <= j) {
+            while (list[i] < pivot) {
                 i++;
             }
-            while (before(&sample[1], &list[j])) {
+            while (list[j] > pivot) {
                 j--;
             }
-            if (i >= j) {
+            if (i > j) {
                 break;
             }
-            swap(&list[i++], &list[j--]);
+            const uint64_t swap = list[i];
+            list[i++] = list[j];
+            list[j] = swap;
+            if (j == from) {
+                break;
+            }
+            j--;
         }
-        const uint32_t cut = i == j ? i + 1 : i; /* list[0..cut) <= list[cut..n) */
-        if (k < cut) {
-            n = cut;
+        if (k <= j && j + 1 < to) {
+            to = j + 1;
+        } else if (k >= i) {
+            from = i;
         } else {
-            list += cut;
-            n -= cut;
-            k -= cut;
+            break; /* between them all are equal */
         }
     }
-    sort_few(list, n <= FEW ? n : 0);
-}
-
-/* So that a row that takes the place of one that leaves does not leave itself. */
-static int from_the_last(const void *left, const void *right)
-{
-    const leaving *a = left;
-    const leaving *b = right;
-    return a->number > b->number ? -1 : a->number < b->number;
+    return list[k];
 }
 
 /* Rows with those that another push may add, so that it takes no chunk. */
@@ -247,34 +222,38 @@ static bool is_full(const tn_table *t, uint32_t p, uint32_t *rows)
     return bytes > room->bytes + room->chunk * place_of(p) / TN_PARTITIONS;
 }
 
-static void list_rows_of(const tn_table *t, uint32_t p, uint32_t day, leaving *out)
+/* Writes two lists. Returns how many rows there are. */
+static uint32_t list_orders(const tn_table *t, uint32_t p, uint32_t day, uint64_t *out,
+                            uint64_t *copy)
 {
+    uint32_t n = 0;
     for (uint32_t r = 0; r < t->layout->n_records; r++) {
         const tn_slab *slab = &t->partition[p].shelf[r].slab;
-        for (uint32_t i = 0; i < slab->n_rows; i++) {
-            const tn_row *row = tn_slab_at(slab, i);
-            const tn_row_view view = tn_view_of(t, tn_row_key(row, p), row);
-            const double score = fmax(tn_score_of(tn_life_of(t, view.group), &view, day), 0);
-            *out =
-                (leaving){.key = view.key, .number = i, .group = view.group, .record = (uint16_t)r};
-            memcpy(&out->score, &score, sizeof score);
-            out++;
+        for (uint32_t i = 0; i < slab->n_rows; i++, n++) {
+            out[n] = order_of(t, p, tn_slab_at(slab, i), day);
+            copy[n] = out[n];
         }
     }
+    return n;
 }
 
-/* The k that score least of n rows. */
-static void evict(tn_table *t, uint32_t p, uint32_t day, leaving *list, uint32_t n, uint32_t k)
+/* Rows up to that order, from the last one on: one that takes the place of another stays. */
+static uint32_t evict_up_to(tn_table *t, uint32_t p, const uint64_t *order, uint32_t n,
+                            uint64_t most)
 {
-    list_rows_of(t, p, day, list);
-    select_first(list, n, k);
-    qsort(list, k, sizeof *list, from_the_last);
-    for (uint32_t i = 0; i < k; i++) {
-        remove_row(t, p, &t->partition[p].shelf[list[i].record], list[i].number);
-        atomic_fetch_add_explicit(&t->evicted_of[list[i].group], 1, memory_order_relaxed);
+    uint32_t removed = 0;
+    for (uint32_t r = t->layout->n_records; r-- > 0;) {
+        tn_shelf *shelf = &t->partition[p].shelf[r];
+        for (uint32_t number = shelf->slab.n_rows; number-- > 0;) {
+            if (order[--n] <= most) {
+                const uint32_t group = tn_row_group(tn_slab_at(&shelf->slab, number));
+                atomic_fetch_add_explicit(&t->evicted_of[group], 1, memory_order_relaxed);
+                remove_row(t, p, shelf, number);
+                removed++;
+            }
+        }
     }
-    note_removed(t, p, k);
-    atomic_fetch_add(&t->evicted, k);
+    return removed;
 }
 
 /* Without memory for a list nothing leaves now, and more next time. */
@@ -282,12 +261,16 @@ static void evict_partition(tn_table *t, uint32_t p, uint32_t day)
 {
     uint32_t n = 0;
     while (is_full(t, p, &n) && n > 0) {
-        leaving *list = tn_try_alloc(n, sizeof *list, "rows that leave", NULL);
-        if (list == NULL) {
+        uint64_t *order = tn_try_alloc(2UL * n, sizeof *order, "rows that leave", NULL);
+        if (order == NULL) {
             return;
         }
-        evict(t, p, day, list, n, (n + EVICT_SHARE - 1) / EVICT_SHARE);
-        tn_free(list);
+        const uint32_t listed = list_orders(t, p, day, order, order + n);
+        const uint64_t most = select_one(order + n, listed, (n - 1) / EVICT_SHARE);
+        const uint32_t removed = evict_up_to(t, p, order, listed, most);
+        note_removed(t, p, removed);
+        atomic_fetch_add(&t->evicted, removed);
+        tn_free(order);
     }
 }
 
@@ -335,7 +318,7 @@ bool tn_table_evict_beyond(tn_table *t, uint64_t limit, tn_range partitions)
     t->room = (tn_room_of_rows){.bytes = (limit - limit / KEPT_SHARE) / n};
     t->changes.aside_limit = limit / ASIDE_SHARE;
     for (uint32_t r = 0; r < t->layout->n_records; r++) {
-        const uint64_t chunk = tn_shelf_chunk(t->plan[r].stride) * t->plan[r].stride;
+        const uint64_t chunk = (uint64_t)tn_shelf_chunk(t->plan[r].stride) * t->plan[r].stride;
         t->room.chunk = chunk > t->room.chunk ? chunk : t->room.chunk;
     }
     if (t->layout->n_records == 1 && t->room.bytes >= tn_table_evict_least(t)) {

@@ -6,6 +6,7 @@
 #include "base/keys/record.h"
 #include "ps/optim/optim.h"
 #include "ps/optim/rule.h"
+#include "ps/table/changed_rows.h"
 #include "ps/table/lifecycle.h"
 #include "ps/table/partition.h"
 #include "ps/table/table.h"
@@ -40,85 +41,6 @@ typedef struct tn_plan {
     uint32_t together; /* rows of which the changed gradients of a segment fit into scratch */
     tn_plan_segment segment[TN_SEGMENTS_MAX];
 } tn_plan;
-
-/* ---- rows that change (table_snapshot.c) ----
- *
- *     cut 3 ............ cut 4 ............ now          a cut: a moment between two pushes
- *         stamp 3            stamp 4
- *
- * A row bears the stamp of the time in which it was last touched. A push that meets a row with
- * another stamp than the present one touches it for the first time since the cut: while the
- * partition is not written yet it copies the row aside, and where deltas are wanted it lists the
- * row. While neither is needed (`watched` is false) this costs one look per run of keys.
- *
- * Copies aside are bounded: tn_changed_rows_wait makes a push wait for the writer before it takes
- * locks. From half of the bound on, each push lets the writer finish one more partition first, for
- * at most some 20 ms: the writer may run at a lower priority and would fall behind for good.
- * The partition's lock guards the fields of a partition; fields that are set between pushes are
- * written only while no other thread is inside.
- */
-
-/* Rows, one behind the other, or pointers to rows. */
-typedef struct tn_row_bytes {
-    char *data;
-    size_t size, most;
-} tn_row_bytes;
-
-typedef struct tn_row_list {
-    tn_row_bytes pointers;
-    uint64_t bytes; /* of the rows */
-} tn_row_list;
-
-typedef struct tn_partition_changes {
-    tn_row_list touched;   /* when tracking: since the last cut */
-    tn_row_list due;       /* for a delta: between the cut before and the one that is open */
-    tn_row_bytes gone;     /* when tracking: headers of rows that were removed since the last cut */
-    tn_row_bytes gone_due; /* for a delta, as due */
-    tn_row_bytes aside;    /* rows as they were at the cut */
-    bool open;             /* the cut has not taken this partition yet */
-    bool lost;             /* there was no memory for a copy */
-} tn_partition_changes;
-
-typedef struct tn_changed_rows {
-    tn_partition_changes *part; /* TN_PARTITIONS; NULL until the first cut or tracking */
-    uint32_t stamp;             /* the present one; 0: before the first cut or tracking */
-    uint32_t before;            /* the stamp of the time before the cut */
-    uint32_t cuts;              /* since all old stamps were taken off */
-    bool tracking;              /* rows that are touched are listed */
-    bool delta;                 /* the open cut is one; these five are set between pushes */
-    _Atomic bool watched;       /* a cut is open, or tracking is on */
-    _Atomic bool forgot;        /* there was no memory for a list: lists are incomplete */
-    _Atomic uint64_t aside;
-    uint64_t aside_max;   /* set between pushes */
-    uint64_t aside_limit; /* of aside_max, where rows leave a full table; 0: none */
-    pthread_mutex_t lock;
-    pthread_cond_t less; /* copies aside */
-    bool open;           /* a cut is open; guarded by lock */
-} tn_changed_rows;
-
-void tn_changed_rows_init(tn_changed_rows *c);
-void tn_changed_rows_done(tn_changed_rows *c);
-void tn_changed_rows_forget(tn_changed_rows *c); /* all rows are gone; no cut is open */
-
-static inline bool tn_changed_rows_watched(const tn_changed_rows *c)
-{
-    return atomic_load_explicit(&c->watched, memory_order_relaxed);
-}
-
-/* While changes are watched: a row of `size` bytes, in a locked partition, was just created or is
- * about to change; its stamp is not the present one. */
-void tn_changed_rows_note(tn_changed_rows *c, uint64_t key, tn_row *row, uint32_t size, bool fresh);
-
-/* While changes are watched: a row of `size` bytes, in a locked partition, is about to be removed,
- * and `moved`, when it is another one, to take its place. Behind all removals of a partition
- * follows relist, which lists the rows that were touched since the cut by where they are then. */
-void tn_changed_rows_remove(tn_changed_rows *c, uint32_t partition, const tn_row *row,
-                            const tn_row *moved, uint32_t size);
-void tn_changed_rows_relist(tn_table *t, uint32_t partition);
-
-/* Before a push takes its locks: waits until copies of `need` bytes have room. UINT64_MAX, for a
- * push that touches every row: until the cut is done. */
-void tn_changed_rows_wait(tn_changed_rows *c, uint64_t need);
 
 /* ---- where the rows of a keyset were when it was last pulled (lookup.c) ----
  *
