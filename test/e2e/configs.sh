@@ -34,7 +34,7 @@ hash_of() { sed -n 's/.*"config_hash":"\([0-9a-f]*\)".*/\1/p' "$dir/$1/summary.j
 for config in "$configs"/*.yaml; do
     model=$(basename "$config" .yaml)
     case $model in
-    adult* | common) continue ;;
+    adult* | common | tensornet) continue ;; # tensornet has weights and data of its own: warm_start.sh
     esac
 
     # it learns

@@ -342,6 +342,11 @@ static void what_a_row_lacks_begins_as_in_a_new_one(void **state)
     b = begin(&k, third, "");
     says(&b, "23 rows; states of 'wide' new");
     tn_begun_done(&b);
+    tn_worker *fourth = other(&k, (const char *const[]){"train.sparse={type: sgd}", NULL});
+    b = begin(&k, fourth, "");
+    says(&b, "23 rows; states of 'wide' new");
+    tn_begun_done(&b);
+    tn_worker_free(fourth);
     tn_worker_free(was);
     tn_worker_free(now);
     tn_worker_free(third);
