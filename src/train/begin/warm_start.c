@@ -227,13 +227,13 @@ static tn_status read_files(tn_warm *m, const char *path, const tn_manifest *was
 
 static bool fits_flat(const tn_manifest_dense *d)
 {
-    bool fits = d->size < SIZE_MAX / sizeof(float) / (TN_ROW_STATES_MAX + 1);
-    for (uint32_t i = 0; i < d->n_params && fits; i++) {
+    bool whole = d->size < SIZE_MAX / sizeof(float) / (TN_ROW_STATES_MAX + 1);
+    for (uint32_t i = 0; i < d->n_params && whole; i++) {
         const tn_manifest_param *p = &d->param[i];
         const uint64_t cols = p->rank == 2 ? p->shape[1] : 0;
-        fits = p->at <= d->size && (cols == 0 || p->shape[0] <= (d->size - p->at) / cols);
+        whole = p->at <= d->size && (cols == 0 || p->shape[0] <= (d->size - p->at) / cols);
     }
-    return fits;
+    return whole;
 }
 
 /* One link of the chain: the full checkpoint first, then its deltas. */
