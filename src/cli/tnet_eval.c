@@ -14,6 +14,7 @@
 #include "train/config/loss.h"
 #include "train/eval/calibrate.h"
 #include "train/eval/evaluate.h"
+#include "train/eval/feed_nodes.h"
 #include "train/eval/predict.h"
 #include "train/peers/leader.h"
 #include "train/peers/peers.h"
@@ -36,7 +37,7 @@ typedef struct eval_flags {
     uint32_t peers;
     tn_strs data;
     const char *checkpoint, *export, *predictions, *report, *profile;
-    tn_strs fetch;
+    tn_strs fetch, feed;
     uint32_t calibrate;
     const char *calibration_out;
     bool json;
@@ -49,6 +50,7 @@ typedef struct eval_job {
     const eval_flags *flags;
     const char *predictions; /* file for every score; NULL: none */
     const tn_strs *fetch;    /* names of nodes, for fetch.npz */
+    tn_strs fed;             /* names of nodes that files set */
     tn_calibrate_opts fit;   /* method NONE: nothing is fitted */
     const atomic_bool *stop; /* true: end with TN_E_STOPPED */
     tn_profile *profile;     /* of a checkpoint's evaluation; NULL: nobody wants it */
@@ -61,6 +63,7 @@ typedef struct eval_job {
     tn_exported_model *exported; /* of the export; NULL: none */
     tn_predictions *to;          /* NULL: nobody wants every score, or they are all there .. */
     tn_fetch *nodes;             /* .. likewise of nodes */
+    tn_feed *feed;               /* NULL: no node is fed */
     tn_calibrate *calibrate;     /* NULL: nothing is fitted */
     tn_calibration map;          /* that the run has left; of kind NONE: scores are raw */
 } eval_job;
@@ -220,6 +223,9 @@ static tn_status judge(eval_job *j, tn_worker *w, tn_leader *lead, const tn_strs
     const bool mapped = j->map.kind != TN_CALIBRATION_NONE;
     const bool corrected = w == NULL || mapped; /* an export, or a map, is behind that */
     TN_TRY(open_outputs(j, corrected ? 1 : j->setup->run.data.negative_sampling, paths, err));
+    if (w != NULL && j->fed.n > 0) {
+        TN_TRY(tn_feed_open(&j->feed, &j->flags->feed, &j->fed, w->eval_graph, err));
+    }
     const bool named = j->to != NULL || j->nodes != NULL;
     const tn_eval_request request = {.paths = paths,
                                      .want_ids = named,
@@ -227,6 +233,7 @@ static tn_status judge(eval_job *j, tn_worker *w, tn_leader *lead, const tn_strs
                                      .sink_arg = j,
                                      .calibration = mapped ? &j->map : NULL,
                                      .fetch = j->nodes != NULL ? j->fetch : NULL,
+                                     .feed = j->feed,
                                      .stop = j->stop};
     tn_evaluation *out = &j->evaluation;
     TN_TRY(lead != NULL ? tn_leader_evaluate(lead, "data", &request, out, err)
@@ -281,7 +288,11 @@ static tn_status evaluate_checkpoint(eval_job *j, const tn_strs *paths, tn_error
         return tn_follower_serve(s->plan, &s->text, &watch, &data, &s->binder, err);
     }
     j->findings.schema = s->plan->schema;
-    tn_worker_opts opts = {.compares = true, .fetch = j->fetch->item, .n_fetch = j->fetch->n};
+    tn_worker_opts opts = {.compares = true,
+                           .fetch = j->fetch->item,
+                           .n_fetch = j->fetch->n,
+                           .feed = j->fed.item,
+                           .n_feed = j->fed.n};
     tn_worker *w = NULL;
     tn_error why = {0};
     tn_status status = tn_worker_new(&w, s->plan, &opts, &s->binder, &why);
@@ -301,9 +312,9 @@ static tn_status evaluate_checkpoint(eval_job *j, const tn_strs *paths, tn_error
 static tn_status evaluate_export(eval_job *j, const tn_strs *paths, tn_error *err)
 {
     tn_setup *s = j->setup;
-    if (j->fetch->n > 0) {
-        return tn_fail(err, TN_E_USAGE,
-                       "'--fetch' needs a checkpoint, an export has no nodes left");
+    if (j->fetch->n + j->fed.n > 0) {
+        return tn_fail(err, TN_E_USAGE, "'--%s' needs a checkpoint, an export has no nodes left",
+                       j->fetch->n > 0 ? "fetch" : "feed");
     }
     tn_exported_model_opts opts = {.verify = TN_VERIFY_FULL, .data = tn_tree_get(s->tree, "data")};
     TN_TRY(tn_exported_model_open(&j->exported, j->flags->export, &opts, err));
@@ -345,6 +356,7 @@ static void job_done(eval_job *j)
 {
     tn_predictions_abandon(j->to);
     tn_fetch_abandon(j->nodes);
+    tn_feed_close(j->feed);
     tn_evaluation_done(&j->evaluation);
     tn_sign_words_free(j->words);
     tn_exported_model_close(j->exported);
@@ -369,6 +381,10 @@ static const tn_field flags[] = {
     TN_FLAG_STR(eval_flags, report, "FILE.html", "write a page with curves and calibration"),
     TN_FIELD_STRS(eval_flags, fetch, "[]",
                   "nodes whose values go to fetch.npz; by commas, or given again"),
+    TN_FIELD_STRS(
+        eval_flags, feed, "[]",
+        "NODE=FILE.npz: the node's values are the array of its name there, a row for each "
+        "of the data, as '--fetch' writes it; may be given again"),
     TN_FIELD_CHOICE(eval_flags, calibrate, "none", tn_calibrate_words,
                     "platt, platt_smoothed or isotonic: fit a map from scores to probabilities on "
                     "data.valid, or on '--data', for tnet-export --calibration"),
@@ -438,6 +454,12 @@ static tn_status check_group(const eval_flags *f, tn_error *err)
                        "'--export': with several processes: not in this build yet\n"
                        "hint: '--peers 1' evaluates in one");
     }
+    if (f->feed.n > 0) {
+        return tn_fail(
+            err, TN_E_CONFIG,
+            "'--feed' sets rows in the order of the data, which several processes do not "
+            "keep\nhint: '--peers 1' evaluates in one");
+    }
     return tn_strs_has(&f->data, "-")
                ? tn_fail(err, TN_E_CONFIG,
                          "'--data' is '-', standard input, which several processes cannot share")
@@ -489,6 +511,8 @@ static tn_status run(tn_setup *s, const eval_flags *f, tn_error *err)
     if (f->fetch.n > 0 && nodes.n == 0) {
         return tn_fail(err, TN_E_USAGE, "'--fetch' names no node");
     }
+    tn_strs fed = {0};
+    TN_TRY(tn_feed_names(&f->feed, s->arena, &fed, err));
     const bool others = s->run.cluster.rank > 0; /* rank 0 tells what they found */
     tn_picture picture = {0};
     const char *file = f->profile != NULL && f->profile[0] == '\0' ? TRACE_FILE : f->profile;
@@ -499,6 +523,7 @@ static tn_status run(tn_setup *s, const eval_flags *f, tn_error *err)
         .flags = f,
         .predictions = predictions_of(s, f),
         .fetch = &nodes,
+        .fed = fed,
         .fit = {.method = (tn_calibrate_method)f->calibrate,
                 .path = calibration_of(f),
                 .inputs = &s->inputs},
@@ -523,6 +548,11 @@ static tn_status check_flags(const eval_flags *f, tn_error *err)
     if (f->export != NULL && (f->profile != NULL || fits)) {
         return tn_fail(err, TN_E_USAGE, "'--%s' needs a checkpoint",
                        fits ? "calibrate" : "profile");
+    }
+    if (f->feed.n > 0 && fits) {
+        return tn_fail(err, TN_E_USAGE,
+                       "'--calibrate' is for scores of the model as it is, not "
+                       "with '--feed'");
     }
     if (f->calibration_out != NULL && !fits) {
         return tn_fail(err, TN_E_USAGE, "'--calibration-out' needs '--calibrate'");

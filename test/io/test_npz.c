@@ -107,6 +107,79 @@ static void another_program_reads_it(void **state)
     tn_tmpdir_remove(dir);
 }
 
+static void what_is_written_is_found(void **state)
+{
+    static const float want[] = {1, -2, 3, 4, 5, 6};
+    (void)state;
+    char dir[256];
+    tn_tmpdir_make(dir);
+    char path[300];
+    (void)snprintf(path, sizeof path, "%s/a.npz", dir);
+    write_two(path);
+    tn_map map = {0};
+    tn_error err = {0};
+    tn_npz_matrix found = {0};
+    assert_int_equal(tn_map_file(&map, path, &err), TN_OK);
+    assert_int_equal(tn_npz_find(&map, path, "deep.1", &found, &err), TN_OK);
+    assert_int_equal(found.rows, 2);
+    assert_int_equal(found.cols, 3);
+    assert_memory_equal(found.data, want, sizeof want);
+    assert_int_equal(tn_npz_find(&map, "f", "deep", &found, &err), TN_E_DATA);
+    assert_string_equal(err.text, "'f' has no array 'deep'");
+    assert_int_equal(tn_npz_find(&map, "f", "id", &found, &err), TN_E_DATA);
+    assert_non_null(strstr(err.text, "not float32 of two dimensions"));
+    /* One bit of the values, then each end before the whole. */
+    tn_text copy = {0};
+    tn_text_add(&copy, map.data, map.size);
+    copy.data[found.data - map.data] ^= 1;
+    const tn_map other = {.data = copy.data, .size = copy.size};
+    assert_int_equal(tn_npz_find(&other, "f", "deep.1", &found, &err), TN_E_DATA);
+    assert_non_null(strstr(err.text, "another CRC"));
+    for (size_t size = 0; size < map.size; size++) {
+        const tn_map cut = {.data = map.data, .size = size};
+        assert_int_equal(tn_npz_find(&cut, "f", "deep.1", &found, &err), TN_E_DATA);
+    }
+    tn_text_done(&copy);
+    tn_unmap(&map);
+    tn_tmpdir_remove(dir);
+}
+
+/* Files of test/fuzz/corpus/npz: array a is [2 x 3] in those that are whole. */
+static void files_of_others_are_read_or_refused(void **state)
+{
+    (void)state;
+    static const char *const files[][2] = {
+        {"two", NULL},
+        {"wide", NULL},
+        {"crc", "another CRC"},
+        {"f8", "not float32"},
+        {"fortran", "row behind row"},
+        {"shape", "another size than its shape"},
+        {"cut", "does not end in a directory"},
+        {"empty", "too short"},
+        {"packed", "compressed (numpy.savez writes them as they are)"},
+    };
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        char path[300];
+        (void)snprintf(path, sizeof path, "test/fuzz/corpus/npz/%s", files[i][0]);
+        tn_map map = {0};
+        tn_error err = {0};
+        tn_npz_matrix found = {0};
+        assert_int_equal(tn_map_file(&map, path, &err), TN_OK);
+        const tn_status status = tn_npz_find(&map, path, "a", &found, &err);
+        if (files[i][1] != NULL) {
+            assert_int_equal(status, TN_E_DATA);
+            if (strstr(err.text, files[i][1]) == NULL) {
+                fail_msg("%s: %s", path, err.text);
+            }
+        } else {
+            assert_int_equal(status, TN_OK);
+            assert_true(found.rows == 2 && found.cols == 3);
+        }
+        tn_unmap(&map);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -114,6 +187,8 @@ int main(void)
         cmocka_unit_test(one_dimension_ends_in_a_comma),
         cmocka_unit_test(equal_arrays_give_equal_files),
         cmocka_unit_test(another_program_reads_it),
+        cmocka_unit_test(what_is_written_is_found),
+        cmocka_unit_test(files_of_others_are_read_or_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,8 @@
  *     npy    93 4e 55 4d 50 59 01 00 | u16 length | {'descr': '<f4', 'fortran_order': False,
  *            'shape': (1, 2), } blanks \n | row-major data        10 + length is a multiple of 64
  *
+ * Reading finds one matrix of floats: tn_npz_find.
+ *
  * ZIP64 beyond 4 GiB or 65535 arrays. No time and no order of its own: one content, one file.
  */
 #ifndef TN_IO_NPZ_H
@@ -18,6 +20,8 @@
 #include <stdint.h>
 
 enum { TN_NPY_RANK_MAX = 4, TN_NPY_NAME_MAX = 255 };
+
+typedef struct tn_map tn_map; /* base/file/file.h */
 
 typedef struct tn_npy {
     const char *name; /* 1 to 255 bytes, without ".npy" */
@@ -38,5 +42,16 @@ tn_status tn_npz_create(tn_npz **out, const char *path, tn_error *err) TN_MUST_U
 tn_status tn_npz_add(tn_npz *z, const tn_npy *array, const void *data, tn_error *err) TN_MUST_USE;
 tn_status tn_npz_commit(tn_npz *z, tn_error *err) TN_MUST_USE;
 void tn_npz_abandon(tn_npz *z); /* removes the file; NULL is fine */
+
+/* A matrix of floats in such a file. */
+typedef struct tn_npz_matrix {
+    uint64_t rows, cols;
+    const char *data; /* rows * cols floats, row behind row, at any address; lent by the file */
+} tn_npz_matrix;
+
+/* The array called `name`: [rows x cols] of float32, stored, its CRC right. Files of numpy.savez
+ * are read, too. `what`: the file, for messages. TN_E_DATA: there is none, or what is wrong. */
+tn_status tn_npz_find(const tn_map *file, const char *what, const char *name, tn_npz_matrix *out,
+                      tn_error *err) TN_MUST_USE;
 
 #endif

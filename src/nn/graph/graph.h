@@ -127,10 +127,12 @@ typedef struct tn_wanted {
     tn_node *loss; /* NULL: none */
     const char *const *fetch;
     uint32_t n_fetch;
+    const char *const *feed; /* nodes whose val is set from outside, as that of tn_input */
+    uint32_t n_feed;
 } tn_wanted;
 
-/* Runs the passes and takes all memory. TN_E_CONFIG: unknown fetch, or opts.products
- * cannot be had; TN_E_MEMORY. */
+/* Runs the passes and takes all memory. TN_E_CONFIG: unknown fetch or feed, a feed that no wanted
+ * output needs, or opts.products cannot be had; TN_E_MEMORY. */
 tn_status tn_graph_finish(tn_graph *g, const tn_wanted *wanted, tn_error *err) TN_MUST_USE;
 
 /* Work on every node is a span of its name in the lanes of the team. After tn_graph_finish. */

@@ -38,6 +38,33 @@ static tn_status unknown_node(tn_graph *g, const char *name, tn_error *err)
     return tn_fail(err, TN_E_CONFIG, "no node '%s' in the graph", name);
 }
 
+/* Fed nodes become leaves. */
+static tn_status cut_feeds(tn_graph *g, const tn_wanted *wanted, tn_error *err)
+{
+    TN_ASSERT(wanted->n_feed == 0 || !g->opts.train);
+    for (uint32_t i = 0; i < wanted->n_feed; i++) {
+        tn_node *n = tn_graph_find(g, wanted->feed[i]);
+        if (n == NULL || n->is_param) {
+            return unknown_node(g, wanted->feed[i], err);
+        }
+        n->op = NULL;
+        n->n_in = 0;
+    }
+    return TN_OK;
+}
+
+/* Values that nobody reads would change nothing. */
+static tn_status check_feeds(const tn_graph *g, const tn_wanted *wanted, tn_error *err)
+{
+    for (uint32_t i = 0; i < wanted->n_feed && !g->opts.no_passes; i++) {
+        if (!tn_graph_find(g, wanted->feed[i])->place->alive) {
+            return tn_fail(err, TN_E_CONFIG, "node '%s' cannot be fed: the output does not need it",
+                           wanted->feed[i]);
+        }
+    }
+    return TN_OK;
+}
+
 static tn_status pass_drop(tn_graph *g, const tn_wanted *wanted, tn_error *err)
 {
     g->logit = wanted->logit;
@@ -58,10 +85,11 @@ static tn_status pass_drop(tn_graph *g, const tn_wanted *wanted, tn_error *err)
         }
         n->place->kept = true;
     }
+    TN_TRY(cut_feeds(g, wanted, err));
     if (!g->opts.no_passes) {
         tn_pass_alive(g);
     }
-    return TN_OK;
+    return check_feeds(g, wanted, err);
 }
 
 static void pass_rest(tn_graph *g)

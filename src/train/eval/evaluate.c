@@ -13,6 +13,7 @@
 #include "serve/score.h"
 #include "train/config/loss.h"
 #include "train/config/run.h"
+#include "train/eval/feed_nodes.h"
 #include "train/step/model_plan.h"
 #include "train/step/step_prefetch.h"
 #include "train/step/worker.h"
@@ -246,6 +247,9 @@ static tn_unknown_keys sum_keys(const tn_schema *schema, const key_count *slot)
 static tn_status judge(tn_worker *w, tn_score_collector *j, tn_step *step, tn_error *err)
 {
     const float *logit = NULL;
+    if (j->request->feed != NULL) {
+        TN_TRY(tn_feed_next(j->request->feed, step->batch->rows, err));
+    }
     TN_TRY(tn_step_score(w, step, &logit, err));
     tn_span_begin(w->lane, TN_PHASE_METRICS);
     const tn_scores scores = {.batch = step->batch,
@@ -343,6 +347,9 @@ tn_status tn_evaluate(tn_worker *w, const tn_eval_request *request, tn_evaluatio
     }
     if (status == TN_OK) {
         status = run_through(w, &j, feeder, err);
+    }
+    if (status == TN_OK && request->feed != NULL) {
+        status = tn_feed_end(request->feed, err);
     }
     tn_step_prefetch_close(feeder);
     tn_score_collector_end(&j, status);

@@ -69,6 +69,8 @@ static tn_status make_graph(tn_worker *w, bool training, const tn_worker_opts *o
         w->eval_graph = g;
         wanted.fetch = opts->fetch;
         wanted.n_fetch = opts->n_fetch;
+        wanted.feed = opts->feed;
+        wanted.n_feed = opts->n_feed;
     }
     if (!write_graph(w, g, training, b, &wanted)) {
         return tn_diag_check(b->diag, err);

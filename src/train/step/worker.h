@@ -58,6 +58,8 @@ typedef struct tn_worker_opts {
     uint32_t threads;         /* of the team; 0: those of the run */
     const char *const *fetch; /* nodes of the evaluation graph to keep */
     uint32_t n_fetch;
+    const char *const *feed; /* nodes of the evaluation graph that are set from outside */
+    uint32_t n_feed;
 } tn_worker_opts;
 
 /* Builds everything, draws first values. Faults of the model's list go to b->diag (TN_E_CONFIG).
