@@ -122,8 +122,9 @@ static TN_HOT void score(tn_score_block *restrict b, double n_bands)
 
 /* The same of other targets: of numbers z is the prediction; else no row alone is right or wrong.
  */
-static void score_as_is(tn_score_block *b, bool is_number)
+static int64_t score_as_is(tn_score_block *b, bool is_number)
 {
+    int64_t over = 0;
     for (uint32_t i = 0; i < b->n; i++) {
         const double w = b->w[i];
         const double gap = is_number ? fabs(b->z[i] - b->y[i]) : 0;
@@ -137,7 +138,9 @@ static void score_as_is(tn_score_block *b, bool is_number)
         b->x[TN_SUM_APE][i] = w * not_0 * gap;
         b->x[TN_SUM_WNZ][i] = w * not_0;
         b->band[i] = 0;
+        over |= b->x[TN_SUM_WY][i] <= -FIXED_MAX || b->x[TN_SUM_WP][i] <= -FIXED_MAX;
     }
+    return over;
 }
 
 /* Divides the errors by their labels, which only those need that are neither 0 nor 1. */
@@ -171,7 +174,7 @@ static TN_HOT int64_t to_fixed(tn_score_block *restrict b)
         const double *restrict x = b->x[k];
         int64_t *restrict fixed = b->fixed[k];
         for (uint32_t i = 0; i < n; i++) {
-            over |= fabs(x[i]) < FIXED_MAX ? 0 : 1;
+            over |= x[i] < FIXED_MAX ? 0 : 1;
             fixed[i] = rounded(x[i] * 0x1p32);
         }
     }
@@ -179,14 +182,10 @@ static TN_HOT int64_t to_fixed(tn_score_block *restrict b)
 }
 
 /* The rows as doubles. Returns how many logits are not finite. */
-static TN_HOT int64_t load(tn_score_block *restrict b, const tn_scored *rows, uint32_t from,
-                           const tn_scoring *s)
+static inline int64_t load_as(tn_score_block *restrict b, const tn_scored *rows, uint32_t from,
+                              double shift, bool classes)
 {
     const uint32_t n = b->n;
-    const double shift = s->shift;
-    const bool classes = s->target <= TN_TARGET_SIDE;
-    const double least = classes ? 0 : -TN_LABEL_MAX;
-    const double most = classes ? 1 : TN_LABEL_MAX;
     const float *restrict z = rows->logit + from;
     const float *restrict y = rows->label + from;
     int64_t bad = 0;
@@ -196,13 +195,19 @@ static TN_HOT int64_t load(tn_score_block *restrict b, const tn_scored *rows, ui
         bad += fabsf(z[i]) <= FLT_MAX ? 0 : 1;
         b->z[i] = (double)z[i] + shift;
         double label = (double)y[i];
-        soft |= (label != 0) & (label != 1);
-        outside |= !((label >= least) & (label <= most));
+        soft |= classes ? (label > 0) & (label < 1) : (label != 0) & (label != 1);
+        outside |= classes ? !((label >= 0) & (label <= 1)) : !(fabs(label) <= TN_LABEL_MAX);
         b->y[i] = label;
     }
     TN_ASSERT(outside == 0);
     b->soft = soft != 0;
     return bad;
+}
+
+static TN_HOT int64_t load(tn_score_block *restrict b, const tn_scored *rows, uint32_t from,
+                           double shift)
+{
+    return load_as(b, rows, from, shift, true);
 }
 
 /* The weights as doubles. */
@@ -249,7 +254,8 @@ tn_status tn_score_block_fill(tn_score_block *b, const tn_scoring *s, const tn_s
 {
     TN_ASSERT(from < rows->n);
     b->n = rows->n - from < TN_SCORE_BLOCK ? rows->n - from : TN_SCORE_BLOCK;
-    if (load(b, rows, from, s) > 0) {
+    const bool classes = s->target <= TN_TARGET_SIDE;
+    if ((classes ? load(b, rows, from, s->shift) : load_as(b, rows, from, s->shift, false)) > 0) {
         uint32_t i = from;
         while (isfinite(rows->logit[i])) {
             i++;
@@ -258,10 +264,11 @@ tn_status tn_score_block_fill(tn_score_block *b, const tn_scoring *s, const tn_s
                        isnan(rows->logit[i]) ? "nan" : "infinite");
     }
     weigh(b, rows->weight != NULL ? rows->weight + from : NULL);
+    int64_t over = 0;
     if (s->target == TN_TARGET_CLICK) {
         score(b, s->n_bands);
     } else {
-        score_as_is(b, s->target == TN_TARGET_NUMBER);
+        over = score_as_is(b, s->target == TN_TARGET_NUMBER);
     }
     if (b->soft) {
         relate(b);
@@ -270,7 +277,7 @@ tn_status tn_score_block_fill(tn_score_block *b, const tn_scoring *s, const tn_s
     if (s->logit_clip < (double)INFINITY) {
         clip_loss(b, s->logit_clip);
     }
-    b->wide = to_fixed(b) != 0;
+    b->wide = (to_fixed(b) | over) != 0;
     return b->wide && s->target == TN_TARGET_NUMBER ? check_errors(b, from, err) : TN_OK;
 }
 

@@ -108,6 +108,18 @@ static void errors_beyond_the_room_of_a_sum_are_told(void **state)
     tn_metrics_free(m);
 }
 
+/* Without an error that is large, too. */
+static void large_negative_numbers_have_room(void **state)
+{
+    (void)state;
+    const float y[] = {(float)-TN_LABEL_MAX};
+    tn_metrics *m = metrics_of(&numbers, &(tn_scored){1, y, y, NULL, NULL, NULL});
+    assert_close(tn_metrics_get(m, "rmse"), 0);
+    assert_close(tn_metrics_get(m, "label_mean") / -1e9, 1);
+    assert_close(tn_metrics_get(m, "prediction_mean") / -1e9, 1);
+    tn_metrics_free(m);
+}
+
 static void slices_of_numbers_are_numbers(void **state)
 {
     (void)state;
@@ -157,26 +169,39 @@ static void binary_labels_make_pairs_of_gauc(void **state)
 
 enum { MANY = 500, GROUPS = 7 };
 
-/* One by one: right pairs count their weights, ties half of them; a group counts as its rows. */
+typedef struct tally {
+    double pairs, right;
+} tally;
+
+/* Row i with all lower ones of its group, one by one: right pairs count their weights, ties half.
+ */
+static void count_row(const tn_scored *r, uint32_t i, tally *t)
+{
+    for (uint32_t j = 0; j < r->n; j++) {
+        if (r->group[j] == r->group[i] && r->label[i] > r->label[j]) {
+            const double w = (double)r->weight[i] * (double)r->weight[j];
+            t->pairs += w;
+            t->right += r->logit[i] > r->logit[j] ? w : r->logit[i] == r->logit[j] ? w / 2 : 0;
+        }
+    }
+}
+
+/* A group counts as its rows. */
 static double counted(const tn_scored *r)
 {
     double all = 0;
     double sum = 0;
     for (uint64_t g = 0; g < GROUPS; g++) {
-        double pairs = 0;
-        double right = 0;
+        tally t = {0};
         double weight = 0;
         for (uint32_t i = 0; i < r->n; i++) {
-            weight += r->group[i] == g ? (double)r->weight[i] : 0;
-            for (uint32_t j = 0; j < r->n && r->group[i] == g; j++) {
-                const bool pair = r->group[j] == g && r->label[i] > r->label[j];
-                const double w = pair ? (double)r->weight[i] * (double)r->weight[j] : 0;
-                pairs += w;
-                right += r->logit[i] > r->logit[j] ? w : r->logit[i] == r->logit[j] ? w / 2 : 0;
+            if (r->group[i] == g) {
+                weight += (double)r->weight[i];
+                count_row(r, i, &t);
             }
         }
-        all += pairs > 0 ? weight : 0;
-        sum += pairs > 0 ? weight * right / pairs : 0;
+        all += t.pairs > 0 ? weight : 0;
+        sum += t.pairs > 0 ? weight * t.right / t.pairs : 0;
     }
     return sum / all;
 }
@@ -224,6 +249,7 @@ int main(void)
         cmocka_unit_test(sides_are_told_by_the_sign),
         cmocka_unit_test(negative_sums_merge_and_travel),
         cmocka_unit_test(errors_beyond_the_room_of_a_sum_are_told),
+        cmocka_unit_test(large_negative_numbers_have_room),
         cmocka_unit_test(slices_of_numbers_are_numbers),
         cmocka_unit_test(binary_labels_make_pairs_of_gauc),
         cmocka_unit_test(pairs_of_any_labels_are_counted),

@@ -74,8 +74,9 @@ static row_loss focal_side(tn_real gamma, tn_real share, tn_real m)
 static row_loss of_focal(const tn_loss_attr *a, tn_real z, tn_real y)
 {
     const tn_real gamma = (tn_real)a->gamma;
-    const row_loss click = focal_side(gamma, (tn_real)a->alpha, z);
-    const row_loss other = focal_side(gamma, (tn_real)(1 - a->alpha), -z);
+    const row_loss none = {0, 0};
+    const row_loss click = y > 0 ? focal_side(gamma, (tn_real)a->alpha, z) : none;
+    const row_loss other = y < 1 ? focal_side(gamma, (tn_real)(1 - a->alpha), -z) : none;
     return (row_loss){y * click.l + (1 - y) * other.l, y * click.dz - (1 - y) * other.dz};
 }
 
