@@ -439,31 +439,6 @@ static void save_ahead(trainer *t)
     }
 }
 
-/* While all ranks stand still, at the end of an epoch or of a day: rows that expire on `day` leave,
- * before anything is evaluated or saved. A save before this one is waited for, as by the next. */
-static tn_status sweep_rows(trainer *t, uint32_t day, tn_error *err)
-{
-    if (!tn_rows_may_leave(t->plan)) {
-        return TN_OK;
-    }
-    TN_TRY(tn_saver_end(&t->saver, err));
-    const double begin = tn_clock_s();
-    const uint32_t n = t->plan->layout->n_groups;
-    tn_arena *arena = tn_arena_new(1 << 12);
-    tn_report_sweep swept = {
-        .day = day, .groups = TN_NEW_ARRAY(arena, tn_group_rows, n + 1), .state = &t->state};
-    tn_status status = tn_rows_sweep(t->worker, day, swept.groups, err);
-    if (status == TN_OK && t->epoch.lead != NULL) {
-        status = tn_leader_sweep(t->epoch.lead, day, swept.groups, n, err);
-    }
-    swept.seconds = tn_clock_s() - begin;
-    if (status == TN_OK) {
-        status = tn_report_swept(t->report, &swept, err);
-    }
-    tn_arena_free(arena);
-    return status;
-}
-
 static tn_status after_epoch(trainer *t, tn_error *err)
 {
     tn_epoch_end end;
@@ -471,8 +446,9 @@ static tn_status after_epoch(trainer *t, tn_error *err)
     const tn_manifest_days days = t->state.days;
     const uint32_t epoch = t->state.progress.epoch;
     const bool last = epoch >= last_epoch(t);
-    if (last || !has_days(t)) {
-        TN_TRY(sweep_rows(t, t->worker->day, err));
+    if (tn_rows_may_leave(t->plan) && (last || !has_days(t))) {
+        TN_TRY(tn_saver_end(&t->saver, err)); /* its rows may not leave meanwhile */
+        TN_TRY(tn_epoch_sweep(&t->epoch, err));
     }
     if (last) {
         TN_TRY(tn_day_loop_close(&t->state, err));
