@@ -122,8 +122,8 @@ static uint32_t train_days(const char *run_dir, const lifecycle_case *c, const c
     return hash;
 }
 
-/* The number behind "name": in the last line of a kind of metrics.jsonl. */
-static double told(const char *run_dir, const char *kind, const char *name)
+/* The number behind "name": in the last line of a kind of metrics.jsonl, behind `from`. */
+static double told_behind(const char *run_dir, const char *kind, const char *from, const char *name)
 {
     char path[400];
     char words[60];
@@ -136,12 +136,19 @@ static double told(const char *run_dir, const char *kind, const char *name)
          at = strstr(at + 1, words)) {
         char member[60];
         (void)snprintf(member, sizeof member, "\"%s\":", name);
-        const char *found = strstr(at, member);
+        const char *start = strstr(at, from);
+        assert_non_null(start);
+        const char *found = strstr(start, member);
         assert_non_null(found);
         value = strtod(found + strlen(member), NULL);
     }
     tn_text_done(&text);
     return value;
+}
+
+static double told(const char *run_dir, const char *kind, const char *name)
+{
+    return told_behind(run_dir, kind, "", name);
 }
 
 /* ---- every combination ---- */
@@ -289,12 +296,15 @@ static void three_processes_let_the_same_rows_go(void **state)
 static void a_sweep_tells_what_left_of_each_slot(void **state)
 {
     (void)state;
-    const lifecycle_case c = {"told", {TTL, "slots.rare.expiry=~"}, true, false};
+    const lifecycle_case c = {"told", {TTL, "slots.rare.expiry={ttl_days: ~}"}, true, false};
     char run_dir[300];
     (void)snprintf(run_dir, sizeof run_dir, "%s/told", dir);
     (void)train_days(run_dir, &c, NULL);
     assert_true(told(run_dir, "sweep", "expired") > 0);
     assert_true(told(run_dir, "sweep", "rows") > 0);
+    assert_true(told_behind(run_dir, "sweep", "\"user\":{", "expired") > 0);
+    assert_true(told_behind(run_dir, "sweep", "\"rare\":{", "expired") == 0); /* its own rule */
+    assert_true(told_behind(run_dir, "sweep", "\"rare\":{", "rows") > ROWS);
     assert_true(told(run_dir, "sweep", "day") == 20764); /* 2026-11-07 */
 }
 
