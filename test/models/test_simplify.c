@@ -99,6 +99,8 @@ static void what_is_not_equal_stays(void **state)
         {TWO("dense: x, units: 2, param: p"), false, 5},
         {TWO("dense: x, units: 2, param: p"), true, 6},
         {TWO("bias: x"), false, 5},
+        {TWO("bias: x, param: p"), false, 5},
+        {TWO("layer_norm: x, weights: p"), false, 5},
         {TWO("activation: x, function: prelu"), true, 6},
         {TWO("layer_norm: x"), false, 5},
         {TWO("batch_norm: x"), false, 5},
@@ -139,6 +141,12 @@ static void constants_of_constants_are_constants(void **state)
     assert_true(((const tn_constant_attr *)sum->attr)->value == 8);
     assert_int_equal(((const tn_constant_attr *)sum->attr)->cols, 1);
     kit_done(&k);
+    /* Columns of several numbers stay: numbers, one, two, both, a, b, side by side, z. */
+    assert_int_equal(count_of("{name: one, constant: 1}, {name: two, constant: 2, cols: 3}, "
+                              "{name: both, concat: [one, two]}, {name: a, mul: [x, both]}, "
+                              "{name: b, scale: x, by: 2}" Z,
+                              false),
+                     8);
     /* no number that is one: it stays, and the step names it */
     open_list(&k,
               "{name: low, constant: -1}, {name: root, activation: low, function: sqrt}, "
