@@ -30,6 +30,14 @@ void tn_begun_add(tn_begun *b, const char *what, const char *name, tn_begun_how 
     tn_json_close(&b->json, '}');
 }
 
+void tn_begun_say(const tn_begun *b, tn_text *out)
+{
+    TN_ASSERT(b->from.size > 0);
+    tn_text_addf(out, "begins with the weights of %s: %u taken, %u new, %u left",
+                 tn_text_str(&b->from), b->count[TN_BEGUN_TAKEN], b->count[TN_BEGUN_NEW],
+                 b->count[TN_BEGUN_LEFT]);
+}
+
 void tn_begun_done(tn_begun *b)
 {
     tn_text_done(&b->from);

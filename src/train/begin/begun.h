@@ -25,6 +25,9 @@ typedef struct tn_begun {
 /* `b` may be NULL: nobody wants to know. */
 void tn_begun_add(tn_begun *b, const char *what, const char *name, tn_begun_how how,
                   const char *note, ...) TN_PRINTF(5, 6);
+
+/* "begins with the weights of 'runs/x/ckpt-3': 5 taken, 1 new, 0 left", appended. */
+void tn_begun_say(const tn_begun *b, tn_text *out);
 void tn_begun_done(tn_begun *b);
 
 #endif

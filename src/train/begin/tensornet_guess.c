@@ -72,6 +72,7 @@ static tn_status guess_layer(guessing *g, const char *layer, tn_error *err)
     const tn_tensornet_place first = {layer, 0, 0};
     TN_TRY(tn_tensornet_block(&g->dir, &first, path, &g->bytes, err));
     const uint32_t dim = dim_of(&g->bytes);
+    TN_ASSERT(ranks > 0 && dim <= TN_TENSORNET_DIM_MAX);
     const bool is_text = strncmp(tn_text_str(&g->bytes), "opt_name:", 9) == 0;
     for (uint32_t i = 0; i < sizeof shapes / sizeof *shapes && dim > 0; i++) {
         tn_tensornet_shape shape = shapes[i];

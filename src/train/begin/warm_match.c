@@ -50,6 +50,7 @@ static tn_status check_rename(const tn_tree *t, tn_error *err)
 tn_status tn_warm_read_words(tn_warm *m, const tn_tree *from, tn_error *err)
 {
     static const char *const known[] = {"path", "rows", "dense", "rename"};
+    TN_ASSERT(from != NULL && m != NULL);
     const tn_tree *path = from->kind == TN_TREE_MAP ? tn_tree_get(from, "path") : from;
     for (const tn_tree *t = from->kind == TN_TREE_MAP ? from->first : NULL; t != NULL;
          t = t->next) {

@@ -110,7 +110,9 @@ const tn_choice *const tn_loss_choices[] = {
 
 const tn_loss *tn_loss_of(const tn_variant *loss)
 {
-    return loss->choice != NULL ? loss->choice->impl : &loss_bce;
+    const tn_loss *found = loss->choice != NULL ? loss->choice->impl : &loss_bce;
+    TN_ASSERT(found->target <= TN_TARGET_ORDER && found->watched != NULL);
+    return found;
 }
 
 const tn_loss *tn_loss_find(const char *name)

@@ -82,6 +82,7 @@ tn_status tn_feed_next(tn_feed *f, uint32_t rows, tn_error *err)
 {
     for (uint32_t i = 0; i < f->n; i++) {
         const source *s = &f->source[i];
+        TN_ASSERT(f->rows <= s->values.rows && s->values.cols == s->node->shape.cols);
         const size_t size = (size_t)s->values.cols * sizeof(float);
         if (rows > s->values.rows - f->rows) {
             return tn_fail(err, TN_E_DATA, "'%s' has %" PRIu64 " rows for node '%s', the data more",

@@ -71,6 +71,7 @@ static tn_status judge_neighbours(tn_day_loop *l, uint32_t day, tn_error *err)
     const tn_data_opts *data = &l->run->data;
     const tn_manifest_days *learned = &l->state->days;
     const uint32_t next = day_after(data, day);
+    TN_ASSERT(tn_days_has(learned, day) && next > day);
     if (!data->next) {
         return TN_OK;
     }
@@ -92,6 +93,7 @@ tn_status tn_day_loop_close(tn_run_state *state, tn_error *err)
     if (!days->within) {
         return TN_OK;
     }
+    TN_ASSERT(days->used);
     TN_TRY(tn_days_add(days, days->day, err));
     days->within = false;
     return TN_OK;
@@ -106,10 +108,12 @@ static tn_status stop_or(tn_day_loop *l, tn_status status, tn_error *err)
 static tn_status begin_day(tn_day_loop *l, uint32_t day, tn_error *err)
 {
     tn_manifest_days *days = &l->state->days;
+    TN_ASSERT(!days->within || days->day == day);
     tn_worker_set_day(l->epoch->w, day);
     if (days->within) {
         return TN_OK;
     }
+    TN_ASSERT(l->again || !tn_days_has(days, day));
     days->used = true;
     TN_TRY(stop_or(l, judge_next(l, day, err), err));
     days->within = true;
@@ -169,6 +173,7 @@ tn_status tn_day_loop_run(tn_day_loop *l, tn_error *err)
     const tn_data_opts *data = &l->run->data;
     const tn_manifest_days *days = &l->state->days;
     tn_day_wait wait = {.idle = idle, .arg = l};
+    TN_ASSERT(data->n_days > 0 && l->learn != NULL && l->stops != NULL);
     if (!days->used && l->state->stand.within) {
         return tn_fail(err, TN_E_CONFIG,
                        "the checkpoint stands within an epoch of data that are no days\nhint: go "

@@ -805,13 +805,6 @@ static tn_status go_on(trainer *t, const tn_saved *which, const tn_run_text *tex
     return tn_rerun_tell(&rerun, said, err);
 }
 
-static void say_begun(const tn_begun *b, tn_text *said)
-{
-    tn_text_addf(said, "begins with the weights of %s: %u taken, %u new, %u left",
-                 tn_text_str(&b->from), b->count[TN_BEGUN_TAKEN], b->count[TN_BEGUN_NEW],
-                 b->count[TN_BEGUN_LEFT]);
-}
-
 /* Weights to begin with: a checkpoint, files, or first values with the label rate as bias. `said`:
  * what people are told of it; empty: a fresh start. */
 static tn_status first_weights(trainer *t, const tn_run_text *text, tn_saved *which, tn_text *said,
@@ -829,7 +822,7 @@ static tn_status first_weights(trainer *t, const tn_run_text *text, tn_saved *wh
     if (!tn_tree_is_null(t->run->checkpoint.from)) {
         t->state.begun = true;
         TN_TRY(tn_import(t->run->checkpoint.from, t->worker, &t->begun, err));
-        say_begun(&t->begun, said);
+        tn_begun_say(&t->begun, said);
         return t->epoch.lead != NULL ? tn_leader_load(t->epoch.lead, "", err) : TN_OK;
     }
     const tn_model_common *model = t->run->model.shared;

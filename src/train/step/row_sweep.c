@@ -27,6 +27,7 @@ tn_status tn_rows_sweep(tn_worker *w, uint32_t day, tn_group_rows *out, tn_error
 
 void tn_group_rows_pack(const tn_group_rows *groups, uint32_t n, tn_text *out)
 {
+    TN_ASSERT(groups != NULL || n == 0);
     for (uint32_t g = 0; g < n; g++) {
         const uint64_t number[NUMBERS] = {groups[g].rows, groups[g].bytes, groups[g].expired,
                                           groups[g].evicted};
