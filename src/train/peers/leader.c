@@ -359,10 +359,10 @@ typedef struct prior_sum {
 
 static tn_status add_prior(void *arg, uint32_t rank, const tn_done_note *note, tn_error *err)
 {
-    const prior_sum *sum = arg;
-    tn_prior *all = sum->all;
-    const double most = note->weight * (sum->is_number ? TN_LABEL_MAX : 1);
-    if (!(note->clicks >= (sum->is_number ? -most : 0) && note->clicks <= most)) {
+    const prior_sum *p = arg;
+    tn_prior *all = p->all;
+    const double most = note->weight * (p->is_number ? TN_LABEL_MAX : 1);
+    if (!(note->clicks >= (p->is_number ? -most : 0) && note->clicks <= most)) {
         return tn_fail(err, TN_E_PEER, "rank %u has %g clicks in rows that weigh %g", rank,
                        note->clicks, note->weight);
     }
@@ -488,9 +488,9 @@ tn_status tn_leader_sum(tn_leader *l, const tn_progress *own, const tn_metrics *
 static tn_status begin_evaluation(tn_leader *l, const char *data, uint64_t how,
                                   const tn_eval_request *request, tn_error *err)
 {
-    const uint64_t more[3] = {how, request->day, request->rows_max};
+    const uint64_t words[3] = {how, request->day, request->rows_max};
     tn_order_note order = {
-        .what = TN_ORDER_EVALUATE, .text = data, .more = {more, request->rows_max > 0 ? 3 : 1}};
+        .what = TN_ORDER_EVALUATE, .text = data, .more = {words, request->rows_max > 0 ? 3 : 1}};
     TN_TRY(tn_peers_begin(l->peers, err));
     TN_TRY(order_all(l, &order, err));
     l->evaluation = order.number;
