@@ -3,6 +3,8 @@
 # noise, pairs put rows of a group in order, margins tell sides; the same bits on any number of threads;
 # evaluation, predictions, export and the scorer say the same, and none of them speaks of clicks; labels
 # and options that do not fit are told in one sentence.
+# Words of variables are split on purpose.
+# shellcheck disable=SC2086
 . "$(dirname "$0")/kit"
 cd "$dir"
 
@@ -167,7 +169,7 @@ grep -q 'cache  label: column y target number' err || fail "a cache of numbers i
 
 # refuses TEXT: the configuration has that one fault.
 refuses() {
-    grep -qF -- "$1" err && grep -q ': 1 error in the configuration' err || fail "no '$1' in: $(cat err)"
+    { grep -qF -- "$1" err && grep -q ": 1 error in the configuration" err; } || fail "no '$1' in: $(cat err)"
 }
 
 expect 3 tnet-train run.yaml loss=mse eval.metrics='[auc, rmse]'

@@ -46,13 +46,13 @@ static void see_dense(tn_bytes bytes)
 
 static void see_norm(tn_bytes bytes, uint8_t cols)
 {
-    float mean[256];
-    float var[256];
-    const tn_tensornet_norm norm = {cols, mean, var};
+    float mean[256] = {0};
+    float spread[256] = {0};
+    const tn_tensornet_norm norm = {cols, mean, spread};
     tn_error err = {0};
     if (tn_tensornet_norm_read(&norm, bytes, "f", &err) == TN_OK) {
         for (uint32_t i = 0; i < cols; i++) {
-            TN_ASSERT(mean[i] - mean[i] == 0 && var[i] >= 0);
+            TN_ASSERT(mean[i] - mean[i] == 0 && spread[i] >= 0);
         }
     }
 }

@@ -58,7 +58,7 @@ static void a_use_is_plain_layers(void **state)
            "{name: a.m, mul: [a.q, a.c]}, {name: a, concat: a.m}, {name: z, sum: a}]");
 }
 
-static void has(const kit *k, const char *const *names)
+static void has_nodes(const kit *k, const char *const *names)
 {
     uint32_t n = 0;
     for (; names[n] != NULL; n++) {
@@ -79,7 +79,7 @@ static void weights_are_those_of_the_use_or_of_the_name_it_gives(void **state)
         "b.y.mean", "b.y.var", "z.W",       "z.b",       NULL};
     open_list(&k, LIST(TOWER,
                        "{name: a, block: tower, x: deep}, {name: b, block: tower, x: wide}, " OUT));
-    has(&k, own);
+    has_nodes(&k, own);
     kit_done(&k);
     /* Running values are each its own. */
     static const char *const shared[] = {"t.h.W",    "t.h.b",    "t.h.slope", "t.y.gamma",
@@ -87,7 +87,7 @@ static void weights_are_those_of_the_use_or_of_the_name_it_gives(void **state)
                                          "b.y.var",  "z.W",      "z.b",       NULL};
     open_list(&k, LIST(TOWER, "{name: a, block: tower, x: deep, weights: t}, "
                               "{name: b, block: tower, x: deep, weights: t}, " OUT));
-    has(&k, shared);
+    has_nodes(&k, shared);
     const tn_node *a = tn_graph_find(k.graph, "a.h.matmul");
     const tn_node *b = tn_graph_find(k.graph, "b.h.matmul");
     assert_ptr_equal(a->in[1], b->in[1]);
@@ -101,7 +101,7 @@ static void weights_are_those_of_the_use_or_of_the_name_it_gives(void **state)
                    "{name: j, block: in, x: x, weights: u}, {name: s, add: [i, j]}], output: s}",
                    "{name: a, block: two, x: deep, weights: w}, "
                    "{name: b, block: two, x: deep, weights: w}, " OUT));
-    has(&k, within);
+    has_nodes(&k, within);
     kit_done(&k);
 }
 
@@ -119,7 +119,7 @@ static void layers_of_one_name_of_weights_share_them(void **state)
                        "{name: a, layer_norm: [c, e], weights: n}, "
                        "{name: g, layer_norm: [d, f], weights: n}, "
                        "{name: i, bias: a, weights: one}, {name: b, bias: g, weights: one}, " OUT));
-    has(&k, names);
+    has_nodes(&k, names);
     kit_done(&k);
 }
 

@@ -76,10 +76,10 @@ tn_node *tn_layer_param(const tn_net *net, const char *layer, const char *suffix
                         tn_init init)
 {
     char own[TN_LAYER_NAME_MAX];
-    char name[TN_LAYER_NAME_MAX];
     (void)tn_layer_name(own, layer, suffix);
     tn_node *shared = NULL;
     if (net->weights != NULL) {
+        char name[TN_LAYER_NAME_MAX];
         const char *behind = own + strlen(net->args->name);
         shared = tn_layer_named_param(net, net->args, tn_layer_name(name, net->weights, behind),
                                       shape, init);
