@@ -115,7 +115,8 @@ const tn_loss *tn_loss_of(const tn_variant *loss)
     return found;
 }
 
-const tn_loss *tn_loss_find(const char *name)
+/* By name. NULL: none. */
+static const tn_loss *loss_find(const char *name)
 {
     for (const tn_choice *const *c = tn_loss_choices; *c != NULL; c++) {
         if (strcmp((*c)->name, name) == 0) {
@@ -130,13 +131,13 @@ tn_target tn_loss_target(const tn_tree *root)
     const tn_tree *t = tn_tree_get(root, "loss");
     t = t != NULL && t->kind == TN_TREE_MAP ? tn_tree_get(t, "type") : t;
     const tn_loss *loss =
-        t != NULL && t->kind == TN_TREE_SCALAR && t->text != NULL ? tn_loss_find(t->text) : NULL;
+        t != NULL && t->kind == TN_TREE_SCALAR && t->text != NULL ? loss_find(t->text) : NULL;
     return loss != NULL ? loss->target : TN_TARGET_CLICK;
 }
 
 const char *tn_loss_defaults(const char *name)
 {
-    const tn_loss *loss = tn_loss_find(name);
+    const tn_loss *loss = loss_find(name);
     return loss != NULL ? loss->defaults : NULL;
 }
 

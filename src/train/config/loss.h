@@ -34,8 +34,6 @@ typedef struct tn_loss {
 extern const tn_choice *const tn_loss_choices[]; /* NULL-terminated */
 
 const tn_loss *tn_loss_of(const tn_variant *loss); /* of a run; not set: bce */
-/* By name. NULL: none. */
-const tn_loss *tn_loss_find(const char *name);
 /* Of a configuration of which other sections are read alone; what is no loss is as good as none. */
 tn_target tn_loss_target(const tn_tree *root);
 const char *tn_loss_defaults(const char *name); /* for tn_presets */
