@@ -9,6 +9,8 @@
 #include "config/tree.h"
 #include "io/schema/schema.h"
 #include "serve/exported_model.h"
+#include "train/begin/begun.h"
+#include "train/begin/import.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/config/days.h"
 #include "train/config/loss.h"
@@ -66,6 +68,7 @@ typedef struct eval_job {
     tn_feed *feed;               /* NULL: no node is fed */
     tn_calibrate *calibrate;     /* NULL: nothing is fitted */
     tn_calibration map;          /* that the run has left; of kind NONE: scores are raw */
+    bool imported;               /* the model is checkpoint.from, there is no checkpoint yet */
 } eval_job;
 
 /* ---- which data, which model ---- */
@@ -117,14 +120,49 @@ static void name_source(eval_job *j, const char *path, const tn_saved *saved)
     }
 }
 
+/* Whether the run is still to begin, with the weights of checkpoint.from. */
+static bool is_to_begin(const tn_run *run, const char *dir)
+{
+    tn_text config = {0};
+    if (!tn_tree_is_null(run->checkpoint.from)) {
+        tn_checkpoint_config(dir, &config);
+    }
+    const bool has_checkpoint = config.size > 0;
+    tn_text_done(&config);
+    return !tn_tree_is_null(run->checkpoint.from) && !has_checkpoint;
+}
+
+static tn_status load_first_weights(eval_job *j, tn_worker *w, tn_error *err)
+{
+    tn_begun begun = {0};
+    tn_text said = {0};
+    if (j->fit.method != TN_CALIBRATE_NONE) {
+        return tn_fail(err, TN_E_CONFIG,
+                       "'--calibrate' needs a checkpoint, and this run has none yet\nhint: "
+                       "'tnet-train CONFIG train.epochs=0' makes one of checkpoint.from");
+    }
+    j->imported = true;
+    tn_status status = tn_import(j->setup->run.checkpoint.from, w, &begun, err);
+    if (status == TN_OK) {
+        tn_begun_say(&begun, &said);
+        tn_log(TN_LOG_INFO, "no checkpoint yet: the model %s", tn_text_str(&said));
+        tn_text_adds(&j->source, tn_text_str(&begun.from));
+    }
+    tn_text_done(&said);
+    tn_begun_done(&begun);
+    return status;
+}
+
 static tn_status load(eval_job *j, tn_worker *w, tn_error *err)
 {
     tn_saved saved = {0};
     tn_text dir = {0};
     tn_run_dir(&j->setup->run.run, &dir);
     const char *path = j->flags->checkpoint != NULL ? j->flags->checkpoint : tn_text_str(&dir);
-    tn_status status = tn_checkpoint_load(path, w, &saved, err);
-    if (status == TN_OK) {
+    const bool begins = j->flags->checkpoint == NULL && is_to_begin(&j->setup->run, path);
+    tn_status status =
+        begins ? load_first_weights(j, w, err) : tn_checkpoint_load(path, w, &saved, err);
+    if (status == TN_OK && !begins) {
         name_source(j, path, &saved);
         j->findings.at.step = saved.step;
         j->findings.at.samples = saved.samples;
@@ -203,7 +241,7 @@ static tn_status find_calibration(eval_job *j, tn_error *err)
                                         .checkpoint = tn_text_str(&j->source),
                                         .step = j->findings.at.step,
                                         .sampling = r->data.negative_sampling};
-    if (j->fit.method != TN_CALIBRATE_NONE) {
+    if (j->fit.method != TN_CALIBRATE_NONE || j->imported) {
         return TN_OK;
     }
     tn_text said = {0};
@@ -254,7 +292,7 @@ static tn_status evaluate(eval_job *j, tn_worker *w, tn_leader *lead, const tn_s
     TN_TRY(load(j, w, err));
     TN_TRY(find_calibration(j, err));
     if (lead != NULL) {
-        TN_TRY(tn_leader_load(lead, tn_text_str(&j->source), err));
+        TN_TRY(tn_leader_load(lead, j->imported ? "" : tn_text_str(&j->source), err));
     }
     tn_profile_begin(j->profile, w);
     return judge(j, w, lead, paths, err);

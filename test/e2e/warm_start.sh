@@ -43,6 +43,18 @@ expect 0 tnet-export -q "$dir/old.yaml" run.dir="$dir/copy" --to "$dir/export"
 expect 0 tnet-score "$(cat "$dir/out")" --data "$dir/test.tsv"
 [ "$(wc -l <"$dir/out")" -eq 501 ] || fail "scores: $(head "$dir/out")"
 
+# nor is even that one needed to evaluate: a run that has not begun is what it begins with
+expect 0 tnet-eval "$dir/old.yaml" run.dir="$dir/unborn" checkpoint.from="$dir/old" --predictions "$dir/unborn.pred"
+told "no checkpoint yet: the model begins with the weights of '$dir/old/ckpt-1' (step 24): "
+cmp "$dir/old.pred" "$dir/unborn.pred" || fail "not begun: other predictions"
+[ ! -e "$dir/unborn" ] || fail "an evaluation made a run directory"
+expect 0 tnet-eval -q "$dir/old.yaml" run.dir="$dir/unborn" checkpoint.from="$dir/old" --peers 2 --predictions "$dir/unborn.pred"
+cmp "$dir/old.pred" "$dir/unborn.pred" || fail "not begun, two processes: other predictions"
+expect 3 tnet-eval -q "$dir/old.yaml" run.dir="$dir/unborn" checkpoint.from="$dir/old" --calibrate platt --data "$dir/test.tsv"
+says "'--calibrate' needs a checkpoint, and this run has none yet"
+expect 5 tnet-export -q "$dir/old.yaml" run.dir="$dir/unborn" checkpoint.from="$dir/old"
+says "'tnet-train CONFIG train.epochs=0' makes one of checkpoint.from"
+
 # a clean end and a second start: the run goes on, and takes nothing anew
 expect 0 tnet-train "$dir/old.yaml" run.dir="$dir/copy" train.epochs=1 checkpoint.from="$dir/old"
 grep -q '"begun":null' "$dir/copy/summary.json" || fail "begun again: $(cat "$dir/copy/summary.json")"

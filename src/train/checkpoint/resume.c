@@ -3,6 +3,7 @@
 #include "base/core/log.h"
 #include "base/core/text.h"
 #include "base/file/file.h"
+#include "config/tree.h"
 #include "config/yaml.h"
 #include "metrics/metrics.h"
 #include "nn/graph/params.h"
@@ -547,12 +548,12 @@ tn_status tn_checkpoint_load(const char *path, tn_worker *w, tn_saved *which, tn
     if (tn_path_join(path, "MANIFEST", manifest, NULL) == TN_OK && tn_path_exists(manifest)) {
         return load_one(path, &loader, err);
     }
+    const bool from = !tn_tree_is_null(w->plan->run->checkpoint.from);
+    const char *hint = from ? "tnet-train CONFIG train.epochs=0' makes one of checkpoint.from"
+                            : "tnet-train CONFIG' makes one where run.dir says";
     if (!tn_path_exists(path)) {
-        return tn_fail(
-            err, TN_E_CKPT,
-            "no checkpoint or run directory '%s'\nhint: 'tnet-train CONFIG' makes one where "
-            "run.dir says",
-            path);
+        return tn_fail(err, TN_E_CKPT, "no checkpoint or run directory '%s'\nhint: '%s", path,
+                       hint);
     }
     if (!tn_path_is_dir(path)) {
         return tn_fail(err, TN_E_CKPT, "'%s' is a file, not a checkpoint or run directory", path);
@@ -560,7 +561,7 @@ tn_status tn_checkpoint_load(const char *path, tn_worker *w, tn_saved *which, tn
     uint64_t ordinal = 0;
     TN_TRY(as_ckpt(tn_ckptdir_load(path, &loader, &ordinal, err), err));
     if (ordinal == 0) {
-        return tn_fail(err, TN_E_CKPT, "no checkpoint in '%s'", path);
+        return tn_fail(err, TN_E_CKPT, "no checkpoint in '%s'\nhint: '%s", path, hint);
     }
     return TN_OK;
 }
