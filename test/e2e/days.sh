@@ -260,12 +260,18 @@ rm hours/20261101-13.tsv
 run 4 run.name=h2 day=2026-11-01 'data.train=hours/{hour:%Y%m%d-%H}.tsv'
 says "cannot find 'hours/20261101-13.tsv'"
 
+run 0 run.name=mse day=2026-11-01 loss=mse
+grep '"kind":"day"' runs/mse/metrics.jsonl | grep -q '"loss":0\.' || fail "no loss of the day: $(cat runs/mse/metrics.jsonl)"
+
 # ---- other programs know the day
 expect 0 tnet-eval c.yaml run.name=three day=2026-11-04
 grep -q '^rows  *450' out || fail "not the rows of the day: $(cat out)"
 expect 0 tnet-eval c.yaml run.name=three data.days=2026-11-04..2026-11-05
 grep -q '^rows  *900' out || fail "not the rows of both days: $(cat out)"
 expect 0 tnet-export c.yaml run.name=three day=2026-11-03 export.to=exported
+last=$(grep -o '"day":"[^"]*"' runs/three/summary.json)
+[ "$last" = '"day":"2026-11-03"' ] || fail "summary.json: $last"
+grep -qF "$last" "$(cat out)/EXPORT.json" || fail "not the day in EXPORT.json"
 expect 0 tnet-data stat c.yaml day=2026-11-04
 grep -q '450' out || fail "tnet-data does not know the day: $(cat out)"
 expect 0 tnet-train c.yaml day=2026-11-04 --dry-run

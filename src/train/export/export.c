@@ -10,6 +10,7 @@
 #include "serve/calibration_file.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/ckptdir.h"
+#include "train/config/days.h"
 #include "train/config/run.h"
 #include "train/eval/calibrate.h"
 #include "train/export/exportjson.h"
@@ -324,6 +325,11 @@ static tn_status write_index(exporting *x, tn_error *err)
     tn_json_raw(&t, "version", "[1,0]");
     tn_json_str(&t, "model_id", x->out->model_id);
     tn_json_u64(&t, "step", x->w->steps);
+    if (x->w->loaded_day > 0) {
+        char day[TN_DAY_TEXT];
+        tn_day_text(x->w->loaded_day, day);
+        tn_json_str(&t, "day", day);
+    }
     tn_json_open_key(&t, "files", '[');
     for (uint32_t i = 0; i < x->n_files; i++) {
         char crc[16];

@@ -11,6 +11,7 @@
 #include "train/begin/begun.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/run_state.h"
+#include "train/config/days.h"
 #include "train/config/loss.h"
 #include "train/config/run.h"
 #include "train/report/eval_result.h"
@@ -332,7 +333,7 @@ static void put_scores(const tn_report *r, tn_text *out, const char *whose, cons
 tn_status tn_report_day_done(tn_report *r, const tn_report_day *d, tn_error *err)
 {
     const uint64_t rows = d->state->samples - d->state->days.samples;
-    const double loss = tn_metrics_get(d->train, "logloss");
+    const double loss = tn_loss_value(&r->run->loss, d->train);
     const double auc = tn_metrics_get(d->train, "auc");
     const char *saved = d->saved != NULL ? d->saved->name : NULL;
     tn_text line = {0};
@@ -621,6 +622,18 @@ static void add_rest(const tn_report *r, const tn_saved *saved, tn_text *t)
     tn_json_close(t, ']');
 }
 
+/* The last day that a run over days has learned; null: none yet. */
+static void add_day(const tn_manifest_days *days, tn_text *t)
+{
+    char day[TN_DAY_TEXT];
+    if (days->used) {
+        if (days->n > 0) {
+            tn_day_text(days->range[days->n - 1].last, day);
+        }
+        tn_json_str(t, "day", days->n > 0 ? day : NULL);
+    }
+}
+
 static void summary_text(const tn_report *r, const tn_report_end *end, tn_text *t)
 {
     const double seconds = end->trained->seconds;
@@ -643,6 +656,7 @@ static void summary_text(const tn_report *r, const tn_report_end *end, tn_text *
     tn_json_u64(t, "steps", end->trained->steps);
     tn_json_count(t, "samples", end->trained->samples);
     tn_json_u64(t, "epochs", end->state->progress.epoch);
+    add_day(&end->state->days, t);
     tn_json_f64(t, "rows_per_s", seconds > 0 ? (double)trained_rows(r) / seconds : 0);
     tn_json_open_key(t, "step_ms", '{');
     tn_json_f64(t, "predicted", r->paced.predicted > 0 ? r->paced.predicted * 1e3 : (double)NAN);
