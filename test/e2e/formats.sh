@@ -31,6 +31,18 @@ for format in tsv libffm tfrecord csv; do
     add "to.$format.gz" to.format="$format" to.compression=gzip
 done
 add rows.zz to.format=tfrecord to.compression=zlib
+add rows.tsv.zst to.format=tsv
+zstd -dqc "$dir/rows.tsv.zst" | cmp - "$dir/to.tsv" || fail "rows.tsv.zst holds other bytes than to.tsv"
+for ending in zst lz4; do # written by others, in two frames
+    program=zstd
+    [ $ending = zst ] || program=lz4
+    { head -c 100000 "$dir/to.tsv" | $program -qc && tail -c +100001 "$dir/to.tsv" | $program -qc; } >"$dir/by.tsv.$ending"
+    sed "s/to\\.tsv/by.tsv.$ending/" "$dir/to.tsv.yaml" >"$dir/by.tsv.$ending.yaml"
+    train "by.tsv.$ending"
+    same_model "$dir/run-csv" "$dir/run-by.tsv.$ending"
+done
+expect 3 tnet-data convert -q "$dir/rows.csv.yaml" to.format=tsv --to "$dir/to.tsv.lz4"
+says "lz4 and snappy are read, but not written"
 add semicolon.csv to.format=csv "to.delimiter=';'"
 [ "$(head -c 2 "$dir/to.tsv.gz" | od -An -tx1 | tr -d ' ')" = 1f8b ] || fail "to.tsv.gz is not gzip"
 

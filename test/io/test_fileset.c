@@ -237,10 +237,9 @@ static void compressions_that_are_not_read_are_named(void **state)
     tn_fileset *files = NULL;
     tn_error err = {0};
     setup_open(&s, libsvm);
-    const char *marks[] = {"\x28\xb5\x2f\xfd----", "\x04\x22\x4d\x18----", "PAR1----", "BZh9----",
-                           "\xfd\x37zXZ\0--"};
-    const char *names[] = {"zstd", "lz4", "parquet", "bzip2", "xz"};
-    for (uint32_t i = 0; i < 5; i++) {
+    const char *marks[] = {"PAR1----", "BZh9----", "\xfd\x37zXZ\0--"};
+    const char *names[] = {"parquet", "bzip2", "xz"};
+    for (uint32_t i = 0; i < 3; i++) {
         const char *path = setup_file(&s, "f", marks[i], 8);
         const tn_strs paths = {1, &path};
         assert_int_equal(tn_fileset_new(&files, &paths, s.schema, 1, &err), TN_E_DATA);

@@ -375,7 +375,7 @@ tn_status tn_fileset_open(const tn_fileset *files, uint32_t file, uint64_t from,
         status = sniff(source, files->binary, &compression, err);
     }
     if (status == TN_OK && compression != TN_COMPRESSION_NONE) {
-        status = tn_inflate(source, compression, err);
+        status = tn_source_decompress(source, compression, err);
     }
     if (status != TN_OK) {
         tn_source_close(source);

@@ -5,7 +5,8 @@
 #include "config/field.h"
 
 static const char *const auto_word[] = {"auto", NULL};
-static const char *const compressions[] = {"auto", "none", "gzip", "zlib", NULL};
+static const char *const compressions[] = {"auto", "none", "gzip",   "zlib",
+                                           "zstd", "lz4",  "snappy", NULL};
 static const char *const headers[] = {"auto", "true", "false", NULL};
 const char *const tn_quote_words[] = {"auto", "none", "line", "multiline", NULL};
 static const char *const short_rows[] = {"error", "pad", NULL};

@@ -1,4 +1,4 @@
-/* source.c - bytes of files and of standard input, inflated where they are compressed.
+/* source.c - bytes of files and of standard input, decompressed where they are compressed.
  *
  * A regular file never waits for long. Standard input, a pipe with a name and the like may be
  * silent: they are opened without waiting for a writer, and their reads wait in slices and look
@@ -11,27 +11,16 @@
 #include "base/math/crc32c.h"
 #include "base/trace/trace.h"
 #include "io/schema/dataopts.h"
+#include "io/source/decompress.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
-enum { SLICE_MS = 50, INPUT_BYTES = 1 << 18, WINDOW_BITS = 15, GZIP_BITS = 16 };
-
-/* gzip or zlib between the file and those who read. */
-typedef struct inflating {
-    z_stream z;
-    uint32_t compression;
-    uint32_t members; /* begun so far */
-    bool ended;       /* behind the trailer of a member, or in front of the first */
-    bool source_ended;
-    unsigned char input[INPUT_BYTES];
-} inflating;
+enum { SLICE_MS = 50 };
 
 struct tn_source {
     const char *path;
@@ -44,7 +33,7 @@ struct tn_source {
     char ahead[TN_PEEK_MAX]; /* peeked at, not yet taken */
     size_t ahead_from;
     size_t ahead_to;
-    inflating *inflating; /* NULL: bytes are those of the file */
+    tn_decompressor *decompressor; /* NULL: bytes are those of the file */
 };
 
 static const char *name_of(const tn_source *s)
@@ -111,10 +100,7 @@ void tn_source_close(tn_source *source)
     if (source == NULL) {
         return;
     }
-    if (source->inflating != NULL) {
-        (void)inflateEnd(&source->inflating->z);
-        tn_free(source->inflating);
-    }
+    tn_decompressor_free(source->decompressor);
     if (source->fd >= 0 && !source->once) {
         (void)close(source->fd); /* nothing was written */
     }
@@ -174,79 +160,8 @@ static tn_status file_read(const tn_source *s, void *data, size_t size, size_t *
     return TN_OK;
 }
 
-static tn_status damaged(const tn_source *s, const char *how, tn_error *err)
-{
-    return tn_fail(err, TN_E_DATA, "%s:@%llu: error: %s %s stream", s->path,
-                   (unsigned long long)(s->taken - s->inflating->z.avail_in), how,
-                   s->inflating->compression == TN_COMPRESSION_GZIP ? "gzip" : "zlib");
-}
-
-static tn_status read_file(tn_source *s, void *data, size_t size, size_t *n, tn_error *err);
-
-static tn_status refill(tn_source *s, tn_error *err)
-{
-    inflating *in = s->inflating;
-    if (in->z.avail_in > 0 || in->source_ended) {
-        return TN_OK;
-    }
-    size_t n = 0;
-    TN_TRY(read_file(s, in->input, sizeof in->input, &n, err));
-    in->source_ended = n < sizeof in->input;
-    in->z.next_in = in->input;
-    in->z.avail_in = (uInt)n;
-    return TN_OK;
-}
-
-/* Behind a member: the next one, or the end of the file. */
-static tn_status next_member(const tn_source *s, bool *over, tn_error *err)
-{
-    inflating *in = s->inflating;
-    *over = in->z.avail_in == 0;
-    if (*over) {
-        return TN_OK;
-    }
-    if (in->compression == TN_COMPRESSION_ZLIB && in->members > 0) {
-        return damaged(s, "something stands behind the", err);
-    }
-    if (inflateReset(&in->z) != Z_OK) {
-        return damaged(s, "cannot go on in the", err);
-    }
-    in->ended = false;
-    in->members = 1;
-    return TN_OK;
-}
-
-/* As file_read. */
-static tn_status inflate_read(tn_source *s, void *data, size_t size, size_t *n, tn_error *err)
-{
-    inflating *in = s->inflating;
-    uInt room = size < UINT_MAX ? (uInt)size : UINT_MAX;
-    in->z.next_out = data;
-    in->z.avail_out = room;
-    while (in->z.avail_out == room) {
-        TN_TRY(refill(s, err));
-        if (in->ended) {
-            bool over = false;
-            TN_TRY(next_member(s, &over, err));
-            if (over) {
-                break;
-            }
-        }
-        if (in->z.avail_in == 0) {
-            return damaged(s, "truncated", err);
-        }
-        int result = inflate(&in->z, Z_NO_FLUSH);
-        if (result == Z_MEM_ERROR) {
-            return tn_fail(err, TN_E_MEMORY, "no memory to inflate '%s'", s->path);
-        }
-        if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR) {
-            return damaged(s, "corrupt", err);
-        }
-        in->ended = result == Z_STREAM_END;
-    }
-    *n = room - in->z.avail_out;
-    return TN_OK;
-}
+/* Of tn_decompress_from: bytes of the file. */
+static tn_status read_compressed(void *arg, void *data, size_t size, size_t *n, tn_error *err);
 
 /* Fills `data` from the file, or with what is inflated; fewer bytes only at the end. */
 static tn_status read_some(tn_source *s, bool inflated, char *data, size_t size, size_t *n,
@@ -259,8 +174,10 @@ static tn_status read_some(tn_source *s, bool inflated, char *data, size_t size,
             atomic_load(s->stop)) { /* a record may be looked for through terabytes */
             return tn_fail(err, TN_E_STOPPED, "stopped while reading '%s'", s->path);
         }
-        TN_TRY(inflated ? inflate_read(s, data + *n, size - *n, &got, err)
-                        : file_read(s, data + *n, size - *n, &got, err));
+        const tn_decompress_from from = {read_compressed, s};
+        TN_TRY(inflated
+                   ? tn_decompressor_read(s->decompressor, &from, data + *n, size - *n, &got, err)
+                   : file_read(s, data + *n, size - *n, &got, err));
         if (got == 0) {
             break;
         }
@@ -299,15 +216,20 @@ static tn_status read_file(tn_source *s, void *data, size_t size, size_t *n, tn_
     return status;
 }
 
+static tn_status read_compressed(void *arg, void *data, size_t size, size_t *n, tn_error *err)
+{
+    return read_file(arg, data, size, n, err);
+}
+
 tn_status tn_source_read(tn_source *source, void *data, size_t size, size_t *n, tn_error *err)
 {
-    return source->inflating != NULL ? read_traced(source, true, data, size, n, err)
-                                     : read_file(source, data, size, n, err);
+    return source->decompressor != NULL ? read_traced(source, true, data, size, n, err)
+                                        : read_file(source, data, size, n, err);
 }
 
 tn_status tn_source_peek(tn_source *source, tn_bytes *out, tn_error *err)
 {
-    TN_ASSERT(source->inflating == NULL && source->ahead_to == 0);
+    TN_ASSERT(source->decompressor == NULL && source->ahead_to == 0);
     TN_TRY(read_some(source, false, source->ahead, TN_PEEK_MAX, &source->ahead_to, err));
     *out = (tn_bytes){source->ahead, source->ahead_to, false};
     return TN_OK;
@@ -323,20 +245,9 @@ const char *tn_source_path(const tn_source *source)
     return source->path;
 }
 
-tn_status tn_inflate(tn_source *source, uint32_t compression, tn_error *err)
+tn_status tn_source_decompress(tn_source *source, uint32_t compression, tn_error *err)
 {
-    TN_ASSERT(compression == TN_COMPRESSION_GZIP || compression == TN_COMPRESSION_ZLIB);
-    inflating *in = NULL;
-    TN_TRY(TN_ALLOC(in, 1, "a decompressor", err));
-    in->ended = true;
-    in->compression = compression;
-    int bits = compression == TN_COMPRESSION_GZIP ? WINDOW_BITS + GZIP_BITS : WINDOW_BITS;
-    if (inflateInit2(&in->z, bits) != Z_OK) {
-        tn_free(in);
-        return tn_fail(err, TN_E_MEMORY, "no memory to inflate '%s'", source->path);
-    }
-    source->inflating = in;
-    return TN_OK;
+    return tn_decompressor_new(&source->decompressor, compression, source->path, err);
 }
 
 /* ---- what the first bytes tell ---- */
@@ -358,22 +269,21 @@ tn_status tn_compression_of(tn_bytes first, bool binary, const char *path, uint3
     static const struct {
         const char *mark;
         size_t size;
+        uint32_t compression; /* NONE: TNet does not read it */
         const char *name;
-    } others[] = {
-        {"\x28\xb5\x2f\xfd", 4, "zstd"},
-        {"\x04\x22\x4d\x18", 4, "lz4"},
-        {"PAR1", 4, "parquet"},
-        {"BZh", 3, "bzip2"},
+    } known[] = {
+        {"\x1f\x8b\x08", 3, TN_COMPRESSION_GZIP, NULL},
+        {"\x28\xb5\x2f\xfd", 4, TN_COMPRESSION_ZSTD, NULL},
+        {"\x04\x22\x4d\x18", 4, TN_COMPRESSION_LZ4, NULL},
+        {"\xff\x06\x00\x00sNaPpY", 10, TN_COMPRESSION_SNAPPY, NULL},
+        {"PAR1", 4, TN_COMPRESSION_NONE, "parquet"},
+        {"BZh", 3, TN_COMPRESSION_NONE, "bzip2"},
         {"\xfd"
          "7zXZ",
-         6, "xz"},
+         6, TN_COMPRESSION_NONE, "xz"},
     };
     *out = TN_COMPRESSION_NONE;
     if (binary && is_record_header(first)) {
-        return TN_OK;
-    }
-    if (begins_with(first, "\x1f\x8b\x08", 3)) {
-        *out = TN_COMPRESSION_GZIP;
         return TN_OK;
     }
     if (binary && first.size >= 2 && (first.data[0] & 0x0f) == 8 &&
@@ -381,10 +291,13 @@ tn_status tn_compression_of(tn_bytes first, bool binary, const char *path, uint3
         *out = TN_COMPRESSION_ZLIB;
         return TN_OK;
     }
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        if (begins_with(first, others[i].mark, others[i].size)) {
-            return tn_fail(err, TN_E_DATA, "'%s' is %s, which TNet does not read", path,
-                           others[i].name);
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (begins_with(first, known[i].mark, known[i].size)) {
+            *out = known[i].compression;
+            return known[i].name == NULL
+                       ? TN_OK
+                       : tn_fail(err, TN_E_DATA, "'%s' is %s, which TNet does not read", path,
+                                 known[i].name);
         }
     }
     return TN_OK;

@@ -1,8 +1,9 @@
-/* source.h - a stream of bytes from somewhere: a file, standard input; inflated where asked for.
+/* source.h - a stream of bytes from somewhere: a file, standard input; decompressed where asked
+ * for.
  *
  *     tn_source *s = NULL;
  *     TN_TRY(tn_source_open(&s, "day_1.tsv.gz", 0, NULL, err));
- *     TN_TRY(tn_inflate(s, TN_COMPRESSION_GZIP, err));       what is read from here on is inflated
+ *     TN_TRY(tn_source_decompress(s, TN_COMPRESSION_GZIP, err));   from here on, see decompress.h
  *     TN_TRY(tn_source_read(s, buffer, size, &n, err));      n < size: the end
  *     tn_source_close(s);
  *
@@ -45,12 +46,13 @@ enum { TN_PEEK_MAX = 64 };
 /* The first bytes, at most TN_PEEK_MAX, without taking them; lent until the next read. Once. */
 tn_status tn_source_peek(tn_source *source, tn_bytes *out, tn_error *err) TN_MUST_USE;
 
-/* Bytes taken off the file, inflated or not. */
+/* Bytes taken off the file, compressed or not. */
 uint64_t tn_source_taken(const tn_source *source);
 const char *tn_source_path(const tn_source *source);
 
-/* Inflates (TN_COMPRESSION_GZIP or _ZLIB) from here on. On failure the source is as before. */
-tn_status tn_inflate(tn_source *source, uint32_t compression, tn_error *err) TN_MUST_USE;
+/* Takes the compression (TN_COMPRESSION_GZIP and on) off from here on. On failure the source is as
+ * before. */
+tn_status tn_source_decompress(tn_source *source, uint32_t compression, tn_error *err) TN_MUST_USE;
 
 /* The compression of a source, by its first bytes. Text is never taken for zlib or for a TFRecord.
  * TN_E_DATA: a compression that TNet cannot read. */

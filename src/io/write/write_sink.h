@@ -20,7 +20,8 @@ typedef struct tn_output_with tn_output_with; /* base/file/output_file.h */
 typedef struct tn_sink tn_sink;
 
 /* `compression` is one of io/schema/dataopts.h; auto: gzip for a name that ends in .gz, zlib for
- * .zz, else none. `with` may be NULL. On failure *out is NULL. */
+ * .zz, zstd for .zst, else none. `with` may be NULL. On failure *out is NULL; TN_E_CONFIG: lz4 and
+ * snappy (.lz4, .sz), which are read only, and a library that is not installed. */
 tn_status tn_sink_open(tn_sink **out, const char *path, const tn_output_with *with,
                        uint32_t compression, tn_error *err) TN_MUST_USE;
 

@@ -29,7 +29,7 @@ static tn_status inflate_all(tn_source *s, bool gzip, tn_text *out, tn_error *er
     if (gzip && (first.size < 2 || memcmp(first.data, "\x1f\x8b", 2) != 0)) {
         return tn_fail(err, TN_E_CKPT, "%s:@0: error: not a gzip file", tn_source_path(s));
     }
-    TN_TRY(gzip ? tn_inflate(s, TN_COMPRESSION_GZIP, err) : TN_OK);
+    TN_TRY(gzip ? tn_source_decompress(s, TN_COMPRESSION_GZIP, err) : TN_OK);
     size_t n = PIECE;
     while (n == PIECE) {
         const size_t before = out->size;

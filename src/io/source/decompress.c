@@ -1,0 +1,550 @@
+/* decompress.c - a loop of refill and step around the libraries that take compressions off. */
+#include "io/source/decompress.h"
+
+#include "base/core/alloc.h"
+#include "base/core/bytes.h"
+#include "base/core/failpoint.h"
+#include "base/machine/library.h"
+#include "base/math/crc32c.h"
+#include "io/schema/dataopts.h"
+
+#include <isa-l/igzip_lib.h>
+#include <limits.h>
+#include <lz4frame.h>
+#include <snappy-c.h>
+#include <string.h>
+#include <zlib.h>
+#include <zstd.h>
+#include <zstd_errors.h>
+
+enum { INPUT_BYTES = 1 << 18, WINDOW_BITS = 15, GZIP_BITS = 16 };
+
+typedef enum outcome { GOES_ON, ENDED, CORRUPT, WINDOW, MORE_BEHIND, NO_MEMORY } outcome;
+
+typedef struct codec {
+    /* The decompressor's state, ready for a member. */
+    tn_status (*begin)(tn_decompressor *d, tn_error *err);
+    void (*end)(tn_decompressor *d);
+    /* Makes ready for another member; NULL: nothing to do. */
+    outcome (*again)(tn_decompressor *d);
+    /* Takes bytes of `in` from `at` on, puts *made into `out`; ENDED: behind a member. */
+    outcome (*step)(tn_decompressor *d, unsigned char *out, size_t room, size_t *made);
+} codec;
+
+struct tn_decompressor {
+    const char *path;
+    uint32_t compression;
+    const codec *codec;
+    void *state; /* the codec's */
+    uint32_t n;  /* members begun */
+    bool ended;  /* behind a member, or in front of the first */
+    bool source_ended;
+    uint64_t before; /* bytes of the source in front of `in` */
+    size_t at, to;
+    unsigned char in[INPUT_BYTES];
+};
+
+/* Addresses of a library's functions, one behind the other from `calls` on, in the order of
+ * `names`. */
+static tn_status load(const char *file, const char *subject, const char *hint,
+                      const char *const *names, void *calls, tn_error *err)
+{
+    const tn_library_name name = {file, subject, hint};
+    void *library = NULL;
+    TN_TRY(tn_library_load(&library, &name, err));
+    for (size_t i = 0; names[i] != NULL; i++) {
+        TN_TRY(tn_library_find(library, &name, names[i], (char *)calls + i * sizeof(void *), err));
+    }
+    return TN_OK;
+}
+
+/* ---- gzip and zlib by libisal ---- */
+
+typedef struct isal_calls {
+    void (*init)(struct inflate_state *);
+    void (*reset)(struct inflate_state *);
+    int (*inflate)(struct inflate_state *);
+} isal_calls;
+
+typedef struct isal {
+    isal_calls calls;
+    struct inflate_state z;
+} isal;
+
+static tn_status isal_load(isal_calls *calls, tn_error *err)
+{
+    static const char *const names[] = {"isal_inflate_init", "isal_inflate_reset", "isal_inflate",
+                                        NULL};
+    if (tn_failpoint("library.isal") > 0) {
+        return tn_fail(err, TN_E_CONFIG, "libisal is taken for missing");
+    }
+    return load("libisal.so.2", "gzip", "install libisal2", names, calls, err);
+}
+
+static tn_status isal_begin(tn_decompressor *d, tn_error *err)
+{
+    isal *s = NULL;
+    isal_calls calls;
+    TN_TRY(isal_load(&calls, err));
+    TN_TRY(TN_ALLOC(s, 1, "a decompressor", err));
+    s->calls = calls;
+    calls.init(&s->z);
+    s->z.crc_flag = d->compression == TN_COMPRESSION_GZIP ? ISAL_GZIP : ISAL_ZLIB;
+    d->state = s;
+    return TN_OK;
+}
+
+static void isal_end(tn_decompressor *d)
+{
+    tn_free(d->state);
+}
+
+static outcome isal_again(tn_decompressor *d)
+{
+    isal *s = d->state;
+    s->calls.reset(&s->z);
+    return GOES_ON;
+}
+
+static outcome isal_step(tn_decompressor *d, unsigned char *out, size_t room, size_t *made)
+{
+    isal *s = d->state;
+    const uint32_t most = room < UINT32_MAX ? (uint32_t)room : UINT32_MAX;
+    s->z.next_in = d->in + d->at;
+    s->z.avail_in = (uint32_t)(d->to - d->at);
+    s->z.next_out = out;
+    s->z.avail_out = most;
+    const int result = s->calls.inflate(&s->z);
+    d->at = d->to - s->z.avail_in;
+    *made = most - s->z.avail_out;
+    if (result < 0 || result == ISAL_NEED_DICT) {
+        return CORRUPT;
+    }
+    if (s->z.block_state != ISAL_BLOCK_FINISH) {
+        return GOES_ON;
+    }
+    /* it reads 8 bytes at a time, as many as gzip's trailer has, but not zlib's */
+    return s->z.read_in_length >= 8 ? MORE_BEHIND : ENDED;
+}
+
+static const codec isal_codec = {isal_begin, isal_end, isal_again, isal_step};
+
+/* ---- gzip and zlib by zlib ---- */
+
+static tn_status zlib_begin(tn_decompressor *d, tn_error *err)
+{
+    z_stream *z = NULL;
+    TN_TRY(TN_ALLOC(z, 1, "a decompressor", err));
+    const int bits = d->compression == TN_COMPRESSION_GZIP ? WINDOW_BITS + GZIP_BITS : WINDOW_BITS;
+    if (inflateInit2(z, bits) != Z_OK) {
+        tn_free(z);
+        return tn_fail(err, TN_E_MEMORY, "no memory to inflate '%s'", d->path);
+    }
+    d->state = z;
+    return TN_OK;
+}
+
+static void zlib_end(tn_decompressor *d)
+{
+    (void)inflateEnd(d->state);
+    tn_free(d->state);
+}
+
+static outcome zlib_again(tn_decompressor *d)
+{
+    return inflateReset(d->state) == Z_OK ? GOES_ON : CORRUPT;
+}
+
+static outcome zlib_step(tn_decompressor *d, unsigned char *out, size_t room, size_t *made)
+{
+    z_stream *z = d->state;
+    const uInt most = room < UINT_MAX ? (uInt)room : UINT_MAX;
+    z->next_in = d->in + d->at;
+    z->avail_in = (uInt)(d->to - d->at);
+    z->next_out = out;
+    z->avail_out = most;
+    const int result = inflate(z, Z_NO_FLUSH);
+    d->at = d->to - z->avail_in;
+    *made = most - z->avail_out;
+    if (result == Z_MEM_ERROR) {
+        return NO_MEMORY;
+    }
+    if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR) {
+        return CORRUPT;
+    }
+    return result == Z_STREAM_END ? ENDED : GOES_ON;
+}
+
+static const codec zlib_codec = {zlib_begin, zlib_end, zlib_again, zlib_step};
+
+/* ---- zstd ---- */
+
+typedef struct zstd {
+    ZSTD_DStream *(*create)(void);
+    size_t (*drop)(ZSTD_DStream *);
+    size_t (*decompress)(ZSTD_DStream *, ZSTD_outBuffer *, ZSTD_inBuffer *);
+    unsigned (*is_error)(size_t);
+    ZSTD_ErrorCode (*code)(size_t);
+    ZSTD_DStream *stream;
+} zstd;
+
+static tn_status zstd_begin(tn_decompressor *d, tn_error *err)
+{
+    static const char *const names[] = {"ZSTD_createDStream",    "ZSTD_freeDStream",
+                                        "ZSTD_decompressStream", "ZSTD_isError",
+                                        "ZSTD_getErrorCode",     NULL};
+    zstd *s = NULL;
+    TN_TRY(TN_ALLOC(s, 1, "a decompressor", err));
+    tn_status status =
+        load("libzstd.so.1", "zstd needs its library, which", "install libzstd1", names, s, err);
+    if (status == TN_OK && (s->stream = s->create()) == NULL) {
+        status = tn_fail(err, TN_E_MEMORY, "no memory to decompress '%s'", d->path);
+    }
+    if (status != TN_OK) {
+        tn_free(s);
+        return status;
+    }
+    d->state = s;
+    return TN_OK;
+}
+
+static void zstd_end(tn_decompressor *d)
+{
+    zstd *s = d->state;
+    (void)s->drop(s->stream);
+    tn_free(s);
+}
+
+static outcome zstd_step(tn_decompressor *d, unsigned char *out, size_t room, size_t *made)
+{
+    zstd *s = d->state;
+    ZSTD_inBuffer from = {.src = d->in, .size = d->to, .pos = d->at};
+    ZSTD_outBuffer to = {.dst = out, .size = room};
+    const size_t result = s->decompress(s->stream, &to, &from);
+    d->at = from.pos;
+    *made = to.pos;
+    if (s->is_error(result) == 0) {
+        return result == 0 ? ENDED : GOES_ON;
+    }
+    switch ((int)s->code(result)) {
+    case ZSTD_error_memory_allocation:
+        return NO_MEMORY;
+    case ZSTD_error_frameParameter_windowTooLarge:
+        return WINDOW;
+    default:
+        return CORRUPT;
+    }
+}
+
+static const codec zstd_codec = {zstd_begin, zstd_end, NULL, zstd_step};
+
+/* ---- lz4 ---- */
+
+typedef struct lz4 {
+    LZ4F_errorCode_t (*create)(LZ4F_dctx **, unsigned);
+    LZ4F_errorCode_t (*drop)(LZ4F_dctx *);
+    size_t (*decompress)(LZ4F_dctx *, void *, size_t *, const void *, size_t *,
+                         const LZ4F_decompressOptions_t *);
+    unsigned (*is_error)(LZ4F_errorCode_t);
+    const char *(*error_name)(LZ4F_errorCode_t);
+    LZ4F_dctx *context;
+} lz4;
+
+static tn_status lz4_begin(tn_decompressor *d, tn_error *err)
+{
+    static const char *const names[] = {"LZ4F_createDecompressionContext",
+                                        "LZ4F_freeDecompressionContext",
+                                        "LZ4F_decompress",
+                                        "LZ4F_isError",
+                                        "LZ4F_getErrorName",
+                                        NULL};
+    lz4 *s = NULL;
+    TN_TRY(TN_ALLOC(s, 1, "a decompressor", err));
+    tn_status status =
+        load("liblz4.so.1", "lz4 needs its library, which", "install liblz4-1", names, s, err);
+    if (status == TN_OK && s->is_error(s->create(&s->context, LZ4F_VERSION)) != 0) {
+        status = tn_fail(err, TN_E_MEMORY, "no memory to decompress '%s'", d->path);
+    }
+    if (status != TN_OK) {
+        tn_free(s);
+        return status;
+    }
+    d->state = s;
+    return TN_OK;
+}
+
+static void lz4_end(tn_decompressor *d)
+{
+    lz4 *s = d->state;
+    (void)s->drop(s->context);
+    tn_free(s);
+}
+
+static outcome lz4_step(tn_decompressor *d, unsigned char *out, size_t room, size_t *made)
+{
+    lz4 *s = d->state;
+    size_t taken = d->to - d->at;
+    *made = room;
+    const size_t result = s->decompress(s->context, out, made, d->in + d->at, &taken, NULL);
+    if (s->is_error(result) != 0) {
+        const bool memory = strcmp(s->error_name(result), "ERROR_allocation_failed") == 0;
+        *made = 0;
+        return memory ? NO_MEMORY : CORRUPT;
+    }
+    d->at += taken;
+    return result == 0 ? ENDED : GOES_ON;
+}
+
+static const codec lz4_codec = {lz4_begin, lz4_end, NULL, lz4_step};
+
+/* ---- snappy, framed ---- */
+
+enum {
+    CHUNK_HEAD = 4, /* u8 kind, u24 bytes behind */
+    CHUNK_CRC = 4,  /* masked, of the plain bytes */
+    CHUNK_PLAIN = 1 << 16,
+    CHUNK_BYTES = 32 + CHUNK_PLAIN + CHUNK_PLAIN / 6, /* snappy_max_compressed_length */
+    KIND_COMPRESSED = 0,
+    KIND_PLAIN = 1,
+    KIND_SKIPPABLE = 0x80,
+    KIND_BEGIN = 0xff
+};
+
+static const char snappy_mark[] = "sNaPpY";
+
+typedef struct snappy {
+    snappy_status (*length)(const char *, size_t, size_t *);
+    snappy_status (*uncompress)(const char *, size_t, char *, size_t *);
+    bool begun;      /* the mark was there */
+    size_t have;     /* bytes of the chunk, its head included */
+    size_t skip;     /* of a chunk that is passed over */
+    size_t from, to; /* of `plain` */
+    char chunk[CHUNK_HEAD + CHUNK_CRC + CHUNK_BYTES];
+    char plain[CHUNK_PLAIN];
+} snappy;
+
+static tn_status snappy_begin(tn_decompressor *d, tn_error *err)
+{
+    static const char *const names[] = {"snappy_uncompressed_length", "snappy_uncompress", NULL};
+    snappy *s = NULL;
+    TN_TRY(TN_ALLOC(s, 1, "a decompressor", err));
+    tn_status status = load("libsnappy.so.1", "snappy needs its library, which",
+                            "install libsnappy1v5", names, s, err);
+    if (status != TN_OK) {
+        tn_free(s);
+        return status;
+    }
+    d->state = s;
+    return TN_OK;
+}
+
+static void snappy_end(tn_decompressor *d)
+{
+    tn_free(d->state);
+}
+
+static size_t chunk_size(const snappy *s)
+{
+    const unsigned char *head = (const unsigned char *)s->chunk;
+    return (size_t)head[1] | (size_t)head[2] << 8 | (size_t)head[3] << 16;
+}
+
+/* A whole chunk: its bytes, if any, become `plain`. */
+static outcome open_chunk(snappy *s)
+{
+    const unsigned char kind = (unsigned char)s->chunk[0];
+    const size_t size = chunk_size(s);
+    const char *body = s->chunk + CHUNK_HEAD;
+    s->have = 0;
+    if (kind == KIND_BEGIN) {
+        s->begun = true;
+        return memcmp(body, snappy_mark, size) == 0 ? GOES_ON : CORRUPT;
+    }
+    size_t n = size - CHUNK_CRC;
+    if (kind == KIND_PLAIN) {
+        memcpy(s->plain, body + CHUNK_CRC, n);
+    } else if (s->length(body + CHUNK_CRC, size - CHUNK_CRC, &n) != SNAPPY_OK || n > CHUNK_PLAIN ||
+               s->uncompress(body + CHUNK_CRC, size - CHUNK_CRC, s->plain, &n) != SNAPPY_OK) {
+        return CORRUPT;
+    }
+    s->from = 0;
+    s->to = n;
+    return tn_crc_mask(tn_crc32c(0, s->plain, n)) == tn_load_u32(body) ? GOES_ON : CORRUPT;
+}
+
+/* Whether a chunk with this head may stand here. */
+static outcome check_head(snappy *s)
+{
+    const unsigned char kind = (unsigned char)s->chunk[0];
+    const size_t size = chunk_size(s);
+    if (!s->begun && kind != KIND_BEGIN) {
+        return CORRUPT;
+    }
+    if (kind == KIND_COMPRESSED || kind == KIND_PLAIN) {
+        const size_t most = kind == KIND_PLAIN ? CHUNK_PLAIN : CHUNK_BYTES;
+        return size >= CHUNK_CRC && size <= CHUNK_CRC + most ? GOES_ON : CORRUPT;
+    }
+    if (kind == KIND_BEGIN) {
+        return size == strlen(snappy_mark) ? GOES_ON : CORRUPT;
+    }
+    s->skip = size; /* padding, or for other programs */
+    s->have = 0;
+    return kind >= KIND_SKIPPABLE ? GOES_ON : CORRUPT;
+}
+
+/* Bytes of the source to the chunk until it has `size`; whether it has. */
+static bool gather(tn_decompressor *d, snappy *s, size_t size)
+{
+    size_t n = size - s->have;
+    n = n < d->to - d->at ? n : d->to - d->at;
+    memcpy(s->chunk + s->have, d->in + d->at, n);
+    s->have += n;
+    d->at += n;
+    return s->have == size;
+}
+
+/* The next chunk as far as the source has it. */
+static outcome take_chunk(tn_decompressor *d, snappy *s)
+{
+    if (s->skip > 0) {
+        const size_t n = s->skip < d->to - d->at ? s->skip : d->to - d->at;
+        s->skip -= n;
+        d->at += n;
+        return GOES_ON;
+    }
+    if (s->have < CHUNK_HEAD) {
+        return gather(d, s, CHUNK_HEAD) ? check_head(s) : GOES_ON;
+    }
+    return gather(d, s, CHUNK_HEAD + chunk_size(s)) ? open_chunk(s) : GOES_ON;
+}
+
+static outcome snappy_step(tn_decompressor *d, unsigned char *out, size_t room, size_t *made)
+{
+    snappy *s = d->state;
+    *made = 0;
+    while (s->from == s->to && d->at < d->to) {
+        const outcome o = take_chunk(d, s);
+        if (o != GOES_ON) {
+            return o;
+        }
+    }
+    *made = s->to - s->from < room ? s->to - s->from : room;
+    memcpy(out, s->plain + s->from, *made);
+    s->from += *made;
+    /* it may end behind any chunk */
+    return s->from == s->to && s->have == 0 && s->skip == 0 ? ENDED : GOES_ON;
+}
+
+static const codec snappy_codec = {snappy_begin, snappy_end, NULL, snappy_step};
+
+/* ---- all of them ---- */
+
+const char *tn_compression_name(uint32_t compression)
+{
+    static const char *const names[] = {"gzip", "zlib", "zstd", "lz4", "snappy"};
+    TN_ASSERT(compression >= TN_COMPRESSION_GZIP && compression <= TN_COMPRESSION_SNAPPY);
+    return names[compression - TN_COMPRESSION_GZIP];
+}
+
+tn_status tn_decompressor_new(tn_decompressor **out, uint32_t compression, const char *path,
+                              tn_error *err)
+{
+    static const codec *const codecs[] = {&isal_codec, &isal_codec, &zstd_codec, &lz4_codec,
+                                          &snappy_codec};
+    tn_decompressor *d = NULL;
+    TN_ASSERT(compression >= TN_COMPRESSION_GZIP && compression <= TN_COMPRESSION_SNAPPY);
+    *out = NULL;
+    TN_TRY(TN_ALLOC(d, 1, "a decompressor", err));
+    d->path = path;
+    d->compression = compression;
+    d->codec = codecs[compression - TN_COMPRESSION_GZIP];
+    d->ended = true;
+    tn_status status = d->codec->begin(d, err);
+    if (status == TN_E_CONFIG && d->codec == &isal_codec) { /* it is not installed */
+        d->codec = &zlib_codec;
+        status = d->codec->begin(d, err);
+    }
+    if (status != TN_OK) {
+        tn_free(d);
+        return status;
+    }
+    *out = d;
+    return TN_OK;
+}
+
+void tn_decompressor_free(tn_decompressor *d)
+{
+    if (d != NULL) {
+        d->codec->end(d);
+        tn_free(d);
+    }
+}
+
+static tn_status damaged(const tn_decompressor *d, const char *how, tn_error *err)
+{
+    return tn_fail(err, TN_E_DATA, "%s:@%llu: error: %s %s stream", d->path,
+                   (unsigned long long)(d->before + d->at), how,
+                   tn_compression_name(d->compression));
+}
+
+static tn_status failed(const tn_decompressor *d, outcome o, tn_error *err)
+{
+    static const char *const how[] = {[CORRUPT] = "corrupt",
+                                      [WINDOW] = "window of more than 128 MB in the",
+                                      [MORE_BEHIND] = "something stands behind the"};
+    return o == NO_MEMORY ? tn_fail(err, TN_E_MEMORY, "no memory to decompress '%s'", d->path)
+                          : damaged(d, how[o], err);
+}
+
+static tn_status refill(tn_decompressor *d, const tn_decompress_from *from, tn_error *err)
+{
+    size_t n = 0;
+    if (d->at < d->to || d->source_ended) {
+        return TN_OK;
+    }
+    TN_TRY(from->read(from->arg, d->in, sizeof d->in, &n, err));
+    d->before += d->to;
+    d->at = 0;
+    d->to = n;
+    d->source_ended = n < sizeof d->in;
+    return TN_OK;
+}
+
+/* Behind a member there is another one. */
+static tn_status next_member(tn_decompressor *d, tn_error *err)
+{
+    if (d->compression == TN_COMPRESSION_ZLIB && d->n > 0) {
+        return failed(d, MORE_BEHIND, err);
+    }
+    if (d->n > 0 && d->codec->again != NULL && d->codec->again(d) != GOES_ON) {
+        return failed(d, CORRUPT, err);
+    }
+    d->n = 1;
+    d->ended = false;
+    return TN_OK;
+}
+
+tn_status tn_decompressor_read(tn_decompressor *d, const tn_decompress_from *from, void *data,
+                               size_t size, size_t *n, tn_error *err)
+{
+    TN_ASSERT(size > 0);
+    *n = 0;
+    while (*n == 0) {
+        TN_TRY(refill(d, from, err));
+        const bool empty = d->at == d->to;
+        if (d->ended && empty) {
+            return TN_OK;
+        }
+        TN_TRY(d->ended ? next_member(d, err) : TN_OK);
+        const outcome o = d->codec->step(d, data, size, n);
+        if (o > ENDED) {
+            *n = 0;
+            return failed(d, o, err);
+        }
+        d->ended = o == ENDED;
+        if (empty && !d->ended && *n == 0) { /* nor has the library anything left */
+            return damaged(d, "truncated", err);
+        }
+    }
+    return TN_OK;
+}

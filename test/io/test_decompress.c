@@ -1,0 +1,252 @@
+/* test_decompress.c - members of every compression read back whole, in pieces of any size; cut and
+ * damaged ones are errors with a place. */
+#include "base/core/bytes.h"
+#include "base/core/failpoint.h"
+#include "base/core/text.h"
+#include "base/math/crc32c.h"
+#include "io/schema/dataopts.h"
+#include "io/source/decompress.h"
+#include "support/test.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <zlib.h>
+
+static void add_deflated(tn_text *out, const char *text, int bits)
+{
+    unsigned char bytes[1024];
+    union {
+        const char *in;
+        Bytef *bytes;
+    } from = {.in = text};
+    z_stream z = {0};
+    assert_int_equal(deflateInit2(&z, 6, Z_DEFLATED, bits, 8, Z_DEFAULT_STRATEGY), Z_OK);
+    z.next_in = from.bytes;
+    z.avail_in = (uInt)strlen(text);
+    z.next_out = bytes;
+    z.avail_out = sizeof bytes;
+    assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
+    tn_text_add(out, bytes, sizeof bytes - z.avail_out);
+    assert_int_equal(deflateEnd(&z), Z_OK);
+}
+
+static void add_gzip(tn_text *out, const char *text)
+{
+    add_deflated(out, text, 31);
+}
+
+static void add_zlib(tn_text *out, const char *text)
+{
+    add_deflated(out, text, 15);
+}
+
+/* A frame of one segment and one raw block. */
+static void add_zstd(tn_text *out, const char *text)
+{
+    const size_t n = strlen(text);
+    const char head[] = {0x28,    (char)0xb5,           0x2f,           (char)0xfd, 0x20,
+                         (char)n, (char)(n << 3 | 0x1), (char)(n >> 5), 0};
+    tn_text_add(out, head, sizeof head);
+    tn_text_add(out, text, n);
+}
+
+/* A frame of one block as it is. */
+static void add_lz4(tn_text *out, const char *text)
+{
+    const size_t n = strlen(text);
+    const char head[] = {0x04, 0x22, 0x4d, 0x18, 0x60, 0x40, (char)0x82, (char)n, 0, 0, (char)0x80};
+    tn_text_add(out, head, sizeof head);
+    tn_text_add(out, text, n);
+    tn_text_add(out, "\0\0\0\0", 4);
+}
+
+static void add_chunk(tn_text *out, int kind, const char *body, size_t size)
+{
+    const char head[] = {(char)kind, (char)size, (char)(size >> 8), 0};
+    tn_text_add(out, head, sizeof head);
+    tn_text_add(out, body, size);
+}
+
+/* A stream of padding, a plain chunk with the first byte and a compressed one of a literal. */
+static void add_snappy(tn_text *out, const char *text)
+{
+    const size_t n = strlen(text);
+    char body[80] = {0};
+    add_chunk(out, 0xff, "sNaPpY", 6);
+    add_chunk(out, 0xfe, "\0\0\0", 3);
+    if (n == 0) {
+        return;
+    }
+    tn_store_u32(body, tn_crc_mask(tn_crc32c(0, text, 1)));
+    body[4] = text[0];
+    add_chunk(out, 1, body, 5);
+    assert_in_range(n, 2, 60);
+    tn_store_u32(body, tn_crc_mask(tn_crc32c(0, text + 1, n - 1)));
+    body[4] = (char)(n - 1);
+    body[5] = (char)((n - 2) << 2);
+    memcpy(body + 6, text + 1, n - 1);
+    add_chunk(out, 0, body, 6 + n - 1);
+}
+
+static const struct {
+    uint32_t compression;
+    void (*add)(tn_text *, const char *);
+    bool many; /* members may follow one another */
+} kinds[] = {{TN_COMPRESSION_GZIP, add_gzip, true},
+             {TN_COMPRESSION_ZLIB, add_zlib, false},
+             {TN_COMPRESSION_ZSTD, add_zstd, true},
+             {TN_COMPRESSION_LZ4, add_lz4, true},
+             {TN_COMPRESSION_SNAPPY, add_snappy, true}};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+typedef struct memory {
+    const char *at;
+    size_t left;
+} memory;
+
+static tn_status read_memory(void *arg, void *data, size_t size, size_t *n, tn_error *err)
+{
+    (void)err;
+    memory *m = arg;
+    *n = size < m->left ? size : m->left;
+    memcpy(data, m->at, *n);
+    m->at += *n;
+    m->left -= *n;
+    return TN_OK;
+}
+
+/* Replaces `out` by what `bytes` are, read in pieces of `step`. */
+static tn_status read_all(uint32_t compression, const char *bytes, size_t size, size_t step,
+                          tn_text *out, tn_error *err)
+{
+    char piece[256];
+    memory m = {bytes, size};
+    const tn_decompress_from from = {read_memory, &m};
+    tn_decompressor *d = NULL;
+    tn_status status = tn_decompressor_new(&d, compression, "f", err);
+    tn_text_clear(out);
+    for (size_t n = 1; status == TN_OK && n > 0;) {
+        status = tn_decompressor_read(d, &from, piece, step, &n, err);
+        assert_true(n <= step && (status == TN_OK || n == 0));
+        tn_text_add(out, piece, n);
+    }
+    tn_decompressor_free(d);
+    return status;
+}
+
+static void members_are_one_stream(void **state)
+{
+    (void)state;
+    tn_text bytes = {0};
+    tn_text out = {0};
+    for (uint32_t k = 0; k < KINDS; k++) {
+        tn_error err = {0};
+        tn_text_clear(&bytes);
+        assert_int_equal(read_all(kinds[k].compression, "", 0, 100, &out, &err), TN_OK);
+        assert_int_equal(out.size, 0);
+        kinds[k].add(&bytes, "the first one, ");
+        if (kinds[k].many) {
+            kinds[k].add(&bytes, "");
+        }
+        kinds[k].many ? kinds[k].add(&bytes, "and the second") : (void)0;
+        const char *want = kinds[k].many ? "the first one, and the second" : "the first one, ";
+        static const size_t steps[] = {1, 2, 7, 256};
+        for (uint32_t s = 0; s < sizeof steps / sizeof *steps; s++) {
+            assert_int_equal(
+                read_all(kinds[k].compression, bytes.data, bytes.size, steps[s], &out, &err),
+                TN_OK);
+            assert_string_equal(tn_text_str(&out), want);
+        }
+    }
+    tn_text_done(&bytes);
+    tn_text_done(&out);
+}
+
+/* Every cut within a member, with its place; a changed byte of the text where there is a checksum.
+ */
+static void cut_and_damaged_streams_are_errors(void **state)
+{
+    (void)state;
+    static const char text[] = "rows of a day";
+    tn_text bytes = {0};
+    tn_text out = {0};
+    for (uint32_t k = 0; k < KINDS; k++) {
+        const uint32_t c = kinds[k].compression;
+        tn_error err = {0};
+        tn_text_clear(&bytes);
+        kinds[k].add(&bytes, text);
+        for (size_t size = 1; size < bytes.size; size++) {
+            const tn_status status = read_all(c, bytes.data, size, 100, &out, &err);
+            char want[80];
+            (void)snprintf(want, sizeof want, "f:@%zu: error: truncated %s stream", size,
+                           tn_compression_name(c));
+            if (c == TN_COMPRESSION_SNAPPY && status == TN_OK) { /* between two chunks */
+                assert_true(size == 10 || size == 17 || size == 26);
+                assert_int_equal(out.size, size == 26 ? 1 : 0);
+                continue;
+            }
+            assert_int_equal(status, TN_E_DATA);
+            assert_string_equal(err.text, want);
+        }
+        for (size_t i = 0; i < 16; i++) {
+            tn_text_addc(&bytes, 'x');
+            assert_int_equal(read_all(c, bytes.data, bytes.size, 100, &out, &err), TN_E_DATA);
+            assert_int_equal(read_all(c, bytes.data, bytes.size, 1, &out, &err), TN_E_DATA);
+        }
+        if (c == TN_COMPRESSION_ZSTD || c == TN_COMPRESSION_LZ4) {
+            continue;
+        }
+        for (size_t i = bytes.size - 16 - 5; i < bytes.size - 16; i++) {
+            bytes.data[i] ^= 1;
+            assert_int_equal(read_all(c, bytes.data, bytes.size - 16, 100, &out, &err), TN_E_DATA);
+            assert_non_null(strstr(err.text, ": error: corrupt "));
+            bytes.data[i] ^= 1;
+        }
+    }
+    tn_text_done(&bytes);
+    tn_text_done(&out);
+}
+
+static void without_libisal_zlib_inflates_the_same(void **state)
+{
+    (void)state;
+    assert_int_equal(tn_failpoint_set("library.isal:EIO", NULL), TN_OK);
+    members_are_one_stream(state);
+    cut_and_damaged_streams_are_errors(state);
+    assert_int_equal(tn_failpoint_set(NULL, NULL), TN_OK);
+}
+
+static void chunks_of_snappy_stand_in_order(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *bytes;
+        size_t size;
+    } wrong[] = {
+        {"\x01\x05\0\0----x", 9},                     /* no mark */
+        {"\xff\x06\0\0sNaPpX", 10},                   /* another mark */
+        {"\xff\x06\0\0sNaPpY\x02\x01\0\0x", 15},      /* a kind that may not be passed over */
+        {"\xff\x06\0\0sNaPpY\x01\x03\0\0---", 17},    /* no room for the checksum */
+        {"\xff\x06\0\0sNaPpY\x01\x05\0\x01----", 18}, /* more than a chunk may hold */
+    };
+    tn_text out = {0};
+    for (uint32_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        tn_error err = {0};
+        assert_int_equal(
+            read_all(TN_COMPRESSION_SNAPPY, wrong[i].bytes, wrong[i].size, 100, &out, &err),
+            TN_E_DATA);
+        assert_non_null(strstr(err.text, "corrupt snappy stream"));
+    }
+    tn_text_done(&out);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(members_are_one_stream),
+        cmocka_unit_test(cut_and_damaged_streams_are_errors),
+        cmocka_unit_test(without_libisal_zlib_inflates_the_same),
+        cmocka_unit_test(chunks_of_snappy_stand_in_order),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
