@@ -56,6 +56,13 @@ static void patterns_match_whole_names_and_folders_hold_plain_files(void **state
     check_files(&s, "a.svm", "a.svm");
     check_files(&s, "", "B.svm a.svm a.svm.bin b.svm");
     check_files(&s, "x*.svm", "none");
+    check_files(&s, "{b,a}.svm", "b.svm a.svm");
+    check_files(&s, "{a.svm{.bin,},[bB].*}", "a.svm.bin a.svm B.svm b.svm");
+    check_files(&s, "{a,B}{.svm,.svm}", "a.svm a.svm B.svm B.svm");
+    check_files(&s, "{a,x}.svm", "none"); /* each must be there */
+    check_files(&s, "{a,x*}.svm", "none");
+    check_files(&s, "{a}.svm", "none");
+    check_files(&s, "{a,b.svm", "none");
     check_files(&s, "x.svm", "none");
     check_files(&s, "sub", "none");
     setup_close(&s);

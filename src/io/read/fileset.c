@@ -127,16 +127,70 @@ static tn_status add_pattern(listing *l, const char *pattern, tn_error *err)
     return status;
 }
 
+/* The first "{..,..}" of a pattern, with braces within it matched. False: there is none. */
+static bool find_braces(const char *item, size_t *open, size_t *close)
+{
+    for (size_t i = 0; item[i] != '\0'; i++) {
+        uint32_t depth = 0;
+        bool comma = false;
+        for (size_t k = i; item[i] == '{' && item[k] != '\0'; k++) {
+            depth += item[k] == '{';
+            depth -= item[k] == '}';
+            comma = comma || (item[k] == ',' && depth == 1);
+            if (depth == 0 && comma) {
+                *open = i;
+                *close = k;
+                return true;
+            }
+            if (depth == 0) {
+                break;
+            }
+        }
+    }
+    return false;
+}
+
+static tn_status add_item(listing *l, const char *item, tn_error *err);
+
+/* "a{b,c}d" is the items "abd" and "acd", in this order, each of which must be there. */
+static tn_status add_alternatives(listing *l, const char *item, size_t open, size_t close,
+                                  tn_error *err)
+{
+    tn_text one = {0};
+    tn_status status = TN_OK;
+    for (size_t from = open + 1, to = from; from <= close && status == TN_OK; from = ++to) {
+        for (uint32_t depth = 0; to < close && (item[to] != ',' || depth > 0); to++) {
+            depth += item[to] == '{';
+            depth -= item[to] == '}';
+        }
+        tn_text_clear(&one);
+        tn_text_add(&one, item, open);
+        tn_text_add(&one, item + from, to - from);
+        tn_text_adds(&one, item + close + 1);
+        status = tn_text_check(&one, "a path", err);
+        status = status == TN_OK ? add_item(l, tn_text_str(&one), err) : status;
+    }
+    tn_text_done(&one);
+    return status;
+}
+
 static tn_status add_item(listing *l, const char *item, tn_error *err)
 {
     bool once = false;
     TN_TRY(tn_source_is_once(item, &once, err));
     struct stat st;
+    size_t open = 0;
+    size_t close = 0;
     if (once) {
         return add_file(l, item, UINT64_MAX, true, err);
     }
-    bool pattern = strpbrk(item, "*?[") != NULL && stat(item, &st) != 0;
-    return pattern ? add_pattern(l, item, err) : add_path(l, item, false, err);
+    if (strpbrk(item, "*?[{") == NULL || stat(item, &st) == 0) {
+        return add_path(l, item, false, err);
+    }
+    if (find_braces(item, &open, &close)) {
+        return add_alternatives(l, item, open, close, err);
+    }
+    return strpbrk(item, "*?[") != NULL ? add_pattern(l, item, err) : add_path(l, item, false, err);
 }
 
 /* By the first bytes. */
