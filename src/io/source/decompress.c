@@ -22,9 +22,9 @@ enum { INPUT_BYTES = 1 << 18, WINDOW_BITS = 15, GZIP_BITS = 16 };
 typedef enum outcome { GOES_ON, ENDED, CORRUPT, WINDOW, MORE_BEHIND, NO_MEMORY } outcome;
 
 typedef struct codec {
-    /* The decompressor's state, ready for a member. */
+    /* The decompressor's state, ready for a member; on failure no `end` is needed. */
     tn_status (*begin)(tn_decompressor *d, tn_error *err);
-    void (*end)(tn_decompressor *d);
+    void (*end)(tn_decompressor *d); /* NULL: nothing but memory */
     /* Makes ready for another member; NULL: nothing to do. */
     outcome (*again)(tn_decompressor *d);
     /* Takes bytes of `in` from `at` on, puts *made into `out`; ENDED: behind a member. */
@@ -44,65 +44,55 @@ struct tn_decompressor {
     unsigned char in[INPUT_BYTES];
 };
 
-/* Addresses of a library's functions, one behind the other from `calls` on, in the order of
- * `names`. */
-static tn_status load(const char *file, const char *subject, const char *hint,
-                      const char *const *names, void *calls, tn_error *err)
+/* Makes d->state, `size` bytes of zeros behind the addresses of a library's functions, which come
+ * first, in the order of `names`. What it makes is there on failure, too. */
+static tn_status make_state(tn_decompressor *d, size_t size, const tn_library_name *library,
+                            const char *const *names, tn_error *err)
 {
-    const tn_library_name name = {file, subject, hint};
-    void *library = NULL;
-    TN_TRY(tn_library_load(&library, &name, err));
+    char *state = NULL;
+    void *loaded = NULL;
+    TN_TRY(TN_ALLOC(state, size, "a decompressor", err));
+    d->state = state;
+    TN_TRY(tn_library_load(&loaded, library, err));
     for (size_t i = 0; names[i] != NULL; i++) {
-        TN_TRY(tn_library_find(library, &name, names[i], (char *)calls + i * sizeof(void *), err));
+        TN_TRY(tn_library_find(loaded, library, names[i], state + i * sizeof(void *), err));
     }
     return TN_OK;
 }
 
+static tn_status no_memory(const tn_decompressor *d, tn_error *err)
+{
+    return tn_fail(err, TN_E_MEMORY, "no memory to decompress '%s'", d->path);
+}
+
 /* ---- gzip and zlib by libisal ---- */
 
-typedef struct isal_calls {
+typedef struct isal {
     void (*init)(struct inflate_state *);
     void (*reset)(struct inflate_state *);
     int (*inflate)(struct inflate_state *);
-} isal_calls;
-
-typedef struct isal {
-    isal_calls calls;
     struct inflate_state z;
 } isal;
 
-static tn_status isal_load(isal_calls *calls, tn_error *err)
+static tn_status isal_begin(tn_decompressor *d, tn_error *err)
 {
+    static const tn_library_name library = {"libisal.so.2", "gzip", "install libisal2"};
     static const char *const names[] = {"isal_inflate_init", "isal_inflate_reset", "isal_inflate",
                                         NULL};
     if (tn_failpoint("library.isal") > 0) {
         return tn_fail(err, TN_E_CONFIG, "libisal is taken for missing");
     }
-    return load("libisal.so.2", "gzip", "install libisal2", names, calls, err);
-}
-
-static tn_status isal_begin(tn_decompressor *d, tn_error *err)
-{
-    isal *s = NULL;
-    isal_calls calls;
-    TN_TRY(isal_load(&calls, err));
-    TN_TRY(TN_ALLOC(s, 1, "a decompressor", err));
-    s->calls = calls;
-    calls.init(&s->z);
+    TN_TRY(make_state(d, sizeof(isal), &library, names, err));
+    isal *s = d->state;
+    s->init(&s->z);
     s->z.crc_flag = d->compression == TN_COMPRESSION_GZIP ? ISAL_GZIP : ISAL_ZLIB;
-    d->state = s;
     return TN_OK;
-}
-
-static void isal_end(tn_decompressor *d)
-{
-    tn_free(d->state);
 }
 
 static outcome isal_again(tn_decompressor *d)
 {
     isal *s = d->state;
-    s->calls.reset(&s->z);
+    s->reset(&s->z);
     return GOES_ON;
 }
 
@@ -114,7 +104,7 @@ static outcome isal_step(tn_decompressor *d, unsigned char *out, size_t room, si
     s->z.avail_in = (uint32_t)(d->to - d->at);
     s->z.next_out = out;
     s->z.avail_out = most;
-    const int result = s->calls.inflate(&s->z);
+    const int result = s->inflate(&s->z);
     d->at = d->to - s->z.avail_in;
     *made = most - s->z.avail_out;
     if (result < 0 || result == ISAL_NEED_DICT) {
@@ -127,27 +117,22 @@ static outcome isal_step(tn_decompressor *d, unsigned char *out, size_t room, si
     return s->z.read_in_length >= 8 ? MORE_BEHIND : ENDED;
 }
 
-static const codec isal_codec = {isal_begin, isal_end, isal_again, isal_step};
+static const codec isal_codec = {isal_begin, NULL, isal_again, isal_step};
 
 /* ---- gzip and zlib by zlib ---- */
 
 static tn_status zlib_begin(tn_decompressor *d, tn_error *err)
 {
     z_stream *z = NULL;
-    TN_TRY(TN_ALLOC(z, 1, "a decompressor", err));
     const int bits = d->compression == TN_COMPRESSION_GZIP ? WINDOW_BITS + GZIP_BITS : WINDOW_BITS;
-    if (inflateInit2(z, bits) != Z_OK) {
-        tn_free(z);
-        return tn_fail(err, TN_E_MEMORY, "no memory to inflate '%s'", d->path);
-    }
+    TN_TRY(TN_ALLOC(z, 1, "a decompressor", err));
     d->state = z;
-    return TN_OK;
+    return inflateInit2(z, bits) == Z_OK ? TN_OK : no_memory(d, err);
 }
 
 static void zlib_end(tn_decompressor *d)
 {
     (void)inflateEnd(d->state);
-    tn_free(d->state);
 }
 
 static outcome zlib_again(tn_decompressor *d)
@@ -190,29 +175,21 @@ typedef struct zstd {
 
 static tn_status zstd_begin(tn_decompressor *d, tn_error *err)
 {
+    static const tn_library_name library = {"libzstd.so.1", "zstd needs its library, which",
+                                            "install libzstd1"};
     static const char *const names[] = {"ZSTD_createDStream",    "ZSTD_freeDStream",
                                         "ZSTD_decompressStream", "ZSTD_isError",
                                         "ZSTD_getErrorCode",     NULL};
-    zstd *s = NULL;
-    TN_TRY(TN_ALLOC(s, 1, "a decompressor", err));
-    tn_status status =
-        load("libzstd.so.1", "zstd needs its library, which", "install libzstd1", names, s, err);
-    if (status == TN_OK && (s->stream = s->create()) == NULL) {
-        status = tn_fail(err, TN_E_MEMORY, "no memory to decompress '%s'", d->path);
-    }
-    if (status != TN_OK) {
-        tn_free(s);
-        return status;
-    }
-    d->state = s;
-    return TN_OK;
+    TN_TRY(make_state(d, sizeof(zstd), &library, names, err));
+    zstd *s = d->state;
+    s->stream = s->create();
+    return s->stream != NULL ? TN_OK : no_memory(d, err);
 }
 
 static void zstd_end(tn_decompressor *d)
 {
     zstd *s = d->state;
     (void)s->drop(s->stream);
-    tn_free(s);
 }
 
 static outcome zstd_step(tn_decompressor *d, unsigned char *out, size_t room, size_t *made)
@@ -252,32 +229,23 @@ typedef struct lz4 {
 
 static tn_status lz4_begin(tn_decompressor *d, tn_error *err)
 {
+    static const tn_library_name library = {"liblz4.so.1", "lz4 needs its library, which",
+                                            "install liblz4-1"};
     static const char *const names[] = {"LZ4F_createDecompressionContext",
                                         "LZ4F_freeDecompressionContext",
                                         "LZ4F_decompress",
                                         "LZ4F_isError",
                                         "LZ4F_getErrorName",
                                         NULL};
-    lz4 *s = NULL;
-    TN_TRY(TN_ALLOC(s, 1, "a decompressor", err));
-    tn_status status =
-        load("liblz4.so.1", "lz4 needs its library, which", "install liblz4-1", names, s, err);
-    if (status == TN_OK && s->is_error(s->create(&s->context, LZ4F_VERSION)) != 0) {
-        status = tn_fail(err, TN_E_MEMORY, "no memory to decompress '%s'", d->path);
-    }
-    if (status != TN_OK) {
-        tn_free(s);
-        return status;
-    }
-    d->state = s;
-    return TN_OK;
+    TN_TRY(make_state(d, sizeof(lz4), &library, names, err));
+    lz4 *s = d->state;
+    return s->is_error(s->create(&s->context, LZ4F_VERSION)) == 0 ? TN_OK : no_memory(d, err);
 }
 
 static void lz4_end(tn_decompressor *d)
 {
     lz4 *s = d->state;
     (void)s->drop(s->context);
-    tn_free(s);
 }
 
 static outcome lz4_step(tn_decompressor *d, unsigned char *out, size_t room, size_t *made)
@@ -325,22 +293,10 @@ typedef struct snappy {
 
 static tn_status snappy_begin(tn_decompressor *d, tn_error *err)
 {
+    static const tn_library_name library = {"libsnappy.so.1", "snappy needs its library, which",
+                                            "install libsnappy1v5"};
     static const char *const names[] = {"snappy_uncompressed_length", "snappy_uncompress", NULL};
-    snappy *s = NULL;
-    TN_TRY(TN_ALLOC(s, 1, "a decompressor", err));
-    tn_status status = load("libsnappy.so.1", "snappy needs its library, which",
-                            "install libsnappy1v5", names, s, err);
-    if (status != TN_OK) {
-        tn_free(s);
-        return status;
-    }
-    d->state = s;
-    return TN_OK;
-}
-
-static void snappy_end(tn_decompressor *d)
-{
-    tn_free(d->state);
+    return make_state(d, sizeof(snappy), &library, names, err);
 }
 
 static size_t chunk_size(const snappy *s)
@@ -435,7 +391,7 @@ static outcome snappy_step(tn_decompressor *d, unsigned char *out, size_t room, 
     return s->from == s->to && s->have == 0 && s->skip == 0 ? ENDED : GOES_ON;
 }
 
-static const codec snappy_codec = {snappy_begin, snappy_end, NULL, snappy_step};
+static const codec snappy_codec = {snappy_begin, NULL, NULL, snappy_step};
 
 /* ---- all of them ---- */
 
@@ -461,10 +417,13 @@ tn_status tn_decompressor_new(tn_decompressor **out, uint32_t compression, const
     d->ended = true;
     tn_status status = d->codec->begin(d, err);
     if (status == TN_E_CONFIG && d->codec == &isal_codec) { /* it is not installed */
+        tn_free(d->state);
+        d->state = NULL;
         d->codec = &zlib_codec;
         status = d->codec->begin(d, err);
     }
     if (status != TN_OK) {
+        tn_free(d->state);
         tn_free(d);
         return status;
     }
@@ -475,7 +434,10 @@ tn_status tn_decompressor_new(tn_decompressor **out, uint32_t compression, const
 void tn_decompressor_free(tn_decompressor *d)
 {
     if (d != NULL) {
-        d->codec->end(d);
+        if (d->codec->end != NULL) {
+            d->codec->end(d);
+        }
+        tn_free(d->state);
         tn_free(d);
     }
 }
