@@ -17,14 +17,23 @@
 typedef struct input_opts {
     const tn_tree *embed;
     const tn_tree *numeric;
+    const tn_tree *cvm;
+    uint32_t form; /* of cvm */
     uint32_t dim;
     uint32_t field_dim;
     const tn_tree *init;
 } input_opts;
 
+enum { FORM_LOG, FORM_TENSORNET };
+static const char *const form_words[] = {"log", "tensornet", NULL};
+
 static const tn_field input_fields[] = {
     TN_FIELD_TREE(input_opts, embed, "~", "slots whose vectors stand side by side: all, or a list"),
     TN_FIELD_TREE(input_opts, numeric, "~", "numeric columns: all"),
+    TN_FIELD_TREE(input_opts, cvm, "~",
+                  "slots whose rows' counts stand side by side: all, or a list"),
+    TN_FIELD_CHOICE(input_opts, form, "log", form_words,
+                    "of cvm: logarithms, or show itself, pooled like the slot"),
     TN_FIELD_U32(input_opts, dim, "0", 0, TN_DIM_MAX, "floats", "width of each slot; 0: its own"),
     TN_FIELD_U32(input_opts, field_dim, "0", 0, TN_DIM_MAX, "floats",
                  "instead of dim: width of a slot's vector for each slot of this input, for ffm"),
@@ -141,6 +150,20 @@ static bool widen(tn_model_input *in, uint32_t field_dim, tn_diag *diag)
     return true;
 }
 
+static bool read_counts(tn_model_input *in, const input_opts *o, const tn_features *f,
+                        const tn_binder *b)
+{
+    if (o->dim != 0 || o->field_dim != 0 || !tn_tree_is_null(o->init)) {
+        tn_diag_error(b->diag, in->at, "counts of input '%s' have no 'dim', 'field_dim' or 'init'",
+                      in->name);
+        return false;
+    }
+    in->cvm = true;
+    in->dim = TN_COUNTS;
+    in->raw_show = o->form == FORM_TENSORNET;
+    return read_slots(in, o->cvm, f, b);
+}
+
 static bool read_input(tn_model_input *in, const tn_tree *tree, const tn_features *f,
                        const tn_binder *b)
 {
@@ -156,9 +179,16 @@ static bool read_input(tn_model_input *in, const tn_tree *tree, const tn_feature
                       TN_LAYER_NAME_MAX - 32);
         return false;
     }
-    if (tn_tree_is_null(o.embed) == tn_tree_is_null(o.numeric)) {
-        tn_diag_error(b->diag, &tree->key_at, "input '%s' needs one of 'embed' and 'numeric'",
-                      tree->key);
+    if (!tn_tree_is_null(o.embed) + !tn_tree_is_null(o.numeric) + !tn_tree_is_null(o.cvm) != 1) {
+        tn_diag_error(b->diag, &tree->key_at,
+                      "input '%s' needs one of 'embed', 'numeric' and 'cvm'", tree->key);
+        return false;
+    }
+    if (!tn_tree_is_null(o.cvm)) {
+        return read_counts(in, &o, f, b);
+    }
+    if (o.form != FORM_LOG) {
+        tn_diag_error(b->diag, &tree->key_at, "'form' of input '%s' belongs to 'cvm'", tree->key);
         return false;
     }
     if (!tn_tree_is_null(o.embed)) {
@@ -189,8 +219,15 @@ const tn_model_inputs *tn_inputs_read(const tn_tree *list, const tn_features *fe
     tn_model_input *input = TN_NEW_ARRAY(b->arena, tn_model_input, tn_tree_count(inputs));
     out->input = input;
     bool good = true;
+    uint32_t n_counts = 0;
     for (const tn_tree *t = inputs->first; t != NULL; t = t->next) {
-        good = read_input(&input[out->n++], t, features, b) && good;
+        good = read_input(&input[out->n], t, features, b) && good;
+        n_counts += input[out->n++].cvm;
+        if (n_counts == 2) {
+            tn_diag_error(b->diag, &t->key_at, "input '%s' is the second with 'cvm'; one takes all",
+                          t->key);
+            return NULL;
+        }
     }
     return good ? out : NULL;
 }
@@ -221,9 +258,29 @@ static bool add_segment(tn_record *r, const tn_model_input *in, uint32_t dim,
     return true;
 }
 
+/* Counts of a group's rows, where all its segments are there. */
+static bool add_counts(tn_record *r, const tn_model_input *in, const tn_model_slot *slot,
+                       tn_diag *diag)
+{
+    if (r->n_segments == 0 || r->n_segments == TN_SEGMENTS_MAX) {
+        tn_diag_error(diag, in->at,
+                      r->n_segments == 0 ? "input '%s' reads counts of slot '%s', which no "
+                                           "embedding input takes"
+                                         : "with input '%s' slot '%s' feeds too many",
+                      in->name, slot->name);
+        return false;
+    }
+    if (r->counts.dim == 0) {
+        r->counts = (tn_segment){.name = in->name, .at = r->width, .dim = TN_COUNTS};
+        r->raw_show = in->raw_show;
+        r->width += TN_COUNTS;
+    }
+    return true;
+}
+
 static bool same_record(const tn_record *a, const tn_record *b)
 {
-    bool same = a->n_segments == b->n_segments;
+    bool same = a->n_segments == b->n_segments && a->counts.dim == b->counts.dim;
     for (uint32_t i = 0; same && i < a->n_segments; i++) {
         same = a->segment[i].dim == b->segment[i].dim &&
                strcmp(a->segment[i].name, b->segment[i].name) == 0;
@@ -250,15 +307,34 @@ static void share_records(tn_layout *layout, tn_share_group *group, const tn_rec
     }
 }
 
+tn_pool tn_input_pool(const tn_model_input *in, const tn_model_slot *slot)
+{
+    return in->cvm && !in->raw_show ? TN_POOL_MEAN : slot->pool;
+}
+
 uint64_t tn_input_cols(const tn_model_input *in, const tn_features *f)
 {
     uint64_t cols = in->numeric ? in->n : 0;
     for (uint32_t k = 0; !in->numeric && k < in->n; k++) {
         const tn_model_slot *slot = &f->slot[in->item[k]];
         cols += (uint64_t)(in->dim != 0 ? in->dim : slot->dim) *
-                (slot->pool == TN_POOL_CONCAT ? slot->pool_k : 1);
+                (tn_input_pool(in, slot) == TN_POOL_CONCAT ? slot->pool_k : 1);
     }
     return cols;
+}
+
+static bool add_slots(tn_record *of_group, const tn_model_input *in, const tn_features *f,
+                      tn_diag *diag)
+{
+    bool good = true;
+    for (uint32_t k = 0; !in->numeric && k < in->n; k++) {
+        const tn_model_slot *slot = &f->slot[in->item[k]];
+        tn_record *r = &of_group[slot->group];
+        good = (in->cvm ? add_counts(r, in, slot, diag)
+                        : add_segment(r, in, in->dim != 0 ? in->dim : slot->dim, slot, diag)) &&
+               good;
+    }
+    return good;
 }
 
 const tn_layout *tn_layout_make(const tn_model_inputs *inputs, const tn_features *f,
@@ -269,16 +345,16 @@ const tn_layout *tn_layout_make(const tn_model_inputs *inputs, const tn_features
     for (uint32_t i = 0; i < inputs->n; i++) {
         const tn_model_input *in = &inputs->input[i];
         const uint64_t cols = tn_input_cols(in, f);
-        for (uint32_t k = 0; !in->numeric && k < in->n; k++) {
-            const tn_model_slot *slot = &f->slot[in->item[k]];
-            uint32_t dim = in->dim != 0 ? in->dim : slot->dim;
-            good = add_segment(&of_group[slot->group], in, dim, slot, b->diag) && good;
-        }
+        good = (in->cvm || add_slots(of_group, in, f, b->diag)) && good;
         if (cols > TN_COLS_MAX) {
             tn_diag_error(b->diag, in->at, "input '%s' has %" PRIu64 " columns, more than %d",
                           in->name, cols, TN_COLS_MAX);
             good = false;
         }
+    }
+    for (uint32_t i = 0; i < inputs->n; i++) {
+        const tn_model_input *in = &inputs->input[i];
+        good = (!in->cvm || add_slots(of_group, in, f, b->diag)) && good;
     }
     if (!good) {
         return NULL;

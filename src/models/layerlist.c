@@ -103,16 +103,18 @@ static tn_node *embed_node(const builder *b, const char *name, const tn_model_in
     tn_embed_slot *slots = TN_NEW_ARRAY(b->binder->arena, tn_embed_slot, input->n);
     for (uint32_t i = 0; i < input->n; i++) {
         const tn_model_slot *s = &b->source->features->slot[input->item[i]];
+        const tn_layout *layout = b->source->layout;
         slots[i] = (tn_embed_slot){
             .name = s->name,
             .slot = s->slot,
-            .segment = segment_of(b->source->layout, s->group, input->name),
-            .pool = s->pool,
+            .segment = input->cvm ? &tn_record_of(layout, s->group)->counts
+                                  : segment_of(layout, s->group, input->name),
+            .pool = tn_input_pool(input, s),
             .k = s->pool_k,
             .single = s->single,
         };
     }
-    return tn_embed(b->net->g, name, slots, input->n);
+    return (input->cvm ? tn_embed_fixed : tn_embed)(b->net->g, name, slots, input->n);
 }
 
 /* ---- layers ---- */

@@ -4,6 +4,7 @@
  *       wide: {embed: all, dim: 1}            [rows x slots]
  *       deep: {embed: all}                    [rows x slots*dim]
  *       num:  {numeric: all}
+ *       cvm:  {cvm: all}                      [rows x slots*2]
  *     layers:
  *       - {name: x, concat: [deep, num]}
  *       - {name: deep.1, dense: x, units: 256, activation: relu}
@@ -11,8 +12,11 @@
  *     output: logit
  *
  * An embedding input is a segment of every row it takes (base/keys/record.h), called like the
- * input. The list is a tn_tree: written by a model (models/model.h) or by the user. It is read in
- * two steps, because rows are laid out once and graphs are built several times:
+ * input. Cvm are the counts of these rows before the batch, not trained: ln(1 + show) and
+ * ln(1 + click) - ln(1 + show), the mean over a slot's values; `form: tensornet`: show itself, and
+ * pooled like the slot's vectors. The list is a tn_tree: written by a model (models/model.h) or by
+ * the user. It is read in two steps, because rows are laid out once and graphs are built several
+ * times:
  *
  *     tn_inputs_read    inputs -> which slots take part in which segment
  *     tn_layout_make    -> segments side by side in each group's record
@@ -38,6 +42,7 @@ typedef struct tn_model_slot {
     tn_pool pool;
     uint32_t pool_k;
     bool single;  /* at most one value an example */
+    bool cvm;     /* its counts are an input of the built-in models */
     tn_strs uses; /* inputs that may take it; n 0: all */
 } tn_model_slot;
 
@@ -56,6 +61,8 @@ typedef struct tn_features {
 typedef struct tn_model_input {
     const char *name;
     bool numeric;
+    bool cvm;             /* counts; at most one input of a model .. */
+    bool raw_show;        /* .. in TensorNet's form */
     uint32_t n;           /* slots, or numeric columns */
     const uint32_t *item; /* indexes into features->slot, or ->numeric */
     uint32_t dim;         /* 0: each slot's own */
@@ -71,6 +78,9 @@ typedef struct tn_model_inputs {
 /* NULL: faults in b->diag. Lives in b->arena, as all below. */
 const tn_model_inputs *tn_inputs_read(const tn_tree *list, const tn_features *features,
                                       const tn_binder *b);
+
+/* How an input pools a slot that it takes. */
+tn_pool tn_input_pool(const tn_model_input *input, const tn_model_slot *slot);
 
 /* Columns of an input. */
 uint64_t tn_input_cols(const tn_model_input *input, const tn_features *features);

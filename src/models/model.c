@@ -71,6 +71,32 @@ void tn_model_list_presets(const char *model, tn_text *out)
     }
 }
 
+static bool has_counts(const tn_features *f)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < f->n_slots; i++) {
+        any = any || f->slot[i].cvm;
+    }
+    return any;
+}
+
+/* Counts that nothing reads are a mistake of the user. */
+static void refuse_unread_counts(const tn_model *m, const tn_list_writer *w)
+{
+    const tn_tree *inputs = tn_tree_get(w->list, "inputs");
+    bool read = !has_counts(w->features);
+    for (const tn_tree *t = inputs != NULL ? inputs->first : NULL; t != NULL && !read;
+         t = t->next) {
+        read = tn_tree_get(t, "cvm") != NULL;
+    }
+    if (!read && w->diag->n_errors == 0) {
+        tn_diag_error(w->diag, &w->list->at,
+                      "embedding.cvm: no part of model '%s' reads show and click", m->choice.name);
+        tn_diag_hint(w->diag, "models with an MLP or cross layers do, and a graph by an input "
+                              "{cvm: all}");
+    }
+}
+
 const tn_tree *tn_model_list(const tn_variant *model, const tn_features *features,
                              const tn_binder *b)
 {
@@ -85,6 +111,7 @@ const tn_tree *tn_model_list(const tn_variant *model, const tn_features *feature
     tn_model_args args = {.common = model->shared, .opts = model->opts, .tree = model->tree};
     uint32_t faults = b->diag->n_errors;
     m->write(&args, &w);
+    refuse_unread_counts(m, &w);
     // cppcheck-suppress knownConditionTrueFalse; write() reports to the same diag
     return b->diag->n_errors == faults ? w.list : NULL;
 }
@@ -247,6 +274,7 @@ bool tn_find_deep_shape(tn_list_writer *w, tn_deep_shape *out)
     *out = (tn_deep_shape){0};
     for (uint32_t i = 0; inputs != NULL && i < inputs->n; i++) {
         const tn_model_input *in = &inputs->input[i];
+        cols += in->cvm ? tn_input_cols(in, w->features) : 0;
         if (strcmp(in->name, "deep") == 0) {
             cols += tn_input_cols(in, w->features);
             out->slot = w->features->slot[in->item[0]].dim;
@@ -275,20 +303,48 @@ void tn_write_vectors(tn_list_writer *w, const tn_model_args *args, uint32_t k)
 
 void tn_write_numbers_input(tn_list_writer *w)
 {
-    tn_tree *num = tn_tree_new(w->arena, TN_TREE_MAP, written());
-    tn_list_set(w, num, "numeric", "all");
-    tn_tree_put(w->arena, member(w, "inputs", TN_TREE_MAP), "num", num);
+    const tn_features *f = w->features;
+    tn_tree *inputs = member(w, "inputs", TN_TREE_MAP);
+    if (f->n_numeric > 0) {
+        tn_tree *num = tn_tree_new(w->arena, TN_TREE_MAP, written());
+        tn_list_set(w, num, "numeric", "all");
+        tn_tree_put(w->arena, inputs, "num", num);
+    }
+    if (has_counts(f)) {
+        tn_tree *cvm = tn_tree_new(w->arena, TN_TREE_MAP, written());
+        tn_tree *slots = tn_tree_new(w->arena, TN_TREE_LIST, written());
+        for (uint32_t i = 0; i < f->n_slots; i++) {
+            if (f->slot[i].cvm) {
+                tn_tree_append(slots, tn_tree_scalar(w->arena, f->slot[i].name, written()));
+            }
+        }
+        tn_tree_put(w->arena, cvm, "cvm", slots);
+        tn_tree_put(w->arena, inputs, "cvm", cvm);
+    }
+}
+
+const char *tn_write_numbers(tn_list_writer *w, const char *name, const char *x)
+{
+    const char *part[4] = {x};
+    uint32_t n = x != NULL;
+    if (w->features->n_numeric > 0) {
+        part[n++] = "num";
+    }
+    if (has_counts(w->features)) {
+        part[n++] = "cvm";
+    }
+    if (n <= 1) {
+        return part[0];
+    }
+    (void)tn_list_layer(w, name, "concat", part);
+    return name;
 }
 
 const char *tn_write_deep_input(tn_list_writer *w, const tn_model_args *args)
 {
     tn_write_vectors(w, args, 0);
-    if (w->features->n_numeric == 0) {
-        return "deep";
-    }
     tn_write_numbers_input(w);
-    (void)tn_list_layer(w, "x", "concat", TN_NAMES("deep", "num"));
-    return "x";
+    return tn_write_numbers(w, "x", "deep");
 }
 
 void tn_write_fm(tn_list_writer *w, bool within_slot)
@@ -320,7 +376,7 @@ typedef struct graph_opts {
 
 static const tn_field graph_fields[] = {
     TN_FIELD_TREE(graph_opts, inputs, NULL,
-                  "{name: {embed: all | [slots], dim: n} | {numeric: all}}"),
+                  "{name: {embed: all | [slots], dim: n} | {numeric: all} | {cvm: all | [slots]}}"),
     TN_FIELD_TREE(
         graph_opts, blocks, "~",
         "{name: {args: [..], layers: [..], output: ..}}: lists of layers that layers use, "

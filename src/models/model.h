@@ -168,15 +168,19 @@ bool tn_find_deep_shape(tn_list_writer *w, tn_deep_shape *out);
 /* Adds the input "deep" of vectors; for ffm `k` floats of a slot's vector for each slot, else 0. */
 void tn_write_vectors(tn_list_writer *w, const tn_model_args *args, uint32_t k);
 
-/* Adds the input "deep" and, when there are numeric columns, "num"; returns the name of what an MLP
- * reads: "deep", or "x", which is [deep, num]. */
+/* Adds the input "deep" and those of tn_write_numbers_input; returns the name of what an MLP reads:
+ * "deep", or "x", which is [deep, num, cvm]. */
 const char *tn_write_deep_input(tn_list_writer *w, const tn_model_args *args);
 
 /* Adds an input of slots, each with a vector of its own width in it; `slots` null: all of them. */
 void tn_write_slots_input(tn_list_writer *w, const char *name, const tn_tree *slots);
 
-/* Adds the input "num" of all numbers. */
+/* Adds the input "num" of all numbers and "cvm" of the counts of slots, as far as there are any. */
 void tn_write_numbers_input(tn_list_writer *w);
+
+/* x (NULL: nothing) and these inputs side by side, as layer `name` where they are several; returns
+ * what to read. NULL: there is nothing. */
+const char *tn_write_numbers(tn_list_writer *w, const char *name, const char *x);
 
 /* Adds the layer "fm" over the input "deep". */
 void tn_write_fm(tn_list_writer *w, bool within_slot);

@@ -87,11 +87,7 @@ static const char *write_normed(tn_list_writer *w, const masknet_opts *o, const 
     }
     tn_tree *norm = tn_list_layer(w, "norm", "layer_norm", TN_NAMES("deep"));
     tn_list_set(w, norm, "per_slot", "true");
-    if (w->features->n_numeric == 0) {
-        return "norm";
-    }
-    (void)tn_list_layer(w, "v", "concat", TN_NAMES("norm", "num"));
-    return "v";
+    return tn_write_numbers(w, "v", "norm");
 }
 
 static void masknet_write(const tn_model_args *args, tn_list_writer *w)

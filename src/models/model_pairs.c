@@ -123,12 +123,12 @@ static const tn_field dlrm_fields[] = {
 };
 
 /* The numbers as one more vector of width `dim`; returns its name. */
-static const char *write_bottom(tn_list_writer *w, const dlrm_opts *o, uint32_t dim)
+static const char *write_bottom(tn_list_writer *w, const dlrm_opts *o, const char *in, uint32_t dim)
 {
     tn_deep_opts mlp = o->deep;
     mlp.hidden = o->bottom;
     mlp.dropout = o->bottom_dropout;
-    const char *x = tn_write_named_mlp(w, "bottom", &mlp, "num", 0);
+    const char *x = tn_write_named_mlp(w, "bottom", &mlp, in, 0);
     const char *last = tn_list_text(w, "bottom.%u", o->bottom.n + 1);
     (void)tn_list_dense(w, last, x, dim, tn_activation_words[mlp.activation]);
     return last;
@@ -143,10 +143,10 @@ static void dlrm_write(const tn_model_args *args, tn_list_writer *w)
         return;
     }
     const char *x = "deep";
-    const char *numbers = NULL;
-    if (w->features->n_numeric > 0) {
-        tn_write_numbers_input(w);
-        numbers = write_bottom(w, o, shape.slot);
+    tn_write_numbers_input(w);
+    const char *numbers = tn_write_numbers(w, "numbers", NULL);
+    if (numbers != NULL) {
+        numbers = write_bottom(w, o, numbers, shape.slot);
         (void)tn_list_layer(w, "vectors", "concat", TN_NAMES(numbers, "deep"));
         x = "vectors";
     }

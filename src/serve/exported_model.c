@@ -69,7 +69,7 @@ static tn_status check_head(const opening *o, const tn_json *doc, const char *fo
     if (is == NULL || strcmp(is, format) != 0 || version == NULL || version->kind != TN_JSON_LIST ||
         !tn_json_as_u64(version->first, &major) || major == 0 || major > newest) {
         return tn_fail(o->err, TN_E_CKPT, "'%s' is no %s of version %s", path, format,
-                       newest == 1 ? "1" : "1 or 2");
+                       newest == 1 ? "1" : "1 to 3");
     }
     const char *id = tn_json_as_str(tn_json_get(doc, "model_id"));
     if (id == NULL || strlen(id) != ID_DIGITS) {
@@ -320,7 +320,7 @@ static tn_status read_all(opening *o)
     const tn_json *model = NULL;
     TN_TRY(read_index(o));
     TN_TRY(read_json(o, "model.json", MODEL_BYTES_MAX, &model, path));
-    TN_TRY(check_head(o, model, "tnet-model", 2, path));
+    TN_TRY(check_head(o, model, "tnet-model", 3, path));
     TN_TRY(tn_exported_model_read(b, model, o->opts->data, path, o->err));
     TN_TRY(read_weights(o, tn_json_as_str(tn_json_get(model, "weights"))));
     const char *dict = tn_json_as_str(tn_json_get(model, "dictionary"));

@@ -34,6 +34,7 @@ typedef struct reading {
     const tn_tree **tree; /* of each */
     tn_pool *pool;        /* per slot */
     uint32_t *pool_k;
+    bool means; /* the input at hand says "pool":"mean", whatever its slots do */
     uint32_t n_slots;
     tn_error *err;
 } reading;
@@ -228,7 +229,8 @@ static tn_status read_part(reading *r, const tn_json *part, const char *segment,
         return bad(r, "columns that do not add up in input", segment);
     }
     TN_ASSERT(r->pool != NULL);
-    uint32_t items = r->pool[slot] == TN_POOL_CONCAT ? r->pool_k[slot] : 1;
+    const tn_pool pool = r->means ? TN_POOL_MEAN : r->pool[slot];
+    uint32_t items = pool == TN_POOL_CONCAT ? r->pool_k[slot] : 1;
     uint32_t dim = (uint32_t)cols / items;
     if (cols % items != 0 || dim > TN_DIM_MAX) {
         return bad(r, "a width that does not fit the pooling in input", segment);
@@ -240,8 +242,8 @@ static tn_status read_part(reading *r, const tn_json *part, const char *segment,
     }
     r->b->used[slot] = true;
     *col += cols;
-    *out = (tn_embed_slot){
-        .name = spec->name, .slot = slot, .segment = s, .pool = r->pool[slot], .k = items};
+    *out =
+        (tn_embed_slot){.name = spec->name, .slot = slot, .segment = s, .pool = pool, .k = items};
     return TN_OK;
 }
 
@@ -295,6 +297,11 @@ static tn_status read_input(reading *r, const tn_json *object)
     in->cols = (uint32_t)cols;
     b->n_inputs++;
     const tn_json *from = tn_json_get(object, "from");
+    const tn_json *pool = tn_json_get(object, "pool");
+    r->means = pool != NULL;
+    if (pool != NULL && (tn_json_as_str(pool) == NULL || strcmp(pool->string, "mean") != 0)) {
+        return bad(r, "a pooling other than mean in input", in->name);
+    }
     if (from != NULL) {
         return read_embed(r, from, in);
     }

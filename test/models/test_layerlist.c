@@ -4,6 +4,7 @@
 #include "models/modelkit.h"
 #include "support/test.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static void refuses(const char *list, const char *fault)
@@ -59,9 +60,70 @@ static void faults_are_named(void **state)
             "'normalise' needs an embedding input, not 'h'");
     refuses("{type: graph, inputs: {x: {numeric: all, embed: all}}, layers: [{name: a, sum: x}], "
             "output: a}",
-            "needs one of 'embed' and 'numeric'");
+            "needs one of 'embed', 'numeric' and 'cvm'");
     refuses("{type: graph, inputs: {x: {}}, layers: [{name: a, sum: x}], output: a}",
-            "needs one of 'embed' and 'numeric'");
+            "needs one of 'embed', 'numeric' and 'cvm'");
+}
+
+#define CVM "{type: graph, inputs: {deep: {embed: [s0, s1]}, "
+
+static void counts_stand_behind_all_segments(void **state)
+{
+    static const char *const form[] = {"", ", form: tensornet"};
+    (void)state;
+    for (uint32_t i = 0; i < 2; i++) {
+        kit k;
+        char list[300];
+        (void)snprintf(list, sizeof list,
+                       "{type: graph, inputs: {cvm: {cvm: s1%s}, deep: {embed: all}}, "
+                       "layers: [{name: a, dense: [deep, cvm], units: 1}], output: a}",
+                       form[i]);
+        kit_init(&k, 2, 4, 0);
+        assert_true(kit_list(&k, list) && kit_build(&k));
+        const tn_record *without = tn_record_of(k.layout, 0);
+        const tn_record *with = tn_record_of(k.layout, 1);
+        assert_int_equal(without->counts.dim, 0);
+        assert_int_equal(without->width, 4);
+        assert_int_equal(with->counts.at, 4);
+        assert_int_equal(with->counts.dim, TN_COUNTS);
+        assert_int_equal(with->width, 4 + TN_COUNTS);
+        assert_int_equal(with->n_segments, 1);
+        assert_true(with->raw_show == (i == 1));
+        kit_done(&k);
+    }
+}
+
+static void counts_that_cannot_be_read_are_refused(void **state)
+{
+    (void)state;
+    refuses(CVM "c: {cvm: all}}, layers: [{name: a, dense: c, units: 1}], output: a}",
+            "input 'c' reads counts of slot 's2', which no embedding input takes");
+    refuses(CVM "c: {cvm: s0}, d: {cvm: s1}}, layers: [{name: a, dense: c, units: 1}], output: a}",
+            "input 'd' is the second with 'cvm'");
+    refuses(CVM "c: {cvm: s0, dim: 3}}, layers: [{name: a, dense: c, units: 1}], output: a}",
+            "counts of input 'c' have no 'dim'");
+    refuses("{type: graph, inputs: {deep: {embed: all, form: tensornet}}, "
+            "layers: [{name: a, dense: deep, units: 1}], output: a}",
+            "'form' of input 'deep' belongs to 'cvm'");
+}
+
+/* Models without numbers have no place for counts. */
+static void a_model_that_reads_no_counts_is_refused(void **state)
+{
+    static const char *const models[] = {
+        "{type: lr}", "{type: fm}",
+        "{type: graph, inputs: {deep: {embed: all}}, layers: [{name: a, sum: deep}], output: a}"};
+    (void)state;
+    for (uint32_t i = 0; i < 4; i++) {
+        kit k;
+        kit_init(&k, 2, 4, 0);
+        tn_model_slot slot[2] = {k.features.slot[0], k.features.slot[1]};
+        slot[1].cvm = true;
+        k.features.slot = slot;
+        assert_true(kit_list(&k, i < 3 ? models[i] : "{type: dcn, hidden: [4]}") == (i == 3));
+        assert_true((strstr(tn_text_str(&k.diag.text), "reads show and click") != NULL) == (i < 3));
+        kit_done(&k);
+    }
 }
 
 /* Each of these ended in an assertion. */
@@ -244,6 +306,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(faults_are_named),
+        cmocka_unit_test(counts_stand_behind_all_segments),
+        cmocka_unit_test(counts_that_cannot_be_read_are_refused),
+        cmocka_unit_test(a_model_that_reads_no_counts_is_refused),
         cmocka_unit_test(names_of_two_layers_may_not_meet),
         cmocka_unit_test(a_slot_stands_once_in_an_input),
         cmocka_unit_test(sizes_have_limits),

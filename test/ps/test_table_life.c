@@ -443,7 +443,7 @@ static void rows_of_two_sizes_share_the_room(void **state)
     tn_share_group *groups = TN_NEW_ARRAY(f.arena, tn_share_group, 2);
     for (uint32_t g = 0; g < 2; g++) {
         const uint32_t dim = g == 0 ? DIM : 3 * DIM;
-        records[g] = (tn_record){dim, 1, {{"deep", 0, dim}}};
+        records[g] = (tn_record){.width = dim, .n_segments = 1, .segment = {{"deep", 0, dim}}};
         groups[g] = (tn_share_group){.name = g == 0 ? "narrow" : "wide", .record = g};
         f.m->rule[(size_t)g * TN_SEGMENTS_MAX] = kit_rule(f.arena, "adagrad", "rowwise=true");
     }
@@ -674,11 +674,76 @@ static void a_row_that_came_back_is_not_removed(void **state)
     onetable_end(&f);
 }
 
+/* A table of `f` whose rows carry counts behind their four weights. */
+static tn_record *with_counts(onetable *f, const uint32_t *day)
+{
+    tn_record *r = TN_NEW(f->arena, tn_record);
+    const tn_table_opts opts = {.rules = &f->m->rules, .seed = 3, .day = day};
+    *r = f->m->layout.record[0];
+    r->counts = (tn_segment){.name = "cvm", .at = r->width, .dim = TN_COUNTS};
+    r->width += TN_COUNTS;
+    f->m->layout.record = r;
+    tn_table_free(f->t);
+    assert_int_equal(tn_table_new(&f->t, &opts, NULL), TN_OK);
+    return r;
+}
+
+static void assert_counts(const onetable *f, uint64_t key, float first, float second)
+{
+    float row[DIM + TN_COUNTS];
+    kit_peek(f->t, &f->m->layout, key, row);
+    assert_true(fabsf(row[DIM] - first) <= 1e-6F * fabsf(first));
+    assert_true(fabsf(row[DIM + 1] - second) <= 1e-6F * fabsf(second));
+}
+
+/* Of every row before its batch, decayed to the day of the reader; the rows hold nothing of them,
+ * and no gradient of theirs does anything. */
+static void a_net_reads_the_counts_before_the_batch(void **state)
+{
+    tn_lifecycle half = none;
+    uint32_t day = 4;
+    (void)state;
+    half.decay = .5;
+    onetable f = begin(&half);
+    tn_record *record = with_counts(&f, &day);
+    const uint64_t *key = many_keys(&f, 11, SALT);
+    kit_keys *k = keys_of(&f, key, 11);
+    float *rows = floats(&f, k);
+    memset(rows, 255, k->n_floats * sizeof *rows); /* all of it is written */
+    assert_int_equal(tn_table_pull(f.t, NULL, &k->set, rows, NULL), TN_OK);
+    for (uint32_t i = 0; i < 11; i++) {
+        assert_true(rows[k->set.at[i] + DIM] == 0 && rows[k->set.at[i] + DIM + 1] == 0);
+    }
+    learn(&f, (lesson){0, 10, 4, 6, 2});
+    assert_counts(&f, key[3], logf(7), logf(3) - logf(7));
+    day = 6;
+    assert_counts(&f, key[3], logf(2.5F), logf(1.5F) - logf(2.5F));
+    assert_int_equal(tn_table_pull(f.t, NULL, &k->set, rows, NULL), TN_OK);
+    for (uint32_t i = 0; i < 11; i++) {
+        float peeked[DIM + TN_COUNTS];
+        kit_peek(f.t, &f.m->layout, k->set.key[i], peeked);
+        assert_memory_equal(rows + k->set.at[i], peeked, sizeof peeked);
+    }
+    assert_counts(&f, key[10], 0, 0); /* there, and never shown */
+    assert_counts(&f, 12345, 0, 0);   /* not there */
+    kit_keys *gone = keys_of(&f, (const uint64_t[]){12345}, 1);
+    memset(rows, 255, gone->n_floats * sizeof *rows); /* nor then, where rows begin otherwise */
+    tn_table_peek(f.t, NULL, &gone->set, (const bool[]){true}, rows, NULL);
+    assert_true(rows[DIM] == 0 && rows[DIM + 1] == 0);
+    record->raw_show = true;
+    assert_counts(&f, key[3], 1.5F, logf(1.5F) - logf(2.5F));
+    kit_row row;
+    assert_true(kit_row_of(f.t, key[3], &row));
+    assert_int_equal(row.view.n_floats, DIM + 1);
+    onetable_end(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(counts_decay_by_the_days_of_the_data),
         cmocka_unit_test(a_decay_of_no_days_is_exactly_one),
+        cmocka_unit_test(a_net_reads_the_counts_before_the_batch),
         cmocka_unit_test(a_score_weighs_clicks_and_the_rest),
         cmocka_unit_test(a_row_leaves_by_age_score_show_or_norm),
         cmocka_unit_test(a_norm_is_that_of_the_weights_alone),

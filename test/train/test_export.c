@@ -185,6 +185,36 @@ static void s1_layers_of_slots_and_shared_weights_agree(void **state)
     exportkit_close(&k);
 }
 
+/* Counts are segments of the dictionary; the mean of a slot's, however its vectors are pooled. */
+static void s1_counts_of_keys_agree(void **state)
+{
+    static const char *const all[] = {"embedding.cvm=true", "train.epochs=1", "run.day=2026-11-07",
+                                      NULL};
+    static const char *const one[] = {"slots.hist.cvm=true", "embedding.missing=zero",
+                                      "train.epochs=1", NULL};
+    static const char *const few[] = {"embedding.cvm=false", "train.epochs=1", NULL};
+    static const char *const lists[] = {
+        "{type: widedeep, hidden: [16, 8]}",
+        "{type: dlrm, hidden: [4], bottom: [3], interaction: cat}",
+        "{type: masknet, hidden: [4], blocks: 2, block_units: 3}",
+        "{type: deepcrossing, hidden: [4, 4]}",
+        "{type: dcnv2, hidden: [16]}",
+        ("{type: graph, inputs: {wide: {embed: all, dim: 1}, num: {numeric: all}, c: {cvm: [hist, "
+         "tags, top], form: tensornet}}, layers: [{name: x, dense: [wide, num, c], units: 3}, "
+         "{name: out, dense: x, units: 1}], output: out}"),
+    };
+    (void)state;
+    for (size_t i = 0; i < 2 * sizeof lists / sizeof lists[0]; i++) {
+        const size_t k_list = i / 2;
+        exportkit k;
+        exportkit_open(&k, lists[k_list], k_list == 5 ? few : i % 2 == 0 ? all : one);
+        exportkit_train(&k);
+        tn_exported out = exportkit_export(&k);
+        compare_scores(&k, out.path, lists[k_list], 1e-6F);
+        exportkit_close(&k);
+    }
+}
+
 /* V24's correction, in the exported bias: D1's trainers never correct at all. */
 static void d1_sampled_negatives_are_corrected_in_the_bias(void **state)
 {
@@ -415,12 +445,13 @@ static void a_model_that_does_not_add_up_is_refused(void **state)
 {
     static const char *const lies[][2] = {
         {"\"tnet-model\"", "\"tnet-modal\""},
-        {"[1,0]", "[3,0]"},
+        {"[1,0]", "[4,0]"},
         {"\"dict.tnd\"", "\"../dict.tnd\""},
         {"\"dict.tnd\"", "null"},
         {"\"pool\":\"sum\"", "\"pool\":\"some\""},
         {"\"pool\":\"concat(2)\"", "\"pool\":\"concat(0)\""},
         {"\"type\":\"id\"", "\"type\":\"idd\""},
+        {"\"in.wide\",", "\"in.wide\",\"pool\":\"sum\","},
         {"\"user\",0,1", "\"user\",1,1"},
         {"\"user\",0,1", "\"user\",0,2"},
         {"\"user\",0,1", "\"nobody\",0,1"},
@@ -530,17 +561,16 @@ static void rows_below_min_score_are_left_out(void **state)
 }
 
 /* K7's cousin in serving: base and deltas give the scores of the whole. */
-static void a_delta_on_its_base_scores_like_the_whole(void **state)
+static void check_deltas(const char *counts)
 {
-    static const char *const overrides[] = {"train.epochs=3", "checkpoint.keep=9",
-                                            "embedding.missing=zero", NULL};
+    const char *const overrides[] = {"train.epochs=3", "checkpoint.keep=9",
+                                     "embedding.missing=zero", counts, NULL};
     exportkit k;
     tn_exported full[3];
     tn_exported delta[3] = {{.model_id = ""}};
     char run[300];
     char to[300];
     tn_error err = {0};
-    (void)state;
     exportkit_open(&k, models[2], overrides);
     exportkit_train(&k);
     (void)snprintf(to, sizeof to, "%s/deltas", k.dir);
@@ -576,6 +606,13 @@ static void a_delta_on_its_base_scores_like_the_whole(void **state)
     exportkit_close(&k);
 }
 
+static void a_delta_on_its_base_scores_like_the_whole(void **state)
+{
+    (void)state;
+    check_deltas("embedding.cvm=false");
+    check_deltas("embedding.cvm=true");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -586,6 +623,7 @@ int main(void)
         cmocka_unit_test(s1_field_aware_and_weighted_pairs_agree),
         cmocka_unit_test(s1_gates_products_and_masks_agree),
         cmocka_unit_test(s1_layers_of_slots_and_shared_weights_agree),
+        cmocka_unit_test(s1_counts_of_keys_agree),
         cmocka_unit_test(d1_sampled_negatives_are_corrected_in_the_bias),
         cmocka_unit_test(short_values_score_nearly_the_same),
         cmocka_unit_test(equal_checkpoints_have_equal_exports),

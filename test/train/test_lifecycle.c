@@ -1,5 +1,6 @@
 /* test_lifecycle.c - runs over some days in which rows expire, or leave a full table: the same rows
  * in every way to get there. */
+#include "base/core/log.h"
 #include "base/file/file.h"
 #include "support/test.h"
 #include "support/tmpdir.h"
@@ -37,6 +38,7 @@ static const lifecycle_case cases[] = {
     {"by score", {SCORE, NO_CAP}, true, false},
     {"by score, below a cap", {SCORE, STOP}, true, false},
     {"by score, a full table", {SCORE, EVICT}, true, true},
+    {"counts as inputs", {"embedding.cvm=true", TTL, NO_CAP}, true, false},
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
@@ -161,8 +163,8 @@ static void assert_same_checkpoints(const lifecycle_case *c, const char *a, cons
     for (;; n++) {
         tn_saved full = {0};
         tn_saved delta = {0};
-        const uint32_t want = trainrun_hash_of(a, n, &full);
-        const uint32_t got = trainrun_hash_of(b, n, &delta);
+        const uint32_t want = trainrun_hash_with(a, n, c->more[0], &full);
+        const uint32_t got = trainrun_hash_with(b, n, c->more[0], &delta);
         if (want != got) {
             fail_msg("%s: checkpoint %llu of step %llu", c->name, (unsigned long long)n,
                      (unsigned long long)full.step);
@@ -319,6 +321,35 @@ static void a_cap_without_room_is_refused(void **state)
     assert_non_null(strstr(run.text, "at least"));
 }
 
+static uint32_t warned;
+
+static void count_warnings(tn_log_level level, const char *line)
+{
+    warned += level == TN_LOG_WARN && strstr(line, "cvm") != NULL;
+}
+
+/* Clicks of rows that were learned tell their labels. */
+static void a_second_epoch_on_counts_is_warned_of(void **state)
+{
+    static const char *const more[][4] = {
+        {"embedding.cvm=true", "train.epochs=2", NULL},
+        {"embedding.cvm=true", "train.epochs=1", NULL},
+        {"embedding.cvm=true", "train.epochs=2", "embedding.reset=epoch", NULL},
+        {"train.epochs=2", NULL},
+    };
+    (void)state;
+    for (uint32_t i = 0; i < 4; i++) {
+        char run_dir[300];
+        (void)snprintf(run_dir, sizeof run_dir, "%s/warned-%u", dir, i);
+        warned = 0;
+        tn_log_set(count_warnings, TN_LOG_WARN);
+        const trainrun run = trainrun_do(run_dir, more[i], NULL);
+        tn_log_set(NULL, TN_LOG_WARN);
+        assert_int_equal(run.status, TN_OK);
+        assert_int_equal(warned, i == 0);
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -329,6 +360,7 @@ int main(void)
         TEST(three_processes_let_the_same_rows_go),
         TEST(a_sweep_tells_what_left_of_each_slot),
         TEST(a_cap_without_room_is_refused),
+        TEST(a_second_epoch_on_counts_is_warned_of),
     };
     return cmocka_run_group_tests_name("train/lifecycle", tests, NULL, NULL);
 }

@@ -121,6 +121,11 @@ uint32_t trainrun_hash(const char *const *more)
 
 uint32_t trainrun_hash_of(const char *dir, uint64_t n, tn_saved *which)
 {
+    return trainrun_hash_with(dir, n, NULL, which);
+}
+
+uint32_t trainrun_hash_with(const char *dir, uint64_t n, const char *more, tn_saved *which)
+{
     char path[TN_PATH_SIZE];
     uint32_t hash = 0;
     (void)snprintf(path, sizeof path, "%s/ckpt-%llu", dir, (unsigned long long)n);
@@ -128,7 +133,7 @@ uint32_t trainrun_hash_of(const char *dir, uint64_t n, tn_saved *which)
     tn_diag diag = {0};
     tn_binder b = {.arena = arena, .diag = &diag};
     const tn_model_plan *plan =
-        golden_plan(arena, "deepfm_bn", (const char *const[]){"model.dropout=0.2", NULL});
+        golden_plan(arena, "deepfm_bn", (const char *const[]){"model.dropout=0.2", more, NULL});
     tn_worker *w = NULL;
     assert_int_equal(tn_worker_new(&w, plan, &(tn_worker_opts){.training = true}, &b, NULL), TN_OK);
     if (tn_checkpoint_load(path, w, which, NULL) == TN_OK) {

@@ -35,8 +35,10 @@ uint32_t trainrun_hash(const char *const *more);
 typedef void trainrun_line(void *arg, const char *text);
 void trainrun_watch(trainrun_line *line, void *arg);
 
-/* The hash of what checkpoint `n` of `dir` loads to; 0: it does not load. */
+/* The hash of what checkpoint `n` of `dir` loads to; 0: it does not load. `more`: an option that
+ * the run had. */
 uint32_t trainrun_hash_of(const char *dir, uint64_t n, tn_saved *which);
+uint32_t trainrun_hash_with(const char *dir, uint64_t n, const char *more, tn_saved *which);
 
 /* Makes a byte in the middle of its shard file a wrong one. */
 void trainrun_damage(const char *dir, uint64_t n);

@@ -6,6 +6,10 @@
  *     row    | wide | deep . . . . . . . |       width 9: the w of one row
  *     at       0      1                  9
  *
+ * A net may read a row's counts, too. Such a record has two floats more behind its segments, which
+ * no optimizer trains and no file of rows holds: the owner of a key computes them when it is pulled
+ * (ps/table/lifecycle.h), and the gradients that lie there are zeros.
+ *
  * Slots that share vectors form a share group (a slot alone is a group of its
  * own), and a group picks one record, so widths may differ between groups.
  * Optimizer state, show, click and age belong to the server and do not travel.
@@ -25,10 +29,14 @@ typedef struct tn_segment {
     uint32_t dim;
 } tn_segment;
 
+enum { TN_COUNTS = 2 }; /* floats that tell of show and click */
+
 typedef struct tn_record {
     uint32_t width; /* floats in a row */
     uint32_t n_segments;
     tn_segment segment[TN_SEGMENTS_MAX];
+    tn_segment counts; /* behind them; dim 0: no input reads counts, else TN_COUNTS */
+    bool raw_show;     /* the first of them is show, not ln(1 + show) */
 } tn_record;
 
 typedef struct tn_share_group {
@@ -48,6 +56,15 @@ typedef struct tn_layout {
 static inline const tn_record *tn_record_of(const tn_layout *layout, uint32_t group)
 {
     return &layout->record[layout->group[group].record];
+}
+
+static inline bool tn_layout_has_counts(const tn_layout *layout)
+{
+    bool any = false;
+    for (uint32_t r = 0; r < layout->n_records; r++) {
+        any = any || layout->record[r].counts.dim > 0;
+    }
+    return any;
 }
 
 /* One row as tables, snapshots, exports and tests see it. `data` holds per present segment w[dim],

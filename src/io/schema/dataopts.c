@@ -91,6 +91,8 @@ const tn_field tn_data_fields[] = {
     TN_FIELD_END,
 };
 
+static const char *const yes_or_no[] = {"false", "true", NULL};
+
 const tn_field tn_slot_fields[] = {
     TN_FIELD_STR(tn_slot_opts, name, NULL, "name of the slot; part of its keys unless shared"),
     TN_FIELD_STR(tn_slot_opts, column, "~", "column or feature it reads; default: its name"),
@@ -126,6 +128,9 @@ const tn_field tn_slot_fields[] = {
     TN_FIELD_TREE_OF(tn_slot_opts, expiry, "~", "ttl_days",
                      "which of its rows leave: as embedding.expiry, key by key"),
     TN_FIELD_F64(tn_slot_opts, decay, "~", 0, 1, "", "of its rows' counts, per day"),
+    TN_FIELD_CHOICE(tn_slot_opts, cvm, "~", yes_or_no,
+                    "its show and click as inputs; default: "
+                    "embedding.cvm"),
     TN_FIELD_TREE_ONE(tn_slot_opts, init, "~", "first values of its vectors"),
     TN_FIELD_STRS(tn_slot_opts, uses, "~", "inputs of the model that take it; default: all"),
     TN_FIELD_END,

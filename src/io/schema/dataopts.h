@@ -100,6 +100,7 @@ typedef struct tn_slot_opts {
     const tn_tree *admission;
     const tn_tree *expiry;
     double decay;
+    uint32_t cvm; /* false true */
     const tn_tree *init;
     tn_strs uses;
 } tn_slot_opts;

@@ -1,9 +1,11 @@
-/* op_embed.c - rows of the batch's small table, pooled slot by slot (embed.h): embed, embed_sum.
+/* op_embed.c - rows of the batch's small table, pooled slot by slot (embed.h): embed, embed_sum,
+ * embed_fixed.
  *
  *   embed        y     = sum_j x_j v_j / D                    per slot, side by side
  *                dv_j += (x_j / D) dy
  *   embed_sum    y     = sum over slots of sum_j x_j w_j      wide parts
  *                dw_j += x_j dy
+ *   embed_fixed  y as of embed; nothing on the way back       counts of rows
  *
  * Embed_sum is what sum_cols(embed) gives, without a matrix of weights and without one of
  * gradients: a column for all slots. Training graphs are rewritten to it (fuse.c).
@@ -411,6 +413,28 @@ const tn_op tn_op_embed = {
     .example = {.build = embed_example},
 };
 
+static tn_node *fixed_example(tn_graph *g)
+{
+    static const tn_segment counts = {.name = "cvm", .at = 1, .dim = 2};
+    static const tn_embed_slot slots[] = {
+        {.name = "a", .slot = 0, .segment = &counts, .pool = TN_POOL_MEAN},
+        {.name = "b", .slot = 1, .segment = &counts, .pool = TN_POOL_SUM},
+    };
+    return tn_embed_fixed(g, NULL, slots, 2);
+}
+
+const tn_op tn_op_embed_fixed = {
+    .name = "embed_fixed",
+    .formula = "y as of embed, v_j not trained",
+    .n_in = 0,
+    .attr_size = sizeof(tn_embed_list),
+    .shape = embed_shape,
+    .state_bytes = embed_state_bytes,
+    .forward = embed_forward,
+    .tile = embed_tile,
+    .example = {.build = fixed_example},
+};
+
 static uint32_t columns_of(const tn_embed_slot *slot)
 {
     TN_ASSERT(slot->pool != TN_POOL_CONCAT || slot->k > 0);
@@ -442,7 +466,8 @@ size_t tn_embed_bytes(const tn_embed_slot *slots, uint32_t n)
     return bytes + sizeof(uint32_t) + (uses + (size_t)1) * sizeof(tn_slot_use);
 }
 
-tn_node *tn_embed(tn_graph *g, const char *name, const tn_embed_slot *slots, uint32_t n)
+static tn_node *embed_by(tn_graph *g, const tn_op *op, const char *name, const tn_embed_slot *slots,
+                         uint32_t n)
 {
     TN_ASSERT(n > 0);
     tn_embed_list e = {.n = n};
@@ -458,12 +483,23 @@ tn_node *tn_embed(tn_graph *g, const char *name, const tn_embed_slot *slots, uin
     e.slot = copy;
     e.at = at;
     e.use = uses_of(g, &e);
-    return tn_apply(g, &tn_op_embed, name, NULL, 0, &e);
+    return tn_apply(g, op, name, NULL, 0, &e);
+}
+
+tn_node *tn_embed(tn_graph *g, const char *name, const tn_embed_slot *slots, uint32_t n)
+{
+    return embed_by(g, &tn_op_embed, name, slots, n);
+}
+
+tn_node *tn_embed_fixed(tn_graph *g, const char *name, const tn_embed_slot *slots, uint32_t n)
+{
+    return embed_by(g, &tn_op_embed_fixed, name, slots, n);
 }
 
 const tn_embed_list *tn_embed_list_of(const tn_node *embed)
 {
-    return embed->op == &tn_op_embed ? embed->attr : NULL;
+    const bool embeds = embed->op == &tn_op_embed || embed->op == &tn_op_embed_fixed;
+    return embeds ? embed->attr : NULL;
 }
 
 /* ---- one column for all slots ---- */

@@ -57,6 +57,9 @@ typedef struct tn_embed_slot {
 /* -> [B, sum of the slots' columns]. The list is copied, names included. */
 tn_node *tn_embed(tn_graph *g, const char *name, const tn_embed_slot *slots, uint32_t n);
 
+/* The same of segments that are not trained: no gradient reaches their rows. */
+tn_node *tn_embed_fixed(tn_graph *g, const char *name, const tn_embed_slot *slots, uint32_t n);
+
 /* What it takes of the graph's arena beside the node (tn_graph_reserve). */
 size_t tn_embed_bytes(const tn_embed_slot *slots, uint32_t n);
 
@@ -69,6 +72,6 @@ typedef struct tn_embed_list {
     const struct tn_slot_use *use;
     bool has_max;
 } tn_embed_list;
-const tn_embed_list *tn_embed_list_of(const tn_node *embed); /* NULL: it is no embed node */
+const tn_embed_list *tn_embed_list_of(const tn_node *embed); /* NULL: it is neither of these */
 
 #endif

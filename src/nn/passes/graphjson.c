@@ -2,6 +2,7 @@
 #include "nn/passes/graphjson.h"
 
 #include "config/values.h"
+#include "nn/graph/embed.h"
 #include "nn/graph/graphcore.h"
 #include "nn/op/ops.h"
 
@@ -11,7 +12,7 @@ enum { OPERANDS_MAX = 4096, PARAMS_MAX = 16 }; /* of a node */
 
 static bool is_input(const tn_node *n)
 {
-    return n->op == NULL || n->op == &tn_op_embed || n->op == &tn_op_numeric;
+    return n->op == NULL || tn_embed_list_of(n) != NULL || n->op == &tn_op_numeric;
 }
 
 /* ---- writing ---- */

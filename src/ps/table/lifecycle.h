@@ -3,6 +3,7 @@
  *     stored        show, click as of the last day on which the row was touched
  *     on day D      show d^(D - last), click d^(D - last)       d: decay
  *     score         click_weight click + non_click_weight (show - click)
+ *     to a net      ln(1 + show), ln(1 + click) - ln(1 + show)
  *
  * What a count is worth depends on the stored one and on two days, never on how often it was asked
  * for: it is written only when the row is touched. Days are those of the data (run.day), so a run
@@ -12,6 +13,7 @@
 #define TN_PS_LIFECYCLE_H
 
 #include "base/keys/record.h"
+#include "base/math/fmath.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -58,6 +60,18 @@ static inline double tn_score_of(const tn_lifecycle *life, const tn_row_view *ro
     const double factor = tn_decay_of(life->decay, tn_days_since(row->last_seen, day));
     return factor *
            (life->click_weight * row->click + life->non_click_weight * (row->show - row->click));
+}
+
+/* What a net reads of a row's counts on `day`; all 0 for a row that nothing has shown. `raw_show`:
+ * show itself comes first, as in TensorNet. Source: docs/numerics.md, section 9. */
+static inline void tn_net_counts(const tn_lifecycle *life, const tn_row_view *row, uint32_t day,
+                                 bool raw_show, float out[TN_COUNTS])
+{
+    const double factor = tn_decay_of(life->decay, tn_days_since(row->last_seen, day));
+    const double show = factor * row->show;
+    const double shown = tn_log1p(show);
+    out[0] = (float)(raw_show ? show : shown);
+    out[1] = (float)(tn_log1p(factor * row->click) - shown);
 }
 
 static inline bool tn_lifecycle_expires(const tn_lifecycle *life)

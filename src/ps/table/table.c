@@ -203,6 +203,7 @@ tn_status tn_table_new(tn_table **out, const tn_table_opts *opts, tn_error *err)
     TN_TRY(TN_ALLOC(t, 1, "a table of rows", err));
     t->rules = opts->rules;
     t->layout = opts->rules->layout;
+    t->day = opts->day;
     tn_row_positions_init(&t->positions);
     tn_changed_rows_init(&t->changes);
     tn_page_arena_init(&t->pages, opts->huge_pages);

@@ -32,13 +32,16 @@ typedef struct tn_table_opts {
     const tn_rules *rules; /* must outlive the table */
     uint64_t seed;
     bool huge_pages;
+    const uint32_t *day; /* for which pulls and peeks read counts; must outlive the table; may be
+                          * NULL where no record has any. It changes only between them. */
 } tn_table_opts;
 
 tn_status tn_table_new(tn_table **out, const tn_table_opts *opts, tn_error *err) TN_MUST_USE;
 void tn_table_free(tn_table *t); /* NULL is fine */
 
-/* rows[keys->at[n]] := the weights of `keys`; missing rows are created. After a failure some may
- * be, and `rows` is partly written. TN_E_LIMIT, TN_E_MEMORY. */
+/* rows[keys->at[n]] := the weights of `keys`, and behind them the counts that a net reads, as they
+ * are before the push of this batch; missing rows are created. After a failure some may be, and
+ * `rows` is partly written. TN_E_LIMIT, TN_E_MEMORY. */
 tn_status tn_table_pull(tn_table *t, tn_team *team, const tn_keyset *keys, float *rows,
                         tn_error *err) TN_MUST_USE;
 

@@ -50,6 +50,19 @@ static void copy_weights(const tn_plan *plan, const copying *c)
     }
 }
 
+/* Counts of rows whose record is the same, behind their weights. */
+static void copy_counts(const tn_table_job *job, tn_range keys, tn_row *const *row)
+{
+    const tn_table *t = job->t;
+    for (uint32_t k = keys.from; k < keys.to; k++) {
+        const uint32_t group = job->keys->group[k];
+        const tn_record *record = tn_record_of(t->layout, group);
+        const tn_row_view view = tn_view_of(t, job->keys->key[k], row[k - keys.from]);
+        tn_net_counts(tn_life_of(t, group), &view, *t->day, record->raw_show,
+                      job->rows + job->keys->at[k] + record->counts.at);
+    }
+}
+
 /* Rows may be laid out differently: neighbouring keys with the same record are copied together. */
 static void copy_run(const tn_table_job *job, tn_range run, tn_row *const *row)
 {
@@ -64,6 +77,9 @@ static void copy_run(const tn_table_job *job, tn_range run, tn_row *const *row)
                                       .at = keys->at + from,
                                       .to = job->rows,
                                       .n = to - from});
+        if (tn_record_of(job->t->layout, keys->group[from])->counts.dim > 0) {
+            copy_counts(job, (tn_range){from, to}, row + (from - run.from));
+        }
         from = to;
     }
 }
@@ -228,11 +244,11 @@ static void peek_run(const tn_table_job *job, tn_range run)
             job->missing[k] = zero;
         }
         if (r != NULL) {
-            copy_weights(tn_plan_of(t, group),
-                         &(copying){.row = &r, .at = keys->at + k, .to = job->rows, .n = 1});
-        } else if (zero) {
-            memset(to, 0, tn_record_of(t->layout, group)->width * sizeof *to);
-        } else {
+            copy_run(job, (tn_range){k, k + 1}, &r);
+            continue;
+        }
+        memset(to, 0, tn_record_of(t->layout, group)->width * sizeof *to);
+        if (!zero) {
             first_weights(t, keys->key[k], group, to);
         }
     }

@@ -96,6 +96,7 @@ struct tn_table {
     const tn_rules *rules;
     const tn_layout *layout;
     tn_lifecycle *life;      /* per group */
+    const uint32_t *day;     /* of counts that pulls read */
     tn_plan *plan;           /* per record */
     tn_shelf *shelves;       /* of all partitions */
     tn_partition *partition; /* TN_PARTITIONS */

@@ -3,6 +3,7 @@
 
 #include "base/core/alloc.h"
 #include "metrics/metrics.h"
+#include "models/layerlist.h"
 #include "nn/graph/params.h"
 #include "nn/passes/graphjson.h"
 #include "ps/optim/optim.h"
@@ -92,6 +93,21 @@ static void fill_dense(tn_manifest_dense *dense, const tn_worker *w, tn_arena *a
     fill_params(dense, w, arena);
 }
 
+/* Counts that the net reads: no weights and no nodes tell of them. */
+static void add_counts(const tn_model_plan *plan, tn_text *nodes)
+{
+    for (uint32_t i = 0; i < plan->inputs->n; i++) {
+        const tn_model_input *in = &plan->inputs->input[i];
+        for (uint32_t k = 0; in->cvm && k < in->n; k++) {
+            tn_text_addf(nodes, "%s%s",
+                         k > 0          ? " "
+                         : in->raw_show ? "cvm tensornet "
+                                        : "cvm log ",
+                         plan->features->slot[in->item[k]].name);
+        }
+    }
+}
+
 tn_status tn_moment_describe(tn_manifest *m, const tn_worker *w, tn_arena *arena, tn_error *err)
 {
     m->sparse = tn_moment_row_schema(w, arena);
@@ -99,6 +115,7 @@ tn_status tn_moment_describe(tn_manifest *m, const tn_worker *w, tn_arena *arena
     char *structure = TN_NEW_ARRAY(arena, char, 65);
     tn_text nodes = {0};
     tn_graph_json_nodes(w->train_graph, &nodes);
+    add_counts(w->plan, &nodes);
     tn_status status = tn_text_check(&nodes, "the graph", err);
     if (status == TN_OK) {
         status = tn_manifest_structure(m, tn_text_str(&nodes), structure, err);

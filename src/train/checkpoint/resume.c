@@ -320,7 +320,7 @@ static tn_status read_all(void *ctx, const char *path, const tn_manifest *m, tn_
     }
     l->w->steps = m->step;
     l->w->loaded_day = (uint32_t)m->clock;
-    if (l->w->plan->run->run.day == NULL) {
+    if (l->w->plan->run->run.day == NULL || l->stand == NULL) { /* else it learns on run.day */
         l->w->day = m->clock; /* 0, or the day of what the run began with */
     }
     warn_of_changes(l, m);

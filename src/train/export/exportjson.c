@@ -142,7 +142,7 @@ typedef struct writing {
 /* Options of a slot that stand elsewhere in its object, or that a scorer does not need. */
 static const char *const said[] = {
     "name", "share",     "type", "transform", "absent",    "missing", "pool", "max_len", "dim",
-    "init", "optimizer", "lr",   "l2",        "admission", "expiry",  "uses", NULL};
+    "init", "optimizer", "lr",   "l2",        "admission", "expiry",  "uses", "cvm",     NULL};
 
 /* Options of `data` that only a training run has. */
 static const char *const of_training[] = {
@@ -304,12 +304,25 @@ static bool is_read(const tn_export_graph *x, const char *name)
     return read;
 }
 
+/* Whether the input of counts takes the mean of slots that may be pooled otherwise. */
+static bool inputs_pool_otherwise(const tn_model_plan *plan)
+{
+    bool otherwise = false;
+    for (uint32_t i = 0; i < plan->inputs->n; i++) {
+        otherwise = otherwise || (plan->inputs->input[i].cvm && !plan->inputs->input[i].raw_show);
+    }
+    return otherwise;
+}
+
 static void put_input(const writing *w, const tn_node *n)
 {
     tn_json_open(w->out, '{');
     tn_json_str(w->out, "name", n->name);
     tn_json_u64(w->out, "cols", n->shape.cols);
     const tn_embed_list *e = tn_embed_list_of(n);
+    if (n->op == &tn_op_embed_fixed && inputs_pool_otherwise(w->x->plan)) {
+        tn_json_str(w->out, "pool", "mean");
+    }
     if (e != NULL) {
         tn_json_open_key(w->out, "from", '[');
         for (uint32_t i = 0; i < e->n; i++) {
@@ -329,7 +342,7 @@ static void put_inputs(const writing *w)
     tn_json_open_key(w->out, "inputs", '[');
     const tn_node *n = NULL;
     for (uint32_t i = 0; (n = tn_graph_node(w->x->g, i)) != NULL; i++) {
-        bool input = n->op == &tn_op_embed || n->op == &tn_op_numeric;
+        bool input = tn_embed_list_of(n) != NULL || n->op == &tn_op_numeric;
         if (input && is_read(w->x, n->name)) {
             put_input(w, n);
         }
@@ -386,10 +399,11 @@ void tn_export_model_json(tn_text *out, const tn_export_graph *x, const char *mo
 {
     const writing w = {.out = out, .x = x};
     const bool calibrated = calibration->kind != TN_CALIBRATION_NONE;
+    const bool pools = inputs_pool_otherwise(x->plan); /* which a reader must not pass over */
     const bool has_dictionary = tn_strs_has(&x->plan->run->export.dict, "tnd");
     tn_json_open(out, '{');
     tn_json_str(out, "format", "tnet-model");
-    tn_json_raw(out, "version", calibrated ? "[2,0]" : "[1,0]");
+    tn_json_raw(out, "version", pools ? "[3,0]" : calibrated ? "[2,0]" : "[1,0]");
     tn_json_str(out, "model_id", model_id);
     tn_json_str(out, "weights", "dense.safetensors");
     tn_json_str(out, "dictionary", has_dictionary ? "dict.tnd" : NULL);

@@ -163,6 +163,8 @@ tn_status tn_export_parts_remove(const tn_export_parts *p, tn_error *err)
 
 typedef struct table_source {
     const tn_export_rows *rows;
+    const tn_layout *layout; /* of the dictionary: counts are the last segment of a row */
+    uint32_t floats;         /* of the longest row with counts; 0: none has any */
     uint32_t *at; /* [record * TN_SEGMENTS_MAX + segment]: where weights begin in a row */
 } table_source;
 
@@ -171,11 +173,36 @@ typedef struct table_walk {
     const table_source *from;
     tn_dict_visit *visit;
     void *visitor;
+    float *with_counts; /* one row; NULL: none has counts */
 } table_walk;
+
+/* The plan's, with counts as a segment like others. */
+static const tn_layout *dict_layout(const tn_layout *from, tn_arena *arena)
+{
+    if (!tn_layout_has_counts(from)) {
+        return from;
+    }
+    tn_layout *to = TN_NEW(arena, tn_layout);
+    tn_record *record = TN_NEW_ARRAY(arena, tn_record, from->n_records);
+    *to = *from;
+    to->record = record;
+    for (uint32_t r = 0; r < from->n_records; r++) {
+        record[r] = from->record[r];
+        if (record[r].counts.dim > 0) {
+            record[r].segment[record[r].n_segments++] = record[r].counts;
+        }
+    }
+    return to;
+}
 
 static void place_segments(table_source *s, tn_arena *arena)
 {
     const tn_layout *layout = s->rows->plan->layout;
+    s->layout = dict_layout(layout, arena);
+    for (uint32_t g = 0; s->layout != layout && g < layout->n_groups; g++) {
+        const uint32_t n = tn_table_stride(s->rows->table, g) / sizeof(float) + TN_COUNTS;
+        s->floats = n > s->floats ? n : s->floats;
+    }
     s->at = TN_NEW_ARRAY(arena, uint32_t, (size_t)layout->n_records * TN_SEGMENTS_MAX);
     for (uint32_t r = 0; r < layout->n_records; r++) {
         for (uint32_t i = 0; i < layout->record[r].n_segments; i++) {
@@ -192,11 +219,24 @@ static tn_status give_row(void *arg, const tn_row_view *row, tn_error *err)
         return TN_OK;
     }
     uint32_t record = rows->plan->layout->group[row->group].record;
+    const tn_record *r = &rows->plan->layout->record[record];
     tn_dict_entry entry = {.key = row->key,
                            .group = row->group,
                            .present = row->present,
                            .values = row->data,
                            .at = w->from->at + (size_t)record * TN_SEGMENTS_MAX};
+    uint32_t at[TN_SEGMENTS_MAX];
+    if (r->counts.dim > 0 && row->present != 0) {
+        TN_ASSERT(row->n_floats + TN_COUNTS <= w->from->floats);
+        memcpy(at, entry.at, r->n_segments * sizeof *at);
+        memcpy(w->with_counts, row->data, row->n_floats * sizeof *row->data);
+        at[r->n_segments] = row->n_floats;
+        tn_net_counts(&rows->plan->rules->life[row->group], row, rows->day, r->raw_show,
+                      w->with_counts + row->n_floats);
+        entry.present |= (uint16_t)(1U << r->n_segments);
+        entry.values = w->with_counts;
+        entry.at = at;
+    }
     return w->visit(w->visitor, &entry, err);
 }
 
@@ -205,7 +245,12 @@ static tn_status walk_table(void *arg, uint32_t piece, tn_dict_visit *visit, voi
 {
     const table_source *from = arg;
     table_walk w = {.from = from, .visit = visit, .visitor = visitor};
-    return walk_partition(from->rows, piece, give_row, &w, err);
+    if (from->floats > 0) {
+        TN_TRY(TN_ALLOC(w.with_counts, from->floats, "a row and its counts", err));
+    }
+    const tn_status status = walk_partition(from->rows, piece, give_row, &w, err);
+    tn_free(w.with_counts);
+    return status;
 }
 
 /* ---- delta: only what changed since an export, and the keys that are gone ----
@@ -407,11 +452,12 @@ static tn_status walk_delta(void *arg, uint32_t piece, tn_dict_visit *visit, voi
 /* ---- dictionary ---- */
 
 /* {"model_id":"..","segments":["wide",..],"slots":[..]} */
-static tn_status dict_json(const tn_export_rows *r, tn_text *out, tn_error *err)
+static tn_status dict_json(const table_source *s, tn_text *out, tn_error *err)
 {
+    const tn_export_rows *r = s->rows;
     const char *names[TN_SEGMENTS_MAX];
     uint32_t n = 0;
-    TN_TRY(tn_dict_segments(r->plan->layout, names, &n, err));
+    TN_TRY(tn_dict_segments(s->layout, names, &n, err));
     tn_json_open(out, '{');
     tn_json_str(out, "model_id", r->model_id);
     tn_json_open_key(out, "segments", '[');
@@ -448,7 +494,7 @@ static tn_status write_dict(const tn_export_rows *r, table_source *table, const 
                             const char *path, tn_export_done *out, tn_error *err)
 {
     tn_dict_spec spec = {
-        .layout = r->plan->layout,
+        .layout = table->layout,
         .type = (tn_dict_type)r->plan->run->export.values,
         .check_groups = r->plan->run->export.check_groups,
         .json = json,
@@ -483,7 +529,7 @@ tn_status tn_export_dict(const tn_export_rows *r, const char *path, tn_export_do
     tn_arena *arena = tn_arena_new(1 << 16);
     table_source table = {.rows = r};
     place_segments(&table, arena);
-    tn_status status = dict_json(r, &json, err);
+    tn_status status = dict_json(&table, &json, err);
     if (status == TN_OK) {
         status = write_dict(r, &table, json.data, path, out, err);
     }

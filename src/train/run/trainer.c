@@ -890,8 +890,21 @@ static tn_status begin_run(trainer *t, const tn_run_text *text, tn_text *said, t
 
 /* ---- a run ---- */
 
+/* Behind the first epoch counts hold the labels that are learned. */
+static void warn_of_counts(const trainer *t)
+{
+    if (t->run->train.epochs > 1 && t->run->embedding.reset != TN_RESET_EPOCH &&
+        tn_layout_has_counts(t->worker->plan->layout)) {
+        tn_log(
+            TN_LOG_WARN,
+            "clicks that a net reads (cvm) hold the labels of rows that a second epoch sees again: "
+            "it learns by heart\nhint: train.epochs=1, or embedding.reset: epoch");
+    }
+}
+
 static tn_status run_epochs(trainer *t, tn_error *err)
 {
+    warn_of_counts(t);
     t->stop = is_patience_over(t) || t->worker->steps >= t->run->train.max_steps;
     const bool goes_on =
         t->worker->steps > 0 && (has_days(t) || t->state.progress.epoch < last_epoch(t));

@@ -74,7 +74,7 @@ static uint32_t segment_names(const tn_model_inputs *inputs, const char **name, 
     name[n++] = "wide";
     name[n++] = "deep";
     for (uint32_t i = 0; i < inputs->n && n < n_max; i++) {
-        if (!inputs->input[i].numeric) {
+        if (!inputs->input[i].numeric && !inputs->input[i].cvm) {
             name[n++] = inputs->input[i].name;
         }
     }
@@ -338,6 +338,7 @@ static void read_slot(const tn_schema *schema, const tn_slot_spec *spec, const t
         .group = spec->group,
         .dim = o->dim != TN_UNSET_U32 ? o->dim : run->embedding.dim,
         .single = schema->frame_words && spec->list == 0,
+        .cvm = o->cvm != TN_UNSET_U32 ? o->cvm : run->embedding.cvm,
         .uses = o->uses,
     };
     (void)read_pool(o->pool != NULL ? o->pool : run->embedding.pool, b, out);

@@ -113,8 +113,10 @@ static tn_status make_shares(tn_worker *w, tn_error *err)
 static tn_status make_shard(tn_worker *w, const tn_binder *b, tn_error *err)
 {
     const tn_model_plan *p = w->plan;
-    tn_table_opts table = {
-        .rules = p->rules, .seed = p->run->run.seed, .huge_pages = p->run->compute.huge_pages != 2};
+    tn_table_opts table = {.rules = p->rules,
+                           .seed = p->run->run.seed,
+                           .huge_pages = p->run->compute.huge_pages != 2,
+                           .day = &w->day};
     w->shard.rules = p->rules;
     w->shard.missing_init = p->missing_init;
     TN_TRY(tn_table_new(&w->shard.table, &table, err));
