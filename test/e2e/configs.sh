@@ -34,7 +34,7 @@ hash_of() { sed -n 's/.*"config_hash":"\([0-9a-f]*\)".*/\1/p' "$dir/$1/summary.j
 for config in "$configs"/*.yaml; do
     model=$(basename "$config" .yaml)
     case $model in
-    adult* | common | tensornet) continue ;; # tensornet has weights and data of its own: warm_start.sh
+    adult* | common | tensornet*) continue ;; # weights and data of their own: warm_start.sh, counts.sh
     esac
 
     # it learns

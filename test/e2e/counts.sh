@@ -1,7 +1,8 @@
 #!/bin/sh
 # counts.sh - show and click as inputs: a run over days, its evaluation, on whatever day, and its export
-# predict the same.
+# predict the same; so do weights that TensorNet trained with them, there and back.
 . "$(dirname "$0")/kit"
+root=$(pwd)
 cd "$dir"
 for day in 1 8 15; do
     clicks "2026-11-$(printf %02d $day).tsv" 3000 $((day * 1000))
@@ -50,3 +51,26 @@ expect 3 tnet-train run.yaml run.dir=lr model='{type: lr}'
 grep -q "no part of model 'lr' reads show and click" err || fail "$(cat err)"
 [ ! -e lr ] || fail "a refused run left a folder"
 expect 3 tnet-eval run.yaml --data 2026-11-15.tsv embedding.cvm=false
+
+# of TensorNet: predictions, the export, and back
+cd "$root"
+of=configs/tensornet-cvm.yaml
+for ranks in 1 2; do
+    golden=test/golden/tensornet/adagrad_cvm_r$ranks
+    run=run.dir=$dir/tn$ranks
+    expect 0 tnet-train -q $of "$run" train.epochs=0 checkpoint.from.tensornet.dir=$golden/bin
+    expect 0 tnet-eval -q $of "$run" --predictions "$dir/tn.pred"
+    cat "$dir/tn.pred" "$dir/tn.1.pred" >"$dir/tn.tsv"
+    awk 'NR == FNR { want[$1] = $3; next }
+        $1 in want && $1 != "id" { d = $5 - want[$1]; n++; if (d > 1e-6 || d < -1e-6) bad++ }
+        END { exit n != 200 || bad }' $golden/pred.files.tsv "$dir/tn.tsv" || fail "other predictions than TensorNet's"
+    expect 3 tnet-eval $of "$run" model.inputs.cvm.form=log
+    expect 0 tnet-export -q $of "$run" --to "$dir/tn-export$ranks"
+    expect 0 tnet-score "$(cat "$dir/out")" --data 'test/golden/tensornet/data/2020-05-10/tf-*'
+    cp "$dir/out" "$dir/tn-score.tsv"
+    expect 0 tnet-data ckpt export $of "$run" --tensornet "$dir/back$ranks" --ranks $ranks
+    expect 0 tnet-train -q $of run.dir="$dir/again$ranks" train.epochs=0 checkpoint.from.tensornet.dir="$dir/back$ranks"
+    expect 0 tnet-eval -q $of run.dir="$dir/again$ranks" --predictions "$dir/again.pred"
+    cat "$dir/again.pred" "$dir/again.1.pred" >"$dir/tn-again.tsv"
+    (cd "$dir" && same tn.tsv tn-score.tsv && same tn.tsv tn-again.tsv)
+done

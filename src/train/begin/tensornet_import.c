@@ -8,6 +8,7 @@
 #include "nn/graph/params.h"
 #include "ps/optim/rule.h"
 #include "ps/shard/dense.h"
+#include "ps/table/lifecycle.h"
 #include "train/begin/begun.h"
 #include "train/begin/incoming_row.h"
 #include "train/begin/tensornet_files.h"
@@ -92,8 +93,10 @@ static tn_status join(import *im, uint32_t group, uint64_t sign, tn_error *err)
         take_segment(im, &im->map.layer[i], &row);
         im->rows[i]++;
         view.last_seen = seen > view.last_seen ? seen : view.last_seen;
-        view.show = fmax(view.show, (double)counts[0]);
-        view.click = fmax(view.click, (double)counts[1]);
+        const double factor = tn_decay_of(im->w->plan->rules->life[group].decay, im->day - seen);
+        const double then = factor > 0 ? factor : 1; /* files hold counts of the last day */
+        view.show = fmax(view.show, (double)counts[0] / then);
+        view.click = fmax(view.click, (double)counts[1] / then);
     }
     return tn_incoming_put(&im->row, &view, err);
 }

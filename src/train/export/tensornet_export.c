@@ -11,6 +11,7 @@
 #include "nn/graph/params.h"
 #include "ps/optim/rule.h"
 #include "ps/shard/dense.h"
+#include "ps/table/lifecycle.h"
 #include "ps/table/table.h"
 #include "train/begin/tensornet_map.h"
 #include "train/step/model_plan.h"
@@ -59,9 +60,10 @@ static void fill_row(const exporting *x, const tn_row_view *row, tn_tensornet_ro
         memcpy(x->values + (size_t)dim * (i + 1), row->data + p.state[l->state[i]],
                (one ? 1 : dim) * sizeof(float));
     }
-    counts[0] = (float)row->show;
-    counts[1] = l->shape.cvm ? (float)row->click : 0;
-    const uint32_t idle = x->w->day > row->last_seen ? x->w->day - row->last_seen : 0;
+    const uint32_t idle = tn_days_since(row->last_seen, x->w->day);
+    const double factor = tn_decay_of(x->w->plan->rules->life[row->group].decay, idle);
+    counts[0] = (float)(factor * row->show); /* files hold counts of the last day */
+    counts[1] = l->shape.cvm ? (float)(factor * row->click) : 0;
     out->values = x->values;
     out->idle = one ? idle : 0;
 }
