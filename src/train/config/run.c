@@ -622,3 +622,16 @@ void tn_run_bind(const tn_binder *b, const tn_tree *tree, tn_run *out)
                       "full");
     }
 }
+
+const char *tn_run_monitor(const tn_run *run)
+{
+    const tn_train_opts *o = &run->train;
+    const char *monitor = o->stop.monitor;
+    if (monitor == NULL && !isnan(o->reduce_on_plateau.factor)) {
+        monitor = o->reduce_on_plateau.monitor;
+        const bool clicks = run->data.target == TN_TARGET_CLICK;
+        const char *usual = clicks ? "valid.auc" : tn_loss_of(&run->loss)->watched;
+        monitor = monitor != NULL ? monitor : usual;
+    }
+    return monitor != NULL ? monitor + strlen("valid.") : NULL;
+}

@@ -181,6 +181,9 @@ bool tn_every_read(const char *text, tn_every *out);
 /* run.dir, or where runs of this name are kept. Appends to `out`. */
 void tn_run_dir(const tn_run_opts *run, tn_text *out);
 
+/* The metric that train.stop or train.reduce_on_plateau watch, "auc"; NULL: none. */
+const char *tn_run_monitor(const tn_run *run);
+
 /* Whether data.train has '-', standard input, which can be read once only. */
 bool tn_run_trains_on_stdin(const tn_run *run);
 

@@ -96,20 +96,6 @@ typedef struct verdict {
     bool stop;
 } verdict;
 
-/* The metric that is watched, "auc"; NULL: none. */
-static const char *monitor_of(const tn_run *run)
-{
-    const tn_train_opts *o = &run->train;
-    const char *monitor = o->stop.monitor;
-    if (monitor == NULL && !isnan(o->reduce_on_plateau.factor)) {
-        monitor = o->reduce_on_plateau.monitor;
-        const bool clicks = run->data.target == TN_TARGET_CLICK;
-        const char *usual = clicks ? "valid.auc" : tn_loss_of(&run->loss)->watched;
-        monitor = monitor != NULL ? monitor : usual;
-    }
-    return monitor != NULL ? monitor + strlen("valid.") : NULL;
-}
-
 static bool is_patience_over(const trainer *t)
 {
     const tn_stop_opts *stop = &t->run->train.stop;
@@ -891,20 +877,22 @@ static tn_status begin_run(trainer *t, const tn_run_text *text, tn_text *said, t
 /* ---- a run ---- */
 
 /* Behind the first epoch counts hold the labels that are learned. */
-static void warn_of_counts(const trainer *t)
+static tn_status warn_of_counts(trainer *t, tn_error *err)
 {
-    if (t->run->train.epochs > 1 && t->run->embedding.reset != TN_RESET_EPOCH &&
-        tn_layout_has_counts(t->worker->plan->layout)) {
-        tn_log(
-            TN_LOG_WARN,
-            "clicks that a net reads (cvm) hold the labels of rows that a second epoch sees again: "
-            "it learns by heart\nhint: train.epochs=1, or embedding.reset: epoch");
-    }
+    const bool again = t->run->train.epochs > 1 && t->run->embedding.reset != TN_RESET_EPOCH;
+    return again && tn_layout_has_counts(t->plan->layout)
+               ? tn_report_event(
+                     t->report, &t->state, "warn",
+                     "clicks that a net reads (cvm) hold the labels of rows that a "
+                     "second epoch sees again, which it learns by heart; train.epochs=1 "
+                     "or embedding.reset: epoch would help",
+                     err)
+               : TN_OK;
 }
 
 static tn_status run_epochs(trainer *t, tn_error *err)
 {
-    warn_of_counts(t);
+    TN_TRY(warn_of_counts(t, err));
     t->stop = is_patience_over(t) || t->worker->steps >= t->run->train.max_steps;
     const bool goes_on =
         t->worker->steps > 0 && (has_days(t) || t->state.progress.epoch < last_epoch(t));
@@ -995,7 +983,7 @@ tn_status tn_train(const tn_model_plan *plan, const tn_run_text *text, const tn_
     tn_timetable_init(&t.timetable, t.run, tn_clock_s());
     t.saver.is_rare = !tn_timetable_saves(&t.timetable) && !has_days(&t);
     t.state.past = &past;
-    t.state.monitor = monitor_of(t.run);
+    t.state.monitor = tn_run_monitor(t.run);
     t.state.patience.lr_scale = 1;
     tn_status status = open_parts(&t, text, b, err);
     if (status == TN_OK) {
