@@ -55,6 +55,37 @@ tail -n 1000 "$dir/tail.csv" >"$dir/tail.got"
 cmp "$dir/tail.want" "$dir/tail.got" || fail "a range is not the same rows"
 grep -q '"auc_expected":0\.[6-9]' "$dir/a.csv.truth.json" || fail "no oracle beside the rows"
 
+# days: a file each, with its truth; a range of them alone, and all in one file; a configuration of all
+days='rows=3000 model=fm drift=.2 days=3'
+# shellcheck disable=SC2086
+expect 0 "$data" gen --to "$dir/log-{day:%Y%m%d}.csv" --format csv $days --first-day 2026-12-30 --config-to "$dir/log.yaml"
+# shellcheck disable=SC2086
+expect 0 "$data" gen --to "$dir/log.csv" --format csv $days
+sed 1d "$dir/log.csv" >"$dir/log.want"
+for day in 20261230 20261231 20270101; do
+    [ "$(wc -l <"$dir/log-$day.csv")" -eq 1001 ] || fail "$day has $(wc -l <"$dir/log-$day.csv") lines"
+    sed 1d "$dir/log-$day.csv"
+done >"$dir/log.got"
+cmp "$dir/log.want" "$dir/log.got" || fail "days are not the rows of the log"
+grep -q '"day":"2"' "$dir/log-20270101.csv.truth.json" || fail "$(cat "$dir/log-20270101.csv.truth.json")"
+expect 0 "$data" gen --to "$dir/part.csv" --format csv rows=500 first_row=2100 model=fm drift=.2 day_rows=1000
+sed -n '2101,2600p' "$dir/log.want" >"$dir/part.want"
+sed 1d "$dir/part.csv" >"$dir/part.got"
+cmp "$dir/part.want" "$dir/part.got" || fail "a range within a day is not the same rows"
+expect 0 "$data" check "$dir/log.yaml"
+grep -q '^rows 3000, blank 0, bad 0' "$dir/out" || fail "check of days: $(cat "$dir/out")"
+expect 0 "$data" gen --to "$dir/from-{day:%Y%m%d}.csv" --format csv rows=1500 first_row=1500 model=fm drift=.2 day_rows=1000
+[ "$(wc -l <"$dir/from-20261102.csv")-$(wc -l <"$dir/from-20261103.csv")" = 501-1001 ] ||
+    fail "a range that begins within a day: $(wc -l "$dir"/from-*.csv)"
+expect 0 "$data" check "$dir/from-20261102.csv.yaml"
+grep -q '^rows 1500, blank 0, bad 0' "$dir/out" || fail "check of a range of days: $(cat "$dir/out")"
+expect 2 "$data" gen --to "$dir/log-{day:%Y%m%d}.csv" --format csv rows=3000
+expect 2 "$data" gen --to "$dir/log-{day:%F}.csv" --format csv rows=3000 days=3 --first-day 9999-12-30
+expect 2 "$data" gen --to "$dir/log-{day:%Y%m%d}{hour:%H}.csv" --format csv rows=3000 days=3
+expect 2 "$data" gen --to "$dir/log.csv" --format csv rows=3000 days=3 --first-day 2026-12-30
+expect 3 "$data" gen --to "$dir/log-{day:%Y}.csv" --format csv rows=3000 days=3
+expect 2 "$data" gen --to "$dir/log-{day:%F}.csv" --format csv rows=3000 days=3 --first-day 2026-12-32
+
 # every written configuration reads its file
 expect 0 "$data" check "$dir/a.csv.yaml"
 grep -q '^rows 4000, blank 0, bad 0' "$dir/out" || fail "check: $(cat "$dir/out")"

@@ -210,6 +210,116 @@ static void options_that_do_not_fit_are_refused(void **state)
     assert_non_null(strstr(err.text, "'multi' is 5"));
 }
 
+/* A log of five days: which ids a slot has on each. */
+static void a_share_of_ids_is_new_every_day(void **state)
+{
+    (void)state;
+    enum { IDS = 200, DAYS = 5, DAY = 20000, EVER = IDS * 4 };
+    static int first_seen[EVER];
+    static int last_seen[EVER];
+    tn_gen_opts o = plain(TN_GEN_LR);
+    o.slots = 1;
+    o.multi = o.numeric = 0;
+    o.missing = o.zipf = 0;
+    o.ids = IDS;
+    o.rows = (uint64_t)DAYS * DAY;
+    o.drift = 0.25;
+    o.days = DAYS;
+    tn_generator *g = world(o, NULL);
+    tn_gen_row row;
+    assert_int_equal(tn_gen_row_init(&row, g, NULL), TN_OK);
+    memset(first_seen, -1, sizeof first_seen);
+    for (uint64_t i = 0; i < o.rows; i++) {
+        tn_gen_row_draw(&row, g, i);
+        assert_true(row.id[0] < tn_gen_ids_ever(g, 0) && row.id[0] < EVER);
+        const int day = (int)(i / DAY);
+        if (first_seen[row.id[0]] < 0) {
+            first_seen[row.id[0]] = day;
+        }
+        assert_true(day - first_seen[row.id[0]] < 4); /* it lives 1 / drift days */
+        last_seen[row.id[0]] = day;
+    }
+    for (int day = 0; day < DAYS; day++) {
+        int alive = 0;
+        int born = 0;
+        for (int id = 0; id < EVER; id++) {
+            alive += first_seen[id] >= 0 && first_seen[id] <= day && last_seen[id] >= day;
+            born += first_seen[id] == day;
+        }
+        assert_int_equal(alive, IDS); /* each is drawn a hundred times a day */
+        if (day > 0) {
+            assert_in_range(born, IDS / 4 - 25, IDS / 4 + 25); /* four deviations */
+        } else {
+            assert_int_equal(born, IDS);
+        }
+    }
+    tn_gen_row_done(&row);
+    tn_generator_free(g);
+}
+
+/* A range within some day is that of the whole log; the first day is that of no drift. */
+static void days_of_a_drifting_log_can_be_drawn_alone(void **state)
+{
+    (void)state;
+    tn_gen_opts o = preset(TN_GEN_CRITEO, TN_GEN_FM);
+    o.rows = 400;
+    tn_generator *still = world(o, NULL);
+    o.drift = 1; /* no id of a day is there on the next */
+    o.days = 4;
+    tn_generator *all = world(o, NULL);
+    o.days = 0;
+    o.day_rows = 100;
+    o.first_row = 230;
+    o.rows = 40;
+    tn_generator *range = world(o, NULL);
+    tn_gen_row row;
+    assert_int_equal(tn_gen_row_init(&row, all, NULL), TN_OK);
+    for (uint32_t i = 0; i < 400; i++) {
+        tn_gen_row_draw(&row, all, i);
+        const uint64_t folded = fold(&row, all->n_slots);
+        tn_gen_row_draw(&row, still, i);
+        assert_int_equal(folded == fold(&row, all->n_slots), i < 100);
+        if (i >= 230 && i < 270) {
+            tn_gen_row_draw(&row, range, i);
+            assert_int_equal(folded, fold(&row, all->n_slots));
+        }
+    }
+    tn_gen_row_done(&row);
+    tn_generator_free(still);
+    tn_generator_free(all);
+    tn_generator_free(range);
+}
+
+static void refused(tn_gen_opts o, const char *why)
+{
+    tn_generator *g = NULL;
+    tn_error err = {0};
+    assert_int_equal(tn_generator_new(&g, &o, NULL, &err), TN_E_USAGE);
+    assert_non_null(strstr(err.text, why));
+    assert_null(g);
+}
+
+static void days_that_do_not_fit_are_refused(void **state)
+{
+    (void)state;
+    tn_gen_opts o = plain(TN_GEN_LR);
+    o.rows = 1000;
+    o.drift = 0.1;
+    refused(o, "neither 'days' nor 'day_rows'");
+    o.days = 7;
+    refused(o, "7 equal days; here are 1000 rows from row 0 on");
+    o.days = 10;
+    o.first_row = 1000;
+    refused(o, "from row 1000 on");
+    o.day_rows = 100;
+    refused(o, "both say");
+    o = preset(TN_GEN_CRITEO, TN_GEN_LR);
+    o.rows = 1000;
+    o.days = 1000;
+    o.drift = 1;
+    refused(o, "slot 'C3' needs about 10141358227 ids in 1000 days");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -218,6 +328,9 @@ int main(void)
         cmocka_unit_test(the_logit_of_lr_is_a_sum_over_slots),
         cmocka_unit_test(criteo_rows_have_criteo_shape),
         cmocka_unit_test(options_that_do_not_fit_are_refused),
+        cmocka_unit_test(a_share_of_ids_is_new_every_day),
+        cmocka_unit_test(days_of_a_drifting_log_can_be_drawn_alone),
+        cmocka_unit_test(days_that_do_not_fit_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

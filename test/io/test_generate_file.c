@@ -63,8 +63,9 @@ static tn_dataset *make(datasets *d, tn_gen_opts o, const char *format, const ch
     tn_generator *g = NULL;
     tn_text yaml = {0};
     tn_sink *sink = NULL;
+    const tn_gen_place at = {.format = format, .path = datasets_path(d, name)};
     assert_int_equal(tn_generator_new(&g, &o, d->team, &d->err), TN_OK);
-    assert_int_equal(tn_gen_config(g, format, datasets_path(d, name), &yaml, &d->err), TN_OK);
+    assert_int_equal(tn_gen_config(g, &at, &yaml, &d->err), TN_OK);
     tn_dataset *set = datasets_bind(d, yaml.data, TN_DATASET_AS_READ);
     assert_int_equal(
         tn_sink_open(&sink, datasets_path(d, name), NULL, TN_COMPRESSION_NONE, &d->err), TN_OK);
@@ -146,14 +147,25 @@ static void unknown_spellings_are_refused(void **state)
     tn_text yaml = {0};
     tn_gen_opts o = preset(TN_GEN_MOVIES, 10);
     assert_int_equal(tn_generator_new(&g, &o, NULL, &d->err), TN_OK);
-    assert_int_equal(tn_gen_config(g, "libsvm", "x", &yaml, &d->err), TN_E_CONFIG);
-    assert_int_equal(tn_gen_config(g, "criteo", "x", &yaml, &d->err), TN_E_CONFIG);
+    assert_int_equal(tn_gen_config(g, &(tn_gen_place){"libsvm", "x", NULL}, &yaml, &d->err),
+                     TN_E_CONFIG);
+    assert_int_equal(tn_gen_config(g, &(tn_gen_place){"criteo", "x", NULL}, &yaml, &d->err),
+                     TN_E_CONFIG);
     tn_generator_free(g);
     o = plain(0, 10);
     o.truth = true;
     assert_int_equal(tn_generator_new(&g, &o, NULL, &d->err), TN_OK);
-    assert_int_equal(tn_gen_config(g, "libffm", "x", &yaml, &d->err), TN_E_CONFIG);
+    assert_int_equal(tn_gen_config(g, &(tn_gen_place){"libffm", "x", NULL}, &yaml, &d->err),
+                     TN_E_CONFIG);
     assert_non_null(strstr(d->err.text, "no column for 'truth'"));
+    tn_generator_free(g);
+    o = plain(0, 10);
+    o.drift = 0.5;
+    o.days = 2;
+    assert_int_equal(tn_generator_new(&g, &o, NULL, &d->err), TN_OK);
+    assert_int_equal(tn_gen_config(g, &(tn_gen_place){"libsvm", "x", NULL}, &yaml, &d->err),
+                     TN_E_CONFIG);
+    assert_non_null(strstr(d->err.text, "ids that come and go"));
     tn_generator_free(g);
     tn_text_done(&yaml);
 }

@@ -25,7 +25,7 @@
 #include <string.h>
 
 /* Second words of the streams. */
-enum { STREAM_ROW = 1, STREAM_WEIGHT = 2, STREAM_HIDDEN = 3, STREAM_SAMPLE = 4, STREAM_WORD = 5 };
+enum { STREAM_ROW = 1, STREAM_WEIGHT = 2, STREAM_HIDDEN = 3, STREAM_SAMPLE = 4, STREAM_DRIFT = 5 };
 
 enum { HIDDEN_UNITS = 16, LN2_BUCKETS = 1024 };
 
@@ -259,11 +259,41 @@ static double count_value(const tn_gen_slot *slot, uint64_t word)
     return v > NUMBER_MAX ? NUMBER_MAX : v;
 }
 
-/* The values of one slot; returns how many ids it put at `id`. */
-static uint32_t draw_slot(const tn_generator *g, uint32_t s, uint64_t stream, uint64_t *draws,
-                          uint64_t *id, double *number)
+uint64_t tn_gen_day(const tn_generator *g, uint64_t index)
+{
+    return g->opts.day_rows > 0 ? index / g->opts.day_rows : 0;
+}
+
+static uint64_t last_day(const tn_generator *g)
+{
+    const tn_gen_opts *o = &g->opts;
+    return tn_gen_day(g, o->first_row + (o->rows > 0 ? o->rows - 1 : 0));
+}
+
+uint64_t tn_gen_ids_ever(const tn_generator *g, uint32_t slot)
+{
+    const uint64_t ids = g->slot[slot].ids;
+    const bool drifts = g->opts.drift > 0 && tn_gen_drifts(&g->slot[slot]);
+    return drifts ? ids * ((uint64_t)(g->opts.drift * (double)last_day(g)) + 2) : ids;
+}
+
+/* The id that holds a place of the slot on a day. */
+static uint64_t id_on(const tn_generator *g, uint32_t s, uint64_t place, uint64_t day)
+{
+    if (g->opts.drift <= 0 || day == 0 || !tn_gen_drifts(&g->slot[s])) {
+        return place;
+    }
+    const double phase = tn_unit(tn_draw(g->phases[s], place));
+    return place + g->slot[s].ids * (uint64_t)(g->opts.drift * (double)day + phase);
+}
+
+/* The values of one slot; returns how many ids it put behind those of the slots before. */
+static uint32_t draw_slot(const tn_generator *g, uint32_t s, tn_gen_row *row, uint64_t stream,
+                          uint64_t *draws)
 {
     const tn_gen_slot *slot = &g->slot[s];
+    uint64_t *id = row->id + row->first[s];
+    double *number = &row->number[s];
     *number = (double)NAN;
     bool missing = slot->missing > 0 && tn_unit(tn_draw(stream, (*draws)++)) < slot->missing;
     if (missing) {
@@ -286,7 +316,7 @@ static uint32_t draw_slot(const tn_generator *g, uint32_t s, uint64_t stream, ui
     }
     for (uint32_t i = 0; i < n; i++) {
         uint64_t x = tn_draw(stream, (*draws)++);
-        id[i] = tn_zipf_id(g->law[s], x, tn_draw(stream, (*draws)++));
+        id[i] = id_on(g, s, tn_zipf_id(g->law[s], x, tn_draw(stream, (*draws)++)), row->day);
     }
     return n;
 }
@@ -356,8 +386,7 @@ static logit_parts fill_row(tn_gen_row *row, const tn_generator *g, uint64_t str
     logit_parts parts = {0, 0};
     row->first[0] = 0;
     for (uint32_t s = 0; s < g->n_slots; s++) {
-        uint32_t at = row->first[s];
-        row->first[s + 1] = at + draw_slot(g, s, stream, draws, row->id + at, &row->number[s]);
+        row->first[s + 1] = row->first[s] + draw_slot(g, s, row, stream, draws);
         parts.linear += pool_slot(g, row, s, dim, row->scratch + (size_t)s * dim);
     }
     TN_ASSERT(row->first[g->n_slots] <= g->values_max);
@@ -373,6 +402,7 @@ void tn_gen_row_draw(tn_gen_row *row, const tn_generator *g, uint64_t index)
 {
     uint64_t stream = tn_stream3(g->opts.seed, TN_RNG_GENERATE, STREAM_ROW, index);
     uint64_t draws = 0;
+    row->day = tn_gen_day(g, index);
     logit_parts parts = fill_row(row, g, stream, &draws);
     const tn_gen_truth *t = &g->truth;
     row->logit = t->bias + t->linear * parts.linear + t->mixed * parts.mixed;
@@ -509,6 +539,13 @@ const tn_field tn_gen_fields[] = {
     TN_FIELD_U32(tn_gen_opts, dim, "4", 1, 256, "", "fm, deep: width of the planted vectors"),
     TN_FIELD_BOOL(tn_gen_opts, truth, "false",
                   "csv, tsv, tfrecord: a column `truth` with the planted probability"),
+    TN_FIELD_F64(tn_gen_opts, drift, "0", 0, 1, "",
+                 "share of each slot's ids that new ones replace every day; words, hours and "
+                 "numbers stay"),
+    TN_FIELD_U32(tn_gen_opts, days, "0", 0, 100000, "days",
+                 "days that the rows are of, each as many; 0: as `day_rows` says"),
+    TN_FIELD_U64(tn_gen_opts, day_rows, "0", 0, 1e15, "rows",
+                 "rows of a day, for a range of days; 0: rows / days"),
     TN_FIELD_END,
 };
 
@@ -516,9 +553,11 @@ static tn_status make_laws(tn_generator *g, tn_error *err)
 {
     g->law = TN_NEW_ARRAY(g->arena, tn_zipf *, g->n_slots);
     g->weights = TN_NEW_ARRAY(g->arena, uint64_t, g->n_slots);
+    g->phases = TN_NEW_ARRAY(g->arena, uint64_t, g->n_slots);
     for (uint32_t s = 0; s < g->n_slots; s++) {
         const tn_gen_slot *slot = &g->slot[s];
         g->weights[s] = tn_stream3(g->opts.seed, TN_RNG_GENERATE, STREAM_WEIGHT, s);
+        g->phases[s] = tn_stream3(g->opts.seed, TN_RNG_GENERATE, STREAM_DRIFT, s);
         g->values_max += slot->kind == TN_GEN_NUMBER ? 0 : slot->values_max;
         if (slot->kind != TN_GEN_NUMBER && slot->kind != TN_GEN_COUNT) {
             double s_law = slot->kind == TN_GEN_SMALL ? 0 : g->opts.zipf;
@@ -554,9 +593,48 @@ void tn_generator_free(tn_generator *g)
     tn_free(g);
 }
 
+/* How many rows a day has. */
+static tn_status plan_days(tn_gen_opts *o, tn_error *err)
+{
+    if (o->days > 0 && o->day_rows > 0) {
+        return tn_fail(err, TN_E_USAGE, "'days' and 'day_rows' both say how long a day is");
+    }
+    if (o->days > 0 && (o->first_row > 0 || o->rows == 0 || o->rows % o->days != 0)) {
+        return tn_fail(err, TN_E_USAGE,
+                       "'days' cuts all rows into %u equal days; here are %llu rows from row %llu "
+                       "on\nhint: 'day_rows' says how long a day is, for any range of rows",
+                       o->days, (unsigned long long)o->rows, (unsigned long long)o->first_row);
+    }
+    o->day_rows = o->days > 0 ? o->rows / o->days : o->day_rows;
+    return o->drift > 0 && o->day_rows == 0
+               ? tn_fail(err, TN_E_USAGE,
+                         "'drift' is per day, and neither 'days' nor 'day_rows' "
+                         "says what a day is")
+               : TN_OK;
+}
+
+/* Hex ids are words of 32 bits, and what zipf draws from is less, too. */
+static tn_status check_ids_ever(const tn_generator *g, tn_error *err)
+{
+    for (uint32_t s = 0; s < g->n_slots; s++) {
+        const uint64_t most = g->slot[s].kind == TN_GEN_HEX ? UINT64_C(1) << 32 : UINT64_C(1) << 62;
+        const double ever = (double)g->slot[s].ids * (g->opts.drift * (double)last_day(g) + 2);
+        if (g->opts.drift > 0 && tn_gen_drifts(&g->slot[s]) && ever > (double)most) {
+            return tn_fail(err, TN_E_USAGE,
+                           "slot '%s' needs about %.0f ids in %llu days, and its format tells "
+                           "%llu apart\nhint: a smaller 'drift', or fewer days",
+                           g->slot[s].name, ever, (unsigned long long)last_day(g) + 1,
+                           (unsigned long long)most);
+        }
+    }
+    return TN_OK;
+}
+
 static tn_status make_world(tn_generator *g, tn_team *team, tn_error *err)
 {
+    TN_TRY(plan_days(&g->opts, err));
     TN_TRY(plan_slots(g, err));
+    TN_TRY(check_ids_ever(g, err));
     TN_TRY(make_laws(g, err));
     make_hidden(g);
     return fit_truth(g, team, err);

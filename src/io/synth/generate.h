@@ -12,6 +12,19 @@
  * mark for a trainer. TNet's lr and fm models hold the planted ones exactly. Scales are set so that
  * the logit has the asked standard deviation and the clicks the asked rate.
  *
+ * Days: row i is of day i / day_rows, counted from 0. Each day the share `drift` of the ids of each
+ * slot leaves for ever, and ids never seen before take over their popularity, with weights of their
+ * own: place k of a slot holds on day d its id number
+ *
+ *     g(k, d) = floor(drift d + u_k)     u_k uniform in [0, 1), by slot and place
+ *     id = k + ids g                     below 2^32 where it is written as eight hex digits
+ *
+ * so an id lives 1 / drift days, and rows of any day can be drawn alone. Words, hours and numbers
+ * stay. Scales and bias are those of day 0; the rate of a later day differs with its ids. The
+ * oracle knows the weight of an id on the day it appears, what no trainer does: a trainer that
+ * learns day by day stays below it by what it has not yet seen of new ids, however many rows it
+ * has.
+ *
  * Streams (docs/numerics.md section 5, purpose 8): second word what for, third which.
  */
 #ifndef TN_IO_GENERATE_H
@@ -48,6 +61,9 @@ typedef struct tn_gen_opts {
     double interaction;
     uint32_t dim;
     bool truth;
+    double drift;
+    uint32_t days;     /* so many of rows / days; 0: day_rows says */
+    uint64_t day_rows; /* rows of a day; 0: all are of day 0 */
 } tn_gen_opts;
 
 extern const tn_field tn_gen_fields[];
@@ -77,6 +93,12 @@ typedef struct tn_gen_slot {
     bool log;            /* NUMBER: enters the logit as sign(x) ln(1 + |x|) */
 } tn_gen_slot;
 
+/* Whether ids of the slot come and go. */
+static inline bool tn_gen_drifts(const tn_gen_slot *slot)
+{
+    return slot->kind == TN_GEN_ID || slot->kind == TN_GEN_HEX;
+}
+
 /* The planted truth. */
 typedef struct tn_gen_truth {
     double bias;
@@ -92,6 +114,7 @@ typedef struct tn_generator {
     const tn_gen_slot *slot;
     uint32_t values_max; /* in a row, all slots together */
     uint64_t *weights;   /* n_slots: stream of the slot's weights */
+    uint64_t *phases;    /* n_slots: stream of its u_k; what drifts */
     tn_gen_truth truth;
     /* for generate.c */
     tn_arena *arena;
@@ -99,15 +122,23 @@ typedef struct tn_generator {
     double *hidden; /* deep: units x (n_slots * dim + 1), the last one outgoing */
 } tn_generator;
 
-/* `opts` is copied. TN_E_CONFIG: options that contradict each other. On failure *out is NULL. */
+/* `opts` is copied; opts->day_rows of the copy is what days have made it. TN_E_CONFIG: options that
+ * contradict each other. On failure *out is NULL. A copy of *out with another range of rows
+ * (first_row, rows) is the same world, as long as *out lives. */
 tn_status tn_generator_new(tn_generator **out, const tn_gen_opts *opts, tn_team *team,
                            tn_error *err) TN_MUST_USE;
 void tn_generator_free(tn_generator *g); /* NULL is fine */
+
+/* The day of a row. */
+uint64_t tn_gen_day(const tn_generator *g, uint64_t index);
+/* Ids that a slot has had up to the end of the last row's day: all are below. */
+uint64_t tn_gen_ids_ever(const tn_generator *g, uint32_t slot);
 
 /* One example; arrays are the caller's, one row for each thread. */
 typedef struct tn_gen_row {
     bool click;
     double logit, p;
+    uint64_t day;
     uint32_t *first; /* n_slots + 1: values of slot s are id[first[s]] .. id[first[s + 1] - 1] */
     uint64_t *id;    /* COUNT: the bucket */
     double *number;  /* n_slots: COUNT and NUMBER; NAN where there is none */

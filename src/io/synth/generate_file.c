@@ -92,6 +92,11 @@ static tn_status spell(const tn_generator *g, const char *format, spelling *out,
         out->ranges = strcmp(format, "libsvm") == 0;
         out->fields = strcmp(format, "libffm") == 0;
     }
+    if (out->ranges && g->opts.drift > 0) {
+        return tn_fail(err, TN_E_CONFIG,
+                       "format 'libsvm' keeps slots apart by ranges of indices, which ids that "
+                       "come and go leave\nhint: libffm, csv, tsv or tfrecord");
+    }
     if (!out->ranges && !out->fields) {
         return tn_fail(err, TN_E_CONFIG,
                        "this preset is not written as '%s'; try csv, tsv or tfrecord", format);
@@ -153,19 +158,22 @@ static void describe_model(const tn_generator *g, tn_text *out)
     }
 }
 
-tn_status tn_gen_config(const tn_generator *g, const char *format, const char *path, tn_text *out,
-                        tn_error *err)
+tn_status tn_gen_config(const tn_generator *g, const tn_gen_place *at, tn_text *out, tn_error *err)
 {
     spelling how;
-    TN_TRY(spell(g, format, &how, err));
-    tn_text_addf(out, "data:\n  format: %s\n  train: \"", format);
-    for (const char *c = path; *c != '\0'; c++) {
+    TN_TRY(spell(g, at->format, &how, err));
+    tn_text_addf(out, "data:\n  format: %s\n  train: \"", at->format);
+    for (const char *c = at->path; *c != '\0'; c++) {
         if (*c == '"' || *c == '\\') {
             tn_text_addc(out, '\\');
         }
         tn_text_addc(out, *c);
     }
-    tn_text_adds(out, "\"\n  label: label\n");
+    tn_text_adds(out, "\"\n");
+    if (at->days != NULL) {
+        tn_text_addf(out, "  days: %s\n", at->days);
+    }
+    tn_text_adds(out, "  label: label\n");
     if (how.names) {
         describe_columns(g, out);
     }
@@ -266,6 +274,11 @@ void tn_gen_truth_json(const tn_generator *g, const tn_gen_report *report, tn_te
     tn_json_count(out, "seed", o->seed);
     tn_json_count(out, "first_row", o->first_row);
     tn_json_count(out, "rows", report->rows);
+    if (o->day_rows > 0) {
+        tn_json_f64(out, "drift", o->drift);
+        tn_json_count(out, "day_rows", o->day_rows);
+        tn_json_count(out, "day", tn_gen_day(g, o->first_row));
+    }
     tn_json_f64(out, "bias", g->truth.bias);
     tn_json_f64(out, "linear", g->truth.linear);
     tn_json_f64(out, "mixed", g->truth.mixed);
@@ -429,9 +442,9 @@ static tn_status next_row(piece *p, const tn_generator *g, uint64_t index)
     return TN_OK;
 }
 
-static uint64_t ids_of(const tn_gen_slot *slot)
+static uint64_t ids_of(const tn_generator *g, uint32_t s)
 {
-    return slot->kind == TN_GEN_NUMBER ? 1 : slot->ids;
+    return g->slot[s].kind == TN_GEN_NUMBER ? 1 : tn_gen_ids_ever(g, s);
 }
 
 /* The generator must outlive it. */
@@ -440,7 +453,7 @@ static tn_status params_init(params *p, const tn_generator *g, tn_error *err)
     uint64_t n = 0;
     p->g = g;
     for (uint32_t s = 0; s < g->n_slots; s++) {
-        n += ids_of(&g->slot[s]);
+        n += ids_of(g, s);
     }
     if (n > BITS_MAX) {
         return TN_OK;
@@ -448,7 +461,7 @@ static tn_status params_init(params *p, const tn_generator *g, tn_error *err)
     TN_TRY(TN_ALLOC(p->bits, n / 64 + 1, "a count of parameters", err));
     TN_TRY(TN_ALLOC(p->at, (size_t)g->n_slots + 1, "a count of parameters", err));
     for (uint32_t s = 0; s < g->n_slots; s++) {
-        p->at[s + 1] = p->at[s] + ids_of(&g->slot[s]);
+        p->at[s + 1] = p->at[s] + ids_of(g, s);
     }
     return TN_OK;
 }

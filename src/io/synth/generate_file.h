@@ -44,9 +44,16 @@ typedef struct tn_gen_report {
     tn_oracle oracle;
 } tn_gen_report;
 
-/* The configuration that reads the file `path`: sections data, slots and model. TN_E_CONFIG: the
- * world cannot be written in this format. */
-tn_status tn_gen_config(const tn_generator *g, const char *format, const char *path, tn_text *out,
+/* What reads the rows: a file, or a pattern with {day:..} and the words of data.days. */
+typedef struct tn_gen_place {
+    const char *format;
+    const char *path;
+    const char *days; /* NULL: one file */
+} tn_gen_place;
+
+/* The configuration that reads them: sections data, slots and model. TN_E_CONFIG: the world cannot
+ * be written in this format. */
+tn_status tn_gen_config(const tn_generator *g, const tn_gen_place *at, tn_text *out,
                         tn_error *err) TN_MUST_USE;
 
 /* Writes opts->rows rows from opts->first_row on. `schema` is that of tn_gen_config, with a float
