@@ -38,7 +38,7 @@ typedef struct tn_data_tool {
     .flags_size = sizeof(id##_flags), .work = id##_work
 
 extern const tn_data_tool tn_data_gen, tn_data_convert, tn_data_check, tn_data_stat, tn_data_sample,
-    tn_data_ckpt;
+    tn_data_ckpt, tn_data_lifecycle;
 
 extern const char *const tn_thread_words[];      /* all */
 extern const char *const tn_compression_words[]; /* of files that are written */

@@ -7,15 +7,16 @@
 
 #include <string.h>
 
-static const tn_data_tool *const tools[] = {&tn_data_gen,  &tn_data_convert, &tn_data_check,
-                                            &tn_data_stat, &tn_data_sample,  &tn_data_ckpt};
+static const tn_data_tool *const tools[] = {&tn_data_gen,      &tn_data_convert, &tn_data_check,
+                                            &tn_data_stat,     &tn_data_sample,  &tn_data_ckpt,
+                                            &tn_data_lifecycle};
 
 enum { N_TOOLS = sizeof tools / sizeof tools[0] };
 
 static const tn_program program = {
     .name = "tnet-data",
     .summary = "make, convert, check and describe data sets",
-    .words = "gen | convert | check | stat | sample | ckpt ..",
+    .words = "gen | convert | check | stat | sample | ckpt | lifecycle ..",
     .words_min = 1,
     .words_max = 1,
     .example = "tnet-data check configs/widedeep.yaml",
@@ -25,6 +26,7 @@ static const tn_program program = {
              "stat      say what data holds, slot by slot\n"
              "sample    copy some of the rows, byte for byte\n"
              "ckpt      go from TensorNet's checkpoints to TNet's and back\n"
+             "lifecycle say what rules of leaving would keep of a model\n"
              "\n"
              "'tnet-data gen --help' and so on say more.",
 };

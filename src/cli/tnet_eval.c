@@ -105,21 +105,6 @@ static tn_status choose_data(eval_job *j, const tn_strs **paths, tn_error *err)
     return TN_OK;
 }
 
-/* A checkpoint of a run directory is named with it. */
-static void name_source(eval_job *j, const char *path, const tn_saved *saved)
-{
-    size_t size = strlen(path);
-    while (size > 1 && path[size - 1] == '/') {
-        size--;
-    }
-    tn_text_add(&j->source, path, size);
-    const char *last = strrchr(tn_text_str(&j->source), '/');
-    last = last != NULL ? last + 1 : tn_text_str(&j->source);
-    if (strcmp(last, saved->name) != 0) {
-        tn_text_addf(&j->source, "/%s", saved->name);
-    }
-}
-
 /* Whether the run is still to begin, with the weights of checkpoint.from. */
 static bool is_to_begin(const tn_run *run, const char *dir)
 {
@@ -163,7 +148,7 @@ static tn_status load(eval_job *j, tn_worker *w, tn_error *err)
     tn_status status =
         begins ? load_first_weights(j, w, err) : tn_checkpoint_load(path, w, &saved, err);
     if (status == TN_OK && !begins) {
-        name_source(j, path, &saved);
+        tn_saved_path(path, &saved, &j->source);
         j->findings.at.step = saved.step;
         j->findings.at.samples = saved.samples;
         j->findings.at.epoch = saved.epoch;

@@ -18,7 +18,7 @@ expect() {
 }
 
 # help goes to stdout with code 0, for the program and for each tool
-for tool in "" gen convert check stat sample; do
+for tool in "" gen convert check stat sample lifecycle; do
     expect 0 "$data" $tool --help
     grep -q '^usage: tnet-data' "$dir/out" || fail "no help for '$tool'"
     [ ! -s "$dir/err" ] || fail "help of '$tool' is not silent on stderr"

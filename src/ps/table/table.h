@@ -21,10 +21,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef struct tn_keyset tn_keyset; /* base/keys/keyset.h */
-typedef struct tn_push tn_push;     /* ps/optim/rule.h */
-typedef struct tn_rules tn_rules;   /* ps/optim/rule.h */
-typedef struct tn_team tn_team;     /* base/thread/team.h */
+typedef struct tn_keyset tn_keyset;       /* base/keys/keyset.h */
+typedef struct tn_lifecycle tn_lifecycle; /* ps/table/lifecycle.h */
+typedef struct tn_push tn_push;           /* ps/optim/rule.h */
+typedef struct tn_rules tn_rules;         /* ps/optim/rule.h */
+typedef struct tn_team tn_team;           /* base/thread/team.h */
 
 typedef struct tn_table tn_table;
 
@@ -107,6 +108,10 @@ typedef struct tn_group_rows {
  * other thread inside. TN_E_MEMORY: nothing was removed. */
 tn_status tn_table_sweep(tn_table *t, tn_team *team, uint32_t day, tn_group_rows *out,
                          tn_error *err) TN_MUST_USE;
+
+/* Other rules of when rows leave than those it was made with, one per group, copied: for whoever
+ * asks what they would keep. No other thread inside. */
+void tn_table_set_lifecycle(tn_table *t, const tn_lifecycle *life);
 
 /* From now on the rows that score least leave, when the table, which has these partitions alone,
  * would take more than `limit` bytes: behind each push, in partitions that it has touched, one row

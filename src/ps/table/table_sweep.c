@@ -115,6 +115,11 @@ static void sweep_tile(void *arg, uint32_t tile)
     }
 }
 
+void tn_table_set_lifecycle(tn_table *t, const tn_lifecycle *life)
+{
+    memcpy(t->life, life, t->layout->n_groups * sizeof *life);
+}
+
 tn_status tn_table_sweep(tn_table *t, tn_team *team, uint32_t day, tn_group_rows *out,
                          tn_error *err)
 {

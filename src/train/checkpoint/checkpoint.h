@@ -115,5 +115,7 @@ void tn_checkpoint_days(const tn_run *run, tn_manifest_days *out);
  * checkpoint, or a run directory whose newest good one is taken. */
 tn_status tn_checkpoint_load(const char *path, tn_worker *w, tn_saved *which,
                              tn_error *err) TN_MUST_USE;
+/* Adds the path of the checkpoint that such a load has found. */
+void tn_saved_path(const char *path, const tn_saved *which, tn_text *out);
 
 #endif

@@ -617,3 +617,19 @@ void tn_checkpoint_config(const char *path, tn_text *out)
     tn_text_done(&file);
     tn_arena_free(arena);
 }
+
+void tn_saved_path(const char *path, const tn_saved *which, tn_text *out)
+{
+    size_t size = strlen(path);
+    while (size > 1 && path[size - 1] == '/') {
+        size--;
+    }
+    const size_t from = out->size;
+    TN_ASSERT(size > 0 && which->name[0] != '\0');
+    tn_text_add(out, path, size);
+    const char *last = strrchr(tn_text_str(out) + from, '/');
+    last = last != NULL ? last + 1 : tn_text_str(out) + from;
+    if (strcmp(last, which->name) != 0) {
+        tn_text_addf(out, "/%s", which->name);
+    }
+}
