@@ -18,6 +18,7 @@ enum {
     SPARE_LEAST = 16, /* .. beside these */
     KEPT_SHARE = 64,  /* of the limit: what is left for copies aside */
     ASIDE_SHARE = 32,
+    AHEAD = 8,                   /* rows that are fetched while others are looked at */
     KEY_BITS_LEFT_OUT = 54 - 32, /* below those that tell the rows of a partition apart */
 };
 
@@ -149,48 +150,53 @@ tn_status tn_table_sweep(tn_table *t, tn_team *team, uint32_t day, tn_group_rows
 static uint64_t order_of(const tn_table *t, uint32_t p, const tn_row *row, uint32_t day)
 {
     const tn_row_view view = tn_view_of(t, tn_row_key(row, p), row);
-    const float score = (float)fmax(tn_score_of(tn_life_of(t, view.group), &view, day), 0);
+    const double exact = tn_score_of(tn_life_of(t, view.group), &view, day);
+    const float score = exact > 0 ? (float)exact : 0;
     uint32_t bits;
     memcpy(&bits, &score, sizeof bits);
     return (uint64_t)bits << 32 | (uint32_t)(view.key >> KEY_BITS_LEFT_OUT);
 }
 
-/* The one that comes k-th of a list, from 0 (Hoare's FIND). The list is left in another order. */
+/* Of a list of n, in `bin`: how many have each value in the eight highest bits in which any two of
+ * the list differ. Returns how far these bits stand above the lowest; 64: all are equal. */
+static uint32_t spread_out(const uint64_t *list, uint32_t n, uint32_t bin[256])
+{
+    uint64_t differ = 0;
+    for (uint32_t i = 1; i < n; i++) {
+        differ |= list[i] ^ list[0];
+    }
+    if (differ == 0) {
+        return 64;
+    }
+    const uint32_t width = 64 - (uint32_t)__builtin_clzll(differ);
+    const uint32_t shift = width > 8 ? width - 8 : 0;
+    memset(bin, 0, 256 * sizeof *bin);
+    for (uint32_t i = 0; i < n; i++) {
+        bin[list[i] >> shift & 255]++;
+    }
+    return shift;
+}
+
+/* The one that comes k-th of a list, from 0: by its highest bits, then among those that share them.
+ * Rows that were seen once score the same, so comparisons would be guessed wrong half of the time.
+ * The list is overwritten. */
 static uint64_t select_one(uint64_t *list, uint32_t n, uint32_t k)
 {
-    uint32_t from = 0;
-    uint32_t to = n; /* it is one of list[from .. to) */
-    while (to - from > 1) {
-        const uint64_t pivot = list[from + (to - from) / 2];
-        uint32_t i = from;
-        uint32_t j = to - 1;
-        while (i <= j) {
-            while (list[i] < pivot) {
-                i++;
-            }
-            while (list[j] > pivot) {
-                j--;
-            }
-            if (i > j) {
-                break;
-            }
-            const uint64_t swap = list[i];
-            list[i++] = list[j];
-            list[j] = swap;
-            if (j == from) {
-                break;
-            }
-            j--;
+    uint32_t bin[256];
+    for (uint32_t shift; (shift = spread_out(list, n, bin)) < 64;) {
+        uint32_t b = 0;
+        for (; k >= bin[b]; b++) {
+            k -= bin[b];
         }
-        if (k <= j && j + 1 < to) {
-            to = j + 1;
-        } else if (k >= i) {
-            from = i;
-        } else {
-            break; /* between them all are equal */
+        uint32_t kept = 0;
+        for (uint32_t i = 0; i < n; i++) {
+            const uint64_t order = list[i];
+            list[kept] = order; /* stays only if the next line says so */
+            kept += (order >> shift & 255) == b;
         }
+        n = kept;
     }
-    return list[k];
+    return list[0];
 }
 
 /* Rows with those that another push may add, so that it takes no chunk. */
@@ -235,6 +241,7 @@ static uint32_t list_orders(const tn_table *t, uint32_t p, uint32_t day, uint64_
     for (uint32_t r = 0; r < t->layout->n_records; r++) {
         const tn_slab *slab = &t->partition[p].shelf[r].slab;
         for (uint32_t i = 0; i < slab->n_rows; i++, n++) {
+            __builtin_prefetch(tn_slab_at(slab, i + AHEAD < slab->n_rows ? i + AHEAD : i));
             out[n] = order_of(t, p, tn_slab_at(slab, i), day);
             copy[n] = out[n];
         }
