@@ -89,3 +89,49 @@ expect 5 tnet-data lifecycle log.yaml run.name=none
 expect 2 tnet-data lifecycle
 expect 3 tnet-data lifecycle log.yaml modle=lr
 expect 4 tnet-data lifecycle log.yaml run.name=all --data absent.ffm
+
+# ---- killed again and again while rows expire and a full table lets others go: the model of a run that was not ----
+expect 0 tnet-data gen --to 'new-{day:%Y%m%d}.ffm' rows=40000 days=4 drift=.4 slots=4 ids=30000 zipf=0 --config-to new.yaml
+cat >>new.yaml <<'END2'
+embedding: {memory: 2MB, on_full: evict, expiry: {ttl_days: 1}}
+train: {batch: 100, threads: 2}
+checkpoint: {every: 30steps}
+log: {progress: false}
+END2
+sweeps_of() { # day, rows that are left, expired; those evicted are counted from the last start on
+    sed -n 's/.*"kind":"sweep".*"day":\([0-9]*\),"rows":\([0-9]*\),"bytes":[0-9]*,"expired":\([0-9]*\),"evicted".*,"seconds":.*/\1 \2 \3/p' "runs/$1/metrics.jsonl" | sort -u
+}
+expect 0 tnet-train new.yaml run.name=whole
+sweeps_of whole >want
+[ "$(awk '$3 > 0' want | wc -l)" -ge 2 ] || fail "rows do not expire: $(cat want)"
+grep -q '"evicted":[1-9]' runs/whole/metrics.jsonl || fail "the table is never full"
+seed=${TNET_SEED:-$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}
+echo "lifecycle: seed $seed"
+kills=0
+i=0
+while :; do
+    i=$((i + 1))
+    [ "$i" -le 50 ] || fail "seed $seed: no end after 50 starts"
+    tnet-train new.yaml run.name=cut >out 2>err &
+    pid=$!
+    children="$children $pid"
+    if [ "$i" -le 4 ]; then
+        sleep "$(awk -v seed="$seed" -v i="$i" 'BEGIN { srand(seed + i); printf "%.3f", 0.05 + 0.4 * rand() }')"
+        kill -s KILL "$pid" 2>null || true
+    fi
+    got=0
+    { wait "$pid" || got=$?; } 2>null
+    [ "$got" -eq 0 ] && break
+    [ "$got" -eq 137 ] || fail "seed $seed: exit code $got: $(tail -n 3 err)"
+    kills=$((kills + 1))
+done
+echo "lifecycle: $kills kills"
+sweeps_of cut >got
+cmp want got || fail "seed $seed: other rows leave: $(diff want got)"
+for file in "runs/whole/$(cut -d' ' -f1 runs/whole/LATEST)"/*; do
+    case $(basename "$file") in
+    sparse-* | dense-*)
+        cmp "$file" "runs/cut/$(cut -d' ' -f1 runs/cut/LATEST)/$(basename "$file")" || fail "seed $seed: $(basename "$file") differs"
+        ;;
+    esac
+done
