@@ -43,10 +43,11 @@ static void train(uint32_t threads, const char *options, outcome *out)
 static void one_two_and_four_threads_give_the_same_bits(void **state)
 {
     (void)state;
-    const char *options[] = {"rowwise=true", "l2=.01", "rowwise=true l2=.01 l2_mode=dense"};
+    const char *options[] = {"rowwise=true", "l2=.01", "rowwise=true l2=.01 l2_mode=dense",
+                             "rowwise=true l2=.01 l2_mode=exact"};
     outcome *one = tn_alloc(1, sizeof *one, "an outcome");
     outcome *more = tn_alloc(1, sizeof *more, "an outcome");
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < 4; i++) {
         train(1, options[i], one);
         for (uint32_t threads = 2; threads <= 4; threads *= 2) {
             train(threads, options[i], more);

@@ -6,7 +6,8 @@
  * Rows are lazy: only those of the batch move. t is the row's own count of updates (`bias: row`),
  * the global step (PyTorch's SparseAdam) or nothing (TensorNet: the first step is 3.16 lr).
  *
- * AdamW: w *= 1 - lr wd, then Adam; no l2. Rows decay when touched.
+ * AdamW: w *= 1 - lr wd, then Adam; no l2. l2_mode says whether rows decay in steps that they miss;
+ * their means and counts stay as they are then.
  */
 #include "config/field.h"
 #include "ps/optim/optim.h"
@@ -269,11 +270,21 @@ static void adamw_update_rows(const void *opts, const tn_update *u, const tn_row
     update_rows(&o->adam, u, o->wd, rows);
 }
 
+TN_HOT static void adamw_decay(const void *opts, const tn_update *u, size_t n, float *w)
+{
+    const adamw_opts *o = opts;
+    const float shrink = (float)(1 - u->lr * o->wd);
+    for (size_t i = 0; i < n; i++) {
+        w[i] *= shrink;
+    }
+}
+
 static const tn_field adamw_fields[] = {
     TN_RULE_LR("1e-3"),
     ADAM_FIELDS,
     TN_FIELD_F64(adamw_opts, wd, "0.01", 0, 1e3, "", "weight decay: w shrinks by lr * wd a step"),
     TN_RULE_L1,
+    TN_RULE_REACH("wd"),
     TN_RULE_CHAIN,
     TN_FIELD_END,
 };
@@ -282,4 +293,5 @@ const tn_optim tn_optim_adamw = {
     TN_OPTIM_MEMBERS(adamw, "Adam with decoupled weight decay (Loshchilov 2019)"),
     TN_OPTIM_UPDATES(adamw),
     .states = adam_states,
+    .decay = adamw_decay,
 };

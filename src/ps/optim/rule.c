@@ -46,6 +46,13 @@ TN_HOT static double chain_square_sum(size_t n, const float *x)
     return tn_square_sum(n, x);
 }
 
+bool tn_rule_reaches(const tn_rule *rule, uint32_t l2_mode)
+{
+    const tn_rule_opts *o = rule->opts;
+    const bool changes = rule->optim->decay != NULL || (o->l2 != 0 && !rule->optim->own_l2);
+    return changes && o->l2_mode == l2_mode;
+}
+
 bool tn_rule_plain(const tn_rule *rule)
 {
     const tn_rule_opts *o = rule->opts;
@@ -219,5 +226,11 @@ void tn_rule_update(const tn_rule *rule, const tn_update *u, size_t n, float *w,
                     float *const state[], const float *g)
 {
     rule->optim->update(rule->opts, u, n, w, state, g);
+    finish(rule, u, n, w);
+}
+
+void tn_rule_decay(const tn_rule *rule, const tn_update *u, size_t n, float *w)
+{
+    rule->optim->decay(rule->opts, u, n, w);
     finish(rule, u, n, w);
 }

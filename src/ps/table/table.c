@@ -87,7 +87,8 @@ static void plan_record(tn_table *t, uint32_t record, uint64_t seed)
     }
     plan->together = TN_DIM_MAX / widest < TN_LOOK_KEYS ? TN_DIM_MAX / widest : TN_LOOK_KEYS;
     plan->n_segments = first < t->layout->n_groups ? r->n_segments : 0;
-    plan->stride = stride_of(plan->n_floats);
+    plan->last = t->exact ? plan->n_floats : 0;
+    plan->stride = stride_of(plan->n_floats + t->exact);
     t->plain = t->plain && width == r->width;
 }
 
@@ -96,9 +97,8 @@ static void plan_rules(tn_table *t)
     for (uint32_t g = 0; g < t->layout->n_groups; g++) {
         for (uint32_t s = 0; s < tn_record_of(t->layout, g)->n_segments; s++) {
             const tn_rule *rule = tn_rule_of(t, g, s);
-            const tn_rule_opts *o = rule->opts;
-            bool dense = o->l2 != 0 && !rule->optim->own_l2 && o->l2_mode == TN_L2_DENSE;
-            t->sweeps = t->sweeps || dense;
+            t->sweeps = t->sweeps || tn_rule_reaches(rule, TN_L2_DENSE);
+            t->exact = t->exact || tn_rule_reaches(rule, TN_L2_EXACT);
             t->plain = t->plain && tn_rule_plain(rule);
         }
     }
@@ -207,12 +207,15 @@ tn_status tn_table_new(tn_table **out, const tn_table_opts *opts, tn_error *err)
     tn_row_positions_init(&t->positions);
     tn_changed_rows_init(&t->changes);
     tn_page_arena_init(&t->pages, opts->huge_pages);
-    const tn_status status = allocate(t, err);
+    tn_status status = allocate(t, err);
+    if (status == TN_OK) {
+        build(t, opts);
+        status = t->exact ? TN_ALLOC(t->steps, TN_STEPS_KEPT, "steps of the table", err) : TN_OK;
+    }
     if (status != TN_OK) {
         tn_table_free(t);
         return status;
     }
-    build(t, opts);
     *out = t;
     return TN_OK;
 }
@@ -248,6 +251,7 @@ void tn_table_free(tn_table *t)
     tn_free(t->life);
     tn_free(t->evicted_of);
     tn_free(t->plan);
+    tn_free(t->steps);
     tn_free(t);
 }
 
@@ -419,6 +423,7 @@ tn_status tn_table_walk(tn_table *t, uint32_t partition, tn_row_visit *visit, vo
     TN_ASSERT(partition < TN_PARTITIONS);
     tn_partition *p = &t->partition[partition];
     pthread_mutex_lock(&p->lock);
+    tn_partition_catch_up(t, partition, t->n_steps);
     tn_status status = walk_locked(t, partition, visit, arg, err);
     pthread_mutex_unlock(&p->lock);
     return status;
@@ -478,6 +483,7 @@ tn_status tn_refill_add(tn_refill *r, const tn_row_view *view, tn_error *err)
     tn_row_set_count(view->show, &row->show_high, &row->show_low);
     tn_row_set_count(view->click, &row->click_high, &row->click_low);
     memcpy(row->data, view->data, view->n_floats * sizeof *view->data);
+    tn_row_set_last(t, row, t->n_steps);
     return TN_OK;
 }
 

@@ -1,4 +1,5 @@
 /* table_pull.c - rows copied out of the table: for training, which creates, and for evaluation. */
+#include "ps/table/table_missed.h"
 #include "ps/table/tabledef.h"
 
 #include "base/math/rng.h"
@@ -24,6 +25,9 @@ static void init_rows(const tn_table *t, uint32_t group, const uint64_t *key, tn
             tn_states_of(s, row[r], state);
             rule->optim->init(rule->opts, s->dim, w[r], state);
         }
+    }
+    for (uint32_t r = 0; t->exact && r < n; r++) {
+        tn_row_set_last(t, row[r], t->n_steps);
     }
 }
 
@@ -161,6 +165,9 @@ static tn_status pull_run(tn_table_job *job, uint32_t tile, tn_range run, tn_err
     if (fetch_new(job, run, row) > 0) {
         TN_TRY(create_rows(job, tile, run, row, err));
     }
+    if (job->t->exact) {
+        tn_rows_catch_up(job->t, job->keys, run, row, 0);
+    }
     copy_run(job, run, row);
     if (job->hint != NULL) {
         memcpy(job->hint->row + run.from, row, (run.to - run.from) * sizeof(tn_row *));
@@ -202,6 +209,14 @@ static void pull_tile(void *arg, uint32_t tile)
     }
 }
 
+/* For rows that make up for missed steps while a cut is open: their copies. */
+static void wait_for_room(tn_table *t, const tn_keyset *keys)
+{
+    if (t->exact && tn_changed_rows_watched(&t->changes)) {
+        tn_changed_rows_wait(&t->changes, keys->n * tn_longest_row(t));
+    }
+}
+
 tn_status tn_table_pull(tn_table *t, tn_team *team, const tn_keyset *keys, float *rows,
                         tn_error *err)
 {
@@ -212,6 +227,7 @@ tn_status tn_table_pull(tn_table *t, tn_team *team, const tn_keyset *keys, float
     if (!t->sweeps) {
         TN_TRY(tn_row_positions_write(&t->positions, keys, &job.hint, err));
     }
+    wait_for_room(t, keys);
     tn_team_run(team, TN_TABLE_TILES, pull_tile, &job);
     tn_status status = atomic_load(&job.failed) ? job.status : TN_OK;
     tn_row_positions_release(&t->positions, job.hint, status == TN_OK);
@@ -235,6 +251,9 @@ static void peek_run(const tn_table_job *job, tn_range run)
     const tn_table *t = job->t;
     const tn_keyset *keys = job->keys;
     tn_look_up(t, keys, run, false, row);
+    if (t->exact) {
+        tn_rows_catch_up(job->t, keys, run, row, 0);
+    }
     for (uint32_t k = run.from; k < run.to; k++) {
         tn_row *r = row[k - run.from];
         uint32_t group = keys->group[k];
@@ -274,5 +293,6 @@ void tn_table_peek(tn_table *t, tn_team *team, const tn_keyset *keys, const bool
     tn_table_job job = {.t = t, .keys = keys, .missing_init = missing_init};
     job.rows = rows;
     job.missing = missing;
+    wait_for_room(t, keys);
     tn_team_run(team, TN_TABLE_TILES, peek_tile, &job);
 }

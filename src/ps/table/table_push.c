@@ -12,6 +12,7 @@
  * The norm is taken on the same way: by a pass of its own before the push, which a global clip
  * needs, or while rows are updated.
  */
+#include "ps/table/table_missed.h"
 #include "ps/table/tabledef.h"
 
 #include "base/core/compiler.h"
@@ -33,10 +34,11 @@ typedef struct scratch {
 typedef struct batch {
     uint32_t group, n;
     tn_row *const *row;   /* NULL, where only norms are taken: none, its weights are zeros */
-    const uint32_t *at;   /* of each row's gradient in the batch; NULL: rows that are swept */
+    const uint32_t *at;   /* of each row's gradient in the batch; NULL: rows that are not in it */
     const uint32_t *show; /* NULL: likewise */
     double *norm2;        /* of each gradient, added to; NULL: not wanted */
     bool updates;
+    uint32_t l2_mode; /* of rows that are not in the batch: rules of this mode change them */
 } batch;
 
 static void look_up(const tn_table_job *job, tn_range run, tn_row **row)
@@ -56,12 +58,6 @@ static void look_up(const tn_table_job *job, tn_range run, tn_row **row)
     }
 }
 
-static bool is_swept(const tn_rule *rule)
-{
-    const tn_rule_opts *o = tn_rule_common(rule);
-    return o->l2 != 0 && o->l2_mode == TN_L2_DENSE && !rule->optim->own_l2;
-}
-
 /* Adds 1 to the counts of rows. */
 static void count_updates(const tn_plan_segment *seg, const tn_row_run *rows, uint32_t *counts)
 {
@@ -73,17 +69,20 @@ static void count_updates(const tn_plan_segment *seg, const tn_row_run *rows, ui
     }
 }
 
+static tn_update update_of(const tn_rule *rule, const tn_push *push)
+{
+    return (tn_update){.lr = tn_rule_common(rule)->lr * push->lr_factor,
+                       .t = push->step + 1,
+                       .step = push->step + 1};
+}
+
 /* One update of a segment of some rows. */
-static void update_segment(const tn_table_job *job, const tn_plan_segment *seg, const tn_rule *rule,
+static void update_segment(const tn_push *push, const tn_plan_segment *seg, const tn_rule *rule,
                            const tn_row_run *of)
 {
     tn_row_run rows = *of;
     uint32_t counts[TN_LOOK_KEYS];
-    const tn_update u = {
-        .lr = tn_rule_common(rule)->lr * job->push->lr_factor,
-        .t = job->push->step + 1,
-        .step = job->push->step + 1,
-    };
+    const tn_update u = update_of(rule, push);
     for (uint32_t s = 0; s < seg->n_states; s++) {
         rows.state[s] = seg->state[s] - seg->w;
     }
@@ -124,15 +123,25 @@ static void train_segment(const tn_table_job *job, const batch *b, uint32_t segm
         }
     }
     if (b->updates) {
-        update_segment(job, seg, rule, &rows);
+        update_segment(job->push, seg, rule, &rows);
     }
 }
 
 static void train_segments(const tn_table_job *job, const batch *b, scratch *s)
 {
-    for (uint32_t i = 0; i < tn_plan_of(job->t, b->group)->n_segments; i++) {
-        if (b->at != NULL || is_swept(tn_rule_of(job->t, b->group, i))) {
+    const tn_plan *plan = tn_plan_of(job->t, b->group);
+    for (uint32_t i = 0; i < plan->n_segments; i++) {
+        const tn_rule *rule = tn_rule_of(job->t, b->group, i);
+        if (b->at == NULL && !tn_rule_reaches(rule, b->l2_mode)) {
+            continue;
+        }
+        if (b->at != NULL || rule->optim->decay == NULL) {
             train_segment(job, b, i, s);
+            continue;
+        }
+        const tn_update u = update_of(rule, job->push);
+        for (uint32_t r = 0; b->updates && r < b->n; r++) {
+            tn_rule_decay(rule, &u, plan->segment[i].dim, b->row[r]->data + plan->segment[i].w);
         }
     }
 }
@@ -146,10 +155,24 @@ static void train_batch(const tn_table_job *job, const batch *all, scratch *s)
         b.n = left < most ? left : most;
         train_segments(job, &b, s);
         b.row += b.n;
-        b.at += b.n;
-        b.show += b.n;
+        b.at = b.at != NULL ? b.at + b.n : NULL;
+        b.show = b.show != NULL ? b.show + b.n : NULL;
         b.norm2 = b.norm2 != NULL ? b.norm2 + b.n : NULL;
     }
+}
+
+void tn_rows_miss(const tn_table_job *job, uint32_t l2_mode, uint32_t n, tn_row *const *row,
+                  double *norm2)
+{
+    scratch s;
+    train_batch(job,
+                &(batch){.group = tn_row_group(*row),
+                         .n = n,
+                         .row = row,
+                         .norm2 = norm2,
+                         .updates = job->updates,
+                         .l2_mode = l2_mode},
+                &s);
 }
 
 /* ---- runs of keys ---- */
@@ -174,7 +197,7 @@ static void train_some(const tn_table_job *job, tn_range run, uint32_t kind, scr
     }
     train_batch(job,
                 &(batch){job->t->kind_group[kind], n, row, at, show, job->sums ? norm2 : NULL,
-                         job->updates},
+                         job->updates, 0},
                 s);
     for (uint32_t i = 0; job->sums && i < n; i++) {
         s->norm2[place[i]] = norm2[i];
@@ -190,8 +213,8 @@ static void train_each(const tn_table_job *job, tn_range run, scratch *s)
         const bool updates = job->updates && *row != NULL;
         double *norm2 = job->sums ? &s->norm2[k - run.from] : NULL;
         if (updates || job->sums) {
-            const batch one = {keys->group[k], 1,     row,    keys->at + k,
-                               keys->show + k, norm2, updates};
+            const batch one = {keys->group[k], 1,     row,     keys->at + k,
+                               keys->show + k, norm2, updates, 0};
             train_segments(job, &one, s);
         }
     }
@@ -211,7 +234,8 @@ static void train_run(const tn_table_job *job, tn_range run, bool lacks, scratch
     } else if (t->n_kinds == 1) { /* as it nearly always is */
         train_batch(job,
                     &(batch){t->kind_group[0], n, s->row, job->keys->at + run.from,
-                             job->keys->show + run.from, job->sums ? s->norm2 : NULL, job->updates},
+                             job->keys->show + run.from, job->sums ? s->norm2 : NULL, job->updates,
+                             0},
                     s);
     } else {
         for (uint32_t i = 0; i < t->n_kinds; i++) {
@@ -258,19 +282,13 @@ static inline void touch_row(const tn_table_job *job, uint32_t k, tn_row *row)
     row->seen = seen | (row->seen & TN_ROW_GROUP_HIGH);
 }
 
-/* A row that is about to be updated, while changes are watched. */
-static void note_change(tn_table *t, uint64_t key, tn_row *row)
-{
-    if (tn_row_stamp(row) != t->changes.stamp) {
-        tn_changed_rows_note(&t->changes, key, row, tn_plan_of(t, tn_row_group(row))->stride,
-                             false);
-    }
-}
-
 /* Before the rows of a run are updated. Returns whether some key has no row. */
 static bool touch_rows(const tn_table_job *job, tn_range run, tn_row *const *rows)
 {
     bool lacks = false;
+    if (job->t->exact) {
+        tn_rows_catch_up(job->t, job->keys, run, rows, 1);
+    }
     for (uint32_t k = run.from; k < run.to; k++) {
         tn_row *row = rows[k - run.from];
         if (row == NULL) {
@@ -278,7 +296,7 @@ static bool touch_rows(const tn_table_job *job, tn_range run, tn_row *const *row
             continue;
         }
         if (job->watched) {
-            note_change(job->t, job->keys->key[k], row);
+            tn_row_note_change(job->t, job->keys->key[k], row);
         }
         touch_row(job, k, row);
     }
@@ -287,30 +305,45 @@ static bool touch_rows(const tn_table_job *job, tn_range run, tn_row *const *row
 
 /* ---- tiles ---- */
 
+/* Rows outside the batch. Adds their squared norms, where they are wanted, row by row. */
+static void sweep_rows(const tn_table_job *job, uint32_t n, tn_row *const *row, double *sum)
+{
+    for (uint32_t from = 0, alike; from < n; from += alike) {
+        double norm2[TN_LOOK_KEYS] = {0};
+        alike = tn_rows_alike(job->t, n - from, row + from);
+        tn_rows_miss(job, TN_L2_DENSE, alike, row + from, job->sums ? norm2 : NULL);
+        for (uint32_t i = 0; i < alike; i++) {
+            *sum += norm2[i];
+        }
+    }
+}
+
 /* Sweeps the rows of a tile that no look-up has marked, and forgets the marks. Returns the squared
  * norm, where it is wanted. */
-static double sweep(const tn_table_job *job, uint32_t tile, scratch *s)
+static double sweep(const tn_table_job *job, uint32_t tile)
 {
     uint32_t n_records = job->t->layout->n_records;
     uint32_t n_shelves = TN_TILE_PARTITIONS * n_records;
     tn_shelf *shelf = job->t->shelves + (size_t)tile * n_shelves;
+    tn_row *row[TN_LOOK_KEYS];
     double sum = 0;
     for (uint32_t i = 0; i < n_shelves; i++, shelf++) {
+        uint32_t n = 0;
         for (uint32_t number = 0; number < shelf->slab.n_rows; number++) {
-            tn_row *row = tn_slab_at(&shelf->slab, number);
             if (tn_shelf_is_marked(shelf, number)) {
                 continue;
             }
+            row[n] = tn_slab_at(&shelf->slab, number);
             if (job->watched) {
-                note_change(job->t, tn_row_key(row, tile * TN_TILE_PARTITIONS + i / n_records),
-                            row);
+                const uint32_t partition = tile * TN_TILE_PARTITIONS + i / n_records;
+                tn_row_note_change(job->t, tn_row_key(row[n], partition), row[n]);
             }
-            double norm2 = 0;
-            const batch one = {tn_row_group(row),         1,           &row, NULL, NULL,
-                               job->sums ? &norm2 : NULL, job->updates};
-            train_segments(job, &one, s);
-            sum += norm2;
+            if (++n == TN_LOOK_KEYS) {
+                sweep_rows(job, n, row, &sum);
+                n = 0;
+            }
         }
+        sweep_rows(job, n, row, &sum);
         tn_shelf_unmark(shelf);
     }
     return sum;
@@ -333,7 +366,7 @@ static void train_tile(void *arg, uint32_t tile)
         const bool lacks = job->updates && touch_rows(job, run, s.row);
         train_run(job, run, lacks, &s, &sum);
     }
-    job->norm2[tile] = sum + (t->sweeps ? sweep(job, tile, &s) : 0);
+    job->norm2[tile] = sum + (t->sweeps ? sweep(job, tile) : 0);
     if (t->room.bytes > 0 && job->updates) {
         tn_tile_evict(t, job->keys, tile, job->push->day);
     }
@@ -418,6 +451,9 @@ static double push_rows(tn_table *t, tn_team *team, tn_table_job *job)
     job->hint = tn_row_positions_read(&t->positions, keys);
     tn_team_run(team, TN_TABLE_TILES, train_tile, job);
     tn_row_positions_release(&t->positions, job->hint, true);
+    if (t->exact) {
+        tn_table_add_step(t, team, job->push);
+    }
     return sum_of_tiles(job);
 }
 

@@ -280,6 +280,7 @@ tn_status tn_cut_open(tn_cut **out, tn_table *t, bool delta, tn_error *err)
     *out = NULL;
     tn_changed_rows *c = &t->changes;
     TN_ASSERT(!c->open && (!delta || tn_table_knows_changes(t)));
+    TN_ASSERT(t->n_steps == 0);
     TN_TRY(need_changes(c, err));
     tn_cut *cut = NULL;
     TN_TRY(TN_ALLOC(cut, 1, "a cut of the table", err));

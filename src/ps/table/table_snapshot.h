@@ -9,7 +9,8 @@
  * same bits as if no row had changed. Copies take at most a quarter of the
  * table (but always 64 MB, and not more than what its limit leaves); beyond, pushes wait for the
  * walks; from half of that on, each push waits for the walk of one partition, at most some 20 ms.
- * Rules with l2_mode: dense touch every row in every push: these wait until the cut is closed.
+ * Rules with l2_mode: dense touch every row in every push: these wait until the cut is closed. With
+ * l2_mode: exact all rows must have caught up (tn_table_catch_up) when a cut is opened.
  *
  * A delta holds the rows that were touched or created since the cut before. For that the table must
  * be tracked, which costs eight bytes per row that is touched between two cuts.
