@@ -14,6 +14,7 @@
 #include "train/step/worker.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { VALUES = 4, CELL = 26, NAME = 20 };
