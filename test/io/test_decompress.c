@@ -89,14 +89,14 @@ static void add_snappy(tn_text *out, const char *text)
 }
 
 static const struct {
-    uint32_t compression;
     void (*add)(tn_text *, const char *);
+    uint32_t compression;
     bool many; /* members may follow one another */
-} kinds[] = {{TN_COMPRESSION_GZIP, add_gzip, true},
-             {TN_COMPRESSION_ZLIB, add_zlib, false},
-             {TN_COMPRESSION_ZSTD, add_zstd, true},
-             {TN_COMPRESSION_LZ4, add_lz4, true},
-             {TN_COMPRESSION_SNAPPY, add_snappy, true}};
+} kinds[] = {{add_gzip, TN_COMPRESSION_GZIP, true},
+             {add_zlib, TN_COMPRESSION_ZLIB, false},
+             {add_zstd, TN_COMPRESSION_ZSTD, true},
+             {add_lz4, TN_COMPRESSION_LZ4, true},
+             {add_snappy, TN_COMPRESSION_SNAPPY, true}};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 typedef struct memory {

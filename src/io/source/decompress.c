@@ -192,6 +192,7 @@ static void zstd_end(tn_decompressor *d)
     (void)s->drop(s->stream);
 }
 
+// NOLINTNEXTLINE(readability-non-const-parameter): libzstd writes to it
 static outcome zstd_step(tn_decompressor *d, unsigned char *out, size_t room, size_t *made)
 {
     zstd *s = d->state;
@@ -444,9 +445,9 @@ void tn_decompressor_free(tn_decompressor *d)
 
 static tn_status damaged(const tn_decompressor *d, const char *how, tn_error *err)
 {
+    const uint64_t place = d->before + d->at;
     return tn_fail(err, TN_E_DATA, "%s:@%llu: error: %s %s stream", d->path,
-                   (unsigned long long)(d->before + d->at), how,
-                   tn_compression_name(d->compression));
+                   (unsigned long long)place, how, tn_compression_name(d->compression));
 }
 
 static tn_status failed(const tn_decompressor *d, outcome o, tn_error *err)
