@@ -625,12 +625,12 @@ static void add_rest(const tn_report *r, const tn_saved *saved, tn_text *t)
 /* The last day that a run over days has learned; null: none yet. */
 static void add_day(const tn_manifest_days *days, tn_text *t)
 {
-    char day[TN_DAY_TEXT];
-    if (days->used) {
-        if (days->n > 0) {
-            tn_day_text(days->range[days->n - 1].last, day);
-        }
-        tn_json_str(t, "day", days->n > 0 ? day : NULL);
+    if (days->used && days->n > 0) {
+        char day[TN_DAY_TEXT];
+        tn_day_text(days->range[days->n - 1].last, day);
+        tn_json_str(t, "day", day);
+    } else if (days->used) {
+        tn_json_str(t, "day", NULL);
     }
 }
 
