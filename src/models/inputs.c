@@ -280,7 +280,8 @@ static bool add_counts(tn_record *r, const tn_model_input *in, const tn_model_sl
 
 static bool same_record(const tn_record *a, const tn_record *b)
 {
-    bool same = a->n_segments == b->n_segments && a->counts.dim == b->counts.dim;
+    bool same =
+        a->n_segments == b->n_segments && a->counts.dim == b->counts.dim && a->waits == b->waits;
     for (uint32_t i = 0; same && i < a->n_segments; i++) {
         same = a->segment[i].dim == b->segment[i].dim &&
                strcmp(a->segment[i].name, b->segment[i].name) == 0;
@@ -337,6 +338,49 @@ static bool add_slots(tn_record *of_group, const tn_model_input *in, const tn_fe
     return good;
 }
 
+static bool is_embedding(const tn_model_inputs *inputs, const char *name)
+{
+    bool is = false;
+    for (uint32_t i = 0; i < inputs->n; i++) {
+        const tn_model_input *in = &inputs->input[i];
+        is = is || (!in->numeric && !in->cvm && strcmp(in->name, name) == 0);
+    }
+    return is;
+}
+
+static bool check_waits(const tn_group_waits *waits, const tn_model_inputs *inputs, tn_diag *diag)
+{
+    for (uint32_t u = 0; waits->any && u < waits->uses.n; u++) {
+        if (!is_embedding(inputs, waits->uses.item[u])) {
+            tn_diag_error(diag, waits->at,
+                          "admission: 'uses' names '%s', which is no embedding "
+                          "input of the model",
+                          waits->uses.item[u]);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Which of a record's segments wait. */
+static bool add_waits(tn_record *of_group, const tn_model_inputs *inputs, const tn_features *f,
+                      tn_diag *diag)
+{
+    bool good = true;
+    for (uint32_t g = 0; good && f->waits != NULL && g < f->n_groups; g++) {
+        const tn_group_waits *waits = &f->waits[g];
+        tn_record *r = &of_group[g];
+        good = check_waits(waits, inputs, diag);
+        for (uint32_t s = 0; waits->any && s < r->n_segments; s++) {
+            const bool named = tn_strs_has(&waits->uses, r->segment[s].name);
+            if (waits->uses.n == 0 || named) {
+                r->waits |= (uint16_t)(1U << s);
+            }
+        }
+    }
+    return good;
+}
+
 const tn_layout *tn_layout_make(const tn_model_inputs *inputs, const tn_features *f,
                                 const tn_binder *b)
 {
@@ -356,7 +400,7 @@ const tn_layout *tn_layout_make(const tn_model_inputs *inputs, const tn_features
         const tn_model_input *in = &inputs->input[i];
         good = (!in->cvm || add_slots(of_group, in, f, b->diag)) && good;
     }
-    if (!good) {
+    if (!good || !add_waits(of_group, inputs, f, b->diag)) {
         return NULL;
     }
     tn_layout *layout = TN_NEW(b->arena, tn_layout);

@@ -46,6 +46,13 @@ typedef struct tn_model_slot {
     tn_strs uses; /* inputs that may take it; n 0: all */
 } tn_model_slot;
 
+/* Which segments of a group's keys wait for admission (base/keys/record.h). */
+typedef struct tn_group_waits {
+    bool any;
+    tn_strs uses; /* embedding inputs; n 0: all */
+    const tn_origin *at;
+} tn_group_waits;
+
 typedef struct tn_features {
     uint32_t n_slots;
     const tn_model_slot *slot;
@@ -55,6 +62,7 @@ typedef struct tn_features {
     uint32_t n_groups;
     const tn_share_group *group; /* record is not set */
     const uint32_t *group_class; /* groups of one class may share a record (equal optimizers) */
+    const tn_group_waits *waits; /* of each group; NULL: none waits */
 } tn_features;
 
 /* One entry of `inputs:`, resolved. */
@@ -85,7 +93,8 @@ tn_pool tn_input_pool(const tn_model_input *input, const tn_model_slot *slot);
 /* Columns of an input. */
 uint64_t tn_input_cols(const tn_model_input *input, const tn_features *features);
 
-/* NULL: faults (a shared group with two widths, too many segments). */
+/* NULL: faults (a shared group with two widths, too many segments, an input that is to wait and is
+ * none). */
 const tn_layout *tn_layout_make(const tn_model_inputs *inputs, const tn_features *features,
                                 const tn_binder *b);
 

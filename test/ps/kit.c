@@ -186,7 +186,7 @@ static tn_status take(void *arg, const tn_row_view *view, tn_error *err)
     (void)err;
     wanted *w = arg;
     if (view->key == w->key) {
-        assert_in_range(view->n_floats, 1, sizeof w->out->data / sizeof w->out->data[0]);
+        assert_in_range(view->n_floats, 0, sizeof w->out->data / sizeof w->out->data[0]);
         w->out->view = *view;
         memcpy(w->out->data, view->data, view->n_floats * sizeof(float));
         w->out->view.data = w->out->data;

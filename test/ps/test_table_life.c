@@ -16,6 +16,11 @@
 
 enum { KEYS = 20000, SALT = 9 };
 
+#define AT_ONCE                                                                                    \
+    {                                                                                              \
+        .probability = 1                                                                           \
+    }
+
 static const tn_lifecycle none = TN_LIFECYCLE_NONE;
 
 static onetable begin(const tn_lifecycle *life)
@@ -196,19 +201,19 @@ static void a_row_leaves_by_age_score_show_or_norm(void **state)
     (void)state;
     const double no = (double)NAN;
     const bound_case cases[] = {
-        {"nothing", {1, 1, .1, no, no, no, no, false}, {0}},
-        {"29 days", {1, 1, .1, 29, no, no, no, false}, {true, true, false, false}},
-        {"30 days", {1, 1, .1, 30, no, no, no, false}, {false}},
-        {"score", {1, 1, .1, no, .8, no, no, false}, {true, false, true, false}},
-        {"score, decayed", {.9, 1, .1, no, .8, no, no, false}, {true, true, true, false}},
-        {"show", {1, 1, .1, no, no, 2, no, false}, {true, false, true, false}},
-        {"show, decayed", {.9, 1, .1, no, no, 3, no, false}, {true, true, true, false}},
-        {"norm", {1, 1, .1, no, no, no, 1e9, false}, {true, true, true, true}},
-        {"no norm", {1, 1, .1, no, no, no, 1e-9, false}, {false}},
-        {"or", {1, 1, .1, 20, .8, no, no, false}, {true, true, true, false}},
-        {"and", {1, 1, .1, 20, .8, no, no, true}, {true, false, false, false}},
-        {"and of one", {1, 1, .1, 20, no, no, no, true}, {true, true, false, false}},
-        {"and of three", {1, 1, .1, 20, .8, 1, no, true}, {false}},
+        {"nothing", {1, 1, .1, no, no, no, no, false, AT_ONCE}, {0}},
+        {"29 days", {1, 1, .1, 29, no, no, no, false, AT_ONCE}, {true, true, false, false}},
+        {"30 days", {1, 1, .1, 30, no, no, no, false, AT_ONCE}, {false}},
+        {"score", {1, 1, .1, no, .8, no, no, false, AT_ONCE}, {true, false, true, false}},
+        {"score, decayed", {.9, 1, .1, no, .8, no, no, false, AT_ONCE}, {true, true, true, false}},
+        {"show", {1, 1, .1, no, no, 2, no, false, AT_ONCE}, {true, false, true, false}},
+        {"show, decayed", {.9, 1, .1, no, no, 3, no, false, AT_ONCE}, {true, true, true, false}},
+        {"norm", {1, 1, .1, no, no, no, 1e9, false, AT_ONCE}, {true, true, true, true}},
+        {"no norm", {1, 1, .1, no, no, no, 1e-9, false, AT_ONCE}, {false}},
+        {"or", {1, 1, .1, 20, .8, no, no, false, AT_ONCE}, {true, true, true, false}},
+        {"and", {1, 1, .1, 20, .8, no, no, true, AT_ONCE}, {true, false, false, false}},
+        {"and of one", {1, 1, .1, 20, no, no, no, true, AT_ONCE}, {true, true, false, false}},
+        {"and of three", {1, 1, .1, 20, .8, 1, no, true, AT_ONCE}, {false}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         onetable f = begin(&cases[i].life);

@@ -139,14 +139,14 @@ static void figures_are_the_newest_of_each_rank(void **state)
     static char three[] = "y\0002\0z\0003";
     tn_peer_progress *r = NULL;
     assert_int_equal(tn_peer_progress_new(&r, 4, &(tn_metrics_opts){.sampling = 1}, NULL), TN_OK);
-    tn_rank_counts one = {.number = 5, .epoch = 2, .held = {30, 20, 400, 6, 5}};
+    tn_rank_counts one = {.number = 5, .epoch = 2, .held = {30, 25, 20, 400, 6, 5}};
     one.met = (tn_met){.counts = {.records = 10, .bytes = 100, .blank = 1, .bad = 8},
                        .reasons = {.data = two, .size = sizeof two}};
-    tn_rank_counts other = {.number = 1, .epoch = 2, .held = {3, 2, 40, 3, 2}};
+    tn_rank_counts other = {.number = 1, .epoch = 2, .held = {3, 1, 2, 40, 3, 2}};
     other.met = (tn_met){.counts = {.records = 7, .bytes = 70, .bad = 5, .duplicate_key = 2},
                          .reasons = {.data = three, .size = sizeof three}};
     const tn_rank_counts before = {
-        .number = 9, .epoch = 1, .held = {1, 1, 1, 1, 1}, .met = one.met};
+        .number = 9, .epoch = 1, .held = {1, 1, 1, 1, 1, 1}, .met = one.met};
     tell(r, 1, &one, 0);
     tell(r, 2, &other, 0);
     tell(r, 3, &before, 0); /* still in the epoch before */
@@ -165,7 +165,7 @@ static void figures_are_the_newest_of_each_rank(void **state)
     static const char all[] = "x\0007\0y\0003\0z\0003";
     assert_int_equal(sum.reasons.size, sizeof all);
     assert_memory_equal(sum.reasons.data, all, sizeof all);
-    assert_true(held.created == 34 && held.rows == 23 && held.bytes == 441);
+    assert_true(held.created == 34 && held.admitted == 27 && held.rows == 23 && held.bytes == 441);
     assert_true(held.expired == 10 && held.evicted == 8);
     tn_met_done(&sum);
     tn_peer_progress_free(r);

@@ -114,13 +114,13 @@ static sought find_row(const tn_worker *w, const char *group, uint64_t sign)
 
 static uint64_t rows_of(const tn_worker *w, const char *group)
 {
-    uint64_t rows[64];
+    tn_group_rows rows[64];
     uint32_t g = 0;
     tn_table_count_groups(w->shard.table, rows);
     while (strcmp(w->plan->layout->group[g].name, group) != 0) {
         g++;
     }
-    return rows[g];
+    return rows[g].rows;
 }
 
 static tn_status add_bytes(void *arg, const tn_row_view *row, tn_error *err)

@@ -10,6 +10,9 @@
  * no optimizer trains and no file of rows holds: the owner of a key computes them when it is pulled
  * (ps/table/lifecycle.h), and the gradients that lie there are zeros.
  *
+ * Segments may wait for evidence (admission): until its key was seen often enough, a row has none
+ * of them, and they read as zeros.
+ *
  * Slots that share vectors form a share group (a slot alone is a group of its
  * own), and a group picks one record, so widths may differ between groups.
  * Optimizer state, show, click and age belong to the server and do not travel.
@@ -37,6 +40,7 @@ typedef struct tn_record {
     tn_segment segment[TN_SEGMENTS_MAX];
     tn_segment counts; /* behind them; dim 0: no input reads counts, else TN_COUNTS */
     bool raw_show;     /* the first of them is show, not ln(1 + show) */
+    uint16_t waits;    /* bit i: segment i is only for keys that are admitted; 0: all are at once */
 } tn_record;
 
 typedef struct tn_share_group {

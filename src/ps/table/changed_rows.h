@@ -43,8 +43,11 @@ typedef struct tn_partition_changes {
     tn_row_bytes gone;     /* when tracking: headers of rows that were removed since the last cut */
     tn_row_bytes gone_due; /* for a delta, as due */
     tn_row_bytes aside;    /* rows as they were at the cut */
+    tn_row_bytes lines;    /* of its filter as they were before each count: number, bytes */
     bool open;             /* the cut has not taken this partition yet */
+    bool filter_open;      /* nor its filter */
     bool lost;             /* there was no memory for a copy */
+    bool lines_lost;       /* likewise */
 } tn_partition_changes;
 
 typedef struct tn_changed_rows {
@@ -63,6 +66,8 @@ typedef struct tn_changed_rows {
     pthread_cond_t less; /* copies aside */
     bool open;           /* a cut is open; guarded by lock */
 } tn_changed_rows;
+
+enum { TN_KEPT_LINE = 4 + 64 }; /* bytes of a line of a filter that is kept aside */
 
 void tn_changed_rows_init(tn_changed_rows *c);
 void tn_changed_rows_done(tn_changed_rows *c);
@@ -83,6 +88,14 @@ void tn_changed_rows_note(tn_changed_rows *c, uint64_t key, tn_row *row, uint32_
 void tn_changed_rows_remove(tn_changed_rows *c, uint32_t partition, const tn_row *row,
                             const tn_row *moved, uint32_t size);
 void tn_changed_rows_relist(tn_table *t, uint32_t partition);
+
+/* Behind that, where no relist follows: the row that took the place of the one removed. */
+void tn_changed_rows_moved(tn_changed_rows *c, uint32_t partition, const tn_row *row,
+                           uint32_t size);
+
+/* While changes are watched: a line of a filter, in a locked partition, is about to change. */
+void tn_changed_rows_line(tn_changed_rows *c, uint32_t partition, uint32_t number,
+                          const uint8_t *line);
 
 /* Before a push takes its locks: waits until copies of `need` bytes have room. UINT64_MAX, for a
  * push that touches every row: until the cut is done. */

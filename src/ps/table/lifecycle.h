@@ -1,4 +1,4 @@
-/* lifecycle.h - what a row is worth by its counts, and when it has to leave.
+/* lifecycle.h - when a key gets a row, what that is worth by its counts, and when it has to leave.
  *
  *     stored        show, click as of the last day on which the row was touched
  *     on day D      show d^(D - last), click d^(D - last)       d: decay
@@ -19,22 +19,34 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* When the segments of a key that wait (base/keys/record.h) come into being: in the first step of
+ * training behind steps in which it was seen `threshold` times, with this probability, and with
+ * l1_shrk only while a weight that does not wait is not 0. */
+typedef struct tn_admission {
+    uint32_t threshold; /* occurrences in earlier steps; 0: at once */
+    double probability; /* in each step anew */
+    bool filter;        /* keys without a row are counted in a filter (ps/table/key_filter.h) */
+    bool l1_shrk;       /* and read as zeros whenever those weights are all 0 */
+} tn_admission;
+
 /* Of a share group. A bound that is NAN is not looked at. */
 typedef struct tn_lifecycle {
     double decay; /* of show and click, per day, 0 .. 1; 1: none */
     double click_weight, non_click_weight;
-    double ttl_days;    /* leaves when it was not seen for more days than these */
-    double score_below; /* .. when it scores less */
-    double show_below;  /* .. when it was shown less often, decayed */
-    double norm_below;  /* .. when the L2 norm of its weights is less */
-    bool all;           /* combine: and: only when all bounds say so */
+    double ttl_days;        /* leaves when it was not seen for more days than these */
+    double score_below;     /* .. when it scores less */
+    double show_below;      /* .. when it was shown less often, decayed */
+    double norm_below;      /* .. when the L2 norm of its weights is less */
+    bool all;               /* combine: and: only when all bounds say so */
+    tn_admission admission; /* of the segments of its record that wait */
 } tn_lifecycle;
 
 /* Where a run says nothing: counts that stay, rows that stay. */
 #define TN_LIFECYCLE_NONE                                                                          \
     {                                                                                              \
-        .decay = 1, .click_weight = 1, .non_click_weight = 0.1, .ttl_days = (double)NAN,           \
-        .score_below = (double)NAN, .show_below = (double)NAN, .norm_below = (double)NAN           \
+        .admission = {.probability = 1}, .decay = 1, .click_weight = 1, .non_click_weight = 0.1,   \
+        .ttl_days = (double)NAN, .score_below = (double)NAN, .show_below = (double)NAN,            \
+        .norm_below = (double)NAN                                                                  \
     }
 
 /* decay^days by squaring, so that it has the same bits everywhere; exactly 1 for 0 days. */

@@ -28,11 +28,10 @@ static void fetch_index(const tn_table *t, const tn_keyset *keys, tn_range run, 
     const tn_share_group *groups = t->layout->group;
     const tn_shelf *shelves = t->shelves;
     const uint32_t n = run.to - run.from;
-    const size_t n_records = t->layout->n_records;
+    const size_t n_plans = t->n_plans;
     for (uint32_t i = 0; i < n; i++) {
-        size_t record = n_records == 1 ? 0 : groups[group[i]].record;
-        const tn_shelf *shelf =
-            &shelves[tn_partition_of(key[i], TN_PARTITIONS) * n_records + record];
+        size_t record = n_plans == 1 ? 0 : groups[group[i]].record;
+        const tn_shelf *shelf = &shelves[tn_partition_of(key[i], TN_PARTITIONS) * n_plans + record];
         uint32_t hash = tn_index_hash(key[i]);
         const tn_index_block *block = tn_index_block_of(&shelf->index, hash);
         if (block != NULL) {
@@ -86,6 +85,41 @@ static void fetch_rows(probe *probes, uint32_t n, tn_row **row)
     }
 }
 
+/* Of keys that have no whole row: those that wait in one. */
+static void look_up_waiting(const tn_table *t, const tn_keyset *keys, tn_range run, bool mark,
+                            tn_row **row)
+{
+    probe probes[TN_LOOK_KEYS];
+    uint32_t at[TN_LOOK_KEYS];
+    tn_row *found[TN_LOOK_KEYS];
+    uint32_t n = 0;
+    for (uint32_t k = run.from; k < run.to; k++) {
+        if (row[k - run.from] == NULL && tn_group_waits(t, keys->group[k])) {
+            probe *p = &probes[n];
+            *p = (probe){.shelf = tn_waiting_shelf_of(t, keys->key[k], keys->group[k]),
+                         .hash = tn_index_hash(keys->key[k])};
+            const tn_index_block *block = tn_index_block_of(&p->shelf->index, p->hash);
+            if (block != NULL) {
+                __builtin_prefetch(&block->entry[p->hash & p->shelf->index.mask]);
+            }
+            at[n++] = k;
+        }
+    }
+    fetch_rows(probes, n, found);
+    for (uint32_t i = 0; i < n; i++) {
+        const uint64_t key = keys->key[at[i]];
+        const uint16_t group = keys->group[at[i]];
+        tn_row *r = found[i];
+        if (r != NULL && !tn_row_is(r, key, group)) {
+            r = tn_shelf_find(probes[i].shelf, key, group, &probes[i].number);
+        }
+        row[at[i] - run.from] = r;
+        if (mark && r != NULL) {
+            tn_shelf_mark(tn_waiting_shelf_of(t, key, group), probes[i].number);
+        }
+    }
+}
+
 void tn_look_up(const tn_table *t, const tn_keyset *keys, tn_range run, bool mark, tn_row **row)
 {
     probe probes[TN_LOOK_KEYS];
@@ -104,6 +138,9 @@ void tn_look_up(const tn_table *t, const tn_keyset *keys, tn_range run, bool mar
             tn_shelf_mark(tn_shelf_of(t, key[i], group[i]), p->number);
         }
     }
+    if (t->admits) {
+        look_up_waiting(t, keys, run, mark, row);
+    }
 }
 
 void tn_look_up_hinted(const tn_table *t, const tn_keyset *keys, tn_range run, tn_row *const *hint,
@@ -118,10 +155,12 @@ void tn_look_up_hinted(const tn_table *t, const tn_keyset *keys, tn_range run, t
     TN_ASSERT(n <= TN_LOOK_KEYS);
     for (uint32_t i = 0; i < n; i++) {
         row[i] = hint[run.from + i];
-        fetch_row(row[i], plan[groups[group[i]].record].stride);
+        if (row[i] != NULL) {
+            fetch_row(row[i], plan[groups[group[i]].record].stride);
+        }
     }
     for (uint32_t i = 0; i < n && right; i++) {
-        right = tn_row_is(row[i], key[i], group[i]);
+        right = row[i] == NULL ? t->admits : tn_row_is(row[i], key[i], group[i]);
     }
     if (!right) {
         tn_look_up(t, keys, run, false, row);
@@ -246,7 +285,7 @@ static bool takes_part(const tn_keyset *keys, uint32_t partition, bool all)
 
 void tn_tile_lock(const tn_table *t, const tn_keyset *keys, uint32_t tile, bool all)
 {
-    uint32_t n_shelves = TN_TILE_PARTITIONS * t->layout->n_records;
+    uint32_t n_shelves = TN_TILE_PARTITIONS * t->n_plans;
     for (uint32_t i = 0; i < TN_TILE_PARTITIONS; i++) {
         __builtin_prefetch(&t->partition[tile * TN_TILE_PARTITIONS + i], 1);
     }
@@ -290,10 +329,9 @@ static void fetch_ways(const tn_shelf *s, uint32_t n_keys)
 
 void tn_tile_fetch(const tn_table *t, const tn_keyset *keys, uint32_t tile)
 {
-    uint32_t n_records = t->layout->n_records;
     for (uint32_t p = tile * TN_TILE_PARTITIONS; p < (tile + 1) * TN_TILE_PARTITIONS; p++) {
         tn_range run = tn_keys_of_partition(keys, p);
-        for (uint32_t r = 0; r < n_records && run.from < run.to; r++) {
+        for (uint32_t r = 0; r < t->n_plans && run.from < run.to; r++) {
             fetch_ways(&t->partition[p].shelf[r], run.to - run.from);
         }
     }

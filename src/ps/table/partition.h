@@ -1,6 +1,7 @@
 /* partition.h - one of the 1024 parts of the table: a lock and, per size of row, a shelf.
  *
  *     partition   lock | shelf of record 0: index, slab | shelf of record 1: index, slab | ..
+ *                 and where keys may wait, as many shelves again, of rows that do
  *
  * A slab holds rows of one size, numbered from 0, that never move. Its chunks are small at first,
  * so that a partition with few keys costs little:
@@ -98,7 +99,8 @@ typedef struct tn_shelf {
 
 typedef struct tn_partition {
     _Alignas(TN_CACHE_LINE) pthread_mutex_t lock;
-    tn_shelf *shelf; /* one per record of the layout */
+    tn_shelf *shelf; /* one per record of the layout, then perhaps one for rows that wait */
+    uint8_t *filter; /* counts of keys without a row (ps/table/key_filter.h); NULL: none yet */
 } tn_partition;
 
 void tn_shelf_init(tn_shelf *s, uint32_t stride, bool marked);

@@ -5,12 +5,13 @@
  *               '- high 32 -''- 16 more bits of a double -'
  *
  *     id    | low 54 bits of the key | low 10 bits of the group |
- *     seen  | stamp 8 | high 2 bits of the group | day 22 |
+ *     seen  | stamp 7 | waits 1 | high 2 bits of the group | day 22 |
  *
  * The partition says the upper 10 bits of the key. 24 bytes, so that eight weights and one sum of
  * squares make a cache line. Counts are doubles cut to 37 bits of
  * mantissa: whole numbers are exact up to 1.3e11. `seen` holds the day of the last touch and the
- * stamp of the time between two cuts in which that was.
+ * stamp of the time between two cuts in which that was. A row that waits has only the segments that
+ * keys have at once (base/keys/record.h), perhaps none, and lies in a slab of its own.
  */
 #ifndef TN_PS_ROW_H
 #define TN_PS_ROW_H
@@ -28,8 +29,10 @@ enum {
     TN_ROW_DAY_BITS = 22,
     TN_ROW_DAY_MAX = (1 << TN_ROW_DAY_BITS) - 1,
     TN_ROW_GROUP_HIGH = 3 << TN_ROW_DAY_BITS,
-    TN_ROW_STAMP_SHIFT = 24,
-    TN_ROW_STAMP_MAX = 255,
+    TN_ROW_WAITS = 1 << 24,
+    TN_ROW_KEPT = TN_ROW_GROUP_HIGH | TN_ROW_WAITS, /* what a touch leaves alone */
+    TN_ROW_STAMP_SHIFT = 25,
+    TN_ROW_STAMP_MAX = 127,
 };
 
 _Static_assert(TN_PARTITIONS == 1 << TN_ROW_PARTITION_BITS,
@@ -96,13 +99,18 @@ static inline uint32_t tn_row_stamp(const tn_row *row)
 
 static inline void tn_row_set_stamp(tn_row *row, uint32_t stamp)
 {
-    row->seen = stamp << TN_ROW_STAMP_SHIFT | (row->seen & (TN_ROW_GROUP_HIGH | TN_ROW_DAY_MAX));
+    row->seen = stamp << TN_ROW_STAMP_SHIFT | (row->seen & (TN_ROW_KEPT | TN_ROW_DAY_MAX));
 }
 
-/* Both, leaving the group alone. */
+/* Both, leaving the group alone, and whether it waits. */
 static inline void tn_row_set_seen(tn_row *row, uint32_t stamp, uint32_t day)
 {
-    row->seen = stamp << TN_ROW_STAMP_SHIFT | (row->seen & TN_ROW_GROUP_HIGH) | day;
+    row->seen = stamp << TN_ROW_STAMP_SHIFT | (row->seen & TN_ROW_KEPT) | day;
+}
+
+static inline bool tn_row_waits(const tn_row *row)
+{
+    return (row->seen & TN_ROW_WAITS) != 0;
 }
 
 /* Shortened doubles:  | high 32 | low 16 | 16 bits left out | */

@@ -33,18 +33,19 @@ static uint32_t stride_of(uint32_t n_floats)
     return half_lines - bytes <= bytes / OF_HALF_LINES ? half_lines : bytes;
 }
 
-static void plan_segment(const tn_rule *rule, const tn_segment *from, uint64_t seed,
+/* Takes no floats where rows do not have the segment. */
+static void plan_segment(const tn_rule *rule, const tn_segment *from, uint64_t seed, bool present,
                          tn_plan_segment *s, uint32_t *n_floats)
 {
     tn_state spec[TN_STATES_MAX];
     *s = (tn_plan_segment){.dim = from->dim, .at = from->at, .w = *n_floats, .count = TN_NO_COUNT};
     s->stream = tn_stream2(seed, TN_RNG_ROW, tn_name64(from->name));
-    *n_floats += from->dim;
+    *n_floats += present ? from->dim : 0;
     s->n_states = tn_optim_states(rule->optim, rule->opts, spec);
     TN_ASSERT(s->n_states <= TN_STATES_MAX);
     for (uint32_t i = 0; i < s->n_states; i++) {
         s->state[i] = *n_floats;
-        *n_floats += spec[i].per_row ? 1 : from->dim;
+        *n_floats += !present ? 0 : spec[i].per_row ? 1 : from->dim;
         s->count = spec[i].count ? i : s->count;
     }
     s->end = *n_floats;
@@ -62,12 +63,15 @@ static bool same_states(const tn_rule *a, const tn_rule *b)
     return same;
 }
 
-/* Lays out the rows of a record by the rules of the first group that picks it. */
-static void plan_record(tn_table *t, uint32_t record, uint64_t seed)
+/* Lays out the rows of a record, or of those that wait, by the rules of the first group that picks
+ * it. */
+static void plan_record(tn_table *t, uint32_t record, bool waits, uint64_t seed)
 {
     const tn_record *r = &t->layout->record[record];
-    tn_plan *plan = &t->plan[record];
+    tn_plan *plan = &t->plan[record + (waits ? t->layout->n_records : 0)];
+    const uint32_t all = (UINT32_C(1) << r->n_segments) - 1;
     uint32_t first = t->layout->n_groups;
+    plan->present = (uint16_t)(waits ? all & ~(uint32_t)r->waits : all);
     for (uint32_t g = 0; g < t->layout->n_groups; g++) {
         if (t->layout->group[g].record != record) {
             continue;
@@ -80,8 +84,8 @@ static void plan_record(tn_table *t, uint32_t record, uint64_t seed)
     uint32_t width = 0;
     uint32_t widest = 1;
     for (uint32_t s = 0; s < r->n_segments && first < t->layout->n_groups; s++) {
-        plan_segment(tn_rule_of(t, first, s), &r->segment[s], seed, &plan->segment[s],
-                     &plan->n_floats);
+        plan_segment(tn_rule_of(t, first, s), &r->segment[s], seed, tn_plan_has(plan, s),
+                     &plan->segment[s], &plan->n_floats);
         width += r->segment[s].dim;
         widest = r->segment[s].dim > widest ? r->segment[s].dim : widest;
     }
@@ -165,21 +169,28 @@ static void build(tn_table *t, const tn_table_opts *opts)
     uint32_t n_records = t->layout->n_records;
     t->plain = true;
     plan_rules(t);
-    for (uint32_t r = 0; r < n_records; r++) {
-        plan_record(t, r, opts->seed);
+    for (uint32_t r = 0; r < t->n_plans; r++) {
+        plan_record(t, r % n_records, r >= n_records, opts->seed);
+        t->plan[r].unused = r >= n_records;
     }
     for (uint32_t g = 0; g < t->layout->n_groups; g++) {
         const tn_lifecycle none = TN_LIFECYCLE_NONE;
         t->life[g] = t->rules->life != NULL ? t->rules->life[g] : none;
+        if (tn_group_waits(t, g)) {
+            tn_plan *waiting = &t->plan[n_records + t->layout->group[g].record];
+            t->shrinks = t->shrinks || t->life[g].admission.l1_shrk;
+            waiting->unused = waiting->unused && !tn_has_waiting_rows(t, g);
+        }
     }
+    t->admission = tn_stream_next(tn_stream0(opts->seed), TN_RNG_ADMISSION);
     t->look_keys = look_keys_of(tn_longest_row(t));
     plan_kinds(t);
     for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
         tn_partition *part = &t->partition[p];
         int failure = pthread_mutex_init(&part->lock, NULL);
         TN_ASSERT(failure == 0);
-        part->shelf = t->shelves + (size_t)p * n_records;
-        for (uint32_t r = 0; r < n_records; r++) {
+        part->shelf = t->shelves + (size_t)p * t->n_plans;
+        for (uint32_t r = 0; r < t->n_plans; r++) {
             tn_shelf_init(&part->shelf[r], t->plan[r].stride, t->sweeps);
         }
     }
@@ -187,12 +198,12 @@ static void build(tn_table *t, const tn_table_opts *opts)
 
 static tn_status allocate(tn_table *t, tn_error *err)
 {
-    const size_t n_records = t->layout->n_records;
-    TN_TRY(TN_ALLOC(t->plan, n_records + 1, "layouts of rows", err));
+    TN_TRY(TN_ALLOC(t->plan, t->n_plans + 1, "layouts of rows", err));
     TN_TRY(TN_ALLOC(t->kind, t->layout->n_groups + 1, "kinds of rows", err));
     TN_TRY(TN_ALLOC(t->life, t->layout->n_groups + 1, "rules of rows", err));
     TN_TRY(TN_ALLOC(t->evicted_of, t->layout->n_groups + 1, "counts of rows", err));
-    TN_TRY(TN_ALLOC(t->shelves, TN_PARTITIONS * n_records + 1, "shelves of rows", err));
+    TN_TRY(TN_ALLOC(t->admitted_of, t->layout->n_groups + 1, "counts of rows", err));
+    TN_TRY(TN_ALLOC(t->shelves, (size_t)TN_PARTITIONS * t->n_plans + 1, "shelves of rows", err));
     return TN_ALLOC(t->partition, TN_PARTITIONS, "partitions", err);
 }
 
@@ -204,6 +215,11 @@ tn_status tn_table_new(tn_table **out, const tn_table_opts *opts, tn_error *err)
     t->rules = opts->rules;
     t->layout = opts->rules->layout;
     t->day = opts->day;
+    for (uint32_t r = 0; r < t->layout->n_records; r++) {
+        t->admits = t->admits || t->layout->record[r].waits != 0;
+    }
+    t->n_plans = t->layout->n_records * (t->admits ? 2 : 1);
+    t->filter = t->rules->filter != NULL ? *t->rules->filter : (tn_key_filter){0};
     tn_row_positions_init(&t->positions);
     tn_changed_rows_init(&t->changes);
     tn_page_arena_init(&t->pages, opts->huge_pages);
@@ -222,8 +238,11 @@ tn_status tn_table_new(tn_table **out, const tn_table_opts *opts, tn_error *err)
 
 void tn_table_clear(tn_table *t)
 {
-    for (size_t s = 0; s < (size_t)TN_PARTITIONS * t->layout->n_records; s++) {
+    for (size_t s = 0; s < (size_t)TN_PARTITIONS * t->n_plans; s++) {
         tn_shelf_clear(&t->shelves[s], &t->pages);
+    }
+    for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
+        t->partition[p].filter = NULL;
     }
     tn_page_arena_clear(&t->pages);
     tn_row_positions_forget(&t->positions);
@@ -250,9 +269,16 @@ void tn_table_free(tn_table *t)
     tn_free(t->kind);
     tn_free(t->life);
     tn_free(t->evicted_of);
+    tn_free(t->admitted_of);
     tn_free(t->plan);
     tn_free(t->steps);
     tn_free(t);
+}
+
+uint32_t tn_table_place_waiting(const tn_table *t, uint32_t record, uint32_t segment)
+{
+    TN_ASSERT(record < t->layout->n_records && segment < t->plan[record].n_segments);
+    return t->plan[t->admits ? t->layout->n_records + record : record].segment[segment].w;
 }
 
 tn_place_in_row tn_table_place(const tn_table *t, uint32_t record, uint32_t segment)
@@ -286,6 +312,11 @@ uint64_t tn_table_created(const tn_table *t)
     return atomic_load(&t->created);
 }
 
+uint64_t tn_table_admitted(const tn_table *t)
+{
+    return t->admits ? atomic_load(&t->admitted) : tn_table_created(t);
+}
+
 uint64_t tn_table_expired(const tn_table *t)
 {
     return t->expired;
@@ -294,6 +325,11 @@ uint64_t tn_table_expired(const tn_table *t)
 uint64_t tn_table_evicted(const tn_table *t)
 {
     return atomic_load(&t->evicted);
+}
+
+void tn_table_set_step(tn_table *t, uint64_t step)
+{
+    atomic_store(&t->step, step);
 }
 
 /* ---- a limit ---- */
@@ -316,6 +352,13 @@ size_t tn_table_next_extent(tn_table *t)
 uint32_t tn_table_stride(const tn_table *t, uint32_t group)
 {
     return tn_plan_of(t, group)->stride;
+}
+
+uint32_t tn_table_row_bytes(const tn_table *t, const tn_row_view *row)
+{
+    const tn_plan *whole = tn_plan_of(t, row->group);
+    const bool waits = tn_group_waits(t, row->group) && row->present != whole->present;
+    return waits ? tn_waiting_plan_of(t, row->group)->stride : whole->stride;
 }
 
 uint64_t tn_table_aside(const tn_table *t)
@@ -341,9 +384,10 @@ uint64_t tn_table_growth(tn_table *t, tn_range partitions, uint64_t rows)
     for (uint32_t p = partitions.from; p < partitions.to; p++) {
         const tn_shelf *shelf = t->partition[p].shelf;
         pthread_mutex_lock(&t->partition[p].lock);
-        for (uint32_t r = 0; r < t->layout->n_records; r++) {
-            bytes += tn_shelf_growth(&shelf[r], more);
+        for (uint32_t r = 0; r < t->n_plans; r++) {
+            bytes += t->plan[r].unused ? 0 : tn_shelf_growth(&shelf[r], more);
         }
+        bytes += t->partition[p].filter == NULL ? tn_key_filter_bytes(&t->filter) : 0;
         pthread_mutex_unlock(&t->partition[p].lock);
     }
     return (uint64_t)(share * (double)bytes);
@@ -354,21 +398,26 @@ uint64_t tn_table_growth_most(const tn_table *t, tn_range partitions, uint64_t r
     double share = 0;
     const uint32_t more = rows_of_one(partitions, rows, &share);
     uint64_t bytes = 0;
-    for (uint32_t r = 0; r < t->layout->n_records; r++) {
-        bytes += tn_shelf_growth_most(&t->shelves[r], more);
+    for (uint32_t r = 0; r < t->n_plans; r++) {
+        bytes += t->plan[r].unused ? 0 : tn_shelf_growth_most(&t->shelves[r], more);
     }
+    bytes += tn_key_filter_bytes(&t->filter);
     return bytes * (partitions.to - partitions.from);
 }
 
-void tn_table_count_groups(tn_table *t, uint64_t *rows)
+void tn_table_count_groups(tn_table *t, tn_group_rows *out)
 {
-    memset(rows, 0, t->layout->n_groups * sizeof *rows);
-    for (size_t i = 0; i < (size_t)TN_PARTITIONS * t->layout->n_records; i++) {
-        pthread_mutex_t *lock = &t->partition[i / t->layout->n_records].lock;
+    memset(out, 0, t->layout->n_groups * sizeof *out);
+    for (size_t i = 0; i < (size_t)TN_PARTITIONS * t->n_plans; i++) {
+        pthread_mutex_t *lock = &t->partition[i / t->n_plans].lock;
         const tn_slab *slab = &t->shelves[i].slab;
         pthread_mutex_lock(lock);
         for (uint32_t k = 0; k < slab->n_rows; k++) {
-            rows[tn_row_group(tn_slab_at(slab, k))]++;
+            const tn_row *row = tn_slab_at(slab, k);
+            tn_group_rows *of = &out[tn_row_group(row)];
+            of->rows++;
+            of->waiting += tn_row_waits(row);
+            of->bytes += slab->stride;
         }
         pthread_mutex_unlock(lock);
     }
@@ -379,7 +428,7 @@ void tn_table_count_groups(tn_table *t, uint64_t *rows)
 static void list_rows(const tn_table *t, uint32_t partition, tn_row_entry *out)
 {
     const tn_partition *p = &t->partition[partition];
-    for (uint32_t r = 0; r < t->layout->n_records; r++) {
+    for (uint32_t r = 0; r < t->n_plans; r++) {
         const tn_slab *slab = &p->shelf[r].slab;
         for (uint32_t i = 0; i < slab->n_rows; i++) {
             const tn_row *row = tn_slab_at(slab, i);
@@ -393,7 +442,7 @@ static tn_status walk_locked(const tn_table *t, uint32_t partition, tn_row_visit
 {
     const tn_partition *p = &t->partition[partition];
     size_t n = 0;
-    for (uint32_t r = 0; r < t->layout->n_records; r++) {
+    for (uint32_t r = 0; r < t->n_plans; r++) {
         n += p->shelf[r].slab.n_rows;
     }
     if (n == 0) {
@@ -431,16 +480,29 @@ tn_status tn_table_walk(tn_table *t, uint32_t partition, tn_row_visit *visit, vo
 
 /* ---- rows put back: from checkpoints, dumps and by hand ---- */
 
+/* Floats of a row of this group with these segments; *fits: it has no others than it may. */
+static uint32_t floats_of(const tn_table *t, uint32_t group, uint16_t present, bool *fits)
+{
+    const tn_plan *plan = tn_plan_of(t, group);
+    uint32_t n = 0;
+    *fits = (present & ~(uint32_t)plan->present) == 0;
+    for (uint32_t s = 0; s < plan->n_segments; s++) {
+        n += (present >> s & 1) != 0 ? plan->segment[s].end - plan->segment[s].w : 0;
+    }
+    return n;
+}
+
 static tn_status check_view(const tn_table *t, const tn_row_view *view, tn_error *err)
 {
     if (view->group >= t->layout->n_groups) {
         return tn_fail(err, TN_E_CKPT, "a row of group %u, where there are %u groups", view->group,
                        t->layout->n_groups);
     }
-    const tn_plan *plan = tn_plan_of(t, view->group);
-    if (view->n_floats != plan->n_floats || view->present != tn_all_present(plan)) {
+    bool fits = false;
+    const uint32_t floats = floats_of(t, view->group, view->present, &fits);
+    if (view->n_floats != floats || !fits) {
         return tn_fail(err, TN_E_CKPT, "a row of '%s' with %u floats, where rows have %u",
-                       t->layout->group[view->group].name, view->n_floats, plan->n_floats);
+                       t->layout->group[view->group].name, view->n_floats, floats);
     }
     if (view->last_seen > TN_ROW_DAY_MAX) {
         return tn_fail(err, TN_E_CKPT, "a row last seen on day %u, the last day is %d",
@@ -466,24 +528,53 @@ void tn_refill_begin(tn_refill *r, tn_table *t, uint32_t partition)
     pthread_mutex_lock(&t->partition[partition].lock);
 }
 
+/* Segments that the view has, as they are there; the others begin as in a new row. */
+static void fill_row(const tn_table *t, const tn_row_view *view, tn_row *row)
+{
+    const tn_plan *plan = tn_plan_of_row(t, row);
+    const float *from = view->data;
+    if ((plan->present & ~(uint32_t)view->present) != 0) {
+        tn_new_rows_fill(t, plan, view->group, &view->key, &row, 1);
+    }
+    for (uint32_t s = 0; s < plan->n_segments; s++) {
+        const tn_plan_segment *seg = &plan->segment[s];
+        if ((view->present >> s & 1) != 0) {
+            TN_ASSERT(tn_plan_has(plan, s));
+            memcpy(row->data + seg->w, from, (seg->end - seg->w) * sizeof *from);
+            from += seg->end - seg->w;
+        }
+    }
+    tn_row_set_seen(row, 0, view->last_seen);
+    tn_row_set_count(view->show, &row->show_high, &row->show_low);
+    tn_row_set_count(view->click, &row->click_high, &row->click_low);
+    tn_row_set_last(t, row, t->n_steps);
+}
+
+/* A row that lacks segments which wait is one that waits, where the group's may; the form that its
+ * key had before leaves. */
 tn_status tn_refill_add(tn_refill *r, const tn_row_view *view, tn_error *err)
 {
     tn_table *t = r->t;
     TN_TRY(check_view(t, view, err));
     TN_ASSERT(tn_partition_of(view->key, TN_PARTITIONS) == r->partition);
     tn_shelf *shelf = tn_shelf_of(t, view->key, view->group);
+    bool waits = false;
+    if (tn_group_waits(t, view->group)) {
+        tn_shelf *waiting = tn_waiting_shelf_of(t, view->key, view->group);
+        waits = (view->present & ~(uint32_t)tn_waiting_plan_of(t, view->group)->present) == 0;
+        tn_shelf *other = waits ? shelf : waiting;
+        r->added -= tn_shelf_remove(other, view->key, view->group);
+        shelf = waits ? waiting : shelf;
+    }
     tn_row *row = NULL;
     const uint32_t before = shelf->slab.n_rows;
     TN_TRY(tn_shelf_put(shelf, &t->pages, view->key, view->group, &row, err));
+    row->seen |= waits ? TN_ROW_WAITS : 0;
     if (shelf->slab.n_rows > before) {
         r->added++;
         TN_TRY(check_limit(t, err));
     }
-    tn_row_set_seen(row, 0, view->last_seen);
-    tn_row_set_count(view->show, &row->show_high, &row->show_low);
-    tn_row_set_count(view->click, &row->click_high, &row->click_low);
-    memcpy(row->data, view->data, view->n_floats * sizeof *view->data);
-    tn_row_set_last(t, row, t->n_steps);
+    fill_row(t, view, row);
     return TN_OK;
 }
 
@@ -495,9 +586,9 @@ tn_status tn_refill_remove(tn_refill *r, uint64_t key, uint16_t group, tn_error 
                        t->layout->n_groups);
     }
     TN_ASSERT(tn_partition_of(key, TN_PARTITIONS) == r->partition);
-    if (tn_shelf_remove(tn_shelf_of(t, key, group), key, group)) {
-        r->added--;
-    }
+    r->added -= tn_shelf_remove(tn_shelf_of(t, key, group), key, group) ||
+                (tn_group_waits(t, group) &&
+                 tn_shelf_remove(tn_waiting_shelf_of(t, key, group), key, group));
     return TN_OK;
 }
 

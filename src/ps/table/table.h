@@ -8,6 +8,11 @@
  * One probe per key and step serves all segments. A partition (base/keys/keyset.h) is the unit of
  * locking, of parallel work (the team gets tiles of partitions) and of snapshots. Rows are
  * created by training pulls only; their first values are a pure function of (seed, segment, key).
+ *
+ * Where segments wait (base/keys/record.h, tn_admission) a key begins with a row that has the other
+ * segments alone, or, where its count is kept in a filter, with none. It has a whole row from the
+ * first pull on that finds enough occurrences in earlier steps. Until then these segments read as
+ * zeros, their gradients are dropped, and counts do not decay.
  * All functions may run on several threads at once unless said otherwise.
  */
 #ifndef TN_PS_TABLE_H
@@ -75,11 +80,16 @@ double tn_table_push_whole(tn_table *t, tn_team *team, const tn_keyset *keys, co
  */
 void tn_table_catch_up(tn_table *t, tn_team *team);
 
-uint64_t tn_table_rows(const tn_table *t);
-uint64_t tn_table_bytes(const tn_table *t);   /* of slabs and indexes */
-uint64_t tn_table_created(const tn_table *t); /* since the table was made */
-uint64_t tn_table_expired(const tn_table *t); /* since then, and: */
-uint64_t tn_table_evicted(const tn_table *t); /* that left a full table */
+/* The step that the next pull belongs to: what a push says plus 1, unless this is called. Draws of
+ * admission depend on it. */
+void tn_table_set_step(tn_table *t, uint64_t step);
+
+uint64_t tn_table_rows(const tn_table *t);     /* those that wait among them */
+uint64_t tn_table_bytes(const tn_table *t);    /* of slabs and indexes */
+uint64_t tn_table_created(const tn_table *t);  /* since the table was made */
+uint64_t tn_table_admitted(const tn_table *t); /* whole rows, since then */
+uint64_t tn_table_expired(const tn_table *t);  /* since then, and: */
+uint64_t tn_table_evicted(const tn_table *t);  /* that left a full table */
 
 /* ---- a limit ---- */
 
@@ -96,22 +106,27 @@ uint64_t tn_table_growth(tn_table *t, tn_range partitions, uint64_t rows);
 uint64_t tn_table_growth_most(const tn_table *t, tn_range partitions, uint64_t rows);
 
 size_t tn_table_next_extent(tn_table *t); /* address space that it takes next, at once */
-uint32_t tn_table_stride(const tn_table *t, uint32_t group); /* bytes of a row */
+uint32_t tn_table_stride(const tn_table *t, uint32_t group);            /* bytes of a whole row */
+uint32_t tn_table_row_bytes(const tn_table *t, const tn_row_view *row); /* of this one */
 uint64_t tn_table_aside(const tn_table *t); /* bytes of rows that stand aside for a cut */
 
 /* ---- rows that leave ---- */
 
 /* What became of the rows of a group. */
 typedef struct tn_group_rows {
-    uint64_t rows;    /* that are there .. */
-    uint64_t bytes;   /* .. with headers and state, without their part of indexes */
-    uint64_t expired; /* by this sweep */
-    uint64_t evicted; /* since the sweep before */
+    uint64_t rows;     /* that are there .. */
+    uint64_t waiting;  /* .. of which so many wait */
+    uint64_t bytes;    /* .. with headers and state, without their part of indexes */
+    uint64_t nonzero;  /* weights that are not 0, by a sweep */
+    uint64_t expired;  /* by this sweep */
+    uint64_t evicted;  /* since the sweep before, and: */
+    uint64_t admitted; /* whole rows of a group whose keys may have to wait */
 } tn_group_rows;
 
 /* Removes the rows that have expired on `day` (ps/table/lifecycle.h), and gives back chunks and
- * index blocks that are in no more use, for rows to come. out: one per group. A cut may be open; no
- * other thread inside. TN_E_MEMORY: nothing was removed. */
+ * index blocks that are in no more use, for rows to come; a filter that holds too many keys ages.
+ * out: one per group. A cut may be open; no other thread inside. TN_E_MEMORY: nothing was removed.
+ */
 tn_status tn_table_sweep(tn_table *t, tn_team *team, uint32_t day, tn_group_rows *out,
                          tn_error *err) TN_MUST_USE;
 
@@ -128,15 +143,22 @@ void tn_table_set_lifecycle(tn_table *t, const tn_lifecycle *life);
 bool tn_table_evict_beyond(tn_table *t, uint64_t limit, tn_range partitions) TN_MUST_USE;
 uint64_t tn_table_evict_least(const tn_table *t);
 
-/* Counts the rows of each group of the layout. */
-void tn_table_count_groups(tn_table *t, uint64_t *rows);
+/* Counts the rows of each group of the layout, those that wait, and their bytes. */
+void tn_table_count_groups(tn_table *t, tn_group_rows *out);
 
 /* Calls visit for every row of a partition in ascending key order, under its lock. */
 tn_status tn_table_walk(tn_table *t, uint32_t partition, tn_row_visit *visit, void *arg,
                         tn_error *err) TN_MUST_USE;
 
-/* Puts rows of one partition back under its lock, best in ascending key order. Floats must be
- * n_floats of a row's record with all segments present, else TN_E_CKPT. Rows may move when one is
+/* How many partitions' filters have aged since the table was made. */
+uint64_t tn_table_aged(const tn_table *t);
+
+/* Segments of a row that a net reads: those it has, unless they are shrunk (tn_admission). */
+uint16_t tn_table_read_segments(const tn_table *t, const tn_row_view *row);
+
+/* Puts rows of one partition back under its lock, best in ascending key order. Floats must be those
+ * of the segments that are present, else TN_E_CKPT. Where only segments are present that do not
+ * wait, the row waits; others that it lacks begin as in a new one. Rows may move when one is
  * removed, so no other thread may be inside then. */
 typedef struct tn_refill {
     tn_table *t;
@@ -152,7 +174,14 @@ void tn_refill_end(tn_refill *r);
 tn_status tn_table_restore(tn_table *t, const tn_row_view *row, tn_error *err) TN_MUST_USE;
 void tn_table_clear(tn_table *t); /* no other thread inside */
 
-/* The place of segment s of record r, and of its states, in `data`. */
+/* Counts of keys without a row of a partition, and their bytes, which are those of every partition;
+ * 0: there is no filter. NULL: nothing was counted yet. set copies as many. TN_E_MEMORY. */
+const uint8_t *tn_table_filter(const tn_table *t, uint32_t partition, size_t *bytes);
+tn_status tn_table_set_filter(tn_table *t, uint32_t partition, const uint8_t *counts,
+                              tn_error *err) TN_MUST_USE;
+
+/* The place of segment s of record r, and of its states, in `data` of a row that does not wait; and
+ * of its weights in one that does. */
 typedef struct tn_place_in_row {
     uint32_t w;
     uint32_t state[TN_STATES_MAX];
@@ -160,5 +189,6 @@ typedef struct tn_place_in_row {
     tn_state spec[TN_STATES_MAX];
 } tn_place_in_row;
 tn_place_in_row tn_table_place(const tn_table *t, uint32_t record, uint32_t segment);
+uint32_t tn_table_place_waiting(const tn_table *t, uint32_t record, uint32_t segment);
 
 #endif

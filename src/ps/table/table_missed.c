@@ -12,7 +12,7 @@
  * made. */
 typedef struct behind {
     uint32_t n;
-    uint64_t order[TN_LOOK_KEYS]; /* kind << 32 | last */
+    uint64_t order[TN_LOOK_KEYS]; /* kind << 33 | waits << 32 | last */
     tn_row *row[TN_LOOK_KEYS];
 } behind;
 
@@ -20,14 +20,15 @@ typedef struct behind {
 static void add_if_behind(tn_table *t, uint64_t key, tn_row *row, behind *b)
 {
     const uint32_t group = tn_row_group(row);
-    const uint32_t last = tn_row_word(row->data + tn_plan_of(t, group)->last);
+    const uint32_t last = tn_row_word(row->data + tn_plan_of_row(t, row)->last);
     if (last >= t->n_steps) {
         return;
     }
     if (tn_changed_rows_watched(&t->changes)) {
         tn_row_note_change(t, key, row);
     }
-    const uint64_t order = (uint64_t)tn_kind_of(t, group) << 32 | last;
+    const uint64_t order =
+        (uint64_t)tn_kind_of(t, group) << 33 | (uint64_t)tn_row_waits(row) << 32 | last;
     uint32_t i = b->n++;
     for (; i > 0 && b->order[i - 1] > order; i--) {
         b->order[i] = b->order[i - 1];
@@ -82,7 +83,7 @@ void tn_partition_catch_up(tn_table *t, uint32_t partition, uint32_t last)
 {
     behind b;
     b.n = 0;
-    for (uint32_t r = 0; t->n_steps > 0 && r < t->layout->n_records; r++) {
+    for (uint32_t r = 0; t->n_steps > 0 && r < t->n_plans; r++) {
         const tn_slab *slab = &t->partition[partition].shelf[r].slab;
         for (uint32_t i = 0; i < slab->n_rows; i++) {
             tn_row *row = tn_slab_at(slab, i);

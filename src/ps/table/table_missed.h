@@ -24,12 +24,13 @@ void tn_rows_catch_up(tn_table *t, const tn_keyset *keys, tn_range run, tn_row *
 void tn_rows_miss(const tn_table_job *job, uint32_t l2_mode, uint32_t n, tn_row *const *row,
                   double *norm2);
 
-/* How many of n rows, from the first on, have its rules. */
+/* How many of n rows, from the first on, have its rules and its segments. */
 static inline uint32_t tn_rows_alike(const tn_table *t, uint32_t n, tn_row *const *row)
 {
     const uint32_t kind = tn_kind_of(t, tn_row_group(*row));
     uint32_t alike = 1;
-    while (alike < n && tn_kind_of(t, tn_row_group(row[alike])) == kind) {
+    while (alike < n && tn_kind_of(t, tn_row_group(row[alike])) == kind &&
+           tn_row_waits(row[alike]) == tn_row_waits(*row)) {
         alike++;
     }
     return alike;
@@ -42,8 +43,7 @@ void tn_table_add_step(tn_table *t, tn_team *team, const tn_push *push);
 static inline void tn_row_note_change(tn_table *t, uint64_t key, tn_row *row)
 {
     if (tn_row_stamp(row) != t->changes.stamp) {
-        tn_changed_rows_note(&t->changes, key, row, tn_plan_of(t, tn_row_group(row))->stride,
-                             false);
+        tn_changed_rows_note(&t->changes, key, row, tn_plan_of_row(t, row)->stride, false);
     }
 }
 

@@ -1,17 +1,19 @@
 /* table_pull.c - rows copied out of the table: for training, which creates, and for evaluation. */
+#include "ps/table/table_admission.h"
 #include "ps/table/table_missed.h"
 #include "ps/table/tabledef.h"
 
 #include "base/math/rng.h"
 #include "base/thread/team.h"
 
-/* What stands in n rows of one group, or of groups that are alike. */
-static void init_rows(const tn_table *t, uint32_t group, const uint64_t *key, tn_row *const *row,
-                      uint32_t n)
+void tn_new_rows_fill(const tn_table *t, const tn_plan *plan, uint32_t group, const uint64_t *key,
+                      tn_row *const *row, uint32_t n)
 {
-    const tn_plan *plan = tn_plan_of(t, group);
     for (uint32_t i = 0; i < plan->n_segments; i++) {
         const tn_plan_segment *s = &plan->segment[i];
+        if (!tn_plan_has(plan, i)) {
+            continue;
+        }
         const tn_rule *rule = tn_rule_of(t, group, i);
         uint64_t stream[TN_LOOK_KEYS];
         float *w[TN_LOOK_KEYS];
@@ -47,10 +49,22 @@ copy_all(const copying *c, const tn_plan_segment *s, const uint32_t dim)
     }
 }
 
+/* Segments that these rows do not have. */
+static void copy_zeros(const copying *c, const tn_plan_segment *s)
+{
+    for (uint32_t i = 0; i < c->n; i++) {
+        memset(c->to + c->at[i] + s->at, 0, s->dim * sizeof *c->to);
+    }
+}
+
 static void copy_weights(const tn_plan *plan, const copying *c)
 {
     for (uint32_t i = 0; i < plan->n_segments; i++) {
-        TN_UNROLLED(copy_all, plan->segment[i].dim, c, &plan->segment[i]);
+        if (tn_plan_has(plan, i)) {
+            TN_UNROLLED(copy_all, plan->segment[i].dim, c, &plan->segment[i]);
+        } else {
+            copy_zeros(c, &plan->segment[i]);
+        }
     }
 }
 
@@ -61,21 +75,66 @@ static void copy_counts(const tn_table_job *job, tn_range keys, tn_row *const *r
     for (uint32_t k = keys.from; k < keys.to; k++) {
         const uint32_t group = job->keys->group[k];
         const tn_record *record = tn_record_of(t->layout, group);
-        const tn_row_view view = tn_view_of(t, job->keys->key[k], row[k - keys.from]);
+        tn_row_view view = tn_view_of(t, job->keys->key[k], row[k - keys.from]);
+        if (view.present == 0) { /* no export holds it */
+            view.show = 0;
+            view.click = 0;
+        }
         tn_net_counts(tn_life_of(t, group), &view, *t->day, record->raw_show,
                       job->rows + job->keys->at[k] + record->counts.at);
     }
 }
 
-/* Rows may be laid out differently: neighbouring keys with the same record are copied together. */
+/* How a key's row is laid out; NULL: it has none, and waits. */
+static inline const tn_plan *plan_of_key(const tn_table_job *job, uint32_t k, const tn_row *row)
+{
+    if (!job->t->admits) {
+        return tn_plan_of(job->t, job->keys->group[k]);
+    }
+    return row != NULL ? tn_plan_of_row(job->t, row) : NULL;
+}
+
+static void zero_row(const tn_table_job *job, uint32_t k)
+{
+    float *to = job->rows + job->keys->at[k];
+    memset(to, 0, tn_row_width(job->keys, k) * sizeof *to);
+}
+
+/* Segments that rows have and do not use now. */
+static void hide_shrunk(const tn_table_job *job, tn_range run, tn_row *const *row)
+{
+    const tn_keyset *keys = job->keys;
+    for (uint32_t k = run.from; k < run.to; k++) {
+        const tn_row *r = row[k - run.from];
+        if (r == NULL || !tn_row_is_shrunk(job->t, r)) {
+            continue;
+        }
+        const tn_plan *plan = tn_plan_of_row(job->t, r);
+        const uint16_t waits = tn_record_of(job->t->layout, keys->group[k])->waits;
+        for (uint32_t i = 0; i < plan->n_segments; i++) {
+            if ((waits >> i & 1) != 0) {
+                const tn_plan_segment *s = &plan->segment[i];
+                memset(job->rows + keys->at[k] + s->at, 0, s->dim * sizeof *job->rows);
+            }
+        }
+    }
+}
+
+/* Rows may be laid out differently: neighbouring keys with the same layout are copied together. */
 static void copy_run(const tn_table_job *job, tn_range run, tn_row *const *row)
 {
     const tn_keyset *keys = job->keys;
     for (uint32_t from = run.from; from < run.to;) {
-        const tn_plan *plan = tn_plan_of(job->t, keys->group[from]);
-        uint32_t to = job->t->layout->n_records == 1 ? run.to : from + 1;
-        while (to < run.to && tn_plan_of(job->t, keys->group[to]) == plan) {
+        const tn_plan *plan = plan_of_key(job, from, row[from - run.from]);
+        uint32_t to = job->t->n_plans == 1 ? run.to : from + 1;
+        while (to < run.to && plan_of_key(job, to, row[to - run.from]) == plan) {
             to++;
+        }
+        if (plan == NULL) {
+            for (; from < to; from++) {
+                zero_row(job, from);
+            }
+            continue;
         }
         copy_weights(plan, &(copying){.row = row + (from - run.from),
                                       .at = keys->at + from,
@@ -85,6 +144,9 @@ static void copy_run(const tn_table_job *job, tn_range run, tn_row *const *row)
             copy_counts(job, (tn_range){from, to}, row + (from - run.from));
         }
         from = to;
+    }
+    if (job->t->shrinks) {
+        hide_shrunk(job, run, row);
     }
 }
 
@@ -100,6 +162,10 @@ static uint32_t fetch_new(const tn_table_job *job, tn_range run, tn_row *const *
         }
         uint64_t key = job->keys->key[k];
         const tn_shelf *shelf = tn_shelf_of(job->t, key, job->keys->group[k]);
+        if (tn_group_waits(job->t, job->keys->group[k])) {
+            tn_filter_fetch(job->t, key, job->keys->group[k]);
+            shelf += job->t->layout->n_records;
+        }
         const tn_index_block *block = tn_index_block_of(&shelf->index, tn_index_hash(key));
         if (block != NULL) {
             __builtin_prefetch(block, 1);
@@ -117,37 +183,89 @@ static uint32_t fetch_new(const tn_table_job *job, tn_range run, tn_row *const *
     return n;
 }
 
+/* Rows that are created together. */
+typedef struct creating {
+    uint32_t n;
+    tn_row *row[TN_LOOK_KEYS];
+    uint64_t key[TN_LOOK_KEYS];
+    uint16_t group[TN_LOOK_KEYS];
+} creating;
+
+/* What stands in them, as many at once as are laid out and begin alike. */
+static void begin_rows(tn_table *t, const creating *c)
+{
+    for (uint32_t i = 0, to; i < c->n; i = to) {
+        const tn_plan *plan = tn_plan_of_row(t, c->row[i]);
+        to = i + 1;
+        while (t->alike && to < c->n && (!t->admits || tn_plan_of_row(t, c->row[to]) == plan)) {
+            to++;
+        }
+        tn_new_rows_fill(t, plan, c->group[i], c->key + i, c->row + i, to - i);
+    }
+    for (uint32_t i = 0; i < c->n && tn_changed_rows_watched(&t->changes); i++) {
+        const uint32_t stride = tn_plan_of_row(t, c->row[i])->stride;
+        tn_changed_rows_note(&t->changes, c->key[i], c->row[i], stride, true);
+    }
+}
+
+/* The place of a new row; *row is NULL where its key waits without one. */
+static tn_status place_row(tn_table *t, uint64_t key, uint16_t group, creating *c, tn_row **row,
+                           tn_error *err)
+{
+    tn_shelf *shelf = tn_shelf_of(t, key, group);
+    tn_row_form form = TN_FORM_WHOLE;
+    if (tn_group_waits(t, group)) {
+        form = tn_form_of_new(t, key, group);
+        if (form == TN_FORM_NONE) {
+            return TN_OK;
+        }
+        shelf = form == TN_FORM_WAITS ? tn_waiting_shelf_of(t, key, group) : shelf;
+    }
+    const uint32_t before = shelf->slab.n_rows;
+    TN_TRY(tn_shelf_put(shelf, &t->pages, key, group, row, err));
+    (*row)->seen |= form == TN_FORM_WAITS ? TN_ROW_WAITS : 0;
+    if (shelf->slab.n_rows > before) {
+        c->row[c->n] = *row;
+        c->key[c->n] = key;
+        c->group[c->n++] = group;
+        if (t->admits && form == TN_FORM_WHOLE) {
+            tn_note_admitted(t, group);
+        }
+    }
+    return TN_OK;
+}
+
 /* Rows of keys that have none: first all places, then what stands in them. A keyset holds a key
  * once; should one not, both get the same row. */
 static tn_status create_rows(tn_table_job *job, uint32_t tile, tn_range run, tn_row **row,
                              tn_error *err)
 {
-    tn_table *t = job->t;
-    tn_row *fresh[TN_LOOK_KEYS];
-    uint64_t key[TN_LOOK_KEYS];
-    uint16_t group[TN_LOOK_KEYS];
+    creating c;
     tn_status status = TN_OK;
-    uint32_t n = 0;
+    c.n = 0;
     for (uint32_t k = run.from; k < run.to && status == TN_OK; k++) {
         if (row[k - run.from] == NULL) {
-            key[n] = job->keys->key[k];
-            group[n] = job->keys->group[k];
-            tn_shelf *shelf = tn_shelf_of(t, key[n], group[n]);
-            const uint32_t before = shelf->slab.n_rows;
-            status = tn_shelf_put(shelf, &t->pages, key[n], group[n], &fresh[n], err);
-            row[k - run.from] = fresh[n];
-            n += shelf->slab.n_rows > before;
+            status = place_row(job->t, job->keys->key[k], job->keys->group[k], &c,
+                               &row[k - run.from], err);
         }
     }
-    const uint32_t together = t->alike ? n : 1;
-    for (uint32_t i = 0; i < n; i += together) {
-        init_rows(t, group[i], key + i, fresh + i, together);
-    }
-    for (uint32_t i = 0; i < n && tn_changed_rows_watched(&t->changes); i++) {
-        tn_changed_rows_note(&t->changes, key[i], fresh[i], tn_plan_of(t, group[i])->stride, true);
-    }
-    job->created[tile] += n;
+    begin_rows(job->t, &c);
+    job->created[tile] += c.n;
     return status;
+}
+
+/* Rows of keys that have waited for long enough become whole. */
+static tn_status admit_rows(tn_table_job *job, tn_range run, tn_row **row, tn_error *err)
+{
+    bool moved = false;
+    if (job->t->exact) {
+        tn_rows_catch_up(job->t, job->keys, run, row, 0);
+    }
+    TN_TRY(tn_rows_admit(job->t, job->keys, run, row, &moved, err));
+    if (moved) {
+        tn_look_up(job->t, job->keys, run, false, row);
+    }
+    return TN_OK;
 }
 
 static tn_status pull_run(tn_table_job *job, uint32_t tile, tn_range run, tn_error *err)
@@ -162,6 +280,9 @@ static tn_status pull_run(tn_table_job *job, uint32_t tile, tn_range run, tn_err
         __builtin_prefetch(g + width - 1, 1);
     }
     tn_look_up(job->t, job->keys, run, false, row);
+    if (job->t->admits) {
+        TN_TRY(admit_rows(job, run, row, err));
+    }
     if (fetch_new(job, run, row) > 0) {
         TN_TRY(create_rows(job, tile, run, row, err));
     }
@@ -195,6 +316,9 @@ static void pull_tile(void *arg, uint32_t tile)
     tn_error err;
     tn_tile_lock(t, job->keys, tile, false);
     tn_tile_fetch(t, job->keys, tile);
+    if (t->filter.lines > 0) {
+        status = tn_tile_filter_reserve(t, job->keys, tile, &err);
+    }
     for (uint32_t i = 0; i < tn_tile_count(all.to - all.from, job->t->look_keys) && status == TN_OK;
          i++) {
         status = pull_run(job, tile, tn_look_run(job->t, all, i), &err);
@@ -209,11 +333,11 @@ static void pull_tile(void *arg, uint32_t tile)
     }
 }
 
-/* For rows that make up for missed steps while a cut is open: their copies. */
+/* For rows that make up for missed steps while a cut is open, or become whole: their copies. */
 static void wait_for_room(tn_table *t, const tn_keyset *keys)
 {
-    if (t->exact && tn_changed_rows_watched(&t->changes)) {
-        tn_changed_rows_wait(&t->changes, keys->n * tn_longest_row(t));
+    if ((t->exact || t->admits) && tn_changed_rows_watched(&t->changes)) {
+        tn_changed_rows_wait(&t->changes, 2 * keys->n * tn_longest_row(t));
     }
 }
 
@@ -260,7 +384,7 @@ static void peek_run(const tn_table_job *job, tn_range run)
         float *to = job->rows + keys->at[k];
         bool zero = r == NULL && !(job->missing_init != NULL && job->missing_init[group]);
         if (job->missing != NULL) {
-            job->missing[k] = zero;
+            job->missing[k] = zero || (r != NULL && tn_plan_of_row(t, r)->present == 0);
         }
         if (r != NULL) {
             copy_run(job, (tn_range){k, k + 1}, &r);

@@ -12,6 +12,7 @@
  * The norm is taken on the same way: by a pass of its own before the push, which a global clip
  * needs, or while rows are updated.
  */
+#include "ps/table/table_admission.h"
 #include "ps/table/table_missed.h"
 #include "ps/table/tabledef.h"
 
@@ -30,9 +31,11 @@ typedef struct scratch {
     float g[GRADS_TOGETHER];
 } scratch;
 
-/* Rows that the rules of one group train. */
+/* Rows that the rules of one group train, all laid out alike. */
 typedef struct batch {
+    const tn_plan *plan;
     uint32_t group, n;
+    uint16_t trained;     /* segments: of others gradients are dropped, and count in norms alone */
     tn_row *const *row;   /* NULL, where only norms are taken: none, its weights are zeros */
     const uint32_t *at;   /* of each row's gradient in the batch; NULL: rows that are not in it */
     const uint32_t *show; /* NULL: likewise */
@@ -96,13 +99,14 @@ static void update_segment(const tn_push *push, const tn_plan_segment *seg, cons
 /* Norm, update or both of a segment of some rows. */
 static void train_segment(const tn_table_job *job, const batch *b, uint32_t segment, scratch *s)
 {
-    const tn_plan_segment *seg = &tn_plan_of(job->t, b->group)->segment[segment];
+    const tn_plan_segment *seg = &b->plan->segment[segment];
     const tn_rule *rule = tn_rule_of(job->t, b->group, segment);
+    const bool trained = (b->trained >> segment & 1) != 0;
     float *w[TN_LOOK_KEYS];
     const float *grad[TN_LOOK_KEYS];
     double norm2[TN_LOOK_KEYS];
     for (uint32_t i = 0; i < b->n; i++) {
-        w[i] = b->row[i] != NULL ? b->row[i]->data + seg->w : NULL;
+        w[i] = trained && b->row[i] != NULL ? b->row[i]->data + seg->w : NULL;
         grad[i] = b->at != NULL ? job->grads + b->at[i] + seg->at : NULL;
     }
     tn_row_run rows = {.n = b->n, .dim = seg->dim, .w = w, .grad = grad};
@@ -122,17 +126,19 @@ static void train_segment(const tn_table_job *job, const batch *b, uint32_t segm
             b->norm2[i] += norm2[i];
         }
     }
-    if (b->updates) {
+    if (b->updates && trained) {
         update_segment(job->push, seg, rule, &rows);
     }
 }
 
 static void train_segments(const tn_table_job *job, const batch *b, scratch *s)
 {
-    const tn_plan *plan = tn_plan_of(job->t, b->group);
+    const tn_plan *plan = b->plan;
     for (uint32_t i = 0; i < plan->n_segments; i++) {
         const tn_rule *rule = tn_rule_of(job->t, b->group, i);
-        if (b->at == NULL && !tn_rule_reaches(rule, b->l2_mode)) {
+        const bool trained = (b->trained >> i & 1) != 0;
+        if (b->at == NULL ? !trained || !tn_rule_reaches(rule, b->l2_mode)
+                          : !trained && b->norm2 == NULL) {
             continue;
         }
         if (b->at != NULL || rule->optim->decay == NULL) {
@@ -149,7 +155,7 @@ static void train_segments(const tn_table_job *job, const batch *b, scratch *s)
 /* Rows of a run, as many at once as there is room for changed gradients. */
 static void train_batch(const tn_table_job *job, const batch *all, scratch *s)
 {
-    const uint32_t most = tn_plan_of(job->t, all->group)->together;
+    const uint32_t most = all->plan->together;
     batch b = *all;
     for (uint32_t left = all->n; left > 0; left -= b.n) {
         b.n = left < most ? left : most;
@@ -165,8 +171,11 @@ void tn_rows_miss(const tn_table_job *job, uint32_t l2_mode, uint32_t n, tn_row 
                   double *norm2)
 {
     scratch s;
+    const tn_plan *plan = tn_plan_of_row(job->t, *row);
     train_batch(job,
-                &(batch){.group = tn_row_group(*row),
+                &(batch){.plan = plan,
+                         .group = tn_row_group(*row),
+                         .trained = plan->present,
                          .n = n,
                          .row = row,
                          .norm2 = norm2,
@@ -177,8 +186,33 @@ void tn_rows_miss(const tn_table_job *job, uint32_t l2_mode, uint32_t n, tn_row 
 
 /* ---- runs of keys ---- */
 
-/* The keys of a run whose groups have these rules. */
-static void train_some(const tn_table_job *job, tn_range run, uint32_t kind, scratch *s)
+/* Of a key's row: which of its segments this push trains, and so what can be trained together. */
+enum { WHOLE, WAITS, SHRUNK, NO_ROW, STATES };
+
+static uint32_t state_of(const tn_table *t, const tn_row *row)
+{
+    if (row == NULL) {
+        return NO_ROW;
+    }
+    return tn_row_waits(row) ? WAITS : t->shrinks && tn_row_is_shrunk(t, row) ? SHRUNK : WHOLE;
+}
+
+/* Rows of a group in one of these states. */
+static batch batch_of(const tn_table_job *job, uint32_t group, uint32_t state)
+{
+    const tn_table *t = job->t;
+    const bool waits = state == WAITS;
+    batch b = {.plan = waits ? tn_waiting_plan_of(t, group) : tn_plan_of(t, group),
+               .group = group,
+               .updates = job->updates && state != NO_ROW};
+    const uint32_t hidden = state == SHRUNK ? tn_record_of(t->layout, group)->waits : 0;
+    b.trained = (uint16_t)(b.plan->present & ~hidden);
+    return b;
+}
+
+/* The keys of a run whose groups have these rules, and whose rows are in this state. */
+static void train_some(const tn_table_job *job, tn_range run, uint32_t kind, uint32_t state,
+                       const uint8_t *states, scratch *s)
 {
     const tn_keyset *keys = job->keys;
     tn_row *row[TN_LOOK_KEYS];
@@ -188,59 +222,106 @@ static void train_some(const tn_table_job *job, tn_range run, uint32_t kind, scr
     double norm2[TN_LOOK_KEYS] = {0};
     uint32_t n = 0;
     for (uint32_t k = run.from; k < run.to; k++) {
-        if (job->t->kind[keys->group[k]] == kind) {
+        if (job->t->kind[keys->group[k]] == kind &&
+            (states == NULL ? WHOLE : states[k - run.from]) == state) {
             place[n] = k - run.from;
             row[n] = s->row[k - run.from];
             at[n] = keys->at[k];
             show[n++] = keys->show[k];
         }
     }
-    train_batch(job,
-                &(batch){job->t->kind_group[kind], n, row, at, show, job->sums ? norm2 : NULL,
-                         job->updates, 0},
-                s);
+    if (n == 0) {
+        return;
+    }
+    batch b = batch_of(job, job->t->kind_group[kind], state);
+    b.n = n;
+    b.row = row;
+    b.at = at;
+    b.show = show;
+    b.norm2 = job->sums ? norm2 : NULL;
+    train_batch(job, &b, s);
     for (uint32_t i = 0; job->sums && i < n; i++) {
         s->norm2[place[i]] = norm2[i];
     }
 }
 
-/* Key by key: there are too many kinds, or some key has no row. */
+/* Whose keys all have whole rows. */
+static void train_whole(const tn_table_job *job, tn_range run, scratch *s)
+{
+    const tn_table *t = job->t;
+    if (t->n_kinds > 1) {
+        for (uint32_t i = 0; i < t->n_kinds; i++) {
+            train_some(job, run, i, WHOLE, NULL, s);
+        }
+        return;
+    }
+    batch b = batch_of(job, t->kind_group[0], WHOLE); /* as it nearly always is */
+    b.n = run.to - run.from;
+    b.row = s->row;
+    b.at = job->keys->at + run.from;
+    b.show = job->keys->show + run.from;
+    b.norm2 = job->sums ? s->norm2 : NULL;
+    train_batch(job, &b, s);
+}
+
+/* Of every kind, some of whose keys may have no row, or one that waits. */
+static void train_mixed(const tn_table_job *job, tn_range run, scratch *s)
+{
+    const tn_table *t = job->t;
+    uint8_t states[TN_LOOK_KEYS];
+    bool any[STATES] = {false};
+    for (uint32_t k = run.from; k < run.to; k++) {
+        const uint32_t state = state_of(t, s->row[k - run.from]);
+        states[k - run.from] = (uint8_t)state;
+        any[state] = true;
+    }
+    if (!any[WAITS] && !any[SHRUNK] && !any[NO_ROW]) {
+        train_whole(job, run, s);
+        return;
+    }
+    any[NO_ROW] = any[NO_ROW] && job->sums;
+    for (uint32_t kind = 0; kind < t->n_kinds; kind++) {
+        for (uint32_t state = 0; state < STATES; state++) {
+            if (any[state]) {
+                train_some(job, run, kind, state, states, s);
+            }
+        }
+    }
+}
+
+/* Key by key: there are too many kinds. */
 static void train_each(const tn_table_job *job, tn_range run, scratch *s)
 {
     const tn_keyset *keys = job->keys;
     for (uint32_t k = run.from; k < run.to; k++) {
         tn_row **row = &s->row[k - run.from];
-        const bool updates = job->updates && *row != NULL;
-        double *norm2 = job->sums ? &s->norm2[k - run.from] : NULL;
-        if (updates || job->sums) {
-            const batch one = {keys->group[k], 1,     row,     keys->at + k,
-                               keys->show + k, norm2, updates, 0};
+        batch one = batch_of(job, keys->group[k], state_of(job->t, *row));
+        one.n = 1;
+        one.row = row;
+        one.at = keys->at + k;
+        one.show = keys->show + k;
+        one.norm2 = job->sums ? &s->norm2[k - run.from] : NULL;
+        if (one.updates || job->sums) {
             train_segments(job, &one, s);
         }
     }
 }
 
-/* `lacks`: some key has no row. *sum: the squared norm, where it is wanted, in the order of keys.
- */
-static void train_run(const tn_table_job *job, tn_range run, bool lacks, scratch *s, double *sum)
+/* `mixed`: some key has no row, or perhaps one that waits. *sum: the squared norm, where it is
+ * wanted, in the order of keys. */
+static void train_run(const tn_table_job *job, tn_range run, bool mixed, scratch *s, double *sum)
 {
     const tn_table *t = job->t;
     const uint32_t n = run.to - run.from;
     if (job->sums) {
         memset(s->norm2, 0, n * sizeof *s->norm2);
     }
-    if (t->n_kinds > TN_KINDS_TOGETHER || (lacks && job->updates)) {
+    if (t->n_kinds > TN_KINDS_TOGETHER) {
         train_each(job, run, s);
-    } else if (t->n_kinds == 1) { /* as it nearly always is */
-        train_batch(job,
-                    &(batch){t->kind_group[0], n, s->row, job->keys->at + run.from,
-                             job->keys->show + run.from, job->sums ? s->norm2 : NULL, job->updates,
-                             0},
-                    s);
+    } else if (mixed) {
+        train_mixed(job, run, s);
     } else {
-        for (uint32_t i = 0; i < t->n_kinds; i++) {
-            train_some(job, run, i, s);
-        }
+        train_whole(job, run, s);
     }
     for (uint32_t i = 0; job->sums && i < n; i++) {
         *sum += s->norm2[i];
@@ -248,7 +329,8 @@ static void train_run(const tn_table_job *job, tn_range run, bool lacks, scratch
 }
 
 /* A row that was last touched on another day: its counts are those of today from now on. A day
- * before its last one changes nothing. Returns the stamp and day that it gets. */
+ * before its last one changes nothing, and while a row waits its counts are kept whole. Returns the
+ * stamp and day that it gets. */
 __attribute__((noinline)) static uint32_t age_row(const tn_table_job *job, uint32_t group,
                                                   tn_row *row)
 {
@@ -258,7 +340,7 @@ __attribute__((noinline)) static uint32_t age_row(const tn_table_job *job, uint3
     if (day < last) {
         return (job->seen & ~(uint32_t)TN_ROW_DAY_MAX) | last;
     }
-    if (show != 0) {
+    if (show != 0 && !tn_row_waits(row)) {
         const double factor = tn_decay_of(tn_life_of(job->t, group)->decay, day - last);
         const double click = tn_row_count(row->click_high, row->click_low);
         tn_row_set_count(show * factor, &row->show_high, &row->show_low);
@@ -279,10 +361,11 @@ static inline void touch_row(const tn_table_job *job, uint32_t k, tn_row *row)
     double click = tn_row_count(row->click_high, row->click_low) + keys->click[k];
     tn_row_set_count(show, &row->show_high, &row->show_low);
     tn_row_set_count(click, &row->click_high, &row->click_low);
-    row->seen = seen | (row->seen & TN_ROW_GROUP_HIGH);
+    row->seen = seen | (row->seen & TN_ROW_KEPT);
 }
 
-/* Before the rows of a run are updated. Returns whether some key has no row. */
+/* Before the rows of a run are updated; keys without one are counted in the filter. Returns whether
+ * there are some. */
 static bool touch_rows(const tn_table_job *job, tn_range run, tn_row *const *rows)
 {
     bool lacks = false;
@@ -292,6 +375,7 @@ static bool touch_rows(const tn_table_job *job, tn_range run, tn_row *const *row
     for (uint32_t k = run.from; k < run.to; k++) {
         tn_row *row = rows[k - run.from];
         if (row == NULL) {
+            tn_filter_add(job->t, job->keys->key[k], job->keys->group[k], job->keys->show[k]);
             lacks = true;
             continue;
         }
@@ -322,8 +406,8 @@ static void sweep_rows(const tn_table_job *job, uint32_t n, tn_row *const *row, 
  * norm, where it is wanted. */
 static double sweep(const tn_table_job *job, uint32_t tile)
 {
-    uint32_t n_records = job->t->layout->n_records;
-    uint32_t n_shelves = TN_TILE_PARTITIONS * n_records;
+    uint32_t n_plans = job->t->n_plans;
+    uint32_t n_shelves = TN_TILE_PARTITIONS * n_plans;
     tn_shelf *shelf = job->t->shelves + (size_t)tile * n_shelves;
     tn_row *row[TN_LOOK_KEYS];
     double sum = 0;
@@ -335,7 +419,7 @@ static double sweep(const tn_table_job *job, uint32_t tile)
             }
             row[n] = tn_slab_at(&shelf->slab, number);
             if (job->watched) {
-                const uint32_t partition = tile * TN_TILE_PARTITIONS + i / n_records;
+                const uint32_t partition = tile * TN_TILE_PARTITIONS + i / n_plans;
                 tn_row_note_change(job->t, tn_row_key(row[n], partition), row[n]);
             }
             if (++n == TN_LOOK_KEYS) {
@@ -364,7 +448,7 @@ static void train_tile(void *arg, uint32_t tile)
         const tn_range run = tn_look_run(t, all, i);
         look_up(job, run, s.row);
         const bool lacks = job->updates && touch_rows(job, run, s.row);
-        train_run(job, run, lacks, &s, &sum);
+        train_run(job, run, lacks || t->admits, &s, &sum);
     }
     job->norm2[tile] = sum + (t->sweeps ? sweep(job, tile) : 0);
     if (t->room.bytes > 0 && job->updates) {
@@ -446,11 +530,13 @@ static double push_rows(tn_table *t, tn_team *team, tn_table_job *job)
     job->watched = tn_changed_rows_watched(&t->changes);
     job->seen = t->changes.stamp << TN_ROW_STAMP_SHIFT | job->push->day;
     if (job->watched) {
-        tn_changed_rows_wait(&t->changes, t->sweeps ? UINT64_MAX : keys->n * tn_longest_row(t));
+        const uint64_t of_key = tn_longest_row(t) + (t->filter.lines > 0 ? TN_KEPT_LINE : 0);
+        tn_changed_rows_wait(&t->changes, t->sweeps ? UINT64_MAX : keys->n * of_key);
     }
     job->hint = tn_row_positions_read(&t->positions, keys);
     tn_team_run(team, TN_TABLE_TILES, train_tile, job);
     tn_row_positions_release(&t->positions, job->hint, true);
+    tn_table_set_step(t, job->push->step + 1);
     if (t->exact) {
         tn_table_add_step(t, team, job->push);
     }

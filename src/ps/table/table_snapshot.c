@@ -140,6 +140,38 @@ void tn_changed_rows_remove(tn_changed_rows *c, uint32_t partition, const tn_row
     }
 }
 
+void tn_changed_rows_moved(tn_changed_rows *c, uint32_t partition, const tn_row *row, uint32_t size)
+{
+    if (c->tracking && tn_row_stamp(row) == c->stamp &&
+        !list_add(&c->part[partition].touched, row, size)) {
+        atomic_store(&c->forgot, true);
+    }
+}
+
+/* A line of a filter that is kept aside. */
+typedef struct kept_line {
+    uint32_t number;
+    uint8_t bytes[TN_KEY_FILTER_LINE];
+} kept_line;
+
+_Static_assert(sizeof(kept_line) == TN_KEPT_LINE, "a line with its number");
+
+void tn_changed_rows_line(tn_changed_rows *c, uint32_t partition, uint32_t number,
+                          const uint8_t *line)
+{
+    tn_partition_changes *part = &c->part[partition];
+    kept_line kept = {.number = number};
+    if (!part->filter_open) {
+        return;
+    }
+    memcpy(kept.bytes, line, sizeof kept.bytes);
+    if (bytes_add(&part->lines, &kept, sizeof kept)) {
+        atomic_fetch_add_explicit(&c->aside, sizeof kept, memory_order_relaxed);
+    } else {
+        part->lines_lost = true;
+    }
+}
+
 void tn_changed_rows_relist(tn_table *t, uint32_t partition)
 {
     tn_changed_rows *c = &t->changes;
@@ -148,7 +180,7 @@ void tn_changed_rows_relist(tn_table *t, uint32_t partition)
         return;
     }
     list_clear(touched);
-    for (uint32_t r = 0; r < t->layout->n_records; r++) {
+    for (uint32_t r = 0; r < t->n_plans; r++) {
         const tn_slab *slab = &t->partition[partition].shelf[r].slab;
         for (uint32_t i = 0; i < slab->n_rows; i++) {
             const tn_row *row = tn_slab_at(slab, i);
@@ -220,7 +252,7 @@ bool tn_table_knows_changes(const tn_table *t)
  * needed: complete walks do the same. */
 static void take_stamps_off(tn_table *t)
 {
-    for (uint32_t s = 0; s < TN_PARTITIONS * t->layout->n_records; s++) {
+    for (uint32_t s = 0; s < TN_PARTITIONS * t->n_plans; s++) {
         const tn_slab *slab = &t->shelves[s].slab;
         for (uint32_t i = 0; i < slab->n_rows; i++) {
             tn_row *row = tn_slab_at(slab, i);
@@ -236,11 +268,11 @@ static void open_partition(tn_cut *cut, uint32_t p)
 {
     const tn_table *t = cut->t;
     tn_partition_changes *part = &t->changes.part[p];
-    uint32_t n_records = t->layout->n_records;
     pthread_mutex_lock(&t->partition[p].lock);
-    for (uint32_t r = 0; r < n_records; r++) {
-        cut->n_rows[(size_t)p * n_records + r] = t->partition[p].shelf[r].slab.n_rows;
+    for (uint32_t r = 0; r < t->n_plans; r++) {
+        cut->n_rows[(size_t)p * t->n_plans + r] = t->partition[p].shelf[r].slab.n_rows;
     }
+    TN_ASSERT(part->lines.size == 0);
     TN_ASSERT(part->aside.size == 0 && part->due.bytes == 0 && part->gone_due.size == 0);
     if (cut->delta) {
         tn_row_list swap = part->due;
@@ -255,6 +287,8 @@ static void open_partition(tn_cut *cut, uint32_t p)
     part->gone.size = 0;
     part->open = true;
     part->lost = false;
+    part->filter_open = t->partition[p].filter != NULL;
+    part->lines_lost = false;
     pthread_mutex_unlock(&t->partition[p].lock);
 }
 
@@ -286,7 +320,7 @@ tn_status tn_cut_open(tn_cut **out, tn_table *t, bool delta, tn_error *err)
     TN_TRY(TN_ALLOC(cut, 1, "a cut of the table", err));
     cut->t = t;
     cut->delta = delta;
-    size_t n_shelves = (size_t)TN_PARTITIONS * t->layout->n_records;
+    size_t n_shelves = (size_t)TN_PARTITIONS * t->n_plans;
     cut->n_rows = tn_try_alloc(n_shelves + 1, sizeof *cut->n_rows, "a cut of the table", err);
     if (cut->n_rows == NULL) {
         tn_free(cut);
@@ -326,6 +360,22 @@ static tn_row_bytes take_aside(tn_partition_changes *part)
     return aside;
 }
 
+/* The same of a filter. */
+static tn_row_bytes take_lines(tn_partition_changes *part)
+{
+    tn_row_bytes lines = part->lines;
+    part->lines = (tn_row_bytes){0};
+    part->filter_open = false;
+    return lines;
+}
+
+static void free_aside(tn_changed_rows *c, tn_row_bytes *aside)
+{
+    tn_free(aside->data);
+    const uint64_t before = atomic_fetch_sub(&c->aside, aside->size);
+    TN_ASSERT(before >= aside->size);
+}
+
 void tn_cut_close(tn_cut *cut)
 {
     if (cut == NULL) {
@@ -336,11 +386,11 @@ void tn_cut_close(tn_cut *cut)
     for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
         pthread_mutex_lock(&t->partition[p].lock);
         tn_row_bytes aside = take_aside(&c->part[p]);
+        tn_row_bytes lines = take_lines(&c->part[p]);
         c->part[p].gone_due.size = 0;
         pthread_mutex_unlock(&t->partition[p].lock);
-        tn_free(aside.data);
-        const uint64_t before = atomic_fetch_sub(&c->aside, aside.size);
-        TN_ASSERT(before >= aside.size);
+        free_aside(c, &aside);
+        free_aside(c, &lines);
     }
     TN_ASSERT(atomic_load(&c->aside) == 0);
     if (!c->tracking) {
@@ -385,7 +435,7 @@ static bool copy_row(tn_cut *cut, const tn_row *row)
     if (tn_row_stamp(row) != c->before) {
         return true;
     }
-    return bytes_add(&cut->copied, row, tn_plan_of(cut->t, tn_row_group(row))->stride);
+    return bytes_add(&cut->copied, row, tn_plan_of_row(cut->t, row)->stride);
 }
 
 static size_t most_bytes(const tn_cut *cut, uint32_t p)
@@ -395,8 +445,8 @@ static size_t most_bytes(const tn_cut *cut, uint32_t p)
     if (cut->delta) {
         return (size_t)t->changes.part[p].due.bytes;
     }
-    for (uint32_t r = 0; r < t->layout->n_records; r++) {
-        bytes += (size_t)cut->n_rows[(size_t)p * t->layout->n_records + r] * t->plan[r].stride;
+    for (uint32_t r = 0; r < t->n_plans; r++) {
+        bytes += (size_t)cut->n_rows[(size_t)p * t->n_plans + r] * t->plan[r].stride;
     }
     return bytes;
 }
@@ -423,14 +473,14 @@ static void copy_run(tn_cut *cut, const tn_slab *slab, tn_range run)
     TN_ASSERT(cut->copied.size <= cut->copied.most);
 }
 
-static void copy_shelf(tn_cut *cut, uint32_t p, uint32_t record)
+static void copy_shelf(tn_cut *cut, uint32_t p, uint32_t shelf)
 {
     tn_partition *part = &cut->t->partition[p];
-    uint32_t n = cut->n_rows[(size_t)p * cut->t->layout->n_records + record];
+    uint32_t n = cut->n_rows[(size_t)p * cut->t->n_plans + shelf];
     for (uint32_t i = 0; i < tn_tile_count(n, ROWS_LOCKED); i++) {
         tn_range run = tn_tile(n, ROWS_LOCKED, i);
         pthread_mutex_lock(&part->lock);
-        const tn_slab *slab = &part->shelf[record].slab;
+        const tn_slab *slab = &part->shelf[shelf].slab;
         run.to = run.to < slab->n_rows ? run.to : slab->n_rows; /* some may have left */
         copy_run(cut, slab, run);
         pthread_mutex_unlock(&part->lock);
@@ -468,7 +518,7 @@ static size_t list_rows(const tn_table *t, uint32_t p, const tn_row_bytes *b, tn
         if (out != NULL) {
             out[n] = (tn_row_entry){tn_row_key(row, p), row};
         }
-        at += tn_plan_of(t, tn_row_group(row))->stride;
+        at += tn_plan_of_row(t, row)->stride;
     }
     return n;
 }
@@ -525,6 +575,14 @@ static tn_status visit_rows(tn_cut *cut, uint32_t p, const tn_row_bytes *aside, 
     return TN_OK;
 }
 
+/* Copies aside have gone. */
+static void tell_less(tn_changed_rows *c)
+{
+    pthread_mutex_lock(&c->lock);
+    pthread_cond_broadcast(&c->less);
+    pthread_mutex_unlock(&c->lock);
+}
+
 tn_status tn_cut_walk(tn_cut *cut, uint32_t p, tn_row_visit *visit, void *arg, tn_error *err)
 {
     tn_table *t = cut->t;
@@ -537,7 +595,7 @@ tn_status tn_cut_walk(tn_cut *cut, uint32_t p, tn_row_visit *visit, void *arg, t
     if (cut->delta) {
         TN_TRY(copy_due(cut, p, err));
     } else {
-        for (uint32_t r = 0; r < t->layout->n_records; r++) {
+        for (uint32_t r = 0; r < t->n_plans; r++) {
             copy_shelf(cut, p, r);
         }
     }
@@ -547,12 +605,36 @@ tn_status tn_cut_walk(tn_cut *cut, uint32_t p, tn_row_visit *visit, void *arg, t
     tn_row_bytes aside = take_aside(&t->changes.part[p]);
     pthread_mutex_unlock(&t->partition[p].lock);
     tn_status status = lost ? no_room(err) : visit_rows(cut, p, &aside, visit, arg, err);
-    tn_free(aside.data);
-    const uint64_t before = atomic_fetch_sub(&t->changes.aside, aside.size);
-    TN_ASSERT(before >= aside.size);
-    pthread_mutex_lock(&t->changes.lock);
-    pthread_cond_broadcast(&t->changes.less);
-    pthread_mutex_unlock(&t->changes.lock);
+    free_aside(&t->changes, &aside);
+    tell_less(&t->changes);
     cut->walked++;
     return status;
+}
+
+size_t tn_cut_filter_bytes(const tn_cut *cut)
+{
+    return tn_key_filter_bytes(&cut->t->filter);
+}
+
+tn_status tn_cut_filter(tn_cut *cut, uint32_t p, uint8_t *out, bool *any, tn_error *err)
+{
+    tn_table *t = cut->t;
+    tn_partition_changes *part = &t->changes.part[p];
+    const size_t bytes = tn_key_filter_bytes(&t->filter);
+    pthread_mutex_lock(&t->partition[p].lock);
+    *any = part->filter_open;
+    if (*any) {
+        memcpy(out, t->partition[p].filter, bytes);
+    }
+    const bool lost = part->lines_lost;
+    tn_row_bytes lines = take_lines(part);
+    pthread_mutex_unlock(&t->partition[p].lock);
+    const kept_line *line = (const kept_line *)(const void *)lines.data;
+    for (size_t i = lines.size / sizeof *line; i-- > 0;) { /* the oldest of a line is the last */
+        memcpy(out + (size_t)line[i].number * TN_KEY_FILTER_LINE, line[i].bytes,
+               sizeof line[i].bytes);
+    }
+    free_aside(&t->changes, &lines);
+    tell_less(&t->changes);
+    return lost ? no_room(err) : TN_OK;
 }

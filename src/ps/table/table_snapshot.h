@@ -41,4 +41,11 @@ uint64_t tn_cut_bytes(const tn_cut *c); /* about what the cut's rows take in mem
 tn_status tn_cut_walk(tn_cut *c, uint32_t partition, tn_row_visit *visit, void *arg,
                       tn_error *err) TN_MUST_USE;
 
+/* The counts of keys without a row (ps/table/key_filter.h) of a partition, as they were at the cut:
+ * so many bytes of each; 0: there is no filter. *any: there were some, else out is not written.
+ * Each partition once, before or behind its walk, on the same thread. TN_E_MEMORY likewise. */
+size_t tn_cut_filter_bytes(const tn_cut *c);
+tn_status tn_cut_filter(tn_cut *c, uint32_t partition, uint8_t *out, bool *any,
+                        tn_error *err) TN_MUST_USE;
+
 #endif

@@ -10,6 +10,7 @@
  */
 #include "base/core/alloc.h"
 #include "base/thread/team.h"
+#include "ps/table/table_admission.h"
 #include "ps/table/tabledef.h"
 
 enum {
@@ -22,8 +23,7 @@ enum {
     KEY_BITS_LEFT_OUT = 54 - 32, /* below those that tell the rows of a partition apart */
 };
 
-/* A row of a locked partition leaves; the last one of its shelf takes its place. */
-static void remove_row(tn_table *t, uint32_t partition, tn_shelf *shelf, uint32_t number)
+void tn_row_remove(tn_table *t, uint32_t partition, tn_shelf *shelf, uint32_t number)
 {
     if (tn_changed_rows_watched(&t->changes)) {
         const tn_row *row = tn_slab_at(&shelf->slab, number);
@@ -33,10 +33,10 @@ static void remove_row(tn_table *t, uint32_t partition, tn_shelf *shelf, uint32_
     tn_shelf_remove_at(shelf, number);
 }
 
-/* After a partition has lost so many rows. */
-static void note_removed(tn_table *t, uint32_t partition, uint64_t n)
+/* After a partition has lost so many rows, and perhaps chunks. */
+static void note_removed(tn_table *t, uint32_t partition, uint64_t n, bool shrunk)
 {
-    if (n > 0 && tn_changed_rows_watched(&t->changes)) {
+    if ((n > 0 || shrunk) && tn_changed_rows_watched(&t->changes)) {
         tn_changed_rows_relist(t, partition);
     }
     atomic_fetch_sub(&t->rows, n);
@@ -62,6 +62,19 @@ static double norm2_of(const tn_plan *plan, const tn_row *row)
     return sum;
 }
 
+/* Weights that are not 0. */
+static uint32_t nonzero_of(const tn_plan *plan, const tn_row *row)
+{
+    uint32_t n = 0;
+    for (uint32_t s = 0; s < plan->n_segments; s++) {
+        const float *w = row->data + plan->segment[s].w;
+        for (uint32_t i = 0; i < plan->segment[s].dim && tn_plan_has(plan, s); i++) {
+            n += w[i] != 0;
+        }
+    }
+    return n;
+}
+
 static bool has_expired(const sweeping *x, const tn_row *row, uint32_t group)
 {
     const tn_lifecycle *life = tn_life_of(x->t, group);
@@ -70,7 +83,9 @@ static bool has_expired(const sweeping *x, const tn_row *row, uint32_t group)
     }
     const tn_row_view view = tn_view_of(x->t, 0, row);
     const uint32_t days = tn_days_since(view.last_seen, x->day);
-    const double norm2 = isnan(life->norm_below) ? 0 : norm2_of(tn_plan_of(x->t, group), row);
+    const double norm2 = tn_row_waits(row)         ? (double)INFINITY
+                         : isnan(life->norm_below) ? 0
+                                                   : norm2_of(tn_plan_of(x->t, group), row);
     return tn_row_has_expired(life, days, tn_score_of(life, &view, x->day),
                               view.show * tn_decay_of(life->decay, days), norm2);
 }
@@ -84,11 +99,14 @@ static uint64_t sweep_shelf(const sweeping *x, uint32_t partition, tn_shelf *she
         const tn_row *row = tn_slab_at(&shelf->slab, number);
         const uint32_t group = tn_row_group(row);
         if (has_expired(x, row, group)) {
-            remove_row(x->t, partition, shelf, number);
+            tn_row_remove(x->t, partition, shelf, number);
             count[group].expired++;
             n++;
         } else {
             count[group].rows++;
+            count[group].waiting += tn_row_waits(row);
+            count[group].bytes += shelf->slab.stride;
+            count[group].nonzero += nonzero_of(tn_plan_of_row(x->t, row), row);
         }
     }
     return n;
@@ -105,13 +123,14 @@ static void sweep_tile(void *arg, uint32_t tile)
         uint64_t n = 0;
         pthread_mutex_lock(&part->lock);
         const bool read_elsewhere = t->changes.part != NULL && t->changes.part[p].open;
-        for (uint32_t r = 0; r < t->layout->n_records; r++) {
+        for (uint32_t r = 0; r < t->n_plans; r++) {
             n += sweep_shelf(x, p, &part->shelf[r], count);
             if (!read_elsewhere) {
                 tn_shelf_shrink(&part->shelf[r], &t->pages);
             }
         }
-        note_removed(t, p, n);
+        note_removed(t, p, n, true); /* chunks may be gone that had rows which became whole */
+        tn_filter_age(t, p);
         pthread_mutex_unlock(&part->lock);
     }
 }
@@ -132,12 +151,15 @@ tn_status tn_table_sweep(tn_table *t, tn_team *team, uint32_t day, tn_group_rows
     tn_table_catch_up(t, team);
     tn_team_run(team, TN_TABLE_TILES, sweep_tile, &x);
     for (uint32_t g = 0; g < n; g++) {
-        out[g] = (tn_group_rows){.evicted = atomic_exchange(&t->evicted_of[g], 0)};
+        out[g] = (tn_group_rows){.evicted = atomic_exchange(&t->evicted_of[g], 0),
+                                 .admitted = atomic_exchange(&t->admitted_of[g], 0)};
         for (uint32_t tile = 0; tile < TN_TABLE_TILES; tile++) {
             out[g].rows += x.count[(size_t)tile * n + g].rows;
+            out[g].waiting += x.count[(size_t)tile * n + g].waiting;
+            out[g].bytes += x.count[(size_t)tile * n + g].bytes;
+            out[g].nonzero += x.count[(size_t)tile * n + g].nonzero;
             out[g].expired += x.count[(size_t)tile * n + g].expired;
         }
-        out[g].bytes = out[g].rows * tn_table_stride(t, g);
         t->expired += out[g].expired;
     }
     tn_free(x.count);
@@ -223,7 +245,7 @@ static bool is_full(const tn_table *t, uint32_t p, uint32_t *rows)
     const tn_room_of_rows *room = &t->room;
     uint64_t bytes = 0;
     *rows = 0;
-    for (uint32_t r = 0; r < t->layout->n_records; r++) {
+    for (uint32_t r = 0; r < t->n_plans; r++) {
         const tn_slab *slab = &t->partition[p].shelf[r].slab;
         *rows += slab->n_rows;
         bytes += room->rows > 0 ? 0 : tn_shelf_need(slab->stride, with_spare(slab->n_rows));
@@ -239,7 +261,7 @@ static uint32_t list_orders(const tn_table *t, uint32_t p, uint32_t day, uint64_
                             uint64_t *copy)
 {
     uint32_t n = 0;
-    for (uint32_t r = 0; r < t->layout->n_records; r++) {
+    for (uint32_t r = 0; r < t->n_plans; r++) {
         const tn_slab *slab = &t->partition[p].shelf[r].slab;
         for (uint32_t i = 0; i < slab->n_rows; i++, n++) {
             __builtin_prefetch(tn_slab_at(slab, i + AHEAD < slab->n_rows ? i + AHEAD : i));
@@ -255,13 +277,13 @@ static uint32_t evict_up_to(tn_table *t, uint32_t p, const uint64_t *order, uint
                             uint64_t most)
 {
     uint32_t removed = 0;
-    for (uint32_t r = t->layout->n_records; r-- > 0;) {
+    for (uint32_t r = t->n_plans; r-- > 0;) {
         tn_shelf *shelf = &t->partition[p].shelf[r];
         for (uint32_t number = shelf->slab.n_rows; number-- > 0;) {
             if (order[--n] <= most) {
                 const uint32_t group = tn_row_group(tn_slab_at(&shelf->slab, number));
                 atomic_fetch_add_explicit(&t->evicted_of[group], 1, memory_order_relaxed);
-                remove_row(t, p, shelf, number);
+                tn_row_remove(t, p, shelf, number);
                 removed++;
             }
         }
@@ -281,7 +303,7 @@ static void evict_partition(tn_table *t, uint32_t p, uint32_t day)
         const uint32_t listed = list_orders(t, p, day, order, order + n);
         const uint64_t most = select_one(order + n, listed, (n - 1) / EVICT_SHARE);
         const uint32_t removed = evict_up_to(t, p, order, listed, most);
-        note_removed(t, p, removed);
+        note_removed(t, p, removed, false);
         atomic_fetch_add(&t->evicted, removed);
         tn_free(order);
     }
@@ -317,8 +339,8 @@ static void share_chunks(tn_room_of_rows *room, uint32_t stride)
 uint64_t tn_table_evict_least(const tn_table *t)
 {
     uint64_t bytes = 0;
-    for (uint32_t r = 0; r < t->layout->n_records; r++) {
-        bytes += tn_shelf_need(t->plan[r].stride, 2 * SPARE_LEAST);
+    for (uint32_t r = 0; r < t->n_plans; r++) {
+        bytes += t->plan[r].unused ? 0 : tn_shelf_need(t->plan[r].stride, 2 * SPARE_LEAST);
     }
     return bytes;
 }
@@ -328,13 +350,15 @@ bool tn_table_evict_beyond(tn_table *t, uint64_t limit, tn_range partitions)
     const uint32_t n = partitions.to - partitions.from;
     TN_ASSERT(partitions.from < partitions.to && partitions.to <= TN_PARTITIONS);
     tn_table_set_limit(t, limit);
-    t->room = (tn_room_of_rows){.bytes = (limit - limit / KEPT_SHARE) / n};
+    const uint64_t filter = tn_key_filter_bytes(&t->filter);
+    const uint64_t room = (limit - limit / KEPT_SHARE) / n;
+    t->room = (tn_room_of_rows){.bytes = room > filter ? room - filter : 1};
     t->changes.aside_limit = limit / ASIDE_SHARE;
-    for (uint32_t r = 0; r < t->layout->n_records; r++) {
+    for (uint32_t r = 0; r < t->n_plans; r++) {
         const uint64_t chunk = (uint64_t)tn_shelf_chunk(t->plan[r].stride) * t->plan[r].stride;
         t->room.chunk = chunk > t->room.chunk ? chunk : t->room.chunk;
     }
-    if (t->layout->n_records == 1 && t->room.bytes >= tn_table_evict_least(t)) {
+    if (t->n_plans == 1 && t->room.bytes >= tn_table_evict_least(t)) {
         share_chunks(&t->room, t->plan[0].stride);
     }
     return t->room.bytes >= tn_table_evict_least(t);

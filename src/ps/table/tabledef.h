@@ -7,8 +7,10 @@
 #include "ps/optim/optim.h"
 #include "ps/optim/rule.h"
 #include "ps/table/changed_rows.h"
+#include "ps/table/key_filter.h"
 #include "ps/table/lifecycle.h"
 #include "ps/table/partition.h"
+#include "ps/table/row_positions.h"
 #include "ps/table/table.h"
 
 #include <stdatomic.h>
@@ -37,6 +39,8 @@ typedef struct tn_plan_segment {
 
 typedef struct tn_plan {
     uint32_t n_segments;
+    uint16_t present; /* segments that these rows have: those that do not wait, or all */
+    bool unused;      /* no row of this table begins with it */
     uint32_t n_floats;
     uint32_t last;     /* in data, behind all floats: steps of the table's list that the row has
                         * made; 0: no rule is exact */
@@ -44,45 +48,6 @@ typedef struct tn_plan {
     uint32_t together; /* rows of which the changed gradients of a segment fit into scratch */
     tn_plan_segment segment[TN_SEGMENTS_MAX];
 } tn_plan;
-
-/* ---- where the rows of a keyset were when it was last pulled (lookup.c) ----
- *
- * A step pulls and pushes the same keyset, and rows never move: the push need not look its keys up
- * again. A position is a hint that is never trusted: the row it leads to is compared with the key,
- * so a keyset that has changed since only loses time. Positions are kept for the last few keysets,
- * known by their address; a keyset whose positions another thread is using gets none. Any thread.
- */
-
-enum { TN_ROW_POSITIONS_MAX = 16 };
-
-typedef struct tn_keyset_rows {
-    const tn_keyset *keys; /* NULL: free */
-    uint32_t n;            /* keys that it was pulled with */
-    uint32_t rows_max;
-    tn_row **row; /* of each key */
-    uint64_t age; /* of the last use */
-    bool busy;    /* from write or read to release */
-} tn_keyset_rows;
-
-typedef struct tn_row_positions {
-    pthread_mutex_t lock; /* guards all but the rows of a busy hint, which are its user's */
-    uint64_t age;
-    tn_keyset_rows hint[TN_ROW_POSITIONS_MAX];
-} tn_row_positions;
-
-void tn_row_positions_init(tn_row_positions *h);
-void tn_row_positions_done(tn_row_positions *h);
-void tn_row_positions_forget(tn_row_positions *h); /* the rows are gone; no other thread inside */
-
-/* For a pull, which will set every row. *out is NULL when all are busy. */
-tn_status tn_row_positions_write(tn_row_positions *h, const tn_keyset *keys, tn_keyset_rows **out,
-                                 tn_error *err) TN_MUST_USE;
-
-/* For a push, which only reads. NULL: none. */
-tn_keyset_rows *tn_row_positions_read(tn_row_positions *h, const tn_keyset *keys);
-
-/* After either; `good`: every row is set. NULL is fine. */
-void tn_row_positions_release(tn_row_positions *h, tn_keyset_rows *hint, bool good);
 
 /* ---- the table ---- */
 
@@ -106,7 +71,13 @@ struct tn_table {
     const tn_layout *layout;
     tn_lifecycle *life;      /* per group */
     const uint32_t *day;     /* of counts that pulls read */
-    tn_plan *plan;           /* per record */
+    tn_plan *plan;           /* per record, then, where keys may wait, of rows that do */
+    uint32_t n_plans;        /* as many shelves has a partition */
+    bool admits;             /* keys may wait */
+    bool shrinks;            /* some of them by l1_shrk */
+    tn_key_filter filter;    /* that counts keys without a row */
+    uint64_t admission;      /* stream of draws, before the key */
+    _Atomic uint64_t step;   /* that comes next */
     tn_shelf *shelves;       /* of all partitions */
     tn_partition *partition; /* TN_PARTITIONS */
     tn_page_arena pages;
@@ -124,9 +95,10 @@ struct tn_table {
     tn_table_step *steps; /* pushes since all rows had caught up */
     uint32_t n_steps;
     tn_room_of_rows room;
-    _Atomic uint64_t rows, created, evicted;
+    _Atomic uint64_t rows, created, admitted, evicted, aged;
     uint64_t expired;
-    _Atomic uint64_t *evicted_of; /* per group, since the last sweep */
+    _Atomic uint64_t *evicted_of;  /* per group, since the last sweep */
+    _Atomic uint64_t *admitted_of; /* likewise: rows that had to wait, or might have had to */
 };
 
 /* One call of pull, peek, norm2 or push, as its tiles see it. */
@@ -167,22 +139,54 @@ static inline const tn_lifecycle *tn_life_of(const tn_table *t, uint32_t group)
     return &t->life[group];
 }
 
+/* Of rows that have all segments. */
 static inline const tn_plan *tn_plan_of(const tn_table *t, uint32_t group)
 {
     return &t->plan[t->layout->group[group].record];
 }
 
+/* Of rows of that record that wait; only where keys may. */
+static inline const tn_plan *tn_waiting_plan_of(const tn_table *t, uint32_t group)
+{
+    return &t->plan[t->layout->n_records + t->layout->group[group].record];
+}
+
+static inline const tn_plan *tn_plan_of_row(const tn_table *t, const tn_row *row)
+{
+    const uint32_t group = tn_row_group(row);
+    return tn_row_waits(row) ? tn_waiting_plan_of(t, group) : tn_plan_of(t, group);
+}
+
+/* Whether segments of this group wait. */
+static inline bool tn_group_waits(const tn_table *t, uint32_t group)
+{
+    return t->admits && tn_record_of(t->layout, group)->waits != 0;
+}
+
+/* Whether keys of such a group have rows while they wait. */
+static inline bool tn_has_waiting_rows(const tn_table *t, uint32_t group)
+{
+    const tn_admission *a = &t->life[group].admission;
+    return (a->threshold > 0 && !a->filter) || tn_waiting_plan_of(t, group)->present != 0;
+}
+
 static inline tn_shelf *tn_shelf_of(const tn_table *t, uint64_t key, uint32_t group)
 {
     size_t partition = tn_partition_of(key, TN_PARTITIONS);
-    return &t->shelves[partition * t->layout->n_records + t->layout->group[group].record];
+    return &t->shelves[partition * t->n_plans + t->layout->group[group].record];
+}
+
+/* The same for rows that wait; only where keys may. */
+static inline tn_shelf *tn_waiting_shelf_of(const tn_table *t, uint64_t key, uint32_t group)
+{
+    return tn_shelf_of(t, key, group) + t->layout->n_records;
 }
 
 /* In bytes. */
 static inline uint64_t tn_longest_row(const tn_table *t)
 {
     uint64_t most = sizeof(tn_row);
-    for (uint32_t r = 0; r < t->layout->n_records; r++) {
+    for (uint32_t r = 0; r < t->n_plans; r++) {
         most = t->plan[r].stride > most ? t->plan[r].stride : most;
     }
     return most;
@@ -196,9 +200,9 @@ static inline void tn_states_of(const tn_plan_segment *s, tn_row *row, float *st
     }
 }
 
-static inline uint16_t tn_all_present(const tn_plan *plan)
+static inline bool tn_plan_has(const tn_plan *plan, uint32_t segment)
 {
-    return (uint16_t)((UINT32_C(1) << plan->n_segments) - 1);
+    return (plan->present >> segment & 1) != 0;
 }
 
 /* ---- many keys at once (lookup.c) ----
@@ -221,11 +225,11 @@ void tn_tile_unlock(const tn_table *t, const tn_keyset *keys, uint32_t tile, boo
 /* Prefetches directories and lists of chunks that lead to the rows of a locked tile's keys. */
 void tn_tile_fetch(const tn_table *t, const tn_keyset *keys, uint32_t tile);
 
-/* row[i] := the row of key run.from + i, or NULL; at most TN_LOOK_KEYS. The locks are held. `mark`:
- * marks what it finds, for a sweep. */
+/* row[i] := the row of key run.from + i, or NULL; at most TN_LOOK_KEYS. It may be one that waits.
+ * The locks are held. `mark`: marks what it finds, for a sweep. */
 void tn_look_up(const tn_table *t, const tn_keyset *keys, tn_range run, bool mark, tn_row **row);
 
-/* The same by hints, without marks. */
+/* The same by hints, without marks. A key that had no row has none. */
 void tn_look_up_hinted(const tn_table *t, const tn_keyset *keys, tn_range run, tn_row *const *hint,
                        tn_row **row);
 
@@ -236,7 +240,14 @@ static inline tn_range tn_look_run(const tn_table *t, tn_range all, uint32_t i)
     return (tn_range){all.from + run.from, all.from + run.to};
 }
 
+/* What stands in n new rows of one plan and group, or of groups that are alike (table_pull.c). */
+void tn_new_rows_fill(const tn_table *t, const tn_plan *plan, uint32_t group, const uint64_t *key,
+                      tn_row *const *row, uint32_t n);
+
 /* ---- rows that leave (table_sweep.c) ---- */
+
+/* A row of a locked partition leaves; the last one of its shelf takes its place (table_sweep.c). */
+void tn_row_remove(tn_table *t, uint32_t partition, tn_shelf *shelf, uint32_t number);
 
 /* Where the rows leave that a full table has no room for: those of a tile's partitions that hold
  * keys of the batch, behind its push, on its day. Their locks are held. */
@@ -247,7 +258,7 @@ void tn_tile_evict(tn_table *t, const tn_keyset *keys, uint32_t tile, uint32_t d
 static inline void tn_row_set_last(const tn_table *t, tn_row *row, uint32_t n_steps)
 {
     if (t->exact) {
-        tn_row_set_word(row->data + tn_plan_of(t, tn_row_group(row))->last, n_steps);
+        tn_row_set_word(row->data + tn_plan_of_row(t, row)->last, n_steps);
     }
 }
 
@@ -270,11 +281,11 @@ const tn_row_entry *tn_rows_sort(tn_row_entry *both, size_t n);
 /* Lent as long as the row is left alone. Inline: it is asked for every row of a table. */
 static inline tn_row_view tn_view_of(const tn_table *t, uint64_t key, const tn_row *row)
 {
-    const tn_plan *plan = tn_plan_of(t, tn_row_group(row));
+    const tn_plan *plan = tn_plan_of_row(t, row);
     return (tn_row_view){
         .key = key,
         .group = tn_row_group(row),
-        .present = tn_all_present(plan),
+        .present = plan->present,
         .last_seen = tn_row_day(row),
         .show = tn_row_count(row->show_high, row->show_low),
         .click = tn_row_count(row->click_high, row->click_low),

@@ -69,13 +69,14 @@ static tn_status add_segment(making *m, uint32_t record, uint32_t s, tn_row_plac
 {
     const tn_segment *segment = &m->out->layout->record[record].segment[s];
     tn_place_in_row in = tn_table_place(m->out->table, record, s);
+    const uint32_t waiting = tn_table_place_waiting(m->out->table, record, s);
     uint32_t weights = 0;
     uint32_t column = 0;
     TN_ASSERT(in.n_states <= TN_STATES_MAX);
     TN_TRY(column_of(m, segment->name, false, &weights, err));
     m->out->weights[weights] = weights;
     if (place != NULL) {
-        place[weights] = (tn_row_place){in.w, segment->dim, s, TN_STATES_MAX};
+        place[weights] = (tn_row_place){in.w, segment->dim, waiting, s, TN_STATES_MAX};
     }
     for (uint32_t i = 0; m->states && i < in.n_states; i++) {
         const tn_state *state = &in.spec[i];
@@ -84,7 +85,7 @@ static tn_status add_segment(making *m, uint32_t record, uint32_t s, tn_row_plac
         m->out->weights[column] = weights;
         if (place != NULL) {
             uint32_t n = state->per_row || state->count ? 1 : segment->dim;
-            place[column] = (tn_row_place){in.state[i], n, s, i};
+            place[column] = (tn_row_place){in.state[i], n, waiting + in.state[i] - in.w, s, i};
         }
     }
     return TN_OK;
@@ -291,19 +292,26 @@ static tn_status take_row(rows_job *j, const tn_dump_row *row, tn_error *err)
     if (group == c->layout->n_groups) {
         return bad_row(j, "the model has no group", row->group, err);
     }
+    const bool waits = tn_record_of(c->layout, group)->waits != 0;
+    uint16_t present = 0;
     tn_incoming_begin(&j->row, group);
     for (uint32_t i = 0; i < c->n; i++) {
         TN_TRY(take_column(j, row, group, i, err));
     }
     for (uint32_t i = 0; i < c->n; i++) {
         const tn_row_place *p = tn_row_place_of(c, group, i);
-        if (p->n > 0 && p->state == TN_STATES_MAX && lacks_states(j, row, group, i)) {
-            tn_incoming_fresh(&j->row, group, p->segment);
+        if (p->n > 0 && p->state == TN_STATES_MAX) {
+            const bool there = !waits || row->value[j->file_column[i]].n > 0;
+            present |= (uint16_t)((uint32_t)there << p->segment);
+            if (lacks_states(j, row, group, i)) {
+                tn_incoming_fresh(&j->row, group, p->segment);
+            }
         }
     }
     tn_row_view view = {
         .key = tn_key_of(row->sign, c->layout->group[group].salt),
         .group = (uint16_t)group,
+        .present = present,
         .last_seen = row->last_seen,
         .show = row->show,
         .click = row->click,

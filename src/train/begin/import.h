@@ -28,6 +28,7 @@ tn_status tn_import(const tn_tree *from, tn_worker *w, tn_begun *begun, tn_error
 /* Where a column lies in the rows of a record; n 0: nowhere. */
 typedef struct tn_row_place {
     uint32_t at, n;
+    uint32_t at_waiting; /* in a row that waits for admission, if it is there */
     uint32_t segment;
     uint32_t state; /* TN_STATES_MAX: the weights */
 } tn_row_place;

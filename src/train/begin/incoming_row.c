@@ -17,19 +17,26 @@ tn_place_in_row tn_incoming_place(const tn_incoming *in, uint32_t group, uint32_
     return tn_table_place(in->w->shard.table, layout->group[group].record, segment);
 }
 
-/* Words of a row: where the last of its arrays ends. */
+/* Where the last array of a segment ends. */
+static uint32_t end_of(const tn_place_in_row *p, uint32_t dim)
+{
+    uint32_t end = p->w + dim;
+    for (uint32_t i = 0; i < p->n_states; i++) {
+        const uint32_t words = p->spec[i].per_row || p->spec[i].count ? 1 : dim;
+        end = p->state[i] + words > end ? p->state[i] + words : end;
+    }
+    return end;
+}
+
+/* Words of a row. */
 static uint32_t floats_of(const tn_worker *w, uint32_t record)
 {
     const tn_record *r = &w->plan->layout->record[record];
     uint32_t end = 0;
     for (uint32_t s = 0; s < r->n_segments; s++) {
         const tn_place_in_row p = tn_table_place(w->shard.table, record, s);
-        const uint32_t dim = r->segment[s].dim;
-        end = p.w + dim > end ? p.w + dim : end;
-        for (uint32_t i = 0; i < p.n_states; i++) {
-            const uint32_t words = p.spec[i].per_row || p.spec[i].count ? 1 : dim;
-            end = p.state[i] + words > end ? p.state[i] + words : end;
-        }
+        const uint32_t own = end_of(&p, r->segment[s].dim);
+        end = own > end ? own : end;
     }
     return end;
 }
@@ -44,12 +51,14 @@ tn_status tn_incoming_open(tn_incoming *in, tn_worker *w, tn_error *err)
         in->most[r] = floats_of(w, r);
         most = in->most[r] > most ? in->most[r] : most;
     }
-    return TN_ALLOC(in->data, most, "a row", err);
+    TN_TRY(TN_ALLOC(in->data, most, "a row", err));
+    return TN_ALLOC(in->packed, most, "a row", err);
 }
 
 void tn_incoming_done(tn_incoming *in)
 {
     tn_free(in->data);
+    tn_free(in->packed);
     tn_free(in->most);
     *in = (tn_incoming){0};
 }
@@ -96,16 +105,35 @@ static bool is_own(const tn_worker *w, uint64_t key)
     return partition >= own[0] && partition < own[1];
 }
 
+uint16_t tn_incoming_all(const tn_incoming *in, uint32_t group)
+{
+    return (uint16_t)((1U << tn_record_of(in->w->plan->layout, group)->n_segments) - 1);
+}
+
+/* The floats of the segments that are there, one behind the other. Returns how many. */
+static uint32_t pack(const tn_incoming *in, const tn_row_view *row)
+{
+    const tn_record *r = tn_record_of(in->w->plan->layout, row->group);
+    uint32_t n = 0;
+    for (uint32_t s = 0; s < r->n_segments; s++) {
+        const tn_place_in_row p = tn_incoming_place(in, row->group, s);
+        if ((row->present >> s & 1) != 0) {
+            const uint32_t size = end_of(&p, r->segment[s].dim) - p.w;
+            memcpy(in->packed + n, in->data + p.w, size * sizeof *in->data);
+            n += size;
+        }
+    }
+    return n;
+}
+
 tn_status tn_incoming_put(const tn_incoming *in, const tn_row_view *row, tn_error *err)
 {
-    const tn_layout *layout = in->w->plan->layout;
-    TN_ASSERT(row->group < layout->n_groups);
-    const uint32_t record = layout->group[row->group].record;
-    tn_row_view whole = *row;
-    whole.present = (uint16_t)((1U << layout->record[record].n_segments) - 1);
-    whole.data = in->data;
-    whole.n_floats = in->most[record];
-    return is_own(in->w, row->key) ? tn_table_restore(in->w->shard.table, &whole, err) : TN_OK;
+    TN_ASSERT(row->group < in->w->plan->layout->n_groups);
+    TN_ASSERT((row->present & ~(uint32_t)tn_incoming_all(in, row->group)) == 0);
+    tn_row_view packed = *row;
+    packed.n_floats = pack(in, row);
+    packed.data = in->packed;
+    return is_own(in->w, row->key) ? tn_table_restore(in->w->shard.table, &packed, err) : TN_OK;
 }
 
 tn_status tn_incoming_remove(const tn_incoming *in, uint64_t key, uint32_t group, tn_error *err)

@@ -23,18 +23,22 @@ typedef struct tn_worker tn_worker; /* train/step/worker.h */
 typedef struct tn_incoming {
     tn_worker *w;
     float *data;    /* of one row: n_floats of its record */
+    float *packed;  /* the same without the segments that it lacks */
     uint32_t *most; /* n_floats per record */
 } tn_incoming;
 
 tn_status tn_incoming_open(tn_incoming *in, tn_worker *w, tn_error *err) TN_MUST_USE;
 void tn_incoming_done(tn_incoming *in);
 
+uint16_t tn_incoming_all(const tn_incoming *in, uint32_t group); /* segments: present */
 void tn_incoming_begin(const tn_incoming *in, uint32_t group);
 tn_place_in_row tn_incoming_place(const tn_incoming *in, uint32_t group, uint32_t segment);
 void tn_incoming_draw(const tn_incoming *in, uint32_t group, uint32_t segment, uint64_t key);
 void tn_incoming_fresh(const tn_incoming *in, uint32_t group, uint32_t segment);
 
-/* key, group, last_seen, show and click are read; the floats are in->data, with all segments. */
+/* key, group, present, last_seen, show and click are read; the floats of segments that are present
+ * are in->data, at their places. A row without segments that wait (base/keys/record.h) waits;
+ * others that it lacks begin as in a new row. */
 tn_status tn_incoming_put(const tn_incoming *in, const tn_row_view *row, tn_error *err) TN_MUST_USE;
 
 /* Takes a row away, if there is one. No other thread may be inside the table. */

@@ -98,6 +98,7 @@ static tn_status join(import *im, uint32_t group, uint64_t sign, tn_error *err)
         view.show = fmax(view.show, (double)counts[0] / then);
         view.click = fmax(view.click, (double)counts[1] / then);
     }
+    view.present = tn_incoming_all(&im->row, group);
     return tn_incoming_put(&im->row, &view, err);
 }
 

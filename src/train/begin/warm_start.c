@@ -74,6 +74,12 @@ static void take_segment(const tn_warm *m, const tn_move *v, const tn_row_view *
     }
 }
 
+static uint16_t all_of(const tn_warm *m, uint32_t group)
+{
+    return (uint16_t)((1U << m->was->record[m->was->group[group].record].n_segments) - 1);
+}
+
+/* A row of the checkpoint that waits goes on waiting, where it may. */
 static tn_status take_row(void *arg, const tn_row_view *row, tn_error *err)
 {
     const tn_warm *m = arg;
@@ -87,12 +93,18 @@ static tn_status take_row(void *arg, const tn_row_view *row, tn_error *err)
     if (row->removed) {
         return tn_incoming_remove(&m->row, key, v->to, err);
     }
+    const bool whole = row->present == all_of(m, row->group);
+    uint16_t present = whole ? tn_incoming_all(&m->row, v->to) : 0;
     tn_incoming_begin(&m->row, v->to);
     for (uint32_t s = 0; s < tn_record_of(m->w->plan->layout, v->to)->n_segments; s++) {
+        const uint32_t from = v->segment[s];
+        const bool has = from != TN_NOWHERE && (row->present >> from & 1) != 0;
+        present |= (uint16_t)((uint32_t)has << s);
         take_segment(m, v, row, s, key);
     }
     const tn_row_view view = {.key = key,
                               .group = (uint16_t)v->to,
+                              .present = present,
                               .last_seen = row->last_seen,
                               .show = row->show,
                               .click = row->click};
@@ -262,7 +274,7 @@ static tn_status read_link(void *ctx, const char *path, const tn_manifest *was, 
 
 /* ---- what was taken ---- */
 
-static void tell_slot(const tn_warm *m, uint32_t g, const uint64_t *rows)
+static void tell_slot(const tn_warm *m, uint32_t g, const tn_group_rows *rows)
 {
     const char *name = m->now.group[g].name;
     TN_ASSERT(g < m->now.n_groups && m->moves != NULL);
@@ -278,7 +290,7 @@ static void tell_slot(const tn_warm *m, uint32_t g, const uint64_t *rows)
     }
     tn_text note = {0};
     if (rows != NULL) {
-        tn_text_addf(&note, "%" PRIu64 " rows", rows[g]);
+        tn_text_addf(&note, "%" PRIu64 " rows", rows[g].rows);
     }
     if (strcmp(m->was->group[from].name, name) != 0) {
         tn_text_addf(&note, " of '%s'", m->was->group[from].name);
@@ -298,7 +310,7 @@ static void tell_slots(const tn_warm *m)
 {
     const uint32_t n = m->now.n_groups;
     const bool alone = m->w->shares->owners.n_peers == 1; /* else a part of the rows is here */
-    uint64_t *rows = TN_NEW_ARRAY(m->arena, uint64_t, n + 1);
+    tn_group_rows *rows = TN_NEW_ARRAY(m->arena, tn_group_rows, n + 1);
     tn_table_count_groups(m->w->shard.table, rows);
     for (uint32_t g = 0; g < n; g++) {
         tell_slot(m, g, alone ? rows : NULL);

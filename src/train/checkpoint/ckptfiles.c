@@ -11,6 +11,7 @@
 #include "nn/graph/params.h"
 #include "ps/optim/optim.h"
 #include "ps/shard/dense.h"
+#include "train/checkpoint/ckpt_filter.h"
 #include "train/checkpoint/ckpt_moment.h"
 #include "train/checkpoint/ckptdir.h"
 #include "train/step/worker.h"
@@ -438,30 +439,48 @@ static void dense_name(uint32_t rank, char out[TN_CKPT_FILE_NAME_SIZE])
     (void)snprintf(out, TN_CKPT_FILE_NAME_SIZE, "dense-%04u.safetensors", rank);
 }
 
-/* Whether the list of a rank is what it owes: its dense file, then its partitions, in order. */
+static void filter_name(uint32_t first, uint32_t last, char out[TN_CKPT_FILE_NAME_SIZE])
+{
+    (void)snprintf(out, TN_CKPT_FILE_NAME_SIZE, "admit-%04u-%04u.safetensors", first, last);
+}
+
+const char *tn_ckpt_type_of(const char *name)
+{
+    return strncmp(name, "dense", 5) == 0   ? "dense"
+           : strncmp(name, "admit", 5) == 0 ? "admit"
+                                            : "sparse";
+}
+
+/* Whether the list of a rank is what it owes, by name: perhaps counts of keys, its dense file, then
+ * its partitions, in order. */
 static bool is_owed(const tn_owners *owners, const tn_ckpt_wrote *wrote)
 {
     TN_ASSERT(wrote->rank < owners->n_peers);
-    uint32_t next = owners->from[wrote->rank];
+    uint32_t next = owners->from[wrote->rank]; /* of rows */
+    uint32_t counted = next;                   /* of counts, which may be left out */
     const uint32_t end = owners->from[wrote->rank + 1];
+    uint32_t n_dense = 0;
     for (uint32_t i = 0; i < wrote->n_files; i++) {
         char name[TN_CKPT_FILE_NAME_SIZE];
         const tn_manifest_file *file = &wrote->file[i];
-        bool is_dense = i == 0;
-        if (is_dense) {
+        const bool in_range = file->last >= file->first && file->last < end;
+        if (strcmp(file->type, "dense") == 0 && n_dense++ == 0) {
             dense_name(wrote->rank, name);
-        } else if (file->first == next && file->last >= next && file->last < end) {
+        } else if (strcmp(file->type, "sparse") == 0 && in_range && file->first == next) {
             shard_name(file->first, file->last, name);
             next = file->last + 1;
+        } else if (strcmp(file->type, "admit") == 0 && in_range && file->first >= counted) {
+            filter_name(file->first, file->last, name);
+            counted = file->last + 1;
         } else {
             return false;
         }
-        if (strcmp(file->type, is_dense ? "dense" : "sparse") != 0 ||
-            strcmp(file->name, name) != 0 || (is_dense && file->rows > 0)) {
+        if (strcmp(file->name, name) != 0 ||
+            (strcmp(file->type, "sparse") != 0 && file->rows > 0)) {
             return false;
         }
     }
-    return wrote->n_files > 0 && next == end;
+    return n_dense == 1 && next == end;
 }
 
 tn_status tn_ckpt_files_add(tn_ckpt_files *f, const tn_ckpt_wrote *wrote, tn_error *err)
@@ -472,7 +491,7 @@ tn_status tn_ckpt_files_add(tn_ckpt_files *f, const tn_ckpt_wrote *wrote, tn_err
     }
     for (uint32_t i = 0; i < wrote->n_files; i++) {
         tn_manifest_file file = wrote->file[i];
-        file.type = i == 0 ? "dense" : "sparse"; /* what they said is lent */
+        file.type = tn_ckpt_type_of(file.name); /* what they said is lent */
         tn_ckpt_files_list(f, wrote->file[i].name, &file);
     }
     tn_ckpt_files_tell(f, wrote->rank, wrote->rows);
@@ -549,6 +568,48 @@ static tn_status put_part(const tn_ckpt_own *own, const char *name, const char *
     return TN_OK;
 }
 
+/* A piece of the filter, as tn_ckpt_put writes it. */
+typedef struct filter_part {
+    tn_ckpt_part part;
+    tn_safetensors doc;
+} filter_part;
+
+static tn_status write_piece(void *part, const char *path, tn_error *err)
+{
+    filter_part *p = part;
+    TN_ASSERT(p->doc.n_tensors > 0);
+    return write_tensors(&p->part, path, &p->doc, err);
+}
+
+static tn_status write_pieces(const tn_ckpt_own *own, tn_filter_pieces *pieces,
+                              tn_ckpt_files *files, tn_error *err)
+{
+    for (;;) {
+        tn_range which = {0};
+        char name[TN_CKPT_FILE_NAME_SIZE];
+        filter_part p = {.part = {.moment = own->moment, .file = {.type = "admit"}}};
+        const tn_status status = tn_filter_pieces_next(pieces, &p.doc, &which, err);
+        if (status != TN_OK) {
+            return status == TN_END ? TN_OK : status;
+        }
+        p.part.file.first = which.from;
+        p.part.file.last = which.to - 1;
+        filter_name(which.from, which.to - 1, name);
+        TN_TRY(tn_ckpt_put(own->folder, name, write_piece, &p, err));
+        tn_ckpt_files_list(files, name, &p.part.file);
+    }
+}
+
+static tn_status write_filter(const tn_ckpt_own *own, tn_ckpt_files *files, tn_error *err)
+{
+    const tn_moment *m = own->moment;
+    tn_filter_pieces *pieces = NULL;
+    TN_TRY(tn_filter_pieces_new(&pieces, m->rows, m->partitions, err));
+    const tn_status status = pieces != NULL ? write_pieces(own, pieces, files, err) : TN_OK;
+    tn_filter_pieces_free(pieces);
+    return status;
+}
+
 tn_status tn_ckpt_write_own(tn_ckpt_own *own, tn_ckpt_files *files, tn_error *err)
 {
     tn_moment *m = own->moment;
@@ -558,6 +619,7 @@ tn_status tn_ckpt_write_own(tn_ckpt_own *own, tn_ckpt_files *files, tn_error *er
     const uint64_t rows = tn_cut_rows(m->rows);
     TN_TRY(leads ? write_texts(own, files, err) : TN_OK);
     TN_TRY(write_table(own, files, err));
+    TN_TRY(write_filter(own, files, err));
     tn_cut_close(m->rows); /* nobody need copy rows aside any more */
     m->rows = NULL;
     dense_name(m->rank, name);

@@ -23,8 +23,8 @@ typedef struct tn_metrics tn_metrics;
 typedef struct tn_moment tn_moment; /* train/checkpoint/ckpt_moment.h */
 typedef struct tn_worker tn_worker;
 
-/* Every shard file holds a partition, every peer one dense file. */
-enum { TN_CKPT_FILES_MAX = 2 * TN_PARTITIONS + 8, TN_CKPT_FILE_NAME_SIZE = 48 };
+/* Every file of rows, or of counts of keys, holds a partition, every peer one dense file. */
+enum { TN_CKPT_FILES_MAX = 3 * TN_PARTITIONS + 8, TN_CKPT_FILE_NAME_SIZE = 48 };
 
 typedef struct tn_ckpt_files {
     tn_arena *arena; /* holds names and lists; must outlive the list */
@@ -52,6 +52,9 @@ typedef struct tn_ckpt_wrote {
     uint32_t n_files;
     const tn_manifest_file *file; /* by name, bytewise */
 } tn_ckpt_wrote;
+
+/* "dense", "admit" or "sparse", by the beginning of a file's name. */
+const char *tn_ckpt_type_of(const char *name);
 
 /* Copies the list of a rank. TN_E_PEER: there is no such rank, or it has reported already, or its
  * files are not those that it must write. */

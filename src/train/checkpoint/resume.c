@@ -9,6 +9,7 @@
 #include "nn/graph/params.h"
 #include "ps/shard/dense.h"
 #include "ps/snapshot/manifest.h"
+#include "train/checkpoint/ckpt_filter.h"
 #include "train/checkpoint/ckpt_moment.h"
 #include "train/checkpoint/ckptdir.h"
 #include "train/checkpoint/ckptfiles.h"
@@ -208,6 +209,9 @@ static tn_status read_one(const loading *l, const char *path, const tn_manifest 
     }
     if (strcmp(file->type, "dense") == 0) {
         return tn_ckpt_read_dense(path, l->w, reached, err);
+    }
+    if (strcmp(file->type, "admit") == 0) {
+        return tn_ckpt_read_filter(path, l->w, err);
     }
     if (strcmp(file->type, "metrics") == 0 && l->metrics != NULL) {
         return tn_ckpt_read_metrics(path, l->metrics, err);

@@ -53,11 +53,33 @@ static const tn_field run_fields[] = {
     TN_FIELD_END,
 };
 
-static const tn_field admission_fields[] = {
-    TN_FIELD_LATER(TN_KIND_U32, tn_admission_opts, threshold, uint32_t, "0", 0, 1e9, "occurrences",
-                   "seen before a row"),
-    TN_FIELD_LATER(TN_KIND_F64, tn_admission_opts, probability, double, "1", 0, 1, "",
-                   "that a new key gets a row"),
+static const tn_field bloom_fields[] = {
+    TN_FIELD_U64(tn_filter_opts, keys, "100M", 1024, 1e12, "keys",
+                 "that wait at a time; with a tenth more its counts are halved at a sweep"),
+    TN_FIELD_F64(tn_filter_opts, error, "1e-3", 1e-9, 0.5, "",
+                 "share of new keys that count too much by then"),
+    TN_FIELD_END,
+};
+static const tn_field exact_fields[] = {TN_FIELD_END};
+static const tn_choice filter_exact = {
+    .name = "exact", .help = "24 bytes a key that waits, and its index", .fields = exact_fields};
+const tn_choice tn_filter_bloom = {
+    .name = "bloom",
+    .help = "a counting Bloom filter: counts may be too high, never too low; threshold to 255",
+    .fields = bloom_fields,
+    .size = sizeof(tn_filter_opts)};
+static const tn_choice *const filters[] = {&filter_exact, &tn_filter_bloom, NULL};
+
+const tn_field tn_admission_fields[] = {
+    TN_FIELD_U32(tn_admission_opts, threshold, "0", 0, 1e9, "occurrences",
+                 "in earlier steps, from which on a key gets a whole row"),
+    TN_FIELD_F64(tn_admission_opts, probability, "1", 0, 1, "",
+                 "with which it gets it then, drawn in each step"),
+    TN_FIELD_VARIANT(tn_admission_opts, filter, "exact", filters, "how keys that wait are counted"),
+    TN_FIELD_STRS(tn_admission_opts, uses, "~",
+                  "embedding inputs that wait, as [deep]; others learn at once; ~: all"),
+    TN_FIELD_BOOL(tn_admission_opts, l1_shrk, "false",
+                  "they wait, and read as zeros, while the weights of all other inputs are 0"),
     TN_FIELD_END,
 };
 
@@ -85,7 +107,7 @@ static const tn_field embedding_fields[] = {
     TN_FIELD_CHOICE(
         tn_embedding_opts, missing, "zero", missing_words,
         "a key without a row outside training: left out of its slot, or as it would begin"),
-    TN_FIELD_TABLE(tn_embedding_opts, admission, tn_admission_opts, admission_fields,
+    TN_FIELD_TABLE(tn_embedding_opts, admission, tn_admission_opts, tn_admission_fields,
                    "when a key gets a row"),
     TN_FIELD_F64(tn_embedding_opts, decay, "0.98", 0, 1, "",
                  "what is left of a row's counts after a day of run.day"),

@@ -19,10 +19,22 @@ typedef struct tn_run_opts {
     const char *day; /* tn_day_read (train/config/days.h) */
 } tn_run_opts;
 
+/* When a key gets a whole row (ps/table/lifecycle.h, tn_admission). */
 typedef struct tn_admission_opts {
     uint32_t threshold;
     double probability;
+    tn_variant filter; /* exact bloom: tn_filter_opts */
+    tn_strs uses;      /* embedding inputs that wait; n 0: all */
+    bool l1_shrk;
 } tn_admission_opts;
+
+typedef struct tn_filter_opts {
+    uint64_t keys; /* that it is made for */
+    double error;
+} tn_filter_opts;
+
+extern const tn_choice tn_filter_bloom;
+extern const tn_field tn_admission_fields[]; /* also of slots.NAME.admission */
 
 /* The rule of rows where nothing else is said; measured: docs/models.md, Defaults. */
 #define TN_ROW_RULE "{type: adagrad, rowwise: true, lr: 0.1, n0: 1, l2: 0.05, grad_scale: sum}"

@@ -132,7 +132,7 @@ static tn_status add_score(void *arg, const tn_row_view *row, tn_error *err)
     TN_ASSERT(x->n < tn_table_rows(w->shard.table));
     x->row[x->n++] = (scored_row){
         .score = tn_score_of(&w->plan->rules->life[row->group], row, w->loaded_day),
-        .bytes = tn_table_stride(w->shard.table, row->group),
+        .bytes = tn_table_row_bytes(w->shard.table, row),
     };
     return TN_OK;
 }

@@ -165,7 +165,8 @@ typedef struct table_source {
     const tn_export_rows *rows;
     const tn_layout *layout; /* of the dictionary: counts are the last segment of a row */
     uint32_t floats;         /* of the longest row with counts; 0: none has any */
-    uint32_t *at; /* [record * TN_SEGMENTS_MAX + segment]: where weights begin in a row */
+    uint32_t *at;         /* [record * TN_SEGMENTS_MAX + segment]: where weights begin in a row */
+    uint32_t *at_waiting; /* .. in one that waits for admission */
 } table_source;
 
 /* One walk over a partition. */
@@ -204,9 +205,11 @@ static void place_segments(table_source *s, tn_arena *arena)
         s->floats = n > s->floats ? n : s->floats;
     }
     s->at = TN_NEW_ARRAY(arena, uint32_t, (size_t)layout->n_records * TN_SEGMENTS_MAX);
+    s->at_waiting = TN_NEW_ARRAY(arena, uint32_t, (size_t)layout->n_records * TN_SEGMENTS_MAX);
     for (uint32_t r = 0; r < layout->n_records; r++) {
         for (uint32_t i = 0; i < layout->record[r].n_segments; i++) {
             s->at[r * TN_SEGMENTS_MAX + i] = tn_table_place(s->rows->table, r, i).w;
+            s->at_waiting[r * TN_SEGMENTS_MAX + i] = tn_table_place_waiting(s->rows->table, r, i);
         }
     }
 }
@@ -220,11 +223,13 @@ static tn_status give_row(void *arg, const tn_row_view *row, tn_error *err)
     }
     uint32_t record = rows->plan->layout->group[row->group].record;
     const tn_record *r = &rows->plan->layout->record[record];
+    const bool waits = (row->present & r->waits) != r->waits;
+    const uint32_t *places = waits ? w->from->at_waiting : w->from->at;
     tn_dict_entry entry = {.key = row->key,
                            .group = row->group,
-                           .present = row->present,
+                           .present = tn_table_read_segments(rows->table, row),
                            .values = row->data,
-                           .at = w->from->at + (size_t)record * TN_SEGMENTS_MAX};
+                           .at = places + (size_t)record * TN_SEGMENTS_MAX};
     uint32_t at[TN_SEGMENTS_MAX];
     if (r->counts.dim > 0 && row->present != 0) {
         TN_ASSERT(row->n_floats + TN_COUNTS <= w->from->floats);
@@ -560,14 +565,19 @@ static tn_status print_row(void *arg, const tn_row_view *row, tn_error *err)
 {
     dump_hand *h = arg;
     const dump_job *j = h->job;
-    if (!is_kept(j->rows, row)) {
+    const bool states = j->rows->plan->run->export.state; /* the file restores rows exactly */
+    const uint16_t present = states ? row->present : tn_table_read_segments(j->rows->table, row);
+    if (!is_kept(j->rows, row) || (present == 0 && !states)) {
         return TN_OK;
     }
     const tn_share_group *group = &j->rows->plan->layout->group[row->group];
+    const uint16_t late = j->rows->plan->layout->record[group->record].waits;
+    const bool waits = (row->present & late) != late;
     for (uint32_t c = 0; c < j->columns->n; c++) {
         const tn_row_place *p = tn_row_place_of(j->columns, row->group, c);
-        bool there = p->n > 0 && (row->present >> p->segment & 1) != 0;
-        h->value[c] = there ? (tn_dump_value){row->data + p->at, p->n} : (tn_dump_value){NULL, 0};
+        bool there = p->n > 0 && (present >> p->segment & 1) != 0;
+        const uint32_t at = waits ? p->at_waiting : p->at;
+        h->value[c] = there ? (tn_dump_value){row->data + at, p->n} : (tn_dump_value){NULL, 0};
     }
     h->n++;
     tn_dump_row out = {

@@ -52,12 +52,16 @@ static void fill_row(const exporting *x, const tn_row_view *row, tn_tensornet_ro
     TN_ASSERT(l->with_states && x->values != NULL);
     const uint32_t record = x->w->plan->layout->group[l->group].record;
     const tn_place_in_row p = tn_table_place(x->w->shard.table, record, l->segment);
+    const uint32_t late = x->w->plan->layout->record[record].waits;
+    const bool waits = (row->present & late) != late;
+    const float *data = /* of the segment */
+        row->data + (waits ? tn_table_place_waiting(x->w->shard.table, record, l->segment) : p.w);
     const uint32_t dim = l->shape.dim;
     const bool one = l->shape.rule == TN_TENSORNET_ADAGRAD;
     float *counts = x->values + tn_tensornet_width(&l->shape) - 2;
-    memcpy(x->values, row->data + p.w, dim * sizeof(float));
+    memcpy(x->values, data, dim * sizeof(float));
     for (uint32_t i = 0; i < (one ? 1 : 2); i++) {
-        memcpy(x->values + (size_t)dim * (i + 1), row->data + p.state[l->state[i]],
+        memcpy(x->values + (size_t)dim * (i + 1), data + p.state[l->state[i]] - p.w,
                (one ? 1 : dim) * sizeof(float));
     }
     const uint32_t idle = tn_days_since(row->last_seen, x->w->day);
@@ -75,7 +79,8 @@ static tn_status put_row(void *arg, const tn_row_view *row, tn_error *err)
     tn_tensornet_row out = {.sign = tn_sign_of(row->key, x->w->plan->layout->group[l->group].salt)};
     const uint32_t rank = (uint32_t)(out.sign % x->opts->ranks);
     const uint32_t block = (uint32_t)(out.sign >> 32) & (TN_TENSORNET_BLOCKS - 1);
-    if (row->group != l->group || rank < x->rank || rank >= x->rank + x->n_ranks) {
+    if (row->group != l->group || rank < x->rank || rank >= x->rank + x->n_ranks ||
+        (row->present >> l->segment & 1) == 0) {
         return TN_OK;
     }
     fill_row(x, row, &out);

@@ -95,9 +95,8 @@ static tn_status take_files(void *arg, uint32_t rank, const tn_done_note *note, 
     tn_arena *arena = tn_arena_new(1 << 12);
     tn_manifest_file *file = TN_NEW_ARRAY(arena, tn_manifest_file, n + 1);
     for (size_t i = 0; i < n; i++) {
-        const bool dense = strncmp(note->file.at[i], "dense", 5) == 0;
         file[i] = (tn_manifest_file){.name = note->file.at[i],
-                                     .type = dense ? "dense" : "sparse",
+                                     .type = tn_ckpt_type_of(note->file.at[i]),
                                      .bytes = note->file_bytes.at[i],
                                      .rows = note->file_rows.at[i],
                                      .crc = (uint32_t)note->file_crc.at[i],

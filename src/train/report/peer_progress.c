@@ -92,6 +92,7 @@ void tn_met_add_reader(tn_met *m, tn_reader *reader, uint32_t parts)
 tn_held tn_held_of(const tn_table *t)
 {
     return (tn_held){.created = tn_table_created(t),
+                     .admitted = tn_table_admitted(t),
                      .rows = tn_table_rows(t),
                      .bytes = tn_table_bytes(t),
                      .expired = tn_table_expired(t),
@@ -100,16 +101,16 @@ tn_held tn_held_of(const tn_table *t)
 
 /* ---- to rank 0 ---- */
 
-enum { N_NUMBERS = 12 };
+enum { N_NUMBERS = 13 };
 
 /* Where each stands in `f`, in the order of the bytes. */
 static void list_numbers(tn_rank_counts *f, uint64_t *out[N_NUMBERS])
 {
     tn_read_counts *c = &f->met.counts;
-    uint64_t *const list[N_NUMBERS] = {&f->number,       &f->epoch,      &f->held.created,
-                                       &f->held.rows,    &f->held.bytes, &f->held.expired,
-                                       &f->held.evicted, &c->bytes,      &c->records,
-                                       &c->blank,        &c->bad,        &c->duplicate_key};
+    uint64_t *const list[N_NUMBERS] = {
+        &f->number,     &f->epoch,        &f->held.created, &f->held.admitted, &f->held.rows,
+        &f->held.bytes, &f->held.expired, &f->held.evicted, &c->bytes,         &c->records,
+        &c->blank,      &c->bad,          &c->duplicate_key};
     memcpy(out, list, sizeof list);
 }
 
@@ -330,6 +331,7 @@ void tn_peer_progress_counts(tn_peer_progress *r, tn_held *held, uint64_t epoch,
     for (uint32_t k = 0; k < r->n_ranks; k++) {
         const tn_rank_counts *figures = &r->peer[k].figures;
         held->created += figures->held.created;
+        held->admitted += figures->held.admitted;
         held->rows += figures->held.rows;
         held->bytes += figures->held.bytes;
         held->expired += figures->held.expired;

@@ -50,7 +50,7 @@ bool tn_met_reason(const tn_met *m, size_t *at, const char **reason, const char 
 
 /* Rows of a table, or of those of several ranks. */
 typedef struct tn_held {
-    uint64_t created, rows, bytes, expired, evicted;
+    uint64_t created, admitted, rows, bytes, expired, evicted;
 } tn_held;
 tn_held tn_held_of(const tn_table *t);
 
@@ -62,9 +62,9 @@ typedef struct tn_rank_counts {
     tn_met met;
 } tn_rank_counts;
 
-/* Little-endian u64: number, epoch; of the table created, rows, bytes, expired, evicted; of the
- * epoch bytes, records, blank, bad, duplicate_key; behind them the reasons. Appends; tn_text_check
- * tells whether it fitted. */
+/* Little-endian u64: number, epoch; of the table created, admitted, rows, bytes, expired,
+ * evicted; of the epoch bytes, records, blank, bad, duplicate_key; behind them the reasons.
+ * Appends; tn_text_check tells whether it fitted. */
 void tn_rank_counts_pack(const tn_rank_counts *f, tn_text *out);
 
 /* ---- a rank that reports ---- */

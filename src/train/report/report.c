@@ -37,7 +37,7 @@ struct tn_report {
     tn_bar bar;
     tn_text warnings; /* told so far, each ended by NUL */
     uint32_t n_warnings;
-    bool told_diverging, told_no_pairs;
+    bool told_diverging, told_no_pairs, told_aged;
     double started_wall, begin;
     double told_saved; /* when a save was told; before the first: `begin` */
     tn_paced paced;
@@ -358,7 +358,7 @@ static tn_status write_table(tn_report *r, const tn_run_state *state, tn_error *
     const tn_held held = held_by_all(r, 0, NULL);
     tn_text *t = begin(r, "table", state);
     tn_json_u64(t, "created", held.created);
-    tn_json_u64(t, "admitted", held.created);
+    tn_json_u64(t, "admitted", held.admitted);
     tn_json_u64(t, "expired", held.expired);
     tn_json_u64(t, "evicted", held.evicted);
     tn_json_u64(t, "rows", held.rows);
@@ -366,18 +366,40 @@ static tn_status write_table(tn_report *r, const tn_run_state *state, tn_error *
     return tn_journal_end(&r->journal, err);
 }
 
+static void add_rows(const tn_group_rows *rows, tn_text *t)
+{
+    tn_json_u64(t, "rows", rows->rows);
+    tn_json_u64(t, "waiting", rows->waiting);
+    tn_json_u64(t, "bytes", rows->bytes);
+    tn_json_u64(t, "nonzero_weights", rows->nonzero);
+    tn_json_u64(t, "admitted", rows->admitted);
+    tn_json_u64(t, "expired", rows->expired);
+    tn_json_u64(t, "evicted", rows->evicted);
+}
+
 static void add_groups(const tn_layout *layout, const tn_group_rows *groups, tn_text *t)
 {
     tn_json_open_key(t, "slots", '{');
     for (uint32_t g = 0; g < layout->n_groups; g++) {
         tn_json_open_key(t, layout->group[g].name, '{');
-        tn_json_u64(t, "rows", groups[g].rows);
-        tn_json_u64(t, "bytes", groups[g].bytes);
-        tn_json_u64(t, "expired", groups[g].expired);
-        tn_json_u64(t, "evicted", groups[g].evicted);
+        add_rows(&groups[g], t);
         tn_json_close(t, '}');
     }
     tn_json_close(t, '}');
+}
+
+/* Once: it goes on at every sweep. */
+static tn_status tell_aged(tn_report *r, const tn_report_sweep *swept, tn_error *err)
+{
+    if (swept->aged == 0 || r->told_aged) {
+        return TN_OK;
+    }
+    r->told_aged = true;
+    return tn_report_event(r, swept->state, "warn",
+                           "the filter of admission holds more keys than it was made for, so "
+                           "counts of keys that wait are halved: keys that come seldom are "
+                           "forgotten; a larger 'keys' of admission.filter remembers them",
+                           err);
 }
 
 tn_status tn_report_swept(tn_report *r, const tn_report_sweep *swept, tn_error *err)
@@ -385,25 +407,25 @@ tn_status tn_report_swept(tn_report *r, const tn_report_sweep *swept, tn_error *
     const tn_layout *layout = r->opts.plan->layout;
     tn_group_rows all = {0};
     for (uint32_t g = 0; g < layout->n_groups; g++) {
-        all.rows += swept->groups[g].rows;
-        all.bytes += swept->groups[g].bytes;
-        all.expired += swept->groups[g].expired;
-        all.evicted += swept->groups[g].evicted;
+        tn_group_rows_sum(&all, &swept->groups[g]);
     }
     if (all.expired + all.evicted > 0) {
         tn_log(TN_LOG_INFO, "rows that left: %llu expired, %llu for want of room; %llu stay",
                (unsigned long long)all.expired, (unsigned long long)all.evicted,
                (unsigned long long)all.rows);
     }
+    if (all.waiting + all.admitted > 0) {
+        tn_log(TN_LOG_INFO, "keys admitted: %llu; rows that wait: %llu of %llu",
+               (unsigned long long)all.admitted, (unsigned long long)all.waiting,
+               (unsigned long long)all.rows);
+    }
     tn_text *t = begin(r, "sweep", swept->state);
     tn_json_u64(t, "day", swept->day);
-    tn_json_u64(t, "rows", all.rows);
-    tn_json_u64(t, "bytes", all.bytes);
-    tn_json_u64(t, "expired", all.expired);
-    tn_json_u64(t, "evicted", all.evicted);
+    add_rows(&all, t);
     tn_json_f64(t, "seconds", swept->seconds);
     add_groups(layout, swept->groups, t);
-    return tn_journal_end(&r->journal, err);
+    TN_TRY(tn_journal_end(&r->journal, err));
+    return tell_aged(r, swept, err);
 }
 
 /* Passes of seconds, each of which is saved, would fill the screen. */
@@ -580,7 +602,8 @@ static void add_model(const tn_report *r, const tn_held *held, tn_text *t)
     tn_json_u64(t, "dense_params", tn_params_trained(w->params));
     tn_json_count(t, "sparse_rows", held->rows);
     tn_json_count(t, "sparse_bytes", held->bytes);
-    if (tn_rows_may_leave(r->opts.plan)) {
+    if (tn_rows_come_and_go(r->opts.plan)) {
+        tn_json_count(t, "admitted", held->admitted);
         tn_json_count(t, "expired", held->expired);
         tn_json_count(t, "evicted", held->evicted);
     }

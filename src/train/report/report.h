@@ -83,6 +83,7 @@ tn_status tn_report_saved(tn_report *r, const tn_saved *saved, const tn_run_stat
 typedef struct tn_report_sweep {
     uint32_t day;
     tn_group_rows *groups; /* one per group of the layout */
+    uint64_t aged;         /* filters of this rank's partitions that had to age */
     double seconds;
     const tn_run_state *state;
 } tn_report_sweep;

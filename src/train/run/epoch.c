@@ -550,13 +550,14 @@ tn_status tn_epoch_sweep(tn_epoch *e, tn_error *err)
     tn_arena *arena = tn_arena_new(1 << 12);
     tn_report_sweep swept = {
         .day = day, .groups = TN_NEW_ARRAY(arena, tn_group_rows, n + 1), .state = e->state};
-    TN_ASSERT(tn_rows_may_leave(e->w->plan));
+    TN_ASSERT(tn_rows_come_and_go(e->w->plan));
     TN_ASSERT(e->data == NULL && e->report != NULL);
     tn_status status = tn_rows_sweep(e->w, day, swept.groups, err);
     if (status == TN_OK && e->lead != NULL) {
         status = tn_leader_sweep(e->lead, day, swept.groups, n, err);
     }
     swept.seconds = tn_clock_s() - begin;
+    swept.aged = tn_table_aged(e->w->shard.table);
     if (status == TN_OK) {
         status = tn_report_swept(e->report, &swept, err);
     }

@@ -432,7 +432,7 @@ static tn_status after_epoch(trainer *t, tn_error *err)
     const tn_manifest_days days = t->state.days;
     const uint32_t epoch = t->state.progress.epoch;
     const bool last = epoch >= last_epoch(t);
-    if (tn_rows_may_leave(t->plan) && (last || !has_days(t))) {
+    if (tn_rows_come_and_go(t->plan) && (last || !has_days(t))) {
         TN_TRY(tn_saver_end(&t->saver, err)); /* its rows may not leave meanwhile */
         TN_TRY(tn_epoch_sweep(&t->epoch, err));
     }

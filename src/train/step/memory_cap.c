@@ -268,13 +268,12 @@ static void tell_slots(const tn_memory_cap *m, tn_text *out)
     const tn_layout *layout = m->w->plan->layout;
     tn_arena *arena = tn_arena_new(1 << 12);
     slot_line *line = TN_NEW_ARRAY(arena, slot_line, layout->n_groups);
-    uint64_t *rows = TN_NEW_ARRAY(arena, uint64_t, layout->n_groups);
+    tn_group_rows *rows = TN_NEW_ARRAY(arena, tn_group_rows, layout->n_groups);
     double sum = 0;
     tn_table_count_groups(table, rows);
     for (uint32_t g = 0; g < layout->n_groups; g++) {
-        line[g] = (slot_line){.name = layout->group[g].name,
-                              .rows = rows[g],
-                              .bytes = (double)rows[g] * tn_table_stride(table, g)};
+        line[g] = (slot_line){
+            .name = layout->group[g].name, .rows = rows[g].rows, .bytes = (double)rows[g].bytes};
         sum += line[g].bytes;
     }
     qsort(line, layout->n_groups, sizeof *line, by_bytes);

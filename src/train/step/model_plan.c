@@ -17,6 +17,7 @@
 #include "ps/shard/ownership.h"
 #include "ps/table/lifecycle.h"
 #include "train/config/run.h"
+#include "train/step/admission_plan.h"
 
 #include <math.h>
 #include <string.h>
@@ -188,6 +189,11 @@ static bool changes_life(const tn_slot_opts *o)
     return !tn_tree_is_null(o->expiry) || !isnan(o->decay);
 }
 
+static bool changes_admission(const tn_slot_opts *o)
+{
+    return !tn_tree_is_null(o->admission);
+}
+
 static bool changes_rule(const tn_slot_opts *o)
 {
     return !tn_tree_is_null(o->optimizer) || !tn_tree_is_null(o->init) || !isnan(o->lr) ||
@@ -221,7 +227,9 @@ static const tn_slot_opts *group_override(const tn_run *run, const tn_features *
             tn_diag_error(diag, &run->slots.tree[o - all]->at,
                           "slots '%s' and '%s' share vectors, so only one may set %s", found->name,
                           o->name,
-                          says == changes_rule ? "optimizer, lr, l2 or init" : "decay or expiry");
+                          says == changes_rule   ? "optimizer, lr, l2 or init"
+                          : says == changes_life ? "decay or expiry"
+                                                 : "admission");
         }
         found = o;
     }
@@ -276,28 +284,43 @@ static tn_lifecycle life_of(const tn_run *run, const tn_slot_opts *slot, const t
     };
 }
 
+/* Of each group of the layout. */
+static const tn_lifecycle *resolve_lives(const tn_model_plan *p,
+                                         const tn_group_admission *admission, const tn_binder *b)
+{
+    const tn_layout *layout = p->layout;
+    tn_lifecycle *life = TN_NEW_ARRAY(b->arena, tn_lifecycle, layout->n_groups + 1);
+    for (uint32_t g = 0; g < layout->n_groups; g++) {
+        life[g] = life_of(p->run, group_override(p->run, p->features, g, changes_life, b->diag), b);
+        life[g].admission =
+            tn_admission_rule(&admission[g], tn_record_of(layout, g), p->missing_init[g], b);
+    }
+    return life;
+}
+
 /* The rules of all rows and of the dense vector; part of tn_model_plan_new. NULL: faults. */
-static const tn_rules *resolve_rules(const tn_run *run, const tn_features *features,
-                                     const tn_model_inputs *inputs, const tn_layout *layout,
+static const tn_rules *resolve_rules(const tn_model_plan *p, const tn_group_admission *admission,
                                      const tn_binder *b)
 {
-    resolver r = {.run = run, .inputs = inputs, .b = b};
+    const tn_run *run = p->run;
+    const tn_features *features = p->features;
+    const tn_layout *layout = p->layout;
+    resolver r = {.run = run, .inputs = p->inputs, .b = b};
     tn_rule *rule = TN_NEW_ARRAY(b->arena, tn_rule, (size_t)layout->n_groups * TN_SEGMENTS_MAX);
-    tn_lifecycle *life = TN_NEW_ARRAY(b->arena, tn_lifecycle, layout->n_groups + 1);
-    check_segments(run->train.sparse, inputs, b);
+    check_segments(run->train.sparse, p->inputs, b);
     for (uint32_t g = 0; g < layout->n_groups; g++) {
         const tn_slot_opts *slot = group_override(run, features, g, changes_rule, b->diag);
         const tn_record *record = tn_record_of(layout, g);
         for (uint32_t s = 0; s < record->n_segments; s++) {
             resolve(&r, &record->segment[s], slot, &rule[g * TN_SEGMENTS_MAX + s]);
         }
-        life[g] = life_of(run, group_override(run, features, g, changes_life, b->diag), b);
     }
     tn_rules *rules = TN_NEW(b->arena, tn_rules);
     *rules = (tn_rules){
         .layout = layout,
         .rule = rule,
-        .life = life,
+        .life = resolve_lives(p, admission, b),
+        .filter = tn_admission_filter(admission, layout->n_groups, b),
         .dense = dense_rule(run, b),
         .clip_global = isnan(run->train.clip.global) ? (double)INFINITY : run->train.clip.global,
     };
@@ -347,16 +370,16 @@ static void read_slot(const tn_schema *schema, const tn_slot_spec *spec, const t
         .uses = o->uses,
     };
     (void)read_pool(o->pool != NULL ? o->pool : run->embedding.pool, b, out);
-    if (!tn_tree_is_null(o->admission)) {
-        tn_diag_error(b->diag, &o->admission->at, "slot '%s': admission: not in this build yet",
-                      spec->name);
-    }
 }
 
+/* *admission: the words of each group. */
 static const tn_features *make_features(const tn_schema *schema, const tn_run *run,
-                                        const tn_binder *b)
+                                        const tn_group_admission **admission, const tn_binder *b)
 {
     tn_features *f = TN_NEW(b->arena, tn_features);
+    tn_group_admission *words = TN_NEW_ARRAY(b->arena, tn_group_admission, schema->n_groups + 1);
+    tn_group_waits *waits = TN_NEW_ARRAY(b->arena, tn_group_waits, schema->n_groups + 1);
+    *admission = words;
     tn_model_slot *slot = TN_NEW_ARRAY(b->arena, tn_model_slot, schema->n_slots);
     for (uint32_t i = 0; i < schema->n_slots; i++) {
         read_slot(schema, schema->slot[i], run, b, &slot[i]);
@@ -379,9 +402,12 @@ static const tn_features *make_features(const tn_schema *schema, const tn_run *r
         .n_groups = schema->n_groups,
         .group = schema->group,
         .group_class = class,
+        .waits = waits,
     };
     for (uint32_t g = 0; g < schema->n_groups; g++) {
         class[g] = group_override(run, f, g, changes_rule, NULL) != NULL ? g + 1 : 0;
+        words[g] = tn_admission_of(run, group_override(run, f, g, changes_admission, b->diag), b);
+        waits[g] = tn_admission_waits(&words[g]);
     }
     return f;
 }
@@ -454,7 +480,8 @@ static void map_slots(tn_model_plan *p, const tn_binder *b)
 static void draw(tn_model_plan *p, const tn_binder *b)
 {
     const tn_model_common *common = p->run->model.shared;
-    p->features = make_features(p->schema, p->run, b);
+    const tn_group_admission *admission = NULL;
+    p->features = make_features(p->schema, p->run, &admission, b);
     if (!tn_init_read(common->init, b->diag, &p->dense_init) || b->diag->n_errors > 0) {
         return;
     }
@@ -464,8 +491,8 @@ static void draw(tn_model_plan *p, const tn_binder *b)
     if (p->layout == NULL) {
         return;
     }
-    p->rules = resolve_rules(p->run, p->features, p->inputs, p->layout, b);
     map_slots(p, b);
+    p->rules = resolve_rules(p, admission, b);
 }
 
 tn_status tn_model_plan_new(const tn_model_plan **out, const tn_run *run, const tn_binder *b,

@@ -9,13 +9,14 @@
 
 #include <string.h>
 
-enum { NUMBERS = 4 };
+enum { NUMBERS = 7 };
 
-bool tn_rows_may_leave(const tn_model_plan *plan)
+bool tn_rows_come_and_go(const tn_model_plan *plan)
 {
     bool may = plan->run->embedding.on_full == TN_FULL_EVICT;
     for (uint32_t g = 0; g < plan->layout->n_groups; g++) {
-        may = may || tn_lifecycle_expires(&plan->rules->life[g]);
+        may = may || tn_lifecycle_expires(&plan->rules->life[g]) ||
+              tn_record_of(plan->layout, g)->waits != 0;
     }
     return may;
 }
@@ -25,12 +26,24 @@ tn_status tn_rows_sweep(tn_worker *w, uint32_t day, tn_group_rows *out, tn_error
     return tn_table_sweep(w->shard.table, w->team, day, out, err);
 }
 
+void tn_group_rows_sum(tn_group_rows *sum, const tn_group_rows *more)
+{
+    sum->rows += more->rows;
+    sum->waiting += more->waiting;
+    sum->bytes += more->bytes;
+    sum->nonzero += more->nonzero;
+    sum->expired += more->expired;
+    sum->evicted += more->evicted;
+    sum->admitted += more->admitted;
+}
+
 void tn_group_rows_pack(const tn_group_rows *groups, uint32_t n, tn_text *out)
 {
     TN_ASSERT(groups != NULL || n == 0);
     for (uint32_t g = 0; g < n; g++) {
-        const uint64_t number[NUMBERS] = {groups[g].rows, groups[g].bytes, groups[g].expired,
-                                          groups[g].evicted};
+        const tn_group_rows *of = &groups[g];
+        const uint64_t number[NUMBERS] = {of->rows,    of->waiting, of->bytes,   of->nonzero,
+                                          of->expired, of->evicted, of->admitted};
         for (uint32_t i = 0; i < NUMBERS; i++) {
             tn_text_add_u64le(out, number[i]);
         }
@@ -45,10 +58,9 @@ bool tn_group_rows_add(tn_group_rows *groups, uint32_t n, const char *bytes, siz
     for (uint32_t g = 0; g < n; g++) {
         uint64_t number[NUMBERS];
         memcpy(number, bytes + g * sizeof number, sizeof number);
-        groups[g].rows += number[0];
-        groups[g].bytes += number[1];
-        groups[g].expired += number[2];
-        groups[g].evicted += number[3];
+        const tn_group_rows more = {number[0], number[1], number[2], number[3],
+                                    number[4], number[5], number[6]};
+        tn_group_rows_sum(&groups[g], &more);
     }
     return true;
 }

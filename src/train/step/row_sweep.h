@@ -1,6 +1,7 @@
-/* row_sweep.h - the end of an epoch, or of a day: rows that have expired leave the table.
+/* row_sweep.h - the end of an epoch, or of a day: rows that have expired leave the table, and those
+ * that are there are counted.
  *
- *     if (tn_rows_may_leave(plan))
+ *     if (tn_rows_come_and_go(plan))
  *         TN_TRY(tn_rows_sweep(worker, day, groups, err));     groups[n_groups]
  *
  * Every rank does so with the rows that it owns, while all stand still; counts of ranks add up.
@@ -14,11 +15,14 @@
 typedef struct tn_model_plan tn_model_plan;
 typedef struct tn_worker tn_worker;
 
-/* Whether rows of some slot expire, or leave a full table. Else there is nothing to sweep. */
-bool tn_rows_may_leave(const tn_model_plan *plan);
+/* Whether rows of some slot expire, leave a full table, or wait for admission. Else there is
+ * nothing to sweep. */
+bool tn_rows_come_and_go(const tn_model_plan *plan);
 
 /* What expires on `day`, as tn_table_sweep, leaves the worker's table. out: one per group. */
 tn_status tn_rows_sweep(tn_worker *w, uint32_t day, tn_group_rows *out, tn_error *err) TN_MUST_USE;
+
+void tn_group_rows_sum(tn_group_rows *sum, const tn_group_rows *more);
 
 /* Counts of n groups as bytes, and added to those of another rank. False: not so many. */
 void tn_group_rows_pack(const tn_group_rows *groups, uint32_t n, tn_text *out);

@@ -6,6 +6,7 @@
 #include "base/core/failpoint.h"
 #include "base/trace/trace.h"
 #include "io/rows/batch.h"
+#include "ps/table/table.h"
 #include "train/step/model_plan.h"
 #include "train/step/worker.h"
 
@@ -52,6 +53,7 @@ tn_status tn_step_loop_new(tn_step_loop **out, tn_worker *w, tn_step_prefetch *s
         tn_step_loop_free(x);
         return TN_E_MEMORY;
     }
+    tn_table_set_step(w->shard.table, w->steps);
     x->none = (tn_keyset){.owners = &w->plan->owners, .first = x->no_first};
     *out = x;
     return TN_OK;

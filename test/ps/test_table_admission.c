@@ -1,0 +1,710 @@
+/* test_table_admission.c - keys that wait: when they get a whole row, what they read until then,
+ * and what cuts, deltas, threads and filters make of that. */
+#include "base/core/alloc.h"
+#include "base/math/crc32c.h"
+#include "base/math/key.h"
+#include "base/math/rng.h"
+#include "base/thread/team.h"
+#include "drive.h"
+#include "ps/table/table_snapshot.h"
+#include "ps/table/tabledef.h"
+#include "support/test.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { WIDE = 1, DEEP = 4, WIDTH = WIDE + DEEP, POOL = 6000, BATCH = 500, STEPS = 60 };
+
+/* A model of a wide and a deep segment, of which `waits` wait. */
+typedef struct world {
+    tn_arena *arena;
+    kit_model *m;
+    tn_table *t;
+} world;
+
+static kit_model *model_of(tn_arena *arena, const char *optim, uint16_t waits,
+                           const tn_admission *admission)
+{
+    const kit_segment segments[] = {{"wide", WIDE}, {"deep", DEEP}, {NULL, 0}};
+    kit_model *m = kit_model_new(arena, segments, 1);
+    tn_lifecycle *life = TN_NEW(arena, tn_lifecycle);
+    const tn_lifecycle none = TN_LIFECYCLE_NONE;
+    tn_record *record = TN_NEW(arena, tn_record);
+    *record = m->layout.record[0];
+    record->waits = waits;
+    m->layout.record = record;
+    m->rule[0] = kit_rule(arena, optim, "");
+    m->rule[1] = kit_rule(arena, optim, "");
+    m->rule[1].init = (tn_init){TN_INIT_UNIFORM, -.1, .1};
+    *life = none;
+    life->admission = *admission;
+    m->rules.life = life;
+    return m;
+}
+
+static world begin(const char *optim, uint16_t waits, tn_admission admission)
+{
+    world x = {.arena = tn_arena_new(1 << 20)};
+    x.m = model_of(x.arena, optim, waits, &admission);
+    if (admission.filter) {
+        tn_key_filter *filter = TN_NEW(x.arena, tn_key_filter);
+        *filter = tn_key_filter_plan(POOL, 1e-6, admission.threshold);
+        x.m->rules.filter = filter;
+    }
+    x.t = kit_table(x.m, 7);
+    return x;
+}
+
+static void end(world *x)
+{
+    tn_table_free(x->t);
+    tn_arena_free(x->arena);
+}
+
+/* Different keys of a step, those with small numbers more often than others. */
+static uint32_t draw_keys(uint32_t step, uint64_t *key)
+{
+    const uint64_t stream = tn_stream2(5, TN_RNG_GENERATE, step);
+    bool taken[POOL] = {false};
+    uint32_t n = 0;
+    for (uint32_t i = 0; n < BATCH; i++) {
+        const double u = tn_unit(tn_draw(stream, i));
+        const uint32_t number = (uint32_t)(u * u * u * POOL);
+        if (!taken[number]) {
+            taken[number] = true;
+            key[n++] = number % 3 == 0 ? number : tn_mix(number);
+        }
+    }
+    return n;
+}
+
+static uint32_t show_of(uint64_t key, uint32_t step)
+{
+    return 1 + (uint32_t)(tn_mix(key + step) % 2);
+}
+
+static float gradient_of(uint64_t key, uint32_t step, uint32_t i)
+{
+    return (float)(tn_unit(tn_mix(key ^ tn_mix(step * 16 + i))) - .5);
+}
+
+/* Pulls and pushes some keys; what was pulled is left in rows, at keys->at. */
+static void learn(world *x, tn_team *team, uint32_t step, kit_keys *k, float *rows)
+{
+    float *grads = TN_NEW_ARRAY(x->arena, float, k->n_floats + 1);
+    tn_push push = kit_push(step);
+    push.day = step / 8;
+    tn_table_set_step(x->t, step);
+    assert_int_equal(tn_table_pull(x->t, team, &k->set, rows, NULL), TN_OK);
+    for (uint32_t n = 0; n < k->set.n; n++) {
+        k->show[n] = show_of(k->set.key[n], step);
+        for (uint32_t i = 0; i < WIDTH; i++) {
+            grads[k->set.at[n] + i] = gradient_of(k->set.key[n], step, i);
+        }
+    }
+    tn_table_push(x->t, team, &k->set, grads, &push, 1);
+}
+
+/* A step on the keys that are drawn for it. */
+static void step_on(world *x, tn_team *team, uint32_t step)
+{
+    uint64_t key[BATCH];
+    kit_keys *k = kit_keys_new(x->arena, &x->m->layout, key, NULL, draw_keys(step, key));
+    learn(x, team, step, k, TN_NEW_ARRAY(x->arena, float, k->n_floats + 1));
+}
+
+/* ---- all rows as one number ---- */
+
+typedef struct digest {
+    uint32_t crc;
+    uint64_t rows, waiting;
+    tn_table *copy; /* NULL, or where rows are put and removed */
+} digest;
+
+static tn_status add_row(void *arg, const tn_row_view *row, tn_error *err)
+{
+    digest *d = arg;
+    if (row->removed) {
+        tn_refill r;
+        tn_refill_begin(&r, d->copy, tn_partition_of(row->key, TN_PARTITIONS));
+        tn_status status = tn_refill_remove(&r, row->key, row->group, err);
+        tn_refill_end(&r);
+        return status;
+    }
+    const uint64_t words[4] = {row->key, row->group, row->present, row->last_seen};
+    const double counts[2] = {row->show, row->click};
+    d->crc = tn_crc32c(d->crc, words, sizeof words);
+    d->crc = tn_crc32c(d->crc, counts, sizeof counts);
+    d->crc = tn_crc32c(d->crc, row->data, row->n_floats * sizeof *row->data);
+    d->rows++;
+    d->waiting += row->present != 3;
+    return d->copy != NULL ? tn_table_restore(d->copy, row, err) : TN_OK;
+}
+
+static digest digest_of(tn_table *t)
+{
+    digest d = {0};
+    for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
+        assert_int_equal(tn_table_walk(t, p, add_row, &d, NULL), TN_OK);
+    }
+    assert_int_equal(d.rows, tn_table_rows(t));
+    return d;
+}
+
+static void assert_same(digest a, digest b)
+{
+    assert_int_equal(a.rows, b.rows);
+    assert_int_equal(a.waiting, b.waiting);
+    assert_int_equal(a.crc, b.crc);
+}
+
+/* ---- beside tables without admission ---- */
+
+/* A reference: the occurrences of each key in earlier steps, and two tables whose keys never wait:
+ * one learns all keys, the other those alone that are admitted. */
+typedef struct reference {
+    world wide, deep;
+    uint64_t seen[POOL * 2]; /* open addressing: key + 1, occurrences */
+    uint32_t show[POOL * 2];
+    bool whole[POOL * 2];
+} reference;
+
+static uint32_t place_of(reference *r, uint64_t key)
+{
+    uint32_t at = (uint32_t)(tn_mix(key) % (POOL * 2));
+    while (r->seen[at] != 0 && r->seen[at] != key + 1) {
+        at = (at + 1) % (POOL * 2);
+    }
+    r->seen[at] = key + 1;
+    return at;
+}
+
+static bool draw_says(const tn_admission *a, uint64_t key, uint32_t step)
+{
+    return tn_unit(tn_draw(tn_stream2(7, TN_RNG_ADMISSION, key), step)) < a->probability;
+}
+
+/* The keys of a step that are admitted by it, marked and counted. */
+static uint32_t admitted_of(reference *r, const tn_admission *a, uint32_t step, const uint64_t *key,
+                            uint32_t n, uint64_t *out)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t at = place_of(r, key[i]);
+        r->whole[at] = r->whole[at] || (r->show[at] >= a->threshold && draw_says(a, key[i], step));
+        r->show[at] += show_of(key[i], step);
+        if (r->whole[at]) {
+            out[kept++] = key[i];
+        }
+    }
+    return kept;
+}
+
+static void assert_floats(const float *got, const float *want, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        assert_true(got[i] == want[i]);
+    }
+}
+
+/* What the key read in its pull: a segment that waits as in the table of admitted keys, if it is
+ * one, any other as in that of all keys. */
+static void compare(reference *r, uint64_t key, uint16_t waits, const float *got, const float *wide,
+                    const float *deep)
+{
+    const float zeros[WIDTH] = {0};
+    const float *late = r->whole[place_of(r, key)] ? deep : zeros;
+    assert_floats(got, (waits & 1) != 0 ? late : wide, WIDE);
+    assert_floats(got + WIDE, ((waits & 2) != 0 ? late : wide) + WIDE, DEEP);
+}
+
+static void run_beside(const char *optim, uint16_t waits, tn_admission a)
+{
+    const tn_admission at_once = {.probability = 1};
+    world x = begin(optim, waits, a);
+    reference *r = TN_NEW(x.arena, reference);
+    r->wide = begin(optim, 0, at_once);
+    r->deep = begin(optim, 0, at_once);
+    uint32_t n_whole = 0;
+    for (uint32_t step = 0; step < STEPS; step++) {
+        uint64_t key[BATCH];
+        uint64_t kept[BATCH];
+        const uint32_t n = draw_keys(step, key);
+        kit_keys *all = kit_keys_new(x.arena, &x.m->layout, key, NULL, n);
+        const uint32_t n_kept = admitted_of(r, &a, step, key, n, kept);
+        kit_keys *some = kit_keys_new(x.arena, &x.m->layout, kept, NULL, n_kept);
+        float *got = TN_NEW_ARRAY(x.arena, float, all->n_floats + 1);
+        float *wide = TN_NEW_ARRAY(x.arena, float, all->n_floats + 1);
+        float *deep = TN_NEW_ARRAY(x.arena, float, all->n_floats + 1);
+        learn(&x, NULL, step, all, got);
+        learn(&r->wide, NULL, step, all, wide);
+        learn(&r->deep, NULL, step, some, deep);
+        uint32_t k = 0;
+        for (uint32_t i = 0; i < n; i++) {
+            const bool whole = r->whole[place_of(r, key[i])];
+            compare(r, key[i], waits, got + all->set.at[all->index[i]],
+                    wide + all->set.at[all->index[i]],
+                    deep + (whole ? some->set.at[some->index[k]] : 0));
+            k += whole;
+        }
+        n_whole = n_kept;
+    }
+    assert_true(n_whole > 20 && n_whole < BATCH - 20); /* the test is about both */
+    end(&r->wide);
+    end(&r->deep);
+    end(&x);
+}
+
+static void keys_learn_from_the_step_that_admits_them(void **state)
+{
+    (void)state;
+    run_beside("adagrad", 3, (tn_admission){.threshold = 5, .probability = 1});
+    run_beside("adam", 3, (tn_admission){.threshold = 2, .probability = 1});
+}
+
+static void segments_that_do_not_wait_learn_at_once(void **state)
+{
+    (void)state;
+    run_beside("adagrad", 2, (tn_admission){.threshold = 5, .probability = 1});
+    run_beside("ftrl", 1, (tn_admission){.threshold = 5, .probability = 1});
+}
+
+static void keys_are_admitted_with_a_probability(void **state)
+{
+    (void)state;
+    run_beside("adagrad", 3, (tn_admission){.probability = .2});
+    run_beside("adagrad", 3, (tn_admission){.threshold = 3, .probability = .3});
+    run_beside("adagrad", 2, (tn_admission){.probability = .2});
+}
+
+static void a_filter_without_collisions_counts_exactly(void **state)
+{
+    (void)state;
+    run_beside("adagrad", 3, (tn_admission){.threshold = 5, .probability = 1, .filter = true});
+    run_beside("adagrad", 3, (tn_admission){.threshold = 2, .probability = .5, .filter = true});
+}
+
+/* ---- counts and memory ---- */
+
+static void counts_of_keys_that_wait_are_kept_whole(void **state)
+{
+    (void)state;
+    world x = begin("adagrad", 3, (tn_admission){.threshold = 100, .probability = 1});
+    tn_lifecycle life = TN_LIFECYCLE_NONE;
+    life.decay = .5;
+    life.admission = (tn_admission){.threshold = 100, .probability = 1};
+    tn_table_set_lifecycle(x.t, &life);
+    uint64_t shown = 0;
+    kit_row row;
+    for (uint32_t step = 0; step < STEPS; step++) {
+        step_on(&x, NULL, step);
+    }
+    const uint64_t key = 0; /* in most steps */
+    for (uint32_t step = 0; step < STEPS; step++) {
+        uint64_t drawn[BATCH];
+        const uint32_t n = draw_keys(step, drawn);
+        for (uint32_t i = 0; i < n && shown < 100; i++) {
+            shown += drawn[i] == key ? show_of(key, step) : 0;
+        }
+    }
+    assert_true(kit_row_of(x.t, key, &row));
+    assert_int_equal(row.view.present, shown < 100 ? 0 : 3);
+    assert_true(shown >= 100 || row.view.show == (double)shown);
+    end(&x);
+}
+
+/* A row that waits has a header and no floats. */
+static void rows_that_wait_are_small(void **state)
+{
+    (void)state;
+    enum { ROWS = 200000 };
+    world x = begin("adam", 3, (tn_admission){.threshold = 9, .probability = 1});
+    uint64_t *key = TN_NEW_ARRAY(x.arena, uint64_t, ROWS);
+    for (uint32_t i = 0; i < ROWS; i++) {
+        key[i] = tn_mix(i);
+    }
+    kit_keys *k = kit_keys_new(x.arena, &x.m->layout, key, NULL, ROWS);
+    learn(&x, NULL, 0, k, TN_NEW_ARRAY(x.arena, float, k->n_floats + 1));
+    tn_group_rows rows = {0};
+    assert_int_equal(tn_table_sweep(x.t, NULL, 0, &rows, NULL), TN_OK);
+    assert_int_equal(rows.rows, ROWS);
+    assert_int_equal(rows.waiting, ROWS);
+    assert_int_equal(rows.admitted, 0);
+    assert_int_equal(rows.bytes, (uint64_t)ROWS * 24);
+    assert_true(tn_table_bytes(x.t) < (uint64_t)ROWS * 40);
+    for (uint32_t step = 1; step < 9; step++) {
+        learn(&x, NULL, step, k, TN_NEW_ARRAY(x.arena, float, k->n_floats + 1));
+    }
+    assert_int_equal(tn_table_sweep(x.t, NULL, 0, &rows, NULL), TN_OK);
+    assert_true(rows.admitted > ROWS / 2 && rows.admitted < ROWS); /* two shows in some steps */
+    assert_int_equal(rows.rows, ROWS);
+    assert_int_equal(rows.waiting, ROWS - rows.admitted);
+    end(&x);
+}
+
+static void evaluation_takes_a_key_that_waits_for_unknown(void **state)
+{
+    (void)state;
+    for (uint16_t waits = 2; waits <= 3; waits++) {
+        world x = begin("adagrad", waits, (tn_admission){.threshold = 4, .probability = 1});
+        const uint64_t key = 12;
+        kit_keys *k = kit_keys_new(x.arena, &x.m->layout, &key, NULL, 1);
+        float rows[WIDTH];
+        bool missing = false;
+        for (uint32_t step = 0; step < 4; step++) {
+            learn(&x, NULL, step, k, rows);
+            tn_table_peek(x.t, NULL, &k->set, NULL, rows, &missing);
+            assert_int_equal(missing, waits == 3 && rows[1] == 0);
+            assert_true((rows[0] == 0) == (waits == 3 && rows[1] == 0));
+        }
+        assert_true(rows[1] != 0 && !missing);
+        end(&x);
+    }
+}
+
+/* ---- DiFacto ---- */
+
+/* What DiFacto makes of one key that comes once a step: w by FTRL (alpha .1, beta 1, l1 1), V by
+ * lr / (beta + sqrt(n)) from the step on in which count > threshold and w is not 0; while w is 0 it
+ * is neither read nor trained. docs/numerics.md, section 6. */
+typedef struct difacto {
+    double z, n, w;
+    double v[DEEP], cg[DEEP];
+    uint32_t count;
+    bool has_v;
+} difacto;
+
+enum { DIFACTO_THRESHOLD = 5 };
+
+static void difacto_count(difacto *d, const float *first)
+{
+    d->count++;
+    if (!d->has_v && d->count > DIFACTO_THRESHOLD && d->w != 0) {
+        d->has_v = true;
+        for (uint32_t i = 0; i < DEEP; i++) {
+            d->v[i] = (double)first[i];
+        }
+    }
+}
+
+static void difacto_update(difacto *d, double g)
+{
+    for (uint32_t i = 0; i < DEEP && d->has_v && d->w != 0; i++) {
+        const double gv = g * (i + 1);
+        d->cg[i] = sqrt(d->cg[i] * d->cg[i] + gv * gv);
+        d->v[i] -= .01 / (1 + d->cg[i]) * gv;
+    }
+    d->z += g - (sqrt(d->n + g * g) - sqrt(d->n)) / .1 * d->w;
+    d->n += g * g;
+    const double beyond = fabs(d->z) - 1;
+    d->w = beyond <= 0 ? 0 : -copysign(beyond, d->z) / ((1 + sqrt(d->n)) / .1);
+}
+
+static void a_run_by_hand_is_that_of_difacto(void **state)
+{
+    (void)state;
+    const tn_admission a = {.threshold = DIFACTO_THRESHOLD, .probability = 1, .l1_shrk = true};
+    world x = {.arena = tn_arena_new(1 << 16)};
+    x.m = model_of(x.arena, "adagrad", 2, &a);
+    x.m->rule[0] = kit_rule(x.arena, "ftrl", "alpha=.1 beta=1 l1=1 l2=0");
+    x.m->rule[1] = kit_rule(x.arena, "adagrad", "lr=.01 eps=1 n0=1e-30");
+    x.m->rule[1].init = (tn_init){TN_INIT_UNIFORM, -.01, .01};
+    x.t = kit_table(x.m, 7);
+    const uint64_t key = 99;
+    kit_keys *k = kit_keys_new(x.arena, &x.m->layout, &key, NULL, 1);
+    const uint64_t stream = tn_stream_next(tn_stream2(7, TN_RNG_ROW, tn_name64("deep")), key);
+    float first[DEEP];
+    float *to = first;
+    tn_init_rows(&x.m->rule[1].init, 1, &stream, DEEP, &to);
+    /* w is 0 at first, then not, 0 again from step 11 on, and not at the end */
+    const float g[] = {.4F,  .3F, .2F, .4F, .3F,  .2F,  .1F,  -.2F, .3F,
+                       -.9F, .1F, 0,   .1F, -.5F, -.9F, -.9F, -.5F, .1F};
+    difacto d = {0};
+    bool seen[4] = {false}; /* has V, w is not 0 */
+    for (uint32_t step = 0; step < sizeof g / sizeof *g; step++) {
+        float rows[WIDTH];
+        const float grads[WIDTH] = {g[step], g[step], 2 * g[step], 3 * g[step], 4 * g[step]};
+        const tn_push push = kit_push(step);
+        kit_row row;
+        assert_int_equal(tn_table_pull(x.t, NULL, &k->set, rows, NULL), TN_OK);
+        difacto_count(&d, first);
+        const bool reads = d.has_v && d.w != 0;
+        seen[2 * d.has_v + (d.w != 0)] = true;
+        assert_near((double)rows[0], d.w);
+        assert_true(kit_row_of(x.t, key, &row));
+        assert_int_equal(row.view.present, d.has_v ? 3 : 1);
+        assert_int_equal(tn_table_read_segments(x.t, &row.view), reads ? 3 : 1);
+        for (uint32_t i = 0; i < DEEP; i++) {
+            assert_near((double)rows[1 + i], reads ? d.v[i] : 0);
+            assert_true(!d.has_v ||
+                        fabs((double)row.data[tn_table_place(x.t, 0, 1).w + i] - d.v[i]) < 1e-6);
+        }
+        tn_table_push(x.t, NULL, &k->set, grads, &push, 1);
+        difacto_update(&d, (double)g[step]);
+    }
+    assert_true(seen[0] && seen[1] && seen[2] && seen[3]);
+    end(&x);
+}
+
+/* ---- cuts, deltas, threads ---- */
+
+static tn_admission admission_of(uint32_t kind)
+{
+    return (tn_admission){.threshold = 4, .probability = 1, .filter = kind == 2};
+}
+
+static void copy_filter(tn_table *from, tn_cut *cut, tn_table *to)
+{
+    size_t bytes = 0;
+    (void)tn_table_filter(from, 0, &bytes);
+    uint8_t *out = tn_try_alloc(1, bytes + 1, "a filter", NULL);
+    for (uint32_t p = 0; p < TN_PARTITIONS && bytes > 0; p++) {
+        bool any = false;
+        assert_int_equal(tn_cut_filter(cut, p, out, &any, NULL), TN_OK);
+        if (any) {
+            assert_int_equal(tn_table_set_filter(to, p, out, NULL), TN_OK);
+        }
+    }
+    tn_free(out);
+}
+
+/* A base and a delta after every few steps, each read while training goes on. */
+static void base_and_deltas_make_the_full_table(void **state)
+{
+    (void)state;
+    for (uint32_t kind = 0; kind < 4; kind++) {
+        const uint16_t waits = kind == 1 ? 2 : 3;
+        world x = begin("adagrad", waits, admission_of(kind));
+        world y = begin("adagrad", waits, admission_of(kind));
+        world z = begin("adagrad", waits, admission_of(kind)); /* never cut */
+        assert_int_equal(tn_table_track(x.t, NULL), TN_OK);
+        for (uint32_t step = 0; step < STEPS; step += 6) {
+            tn_cut *cut = NULL;
+            digest d = {.copy = y.t};
+            for (uint32_t i = 0; i < 3; i++) {
+                step_on(&x, NULL, step + i);
+                step_on(&z, NULL, step + i);
+            }
+            const digest full = digest_of(x.t);
+            assert_same(full, digest_of(z.t));
+            assert_int_equal(tn_cut_open(&cut, x.t, step > 0, NULL), TN_OK);
+            for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
+                if (p % (TN_PARTITIONS / 3) == 10) { /* between two walks */
+                    const uint32_t next = step + 3 + p / (TN_PARTITIONS / 3);
+                    step_on(&x, NULL, next);
+                    step_on(&z, NULL, next);
+                }
+                assert_int_equal(tn_cut_walk(cut, p, add_row, &d, NULL), TN_OK);
+            }
+            copy_filter(x.t, cut, y.t);
+            tn_cut_close(cut);
+            assert_same(full, digest_of(y.t));
+            if (step % 12 == 0) { /* goes on alike from what was read */
+                world again = begin("adagrad", waits, admission_of(kind));
+                digest copied = {.copy = again.t};
+                size_t bytes = 0;
+                for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
+                    assert_int_equal(tn_table_walk(y.t, p, add_row, &copied, NULL), TN_OK);
+                    const uint8_t *counts = tn_table_filter(y.t, p, &bytes);
+                    assert_true(counts == NULL ||
+                                tn_table_set_filter(again.t, p, counts, NULL) == TN_OK);
+                }
+                for (uint32_t i = 3; i < 6; i++) {
+                    step_on(&again, NULL, step + i);
+                }
+                assert_same(digest_of(again.t), digest_of(z.t));
+                end(&again);
+            }
+        }
+        assert_int_equal(tn_table_aside(x.t), 0);
+        end(&x);
+        end(&y);
+        end(&z);
+    }
+}
+
+static void any_number_of_threads_admits_the_same_keys(void **state)
+{
+    (void)state;
+    for (uint32_t kind = 0; kind < 3; kind++) {
+        digest one = {0};
+        for (uint32_t threads = 1; threads <= 4; threads *= 2) {
+            tn_team *team = NULL;
+            world x = begin("adagrad", kind == 1 ? 2 : 3, admission_of(kind));
+            assert_int_equal(tn_team_open(&team, threads, NULL), TN_OK);
+            for (uint32_t step = 0; step < STEPS; step++) {
+                step_on(&x, team, step);
+            }
+            tn_team_close(team);
+            one = threads == 1 ? digest_of(x.t) : one;
+            assert_same(one, digest_of(x.t));
+            end(&x);
+        }
+    }
+}
+
+/* Expiry between the cuts: chunks of the rows that became whole are given back. */
+static void sweeps_find_rows_that_wait(void **state)
+{
+    (void)state;
+    world x = begin("adagrad", 3, admission_of(0));
+    world y = begin("adagrad", 3, admission_of(0));
+    tn_lifecycle life = TN_LIFECYCLE_NONE;
+    life.admission = admission_of(0);
+    life.ttl_days = 1;
+    life.norm_below = 0; /* of those that wait nobody asks */
+    tn_table_set_lifecycle(x.t, &life);
+    assert_int_equal(tn_table_track(x.t, NULL), TN_OK);
+    uint64_t expired = 0;
+    for (uint32_t step = 0; step < STEPS; step++) {
+        tn_group_rows rows = {0};
+        tn_cut *cut = NULL;
+        digest d = {.copy = y.t};
+        step_on(&x, NULL, step);
+        assert_int_equal(tn_table_sweep(x.t, NULL, step / 8, &rows, NULL), TN_OK);
+        expired += rows.expired;
+        assert_int_equal(rows.rows, tn_table_rows(x.t));
+        assert_int_equal(tn_cut_open(&cut, x.t, step > 0, NULL), TN_OK);
+        for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
+            assert_int_equal(tn_cut_walk(cut, p, add_row, &d, NULL), TN_OK);
+        }
+        tn_cut_close(cut);
+        assert_same(digest_of(x.t), digest_of(y.t));
+    }
+    assert_true(expired > 1000);
+    assert_true(digest_of(x.t).waiting > 100);
+    end(&x);
+    end(&y);
+}
+
+/* ---- checkpoints of other admissions ---- */
+
+static void rows_of_another_admission_take_the_form_that_fits(void **state)
+{
+    (void)state;
+    const uint16_t waits[] = {0, 2, 3};
+    for (uint32_t from = 0; from < 3; from++) {
+        for (uint32_t to = 0; to < 3; to++) {
+            world x = begin("adagrad", waits[from], admission_of(0));
+            world y = begin("adagrad", waits[to], admission_of(0));
+            digest d = {.copy = y.t};
+            for (uint32_t step = 0; step < 10; step++) {
+                step_on(&x, NULL, step);
+            }
+            for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
+                assert_int_equal(tn_table_walk(x.t, p, add_row, &d, NULL), TN_OK);
+            }
+            const digest copied = digest_of(y.t);
+            assert_int_equal(copied.rows, d.rows);
+            const bool keeps = waits[from] == 3 ? waits[to] != 0 : waits[to] == 2;
+            assert_int_equal(copied.waiting, keeps ? d.waiting : 0);
+            assert_true(from != to || copied.crc == d.crc);
+            end(&x);
+            end(&y);
+        }
+    }
+}
+
+/* ---- the filter by itself ---- */
+
+static void a_filter_counts_too_much_as_seldom_as_it_was_asked_to(void **state)
+{
+    (void)state;
+    const struct {
+        uint64_t keys;
+        double error;
+        uint32_t most;
+    } cases[] = {{50000, 1e-2, 3}, {50000, 1e-3, 10}, {20000, 1e-3, 200}, {500, 1e-2, 1}};
+    for (uint32_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        enum { ASKED = 200000 };
+        const tn_key_filter f = tn_key_filter_plan(cases[c].keys, cases[c].error, cases[c].most);
+        uint8_t *at = tn_try_alloc(1, tn_key_filter_bytes(&f), "a filter", NULL);
+        for (uint64_t k = 0; k < cases[c].keys; k++) {
+            tn_key_filter_add(&f, at, tn_mix(k), 1);
+        }
+        uint32_t above = 0;
+        for (uint64_t k = 0; k < cases[c].keys; k++) {
+            assert_true(tn_key_filter_count(&f, at, tn_mix(k)) >= 1);
+        }
+        for (uint64_t k = 0; k < ASKED; k++) {
+            above += tn_key_filter_count(&f, at, tn_mix((UINT64_C(1) << 40) + k)) > 0;
+        }
+        assert_true(above < 1.3 * cases[c].error * ASKED + 10);
+        assert_false(tn_key_filter_is_overfull(&f, at));
+        for (uint64_t k = 0; k < cases[c].keys / 3; k++) {
+            tn_key_filter_add(&f, at, tn_mix(cases[c].keys + k), 1);
+        }
+        assert_true(tn_key_filter_is_overfull(&f, at));
+        tn_free(at);
+    }
+}
+
+static void a_filter_stops_at_its_largest_count_and_ages_by_half(void **state)
+{
+    (void)state;
+    const uint32_t most[] = {3, 15, 255};
+    for (uint32_t i = 0; i < 3; i++) {
+        const tn_key_filter f = tn_key_filter_plan(100, 1e-4, most[i]);
+        uint8_t *at = tn_try_alloc(1, tn_key_filter_bytes(&f), "a filter", NULL);
+        tn_key_filter_add(&f, at, 77, 2);
+        assert_int_equal(tn_key_filter_count(&f, at, 77), 2);
+        tn_key_filter_add(&f, at, 77, 1000);
+        assert_int_equal(tn_key_filter_count(&f, at, 77), most[i]);
+        tn_key_filter_age(&f, at);
+        assert_int_equal(tn_key_filter_count(&f, at, 77), most[i] / 2);
+        tn_free(at);
+    }
+}
+
+/* Keys of ever new days fill it; it forgets them, and its table says so. */
+static void a_full_filter_ages_at_the_sweep(void **state)
+{
+    (void)state;
+    enum { DAY_KEYS = 40000 };
+    world x = {.arena = tn_arena_new(1 << 20)};
+    const tn_admission a = {.threshold = 2, .probability = 1, .filter = true};
+    tn_key_filter *filter = TN_NEW(x.arena, tn_key_filter);
+    *filter = tn_key_filter_plan(2 * DAY_KEYS / TN_PARTITIONS, 1e-2, 2);
+    x.m = model_of(x.arena, "adagrad", 3, &a);
+    x.m->rules.filter = filter;
+    x.t = kit_table(x.m, 7);
+    for (uint32_t day = 0; day < 12; day++) {
+        tn_group_rows rows = {0};
+        uint64_t *key = TN_NEW_ARRAY(x.arena, uint64_t, DAY_KEYS);
+        for (uint32_t i = 0; i < DAY_KEYS; i++) {
+            key[i] = tn_mix(day * DAY_KEYS + i);
+        }
+        kit_keys *k = kit_keys_new(x.arena, &x.m->layout, key, NULL, DAY_KEYS);
+        float *rows_of = TN_NEW_ARRAY(x.arena, float, k->n_floats + 1);
+        const tn_push push = kit_push(day);
+        assert_int_equal(tn_table_pull(x.t, NULL, &k->set, rows_of, NULL), TN_OK);
+        tn_table_push(x.t, NULL, &k->set, rows_of, &push, 1);
+        assert_int_equal(tn_table_sweep(x.t, NULL, day, &rows, NULL), TN_OK);
+        assert_true(rows.rows < DAY_KEYS / 10 * (day + 1)); /* nobody came twice */
+        assert_true(day > 0 || tn_table_aged(x.t) == 0);
+    }
+    assert_true(tn_table_aged(x.t) > 5 * TN_PARTITIONS);
+    end(&x);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(keys_learn_from_the_step_that_admits_them),
+        cmocka_unit_test(segments_that_do_not_wait_learn_at_once),
+        cmocka_unit_test(keys_are_admitted_with_a_probability),
+        cmocka_unit_test(a_filter_without_collisions_counts_exactly),
+        cmocka_unit_test(counts_of_keys_that_wait_are_kept_whole),
+        cmocka_unit_test(rows_that_wait_are_small),
+        cmocka_unit_test(evaluation_takes_a_key_that_waits_for_unknown),
+        cmocka_unit_test(a_run_by_hand_is_that_of_difacto),
+        cmocka_unit_test(base_and_deltas_make_the_full_table),
+        cmocka_unit_test(any_number_of_threads_admits_the_same_keys),
+        cmocka_unit_test(sweeps_find_rows_that_wait),
+        cmocka_unit_test(rows_of_another_admission_take_the_form_that_fits),
+        cmocka_unit_test(a_filter_counts_too_much_as_seldom_as_it_was_asked_to),
+        cmocka_unit_test(a_filter_stops_at_its_largest_count_and_ages_by_half),
+        cmocka_unit_test(a_full_filter_ages_at_the_sweep),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
