@@ -105,9 +105,10 @@ expect 0 tnet-train w.yaml --dry-run 'slots.s1.admission={threshold: 2, filter: 
 
 # ---- killed again and again, with deltas: the files of a run that was not
 for how in '{threshold: 2, probability: 0.5}' '{threshold: 2, filter: {type: bloom, keys: 20000, error: 0.01}}' '{threshold: 2, uses: [deep], l1_shrk: true}'; do
-    rm -rf runs
-    set -- w.yaml "embedding.admission=$how" checkpoint.every=20steps checkpoint.delta_every=4steps embedding.expiry.ttl_days=1 \
-        'train.sparse.wide={type: ftrl, alpha: 0.1, l1: 0.1}' train.threads=1
+    rm -rf runs ex
+    rule='train.sparse.wide={type: ftrl, alpha: 0.1, l1: 0.1}'
+    set -- w.yaml "embedding.admission=$how" "$rule" checkpoint.every=20steps checkpoint.delta_every=4steps embedding.expiry.ttl_days=1 \
+        train.threads=1
     expect 0 tnet-train -q "$@" run.name=whole train.threads=2
     i=0
     while :; do
@@ -126,8 +127,7 @@ for how in '{threshold: 2, probability: 0.5}' '{threshold: 2, filter: {type: blo
         [ $got -eq 137 ] || fail "exit code $got: $(tail -n 3 err)"
     done
     for run in whole cut; do
-        expect 0 tnet-export -q w.yaml "embedding.admission=$how" --checkpoint "$(newest $run)" --to "ex/$run" \
-            'train.sparse.wide={type: ftrl, alpha: 0.1, l1: 0.1}'
+        expect 0 tnet-export -q w.yaml "embedding.admission=$how" --checkpoint "$(newest $run)" --to "ex/$run" "$rule"
         tail -n +3 "$(cat out)/dict.tsv" >$run.rows
         for file in "$(newest $run)"/admit-*; do
             [ ! -e "$file" ] || cat "$file"
@@ -135,6 +135,22 @@ for how in '{threshold: 2, probability: 0.5}' '{threshold: 2, filter: {type: blo
     done
     cmp whole.rows cut.rows || fail "$how: kills have changed the model"
     cmp whole.counts cut.counts || fail "$how: kills have changed the filter"
+    # what waits, or reads as zeros, does so when it is served, and when another run begins with these weights
+    whole=$(newest whole)
+    expect 0 tnet-eval -q w.yaml "embedding.admission=$how" "$rule" --checkpoint "$whole" --data test.ffm --predictions eval.tsv
+    expect 0 tnet-score "$(ls -d ex/whole/*/)" --data test.ffm
+    cut -f 5 eval.tsv | paste out - | awk '
+        NR > 1 {d = $5 - $6; if (d < -1e-6 || d > 1e-6) bad++} END {exit bad > 0 || NR < 400}' ||
+        fail "$how: an export scores otherwise than an evaluation: $(head -n 3 out eval.tsv)"
+    expect 0 tnet-train -q w.yaml "embedding.admission=$how" "$rule" run.name=moved checkpoint.from="$whole" train.epochs=0 data.days=~ data.train=test.ffm
+    expect 0 tnet-export -q w.yaml "embedding.admission=$how" "$rule" --checkpoint "$(newest moved)" --to ex/moved
+    tail -n +3 "$(cat out)/dict.tsv" | cmp - whole.rows || fail "$how: checkpoint.from begins with other rows"
+    # (the import said train.epochs=0, which is not for those that go on)
+    expect 0 tnet-train -q w.yaml "$rule" run.name=at_once checkpoint.from="$whole" train.epochs=0 data.days=~ data.train=test.ffm
+    expect 0 tnet-export -q w.yaml "$rule" --checkpoint "$(newest at_once)" --to ex/at_once
+    tail -n +4 "$(cat out)/dict.tsv" >at_once.rows
+    [ "$(wc -l <at_once.rows)" -eq $(($(wc -l <whole.rows) - 1)) ] || fail "$how: checkpoint.from loses rows that wait"
+    awk -F '\t' '$7 == "" {exit 1}' at_once.rows || fail "$how: a row waits where none may"
 done
 rm -rf ex
 
@@ -206,7 +222,7 @@ END2
                 expect 0 tnet-score "$(cat full.export)" --data test.ffm
                 cmp out stack.scores || fail "$what: a delta of exports scores otherwise"
                 expect 0 tnet-eval -q w.yaml "$slot" --checkpoint "$(newest full)" --data test.ffm --predictions eval.tsv
-                cut -f 4 eval.tsv | paste out - | awk '
+                cut -f 5 eval.tsv | paste stack.scores - | awk '
                     NR > 1 {d = $5 - $6; if (d < -1e-6 || d > 1e-6) bad++} END {exit bad > 0 || NR < 400}' ||
                     fail "$what: an export scores otherwise than an evaluation: $(head -n 3 out eval.tsv)"
             fi

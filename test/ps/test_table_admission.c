@@ -656,6 +656,26 @@ static void a_filter_stops_at_its_largest_count_and_ages_by_half(void **state)
     }
 }
 
+/* Of the counts of all partitions, as they are or as they were at a cut. */
+static uint32_t filter_crc(tn_table *t, tn_cut *cut)
+{
+    size_t bytes = 0;
+    (void)tn_table_filter(t, 0, &bytes);
+    uint8_t *copy = tn_try_alloc(1, bytes, "a filter", NULL);
+    uint32_t crc = 0;
+    for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
+        bool any = tn_table_filter(t, p, &bytes) != NULL;
+        if (cut != NULL) {
+            assert_int_equal(tn_cut_filter(cut, p, copy, &any, NULL), TN_OK);
+        } else if (any) {
+            memcpy(copy, tn_table_filter(t, p, &bytes), bytes);
+        }
+        crc = any ? tn_crc32c(crc, copy, bytes) : crc;
+    }
+    tn_free(copy);
+    return crc;
+}
+
 /* Keys of ever new days fill it; it forgets them, and its table says so. */
 static void a_full_filter_ages_at_the_sweep(void **state)
 {
@@ -677,9 +697,16 @@ static void a_full_filter_ages_at_the_sweep(void **state)
         kit_keys *k = kit_keys_new(x.arena, &x.m->layout, key, NULL, DAY_KEYS);
         float *rows_of = TN_NEW_ARRAY(x.arena, float, k->n_floats + 1);
         const tn_push push = kit_push(day);
+        tn_cut *cut = NULL; /* while it is open, what it sees does not age */
         assert_int_equal(tn_table_pull(x.t, NULL, &k->set, rows_of, NULL), TN_OK);
         tn_table_push(x.t, NULL, &k->set, rows_of, &push, 1);
+        const uint32_t before = filter_crc(x.t, NULL);
+        const uint64_t aged = tn_table_aged(x.t);
+        assert_int_equal(tn_cut_open(&cut, x.t, false, NULL), TN_OK);
         assert_int_equal(tn_table_sweep(x.t, NULL, day, &rows, NULL), TN_OK);
+        assert_int_equal(filter_crc(x.t, cut), before);
+        assert_true((filter_crc(x.t, NULL) == before) == (aged == tn_table_aged(x.t)));
+        tn_cut_close(cut);
         assert_true(rows.rows < DAY_KEYS / 10 * (day + 1)); /* nobody came twice */
         assert_true(day > 0 || tn_table_aged(x.t) == 0);
     }
