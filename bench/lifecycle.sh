@@ -10,7 +10,7 @@
 # which fill the cap about four times.
 # Rate: rows per processor second of whole runs over the same ten days, TURNS (5) in turn, median [least most]: rows stay and
 # counts do not decay; counts decay; rows expire after a day without being seen; rows leave a table that may take half of what it
-# took when they stayed. Each day ends with its sweep and is saved. `few`: a Zipf log with a tenth of its ids new each day, as
+# took when they stayed; keys wait for their third occurrence, counted exactly, or in a filter of 10M keys. Each day ends with its sweep and is saved. `few`: a Zipf log with a tenth of its ids new each day, as
 # teams have them, asked: at most 3 % below the run whose rows stay; `many`: nearly every id is new, the worst case. RATE_ROWS (1000000)
 # are in the ten files, which are kept in BENCH_DATA (data/bench). KINDS: which of memory, few, many (all).
 # LIMITS: neighbours slow a processor second, too, so a rate is no figure, a ratio within one call is. Runs of less than
@@ -107,9 +107,11 @@ measure_rate() { # kind word=value..
         timed decay embedding.decay=.98
         timed expire embedding.decay=.98 embedding.expiry.ttl_days=1
         timed evict embedding.decay=.98 embedding.memory=$((bytes / 2000))kB embedding.on_full=evict
+        timed wait embedding.decay=.98 embedding.admission.threshold=3
+        timed bloom embedding.decay=.98 'embedding.admission={threshold: 3, filter: {type: bloom, keys: 10M}}'
     done
     base=""
-    for name in stay decay expire evict; do
+    for name in stay decay expire evict wait bloom; do
         grep "^$name " "$work/turns" | sort -k2,2g | awk -v kind="$kind" -v base="$base" -v left="$(cat "$work/left.$name")" '
             {n[NR] = $2}
             END {

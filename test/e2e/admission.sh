@@ -40,8 +40,7 @@ combine() { # ADMISSION EXPIRY CAP: w.yaml, $code
     slot=embedding.cvm=false
     log=few
     [ "$3" = none ] || log=many
-    echo "include: [$log.yaml, base.yaml]" >w.yaml
-    echo 'embedding:' >>w.yaml
+    printf 'include: [%s.yaml, base.yaml]\nembedding:\n' $log >w.yaml
     case $1 in
     exact) echo '  admission: {threshold: 1}' ;;
     bloom) # of one slot: others fill the table
