@@ -40,33 +40,35 @@ combine() { # ADMISSION EXPIRY CAP: w.yaml, $code
     slot=embedding.cvm=false
     log=few
     [ "$3" = none ] || log=many
-    printf 'include: [%s.yaml, base.yaml]\nembedding:\n' $log >w.yaml
-    case $1 in
-    exact) echo '  admission: {threshold: 1}' ;;
-    bloom) # of one slot: others fill the table
-        echo '  dim: 8'
-        slot='slots.s1.admission={threshold: 1, filter: {type: bloom, keys: 60000, error: 0.01}}'
-        ;;
-    *) echo '  dim: 8' ;;
-    esac >>w.yaml
-    case $2 in
-    ttl) echo '  expiry: {ttl_days: 1}' ;;
-    score) echo '  expiry: {score_below: 0.12}' ;;
-    *) ;;
-    esac >>w.yaml
-    case $3 in
-    evict) printf '  memory: 6500kB\n  on_full: evict\n' ;;
-    stop)
-        case $1 in # kB, a little more than the first rows of all partitions take
-        none) stop=1800 ;;
-        exact) stop=2600 ;;
-        *) stop=3600 ;;
+    {
+        printf 'include: [%s.yaml, base.yaml]\nembedding:\n' $log 
+        case $1 in
+        exact) echo '  admission: {threshold: 1}' ;;
+        bloom) # of one slot: others fill the table
+            echo '  dim: 8'
+            slot='slots.s1.admission={threshold: 1, filter: {type: bloom, keys: 60000, error: 0.01}}'
+            ;;
+        *) echo '  dim: 8' ;;
         esac
-        echo "  memory: ${stop}kB"
-        code=7
-        ;;
-    *) echo '  memory: none' ;;
-    esac >>w.yaml
+        case $2 in
+        ttl) echo '  expiry: {ttl_days: 1}' ;;
+        score) echo '  expiry: {score_below: 0.12}' ;;
+        *) ;;
+        esac
+        case $3 in
+        evict) printf '  memory: 6500kB\n  on_full: evict\n' ;;
+        stop)
+            case $1 in # kB, a little more than the first rows of all partitions take
+            none) stop=1800 ;;
+            exact) stop=2600 ;;
+            *) stop=3600 ;;
+            esac
+            echo "  memory: ${stop}kB"
+            code=7
+            ;;
+        *) echo '  memory: none' ;;
+        esac
+    } >w.yaml
 }
 
 # learn RUN WHOLE [OPTIONS]: RUN with deltas; WHOLE without, which ends with the step at which a full table ended RUN
