@@ -23,6 +23,7 @@
 #include "train/report/profile.h"
 #include "train/report/report.h"
 #include "train/run/day_loop.h"
+#include "train/run/early_stopping.h"
 #include "train/run/epoch.h"
 #include "train/run/epoch_reader.h"
 #include "train/run/follower.h"
@@ -82,67 +83,6 @@ static uint32_t last_epoch(const trainer *t)
     return t->state.days.epoch + t->run->train.epochs;
 }
 
-/* ---- early stopping ----
- *
- * Every evaluation is added; one that does not beat the best by min_delta counts as bad. After
- * reduce_on_plateau.patience bad ones in a row the learning rate is multiplied by factor, down to
- * min_lr; after stop.patience of them training ends. (BARS: factor .1 at the first, stop at the
- * second.)
- */
-
-typedef struct verdict {
-    bool best;    /* better than all before: worth keeping */
-    bool reduced; /* lr_scale has become smaller */
-    bool stop;
-} verdict;
-
-static bool is_patience_over(const trainer *t)
-{
-    const tn_stop_opts *stop = &t->run->train.stop;
-    return stop->monitor != NULL && t->state.patience.bad >= stop->patience;
-}
-
-static bool beats(const trainer *t, double value)
-{
-    const tn_early_stopping_state *s = &t->state.patience;
-    const double delta = t->run->train.stop.min_delta;
-    const bool larger = tn_metric_find(t->state.monitor)->larger_is_better;
-    return !isnan(value) &&
-           (!s->seen || (larger ? value > s->best + delta : value < s->best - delta));
-}
-
-/* True when the rate became smaller. */
-static bool reduce(trainer *t)
-{
-    const tn_plateau_opts *o = &t->run->train.reduce_on_plateau;
-    const tn_rule_opts *dense = t->run->train.optimizer.opts;
-    tn_early_stopping_state *s = &t->state.patience;
-    if (isnan(o->factor) || s->bad % o->patience != 0) {
-        return false;
-    }
-    double least = fmin(1, o->min_lr / dense->lr);
-    double scale = fmax(s->lr_scale * o->factor, least);
-    bool smaller = scale < s->lr_scale;
-    s->lr_scale = scale;
-    return smaller;
-}
-
-/* A value that is not defined (NAN) counts as bad. */
-static verdict add_evaluation(trainer *t, double value)
-{
-    tn_early_stopping_state *s = &t->state.patience;
-    if (beats(t, value)) {
-        s->seen = true;
-        s->best = value;
-        s->step = t->worker->steps;
-        s->bad = 0;
-        return (verdict){.best = true};
-    }
-    s->bad++;
-    const bool reduced = reduce(t);
-    return (verdict){.reduced = reduced, .stop = is_patience_over(t)};
-}
-
 /* ---- evaluating ---- */
 
 /* Scores of data.valid: figures, and, if it `collects`, what a calibration can be fitted on. */
@@ -171,9 +111,13 @@ static tn_status validate(trainer *t, tn_error *err)
     t->evaluated = t->worker->steps;
     t->state.eval_owed = false;
     const char *monitor = t->state.monitor;
-    const verdict v = monitor != NULL
-                          ? add_evaluation(t, tn_metrics_get(t->out->valid.metrics, monitor))
-                          : (verdict){0};
+    tn_verdict v = {0};
+    if (monitor != NULL) {
+        const tn_evaluated what = {.monitor = monitor,
+                                   .value = tn_metrics_get(t->out->valid.metrics, monitor),
+                                   .step = t->worker->steps};
+        v = tn_early_stopping_add(&t->run->train, &t->state.patience, &what);
+    }
     tn_report_eval eval = {.data = "valid",
                            .result = &t->out->valid,
                            .state = &t->state,
@@ -787,7 +731,8 @@ static tn_status go_on(trainer *t, const tn_saved *which, const tn_run_text *tex
                             .text = text,
                             .state = &t->state,
                             .name = which->name,
-                            .patience_over = is_patience_over(t)};
+                            .patience_over =
+                                tn_early_stopping_is_over(&t->run->train, &t->state.patience)};
     return tn_rerun_tell(&rerun, said, err);
 }
 
@@ -893,7 +838,8 @@ static tn_status warn_of_counts(trainer *t, tn_error *err)
 static tn_status run_epochs(trainer *t, tn_error *err)
 {
     TN_TRY(warn_of_counts(t, err));
-    t->stop = is_patience_over(t) || t->worker->steps >= t->run->train.max_steps;
+    t->stop = tn_early_stopping_is_over(&t->run->train, &t->state.patience) ||
+              t->worker->steps >= t->run->train.max_steps;
     const bool goes_on =
         t->worker->steps > 0 && (has_days(t) || t->state.progress.epoch < last_epoch(t));
     if (!t->stop && goes_on && is_full(t)) {

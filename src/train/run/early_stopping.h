@@ -1,0 +1,33 @@
+/* early_stopping.h - what an evaluation means for the run: the best yet, smaller steps, or the end.
+ *
+ * Every evaluation is added; one that does not beat the best by min_delta counts as bad. After
+ * reduce_on_plateau.patience bad ones in a row the learning rate is multiplied by factor, down to
+ * min_lr; after stop.patience of them training ends. (BARS: factor .1 at the first, stop at the
+ * second.) Plain functions of the state that a checkpoint keeps.
+ */
+#ifndef TN_TRAIN_EARLY_STOPPING_H
+#define TN_TRAIN_EARLY_STOPPING_H
+
+#include "train/checkpoint/run_state.h"
+
+typedef struct tn_train_opts tn_train_opts; /* train/config/run.h */
+
+typedef struct tn_verdict {
+    bool best;    /* better than all before: worth keeping */
+    bool reduced; /* lr_scale has become smaller */
+    bool stop;
+} tn_verdict;
+
+typedef struct tn_evaluated {
+    const char *monitor; /* the metric that is watched */
+    double value;        /* not defined (NAN): counts as bad */
+    uint64_t step;
+} tn_evaluated;
+
+tn_verdict tn_early_stopping_add(const tn_train_opts *opts, tn_early_stopping_state *s,
+                                 const tn_evaluated *what);
+
+/* Whether the run has had as many bad ones as it may. */
+bool tn_early_stopping_is_over(const tn_train_opts *opts, const tn_early_stopping_state *s);
+
+#endif
