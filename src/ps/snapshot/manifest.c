@@ -285,6 +285,12 @@ tn_status tn_manifest_write(const tn_manifest *m, tn_text *out, uint32_t *crc, t
     if (m->days.used) {
         add_days(t, &m->days);
     }
+    if (m->export.due || m->export.newest[0] != '\0') {
+        tn_json_open_key(t, "export", '{');
+        tn_json_bool(t, "due", m->export.due);
+        tn_json_str(t, "newest", m->export.newest);
+        tn_json_close(t, '}');
+    }
     tn_json_hex64(t, "seed", m->seed);
     add_requests(t, m);
     add_metrics(t, m);
@@ -631,6 +637,18 @@ static void read_identity(tn_members *r, const tn_json *top, tn_manifest *out)
     out->seed = tn_member_hex(r, top, "seed");
 }
 
+/* The id becomes a path: digits only. */
+static void read_export(tn_members *r, const tn_json *object, tn_manifest_export *out)
+{
+    const char *newest = tn_member_str(r, object, "newest");
+    const size_t size = strlen(newest);
+    const bool good =
+        size == strspn(newest, "0123456789abcdef") && (size == 0 || size == sizeof out->newest - 1);
+    out->due = tn_member_bool(r, object, "due");
+    tn_member_expect(r, good, "export.newest");
+    memcpy(out->newest, good ? newest : "", good ? size + 1 : 1);
+}
+
 static void read_members(tn_members *r, const tn_json *top, tn_manifest *out)
 {
     read_identity(r, top, out);
@@ -639,6 +657,9 @@ static void read_members(tn_members *r, const tn_json *top, tn_manifest *out)
     read_progress(r, tn_member_object(r, top, "progress", UINT32_MAX), out);
     if (tn_json_get(top, "days") != NULL) {
         read_days(r, tn_member_object(r, top, "days", UINT32_MAX), out->epoch, &out->days);
+    }
+    if (tn_json_get(top, "export") != NULL) {
+        read_export(r, tn_member_object(r, top, "export", UINT32_MAX), &out->export);
     }
     read_requests(r, tn_member_list(r, top, "requests", UINT32_MAX), out);
     read_metrics(r, tn_member_object(r, top, "metrics", UINT32_MAX), out);

@@ -83,6 +83,15 @@ typedef struct tn_manifest_days {
     uint64_t samples; /* when it began */
 } tn_manifest_days;
 
+enum { TN_MODEL_ID_TEXT = 33 };
+
+/* What a run publishes while it trains. */
+typedef struct tn_manifest_export {
+    bool due; /* this checkpoint is to be exported */
+    char
+        newest[TN_MODEL_ID_TEXT]; /* model id of the export before, when this was begun; "": none */
+} tn_manifest_export;
+
 typedef struct tn_manifest {
     uint64_t ordinal, base; /* base 0: a full one; else the ordinal of a delta's predecessor */
     uint32_t base_crc;
@@ -100,6 +109,7 @@ typedef struct tn_manifest {
     uint32_t shuffle;    /* if shared: data.shuffle, which positions of parts depend on */
     uint32_t cut_for;    /* the ranks that the parts were cut for, at least 1 */
     tn_manifest_days days;
+    tn_manifest_export export;
     const tn_manifest_request *request;
     const tn_manifest_count *log;
     const tn_manifest_file *file; /* by name, bytewise */

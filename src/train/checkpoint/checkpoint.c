@@ -190,7 +190,8 @@ static void abandon(tn_checkpoints *c)
 static void prune(tn_checkpoints *c)
 {
     tn_error err = {0};
-    if (tn_ckptdir_prune(c->files, c->plan->run->checkpoint.keep, c->best, &err) != TN_OK) {
+    if (!c->keeps_all &&
+        tn_ckptdir_prune(c->files, c->plan->run->checkpoint.keep, c->best, &err) != TN_OK) {
         tn_log(TN_LOG_WARN, "an old checkpoint stays: %s", err.text);
     }
 }
@@ -338,6 +339,7 @@ static tn_status take_moment(tn_checkpoints *c, tn_worker *w, const tn_ckpt_want
     TN_ASSERT(c->peers.announce != NULL || c->plan->owners.n_peers == 1);
     c->begin = tn_clock_s();
     c->best = want->state->best_ordinal;
+    c->keeps_all = want->keeps_all;
     c->lost_rows = false;
     c->announced = false;
     c->saved = (tn_saved){0};

@@ -64,7 +64,8 @@ typedef struct tn_ckpt_want {
     const tn_run_state *state;
     const tn_metrics *metrics;
     bool delta;
-    bool held; /* all is written but the manifest, which waits for tn_checkpoints_decide */
+    bool held;      /* all is written but the manifest, which waits for tn_checkpoints_decide */
+    bool keeps_all; /* nothing is removed: somebody may be reading an old one */
 } tn_ckpt_want;
 
 /* Begins to write `w` and `want` as they are now, while steps go on; the caller must end it. Then
@@ -115,6 +116,11 @@ void tn_checkpoint_days(const tn_run *run, tn_manifest_days *out);
  * checkpoint, or a run directory whose newest good one is taken. */
 tn_status tn_checkpoint_load(const char *path, tn_worker *w, tn_saved *which,
                              tn_error *err) TN_MUST_USE;
+/* The same of the full checkpoint at `path` without its rows, which the caller reads from its
+ * files.
+ */
+tn_status tn_checkpoint_load_dense(const char *path, tn_worker *w, tn_saved *which,
+                                   tn_error *err) TN_MUST_USE;
 /* Adds the path of the checkpoint that such a load has found. */
 void tn_saved_path(const char *path, const tn_saved *which, tn_text *out);
 

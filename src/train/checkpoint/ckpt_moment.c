@@ -165,6 +165,7 @@ static void fill_state(tn_manifest *m, const tn_moment_from *from, tn_arena *are
     m->lr_scale = p->lr_scale;
     m->eval_owed = state->eval_owed;
     m->days = state->days;
+    m->export = state->export;
     m->cpu = tn_host_cpu();
     char *blas = TN_NEW_ARRAY(arena, char, TN_HOST_BLAS_SIZE);
     tn_host_blas(&from->w->plan->run->compute, blas);

@@ -42,7 +42,8 @@ struct tn_checkpoints {
     bool announced;    /* to the others */
     tn_ckpt_writing writing;
     tn_saved saved;
-    uint64_t best; /* never pruned */
+    uint64_t best;  /* never pruned */
+    bool keeps_all; /* nothing is pruned */
     double begin;
     bool lost_rows; /* the disk refused rows, which are not kept */
 };

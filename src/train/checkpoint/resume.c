@@ -163,6 +163,7 @@ typedef struct loading {
     tn_epoch_position *stand;   /* NULL: not wanted; else the others take its steps, too */
     const tn_ckpt_peers *peers; /* who read their parts when this one has; announce NULL: nobody */
     uint64_t top;               /* the checkpoint that is wanted; others are what it stands on */
+    bool no_rows;               /* these are read by others, of a full one */
     uint32_t deltas;            /* read so far on the full one */
     uint64_t bytes;             /* of rows and dense values of that */
 } loading;
@@ -188,6 +189,10 @@ static tn_status fits(void *ctx, const tn_manifest *m, tn_error *err)
     loading *l = ctx;
     l->top = m->ordinal;
     TN_TRY(check_model(l->w, m, l->state != NULL, err));
+    if (l->no_rows && m->base != 0) {
+        return tn_fail(err, TN_E_CKPT, "checkpoint %llu holds changes only",
+                       (unsigned long long)m->ordinal);
+    }
     return l->state != NULL && m->n_parts > 0 ? fits_within(l->w->plan->run, m, err) : TN_OK;
 }
 
@@ -205,7 +210,7 @@ static tn_status read_one(const loading *l, const char *path, const tn_manifest 
 {
     tn_past *past = l->state != NULL ? l->state->past : NULL;
     if (strcmp(file->type, "sparse") == 0) {
-        return tn_ckpt_read_shard(path, &m->sparse, l->w, err);
+        return l->no_rows ? TN_OK : tn_ckpt_read_shard(path, &m->sparse, l->w, err);
     }
     if (strcmp(file->type, "dense") == 0) {
         return tn_ckpt_read_dense(path, l->w, reached, err);
@@ -247,11 +252,11 @@ static tn_status read_files(const loading *l, const char *path, const tn_manifes
 }
 
 /* Of a part only the files' own counts are known, which were checked. */
-static tn_status check_rows(const tn_worker *w, const char *path, const tn_manifest *m,
-                            tn_error *err)
+static tn_status check_rows(const loading *l, const char *path, const tn_manifest *m, tn_error *err)
 {
+    const tn_worker *w = l->w;
     uint64_t rows = tn_table_rows(w->shard.table);
-    if (w->shares->owners.n_peers == 1 && rows != m->rows) {
+    if (w->shares->owners.n_peers == 1 && !l->no_rows && rows != m->rows) {
         return tn_fail(err, TN_E_CKPT, "'%s' makes %llu rows, its manifest says %llu", path,
                        (unsigned long long)rows, (unsigned long long)m->rows);
     }
@@ -267,6 +272,7 @@ static void take_state(const loading *l, const tn_manifest *m)
     s->samples = m->samples;
     s->eval_owed = m->eval_owed;
     s->days = m->days;
+    s->export = m->export;
     s->epoch_step = m->epoch_step;
     s->begun = m->begun;
     s->begun_crc = m->begun_crc;
@@ -318,7 +324,7 @@ static tn_status read_all(void *ctx, const char *path, const tn_manifest *m, tn_
         tn_table_clear(l->w->shard.table);
     }
     TN_TRY(read_files(l, path, m, err));
-    TN_TRY(check_rows(l->w, path, m, err));
+    TN_TRY(check_rows(l, path, m, err));
     if (m->ordinal == l->top && l->peers != NULL && l->peers->announce != NULL) {
         TN_TRY(l->peers->load(l->peers->arg, path, l->stand != NULL, err));
     }
@@ -568,6 +574,13 @@ tn_status tn_checkpoint_load(const char *path, tn_worker *w, tn_saved *which, tn
         return tn_fail(err, TN_E_CKPT, "no checkpoint in '%s'\nhint: '%s", path, hint);
     }
     return TN_OK;
+}
+
+tn_status tn_checkpoint_load_dense(const char *path, tn_worker *w, tn_saved *which, tn_error *err)
+{
+    loading l = {.w = w, .which = which, .no_rows = true};
+    const tn_ckpt_loader loader = {.fits = fits, .read = read_all, .ctx = &l};
+    return load_one(path, &loader, err);
 }
 
 /* The path of the checkpoint that is read first; empty: there is none. */

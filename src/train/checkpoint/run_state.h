@@ -91,6 +91,7 @@ typedef struct tn_run_state {
     uint64_t best_ordinal; /* checkpoint that holds the best model; 0: none */
     bool eval_owed;        /* an evaluation due at this step was stopped by a signal */
     tn_manifest_days days; /* of a run over days; day and epoch stay until the next one begins */
+    tn_manifest_export export; /* due: of the newest checkpoint, or what is saved now */
 } tn_run_state;
 
 #endif

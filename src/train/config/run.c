@@ -202,7 +202,7 @@ static const tn_field checkpoint_fields[] = {
         "begin with other weights: PATH of a checkpoint or run, {path, rows, dense, rename}, "
         "{tensornet: {dir, map}}, or files {rows: dict.tsv, dense: x.safetensors}"),
     TN_FIELD_CHOICE(tn_checkpoint_opts, on_error, "stop", on_error_words,
-                    "when a checkpoint cannot be written"),
+                    "when a checkpoint cannot be written, or an export of export.every"),
     TN_FIELD_DURATION(tn_checkpoint_opts, grace, "20s", 0, 1e6, "for saving after a stop signal"),
     TN_FIELD_BOOL(tn_checkpoint_opts, strict, "false", "the newest checkpoint or none"),
     TN_FIELD_END,
@@ -246,6 +246,8 @@ static const tn_field log_fields[] = {
 
 static const tn_field export_fields[] = {
     TN_FIELD_STR(tn_export_opts, to, "export", "folder; the model goes to <to>/<model id>"),
+    TN_FIELD_STR(tn_export_opts, every, "~",
+                 "day, 1epoch, 5000steps, 15min: a run publishes there while it trains"),
     TN_FIELD_STRS(tn_export_opts, dict, "tnd", "tnd, tsv"),
     TN_FIELD_CHOICE(tn_export_opts, values, "f32", value_words, "of the dictionary"),
     TN_FIELD_STRS(tn_export_opts, graph, "native", "native"),
@@ -354,6 +356,29 @@ static void check_every(const tn_binder *b, const tn_tree *tree, const char *pat
     if (text != NULL && !tn_every_read(text, &every)) {
         tn_diag_error(b->diag, place(tree, path),
                       "'%s' is '%s', not like 1epoch, 5000steps, 15min or never", path, text);
+    }
+}
+
+bool tn_run_exports_days(const tn_run *run)
+{
+    return run->export.every != NULL && strcmp(run->export.every, "day") == 0;
+}
+
+static void check_export_every(const tn_binder *b, const tn_tree *tree, const tn_run *r)
+{
+    const char *text = r->export.every;
+    tn_every every;
+    if (text == NULL) {
+        return;
+    }
+    const tn_origin *at = place(tree, "export.every");
+    if (tn_run_exports_days(r) && r->data.pattern.n == 0) {
+        tn_diag_error(b->diag, at, "'export.every' is day, and data.train has no {day:..}");
+    } else if (!tn_run_exports_days(r) && !tn_every_read(text, &every)) {
+        tn_diag_error(b->diag, at, "'export.every' is '%s', not like day, 1epoch, 5000steps, 15min",
+                      text);
+    } else if (r->export.to == NULL || r->export.to[0] == '\0') {
+        tn_diag_error(b->diag, at, "'export.every' is %s, and export.to names no folder", text);
     }
 }
 
@@ -625,6 +650,10 @@ void tn_run_bind(const tn_binder *b, const tn_tree *tree, tn_run *out)
     check_every(b, tree, "eval.every", out->eval.every);
     check_every(b, tree, "checkpoint.every", out->checkpoint.every);
     check_every(b, tree, "checkpoint.delta_every", out->checkpoint.delta_every);
+    check_export_every(b, tree, out);
+    if (out->export.every != NULL && strcmp(out->export.every, "never") == 0) {
+        out->export.every = NULL;
+    }
     check_words(b, place(tree, "export.dict"), "kind of dictionary", &out->export.dict, dicts, 2);
     check_words(b, place(tree, "export.graph"), "kind of graph", &out->export.graph, graphs, 1);
     check_metrics(b, tree, out);

@@ -147,9 +147,10 @@ typedef struct tn_log_opts {
 
 typedef struct tn_export_opts {
     const char *to;
-    tn_strs dict;    /* tnd tsv */
-    uint32_t values; /* f32 bf16 fp16 int8 */
-    tn_strs graph;   /* native onnx */
+    const char *every; /* NULL: nothing is published; "day", or as tn_every_read has it */
+    tn_strs dict;      /* tnd tsv */
+    uint32_t values;   /* f32 bf16 fp16 int8 */
+    tn_strs graph;     /* native onnx */
     double min_score;
     bool state, check_groups; /* optimizer state in dict.tsv; the group of each row */
 } tn_export_opts;
@@ -189,6 +190,8 @@ typedef struct tn_every {
     double seconds;  /* 0: not by time */
 } tn_every;
 bool tn_every_read(const char *text, tn_every *out);
+/* Whether the end of each day is a moment of export.every. */
+bool tn_run_exports_days(const tn_run *run);
 
 /* run.dir, or where runs of this name are kept. Appends to `out`. */
 void tn_run_dir(const tn_run_opts *run, tn_text *out);

@@ -181,6 +181,8 @@ typedef struct exporting {
     tn_worker *w;
     tn_leader *lead; /* of other processes, once there are any; NULL: alone */
     tn_export_parts parts;
+    tn_export_files files; /* of a request aside */
+    tn_manifest manifest;  /* which they are */
     tn_exported *out;
     out_folder dir;
     char base[TN_PATH_SIZE]; /* of a delta */
@@ -294,6 +296,7 @@ static tn_status write_graph(exporting *x, tn_error *err)
 
 static tn_status write_rows(exporting *x, tn_error *err)
 {
+    tn_export_files *files = x->request->aside ? &x->files : NULL;
     const tn_export_rows rows = {.plan = x->plan,
                                  .table = x->w->shard.table,
                                  .team = x->w->team,
@@ -301,7 +304,8 @@ static tn_status write_rows(exporting *x, tn_error *err)
                                  .model_id = x->out->model_id,
                                  .base = x->request->delta_from != NULL ? x->base : NULL,
                                  .stop = x->request->stop,
-                                 .parts = x->lead != NULL ? &x->parts : NULL};
+                                 .parts = x->lead != NULL ? &x->parts : NULL,
+                                 .files = files};
     static const char *const names[] = {"dict.tnd", "dict.tsv"};
     for (uint32_t i = 0; i < 2; i++) {
         if (tn_strs_has(&x->plan->run->export.dict, names[i] + strlen("dict."))) {
@@ -399,25 +403,40 @@ static tn_status read_calibration(exporting *x, const char *checkpoint, tn_error
     tn_status status = tn_calibrate_find(&wanted, arena, &x->calibration, &said, err);
     if (status == TN_OK && said.size > 0) {
         const bool used = x->calibration.kind != TN_CALIBRATION_NONE;
-        tn_log(used ? TN_LOG_INFO : TN_LOG_WARN, "the export is %s", tn_text_str(&said));
+        const tn_log_level level = x->request->aside ? TN_LOG_DEBUG : TN_LOG_WARN;
+        tn_log(used ? TN_LOG_INFO : level, "the export is %s", tn_text_str(&said));
     }
     tn_text_done(&said);
     return status;
+}
+
+/* Of a request aside all but the rows. */
+static tn_status load_checkpoint(exporting *x, char folder[TN_PATH_SIZE], tn_error *err)
+{
+    const tn_export_request *r = x->request;
+    tn_saved which = {0};
+    if (r->aside) {
+        x->files = (tn_export_files){.folder = r->checkpoint, .manifest = &x->manifest};
+        (void)snprintf(folder, TN_PATH_SIZE, "%s", r->checkpoint);
+        TN_TRY(tn_checkpoint_load_dense(r->checkpoint, x->w, &which, err));
+        TN_ASSERT(x->lead == NULL && which.deltas == 0);
+        return tn_ckpt_read_manifest(r->checkpoint, r->binder->arena, &x->manifest, err);
+    }
+    TN_TRY(tn_checkpoint_load(r->checkpoint, x->w, &which, err));
+    TN_TRY(tn_path_join(r->checkpoint, "MANIFEST", folder, err));
+    if (!tn_path_exists(folder)) {
+        return tn_path_join(r->checkpoint, which.name, folder, err);
+    }
+    (void)snprintf(folder, TN_PATH_SIZE, "%s", r->checkpoint);
+    return TN_OK;
 }
 
 static tn_status write_export(exporting *x, tn_error *err)
 {
     const tn_export_request *r = x->request;
     const char *to = r->to != NULL ? r->to : x->plan->run->export.to;
-    tn_saved which = {0};
     char folder[TN_PATH_SIZE];
-    TN_TRY(tn_checkpoint_load(r->checkpoint, x->w, &which, err));
-    TN_TRY(tn_path_join(r->checkpoint, "MANIFEST", folder, err));
-    if (tn_path_exists(folder)) {
-        (void)snprintf(folder, sizeof folder, "%s", r->checkpoint);
-    } else {
-        TN_TRY(tn_path_join(r->checkpoint, which.name, folder, err));
-    }
+    TN_TRY(load_checkpoint(x, folder, err));
     TN_TRY(tn_ckpt_model_id(folder, x->out->model_id, err));
     TN_TRY(read_calibration(x, folder, err));
     if (x->lead != NULL) {
@@ -455,14 +474,17 @@ tn_status tn_export(const tn_model_plan *plan, const tn_export_request *request,
     exporting x = {.plan = plan, .request = request, .out = &made};
     double begin = tn_clock_s();
     /* the training graph too: a checkpoint is known by it */
-    const tn_worker_opts opts = {.compares = true};
+    const bool together = plan->owners.n_peers > 1 && !request->aside;
+    const tn_worker_opts opts = {
+        .compares = true, .aside = request->aside, .threads = request->aside ? 1 : 0};
     tn_status status = tn_worker_new(&x.w, plan, &opts, request->binder, &why);
     if (status == TN_OK) {
-        status = plan->owners.n_peers > 1 ? export_together(&x, &why) : write_export(&x, &why);
+        status = together ? export_together(&x, &why) : write_export(&x, &why);
     }
-    if (status != TN_OK && x.lead == NULL) {
+    if (status != TN_OK && x.lead == NULL && !request->aside) {
         tn_peers_decline(plan->run, status, why.text);
     }
+    tn_export_files_done(&x.files);
     tn_worker_free(x.w);
     if (status != TN_OK) {
         return tn_fail(err, status, "%s", why.text);
@@ -470,4 +492,18 @@ tn_status tn_export(const tn_model_plan *plan, const tn_export_request *request,
     made.seconds = tn_clock_s() - begin;
     *out = made;
     return TN_OK;
+}
+
+tn_status tn_export_set_latest(const char *to, const char *model_id, bool *known, tn_error *err)
+{
+    char path[TN_PATH_SIZE];
+    char line[ID_DIGITS + 2];
+    tn_text old = {0};
+    TN_ASSERT(strlen(model_id) == ID_DIGITS);
+    TN_TRY(tn_path_join(to, "LATEST", path, err));
+    const int size = snprintf(line, sizeof line, "%s\n", model_id);
+    *known = tn_file_read_all(path, sizeof line, &old, NULL) == TN_OK &&
+             strcmp(tn_text_str(&old), line) == 0;
+    tn_text_done(&old);
+    return *known ? TN_OK : tn_file_replace(path, line, (size_t)size, err);
 }

@@ -9,6 +9,12 @@
  * holds it and a loader that meets two refuses. All of it is written into
  * `<model_id>.<session>.tmp`, EXPORT.json last, then renamed. An export that is there already and
  * whole is left as it is.
+ *
+ * A run that publishes while it trains (train/run/publisher.h) exports `aside`: the rows come from
+ * the files of the checkpoint, partition by partition, and no second table stands in memory. The
+ * bytes are the same. Which of its exports is the newest stands in a file beside them:
+ *
+ *     export/LATEST             "<model id>\n"
  */
 #ifndef TN_TRAIN_EXPORT_H
 #define TN_TRAIN_EXPORT_H
@@ -33,6 +39,7 @@ typedef struct tn_export_request {
     const tn_run_text *text; /* of the run, when the plan is for several processes; else NULL */
     bool *told_elsewhere;    /* as in tn_watch, of that run; NULL: nobody asks */
     const atomic_bool *stop; /* true: remove what is half made, TN_E_STOPPED; NULL: nobody asks */
+    bool aside; /* beside a run: one process, one thread; `checkpoint` is a full one, not a run */
 } tn_export_request;
 
 typedef struct tn_exported {
@@ -48,5 +55,9 @@ typedef struct tn_exported {
  * one process writes. TN_E_CKPT, TN_E_IO, TN_E_CONFIG, TN_E_PEER. */
 tn_status tn_export(const tn_model_plan *plan, const tn_export_request *request, tn_exported *out,
                     tn_error *err) TN_MUST_USE;
+
+/* Writes LATEST in the folder `to`, as a whole. *known: it said so already, and stays. */
+tn_status tn_export_set_latest(const char *to, const char *model_id, bool *known,
+                               tn_error *err) TN_MUST_USE;
 
 #endif

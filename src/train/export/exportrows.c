@@ -12,6 +12,7 @@
 #include "io/dict/dictwrite.h"
 #include "io/schema/schema.h"
 #include "ps/optim/rule.h"
+#include "ps/snapshot/manifest.h"
 #include "ps/table/lifecycle.h"
 #include "train/begin/import.h"
 #include "train/checkpoint/ckpt_moment.h"
@@ -97,12 +98,56 @@ tn_status tn_export_part_walk(const tn_export_parts *p, uint32_t partition, tn_r
     return status;
 }
 
+/* ---- rows of a checkpoint, in its own files ---- */
+
+void tn_export_files_done(tn_export_files *f)
+{
+    tn_snapshot_close(f->open);
+    f->open = NULL;
+}
+
+static bool holds(const tn_manifest_file *file, uint32_t partition)
+{
+    return strcmp(file->type, "sparse") == 0 && file->first <= partition && partition <= file->last;
+}
+
+static tn_status open_file_of(tn_export_files *f, uint32_t partition, tn_error *err)
+{
+    char path[TN_PATH_SIZE];
+    const tn_manifest *m = f->manifest;
+    TN_ASSERT(m->base == 0 && partition < TN_PARTITIONS);
+    uint32_t i = 0;
+    while (i < m->n_files && !holds(&m->file[i], partition)) {
+        i++;
+    }
+    if (i == m->n_files) {
+        return tn_fail(err, TN_E_CKPT, "'%s' has no file of partition %u", f->folder, partition);
+    }
+    tn_export_files_done(f);
+    f->at = &m->file[i];
+    TN_TRY(tn_path_join(f->folder, f->at->name, path, err));
+    return tn_snapshot_open(&f->open, path, err);
+}
+
+/* Its crc and those of its blocks are checked on the way. */
+static tn_status walk_file(tn_export_files *f, uint32_t partition, tn_row_visit *visit, void *arg,
+                           tn_error *err)
+{
+    if (f->open == NULL || !holds(f->at, partition)) {
+        TN_TRY(open_file_of(f, partition, err));
+    }
+    return tn_snapshot_read(f->open, partition, &f->manifest->sparse, visit, arg, err);
+}
+
 /* The rows of a partition, which may be another rank's, unless a signal asks to stop. */
 static tn_status walk_partition(const tn_export_rows *r, uint32_t partition, tn_row_visit *visit,
                                 void *arg, tn_error *err)
 {
     if (r->stop != NULL && atomic_load(r->stop)) {
         return tn_fail(err, TN_E_STOPPED, "stopped by a signal; nothing is exported");
+    }
+    if (r->files != NULL) {
+        return walk_file(r->files, partition, visit, arg, err);
     }
     if (r->parts != NULL && tn_export_part_is_other(r->parts, partition)) {
         return tn_export_part_walk(r->parts, partition, visit, arg, err);

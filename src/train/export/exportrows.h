@@ -32,6 +32,8 @@ typedef struct tn_export_rows {
     const char *base;        /* folder of an export: only what changed since; NULL: all */
     const atomic_bool *stop; /* true: end with TN_E_STOPPED; NULL: nobody asks */
     const struct tn_export_parts *parts; /* files of other ranks; NULL: the table has all rows */
+    struct tn_export_files *files; /* they are read from these, by one thread; NULL: from the table,
+                                      which else only says how they are laid out */
 } tn_export_rows;
 
 typedef struct tn_export_done {
@@ -47,6 +49,15 @@ tn_status tn_export_dict(const tn_export_rows *r, const char *path, tn_export_do
  * each thread. */
 tn_status tn_export_dump(const tn_export_rows *r, const char *path, tn_export_done *out,
                          tn_error *err) TN_MUST_USE;
+
+/* The files of a full checkpoint, of which one is open at a time. */
+typedef struct tn_export_files {
+    const char *folder;
+    const struct tn_manifest *manifest;
+    const struct tn_manifest_file *at; /* the one that is open */
+    tn_snapshot *open;                 /* owned; NULL: none */
+} tn_export_files;
+void tn_export_files_done(tn_export_files *f);
 
 /* The files that other ranks have written. */
 typedef struct tn_export_parts {

@@ -40,6 +40,7 @@ static bool reduce(const tn_train_opts *opts, tn_early_stopping_state *s)
 tn_verdict tn_early_stopping_add(const tn_train_opts *opts, tn_early_stopping_state *s,
                                  const tn_evaluated *what)
 {
+    TN_ASSERT(what->monitor != NULL && s->lr_scale > 0);
     if (beats(opts, s, what)) {
         s->seen = true;
         s->best = what->value;

@@ -6,6 +6,7 @@
 #include "train/checkpoint/run_state.h"
 #include "train/config/run.h"
 #include "train/report/report.h"
+#include "train/run/publisher.h"
 #include "train/step/model_plan.h"
 #include "train/step/worker.h"
 
@@ -29,6 +30,7 @@ tn_status tn_saver_resume(tn_saver *s, tn_metrics *metrics, tn_saved *which, tn_
     if (which->ordinal != 0) {
         s->saved = *which;
         s->has_saved = true;
+        s->saved_due = s->state->export.due;
         s->is_unsaved = false;
     }
     return TN_OK;
@@ -41,10 +43,25 @@ void tn_saver_set_unsaved(tn_saver *s)
 
 /* ---- one save ---- */
 
+/* One export at a time: where a save is for another, the one before is waited for. One that a
+ * signal has ended is owed. */
+static tn_status await_export(tn_saver *s, tn_error *err)
+{
+    const tn_status before = s->export_next ? tn_publisher_end(s->publisher, err) : TN_OK;
+    return before == TN_E_STOPPED ? TN_OK : before;
+}
+
 static tn_status begin(tn_saver *s, bool delta, tn_error *err)
 {
     tn_lane *lane = s->w->lane;
-    tn_ckpt_want want = {.delta = delta, .held = s->saving_held};
+    s->saving_export = s->export_next && s->publisher != NULL;
+    s->saving_due = s->saving_export || (s->due_next && s->publisher != NULL);
+    s->export_next = false;
+    s->due_next = false;
+    s->state->export.due = s->saving_due;
+    tn_ckpt_want want = {.delta = delta && !s->saving_due,
+                         .held = s->saving_held,
+                         .keeps_all = tn_publisher_needs_checkpoints(s->publisher)};
     TN_TRY(s->gather(s->arg, &want, err));
     tn_span_begin(lane, TN_PHASE_CHECKPOINT);
     tn_status status = tn_checkpoints_begin(s->checkpoints, s->w, &want, err);
@@ -61,6 +78,8 @@ static tn_status fail_save(tn_saver *s, tn_status status, tn_error *err)
 {
     s->is_unsaved = true;
     s->saving_best = false;
+    s->saving_export = false;
+    s->saving_due = false;
     if (s->want->on_error == 0 || ++s->failed >= FAILED_MAX) {
         return status;
     }
@@ -72,13 +91,17 @@ static tn_status note_saved(tn_saver *s, const tn_saved *what, tn_error *err)
     s->failed = 0;
     s->saved = *what;
     s->has_saved = true;
+    s->saved_due = s->saving_due;
     if (s->saving_best) {
         s->state->best_ordinal = what->ordinal;
     }
     s->saving_best = false;
     const bool asked = s->saving_asked;
     s->saving_asked = false;
-    return tn_report_saved(s->report, what, s->state, asked, err);
+    TN_TRY(tn_report_saved(s->report, what, s->state, asked, err));
+    const bool exports = s->saving_export;
+    s->saving_export = false;
+    return exports ? tn_publisher_begin(s->publisher, what->ordinal, err) : TN_OK;
 }
 
 /* Ends a save. If the disk refused rows, a second save of the present moment is tried, as for every
@@ -94,6 +117,8 @@ static tn_status end_once(tn_saver *s, tn_error *err)
     tn_span_end(lane);
     if (status != TN_OK && s->save_again && tn_checkpoints_lost_rows(s->checkpoints)) {
         s->save_again = false;
+        s->export_next = s->saving_export;
+        s->due_next = s->saving_due;
         status = begin(s, s->saving_delta, err);
         return status == TN_OK ? TN_OK : fail_save(s, status, err);
     }
@@ -102,7 +127,10 @@ static tn_status end_once(tn_saver *s, tn_error *err)
 
 tn_status tn_saver_note(tn_saver *s, tn_error *err)
 {
-    return s->saving && tn_checkpoints_written(s->checkpoints) ? end_once(s, err) : TN_OK;
+    if (s->saving && tn_checkpoints_written(s->checkpoints)) {
+        TN_TRY(end_once(s, err));
+    }
+    return tn_publisher_note(s->publisher, err);
 }
 
 tn_status tn_saver_end(tn_saver *s, tn_error *err)
@@ -122,6 +150,7 @@ tn_status tn_saver_give_up(tn_saver *s, tn_error *err)
 tn_status tn_saver_save(tn_saver *s, bool delta, tn_error *err)
 {
     TN_TRY(tn_saver_end(s, err));
+    TN_TRY(await_export(s, err));
     tn_status status = begin(s, delta, err);
     s->save_again = status == TN_OK;
     return status == TN_OK ? TN_OK : fail_save(s, status, err);
@@ -149,6 +178,8 @@ void tn_saver_drop_last(tn_saver *s)
         (void)status; /* dropped, or failed before */
         s->saving = false;
         s->saving_held = false;
+        s->saving_export = false;
+        s->saving_due = false;
         s->is_unsaved = true;
     }
 }
@@ -157,6 +188,23 @@ tn_status tn_saver_save_last(tn_saver *s, bool delta, tn_error *err)
 {
     TN_TRY(tn_saver_begin_last(s, delta, false, err));
     return tn_saver_end(s, err);
+}
+
+tn_status tn_saver_export_last(tn_saver *s, tn_error *err)
+{
+    if (s->publisher == NULL) {
+        return TN_OK;
+    }
+    TN_TRY(tn_saver_end(s, err));
+    TN_ASSERT(!s->saving && !s->saving_export);
+    if (s->has_saved && !s->is_unsaved && !s->saved_due) {
+        s->export_next = true; /* the run that goes on must know of it */
+        TN_TRY(tn_saver_save(s, false, err));
+        TN_TRY(tn_saver_end(s, err));
+    } else if (s->has_saved && !s->is_unsaved) {
+        TN_TRY(tn_publisher_begin(s->publisher, s->saved.ordinal, err));
+    }
+    return tn_publisher_end(s->publisher, err);
 }
 
 /* ---- the best model ---- */

@@ -15,12 +15,16 @@
 #include "train/checkpoint/checkpoint.h"
 
 typedef struct tn_checkpoint_opts tn_checkpoint_opts; /* train/config/run.h */
+typedef struct tn_publisher tn_publisher;
 typedef struct tn_report tn_report;
 
 typedef struct tn_saver {
     /* Set by the owner; all that it points to must outlive the saver. */
-    tn_run_state *state; /* its best_ordinal is set here */
-    tn_report *report;   /* from the first save on */
+    tn_run_state *state;     /* its best_ordinal is set here */
+    tn_report *report;       /* from the first save on */
+    tn_publisher *publisher; /* NULL: nothing is published */
+    bool export_next;        /* what is saved next is full, and exported when it is written .. */
+    bool due_next;           /* .. or by tn_saver_export_last, which the owner calls */
     bool is_rare; /* nothing is saved by time or steps: only the best model, or at a signal */
     /* Brings state and metrics up to date when a save begins, and says where they are. */
     tn_status (*gather)(void *arg, tn_ckpt_want *want, tn_error *err);
@@ -32,13 +36,16 @@ typedef struct tn_saver {
     bool is_unsaved;             /* something was learned since the last checkpoint */
     uint32_t failed;             /* saves in a row */
     bool has_saved;
-    tn_saved saved;    /* the newest one, perhaps of the process before */
-    bool saving;       /* one is being written: it will be .. */
-    bool saving_best;  /* .. that of the best model */
-    bool saving_asked; /* .. what a signal asked for; set by the owner */
-    bool saving_delta; /* .. what changed, if that is known */
-    bool saving_held;  /* .. the last, once tn_saver_end is called */
-    bool save_again;   /* .. begun anew when the disk fails it */
+    tn_saved saved;     /* the newest one, perhaps of the process before */
+    bool saving;        /* one is being written: it will be .. */
+    bool saving_best;   /* .. that of the best model */
+    bool saving_asked;  /* .. what a signal asked for; set by the owner */
+    bool saving_delta;  /* .. what changed, if that is known */
+    bool saving_export; /* .. what is to be exported .. */
+    bool saving_due;    /* .. or will be, which its manifest says, as .. */
+    bool saved_due;     /* .. that of the newest does */
+    bool saving_held;   /* .. the last, once tn_saver_end is called */
+    bool save_again;    /* .. begun anew when the disk fails it */
 } tn_saver;
 
 /* Takes the run directory. The owner closes its checkpoints. */
@@ -59,6 +66,9 @@ tn_status tn_saver_save(tn_saver *s, bool delta, tn_error *err) TN_MUST_USE;
 tn_status tn_saver_save_best(tn_saver *s, tn_error *err) TN_MUST_USE;
 tn_status tn_saver_note(tn_saver *s, tn_error *err) TN_MUST_USE;
 tn_status tn_saver_end(tn_saver *s, tn_error *err) TN_MUST_USE;
+
+/* The model that is saved, if one is, is exported before this returns: the end of a run. */
+tn_status tn_saver_export_last(tn_saver *s, tn_error *err) TN_MUST_USE;
 
 /* Saves what is not saved and waits, also where failures are allowed for: there is no next time. */
 tn_status tn_saver_save_last(tn_saver *s, bool delta, tn_error *err) TN_MUST_USE;

@@ -9,7 +9,9 @@ void tn_timetable_init(tn_timetable *t, const tn_run *run, double now)
 {
     const char *text[TN_DUES] = {[TN_DUE_EVAL] = run->eval.every,
                                  [TN_DUE_CKPT] = run->checkpoint.every,
-                                 [TN_DUE_DELTA] = run->checkpoint.delta_every};
+                                 [TN_DUE_DELTA] = run->checkpoint.delta_every,
+                                 [TN_DUE_EXPORT] =
+                                     tn_run_exports_days(run) ? NULL : run->export.every};
     *t = (tn_timetable){.opts = &run->train, .begin = now};
     for (uint32_t i = 0; i < TN_DUES; i++) {
         const bool good = text[i] == NULL || tn_every_read(text[i], &t->every[i]);
@@ -34,7 +36,8 @@ bool tn_timetable_is_over(const tn_timetable *t, uint64_t steps, double now)
 bool tn_timetable_is_due(const tn_timetable *t, uint64_t steps, double now)
 {
     return comes(t, TN_DUE_EVAL, steps, now) || comes(t, TN_DUE_CKPT, steps, now) ||
-           comes(t, TN_DUE_DELTA, steps, now) || tn_timetable_is_over(t, steps, now);
+           comes(t, TN_DUE_DELTA, steps, now) || comes(t, TN_DUE_EXPORT, steps, now) ||
+           tn_timetable_is_over(t, steps, now);
 }
 
 bool tn_timetable_take(tn_timetable *t, tn_due what, uint64_t steps, double now)
@@ -63,7 +66,8 @@ static bool is_never(const tn_every *every)
 
 bool tn_timetable_saves(const tn_timetable *t)
 {
-    return !is_never(&t->every[TN_DUE_CKPT]) || !is_never(&t->every[TN_DUE_DELTA]);
+    return !is_never(&t->every[TN_DUE_CKPT]) || !is_never(&t->every[TN_DUE_DELTA]) ||
+           !is_never(&t->every[TN_DUE_EXPORT]);
 }
 
 double tn_timetable_share(const tn_timetable *t, uint64_t steps, double epochs, double now)

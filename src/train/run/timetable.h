@@ -1,4 +1,5 @@
-/* timetable.h - when a run evaluates and saves, and when it is over: by steps, epochs and time.
+/* timetable.h - when a run evaluates, saves and publishes, and when it is over: by steps, epochs
+ * and time. What comes with the end of a day the trainer knows.
  *
  *     if (tn_timetable_is_due(&t, steps, now))            something is: all stand still
  *         if (tn_timetable_take(&t, TN_DUE_EVAL, steps, now)) ..
@@ -11,7 +12,7 @@
 
 #include "train/config/run.h"
 
-typedef enum tn_due { TN_DUE_EVAL, TN_DUE_CKPT, TN_DUE_DELTA, TN_DUES } tn_due;
+typedef enum tn_due { TN_DUE_EVAL, TN_DUE_CKPT, TN_DUE_DELTA, TN_DUE_EXPORT, TN_DUES } tn_due;
 
 typedef struct tn_timetable {
     const tn_train_opts *opts;

@@ -27,6 +27,7 @@
 #include "train/run/epoch.h"
 #include "train/run/epoch_reader.h"
 #include "train/run/follower.h"
+#include "train/run/publisher.h"
 #include "train/run/saver.h"
 #include "train/run/timetable.h"
 #include "train/step/memory_cap.h"
@@ -212,8 +213,11 @@ static tn_status do_what_is_due(trainer *t, tn_error *err)
         return TN_OK; /* the run's end saves, perhaps another model than this one */
     }
     bool delta = tn_timetable_take(&t->timetable, TN_DUE_DELTA, steps, now);
+    const bool exports = tn_timetable_take(&t->timetable, TN_DUE_EXPORT, steps, now);
     bool save_now = t->watch->save != NULL && atomic_exchange(t->watch->save, false);
-    if (save_now || tn_timetable_take(&t->timetable, TN_DUE_CKPT, steps, now)) {
+    const bool full = tn_timetable_take(&t->timetable, TN_DUE_CKPT, steps, now);
+    if (save_now || full || exports) {
+        t->saver.export_next = exports;
         TN_TRY(tn_saver_save(&t->saver, false, err));
         t->saver.saving_asked = save_now;
     } else if (delta) {
@@ -356,6 +360,12 @@ static tn_status all_steps(trainer *t, tn_error *err)
 
 /* ---- an epoch ---- */
 
+/* Of a run that publishes days these are published, and nothing else. */
+static bool publishes_its_end(const trainer *t)
+{
+    return t->run->export.every != NULL && !tn_run_exports_days(t->run);
+}
+
 /* Begins the last checkpoint before the last evaluation, to which it leaves most of the processors,
  * where nothing that it holds depends on that. A failure is met again at the end. */
 static void save_ahead(trainer *t)
@@ -364,6 +374,7 @@ static void save_ahead(trainer *t)
     if (run->data.valid.n > 0 && run->checkpoint.delta_every == NULL && t->state.monitor == NULL &&
         !t->state.eval_owed && !t->saver.is_rare && !t->saver.saving && !is_asked(t)) {
         tn_error later;
+        t->saver.due_next = publishes_its_end(t);
         tn_status status = tn_saver_begin_last(&t->saver, false, true, &later);
         (void)status;
     }
@@ -383,6 +394,8 @@ static tn_status after_epoch(trainer *t, tn_error *err)
     if (last) {
         TN_TRY(tn_day_loop_close(&t->state, err));
     }
+    const bool exports = tn_timetable_is_due_after(&t->timetable, TN_DUE_EXPORT, epoch);
+    t->saver.export_next = last && has_days(t) && (exports || tn_run_exports_days(t->run));
     if (tn_timetable_is_due_after(&t->timetable, TN_DUE_EVAL, epoch) || last) {
         if (last) {
             save_ahead(t);
@@ -393,6 +406,7 @@ static tn_status after_epoch(trainer *t, tn_error *err)
         }
         if (status == TN_E_STOPPED) {
             tn_epoch_return(&t->epoch, &end); /* so that a resumed run comes here again */
+            t->saver.export_next = false;
             t->state.days = days;
             return tn_saver_stop(&t->saver, err);
         }
@@ -400,10 +414,11 @@ static tn_status after_epoch(trainer *t, tn_error *err)
     }
     const bool full = tn_timetable_is_due_after(&t->timetable, TN_DUE_CKPT, epoch);
     const bool delta = tn_timetable_is_due_after(&t->timetable, TN_DUE_DELTA, epoch);
-    if ((full || delta) && !last && !t->stop && t->saver.is_unsaved) {
-        return tn_saver_save(&t->saver, !full, err); /* the last one is saved with the run's end */
+    if (last || t->stop || !(exports || ((full || delta) && t->saver.is_unsaved))) {
+        return TN_OK; /* the last one is saved with the run's end, or the day's */
     }
-    return TN_OK;
+    t->saver.export_next = exports;
+    return tn_saver_save(&t->saver, !full, err);
 }
 
 static tn_status open_epoch(trainer *t, tn_error *err)
@@ -693,7 +708,17 @@ static tn_status save_the_last(trainer *t, tn_error *err)
     TN_TRY(tn_saver_end(&t->saver, err)); /* of the best model, which it may be */
     const bool imported = t->state.begun && !t->saver.has_saved; /* also where nothing is learned */
     const bool saves = (t->epoch.is_begun || imported) && !t->saver.is_rare && !is_asked(t);
-    return saves ? tn_saver_begin_last(&t->saver, false, false, err) : TN_OK;
+    t->saver.due_next = publishes_its_end(t);
+    tn_status status = saves ? tn_saver_begin_last(&t->saver, false, false, err) : TN_OK;
+    t->saver.due_next = false;
+    return status;
+}
+
+/* With its calibration. */
+static tn_status publish_the_last(trainer *t, tn_error *err)
+{
+    return publishes_its_end(t) ? tn_saver_export_last(&t->saver, err)
+                                : tn_publisher_end(t->saver.publisher, err);
 }
 
 /* The end of training: the best model is brought back, saved, and tested. */
@@ -702,6 +727,9 @@ static tn_status wind_up(trainer *t, tn_error *err)
     const uint64_t steps = t->worker->steps; /* those behind the best model, too */
     TN_TRY(save_the_last(t, err));
     tn_status status = is_asked(t) ? TN_E_STOPPED : judge_the_last(t, err);
+    if (status == TN_OK) {
+        status = publish_the_last(t, err);
+    }
     if (status == TN_OK && t->epoch.is_begun) {
         return advise(t, steps, err);
     }
@@ -791,6 +819,11 @@ static tn_status open_parts(trainer *t, const tn_run_text *text, const tn_binder
     tn_profile_begin(t->watch->profile, t->worker);
     TN_TRY(tn_memory_cap_init(&t->memory, t->worker, 0, err));
     TN_TRY(tn_saver_open(&t->saver, t->worker, text, err));
+    const tn_publisher_opts publisher = {.plan = t->plan,
+                                         .dir = tn_checkpoints_dir(t->saver.checkpoints),
+                                         .state = &t->state,
+                                         .stop = t->watch->stop};
+    TN_TRY(tn_publisher_open(&t->saver.publisher, &publisher, err));
     TN_TRY(open_calibration(t, err));
     return tn_epoch_form(&t->epoch, text, t->saver.checkpoints, err);
 }
@@ -814,6 +847,7 @@ static tn_status begin_run(trainer *t, const tn_run_text *text, tn_text *said, t
     };
     TN_TRY(tn_report_open(&t->report, &report, err));
     t->saver.report = t->report;
+    tn_publisher_set_report(t->saver.publisher, t->report);
     t->worker->metrics[1] = tn_report_scores(t->report);
     return said->size > 0 ? tn_report_event(t->report, &t->state, "info", tn_text_str(said), err)
                           : TN_OK;
@@ -835,6 +869,14 @@ static tn_status warn_of_counts(trainer *t, tn_error *err)
                : TN_OK;
 }
 
+/* A run that has ended publishes its last model with its calibration, in the end. */
+static tn_status publish_what_is_owed(trainer *t, bool goes_on, tn_error *err)
+{
+    const tn_saver *s = &t->saver;
+    const bool later = publishes_its_end(t) && !goes_on;
+    return s->has_saved ? tn_publisher_owe(s->publisher, s->saved.ordinal - later, err) : TN_OK;
+}
+
 static tn_status run_epochs(trainer *t, tn_error *err)
 {
     TN_TRY(warn_of_counts(t, err));
@@ -845,6 +887,7 @@ static tn_status run_epochs(trainer *t, tn_error *err)
     if (!t->stop && goes_on && is_full(t)) {
         return stop_full(t, err);
     }
+    TN_TRY(publish_what_is_owed(t, !t->stop && goes_on, err));
     if (has_days(t)) {
         TN_TRY(run_days(t, err));
         return wind_up(t, err);
@@ -888,6 +931,7 @@ static tn_status finish(trainer *t, tn_status status, tn_error *err)
     tn_error second = {0};
     tn_status ended = tn_saver_give_up(&t->saver, status == TN_OK ? err : &second);
     status = status != TN_OK ? status : ended;
+    tn_publisher_close(t->saver.publisher);
     t->out->steps = t->worker != NULL ? t->worker->steps : 0;
     t->out->samples = t->state.samples;
     t->out->seconds = tn_clock_s() - t->timetable.begin;

@@ -152,7 +152,8 @@ static tn_status make_all(tn_worker *w, const tn_worker_opts *opts, const tn_bin
     w->train = run->data.train;
     w->params = tn_params_new();
     TN_TRY(tn_team_open(&w->team, opts->threads > 0 ? opts->threads : tn_run_threads(run), err));
-    if (run->compute.pin && w->plan->owners.n_peers == 1) { /* else when the peers are open */
+    if (run->compute.pin && !opts->aside &&
+        w->plan->owners.n_peers == 1) { /* else when the peers are open */
         TN_TRY(tn_team_pin(w->team, err));
     }
     TN_TRY(opts->training || opts->compares ? make_graph(w, true, opts, b, err) : TN_OK);

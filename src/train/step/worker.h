@@ -55,6 +55,7 @@ typedef struct tn_worker_opts {
     bool training; /* with the training graph */
     bool compares; /* with a training graph of one row: it knows the structure that checkpoints are
                     * of, for hardly any memory; for loading, not for training */
+    bool aside;    /* beside another one: its team is not pinned */
     uint32_t threads;         /* of the team; 0: those of the run */
     const char *const *fetch; /* nodes of the evaluation graph to keep */
     uint32_t n_fetch;

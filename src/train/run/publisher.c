@@ -1,0 +1,309 @@
+/* publisher.c - exports a saved checkpoint on a thread, chooses what it stands on, tells of it. */
+#include "train/run/publisher.h"
+
+#include "base/core/alloc.h"
+#include "base/core/arena.h"
+#include "base/core/failpoint.h"
+#include "base/file/output_file.h"
+#include "base/thread/threads.h"
+#include "config/diag.h"
+#include "train/checkpoint/ckptdir.h"
+#include "train/checkpoint/run_state.h"
+#include "train/config/run.h"
+#include "train/export/export.h"
+#include "train/report/report.h"
+#include "train/step/model_plan.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { NICE = 10 };      /* training goes first */
+enum { FAILED_MAX = 3 }; /* in a row: as of checkpoints */
+
+struct tn_publisher {
+    tn_publisher_opts opts;
+    const tn_run *run;
+    tn_report *report;
+    uint32_t failed; /* in a row */
+    tn_thread *thread;
+    bool busy;
+    bool owes;            /* a signal has ended one */
+    _Atomic bool written; /* the thread has no more to do */
+
+    /* The export at hand. All belongs to its thread until that is joined. */
+    char name[32]; /* ckpt-4 */
+    char checkpoint[TN_PATH_SIZE];
+    char before[TN_MODEL_ID_TEXT]; /* the newest export of the run; "": none */
+    bool is_delta;
+    bool is_known; /* it was there, and was the newest */
+    tn_error why;  /* text: why it is no delta */
+    tn_exported made;
+    tn_status status;
+    tn_error err;
+};
+
+tn_status tn_publisher_open(tn_publisher **out, const tn_publisher_opts *opts, tn_error *err)
+{
+    const tn_run *run = opts->plan->run;
+    tn_publisher *p = NULL;
+    *out = NULL;
+    if (run->export.every == NULL) {
+        return TN_OK;
+    }
+    TN_TRY(tn_output_check_folder(run->export.to, err));
+    TN_TRY(TN_ALLOC(p, 1, "a publisher", err));
+    p->opts = *opts;
+    p->run = run;
+    *out = p;
+    return TN_OK;
+}
+
+void tn_publisher_set_report(tn_publisher *p, tn_report *report)
+{
+    if (p != NULL) {
+        p->report = report;
+    }
+}
+
+void tn_publisher_close(tn_publisher *p)
+{
+    if (p == NULL) {
+        return;
+    }
+    tn_status status = tn_thread_join(p->thread, NULL);
+    (void)status; /* who wanted to know has asked */
+    tn_free(p);
+}
+
+bool tn_publisher_needs_checkpoints(const tn_publisher *p)
+{
+    return p != NULL && ((p->busy && !atomic_load(&p->written)) || p->owes);
+}
+
+/* ---- one export, on its thread ---- */
+
+/* `base`: the export that it stands on; NULL: it holds all rows. */
+static tn_status export_on(tn_publisher *p, const char *base, tn_error *err)
+{
+    tn_arena *arena = tn_arena_new(1 << 16);
+    tn_diag diag = {0};
+    const tn_binder b = {.arena = arena, .diag = &diag};
+    const tn_export_request request = {.checkpoint = p->checkpoint,
+                                       .delta_from = base,
+                                       .binder = &b,
+                                       .stop = p->opts.stop,
+                                       .aside = true};
+    const tn_status status = tn_export(p->opts.plan, &request, &p->made, err);
+    tn_diag_done(&diag);
+    tn_arena_free(arena);
+    return status;
+}
+
+/* Of the export before: it is gone, damaged, the last of its chain, or this very model, which is
+ * not there any more. What is wrong with the checkpoint fails once more without it. */
+static bool is_refusal(tn_status status)
+{
+    return status == TN_E_CKPT || status == TN_E_CONFIG;
+}
+
+static tn_status export_new(tn_publisher *p, tn_error *err)
+{
+    tn_error *why = &p->why;
+    if (p->before[0] == '\0') {
+        (void)snprintf(why->text, sizeof why->text, "the first of this run");
+    } else if (!tn_strs_has(&p->run->export.dict, "tnd")) {
+        (void)snprintf(why->text, sizeof why->text, "export.dict has no tnd");
+    } else {
+        const tn_status status = export_on(p, p->before, why);
+        if (!is_refusal(status)) {
+            p->is_delta = status == TN_OK;
+            return status == TN_OK ? TN_OK : tn_fail(err, status, "%s", why->text);
+        }
+        why->text[strcspn(why->text, "\n")] = '\0';
+    }
+    return export_on(p, NULL, err);
+}
+
+static tn_status pass(const char *point, tn_error *err)
+{
+    const int failure = tn_failpoint(point);
+    return failure == 0 ? TN_OK : tn_fail(err, TN_E_IO, "failed on request at '%s'", point);
+}
+
+/* An export of that model stays as it is: a run that was killed, or begun anew, comes here again.
+ * Its name is given when it is whole. */
+static tn_status publish(tn_publisher *p, tn_error *err)
+{
+    const char *to = p->run->export.to;
+    TN_ASSERT(p->busy && to != NULL && p->made.model_id[0] == '\0');
+    TN_TRY(pass("export.begin", err));
+    TN_TRY(tn_ckpt_model_id(p->checkpoint, p->made.model_id, err));
+    TN_TRY(tn_path_join(to, p->made.model_id, p->made.path, err));
+    p->made.existed = tn_path_exists(p->made.path);
+    if (!p->made.existed) {
+        TN_TRY(export_new(p, err));
+    }
+    bool known = false;
+    TN_TRY(pass("export.before_latest", err));
+    TN_TRY(tn_export_set_latest(to, p->made.model_id, &known, err));
+    p->is_known = known && p->made.existed;
+    return TN_OK;
+}
+
+static tn_status publish_behind(void *arg, tn_error *err)
+{
+    tn_publisher *p = arg;
+    (void)err;
+    tn_thread_step_back(NICE);
+    p->status = publish(p, &p->err);
+    atomic_store(&p->written, true);
+    return TN_OK;
+}
+
+tn_status tn_publisher_begin(tn_publisher *p, uint64_t ordinal, tn_error *err)
+{
+    const tn_status before = tn_publisher_end(p, err);
+    TN_TRY(before == TN_E_STOPPED ? TN_OK : before);
+    TN_ASSERT(!p->busy && ordinal != 0);
+    TN_TRY(tn_ckptdir_path(p->opts.dir, ordinal, p->checkpoint, err));
+    (void)snprintf(p->name, sizeof p->name, "ckpt-%llu", (unsigned long long)ordinal);
+    memcpy(p->before, p->opts.state->export.newest, sizeof p->before);
+    p->made = (tn_exported){.existed = false};
+    p->why = (tn_error){.text = ""};
+    p->is_delta = false;
+    p->is_known = false;
+    p->busy = true;
+    atomic_store(&p->written, false);
+    if (tn_thread_start(&p->thread, "tn-export", publish_behind, p, NULL) != TN_OK) {
+        p->status = publish(p, &p->err); /* then training waits */
+        atomic_store(&p->written, true);
+    }
+    return TN_OK;
+}
+
+/* ---- what became of it ---- */
+
+static tn_status tell(tn_publisher *p, tn_error *err)
+{
+    const tn_exported *made = &p->made;
+    TN_ASSERT(p->report != NULL && !(p->is_delta && made->existed));
+    char line[TN_PATH_SIZE + sizeof p->why.text + 200];
+    if (made->existed) {
+        (void)snprintf(line, sizeof line, "'%s' is the newest export, of %s; it was there already",
+                       made->path, p->name);
+    } else {
+        (void)snprintf(line, sizeof line,
+                       "published '%s' of %s: %llu rows, %.1f MB in %.1f s; %s%s%s", made->path,
+                       p->name, (unsigned long long)made->rows, (double)made->bytes / 1e6,
+                       made->seconds, p->is_delta ? "changes since '" : "all rows, ",
+                       p->is_delta ? p->before : p->why.text, p->is_delta ? "'" : "");
+    }
+    return tn_report_event(p->report, p->opts.state, "info", line, err);
+}
+
+/* As of a checkpoint: an end, or only a line. */
+static tn_status fail_export(tn_publisher *p, tn_error *err)
+{
+    tn_error_context(&p->err, "%s is not exported", p->name);
+    if (p->run->checkpoint.on_error == 0 || ++p->failed >= FAILED_MAX) {
+        return tn_fail(err, p->status, "%s", p->err.text);
+    }
+    return tn_report_event(p->report, p->opts.state, "warn", p->err.text, err);
+}
+
+tn_status tn_publisher_end(tn_publisher *p, tn_error *err)
+{
+    if (p == NULL || !p->busy) {
+        return TN_OK;
+    }
+    tn_manifest_export *state = &p->opts.state->export;
+    tn_status joined = tn_thread_join(p->thread, err);
+    p->thread = NULL;
+    p->busy = false;
+    TN_TRY(joined);
+    if (p->status == TN_E_STOPPED) {
+        p->owes = true;
+        return tn_fail(err, TN_E_STOPPED, "%s", p->err.text);
+    }
+    if (p->status != TN_OK) {
+        return fail_export(p, err);
+    }
+    p->failed = 0;
+    TN_ASSERT(strlen(p->made.model_id) + 1 == sizeof state->newest);
+    memcpy(state->newest, p->made.model_id, sizeof state->newest);
+    return p->is_known ? TN_OK : tell(p, err);
+}
+
+tn_status tn_publisher_note(tn_publisher *p, tn_error *err)
+{
+    if (p == NULL || !p->busy || !atomic_load(&p->written)) {
+        return TN_OK;
+    }
+    const tn_status status = tn_publisher_end(p, err);
+    return status == TN_E_STOPPED ? TN_OK : status; /* the trainer hears of the signal, too */
+}
+
+/* ---- after a kill ---- */
+
+/* What checkpoint `ordinal` says of exports, and whether the one that it was saved for is in the
+ * folder. What is damaged is passed over: nobody goes on from it. */
+static tn_status look(const tn_publisher *p, uint64_t ordinal, tn_manifest_export *out, bool *there,
+                      tn_error *err)
+{
+    char path[TN_PATH_SIZE];
+    char id[TN_MODEL_ID_TEXT];
+    tn_manifest m = {0};
+    *out = (tn_manifest_export){.due = false};
+    *there = false;
+    TN_TRY(tn_ckptdir_path(p->opts.dir, ordinal, path, err));
+    tn_arena *arena = tn_arena_new(1 << 14);
+    tn_status status = tn_ckpt_read_manifest(path, arena, &m, err);
+    tn_arena_free(arena);
+    if (status == TN_OK && m.export.due) {
+        status = tn_ckpt_model_id(path, id, err);
+        if (status == TN_OK) {
+            *out = m.export;
+            TN_TRY(tn_path_join(p->run->export.to, id, path, err));
+            *there = tn_path_exists(path);
+        }
+    }
+    return status == TN_E_CKPT ? TN_OK : status;
+}
+
+/* From the newest down to one that is in the folder, which is named again; the chain goes on from
+ * there, or from what the oldest was to stand on. */
+static tn_status list_owed(tn_publisher *p, uint64_t highest, tn_arena *arena, const uint64_t **out,
+                           uint32_t *n, tn_error *err)
+{
+    tn_ckpt_listing list = {0};
+    TN_TRY(tn_ckptdir_list(p->opts.dir, arena, &list, err));
+    uint64_t *owed = TN_NEW_ARRAY(arena, uint64_t, list.n + 1);
+    bool there = false;
+    *n = 0;
+    for (uint32_t i = 0; i < list.n && !there; i++) {
+        tn_manifest_export of = {.due = false};
+        TN_TRY(list.ordinal[i] <= highest ? look(p, list.ordinal[i], &of, &there, err) : TN_OK);
+        if (of.due) {
+            owed[(*n)++] = list.ordinal[i];
+            memcpy(p->opts.state->export.newest, of.newest, sizeof of.newest);
+        }
+    }
+    *out = owed;
+    return TN_OK;
+}
+
+tn_status tn_publisher_owe(tn_publisher *p, uint64_t highest, tn_error *err)
+{
+    const uint64_t *owed = NULL;
+    uint32_t n = 0;
+    if (p == NULL) {
+        return TN_OK;
+    }
+    tn_arena *arena = tn_arena_new(1 << 12);
+    tn_status status = list_owed(p, highest, arena, &owed, &n, err);
+    for (; status == TN_OK && n > 0; n--) {
+        status = tn_publisher_begin(p, owed[n - 1], err);
+    }
+    tn_arena_free(arena);
+    return status;
+}

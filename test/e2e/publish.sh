@@ -1,0 +1,177 @@
+#!/bin/sh
+# publish.sh - what a run publishes while it trains (export.every): the bytes that tnet-export writes of the
+# same checkpoints, a full export and deltas on it; also of two processes, over days, after kills at random
+# moments and on a disk that is full. The seed of the moments is printed; TNET_SEED replays one.
+. "$(dirname "$0")/kit"
+seed=${TNET_SEED:-$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}
+echo "publish: seed $seed"
+kills=${TNET_KILLS:-5}
+cd "$dir"
+clicks train.tsv 3000 0
+clicks test.tsv 200 3000
+cat >c.yaml <<'END'
+run: {name: publish}
+data: {format: criteo, train: train.tsv}
+model: {type: deepfm, hidden: [8]}
+embedding: {dim: 4}
+train: {epochs: 2, batch: 50, threads: 1, sparse: sgd}
+checkpoint: {keep: 100, every: 3steps}
+log: {progress: false}
+export: {every: 10steps, dict: [tnd, tsv]}
+END
+
+# marked RUN: the checkpoints of a run that were to be exported, oldest first.
+marked() {
+    for n in $(find "$1" -name 'ckpt-*' | sed -n 's/.*ckpt-\([0-9]*\)$/\1/p' | sort -n); do
+        if grep -q '"export":{"due":true' "$1/ckpt-$n/MANIFEST"; then echo "$1/ckpt-$n"; fi
+    done
+}
+
+# as_exported RUN TO WORDS..: all that the run has published in TO is what tnet-export writes, one after the other.
+as_exported() {
+    run=$1
+    to=$2
+    shift 2
+    rm -rf again
+    before=
+    for ckpt in $(marked "$run") "$run/$(cut -d' ' -f1 "$run/LATEST")"; do
+        if [ -z "$before" ] || [ "$layers" -eq 8 ]; then
+            tnet-export -q c.yaml "$@" --checkpoint "$ckpt" --to again >out 2>err || fail "$(cat err)"
+            layers=0
+        elif tnet-export -q c.yaml "$@" --checkpoint "$ckpt" --to again --delta-from "$before" >out 2>err; then
+            layers=$((layers + 1))
+        else
+            grep -q 'is this very model' err || fail "$(cat err)"
+            continue # the end of the run is its last moment
+        fi
+        before=$(basename "$(cat out)")
+    done
+    [ "$(cat "$to/LATEST")" = "$before" ] || fail "LATEST of $to is $(cat "$to/LATEST"), not $before"
+    cp "$to/LATEST" again/LATEST
+    diff -r "$to" again >differs || fail "$to is not what tnet-export writes (seed $seed): $(cat differs)"
+}
+
+# killed RUN TO WORDS..: the same command again and again, killed at random moments, until it ends.
+killed() {
+    run=$1
+    to=$2
+    shift 2
+    n=0
+    got=1
+    while [ $got -ne 0 ]; do
+        n=$((n + 1))
+        [ $n -le 100 ] || fail "seed $seed: no end after 100 kills"
+        tnet-train c.yaml run.dir="$run" export.to="$to" "$@" >out 2>err &
+        pid=$!
+        children="$children $pid"
+        if [ $n -le "$kills" ]; then
+            sleep "$(awk -v seed="$seed" -v i=$n 'BEGIN { srand(seed + i); printf "%.3f", 0.03 + 0.4 * rand() }')"
+            signal=KILL
+            [ $((n % 3)) -ne 0 ] || signal=TERM
+            kill -s $signal $pid 2>null || true
+        fi
+        got=0
+        { wait $pid || got=$?; } 2>null
+        case $got in
+        0 | 137 | 143 | 75 | 6) ;;
+        5) # children of a group that was killed go a moment later
+            grep -q 'is in use by pid' err || fail "seed $seed: $(tail -n 3 err)"
+            sleep 0.5
+            ;;
+        *) fail "seed $seed: exit code $got: $(tail -n 3 err)" ;;
+        esac
+        for export in "$to"/*/; do # whatever bears a name is whole
+            case $export in *.tmp/ | "$to/*/") continue ;; esac
+            [ -s "$export/EXPORT.json" ] || fail "seed $seed: $export is no export"
+        done
+    done
+    find "$to" -name '*.tnd.*' -o -name '*.tmp' -type d | grep -q . && fail "seed $seed: left behind: $(ls "$to")"
+    return 0
+}
+
+# one process: 12 moments and the end, which is the last of them; two full ones
+expect 0 tnet-train c.yaml run.dir=one export.to=one-to
+[ "$(grep -c '^published ' err)" -eq 12 ] || fail "not 12 exports: $(cat err)"
+[ "$(grep -c 'all rows, the first of this run$' err)" -eq 1 ] || fail "not one first: $(cat err)"
+[ "$(grep -c 'is the last of 8 deltas, more are not read$' err)" -eq 1 ] || fail "not one more full one: $(cat err)"
+as_exported one one-to
+latest=$(cat one-to/LATEST)
+expect 0 tnet-export -q c.yaml --checkpoint one --to full
+[ "$(basename "$(cat out)")" = "$latest" ] || fail "the newest is $latest, not $(cat out)"
+expect 0 tnet-score "one-to/$latest" --data test.tsv
+cp out delta.scores
+expect 0 tnet-score "full/$latest" --data test.tsv
+cmp out delta.scores || fail "base and deltas score otherwise than all of it"
+expect 0 tnet-train c.yaml run.dir=one export.to=one-to
+if grep -q 'published\|newest export' err; then fail "published once more: $(cat err)"; fi
+
+# with one checkpoint that stays, and by epochs: the end of the run is that of the last epoch
+expect 0 tnet-train c.yaml run.dir=tight export.to=tight-to checkpoint.keep=1
+diff -r one-to tight-to >differs || fail "checkpoint.keep=1 publishes otherwise: $(cat differs)"
+expect 0 tnet-train c.yaml run.dir=epochs export.to=epochs-to export.every=1epoch checkpoint.every=never
+[ "$(grep -c '^published ' err)" -eq 2 ] || fail "not 2 exports: $(cat err)"
+as_exported epochs epochs-to
+
+# killed at random moments
+killed two two-to
+diff -r one-to two-to >differs || fail "kills have changed what is published (seed $seed): $(cat differs)"
+echo "publish: kills"
+
+# two processes
+expect 0 tnet-train c.yaml run.dir=peers export.to=peers-to --peers 2
+[ "$(grep -c '^published ' err)" -eq 7 ] || fail "not 7 exports: $(cat err)"
+as_exported peers peers-to
+killed peers2 peers2-to --peers 2
+diff -r peers-to peers2-to >differs || fail "kills have changed what two publish (seed $seed): $(cat differs)"
+echo "publish: peers"
+
+# days: each once, in as many runs as you like
+for d in 1 2 3; do
+    mkdir -p logs/2026110$d
+    clicks logs/2026110$d/part-0.tsv 500 $((d * 1000))
+done
+days='data.train=logs/{day:%Y%m%d}/part-*.tsv train.epochs=1 export.every=day embedding.expiry.ttl_days=1'
+# shellcheck disable=SC2086
+expect 0 tnet-train c.yaml run.dir=days export.to=days-to $days data.days=2026-11-01..2026-11-03
+[ "$(grep -c '^published ' err)" -eq 3 ] || fail "not 3 exports: $(cat err)"
+# shellcheck disable=SC2086
+as_exported days days-to $days data.days=2026-11-01..2026-11-03
+for d in 1 2 3; do
+    # shellcheck disable=SC2086
+    expect 0 tnet-train c.yaml run.dir=daily export.to=daily-to $days data.days=2026-11-01..2026-11-03 day=2026-11-0$d
+done
+[ "$(find daily-to -name EXPORT.json | wc -l)" -eq 3 ] || fail "not 3 exports: $(ls daily-to)"
+echo "publish: days"
+
+# A file may not grow: dict.tsv is the first that is refused. The run ends, and the same command publishes what it
+# owes; with checkpoint.on_error=warn it goes on until the third failure in a row, and its chain has no hole.
+rows=$(find one/ckpt-* -type f -printf '%s\n' | sort -n | tail -n 1)
+text=$(wc -c <"one-to/$latest/dict.tsv")
+[ "$rows" -lt "$text" ] || fail "dict.tsv has $text bytes, a file of a checkpoint $rows"
+limit="ulimit -f $(((rows + text) / 2 / 512)) && exec"
+expect 8 sh -c "$limit tnet-train c.yaml run.dir=small export.to=small-to"
+says "is not exported: "
+says "File too large"
+[ -d small-to/"$(cat small-to/LATEST)" ] || fail "no export before it failed: $(ls small-to)"
+[ ! -d "small-to/$latest" ] || fail "nothing failed: $(ls small-to)"
+[ -z "$(find small-to -name '*.tmp')" ] || fail "left behind: $(ls small-to)"
+expect 0 tnet-train c.yaml run.dir=small export.to=small-to
+diff -r one-to small-to >differs || fail "a full disk has changed what is published: $(cat differs)"
+expect 8 sh -c "$limit tnet-train c.yaml run.dir=warn export.to=warn-to checkpoint.on_error=warn"
+[ "$(grep -c '^warning: ckpt-[0-9]* is not exported: .*File too large' err)" -eq 2 ] || fail "not two warnings: $(cat err)"
+expect 0 tnet-train c.yaml run.dir=warn export.to=warn-to
+expect 0 tnet-score "warn-to/$(cat warn-to/LATEST)" --data test.tsv
+cmp out delta.scores || fail "after a full disk deltas score otherwise"
+echo "publish: a full disk"
+
+# what cannot be
+refused() {
+    grep -qF -- "$1" err || fail "no '$1' in: $(cat err)"
+}
+expect 3 tnet-train c.yaml export.every=day
+refused "'export.every' is day, and data.train has no {day:..}"
+expect 3 tnet-train c.yaml 'export.to=""'
+refused "export.to names no folder"
+sed 's/every: 10steps/every: often/' c.yaml >bad.yaml
+expect 3 tnet-train bad.yaml
+refused "bad.yaml:8:17: error: 'export.every' is 'often', not like day, 1epoch, 5000steps, 15min"
