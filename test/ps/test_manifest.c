@@ -221,6 +221,51 @@ static void days_come_back(void **state)
         "[20762,20762]],\"day\":20763,\"epoch\":0,\"before\":41,\"samples\":\"5000\"},\"seed\"");
 }
 
+static void what_is_published_comes_back(void **state)
+{
+    static const char *const ids[] = {"", "c1665130c99209d740b70206fae732da"};
+    (void)state;
+    for (uint32_t i = 0; i < 4; i++) {
+        tn_arena *arena = tn_arena_new(1 << 14);
+        tn_manifest m = sample();
+        tn_manifest got = {0};
+        tn_text text = {0};
+        tn_error err = {0};
+        uint32_t crc = 0;
+        m.export.due = i % 2 != 0;
+        (void)snprintf(m.export.newest, sizeof m.export.newest, "%s", ids[i / 2]);
+        write_text(&m, &text, &crc);
+        assert_int_equal(strstr(tn_text_str(&text), "\"export\"") != NULL, i > 0);
+        assert_int_equal(read_text(&text, arena, &got, &err), TN_OK);
+        assert_memory_equal(&got.export, &m.export, sizeof m.export);
+        tn_text_done(&text);
+        tn_arena_free(arena);
+    }
+}
+
+/* It becomes a path. */
+static void an_id_that_is_none_is_refused(void **state)
+{
+    static const char *const ids[] = {"c1665130c99209d740b70206fae732d",
+                                      "../../../../../../../../etc/passw"};
+    (void)state;
+    for (uint32_t i = 0; i < 2; i++) {
+        tn_arena *arena = tn_arena_new(1 << 14);
+        tn_manifest m = sample();
+        tn_manifest got = {0};
+        tn_text text = {0};
+        tn_error err = {0};
+        uint32_t crc = 0;
+        m.export.due = true;
+        (void)snprintf(m.export.newest, sizeof m.export.newest, "%s", ids[i]);
+        write_text(&m, &text, &crc);
+        assert_int_equal(read_text(&text, arena, &got, &err), TN_E_CKPT);
+        assert_non_null(strstr(err.text, "export.newest"));
+        tn_text_done(&text);
+        tn_arena_free(arena);
+    }
+}
+
 static void an_evaluation_that_is_owed_is_written_only_then(void **state)
 {
     (void)state;
@@ -489,6 +534,8 @@ int main(void)
         cmocka_unit_test(days_come_back),
         cmocka_unit_test(golden_model_id_of_files),
         cmocka_unit_test(what_was_written_is_read_back),
+        cmocka_unit_test(what_is_published_comes_back),
+        cmocka_unit_test(an_id_that_is_none_is_refused),
         cmocka_unit_test(an_evaluation_that_is_owed_is_written_only_then),
         cmocka_unit_test(parts_that_several_stand_in_say_how_they_count),
         cmocka_unit_test(a_delta_names_its_base),
