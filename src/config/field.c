@@ -477,14 +477,20 @@ static void bind_one(const tn_binder *b, const tn_field *f, const tn_tree *given
 /* Where a key is known, if not where it was written. */
 typedef struct places {
     const char *key;
-    tn_text text; /* "'train.batch' or 'eval.batch'" */
+    const char *own; /* path where it was written */
+    tn_text text;    /* "'train.batch' or 'eval.batch'" */
     uint32_t n;
+    bool of_another; /* `own` is known to another choice of the same rule */
 } places;
 
 enum { PLACES_MAX = 3, SECTIONS_DEEP = 3 };
 
 static void add_place(places *out, const char *path)
 {
+    if (strcmp(path, out->own) == 0) {
+        out->of_another = true;
+        return;
+    }
     if (out->n == PLACES_MAX || strstr(tn_text_str(&out->text), path) != NULL) {
         return; /* of another choice of the same rule */
     }
@@ -516,7 +522,7 @@ static void report_stranger(const tn_binder *b, const tn_field *fields, const tn
 {
     uint32_t n = 0;
     const char *const *keys = tn_field_keys(b->arena, fields, more, variant, &n);
-    places found = {.key = item->key};
+    places found = {.key = item->key, .own = path_of(b, item->key)};
     const tn_binder whole = {.arena = b->arena};
     if (tn_nearest(item->key, keys, n) == NULL) {
         find_places(b, fields, SECTIONS_DEEP, &found);
@@ -525,7 +531,7 @@ static void report_stranger(const tn_binder *b, const tn_field *fields, const tn
             find_places(&whole, b->all, SECTIONS_DEEP, &found);
         }
     }
-    if (found.n > 0) {
+    if (found.n > 0 && !found.of_another) {
         tn_diag_error(b->diag, &item->key_at, "unknown key '%s' (did you mean %s?)", item->key,
                       tn_text_str(&found.text));
     } else {

@@ -325,6 +325,9 @@ static void a_bad_value_is_refused_in_words(void **state)
          "unknown key 'beta1' (did you mean 'optimizer.beta1' or 'sparse.beta1'?)"},
         {"{stop: {monitor: x, epochs: 3}}",
          "unknown key 'epochs' (did you mean the section 'epochs'?)"},
+        /* of another choice: it stands where it belongs, and is no suggestion */
+        {"{stop: x, optimizer: {type: sgd, beta1: .5}}", "unknown key 'beta1'\n"},
+        {"{stop: x, sparse: {type: sgd, beta1: .5}}", "\nhint: there are: type "},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_fault(*state, cases[i].text, cases[i].want);
