@@ -85,6 +85,7 @@ static tn_status choose_data(eval_job *j, const tn_strs **paths, tn_error *err)
         return tn_text_check(&j->data_name, "paths", err);
     }
     if (data->pattern.n > 0) {
+        TN_TRY(tn_days_look_all(data, err));
         tn_text_adds(&j->data_name, data->n_days == 1 ? "day" : "days");
         for (uint32_t i = 0; i < data->days.n; i++) {
             tn_text_addf(&j->data_name, "%s%s", i > 0 ? ", " : " ", data->days.item[i]);

@@ -6,6 +6,8 @@
 #include "cli/main.h"
 #include "cli/signals.h"
 #include "config/field.h"
+#include "io/schema/dataopts.h"
+#include "train/config/days.h"
 #include "train/export/export.h"
 #include "train/run/follower.h"
 
@@ -65,6 +67,18 @@ static void print_result(const tn_exported *out, bool json)
     tn_text_done(&text);
 }
 
+/* data.days chooses no checkpoint: the newest is exported, whatever they name. */
+static void warn_of_day(const tn_data_opts *data, uint32_t day)
+{
+    char asked[TN_DAY_TEXT];
+    char learned[TN_DAY_TEXT];
+    if (data->n_days > 0 && day > 0 && data->day[0] > day) {
+        tn_day_text(data->day[0], asked);
+        tn_day_text(day, learned);
+        tn_log(TN_LOG_WARN, "day %s is not learned; exported is the model of %s", asked, learned);
+    }
+}
+
 /* Of several processes rank 0 tells what all have written. */
 static tn_status export(tn_setup *s, const export_flags *f, tn_error *err)
 {
@@ -91,6 +105,7 @@ static tn_status export(tn_setup *s, const export_flags *f, tn_error *err)
     tn_status status = tn_export(s->plan, &request, &out, err);
     tn_text_done(&dir);
     if (status == TN_OK) {
+        warn_of_day(&s->run.data, out.day);
         print_result(&out, f->json);
         tn_log(TN_LOG_INFO, "%llu rows, %.1f MB in %.1f s%s", (unsigned long long)out.rows,
                (double)out.bytes / 1e6, out.seconds, out.existed ? "; it was there already" : "");

@@ -235,6 +235,8 @@ run 3 run.name=w day=2026-11-01 'data.train=logs/{day}/part-0.tsv'
 told "{day is not of the form {day:%Y%m%d}"
 run 3 run.name=w day=2026-11-01 data.wait=soon
 told "data.wait is 'soon'"
+run 3 run.name=w data.train=logs/20261101/part-0.tsv
+told "data.valid is 'next', the day after, and data.days is not set"
 run 3 run.name=w day=2026-11-01 'data.valid=logs/{day:%Y%m%d}/part-0.tsv'
 told "stand in data.train only"
 run 3 run.name=w day=2026-11-01 train.stop.monitor=valid.auc
@@ -276,6 +278,14 @@ expect 0 tnet-data stat c.yaml day=2026-11-04
 grep -q '450' out || fail "tnet-data does not know the day: $(cat out)"
 expect 0 tnet-train c.yaml day=2026-11-04 --dry-run
 expect 0 tnet-train c.yaml day=2026-11-04 --print-config
+
+expect 0 tnet-export c.yaml run.name=three day=2026-11-09 export.to=exported
+told 'day 2026-11-09 is not learned; exported is the model of 2026-11-03'
+expect 4 tnet-eval c.yaml run.name=three data.days=2026-11-30..2026-12-01
+says "day 2026-12-01 is not there: no file matches 'logs/20261201/part-*.tsv'"
+expect 4 tnet-eval c.yaml run.name=three day=2026-11-05 data.done=_SUCCESS # half a day is no figure
+says "day 2026-11-05 is not there: there is no 'logs/20261105/_SUCCESS'"
+[ ! -s out ] || fail "figures of a day that is not there: $(cat out)"
 
 # ---- several processes
 run 0 run.name=p2 data.days=2026-11-01..2026-11-06 --peers 2

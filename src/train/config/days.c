@@ -328,8 +328,18 @@ static tn_status check_train(const tn_data_opts *data, bool days, tn_error *err)
     return TN_OK;
 }
 
-static tn_status check_others(const tn_data_opts *data, tn_error *err)
+static bool is_next(const tn_data_opts *data)
 {
+    return data->valid.n == 1 && strcmp(data->valid.item[0], "next") == 0;
+}
+
+static tn_status check_others(const tn_data_opts *data, bool days, tn_error *err)
+{
+    if (is_next(data) && !days && !tn_path_exists("next")) {
+        return tn_fail(err, TN_E_CONFIG,
+                       "data.valid is 'next', the day after, and data.days is not set\nhint: "
+                       "'data.valid=PATH' names files");
+    }
     const tn_strs *const lists[] = {&data->valid, &data->test};
     for (uint32_t k = 0; k < 2; k++) {
         for (uint32_t i = 0; i < lists[k]->n; i++) {
@@ -390,7 +400,7 @@ void tn_days_bind(const tn_binder *b, const tn_tree *tree, tn_data_opts *data)
         fault(b, tree, "data.train", &err);
         good = false;
     }
-    if (check_others(data, &err) != TN_OK) {
+    if (check_others(data, days, &err) != TN_OK) {
         fault(b, tree, "data", &err);
         good = false;
     }
@@ -400,7 +410,7 @@ void tn_days_bind(const tn_binder *b, const tn_tree *tree, tn_data_opts *data)
     TN_ASSERT(data->n_days > 0);
     data->pattern = data->train;
     data->train = tn_days_paths(&data->pattern, data->day[0], b->arena);
-    data->next = data->valid.n == 1 && strcmp(data->valid.item[0], "next") == 0;
+    data->next = is_next(data);
     if (data->next) {
         data->valid = (tn_strs){0};
     }
@@ -469,6 +479,20 @@ tn_status tn_days_look(const tn_data_opts *data, uint32_t day, tn_error *err)
     }
     tn_arena_free(arena);
     return status;
+}
+
+tn_status tn_days_look_all(const tn_data_opts *data, tn_error *err)
+{
+    tn_error why = {0};
+    for (uint32_t i = 0; i < data->n_days; i++) {
+        tn_status status = tn_days_look(data, data->day[i], &why);
+        if (status != TN_OK) {
+            char text[TN_DAY_TEXT];
+            tn_day_text(data->day[i], text);
+            return tn_fail(err, status, "day %s is not there: %s", text, why.text);
+        }
+    }
+    return TN_OK;
 }
 
 /* ---- days that are learned ---- */

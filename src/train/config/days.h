@@ -50,6 +50,8 @@ const tn_tree *tn_days_unfold(const tn_binder *b, const tn_tree *tree);
 
 /* TN_OK: all files of a day are there, as data.done says; TN_E_DATA: they are not, and why. */
 tn_status tn_days_look(const tn_data_opts *data, uint32_t day, tn_error *err) TN_MUST_USE;
+/* The same of all days of data.days, for who cannot do without one: the sentence names it. */
+tn_status tn_days_look_all(const tn_data_opts *data, tn_error *err) TN_MUST_USE;
 
 /* ---- days that are learned ---- */
 

@@ -443,6 +443,7 @@ static tn_status write_export(exporting *x, tn_error *err)
         TN_TRY(tn_leader_load(x->lead, folder, err));
     }
     x->out->step = x->w->steps;
+    x->out->day = x->w->loaded_day;
     if (r->delta_from != NULL) {
         TN_TRY(tn_path_join(to, r->delta_from, x->base, err));
     }

@@ -46,6 +46,7 @@ typedef struct tn_exported {
     char path[TN_PATH_SIZE]; /* export/<model_id> */
     char model_id[33];
     uint64_t step, rows, bytes;
+    uint32_t day; /* the last one that it has learned; 0: of no day */
     bool existed; /* it was there already */
     double seconds;
 } tn_exported;
