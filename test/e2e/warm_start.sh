@@ -32,6 +32,12 @@ expect 3 tnet-train "$dir/old.yaml" run.dir="$dir/wide" embedding.dim=6 checkpoi
 told "slot 'C1': 'deep' is 6 wide, in the checkpoint 4"
 expect 5 tnet-train "$dir/old.yaml" run.dir="$dir/none" checkpoint.from="$dir/absent"
 says "no checkpoint '$dir/absent'"
+expect 5 tnet-train "$dir/old.yaml" run.dir="$dir/none" checkpoint.from="$dir/old.yaml"
+says "'$dir/old.yaml' is a file, and a checkpoint is a folder"
+expect 3 tnet-train "$dir/old.yaml" run.dir="$dir/none" 'checkpoint.from={rows: none}'
+says "checkpoint.from.rows is 'none', and there is no checkpoint.from.path"
+expect 3 tnet-train "$dir/old.yaml" run.dir="$dir/none" "checkpoint.from={path: $dir/old, tensornet: {dir: $dir}}"
+says "checkpoint.from has both 'path' and 'tensornet'"
 
 # without training: the same model as a checkpoint of its own, for every program
 expect 0 tnet-train -q "$dir/old.yaml" run.dir="$dir/copy" train.epochs=0 "checkpoint.from={path: $dir/old/ckpt-1}"
@@ -91,6 +97,8 @@ expect 0 tnet-train -q configs/tensornet.yaml run.dir="$dir/mapped" train.epochs
     "checkpoint.from.tensornet.map=$dir/map.yaml"
 expect 5 tnet-data ckpt map "$dir"
 says "is no TensorNet checkpoint"
+expect 5 tnet-data ckpt map test/golden/tensornet/adam_r1/bin # without tf_checkpoint, as our own exports
+says "tf_checkpoint.index' is not there, which alone names the dense variables"
 expect 2 tnet-data ckpt maps "$dir"
 says "unknown word 'maps', neither map nor export"
 expect 2 tnet-data ckpt export configs/tensornet.yaml

@@ -416,6 +416,12 @@ static tn_status path_of(const tn_tree *from, const char *key, const char **out,
     if (value->kind != TN_TREE_SCALAR) {
         return tn_fail(err, TN_E_CONFIG, "checkpoint.from.%s is not a path", key);
     }
+    if (strcmp(value->text, "all") == 0 || strcmp(value->text, "none") == 0) {
+        return tn_fail(err, TN_E_CONFIG,
+                       "checkpoint.from.%s is '%s', and there is no checkpoint.from.path to take "
+                       "them from",
+                       key, value->text);
+    }
     if (!tn_path_exists(value->text) || tn_path_is_dir(value->text)) {
         return tn_fail(err, TN_E_CKPT, "checkpoint.from.%s: there is no file '%s'", key,
                        value->text);

@@ -202,6 +202,12 @@ static tn_status guess_variables(guessing *g, tn_error *err)
     if (status == TN_OK) {
         status =
             tn_tensornet_file(&g->dir, "tf_checkpoint.index", false, index_path, &g->bytes, err);
+        if (status != TN_OK && !tn_path_exists(index_path)) {
+            status = tn_fail(err, TN_E_CKPT,
+                             "'%s' is not there, which alone names the dense variables and their "
+                             "shapes\nhint: write the map by hand, as in from-tensornet.md",
+                             index_path);
+        }
     }
     if (status == TN_OK) {
         status = tn_tensornet_file(&g->dir, "tf_checkpoint.data-00000-of-00001", false, path, &data,

@@ -58,6 +58,11 @@ tn_status tn_warm_read_words(tn_warm *m, const tn_tree *from, tn_error *err)
         for (uint32_t i = 0; i < sizeof known / sizeof *known; i++) {
             is_known = is_known || strcmp(t->key, known[i]) == 0;
         }
+        if (strcmp(t->key, "tensornet") == 0) {
+            return tn_fail(err, TN_E_CONFIG,
+                           "checkpoint.from has both 'path' and 'tensornet', which name two "
+                           "checkpoints");
+        }
         if (!is_known) {
             return tn_fail(err, TN_E_CONFIG,
                            "checkpoint.from has no '%s', only path, rows, dense and rename",

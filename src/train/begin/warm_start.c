@@ -373,6 +373,10 @@ static tn_status load(tn_warm *m, tn_error *err)
 {
     const tn_ckpt_loader loader = {.fits = fits, .read = read_link, .ctx = m};
     char path[TN_PATH_SIZE];
+    if (tn_path_exists(m->path) && !tn_path_is_dir(m->path)) {
+        return tn_fail(err, TN_E_CKPT,
+                       "checkpoint.from: '%s' is a file, and a checkpoint is a folder", m->path);
+    }
     TN_TRY(tn_path_join(m->path, "MANIFEST", path, err));
     if (tn_path_exists(path) || !tn_path_is_dir(m->path)) {
         (void)snprintf(path, sizeof path, "%s", m->path);
