@@ -1,6 +1,7 @@
 /* data_gen.c - tnet-data gen: synthetic clicks whose truth is known. */
 #include "base/core/arena.h"
 #include "base/core/clock.h"
+#include "base/file/file.h"
 #include "base/file/output_file.h"
 #include "cli/data_tool.h"
 #include "cli/signals.h"
@@ -28,7 +29,8 @@ typedef struct gen_flags {
 
 static const tn_field gen_fields[] = {
     TN_FLAG_STR(gen_flags, to, "PATH",
-                "file that is written, with {day:%Y%m%d} in it one a day; '-': standard output"),
+                "file that is written, with {day:%Y%m%d} in it one a day, in folders that are "
+                "made; '-': standard output"),
     TN_FLAG_STR(gen_flags, format, "NAME",
                 "its format; default: criteo for that preset, tfrecord for movies, else libffm"),
     TN_FIELD_CHOICE(gen_flags, compression, "auto", tn_compression_words,
@@ -158,6 +160,11 @@ static tn_status write_file(making *m, const tn_generator *g, const tn_schema *s
 {
     const double began = tn_clock_s();
     const char *file = path_on(m, m->flags->to, day);
+    if (m->days) {
+        char folder[TN_PATH_SIZE];
+        TN_TRY(tn_path_parent(file, folder, err));
+        TN_TRY(tn_dir_make(folder, err));
+    }
     TN_TRY(write_rows(m, g, schema, file, err));
     tn_text_clear(&m->truth);
     tn_gen_truth_json(g, &m->report, &m->truth);
