@@ -381,6 +381,18 @@ static void open_criteo(setup *s, const char *options)
     tn_text_done(&text);
 }
 
+static void a_column_that_criteo_lacks_is_told_beside_those_it_has(void **state)
+{
+    (void)state;
+    setup s;
+    open_criteo(&s, ", group: user");
+    assert_non_null(
+        strstr(setup_fault(&s, "1\t1\n"), "there is no column 'user', which data.group names"));
+    assert_non_null(strstr(setup_fault(&s, "1\t1\n"),
+                           "\nhint: beside the label the columns are I1 .. I13 and C1 .. C26"));
+    setup_close(&s);
+}
+
 static void criteo_rows_become_buckets_and_signs(void **state)
 {
     (void)state;
@@ -530,6 +542,7 @@ int main(void)
         cmocka_unit_test(labels_map_texts_and_thresholds),
         cmocka_unit_test(fields_as_dataframes_write_them),
         cmocka_unit_test(numbers_and_their_absence),
+        cmocka_unit_test(a_column_that_criteo_lacks_is_told_beside_those_it_has),
         cmocka_unit_test(criteo_rows_become_buckets_and_signs),
         cmocka_unit_test(criteo_tokens_and_short_rows_never_end_the_program),
         cmocka_unit_test(every_byte_of_eight_hex_digits_counts),

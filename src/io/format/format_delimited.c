@@ -222,7 +222,11 @@ static tn_status no_column(const tn_schema *schema, uint32_t i, const tn_record_
                             : "'slots'",
         there.near[0] != '\0' ? " (did you mean '" : "", there.near,
         there.near[0] != '\0' ? "'?)" : "");
-    if (there.n == 1) {
+    if (there.n == 0) { /* neither a header nor data.columns: criteo */
+        (void)tn_fail(err, status,
+                      "%s\nhint: beside the label the columns are I1 .. I13 and C1 .. C26",
+                      fault.text);
+    } else if (there.n == 1) {
         (void)tn_fail(err, status,
                       "%s\nhint: the line is one column; does data.format or "
                       "data.delimiter say another thing than the file?",
