@@ -287,6 +287,12 @@ expect 4 tnet-eval c.yaml run.name=three day=2026-11-05 data.done=_SUCCESS # hal
 says "day 2026-11-05 is not there: there is no 'logs/20261105/_SUCCESS'"
 [ ! -s out ] || fail "figures of a day that is not there: $(cat out)"
 
+# ---- weights of another run, which has learned days
+run 0 run.name=from data.days=2026-11-03..2026-11-04 checkpoint.from=runs/three
+told 'warning: the run begins with weights of 2026-11-03: rows of day 2026-11-03 may be in them already'
+run 0 run.name=from2 day=2026-11-04 checkpoint.from=runs/three
+! grep -q 'may be in them' err || fail "a new day is warned of: $(cat err)"
+
 # ---- several processes
 run 0 run.name=p2 data.days=2026-11-01..2026-11-06 --peers 2
 for d in 01 02 03 04 05 06; do run 0 run.name=p2_many day=2026-11-$d --peers 2; done

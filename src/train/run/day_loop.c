@@ -1,6 +1,7 @@
 /* day_loop.c - begins and ends the days of a run, and evaluates around them. */
 #include "train/run/day_loop.h"
 
+#include "base/core/log.h"
 #include "base/core/text.h"
 #include "train/checkpoint/run_state.h"
 #include "train/config/days.h"
@@ -105,10 +106,27 @@ static tn_status stop_or(tn_day_loop *l, tn_status status, tn_error *err)
     return status == TN_E_STOPPED ? tn_saver_stop(l->saver, err) : status;
 }
 
+/* Weights of checkpoint.from, which are of a day, and the first day of the run. */
+static void warn_of_begun(const tn_day_loop *l, uint32_t day)
+{
+    const tn_manifest_days *days = &l->state->days;
+    const uint32_t was = l->epoch->w->day;
+    char text[TN_DAY_TEXT];
+    char of[TN_DAY_TEXT];
+    if (days->used || was < day) {
+        return;
+    }
+    tn_day_text(day, text);
+    tn_day_text(was, of);
+    tn_log(TN_LOG_WARN, "the run begins with weights of %s: rows of day %s may be in them already",
+           of, text);
+}
+
 static tn_status begin_day(tn_day_loop *l, uint32_t day, tn_error *err)
 {
     tn_manifest_days *days = &l->state->days;
     TN_ASSERT(!days->within || days->day == day);
+    warn_of_begun(l, day);
     tn_worker_set_day(l->epoch->w, day);
     if (days->within) {
         return TN_OK;
