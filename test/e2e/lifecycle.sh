@@ -105,6 +105,16 @@ expect 0 tnet-train new.yaml run.name=whole
 sweeps_of whole >want
 [ "$(awk '$3 > 0' want | wc -l)" -ge 2 ] || fail "rows do not expire: $(cat want)"
 grep -q '"evicted":[1-9]' runs/whole/metrics.jsonl || fail "the table is never full"
+# a run a day lets the same rows go
+for d in 1 2 3 4; do expect 0 tnet-train new.yaml run.name=daily day=2026-11-0$d; done
+sweeps_of daily >got
+cmp want got || fail "in a run a day other rows leave: $(diff want got)"
+newest() { echo "runs/$1/$(cut -d' ' -f1 "runs/$1/LATEST")"; }
+for file in "$(newest whole)"/sparse-* "$(newest whole)"/dense-*; do
+    tail -c +65 "$file" >one
+    tail -c +65 "$(newest daily)/$(basename "$file")" >two
+    cmp one two || fail "in a run a day $(basename "$file") differs"
+done
 seed=${TNET_SEED:-$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}
 echo "lifecycle: seed $seed"
 kills=0
