@@ -39,10 +39,11 @@ static bool in_range(const tn_binder *b, const tn_field *f, const tn_tree *at, d
     }
     char lo[TN_NUMBER_TEXT_MAX];
     char hi[TN_NUMBER_TEXT_MAX];
+    const char *unit = f->unit != NULL ? f->unit : ""; /* a field made for one value has none */
     (void)tn_write_f64(lo, f->min);
     (void)tn_write_f64(hi, f->max);
     tn_diag_error(b->diag, &at->at, "'%s' is %s, not within %s .. %s%s%s", f->key, at->text, lo, hi,
-                  f->unit[0] != '\0' ? " " : "", f->unit);
+                  unit[0] != '\0' ? " " : "", unit);
     return false;
 }
 

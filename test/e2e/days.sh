@@ -235,6 +235,8 @@ run 3 run.name=w day=2026-11-01 'data.train=logs/{day}/part-0.tsv'
 told "{day is not of the form {day:%Y%m%d}"
 run 3 run.name=w day=2026-11-01 data.wait=soon
 told "data.wait is 'soon'"
+run 3 run.name=w day=2026-11-01 data.wait=-1s
+told "data.wait is '-1s', not a time like 0s, 30min or 2h, nor inf"
 run 3 run.name=w data.train=logs/20261101/part-0.tsv
 told "data.valid is 'next', the day after, and data.days is not set"
 run 3 run.name=w day=2026-11-01 'data.valid=logs/{day:%Y%m%d}/part-0.tsv'

@@ -91,6 +91,10 @@ expect 3 tnet-eval "$config" --fetch nothing
 says "no node 'nothing' in the graph"
 expect 3 tnet-eval "$config" 'eval.slices=[C99]'
 says "no slot 'C99'"
+for word in checkpoint.every=-5min eval.every=1e12s checkpoint.delta_every=-1s; do
+    expect 3 tnet-train "$config" "$word"
+    grep -qF "not like 1epoch, 5000steps, 15min or never" "$dir/err" || fail "$(cat "$dir/err")"
+done
 
 # 4: data
 expect 4 tnet-train "$config" checkpoint.resume=never data.train="$dir/absent.tsv"

@@ -335,7 +335,8 @@ static bool is_next(const tn_data_opts *data)
 
 static tn_status check_others(const tn_data_opts *data, bool days, tn_error *err)
 {
-    if (is_next(data) && !days && !tn_path_exists("next")) {
+    const bool pattern = data->train.n > 0 && tn_days_is_pattern(data->train.item[0]);
+    if (is_next(data) && !days && !pattern && !tn_path_exists("next")) {
         return tn_fail(err, TN_E_CONFIG,
                        "data.valid is 'next', the day after, and data.days is not set\nhint: "
                        "'data.valid=PATH' names files");
