@@ -208,6 +208,14 @@ if [ $got -ne 0 ]; then
     same change three
 fi
 
+# ---- memory that is full within a day
+got=0
+tnet-train c.yaml run.name=mem data.days=2026-11-01..2026-11-03 embedding.memory=1000kB >out 2>err || got=$?
+[ $got -eq 7 ] || fail "exit code $got of full memory: $(cat err)"
+days_of mem | grep -qF '"learned":[[20758,20758]],"day":20759' || fail "not within the second day: $(days_of mem)"
+run 0 run.name=mem data.days=2026-11-01..2026-11-03
+same mem three
+
 # ---- the end within a day, and on
 run 0 run.name=steps data.days=2026-11-01..2026-11-03 train.max_steps=13
 days_of steps | grep -q '"day":20759,"epoch":1,"before":1' || fail "not within the second day: $(days_of steps)"

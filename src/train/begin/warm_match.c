@@ -61,7 +61,8 @@ tn_status tn_warm_read_words(tn_warm *m, const tn_tree *from, tn_error *err)
         if (strcmp(t->key, "tensornet") == 0) {
             return tn_fail(err, TN_E_CONFIG,
                            "checkpoint.from has both 'path' and 'tensornet', which name two "
-                           "checkpoints");
+                           "checkpoints\nhint: {..} of a later layer adds to that of the file; "
+                           "'checkpoint.from=PATH' takes its place");
         }
         if (!is_known) {
             return tn_fail(err, TN_E_CONFIG,
