@@ -85,7 +85,6 @@ static tn_status choose_data(eval_job *j, const tn_strs **paths, tn_error *err)
         return tn_text_check(&j->data_name, "paths", err);
     }
     if (data->pattern.n > 0) {
-        TN_TRY(tn_days_look_all(data, err));
         tn_text_adds(&j->data_name, data->n_days == 1 ? "day" : "days");
         for (uint32_t i = 0; i < data->days.n; i++) {
             tn_text_addf(&j->data_name, "%s%s", i > 0 ? ", " : " ", data->days.item[i]);
@@ -617,6 +616,9 @@ static tn_status work(tn_setup *s, const tn_options *options, const void *asked,
     }
     if (f->calibrate != TN_CALIBRATE_NONE) {
         TN_TRY(check_fit_data(&s->run.data, &f->data, err));
+    }
+    if (f->data.n == 0 && !tn_spawn_is_child()) { /* told once */
+        TN_TRY(tn_days_look_all(&s->run.data, err));
     }
     return tn_local_is_group(&local) ? tn_local_run(&local, s, err) : run(s, f, err);
 }

@@ -134,6 +134,11 @@ told 'days 2026-11-03..04, 2026-11-06 are learned; nothing new'
 run 3 run.name=b --again data.days=2026-11-03..2026-11-04
 says '--again learns one day once more, and data.days names 2'
 
+mv logs/20261102 away
+run 4 run.name=again day=2026-11-02 --again
+says "day 2026-11-02 is not there: no file matches 'logs/20261102/part-*.tsv'"
+mv away logs/20261102
+
 # ---- days that are missing
 run 4 run.name=m day=2026-12-24
 says "day 2026-12-24 is not there: no file matches 'logs/20261224/part-*.tsv'"
@@ -296,6 +301,8 @@ says "day 2026-12-01 is not there: no file matches 'logs/20261201/part-*.tsv'"
 expect 4 tnet-eval c.yaml run.name=three day=2026-11-05 data.done=_SUCCESS # half a day is no figure
 says "day 2026-11-05 is not there: there is no 'logs/20261105/_SUCCESS'"
 [ ! -s out ] || fail "figures of a day that is not there: $(cat out)"
+expect 4 tnet-eval c.yaml run.name=three day=2026-12-01 --peers 2
+says "day 2026-12-01 is not there: no file matches 'logs/20261201/part-*.tsv'"
 
 # ---- weights of another run, which has learned days
 run 0 run.name=from data.days=2026-11-03..2026-11-04 checkpoint.from=runs/three

@@ -105,7 +105,8 @@ static tn_status wait_for(const tn_data_opts *data, uint32_t day, const tn_day_w
 }
 
 /* A day is missing, for the reason in `why`. */
-static tn_status tell_missing(const choice *c, const tn_error *why, tn_text *said, tn_error *err)
+static tn_status tell_missing(const choice *c, bool again, const tn_error *why, tn_text *said,
+                              tn_error *err)
 {
     const tn_data_opts *data = c->data;
     char day[TN_DAY_TEXT];
@@ -118,7 +119,7 @@ static tn_status tell_missing(const choice *c, const tn_error *why, tn_text *sai
                            why->text);
         }
     }
-    if (c->learned->n == 0) {
+    if (c->learned->n == 0 || again) {
         return tn_fail(err, TN_E_DATA, "day %s is not there: %s", day, why->text);
     }
     tn_days_put(c->learned, said);
@@ -141,7 +142,7 @@ static tn_status look_for_next(const choice *c, const tn_day_wait *wait, tn_text
     tn_error why = {0};
     const tn_status status = wait_for(c->data, c->data->day[c->at], wait, &why);
     if (status == TN_E_DATA) {
-        return tell_missing(c, &why, said, err);
+        return tell_missing(c, wait->again, &why, said, err);
     }
     if (status != TN_OK && err != NULL) {
         *err = why;

@@ -31,7 +31,7 @@ typedef struct tn_day_wait {
 
 /* Waits as data.wait says. TN_END: there is none to learn; `said` gets a sentence.
  * TN_E_CONFIG: a day of the past, or a day left out; TN_E_DATA: a day is missing, and a later one
- * is there, or nothing was ever learned. */
+ * is there, nothing was ever learned, or it was asked for again. */
 tn_status tn_day_plan_next(const tn_data_opts *data, const tn_manifest_days *learned,
                            const tn_day_wait *wait, uint32_t *day, tn_text *said,
                            tn_error *err) TN_MUST_USE;
