@@ -154,22 +154,30 @@ static void print_report(const making *m, const char *file, double seconds)
                   r->oracle.logloss_expected);
 }
 
+/* That of a file of a day, whose name may be the day's. */
+static tn_status make_folder(const making *m, const char *path, tn_error *err)
+{
+    char folder[TN_PATH_SIZE];
+    if (!m->days || path == NULL) {
+        return TN_OK;
+    }
+    TN_TRY(tn_path_parent(path, folder, err));
+    return tn_dir_make(folder, err);
+}
+
 /* A file, of all rows or those of a day, and its truth. */
 static tn_status write_file(making *m, const tn_generator *g, const tn_schema *schema, uint32_t day,
                             tn_error *err)
 {
     const double began = tn_clock_s();
     const char *file = path_on(m, m->flags->to, day);
-    if (m->days) {
-        char folder[TN_PATH_SIZE];
-        TN_TRY(tn_path_parent(file, folder, err));
-        TN_TRY(tn_dir_make(folder, err));
-    }
+    const char *truth = path_on(m, m->flags->truth_to, day);
+    TN_TRY(make_folder(m, file, err));
+    TN_TRY(make_folder(m, truth, err));
     TN_TRY(write_rows(m, g, schema, file, err));
     tn_text_clear(&m->truth);
     tn_gen_truth_json(g, &m->report, &m->truth);
-    TN_TRY(
-        write_beside(m, path_on(m, m->flags->truth_to, day), file, ".truth.json", &m->truth, err));
+    TN_TRY(write_beside(m, truth, file, ".truth.json", &m->truth, err));
     print_report(m, file, tn_clock_s() - began);
     return TN_OK;
 }

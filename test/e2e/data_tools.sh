@@ -60,8 +60,10 @@ days='rows=3000 model=fm drift=.2 days=3'
 # shellcheck disable=SC2086
 expect 0 "$data" gen --to "$dir/log-{day:%Y%m%d}.csv" --format csv $days --first-day 2026-12-30 --config-to "$dir/log.yaml"
 # shellcheck disable=SC2086
-expect 0 "$data" gen --to "$dir/by/{day:%F}/part.csv" --format csv $days --first-day 2026-12-30 # a folder a day
+expect 0 "$data" gen --to "$dir/by/{day:%F}/part.csv" --truth-to "$dir/true/{day:%F}/t.json" --format csv $days --first-day 2026-12-30
+[ -s "$dir/true/2027-01-01/t.json" ] || fail "no folder of the truth of a day"
 cmp "$dir/by/2026-12-31/part.csv" "$dir/log-20261231.csv" || fail "another day in a folder of its own"
+# shellcheck disable=SC2086
 expect 0 "$data" gen --to "$dir/log.csv" --format csv $days
 sed 1d "$dir/log.csv" >"$dir/log.want"
 for day in 20261230 20261231 20270101; do
