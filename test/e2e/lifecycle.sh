@@ -30,6 +30,14 @@ field() {
         inside && $1 == line {print $n; exit}' out
 }
 
+# the last checkpoint holds what the sweep has left, also where the last step was saved before it
+for every in 10steps 1epoch; do
+    expect 0 tnet-train log.yaml run.name=saved-$every data.days=~ data.train=log-20261101.ffm checkpoint.every=$every \
+        embedding.expiry.show_below=3
+    rows=$(grep -o '"rows":"[0-9]*"' "runs/saved-$every/$(cut -d' ' -f1 "runs/saved-$every/LATEST")/MANIFEST" | head -n 1 | tr -dc 0-9)
+    [ "$rows" = "$(rows_of "saved-$every")" ] || fail "saved every $every: $rows rows, the sweep leaves $(rows_of "saved-$every")"
+done
+
 find runs/all -type f | sort | xargs cksum >before
 expect 0 tnet-data lifecycle log.yaml run.name=all
 find runs/all -type f | sort | xargs cksum >after
@@ -99,7 +107,7 @@ checkpoint: {every: 30steps}
 log: {progress: false}
 END2
 sweeps_of() { # day, rows that are left, expired; those evicted are counted from the last start on
-    sed -n 's/.*"kind":"sweep".*"day":\([0-9]*\),"rows":\([0-9]*\),"bytes":[0-9]*,"expired":\([0-9]*\),"evicted".*,"seconds":.*/\1 \2 \3/p' "runs/$1/metrics.jsonl" | sort -u
+    sed -n 's/.*"kind":"sweep".*"day":\([0-9]*\),"rows":\([0-9]*\),"waiting":.*"expired":\([0-9]*\),"evicted":[0-9]*,"seconds":.*/\1 \2 \3/p' "runs/$1/metrics.jsonl" | sort -u
 }
 expect 0 tnet-train new.yaml run.name=whole
 sweeps_of whole >want

@@ -390,6 +390,7 @@ static tn_status after_epoch(trainer *t, tn_error *err)
     if (tn_rows_come_and_go(t->plan) && (last || !has_days(t))) {
         TN_TRY(tn_saver_end(&t->saver, err)); /* its rows may not leave meanwhile */
         TN_TRY(tn_epoch_sweep(&t->epoch, err));
+        tn_saver_set_unsaved(&t->saver); /* a checkpoint of the last step has rows that left */
     }
     if (last) {
         TN_TRY(tn_day_loop_close(&t->state, err));
