@@ -3,8 +3,8 @@
  *     partition   lock | shelf of record 0: index, slab | shelf of record 1: index, slab | ..
  *                 and where keys may wait, as many shelves again, of rows that do
  *
- * A slab holds rows of one size, numbered from 0, that never move. Its chunks are small at first,
- * so that a partition with few keys costs little:
+ * A slab holds rows of one size, numbered from 0, which move only when another one leaves. Its
+ * chunks are small at first, so that a partition with few keys costs little:
  *
  *     chunk   0: 8 rows | 1: 8 | 2: 16 | 3: 32 | .. | k: full | k+1: full ..     full: some 16 KB
  *

@@ -312,6 +312,11 @@ uint64_t tn_table_created(const tn_table *t)
     return atomic_load(&t->created);
 }
 
+uint64_t tn_table_made(const tn_table *t)
+{
+    return tn_table_created(t) + atomic_load(&t->promoted);
+}
+
 uint64_t tn_table_admitted(const tn_table *t)
 {
     return t->admits ? atomic_load(&t->admitted) : tn_table_created(t);

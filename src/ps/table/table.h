@@ -1,6 +1,6 @@
 /* table.h - the unbounded table of rows: key -> record, by partition.
  *
- *     partition p   lock | index: key -> row number | slab: rows that never move
+ *     partition p   lock | index: key -> row number | slab: rows
  *
  *     row           key group last_seen show click         | wide: w, z, n | deep: w[8], n |
  *                   24 bytes                                 per segment: weights, then each state
@@ -87,6 +87,7 @@ void tn_table_set_step(tn_table *t, uint64_t step);
 uint64_t tn_table_rows(const tn_table *t);     /* those that wait among them */
 uint64_t tn_table_bytes(const tn_table *t);    /* of slabs and indexes */
 uint64_t tn_table_created(const tn_table *t);  /* since the table was made */
+uint64_t tn_table_made(const tn_table *t);     /* likewise, with rows that became whole */
 uint64_t tn_table_admitted(const tn_table *t); /* whole rows, since then */
 uint64_t tn_table_expired(const tn_table *t);  /* since then, and: */
 uint64_t tn_table_evicted(const tn_table *t);  /* that left a full table */

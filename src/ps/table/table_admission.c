@@ -131,6 +131,7 @@ static tn_status make_whole(tn_table *t, uint64_t key, uint16_t group, tn_error 
         tn_changed_rows_moved(&t->changes, partition, tn_slab_at(&waiting->slab, number),
                               waiting->slab.stride);
     }
+    atomic_fetch_add_explicit(&t->promoted, 1, memory_order_relaxed);
     tn_note_admitted(t, group);
     return TN_OK;
 }

@@ -95,7 +95,7 @@ struct tn_table {
     tn_table_step *steps; /* pushes since all rows had caught up */
     uint32_t n_steps;
     tn_room_of_rows room;
-    _Atomic uint64_t rows, created, admitted, evicted, aged;
+    _Atomic uint64_t rows, created, promoted, admitted, evicted, aged;
     uint64_t expired;
     _Atomic uint64_t *evicted_of;  /* per group, since the last sweep */
     _Atomic uint64_t *admitted_of; /* likewise: rows that had to wait, or might have had to */

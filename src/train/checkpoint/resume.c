@@ -164,6 +164,7 @@ typedef struct loading {
     const tn_ckpt_peers *peers; /* who read their parts when this one has; announce NULL: nobody */
     uint64_t top;               /* the checkpoint that is wanted; others are what it stands on */
     bool no_rows;               /* these are read by others, of a full one */
+    bool no_counts;             /* of keys without a row: nobody learns from here on */
     uint32_t deltas;            /* read so far on the full one */
     uint64_t bytes;             /* of rows and dense values of that */
 } loading;
@@ -216,7 +217,7 @@ static tn_status read_one(const loading *l, const char *path, const tn_manifest 
         return tn_ckpt_read_dense(path, l->w, reached, err);
     }
     if (strcmp(file->type, "admit") == 0) {
-        return tn_ckpt_read_filter(path, l->w, err);
+        return l->no_counts ? TN_OK : tn_ckpt_read_filter(path, l->w, err);
     }
     if (strcmp(file->type, "metrics") == 0 && l->metrics != NULL) {
         return tn_ckpt_read_metrics(path, l->metrics, err);
@@ -552,7 +553,7 @@ tn_status tn_ckptshare_load(tn_worker *w, const char *path, tn_epoch_position *s
 
 tn_status tn_checkpoint_load(const char *path, tn_worker *w, tn_saved *which, tn_error *err)
 {
-    loading l = {.w = w, .which = which};
+    loading l = {.w = w, .which = which, .no_counts = true};
     tn_ckpt_loader loader = {.fits = fits, .read = read_all, .ctx = &l};
     char manifest[TN_PATH_SIZE];
     if (tn_path_join(path, "MANIFEST", manifest, NULL) == TN_OK && tn_path_exists(manifest)) {
@@ -578,7 +579,7 @@ tn_status tn_checkpoint_load(const char *path, tn_worker *w, tn_saved *which, tn
 
 tn_status tn_checkpoint_load_dense(const char *path, tn_worker *w, tn_saved *which, tn_error *err)
 {
-    loading l = {.w = w, .which = which, .no_rows = true};
+    loading l = {.w = w, .which = which, .no_rows = true, .no_counts = true};
     const tn_ckpt_loader loader = {.fits = fits, .read = read_all, .ctx = &l};
     return load_one(path, &loader, err);
 }
