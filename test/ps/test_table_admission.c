@@ -313,6 +313,32 @@ static void counts_of_keys_that_wait_are_kept_whole(void **state)
     end(&x);
 }
 
+/* Two shows on day 1, one on day 3, when it is admitted: decayed from day 1 on. */
+static void counts_decay_from_the_last_day_of_waiting(void **state)
+{
+    (void)state;
+    world x = begin("adagrad", 3, (tn_admission){.threshold = 2, .probability = 1});
+    tn_lifecycle life = TN_LIFECYCLE_NONE;
+    life.decay = .5;
+    life.admission = (tn_admission){.threshold = 2, .probability = 1};
+    tn_table_set_lifecycle(x.t, &life);
+    const uint64_t key = 5;
+    const uint32_t days[] = {0, 1, 3};
+    kit_keys *k = kit_keys_new(x.arena, &x.m->layout, &key, NULL, 1);
+    kit_row row;
+    for (uint32_t step = 0; step < 3; step++) {
+        float rows[WIDTH];
+        tn_push push = kit_push(step);
+        push.day = days[step];
+        assert_int_equal(tn_table_pull(x.t, NULL, &k->set, rows, NULL), TN_OK);
+        tn_table_push(x.t, NULL, &k->set, rows, &push, 1);
+    }
+    assert_true(kit_row_of(x.t, key, &row));
+    assert_int_equal(row.view.present, 3);
+    assert_true(row.view.show == 2 * .25 + 1);
+    end(&x);
+}
+
 /* A row that waits has a header and no floats. */
 static void rows_that_wait_are_small(void **state)
 {
@@ -374,12 +400,10 @@ typedef struct difacto {
     bool has_v;
 } difacto;
 
-enum { DIFACTO_THRESHOLD = 5 };
-
-static void difacto_count(difacto *d, const float *first)
+static void difacto_count(difacto *d, uint32_t threshold, const float *first)
 {
     d->count++;
-    if (!d->has_v && d->count > DIFACTO_THRESHOLD && d->w != 0) {
+    if (!d->has_v && d->count > threshold && d->w != 0) {
         d->has_v = true;
         for (uint32_t i = 0; i < DEEP; i++) {
             d->v[i] = (double)first[i];
@@ -400,10 +424,10 @@ static void difacto_update(difacto *d, double g)
     d->w = beyond <= 0 ? 0 : -copysign(beyond, d->z) / ((1 + sqrt(d->n)) / .1);
 }
 
-static void a_run_by_hand_is_that_of_difacto(void **state)
+/* seen: has V, w is not 0. */
+static void run_by_hand(uint32_t threshold, bool seen[4])
 {
-    (void)state;
-    const tn_admission a = {.threshold = DIFACTO_THRESHOLD, .probability = 1, .l1_shrk = true};
+    const tn_admission a = {.threshold = threshold, .probability = 1, .l1_shrk = true};
     world x = {.arena = tn_arena_new(1 << 16)};
     x.m = model_of(x.arena, "adagrad", 2, &a);
     x.m->rule[0] = kit_rule(x.arena, "ftrl", "alpha=.1 beta=1 l1=1 l2=0");
@@ -420,14 +444,13 @@ static void a_run_by_hand_is_that_of_difacto(void **state)
     const float g[] = {.4F,  .3F, .2F, .4F, .3F,  .2F,  .1F,  -.2F, .3F,
                        -.9F, .1F, 0,   .1F, -.5F, -.9F, -.9F, -.5F, .1F};
     difacto d = {0};
-    bool seen[4] = {false}; /* has V, w is not 0 */
     for (uint32_t step = 0; step < sizeof g / sizeof *g; step++) {
         float rows[WIDTH];
         const float grads[WIDTH] = {g[step], g[step], 2 * g[step], 3 * g[step], 4 * g[step]};
         const tn_push push = kit_push(step);
         kit_row row;
         assert_int_equal(tn_table_pull(x.t, NULL, &k->set, rows, NULL), TN_OK);
-        difacto_count(&d, first);
+        difacto_count(&d, threshold, first);
         const bool reads = d.has_v && d.w != 0;
         seen[2 * d.has_v + (d.w != 0)] = true;
         assert_near((double)rows[0], d.w);
@@ -442,8 +465,18 @@ static void a_run_by_hand_is_that_of_difacto(void **state)
         tn_table_push(x.t, NULL, &k->set, grads, &push, 1);
         difacto_update(&d, (double)g[step]);
     }
-    assert_true(seen[0] && seen[1] && seen[2] && seen[3]);
     end(&x);
+}
+
+/* The evidence comes at once, while w is 0, or when it is not. */
+static void a_run_by_hand_is_that_of_difacto(void **state)
+{
+    (void)state;
+    bool seen[4] = {false};
+    run_by_hand(0, seen);
+    run_by_hand(3, seen);
+    run_by_hand(5, seen);
+    assert_true(seen[0] && seen[1] && seen[2] && seen[3]);
 }
 
 /* ---- cuts, deltas, threads ---- */
@@ -552,7 +585,7 @@ static void sweeps_find_rows_that_wait(void **state)
     tn_lifecycle life = TN_LIFECYCLE_NONE;
     life.admission = admission_of(0);
     life.ttl_days = 1;
-    life.norm_below = 0; /* of those that wait nobody asks */
+    life.norm_below = 1e-20; /* of those that wait nobody asks */
     tn_table_set_lifecycle(x.t, &life);
     assert_int_equal(tn_table_track(x.t, NULL), TN_OK);
     uint64_t expired = 0;
@@ -573,6 +606,54 @@ static void sweeps_find_rows_that_wait(void **state)
     }
     assert_true(expired > 1000);
     assert_true(digest_of(x.t).waiting > 100);
+    end(&x);
+    end(&y);
+}
+
+/* Rows that are listed while they wait become whole; their chunks go to other partitions before the
+ * next cut. */
+static void a_cut_behind_a_sweep_takes_no_row_for_another(void **state)
+{
+    (void)state;
+    enum { OLD = 60000, NEW = 150000 };
+    world x = begin("adagrad", 3, (tn_admission){.threshold = 2, .probability = 1});
+    world y = begin("adagrad", 3, (tn_admission){.threshold = 2, .probability = 1});
+    uint64_t *key = TN_NEW_ARRAY(x.arena, uint64_t, OLD + NEW);
+    for (uint32_t i = 0; i < OLD + NEW; i++) {
+        key[i] = i < OLD ? tn_mix(i) >> 10 | (uint64_t)(i % 40) << 54 : tn_mix(i);
+    }
+    kit_keys *old = kit_keys_new(x.arena, &x.m->layout, key, NULL, OLD);
+    kit_keys *fresh = kit_keys_new(x.arena, &x.m->layout, key + OLD, NULL, NEW);
+    float *rows = TN_NEW_ARRAY(x.arena, float, fresh->n_floats + old->n_floats);
+    tn_group_rows swept = {0};
+    assert_int_equal(tn_table_track(x.t, NULL), TN_OK);
+    for (uint32_t step = 0; step < 4; step++) {
+        const kit_keys *k = step < 3 ? old : fresh;
+        const tn_push push = kit_push(step);
+        if (step % 3 == 1) {
+            tn_cut *cut = NULL;
+            digest d = {.copy = y.t};
+            assert_int_equal(tn_cut_open(&cut, x.t, false, NULL), TN_OK);
+            for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
+                assert_int_equal(tn_cut_walk(cut, p, add_row, &d, NULL), TN_OK);
+            }
+            tn_cut_close(cut);
+        }
+        assert_int_equal(tn_table_pull(x.t, NULL, &k->set, rows, NULL), TN_OK);
+        tn_table_push(x.t, NULL, &k->set, rows, &push, 1);
+        if (step == 2) {
+            assert_int_equal(tn_table_sweep(x.t, NULL, 0, &swept, NULL), TN_OK);
+            assert_int_equal(swept.admitted, OLD);
+        }
+    }
+    tn_cut *cut = NULL;
+    digest d = {.copy = y.t};
+    assert_int_equal(tn_cut_open(&cut, x.t, true, NULL), TN_OK);
+    for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
+        assert_int_equal(tn_cut_walk(cut, p, add_row, &d, NULL), TN_OK);
+    }
+    tn_cut_close(cut);
+    assert_same(digest_of(x.t), digest_of(y.t));
     end(&x);
     end(&y);
 }
@@ -722,12 +803,14 @@ int main(void)
         cmocka_unit_test(keys_are_admitted_with_a_probability),
         cmocka_unit_test(a_filter_without_collisions_counts_exactly),
         cmocka_unit_test(counts_of_keys_that_wait_are_kept_whole),
+        cmocka_unit_test(counts_decay_from_the_last_day_of_waiting),
         cmocka_unit_test(rows_that_wait_are_small),
         cmocka_unit_test(evaluation_takes_a_key_that_waits_for_unknown),
         cmocka_unit_test(a_run_by_hand_is_that_of_difacto),
         cmocka_unit_test(base_and_deltas_make_the_full_table),
         cmocka_unit_test(any_number_of_threads_admits_the_same_keys),
         cmocka_unit_test(sweeps_find_rows_that_wait),
+        cmocka_unit_test(a_cut_behind_a_sweep_takes_no_row_for_another),
         cmocka_unit_test(rows_of_another_admission_take_the_form_that_fits),
         cmocka_unit_test(a_filter_counts_too_much_as_seldom_as_it_was_asked_to),
         cmocka_unit_test(a_filter_stops_at_its_largest_count_and_ages_by_half),
