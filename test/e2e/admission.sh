@@ -107,7 +107,7 @@ expect 0 tnet-train w.yaml --dry-run 'slots.s1.admission={threshold: 2, filter: 
 # ---- killed again and again, with deltas: the files of a run that was not
 for how in '{threshold: 2, probability: 0.5}' '{threshold: 2, uses: [wide]}' '{threshold: 2, filter: {type: bloom, keys: 20000, error: 0.01}}' '{threshold: 2, uses: [deep], l1_shrk: true}'; do
     rm -rf runs ex
-    rule='train.sparse.wide={type: ftrl, alpha: 0.1, l1: 0.1}'
+    rule='train.sparse.wide={type: ftrl, alpha: 0.1, l1: 0.02}'
     set -- w.yaml "embedding.admission=$how" "$rule" checkpoint.every=20steps checkpoint.delta_every=4steps embedding.expiry.ttl_days=1 \
         train.threads=1
     expect 0 tnet-train -q "$@" run.name=whole train.threads=2
