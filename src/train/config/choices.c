@@ -238,8 +238,8 @@ static tn_status choose_passes(choosing *c, tn_text *said, tn_error *err)
     const bool open_batch = t->batch == TN_AUTO && !take_past(c, &c->train, "batch", "train.batch");
     const char *past = past_value(c, "train.epochs");
     const bool imported = past != NULL && strcmp(past, "0") == 0; /* said, never chosen */
-    const bool open_epochs = t->epochs == TN_AUTO &&
-                             (imported || !take_past(c, &c->train, "epochs", "train.epochs"));
+    const bool open_epochs =
+        t->epochs == TN_AUTO && (imported || !take_past(c, &c->train, "epochs", "train.epochs"));
     const bool free_stop = t->epochs == TN_AUTO && t->stop.monitor == NULL;
     uint32_t batch = t->batch;
     uint32_t passes = 0;

@@ -406,7 +406,9 @@ tn_status tn_report_swept(tn_report *r, const tn_report_sweep *swept, tn_error *
 {
     const tn_layout *layout = r->opts.plan->layout;
     tn_group_rows all = {0};
+    bool waits = false;
     for (uint32_t g = 0; g < layout->n_groups; g++) {
+        waits = waits || tn_record_of(layout, g)->waits != 0;
         tn_group_rows_sum(&all, &swept->groups[g]);
     }
     if (all.expired + all.evicted > 0) {
@@ -414,7 +416,7 @@ tn_status tn_report_swept(tn_report *r, const tn_report_sweep *swept, tn_error *
                (unsigned long long)all.expired, (unsigned long long)all.evicted,
                (unsigned long long)all.rows);
     }
-    if (all.waiting + all.admitted > 0) {
+    if (waits) {
         tn_log(TN_LOG_INFO, "keys admitted: %llu; rows that wait: %llu of %llu",
                (unsigned long long)all.admitted, (unsigned long long)all.waiting,
                (unsigned long long)all.rows);
