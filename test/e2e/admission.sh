@@ -21,6 +21,8 @@ END2
 
 newest() { echo "runs/$1/$(cut -d' ' -f1 "runs/$1/LATEST")"; }
 
+slot=embedding.cvm=false # what combine adds
+
 # exported RUN CHECKPOINT [OPTIONS]: RUN.rows, all rows with their states; *.keys: key, counts and day, and what is there
 exported() {
     run=$1
@@ -154,6 +156,18 @@ for how in '{threshold: 2, probability: 0.5}' '{threshold: 2, uses: [wide]}' '{t
     awk -F '\t' '$NF == "" {exit 1}' at_once.rows || fail "$how: a row waits where none may"
 done
 rm -rf ex
+
+# ---- counts are those of the data, by however many they are learned, and whoever is admitted when
+cut -d' ' -f2- few-*.ffm | tr ' ' '\n' | sed 's/.*-2026.*//' | awk -F: '{n[$1 ":" $2]++} END {for (k in n) print n[k]}' | sort -n >want
+for peers in 1 3; do
+    printf 'include: [few.yaml, base.yaml]\nembedding: {decay: 1, admission: {threshold: 3}}\n' >w.yaml
+    expect 0 tnet-train -q w.yaml run.name=counts-$peers --peers $peers
+    exported counts-$peers "$(newest counts-$peers)"
+    awk '{print $3}' counts-$peers.keys | sort -n | cmp - want || fail "$peers processes count otherwise than the data"
+done
+cut -d' ' -f1-5 counts-1.keys >one.counts
+cut -d' ' -f1-5 counts-3.keys | cmp - one.counts || fail "three processes count otherwise than one"
+rm -rf runs ex
 
 # ---- combinations
 waited=0
