@@ -13,7 +13,15 @@
 #include <math.h>
 #include <string.h>
 
-enum { WIDE = 1, DEEP = 4, WIDTH = WIDE + DEEP, POOL = 6000, BATCH = 500, STEPS = 60 };
+enum {
+    WIDE = 1,
+    DEEP = 4,
+    WIDTH = WIDE + DEEP,
+    POOL = 6000,
+    PLACES = 2 * POOL,
+    BATCH = 500,
+    STEPS = 60,
+};
 
 /* A model of a wide and a deep segment, of which `waits` wait. */
 typedef struct world {
@@ -164,16 +172,16 @@ static void assert_same(digest a, digest b)
  * one learns all keys, the other those alone that are admitted. */
 typedef struct reference {
     world wide, deep;
-    uint64_t seen[POOL * 2]; /* open addressing: key + 1, occurrences */
-    uint32_t show[POOL * 2];
-    bool whole[POOL * 2];
+    uint64_t seen[PLACES]; /* open addressing: key + 1, occurrences */
+    uint32_t show[PLACES];
+    bool whole[PLACES];
 } reference;
 
 static uint32_t place_of(reference *r, uint64_t key)
 {
-    uint32_t at = (uint32_t)(tn_mix(key) % (POOL * 2));
+    uint32_t at = (uint32_t)(tn_mix(key) % PLACES);
     while (r->seen[at] != 0 && r->seen[at] != key + 1) {
-        at = (at + 1) % (POOL * 2);
+        at = (at + 1) % PLACES;
     }
     r->seen[at] = key + 1;
     return at;
@@ -501,6 +509,48 @@ static void copy_filter(tn_table *from, tn_cut *cut, tn_table *to)
     tn_free(out);
 }
 
+/* Steps of two tables, of which one is never cut. */
+static void step_both(world *x, world *z, uint32_t step, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        step_on(x, NULL, step + i);
+        step_on(z, NULL, step + i);
+    }
+}
+
+/* A cut of x into y, read while x learns the three steps from `step` on. */
+static void cut_while_learning(world *x, world *y, world *z, uint32_t step, bool delta)
+{
+    enum { APART = TN_PARTITIONS / 3 };
+    tn_cut *cut = NULL;
+    digest d = {.copy = y->t};
+    assert_int_equal(tn_cut_open(&cut, x->t, delta, NULL), TN_OK);
+    for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
+        step_both(x, z, step + p / APART, p % APART == 10); /* between two walks */
+        assert_int_equal(tn_cut_walk(cut, p, add_row, &d, NULL), TN_OK);
+    }
+    copy_filter(x->t, cut, y->t);
+    tn_cut_close(cut);
+}
+
+/* What was read of a cut goes on as the table that was never cut. */
+static void goes_on_alike(const world *y, const world *z, uint32_t kind, uint32_t step)
+{
+    world again = begin("adagrad", kind == 1 ? 2 : 3, admission_of(kind));
+    digest copied = {.copy = again.t};
+    size_t bytes = 0;
+    for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
+        assert_int_equal(tn_table_walk(y->t, p, add_row, &copied, NULL), TN_OK);
+        const uint8_t *counts = tn_table_filter(y->t, p, &bytes);
+        assert_true(counts == NULL || tn_table_set_filter(again.t, p, counts, NULL) == TN_OK);
+    }
+    for (uint32_t i = 0; i < 3; i++) {
+        step_on(&again, NULL, step + i);
+    }
+    assert_same(digest_of(again.t), digest_of(z->t));
+    end(&again);
+}
+
 /* A base and a delta after every few steps, each read while training goes on. */
 static void base_and_deltas_make_the_full_table(void **state)
 {
@@ -512,42 +562,12 @@ static void base_and_deltas_make_the_full_table(void **state)
         world z = begin("adagrad", waits, admission_of(kind)); /* never cut */
         assert_int_equal(tn_table_track(x.t, NULL), TN_OK);
         for (uint32_t step = 0; step < STEPS; step += 6) {
-            tn_cut *cut = NULL;
-            digest d = {.copy = y.t};
-            for (uint32_t i = 0; i < 3; i++) {
-                step_on(&x, NULL, step + i);
-                step_on(&z, NULL, step + i);
-            }
+            step_both(&x, &z, step, 3);
             const digest full = digest_of(x.t);
             assert_same(full, digest_of(z.t));
-            assert_int_equal(tn_cut_open(&cut, x.t, step > 0, NULL), TN_OK);
-            for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
-                if (p % (TN_PARTITIONS / 3) == 10) { /* between two walks */
-                    const uint32_t next = step + 3 + p / (TN_PARTITIONS / 3);
-                    step_on(&x, NULL, next);
-                    step_on(&z, NULL, next);
-                }
-                assert_int_equal(tn_cut_walk(cut, p, add_row, &d, NULL), TN_OK);
-            }
-            copy_filter(x.t, cut, y.t);
-            tn_cut_close(cut);
+            cut_while_learning(&x, &y, &z, step + 3, step > 0);
             assert_same(full, digest_of(y.t));
-            if (step % 12 == 0) { /* goes on alike from what was read */
-                world again = begin("adagrad", waits, admission_of(kind));
-                digest copied = {.copy = again.t};
-                size_t bytes = 0;
-                for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
-                    assert_int_equal(tn_table_walk(y.t, p, add_row, &copied, NULL), TN_OK);
-                    const uint8_t *counts = tn_table_filter(y.t, p, &bytes);
-                    assert_true(counts == NULL ||
-                                tn_table_set_filter(again.t, p, counts, NULL) == TN_OK);
-                }
-                for (uint32_t i = 3; i < 6; i++) {
-                    step_on(&again, NULL, step + i);
-                }
-                assert_same(digest_of(again.t), digest_of(z.t));
-                end(&again);
-            }
+            goes_on_alike(&y, &z, kind, step + 3);
         }
         assert_int_equal(tn_table_aside(x.t), 0);
         end(&x);
@@ -788,10 +808,10 @@ static void a_full_filter_ages_at_the_sweep(void **state)
         assert_int_equal(filter_crc(x.t, cut), before);
         assert_true((filter_crc(x.t, NULL) == before) == (aged == tn_table_aged(x.t)));
         tn_cut_close(cut);
-        assert_true(rows.rows < DAY_KEYS / 10 * (day + 1)); /* nobody came twice */
+        assert_true(rows.rows < (day + 1UL) * DAY_KEYS / 10); /* nobody came twice */
         assert_true(day > 0 || tn_table_aged(x.t) == 0);
     }
-    assert_true(tn_table_aged(x.t) > 5 * TN_PARTITIONS);
+    assert_true(tn_table_aged(x.t) > 5UL * TN_PARTITIONS);
     end(&x);
 }
 

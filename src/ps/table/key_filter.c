@@ -14,11 +14,11 @@ enum { HASHES_MAX = 16, LINE_BITS = 8 * TN_KEY_FILTER_LINE };
  * the number of keys of a line is Poisson's, and a line is a Bloom filter of `counters` places. */
 static double error_of(double keys, double counters, uint32_t hashes)
 {
-    const double most = keys + 10 * sqrt(keys) + 10;
+    const uint32_t most = (uint32_t)(keys + 10 * sqrt(keys) + 10);
     double chance = exp(-keys); /* of a line with n keys */
     double error = 0;
-    for (double n = 0; n <= most; n++) {
-        error += chance * pow(1 - pow(1 - 1 / counters, hashes * n), hashes);
+    for (uint32_t n = 0; n <= most; n++) {
+        error += chance * pow(1 - pow(1 - 1 / counters, (double)hashes * n), hashes);
         chance *= keys / (n + 1);
     }
     return error;
@@ -130,7 +130,8 @@ bool tn_key_filter_is_overfull(const tn_key_filter *f, const uint8_t *at)
     for (size_t i = 0; i < bytes; i++) {
         sum += above[at[i]];
     }
-    return (double)sum > f->full * (double)bytes * (8 / f->bits);
+    const size_t counters = 8 * bytes / f->bits;
+    return (double)sum > f->full * (double)counters;
 }
 
 void tn_key_filter_age(const tn_key_filter *f, uint8_t *at)

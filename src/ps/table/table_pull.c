@@ -337,7 +337,7 @@ static void pull_tile(void *arg, uint32_t tile)
 static void wait_for_room(tn_table *t, const tn_keyset *keys)
 {
     if ((t->exact || t->admits) && tn_changed_rows_watched(&t->changes)) {
-        tn_changed_rows_wait(&t->changes, 2 * keys->n * tn_longest_row(t));
+        tn_changed_rows_wait(&t->changes, UINT64_C(2) * keys->n * tn_longest_row(t));
     }
 }
 

@@ -232,14 +232,20 @@ static double steps_of(const choosing *c, uint32_t batch)
     return ceil(c->rows / ((double)batch * (joint ? cluster->size : 1)));
 }
 
+/* Passes that the checkpoint's run has chosen. An import that trained nothing said 0, which is not
+ * for those that go on. */
+static bool take_past_epochs(choosing *c)
+{
+    const char *past = past_value(c, "train.epochs");
+    const bool imported = past != NULL && strcmp(past, "0") == 0;
+    return !imported && take_past(c, &c->train, "epochs", "train.epochs");
+}
+
 static tn_status choose_passes(choosing *c, tn_text *said, tn_error *err)
 {
     tn_train_opts *t = &c->run->train;
     const bool open_batch = t->batch == TN_AUTO && !take_past(c, &c->train, "batch", "train.batch");
-    const char *past = past_value(c, "train.epochs");
-    const bool imported = past != NULL && strcmp(past, "0") == 0; /* said, never chosen */
-    const bool open_epochs =
-        t->epochs == TN_AUTO && (imported || !take_past(c, &c->train, "epochs", "train.epochs"));
+    const bool open_epochs = t->epochs == TN_AUTO && !take_past_epochs(c);
     const bool free_stop = t->epochs == TN_AUTO && t->stop.monitor == NULL;
     uint32_t batch = t->batch;
     uint32_t passes = 0;

@@ -23,10 +23,10 @@ static bool says(const tn_tree *tree, const char *key)
 tn_group_admission tn_admission_of(const tn_run *run, const tn_slot_opts *slot, const tn_binder *b)
 {
     const tn_admission_opts *all = &run->embedding.admission;
-    const tn_tree *tree = slot != NULL ? slot->admission : NULL;
-    if (tn_tree_is_null(tree)) {
+    if (slot == NULL || tn_tree_is_null(slot->admission)) {
         return (tn_group_admission){.opts = all, .at = &of_all};
     }
+    const tn_tree *tree = slot->admission;
     tn_admission_opts *own = TN_NEW(b->arena, tn_admission_opts);
     tn_fields_bind(b, tn_admission_fields, tree, own);
     own->threshold = says(tree, "threshold") ? own->threshold : all->threshold;
