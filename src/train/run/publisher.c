@@ -251,7 +251,6 @@ static tn_status look(const tn_publisher *p, uint64_t ordinal, tn_manifest_expor
                       tn_error *err)
 {
     char path[TN_PATH_SIZE];
-    char id[TN_MODEL_ID_TEXT];
     tn_manifest m = {0};
     *out = (tn_manifest_export){.due = false};
     *there = false;
@@ -260,6 +259,7 @@ static tn_status look(const tn_publisher *p, uint64_t ordinal, tn_manifest_expor
     tn_status status = tn_ckpt_read_manifest(path, arena, &m, err);
     tn_arena_free(arena);
     if (status == TN_OK && m.export.due) {
+        char id[TN_MODEL_ID_TEXT];
         status = tn_ckpt_model_id(path, id, err);
         if (status == TN_OK) {
             *out = m.export;
