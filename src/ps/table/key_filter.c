@@ -5,6 +5,7 @@
 #include "base/math/key.h"
 
 #include <math.h>
+#include <string.h>
 
 #define MORE 1.1 /* keys than it was made for, before it ages */
 
@@ -119,19 +120,19 @@ void tn_key_filter_add(const tn_key_filter *f, uint8_t *at, uint64_t key, uint32
 bool tn_key_filter_is_overfull(const tn_key_filter *f, const uint8_t *at)
 {
     const size_t bytes = tn_key_filter_bytes(f);
-    const uint32_t most = (1U << f->bits) - 1;
-    uint8_t above[256] = {0}; /* how many counters of a byte are above 0 */
-    uint64_t sum = 0;
-    for (uint32_t byte = 0; byte < 256; byte++) {
-        for (uint32_t shift = 0; shift < 8; shift += f->bits) {
-            above[byte] = (uint8_t)(above[byte] + ((byte >> shift & most) > 0));
+    const uint64_t ones =
+        UINT64_MAX / ((UINT64_C(1) << f->bits) - 1); /* the lowest of each counter */
+    uint64_t above = 0;
+    for (size_t i = 0; i < bytes; i += sizeof(uint64_t)) {
+        uint64_t word;
+        memcpy(&word, at + i, sizeof word);
+        for (uint32_t shift = f->bits / 2; shift > 0; shift /= 2) {
+            word |= word >> shift;
         }
-    }
-    for (size_t i = 0; i < bytes; i++) {
-        sum += above[at[i]];
+        above += (uint64_t)__builtin_popcountll(word & ones);
     }
     const size_t counters = 8 * bytes / f->bits;
-    return (double)sum > f->full * (double)counters;
+    return (double)above > f->full * (double)counters;
 }
 
 void tn_key_filter_age(const tn_key_filter *f, uint8_t *at)

@@ -111,14 +111,21 @@ static void move_row(const tn_table *t, const tn_row *from, tn_row *to)
     tn_row_set_last(t, to, t->n_steps);
 }
 
-static tn_status make_whole(tn_table *t, uint64_t key, uint16_t group, tn_error *err)
+/* A row that was made whole, and the one that took its place among those that wait, if another did.
+ */
+typedef struct moved_rows {
+    tn_row *whole, *from, *to;
+} moved_rows;
+
+static tn_status make_whole(tn_table *t, uint64_t key, uint16_t group, moved_rows *out,
+                            tn_error *err)
 {
     const uint32_t partition = tn_partition_of(key, TN_PARTITIONS);
     const bool watched = tn_changed_rows_watched(&t->changes);
     tn_shelf *waiting = tn_waiting_shelf_of(t, key, group);
     uint32_t number = 0;
     tn_row *whole = NULL;
-    const tn_row *row = tn_shelf_find(waiting, key, group, &number);
+    tn_row *row = tn_shelf_find(waiting, key, group, &number);
     TN_ASSERT(row != NULL);
     TN_TRY(tn_shelf_put(tn_shelf_of(t, key, group), &t->pages, key, group, &whole, err));
     tn_new_rows_fill(t, tn_plan_of(t, group), group, &key, &whole, 1);
@@ -126,7 +133,9 @@ static tn_status make_whole(tn_table *t, uint64_t key, uint16_t group, tn_error 
     if (watched) {
         tn_changed_rows_note(&t->changes, key, whole, tn_plan_of(t, group)->stride, true);
     }
+    tn_row *last = tn_slab_at(&waiting->slab, waiting->slab.n_rows - 1);
     tn_row_remove(t, partition, waiting, number);
+    *out = (moved_rows){.whole = whole, .from = last, .to = row};
     if (watched && number < waiting->slab.n_rows) {
         tn_changed_rows_moved(&t->changes, partition, tn_slab_at(&waiting->slab, number),
                               waiting->slab.stride);
@@ -136,8 +145,8 @@ static tn_status make_whole(tn_table *t, uint64_t key, uint16_t group, tn_error 
     return TN_OK;
 }
 
-tn_status tn_rows_admit(tn_table *t, const tn_keyset *keys, tn_range run, tn_row *const *row,
-                        bool *moved, tn_error *err)
+tn_status tn_rows_admit(tn_table *t, const tn_keyset *keys, tn_range run, tn_row **row,
+                        tn_error *err)
 {
     uint32_t whole[TN_LOOK_KEYS];
     uint32_t n = 0;
@@ -155,9 +164,13 @@ tn_status tn_rows_admit(tn_table *t, const tn_keyset *keys, tn_range run, tn_row
         }
     }
     for (uint32_t i = 0; i < n; i++) {
-        TN_TRY(make_whole(t, keys->key[whole[i]], keys->group[whole[i]], err));
+        moved_rows moved;
+        TN_TRY(make_whole(t, keys->key[whole[i]], keys->group[whole[i]], &moved, err));
+        for (uint32_t k = 0; k < run.to - run.from; k++) {
+            row[k] = row[k] == moved.from ? moved.to : row[k];
+        }
+        row[whole[i] - run.from] = moved.whole;
     }
-    *moved = n > 0;
     return TN_OK;
 }
 

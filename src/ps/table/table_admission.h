@@ -17,9 +17,9 @@ typedef enum tn_row_form { TN_FORM_NONE, TN_FORM_WAITS, TN_FORM_WHOLE } tn_row_f
 tn_row_form tn_form_of_new(const tn_table *t, uint64_t key, uint32_t group);
 
 /* Rows of a run that wait become whole where they may in this step, before new ones are created.
- * Others may move then: *moved says so, and all are to be looked up again. The locks are held. */
-tn_status tn_rows_admit(tn_table *t, const tn_keyset *keys, tn_range run, tn_row *const *row,
-                        bool *moved, tn_error *err) TN_MUST_USE;
+ * All of row[] are where they are then. The locks are held. */
+tn_status tn_rows_admit(tn_table *t, const tn_keyset *keys, tn_range run, tn_row **row,
+                        tn_error *err) TN_MUST_USE;
 
 /* Whether the segments of a row that wait read as zeros and are not trained, though it has them. */
 bool tn_row_is_shrunk(const tn_table *t, const tn_row *row);

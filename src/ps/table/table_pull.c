@@ -257,15 +257,10 @@ static tn_status create_rows(tn_table_job *job, uint32_t tile, tn_range run, tn_
 /* Rows of keys that have waited for long enough become whole. */
 static tn_status admit_rows(tn_table_job *job, tn_range run, tn_row **row, tn_error *err)
 {
-    bool moved = false;
     if (job->t->exact) {
         tn_rows_catch_up(job->t, job->keys, run, row, 0);
     }
-    TN_TRY(tn_rows_admit(job->t, job->keys, run, row, &moved, err));
-    if (moved) {
-        tn_look_up(job->t, job->keys, run, false, row);
-    }
-    return TN_OK;
+    return tn_rows_admit(job->t, job->keys, run, row, err);
 }
 
 static tn_status pull_run(tn_table_job *job, uint32_t tile, tn_range run, tn_error *err)
