@@ -1,5 +1,6 @@
 /* kit.c - see kit.h. */
 #include "kit.h"
+#include "base/math/crc32c.h"
 #include "config/diag.h"
 #include "config/field.h"
 #include "config/tree.h"
@@ -206,4 +207,43 @@ bool kit_row_of(tn_table *t, uint64_t key, kit_row *out)
 tn_push kit_push(uint64_t step)
 {
     return (tn_push){.step = step, .weight_sum = 1, .lr_factor = 1, .day = 1};
+}
+
+tn_status kit_add_row(void *arg, const tn_row_view *row, tn_error *err)
+{
+    kit_digest *d = arg;
+    if (row->removed) {
+        tn_refill r;
+        d->removed++;
+        assert_int_equal(row->n_floats, 0);
+        tn_refill_begin(&r, d->copy, tn_partition_of(row->key, TN_PARTITIONS));
+        tn_status status = tn_refill_remove(&r, row->key, row->group, err);
+        tn_refill_end(&r);
+        return status;
+    }
+    const uint64_t words[4] = {row->key, row->group, row->present, row->last_seen};
+    const double counts[2] = {row->show, row->click};
+    d->crc = tn_crc32c(d->crc, words, sizeof words);
+    d->crc = tn_crc32c(d->crc, counts, sizeof counts);
+    d->crc = tn_crc32c(d->crc, row->data, row->n_floats * sizeof *row->data);
+    d->rows++;
+    d->waiting += (row->present & 2) == 0;
+    return d->copy != NULL ? tn_table_restore(d->copy, row, err) : TN_OK;
+}
+
+kit_digest kit_digest_of(tn_table *t)
+{
+    kit_digest d = {0};
+    for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
+        assert_int_equal(tn_table_walk(t, p, kit_add_row, &d, NULL), TN_OK);
+    }
+    assert_int_equal(d.rows, tn_table_rows(t));
+    return d;
+}
+
+void kit_same_rows(kit_digest a, kit_digest b)
+{
+    assert_int_equal(a.rows, b.rows);
+    assert_int_equal(a.waiting, b.waiting);
+    assert_int_equal(a.crc, b.crc);
 }

@@ -62,6 +62,19 @@ typedef struct kit_row {
 } kit_row;
 bool kit_row_of(tn_table *t, uint64_t key, kit_row *out);
 
+/* All rows as one number; removed: of a delta; waiting: rows without their
+ * last segment, where there are two. */
+typedef struct kit_digest {
+    uint32_t crc;
+    uint64_t rows, removed, waiting;
+    tn_table *copy; /* NULL, or where rows are put and removed */
+} kit_digest;
+
+/* A tn_row_visit with a kit_digest. */
+tn_status kit_add_row(void *arg, const tn_row_view *row, tn_error *err);
+kit_digest kit_digest_of(tn_table *t);
+void kit_same_rows(kit_digest a, kit_digest b);
+
 /* A push of step `step` with W 1 and factor 1. */
 tn_push kit_push(uint64_t step);
 

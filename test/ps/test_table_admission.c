@@ -121,51 +121,6 @@ static void step_on(world *x, tn_team *team, uint32_t step)
     learn(x, team, step, k, TN_NEW_ARRAY(x->arena, float, k->n_floats + 1));
 }
 
-/* ---- all rows as one number ---- */
-
-typedef struct digest {
-    uint32_t crc;
-    uint64_t rows, waiting;
-    tn_table *copy; /* NULL, or where rows are put and removed */
-} digest;
-
-static tn_status add_row(void *arg, const tn_row_view *row, tn_error *err)
-{
-    digest *d = arg;
-    if (row->removed) {
-        tn_refill r;
-        tn_refill_begin(&r, d->copy, tn_partition_of(row->key, TN_PARTITIONS));
-        tn_status status = tn_refill_remove(&r, row->key, row->group, err);
-        tn_refill_end(&r);
-        return status;
-    }
-    const uint64_t words[4] = {row->key, row->group, row->present, row->last_seen};
-    const double counts[2] = {row->show, row->click};
-    d->crc = tn_crc32c(d->crc, words, sizeof words);
-    d->crc = tn_crc32c(d->crc, counts, sizeof counts);
-    d->crc = tn_crc32c(d->crc, row->data, row->n_floats * sizeof *row->data);
-    d->rows++;
-    d->waiting += row->present != 3;
-    return d->copy != NULL ? tn_table_restore(d->copy, row, err) : TN_OK;
-}
-
-static digest digest_of(tn_table *t)
-{
-    digest d = {0};
-    for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
-        assert_int_equal(tn_table_walk(t, p, add_row, &d, NULL), TN_OK);
-    }
-    assert_int_equal(d.rows, tn_table_rows(t));
-    return d;
-}
-
-static void assert_same(digest a, digest b)
-{
-    assert_int_equal(a.rows, b.rows);
-    assert_int_equal(a.waiting, b.waiting);
-    assert_int_equal(a.crc, b.crc);
-}
-
 /* ---- beside tables without admission ---- */
 
 /* A reference: the occurrences of each key in earlier steps, and two tables whose keys never wait:
@@ -523,11 +478,11 @@ static void cut_while_learning(world *x, world *y, world *z, uint32_t step, bool
 {
     enum { APART = TN_PARTITIONS / 3 };
     tn_cut *cut = NULL;
-    digest d = {.copy = y->t};
+    kit_digest d = {.copy = y->t};
     assert_int_equal(tn_cut_open(&cut, x->t, delta, NULL), TN_OK);
     for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
         step_both(x, z, step + p / APART, p % APART == 10); /* between two walks */
-        assert_int_equal(tn_cut_walk(cut, p, add_row, &d, NULL), TN_OK);
+        assert_int_equal(tn_cut_walk(cut, p, kit_add_row, &d, NULL), TN_OK);
     }
     copy_filter(x->t, cut, y->t);
     tn_cut_close(cut);
@@ -537,17 +492,17 @@ static void cut_while_learning(world *x, world *y, world *z, uint32_t step, bool
 static void goes_on_alike(const world *y, const world *z, uint32_t kind, uint32_t step)
 {
     world again = begin("adagrad", kind == 1 ? 2 : 3, admission_of(kind));
-    digest copied = {.copy = again.t};
+    kit_digest copied = {.copy = again.t};
     size_t bytes = 0;
     for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
-        assert_int_equal(tn_table_walk(y->t, p, add_row, &copied, NULL), TN_OK);
+        assert_int_equal(tn_table_walk(y->t, p, kit_add_row, &copied, NULL), TN_OK);
         const uint8_t *counts = tn_table_filter(y->t, p, &bytes);
         assert_true(counts == NULL || tn_table_set_filter(again.t, p, counts, NULL) == TN_OK);
     }
     for (uint32_t i = 0; i < 3; i++) {
         step_on(&again, NULL, step + i);
     }
-    assert_same(digest_of(again.t), digest_of(z->t));
+    kit_same_rows(kit_digest_of(again.t), kit_digest_of(z->t));
     end(&again);
 }
 
@@ -563,10 +518,10 @@ static void base_and_deltas_make_the_full_table(void **state)
         assert_int_equal(tn_table_track(x.t, NULL), TN_OK);
         for (uint32_t step = 0; step < STEPS; step += 6) {
             step_both(&x, &z, step, 3);
-            const digest full = digest_of(x.t);
-            assert_same(full, digest_of(z.t));
+            const kit_digest full = kit_digest_of(x.t);
+            kit_same_rows(full, kit_digest_of(z.t));
             cut_while_learning(&x, &y, &z, step + 3, step > 0);
-            assert_same(full, digest_of(y.t));
+            kit_same_rows(full, kit_digest_of(y.t));
             goes_on_alike(&y, &z, kind, step + 3);
         }
         assert_int_equal(tn_table_aside(x.t), 0);
@@ -580,7 +535,7 @@ static void any_number_of_threads_admits_the_same_keys(void **state)
 {
     (void)state;
     for (uint32_t kind = 0; kind < 3; kind++) {
-        digest one = {0};
+        kit_digest one = {0};
         for (uint32_t threads = 1; threads <= 4; threads *= 2) {
             tn_team *team = NULL;
             world x = begin("adagrad", kind == 1 ? 2 : 3, admission_of(kind));
@@ -589,8 +544,8 @@ static void any_number_of_threads_admits_the_same_keys(void **state)
                 step_on(&x, team, step);
             }
             tn_team_close(team);
-            one = threads == 1 ? digest_of(x.t) : one;
-            assert_same(one, digest_of(x.t));
+            one = threads == 1 ? kit_digest_of(x.t) : one;
+            kit_same_rows(one, kit_digest_of(x.t));
             end(&x);
         }
     }
@@ -612,20 +567,20 @@ static void sweeps_find_rows_that_wait(void **state)
     for (uint32_t step = 0; step < STEPS; step++) {
         tn_group_rows rows = {0};
         tn_cut *cut = NULL;
-        digest d = {.copy = y.t};
+        kit_digest d = {.copy = y.t};
         step_on(&x, NULL, step);
         assert_int_equal(tn_table_sweep(x.t, NULL, step / 8, &rows, NULL), TN_OK);
         expired += rows.expired;
         assert_int_equal(rows.rows, tn_table_rows(x.t));
         assert_int_equal(tn_cut_open(&cut, x.t, step > 0, NULL), TN_OK);
         for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
-            assert_int_equal(tn_cut_walk(cut, p, add_row, &d, NULL), TN_OK);
+            assert_int_equal(tn_cut_walk(cut, p, kit_add_row, &d, NULL), TN_OK);
         }
         tn_cut_close(cut);
-        assert_same(digest_of(x.t), digest_of(y.t));
+        kit_same_rows(kit_digest_of(x.t), kit_digest_of(y.t));
     }
     assert_true(expired > 1000);
-    assert_true(digest_of(x.t).waiting > 100);
+    assert_true(kit_digest_of(x.t).waiting > 100);
     end(&x);
     end(&y);
 }
@@ -652,10 +607,10 @@ static void a_cut_behind_a_sweep_takes_no_row_for_another(void **state)
         const tn_push push = kit_push(step);
         if (step % 3 == 1) {
             tn_cut *cut = NULL;
-            digest d = {.copy = y.t};
+            kit_digest d = {.copy = y.t};
             assert_int_equal(tn_cut_open(&cut, x.t, false, NULL), TN_OK);
             for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
-                assert_int_equal(tn_cut_walk(cut, p, add_row, &d, NULL), TN_OK);
+                assert_int_equal(tn_cut_walk(cut, p, kit_add_row, &d, NULL), TN_OK);
             }
             tn_cut_close(cut);
         }
@@ -667,13 +622,13 @@ static void a_cut_behind_a_sweep_takes_no_row_for_another(void **state)
         }
     }
     tn_cut *cut = NULL;
-    digest d = {.copy = y.t};
+    kit_digest d = {.copy = y.t};
     assert_int_equal(tn_cut_open(&cut, x.t, true, NULL), TN_OK);
     for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
-        assert_int_equal(tn_cut_walk(cut, p, add_row, &d, NULL), TN_OK);
+        assert_int_equal(tn_cut_walk(cut, p, kit_add_row, &d, NULL), TN_OK);
     }
     tn_cut_close(cut);
-    assert_same(digest_of(x.t), digest_of(y.t));
+    kit_same_rows(kit_digest_of(x.t), kit_digest_of(y.t));
     end(&x);
     end(&y);
 }
@@ -688,14 +643,14 @@ static void rows_of_another_admission_take_the_form_that_fits(void **state)
         for (uint32_t to = 0; to < 3; to++) {
             world x = begin("adagrad", waits[from], admission_of(0));
             world y = begin("adagrad", waits[to], admission_of(0));
-            digest d = {.copy = y.t};
+            kit_digest d = {.copy = y.t};
             for (uint32_t step = 0; step < 10; step++) {
                 step_on(&x, NULL, step);
             }
             for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
-                assert_int_equal(tn_table_walk(x.t, p, add_row, &d, NULL), TN_OK);
+                assert_int_equal(tn_table_walk(x.t, p, kit_add_row, &d, NULL), TN_OK);
             }
-            const digest copied = digest_of(y.t);
+            const kit_digest copied = kit_digest_of(y.t);
             assert_int_equal(copied.rows, d.rows);
             const bool keeps = waits[from] == 3 ? waits[to] != 0 : waits[to] == 2;
             assert_int_equal(copied.waiting, keeps ? d.waiting : 0);

@@ -3,7 +3,6 @@
 #include "ps/table/lifecycle.h"
 
 #include "base/core/alloc.h"
-#include "base/math/crc32c.h"
 #include "base/math/key.h"
 #include "base/math/rng.h"
 #include "base/thread/team.h"
@@ -87,51 +86,6 @@ static bool has_row(onetable *f, uint32_t number)
 {
     kit_row row;
     return kit_row_of(f->t, many_keys(f, number + 1, SALT)[number], &row);
-}
-
-/* ---- all rows as one number ---- */
-
-typedef struct digest {
-    uint32_t crc;
-    uint64_t rows, removed;
-    tn_table *copy; /* NULL, or where rows are put and removed */
-} digest;
-
-static tn_status add_row(void *arg, const tn_row_view *row, tn_error *err)
-{
-    digest *d = arg;
-    if (row->removed) {
-        tn_refill r;
-        d->removed++;
-        assert_int_equal(row->n_floats, 0);
-        tn_refill_begin(&r, d->copy, tn_partition_of(row->key, TN_PARTITIONS));
-        tn_status status = tn_refill_remove(&r, row->key, row->group, err);
-        tn_refill_end(&r);
-        return status;
-    }
-    uint64_t words[4] = {row->key, row->group, row->present, row->last_seen};
-    double counts[2] = {row->show, row->click};
-    d->crc = tn_crc32c(d->crc, words, sizeof words);
-    d->crc = tn_crc32c(d->crc, counts, sizeof counts);
-    d->crc = tn_crc32c(d->crc, row->data, row->n_floats * sizeof *row->data);
-    d->rows++;
-    return d->copy != NULL ? tn_table_restore(d->copy, row, err) : TN_OK;
-}
-
-static digest digest_of(tn_table *t)
-{
-    digest d = {0};
-    for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
-        assert_int_equal(tn_table_walk(t, p, add_row, &d, NULL), TN_OK);
-    }
-    assert_int_equal(d.rows, tn_table_rows(t));
-    return d;
-}
-
-static void assert_same(digest a, digest b)
-{
-    assert_int_equal(a.rows, b.rows);
-    assert_int_equal(a.crc, b.crc);
 }
 
 /* ---- counts ---- */
@@ -265,7 +219,7 @@ static void a_sweep_removes_exactly_those_that_have_expired(void **state)
     (void)state;
     tn_lifecycle life = none;
     life.ttl_days = 7;
-    digest first = {0};
+    kit_digest first = {0};
     for (uint32_t threads = 1; threads <= 4; threads *= 2) {
         tn_team *team = NULL;
         assert_int_equal(tn_team_open(&team, threads, NULL), TN_OK);
@@ -278,9 +232,9 @@ static void a_sweep_removes_exactly_those_that_have_expired(void **state)
         assert_int_equal(swept.expired, 600 * 13); /* last seen on days 0 .. 12 */
         assert_false(has_row(&f, 600 * 13 - 1));
         assert_true(has_row(&f, 600 * 13));
-        const digest now = digest_of(f.t);
+        const kit_digest now = kit_digest_of(f.t);
         first = threads == 1 ? now : first;
-        assert_same(first, now);
+        kit_same_rows(first, now);
         onetable_end(&f);
         tn_team_close(team);
     }
@@ -406,7 +360,7 @@ static void who_leaves_depends_on_the_rows_alone(void **state)
 {
     (void)state;
     const tn_range all = {0, TN_PARTITIONS};
-    digest first = {0};
+    kit_digest first = {0};
     for (uint32_t i = 0; i < 4; i++) {
         tn_team *team = NULL;
         assert_int_equal(tn_team_open(&team, i < 3 ? UINT32_C(1) << i : 2, NULL), TN_OK);
@@ -418,9 +372,9 @@ static void who_leaves_depends_on_the_rows_alone(void **state)
         if (i == 3) { /* all rows into a new table, which knows nothing of those that left */
             onetable g = begin(&none);
             assert_true(tn_table_evict_beyond(g.t, 4 << 20, all));
-            digest d = {.copy = g.t};
+            kit_digest d = {.copy = g.t};
             for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
-                assert_int_equal(tn_table_walk(f.t, p, add_row, &d, NULL), TN_OK);
+                assert_int_equal(tn_table_walk(f.t, p, kit_add_row, &d, NULL), TN_OK);
             }
             onetable_end(&f);
             f = g;
@@ -428,9 +382,9 @@ static void who_leaves_depends_on_the_rows_alone(void **state)
         for (uint32_t day = 12; day < 24; day++) {
             drift(&f, team, day, 10000);
         }
-        const digest now = digest_of(f.t);
+        const kit_digest now = kit_digest_of(f.t);
         first = i == 0 ? now : first;
-        assert_same(first, now);
+        kit_same_rows(first, now);
         onetable_end(&f);
         tn_team_close(team);
     }
@@ -571,10 +525,10 @@ static tn_cut *open_cut(tn_table *t, bool delta)
     return cut;
 }
 
-static void walk(tn_cut *cut, uint32_t from, uint32_t to, digest *d)
+static void walk(tn_cut *cut, uint32_t from, uint32_t to, kit_digest *d)
 {
     for (uint32_t p = from; p < to; p++) {
-        assert_int_equal(tn_cut_walk(cut, p, add_row, d, NULL), TN_OK);
+        assert_int_equal(tn_cut_walk(cut, p, kit_add_row, d, NULL), TN_OK);
     }
 }
 
@@ -624,8 +578,8 @@ static void a_full_cut_and_deltas_with_removed_rows_are_the_table(void **state)
         for (uint32_t n = 0; n < 12; n++) {
             do_something(&f, x, 4 * n);
             const bool full = n % 6 == 0;
-            const digest now = digest_of(f.t);
-            digest cut = {.copy = copy.t};
+            const kit_digest now = kit_digest_of(f.t);
+            kit_digest cut = {.copy = copy.t};
             if (full) {
                 tn_table_clear(copy.t);
             }
@@ -636,7 +590,7 @@ static void a_full_cut_and_deltas_with_removed_rows_are_the_table(void **state)
             do_something(&f, x, 4 * n + 2);
             walk(c, TN_PARTITIONS / 2, TN_PARTITIONS, &cut);
             tn_cut_close(c);
-            const digest got = digest_of(copy.t);
+            const kit_digest got = kit_digest_of(copy.t);
             if (got.crc != now.crc || got.rows != now.rows) {
                 fail_msg("%s: cut %u", x->what, n);
             }
@@ -659,7 +613,7 @@ static void a_row_that_came_back_is_not_removed(void **state)
     onetable copy = begin(&none);
     assert_int_equal(tn_table_track(f.t, NULL), TN_OK);
     learn(&f, (lesson){.n = 300, .day = 1, .show = 1});
-    digest cut = {.copy = copy.t};
+    kit_digest cut = {.copy = copy.t};
     tn_cut *c = open_cut(f.t, false);
     walk(c, 0, TN_PARTITIONS, &cut);
     tn_cut_close(c);
@@ -667,14 +621,14 @@ static void a_row_that_came_back_is_not_removed(void **state)
         assert_int_equal(sweep(&f, 10 + 10 * i).expired, i == 0 ? 300 : 100);
         learn(&f, (lesson){.n = 100, .day = 11 + 10 * i, .show = 1});
     }
-    const digest now = digest_of(f.t);
-    cut = (digest){.copy = copy.t};
+    const kit_digest now = kit_digest_of(f.t);
+    cut = (kit_digest){.copy = copy.t};
     c = open_cut(f.t, true);
     walk(c, 0, TN_PARTITIONS, &cut);
     tn_cut_close(c);
     assert_int_equal(cut.rows, 100);
     assert_int_equal(cut.removed, 200);
-    assert_same(now, digest_of(copy.t));
+    kit_same_rows(now, kit_digest_of(copy.t));
     onetable_end(&copy);
     onetable_end(&f);
 }
