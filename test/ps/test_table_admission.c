@@ -331,6 +331,92 @@ static void rows_that_wait_are_small(void **state)
     end(&x);
 }
 
+/* Of what the table took from the system, also what it gave back and nobody uses. */
+static uint64_t bytes_held(tn_table *t)
+{
+    uint64_t bytes = tn_table_bytes(t);
+    for (uint32_t i = 0; i < TN_PAGE_SIZES_MAX; i++) {
+        const tn_page_spare *spare = &t->pages.spare[i];
+        const void *piece = spare->first;
+        for (; piece != NULL; memcpy(&piece, piece, sizeof piece)) {
+            bytes += spare->size;
+        }
+    }
+    return bytes;
+}
+
+/* So many keys from `from` on, each shown `show` times. */
+static void show_keys(world *x, uint32_t step, uint32_t from, uint32_t n, uint32_t show)
+{
+    tn_arena *arena = tn_arena_new(1 << 20);
+    uint64_t *key = TN_NEW_ARRAY(arena, uint64_t, n);
+    for (uint32_t i = 0; i < n; i++) {
+        key[i] = tn_mix(from + i);
+    }
+    kit_keys *k = kit_keys_new(arena, &x->m->layout, key, NULL, n);
+    float *rows = TN_NEW_ARRAY(arena, float, k->n_floats + 1);
+    const tn_push push = kit_push(step);
+    for (uint32_t i = 0; i < n; i++) {
+        k->show[i] = show;
+    }
+    tn_table_set_step(x->t, step);
+    assert_int_equal(tn_table_pull(x->t, NULL, &k->set, rows, NULL), TN_OK);
+    tn_table_push(x->t, NULL, &k->set, rows, &push, 1);
+    tn_arena_free(arena);
+}
+
+/* First all keys wait, and fill the table. Then others, shown more often, become whole one after
+ * the other, until nothing is left that scores as little as a key which is new; and still new keys
+ * become whole. */
+static void a_full_table_has_room_for_rows_of_both_kinds(void **state)
+{
+    (void)state;
+    enum { N = 5000, TURNS = 200, LIMIT = 24 << 20 };
+    world x = begin("adam", 3, (tn_admission){.threshold = 2, .probability = 1});
+    assert_true(tn_table_evict_beyond(x.t, LIMIT, (tn_range){0, TN_PARTITIONS}));
+    uint32_t step = 0;
+    for (uint32_t i = 0; i < TURNS; i++) {
+        show_keys(&x, step++, N * i, N, 1);
+    }
+    tn_group_rows rows = {0};
+    assert_int_equal(tn_table_sweep(x.t, NULL, 0, &rows, NULL), TN_OK);
+    assert_int_equal(rows.waiting, rows.rows);
+    assert_in_range(rows.bytes, LIMIT / 8, LIMIT / 4);
+    for (uint32_t i = TURNS; i < 2 * TURNS; i++) {
+        show_keys(&x, step++, N * i, N, 9);
+        show_keys(&x, step++, N * i, N, 9);
+        assert_true(bytes_held(x.t) <= LIMIT + LIMIT / 50);
+    }
+    assert_int_equal(tn_table_sweep(x.t, NULL, 0, &rows, NULL), TN_OK);
+    assert_in_range(rows.rows - rows.waiting, 2 * N, 2 * TURNS * N / 4);
+    const uint64_t scarce = tn_table_admitted(x.t);
+    for (uint32_t i = 0; i < 3; i++) {
+        show_keys(&x, step++, N * 2 * TURNS, N / 8, 1);
+    }
+    assert_int_equal(tn_table_admitted(x.t) - scarce, N / 8);
+    assert_true(bytes_held(x.t) <= LIMIT + LIMIT / 50);
+    assert_true(bytes_held(x.t) >= LIMIT - LIMIT / 10);
+    end(&x);
+}
+
+static void a_room_too_small_for_rows_that_wait_is_refused(void **state)
+{
+    (void)state;
+    const tn_range all = {0, TN_PARTITIONS};
+    world x = begin("adam", 3, (tn_admission){.threshold = 2, .probability = 1});
+    const uint64_t least = tn_table_evict_least(x.t) * TN_PARTITIONS;
+    assert_false(tn_table_evict_beyond(x.t, least - 1, all));
+    assert_true(tn_table_evict_beyond(x.t, least + least / 32, all));
+    end(&x);
+    world y = begin("adam", 3, (tn_admission){.threshold = 2, .probability = 1, .filter = true});
+    const uint64_t counts = tn_key_filter_bytes(&y.t->filter) * TN_PARTITIONS;
+    const uint64_t with_counts = tn_table_evict_least(y.t) * TN_PARTITIONS;
+    assert_true(with_counts > counts);
+    assert_false(tn_table_evict_beyond(y.t, with_counts - 1, all));
+    assert_true(tn_table_evict_beyond(y.t, with_counts + with_counts / 32, all));
+    end(&y);
+}
+
 static void evaluation_takes_a_key_that_waits_for_unknown(void **state)
 {
     (void)state;
@@ -780,6 +866,8 @@ int main(void)
         cmocka_unit_test(counts_of_keys_that_wait_are_kept_whole),
         cmocka_unit_test(counts_decay_from_the_last_day_of_waiting),
         cmocka_unit_test(rows_that_wait_are_small),
+        cmocka_unit_test(a_full_table_has_room_for_rows_of_both_kinds),
+        cmocka_unit_test(a_room_too_small_for_rows_that_wait_is_refused),
         cmocka_unit_test(evaluation_takes_a_key_that_waits_for_unknown),
         cmocka_unit_test(a_run_by_hand_is_that_of_difacto),
         cmocka_unit_test(base_and_deltas_make_the_full_table),

@@ -518,7 +518,7 @@ static tn_status check_view(const tn_table *t, const tn_row_view *view, tn_error
 
 static tn_status check_limit(const tn_table *t, tn_error *err)
 {
-    const uint64_t limit = t->room.bytes > 0 ? 0 : tn_table_limit(t);
+    const uint64_t limit = t->room[0].bytes > 0 ? 0 : tn_table_limit(t);
     return limit == 0 || tn_table_bytes(t) <= limit
                ? TN_OK
                : tn_fail(err, TN_E_MEMORY,

@@ -137,10 +137,11 @@ void tn_table_set_lifecycle(tn_table *t, const tn_lifecycle *life);
 
 /* From now on the rows that score least leave, when the table, which has these partitions alone,
  * would take more than `limit` bytes: behind each push, in partitions that it has touched, one row
- * in eight or more. Which ones depends on the rows that are there, alone. With the copies of rows
- * aside it may take a 64th more. Rows of a checkpoint always fit. False: the limit is so low that a
- * partition has no room for any row of each kind; least says what one needs. Call it before any
- * other function. */
+ * in eight or more. Rows that wait have a quarter of the room, and leave it by their own scores.
+ * Which rows leave depends on those that are there, alone. With the copies of rows aside it may
+ * take a 64th more. Rows of a checkpoint always fit. False: the limit is so low that a partition
+ * has no room for any row of each kind; least says what one needs. Call it before any other
+ * function. */
 bool tn_table_evict_beyond(tn_table *t, uint64_t limit, tn_range partitions) TN_MUST_USE;
 uint64_t tn_table_evict_least(const tn_table *t);
 

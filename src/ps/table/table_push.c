@@ -451,7 +451,7 @@ static void train_tile(void *arg, uint32_t tile)
         train_run(job, run, lacks || t->admits, &s, &sum);
     }
     job->norm2[tile] = sum + (t->sweeps ? sweep(job, tile) : 0);
-    if (t->room.bytes > 0 && job->updates) {
+    if (t->room[0].bytes > 0 && job->updates) {
         tn_tile_evict(t, job->keys, tile, job->push->day);
     }
     tn_tile_unlock(t, job->keys, tile, t->sweeps);

@@ -7,6 +7,9 @@
  * Room is cut like keys, by partition, so that which rows leave does not depend on how many
  * processes there are, and no step waits for more than a few partitions. Room comes in chunks, so
  * some partitions have a chunk more than others.
+ *
+ * Rows that wait have a room of their own. Memory that one kind of rows gives back does not fit the
+ * other, and new keys would hardly ever become whole if they had to score more than whole rows do.
  */
 #include "base/core/alloc.h"
 #include "base/thread/team.h"
@@ -19,6 +22,7 @@ enum {
     SPARE_LEAST = 16, /* .. beside these */
     KEPT_SHARE = 64,  /* of the limit: what is left for copies aside */
     ASIDE_SHARE = 32,
+    WAIT_SHARE = 4,              /* of the room: what rows that wait have of it */
     AHEAD = 8,                   /* rows that are fetched while others are looked at */
     KEY_BITS_LEFT_OUT = 54 - 32, /* below those that tell the rows of a partition apart */
 };
@@ -239,13 +243,21 @@ static uint32_t place_of(uint32_t p)
     return reversed;
 }
 
-/* Whether a partition has more rows than it has room for; *rows: how many. */
-static bool is_full(const tn_table *t, uint32_t p, uint32_t *rows)
+/* The shelves of whole rows, or those of rows that wait. */
+static tn_range shelves_of(const tn_table *t, bool waits)
 {
-    const tn_room_of_rows *room = &t->room;
+    const uint32_t n = t->layout->n_records;
+    return waits ? (tn_range){n, t->n_plans} : (tn_range){0, n};
+}
+
+/* Whether a partition has more rows of a kind than it has room for; *rows: how many. */
+static bool is_full(const tn_table *t, uint32_t p, bool waits, uint32_t *rows)
+{
+    const tn_room_of_rows *room = &t->room[waits];
+    const tn_range shelves = shelves_of(t, waits);
     uint64_t bytes = 0;
     *rows = 0;
-    for (uint32_t r = 0; r < t->n_plans; r++) {
+    for (uint32_t r = shelves.from; r < shelves.to; r++) {
         const tn_slab *slab = &t->partition[p].shelf[r].slab;
         *rows += slab->n_rows;
         bytes += room->rows > 0 ? 0 : tn_shelf_need(slab->stride, with_spare(slab->n_rows));
@@ -257,11 +269,11 @@ static bool is_full(const tn_table *t, uint32_t p, uint32_t *rows)
 }
 
 /* Writes two lists. Returns how many rows there are. */
-static uint32_t list_orders(const tn_table *t, uint32_t p, uint32_t day, uint64_t *out,
-                            uint64_t *copy)
+static uint32_t list_orders(const tn_table *t, uint32_t p, tn_range shelves, uint32_t day,
+                            uint64_t *out, uint64_t *copy)
 {
     uint32_t n = 0;
-    for (uint32_t r = 0; r < t->n_plans; r++) {
+    for (uint32_t r = shelves.from; r < shelves.to; r++) {
         const tn_slab *slab = &t->partition[p].shelf[r].slab;
         for (uint32_t i = 0; i < slab->n_rows; i++, n++) {
             __builtin_prefetch(tn_slab_at(slab, i + AHEAD < slab->n_rows ? i + AHEAD : i));
@@ -273,11 +285,11 @@ static uint32_t list_orders(const tn_table *t, uint32_t p, uint32_t day, uint64_
 }
 
 /* Rows up to that order, from the last one on: one that takes the place of another stays. */
-static uint32_t evict_up_to(tn_table *t, uint32_t p, const uint64_t *order, uint32_t n,
-                            uint64_t most)
+static uint32_t evict_up_to(tn_table *t, uint32_t p, tn_range shelves, const uint64_t *order,
+                            uint32_t n, uint64_t most)
 {
     uint32_t removed = 0;
-    for (uint32_t r = t->n_plans; r-- > 0;) {
+    for (uint32_t r = shelves.to; r-- > shelves.from;) {
         tn_shelf *shelf = &t->partition[p].shelf[r];
         for (uint32_t number = shelf->slab.n_rows; number-- > 0;) {
             if (order[--n] <= most) {
@@ -292,17 +304,18 @@ static uint32_t evict_up_to(tn_table *t, uint32_t p, const uint64_t *order, uint
 }
 
 /* Without memory for a list nothing leaves now, and more next time. */
-static void evict_partition(tn_table *t, uint32_t p, uint32_t day)
+static void evict_partition(tn_table *t, uint32_t p, bool waits, uint32_t day)
 {
+    const tn_range shelves = shelves_of(t, waits);
     uint32_t n = 0;
-    while (is_full(t, p, &n) && n > 0) {
+    while (is_full(t, p, waits, &n) && n > 0) {
         uint64_t *order = tn_try_alloc(2UL * n, sizeof *order, "rows that leave", NULL);
         if (order == NULL) {
             return;
         }
-        const uint32_t listed = list_orders(t, p, day, order, order + n);
+        const uint32_t listed = list_orders(t, p, shelves, day, order, order + n);
         const uint64_t most = select_one(order + n, listed, (n - 1) / EVICT_SHARE);
-        const uint32_t removed = evict_up_to(t, p, order, listed, most);
+        const uint32_t removed = evict_up_to(t, p, shelves, order, listed, most);
         note_removed(t, p, removed, false);
         atomic_fetch_add(&t->evicted, removed);
         tn_free(order);
@@ -315,7 +328,10 @@ void tn_tile_evict(tn_table *t, const tn_keyset *keys, uint32_t tile, uint32_t d
         const uint32_t p = tile * TN_TILE_PARTITIONS + i;
         const tn_range run = tn_keys_of_partition(keys, p);
         if (run.from < run.to) {
-            evict_partition(t, p, day);
+            evict_partition(t, p, false, day);
+        }
+        if (run.from < run.to && t->room[1].bytes > 0) {
+            evict_partition(t, p, true, day);
         }
     }
 }
@@ -336,13 +352,40 @@ static void share_chunks(tn_room_of_rows *room, uint32_t stride)
         (uint32_t)((room->bytes - less) * TN_PARTITIONS / (tn_shelf_need(stride, more) - less));
 }
 
-uint64_t tn_table_evict_least(const tn_table *t)
+/* What a partition needs for rows of a kind. */
+static uint64_t least_of(const tn_table *t, bool waits)
 {
+    const tn_range shelves = shelves_of(t, waits);
     uint64_t bytes = 0;
-    for (uint32_t r = 0; r < t->n_plans; r++) {
+    for (uint32_t r = shelves.from; r < shelves.to; r++) {
         bytes += t->plan[r].unused ? 0 : tn_shelf_need(t->plan[r].stride, 2 * SPARE_LEAST);
     }
     return bytes;
+}
+
+uint64_t tn_table_evict_least(const tn_table *t)
+{
+    const uint64_t whole = least_of(t, false);
+    const uint64_t waiting = least_of(t, true) * WAIT_SHARE;
+    const uint64_t both = (whole * WAIT_SHARE + WAIT_SHARE - 2) / (WAIT_SHARE - 1);
+    return tn_key_filter_bytes(&t->filter) + (waiting == 0     ? whole
+                                              : waiting > both ? waiting
+                                                               : both);
+}
+
+/* So many bytes of each partition for rows of a kind. */
+static void give_room(tn_table *t, bool waits, uint64_t bytes)
+{
+    const tn_range shelves = shelves_of(t, waits);
+    tn_room_of_rows *room = &t->room[waits];
+    *room = (tn_room_of_rows){.bytes = bytes};
+    for (uint32_t r = shelves.from; r < shelves.to; r++) {
+        const uint64_t chunk = (uint64_t)tn_shelf_chunk(t->plan[r].stride) * t->plan[r].stride;
+        room->chunk = chunk > room->chunk ? chunk : room->chunk;
+    }
+    if (shelves.to - shelves.from == 1 && bytes >= least_of(t, waits)) {
+        share_chunks(room, t->plan[shelves.from].stride);
+    }
 }
 
 bool tn_table_evict_beyond(tn_table *t, uint64_t limit, tn_range partitions)
@@ -351,15 +394,11 @@ bool tn_table_evict_beyond(tn_table *t, uint64_t limit, tn_range partitions)
     TN_ASSERT(partitions.from < partitions.to && partitions.to <= TN_PARTITIONS);
     tn_table_set_limit(t, limit);
     const uint64_t filter = tn_key_filter_bytes(&t->filter);
-    const uint64_t room = (limit - limit / KEPT_SHARE) / n;
-    t->room = (tn_room_of_rows){.bytes = room > filter ? room - filter : 1};
+    const uint64_t all = (limit - limit / KEPT_SHARE) / n;
+    const uint64_t room = all > filter ? all - filter : 1;
+    const uint64_t waiting = least_of(t, true) > 0 ? room / WAIT_SHARE : 0;
     t->changes.aside_limit = limit / ASIDE_SHARE;
-    for (uint32_t r = 0; r < t->n_plans; r++) {
-        const uint64_t chunk = (uint64_t)tn_shelf_chunk(t->plan[r].stride) * t->plan[r].stride;
-        t->room.chunk = chunk > t->room.chunk ? chunk : t->room.chunk;
-    }
-    if (t->n_plans == 1 && t->room.bytes >= tn_table_evict_least(t)) {
-        share_chunks(&t->room, t->plan[0].stride);
-    }
-    return t->room.bytes >= tn_table_evict_least(t);
+    give_room(t, false, room - waiting);
+    give_room(t, true, waiting);
+    return all >= tn_table_evict_least(t);
 }

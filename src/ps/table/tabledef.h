@@ -94,7 +94,7 @@ struct tn_table {
     bool exact;  /* .. or exact; then: */
     tn_table_step *steps; /* pushes since all rows had caught up */
     uint32_t n_steps;
-    tn_room_of_rows room;
+    tn_room_of_rows room[2]; /* of whole rows, of rows that wait */
     _Atomic uint64_t rows, created, promoted, admitted, evicted, aged;
     uint64_t expired;
     _Atomic uint64_t *evicted_of;  /* per group, since the last sweep */
