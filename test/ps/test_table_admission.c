@@ -371,7 +371,7 @@ static void show_keys(world *x, uint32_t step, uint32_t from, uint32_t n, uint32
 static void a_full_table_has_room_for_rows_of_both_kinds(void **state)
 {
     (void)state;
-    enum { N = 5000, TURNS = 200, LIMIT = 24 << 20 };
+    enum { N = 5000, TURNS = 90, LIMIT = 24 << 20 };
     world x = begin("adam", 3, (tn_admission){.threshold = 2, .probability = 1});
     assert_true(tn_table_evict_beyond(x.t, LIMIT, (tn_range){0, TN_PARTITIONS}));
     uint32_t step = 0;

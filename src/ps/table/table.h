@@ -135,9 +135,12 @@ tn_status tn_table_sweep(tn_table *t, tn_team *team, uint32_t day, tn_group_rows
  * asks what they would keep. No other thread inside. */
 void tn_table_set_lifecycle(tn_table *t, const tn_lifecycle *life);
 
+/* Of so many parts of a full table's room rows that wait have one. */
+enum { TN_TABLE_WAIT_SHARE = 4 };
+
 /* From now on the rows that score least leave, when the table, which has these partitions alone,
  * would take more than `limit` bytes: behind each push, in partitions that it has touched, one row
- * in eight or more. Rows that wait have a quarter of the room, and leave it by their own scores.
+ * in eight or more. Rows that wait have their part of the room, and leave it by their own scores.
  * Which rows leave depends on those that are there, alone. With the copies of rows aside it may
  * take a 64th more. Rows of a checkpoint always fit. False: the limit is so low that a partition
  * has no room for any row of each kind; least says what one needs. Call it before any other

@@ -22,7 +22,6 @@ enum {
     SPARE_LEAST = 16, /* .. beside these */
     KEPT_SHARE = 64,  /* of the limit: what is left for copies aside */
     ASIDE_SHARE = 32,
-    WAIT_SHARE = 4,              /* of the room: what rows that wait have of it */
     AHEAD = 8,                   /* rows that are fetched while others are looked at */
     KEY_BITS_LEFT_OUT = 54 - 32, /* below those that tell the rows of a partition apart */
 };
@@ -366,8 +365,9 @@ static uint64_t least_of(const tn_table *t, bool waits)
 uint64_t tn_table_evict_least(const tn_table *t)
 {
     const uint64_t whole = least_of(t, false);
-    const uint64_t waiting = least_of(t, true) * WAIT_SHARE;
-    const uint64_t both = (whole * WAIT_SHARE + WAIT_SHARE - 2) / (WAIT_SHARE - 1);
+    const uint64_t waiting = least_of(t, true) * TN_TABLE_WAIT_SHARE;
+    const uint64_t both =
+        (whole * TN_TABLE_WAIT_SHARE + TN_TABLE_WAIT_SHARE - 2) / (TN_TABLE_WAIT_SHARE - 1);
     return tn_key_filter_bytes(&t->filter) + (waiting == 0     ? whole
                                               : waiting > both ? waiting
                                                                : both);
@@ -396,7 +396,7 @@ bool tn_table_evict_beyond(tn_table *t, uint64_t limit, tn_range partitions)
     const uint64_t filter = tn_key_filter_bytes(&t->filter);
     const uint64_t all = (limit - limit / KEPT_SHARE) / n;
     const uint64_t room = all > filter ? all - filter : 1;
-    const uint64_t waiting = least_of(t, true) > 0 ? room / WAIT_SHARE : 0;
+    const uint64_t waiting = least_of(t, true) > 0 ? room / TN_TABLE_WAIT_SHARE : 0;
     t->changes.aside_limit = limit / ASIDE_SHARE;
     give_room(t, false, room - waiting);
     give_room(t, true, waiting);

@@ -122,6 +122,7 @@ typedef struct score_list {
     const preview *k;
     scored_row *row;
     uint64_t n;
+    bool waits; /* some rows do */
 } score_list;
 
 static tn_status add_score(void *arg, const tn_row_view *row, tn_error *err)
@@ -129,7 +130,12 @@ static tn_status add_score(void *arg, const tn_row_view *row, tn_error *err)
     (void)err;
     score_list *x = arg;
     const tn_worker *w = x->k->w;
+    const uint16_t waits = tn_record_of(w->plan->layout, row->group)->waits;
     TN_ASSERT(x->n < tn_table_rows(w->shard.table));
+    if ((waits & ~row->present) != 0) {
+        x->waits = true;
+        return TN_OK;
+    }
     x->row[x->n++] = (scored_row){
         .score = tn_score_of(&w->plan->rules->life[row->group], row, w->loaded_day),
         .bytes = tn_table_row_bytes(w->shard.table, row),
@@ -144,8 +150,9 @@ static int by_score(const void *a, const void *b)
     return (x->score < y->score) - (x->score > y->score);
 }
 
-/* The score below which rows leave, so that the others take `cap` with their part of indexes. Those
- * that score the same stay or leave together. */
+/* The score below which rows leave, so that the others take `cap` with their part of indexes; where
+ * some wait, so that whole rows take what is theirs of it. Those that score the same stay or leave
+ * together. */
 static tn_status find_bound(const preview *k, double cap, double *bound, tn_error *err)
 {
     score_list x = {.k = k};
@@ -153,6 +160,7 @@ static tn_status find_bound(const preview *k, double cap, double *bound, tn_erro
     TN_TRY(TN_ALLOC(x.row, tn_table_rows(k->w->shard.table) + 1, "scores of rows", err));
     const tn_status status = walk(k, add_score, &x, err);
     qsort(x.row, x.n, sizeof *x.row, by_score);
+    left -= x.waits ? left / TN_TABLE_WAIT_SHARE : 0;
     *bound = -(double)INFINITY;
     for (uint64_t i = 0; i < x.n && *bound < 0; i++) {
         left -= x.row[i].bytes;
