@@ -70,22 +70,23 @@ uint32_t tn_key_filter_line(const tn_key_filter *f, uint64_t key)
     return (uint32_t)((hash_of(key, 0) >> 32) * f->lines >> 32);
 }
 
-/* Where a key's counters lie in its line, and how far the last of each byte's is shifted. */
+/* Where a key's counters lie in its line, and how far each is shifted in its byte. */
 typedef struct places {
     uint32_t byte[HASHES_MAX], shift[HASHES_MAX];
 } places;
 
 static void find_places(const tn_key_filter *f, uint64_t key, places *p)
 {
-    const uint32_t per_byte = 8 / f->bits;
-    const uint32_t counters = LINE_BITS / f->bits;
+    const uint32_t log2_bits = (uint32_t)__builtin_ctz(f->bits);
+    const uint32_t log2_per_byte = 3 - log2_bits;
+    const uint32_t last = LINE_BITS / f->bits - 1; /* counters of a line: a power of 2, up to 256 */
     uint64_t word = 0;
-    TN_ASSERT(f->hashes <= HASHES_MAX && f->lines > 0);
+    TN_ASSERT(f->hashes <= HASHES_MAX && f->lines > 0 && last <= UINT8_MAX);
     for (uint32_t i = 0; i < f->hashes; i++) {
         word = i % 8 == 0 ? hash_of(key, 1 + i / 8) : word >> 8;
-        const uint32_t place = (uint32_t)(word & 255) % counters; /* counters divide 256 */
-        p->byte[i] = place / per_byte;
-        p->shift[i] = place % per_byte * f->bits;
+        const uint32_t place = (uint32_t)word & last;
+        p->byte[i] = place >> log2_per_byte;
+        p->shift[i] = (place & ((1U << log2_per_byte) - 1)) << log2_bits;
     }
 }
 
@@ -103,10 +104,11 @@ uint32_t tn_key_filter_count(const tn_key_filter *f, const uint8_t *at, uint64_t
     return least;
 }
 
-void tn_key_filter_add(const tn_key_filter *f, uint8_t *at, uint64_t key, uint32_t n)
+uint32_t tn_key_filter_add(const tn_key_filter *f, uint8_t *at, uint64_t key, uint32_t n)
 {
     uint8_t *line = at + (size_t)tn_key_filter_line(f, key) * TN_KEY_FILTER_LINE;
     const uint32_t most = (1U << f->bits) - 1;
+    uint32_t raised = 0;
     places p;
     find_places(f, key, &p);
     for (uint32_t i = 0; i < f->hashes; i++) {
@@ -114,25 +116,28 @@ void tn_key_filter_add(const tn_key_filter *f, uint8_t *at, uint64_t key, uint32
         const uint32_t count = byte >> p.shift[i] & most;
         const uint32_t more = n < most - count ? count + n : most;
         line[p.byte[i]] = (uint8_t)((byte & ~(most << p.shift[i])) | more << p.shift[i]);
+        raised += count == 0;
     }
+    return raised;
 }
 
-bool tn_key_filter_is_overfull(const tn_key_filter *f, const uint8_t *at)
+uint32_t tn_key_filter_raised(const tn_key_filter *f, const uint8_t *at)
 {
     const size_t bytes = tn_key_filter_bytes(f);
-    const uint64_t ones =
-        UINT64_MAX / ((UINT64_C(1) << f->bits) - 1); /* the lowest of each counter */
-    uint64_t above = 0;
-    for (size_t i = 0; i < bytes; i += sizeof(uint64_t)) {
-        uint64_t word;
-        memcpy(&word, at + i, sizeof word);
-        for (uint32_t shift = f->bits / 2; shift > 0; shift /= 2) {
-            word |= word >> shift;
+    const uint32_t most = (1U << f->bits) - 1;
+    uint32_t raised = 0;
+    for (size_t i = 0; i < bytes; i++) {
+        for (uint32_t shift = 0; shift < 8; shift += f->bits) {
+            raised += ((uint32_t)at[i] >> shift & most) != 0;
         }
-        above += (uint64_t)__builtin_popcountll(word & ones);
     }
-    const size_t counters = 8 * bytes / f->bits;
-    return (double)above > f->full * (double)counters;
+    return raised;
+}
+
+bool tn_key_filter_is_overfull(const tn_key_filter *f, uint32_t raised)
+{
+    const size_t counters = (size_t)f->lines * (LINE_BITS / f->bits);
+    return raised > f->full * (double)counters;
 }
 
 void tn_key_filter_age(const tn_key_filter *f, uint8_t *at)

@@ -44,10 +44,14 @@ static inline size_t tn_key_filter_bytes(const tn_key_filter *f)
 uint32_t tn_key_filter_line(const tn_key_filter *f, uint64_t key);
 
 uint32_t tn_key_filter_count(const tn_key_filter *f, const uint8_t *at, uint64_t key);
-void tn_key_filter_add(const tn_key_filter *f, uint8_t *at, uint64_t key, uint32_t n);
 
-/* Whether it holds a tenth more keys than it was made for; and halves all counters. */
-bool tn_key_filter_is_overfull(const tn_key_filter *f, const uint8_t *at);
-void tn_key_filter_age(const tn_key_filter *f, uint8_t *at);
+/* Returns how many counters were 0 before. */
+uint32_t tn_key_filter_add(const tn_key_filter *f, uint8_t *at, uint64_t key, uint32_t n);
+
+uint32_t tn_key_filter_raised(const tn_key_filter *f, const uint8_t *at); /* counters above 0 */
+
+/* Whether one with so many counters above 0 holds a tenth more keys than it was made for. */
+bool tn_key_filter_is_overfull(const tn_key_filter *f, uint32_t raised);
+void tn_key_filter_age(const tn_key_filter *f, uint8_t *at); /* halves all counters */
 
 #endif

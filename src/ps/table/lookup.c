@@ -33,10 +33,7 @@ static void fetch_index(const tn_table *t, const tn_keyset *keys, tn_range run, 
         size_t record = n_plans == 1 ? 0 : groups[group[i]].record;
         const tn_shelf *shelf = &shelves[tn_partition_of(key[i], TN_PARTITIONS) * n_plans + record];
         uint32_t hash = tn_index_hash(key[i]);
-        const tn_index_block *block = tn_index_block_of(&shelf->index, hash);
-        if (block != NULL) {
-            __builtin_prefetch(&block->entry[hash & shelf->index.mask]);
-        }
+        tn_index_fetch(&shelf->index, hash);
         probes[i].shelf = shelf;
         probes[i].hash = hash;
     }
@@ -94,14 +91,11 @@ static void look_up_waiting(const tn_table *t, const tn_keyset *keys, tn_range r
     tn_row *found[TN_LOOK_KEYS];
     uint32_t n = 0;
     for (uint32_t k = run.from; k < run.to; k++) {
-        if (row[k - run.from] == NULL && tn_group_waits(t, keys->group[k])) {
+        if (row[k - run.from] == NULL && !tn_waiting_plan_of(t, keys->group[k])->unused) {
             probe *p = &probes[n];
             *p = (probe){.shelf = tn_waiting_shelf_of(t, keys->key[k], keys->group[k]),
                          .hash = tn_index_hash(keys->key[k])};
-            const tn_index_block *block = tn_index_block_of(&p->shelf->index, p->hash);
-            if (block != NULL) {
-                __builtin_prefetch(&block->entry[p->hash & p->shelf->index.mask]);
-            }
+            tn_index_fetch(&p->shelf->index, p->hash);
             at[n++] = k;
         }
     }
@@ -138,7 +132,7 @@ void tn_look_up(const tn_table *t, const tn_keyset *keys, tn_range run, bool mar
             tn_shelf_mark(tn_shelf_of(t, key[i], group[i]), p->number);
         }
     }
-    if (t->admits) {
+    if (t->waits) {
         look_up_waiting(t, keys, run, mark, row);
     }
 }

@@ -476,6 +476,27 @@ void tn_shelf_remove_at(tn_shelf *s, uint32_t number)
     s->slab.n_rows--;
 }
 
+void tn_shelf_fetch_neighbours(const tn_shelf *s, uint64_t key)
+{
+    const uint32_t hash = tn_index_hash(key);
+    const tn_index_block *b = tn_index_block_of(&s->index, hash);
+    if (b == NULL || s->slab.n_rows == 0) {
+        return;
+    }
+    __builtin_prefetch(tn_slab_at(&s->slab, s->slab.n_rows - 1));
+    for (uint32_t at = hash & s->index.mask; b->entry[at] != 0; at = (at + 1) & s->index.mask) {
+        fetch_row(&s->slab, b->entry[at]);
+    }
+}
+
+void tn_shelf_fetch_last(const tn_shelf *s)
+{
+    if (s->slab.n_rows > 0) {
+        const tn_row *last = tn_slab_at(&s->slab, s->slab.n_rows - 1);
+        tn_index_fetch(&s->index, tn_index_hash(tn_row_key(last, 0)));
+    }
+}
+
 bool tn_shelf_remove(tn_shelf *s, uint64_t key, uint16_t group)
 {
     uint32_t number = 0;

@@ -89,6 +89,15 @@ static inline tn_index_block *tn_index_block_of(const tn_index *x, uint32_t hash
     return x->directory != NULL ? x->directory[(uint64_t)hash >> (32 - x->depth)] : NULL;
 }
 
+/* Prefetches where a search for that hash begins. */
+static inline void tn_index_fetch(const tn_index *x, uint32_t hash)
+{
+    const tn_index_block *block = tn_index_block_of(x, hash);
+    if (block != NULL) {
+        __builtin_prefetch(&block->entry[hash & x->mask]);
+    }
+}
+
 typedef struct tn_shelf {
     tn_index index;
     tn_slab slab;
@@ -101,6 +110,7 @@ typedef struct tn_partition {
     _Alignas(TN_CACHE_LINE) pthread_mutex_t lock;
     tn_shelf *shelf; /* one per record of the layout, then perhaps one for rows that wait */
     uint8_t *filter; /* counts of keys without a row (ps/table/key_filter.h); NULL: none yet */
+    uint32_t raised; /* of its counters, those above 0 */
 } tn_partition;
 
 void tn_shelf_init(tn_shelf *s, uint32_t stride, bool marked);
@@ -117,6 +127,10 @@ tn_status tn_shelf_put(tn_shelf *s, tn_page_arena *e, uint64_t key, uint16_t gro
 /* The last row moves to where it was, so no other row's number changes. False: no such row. */
 bool tn_shelf_remove(tn_shelf *s, uint64_t key, uint16_t group);
 void tn_shelf_remove_at(tn_shelf *s, uint32_t number); /* the same of a row that is there */
+
+/* Prefetch what the removal of a key's row will read: for many keys first this, then that. */
+void tn_shelf_fetch_neighbours(const tn_shelf *s, uint64_t key);
+void tn_shelf_fetch_last(const tn_shelf *s);
 
 /* After removals: gives back chunks behind the rows, and an index with blocks that are nearly empty
  * for one as of a shelf that never had more rows. Without memory for that the index stays. */

@@ -168,6 +168,7 @@ static void build(tn_table *t, const tn_table_opts *opts)
 {
     uint32_t n_records = t->layout->n_records;
     t->plain = true;
+    t->bare = true;
     plan_rules(t);
     for (uint32_t r = 0; r < t->n_plans; r++) {
         plan_record(t, r % n_records, r >= n_records, opts->seed);
@@ -180,6 +181,8 @@ static void build(tn_table *t, const tn_table_opts *opts)
             tn_plan *waiting = &t->plan[n_records + t->layout->group[g].record];
             t->shrinks = t->shrinks || t->life[g].admission.l1_shrk;
             waiting->unused = waiting->unused && !tn_has_waiting_rows(t, g);
+            t->waits = t->waits || !waiting->unused;
+            t->bare = t->bare && waiting->present == 0;
         }
     }
     t->admission = tn_stream_next(tn_stream0(opts->seed), TN_RNG_ADMISSION);
@@ -243,6 +246,7 @@ void tn_table_clear(tn_table *t)
     }
     for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
         t->partition[p].filter = NULL;
+        t->partition[p].raised = 0;
     }
     tn_page_arena_clear(&t->pages);
     tn_row_positions_forget(&t->positions);

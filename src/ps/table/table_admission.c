@@ -20,8 +20,11 @@ static bool is_admitted(const tn_table *t, const tn_admission *a, uint64_t key, 
     if (count < a->threshold) {
         return false;
     }
+    if (a->probability >= 1) {
+        return true;
+    }
     const uint64_t stream = tn_stream_next(t->admission, key);
-    return a->probability >= 1 || tn_unit(tn_draw(stream, atomic_load(&t->step))) < a->probability;
+    return tn_unit(tn_draw(stream, atomic_load(&t->step))) < a->probability;
 }
 
 static uint32_t filter_count(const tn_table *t, uint64_t key)
@@ -160,8 +163,14 @@ tn_status tn_rows_admit(tn_table *t, const tn_keyset *keys, tn_range run, tn_row
         const double count = tn_row_count(r->show_high, r->show_low);
         if (is_admitted(t, a, keys->key[k], count) &&
             !(a->l1_shrk && has_shrunk(t, group, r->data, tn_waiting_plan_of(t, group)->present))) {
+            tn_index_fetch(&tn_shelf_of(t, keys->key[k], group)->index,
+                           tn_index_hash(keys->key[k]));
+            tn_shelf_fetch_neighbours(tn_waiting_shelf_of(t, keys->key[k], group), keys->key[k]);
             whole[n++] = k;
         }
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        tn_shelf_fetch_last(tn_waiting_shelf_of(t, keys->key[whole[i]], keys->group[whole[i]]));
     }
     for (uint32_t i = 0; i < n; i++) {
         moved_rows moved;
@@ -209,19 +218,21 @@ void tn_filter_add(tn_table *t, uint64_t key, uint32_t group, uint32_t n)
         const uint32_t line = tn_key_filter_line(&t->filter, key);
         tn_changed_rows_line(&t->changes, p, line, filter + (size_t)line * TN_KEY_FILTER_LINE);
     }
-    tn_key_filter_add(&t->filter, filter, key, n);
+    t->partition[p].raised += tn_key_filter_add(&t->filter, filter, key, n);
 }
 
 void tn_filter_age(tn_table *t, uint32_t partition)
 {
-    uint8_t *filter = t->partition[partition].filter;
-    if (filter == NULL || !tn_key_filter_is_overfull(&t->filter, filter)) {
+    tn_partition *part = &t->partition[partition];
+    uint8_t *filter = part->filter;
+    if (filter == NULL || !tn_key_filter_is_overfull(&t->filter, part->raised)) {
         return;
     }
     for (uint32_t i = 0; i < t->filter.lines && tn_changed_rows_watched(&t->changes); i++) {
         tn_changed_rows_line(&t->changes, partition, i, filter + (size_t)i * TN_KEY_FILTER_LINE);
     }
     tn_key_filter_age(&t->filter, filter);
+    part->raised = tn_key_filter_raised(&t->filter, filter);
     atomic_fetch_add(&t->aged, 1);
 }
 
@@ -246,5 +257,6 @@ tn_status tn_table_set_filter(tn_table *t, uint32_t partition, const uint8_t *co
     }
     memcpy(filter, counts, bytes);
     t->partition[partition].filter = filter;
+    t->partition[partition].raised = tn_key_filter_raised(&t->filter, filter);
     return TN_OK;
 }

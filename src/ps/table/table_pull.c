@@ -50,10 +50,11 @@ copy_all(const copying *c, const tn_plan_segment *s, const uint32_t dim)
 }
 
 /* Segments that these rows do not have. */
-static void copy_zeros(const copying *c, const tn_plan_segment *s)
+__attribute__((always_inline)) static inline void
+zero_all(const copying *c, const tn_plan_segment *s, const uint32_t dim)
 {
     for (uint32_t i = 0; i < c->n; i++) {
-        memset(c->to + c->at[i] + s->at, 0, s->dim * sizeof *c->to);
+        memset(c->to + c->at[i] + s->at, 0, dim * sizeof *c->to);
     }
 }
 
@@ -63,7 +64,7 @@ static void copy_weights(const tn_plan *plan, const copying *c)
         if (tn_plan_has(plan, i)) {
             TN_UNROLLED(copy_all, plan->segment[i].dim, c, &plan->segment[i]);
         } else {
-            copy_zeros(c, &plan->segment[i]);
+            TN_UNROLLED(zero_all, plan->segment[i].dim, c, &plan->segment[i]);
         }
     }
 }
@@ -120,8 +121,36 @@ static void hide_shrunk(const tn_table_job *job, tn_range run, tn_row *const *ro
     }
 }
 
+/* Rows of one record, some of which wait: those with one layout are copied together. A key without
+ * a row reads as one that waits without floats. */
+static void copy_mixed(const tn_table_job *job, tn_range run, tn_row *const *row)
+{
+    const tn_table *t = job->t;
+    const tn_keyset *keys = job->keys;
+    for (uint32_t waits = 0; waits < 2; waits++) {
+        tn_row *some[TN_LOOK_KEYS];
+        uint32_t at[TN_LOOK_KEYS];
+        copying c = {.row = some, .at = at, .to = job->rows};
+        for (uint32_t k = run.from; k < run.to; k++) {
+            tn_row *r = row[k - run.from];
+            some[c.n] = r; /* stays only if the next lines say so */
+            at[c.n] = keys->at[k];
+            c.n += r != NULL ? tn_row_waits(r) == waits : waits == 1 && t->bare;
+        }
+        copy_weights(&t->plan[waits], &c);
+    }
+    const bool counts = tn_record_of(t->layout, keys->group[run.from])->counts.dim > 0;
+    for (uint32_t k = run.from; k < run.to && (counts || !t->bare); k++) {
+        if (row[k - run.from] == NULL) {
+            zero_row(job, k);
+        } else if (counts) {
+            copy_counts(job, (tn_range){k, k + 1}, &row[k - run.from]);
+        }
+    }
+}
+
 /* Rows may be laid out differently: neighbouring keys with the same layout are copied together. */
-static void copy_run(const tn_table_job *job, tn_range run, tn_row *const *row)
+static void copy_alike(const tn_table_job *job, tn_range run, tn_row *const *row)
 {
     const tn_keyset *keys = job->keys;
     for (uint32_t from = run.from; from < run.to;) {
@@ -144,6 +173,15 @@ static void copy_run(const tn_table_job *job, tn_range run, tn_row *const *row)
             copy_counts(job, (tn_range){from, to}, row + (from - run.from));
         }
         from = to;
+    }
+}
+
+static void copy_run(const tn_table_job *job, tn_range run, tn_row *const *row)
+{
+    if (job->t->admits && job->t->layout->n_records == 1) {
+        copy_mixed(job, run, row);
+    } else {
+        copy_alike(job, run, row);
     }
     if (job->t->shrinks) {
         hide_shrunk(job, run, row);
@@ -275,7 +313,7 @@ static tn_status pull_run(tn_table_job *job, uint32_t tile, tn_range run, tn_err
         __builtin_prefetch(g + width - 1, 1);
     }
     tn_look_up(job->t, job->keys, run, false, row);
-    if (job->t->admits) {
+    if (job->t->waits) {
         TN_TRY(admit_rows(job, run, row, err));
     }
     if (fetch_new(job, run, row) > 0) {

@@ -219,7 +219,7 @@ static void train_some(const tn_table_job *job, tn_range run, uint32_t kind, uin
     uint32_t at[TN_LOOK_KEYS];
     uint32_t show[TN_LOOK_KEYS];
     uint32_t place[TN_LOOK_KEYS];
-    double norm2[TN_LOOK_KEYS] = {0};
+    double norm2[TN_LOOK_KEYS];
     uint32_t n = 0;
     for (uint32_t k = run.from; k < run.to; k++) {
         if (job->t->kind[keys->group[k]] == kind &&
@@ -227,6 +227,7 @@ static void train_some(const tn_table_job *job, tn_range run, uint32_t kind, uin
             place[n] = k - run.from;
             row[n] = s->row[k - run.from];
             at[n] = keys->at[k];
+            norm2[n] = 0;
             show[n++] = keys->show[k];
         }
     }
@@ -280,6 +281,7 @@ static void train_mixed(const tn_table_job *job, tn_range run, scratch *s)
         return;
     }
     any[NO_ROW] = any[NO_ROW] && job->sums;
+    any[WAITS] = any[WAITS] && (job->sums || !t->bare);
     for (uint32_t kind = 0; kind < t->n_kinds; kind++) {
         for (uint32_t state = 0; state < STATES; state++) {
             if (any[state]) {
@@ -371,6 +373,11 @@ static bool touch_rows(const tn_table_job *job, tn_range run, tn_row *const *row
     bool lacks = false;
     if (job->t->exact) {
         tn_rows_catch_up(job->t, job->keys, run, rows, 1);
+    }
+    for (uint32_t k = run.from; k < run.to && job->t->filter.lines > 0; k++) {
+        if (rows[k - run.from] == NULL) {
+            tn_filter_fetch(job->t, job->keys->key[k], job->keys->group[k]);
+        }
     }
     for (uint32_t k = run.from; k < run.to; k++) {
         tn_row *row = rows[k - run.from];

@@ -50,6 +50,7 @@ static void note_removed(tn_table *t, uint32_t partition, uint64_t n, bool shrun
 typedef struct sweeping {
     tn_table *t;
     uint32_t day;
+    bool expires;         /* rows of some group may */
     tn_group_rows *count; /* per tile and group */
 } sweeping;
 
@@ -71,7 +72,8 @@ static uint32_t nonzero_of(const tn_plan *plan, const tn_row *row)
     uint32_t n = 0;
     for (uint32_t s = 0; s < plan->n_segments; s++) {
         const float *w = row->data + plan->segment[s].w;
-        for (uint32_t i = 0; i < plan->segment[s].dim && tn_plan_has(plan, s); i++) {
+        const uint32_t dim = tn_plan_has(plan, s) ? plan->segment[s].dim : 0;
+        for (uint32_t i = 0; i < dim; i++) {
             n += w[i] != 0;
         }
     }
@@ -81,7 +83,7 @@ static uint32_t nonzero_of(const tn_plan *plan, const tn_row *row)
 static bool has_expired(const sweeping *x, const tn_row *row, uint32_t group)
 {
     const tn_lifecycle *life = tn_life_of(x->t, group);
-    if (!tn_lifecycle_expires(life)) {
+    if (!x->expires || !tn_lifecycle_expires(life)) {
         return false;
     }
     const tn_row_view view = tn_view_of(x->t, 0, row);
@@ -101,6 +103,7 @@ static uint64_t sweep_shelf(const sweeping *x, uint32_t partition, tn_shelf *she
     for (uint32_t number = shelf->slab.n_rows; number-- > 0;) {
         const tn_row *row = tn_slab_at(&shelf->slab, number);
         const uint32_t group = tn_row_group(row);
+        __builtin_prefetch(tn_slab_at(&shelf->slab, number > AHEAD ? number - AHEAD : 0));
         if (has_expired(x, row, group)) {
             tn_row_remove(x->t, partition, shelf, number);
             count[group].expired++;
@@ -149,6 +152,9 @@ tn_status tn_table_sweep(tn_table *t, tn_team *team, uint32_t day, tn_group_rows
     TN_ASSERT(day <= TN_ROW_DAY_MAX);
     const uint32_t n = t->layout->n_groups;
     sweeping x = {.t = t, .day = day};
+    for (uint32_t g = 0; g < n; g++) {
+        x.expires = x.expires || tn_lifecycle_expires(tn_life_of(t, g));
+    }
     TN_TRY(TN_ALLOC(x.count, (size_t)TN_TABLE_TILES * n + 1, "counts of rows", err));
     tn_row_positions_forget(&t->positions);
     tn_table_catch_up(t, team);

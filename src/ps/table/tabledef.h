@@ -75,6 +75,8 @@ struct tn_table {
     uint32_t n_plans;        /* as many shelves has a partition */
     bool admits;             /* keys may wait */
     bool shrinks;            /* some of them by l1_shrk */
+    bool waits;              /* some of them in rows .. */
+    bool bare;               /* .. which have no floats */
     tn_key_filter filter;    /* that counts keys without a row */
     uint64_t admission;      /* stream of draws, before the key */
     _Atomic uint64_t step;   /* that comes next */

@@ -19,7 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PIECE_BYTES = 32 << 20, NAME_SIZE = 16, LINE = TN_KEY_FILTER_LINE, LISTED = 4 + LINE };
+enum { PIECE_BYTES = 8 << 20, NAME_SIZE = 16, LINE = TN_KEY_FILTER_LINE, LISTED = 4 + LINE };
 
 struct tn_filter_pieces {
     tn_cut *cut;
@@ -33,8 +33,13 @@ struct tn_filter_pieces {
 
 static bool is_zero(const uint8_t *line)
 {
-    static const uint8_t zeros[LINE];
-    return memcmp(line, zeros, LINE) == 0;
+    uint64_t word[LINE / 8];
+    uint64_t any = 0;
+    memcpy(word, line, LINE);
+    for (uint32_t i = 0; i < LINE / 8; i++) {
+        any |= word[i];
+    }
+    return any == 0;
 }
 
 /* Returns how many bytes `to` has now, at most as many as `from` has. */

@@ -25,7 +25,7 @@ tn_status tn_filter_pieces_new(tn_filter_pieces **out, tn_cut *cut, tn_range par
                                tn_error *err) TN_MUST_USE;
 void tn_filter_pieces_free(tn_filter_pieces *p); /* NULL is fine */
 
-/* The next piece of some 32 MB at most, lent until the next call; nothing was counted in partitions
+/* The next piece of some 8 MB at most, lent until the next call; nothing was counted in partitions
  * that are left out. TN_END: there is none. */
 tn_status tn_filter_pieces_next(tn_filter_pieces *p, tn_safetensors *doc, tn_range *which,
                                 tn_error *err) TN_MUST_USE;
