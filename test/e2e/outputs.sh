@@ -34,6 +34,28 @@ expect 0 tnet-train run.yaml data.train=in.csv data.valid=other.csv
 expect 0 tnet-export run.yaml
 export=$(cat out)
 
+# --- files for TensorBoard: by default, one more of a run that goes on, kept aside, never in the way ---
+events() { find "$1" -name 'events.out.tfevents.*' | wc -l; }
+newest() { cksum <"runs/$1/$(cut -d' ' -f1 "runs/$1/LATEST")/$2"; }
+expect 0 tnet-train run.yaml data.train=in.csv data.valid=other.csv run.name=board
+[ "$(events runs/board/tb/train) $(events runs/board/tb/eval)" = '1 1' ] || fail "event files: $(find runs/board/tb)"
+expect 0 tnet-train run.yaml data.train=in.csv data.valid=other.csv run.name=board train.epochs=2
+[ "$(events runs/board/tb/train) $(events runs/board/tb/eval)" = '2 2' ] || fail "a run that goes on: $(find runs/board/tb)"
+expect 0 tnet-train run.yaml data.train=in.csv data.valid=other.csv run.name=board --fresh
+[ "$(events runs/board/tb)" = 2 ] || fail "--fresh leaves curves of before: $(find runs/board/tb)"
+[ "$(events runs/board)" = 6 ] || fail "--fresh loses curves: $(find runs/board -name 'events*')"
+expect 0 tnet-train run.yaml data.train=in.csv data.valid=other.csv run.name=plain log.tensorboard=false
+[ ! -e runs/plain/tb ] || fail "log.tensorboard=false writes event files"
+mkdir -p runs/barred
+echo kept >runs/barred/tb
+expect 0 tnet-train run.yaml data.train=in.csv data.valid=other.csv run.name=barred
+[ "$(grep -c 'written for TensorBoard' err)" -eq 1 ] || fail "a folder that cannot be made is told $(grep -c TensorBoard err) times: $(cat err)"
+[ "$(cat runs/barred/tb)" = kept ] || fail "a file of the user is gone"
+for other in plain barred; do
+    [ "$(newest board dense-0000.safetensors)" = "$(newest $other dense-0000.safetensors)" ] || fail "event files change the model of $other"
+done
+rm -rf runs/board runs/plain runs/barred
+
 # --- words for no cache are no folders ---
 for word in none off; do
     expect 0 tnet-train run.yaml data.train=in.csv run.name=uncached data.cache=$word checkpoint.resume=never

@@ -388,7 +388,7 @@ static tn_status move_aside(const char *dir, const char *name, tn_text *aside, t
 /* Files of a run besides checkpoints with final names. */
 static bool is_left(const char *name)
 {
-    static const char *const own[] = {"LATEST", "metrics.jsonl", "summary.json",
+    static const char *const own[] = {"LATEST", "metrics.jsonl", "summary.json", "tb",
                                       "calibration.json"};
     bool is_one = strncmp(name, "ckpt-", 5) == 0 && strstr(name, TN_CKPT_DAMAGED) != NULL;
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {

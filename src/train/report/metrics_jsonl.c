@@ -3,6 +3,7 @@
 
 #include "base/codec/json.h"
 #include "base/core/clock.h"
+#include "train/report/tensorboard.h"
 
 #include <math.h>
 
@@ -38,13 +39,11 @@ tn_text *tn_journal_begin(tn_journal *j, const char *kind, const tn_journal_at *
 tn_status tn_journal_end(tn_journal *j, tn_error *err)
 {
     TN_ASSERT(j->line.failed || j->line.data[0] == '{'); /* tn_journal_begin came first */
-    if (j->file == NULL) {
-        return TN_OK;
-    }
     tn_json_close(&j->line, '}');
     tn_text_addc(&j->line, '\n');
     TN_TRY(tn_text_check(&j->line, "a line of metrics.jsonl", err));
-    return tn_append(j->file, j->line.data, j->line.size, err);
+    tn_tensorboard_record(j->board, &j->line);
+    return j->file != NULL ? tn_append(j->file, j->line.data, j->line.size, err) : TN_OK;
 }
 
 void tn_journal_loss(tn_text *t, double loss, bool hex)

@@ -20,8 +20,9 @@
 #include "metrics/metrics.h"
 
 typedef struct tn_journal {
-    tn_appender *file; /* owned; NULL: log.jsonl is off, and records go nowhere */
-    tn_text line;      /* of the record that is written */
+    tn_appender *file;            /* owned; NULL: log.jsonl is off */
+    tn_text line;                 /* of the record that is written */
+    struct tn_tensorboard *board; /* lent: sees each record; NULL: none */
 } tn_journal;
 
 tn_status tn_journal_open(tn_journal *j, const char *path, tn_error *err) TN_MUST_USE;

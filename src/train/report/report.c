@@ -18,6 +18,7 @@
 #include "train/report/forecast.h"
 #include "train/report/metrics_jsonl.h"
 #include "train/report/progress.h"
+#include "train/report/tensorboard.h"
 #include "train/step/host.h"
 #include "train/step/memory_cap.h"
 #include "train/step/model_plan.h"
@@ -32,7 +33,7 @@
 struct tn_report {
     tn_report_opts opts;
     const tn_run *run;
-    tn_journal journal;
+    tn_journal journal; /* owns its board */
     tn_window_totals window;
     tn_bar bar;
     tn_text warnings; /* told so far, each ended by NUL */
@@ -92,6 +93,18 @@ static bool wants_bar(const tn_report *r)
     return r->run->log.progress != never;
 }
 
+static void open_board(tn_report *r)
+{
+    const uint64_t steps = r->opts.worker->steps;
+    const tn_tensorboard_opts board = {.dir = r->opts.dir,
+                                       .text = r->opts.text,
+                                       .worker = r->opts.worker,
+                                       .first = r->opts.resumed != NULL ? steps + 1 : 0};
+    if (r->run->log.tensorboard) {
+        r->journal.board = tn_tensorboard_open(&board);
+    }
+}
+
 static tn_status open_journal(tn_report *r, tn_error *err)
 {
     if (!r->run->log.jsonl) {
@@ -142,6 +155,9 @@ tn_status tn_report_open(tn_report **out, const tn_report_opts *opts, tn_error *
     if (status == TN_OK) {
         status = open_journal(r, err);
     }
+    if (status == TN_OK) {
+        open_board(r);
+    }
     if (status != TN_OK) {
         tn_report_close(r);
         return status;
@@ -161,6 +177,7 @@ void tn_report_close(tn_report *r)
     tn_bar_done(&r->bar);
     tn_window_totals_done(&r->window);
     tn_text_done(&r->warnings);
+    tn_tensorboard_close(r->journal.board, false);
     tn_journal_close(&r->journal);
     tn_free(r);
 }
@@ -215,7 +232,8 @@ static tn_status flush_window(tn_report *r, const tn_run_state *state, const tn_
 {
     double now = tn_clock_s();
     tn_status status = tn_window_totals_hear(&r->window, err);
-    if (status == TN_OK && r->journal.file != NULL && r->window.steps > 0) {
+    const bool listened = r->journal.file != NULL || r->journal.board != NULL;
+    if (status == TN_OK && listened && r->window.steps > 0) {
         tn_text *t = begin(r, "train", state);
         tn_window_totals_record(&r->window, now, r->run->run.deterministic, t);
         tn_json_u64(t, "bad_records", counts->bad + r->window.others.bad);
@@ -307,6 +325,7 @@ tn_status tn_report_eval_done(tn_report *r, const tn_report_eval *e, tn_error *e
     const tn_eval_result f = {.data = e->data, .run = r->run, .result = e->result};
     TN_TRY(tn_eval_result_members(&f, e->best, begin(r, "eval", e->state), err));
     TN_TRY(tn_journal_end(&r->journal, err));
+    tn_tensorboard_eval(r->journal.board, e->data, e->result->metrics, e->state->steps);
     return e->state->steps >= DIVERGING_STEPS
                ? tell_diverging(r, e->state, e->data, e->result->metrics, err)
                : TN_OK;
@@ -761,6 +780,8 @@ tn_status tn_report_finish(tn_report *r, const tn_report_end *end, tn_error *err
         tn_json_f64(t, "seconds", end->trained->seconds);
         status = tn_journal_end(&r->journal, err);
     }
+    tn_tensorboard_close(r->journal.board, end->result == TN_OK);
+    r->journal.board = NULL;
     tn_error second = {0}; /* the first failure is the one that is told */
     tn_status written = write_summary(r, end, status == TN_OK ? err : &second);
     return status != TN_OK ? status : written;
