@@ -47,6 +47,30 @@ static const tn_program program = {
         "and equal files. tnet-score and libtnet read the folder; see docs/serving.md.\n",
 };
 
+static void print_loss(const tn_export_loss *loss, tn_text *out)
+{
+    tn_json_count(out, "dict_bytes", loss->bytes);
+    if (loss->bytes_f32 > 0) {
+        tn_json_count(out, "dict_bytes_f32", loss->bytes_f32);
+        tn_json_count(out, "valid_rows", loss->rows);
+        tn_json_f64(out, "auc", loss->auc);
+        tn_json_f64(out, "auc_f32", loss->auc_f32);
+        tn_json_f64(out, "copc", loss->copc);
+        tn_json_f64(out, "copc_f32", loss->copc_f32);
+    }
+}
+
+/* Where there is a dictionary. */
+static void tell_loss(const tn_export_loss *loss, const tn_run *run)
+{
+    tn_text said = {0};
+    if (loss->bytes > 0) {
+        tn_export_loss_say(loss, run, &said);
+        tn_log(TN_LOG_INFO, "%s", tn_text_str(&said));
+    }
+    tn_text_done(&said);
+}
+
 static void print_result(const tn_exported *out, bool json)
 {
     if (!json) {
@@ -62,6 +86,7 @@ static void print_result(const tn_exported *out, bool json)
     tn_json_count(&text, "bytes", out->bytes);
     tn_json_f64(&text, "seconds", out->seconds);
     tn_json_bool(&text, "existed", out->existed);
+    print_loss(&out->loss, &text);
     tn_json_close(&text, '}');
     (void)printf("%s\n", tn_text_str(&text));
     tn_text_done(&text);
@@ -105,6 +130,7 @@ static tn_status export(tn_setup *s, const export_flags *f, tn_error *err)
     tn_status status = tn_export(s->plan, &request, &out, err);
     tn_text_done(&dir);
     if (status == TN_OK) {
+        tell_loss(&out.loss, &s->run);
         warn_of_day(&s->run.data, out.day);
         print_result(&out, f->json);
         tn_log(TN_LOG_INFO, "%llu rows, %.1f MB in %.1f s%s", (unsigned long long)out.rows,

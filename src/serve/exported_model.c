@@ -328,6 +328,7 @@ static tn_status read_all(opening *o)
         return tn_fail(o->err, TN_E_CKPT, "'%s' was exported without a dictionary dict.tnd",
                        o->dir);
     }
+    dict = o->opts->dict != NULL ? o->opts->dict : dict;
     TN_TRY(in_dir(o, dict, path));
     TN_TRY(tn_dict_stack_open(&b->dict, o->dir, dict, o->opts->verify, o->err));
     TN_TRY(read_dict(b, path, o->err));

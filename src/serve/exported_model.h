@@ -68,6 +68,7 @@ typedef struct tn_exported_model {
 typedef struct tn_exported_model_opts {
     tn_verify verify;
     bool half_weights;   /* matrices are rounded to 16 bits: tn_params_round */
+    const char *dict;    /* a file of the folder in place of its dictionary; NULL: none */
     const tn_tree *data; /* options of `data` laid over those of the export; NULL: none */
 } tn_exported_model_opts;
 

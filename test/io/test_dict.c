@@ -235,18 +235,19 @@ static void golden_values(void **state)
     static const float w[] = {0.1F, -0.25F, 1.F / 3, 1e-5F};
     (void)state;
     uint16_t half[4];
-    assert_float_equal(tn_dict_encode(TN_DICT_BF16, 4, w, (char *)half), 1, 0);
+    tn_dict_encode(TN_DICT_BF16, 4, w, 1, (char *)half);
     assert_int_equal(half[0], 0x3dcd);
     assert_int_equal(half[1], 0xbe80);
     assert_int_equal(half[2], 0x3eab);
     assert_int_equal(half[3], 0x3728);
-    (void)tn_dict_encode(TN_DICT_FP16, 4, w, (char *)half);
+    tn_dict_encode(TN_DICT_FP16, 4, w, 1, (char *)half);
     assert_int_equal(half[0], 0x2e66);
     assert_int_equal(half[1], 0xb400);
     assert_int_equal(half[2], 0x3555);
     assert_int_equal(half[3], 0x00a8);
     char q[4];
-    float scale = tn_dict_encode(TN_DICT_INT8, 4, w, q);
+    float scale = tn_dict_scale(TN_DICT_INT8, 1, &(tn_dict_part){4, w});
+    tn_dict_encode(TN_DICT_INT8, 4, w, scale, q);
     uint32_t bits;
     memcpy(&bits, &scale, sizeof bits);
     assert_int_equal(bits, 0x3b2c02b0);
@@ -254,10 +255,12 @@ static void golden_values(void **state)
     assert_int_equal(q[1], -95);
     assert_int_equal(q[2], 127);
     assert_int_equal(q[3], 0);
-    (void)tn_dict_encode(TN_DICT_FP16, 2, (const float[]){1e9F, -70000}, (char *)half);
+    tn_dict_encode(TN_DICT_FP16, 2, (const float[]){1e9F, -70000}, 1, (char *)half);
     assert_int_equal(half[0], 0x7bff);
     assert_int_equal(half[1], 0xfbff);
-    assert_float_equal(tn_dict_encode(TN_DICT_INT8, 2, (const float[]){0, 0}, q), 0, 0);
+    assert_float_equal(tn_dict_scale(TN_DICT_INT8, 1, &(tn_dict_part){2, (const float[]){0, 0}}), 0,
+                       0);
+    tn_dict_encode(TN_DICT_INT8, 2, (const float[]){0, 0}, 0, q);
     assert_int_equal(q[0], 0);
 }
 
@@ -271,33 +274,140 @@ static void all_halves_survive(void **state)
         float x;
         if ((h & 0x7c00) != 0x7c00) {
             tn_dict_decode(TN_DICT_FP16, 1, (const char *)&half, 1, &x);
-            (void)tn_dict_encode(TN_DICT_FP16, 1, &x, (char *)&back);
+            tn_dict_encode(TN_DICT_FP16, 1, &x, 1, (char *)&back);
             assert_int_equal(back, half);
         }
         if ((h & 0x7f80) != 0x7f80) {
             tn_dict_decode(TN_DICT_BF16, 1, (const char *)&half, 1, &x);
-            (void)tn_dict_encode(TN_DICT_BF16, 1, &x, (char *)&back);
+            tn_dict_encode(TN_DICT_BF16, 1, &x, 1, (char *)&back);
             assert_int_equal(back, half);
         }
     }
 }
 
+/* Segments of 1, 2, 3, 8 and 10 floats, in one record. */
+static const tn_share_group of_five = {.name = "g", .salt = 7, .record = 0};
+static const tn_record five = {
+    .width = 24,
+    .n_segments = 5,
+    .segment = {{"a", 0, 1}, {"b", 1, 2}, {"c", 3, 3}, {"d", 6, 8}, {"e", 14, 10}}};
+static const tn_layout five_segments = {
+    .n_groups = 1, .group = &of_five, .n_records = 1, .record = &five};
+
+/* How near the values of a segment come back: bf16 8 bits of each, else by the row's scale. */
+static float error_of(tn_dict_type type, const tn_dict_entry *e, const tn_segment *segment)
+{
+    float most = 0;
+    for (uint32_t s = 0; s < five.n_segments; s++) {
+        for (uint32_t k = 0; k < five.segment[s].dim && (e->present >> s & 1) != 0; k++) {
+            most = fmaxf(most, fabsf(e->values[five.segment[s].at + k]));
+        }
+    }
+    static const float within[] = {0, 1.F / 256, 1.F / 2048, 0.51F / 127, 0.51F / 7, 1};
+    return within[tn_dict_type_for(type, segment->dim)] * most;
+}
+
 static void short_values_are_near(void **state)
 {
-    static const double within[] = {0, 0.5 / 256, 0.5 / 2048, 0.5 / 127};
     fixture *f = *state;
-    many_rows(f, 500);
+    for (uint32_t i = 0; i < 500; i++) {
+        tn_dictrows_add(f->rows, &five_segments, 0, i, (uint16_t)(1 + i % 31), NULL);
+    }
     for (uint32_t type = TN_DICT_F32; type < TN_DICT_TYPES; type++) {
         tn_dict_spec spec = tn_dictrows_spec();
+        spec.layout = &five_segments;
         spec.type = (tn_dict_type)type;
         write_dict(f, &spec);
         tn_dict *d = open_dict(f, TN_VERIFY_FULL);
+        assert_int_equal(tn_dict_head(d)->minor, type > TN_DICT_INT8 ? 1 : 0);
         for (uint32_t i = 0; i < f->rows->n; i++) {
-            expect_row(d, &f->rows->row[i], within[type]);
+            const tn_dict_entry *e = &f->rows->row[i];
+            tn_dict_row row;
+            tn_error err = {0};
+            assert_int_equal(tn_dict_find_all(d, 1, &(tn_dict_query){e->key, 0}, &row, &err),
+                             TN_OK);
+            for (uint32_t s = 0; s < five.n_segments; s++) {
+                const tn_segment *segment = &five.segment[s];
+                float w[TN_DICTROWS_WIDTH];
+                const bool there = tn_dict_get(&row, s, segment->dim, w);
+                assert_true(there || (e->present >> s & 1) == 0);
+                const float within = error_of((tn_dict_type)type, e, segment);
+                for (uint32_t k = 0; k < segment->dim && (e->present >> s & 1) != 0; k++) {
+                    assert_true(fabsf(w[k] - e->values[segment->at + k]) <= within);
+                }
+            }
         }
         tn_dict_close(d);
         assert_int_equal(remove(f->path), 0);
     }
+}
+
+/* A scale for all bytes of a row, and none where bytes are not fewer than floats of 16 bits. */
+static void a_row_takes_as_few_bytes_as_its_kind_needs(void **state)
+{
+    static const uint32_t bytes[TN_DICT_TYPES] = {
+        24 * 4, 52, 52, 8 + 4 + 4 + 8 + 12, 8 + 4 + 4 + 4 + 4 + 8, 8 + 4 + 4 + 4 + 4 + 4 + 4};
+    fixture *f = *state;
+    for (uint32_t type = TN_DICT_F32; type < TN_DICT_TYPES; type++) {
+        uint64_t size[2];
+        for (uint32_t i = 0; i < 2; i++) {
+            tn_dict_spec spec = tn_dictrows_spec();
+            spec.layout = &five_segments;
+            spec.type = (tn_dict_type)type;
+            f->rows->n = 0;
+            for (uint32_t k = 0; k < 16 * (i + 1); k++) { /* whole lines of all arrays */
+                tn_dictrows_add(f->rows, &five_segments, 0, k, 31, NULL);
+            }
+            tn_dictrows_sort(f->rows);
+            write_dict(f, &spec);
+            tn_dict *d = open_dict(f, TN_VERIFY_FULL);
+            size[i] = tn_dict_head(d)->crc_at;
+            tn_dict_close(d);
+            assert_int_equal(remove(f->path), 0);
+        }
+        const uint64_t rows = size[1] - size[0] - 16 * sizeof(uint64_t);
+        assert_in_range(rows, (uint64_t)16 * bytes[type], (uint64_t)16 * bytes[type] + 63);
+    }
+}
+
+static void a_short_segment_is_kept_better_for_the_same_bytes(void **state)
+{
+    enum { F = TN_DICT_F32, B = TN_DICT_BF16, H = TN_DICT_FP16 };
+    static const uint32_t dims[] = {1, 2, 3, 4, 5, 8, 9, 32, 33};
+    static const uint32_t kinds[TN_DICT_TYPES][9] = {
+        {F, F, F, F, F, F, F, F, F}, {F, B, B, B, B, B, B, B, B}, {F, H, H, H, H, H, H, H, H},
+        {F, B, 3, 3, 3, 3, 3, 3, 3}, {F, B, 3, 3, 4, 4, 4, 4, 4}, {F, B, 3, 3, 4, 4, 5, 5, 5}};
+    (void)state;
+    for (uint32_t asked = 0; asked < TN_DICT_TYPES; asked++) {
+        for (uint32_t i = 0; i < 9; i++) {
+            assert_int_equal(tn_dict_type_for((tn_dict_type)asked, dims[i]), kinds[asked][i]);
+        }
+    }
+}
+
+static void values_smaller_than_a_byte_are_packed(void **state)
+{
+    static const float w[] = {0.1F, -0.25F, 1.F / 3, 1e-5F, -1e-5F};
+    char bytes[3];
+    float back[5];
+    (void)state;
+    const float step = tn_dict_scale(TN_DICT_INT4, 1, &(tn_dict_part){5, w});
+    tn_dict_encode(TN_DICT_INT4, 5, w, step, bytes);
+    assert_float_equal(step, 1.F / 21, 1e-9);
+    assert_memory_equal(bytes, "\xb2\x07\x00", 3);
+    tn_dict_decode(TN_DICT_INT4, 5, bytes, step, back);
+    assert_float_equal(back[1], -5 * step, 0);
+    assert_float_equal(back[2], 7 * step, 0);
+    const float mean = tn_dict_scale(TN_DICT_1BIT, 1, &(tn_dict_part){5, w});
+    tn_dict_encode(TN_DICT_1BIT, 5, w, mean, bytes);
+    assert_float_equal(mean, (0.1 + 0.25 + 1. / 3 + 2e-5) / 5, 1e-8);
+    assert_memory_equal(bytes, "\x12", 1);
+    tn_dict_decode(TN_DICT_1BIT, 5, bytes, mean, back);
+    assert_float_equal(back[0], mean, 0);
+    assert_float_equal(back[4], -mean, 0);
+    const tn_dict_part parts[] = {{2, w}, {2, w + 2}};
+    assert_float_equal(tn_dict_scale(TN_DICT_INT8, 2, parts), 1.F / 3 / 127, 1e-9);
+    assert_float_equal(tn_dict_scale(TN_DICT_INT8, 0, parts), 0, 0);
 }
 
 /* Ten segments and many sets of them: at most 8 tables per group, rare sets zero-filled. */
@@ -432,6 +542,10 @@ int main(void)
         cmocka_unit_test(all_halves_survive),
         cmocka_unit_test_setup_teardown(short_values_are_near, tn_dictfile_set_up,
                                         tn_dictfile_tear_down),
+        cmocka_unit_test(a_short_segment_is_kept_better_for_the_same_bytes),
+        cmocka_unit_test(values_smaller_than_a_byte_are_packed),
+        cmocka_unit_test_setup_teardown(a_row_takes_as_few_bytes_as_its_kind_needs,
+                                        tn_dictfile_set_up, tn_dictfile_tear_down),
         cmocka_unit_test_setup_teardown(rare_sets_share_a_table_that_contains_them,
                                         tn_dictfile_set_up, tn_dictfile_tear_down),
         cmocka_unit_test_setup_teardown(rows_of_a_rare_set_at_both_ends_keep_it, tn_dictfile_set_up,

@@ -9,6 +9,7 @@
 #include "base/math/key.h"
 #include "exportkit.h"
 #include "io/dict/dict.h"
+#include "io/dict/dictvalue.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -237,17 +238,82 @@ static void short_values_score_nearly_the_same(void **state)
         float within;
     } types[] = {{"export.values=bf16", 0.05F},
                  {"export.values=fp16", 0.005F},
-                 {"export.values=int8", 0.05F}};
+                 {"export.values=int8", 0.05F},
+                 {"export.values=int4", 0.5F}};
     (void)state;
-    for (uint32_t i = 0; i < 3; i++) {
-        const char *const overrides[] = {types[i].override, "export.check_groups=false", NULL};
+    for (uint32_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        const char *const overrides[] = {types[i].override, "export.check_groups=false",
+                                         "export.loss_max=1", NULL};
         exportkit k;
         exportkit_open(&k, models[2], overrides);
         exportkit_train(&k);
         tn_exported out = exportkit_export(&k);
         compare_scores(&k, out.path, types[i].override, types[i].within);
+        assert_true(out.loss.bytes < out.loss.bytes_f32);
+        assert_int_equal(out.loss.rows, 48);
         exportkit_close(&k);
     }
+}
+
+static tn_status try_export(exportkit *k, tn_error *err)
+{
+    char run[300];
+    tn_exported out;
+    (void)snprintf(run, sizeof run, "%s/run", k->dir);
+    const tn_export_request request = {.checkpoint = run, .binder = &k->binder};
+    return tn_export(k->plan, &request, &out, err);
+}
+
+/* The figure that is judged is that of the scores which the export gives. */
+static void an_export_that_loses_too_much_is_refused_and_leaves_nothing(void **state)
+{
+    static const char *const overrides[] = {"export.values=1bit", "embedding.dim=16",
+                                            "train.sparse.lr=0.5", NULL};
+    (void)state;
+    exportkit k;
+    exportkit_open(&k, models[2], overrides);
+    exportkit_train(&k);
+    tn_error err = {0};
+    k.run.export.loss_max = 0;
+    assert_int_equal(try_export(&k, &err), TN_E_LIMIT);
+    assert_non_null(strstr(err.text, "on data.valid, from "));
+    assert_non_null(strstr(err.text, "export.values 1bit "));
+    char folder[300];
+    tn_text names = {0};
+    uint32_t n = 1;
+    (void)snprintf(folder, sizeof folder, "%s/export", k.dir);
+    assert_int_equal(tn_dir_list(folder, &names, &n, &err), TN_OK);
+    assert_int_equal(n, 0);
+    tn_text_done(&names);
+
+    k.run.export.loss_max = 1;
+    tn_exported out = exportkit_export(&k);
+    assert_true(out.loss.auc_f32 > 0.5 && fabs(out.loss.auc - out.loss.auc_f32) < 0.4);
+    exportkit_close(&k);
+}
+
+static void a_limit_is_of_auc_and_ten_times_of_copc(void **state)
+{
+    tn_run run = {.export = {.values = TN_DICT_INT8, .loss_max = 0.01}};
+    const tn_export_loss good = {.auc = 0.70, .auc_f32 = 0.7099, .copc = 1.0, .copc_f32 = 1.0999};
+    (void)state;
+    tn_error err = {0};
+    assert_int_equal(tn_export_loss_check(&good, &run, &err), TN_OK);
+    tn_export_loss bad = good;
+    bad.auc = 0.6998;
+    assert_int_equal(tn_export_loss_check(&bad, &run, &err), TN_E_LIMIT);
+    assert_non_null(strstr(err.text, "AUC falls by 0.010100"));
+    assert_non_null(strstr(err.text, "export.loss_max is 0.01"));
+    bad = good;
+    bad.copc = 0.999;
+    assert_int_equal(tn_export_loss_check(&bad, &run, &err), TN_E_LIMIT);
+    assert_non_null(strstr(err.text, "COPC moves by 0.100900"));
+    bad.copc = 1.2001;
+    assert_int_equal(tn_export_loss_check(&bad, &run, &err), TN_E_LIMIT);
+    bad = good;
+    bad.auc = 0.8;
+    bad.copc = NAN;
+    assert_int_equal(tn_export_loss_check(&bad, &run, &err), TN_OK);
 }
 
 static void read_file(const char *dir, const char *name, tn_text *out)
@@ -325,7 +391,7 @@ static void another_export_in_its_place_is_refused(void **state)
     exportkit_open(&k, models[0], NULL);
     exportkit_train(&k);
     tn_exported out = exportkit_export(&k);
-    k.run.export.values = 2;
+    k.run.export.check_groups = false;
     char path[300];
     (void)snprintf(path, sizeof path, "%s/run", k.dir);
     tn_export_request request = {.checkpoint = path, .binder = &k.binder};
@@ -626,6 +692,8 @@ int main(void)
         cmocka_unit_test(s1_counts_of_keys_agree),
         cmocka_unit_test(d1_sampled_negatives_are_corrected_in_the_bias),
         cmocka_unit_test(short_values_score_nearly_the_same),
+        cmocka_unit_test(an_export_that_loses_too_much_is_refused_and_leaves_nothing),
+        cmocka_unit_test(a_limit_is_of_auc_and_ten_times_of_copc),
         cmocka_unit_test(equal_checkpoints_have_equal_exports),
         cmocka_unit_test(the_id_is_of_what_was_learned),
         cmocka_unit_test(another_export_in_its_place_is_refused),

@@ -194,11 +194,13 @@ static tn_status check_segment(const tn_dict *d, const tn_dict_table_head *t, ui
                                tn_error *err)
 {
     const tn_dict_segment_head *s = &t->segment[i];
-    if (s->type >= TN_DICT_TYPES || s->dim == 0 || s->dim > TN_DIM_MAX ||
-        s->segment >= TN_SEGMENTS_MAX) {
+    if (s->type >= TN_DICT_TYPES) {
+        return bad(d, "values of a kind that this program does not know", err);
+    }
+    if (s->dim == 0 || s->dim > TN_DIM_MAX || s->segment >= TN_SEGMENTS_MAX) {
         return bad(d, "segment of a table", err);
     }
-    bool scaled = s->type == TN_DICT_INT8;
+    const bool scaled = tn_dict_is_scaled((tn_dict_type)s->type);
     uint64_t end = (uint64_t)s->offset + tn_dict_bytes((tn_dict_type)s->type, s->dim);
     if (s->offset % 4 != 0 || end > t->stride || scaled != (s->scale != TN_DICT_NO_SCALE) ||
         (scaled && (s->scale % 4 != 0 || (uint64_t)s->scale + 4 > t->stride))) {

@@ -27,6 +27,7 @@ enum {
     TN_DICT_TABLES_MAX = 4096,
     TN_DICT_JSON_MAX = 64 << 20,
     TN_MODEL_ID_BYTES = 16,
+    TN_DICT_MINOR = 1, /* of files with int4 or 1bit; of all others 0 */
 };
 
 #define TN_DICT_MAGIC UINT64_C(0x0a1a0a0d31444e54)
@@ -58,7 +59,7 @@ typedef struct tn_dict_group_head {
 } tn_dict_group_head;
 
 typedef struct tn_dict_segment_head {
-    uint32_t offset, scale; /* in the row; TN_DICT_NO_SCALE */
+    uint32_t offset, scale; /* in the row; TN_DICT_NO_SCALE; segments of a type may share one */
     uint16_t dim;
     uint8_t type, segment; /* tn_dict_type; its number in the JSON */
     uint32_t zero;

@@ -151,36 +151,38 @@ static uint16_t all_of(const tn_dict_plan *p, uint32_t layout)
     return (uint16_t)((1U << p->spec->layout->record[layout].n_segments) - 1);
 }
 
-static uint32_t padded(uint32_t bytes)
-{
-    return (bytes + 3) / 4 * 4;
-}
-
-/* Where the segments of a table's rows lie. */
-static void lay_out(const tn_dict_plan *p, tn_dict_plan_table *t)
+/* Where the segments of a table's rows lie. The first one of a kind with scales has that of the row
+ * right before it. */
+static void lay_out(tn_dict_plan *p, tn_dict_plan_table *t)
 {
     const tn_record *record = &p->spec->layout->record[t->set->layout];
     tn_dict_table_head *h = &t->head;
+    uint32_t scale[TN_DICT_TYPES] = {0}; /* where it is, and 1 */
     h->kind = t->set->present == 0 ? TN_DICT_REMOVED : 0;
-    t->is_run = p->spec->type == TN_DICT_F32;
+    t->is_run = true;
     for (uint32_t s = 0; s < record->n_segments; s++) {
         if ((t->set->present >> s & 1) == 0) {
             continue;
         }
         const tn_segment *from = &record->segment[s];
-        bool scaled = p->spec->type == TN_DICT_INT8;
-        uint32_t bytes = tn_dict_bytes(p->spec->type, from->dim);
-        uint32_t offset = h->stride + (scaled ? (uint32_t)sizeof(float) : 0);
+        const tn_dict_type type = tn_dict_type_for(p->spec->type, from->dim);
+        const uint32_t bytes = tn_dict_bytes(type, from->dim);
+        const bool scaled = tn_dict_is_scaled(type);
+        if (scaled && scale[type] == 0) {
+            scale[type] = h->stride + 1;
+            h->stride += (uint32_t)sizeof(float);
+        }
         h->segment[h->n_segments] = (tn_dict_segment_head){
-            .offset = offset,
-            .scale = scaled ? h->stride : TN_DICT_NO_SCALE,
+            .offset = h->stride,
+            .scale = scaled ? scale[type] - 1 : TN_DICT_NO_SCALE,
             .dim = (uint16_t)from->dim,
-            .type = (uint8_t)p->spec->type,
+            .type = (uint8_t)type,
             .segment = (uint8_t)find_name(p->segment, p->n_segments, from->name)};
         t->column[h->n_segments++] = (tn_dict_column){.at = from->at, .of_record = s};
-        h->stride = offset + padded(bytes);
-        t->has_gaps |= padded(bytes) != bytes;
-        t->is_run &= from->at - t->column[0].at == offset / sizeof(float);
+        t->is_run &= type == TN_DICT_F32 && from->at - t->column[0].at == h->stride / sizeof(float);
+        t->has_gaps |= tn_dict_padded(bytes) != bytes;
+        h->stride += tn_dict_padded(bytes);
+        p->has_new_types |= type > TN_DICT_INT8;
     }
 }
 
@@ -285,6 +287,7 @@ static void place_all(tn_dict_plan *p)
     *h = (tn_dict_header){
         .magic = TN_DICT_MAGIC,
         .major = 1,
+        .minor = p->has_new_types ? TN_DICT_MINOR : 0,
         .header_bytes = sizeof *h,
         .rows = h->rows,
         .groups_at = sizeof *h,

@@ -50,6 +50,7 @@ typedef struct tn_dict_plan {
     uint16_t *order;  /* of the sets, by table */
     tn_dict_plan_table *table;
     tn_dict_header head;
+    bool has_new_types; /* values that readers of version 1.0 do not know */
     uint32_t n_segments;
     const char *segment[TN_SEGMENTS_MAX];
 } tn_dict_plan;

@@ -1,30 +1,52 @@
 /* dictvalue.h - how a dictionary keeps the floats of a segment.
  *
  *     f32    as they are                   fp16   nearest-even, cut to +-65504
- *     bf16   nearest-even                  int8   f32 scale = max |w| / 127 right before them,
- *                                                 q = nearest-even(w / scale), value q * scale
+ *     bf16   nearest-even                  int8   scale = max |w| / 127, q = nearest-even(w /
+ * scale), value q * scale, a byte each int4   scale = max |w| / 7, else as int8; two to a byte, the
+ * first in its low half 1bit   scale = mean |w|, value scale, or -scale where the bit is set; the
+ * first in bit 0
  *
- * Pure functions, any thread. Weights are finite.
+ * Segments lie on multiples of four bytes, so a short one may be kept better for the same bytes:
+ * see tn_dict_type_for. All segments of a row that are kept alike share one f32 scale. Pure
+ * functions, any thread. Weights are finite.
  */
 #ifndef TN_IO_DICTVALUE_H
 #define TN_IO_DICTVALUE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
+/* By their numbers in the file. */
 typedef enum tn_dict_type {
     TN_DICT_F32,
     TN_DICT_BF16,
     TN_DICT_FP16,
     TN_DICT_INT8,
+    TN_DICT_INT4,
+    TN_DICT_1BIT,
     TN_DICT_TYPES
 } tn_dict_type;
 
+bool tn_dict_is_scaled(tn_dict_type type);
 uint32_t tn_dict_bytes(tn_dict_type type, uint32_t dim); /* of the values, without the scale */
+uint32_t tn_dict_padded(uint32_t bytes);                 /* to the next multiple of four */
 
-/* Writes `dim` values at `to` and returns the scale; 1 where there is none. */
-float tn_dict_encode(tn_dict_type type, uint32_t dim, const float *w, char *to);
+/* What `dim` floats are kept as where `asked` is wanted: the most precise one of f32, bf16 (not of
+ * fp16), int8, int4 that takes no more bytes. One float stays f32, two become bf16. */
+tn_dict_type tn_dict_type_for(tn_dict_type asked, uint32_t dim);
 
-/* The way back. `scale` is read for int8 only. */
+typedef struct tn_dict_part {
+    uint32_t dim;
+    const float *w;
+} tn_dict_part;
+
+/* The scale of all parts of a row that are kept as `type`; 1 where that has none. */
+float tn_dict_scale(tn_dict_type type, uint32_t n, const tn_dict_part *part);
+
+/* Writes `dim` values at `to`. `scale`: of tn_dict_scale. */
+void tn_dict_encode(tn_dict_type type, uint32_t dim, const float *w, float scale, char *to);
+
+/* The way back. */
 void tn_dict_decode(tn_dict_type type, uint32_t dim, const char *from, float scale, float *w);
 
 #endif

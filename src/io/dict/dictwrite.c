@@ -179,6 +179,20 @@ static bool all_finite(uint32_t n, const float *w)
     return good;
 }
 
+float tn_dict_row_scale(tn_dict_type asked, tn_dict_type type, const tn_record *record,
+                        const tn_dict_entry *e)
+{
+    tn_dict_part part[TN_SEGMENTS_MAX];
+    uint32_t n = 0;
+    for (uint32_t s = 0; s < record->n_segments; s++) {
+        const tn_segment *segment = &record->segment[s];
+        if ((e->present >> s & 1) != 0 && tn_dict_type_for(asked, segment->dim) == type) {
+            part[n++] = (tn_dict_part){segment->dim, tn_dict_values(e, s, segment->at)};
+        }
+    }
+    return tn_dict_scale(type, n, part);
+}
+
 /* One segment into its place of a row; an absent one stays zero. */
 static tn_status put_segment(const tn_dict_spec *spec, const tn_dict_plan_table *t, uint32_t i,
                              const tn_dict_entry *e, char *row, tn_error *err)
@@ -189,16 +203,20 @@ static tn_status put_segment(const tn_dict_spec *spec, const tn_dict_plan_table 
         return TN_OK;
     }
     const float *values = tn_dict_values(e, c->of_record, c->at);
-    if (spec->type == TN_DICT_F32) {
+    const tn_dict_type type = (tn_dict_type)s->type;
+    if (type == TN_DICT_F32) {
         return copy_finite(s->dim, values, row + s->offset) ? TN_OK : not_finite(spec, e, err);
     }
     if (!all_finite(s->dim, values)) {
         return not_finite(spec, e, err);
     }
-    float scale = tn_dict_encode(spec->type, s->dim, values, row + s->offset);
+    float scale = 1;
     if (s->scale != TN_DICT_NO_SCALE) {
+        const tn_record *record = &spec->layout->record[t->set->layout];
+        scale = tn_dict_row_scale(spec->type, type, record, e);
         memcpy(row + s->scale, &scale, sizeof scale);
     }
+    tn_dict_encode(type, s->dim, values, scale, row + s->offset);
     return TN_OK;
 }
 

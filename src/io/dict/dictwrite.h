@@ -23,7 +23,8 @@
 #include <stdint.h>
 
 typedef struct tn_layout tn_layout; /* base/keys/record.h */
-typedef struct tn_team tn_team;     /* base/thread/team.h */
+typedef struct tn_record tn_record;
+typedef struct tn_team tn_team; /* base/thread/team.h */
 
 /* One row of the source, lent for the call. */
 typedef struct tn_dict_entry {
@@ -56,8 +57,8 @@ typedef struct tn_dict_spec {
     uint8_t base_id[TN_MODEL_ID_BYTES]; /* of a delta: the layer below */
     bool delta;
     const tn_layout *layout; /* segments are numbered as tn_dict_segments does */
-    tn_dict_type type;
-    bool check_groups; /* store each row's group */
+    tn_dict_type type;       /* that is asked for, see tn_dict_type_for */
+    bool check_groups;       /* store each row's group */
     const char *json;
     uint32_t partitions;  /* of the whole key space, 1 .. 65536 */
     uint32_t first, last; /* those of this file */
@@ -72,6 +73,10 @@ typedef struct tn_dict_written {
 /* Names of the layout's segments, each once, as first met; at most TN_SEGMENTS_MAX. TN_E_LIMIT. */
 tn_status tn_dict_segments(const tn_layout *layout, const char *names[TN_SEGMENTS_MAX], uint32_t *n,
                            tn_error *err) TN_MUST_USE;
+
+/* The scale that a row has for its segments that are kept as `type` where `asked` is wanted. */
+float tn_dict_row_scale(tn_dict_type asked, tn_dict_type type, const tn_record *record,
+                        const tn_dict_entry *e);
 
 /* Creates `path`, which must not exist; a failure leaves nothing. TN_E_CKPT: keys do not ascend, or
  * a weight is not finite. */

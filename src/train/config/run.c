@@ -40,7 +40,7 @@ static const char *const wire_words[] = {"f32", "fp16", "bf16", NULL};
 static const char *const gemm_words[] = {"auto", "own", "openblas", "onednn", NULL};
 static const char *const switch_words[] = {"auto", "true", "false", NULL};
 static const char *const level_words[] = {"error", "warn", "info", "debug", NULL};
-static const char *const value_words[] = {"f32", "bf16", "fp16", "int8", NULL};
+const char *const tn_value_words[] = {"f32", "bf16", "fp16", "int8", "int4", "1bit", NULL};
 
 static const tn_field run_fields[] = {
     TN_FIELD_STR(tn_run_opts, name, "run", "names runs/<name>/, log lines and the exported model"),
@@ -250,7 +250,10 @@ static const tn_field export_fields[] = {
     TN_FIELD_STR(tn_export_opts, every, "~",
                  "day, 1epoch, 5000steps, 15min: a run publishes there while it trains"),
     TN_FIELD_STRS(tn_export_opts, dict, "tnd", "tnd, tsv"),
-    TN_FIELD_CHOICE(tn_export_opts, values, "f32", value_words, "of the dictionary"),
+    TN_FIELD_CHOICE(tn_export_opts, values, "f32", tn_value_words, "of the dictionary"),
+    TN_FIELD_F64(
+        tn_export_opts, loss_max, "0.001", 0, 1, "",
+        "AUC that export.values may cost on data.valid; COPC may move by ten times as much"),
     TN_FIELD_STRS(tn_export_opts, graph, "native", "native"),
     TN_FIELD_F64(tn_export_opts, min_score, "~", 0, 1e30, "", "rows below are left out"),
     TN_FIELD_BOOL(tn_export_opts, state, "false", "optimizer state in dict.tsv"),

@@ -149,7 +149,8 @@ typedef struct tn_export_opts {
     const char *to;
     const char *every; /* NULL: nothing is published; "day", or as tn_every_read has it */
     tn_strs dict;      /* tnd tsv */
-    uint32_t values;   /* f32 bf16 fp16 int8 */
+    uint32_t values;   /* tn_value_words: a tn_dict_type */
+    double loss_max;   /* fall of AUC */
     tn_strs graph;     /* native onnx */
     double min_score;
     bool state, check_groups; /* optimizer state in dict.tsv; the group of each row */
@@ -172,6 +173,7 @@ typedef struct tn_run {
 } tn_run;
 
 extern const tn_field tn_run_fields[]; /* of tn_run */
+extern const char *const tn_value_words[];
 
 /* Binds `tree` (the merged configuration) and checks what no single row can: contradictions, and
  * options that this build cannot honour. Faults go to b->diag. */

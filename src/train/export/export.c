@@ -294,30 +294,61 @@ static tn_status write_graph(exporting *x, tn_error *err)
     return status;
 }
 
+static tn_status write_file_of_rows(exporting *x, const tn_export_rows *rows, const char *name,
+                                    tn_export_done *done, tn_error *err)
+{
+    char path[TN_PATH_SIZE];
+    const bool text = strcmp(name, "dict.tsv") == 0;
+    TN_TRY(tn_path_join(x->dir.tmp, name, path, err));
+    return (text ? tn_export_dump : tn_export_dict)(rows, path, done, err);
+}
+
 static tn_status write_rows(exporting *x, tn_error *err)
 {
+    const tn_run *run = x->plan->run;
     tn_export_files *files = x->request->aside ? &x->files : NULL;
-    const tn_export_rows rows = {.plan = x->plan,
-                                 .table = x->w->shard.table,
-                                 .team = x->w->team,
-                                 .day = x->w->loaded_day,
-                                 .model_id = x->out->model_id,
-                                 .base = x->request->delta_from != NULL ? x->base : NULL,
-                                 .stop = x->request->stop,
-                                 .parts = x->lead != NULL ? &x->parts : NULL,
-                                 .files = files};
+    tn_export_rows rows = {.plan = x->plan,
+                           .table = x->w->shard.table,
+                           .team = x->w->team,
+                           .day = x->w->loaded_day,
+                           .model_id = x->out->model_id,
+                           .values = (tn_dict_type)run->export.values,
+                           .base = x->request->delta_from != NULL ? x->base : NULL,
+                           .stop = x->request->stop,
+                           .parts = x->lead != NULL ? &x->parts : NULL,
+                           .files = files};
     static const char *const names[] = {"dict.tnd", "dict.tsv"};
     for (uint32_t i = 0; i < 2; i++) {
-        if (tn_strs_has(&x->plan->run->export.dict, names[i] + strlen("dict."))) {
-            char path[TN_PATH_SIZE];
+        if (tn_strs_has(&run->export.dict, names[i] + strlen("dict."))) {
             tn_export_done done = {0};
-            TN_TRY(tn_path_join(x->dir.tmp, names[i], path, err));
-            TN_TRY((i == 0 ? tn_export_dict : tn_export_dump)(&rows, path, &done, err));
+            TN_TRY(write_file_of_rows(x, &rows, names[i], &done, err));
             add_file(x, names[i], done.bytes, done.crc);
             x->out->rows = done.rows;
+            x->out->loss.bytes = i == 0 ? done.bytes : x->out->loss.bytes;
         }
     }
+    if (tn_export_loss_wanted(run)) {
+        tn_export_done done = {0};
+        rows.values = TN_DICT_F32;
+        rows.base = NULL;
+        TN_TRY(write_file_of_rows(x, &rows, TN_FLOAT32_DICT, &done, err));
+        x->out->loss.bytes_f32 = done.bytes;
+    }
     return TN_OK;
+}
+
+/* What the dictionary loses; nothing else of the folder is missing. The floats go. */
+static tn_status judge_rows(exporting *x, tn_error *err)
+{
+    const tn_run *run = x->plan->run;
+    char path[TN_PATH_SIZE];
+    if (!tn_export_loss_wanted(run)) {
+        return TN_OK;
+    }
+    TN_TRY(tn_export_loss_measure(&x->out->loss, run, x->dir.tmp, x->request->stop, err));
+    TN_TRY(tn_export_loss_check(&x->out->loss, run, err));
+    TN_TRY(tn_path_join(x->dir.tmp, TN_FLOAT32_DICT, path, err));
+    return tn_remove_file(path, err);
 }
 
 static tn_status write_index(exporting *x, tn_error *err)
@@ -377,6 +408,7 @@ static tn_status fill(exporting *x, tn_error *err)
         TN_TRY(tn_export_parts_remove(&x->parts, err));
     }
     TN_TRY(write_index(x, err));
+    TN_TRY(judge_rows(x, err));
     TN_TRY(settle_folder(&x->dir, &x->out->existed, err));
     memcpy(x->out->path, x->dir.path, sizeof x->out->path);
     return TN_OK;

@@ -20,6 +20,7 @@
 #define TN_TRAIN_EXPORT_H
 
 #include "base/file/file.h"
+#include "train/export/export_loss.h"
 
 #include <stdatomic.h>
 
@@ -46,14 +47,16 @@ typedef struct tn_exported {
     char path[TN_PATH_SIZE]; /* export/<model_id> */
     char model_id[33];
     uint64_t step, rows, bytes;
-    uint32_t day; /* the last one that it has learned; 0: of no day */
-    bool existed; /* it was there already */
+    uint32_t day;        /* the last one that it has learned; 0: of no day */
+    tn_export_loss loss; /* bytes 0: there is no dict.tnd */
+    bool existed;        /* it was there already */
     double seconds;
 } tn_exported;
 
 /* Loads the checkpoint into a worker of its own and writes. Of several processes this is rank 0,
  * and every other one calls tn_follower_serve: each loads its part, and the bytes are those that
- * one process writes. TN_E_CKPT, TN_E_IO, TN_E_CONFIG, TN_E_PEER. */
+ * one process writes. TN_E_LIMIT: the dictionary loses more than export.loss_max. TN_E_CKPT,
+ * TN_E_IO, TN_E_CONFIG, TN_E_PEER. */
 tn_status tn_export(const tn_model_plan *plan, const tn_export_request *request, tn_exported *out,
                     tn_error *err) TN_MUST_USE;
 

@@ -412,8 +412,10 @@ static bool same_segment(merge *m, const tn_dict_entry *e, uint32_t s, const tn_
         return wanted == there;
     }
     const float *values = tn_dict_values(e, s, segment->at);
-    float scale = tn_dict_encode(d->type, segment->dim, values, m->bits);
-    tn_dict_decode(d->type, segment->dim, m->bits, scale, m->mine);
+    const tn_dict_type type = tn_dict_type_for(d->type, segment->dim);
+    const float scale = tn_dict_row_scale(d->type, type, &d->layout->record[record], e);
+    tn_dict_encode(type, segment->dim, values, scale, m->bits);
+    tn_dict_decode(type, segment->dim, m->bits, scale, m->mine);
     return memcmp(m->mine, m->theirs, segment->dim * sizeof *m->mine) == 0;
 }
 
@@ -545,7 +547,7 @@ static tn_status write_dict(const tn_export_rows *r, table_source *table, const 
 {
     tn_dict_spec spec = {
         .layout = table->layout,
-        .type = (tn_dict_type)r->plan->run->export.values,
+        .type = r->values,
         .check_groups = r->plan->run->export.check_groups,
         .json = json,
         .partitions = TN_PARTITIONS,

@@ -15,6 +15,7 @@
 #ifndef TN_TRAIN_EXPORTROWS_H
 #define TN_TRAIN_EXPORTROWS_H
 
+#include "io/dict/dictvalue.h"
 #include "ps/snapshot/snapshot.h"
 #include "ps/table/table.h"
 #include "train/step/worker.h"
@@ -29,6 +30,7 @@ typedef struct tn_export_rows {
     tn_team *team;           /* that walks the table; NULL: the calling thread alone */
     uint32_t day;            /* on which rows are judged: that of the checkpoint */
     const char *model_id;    /* 32 hex digits */
+    tn_dict_type values;     /* of a dictionary */
     const char *base;        /* folder of an export: only what changed since; NULL: all */
     const atomic_bool *stop; /* true: end with TN_E_STOPPED; NULL: nobody asks */
     const struct tn_export_parts *parts; /* files of other ranks; NULL: the table has all rows */
@@ -41,7 +43,7 @@ typedef struct tn_export_done {
     uint32_t crc;
 } tn_export_done;
 
-/* dict.tnd, as export.values and export.check_groups say, without rows below export.min_score. */
+/* A dictionary, as export.check_groups says, without rows below export.min_score. */
 tn_status tn_export_dict(const tn_export_rows *r, const char *path, tn_export_done *out,
                          tn_error *err) TN_MUST_USE;
 

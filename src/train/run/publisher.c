@@ -7,6 +7,7 @@
 #include "base/file/output_file.h"
 #include "base/thread/threads.h"
 #include "config/diag.h"
+#include "io/dict/dictvalue.h"
 #include "train/checkpoint/ckptdir.h"
 #include "train/checkpoint/run_state.h"
 #include "train/config/run.h"
@@ -187,7 +188,7 @@ static tn_status tell(tn_publisher *p, tn_error *err)
 {
     const tn_exported *made = &p->made;
     TN_ASSERT(p->report != NULL && !(p->is_delta && made->existed));
-    char line[TN_PATH_SIZE + sizeof p->why.text + 200];
+    char line[TN_PATH_SIZE + sizeof p->why.text + 400];
     if (made->existed) {
         (void)snprintf(line, sizeof line, "'%s' is the newest export, of %s; it was there already",
                        made->path, p->name);
@@ -197,6 +198,13 @@ static tn_status tell(tn_publisher *p, tn_error *err)
                        p->name, (unsigned long long)made->rows, (double)made->bytes / 1e6,
                        made->seconds, p->is_delta ? "changes since '" : "all rows, ",
                        p->is_delta ? p->before : p->why.text, p->is_delta ? "'" : "");
+        tn_text said = {0};
+        if (made->loss.bytes > 0 && p->run->export.values != TN_DICT_F32) {
+            tn_export_loss_say(&made->loss, p->run, &said);
+            const size_t size = strlen(line);
+            (void)snprintf(line + size, sizeof line - size, "; %s", tn_text_str(&said));
+        }
+        tn_text_done(&said);
     }
     return tn_report_event(p->report, p->opts.state, "info", line, err);
 }

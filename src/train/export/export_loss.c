@@ -1,0 +1,91 @@
+/* export_loss.c - scores data.valid by two dictionaries of one model, and compares. */
+#include "train/export/export_loss.h"
+
+#include "base/core/text.h"
+#include "io/dict/dictvalue.h"
+#include "serve/exported_model.h"
+#include "train/eval/evaluate.h"
+
+#include <math.h>
+
+bool tn_export_loss_wanted(const tn_run *run)
+{
+    return run->export.values != TN_DICT_F32 && tn_strs_has(&run->export.dict, "tnd") &&
+           run->data.target == TN_TARGET_CLICK && run->data.valid.n > 0;
+}
+
+/* `dict`: of two in the folder. */
+static tn_status score(const tn_run *run, const char *folder, const char *dict,
+                       const atomic_bool *stop, double out[2], uint64_t *rows, tn_error *err)
+{
+    const tn_exported_model_opts opts = {.verify = TN_VERIFY_NONE, .dict = dict};
+    const tn_eval_request request = {.paths = &run->data.valid, .stop = stop};
+    tn_exported_model *model = NULL;
+    tn_evaluation e = {0};
+    TN_TRY(tn_exported_model_open(&model, folder, &opts, err));
+    const tn_status status = tn_evaluate_export(model, run, &request, &e, err);
+    if (status == TN_OK) {
+        out[0] = tn_metrics_get(e.metrics, "auc");
+        out[1] = tn_metrics_get(e.metrics, "copc");
+        *rows = tn_metrics_rows(e.metrics);
+    }
+    tn_evaluation_done(&e);
+    tn_exported_model_close(model);
+    return status;
+}
+
+tn_status tn_export_loss_measure(tn_export_loss *out, const tn_run *run, const char *folder,
+                                 const atomic_bool *stop, tn_error *err)
+{
+    double is[2] = {NAN, NAN};
+    double was[2] = {NAN, NAN};
+    TN_ASSERT(tn_export_loss_wanted(run));
+    TN_TRY(score(run, folder, TN_FLOAT32_DICT, stop, was, &out->rows, err));
+    TN_TRY(score(run, folder, "dict.tnd", stop, is, &out->rows, err));
+    out->auc = is[0];
+    out->copc = is[1];
+    out->auc_f32 = was[0];
+    out->copc_f32 = was[1];
+    return TN_OK;
+}
+
+tn_status tn_export_loss_check(const tn_export_loss *loss, const tn_run *run, tn_error *err)
+{
+    const double most = run->export.loss_max;
+    const double fall = loss->auc_f32 - loss->auc;
+    const double move = fabs(loss->copc - loss->copc_f32);
+    const char *values = tn_value_words[run->export.values];
+    static const char hint[] =
+        "hint: export.values of more bits, or another limit; 1 takes any loss";
+    if (fall > most) {
+        return tn_fail(err, TN_E_LIMIT,
+                       "with export.values %s AUC falls by %.6f on data.valid, from %.6f to %.6f; "
+                       "export.loss_max is %g\n%s",
+                       values, fall, loss->auc_f32, loss->auc, most, hint);
+    }
+    if (move > TN_LOSS_COPC_TIMES * most) {
+        return tn_fail(err, TN_E_LIMIT,
+                       "with export.values %s COPC moves by %.6f on data.valid, from %.6f to %.6f; "
+                       "%d times export.loss_max is %g\n%s",
+                       values, move, loss->copc_f32, loss->copc, TN_LOSS_COPC_TIMES,
+                       TN_LOSS_COPC_TIMES * most, hint);
+    }
+    return TN_OK;
+}
+
+void tn_export_loss_say(const tn_export_loss *loss, const tn_run *run, tn_text *out)
+{
+    tn_text_addf(out, "dict.tnd %.3f MB as %s", (double)loss->bytes / 1e6,
+                 tn_value_words[run->export.values]);
+    if (loss->bytes_f32 > 0) {
+        tn_text_addf(
+            out,
+            ", %.0f %% of float32; %llu rows of data.valid: AUC %.6f (%+.6f), COPC %.6f (%+.6f)",
+            100 * (double)loss->bytes / (double)loss->bytes_f32, (unsigned long long)loss->rows,
+            loss->auc, loss->auc - loss->auc_f32, loss->copc, loss->copc - loss->copc_f32);
+    } else if (run->export.values != TN_DICT_F32) {
+        tn_text_adds(out, "; nothing says what that loses: ");
+        tn_text_adds(out, run->data.valid.n == 0 ? "there is no data.valid"
+                                                 : "the loss is not one of clicks");
+    }
+}

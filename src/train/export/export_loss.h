@@ -1,0 +1,45 @@
+/* export_loss.h - what an export's dictionary loses by keeping weights in fewer bits than a float.
+ *
+ *     <folder>/dict.tnd       of the export, with export.values
+ *     <folder>/float32.tnd    all rows as floats, for the time of the comparison
+ *
+ * Both are scored on data.valid as a service would, so that nothing else differs: rows below
+ * export.min_score are in neither, a calibration is in both.
+ */
+#ifndef TN_TRAIN_EXPORT_LOSS_H
+#define TN_TRAIN_EXPORT_LOSS_H
+
+#include "base/core/error.h"
+#include "train/config/run.h"
+
+#include <stdatomic.h>
+
+#define TN_FLOAT32_DICT "float32.tnd"
+
+/* COPC may move by as many times as much as AUC may fall. */
+enum { TN_LOSS_COPC_TIMES = 10 };
+
+typedef struct tn_export_loss {
+    uint64_t rows;             /* of data.valid; 0: nothing was compared */
+    double auc, copc;          /* of the export; NAN where they are not defined */
+    double auc_f32, copc_f32;  /* of the same with floats */
+    uint64_t bytes, bytes_f32; /* of the two dictionaries; bytes_f32 0: nothing was compared */
+} tn_export_loss;
+
+/* Whether there is something to compare: fewer bits, a dictionary, clicks and data.valid.
+ */
+bool tn_export_loss_wanted(const tn_run *run);
+
+/* Scores data.valid twice; `bytes` are the caller's. TN_E_STOPPED: *stop; otherwise as
+ * tn_evaluate_export. */
+tn_status tn_export_loss_measure(tn_export_loss *out, const tn_run *run, const char *folder,
+                                 const atomic_bool *stop, tn_error *err) TN_MUST_USE;
+
+/* TN_E_LIMIT: more is lost than export.loss_max. What is not defined is not judged. */
+tn_status tn_export_loss_check(const tn_export_loss *loss, const tn_run *run,
+                               tn_error *err) TN_MUST_USE;
+
+/* "dict.tnd 1.2 MB as int8, 31 % of float32; 5000 rows of data.valid: AUC ..", appended. */
+void tn_export_loss_say(const tn_export_loss *loss, const tn_run *run, tn_text *out);
+
+#endif
