@@ -1,17 +1,20 @@
 /* tnet_export.c - from a checkpoint to an inference dictionary and a graph. */
 #include "base/codec/json.h"
+#include "base/core/clock.h"
 #include "base/core/log.h"
 #include "cli/children.h"
 #include "cli/local.h"
 #include "cli/main.h"
 #include "cli/signals.h"
 #include "config/field.h"
+#include "io/dict/redis.h"
 #include "io/schema/dataopts.h"
 #include "train/config/days.h"
 #include "train/export/export.h"
 #include "train/run/follower.h"
 
 #include <stdio.h>
+#include <string.h>
 
 typedef struct export_flags {
     uint32_t peers;
@@ -23,7 +26,9 @@ static const tn_field flags[] = {
     TN_FIELD_U32(export_flags, peers, "~", 1, TN_CHILDREN_MAX, "", TN_LOCAL_HELP),
     TN_FLAG_STR(export_flags, checkpoint, "PATH",
                 "a checkpoint, or a run directory (~: the newest of this run)"),
-    TN_FLAG_STR(export_flags, to, "DIR", "folder of exports (~: export.to)"),
+    TN_FLAG_STR(export_flags, to, "DIR|URL",
+                "folder of exports (~: export.to); redis://host:port/db: export.to, and the "
+                "dictionary to that server"),
     TN_FLAG_STR(export_flags, delta_from, "ID",
                 "write only the rows that changed since this model id; needs it beside"),
     TN_FLAG_STR(export_flags, calibration, "FILE",
@@ -46,6 +51,11 @@ static const tn_program program = {
         "Writes <export.to>/<model id>/ and prints its path. Equal checkpoints give equal ids\n"
         "and equal files. tnet-score and libtnet read the folder; see docs/serving.md.\n",
 };
+
+static bool is_redis(const export_flags *f)
+{
+    return f->to != NULL && strncmp(f->to, TN_REDIS_SCHEME, strlen(TN_REDIS_SCHEME)) == 0;
+}
 
 static void print_loss(const tn_export_loss *loss, tn_text *out)
 {
@@ -104,10 +114,50 @@ static void warn_of_day(const tn_data_opts *data, uint32_t day)
     }
 }
 
+/* A whole dictionary, and an address that can be read, before anything is made. */
+static tn_status check_redis(const tn_setup *s, const export_flags *f, tn_redis_address *to,
+                             tn_error *err)
+{
+    if (!is_redis(f)) {
+        return TN_OK;
+    }
+    TN_TRY(tn_redis_read_url(to, f->to, err));
+    if (f->delta_from != NULL) {
+        return tn_fail(err, TN_E_USAGE,
+                       "'--to redis://..' sends a whole dictionary, '--delta-from' makes one of "
+                       "changes: they exclude each other");
+    }
+    if (!tn_strs_has(&s->run.export.dict, "tnd") || !s->run.export.check_groups) {
+        return tn_fail(err, TN_E_CONFIG,
+                       "'--to redis://..' sends export.dict: tnd with "
+                       "export.check_groups: true, and this run has another");
+    }
+    return TN_OK;
+}
+
+static tn_status send_to_redis(const tn_redis_address *to, const char *export_path, tn_error *err)
+{
+    char path[TN_PATH_SIZE];
+    tn_dict *d = NULL;
+    uint64_t commands = 0;
+    TN_TRY(tn_path_join(export_path, "dict.tnd", path, err));
+    TN_TRY(tn_dict_open(&d, path, TN_VERIFY_FULL, err));
+    const double begin = tn_clock_s();
+    const tn_status status = tn_redis_send(to, d, tn_signals_watch_stop(), &commands, err);
+    tn_dict_close(d);
+    if (status == TN_OK) {
+        tn_log(TN_LOG_INFO, "sent to Redis at %s:%s: %llu commands in %.1f s", to->host, to->port,
+               (unsigned long long)commands, tn_clock_s() - begin);
+    }
+    return status;
+}
+
 /* Of several processes rank 0 tells what all have written. */
 static tn_status export(tn_setup *s, const export_flags *f, tn_error *err)
 {
+    tn_redis_address redis;
     s->run.checkpoint.resume = "must"; /* of what is exported */
+    TN_TRY(check_redis(s, f, &redis, err));
     TN_TRY(tn_setup_plan(s, f->checkpoint, err));
     if (s->run.cluster.rank > 0) {
         const tn_watch watch = {.stop = tn_signals_watch_stop(),
@@ -118,7 +168,7 @@ static tn_status export(tn_setup *s, const export_flags *f, tn_error *err)
     tn_run_dir(&s->run.run, &dir);
     tn_export_request request = {
         .checkpoint = f->checkpoint != NULL ? f->checkpoint : tn_text_str(&dir),
-        .to = f->to,
+        .to = is_redis(f) ? NULL : f->to,
         .delta_from = f->delta_from,
         .calibration = f->calibration,
         .binder = &s->binder,
@@ -136,7 +186,7 @@ static tn_status export(tn_setup *s, const export_flags *f, tn_error *err)
         tn_log(TN_LOG_INFO, "%llu rows, %.1f MB in %.1f s%s", (unsigned long long)out.rows,
                (double)out.bytes / 1e6, out.seconds, out.existed ? "; it was there already" : "");
     }
-    return status;
+    return status == TN_OK && is_redis(f) ? send_to_redis(&redis, out.path, err) : status;
 }
 
 static tn_status work(tn_setup *s, const tn_options *options, const void *asked, tn_error *err)

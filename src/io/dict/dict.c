@@ -329,6 +329,18 @@ const tn_dict_header *tn_dict_head(const tn_dict *d)
     return &d->head;
 }
 
+const tn_dict_table_head *tn_dict_table_at(const tn_dict *d, uint32_t i)
+{
+    TN_ASSERT(i < d->head.n_tables);
+    return &d->table[i].head;
+}
+
+uint32_t tn_dict_table_number(const tn_dict *d, const tn_dict_table *t)
+{
+    TN_ASSERT(t >= d->table && t < d->table + d->head.n_tables);
+    return (uint32_t)(t - d->table);
+}
+
 const char *tn_dict_json(const tn_dict *d)
 {
     return d->map.data + d->head.json_at;

@@ -41,6 +41,10 @@ void tn_dict_close(tn_dict *d); /* NULL is fine */
 const tn_dict_header *tn_dict_head(const tn_dict *d);
 const char *tn_dict_json(const tn_dict *d);
 
+/* How the i-th table lies, as in the file, checked; and which one a row is of. */
+const tn_dict_table_head *tn_dict_table_at(const tn_dict *d, uint32_t i);
+uint32_t tn_dict_table_number(const tn_dict *d, const tn_dict_table *t);
+
 enum { TN_MODEL_HEX = 33 };
 /* A model's id as text: 32 digits and a NUL. */
 void tn_dict_hex(const uint8_t *model_id, char out[TN_MODEL_HEX]);

@@ -10,7 +10,10 @@
 #ifndef TN_IO_DICT_DELTAS_H
 #define TN_IO_DICT_DELTAS_H
 
+#include "base/core/bytes.h"
 #include "io/dict/dict.h"
+
+typedef struct tn_arena tn_arena; /* base/core/arena.h */
 
 enum { TN_DICT_DELTAS_MAX = 8 };
 
@@ -24,6 +27,11 @@ typedef struct tn_dict_stack {
 tn_status tn_dict_stack_open(tn_dict_stack *out, const char *dir, const char *name,
                              tn_verify verify, tn_error *err) TN_MUST_USE;
 void tn_dict_stack_close(tn_dict_stack *s);
+
+/* "segments" of a dictionary's JSON, as it is written, lent by it; [] when there are none.
+ * TN_E_CKPT: that is no JSON. */
+tn_status tn_dict_segment_names(const tn_dict *d, tn_arena *arena, tn_bytes *out,
+                                tn_error *err) TN_MUST_USE;
 
 /* As tn_dict_find_all. A removed key has table and no `at`. */
 tn_status tn_dict_stack_find(const tn_dict_stack *s, uint32_t n, const tn_dict_query *query,

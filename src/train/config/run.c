@@ -249,7 +249,7 @@ static const tn_field export_fields[] = {
     TN_FIELD_STR(tn_export_opts, to, "export", "folder; the model goes to <to>/<model id>"),
     TN_FIELD_STR(tn_export_opts, every, "~",
                  "day, 1epoch, 5000steps, 15min: a run publishes there while it trains"),
-    TN_FIELD_STRS(tn_export_opts, dict, "tnd", "tnd, tsv"),
+    TN_FIELD_STRS(tn_export_opts, dict, "tnd", "tnd, tsv, resp"),
     TN_FIELD_CHOICE(tn_export_opts, values, "f32", tn_value_words, "of the dictionary"),
     TN_FIELD_F64(
         tn_export_opts, loss_max, "0.001", 0, 1, "",
@@ -622,6 +622,17 @@ static void check_metrics(const tn_binder *b, const tn_tree *tree, const tn_run 
     check_watch(b, tree, r);
 }
 
+/* The stream is made of the dictionary, and names groups. */
+static void check_resp(const tn_binder *b, const tn_tree *tree, const tn_run *r)
+{
+    if (tn_strs_has(&r->export.dict, "resp") &&
+        !(tn_strs_has(&r->export.dict, "tnd") && r->export.check_groups)) {
+        tn_diag_error(
+            b->diag, place(tree, "export.dict"),
+            "'export.dict' has resp, which is made of tnd with export.check_groups: true");
+    }
+}
+
 void tn_run_check_group(const tn_binder *b, const tn_tree *tree, const tn_run *r)
 {
     if (!isinf(r->cluster.staleness) && r->cluster.staleness != floor(r->cluster.staleness)) {
@@ -641,7 +652,7 @@ void tn_run_check_group(const tn_binder *b, const tn_tree *tree, const tn_run *r
 
 void tn_run_bind(const tn_binder *b, const tn_tree *tree, tn_run *out)
 {
-    static const char *const dicts[] = {"tnd", "tsv"};
+    static const char *const dicts[] = {"tnd", "tsv", "resp"};
     static const char *const graphs[] = {"native"};
     tn_binder in_data = *b;
     in_data.path = "data";
@@ -658,7 +669,8 @@ void tn_run_bind(const tn_binder *b, const tn_tree *tree, tn_run *out)
     if (out->export.every != NULL && strcmp(out->export.every, "never") == 0) {
         out->export.every = NULL;
     }
-    check_words(b, place(tree, "export.dict"), "kind of dictionary", &out->export.dict, dicts, 2);
+    check_words(b, place(tree, "export.dict"), "kind of dictionary", &out->export.dict, dicts, 3);
+    check_resp(b, tree, out);
     check_words(b, place(tree, "export.graph"), "kind of graph", &out->export.graph, graphs, 1);
     check_metrics(b, tree, out);
     check_loss(b, tree, out);

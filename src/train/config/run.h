@@ -148,7 +148,7 @@ typedef struct tn_log_opts {
 typedef struct tn_export_opts {
     const char *to;
     const char *every; /* NULL: nothing is published; "day", or as tn_every_read has it */
-    tn_strs dict;      /* tnd tsv */
+    tn_strs dict;      /* tnd tsv resp */
     uint32_t values;   /* tn_value_words: a tn_dict_type */
     double loss_max;   /* fall of AUC */
     tn_strs graph;     /* native onnx */

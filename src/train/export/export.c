@@ -7,6 +7,7 @@
 #include "base/core/number.h"
 #include "base/file/output_file.h"
 #include "base/file/safetensors.h"
+#include "io/dict/resp.h"
 #include "serve/calibration_file.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/ckptdir.h"
@@ -303,6 +304,40 @@ static tn_status write_file_of_rows(exporting *x, const tn_export_rows *rows, co
     return (text ? tn_export_dump : tn_export_dict)(rows, path, done, err);
 }
 
+static tn_status put_commands(void *file, const tn_text *bytes, uint64_t commands, tn_error *err)
+{
+    (void)commands;
+    return tn_file_write(file, bytes->data, bytes->size, err);
+}
+
+static tn_status put_dict(const tn_dict *d, tn_file *f, tn_error *err)
+{
+    tn_text last = {0};
+    TN_TRY(tn_resp_rows(d, put_commands, f, err));
+    tn_resp_current(d, &last);
+    tn_status status = tn_text_check(&last, "commands for Redis", err);
+    status = status == TN_OK ? put_commands(f, &last, 1, err) : status;
+    tn_text_done(&last);
+    return status;
+}
+
+/* Of the dictionary beside it. */
+static tn_status write_resp(exporting *x, tn_error *err)
+{
+    static const char name[] = "dict.resp";
+    char path[TN_PATH_SIZE];
+    tn_dict *d = NULL;
+    tn_file *f = NULL;
+    TN_TRY(tn_path_join(x->dir.tmp, "dict.tnd", path, err));
+    TN_TRY(tn_dict_open(&d, path, TN_VERIFY_NONE, err));
+    tn_status status = begin_file(x, name, &f, err);
+    if (status == TN_OK) {
+        status = end_file(x, name, f, put_dict(d, f, err), err);
+    }
+    tn_dict_close(d);
+    return status;
+}
+
 static tn_status write_rows(exporting *x, tn_error *err)
 {
     const tn_run *run = x->plan->run;
@@ -326,6 +361,9 @@ static tn_status write_rows(exporting *x, tn_error *err)
             x->out->rows = done.rows;
             x->out->loss.bytes = i == 0 ? done.bytes : x->out->loss.bytes;
         }
+    }
+    if (tn_strs_has(&run->export.dict, "resp")) {
+        TN_TRY(write_resp(x, err));
     }
     if (tn_export_loss_wanted(run)) {
         tn_export_done done = {0};

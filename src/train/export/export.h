@@ -3,6 +3,7 @@
  *     export/<model_id>/    model.json + dense.safetensors    the graph, for libtnet (serve/tnet.h)
  *                           dict.tnd                          key -> row, by mmap (io/dict/dict.h)
  *                           dict.tsv                          the same as text, when asked for
+ *                           dict.resp                         .. as commands for Redis, likewise
  *                           EXPORT.json                       every file with size and crc
  *
  * model_id names what was learned (tn_ckpt_model_id), so equal models have equal ids. Every file

@@ -1,0 +1,176 @@
+/* resp.c - rows of a dictionary, one by one, as commands SET. */
+#include "io/dict/resp.h"
+
+#include "base/codec/json.h"
+#include "base/core/arena.h"
+#include "base/math/key.h"
+#include "io/dict/dict_deltas.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { PREFIX = 5 + 8 };
+
+typedef struct stream {
+    const tn_dict *d;
+    tn_resp_put *put;
+    void *arg;
+    char prefix[PREFIX + 1];
+    tn_text bytes, key, value;
+    uint64_t commands; /* in bytes */
+} stream;
+
+void tn_resp_command(tn_text *out, uint32_t n, const tn_resp_word *word)
+{
+    tn_text_addf(out, "*%u\r\n", n);
+    for (uint32_t i = 0; i < n; i++) {
+        tn_text_addf(out, "$%zu\r\n", word[i].size);
+        tn_text_add(out, word[i].data, word[i].size);
+        tn_text_adds(out, "\r\n");
+    }
+}
+
+static void set(tn_text *out, tn_resp_word key, tn_resp_word value)
+{
+    tn_resp_command(out, 3, (const tn_resp_word[]){{"SET", 3}, key, value});
+}
+
+/* "tnet:" and the first 8 digits of the model's id. */
+static void write_prefix(const tn_dict *d, char out[PREFIX + 1])
+{
+    char hex[TN_MODEL_HEX];
+    tn_dict_hex(tn_dict_head(d)->model_id, hex);
+    const int size = snprintf(out, PREFIX + 1, "tnet:%.8s", hex);
+    TN_ASSERT(size == PREFIX);
+}
+
+void tn_resp_current(const tn_dict *d, tn_text *out)
+{
+    static const char key[] = "tnet:current";
+    char prefix[PREFIX + 1];
+    write_prefix(d, prefix);
+    set(out, (tn_resp_word){key, sizeof key - 1}, (tn_resp_word){prefix, PREFIX});
+}
+
+static tn_status hand_on(stream *s, tn_error *err)
+{
+    TN_TRY(tn_text_check(&s->bytes, "commands for Redis", err));
+    TN_TRY(s->put(s->arg, &s->bytes, s->commands, err));
+    tn_text_clear(&s->bytes);
+    s->commands = 0;
+    return TN_OK;
+}
+
+static tn_status add(stream *s, tn_error *err)
+{
+    TN_TRY(tn_text_check(&s->key, "a key for Redis", err));
+    TN_TRY(tn_text_check(&s->value, "a value for Redis", err));
+    set(&s->bytes, (tn_resp_word){s->key.data, s->key.size},
+        (tn_resp_word){s->value.data, s->value.size});
+    s->commands++;
+    return s->bytes.size >= TN_RESP_PIECE ? hand_on(s, err) : TN_OK;
+}
+
+static tn_status add_row(void *arg, const tn_dict_item *item, tn_error *err)
+{
+    stream *s = arg;
+    if (item->group == TN_DICT_NO_GROUP) {
+        return tn_fail(
+            err, TN_E_CONFIG,
+            "the dictionary does not store groups, which keys of Redis name\nhint: export "
+            "with export.check_groups: true");
+    }
+    const uint32_t table = tn_dict_table_number(s->d, item->row.table);
+    TN_ASSERT(table < TN_RESP_TABLES_MAX && item->row.at != NULL);
+    tn_text_clear(&s->key);
+    tn_text_clear(&s->value);
+    tn_text_addf(&s->key, "%s:%s:", s->prefix, tn_dict_group_name(s->d, item->group));
+    tn_text_add_u64(&s->key, tn_sign_of(item->key, tn_dict_salt(s->d, item->group)));
+    tn_text_addc(&s->value, (char)table);
+    tn_text_add(&s->value, item->row.at, tn_dict_table_at(s->d, table)->stride);
+    return add(s, err);
+}
+
+static void put_table(tn_text *out, const tn_dict_table_head *t)
+{
+    tn_json_open(out, '{');
+    tn_json_u64(out, "stride", t->stride);
+    tn_json_open_key(out, "segments", '[');
+    for (uint32_t i = 0; i < t->n_segments; i++) {
+        const tn_dict_segment_head *s = &t->segment[i];
+        tn_json_open(out, '{');
+        tn_json_u64(out, "segment", s->segment);
+        tn_json_u64(out, "dim", s->dim);
+        tn_json_u64(out, "dtype", s->type);
+        tn_json_u64(out, "at", s->offset);
+        if (s->scale == TN_DICT_NO_SCALE) {
+            tn_json_raw(out, "scale", "null");
+        } else {
+            tn_json_u64(out, "scale", s->scale);
+        }
+        tn_json_close(out, '}');
+    }
+    tn_json_close(out, ']');
+    tn_json_close(out, '}');
+}
+
+static tn_status describe(const tn_dict *d, tn_arena *arena, tn_text *out, tn_error *err)
+{
+    char hex[TN_MODEL_HEX];
+    tn_bytes names = {0};
+    TN_TRY(tn_dict_segment_names(d, arena, &names, err));
+    tn_dict_hex(tn_dict_head(d)->model_id, hex);
+    tn_json_open(out, '{');
+    tn_json_str(out, "model_id", hex);
+    tn_text_adds(out, ",\"segments\":");
+    tn_text_add(out, names.data, names.size);
+    tn_json_open_key(out, "groups", '[');
+    for (uint32_t g = 0; g < tn_dict_head(d)->n_groups; g++) {
+        tn_json_open(out, '{');
+        tn_json_str(out, "name", tn_dict_group_name(d, g));
+        tn_json_hex64(out, "salt", tn_dict_salt(d, g));
+        tn_json_close(out, '}');
+    }
+    tn_json_close(out, ']');
+    tn_json_open_key(out, "tables", '[');
+    for (uint32_t i = 0; i < tn_dict_head(d)->n_tables; i++) {
+        put_table(out, tn_dict_table_at(d, i));
+    }
+    tn_json_close(out, ']');
+    tn_json_close(out, '}');
+    return TN_OK;
+}
+
+static tn_status add_description(stream *s, tn_error *err)
+{
+    tn_arena *arena = NULL;
+    TN_TRY(tn_arena_open(&arena, 1 << 12, "a dictionary", err));
+    tn_text_clear(&s->key);
+    tn_text_clear(&s->value);
+    tn_text_addf(&s->key, "%s:meta", s->prefix);
+    tn_status status = describe(s->d, arena, &s->value, err);
+    tn_arena_free(arena);
+    return status == TN_OK ? add(s, err) : status;
+}
+
+tn_status tn_resp_rows(const tn_dict *d, tn_resp_put *put, void *arg, tn_error *err)
+{
+    const tn_dict_header *h = tn_dict_head(d);
+    if ((h->flags & TN_DICT_DELTA) != 0) {
+        return tn_fail(err, TN_E_CKPT,
+                       "a delta is no dictionary for Redis\nhint: export all of it");
+    }
+    if (h->n_tables > TN_RESP_TABLES_MAX) {
+        return tn_fail(err, TN_E_LIMIT, "the dictionary has %u tables, Redis is given at most %d",
+                       h->n_tables, TN_RESP_TABLES_MAX);
+    }
+    stream s = {.d = d, .put = put, .arg = arg};
+    write_prefix(d, s.prefix);
+    tn_status status = tn_dict_walk(d, add_row, &s, err);
+    status = status == TN_OK ? add_description(&s, err) : status;
+    status = status == TN_OK && s.commands > 0 ? hand_on(&s, err) : status;
+    tn_text_done(&s.bytes);
+    tn_text_done(&s.key);
+    tn_text_done(&s.value);
+    return status;
+}

@@ -1,0 +1,103 @@
+#!/bin/sh
+# redis.sh - a dictionary in a real Redis: by `redis-cli --pipe` and by `tnet-export --to redis://..`, the
+# same; a server without room, with a password, and none.
+. "$(dirname "$0")/kit"
+server=$(command -v redis-server || command -v redis-check-rdb) || skip "no redis-server"
+cli=$(command -v redis-cli) || skip "no redis-cli"
+ln -s "$server" "$dir/redis-server" # the server, where it is called so
+clicks "$dir/train.tsv" 3000 0
+cd "$dir"
+cat >run.yaml <<END
+run: {name: redis, dir: run}
+data: {format: criteo, train: train.tsv}
+model: {type: deepfm, hidden: [8]}
+embedding: {dim: 4}
+train: {epochs: 1, batch: 256, threads: 2}
+END
+expect 0 tnet-train -q run.yaml
+
+# start: a server on a free port, $port; its process is $pid
+start() {
+    port=$((20000 + $$ % 20000))
+    pid=
+    for _ in 1 2 3 4 5 6 7 8 9; do
+        port=$((port + 1))
+        ./redis-server --port "$port" --bind 127.0.0.1 --save '' --appendonly no >server.log 2>&1 &
+        pid=$!
+        children="$children $pid"
+        tries=0
+        until grep -qi "ready to accept connections" server.log; do
+            kill -0 "$pid" 2>null || break
+            tries=$((tries + 1))
+            [ "$tries" -lt 200 ] || fail "the server does not begin: $(tail -n 3 server.log)"
+            sleep 0.05
+        done
+        ! kill -0 "$pid" 2>null || return 0
+    done
+    fail "no server: $(tail -n 3 server.log)"
+}
+
+ask() {
+    "$cli" -p "$port" "$@"
+}
+
+# a stream for redis-cli; keys are counted by the server
+start
+expect 0 tnet-export run.yaml --to piped 'export.dict=[tnd, tsv, resp]'
+folder=$(cat out)
+grep -q '"name":"dict.resp"' "$folder/EXPORT.json" || fail "dict.resp is not in the index"
+rows=$(($(wc -l <"$folder/dict.tsv") - 3))
+"$cli" -p "$port" --pipe <"$folder/dict.resp" >pipe.log || fail "redis-cli: $(cat pipe.log)"
+grep -q "errors: 0, replies: $((rows + 2))" pipe.log || fail "redis-cli: $(cat pipe.log)"
+prefix=tnet:$(basename "$folder" | cut -c 1-8)
+[ "$(ask GET tnet:current)" = "$prefix" ] || fail "tnet:current is $(ask GET tnet:current)"
+[ "$(ask DBSIZE)" = "$((rows + 2))" ] || fail "$(ask DBSIZE) keys for $rows rows"
+ask GET "$prefix:meta" | grep -q '"model_id":"'"$(basename "$folder")"'"' || fail "meta: $(ask GET "$prefix:meta")"
+
+# sent by tnet-export itself into another database: the same keys and values
+expect 0 tnet-export run.yaml --to "redis://127.0.0.1:$port/5" export.to=sent
+grep -q "sent to Redis at 127.0.0.1:$port: $((rows + 3)) commands" err || fail "$(cat err)"
+[ -s "$(cat out)/dict.tnd" ] || fail "no export beside what was sent"
+[ "$(ask -n 5 DBSIZE)" = "$((rows + 2))" ] || fail "database 5 has $(ask -n 5 DBSIZE) keys"
+sed -n '4,13p' "$folder/dict.tsv" | cut -f 1,2 | tr '\t' ':' >some
+while read -r key; do
+    ask GET "$prefix:$key" >one
+    ask -n 5 GET "$prefix:$key" >two
+    [ "$(wc -c <one)" -gt 5 ] || fail "no value of $key"
+    cmp one two || fail "the values of $key differ"
+done <some
+expect 0 tnet-export run.yaml --to "redis://127.0.0.1:$port/5" export.to=sent
+expect 6 tnet-export run.yaml --to "redis://127.0.0.1:$port/99" export.to=sent
+says "answers '-ERR DB index is out of range'"
+
+# no room: the server says so in the middle, and readers stay where they are
+ask -n 5 SET tnet:current before >null
+ask CONFIG SET maxmemory 1mb >null
+expect 6 tnet-export run.yaml --to "redis://127.0.0.1:$port/5" export.to=sent
+says "answers '-OOM command not allowed"
+[ "$(ask -n 5 GET tnet:current)" = before ] || fail "readers were switched to half a model"
+ask CONFIG SET maxmemory 0 >null
+
+# a password, and none
+ask CONFIG SET requirepass open >null
+expect 6 tnet-export run.yaml --to "redis://127.0.0.1:$port" export.to=sent
+says "answers '-NOAUTH Authentication required.'"
+expect 6 tnet-export run.yaml --to "redis://:shut@127.0.0.1:$port" export.to=sent
+says "answers '-WRONGPASS"
+! grep -q shut err || fail "the password is shown"
+expect 0 tnet-export run.yaml --to "redis://:open@127.0.0.1:$port" export.to=sent
+kill -9 "$pid"
+wait "$pid" 2>null || true
+expect 6 tnet-export run.yaml --to "redis://127.0.0.1:$port" export.to=sent
+says "no connection to Redis at '127.0.0.1:$port': Connection refused"
+
+# what cannot be, before anything is made
+expect 2 tnet-export run.yaml --to "redis://127.0.0.1:port" export.to=never
+says "is not like redis://host:port/db"
+expect 2 tnet-export run.yaml --to "redis://127.0.0.1" --delta-from x export.to=never
+says "exclude each other"
+expect 3 tnet-export run.yaml --to "redis://127.0.0.1" export.to=never export.check_groups=false
+says "sends export.dict: tnd"
+expect 3 tnet-export run.yaml export.to=never 'export.dict=[resp]'
+grep -q "which is made of tnd" err || fail "$(cat err)"
+[ ! -e never ] || fail "a refused export left a folder"
