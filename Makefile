@@ -5,13 +5,14 @@
 # make way      writes the list of docs/way.md anew, after a function on the way of one row has changed
 # make fuzz     30 seconds for every fuzz target; SECONDS=600 for more
 # make nightly  what .ci/run leaves out for its time; STEPS="asan tsan" for some of it
+# make interop  readers of exports in other languages, where those are installed
 # make analyze  clang-tidy and cppcheck on every file, gcc -fanalyzer on src/base, src/io, src/ps and src/cluster
 #
 # Everything is made in build/, data/ and runs/ of this folder.
 # make test PRESET=strict is the same in another tree; CMakePresets.json lists them.
 PRESET = gcc
 
-.PHONY: all run test docs way bench fuzz nightly analyze clean
+.PHONY: all run test docs way bench fuzz nightly interop analyze clean
 all: build
 
 .PHONY: build
@@ -50,6 +51,9 @@ fuzz:
 
 nightly:
 	@.ci/nightly $(STEPS)
+
+interop: build
+	@TNET_BIN=build/release test/interop/run.sh
 
 analyze:
 	@.ci/nightly analyze
