@@ -254,7 +254,7 @@ static const tn_field export_fields[] = {
     TN_FIELD_F64(
         tn_export_opts, loss_max, "0.001", 0, 1, "",
         "AUC that export.values may cost on data.valid; COPC may move by ten times as much"),
-    TN_FIELD_STRS(tn_export_opts, graph, "native", "native"),
+    TN_FIELD_STRS(tn_export_opts, graph, "native", "native, which is always written, onnx"),
     TN_FIELD_F64(tn_export_opts, min_score, "~", 0, 1e30, "", "rows below are left out"),
     TN_FIELD_BOOL(tn_export_opts, state, "false", "optimizer state in dict.tsv"),
     TN_FIELD_BOOL(tn_export_opts, check_groups, "true", "store each row's group"),
@@ -653,7 +653,7 @@ void tn_run_check_group(const tn_binder *b, const tn_tree *tree, const tn_run *r
 void tn_run_bind(const tn_binder *b, const tn_tree *tree, tn_run *out)
 {
     static const char *const dicts[] = {"tnd", "tsv", "resp"};
-    static const char *const graphs[] = {"native"};
+    static const char *const graphs[] = {"native", "onnx"};
     tn_binder in_data = *b;
     in_data.path = "data";
     tn_fields_bind(b, tn_run_fields, tree, out);
@@ -671,7 +671,7 @@ void tn_run_bind(const tn_binder *b, const tn_tree *tree, tn_run *out)
     }
     check_words(b, place(tree, "export.dict"), "kind of dictionary", &out->export.dict, dicts, 3);
     check_resp(b, tree, out);
-    check_words(b, place(tree, "export.graph"), "kind of graph", &out->export.graph, graphs, 1);
+    check_words(b, place(tree, "export.graph"), "kind of graph", &out->export.graph, graphs, 2);
     check_metrics(b, tree, out);
     check_loss(b, tree, out);
     out->data.target = tn_loss_of(&out->loss)->target;

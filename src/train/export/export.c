@@ -8,6 +8,7 @@
 #include "base/file/output_file.h"
 #include "base/file/safetensors.h"
 #include "io/dict/resp.h"
+#include "nn/passes/onnx.h"
 #include "serve/calibration_file.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/ckptdir.h"
@@ -280,6 +281,41 @@ static tn_status write_weights(exporting *x, const tn_export_graph *g, tn_error 
     return end_file(x, name, f, tn_safetensors_write(f, &doc, err), err);
 }
 
+/* The same graph for others; what has no form in ONNX is told, and the native graph stays. */
+static tn_status write_onnx(exporting *x, const tn_export_graph *g, tn_error *err)
+{
+    const tn_calibration *map = &x->calibration;
+    const double by[] = {map->a, map->b, map->c};
+    tn_text inputs = {0};
+    tn_text model = {0};
+    tn_export_inputs_json(&inputs, g);
+    const tn_onnx_meta meta[] = {{"tnet.model_id", x->out->model_id},
+                                 {"tnet.inputs", tn_text_str(&inputs)},
+                                 {"tnet.version", TN_VERSION}};
+    const tn_onnx_model how = {.logit = g->logit,
+                               .pctr = g->pctr,
+                               .calibrated = map->kind == TN_CALIBRATION_PLATT ? by : NULL,
+                               .unknown_max = TN_UNKNOWN_MAX,
+                               .version = TN_VERSION,
+                               .meta = meta,
+                               .n_meta = 3};
+    TN_ASSERT(g->logit != NULL && g->pctr != NULL);
+    tn_status status = tn_text_check(&inputs, "graph.onnx", err);
+    if (status == TN_OK && map->kind == TN_CALIBRATION_ISOTONIC) {
+        status = tn_fail(err, TN_E_CONFIG, "an isotonic calibration has no form in ONNX");
+    }
+    status = status == TN_OK ? tn_graph_onnx(g->g, &how, &model, err) : status;
+    if (status == TN_OK) {
+        status = write_text(x, "graph.onnx", &model, err);
+    } else if (status == TN_E_CONFIG) {
+        tn_log(TN_LOG_WARN, "no graph.onnx: %s", err->text);
+        status = TN_OK;
+    }
+    tn_text_done(&inputs);
+    tn_text_done(&model);
+    return status;
+}
+
 static tn_status write_graph(exporting *x, tn_error *err)
 {
     tn_export_graph g;
@@ -290,6 +326,9 @@ static tn_status write_graph(exporting *x, tn_error *err)
     tn_text_done(&json);
     if (status == TN_OK) {
         status = write_weights(x, &g, err);
+    }
+    if (status == TN_OK && tn_strs_has(&x->plan->run->export.graph, "onnx")) {
+        status = write_onnx(x, &g, err);
     }
     tn_export_graph_done(&g);
     return status;
@@ -328,6 +367,7 @@ static tn_status write_resp(exporting *x, tn_error *err)
     char path[TN_PATH_SIZE];
     tn_dict *d = NULL;
     tn_file *f = NULL;
+    TN_ASSERT(tn_strs_has(&x->plan->run->export.dict, "tnd"));
     TN_TRY(tn_path_join(x->dir.tmp, "dict.tnd", path, err));
     TN_TRY(tn_dict_open(&d, path, TN_VERIFY_NONE, err));
     tn_status status = begin_file(x, name, &f, err);
@@ -383,6 +423,7 @@ static tn_status judge_rows(exporting *x, tn_error *err)
     if (!tn_export_loss_wanted(run)) {
         return TN_OK;
     }
+    TN_ASSERT(x->out->loss.bytes_f32 > 0 && x->n_files > 0);
     TN_TRY(tn_export_loss_measure(&x->out->loss, run, x->dir.tmp, x->request->stop, err));
     TN_TRY(tn_export_loss_check(&x->out->loss, run, err));
     TN_TRY(tn_path_join(x->dir.tmp, TN_FLOAT32_DICT, path, err));

@@ -1,6 +1,7 @@
 /* export.h - from a checkpoint to what an online service needs: one directory, never mixed up.
  *
  *     export/<model_id>/    model.json + dense.safetensors    the graph, for libtnet (serve/tnet.h)
+ *                           graph.onnx                        the same graph, when asked for
  *                           dict.tnd                          key -> row, by mmap (io/dict/dict.h)
  *                           dict.tsv                          the same as text, when asked for
  *                           dict.resp                         .. as commands for Redis, likewise

@@ -337,9 +337,14 @@ static void put_input(const writing *w, const tn_node *n)
     tn_json_close(w->out, '}');
 }
 
-static void put_inputs(const writing *w)
+/* `key` NULL: the list alone. */
+static void put_inputs(const writing *w, const char *key)
 {
-    tn_json_open_key(w->out, "inputs", '[');
+    if (key != NULL) {
+        tn_json_open_key(w->out, key, '[');
+    } else {
+        tn_json_open(w->out, '[');
+    }
     const tn_node *n = NULL;
     for (uint32_t i = 0; (n = tn_graph_node(w->x->g, i)) != NULL; i++) {
         bool input = tn_embed_list_of(n) != NULL || n->op == &tn_op_numeric;
@@ -394,6 +399,12 @@ static void put_source(const writing *w)
     tn_json_close(w->out, '}');
 }
 
+void tn_export_inputs_json(tn_text *out, const tn_export_graph *x)
+{
+    const writing w = {.out = out, .x = x};
+    put_inputs(&w, NULL);
+}
+
 void tn_export_model_json(tn_text *out, const tn_export_graph *x, const char *model_id,
                           const tn_calibration *calibration)
 {
@@ -408,7 +419,7 @@ void tn_export_model_json(tn_text *out, const tn_export_graph *x, const char *mo
     tn_json_str(out, "weights", "dense.safetensors");
     tn_json_str(out, "dictionary", has_dictionary ? "dict.tnd" : NULL);
     put_slots(&w);
-    put_inputs(&w);
+    put_inputs(&w, "inputs");
     tn_json_raw(out, "nodes", x->nodes);
     tn_json_open_key(out, "outputs", '[');
     tn_json_open(out, '{');

@@ -40,4 +40,7 @@ void tn_export_graph_done(tn_export_graph *x);
 void tn_export_model_json(tn_text *out, const tn_export_graph *x, const char *model_id,
                           const tn_calibration *calibration);
 
+/* Appends its list "inputs" alone. */
+void tn_export_inputs_json(tn_text *out, const tn_export_graph *x);
+
 #endif
