@@ -239,7 +239,8 @@ static tn_status serve(void *arg, tn_error *err)
     const int fd = accept(s->listener, NULL, NULL);
     while (fd >= 0 && (n = recv(fd, bytes, sizeof bytes, 0)) > 0) {
         for (ssize_t i = 0; i < n; i++) {
-            tn_text_addc(&s->got, bytes[i] == '\0' ? '0' : bytes[i]);
+            bytes[i] = (char)(bytes[i] == '\0' ? '0' : bytes[i]);
+            tn_text_addc(&s->got, bytes[i]);
         }
         s->commands = commands_in(&s->got);
         for (; answered < s->commands && answered < s->answers; answered++) {

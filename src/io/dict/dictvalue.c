@@ -118,7 +118,10 @@ static void pack(tn_dict_type type, uint32_t dim, const float *w, float scale, c
     const uint32_t in_byte = 8 / bits_of[type];
     memset(to, 0, tn_dict_bytes(type, dim));
     for (uint32_t i = 0; i < dim; i++) {
-        const uint32_t q = type == TN_DICT_1BIT ? w[i] < 0 : whole_of(type, w[i], scale) & 15U;
+        uint32_t q = w[i] < 0;
+        if (type == TN_DICT_INT4) {
+            q = (uint8_t)whole_of(type, w[i], scale) & 15U;
+        }
         to[i / in_byte] = (char)((uint8_t)to[i / in_byte] | q << i % in_byte * bits_of[type]);
     }
 }

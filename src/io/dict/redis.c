@@ -119,7 +119,7 @@ static tn_status open_connection(connection *c, const tn_redis_address *to, tn_e
         }
     }
     freeaddrinfo(found);
-    return c->fd >= 0 ? TN_OK : no_connection(c, strerror(why), err);
+    return c->fd >= 0 ? TN_OK : no_connection(c, strerrordesc_np(why), err);
 }
 
 /* An answer without its line's end: all that we send is answered by +OK. */
@@ -127,7 +127,9 @@ static tn_status judge(connection *c, tn_error *err)
 {
     c->line[c->size] = '\0';
     for (size_t i = 0; i < c->size; i++) {
-        c->line[i] = c->line[i] >= ' ' && c->line[i] <= '~' ? c->line[i] : '?';
+        if (c->line[i] < ' ' || c->line[i] > '~') {
+            c->line[i] = '?';
+        }
     }
     c->size = 0;
     if (c->line[0] != '+' || c->answered == c->sent) {
@@ -146,7 +148,7 @@ static tn_status read_answers(connection *c, tn_error *err)
     char bytes[1 << 14];
     const ssize_t n = recv(c->fd, bytes, sizeof bytes, MSG_DONTWAIT);
     if (n < 0) {
-        return errno == EAGAIN || errno == EINTR ? TN_OK : cut(c, strerror(errno), err);
+        return errno == EAGAIN || errno == EINTR ? TN_OK : cut(c, strerrordesc_np(errno), err);
     }
     if (n == 0) {
         return cut(c, "it has closed the connection", err);
@@ -175,7 +177,7 @@ static tn_status wait_for(const connection *c, short events, double since, short
         return cut(c, "nothing has come or gone for 30 s", err);
     }
     if (poll(&p, 1, POLL_MS) < 0 && errno != EINTR) {
-        return cut(c, strerror(errno), err);
+        return cut(c, strerrordesc_np(errno), err);
     }
     *out = p.revents;
     return TN_OK;
@@ -195,7 +197,7 @@ static tn_status exchange(connection *c, const char *data, size_t size, bool dra
         if ((ready & POLLOUT) != 0 && size > 0) {
             const ssize_t n = send(c->fd, data, size, MSG_DONTWAIT | MSG_NOSIGNAL);
             if (n < 0 && errno != EAGAIN && errno != EINTR) {
-                return cut(c, strerror(errno), err);
+                return cut(c, strerrordesc_np(errno), err);
             }
             data += n > 0 ? n : 0;
             size -= n > 0 ? (size_t)n : 0;

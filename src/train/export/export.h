@@ -47,12 +47,12 @@ typedef struct tn_export_request {
 
 typedef struct tn_exported {
     char path[TN_PATH_SIZE]; /* export/<model_id> */
-    char model_id[33];
     uint64_t step, rows, bytes;
-    uint32_t day;        /* the last one that it has learned; 0: of no day */
     tn_export_loss loss; /* bytes 0: there is no dict.tnd */
-    bool existed;        /* it was there already */
     double seconds;
+    uint32_t day; /* the last one that it has learned; 0: of no day */
+    char model_id[33];
+    bool existed; /* it was there already */
 } tn_exported;
 
 /* Loads the checkpoint into a worker of its own and writes. Of several processes this is rank 0,

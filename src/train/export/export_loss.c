@@ -14,9 +14,14 @@ bool tn_export_loss_wanted(const tn_run *run)
            run->data.target == TN_TARGET_CLICK && run->data.valid.n > 0;
 }
 
+typedef struct scored {
+    double auc, copc;
+    uint64_t rows;
+} scored;
+
 /* `dict`: of two in the folder. */
 static tn_status score(const tn_run *run, const char *folder, const char *dict,
-                       const atomic_bool *stop, double out[2], uint64_t *rows, tn_error *err)
+                       const atomic_bool *stop, scored *out, tn_error *err)
 {
     const tn_exported_model_opts opts = {.verify = TN_VERIFY_NONE, .dict = dict};
     const tn_eval_request request = {.paths = &run->data.valid, .stop = stop};
@@ -25,9 +30,9 @@ static tn_status score(const tn_run *run, const char *folder, const char *dict,
     TN_TRY(tn_exported_model_open(&model, folder, &opts, err));
     const tn_status status = tn_evaluate_export(model, run, &request, &e, err);
     if (status == TN_OK) {
-        out[0] = tn_metrics_get(e.metrics, "auc");
-        out[1] = tn_metrics_get(e.metrics, "copc");
-        *rows = tn_metrics_rows(e.metrics);
+        *out = (scored){.auc = tn_metrics_get(e.metrics, "auc"),
+                        .copc = tn_metrics_get(e.metrics, "copc"),
+                        .rows = tn_metrics_rows(e.metrics)};
     }
     tn_evaluation_done(&e);
     tn_exported_model_close(model);
@@ -37,15 +42,16 @@ static tn_status score(const tn_run *run, const char *folder, const char *dict,
 tn_status tn_export_loss_measure(tn_export_loss *out, const tn_run *run, const char *folder,
                                  const atomic_bool *stop, tn_error *err)
 {
-    double is[2] = {NAN, NAN};
-    double was[2] = {NAN, NAN};
+    scored is;
+    scored was;
     TN_ASSERT(tn_export_loss_wanted(run));
-    TN_TRY(score(run, folder, TN_FLOAT32_DICT, stop, was, &out->rows, err));
-    TN_TRY(score(run, folder, "dict.tnd", stop, is, &out->rows, err));
-    out->auc = is[0];
-    out->copc = is[1];
-    out->auc_f32 = was[0];
-    out->copc_f32 = was[1];
+    TN_TRY(score(run, folder, TN_FLOAT32_DICT, stop, &was, err));
+    TN_TRY(score(run, folder, "dict.tnd", stop, &is, err));
+    out->rows = is.rows;
+    out->auc = is.auc;
+    out->copc = is.copc;
+    out->auc_f32 = was.auc;
+    out->copc_f32 = was.copc;
     return TN_OK;
 }
 
