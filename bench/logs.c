@@ -93,6 +93,24 @@ static void libffm_config(tn_text *out)
     tn_text_adds(out, "]}");
 }
 
+static void vw_row(tn_text *out, uint64_t row)
+{
+    tn_text_adds(out, tn_mix(row) % 4 == 0 ? "1" : "-1");
+    for (uint64_t i = 0; i < FIELDS; i++) {
+        tn_text_addf(out, " |f%u w%" PRIu64, (unsigned)i, skewed(tn_mix(row * FIELDS + i), 20));
+    }
+    tn_text_addc(out, '\n');
+}
+
+static void vw_config(tn_text *out)
+{
+    tn_text_adds(out, "{data: {format: vw, readers: 1}, slots: [");
+    for (uint32_t i = 0; i < FIELDS; i++) {
+        tn_text_addf(out, "%s{name: f%u, type: str}", i > 0 ? ", " : "", i);
+    }
+    tn_text_adds(out, "]}");
+}
+
 static void add_int64(tn_text *out, const char *name, uint64_t value)
 {
     size_t entry = tn_proto_begin(out, 1);
@@ -140,6 +158,7 @@ const tn_log tn_logs[] = {
     {"libsvm", "1000 MB/s", libsvm_row, libsvm_config},
     {"libffm", "1000 MB/s", libffm_row, libffm_config},
     {"tfrecord", "2.5 M rows/s", tfrecord_row, tfrecord_config},
+    {"vw", "none", vw_row, vw_config},
     {NULL, NULL, NULL, NULL},
 };
 

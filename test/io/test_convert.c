@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { HOPS = 6 };
+enum { HOPS = 7 };
 
 static int set_up(void **state)
 {
@@ -64,7 +64,8 @@ static void make_ffm(tn_text *out, uint32_t n)
 static void rows_survive_all_formats(void **state)
 {
     datasets *d = *state;
-    static const char *const formats[HOPS] = {"csv", "tsv", "libsvm", "tfrecord", "csv", "libffm"};
+    static const char *const formats[HOPS] = {"csv",      "tsv", "vw",    "libsvm",
+                                              "tfrecord", "csv", "libffm"};
     tn_text original = {0};
     make_ffm(&original, 5000);
     datasets_write(d, "hop0", original.data, original.size);
@@ -86,7 +87,7 @@ static void rows_survive_all_formats(void **state)
             fail_msg("%s to %s: %s", from, formats[i], d->err.text);
         }
     }
-    const tn_text *back = datasets_read(d, "hop6");
+    const tn_text *back = datasets_read(d, "hop7");
     assert_int_equal(back->size, original.size);
     assert_memory_equal(back->data, original.data, original.size);
     tn_text_done(&original);

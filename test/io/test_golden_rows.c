@@ -25,6 +25,8 @@ static const char golden_tsv[] =
 static const char golden_tfrecord[] =
     "{data: {format: tfrecord, weight: weight, shuffle: 0}, " NAMED_SLOTS "}";
 
+static const char golden_vw[] = "{data: {format: vw, shuffle: 0}, " NAMED_SLOTS "}";
+
 static void dump_golden(const char *config, const char *path, tn_text *out)
 {
     setup s;
@@ -34,17 +36,21 @@ static void dump_golden(const char *config, const char *path, tn_text *out)
     setup_close(&s);
 }
 
-static void golden_rows_are_the_same_in_three_formats(void **state)
+static void golden_rows_are_the_same_in_all_formats(void **state)
 {
     (void)state;
     tn_text ffm = {0};
     tn_text tsv = {0};
     tn_text tfrecord = {0};
+    tn_text vw = {0};
     dump_golden(golden_ffm, "test/golden/data/rows.ffm", &ffm);
     dump_golden(golden_tsv, "test/golden/data/rows.tsv", &tsv);
     dump_golden(golden_tfrecord, "test/golden/data/rows.tfrecord", &tfrecord);
+    dump_golden(golden_vw, "test/golden/data/rows.vw", &vw);
     assert_string_equal(ffm.data, tsv.data);
     assert_string_equal(ffm.data, tfrecord.data);
+    assert_string_equal(ffm.data, vw.data);
+    tn_text_done(&vw);
     tn_text_done(&ffm);
     tn_text_done(&tsv);
     tn_text_done(&tfrecord);
@@ -171,7 +177,7 @@ static void golden_tfrecord_counts_the_name_that_stands_twice(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(golden_rows_are_the_same_in_three_formats),
+        cmocka_unit_test(golden_rows_are_the_same_in_all_formats),
         cmocka_unit_test(golden_keys_are_exact),
         cmocka_unit_test(golden_tfrecord_counts_the_name_that_stands_twice),
     };

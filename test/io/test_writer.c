@@ -120,7 +120,7 @@ static void what_a_format_cannot_say_is_an_error(void **state)
     check_refused(state, SVM, "1 3 4\n", "{format: csv}", "several values");
     check_refused(state, SVM, "1 3:0.5\n", "{format: csv}", "x = 0.5");
     check_refused(state, FFM, "1 0:3\n", "{format: libsvm}", "has a range that overlaps");
-    check_refused(state, SVM, "1 3\n", "{format: vw}", "vw");
+    check_refused(state, SVM, "1 3\n", "{format: xml}", "xml");
 }
 
 static void a_row_that_would_be_blank_is_an_error(void **state)

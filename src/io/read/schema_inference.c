@@ -1,5 +1,5 @@
-/* schema_inference.c - slots of libffm files and the base of indices, from the head of the first
- * file. */
+/* schema_inference.c - slots of libffm and vw files and the base of indices, from the head of the
+ * first file. */
 #include "io/read/schema_inference.h"
 
 #include "base/core/alloc.h"
@@ -27,6 +27,10 @@ typedef struct seen {
     uint32_t rows;
     uint32_t n_fields;                       /* the highest, and 1 */
     unsigned char field[TN_COLUMNS_MAX + 1]; /* 1: it occurs */
+    tn_arena *arena;                         /* vw: of the names of namespaces */
+    uint32_t n_names;
+    uint32_t name_guess; /* most lines name the same ones in the same order */
+    const char *name[TN_SLOTS_MAX + 1];
 } seen;
 
 /* False: no such field can be. */
@@ -89,6 +93,41 @@ static void see_line(seen *s, tn_bytes line, bool labelled)
     s->rows += begun;
 }
 
+/* Adds the name of a namespace, or of a slot that was one. What is too long, or one too many, is
+ * kept as far as it is needed to be refused. */
+static void see_name(seen *s, tn_bytes name)
+{
+    enum { NAME_BYTES = 256 };
+    name.size = name.size < NAME_BYTES ? name.size : NAME_BYTES;
+    for (uint32_t i = 0; i < s->n_names; i++) {
+        const uint32_t at = (s->name_guess + i) % s->n_names;
+        if (strncmp(s->name[at], name.data, name.size) == 0 && s->name[at][name.size] == '\0') {
+            s->name_guess = at + 1;
+            return;
+        }
+    }
+    if (s->n_names <= TN_SLOTS_MAX) {
+        char *copy = tn_arena_alloc(s->arena, name.size + 1, 1, 1);
+        memcpy(copy, name.data, name.size);
+        s->name[s->n_names++] = copy;
+    }
+}
+
+static void see_namespaces(seen *s, tn_bytes line)
+{
+    const char *p = memchr(line.data, '|', line.size);
+    s->rows += !tn_line_is_blank(line);
+    while (p != NULL) {
+        size_t left = (size_t)(line.data + line.size - ++p);
+        size_t size = 0;
+        while (size < left && !tn_is_blank(p[size]) && strchr(":|\r", p[size]) == NULL) {
+            size++;
+        }
+        see_name(s, size > 0 ? (tn_bytes){p, size, false} : (tn_bytes){"_", 1, false});
+        p = memchr(p, '|', left);
+    }
+}
+
 /* The lines of the first file, as far as they are looked at. */
 static tn_status see_file(seen *s, const tn_schema *schema, const tn_fileset *files, tn_error *err)
 {
@@ -104,8 +143,12 @@ static tn_status see_file(seen *s, const tn_schema *schema, const tn_fileset *fi
             bytes += block.bytes.size;
             for (uint32_t i = 0; i < block.n_records && s->rows < LINES_MAX; i++) {
                 const tn_extent *r = &block.record[i];
-                see_line(s, (tn_bytes){block.bytes.data + r->at, r->size, false},
-                         !schema->label->none);
+                const tn_bytes line = {block.bytes.data + r->at, r->size, false};
+                if (s->arena != NULL) {
+                    see_namespaces(s, line);
+                } else {
+                    see_line(s, line, !schema->label->none);
+                }
             }
         }
     }
@@ -138,6 +181,8 @@ static void see_shape(seen *s, const char *shape)
         uint64_t number = 0;
         if (strncmp(shape, "index_base: ", 12) == 0 && number_behind(line, ": ", &number)) {
             s->zero = number == 0;
+        } else if (s->arena != NULL && strncmp(shape, "slot ", 5) == 0) {
+            see_name(s, (tn_bytes){shape + 5, strcspn(shape + 5, ":"), false});
         } else if (strncmp(shape, "slot f", 6) == 0 && number_behind(line, ": field ", &number)) {
             (void)see_field(s, number);
         }
@@ -254,6 +299,15 @@ static void slots_of_fields(const seen *s, tn_arena *arena, tn_tables *out)
     }
 }
 
+static void slots_of_names(const seen *s, tn_arena *arena, tn_tables *out)
+{
+    tn_slot_opts *slot = make_slots(arena, s->n_names, out);
+    for (uint32_t i = 0; i < s->n_names; i++) {
+        slot[i].name = s->name[i];
+        slot[i].type = TN_SIGN_STR;
+    }
+}
+
 /* `slots` as given, or those of the format when none are. A base that is found replaces
  * *index_base. */
 static tn_status scan_first_file(const tn_schema *schema, const tn_tables *slots, tn_arena *arena,
@@ -261,8 +315,9 @@ static tn_status scan_first_file(const tn_schema *schema, const tn_tables *slots
 {
     bool ffm = strcmp(schema->data->format, "libffm") == 0;
     bool svm = strcmp(schema->data->format, "libsvm") == 0;
+    bool vw = strcmp(schema->data->format, "vw") == 0;
     bool want_base = schema->data->index_base == TN_AUTO && (ffm || svm);
-    bool want_slots = slots->n == 0 && ffm;
+    bool want_slots = slots->n == 0 && (ffm || vw);
     *out = *slots;
     if (slots->n == 0 && svm) {
         make_slots(arena, 1, out)->name = "_";
@@ -273,8 +328,13 @@ static tn_status scan_first_file(const tn_schema *schema, const tn_tables *slots
     seen *s = NULL;
     TN_TRY(TN_ALLOC(s, 1, "the head of the data", err));
     s->ffm = ffm;
+    s->arena = vw ? arena : NULL;
     tn_status status = see_data(s, schema, err);
-    if (status == TN_OK && want_slots) {
+    if (status == TN_OK && want_slots && vw) {
+        slots_of_names(s, arena, out);
+        tn_log(TN_LOG_INFO, "found %u namespaces in the first %u rows: slots of 'type: str'",
+               out->n, s->rows);
+    } else if (status == TN_OK && want_slots) {
         slots_of_fields(s, arena, out);
         tn_log(TN_LOG_INFO, "found %u fields in the first %u rows: slots f<number>", out->n,
                s->rows);

@@ -62,7 +62,7 @@ const tn_field tn_data_fields[] = {
     TN_FIELD_STR(tn_data_opts, list, "~", "csv, tsv: one byte between the values of a field"),
     TN_FIELD_STR(tn_data_opts, comment, "~", "csv, tsv: lines that begin with it are skipped"),
     TN_FIELD_CHOICE(tn_data_opts, unknown_field, "error", unknown_fields,
-                    "libsvm family: a field or an index that no slot takes"),
+                    "libsvm family, vw: a field, index or namespace that no slot takes"),
     TN_FIELD_BOOL(tn_data_opts, row_norm, "false",
                   "libffm: divide the values of a row by their norm"),
     TN_FIELD_SIZE(tn_data_opts, record_bytes_max, "64MiB", 1, 1073741824,

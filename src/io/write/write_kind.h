@@ -23,6 +23,7 @@ extern const tn_write_kind tn_write_csv;
 extern const tn_write_kind tn_write_tsv;
 extern const tn_write_kind tn_write_criteo;
 extern const tn_write_kind tn_write_tfrecord;
+extern const tn_write_kind tn_write_vw;
 
 typedef enum tn_write_source {
     WRITE_LABEL,
@@ -79,6 +80,10 @@ bool tn_write_token(const tn_writer *w, const tn_rows *rows, uint32_t i, char *b
 
 /* TN_E_DATA: the slot has an x_j and no column to keep it in. */
 tn_status tn_write_check_x(const tn_slot_spec *spec, float x, tn_error *err) TN_MUST_USE;
+
+/* TN_E_DATA: the row has no label, and should. */
+tn_status tn_write_check_label(const tn_writer *w, const tn_parsed_row *row,
+                               tn_error *err) TN_MUST_USE;
 
 /* TN_E_DATA: the row has a weight or a group and no column to keep it in, or no label. */
 tn_status tn_write_check_row(const tn_writer *w, const tn_parsed_row *row,

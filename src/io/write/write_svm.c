@@ -160,9 +160,7 @@ static tn_status write_svm(const tn_writer *w, const tn_rows *rows, uint32_t row
     const tn_parsed_row *r = &rows->row[row];
     size_t begin = out->size;
     bool none = w->schema->label->none;
-    if (!none && isnan(r->label)) {
-        return tn_fail(err, TN_E_DATA, "the row has no label\nhint: 'label=none' leaves it out");
-    }
+    TN_TRY(tn_write_check_label(w, r, err));
     if (none && r->weight != 1) {
         return tn_fail(err, TN_E_DATA, "format '%s' has no weight without a label", w->kind->name);
     }

@@ -14,8 +14,8 @@
 #include <string.h>
 
 static const tn_write_kind *const kinds[] = {
-    &tn_write_libsvm, &tn_write_libffm, &tn_write_csv,
-    &tn_write_tsv,    &tn_write_criteo, &tn_write_tfrecord,
+    &tn_write_libsvm, &tn_write_libffm,   &tn_write_csv, &tn_write_tsv,
+    &tn_write_criteo, &tn_write_tfrecord, &tn_write_vw,
 };
 
 enum { N_KINDS = sizeof kinds / sizeof kinds[0] };
@@ -68,12 +68,35 @@ void tn_writer_head(const tn_writer *w, tn_text *out)
     }
 }
 
+/* The sign of a word is its hash; an anonymous feature of vw has a number as its sign instead,
+ * which no text stands for. */
+static tn_status check_anonymous(const tn_writer *w, const tn_rows *rows, uint32_t row,
+                                 tn_error *err)
+{
+    const uint32_t end = tn_rows_end_of(rows, row);
+    const bool named = w->signs || strcmp(rows->schema->data->format, "vw") != 0;
+    for (uint32_t i = rows->row[row].first; !named && i < end; i++) {
+        const tn_slot_spec *spec = rows->schema->slot[rows->entry[i].slot];
+        const tn_token token = rows->token[i];
+        if (spec->type == TN_SIGN_STR && token.size != TN_TOKEN_NONE &&
+            tn_sign_of(rows->entry[i].key, spec->salt) !=
+                tn_xxh64(rows->text + token.at, token.size, 0)) {
+            return tn_fail(err, TN_E_DATA,
+                           "feature %.*s of slot '%s' is anonymous, and format '%s' has no words "
+                           "for it\nhint: '--signs' writes its keys as numbers",
+                           (int)token.size, rows->text + token.at, spec->name, w->kind->name);
+        }
+    }
+    return TN_OK;
+}
+
 tn_status tn_writer_row(const tn_writer *w, const tn_rows *rows, uint32_t row, tn_text *out,
                         tn_error *err)
 {
     TN_ASSERT(row < rows->n && rows->schema->n_slots == w->schema->n_slots);
     TN_ASSERT(rows->schema->n_numeric == w->schema->n_numeric);
     TN_ASSERT(rows->token != NULL || rows->n_entries == 0);
+    TN_TRY(check_anonymous(w, rows, row, err));
     return w->kind->row(w, rows, row, out, err);
 }
 
@@ -193,12 +216,17 @@ tn_status tn_write_check_x(const tn_slot_spec *spec, float x, tn_error *err)
                    spec->name, (double)x);
 }
 
+tn_status tn_write_check_label(const tn_writer *w, const tn_parsed_row *row, tn_error *err)
+{
+    return isnan(row->label) && !w->schema->label->none
+               ? tn_fail(err, TN_E_DATA, "the row has no label\nhint: 'label=none' leaves it out")
+               : TN_OK;
+}
+
 tn_status tn_write_check_row(const tn_writer *w, const tn_parsed_row *row, tn_error *err)
 {
     const tn_schema *s = w->schema;
-    if (isnan(row->label) && !s->label->none) {
-        return tn_fail(err, TN_E_DATA, "the row has no label\nhint: 'label=none' leaves it out");
-    }
+    TN_TRY(tn_write_check_label(w, row, err));
     if (row->weight != 1 && s->data->weight == NULL) {
         return tn_fail(err, TN_E_DATA, "the row weighs %g and no column 'weight' can keep it",
                        (double)row->weight);

@@ -483,7 +483,11 @@ static tn_status add_x(void *ctx, const tn_row_scan_block *block, tn_error *err)
 /* Data in which a value can be anything but 1. */
 static bool has_x(const tn_run *run)
 {
-    bool has = strcmp(run->data.format, "libsvm") == 0 || strcmp(run->data.format, "libffm") == 0;
+    static const char *const formats[] = {"libsvm", "libffm", "libfm", "vw", "crb"};
+    bool has = false;
+    for (uint32_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        has |= strcmp(run->data.format, formats[i]) == 0;
+    }
     for (uint32_t i = 0; i < run->slots.n; i++) {
         has |= slot_at(run, i)->values != NULL || slot_at(run, i)->as == TN_AS_WEIGHTED;
     }
