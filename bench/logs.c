@@ -55,6 +55,63 @@ static void criteo_config(tn_text *out)
     tn_text_adds(out, "]}");
 }
 
+/* Columns of the Avazu set behind `hour`: those that are hashes, else integers. */
+static const char *const avazu_columns[] = {"C1",
+                                            "banner_pos",
+                                            "site_id",
+                                            "site_domain",
+                                            "site_category",
+                                            "app_id",
+                                            "app_domain",
+                                            "app_category",
+                                            "device_id",
+                                            "device_ip",
+                                            "device_model",
+                                            "device_type",
+                                            "device_conn_type",
+                                            "C14",
+                                            "C15",
+                                            "C16",
+                                            "C17",
+                                            "C18",
+                                            "C19",
+                                            "C20",
+                                            "C21"};
+
+enum { AVAZU_COLUMNS = 21, AVAZU_HEX = 2, AVAZU_HEX_END = 11 };
+
+static void avazu_row(tn_text *out, uint64_t row)
+{
+    if (row == 0) {
+        tn_text_adds(out, "id,click,hour");
+        for (uint32_t i = 0; i < AVAZU_COLUMNS; i++) {
+            tn_text_addf(out, ",%s", avazu_columns[i]);
+        }
+        tn_text_addc(out, '\n');
+    }
+    tn_text_addf(out, "%" PRIu64 ",%d,14102%u%02u", tn_mix(row), tn_mix(row) % 4 == 0,
+                 1 + (unsigned)(row / 1000 % 9), (unsigned)(row / 100 % 24));
+    for (uint64_t i = 0; i < AVAZU_COLUMNS; i++) {
+        uint64_t x = skewed(tn_mix(row * FIELDS + i), 14);
+        bool hex = i >= AVAZU_HEX && i < AVAZU_HEX_END;
+        tn_text_addf(out, hex ? ",%08" PRIx64 : ",%" PRIu64, hex ? tn_mix(x) >> 32 : x);
+    }
+    tn_text_addc(out, '\n');
+}
+
+static void avazu_config(tn_text *out)
+{
+    tn_text_adds(out,
+                 "{data: {format: avazu, label: click, readers: 1}, slots: [{name: hour, type: "
+                 "int, transform: hour}, {name: weekday, column: hour, type: int, transform: "
+                 "weekday}, {name: weekend, column: hour, type: int, transform: weekend}");
+    for (uint32_t i = 0; i < AVAZU_COLUMNS; i++) {
+        bool hex = i >= AVAZU_HEX && i < AVAZU_HEX_END;
+        tn_text_addf(out, ", {name: %s, type: %s}", avazu_columns[i], hex ? "hex" : "int");
+    }
+    tn_text_adds(out, "]}");
+}
+
 static void libsvm_row(tn_text *out, uint64_t row)
 {
     tn_text_adds(out, tn_mix(row) % 4 == 0 ? "1" : "0");
@@ -159,6 +216,7 @@ const tn_log tn_logs[] = {
     {"libffm", "1000 MB/s", libffm_row, libffm_config},
     {"tfrecord", "2.5 M rows/s", tfrecord_row, tfrecord_config},
     {"vw", "none", vw_row, vw_config},
+    {"avazu", "none", avazu_row, avazu_config},
     {NULL, NULL, NULL, NULL},
 };
 

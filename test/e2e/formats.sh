@@ -73,3 +73,17 @@ for format in to.tsv to.libffm to.libffm.gz to.tfrecord to.vw rows.zz semicolon.
     have=$(judge $format)
     [ "$want" = "$have" ] || fail "$format is judged '$have', csv '$want'"
 done
+
+# the preset of the Avazu set, with nothing said of its columns; back again it is the same file
+{
+    echo "id,click,hour,C1,banner_pos,site_id,site_domain,site_category,app_id,app_domain,app_category,device_id,device_ip,device_model,device_type,device_conn_type,C14,C15,C16,C17,C18,C19,C20,C21"
+    awk 'BEGIN { for (i = 0; i < 500; i++) printf "%d%019d,%d,141021%02d,1005,0,1fbe01f%d,f3845767,28905ebd,ecad2386,7801e8d9,07d7df22,a99f214a,ddd2926e,44956a24,1,2,15706,320,50,1722,0,35,-1,79\n", 1, i, i % 3 == 0, i % 24, i % 7 }'
+} >"$dir/avazu.csv"
+echo "{data: {format: avazu, train: $dir/avazu.csv}, model: lr, run: {dir: $dir/run-avazu}}" >"$dir/avazu.yaml"
+expect 0 tnet-train -q "$dir/avazu.yaml"
+expect 0 tnet-data convert -q --from "$dir/avazu.csv" format=avazu to.format=avazu --to "$dir/avazu.back"
+cmp "$dir/avazu.csv" "$dir/avazu.back" || fail "rows of the Avazu set changed"
+cut -d , -f 1,3- "$dir/avazu.csv" >"$dir/test.csv"
+expect 0 tnet-data check --from "$dir/test.csv" format=avazu label=none
+expect 4 tnet-data check --from "$dir/test.csv" format=avazu
+says "there is no column 'click'"

@@ -92,7 +92,7 @@ static void contradictions_are_found_before_anything_is_read(void **state)
     check_fault("{data: {format: csv}, slots: [{name: a, transform: log}]}",
                 "this transform makes a number");
     check_fault("{data: {format: csv}, slots: [{name: a, as: value, transform: ln2_bucket}]}",
-                "ln2_bucket and buckets make keys");
+                "ln2_bucket, buckets and parts of a date make keys");
     check_fault("{data: {format: csv}, slots: [{name: a, as: weighted, transform: zscore}]}",
                 "running zscore needs 'as: value'");
     check_fault("{data: {format: csv}, slots: [{name: a, transform: {buckets: [2, 1]}}]}",

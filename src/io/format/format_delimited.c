@@ -1,5 +1,5 @@
-/* format_delimited.c - csv, tsv and criteo: records, fields and the names of columns of delimited
- * text.
+/* format_delimited.c - csv, tsv, criteo and avazu: records, fields and the names of columns of
+ * delimited text.
  *
  * The columns stand where the header says, or data.columns where there is none. Criteo's are label
  * I1..I13 C1..C26 by tabs, 39 fields without the label, unless either names them.
@@ -342,6 +342,30 @@ static const char criteo_preset[] = "data:\n"
                                     "transform: ln2_bucket}\n"
                                     "  - {name: \"C{1..26}\", type: hex}\n";
 
+/* The hour is YYMMDDHH. Categories are hashes of eight hex digits. */
+static const char avazu_preset[] =
+    "data:\n"
+    "  label: click\n"
+    "  record_id: id\n"
+    "slots:\n"
+    "  - {name: hour, type: int, transform: hour}\n"
+    "  - {name: weekday, column: hour, type: int, transform: weekday}\n"
+    "  - {name: weekend, column: hour, type: int, transform: weekend}\n"
+    "  - {name: C1, type: int}\n"
+    "  - {name: banner_pos, type: int}\n"
+    "  - {name: site_id, type: hex}\n"
+    "  - {name: site_domain, type: hex}\n"
+    "  - {name: site_category, type: hex}\n"
+    "  - {name: app_id, type: hex}\n"
+    "  - {name: app_domain, type: hex}\n"
+    "  - {name: app_category, type: hex}\n"
+    "  - {name: device_id, type: hex}\n"
+    "  - {name: device_ip, type: hex}\n"
+    "  - {name: device_model, type: hex}\n"
+    "  - {name: device_type, type: int}\n"
+    "  - {name: device_conn_type, type: int}\n"
+    "  - {name: \"C{14..21}\", type: int}\n";
+
 static uint32_t set_numbered(tn_head *head, const tn_schema *schema, char letter, int n,
                              uint32_t column)
 {
@@ -381,10 +405,13 @@ static const char *const data_options[] = {"delimiter", "header",     "columns",
         .parse = tn_delimited_parse                                                                \
     }
 
-extern const tn_format tn_format_csv, tn_format_tsv, tn_format_criteo;
+extern const tn_format tn_format_csv, tn_format_tsv, tn_format_criteo, tn_format_avazu;
 const tn_format tn_format_csv = DELIMITED_FORMAT(
     "csv", delimited_head, NULL, "comma-separated, with a header that names the columns");
 const tn_format tn_format_tsv = DELIMITED_FORMAT(
     "tsv", delimited_head, NULL, "tab-separated; data.columns or a header name the columns");
 const tn_format tn_format_criteo = DELIMITED_FORMAT(
     "criteo", criteo_head, criteo_preset, "tab-separated: label, 13 integers, 26 hex categories");
+const tn_format tn_format_avazu = DELIMITED_FORMAT(
+    "avazu", delimited_head, avazu_preset,
+    "comma-separated, with a header: click, hour as YYMMDDHH, 9 hex and 12 integer categories");

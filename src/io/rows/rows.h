@@ -63,6 +63,7 @@ typedef enum tn_fault {
     TN_FAULT_TWO_VALUES, /* a second value for a number */
     TN_FAULT_DUPLICATE,  /* `duplicates: error` */
     TN_FAULT_SUM,        /* `duplicates: sum` beyond a float */
+    TN_FAULT_DATE,       /* no number YYMMDDHH, where the transform wants one */
     TN_FAULT_BASE,       /* index 0 with `index_base: 1` */
     TN_FAULT_MEMORY,
 } tn_fault;

@@ -175,7 +175,9 @@ static inline tn_fault add_key(tn_rows *rows, const tn_slot_spec *spec, uint64_t
 static tn_fault add_number(tn_rows *rows, const tn_slot_spec *spec, double v, source from)
 {
     if (spec->as == TN_AS_KEY) {
-        return add_key(rows, spec, tn_transform_sign(&spec->transform, v), 1, from);
+        return tn_transform_takes(&spec->transform, v)
+                   ? add_key(rows, spec, tn_transform_sign(&spec->transform, v), 1, from)
+                   : TN_FAULT_DATE;
     }
     uint32_t *seen = &rows->private->seen[spec - rows->schema->spec];
     if (*seen == rows->private->serial) {

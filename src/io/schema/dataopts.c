@@ -103,7 +103,8 @@ const tn_field tn_slot_fields[] = {
     TN_FIELD_TREE_ONE(
         tn_slot_opts, transform, "~",
         "identity, log, {minmax: [a, b]}, zscore, {zscore: [mean, deviation]}, "
-        "ln2_bucket, {buckets: [..]}, quantiles, {quantiles: parts or file}; default: quantiles of "
+        "ln2_bucket, {buckets: [..]}, quantiles, {quantiles: parts or file}, hour, weekday or "
+        "weekend of a YYMMDDHH; default: quantiles of "
         "a float that is a key, zscore of what is 'as: value'"),
     TN_FIELD_STR(tn_slot_opts, list, "~", "one byte between values; default: data.list"),
     TN_FIELD_STR(tn_slot_opts, values, "~", "column of x_j, one number per value"),

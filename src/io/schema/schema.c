@@ -80,7 +80,7 @@ static const char *clash_of(const tn_slot_spec *spec)
         return "hex and str are no numbers: no transform, only 'as: key'";
     }
     if (spec->as != TN_AS_KEY && sign) {
-        return "ln2_bucket and buckets make keys: they need 'as: key'";
+        return "ln2_bucket, buckets and parts of a date make keys: they need 'as: key'";
     }
     if (spec->as == TN_AS_KEY && !sign && spec->transform.kind != TN_TRANSFORM_IDENTITY) {
         return "this transform makes a number: it needs 'as: value' or 'as: weighted'";
@@ -580,7 +580,7 @@ static void read_text_options(making *m)
 {
     tn_schema *s = m->s;
     const tn_data_opts *data = s->data;
-    bool csv = strcmp(data->format, "csv") == 0;
+    bool csv = strcmp(data->format, "csv") == 0 || strcmp(data->format, "avazu") == 0;
     s->delimiter = one_byte(m, &data_origin, "delimiter",
                             data->delimiter != NULL ? data->delimiter
                             : csv                   ? ","

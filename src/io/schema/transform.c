@@ -191,10 +191,11 @@ static bool read_plain(tn_transform *out, const tn_tree *more, const tn_binder *
     return tn_tree_is_null(more) || fault(b, more, "this transform takes no options");
 }
 
-enum { N_NAMES = 7 };
+enum { N_NAMES = 10 };
 
-static const char *const names[N_NAMES] = {"identity",   "log",     "minmax",   "zscore",
-                                           "ln2_bucket", "buckets", "quantiles"};
+static const char *const names[N_NAMES] = {"identity",   "log",     "minmax",    "zscore",
+                                           "ln2_bucket", "buckets", "quantiles", "hour",
+                                           "weekday",    "weekend"};
 
 /* In the order of the names. */
 static const struct {
@@ -205,7 +206,8 @@ static const struct {
     {TN_TRANSFORM_IDENTITY, false, read_plain},   {TN_TRANSFORM_LOG, false, read_plain},
     {TN_TRANSFORM_MINMAX, true, read_minmax},     {TN_TRANSFORM_ZSCORE, false, read_zscore},
     {TN_TRANSFORM_LN2_BUCKET, false, read_plain}, {TN_TRANSFORM_BUCKETS, true, read_buckets},
-    {TN_TRANSFORM_BUCKETS, true, read_quantiles},
+    {TN_TRANSFORM_BUCKETS, true, read_quantiles}, {TN_TRANSFORM_HOUR, false, read_plain},
+    {TN_TRANSFORM_WEEKDAY, false, read_plain},    {TN_TRANSFORM_WEEKEND, false, read_plain},
 };
 
 /* `name` alone, or with what stands behind its colon. */
@@ -264,6 +266,9 @@ float tn_transform_value(const tn_transform *t, double v)
     case TN_TRANSFORM_IDENTITY:
     case TN_TRANSFORM_LN2_BUCKET:
     case TN_TRANSFORM_BUCKETS:
+    case TN_TRANSFORM_HOUR:
+    case TN_TRANSFORM_WEEKDAY:
+    case TN_TRANSFORM_WEEKEND:
     default:
         return (float)v;
     }
@@ -299,7 +304,61 @@ static uint64_t bucket_of(const tn_transform *t, double v)
     return from;
 }
 
+/* ---- YYMMDDHH ---- */
+
+/* The pair of digits that ends `skipped` pairs before the last. */
+static uint32_t pair_of(uint32_t number, uint32_t skipped)
+{
+    static const uint32_t power[] = {1, 100, 10000, 1000000};
+    return number / power[skipped] % 100;
+}
+
+bool tn_transform_takes(const tn_transform *t, double v)
+{
+    static const uint8_t days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    if (t->kind < TN_TRANSFORM_HOUR) {
+        return true;
+    }
+    if (!(v >= 0 && v < 1e8) || v != floor(v)) {
+        return false;
+    }
+    const uint32_t number = (uint32_t)v;
+    const uint32_t month = pair_of(number, 2);
+    const uint32_t day = pair_of(number, 1);
+    const bool leap_day = month == 2 && day == 29 && pair_of(number, 3) % 4 == 0;
+    return month >= 1 && month <= 12 && day >= 1 && (day <= days[month - 1] || leap_day) &&
+           pair_of(number, 0) < 24;
+}
+
+/* 0: Monday. By Sakamoto's table of the days before each month, of years that begin in March. */
+static uint32_t weekday_of(uint32_t number)
+{
+    static const uint8_t before[] = {0, 3, 2, 5, 0, 3, 5, 1, 4, 6, 2, 4};
+    const uint32_t month = pair_of(number, 2);
+    const uint32_t year = 2000 + pair_of(number, 3) - (month < 3);
+    const uint32_t day = pair_of(number, 1);
+    return (year + year / 4 - year / 100 + year / 400 + before[month - 1] + day + 6) % 7;
+}
+
 uint64_t tn_transform_sign(const tn_transform *t, double v)
 {
-    return t->kind == TN_TRANSFORM_LN2_BUCKET ? ln2_sign(t, v) : bucket_of(t, v);
+    enum { SATURDAY = 5 };
+    TN_ASSERT(tn_transform_is_sign(t));
+    switch (t->kind) {
+    case TN_TRANSFORM_LN2_BUCKET:
+        return ln2_sign(t, v);
+    case TN_TRANSFORM_HOUR:
+        return pair_of((uint32_t)v, 0);
+    case TN_TRANSFORM_WEEKDAY:
+        return weekday_of((uint32_t)v);
+    case TN_TRANSFORM_WEEKEND:
+        return weekday_of((uint32_t)v) >= SATURDAY;
+    case TN_TRANSFORM_BUCKETS:
+    case TN_TRANSFORM_IDENTITY:
+    case TN_TRANSFORM_LOG:
+    case TN_TRANSFORM_MINMAX:
+    case TN_TRANSFORM_ZSCORE:
+    default:
+        return bucket_of(t, v);
+    }
 }

@@ -5,7 +5,8 @@
  *
  *     ln2_bucket   v > 2: sign floor(ln(v)^2); else 2^32 + (u32)(i32) trunc(v), not below -2^31
  *     buckets      sign = number of bounds <= v
- *     quantiles    the same; the bounds are in a file, or are found in the data before training
+ *     hour, weekday (0: Monday), weekend (1: it is)   of a number YYMMDDHH
+ *     quantiles    as buckets; the bounds are in a file, or are found in the data before training
  *                  begins (train/config/choices.h): until then all numbers are in one bucket
  *
  * Pure functions of a finite v; any thread.
@@ -26,6 +27,9 @@ typedef enum tn_transform_kind {
     TN_TRANSFORM_ZSCORE, /* given: mean a, deviation b; running: a is NAN, done by the graph */
     TN_TRANSFORM_LN2_BUCKET,
     TN_TRANSFORM_BUCKETS,
+    TN_TRANSFORM_HOUR,
+    TN_TRANSFORM_WEEKDAY,
+    TN_TRANSFORM_WEEKEND,
 } tn_transform_kind;
 
 typedef struct tn_transform {
@@ -54,12 +58,16 @@ enum { TN_TRANSFORM_PARTS = 20 };
  * `quantiles`, `{quantiles: n}`, or nothing where `is_bucketed`. 0: none. */
 uint32_t tn_transform_parts(const struct tn_tree *tree, bool is_bucketed);
 
-/* Makes signs (ln2_bucket, buckets) rather than values. */
+/* Makes signs (ln2_bucket, buckets, hour ..) rather than values. */
 static inline bool tn_transform_is_sign(const tn_transform *t)
 {
-    return t->kind == TN_TRANSFORM_LN2_BUCKET || t->kind == TN_TRANSFORM_BUCKETS;
+    return t->kind == TN_TRANSFORM_LN2_BUCKET || t->kind >= TN_TRANSFORM_BUCKETS;
 }
 
+/* Whether it has a sign for v; any other than hour and its like has. */
+bool tn_transform_takes(const tn_transform *t, double v);
+
+/* Undefined for a v that it does not take. */
 float tn_transform_value(const tn_transform *t, double v);
 uint64_t tn_transform_sign(const tn_transform *t, double v);
 

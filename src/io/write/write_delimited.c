@@ -1,4 +1,5 @@
-/* write_delimited.c - csv, tsv and Criteo's tsv: one field per column, quoted where it must be. */
+/* write_delimited.c - csv, tsv, Criteo's tsv and Avazu's csv: one field per column, quoted where it
+ * must be. */
 #include "io/write/write_kind.h"
 
 #include "io/schema/dataopts.h"
@@ -117,6 +118,33 @@ static tn_status plan_criteo(tn_writer *w, tn_error *err)
         names[n++] = name;
     }
     return order_columns(w, names, n, err);
+}
+
+/* The columns of the set, in its order; those that nothing reads stay empty. */
+static tn_status plan_avazu(tn_writer *w, tn_error *err)
+{
+    static const char *const names[] = {
+        "id",         "click",        "hour",         "C1",
+        "banner_pos", "site_id",      "site_domain",  "site_category",
+        "app_id",     "app_domain",   "app_category", "device_id",
+        "device_ip",  "device_model", "device_type",  "device_conn_type",
+        "C14",        "C15",          "C16",          "C17",
+        "C18",        "C19",          "C20",          "C21"};
+    enum { N_NAMES = sizeof names / sizeof *names, CLICK = 1 };
+    if (!w->schema->header || w->schema->data->columns.n > 0) {
+        return plan_delimited(w, err);
+    }
+    TN_TRY(tn_write_plan_columns(w, err));
+    plan_special(w);
+    const char *order[N_NAMES];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < N_NAMES; i++) {
+        if (i != CLICK || !w->schema->label->none) {
+            order[n++] = i == CLICK ? w->schema->label->column : names[i];
+        }
+    }
+    TN_TRY(order_columns(w, order, n, err));
+    return check_names(w, err);
 }
 
 static void add_quoted(tn_text *out, const char *text, size_t size)
@@ -315,3 +343,4 @@ static tn_status write_delimited(const tn_writer *w, const tn_rows *rows, uint32
 const tn_write_kind tn_write_csv = {"csv", plan_delimited, write_header, write_delimited};
 const tn_write_kind tn_write_tsv = {"tsv", plan_delimited, write_header, write_delimited};
 const tn_write_kind tn_write_criteo = {"criteo", plan_criteo, write_header, write_delimited};
+const tn_write_kind tn_write_avazu = {"avazu", plan_avazu, write_header, write_delimited};

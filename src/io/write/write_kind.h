@@ -23,6 +23,7 @@ extern const tn_write_kind tn_write_csv;
 extern const tn_write_kind tn_write_tsv;
 extern const tn_write_kind tn_write_criteo;
 extern const tn_write_kind tn_write_tfrecord;
+extern const tn_write_kind tn_write_avazu;
 extern const tn_write_kind tn_write_vw;
 
 typedef enum tn_write_source {

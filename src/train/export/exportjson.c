@@ -170,6 +170,15 @@ static void put_transform(tn_text *out, const tn_transform *t)
     case TN_TRANSFORM_LN2_BUCKET:
         tn_json_str(out, "transform", "ln2_bucket");
         break;
+    case TN_TRANSFORM_HOUR:
+        tn_json_str(out, "transform", "hour");
+        break;
+    case TN_TRANSFORM_WEEKDAY:
+        tn_json_str(out, "transform", "weekday");
+        break;
+    case TN_TRANSFORM_WEEKEND:
+        tn_json_str(out, "transform", "weekend");
+        break;
     case TN_TRANSFORM_MINMAX:
         put_pair(out, "minmax", t->a, t->b);
         break;
