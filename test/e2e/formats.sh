@@ -26,7 +26,7 @@ add() {
 
 cp "$dir/rows.csv.yaml" "$dir/csv.yaml"
 train csv data.readers=1
-for format in tsv libffm tfrecord vw csv; do
+for format in tsv libffm libfm tfrecord vw csv; do
     add "to.$format" to.format="$format"
     add "to.$format.gz" to.format="$format" to.compression=gzip
 done

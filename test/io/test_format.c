@@ -109,7 +109,7 @@ static void a_refusal_shows_the_place_and_who_reads_the_option(void **state)
     char said[400];
     check("data:\n  format: csv\n  index_base: 1\nslots: [a]\n", said, sizeof said);
     assert_string_equal(said, "t:3:3: error: 'data.index_base' means nothing for format 'csv', "
-                              "only for libsvm, libffm\n  index_base: 1\n  ^~~~~~~~~~\n");
+                              "only for libsvm, libffm, libfm\n  index_base: 1\n  ^~~~~~~~~~\n");
 }
 
 static void an_option_at_its_default_is_taken_by_all(void **state)

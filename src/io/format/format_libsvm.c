@@ -1,5 +1,5 @@
-/* format_libsvm.c - libsvm and libffm: label[:weight] [qid:id] index[:value] .. [# comment], the
- * dialects in use united, and label[:weight] field:index[:value] .. [# comment].
+/* format_libsvm.c - libsvm, libffm and libfm: label[:weight] [qid:id] index[:value] .. [# comment],
+ * the dialects in use united, and label[:weight] field:index[:value] .. [# comment].
  *
  * In libsvm one slot takes all indices, or each of several takes a range of them.
  *
@@ -653,6 +653,13 @@ static tn_status libffm_parse(tn_bytes record, const tn_schema *schema,
     return parse_line(record, schema, place, true, rows, err);
 }
 
+/* Its own tool reads the rows of libsvm, the dialect of dmlc says fields; the slots tell which. */
+static tn_status libfm_parse(tn_bytes record, const tn_schema *schema,
+                             const tn_record_location *place, tn_rows *rows, tn_error *err)
+{
+    return parse_line(record, schema, place, schema->columns->n_fields > 0, rows, err);
+}
+
 static const char *const libsvm_data[] = {"index_base", "unknown_field", NULL};
 static const char *const libsvm_slot[] = {"range", NULL};
 
@@ -679,4 +686,17 @@ const tn_format tn_format_libffm = {
     .cut = tn_line_cut,
     .resync = tn_line_resync,
     .parse = libffm_parse,
+};
+
+static const char *const libfm_slot[] = {"field", "range", NULL};
+
+extern const tn_format tn_format_libfm;
+const tn_format tn_format_libfm = {
+    .name = "libfm",
+    .help = "libsvm's rows, or label[:weight] field:index[:value] .. where slots have fields",
+    .data_options = libsvm_data,
+    .slot_options = libfm_slot,
+    .cut = tn_line_cut,
+    .resync = tn_line_resync,
+    .parse = libfm_parse,
 };

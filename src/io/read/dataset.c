@@ -81,11 +81,12 @@ static void copy_slots(tn_dataset *out, const tn_dataset *from, uint32_t flags, 
     }
 }
 
-/* Field numbers by place, unless some slot has one. */
-static void number_fields(const tn_tables *slots)
+/* Field numbers by place, unless some slot has one, or `by_range` a range. */
+static void number_fields(const tn_tables *slots, bool by_range)
 {
     for (uint32_t i = 0; i < slots->n; i++) {
-        if (slot_at(slots, i)->field != TN_UNSET_U32) {
+        if (slot_at(slots, i)->field != TN_UNSET_U32 ||
+            (by_range && slot_at(slots, i)->range.n > 0)) {
             return;
         }
     }
@@ -118,8 +119,10 @@ tn_status tn_dataset_bind_target(tn_dataset *out, const tn_dataset *from, const 
         return tn_fail(err, TN_E_CONFIG, "the options of the output do not fit together");
     }
     copy_slots(out, from, flags, b->arena);
-    if (out->data.format != NULL && strcmp(out->data.format, "libffm") == 0) {
-        number_fields(&out->slots);
+    const char *format = out->data.format != NULL ? out->data.format : "";
+    const bool libfm = strcmp(format, "libfm") == 0;
+    if (strcmp(format, "libffm") == 0 || (libfm && out->slots.n > 1)) {
+        number_fields(&out->slots, libfm);
     }
     return tn_schema_new(&out->schema, &out->data, &out->slots, b, err);
 }

@@ -42,7 +42,8 @@ tn_status tn_dataset_bind(tn_dataset *out, const tn_tree *root, uint32_t flags, 
 
 /* The same rows in another file: the slots of `from`, which must outlive it, and the options of
  * `data` (a map like the section `data:`, with `format`), which inherit the names of label, weight,
- * group and record id and nothing else. libffm: slots get field numbers when none has one. */
+ * group and record id and nothing else. libffm, and libfm of several slots: they get field numbers
+ * when none has one. */
 tn_status tn_dataset_bind_target(tn_dataset *out, const tn_dataset *from, const tn_tree *data,
                                  uint32_t flags, const tn_binder *b, tn_error *err) TN_MUST_USE;
 

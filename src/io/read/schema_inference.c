@@ -1,5 +1,5 @@
-/* schema_inference.c - slots of libffm and vw files and the base of indices, from the head of the
- * first file. */
+/* schema_inference.c - slots of libffm, libfm and vw files and the base of indices, from the head
+ * of the first file. */
 #include "io/read/schema_inference.h"
 
 #include "base/core/alloc.h"
@@ -23,7 +23,9 @@ enum { LINES_MAX = 10000, BASE_ROWS = 1000, SCAN_BYTES_MAX = 64 << 20 };
 /* Findings in the lines so far. */
 typedef struct seen {
     bool ffm;
-    bool zero; /* index 0, within the first rows */
+    bool undecided; /* libfm: the first pair says whether there are fields */
+    bool libfm;     /* a base counts for fields, too */
+    bool zero;      /* index 0, within the first rows */
     uint32_t rows;
     uint32_t n_fields;                       /* the highest, and 1 */
     unsigned char field[TN_COLUMNS_MAX + 1]; /* 1: it occurs */
@@ -37,6 +39,7 @@ typedef struct seen {
 static bool see_field(seen *s, uint64_t number)
 {
     if (number <= TN_COLUMNS_MAX) {
+        s->zero = s->zero || (s->libfm && number == 0 && s->rows < BASE_ROWS);
         s->field[number] = 1;
         s->n_fields = number >= s->n_fields ? (uint32_t)number + 1 : s->n_fields;
     }
@@ -49,6 +52,10 @@ static void see_pair(seen *s, tn_bytes pair)
     const char *colon = memchr(pair.data, ':', pair.size);
     size_t first = colon != NULL ? (size_t)(colon - pair.data) : pair.size;
     uint64_t number;
+    if (s->undecided) {
+        s->ffm = colon != NULL && memchr(colon + 1, ':', pair.size - first - 1) != NULL;
+        s->undecided = false;
+    }
     if (tn_read_u64(pair.data, first, &number) != TN_NUM_OK) {
         return;
     }
@@ -184,7 +191,8 @@ static void see_shape(seen *s, const char *shape)
         } else if (s->arena != NULL && strncmp(shape, "slot ", 5) == 0) {
             see_name(s, (tn_bytes){shape + 5, strcspn(shape + 5, ":"), false});
         } else if (strncmp(shape, "slot f", 6) == 0 && number_behind(line, ": field ", &number)) {
-            (void)see_field(s, number);
+            (void)see_field(s, number + (s->libfm && !s->zero));
+            s->ffm = true;
         }
     }
 }
@@ -279,23 +287,24 @@ static tn_slot_opts *make_slots(tn_arena *arena, uint32_t n, tn_tables *out)
     return slot;
 }
 
-static void slots_of_fields(const seen *s, tn_arena *arena, tn_tables *out)
+/* `base`: what a number of the data is ahead of its field. */
+static void slots_of_fields(const seen *s, uint32_t base, tn_arena *arena, tn_tables *out)
 {
     enum { NAME_BYTES = 16 };
     uint32_t n = 0;
-    for (uint32_t f = 0; f < s->n_fields; f++) {
+    for (uint32_t f = base; f < s->n_fields; f++) {
         n += s->field[f];
     }
     tn_slot_opts *slot = make_slots(arena, n, out);
     uint32_t i = 0;
-    for (uint32_t f = 0; f < s->n_fields; f++) {
+    for (uint32_t f = base; f < s->n_fields; f++) {
         if (s->field[f] == 0) {
             continue;
         }
         char *name = tn_arena_alloc(arena, NAME_BYTES, 1, 1);
-        (void)snprintf(name, NAME_BYTES, "f%u", f);
+        (void)snprintf(name, NAME_BYTES, "f%u", f - base);
         slot[i].name = name;
-        slot[i++].field = f;
+        slot[i++].field = f - base;
     }
 }
 
@@ -308,6 +317,31 @@ static void slots_of_names(const seen *s, tn_arena *arena, tn_tables *out)
     }
 }
 
+/* Slots of what was seen; `base` is that of indices. */
+static void make_found(const seen *s, uint32_t base, tn_arena *arena, tn_tables *out)
+{
+    if (s->arena != NULL) {
+        slots_of_names(s, arena, out);
+        tn_log(TN_LOG_INFO, "found %u namespaces in the first %u rows: slots of 'type: str'",
+               out->n, s->rows);
+    } else if (s->ffm) {
+        slots_of_fields(s, s->libfm ? base : 0, arena, out);
+        tn_log(TN_LOG_INFO, "found %u fields in the first %u rows: slots f<number>", out->n,
+               s->rows);
+    } else {
+        make_slots(arena, 1, out)->name = "_";
+    }
+}
+
+static bool has_fields(const tn_tables *slots)
+{
+    bool has = false;
+    for (uint32_t i = 0; i < slots->n; i++) {
+        has |= ((const tn_slot_opts *)slots->item)[i].field != TN_UNSET_U32;
+    }
+    return has;
+}
+
 /* `slots` as given, or those of the format when none are. A base that is found replaces
  * *index_base. */
 static tn_status scan_first_file(const tn_schema *schema, const tn_tables *slots, tn_arena *arena,
@@ -315,9 +349,10 @@ static tn_status scan_first_file(const tn_schema *schema, const tn_tables *slots
 {
     bool ffm = strcmp(schema->data->format, "libffm") == 0;
     bool svm = strcmp(schema->data->format, "libsvm") == 0;
+    bool libfm = strcmp(schema->data->format, "libfm") == 0;
     bool vw = strcmp(schema->data->format, "vw") == 0;
-    bool want_base = schema->data->index_base == TN_AUTO && (ffm || svm);
-    bool want_slots = slots->n == 0 && (ffm || vw);
+    bool want_base = schema->data->index_base == TN_AUTO && (ffm || svm || libfm);
+    bool want_slots = slots->n == 0 && (ffm || libfm || vw);
     *out = *slots;
     if (slots->n == 0 && svm) {
         make_slots(arena, 1, out)->name = "_";
@@ -327,21 +362,17 @@ static tn_status scan_first_file(const tn_schema *schema, const tn_tables *slots
     }
     seen *s = NULL;
     TN_TRY(TN_ALLOC(s, 1, "the head of the data", err));
-    s->ffm = ffm;
+    s->ffm = ffm || (libfm && has_fields(slots));
+    s->libfm = libfm;
+    s->undecided = libfm && want_slots;
     s->arena = vw ? arena : NULL;
     tn_status status = see_data(s, schema, err);
-    if (status == TN_OK && want_slots && vw) {
-        slots_of_names(s, arena, out);
-        tn_log(TN_LOG_INFO, "found %u namespaces in the first %u rows: slots of 'type: str'",
-               out->n, s->rows);
-    } else if (status == TN_OK && want_slots) {
-        slots_of_fields(s, arena, out);
-        tn_log(TN_LOG_INFO, "found %u fields in the first %u rows: slots f<number>", out->n,
-               s->rows);
-    }
     if (status == TN_OK && want_base) {
         *index_base = s->zero ? 0 : 1;
         tn_log(TN_LOG_INFO, "data.index_base: auto is %u", *index_base);
+    }
+    if (status == TN_OK && want_slots) {
+        make_found(s, *index_base, arena, out);
     }
     tn_free(s);
     return status;

@@ -496,6 +496,12 @@ static void fault_at(const tn_binder *b, const tn_slot_spec *spec, const char *t
     tn_diag_error(b->diag, &at, "slot '%s' %s", spec->name, text);
 }
 
+/* What a field number of the data is ahead of that of its slot. */
+static uint32_t field_base(const tn_schema *s)
+{
+    return strcmp(s->data->format, "libfm") == 0 ? s->index_base : 0;
+}
+
 /* Several slots may have no field at all (other formats); none may share one. */
 static void make_fields(tn_columns *c, const tn_schema *s, const tn_binder *b)
 {
@@ -507,6 +513,7 @@ static void make_fields(tn_columns *c, const tn_schema *s, const tn_binder *b)
         if (field == TN_UNSET_U32) {
             continue;
         }
+        field += field_base(s);
         if (of[field] != TN_NOWHERE) {
             fault_at(b, &s->spec[i], "has the field of another slot");
         }
@@ -528,7 +535,9 @@ static void make_ranges(tn_columns *c, const tn_schema *s, const tn_binder *b)
     }
     c->n_ranges = s->n_specs;
     c->spec_by_range = by;
-    if (strcmp(s->data->format, "libsvm") != 0) {
+    bool by_index = strcmp(s->data->format, "libsvm") == 0 ||
+                    (strcmp(s->data->format, "libfm") == 0 && c->n_fields == 0);
+    if (!by_index) {
         return;
     }
     for (uint32_t i = 1; i < s->n_specs; i++) {
@@ -561,6 +570,7 @@ static tn_status make_columns(const tn_columns **out, const tn_schema *schema, c
         uint32_t field = schema->spec[i].field;
         n_fields = field != TN_UNSET_U32 && field >= n_fields ? field + 1 : n_fields;
     }
+    n_fields += n_fields > 0 ? field_base(schema) : 0;
     const size_t bytes = ((size_t)schema->n_specs + 4) * SPEC_BYTES +
                          ((size_t)n_fields + 1) * sizeof(uint32_t) + sizeof(tn_columns);
     TN_TRY(tn_arena_reserve(b->arena, bytes, "columns", err));

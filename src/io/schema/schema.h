@@ -68,8 +68,8 @@ typedef struct tn_slot_spec {
     bool ruled;     /* has a rule that needs the whole slot: see tn_rows_end */
     bool plain_key; /* a key by its sign alone, whatever its x_j */
     tn_fast_path fast_path;
-    uint32_t field;                /* libffm; TN_UNSET_U32: none */
-    uint64_t range_from, range_to; /* libsvm, [from, to]; 0 .. UINT64_MAX: all */
+    uint32_t field;                /* libffm, libfm; TN_UNSET_U32: none */
+    uint64_t range_from, range_to; /* libsvm, libfm, [from, to]; 0 .. UINT64_MAX: all */
     const tn_slot_opts *opts;      /* for train/ */
 } tn_slot_spec;
 
@@ -115,7 +115,8 @@ typedef struct tn_columns {
     uint64_t *slot_salt;     /* n_slots: of the spec of each slot */
     uint32_t mask;           /* of `table`: places hold a number + 1, or 0 */
     uint32_t *table;
-    uint32_t n_fields; /* libffm: the spec of a field number below this, or TN_NOWHERE */
+    uint32_t
+        n_fields; /* the spec of a field number, as the data have it, below this, or TN_NOWHERE */
     const uint32_t *spec_of_field;
     uint32_t n_ranges; /* libsvm: specs in ascending order of their ranges */
     const uint32_t *spec_by_range;

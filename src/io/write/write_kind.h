@@ -19,6 +19,7 @@ typedef struct tn_write_kind {
 
 extern const tn_write_kind tn_write_libsvm;
 extern const tn_write_kind tn_write_libffm;
+extern const tn_write_kind tn_write_libfm;
 extern const tn_write_kind tn_write_csv;
 extern const tn_write_kind tn_write_tsv;
 extern const tn_write_kind tn_write_criteo;
@@ -51,7 +52,7 @@ struct tn_writer {
     tn_arena *arena;
     uint32_t n_columns; /* delimited, tfrecord: in the order they are written */
     tn_write_column *column;
-    uint32_t *field;   /* n_slots + n_numeric: libffm: the number of each */
+    uint32_t *field;   /* n_slots + n_numeric: libffm, libfm: the number of each */
     bool special[256]; /* delimited: bytes that a bare field may not hold */
 };
 

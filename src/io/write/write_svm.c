@@ -1,4 +1,5 @@
-/* write_svm.c - libsvm (label index:value ..) and libffm (label field:index:value ..). */
+/* write_svm.c - libsvm (label index:value ..), libffm (label field:index:value ..), and libfm,
+ * which is either. */
 #include "io/write/write_kind.h"
 
 #include "base/core/number.h"
@@ -41,9 +42,9 @@ static tn_status plan_libsvm(tn_writer *w, tn_error *err)
     for (uint32_t i = 0; s->n_specs > 1 && i < s->n_specs; i++) {
         if (s->spec[i].range_from == 0 && s->spec[i].range_to == UINT64_MAX) {
             return tn_fail(err, TN_E_CONFIG,
-                           "format 'libsvm' tells slots apart by index alone, slot '%s' has no "
+                           "format '%s' tells slots apart by index alone, slot '%s' has no "
                            "'range'",
-                           s->spec[i].name);
+                           w->kind->name, s->spec[i].name);
         }
     }
     return TN_OK;
@@ -55,20 +56,24 @@ static tn_status plan_libffm(tn_writer *w, tn_error *err)
     TN_TRY(check_types(w, err));
     if (s->data->group != NULL && s->group_spec == NULL) {
         return tn_fail(err, TN_E_CONFIG,
-                       "format 'libffm' has no groups\nhint: 'group=~' leaves "
-                       "them out");
+                       "format '%s' has no groups\nhint: 'group=~' leaves them out", w->kind->name);
     }
     w->field = TN_NEW_ARRAY(w->arena, uint32_t, (size_t)s->n_specs + 1);
     for (uint32_t i = 0; i < s->n_specs; i++) {
         if (s->spec[i].field == TN_UNSET_U32) {
-            return tn_fail(err, TN_E_CONFIG, "slot '%s' has no 'field', its number in libffm",
-                           s->spec[i].name);
+            return tn_fail(err, TN_E_CONFIG, "slot '%s' has no 'field', its number in %s",
+                           s->spec[i].name, w->kind->name);
         }
         const tn_slot_spec *spec = &s->spec[i];
         uint32_t place = spec->slot != TN_NOWHERE ? spec->slot : s->n_slots + spec->numeric;
         w->field[place] = spec->field;
     }
     return TN_OK;
+}
+
+static tn_status plan_libfm(tn_writer *w, tn_error *err)
+{
+    return w->schema->columns->n_fields > 0 ? plan_libffm(w, err) : plan_libsvm(w, err);
 }
 
 static void write_label(const tn_parsed_row *row, bool none, tn_text *out)
@@ -167,9 +172,8 @@ static tn_status write_svm(const tn_writer *w, const tn_rows *rows, uint32_t row
     write_label(r, none, out);
     if (r->group != TN_NO_GROUP && w->schema->group_spec == NULL) {
         if (w->field != NULL) {
-            return tn_fail(err, TN_E_DATA,
-                           "format 'libffm' has no groups, the row is of group %llu",
-                           (unsigned long long)r->group);
+            return tn_fail(err, TN_E_DATA, "format '%s' has no groups, the row is of group %llu",
+                           w->kind->name, (unsigned long long)r->group);
         }
         separate(out, begin);
         tn_text_adds(out, "qid:");
@@ -190,4 +194,5 @@ static tn_status write_svm(const tn_writer *w, const tn_rows *rows, uint32_t row
 }
 
 const tn_write_kind tn_write_libsvm = {"libsvm", plan_libsvm, NULL, write_svm};
+const tn_write_kind tn_write_libfm = {"libfm", plan_libfm, NULL, write_svm};
 const tn_write_kind tn_write_libffm = {"libffm", plan_libffm, NULL, write_svm};

@@ -555,18 +555,24 @@ static void check_monitor(const tn_binder *b, const tn_tree *tree, const tn_run 
     }
 }
 
+/* Whether records may have groups without a column. */
+static bool has_qid(const tn_run *r)
+{
+    const char *format = r->data.format != NULL ? r->data.format : "";
+    return strcmp(format, "libsvm") == 0 || strcmp(format, "libfm") == 0;
+}
+
 /* What the loss makes impossible. */
 static void check_loss(const tn_binder *b, const tn_tree *tree, const tn_run *r)
 {
     const tn_loss *loss = tn_loss_of(&r->loss);
     const char *name = loss->choice.name;
-    const bool qid = r->data.format != NULL && strcmp(r->data.format, "libsvm") == 0;
     for (uint32_t i = 0; i < r->eval.metrics.n; i++) {
         if (!fits(r, r->eval.metrics.item[i])) {
             refuse_metric(b, place(tree, "eval.metrics"), r, r->eval.metrics.item[i]);
         }
     }
-    if (loss->target == TN_TARGET_ORDER && r->data.group == NULL && !qid) {
+    if (loss->target == TN_TARGET_ORDER && r->data.group == NULL && !has_qid(r)) {
         tn_diag_error(b->diag,
                       place(tree, tn_tree_at(tree, "loss.type") != NULL ? "loss.type" : "loss"),
                       "loss '%s' needs data.group, the column whose value groups rows", name);
@@ -613,9 +619,8 @@ static void check_metrics(const tn_binder *b, const tn_tree *tree, const tn_run 
     TN_ASSERT(n < 128); /* none was left out */
     check_words(b, place(tree, "eval.metrics"), "metric", &r->eval.metrics, names, n);
     const char *grouped = tn_run_grouped_metric(r);
-    bool qid = r->data.format != NULL && strcmp(r->data.format, "libsvm") == 0;
     const bool of_loss = tn_loss_of(&r->loss)->target == TN_TARGET_ORDER; /* which asks for it */
-    if (grouped != NULL && r->data.group == NULL && !qid && !of_loss) {
+    if (grouped != NULL && r->data.group == NULL && !has_qid(r) && !of_loss) {
         tn_diag_error(b->diag, place(tree, "eval.metrics"),
                       "metric '%s' needs data.group, the column whose value groups rows", grouped);
     }
