@@ -168,6 +168,27 @@ static void vw_config(tn_text *out)
     tn_text_adds(out, "]}");
 }
 
+static void jsonl_row(tn_text *out, uint64_t row)
+{
+    tn_text_addf(out, "{\"label\": %d", tn_mix(row) % 4 == 0);
+    for (uint64_t i = 0; i < FIELDS; i++) {
+        uint64_t x = skewed(tn_mix(row * FIELDS + i), 20);
+        tn_text_addf(out, i % 2 == 0 ? ", \"f%u\": \"w%" PRIu64 "\"" : ", \"f%u\": %" PRIu64,
+                     (unsigned)i, x);
+    }
+    tn_text_adds(out, "}\n");
+}
+
+static void jsonl_config(tn_text *out)
+{
+    tn_text_adds(out, "{data: {format: jsonl, readers: 1}, slots: [");
+    for (uint32_t i = 0; i < FIELDS; i++) {
+        tn_text_addf(out, "%s{name: f%u, type: %s}", i > 0 ? ", " : "", i,
+                     i % 2 == 0 ? "str" : "id");
+    }
+    tn_text_adds(out, "]}");
+}
+
 static void add_int64(tn_text *out, const char *name, uint64_t value)
 {
     size_t entry = tn_proto_begin(out, 1);
@@ -217,6 +238,7 @@ const tn_log tn_logs[] = {
     {"tfrecord", "2.5 M rows/s", tfrecord_row, tfrecord_config},
     {"vw", "none", vw_row, vw_config},
     {"avazu", "none", avazu_row, avazu_config},
+    {"jsonl", "none", jsonl_row, jsonl_config},
     {NULL, NULL, NULL, NULL},
 };
 

@@ -26,7 +26,7 @@ add() {
 
 cp "$dir/rows.csv.yaml" "$dir/csv.yaml"
 train csv data.readers=1
-for format in tsv libffm libfm tfrecord vw csv; do
+for format in tsv libffm libfm tfrecord vw jsonl csv; do
     add "to.$format" to.format="$format"
     add "to.$format.gz" to.format="$format" to.compression=gzip
 done
@@ -69,7 +69,7 @@ judge() {
     sed -E 's/.*"rows":([0-9]+),"loss":([^,]*),.*"auc":([^,]*),.*/\1 \2 \3/' "$dir/out"
 }
 want=$(judge rows.csv)
-for format in to.tsv to.libffm to.libffm.gz to.tfrecord to.vw rows.zz semicolon.csv; do
+for format in to.tsv to.libffm to.libffm.gz to.tfrecord to.vw to.jsonl rows.zz semicolon.csv; do
     have=$(judge $format)
     [ "$want" = "$have" ] || fail "$format is judged '$have', csv '$want'"
 done

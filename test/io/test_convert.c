@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { HOPS = 7 };
+enum { HOPS = 8 };
 
 static int set_up(void **state)
 {
@@ -64,8 +64,8 @@ static void make_ffm(tn_text *out, uint32_t n)
 static void rows_survive_all_formats(void **state)
 {
     datasets *d = *state;
-    static const char *const formats[HOPS] = {"csv",      "tsv", "vw",    "libsvm",
-                                              "tfrecord", "csv", "libffm"};
+    static const char *const formats[HOPS] = {"csv",      "tsv",   "vw",  "libsvm",
+                                              "tfrecord", "jsonl", "csv", "libffm"};
     tn_text original = {0};
     make_ffm(&original, 5000);
     datasets_write(d, "hop0", original.data, original.size);
@@ -87,7 +87,7 @@ static void rows_survive_all_formats(void **state)
             fail_msg("%s to %s: %s", from, formats[i], d->err.text);
         }
     }
-    const tn_text *back = datasets_read(d, "hop7");
+    const tn_text *back = datasets_read(d, "hop8");
     assert_int_equal(back->size, original.size);
     assert_memory_equal(back->data, original.data, original.size);
     tn_text_done(&original);

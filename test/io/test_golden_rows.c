@@ -25,6 +25,8 @@ static const char golden_tsv[] =
 static const char golden_tfrecord[] =
     "{data: {format: tfrecord, weight: weight, shuffle: 0}, " NAMED_SLOTS "}";
 
+static const char golden_jsonl[] =
+    "{data: {format: jsonl, weight: weight, shuffle: 0}, " NAMED_SLOTS "}";
 static const char golden_vw[] = "{data: {format: vw, shuffle: 0}, " NAMED_SLOTS "}";
 
 static void dump_golden(const char *config, const char *path, tn_text *out)
@@ -43,14 +45,18 @@ static void golden_rows_are_the_same_in_all_formats(void **state)
     tn_text tsv = {0};
     tn_text tfrecord = {0};
     tn_text vw = {0};
+    tn_text jsonl = {0};
     dump_golden(golden_ffm, "test/golden/data/rows.ffm", &ffm);
     dump_golden(golden_tsv, "test/golden/data/rows.tsv", &tsv);
     dump_golden(golden_tfrecord, "test/golden/data/rows.tfrecord", &tfrecord);
     dump_golden(golden_vw, "test/golden/data/rows.vw", &vw);
+    dump_golden(golden_jsonl, "test/golden/data/rows.jsonl", &jsonl);
     assert_string_equal(ffm.data, tsv.data);
     assert_string_equal(ffm.data, tfrecord.data);
     assert_string_equal(ffm.data, vw.data);
+    assert_string_equal(ffm.data, jsonl.data);
     tn_text_done(&vw);
+    tn_text_done(&jsonl);
     tn_text_done(&ffm);
     tn_text_done(&tsv);
     tn_text_done(&tfrecord);

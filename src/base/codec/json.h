@@ -28,6 +28,9 @@ void tn_json_open(tn_text *t, char bracket); /* '{' or '[' */
 void tn_json_open_key(tn_text *t, const char *key, char bracket);
 void tn_json_close(tn_text *t, char bracket);                     /* '}' or ']' */
 void tn_json_str(tn_text *t, const char *key, const char *value); /* value NULL: null */
+/* A string of `size` bytes, NULs among them; and a number that is written already. */
+void tn_json_bytes(tn_text *t, const char *key, const char *value, size_t size);
+void tn_json_number(tn_text *t, const char *key, const char *text, size_t size);
 void tn_json_f64(tn_text *t, const char *key, double value);
 void tn_json_f32(tn_text *t, const char *key, float value);      /* shortest float text */
 void tn_json_u64(tn_text *t, const char *key, uint64_t value);   /* a number */

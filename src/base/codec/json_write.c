@@ -31,7 +31,7 @@ static void put_control(tn_text *t, char c)
 {
     static const char names[] = "\b\f\n\r\t";
     static const char letters[] = "bfnrt";
-    const char *name = strchr(names, c);
+    const char *name = c != 0 ? strchr(names, c) : NULL;
     if (name != NULL) {
         tn_text_addc(t, '\\');
         tn_text_addc(t, letters[name - names]);
@@ -40,9 +40,8 @@ static void put_control(tn_text *t, char c)
     }
 }
 
-static void put_string(tn_text *t, const char *value)
+static void put_string(tn_text *t, const char *value, size_t left)
 {
-    size_t left = strlen(value);
     tn_text_addc(t, '"');
     while (left > 0) {
         size_t size = tn_utf8_size(value, left);
@@ -67,7 +66,7 @@ static void put_key(tn_text *t, const char *key)
 {
     put_comma(t);
     if (key != NULL) {
-        put_string(t, key);
+        put_string(t, key, strlen(key));
         tn_text_addc(t, ':');
     }
 }
@@ -98,8 +97,19 @@ void tn_json_str(tn_text *t, const char *key, const char *value)
         tn_json_raw(t, key, "null");
         return;
     }
+    tn_json_bytes(t, key, value, strlen(value));
+}
+
+void tn_json_bytes(tn_text *t, const char *key, const char *value, size_t size)
+{
     put_key(t, key);
-    put_string(t, value);
+    put_string(t, value, size);
+}
+
+void tn_json_number(tn_text *t, const char *key, const char *text, size_t size)
+{
+    put_key(t, key);
+    tn_text_add(t, text, size);
 }
 
 void tn_json_f64(tn_text *t, const char *key, double value)

@@ -56,7 +56,7 @@ const tn_field tn_data_fields[] = {
     TN_FIELD_CHOICE(tn_data_opts, quote, "auto", tn_quote_words,
                     "csv, tsv: what quotes may hold (auto: csv line, tsv none)"),
     TN_FIELD_BOOL(tn_data_opts, trim, "false", "csv, tsv: drop blanks around fields"),
-    TN_FIELD_STRS(tn_data_opts, null, "[\"\"]", "csv, tsv: texts that mean no value"),
+    TN_FIELD_STRS(tn_data_opts, null, "[\"\"]", "csv, tsv, jsonl: texts that mean no value"),
     TN_FIELD_CHOICE(tn_data_opts, short_rows, "error", short_rows,
                     "csv, tsv: rows with too few fields; pad: the rest is null"),
     TN_FIELD_STR(tn_data_opts, list, "~", "csv, tsv: one byte between the values of a field"),

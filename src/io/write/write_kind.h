@@ -20,6 +20,7 @@ typedef struct tn_write_kind {
 extern const tn_write_kind tn_write_libsvm;
 extern const tn_write_kind tn_write_libffm;
 extern const tn_write_kind tn_write_libfm;
+extern const tn_write_kind tn_write_jsonl;
 extern const tn_write_kind tn_write_csv;
 extern const tn_write_kind tn_write_tsv;
 extern const tn_write_kind tn_write_criteo;

@@ -14,8 +14,8 @@
 #include <string.h>
 
 static const tn_write_kind *const kinds[] = {
-    &tn_write_libsvm,   &tn_write_libffm, &tn_write_csv,   &tn_write_tsv, &tn_write_criteo,
-    &tn_write_tfrecord, &tn_write_avazu,  &tn_write_libfm, &tn_write_vw,
+    &tn_write_libsvm,   &tn_write_libffm, &tn_write_csv,   &tn_write_tsv,   &tn_write_criteo,
+    &tn_write_tfrecord, &tn_write_avazu,  &tn_write_libfm, &tn_write_jsonl, &tn_write_vw,
 };
 
 enum { N_KINDS = sizeof kinds / sizeof kinds[0] };
