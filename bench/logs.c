@@ -189,6 +189,63 @@ static void jsonl_config(tn_text *out)
     tn_text_adds(out, "]}");
 }
 
+enum { CRB_ROWS = 100 };
+
+/* An array as an LZ4 block of literals, which liblz4 copies. */
+static void add_literals(tn_text *out, const void *bytes, size_t size)
+{
+    const size_t more = size - 15;
+    tn_text_add_u32le(out, (uint32_t)(size + more / 255 + 2));
+    tn_text_addc(out, (char)0xf0);
+    for (size_t i = 0; i < more / 255; i++) {
+        tn_text_addc(out, (char)255);
+    }
+    tn_text_addc(out, (char)(more % 255));
+    tn_text_add(out, bytes, size);
+}
+
+/* Rows come in blocks: the first one of each writes them all. */
+static void crb_row(tn_text *out, uint64_t row)
+{
+    static float label[CRB_ROWS];
+    static uint64_t offset[CRB_ROWS + 1];
+    static uint64_t index[CRB_ROWS * FIELDS];
+    if (row % CRB_ROWS != 0) {
+        return;
+    }
+    for (uint64_t r = 0; r < CRB_ROWS; r++) {
+        label[r] = tn_mix(row + r) % 4 == 0;
+        offset[r + 1] = (r + 1) * FIELDS;
+        for (uint64_t i = 0; i < FIELDS; i++) {
+            index[r * FIELDS + i] =
+                i << 54 | tn_mix(skewed(tn_mix((row + r) * FIELDS + i), 20)) >> 10;
+        }
+    }
+    const size_t begin = out->size;
+    tn_text_add_u32le(out, 0xced7230a);
+    tn_text_add_u32le(out, 0);
+    tn_text_add_u32le(out, 0x474ba8c7);
+    tn_text_add_u32le(out, sizeof *index);
+    tn_text_add_u32le(out, CRB_ROWS);
+    add_literals(out, label, sizeof label);
+    add_literals(out, offset, sizeof offset);
+    add_literals(out, index, sizeof index);
+    tn_text_add_u64le(out, 0); /* neither values nor weights */
+    tn_store_u32(out->data + begin + 4, (uint32_t)(out->size - begin - 8));
+    while (out->size % 4 != 0) {
+        tn_text_addc(out, 0);
+    }
+}
+
+static void crb_config(tn_text *out)
+{
+    tn_text_adds(out, "{data: {format: crb, slot_bits: high 10, readers: 1}, slots: [");
+    for (uint32_t i = 0; i < FIELDS; i++) {
+        tn_text_addf(out, "%s{name: f%u, field: %u}", i > 0 ? ", " : "", i, i);
+    }
+    tn_text_adds(out, "]}");
+}
+
 static void add_int64(tn_text *out, const char *name, uint64_t value)
 {
     size_t entry = tn_proto_begin(out, 1);
@@ -239,6 +296,7 @@ const tn_log tn_logs[] = {
     {"vw", "none", vw_row, vw_config},
     {"avazu", "none", avazu_row, avazu_config},
     {"jsonl", "none", jsonl_row, jsonl_config},
+    {"crb", "none", crb_row, crb_config},
     {NULL, NULL, NULL, NULL},
 };
 

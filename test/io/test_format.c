@@ -15,10 +15,19 @@
 
 /* A value of each such option that is not its default. */
 static const char *const data_values[][2] = {
-    {"index_base", "auto"}, {"delimiter", "';'"},        {"header", "true"},
-    {"columns", "[a, b]"},  {"quote", "none"},           {"trim", "true"},
-    {"null", "[x]"},        {"short_rows", "pad"},       {"list", "'|'"},
-    {"comment", "'#'"},     {"unknown_field", "ignore"}, {"row_norm", "true"},
+    {"index_base", "auto"},
+    {"delimiter", "';'"},
+    {"header", "true"},
+    {"columns", "[a, b]"},
+    {"quote", "none"},
+    {"trim", "true"},
+    {"null", "[x]"},
+    {"short_rows", "pad"},
+    {"list", "'|'"},
+    {"comment", "'#'"},
+    {"unknown_field", "ignore"},
+    {"row_norm", "true"},
+    {"slot_bits", "high 3"},
     {NULL, NULL},
 };
 static const char *const slot_values[][2] = {

@@ -432,7 +432,7 @@ static json_item item_at(json_walk *w, const char *from, const char *next)
     }
     item.missing = *from == 'n' || *from == 'N';
     const bool quoted = *from == '"';
-    item.text = (tn_bytes){from + quoted, (size_t)(next - from) - 2U * quoted, false};
+    item.text = (tn_bytes){from + quoted, (size_t)(next - from) - (quoted ? 2U : 0U), false};
     if (quoted && item.text.size > 0 && memchr(item.text.data, '\\', item.text.size) != NULL) {
         tn_text *text = &w->rows->private->scratch;
         tn_text_clear(text);
@@ -499,7 +499,7 @@ static tn_status next_x(json_walk *w, uint32_t i, json_items *xs, float *x, tn_e
 {
     const tn_slot_spec *spec = &w->schema->spec[i];
     const uint32_t name = w->schema->columns->values[i];
-    json_item item;
+    json_item item = {.missing = true};
     if (!next_item(w, xs, &item)) {
         return tn_record_location_fail(w->place, w->line, NULL, err,
                                        "column '%s' has fewer values than '%s'", spec->values,
@@ -522,7 +522,7 @@ static tn_status take_slot(json_walk *w, uint32_t i, tn_error *err)
     const tn_columns *columns = w->schema->columns;
     json_items items = items_of(w, columns->spec[i]);
     json_items xs = {NULL, NULL, false};
-    json_item item;
+    json_item item = {.missing = true};
     if (spec->values != NULL) {
         xs = items_of(w, columns->values[i]);
     }
@@ -555,7 +555,7 @@ static tn_status take_slot(json_walk *w, uint32_t i, tn_error *err)
 /* The one value of a column that only the row reads; *found: it is there. */
 static tn_status one_value(json_walk *w, uint32_t name, tn_bytes *out, bool *found, tn_error *err)
 {
-    json_item item;
+    json_item item = {.missing = true};
     json_items items = {NULL, NULL, false};
     if (name != TN_NOWHERE) {
         items = items_of(w, name);

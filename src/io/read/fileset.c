@@ -9,6 +9,7 @@
 #include "io/read/cache.h"
 #include "io/schema/dataopts.h"
 #include "io/schema/schema.h"
+#include "io/source/decompress.h"
 #include "io/source/source.h"
 
 #include <errno.h>
@@ -202,10 +203,17 @@ static tn_status sniff(tn_source *source, bool binary, uint32_t *compression, tn
 }
 
 /* A file that cannot be opened twice is looked at when it is read. */
-static tn_status find_compressions(listing *l, const tn_schema *schema, bool binary, tn_error *err)
+static tn_status find_compressions(listing *l, const tn_schema *schema, const tn_format *format,
+                                   tn_error *err)
 {
+    const uint32_t container = format != NULL ? format->container : 0;
+    const bool binary = format != NULL && format->binary;
+    if (container != 0 && schema->data->compression > TN_COMPRESSION_NONE) {
+        return tn_fail(err, TN_E_CONFIG, "files of format '%s' are compressed within, not by %s",
+                       format->name, tn_compression_name(schema->data->compression));
+    }
     for (uint32_t i = 0; i < l->n; i++) {
-        l->file[i].compression = schema->data->compression;
+        l->file[i].compression = container != 0 ? container : schema->data->compression;
         if (l->file[i].compression == TN_COMPRESSION_AUTO && !l->file[i].once) {
             tn_source *source = NULL;
             TN_TRY(tn_source_open(&source, l->file[i].path, 0, NULL, err));
@@ -362,7 +370,7 @@ tn_status tn_fileset_new(tn_fileset **out, const tn_strs *paths, const tn_schema
     files->ranks = 1; /* of binary caches */
     status = status == TN_OK ? tn_cache_set_open(files, schema, err) : status;
     if (files->caches == NULL) {
-        status = status == TN_OK ? find_compressions(&l, schema, files->binary, err) : status;
+        status = status == TN_OK ? find_compressions(&l, schema, format, err) : status;
         files->ranks = ranks;
         status = status == TN_OK ? make_parts(files, schema, err) : status;
     }

@@ -349,12 +349,13 @@ static tn_status scan_first_file(const tn_schema *schema, const tn_tables *slots
 {
     bool ffm = strcmp(schema->data->format, "libffm") == 0;
     bool svm = strcmp(schema->data->format, "libsvm") == 0;
+    bool crb = strcmp(schema->data->format, "crb") == 0;
     bool libfm = strcmp(schema->data->format, "libfm") == 0;
     bool vw = strcmp(schema->data->format, "vw") == 0;
     bool want_base = schema->data->index_base == TN_AUTO && (ffm || svm || libfm);
     bool want_slots = slots->n == 0 && (ffm || libfm || vw);
     *out = *slots;
-    if (slots->n == 0 && svm) {
+    if (slots->n == 0 && (svm || crb)) {
         make_slots(arena, 1, out)->name = "_";
     }
     if (!want_base && !want_slots) {

@@ -19,7 +19,8 @@ enum {
     TN_COMPRESSION_ZLIB,
     TN_COMPRESSION_ZSTD,
     TN_COMPRESSION_LZ4,
-    TN_COMPRESSION_SNAPPY
+    TN_COMPRESSION_SNAPPY,
+    TN_COMPRESSION_CRB /* of format crb, which nobody need name */
 };
 enum { TN_HEADER_AUTO, TN_HEADER_TRUE, TN_HEADER_FALSE };
 enum { TN_QUOTE_AUTO, TN_QUOTE_NONE, TN_QUOTE_LINE, TN_QUOTE_MULTILINE };
@@ -52,6 +53,7 @@ typedef struct tn_data_opts {
     uint32_t short_rows;
     const char *list;
     const char *comment;
+    const char *slot_bits; /* crb: high N or low N */
     uint32_t unknown_field;
     bool row_norm;
     bool next;  /* set by train/: `valid` was the word next, and is empty now */

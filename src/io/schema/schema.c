@@ -536,7 +536,8 @@ static void make_ranges(tn_columns *c, const tn_schema *s, const tn_binder *b)
     c->n_ranges = s->n_specs;
     c->spec_by_range = by;
     bool by_index = strcmp(s->data->format, "libsvm") == 0 ||
-                    (strcmp(s->data->format, "libfm") == 0 && c->n_fields == 0);
+                    (strcmp(s->data->format, "libfm") == 0 && c->n_fields == 0) ||
+                    (strcmp(s->data->format, "crb") == 0 && s->slot_bits == 0);
     if (!by_index) {
         return;
     }
@@ -586,6 +587,27 @@ static tn_status make_columns(const tn_columns **out, const tn_schema *schema, c
 
 /* ---- the whole ---- */
 
+/* high N or low N. */
+static void read_slot_bits(const making *m, const char *text)
+{
+    enum { BITS_MAX = 16 };
+    uint64_t bits = 0;
+    const bool high = text != NULL && strncmp(text, "high ", 5) == 0;
+    const size_t word = high ? 5 : 4;
+    if (text == NULL) {
+        return;
+    }
+    if ((!high && strncmp(text, "low ", 4) != 0) ||
+        tn_read_u64(text + word, strlen(text + word), &bits) != TN_NUM_OK || bits < 1 ||
+        bits > BITS_MAX) {
+        tn_diag_error(m->b->diag, &data_origin,
+                      "slot_bits must be 'high N' or 'low N' with 1 to %d bits, not '%s'", BITS_MAX,
+                      text);
+    }
+    m->s->slot_bits = (uint32_t)bits;
+    m->s->slot_bits_high = high;
+}
+
 static void read_text_options(making *m)
 {
     tn_schema *s = m->s;
@@ -607,6 +629,7 @@ static void read_text_options(making *m)
                       TN_COLUMNS_MAX);
     }
     s->index_base = data->index_base == TN_AUTO ? 0 : data->index_base;
+    read_slot_bits(m, data->slot_bits);
 }
 
 /* Says what could be listed, since nobody knows the columns of a file by heart. */

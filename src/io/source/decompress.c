@@ -7,6 +7,7 @@
 #include "base/machine/library.h"
 #include "base/math/crc32c.h"
 #include "io/schema/dataopts.h"
+#include "io/source/crb_blocks.h"
 
 #include <isa-l/igzip_lib.h>
 #include <limits.h>
@@ -394,22 +395,57 @@ static outcome snappy_step(tn_decompressor *d, unsigned char *out, size_t room, 
 
 static const codec snappy_codec = {snappy_begin, NULL, NULL, snappy_step};
 
+/* ---- crb ---- */
+
+static tn_status crb_begin(tn_decompressor *d, tn_error *err)
+{
+    static const tn_library_name library = {"liblz4.so.1", "crb needs the library of lz4, which",
+                                            "install liblz4-1"};
+    static const char *const names[] = {"LZ4_decompress_safe", NULL};
+    return make_state(d, sizeof(tn_crb), &library, names, err);
+}
+
+static void crb_end(tn_decompressor *d)
+{
+    tn_crb_done(d->state);
+}
+
+static outcome crb_step(tn_decompressor *d, unsigned char *out, size_t room, size_t *made)
+{
+    tn_crb *c = d->state;
+    size_t taken = 0;
+    *made = 0;
+    const bool good = tn_crb_feed(c, d->in + d->at, d->to - d->at, &taken);
+    d->at += taken;
+    if (!good) {
+        return c->no_memory ? NO_MEMORY : CORRUPT;
+    }
+    *made = c->rows.size - c->taken < room ? c->rows.size - c->taken : room;
+    if (*made > 0) {
+        memcpy(out, c->rows.data + c->taken, *made);
+    }
+    c->taken += *made;
+    return tn_crb_at_end(c) ? ENDED : GOES_ON;
+}
+
+static const codec crb_codec = {crb_begin, crb_end, NULL, crb_step};
+
 /* ---- all of them ---- */
 
 const char *tn_compression_name(uint32_t compression)
 {
-    static const char *const names[] = {"gzip", "zlib", "zstd", "lz4", "snappy"};
-    TN_ASSERT(compression >= TN_COMPRESSION_GZIP && compression <= TN_COMPRESSION_SNAPPY);
+    static const char *const names[] = {"gzip", "zlib", "zstd", "lz4", "snappy", "crb"};
+    TN_ASSERT(compression >= TN_COMPRESSION_GZIP && compression <= TN_COMPRESSION_CRB);
     return names[compression - TN_COMPRESSION_GZIP];
 }
 
 tn_status tn_decompressor_new(tn_decompressor **out, uint32_t compression, const char *path,
                               tn_error *err)
 {
-    static const codec *const codecs[] = {&isal_codec, &isal_codec, &zstd_codec, &lz4_codec,
-                                          &snappy_codec};
+    static const codec *const codecs[] = {&isal_codec, &isal_codec,   &zstd_codec,
+                                          &lz4_codec,  &snappy_codec, &crb_codec};
     tn_decompressor *d = NULL;
-    TN_ASSERT(compression >= TN_COMPRESSION_GZIP && compression <= TN_COMPRESSION_SNAPPY);
+    TN_ASSERT(compression >= TN_COMPRESSION_GZIP && compression <= TN_COMPRESSION_CRB);
     *out = NULL;
     TN_TRY(TN_ALLOC(d, 1, "a decompressor", err));
     d->path = path;

@@ -1,4 +1,5 @@
-/* decompress.h - gzip, zlib, zstd, lz4 and framed snappy between a source and its reader.
+/* decompress.h - gzip, zlib, zstd, lz4, framed snappy and the blocks of crb between a source and
+ * its reader.
  *
  *     TN_TRY(tn_decompressor_new(&d, TN_COMPRESSION_ZSTD, path, err));
  *     TN_TRY(tn_decompressor_read(d, &from, buffer, size, &n, err));      n 0: the end

@@ -370,6 +370,12 @@ tn_status tn_sample_rows(const tn_sample_in *in, tn_sink *sink, uint64_t *taken,
     if (format == NULL) {
         return tn_fail(err, TN_E_CONFIG, "unknown format '%s'", in->from->data.format);
     }
+    if (format->container != 0) {
+        return tn_fail(err, TN_E_CONFIG,
+                       "rows of format '%s' stand in blocks and cannot be copied\n"
+                       "hint: 'tnet-data convert' writes them in another format",
+                       format->name);
+    }
     sampling s = {.in = in, .sink = sink, .format = format};
     s.stream = tn_stream2(in->seed, TN_RNG_GENERATE, tn_name64("sample"));
     tn_status status = take_sample(&s, out, err);

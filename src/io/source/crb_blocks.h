@@ -1,0 +1,45 @@
+/* crb_blocks.h - the container of dmlc's compressed row blocks, to a stream of rows
+ * (io/schema/crb_row.h).
+ *
+ *     RecordIO   u32 0xced7230a   u32 cflag << 29 | length   payload   zeros to a multiple of 4
+ *
+ *                cflag 0: whole
+ *                1, 2, 3: first, middle, last of one cut where it held the magic
+ *
+ *     payload    i32 0x474ba8c7   i32 index bytes, 4 or 8   i32 rows
+ *
+ *                behind an i32 size each (0: absent) five LZ4 blocks:
+ *                f32 label   u64 offset[rows + 1]   index   f32 value   f32 weight
+ *
+ * A record may have 64 MiB, what it decompresses to 1 GiB. One thread at a time.
+ */
+#ifndef TN_IO_CRB_BLOCKS_H
+#define TN_IO_CRB_BLOCKS_H
+
+#include "base/core/text.h"
+
+typedef struct tn_crb {
+    /* LZ4_decompress_safe; first, where who loads the library puts it. */
+    int (*decompress)(const char *from, char *to, int size, int room);
+    unsigned char head[8];
+    uint32_t have;    /* bytes of the head */
+    uint32_t left;    /* bytes of the piece behind it .. */
+    uint32_t zeros;   /* .. and of zeros behind these */
+    bool open;        /* a record has begun, and not ended */
+    bool no_memory;   /* why it failed */
+    tn_text record;   /* its pieces */
+    tn_text array[5]; /* label, offset, index, value, weight */
+    tn_text rows;     /* of the last block .. */
+    size_t taken;     /* .. whose bytes up to here are taken by the caller */
+} tn_crb;
+
+void tn_crb_done(tn_crb *c);
+
+/* Takes bytes, until some of a block are in c->rows or none is left: *taken of them. False:
+ * damaged. */
+bool tn_crb_feed(tn_crb *c, const unsigned char *in, size_t size, size_t *taken);
+
+/* Whether the stream may end here. */
+bool tn_crb_at_end(const tn_crb *c);
+
+#endif
