@@ -33,6 +33,7 @@ static const char *const data_values[][2] = {
 static const char *const slot_values[][2] = {
     {"field", "0"},
     {"range", "[0, 10]"},
+    {"step_pool", "concat"},
     {NULL, NULL},
 };
 

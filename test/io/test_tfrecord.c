@@ -153,6 +153,33 @@ static void golden_sequence_example_of_45_bytes(void **state)
     setup_close(&s);
 }
 
+static void steps_of_several_values_are_joined_where_the_slot_says_so(void **state)
+{
+    (void)state;
+    tn_text bytes = {0};
+    static const char *const slots[] = {"{name: hist, step_pool: concat}",
+                                        "{name: hist, step_pool: concat, max_len: 2}",
+                                        "{name: hist, step_pool: concat, max_len: 2, keep: first}"};
+    static const uint64_t want[][3] = {{7, 8, 9}, {8, 9}, {7, 8}};
+    add_framed_hex(&bytes, sequence_hex);
+    for (uint32_t i = 0; i < 3; i++) {
+        setup s;
+        tn_parsed parsed;
+        char config[200];
+        (void)snprintf(config, sizeof config, "{data: {format: tfrecord}, slots: [%s]}", slots[i]);
+        setup_open(&s, config);
+        setup_parse(&s, bytes.data, bytes.size, &parsed);
+        assert_int_equal(parsed.n_bad, 0);
+        assert_int_equal(parsed.rows->n_entries, i == 0 ? 3 : 2);
+        for (uint32_t k = 0; k < parsed.rows->n_entries; k++) {
+            assert_int_equal(sign_of(&s, parsed.rows, k), want[i][k]);
+        }
+        setup_parsed_free(&parsed);
+        setup_close(&s);
+    }
+    tn_text_done(&bytes);
+}
+
 /* One feature with the given bytes as its Feature, beside a label. */
 static void add_example(tn_text *out, const char *name, const void *feature, size_t size)
 {
@@ -542,6 +569,7 @@ int main(void)
         cmocka_unit_test(golden_tfrecord_frames),
         cmocka_unit_test(golden_example_of_107_bytes),
         cmocka_unit_test(golden_sequence_example_of_45_bytes),
+        cmocka_unit_test(steps_of_several_values_are_joined_where_the_slot_says_so),
         cmocka_unit_test(features_are_taken_in_every_form_they_may_have),
         cmocka_unit_test(a_wrong_kind_is_named_with_its_key),
         cmocka_unit_test(a_text_that_is_no_label_is_shown),

@@ -572,8 +572,8 @@ static tn_status take_row(json_walk *w, tn_error *err)
 {
     const tn_columns *columns = w->schema->columns;
     tn_fault fault = TN_FAULT_NONE;
-    tn_bytes text;
-    bool found;
+    tn_bytes text = {"", 0, false};
+    bool found = false;
     TN_TRY(one_value(w, columns->label, &text, &found, err));
     if (columns->label != TN_NOWHERE) {
         fault = tn_rows_label(w->rows, text.data, text.size);

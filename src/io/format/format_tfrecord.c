@@ -103,11 +103,14 @@ static size_t tfrecord_resync(tn_bytes window, bool last, const tn_schema *schem
     return last ? window.size : window.size > HEADER_BYTES ? window.size - HEADER_BYTES : 0;
 }
 
+static const char *const tfrecord_slot[] = {"step_pool", NULL};
+
 extern const tn_format tn_format_tfrecord;
 const tn_format tn_format_tfrecord = {
     .name = "tfrecord",
     .help = "TFRecord files of tf.Example or tf.SequenceExample",
     .binary = true,
+    .slot_options = tfrecord_slot,
     .cut = tfrecord_cut,
     .resync = tfrecord_resync,
     .hop = tfrecord_hop,

@@ -309,9 +309,10 @@ static tn_status take_plain(const example *t, const tn_slot_spec *spec, tn_bytes
     return TN_OK;
 }
 
-/* A step of a sequence after the other, each of one value. */
+/* A step of a sequence after the other, each of one value unless the slot takes more. */
 static tn_status take_list(const example *t, uint32_t i, tn_bytes list, tn_error *err)
 {
+    const tn_slot_spec *spec = &t->schema->spec[i];
     tn_proto_field f;
     while (tn_proto_next(&list, &f)) {
         uint32_t n = 0;
@@ -319,10 +320,12 @@ static tn_status take_list(const example *t, uint32_t i, tn_bytes list, tn_error
             continue;
         }
         TN_TRY(take_feature(t, i, f.bytes, NULL, &n, err));
-        if (n > 1) {
-            return tn_record_location_fail(t->place, t->record, NULL, err,
-                                           "a step of several values in feature list '%s'",
-                                           t->schema->spec[i].column);
+        if (n > 1 && !spec->step_concat) {
+            return tn_record_location_fail(
+                t->place, t->record, NULL, err,
+                "a step of several values in feature list '%s'\n"
+                "hint: 'step_pool: concat' of slot '%s' makes each a value of its own",
+                spec->column, spec->name);
         }
     }
     return list.failed ? damaged(t, err) : TN_OK;

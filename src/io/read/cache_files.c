@@ -117,6 +117,7 @@ static void add_slot(const tn_slot_spec *spec, tn_text *out)
     tn_text_addf(out, " drop_zero %d non_finite_absent %d", spec->drop_zero,
                  spec->non_finite_absent);
     add_transform(&spec->transform, out);
+    tn_text_adds(out, spec->step_concat ? " step_pool concat" : "");
     tn_text_addc(out, '\n');
 }
 

@@ -16,6 +16,7 @@ const char *const tn_slot_as_words[] = {"key", "value", "weighted", NULL};
 static const char *const ends[] = {"first", "last", NULL};
 static const char *const duplicates[] = {"keep", "sum", "error", NULL};
 static const char *const non_finites[] = {"error", "absent", NULL};
+static const char *const step_pools[] = {"error", "concat", NULL};
 static const char *const changes[] = {"refuse", "accept", NULL};
 static const char *const missings[] = {"zero", "init", NULL};
 
@@ -114,6 +115,9 @@ const tn_field tn_slot_fields[] = {
     TN_FIELD_STR(tn_slot_opts, values, "~", "column of x_j, one number per value"),
     TN_FIELD_U32(tn_slot_opts, max_len, "0", 0, 1048576, "values", "values kept; 0: all"),
     TN_FIELD_CHOICE(tn_slot_opts, keep, "last", ends, "which ones, when there are more"),
+    TN_FIELD_CHOICE(
+        tn_slot_opts, step_pool, "error", step_pools,
+        "tfrecord: a step of a feature list with several values; concat: each is a value"),
     TN_FIELD_TREE_ONE(tn_slot_opts, absent, "~",
                       "no value: none, key (one of its own), or the number it stands for"),
     TN_FIELD_CHOICE(tn_slot_opts, duplicates, "keep", duplicates, "a key twice in the slot"),

@@ -30,6 +30,7 @@ enum { TN_CHANGED_REFUSE, TN_CHANGED_ACCEPT };   /* changed */
 enum { TN_KEEP_FIRST, TN_KEEP_LAST };
 enum { TN_DUPLICATES_KEEP, TN_DUPLICATES_SUM, TN_DUPLICATES_ERROR };
 enum { TN_NON_FINITE_ERROR, TN_NON_FINITE_ABSENT };
+enum { TN_STEP_ERROR, TN_STEP_CONCAT };
 
 typedef struct tn_data_opts {
     const char *format; /* row of formats.def */
@@ -87,6 +88,7 @@ typedef struct tn_slot_opts {
     const char *values;
     uint32_t max_len; /* 0: no limit */
     uint32_t keep;
+    uint32_t step_pool;
     const tn_tree *absent; /* none | key, or a number for `value` */
     uint32_t duplicates;
     bool drop_zero;

@@ -195,6 +195,7 @@ static void make_spec(making *m, uint32_t i, const tn_slot_opts *o, const tn_ori
         .values = o->values,
         .max_len = o->max_len,
         .keep_last = o->keep == TN_KEEP_LAST,
+        .step_concat = o->step_pool == TN_STEP_CONCAT,
         .duplicates = o->duplicates,
         .drop_zero = o->drop_zero,
         .non_finite_absent = o->non_finite == TN_NON_FINITE_ABSENT,

@@ -65,8 +65,9 @@ typedef struct tn_slot_spec {
     uint32_t duplicates;
     bool drop_zero;
     bool non_finite_absent;
-    bool ruled;     /* has a rule that needs the whole slot: see tn_rows_end */
-    bool plain_key; /* a key by its sign alone, whatever its x_j */
+    bool step_concat; /* a step of a feature list may have several values */
+    bool ruled;       /* has a rule that needs the whole slot: see tn_rows_end */
+    bool plain_key;   /* a key by its sign alone, whatever its x_j */
     tn_fast_path fast_path;
     uint32_t field;                /* libffm, libfm; TN_UNSET_U32: none */
     uint64_t range_from, range_to; /* libsvm, libfm, [from, to]; 0 .. UINT64_MAX: all */
