@@ -182,6 +182,7 @@ static void faults_name_the_place_and_what_is_wrong(void **state)
         {"1 |user: 7\n", ":1:9: error: expected a scale after ':'"},
         {"1 |:2 7\n", "expected the name of a namespace, found ':'"},
         {"1 |price :1 :2\n", "a second value for a number"},
+        {"1 |price a b\n", ":1:12: error: a second value for a number, found \"b\""},
         {"1 |age :3.5\n", "expected an integer, found \"3.5\""},
         {"1 |nobody 7\n", ":1:4: error: no slot takes namespace 'nobody'"},
         {"1|user 7\n", ":1:1: error: the label is missing; what stands here is a tag"},

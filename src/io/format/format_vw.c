@@ -174,8 +174,8 @@ static tn_status take_head(vw_walk *in, const char *bar, tn_error *err)
 
 /* ---- features ---- */
 
-/* A slot that reads a number. */
-static tn_status add_number(const vw_walk *in, tn_bytes value, tn_error *err)
+/* A slot that reads a number; `shown` stands in the line, where the value may not. */
+static tn_status add_number(const vw_walk *in, tn_bytes value, tn_bytes shown, tn_error *err)
 {
     const tn_slot_spec *spec = in->spec;
     tn_fault fault;
@@ -190,7 +190,7 @@ static tn_status add_number(const vw_walk *in, tn_bytes value, tn_error *err)
                         : tn_rows_real(in->rows, spec, x * in->scale);
         }
     }
-    return fault == TN_FAULT_NONE ? TN_OK : fault_at(in, spec, value, fault, err);
+    return fault == TN_FAULT_NONE ? TN_OK : fault_at(in, spec, shown, fault, err);
 }
 
 /* name:text */
@@ -250,7 +250,7 @@ static tn_status take_feature(vw_walk *in, tn_error *err)
     }
     const uint32_t place = in->n_anonymous;
     in->n_anonymous += name.size == 0;
-    return tn_spec_is_number(spec) ? add_number(in, found ? value : one, err)
+    return tn_spec_is_number(spec) ? add_number(in, found ? value : one, found ? value : name, err)
                                    : add_key(in, name, value, place, err);
 }
 
