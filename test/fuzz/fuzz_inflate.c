@@ -1,5 +1,5 @@
-/* fuzz_inflate.c - any bytes as gzip, zlib, zstd, lz4, snappy or crb: the same bytes or the same failure
- * for reads of any size. */
+/* fuzz_inflate.c - any bytes as gzip, zlib, zstd, lz4, snappy or crb: the same bytes or the same
+ * failure for reads of any size. */
 #include "base/math/crc32c.h"
 #include "io/schema/dataopts.h"
 #include "io/source/source.h"
