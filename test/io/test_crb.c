@@ -236,6 +236,11 @@ static void records_cut_at_the_magic_are_put_together(void **state)
             assert_non_null(strstr(tn_text_str(&have), "corrupt crb stream"));
         }
     }
+    tn_text_clear(&file);
+    add_piece(&file, 1, payload.data, first); /* whose last piece never comes */
+    add_record(&file, &usual);
+    dump(one_slot, &file, &have);
+    assert_non_null(strstr(tn_text_str(&have), "corrupt crb stream"));
     tn_text_done(&payload);
     tn_text_done(&file);
     tn_text_done(&have);

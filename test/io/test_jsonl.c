@@ -72,6 +72,7 @@ static void values_of_all_kinds_are_taken(void **state)
     check_row("{\"label\":0,\"m\":[1, 2 ,3],\"mx\":[0.5,2,-1]}\n", "m:1:0.5 m:2:2 m:3:-1 = 0");
     check_row("{\"label\":0,\"mx\":2,\"m\":4}\n", "m:4:2 = 0");
     check_row("{\"label\":0}", "= 0");
+    check_row("{\"label\":0,\"s\":NaN}", "= 0");
 }
 
 static void texts_are_unescaped(void **state)
@@ -190,6 +191,7 @@ static void faults_have_their_place(void **state)
         {"{\"label\":1,\"m\":[1,2],\"mx\":[1]}\n", "column 'mx' has fewer values than 'm'"},
         {"{\"label\":1,\"m\":[1],\"mx\":[1,2]}\n",
          ":1:25: error: column 'mx' has more values than"},
+        {"{\"label\":1,\"m\":null,\"mx\":2}\n", "column 'mx' has more values than 'm'"},
         {"{\"label\":1,\"m\":1}\n", "column 'mx' has fewer values than 'm'"},
         {"{\"label\":1,\"m\":1,\"mx\":null}\n", "expected a number, found \"null\""},
         {"[1]\n", ":1:1: error: expected a JSON object"},
@@ -266,7 +268,7 @@ static void rows_come_back_as_they_were(void **state)
     (void)state;
     static const char *const lines[] = {
         ("{\"label\":1,\"w\":2.5,\"id\":\"r\\n1\",\"g\":77,\"a\":7,\"s\":\"a\\\"b\\u0001\","
-        "\"m\":[1,2],\"mx\":[0.5,2],\"u.id\":5,\"p\":1.5,\"h\":\"ff\",\"i\":-3}\n"),
+         "\"m\":[1,2],\"mx\":[0.5,2],\"u.id\":5,\"p\":1.5,\"h\":\"ff\",\"i\":-3}\n"),
         "{\"label\":0,\"w\":1,\"a\":[7,8],\"s\":[\"\"],\"m\":4,\"mx\":2}\n",
         "{\"label\":0,\"w\":1,\"a\":\"007\",\"s\":[\"\",\"\xc3\xa9\"],\"p\":\"+1.5\"}\n",
         "{\"label\":0,\"w\":1,\"a\":18446744073709551615,\"p\":-1e-7}\n",
