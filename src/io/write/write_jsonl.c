@@ -137,7 +137,7 @@ static tn_status write_column(const tn_writer *w, const tn_write_column *column,
 {
     const tn_rows *rows = walk->rows;
     const tn_parsed_row *r = &rows->row[row];
-    const tn_bytes id = {rows->text + r->id.at, r->id.size, false};
+    const tn_bytes id = {r->id.size > 0 ? rows->text + r->id.at : "", r->id.size, false};
     tn_bytes token = {0};
     switch (column->source) {
     case WRITE_LABEL:

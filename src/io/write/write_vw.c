@@ -55,7 +55,7 @@ static tn_status write_head(const tn_writer *w, const tn_rows *rows, const tn_pa
                             tn_text *out, tn_error *err)
 {
     const tn_label_rule *label = w->schema->label;
-    const tn_bytes id = {rows->text + row->id.at, row->id.size, false};
+    const tn_bytes id = {row->id.size > 0 ? rows->text + row->id.at : "", row->id.size, false};
     if (label->none && row->weight != 1) {
         return tn_fail(err, TN_E_DATA, "format 'vw' has no weight without a label");
     }
