@@ -32,7 +32,10 @@ for format in csv tsv libffm libsvm tfrecord; do
     wrong 4 "no file matches 'absent-*.x'" tnet-train $yaml "data.train=absent-*.x"
     mkdir -p nothing
     wrong 4 "no files in folder 'nothing'" tnet-train $yaml data.train=nothing
-    wrong 4 "cannot find 'absent.x'" tnet-train $yaml data.valid=absent.x
+    for data in valid test; do # before anything is learned
+        wrong 4 "cannot find 'absent.x'" tnet-train $yaml data.$data=absent.x run.name=absent-$data
+        grep -q '"steps":0,' "runs/absent-$data/summary.json" || fail "an epoch is learned before data.$data is missed"
+    done
     : >empty
     wrong 4 "holds no records: 'empty'" tnet-train $yaml data.train=empty run.dir=run-empty
     wrong 4 "'empty' holds no records" tnet-eval $yaml --data empty --checkpoint good-$format
