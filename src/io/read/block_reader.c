@@ -138,6 +138,9 @@ static tn_status open_at(tn_block_reader *reader, uint64_t from, tn_error *err)
     reader->taken = from;
     TN_TRY(tn_fileset_open(reader->files, part_of(reader)->source, from, reader->stop,
                            &reader->source, err));
+    if (part_of(reader)->end < UINT64_MAX - TN_BLOCK_BYTES) { /* the last record may go on */
+        tn_source_until(reader->source, part_of(reader)->end + TN_BLOCK_BYTES);
+    }
     tn_source_trace(reader->source, reader->lane);
     return start_of_text ? take_mark(reader, err) : TN_OK;
 }

@@ -18,15 +18,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef struct tn_arena tn_arena; /* base/core/arena.h */
-typedef struct tn_head tn_head;   /* io/format/format.h */
-typedef struct tn_rows tn_rows;   /* io/rows/rows.h */
+typedef struct tn_arena tn_arena;                 /* base/core/arena.h */
+typedef struct tn_head tn_head;                   /* io/format/format.h */
+typedef struct tn_remote tn_remote;               /* io/remote/remote.h */
+typedef struct tn_remote_object tn_remote_object; /* likewise */
+typedef struct tn_rows tn_rows;                   /* io/rows/rows.h */
 
 typedef struct tn_file_entry {
     const char *path;
     uint64_t size; /* UINT64_MAX: not known */
     uint32_t compression;
-    bool once; /* cannot be opened again */
+    bool once;                /* cannot be opened again */
+    tn_remote_object *object; /* what `path` is the URI of; NULL: of no URI */
 } tn_file_entry;
 
 /* One piece of the data of an epoch. */
@@ -45,9 +48,10 @@ typedef struct tn_fileset {
     uint64_t bytes;           /* all files together; 0: not known */
     struct tn_line_numbers *lines; /* owned: for messages */
     struct tn_cache_set
-        *caches;     /* owned; io/read/cache.h: where blocks come from; NULL: the files */
-    bool spare;      /* a block of `caches` that is damaged may be made of the files anew */
-    tn_arena *arena; /* owned; holds all of this */
+        *caches;       /* owned; io/read/cache.h: where blocks come from; NULL: the files */
+    bool spare;        /* a block of `caches` that is damaged may be made of the files anew */
+    tn_remote *remote; /* owned; NULL: no file is a URI */
+    tn_arena *arena;   /* owned; holds all of this */
 } tn_fileset;
 
 /* Where a record lies in a block. */

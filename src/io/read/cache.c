@@ -392,8 +392,9 @@ static tn_status look_at_sources(const tn_cache_writer *w, bool again, tn_error 
         const tn_file_entry *f = &w->files->file[i];
         const uint64_t before = w->mtime_ns[i];
         uint64_t size;
-        if (!f->once && (!look_at_file(f->path, &size, &w->mtime_ns[i]) || size != f->size ||
-                         (again && w->mtime_ns[i] != before))) {
+        if (!f->once && f->object == NULL &&
+            (!look_at_file(f->path, &size, &w->mtime_ns[i]) || size != f->size ||
+             (again && w->mtime_ns[i] != before))) {
             return tn_fail(err, TN_E_DATA, "'%s' %s read", f->path,
                            again ? "changed while it was" : "changes while it is");
         }

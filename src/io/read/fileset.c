@@ -7,6 +7,7 @@
 #include "base/file/output_file.h"
 #include "io/format/format.h"
 #include "io/read/cache.h"
+#include "io/remote/remote.h"
 #include "io/schema/dataopts.h"
 #include "io/schema/schema.h"
 #include "io/source/decompress.h"
@@ -31,6 +32,9 @@ typedef struct listing {
     tn_file_entry *file;
     uint32_t n;
     uint32_t capacity;
+    const char *secrets;
+    tn_remote *remote; /* owned; NULL: no URI was met */
+    bool local;        /* URIs are passed over */
 } listing;
 
 static tn_status add_file(listing *l, const char *path, uint64_t size, bool once, tn_error *err)
@@ -53,6 +57,22 @@ static tn_status add_file(listing *l, const char *path, uint64_t size, bool once
     char *copy = tn_arena_alloc(l->arena, length, 1, 1);
     memcpy(copy, path, length);
     l->file[l->n++] = (tn_file_entry){.path = copy, .size = size, .once = once};
+    return TN_OK;
+}
+
+static tn_status add_objects(listing *l, const char *uri, tn_error *err)
+{
+    tn_remote_object *object = NULL;
+    uint32_t n = 0;
+    if (l->local) {
+        return TN_OK;
+    }
+    TN_TRY(l->remote != NULL ? TN_OK : tn_remote_open(&l->remote, l->secrets, err));
+    TN_TRY(tn_remote_list(l->remote, uri, l->arena, &object, &n, err));
+    for (uint32_t i = 0; i < n; i++) {
+        TN_TRY(add_file(l, object[i].uri, object[i].size, false, err));
+        l->file[l->n - 1].object = &object[i];
+    }
     return TN_OK;
 }
 
@@ -177,19 +197,22 @@ static tn_status add_alternatives(listing *l, const char *item, size_t open, siz
 
 static tn_status add_item(listing *l, const char *item, tn_error *err)
 {
-    bool once = false;
-    TN_TRY(tn_source_is_once(item, &once, err));
     struct stat st;
     size_t open = 0;
     size_t close = 0;
-    if (once) {
+    bool remote = false;
+    TN_TRY(tn_remote_is(item, &remote, err));
+    if (tn_source_is_once(item)) {
         return add_file(l, item, UINT64_MAX, true, err);
     }
-    if (strpbrk(item, "*?[{") == NULL || stat(item, &st) == 0) {
+    if (!remote && (strpbrk(item, "*?[{") == NULL || stat(item, &st) == 0)) {
         return add_path(l, item, false, err);
     }
     if (find_braces(item, &open, &close)) {
         return add_alternatives(l, item, open, close, err);
+    }
+    if (remote) {
+        return add_objects(l, item, err);
     }
     return strpbrk(item, "*?[") != NULL ? add_pattern(l, item, err) : add_path(l, item, false, err);
 }
@@ -200,6 +223,21 @@ static tn_status sniff(tn_source *source, bool binary, uint32_t *compression, tn
     tn_bytes first;
     TN_TRY(tn_source_peek(source, &first, err));
     return tn_compression_of(first, binary, tn_source_path(source), compression, err);
+}
+
+static tn_status find_compression(listing *l, const tn_file_entry *file, bool binary, uint32_t *out,
+                                  tn_error *err)
+{
+    tn_source *source = NULL;
+    if (file->object != NULL) {
+        TN_TRY(tn_remote_probe(l->remote, file->object, l->arena, err));
+        const tn_bytes first = {file->object->first, file->object->n_first, false};
+        return tn_compression_of(first, binary, file->path, out, err);
+    }
+    TN_TRY(tn_source_open(&source, file->path, 0, NULL, err));
+    tn_status status = sniff(source, binary, out, err);
+    tn_source_close(source);
+    return status;
 }
 
 /* A file that cannot be opened twice is looked at when it is read. */
@@ -215,11 +253,7 @@ static tn_status find_compressions(listing *l, const tn_schema *schema, const tn
     for (uint32_t i = 0; i < l->n; i++) {
         l->file[i].compression = container != 0 ? container : schema->data->compression;
         if (l->file[i].compression == TN_COMPRESSION_AUTO && !l->file[i].once) {
-            tn_source *source = NULL;
-            TN_TRY(tn_source_open(&source, l->file[i].path, 0, NULL, err));
-            tn_status status = sniff(source, binary, &l->file[i].compression, err);
-            tn_source_close(source);
-            TN_TRY(status);
+            TN_TRY(find_compression(l, &l->file[i], binary, &l->file[i].compression, err));
         }
     }
     return TN_OK;
@@ -227,7 +261,8 @@ static tn_status find_compressions(listing *l, const tn_schema *schema, const tn
 
 static bool is_cut(const tn_file_entry *file, const tn_schema *schema)
 {
-    return file->compression == TN_COMPRESSION_NONE && !file->once &&
+    const bool ranged = file->object == NULL || file->object->ranged;
+    return file->compression == TN_COMPRESSION_NONE && !file->once && ranged &&
            schema->quote != TN_QUOTE_MULTILINE;
 }
 
@@ -357,7 +392,7 @@ tn_status tn_fileset_new(tn_fileset **out, const tn_strs *paths, const tn_schema
     *out = NULL;
     tn_arena *arena = tn_arena_new(ARENA_BYTES);
     tn_fileset *files = TN_NEW(arena, tn_fileset);
-    listing l = {.arena = arena};
+    listing l = {.arena = arena, .secrets = schema->data->secrets};
     tn_status status = paths->n > 0 ? TN_OK : tn_fail(err, TN_E_DATA, "no data files are named");
     for (uint32_t i = 0; i < paths->n && status == TN_OK; i++) {
         status = add_item(&l, paths->item[i], err);
@@ -365,6 +400,7 @@ tn_status tn_fileset_new(tn_fileset **out, const tn_strs *paths, const tn_schema
     const tn_format *format = tn_format_find(schema->data->format);
     files->binary = format != NULL && format->binary;
     files->arena = arena;
+    files->remote = l.remote;
     files->n = l.n;
     files->file = l.file;
     files->ranks = 1; /* of binary caches */
@@ -391,7 +427,7 @@ tn_status tn_fileset_inputs(const tn_strs *paths, tn_inputs *out, tn_error *err)
     tn_arena *arena = tn_arena_new(ARENA_BYTES);
     tn_status status = TN_OK;
     for (uint32_t i = 0; i < paths->n && status == TN_OK; i++) {
-        listing l = {.arena = arena};
+        listing l = {.arena = arena, .local = true};
         if (add_item(&l, paths->item[i], NULL) != TN_OK) {
             continue;
         }
@@ -403,14 +439,15 @@ tn_status tn_fileset_inputs(const tn_strs *paths, tn_inputs *out, tn_error *err)
     return status;
 }
 
-tn_status tn_fileset_look(const tn_strs *paths, tn_error *err)
+tn_status tn_fileset_look(const tn_strs *paths, const char *secrets, tn_error *err)
 {
     tn_arena *arena = tn_arena_new(ARENA_BYTES);
+    listing l = {.arena = arena, .secrets = secrets};
     tn_status status = TN_OK;
     for (uint32_t i = 0; i < paths->n && status == TN_OK; i++) {
-        listing l = {.arena = arena};
         status = add_item(&l, paths->item[i], err);
     }
+    tn_remote_close(l.remote);
     tn_arena_free(arena);
     return status;
 }
@@ -420,6 +457,7 @@ void tn_fileset_free(tn_fileset *files)
     if (files != NULL) {
         line_numbers_free(files->lines);
         tn_cache_set_free(files->caches);
+        tn_remote_close(files->remote);
         tn_arena_free(files->arena);
     }
 }
@@ -431,7 +469,9 @@ tn_status tn_fileset_open(const tn_fileset *files, uint32_t file, uint64_t from,
     uint32_t compression = f->compression;
     tn_source *source = NULL;
     *out = NULL;
-    TN_TRY(tn_source_open(&source, f->path, from, stop, err));
+    TN_TRY(f->object != NULL
+               ? tn_source_open_object(&source, files->remote, f->object, from, stop, err)
+               : tn_source_open(&source, f->path, from, stop, err));
     tn_status status = TN_OK;
     if (compression == TN_COMPRESSION_AUTO) { /* a pipe: never read before */
         status = sniff(source, files->binary, &compression, err);

@@ -2,7 +2,7 @@
  *
  *     day_1.tsv     a file               logs/    every file in it
  *     day_*.tsv     a pattern            -        standard input
- *     {b,a}.tsv     b.tsv and a.tsv
+ *     {b,a}.tsv     b.tsv and a.tsv      s3://..   objects behind a URI: io/remote/remote.h
  *
  * Items keep their order; the files of one pattern or folder are sorted bytewise. Patterns match
  * whole names. Of a folder, names that begin with '.' or '_' are passed over (_SUCCESS, hidden and
@@ -36,11 +36,13 @@ tn_status tn_fileset_new(tn_fileset **out, const tn_strs *paths, const tn_schema
 uint32_t tn_fileset_unit(const tn_fileset *files, uint32_t part);
 void tn_fileset_free(tn_fileset *files); /* NULL is fine */
 
-/* Adds the files of `paths` to what a run reads; those that cannot be found are passed over. */
+/* Adds the files of `paths` to what a run reads; those that cannot be found, and what is behind a
+ * URI, are passed over. */
 tn_status tn_fileset_inputs(const tn_strs *paths, tn_inputs *out, tn_error *err) TN_MUST_USE;
 
-/* Whether every item of `paths` is there, or matches something; TN_E_DATA: one is not. */
-tn_status tn_fileset_look(const tn_strs *paths, tn_error *err) TN_MUST_USE;
+/* Whether every item of `paths` is there, or matches something; TN_E_DATA: one is not. `secrets`:
+ * those of tn_remote_open. */
+tn_status tn_fileset_look(const tn_strs *paths, const char *secrets, tn_error *err) TN_MUST_USE;
 
 /* Opens a file at a byte, inflated where it is compressed (then `from` is 0). */
 tn_status tn_fileset_open(const tn_fileset *files, uint32_t file, uint64_t from,

@@ -12,6 +12,7 @@
 #include "base/math/key.h"
 #include "io/read/cache.h"
 #include "io/read/fileset.h"
+#include "io/remote/remote.h"
 #include "io/rows/rows.h"
 #include "io/schema/dataopts.h"
 #include "io/schema/schema.h"
@@ -25,16 +26,17 @@
  * for itself (an estimate); it takes half of the free room at most. */
 enum { PASSES_MIN = 3, SHARE_OF_ROOM = 2 };
 
+static bool is_auto(const tn_reader *r)
+{
+    return r->schema->data->cache != NULL && strcmp(r->schema->data->cache, "auto") == 0;
+}
+
 static bool is_wanted(const tn_reader *r)
 {
     const char *cache = r->schema->data->cache;
-    return r->opts.use_cache && r->opts.cut_for <= 1 && cache != NULL &&
+    const bool beside = is_auto(r) && r->files->file[0].object != NULL; /* .. which is no disk */
+    return r->opts.use_cache && r->opts.cut_for <= 1 && cache != NULL && !beside &&
            strcmp(cache, "none") != 0 && strcmp(cache, "off") != 0;
-}
-
-static bool is_auto(const tn_reader *r)
-{
-    return strcmp(r->schema->data->cache, "auto") == 0;
 }
 
 /* A source that comes once cannot be compared with a cache later. */
@@ -68,8 +70,11 @@ static tn_status name_cache(const tn_reader *r, const char *folder, char out[TN_
     tn_cache_shape(r->schema, &text);
     tn_text_add_u64le(&text, r->schema->data->part_bytes);
     for (uint32_t i = 0; i < r->files->n; i++) {
-        const char *path = r->files->file[i].path;
-        tn_text_add(&text, path, strlen(path) + 1);
+        const tn_file_entry *f = &r->files->file[i];
+        tn_text_add(&text, f->path, strlen(f->path) + 1);
+        if (f->object != NULL && f->object->tag != NULL) { /* another version, another cache */
+            tn_text_add(&text, f->object->tag, strlen(f->object->tag) + 1);
+        }
     }
     tn_status status = tn_text_check(&text, "the name of a binary cache", err);
     if (status == TN_OK) {

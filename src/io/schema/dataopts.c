@@ -24,7 +24,8 @@ const tn_field tn_data_fields[] = {
     TN_FIELD_STR(tn_data_opts, format, NULL,
                  "how records are written; see tnet-train --list-formats"),
     TN_FIELD_STRS(tn_data_opts, train, "~",
-                  "files to learn from: paths, globs, folders, '-'; with data.days of each day, "
+                  "files to learn from: paths, globs, folders, URIs (s3://..), '-'; with data.days "
+                  "of each day, "
                   "{day:%Y%m%d} and {hour:%H} in it"),
     TN_FIELD_STRS(tn_data_opts, valid, "~",
                   "files to evaluate while training; next: with data.days, the first "
@@ -93,6 +94,8 @@ const tn_field tn_data_fields[] = {
                  "there when its files are"),
     TN_FIELD_STR(tn_data_opts, wait, "0s",
                  "how long a day that is not there is waited for; inf: for ever"),
+    TN_FIELD_STR(tn_data_opts, secrets, "~",
+                 "file with keys and tokens for data behind a URI, mode 0600; see docs/data.md"),
     TN_FIELD_END,
 };
 

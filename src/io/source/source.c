@@ -1,4 +1,5 @@
-/* source.c - bytes of files and of standard input, decompressed where they are compressed.
+/* source.c - bytes of files, of standard input and of objects, decompressed where they are
+ * compressed.
  *
  * A regular file never waits for long. Standard input, a pipe with a name and the like may be
  * silent: they are opened without waiting for a writer, and their reads wait in slices and look
@@ -10,6 +11,7 @@
 #include "base/core/failpoint.h"
 #include "base/math/crc32c.h"
 #include "base/trace/trace.h"
+#include "io/remote/remote.h"
 #include "io/schema/dataopts.h"
 #include "io/source/decompress.h"
 
@@ -26,11 +28,12 @@ struct tn_source {
     const char *path;
     bool once; /* standard input */
     int fd;
-    bool waits;              /* a read may */
-    const atomic_bool *stop; /* NULL: nobody asks */
-    tn_lane *lane;           /* NULL: not recorded */
-    uint64_t taken;          /* off the file */
-    char ahead[TN_PEEK_MAX]; /* peeked at, not yet taken */
+    bool waits;               /* a read may */
+    tn_remote_stream *remote; /* NULL: `fd` */
+    const atomic_bool *stop;  /* NULL: nobody asks */
+    tn_lane *lane;            /* NULL: not recorded */
+    uint64_t taken;           /* off the file */
+    char ahead[TN_PEEK_MAX];  /* peeked at, not yet taken */
     size_t ahead_from;
     size_t ahead_to;
     tn_decompressor *decompressor; /* NULL: bytes are those of the file */
@@ -41,13 +44,9 @@ static const char *name_of(const tn_source *s)
     return s->once ? "standard input" : s->path;
 }
 
-tn_status tn_source_is_once(const char *path, bool *out, tn_error *err)
+bool tn_source_is_once(const char *path)
 {
-    const char *colon = strstr(path, "://");
-    *out = strcmp(path, "-") == 0;
-    return colon == NULL ? TN_OK
-                         : tn_fail(err, TN_E_DATA, "this build cannot read from %.*s://",
-                                   (int)(colon - path), path);
+    return strcmp(path, "-") == 0;
 }
 
 /* Whether reads from it may wait: all but regular files and what fails at once. */
@@ -78,9 +77,8 @@ static tn_status open_file(tn_source *s, uint64_t from, tn_error *err)
 tn_status tn_source_open(tn_source **out, const char *path, uint64_t from, const atomic_bool *stop,
                          tn_error *err)
 {
-    bool once = false;
+    const bool once = tn_source_is_once(path);
     *out = NULL;
-    TN_TRY(tn_source_is_once(path, &once, err));
     TN_ASSERT(!once || from == 0);
     tn_source *s = NULL;
     TN_TRY(TN_ALLOC(s, 1, "a source", err));
@@ -95,12 +93,36 @@ tn_status tn_source_open(tn_source **out, const char *path, uint64_t from, const
     return TN_OK;
 }
 
+tn_status tn_source_open_object(tn_source **out, tn_remote *remote, const tn_remote_object *object,
+                                uint64_t from, const atomic_bool *stop, tn_error *err)
+{
+    tn_source *s = NULL;
+    *out = NULL;
+    TN_TRY(TN_ALLOC(s, 1, "a source", err));
+    *s = (tn_source){.path = object->uri, .fd = -1, .stop = stop, .taken = from};
+    tn_status status = tn_remote_stream_open(&s->remote, remote, object, from, stop, err);
+    if (status != TN_OK) {
+        tn_source_close(s);
+        return status;
+    }
+    *out = s;
+    return TN_OK;
+}
+
+void tn_source_until(tn_source *source, uint64_t until)
+{
+    if (source->remote != NULL) {
+        tn_remote_stream_until(source->remote, until);
+    }
+}
+
 void tn_source_close(tn_source *source)
 {
     if (source == NULL) {
         return;
     }
     tn_decompressor_free(source->decompressor);
+    tn_remote_stream_close(source->remote);
     if (source->fd >= 0 && !source->once) {
         (void)close(source->fd); /* nothing was written */
     }
@@ -145,6 +167,9 @@ static ssize_t read_once(const tn_source *s, void *data, size_t size)
 static tn_status file_read(const tn_source *s, void *data, size_t size, size_t *n, tn_error *err)
 {
     ssize_t got = -1;
+    if (s->remote != NULL) {
+        return tn_remote_stream_read(s->remote, data, size, n, err);
+    }
     do {
         if (s->waits) {
             TN_TRY(wait_for(s, err));

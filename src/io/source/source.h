@@ -1,5 +1,5 @@
-/* source.h - a stream of bytes from somewhere: a file, standard input; decompressed where asked
- * for.
+/* source.h - a stream of bytes from somewhere: a file, standard input, an object behind a URI;
+ * decompressed where asked for.
  *
  *     tn_source *s = NULL;
  *     TN_TRY(tn_source_open(&s, "day_1.tsv.gz", 0, NULL, err));
@@ -20,19 +20,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef struct tn_lane tn_lane; /* base/trace/trace.h */
+typedef struct tn_lane tn_lane;                   /* base/trace/trace.h */
+typedef struct tn_remote tn_remote;               /* io/remote/remote.h */
+typedef struct tn_remote_object tn_remote_object; /* likewise */
 
 typedef struct tn_source tn_source;
 
-/* *out: standard input, named '-', which cannot be read twice nor from the middle, and has no size.
- * TN_E_DATA: this build cannot read such a path. */
-tn_status tn_source_is_once(const char *path, bool *out, tn_error *err) TN_MUST_USE;
+/* Standard input, named '-', which cannot be read twice nor from the middle, and has no size. */
+bool tn_source_is_once(const char *path);
 
 /* From byte `from` on, 0 where it comes once. `path` must outlive it. When *stop (may be NULL)
  * turns true, reads end, also those that wait, with TN_E_STOPPED. On failure *out is NULL. */
 tn_status tn_source_open(tn_source **out, const char *path, uint64_t from, const atomic_bool *stop,
                          tn_error *err) TN_MUST_USE;
+/* The same of an object, which was probed or listed (io/remote/remote.h), and as `remote` must
+ * outlive it; `from` is 0 unless it is ranged. */
+tn_status tn_source_open_object(tn_source **out, tn_remote *remote, const tn_remote_object *object,
+                                uint64_t from, const atomic_bool *stop, tn_error *err) TN_MUST_USE;
 void tn_source_close(tn_source *source); /* NULL is fine */
+
+/* Of an object, nothing behind byte `until` is fetched before it is asked for. */
+void tn_source_until(tn_source *source, uint64_t until);
 
 /* Reading and inflating become spans of this lane, the reading thread's; NULL: they do not. */
 void tn_source_trace(tn_source *source, tn_lane *lane);

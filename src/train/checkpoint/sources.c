@@ -6,6 +6,7 @@
 #include "base/math/sha256.h"
 #include "config/tree.h"
 #include "io/read/fileset.h"
+#include "io/remote/remote.h"
 
 #include <string.h>
 #include <sys/stat.h>
@@ -41,6 +42,14 @@ static tn_status add_pieces(const tn_infile *f, uint64_t size, tn_sha256 *h)
     return add_piece(f, size - END_BYTES, END_BYTES, h);
 }
 
+static void end_hash(tn_source_id *id, tn_sha256 *h)
+{
+    uint8_t digest[32];
+    tn_sha256_end(h, digest);
+    memcpy(&id->hash, digest, sizeof id->hash);
+    id->hash = __builtin_bswap64(id->hash); /* its hex stands in digest order */
+}
+
 /* A file that is gone, or cannot be read twice, is not known. */
 static tn_source_id identify(const char *path)
 {
@@ -51,14 +60,24 @@ static tn_source_id identify(const char *path)
         return id;
     }
     tn_sha256 h;
-    uint8_t digest[32];
     id.bytes = tn_infile_size(f);
     tn_sha256_init(&h);
     id.known = id.hashed = add_pieces(f, id.bytes, &h) == TN_OK;
-    tn_sha256_end(&h, digest);
-    memcpy(&id.hash, digest, sizeof id.hash);
-    id.hash = __builtin_bswap64(id.hash); /* its hex stands in digest order */
+    end_hash(&id, &h);
     tn_infile_close(f);
+    return id;
+}
+
+static tn_source_id identify_object(const tn_remote_object *object)
+{
+    tn_source_id id = {.bytes = object->size, .tagged = object->tag != NULL};
+    id.known = id.tagged && object->size != UINT64_MAX;
+    if (id.tagged) {
+        tn_sha256 h;
+        tn_sha256_init(&h);
+        tn_sha256_add(&h, object->tag, strlen(object->tag));
+        end_hash(&id, &h);
+    }
     return id;
 }
 
@@ -76,7 +95,7 @@ const tn_sources *tn_sources_again(const tn_sources *s, tn_arena *arena)
 {
     tn_source_id *id = TN_NEW_ARRAY(arena, tn_source_id, s->n + 1);
     for (uint32_t i = 0; i < s->n; i++) {
-        id[i] = identify(s->uri[i]);
+        id[i] = s->id != NULL && s->id[i].tagged ? s->id[i] : identify(s->uri[i]);
     }
     return make(s->uri, id, s->n, arena);
 }
@@ -87,10 +106,13 @@ tn_status tn_sources_now(const tn_sources **out, const tn_strs *paths, const tn_
     tn_fileset *files = NULL;
     TN_TRY(tn_fileset_new(&files, paths, schema, 1, err));
     const char **uri = TN_NEW_ARRAY(arena, const char *, files->n + 1);
+    tn_source_id *id = TN_NEW_ARRAY(arena, tn_source_id, files->n + 1);
     for (uint32_t i = 0; i < files->n; i++) {
-        uri[i] = tn_tree_text(arena, files->file[i].path, strlen(files->file[i].path));
+        const tn_file_entry *f = &files->file[i];
+        uri[i] = tn_tree_text(arena, f->path, strlen(f->path));
+        id[i] = f->object != NULL ? identify_object(f->object) : identify(f->path);
     }
-    *out = tn_sources_again(make(uri, NULL, files->n, arena), arena);
+    *out = make(uri, id, files->n, arena);
     tn_fileset_free(files);
     return TN_OK;
 }
@@ -98,7 +120,7 @@ tn_status tn_sources_now(const tn_sources **out, const tn_strs *paths, const tn_
 static bool same(const tn_source_id *was, const tn_source_id *now)
 {
     const bool comparable = was->known && now->known;
-    const bool hashed = was->hashed && now->hashed;
+    const bool hashed = (was->hashed && now->hashed) || (was->tagged && now->tagged);
     return !comparable || (was->bytes == now->bytes && (!hashed || was->hash == now->hash));
 }
 
@@ -111,7 +133,8 @@ static void tell(const tn_sources *was, const tn_sources *now, uint32_t i, tn_te
         tn_text_addf(how, "'%s' has %llu bytes, %llu before", now->uri[i],
                      (unsigned long long)now->id[i].bytes, (unsigned long long)was->id[i].bytes);
     } else {
-        tn_text_addf(how, "'%s' holds other bytes than before", now->uri[i]);
+        tn_text_addf(how, "'%s' %s than before", now->uri[i],
+                     now->id[i].tagged ? "is of another version" : "holds other bytes");
     }
 }
 
@@ -141,8 +164,8 @@ tn_status tn_sources_write(const tn_sources *s, tn_text *out, tn_error *err)
         tn_json_open(out, '{');
         tn_json_str(out, "uri", s->uri[i]);
         tn_json_count(out, "bytes", s->id[i].bytes);
-        if (s->id[i].hashed) {
-            tn_json_hex64(out, "hash", s->id[i].hash);
+        if (s->id[i].hashed || s->id[i].tagged) {
+            tn_json_hex64(out, s->id[i].hashed ? "hash" : "version", s->id[i].hash);
         }
         tn_json_close(out, '}');
         tn_text_addc(out, '\n');
@@ -157,11 +180,13 @@ static tn_status read_line(const tn_json *line, const char **uri, tn_source_id *
     uint64_t tag = 0;
     *id = (tn_source_id){0};
     *uri = tn_json_as_str(tn_json_get(line, "uri"));
-    const tn_json *hash = tn_json_get(line, "hash");
-    id->hashed = hash != NULL;
-    id->known = id->hashed || (tn_json_as_u64(tn_json_get(line, "tag"), &tag) && tag != 0);
+    const tn_json *version = tn_json_get(line, "version");
+    const tn_json *hash = version != NULL ? version : tn_json_get(line, "hash");
+    id->tagged = version != NULL;
+    id->hashed = hash != NULL && !id->tagged;
+    id->known = hash != NULL || (tn_json_as_u64(tn_json_get(line, "tag"), &tag) && tag != 0);
     if (*uri == NULL || !tn_json_as_u64(tn_json_get(line, "bytes"), &id->bytes) ||
-        (id->hashed && !tn_json_as_hex64(hash, &id->hash))) {
+        (hash != NULL && !tn_json_as_hex64(hash, &id->hash))) {
         return tn_fail(err, TN_E_CKPT, "'%s': a line lacks uri or bytes, or its hash is wrong",
                        what);
     }

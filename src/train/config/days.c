@@ -9,6 +9,7 @@
 #include "config/field.h"
 #include "config/tree.h"
 #include "io/read/fileset.h"
+#include "io/remote/remote.h"
 #include "io/schema/dataopts.h"
 #include "ps/snapshot/manifest.h"
 
@@ -450,8 +451,9 @@ const tn_tree *tn_days_unfold(const tn_binder *b, const tn_tree *tree)
 /* ---- is a day there? ---- */
 
 /* data.done in the folder that holds `path`, or is it. */
-static tn_status look_for_done(const char *path, const char *done, tn_error *err)
+static tn_status look_for_done(const char *path, const tn_data_opts *data, tn_error *err)
 {
+    const char *done = data->done;
     char folder[TN_PATH_SIZE];
     char file[TN_PATH_SIZE];
     glob_t found = {0};
@@ -462,6 +464,12 @@ static tn_status look_for_done(const char *path, const char *done, tn_error *err
         TN_TRY(tn_path_parent(path, folder, err));
     }
     TN_TRY(tn_path_join(folder, done, file, err));
+    bool remote = false;
+    TN_TRY(tn_remote_is(path, &remote, err));
+    if (remote) {
+        const char *only = file;
+        return tn_fileset_look(&(tn_strs){1, &only}, data->secrets, err);
+    }
     const bool there = glob(file, GLOB_NOSORT, NULL, &found) == 0; // NOLINT(concurrency-mt-unsafe)
     globfree(&found);
     return there ? TN_OK : tn_fail(err, TN_E_DATA, "there is no '%s'", file);
@@ -473,10 +481,10 @@ tn_status tn_days_look(const tn_data_opts *data, uint32_t day, tn_error *err)
     const tn_strs paths = tn_days_paths(&data->pattern, day, arena);
     tn_status status = TN_OK;
     for (uint32_t i = 0; data->done != NULL && i < paths.n && status == TN_OK; i++) {
-        status = look_for_done(paths.item[i], data->done, err);
+        status = look_for_done(paths.item[i], data, err);
     }
     if (status == TN_OK) {
-        status = tn_fileset_look(&paths, err);
+        status = tn_fileset_look(&paths, data->secrets, err);
     }
     tn_arena_free(arena);
     return status;

@@ -1,0 +1,55 @@
+/* curlcalls.h - libcurl, loaded when data lie behind a URI.
+ *
+ *     tn_curl c;
+ *     TN_TRY(tn_curl_load(&c, err));
+ *     CURL *easy = c.curl_easy_init();
+ *
+ * The header is needed to build, the library to read remote data. Functions, arguments and codes
+ * are those of curl.h. Libraries before 7.85 are refused: they cannot be told which protocols a
+ * URI may have. A tn_curl is a copy of addresses: copy it freely, any thread.
+ */
+#ifndef TN_IO_CURLCALLS_H
+#define TN_IO_CURLCALLS_H
+
+#include "base/core/error.h"
+
+#define CURL_DISABLE_TYPECHECK
+#include <curl/curl.h>
+
+#if LIBCURL_VERSION_NUM < 0x075500
+#error "the header of libcurl 7.85 or newer is needed"
+#endif
+
+#define TN_CURL_CALLS(CALL)                                                                        \
+    CALL(curl_global_init)                                                                         \
+    CALL(curl_version_info)                                                                        \
+    CALL(curl_slist_append)                                                                        \
+    CALL(curl_slist_free_all)                                                                      \
+    CALL(curl_easy_init)                                                                           \
+    CALL(curl_easy_cleanup)                                                                        \
+    CALL(curl_easy_reset)                                                                          \
+    CALL(curl_easy_setopt)                                                                         \
+    CALL(curl_easy_getinfo)                                                                        \
+    CALL(curl_easy_pause)                                                                          \
+    CALL(curl_easy_strerror)                                                                       \
+    CALL(curl_multi_init)                                                                          \
+    CALL(curl_multi_cleanup)                                                                       \
+    CALL(curl_multi_add_handle)                                                                    \
+    CALL(curl_multi_remove_handle)                                                                 \
+    CALL(curl_multi_perform)                                                                       \
+    CALL(curl_multi_poll)                                                                          \
+    CALL(curl_multi_info_read)
+
+#define TN_CURL_MEMBER(name) __typeof__ (&(name))(name);
+
+typedef struct tn_curl {
+    TN_CURL_CALLS(TN_CURL_MEMBER)
+} tn_curl;
+
+/* TN_E_CONFIG, with what to install, when there is no library or one that is too old. */
+tn_status tn_curl_load(tn_curl *out, tn_error *err) TN_MUST_USE;
+
+/* The same from another file: for tests. */
+tn_status tn_curl_load_from(tn_curl *out, const char *file, tn_error *err) TN_MUST_USE;
+
+#endif

@@ -1,0 +1,670 @@
+/* flight.c - attempts of a request: what is sent, how answers are judged, what is tried again. */
+#include "io/remote/flight.h"
+
+#include "base/core/alloc.h"
+#include "base/core/clock.h"
+#include "base/file/file.h"
+#include "base/math/rng.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    TRIES_MAX = 8,
+    SLICE_MS = 50,
+    CONNECT_MS = 10000,
+    SLOW_BYTES_PER_S = 1024,
+    SLOW_S = 30,
+    RETRY_AFTER_MAX_S = 300,
+    FAULT_BYTES_MAX = 1 << 16,
+    RECEIVE_BYTES = 1 << 20
+};
+
+#define SECOND_NS UINT64_C(1000000000)
+
+static const uint64_t first_pause_ns = SECOND_NS / 5;
+static const uint64_t longest_pause_ns = 30 * SECOND_NS;
+
+/* ---- the end of a flight ---- */
+
+static const char *shown(const tn_flight *f)
+{
+    return f->wish.uri->scheme.data; /* a URI holds no secrets: uri.h */
+}
+
+/* The first failure counts. */
+static void fail(tn_flight *f, tn_status status, const char *what)
+{
+    if (f->state != TN_FLIGHT_FAILED) {
+        (void)tn_fail(&f->err, status, "'%s': %s", shown(f), what);
+        f->state = TN_FLIGHT_FAILED;
+    }
+}
+
+static void changed(tn_flight *f)
+{
+    fail(f, TN_E_DATA, "changed while being read");
+}
+
+/* ---- the answer ---- */
+
+/* The whole length of the object, as this answer has it; UINT64_MAX: it does not say. */
+static uint64_t total_of(const tn_flight *f)
+{
+    const tn_http_reply *r = &f->reply;
+    if (r->status == 206 || r->status == 416) {
+        return r->has_total ? r->total : UINT64_MAX;
+    }
+    const bool whole = r->has_length && !f->wish.scheme->addressed;
+    return whole ? r->length : UINT64_MAX;
+}
+
+static bool is_other_version(const tn_flight *f)
+{
+    const uint64_t total = total_of(f);
+    const bool other_size = f->size != UINT64_MAX && total != UINT64_MAX && total != f->size;
+    return other_size || !tn_http_reply_fits(&f->reply, f->tag);
+}
+
+/* What a first answer says holds for those after it. */
+static void adopt_version(tn_flight *f)
+{
+    if (f->size == UINT64_MAX) {
+        f->size = total_of(f);
+    }
+    if (f->tag[0] == '\0' && !f->wish.scheme->addressed) {
+        (void)snprintf(f->tag, sizeof f->tag, "%s", tn_http_reply_tag(&f->reply));
+    }
+}
+
+/* The header of an answer with bytes of the object, before the first of them is taken. */
+static void judge_bytes(tn_flight *f)
+{
+    const tn_http_reply *r = &f->reply;
+    if (is_other_version(f)) {
+        changed(f);
+    } else if (r->status == 206 && (!r->has_range || r->first != f->next)) {
+        fail(f, TN_E_DATA, "the server answers with other bytes than it was asked for");
+    } else if (r->status == 200 && !r->has_length && !r->chunked) {
+        fail(f, TN_E_DATA,
+             "the server does not say how long the answer is, so that a cut would "
+             "not be noticed");
+    } else if (!f->wish.scheme->addressed && f->next > 0 && f->tag[0] == '\0') {
+        fail(f, TN_E_DATA,
+             "the connection broke, and it cannot be read on: the server names "
+             "no versions of it");
+    } else {
+        f->skip = r->status == 200 && !f->wish.scheme->addressed ? f->next : 0;
+        adopt_version(f);
+    }
+}
+
+static void judge(tn_flight *f)
+{
+    const uint32_t status = f->reply.status;
+    if (f->judged) {
+        return;
+    }
+    f->judged = true;
+    f->refused = status != 200 && (status != 206 || f->wish.document != NULL);
+    if (!f->refused && f->wish.document == NULL) {
+        judge_bytes(f);
+    }
+}
+
+static size_t on_header(char *line, size_t size, size_t n, void *arg)
+{
+    tn_flight *f = arg;
+    tn_http_reply_line(&f->reply, line, size * n);
+    return size * n;
+}
+
+/* Bytes of the object into the buffer; how many of them were taken. */
+static size_t take_bytes(tn_flight *f, const char *data, size_t size)
+{
+    const uint64_t wanted = f->wish.end - f->next;
+    size = size < wanted ? size : (size_t)wanted;
+    if (size > TN_FLIGHT_BYTES - f->have && f->read > 0) {
+        memmove(f->buffer, f->buffer + f->read, f->have - f->read);
+        f->have -= f->read;
+        f->read = 0;
+    }
+    if (size > TN_FLIGHT_BYTES - f->have) {
+        f->paused = true;
+        return CURL_WRITEFUNC_PAUSE;
+    }
+    memcpy(f->buffer + f->have, data, size);
+    f->have += size;
+    f->next += size;
+    return size;
+}
+
+/* Fewer bytes taken than there are end the transfer. */
+static size_t on_body(char *data, size_t one, size_t n, void *arg)
+{
+    tn_flight *f = arg;
+    const size_t size = one * n;
+    judge(f);
+    if (f->state == TN_FLIGHT_FAILED) {
+        return 0;
+    }
+    if (f->refused) {
+        const size_t room = FAULT_BYTES_MAX - f->fault.size;
+        tn_text_add(&f->fault, data, size < room ? size : room);
+        return size;
+    }
+    if (f->wish.document != NULL) {
+        tn_text_add(&f->body, data, size);
+        return f->body.failed ? 0 : size;
+    }
+    const size_t skipped = f->skip < size ? (size_t)f->skip : size;
+    if (skipped == size) {
+        f->skip -= skipped;
+        return size;
+    }
+    const size_t taken = take_bytes(f, data + skipped, size - skipped);
+    if (taken == CURL_WRITEFUNC_PAUSE) {
+        return taken;
+    }
+    f->skip = 0;
+    return skipped + taken;
+}
+
+/* ---- the request ---- */
+
+void tn_request_header(tn_request *r, const char *name, tn_bytes value)
+{
+    tn_text line = {0};
+    tn_text_addf(&line, "%s%s%.*s", name, *name != '\0' ? ": " : "", (int)value.size, value.data);
+    struct curl_slist *more =
+        line.failed ? NULL : r->curl->curl_slist_append(r->headers, tn_text_str(&line));
+    r->failed = r->failed || more == NULL;
+    r->headers = more != NULL ? more : r->headers;
+    if (line.data != NULL) {
+        explicit_bzero(line.data, line.size);
+    }
+    tn_text_done(&line);
+}
+
+static void clear_request(tn_request *r)
+{
+    if (r->user.data != NULL) {
+        explicit_bzero(r->user.data, r->user.size);
+    }
+    tn_text_clear(&r->url);
+    tn_text_clear(&r->sign);
+    tn_text_clear(&r->user);
+    r->curl->curl_slist_free_all(r->headers);
+    r->headers = NULL;
+    r->netrc = false;
+    r->failed = false;
+}
+
+/* "from-last", or "from-" of an open end. */
+static void name_range(const tn_flight *f, char out[64])
+{
+    const unsigned long long from = f->next;
+    const unsigned long long last = f->wish.end - 1;
+    (void)(f->wish.end == UINT64_MAX ? snprintf(out, 64, "%llu-", from)
+                                     : snprintf(out, 64, "%llu-%llu", from, last));
+}
+
+static void build(tn_flight *f)
+{
+    tn_request *r = &f->request;
+    const char *version = f->wish.scheme->version_header;
+    clear_request(r);
+    f->secrets = tn_secrets_version(f->wire->secrets);
+    r->next = f->next;
+    r->end = f->wish.end;
+    r->away = f->moved.size > 0;
+    f->wish.scheme->build(&f->wish, r);
+    if (r->away) {
+        tn_text_clear(&r->url);
+        tn_text_add(&r->url, f->moved.data, f->moved.size);
+    }
+    const bool ranged = f->wish.document == NULL && (f->next > 0 || f->wish.end != UINT64_MAX);
+    if (ranged && version != NULL && f->tag[0] != '\0') {
+        tn_request_header(r, version, (tn_bytes){f->tag, strlen(f->tag), false});
+    }
+}
+
+static void set_options(tn_flight *f)
+{
+    const tn_curl *c = f->wire->curl;
+    const tn_request *r = &f->request;
+    const bool ranged = f->wish.document == NULL && !f->wish.scheme->addressed &&
+                        (f->next > 0 || f->wish.end != UINT64_MAX);
+    char range[64];
+    name_range(f, range);
+    c->curl_easy_reset(f->easy);
+    (void)c->curl_easy_setopt(f->easy, CURLOPT_URL, tn_text_str(&r->url));
+    (void)c->curl_easy_setopt(f->easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    (void)c->curl_easy_setopt(f->easy, CURLOPT_HTTPHEADER, r->headers);
+    (void)c->curl_easy_setopt(f->easy, CURLOPT_RANGE, ranged ? range : NULL);
+    (void)c->curl_easy_setopt(f->easy, CURLOPT_PATH_AS_IS, 1L);
+    (void)c->curl_easy_setopt(f->easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    (void)c->curl_easy_setopt(f->easy, CURLOPT_USERAGENT, "tnet/" TN_VERSION);
+    (void)c->curl_easy_setopt(f->easy, CURLOPT_NOSIGNAL, 1L);
+    (void)c->curl_easy_setopt(f->easy, CURLOPT_TCP_KEEPALIVE, 1L);
+    (void)c->curl_easy_setopt(f->easy, CURLOPT_BUFFERSIZE, (long)RECEIVE_BYTES);
+    (void)c->curl_easy_setopt(f->easy, CURLOPT_CONNECTTIMEOUT_MS,
+                              (long)(tn_timer_ns(CONNECT_MS * (SECOND_NS / 1000)) / 1000000 + 1));
+    (void)c->curl_easy_setopt(f->easy, CURLOPT_ERRORBUFFER, f->why);
+    (void)c->curl_easy_setopt(f->easy, CURLOPT_HEADERFUNCTION, on_header);
+    (void)c->curl_easy_setopt(f->easy, CURLOPT_HEADERDATA, (void *)f);
+    (void)c->curl_easy_setopt(f->easy, CURLOPT_WRITEFUNCTION, on_body);
+    (void)c->curl_easy_setopt(f->easy, CURLOPT_WRITEDATA, (void *)f);
+    if (r->netrc) {
+        (void)c->curl_easy_setopt(f->easy, CURLOPT_NETRC, (long)CURL_NETRC_OPTIONAL);
+    }
+    if (r->sign.size > 0) {
+        (void)c->curl_easy_setopt(f->easy, CURLOPT_AWS_SIGV4, tn_text_str(&r->sign));
+        (void)c->curl_easy_setopt(f->easy, CURLOPT_USERPWD, tn_text_str(&r->user));
+    }
+}
+
+static void open_window(tn_flight *f, uint64_t now)
+{
+    f->window_ns = now;
+    f->window_bytes = f->next + f->body.size;
+}
+
+static void start(tn_flight *f, uint64_t now)
+{
+    build(f);
+    const tn_request *r = &f->request;
+    if (r->failed || r->url.failed || r->user.failed || r->sign.failed) {
+        fail(f, TN_E_MEMORY, "no memory for a request");
+        return;
+    }
+    set_options(f);
+    f->reply = (tn_http_reply){0};
+    f->judged = f->refused = f->paused = false;
+    f->skip = 0;
+    f->reached = f->next;
+    f->why[0] = '\0';
+    tn_text_clear(&f->fault);
+    tn_text_clear(&f->body);
+    f->body.size_max = TN_DOCUMENT_BYTES_MAX;
+    open_window(f, now);
+    if (f->wire->curl->curl_multi_add_handle(f->wire->multi, f->easy) != CURLM_OK) {
+        fail(f, TN_E_MEMORY, "no memory for a request");
+        return;
+    }
+    f->state = TN_FLIGHT_RUNS;
+}
+
+static void leave_multi(tn_flight *f)
+{
+    if (f->easy != NULL) {
+        (void)f->wire->curl->curl_multi_remove_handle(f->wire->multi, f->easy);
+    }
+}
+
+/* ---- once more, or not ---- */
+
+/* Until the next attempt: as the server says, else at random. */
+static uint64_t pause_ns(tn_flight *f)
+{
+    const tn_http_reply *r = &f->reply;
+    tn_wire *w = f->wire;
+    const uint32_t k = f->tries - 1;
+    const uint64_t doubled = k < 16 ? first_pause_ns << k : longest_pause_ns;
+    const uint64_t most = doubled < longest_pause_ns ? doubled : longest_pause_ns;
+    uint64_t pause = tn_below(tn_draw(w->random, w->drawn++), most);
+    if (r->has_retry) {
+        const uint64_t now = (uint64_t)tn_wall_s();
+        const uint64_t at =
+            r->retry_at ? r->retry_s - (r->retry_s < now ? r->retry_s : now) : r->retry_s;
+        const uint64_t told = (at < RETRY_AFTER_MAX_S ? at : RETRY_AFTER_MAX_S) * SECOND_NS;
+        pause = pause > told ? pause : told;
+    }
+    return tn_timer_ns(pause);
+}
+
+static void try_again(tn_flight *f, const char *what)
+{
+    if (f->next > f->reached) {
+        f->tries = 0;
+        f->renewed = false;
+    }
+    if (f->state == TN_FLIGHT_FAILED) {
+        return;
+    }
+    if (++f->tries >= TRIES_MAX) {
+        (void)tn_fail(&f->err, TN_E_IO, "cannot read '%s': %s, %d times without progress", shown(f),
+                      what, TRIES_MAX);
+        f->state = TN_FLIGHT_FAILED;
+        return;
+    }
+    f->redirects = 0;
+    tn_text_clear(&f->moved);
+    f->state = TN_FLIGHT_WAITS;
+    f->start_ns = tn_clock_ns() + pause_ns(f);
+}
+
+static bool is_passing_error(CURLcode code)
+{
+    static const CURLcode passing[] = {
+        CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_CONNECT,   CURLE_PARTIAL_FILE,
+        CURLE_OPERATION_TIMEDOUT,   CURLE_SSL_CONNECT_ERROR, CURLE_GOT_NOTHING,
+        CURLE_SEND_ERROR,           CURLE_RECV_ERROR,        CURLE_HTTP2_STREAM};
+    for (size_t i = 0; i < sizeof passing / sizeof *passing; i++) {
+        if (code == passing[i]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_passing_status(uint32_t status)
+{
+    return status == 408 || status == 429 || status == 500 || (status >= 502 && status <= 504);
+}
+
+static bool is_redirect(uint32_t status)
+{
+    return (status >= 301 && status <= 303) || status == 307 || status == 308;
+}
+
+static void follow(tn_flight *f)
+{
+    char *to = NULL;
+    const char *from = tn_text_str(&f->request.url);
+    const uint32_t most = f->wish.scheme->redirects_max;
+    (void)f->wire->curl->curl_easy_getinfo(f->easy, CURLINFO_REDIRECT_URL, &to);
+    if (f->redirects == most || to == NULL) {
+        char what[200];
+        const char *region = f->reply.region;
+        (void)snprintf(what, sizeof what,
+                       most == 0 ? "the store answers %u, the bucket is elsewhere%s%s"
+                                 : "the server redirects (%u) %s%s",
+                       (unsigned)f->reply.status,
+                       most == 0    ? *region != '\0' ? ", in region " : ""
+                       : to == NULL ? "to no place"
+                                    : "more often than is followed",
+                       most == 0 ? region : "");
+        fail(f, TN_E_DATA, what);
+        return;
+    }
+    if (strncmp(from, "https:", 6) == 0 && strncmp(to, "https:", 6) != 0) {
+        fail(f, TN_E_DATA, "the server redirects from https to another protocol");
+        return;
+    }
+    f->redirects++;
+    tn_text_clear(&f->moved);
+    tn_text_adds(&f->moved, to);
+    f->state = TN_FLIGHT_WAITS;
+    f->start_ns = 0;
+}
+
+/* A final answer, in words: the status, and what the store calls it. */
+static void refuse(tn_flight *f)
+{
+    char what[300];
+    tn_text word = {0};
+    const uint32_t status = f->reply.status;
+    if (f->wish.scheme->explain != NULL && f->fault.size > 0) {
+        f->wish.scheme->explain((tn_bytes){f->fault.data, f->fault.size, false}, &word);
+    }
+    (void)snprintf(what, sizeof what, "%s%u%s%.*s%s",
+                   status == 404 ? "is not there: the server answers " : "the server answers ",
+                   (unsigned)status, word.size > 0 ? " (" : "", (int)word.size, tn_text_str(&word),
+                   word.size > 0 ? ")" : "");
+    fail(f, TN_E_DATA, what);
+    tn_text_done(&word);
+}
+
+/* A refusal may be of a token that has expired and was renewed in its file. */
+static bool renews(tn_flight *f)
+{
+    const uint32_t status = f->reply.status;
+    const bool may = (status == 400 || status == 401 || status == 403) && !f->renewed;
+    f->renewed = f->renewed || may;
+    return may && tn_secrets_refresh(f->wire->secrets, f->secrets);
+}
+
+/* Another NameNode, where this one is on standby or cannot be reached. */
+static bool is_standby(const tn_flight *f)
+{
+    static const char word[] = "StandbyException";
+    return f->wish.scheme->addressed && f->fault.size > 0 &&
+           memmem(f->fault.data, f->fault.size, word, sizeof word - 1) != NULL;
+}
+
+static void settle_status(tn_flight *f)
+{
+    const uint32_t status = f->reply.status;
+    char what[60];
+    (void)snprintf(what, sizeof what, "the server answers %u", (unsigned)status);
+    if (is_standby(f)) {
+        f->request.node++;
+        try_again(f, "every NameNode is on standby");
+    } else if (is_passing_status(status)) {
+        f->request.node += f->wish.scheme->addressed;
+        try_again(f, what);
+    } else if (is_redirect(status)) {
+        follow(f);
+    } else if (status == 412) {
+        changed(f);
+    } else if (status == 416 && f->wish.document == NULL &&
+               (is_other_version(f) || total_of(f) < f->next)) {
+        changed(f);
+    } else if (status == 416 && f->wish.document == NULL && total_of(f) == f->next) {
+        f->state = TN_FLIGHT_LANDED;
+    } else if (renews(f)) {
+        try_again(f, what);
+    } else {
+        refuse(f);
+    }
+}
+
+/* Whether the object ends where the answer has ended. */
+static bool is_at_end(const tn_flight *f)
+{
+    const uint64_t total = total_of(f);
+    const bool marked =
+        f->reply.status == 200 ? !f->wish.scheme->addressed : f->wish.end == UINT64_MAX;
+    const bool ends = total != UINT64_MAX ? total == f->next : marked;
+    return ends && (f->size == UINT64_MAX || f->size == f->next);
+}
+
+/* Whether what has come is all that was wanted. libcurl has compared it with the length that was
+ * announced when the code is good. */
+static bool is_complete(const tn_flight *f, CURLcode code)
+{
+    if (f->wish.document != NULL) {
+        return code == CURLE_OK;
+    }
+    return f->next == f->wish.end || (code == CURLE_OK && is_at_end(f));
+}
+
+static void settle(tn_flight *f, CURLcode code)
+{
+    judge(f);
+    if (f->state == TN_FLIGHT_FAILED) {
+        return;
+    }
+    if (f->body.failed || f->fault.failed) {
+        fail(f, f->body.over_max ? TN_E_LIMIT : TN_E_MEMORY, "the answer is too long");
+    } else if (!f->refused && f->reply.status != 0 && is_complete(f, code)) {
+        f->state = TN_FLIGHT_LANDED;
+        f->tries = 0;
+    } else if (code == CURLE_OK && f->refused) {
+        settle_status(f);
+    } else if (code == CURLE_OK || is_passing_error(code)) {
+        f->request.node += f->wish.scheme->addressed && f->moved.size == 0;
+        try_again(f, code == CURLE_OK    ? "the answer is shorter than it was to be"
+                     : f->why[0] != '\0' ? f->why
+                                         : f->wire->curl->curl_easy_strerror(code));
+    } else {
+        (void)tn_fail(&f->err, TN_E_IO, "cannot read '%s': %s", shown(f),
+                      f->why[0] != '\0' ? f->why : f->wire->curl->curl_easy_strerror(code));
+        f->state = TN_FLIGHT_FAILED;
+    }
+}
+
+/* ---- many of them ---- */
+
+/* Times in which nobody called count for nothing. */
+static void guard(tn_flight *f, uint64_t now, bool rested)
+{
+    const uint64_t came = f->next + f->body.size - f->window_bytes;
+    if (!rested && !f->paused && now - f->window_ns < tn_timer_ns(SLOW_S * SECOND_NS)) {
+        return;
+    }
+    if (rested || f->paused || came >= (uint64_t)SLOW_S * SLOW_BYTES_PER_S) {
+        open_window(f, now);
+        return;
+    }
+    leave_multi(f);
+    try_again(f, "the server stalls");
+}
+
+static void collect(tn_wire *w)
+{
+    int left = 0;
+    for (CURLMsg *m; (m = w->curl->curl_multi_info_read(w->multi, &left)) != NULL;) {
+        for (uint32_t i = 0; i < TN_FLIGHTS && m->msg == CURLMSG_DONE; i++) {
+            tn_flight *f = &w->flight[i];
+            if (f->easy == m->easy_handle) {
+                const CURLcode code = m->data.result;
+                leave_multi(f); /* `m` is gone */
+                settle(f, code);
+                break;
+            }
+        }
+    }
+}
+
+void tn_wire_work(tn_wire *w)
+{
+    int running = 0;
+    const uint64_t now = tn_clock_ns();
+    const bool rested = now - w->worked_ns > tn_timer_ns(SLOW_S * SECOND_NS) / 4;
+    w->worked_ns = now;
+    for (uint32_t i = 0; i < TN_FLIGHTS; i++) {
+        tn_flight *f = &w->flight[i];
+        if (f->state == TN_FLIGHT_WAITS && now >= f->start_ns) {
+            start(f, now);
+        }
+    }
+    (void)w->curl->curl_multi_perform(w->multi, &running);
+    collect(w);
+    for (uint32_t i = 0; i < TN_FLIGHTS; i++) {
+        if (w->flight[i].state == TN_FLIGHT_RUNS) {
+            guard(&w->flight[i], now, rested);
+        }
+    }
+}
+
+tn_status tn_wire_wait(tn_wire *w, const atomic_bool *stop, tn_error *err)
+{
+    uint64_t most = SLICE_MS;
+    const uint64_t now = tn_clock_ns();
+    if (stop != NULL && atomic_load(stop)) {
+        return tn_fail(err, TN_E_STOPPED, "stopped while waiting for a server");
+    }
+    for (uint32_t i = 0; i < TN_FLIGHTS; i++) {
+        const tn_flight *f = &w->flight[i];
+        if (f->state == TN_FLIGHT_WAITS) {
+            const uint64_t ms = f->start_ns > now ? (f->start_ns - now) / 1000000 + 1 : 0;
+            most = ms < most ? ms : most;
+        }
+    }
+    const CURLMcode code = w->curl->curl_multi_poll(w->multi, NULL, 0, (int)most, NULL);
+    return code == CURLM_OK ? TN_OK : tn_fail(err, TN_E_IO, "cannot wait for a server");
+}
+
+tn_status tn_flight_begin(tn_flight *f, const tn_wish *wish, tn_error *err)
+{
+    TN_ASSERT(f->state == TN_FLIGHT_IDLE || f->state == TN_FLIGHT_LANDED);
+    TN_ASSERT(wish->from < wish->end);
+    TN_ASSERT(wish->end == UINT64_MAX || wish->end - wish->from <= TN_FLIGHT_BYTES);
+    if (f->easy == NULL) {
+        f->easy = f->wire->curl->curl_easy_init();
+    }
+    if (f->easy == NULL) {
+        return tn_fail(err, TN_E_MEMORY, "no memory for a request");
+    }
+    if (wish->document == NULL && f->buffer == NULL) {
+        TN_TRY(TN_ALLOC(f->buffer, TN_FLIGHT_BYTES, "bytes of remote data", err));
+    }
+    f->wish = *wish;
+    f->next = wish->from;
+    f->size = wish->size;
+    (void)snprintf(f->tag, sizeof f->tag, "%s", wish->tag != NULL ? wish->tag : "");
+    f->have = f->read = 0;
+    f->tries = f->redirects = 0;
+    f->renewed = false;
+    f->start_ns = 0;
+    tn_text_clear(&f->moved);
+    f->state = TN_FLIGHT_WAITS;
+    return TN_OK;
+}
+
+void tn_flight_resume(tn_flight *f)
+{
+    if (f->paused && f->state == TN_FLIGHT_RUNS && f->read > TN_FLIGHT_BYTES / 2) {
+        f->paused = false;
+        (void)f->wire->curl->curl_easy_pause(f->easy, CURLPAUSE_CONT); /* calls on_body */
+    }
+}
+
+tn_status tn_wire_open(tn_wire **out, const tn_curl *curl, tn_secrets *secrets, tn_error *err)
+{
+    tn_wire *w = NULL;
+    *out = NULL;
+    TN_TRY(TN_ALLOC(w, 1, "connections to a server", err));
+    w->curl = curl;
+    w->secrets = secrets;
+    w->random = tn_random_id(); /* pauses shall differ, the bytes do not */
+    w->multi = curl->curl_multi_init();
+    if (w->multi == NULL) {
+        tn_free(w);
+        return tn_fail(err, TN_E_MEMORY, "no memory for connections to a server");
+    }
+    for (uint32_t i = 0; i < TN_FLIGHTS; i++) {
+        w->flight[i].wire = w;
+        w->flight[i].request.curl = curl;
+        w->flight[i].request.secrets = secrets;
+    }
+    *out = w;
+    return TN_OK;
+}
+
+void tn_wire_reset(tn_wire *w)
+{
+    for (uint32_t i = 0; i < TN_FLIGHTS; i++) {
+        tn_flight *f = &w->flight[i];
+        if (f->state == TN_FLIGHT_RUNS) {
+            leave_multi(f);
+        }
+        clear_request(&f->request);
+        f->state = TN_FLIGHT_IDLE;
+    }
+}
+
+void tn_wire_close(tn_wire *w)
+{
+    if (w == NULL) {
+        return;
+    }
+    tn_wire_reset(w);
+    for (uint32_t i = 0; i < TN_FLIGHTS; i++) {
+        tn_flight *f = &w->flight[i];
+        if (f->easy != NULL) {
+            w->curl->curl_easy_cleanup(f->easy);
+        }
+        tn_text_done(&f->request.url);
+        tn_text_done(&f->request.sign);
+        tn_text_done(&f->request.user);
+        tn_text_done(&f->moved);
+        tn_text_done(&f->fault);
+        tn_text_done(&f->body);
+        tn_free(f->buffer);
+    }
+    (void)w->curl->curl_multi_cleanup(w->multi);
+    tn_free(w);
+}

@@ -1,0 +1,42 @@
+/* http_reply.h - what the header of an HTTP answer says of the object: its length, its version, the
+ * range that follows, when to ask again.
+ *
+ *     tn_http_reply reply = {0};
+ *     tn_http_reply_line(&reply, line, size);      for each line, in order; "HTTP/.." begins anew
+ *
+ * Lines that do not follow their grammar count as not there. A pure function of bytes: any thread.
+ */
+#ifndef TN_IO_HTTP_REPLY_H
+#define TN_IO_HTTP_REPLY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { TN_TAG_SIZE = 256, TN_REGION_SIZE = 40 };
+
+typedef struct tn_http_reply {
+    uint32_t status; /* 0: no answer yet */
+    bool has_length; /* Content-Length */
+    bool chunked;    /* the end of the body is marked */
+    bool has_range;  /* Content-Range, bytes */
+    bool has_total;  /* .. and how long the object is */
+    bool has_retry;  /* Retry-After, as .. */
+    bool retry_at;   /* .. Unix seconds; else seconds from now */
+    uint64_t length;
+    uint64_t first, last, total; /* of the range; without one (416) first and last are 0 */
+    uint64_t retry_s;
+    char etag[TN_TAG_SIZE];      /* strong, with its quotes; "": none */
+    char modified[TN_TAG_SIZE];  /* Last-Modified */
+    char region[TN_REGION_SIZE]; /* x-amz-bucket-region */
+} tn_http_reply;
+
+void tn_http_reply_line(tn_http_reply *reply, const char *line, size_t size);
+
+/* What names the version of the object: its ETag, else Last-Modified; "": nothing does. */
+const char *tn_http_reply_tag(const tn_http_reply *reply);
+/* Whether an answer can be of the version with this tag: a header of its kind is equal or absent.
+ */
+bool tn_http_reply_fits(const tn_http_reply *reply, const char *tag);
+
+#endif

@@ -1,0 +1,88 @@
+/* remote.h - objects that lie behind a URI, found and read as files are.
+ *
+ *     http://HOST/PATH   https://HOST/PATH     one object
+ *     s3://BUCKET/KEY    gs://BUCKET/KEY       one object, a pattern, or what lies under KEY/
+ *     webhdfs://HOST:PORT/PATH                 the same; swebhdfs:// is it over TLS; several
+ *     .. HOST:PORT,HOST:PORT/PATH              NameNodes: the first that is not on standby
+ *     abfs(s)://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH          one object, by its SAS
+ *
+ *     TN_TRY(tn_remote_open(&r, data->secrets, err));
+ *     TN_TRY(tn_remote_list(r, "s3://logs/day=1/part-*", arena, &object, &n, err));
+ *     TN_TRY(tn_remote_probe(r, &object[0], arena, err));
+ *     TN_TRY(tn_remote_stream_open(&s, r, &object[0], from, stop, err));
+ *     TN_TRY(tn_remote_stream_read(s, data, size, &got, err));       got 0: the end
+ *
+ * What is promised: the bytes are those of one version of the object, each once and in order, or
+ * there is an error. A version is a size and a tag: the strong ETag, else Last-Modified, of WebHDFS
+ * the time of change. An answer that shows another one ends the read ("changed while being read"),
+ * as does a body that is shorter than announced and cannot be read on.
+ *
+ *     object   |--- landed ---|-- 4 MiB --|-- 4 MiB --|-- 4 MiB --|-- 4 MiB --|
+ *                             ^ read here   up to TN_FLIGHTS ranged requests under way
+ *
+ * Requests that fail are repeated from the byte that was reached, at random times below 0.2 s * 2^k
+ * and 30 s, at Retry-After where the server says so, and until 8 in a row brought nothing. A
+ * request that brings less than 1024 bytes a second in 30 s counts as failed. TNET_FAST divides
+ * these times in test builds. What is read, and which error comes at which byte, does not depend on
+ * when answers come.
+ *
+ * Secrets come from a file, the environment and ~/.aws/credentials (secrets.h), never from a URI,
+ * go to the first host only, and stand in no message. TLS is always verified; a redirect never
+ * leads from https to http. Proxies are those of the environment, as with curl(1).
+ *
+ * libcurl is loaded by tn_remote_open: TN_E_CONFIG when it is not there. A tn_remote may be used by
+ * any thread, a stream by one at a time. Memory of a stream: 16 MiB, kept by the tn_remote with its
+ * connections for the next one. Formats: docs/formats.md section 5.
+ */
+#ifndef TN_IO_REMOTE_H
+#define TN_IO_REMOTE_H
+
+#include "base/core/error.h"
+#include "io/remote/remote_object.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct tn_arena tn_arena; /* base/core/arena.h */
+typedef struct tn_remote tn_remote;
+
+/* Whether a path is a URI that is read here; TN_E_DATA: it is one, and cannot be. */
+tn_status tn_remote_is(const char *path, bool *out, tn_error *err) TN_MUST_USE;
+
+/* `secrets`: a file, see secrets.h; NULL: none. */
+tn_status tn_remote_open(tn_remote **out, const char *secrets, tn_error *err) TN_MUST_USE;
+void tn_remote_close(tn_remote *r); /* NULL is fine; streams are closed before */
+
+/* The objects that a URI means, sorted bytewise, in `arena`; a pattern matches whole names between
+ * slashes, of a folder names with '.' or '_' in front are passed over. One that is named itself is
+ * probed. TN_E_DATA: there are none, or the server refuses. */
+tn_status tn_remote_list(tn_remote *r, const char *uri, tn_arena *arena, tn_remote_object **out,
+                         uint32_t *n, tn_error *err) TN_MUST_USE;
+
+enum { TN_REMOTE_FIRST = 64 };
+
+/* Completes what is known of an object, by one request for its first TN_REMOTE_FIRST bytes; does
+ * nothing if that was done. TN_E_DATA: it is not there, or not the version that was listed. */
+tn_status tn_remote_probe(tn_remote *r, tn_remote_object *object, tn_arena *arena,
+                          tn_error *err) TN_MUST_USE;
+
+typedef struct tn_remote_stream tn_remote_stream;
+
+/* From byte `from` on, which is 0 unless the object is `ranged`. It was probed or listed with size
+ * and tag; it and `r` must outlive the stream. When *stop (may be NULL) turns true, reads end
+ * within 50 ms, with TN_E_STOPPED. */
+tn_status tn_remote_stream_open(tn_remote_stream **out, tn_remote *r,
+                                const tn_remote_object *object, uint64_t from,
+                                const atomic_bool *stop, tn_error *err) TN_MUST_USE;
+void tn_remote_stream_close(tn_remote_stream *s); /* NULL is fine */
+/* Nothing behind this byte is fetched before it is asked for. */
+void tn_remote_stream_until(tn_remote_stream *s, uint64_t until);
+
+/* At least 1 byte and at most `size`; *n 0: the end. TN_E_DATA: the object changed, is gone, or the
+ * server refuses; TN_E_IO: it cannot be reached; TN_E_STOPPED. */
+tn_status tn_remote_stream_read(tn_remote_stream *s, void *data, size_t size, size_t *n,
+                                tn_error *err) TN_MUST_USE;
+
+#endif

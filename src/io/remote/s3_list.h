@@ -1,0 +1,37 @@
+/* s3_list.h - the XML that S3 answers: lists of objects, and errors.
+ *
+ *     tn_s3_scan scan = {.text = body};
+ *     while (tn_s3_next(&scan, &key, &object)) ..            object.key etc. are in `key`
+ *     scan.truncated: ask again with scan.token
+ *
+ * A pull scanner of the few elements that matter; whatever stands around or between them is passed
+ * over. Texts of elements are decoded (&amp; &lt; &gt; &quot; &apos; &#n; &#xn;). Any thread.
+ */
+#ifndef TN_IO_S3_LIST_H
+#define TN_IO_S3_LIST_H
+
+#include "base/core/bytes.h"
+#include "base/core/text.h"
+
+#include <stdint.h>
+
+typedef struct tn_s3_scan {
+    tn_bytes text;  /* not scanned yet */
+    bool truncated; /* there is more to list .. */
+    bool broken;    /* an element does not end, or says what it cannot mean */
+    tn_text token;  /* .. behind this; owned */
+} tn_s3_scan;
+
+/* Of <Contents>. Texts are cleared and filled, and owned by the caller. */
+typedef struct tn_s3_object {
+    tn_text key, etag; /* the ETag with its quotes; empty: none */
+    uint64_t size;
+} tn_s3_object;
+
+/* False: there are no more. */
+bool tn_s3_next(tn_s3_scan *scan, tn_s3_object *out);
+
+/* Appends the text of the first element of this name; false: there is none. */
+bool tn_s3_element(tn_bytes text, const char *name, tn_text *out);
+
+#endif

@@ -1,0 +1,70 @@
+/* scheme.h - what a kind of store is: how it is asked for bytes, and how for names.
+ *
+ *     extern const tn_scheme tn_scheme_s3;
+ *
+ * A request is built anew for every attempt, because signatures and secrets have their time. All
+ * functions may be called by any thread, each with a request of its own.
+ */
+#ifndef TN_IO_SCHEME_H
+#define TN_IO_SCHEME_H
+
+#include "base/core/text.h"
+#include "io/remote/curlcalls.h"
+#include "io/remote/uri.h"
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+typedef struct tn_remote tn_remote; /* remote_client.h */
+typedef struct tn_found tn_found;   /* remote_client.h */
+typedef struct tn_scheme tn_scheme;
+typedef struct tn_secrets tn_secrets; /* secrets.h */
+
+/* What is wanted. */
+typedef struct tn_wish {
+    const tn_scheme *scheme;
+    const tn_uri *uri;
+    tn_bytes path;           /* the object, or whose `document`: uri->path unless something else */
+    const char *document;    /* NULL: bytes of the object; else what the scheme calls an answer */
+    uint64_t from, end;      /* bytes; UINT64_MAX: to the end, whereever it is */
+    uint64_t size;           /* of the object, as far as is known; UINT64_MAX */
+    const char *tag;         /* of its version; NULL: any */
+    const atomic_bool *stop; /* ends the wait for an answer; NULL: nobody asks */
+} tn_wish;
+
+/* One attempt. All is owned by whoever lends it to `build`, empty before. */
+typedef struct tn_request {
+    const tn_curl *curl;
+    tn_secrets *secrets;
+    uint64_t next, end; /* bytes that this attempt is for */
+    uint32_t node;      /* which of several hosts, counted on and on */
+    bool away;          /* a redirect leads to another place: no secrets */
+    tn_text url;
+    tn_text sign;               /* CURLOPT_AWS_SIGV4; empty: not signed */
+    tn_text user;               /* CURLOPT_USERPWD */
+    struct curl_slist *headers; /* added with tn_request_header */
+    bool netrc;                 /* ~/.netrc may know a password */
+    bool failed;                /* no memory */
+} tn_request;
+
+void tn_request_header(tn_request *r, const char *name, tn_bytes value);
+
+struct tn_scheme {
+    const char *name;
+    const char *version_header; /* asks for one version: If-Range, If-Match; NULL: none does */
+    bool addressed;             /* the URL says which bytes; an answer 200 begins with them */
+    uint32_t redirects_max;
+    void (*build)(const tn_wish *wish, tn_request *out);
+    /* Appends a word for what an answer of failure says; NULL: nothing does. */
+    void (*explain)(tn_bytes body, tn_text *out);
+    /* Objects that a URI means; NULL: itself alone. */
+    tn_status (*list)(tn_remote *client, const tn_wish *wish, tn_found *found, tn_error *err);
+    /* Size and tag, where an answer with bytes does not tell them; NULL: it does. */
+    tn_status (*look)(tn_remote *client, const tn_wish *wish, uint64_t *size, tn_text *tag,
+                      tn_error *err);
+};
+
+extern const tn_scheme tn_scheme_http, tn_scheme_https, tn_scheme_s3, tn_scheme_gs,
+    tn_scheme_webhdfs, tn_scheme_swebhdfs, tn_scheme_abfs, tn_scheme_abfss;
+
+#endif

@@ -1,0 +1,20 @@
+/* scheme_s3.h - the parts of S3's requests that are signed, as texts: see scheme_s3.c.
+ *
+ *     https://BUCKET.s3.us-east-1.amazonaws.com/dt%3D1/a.tsv             virtual host
+ *     http://10.0.0.5:9000/BUCKET?delimiter=%2F&list-type=2&prefix=dt%3D1%2F        path style
+ *
+ * Pure functions: any thread.
+ */
+#ifndef TN_IO_SCHEME_S3_H
+#define TN_IO_SCHEME_S3_H
+
+#include "io/remote/uri.h"
+
+/* Appends the URL of an object, or of the bucket when `key` is empty; `query` may be NULL. */
+void tn_s3_url(const char *endpoint, bool path_style, tn_bytes bucket, tn_bytes key,
+               const char *query, tn_text *out);
+
+/* Appends the query of a list: of all keys with a prefix, or (`folder`) of those on its level. */
+void tn_s3_list_query(const tn_text *token, bool folder, tn_bytes prefix, tn_text *out);
+
+#endif

@@ -1,0 +1,248 @@
+/* scheme_webhdfs.c - WebHDFS and HttpFS: OPEN with offset and length, LISTSTATUS, GETFILESTATUS.
+ *
+ * The NameNode answers 307 with the address of a DataNode; that request carries what the NameNode
+ * put into it, and nothing of ours.
+ */
+#include "base/codec/json.h"
+#include "io/remote/remote_client.h"
+
+#include <fnmatch.h>
+#include <string.h>
+
+/* Host `node` of "a:1,b:2", counted round. */
+static tn_bytes host_of(tn_bytes hosts, uint32_t node)
+{
+    uint32_t n = 1;
+    for (size_t i = 0; i < hosts.size; i++) {
+        n += hosts.data[i] == ',';
+    }
+    const char *at = hosts.data;
+    const char *end = at + hosts.size;
+    for (uint32_t i = node % n; i > 0; i--) {
+        at = (const char *)memchr(at, ',', (size_t)(end - at)) + 1;
+    }
+    const char *comma = memchr(at, ',', (size_t)(end - at));
+    return (tn_bytes){at, (size_t)((comma != NULL ? comma : end) - at), false};
+}
+
+static void add_secret(tn_request *out, tn_secret which, const char *name)
+{
+    tn_text value = {0};
+    if (tn_secrets_add(out->secrets, which, &value)) {
+        tn_text_addf(&out->url, "&%s=", name);
+        tn_uri_encode(&out->url, (tn_bytes){value.data, value.size, false}, false);
+    }
+    tn_text_done(&value);
+}
+
+static void webhdfs_build(const tn_wish *wish, tn_request *out)
+{
+    const tn_bytes host = host_of(wish->uri->host, out->node);
+    tn_text_addf(&out->url, "%s://%.*s/webhdfs/v1/",
+                 wish->scheme == &tn_scheme_webhdfs ? "http" : "https", (int)host.size, host.data);
+    tn_uri_encode(&out->url, wish->path, true);
+    if (wish->document != NULL) {
+        tn_text_addf(&out->url, "?op=%s", wish->document);
+    } else {
+        tn_text_addf(&out->url, "?op=OPEN&offset=%llu", (unsigned long long)out->next);
+        if (out->end != UINT64_MAX) {
+            tn_text_addf(&out->url, "&length=%llu", (unsigned long long)(out->end - out->next));
+        }
+    }
+    add_secret(out, TN_SECRET_HDFS_DELEGATION, "delegation");
+    add_secret(out, TN_SECRET_HDFS_USER, "user.name");
+}
+
+/* ---- what is in a folder ---- */
+
+typedef struct status_of {
+    const char *name; /* "" : the path itself */
+    bool folder;
+    uint64_t size, changed;
+} status_of;
+
+static bool read_status(const tn_json *one, status_of *out)
+{
+    const char *type = tn_json_as_str(tn_json_get(one, "type"));
+    out->name = tn_json_as_str(tn_json_get(one, "pathSuffix"));
+    out->folder = type != NULL && strcmp(type, "DIRECTORY") == 0;
+    const bool sized = tn_json_as_u64(tn_json_get(one, "length"), &out->size);
+    const bool dated = tn_json_as_u64(tn_json_get(one, "modificationTime"), &out->changed);
+    return out->name != NULL && type != NULL && dated && (out->folder || sized) &&
+           strchr(out->name, '/') == NULL;
+}
+
+static void explain(tn_bytes body, tn_text *out)
+{
+    const tn_json *tree = NULL;
+    tn_arena *arena = tn_arena_new(1 << 12);
+    if (tn_json_parse(&tree, body.data, body.size, arena, "an answer", NULL) == TN_OK) {
+        const tn_json *why = tn_json_get(tree, "RemoteException");
+        const char *word = tn_json_as_str(tn_json_get(why, "exception"));
+        tn_text_adds(out, word != NULL ? word : "");
+    }
+    tn_arena_free(arena);
+}
+
+static tn_status damaged(const tn_wish *wish, tn_error *err)
+{
+    return tn_fail(err, TN_E_DATA, "'%s': the NameNode's answer is damaged",
+                   wish->uri->scheme.data);
+}
+
+/* An answer as a tree in `arena`. */
+static tn_status ask(tn_remote *client, const tn_wish *wish, const char *op, tn_bytes path,
+                     tn_arena *arena, const tn_json **out, tn_error *err)
+{
+    tn_text body = {0};
+    tn_http_reply reply;
+    const tn_wish asked = {.scheme = wish->scheme,
+                           .uri = wish->uri,
+                           .path = path,
+                           .document = op,
+                           .end = UINT64_MAX,
+                           .size = UINT64_MAX,
+                           .stop = wish->stop};
+    tn_status status = tn_remote_ask(client, &asked, &body, &reply, err);
+    if (status == TN_OK &&
+        tn_json_parse(out, tn_text_str(&body), body.size, arena, "an answer", NULL) != TN_OK) {
+        status = damaged(wish, err);
+    }
+    tn_text_done(&body);
+    return status;
+}
+
+static void name_tag(uint64_t changed, tn_text *out)
+{
+    tn_text_addf(out, "changed %llu", (unsigned long long)changed);
+}
+
+static tn_status webhdfs_look(tn_remote *client, const tn_wish *wish, uint64_t *size, tn_text *tag,
+                              tn_error *err)
+{
+    tn_arena *arena = tn_arena_new(1 << 12);
+    const tn_json *tree = NULL;
+    status_of s;
+    tn_status status = ask(client, wish, "GETFILESTATUS", wish->path, arena, &tree, err);
+    if (status == TN_OK && !read_status(tn_json_get(tree, "FileStatus"), &s)) {
+        status = damaged(wish, err);
+    }
+    if (status == TN_OK && s.folder) {
+        status = tn_fail(err, TN_E_DATA, "'%s' is a folder", wish->uri->scheme.data);
+    }
+    if (status == TN_OK) {
+        *size = s.size;
+        name_tag(s.changed, tag);
+        status = tn_text_check(tag, "the version of a file", err);
+    }
+    tn_arena_free(arena);
+    return status;
+}
+
+/* One level of a pattern: all that lies in `folder` and matches the name in front of `rest`. */
+typedef struct level {
+    tn_remote *client;
+    const tn_wish *wish;
+    tn_found *found;
+    uint32_t depth;
+} level;
+
+enum { DEPTH_MAX = 100 };
+
+static tn_status walk(const level *l, tn_bytes folder, tn_bytes rest, tn_error *err);
+
+/* A pattern that is one name, or "" for all but hidden ones; a file is listed as "" in itself. */
+static bool is_meant(tn_bytes pattern, const char *name)
+{
+    char copy[1024];
+    if (pattern.size == 0) {
+        return *name != '.' && *name != '_';
+    }
+    if (pattern.size >= sizeof copy) {
+        return false;
+    }
+    memcpy(copy, pattern.data, pattern.size);
+    copy[pattern.size] = '\0';
+    return fnmatch(copy, name, FNM_PATHNAME | FNM_PERIOD) == 0;
+}
+
+static tn_status take(const level *l, tn_bytes folder, const status_of *s, const char *rest,
+                      tn_bytes left, tn_error *err)
+{
+    tn_text path = {0};
+    tn_text tag = {0};
+    tn_text_add(&path, folder.data, folder.size);
+    const bool joint = folder.size > 0 && folder.data[folder.size - 1] != '/' && *s->name != '\0';
+    tn_text_addf(&path, "%s%s", joint ? "/" : "", s->name);
+    name_tag(s->changed, &tag);
+    tn_status status = tn_text_check(&path, "a path", err);
+    const tn_bytes full = {tn_text_str(&path), path.size, false};
+    if (status == TN_OK && rest == NULL && !s->folder) {
+        status = tn_found_add(l->found, l->wish, full, s->size, &tag, err);
+    } else if (status == TN_OK && rest != NULL && s->folder) {
+        status = walk(&(level){l->client, l->wish, l->found, l->depth + 1}, full, left, err);
+    }
+    tn_text_done(&path);
+    tn_text_done(&tag);
+    return status;
+}
+
+static tn_status walk(const level *l, tn_bytes folder, tn_bytes rest, tn_error *err)
+{
+    tn_arena *arena = tn_arena_new(1 << 16);
+    const tn_json *tree = NULL;
+    const char *slash = rest.size > 0 ? memchr(rest.data, '/', rest.size) : NULL;
+    const tn_bytes name = {rest.data, slash != NULL ? (size_t)(slash - rest.data) : rest.size,
+                           false};
+    const tn_bytes left = {name.data + name.size + (slash != NULL),
+                           rest.size - name.size - (slash != NULL), false};
+    tn_status status =
+        l->depth < DEPTH_MAX ? TN_OK : tn_fail(err, TN_E_LIMIT, "a path is too deep");
+    status =
+        status == TN_OK ? ask(l->client, l->wish, "LISTSTATUS", folder, arena, &tree, err) : status;
+    const tn_json *list = tn_json_get(tn_json_get(tree, "FileStatuses"), "FileStatus");
+    if (status == TN_OK && (list == NULL || list->kind != TN_JSON_LIST)) {
+        status = damaged(l->wish, err);
+    }
+    for (const tn_json *one = list != NULL ? list->first : NULL; one != NULL && status == TN_OK;
+         one = one->next) {
+        status_of s;
+        if (!read_status(one, &s)) {
+            status = damaged(l->wish, err);
+        } else if (is_meant(name, s.name)) {
+            status = take(l, folder, &s, slash, left, err);
+        }
+    }
+    tn_arena_free(arena);
+    return status;
+}
+
+static tn_status webhdfs_list(tn_remote *client, const tn_wish *wish, tn_found *found,
+                              tn_error *err)
+{
+    const level top = {client, wish, found, 0};
+    size_t plain = tn_uri_plain(wish->path);
+    if (plain == wish->path.size) { /* a folder */
+        return walk(&top, wish->path, (tn_bytes){"", 0, false}, err);
+    }
+    while (plain > 0 && wish->path.data[plain - 1] != '/') {
+        plain--;
+    }
+    return walk(&top, (tn_bytes){wish->path.data, plain, false},
+                (tn_bytes){wish->path.data + plain, wish->path.size - plain, false}, err);
+}
+
+const tn_scheme tn_scheme_webhdfs = {.name = "webhdfs",
+                                     .addressed = true,
+                                     .redirects_max = 5,
+                                     .build = webhdfs_build,
+                                     .explain = explain,
+                                     .list = webhdfs_list,
+                                     .look = webhdfs_look};
+const tn_scheme tn_scheme_swebhdfs = {.name = "swebhdfs",
+                                      .addressed = true,
+                                      .redirects_max = 5,
+                                      .build = webhdfs_build,
+                                      .explain = explain,
+                                      .list = webhdfs_list,
+                                      .look = webhdfs_look};

@@ -1,0 +1,255 @@
+/* secrets.c - three places are read into one table of texts. */
+#include "io/remote/secrets.h"
+
+#include "base/core/alloc.h"
+#include "base/file/file.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { FILE_BYTES_MAX = 1 << 20 };
+
+static const struct {
+    const char *name;           /* in files */
+    const char *environment[2]; /* NULL: none */
+    bool aws;                   /* ~/.aws/credentials may say it */
+} known[TN_SECRETS] = {
+    [TN_SECRET_KEY] = {"aws_access_key_id", {"AWS_ACCESS_KEY_ID"}, true},
+    [TN_SECRET_SECRET] = {"aws_secret_access_key", {"AWS_SECRET_ACCESS_KEY"}, true},
+    [TN_SECRET_TOKEN] = {"aws_session_token", {"AWS_SESSION_TOKEN"}, true},
+    [TN_SECRET_REGION] = {"region", {"AWS_REGION", "AWS_DEFAULT_REGION"}, true},
+    [TN_SECRET_ENDPOINT] = {"endpoint_url", {"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"}, true},
+    [TN_SECRET_STYLE] = {"addressing_style", {NULL}, true},
+    [TN_SECRET_SAS] = {"azure_sas", {"AZURE_STORAGE_SAS_TOKEN"}, false},
+    [TN_SECRET_HDFS_USER] = {"webhdfs_user", {"HADOOP_USER_NAME"}, false},
+    [TN_SECRET_HDFS_DELEGATION] = {"webhdfs_delegation", {NULL}, false},
+    [TN_SECRET_HTTP_HEADER] = {"http_header", {NULL}, false},
+};
+
+struct tn_secrets {
+    pthread_mutex_t lock;
+    const char *file; /* NULL: none */
+    /* guarded by `lock`: */
+    tn_text value[TN_SECRETS];
+    bool has[TN_SECRETS];
+    uint32_t version;
+};
+
+/* ---- files of sections ---- */
+
+static tn_bytes trim(const char *at, const char *end)
+{
+    while (at < end && (*at == ' ' || *at == '\t')) {
+        at++;
+    }
+    while (end > at && (end[-1] == ' ' || end[-1] == '\t' || end[-1] == '\r')) {
+        end--;
+    }
+    return (tn_bytes){at, (size_t)(end - at), false};
+}
+
+static bool is(tn_bytes text, const char *word)
+{
+    return text.size == strlen(word) && memcmp(text.data, word, text.size) == 0;
+}
+
+bool tn_secrets_find(tn_bytes file, const char *section, const char *name, tn_bytes *out)
+{
+    bool within = false;
+    const char *end = file.data + file.size;
+    for (const char *at = file.data; at < end;) {
+        const char *stop = memchr(at, '\n', (size_t)(end - at));
+        stop = stop != NULL ? stop : end;
+        const tn_bytes line = trim(at, stop);
+        at = stop + (stop < end);
+        const char *equals = line.size > 0 ? memchr(line.data, '=', line.size) : NULL;
+        if (line.size > 1 && line.data[0] == '[') {
+            const char *close = line.data + line.size - 1;
+            within = *close == ']' && is(trim(line.data + 1, close), section);
+        } else if (within && equals != NULL && line.data[0] != '#' &&
+                   is(trim(line.data, equals), name)) {
+            *out = trim(equals + 1, line.data + line.size);
+            return out->size > 0;
+        }
+    }
+    return false;
+}
+
+/* ---- the three places ---- */
+
+static const char *environment(const char *name)
+{
+    const char *value = name != NULL ? getenv(name) : NULL; // NOLINT(concurrency-mt-unsafe)
+    return value != NULL && *value != '\0' ? value : NULL;
+}
+
+static bool from_environment(tn_secret i, tn_bytes *out)
+{
+    const char *value = environment(known[i].environment[0]);
+    value = value != NULL ? value : environment(known[i].environment[1]);
+    if (value != NULL) {
+        *out = (tn_bytes){value, strlen(value), false};
+    }
+    return value != NULL;
+}
+
+typedef struct places {
+    const char *section;
+    tn_bytes own, aws; /* files */
+} places;
+
+/* In place 0, 1 or 2. */
+static bool look(const places *p, uint32_t place, tn_secret i, tn_bytes *out)
+{
+    if (place == 1) {
+        return from_environment(i, out);
+    }
+    return (place == 0 || known[i].aws) &&
+           tn_secrets_find(place == 0 ? p->own : p->aws, p->section, known[i].name, out);
+}
+
+/* Secret and token come from the place that has the key. */
+static bool choose(const places *p, tn_secret i, tn_bytes *out)
+{
+    tn_bytes key;
+    for (uint32_t place = 0; place < 3; place++) {
+        const bool grouped = i == TN_SECRET_SECRET || i == TN_SECRET_TOKEN;
+        if (grouped ? look(p, place, TN_SECRET_KEY, &key) : look(p, place, i, out)) {
+            return grouped ? look(p, place, i, out) : true;
+        }
+    }
+    return false;
+}
+
+static void take(tn_secrets *s, const places *p)
+{
+    bool changed = s->version == 0;
+    for (tn_secret i = 0; i < TN_SECRETS; i++) {
+        tn_bytes value = {"", 0, false};
+        const bool has = choose(p, i, &value);
+        const bool same = has == s->has[i] && value.size == s->value[i].size &&
+                          (!has || memcmp(value.data, tn_text_str(&s->value[i]), value.size) == 0);
+        if (!same) {
+            changed = true;
+            tn_text_clear(&s->value[i]);
+            tn_text_add(&s->value[i], value.data, value.size);
+            s->has[i] = has && !s->value[i].failed;
+        }
+    }
+    s->version += changed;
+}
+
+static void aws_file(char path[TN_PATH_SIZE])
+{
+    const char *named = environment("AWS_SHARED_CREDENTIALS_FILE");
+    const char *home = environment("HOME");
+    const int n = named != NULL ? snprintf(path, TN_PATH_SIZE, "%s", named)
+                                : snprintf(path, TN_PATH_SIZE, "%s/.aws/credentials",
+                                           home != NULL ? home : "");
+    if (n < 0 || n >= TN_PATH_SIZE) {
+        path[0] = '\0';
+    }
+}
+
+static tn_status check_mode(const char *file, tn_error *err)
+{
+    struct stat st;
+    if (stat(file, &st) != 0) {
+        return tn_fail(err, TN_E_CONFIG, "cannot read data.secrets '%s': %s", file,
+                       strerrordesc_np(errno));
+    }
+    if ((st.st_mode & 077) != 0) {
+        return tn_fail(err, TN_E_CONFIG,
+                       "data.secrets '%s' may be read by others\nhint: chmod 600 '%s'", file, file);
+    }
+    return TN_OK;
+}
+
+/* With the lock held. */
+static tn_status read_places(tn_secrets *s, tn_error *err)
+{
+    tn_text own = {0};
+    tn_text aws = {0};
+    char path[TN_PATH_SIZE];
+    tn_status status = s->file != NULL ? check_mode(s->file, err) : TN_OK;
+    if (status == TN_OK && s->file != NULL) {
+        status = tn_file_read_all(s->file, FILE_BYTES_MAX, &own, err);
+    }
+    if (status == TN_OK) {
+        const char *profile = environment("AWS_PROFILE");
+        aws_file(path);
+        if (tn_file_read_all(path, FILE_BYTES_MAX, &aws, NULL) != TN_OK) {
+            tn_text_clear(&aws); /* most have none */
+        }
+        take(s, &(places){profile != NULL ? profile : "default",
+                          {tn_text_str(&own), own.size, false},
+                          {tn_text_str(&aws), aws.size, false}});
+    }
+    tn_text_done(&own);
+    tn_text_done(&aws);
+    return status;
+}
+
+tn_status tn_secrets_open(tn_secrets **out, const char *file, tn_error *err)
+{
+    tn_secrets *s = NULL;
+    *out = NULL;
+    TN_TRY(TN_ALLOC(s, 1, "secrets", err));
+    (void)pthread_mutex_init(&s->lock, NULL);
+    s->file = file;
+    tn_status status = read_places(s, err);
+    if (status != TN_OK) {
+        tn_secrets_close(s);
+        return status;
+    }
+    *out = s;
+    return TN_OK;
+}
+
+void tn_secrets_close(tn_secrets *s)
+{
+    if (s != NULL) {
+        for (tn_secret i = 0; i < TN_SECRETS; i++) {
+            if (s->value[i].data != NULL) {
+                explicit_bzero(s->value[i].data, s->value[i].size);
+            }
+            tn_text_done(&s->value[i]);
+        }
+        (void)pthread_mutex_destroy(&s->lock);
+        tn_free(s);
+    }
+}
+
+bool tn_secrets_add(tn_secrets *s, tn_secret which, tn_text *out)
+{
+    TN_ASSERT(which < TN_SECRETS);
+    (void)pthread_mutex_lock(&s->lock);
+    const bool has = s->has[which];
+    if (has) {
+        tn_text_add(out, s->value[which].data, s->value[which].size);
+    }
+    (void)pthread_mutex_unlock(&s->lock);
+    return has;
+}
+
+uint32_t tn_secrets_version(tn_secrets *s)
+{
+    (void)pthread_mutex_lock(&s->lock);
+    const uint32_t version = s->version;
+    (void)pthread_mutex_unlock(&s->lock);
+    return version;
+}
+
+bool tn_secrets_refresh(tn_secrets *s, uint32_t since)
+{
+    (void)pthread_mutex_lock(&s->lock);
+    const bool read = s->version == since && read_places(s, NULL) == TN_OK;
+    const bool changed = s->version != since;
+    (void)pthread_mutex_unlock(&s->lock);
+    (void)read;
+    return changed;
+}

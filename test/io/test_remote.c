@@ -1,0 +1,509 @@
+/* test_remote.c - objects behind URIs, from a server that cuts, stalls, lies and changes its mind:
+ * the bytes are those of the file, or there is an error.
+ */
+#include "io/remote/remote.h"
+
+#include "base/core/alloc.h"
+#include "base/core/arena.h"
+#include "base/core/clock.h"
+#include "base/core/failpoint.h"
+#include "base/core/text.h"
+#include "support/store.h"
+#include "support/test.h"
+#include "support/tmpdir.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { BYTES = 6000000, STEP = 70001 };
+
+typedef struct world {
+    char dir[256];
+    char secrets[300];
+    store *server;
+    tn_arena *arena;
+    char *data; /* of a.bin */
+} world;
+
+static void write_file(const world *w, const char *name, const char *data, size_t size)
+{
+    char path[512];
+    (void)snprintf(path, sizeof path, "%s/%s", w->dir, name);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    assert_int_equal(fwrite(data, 1, size, f), size);
+    assert_int_equal(fclose(f), 0);
+}
+
+/* [default] and these lines, for nobody else to read. */
+static void keep_secrets(const world *w, const char *lines)
+{
+    tn_text text = {0};
+    tn_text_addf(&text,
+                 "[default]\nendpoint_url = http://127.0.0.1:%u\nwebhdfs_user = hdfs\n"
+                 "http_header = X-Secret: s\n%s",
+                 store_port(w->server), lines);
+    write_file(w, "secrets", text.data, text.size);
+    assert_int_equal(chmod(w->secrets, 0600), 0);
+    tn_text_done(&text);
+}
+
+static int begin(void **state)
+{
+    static const char *const links[] = {"!cut",      "!stall",  "!slow",  "!busy",     "!flood",
+                                        "!change",   "!sneak",  "!shift", "!noranges", "!chunked",
+                                        "!nolength", "!notag",  "!wrong", "!loop",     "!hop",
+                                        "!expire",   "!denied", "b",      "signed"};
+    static world w;
+    char path[512];
+    tn_tmpdir_make(w.dir);
+    w.data = malloc(BYTES);
+    assert_non_null(w.data);
+    uint32_t x = 1;
+    for (size_t i = 0; i < BYTES; i++) {
+        x = x * 1664525 + 1013904223;
+        w.data[i] = (char)(x >> 24);
+    }
+    write_file(&w, "a.bin", w.data, BYTES);
+    write_file(&w, "empty", "", 0);
+    write_file(&w, "short", "ten bytes.", 10);
+    for (size_t i = 0; i < sizeof links / sizeof *links; i++) {
+        (void)snprintf(path, sizeof path, "%s/%s", w.dir, links[i]);
+        assert_int_equal(symlink(".", path), 0);
+    }
+    w.server = store_open(w.dir);
+    assert_non_null(w.server);
+    w.arena = tn_arena_new(1 << 16);
+    (void)snprintf(w.secrets, sizeof w.secrets, "%s/secrets", w.dir);
+    keep_secrets(&w, "");
+    *state = &w;
+    return 0;
+}
+
+static int end(void **state)
+{
+    world *w = *state;
+    store_close(w->server);
+    tn_arena_free(w->arena);
+    free(w->data);
+    tn_tmpdir_remove(w->dir);
+    return 0;
+}
+
+/* "%u" in a URI is the server's port. */
+static void name(const world *w, const char *form, char out[512])
+{
+    const char *port = strstr(form, "%u");
+    if (port == NULL) {
+        (void)snprintf(out, 512, "%s", form);
+        return;
+    }
+    (void)snprintf(out, 512, "%.*s%u%s", (int)(port - form), form, store_port(w->server), port + 2);
+}
+
+typedef struct got {
+    tn_status status;
+    tn_error err;
+    tn_text bytes;
+    tn_remote_object object;
+} got;
+
+static tn_status read_on(tn_remote *r, got *g, uint64_t from, const atomic_bool *stop)
+{
+    tn_remote_stream *s = NULL;
+    TN_TRY(tn_remote_stream_open(&s, r, &g->object, from, stop, &g->err));
+    tn_status status = TN_OK;
+    for (size_t n = 1; status == TN_OK && n > 0;) {
+        char *to = tn_text_grow(&g->bytes, STEP);
+        status = tn_remote_stream_read(s, to, STEP, &n, &g->err);
+        g->bytes.size -= STEP - (status == TN_OK ? n : 0);
+    }
+    tn_remote_stream_close(s);
+    return status;
+}
+
+static void fetch(world *w, const char *form, uint64_t from, got *g)
+{
+    char uri[512];
+    tn_remote *r = NULL;
+    tn_remote_object *object = NULL;
+    uint32_t n = 0;
+    name(w, form, uri);
+    *g = (got){.status = TN_OK};
+    g->status = tn_remote_open(&r, access(w->secrets, R_OK) == 0 ? w->secrets : NULL, &g->err);
+    assert_int_equal(g->status, TN_OK);
+    g->status = tn_remote_list(r, uri, w->arena, &object, &n, &g->err);
+    if (g->status == TN_OK) {
+        g->object = object[0];
+        g->status = read_on(r, g, from, NULL);
+    }
+    tn_remote_close(r);
+}
+
+static void check_same(world *w, const char *form, uint64_t from)
+{
+    got g;
+    fetch(w, form, from, &g);
+    if (g.status != TN_OK) {
+        print_error("%s: %s\n", form, g.err.text);
+    }
+    assert_int_equal(g.status, TN_OK);
+    assert_int_equal(g.bytes.size, BYTES - from);
+    assert_memory_equal(g.bytes.data, w->data + from, BYTES - from);
+    tn_text_done(&g.bytes);
+}
+
+/* `words` stand in the message, and no byte that came is wrong. */
+static void check_fails(world *w, const char *form, tn_status status, const char *words)
+{
+    got g;
+    fetch(w, form, 0, &g);
+    if (g.status != status || strstr(g.err.text, words) == NULL) {
+        print_error("%s: status %d, %s\n", form, (int)g.status, g.err.text);
+    }
+    assert_int_equal(g.status, status);
+    assert_non_null(strstr(g.err.text, words));
+    assert_true(g.bytes.size <= BYTES);
+    if (g.bytes.size > 0) {
+        assert_memory_equal(g.bytes.data, w->data, g.bytes.size);
+    }
+    tn_text_done(&g.bytes);
+}
+
+/* The objects of a URI, without scheme and host, with blanks between. */
+static void check_list(world *w, const char *form, const char *names)
+{
+    char uri[512];
+    tn_remote *r = NULL;
+    tn_remote_object *object = NULL;
+    uint32_t n = 0;
+    tn_error err = {0};
+    tn_text all = {0};
+    name(w, form, uri);
+    assert_int_equal(tn_remote_open(&r, w->secrets, &err), TN_OK);
+    if (tn_remote_list(r, uri, w->arena, &object, &n, &err) != TN_OK) {
+        fail_msg("%s: %s", uri, err.text);
+    }
+    for (uint32_t k = 0; k < n; k++) {
+        const char *host = strstr(object[k].uri, "://") + 3;
+        tn_text_addf(&all, "%s%s", k > 0 ? " " : "", strchr(host, '/') + 1);
+        assert_int_equal(object[k].size, 1);
+        assert_non_null(object[k].tag);
+    }
+    assert_string_equal(tn_text_str(&all), names);
+    tn_text_done(&all);
+    tn_remote_close(r);
+}
+
+/* ---- tests ---- */
+
+static void an_object_is_read_from_any_byte(void **state)
+{
+    world *w = *state;
+    check_same(w, "http://127.0.0.1:%u/a.bin", 0);
+    check_same(w, "http://127.0.0.1:%u/a.bin", 1);
+    check_same(w, "http://127.0.0.1:%u/a.bin?x=1&y=%20", BYTES - 1);
+    check_same(w, "http://127.0.0.1:%u/a.bin", BYTES);
+}
+
+static void short_and_empty_objects_end_where_they_end(void **state)
+{
+    world *w = *state;
+    static const char *const forms[] = {"http://127.0.0.1:%u/%s",
+                                        "http://127.0.0.1:%u/!noranges/%s",
+                                        "http://127.0.0.1:%u/!chunked/%s"};
+    for (size_t i = 0; i < 3; i++) {
+        for (size_t k = 0; k < 2; k++) {
+            char form[200];
+            got g;
+            const char *gap = strstr(forms[i], "%s");
+            (void)snprintf(form, sizeof form, "%.*s%s", (int)(gap - forms[i]), forms[i],
+                           k == 0 ? "empty" : "short");
+            fetch(w, form, 0, &g);
+            assert_int_equal(g.status, TN_OK);
+            assert_string_equal(tn_text_str(&g.bytes), k == 0 ? "" : "ten bytes.");
+            assert_int_equal(g.object.n_first, k == 0 ? 0 : 10);
+            tn_text_done(&g.bytes);
+        }
+    }
+}
+
+static void answers_without_ranges_are_read_in_one_piece(void **state)
+{
+    world *w = *state;
+    got g;
+    check_same(w, "http://127.0.0.1:%u/!noranges/a.bin", 0);
+    check_same(w, "http://127.0.0.1:%u/!chunked/a.bin", 0);
+    check_same(w, "http://127.0.0.1:%u/!notag/a.bin", 0);
+    fetch(w, "http://127.0.0.1:%u/!noranges/short", 0, &g);
+    assert_false(g.object.ranged);
+    assert_int_equal(g.object.size, 10);
+    tn_text_done(&g.bytes);
+    fetch(w, "http://127.0.0.1:%u/!notag/short", 0, &g);
+    assert_false(g.object.ranged); /* parts could be of two versions */
+    tn_text_done(&g.bytes);
+    check_fails(w, "http://127.0.0.1:%u/!nolength/a.bin", TN_E_DATA, "does not say how long");
+}
+
+static void broken_connections_lose_and_repeat_nothing(void **state)
+{
+    world *w = *state;
+    check_same(w, "http://127.0.0.1:%u/!cut/a.bin", 0);
+    check_same(w, "http://127.0.0.1:%u/!cut/a.bin", 12345);
+    check_same(w, "http://127.0.0.1:%u/!cut/!noranges/a.bin", 0);
+    check_same(w, "http://127.0.0.1:%u/!stall/a.bin", 0);
+    check_same(w, "http://127.0.0.1:%u/!slow/a.bin", 0);
+    check_same(w, "http://127.0.0.1:%u/!busy/a.bin", 0);
+    check_same(w, "webhdfs://127.0.0.1:%u/!cut/a.bin", 0);
+    check_same(w, "webhdfs://127.0.0.1:%u/!stall/a.bin", 7);
+    check_same(w, "s3://b/!cut/a.bin", 0);
+    check_same(w, "s3://b/!busy/a.bin", 99);
+}
+
+static void what_does_not_end_well_ends_with_a_sentence(void **state)
+{
+    world *w = *state;
+    check_fails(w, "http://127.0.0.1:%u/!flood/a.bin", TN_E_IO, "8 times without progress");
+    check_fails(w, "http://127.0.0.1:%u/absent", TN_E_DATA, "is not there: the server answers 404");
+    check_fails(w, "s3://b/absent", TN_E_DATA, "404 (NoSuchKey)");
+    check_fails(w, "s3://b/!denied/a.bin", TN_E_DATA, "403 (AccessDenied)");
+    check_fails(w, "webhdfs://127.0.0.1:%u/absent", TN_E_DATA, "(FileNotFoundException)");
+    check_fails(w, "http://127.0.0.1:%u/!loop/a.bin", TN_E_DATA, "more often than is followed");
+    check_fails(w, "s3://b/!hop/a.bin", TN_E_DATA, "the bucket is elsewhere");
+    check_fails(w, "http://127.0.0.1:1/a", TN_E_IO, "8 times without progress");
+    check_fails(w, "http://127.0.0.1:%u/*.bin", TN_E_DATA, "no lists of names");
+    check_fails(w, "s3://b/*.txt", TN_E_DATA, "no object matches 's3://b/*.txt'");
+    check_fails(w, "http://127.0.0.1:%u/!wrong/a.bin", TN_E_DATA, "changed while being read");
+    check_fails(w, "http://127.0.0.1:%u/!shift/a.bin", TN_E_DATA, "other bytes than it was asked");
+}
+
+static void a_change_while_reading_is_an_error(void **state)
+{
+    world *w = *state;
+    static const char words[] = "changed while being read";
+    check_fails(w, "http://127.0.0.1:%u/!change/a.bin", TN_E_DATA, words);
+    check_fails(w, "http://127.0.0.1:%u/!sneak/a.bin", TN_E_DATA, words);
+    check_fails(w, "s3://b/!change/a.bin", TN_E_DATA, words);
+    check_fails(w, "webhdfs://127.0.0.1:%u/!change/a.bin", TN_E_DATA, words);
+}
+
+static void secrets_go_to_the_first_host_alone(void **state)
+{
+    world *w = *state;
+    check_same(w, "http://127.0.0.1:%u/!hop/a.bin", 0);
+    assert_int_equal(store_leaks(w->server), 0);
+    check_same(w, "http://localhost:%u/a.bin", 0);
+    assert_true(store_leaks(w->server) > 0); /* here it is wanted: the header was sent at all */
+}
+
+static void lists_are_whole_sorted_and_by_whole_names(void **state)
+{
+    world *w = *state;
+    static const struct {
+        const char *form, *names;
+    } rows[] = {
+        {"s3://b/d/p*", "d/p&<+ d/p1 d/p2 d/p3"},
+        {"s3://b/d/p[12]", "d/p1 d/p2"},
+        {"s3://b/d/?1", "d/p1 d/q1"},
+        {"s3://b/d/", "d/p&<+ d/p1 d/p2 d/p3 d/q1"},
+        {"s3://b/d", "d/p&<+ d/p1 d/p2 d/p3 d/q1"},
+        {"s3://b/*/p1", "d/p1"},
+        {"webhdfs://127.0.0.1:%u/d/p?", "d/p1 d/p2 d/p3"},
+        {"webhdfs://127.0.0.1:%u/d", "d/p&<+ d/p1 d/p2 d/p3 d/q1"},
+        {"webhdfs://127.0.0.1:%u/[d]/p1", "d/p1"},
+        {"webhdfs://127.0.0.1:%u/d/p1", "d/p1"},
+    };
+    char path[512];
+    (void)snprintf(path, sizeof path, "%s/d", w->dir);
+    assert_int_equal(mkdir(path, 0700), 0);
+    static const char *const files[] = {"d/p2",  "d/p1", "d/q1",  "d/_SUCCESS",
+                                        "d/.p1", "d/p3", "d/p&<+"};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        write_file(w, files[i], "1", 1);
+    }
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        check_list(w, rows[i].form, rows[i].names);
+    }
+}
+
+static void signatures_hold_and_expired_tokens_are_renewed(void **state)
+{
+    world *w = *state;
+    static const char keys[] =
+        "aws_access_key_id = AKID\naws_secret_access_key = " STORE_SECRET "\n";
+    char lines[300];
+    (void)snprintf(lines, sizeof lines, "%saws_session_token = old\n", keys);
+    keep_secrets(w, "aws_access_key_id = AKID\naws_secret_access_key = wrong\n");
+    check_fails(w, "s3://signed/a.bin", TN_E_DATA, "403");
+    keep_secrets(w, lines);
+    check_same(w, "s3://signed/a.bin", 0);
+    check_same(w, "s3://signed/a.bin", 5000);
+    check_list(w, "s3://signed/d/p*", "d/p&<+ d/p1 d/p2 d/p3"); /* '=', '/' and '+' in its query */
+    check_fails(w, "s3://signed/!expire/a.bin", TN_E_DATA, "403 (ExpiredToken)");
+}
+
+static void another_name_node_answers_for_one_on_standby(void **state)
+{
+    world *w = *state;
+    char uri[512];
+    (void)snprintf(uri, sizeof uri, "webhdfs://127.0.0.1:%u,127.0.0.1:%u/a.bin",
+                   store_standby_port(w->server), store_port(w->server));
+    check_same(w, uri, 0);
+    (void)snprintf(uri, sizeof uri, "webhdfs://127.0.0.1:%u/a.bin", store_standby_port(w->server));
+    check_fails(w, uri, TN_E_IO, "every NameNode is on standby");
+}
+
+/* ---- a token that expires while a stream is open ---- */
+
+static void a_token_may_be_renewed_while_reading(void **state)
+{
+    world *w = *state;
+    static const char form[] = "aws_access_key_id = AKID\naws_secret_access_key = " STORE_SECRET
+                               "\naws_session_token = %s\n";
+    char lines[300];
+    got g = {.status = TN_OK};
+    tn_remote *r = NULL;
+    tn_remote_object *object = NULL;
+    uint32_t n = 0;
+    (void)snprintf(lines, sizeof lines, form, "new");
+    keep_secrets(w, lines);
+    assert_int_equal(tn_remote_open(&r, w->secrets, &g.err), TN_OK);
+    assert_int_equal(tn_remote_list(r, "s3://signed/!expire/a.bin", w->arena, &object, &n, &g.err),
+                     TN_OK);
+    g.object = object[0];
+    tn_remote_close(r);
+    (void)snprintf(lines, sizeof lines, form, "old");
+    keep_secrets(w, lines);
+    assert_int_equal(tn_remote_open(&r, w->secrets, &g.err), TN_OK);
+    (void)snprintf(lines, sizeof lines, form, "new"); /* what is in memory is out of date now */
+    keep_secrets(w, lines);
+    g.status = read_on(r, &g, 0, NULL);
+    if (g.status != TN_OK) {
+        print_error("%s\n", g.err.text);
+    }
+    assert_int_equal(g.status, TN_OK);
+    assert_int_equal(g.bytes.size, BYTES);
+    assert_memory_equal(g.bytes.data, w->data, BYTES);
+    tn_text_done(&g.bytes);
+    tn_remote_close(r);
+}
+
+/* ---- stop, connections, memory ---- */
+
+static void *stop_soon(void *arg)
+{
+    (void)usleep(100000);
+    atomic_store((atomic_bool *)arg, true);
+    return NULL;
+}
+
+static void a_stop_ends_a_read_that_waits(void **state)
+{
+    world *w = *state;
+    char uri[512];
+    got g = {.status = TN_OK};
+    atomic_bool stop = false;
+    pthread_t thread;
+    tn_remote *r = NULL;
+    (void)snprintf(uri, sizeof uri, "http://127.0.0.1:%u/!flood/a.bin", store_port(w->server));
+    assert_int_equal(tn_remote_open(&r, NULL, &g.err), TN_OK);
+    g.object = (tn_remote_object){.uri = uri, .size = BYTES, .tag = "\"x\"", .ranged = true};
+    assert_int_equal(pthread_create(&thread, NULL, stop_soon, &stop), 0);
+    const double begun = tn_clock_s();
+    g.status = read_on(r, &g, 0, &stop);
+    const double took = tn_clock_s() - begun;
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_true(g.status == TN_E_STOPPED || g.status == TN_E_IO);
+    assert_true(took < 1);
+    tn_text_done(&g.bytes);
+    tn_remote_close(r);
+}
+
+static void connections_are_used_again(void **state)
+{
+    world *w = *state;
+    char uri[512];
+    tn_remote *r = NULL;
+    got g = {.status = TN_OK};
+    tn_remote_object *object = NULL;
+    uint32_t n = 0;
+    name(w, "http://127.0.0.1:%u/a.bin", uri);
+    assert_int_equal(tn_remote_open(&r, NULL, &g.err), TN_OK);
+    assert_int_equal(tn_remote_list(r, uri, w->arena, &object, &n, &g.err), TN_OK);
+    g.object = object[0];
+    const uint64_t before = store_connections(w->server);
+    for (uint32_t i = 0; i < 5; i++) {
+        assert_int_equal(read_on(r, &g, 0, NULL), TN_OK);
+    }
+    assert_int_equal(g.bytes.size, 5 * BYTES);
+    assert_true(store_connections(w->server) - before <= 4);
+    tn_text_done(&g.bytes);
+    tn_remote_close(r);
+}
+
+static void nothing_behind_the_end_of_a_span_is_fetched(void **state)
+{
+    world *w = *state;
+    char uri[512];
+    char byte;
+    tn_remote *r = NULL;
+    tn_remote_stream *s = NULL;
+    tn_remote_object *object = NULL;
+    tn_error err = {0};
+    uint32_t n = 0;
+    size_t got_bytes = 0;
+    name(w, "http://127.0.0.1:%u/a.bin", uri);
+    assert_int_equal(tn_remote_open(&r, NULL, &err), TN_OK);
+    assert_int_equal(tn_remote_list(r, uri, w->arena, &object, &n, &err), TN_OK);
+    const uint64_t before = store_requests(w->server);
+    assert_int_equal(tn_remote_stream_open(&s, r, object, 100, NULL, &err), TN_OK);
+    tn_remote_stream_until(s, 200);
+    for (uint64_t i = 100; i < 210; i++) { /* asked for, it comes all the same */
+        assert_int_equal(tn_remote_stream_read(s, &byte, 1, &got_bytes, &err), TN_OK);
+        assert_int_equal(got_bytes, 1);
+        assert_int_equal(byte, w->data[i]);
+    }
+    assert_int_equal(store_requests(w->server) - before, 2);
+    tn_remote_stream_close(s);
+    tn_remote_close(r);
+}
+
+static void a_missing_library_is_a_sentence(void **state)
+{
+    (void)state;
+    tn_remote *r = NULL;
+    tn_error err = {0};
+    assert_int_equal(tn_failpoint_set("library.curl:error", &err), TN_OK);
+    assert_int_equal(tn_remote_open(&r, NULL, &err), TN_E_CONFIG);
+    assert_non_null(strstr(err.text, "data behind a URI need libcurl, which cannot be loaded"));
+    assert_non_null(strstr(err.text, "install libcurl4"));
+    assert_int_equal(tn_failpoint_set(NULL, &err), TN_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_object_is_read_from_any_byte),
+        cmocka_unit_test(short_and_empty_objects_end_where_they_end),
+        cmocka_unit_test(answers_without_ranges_are_read_in_one_piece),
+        cmocka_unit_test(broken_connections_lose_and_repeat_nothing),
+        cmocka_unit_test(what_does_not_end_well_ends_with_a_sentence),
+        cmocka_unit_test(a_change_while_reading_is_an_error),
+        cmocka_unit_test(secrets_go_to_the_first_host_alone),
+        cmocka_unit_test(lists_are_whole_sorted_and_by_whole_names),
+        cmocka_unit_test(a_token_may_be_renewed_while_reading),
+        cmocka_unit_test(signatures_hold_and_expired_tokens_are_renewed),
+        cmocka_unit_test(another_name_node_answers_for_one_on_standby),
+        cmocka_unit_test(a_stop_ends_a_read_that_waits),
+        cmocka_unit_test(connections_are_used_again),
+        cmocka_unit_test(nothing_behind_the_end_of_a_span_is_fetched),
+        cmocka_unit_test(a_missing_library_is_a_sentence),
+    };
+    (void)setenv("TNET_FAST", "100", 1); /* before anybody asks for a time */
+    (void)unsetenv("http_proxy");
+    return cmocka_run_group_tests(tests, begin, end);
+}

@@ -1,0 +1,729 @@
+/* store.c - a thread per connection, a file per object, faults by the name of a path. */
+#include "support/store.h"
+
+#include "base/core/text.h"
+#include "support/sigv4.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { HEAD_BYTES = 1 << 15, WORDS = 1 << 14, KEYS_MAX = 4096, PAGE = 2, CHANGED_AFTER = 4 };
+
+struct store {
+    const char *dir;
+    int listening[2];
+    unsigned port[2];
+    pthread_t thread[2];
+    atomic_bool stop;
+    atomic_uint connections_open;
+    atomic_ullong requests, connections, leaks;
+    atomic_uint passed[WORDS]; /* requests of each path */
+};
+
+typedef struct ask {
+    store *s;
+    int fd;
+    char *headers;                /* lines behind the first */
+    char path[4096], query[4096]; /* as they came */
+    char plain[4096];             /* path, decoded, without the slash in front */
+    char fault[32];
+    unsigned nth; /* request of this path, from 1 */
+    bool standby;
+} ask;
+
+typedef struct listener {
+    store *s;
+    int i;
+} listener;
+
+typedef struct caller {
+    store *s;
+    int fd;
+    bool standby;
+} caller;
+
+static bool is_fault(const ask *a, const char *word)
+{
+    return strcmp(a->fault, word) == 0;
+}
+
+/* ---- bytes out ---- */
+
+static bool put(int fd, const void *data, size_t size)
+{
+    const char *at = data;
+    while (size > 0) {
+        const ssize_t n = send(fd, at, size, MSG_NOSIGNAL);
+        if (n <= 0) {
+            return false;
+        }
+        at += n;
+        size -= (size_t)n;
+    }
+    return true;
+}
+
+/* A whole answer of text; `more` are header lines. True: the connection goes on. */
+static bool answer(const ask *a, const char *status, const char *more, const char *body)
+{
+    char head[2048];
+    const int n = snprintf(head, sizeof head, "HTTP/1.1 %s\r\nContent-Length: %zu\r\n%s\r\n",
+                           status, strlen(body), more);
+    return put(a->fd, head, (size_t)n) && put(a->fd, body, strlen(body));
+}
+
+/* Until the other side leaves, or the store does. */
+static void hold(const ask *a)
+{
+    struct pollfd waited = {.fd = a->fd, .events = POLLIN | POLLRDHUP};
+    while (!atomic_load(&a->s->stop) && poll(&waited, 1, 20) == 0) {
+    }
+}
+
+static bool header(const ask *a, const char *name, char *out, size_t size)
+{
+    return sigv4_header(a->headers, name, out, size) != 0;
+}
+
+/* ---- objects ---- */
+
+typedef struct object {
+    char *data;
+    size_t size;
+    char tag[64], date[64];
+    bool changed;
+} object;
+
+static bool load(const ask *a, const char *path, object *out)
+{
+    struct stat st;
+    char full[8192];
+    (void)snprintf(full, sizeof full, "%s/%s", a->s->dir, path);
+    const int fd = open(full, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+        if (fd >= 0) {
+            (void)close(fd);
+        }
+        return false;
+    }
+    *out = (object){.size = (size_t)st.st_size, .data = malloc((size_t)st.st_size + 1)};
+    out->changed = (is_fault(a, "change") || is_fault(a, "sneak")) && a->nth >= CHANGED_AFTER;
+    const bool good = out->data != NULL && read(fd, out->data, out->size) == st.st_size;
+    for (size_t i = 0; good && out->changed && i < out->size; i++) {
+        out->data[i] ^= 1;
+    }
+    (void)snprintf(out->tag, sizeof out->tag, "\"%llx-%llx%s\"", (unsigned long long)st.st_size,
+                   (unsigned long long)st.st_mtim.tv_nsec, out->changed ? "-2" : "");
+    (void)snprintf(out->date, sizeof out->date, "Mon, 02 Jan 2006 15:04:05 GMT");
+    (void)close(fd);
+    return good;
+}
+
+/* Half of it, none, or drop by drop; false: the connection ends. */
+static bool put_body(const ask *a, const char *data, size_t size, size_t announced)
+{
+    if (is_fault(a, "cut") && a->nth % 2 == 0) {
+        (void)put(a->fd, data, size / 2);
+        return false;
+    }
+    if (is_fault(a, "stall") && a->nth % 3 == 0) {
+        (void)put(a->fd, data, size / 2);
+        hold(a);
+        return false;
+    }
+    if (is_fault(a, "slow") && a->nth % 4 == 0) {
+        for (size_t at = 0; at < size && !atomic_load(&a->s->stop); at += 16) {
+            if (!put(a->fd, data + at, size - at < 16 ? size - at : 16)) {
+                return false;
+            }
+            (void)poll(NULL, 0, 5);
+        }
+        return true;
+    }
+    return put(a->fd, data, size) && announced == size;
+}
+
+static bool put_chunked(const ask *a, const char *data, size_t size)
+{
+    char mark[32];
+    const size_t step = 100000;
+    for (size_t at = 0; at < size; at += step) {
+        const size_t n = size - at < step ? size - at : step;
+        (void)snprintf(mark, sizeof mark, "%zx\r\n", n);
+        if (!put(a->fd, mark, strlen(mark)) || !put(a->fd, data + at, n) ||
+            !put(a->fd, "\r\n", 2)) {
+            return false;
+        }
+    }
+    return put(a->fd, "0\r\n\r\n", 5);
+}
+
+/* "bytes=a-b" or "bytes=a-" of an object; false: the whole of it. */
+static bool wanted(const ask *a, const object *o, size_t *from, size_t *to)
+{
+    char range[100];
+    char condition[100];
+    if (is_fault(a, "noranges") || is_fault(a, "chunked") || is_fault(a, "nolength") ||
+        !header(a, "Range", range, sizeof range) || strncmp(range, "bytes=", 6) != 0) {
+        return false;
+    }
+    if (!is_fault(a, "sneak") && header(a, "If-Range", condition, sizeof condition) &&
+        strcmp(condition, o->tag) != 0 && strcmp(condition, o->date) != 0) {
+        return false;
+    }
+    char *end = NULL;
+    *from = strtoull(range + 6, &end, 10);
+    *to = end[1] != '\0' ? strtoull(end + 1, NULL, 10) + 1 : o->size;
+    *to = *to < o->size ? *to : o->size;
+    return true;
+}
+
+static bool put_object(const ask *a, const object *o)
+{
+    char head[1024];
+    char condition[100];
+    char length[64];
+    size_t from = 0;
+    size_t to = o->size;
+    if (!is_fault(a, "sneak") && header(a, "If-Match", condition, sizeof condition) &&
+        strcmp(condition, o->tag) != 0) {
+        return answer(a, "412 Precondition Failed", "", "");
+    }
+    const bool part = wanted(a, o, &from, &to);
+    if (part && from >= o->size) {
+        (void)snprintf(head, sizeof head, "Content-Range: bytes */%zu\r\n", o->size);
+        return answer(a, "416 Range Not Satisfiable", head, "");
+    }
+    const size_t size = to - from;
+    const size_t announced = size + (is_fault(a, "wrong") ? 10 : 0);
+    const size_t shift = part && is_fault(a, "shift") && from > 0;
+    (void)snprintf(length, sizeof length, "Content-Length: %zu\r\n", announced);
+    int n =
+        snprintf(head, sizeof head, "HTTP/1.1 %s\r\n%s", part ? "206 Partial Content" : "200 OK",
+                 is_fault(a, "chunked")    ? "Transfer-Encoding: chunked\r\n"
+                 : is_fault(a, "nolength") ? "Connection: close\r\n"
+                                           : length);
+    if (!is_fault(a, "notag")) {
+        n += snprintf(head + n, sizeof head - (size_t)n, "ETag: %s\r\nLast-Modified: %s\r\n",
+                      o->tag, o->date);
+    }
+    if (part) {
+        n += snprintf(head + n, sizeof head - (size_t)n, "Content-Range: bytes %zu-%zu/%zu\r\n",
+                      from + shift, to - 1 + shift, o->size + (is_fault(a, "wrong") ? 10 : 0));
+    }
+    n += snprintf(head + n, sizeof head - (size_t)n, "\r\n");
+    if (!put(a->fd, head, (size_t)n)) {
+        return false;
+    }
+    if (is_fault(a, "chunked")) {
+        return put_chunked(a, o->data, o->size);
+    }
+    return put_body(a, o->data + from, size, announced) && !is_fault(a, "nolength");
+}
+
+static bool serve_object(const ask *a, const char *path)
+{
+    object o;
+    if (!load(a, path, &o)) {
+        return answer(a, "404 Not Found", "",
+                      "<?xml version=\"1.0\"?><Error><Code>NoSuchKey</Code></Error>");
+    }
+    const bool goes_on = put_object(a, &o);
+    free(o.data);
+    return goes_on;
+}
+
+/* ---- S3 ---- */
+
+static void decode(const char *from, char *to, size_t size)
+{
+    size_t n = 0;
+    for (; *from != '\0' && n + 1 < size; from++) {
+        unsigned byte = 0;
+        if (*from == '%' && sscanf(from + 1, "%2x", &byte) == 1) {
+            to[n++] = (char)byte;
+            from += 2;
+        } else {
+            to[n++] = *from;
+        }
+    }
+    to[n] = '\0';
+}
+
+/* A parameter of the query, decoded; "" when there is none. */
+static void parameter(const ask *a, const char *name, char *out, size_t size)
+{
+    const size_t n = strlen(name);
+    out[0] = '\0';
+    for (const char *at = a->query; *at != '\0';) {
+        const size_t part = strcspn(at, "&");
+        if (part > n && at[n] == '=' && strncmp(at, name, n) == 0) {
+            char raw[4096];
+            (void)snprintf(raw, sizeof raw, "%.*s", (int)(part - n - 1), at + n + 1);
+            decode(raw, out, size);
+            return;
+        }
+        at += part + (at[part] == '&');
+    }
+}
+
+typedef struct keys {
+    char *key[KEYS_MAX];
+    size_t n;
+} keys;
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Files below a folder of the bucket; links only where the prefix goes through them. */
+static void walk(const char *bucket, const char *folder, const char *prefix, keys *out)
+{
+    char full[8192];
+    (void)snprintf(full, sizeof full, "%s/%s", bucket, folder);
+    DIR *dir = opendir(full);
+    for (struct dirent *e = NULL; dir != NULL && (e = readdir(dir)) != NULL;) {
+        char key[4096];
+        struct stat st;
+        (void)snprintf(key, sizeof key, "%s%s", folder, e->d_name);
+        (void)snprintf(full, sizeof full, "%s/%s", bucket, key);
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 || lstat(full, &st) != 0) {
+            continue;
+        }
+        if (S_ISREG(st.st_mode)) {
+            if (strncmp(key, prefix, strlen(prefix)) == 0 && out->n < KEYS_MAX) {
+                out->key[out->n++] = strdup(key);
+            }
+            continue;
+        }
+        (void)strcat(key, "/");
+        if (!S_ISLNK(st.st_mode) || strncmp(key, prefix, strlen(key)) == 0) {
+            walk(bucket, key, prefix, out);
+        }
+    }
+    if (dir != NULL) {
+        (void)closedir(dir);
+    }
+}
+
+static void add_escaped(tn_text *out, const char *text)
+{
+    for (; *text != '\0'; text++) {
+        if (*text == '&') {
+            tn_text_adds(out, "&amp;");
+        } else if (*text == '<') {
+            tn_text_adds(out, "&lt;");
+        } else if (*text == '+') {
+            tn_text_adds(out, "&#43;");
+        } else {
+            tn_text_addc(out, *text);
+        }
+    }
+}
+
+static void add_key(const ask *a, const char *bucket, const char *key, tn_text *out)
+{
+    object o = {0};
+    char path[8192];
+    (void)snprintf(path, sizeof path, "%s/%s", bucket, key);
+    tn_text_adds(out, "<Contents><Key>");
+    add_escaped(out, key);
+    if (load(a, path, &o)) {
+        o.tag[strlen(o.tag) - 1] = '\0';
+        tn_text_addf(out, "</Key><ETag>&quot;%s&quot;</ETag><Size>%zu</Size></Contents>", o.tag + 1,
+                     o.size);
+    }
+    free(o.data);
+}
+
+static bool serve_list(const ask *a)
+{
+    static const char mark[] = "t/+="; /* what must be encoded in a query */
+    char prefix[4096];
+    char delimiter[16];
+    char token[4096];
+    char bucket[8192];
+    tn_text out = {0};
+    keys found = {.n = 0};
+    parameter(a, "prefix", prefix, sizeof prefix);
+    parameter(a, "delimiter", delimiter, sizeof delimiter);
+    parameter(a, "continuation-token", token, sizeof token);
+    const char *after = strncmp(token, mark, 4) == 0 ? token + 4 : "";
+    (void)snprintf(bucket, sizeof bucket, "%s/%s", a->s->dir, a->plain);
+    walk(bucket, "", prefix, &found);
+    qsort(found.key, found.n, sizeof *found.key, by_name);
+    tn_text_adds(&out, "<?xml version=\"1.0\"?><ListBucketResult>");
+    size_t n = 0;
+    for (size_t i = 0; i < found.n; i++) {
+        const bool below = *delimiter != '\0' && strchr(found.key[i] + strlen(prefix), '/') != NULL;
+        if (below || strcmp(found.key[i], after) <= 0) {
+            continue;
+        }
+        if (n++ == PAGE) {
+            break;
+        }
+        add_key(a, a->plain, found.key[i], &out);
+        (void)snprintf(token, sizeof token, "%s%s", mark, found.key[i]);
+    }
+    tn_text_addf(&out, "<IsTruncated>%s</IsTruncated>", n > PAGE ? "true" : "false");
+    if (n > PAGE) {
+        tn_text_adds(&out, "<NextContinuationToken>");
+        add_escaped(&out, token);
+        tn_text_adds(&out, "</NextContinuationToken>");
+    }
+    tn_text_adds(&out, "</ListBucketResult>");
+    const bool goes_on = answer(a, "200 OK", "", tn_text_str(&out));
+    for (size_t i = 0; i < found.n; i++) {
+        free(found.key[i]);
+    }
+    tn_text_done(&out);
+    return goes_on;
+}
+
+/* Whether the Authorization of a request is that of AKID. */
+static bool is_signed(const ask *a)
+{
+    char line[2048];
+    char names[512] = "";
+    char signature[80] = "";
+    char region[64] = "";
+    char date[64] = "";
+    char hash[80] = "";
+    char good[65];
+    if (!header(a, "Authorization", line, sizeof line) ||
+        !header(a, "x-amz-date", date, sizeof date) ||
+        !header(a, "x-amz-content-sha256", hash, sizeof hash) ||
+        sscanf(line,
+               "AWS4-HMAC-SHA256 Credential=AKID/%*8s/%63[^/]/s3/aws4_request, "
+               "SignedHeaders=%511[^,], Signature=%79s",
+               region, names, signature) != 3) {
+        return false;
+    }
+    sigv4_sign(&(sigv4_request){a->path, a->query, a->headers, names, date, region, hash},
+               STORE_SECRET, good);
+    return strcmp(signature, good) == 0;
+}
+
+static bool is_expired(const ask *a)
+{
+    char token[100] = "";
+    (void)header(a, "x-amz-security-token", token, sizeof token);
+    return is_fault(a, "expire") && a->nth >= CHANGED_AFTER && strcmp(token, "new") != 0;
+}
+
+/* ---- WebHDFS ---- */
+
+static void add_status(const ask *a, const char *path, const char *suffix, tn_text *out)
+{
+    struct stat st = {0};
+    char full[8192];
+    (void)snprintf(full, sizeof full, "%s/%s%s%s", a->s->dir, path, *suffix != '\0' ? "/" : "",
+                   suffix);
+    (void)stat(full, &st);
+    const bool changed = is_fault(a, "change") && a->nth >= CHANGED_AFTER;
+    tn_text_addf(
+        out, "{\"pathSuffix\":\"%s\",\"type\":\"%s\",\"length\":%llu,\"modificationTime\":%llu}",
+        suffix, S_ISDIR(st.st_mode) ? "DIRECTORY" : "FILE",
+        S_ISDIR(st.st_mode) ? 0ULL : (unsigned long long)st.st_size,
+        (unsigned long long)st.st_mtim.tv_nsec / 1000 + (changed ? 1 : 0));
+}
+
+static bool serve_statuses(const ask *a, const char *path)
+{
+    tn_text out = {0};
+    char full[8192];
+    (void)snprintf(full, sizeof full, "%s/%s", a->s->dir, path);
+    DIR *dir = opendir(full);
+    uint32_t n = 0;
+    tn_text_adds(&out, "{\"FileStatuses\":{\"FileStatus\":[");
+    if (dir == NULL) {
+        add_status(a, path, "", &out);
+    }
+    for (struct dirent *e = NULL; dir != NULL && (e = readdir(dir)) != NULL;) {
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0) {
+            tn_text_adds(&out, n++ > 0 ? "," : "");
+            add_status(a, path, e->d_name, &out);
+        }
+    }
+    if (dir != NULL) {
+        (void)closedir(dir);
+    }
+    tn_text_adds(&out, "]}}");
+    const bool goes_on = answer(a, "200 OK", "", tn_text_str(&out));
+    tn_text_done(&out);
+    return goes_on;
+}
+
+/* The DataNode: bytes by offset and length, and no version. */
+static bool serve_block(const ask *a, const char *path)
+{
+    object o;
+    char number[32];
+    char head[200];
+    parameter(a, "offset", number, sizeof number);
+    const size_t from = strtoull(number, NULL, 10);
+    parameter(a, "length", number, sizeof number);
+    size_t size = strtoull(number, NULL, 10);
+    if (!load(a, path, &o)) {
+        return answer(a, "404 Not Found", "", "");
+    }
+    size = size < o.size - from ? size : o.size - from;
+    (void)snprintf(head, sizeof head, "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n", size);
+    const bool goes_on = put(a->fd, head, strlen(head)) && put_body(a, o.data + from, size, size);
+    free(o.data);
+    return goes_on;
+}
+
+static bool serve_webhdfs(const ask *a)
+{
+    char op[40];
+    char user[40];
+    char full[8192];
+    char head[8400];
+    const char *path = a->plain + strlen("webhdfs/v1/");
+    parameter(a, "op", op, sizeof op);
+    parameter(a, "user.name", user, sizeof user);
+    if (a->standby) {
+        return answer(a, "403 Forbidden", "",
+                      "{\"RemoteException\":{\"exception\":\"StandbyException\"}}");
+    }
+    (void)snprintf(full, sizeof full, "%s/%s", a->s->dir, path);
+    if (strcmp(user, "hdfs") != 0 || access(full, R_OK) != 0) {
+        return answer(a, "404 Not Found", "",
+                      "{\"RemoteException\":{\"exception\":\"FileNotFoundException\"}}");
+    }
+    if (strcmp(op, "LISTSTATUS") == 0) {
+        return serve_statuses(a, path);
+    }
+    if (strcmp(op, "GETFILESTATUS") == 0) {
+        tn_text out = {0};
+        tn_text_adds(&out, "{\"FileStatus\":");
+        add_status(a, path, "", &out);
+        tn_text_adds(&out, "}");
+        const bool goes_on = answer(a, "200 OK", "", tn_text_str(&out));
+        tn_text_done(&out);
+        return goes_on;
+    }
+    (void)snprintf(head, sizeof head, "Location: http://127.0.0.1:%u/block/%s?%s\r\n",
+                   a->s->port[0], a->path + strlen("/webhdfs/v1/"), a->query);
+    return answer(a, "307 Temporary Redirect", head, "");
+}
+
+/* ---- requests ---- */
+
+static bool redirect(const ask *a)
+{
+    char head[4300];
+    char to[4200];
+    (void)snprintf(to, sizeof to, "%s", a->path);
+    char *hop = strstr(to, "!hop/");
+    if (is_fault(a, "hop") && hop != NULL) {
+        memmove(hop, hop + 5, strlen(hop + 5) + 1);
+    }
+    (void)snprintf(head, sizeof head, "Location: http://localhost:%u%s\r\n", a->s->port[0], to);
+    return answer(a, "302 Found", head, "");
+}
+
+static bool serve(const ask *a)
+{
+    char secret[200];
+    if (is_fault(a, "flood") || (is_fault(a, "busy") && a->nth <= 2)) {
+        return answer(a, "503 Slow Down", "Retry-After: 1\r\n", "");
+    }
+    if (is_fault(a, "loop") || is_fault(a, "hop")) {
+        return redirect(a);
+    }
+    if (header(a, "Host", secret, sizeof secret) && strncmp(secret, "localhost", 9) == 0 &&
+        header(a, "X-Secret", secret, sizeof secret)) {
+        atomic_fetch_add(&a->s->leaks, 1);
+    }
+    if (is_fault(a, "denied") || is_expired(a) ||
+        (strncmp(a->plain, "signed", 6) == 0 && !is_signed(a))) {
+        return answer(a, "403 Forbidden", "",
+                      is_expired(a) ? "<Error><Code>ExpiredToken</Code></Error>"
+                                    : "<Error><Code>AccessDenied</Code></Error>");
+    }
+    if (strncmp(a->plain, "webhdfs/v1/", 11) == 0) {
+        return serve_webhdfs(a);
+    }
+    if (strncmp(a->plain, "block/", 6) == 0) {
+        return serve_block(a, a->plain + 6);
+    }
+    return strstr(a->query, "list-type=2") != NULL ? serve_list(a) : serve_object(a, a->plain);
+}
+
+/* Which fault a path names, and how often it was asked for. */
+static void find_fault(ask *a)
+{
+    const char *mark = strchr(a->plain, '!');
+    unsigned sum = 0;
+    if (mark != NULL) {
+        (void)snprintf(a->fault, sizeof a->fault, "%.*s", (int)strcspn(mark + 1, "/"), mark + 1);
+    }
+    for (const char *c = a->plain; *c != '\0'; c++) {
+        sum = sum * 31 + (unsigned char)*c;
+    }
+    char range[100] = "";
+    if (is_fault(a, "busy")) {
+        (void)header(a, "Range", range, sizeof range);
+    }
+    for (const char *c = range; *c != '\0'; c++) {
+        sum = sum * 31 + (unsigned char)*c;
+    }
+    a->nth = atomic_fetch_add(&a->s->passed[sum % WORDS], 1) + 1;
+}
+
+static bool take_request(store *s, int fd, char *head, bool standby)
+{
+    ask a = {.s = s, .fd = fd, .standby = standby};
+    char target[4096];
+    atomic_fetch_add(&s->requests, 1);
+    char *line_end = strstr(head, "\r\n");
+    a.headers = line_end + 2;
+    if (sscanf(head, "GET %4095s HTTP/1.1", target) != 1) {
+        return false;
+    }
+    (void)snprintf(a.path, sizeof a.path, "%.*s", (int)strcspn(target, "?"), target);
+    (void)snprintf(a.query, sizeof a.query, "%s",
+                   strchr(target, '?') != NULL ? strchr(target, '?') + 1 : "");
+    decode(a.path + 1, a.plain, sizeof a.plain);
+    find_fault(&a);
+    return serve(&a);
+}
+
+static void *talk(void *arg)
+{
+    caller *c = arg;
+    char *head = malloc(HEAD_BYTES + 1);
+    size_t have = 0;
+    bool goes_on = head != NULL;
+    while (goes_on && !atomic_load(&c->s->stop)) {
+        struct pollfd waited = {.fd = c->fd, .events = POLLIN};
+        if (poll(&waited, 1, 20) <= 0) {
+            continue;
+        }
+        const ssize_t n = recv(c->fd, head + have, HEAD_BYTES - have, 0);
+        if (n <= 0) {
+            break;
+        }
+        have += (size_t)n;
+        head[have] = '\0';
+        if (strstr(head, "\r\n\r\n") != NULL) { /* nobody sends the next one before its answer */
+            goes_on = take_request(c->s, c->fd, head, c->standby);
+            have = 0;
+        }
+    }
+    (void)close(c->fd);
+    free(head);
+    atomic_fetch_sub(&c->s->connections_open, 1);
+    free(c);
+    return NULL;
+}
+
+static void *accept_all(void *arg)
+{
+    listener *l = arg;
+    while (!atomic_load(&l->s->stop)) {
+        struct pollfd waited = {.fd = l->s->listening[l->i], .events = POLLIN};
+        if (poll(&waited, 1, 20) <= 0) {
+            continue;
+        }
+        const int fd = accept4(waited.fd, NULL, NULL, SOCK_CLOEXEC);
+        caller *c = malloc(sizeof *c);
+        pthread_t thread;
+        if (fd < 0 || c == NULL) {
+            free(c);
+            continue;
+        }
+        *c = (caller){l->s, fd, l->i == 1};
+        atomic_fetch_add(&l->s->connections, 1);
+        atomic_fetch_add(&l->s->connections_open, 1);
+        if (pthread_create(&thread, NULL, talk, c) == 0) {
+            (void)pthread_detach(thread);
+        }
+    }
+    free(l);
+    return NULL;
+}
+
+static bool listen_on(store *s, int i)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t size = sizeof at;
+    s->listening[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    return s->listening[i] >= 0 && bind(s->listening[i], (struct sockaddr *)&at, sizeof at) == 0 &&
+           listen(s->listening[i], 64) == 0 &&
+           getsockname(s->listening[i], (struct sockaddr *)&at, &size) == 0 &&
+           (s->port[i] = ntohs(at.sin_port)) != 0;
+}
+
+store *store_open(const char *dir)
+{
+    store *s = calloc(1, sizeof *s);
+    if (s == NULL) {
+        return NULL;
+    }
+    s->dir = dir;
+    for (int i = 0; i < 2; i++) {
+        listener *l = malloc(sizeof *l);
+        if (l == NULL || !listen_on(s, i)) {
+            return NULL; /* the test ends */
+        }
+        *l = (listener){s, i};
+        if (pthread_create(&s->thread[i], NULL, accept_all, l) != 0) {
+            return NULL;
+        }
+    }
+    return s;
+}
+
+void store_close(store *s)
+{
+    atomic_store(&s->stop, true);
+    for (int i = 0; i < 2; i++) {
+        (void)pthread_join(s->thread[i], NULL);
+        (void)close(s->listening[i]);
+    }
+    while (atomic_load(&s->connections_open) > 0) {
+        (void)poll(NULL, 0, 1);
+    }
+    free(s);
+}
+
+unsigned store_port(const store *s)
+{
+    return s->port[0];
+}
+
+unsigned store_standby_port(const store *s)
+{
+    return s->port[1];
+}
+
+uint64_t store_requests(const store *s)
+{
+    return atomic_load(&s->requests);
+}
+
+uint64_t store_connections(const store *s)
+{
+    return atomic_load(&s->connections);
+}
+
+uint64_t store_leaks(const store *s)
+{
+    return atomic_load(&s->leaks);
+}

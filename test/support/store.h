@@ -1,0 +1,40 @@
+/* store.h - a server of files over HTTP, S3 and WebHDFS, with faults: what tests of remote data
+ * talk to.
+ *
+ *     http://127.0.0.1:PORT/a.csv                    DIR/a.csv
+ *     http://127.0.0.1:PORT/BUCKET/KEY               the same as s3://BUCKET/KEY in path style;
+ *     http://127.0.0.1:PORT/BUCKET?list-type=2&..    .. lists, two keys a page
+ *     http://127.0.0.1:PORT/webhdfs/v1/PATH?op=..    OPEN (a redirect), LISTSTATUS, GETFILESTATUS
+ *
+ * A bucket "signed" wants valid signatures of key AKID with secret `STORE_SECRET`. The second port
+ * is a NameNode on standby. A segment "!word" anywhere in a path (a link to '.' in DIR) is a fault:
+ *
+ *     !cut       every 2nd answer ends in the middle      !noranges  200 for every range
+ *     !stall     every 3rd stops in the middle            !chunked   200 without length
+ *     !slow      every 4th drips                          !nolength  200 that ends with the
+ * connection !busy      each range is 503 with Retry-After twice  !notag    no ETag, no
+ * Last-Modified !flood     all are 503                              !wrong     announces 10 bytes
+ * too many !change    another object from the 4th request on   !loop      redirects to itself
+ *     !sneak     the same, and conditions are ignored     !hop       redirects to the path without
+ * it !expire    from the 4th request on the token "old" is refused      !denied    403 !shift     a
+ * range that begins one byte behind what was asked for
+ */
+#ifndef TN_TEST_STORE_H
+#define TN_TEST_STORE_H
+
+#include <stdint.h>
+
+#define STORE_SECRET "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
+
+typedef struct store store;
+
+store *store_open(const char *dir); /* NULL: errno says why */
+void store_close(store *s);
+unsigned store_port(const store *s);
+unsigned store_standby_port(const store *s);
+uint64_t store_requests(const store *s); /* so far */
+uint64_t store_connections(const store *s);
+/* Requests whose headers have shown a secret where none was to be sent. */
+uint64_t store_leaks(const store *s);
+
+#endif
