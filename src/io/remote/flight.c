@@ -574,6 +574,7 @@ tn_status tn_wire_wait(tn_wire *w, const atomic_bool *stop, tn_error *err)
         }
     }
     const CURLMcode code = w->curl->curl_multi_poll(w->multi, NULL, 0, (int)most, NULL);
+    w->worked_ns = tn_clock_ns(); /* a silence in here is the server's */
     return code == CURLM_OK ? TN_OK : tn_fail(err, TN_E_IO, "cannot wait for a server");
 }
 

@@ -3,6 +3,8 @@
  * The NameNode answers 307 with the address of a DataNode; that request carries what the NameNode
  * put into it, and nothing of ours.
  */
+#include "io/remote/scheme_webhdfs.h"
+
 #include "base/codec/json.h"
 #include "io/remote/remote_client.h"
 
@@ -55,13 +57,7 @@ static void webhdfs_build(const tn_wish *wish, tn_request *out)
 
 /* ---- what is in a folder ---- */
 
-typedef struct status_of {
-    const char *name; /* "" : the path itself */
-    bool folder;
-    uint64_t size, changed;
-} status_of;
-
-static bool read_status(const tn_json *one, status_of *out)
+bool tn_webhdfs_read(const tn_json *one, tn_webhdfs_status *out)
 {
     const char *type = tn_json_as_str(tn_json_get(one, "type"));
     out->name = tn_json_as_str(tn_json_get(one, "pathSuffix"));
@@ -122,9 +118,9 @@ static tn_status webhdfs_look(tn_remote *client, const tn_wish *wish, uint64_t *
 {
     tn_arena *arena = tn_arena_new(1 << 12);
     const tn_json *tree = NULL;
-    status_of s;
+    tn_webhdfs_status s;
     tn_status status = ask(client, wish, "GETFILESTATUS", wish->path, arena, &tree, err);
-    if (status == TN_OK && !read_status(tn_json_get(tree, "FileStatus"), &s)) {
+    if (status == TN_OK && !tn_webhdfs_read(tn_json_get(tree, "FileStatus"), &s)) {
         status = damaged(wish, err);
     }
     if (status == TN_OK && s.folder) {
@@ -166,7 +162,7 @@ static bool is_meant(tn_bytes pattern, const char *name)
     return fnmatch(copy, name, FNM_PATHNAME | FNM_PERIOD) == 0;
 }
 
-static tn_status take(const level *l, tn_bytes folder, const status_of *s, const char *rest,
+static tn_status take(const level *l, tn_bytes folder, const tn_webhdfs_status *s, const char *rest,
                       tn_bytes left, tn_error *err)
 {
     tn_text path = {0};
@@ -206,8 +202,8 @@ static tn_status walk(const level *l, tn_bytes folder, tn_bytes rest, tn_error *
     }
     for (const tn_json *one = list != NULL ? list->first : NULL; one != NULL && status == TN_OK;
          one = one->next) {
-        status_of s;
-        if (!read_status(one, &s)) {
+        tn_webhdfs_status s;
+        if (!tn_webhdfs_read(one, &s)) {
             status = damaged(l->wish, err);
         } else if (is_meant(name, s.name)) {
             status = take(l, folder, &s, slash, left, err);
