@@ -54,10 +54,10 @@ static void keep_secrets(const world *w, const char *lines)
 
 static int begin(void **state)
 {
-    static const char *const links[] = {"!cut",      "!stall",  "!slow",  "!busy",     "!flood",
-                                        "!change",   "!sneak",  "!shift", "!noranges", "!chunked",
-                                        "!nolength", "!notag",  "!wrong", "!loop",     "!hop",
-                                        "!expire",   "!denied", "b",      "signed"};
+    static const char *const links[] = {
+        "!cut",   "!stall",    "!slow",    "!busy",     "!flood",  "!change", "!sneak",
+        "!shift", "!noranges", "!chunked", "!nolength", "!notag",  "!wrong",  "!loop",
+        "!bits",  "badlist",   "!hop",     "!expire",   "!denied", "b",       "signed"};
     static world w;
     char path[512];
     tn_tmpdir_make(w.dir);
@@ -258,6 +258,7 @@ static void broken_connections_lose_and_repeat_nothing(void **state)
     check_same(w, "http://127.0.0.1:%u/!stall/a.bin", 0);
     check_same(w, "http://127.0.0.1:%u/!slow/a.bin", 0);
     check_same(w, "http://127.0.0.1:%u/!busy/a.bin", 0);
+    check_same(w, "http://127.0.0.1:%u/!bits/a.bin", 0); /* more often than 8 times */
     check_same(w, "webhdfs://127.0.0.1:%u/!cut/a.bin", 0);
     check_same(w, "webhdfs://127.0.0.1:%u/!stall/a.bin", 7);
     check_same(w, "s3://b/!cut/a.bin", 0);
@@ -328,6 +329,7 @@ static void lists_are_whole_sorted_and_by_whole_names(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         check_list(w, rows[i].form, rows[i].names);
     }
+    check_fails(w, "s3://badlist/d/p*", TN_E_DATA, "list of objects is damaged");
 }
 
 static void signatures_hold_and_expired_tokens_are_renewed(void **state)

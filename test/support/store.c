@@ -15,11 +15,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { HEAD_BYTES = 1 << 15, WORDS = 1 << 14, KEYS_MAX = 4096, PAGE = 2, CHANGED_AFTER = 4 };
+enum {
+    HEAD_BYTES = 1 << 15,
+    WORDS = 1 << 14,
+    KEYS_MAX = 4096,
+    PAGE = 2,
+    CHANGED_AFTER = 4,
+    BITS = 100000
+};
 
 struct store {
     const char *dir;
@@ -38,8 +46,7 @@ typedef struct ask {
     char *headers;                /* lines behind the first */
     char path[4096], query[4096]; /* as they came */
     char plain[4096];             /* path, decoded, without the slash in front */
-    char fault[32];
-    unsigned nth; /* request of this path, from 1 */
+    unsigned nth;                 /* request of this path, from 1 */
     bool standby;
 } ask;
 
@@ -56,7 +63,13 @@ typedef struct caller {
 
 static bool is_fault(const ask *a, const char *word)
 {
-    return strcmp(a->fault, word) == 0;
+    const size_t n = strlen(word);
+    for (const char *at = a->plain; (at = strchr(at, '!')) != NULL; at++) {
+        if (strncmp(at + 1, word, n) == 0 && (at[n + 1] == '/' || at[n + 1] == '\0')) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* ---- bytes out ---- */
@@ -118,9 +131,10 @@ static bool load(const ask *a, const char *path, object *out)
         }
         return false;
     }
-    *out = (object){.size = (size_t)st.st_size, .data = malloc((size_t)st.st_size + 1)};
+    *out = (object){.size = (size_t)st.st_size};
+    out->data = mmap(NULL, out->size + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
     out->changed = (is_fault(a, "change") || is_fault(a, "sneak")) && a->nth >= CHANGED_AFTER;
-    const bool good = out->data != NULL && read(fd, out->data, out->size) == st.st_size;
+    const bool good = out->data != MAP_FAILED;
     for (size_t i = 0; good && out->changed && i < out->size; i++) {
         out->data[i] ^= 1;
     }
@@ -131,11 +145,22 @@ static bool load(const ask *a, const char *path, object *out)
     return good;
 }
 
+static void unload(object *o)
+{
+    if (o->data != NULL) {
+        (void)munmap(o->data, o->size + 1);
+    }
+}
+
 /* Half of it, none, or drop by drop; false: the connection ends. */
 static bool put_body(const ask *a, const char *data, size_t size, size_t announced)
 {
     if (is_fault(a, "cut") && a->nth % 2 == 0) {
         (void)put(a->fd, data, size / 2);
+        return false;
+    }
+    if (is_fault(a, "bits") && size > BITS) {
+        (void)put(a->fd, data, BITS);
         return false;
     }
     if (is_fault(a, "stall") && a->nth % 3 == 0) {
@@ -206,9 +231,9 @@ static bool put_object(const ask *a, const object *o)
         (void)snprintf(head, sizeof head, "Content-Range: bytes */%zu\r\n", o->size);
         return answer(a, "416 Range Not Satisfiable", head, "");
     }
+    from += part && is_fault(a, "shift") && from > 0;
     const size_t size = to - from;
     const size_t announced = size + (is_fault(a, "wrong") ? 10 : 0);
-    const size_t shift = part && is_fault(a, "shift") && from > 0;
     (void)snprintf(length, sizeof length, "Content-Length: %zu\r\n", announced);
     int n =
         snprintf(head, sizeof head, "HTTP/1.1 %s\r\n%s", part ? "206 Partial Content" : "200 OK",
@@ -221,7 +246,7 @@ static bool put_object(const ask *a, const object *o)
     }
     if (part) {
         n += snprintf(head + n, sizeof head - (size_t)n, "Content-Range: bytes %zu-%zu/%zu\r\n",
-                      from + shift, to - 1 + shift, o->size + (is_fault(a, "wrong") ? 10 : 0));
+                      from, to - 1, o->size + (is_fault(a, "wrong") ? 10 : 0));
     }
     n += snprintf(head + n, sizeof head - (size_t)n, "\r\n");
     if (!put(a->fd, head, (size_t)n)) {
@@ -241,7 +266,7 @@ static bool serve_object(const ask *a, const char *path)
                       "<?xml version=\"1.0\"?><Error><Code>NoSuchKey</Code></Error>");
     }
     const bool goes_on = put_object(a, &o);
-    free(o.data);
+    unload(&o);
     return goes_on;
 }
 
@@ -346,7 +371,7 @@ static void add_key(const ask *a, const char *bucket, const char *key, tn_text *
         tn_text_addf(out, "</Key><ETag>&quot;%s&quot;</ETag><Size>%zu</Size></Contents>", o.tag + 1,
                      o.size);
     }
-    free(o.data);
+    unload(&o);
 }
 
 static bool serve_list(const ask *a)
@@ -379,7 +404,7 @@ static bool serve_list(const ask *a)
         (void)snprintf(token, sizeof token, "%s%s", mark, found.key[i]);
     }
     tn_text_addf(&out, "<IsTruncated>%s</IsTruncated>", n > PAGE ? "true" : "false");
-    if (n > PAGE) {
+    if (n > PAGE && strcmp(a->plain, "badlist") != 0) {
         tn_text_adds(&out, "<NextContinuationToken>");
         add_escaped(&out, token);
         tn_text_adds(&out, "</NextContinuationToken>");
@@ -483,7 +508,7 @@ static bool serve_block(const ask *a, const char *path)
     size = size < o.size - from ? size : o.size - from;
     (void)snprintf(head, sizeof head, "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n", size);
     const bool goes_on = put(a->fd, head, strlen(head)) && put_body(a, o.data + from, size, size);
-    free(o.data);
+    unload(&o);
     return goes_on;
 }
 
@@ -565,14 +590,10 @@ static bool serve(const ask *a)
     return strstr(a->query, "list-type=2") != NULL ? serve_list(a) : serve_object(a, a->plain);
 }
 
-/* Which fault a path names, and how often it was asked for. */
-static void find_fault(ask *a)
+/* How often a path was asked for. */
+static void count(ask *a)
 {
-    const char *mark = strchr(a->plain, '!');
     unsigned sum = 0;
-    if (mark != NULL) {
-        (void)snprintf(a->fault, sizeof a->fault, "%.*s", (int)strcspn(mark + 1, "/"), mark + 1);
-    }
     for (const char *c = a->plain; *c != '\0'; c++) {
         sum = sum * 31 + (unsigned char)*c;
     }
@@ -600,7 +621,7 @@ static bool take_request(store *s, int fd, char *head, bool standby)
     (void)snprintf(a.query, sizeof a.query, "%s",
                    strchr(target, '?') != NULL ? strchr(target, '?') + 1 : "");
     decode(a.path + 1, a.plain, sizeof a.plain);
-    find_fault(&a);
+    count(&a);
     return serve(&a);
 }
 

@@ -6,18 +6,28 @@
  *     http://127.0.0.1:PORT/BUCKET?list-type=2&..    .. lists, two keys a page
  *     http://127.0.0.1:PORT/webhdfs/v1/PATH?op=..    OPEN (a redirect), LISTSTATUS, GETFILESTATUS
  *
- * A bucket "signed" wants valid signatures of key AKID with secret `STORE_SECRET`. The second port
- * is a NameNode on standby. A segment "!word" anywhere in a path (a link to '.' in DIR) is a fault:
+ * A bucket "signed" wants valid signatures of key AKID with secret STORE_SECRET; lists of "badlist"
+ * do not say how they go on. The second port is a NameNode on standby. A segment "!word" in a path
+ * (a link to '.' in DIR) is a fault:
  *
- *     !cut       every 2nd answer ends in the middle      !noranges  200 for every range
- *     !stall     every 3rd stops in the middle            !chunked   200 without length
- *     !slow      every 4th drips                          !nolength  200 that ends with the
- * connection !busy      each range is 503 with Retry-After twice  !notag    no ETag, no
- * Last-Modified !flood     all are 503                              !wrong     announces 10 bytes
- * too many !change    another object from the 4th request on   !loop      redirects to itself
- *     !sneak     the same, and conditions are ignored     !hop       redirects to the path without
- * it !expire    from the 4th request on the token "old" is refused      !denied    403 !shift     a
- * range that begins one byte behind what was asked for
+ *     !cut       every 2nd answer ends in the middle
+ *     !bits      every answer ends after 100,000 bytes
+ *     !stall     every 3rd stops in the middle
+ *     !slow      every 4th drips
+ *     !busy      each range is 503 with Retry-After twice
+ *     !flood     all are 503
+ *     !change    another object from the 4th request on
+ *     !sneak     the same, and conditions are ignored
+ *     !expire    from the 4th request on only the token "new" is taken
+ *     !shift     a range begins one byte behind what was asked for
+ *     !noranges  200 for every range
+ *     !chunked   200 without length
+ *     !nolength  200 that ends with the connection
+ *     !notag     no ETag, no Last-Modified
+ *     !wrong     announces 10 bytes too many
+ *     !loop      redirects to itself
+ *     !hop       redirects to the path without it
+ *     !denied    403
  */
 #ifndef TN_TEST_STORE_H
 #define TN_TEST_STORE_H
