@@ -16,10 +16,6 @@
 #define CURL_DISABLE_TYPECHECK
 #include <curl/curl.h>
 
-#if LIBCURL_VERSION_NUM < 0x075500
-#error "the header of libcurl 7.85 or newer is needed"
-#endif
-
 #define TN_CURL_CALLS(CALL)                                                                        \
     CALL(curl_global_init)                                                                         \
     CALL(curl_version_info)                                                                        \

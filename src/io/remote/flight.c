@@ -436,6 +436,7 @@ static bool is_standby(const tn_flight *f)
 static void settle_status(tn_flight *f)
 {
     const uint32_t status = f->reply.status;
+    const bool past_end = status == 416 && f->wish.document == NULL;
     char what[60];
     (void)snprintf(what, sizeof what, "the server answers %u", (unsigned)status);
     if (is_standby(f)) {
@@ -446,12 +447,9 @@ static void settle_status(tn_flight *f)
         try_again(f, what);
     } else if (is_redirect(status)) {
         follow(f);
-    } else if (status == 412) {
+    } else if (status == 412 || (past_end && (is_other_version(f) || total_of(f) < f->next))) {
         changed(f);
-    } else if (status == 416 && f->wish.document == NULL &&
-               (is_other_version(f) || total_of(f) < f->next)) {
-        changed(f);
-    } else if (status == 416 && f->wish.document == NULL && total_of(f) == f->next) {
+    } else if (past_end && total_of(f) == f->next) {
         f->state = TN_FLIGHT_LANDED;
     } else if (renews(f)) {
         try_again(f, what);

@@ -6,14 +6,16 @@
 
 #include <string.h>
 
-static const tn_scheme *const schemes[] = {&tn_scheme_http, &tn_scheme_https,   &tn_scheme_s3,
-                                           &tn_scheme_gs,   &tn_scheme_webhdfs, &tn_scheme_swebhdfs,
-                                           &tn_scheme_abfs, &tn_scheme_abfss};
+enum { N_SCHEMES = 8 };
+
+static const tn_scheme *const schemes[N_SCHEMES] = {
+    &tn_scheme_http,    &tn_scheme_https,    &tn_scheme_s3,   &tn_scheme_gs,
+    &tn_scheme_webhdfs, &tn_scheme_swebhdfs, &tn_scheme_abfs, &tn_scheme_abfss};
 
 tn_status tn_remote_parse(const char *uri, tn_uri *out, const tn_scheme **scheme, tn_error *err)
 {
     TN_TRY(tn_uri_read(out, uri, err));
-    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) {
+    for (size_t i = 0; i < N_SCHEMES; i++) {
         if (strlen(schemes[i]->name) == out->scheme.size &&
             memcmp(schemes[i]->name, out->scheme.data, out->scheme.size) == 0) {
             *scheme = schemes[i];

@@ -87,14 +87,14 @@ static tn_status damaged(const tn_wish *wish, tn_error *err)
 }
 
 /* An answer as a tree in `arena`. */
-static tn_status ask(tn_remote *client, const tn_wish *wish, const char *op, tn_bytes path,
-                     tn_arena *arena, const tn_json **out, tn_error *err)
+static tn_status ask(tn_remote *client, const tn_wish *wish, const char *op, tn_arena *arena,
+                     const tn_json **out, tn_error *err)
 {
     tn_text body = {0};
     tn_http_reply reply;
     const tn_wish asked = {.scheme = wish->scheme,
                            .uri = wish->uri,
-                           .path = path,
+                           .path = wish->path,
                            .document = op,
                            .end = UINT64_MAX,
                            .size = UINT64_MAX,
@@ -119,7 +119,7 @@ static tn_status webhdfs_look(tn_remote *client, const tn_wish *wish, uint64_t *
     tn_arena *arena = tn_arena_new(1 << 12);
     const tn_json *tree = NULL;
     tn_webhdfs_status s;
-    tn_status status = ask(client, wish, "GETFILESTATUS", wish->path, arena, &tree, err);
+    tn_status status = ask(client, wish, "GETFILESTATUS", arena, &tree, err);
     if (status == TN_OK && !tn_webhdfs_read(tn_json_get(tree, "FileStatus"), &s)) {
         status = damaged(wish, err);
     }
@@ -194,8 +194,9 @@ static tn_status walk(const level *l, tn_bytes folder, tn_bytes rest, tn_error *
                            rest.size - name.size - (slash != NULL), false};
     tn_status status =
         l->depth < DEPTH_MAX ? TN_OK : tn_fail(err, TN_E_LIMIT, "a path is too deep");
-    status =
-        status == TN_OK ? ask(l->client, l->wish, "LISTSTATUS", folder, arena, &tree, err) : status;
+    tn_wish listed = *l->wish;
+    listed.path = folder;
+    status = status == TN_OK ? ask(l->client, &listed, "LISTSTATUS", arena, &tree, err) : status;
     const tn_json *list = tn_json_get(tn_json_get(tree, "FileStatuses"), "FileStatus");
     if (status == TN_OK && (list == NULL || list->kind != TN_JSON_LIST)) {
         status = damaged(l->wish, err);

@@ -174,13 +174,13 @@ static tn_status read_places(tn_secrets *s, tn_error *err)
 {
     tn_text own = {0};
     tn_text aws = {0};
-    char path[TN_PATH_SIZE];
     tn_status status = s->file != NULL ? check_mode(s->file, err) : TN_OK;
     if (status == TN_OK && s->file != NULL) {
         status = tn_file_read_all(s->file, FILE_BYTES_MAX, &own, err);
     }
     if (status == TN_OK) {
         const char *profile = environment("AWS_PROFILE");
+        char path[TN_PATH_SIZE];
         aws_file(path);
         if (tn_file_read_all(path, FILE_BYTES_MAX, &aws, NULL) != TN_OK) {
             tn_text_clear(&aws); /* most have none */
