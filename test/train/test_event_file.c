@@ -18,7 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const double WALL = 1.7e9;
+static const double begun_at = 1.7e9;
 
 /* The only file of a folder, and the payloads of its records, whose checksums must be right. */
 typedef struct records {
@@ -75,16 +75,16 @@ static tn_bytes inside(tn_bytes message, const uint32_t *numbers)
 static void scalars_have_the_bytes_of_the_format(void **state)
 {
     const char *folder = *state;
-    records r;
+    records r = {0};
     tn_event_file *f = NULL;
-    assert_int_equal(tn_event_file_open(&f, folder, WALL, 0, NULL), TN_OK);
+    assert_int_equal(tn_event_file_open(&f, folder, begun_at, 0, NULL), TN_OK);
     for (uint32_t i = 1; i < 3; i++) {
-        tn_event_begin(f, WALL + i, 100 * i);
+        tn_event_begin(f, begun_at + i, 100UL * i);
         tn_event_scalar(f, "train/loss", .5 / i);
         tn_event_scalar(f, "train/auc", (double)NAN);
         assert_int_equal(tn_event_end(f, NULL), TN_OK);
     }
-    tn_event_begin(f, WALL, 300);
+    tn_event_begin(f, begun_at, 300);
     tn_event_scalar(f, "train/loss", (double)INFINITY);
     assert_int_equal(tn_event_end(f, NULL), TN_OK); /* and leaves nothing */
     tn_event_file_close(f);
@@ -104,15 +104,15 @@ static void scalars_have_the_bytes_of_the_format(void **state)
 static void a_run_that_goes_on_begins_behind_its_checkpoint(void **state)
 {
     const char *folder = *state;
-    records r;
+    records r = {0};
     tn_event_file *f = NULL;
-    assert_int_equal(tn_event_file_open(&f, folder, WALL + .5, 500, NULL), TN_OK);
+    assert_int_equal(tn_event_file_open(&f, folder, begun_at + .5, 500, NULL), TN_OK);
     tn_event_file_close(f);
     read_records(folder, &r);
     assert_int_equal(r.n, 2);
     assert_hex(r.payload[1], "0900002040fc54d94110f4033a020801");
     tn_unmap(&r.map);
-    assert_int_equal(tn_event_file_open(&f, folder, WALL, 0, NULL), TN_OK); /* another file */
+    assert_int_equal(tn_event_file_open(&f, folder, begun_at, 0, NULL), TN_OK); /* another file */
     tn_event_file_close(f);
     tn_text names = {0};
     uint32_t n = 0;
@@ -137,16 +137,16 @@ static void histograms_count_every_finite_number(void **state)
     }
     x[N] = NAN;
     x[N + 1] = INFINITY;
-    records r;
+    records r = {0};
     tn_event_file *f = NULL;
-    assert_int_equal(tn_event_file_open(&f, folder, WALL, 0, NULL), TN_OK);
+    assert_int_equal(tn_event_file_open(&f, folder, begun_at, 0, NULL), TN_OK);
     const float same[] = {2, 2, 2};
     const struct {
         size_t n;
         const float *x;
     } cases[] = {{N + 2, x}, {3, same}, {1, x + N}};
     for (uint32_t i = 0; i < 3; i++) {
-        tn_event_begin(f, WALL, 1);
+        tn_event_begin(f, begun_at, 1);
         tn_event_histogram(f, "w", cases[i].n, cases[i].x);
         assert_int_equal(tn_event_end(f, NULL), TN_OK);
     }
@@ -182,16 +182,16 @@ static void precision_and_recall_are_those_of_the_scores(void **state)
     const float weight[] = {1, 1, 1, 2, 1, 1};
     const tn_metrics_opts opts = {0};
     tn_metrics *m = NULL;
-    records r;
+    records r = {0};
     tn_event_file *f = NULL;
     assert_int_equal(tn_metrics_new(&m, &opts, NULL), TN_OK);
-    assert_int_equal(tn_event_file_open(&f, folder, WALL, 0, NULL), TN_OK);
-    tn_event_begin(f, WALL, 1);
+    assert_int_equal(tn_event_file_open(&f, folder, begun_at, 0, NULL), TN_OK);
+    tn_event_begin(f, begun_at, 1);
     tn_event_pr_curve(f, "eval/pr", m); /* nothing yet */
     assert_int_equal(tn_event_end(f, NULL), TN_OK);
     const tn_scored rows = {.n = 6, .logit = logit, .label = label, .weight = weight};
     assert_int_equal(tn_metrics_add(m, &rows, NULL), TN_OK);
-    tn_event_begin(f, WALL, 1);
+    tn_event_begin(f, begun_at, 1);
     tn_event_pr_curve(f, "eval/pr", m);
     assert_int_equal(tn_event_end(f, NULL), TN_OK);
     tn_event_file_close(f);
@@ -222,7 +222,7 @@ static void precision_and_recall_are_those_of_the_scores(void **state)
 static void graphs_texts_and_choices_are_there(void **state)
 {
     const char *folder = *state;
-    records r;
+    records r = {0};
     tn_event_file *f = NULL;
     tn_error err;
     tn_arena *arena = tn_arena_new(1 << 14);
@@ -234,14 +234,14 @@ static void graphs_texts_and_choices_are_there(void **state)
     tn_node *x = tn_input(g, "in.x", 3, false);
     tn_node *y = tn_apply(g, &tn_op_relu, "deep.1", &x, 1, NULL);
     assert_int_equal(tn_graph_finish(g, &(tn_wanted){.logit = y}, &err), TN_OK);
-    assert_int_equal(tn_event_file_open(&f, folder, WALL, 0, NULL), TN_OK);
-    tn_event_begin(f, WALL, 0);
-    tn_event_hparams(f, tree, WALL);
+    assert_int_equal(tn_event_file_open(&f, folder, begun_at, 0, NULL), TN_OK);
+    tn_event_begin(f, begun_at, 0);
+    tn_event_hparams(f, tree, begun_at);
     assert_int_equal(tn_event_end(f, NULL), TN_OK);
-    tn_event_begin(f, WALL, 0);
+    tn_event_begin(f, begun_at, 0);
     tn_event_text(f, "note", "*yes*");
     assert_int_equal(tn_event_end(f, NULL), TN_OK);
-    assert_int_equal(tn_event_graph(f, WALL, g, NULL), TN_OK);
+    assert_int_equal(tn_event_graph(f, begun_at, g, NULL), TN_OK);
     tn_event_file_close(f);
     read_records(folder, &r);
     assert_int_equal(r.n, 5);
@@ -250,7 +250,7 @@ static void graphs_texts_and_choices_are_there(void **state)
     const char *const entries[] = {"0a0f747261696e2e7370617273652e6c721209119a9999999999b93f",
                                    "0a11747261696e2e7370617273652e7479706512091a0761646167726164",
                                    "0a0a747261696e2e6266313612022001"};
-    tn_proto_field field;
+    tn_proto_field field = {0};
     for (uint32_t i = 0; i < 3; i++) {
         assert_true(tn_proto_next(&params, &field));
         assert_hex(field.bytes, entries[i]);
@@ -275,7 +275,7 @@ static void a_file_that_cannot_be_made_is_told(void **state)
     tn_event_file *f = NULL;
     assert_int_equal(tn_path_join(folder, "file", path, NULL), TN_OK);
     assert_int_equal(tn_file_replace(path, "x", 1, NULL), TN_OK);
-    assert_int_not_equal(tn_event_file_open(&f, path, WALL, 0, &err), TN_OK);
+    assert_int_not_equal(tn_event_file_open(&f, path, begun_at, 0, &err), TN_OK);
     assert_null(f);
     assert_non_null(strstr(err.text, "file"));
 }

@@ -133,9 +133,10 @@ static void copy_mixed(const tn_table_job *job, tn_range run, tn_row *const *row
         copying c = {.row = some, .at = at, .to = job->rows};
         for (uint32_t k = run.from; k < run.to; k++) {
             tn_row *r = row[k - run.from];
-            some[c.n] = r; /* stays only if the next lines say so */
-            at[c.n] = keys->at[k];
-            c.n += r != NULL ? tn_row_waits(r) == waits : waits == 1 && t->bare;
+            if (r != NULL ? tn_row_waits(r) == waits : waits == 1 && t->bare) {
+                some[c.n] = r;
+                at[c.n++] = keys->at[k];
+            }
         }
         copy_weights(&t->plan[waits], &c);
     }

@@ -6,11 +6,13 @@
 #include "base/math/fmath.h"
 #include "base/math/key.h"
 #include "base/trace/trace.h"
+#include "io/read/fileset.h"
 #include "io/schema/schema.h"
 #include "metrics/calibrator.h"
 #include "metrics/slices.h"
 #include "serve/exported_model.h"
 #include "serve/score.h"
+#include "train/config/days.h"
 #include "train/config/loss.h"
 #include "train/config/run.h"
 #include "train/eval/feed_nodes.h"
@@ -417,4 +419,20 @@ tn_status tn_evaluate_export(const tn_exported_model *b, const tn_run *run,
     tn_free(x.logit);
     tn_score_collector_end(&x.j, status);
     return status;
+}
+
+static tn_status look_for(const tn_strs *paths, const char *secrets, tn_error *err)
+{
+    tn_status status = TN_OK;
+    for (uint32_t i = 0; i < paths->n && status == TN_OK; i++) {
+        const tn_strs one = {1, &paths->item[i]};
+        status = tn_days_is_pattern(one.item[0]) ? TN_OK : tn_fileset_look(&one, secrets, err);
+    }
+    return status;
+}
+
+tn_status tn_evaluate_look(const tn_run *run, tn_error *err)
+{
+    TN_TRY(look_for(&run->data.valid, run->data.secrets, err));
+    return look_for(&run->data.test, run->data.secrets, err);
 }

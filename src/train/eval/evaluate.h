@@ -116,4 +116,8 @@ tn_status tn_score_collector_add(tn_score_collector *j, const tn_scores *scores,
 /* After a failure *j->out is empty. */
 void tn_score_collector_end(tn_score_collector *j, tn_status status);
 
+/* Whether data.valid and data.test are there, so that a path that is wrong costs no epoch. Those of
+ * days are not looked for: they come with them. TN_E_DATA. */
+tn_status tn_evaluate_look(const tn_run *run, tn_error *err) TN_MUST_USE;
+
 #endif

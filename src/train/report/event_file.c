@@ -420,7 +420,11 @@ static void add_name(tn_text *t, uint32_t number, const char *name)
     for (; *name != '\0'; name++) {
         const bool plain = (*name >= 'a' && *name <= 'z') || (*name >= 'A' && *name <= 'Z') ||
                            (*name >= '0' && *name <= '9') || *name == '_';
-        tn_text_addc(&path, plain ? *name : *name == '.' ? '/' : '_');
+        if (plain) {
+            tn_text_addc(&path, *name);
+        } else {
+            tn_text_adds(&path, *name == '.' ? "/" : "_");
+        }
     }
     tn_proto_add_bytes(t, number, path.data, path.size);
     tn_text_done(&path);

@@ -43,13 +43,12 @@ static void give_up(tn_tensorboard *b, const tn_error *err)
 /* The file of train or eval, opened when it is first needed. */
 static tn_event_file *file_of(tn_tensorboard *b, const char *name, tn_event_file **file)
 {
-    char folder[TN_PATH_SIZE];
-    char inner[16];
-    tn_error err;
-    tn_status status = TN_OK;
     if (*file == NULL && !b->off) {
+        char folder[TN_PATH_SIZE];
+        char inner[16];
+        tn_error err;
         (void)snprintf(inner, sizeof inner, "tb/%s", name);
-        status = tn_path_join(b->opts.dir, inner, folder, &err);
+        tn_status status = tn_path_join(b->opts.dir, inner, folder, &err);
         if (status == TN_OK) {
             status = tn_event_file_open(file, folder, tn_wall_s(), b->opts.first, &err);
         }
@@ -285,8 +284,8 @@ void tn_tensorboard_record(tn_tensorboard *b, const tn_text *line)
 void tn_tensorboard_eval(tn_tensorboard *b, const char *data, const tn_metrics *m, uint64_t step)
 {
     tn_event_file *f = b != NULL ? file_of(b, "eval", &b->eval) : NULL;
-    char tag[TAG_SIZE];
     if (f != NULL) {
+        char tag[TAG_SIZE];
         (void)snprintf(tag, sizeof tag, "%s/pr", strcmp(data, "valid") == 0 ? "eval" : data);
         tn_event_begin(f, tn_wall_s(), step);
         tn_event_pr_curve(f, tag, m);

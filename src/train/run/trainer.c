@@ -7,7 +7,6 @@
 #include "base/core/log.h"
 #include "base/file/file.h"
 #include "config/tree.h"
-#include "io/read/fileset.h"
 #include "io/schema/schema.h"
 #include "models/model.h"
 #include "nn/graph/op.h"
@@ -16,7 +15,6 @@
 #include "train/begin/import.h"
 #include "train/checkpoint/rerun.h"
 #include "train/checkpoint/run_state.h"
-#include "train/config/days.h"
 #include "train/config/loss.h"
 #include "train/eval/calibrate.h"
 #include "train/eval/predict.h"
@@ -880,21 +878,6 @@ static tn_status publish_what_is_owed(trainer *t, bool goes_on, tn_error *err)
     return s->has_saved ? tn_publisher_owe(s->publisher, s->saved.ordinal - later, err) : TN_OK;
 }
 
-/* Data that are read when an epoch has been learned: a path that is wrong costs no epoch. Those of
- * days come with them. */
-static tn_status look_ahead(const trainer *t, tn_error *err)
-{
-    const tn_strs *const data[] = {&t->run->data.valid, &t->run->data.test};
-    for (uint32_t i = 0; i < 2; i++) {
-        for (uint32_t k = 0; k < data[i]->n; k++) {
-            if (!tn_days_is_pattern(data[i]->item[k])) {
-                TN_TRY(tn_fileset_look(&(tn_strs){1, &data[i]->item[k]}, err));
-            }
-        }
-    }
-    return TN_OK;
-}
-
 static tn_status run_epochs(trainer *t, tn_error *err)
 {
     TN_TRY(warn_of_counts(t, err));
@@ -907,7 +890,7 @@ static tn_status run_epochs(trainer *t, tn_error *err)
     }
     TN_TRY(publish_what_is_owed(t, !t->stop && goes_on, err));
     if (!t->stop && (goes_on || t->worker->steps == 0)) {
-        TN_TRY(look_ahead(t, err));
+        TN_TRY(tn_evaluate_look(t->run, err));
     }
     if (has_days(t)) {
         TN_TRY(run_days(t, err));
