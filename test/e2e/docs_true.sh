@@ -5,7 +5,7 @@
 # the samples are what their script makes.
 #
 # A block fenced as ```yaml is a whole configuration; ```yaml fragment is one without `data`. When
-# its first line is `# name.yaml` it becomes that file for the commands in ```sh blocks.
+# its first line is `# name.yaml` it becomes that file for the commands of its page.
 #
 # Indented blocks with a command of ours run, too, unless the paragraph before is
 # `<!-- not run: REASON -->`. Counts of rows are made small for it.
@@ -149,10 +149,15 @@ done
 # The commands of the README, in a folder of their own.
 mkdir -p "$tmp/try"
 ln -s "$root/datasets" "$root/configs" "$tmp/try"
-for block in "$tmp"/yaml/README.md/*.yaml; do
-    name=$(sed -n '1s/^# \([a-z]*\.yaml\)$/\1/p' "$block")
-    [ -z "$name" ] || cp "$block" "$tmp/try/$name"
-done
+# named_blocks PAGE FOLDER: the page's YAML blocks that begin with their name, as files.
+named_blocks() {
+    for block in "$tmp/yaml/$(echo "$1" | tr / _)"/*.yaml; do
+        [ -f "$block" ] || continue
+        name=$(sed -n '1s/^# \([a-z]*\.yaml\)$/\1/p' "$block")
+        [ -z "$name" ] || cp "$block" "$2/$name"
+    done
+}
+named_blocks README.md "$tmp/try"
 awk '/^```sh$/ { on = 1; next } /^```/ { on = 0 } on' README.md >"$tmp/commands"
 [ -s "$tmp/commands" ] || fail "README.md has no commands"
 (cd "$tmp/try" && PATH="$bin:$PATH" sh -eu "$tmp/commands") >"$tmp/out" 2>"$tmp/err" ||
@@ -204,6 +209,7 @@ for page in $pages; do
     ln -s "$tmp/demo" "$tmp/page/data/demo"
     echo "include: [configs/widedeep.yaml]" >"$tmp/page/widedeep.yaml"
     printf 'label,u,i\n1,4,5\n0,4,6\n1,7,5\n' >"$tmp/page/a.csv"
+    named_blocks "$page" "$tmp/page"
     (cd "$tmp/page" && PATH="$bin:$PATH" sh -eux "$tmp/commands") >"$tmp/out" 2>"$tmp/err" </dev/null ||
         fail "$page: a command failed: $(grep '^+ ' "$tmp/err" | tail -n 1): $(grep -v '^+ ' "$tmp/err" | tail -n 3)"
 done
