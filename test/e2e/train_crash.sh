@@ -43,7 +43,7 @@ ended() {
     ! ls -d "$dir"/cut/*.tmp >"$dir/null" 2>&1 || train cut || fail "exit code $? after $1"
     for name in "$dir"/cut/*; do
         case ${name##*/} in
-        LATEST | LOCK | OWNER | ckpt-[123] | metrics.jsonl | summary.json) ;;
+        LATEST | LOCK | OWNER | ckpt-[123] | metrics.jsonl | summary.json | tb) ;;
         *) fail "$1: left behind: $name" ;;
         esac
     done
