@@ -163,8 +163,10 @@ static tn_status convert_work(tn_setup *s, const tn_options *options, const void
     if (f->to == NULL) {
         return tn_fail(err, TN_E_USAGE, "nowhere to write to\nhint: '--to PATH' names the file");
     }
-    return tn_data_use(s, options, (tn_data_ask){f->from, TN_DATASET_AS_READ, f->threads},
-                       convert_files, f, err);
+    return tn_data_use(
+        s, options,
+        (tn_data_ask){.from = f->from, .flags = TN_DATASET_AS_READ, .threads = f->threads},
+        convert_files, f, err);
 }
 
 typedef struct sample_flags {
@@ -223,8 +225,10 @@ static tn_status sample_work(tn_setup *s, const tn_options *options, const void 
     if ((f->rows == TN_UNSET_U64) == (bool)isnan(f->share)) {
         return tn_fail(err, TN_E_USAGE, "give either '--rows N' or '--share P'");
     }
-    return tn_data_use(s, options, (tn_data_ask){f->from, TN_DATASET_AS_READ, f->threads},
-                       sample_into, f, err);
+    return tn_data_use(
+        s, options,
+        (tn_data_ask){.from = f->from, .flags = TN_DATASET_AS_READ, .threads = f->threads},
+        sample_into, f, err);
 }
 
 const tn_data_tool tn_data_convert = {TN_DATA_READER(

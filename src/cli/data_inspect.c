@@ -80,7 +80,9 @@ static tn_status check_work(tn_setup *s, const tn_options *options, const void *
                             tn_error *err)
 {
     const check_flags *f = flags;
-    return tn_data_use(s, options, (tn_data_ask){f->from, 0, f->threads}, check_files, f, err);
+    return tn_data_use(s, options,
+                       (tn_data_ask){.from = f->from, .threads = f->threads, .discover = true},
+                       check_files, f, err);
 }
 
 typedef struct stat_flags {
@@ -159,8 +161,11 @@ static tn_status stat_files(tn_data_input *in, const void *flags, tn_error *err)
 static tn_status stat_work(tn_setup *s, const tn_options *options, const void *flags, tn_error *err)
 {
     const stat_flags *f = flags;
-    return tn_data_use(s, options, (tn_data_ask){f->from, TN_DATASET_AS_READ, f->threads},
-                       stat_files, f, err);
+    return tn_data_use(
+        s, options,
+        (tn_data_ask){
+            .from = f->from, .flags = TN_DATASET_AS_READ, .threads = f->threads, .discover = true},
+        stat_files, f, err);
 }
 
 const tn_data_tool tn_data_check = {

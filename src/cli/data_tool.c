@@ -2,12 +2,14 @@
 #include "cli/data_tool.h"
 
 #include "base/core/arena.h"
+#include "base/core/log.h"
 #include "base/file/output_file.h"
 #include "base/thread/threads.h"
 #include "cli/signals.h"
 #include "config/diag.h"
 #include "config/fieldtree.h"
 #include "config/tree.h"
+#include "config/yaml.h"
 #include "io/format/format.h"
 #include "io/read/cache.h"
 #include "train/config/config.h"
@@ -83,19 +85,28 @@ static tn_status check_word(const char *asked, const char *word, bool target, tn
                           : "'data' and 'slots', and 'loss', which says what labels are,");
 }
 
-/* data.train="<path>", as YAML. */
-static const char *train_override(tn_arena *arena, const char *path)
+/* data.train=["<path>", ..], as YAML. */
+static const char *train_override(tn_arena *arena, const tn_strs *paths)
 {
-    size_t size = 2 * strlen(path) + sizeof "data.train=\"\"";
-    char *out = TN_NEW_ARRAY(arena, char, size);
-    size_t n = (size_t)snprintf(out, size, "data.train=\"");
-    for (const char *c = path; *c != '\0'; c++) {
-        if (*c == '"' || *c == '\\') {
-            out[n++] = '\\';
-        }
-        out[n++] = *c;
+    size_t size = sizeof "data.train=[]";
+    for (uint32_t i = 0; i < paths->n; i++) {
+        size += 2 * strlen(paths->item[i]) + sizeof "\"\",";
     }
-    out[n] = '"';
+    char *out = TN_NEW_ARRAY(arena, char, size);
+    size_t n = (size_t)snprintf(out, size, "data.train=[");
+    for (uint32_t i = 0; i < paths->n; i++) {
+        out[n++] = '"';
+        for (const char *c = paths->item[i]; *c != '\0'; c++) {
+            if (*c == '"' || *c == '\\') {
+                out[n++] = '\\';
+            }
+            out[n++] = *c;
+        }
+        out[n++] = '"';
+        out[n++] = ',';
+    }
+    TN_ASSERT(n < size);
+    out[paths->n > 0 ? n - 1 : n] = ']';
     return out;
 }
 
@@ -106,7 +117,7 @@ typedef struct word_lists {
 } word_lists;
 
 static tn_status part_words(word_lists *out, tn_arena *arena, const tn_strs *words,
-                            const char *from, tn_error *err)
+                            const tn_strs *from, tn_error *err)
 {
     word_lists lists = {
         .in = TN_NEW_ARRAY(arena, const char *, words->n + 1),
@@ -123,7 +134,7 @@ static tn_status part_words(word_lists *out, tn_arena *arena, const tn_strs *wor
             lists.in[lists.n_in++] = word;
         }
     }
-    if (from != NULL) {
+    if (from->n > 0) {
         lists.in[lists.n_in++] = train_override(arena, from);
     }
     *out = lists;
@@ -185,15 +196,90 @@ static tn_status bind(tn_data_input *in, const tn_tree *root, uint32_t flags, tn
                            target, &in->setup->binder, err);
 }
 
+/* data.train, one path or a list of them. */
+static tn_strs train_paths(const tn_tree *root, tn_arena *arena)
+{
+    const tn_tree *train = tn_tree_at(root, "data.train");
+    const bool one = train != NULL && train->kind == TN_TREE_SCALAR;
+    const char **item = TN_NEW_ARRAY(arena, const char *, tn_tree_count(train) + 1);
+    tn_strs paths = {one, item};
+    item[0] = one ? train->text : NULL;
+    for (const tn_tree *t = train != NULL ? train->first : NULL; t != NULL; t = t->next) {
+        if (t->kind == TN_TREE_SCALAR) {
+            item[paths.n++] = t->text;
+        }
+    }
+    return paths;
+}
+
+static tn_tree *found_tree(const tn_data_input *in)
+{
+    tn_text text = {0};
+    tn_discovery_config(&in->found, &text);
+    const tn_yaml_in yaml = {.text = tn_text_str(&text), .size = text.size, .source = "the data"};
+    tn_tree *tree = tn_yaml_read(in->setup->arena, &in->setup->diag, &yaml);
+    tn_text_done(&text);
+    return tree;
+}
+
+/* Lays what the data say under what is given. Slots in a binary cache are signs, without names. */
+static tn_status discover(tn_data_input *in, bool blind, const tn_tree **root, tn_error *err)
+{
+    static const tn_origin origin = {.source = "the data"};
+    tn_arena *arena = in->setup->arena;
+    const bool listed = tn_tree_count(tn_tree_get(*root, "slots")) > 0;
+    const tn_strs paths = train_paths(*root, arena);
+    const tn_tree *format = tn_tree_get(in->given, "format");
+    const char *word = format != NULL && format->kind == TN_TREE_SCALAR ? format->text : NULL;
+    if (word != NULL && !(blind ? tn_format_find(word) != NULL : tn_discovery_has_columns(word))) {
+        return TN_OK; /* no such format is told with the other faults */
+    }
+    if (paths.n == 0 || (!blind && (listed || tn_cache_is_named(paths.item[0])))) {
+        return TN_OK;
+    }
+    TN_TRY(tn_discovery_find(&in->found, &paths, in->given, arena, err));
+    if (blind && listed && in->found.n > 0) {
+        return tn_fail(err, TN_E_USAGE, "'slots' are what is looked for");
+    }
+    tn_tree *found = found_tree(in);
+    if (found == NULL) {
+        return tn_fail(err, TN_E_DATA, "the columns of '%s' cannot be slots", in->found.path);
+    }
+    tn_tree *merged = tn_tree_merge(arena, found, *root);
+    const tn_tree *slots = tn_tree_get(found, "slots");
+    if (slots != NULL) {
+        tn_tree_put(arena, merged, "slots", tn_tree_copy(arena, slots));
+    }
+    tn_tree *section = tn_tree_copy(arena, tn_tree_get(merged, "data"));
+    if (slots != NULL && (blind || tn_tree_is_null(in->label))) {
+        tn_tree_put(arena, section, "label", tn_tree_scalar(arena, "none", origin));
+    }
+    tn_tree_put(arena, merged, "data", section);
+    *root = merged;
+    if (slots != NULL && !blind) {
+        tn_log(TN_LOG_INFO, "no slots are listed: all %u columns of '%s' (%s) are read%s",
+               in->found.n, in->found.path, in->found.format,
+               tn_tree_is_null(in->label) ? ", without a label" : "");
+    }
+    return TN_OK;
+}
+
 static tn_status open_input(tn_data_input *in, const tn_options *options, tn_data_ask ask,
                             tn_error *err)
 {
     tn_setup *s = in->setup;
     word_lists words;
-    TN_TRY(part_words(&words, s->arena, &options->overrides, ask.from, err));
-    const char *config = options->words.n > 0 ? options->words.item[0] : NULL;
+    const tn_strs from = {ask.from != NULL, &ask.from};
+    TN_TRY(part_words(&words, s->arena, &options->overrides, ask.files ? &options->words : &from,
+                      err));
+    const char *config = options->words.n > 0 && !ask.files ? options->words.item[0] : NULL;
     const tn_tree *root = NULL;
     TN_TRY(load(in, config, &words, &root, err));
+    in->given = tn_tree_get(root, "data");
+    in->label = tn_tree_get(in->given, "label");
+    if (ask.discover) {
+        TN_TRY(discover(in, ask.files, &root, err));
+    }
     TN_TRY(bind(in, root, ask.flags, err));
     if (in->to == NULL || tn_data_to_cache(in->to)) { /* else the other format may read them */
         tn_format_check_slots(&s->binder, in->from.data.format, &in->from.slots);

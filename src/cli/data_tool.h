@@ -10,6 +10,7 @@
 
 #include "base/thread/team.h"
 #include "cli/main.h"
+#include "io/read/column_discovery.h"
 #include "io/read/dataset.h"
 #include "io/read/row_scan.h"
 #include "io/write/write_sink.h"
@@ -38,7 +39,7 @@ typedef struct tn_data_tool {
     .flags_size = sizeof(id##_flags), .work = id##_work
 
 extern const tn_data_tool tn_data_gen, tn_data_convert, tn_data_check, tn_data_stat, tn_data_sample,
-    tn_data_ckpt, tn_data_lifecycle;
+    tn_data_infer, tn_data_ckpt, tn_data_lifecycle;
 
 extern const char *const tn_thread_words[];      /* all */
 extern const char *const tn_compression_words[]; /* of files that are written */
@@ -50,6 +51,9 @@ typedef struct tn_data_input {
     tn_strs paths;
     const tn_tree *to; /* the options `to.`, a map as the section `data`; NULL: none */
     tn_team *team;
+    const tn_tree *given; /* `data` as it is given; NULL: it is not */
+    const tn_tree *label; /* of these */
+    tn_discovery found;   /* of columns or a format that nothing names; path NULL: not looked for */
 } tn_data_input;
 
 /* How the input is to be read. */
@@ -57,6 +61,8 @@ typedef struct tn_data_ask {
     const char *from; /* NULL: data.train */
     uint32_t flags;   /* of tn_dataset_bind */
     uint32_t threads;
+    bool discover; /* a format and slots that nobody names are found in the data */
+    bool files;    /* words are files, no configuration */
 } tn_data_ask;
 
 /* Reads CONFIG and key=value, and gives `use` the input and the tool's flags; what outputs may not

@@ -7,21 +7,22 @@
 
 #include <string.h>
 
-static const tn_data_tool *const tools[] = {&tn_data_gen,      &tn_data_convert, &tn_data_check,
-                                            &tn_data_stat,     &tn_data_sample,  &tn_data_ckpt,
-                                            &tn_data_lifecycle};
+static const tn_data_tool *const tools[] = {&tn_data_gen,  &tn_data_convert,  &tn_data_check,
+                                            &tn_data_stat, &tn_data_sample,   &tn_data_infer,
+                                            &tn_data_ckpt, &tn_data_lifecycle};
 
 enum { N_TOOLS = sizeof tools / sizeof tools[0] };
 
 static const tn_program program = {
     .name = "tnet-data",
     .summary = "make, convert, check and describe data sets",
-    .words = "gen | convert | check | stat | sample | ckpt | lifecycle ..",
+    .words = "gen | convert | infer | check | stat | sample | ckpt | lifecycle ..",
     .words_min = 1,
     .words_max = 1,
     .example = "tnet-data check configs/widedeep.yaml",
     .notes = "gen       make synthetic clicks whose truth is known\n"
              "convert   write the same rows in another format\n"
+             "infer     write a configuration that reads and learns some files\n"
              "check     read every record and say what is wrong\n"
              "stat      say what data holds, slot by slot\n"
              "sample    copy some of the rows, byte for byte\n"

@@ -439,6 +439,20 @@ tn_status tn_fileset_inputs(const tn_strs *paths, tn_inputs *out, tn_error *err)
     return status;
 }
 
+tn_status tn_fileset_first(const tn_strs *paths, tn_arena *arena, const char **out, tn_error *err)
+{
+    listing l = {.arena = arena, .local = true};
+    for (uint32_t i = 0; i < paths->n && l.n == 0; i++) {
+        TN_TRY(add_item(&l, paths->item[i], err));
+    }
+    if (l.n == 0 || l.file[0].once) {
+        return tn_fail(err, TN_E_DATA, "cannot look ahead in '%s'\nhint: list the slots",
+                       paths->n > 0 ? paths->item[0] : "");
+    }
+    *out = l.file[0].path;
+    return TN_OK;
+}
+
 tn_status tn_fileset_look(const tn_strs *paths, const char *secrets, tn_error *err)
 {
     tn_arena *arena = tn_arena_new(ARENA_BYTES);

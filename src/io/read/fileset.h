@@ -22,6 +22,7 @@
 
 #include <stdatomic.h>
 
+typedef struct tn_arena tn_arena;   /* base/core/arena.h */
 typedef struct tn_schema tn_schema; /* io/schema/schema.h */
 typedef struct tn_source tn_source; /* io/source/source.h */
 typedef struct tn_strs tn_strs;     /* config/values.h */
@@ -39,6 +40,11 @@ void tn_fileset_free(tn_fileset *files); /* NULL is fine */
 /* Adds the files of `paths` to what a run reads; those that cannot be found, and what is behind a
  * URI, are passed over. */
 tn_status tn_fileset_inputs(const tn_strs *paths, tn_inputs *out, tn_error *err) TN_MUST_USE;
+
+/* The first file that `paths` mean; it lives in `arena`. TN_E_DATA: none, or what can be read only
+ * once, or lies behind a URI. */
+tn_status tn_fileset_first(const tn_strs *paths, tn_arena *arena, const char **out,
+                           tn_error *err) TN_MUST_USE;
 
 /* Whether every item of `paths` is there, or matches something; TN_E_DATA: one is not. `secrets`:
  * those of tn_remote_open. */
