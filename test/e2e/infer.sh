@@ -46,6 +46,9 @@ grep -qF "'label=NAME' names it" err || fail "no hint"
 grep -qF "of two values: 'c1'" err || fail "no candidates"
 learns a.tsv label=c1
 has 'columns: [c1, c2, c3, c4, c5]'
+printf '0\t5\t5\n1\t5\t6\n1\t6\t5\n' >same.tsv # equal fields are columns each
+learns same.tsv label=c1
+has 'columns: [c1, c2, c3]'
 gzip -c a.csv >a.csv.gz
 learns a.csv.gz
 

@@ -25,11 +25,14 @@ typedef struct finding {
     bool too_many;
 } finding;
 
+/* Fields of a line are columns each, whatever they hold; members and features stand in many
+ * records. */
 static void add_column(finding *f, const char *name, size_t size, const char *type)
 {
-    for (uint32_t i = 0; i < f->out->n; i++) {
+    const bool text = strcmp(f->out->format, "csv") == 0 || strcmp(f->out->format, "tsv") == 0;
+    for (uint32_t i = 0; !text && i < f->out->n; i++) {
         const char *known = f->column[i].name;
-        if (f->out->format[0] != 'c' && strncmp(known, name, size) == 0 && known[size] == '\0') {
+        if (strncmp(known, name, size) == 0 && known[size] == '\0') {
             return;
         }
     }
