@@ -234,7 +234,7 @@ static void add_comment_name(inferring *j, uint32_t i)
 {
     tn_text_addc(&j->text, '\'');
     for (const char *c = name_of(j, i); *c != '\0'; c++) {
-        tn_text_addc(&j->text, (unsigned char)*c < ' ' ? '?' : *c);
+        tn_text_add(&j->text, (unsigned char)*c < ' ' ? "?" : c, 1);
     }
     tn_text_addc(&j->text, '\'');
 }
@@ -292,10 +292,10 @@ static void write_slot(inferring *j, uint32_t i, bool delimited)
         tn_text_addf(&j->text, ", %.1f%% filled", 100 * (double)c->filled / j->rows);
     }
     tn_text_adds(&j->text, several ? ", several values" : "");
-    tn_text_adds(&j->text, strcmp(type, "float") == 0 && c->whole == c->pieces
-                               ? "; in buckets; if its numbers are names: type: id\n"
-                           : strcmp(type, "float") == 0 ? "; in buckets of equal share\n"
-                                                        : "\n");
+    const bool buckets = strcmp(type, "float") == 0;
+    const bool names = buckets && c->whole == c->pieces;
+    tn_text_adds(&j->text, buckets ? "; in buckets of equal share" : "");
+    tn_text_adds(&j->text, names ? "; if its numbers are names: type: id\n" : "\n");
 }
 
 static void write_train(inferring *j)

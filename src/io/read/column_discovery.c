@@ -143,24 +143,17 @@ static void name_fields(finding *f, tn_bytes line, char delimiter, const char *h
     }
 }
 
-static void find_fields(finding *f, tn_bytes head, bool whole, const tn_tree *data)
+/* Whether fields have blanks around them, and, where nothing names them, what the first line does.
+ */
+static void see_lines(finding *f, tn_bytes head, bool whole, const tn_tree *data, bool named)
 {
     const char *given = word_at(data, "delimiter");
     const char *comment = word_at(data, "comment");
-    const char *trim = word_at(data, "trim");
-    const char *header = word_at(data, "header");
-    const bool by_header = header != NULL && strcmp(header, "true") == 0;
-    const tn_tree *columns = by_header ? NULL : tn_tree_get(data, "columns");
-    const char delimiter = given != NULL                        ? given[0]
-                           : strcmp(f->out->format, "csv") == 0 ? ','
-                                                                : '\t';
+    const char *usual = strcmp(f->out->format, "csv") == 0 ? "," : "\t";
+    const char *delimiters = given != NULL ? given : usual;
+    const char delimiter = delimiters[0];
     const size_t skip = comment != NULL ? strlen(comment) : 0;
     tn_bytes line;
-    if (head.size >= 3 && memcmp(head.data, "\xef\xbb\xbf", 3) == 0) {
-        head.data += 3;
-        head.size -= 3;
-    }
-    f->out->trim = trim != NULL && strcmp(trim, "true") == 0;
     bool first = true;
     for (uint32_t i = 0; i < RECORDS_MAX && next_line(&head, whole, &line); i++) {
         const bool is_comment = skip > 0 && line.size >= skip && !memcmp(line.data, comment, skip);
@@ -168,11 +161,25 @@ static void find_fields(finding *f, tn_bytes head, bool whole, const tn_tree *da
             continue;
         }
         f->out->trim = f->out->trim || has_blanks(line, delimiter);
-        if (first && tn_tree_count(columns) == 0) {
-            name_fields(f, line, delimiter, header);
+        if (first && !named) {
+            name_fields(f, line, delimiter, word_at(data, "header"));
         }
         first = false;
     }
+}
+
+static void find_fields(finding *f, tn_bytes head, bool whole, const tn_tree *data)
+{
+    const char *trim = word_at(data, "trim");
+    const char *header = word_at(data, "header");
+    const bool by_header = header != NULL && strcmp(header, "true") == 0;
+    const tn_tree *columns = by_header ? NULL : tn_tree_get(data, "columns");
+    if (head.size >= 3 && memcmp(head.data, "\xef\xbb\xbf", 3) == 0) {
+        head.data += 3;
+        head.size -= 3;
+    }
+    f->out->trim = trim != NULL && strcmp(trim, "true") == 0;
+    see_lines(f, head, whole, data, tn_tree_count(columns) > 0);
     for (const tn_tree *t = columns != NULL ? columns->first : NULL; t != NULL; t = t->next) {
         add_column(f, t->text != NULL ? t->text : "", t->text != NULL ? strlen(t->text) : 0, "str");
     }
@@ -352,7 +359,7 @@ void tn_discovery_name(const tn_discovery *d, uint32_t i, tn_text *out)
     tn_text_addf(out, "name: c%u", i + 1);
     tn_text_adds(out, size > 0 ? "_" : "");
     for (size_t k = 0; k < size && k < NAME_MAX; k++) {
-        tn_text_addc(out, strchr(good, name[k]) != NULL ? name[k] : '_');
+        tn_text_add(out, strchr(good, name[k]) != NULL ? name + k : "_", 1);
     }
     tn_text_adds(out, ", column: ");
     tn_tree_print_scalar(out, name);
