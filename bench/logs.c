@@ -214,7 +214,7 @@ static void crb_row(tn_text *out, uint64_t row)
         return;
     }
     for (uint64_t r = 0; r < CRB_ROWS; r++) {
-        label[r] = tn_mix(row + r) % 4 == 0;
+        label[r] = tn_mix(row + r) % 4 == 0 ? 1.0F : 0.0F;
         offset[r + 1] = (r + 1) * FIELDS;
         for (uint64_t i = 0; i < FIELDS; i++) {
             index[r * FIELDS + i] =

@@ -505,7 +505,7 @@ int main(void)
         cmocka_unit_test(nothing_behind_the_end_of_a_span_is_fetched),
         cmocka_unit_test(a_missing_library_is_a_sentence),
     };
-    (void)setenv("TNET_FAST", "100", 1); /* before anybody asks for a time */
-    (void)unsetenv("http_proxy");
+    (void)setenv("TNET_FAST", "100", 1); /* NOLINT(concurrency-mt-unsafe): no thread is there yet */
+    (void)unsetenv("http_proxy");        /* NOLINT(concurrency-mt-unsafe) */
     return cmocka_run_group_tests(tests, begin, end);
 }
