@@ -200,11 +200,15 @@ static tn_status bind(tn_data_input *in, const tn_tree *root, uint32_t flags, tn
 static tn_strs train_paths(const tn_tree *root, tn_arena *arena)
 {
     const tn_tree *train = tn_tree_at(root, "data.train");
-    const bool one = train != NULL && train->kind == TN_TREE_SCALAR;
     const char **item = TN_NEW_ARRAY(arena, const char *, tn_tree_count(train) + 1);
-    tn_strs paths = {one, item};
-    item[0] = one ? train->text : NULL;
-    for (const tn_tree *t = train != NULL ? train->first : NULL; t != NULL; t = t->next) {
+    tn_strs paths = {0, item};
+    if (train == NULL) {
+        return paths;
+    }
+    if (train->kind == TN_TREE_SCALAR) {
+        item[paths.n++] = train->text;
+    }
+    for (const tn_tree *t = train->first; t != NULL; t = t->next) {
         if (t->kind == TN_TREE_SCALAR) {
             item[paths.n++] = t->text;
         }

@@ -144,11 +144,11 @@ static tn_status scan_text(json_walk *w, tn_error *err)
         }
         if (*p == '\\') {
             uint32_t code;
-            const char *behind = read_escape(p, w->end, &code);
-            if (behind == NULL) {
+            const char *next = read_escape(p, w->end, &code);
+            if (next == NULL) {
                 return wrong(w, p, "unknown escape in a text", err);
             }
-            p = behind;
+            p = next;
             continue;
         }
         size_t size = tn_utf8_size(p, (size_t)(w->end - p));

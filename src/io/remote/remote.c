@@ -102,15 +102,14 @@ tn_status tn_remote_probe(tn_remote *r, tn_remote_object *object, tn_arena *aren
     TN_TRY(look(r, &wish, object, arena, err));
     wish.size = object->size;
     wish.tag = object->tag;
-    wish.end = object->size < TN_REMOTE_FIRST ? object->size : TN_REMOTE_FIRST;
-    tn_status status = TN_OK;
-    if (wish.end > 0) {
-        status = tn_remote_ask(r, &wish, &body, &reply, err);
+    if (object->size == 0) {
+        object->first = keep(arena, "", 0);
+        return TN_OK;
     }
+    wish.end = object->size < TN_REMOTE_FIRST ? object->size : TN_REMOTE_FIRST;
+    tn_status status = tn_remote_ask(r, &wish, &body, &reply, err);
     if (status == TN_OK) {
-        if (wish.end > 0) {
-            learn(&wish, &reply, object, arena);
-        }
+        learn(&wish, &reply, object, arena);
         object->first = keep(arena, tn_text_str(&body), body.size);
         object->n_first = (uint32_t)body.size;
     }
