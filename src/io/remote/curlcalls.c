@@ -16,10 +16,11 @@ static const struct {
     size_t at; /* in a tn_curl */
 } calls[] = {TN_CURL_CALLS(NAME_AND_PLACE)};
 
-tn_status tn_curl_load_from(tn_curl *out, const char *file, tn_error *err)
+tn_status tn_curl_load(tn_curl *out, tn_error *err)
 {
-    const tn_library_name name = {file, "data behind a URI need libcurl, which",
-                                  "install libcurl4"};
+    const bool missing = tn_failpoint("library.curl") > 0;
+    const tn_library_name name = {missing ? "libcurl.so.missing" : LIBRARY,
+                                  "data behind a URI need libcurl, which", "install libcurl4"};
     void *library = NULL;
     tn_curl c = {0};
     TN_TRY(tn_library_load(&library, &name, err));
@@ -36,10 +37,4 @@ tn_status tn_curl_load_from(tn_curl *out, const char *file, tn_error *err)
     }
     *out = c;
     return TN_OK;
-}
-
-tn_status tn_curl_load(tn_curl *out, tn_error *err)
-{
-    const bool missing = tn_failpoint("library.curl") > 0;
-    return tn_curl_load_from(out, missing ? "libcurl.so.missing" : LIBRARY, err);
 }

@@ -45,7 +45,4 @@ typedef struct tn_curl {
 /* TN_E_CONFIG, with what to install, when there is no library or one that is too old. */
 tn_status tn_curl_load(tn_curl *out, tn_error *err) TN_MUST_USE;
 
-/* The same from another file: for tests. */
-tn_status tn_curl_load_from(tn_curl *out, const char *file, tn_error *err) TN_MUST_USE;
-
 #endif
