@@ -312,7 +312,7 @@ static void a_limit_is_of_auc_and_ten_times_of_copc(void **state)
     assert_int_equal(tn_export_loss_check(&bad, &run, &err), TN_E_LIMIT);
     bad = good;
     bad.auc = 0.8;
-    bad.copc = NAN;
+    bad.copc = (double)NAN;
     assert_int_equal(tn_export_loss_check(&bad, &run, &err), TN_OK);
 }
 
