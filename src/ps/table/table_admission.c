@@ -151,13 +151,18 @@ static tn_status make_whole(tn_table *t, uint64_t key, uint16_t group, moved_row
 tn_status tn_rows_admit(tn_table *t, const tn_keyset *keys, tn_range run, tn_row **row,
                         tn_error *err)
 {
+    uint32_t waiting[TN_LOOK_KEYS];
     uint32_t whole[TN_LOOK_KEYS];
+    uint32_t n_waiting = 0;
     uint32_t n = 0;
     for (uint32_t k = run.from; k < run.to; k++) {
         const tn_row *r = row[k - run.from];
-        if (r == NULL || !tn_row_waits(r)) {
-            continue;
-        }
+        waiting[n_waiting] = k;
+        n_waiting += r != NULL && tn_row_waits(r);
+    }
+    for (uint32_t i = 0; i < n_waiting; i++) {
+        const uint32_t k = waiting[i];
+        const tn_row *r = row[k - run.from];
         const uint32_t group = keys->group[k];
         const tn_admission *a = &tn_life_of(t, group)->admission;
         const double count = tn_row_count(r->show_high, r->show_low);

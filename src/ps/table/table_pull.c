@@ -133,10 +133,9 @@ static void copy_mixed(const tn_table_job *job, tn_range run, tn_row *const *row
         copying c = {.row = some, .at = at, .to = job->rows};
         for (uint32_t k = run.from; k < run.to; k++) {
             tn_row *r = row[k - run.from];
-            if (r != NULL ? tn_row_waits(r) == waits : waits == 1 && t->bare) {
-                some[c.n] = r;
-                at[c.n++] = keys->at[k];
-            }
+            some[c.n] = r;
+            at[c.n] = keys->at[k];
+            c.n += r != NULL ? tn_row_waits(r) == waits : waits == 1 && t->bare;
         }
         copy_weights(&t->plan[waits], &c);
     }

@@ -74,7 +74,7 @@ static uint32_t nonzero_of(const tn_plan *plan, const tn_row *row)
         const float *w = row->data + plan->segment[s].w;
         const uint32_t dim = tn_plan_has(plan, s) ? plan->segment[s].dim : 0;
         for (uint32_t i = 0; i < dim; i++) {
-            n += w[i] != 0;
+            n += tn_row_word(&w[i]) << 1 != 0; /* of any sign */
         }
     }
     return n;
@@ -96,9 +96,11 @@ static bool has_expired(const sweeping *x, const tn_row *row, uint32_t group)
 }
 
 /* From the last row on: one that takes the place of another has been looked at. */
-static uint64_t sweep_shelf(const sweeping *x, uint32_t partition, tn_shelf *shelf,
+static uint64_t sweep_shelf(const sweeping *x, uint32_t partition, uint32_t form,
                             tn_group_rows *count)
 {
+    const tn_plan *plan = &x->t->plan[form];
+    tn_shelf *shelf = &x->t->partition[partition].shelf[form];
     uint64_t n = 0;
     for (uint32_t number = shelf->slab.n_rows; number-- > 0;) {
         const tn_row *row = tn_slab_at(&shelf->slab, number);
@@ -112,7 +114,7 @@ static uint64_t sweep_shelf(const sweeping *x, uint32_t partition, tn_shelf *she
             count[group].rows++;
             count[group].waiting += tn_row_waits(row);
             count[group].bytes += shelf->slab.stride;
-            count[group].nonzero += nonzero_of(tn_plan_of_row(x->t, row), row);
+            count[group].nonzero += nonzero_of(plan, row);
         }
     }
     return n;
@@ -130,7 +132,7 @@ static void sweep_tile(void *arg, uint32_t tile)
         pthread_mutex_lock(&part->lock);
         const bool read_elsewhere = t->changes.part != NULL && t->changes.part[p].open;
         for (uint32_t r = 0; r < t->n_plans; r++) {
-            n += sweep_shelf(x, p, &part->shelf[r], count);
+            n += sweep_shelf(x, p, r, count);
             if (!read_elsewhere) {
                 tn_shelf_shrink(&part->shelf[r], &t->pages);
             }
