@@ -13,7 +13,8 @@
 # took when they stayed; keys wait for their third occurrence, counted exactly, or in a filter of 10M keys. Each day ends with its sweep and is saved. `few`: a Zipf log with a tenth of its ids new each day, as
 # teams have them, asked: at most 3 % below the run whose rows stay; `many`: nearly every id is new, the worst case. RATE_ROWS (1000000)
 # are in the ten files, which are kept in BENCH_DATA (data/bench). KINDS: which of memory, few, many (all).
-# LIMITS: neighbours slow a processor second, too, so a rate is no figure, a ratio within one call is. Runs of less than
+# Percentages are of the run whose rows stay in the same turn: median and quartiles.
+# LIMITS: neighbours slow a processor second, too, so a rate is no figure, a ratio within one turn is. Runs of less than
 # some 500,000 rows are mostly start and end.
 set -eu
 bin=$(cd "${1:?folder of the programs}" && pwd)
@@ -110,17 +111,24 @@ measure_rate() { # kind word=value..
         timed wait embedding.decay=.98 embedding.admission.threshold=3
         timed bloom embedding.decay=.98 'embedding.admission={threshold: 3, filter: {type: bloom, keys: 10M}}'
     done
-    base=""
     for name in stay decay expire evict wait bloom; do
-        grep "^$name " "$work/turns" | sort -k2,2g | awk -v kind="$kind" -v base="$base" -v left="$(cat "$work/left.$name")" '
-            {n[NR] = $2}
+        awk -v kind="$kind" -v name="$name" -v left="$(cat "$work/left.$name")" '
+            function sort(x, n, i, j, t) {
+                for (i = 2; i <= n; i++)
+                    for (j = i; j > 1 && x[j] < x[j - 1]; j--) {
+                        t = x[j]; x[j] = x[j - 1]; x[j - 1] = t
+                    }
+            }
+            $1 == "stay" {stay = $2}
+            $1 == name {rate[++n] = $2; ratio[n] = 100 * ($2 / stay - 1)}
             END {
-                middle = n[int((NR + 1) / 2)]
-                printf "%s new, %s: %.0f [%.0f %.0f] rows/s", kind, $1, middle, n[1], n[NR]
-                if (base != "") printf ", %+.1f %% (asked: -3)", 100 * (middle / base - 1)
+                sort(rate, n)
+                sort(ratio, n)
+                printf "%s new, %s: %.0f [%.0f %.0f] rows/s", kind, name, rate[int((n + 1) / 2)], rate[1], rate[n]
+                if (name != "stay")
+                    printf ", %+.1f [%+.1f %+.1f] %% (asked: -3)", ratio[int((n + 1) / 2)], ratio[int((n + 3) / 4)], ratio[int((3 * n + 3) / 4)]
                 print "; " left
-            }'
-        [ -n "$base" ] || base=$(grep '^stay ' "$work/turns" | sort -k2,2g | awk '{n[NR] = $2} END {print n[int((NR + 1) / 2)]}')
+            }' "$work/turns"
     done
 }
 

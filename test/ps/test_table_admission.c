@@ -11,6 +11,7 @@
 #include "support/test.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -41,8 +42,11 @@ static kit_model *model_of(tn_arena *arena, const char *optim, uint16_t waits,
     *record = m->layout.record[0];
     record->waits = waits;
     m->layout.record = record;
-    m->rule[0] = kit_rule(arena, optim, "");
-    m->rule[1] = kit_rule(arena, optim, "");
+    char name[16] = {0};
+    (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(optim, " "), optim);
+    for (uint32_t i = 0; i < 2; i++) {
+        m->rule[i] = kit_rule(arena, name, optim + strlen(name));
+    }
     m->rule[1].init = (tn_init){TN_INIT_UNIFORM, -.1, .1};
     *life = none;
     life->admission = *admission;
@@ -233,6 +237,7 @@ static void segments_that_do_not_wait_learn_at_once(void **state)
     (void)state;
     run_beside("adagrad", 2, (tn_admission){.threshold = 5, .probability = 1});
     run_beside("ftrl", 1, (tn_admission){.threshold = 5, .probability = 1});
+    run_beside("sgd l2=.01 l2_mode=dense", 2, (tn_admission){.threshold = 5, .probability = 1});
 }
 
 static void keys_are_admitted_with_a_probability(void **state)
@@ -331,6 +336,41 @@ static void rows_that_wait_are_small(void **state)
     assert_true(rows.admitted > ROWS / 2 && rows.admitted < ROWS); /* two shows in some steps */
     assert_int_equal(rows.rows, ROWS);
     assert_int_equal(rows.waiting, ROWS - rows.admitted);
+    end(&x);
+}
+
+/* Those that stay are found by the smaller index that a sweep makes. */
+static void rows_that_wait_stay_while_others_expire(void **state)
+{
+    (void)state;
+    enum { ROWS = 100000, LEFT = ROWS / 50, DAYS = 10 };
+    const tn_admission a = {.threshold = 9, .probability = 1};
+    world x = begin("adagrad", 3, a);
+    tn_lifecycle life = TN_LIFECYCLE_NONE;
+    life.admission = a;
+    life.ttl_days = 1;
+    tn_table_set_lifecycle(x.t, &life);
+    uint64_t *key = TN_NEW_ARRAY(x.arena, uint64_t, ROWS);
+    for (uint32_t i = 0; i < ROWS; i++) {
+        key[i] = tn_mix(i);
+    }
+    kit_keys *all = kit_keys_new(x.arena, &x.m->layout, key, NULL, ROWS);
+    kit_keys *left = kit_keys_new(x.arena, &x.m->layout, key, NULL, LEFT);
+    float *read = TN_NEW_ARRAY(x.arena, float, all->n_floats + 1);
+    learn(&x, NULL, 0, all, read);
+    learn(&x, NULL, 8 * DAYS, left, read);
+    const uint64_t bytes = tn_table_bytes(x.t);
+    tn_group_rows rows = {0};
+    assert_int_equal(tn_table_sweep(x.t, NULL, DAYS, &rows, NULL), TN_OK);
+    assert_int_equal(rows.expired, ROWS - LEFT);
+    assert_true(tn_table_bytes(x.t) < bytes - bytes / 6);
+    for (uint32_t step = 1; step < 9; step++) {
+        learn(&x, NULL, 8 * DAYS + step, left, read);
+    }
+    assert_int_equal(tn_table_rows(x.t), LEFT);
+    assert_int_equal(tn_table_sweep(x.t, NULL, DAYS + 1, &rows, NULL), TN_OK);
+    assert_int_equal(rows.admitted, LEFT);
+    assert_int_equal(rows.rows, LEFT);
     end(&x);
 }
 
@@ -877,6 +917,7 @@ int main(void)
         cmocka_unit_test(counts_of_keys_that_wait_are_kept_whole),
         cmocka_unit_test(counts_decay_from_the_last_day_of_waiting),
         cmocka_unit_test(rows_that_wait_are_small),
+        cmocka_unit_test(rows_that_wait_stay_while_others_expire),
         cmocka_unit_test(a_full_table_has_room_for_rows_of_both_kinds),
         cmocka_unit_test(a_room_too_small_for_rows_that_wait_is_refused),
         cmocka_unit_test(evaluation_takes_a_key_that_waits_for_unknown),

@@ -16,9 +16,9 @@ enum {
 
 /* A key between two passes. */
 typedef struct probe {
-    const tn_shelf *shelf;
+    const tn_shelf *shelf; /* of whole rows */
     uint32_t hash;
-    uint32_t number; /* TN_INDEX_NONE: no row has this tag */
+    uint32_t entry; /* 0: no row has this tag */
 } probe;
 
 static void fetch_index(const tn_table *t, const tn_keyset *keys, tn_range run, probe *probes)
@@ -49,67 +49,34 @@ static inline void fetch_row(const tn_row *row, uint32_t stride)
     }
 }
 
-/* The number of the first row that has the key's tag: that of the key, or in one case of a hundred
- * another's. TN_INDEX_NONE: the key has no row. */
+/* The entry of the first row that has the key's tag: that of the key, or in one case of a hundred
+ * another's. 0: the key has no row. */
 static inline uint32_t index_likely(const tn_index *x, uint32_t hash)
 {
     const tn_index_block *b = tn_index_block_of(x, hash);
     if (b == NULL) {
-        return TN_INDEX_NONE;
+        return 0;
     }
     uint32_t tag = tn_index_tag(hash);
     uint32_t at = hash & x->mask;
-    for (uint32_t entry = b->entry[at]; entry != 0; entry = b->entry[at]) {
-        if (entry >> TN_INDEX_NUMBER_BITS == tag) {
-            return (entry & TN_INDEX_NUMBER) - 1;
-        }
+    uint32_t entry = b->entry[at];
+    while (entry != 0 && entry >> TN_INDEX_TAG_SHIFT != tag) {
         at = (at + 1) & x->mask;
+        entry = b->entry[at];
     }
-    return TN_INDEX_NONE;
+    return entry;
 }
 
 static void fetch_rows(probe *probes, uint32_t n, tn_row **row)
 {
     for (uint32_t i = 0; i < n; i++) {
         const tn_shelf *shelf = probes[i].shelf;
-        uint32_t number = index_likely(&shelf->index, probes[i].hash);
-        probes[i].number = number;
+        const uint32_t entry = index_likely(&shelf->index, probes[i].hash);
+        probes[i].entry = entry;
         row[i] = NULL;
-        if (number != TN_INDEX_NONE) {
-            row[i] = tn_slab_at(&shelf->slab, number);
-            fetch_row(row[i], shelf->slab.stride);
-        }
-    }
-}
-
-/* Of keys that have no whole row: those that wait in one. */
-static void look_up_waiting(const tn_table *t, const tn_keyset *keys, tn_range run, bool mark,
-                            tn_row **row)
-{
-    probe probes[TN_LOOK_KEYS];
-    uint32_t at[TN_LOOK_KEYS];
-    tn_row *found[TN_LOOK_KEYS];
-    uint32_t n = 0;
-    for (uint32_t k = run.from; k < run.to; k++) {
-        if (row[k - run.from] == NULL && !tn_waiting_plan_of(t, keys->group[k])->unused) {
-            probe *p = &probes[n];
-            *p = (probe){.shelf = tn_waiting_shelf_of(t, keys->key[k], keys->group[k]),
-                         .hash = tn_index_hash(keys->key[k])};
-            tn_index_fetch(&p->shelf->index, p->hash);
-            at[n++] = k;
-        }
-    }
-    fetch_rows(probes, n, found);
-    for (uint32_t i = 0; i < n; i++) {
-        const uint64_t key = keys->key[at[i]];
-        const uint16_t group = keys->group[at[i]];
-        tn_row *r = found[i];
-        if (r != NULL && !tn_row_is(r, key, group)) {
-            r = tn_shelf_find(probes[i].shelf, key, group, &probes[i].number);
-        }
-        row[at[i] - run.from] = r;
-        if (mark && r != NULL) {
-            tn_shelf_mark(tn_waiting_shelf_of(t, key, group), probes[i].number);
+        if (entry != 0) {
+            row[i] = tn_row_of_entry(shelf, entry);
+            fetch_row(row[i], tn_shelf_of_entry(shelf, entry)->slab.stride);
         }
     }
 }
@@ -126,14 +93,13 @@ void tn_look_up(const tn_table *t, const tn_keyset *keys, tn_range run, bool mar
     for (uint32_t i = 0; i < n; i++) {
         probe *p = &probes[i];
         if (row[i] != NULL && !tn_row_is(row[i], key[i], group[i])) {
-            row[i] = tn_shelf_find(p->shelf, key[i], group[i], &p->number);
+            row[i] = tn_shelf_find(p->shelf, key[i], group[i], &p->entry);
         }
         if (mark && row[i] != NULL) {
-            tn_shelf_mark(tn_shelf_of(t, key[i], group[i]), p->number);
+            tn_shelf *shelf = tn_shelf_of(t, key[i], group[i]);
+            shelf += tn_row_waits(row[i]) ? shelf->apart : 0;
+            tn_shelf_mark(shelf, (p->entry & TN_INDEX_NUMBER) - 1);
         }
-    }
-    if (t->waits) {
-        look_up_waiting(t, keys, run, mark, row);
     }
 }
 

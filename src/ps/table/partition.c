@@ -198,41 +198,42 @@ static tn_status begin(tn_index *x, tn_page_arena *e, tn_error *err)
     return TN_OK;
 }
 
-static uint32_t hash_of_entry(const tn_slab *rows, uint32_t entry)
+static uint32_t hash_of_row(const tn_row *row)
 {
-    return tn_index_hash(tn_row_key(tn_slab_at(rows, (entry & TN_INDEX_NUMBER) - 1), 0));
+    return tn_index_hash(tn_row_key(row, 0));
 }
 
-static inline void fetch_row(const tn_slab *rows, uint32_t entry)
+/* s: the shelf of whole rows, here and below. */
+static inline void fetch_row(const tn_shelf *s, uint32_t entry)
 {
     if (entry != 0) {
-        __builtin_prefetch(tn_slab_at(rows, (entry & TN_INDEX_NUMBER) - 1));
+        __builtin_prefetch(tn_row_of_entry(s, entry));
     }
 }
 
 /* Puts n entries into to[0], those whose hash has a certain bit into to[1]. Their rows lie
  * anywhere. */
-static void put_all(const tn_slab *rows, const uint32_t *entry, uint32_t n, uint32_t mask,
+static void put_all(const tn_shelf *s, const uint32_t *entry, uint32_t n, uint32_t mask,
                     tn_index_block *const to[2], uint32_t bit)
 {
     for (uint32_t i = 0; i < n + AHEAD; i++) {
-        fetch_row(rows, i < n ? entry[i] : 0);
+        fetch_row(s, i < n ? entry[i] : 0);
         const uint32_t now = i < AHEAD ? 0 : entry[i - AHEAD];
         if (now != 0) {
-            const uint32_t hash = hash_of_entry(rows, now);
+            const uint32_t hash = hash_of_row(tn_row_of_entry(s, now));
             put(to[(hash & bit) != 0], mask, hash, now);
         }
     }
 }
 
 /* A single block below full size: copied into one of twice the size. */
-static tn_status grow_first_block(tn_index *x, const tn_slab *rows, tn_page_arena *e, tn_error *err)
+static tn_status grow_first_block(tn_index *x, const tn_shelf *s, tn_page_arena *e, tn_error *err)
 {
     tn_index_block *old = x->directory[0];
     uint32_t entries = x->mask + 1;
     tn_index_block *block = NULL;
     TN_TRY(new_block(2 * entries, e, &block, err));
-    put_all(rows, old->entry, entries, 2 * entries - 1, (tn_index_block *[2]){block, NULL}, 0);
+    put_all(s, old->entry, entries, 2 * entries - 1, (tn_index_block *[2]){block, NULL}, 0);
     x->directory[0] = block;
     x->mask = 2 * entries - 1;
     give_heap(e, old, block_bytes(entries));
@@ -258,7 +259,7 @@ static tn_status double_directory(tn_index *x, tn_page_arena *e, tn_error *err)
 }
 
 /* Moves the half of b whose next bit is 1 into a new block. */
-static tn_status split(tn_index *x, const tn_slab *rows, uint32_t hash, tn_page_arena *e,
+static tn_status split(tn_index *x, const tn_shelf *s, uint32_t hash, tn_page_arena *e,
                        tn_error *err)
 {
     tn_index_block *b = block_of(x, hash);
@@ -275,7 +276,7 @@ static tn_status split(tn_index *x, const tn_slab *rows, uint32_t hash, tn_page_
     const uint32_t bit = UINT32_C(1) << (31 - b->depth);
     b->n = 0;
     half->depth = ++b->depth;
-    put_all(rows, entry, BLOCK_ENTRIES, x->mask, (tn_index_block *[2]){b, half}, bit);
+    put_all(s, entry, BLOCK_ENTRIES, x->mask, (tn_index_block *[2]){b, half}, bit);
     uint32_t span = UINT32_C(1) << (x->depth - b->depth);
     uint32_t from = (uint32_t)((uint64_t)hash >> (32 - x->depth)) & ~(2 * span - 1);
     for (uint32_t i = 0; i < span; i++) {
@@ -285,7 +286,7 @@ static tn_status split(tn_index *x, const tn_slab *rows, uint32_t hash, tn_page_
 }
 
 /* Makes sure that one more key with this hash can be put. */
-static tn_status index_reserve(tn_index *x, const tn_slab *rows, uint32_t hash, tn_page_arena *e,
+static tn_status index_reserve(tn_index *x, const tn_shelf *s, uint32_t hash, tn_page_arena *e,
                                tn_error *err)
 {
     if (x->directory == NULL) {
@@ -293,33 +294,39 @@ static tn_status index_reserve(tn_index *x, const tn_slab *rows, uint32_t hash, 
     }
     while (is_full(x, block_of(x, hash))) {
         if (x->mask + 1 < BLOCK_ENTRIES) {
-            TN_TRY(grow_first_block(x, rows, e, err));
+            TN_TRY(grow_first_block(x, s, e, err));
         } else {
-            TN_TRY(split(x, rows, hash, e, err));
+            TN_TRY(split(x, s, hash, e, err));
         }
     }
     return TN_OK;
 }
 
-static uint32_t place_of(const tn_index_block *b, uint32_t mask, uint32_t hash, uint32_t number)
+static uint32_t entry_of(uint32_t hash, bool waits, uint32_t number)
+{
+    return tn_index_tag(hash) << TN_INDEX_TAG_SHIFT | (uint32_t)waits << TN_INDEX_WAITS_BIT |
+           (number + 1);
+}
+
+static uint32_t place_of(const tn_index_block *b, uint32_t mask, uint32_t hash, uint32_t entry)
 {
     uint32_t at = hash & mask;
-    while ((b->entry[at] & TN_INDEX_NUMBER) != number + 1) {
+    while (b->entry[at] != entry) {
         TN_ASSERT(b->entry[at] != 0);
         at = (at + 1) & mask;
     }
     return at;
 }
 
-/* Forgets row `number`, while its key still stands in it. Knuth 6.4, algorithm R: entries behind
- * the hole that may stand in it move up. */
-static void index_remove(tn_index *x, const tn_slab *rows, uint32_t hash, uint32_t number)
+/* Forgets a row while its key still stands in it. Knuth 6.4, algorithm R: entries behind the hole
+ * that may stand in it move up. */
+static void index_remove(tn_index *x, const tn_shelf *s, uint32_t hash, uint32_t entry)
 {
     tn_index_block *b = block_of(x, hash);
     uint32_t mask = x->mask;
-    uint32_t hole = place_of(b, mask, hash, number);
+    uint32_t hole = place_of(b, mask, hash, entry);
     for (uint32_t at = (hole + 1) & mask; b->entry[at] != 0; at = (at + 1) & mask) {
-        uint32_t home = hash_of_entry(rows, b->entry[at]) & mask;
+        uint32_t home = hash_of_row(tn_row_of_entry(s, b->entry[at])) & mask;
         if (((at - home) & mask) >= ((at - hole) & mask)) {
             b->entry[hole] = b->entry[at];
             hole = at;
@@ -328,14 +335,6 @@ static void index_remove(tn_index *x, const tn_slab *rows, uint32_t hash, uint32
     b->entry[hole] = 0;
     TN_ASSERT(b->n > 0);
     b->n--;
-}
-
-/* Row `from` is row `to` now. */
-static void index_renumber(tn_index *x, uint32_t hash, uint32_t from, uint32_t to)
-{
-    tn_index_block *b = block_of(x, hash);
-    uint32_t at = place_of(b, x->mask, hash, from);
-    b->entry[at] = tn_index_tag(hash) << TN_INDEX_NUMBER_BITS | (to + 1);
 }
 
 static uint64_t index_growth(const tn_index *x, uint32_t rows)
@@ -365,10 +364,22 @@ static uint64_t index_growth_most(uint32_t rows)
 
 /* ---- shelf ---- */
 
-void tn_shelf_init(tn_shelf *s, uint32_t stride, bool marked)
+void tn_shelf_init(tn_shelf *s, uint32_t stride, uint16_t apart, bool waits, bool marked)
 {
-    *s = (tn_shelf){.marked = marked};
+    TN_ASSERT(apart > 0 || !waits);
+    *s = (tn_shelf){.apart = apart, .waits = waits, .marked = marked};
     slab_init(&s->slab, stride);
+}
+
+/* The shelf of whole rows, whose index it shares. */
+static inline const tn_shelf *whole_of(const tn_shelf *s)
+{
+    return s->waits ? s - s->apart : s;
+}
+
+static inline tn_index *index_of(tn_shelf *s)
+{
+    return s->waits ? &(s - s->apart)->index : &s->index;
 }
 
 void tn_shelf_clear(tn_shelf *s, tn_page_arena *e)
@@ -380,9 +391,8 @@ void tn_shelf_clear(tn_shelf *s, tn_page_arena *e)
     s->mark_words = 0;
 }
 
-/* The place in b of the row of (key, group), or the free one where it would stand: *row is NULL
- * then.
- */
+/* The place in b of the row of (key, group), whole or waiting, or the free one where it would
+ * stand: *row is NULL then. s: of whole rows. */
 static uint32_t seek(const tn_shelf *s, const tn_index_block *b, uint64_t key, uint16_t group,
                      tn_row **row)
 {
@@ -390,8 +400,8 @@ static uint32_t seek(const tn_shelf *s, const tn_index_block *b, uint64_t key, u
     const uint32_t tag = tn_index_tag(hash);
     uint32_t at = hash & s->index.mask;
     for (uint32_t entry = b->entry[at]; entry != 0; entry = b->entry[at]) {
-        if (entry >> TN_INDEX_NUMBER_BITS == tag) {
-            *row = tn_slab_at(&s->slab, (entry & TN_INDEX_NUMBER) - 1);
+        if (entry >> TN_INDEX_TAG_SHIFT == tag) {
+            *row = tn_row_of_entry(s, entry);
             if (tn_row_is(*row, key, group)) {
                 return at;
             }
@@ -402,13 +412,14 @@ static uint32_t seek(const tn_shelf *s, const tn_index_block *b, uint64_t key, u
     return at;
 }
 
-tn_row *tn_shelf_find(const tn_shelf *s, uint64_t key, uint16_t group, uint32_t *number)
+tn_row *tn_shelf_find(const tn_shelf *s, uint64_t key, uint16_t group, uint32_t *entry)
 {
+    TN_ASSERT(!s->waits);
     const tn_index_block *b = tn_index_block_of(&s->index, tn_index_hash(key));
     tn_row *row = NULL;
     if (b != NULL) {
         const uint32_t at = seek(s, b, key, group, &row);
-        *number = row != NULL ? (b->entry[at] & TN_INDEX_NUMBER) - 1 : *number;
+        *entry = row != NULL ? b->entry[at] : *entry;
     }
     return row;
 }
@@ -439,71 +450,71 @@ void tn_shelf_unmark(tn_shelf *s)
 tn_status tn_shelf_put(tn_shelf *s, tn_page_arena *e, uint64_t key, uint16_t group, tn_row **out,
                        tn_error *err)
 {
+    const tn_shelf *whole = whole_of(s);
+    tn_index *x = index_of(s);
     const uint32_t hash = tn_index_hash(key);
-    tn_index_block *b = tn_index_block_of(&s->index, hash);
-    *out = NULL;
-    uint32_t at = b != NULL ? seek(s, b, key, group, out) : 0;
-    if (*out != NULL) {
+    tn_index_block *b = tn_index_block_of(x, hash);
+    tn_row *row = NULL;
+    uint32_t at = b != NULL ? seek(whole, b, key, group, &row) : 0;
+    const bool moves = row != NULL;
+    if (moves && (b->entry[at] >> TN_INDEX_WAITS_BIT & 1) == s->waits) {
+        *out = row;
         return TN_OK;
     }
-    if (b == NULL || is_full(&s->index, b)) {
-        TN_TRY(index_reserve(&s->index, &s->slab, hash, e, err));
-        b = block_of(&s->index, hash);
-        at = seek(s, b, key, group, out);
+    if (!moves && (b == NULL || is_full(x, b))) {
+        TN_TRY(index_reserve(x, whole, hash, e, err));
+        b = block_of(x, hash);
+        at = seek(whole, b, key, group, &row);
     }
     TN_TRY(slab_reserve(&s->slab, e, err));
     TN_TRY(more_marks(s, e, err));
+    b->entry[at] = entry_of(hash, s->waits, s->slab.n_rows);
+    b->n += !moves;
+    TN_ASSERT(b->n <= x->mask && s->slab.n_rows < TN_INDEX_NUMBER);
     *out = slab_add(&s->slab);
     tn_row_set_id(*out, key, group);
-    TN_ASSERT(b->n < s->index.mask && s->slab.n_rows <= TN_INDEX_NUMBER);
-    b->entry[at] = tn_index_tag(hash) << TN_INDEX_NUMBER_BITS | s->slab.n_rows;
-    b->n++;
     return TN_OK;
 }
 
-void tn_shelf_remove_at(tn_shelf *s, uint32_t number)
+void tn_shelf_remove_at(tn_shelf *s, uint32_t number, bool moved)
 {
     TN_ASSERT(number < s->slab.n_rows);
+    const tn_shelf *whole = whole_of(s);
+    tn_index *x = index_of(s);
     tn_row *row = tn_slab_at(&s->slab, number);
     uint32_t last = s->slab.n_rows - 1;
-    tn_row *moved = tn_slab_at(&s->slab, last);
-    index_remove(&s->index, &s->slab, tn_index_hash(tn_row_key(row, 0)), number);
+    tn_row *other = tn_slab_at(&s->slab, last);
+    if (!moved) {
+        const uint32_t hash = hash_of_row(row);
+        index_remove(x, whole, hash, entry_of(hash, s->waits, number));
+    }
     if (last != number) {
-        index_renumber(&s->index, tn_index_hash(tn_row_key(moved, 0)), last, number);
-        memcpy(row, moved, s->slab.stride);
+        const uint32_t hash = hash_of_row(other);
+        tn_index_block *b = block_of(x, hash);
+        const uint32_t at = place_of(b, x->mask, hash, entry_of(hash, s->waits, last));
+        b->entry[at] = entry_of(hash, s->waits, number);
+        memcpy(row, other, s->slab.stride);
     }
-    memset(moved, 0, s->slab.stride); /* as slab_add hands rows out */
+    memset(other, 0, s->slab.stride); /* as slab_add hands rows out */
     s->slab.n_rows--;
-}
-
-void tn_shelf_fetch_neighbours(const tn_shelf *s, uint64_t key)
-{
-    const uint32_t hash = tn_index_hash(key);
-    const tn_index_block *b = tn_index_block_of(&s->index, hash);
-    if (b == NULL || s->slab.n_rows == 0) {
-        return;
-    }
-    __builtin_prefetch(tn_slab_at(&s->slab, s->slab.n_rows - 1));
-    for (uint32_t at = hash & s->index.mask; b->entry[at] != 0; at = (at + 1) & s->index.mask) {
-        fetch_row(&s->slab, b->entry[at]);
-    }
 }
 
 void tn_shelf_fetch_last(const tn_shelf *s)
 {
     if (s->slab.n_rows > 0) {
         const tn_row *last = tn_slab_at(&s->slab, s->slab.n_rows - 1);
-        tn_index_fetch(&s->index, tn_index_hash(tn_row_key(last, 0)));
+        tn_index_fetch(&whole_of(s)->index, hash_of_row(last));
     }
 }
 
 bool tn_shelf_remove(tn_shelf *s, uint64_t key, uint16_t group)
 {
-    uint32_t number = 0;
-    if (tn_shelf_find(s, key, group, &number) == NULL) {
+    uint32_t entry = 0;
+    if (tn_shelf_find(whole_of(s), key, group, &entry) == NULL ||
+        (entry >> TN_INDEX_WAITS_BIT & 1) != s->waits) {
         return false;
     }
-    tn_shelf_remove_at(s, number);
+    tn_shelf_remove_at(s, (entry & TN_INDEX_NUMBER) - 1, false);
     return true;
 }
 
@@ -524,17 +535,17 @@ static void slab_shrink(tn_slab *s, tn_page_arena *e)
     }
 }
 
-/* Of all rows, as put() would have made it. */
-static tn_status index_all(tn_index *x, const tn_slab *rows, tn_page_arena *e, tn_error *err)
+/* Of all rows of one form, as put() would have made it. */
+static tn_status index_all(tn_index *x, const tn_shelf *s, tn_page_arena *e, tn_error *err)
 {
+    const tn_slab *rows = &s->slab;
     for (uint32_t number = 0; number < rows->n_rows; number++) {
-        fetch_row(rows, number + AHEAD < rows->n_rows ? number + AHEAD + 1 : 0);
-        const uint32_t hash = tn_index_hash(tn_row_key(tn_slab_at(rows, number), 0));
+        __builtin_prefetch(tn_slab_at(rows, number + AHEAD < rows->n_rows ? number + AHEAD : 0));
+        const uint32_t hash = hash_of_row(tn_slab_at(rows, number));
         if (x->directory == NULL || is_full(x, block_of(x, hash))) {
-            TN_TRY(index_reserve(x, rows, hash, e, err));
+            TN_TRY(index_reserve(x, whole_of(s), hash, e, err));
         }
-        put(block_of(x, hash), x->mask, hash,
-            tn_index_tag(hash) << TN_INDEX_NUMBER_BITS | (number + 1));
+        put(block_of(x, hash), x->mask, hash, entry_of(hash, s->waits, number));
     }
     return TN_OK;
 }
@@ -559,19 +570,29 @@ static void index_free(tn_index *x, tn_page_arena *e)
     index_clear(x, e);
 }
 
-void tn_shelf_shrink(tn_shelf *s, tn_page_arena *e)
+static void index_shrink(tn_shelf *s, tn_page_arena *e)
 {
+    const tn_shelf *waiting = s + s->apart;
     const uint64_t room = (uint64_t)index_blocks(&s->index) * (s->index.mask + 1);
-    slab_shrink(&s->slab, e);
-    if (s->index.directory == NULL || room <= FIRST_ENTRIES || s->slab.n_rows >= room / SPARSE) {
+    const uint64_t rows = (uint64_t)s->slab.n_rows + (s->apart > 0 ? waiting->slab.n_rows : 0);
+    if (room <= FIRST_ENTRIES || rows >= room / SPARSE) {
         return;
     }
     tn_index fresh = {0};
-    if (index_all(&fresh, &s->slab, e, NULL) == TN_OK) {
+    if (index_all(&fresh, s, e, NULL) == TN_OK &&
+        (s->apart == 0 || index_all(&fresh, waiting, e, NULL) == TN_OK)) {
         index_free(&s->index, e);
         s->index = fresh;
     } else {
         index_free(&fresh, e);
+    }
+}
+
+void tn_shelf_shrink(tn_shelf *s, tn_page_arena *e)
+{
+    slab_shrink(&s->slab, e);
+    if (!s->waits) {
+        index_shrink(s, e);
     }
 }
 
@@ -609,7 +630,7 @@ uint64_t tn_shelf_need(uint32_t stride, uint32_t rows)
 
 uint64_t tn_shelf_growth(const tn_shelf *s, uint32_t rows)
 {
-    return slab_growth(&s->slab, rows) + index_growth(&s->index, rows);
+    return slab_growth(&s->slab, rows) + index_growth(&whole_of(s)->index, rows);
 }
 
 uint64_t tn_shelf_growth_most(const tn_shelf *s, uint32_t rows)

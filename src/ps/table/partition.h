@@ -1,20 +1,22 @@
 /* partition.h - one of the 1024 parts of the table: a lock and, per size of row, a shelf.
  *
  *     partition   lock | shelf of record 0: index, slab | shelf of record 1: index, slab | ..
- *                 and where keys may wait, as many shelves again, of rows that do
+ *                 and where keys may wait, as many shelves again, of rows that do: slab alone
  *
  * A slab holds rows of one size, numbered from 0, which move only when another one leaves. Its
  * chunks are small at first, so that a partition with few keys costs little:
  *
  *     chunk   0: 8 rows | 1: 8 | 2: 16 | 3: 32 | .. | k: full | k+1: full ..     full: some 16 KB
  *
- * An index leads from a key to the number of its row, by extendible hashing (Fagin 1979):
+ * An index leads from a key to the number of its row, whole or waiting, by extendible hashing
+ * (Fagin 1979):
  *
  *     hash 32   | directory 14 | tag 8 | position 10 |      of the bits of a key that its row holds
  *
  *     directory [00] [01] [10] [11]        grows by doubling: pointers only
  *                 |    |    '--.-'
- *     block     [ .. ][ .. ][ .. ]         1024 entries each: tag 8, number + 1 24; 0 is free
+ *     block     [ .. ][ .. ][ .. ]         1024 entries each: tag 8, waits 1, number + 1 23; 0 is
+ * free
  *
  * Linear probing inside a block. A full block is split in two and no other is touched, so nothing
  * ever stops for a long rehash and no memory is left behind. The first block starts with 64 entries
@@ -30,7 +32,7 @@
 #include "ps/table/page_arena.h"
 #include "ps/table/row.h"
 
-enum { TN_SLAB_ROWS_MAX = (1 << 24) - 1 };
+enum { TN_SLAB_ROWS_MAX = (1 << 23) - 1 };
 
 typedef struct tn_slab {
     char **chunk; /* owned; the chunks themselves belong to the extents */
@@ -55,9 +57,11 @@ static inline tn_row *tn_slab_at(const tn_slab *s, uint32_t number)
     return (tn_row *)(void *)(s->chunk[chunk] + (size_t)at * s->stride);
 }
 
-enum { TN_INDEX_NUMBER_BITS = 24, TN_INDEX_NUMBER = (1 << TN_INDEX_NUMBER_BITS) - 1 };
-
-#define TN_INDEX_NONE UINT32_MAX
+enum {
+    TN_INDEX_WAITS_BIT = 23,
+    TN_INDEX_NUMBER = (1 << TN_INDEX_WAITS_BIT) - 1,
+    TN_INDEX_TAG_SHIFT = 24,
+};
 
 typedef struct tn_index_block {
     uint32_t n;
@@ -99,41 +103,63 @@ static inline void tn_index_fetch(const tn_index *x, uint32_t hash)
 }
 
 typedef struct tn_shelf {
-    tn_index index;
+    tn_index index; /* of whole rows: of those that wait, too */
     tn_slab slab;
     uint64_t *mark; /* a bit per row, for a sweep over the rows that a batch does not hold */
     uint32_t mark_words;
+    uint16_t
+        apart;   /* shelves from that of whole rows to that of rows that wait; 0: there is none */
+    bool waits;  /* holds the latter */
     bool marked; /* keep marks */
 } tn_shelf;
 
+_Static_assert(sizeof(tn_shelf) == TN_CACHE_LINE, "a shelf is looked at for every key");
+
+/* The shelf where an entry's row lies; s: of whole rows. */
+static inline const tn_shelf *tn_shelf_of_entry(const tn_shelf *s, uint32_t entry)
+{
+    return s + (size_t)(entry >> TN_INDEX_WAITS_BIT & 1) * s->apart;
+}
+
+static inline tn_row *tn_row_of_entry(const tn_shelf *s, uint32_t entry)
+{
+    return tn_slab_at(&tn_shelf_of_entry(s, entry)->slab, (entry & TN_INDEX_NUMBER) - 1);
+}
+
 typedef struct tn_partition {
     _Alignas(TN_CACHE_LINE) pthread_mutex_t lock;
-    tn_shelf *shelf; /* one per record of the layout, then perhaps one for rows that wait */
+    tn_shelf *shelf; /* one per record of the layout, then perhaps as many for rows that wait */
     uint8_t *filter; /* counts of keys without a row (ps/table/key_filter.h); NULL: none yet */
     uint32_t raised; /* of its counters, those above 0 */
 } tn_partition;
 
-void tn_shelf_init(tn_shelf *s, uint32_t stride, bool marked);
+/* `apart`, `waits`: as they stand in a shelf. */
+void tn_shelf_init(tn_shelf *s, uint32_t stride, uint16_t apart, bool waits, bool marked);
 void tn_shelf_clear(tn_shelf *s, tn_page_arena *e);
 
-/* NULL: no such row. *number is written for a row. */
-tn_row *tn_shelf_find(const tn_shelf *s, uint64_t key, uint16_t group, uint32_t *number);
+/* The row of (key, group), whole or waiting, of a shelf of whole rows. NULL: there is none. *entry
+ * is written for a row. */
+tn_row *tn_shelf_find(const tn_shelf *s, uint64_t key, uint16_t group, uint32_t *entry);
 
-/* The row of (key, group). Where there was none, the slab has one more: its header is set, its data
- * zero. */
+/* The row of (key, group) in this shelf. Where there was none, the slab has one more: its header is
+ * set, its data zero. If the key had one in the shelf of the other form, the index leads to the new
+ * one from now on, and the old one has to be removed as one that has moved. */
 tn_status tn_shelf_put(tn_shelf *s, tn_page_arena *e, uint64_t key, uint16_t group, tn_row **out,
                        tn_error *err) TN_MUST_USE;
 
-/* The last row moves to where it was, so no other row's number changes. False: no such row. */
+/* The last row of this shelf moves to where it was, so no other row's number changes. False: it has
+ * no such row. */
 bool tn_shelf_remove(tn_shelf *s, uint64_t key, uint16_t group);
-void tn_shelf_remove_at(tn_shelf *s, uint32_t number); /* the same of a row that is there */
 
-/* Prefetch what the removal of a key's row will read: for many keys first this, then that. */
-void tn_shelf_fetch_neighbours(const tn_shelf *s, uint64_t key);
+/* The same of a row that is there. `moved`: the index does not lead to it any more. */
+void tn_shelf_remove_at(tn_shelf *s, uint32_t number, bool moved);
+
+/* Prefetches where the index leads to the last row, which the next removal moves. */
 void tn_shelf_fetch_last(const tn_shelf *s);
 
-/* After removals: gives back chunks behind the rows, and an index with blocks that are nearly empty
- * for one as of a shelf that never had more rows. Without memory for that the index stays. */
+/* After removals: gives back chunks behind the rows, and of whole rows an index with blocks that
+ * are nearly empty for one as of shelves that never had more rows. Without memory for that the
+ * index stays. */
 void tn_shelf_shrink(tn_shelf *s, tn_page_arena *e);
 
 /* About the bytes of a shelf that has so many rows of `stride` bytes, whatever it held before. */

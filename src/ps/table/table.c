@@ -194,7 +194,9 @@ static void build(tn_table *t, const tn_table_opts *opts)
         TN_ASSERT(failure == 0);
         part->shelf = t->shelves + (size_t)p * t->n_plans;
         for (uint32_t r = 0; r < t->n_plans; r++) {
-            tn_shelf_init(&part->shelf[r], t->plan[r].stride, t->sweeps);
+            const uint32_t apart = t->n_plans - n_records; /* 0, or as many records */
+            tn_shelf_init(&part->shelf[r], t->plan[r].stride, (uint16_t)apart, r >= n_records,
+                          t->sweeps);
         }
     }
 }

@@ -126,18 +126,20 @@ static tn_status make_whole(tn_table *t, uint64_t key, uint16_t group, moved_row
     const uint32_t partition = tn_partition_of(key, TN_PARTITIONS);
     const bool watched = tn_changed_rows_watched(&t->changes);
     tn_shelf *waiting = tn_waiting_shelf_of(t, key, group);
-    uint32_t number = 0;
+    tn_shelf *shelf = tn_shelf_of(t, key, group);
+    uint32_t entry = 0;
     tn_row *whole = NULL;
-    tn_row *row = tn_shelf_find(waiting, key, group, &number);
-    TN_ASSERT(row != NULL);
-    TN_TRY(tn_shelf_put(tn_shelf_of(t, key, group), &t->pages, key, group, &whole, err));
+    tn_row *row = tn_shelf_find(shelf, key, group, &entry);
+    TN_ASSERT(row != NULL && tn_row_waits(row));
+    const uint32_t number = (entry & TN_INDEX_NUMBER) - 1;
+    TN_TRY(tn_shelf_put(shelf, &t->pages, key, group, &whole, err));
     tn_new_rows_fill(t, tn_plan_of(t, group), group, &key, &whole, 1);
     move_row(t, row, whole);
     if (watched) {
         tn_changed_rows_note(&t->changes, key, whole, tn_plan_of(t, group)->stride, true);
     }
     tn_row *last = tn_slab_at(&waiting->slab, waiting->slab.n_rows - 1);
-    tn_row_remove(t, partition, waiting, number);
+    tn_row_remove(t, partition, waiting, number, true);
     *out = (moved_rows){.whole = whole, .from = last, .to = row};
     if (watched && number < waiting->slab.n_rows) {
         tn_changed_rows_moved(&t->changes, partition, tn_slab_at(&waiting->slab, number),
@@ -168,9 +170,8 @@ tn_status tn_rows_admit(tn_table *t, const tn_keyset *keys, tn_range run, tn_row
         const double count = tn_row_count(r->show_high, r->show_low);
         if (is_admitted(t, a, keys->key[k], count) &&
             !(a->l1_shrk && has_shrunk(t, group, r->data, tn_waiting_plan_of(t, group)->present))) {
-            tn_index_fetch(&tn_shelf_of(t, keys->key[k], group)->index,
-                           tn_index_hash(keys->key[k]));
-            tn_shelf_fetch_neighbours(tn_waiting_shelf_of(t, keys->key[k], group), keys->key[k]);
+            const tn_slab *waiting_rows = &tn_waiting_shelf_of(t, keys->key[k], group)->slab;
+            __builtin_prefetch(tn_slab_at(waiting_rows, waiting_rows->n_rows - 1));
             whole[n++] = k;
         }
     }

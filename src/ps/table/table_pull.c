@@ -200,13 +200,13 @@ static uint32_t fetch_new(const tn_table_job *job, tn_range run, tn_row *const *
         }
         uint64_t key = job->keys->key[k];
         const tn_shelf *shelf = tn_shelf_of(job->t, key, job->keys->group[k]);
-        if (tn_group_waits(job->t, job->keys->group[k])) {
-            tn_filter_fetch(job->t, key, job->keys->group[k]);
-            shelf += job->t->layout->n_records;
-        }
         const tn_index_block *block = tn_index_block_of(&shelf->index, tn_index_hash(key));
         if (block != NULL) {
             __builtin_prefetch(block, 1);
+        }
+        if (tn_group_waits(job->t, job->keys->group[k])) {
+            tn_filter_fetch(job->t, key, job->keys->group[k]);
+            shelf += shelf->apart;
         }
         of_shelf = shelf == last ? of_shelf + 1 : 0;
         last = shelf;

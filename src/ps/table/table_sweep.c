@@ -26,14 +26,14 @@ enum {
     KEY_BITS_LEFT_OUT = 54 - 32, /* below those that tell the rows of a partition apart */
 };
 
-void tn_row_remove(tn_table *t, uint32_t partition, tn_shelf *shelf, uint32_t number)
+void tn_row_remove(tn_table *t, uint32_t partition, tn_shelf *shelf, uint32_t number, bool moved)
 {
     if (tn_changed_rows_watched(&t->changes)) {
         const tn_row *row = tn_slab_at(&shelf->slab, number);
         const tn_row *last = tn_slab_at(&shelf->slab, shelf->slab.n_rows - 1);
         tn_changed_rows_remove(&t->changes, partition, row, last, shelf->slab.stride);
     }
-    tn_shelf_remove_at(shelf, number);
+    tn_shelf_remove_at(shelf, number, moved);
 }
 
 /* After a partition has lost so many rows, and perhaps chunks. */
@@ -107,7 +107,7 @@ static uint64_t sweep_shelf(const sweeping *x, uint32_t partition, uint32_t form
         const uint32_t group = tn_row_group(row);
         __builtin_prefetch(tn_slab_at(&shelf->slab, number > AHEAD ? number - AHEAD : 0));
         if (has_expired(x, row, group)) {
-            tn_row_remove(x->t, partition, shelf, number);
+            tn_row_remove(x->t, partition, shelf, number, false);
             count[group].expired++;
             n++;
         } else {
@@ -133,9 +133,9 @@ static void sweep_tile(void *arg, uint32_t tile)
         const bool read_elsewhere = t->changes.part != NULL && t->changes.part[p].open;
         for (uint32_t r = 0; r < t->n_plans; r++) {
             n += sweep_shelf(x, p, r, count);
-            if (!read_elsewhere) {
-                tn_shelf_shrink(&part->shelf[r], &t->pages);
-            }
+        }
+        for (uint32_t r = 0; r < t->n_plans && !read_elsewhere; r++) {
+            tn_shelf_shrink(&part->shelf[r], &t->pages);
         }
         note_removed(t, p, n, true); /* chunks may be gone that had rows which became whole */
         tn_filter_age(t, p);
@@ -302,7 +302,7 @@ static uint32_t evict_up_to(tn_table *t, uint32_t p, tn_range shelves, const uin
             if (order[--n] <= most) {
                 const uint32_t group = tn_row_group(tn_slab_at(&shelf->slab, number));
                 atomic_fetch_add_explicit(&t->evicted_of[group], 1, memory_order_relaxed);
-                tn_row_remove(t, p, shelf, number);
+                tn_row_remove(t, p, shelf, number, false);
                 removed++;
             }
         }

@@ -248,8 +248,9 @@ void tn_new_rows_fill(const tn_table *t, const tn_plan *plan, uint32_t group, co
 
 /* ---- rows that leave (table_sweep.c) ---- */
 
-/* A row of a locked partition leaves; the last one of its shelf takes its place (table_sweep.c). */
-void tn_row_remove(tn_table *t, uint32_t partition, tn_shelf *shelf, uint32_t number);
+/* A row of a locked partition leaves; the last one of its shelf takes its place. `moved`: its key
+ * has another row (tn_shelf_put). */
+void tn_row_remove(tn_table *t, uint32_t partition, tn_shelf *shelf, uint32_t number, bool moved);
 
 /* Where the rows leave that a full table has no room for: those of a tile's partitions that hold
  * keys of the batch, behind its push, on its day. Their locks are held. */
