@@ -28,6 +28,8 @@ static const char *const data_values[][2] = {
     {"unknown_field", "ignore"},
     {"row_norm", "true"},
     {"slot_bits", "high 3"},
+    {"group", "query"},
+    {"record_id", "id"},
     {NULL, NULL},
 };
 static const char *const slot_values[][2] = {

@@ -395,8 +395,9 @@ static tn_status criteo_head(tn_bytes *window, bool last, const tn_schema *schem
     return check_head(head, schema, place, no_line, err);
 }
 
-static const char *const data_options[] = {"delimiter", "header",     "columns", "quote",   "trim",
-                                           "null",      "short_rows", "list",    "comment", NULL};
+static const char *const data_options[] = {"delimiter", "header",     "columns",   "quote",
+                                           "trim",      "null",       "list",      "comment",
+                                           "group",     "short_rows", "record_id", NULL};
 
 #define DELIMITED_FORMAT(name_, head_, preset_, help_)                                             \
     {                                                                                              \

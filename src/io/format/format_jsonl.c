@@ -639,7 +639,7 @@ static tn_status jsonl_parse(tn_bytes record, const tn_schema *schema,
     return status;
 }
 
-static const char *const jsonl_data[] = {"null", NULL};
+static const char *const jsonl_data[] = {"null", "group", "record_id", NULL};
 
 extern const tn_format tn_format_jsonl;
 const tn_format tn_format_jsonl = {

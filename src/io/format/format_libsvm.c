@@ -660,7 +660,7 @@ static tn_status libfm_parse(tn_bytes record, const tn_schema *schema,
     return parse_line(record, schema, place, schema->columns->n_fields > 0, rows, err);
 }
 
-static const char *const libsvm_data[] = {"index_base", "unknown_field", NULL};
+static const char *const libsvm_data[] = {"index_base", "unknown_field", "group", NULL};
 static const char *const libsvm_slot[] = {"range", NULL};
 
 extern const tn_format tn_format_libsvm;
@@ -674,7 +674,7 @@ const tn_format tn_format_libsvm = {
     .parse = libsvm_parse,
 };
 
-static const char *const libffm_data[] = {"index_base", "unknown_field", "row_norm", NULL};
+static const char *const libffm_data[] = {"index_base", "unknown_field", "row_norm", "group", NULL};
 static const char *const libffm_slot[] = {"field", NULL};
 
 extern const tn_format tn_format_libffm;

@@ -105,11 +105,14 @@ static size_t tfrecord_resync(tn_bytes window, bool last, const tn_schema *schem
 
 static const char *const tfrecord_slot[] = {"step_pool", NULL};
 
+static const char *const tfrecord_data[] = {"group", "record_id", NULL};
+
 extern const tn_format tn_format_tfrecord;
 const tn_format tn_format_tfrecord = {
     .name = "tfrecord",
     .help = "TFRecord files of tf.Example or tf.SequenceExample",
     .binary = true,
+    .data_options = tfrecord_data,
     .slot_options = tfrecord_slot,
     .cut = tfrecord_cut,
     .resync = tfrecord_resync,

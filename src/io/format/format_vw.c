@@ -368,7 +368,7 @@ static tn_status vw_parse(tn_bytes record, const tn_schema *schema, const tn_rec
     return status;
 }
 
-static const char *const vw_data[] = {"unknown_field", NULL};
+static const char *const vw_data[] = {"unknown_field", "record_id", NULL};
 
 extern const tn_format tn_format_vw;
 const tn_format tn_format_vw = {
