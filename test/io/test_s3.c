@@ -39,7 +39,7 @@ static void check_signature(const tn_text *url, const char *more, const char *na
                    "Host: %s\r\nx-amz-content-sha256: %s\r\nx-amz-date: 20130524T000000Z\r\n%s",
                    host, hash, more);
     sigv4_sign(&(sigv4_request){path, query != NULL ? query + 1 : "", headers, names,
-                                "20130524T000000Z", "us-east-1", hash},
+                                "20130524T000000Z", "us-east-1", hash, NULL},
                STORE_SECRET, got);
     assert_string_equal(got, expected);
 }

@@ -63,7 +63,7 @@ static void canonical(const sigv4_request *r, tn_text *out)
     char value[2048];
     char *rest = NULL;
     (void)snprintf(names, sizeof names, "%s", r->signed_names);
-    tn_text_addf(out, "GET\n%s\n%s\n", r->path, r->query);
+    tn_text_addf(out, "%s\n%s\n%s\n", r->method != NULL ? r->method : "GET", r->path, r->query);
     for (char *name = strtok_r(names, ";", &rest); name != NULL;
          name = strtok_r(NULL, ";", &rest)) {
         value[0] = '\0';

@@ -14,6 +14,7 @@ typedef struct sigv4_request {
     const char *date;         /* 20130524T000000Z */
     const char *region;
     const char *content_hash; /* 64 hex digits */
+    const char *method;       /* NULL: GET */
 } sigv4_request;
 
 /* 64 hex digits and a NUL. */

@@ -1,7 +1,8 @@
 /* store.c - a thread per connection, a file per object, faults by the name of a path. */
-#include "support/store.h"
+#include "support/store_request.h"
 
 #include "base/core/text.h"
+#include "base/math/sha256.h"
 #include "support/sigv4.h"
 
 #include <dirent.h>
@@ -20,35 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum {
-    HEAD_BYTES = 1 << 15,
-    WORDS = 1 << 14,
-    KEYS_MAX = 4096,
-    PAGE = 2,
-    CHANGED_AFTER = 4,
-    BITS = 100000
-};
-
-struct store {
-    const char *dir;
-    int listening[2];
-    unsigned port[2];
-    pthread_t thread[2];
-    atomic_bool stop;
-    atomic_uint connections_open;
-    atomic_ullong requests, connections, leaks;
-    atomic_uint passed[WORDS]; /* requests of each path */
-};
-
-typedef struct ask {
-    store *s;
-    int fd;
-    char *headers;                /* lines behind the first */
-    char path[4096], query[4096]; /* as they came */
-    char plain[4096];             /* path, decoded, without the slash in front */
-    unsigned nth;                 /* request of this path, from 1 */
-    bool standby;
-} ask;
+enum { HEAD_BYTES = 1 << 15, KEYS_MAX = 4096, PAGE = 2, CHANGED_AFTER = 4, BITS = 100000 };
 
 typedef struct listener {
     store *s;
@@ -61,7 +34,7 @@ typedef struct caller {
     bool standby;
 } caller;
 
-static bool is_fault(const ask *a, const char *word)
+bool store_is_fault(const ask *a, const char *word)
 {
     const size_t n = strlen(word);
     for (const char *at = a->plain; (at = strchr(at, '!')) != NULL; at++) {
@@ -74,7 +47,7 @@ static bool is_fault(const ask *a, const char *word)
 
 /* ---- bytes out ---- */
 
-static bool put(int fd, const void *data, size_t size)
+bool store_send(int fd, const void *data, size_t size)
 {
     const char *at = data;
     while (size > 0) {
@@ -89,37 +62,30 @@ static bool put(int fd, const void *data, size_t size)
 }
 
 /* A whole answer of text; `more` are header lines. True: the connection goes on. */
-static bool answer(const ask *a, const char *status, const char *more, const char *body)
+bool store_answer(const ask *a, const char *status, const char *more, const char *body)
 {
     char head[2048];
     const int n = snprintf(head, sizeof head, "HTTP/1.1 %s\r\nContent-Length: %zu\r\n%s\r\n",
                            status, strlen(body), more);
-    return put(a->fd, head, (size_t)n) && put(a->fd, body, strlen(body));
+    return store_send(a->fd, head, (size_t)n) && store_send(a->fd, body, strlen(body));
 }
 
 /* Until the other side leaves, or the store does. */
-static void hold(const ask *a)
+void store_hold(const ask *a)
 {
     struct pollfd waited = {.fd = a->fd, .events = POLLIN | POLLRDHUP};
     while (!atomic_load(&a->s->stop) && poll(&waited, 1, 20) == 0) {
     }
 }
 
-static bool header(const ask *a, const char *name, char *out, size_t size)
+bool store_header(const ask *a, const char *name, char *out, size_t size)
 {
     return sigv4_header(a->headers, name, out, size) != 0;
 }
 
 /* ---- objects ---- */
 
-typedef struct object {
-    char *data;
-    size_t size;
-    char tag[64], date[64];
-    bool changed;
-} object;
-
-static bool load(const ask *a, const char *path, object *out)
+bool store_load(const ask *a, const char *path, object *out)
 {
     struct stat st;
     char full[8192];
@@ -133,7 +99,8 @@ static bool load(const ask *a, const char *path, object *out)
     }
     *out = (object){.size = (size_t)st.st_size};
     out->data = mmap(NULL, out->size + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
-    out->changed = (is_fault(a, "change") || is_fault(a, "sneak")) && a->nth >= CHANGED_AFTER;
+    out->changed =
+        (store_is_fault(a, "change") || store_is_fault(a, "sneak")) && a->nth >= CHANGED_AFTER;
     const bool good = out->data != MAP_FAILED;
     for (size_t i = 0; good && out->changed && i < out->size; i++) {
         out->data[i] ^= 1;
@@ -145,7 +112,7 @@ static bool load(const ask *a, const char *path, object *out)
     return good;
 }
 
-static void unload(object *o)
+void store_unload(object *o)
 {
     if (o->data != NULL) {
         (void)munmap(o->data, o->size + 1);
@@ -155,29 +122,29 @@ static void unload(object *o)
 /* Half of it, none, or drop by drop; false: the connection ends. */
 static bool put_body(const ask *a, const char *data, size_t size, size_t announced)
 {
-    if (is_fault(a, "cut") && a->nth % 2 == 0) {
-        (void)put(a->fd, data, size / 2);
+    if (store_is_fault(a, "cut") && a->nth % 2 == 0) {
+        (void)store_send(a->fd, data, size / 2);
         return false;
     }
-    if (is_fault(a, "bits") && size > BITS) {
-        (void)put(a->fd, data, BITS);
+    if (store_is_fault(a, "bits") && size > BITS) {
+        (void)store_send(a->fd, data, BITS);
         return false;
     }
-    if (is_fault(a, "stall") && a->nth % 3 == 0) {
-        (void)put(a->fd, data, size / 2);
-        hold(a);
+    if (store_is_fault(a, "stall") && a->nth % 3 == 0) {
+        (void)store_send(a->fd, data, size / 2);
+        store_hold(a);
         return false;
     }
-    if (is_fault(a, "slow") && a->nth % 4 == 0) {
+    if (store_is_fault(a, "slow") && a->nth % 4 == 0) {
         for (size_t at = 0; at < size && !atomic_load(&a->s->stop); at += 16) {
-            if (!put(a->fd, data + at, size - at < 16 ? size - at : 16)) {
+            if (!store_send(a->fd, data + at, size - at < 16 ? size - at : 16)) {
                 return false;
             }
             (void)poll(NULL, 0, 5);
         }
         return true;
     }
-    return put(a->fd, data, size) && announced == size;
+    return store_send(a->fd, data, size) && announced == size;
 }
 
 static bool put_chunked(const ask *a, const char *data, size_t size)
@@ -187,12 +154,12 @@ static bool put_chunked(const ask *a, const char *data, size_t size)
     for (size_t at = 0; at < size; at += step) {
         const size_t n = size - at < step ? size - at : step;
         (void)snprintf(mark, sizeof mark, "%zx\r\n", n);
-        if (!put(a->fd, mark, strlen(mark)) || !put(a->fd, data + at, n) ||
-            !put(a->fd, "\r\n", 2)) {
+        if (!store_send(a->fd, mark, strlen(mark)) || !store_send(a->fd, data + at, n) ||
+            !store_send(a->fd, "\r\n", 2)) {
             return false;
         }
     }
-    return put(a->fd, "0\r\n\r\n", 5);
+    return store_send(a->fd, "0\r\n\r\n", 5);
 }
 
 /* "bytes=a-b" or "bytes=a-" of an object; false: the whole of it. */
@@ -200,11 +167,12 @@ static bool wanted(const ask *a, const object *o, size_t *from, size_t *to)
 {
     char range[100];
     char condition[100];
-    if (is_fault(a, "noranges") || is_fault(a, "chunked") || is_fault(a, "nolength") ||
-        !header(a, "Range", range, sizeof range) || strncmp(range, "bytes=", 6) != 0) {
+    if (store_is_fault(a, "noranges") || store_is_fault(a, "chunked") ||
+        store_is_fault(a, "nolength") || !store_header(a, "Range", range, sizeof range) ||
+        strncmp(range, "bytes=", 6) != 0) {
         return false;
     }
-    if (!is_fault(a, "sneak") && header(a, "If-Range", condition, sizeof condition) &&
+    if (!store_is_fault(a, "sneak") && store_header(a, "If-Range", condition, sizeof condition) &&
         strcmp(condition, o->tag) != 0 && strcmp(condition, o->date) != 0) {
         return false;
     }
@@ -222,51 +190,51 @@ static bool put_object(const ask *a, const object *o)
     char length[64];
     size_t from = 0;
     size_t to = o->size;
-    if (!is_fault(a, "sneak") && header(a, "If-Match", condition, sizeof condition) &&
+    if (!store_is_fault(a, "sneak") && store_header(a, "If-Match", condition, sizeof condition) &&
         strcmp(condition, o->tag) != 0) {
-        return answer(a, "412 Precondition Failed", "", "");
+        return store_answer(a, "412 Precondition Failed", "", "");
     }
     const bool part = wanted(a, o, &from, &to);
     if (part && from >= o->size) {
         (void)snprintf(head, sizeof head, "Content-Range: bytes */%zu\r\n", o->size);
-        return answer(a, "416 Range Not Satisfiable", head, "");
+        return store_answer(a, "416 Range Not Satisfiable", head, "");
     }
-    from += part && is_fault(a, "shift") && from > 0;
+    from += part && store_is_fault(a, "shift") && from > 0;
     const size_t size = to - from;
-    const size_t announced = size + (is_fault(a, "wrong") ? 10 : 0);
+    const size_t announced = size + (store_is_fault(a, "wrong") ? 10 : 0);
     (void)snprintf(length, sizeof length, "Content-Length: %zu\r\n", announced);
     int n =
         snprintf(head, sizeof head, "HTTP/1.1 %s\r\n%s", part ? "206 Partial Content" : "200 OK",
-                 is_fault(a, "chunked")    ? "Transfer-Encoding: chunked\r\n"
-                 : is_fault(a, "nolength") ? "Connection: close\r\n"
-                                           : length);
-    if (!is_fault(a, "notag")) {
+                 store_is_fault(a, "chunked")    ? "Transfer-Encoding: chunked\r\n"
+                 : store_is_fault(a, "nolength") ? "Connection: close\r\n"
+                                                 : length);
+    if (!store_is_fault(a, "notag")) {
         n += snprintf(head + n, sizeof head - (size_t)n, "ETag: %s\r\nLast-Modified: %s\r\n",
                       o->tag, o->date);
     }
     if (part) {
         n += snprintf(head + n, sizeof head - (size_t)n, "Content-Range: bytes %zu-%zu/%zu\r\n",
-                      from, to - 1, o->size + (is_fault(a, "wrong") ? 10 : 0));
+                      from, to - 1, o->size + (store_is_fault(a, "wrong") ? 10 : 0));
     }
     n += snprintf(head + n, sizeof head - (size_t)n, "\r\n");
-    if (!put(a->fd, head, (size_t)n)) {
+    if (!store_send(a->fd, head, (size_t)n)) {
         return false;
     }
-    if (is_fault(a, "chunked")) {
+    if (store_is_fault(a, "chunked")) {
         return put_chunked(a, o->data, o->size);
     }
-    return put_body(a, o->data + from, size, announced) && !is_fault(a, "nolength");
+    return put_body(a, o->data + from, size, announced) && !store_is_fault(a, "nolength");
 }
 
 static bool serve_object(const ask *a, const char *path)
 {
     object o;
-    if (!load(a, path, &o)) {
-        return answer(a, "404 Not Found", "",
-                      "<?xml version=\"1.0\"?><Error><Code>NoSuchKey</Code></Error>");
+    if (!store_load(a, path, &o)) {
+        return store_answer(a, "404 Not Found", "",
+                            "<?xml version=\"1.0\"?><Error><Code>NoSuchKey</Code></Error>");
     }
     const bool goes_on = put_object(a, &o);
-    unload(&o);
+    store_unload(&o);
     return goes_on;
 }
 
@@ -294,7 +262,7 @@ static void decode(const char *from, char *to, size_t size)
 }
 
 /* A parameter of the query, decoded; "" when there is none. */
-static void parameter(const ask *a, const char *name, char *out, size_t size)
+void store_parameter(const ask *a, const char *name, char *out, size_t size)
 {
     const size_t n = strlen(name);
     out[0] = '\0';
@@ -373,12 +341,12 @@ static void add_key(const ask *a, const char *bucket, const char *key, tn_text *
     (void)snprintf(path, sizeof path, "%s/%s", bucket, key);
     tn_text_adds(out, "<Contents><Key>");
     add_escaped(out, key);
-    if (load(a, path, &o)) {
+    if (store_load(a, path, &o)) {
         o.tag[strlen(o.tag) - 1] = '\0';
         tn_text_addf(out, "</Key><ETag>&quot;%s&quot;</ETag><Size>%zu</Size></Contents>", o.tag + 1,
                      o.size);
     }
-    unload(&o);
+    store_unload(&o);
 }
 
 static bool serve_list(const ask *a)
@@ -390,9 +358,9 @@ static bool serve_list(const ask *a)
     char bucket[8192];
     tn_text out = {0};
     keys found = {.n = 0};
-    parameter(a, "prefix", prefix, sizeof prefix);
-    parameter(a, "delimiter", delimiter, sizeof delimiter);
-    parameter(a, "continuation-token", token, sizeof token);
+    store_parameter(a, "prefix", prefix, sizeof prefix);
+    store_parameter(a, "delimiter", delimiter, sizeof delimiter);
+    store_parameter(a, "continuation-token", token, sizeof token);
     const char *after = strncmp(token, mark, 4) == 0 ? token + 4 : "";
     (void)snprintf(bucket, sizeof bucket, "%s/%s", a->s->dir, a->plain);
     walk(bucket, "", prefix, &found);
@@ -417,7 +385,7 @@ static bool serve_list(const ask *a)
         tn_text_adds(&out, "</NextContinuationToken>");
     }
     tn_text_adds(&out, "</ListBucketResult>");
-    const bool goes_on = answer(a, "200 OK", "", tn_text_str(&out));
+    const bool goes_on = store_answer(a, "200 OK", "", tn_text_str(&out));
     for (size_t i = 0; i < found.n; i++) {
         free(found.key[i]);
     }
@@ -435,25 +403,26 @@ static bool is_signed(const ask *a)
     char date[64] = "";
     char hash[80] = "";
     char good[65];
-    if (!header(a, "Authorization", line, sizeof line) ||
-        !header(a, "x-amz-date", date, sizeof date) ||
-        !header(a, "x-amz-content-sha256", hash, sizeof hash) ||
+    if (!store_header(a, "Authorization", line, sizeof line) ||
+        !store_header(a, "x-amz-date", date, sizeof date) ||
+        !store_header(a, "x-amz-content-sha256", hash, sizeof hash) ||
         sscanf(line,
                "AWS4-HMAC-SHA256 Credential=AKID/%*8s/%63[^/]/s3/aws4_request, "
                "SignedHeaders=%511[^,], Signature=%79s",
                region, names, signature) != 3) {
         return false;
     }
-    sigv4_sign(&(sigv4_request){a->path, a->query, a->headers, names, date, region, hash},
-               STORE_SECRET, good);
+    sigv4_sign(
+        &(sigv4_request){a->path, a->query, a->headers, names, date, region, hash, a->method},
+        STORE_SECRET, good);
     return strcmp(signature, good) == 0;
 }
 
 static bool is_expired(const ask *a)
 {
     char token[100] = "";
-    (void)header(a, "x-amz-security-token", token, sizeof token);
-    return is_fault(a, "expire") && a->nth >= CHANGED_AFTER && strcmp(token, "new") != 0;
+    (void)store_header(a, "x-amz-security-token", token, sizeof token);
+    return store_is_fault(a, "expire") && a->nth >= CHANGED_AFTER && strcmp(token, "new") != 0;
 }
 
 /* ---- WebHDFS ---- */
@@ -465,7 +434,7 @@ static void add_status(const ask *a, const char *path, const char *suffix, tn_te
     (void)snprintf(full, sizeof full, "%s/%s%s%s", a->s->dir, path, *suffix != '\0' ? "/" : "",
                    suffix);
     (void)stat(full, &st);
-    const bool changed = is_fault(a, "change") && a->nth >= CHANGED_AFTER;
+    const bool changed = store_is_fault(a, "change") && a->nth >= CHANGED_AFTER;
     tn_text_addf(
         out, "{\"pathSuffix\":\"%s\",\"type\":\"%s\",\"length\":%llu,\"modificationTime\":%llu}",
         suffix, S_ISDIR(st.st_mode) ? "DIRECTORY" : "FILE",
@@ -495,7 +464,7 @@ static bool serve_statuses(const ask *a, const char *path)
         (void)closedir(dir);
     }
     tn_text_adds(&out, "]}}");
-    const bool goes_on = answer(a, "200 OK", "", tn_text_str(&out));
+    const bool goes_on = store_answer(a, "200 OK", "", tn_text_str(&out));
     tn_text_done(&out);
     return goes_on;
 }
@@ -506,17 +475,18 @@ static bool serve_block(const ask *a, const char *path)
     object o;
     char number[32];
     char head[200];
-    parameter(a, "offset", number, sizeof number);
+    store_parameter(a, "offset", number, sizeof number);
     const size_t from = strtoull(number, NULL, 10);
-    parameter(a, "length", number, sizeof number);
+    store_parameter(a, "length", number, sizeof number);
     size_t size = strtoull(number, NULL, 10);
-    if (!load(a, path, &o)) {
-        return answer(a, "404 Not Found", "", "");
+    if (!store_load(a, path, &o)) {
+        return store_answer(a, "404 Not Found", "", "");
     }
     size = size < o.size - from ? size : o.size - from;
     (void)snprintf(head, sizeof head, "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n", size);
-    const bool goes_on = put(a->fd, head, strlen(head)) && put_body(a, o.data + from, size, size);
-    unload(&o);
+    const bool goes_on =
+        store_send(a->fd, head, strlen(head)) && put_body(a, o.data + from, size, size);
+    store_unload(&o);
     return goes_on;
 }
 
@@ -527,16 +497,19 @@ static bool serve_webhdfs(const ask *a)
     char full[8192];
     char head[8400];
     const char *path = a->plain + strlen("webhdfs/v1/");
-    parameter(a, "op", op, sizeof op);
-    parameter(a, "user.name", user, sizeof user);
+    store_parameter(a, "op", op, sizeof op);
+    store_parameter(a, "user.name", user, sizeof user);
     if (a->standby) {
-        return answer(a, "403 Forbidden", "",
-                      "{\"RemoteException\":{\"exception\":\"StandbyException\"}}");
+        return store_answer(a, "403 Forbidden", "",
+                            "{\"RemoteException\":{\"exception\":\"StandbyException\"}}");
     }
     (void)snprintf(full, sizeof full, "%s/%s", a->s->dir, path);
+    if (!store_is_read(a) && strcmp(user, "hdfs") == 0) {
+        return store_serve_hdfs(a, path, op);
+    }
     if (strcmp(user, "hdfs") != 0 || access(full, R_OK) != 0) {
-        return answer(a, "404 Not Found", "",
-                      "{\"RemoteException\":{\"exception\":\"FileNotFoundException\"}}");
+        return store_answer(a, "404 Not Found", "",
+                            "{\"RemoteException\":{\"exception\":\"FileNotFoundException\"}}");
     }
     if (strcmp(op, "LISTSTATUS") == 0) {
         return serve_statuses(a, path);
@@ -546,13 +519,13 @@ static bool serve_webhdfs(const ask *a)
         tn_text_adds(&out, "{\"FileStatus\":");
         add_status(a, path, "", &out);
         tn_text_adds(&out, "}");
-        const bool goes_on = answer(a, "200 OK", "", tn_text_str(&out));
+        const bool goes_on = store_answer(a, "200 OK", "", tn_text_str(&out));
         tn_text_done(&out);
         return goes_on;
     }
     (void)snprintf(head, sizeof head, "Location: http://127.0.0.1:%u/block/%s?%s\r\n",
                    a->s->port[0], a->path + strlen("/webhdfs/v1/"), a->query);
-    return answer(a, "307 Temporary Redirect", head, "");
+    return store_answer(a, "307 Temporary Redirect", head, "");
 }
 
 /* ---- requests ---- */
@@ -563,37 +536,61 @@ static bool redirect(const ask *a)
     char to[4200];
     (void)snprintf(to, sizeof to, "%s", a->path);
     char *hop = strstr(to, "!hop/");
-    if (is_fault(a, "hop") && hop != NULL) {
+    if (store_is_fault(a, "hop") && hop != NULL) {
         memmove(hop, hop + 5, strlen(hop + 5) + 1);
     }
     (void)snprintf(head, sizeof head, "Location: http://localhost:%u%s\r\n", a->s->port[0], to);
-    return answer(a, "302 Found", head, "");
+    return store_answer(a, "302 Found", head, "");
 }
 
-static bool serve(const ask *a)
+static bool serve(ask *a)
 {
     char secret[200];
-    if (is_fault(a, "flood") || (is_fault(a, "busy") && a->nth <= 2)) {
-        return answer(a, "503 Slow Down", "Retry-After: 1\r\n", "");
+    const bool early =
+        store_is_fault(a, "flood") || store_is_fault(a, "denied") || store_is_fault(a, "full");
+    const bool waits = store_header(a, "Expect", secret, sizeof secret);
+    const bool whole = store_is_read(a) || (early && waits) || store_read_body(a);
+    const bool block = strncmp(a->plain, "block/", 6) == 0;
+    if (!store_is_read(a) && block && !early) { /* what has come is there */
+        (void)store_keep(a, a->plain + 6, a->body,
+                         store_is_fault(a, "liar") ? a->body_size / 2 : a->body_size);
     }
-    if (is_fault(a, "loop") || is_fault(a, "hop")) {
+    if (!whole) {
+        return false;
+    }
+    if (store_is_fault(a, "full") && !store_is_read(a) &&
+        (block || strncmp(a->plain, "webhdfs", 7) != 0)) {
+        (void)store_answer(
+            a, block ? "403 Forbidden" : "507 Insufficient Storage", "",
+            block ? "{\"RemoteException\":{\"exception\":\"DSQuotaExceededException\"}}"
+                  : "<Error><Code>XMinioStorageFull</Code></Error>");
+        return false;
+    }
+    if (store_is_fault(a, "flood") || (store_is_fault(a, "busy") && a->nth <= 2)) {
+        return store_answer(a, "503 Slow Down", "Retry-After: 1\r\n", "") && store_is_read(a);
+    }
+    if (store_is_fault(a, "loop") || store_is_fault(a, "hop")) {
         return redirect(a);
     }
-    if (header(a, "Host", secret, sizeof secret) && strncmp(secret, "localhost", 9) == 0 &&
-        header(a, "X-Secret", secret, sizeof secret)) {
+    if (store_header(a, "Host", secret, sizeof secret) && strncmp(secret, "localhost", 9) == 0 &&
+        store_header(a, "X-Secret", secret, sizeof secret)) {
         atomic_fetch_add(&a->s->leaks, 1);
     }
-    if (is_fault(a, "denied") || is_expired(a) ||
+    if (store_is_fault(a, "denied") || is_expired(a) ||
         (strncmp(a->plain, "signed", 6) == 0 && !is_signed(a))) {
-        return answer(a, "403 Forbidden", "",
-                      is_expired(a) ? "<Error><Code>ExpiredToken</Code></Error>"
-                                    : "<Error><Code>AccessDenied</Code></Error>");
+        return store_answer(a, "403 Forbidden", "",
+                            is_expired(a) ? "<Error><Code>ExpiredToken</Code></Error>"
+                                          : "<Error><Code>AccessDenied</Code></Error>");
     }
     if (strncmp(a->plain, "webhdfs/v1/", 11) == 0) {
         return serve_webhdfs(a);
     }
-    if (strncmp(a->plain, "block/", 6) == 0) {
-        return serve_block(a, a->plain + 6);
+    if (block) {
+        return store_is_read(a) ? serve_block(a, a->plain + 6)
+                                : store_answer_done(a, "201 Created", "", "");
+    }
+    if (!store_is_read(a)) {
+        return store_serve_s3(a);
     }
     return strstr(a->query, "list-type=2") != NULL ? serve_list(a) : serve_object(a, a->plain);
 }
@@ -605,9 +602,12 @@ static void count(ask *a)
     for (const char *c = a->plain; *c != '\0'; c++) {
         sum = sum * 31 + (unsigned char)*c;
     }
-    char range[100] = "";
-    if (is_fault(a, "busy")) {
-        (void)header(a, "Range", range, sizeof range);
+    char range[5000] = "";
+    if (!store_is_read(a)) {
+        const bool ends = strcmp(a->method, "POST") == 0 && strncmp(a->query, "uploadId", 8) == 0;
+        (void)snprintf(range, sizeof range, "%s?%s", a->method, ends ? "" : a->query);
+    } else if (store_is_fault(a, "busy")) {
+        (void)store_header(a, "Range", range, sizeof range);
     }
     for (const char *c = range; *c != '\0'; c++) {
         sum = sum * 31 + (unsigned char)*c;
@@ -615,14 +615,19 @@ static void count(ask *a)
     a->nth = atomic_fetch_add(&a->s->passed[sum % WORDS], 1) + 1;
 }
 
-static bool take_request(store *s, int fd, char *head, bool standby)
+static bool take_request(const caller *c, char *head, size_t have)
 {
-    ask a = {.s = s, .fd = fd, .standby = standby};
+    store *s = c->s;
+    ask a = {.s = s, .fd = c->fd, .standby = c->standby};
     char target[4096];
     atomic_fetch_add(&s->requests, 1);
     char *line_end = strstr(head, "\r\n");
+    char *head_end = strstr(head, "\r\n\r\n") + 4;
     a.headers = line_end + 2;
-    if (sscanf(head, "GET %4095s HTTP/1.1", target) != 1) {
+    head_end[-2] = '\0'; /* behind the last line */
+    a.n_early = have - (size_t)(head_end - head);
+    a.early = head_end;
+    if (sscanf(head, "%7s %4095s HTTP/1.1", a.method, target) != 2) {
         return false;
     }
     (void)snprintf(a.path, sizeof a.path, "%.*s", (int)strcspn(target, "?"), target);
@@ -630,7 +635,9 @@ static bool take_request(store *s, int fd, char *head, bool standby)
                    strchr(target, '?') != NULL ? strchr(target, '?') + 1 : "");
     decode(a.path + 1, a.plain, sizeof a.plain);
     count(&a);
-    return serve(&a);
+    const bool goes_on = serve(&a);
+    free(a.body);
+    return goes_on;
 }
 
 static void *talk(void *arg)
@@ -651,7 +658,7 @@ static void *talk(void *arg)
         have += (size_t)n;
         head[have] = '\0';
         if (strstr(head, "\r\n\r\n") != NULL) { /* nobody sends the next one before its answer */
-            goes_on = take_request(c->s, c->fd, head, c->standby);
+            goes_on = take_request(c, head, have);
             have = 0;
         }
     }

@@ -6,6 +6,9 @@
  *     http://127.0.0.1:PORT/BUCKET?list-type=2&..    .. lists, two keys a page
  *     http://127.0.0.1:PORT/webhdfs/v1/PATH?op=..    OPEN (a redirect), LISTSTATUS, GETFILESTATUS
  *
+ * It takes files, too: PUT of a key, whole or in parts (which wait in DIR/.parts), and of WebHDFS
+ * CREATE (a redirect; the file grows as bytes come), RENAME, DELETE.
+ *
  * A bucket "signed" wants valid signatures of key AKID with secret STORE_SECRET; lists of "badlist"
  * do not say how they go on. The second port is a NameNode on standby. A segment "!word" in a path
  * (a link to '.' in DIR) is a fault:
@@ -28,6 +31,20 @@
  *     !loop      redirects to itself
  *     !hop       redirects to the path without it
  *     !denied    403
+ *
+ * Of files that are sent every request of its own (method, path, query without uploadId) is counted
+ * for itself:
+ *
+ *     !cut       the first one ends in the middle of the body
+ *     !stall     the first one is not read to its end
+ *     !slow      the first one is read drop by drop
+ *     !mute      the first one is done, and not answered
+ *     !spoil     a bit of the first one changes on its way
+ *     !swap      the first one is answered with the ETag of something else, all of !liar,
+ *                 whose DataNode keeps the half
+ *     !full      there is no room
+ *     !old       RENAME knows no options
+ *     !hang      no request is read to its end
  */
 #ifndef TN_TEST_STORE_H
 #define TN_TEST_STORE_H

@@ -32,6 +32,11 @@ static const char *shown(const tn_flight *f)
     return f->wish.uri->scheme.data; /* a URI holds no secrets: uri.h */
 }
 
+static const char *verb(const tn_flight *f)
+{
+    return f->wish.method != NULL ? "write" : "read";
+}
+
 /* The first failure counts. */
 static void fail(tn_flight *f, tn_status status, const char *what)
 {
@@ -106,7 +111,9 @@ static void judge(tn_flight *f)
         return;
     }
     f->judged = true;
-    f->refused = status != 200 && (status != 206 || f->wish.document != NULL);
+    f->refused = f->wish.method != NULL
+                     ? status / 100 != 2
+                     : status != 200 && (status != 206 || f->wish.document != NULL);
     if (!f->refused && f->wish.document == NULL) {
         judge_bytes(f);
     }
@@ -168,6 +175,48 @@ static size_t on_body(char *data, size_t one, size_t n, void *arg)
     }
     f->skip = 0;
     return skipped + taken;
+}
+
+/* ---- what is sent ---- */
+
+/* Of a store that names the host for it: only there. */
+static const tn_sending *sent_now(const tn_flight *f)
+{
+    return f->wish.scheme->addressed && !f->request.away ? NULL : f->wish.sends;
+}
+
+static size_t on_send(char *data, size_t one, size_t n, void *arg)
+{
+    tn_flight *f = arg;
+    const tn_sending *s = f->wish.sends;
+    const uint64_t left = s->size - f->sent;
+    const size_t size = one * n < left ? one * n : (size_t)left;
+    if (s->file == NULL) {
+        memcpy(data, s->text.data + f->sent, size);
+    } else if (tn_infile_read(s->file, s->from + f->sent, data, size, &f->err) != TN_OK) {
+        f->state = TN_FLIGHT_FAILED;
+        return CURL_READFUNC_ABORT;
+    }
+    f->sent += size;
+    return size;
+}
+
+/* A PUT or a POST says its length, also of nothing. */
+static void set_method(tn_flight *f)
+{
+    const tn_curl *c = f->wire->curl;
+    const tn_sending *s = sent_now(f);
+    if (f->wish.method == NULL) {
+        return;
+    }
+    (void)c->curl_easy_setopt(f->easy, CURLOPT_CUSTOMREQUEST, f->wish.method);
+    if (strcmp(f->wish.method, "DELETE") != 0) {
+        (void)c->curl_easy_setopt(f->easy, CURLOPT_UPLOAD, 1L);
+        (void)c->curl_easy_setopt(f->easy, CURLOPT_READFUNCTION, on_send);
+        (void)c->curl_easy_setopt(f->easy, CURLOPT_READDATA, (void *)f);
+        (void)c->curl_easy_setopt(f->easy, CURLOPT_INFILESIZE_LARGE,
+                                  (curl_off_t)(s != NULL ? s->size : 0));
+    }
 }
 
 /* ---- the request ---- */
@@ -255,6 +304,7 @@ static void set_options(tn_flight *f)
     (void)c->curl_easy_setopt(f->easy, CURLOPT_HEADERDATA, (void *)f);
     (void)c->curl_easy_setopt(f->easy, CURLOPT_WRITEFUNCTION, on_body);
     (void)c->curl_easy_setopt(f->easy, CURLOPT_WRITEDATA, (void *)f);
+    set_method(f);
     if (r->netrc) {
         (void)c->curl_easy_setopt(f->easy, CURLOPT_NETRC, (long)CURL_NETRC_OPTIONAL);
     }
@@ -264,10 +314,16 @@ static void set_options(tn_flight *f)
     }
 }
 
+/* Bytes that have passed, either way. */
+static uint64_t passed(const tn_flight *f)
+{
+    return f->next + f->body.size + f->sent;
+}
+
 static void open_window(tn_flight *f, uint64_t now)
 {
     f->window_ns = now;
-    f->window_bytes = f->next + f->body.size;
+    f->window_bytes = passed(f);
 }
 
 static void start(tn_flight *f, uint64_t now)
@@ -281,7 +337,7 @@ static void start(tn_flight *f, uint64_t now)
     set_options(f);
     f->reply = (tn_http_reply){0};
     f->judged = f->refused = f->paused = false;
-    f->skip = 0;
+    f->skip = f->sent = 0;
     f->reached = f->next;
     f->why[0] = '\0';
     tn_text_clear(&f->fault);
@@ -332,9 +388,9 @@ static void try_again(tn_flight *f, const char *what)
     if (f->state == TN_FLIGHT_FAILED) {
         return;
     }
-    if (++f->tries >= TRIES_MAX) {
-        (void)tn_fail(&f->err, TN_E_IO, "cannot read '%s': %s, %d times without progress", shown(f),
-                      what, TRIES_MAX);
+    if (++f->tries >= TRIES_MAX || f->wish.once) {
+        (void)tn_fail(&f->err, TN_E_IO, "cannot %s '%s': %s, %u times without progress", verb(f),
+                      shown(f), what, (unsigned)f->tries);
         f->state = TN_FLIGHT_FAILED;
         return;
     }
@@ -346,10 +402,11 @@ static void try_again(tn_flight *f, const char *what)
 
 static bool is_passing_error(CURLcode code)
 {
-    static const CURLcode passing[] = {
-        CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_CONNECT,   CURLE_PARTIAL_FILE,
-        CURLE_OPERATION_TIMEDOUT,   CURLE_SSL_CONNECT_ERROR, CURLE_GOT_NOTHING,
-        CURLE_SEND_ERROR,           CURLE_RECV_ERROR,        CURLE_HTTP2_STREAM};
+    static const CURLcode passing[] = {CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_CONNECT,
+                                       CURLE_PARTIAL_FILE,         CURLE_OPERATION_TIMEDOUT,
+                                       CURLE_SSL_CONNECT_ERROR,    CURLE_GOT_NOTHING,
+                                       CURLE_SEND_ERROR,           CURLE_RECV_ERROR,
+                                       CURLE_HTTP2_STREAM,         CURLE_SEND_FAIL_REWIND};
     for (size_t i = 0; i < sizeof passing / sizeof *passing; i++) {
         if (code == passing[i]) {
             return true;
@@ -425,12 +482,23 @@ static bool renews(tn_flight *f)
     return may && tn_secrets_refresh(f->wire->secrets, f->secrets);
 }
 
+static bool says(const tn_flight *f, const char *word)
+{
+    return f->fault.size > 0 && memmem(f->fault.data, f->fault.size, word, strlen(word)) != NULL;
+}
+
 /* Another NameNode, where this one is on standby or cannot be reached. */
 static bool is_standby(const tn_flight *f)
 {
-    static const char word[] = "StandbyException";
-    return f->wish.scheme->addressed && f->fault.size > 0 &&
-           memmem(f->fault.data, f->fault.size, word, sizeof word - 1) != NULL;
+    return f->wish.scheme->addressed && says(f, "StandbyException");
+}
+
+/* What a store calls bytes that have come late, or not as they were sent. */
+static bool is_spoilt(const tn_flight *f)
+{
+    return f->reply.status == 400 && f->wish.sends != NULL &&
+           (says(f, "RequestTimeout") || says(f, "IncompleteBody") || says(f, "BadDigest") ||
+            says(f, "XAmzContentSHA256Mismatch"));
 }
 
 static void settle_status(tn_flight *f)
@@ -442,7 +510,7 @@ static void settle_status(tn_flight *f)
     if (is_standby(f)) {
         f->request.node++;
         try_again(f, "every NameNode is on standby");
-    } else if (is_passing_status(status)) {
+    } else if (is_passing_status(status) || is_spoilt(f)) {
         f->request.node += f->wish.scheme->addressed;
         try_again(f, what);
     } else if (is_redirect(status)) {
@@ -497,7 +565,7 @@ static void settle(tn_flight *f, CURLcode code)
                      : f->why[0] != '\0' ? f->why
                                          : f->wire->curl->curl_easy_strerror(code));
     } else {
-        (void)tn_fail(&f->err, TN_E_IO, "cannot read '%s': %s", shown(f),
+        (void)tn_fail(&f->err, TN_E_IO, "cannot %s '%s': %s", verb(f), shown(f),
                       f->why[0] != '\0' ? f->why : f->wire->curl->curl_easy_strerror(code));
         f->state = TN_FLIGHT_FAILED;
     }
@@ -505,14 +573,16 @@ static void settle(tn_flight *f, CURLcode code)
 
 /* ---- many of them ---- */
 
-/* Times in which nobody called count for nothing. */
+/* Times in which nobody called count for nothing. A store that has been sent a file may be busy
+ * with it, and shows by a blank now and then that it is. */
 static void guard(tn_flight *f, uint64_t now, bool rested)
 {
-    const uint64_t came = f->next + f->body.size - f->window_bytes;
+    const uint64_t came = passed(f) - f->window_bytes;
+    const uint64_t least = f->wish.method != NULL ? 1 : (uint64_t)SLOW_S * SLOW_BYTES_PER_S;
     if (!rested && !f->paused && now - f->window_ns < tn_timer_ns(SLOW_S * SECOND_NS)) {
         return;
     }
-    if (rested || f->paused || came >= (uint64_t)SLOW_S * SLOW_BYTES_PER_S) {
+    if (rested || f->paused || came >= least) {
         open_window(f, now);
         return;
     }

@@ -13,7 +13,9 @@
  * A wire is a CURLM with its connections and TN_FLIGHTS flights. Nothing happens but in calls of
  * these functions: no threads, and time in which nobody calls is no silence of the server. Bytes
  * go to the flight's buffer: all of a range, or those of an open end as far as there is room; a
- * document goes to `body`. Rules: remote.h, docs/formats.md section 5. One thread at a time.
+ * document goes to `body`. What a wish sends is sent from its first byte at every attempt; to
+ * an `addressed` scheme only when a redirect says where. Rules: remote.h, docs/formats.md
+ * section 5. One thread at a time.
  */
 #ifndef TN_IO_FLIGHT_H
 #define TN_IO_FLIGHT_H
@@ -64,6 +66,7 @@ typedef struct tn_flight {
     uint32_t tries;   /* in a row without progress */
     uint32_t redirects;
     uint32_t secrets; /* version */
+    uint64_t sent;    /* bytes of wish.sends, by this attempt */
     uint64_t start_ns;
     uint64_t window_ns, window_bytes; /* of the guard against stalls */
     char why[CURL_ERROR_SIZE];

@@ -71,6 +71,7 @@ static tn_status fly(tn_wire *w, const tn_wish *wish, tn_text *body, tn_http_rep
     TN_TRY(tn_flight_begin(f, wish, err));
     for (;;) {
         tn_wire_work(w);
+        *reply = f->reply;
         if (f->state == TN_FLIGHT_FAILED) {
             *err = f->err;
             return f->err.code;
@@ -80,7 +81,6 @@ static tn_status fly(tn_wire *w, const tn_wish *wish, tn_text *body, tn_http_rep
         }
         TN_TRY(tn_wire_wait(w, wish->stop, err));
     }
-    *reply = f->reply;
     if (wish->document != NULL) {
         tn_text_add(body, f->body.data, f->body.size);
     } else {
@@ -95,6 +95,7 @@ tn_status tn_remote_ask(tn_remote *c, const tn_wish *wish, tn_text *body, tn_htt
     tn_wire *w = NULL;
     tn_error ours = {0};
     tn_text_clear(body);
+    *reply = (tn_http_reply){0};
     TN_TRY(tn_remote_take(c, &w, err));
     tn_status status = fly(w, wish, body, reply, &ours);
     tn_remote_give(c, w);

@@ -1,4 +1,5 @@
-/* scheme.h - what a kind of store is: how it is asked for bytes, and how for names.
+/* scheme.h - what a kind of store is: how it is asked for bytes, how for names, and how it is given
+ * a file.
  *
  *     extern const tn_scheme tn_scheme_s3;
  *
@@ -19,13 +20,26 @@ typedef struct tn_remote tn_remote; /* remote_client.h */
 typedef struct tn_found tn_found;   /* remote_client.h */
 typedef struct tn_scheme tn_scheme;
 typedef struct tn_secrets tn_secrets; /* secrets.h */
+typedef struct tn_infile tn_infile;   /* base/file/file.h */
+
+/* What a request sends: bytes of a file, or (`file` NULL) a text. */
+typedef struct tn_sending {
+    const tn_infile *file;
+    uint64_t from; /* of the file */
+    tn_bytes text;
+    uint64_t size;
+    char sha256[65]; /* of the bytes; "": no scheme asks for it */
+} tn_sending;
 
 /* What is wanted. */
 typedef struct tn_wish {
     const tn_scheme *scheme;
     const tn_uri *uri;
-    tn_bytes path;           /* the object, or whose `document`: uri->path unless something else */
-    const char *document;    /* NULL: bytes of the object; else what the scheme calls an answer */
+    tn_bytes path;        /* the object, or whose `document`: uri->path unless something else */
+    const char *document; /* NULL: bytes of the object; else what the scheme calls an answer */
+    const char *method;   /* NULL: GET; others have a `document`, and 2xx are their good answers */
+    const tn_sending *sends; /* along with it; NULL: nothing */
+    bool once;               /* a failure that may pass is for good */
     uint64_t from, end;      /* bytes; UINT64_MAX: to the end, whereever it is */
     uint64_t size;           /* of the object, as far as is known; UINT64_MAX */
     const char *tag;         /* of its version; NULL: any */
@@ -62,6 +76,10 @@ struct tn_scheme {
     /* Size and tag, where an answer with bytes does not tell them; NULL: it does. */
     tn_status (*look)(tn_remote *client, const tn_wish *wish, uint64_t *size, tn_text *tag,
                       tn_error *err);
+    /* Sends a file to where the wish leads, as a whole or not at all; NULL: it cannot be written
+     * to. *lost, of a failure: all was sent, and something else lies there. */
+    tn_status (*put)(tn_remote *client, const tn_wish *wish, const tn_infile *file, bool *lost,
+                     tn_error *err);
 };
 
 extern const tn_scheme tn_scheme_http, tn_scheme_https, tn_scheme_s3, tn_scheme_gs,

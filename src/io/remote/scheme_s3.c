@@ -11,7 +11,7 @@
 #include <fnmatch.h>
 #include <string.h>
 
-/* SHA-256 of nothing: no request has a body. */
+/* SHA-256 of nothing, of requests without a body. */
 static const char nothing[] = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
 /* ---- one request ---- */
@@ -76,8 +76,9 @@ void tn_s3_url(const char *endpoint, bool path_style, tn_bytes bucket, tn_bytes 
     }
 }
 
-static void sign(tn_request *out, const tn_text *region)
+static void sign(const tn_wish *wish, tn_request *out, const tn_text *region)
 {
+    const char *sha256 = wish->sends != NULL ? wish->sends->sha256 : nothing;
     tn_text token = {0};
     if (!tn_secrets_add(out->secrets, TN_SECRET_KEY, &out->user)) {
         return;
@@ -85,7 +86,7 @@ static void sign(tn_request *out, const tn_text *region)
     tn_text_addc(&out->user, ':');
     (void)tn_secrets_add(out->secrets, TN_SECRET_SECRET, &out->user);
     tn_text_addf(&out->sign, "aws:amz:%s:s3", tn_text_str(region));
-    tn_request_header(out, "x-amz-content-sha256", (tn_bytes){nothing, sizeof nothing - 1, false});
+    tn_request_header(out, "x-amz-content-sha256", (tn_bytes){sha256, strlen(sha256), false});
     if (tn_secrets_add(out->secrets, TN_SECRET_TOKEN, &token)) {
         tn_request_header(out, "x-amz-security-token", (tn_bytes){token.data, token.size, false});
         explicit_bzero(token.data, token.size);
@@ -101,10 +102,12 @@ static void s3_build(const tn_wish *wish, tn_request *out)
         tn_text_adds(&region, wish->scheme == &tn_scheme_gs ? "auto" : "us-east-1");
     }
     const bool own = add_endpoint(wish, out, &region, &endpoint);
+    const char *query = wish->document;
+    const bool of_bucket = query != NULL && wish->method == NULL;
     tn_s3_url(tn_text_str(&endpoint), is_path_style(wish, out, own), wish->uri->host,
-              wish->document != NULL ? (tn_bytes){"", 0, false} : wish->path, wish->document,
-              &out->url);
-    sign(out, &region);
+              of_bucket ? (tn_bytes){"", 0, false} : wish->path,
+              query != NULL && *query != '\0' ? query : NULL, &out->url);
+    sign(wish, out, &region);
     out->failed = out->failed || region.failed || endpoint.failed;
     tn_text_done(&region);
     tn_text_done(&endpoint);
@@ -212,9 +215,11 @@ const tn_scheme tn_scheme_s3 = {.name = "s3",
                                 .version_header = "If-Match",
                                 .build = s3_build,
                                 .explain = s3_explain,
-                                .list = s3_list};
+                                .list = s3_list,
+                                .put = tn_s3_put};
 const tn_scheme tn_scheme_gs = {.name = "gs",
                                 .version_header = "If-Match",
                                 .build = s3_build,
                                 .explain = s3_explain,
-                                .list = s3_list};
+                                .list = s3_list,
+                                .put = tn_s3_put};

@@ -37,6 +37,9 @@ static void add_secret(tn_request *out, tn_secret which, const char *name)
     tn_text_done(&value);
 }
 
+/* HttpFS takes bytes by no other name. */
+static const char octets[] = "application/octet-stream";
+
 static void webhdfs_build(const tn_wish *wish, tn_request *out)
 {
     const tn_bytes host = host_of(wish->uri->host, out->node);
@@ -53,6 +56,9 @@ static void webhdfs_build(const tn_wish *wish, tn_request *out)
     }
     add_secret(out, TN_SECRET_HDFS_DELEGATION, "delegation");
     add_secret(out, TN_SECRET_HDFS_USER, "user.name");
+    if (wish->sends != NULL) {
+        tn_request_header(out, "Content-Type", (tn_bytes){octets, sizeof octets - 1, false});
+    }
 }
 
 /* ---- what is in a folder ---- */
@@ -235,11 +241,13 @@ const tn_scheme tn_scheme_webhdfs = {.name = "webhdfs",
                                      .build = webhdfs_build,
                                      .explain = explain,
                                      .list = webhdfs_list,
-                                     .look = webhdfs_look};
+                                     .look = webhdfs_look,
+                                     .put = tn_webhdfs_put};
 const tn_scheme tn_scheme_swebhdfs = {.name = "swebhdfs",
                                       .addressed = true,
                                       .redirects_max = 5,
                                       .build = webhdfs_build,
                                       .explain = explain,
                                       .list = webhdfs_list,
-                                      .look = webhdfs_look};
+                                      .look = webhdfs_look,
+                                      .put = tn_webhdfs_put};

@@ -1,14 +1,14 @@
-/* scheme_webhdfs.h - what a NameNode says of one path: an item of LISTSTATUS, or GETFILESTATUS.
+/* scheme_webhdfs.h - what a NameNode says of one path: an item of LISTSTATUS, or GETFILESTATUS; and
+ * how a file is sent (webhdfs_put.c).
  *
  * {"pathSuffix":"part-0","type":"FILE","length":12,"modificationTime":1320171722771}
  *
- * A pure function: any thread.
+ * Any thread.
  */
 #ifndef TN_IO_SCHEME_WEBHDFS_H
 #define TN_IO_SCHEME_WEBHDFS_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "io/remote/scheme.h"
 
 typedef struct tn_json tn_json; /* base/codec/json.h */
 
@@ -20,5 +20,9 @@ typedef struct tn_webhdfs_status {
 
 /* False: a member is missing or wrong, or the name is a path. `one` may be NULL. */
 bool tn_webhdfs_read(const tn_json *one, tn_webhdfs_status *out);
+
+/* tn_scheme.put: into a hidden file beside, ".NAME.<crc32c of the bytes>.tmp", which is renamed. */
+tn_status tn_webhdfs_put(tn_remote *client, const tn_wish *wish, const tn_infile *file, bool *lost,
+                         tn_error *err) TN_MUST_USE;
 
 #endif
