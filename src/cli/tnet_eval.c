@@ -7,6 +7,7 @@
 #include "cli/signals.h"
 #include "config/field.h"
 #include "config/tree.h"
+#include "io/remote/uri.h"
 #include "io/schema/schema.h"
 #include "serve/exported_model.h"
 #include "train/begin/begun.h"
@@ -181,7 +182,8 @@ static tn_status open_outputs(eval_job *j, double sampling, const tn_strs *paths
                                           .sampling = sampling,
                                           .schema = j->findings.schema,
                                           .inputs = &j->setup->inputs,
-                                          .stop = j->stop};
+                                          .stop = j->stop,
+                                          .secrets = j->setup->run.data.secrets};
         TN_TRY(tn_predictions_open(&j->to, &opts, err));
     }
     return j->fetch->n == 0 ? TN_OK : tn_fetch_open(&j->nodes, FETCH_FILE, j->fetch, err);
@@ -398,7 +400,7 @@ static const tn_field flags[] = {
     TN_FLAG_STR(eval_flags, checkpoint, "PATH",
                 "a checkpoint, or a run directory (~: the newest of this run)"),
     TN_FLAG_STR(eval_flags, export, "DIR", "evaluate an export instead"),
-    TN_FLAG_STR(eval_flags, predictions, "FILE",
+    TN_FLAG_STR(eval_flags, predictions, "FILE|URI",
                 "write every score (~: eval.predictions); of several files of data into FILE, and "
                 "with a number before its ending: F.tsv, F.1.tsv, F.2.tsv"),
     TN_FLAG_STR(eval_flags, report, "FILE.html", "write a page with curves and calibration"),
@@ -514,11 +516,14 @@ static FILE *tables_of(const tn_setup *s, const eval_flags *f)
 /* Outputs that cannot be written are reported before anything is evaluated. */
 static tn_status check_outputs(tn_setup *s, const eval_flags *f, tn_error *err)
 {
-    const char *const names[] = {predictions_of(s, f), f->report,
+    const char *predictions = predictions_of(s, f);
+    const bool remote = predictions != NULL && tn_uri_is(predictions);
+    const char *const names[] = {remote ? NULL : predictions, f->report,
                                  f->fetch.n > 0 ? FETCH_FILE : NULL, calibration_of(f)};
     if (s->run.cluster.rank > 0) {
         return TN_OK; /* rank 0 writes */
     }
+    TN_TRY(remote ? tn_predictions_check_uri(predictions, s->run.data.secrets, err) : TN_OK);
     TN_TRY(tn_setup_inputs(s, &f->data, err));
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (names[i] != NULL) {

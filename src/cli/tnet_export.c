@@ -11,6 +11,7 @@
 #include "io/schema/dataopts.h"
 #include "train/config/days.h"
 #include "train/export/export.h"
+#include "train/export/export_upload.h"
 #include "train/run/follower.h"
 
 #include <stdio.h>
@@ -26,9 +27,9 @@ static const tn_field flags[] = {
     TN_FIELD_U32(export_flags, peers, "~", 1, TN_CHILDREN_MAX, "", TN_LOCAL_HELP),
     TN_FLAG_STR(export_flags, checkpoint, "PATH",
                 "a checkpoint, or a run directory (~: the newest of this run)"),
-    TN_FLAG_STR(export_flags, to, "DIR|URL",
-                "folder of exports (~: export.to); redis://host:port/db: export.to, and the "
-                "dictionary to that server"),
+    TN_FLAG_STR(export_flags, to, "DIR|URI",
+                "folder of exports, or s3://, gs://, webhdfs:// (~: export.to); "
+                "redis://host:port/db: export.to, and the dictionary to that server"),
     TN_FLAG_STR(export_flags, delta_from, "ID",
                 "write only the rows that changed since this model id; needs it beside"),
     TN_FLAG_STR(export_flags, calibration, "FILE",
@@ -152,23 +153,36 @@ static tn_status send_to_redis(const tn_redis_address *to, const char *export_pa
     return status;
 }
 
-/* Of several processes rank 0 tells what all have written. */
-static tn_status export(tn_setup *s, const export_flags *f, tn_error *err)
+static const char *to_of(const tn_setup *s, const export_flags *f)
 {
-    tn_redis_address redis;
-    s->run.checkpoint.resume = "must"; /* of what is exported */
-    TN_TRY(check_redis(s, f, &redis, err));
-    TN_TRY(tn_setup_plan(s, f->checkpoint, err));
-    if (s->run.cluster.rank > 0) {
-        const tn_watch watch = {.stop = tn_signals_watch_stop(),
-                                .told_elsewhere = &s->told_elsewhere};
-        return tn_follower_serve(s->plan, &s->text, &watch, NULL, &s->binder, err);
+    return f->to != NULL && !is_redis(f) ? f->to : s->run.export.to;
+}
+
+/* To where a URI leads. What an export of all rows makes superfluous goes, unless a run that may
+ * publish is at work there. */
+static tn_status send_to_store(const tn_export_target *t, const export_flags *f, const char *dir,
+                               tn_exported *out, tn_error *err)
+{
+    bool sent = false;
+    TN_TRY(tn_export_send(t, out->model_id, tn_signals_watch_stop(), &sent, err));
+    TN_TRY(tn_export_target_path(t, out->model_id, out->path, err));
+    out->existed = !sent;
+    if (f->delta_from == NULL && tn_lock_look(dir, NULL) == TN_OK) {
+        tn_export_prune(t, out->model_id);
     }
+    return TN_OK;
+}
+
+/* Of rank 0; `t` is open. */
+static tn_status export_to(tn_setup *s, const export_flags *f, const tn_export_target *t,
+                           const tn_redis_address *redis, tn_error *err)
+{
     tn_text dir = {0};
+    char local[TN_PATH_SIZE];
     tn_run_dir(&s->run.run, &dir);
     tn_export_request request = {
         .checkpoint = f->checkpoint != NULL ? f->checkpoint : tn_text_str(&dir),
-        .to = is_redis(f) ? NULL : f->to,
+        .to = t->folder,
         .delta_from = f->delta_from,
         .calibration = f->calibration,
         .binder = &s->binder,
@@ -178,6 +192,10 @@ static tn_status export(tn_setup *s, const export_flags *f, tn_error *err)
     };
     tn_exported out;
     tn_status status = tn_export(s->plan, &request, &out, err);
+    if (status == TN_OK) {
+        memcpy(local, out.path, sizeof local);
+        status = t->remote != NULL ? send_to_store(t, f, tn_text_str(&dir), &out, err) : TN_OK;
+    }
     tn_text_done(&dir);
     if (status == TN_OK) {
         tell_loss(&out.loss, &s->run);
@@ -186,7 +204,27 @@ static tn_status export(tn_setup *s, const export_flags *f, tn_error *err)
         tn_log(TN_LOG_INFO, "%llu rows, %.1f MB in %.1f s%s", (unsigned long long)out.rows,
                (double)out.bytes / 1e6, out.seconds, out.existed ? "; it was there already" : "");
     }
-    return status == TN_OK && is_redis(f) ? send_to_redis(&redis, out.path, err) : status;
+    return status == TN_OK && is_redis(f) ? send_to_redis(redis, local, err) : status;
+}
+
+/* Of several processes rank 0 tells what all have written. */
+static tn_status export(tn_setup *s, const export_flags *f, tn_error *err)
+{
+    tn_redis_address redis;
+    tn_export_target target;
+    s->run.checkpoint.resume = "must"; /* of what is exported */
+    TN_TRY(check_redis(s, f, &redis, err));
+    TN_TRY(tn_export_target_open(&target, to_of(s, f), &s->run, err)); /* all refuse it, or none */
+    tn_status status = tn_setup_plan(s, f->checkpoint, err);
+    if (status == TN_OK && s->run.cluster.rank > 0) {
+        const tn_watch watch = {.stop = tn_signals_watch_stop(),
+                                .told_elsewhere = &s->told_elsewhere};
+        status = tn_follower_serve(s->plan, &s->text, &watch, NULL, &s->binder, err);
+    } else if (status == TN_OK) {
+        status = export_to(s, f, &target, &redis, err);
+    }
+    tn_export_target_close(&target);
+    return status;
 }
 
 static tn_status work(tn_setup *s, const tn_options *options, const void *asked, tn_error *err)

@@ -11,7 +11,9 @@
 #include "config/field.h"
 #include "config/fieldtree.h"
 #include "config/tree.h"
+#include "io/remote/uri.h"
 #include "train/config/lists.h"
+#include "train/eval/predict.h"
 #include "train/report/eval_result.h"
 #include "train/report/report.h"
 #include "train/report/text_tables.h"
@@ -113,6 +115,9 @@ static tn_status check_outputs(tn_setup *s, const train_flags *f, tn_error *err)
         return TN_OK;
     }
     TN_TRY(tn_setup_inputs(s, &(tn_strs){0}, err));
+    if (predictions != NULL && tn_uri_is(predictions)) {
+        return tn_predictions_check_uri(predictions, s->run.data.secrets, err);
+    }
     return predictions != NULL ? tn_output_check(predictions, &s->inputs, err) : TN_OK;
 }
 

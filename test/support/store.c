@@ -549,9 +549,16 @@ static bool serve(ask *a)
     const bool early =
         store_is_fault(a, "flood") || store_is_fault(a, "denied") || store_is_fault(a, "full");
     const bool waits = store_header(a, "Expect", secret, sizeof secret);
-    const bool whole = store_is_read(a) || (early && waits) || store_read_body(a);
     const bool block = strncmp(a->plain, "block/", 6) == 0;
-    if (!store_is_read(a) && block && !early) { /* what has come is there */
+    const bool grows =
+        !store_is_read(a) && block && !early; /* a file that may be removed meanwhile */
+    char full[8192];
+    (void)snprintf(full, sizeof full, "%s/%s", a->s->dir, block ? a->plain + 6 : "");
+    if (grows) {
+        (void)store_keep(a, a->plain + 6, "", 0);
+    }
+    const bool whole = store_is_read(a) || (early && waits) || store_read_body(a);
+    if (grows && access(full, F_OK) == 0) { /* what has come is there */
         (void)store_keep(a, a->plain + 6, a->body,
                          store_is_fault(a, "liar") ? a->body_size / 2 : a->body_size);
     }

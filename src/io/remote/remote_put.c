@@ -35,6 +35,22 @@ tn_status tn_remote_check_target(const char *uri, tn_error *err)
     return parse(uri, &u, &scheme, err);
 }
 
+static tn_status parse_file(const char *uri, tn_uri *out, const tn_scheme **scheme, tn_error *err)
+{
+    TN_TRY(parse(uri, out, scheme, err));
+    if (out->path.size == 0 || out->path.data[out->path.size - 1] == '/') {
+        return tn_fail(err, TN_E_CONFIG, "'%s' names no file", uri);
+    }
+    return TN_OK;
+}
+
+tn_status tn_remote_check_file(const char *uri, tn_error *err)
+{
+    tn_uri u;
+    const tn_scheme *scheme = NULL;
+    return parse_file(uri, &u, &scheme, err);
+}
+
 tn_status tn_remote_put(tn_remote *r, const char *path, const char *uri, const atomic_bool *stop,
                         tn_error *err)
 {
@@ -42,10 +58,7 @@ tn_status tn_remote_put(tn_remote *r, const char *path, const char *uri, const a
     tn_wish wish = {.stop = stop};
     tn_infile *file = NULL;
     tn_error why = {0};
-    TN_TRY(parse(uri, &u, &wish.scheme, err));
-    if (u.path.size == 0 || u.path.data[u.path.size - 1] == '/') {
-        return tn_fail(err, TN_E_CONFIG, "'%s' names no file", uri);
-    }
+    TN_TRY(parse_file(uri, &u, &wish.scheme, err));
     wish.uri = &u;
     wish.path = u.path;
     TN_TRY(tn_infile_open(&file, path, err));

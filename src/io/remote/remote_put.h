@@ -26,8 +26,10 @@
 
 typedef struct tn_remote tn_remote; /* remote.h */
 
-/* TN_E_CONFIG: no URI, or of a store that is not written to, with a secret, or a pattern. */
+/* Of a folder that files go into, and of a file. TN_E_CONFIG: no URI, or of a store that is not
+ * written to, with a secret, or a pattern; no name of a file. */
 tn_status tn_remote_check_target(const char *uri, tn_error *err) TN_MUST_USE;
+tn_status tn_remote_check_file(const char *uri, tn_error *err) TN_MUST_USE;
 
 /* The file at `path` must not change meanwhile. TN_E_IO: it cannot be read, or the store refuses it
  * or cannot be reached, as of a disk; TN_E_CONFIG as above; TN_E_STOPPED when *stop (may be NULL)

@@ -9,6 +9,8 @@
 #include "config/field.h"
 #include "config/tree.h"
 #include "io/format/format.h"
+#include "io/remote/remote_put.h"
+#include "io/remote/uri.h"
 #include "metrics/calibrator.h"
 #include "metrics/metrics.h"
 #include "models/model.h"
@@ -184,7 +186,8 @@ static const tn_field eval_fields[] = {
     TN_FIELD_CHOICE(tn_eval_opts, auc, "histogram", auc_words, "exact keeps every score in memory"),
     TN_FIELD_STRS(tn_eval_opts, slices, "~", "slots whose values get metrics of their own"),
     TN_FIELD_U64(tn_eval_opts, slices_min_rows, "100", 1, 1e15, "rows", "fewer join 'other'"),
-    TN_FIELD_STR(tn_eval_opts, predictions, "~", "file that gets every score of data.test"),
+    TN_FIELD_STR(tn_eval_opts, predictions, "~",
+                 "file that gets every score of data.test; or s3://, gs://, webhdfs://"),
     TN_FIELD_CHOICE(tn_eval_opts, calibrate, "auto", tn_calibrate_choices,
                     "a map from scores to probabilities, fitted on data.valid when training ends, "
                     "for tnet-eval and tnet-export; auto: platt, where it mends more than chance "
@@ -246,7 +249,8 @@ static const tn_field log_fields[] = {
 };
 
 static const tn_field export_fields[] = {
-    TN_FIELD_STR(tn_export_opts, to, "export", "folder; the model goes to <to>/<model id>"),
+    TN_FIELD_STR(tn_export_opts, to, "export",
+                 "folder, or s3://, gs://, webhdfs://; the model goes to <to>/<model id>"),
     TN_FIELD_STR(tn_export_opts, every, "~",
                  "day, 1epoch, 5000steps, 15min: a run publishes there while it trains"),
     TN_FIELD_STRS(tn_export_opts, dict, "tnd", "tnd, tsv, resp"),
@@ -383,6 +387,24 @@ static void check_export_every(const tn_binder *b, const tn_tree *tree, const tn
                       text);
     } else if (r->export.to == NULL || r->export.to[0] == '\0') {
         tn_diag_error(b->diag, at, "'export.every' is %s, and export.to names no folder", text);
+    }
+}
+
+/* What no store takes, before anything is learned. */
+static void check_places(const tn_binder *b, const tn_tree *tree, const tn_run *r)
+{
+    tn_error err = {0};
+    if (r->run.dir != NULL && tn_uri_is(r->run.dir)) {
+        tn_diag_error(b->diag, place(tree, "run.dir"),
+                      "'run.dir' is '%s', and checkpoints are written to disks only", r->run.dir);
+    }
+    if (r->export.to != NULL && tn_uri_is(r->export.to) &&
+        tn_remote_check_target(r->export.to, &err) != TN_OK) {
+        tn_diag_error(b->diag, place(tree, "export.to"), "'export.to': %s", err.text);
+    }
+    if (r->eval.predictions != NULL && tn_uri_is(r->eval.predictions) &&
+        tn_remote_check_file(r->eval.predictions, &err) != TN_OK) {
+        tn_diag_error(b->diag, place(tree, "eval.predictions"), "'eval.predictions': %s", err.text);
     }
 }
 
@@ -671,6 +693,7 @@ void tn_run_bind(const tn_binder *b, const tn_tree *tree, tn_run *out)
     check_every(b, tree, "checkpoint.every", out->checkpoint.every);
     check_every(b, tree, "checkpoint.delta_every", out->checkpoint.delta_every);
     check_export_every(b, tree, out);
+    check_places(b, tree, out);
     if (out->export.every != NULL && strcmp(out->export.every, "never") == 0) {
         out->export.every = NULL;
     }

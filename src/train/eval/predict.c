@@ -5,6 +5,9 @@
 #include "base/core/number.h"
 #include "base/file/file.h"
 #include "base/math/fmath.h"
+#include "io/remote/remote.h"
+#include "io/remote/remote_put.h"
+#include "io/remote/uri.h"
 #include "io/rows/rows.h"
 #include "io/schema/dataopts.h"
 #include "io/schema/schema.h"
@@ -12,10 +15,14 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct tn_predictions {
     char path[TN_PATH_SIZE];
+    tn_remote *remote;         /* owned; NULL: `path` is no URI; else .. */
+    char folder[TN_PATH_SIZE]; /* .. files are written here and sent */
     tn_output_with with;
     double shift;
     tn_target target;
@@ -105,6 +112,37 @@ void tn_prediction_lines(tn_text *out, tn_target target, const tn_batch *batch, 
     (void)uselocale(before);
 }
 
+/* ---- behind a URI ---- */
+
+tn_status tn_predictions_check_uri(const char *uri, const char *secrets, tn_error *err)
+{
+    tn_remote *r = NULL;
+    TN_TRY(tn_remote_check_file(uri, err));
+    TN_TRY(tn_remote_open(&r, secrets, err));
+    tn_remote_close(r);
+    return TN_OK;
+}
+
+/* A folder of this user alone: nobody else can have put a link there. */
+static tn_status make_folder(tn_predictions *p, tn_error *err)
+{
+    const char *base = getenv("TMPDIR"); // NOLINT(concurrency-mt-unsafe)
+    char name[32];
+    (void)snprintf(name, sizeof name, "tnet-%u", (unsigned)getuid());
+    TN_TRY(tn_path_join(base != NULL && *base != '\0' ? base : "/tmp", name, p->folder, err));
+    return tn_dir_make_private(p->folder, err);
+}
+
+static tn_status open_remote(tn_predictions *p, const char *secrets, tn_error *err)
+{
+    if (!tn_uri_is(p->path)) {
+        return TN_OK;
+    }
+    TN_TRY(tn_remote_check_file(p->path, err));
+    TN_TRY(make_folder(p, err));
+    return tn_remote_open(&p->remote, secrets, err);
+}
+
 tn_status tn_predictions_open(tn_predictions **out, const tn_predictions_opts *opts, tn_error *err)
 {
     *out = NULL;
@@ -121,6 +159,11 @@ tn_status tn_predictions_open(tn_predictions **out, const tn_predictions_opts *o
     p->target = opts->schema != NULL ? opts->schema->data->target : TN_TARGET_CLICK;
     bool grouped = opts->schema != NULL && opts->schema->data->group != NULL;
     p->grouped = grouped ? opts->schema : NULL;
+    tn_status status = open_remote(p, opts->secrets, err);
+    if (status != TN_OK) {
+        tn_predictions_abandon(p);
+        return status;
+    }
     *out = p;
     return TN_OK;
 }
@@ -142,6 +185,19 @@ static tn_status name_of(const tn_predictions *p, uint32_t source, char out[TN_P
         return tn_fail(err, TN_E_USAGE, "path longer than %d bytes: '%.64s..'", TN_PATH_SIZE - 1,
                        p->path);
     }
+    return TN_OK;
+}
+
+/* Where that file is written: below `folder`, when it is to be sent. */
+static tn_status place_of(const tn_predictions *p, uint32_t source, char out[TN_PATH_SIZE],
+                          tn_error *err)
+{
+    char name[TN_PATH_SIZE];
+    TN_TRY(name_of(p, source, name, err));
+    if (p->remote != NULL) {
+        return tn_path_join(p->folder, strrchr(name, '/') + 1, out, err);
+    }
+    memcpy(out, name, sizeof name);
     return TN_OK;
 }
 
@@ -175,7 +231,7 @@ static tn_status begin(tn_predictions *p, tn_error *err)
     if (p->n > 0) {
         TN_TRY(tn_output_finish(p->output[p->n - 1], err));
     }
-    TN_TRY(name_of(p, p->n, path, err));
+    TN_TRY(place_of(p, p->n, path, err));
     p->with.lead = p->n > 0 ? p->output[0] : NULL;
     TN_TRY(tn_output_open(&o, path, &p->with, err));
     p->stream = p->stream || tn_output_is_stream(o);
@@ -219,12 +275,29 @@ tn_status tn_predictions_sink(void *predictions, const tn_scores *scores, tn_err
     return status == TN_OK ? flush(p, err) : status;
 }
 
+/* The first one at last. */
+static tn_status send_all(const tn_predictions *p, tn_error *err)
+{
+    char uri[TN_PATH_SIZE];
+    TN_ASSERT(p->remote != NULL && !p->stream);
+    for (uint32_t i = p->n; i > 0; i--) {
+        TN_TRY(name_of(p, i - 1, uri, err));
+        TN_TRY(tn_remote_put(p->remote, tn_output_tmp(p->output[i - 1]), uri, p->with.stop, err));
+    }
+    return TN_OK;
+}
+
 tn_status tn_predictions_commit(tn_predictions *p, tn_error *err)
 {
     tn_status status = turn_to(p, 0, err); /* no rows at all: a head */
     if (status == TN_OK) {
         TN_ASSERT(p->n > 0);
         status = tn_output_finish(p->output[p->n - 1], err);
+    }
+    if (status == TN_OK && p->remote != NULL) {
+        status = send_all(p, err);
+        tn_predictions_abandon(p);
+        return status;
     }
     while (status == TN_OK && p->n > 0) { /* the first one, whose lock stands for all, at last */
         tn_output *o = p->output[--p->n];
@@ -242,6 +315,7 @@ void tn_predictions_abandon(tn_predictions *p)
     while (p->n > 0) {
         tn_output_abandon(p->output[--p->n]);
     }
+    tn_remote_close(p->remote);
     tn_free(p->output);
     tn_text_done(&p->text);
     tn_free(p);

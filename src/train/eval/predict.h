@@ -8,6 +8,9 @@
  * `prediction` of numbers, else `score`. With data.group a column `group` comes last: the number,
  * or the 16 hex digits of a word's hash.
  *
+ * A path may be a URI that is written to (io/remote/remote_put.h): then files are written below
+ * $TMPDIR, else /tmp, into tnet-<uid>, and sent when all are complete.
+ *
  * One file per source of data: the first has the name that was asked for, the others have their
  * number before the ending (pred.tsv, pred.1.tsv, pred.2.tsv). A stream (base/file/output_file.h)
  * takes all sources under one head. With `label: none` the column label is empty. Files appear when
@@ -37,8 +40,13 @@ typedef struct tn_predictions_opts {
     const tn_schema *schema; /* its target, and whether data.group gets a column; NULL: clicks */
     const tn_inputs *inputs; /* NULL: none; must outlive the predictions, as must .. */
     const atomic_bool *stop; /* .. this; NULL: never */
+    const char *secrets;     /* data.secrets, of a URI; may be NULL */
 } tn_predictions_opts;
 
+/* Whether a URI can be written to, without asking anybody: TN_E_CONFIG. */
+tn_status tn_predictions_check_uri(const char *uri, const char *secrets, tn_error *err) TN_MUST_USE;
+
+/* TN_E_USAGE; of a URI TN_E_CONFIG, TN_E_IO. */
 tn_status tn_predictions_open(tn_predictions **out, const tn_predictions_opts *opts,
                               tn_error *err) TN_MUST_USE;
 tn_status tn_predictions_sink(void *predictions, const tn_scores *scores, tn_error *err);

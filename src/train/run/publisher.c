@@ -12,6 +12,7 @@
 #include "train/checkpoint/run_state.h"
 #include "train/config/run.h"
 #include "train/export/export.h"
+#include "train/export/export_upload.h"
 #include "train/report/report.h"
 #include "train/step/model_plan.h"
 
@@ -24,6 +25,7 @@ enum { FAILED_MAX = 3 }; /* in a row: as of checkpoints */
 struct tn_publisher {
     tn_publisher_opts opts;
     const tn_run *run;
+    tn_export_target target; /* export.to */
     tn_report *report;
     uint32_t failed; /* in a row */
     tn_thread *thread;
@@ -37,6 +39,7 @@ struct tn_publisher {
     char before[TN_MODEL_ID_TEXT]; /* the newest export of the run; "": none */
     bool is_delta;
     bool is_known; /* it was there, and was the newest */
+    bool is_sent;  /* to where a URI leads, and was not there */
     tn_error why;  /* text: why it is no delta */
     tn_exported made;
     tn_status status;
@@ -51,10 +54,15 @@ tn_status tn_publisher_open(tn_publisher **out, const tn_publisher_opts *opts, t
     if (run->export.every == NULL) {
         return TN_OK;
     }
-    TN_TRY(tn_output_check_folder(run->export.to, err));
     TN_TRY(TN_ALLOC(p, 1, "a publisher", err));
     p->opts = *opts;
     p->run = run;
+    tn_status status = tn_export_target_open(&p->target, run->export.to, run, err);
+    status = status == TN_OK ? tn_output_check_folder(p->target.folder, err) : status;
+    if (status != TN_OK) {
+        tn_publisher_close(p);
+        return status;
+    }
     *out = p;
     return TN_OK;
 }
@@ -73,6 +81,7 @@ void tn_publisher_close(tn_publisher *p)
     }
     tn_status status = tn_thread_join(p->thread, NULL);
     (void)status; /* who wanted to know has asked */
+    tn_export_target_close(&p->target);
     tn_free(p);
 }
 
@@ -90,6 +99,7 @@ static tn_status export_on(tn_publisher *p, const char *base, tn_error *err)
     tn_diag diag = {0};
     const tn_binder b = {.arena = arena, .diag = &diag};
     const tn_export_request request = {.checkpoint = p->checkpoint,
+                                       .to = p->target.folder,
                                        .delta_from = base,
                                        .binder = &b,
                                        .stop = p->opts.stop,
@@ -131,12 +141,28 @@ static tn_status pass(const char *point, tn_error *err)
     return failure == 0 ? TN_OK : tn_fail(err, TN_E_IO, "failed on request at '%s'", point);
 }
 
+/* LATEST is sent also where it was known: nobody knows whether it was sent before a kill. What was
+ * made before and is sent now is told, too. */
+static tn_status send(tn_publisher *p, tn_error *err)
+{
+    const tn_export_target *t = &p->target;
+    if (t->remote == NULL) {
+        return TN_OK;
+    }
+    TN_TRY(tn_export_send(t, p->made.model_id, p->opts.stop, &p->is_sent, err));
+    TN_TRY(tn_export_send_latest(t, p->opts.stop, err));
+    if (!p->is_delta && !p->made.existed) {
+        tn_export_prune(t, p->made.model_id);
+    }
+    return tn_export_target_path(t, p->made.model_id, p->made.path, err);
+}
+
 /* An export of that model stays as it is: a run that was killed, or begun anew, comes here again.
  * Its name is given when it is whole. */
 static tn_status publish(tn_publisher *p, tn_error *err)
 {
-    const char *to = p->run->export.to;
-    TN_ASSERT(p->busy && to != NULL && p->made.model_id[0] == '\0');
+    const char *to = p->target.folder;
+    TN_ASSERT(p->busy && p->made.model_id[0] == '\0');
     TN_TRY(pass("export.begin", err));
     TN_TRY(tn_ckpt_model_id(p->checkpoint, p->made.model_id, err));
     TN_TRY(tn_path_join(to, p->made.model_id, p->made.path, err));
@@ -147,7 +173,8 @@ static tn_status publish(tn_publisher *p, tn_error *err)
     bool known = false;
     TN_TRY(pass("export.before_latest", err));
     TN_TRY(tn_export_set_latest(to, p->made.model_id, &known, err));
-    p->is_known = known && p->made.existed;
+    TN_TRY(send(p, err));
+    p->is_known = known && p->made.existed && !p->is_sent;
     return TN_OK;
 }
 
@@ -173,6 +200,7 @@ tn_status tn_publisher_begin(tn_publisher *p, uint64_t ordinal, tn_error *err)
     p->why = (tn_error){.text = ""};
     p->is_delta = false;
     p->is_known = false;
+    p->is_sent = false;
     p->busy = true;
     atomic_store(&p->written, false);
     if (tn_thread_start(&p->thread, "tn-export", publish_behind, p, NULL) != TN_OK) {
@@ -190,8 +218,8 @@ static tn_status tell(tn_publisher *p, tn_error *err)
     TN_ASSERT(p->report != NULL && !(p->is_delta && made->existed));
     char line[TN_PATH_SIZE + sizeof p->why.text + 400];
     if (made->existed) {
-        (void)snprintf(line, sizeof line, "'%s' is the newest export, of %s; it was there already",
-                       made->path, p->name);
+        (void)snprintf(line, sizeof line, "'%s' is the newest export, of %s; it was %s", made->path,
+                       p->name, p->is_sent ? "made before, and is sent now" : "there already");
     } else {
         (void)snprintf(line, sizeof line,
                        "published '%s' of %s: %llu rows, %.1f MB in %.1f s; %s%s%s", made->path,
@@ -271,7 +299,7 @@ static tn_status look(const tn_publisher *p, uint64_t ordinal, tn_manifest_expor
         status = tn_ckpt_model_id(path, id, err);
         if (status == TN_OK) {
             *out = m.export;
-            TN_TRY(tn_path_join(p->run->export.to, id, path, err));
+            TN_TRY(tn_path_join(p->target.folder, id, path, err));
             *there = tn_path_exists(path);
         }
     }

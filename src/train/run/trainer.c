@@ -619,7 +619,8 @@ static tn_status evaluate_test(trainer *t, tn_error *err)
                                           t->map != NULL ? 1 : t->run->data.negative_sampling,
                                       .schema = t->plan->schema,
                                       .inputs = t->watch->inputs,
-                                      .stop = t->watch->stop};
+                                      .stop = t->watch->stop,
+                                      .secrets = t->run->data.secrets};
     if (opts.path != NULL) {
         TN_TRY(tn_predictions_open(&p, &opts, err));
     }

@@ -1,0 +1,197 @@
+/* export_upload.c - sends the files of an export, its index last. */
+#include "train/export/export_upload.h"
+
+#include "base/core/arena.h"
+#include "base/core/log.h"
+#include "io/remote/remote.h"
+#include "io/remote/remote_put.h"
+#include "io/remote/uri.h"
+#include "train/config/run.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define INDEX "EXPORT.json"
+
+enum { INDEX_BYTES_MAX = 1 << 20, ID_DIGITS = 32 };
+
+tn_status tn_export_target_open(tn_export_target *t, const char *to, const tn_run *run,
+                                tn_error *err)
+{
+    *t = (tn_export_target){.to = to};
+    if (to == NULL || *to == '\0') {
+        return tn_fail(err, TN_E_CONFIG, "export.to names no folder");
+    }
+    if (!tn_uri_is(to)) {
+        TN_TRY(tn_path_check(to, 0, TN_E_USAGE, err));
+        memcpy(t->folder, to, strlen(to) + 1);
+        return TN_OK;
+    }
+    TN_TRY(tn_remote_check_target(to, err));
+    tn_text dir = {0};
+    tn_run_dir(&run->run, &dir);
+    tn_status status = tn_text_check(&dir, "run.dir", err);
+    status = status == TN_OK ? tn_path_join(tn_text_str(&dir), "upload", t->folder, err) : status;
+    tn_text_done(&dir);
+    TN_TRY(status);
+    return tn_remote_open(&t->remote, run->data.secrets, err);
+}
+
+void tn_export_target_close(tn_export_target *t)
+{
+    tn_remote_close(t->remote);
+    t->remote = NULL;
+}
+
+/* "a/b" of "a" or "a/", and "b". */
+static tn_status join(const char *to, const char *name, char out[TN_PATH_SIZE], tn_error *err)
+{
+    const size_t size = strlen(to);
+    const bool slash = size > 0 && to[size - 1] == '/';
+    const int length = snprintf(out, TN_PATH_SIZE, "%s%s%s", to, slash ? "" : "/", name);
+    return length > 0 && length < TN_PATH_SIZE
+               ? TN_OK
+               : tn_fail(err, TN_E_LIMIT, "path longer than %d bytes: '%.64s..'", TN_PATH_SIZE - 1,
+                         to);
+}
+
+tn_status tn_export_target_path(const tn_export_target *t, const char *model_id,
+                                char out[TN_PATH_SIZE], tn_error *err)
+{
+    return join(t->to, model_id, out, err);
+}
+
+/* ---- is it there? ---- */
+
+static tn_status read_object(tn_remote *r, const tn_remote_object *object, const atomic_bool *stop,
+                             tn_text *out, tn_error *err)
+{
+    tn_remote_stream *s = NULL;
+    out->size_max = INDEX_BYTES_MAX;
+    TN_TRY(tn_remote_stream_open(&s, r, object, 0, stop, err));
+    tn_status status = TN_OK;
+    char data[4096];
+    for (size_t n = 1; n > 0 && status == TN_OK && !out->failed;) {
+        status = tn_remote_stream_read(s, data, sizeof data, &n, err);
+        tn_text_add(out, data, status == TN_OK ? n : 0);
+    }
+    tn_remote_stream_close(s);
+    return status != TN_OK ? status : tn_text_check(out, INDEX, err);
+}
+
+/* What the store does not show counts as not there: then it is sent, and the store says why not. */
+static tn_status find_index(const tn_export_target *t, const char *uri, const tn_text *ours,
+                            const atomic_bool *stop, bool *there, tn_error *err)
+{
+    tn_arena *arena = tn_arena_new(1 << 12);
+    tn_remote_object object = {.uri = uri, .size = UINT64_MAX};
+    tn_error why = {0};
+    tn_text theirs = {0};
+    tn_status status = tn_remote_probe(t->remote, &object, arena, &why);
+    *there = status == TN_OK;
+    if (*there) {
+        status = read_object(t->remote, &object, stop, &theirs, &why);
+    }
+    const bool same =
+        theirs.size == ours->size && memcmp(tn_text_str(&theirs), ours->data, ours->size) == 0;
+    tn_text_done(&theirs);
+    tn_arena_free(arena);
+    if (!*there && status == TN_E_DATA) {
+        return TN_OK;
+    }
+    TN_TRY(status == TN_OK ? TN_OK : tn_fail(err, status, "%s", why.text));
+    return same ? TN_OK
+                : tn_fail(err, TN_E_CKPT,
+                          "'%.*s' is there already and not the same\nhint: remove it, or export to "
+                          "another place",
+                          (int)(strlen(uri) - strlen("/" INDEX)), uri);
+}
+
+/* ---- sending ---- */
+
+static tn_status send_file(const tn_export_target *t, const char *from, const char *to,
+                           const char *name, const atomic_bool *stop, tn_error *err)
+{
+    char path[TN_PATH_SIZE];
+    char uri[TN_PATH_SIZE];
+    TN_TRY(tn_path_join(from, name, path, err));
+    TN_TRY(join(to, name, uri, err));
+    return tn_remote_put(t->remote, path, uri, stop, err);
+}
+
+/* All files but the index. */
+static tn_status send_files(const tn_export_target *t, const char *from, const char *to,
+                            const atomic_bool *stop, tn_error *err)
+{
+    tn_text names = {0};
+    uint32_t n = 0;
+    tn_status status = tn_dir_list(from, &names, &n, err);
+    const char *name = tn_text_str(&names);
+    for (uint32_t i = 0; i < n && status == TN_OK; i++) {
+        if (strcmp(name, INDEX) != 0) {
+            status = send_file(t, from, to, name, stop, err);
+        }
+        name += strlen(name) + 1;
+    }
+    tn_text_done(&names);
+    return status;
+}
+
+tn_status tn_export_send(const tn_export_target *t, const char *model_id, const atomic_bool *stop,
+                         bool *sent, tn_error *err)
+{
+    char from[TN_PATH_SIZE];
+    char to[TN_PATH_SIZE];
+    char index[TN_PATH_SIZE];
+    tn_text ours = {0};
+    bool there = false;
+    TN_ASSERT(t->remote != NULL && strlen(model_id) == ID_DIGITS);
+    TN_TRY(tn_path_join(t->folder, model_id, from, err));
+    TN_TRY(tn_export_target_path(t, model_id, to, err));
+    TN_TRY(tn_path_join(from, INDEX, index, err));
+    tn_status status = tn_file_read_all(index, INDEX_BYTES_MAX, &ours, err);
+    status = status == TN_OK ? join(to, INDEX, index, err) : status;
+    status = status == TN_OK ? find_index(t, index, &ours, stop, &there, err) : status;
+    tn_text_done(&ours);
+    if (status == TN_OK && !there) {
+        status = send_files(t, from, to, stop, err);
+        status = status == TN_OK ? send_file(t, from, to, INDEX, stop, err) : status;
+    }
+    *sent = status == TN_OK && !there;
+    return status;
+}
+
+tn_status tn_export_send_latest(const tn_export_target *t, const atomic_bool *stop, tn_error *err)
+{
+    TN_ASSERT(t->remote != NULL);
+    return send_file(t, t->folder, t->to, "LATEST", stop, err);
+}
+
+/* ---- what is needed no more ---- */
+
+static bool is_id(const char *name)
+{
+    return strlen(name) == ID_DIGITS && strspn(name, "0123456789abcdef") == ID_DIGITS;
+}
+
+void tn_export_prune(const tn_export_target *t, const char *model_id)
+{
+    char path[TN_PATH_SIZE];
+    tn_text names = {0};
+    tn_error err = {0};
+    uint32_t n = 0;
+    TN_ASSERT(is_id(model_id));
+    if (t->remote == NULL || tn_dir_list(t->folder, &names, &n, NULL) != TN_OK) {
+        n = 0;
+    }
+    const char *name = tn_text_str(&names);
+    for (uint32_t i = 0; i < n; i++) {
+        if (is_id(name) && strcmp(name, model_id) != 0 &&
+            tn_path_join(t->folder, name, path, NULL) == TN_OK &&
+            tn_remove_tree(path, &err) != TN_OK) {
+            tn_log(TN_LOG_WARN, "what was sent of an older export stays: %s", err.text);
+        }
+        name += strlen(name) + 1;
+    }
+    tn_text_done(&names);
+}

@@ -1,0 +1,58 @@
+/* export_upload.h - where exports go, when that is a URI: written beside the checkpoints, then
+ * sent.
+ *
+ *     export.to: s3://models/ctr            <run.dir>/upload/<model id>/    dict.tnd model.json ..
+ *                                             |  as it is, EXPORT.json last
+ *                                             v
+ *                                           s3://models/ctr/<model id>/     LATEST after it
+ *
+ *     TN_TRY(tn_export_target_open(&t, to, run, err));
+ *     request.to = t.folder;  tn_export(..);
+ *     TN_TRY(tn_export_send(&t, made.model_id, stop, &sent, err));
+ *     tn_export_target_close(&t);
+ *
+ * A reader that looks for EXPORT.json finds all of an export or none. One that is there already and
+ * whole is left as it is. What was sent stays in the local folder, since deltas are made of it,
+ * until a later export holds all rows (tn_export_prune). With a folder in place of a URI `folder`
+ * is that one, and nothing is sent or removed. One thread at a time.
+ */
+#ifndef TN_TRAIN_EXPORT_UPLOAD_H
+#define TN_TRAIN_EXPORT_UPLOAD_H
+
+#include "base/file/file.h"
+
+#include <stdatomic.h>
+
+typedef struct tn_remote tn_remote; /* io/remote/remote.h */
+typedef struct tn_run tn_run;       /* train/config/run.h */
+
+typedef struct tn_export_target {
+    tn_remote *remote; /* owned; NULL: `folder` is where exports stay */
+    const char *to;    /* must outlive it */
+    char folder[TN_PATH_SIZE];
+} tn_export_target;
+
+/* TN_E_CONFIG: a URI that is not written to, no libcurl, secrets that cannot be read. After a
+ * failure there is nothing to close. */
+tn_status tn_export_target_open(tn_export_target *t, const char *to, const tn_run *run,
+                                tn_error *err) TN_MUST_USE;
+void tn_export_target_close(tn_export_target *t); /* also of zeros */
+
+/* "<to>/<model id>". TN_E_LIMIT. */
+tn_status tn_export_target_path(const tn_export_target *t, const char *model_id,
+                                char out[TN_PATH_SIZE], tn_error *err) TN_MUST_USE;
+
+/* Sends the export of this id from `folder`; *sent: it was not there before. TN_E_CKPT: another one
+ * is there by this name. TN_E_IO, TN_E_STOPPED: EXPORT.json is not there, and sending again goes
+ * on.
+ */
+tn_status tn_export_send(const tn_export_target *t, const char *model_id, const atomic_bool *stop,
+                         bool *sent, tn_error *err) TN_MUST_USE;
+/* Sends LATEST (tn_export_set_latest) from `folder`. */
+tn_status tn_export_send_latest(const tn_export_target *t, const atomic_bool *stop,
+                                tn_error *err) TN_MUST_USE;
+
+/* Of what was sent only the export `model_id`, which holds all rows, stays in `folder`. */
+void tn_export_prune(const tn_export_target *t, const char *model_id);
+
+#endif

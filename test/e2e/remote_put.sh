@@ -1,0 +1,213 @@
+#!/bin/sh
+# remote_put.sh - exports, published deltas and predictions that go to S3 and HDFS: what lies there is byte for byte
+# what is written to a disk, also by a store that cuts, stalls and loses answers; what fails leaves nothing half there.
+. "$(dirname "$0")/kit"
+export TNET_FAST=30 # pauses and deadlines of transfers
+unset http_proxy https_proxy all_proxy AWS_PROFILE AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_REGION AWS_ENDPOINT_URL
+export HOME="$dir" TMPDIR="$dir/tmp"
+cd "$dir"
+mkdir -p files/.parts tmp
+for link in !cut !mute !stall !full !denied !hang !flood b signed; do ln -s . "files/$link"; done
+clicks train.tsv 2000 0
+clicks test.tsv 300 3000
+clicks more.tsv 200 4000
+
+mkfifo held
+exec 9<>held
+tn_store files <held >ports 2>store.err 9<&- &
+children=$!
+tries=0
+until [ -s ports ]; do
+    tries=$((tries + 1))
+    [ $tries -lt 1200 ] || fail "no server: $(cat store.err)"
+    sleep 0.05
+done
+read -r port standby <ports
+hdfs=webhdfs://127.0.0.1:$standby,127.0.0.1:$port
+secret=wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY
+printf '[default]\nendpoint_url = http://127.0.0.1:%s\nwebhdfs_user = hdfs\naws_access_key_id = AKID\naws_secret_access_key = %s\naws_session_token = hidden-token\n' \
+    "$port" "$secret" >secrets
+chmod 600 secrets
+cat >c.yaml <<'END'
+data: {format: criteo, train: train.tsv, secrets: secrets}
+model: {type: deepfm, hidden: [8]}
+embedding: {dim: 4}
+train: {epochs: 1, batch: 50, threads: 1, sparse: sgd}
+checkpoint: {keep: 100}
+log: {progress: false}
+export: {dict: [tnd, tsv]}
+END
+
+# clean: no hidden file, no part of an upload, no unfinished file of ours
+clean() {
+    [ -z "$(find files/.parts tmp -type f; find files -name '.*.tmp')" ] ||
+        fail "left behind: $(find files tmp -name '.*' -o -type f)"
+}
+
+# ---- an export ----
+expect 0 tnet-train c.yaml run.dir=run
+expect 0 tnet-export c.yaml run.dir=run --to local
+id=$(basename "$(cat out)")
+for to in s3://b/one "s3://signed/!cut/two" gs://signed/three/ "$hdfs/four" "$hdfs/!cut/five" "$hdfs/!mute/six" "s3://b/!mute/seven"; do
+    expect 0 tnet-export c.yaml run.dir=run --to "$to"
+    [ "$(cat out)" = "${to%/}/$id" ] || fail "it is said to be in $(cat out)"
+    folder=$(basename "$to")
+    diff -r local "files/$folder" >differs || fail "$to holds something else: $(cat differs)"
+    expect 0 tnet-export c.yaml run.dir=run "export.to=$to" --json
+    grep -q '"existed":true' out || fail "sent once more: $(cat out)"
+    rm -r "files/$folder"
+done
+clean
+expect 0 tnet-export c.yaml run.dir=run --to s3://b/one --peers 2
+diff -r local files/one >differs || fail "two processes send something else: $(cat differs)"
+
+# another one by that name stays as it is; a delta is made of what was sent
+echo >>"files/one/$id/EXPORT.json"
+expect 5 tnet-export c.yaml run.dir=run --to s3://b/one
+says "'s3://b/one/$id' is there already and not the same"
+expect 0 tnet-train c.yaml run.dir=run train.epochs=2
+for to in s3://b/two "$hdfs/three"; do
+    expect 0 tnet-export c.yaml run.dir=run train.epochs=2 --to "$to" --delta-from "$id"
+done
+expect 0 tnet-export c.yaml run.dir=run train.epochs=2 --to local --delta-from "$id"
+rm -rf "local/$id"
+for folder in two three; do
+    diff -r local "files/$folder" >differs || fail "another delta: $(cat differs)"
+done
+rm -r files/one files/two files/three local
+clean
+echo "remote_put: exports"
+
+# ---- what a run publishes ----
+# published RUN TO WORDS..
+published() {
+    run=$1
+    to=$2
+    shift 2
+    expect 0 tnet-train c.yaml run.dir="$run" export.to="$to" export.every=10steps "$@"
+}
+published one one-to
+[ "$(find one-to -name EXPORT.json | wc -l)" -eq 4 ] || fail "not 4 exports: $(ls one-to)"
+latest=$(cat one-to/LATEST)
+n=0
+for to in s3://signed/pub "s3://signed/!cut/pub" "$hdfs/pub" "$hdfs/!mute/pub" "$hdfs/!stall/pub"; do
+    n=$((n + 1))
+    published "pub$n" "$to"
+    grep -q "^published '$to/$latest'" err || fail "not told: $(cat err)"
+    diff -r one-to files/pub >differs || fail "$to holds something else: $(cat differs)"
+    published "pub$n" "$to"
+    if grep -q '^published' err; then fail "published once more: $(cat err)"; fi
+    rm -r files/pub
+done
+clean
+published peers_local peers-to --peers 2
+published peers "s3://b/pub" --peers 2
+diff -r peers-to files/pub >differs || fail "two processes publish something else: $(cat differs)"
+rm -r files/pub
+# an export of all rows makes the copies before it superfluous
+published full s3://b/pub export.dict=tsv
+[ "$(find full/upload -name EXPORT.json | wc -l)" -eq 1 ] || fail "copies stay: $(ls full/upload)"
+[ "$(find files/pub -name EXPORT.json | wc -l)" -eq 4 ] || fail "not 4 exports: $(ls files/pub)"
+rm -r files/pub
+echo "remote_put: publishing"
+
+# a store without room, or that refuses, ends the run, or is told; the same command sends what it owes
+expect 8 tnet-train c.yaml run.dir=owes export.every=10steps "export.to=s3://b/!full/pub"
+says "ckpt-1 is not exported: 's3://b/!full/pub/"
+says 'the server answers 507 (XMinioStorageFull)'
+expect 8 tnet-train c.yaml run.dir=denied export.every=10steps "export.to=$hdfs/!denied/pub"
+says 'the server answers 403'
+[ -z "$(find files -name EXPORT.json -o -name LATEST)" ] || fail "something is there: $(find files -name EXPORT.json -o -name LATEST)"
+published owes s3://b/pub
+diff -r one-to files/pub >differs || fail "after a refusal something else is there: $(cat differs)"
+rm -r files/pub
+expect 8 tnet-train c.yaml run.dir=warned export.every=10steps checkpoint.on_error=warn "export.to=s3://b/!full/pub"
+[ "$(grep -c '^warning: ckpt-[0-9]* is not exported: ' err)" -eq 2 ] || fail "not two warnings: $(cat err)"
+clean
+
+# stopped, or killed, while a file is on its way: it is not there, and the same run goes on with it
+for where in s3://b/ "$hdfs/"; do
+    for signal in TERM KILL; do
+        TNET_FAST=1 tnet-train c.yaml run.dir=stopped export.every=10steps "export.to=$where!hang/pub" >out 2>err &
+        tnet=$!
+        children="$children $tnet"
+        wait_for stopped/upload $tnet
+        tries=0
+        until [ -n "$(find stopped/upload -name EXPORT.json)" ]; do
+            tries=$((tries + 1))
+            [ $tries -lt 1200 ] || fail "nothing is exported: $(cat err)"
+            sleep 0.05
+        done
+        sleep 0.5
+        kill -s $signal $tnet
+        got=0
+        { wait $tnet || got=$?; } 2>null
+        case $signal$got in TERM75 | KILL137) ;; *) fail "exit code $got after $signal: $(cat err)" ;; esac
+        [ -z "$(find files -name EXPORT.json -o -name LATEST)" ] || fail "$signal: half there: $(find files/pub)"
+        if [ $signal = TERM ]; then clean; fi
+        published stopped "${where}pub"
+        diff -r -x '.*.tmp' one-to files/pub >differs || fail "after $signal something else is there: $(cat differs)"
+        if [ "$signal$where" = KILLs3://b/ ]; then grep -q "it was made before, and is sent now" err || fail "not told: $(cat err)"; fi
+        rm -rf stopped files/pub files/.parts/*
+    done
+done
+echo "remote_put: stops"
+
+# ---- predictions ----
+expect 0 tnet-eval c.yaml run.dir=run train.epochs=2 --data test.tsv --data more.tsv --predictions scores.tsv
+mkdir files/scores
+for to in s3://signed "s3://b/!cut" "$hdfs" "$hdfs/!mute"; do
+    expect 0 tnet-eval c.yaml run.dir=run train.epochs=2 --data test.tsv --data more.tsv --predictions "$to/scores/scores.tsv"
+    cmp scores.tsv files/scores/scores.tsv || fail "$to holds other scores"
+    cmp scores.1.tsv files/scores/scores.1.tsv || fail "$to holds other scores of the second file"
+    rm files/scores/*
+done
+expect 0 tnet-train c.yaml run.dir=tested data.test=test.tsv eval.predictions=s3://b/scores/t.tsv
+expect 0 tnet-train c.yaml run.dir=tested_local data.test=test.tsv eval.predictions=t.tsv
+cmp t.tsv files/scores/t.tsv || fail "a run writes other scores"
+expect 8 tnet-eval c.yaml run.dir=run train.epochs=2 --data test.tsv --predictions "$hdfs/!full/scores/x.tsv"
+says 'the server answers 403 (DSQuotaExceededException)'
+[ ! -e files/scores/x.tsv ] || fail "half a file is there"
+clean
+echo "remote_put: predictions"
+
+# ---- what is refused, before anything is learned ----
+# refused TEXT WORDS..
+refused() {
+    text=$1
+    shift
+    expect 3 tnet-train c.yaml "$@"
+    grep -qF -- "$text" err || fail "no '$text' in: $(cat err)"
+}
+refused "'run.dir' is 's3://b/run', and checkpoints are written to disks only" run.dir=s3://b/run
+refused "'run.dir' is '$hdfs/run', and checkpoints" "run.dir=$hdfs/run"
+refused "nothing is written to https://" run.dir=bad export.to=https://h/a
+refused "nothing is written to abfs://" run.dir=bad export.to=abfs://c@a.dfs.core.windows.net/x
+refused "this build cannot read from ftp://" run.dir=bad export.to=ftp://h/a
+refused "names no bucket" run.dir=bad export.to=s3:///a
+refused "is a pattern" run.dir=bad 'export.to=s3://b/a*'
+refused "names no file" run.dir=bad eval.predictions=s3://b
+refused "nothing is written to http://" run.dir=bad eval.predictions=http://h/a
+for option in train valid test; do
+    expect 4 tnet-train c.yaml run.dir=bad "data.$option=ftp://h/a.tsv"
+    says "this build cannot read from ftp://"
+    expect 4 tnet-train c.yaml run.dir=bad "data.$option=s3:///a.tsv"
+    says "names no bucket"
+done
+expect 3 tnet-export c.yaml run.dir=run train.epochs=2 --to http://h/a
+says "nothing is written to http://"
+expect 3 tnet-eval c.yaml run.dir=run train.epochs=2 --data test.tsv --predictions abfs://c@a.dfs.core.windows.net/x
+says "nothing is written to abfs://"
+chmod 644 secrets
+for words in "export.to=s3://b/pub export.every=10steps" "data.test=test.tsv eval.predictions=s3://b/x"; do
+    # shellcheck disable=SC2086
+    expect 3 tnet-train c.yaml run.dir=bad $words
+    says 'may be read by others'
+done
+[ -z "$(find bad -name 'ckpt-*' 2>null)" ] || fail "something was learned: $(ls bad)"
+[ ! -e s3: ] || fail "a folder s3: was made"
+
+# nothing that was kept or said shows a secret
+if grep -rlE "hidden-|$secret" --exclude=secrets --exclude-dir=files . >leaks; then
+    fail "a secret is in: $(cat leaks)"
+fi
