@@ -1,10 +1,13 @@
 /* tnet_eval.c - how good is a model: metrics, slices, a report, every score. */
 #include "base/core/log.h"
+#include "base/file/file.h"
+#include "base/math/fmath.h"
 #include "cli/children.h"
 #include "cli/local.h"
 #include "cli/main.h"
 #include "cli/picture.h"
 #include "cli/signals.h"
+#include "cli/terminal.h"
 #include "config/field.h"
 #include "config/tree.h"
 #include "io/remote/uri.h"
@@ -16,11 +19,13 @@
 #include "train/config/days.h"
 #include "train/config/loss.h"
 #include "train/eval/calibrate.h"
+#include "train/eval/compare.h"
 #include "train/eval/evaluate.h"
 #include "train/eval/feed_nodes.h"
 #include "train/eval/predict.h"
 #include "train/peers/leader.h"
 #include "train/peers/peers.h"
+#include "train/report/comparison.h"
 #include "train/report/eval_result.h"
 #include "train/report/htmlreport.h"
 #include "train/report/profile.h"
@@ -39,7 +44,7 @@
 typedef struct eval_flags {
     uint32_t peers;
     tn_strs data;
-    const char *checkpoint, *export, *predictions, *report, *profile;
+    const char *checkpoint, *export, *predictions, *report, *profile, *compare;
     tn_strs fetch, feed;
     uint32_t calibrate;
     const char *calibration_out;
@@ -51,6 +56,7 @@ typedef struct eval_flags {
 typedef struct eval_job {
     tn_setup *setup; /* loaded, not planned */
     const eval_flags *flags;
+    const tn_options *options;
     const char *predictions; /* file for every score; NULL: none */
     const tn_strs *fetch;    /* names of nodes, for fetch.npz */
     tn_strs fed;             /* names of nodes that files set */
@@ -69,6 +75,9 @@ typedef struct eval_job {
     tn_feed *feed;               /* NULL: no node is fed */
     tn_calibrate *calibrate;     /* NULL: nothing is fitted */
     tn_calibration map;          /* that the run has left; of kind NONE: scores are raw */
+    tn_compare *compare;         /* owned by the first of two jobs; NULL: one model alone */
+    bool is_other;               /* .. whose scores it takes, rather than meets */
+    double shift;                /* of a logit, for sampled negatives */
     bool imported;               /* the model is checkpoint.from, there is no checkpoint yet */
 } eval_job;
 
@@ -198,6 +207,10 @@ static tn_status take_scores(void *arg, const tn_scores *scores, tn_error *err)
     if (j->calibrate != NULL) {
         TN_TRY(tn_calibrate_sink(j->calibrate, scores, err));
     }
+    if (j->compare != NULL) {
+        TN_TRY(j->is_other ? tn_compare_take(j->compare, scores, j->shift, err)
+                           : tn_compare_sink(j->compare, scores, j->shift, err));
+    }
     return j->nodes == NULL ? TN_OK : tn_fetch_sink(j->nodes, scores, err);
 }
 
@@ -247,14 +260,23 @@ static tn_status judge(eval_job *j, tn_worker *w, tn_leader *lead, const tn_strs
 {
     const bool mapped = j->map.kind != TN_CALIBRATION_NONE;
     const bool corrected = w == NULL || mapped; /* an export, or a map, is behind that */
-    TN_TRY(open_outputs(j, corrected ? 1 : j->setup->run.data.negative_sampling, paths, err));
+    const double sampling = corrected ? 1 : j->setup->run.data.negative_sampling;
+    j->shift = tn_ln(sampling);
+    TN_TRY(open_outputs(j, sampling, paths, err));
     if (w != NULL && j->fed.n > 0) {
         TN_TRY(tn_feed_open(&j->feed, &j->flags->feed, &j->fed, w->eval_graph, err));
     }
     const bool named = j->to != NULL || j->nodes != NULL;
+    const bool wanted = named || j->calibrate != NULL || j->compare != NULL;
+    if (j->compare != NULL && j->findings.schema->label->none) {
+        return tn_fail(err, TN_E_CONFIG, "'--compare' needs labels, and data.label is none");
+    }
+    if (j->compare != NULL && !j->is_other) {
+        TN_TRY(tn_compare_begin(j->compare, &j->setup->run, j->findings.schema, err));
+    }
     const tn_eval_request request = {.paths = paths,
                                      .want_ids = named,
-                                     .sink = named || j->calibrate != NULL ? take_scores : NULL,
+                                     .sink = wanted ? take_scores : NULL,
                                      .sink_arg = j,
                                      .calibration = mapped ? &j->map : NULL,
                                      .fetch = j->nodes != NULL ? j->fetch : NULL,
@@ -350,10 +372,110 @@ static tn_status evaluate_export(eval_job *j, const tn_strs *paths, tn_error *er
     return judge(j, NULL, NULL, paths, err);
 }
 
+/* ---- another model ---- */
+
+static void job_done(eval_job *j)
+{
+    tn_predictions_abandon(j->to);
+    tn_fetch_abandon(j->nodes);
+    tn_feed_close(j->feed);
+    tn_evaluation_done(&j->evaluation);
+    tn_sign_words_free(j->words);
+    tn_exported_model_close(j->exported);
+    tn_calibrate_free(j->calibrate);
+    tn_compare_free(j->compare);
+    tn_text_done(&j->data_name);
+    tn_text_done(&j->source);
+}
+
+/* Scores the same data by another model: `s` is its setup, `flags` name it. */
+static tn_status take_other(const eval_job *j, tn_setup *s, const eval_flags *model,
+                            const tn_strs *paths, tn_error *err)
+{
+    const tn_strs none = {0};
+    eval_job other = {.setup = s,
+                      .flags = model,
+                      .fetch = &none,
+                      .stop = j->stop,
+                      .compare = j->compare,
+                      .is_other = true};
+    s->run.eval.auc = 0; /* only its scores are wanted */
+    s->run.eval.slices.n = 0;
+    s->run.eval.metrics.n = 0;
+    tn_text_adds(&other.data_name, tn_text_str(&j->data_name));
+    tn_status status = model->export != NULL ? evaluate_export(&other, paths, err)
+                                             : evaluate_checkpoint(&other, paths, err);
+    other.compare = NULL;
+    job_done(&other);
+    return status;
+}
+
+/* A checkpoint has a configuration of its own, without places of data. */
+static tn_status take_checkpoint(const eval_job *j, const tn_strs *paths, tn_error *err)
+{
+    tn_setup *mine = j->setup;
+    tn_text file = {0};
+    tn_setup s = {.arena = mine->arena};
+    tn_options options = *j->options;
+    const eval_flags model = {.checkpoint = j->flags->compare};
+    tn_checkpoint_config_path(model.checkpoint, &file);
+    const char *const name = tn_tree_text(s.arena, tn_text_str(&file), file.size);
+    options.words = (tn_strs){1, &name};
+    options.overrides = (tn_strs){0};
+    s.binder = (tn_binder){.arena = s.arena, .diag = &s.diag};
+    tn_status status = tn_path_exists(name)
+                           ? tn_setup_load(&s, &options, err)
+                           : tn_fail(err, TN_E_CKPT,
+                                     "'%s' is neither an export nor a checkpoint, and no run has "
+                                     "one there",
+                                     model.checkpoint);
+    if (status == TN_OK) {
+        tn_terminal_log(options.verbosity, (tn_log_level)mine->run.log.level);
+        s.run.train.threads = mine->run.train.threads;
+        s.run.data.secrets = mine->run.data.secrets;
+        status = take_other(j, &s, &model, paths, err);
+    }
+    if (s.diag.n_errors > 0) {
+        status = tn_fail(err, TN_E_CONFIG, "%s", tn_text_str(&s.diag.text));
+    }
+    tn_diag_done(&s.diag);
+    tn_text_done(&file);
+    return status;
+}
+
+static tn_status find_other(eval_job *j, const tn_strs *paths, tn_error *err)
+{
+    const char *other = j->flags->compare;
+    char model[TN_PATH_SIZE];
+    if (other == NULL) {
+        return TN_OK;
+    }
+    if (j->setup->run.data.target != TN_TARGET_CLICK) {
+        return tn_fail(err, TN_E_CONFIG, "'--compare' is for clicks, not for loss '%s'",
+                       tn_loss_of(&j->setup->run.loss)->choice.name);
+    }
+    if (tn_path_is_dir(other) && tn_strs_has(paths, "-")) {
+        return tn_fail(err, TN_E_USAGE,
+                       "'--data' is '-', standard input, which two models cannot share");
+    }
+    j->setup->run.eval.auc = 1; /* DeLong wants every row */
+    TN_TRY(tn_compare_open(&j->compare, other, err));
+    if (!tn_path_is_dir(other)) {
+        return tn_compare_read(j->compare, other, err);
+    }
+    TN_TRY(tn_path_join(other, "model.json", model, err));
+    if (!tn_path_exists(model)) {
+        return take_checkpoint(j, paths, err);
+    }
+    tn_setup s = *j->setup;
+    return take_other(j, &s, &(eval_flags){.export = other}, paths, err);
+}
+
 static tn_status run_job(eval_job *j, tn_error *err)
 {
     const tn_strs *paths = NULL;
     TN_TRY(choose_data(j, &paths, err));
+    TN_TRY(find_other(j, paths, err));
     TN_TRY(j->flags->export != NULL ? evaluate_export(j, paths, err)
                                     : evaluate_checkpoint(j, paths, err));
     tn_eval_result *f = &j->findings;
@@ -374,20 +496,8 @@ static tn_status run_job(eval_job *j, tn_error *err)
     TN_TRY(tn_sign_words_find(&j->words, &shown, err));
     f->words = j->words;
     tn_eval_result_intervals(f);
-    return TN_OK;
-}
-
-static void job_done(eval_job *j)
-{
-    tn_predictions_abandon(j->to);
-    tn_fetch_abandon(j->nodes);
-    tn_feed_close(j->feed);
-    tn_evaluation_done(&j->evaluation);
-    tn_sign_words_free(j->words);
-    tn_exported_model_close(j->exported);
-    tn_calibrate_free(j->calibrate);
-    tn_text_done(&j->data_name);
-    tn_text_done(&j->source);
+    f->compare = j->compare;
+    return j->compare != NULL ? tn_compare_end(j->compare, f->result, err) : TN_OK;
 }
 
 /* ---- the program ---- */
@@ -404,6 +514,9 @@ static const tn_field flags[] = {
                 "write every score (~: eval.predictions); of several files of data into FILE, and "
                 "with a number before its ending: F.tsv, F.1.tsv, F.2.tsv"),
     TN_FLAG_STR(eval_flags, report, "FILE.html", "write a page with curves and calibration"),
+    TN_FLAG_STR(eval_flags, compare, "OTHER",
+                "another model on the same data: a run directory, a checkpoint, an export, or a "
+                "file of '--predictions'; tells which is better, and whether chance could"),
     TN_FIELD_STRS(eval_flags, fetch, "[]",
                   "nodes whose values go to fetch.npz; by commas, or given again"),
     TN_FIELD_STRS(
@@ -433,16 +546,31 @@ static const tn_program program = {
              "eval.slices=[slot] a table for each value of a slot.\n",
 };
 
+static tn_status add_findings(const eval_job *j, tn_text *out, tn_text *more, tn_error *err)
+{
+    tn_eval_result f = j->findings;
+    const bool two = f.compare != NULL;
+    if (!j->flags->json) {
+        TN_TRY(tn_eval_result_text(&f, out, err));
+        return two ? tn_comparison_text(&f, out, err) : TN_OK;
+    }
+    TN_TRY(two ? tn_comparison_json(&f, more, err) : TN_OK);
+    f.more = tn_text_str(more);
+    return tn_eval_result_json(&f, out, err);
+}
+
 static tn_status tell(const eval_job *j, FILE *out, tn_error *err)
 {
     const eval_flags *f = j->flags;
     tn_text text = {0};
-    tn_status status = f->json ? tn_eval_result_json(&j->findings, &text, err)
-                               : tn_eval_result_text(&j->findings, &text, err);
+    tn_text more = {0};
+    tn_status status = add_findings(j, &text, &more, err);
+    status = status == TN_OK ? tn_text_check(&text, "results", err) : status;
     if (status == TN_OK) {
         (void)fputs(tn_text_str(&text), out);
     }
     tn_text_done(&text);
+    tn_text_done(&more);
     TN_TRY(status);
     return f->report == NULL
                ? TN_OK
@@ -477,6 +605,11 @@ static tn_status check_group(const eval_flags *f, tn_error *err)
     if (f->export != NULL) {
         return tn_fail(err, TN_E_CONFIG,
                        "'--export': with several processes: not in this build yet\n"
+                       "hint: '--peers 1' evaluates in one");
+    }
+    if (f->compare != NULL) {
+        return tn_fail(err, TN_E_CONFIG,
+                       "'--compare': with several processes: not in this build yet\n"
                        "hint: '--peers 1' evaluates in one");
     }
     if (f->feed.n > 0) {
@@ -533,7 +666,7 @@ static tn_status check_outputs(tn_setup *s, const eval_flags *f, tn_error *err)
     return TN_OK;
 }
 
-static tn_status run(tn_setup *s, const eval_flags *f, tn_error *err)
+static tn_status run(tn_setup *s, const tn_options *options, const eval_flags *f, tn_error *err)
 {
     const tn_strs nodes = split(&f->fetch, s->arena);
     if (f->fetch.n > 0 && nodes.n == 0) {
@@ -549,6 +682,7 @@ static tn_status run(tn_setup *s, const eval_flags *f, tn_error *err)
     eval_job j = {
         .setup = s,
         .flags = f,
+        .options = options,
         .predictions = predictions_of(s, f),
         .fetch = &nodes,
         .fed = fed,
@@ -625,7 +759,7 @@ static tn_status work(tn_setup *s, const tn_options *options, const void *asked,
     if (f->data.n == 0 && !tn_spawn_is_child()) { /* told once */
         TN_TRY(tn_days_look_all(&s->run.data, err));
     }
-    return tn_local_is_group(&local) ? tn_local_run(&local, s, err) : run(s, f, err);
+    return tn_local_is_group(&local) ? tn_local_run(&local, s, err) : run(s, options, f, err);
 }
 
 int main(int argc, char **argv)

@@ -118,7 +118,7 @@ static void one_class_has_no_curves(void **state)
     tn_figure_roc(m, &out);
     tn_figure_precision(m, &out);
     assert_int_equal(out.size, 0);
-    tn_figure_reliability(m, &out);
+    tn_figure_reliability(m, NULL, &out);
     tn_figure_scores(m, &out);
     assert_balanced(tn_text_str(&out));
     tn_metrics_free(m);

@@ -14,7 +14,7 @@ static void columns_are_aligned(void **state)
     for (uint32_t i = 0; i < sizeof cell / sizeof cell[0]; i++) {
         tn_sheet_word(&sheet, cell[i]);
     }
-    tn_sheet_end(&sheet, &t);
+    tn_sheet_end(&sheet, false, &t);
     assert_string_equal(tn_text_str(&t), "name       count  note\n"
                                          "a              7\n"
                                          "long name   1234  caf\xc3\xa9\n");

@@ -107,6 +107,8 @@ tn_status tn_checkpoints_restore(tn_checkpoints *c, tn_worker *w, uint64_t ordin
 /* The configuration of the checkpoint at `path`, or of the newest in a run directory; nothing where
  * there is none, or it cannot be read: whoever loads it will tell. */
 void tn_checkpoint_config(const char *path, tn_text *out);
+void tn_checkpoint_config_path(const char *path,
+                               tn_text *out); /* its file, which may not be there */
 
 /* What the checkpoint that the run goes on from has learned, by its manifest alone; nothing where
  * there is none, or it cannot be read: whoever loads it will tell. */

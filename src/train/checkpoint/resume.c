@@ -618,22 +618,27 @@ void tn_checkpoint_days(const tn_run *run, tn_manifest_days *out)
     tn_arena_free(arena);
 }
 
-void tn_checkpoint_config(const char *path, tn_text *out)
+void tn_checkpoint_config_path(const char *path, tn_text *out)
 {
     tn_ckpt_listing there = {0};
-    tn_text file = {0};
     tn_arena *arena = tn_arena_new(1 << 12);
-    tn_text_addf(&file, "%s/config.yaml", path);
-    if (!tn_path_exists(tn_text_str(&file)) &&
-        tn_ckptdir_list(path, arena, &there, NULL) == TN_OK && there.n > 0) {
-        tn_text_clear(&file);
-        tn_text_addf(&file, "%s/ckpt-%llu/config.yaml", path, (unsigned long long)there.ordinal[0]);
+    tn_text_addf(out, "%s/config.yaml", path);
+    if (!tn_path_exists(tn_text_str(out)) && tn_ckptdir_list(path, arena, &there, NULL) == TN_OK &&
+        there.n > 0) {
+        tn_text_clear(out);
+        tn_text_addf(out, "%s/ckpt-%llu/config.yaml", path, (unsigned long long)there.ordinal[0]);
     }
+    tn_arena_free(arena);
+}
+
+void tn_checkpoint_config(const char *path, tn_text *out)
+{
+    tn_text file = {0};
+    tn_checkpoint_config_path(path, &file);
     if (tn_file_read_all(tn_text_str(&file), TN_YAML_BYTES_MAX, out, NULL) != TN_OK) {
         tn_text_clear(out);
     }
     tn_text_done(&file);
-    tn_arena_free(arena);
 }
 
 void tn_saved_path(const char *path, const tn_saved *which, tn_text *out)

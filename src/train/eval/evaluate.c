@@ -74,7 +74,7 @@ static tn_status make_slices(tn_score_collector *j, tn_error *err)
             .slices_max = 1 << 12,
             .rows_min = run->eval.slices_min_rows,
             .sampling = j->sampling,
-            .target = j->schema->data->target,
+            .target = run->data.target,
         };
         TN_TRY(tn_slices_new(&out->slices[i], &opts, err));
     }

@@ -37,8 +37,18 @@ void tn_eval_result_intervals(tn_eval_result *f)
         return;
     }
     f->delong = tn_interval_delong(f->result->metrics);
-    f->bootstrap = tn_interval_bootstrap(f->result->metrics, f->run->run.seed);
+    f->bootstrap = tn_interval_bootstrap(f->result->metrics, NULL, f->run->run.seed);
     f->has_intervals = true;
+}
+
+void tn_eval_result_interval(tn_text *out, const char *name, const tn_interval *i)
+{
+    tn_json_open_key(out, name, '{');
+    tn_json_f64(out, "value", i->value);
+    tn_json_f64(out, "low", i->low);
+    tn_json_f64(out, "high", i->high);
+    tn_json_f64(out, "variance", i->variance);
+    tn_json_close(out, '}');
 }
 
 /* ---- slices ---- */
@@ -107,7 +117,7 @@ static tn_status slice_table(const tn_eval_result *f, uint32_t i, tn_text *out, 
         }
     }
     tn_text_addc(out, '\n');
-    tn_sheet_end(&s, out);
+    tn_sheet_end(&s, false, out);
     if (cut.hidden > 0) {
         tn_text_addf(out, "and %u more values\n", cut.hidden);
     }
@@ -158,7 +168,7 @@ static void calibration_text(const tn_eval_result *f, tn_text *out)
         tn_sheet_next(&s);
     }
     tn_text_addc(out, '\n');
-    tn_sheet_end(&s, out);
+    tn_sheet_end(&s, false, out);
     tn_calibration_put(&c->map, out);
     tn_text_addf(out, ", fitted on these %" PRIu64 " rows of", c->rows);
     for (uint32_t i = 0; i < c->opts.data->n; i++) {
@@ -221,15 +231,6 @@ tn_status tn_eval_result_text(const tn_eval_result *f, tn_text *out, tn_error *e
     return tn_text_check(out, "results", err);
 }
 
-static void add_interval(tn_text *out, const char *name, const tn_interval *i)
-{
-    tn_json_open_key(out, name, '{');
-    tn_json_f64(out, "low", i->low);
-    tn_json_f64(out, "high", i->high);
-    tn_json_f64(out, "variance", i->variance);
-    tn_json_close(out, '}');
-}
-
 /* "<slot>":[{"sign":"<16 hex>","value":"<its word>","rows":..},..,{"sign":null,..}]: the last is
  * everything else. */
 static tn_status add_slices(const tn_eval_result *f, uint32_t i, tn_text *t, tn_error *err)
@@ -283,12 +284,13 @@ tn_status tn_eval_result_json(const tn_eval_result *f, tn_text *out, tn_error *e
     tn_journal_head(out, "eval", &f->at);
     TN_TRY(tn_eval_result_members(f, false, out, err));
     if (f->has_intervals) {
-        add_interval(out, "auc_delong", &f->delong);
-        add_interval(out, "auc_bootstrap", &f->bootstrap);
+        tn_eval_result_interval(out, "auc_delong", &f->delong);
+        tn_eval_result_interval(out, "auc_bootstrap", &f->bootstrap);
     }
     if (f->calibrate != NULL) {
         calibration_json(f, out);
     }
+    tn_text_adds(out, f->more != NULL ? f->more : "");
     tn_json_str(out, "model", f->source);
     tn_json_str(out, "model_id", f->model_id);
     tn_json_str(out, "config_hash", f->config_hash);

@@ -13,6 +13,7 @@
 #include "metrics/intervals.h"
 #include "metrics/slices.h"
 #include "train/eval/calibrate.h"
+#include "train/eval/compare.h"
 #include "train/eval/sign_text.h"
 #include "train/report/metrics_jsonl.h"
 
@@ -28,11 +29,16 @@ typedef struct tn_eval_result {
     const tn_sign_words *words;  /* of the slices' hashes; NULL: not looked for */
     bool has_intervals;
     tn_interval delong, bootstrap; /* of the AUC; NAN: not defined */
+    const tn_compare *compare;     /* ended; NULL: one model alone */
+    const char *more;              /* members of the JSON object, after a comma; NULL: none */
     const tn_calibrate *calibrate; /* committed; NULL: nothing was fitted */
 } tn_eval_result;
 
 /* Fills the intervals when the metrics keep every row (eval.auc: exact); else nothing. */
 void tn_eval_result_intervals(tn_eval_result *f);
+
+/* A member of an object: value, low, high and variance. */
+void tn_eval_result_interval(tn_text *out, const char *name, const tn_interval *i);
 
 tn_status tn_eval_result_text(const tn_eval_result *f, tn_text *out, tn_error *err) TN_MUST_USE;
 tn_status tn_eval_result_json(const tn_eval_result *f, tn_text *out, tn_error *err) TN_MUST_USE;

@@ -3,6 +3,7 @@
 
 #include "base/math/fmath.h"
 #include "metrics/calibration.h"
+#include "metrics/intervals.h"
 #include "metrics/ranking.h"
 
 #include <math.h>
@@ -210,6 +211,19 @@ void tn_chart_bar(const tn_chart *c, const char *class_name, tn_point from, tn_p
     close_element(c, "rect", tip);
 }
 
+void tn_chart_legend(const tn_chart *c, const char *first, const char *second)
+{
+    const char *const name[] = {first, second};
+    for (int i = 0; i < 2; i++) {
+        const int y = TOP + 16 + 16 * i;
+        char where[64];
+        (void)snprintf(where, sizeof where, "x=\"%d\" y=\"%d\"", LEFT + 32, y);
+        tn_text_addf(c->out, "<path class=\"curve%s\" d=\"M%d %dh16\"/>", i == 0 ? "" : " second",
+                     LEFT + 10, y - 4);
+        put_label(c, where, name[i]);
+    }
+}
+
 void tn_chart_end(const tn_chart *c)
 {
     tn_text_adds(c->out, "</svg>\n");
@@ -280,28 +294,67 @@ static double rate_axis(double highest)
     return 1;
 }
 
-void tn_figure_reliability(const tn_metrics *m, tn_text *out)
-{
+/* Bins of equal weight of a model; `end`: the largest rate seen so far. */
+typedef struct reliability_bins {
     tn_reliability bin[RELIABILITY_BINS];
-    tn_point at[RELIABILITY_BINS];
-    uint32_t n = tn_reliability_of_mass(m, RELIABILITY_BINS, bin);
-    TN_ASSERT(n <= RELIABILITY_BINS);
+    tn_interval ctr[RELIABILITY_BINS];
+    uint32_t n;
+} reliability_bins;
+
+static double fill_bins(const tn_metrics *m, reliability_bins *b)
+{
     double highest = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        at[i] = (tn_point){bin[i].pctr, bin[i].ctr};
-        highest = fmax(highest, fmax(bin[i].pctr, bin[i].ctr));
+    b->n = tn_reliability_of_mass(m, RELIABILITY_BINS, b->bin);
+    TN_ASSERT(b->n <= RELIABILITY_BINS);
+    for (uint32_t i = 0; i < b->n; i++) {
+        b->ctr[i] = tn_interval_wilson(b->bin[i].ctr, b->bin[i].weight);
+        highest = fmax(highest, fmax(b->bin[i].pctr, b->ctr[i].high));
     }
-    double end = rate_axis(highest);
-    tn_chart c = tn_chart_begin(out, &(tn_chart_opts){.title = "reliability, bins of equal weight",
-                                                      .x = {"predicted rate", 0, end, false},
-                                                      .y = {"rate of clicks", 0, end, false}});
+    return highest;
+}
+
+static void draw_bins(const tn_chart *c, const reliability_bins *b, bool other)
+{
+    tn_point at[RELIABILITY_BINS];
+    for (uint32_t i = 0; i < b->n; i++) {
+        const tn_reliability *bin = &b->bin[i];
+        char tip[128];
+        at[i] = (tn_point){bin->pctr, bin->ctr};
+        const tn_point bar[] = {{bin->pctr, b->ctr[i].low}, {bin->pctr, b->ctr[i].high}};
+        tn_chart_line(c, other ? "thin second" : "thin", bar, 2);
+        (void)snprintf(tip, sizeof tip, "%.5f predicted, %.5f seen (%.5f to %.5f), %.0f rows",
+                       bin->pctr, bin->ctr, b->ctr[i].low, b->ctr[i].high, bin->weight);
+        tn_chart_dot(c, other ? "dot second" : "dot", at[i], 3, tip);
+    }
+    tn_chart_line(c, other ? "thin second" : "thin", at, b->n);
+}
+
+void tn_figure_reliability(const tn_metrics *m, const tn_metrics *other, tn_text *out)
+{
+    reliability_bins of;
+    reliability_bins of_other = {.n = 0};
+    double highest = fill_bins(m, &of);
+    if (other != NULL) {
+        highest = fmax(highest, fill_bins(other, &of_other));
+    }
+    double fewest = INFINITY;
+    for (uint32_t i = 0; i < of.n; i++) {
+        fewest = fmin(fewest, of.bin[i].weight);
+    }
+    char label[96];
+    (void)snprintf(label, sizeof label, "predicted rate; %u bins of at least %.0f rows", of.n,
+                   of.n > 0 ? fewest : 0);
+    const double end = rate_axis(highest);
+    tn_chart c = tn_chart_begin(
+        out, &(tn_chart_opts){.title = other != NULL ? "reliability of this model and the other"
+                                                     : "reliability, .95 intervals",
+                              .x = {label, 0, end, false},
+                              .y = {"rate of clicks", 0, end, false}});
     tn_chart_line(&c, "ideal", diagonal, 2);
-    tn_chart_line(&c, "thin", at, n);
-    for (uint32_t i = 0; i < n; i++) {
-        char tip[96];
-        (void)snprintf(tip, sizeof tip, "%.5f predicted, %.5f seen, weight %.0f", bin[i].pctr,
-                       bin[i].ctr, bin[i].weight);
-        tn_chart_dot(&c, "dot", at[i], 4, tip);
+    draw_bins(&c, &of_other, true);
+    draw_bins(&c, &of, false);
+    if (other != NULL) {
+        tn_chart_legend(&c, "this model", "the other");
     }
     tn_chart_end(&c);
 }

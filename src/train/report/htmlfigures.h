@@ -49,6 +49,8 @@ void tn_chart_dot(const tn_chart *c, const char *class_name, tn_point at, double
 /* A box between two corners. */
 void tn_chart_bar(const tn_chart *c, const char *class_name, tn_point from, tn_point to,
                   const char *tip);
+/* What the classes "curve" and "curve second" are, at the upper left. */
+void tn_chart_legend(const tn_chart *c, const char *first, const char *second);
 void tn_chart_end(const tn_chart *c);
 
 /* Text with & < > " ' escaped, and U+FFFD for what HTML must not hold. */
@@ -63,8 +65,9 @@ void tn_html_text(tn_text *out, const char *text);
 void tn_figure_roc(const tn_metrics *m, tn_text *out);
 void tn_figure_precision(const tn_metrics *m, tn_text *out);
 
-/* Bins of equal weight: clicks seen over clicks predicted. */
-void tn_figure_reliability(const tn_metrics *m, tn_text *out);
+/* Bins of equal weight: the rate of clicks over the predicted one, with Wilson's .95 interval,
+ * where a row counts as its weight. `other` not NULL: of another model, too. */
+void tn_figure_reliability(const tn_metrics *m, const tn_metrics *other, tn_text *out);
 
 /* How many rows have which logit, clicks over the others. */
 void tn_figure_scores(const tn_metrics *m, tn_text *out);

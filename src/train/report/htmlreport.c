@@ -5,6 +5,7 @@
 #include "io/schema/schema.h"
 #include "metrics/calibration.h"
 #include "train/config/run.h"
+#include "train/report/comparison.h"
 #include "train/report/htmlfigures.h"
 
 #include <math.h>
@@ -122,7 +123,7 @@ static void put_figures(const tn_metrics *m, tn_text *out)
     tn_figure_roc(m, out);
     tn_figure_precision(m, out);
     if (target == TN_TARGET_CLICK) {
-        tn_figure_reliability(m, out);
+        tn_figure_reliability(m, NULL, out);
         tn_figure_scores(m, out);
     }
     tn_text_adds(out, "</div>\n");
@@ -221,6 +222,7 @@ tn_status tn_html_report(const tn_eval_result *f, const char *config, tn_text *o
         put_metrics(f, out);
         put_figures(m, out);
         put_deciles(m, out);
+        TN_TRY(f->compare != NULL ? tn_comparison_html(f, out, err) : TN_OK);
         for (uint32_t i = 0; i < f->result->n_slices; i++) {
             TN_TRY(put_slot(f, i, out, err));
         }

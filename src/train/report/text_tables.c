@@ -2,6 +2,7 @@
 #include "train/report/text_tables.h"
 
 #include "base/core/alloc.h"
+#include "train/report/htmlfigures.h"
 
 #include <math.h>
 #include <string.h>
@@ -85,7 +86,25 @@ void tn_sheet_metric(tn_sheet *s, double value)
     tn_sheet_next(s);
 }
 
-void tn_sheet_end(tn_sheet *s, tn_text *out)
+/* A row of names, then rows of values; wide ones scroll on their own. */
+static void add_html(const char *const *cell, uint32_t rows, uint32_t cols, tn_text *out)
+{
+    tn_text_adds(out, "<div class=\"wide\"><table>\n");
+    for (uint32_t r = 0; r < rows; r++) {
+        const char *tag = r == 0 ? "th" : "td";
+        tn_text_adds(out, "<tr>");
+        for (uint32_t c = 0; c < cols; c++) {
+            const bool right = is_numeric(cell, rows, cols, c);
+            tn_text_addf(out, "<%s%s>", tag, right ? " class=\"n\"" : "");
+            tn_html_text(out, cell[(size_t)r * cols + c]);
+            tn_text_addf(out, "</%s>", tag);
+        }
+        tn_text_adds(out, "</tr>\n");
+    }
+    tn_text_adds(out, "</table></div>\n");
+}
+
+void tn_sheet_end(tn_sheet *s, bool html, tn_text *out)
 {
     TN_ASSERT(s->n > 0 && s->n % s->cols == 0);
     const char **cell = tn_alloc(s->n, sizeof(const char *), "a table");
@@ -96,7 +115,7 @@ void tn_sheet_end(tn_sheet *s, tn_text *out)
         at += strlen(at) + 1;
     }
     if (!out->failed) {
-        add_grid(cell, s->n / s->cols, s->cols, out);
+        (html ? add_html : add_grid)(cell, s->n / s->cols, s->cols, out);
     }
     tn_free(cell);
     tn_text_done(&s->cells);
@@ -144,5 +163,5 @@ void tn_results_text(const tn_result *results, uint32_t n, const tn_strs *metric
             put_metric(&s, results, n, beside);
         }
     }
-    tn_sheet_end(&s, out);
+    tn_sheet_end(&s, false, out);
 }

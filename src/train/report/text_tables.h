@@ -1,11 +1,11 @@
-/* text_tables.h - tables for people: any, and that of metrics.
+/* text_tables.h - tables for people, as text or HTML: any, and that of metrics.
  *
  *     metric      valid      test
  *     rows      5000000   5000000
  *     auc      0.807112  0.806801
  *     gauc          n/a       n/a
  *
- * Text only: the owner of the terminal prints it. What is not defined is n/a.
+ * The owner of the terminal prints it. What is not defined is n/a.
  */
 #ifndef TN_TRAIN_TEXT_TABLES_H
 #define TN_TRAIN_TEXT_TABLES_H
@@ -19,7 +19,7 @@
  *     tn_sheet s = {.cols = 2, .cell_max = TN_CELL_MAX};
  *     tn_text_addf(&s.cells, "%u", 7);          appends to a cell, as often as it takes ..
  *     tn_sheet_next(&s);                        .. and ends it
- *     tn_sheet_end(&s, out);                    appends the table; `s` is empty then
+ *     tn_sheet_end(&s, false, out);             appends the table, or true: as HTML; empties `s`
  *
  * Columns of numbers stand right, others left. Lines end in a newline, without blanks before it. */
 enum { TN_CELL_MAX = 31 };
@@ -33,7 +33,7 @@ typedef struct tn_sheet {
 void tn_sheet_next(tn_sheet *s);
 void tn_sheet_word(tn_sheet *s, const char *word); /* a cell; NULL: empty */
 void tn_sheet_metric(tn_sheet *s, double value);   /* the same; NAN: n/a */
-void tn_sheet_end(tn_sheet *s, tn_text *out);
+void tn_sheet_end(tn_sheet *s, bool html, tn_text *out);
 
 enum { TN_RESULTS_MAX = 8 };
 
