@@ -67,7 +67,7 @@ typedef struct eval_job {
     /* made by run_job, where this process is rank 0 or alone; the others leave it to rank 0 */
     tn_evaluation evaluation;
     tn_eval_result findings;
-    tn_text data_name, source;
+    tn_text data_name, source, journal;
     tn_sign_words *words;        /* behind the hashes of slices; NULL: none */
     tn_exported_model *exported; /* of the export; NULL: none */
     tn_predictions *to;          /* NULL: nobody wants every score, or they are all there .. */
@@ -162,6 +162,9 @@ static tn_status load(eval_job *j, tn_worker *w, tn_error *err)
         j->findings.at.step = saved.step;
         j->findings.at.samples = saved.samples;
         j->findings.at.epoch = saved.epoch;
+        char run[TN_PATH_SIZE];
+        status = tn_path_parent(tn_text_str(&j->source), run, err);
+        tn_text_addf(&j->journal, "%s/metrics.jsonl", run);
     }
     tn_text_done(&dir);
     return status;
@@ -386,6 +389,7 @@ static void job_done(eval_job *j)
     tn_compare_free(j->compare);
     tn_text_done(&j->data_name);
     tn_text_done(&j->source);
+    tn_text_done(&j->journal);
 }
 
 /* Scores the same data by another model: `s` is its setup, `flags` name it. */
@@ -486,6 +490,7 @@ static tn_status run_job(eval_job *j, tn_error *err)
     f->run = &j->setup->run;
     f->result = &j->evaluation;
     f->source = tn_text_str(&j->source);
+    f->journal = j->journal.size > 0 ? tn_text_str(&j->journal) : NULL;
     f->config_hash = j->setup->text.hash;
     const tn_sign_search shown = {.schema = f->schema,
                                   .paths = paths,

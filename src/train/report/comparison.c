@@ -10,7 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { MOVED_SHOWN = 20, CELL_MAX = 39 };
+enum { MOVED_SHOWN = 20, CELL_MAX = 59 };
 
 /* ---- figures ---- */
 

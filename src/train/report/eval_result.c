@@ -11,9 +11,10 @@
 #include <inttypes.h>
 #include <math.h>
 
-enum { SLICES_SHOWN = 20, CELL_MAX = 39 };
+enum { SLICES_SHOWN = 20, CELL_MAX = 59 };
 
-tn_strs tn_eval_result_slice_metrics(const tn_eval_result *f)
+/* The metrics of a slice that are shown; they fit the target. */
+static tn_strs slice_metrics(const tn_eval_result *f)
 {
     static const char *const of[TN_TARGETS][5] = {
         [TN_TARGET_CLICK] = {"auc", "logloss", "copc", "ctr", "pctr"},
@@ -95,19 +96,17 @@ void tn_eval_result_value(const tn_eval_result *f, uint32_t i, const tn_slice *s
     }
 }
 
-static tn_status slice_table(const tn_eval_result *f, uint32_t i, tn_text *out, tn_error *err)
+tn_sheet tn_eval_result_sheet(const tn_eval_result *f, uint32_t i, const tn_slice *slice,
+                              uint32_t n)
 {
-    tn_slice slice[SLICES_SHOWN + 1];
-    tn_slice_cut cut = {0};
-    TN_TRY(tn_eval_result_slices(f, i, SLICES_SHOWN, slice, &cut, err));
-    const tn_strs names = tn_eval_result_slice_metrics(f);
+    const tn_strs names = slice_metrics(f);
     tn_sheet s = {.cols = 2 + names.n, .cell_max = CELL_MAX};
     tn_sheet_word(&s, f->run->eval.slices.item[i]);
     tn_sheet_word(&s, "rows");
     for (uint32_t c = 0; c < names.n; c++) {
         tn_sheet_word(&s, names.item[c]);
     }
-    for (uint32_t k = 0; k < cut.n; k++) {
+    for (uint32_t k = 0; k < n; k++) {
         tn_eval_result_value(f, i, &slice[k], &s.cells);
         tn_sheet_next(&s);
         tn_text_add_u64(&s.cells, tn_metrics_rows(slice[k].metrics));
@@ -116,6 +115,15 @@ static tn_status slice_table(const tn_eval_result *f, uint32_t i, tn_text *out, 
             tn_sheet_metric(&s, tn_metrics_get(slice[k].metrics, names.item[c]));
         }
     }
+    return s;
+}
+
+static tn_status slice_table(const tn_eval_result *f, uint32_t i, tn_text *out, tn_error *err)
+{
+    tn_slice slice[SLICES_SHOWN + 1];
+    tn_slice_cut cut = {0};
+    TN_TRY(tn_eval_result_slices(f, i, SLICES_SHOWN, slice, &cut, err));
+    tn_sheet s = tn_eval_result_sheet(f, i, slice, cut.n);
     tn_text_addc(out, '\n');
     tn_sheet_end(&s, false, out);
     if (cut.hidden > 0) {
@@ -237,7 +245,7 @@ static tn_status add_slices(const tn_eval_result *f, uint32_t i, tn_text *t, tn_
 {
     tn_slice slice[TN_EVAL_SLICES + 1];
     tn_slice_cut cut = {0};
-    const tn_strs names = tn_eval_result_slice_metrics(f);
+    const tn_strs names = slice_metrics(f);
     TN_TRY(tn_eval_result_slices(f, i, TN_EVAL_SLICES, slice, &cut, err));
     tn_json_open_key(t, f->run->eval.slices.item[i], '[');
     for (uint32_t k = 0; k < cut.n; k++) {

@@ -16,6 +16,7 @@
 #include "train/eval/compare.h"
 #include "train/eval/sign_text.h"
 #include "train/report/metrics_jsonl.h"
+#include "train/report/text_tables.h"
 
 typedef struct tn_eval_result {
     const char *data; /* test, valid, or the paths that were given */
@@ -23,6 +24,7 @@ typedef struct tn_eval_result {
     const tn_schema *schema;     /* says how values of a slot read */
     const tn_evaluation *result; /* with metrics */
     const char *source;          /* "runs/a/ckpt-3", "export/001f.." */
+    const char *journal;         /* metrics.jsonl of its run, which may not be there; NULL: none */
     const char *model_id;        /* of an export; NULL: none */
     const char *config_hash;     /* of the configuration; NULL: not known */
     tn_journal_at at;            /* what the model was trained for */
@@ -63,11 +65,12 @@ typedef struct tn_slice_cut {
 tn_status tn_eval_result_slices(const tn_eval_result *f, uint32_t i, uint32_t max, tn_slice *out,
                                 tn_slice_cut *cut, tn_error *err) TN_MUST_USE;
 
-/* The metrics of a slice that are shown; they fit the target. */
-tn_strs tn_eval_result_slice_metrics(const tn_eval_result *f);
-
 /* A value of slot i of eval.slices as a person writes it; "other" for the rest. A hash whose
  * word is not known: 16 hex digits. */
 void tn_eval_result_value(const tn_eval_result *f, uint32_t i, const tn_slice *slice, tn_text *out);
+
+/* A table of n slices of slot i, for tn_sheet_end. */
+tn_sheet tn_eval_result_sheet(const tn_eval_result *f, uint32_t i, const tn_slice *slice,
+                              uint32_t n);
 
 #endif

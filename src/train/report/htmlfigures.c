@@ -215,11 +215,11 @@ void tn_chart_legend(const tn_chart *c, const char *first, const char *second)
 {
     const char *const name[] = {first, second};
     for (int i = 0; i < 2; i++) {
-        const int y = TOP + 16 + 16 * i;
+        const double x = LEFT + c->width - 166 + 84 * i;
         char where[64];
-        (void)snprintf(where, sizeof where, "x=\"%d\" y=\"%d\"", LEFT + 32, y);
-        tn_text_addf(c->out, "<path class=\"curve%s\" d=\"M%d %dh16\"/>", i == 0 ? "" : " second",
-                     LEFT + 10, y - 4);
+        (void)snprintf(where, sizeof where, "x=\"%.1f\" y=\"%d\"", x + 20, TOP - 10);
+        tn_text_addf(c->out, "<path class=\"curve%s\" d=\"M%.1f %dh16\"/>", i == 0 ? "" : " second",
+                     x, TOP - 14);
         put_label(c, where, name[i]);
     }
 }
@@ -346,8 +346,7 @@ void tn_figure_reliability(const tn_metrics *m, const tn_metrics *other, tn_text
                    of.n > 0 ? fewest : 0);
     const double end = rate_axis(highest);
     tn_chart c = tn_chart_begin(
-        out, &(tn_chart_opts){.title = other != NULL ? "reliability of this model and the other"
-                                                     : "reliability, .95 intervals",
+        out, &(tn_chart_opts){.title = other != NULL ? "reliability" : "reliability, .95 intervals",
                               .x = {label, 0, end, false},
                               .y = {"rate of clicks", 0, end, false}});
     tn_chart_line(&c, "ideal", diagonal, 2);

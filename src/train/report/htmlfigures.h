@@ -49,7 +49,7 @@ void tn_chart_dot(const tn_chart *c, const char *class_name, tn_point at, double
 /* A box between two corners. */
 void tn_chart_bar(const tn_chart *c, const char *class_name, tn_point from, tn_point to,
                   const char *tip);
-/* What the classes "curve" and "curve second" are, at the upper left. */
+/* What the classes "curve" and "curve second" are, behind a short title. */
 void tn_chart_legend(const tn_chart *c, const char *first, const char *second);
 void tn_chart_end(const tn_chart *c);
 

@@ -6,29 +6,42 @@
 #include "metrics/calibration.h"
 #include "train/config/run.h"
 #include "train/report/comparison.h"
+#include "train/report/history.h"
 #include "train/report/htmlfigures.h"
+#include "train/report/text_tables.h"
 
 #include <math.h>
 
 enum { DECILES = 10, SLICES_SHOWN = 50 };
 
 static const char style[] =
-    "body{font:15px/1.45 system-ui,sans-serif;color:#1c2430;background:#fff;max-width:60em;"
-    "margin:2em auto;padding:0 1em}"
+    ":root{color-scheme:light dark;--ink:#1c2430;--soft:#5a6675;--page:#fff;--line:#e3e7ec;"
+    "--grid:#eceff3;--frame:#c3cbd5;--box:#f5f7f9;--first:#1f6fb2;--second:#c2570c;--pale:#b9d3ea}"
+    "@media (prefers-color-scheme:dark){:root{--ink:#e3e8ef;--soft:#a3afbd;--page:#14181e;"
+    "--line:#2b333d;--grid:#242b34;--frame:#4a5563;--box:#1c222a;--first:#63aeea;"
+    "--second:#f0944d;--pale:#34506b}}"
+    "body{font:15px/1.45 system-ui,sans-serif;color:var(--ink);background:var(--page);"
+    "max-width:60em;margin:2em auto;padding:0 1em}"
     "h1{font-size:1.5em;margin-bottom:.2em}h2{font-size:1.15em;margin-top:2em}"
-    "table{border-collapse:collapse;margin:.5em 0}"
+    "h1,code{overflow-wrap:anywhere}"
+    "table{border-collapse:collapse;margin:.5em 0}.wide{overflow-x:auto}"
     "th,td{padding:.2em 1em .2em 0;text-align:left;vertical-align:top}"
     "td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}"
-    "tr{border-bottom:1px solid #e3e7ec}th{font-weight:600}"
-    "td.help{color:#5a6675}code,pre{font:13px/1.4 ui-monospace,monospace}"
-    "pre{background:#f5f7f9;padding:1em;overflow-x:auto}"
+    "tr{border-bottom:1px solid var(--line)}th{font-weight:600}"
+    "td.help{color:var(--soft)}code,pre{font:13px/1.4 ui-monospace,monospace}"
+    "pre{background:var(--box);padding:1em;overflow-x:auto}"
     ".figures{display:flex;flex-wrap:wrap;gap:1em}"
-    "svg{max-width:100%;height:auto}svg text{font:11px system-ui,sans-serif;fill:#5a6675}"
-    "svg .title{font-size:13px;font-weight:600;fill:#1c2430}"
-    "svg path{fill:none}.grid{stroke:#eceff3}.frame{fill:none;stroke:#c3cbd5}"
-    ".ideal{stroke:#9aa5b1;stroke-dasharray:4 3}.curve{stroke:#1f6fb2;stroke-width:2}"
-    ".thin{stroke:#1f6fb2;stroke-width:1}.dot{fill:#1f6fb2;fill-opacity:.8}"
-    ".others{fill:#b9d3ea}.clicks{fill:#1f6fb2}";
+    "svg{max-width:100%;height:auto}svg text{font:11px system-ui,sans-serif;fill:var(--soft)}"
+    "svg .title{font-size:13px;font-weight:600;fill:var(--ink)}"
+    "svg path{fill:none}.grid{stroke:var(--grid)}.frame{fill:none;stroke:var(--frame)}"
+    ".ideal,.resumed{stroke:var(--soft);stroke-dasharray:4 3}.resumed{stroke-dasharray:1 3}"
+    "circle.ideal,circle.resumed{fill:var(--soft)}"
+    ".curve{stroke:var(--first);stroke-width:2}.thin{stroke:var(--first);stroke-width:1}"
+    ".second{stroke:var(--second)}.dot{fill:var(--first);fill-opacity:.8}"
+    ".dot.second{fill:var(--second);stroke:none}.others{fill:var(--pale)}.clicks{fill:var(--first)}"
+    "@media (max-width:40em){.wide{font-size:13px}.wide th,.wide td{padding-right:.6em}}"
+    "@media print{body{max-width:none;margin:0}svg,tr{break-inside:avoid}h2{break-after:avoid}"
+    "pre{white-space:pre-wrap}}";
 
 static void fact(tn_text *out, const char *name, const char *value)
 {
@@ -39,10 +52,10 @@ static void fact(tn_text *out, const char *name, const char *value)
     }
 }
 
-static void number_cell(tn_text *out, double value, bool whole)
+static void number_cell(tn_text *out, double value)
 {
     if (isfinite(value)) {
-        tn_text_addf(out, "<td class=\"n\">%.*f</td>", whole ? 0 : 6, value);
+        tn_text_addf(out, "<td class=\"n\">%.6f</td>", value);
     } else {
         tn_text_adds(out, "<td class=\"n\">n/a</td>");
     }
@@ -100,7 +113,7 @@ static void put_metrics(const tn_eval_result *f, tn_text *out)
             continue;
         }
         tn_text_addf(out, "<tr><td>%s</td>", (*metric)->name);
-        number_cell(out, tn_metrics_get(m, (*metric)->name), false);
+        number_cell(out, tn_metrics_get(m, (*metric)->name));
         tn_text_adds(out, "<td class=\"help\">");
         tn_html_text(out, (*metric)->help);
         tn_text_adds(out, "</td></tr>\n");
@@ -131,48 +144,32 @@ static void put_figures(const tn_metrics *m, tn_text *out)
 
 static void put_deciles(const tn_metrics *m, tn_text *out)
 {
+    static const char *const head[] = {"from",     "to", "rows", "ctr",
+                                       ".95 from", "to", "pctr", "copc"};
     tn_reliability bin[DECILES];
     if (tn_metrics_target(m) != TN_TARGET_CLICK) {
         return;
     }
     uint32_t n = tn_reliability_of_mass(m, DECILES, bin);
     TN_ASSERT(n <= DECILES);
-    tn_text_adds(out, "<h2>Calibration by deciles of the score</h2>\n<table>\n<tr>"
-                      "<th class=\"n\">from</th><th class=\"n\">to</th><th class=\"n\">weight</th>"
-                      "<th class=\"n\">ctr</th><th class=\"n\">pctr</th><th class=\"n\">copc</th>"
-                      "</tr>\n");
+    tn_sheet s = {.cols = sizeof head / sizeof head[0], .cell_max = TN_CELL_MAX};
+    for (uint32_t i = 0; i < s.cols; i++) {
+        tn_sheet_word(&s, head[i]);
+    }
     for (uint32_t i = 0; i < n; i++) {
-        tn_text_adds(out, "<tr>");
-        const double cell[] = {bin[i].low, bin[i].high, bin[i].weight,
-                               bin[i].ctr, bin[i].pctr, bin[i].copc};
-        for (uint32_t k = 0; k < sizeof cell / sizeof cell[0]; k++) {
-            number_cell(out, cell[k], k == 2);
-        }
-        tn_text_adds(out, "</tr>\n");
+        const tn_interval ctr = tn_interval_wilson(bin[i].ctr, bin[i].weight);
+        tn_sheet_metric(&s, bin[i].low);
+        tn_sheet_metric(&s, bin[i].high);
+        tn_text_addf(&s.cells, "%.0f", bin[i].weight);
+        tn_sheet_next(&s);
+        tn_sheet_metric(&s, bin[i].ctr);
+        tn_sheet_metric(&s, ctr.low);
+        tn_sheet_metric(&s, ctr.high);
+        tn_sheet_metric(&s, bin[i].pctr);
+        tn_sheet_metric(&s, bin[i].copc);
     }
-    tn_text_adds(out, "</table>\n");
-}
-
-static void slice_rows(const tn_eval_result *f, const tn_slice *slice, const char *const *label,
-                       uint32_t n, tn_text *out)
-{
-    const tn_strs names = tn_eval_result_slice_metrics(f);
-    tn_text_adds(out, "<table>\n<tr><th>value</th><th class=\"n\">rows</th>");
-    for (uint32_t k = 0; k < names.n; k++) {
-        tn_text_addf(out, "<th class=\"n\">%s</th>", names.item[k]);
-    }
-    tn_text_adds(out, "</tr>\n");
-    for (uint32_t i = 0; i < n; i++) {
-        tn_text_adds(out, "<tr><td><code>");
-        tn_html_text(out, label[i]);
-        tn_text_adds(out, "</code></td>");
-        number_cell(out, (double)tn_metrics_rows(slice[i].metrics), true);
-        for (uint32_t k = 0; k < names.n; k++) {
-            number_cell(out, tn_metrics_get(slice[i].metrics, names.item[k]), false);
-        }
-        tn_text_adds(out, "</tr>\n");
-    }
-    tn_text_adds(out, "</table>\n");
+    tn_text_adds(out, "<h2>Calibration by deciles of the score</h2>\n");
+    tn_sheet_end(&s, true, out);
 }
 
 static tn_status put_slot(const tn_eval_result *f, uint32_t i, tn_text *out, tn_error *err)
@@ -200,7 +197,8 @@ static tn_status put_slot(const tn_eval_result *f, uint32_t i, tn_text *out, tn_
         if (tn_metrics_target(f->result->metrics) == TN_TARGET_CLICK) {
             tn_figure_copc(slice, label, cut.n, out);
         }
-        slice_rows(f, slice, label, cut.n, out);
+        tn_sheet s = tn_eval_result_sheet(f, i, slice, cut.n);
+        tn_sheet_end(&s, true, out);
         if (cut.hidden > 0) {
             tn_text_addf(out, "<p>and %u more values</p>\n", cut.hidden);
         }
@@ -227,6 +225,7 @@ tn_status tn_html_report(const tn_eval_result *f, const char *config, tn_text *o
             TN_TRY(put_slot(f, i, out, err));
         }
     }
+    TN_TRY(tn_history_html(f->journal, f->at.step, out, err));
     if (config != NULL) {
         tn_text_adds(out, "<h2>Configuration</h2>\n<details><summary>resolved</summary>\n<pre>");
         tn_html_text(out, config);

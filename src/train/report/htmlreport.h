@@ -2,7 +2,7 @@
  * from elsewhere.
  *
  *     facts | metrics | ROC, precision-recall, reliability, scores
- *     deciles | slices | configuration
+ *     deciles | comparison | slices | training | configuration
  */
 #ifndef TN_TRAIN_HTMLREPORT_H
 #define TN_TRAIN_HTMLREPORT_H

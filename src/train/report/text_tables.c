@@ -61,9 +61,14 @@ static void add_grid(const char *const *cell, uint32_t rows, uint32_t cols, tn_t
 
 void tn_sheet_next(tn_sheet *s)
 {
-    const size_t size = s->cells.size - s->begin;
-    if (!s->cells.failed) {
-        s->cells.size = s->begin + (size < s->cell_max ? size : s->cell_max);
+    size_t size = s->cells.size - s->begin;
+    if (!s->cells.failed && size > s->cell_max) {
+        for (size = s->cell_max; size > 0; size--) { /* no half of a character */
+            if (((unsigned char)s->cells.data[s->begin + size] & 0xc0) != 0x80) {
+                break;
+            }
+        }
+        s->cells.size = s->begin + size;
     }
     tn_text_addc(&s->cells, '\0');
     s->begin = s->cells.size;

@@ -1,0 +1,122 @@
+/* test_history.c - the curves of training are those of metrics.jsonl. */
+#include "train/report/history.h"
+
+#include "base/file/file.h"
+#include "support/test.h"
+#include "support/tmpdir.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The section of a file that holds `lines`; NULL: there is no file. */
+static void section_of(const char *lines, uint64_t step, tn_text *out)
+{
+    char dir[256];
+    char path[TN_PATH_SIZE];
+    tn_error err = {0};
+    tn_tmpdir_make(dir);
+    (void)snprintf(path, sizeof path, "%s/metrics.jsonl", dir);
+    if (lines != NULL) {
+        assert_int_equal(tn_file_replace(path, lines, strlen(lines), &err), TN_OK);
+    }
+    assert_int_equal(tn_history_html(path, step, out, &err), TN_OK);
+    tn_tmpdir_remove(dir);
+}
+
+static void assert_has(const tn_text *page, const char *text)
+{
+    if (strstr(tn_text_str(page), text) == NULL) {
+        fail_msg("no '%s' in: %s", text, tn_text_str(page));
+    }
+}
+
+static void curves_have_the_records_values(void **state)
+{
+    (void)state;
+    tn_text page = {0};
+    section_of("{\"kind\":\"start\",\"step\":0,\"resumed_from\":null}\n"
+               "{\"kind\":\"train\",\"step\":0,\"loss\":1,\"auc\":null,\"lr\":0.5}\n"
+               "{\"kind\":\"train\",\"step\":50,\"loss\":3,\"auc\":null,\"lr\":0.5}\n"
+               "{\"kind\":\"eval\",\"step\":50,\"data\":\"valid\",\"loss\":2}\n"
+               "{\"kind\":\"train\",\"step\":100,\"loss\":2,\"auc\":null,\"lr\":0.5}\n"
+               "{\"kind\":\"eval\",\"step\":100,\"data\":\"test\",\"loss\":9}\n"
+               "{\"kind\":\"eval\",\"step\":100,\"data\":\"day 2026-11-08\",\"loss\":1}\n",
+               100, &page);
+    assert_has(&page, "3 records of training, 2 evaluations.");
+    /* .9 to 3.1 from 328 up to 28; 0 to 100 from 52 to 352 */
+    assert_has(&page, "<path class=\"thin\" d=\"M52.0 314.4L202.0 41.6L352.0 178.0\"/>");
+    assert_has(&page, "<path class=\"thin second\" d=\"M202.0 178.0L352.0 314.4\"/>");
+    assert_has(&page, "learning rate");
+    assert_null(strstr(tn_text_str(&page), ">AUC<")); /* nothing to draw */
+    assert_null(strstr(tn_text_str(&page), "esumed"));
+    tn_text_done(&page);
+}
+
+static void a_resumed_run_replaces_what_was_behind_its_checkpoint(void **state)
+{
+    (void)state;
+    tn_text page = {0};
+    section_of("{\"kind\":\"train\",\"step\":0,\"loss\":1}\n"
+               "{\"kind\":\"train\",\"step\":80,\"loss\":9}\n"
+               "{\"kind\":\"eval\",\"step\":80,\"data\":\"valid\",\"loss\":9}\n"
+               "{\"kind\":\"tra\n"
+               "{\"kind\":\"start\",\"step\":50,\"resumed_from\":\"ckpt-7\"}\n"
+               "{\"kind\":\"train\",\"step\":100,\"loss\":2}\n",
+               50, &page);
+    assert_has(&page, "2 records of training, 0 evaluations.");
+    assert_has(&page, "Resumed from ckpt-7 at step 50.");
+    assert_has(&page, "1 lines are no records.");
+    assert_has(&page, "<path class=\"resumed\" d=\"M202.0 328.0L202.0 28.0\"/>");
+    assert_has(&page, "<title>resumed from ckpt-7 at step 50</title>");
+    assert_has(&page, "<path class=\"thin\" d=\"M52.0 314.4L352.0 41.6\"/>");
+    tn_text_done(&page);
+}
+
+/* A spike of one record among 100,000 is drawn, in a page that does not grow with them. */
+static void what_stands_out_is_kept_of_many_records(void **state)
+{
+    (void)state;
+    tn_text lines = {0};
+    tn_text page = {0};
+    for (uint32_t i = 0; i < 100000; i++) {
+        tn_text_addf(&lines, "{\"kind\":\"train\",\"step\":%u,\"loss\":%s}\n", i,
+                     i == 33333   ? "5"
+                     : i == 66666 ? "0"
+                     : i % 2 == 0 ? "1"
+                                  : "1.5");
+    }
+    section_of(tn_text_str(&lines), 5, &page);
+    assert_has(&page, "100000 records of training");
+    assert_has(&page, " 42.3L");  /* 5 */
+    assert_has(&page, " 328.0L"); /* 0 */
+    assert_in_range(page.size, 4000, 16000);
+    tn_text_done(&lines);
+    tn_text_done(&page);
+}
+
+static void what_is_not_there_is_said(void **state)
+{
+    (void)state;
+    tn_text page = {0};
+    section_of(NULL, 5, &page);
+    assert_has(&page, "metrics.jsonl is not there");
+    tn_text_clear(&page);
+    assert_int_equal(tn_history_html(NULL, 5, &page, NULL), TN_OK);
+    assert_has(&page, "No history: an export");
+    tn_text_clear(&page);
+    section_of("", 5, &page);
+    assert_has(&page, "0 records of training");
+    assert_null(strstr(tn_text_str(&page), "<svg"));
+    tn_text_done(&page);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(curves_have_the_records_values),
+        cmocka_unit_test(a_resumed_run_replaces_what_was_behind_its_checkpoint),
+        cmocka_unit_test(what_stands_out_is_kept_of_many_records),
+        cmocka_unit_test(what_is_not_there_is_said),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
