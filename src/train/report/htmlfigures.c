@@ -395,7 +395,7 @@ void tn_figure_scores(const tn_metrics *m, tn_text *out)
         most = fmax(most, neg[i] + pos[i]);
     }
     tn_chart c =
-        tn_chart_begin(out, &(tn_chart_opts){.title = "scores: clicks (dark) on the others (light)",
+        tn_chart_begin(out, &(tn_chart_opts){.title = "scores: clicks in front of the others",
                                              .x = {"logit", low, high, false},
                                              .y = {"rows by weight", 0, fmax(most, 1e-9), false}});
     double width = (high - low) / SCORE_BINS;

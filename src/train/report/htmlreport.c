@@ -40,8 +40,10 @@ static const char style[] =
     ".second{stroke:var(--second)}.dot{fill:var(--first);fill-opacity:.8}"
     ".dot.second{fill:var(--second);stroke:none}.others{fill:var(--pale)}.clicks{fill:var(--first)}"
     "@media (max-width:40em){.wide{font-size:13px}.wide th,.wide td{padding-right:.6em}}"
-    "@media print{body{max-width:none;margin:0}svg,tr{break-inside:avoid}h2{break-after:avoid}"
-    "pre{white-space:pre-wrap}}";
+    ".wide th{white-space:nowrap}"
+    "@media print{body{max-width:none;margin:0}svg,tr{break-inside:avoid}"
+    "h2,tr:first-child{break-after:avoid}.figures svg{width:48%}.wide{overflow:visible;"
+    "font-size:11px}.wide th,.wide td{padding-right:.7em}pre{white-space:pre-wrap}}";
 
 static void fact(tn_text *out, const char *name, const char *value)
 {
