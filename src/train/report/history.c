@@ -125,36 +125,39 @@ static tn_status read_file(history *h, const char *path, tn_error *err)
 
 /* ---- drawing ---- */
 
-/* The points of a value; `axis` grows to hold them. Returns how many there are. */
+/* Appends the lowest and the highest point of a column in the order of their steps. */
+static uint32_t put_column(tn_point low, tn_point high, tn_point *out)
+{
+    const bool rises = low.x <= high.x;
+    out[0] = rises ? low : high;
+    out[1] = rises ? high : low;
+    return low.y < high.y ? 2 : 1;
+}
+
+/* The points of a value; `out` holds 2 * COLUMNS. Returns how many there are. */
 static uint32_t points_of(const records *r, uint32_t value, const tn_axis *x, tn_point *out)
 {
     uint32_t n = 0;
-    size_t column = 0;
+    size_t column = COLUMNS; /* none */
     tn_point low = {0};
     tn_point high = {0};
-    bool open = false;
     TN_ASSERT(x->from < x->to);
-    for (size_t i = 0; i <= r->n; i++) {
-        const tn_point p =
-            i < r->n ? (tn_point){r->item[i].step, r->item[i].value[value]} : (tn_point){0};
-        if (i < r->n && !isfinite(p.y)) {
+    for (size_t i = 0; i < r->n; i++) {
+        const tn_point p = {r->item[i].step, r->item[i].value[value]};
+        const size_t here = (size_t)((p.x - x->from) / (x->to - x->from) * (COLUMNS - 1));
+        if (!isfinite(p.y)) {
             continue;
         }
-        const size_t here =
-            i < r->n ? (size_t)((p.x - x->from) / (x->to - x->from) * (COLUMNS - 1)) : COLUMNS;
-        if (open && here != column) {
-            const bool rises = low.x <= high.x;
-            out[n++] = rises ? low : high;
-            if (low.y < high.y) {
-                out[n++] = rises ? high : low;
-            }
-            open = false;
+        if (here != column) {
+            n += column < COLUMNS ? put_column(low, high, out + n) : 0;
+            low = p;
+            high = p;
         }
-        low = !open || p.y < low.y ? p : low;
-        high = !open || p.y > high.y ? p : high;
+        low = p.y < low.y ? p : low;
+        high = p.y > high.y ? p : high;
         column = here;
-        open = true;
     }
+    n += column < COLUMNS ? put_column(low, high, out + n) : 0;
     TN_ASSERT(n <= 2 * COLUMNS);
     return n;
 }
