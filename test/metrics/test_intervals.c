@@ -136,44 +136,59 @@ static double order(float pos, float neg)
     return pos > neg ? 1 : pos == neg ? 0.5 : 0;
 }
 
+/* The share of the rows of the other class that stand on the right side of row i. */
+static double placement(const float *z, const float *y, uint32_t n, uint32_t i)
+{
+    double sum = 0;
+    uint32_t others = 0;
+    for (uint32_t k = 0; k < n; k++) {
+        if ((y[k] > .5F) != (y[i] > .5F)) {
+            sum += y[i] > .5F ? order(z[i], z[k]) : order(z[k], z[i]);
+            others++;
+        }
+    }
+    return sum / others;
+}
+
+/* The covariance of two rows of placements. */
+static double covariance(const double *a, const double *b, uint32_t n)
+{
+    double mean[2] = {0};
+    double sum = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        mean[0] += a[i] / n;
+        mean[1] += b[i] / n;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        sum += (a[i] - mean[0]) * (b[i] - mean[1]) / (n - 1);
+    }
+    return sum;
+}
+
 /* DeLong's paper to the letter: the placements of each row of either class by pairs, both models'
  * covariances, and the contrast of (1, -1). */
 static double variance_by_pairs(const float *const z[2], const float *y, uint32_t n, double auc[2])
 {
     double total = 0;
     for (int side = 0; side < 2; side++) {
-        double place[2][MANY] = {{0}};
-        double mean[2] = {0};
+        double place[2][MANY];
         uint32_t rows = 0;
+        auc[0] = 0;
+        auc[1] = 0;
         for (uint32_t i = 0; i < n; i++) {
-            uint32_t others = 0;
-            double sum[2] = {0};
-            if ((y[i] > .5F) != (side == 1)) {
-                continue;
-            }
-            for (uint32_t k = 0; k < n; k++) {
-                const bool other = (y[k] > .5F) != (side == 1);
-                others += other;
-                for (int m = 0; m < 2 && other; m++) {
-                    sum[m] += side == 1 ? order(z[m][i], z[m][k]) : order(z[m][k], z[m][i]);
+            if ((y[i] > .5F) == (side == 1)) {
+                for (int m = 0; m < 2; m++) {
+                    place[m][rows] = placement(z[m], y, n, i);
+                    auc[m] += place[m][rows];
                 }
-            }
-            for (int m = 0; m < 2; m++) {
-                place[m][rows] = sum[m] / others;
-                mean[m] += place[m][rows];
-            }
-            rows++;
-        }
-        double s[2][2] = {{0}};
-        for (int m = 0; m < 4; m++) {
-            for (uint32_t i = 0; i < rows; i++) {
-                s[m / 2][m % 2] += (place[m / 2][i] - mean[m / 2] / rows) *
-                                   (place[m % 2][i] - mean[m % 2] / rows) / (rows - 1);
+                rows++;
             }
         }
-        total += (s[0][0] - 2 * s[0][1] + s[1][1]) / rows;
-        auc[0] = mean[0] / rows;
-        auc[1] = mean[1] / rows;
+        auc[0] /= rows;
+        auc[1] /= rows;
+        total += (covariance(place[0], place[0], rows) - 2 * covariance(place[0], place[1], rows) +
+                  covariance(place[1], place[1], rows)) /
+                 rows;
     }
     return total;
 }
@@ -188,10 +203,11 @@ static void the_difference_is_that_of_all_pairs(void **state)
         float w[ROWS];
         const uint64_t s = tn_stream2(seed, TN_RNG_GENERATE, 2);
         for (uint32_t i = 0; i < ROWS; i++) {
-            z[0][i] = (float)(tn_draw(s, 4 * i) % 6); /* ties */
-            z[1][i] = seed % 2 == 0 ? z[0][i] : (float)tn_unit(tn_draw(s, 4 * i + 1));
-            y[i] = (float)(tn_draw(s, 4 * i + 2) % 2);
-            w[i] = (float)(1 + tn_draw(s, 4 * i + 3) % 3); /* do not count */
+            const uint64_t at = 4 * (uint64_t)i;
+            z[0][i] = (float)(tn_draw(s, at) % 6); /* ties */
+            z[1][i] = seed % 2 == 0 ? z[0][i] : (float)tn_unit(tn_draw(s, at + 1));
+            y[i] = (float)(tn_draw(s, at + 2) % 2);
+            w[i] = (float)(1 + tn_draw(s, at + 3) % 3); /* do not count */
         }
         z[1][0] += 1;
         tn_metrics *a = exact_of(ROWS, z[0], y, w);
