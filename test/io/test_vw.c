@@ -114,9 +114,10 @@ static void names_are_words_and_a_text_behind_one_is_part_of_the_word(void **sta
         (unsigned long long)tn_xxh64("12", 2, 0), (unsigned long long)tn_xxh64("news", 4, 0),
         (unsigned long long)tn_xxh64("lang=en", 7, 0), (unsigned long long)tn_xxh64("a", 1, 0));
     check_row(several, "1 |page 12 news:3 lang:en| a\n", want);
-    (void)snprintf(want, sizeof want, "page:%llx:0.5 = 0",
-                   (unsigned long long)tn_xxh64("lang=en", 7, 0));
-    check_row(several, "1 |page:0.5 lang:en\n", want);
+    (void)snprintf(want, sizeof want, "page:%llx:1 page:%llx:0.5 = 0", /* a scale is of numbers */
+                   (unsigned long long)tn_xxh64("lang=en", 7, 0),
+                   (unsigned long long)tn_xxh64("x", 1, 0));
+    check_row(several, "1 |page:0.5 lang:en x\n", want);
     (void)snprintf(want, sizeof want, "page:%llx:1 = 0",
                    (unsigned long long)tn_xxh64("\xc3\xa9#1", 4, 0));
     check_row(several, "1 |page \xc3\xa9#1\n", want);

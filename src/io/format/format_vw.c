@@ -7,7 +7,7 @@
  *
  * The namespace selects the slots, by its whole name ("_" where it has none). A slot that reads a
  * number takes the value; any other takes the name, and the value as x_j. `lang:en` is the word
- * "lang=en". Values are multiplied by the scale.
+ * "lang=en". Values are multiplied by the scale; in VW a text has none.
  */
 #include "base/core/number.h"
 #include "io/format/format.h"
@@ -202,7 +202,7 @@ static tn_status add_word(const vw_walk *in, tn_bytes name, tn_bytes text, tn_er
     tn_text_addc(word, '=');
     tn_text_add(word, text.data, text.size);
     TN_TRY(tn_text_check(word, "a feature", err));
-    tn_fault fault = tn_rows_token(in->rows, in->spec, word->data, word->size, in->scale);
+    tn_fault fault = tn_rows_token(in->rows, in->spec, word->data, word->size, 1);
     return fault == TN_FAULT_NONE ? TN_OK : fault_at(in, in->spec, name, fault, err);
 }
 
