@@ -8,6 +8,7 @@
 #include "ps/shard/dense.h"
 #include "train/begin/begun.h"
 #include "train/begin/incoming_row.h"
+#include "train/begin/linear_import.h"
 #include "train/begin/tensornet_import.h"
 #include "train/begin/warm_start.h"
 #include "train/step/model_plan.h"
@@ -464,8 +465,11 @@ tn_status tn_import(const tn_tree *from, tn_worker *w, tn_begun *begun, tn_error
     }
     if (from->kind != TN_TREE_MAP) {
         return tn_fail(err, TN_E_CONFIG,
-                       "checkpoint.from is not a path, {path: ..}, {tensornet: ..} nor {rows: "
-                       "FILE, dense: FILE}");
+                       "checkpoint.from is not a path, {path: ..}, {tensornet: ..}, {vw: FILE}, "
+                       "{xlearn: FILE} nor {rows: FILE, dense: FILE}");
+    }
+    if (tn_linear_import_wanted(from)) {
+        return tn_linear_import(from, w, begun, err);
     }
     return tn_tree_get(from, "tensornet") != NULL ? tn_tensornet_import(from, w, begun, err)
                                                   : take_files(from, w, begun, err);

@@ -203,7 +203,8 @@ static const tn_field checkpoint_fields[] = {
     TN_FIELD_TREE(
         tn_checkpoint_opts, from, "~",
         "begin with other weights: PATH of a checkpoint or run, {path, rows, dense, rename}, "
-        "{tensornet: {dir, map}}, or files {rows: dict.tsv, dense: x.safetensors}"),
+        "{tensornet: {dir, map}}, {vw: FILE}, {xlearn: FILE}, or files {rows: dict.tsv, dense: "
+        "x.safetensors}"),
     TN_FIELD_CHOICE(tn_checkpoint_opts, on_error, "stop", on_error_words,
                     "when a checkpoint cannot be written, or an export of export.every"),
     TN_FIELD_DURATION(tn_checkpoint_opts, grace, "20s", 0, 1e6, "for saving after a stop signal"),
