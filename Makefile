@@ -5,7 +5,8 @@
 # make way      writes the list of docs/way.md anew, after a function on the way of one row has changed
 # make fuzz     30 seconds for every fuzz target; SECONDS=600 for more
 # make nightly  what .ci/run leaves out for its time; STEPS="asan tsan" for some of it
-# make interop  exports read by other languages and run by onnxruntime, curves by TensorBoard, where those are installed
+# make interop  exports, converted data and curves read by other programs: languages, onnxruntime, scikit-learn, VW,
+#               TensorFlow, safetensors, TensorBoard, where those are installed
 # make analyze  clang-tidy and cppcheck on every file, gcc -fanalyzer on src/base, src/io, src/ps and src/cluster
 #
 # Everything is made in build/, data/ and runs/ of this folder.
