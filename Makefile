@@ -7,13 +7,14 @@
 # make nightly  what .ci/run leaves out for its time; STEPS="asan tsan" for some of it
 # make interop  exports, converted data and curves read by other programs: languages, onnxruntime, scikit-learn, VW,
 #               TensorFlow, safetensors, TensorBoard, where those are installed
+# make claims   the figures of quality that README and docs state, found again; DATA=/data holds public sets
 # make analyze  clang-tidy and cppcheck on every file, gcc -fanalyzer on src/base, src/io, src/ps and src/cluster
 #
 # Everything is made in build/, data/ and runs/ of this folder.
 # make test PRESET=strict is the same in another tree; CMakePresets.json lists them.
 PRESET = gcc
 
-.PHONY: all run test docs way bench fuzz nightly interop analyze clean
+.PHONY: all run test docs way bench fuzz nightly interop claims analyze clean
 all: build
 
 .PHONY: build
@@ -55,6 +56,9 @@ nightly:
 
 interop: build
 	@TNET_BIN=build/release test/interop/run.sh
+
+claims: build
+	@TNET_BIN=build/release DATA=$(or $(DATA),data) bench/claims.py $(WORDS)
 
 analyze:
 	@.ci/nightly analyze
