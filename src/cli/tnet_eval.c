@@ -162,9 +162,9 @@ static tn_status load(eval_job *j, tn_worker *w, tn_error *err)
         j->findings.at.step = saved.step;
         j->findings.at.samples = saved.samples;
         j->findings.at.epoch = saved.epoch;
-        char run[TN_PATH_SIZE];
-        status = tn_path_parent(tn_text_str(&j->source), run, err);
-        tn_text_addf(&j->journal, "%s/metrics.jsonl", run);
+        char folder[TN_PATH_SIZE];
+        status = tn_path_parent(tn_text_str(&j->source), folder, err);
+        tn_text_addf(&j->journal, "%s/metrics.jsonl", folder);
     }
     tn_text_done(&dir);
     return status;

@@ -381,7 +381,7 @@ static uint64_t bytes_held(tn_table *t)
     for (uint32_t i = 0; i < TN_PAGE_SIZES_MAX; i++) {
         const tn_page_spare *spare = &t->pages.spare[i];
         const void *piece = spare->first;
-        for (; piece != NULL; memcpy(&piece, piece, sizeof piece)) {
+        for (; piece != NULL; memcpy(&piece, piece, sizeof(void *))) {
             bytes += spare->size;
         }
     }

@@ -543,30 +543,79 @@ static bool redirect(const ask *a)
     return store_answer(a, "302 Found", head, "");
 }
 
-static bool serve(ask *a)
+static bool is_block(const ask *a)
 {
-    char secret[200];
+    return strncmp(a->plain, "block/", 6) == 0;
+}
+
+/* A file of a DataNode grows while its bytes come, and may be removed meanwhile. False: the
+ * connection ends. */
+static bool take_body(ask *a)
+{
+    char full[8192];
+    char expect[200];
     const bool early =
         store_is_fault(a, "flood") || store_is_fault(a, "denied") || store_is_fault(a, "full");
-    const bool waits = store_header(a, "Expect", secret, sizeof secret);
-    const bool block = strncmp(a->plain, "block/", 6) == 0;
-    const bool grows =
-        !store_is_read(a) && block && !early; /* a file that may be removed meanwhile */
-    char full[8192];
-    (void)snprintf(full, sizeof full, "%s/%s", a->s->dir, block ? a->plain + 6 : "");
+    const bool waits = store_header(a, "Expect", expect, sizeof expect);
+    if (store_is_read(a)) {
+        return true;
+    }
+    const bool grows = is_block(a) && !early;
+    (void)snprintf(full, sizeof full, "%s/%s", a->s->dir, is_block(a) ? a->plain + 6 : "");
     if (grows) {
         (void)store_keep(a, a->plain + 6, "", 0);
     }
-    const bool whole = store_is_read(a) || (early && waits) || store_read_body(a);
+    const bool whole = (early && waits) || store_read_body(a);
     if (grows && access(full, F_OK) == 0) { /* what has come is there */
         (void)store_keep(a, a->plain + 6, a->body,
                          store_is_fault(a, "liar") ? a->body_size / 2 : a->body_size);
     }
-    if (!whole) {
+    return whole;
+}
+
+static bool is_full(const ask *a)
+{
+    return store_is_fault(a, "full") && !store_is_read(a) &&
+           (is_block(a) || strncmp(a->plain, "webhdfs", 7) != 0);
+}
+
+static bool is_denied(const ask *a)
+{
+    return store_is_fault(a, "denied") || is_expired(a) ||
+           (strncmp(a->plain, "signed", 6) == 0 && !is_signed(a));
+}
+
+static void count_leaks(const ask *a)
+{
+    char value[200];
+    if (store_header(a, "Host", value, sizeof value) && strncmp(value, "localhost", 9) == 0 &&
+        store_header(a, "X-Secret", value, sizeof value)) {
+        atomic_fetch_add(&a->s->leaks, 1);
+    }
+}
+
+static bool serve_as_asked(const ask *a)
+{
+    if (strncmp(a->plain, "webhdfs/v1/", 11) == 0) {
+        return serve_webhdfs(a);
+    }
+    if (is_block(a)) {
+        return store_is_read(a) ? serve_block(a, a->plain + 6)
+                                : store_answer_done(a, "201 Created", "", "");
+    }
+    if (!store_is_read(a)) {
+        return store_serve_s3(a);
+    }
+    return strstr(a->query, "list-type=2") != NULL ? serve_list(a) : serve_object(a, a->plain);
+}
+
+static bool serve(ask *a)
+{
+    if (!take_body(a)) {
         return false;
     }
-    if (store_is_fault(a, "full") && !store_is_read(a) &&
-        (block || strncmp(a->plain, "webhdfs", 7) != 0)) {
+    if (is_full(a)) {
+        const bool block = is_block(a);
         (void)store_answer(
             a, block ? "403 Forbidden" : "507 Insufficient Storage", "",
             block ? "{\"RemoteException\":{\"exception\":\"DSQuotaExceededException\"}}"
@@ -579,27 +628,13 @@ static bool serve(ask *a)
     if (store_is_fault(a, "loop") || store_is_fault(a, "hop")) {
         return redirect(a);
     }
-    if (store_header(a, "Host", secret, sizeof secret) && strncmp(secret, "localhost", 9) == 0 &&
-        store_header(a, "X-Secret", secret, sizeof secret)) {
-        atomic_fetch_add(&a->s->leaks, 1);
-    }
-    if (store_is_fault(a, "denied") || is_expired(a) ||
-        (strncmp(a->plain, "signed", 6) == 0 && !is_signed(a))) {
+    count_leaks(a);
+    if (is_denied(a)) {
         return store_answer(a, "403 Forbidden", "",
                             is_expired(a) ? "<Error><Code>ExpiredToken</Code></Error>"
                                           : "<Error><Code>AccessDenied</Code></Error>");
     }
-    if (strncmp(a->plain, "webhdfs/v1/", 11) == 0) {
-        return serve_webhdfs(a);
-    }
-    if (block) {
-        return store_is_read(a) ? serve_block(a, a->plain + 6)
-                                : store_answer_done(a, "201 Created", "", "");
-    }
-    if (!store_is_read(a)) {
-        return store_serve_s3(a);
-    }
-    return strstr(a->query, "list-type=2") != NULL ? serve_list(a) : serve_object(a, a->plain);
+    return serve_as_asked(a);
 }
 
 /* How often a path was asked for. */

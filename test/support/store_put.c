@@ -206,7 +206,9 @@ bool store_serve_s3(const ask *a)
     }
     if (*upload != '\0') {
         for (char *c = upload; *c != '\0'; c++) {
-            *c = *c == '/' ? '-' : *c;
+            if (*c == '/') {
+                *c = '-';
+            }
         }
         return *number != '\0' ? serve_part(a, upload, number) : serve_complete(a, upload);
     }

@@ -114,8 +114,8 @@ static void put_attr(tn_text *t, const attr *a)
 static const char *put(onnx *o, const char *out, const char *op, const char *const *in, uint32_t n,
                        const attr *a)
 {
-    char step[16];
     if (out == NULL) {
+        char step[16];
         (void)snprintf(step, sizeof step, "%u", ++o->steps);
         out = joined(o, o->y->name, step);
     }
@@ -611,10 +611,10 @@ static void put_constant(onnx *o, const char *out)
     }
     o->used[any->place->index] = true;
     const char *shape = put(o, NULL, "Shape", IN(name_of(o, any)), NULL);
-    const char *rows =
+    const char *n_rows =
         put(o, NULL, "Slice", IN(shape, WHOLE(o, 0), WHOLE(o, 1), WHOLE(o, 0)), NULL);
     const char *wanted =
-        put(o, NULL, "Concat", IN(rows, WHOLE(o, a->cols)), ATTRS(AN_INT("axis", 0)));
+        put(o, NULL, "Concat", IN(n_rows, WHOLE(o, a->cols)), ATTRS(AN_INT("axis", 0)));
     (void)put(o, out, "Expand", IN(number(o, a->value), wanted), NULL);
 }
 

@@ -130,13 +130,14 @@ static void copy_mixed(const tn_table_job *job, tn_range run, tn_row *const *row
     for (uint32_t waits = 0; waits < 2; waits++) {
         tn_row *some[TN_LOOK_KEYS];
         uint32_t at[TN_LOOK_KEYS];
-        copying c = {.row = some, .at = at, .to = job->rows};
+        uint32_t n = 0;
         for (uint32_t k = run.from; k < run.to; k++) {
             tn_row *r = row[k - run.from];
-            some[c.n] = r;
-            at[c.n] = keys->at[k];
-            c.n += r != NULL ? tn_row_waits(r) == waits : waits == 1 && t->bare;
+            some[n] = r;
+            at[n] = keys->at[k];
+            n += r != NULL ? tn_row_waits(r) == waits : waits == 1 && t->bare;
         }
+        const copying c = {.row = some, .at = at, .to = job->rows, .n = n};
         copy_weights(&t->plan[waits], &c);
     }
     const bool counts = tn_record_of(t->layout, keys->group[run.from])->counts.dim > 0;

@@ -222,13 +222,15 @@ static void train_some(const tn_table_job *job, tn_range run, uint32_t kind, uin
     double norm2[TN_LOOK_KEYS];
     uint32_t n = 0;
     for (uint32_t k = run.from; k < run.to; k++) { /* which keys these are no processor guesses */
+        const bool of_kind = job->t->kind[keys->group[k]] == kind;
+        const bool in_state = (states == NULL ? WHOLE : states[k - run.from]) == state;
+        const bool mine = of_kind & in_state;
         place[n] = k - run.from;
         row[n] = s->row[k - run.from];
         at[n] = keys->at[k];
         norm2[n] = 0;
         show[n] = keys->show[k];
-        n += (job->t->kind[keys->group[k]] == kind) &
-             ((states == NULL ? WHOLE : states[k - run.from]) == state);
+        n += mine;
     }
     if (n == 0) {
         return;
