@@ -43,7 +43,7 @@ for n in 1 2 3 4; do
     cmp "$dir/want" "$dir/have" || fail "$n peers find $(cat "$dir/have"), not $(cat "$dir/want")"
     cmp "$dir/p1.tsv" "$dir/p$n.tsv" || fail "$n peers predict something else"
 done
-grep -q '"gauc":0.[0-9].*"C1":\[{.*"auc_bootstrap":{"low":0' "$dir/want" || fail "no such findings: $(cat "$dir/want")"
+grep -q '"gauc":0.[0-9].*"C1":\[{.*"auc_bootstrap":{"value":0' "$dir/want" || fail "no such findings: $(cat "$dir/want")"
 [ "$(wc -l <"$dir/p1.tsv")" -eq 3001 ] || fail "not a line per row"
 
 # Values of nodes.
