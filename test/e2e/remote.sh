@@ -134,6 +134,12 @@ ends 4 'this build cannot read from ftp://' "ftp://h/a.tsv"
 TNET_FAIL=library.curl:error ends 3 'data behind a URI need libcurl, which cannot be loaded' "$web/a.tsv"
 chmod 644 secrets
 ends 3 'may be read by others' "$web/a.tsv"
+chmod 600 secrets
+mv secrets known
+printf '[prod]\nregion = eu\n' >secrets
+chmod 600 secrets
+ends 3 'says nothing that is known in its section [default]' "$web/a.tsv"
+mv known secrets
 keys wrong
 ends 4 'the server answers 403 (ExpiredToken)' "s3://signed/!expire/a.tsv"
 

@@ -61,6 +61,8 @@ clean
 expect 0 tnet-export c.yaml run.dir=run --to s3://b/one --peers 2
 diff -r local files/one >differs || fail "two processes send something else: $(cat differs)"
 
+if grep -q secrets "local/$id/model.json"; then fail "the export says where the secrets are"; fi
+
 # another one by that name stays as it is; a delta is made of what was sent
 echo >>"files/one/$id/EXPORT.json"
 expect 5 tnet-export c.yaml run.dir=run --to s3://b/one

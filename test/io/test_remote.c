@@ -55,9 +55,9 @@ static void keep_secrets(const world *w, const char *lines)
 static int begin(void **state)
 {
     static const char *const links[] = {
-        "!cut",   "!stall",    "!slow",    "!busy",     "!flood",  "!change", "!sneak",
-        "!shift", "!noranges", "!chunked", "!nolength", "!notag",  "!wrong",  "!loop",
-        "!bits",  "badlist",   "!hop",     "!expire",   "!denied", "b",       "signed"};
+        "!cut",    "!stall",    "!slow",    "!busy",     "!flood", "!change", "!sneak", "!bare",
+        "!shift",  "!noranges", "!chunked", "!nolength", "!notag", "!wrong",  "!loop",  "!bits",
+        "badlist", "!hop",      "!expire",  "!denied",   "b",      "signed"};
     static world w;
     char path[512];
     tn_tmpdir_make(w.dir);
@@ -213,10 +213,10 @@ static void an_object_is_read_from_any_byte(void **state)
 static void short_and_empty_objects_end_where_they_end(void **state)
 {
     world *w = *state;
-    static const char *const forms[] = {"http://127.0.0.1:%u/%s",
+    static const char *const forms[] = {"http://127.0.0.1:%u/%s", "http://127.0.0.1:%u/!bare/%s",
                                         "http://127.0.0.1:%u/!noranges/%s",
                                         "http://127.0.0.1:%u/!chunked/%s"};
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
         for (size_t k = 0; k < 2; k++) {
             char form[200];
             got g;

@@ -181,7 +181,8 @@ static void a_section_has_names_and_values(void **state)
     assert_memory_equal(value.data, "AK ID", 5);
     assert_true(tn_secrets_find(bytes_of(file), "work", "region", &value));
     assert_memory_equal(value.data, "eu=1", 4);
-    assert_false(tn_secrets_find(bytes_of(file), "default", "region", &value));
+    assert_true(tn_secrets_find(bytes_of(file), "default", "region", &value));
+    assert_memory_equal(value.data, "none", 4); /* in front of any head */
     assert_false(tn_secrets_find(bytes_of(file), "default", "endpoint_url", &value)); /* empty */
     assert_false(tn_secrets_find(bytes_of(file), "x", "region", &value));
     assert_false(tn_secrets_find(bytes_of(""), "default", "region", &value));

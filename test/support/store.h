@@ -24,6 +24,7 @@
  *     !expire    from the 4th request on only the token "new" is taken
  *     !shift     a range begins one byte behind what was asked for
  *     !noranges  200 for every range
+ *     !bare      no length beside 416
  *     !chunked   200 without length
  *     !nolength  200 that ends with the connection
  *     !notag     no ETag, no Last-Modified

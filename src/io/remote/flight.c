@@ -58,7 +58,8 @@ static uint64_t total_of(const tn_flight *f)
 {
     const tn_http_reply *r = &f->reply;
     if (r->status == 206 || r->status == 416) {
-        return r->has_total ? r->total : UINT64_MAX;
+        const bool empty = r->status == 416 && f->next == 0; /* no first byte; S3 says no more */
+        return r->has_total ? r->total : empty ? 0 : UINT64_MAX;
     }
     const bool whole = r->has_length && !f->wish.scheme->addressed;
     return whole ? r->length : UINT64_MAX;

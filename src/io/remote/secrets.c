@@ -59,7 +59,7 @@ static bool is(tn_bytes text, const char *word)
 
 bool tn_secrets_find(tn_bytes file, const char *section, const char *name, tn_bytes *out)
 {
-    bool within = false;
+    bool within = strcmp(section, "default") == 0; /* in front of the first head */
     const char *end = file.data + file.size;
     for (const char *at = file.data; at < end;) {
         const char *stop = memchr(at, '\n', (size_t)(end - at));
@@ -169,6 +169,21 @@ static tn_status check_mode(const char *file, tn_error *err)
     return TN_OK;
 }
 
+/* A file that was named for nothing is a mistake. */
+static tn_status check_says(const char *file, tn_bytes own, const char *section, tn_error *err)
+{
+    tn_bytes value;
+    for (tn_secret i = 0; i < TN_SECRETS; i++) {
+        if (tn_secrets_find(own, section, known[i].name, &value)) {
+            return TN_OK;
+        }
+    }
+    return tn_fail(err, TN_E_CONFIG,
+                   "data.secrets '%s' says nothing that is known in its section [%s]\nhint: lines "
+                   "are 'name = value'; docs/data.md lists the names",
+                   file, section);
+}
+
 /* With the lock held. */
 static tn_status read_places(tn_secrets *s, tn_error *err)
 {
@@ -178,14 +193,18 @@ static tn_status read_places(tn_secrets *s, tn_error *err)
     if (status == TN_OK && s->file != NULL) {
         status = tn_file_read_all(s->file, FILE_BYTES_MAX, &own, err);
     }
+    const char *profile = environment("AWS_PROFILE");
+    profile = profile != NULL ? profile : "default";
+    if (status == TN_OK && s->file != NULL && s->version == 0) {
+        status = check_says(s->file, (tn_bytes){tn_text_str(&own), own.size, false}, profile, err);
+    }
     if (status == TN_OK) {
-        const char *profile = environment("AWS_PROFILE");
         char path[TN_PATH_SIZE];
         aws_file(path);
         if (tn_file_read_all(path, FILE_BYTES_MAX, &aws, NULL) != TN_OK) {
             tn_text_clear(&aws); /* most have none */
         }
-        take(s, &(places){profile != NULL ? profile : "default",
+        take(s, &(places){profile,
                           {tn_text_str(&own), own.size, false},
                           {tn_text_str(&aws), aws.size, false}});
     }

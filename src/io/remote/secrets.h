@@ -10,7 +10,8 @@
  * environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION or
  * AWS_DEFAULT_REGION, AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL, AZURE_STORAGE_SAS_TOKEN,
  * HADOOP_USER_NAME); ~/.aws/credentials, or the file of AWS_SHARED_CREDENTIALS_FILE. Files are
- * sections of "name = value" lines; AWS_PROFILE names the section, `default` without it.
+ * sections of "name = value" lines; AWS_PROFILE names the section, `default` without it,
+ * which lines in front of the first head are of.
  *
  * Tokens expire while a run lasts, and whoever renews them writes the files anew:
  * tn_secrets_refresh reads them again. Any thread.

@@ -148,7 +148,7 @@ static const char *const said[] = {
 static const char *const of_training[] = {
     "train",      "valid",      "test",  "shuffle", "readers",    "negative_sampling",
     "part_bytes", "index_base", "cache", "days",    "valid_rows", "done",
-    "wait",       NULL};
+    "wait",       "secrets",    NULL};
 
 static void put_pair(tn_text *out, const char *name, double a, double b)
 {
