@@ -185,7 +185,7 @@ static void draw(const history *h, uint32_t value, const tn_axis *x, uint64_t st
     tn_point valid[2 * COLUMNS];
     const uint32_t n_train = points_of(&h->train, value, x, train);
     const uint32_t n_valid = points_of(&h->valid, value, x, valid);
-    tn_axis y = {"", INFINITY, -INFINITY, false};
+    tn_axis y = {"", (double)INFINITY, -(double)INFINITY, false};
     include(&y, train, n_train);
     include(&y, valid, n_valid);
     if (n_train + n_valid == 0) {
