@@ -110,9 +110,10 @@ static bool put_key(const ask *a, const char *data, size_t size, char tag[64])
     return true;
 }
 
-static void name_part(const char *upload, unsigned n, char out[200])
+static const char *name_part(const char *upload, unsigned n, char out[200])
 {
     (void)snprintf(out, 200, ".parts/%.100s.%u", upload, n);
+    return out;
 }
 
 static bool serve_complete(const ask *a, const char *upload)
@@ -123,7 +124,7 @@ static bool serve_complete(const ask *a, const char *upload)
     tn_text whole = {0};
     object part = {0};
     unsigned n = 1;
-    for (; name_part(upload, n, path), store_load(a, path, &part); n++) {
+    for (; store_load(a, name_part(upload, n, path), &part); n++) {
         (void)snprintf(line, sizeof line, "<Part><PartNumber>%u</PartNumber><ETag>%s</ETag></Part>",
                        n, part.tag);
         tn_text_add(&whole, part.data, part.size);
@@ -140,8 +141,7 @@ static bool serve_complete(const ask *a, const char *upload)
     const bool good = put_key(a, whole.data, whole.size, tag);
     tn_text_done(&whole);
     while (--n > 0) {
-        name_part(upload, n, path);
-        (void)remove_in(a, path);
+        (void)remove_in(a, name_part(upload, n, path));
     }
     (void)snprintf(line, sizeof line, "<X><ETag>&quot;%.*s&quot;</ETag></X>", (int)strlen(tag) - 2,
                    tag + 1);
@@ -153,7 +153,7 @@ static bool serve_part(const ask *a, const char *upload, const char *number)
     char path[200];
     char head[200];
     object part = {0};
-    name_part(upload, (unsigned)strtoul(number, NULL, 10), path);
+    (void)name_part(upload, (unsigned)strtoul(number, NULL, 10), path);
     if (!store_keep(a, path, a->body, a->body_size) || !store_load(a, path, &part)) {
         return false;
     }
@@ -165,7 +165,7 @@ static bool serve_part(const ask *a, const char *upload, const char *number)
 static bool drop_parts(const ask *a, const char *upload)
 {
     char path[200];
-    for (unsigned n = 1; name_part(upload, n, path), remove_in(a, path); n++) {
+    for (unsigned n = 1; remove_in(a, name_part(upload, n, path)); n++) {
     }
     return store_answer(a, "204 No Content", "", "");
 }

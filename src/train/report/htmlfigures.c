@@ -337,7 +337,7 @@ void tn_figure_reliability(const tn_metrics *m, const tn_metrics *other, tn_text
     if (other != NULL) {
         highest = fmax(highest, fill_bins(other, &of_other));
     }
-    double fewest = INFINITY;
+    double fewest = (double)INFINITY;
     for (uint32_t i = 0; i < of.n; i++) {
         fewest = fmin(fewest, of.bin[i].weight);
     }
