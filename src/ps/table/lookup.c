@@ -67,7 +67,9 @@ static inline uint32_t index_likely(const tn_index *x, uint32_t hash)
     return entry;
 }
 
-static void fetch_rows(probe *probes, uint32_t n, tn_row **row)
+/* `waits`: some of them may. */
+static inline __attribute__((always_inline)) void fetch_rows(probe *probes, uint32_t n, bool waits,
+                                                             tn_row **row)
 {
     for (uint32_t i = 0; i < n; i++) {
         const tn_shelf *shelf = probes[i].shelf;
@@ -75,8 +77,9 @@ static void fetch_rows(probe *probes, uint32_t n, tn_row **row)
         probes[i].entry = entry;
         row[i] = NULL;
         if (entry != 0) {
-            row[i] = tn_row_of_entry(shelf, entry);
-            fetch_row(row[i], tn_shelf_of_entry(shelf, entry)->slab.stride);
+            shelf = waits ? tn_shelf_of_entry(shelf, entry) : shelf;
+            row[i] = tn_slab_at(&shelf->slab, (entry & TN_INDEX_NUMBER) - 1);
+            fetch_row(row[i], shelf->slab.stride);
         }
     }
 }
@@ -89,7 +92,11 @@ void tn_look_up(const tn_table *t, const tn_keyset *keys, tn_range run, bool mar
     const uint32_t n = run.to - run.from;
     TN_ASSERT(n <= TN_LOOK_KEYS);
     fetch_index(t, keys, run, probes);
-    fetch_rows(probes, n, row);
+    if (t->waits) {
+        fetch_rows(probes, n, true, row);
+    } else {
+        fetch_rows(probes, n, false, row);
+    }
     for (uint32_t i = 0; i < n; i++) {
         probe *p = &probes[i];
         if (row[i] != NULL && !tn_row_is(row[i], key[i], group[i])) {

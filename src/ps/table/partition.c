@@ -377,11 +377,6 @@ static inline const tn_shelf *whole_of(const tn_shelf *s)
     return s->waits ? s - s->apart : s;
 }
 
-static inline tn_index *index_of(tn_shelf *s)
-{
-    return s->waits ? &(s - s->apart)->index : &s->index;
-}
-
 void tn_shelf_clear(tn_shelf *s, tn_page_arena *e)
 {
     index_clear(&s->index, e);
@@ -450,14 +445,14 @@ void tn_shelf_unmark(tn_shelf *s)
 tn_status tn_shelf_put(tn_shelf *s, tn_page_arena *e, uint64_t key, uint16_t group, tn_row **out,
                        tn_error *err)
 {
-    const tn_shelf *whole = whole_of(s);
-    tn_index *x = index_of(s);
+    tn_shelf *whole = s->waits ? s - s->apart : s;
+    tn_index *x = &whole->index;
     const uint32_t hash = tn_index_hash(key);
     tn_index_block *b = tn_index_block_of(x, hash);
     tn_row *row = NULL;
     uint32_t at = b != NULL ? seek(whole, b, key, group, &row) : 0;
     const bool moves = row != NULL;
-    if (moves && (b->entry[at] >> TN_INDEX_WAITS_BIT & 1) == s->waits) {
+    if (moves && tn_shelf_of_entry(whole, b->entry[at]) == s) {
         *out = row;
         return TN_OK;
     }
@@ -468,19 +463,19 @@ tn_status tn_shelf_put(tn_shelf *s, tn_page_arena *e, uint64_t key, uint16_t gro
     }
     TN_TRY(slab_reserve(&s->slab, e, err));
     TN_TRY(more_marks(s, e, err));
-    b->entry[at] = entry_of(hash, s->waits, s->slab.n_rows);
-    b->n += !moves;
-    TN_ASSERT(b->n <= x->mask && s->slab.n_rows < TN_INDEX_NUMBER);
     *out = slab_add(&s->slab);
     tn_row_set_id(*out, key, group);
+    TN_ASSERT(s->slab.n_rows <= TN_INDEX_NUMBER);
+    b->entry[at] = entry_of(hash, s->waits, s->slab.n_rows - 1);
+    b->n += !moves;
     return TN_OK;
 }
 
 void tn_shelf_remove_at(tn_shelf *s, uint32_t number, bool moved)
 {
     TN_ASSERT(number < s->slab.n_rows);
-    const tn_shelf *whole = whole_of(s);
-    tn_index *x = index_of(s);
+    tn_shelf *whole = s->waits ? s - s->apart : s;
+    tn_index *x = &whole->index;
     tn_row *row = tn_slab_at(&s->slab, number);
     uint32_t last = s->slab.n_rows - 1;
     tn_row *other = tn_slab_at(&s->slab, last);
