@@ -197,7 +197,9 @@ static bool put_object(const ask *a, const object *o)
     const bool part = wanted(a, o, &from, &to);
     if (part && from >= o->size) {
         (void)snprintf(head, sizeof head, "Content-Range: bytes */%zu\r\n", o->size);
-        *head = store_is_fault(a, "bare") ? '\0' : *head;
+        if (store_is_fault(a, "bare")) {
+            head[0] = '\0';
+        }
         return store_answer(a, "416 Range Not Satisfiable", head, "");
     }
     from += part && store_is_fault(a, "shift") && from > 0;
