@@ -1,6 +1,6 @@
 #!/bin/sh
 # data.sh - what tnet-data writes is read by those it is written for, and holds the rows of the csv it was made of:
-# libsvm by scikit-learn, Vowpal Wabbit's text by VW, tf.Example by TensorFlow; a model's dense.safetensors by
+# libsvm by scikit-learn, libffm by xLearn, Vowpal Wabbit's text by VW, tf.Example by TensorFlow; a model's dense.safetensors by
 # safetensors: with dict.tsv it gives TNet's predictions.
 #
 # Packages go into a virtual environment of their own, build/interop-data; one that cannot be installed is left out, with words.
@@ -20,6 +20,7 @@ convert() {
 }
 convert libsvm 'slots=[{name: s0, type: id, range: [0, 300]}, {name: s1, type: id, range: [300, 600]},
     {name: s2, type: id, range: [600, 900]}]' # the values of s3 do not ascend, as scikit-learn wants it
+convert libffm
 convert vw
 convert tfrecord
 cat >model.yaml <<END
@@ -38,7 +39,7 @@ expect 0 tnet-export -q model.yaml --to export 'export.dict=[tnd, tsv]'
 ln -s "$(cat out)" model
 
 read=0
-for reader in scikit-learn:sklearn:libsvm vowpalwabbit:vowpalwabbit:vw tensorflow-cpu:tensorflow:tfrecord safetensors:safetensors:model; do
+for reader in scikit-learn:sklearn:libsvm xlearn:xlearn:libffm vowpalwabbit:vowpalwabbit:vw tensorflow-cpu:tensorflow:tfrecord safetensors:safetensors:model; do
     package=${reader%%:*}
     module=${reader#*:}
     module=${module%:*}
@@ -49,8 +50,9 @@ for reader in scikit-learn:sklearn:libsvm vowpalwabbit:vowpalwabbit:vw tensorflo
             continue
         }
     }
-    found=$("$venv/bin/python" "$root/test/interop/data_check.py" "${reader##*:}" 2>errors) || fail "$package: $found $(tail -n 3 errors)"
-    echo "data: $found"
+    USER=${USER:-nobody} "$venv/bin/python" "$root/test/interop/data_check.py" "${reader##*:}" >said 2>errors || # xLearn wants a USER
+        fail "$package: $(tail -n 3 said errors)"
+    echo "data: $(tail -n 1 said)"
     read=$((read + 1))
 done
 [ "$read" -gt 0 ] || skip "none of the readers can be installed"

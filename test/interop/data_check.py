@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""data_check.py - whether rows.libsvm, rows.vw or rows.tfrecord, read by another's reader, hold the rows of rows.csv; or
-whether model/dense.safetensors and model/dict.tsv give the logits of predictions.tsv. One word says which."""
+"""data_check.py - whether rows.libsvm, rows.libffm, rows.vw or rows.tfrecord, read by another's reader, hold the rows of
+rows.csv; or whether model/dense.safetensors and model/dict.tsv give the logits of predictions.tsv. One word says which."""
 import csv
 import math
 import sys
@@ -33,6 +33,39 @@ def libsvm():
         found = {int(k): v for k, v in zip(x[i].indices, x[i].data)}
         same("indices", i, found, {k: 1 for slot in SLOTS[:3] for k in ids[slot]})
     return f"scikit-learn reads {len(rows)} rows of libsvm, {x.nnz} indices"
+
+
+def libffm():
+    """xLearn keeps what it has read to itself: its predictions of the file are those of its weights on the rows of the csv."""
+    import xlearn
+
+    machine = xlearn.create_ffm()
+    machine.setTrain("rows.libffm")
+    machine.setTXTModel("ffm.txt")
+    machine.setQuiet()
+    machine.disableLockFree()
+    machine.fit({"task": "binary", "lr": 0.2, "lambda": 0.0002, "k": 2, "epoch": 2, "nthread": 1}, "ffm.model")
+    machine.setTest("rows.libffm")
+    machine.predict("ffm.model", "ffm.pred")
+    with open("ffm.txt", encoding="ascii") as lines:
+        weights = {name: [float(x) for x in values.split()] for name, values in (line.split(":") for line in lines)}
+    with open("ffm.pred", encoding="ascii") as lines:
+        logits = [float(line) for line in lines]
+    rows = list(csv_rows())
+    same("rows", "all", len(logits), len(rows))
+    worst = 0
+    for logit, (_, ids, numbers) in zip(logits, rows):
+        pairs = [(field, k, 1.0) for field, slot in enumerate(SLOTS) for k in ids[slot]]
+        pairs += [(len(SLOTS) + i, 0, numbers[name]) for i, name in enumerate(NUMBERS) if numbers[name] != 0]
+        norm = 1 / sum(x * x for _, _, x in pairs)
+        own = weights["bias"][0] + math.sqrt(norm) * sum(weights[f"i_{k}"][0] * x for _, k, x in pairs)
+        for at, (f, k, x) in enumerate(pairs):
+            for g, l, y in pairs[at + 1 :]:
+                own += norm * x * y * sum(v * w for v, w in zip(weights[f"v_{k}_{g}"], weights[f"v_{l}_{f}"]))
+        worst = max(worst, abs(own - logit))
+    if math.isnan(worst) or worst > 1e-4:
+        sys.exit(f"logits differ by {worst}")
+    return f"xLearn reads {len(logits)} rows of libffm: its logits are those of its weights on the rows of the csv, to {worst:.1e}"
 
 
 def vw():
@@ -114,4 +147,4 @@ def model():
     return f"safetensors and dict.tsv give the logits of {len(logits)} rows, to {worst:.1e}"
 
 
-print({"libsvm": libsvm, "vw": vw, "tfrecord": tfrecord, "model": model}[sys.argv[1]]())
+print({"libsvm": libsvm, "libffm": libffm, "vw": vw, "tfrecord": tfrecord, "model": model}[sys.argv[1]]())
