@@ -86,8 +86,15 @@ refuses() {
     shift 2
     expect "$code" tnet-train -q "$dir/c.yaml" run.dir="$dir/none" train.epochs=0 checkpoint.from="$from" "$@"
 }
-# broken SED FILE: a copy of a golden model.
-broken() { sed "$1" "$golden/$2" >"$dir/broken"; }
+# wrong SED MODEL TEXT WORDS..: a golden model that sed has changed is refused with that text, which says "broken" for its name.
+wrong() {
+    sed "$1" "$golden/$2" >"$dir/broken"
+    text=$3
+    from="{${2%%[-.]*}: $dir/broken}"
+    shift 3
+    refuses "$from" 4 "$@"
+    says "$text"
+}
 
 config vw '{type: lr}'
 refuses "{vw: $golden/vw.txt}" 4 'slots=[{name: user, type: str}, {name: page, type: str}]' data.train="$dir/two" <<END
@@ -97,30 +104,22 @@ says "vw.txt:31:" # the feature tag^x
 says "no slot takes namespace 'tag'"
 refuses "{vw: $golden/vw-lrq.txt}" 4
 says "vw-lrq.txt:9: error: --lrq of 3 numbers, and 'deep' of lr has 0"
-broken 's/^\(user^dave:[0-9]*\):-[0-9.]*/\1:many/' vw.txt
-refuses "{vw: $dir/broken}" 4
-says "broken:32: error: expected 'name:index:weight' of VW, found \"user^dave:1856026:many"
-broken 's/^user^dave:1856026/user^a|b:1856026/' vw.txt
-refuses "{vw: $dir/broken}" 4
-says "broken:32: error: expected 'name:index:weight' of VW, found \"user^a|b:1856026"
-broken 's/^options:.*/options: --ftrl --quadratic up/' vw.txt
-refuses "{vw: $dir/broken}" 4
-says "broken:9: error: expected a linear model of VW, or one of --lrq, found \"--quadratic\""
-broken 's/ --lrq pt3//' vw-lrq.txt
-refuses "{vw: $dir/broken}" 4
-says "broken:9: error: expected an --lrq for each two of its namespaces, found"
-broken 's/ --lrq pt3/ --lrq pt4/' vw-lrq.txt
-refuses "{vw: $dir/broken}" 4
-says "broken:9: error: expected --lrq of two namespaces, all of one width, found \"pt4\""
+wrong 's/^\(user^dave:[0-9]*\):-[0-9.]*/\1:many/' vw.txt \
+    "broken:32: error: expected 'name:index:weight' of VW, found \"user^dave:1856026:many"
+wrong 's/^user^dave:1856026/user^a|b:1856026/' vw.txt \
+    "broken:32: error: expected 'name:index:weight' of VW, found \"user^a|b:1856026"
+wrong 's/^options:.*/options: --ftrl --quadratic up/' vw.txt \
+    "broken:9: error: expected a linear model of VW, or one of --lrq, found \"--quadratic\""
+wrong 's/ --lrq pt3//' vw-lrq.txt "broken:9: error: expected an --lrq for each two of its namespaces, found"
+wrong 's/ --lrq pt3/ --lrq pt4/' vw-lrq.txt \
+    "broken:9: error: expected --lrq of two namespaces, all of one width, found \"pt4\""
 head -c 1000 "$golden/vw.txt" >"$dir/broken"
 refuses "{vw: $dir/broken}" 4
 says "error: expected the end of the line, found"
 head -n 5 "$golden/vw.txt" >"$dir/broken"
 refuses "{vw: $dir/broken}" 4
 says "broken:5: error: expected ':0' or ':1' behind the head"
-broken 's/^[^ :]*^[^:]*://; /^Constant/d' vw.txt
-refuses "{vw: $dir/broken}" 4
-says "has no weight with a name"
+wrong 's/^[^ :]*^[^:]*://; /^Constant/d' vw.txt "has no weight with a name"
 refuses "{vw: $golden/xlearn-lr.txt}" 4
 says "xlearn-lr.txt:1: error: expected 'Version ..' of VW, found \"bias: "
 refuses "{vw: $dir/absent}" 5
@@ -136,30 +135,16 @@ says "a model of VW becomes one with a parameter 'bias', a weight 'wide' per key
 config libsvm '{type: fm}'
 refuses "{xlearn: $golden/xlearn-fm.txt}" 4 embedding.dim=4
 says "xlearn-fm.txt:16: error: a vector of 3 numbers alone, and 'deep' of fm has 4 for 1 slots"
-broken '1d' xlearn-fm.txt
-refuses "{xlearn: $dir/broken}" 4 embedding.dim=3
-says "broken:1: error: expected 'bias: w', found \"i_0\""
-broken 's/^i_3: .*/i_3: nan/' xlearn-fm.txt
-refuses "{xlearn: $dir/broken}" 4 embedding.dim=3
-says "broken:5: error: expected a number, found \"nan\""
-broken 's/^i_3: .*/i_3: 1 2/' xlearn-fm.txt
-refuses "{xlearn: $dir/broken}" 4 embedding.dim=3
-says "broken:5: error: expected one number, found \" 1 2\""
-broken '/^i_3: /d' xlearn-fm.txt
-refuses "{xlearn: $dir/broken}" 4 embedding.dim=3
-says "broken:5: error: expected the next feature, found \"i_4\""
-broken '/^v_13: /d' xlearn-fm.txt
-refuses "{xlearn: $dir/broken}" 4 embedding.dim=3
-says "broken:28: error: expected vector 0 of feature 13, found \"the end\""
-broken '/^i_13: /d' xlearn-fm.txt
-refuses "{xlearn: $dir/broken}" 4 embedding.dim=3
-says "broken:28: error: expected the end, found \"v_13\""
-broken 's/^v_3: \([^ ]*\) .*/v_3: \1/' xlearn-fm.txt
-refuses "{xlearn: $dir/broken}" 4 embedding.dim=3
-says "broken:19: error: a vector of 1 numbers alone, and 'deep'"
-broken 's/^v_3: /v_x: /' xlearn-fm.txt
-refuses "{xlearn: $dir/broken}" 4 embedding.dim=3
-says "broken:19: error: expected 'bias: w', 'i_N: w' or 'v_N: w ..' of xLearn, found \"v_x: "
+wrong '1d' xlearn-fm.txt "broken:1: error: expected 'bias: w', found \"i_0\"" embedding.dim=3
+wrong 's/^i_3: .*/i_3: nan/' xlearn-fm.txt "broken:5: error: expected a number, found \"nan\"" embedding.dim=3
+wrong 's/^i_3: .*/i_3: 1 2/' xlearn-fm.txt "broken:5: error: expected one number, found \" 1 2\"" embedding.dim=3
+wrong '/^i_3: /d' xlearn-fm.txt "broken:5: error: expected the next feature, found \"i_4\"" embedding.dim=3
+wrong '/^v_13: /d' xlearn-fm.txt "broken:28: error: expected vector 0 of feature 13, found \"the end\"" embedding.dim=3
+wrong '/^i_13: /d' xlearn-fm.txt "broken:28: error: expected the end, found \"v_13\"" embedding.dim=3
+wrong 's/^v_3: \([^ ]*\) .*/v_3: \1/' xlearn-fm.txt \
+    "broken:19: error: a vector of 1 numbers alone, and 'deep'" embedding.dim=3
+wrong 's/^v_3: /v_x: /' xlearn-fm.txt \
+    "broken:19: error: expected 'bias: w', 'i_N: w' or 'v_N: w ..' of xLearn, found \"v_x: " embedding.dim=3
 printf 'bias: 1' >"$dir/broken"
 refuses "{xlearn: $dir/broken}" 4 embedding.dim=3
 says "broken:1: error: expected the end of the line"
@@ -178,10 +163,6 @@ config libffm '{type: ffm, k: 4}'
 refuses "{xlearn: $golden/xlearn-ffm.txt}" 4
 says "a vector of 3 numbers for one field, and 'deep' of ffm has 12 for 3 slots"
 config libffm '{type: ffm, k: 3}'
-broken '/^v_13_2: /d' xlearn-ffm.txt
-refuses "{xlearn: $dir/broken}" 4
-says "broken:56: error: expected vector 2 of feature 13, found \"the end\""
-broken '/^v_3_1: /d' xlearn-ffm.txt
-refuses "{xlearn: $dir/broken}" 4
-says "error: expected vector 1 of feature 3, found \"v_3_2\""
+wrong '/^v_13_2: /d' xlearn-ffm.txt "broken:56: error: expected vector 2 of feature 13, found \"the end\""
+wrong '/^v_3_1: /d' xlearn-ffm.txt "error: expected vector 1 of feature 3, found \"v_3_2\""
 [ ! -e "$dir/none" ] || [ ! -e "$dir/none/ckpt-1" ] || fail "a model at fault left a checkpoint"
