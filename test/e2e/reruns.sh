@@ -169,8 +169,13 @@ for state in finished stopped damaged; do
     $state
     run 3 model.type=lr
     says "the model differs from that of checkpoint"
+    told "  slot 'I1': 'deep' of the checkpoint is gone"
     told "hint: --fresh begins anew, run.name=.. elsewhere"
 done
+run 3 'slots=[{name: C1, type: str}, {name: C2, type: str}]'
+told "  slot 'I12' of the checkpoint is gone"
+told "  and 25 more"
+silent "slot 'I13'"
 
 # ---- a checkpoint of this run
 finished

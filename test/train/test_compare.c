@@ -209,6 +209,10 @@ static void only_values_that_moved_are_told_the_largest_change_first(void **stat
     assert_non_null(strstr(tn_text_str(&text), "item: 1 of 2 values moved in log loss"));
     assert_non_null(strstr(tn_text_str(&text), "\n   7     5"));
     assert_null(strstr(tn_text_str(&text), "\n   9     3"));
+    tn_text_clear(&text);
+    p.c->p = 0; /* what a double makes of 1e-400 */
+    assert_int_equal(tn_comparison_text(&p.k.findings, &text, &p.err), TN_OK);
+    assert_non_null(strstr(tn_text_str(&text), " AUC: p below 1e-300 by DeLong's test"));
     tn_text_done(&text);
     pairkit_done(&p);
 }

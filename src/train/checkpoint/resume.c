@@ -93,6 +93,13 @@ static void compare_rows(const tn_row_schema *now, const tn_row_schema *was, tn_
                             find_named(old->segment, old->n_segments, sizeof *now_s, now_s->name),
                             out);
         }
+        for (uint32_t s = 0; s < old->n_segments; s++) {
+            const char *name = old->segment[s].name;
+            if (find_named(r->segment, r->n_segments, sizeof *r->segment, name) == NULL) {
+                tn_text_addf(out, "\n  slot '%s': '%s' of the checkpoint is gone", group->name,
+                             name);
+            }
+        }
     }
     for (uint32_t g = 0; g < was->n_groups; g++) {
         if (find_group(now, was->group[g].name) == NULL) {
@@ -130,7 +137,25 @@ static void compare_params(const tn_manifest_dense *now, const tn_manifest_dense
     }
 }
 
-/* TN_E_CONFIG with all differences. `goes_on`: a run is to go on from it, so the hint says how to
+#define DIFFERENCES_TOLD 12
+
+/* Keeps the first of lines that begin with '\n' each, and says how many more there were. */
+static void shorten(tn_text *lines)
+{
+    size_t kept = lines->size;
+    unsigned n = 0;
+    for (size_t i = 0; i < lines->size; i++) {
+        if (lines->data[i] == '\n' && n++ == DIFFERENCES_TOLD) {
+            kept = i;
+        }
+    }
+    lines->size = kept;
+    if (n > DIFFERENCES_TOLD) {
+        tn_text_addf(lines, "\n  and %u more", n - DIFFERENCES_TOLD);
+    }
+}
+
+/* TN_E_CONFIG with the differences. `goes_on`: a run is to go on from it, so the hint says how to
  * begin anew instead. */
 static tn_status check_model(const tn_worker *w, const tn_manifest *m, bool goes_on, tn_error *err)
 {
@@ -145,6 +170,7 @@ static tn_status check_model(const tn_worker *w, const tn_manifest *m, bool goes
             tn_text_addf(&differences,
                          "\n  the same weights, but layers that use them differently");
         }
+        shorten(&differences);
         const char *hint = "\nhint: --fresh begins anew, run.name=.. elsewhere";
         status =
             tn_fail(err, TN_E_CONFIG, "the model differs from that of checkpoint %llu:%.1300s%s",

@@ -31,6 +31,8 @@ static void lines_of(const tn_compare *c, change_line out[LINES])
     out[4] = (change_line){"ece", "", NULL};
 }
 
+#define P_TOLD 1e-300 /* near the least that a double holds */
+
 /* Whether the evaluated model, or the other, is better by its AUC, or chance could. */
 static void verdict(const tn_compare *c, tn_text *out)
 {
@@ -41,7 +43,9 @@ static void verdict(const tn_compare *c, tn_text *out)
     const char *what = c->p >= 0.05       ? "chance could make this difference of AUC"
                        : c->auc.value > 0 ? "this model has the higher AUC"
                                           : "the other has the higher AUC";
-    tn_text_addf(out, "%s: p %.3g by DeLong's test", what, c->p);
+    tn_text_addf(out, "%s: p ", what);
+    tn_text_addf(out, c->p < P_TOLD ? "below %.3g" : "%.3g", fmax(c->p, P_TOLD));
+    tn_text_adds(out, " by DeLong's test");
 }
 
 /* A value of a slot, as both models have it. */
