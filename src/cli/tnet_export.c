@@ -119,6 +119,12 @@ static void warn_of_day(const tn_data_opts *data, uint32_t day)
 static tn_status check_redis(const tn_setup *s, const export_flags *f, tn_redis_address *to,
                              tn_error *err)
 {
+    const tn_export_opts *o = &s->run.export;
+    if (!is_redis(f) && o->redis_keys != TN_RESP_TEXT && !tn_strs_has(&o->dict, "resp")) {
+        return tn_fail(err, TN_E_CONFIG,
+                       "'export.redis_keys' is key8, and nothing is for Redis: neither is '--to' "
+                       "redis://.. nor has export.dict resp");
+    }
     if (!is_redis(f)) {
         return TN_OK;
     }
@@ -128,15 +134,16 @@ static tn_status check_redis(const tn_setup *s, const export_flags *f, tn_redis_
                        "'--to redis://..' sends a whole dictionary, '--delta-from' makes one of "
                        "changes: they exclude each other");
     }
-    if (!tn_strs_has(&s->run.export.dict, "tnd") || !s->run.export.check_groups) {
+    if (!tn_run_has_redis_rows(&s->run)) {
         return tn_fail(err, TN_E_CONFIG,
-                       "'--to redis://..' sends export.dict: tnd with "
-                       "export.check_groups: true, and this run has another");
+                       "'--to redis://..' sends export.dict: tnd with export.check_groups: true, "
+                       "or export.redis_keys: key8, and this run has another");
     }
     return TN_OK;
 }
 
-static tn_status send_to_redis(const tn_redis_address *to, const char *export_path, tn_error *err)
+static tn_status send_to_redis(const tn_redis_address *to, const tn_export_opts *opts,
+                               const char *export_path, tn_error *err)
 {
     char path[TN_PATH_SIZE];
     tn_dict *d = NULL;
@@ -144,7 +151,8 @@ static tn_status send_to_redis(const tn_redis_address *to, const char *export_pa
     TN_TRY(tn_path_join(export_path, "dict.tnd", path, err));
     TN_TRY(tn_dict_open(&d, path, TN_VERIFY_FULL, err));
     const double begin = tn_clock_s();
-    const tn_status status = tn_redis_send(to, d, tn_signals_watch_stop(), &commands, err);
+    const tn_status status = tn_redis_send(to, d, (tn_resp_keys)opts->redis_keys,
+                                           tn_signals_watch_stop(), &commands, err);
     tn_dict_close(d);
     if (status == TN_OK) {
         tn_log(TN_LOG_INFO, "sent to Redis at %s:%s: %llu commands in %.1f s", to->host, to->port,
@@ -204,7 +212,8 @@ static tn_status export_to(tn_setup *s, const export_flags *f, const tn_export_t
         tn_log(TN_LOG_INFO, "%llu rows, %.1f MB in %.1f s%s", (unsigned long long)out.rows,
                (double)out.bytes / 1e6, out.seconds, out.existed ? "; it was there already" : "");
     }
-    return status == TN_OK && is_redis(f) ? send_to_redis(redis, local, err) : status;
+    return status == TN_OK && is_redis(f) ? send_to_redis(redis, &s->run.export, local, err)
+                                          : status;
 }
 
 /* Of several processes rank 0 tells what all have written. */

@@ -4,6 +4,7 @@
 . "$(dirname "$0")/kit"
 server=$(command -v redis-server || command -v redis-check-rdb) || skip "no redis-server"
 cli=$(command -v redis-cli) || skip "no redis-cli"
+root=$(pwd)
 ln -s "$server" "$dir/redis-server" # the server, where it is called so
 clicks "$dir/train.tsv" 3000 0
 cd "$dir"
@@ -70,6 +71,48 @@ expect 0 tnet-export run.yaml --to "redis://127.0.0.1:$port/5" export.to=sent
 expect 6 tnet-export run.yaml --to "redis://127.0.0.1:$port/99" export.to=sent
 says "answers '-ERR DB index is out of range'"
 
+# keys of 8 bytes, from the same dictionary and from one that stores no groups: a service makes them as
+# docs/serving.md has it, and reads with the description what dict.tsv says of each row
+if command -v python3 >null; then
+    expect 0 tnet-export run.yaml --to "redis://127.0.0.1:$port/6" export.to=sent export.redis_keys=key8
+    [ "$(ask -n 6 DBSIZE)" = "$((rows + 2))" ] || fail "database 6 has $(ask -n 6 DBSIZE) keys"
+    expect 0 tnet-export run.yaml --to bytes 'export.dict=[tnd, resp]' export.redis_keys=key8 export.check_groups=false
+    ask -n 7 --pipe <"$(cat out)/dict.resp" >pipe.log || fail "redis-cli: $(cat pipe.log)"
+    sed -n '/^    def key8/,/^$/s/^    //p' "$root/docs/serving.md" >recipe.py
+    python3 - "$port" "$folder/dict.tsv" <<'END' || fail "rows by keys of 8 bytes are not those of dict.tsv"
+import json, socket, struct, sys
+exec(open("recipe.py").read())
+wire = socket.create_connection(("127.0.0.1", sys.argv[1])).makefile("rwb")
+def ask(*words):
+    words = [w if isinstance(w, bytes) else w.encode() for w in words]
+    wire.write(b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(w), w) for w in words))
+    wire.flush()
+    head = wire.readline()
+    assert head[:1] in b"+$" and head != b"$-1\r\n", (words, head)
+    return wire.read(int(head[1:]) + 2)[:-2] if head[:1] == b"$" else head
+lines = [line.split("\t") for line in open(sys.argv[2]).read().splitlines()[2:]]
+names, lines = lines[0], lines[1::5]
+odd = set()
+for database in "6", "7":
+    ask("SELECT", database)
+    prefix = ask("GET", "tnet:current") + b":"
+    meta = json.loads(ask("GET", prefix + b"meta"))
+    assert meta["keys"] == "key8"
+    salt = {g["name"]: int(g["salt"], 16) for g in meta["groups"]}
+    for line in lines:
+        row = dict(zip(names[1:], line))
+        key = key8(salt[row["group"]], int(row["sign"]))
+        odd |= set(key) & set(b"\0\r\n")
+        value = ask("GET", prefix + key)
+        for s in meta["tables"][value[0]]["segments"]:
+            floats = struct.Struct("<%df" % s["dim"])
+            want = floats.pack(*map(float, row.pop(meta["segments"][s["segment"]]).split()))
+            assert floats.pack(*floats.unpack_from(value, 1 + s["at"])) == want, line
+        assert not any(row.get(name) for name in meta["segments"]), line
+assert len(lines) > 100 and odd == set(b"\0\r\n"), (len(lines), odd)
+END
+fi
+
 # no room: the server says so in the middle, and readers stay where they are
 ask -n 5 SET tnet:current before >null
 ask CONFIG SET maxmemory 1mb >null
@@ -100,4 +143,6 @@ expect 3 tnet-export run.yaml --to "redis://127.0.0.1" export.to=never export.ch
 says "sends export.dict: tnd"
 expect 3 tnet-export run.yaml export.to=never 'export.dict=[resp]'
 grep -q "which is made of tnd" err || fail "$(cat err)"
+expect 3 tnet-export run.yaml --to never export.redis_keys=key8
+says "nothing is for Redis"
 [ ! -e never ] || fail "a refused export left a folder"

@@ -99,13 +99,45 @@ static void golden_command(void **state)
     const tn_dict_spec spec = spec_of();
     add_golden_rows(f);
     tn_dict *d = write_and_open(f, &spec);
-    assert_int_equal(tn_resp_rows(d, keep, &stream, &err), TN_OK);
+    assert_int_equal(tn_resp_rows(d, TN_RESP_TEXT, keep, &stream, &err), TN_OK);
     assert_int_equal(sizeof want - 1, 60);
     assert_memory_equal(stream.data, want, sizeof want - 1);
     tn_text_clear(&stream);
     tn_resp_current(d, &stream);
     assert_string_equal(tn_text_str(&stream), "*3\r\n$3\r\nSET\r\n$12\r\ntnet:current\r\n$13\r\n"
                                               "tnet:00010203\r\n");
+    tn_text_done(&stream);
+    tn_dict_close(d);
+}
+
+/* 1 of user, by docs/formats.md section 4: z = 1 ^ 3da0fd9c44cfc9ee, mix(z) = 4b3b8c985678630a,
+ * which begins with a line's end. The other sign was chosen for its key, 2a0a0d000a0d2a00: zeros,
+ * lines' ends and a '*' are bytes as any, and go first, since rows are in the order of keys. No
+ * word of it asks for groups. */
+static void golden_keys_of_8_bytes(void **state)
+{
+    static const char want[] = "*3\r\n$3\r\nSET\r\n$22\r\ntnet:00010203:\0*\r\n\0\r\n*\r\n$13\r\n"
+                               "\0\0\0\x80\x3e\0\0\0\x40\0\0\x40\x40\r\n"
+                               "*3\r\n$3\r\nSET\r\n$22\r\ntnet:00010203:\ncxV\x98\x8c;K\r\n$13\r\n"
+                               "\0\0\0\0\x3f\0\0\x80\x3f\0\0\0\xc0\r\n"
+                               "*3\r\n$3\r\nSET\r\n$18\r\ntnet:00010203:meta\r\n$";
+    static const char meta[] = "\r\n{\"model_id\":\"000102030405060708090a0b0c0d0e0f\","
+                               "\"keys\":\"key8\",\"segments\":[\"wide\",\"deep\"],\"groups\":["
+                               "{\"name\":\"user\",\"salt\":\"3da0fd9c44cfc9ee\"},";
+    fixture *f = *state;
+    tn_text stream = {0};
+    tn_error err = {0};
+    tn_dict_spec spec = spec_of();
+    spec.check_groups = false;
+    f->rows->n = 0;
+    tn_dictrows_add(f->rows, &tn_dictrows_layout, 0, 1, 3, (const float[]){.5F, 1, -2});
+    tn_dictrows_add(f->rows, &tn_dictrows_layout, 0, UINT64_C(0x997636857796f9b4), 3,
+                    (const float[]){.25F, 2, 3});
+    tn_dict *d = write_and_open(f, &spec);
+    assert_int_equal(tn_resp_rows(d, TN_RESP_KEY8, keep, &stream, &err), TN_OK);
+    assert_true(stream.size > sizeof want + sizeof meta);
+    assert_memory_equal(stream.data, want, sizeof want - 1);
+    assert_memory_equal(strchr(stream.data + sizeof want - 1, '\r'), meta, sizeof meta - 1);
     tn_text_done(&stream);
     tn_dict_close(d);
 }
@@ -123,7 +155,7 @@ static void every_row_is_in_the_stream(void **state)
     tn_dict *d = write_and_open(f, &spec);
     tn_text stream = {0};
     tn_error err = {0};
-    assert_int_equal(tn_resp_rows(d, keep, &stream, &err), TN_OK);
+    assert_int_equal(tn_resp_rows(d, TN_RESP_TEXT, keep, &stream, &err), TN_OK);
     const char *at = stream.data;
     const char *end = at + stream.size;
     uint32_t n = 0;
@@ -165,13 +197,13 @@ static void what_is_no_whole_dictionary_is_refused(void **state)
     add_golden_rows(f);
     spec.delta = true;
     tn_dict *d = write_and_open(f, &spec);
-    assert_int_equal(tn_resp_rows(d, keep, &stream, &err), TN_E_CKPT);
+    assert_int_equal(tn_resp_rows(d, TN_RESP_TEXT, keep, &stream, &err), TN_E_CKPT);
     assert_non_null(strstr(err.text, "a delta"));
     tn_dict_close(d);
     spec.delta = false;
     spec.check_groups = false;
     d = write_and_open(f, &spec);
-    assert_int_equal(tn_resp_rows(d, keep, &stream, &err), TN_E_CONFIG);
+    assert_int_equal(tn_resp_rows(d, TN_RESP_TEXT, keep, &stream, &err), TN_E_CONFIG);
     assert_non_null(strstr(err.text, "does not store groups"));
     tn_dict_close(d);
     tn_text_done(&stream);
@@ -279,7 +311,7 @@ static tn_status send_to(server *s, const tn_dict *d, const char *login, tn_erro
     (void)snprintf(url, sizeof url, "redis://%s127.0.0.1:%u/3", login, s->port);
     assert_int_equal(tn_redis_read_url(&to, url, err), TN_OK);
     assert_int_equal(tn_thread_start(&thread, "server", serve, s, err), TN_OK);
-    const tn_status status = tn_redis_send(&to, d, NULL, &commands, err);
+    const tn_status status = tn_redis_send(&to, d, TN_RESP_TEXT, NULL, &commands, err);
     assert_int_equal(tn_thread_join(thread, NULL), TN_OK);
     (void)close(s->listener);
     assert_true(status != TN_OK || commands == s->commands);
@@ -357,7 +389,7 @@ static void nobody_there_is_told(void **state)
     (void)close(s.listener);
     (void)snprintf(url, sizeof url, "redis://:secret@127.0.0.1:%u", s.port);
     assert_int_equal(tn_redis_read_url(&to, url, &err), TN_OK);
-    assert_int_equal(tn_redis_send(&to, d, NULL, &commands, &err), TN_E_PEER);
+    assert_int_equal(tn_redis_send(&to, d, TN_RESP_TEXT, NULL, &commands, &err), TN_E_PEER);
     assert_non_null(strstr(err.text, "no connection to Redis at '127.0.0.1:"));
     assert_non_null(strstr(err.text, "Connection refused"));
     assert_null(strstr(err.text, "secret"));
@@ -379,7 +411,7 @@ static void a_signal_ends_it(void **state)
     open_server(&s); /* nobody accepts: the connection waits in its queue */
     (void)snprintf(url, sizeof url, "redis://127.0.0.1:%u", s.port);
     assert_int_equal(tn_redis_read_url(&to, url, &err), TN_OK);
-    assert_int_equal(tn_redis_send(&to, d, &stop, &commands, &err), TN_E_STOPPED);
+    assert_int_equal(tn_redis_send(&to, d, TN_RESP_TEXT, &stop, &commands, &err), TN_E_STOPPED);
     (void)close(s.listener);
     tn_dict_close(d);
 }
@@ -388,6 +420,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(golden_command),
+        cmocka_unit_test(golden_keys_of_8_bytes),
         cmocka_unit_test(every_row_is_in_the_stream),
         cmocka_unit_test(what_is_no_whole_dictionary_is_refused),
         cmocka_unit_test(addresses),

@@ -2,7 +2,6 @@
 #include "io/dict/redis.h"
 
 #include "base/core/clock.h"
-#include "io/dict/resp.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -243,12 +242,12 @@ static tn_status log_in(connection *c, const tn_redis_address *to, tn_error *err
 }
 
 static tn_status send_all(connection *c, const tn_redis_address *to, const tn_dict *d,
-                          tn_error *err)
+                          tn_resp_keys keys, tn_error *err)
 {
     tn_text last = {0};
     TN_TRY(open_connection(c, to, err));
     TN_TRY(log_in(c, to, err));
-    TN_TRY(tn_resp_rows(d, put, c, err));
+    TN_TRY(tn_resp_rows(d, keys, put, c, err));
     TN_TRY(ask(c, &last, 0, err));
     tn_resp_current(d, &last);
     const tn_status status = ask(c, &last, 1, err);
@@ -256,11 +255,11 @@ static tn_status send_all(connection *c, const tn_redis_address *to, const tn_di
     return status;
 }
 
-tn_status tn_redis_send(const tn_redis_address *to, const tn_dict *d, const atomic_bool *stop,
-                        uint64_t *commands, tn_error *err)
+tn_status tn_redis_send(const tn_redis_address *to, const tn_dict *d, tn_resp_keys keys,
+                        const atomic_bool *stop, uint64_t *commands, tn_error *err)
 {
     connection c = {.fd = -1, .stop = stop};
-    const tn_status status = send_all(&c, to, d, err);
+    const tn_status status = send_all(&c, to, d, keys, err);
     if (c.fd >= 0) {
         (void)close(c.fd);
     }

@@ -2,7 +2,7 @@
  *
  *     tn_redis_address to;
  *     TN_TRY(tn_redis_read_url(&to, "redis://user:secret@host:6379/2", err));
- *     TN_TRY(tn_redis_send(&to, dict, stop, &commands, err));
+ *     TN_TRY(tn_redis_send(&to, dict, TN_RESP_TEXT, stop, &commands, err));
  *
  * Commands are sent without waiting for one answer at a time, and every answer is read. The one
  * that lets readers switch goes last, when the server has said yes to all others; after any failure
@@ -12,7 +12,7 @@
 #ifndef TN_IO_REDIS_H
 #define TN_IO_REDIS_H
 
-#include "io/dict/dict.h"
+#include "io/dict/resp.h"
 
 #include <stdatomic.h>
 
@@ -31,7 +31,7 @@ tn_status tn_redis_read_url(tn_redis_address *out, const char *url, tn_error *er
 
 /* TN_E_PEER: nobody is there, an answer is an error or none comes for 30 s, the connection is cut;
  * TN_E_STOPPED: *stop (NULL: nobody asks). And what tn_resp_rows says. */
-tn_status tn_redis_send(const tn_redis_address *to, const tn_dict *d, const atomic_bool *stop,
-                        uint64_t *commands, tn_error *err) TN_MUST_USE;
+tn_status tn_redis_send(const tn_redis_address *to, const tn_dict *d, tn_resp_keys keys,
+                        const atomic_bool *stop, uint64_t *commands, tn_error *err) TN_MUST_USE;
 
 #endif

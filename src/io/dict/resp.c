@@ -13,6 +13,7 @@ enum { PREFIX = 5 + 8 };
 
 typedef struct stream {
     const tn_dict *d;
+    tn_resp_keys keys;
     tn_resp_put *put;
     void *arg;
     char prefix[PREFIX + 1];
@@ -74,18 +75,24 @@ static tn_status add(stream *s, tn_error *err)
 static tn_status add_row(void *arg, const tn_dict_item *item, tn_error *err)
 {
     stream *s = arg;
-    if (item->group == TN_DICT_NO_GROUP) {
+    const bool text = s->keys == TN_RESP_TEXT;
+    if (text && item->group == TN_DICT_NO_GROUP) {
         return tn_fail(
             err, TN_E_CONFIG,
             "the dictionary does not store groups, which keys of Redis name\nhint: export "
-            "with export.check_groups: true");
+            "with export.check_groups: true, or export.redis_keys: key8");
     }
     const uint32_t table = tn_dict_table_number(s->d, item->row.table);
     TN_ASSERT(table < TN_RESP_TABLES_MAX && item->row.at != NULL);
     tn_text_clear(&s->key);
     tn_text_clear(&s->value);
-    tn_text_addf(&s->key, "%s:%s:", s->prefix, tn_dict_group_name(s->d, item->group));
-    tn_text_add_u64(&s->key, tn_sign_of(item->key, tn_dict_salt(s->d, item->group)));
+    tn_text_addf(&s->key, "%s:", s->prefix);
+    if (text) {
+        tn_text_addf(&s->key, "%s:", tn_dict_group_name(s->d, item->group));
+        tn_text_add_u64(&s->key, tn_sign_of(item->key, tn_dict_salt(s->d, item->group)));
+    } else {
+        tn_text_add_u64le(&s->key, item->key);
+    }
     tn_text_addc(&s->value, (char)table);
     tn_text_add(&s->value, item->row.at, tn_dict_table_at(s->d, table)->stride);
     return add(s, err);
@@ -114,14 +121,18 @@ static void put_table(tn_text *out, const tn_dict_table_head *t)
     tn_json_close(out, '}');
 }
 
-static tn_status describe(const tn_dict *d, tn_arena *arena, tn_text *out, tn_error *err)
+static tn_status describe(const stream *s, tn_arena *arena, tn_text *out, tn_error *err)
 {
+    const tn_dict *d = s->d;
     char hex[TN_MODEL_HEX];
     tn_bytes names = {0};
     TN_TRY(tn_dict_segment_names(d, arena, &names, err));
     tn_dict_hex(tn_dict_head(d)->model_id, hex);
     tn_json_open(out, '{');
     tn_json_str(out, "model_id", hex);
+    if (s->keys == TN_RESP_KEY8) {
+        tn_json_str(out, "keys", "key8");
+    }
     tn_text_adds(out, ",\"segments\":");
     tn_text_add(out, names.data, names.size);
     tn_json_open_key(out, "groups", '[');
@@ -148,12 +159,13 @@ static tn_status add_description(stream *s, tn_error *err)
     tn_text_clear(&s->key);
     tn_text_clear(&s->value);
     tn_text_addf(&s->key, "%s:meta", s->prefix);
-    tn_status status = describe(s->d, arena, &s->value, err);
+    tn_status status = describe(s, arena, &s->value, err);
     tn_arena_free(arena);
     return status == TN_OK ? add(s, err) : status;
 }
 
-tn_status tn_resp_rows(const tn_dict *d, tn_resp_put *put, void *arg, tn_error *err)
+tn_status tn_resp_rows(const tn_dict *d, tn_resp_keys keys, tn_resp_put *put, void *arg,
+                       tn_error *err)
 {
     const tn_dict_header *h = tn_dict_head(d);
     if ((h->flags & TN_DICT_DELTA) != 0) {
@@ -164,7 +176,7 @@ tn_status tn_resp_rows(const tn_dict *d, tn_resp_put *put, void *arg, tn_error *
         return tn_fail(err, TN_E_LIMIT, "the dictionary has %u tables, Redis is given at most %d",
                        h->n_tables, TN_RESP_TABLES_MAX);
     }
-    stream s = {.d = d, .put = put, .arg = arg};
+    stream s = {.d = d, .keys = keys, .put = put, .arg = arg};
     write_prefix(d, s.prefix);
     tn_status status = tn_dict_walk(d, add_row, &s, err);
     status = status == TN_OK ? add_description(&s, err) : status;

@@ -8,6 +8,7 @@
 #include "config/diag.h"
 #include "config/field.h"
 #include "config/tree.h"
+#include "io/dict/resp.h"
 #include "io/format/format.h"
 #include "io/remote/remote_put.h"
 #include "io/remote/uri.h"
@@ -41,6 +42,7 @@ static const char *const on_loss_later[] = {"wait", "rollback", NULL};
 static const char *const wire_words[] = {"f32", "fp16", "bf16", NULL};
 static const char *const gemm_words[] = {"auto", "own", "openblas", "onednn", NULL};
 static const char *const switch_words[] = {"auto", "true", "false", NULL};
+static const char *const redis_keys_words[] = {"text", "key8", NULL}; /* tn_resp_keys */
 static const char *const level_words[] = {"error", "warn", "info", "debug", NULL};
 const char *const tn_value_words[] = {"f32", "bf16", "fp16", "int8", "int4", "1bit", NULL};
 
@@ -255,6 +257,8 @@ static const tn_field export_fields[] = {
     TN_FIELD_STR(tn_export_opts, every, "~",
                  "day, 1epoch, 5000steps, 15min: a run publishes there while it trains"),
     TN_FIELD_STRS(tn_export_opts, dict, "tnd", "tnd, tsv, resp"),
+    TN_FIELD_CHOICE(tn_export_opts, redis_keys, "text", redis_keys_words,
+                    "of resp and redis://; text: group and sign, key8: 8 bytes, the table key"),
     TN_FIELD_CHOICE(tn_export_opts, values, "f32", tn_value_words, "of the dictionary"),
     TN_FIELD_F64(
         tn_export_opts, loss_max, "0.001", 0, 1, "",
@@ -650,14 +654,18 @@ static void check_metrics(const tn_binder *b, const tn_tree *tree, const tn_run 
     check_watch(b, tree, r);
 }
 
-/* The stream is made of the dictionary, and names groups. */
+bool tn_run_has_redis_rows(const tn_run *run)
+{
+    const tn_export_opts *o = &run->export;
+    return tn_strs_has(&o->dict, "tnd") && (o->check_groups || o->redis_keys == TN_RESP_KEY8);
+}
+
 static void check_resp(const tn_binder *b, const tn_tree *tree, const tn_run *r)
 {
-    if (tn_strs_has(&r->export.dict, "resp") &&
-        !(tn_strs_has(&r->export.dict, "tnd") && r->export.check_groups)) {
-        tn_diag_error(
-            b->diag, place(tree, "export.dict"),
-            "'export.dict' has resp, which is made of tnd with export.check_groups: true");
+    if (tn_strs_has(&r->export.dict, "resp") && !tn_run_has_redis_rows(r)) {
+        tn_diag_error(b->diag, place(tree, "export.dict"),
+                      "'export.dict' has resp, which is made of tnd with export.check_groups: "
+                      "true, or export.redis_keys: key8");
     }
 }
 

@@ -147,11 +147,12 @@ typedef struct tn_log_opts {
 
 typedef struct tn_export_opts {
     const char *to;
-    const char *every; /* NULL: nothing is published; "day", or as tn_every_read has it */
-    tn_strs dict;      /* tnd tsv resp */
-    uint32_t values;   /* tn_value_words: a tn_dict_type */
-    double loss_max;   /* fall of AUC */
-    tn_strs graph;     /* native onnx */
+    const char *every;   /* NULL: nothing is published; "day", or as tn_every_read has it */
+    tn_strs dict;        /* tnd tsv resp */
+    uint32_t redis_keys; /* text key8: a tn_resp_keys */
+    uint32_t values;     /* tn_value_words: a tn_dict_type */
+    double loss_max;     /* fall of AUC */
+    tn_strs graph;       /* native onnx */
     double min_score;
     bool state, check_groups; /* optimizer state in dict.tsv; the group of each row */
 } tn_export_opts;
@@ -194,6 +195,10 @@ typedef struct tn_every {
 bool tn_every_read(const char *text, tn_every *out);
 /* Whether the end of each day is a moment of export.every. */
 bool tn_run_exports_days(const tn_run *run);
+
+/* Whether rows of the dictionary can go to Redis: they are those of tnd, and keys of text name
+ * groups. */
+bool tn_run_has_redis_rows(const tn_run *run);
 
 /* run.dir, or where runs of this name are kept. Appends to `out`. */
 void tn_run_dir(const tn_run_opts *run, tn_text *out);

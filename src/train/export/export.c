@@ -349,10 +349,10 @@ static tn_status put_commands(void *file, const tn_text *bytes, uint64_t command
     return tn_file_write(file, bytes->data, bytes->size, err);
 }
 
-static tn_status put_dict(const tn_dict *d, tn_file *f, tn_error *err)
+static tn_status put_dict(const tn_dict *d, tn_resp_keys keys, tn_file *f, tn_error *err)
 {
     tn_text last = {0};
-    TN_TRY(tn_resp_rows(d, put_commands, f, err));
+    TN_TRY(tn_resp_rows(d, keys, put_commands, f, err));
     tn_resp_current(d, &last);
     tn_status status = tn_text_check(&last, "commands for Redis", err);
     status = status == TN_OK ? put_commands(f, &last, 1, err) : status;
@@ -367,12 +367,13 @@ static tn_status write_resp(exporting *x, tn_error *err)
     char path[TN_PATH_SIZE];
     tn_dict *d = NULL;
     tn_file *f = NULL;
+    const tn_resp_keys keys = (tn_resp_keys)x->plan->run->export.redis_keys;
     TN_ASSERT(tn_strs_has(&x->plan->run->export.dict, "tnd"));
     TN_TRY(tn_path_join(x->dir.tmp, "dict.tnd", path, err));
     TN_TRY(tn_dict_open(&d, path, TN_VERIFY_NONE, err));
     tn_status status = begin_file(x, name, &f, err);
     if (status == TN_OK) {
-        status = end_file(x, name, f, put_dict(d, f, err), err);
+        status = end_file(x, name, f, put_dict(d, keys, f, err), err);
     }
     tn_dict_close(d);
     return status;
