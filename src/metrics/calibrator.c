@@ -12,7 +12,6 @@
 enum { NEWTON_STEPS = 100, HALVINGS = 40, POINTS_AT_ONCE = 128 };
 #define RIDGE 1e-9
 #define STEP_MIN 1e-12
-#define LOGIT_MAX 16.0 /* of isotonic levels of 0 and 1 */
 
 enum { CELLS = 1 << 13 /* bins of the logit, for each m */ };
 /* What c needs: rows of each class on either side of the mean m, and nats that it gains. */
@@ -61,9 +60,9 @@ bool tn_calibration_is_of(const tn_calibration *map, tn_calibrate_method method)
 static double logit_of(double p)
 {
     if (p <= 0 || p >= 1) {
-        return p <= 0 ? -LOGIT_MAX : LOGIT_MAX;
+        return p <= 0 ? -TN_LEVEL_LOGIT_MAX : TN_LEVEL_LOGIT_MAX;
     }
-    return fmin(fmax(tn_ln(p) - tn_ln(1 - p), -LOGIT_MAX), LOGIT_MAX);
+    return fmin(fmax(tn_ln(p) - tn_ln(1 - p), -TN_LEVEL_LOGIT_MAX), TN_LEVEL_LOGIT_MAX);
 }
 
 static double interpolate(const tn_calibration *map, double z)

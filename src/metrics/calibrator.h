@@ -50,6 +50,8 @@ typedef struct tn_knot {
 } tn_knot;
 
 enum { TN_KNOTS_MAX = 1 << 16, TN_UNKNOWN_MAX = 63 /* larger m are this one */ };
+#define TN_KNOT_MAX 1e30        /* of |z|, which is a float's */
+#define TN_LEVEL_LOGIT_MAX 16.0 /* of isotonic levels of 0 and 1 */
 
 /* Of logits that are corrected for sampled negatives. */
 typedef struct tn_calibration {

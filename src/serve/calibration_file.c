@@ -56,8 +56,8 @@ static bool read_knots(const tn_json *value, tn_arena *arena, tn_calibration *ou
     z = z->first;
     p = p->first;
     for (uint32_t i = 0; z != NULL; i++, z = z->next, p = p->next) {
-        bool rises = is_number(z, &knot[i].z) && is_number(p, &knot[i].p) && knot[i].p >= 0 &&
-                     knot[i].p <= 1 &&
+        bool rises = is_number(z, &knot[i].z) && fabs(knot[i].z) <= TN_KNOT_MAX &&
+                     is_number(p, &knot[i].p) && knot[i].p >= 0 && knot[i].p <= 1 &&
                      (i == 0 || (knot[i].z > knot[i - 1].z && knot[i].p >= knot[i - 1].p));
         if (!rises) {
             return false;

@@ -1,6 +1,6 @@
 #!/bin/sh
-# onnx.sh - graph.onnx of every configuration in configs/, of one with every other operator, and of a calibrated
-# model: accepted by the full checker of ONNX, run by onnxruntime, equal to TNet's predictions within 1e-6.
+# onnx.sh - graph.onnx of every configuration in configs/, of two with every other operator, and of calibrated
+# models: accepted by the full checker of ONNX, run by onnxruntime, equal to TNet's predictions within 1e-6.
 #
 # Packages go into a virtual environment of their own, build/interop.
 . "$(dirname "$0")/../e2e/kit"
@@ -13,8 +13,20 @@ command -v python3 >"$dir/null" || skip "no python3"
         skip "onnx and onnxruntime cannot be installed: $(tail -n 1 "$dir/pip.log")"
 }
 cd "$dir"
+# lists FILE ROWS FIRST: rows of libffm, one to four values in each of three fields
+lists() {
+    awk -v n="$2" -v first="$3" 'BEGIN {
+        for (i = first; i < first + n; i++) {
+            printf "%d", (i * 7 % 11 + i % 5 > 8)
+            for (f = 0; f < 3; f++)
+                for (k = 0; k <= (i + f) % 4; k++) printf " %d:%d:%g", f, (i * (17 + f) + k * 29) % 97 + 100 * f, 1 + (i + k) % 3 / 4
+            print ""
+        } }' >"$1"
+}
 clicks train.tsv 2000 0
 clicks rows.tsv 500 2000
+lists train.ffm 2000 0
+lists rows.ffm 500 2000
 ln -s "$root/test" "$root/configs" . # as paths in configurations say
 
 # inputs GRAPH: names of its inputs
@@ -42,20 +54,32 @@ check() {
     echo "onnx: $label: $found"
 }
 
-adult=$root/data/adult
-[ -e "$adult" ] || adult=$root/../shared/data/adult
+# data NAME: its folder, if it is there
+data() {
+    for folder in "$root/data/$1" "$root/../shared/data/$1"; do
+        [ ! -r "$folder/train.csv.gz" ] || echo "$folder"
+    done | head -n 1
+}
+
 one_file=$(find test/golden/tensornet/data/2020-05-10/ -name 'tf-*' | sort | head -n 1) # of which predictions are one file
-for config in configs/*.yaml test/interop/operators.yaml; do
+for config in configs/*.yaml configs/frappe/*.yaml test/interop/lists.yaml test/interop/operators.yaml; do
     model=$(basename "$config" .yaml)
+    from=
+    case $config in
+    configs/frappe/*) model=frappe-$model from=frappe ;;
+    configs/adult*) from=adult ;;
+    esac
     case $model in
-    common) ;;
-    adult*)
-        if [ -r "$adult/train.csv.gz" ]; then
-            check "$model" "$config" data.train="$adult/train.csv.gz" data.test="$adult/test.csv.gz" train.max_steps=30
+    common | frappe-common) ;;
+    adult* | frappe*)
+        folder=$(data "$from")
+        if [ -n "$folder" ]; then
+            check "$model" "$config" data.train="$folder/train.csv.gz" data.valid="$folder/test.csv.gz" data.test="$folder/test.csv.gz" train.max_steps=30
         else
-            echo "onnx: $model: skipped, no data/adult"
+            echo "onnx: $model: skipped, no data/$from"
         fi
         ;;
+    lists) check "$model" "$config" data.train=train.ffm data.test=rows.ffm train.batch=64 train.max_steps=30 ;;
     tensornet-cvm) check "$model" "$config" "data.test=$one_file" train.epochs=0 checkpoint.from.tensornet.dir=test/golden/tensornet/adagrad_cvm_r1/bin ;;
     tensornet*) check "$model" "$config" "data.test=$one_file" train.epochs=0 ;;
     *) check "$model" "$config" data.train=train.tsv data.valid=~ data.test=rows.tsv train.batch=64 train.max_steps=30 ;;
@@ -67,20 +91,29 @@ found=$(PYTHONPATH=$root/examples/python "$python" test/interop/gather_check.py 
     fail "gather: $found"
 echo "onnx: $label: $found"
 
-# with a calibration: two numbers, three, and a curve, which has no form there
+# every operator of a model that scores is in one of these graphs
+cat out-*/*/model.json | grep -o '"op":"[a-z_]*"' | sort -u >seen
+for op in $(tnet-train --list-ops | cut -d ' ' -f 1); do
+    case $op in
+    embed* | numeric | dropout) ;; # what goes in, and what only trains
+    bce | focal | hinge | squared_hinge | mse | mae | huber | pairwise) ;;
+    *) grep -q "\"$op\"" seen || fail "no model of these has '$op'" ;;
+    esac
+done
+
+# with a calibration: two numbers, three, and lines between knots
 clicks later.tsv 1000 4000
-for method in platt isotonic; do
-    expect 0 tnet-eval -q configs/deepfm.yaml run.dir=runs/deepfm --calibrate "$method" --data later.tsv --calibration-out "$method.json"
-    expect 0 tnet-export -q configs/deepfm.yaml run.dir=runs/deepfm --to "$method" --calibration "$method.json" 'export.graph=[native, onnx]'
-    folder=$(cat out)
-    if [ "$method" = isotonic ]; then
-        grep -q "no graph.onnx: an isotonic calibration has no form in ONNX" err || fail "$(cat err)"
-        [ -s "$folder/model.json" ] || fail "isotonic: $(ls "$folder")"
-        [ ! -e "$folder/graph.onnx" ] || fail "isotonic: $(ls "$folder")"
+expect 0 tnet-eval -q configs/deepfm.yaml run.dir=runs/deepfm eval.calibrate=none --data rows.tsv --fetch in.deep --fetch in.wide
+for method in none platt isotonic; do
+    if [ "$method" = none ]; then
+        expect 0 tnet-export -q configs/deepfm.yaml run.dir=runs/deepfm eval.calibrate=none --to none
     else
-        expect 0 tnet-eval -q configs/deepfm.yaml run.dir=runs/deepfm eval.calibrate=none --data rows.tsv --fetch in.deep --fetch in.wide
-        tnet-score "$folder" --data rows.tsv >predictions.tsv || fail "tnet-score"
-        found=$("$python" test/interop/onnx_check.py "$folder/graph.onnx" fetch.npz predictions.tsv "$method.json" 2>&1) || fail "$method: $found"
-        echo "onnx: deepfm, $method: $found"
+        expect 0 tnet-eval -q configs/deepfm.yaml run.dir=runs/deepfm --calibrate "$method" --data later.tsv --calibration-out "$method.json"
+        expect 0 tnet-export -q configs/deepfm.yaml run.dir=runs/deepfm --to "$method" --calibration "$method.json" 'export.graph=[native, onnx]'
     fi
+    folder=$(cat out)
+    tnet-score "$folder" --data rows.tsv >"$method.tsv" || fail "tnet-score"
+    [ "$method" != none ] || continue
+    found=$("$python" "$root/test/interop/onnx_check.py" "$folder/graph.onnx" fetch.npz "$method.tsv" "$method.json" none.tsv 2>&1) || fail "$method: $found"
+    echo "onnx: deepfm, $method: $found"
 done

@@ -1,9 +1,11 @@
 """onnx_check.py - one graph.onnx: the full checker of ONNX, and onnxruntime beside TNet's predictions.
 
-    onnx_check.py graph.onnx inputs.npz predictions.tsv [calibration.json]
+    onnx_check.py graph.onnx inputs.npz predictions.tsv [calibration.json raw.tsv]
 
 inputs.npz holds the model's inputs row by row, as `tnet-eval --fetch` writes nodes. With a calibration whose
-map counts unknown slots, their number is what makes the two logits equal; it must be a whole one.
+map counts unknown slots, their number is what makes the two logits equal; it must be a whole one. One of knots
+is steep here and there, so it is compared by itself: of the logits of raw.tsv, the predictions without it, and
+of those at its knots and just beside them.
 """
 import json
 import sys
@@ -28,6 +30,30 @@ def unknown_slots(calibration, raw, logit):
     return numpy.round(m).astype(numpy.float32)
 
 
+def difference(got, want):
+    return max((numpy.abs(got[name] - want[name]) / numpy.maximum(1, numpy.abs(want[name]))).max() for name in got)
+
+
+def knots_differ(model, calibration, raw, want):
+    """Of the map alone: TNet's own logits against its predictions, then every knot and the floats about it
+    against the formula in double."""
+    part = onnx.utils.Extractor(onnx.shape_inference.infer_shapes(model)).extract_model(["logit:raw"], ["logit", "pctr"])
+    session = onnxruntime.InferenceSession(part.SerializeToString(), providers=["CPUExecutionProvider"])
+
+    def run(z):
+        return dict(zip(("logit", "pctr"), session.run(["logit", "pctr"], {"logit:raw": z.astype(numpy.float32)})))
+
+    worst = difference(run(raw), want)
+    knots = numpy.array(calibration["z"], numpy.float32)
+    beside = [numpy.nextafter(knots, numpy.float32(to)) for to in (-numpy.inf, numpy.inf)]
+    between = numpy.linspace(knots[0] - 1, knots[-1] + 1, 100001, dtype=numpy.float32)
+    z = numpy.concatenate([knots, *beside, between, [-numpy.inf, -1e30, 0, 1e30, numpy.inf]]).reshape(-1, 1).astype(numpy.float32)
+    p = numpy.interp(z.astype(numpy.float64), calibration["z"], calibration["p"])
+    with numpy.errstate(divide="ignore"):
+        logit = numpy.clip(numpy.log(p) - numpy.log1p(-p), -16, 16)
+    return max(worst, difference(run(z), {"logit": logit, "pctr": 1 / (1 + numpy.exp(-logit))}))
+
+
 def main(words):
     path, inputs, predictions = words[1:4]
     model = onnx.load(path)
@@ -39,10 +65,12 @@ def main(words):
     given = numpy.load(inputs)
     want = columns(predictions)
     feed = {}
+    calibration = {}
+    if len(words) > 4:
+        with open(words[4]) as file:
+            calibration = json.load(file)["calibration"]
     for value in session.get_inputs():
         if value.name == "in.unknown":
-            with open(words[4]) as file:
-                calibration = json.load(file)["calibration"]
             raw = onnx_raw_logit(model, given)
             feed[value.name] = unknown_slots(calibration, raw, want["logit"])
         else:
@@ -50,16 +78,17 @@ def main(words):
     got = dict(zip((o.name for o in session.get_outputs()), session.run(None, feed)))
     if set(got) != set(want):
         sys.exit(f"{path}: outputs {sorted(got)}, predictions {sorted(want)}")
-    worst = 0
-    for name, values in got.items():
-        size = max(1, numpy.abs(want[name]).max())
-        worst = max(worst, numpy.abs(values - want[name]).max() / size)
+    worst = difference(got, want)
+    note = ""
+    if "z" in calibration:
+        note = f" ({worst:.2g} with what the logits before the map differ by)"
+        worst = knots_differ(model, calibration, columns(words[5])["logit"], want)
     if not worst <= 1e-6:
         sys.exit(f"{path}: predictions differ by {worst:.3g}")
     meta = {p.key for p in model.metadata_props}
     if meta != {"tnet.model_id", "tnet.inputs", "tnet.version"}:
         sys.exit(f"{path}: metadata {meta}")
-    print(f"{len(names)} nodes, {len(want['logit'] if 'logit' in want else want['score'])} rows, largest difference {worst:.2g}")
+    print(f"{len(names)} nodes, {len(want['logit'] if 'logit' in want else want['score'])} rows, largest difference {worst:.2g}{note}")
 
 
 def onnx_raw_logit(model, given):

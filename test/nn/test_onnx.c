@@ -1,14 +1,17 @@
-/* test_onnx.c - the smallest model to the byte, names that clash, and operators without a form.
- * What onnxruntime computes is compared by test/interop/onnx.sh. */
+/* test_onnx.c - the smallest model to the byte, names that clash, every operator and calibrations
+ * by the standard. What onnxruntime computes is compared by test/interop/onnx.sh. */
 #include "nn/passes/onnx.h"
 
 #include "support/test.h"
 
 #include "base/codec/proto.h"
 #include "base/math/crc32c.h"
+#include "nn/gradcheck.h"
 #include "nn/graph/params.h"
+#include "nn/onnxeval.h"
 #include "nn/op/ops.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -176,23 +179,129 @@ static void a_score_is_one_output(void **state)
     close_net(&n);
 }
 
-static void an_operator_without_a_form_is_told(void **state)
+static const tn_op *checked;
+
+static tn_node *example(tn_graph *g)
+{
+    return tn_op_example(g, checked);
+}
+
+/* No part of a graph that scores: losses, what only trains, and what is an input there or is made
+ * of one when a graph that trains is finished. */
+static bool never_scores(const tn_op *op)
+{
+    return op->is_loss || op->trains_only || (op->n_in == 0 && op != &tn_op_constant) ||
+           op == &tn_op_embed_squares || op == &tn_op_embed_norm;
+}
+
+/* A sum of the operator's columns, each times another number, of TNet and by the standard. */
+static void compare(const tn_op *op, uint64_t seed)
+{
+    tn_check c;
+    tn_error err = {0};
+    tn_text model = {0};
+    tn_arena *arena = tn_arena_new(1 << 16);
+    checked = op;
+    tn_check_open(&c, example, &(tn_graph_opts){.train = false}, seed);
+    tn_forward(c.g, &c.feed);
+    const tn_onnx_model m = {.logit = c.loss, .pctr = c.loss, .version = "1"};
+    if (tn_graph_onnx(c.g, &m, &model, &err) != TN_OK) {
+        fail_msg("%s", err.text);
+    }
+    const double *want = tn_onnx_eval(&model, "score", c.g, c.feed.rows, arena);
+    for (uint32_t r = 0; r < c.feed.rows; r++) {
+        const double got = (double)*tn_val_row(c.loss, r);
+        const bool same =
+            isnan(want[r]) ? isnan(got) : fabs(got - want[r]) <= 1e-5 * fmax(1, fabs(want[r]));
+        if (!same) {
+            fail_msg("%s: %.9g, by the standard %.9g (seed %llu)", op->name, got, want[r],
+                     (unsigned long long)seed);
+        }
+    }
+    tn_text_done(&model);
+    tn_arena_free(arena);
+    tn_check_close(&c);
+}
+
+static void every_operator_that_scores_has_a_form(void **state)
 {
     (void)state;
-    net n = open_net();
-    tn_onnx_model m = {0};
-    tn_text out = {0};
-    tn_error err = {0};
-    tn_node *x = tn_input(n.g, "x", 4, false);
-    tn_node *gamma = param(&n, "gamma", 1, 4);
-    tn_node *beta = param(&n, "beta", 1, 4);
-    tn_node *sums = tn_running(n.g, n.params, "sums", (tn_shape){6, 4}, 0);
-    tn_node *y = tn_apply(n.g, &tn_op_data_norm, "drift", TN_IN(x, gamma, beta, sums),
-                          &(tn_data_norm_attr){1e-5, 1e6});
-    finish(&n, &m, tn_apply(n.g, &tn_op_sum_cols, "z", TN_IN(y), NULL), "p");
-    assert_int_equal(tn_graph_onnx(n.g, &m, &out, &err), TN_E_CONFIG);
-    assert_string_equal(err.text, "node 'drift' of operator 'data_norm' has no form in ONNX");
-    assert_int_equal(out.size, 0);
+    uint32_t n = 0;
+    for (const tn_op *const *op = tn_all_ops; *op != NULL; op++) {
+        for (uint64_t seed = 1; seed <= 3 && !never_scores(*op); seed++) {
+            compare(*op, seed);
+            n++;
+        }
+    }
+    assert_true(n > 100);
+}
+
+/* ---- a calibration of knots ---- */
+
+enum { KNOTS = 7, AROUND = 9 };
+
+/* Level, steep, with ends that floats cannot tell from their neighbours, and up to 0 and 1. */
+static const tn_onnx_knot knots[KNOTS] = {{-3, 0},           {-2.9999999, 0.2}, {-1.1, 0.2},
+                                          {-1.0999999, 0.7}, {0.1, 0.70001},    {2.3, 0.9999},
+                                          {5.7, 1}};
+
+/* docs/numerics.md section 8. */
+static double calibrated(double z)
+{
+    uint32_t k = 0;
+    while (k < KNOTS && knots[k].z <= z) {
+        k++;
+    }
+    double p = knots[k == 0 ? 0 : k - 1].p;
+    if (k > 0 && k < KNOTS) {
+        p += (z - knots[k - 1].z) / (knots[k].z - knots[k - 1].z) * (knots[k].p - p);
+    }
+    return fmin(fmax(log(p) - log1p(-p), -16), 16);
+}
+
+/* Knot k, or rather the float nearest to it, its neighbours, what is halfway to the next, and far
+ * away. */
+static float around(uint32_t k, uint32_t i)
+{
+    const float z = (float)knots[k].z;
+    const float next = (float)knots[k + 1 < KNOTS ? k + 1 : k].z;
+    const float some[AROUND] = {z,
+                                nextafterf(z, -INFINITY),
+                                nextafterf(z, INFINITY),
+                                z + (next - z) / 2,
+                                z + (next - z) * 0.999F,
+                                -1e30F,
+                                1e30F,
+                                -INFINITY,
+                                INFINITY};
+    return some[i];
+}
+
+static void a_calibration_of_knots_is_that_of_the_formula(void **state)
+{
+    (void)state;
+    net n = {tn_graph_new(&(tn_graph_opts){.max_rows = KNOTS * AROUND, .frozen = true}),
+             tn_params_new()};
+    tn_onnx_model m = {.knot = knots, .n_knots = KNOTS, .logit_max = 16};
+    tn_arena *arena = tn_arena_new(1 << 16);
+    tn_node *x = tn_input(n.g, "x", 1, false);
+    finish(&n, &m, tn_apply(n.g, &tn_op_sum_cols, "z", TN_IN(x), NULL), "p");
+    for (uint32_t r = 0; r < KNOTS * AROUND; r++) {
+        *tn_val_row(x, r) = around(r / AROUND, r % AROUND);
+    }
+    tn_text out = write_model(&n, &m);
+    const double *logit = tn_onnx_eval(&out, "logit", n.g, KNOTS * AROUND, arena);
+    const double *pctr = tn_onnx_eval(&out, "pctr", n.g, KNOTS * AROUND, arena);
+    for (uint32_t r = 0; r < KNOTS * AROUND; r++) {
+        const double z = (double)around(r / AROUND, r % AROUND);
+        const double want = calibrated(z);
+        if (!(fabs(logit[r] - want) <= 1e-6 * fmax(1, fabs(want)))) {
+            fail_msg("%.9g becomes %.9g instead of %.9g", z, logit[r], want);
+        }
+        assert_true(fabs(pctr[r] - 1 / (1 + exp(-want))) <= 1e-6);
+    }
+    tn_text_done(&out);
+    tn_arena_free(arena);
     close_net(&n);
 }
 
@@ -202,7 +311,8 @@ int main(void)
         cmocka_unit_test(golden_model),
         cmocka_unit_test(outputs_have_their_names),
         cmocka_unit_test(a_score_is_one_output),
-        cmocka_unit_test(an_operator_without_a_form_is_told),
+        cmocka_unit_test(every_operator_that_scores_has_a_form),
+        cmocka_unit_test(a_calibration_of_knots_is_that_of_the_formula),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -539,6 +539,8 @@ static void a_model_that_does_not_add_up_is_refused(void **state)
         {"\"pctr\"}", "\"pctr\",\"calibration\":{\"kind\":\"isotonic\",\"z\":[0,1],\"p\":[1,0]}}"},
         {"\"pctr\"}", "\"pctr\",\"calibration\":{\"kind\":\"isotonic\",\"z\":[0,1],\"p\":[0,2]}}"},
         {"\"pctr\"}",
+         "\"pctr\",\"calibration\":{\"kind\":\"isotonic\",\"z\":[0,1e31],\"p\":[0,1]}}"},
+        {"\"pctr\"}",
          "\"pctr\",\"calibration\":{\"kind\":\"isotonic\",\"z\":[0,null],\"p\":[0,1]}}"},
     };
     exportkit k;

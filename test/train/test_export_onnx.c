@@ -1,4 +1,4 @@
-/* test_export_onnx.c - graph.onnx of a model with every operator that has a form there: a node uses
+/* test_export_onnx.c - graph.onnx of a model with nearly every operator: a node uses
  * only what stands in front of it, and nothing is named twice. What onnxruntime computes is
  * compared by test/interop/onnx.sh. */
 #include "exportkit.h"
@@ -19,7 +19,8 @@ static const char model[] =
     "{name: a3, activation: x, function: softplus}, {name: a4, activation: x, function: square}, "
     "{name: a5, activation: x, function: abs}, {name: a6, activation: a5, function: sqrt}, "
     "{name: a7, activation: x, function: leaky_relu}, {name: a8, activation: x, function: prelu}, "
-    "{name: some, concat: [a1, a2, a3, a4, a6, a7, a8]}, {name: d1, dense: some, units: 8, "
+    "{name: a9, activation: x, function: dice}, {name: some, concat: [a1, a2, a3, a4, a6, a7, a8, "
+    "a9]}, {name: d1, dense: some, units: 8, "
     "activation: leaky_relu}, "
     "{name: d2, dense: d1, units: 8, activation: tanh, bias: false}, {name: normal, batch_norm: "
     "deep}, "
@@ -27,14 +28,16 @@ static const char model[] =
     "softmax: wide}, "
     "{name: m1, mul: [normal, p]}, {name: m2, maximum: [rows, wide]}, {name: m3, minimum: [slots, "
     "wide]}, "
-    "{name: m4, sub: [deep, p]}, {name: m5, div: [deep, p]}, {name: m6, add: [m4, m5]}, "
+    "{name: seen, data_norm: deep}, {name: m4, sub: [seen, p]}, {name: m5, div: [deep, p]}, {name: "
+    "m6, add: [m4, m5]}, "
     "{name: w1, where: [wide, m1, m2]}, {name: w2, where: [deep, m3, m6]}, {name: top, max: deep, "
     "per_slot: true}, "
     "{name: sums, sum: deep, per_slot: true}, {name: means, mean: [w1, w2]}, {name: part, slice: "
     "deep, first: 2, cols: 5}, "
     "{name: half, scale: part, by: 0.5, plus: 1}, {name: fm, fm: deep}, {name: bi, bi_interaction: "
     "deep}, "
-    "{name: inner, inner: deep}, {name: outer, outer: deep}, {name: pairs, ffm: deep, k: 1}, "
+    "{name: inner, inner: deep}, {name: outer, outer: deep}, {name: pairs, ffm: deep, k: 1, "
+    "normalise: true}, "
     "{name: c1, cross: deep, layers: 2}, "
     "{name: c2, cross_v2: deep, layers: 2, rank: 3}, {name: one, constant: 0.5, cols: 3}, "
     "{name: logit, dense: [d1, d2, top, sums, means, half, fm, bi, inner, outer, pairs, c1, c2, "

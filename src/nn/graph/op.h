@@ -200,6 +200,8 @@ struct tn_op {
     bool is_loss;     /* of each row, from the feed's labels; no part of a model */
     /* Weights that stay as they are: self as y = x * scale + shift, one of each per column. */
     void (*affine)(const tn_node *self, tn_real *scale, tn_real *shift);
+    /* Of norms when running values stay as they are: x^ = (x - mean) * rstd, by column. */
+    void (*running)(const tn_node *self, tn_range cols, tn_real *mean, tn_real *rstd);
 
     uint32_t (*tile)(const tn_node *self, bool cols); /* size of a tile; NULL: the graph's rule */
     double flops_each; /* forward, of one value of self: multiply-adds times two; 0: 1 */

@@ -243,20 +243,25 @@ static void batch_piece(tn_node *self, tn_range cols, tn_node *const running[2])
     }
 }
 
+static void batch_running(const tn_node *self, tn_range cols, tn_real *mean, tn_real *rstd)
+{
+    tn_node *const *running = self->in + self->n_in - 2;
+    for (uint32_t c = cols.from; c < cols.to; c++) {
+        mean[c] = running[0]->val[c];
+        rstd[c] = (tn_real)(1 / sqrt((double)running[1]->val[c] + rule_of(self).epsilon));
+    }
+}
+
 /* Of the batch when training, which then also moves the running values; else from these. */
 static void batch_forward_cols(tn_node *self, tn_range cols)
 {
     norm_state s = state_of(self);
-    tn_node *const *running = self->in + self->n_in - 2;
     if (!tn_info(self)->training) {
-        for (uint32_t c = cols.from; c < cols.to; c++) {
-            s.mean[c] = running[0]->val[c];
-            s.rstd[c] = (tn_real)(1 / sqrt((double)running[1]->val[c] + rule_of(self).epsilon));
-        }
+        batch_running(self, cols, s.mean, s.rstd);
         return;
     }
     for (uint32_t from = cols.from; from < cols.to; from += PIECE) {
-        batch_piece(self, piece_of(cols, from), running);
+        batch_piece(self, piece_of(cols, from), self->in + self->n_in - 2);
     }
 }
 
@@ -457,7 +462,7 @@ static const char *const batch_norm_params[] = {"gamma", "beta", "mean", "var", 
     .n_in = 1, .n_states = 2, .shape = tn_same_shape, .state_bytes = norm_state_bytes,             \
     .forward_cols = batch_forward_cols, .forward = norm_forward, .forward_part = moments_part,     \
     .backward_part = batch_backward_part, .backward_cols = batch_backward_cols,                    \
-    .backward = norm_backward
+    .backward = norm_backward, .running = batch_running
 
 const tn_op tn_op_batch_norm = {
     .name = "batch_norm",
@@ -496,6 +501,21 @@ static tn_wide merged(tn_wide past, tn_wide batch, double max_count)
     return merge(past, batch);
 }
 
+static void data_scale(const tn_node *y, tn_wide w, tn_real *mean, tn_real *rstd)
+{
+    const tn_data_norm_attr *a = y->attr;
+    *mean = w.n > 0 ? (tn_real)w.mean : 0;
+    *rstd = w.n > 0 ? (tn_real)(1 / sqrt(w.m2 / w.n + a->epsilon)) : 1;
+}
+
+static void data_running(const tn_node *y, tn_range cols, tn_real *mean, tn_real *rstd)
+{
+    for (uint32_t c = cols.from; c < cols.to; c++) {
+        data_scale(y, tn_wide_get(y->in[3]->val, y->shape.cols, c), &mean[c], &rstd[c]);
+    }
+}
+
+/* With the batch, which moves the sums. */
 static void data_piece(tn_node *y, tn_range cols)
 {
     const tn_data_norm_attr *a = y->attr;
@@ -504,26 +524,26 @@ static void data_piece(tn_node *y, tn_range cols)
     double mean[PIECE];
     double var[PIECE];
     double rows = y->shape.rows;
-    bool moves = tn_moves(y);
     bool joint = tn_parts_of(y)->all != NULL;
-    if (moves && !joint) {
+    if (!joint) {
         find_moments(y->in[0], cols, mean, var);
     }
     for (uint32_t c = cols.from; c < cols.to; c++) {
-        tn_wide w = tn_wide_get(sums->val, y->shape.cols, c);
-        if (moves) {
-            uint32_t i = c - cols.from;
-            tn_wide batch = joint ? joint_moments(y, c) : (tn_wide){rows, mean[i], var[i] * rows};
-            w = merged(w, batch, a->max_count);
-            tn_wide_put(sums->grad, y->shape.cols, c, w);
-        }
-        s.mean[c] = w.n > 0 ? (tn_real)w.mean : 0;
-        s.rstd[c] = w.n > 0 ? (tn_real)(1 / sqrt(w.m2 / w.n + a->epsilon)) : 1;
+        uint32_t i = c - cols.from;
+        tn_wide batch = joint ? joint_moments(y, c) : (tn_wide){rows, mean[i], var[i] * rows};
+        tn_wide w = merged(tn_wide_get(sums->val, y->shape.cols, c), batch, a->max_count);
+        tn_wide_put(sums->grad, y->shape.cols, c, w);
+        data_scale(y, w, &s.mean[c], &s.rstd[c]);
     }
 }
 
 static void data_norm_forward_cols(tn_node *y, tn_range cols)
 {
+    norm_state s = state_of(y);
+    if (!tn_moves(y)) {
+        data_running(y, cols, s.mean, s.rstd);
+        return;
+    }
     for (uint32_t from = cols.from; from < cols.to; from += PIECE) {
         data_piece(y, piece_of(cols, from));
     }
@@ -551,6 +571,7 @@ const tn_op tn_op_data_norm = {
     .forward_part = moments_part,
     .backward_cols = data_norm_backward_cols,
     .backward = norm_backward,
+    .running = data_running,
     .flops_each = 8,
     .example = {.cols = 5, .attr = &(const tn_data_norm_attr){1e-5, 1e6}},
 };
@@ -593,18 +614,24 @@ static tn_wide added(const tn_node *y, uint32_t col, tn_wide past, double freeze
                                        : add_rows(y->in[0], col, past, freeze_rows);
 }
 
+static void zscore_running(const tn_node *y, tn_range cols, tn_real *mean, tn_real *rstd)
+{
+    for (uint32_t c = cols.from; c < cols.to; c++) {
+        const tn_wide w = tn_wide_get(y->in[1]->val, y->shape.cols, c);
+        mean[c] = (tn_real)w.mean;
+        rstd[c] = w.n > 0 ? (tn_real)(1 / fmax(sqrt(w.m2 / w.n), 1e-12)) : 0;
+    }
+}
+
 static void zscore_forward_cols(tn_node *y, tn_range cols)
 {
     const tn_node *sums = y->in[1];
     norm_state s = state_of(y);
     double freeze = ((const tn_zscore_attr *)y->attr)->freeze_rows;
-    for (uint32_t c = cols.from; c < cols.to; c++) {
-        tn_wide w = tn_wide_get(sums->val, y->shape.cols, c);
-        s.mean[c] = (tn_real)w.mean;
-        s.rstd[c] = w.n > 0 ? (tn_real)(1 / fmax(sqrt(w.m2 / w.n), 1e-12)) : 0;
-        if (tn_moves(y)) {
-            tn_wide_put(sums->grad, y->shape.cols, c, added(y, c, w, freeze));
-        }
+    zscore_running(y, cols, s.mean, s.rstd);
+    for (uint32_t c = cols.from; c < cols.to && tn_moves(y); c++) {
+        const tn_wide past = tn_wide_get(sums->val, y->shape.cols, c);
+        tn_wide_put(sums->grad, y->shape.cols, c, added(y, c, past, freeze));
     }
 }
 
@@ -634,5 +661,6 @@ const tn_op tn_op_zscore = {
     .forward_part = zscore_forward_part,
     .forward_cols = zscore_forward_cols,
     .forward = zscore_forward,
+    .running = zscore_running,
     .example = {.cols = 3, .attr = &(const tn_zscore_attr){1e6}},
 };

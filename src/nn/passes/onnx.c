@@ -10,6 +10,7 @@
 #include "nn/graph/graphcore.h"
 #include "nn/op/ops.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -64,6 +65,12 @@ static const char *joined(onnx *o, const char *a, const char *b)
     return copied(o, name);
 }
 
+static bool is_calibrated(const tn_onnx_model *m)
+{
+    TN_ASSERT(m->calibrated == NULL || m->n_knots == 0);
+    return m->calibrated != NULL || m->n_knots > 0;
+}
+
 /* Outputs have fixed names; another node that has one of them is called otherwise. */
 static const char *name_of(onnx *o, const tn_node *n)
 {
@@ -71,7 +78,7 @@ static const char *name_of(onnx *o, const tn_node *n)
     const bool score = m->pctr == m->logit;
     if (n == m->logit || n == m->pctr) {
         const char *name = score ? "score" : n == m->logit ? "logit" : "pctr";
-        return m->calibrated != NULL ? joined(o, name, "raw") : name;
+        return is_calibrated(m) ? joined(o, name, "raw") : name;
     }
     const bool taken = strcmp(n->name, "logit") == 0 || strcmp(n->name, "pctr") == 0 ||
                        strcmp(n->name, "score") == 0;
@@ -352,24 +359,43 @@ static void put_batch_norm(onnx *o, const char *out)
     (void)put(o, out, "Add", IN(product, shift), NULL);
 }
 
-/* By what it has seen, which stays as it is. */
-static void put_zscore(onnx *o, const char *out)
+/* (x - mean) rstd, by what was seen, which stays as it is. `out` NULL: a step. */
+static const char *standardised(onnx *o, const char *out, const char *x)
 {
-    const double least = 1e-12;
     const uint32_t n = o->y->shape.cols;
+    const int64_t dims[RANK] = {n};
     tn_real *middle = TN_NEW_ARRAY(o->arena, tn_real, n);
     tn_real *by = TN_NEW_ARRAY(o->arena, tn_real, n);
     const char *center = joined(o, o->y->name, "mean");
     const char *scale = joined(o, o->y->name, "scale");
-    for (uint32_t i = 0; i < n; i++) {
-        const tn_wide w = tn_wide_get(o->y->in[1]->val, n, i);
-        middle[i] = (tn_real)w.mean;
-        by[i] = w.n > 0 ? (tn_real)(1 / fmax(sqrt(w.m2 / w.n), least)) : 0;
-    }
-    put_tensor(o, center, IS_FLOAT, 1, (const int64_t[RANK]){n}, middle);
-    put_tensor(o, scale, IS_FLOAT, 1, (const int64_t[RANK]){n}, by);
-    const char *d = put(o, NULL, "Sub", IN(in_of(o, 0), center), NULL);
-    (void)put(o, out, "Mul", IN(d, scale), NULL);
+    o->y->op->running(o->y, (tn_range){0, n}, middle, by);
+    put_tensor(o, center, IS_FLOAT, 1, dims, middle);
+    put_tensor(o, scale, IS_FLOAT, 1, dims, by);
+    const char *d = put(o, NULL, "Sub", IN(x, center), NULL);
+    return put(o, out, "Mul", IN(d, scale), NULL);
+}
+
+static void put_zscore(onnx *o, const char *out)
+{
+    (void)standardised(o, out, in_of(o, 0));
+}
+
+static void put_data_norm(onnx *o, const char *out)
+{
+    const char *unit = standardised(o, NULL, in_of(o, 0));
+    const char *product = put(o, NULL, "Mul", IN(unit, param(o, o->y->in[1], AS_ROW)), NULL);
+    (void)put(o, out, "Add", IN(product, param(o, o->y->in[2], AS_ROW)), NULL);
+}
+
+/* x (a + (1 - a) sigmoid(x^)). */
+static void put_dice(onnx *o, const char *out)
+{
+    const char *x = in_of(o, 0);
+    const char *a = param(o, o->y->in[1], AS_ROW);
+    const char *share = put(o, NULL, "Sigmoid", IN(standardised(o, NULL, x)), NULL);
+    const char *rest = put(o, NULL, "Sub", IN(number(o, 1), a), NULL);
+    const char *more = put(o, NULL, "Mul", IN(rest, share), NULL);
+    (void)put(o, out, "Mul", IN(x, put(o, NULL, "Add", IN(a, more), NULL)), NULL);
 }
 
 static const char *mean(onnx *o, const char *x)
@@ -574,6 +600,26 @@ static void put_ffm(onnx *o, const char *out)
     (void)sum_row(o, out, upper(o, NULL, sum_away(o, NULL, products, 2), a->fields));
 }
 
+/* Half of |A[i,i]|^2 less the squares of its values, summed over i. */
+static void put_ffm_within(onnx *o, const char *out)
+{
+    const tn_ffm_attr *a = o->y->attr;
+    const char *own[2];
+    int64_t *at = TN_NEW_ARRAY(o->arena, int64_t, a->fields);
+    const char *name = joined(o, o->y->name, "own");
+    for (int64_t i = 0; i < a->fields; i++) {
+        at[i] = i * a->fields + i;
+    }
+    put_tensor(o, name, IS_INT64, 1, (const int64_t[RANK]){a->fields}, at);
+    for (uint32_t k = 0; k < 2; k++) {
+        const char *e = fields(o, in_of(o, k), o->y->in[k]->shape.cols, a->dim);
+        own[k] = put(o, NULL, "Gather", IN(e, name), ATTRS(AN_INT("axis", 1)));
+    }
+    const char *square = put(o, NULL, "Mul", IN(own[0], own[0]), NULL);
+    const char *pairs = put(o, NULL, "Sub", IN(square, own[1]), NULL);
+    (void)scaled(o, out, sum_row(o, NULL, sum_away(o, NULL, pairs, 2)), 0.5);
+}
+
 static void put_fm_values(onnx *o, const char *out)
 {
     const char *e = fields(o, in_of(o, 0), o->y->in[0]->shape.cols, dim_of(o));
@@ -598,6 +644,13 @@ static void put_cross_merge(onnx *o, const char *out)
     (void)put(o, out, "Add", IN(product, in_of(o, 2)), NULL);
 }
 
+static bool is_input(const tn_node *n)
+{
+    return !n->is_param &&
+           (n->op == NULL || tn_embed_list_of(n) != NULL || n->op == &tn_op_numeric ||
+            n->op == &tn_op_embed_squares || n->op == &tn_op_embed_norm);
+}
+
 /* As many rows as an input has. */
 static void put_constant(onnx *o, const char *out)
 {
@@ -606,8 +659,7 @@ static void put_constant(onnx *o, const char *out)
     for (uint32_t i = 0; any == NULL; i++) {
         const tn_node *n = tn_graph_node(o->g, i);
         TN_ASSERT(n != NULL); /* a constant alone is no model */
-        any = n->place->alive && tn_embed_list_of(n) != NULL ? n : NULL;
-        any = n->place->alive && n->op == &tn_op_numeric ? n : any;
+        any = n->place->alive && is_input(n) ? n : NULL;
     }
     o->used[any->place->index] = true;
     const char *shape = put(o, NULL, "Shape", IN(name_of(o, any)), NULL);
@@ -646,6 +698,8 @@ static const struct row {
     {&tn_op_prelu, NULL, put_prelu},
     {&tn_op_batch_norm, NULL, put_batch_norm},
     {&tn_op_zscore, NULL, put_zscore},
+    {&tn_op_dice, NULL, put_dice},
+    {&tn_op_data_norm, NULL, put_data_norm},
     {&tn_op_layer_norm, NULL, put_layer_norm},
     {&tn_op_add, NULL, put_add},
     {&tn_op_mul, NULL, put_mul},
@@ -664,6 +718,7 @@ static const struct row {
     {&tn_op_fm, NULL, put_fm},
     {&tn_op_fm_values, NULL, put_fm_values},
     {&tn_op_ffm, NULL, put_ffm},
+    {&tn_op_ffm_within, NULL, put_ffm_within},
     {&tn_op_inner, NULL, put_inner},
     {&tn_op_outer, NULL, put_outer},
     {&tn_op_bi_interaction, NULL, put_bi_interaction},
@@ -671,21 +726,13 @@ static const struct row {
     {&tn_op_cross_merge, NULL, put_cross_merge},
 };
 
-static bool is_input(const tn_node *n)
-{
-    return n->op == NULL || tn_embed_list_of(n) != NULL || n->op == &tn_op_numeric ||
-           n->op == &tn_op_embed_squares || n->op == &tn_op_embed_norm;
-}
-
-static tn_status put_node(onnx *o, const tn_node *n, tn_error *err)
+/* test_onnx.c walks the list of operators: whatever scores has a row. */
+static void put_node(onnx *o, const tn_node *n)
 {
     const struct row *row = rows;
-    while (row < rows + sizeof rows / sizeof *rows && row->op != n->op) {
+    while (row->op != n->op) {
         row++;
-    }
-    if (row == rows + sizeof rows / sizeof *rows) {
-        return tn_fail(err, TN_E_CONFIG, "node '%s' of operator '%s' has no form in ONNX", n->name,
-                       n->op->name);
+        TN_ASSERT(row < rows + sizeof rows / sizeof *rows);
     }
     o->y = n;
     o->steps = 0;
@@ -694,15 +741,14 @@ static tn_status put_node(onnx *o, const tn_node *n, tn_error *err)
     } else {
         (void)put(o, name_of(o, n), row->name, IN(in_of(o, 0)), NULL);
     }
-    return TN_OK;
 }
 
-/* Behind the logit as the model has it. */
-static void put_calibration(onnx *o)
+/* ---- calibrations, behind the logit as the model has it ---- */
+
+/* a z + b + c m. */
+static void put_platt(onnx *o)
 {
     const double *by = o->m->calibrated;
-    o->y = o->m->pctr; /* which is not written itself: steps are named after it */
-    o->steps = 0;
     const char *product = scaled(o, NULL, name_of(o, o->m->logit), by[0]);
     const bool shifts = by[2] < 0 || by[2] > 0;
     const char *z = put(o, shifts ? NULL : "logit", "Add", IN(product, number(o, by[1])), NULL);
@@ -712,23 +758,111 @@ static void put_calibration(onnx *o)
             put(o, NULL, "Min", IN(TN_ONNX_UNKNOWN, number(o, o->m->unknown_max)), NULL);
         (void)put(o, "logit", "Add", IN(z, scaled(o, NULL, m, by[2])), NULL);
     }
+}
+
+/* The least float that is not below x: a float reaches it just where it reaches x. */
+static float float_above(double x)
+{
+    const float f = (float)x;
+    TN_ASSERT(fabs(x) < (double)FLT_MAX);
+    return (double)f < x ? nextafterf(f, INFINITY) : f;
+}
+
+enum { LINE_AT, LINE_AT_LOW, LINE_SLOPE, LINE_BASE, LINE_TABLES };
+
+/* Of p and of 1 - p, side by side: the line that holds below knot i, with ends at the knot to the
+ * left and to the right, from where nothing cancels; before the first knot and behind the last one
+ * it is flat. */
+static void lay_lines(const tn_onnx_model *m, float *table[LINE_TABLES])
+{
+    for (uint32_t i = 0; i <= m->n_knots; i++) {
+        const tn_onnx_knot *left = &m->knot[i > 0 ? i - 1 : 0];
+        const tn_onnx_knot *right = &m->knot[i < m->n_knots ? i : i - 1];
+        const double rise = right->p - left->p;
+        const double slope = left != right ? fmin(rise / (right->z - left->z), (double)FLT_MAX) : 0;
+        const double ends[2][3] = {{left->z, slope, left->p}, {right->z, -slope, 1 - right->p}};
+        for (uint32_t k = 0; k < 2; k++) {
+            const size_t at = 2 * (size_t)i + k;
+            table[LINE_AT][at] = (float)ends[k][0];
+            table[LINE_AT_LOW][at] = (float)(ends[k][0] - (double)table[LINE_AT][at]);
+            table[LINE_SLOPE][at] = (float)ends[k][1];
+            table[LINE_BASE][at] = (float)ends[k][2];
+        }
+    }
+}
+
+/* The tables' rows of the line that holds at z: as many knots are not above z. */
+static void gather_lines(onnx *o, const char *z, const char *line[LINE_TABLES])
+{
+    static const char *const names[] = {"at", "at_low", "slope", "base"};
+    const uint32_t n = o->m->n_knots;
+    float *table[LINE_TABLES];
+    float *knot = TN_NEW_ARRAY(o->arena, float, n);
+    const char *knots = joined(o, o->y->name, "knots");
+    for (uint32_t i = 0; i < n; i++) {
+        knot[i] = float_above(o->m->knot[i].z);
+    }
+    put_tensor(o, knots, IS_FLOAT, 1, (const int64_t[RANK]){n}, knot);
+    const char *reached = put(o, NULL, "GreaterOrEqual", IN(z, knots), NULL);
+    const char *ones = put(o, NULL, "Cast", IN(reached), ATTRS(AN_INT("to", IS_FLOAT)));
+    const char *below = sum_away(o, NULL, ones, 1);
+    const char *row = put(o, NULL, "Cast", IN(below), ATTRS(AN_INT("to", IS_INT64)));
+    for (uint32_t k = 0; k < LINE_TABLES; k++) {
+        table[k] = TN_NEW_ARRAY(o->arena, float, 2 * (size_t)n + 2);
+    }
+    lay_lines(o->m, table);
+    for (uint32_t k = 0; k < LINE_TABLES; k++) {
+        const char *name = joined(o, o->y->name, names[k]);
+        put_tensor(o, name, IS_FLOAT, 2, (const int64_t[RANK]){n + 1, 2}, table[k]);
+        line[k] = put(o, NULL, "Gather", IN(name, row), ATTRS(AN_INT("axis", 0)));
+    }
+}
+
+/* ln p - ln(1 - p), within +-logit_max; p and 1 - p are base + slope (z - at). z is kept near the
+ * knots, since an infinite one times a slope of 0 is no number. */
+static void put_isotonic(onnx *o)
+{
+    const tn_onnx_model *m = o->m;
+    const char *line[LINE_TABLES];
+    const float top = float_above(m->knot[m->n_knots - 1].z);
+    const float bottom = nextafterf(float_above(m->knot[0].z), -INFINITY);
+    const char *z = put(o, NULL, "Min", IN(name_of(o, m->logit), number(o, (double)top)), NULL);
+    z = put(o, NULL, "Max", IN(z, number(o, (double)bottom)), NULL);
+    gather_lines(o, z, line);
+    const char *d = put(o, NULL, "Sub", IN(z, line[LINE_AT]), NULL);
+    d = put(o, NULL, "Sub", IN(d, line[LINE_AT_LOW]), NULL);
+    const char *rise = put(o, NULL, "Mul", IN(d, line[LINE_SLOPE]), NULL);
+    const char *ln =
+        put(o, NULL, "Log", IN(put(o, NULL, "Add", IN(rise, line[LINE_BASE]), NULL)), NULL);
+    const char *signs = joined(o, o->y->name, "signs");
+    put_tensor(o, signs, IS_FLOAT, 1, (const int64_t[RANK]){2}, (const float[]){1, -1});
+    const char *sum = sum_row(o, NULL, put(o, NULL, "Mul", IN(ln, signs), NULL));
+    const char *most = put(o, NULL, "Min", IN(sum, number(o, m->logit_max)), NULL);
+    (void)put(o, "logit", "Max", IN(most, number(o, -m->logit_max)), NULL);
+}
+
+static void put_calibration(onnx *o)
+{
+    const tn_onnx_model *m = o->m;
+    o->y = m->pctr; /* which is not written itself: steps are named after it */
+    o->steps = 0;
+    (m->n_knots > 0 ? put_isotonic : put_platt)(o);
     (void)put(o, "pctr", "Sigmoid", IN("logit"), NULL);
 }
 
-static tn_status put_nodes(onnx *o, tn_error *err)
+static void put_nodes(onnx *o)
 {
     const tn_node *n = NULL;
-    const bool calibrated = o->m->calibrated != NULL;
+    const bool calibrated = is_calibrated(o->m);
     for (uint32_t i = 0; (n = tn_graph_node(o->g, i)) != NULL; i++) {
         const bool replaced = calibrated && n == o->m->pctr;
         if (n->place->alive && !n->is_param && !is_input(n) && !replaced) {
-            TN_TRY(put_node(o, n, err));
+            put_node(o, n);
         }
     }
     if (calibrated) {
         put_calibration(o);
     }
-    return TN_OK;
 }
 
 /* ValueInfoProto: floats [N, cols]. */
@@ -761,7 +895,7 @@ static void put_graph(onnx *o, tn_text *out)
     tn_text_add(out, tn_text_str(&o->inits), o->inits.size);
     const tn_node *n = NULL;
     for (uint32_t i = 0; (n = tn_graph_node(o->g, i)) != NULL; i++) {
-        if (is_input(n) && !n->is_param && o->used[i]) {
+        if (is_input(n) && o->used[i]) {
             put_value(out, 11, name_of(o, n), n->shape.cols);
         }
     }
@@ -801,8 +935,8 @@ tn_status tn_graph_onnx(const tn_graph *g, const tn_onnx_model *m, tn_text *out,
     o.used = TN_NEW_ARRAY(o.arena, bool, TN_NODES_MAX);
     o.form = TN_NEW_ARRAY(o.arena, uint8_t, TN_NODES_MAX);
     o.nodes.size_max = o.inits.size_max = out->size_max = INT32_MAX; /* of protobuf */
-    tn_status status = put_nodes(&o, err);
-    status = status == TN_OK ? tn_text_check(&o.nodes, "an ONNX graph", err) : status;
+    put_nodes(&o);
+    tn_status status = tn_text_check(&o.nodes, "an ONNX graph", err);
     status = status == TN_OK ? tn_text_check(&o.inits, "weights of an ONNX graph", err) : status;
     if (status == TN_OK) {
         put_model(&o, out);

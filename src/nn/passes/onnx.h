@@ -5,7 +5,7 @@
  * in execution order, named after what they give: "deep.1"; steps on the way to it are "deep.1:1",
  * .. outputs     logit and pctr, or score, [N, 1]
  *
- * Parameters are initializers of their names. An operator that has no row in onnx.c cannot be told.
+ * Parameters are initializers of their names. Every operator that scores has a row in onnx.c.
  * Pure functions; any thread, a graph by one at a time.
  */
 #ifndef TN_NN_ONNX_H
@@ -22,17 +22,25 @@ typedef struct tn_onnx_meta {
 /* Input of the number of a row's slots that hold keys, but none with a row: a calibration's m. */
 #define TN_ONNX_UNKNOWN "in.unknown"
 
+typedef struct tn_onnx_knot {
+    double z, p;
+} tn_onnx_knot;
+
 typedef struct tn_onnx_model {
     const tn_node *logit;
     const tn_node *pctr;      /* the logit itself: the output is a score */
-    const double *calibrated; /* a, b, c: logit = a z + b + c min(m, unknown_max); NULL: as it is */
+    const double *calibrated; /* a, b, c: logit = a z + b + c min(m, unknown_max); or NULL */
     double unknown_max;
+    const tn_onnx_knot
+        *knot; /* else n_knots, 0: none; floats, z ascends. pctr of the logit z is a line .. */
+    uint32_t n_knots;    /* .. from one to the next, constant outside, .. */
+    double logit_max;    /* .. and its logit is within +-logit_max */
     const char *version; /* of the producer */
     const tn_onnx_meta *meta;
     uint32_t n_meta;
 } tn_onnx_model;
 
-/* Appends the model. TN_E_CONFIG: a node has no form in ONNX. TN_E_LIMIT: more than 2 GB. */
+/* Appends the model. TN_E_LIMIT: more than 2 GB. */
 tn_status tn_graph_onnx(const tn_graph *g, const tn_onnx_model *m, tn_text *out,
                         tn_error *err) TN_MUST_USE;
 

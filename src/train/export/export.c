@@ -281,7 +281,16 @@ static tn_status write_weights(exporting *x, const tn_export_graph *g, tn_error 
     return end_file(x, name, f, tn_safetensors_write(f, &doc, err), err);
 }
 
-/* The same graph for others; what has no form in ONNX is told, and the native graph stays. */
+static const tn_onnx_knot *onnx_knots(const tn_calibration *map, tn_arena *arena)
+{
+    tn_onnx_knot *knot = TN_NEW_ARRAY(arena, tn_onnx_knot, map->n);
+    for (uint32_t i = 0; i < map->n; i++) {
+        knot[i] = (tn_onnx_knot){map->knot[i].z, map->knot[i].p};
+    }
+    return knot;
+}
+
+/* The same graph for others. */
 static tn_status write_onnx(exporting *x, const tn_export_graph *g, tn_error *err)
 {
     const tn_calibration *map = &x->calibration;
@@ -296,21 +305,16 @@ static tn_status write_onnx(exporting *x, const tn_export_graph *g, tn_error *er
                                .pctr = g->pctr,
                                .calibrated = map->kind == TN_CALIBRATION_PLATT ? by : NULL,
                                .unknown_max = TN_UNKNOWN_MAX,
+                               .knot = onnx_knots(map, x->request->binder->arena),
+                               .n_knots = map->n,
+                               .logit_max = TN_LEVEL_LOGIT_MAX,
                                .version = TN_VERSION,
                                .meta = meta,
                                .n_meta = 3};
     TN_ASSERT(g->logit != NULL && g->pctr != NULL);
     tn_status status = tn_text_check(&inputs, "graph.onnx", err);
-    if (status == TN_OK && map->kind == TN_CALIBRATION_ISOTONIC) {
-        status = tn_fail(err, TN_E_CONFIG, "an isotonic calibration has no form in ONNX");
-    }
     status = status == TN_OK ? tn_graph_onnx(g->g, &how, &model, err) : status;
-    if (status == TN_OK) {
-        status = write_text(x, "graph.onnx", &model, err);
-    } else if (status == TN_E_CONFIG) {
-        tn_log(TN_LOG_WARN, "no graph.onnx: %s", err->text);
-        status = TN_OK;
-    }
+    status = status == TN_OK ? write_text(x, "graph.onnx", &model, err) : status;
     tn_text_done(&inputs);
     tn_text_done(&model);
     return status;
