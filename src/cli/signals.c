@@ -1,6 +1,7 @@
 /* signals.c - handlers that only set flags, and the last words of a crash. */
 #include "cli/signals.h"
 
+#include "base/core/stop.h"
 #include "base/file/file.h"
 #include "base/thread/threads.h"
 
@@ -127,8 +128,18 @@ const atomic_bool *tn_signals_watch_stop(void)
     }
     handle(SIGUSR1, SIG_IGN);
     tn_signals_stops(&set);
+    tn_stop_set(&stop_asked);
     (void)pthread_sigmask(SIG_UNBLOCK, &set, NULL);
     return &stop_asked;
+}
+
+void tn_signals_watch_blocked(void)
+{
+    sigset_t now;
+    (void)pthread_sigmask(SIG_BLOCK, NULL, &now);
+    if (sigismember(&now, SIGTERM) == 1) {
+        (void)tn_signals_watch_stop();
+    }
 }
 
 atomic_bool *tn_signals_watch_save(void)

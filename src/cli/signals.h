@@ -20,12 +20,16 @@ void tn_signals_start(void);
 /* The first three. Who starts a program that watches them leaves them blocked for it. */
 void tn_signals_stops(sigset_t *out);
 
-/* From now on these set the flag that is returned, also where they came before and were blocked
- * until now. SIGUSR1 does nothing, until .. */
+/* From now on these set the flag that is returned, which is the process's (base/core/stop.h), also
+ * where they came before and were blocked until now. SIGUSR1 does nothing, until .. */
 const atomic_bool *tn_signals_watch_stop(void);
 
 /* .. it sets this one, which whoever saves clears again. */
 atomic_bool *tn_signals_watch_save(void);
+
+/* tn_signals_watch_stop, but only where they are blocked: else they end the process while nothing
+ * is begun. */
+void tn_signals_watch_blocked(void);
 
 /* For programs with nothing to save: SIGINT, SIGTERM and SIGHUP end the process as they always do,
  * and this half-written file, whether it is there or not, with it. */

@@ -228,6 +228,9 @@ static tn_status choose_day(tn_setup *s, tn_error *err)
 {
     const tn_day_wait wait = {.again = s->run.data.again, .idle = look_for_stop};
     tn_text said = {0};
+    if (s->run.data.wait_s > 0) {
+        (void)tn_signals_watch_stop(); /* the first look may already be one at a silent server */
+    }
     tn_status status = tn_day_plan_begin(&s->run, &s->binder, &wait, &said, err);
     s->has_day = status == TN_OK;
     if (status == TN_END && s->run.cluster.rank == 0) {

@@ -1,4 +1,5 @@
 /* test_signals.c - what counts as asking to stop, and how often. */
+#include "base/core/stop.h"
 #include "cli/signals.h"
 #include "support/test.h"
 
@@ -73,6 +74,30 @@ static void a_stop_that_came_before_counts(void **state)
     assert_int_equal(WEXITSTATUS(status), 75);
 }
 
+/* ... and a child that waits for a server before is heard, too; one that blocks nothing is ended.
+ */
+static void who_was_started_with_stops_blocked_may_watch_at_once(void **state)
+{
+    (void)state;
+    sigset_t stops;
+    tn_signals_stops(&stops);
+    for (int blocked = 0; blocked < 2; blocked++) {
+        pid_t pid = fork();
+        assert_true(pid >= 0);
+        if (pid == 0) {
+            (void)pthread_sigmask(SIG_BLOCK, &stops, NULL);
+            (void)pthread_sigmask(blocked ? SIG_BLOCK : SIG_UNBLOCK, &stops, NULL);
+            tn_signals_watch_blocked();
+            (void)raise(SIGTERM);
+            exit(tn_stop_is(NULL) ? 75 : 0); // NOLINT(concurrency-mt-unsafe): one thread
+        }
+        int status = 0;
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_int_equal(WIFEXITED(status), blocked);
+        assert_int_equal(blocked ? WEXITSTATUS(status) : WTERMSIG(status), blocked ? 75 : SIGTERM);
+    }
+}
+
 static void an_abort_says_where_and_ends_with_1_or_a_core(void **state)
 {
     (void)state;
@@ -116,6 +141,7 @@ int main(void)
         cmocka_unit_test(only_a_second_interrupt_ends_at_once),
         cmocka_unit_test(a_closed_terminal_asks_to_stop_unless_it_is_ignored),
         cmocka_unit_test(a_stop_that_came_before_counts),
+        cmocka_unit_test(who_was_started_with_stops_blocked_may_watch_at_once),
         cmocka_unit_test(an_abort_says_where_and_ends_with_1_or_a_core),
         cmocka_unit_test(sigusr1_asks_to_save),
     };

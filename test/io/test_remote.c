@@ -7,6 +7,7 @@
 #include "base/core/arena.h"
 #include "base/core/clock.h"
 #include "base/core/failpoint.h"
+#include "base/core/stop.h"
 #include "base/core/text.h"
 #include "support/store.h"
 #include "support/test.h"
@@ -57,7 +58,7 @@ static int begin(void **state)
     static const char *const links[] = {
         "!cut",    "!stall",    "!slow",    "!busy",     "!flood", "!change", "!sneak", "!bare",
         "!shift",  "!noranges", "!chunked", "!nolength", "!notag", "!wrong",  "!loop",  "!bits",
-        "badlist", "!hop",      "!expire",  "!denied",   "b",      "signed"};
+        "badlist", "!hop",      "!expire",  "!denied",   "b",      "signed",  "!dead",  "deadlist"};
     static world w;
     char path[512];
     tn_tmpdir_make(w.dir);
@@ -425,6 +426,62 @@ static void a_stop_ends_a_read_that_waits(void **state)
     tn_remote_close(r);
 }
 
+typedef struct stopping {
+    const world *w;
+    atomic_bool stop;
+    uint64_t requests; /* by then */
+} stopping;
+
+static void *stop_when_asked(void *arg)
+{
+    stopping *s = arg;
+    while (store_requests(s->w->server) < s->requests) {
+        (void)usleep(1000);
+    }
+    atomic_store(&s->stop, true);
+    return NULL;
+}
+
+/* `requests`: after so many the list of this URI waits for what does not come. */
+static void check_list_stops(world *w, const char *form, uint64_t requests)
+{
+    char uri[512];
+    tn_remote *r = NULL;
+    tn_remote_object *object = NULL;
+    uint32_t n = 0;
+    tn_error err = {0};
+    stopping s = {.w = w, .stop = false, .requests = store_requests(w->server) + requests};
+    pthread_t thread;
+    name(w, form, uri);
+    assert_int_equal(tn_remote_open(&r, w->secrets, &err), TN_OK);
+    tn_stop_set(&s.stop);
+    assert_int_equal(pthread_create(&thread, NULL, stop_when_asked, &s), 0);
+    const double begun = tn_clock_s();
+    const tn_status status = tn_remote_list(r, uri, w->arena, &object, &n, &err);
+    const double took = tn_clock_s() - begun;
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    tn_stop_set(NULL);
+    tn_remote_close(r);
+    if (status != TN_E_STOPPED) {
+        fail_msg("%s: %s", form, err.text);
+    }
+    assert_non_null(strstr(err.text, "stopped by a signal"));
+    assert_true(took < 5);
+}
+
+static void a_stop_of_the_process_ends_every_first_look(void **state)
+{
+    (void)setenv("TNET_FAST", "1", 1); /* NOLINT(concurrency-mt-unsafe): alone */
+    check_list_stops(*state, "http://127.0.0.1:%u/!dead/a.bin", 1);
+    check_list_stops(*state, "http://127.0.0.1:%u/!flood/a.bin", 1);
+    check_list_stops(*state, "s3://b/!dead/a.bin", 1);
+    check_list_stops(*state, "s3://deadlist/a*", 1);
+    check_list_stops(*state, "s3://deadlist/absent", 2);
+    check_list_stops(*state, "webhdfs://127.0.0.1:%u/!dead/a*", 1);
+    check_list_stops(*state, "webhdfs://127.0.0.1:%u/!dead/a.bin", 1);
+    (void)setenv("TNET_FAST", "100", 1); /* NOLINT(concurrency-mt-unsafe): alone */
+}
+
 static void connections_are_used_again(void **state)
 {
     world *w = *state;
@@ -501,6 +558,7 @@ int main(void)
         cmocka_unit_test(signatures_hold_and_expired_tokens_are_renewed),
         cmocka_unit_test(another_name_node_answers_for_one_on_standby),
         cmocka_unit_test(a_stop_ends_a_read_that_waits),
+        cmocka_unit_test(a_stop_of_the_process_ends_every_first_look),
         cmocka_unit_test(connections_are_used_again),
         cmocka_unit_test(nothing_behind_the_end_of_a_span_is_fetched),
         cmocka_unit_test(a_missing_library_is_a_sentence),

@@ -4,6 +4,7 @@
 #include "io/remote/remote_put.h"
 
 #include "base/core/clock.h"
+#include "base/core/stop.h"
 #include "base/core/text.h"
 #include "base/file/file.h"
 #include "io/remote/remote.h"
@@ -284,15 +285,17 @@ static void *stop_soon(void *arg)
 }
 
 /* `requests`: after so many the store hangs. */
-static void check_stopped(const world *w, const char *where, uint64_t requests)
+static void check_stopped(const world *w, const char *where, uint64_t requests, bool process)
 {
     stopping s = {.w = w, .stop = false, .requests = store_requests(w->server) + requests};
     pthread_t thread;
     tn_error err = {0};
+    tn_stop_set(process ? &s.stop : NULL);
     assert_int_equal(pthread_create(&thread, NULL, stop_soon, &s), 0);
     const double begun = tn_clock_s();
-    const tn_status status = send(w, "large", where, &s.stop, &err);
+    const tn_status status = send(w, "large", where, process ? NULL : &s.stop, &err);
     assert_int_equal(pthread_join(thread, NULL), 0);
+    tn_stop_set(NULL);
     assert_int_equal(status, TN_E_STOPPED);
     assert_true(tn_clock_s() - begun < 10);
     check_clean(w, 0);
@@ -301,8 +304,10 @@ static void check_stopped(const world *w, const char *where, uint64_t requests)
 static void a_stop_leaves_nothing(void **state)
 {
     (void)setenv("TNET_FAST", "1", 1); /* NOLINT(concurrency-mt-unsafe): alone */
-    check_stopped(*state, "s3://b/!hang/out/x", 2);
-    check_stopped(*state, "webhdfs://127.0.0.1:%u/!hang/out/x", 3);
+    for (int process = 0; process < 2; process++) {
+        check_stopped(*state, "s3://b/!hang/out/x", 2, process);
+        check_stopped(*state, "webhdfs://127.0.0.1:%u/!hang/out/x", 3, process);
+    }
     (void)setenv("TNET_FAST", "30", 1); /* NOLINT(concurrency-mt-unsafe): alone */
 }
 

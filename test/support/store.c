@@ -614,6 +614,11 @@ static bool serve_as_asked(const ask *a)
 
 static bool serve(ask *a)
 {
+    if (store_is_fault(a, "dead") || strcmp(a->plain, "deadlist") == 0) {
+        (void)store_keep(a, "asked", "", 0);
+        store_hold(a);
+        return false;
+    }
     if (!take_body(a)) {
         return false;
     }

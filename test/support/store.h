@@ -10,8 +10,8 @@
  * CREATE (a redirect; the file grows as bytes come), RENAME, DELETE.
  *
  * A bucket "signed" wants valid signatures of key AKID with secret STORE_SECRET; lists of "badlist"
- * do not say how they go on. The second port is a NameNode on standby. A segment "!word" in a path
- * (a link to '.' in DIR) is a fault:
+ * do not say how they go on, those of "deadlist" do not come. The second port is a NameNode on
+ * standby. A segment "!word" in a path (a link to '.' in DIR) is a fault:
  *
  *     !cut       every 2nd answer ends in the middle
  *     !bits      every answer ends after 100,000 bytes
@@ -32,6 +32,7 @@
  *     !loop      redirects to itself
  *     !hop       redirects to the path without it
  *     !denied    403
+ *     !dead      no answer, ever, nor to what is sent; a file DIR/asked shows the request
  *
  * Of files that are sent every request of its own (method, path, query without uploadId) is counted
  * for itself:

@@ -3,6 +3,7 @@
 
 #include "base/core/alloc.h"
 #include "base/core/clock.h"
+#include "base/core/stop.h"
 #include "base/file/file.h"
 #include "base/math/rng.h"
 
@@ -632,8 +633,8 @@ tn_status tn_wire_wait(tn_wire *w, const atomic_bool *stop, tn_error *err)
 {
     uint64_t most = SLICE_MS;
     const uint64_t now = tn_clock_ns();
-    if (stop != NULL && atomic_load(stop)) {
-        return tn_fail(err, TN_E_STOPPED, "stopped while waiting for a server");
+    if (tn_stop_is(stop)) {
+        return tn_fail(err, TN_E_STOPPED, "stopped by a signal while waiting for a server");
     }
     for (uint32_t i = 0; i < TN_FLIGHTS; i++) {
         const tn_flight *f = &w->flight[i];

@@ -95,7 +95,8 @@ void tn_flight_resume(tn_flight *f);
 
 /* Takes what has come and starts what is due; waits for nothing. */
 void tn_wire_work(tn_wire *w);
-/* For at most 50 ms, or until something comes. TN_E_STOPPED when *stop (may be NULL) is true. */
+/* For at most 50 ms, or until something comes. TN_E_STOPPED when *stop is true; NULL: when the
+ * process is to end (base/core/stop.h). */
 tn_status tn_wire_wait(tn_wire *w, const atomic_bool *stop, tn_error *err) TN_MUST_USE;
 
 #endif

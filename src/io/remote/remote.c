@@ -169,8 +169,11 @@ static tn_status find_all(tn_remote *r, const tn_wish *wish, tn_found *found, tn
     }
     tn_error why = {0};
     tn_status status = find_one(r, wish, found, &why);
-    if (status == TN_E_DATA && (find_under(r, wish, found, NULL) == TN_OK) && found->n > 0) {
-        return TN_OK;
+    if (status == TN_E_DATA) {
+        const tn_status under = find_under(r, wish, found, err);
+        if (under == TN_E_STOPPED || (under == TN_OK && found->n > 0)) {
+            return under;
+        }
     }
     if (status != TN_OK && err != NULL) {
         *err = why;

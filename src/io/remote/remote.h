@@ -24,7 +24,8 @@
  * and 30 s, at Retry-After where the server says so, and until 8 in a row brought nothing. A
  * request that brings less than 1024 bytes a second in 30 s counts as failed. TNET_FAST divides
  * these times in test builds. What is read, and which error comes at which byte, does not depend on
- * when answers come.
+ * when answers come. Every wait, the first one too, ends within 50 ms with TN_E_STOPPED when the
+ * process is to end (base/core/stop.h).
  *
  * Secrets come from a file, the environment and ~/.aws/credentials (secrets.h), never from a URI,
  * go to the first host only, and stand in no message. TLS is always verified; a redirect never
@@ -71,8 +72,8 @@ tn_status tn_remote_probe(tn_remote *r, tn_remote_object *object, tn_arena *aren
 typedef struct tn_remote_stream tn_remote_stream;
 
 /* From byte `from` on, which is 0 unless the object is `ranged`. It was probed or listed with size
- * and tag; it and `r` must outlive the stream. When *stop (may be NULL) turns true, reads end
- * within 50 ms, with TN_E_STOPPED. */
+ * and tag; it and `r` must outlive the stream. Instead of the process's flag it heeds *stop, where
+ * that is not NULL. */
 tn_status tn_remote_stream_open(tn_remote_stream **out, tn_remote *r,
                                 const tn_remote_object *object, uint64_t from,
                                 const atomic_bool *stop, tn_error *err) TN_MUST_USE;

@@ -67,6 +67,7 @@ void tn_remote_give(tn_remote *c, tn_wire *wire)
 static tn_status fly(tn_wire *w, const tn_wish *wish, tn_text *body, tn_http_reply *reply,
                      tn_error *err)
 {
+    static const atomic_bool never;
     tn_flight *f = &w->flight[0];
     TN_TRY(tn_flight_begin(f, wish, err));
     for (;;) {
@@ -79,7 +80,7 @@ static tn_status fly(tn_wire *w, const tn_wish *wish, tn_text *body, tn_http_rep
         if (f->state == TN_FLIGHT_LANDED) {
             break;
         }
-        TN_TRY(tn_wire_wait(w, wish->stop, err));
+        TN_TRY(tn_wire_wait(w, wish->once ? &never : wish->stop, err));
     }
     if (wish->document != NULL) {
         tn_text_add(body, f->body.data, f->body.size);

@@ -33,7 +33,7 @@ tn_status tn_remote_take(tn_remote *c, tn_wire **out, tn_error *err) TN_MUST_USE
 void tn_remote_give(tn_remote *c, tn_wire *wire); /* NULL is fine */
 
 /* One answer, whole: a document, or the first bytes of an object. `body` is cleared; `reply` is
- * that of the last attempt, also after a failure (status 0: there was none). */
+ * that of the last attempt, also after a failure (status 0: there was none). TN_E_STOPPED. */
 tn_status tn_remote_ask(tn_remote *c, const tn_wish *wish, tn_text *body, tn_http_reply *reply,
                         tn_error *err) TN_MUST_USE;
 

@@ -176,7 +176,6 @@ static void take_back(s3_upload *u)
     tn_http_reply reply;
     tn_wish wish = *u->wish;
     const tn_wish *whole = u->wish;
-    wish.stop = NULL;
     wish.once = true;
     u->wish = &wish;
     tn_text_addf(&query, "uploadId=%s", tn_text_str(&u->id));

@@ -39,11 +39,11 @@ typedef struct tn_wish {
     const char *document; /* NULL: bytes of the object; else what the scheme calls an answer */
     const char *method;   /* NULL: GET; others have a `document`, and 2xx are their good answers */
     const tn_sending *sends; /* along with it; NULL: nothing */
-    bool once;               /* a failure that may pass is for good */
+    bool once;               /* a failure that may pass is for good; no stop ends it */
     uint64_t from, end;      /* bytes; UINT64_MAX: to the end, whereever it is */
     uint64_t size;           /* of the object, as far as is known; UINT64_MAX */
     const char *tag;         /* of its version; NULL: any */
-    const atomic_bool *stop; /* ends the wait for an answer; NULL: nobody asks */
+    const atomic_bool *stop; /* ends the wait for an answer; NULL: that of base/core/stop.h */
 } tn_wish;
 
 /* One attempt. All is owned by whoever lends it to `build`, empty before. */

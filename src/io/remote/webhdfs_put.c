@@ -151,7 +151,6 @@ tn_status tn_webhdfs_put(tn_remote *client, const tn_wish *wish, const tn_infile
         status = status == TN_OK ? settle(&u, err) : status;
         if (status != TN_OK) { /* one attempt, since somebody may be waiting for the end */
             tn_wish hidden = hidden_wish(&u);
-            hidden.stop = NULL;
             hidden.once = true;
             const tn_status gone = ask(&u, &hidden, "DELETE", "DELETE", NULL, NULL);
             (void)gone; /* it is hidden, and overwritten by who tries again */

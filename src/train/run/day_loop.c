@@ -60,9 +60,11 @@ static uint32_t day_after(const tn_data_opts *data, uint32_t day)
     return i < data->n_days ? data->day[i] : day + 1;
 }
 
-static bool is_there(const tn_data_opts *data, uint32_t day)
+static tn_status look_for(const tn_data_opts *data, uint32_t day, bool *there, tn_error *err)
 {
-    return day <= TN_DAY_MAX && tn_days_look(data, day, NULL) == TN_OK;
+    const tn_status status = day <= TN_DAY_MAX ? tn_days_look(data, day, err) : TN_E_DATA;
+    *there = status == TN_OK;
+    return status == TN_E_STOPPED ? status : TN_OK;
 }
 
 /* Behind a day: what is still known of the one before it, and what the model says of the one after
@@ -76,14 +78,21 @@ static tn_status judge_neighbours(tn_day_loop *l, uint32_t day, tn_error *err)
     if (!data->next) {
         return TN_OK;
     }
-    if (day > 0 && tn_days_has(learned, day - 1) && is_there(data, day - 1)) {
+    bool there = false;
+    if (day > 0 && tn_days_has(learned, day - 1)) {
+        TN_TRY(look_for(data, day - 1, &there, err));
+    }
+    if (there) {
         tn_evaluation before = {0};
         tn_status status = evaluate(l, day - 1, &before, err);
         tn_evaluation_done(&before);
         TN_TRY(status);
     }
-    const bool is_new = !tn_days_has(learned, next);
-    return is_new && is_there(data, next) ? judge_next(l, next, err) : TN_OK;
+    there = false;
+    if (!tn_days_has(learned, next)) {
+        TN_TRY(look_for(data, next, &there, err));
+    }
+    return there ? judge_next(l, next, err) : TN_OK;
 }
 
 /* ---- a day ---- */

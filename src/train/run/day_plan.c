@@ -113,7 +113,11 @@ static tn_status tell_missing(const choice *c, bool again, const tn_error *why, 
     char later[TN_DAY_TEXT];
     tn_day_text(data->day[c->at], day);
     for (uint32_t i = c->at + 1; i < data->n_days; i++) {
-        if (tn_days_look(data, data->day[i], NULL) == TN_OK) {
+        const tn_status status = tn_days_look(data, data->day[i], err);
+        if (status == TN_E_STOPPED) {
+            return status;
+        }
+        if (status == TN_OK) {
             tn_day_text(data->day[i], later);
             return tn_fail(err, TN_E_DATA, "day %s is not there, and %s is: %s", day, later,
                            why->text);

@@ -986,6 +986,8 @@ tn_status tn_train(const tn_model_plan *plan, const tn_run_text *text, const tn_
     }
     if (status == TN_OK) {
         status = run_epochs(&t, err);
+        /* Also where a signal ended the wait for a server, which knows of nothing to save. */
+        status = status == TN_E_STOPPED ? tn_saver_stop(&t.saver, err) : status;
     }
     status = finish(&t, status, err);
     tn_text_done(&past.config);

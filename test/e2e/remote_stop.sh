@@ -1,0 +1,86 @@
+#!/bin/sh
+# remote_stop.sh - Ctrl-C while a server is silent, or only refuses: whatever is waited for, the command ends at once,
+# with code 75 and a sentence, and the same command goes on when the server is back.
+. "$(dirname "$0")/kit"
+cd "$dir"
+mkdir files
+for fault in dead flood; do ln -s . "files/!$fault"; done
+ln -s . files/b
+mkdir files/day
+clicks files/a.tsv 2000 0
+clicks files/day/2026-11-01.tsv 500 5000
+store
+cat >c.yaml <<'END'
+data: {format: criteo, secrets: secrets}
+model: {type: lr}
+train: {epochs: 1, batch: 50, threads: 1}
+log: {progress: false}
+END
+
+# stopped TEXT WORDS..: INT, once the store was asked, ends the command within 5 s, which its attempts would take minutes for.
+stopped() {
+    text=$1
+    shift
+    rm -f files/asked
+    # a shell's background jobs ignore INT
+    env --default-signal=INT "$@" >out 2>err &
+    tnet=$!
+    children="$children $tnet"
+    wait_for files/asked $tnet
+    begun=$(date +%s)
+    kill -s INT $tnet
+    got=0
+    wait $tnet || got=$?
+    [ "$got" -eq 75 ] || fail "exit code $got of: $*: $(cat err)"
+    says "$text"
+    [ $(($(date +%s) - begun)) -le 5 ] || fail "$* ends $(($(date +%s) - begun)) s after the signal"
+}
+waits='stopped by a signal while waiting for a server'
+
+# data: a pattern, a probe, a day; of one process and of several
+for where in "$hdfs/!dead/a*" "$web/!dead/a.tsv" "$hdfs/!dead/a.tsv" "s3://b/!dead/a.tsv"; do
+    stopped 'stopped by a signal at step 0; saved as' tnet-train c.yaml run.dir=run "data.train=$where"
+    rm -r run
+done
+stopped 'stopped by a signal at step 0; saved as' tnet-train c.yaml run.dir=run "data.train=$web/a.tsv" "data.valid=s3://b/!dead/!flood/a.tsv"
+rm -r run
+stopped "$waits" tnet-train c.yaml run.dir=run "data.train=$hdfs/!dead/day/{day:%Y-%m-%d}.tsv" data.days=2026-11-01 data.wait=1h
+stopped 'stopped by a signal' tnet-train c.yaml run.dir=run "data.train=$hdfs/!dead/a*" --peers 2
+rm -rf run
+# what is chosen by data, where nothing is begun: by those who were started with the signal blocked, as children are
+stopped "$waits" env --block-signal=TERM tnet-train c.yaml run.dir=run "data.train=$hdfs/!dead/a*" train.batch=auto
+rm -rf run
+echo "remote_stop: the first look at data"
+
+# a server that falls silent while a run learns: what it has learned is saved, and the same command goes on
+weights() { for file in "$1"/ckpt-*/sparse-* "$1"/ckpt-*/dense-*; do tail -c +65 "$file"; done | cksum; }
+set -- data.train="$web/a.tsv" train.epochs=60 checkpoint.every=3epochs checkpoint.keep=1
+expect 0 tnet-train c.yaml run.dir=whole "$@"
+tnet-train c.yaml run.dir=cut "$@" >out 2>err &
+tnet=$!
+children="$children $tnet"
+wait_for cut/LATEST $tnet
+kill -s STOP "$server"
+sleep 0.5
+kill -s TERM $tnet
+got=0
+wait $tnet || got=$?
+[ "$got" -eq 75 ] || fail "exit code $got: $(cat err)"
+says 'stopped by a signal at step'
+if grep -q "at step 0;" err; then fail "nothing was learned: $(cat err)"; fi
+kill -s CONT "$server"
+expect 0 tnet-train c.yaml run.dir=cut "$@"
+[ "$(weights whole)" = "$(weights cut)" ] || fail "a run that was cut short by a silent server learned something else"
+echo "remote_stop: a server that falls silent"
+
+# evaluation, export
+stopped "$waits" tnet-eval c.yaml run.dir=whole "$@" --data "$hdfs/!dead/a*"
+stopped "$waits" tnet-eval c.yaml run.dir=whole "$@" --data "$web/!dead/a.tsv" --predictions scores.tsv
+[ ! -e scores.tsv ] || fail "half of the predictions are there"
+for to in "s3://b/!dead/out" "$hdfs/!dead/out"; do
+    stopped "$waits" tnet-export c.yaml run.dir=whole "$@" --to "$to"
+done
+stopped 'stopped by a signal' tnet-train c.yaml run.dir=published "data.train=$web/a.tsv" export.every=1epoch "export.to=s3://b/!dead/out"
+expect 0 tnet-train c.yaml run.dir=published "data.train=$web/a.tsv" export.every=1epoch "export.to=s3://b/out"
+[ "$(find files/out -name EXPORT.json | wc -l)" -eq 1 ] || fail "what was owed is not there: $(ls files/out)"
+echo "remote_stop: evaluation and export"
