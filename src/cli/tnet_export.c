@@ -12,6 +12,7 @@
 #include "train/config/days.h"
 #include "train/export/export.h"
 #include "train/export/export_upload.h"
+#include "train/peers/peers.h"
 #include "train/run/follower.h"
 
 #include <stdio.h>
@@ -181,6 +182,20 @@ static tn_status send_to_store(const tn_export_target *t, const export_flags *f,
     return TN_OK;
 }
 
+/* The others of a group do not wait for one that fails. */
+static tn_status fetch_base(const tn_setup *s, const export_flags *f, const tn_export_target *t,
+                            tn_error *err)
+{
+    if (f->delta_from == NULL) {
+        return TN_OK;
+    }
+    const tn_status status = tn_export_fetch_base(t, f->delta_from, err);
+    if (status != TN_OK) {
+        tn_peers_decline(&s->run, status, err->text);
+    }
+    return status;
+}
+
 /* Of rank 0; `t` is open. */
 static tn_status export_to(tn_setup *s, const export_flags *f, const tn_export_target *t,
                            const tn_redis_address *redis, tn_error *err)
@@ -199,7 +214,8 @@ static tn_status export_to(tn_setup *s, const export_flags *f, const tn_export_t
         .stop = tn_signals_watch_stop(),
     };
     tn_exported out;
-    tn_status status = tn_export(s->plan, &request, &out, err);
+    tn_status status = fetch_base(s, f, t, err);
+    status = status == TN_OK ? tn_export(s->plan, &request, &out, err) : status;
     if (status == TN_OK) {
         memcpy(local, out.path, sizeof local);
         status = t->remote != NULL ? send_to_store(t, f, tn_text_str(&dir), &out, err) : TN_OK;

@@ -71,12 +71,54 @@ expect 0 tnet-train c.yaml run.dir=run train.epochs=2
 for to in s3://b/two "$hdfs/three"; do
     expect 0 tnet-export c.yaml run.dir=run train.epochs=2 --to "$to" --delta-from "$id"
 done
+top=$(basename "$(cat out)")
 expect 0 tnet-export c.yaml run.dir=run train.epochs=2 --to local --delta-from "$id"
 rm -rf "local/$id"
 for folder in two three; do
     diff -r local "files/$folder" >differs || fail "another delta: $(cat differs)"
 done
-rm -r files/one files/two files/three local
+
+# where the copies are gone, what a delta stands on is fetched: a full one, and a delta with the one below
+expect 0 tnet-train c.yaml run.dir=run train.epochs=3
+cp -r run/upload kept
+for base in "$id" "$top"; do
+    for to in s3://b/two "s3://signed/!cut/two" "$hdfs/three"; do
+        folder=$(basename "$to")
+        cp -r "kept/$id" "files/$folder"
+        expect 0 tnet-export c.yaml run.dir=run train.epochs=3 --to "$to" --delta-from "$base"
+        newest=$(basename "$(cat out)")
+        mv "files/$folder/$newest" near
+        rm -r run/upload
+        expect 0 tnet-export c.yaml run.dir=run train.epochs=3 --to "$to" --delta-from "$base"
+        diff -r near "files/$folder/$newest" >differs || fail "another delta of a base that was fetched: $(cat differs)"
+        rm -r near "files/$folder/$newest" "run/upload/$newest"
+        diff -r "kept/$base" "run/upload/$base" >differs || fail "another base: $(cat differs)"
+    done
+done
+# what is not there, or not what was sent
+gone=0123456789abcdef0123456789abcdef
+expect 5 tnet-export c.yaml run.dir=run train.epochs=3 --to s3://b/two --delta-from $gone
+says "the base of the delta is neither in 'run/upload/$gone' nor in the store: 's3://b/two/$gone/EXPORT.json'"
+begun=$(date +%s)
+expect 5 tnet-export c.yaml run.dir=run train.epochs=3 --to s3://b/two --delta-from $gone --peers 2
+[ $(($(date +%s) - begun)) -lt 15 ] || fail "the other process waits for one that has failed"
+# damaged FILE TEXT: with a byte more, or of another id
+damaged() {
+    rm -r run/upload
+    cp "files/two/$id/$1" good
+    printf ' ' >>"files/two/$id/$1"
+    expect 5 tnet-export c.yaml run.dir=run train.epochs=3 --to s3://b/two --delta-from "$top"
+    says "$2"
+    [ -z "$(find run/upload -name "$id*")" ] || fail "what is damaged is kept: $(find run/upload)"
+    mv good "files/two/$id/$1"
+}
+damaged dict.tnd "'s3://b/two/$id/dict.tnd' is damaged: its size or crc is not that of EXPORT.json"
+damaged EXPORT.json EXPORT.json
+mv "files/two/$id" "files/two/$gone"
+rm -r run/upload
+expect 5 tnet-export c.yaml run.dir=run train.epochs=3 --to s3://b/two --delta-from $gone
+says "'s3://b/two/$gone/EXPORT.json' is of another model"
+rm -r files/one files/two files/three local kept
 clean
 echo "remote_put: exports"
 

@@ -1,19 +1,22 @@
 /* export_upload.c - sends the files of an export, its index last. */
 #include "train/export/export_upload.h"
 
+#include "base/codec/json.h"
 #include "base/core/arena.h"
 #include "base/core/log.h"
+#include "io/dict/dict_deltas.h"
 #include "io/remote/remote.h"
 #include "io/remote/remote_put.h"
 #include "io/remote/uri.h"
 #include "train/config/run.h"
+#include "train/export/export_folder.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #define INDEX "EXPORT.json"
 
-enum { INDEX_BYTES_MAX = 1 << 20, ID_DIGITS = 32 };
+enum { INDEX_BYTES_MAX = 1 << 20, FILES_MAX = 64, PIECE_BYTES = 1 << 16 };
 
 tn_status tn_export_target_open(tn_export_target *t, const char *to, const tn_run *run,
                                 tn_error *err)
@@ -63,20 +66,25 @@ tn_status tn_export_target_path(const tn_export_target *t, const char *model_id,
 
 /* ---- is it there? ---- */
 
+/* Into `out`, or, where that is NULL, into `file`. */
 static tn_status read_object(tn_remote *r, const tn_remote_object *object, const atomic_bool *stop,
-                             tn_text *out, tn_error *err)
+                             tn_text *out, tn_file *file, tn_error *err)
 {
     tn_remote_stream *s = NULL;
-    out->size_max = INDEX_BYTES_MAX;
     TN_TRY(tn_remote_stream_open(&s, r, object, 0, stop, err));
     tn_status status = TN_OK;
-    char data[4096];
-    for (size_t n = 1; n > 0 && status == TN_OK && !out->failed;) {
+    char data[PIECE_BYTES];
+    for (size_t n = 1; n > 0 && status == TN_OK;) {
         status = tn_remote_stream_read(s, data, sizeof data, &n, err);
-        tn_text_add(out, data, status == TN_OK ? n : 0);
+        if (status == TN_OK && out != NULL) {
+            tn_text_add(out, data, n);
+            status = tn_text_check(out, INDEX, err);
+        } else if (status == TN_OK) {
+            status = tn_file_write(file, data, n, err);
+        }
     }
     tn_remote_stream_close(s);
-    return status != TN_OK ? status : tn_text_check(out, INDEX, err);
+    return status;
 }
 
 /* What the store does not show counts as not there: then it is sent, and the store says why not. */
@@ -86,11 +94,11 @@ static tn_status find_index(const tn_export_target *t, const char *uri, const tn
     tn_arena *arena = tn_arena_new(1 << 12);
     tn_remote_object object = {.uri = uri, .size = UINT64_MAX};
     tn_error why = {0};
-    tn_text theirs = {0};
+    tn_text theirs = {.size_max = INDEX_BYTES_MAX};
     tn_status status = tn_remote_probe(t->remote, &object, arena, &why);
     *there = status == TN_OK;
     if (*there) {
-        status = read_object(t->remote, &object, stop, &theirs, &why);
+        status = read_object(t->remote, &object, stop, &theirs, NULL, &why);
     }
     const bool same =
         theirs.size == ours->size && memcmp(tn_text_str(&theirs), ours->data, ours->size) == 0;
@@ -145,7 +153,7 @@ tn_status tn_export_send(const tn_export_target *t, const char *model_id, const 
     char index[TN_PATH_SIZE];
     tn_text ours = {0};
     bool there = false;
-    TN_ASSERT(t->remote != NULL && strlen(model_id) == ID_DIGITS);
+    TN_ASSERT(t->remote != NULL && tn_export_is_id(model_id));
     TN_TRY(tn_path_join(t->folder, model_id, from, err));
     TN_TRY(tn_export_target_path(t, model_id, to, err));
     TN_TRY(tn_path_join(from, INDEX, index, err));
@@ -167,12 +175,136 @@ tn_status tn_export_send_latest(const tn_export_target *t, const atomic_bool *st
     return send_file(t, t->folder, t->to, "LATEST", stop, err);
 }
 
-/* ---- what is needed no more ---- */
+/* ---- what a delta stands on ---- */
 
-static bool is_id(const char *name)
+typedef struct fetching {
+    tn_remote *remote;
+    tn_arena *arena;
+    const char *from; /* "<to>/<model id>" */
+    tn_export_folder folder;
+} fetching;
+
+/* As read_object. */
+static tn_status fetch_object(const fetching *f, const char *name, tn_text *out, tn_file *file,
+                              tn_error *err)
 {
-    return strlen(name) == ID_DIGITS && strspn(name, "0123456789abcdef") == ID_DIGITS;
+    char uri[TN_PATH_SIZE];
+    tn_remote_object object = {.uri = uri, .size = UINT64_MAX};
+    TN_TRY(join(f->from, name, uri, err));
+    TN_TRY(tn_remote_probe(f->remote, &object, f->arena, err));
+    return read_object(f->remote, &object, NULL, out, file, err);
 }
+
+static tn_status fetch_file(const fetching *f, const tn_json *entry, tn_error *err)
+{
+    char path[TN_PATH_SIZE];
+    tn_file *file = NULL;
+    tn_members r = {.arena = f->arena};
+    const char *name = tn_member_str(&r, entry, "name");
+    const uint64_t bytes = tn_member_u64(&r, entry, "bytes", UINT64_MAX);
+    const uint32_t crc = tn_member_crc(&r, entry, "crc32c");
+    if (r.wrong != NULL || *name == '\0' || *name == '.' || strchr(name, '/') != NULL) {
+        return tn_fail(err, TN_E_CKPT, "'%s/" INDEX "' is damaged", f->from);
+    }
+    TN_TRY(tn_path_join(f->folder.tmp, name, path, err));
+    TN_TRY(tn_file_create(&file, path, err));
+    tn_status status = fetch_object(f, name, NULL, file, err);
+    if (status == TN_OK && (tn_file_size(file) != bytes || tn_file_crc(file) != crc)) {
+        status =
+            tn_fail(err, TN_E_CKPT, "'%s/%s' is damaged: its size or crc is not that of " INDEX,
+                    f->from, name);
+    }
+    if (status != TN_OK) {
+        tn_file_abandon(file);
+        return status;
+    }
+    return tn_file_commit(file, err);
+}
+
+static tn_status fetch_files(fetching *f, const tn_text *index, const char *model_id, tn_error *err)
+{
+    char path[TN_PATH_SIZE];
+    const tn_json *top = NULL;
+    tn_members r = {.arena = f->arena};
+    TN_TRY(tn_json_check_crc(index->data, index->size, INDEX, err));
+    TN_TRY(tn_json_parse(&top, index->data, index->size, f->arena, INDEX, err));
+    const char *is = tn_member_str(&r, top, "model_id");
+    const tn_json *files = tn_member_list(&r, top, "files", FILES_MAX);
+    if (r.wrong != NULL || strcmp(is, model_id) != 0) {
+        return tn_fail(err, TN_E_CKPT, "'%s/" INDEX "' is of another model", f->from);
+    }
+    for (const tn_json *entry = files->first; entry != NULL; entry = entry->next) {
+        TN_TRY(fetch_file(f, entry, err));
+    }
+    TN_TRY(tn_path_join(f->folder.tmp, INDEX, path, err));
+    return tn_file_replace(path, index->data, index->size, err);
+}
+
+/* The whole export, as it was sent: the copy serves as one that was made here does. */
+static tn_status fetch(const tn_export_target *t, const char *model_id, tn_error *err)
+{
+    char from[TN_PATH_SIZE];
+    bool existed = false;
+    tn_text index = {.size_max = INDEX_BYTES_MAX};
+    TN_TRY(tn_export_target_path(t, model_id, from, err));
+    fetching f = {.remote = t->remote, .from = from, .arena = tn_arena_new(1 << 12)};
+    tn_status status = fetch_object(&f, INDEX, &index, NULL, err);
+    if (status == TN_E_DATA) {
+        tn_error_context(err, "the base of the delta is neither in '%s/%s' nor in the store", t->folder,
+                         model_id);
+    }
+    if (status == TN_OK) {
+        status = tn_export_folder_begin(&f.folder, t->folder, model_id, err);
+        status = status == TN_OK ? fetch_files(&f, &index, model_id, err) : status;
+        status = status == TN_OK ? tn_export_folder_settle(&f.folder, &existed, err) : status;
+        tn_export_folder_end(&f.folder, err);
+    }
+    tn_text_done(&index);
+    tn_arena_free(f.arena);
+    if (status == TN_OK) {
+        tn_log(TN_LOG_INFO, "fetched '%s', which the delta stands on", from);
+    }
+    return status;
+}
+
+/* The id of what a dictionary stands on; false: it is a full one, or tells its reader what is wrong
+ * with it. */
+static bool stands_on(const char *folder, char id[TN_MODEL_HEX])
+{
+    char path[TN_PATH_SIZE];
+    tn_dict *d = NULL;
+    if (tn_path_join(folder, "dict.tnd", path, NULL) != TN_OK ||
+        tn_dict_open(&d, path, TN_VERIFY_NONE, NULL) != TN_OK) {
+        return false;
+    }
+    const tn_dict_header *head = tn_dict_head(d);
+    const bool is_delta = (head->flags & TN_DICT_DELTA) != 0;
+    if (is_delta) {
+        tn_dict_hex(head->base_id, id);
+    }
+    tn_dict_close(d);
+    return is_delta;
+}
+
+tn_status tn_export_fetch_base(const tn_export_target *t, const char *model_id, tn_error *err)
+{
+    char id[TN_MODEL_HEX];
+    char path[TN_PATH_SIZE];
+    bool more = t->remote != NULL && tn_export_is_id(model_id);
+    (void)snprintf(id, sizeof id, "%s", model_id);
+    for (uint32_t i = 0; more && i <= TN_DICT_DELTAS_MAX; i++) {
+        tn_error why = {0};
+        TN_TRY(tn_path_join(t->folder, id, path, err));
+        const tn_status status = tn_path_exists(path) ? TN_OK : fetch(t, id, &why);
+        TN_TRY(status == TN_OK
+                   ? TN_OK
+                   : tn_fail(err, status == TN_E_DATA ? TN_E_CKPT : status, "%s", why.text));
+        more = stands_on(path, id);
+    }
+    return TN_OK;
+}
+
+/* ---- what is needed no more ---- */
 
 void tn_export_prune(const tn_export_target *t, const char *model_id)
 {
@@ -180,13 +312,13 @@ void tn_export_prune(const tn_export_target *t, const char *model_id)
     tn_text names = {0};
     tn_error err = {0};
     uint32_t n = 0;
-    TN_ASSERT(is_id(model_id));
+    TN_ASSERT(tn_export_is_id(model_id));
     if (t->remote == NULL || tn_dir_list(t->folder, &names, &n, NULL) != TN_OK) {
         n = 0;
     }
     const char *name = tn_text_str(&names);
     for (uint32_t i = 0; i < n; i++) {
-        if (is_id(name) && strcmp(name, model_id) != 0 &&
+        if (tn_export_is_id(name) && strcmp(name, model_id) != 0 &&
             tn_path_join(t->folder, name, path, NULL) == TN_OK &&
             tn_remove_tree(path, &err) != TN_OK) {
             tn_log(TN_LOG_WARN, "what was sent of an older export stays: %s", err.text);

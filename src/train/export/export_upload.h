@@ -13,8 +13,9 @@
  *
  * A reader that looks for EXPORT.json finds all of an export or none. One that is there already and
  * whole is left as it is. What was sent stays in the local folder, since deltas are made of it,
- * until a later export holds all rows (tn_export_prune). With a folder in place of a URI `folder`
- * is that one, and nothing is sent or removed. One thread at a time.
+ * until a later export holds all rows (tn_export_prune); what is gone is fetched back. With a
+ * folder in place of a URI `folder` is that one, and nothing is sent or removed. One thread at a
+ * time.
  */
 #ifndef TN_TRAIN_EXPORT_UPLOAD_H
 #define TN_TRAIN_EXPORT_UPLOAD_H
@@ -51,6 +52,13 @@ tn_status tn_export_send(const tn_export_target *t, const char *model_id, const 
 /* Sends LATEST (tn_export_set_latest) from `folder`. */
 tn_status tn_export_send_latest(const tn_export_target *t, const atomic_bool *stop,
                                 tn_error *err) TN_MUST_USE;
+
+/* Before a delta since the export `model_id` is made: what of its chain is not in `folder` any more
+ * is fetched from where it was sent, and compared with its EXPORT.json. Does nothing with a folder
+ * in place of a URI, or what is no id. TN_E_CKPT: it is in neither of both, damaged, or another
+ * model's; TN_E_IO, TN_E_STOPPED. */
+tn_status tn_export_fetch_base(const tn_export_target *t, const char *model_id,
+                               tn_error *err) TN_MUST_USE;
 
 /* Of what was sent only the export `model_id`, which holds all rows, stays in `folder`. */
 void tn_export_prune(const tn_export_target *t, const char *model_id);
