@@ -3,8 +3,6 @@
 # learned from the file, or the run ends with a sentence; no secret is in anything that is printed or kept.
 . "$(dirname "$0")/kit"
 export TNET_FAST=300 # pauses and deadlines of transfers
-unset http_proxy https_proxy all_proxy AWS_PROFILE AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_REGION AWS_ENDPOINT_URL
-export HOME="$dir"
 cd "$dir"
 mkdir files
 for fault in cut stall slow busy flood change sneak noranges chunked nolength notag wrong loop hop expire denied shift; do
@@ -21,28 +19,7 @@ clicks files/day/20261101/part-1 1000 41000
 clicks files/day/20261102/part-0 1000 42000
 rm files/day/*/*.truth.json files/day/*/*.yaml
 
-mkfifo held
-exec 9<>held
-tn_store files <held >ports 2>store.err 9<&- &
-children=$!
-tries=0
-until [ -s ports ]; do
-    tries=$((tries + 1))
-    [ $tries -lt 1200 ] || fail "no server: $(cat store.err)"
-    sleep 0.05
-done
-read -r port standby <ports
-web=http://127.0.0.1:$port
-hdfs=webhdfs://127.0.0.1:$standby,127.0.0.1:$port
-secret=wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY
-# keys TOKEN: the file of secrets
-keys() {
-    printf '[default]\nendpoint_url = %s\nwebhdfs_user = hdfs\nhttp_header = X-Secret: hidden-header\naws_access_key_id = AKID\naws_secret_access_key = %s\naws_session_token = %s\n' \
-        "$web" "$secret" "$1" >secrets.new
-    chmod 600 secrets.new
-    mv secrets.new secrets
-}
-keys hidden-token
+store
 
 cat >c.yaml <<END
 data: {format: criteo, shuffle: 500, part_bytes: 200KiB, secrets: secrets}

@@ -2,9 +2,8 @@
 # remote_put.sh - exports, published deltas and predictions that go to S3 and HDFS: what lies there is byte for byte
 # what is written to a disk, also by a store that cuts, stalls and loses answers; what fails leaves nothing half there.
 . "$(dirname "$0")/kit"
-export TNET_FAST=30 # pauses and deadlines of transfers
-unset http_proxy https_proxy all_proxy AWS_PROFILE AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_REGION AWS_ENDPOINT_URL
-export HOME="$dir" TMPDIR="$dir/tmp"
+export TNET_FAST=50 # pauses and deadlines of transfers
+export TMPDIR="$dir/tmp"
 cd "$dir"
 mkdir -p files/.parts tmp
 for link in !cut !mute !stall !full !denied !hang !flood b signed; do ln -s . "files/$link"; done
@@ -12,22 +11,7 @@ clicks train.tsv 2000 0
 clicks test.tsv 300 3000
 clicks more.tsv 200 4000
 
-mkfifo held
-exec 9<>held
-tn_store files <held >ports 2>store.err 9<&- &
-children=$!
-tries=0
-until [ -s ports ]; do
-    tries=$((tries + 1))
-    [ $tries -lt 1200 ] || fail "no server: $(cat store.err)"
-    sleep 0.05
-done
-read -r port standby <ports
-hdfs=webhdfs://127.0.0.1:$standby,127.0.0.1:$port
-secret=wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY
-printf '[default]\nendpoint_url = http://127.0.0.1:%s\nwebhdfs_user = hdfs\naws_access_key_id = AKID\naws_secret_access_key = %s\naws_session_token = hidden-token\n' \
-    "$port" "$secret" >secrets
-chmod 600 secrets
+store
 cat >c.yaml <<'END'
 data: {format: criteo, train: train.tsv, secrets: secrets}
 model: {type: deepfm, hidden: [8]}
@@ -58,7 +42,7 @@ for to in s3://b/one "s3://signed/!cut/two" gs://signed/three/ "$hdfs/four" "$hd
     rm -r "files/$folder"
 done
 clean
-expect 0 tnet-export c.yaml run.dir=run --to s3://b/one --peers 2
+expect 0 env TNET_FAST=1 tnet-export c.yaml run.dir=run --to s3://b/one --peers 2
 diff -r local files/one >differs || fail "two processes send something else: $(cat differs)"
 
 if grep -q secrets "local/$id/model.json"; then fail "the export says where the secrets are"; fi
@@ -100,7 +84,7 @@ gone=0123456789abcdef0123456789abcdef
 expect 5 tnet-export c.yaml run.dir=run train.epochs=3 --to s3://b/two --delta-from $gone
 says "the base of the delta is neither in 'run/upload/$gone' nor in the store: 's3://b/two/$gone/EXPORT.json'"
 begun=$(date +%s)
-expect 5 tnet-export c.yaml run.dir=run train.epochs=3 --to s3://b/two --delta-from $gone --peers 2
+expect 5 env TNET_FAST=1 tnet-export c.yaml run.dir=run train.epochs=3 --to s3://b/two --delta-from $gone --peers 2
 [ $(($(date +%s) - begun)) -lt 15 ] || fail "the other process waits for one that has failed"
 # damaged FILE TEXT: with a byte more, or of another id
 damaged() {
@@ -144,8 +128,10 @@ for to in s3://signed/pub "s3://signed/!cut/pub" "$hdfs/pub" "$hdfs/!mute/pub" "
     rm -r files/pub
 done
 clean
+export TNET_FAST=1 # peers have deadlines, too
 published peers_local peers-to --peers 2
 published peers "s3://b/pub" --peers 2
+export TNET_FAST=50
 diff -r peers-to files/pub >differs || fail "two processes publish something else: $(cat differs)"
 rm -r files/pub
 # an export of all rows makes the copies before it superfluous

@@ -9,9 +9,8 @@
 #include "base/core/failpoint.h"
 #include "base/core/stop.h"
 #include "base/core/text.h"
-#include "support/store.h"
+#include "support/served.h"
 #include "support/test.h"
-#include "support/tmpdir.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -23,63 +22,31 @@
 enum { BYTES = 6000000, STEP = 70001 };
 
 typedef struct world {
-    char dir[256];
-    char secrets[300];
-    store *server;
+    served s;
     tn_arena *arena;
     char *data; /* of a.bin */
 } world;
 
-static void write_file(const world *w, const char *name, const char *data, size_t size)
-{
-    char path[512];
-    (void)snprintf(path, sizeof path, "%s/%s", w->dir, name);
-    FILE *f = fopen(path, "w");
-    assert_non_null(f);
-    assert_int_equal(fwrite(data, 1, size, f), size);
-    assert_int_equal(fclose(f), 0);
-}
-
-/* [default] and these lines, for nobody else to read. */
+/* These lines, and a header that is a secret. */
 static void keep_secrets(const world *w, const char *lines)
 {
     tn_text text = {0};
-    tn_text_addf(&text,
-                 "[default]\nendpoint_url = http://127.0.0.1:%u\nwebhdfs_user = hdfs\n"
-                 "http_header = X-Secret: s\n%s",
-                 store_port(w->server), lines);
-    write_file(w, "secrets", text.data, text.size);
-    assert_int_equal(chmod(w->secrets, 0600), 0);
+    tn_text_addf(&text, "http_header = X-Secret: s\n%s", lines);
+    served_secrets(&w->s, tn_text_str(&text));
     tn_text_done(&text);
 }
 
 static int begin(void **state)
 {
-    static const char *const links[] = {
-        "!cut",    "!stall",    "!slow",    "!busy",     "!flood", "!change", "!sneak", "!bare",
-        "!shift",  "!noranges", "!chunked", "!nolength", "!notag", "!wrong",  "!loop",  "!bits",
-        "badlist", "!hop",      "!expire",  "!denied",   "b",      "signed",  "!dead",  "deadlist"};
     static world w;
-    char path[512];
-    tn_tmpdir_make(w.dir);
-    w.data = malloc(BYTES);
-    assert_non_null(w.data);
-    uint32_t x = 1;
-    for (size_t i = 0; i < BYTES; i++) {
-        x = x * 1664525 + 1013904223;
-        w.data[i] = (char)(x >> 24);
-    }
-    write_file(&w, "a.bin", w.data, BYTES);
-    write_file(&w, "empty", "", 0);
-    write_file(&w, "short", "ten bytes.", 10);
-    for (size_t i = 0; i < sizeof links / sizeof *links; i++) {
-        (void)snprintf(path, sizeof path, "%s/%s", w.dir, links[i]);
-        assert_int_equal(symlink(".", path), 0);
-    }
-    w.server = store_open(w.dir);
-    assert_non_null(w.server);
+    served_open(&w.s, "!cut !stall !slow !busy !flood !change !sneak !bare !shift !noranges "
+                      "!chunked !nolength !notag !wrong !loop !bits !hop !expire !denied !dead "
+                      "badlist deadlist b signed");
+    w.data = served_bytes(BYTES);
+    served_write(w.s.dir, "a.bin", w.data, BYTES);
+    served_write(w.s.dir, "empty", "", 0);
+    served_write(w.s.dir, "short", "ten bytes.", 10);
     w.arena = tn_arena_new(1 << 16);
-    (void)snprintf(w.secrets, sizeof w.secrets, "%s/secrets", w.dir);
     keep_secrets(&w, "");
     *state = &w;
     return 0;
@@ -88,22 +55,10 @@ static int begin(void **state)
 static int end(void **state)
 {
     world *w = *state;
-    store_close(w->server);
+    served_close(&w->s);
     tn_arena_free(w->arena);
     free(w->data);
-    tn_tmpdir_remove(w->dir);
     return 0;
-}
-
-/* "%u" in a URI is the server's port. */
-static void name(const world *w, const char *form, char out[512])
-{
-    const char *port = strstr(form, "%u");
-    if (port == NULL) {
-        (void)snprintf(out, 512, "%s", form);
-        return;
-    }
-    (void)snprintf(out, 512, "%.*s%u%s", (int)(port - form), form, store_port(w->server), port + 2);
 }
 
 typedef struct got {
@@ -129,13 +84,13 @@ static tn_status read_on(tn_remote *r, got *g, uint64_t from, const atomic_bool 
 
 static void fetch(world *w, const char *form, uint64_t from, got *g)
 {
-    char uri[512];
+    char uri[SERVED_URI];
     tn_remote *r = NULL;
     tn_remote_object *object = NULL;
     uint32_t n = 0;
-    name(w, form, uri);
+    served_uri(&w->s, form, uri);
     *g = (got){.status = TN_OK};
-    g->status = tn_remote_open(&r, access(w->secrets, R_OK) == 0 ? w->secrets : NULL, &g->err);
+    g->status = tn_remote_open(&r, access(w->s.secrets, R_OK) == 0 ? w->s.secrets : NULL, &g->err);
     assert_int_equal(g->status, TN_OK);
     g->status = tn_remote_list(r, uri, w->arena, &object, &n, &g->err);
     if (g->status == TN_OK) {
@@ -178,14 +133,14 @@ static void check_fails(world *w, const char *form, tn_status status, const char
 /* The objects of a URI, without scheme and host, with blanks between. */
 static void check_list(world *w, const char *form, const char *names)
 {
-    char uri[512];
+    char uri[SERVED_URI];
     tn_remote *r = NULL;
     tn_remote_object *object = NULL;
     uint32_t n = 0;
     tn_error err = {0};
     tn_text all = {0};
-    name(w, form, uri);
-    assert_int_equal(tn_remote_open(&r, w->secrets, &err), TN_OK);
+    served_uri(&w->s, form, uri);
+    assert_int_equal(tn_remote_open(&r, w->s.secrets, &err), TN_OK);
     if (tn_remote_list(r, uri, w->arena, &object, &n, &err) != TN_OK) {
         fail_msg("%s: %s", uri, err.text);
     }
@@ -297,9 +252,9 @@ static void secrets_go_to_the_first_host_alone(void **state)
 {
     world *w = *state;
     check_same(w, "http://127.0.0.1:%u/!hop/a.bin", 0);
-    assert_int_equal(store_leaks(w->server), 0);
+    assert_int_equal(store_leaks(w->s.server), 0);
     check_same(w, "http://localhost:%u/a.bin", 0);
-    assert_true(store_leaks(w->server) > 0); /* here it is wanted: the header was sent at all */
+    assert_true(store_leaks(w->s.server) > 0); /* here it is wanted: the header was sent at all */
 }
 
 static void lists_are_whole_sorted_and_by_whole_names(void **state)
@@ -320,12 +275,12 @@ static void lists_are_whole_sorted_and_by_whole_names(void **state)
         {"webhdfs://127.0.0.1:%u/d/p1", "d/p1"},
     };
     char path[512];
-    (void)snprintf(path, sizeof path, "%s/d", w->dir);
+    (void)snprintf(path, sizeof path, "%s/d", w->s.dir);
     assert_int_equal(mkdir(path, 0700), 0);
     static const char *const files[] = {"d/p2",  "d/p1", "d/q1",  "d/_SUCCESS",
                                         "d/.p1", "d/p3", "d/p&<+"};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        write_file(w, files[i], "1", 1);
+        served_write(w->s.dir, files[i], "1", 1);
     }
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         check_list(w, rows[i].form, rows[i].names);
@@ -352,11 +307,12 @@ static void signatures_hold_and_expired_tokens_are_renewed(void **state)
 static void another_name_node_answers_for_one_on_standby(void **state)
 {
     world *w = *state;
-    char uri[512];
+    char uri[SERVED_URI];
     (void)snprintf(uri, sizeof uri, "webhdfs://127.0.0.1:%u,127.0.0.1:%u/a.bin",
-                   store_standby_port(w->server), store_port(w->server));
+                   store_standby_port(w->s.server), store_port(w->s.server));
     check_same(w, uri, 0);
-    (void)snprintf(uri, sizeof uri, "webhdfs://127.0.0.1:%u/a.bin", store_standby_port(w->server));
+    (void)snprintf(uri, sizeof uri, "webhdfs://127.0.0.1:%u/a.bin",
+                   store_standby_port(w->s.server));
     check_fails(w, uri, TN_E_IO, "every NameNode is on standby");
 }
 
@@ -374,14 +330,14 @@ static void a_token_may_be_renewed_while_reading(void **state)
     uint32_t n = 0;
     (void)snprintf(lines, sizeof lines, form, "new");
     keep_secrets(w, lines);
-    assert_int_equal(tn_remote_open(&r, w->secrets, &g.err), TN_OK);
+    assert_int_equal(tn_remote_open(&r, w->s.secrets, &g.err), TN_OK);
     assert_int_equal(tn_remote_list(r, "s3://signed/!expire/a.bin", w->arena, &object, &n, &g.err),
                      TN_OK);
     g.object = object[0];
     tn_remote_close(r);
     (void)snprintf(lines, sizeof lines, form, "old");
     keep_secrets(w, lines);
-    assert_int_equal(tn_remote_open(&r, w->secrets, &g.err), TN_OK);
+    assert_int_equal(tn_remote_open(&r, w->s.secrets, &g.err), TN_OK);
     (void)snprintf(lines, sizeof lines, form, "new"); /* what is in memory is out of date now */
     keep_secrets(w, lines);
     g.status = read_on(r, &g, 0, NULL);
@@ -407,12 +363,12 @@ static void *stop_soon(void *arg)
 static void a_stop_ends_a_read_that_waits(void **state)
 {
     world *w = *state;
-    char uri[512];
+    char uri[SERVED_URI];
     got g = {.status = TN_OK};
     atomic_bool stop = false;
     pthread_t thread;
     tn_remote *r = NULL;
-    (void)snprintf(uri, sizeof uri, "http://127.0.0.1:%u/!flood/a.bin", store_port(w->server));
+    (void)snprintf(uri, sizeof uri, "http://127.0.0.1:%u/!flood/a.bin", store_port(w->s.server));
     assert_int_equal(tn_remote_open(&r, NULL, &g.err), TN_OK);
     g.object = (tn_remote_object){.uri = uri, .size = BYTES, .tag = "\"x\"", .ranged = true};
     assert_int_equal(pthread_create(&thread, NULL, stop_soon, &stop), 0);
@@ -426,36 +382,20 @@ static void a_stop_ends_a_read_that_waits(void **state)
     tn_remote_close(r);
 }
 
-typedef struct stopping {
-    const world *w;
-    atomic_bool stop;
-    uint64_t requests; /* by then */
-} stopping;
-
-static void *stop_when_asked(void *arg)
-{
-    stopping *s = arg;
-    while (store_requests(s->w->server) < s->requests) {
-        (void)usleep(1000);
-    }
-    atomic_store(&s->stop, true);
-    return NULL;
-}
-
 /* `requests`: after so many the list of this URI waits for what does not come. */
 static void check_list_stops(world *w, const char *form, uint64_t requests)
 {
-    char uri[512];
+    char uri[SERVED_URI];
     tn_remote *r = NULL;
     tn_remote_object *object = NULL;
     uint32_t n = 0;
     tn_error err = {0};
-    stopping s = {.w = w, .stop = false, .requests = store_requests(w->server) + requests};
+    served_stop s = {.s = &w->s, .requests = store_requests(w->s.server) + requests};
     pthread_t thread;
-    name(w, form, uri);
-    assert_int_equal(tn_remote_open(&r, w->secrets, &err), TN_OK);
+    served_uri(&w->s, form, uri);
+    assert_int_equal(tn_remote_open(&r, w->s.secrets, &err), TN_OK);
     tn_stop_set(&s.stop);
-    assert_int_equal(pthread_create(&thread, NULL, stop_when_asked, &s), 0);
+    assert_int_equal(pthread_create(&thread, NULL, served_stop_thread, &s), 0);
     const double begun = tn_clock_s();
     const tn_status status = tn_remote_list(r, uri, w->arena, &object, &n, &err);
     const double took = tn_clock_s() - begun;
@@ -485,21 +425,21 @@ static void a_stop_of_the_process_ends_every_first_look(void **state)
 static void connections_are_used_again(void **state)
 {
     world *w = *state;
-    char uri[512];
+    char uri[SERVED_URI];
     tn_remote *r = NULL;
     got g = {.status = TN_OK};
     tn_remote_object *object = NULL;
     uint32_t n = 0;
-    name(w, "http://127.0.0.1:%u/a.bin", uri);
+    served_uri(&w->s, "http://127.0.0.1:%u/a.bin", uri);
     assert_int_equal(tn_remote_open(&r, NULL, &g.err), TN_OK);
     assert_int_equal(tn_remote_list(r, uri, w->arena, &object, &n, &g.err), TN_OK);
     g.object = object[0];
-    const uint64_t before = store_connections(w->server);
+    const uint64_t before = store_connections(w->s.server);
     for (uint32_t i = 0; i < 5; i++) {
         assert_int_equal(read_on(r, &g, 0, NULL), TN_OK);
     }
     assert_int_equal(g.bytes.size, 5 * BYTES);
-    assert_true(store_connections(w->server) - before <= 4);
+    assert_true(store_connections(w->s.server) - before <= 4);
     tn_text_done(&g.bytes);
     tn_remote_close(r);
 }
@@ -507,7 +447,7 @@ static void connections_are_used_again(void **state)
 static void nothing_behind_the_end_of_a_span_is_fetched(void **state)
 {
     world *w = *state;
-    char uri[512];
+    char uri[SERVED_URI];
     char byte;
     tn_remote *r = NULL;
     tn_remote_stream *s = NULL;
@@ -515,10 +455,10 @@ static void nothing_behind_the_end_of_a_span_is_fetched(void **state)
     tn_error err = {0};
     uint32_t n = 0;
     size_t got_bytes = 0;
-    name(w, "http://127.0.0.1:%u/a.bin", uri);
+    served_uri(&w->s, "http://127.0.0.1:%u/a.bin", uri);
     assert_int_equal(tn_remote_open(&r, NULL, &err), TN_OK);
     assert_int_equal(tn_remote_list(r, uri, w->arena, &object, &n, &err), TN_OK);
-    const uint64_t before = store_requests(w->server);
+    const uint64_t before = store_requests(w->s.server);
     assert_int_equal(tn_remote_stream_open(&s, r, object, 100, NULL, &err), TN_OK);
     tn_remote_stream_until(s, 200);
     for (uint64_t i = 100; i < 210; i++) { /* asked for, it comes all the same */
@@ -526,7 +466,7 @@ static void nothing_behind_the_end_of_a_span_is_fetched(void **state)
         assert_int_equal(got_bytes, 1);
         assert_int_equal(byte, w->data[i]);
     }
-    assert_int_equal(store_requests(w->server) - before, 2);
+    assert_int_equal(store_requests(w->s.server) - before, 2);
     tn_remote_stream_close(s);
     tn_remote_close(r);
 }

@@ -5,10 +5,9 @@
 
 #include "base/core/clock.h"
 #include "base/core/stop.h"
-#include "base/core/text.h"
 #include "base/file/file.h"
 #include "io/remote/remote.h"
-#include "support/store.h"
+#include "support/served.h"
 #include "support/test.h"
 #include "support/tmpdir.h"
 
@@ -20,63 +19,29 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { BYTES = 33554435 }; /* three parts of S3, the last one shorter */
+enum { BYTES = 16777219 }; /* two parts of S3, the last of three bytes */
 
 typedef struct world {
-    char dir[256];   /* what the store serves .. */
+    served s;        /* what the store serves .. */
     char local[256]; /* .. and what is sent */
-    char secrets[300];
-    store *server;
     char *data;
 } world;
 
-static void write_file(const char *dir, const char *name, const void *data, size_t size)
-{
-    char path[600];
-    (void)snprintf(path, sizeof path, "%s/%s", dir, name);
-    FILE *f = fopen(path, "w");
-    assert_non_null(f);
-    assert_int_equal(fwrite(data, 1, size, f), size);
-    assert_int_equal(fclose(f), 0);
-}
-
 static int begin(void **state)
 {
-    static const char *const links[] = {"!cut",  "!stall", "!slow",   "!mute", "!spoil",
-                                        "!swap", "!liar",  "!full",   "!old",  "!hang",
-                                        "!busy", "!flood", "!denied", "b",     "signed"};
     static world w;
     char path[600];
-    tn_text text = {0};
-    tn_tmpdir_make(w.dir);
     tn_tmpdir_make(w.local);
-    w.data = malloc(BYTES);
-    assert_non_null(w.data);
-    uint32_t x = 1;
-    for (size_t i = 0; i < BYTES; i++) {
-        x = x * 1664525 + 1013904223;
-        w.data[i] = (char)(x >> 24);
-    }
-    write_file(w.local, "large", w.data, BYTES);
-    write_file(w.local, "middle", w.data, 3000000);
-    write_file(w.local, "short", w.data, 10);
-    write_file(w.local, "empty", w.data, 0);
-    (void)snprintf(path, sizeof path, "%s/.parts", w.dir);
+    served_open(&w.s, "!cut !stall !slow !mute !spoil !swap !liar !full !old !hang !busy !flood "
+                      "!denied b signed");
+    w.data = served_bytes(BYTES);
+    served_write(w.local, "large", w.data, BYTES);
+    served_write(w.local, "middle", w.data, 3000000);
+    served_write(w.local, "short", w.data, 10);
+    served_write(w.local, "empty", w.data, 0);
+    (void)snprintf(path, sizeof path, "%s/.parts", w.s.dir);
     assert_int_equal(mkdir(path, 0755), 0);
-    for (size_t i = 0; i < sizeof links / sizeof *links; i++) {
-        (void)snprintf(path, sizeof path, "%s/%s", w.dir, links[i]);
-        assert_int_equal(symlink(".", path), 0);
-    }
-    w.server = store_open(w.dir);
-    assert_non_null(w.server);
-    tn_text_addf(&text,
-                 "[default]\nendpoint_url = http://127.0.0.1:%u\nwebhdfs_user = hdfs\n"
-                 "aws_access_key_id = AKID\naws_secret_access_key = %s\n",
-                 store_port(w.server), STORE_SECRET);
-    write_file(w.local, "secrets", text.data, text.size);
-    tn_text_done(&text);
-    (void)snprintf(w.secrets, sizeof w.secrets, "%s/secrets", w.local);
-    assert_int_equal(chmod(w.secrets, 0600), 0);
+    served_secrets(&w.s, "aws_access_key_id = AKID\naws_secret_access_key = " STORE_SECRET "\n");
     *state = &w;
     return 0;
 }
@@ -84,9 +49,8 @@ static int begin(void **state)
 static int end(void **state)
 {
     world *w = *state;
-    store_close(w->server);
+    served_close(&w->s);
     free(w->data);
-    tn_tmpdir_remove(w->dir);
     tn_tmpdir_remove(w->local);
     return 0;
 }
@@ -97,7 +61,7 @@ static uint32_t entries(const world *w, const char *name)
 {
     char path[600];
     uint32_t n = 0;
-    (void)snprintf(path, sizeof path, "%s/%s", w->dir, name);
+    (void)snprintf(path, sizeof path, "%s/%s", w->s.dir, name);
     DIR *dir = opendir(path);
     /* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is this thread's */
     for (const struct dirent *e = NULL; dir != NULL && (e = readdir(dir)) != NULL;) {
@@ -114,7 +78,7 @@ static void check_there(const world *w, const char *name, size_t size)
     char path[600];
     tn_map map = {0};
     tn_error err = {0};
-    (void)snprintf(path, sizeof path, "%s/out/%s", w->dir, name);
+    (void)snprintf(path, sizeof path, "%s/out/%s", w->s.dir, name);
     assert_int_equal(tn_map_file(&map, path, &err), TN_OK);
     assert_int_equal(map.size, size);
     assert_true(size == 0 || memcmp(map.data, w->data, size) == 0);
@@ -132,24 +96,19 @@ static void clear(const world *w)
 {
     char path[600];
     tn_error err = {0};
-    (void)snprintf(path, sizeof path, "%s/out", w->dir);
+    (void)snprintf(path, sizeof path, "%s/out", w->s.dir);
     assert_true(!tn_path_exists(path) || tn_remove_tree(path, &err) == TN_OK);
 }
 
-/* "%u" in `where` is the server's port, which stands twice: the other one's before. */
 static tn_status send(const world *w, const char *file, const char *where, const atomic_bool *stop,
                       tn_error *err)
 {
     char path[600];
-    char uri[600];
+    char uri[SERVED_URI];
     tn_remote *r = NULL;
-    const char *port = strstr(where, "%u");
     (void)snprintf(path, sizeof path, "%s/%s", w->local, file);
-    (void)(port == NULL
-               ? snprintf(uri, sizeof uri, "%s", where)
-               : snprintf(uri, sizeof uri, "%.*s%u,127.0.0.1:%u%s", (int)(port - where), where,
-                          store_standby_port(w->server), store_port(w->server), port + 2));
-    assert_int_equal(tn_remote_open(&r, w->secrets, err), TN_OK);
+    served_uri(&w->s, where, uri);
+    assert_int_equal(tn_remote_open(&r, w->s.secrets, err), TN_OK);
     const tn_status status = tn_remote_put(r, path, uri, stop, err);
     tn_remote_close(r);
     return status;
@@ -182,7 +141,7 @@ static void files_of_any_size_lie_there_as_they_are(void **state)
     check_sent(*state, 4, "s3://b");
     check_sent(*state, 4, "s3://signed");
     check_sent(*state, 3, "gs://signed");
-    check_sent(*state, 4, "webhdfs://127.0.0.1:%u");
+    check_sent(*state, 4, "webhdfs://127.0.0.1:%n");
 }
 
 static void what_fails_for_once_is_sent_again(void **state)
@@ -192,7 +151,7 @@ static void what_fails_for_once_is_sent_again(void **state)
         char where[100];
         (void)snprintf(where, sizeof where, "s3://signed/!%s", faults[i]);
         check_sent(*state, i < 2 ? 4 : 3, where);
-        (void)snprintf(where, sizeof where, "webhdfs://127.0.0.1:%%u/!%s", faults[i]);
+        (void)snprintf(where, sizeof where, "webhdfs://127.0.0.1:%%n/!%s", faults[i]);
         if (i < 5) { /* HDFS has sums of its own, and no ETags */
             check_sent(*state, 3, where);
         }
@@ -202,9 +161,9 @@ static void what_fails_for_once_is_sent_again(void **state)
 static void an_older_file_is_replaced(void **state)
 {
     const world *w = *state;
-    static const char *const where[] = {"s3://b/out/x", "webhdfs://127.0.0.1:%u/out/x",
-                                        "webhdfs://127.0.0.1:%u/!mute/out/x",
-                                        "webhdfs://127.0.0.1:%u/!old/out/x"};
+    static const char *const where[] = {"s3://b/out/x", "webhdfs://127.0.0.1:%n/out/x",
+                                        "webhdfs://127.0.0.1:%n/!mute/out/x",
+                                        "webhdfs://127.0.0.1:%n/!old/out/x"};
     tn_error err = {0};
     for (size_t i = 0; i < 4; i++) {
         assert_int_equal(send(w, "short", where[i], NULL, &err), TN_OK);
@@ -223,7 +182,7 @@ static void check_refused(const world *w, uint32_t n, const char *where, const c
     char uri[300];
     const char *scheme = strstr(where, "://");
     (void)snprintf(uri, sizeof uri, "%.*s://%s/out/x", (int)(scheme - where), where,
-                   strncmp(where, "s3", 2) == 0 ? "b" : "127.0.0.1:%u");
+                   strncmp(where, "s3", 2) == 0 ? "b" : "127.0.0.1:%n");
     for (uint32_t i = 0; i < n; i++) {
         tn_error err = {0};
         assert_int_equal(send(w, "empty", uri, NULL, &err), TN_OK); /* which stays */
@@ -243,55 +202,39 @@ static void a_failure_leaves_what_was_there(void **state)
     check_refused(w, 3, "s3://b/!full/out/x", "the server answers 507 (XMinioStorageFull)");
     check_refused(w, 2, "s3://b/!denied/out/x", "the server answers 403 (AccessDenied)");
     check_refused(w, 2, "s3://b/!flood/out/x", "the server answers 503, 8 times without progress");
-    check_refused(w, 2, "webhdfs://127.0.0.1:%u/!full/out/x",
+    check_refused(w, 2, "webhdfs://127.0.0.1:%n/!full/out/x",
                   "the server answers 403 (DSQuotaExceededException)");
-    check_refused(w, 2, "webhdfs://127.0.0.1:%u/!denied/out/x", "the server answers 403");
-    check_refused(w, 2, "webhdfs://127.0.0.1:%u/!flood/out/x", "8 times without progress");
-    (void)setenv("TNET_FAST", "100", 1); /* NOLINT(concurrency-mt-unsafe): alone */
+    check_refused(w, 2, "webhdfs://127.0.0.1:%n/!denied/out/x", "the server answers 403");
+    check_refused(w, 2, "webhdfs://127.0.0.1:%n/!flood/out/x", "8 times without progress");
+    (void)setenv("TNET_FAST", "300", 1); /* NOLINT(concurrency-mt-unsafe): alone */
     check_refused(w, 1, "s3://b/!hang/out/x", "cannot write 's3://b/!hang/out/x'");
-    check_refused(w, 1, "webhdfs://127.0.0.1:%u/!hang/out/x", "cannot write 'webhdfs://");
-    (void)setenv("TNET_FAST", "30", 1); /* NOLINT(concurrency-mt-unsafe): alone */
+    check_refused(w, 1, "webhdfs://127.0.0.1:%n/!hang/out/x", "cannot write 'webhdfs://");
+    (void)setenv("TNET_FAST", "100", 1); /* NOLINT(concurrency-mt-unsafe): alone */
 }
 
 static void what_a_store_has_lost_twice_is_a_failure(void **state)
 {
     const world *w = *state;
     tn_error err = {0};
-    const uint64_t before = store_requests(w->server);
+    const uint64_t before = store_requests(w->s.server);
     assert_int_equal(send(w, "short", "s3://b/!liar/out/x", NULL, &err), TN_E_IO);
     assert_non_null(strstr(err.text, "has something else there than what was sent"));
-    assert_int_equal(store_requests(w->server) - before, 4); /* a PUT and a look, twice */
-    assert_int_equal(send(w, "short", "webhdfs://127.0.0.1:%u/!liar/out/y", NULL, &err), TN_E_IO);
+    assert_int_equal(store_requests(w->s.server) - before, 4); /* a PUT and a look, twice */
+    assert_int_equal(send(w, "short", "webhdfs://127.0.0.1:%n/!liar/out/y", NULL, &err), TN_E_IO);
     assert_non_null(strstr(err.text, "something else lies there than what was sent"));
     check_clean(w, 1);
     clear(w);
 }
 
-typedef struct stopping {
-    const world *w;
-    atomic_bool stop;
-    uint64_t requests; /* by then */
-} stopping;
-
-static void *stop_soon(void *arg)
-{
-    stopping *s = arg;
-    while (store_requests(s->w->server) < s->requests) {
-        (void)usleep(1000);
-    }
-    (void)usleep(100000);
-    atomic_store(&s->stop, true);
-    return NULL;
-}
-
 /* `requests`: after so many the store hangs. */
 static void check_stopped(const world *w, const char *where, uint64_t requests, bool process)
 {
-    stopping s = {.w = w, .stop = false, .requests = store_requests(w->server) + requests};
+    served_stop s = {
+        .s = &w->s, .requests = store_requests(w->s.server) + requests, .later_us = 100000};
     pthread_t thread;
     tn_error err = {0};
     tn_stop_set(process ? &s.stop : NULL);
-    assert_int_equal(pthread_create(&thread, NULL, stop_soon, &s), 0);
+    assert_int_equal(pthread_create(&thread, NULL, served_stop_thread, &s), 0);
     const double begun = tn_clock_s();
     const tn_status status = send(w, "large", where, process ? NULL : &s.stop, &err);
     assert_int_equal(pthread_join(thread, NULL), 0);
@@ -306,9 +249,9 @@ static void a_stop_leaves_nothing(void **state)
     (void)setenv("TNET_FAST", "1", 1); /* NOLINT(concurrency-mt-unsafe): alone */
     for (int process = 0; process < 2; process++) {
         check_stopped(*state, "s3://b/!hang/out/x", 2, process);
-        check_stopped(*state, "webhdfs://127.0.0.1:%u/!hang/out/x", 3, process);
+        check_stopped(*state, "webhdfs://127.0.0.1:%n/!hang/out/x", 3, process);
     }
-    (void)setenv("TNET_FAST", "30", 1); /* NOLINT(concurrency-mt-unsafe): alone */
+    (void)setenv("TNET_FAST", "100", 1); /* NOLINT(concurrency-mt-unsafe): alone */
 }
 
 static void what_cannot_be_written_to_is_refused_unasked(void **state)
@@ -346,8 +289,8 @@ static void a_folder_is_no_file(void **state)
     assert_non_null(strstr(err.text, "names no file"));
     assert_int_equal(send(w, "absent", "s3://b/out/x", NULL, &err), TN_E_IO);
     assert_non_null(strstr(err.text, "absent': No such file or directory"));
-    assert_int_equal(send(w, "short", "webhdfs://127.0.0.1:%u/out/d/x", NULL, &err), TN_OK);
-    assert_int_equal(send(w, "short", "webhdfs://127.0.0.1:%u/out/d", NULL, &err), TN_E_IO);
+    assert_int_equal(send(w, "short", "webhdfs://127.0.0.1:%n/out/d/x", NULL, &err), TN_OK);
+    assert_int_equal(send(w, "short", "webhdfs://127.0.0.1:%n/out/d", NULL, &err), TN_E_IO);
     check_clean(w, 1);
     clear(w);
 }
@@ -364,7 +307,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_written_to_is_refused_unasked),
         cmocka_unit_test(a_folder_is_no_file),
     };
-    (void)setenv("TNET_FAST", "30", 1); /* NOLINT(concurrency-mt-unsafe): no thread is there yet */
-    (void)unsetenv("http_proxy");       /* NOLINT(concurrency-mt-unsafe) */
+    (void)setenv("TNET_FAST", "100", 1); /* NOLINT(concurrency-mt-unsafe): no thread is there yet */
+    (void)unsetenv("http_proxy");        /* NOLINT(concurrency-mt-unsafe) */
     return cmocka_run_group_tests(tests, begin, end);
 }

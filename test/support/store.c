@@ -555,7 +555,6 @@ static bool is_block(const ask *a)
  * connection ends. */
 static bool take_body(ask *a)
 {
-    char full[8192];
     char expect[200];
     const bool early =
         store_is_fault(a, "flood") || store_is_fault(a, "denied") || store_is_fault(a, "full");
@@ -563,16 +562,12 @@ static bool take_body(ask *a)
     if (store_is_read(a)) {
         return true;
     }
-    const bool grows = is_block(a) && !early;
-    (void)snprintf(full, sizeof full, "%s/%s", a->s->dir, is_block(a) ? a->plain + 6 : "");
-    if (grows) {
+    a->grows = is_block(a) && !early;
+    if (a->grows) {
         (void)store_keep(a, a->plain + 6, "", 0);
     }
     const bool whole = (early && waits) || store_read_body(a);
-    if (grows && access(full, F_OK) == 0) { /* what has come is there */
-        (void)store_keep(a, a->plain + 6, a->body,
-                         store_is_fault(a, "liar") ? a->body_size / 2 : a->body_size);
-    }
+    store_grow(a);
     return whole;
 }
 

@@ -37,6 +37,7 @@ typedef struct ask {
     char plain[4096];             /* path, decoded, without the slash in front */
     unsigned nth;                 /* request of this path, from 1 */
     bool standby;
+    bool grows; /* a file of a DataNode, which has what has come of it */
 } ask;
 
 typedef struct object {
@@ -61,6 +62,8 @@ void store_unload(object *o);
 bool store_is_read(const ask *a);
 /* The body, as far as it comes; false: the connection ends. */
 bool store_read_body(ask *a);
+/* What has come of a file that grows is there, unless it was removed meanwhile. */
+void store_grow(const ask *a);
 /* Parents are made; a cut file is a file. */
 bool store_keep(const ask *a, const char *path, const char *data, size_t size);
 /* An answer after what was asked for is done. */

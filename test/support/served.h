@@ -1,0 +1,49 @@
+/* served.h - a folder that a store serves, with secrets for it: what tests of remote data begin
+ * with.
+ *
+ *     served s;
+ *     served_open(&s, "!cut !stall b signed");        links to '.' in s.dir: faults, buckets
+ *     served_write(s.dir, "a.bin", data, size);
+ *     served_uri(&s, "http://127.0.0.1:%u/!cut/a.bin", uri);
+ *     served_close(&s);
+ *
+ * Failures end the test.
+ */
+#ifndef TN_TEST_SERVED_H
+#define TN_TEST_SERVED_H
+
+#include "support/store.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+
+typedef struct served {
+    char dir[256];
+    char secrets[300]; /* a file in it */
+    store *server;
+} served;
+
+void served_open(served *s, const char *links);
+void served_close(served *s);
+
+void served_write(const char *dir, const char *name, const void *data, size_t size);
+/* Bytes that look random, the same ever; free. */
+char *served_bytes(size_t size);
+/* The file of secrets anew: [default] with the places of the store, and these lines. */
+void served_secrets(const served *s, const char *lines);
+
+enum { SERVED_URI = 512 };
+/* "%u" in a form is the store's port; "%n" is that of the standby and, behind a comma, the store's.
+ */
+void served_uri(const served *s, const char *form, char out[SERVED_URI]);
+
+/* A thread that sets `stop` some time after so many requests have come. */
+typedef struct served_stop {
+    const served *s;
+    atomic_bool stop;
+    uint64_t requests;
+    unsigned later_us;
+} served_stop;
+void *served_stop_thread(void *stop);
+
+#endif
