@@ -111,7 +111,8 @@ static tn_status convert_into(const tn_convert_in *in, const tn_inputs *inputs,
 {
     tn_sink *sink = NULL;
     tn_text columns = {0};
-    TN_TRY(tn_data_sink(flags->to, inputs, in->to->data.compression, &sink, err));
+    TN_TRY(
+        tn_data_sink(flags->to, in->to->data.format, inputs, in->to->data.compression, &sink, err));
     tn_status status = tn_convert(in, sink, &columns, counts, err);
     if (status == TN_OK) {
         status = tn_sink_commit(sink, err);
@@ -204,7 +205,8 @@ static tn_status sample_into(tn_data_input *in, const void *asked, tn_error *err
         .team = in->team,
     };
     tn_sink *sink = NULL;
-    TN_TRY(tn_data_sink(flags->to, &in->setup->inputs, flags->compression, &sink, err));
+    TN_TRY(tn_data_sink(flags->to, in->from.data.format, &in->setup->inputs, flags->compression,
+                        &sink, err));
     uint64_t taken = 0;
     tn_row_scan_counts counts;
     tn_status status = tn_sample_rows(&job, sink, &taken, &counts, err);

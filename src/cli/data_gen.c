@@ -8,6 +8,8 @@
 #include "config/diag.h"
 #include "config/field.h"
 #include "config/yaml.h"
+#include "io/schema/dataopts.h"
+#include "io/schema/schema.h"
 #include "io/synth/generate_file.h"
 #include "train/config/config.h"
 #include "train/config/days.h"
@@ -111,7 +113,7 @@ static tn_status write_rows(making *m, const tn_generator *g, const tn_schema *s
                             const char *path, tn_error *err)
 {
     tn_sink *sink = NULL;
-    TN_TRY(tn_data_sink(path, NULL, m->flags->compression, &sink, err));
+    TN_TRY(tn_data_sink(path, schema->data->format, NULL, m->flags->compression, &sink, err));
     m->stream = tn_sink_tmp(sink) == NULL;
     tn_status status = tn_gen_write(g, schema, sink, m->team, &m->report, err);
     if (status != TN_OK) {

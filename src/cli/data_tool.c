@@ -322,9 +322,10 @@ tn_status tn_data_team(uint32_t threads, tn_team **out, tn_error *err)
     return tn_team_open(out, tn_data_threads(threads), err);
 }
 
-tn_status tn_data_sink(const char *path, const tn_inputs *inputs, uint32_t compression,
-                       tn_sink **out, tn_error *err)
+tn_status tn_data_sink(const char *path, const char *format, const tn_inputs *inputs,
+                       uint32_t compression, tn_sink **out, tn_error *err)
 {
+    TN_TRY(tn_format_compression(tn_format_find(format), compression, &compression, err));
     const tn_output_with with = {.inputs = inputs, .announce = tn_signals_remove};
     return tn_sink_open(out, path, &with, compression, err);
 }

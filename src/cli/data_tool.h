@@ -75,9 +75,9 @@ tn_status tn_data_use(tn_setup *s, const tn_options *options, tn_data_ask ask,
 uint32_t tn_data_threads(uint32_t threads);
 tn_status tn_data_team(uint32_t threads, tn_team **out, tn_error *err) TN_MUST_USE;
 
-/* tn_sink_open; a signal leaves nothing of a file behind. */
-tn_status tn_data_sink(const char *path, const tn_inputs *inputs, uint32_t compression,
-                       tn_sink **out, tn_error *err) TN_MUST_USE;
+/* tn_sink_open of records of a format; a signal leaves nothing of a file behind. */
+tn_status tn_data_sink(const char *path, const char *format, const tn_inputs *inputs,
+                       uint32_t compression, tn_sink **out, tn_error *err) TN_MUST_USE;
 /* Where a tool that writes there prints its counts: stdout, unless it is that. */
 FILE *tn_data_counts_to(const char *path);
 /* "rows 9, blank 0, bad 1, duplicate names 0", without the end of the line. */

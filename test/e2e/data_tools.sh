@@ -156,6 +156,21 @@ for step in tfrecord:1 tsv:2 csv:3; do
 done
 cmp "$dir/a.csv" "$dir/hop3" || fail "rows changed on their way through tfrecord and tsv"
 
+# blocks of crb, and what reads them; no compression around them, whatever the name says
+printf '1 3:0.5 4:1\n0:2 5:1\n' >"$dir/svm"
+printf '1 0:4:1 3:7:1\n0 1:5:-2\n' >"$dir/k.in"
+printf 'data: {format: libffm, train: %s}\nslots: [{name: a, field: 0}, {name: b, field: 1}, {name: c, field: 3}]\n' "$dir/k.in" >"$dir/k.yaml"
+expect 0 "$data" convert --from "$dir/svm" format=libsvm to.format=crb --to "$dir/svm.gz" --config-to "$dir/crb.yaml"
+expect 0 "$data" convert "$dir/crb.yaml" to.format=libsvm --to "$dir/svm.back"
+cmp "$dir/svm" "$dir/svm.back" || fail "rows changed on their way through crb"
+expect 3 "$data" convert --from "$dir/svm" format=libsvm to.format=crb to.compression=gzip --to "$dir/none"
+grep -q "files of format 'crb' are compressed within" "$dir/err" || fail "$(cat "$dir/err")"
+expect 3 "$data" sample "$dir/crb.yaml" --rows 1 --to "$dir/none"
+[ ! -e "$dir/none" ] || fail "a refused conversion left a file"
+expect 0 "$data" convert "$dir/k.yaml" to.format=crb to.slot_bits='low 2' --to "$dir/k.crb" --config-to "$dir/k.crb.yaml"
+expect 0 "$data" convert "$dir/k.crb.yaml" to.format=libffm --to "$dir/k.back"
+cmp "$dir/k.in" "$dir/k.back" || fail "rows changed on their way through fields of crb"
+
 # signs instead of words; compression by name
 expect 0 "$data" gen --to "$dir/c.tsv" preset=criteo rows=500
 expect 3 "$data" convert "$dir/c.tsv.yaml" to.format=libffm --to "$dir/c.ffm"

@@ -5,6 +5,7 @@
 #include "io/write/writer.h"
 #include "support/test.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static int set_up(void **state)
@@ -225,6 +226,140 @@ static void a_frame_holds_length_and_both_crcs(void **state)
 }
 
 /* Else whoever reads the slot finds a text where an integer was written before. */
+/* `line` of libsvm as crb, and that as libsvm again. */
+static const tn_text *check_crb(datasets *d, const char *from, const char *line, const char *label)
+{
+    char yaml[64];
+    tn_dataset *in = datasets_bind(d, from, TN_DATASET_AS_READ);
+    tn_dataset *packed = datasets_target(d, in, "{format: crb}", 0);
+    (void)snprintf(yaml, sizeof yaml, "{data: {format: crb%s}}", label);
+    tn_dataset *again = datasets_bind(d, yaml, TN_DATASET_AS_READ);
+    datasets_write(d, "line.in", line, strlen(line));
+    if (datasets_convert(d, in, "line.in", packed, "crb", 0) != TN_OK ||
+        datasets_convert(d, again, "crb", datasets_target(d, again, "{format: libsvm}", 0), "back",
+                         0) != TN_OK) {
+        fail_msg("%s", d->err.text);
+    }
+    assert_string_equal(datasets_read(d, "back")->data, line);
+    return datasets_read(d, "crb");
+}
+
+/* An array of less than 13 bytes is never shortened: a token n << 4 and n bytes. The offsets are.
+ */
+static void crb_holds_rows_in_a_block(void **state)
+{
+    static const char head[] = "\xc7\xa8\x4b\x47\x08\0\0\0\x01\0\0\0"
+                               "\x05\0\0\0\x40\0\0\x80\x3f";        /* label 1 */
+    static const char tail[] = "\x09\0\0\0\x80\x03\0\0\0\0\0\0\x01" /* index 2^56 + 3 */
+                               "\0\0\0\0\0\0\0\0";                  /* values, weights */
+    enum { HEAD = sizeof head - 1, TAIL = sizeof tail - 1 };
+    datasets *d = *state;
+    const tn_text *crb = check_crb(d, SVM, "1 72057594037927939:1\n", "");
+    const size_t size = HEAD + 4 + tn_load_u32(crb->data + 8 + HEAD) + TAIL;
+    assert_int_equal(tn_load_u32(crb->data), 0xced7230a);
+    assert_int_equal(tn_load_u32(crb->data + 4), size);
+    assert_memory_equal(crb->data + 8, head, HEAD);
+    assert_memory_equal(crb->data + 8 + size - TAIL, tail, TAIL);
+    assert_int_equal(crb->size, 8 + (size + 3) / 4 * 4);
+    check_crb(d, SVM, "0:2.5 7:1 3:1 3:2\n1\n0.25 18446744073709551615:-0.001 7:1\n", "");
+    crb = check_crb(d, "{data: {format: libsvm, label: none}}", "3:1 4:1\n", ", label: none");
+    assert_int_equal(tn_load_u32(crb->data + 20), 0);
+    assert_string_equal(datasets_line(d, SVM, "", "{format: crb}", 0), "");
+    assert_string_equal(d->err.text, "");
+}
+
+/* 12 bytes a row, 1 MiB and what is left. */
+static void crb_has_more_blocks_for_more_rows(void **state)
+{
+    enum { ROWS = 100000, FULL = ((1 << 20) + 11) / 12 };
+    static char lines[2 * ROWS + 1];
+    datasets *d = *state;
+    for (size_t i = 0; i < ROWS; i++) {
+        lines[2 * i] = i % 3 == 0 ? '1' : '0';
+        lines[2 * i + 1] = '\n';
+    }
+    const tn_text *crb = check_crb(d, SVM, lines, "");
+    const uint32_t second = 8 + (tn_load_u32(crb->data + 4) + 3) / 4 * 4;
+    assert_int_equal(tn_load_u32(crb->data + 16), FULL);
+    assert_int_equal(tn_load_u32(crb->data + second), 0xced7230a);
+    assert_int_equal(tn_load_u32(crb->data + second + 16), ROWS - FULL);
+}
+
+/* One index is stored as it is, so one of the four places in it is aligned in the record. */
+static void crb_is_cut_where_it_holds_the_magic(void **state)
+{
+    datasets *d = *state;
+    uint32_t pieces[4] = {0};
+    for (uint32_t shift = 0; shift < 32; shift += 8) {
+        char line[64];
+        (void)snprintf(line, sizeof line, "1 %llu:1\n", 0xced7230aULL << shift);
+        const tn_text *crb = check_crb(d, SVM, line, "");
+        for (size_t at = 0; at < crb->size;) {
+            const uint32_t word = tn_load_u32(crb->data + at + 4);
+            assert_int_equal(tn_load_u32(crb->data + at), 0xced7230a);
+            pieces[word >> 29]++;
+            at += 8 + ((word & 0x1fffffff) + 3) / 4 * 4;
+            assert_true(at <= crb->size);
+        }
+    }
+    assert_int_equal(pieces[0], 3);
+    assert_int_equal(pieces[1], 1);
+    assert_int_equal(pieces[3], 1);
+}
+
+static void crb_has_fields_in_bits_of_indices(void **state)
+{
+    static const char slots[] =
+        "slots: [{name: a, field: 1}, {name: p, type: int, transform: "
+        "ln2_bucket, field: 2}, {name: q, type: float, as: value, field: 3}]";
+    static const char rows[] = "label,a,p,q\n1,5,16777216,-0.1\n0,,7,\n";
+    static const char *const bits[] = {"low 2", "high 10"};
+    datasets *d = *state;
+    datasets_write(d, "in", rows, sizeof rows - 1);
+    for (uint32_t i = 0; i < 2; i++) {
+        char yaml[300];
+        (void)snprintf(yaml, sizeof yaml, "{data: {format: csv}, %s}", slots);
+        tn_dataset *in = datasets_bind(d, yaml, TN_DATASET_AS_READ);
+        (void)snprintf(yaml, sizeof yaml, "{format: crb, slot_bits: %s}", bits[i]);
+        tn_dataset *packed = datasets_target(d, in, yaml, 0);
+        (void)snprintf(yaml, sizeof yaml, "{data: {format: crb, slot_bits: %s}, %s}", bits[i],
+                       slots);
+        tn_dataset *again = datasets_bind(d, yaml, TN_DATASET_AS_READ);
+        tn_dataset *out = datasets_target(d, again, "{format: csv}", 0);
+        assert_int_equal(datasets_convert(d, in, "in", packed, "crb", 0),
+                         i == 0 ? TN_OK : TN_E_DATA);
+        if (i == 0) {
+            assert_int_equal(datasets_convert(d, again, "crb", out, "out", 0), TN_OK);
+            assert_string_equal(datasets_read(d, "out")->data, rows);
+        }
+    }
+    assert_non_null(strstr(d->err.text, "index 5 of slot 'a' is not within its field"));
+}
+
+static void what_crb_cannot_say_is_an_error(void **state)
+{
+    const char *id = CSV_HEAD "r1,1,1,1,x,,,,\n";
+    const char *number =
+        "{data: {format: csv}, slots: [{name: c, type: int, transform: ln2_bucket}]}";
+    const char *bits = "{format: crb, slot_bits: low 1}";
+    check_refused(state, "{data: {format: csv, record_id: id}, slots: [a]}", "id,label,a\n7,1,2\n",
+                  "{format: crb}", "'crb' has no record ids");
+    check_refused(state, CSV, id, "{format: crb, record_id: ~}", "has a range that overlaps");
+    check_refused(state, "{data: {format: csv}, slots: [{name: t, type: str}]}", "label,t\n1,x\n",
+                  "{format: crb}", "slot 't' holds words");
+    check_refused(state, SVM, "1 qid:4 3\n", "{format: crb}",
+                  "has no groups, the row is of group 4");
+    check_refused(state, "{data: {format: csv}, slots: [{name: i, type: int}]}", "label,i\n1,-3\n",
+                  "{format: crb}", "'-3' of slot 'i' is not an index");
+    check_refused(state, number, "label,c\n1,16777217\n", "{format: crb}",
+                  "'16777217' of slot 'c' is no float");
+    check_refused(state, SVM, "1 3\n", bits, "slot '_' has no 'field'");
+    check_refused(state, FFM, "1 0:2 1:4\n", bits, "index 4 of slot 'b' is not within its field");
+    check_refused(state, "{data: {format: csv}, slots: [{name: a, range: [3, 10]}]}",
+                  "label,a\n1,10\n", "{format: crb}",
+                  "index 10 of slot 'a' is not within its range");
+}
+
 static void a_record_id_that_is_a_slot_is_written_as_the_slot(void **state)
 {
     datasets *d = *state;
@@ -253,6 +388,11 @@ static void a_record_id_that_is_a_slot_is_written_as_the_slot(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(crb_holds_rows_in_a_block, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(crb_has_more_blocks_for_more_rows, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(crb_is_cut_where_it_holds_the_magic, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(crb_has_fields_in_bits_of_indices, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_crb_cannot_say_is_an_error, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_record_id_that_is_a_slot_is_written_as_the_slot, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(libsvm_keeps_labels_weights_order_and_values, set_up,

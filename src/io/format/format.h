@@ -77,6 +77,11 @@ extern const tn_format *const tn_all_formats[]; /* NULL-terminated */
 
 const tn_format *tn_format_find(const char *name); /* NULL: there is none */
 
+/* How a file of this format (NULL: any) is compressed for which `asked` was asked: in the format's
+ * container, or as asked. TN_E_CONFIG: it has one, and another compression was asked for. */
+tn_status tn_format_compression(const tn_format *f, uint32_t asked, uint32_t *out,
+                                tn_error *err) TN_MUST_USE;
+
 const char *tn_format_preset(const char *name); /* NULL: no such format, or it has none */
 
 /* Whether a list of options, which may be NULL, has `key`. */

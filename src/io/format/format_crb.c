@@ -45,19 +45,6 @@ static size_t crb_resync(tn_bytes window, bool last, const tn_schema *schema, bo
     return window.size;
 }
 
-/* The slot of an index; TN_NOWHERE: none takes it. */
-static uint32_t spec_of(const tn_schema *schema, uint64_t index, bool is_short)
-{
-    const tn_columns *columns = schema->columns;
-    const uint32_t bits = schema->slot_bits;
-    if (bits == 0) {
-        return tn_columns_of_index(columns, schema, index);
-    }
-    const uint64_t field = schema->slot_bits_high ? index >> ((is_short ? 32 : 64) - bits)
-                                                  : index & ((UINT64_C(1) << bits) - 1);
-    return field < columns->n_fields ? columns->spec_of_field[field] : TN_NOWHERE;
-}
-
 /* Words and hex digits are read off the decimal digits, as of libsvm. */
 static tn_fault add_index(tn_rows *rows, const tn_slot_spec *spec, uint64_t index, float x)
 {
@@ -121,7 +108,7 @@ static tn_status take_indices(tn_bytes record, uint32_t head, const tn_schema *s
     for (uint32_t k = 0; k < n; k++) {
         const uint64_t i = tn_load_u64(index + k * sizeof(uint64_t));
         const float x = values ? tn_load_f32(value + k * sizeof(float)) : 1;
-        const uint32_t at = spec_of(schema, i, (head & TN_CRB_SHORT) != 0);
+        const uint32_t at = tn_crb_spec_of(schema, i, (head & TN_CRB_SHORT) != 0);
         if (at == TN_NOWHERE && schema->data->unknown_field == TN_FIELD_IS_ERROR) {
             return tn_record_location_fail(place, record, NULL, err, "no slot takes index %" PRIu64,
                                            i);

@@ -211,6 +211,7 @@ void tn_dataset_config(const tn_dataset *d, const char *path, const char *column
     add_option(out, "\n  ", "weight", d->data.weight);
     add_option(out, "\n  ", "group", d->data.group);
     add_option(out, "\n  ", "record_id", d->data.record_id);
+    add_option(out, "\n  ", "slot_bits", d->data.slot_bits);
     bool text = strcmp(d->data.format, "csv") == 0 || strcmp(d->data.format, "tsv") == 0;
     if (text) {
         describe_text_options(d, out);

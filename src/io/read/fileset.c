@@ -244,14 +244,11 @@ static tn_status find_compression(listing *l, const tn_file_entry *file, bool bi
 static tn_status find_compressions(listing *l, const tn_schema *schema, const tn_format *format,
                                    tn_error *err)
 {
-    const uint32_t container = format != NULL ? format->container : 0;
     const bool binary = format != NULL && format->binary;
-    if (container != 0 && schema->data->compression > TN_COMPRESSION_NONE) {
-        return tn_fail(err, TN_E_CONFIG, "files of format '%s' are compressed within, not by %s",
-                       format->name, tn_compression_name(schema->data->compression));
-    }
+    uint32_t compression = TN_COMPRESSION_AUTO;
+    TN_TRY(tn_format_compression(format, schema->data->compression, &compression, err));
     for (uint32_t i = 0; i < l->n; i++) {
-        l->file[i].compression = container != 0 ? container : schema->data->compression;
+        l->file[i].compression = compression;
         if (l->file[i].compression == TN_COMPRESSION_AUTO && !l->file[i].once) {
             TN_TRY(find_compression(l, &l->file[i], binary, &l->file[i].compression, err));
         }

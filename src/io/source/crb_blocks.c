@@ -9,24 +9,15 @@
 
 enum {
     PIECE_MAGIC_BYTES = 4,
-    RECORD_MAX = 64 << 20,
     BLOCK_MAX = 1 << 30,
     LZ4_RATIO_MAX = 255,
-    WHOLE = 0,
-    FIRST = 1,
-    LAST = 3
 };
-
-#define PIECE_MAGIC UINT32_C(0xced7230a)
-#define BLOCK_MAGIC UINT32_C(0x474ba8c7)
-
-enum { LABEL, OFFSET, INDEX, VALUE, WEIGHT, ARRAYS };
 
 void tn_crb_done(tn_crb *c)
 {
     tn_text_done(&c->record);
     tn_text_done(&c->rows);
-    for (uint32_t i = 0; i < ARRAYS; i++) {
+    for (uint32_t i = 0; i < TN_CRB_ARRAYS; i++) {
         tn_text_done(&c->array[i]);
     }
 }
@@ -65,7 +56,7 @@ static bool take_array(tn_crb *c, tn_bytes *record, uint32_t which, uint64_t cou
 
 static uint64_t offset_at(const tn_crb *c, uint64_t row)
 {
-    return tn_load_u64(c->array[OFFSET].data + row * sizeof(uint64_t));
+    return tn_load_u64(c->array[TN_CRB_OFFSET].data + row * sizeof(uint64_t));
 }
 
 static float float_at(const tn_text *array, uint64_t i, float absent)
@@ -76,19 +67,19 @@ static float float_at(const tn_text *array, uint64_t i, float absent)
 /* Row `r`, whose items are from .. to of the arrays. */
 static void put_row(tn_crb *c, uint64_t r, uint64_t from, uint64_t to, bool is_short)
 {
-    const bool values = c->array[VALUE].size > 0;
+    const bool values = c->array[TN_CRB_VALUE].size > 0;
     const uint64_t n = to - from;
     const uint64_t size =
         TN_CRB_HEAD - sizeof(uint32_t) + n * sizeof(uint64_t) + (values ? n * sizeof(float) : 0);
     tn_text_add_u32le(&c->rows, (uint32_t)size);
-    tn_text_add_f32le(&c->rows, float_at(&c->array[LABEL], r, NAN));
-    tn_text_add_f32le(&c->rows, float_at(&c->array[WEIGHT], r, 1));
+    tn_text_add_f32le(&c->rows, float_at(&c->array[TN_CRB_LABEL], r, NAN));
+    tn_text_add_f32le(&c->rows, float_at(&c->array[TN_CRB_WEIGHT], r, 1));
     tn_text_add_u32le(&c->rows,
                       (uint32_t)n | (values ? TN_CRB_VALUES : 0) | (is_short ? TN_CRB_SHORT : 0));
     if (n == 0) {
         return;
     }
-    const char *index = c->array[INDEX].data;
+    const char *index = c->array[TN_CRB_INDEX].data;
     for (uint64_t i = from; is_short && i < to; i++) {
         tn_text_add_u64le(&c->rows, tn_load_u32(index + i * sizeof(uint32_t)));
     }
@@ -96,7 +87,8 @@ static void put_row(tn_crb *c, uint64_t r, uint64_t from, uint64_t to, bool is_s
         tn_text_add(&c->rows, index + from * sizeof(uint64_t), n * sizeof(uint64_t));
     }
     if (values) {
-        tn_text_add(&c->rows, c->array[VALUE].data + from * sizeof(float), n * sizeof(float));
+        tn_text_add(&c->rows, c->array[TN_CRB_VALUE].data + from * sizeof(float),
+                    n * sizeof(float));
     }
 }
 
@@ -104,7 +96,7 @@ static bool put_rows(tn_crb *c, uint32_t rows, uint64_t n, bool is_short)
 {
     const uint64_t first = offset_at(c, 0);
     uint64_t from = 0;
-    if (n > 0 && c->array[INDEX].size == 0) {
+    if (n > 0 && c->array[TN_CRB_INDEX].size == 0) {
         return false;
     }
     for (uint64_t r = 0; r < rows; r++) {
@@ -124,21 +116,21 @@ static bool open_block(tn_crb *c)
     tn_bytes record = {c->record.data, c->record.size, false};
     c->rows.size = 0;
     c->taken = 0;
-    const bool magic = tn_get_u32(&record) == BLOCK_MAGIC;
+    const bool magic = tn_get_u32(&record) == TN_CRB_BLOCK_MAGIC;
     const uint32_t index_bytes = tn_get_u32(&record);
     const uint32_t rows = tn_get_u32(&record);
     if (record.failed || !magic || (index_bytes != 4 && index_bytes != 8) || rows > INT32_MAX) {
         return false;
     }
-    if (!take_array(c, &record, LABEL, rows, sizeof(float)) ||
-        !take_array(c, &record, OFFSET, (uint64_t)rows + 1, sizeof(uint64_t)) ||
-        c->array[OFFSET].size == 0) {
+    if (!take_array(c, &record, TN_CRB_LABEL, rows, sizeof(float)) ||
+        !take_array(c, &record, TN_CRB_OFFSET, (uint64_t)rows + 1, sizeof(uint64_t)) ||
+        c->array[TN_CRB_OFFSET].size == 0) {
         return false;
     }
     const uint64_t n = offset_at(c, rows) - offset_at(c, 0);
-    return n < BLOCK_MAX && take_array(c, &record, INDEX, n, index_bytes) &&
-           take_array(c, &record, VALUE, n, sizeof(float)) &&
-           take_array(c, &record, WEIGHT, rows, sizeof(float)) && record.size == 0 &&
+    return n < BLOCK_MAX && take_array(c, &record, TN_CRB_INDEX, n, index_bytes) &&
+           take_array(c, &record, TN_CRB_VALUE, n, sizeof(float)) &&
+           take_array(c, &record, TN_CRB_WEIGHT, rows, sizeof(float)) && record.size == 0 &&
            put_rows(c, rows, n, index_bytes == 4);
 }
 
@@ -148,19 +140,19 @@ static bool begin_piece(tn_crb *c)
     const uint32_t word = tn_load_u32(c->head + PIECE_MAGIC_BYTES);
     const uint32_t flag = word >> 29;
     const uint32_t length = word & ((UINT32_C(1) << 29) - 1);
-    const bool begins = flag == WHOLE || flag == FIRST;
-    if (tn_load_u32(c->head) != PIECE_MAGIC || flag > LAST || begins == c->open) {
+    const bool begins = flag == TN_CRB_WHOLE || flag == TN_CRB_FIRST;
+    if (tn_load_u32(c->head) != TN_CRB_PIECE_MAGIC || flag > TN_CRB_LAST || begins == c->open) {
         return false;
     }
     if (begins) {
         tn_text_clear(&c->record);
     } else {
-        tn_text_add_u32le(&c->record, PIECE_MAGIC); /* at which the record was cut */
+        tn_text_add_u32le(&c->record, TN_CRB_PIECE_MAGIC); /* at which the record was cut */
     }
-    c->open = flag != WHOLE;
+    c->open = flag != TN_CRB_WHOLE;
     c->zeros = (4 - length % 4) % 4;
     c->left = length;
-    return c->record.size + length <= RECORD_MAX;
+    return c->record.size + length <= TN_CRB_RECORD_MAX;
 }
 
 /* The payload of a piece is whole. */
@@ -171,7 +163,7 @@ static bool end_piece(tn_crb *c)
     if (c->record.failed) {
         return no_memory(c);
     }
-    if (flag != WHOLE && flag != LAST) {
+    if (flag != TN_CRB_WHOLE && flag != TN_CRB_LAST) {
         return true;
     }
     c->open = false;

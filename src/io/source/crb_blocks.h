@@ -1,5 +1,5 @@
 /* crb_blocks.h - the container of dmlc's compressed row blocks, to a stream of rows
- * (io/schema/crb_row.h).
+ * (io/schema/crb_row.h); io/write/write_crb.c makes it.
  *
  *     RecordIO   u32 0xced7230a   u32 cflag << 29 | length   payload   zeros to a multiple of 4
  *
@@ -18,19 +18,26 @@
 
 #include "base/core/text.h"
 
+#define TN_CRB_PIECE_MAGIC UINT32_C(0xced7230a)
+#define TN_CRB_BLOCK_MAGIC UINT32_C(0x474ba8c7)
+
+enum { TN_CRB_RECORD_MAX = 64 << 20 };
+enum { TN_CRB_WHOLE, TN_CRB_FIRST, TN_CRB_MIDDLE, TN_CRB_LAST }; /* cflag */
+enum { TN_CRB_LABEL, TN_CRB_OFFSET, TN_CRB_INDEX, TN_CRB_VALUE, TN_CRB_WEIGHT, TN_CRB_ARRAYS };
+
 typedef struct tn_crb {
     /* LZ4_decompress_safe; first, where who loads the library puts it. */
     int (*decompress)(const char *from, char *to, int size, int room);
     unsigned char head[8];
-    uint32_t have;    /* bytes of the head */
-    uint32_t left;    /* bytes of the piece behind it .. */
-    uint32_t zeros;   /* .. and of zeros behind these */
-    bool open;        /* a record has begun, and not ended */
-    bool no_memory;   /* why it failed */
-    tn_text record;   /* its pieces */
-    tn_text array[5]; /* label, offset, index, value, weight */
-    tn_text rows;     /* of the last block .. */
-    size_t taken;     /* .. whose bytes up to here are taken by the caller */
+    uint32_t have;  /* bytes of the head */
+    uint32_t left;  /* bytes of the piece behind it .. */
+    uint32_t zeros; /* .. and of zeros behind these */
+    bool open;      /* a record has begun, and not ended */
+    bool no_memory; /* why it failed */
+    tn_text record; /* its pieces */
+    tn_text array[TN_CRB_ARRAYS];
+    tn_text rows; /* of the last block .. */
+    size_t taken; /* .. whose bytes up to here are taken by the caller */
 } tn_crb;
 
 void tn_crb_done(tn_crb *c);

@@ -539,7 +539,7 @@ static tn_status make_rows(work *w, piece *p, uint64_t from, uint64_t to)
         }
         params_see(&w->params, &p->row);
     }
-    return tn_text_check(&p->text, "generated rows", &p->err);
+    return tn_writer_pack(w->writer, &p->text, &p->err);
 }
 
 /* The i-th block of this round; behind the last row it is empty. */

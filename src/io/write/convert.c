@@ -84,7 +84,7 @@ static tn_status write_piece(void *ctx, const tn_row_scan_block *block, tn_error
             return status;
         }
     }
-    return tn_text_check(text, "converted rows", err);
+    return tn_writer_pack(c->writer, text, err);
 }
 
 static tn_status store_piece(void *ctx, const tn_row_scan_block *block, tn_error *err)

@@ -15,6 +15,8 @@ typedef struct tn_write_kind {
     void (*head)(const tn_writer *w, tn_text *out); /* NULL: none */
     tn_status (*row)(const tn_writer *w, const tn_rows *rows, uint32_t row, tn_text *out,
                      tn_error *err);
+    /* Makes what is stored of the rows of a piece; NULL: they are stored as `row` writes them. */
+    tn_status (*pack)(const tn_writer *w, tn_text *rows, tn_error *err);
 } tn_write_kind;
 
 extern const tn_write_kind tn_write_libsvm;
@@ -27,6 +29,7 @@ extern const tn_write_kind tn_write_criteo;
 extern const tn_write_kind tn_write_tfrecord;
 extern const tn_write_kind tn_write_avazu;
 extern const tn_write_kind tn_write_vw;
+extern const tn_write_kind tn_write_crb;
 
 typedef enum tn_write_source {
     WRITE_LABEL,
@@ -55,6 +58,7 @@ struct tn_writer {
     tn_write_column *column;
     uint32_t *field;   /* n_slots + n_numeric: libffm, libfm: the number of each */
     bool special[256]; /* delimited: bytes that a bare field may not hold */
+    int (*lz4)(const char *from, char *to, int size, int room); /* crb: LZ4_compress_default */
 };
 
 /* Walks a row slot by slot. Rows whose entries come in the order of slots are walked once; for
@@ -75,6 +79,21 @@ uint32_t tn_write_next(tn_write_walk *walk, uint32_t slot, uint32_t i);
 /* A `plan`: label, weight, id, group, then the slots with their x_j, each name once. */
 tn_status tn_write_plan_columns(tn_writer *w, tn_error *err) TN_MUST_USE;
 
+/* A `plan`: decimal indices from 0, no record ids; no groups but where there are `groups`; each
+ * slot with the number of its field where there are `fields`, in w->field. */
+tn_status tn_write_plan_indices(tn_writer *w, bool groups, bool fields, tn_error *err) TN_MUST_USE;
+
+/* Whether entries of a slot are written as numbers, and not as indices. */
+bool tn_write_is_number(const tn_writer *w, const tn_slot_spec *spec);
+
+/* The text of a key as an index. TN_E_DATA: it is none. */
+tn_status tn_write_index(const tn_writer *w, const tn_slot_spec *spec, const tn_bytes *token,
+                         uint64_t *out, tn_error *err) TN_MUST_USE;
+
+/* A number as its text says it, before any transform. TN_E_DATA: it is none. */
+tn_status tn_write_real(const tn_slot_spec *spec, const tn_bytes *token, float *out,
+                        tn_error *err) TN_MUST_USE;
+
 /* The text of entry i: as read, or its sign. `buffer` holds TN_WRITE_TOKEN_MAX bytes. False: an
  * entry that stands for `absent` and is not written. */
 enum { TN_WRITE_TOKEN_MAX = 24 };
@@ -86,6 +105,10 @@ tn_status tn_write_check_x(const tn_slot_spec *spec, float x, tn_error *err) TN_
 
 /* TN_E_DATA: the row has no label, and should. */
 tn_status tn_write_check_label(const tn_writer *w, const tn_parsed_row *row,
+                               tn_error *err) TN_MUST_USE;
+
+/* TN_E_DATA: the row belongs to a group, and the format has none. */
+tn_status tn_write_check_group(const tn_writer *w, const tn_parsed_row *row,
                                tn_error *err) TN_MUST_USE;
 
 /* TN_E_DATA: the row has a weight or a group and no column to keep it in, or no label. */

@@ -35,28 +35,16 @@ static tn_status check_types(const tn_writer *w, tn_error *err)
     return TN_OK;
 }
 
-static tn_status plan_libsvm(tn_writer *w, tn_error *err)
+tn_status tn_write_plan_indices(tn_writer *w, bool groups, bool fields, tn_error *err)
 {
     const tn_schema *s = w->schema;
     TN_TRY(check_types(w, err));
-    for (uint32_t i = 0; s->n_specs > 1 && i < s->n_specs; i++) {
-        if (s->spec[i].range_from == 0 && s->spec[i].range_to == UINT64_MAX) {
-            return tn_fail(err, TN_E_CONFIG,
-                           "format '%s' tells slots apart by index alone, slot '%s' has no "
-                           "'range'",
-                           w->kind->name, s->spec[i].name);
-        }
-    }
-    return TN_OK;
-}
-
-static tn_status plan_libffm(tn_writer *w, tn_error *err)
-{
-    const tn_schema *s = w->schema;
-    TN_TRY(check_types(w, err));
-    if (s->data->group != NULL && s->group_spec == NULL) {
+    if (!groups && s->data->group != NULL && s->group_spec == NULL) {
         return tn_fail(err, TN_E_CONFIG,
                        "format '%s' has no groups\nhint: 'group=~' leaves them out", w->kind->name);
+    }
+    if (!fields) {
+        return TN_OK; /* whose ranges the schema has compared */
     }
     w->field = TN_NEW_ARRAY(w->arena, uint32_t, (size_t)s->n_specs + 1);
     for (uint32_t i = 0; i < s->n_specs; i++) {
@@ -69,6 +57,16 @@ static tn_status plan_libffm(tn_writer *w, tn_error *err)
         w->field[place] = spec->field;
     }
     return TN_OK;
+}
+
+static tn_status plan_libsvm(tn_writer *w, tn_error *err)
+{
+    return tn_write_plan_indices(w, true, false, err);
+}
+
+static tn_status plan_libffm(tn_writer *w, tn_error *err)
+{
+    return tn_write_plan_indices(w, false, true, err);
 }
 
 static tn_status plan_libfm(tn_writer *w, tn_error *err)
@@ -103,16 +101,28 @@ static void write_field(const tn_writer *w, uint32_t place, tn_text *out)
     }
 }
 
+tn_status tn_write_index(const tn_writer *w, const tn_slot_spec *spec, const tn_bytes *token,
+                         uint64_t *out, tn_error *err)
+{
+    if (tn_read_u64(token->data, token->size, out) != TN_NUM_OK) {
+        return tn_fail(err, TN_E_DATA, "'%.*s' of slot '%s' is not an index of format '%s'",
+                       (int)(token->size < 80 ? token->size : 80), token->data, spec->name,
+                       w->kind->name);
+    }
+    return TN_OK;
+}
+
+bool tn_write_is_number(const tn_writer *w, const tn_slot_spec *spec)
+{
+    return spec->as != TN_AS_KEY || (tn_spec_is_number(spec) && !w->signs);
+}
+
 /* An index must be a decimal number that the reader will give to the same slot. */
 static tn_status check_index(const tn_writer *w, const tn_slot_spec *spec, const tn_bytes *token,
                              tn_error *err)
 {
     uint64_t index = 0;
-    if (tn_read_u64(token->data, token->size, &index) != TN_NUM_OK) {
-        return tn_fail(err, TN_E_DATA, "'%.*s' of slot '%s' is not an index of format '%s'",
-                       (int)(token->size < 80 ? token->size : 80), token->data, spec->name,
-                       w->kind->name);
-    }
+    TN_TRY(tn_write_index(w, spec, token, &index, err));
     if (w->field == NULL && (index < spec->range_from || index > spec->range_to)) {
         return tn_fail(err, TN_E_DATA, "index %llu of slot '%s' is not within its range",
                        (unsigned long long)index, spec->name);
@@ -130,7 +140,7 @@ static tn_status write_entry(const tn_writer *w, const tn_rows *rows, uint32_t i
         return TN_OK;
     }
     write_field(w, spec->slot, out);
-    if (spec->as != TN_AS_KEY || (tn_spec_is_number(spec) && !w->signs)) {
+    if (tn_write_is_number(w, spec)) {
         tn_text_add_u64(out, w->field == NULL ? spec->range_from : 0);
         tn_text_addc(out, ':');
         tn_text_add(out, token.data, token.size);
@@ -170,11 +180,9 @@ static tn_status write_svm(const tn_writer *w, const tn_rows *rows, uint32_t row
         return tn_fail(err, TN_E_DATA, "format '%s' has no weight without a label", w->kind->name);
     }
     write_label(r, none, out);
-    if (r->group != TN_NO_GROUP && w->schema->group_spec == NULL) {
-        if (w->field != NULL) {
-            return tn_fail(err, TN_E_DATA, "format '%s' has no groups, the row is of group %llu",
-                           w->kind->name, (unsigned long long)r->group);
-        }
+    if (w->field != NULL) {
+        TN_TRY(tn_write_check_group(w, r, err));
+    } else if (r->group != TN_NO_GROUP && w->schema->group_spec == NULL) {
         separate(out, begin);
         tn_text_adds(out, "qid:");
         tn_text_add_u64(out, r->group);
@@ -193,6 +201,6 @@ static tn_status write_svm(const tn_writer *w, const tn_rows *rows, uint32_t row
     return TN_OK;
 }
 
-const tn_write_kind tn_write_libsvm = {"libsvm", plan_libsvm, NULL, write_svm};
-const tn_write_kind tn_write_libfm = {"libfm", plan_libfm, NULL, write_svm};
-const tn_write_kind tn_write_libffm = {"libffm", plan_libffm, NULL, write_svm};
+const tn_write_kind tn_write_libsvm = {"libsvm", plan_libsvm, NULL, write_svm, NULL};
+const tn_write_kind tn_write_libfm = {"libfm", plan_libfm, NULL, write_svm, NULL};
+const tn_write_kind tn_write_libffm = {"libffm", plan_libffm, NULL, write_svm, NULL};

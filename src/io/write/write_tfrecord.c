@@ -54,19 +54,6 @@ static void add_float(tn_text *out, const tn_write_column *column, float value)
     end_feature(out, &f);
 }
 
-/* A number as the text says it, before any transform. */
-static tn_status read_real(const tn_slot_spec *spec, const tn_bytes *token, float *out,
-                           tn_error *err)
-{
-    tn_numeral read = tn_read_f32(token->data, token->size, out);
-    if (read != TN_NUM_OK && read != TN_NUM_NOT_FINITE) {
-        return tn_fail(err, TN_E_DATA,
-                       "'%.*s' of slot '%s' is not a number that a float list holds",
-                       (int)(token->size < 80 ? token->size : 80), token->data, spec->name);
-    }
-    return TN_OK;
-}
-
 static tn_status read_integer(const tn_writer *w, const tn_slot_spec *spec, const tn_bytes *token,
                               uint64_t *out, tn_error *err)
 {
@@ -107,7 +94,7 @@ static tn_status add_item(const tn_writer *w, const tn_write_column *column, uin
         tn_proto_add_bytes(out, LIST_VALUE, token->data, token->size);
         return TN_OK;
     case FLOAT_LIST:
-        TN_TRY(read_real(column->spec, token, &real, err));
+        TN_TRY(tn_write_real(column->spec, token, &real, err));
         tn_text_add_f32le(out, real);
         return TN_OK;
     default:
@@ -207,7 +194,7 @@ static tn_status write_column(const tn_writer *w, const tn_write_column *column,
         return TN_OK;
     case WRITE_NUMERIC:
         if (tn_write_numeric(rows, row, column->spec->numeric, &token)) {
-            TN_TRY(read_real(column->spec, &token, &value, err));
+            TN_TRY(tn_write_real(column->spec, &token, &value, err));
             add_float(out, column, value);
         }
         return TN_OK;
@@ -245,4 +232,5 @@ static tn_status write_tfrecord(const tn_writer *w, const tn_rows *rows, uint32_
     return TN_OK;
 }
 
-const tn_write_kind tn_write_tfrecord = {"tfrecord", tn_write_plan_columns, NULL, write_tfrecord};
+const tn_write_kind tn_write_tfrecord = {"tfrecord", tn_write_plan_columns, NULL, write_tfrecord,
+                                         NULL};

@@ -14,8 +14,9 @@
 #include <string.h>
 
 static const tn_write_kind *const kinds[] = {
-    &tn_write_libsvm,   &tn_write_libffm, &tn_write_csv,   &tn_write_tsv,   &tn_write_criteo,
-    &tn_write_tfrecord, &tn_write_avazu,  &tn_write_libfm, &tn_write_jsonl, &tn_write_vw,
+    &tn_write_libsvm, &tn_write_libffm,   &tn_write_csv,   &tn_write_tsv,
+    &tn_write_criteo, &tn_write_tfrecord, &tn_write_avazu, &tn_write_libfm,
+    &tn_write_jsonl,  &tn_write_vw,       &tn_write_crb,
 };
 
 enum { N_KINDS = sizeof kinds / sizeof kinds[0] };
@@ -98,6 +99,12 @@ tn_status tn_writer_row(const tn_writer *w, const tn_rows *rows, uint32_t row, t
     TN_ASSERT(rows->token != NULL || rows->n_entries == 0);
     TN_TRY(check_anonymous(w, rows, row, err));
     return w->kind->row(w, rows, row, out, err);
+}
+
+tn_status tn_writer_pack(const tn_writer *w, tn_text *text, tn_error *err)
+{
+    TN_TRY(tn_text_check(text, "written rows", err));
+    return w->kind->pack != NULL && text->size > 0 ? w->kind->pack(w, text, err) : TN_OK;
 }
 
 static void add_column(tn_writer *w, tn_write_source source, const char *name,
@@ -223,6 +230,14 @@ tn_status tn_write_check_label(const tn_writer *w, const tn_parsed_row *row, tn_
                : TN_OK;
 }
 
+tn_status tn_write_check_group(const tn_writer *w, const tn_parsed_row *row, tn_error *err)
+{
+    return row->group != TN_NO_GROUP && w->schema->group_spec == NULL
+               ? tn_fail(err, TN_E_DATA, "format '%s' has no groups, the row is of group %llu",
+                         w->kind->name, (unsigned long long)row->group)
+               : TN_OK;
+}
+
 tn_status tn_write_check_row(const tn_writer *w, const tn_parsed_row *row, tn_error *err)
 {
     const tn_schema *s = w->schema;
@@ -235,6 +250,16 @@ tn_status tn_write_check_row(const tn_writer *w, const tn_parsed_row *row, tn_er
         return tn_fail(err, TN_E_DATA,
                        "the row belongs to group %llu and no column 'group' can keep it",
                        (unsigned long long)row->group);
+    }
+    return TN_OK;
+}
+
+tn_status tn_write_real(const tn_slot_spec *spec, const tn_bytes *token, float *out, tn_error *err)
+{
+    tn_numeral read = tn_read_f32(token->data, token->size, out);
+    if (read != TN_NUM_OK && read != TN_NUM_NOT_FINITE) {
+        return tn_fail(err, TN_E_DATA, "'%.*s' of slot '%s' is not a number that a float holds",
+                       (int)(token->size < 80 ? token->size : 80), token->data, spec->name);
     }
     return TN_OK;
 }

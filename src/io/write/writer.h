@@ -4,6 +4,7 @@
  *     TN_TRY(tn_writer_new(&w, "csv", schema, 0, err));      may the format say all of this?
  *     tn_writer_head(w, &text);                              a header line, or nothing
  *     TN_TRY(tn_writer_row(w, rows, i, &text, err));         once for each row
+ *     TN_TRY(tn_writer_pack(w, &text, err));                 when they are to be stored
  *     tn_writer_free(w);
  *
  * The schema is that of the file to be written: format, columns, separators, fields and ranges are
@@ -42,5 +43,9 @@ void tn_writer_head(const tn_writer *w, tn_text *out);
 /* TN_E_DATA: this row cannot be expressed; `out` may hold a piece of it then. */
 tn_status tn_writer_row(const tn_writer *w, const tn_rows *rows, uint32_t row, tn_text *out,
                         tn_error *err) TN_MUST_USE;
+
+/* Makes what is stored of the rows in `text`: with crb blocks, else they are. It is checked, too.
+ */
+tn_status tn_writer_pack(const tn_writer *w, tn_text *text, tn_error *err) TN_MUST_USE;
 
 #endif
