@@ -1,6 +1,6 @@
-/* test_export_onnx.c - graph.onnx of a model with nearly every operator: a node uses
- * only what stands in front of it, and nothing is named twice. What onnxruntime computes is
- * compared by test/interop/onnx.sh. */
+/* test_export_onnx.c - graph.onnx of a model with nearly every operator: a node uses only what
+ * stands in front of it, and nothing is named twice. What onnxruntime computes is compared by
+ * test/interop/onnx.sh. */
 #include "exportkit.h"
 
 #include "base/codec/proto.h"
