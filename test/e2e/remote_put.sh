@@ -198,6 +198,10 @@ cmp t.tsv files/scores/t.tsv || fail "a run writes other scores"
 expect 8 tnet-eval c.yaml run.dir=run train.epochs=2 --data test.tsv --predictions "$hdfs/!full/scores/x.tsv"
 says 'the server answers 403 (DSQuotaExceededException)'
 [ ! -e files/scores/x.tsv ] || fail "half a file is there"
+# no room where they are made
+expect 8 sh -c 'ulimit -f 2; exec "$@"' sh tnet-eval c.yaml run.dir=run train.epochs=2 --data test.tsv --predictions s3://b/scores/x.tsv
+says "cannot write '$dir/tmp/tnet-"
+[ ! -e files/scores/x.tsv ] || fail "half a file is there"
 clean
 echo "remote_put: predictions"
 

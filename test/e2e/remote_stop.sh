@@ -17,7 +17,8 @@ train: {epochs: 1, batch: 50, threads: 1}
 log: {progress: false}
 END
 
-# stopped TEXT WORDS..: INT, once the store was asked, ends the command within 5 s, which its attempts would take minutes for.
+# stopped TEXT WORDS..: $signal, once the store was asked, ends the command within 5 s, which its attempts would take minutes for.
+signal=INT
 stopped() {
     text=$1
     shift
@@ -28,7 +29,7 @@ stopped() {
     children="$children $tnet"
     wait_for files/asked $tnet
     begun=$(date +%s)
-    kill -s INT $tnet
+    kill -s $signal $tnet
     got=0
     wait $tnet || got=$?
     [ "$got" -eq 75 ] || fail "exit code $got of: $*: $(cat err)"
@@ -83,4 +84,12 @@ done
 stopped 'stopped by a signal' tnet-train c.yaml run.dir=published "data.train=$web/a.tsv" export.every=1epoch "export.to=s3://b/!dead/out"
 expect 0 tnet-train c.yaml run.dir=published "data.train=$web/a.tsv" export.every=1epoch "export.to=s3://b/out"
 [ "$(find files/out -name EXPORT.json | wc -l)" -eq 1 ] || fail "what was owed is not there: $(ls files/out)"
+# a closed terminal, at the first request that sends: what was not sent is not left behind
+signal=HUP
+mkdir tmp
+export TMPDIR="$dir/tmp"
+for to in "s3://b/!dead/scores.tsv" "$hdfs/!dead/scores.tsv"; do
+    stopped "$waits" tnet-eval c.yaml run.dir=whole "$@" --data files/a.tsv --predictions "$to"
+    [ -z "$(find tmp files -name '*scores*')" ] || fail "left behind: $(find tmp files -name '*scores*')"
+done
 echo "remote_stop: evaluation and export"

@@ -16,6 +16,7 @@ enum {
     CONNECT_MS = 10000,
     SLOW_BYTES_PER_S = 1024,
     SLOW_S = 30,
+    ONCE_S = 3,
     RETRY_AFTER_MAX_S = 300,
     FAULT_BYTES_MAX = 1 << 16,
     RECEIVE_BYTES = 1 << 20
@@ -25,6 +26,13 @@ enum {
 
 static const uint64_t first_pause_ns = SECOND_NS / 5;
 static const uint64_t longest_pause_ns = 30 * SECOND_NS;
+
+/* What a server gets of such a time; of what takes back what was sent less, since somebody may be
+ * waiting for the end. */
+static uint64_t patience_ns(const tn_flight *f, uint64_t ns)
+{
+    return f->wish.once ? ONCE_S * SECOND_NS : tn_timer_ns(ns);
+}
 
 /* ---- the end of a flight ---- */
 
@@ -299,8 +307,9 @@ static void set_options(tn_flight *f)
     (void)c->curl_easy_setopt(f->easy, CURLOPT_NOSIGNAL, 1L);
     (void)c->curl_easy_setopt(f->easy, CURLOPT_TCP_KEEPALIVE, 1L);
     (void)c->curl_easy_setopt(f->easy, CURLOPT_BUFFERSIZE, (long)RECEIVE_BYTES);
-    (void)c->curl_easy_setopt(f->easy, CURLOPT_CONNECTTIMEOUT_MS,
-                              (long)(tn_timer_ns(CONNECT_MS * (SECOND_NS / 1000)) / 1000000 + 1));
+    (void)c->curl_easy_setopt(
+        f->easy, CURLOPT_CONNECTTIMEOUT_MS,
+        (long)(patience_ns(f, CONNECT_MS * (SECOND_NS / 1000)) / 1000000 + 1));
     (void)c->curl_easy_setopt(f->easy, CURLOPT_ERRORBUFFER, f->why);
     (void)c->curl_easy_setopt(f->easy, CURLOPT_HEADERFUNCTION, on_header);
     (void)c->curl_easy_setopt(f->easy, CURLOPT_HEADERDATA, (void *)f);
@@ -581,7 +590,7 @@ static void guard(tn_flight *f, uint64_t now, bool rested)
 {
     const uint64_t came = passed(f) - f->window_bytes;
     const uint64_t least = f->wish.method != NULL ? 1 : (uint64_t)SLOW_S * SLOW_BYTES_PER_S;
-    if (!rested && !f->paused && now - f->window_ns < tn_timer_ns(SLOW_S * SECOND_NS)) {
+    if (!rested && !f->paused && now - f->window_ns < patience_ns(f, SLOW_S * SECOND_NS)) {
         return;
     }
     if (rested || f->paused || came >= least) {

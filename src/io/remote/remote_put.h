@@ -33,7 +33,8 @@ tn_status tn_remote_check_file(const char *uri, tn_error *err) TN_MUST_USE;
 
 /* The file at `path` must not change meanwhile. TN_E_IO: it cannot be read, or the store refuses it
  * or cannot be reached, as of a disk; TN_E_CONFIG as above; TN_E_STOPPED when *stop (NULL: the
- * process's) turns true, within 50 ms and the one request that takes back what was sent. */
+ * process's) turns true, within 50 ms and the one request that takes back what was sent, which a
+ * silent server gets 3 s for. */
 tn_status tn_remote_put(tn_remote *r, const char *path, const char *uri, const atomic_bool *stop,
                         tn_error *err) TN_MUST_USE;
 
