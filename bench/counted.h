@@ -10,8 +10,7 @@
  * program that check-instructions knows. What is counted must not depend on time, on the order of
  * threads, or on addresses.
  */
-#ifndef TN_BENCH_COUNTED_H
-#define TN_BENCH_COUNTED_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -24,5 +23,3 @@ typedef struct tn_counted {
 bool tn_counted_main(int argc, char **argv, const tn_counted *rows);
 
 void tn_count(void (*work)(void *job), void *job);
-
-#endif

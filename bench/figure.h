@@ -12,8 +12,7 @@
  * ends with the turns since the line before, how many tries were made again, and how many turns
  * stayed disturbed (machine.h); none when nothing was measured in turns.
  */
-#ifndef TN_BENCH_FIGURE_H
-#define TN_BENCH_FIGURE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -58,5 +57,3 @@ void tn_figure_print(const tn_figure *f, bool json);
 
 /* Takes "--json" out of the arguments, wherever it stands. */
 bool tn_json_wanted(int *argc, char **argv);
-
-#endif

@@ -1,6 +1,5 @@
 /* logs.h - click logs out of nothing, in each format that bench_parse reads. */
-#ifndef TN_BENCH_LOGS_H
-#define TN_BENCH_LOGS_H
+#pragma once
 
 #include "base/core/arena.h"
 #include "base/core/text.h"
@@ -27,5 +26,3 @@ typedef struct tn_log_file {
 
 tn_status tn_log_file_write(tn_log_file *f, const tn_log *log, uint64_t rows, tn_error *err);
 void tn_log_file_done(const tn_log_file *f); /* removes it */
-
-#endif

@@ -1,6 +1,5 @@
 /* machine.h - on which processor a benchmark ran, and what all its cores can multiply at once. */
-#ifndef TN_BENCH_MACHINE_H
-#define TN_BENCH_MACHINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -53,5 +52,3 @@ typedef struct tn_turns {
     uint32_t n, tries, disturbed;
 } tn_turns;
 tn_turns tn_turns_take(void);
-
-#endif

@@ -12,8 +12,7 @@
  * a run, and made ahead as there: localize, pull, forward, backward, push, metrics; from a file
  * they come by a run's own reader, shuffled as there.
  */
-#ifndef TN_BENCH_RIG_H
-#define TN_BENCH_RIG_H
+#pragma once
 
 #include "base/core/arena.h"
 #include "config/diag.h"
@@ -72,5 +71,3 @@ tn_turn tn_rig_turn(tn_rig *rig, tn_rig_rate *rate, double seconds);
 
 /* Of one training step's matrix products, per row. */
 double tn_rig_flops(const tn_rig *rig);
-
-#endif

@@ -9,8 +9,7 @@
  * memory. Times are processor time of one thread. Anything that fails is a bug and ends the
  * program.
  */
-#ifndef TN_BENCH_SCALE_H
-#define TN_BENCH_SCALE_H
+#pragma once
 
 #include "cluster/wire/frame.h"
 #include "cluster/wire/key_codec.h"
@@ -84,5 +83,3 @@ typedef struct tn_scale_control {
     double metrics;                      /* what it reported last */
 } tn_scale_control;
 void tn_scale_control_measure(tn_scale_control *c, uint32_t n_ranks, uint32_t rounds);
-
-#endif

@@ -3,8 +3,7 @@
  * Rows as widedeep has them by default: a wide weight and "deep", under row-wise Adagrad with L2
  * and gradients of the summed loss; keys are those of the numbers 0 .. n-1.
  */
-#ifndef TN_BENCH_TABLEROWS_H
-#define TN_BENCH_TABLEROWS_H
+#pragma once
 
 #include "base/core/arena.h"
 #include "base/keys/record.h"
@@ -43,5 +42,3 @@ tn_keyset tn_bench_keyset(const tn_bench_batch *b);
  * per second, a sample for each sixteenth. */
 tn_table *tn_bench_table(const tn_bench_model *m, uint64_t n_keys, tn_bench_batch *b, float *rows,
                          tn_samples *insert);
-
-#endif

@@ -1,6 +1,5 @@
 /* touch.h - what memory itself can do, measured in the run that uses it as a limit. */
-#ifndef TN_BENCH_TOUCH_H
-#define TN_BENCH_TOUCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,5 +13,3 @@ double tn_random_rows(uint64_t bytes, uint32_t rows, uint32_t lines, bool change
 
 /* GB/s of writing one byte into every page of fresh memory, the best of four. */
 double tn_first_touch(void);
-
-#endif

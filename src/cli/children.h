@@ -29,8 +29,7 @@
  * The cause of a killed child is logged (base/core/log.h); a child that ends with a code has
  * reported its failure itself.
  */
-#ifndef TN_CLI_CHILDREN_H
-#define TN_CLI_CHILDREN_H
+#pragma once
 
 #include "base/core/error.h"
 
@@ -66,5 +65,3 @@ int tn_spawn_news(void);
 /* A variable of the environment by which another launcher gives this process a place in a group,
  * such as TNET_RANK; NULL: none does. */
 const char *tn_spawn_other_launcher(void);
-
-#endif

@@ -5,8 +5,7 @@
  *
  *     format=criteo  train=day_0.tsv  data.trim=true  slots.C1.type=str  to.format=csv
  */
-#ifndef TN_CLI_DATA_TOOL_H
-#define TN_CLI_DATA_TOOL_H
+#pragma once
 
 #include "base/thread/team.h"
 #include "cli/main.h"
@@ -85,5 +84,3 @@ void tn_data_print_counts(FILE *out, const tn_row_scan_counts *n);
 
 /* Whether the options `to.` ask for a binary cache (io/read/cache.h). */
 bool tn_data_to_cache(const tn_tree *to);
-
-#endif

@@ -6,8 +6,7 @@
  *
  *     return tn_exit_with("tnet-train", &err);
  */
-#ifndef TN_CLI_EXITS_H
-#define TN_CLI_EXITS_H
+#pragma once
 
 #include "base/core/error.h"
 
@@ -30,5 +29,3 @@ int tn_exit_diag(const char *program, const tn_diag *diag);
 
 /* The last thing main does: results that could not be written to stdout are a failure. */
 int tn_exit_done(const char *program, int code);
-
-#endif

@@ -10,8 +10,7 @@
  *
  * A number given by --peers takes the place of cluster.peers, whatever says that; 1 is alone.
  */
-#ifndef TN_CLI_LOCAL_H
-#define TN_CLI_LOCAL_H
+#pragma once
 
 #include "cli/main.h"
 
@@ -45,5 +44,3 @@ tn_argv tn_local_words(const tn_local_group *l, const tn_run *run, tn_arena *are
  * configuration cannot be read once more. TN_E_CKPT: the folder of the run is in use. TN_E_IO: a
  * child could not be started. */
 tn_status tn_local_run(const tn_local_group *l, tn_setup *s, tn_error *err) TN_MUST_USE;
-
-#endif

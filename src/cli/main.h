@@ -14,8 +14,7 @@
  *     TN_TRY(tn_setup_plan(s, NULL, err));           schema, layers, layout, rules
  *     ... s->plan, s->text ...
  */
-#ifndef TN_CLI_MAIN_H
-#define TN_CLI_MAIN_H
+#pragma once
 
 #include "base/file/output_file.h"
 #include "cli/options.h"
@@ -73,5 +72,3 @@ int tn_main_run(const tn_main *m, tn_argv args);
 /* The same, for a program with several works, within what tn_main_run does around it. `arena`: of
  * the command line. */
 int tn_main_work(const tn_main *m, tn_argv args, tn_arena *arena);
-
-#endif

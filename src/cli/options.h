@@ -12,8 +12,7 @@
  *
  * "--" ends the options, "-" is a word. Faults are TN_E_USAGE, with a suggestion.
  */
-#ifndef TN_CLI_OPTIONS_H
-#define TN_CLI_OPTIONS_H
+#pragma once
 
 #include "base/core/error.h"
 #include "base/core/text.h"
@@ -81,5 +80,3 @@ void tn_describe(tn_text *out, const tn_program *p, tn_answer answer);
 
 /* Prints the answer that the options ask for on stdout. False: they ask for none. */
 bool tn_describe_answer(const tn_program *p, const tn_options *options);
-
-#endif

@@ -5,8 +5,7 @@
  *     ... a run that is given picture.profile ...
  *     status = tn_picture_show(&picture, stdout, status, err);      also after a failure
  */
-#ifndef TN_CLI_PICTURE_H
-#define TN_CLI_PICTURE_H
+#pragma once
 
 #include "base/file/output_file.h"
 #include "train/report/profile.h"
@@ -31,5 +30,3 @@ tn_status tn_picture_open(tn_picture *p, const char *asked, const char *usual,
 /* Prints to `out`, stdout or stderr, writes and frees, whatever became of the run; nothing of a run
  * that never began. Returns `status`, or the failure to write when that was good. */
 tn_status tn_picture_show(tn_picture *p, FILE *out, tn_status status, tn_error *err) TN_MUST_USE;
-
-#endif

@@ -7,8 +7,7 @@
  *     SIGABRT           a bug was noticed: prints a backtrace; ends with 1, or, where the process
  *                       may leave a core (ulimit -c), by the signal and with a core
  */
-#ifndef TN_CLI_SIGNALS_H
-#define TN_CLI_SIGNALS_H
+#pragma once
 
 #include <signal.h>
 #include <stdatomic.h>
@@ -34,5 +33,3 @@ void tn_signals_watch_blocked(void);
 /* For programs with nothing to save: SIGINT, SIGTERM and SIGHUP end the process as they always do,
  * and this half-written file, whether it is there or not, with it. */
 void tn_signals_remove(const char *path);
-
-#endif

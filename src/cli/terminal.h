@@ -3,8 +3,7 @@
  * A moving line is wiped before any thread writes a line that stays. Any thread. Where
  * several processes write to one terminal, rank 0 moves the line, and the others name their ranks.
  */
-#ifndef TN_CLI_TERMINAL_H
-#define TN_CLI_TERMINAL_H
+#pragma once
 
 #include "base/core/log.h"
 
@@ -29,5 +28,3 @@ const char *tn_terminal_own_name(void); /* "rank 2", or "" where nothing was sai
 void tn_terminal_share(void);
 
 void tn_terminal_done(void); /* wipes the moving line */
-
-#endif

@@ -8,8 +8,7 @@
  * by the caller; one thread. `at` may be NULL: the fault has no place. An origin
  * without a line ("command line") is shown by its name alone.
  */
-#ifndef TN_CONFIG_DIAG_H
-#define TN_CONFIG_DIAG_H
+#pragma once
 
 #include "base/core/error.h"
 #include "base/core/text.h"
@@ -38,5 +37,3 @@ const char *tn_nearest(const char *word, const char *const *names, uint32_t n);
 /* "unknown <what> '<word>'", with the nearest name or else with all of them when they are few. */
 void tn_diag_unknown(tn_diag *d, const tn_origin *at, const char *what, const char *word,
                      const char *const *names, uint32_t n);
-
-#endif

@@ -17,8 +17,7 @@
  * help and documentation say so. Word i reads as TN_WORD_U32(i) or TN_WORD_U64(i); a real's only
  * word is INFINITY.
  */
-#ifndef TN_CONFIG_FIELD_H
-#define TN_CONFIG_FIELD_H
+#pragma once
 
 #include "config/values.h"
 
@@ -130,5 +129,3 @@ void tn_fields_paths(tn_text *out, const tn_field *fields);    /* every dotted p
     TN_FIELD_TREE_OF(type, member, fallback, "", help)
 #define TN_FIELD_TREE_OF(type, member, fallback, first_, help)                                     \
     TN_ROW(TN_KIND_TREE, type, member, const tn_tree *, fallback, 0, 0, "", help, .first = (first_))
-
-#endif

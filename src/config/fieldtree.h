@@ -3,8 +3,7 @@
  * Binding, printing and merging of layers need it. All new nodes live in `arena`; given nodes are
  * shared, never changed.
  */
-#ifndef TN_CONFIG_FIELDTREE_H
-#define TN_CONFIG_FIELDTREE_H
+#pragma once
 
 #include "config/values.h"
 
@@ -50,5 +49,3 @@ tn_tree *tn_fields_merge(const tn_binder *b, const tn_field *fields, const tn_tr
  */
 tn_tree *tn_fields_join(const tn_binder *b, const tn_field *fields, const tn_tree *first,
                         const tn_tree *second);
-
-#endif

@@ -9,8 +9,7 @@
  *
  * A tree lives in an arena, is built by one thread and then only read.
  */
-#ifndef TN_CONFIG_TREE_H
-#define TN_CONFIG_TREE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -79,5 +78,3 @@ void tn_tree_print_scalar(tn_text *out, const char *text);
  * For text that is part of the program: a fault in it is a bug. Users' YAML is read by yaml.h.
  * Every node has the origin {source}. */
 tn_tree *tn_tree_read_flow(tn_arena *arena, const char *text, const char *source);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Headers with structs of options include this one; field.h is for files that write or bind tables.
  */
-#ifndef TN_CONFIG_VALUES_H
-#define TN_CONFIG_VALUES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -108,5 +107,3 @@ typedef struct tn_binder {
     const tn_origin *at; /* where it stands; may be NULL */
     bool optional;       /* it may be absent as a whole, and is */
 } tn_binder;
-
-#endif

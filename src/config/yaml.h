@@ -11,8 +11,7 @@
  * Hostile text is the normal case; everything that grows has a limit below. Any
  * thread may call; trees live in `arena`.
  */
-#ifndef TN_CONFIG_YAML_H
-#define TN_CONFIG_YAML_H
+#pragma once
 
 #include "base/core/compiler.h"
 
@@ -46,5 +45,3 @@ typedef struct tn_yaml_in {
 /* NULL: not readable, reported. Duplicate keys are reported too, the first one stays. */
 tn_tree *tn_yaml_read(tn_arena *arena, tn_diag *diag, const tn_yaml_in *in) TN_MUST_USE;
 tn_tree *tn_yaml_read_file(tn_arena *arena, tn_diag *diag, const char *path) TN_MUST_USE;
-
-#endif

@@ -7,8 +7,7 @@
  * Plain arrays of the caller; nothing is allocated. Exact with exact_auc; else a bin of the
  * histogram stands for its rows (metrics/ranking.h).
  */
-#ifndef TN_METRICS_CALIBRATION_H
-#define TN_METRICS_CALIBRATION_H
+#pragma once
 
 #include "metrics/metrics.h"
 
@@ -44,5 +43,3 @@ typedef struct tn_buckets {
 } tn_buckets;
 
 void tn_buckets_add(tn_buckets *b, double c, double shows, double clicks);
-
-#endif

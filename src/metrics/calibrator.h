@@ -19,8 +19,7 @@
  * their sum not at all. Only those beyond +-16 share the first or the last bin. For c they are
  * added up once more, in bins 2^-8 wide for each m. One thread per calibrator.
  */
-#ifndef TN_METRICS_CALIBRATOR_H
-#define TN_METRICS_CALIBRATOR_H
+#pragma once
 
 #include "metrics/metrics.h"
 
@@ -97,5 +96,3 @@ tn_status tn_calibrator_isotonic(tn_calibrator *c, tn_arena *arena, tn_calibrati
 /* Log loss, COPC, ECE and the like of the same rows behind the map; a bin is a row there. */
 tn_status tn_calibrator_metrics(const tn_calibrator *c, const tn_calibration *map, tn_metrics **out,
                                 tn_error *err) TN_MUST_USE;
-
-#endif

@@ -8,8 +8,7 @@
  * Intervals hold .95; NAN when not defined. They sort the kept rows in place: one thread at a time
  * per tn_metrics. DeLong takes 8 bytes a row while it runs, the bootstrap time for 200 passes.
  */
-#ifndef TN_METRICS_INTERVALS_H
-#define TN_METRICS_INTERVALS_H
+#pragma once
 
 #include "metrics/metrics.h"
 
@@ -50,5 +49,3 @@ tn_interval tn_interval_wilson(double share, double n);
 
 /* Poisson(1) by inverse distribution function; u in [0, 1). */
 uint32_t tn_poisson1(double u);
-
-#endif

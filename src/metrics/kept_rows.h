@@ -4,8 +4,7 @@
  * add: the same rows give the same order of (group, score) in whichever order they were added.
  * Limited to 2^32 - 1 rows and by memory.
  */
-#ifndef TN_METRICS_KEPT_ROWS_H
-#define TN_METRICS_KEPT_ROWS_H
+#pragma once
 
 #include "base/core/error.h"
 
@@ -46,5 +45,3 @@ const tn_kept_row *tn_kept_sorted(tn_kept_rows *k, tn_kept_order order);
 uint32_t tn_kept_key(float logit); /* finite; -0 is 0 */
 float tn_kept_logit(uint32_t key);
 uint64_t tn_kept_weight(float weight); /* rint(w * 2^24) */
-
-#endif

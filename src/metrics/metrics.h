@@ -13,8 +13,7 @@
  * One thread per object at a time, for get as well: it may sort rows that are kept.
  * A metric is a function tn_metric_<name> and a row in metrics.def.
  */
-#ifndef TN_METRICS_METRICS_H
-#define TN_METRICS_METRICS_H
+#pragma once
 
 #include "base/core/error.h"
 #include "io/schema/target.h"
@@ -86,5 +85,3 @@ tn_target tn_metrics_target(const tn_metrics *m);
 const uint64_t *tn_metrics_histogram(const tn_metrics *m);
 void tn_metrics_sums(const tn_metrics *m, uint64_t out[6][2]);
 void tn_metrics_restore(tn_metrics *m, const uint64_t *histogram, const uint64_t *sums);
-
-#endif

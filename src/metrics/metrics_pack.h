@@ -9,8 +9,7 @@
  * from outside: whatever they hold, unpacking them is safe. A report takes about 4 bytes per score
  * that occurs; rows that are kept one by one (exact_auc, grouped) stay at home.
  */
-#ifndef TN_METRICS_METRICS_PACK_H
-#define TN_METRICS_METRICS_PACK_H
+#pragma once
 
 #include "base/core/text.h"
 #include "metrics/metrics.h"
@@ -43,5 +42,3 @@ tn_status tn_peer_metrics_put(tn_peer_metrics *r, uint32_t peer, uint64_t sequen
 
 /* Replaces what `m` holds. */
 tn_status tn_peer_metrics_total(tn_peer_metrics *r, tn_metrics *m, tn_error *err) TN_MUST_USE;
-
-#endif

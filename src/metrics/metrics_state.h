@@ -9,8 +9,7 @@
  *
  * A block takes about 25 KB of its owner: no allocation, any thread.
  */
-#ifndef TN_METRICS_METRICS_STATE_H
-#define TN_METRICS_METRICS_STATE_H
+#pragma once
 
 #include "metrics/kept_rows.h"
 #include "metrics/metrics.h"
@@ -118,5 +117,3 @@ double tn_ratio(double a, double b); /* a / b; NAN over 0 */
 #define TN_METRIC(name, flags, help) double tn_metric_##name(const tn_metrics *m);
 #include "metrics/metrics.def"
 #undef TN_METRIC
-
-#endif

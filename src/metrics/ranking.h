@@ -10,8 +10,7 @@
  * logits themselves. Weights are integers, 2^16 or 2^24 for weight 1; both totals stay below 2^62,
  * so that 2 * pos * neg fits 128 bits. Nothing is allocated.
  */
-#ifndef TN_METRICS_RANKING_H
-#define TN_METRICS_RANKING_H
+#pragma once
 
 #include "metrics/kept_rows.h"
 #include "metrics/metrics.h"
@@ -46,5 +45,3 @@ typedef struct tn_curve_point {
 /* Thresholds downwards from above all scores to the lowest, at most `n` >= 2, about evenly spread
  * over tpr + fpr. 0 with one class. */
 uint32_t tn_curve_of(const tn_metrics *m, uint32_t n, tn_curve_point *out);
-
-#endif

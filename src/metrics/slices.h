@@ -8,8 +8,7 @@
  * each of their slices, a row without values in none. A slice costs about 70 KB (coarse histogram:
  * 2^-7 of a logit per bin).
  */
-#ifndef TN_METRICS_SLICES_H
-#define TN_METRICS_SLICES_H
+#pragma once
 
 #include "metrics/metrics.h"
 
@@ -48,5 +47,3 @@ uint32_t tn_slices_count(const tn_slices *s); /* values that have a place */
 /* By rows, the largest first, equal ones by sign; then "other", when anything is in it. `out` holds
  * tn_slices_count + 1. */
 tn_status tn_slices_report(tn_slices *s, tn_slice *out, uint32_t *n, tn_error *err) TN_MUST_USE;
-
-#endif

@@ -17,13 +17,10 @@
  * output. Weights are those of these names, or with `weights: tower` "tower.h.W" .., which all uses
  * that say so share; running values are always the layer's own.
  */
-#ifndef TN_MODELS_LAYERBLOCKS_H
-#define TN_MODELS_LAYERBLOCKS_H
+#pragma once
 
 #include "config/values.h"
 
 /* The list with what uses stand for in their place: plain layers, which keep their origins. Lives
  * in b->arena. `blocks` NULL: there are none. NULL: a fault in b->diag. */
 tn_tree *tn_blocks_write_out(const tn_tree *blocks, const tn_tree *layers, const tn_binder *b);
-
-#endif

@@ -22,8 +22,7 @@
  *     tn_layout_make    -> segments side by side in each group's record
  *     tn_list_build     layers -> nodes of one graph
  */
-#ifndef TN_MODELS_LAYERLIST_H
-#define TN_MODELS_LAYERLIST_H
+#pragma once
 
 #include "config/values.h"
 #include "nn/graph/embed.h"
@@ -120,5 +119,3 @@ const tn_tree *tn_list_word(const tn_tree *item, tn_diag *diag);
 /* {uniform: [a, b]}, {normal: [mean, deviation]}, {truncated: ..}, {constant: c}, a number,
  * glorot_uniform, xavier_normal, he_uniform, he_normal. False: reported. */
 bool tn_init_read(const tn_tree *tree, tn_diag *diag, tn_init *out);
-
-#endif

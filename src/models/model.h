@@ -8,8 +8,7 @@
  * come from its choice; loss, metrics, pulling, pushing, saving and exporting are the trainer's,
  * the same for all.
  */
-#ifndef TN_MODELS_MODEL_H
-#define TN_MODELS_MODEL_H
+#pragma once
 
 #include "base/core/compiler.h"
 #include "config/values.h"
@@ -249,5 +248,3 @@ void tn_write_wide_input(tn_list_writer *w, const tn_model_args *args);
 /* Vectors by the rule of all else; `batch`: "  batch: 512\n", or nothing. */
 #define TN_PAPER_TRAIN(batch, rule)                                                                \
     "train:\n" batch "  optimizer: {" rule "}\n  sparse: {deep: {" rule "}}\n"
-
-#endif

@@ -9,8 +9,7 @@
  *
  * The file is read whole, and nothing of it is believed before it was checked.
  */
-#ifndef TN_SERVE_CALIBRATION_FILE_H
-#define TN_SERVE_CALIBRATION_FILE_H
+#pragma once
 
 #include "config/values.h"
 #include "metrics/calibrator.h"
@@ -50,5 +49,3 @@ tn_status tn_calibration_file_read_for(tn_calibration_file *out, const char *pat
  * arena as there are numbers in it, times sizeof(tn_knot) / 2. False: damaged. */
 void tn_calibration_json(tn_text *out, const tn_calibration *map);
 bool tn_calibration_of_json(const tn_json *value, tn_arena *arena, tn_calibration *out);
-
-#endif

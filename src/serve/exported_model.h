@@ -9,8 +9,7 @@
  * checked before anything is built from them, and a graph is built once to see that it can be.
  * An opened model is read by any number of threads, but scorers are made one at a time.
  */
-#ifndef TN_SERVE_EXPORTED_MODEL_H
-#define TN_SERVE_EXPORTED_MODEL_H
+#pragma once
 
 #include "base/keys/init.h"
 #include "base/keys/record.h"
@@ -90,5 +89,3 @@ tn_status tn_exported_graph_new(tn_exported_graph *out, const tn_exported_model 
 /* Part of opening (model_json.c): fills *b from model.json's parsed text. `what`: the file. */
 tn_status tn_exported_model_read(tn_exported_model *b, const tn_json *model, const tn_tree *data,
                                  const char *what, tn_error *err) TN_MUST_USE;
-
-#endif

@@ -2,8 +2,7 @@
  *
  *     struct + table -> JSON member -> ... -> tree -> tn_fields_bind -> the same struct
  */
-#ifndef TN_SERVE_FIELDJSON_H
-#define TN_SERVE_FIELDJSON_H
+#pragma once
 
 typedef struct tn_arena tn_arena; /* base/core/arena.h */
 typedef struct tn_field tn_field; /* config/values.h */
@@ -21,5 +20,3 @@ void tn_fields_json_changed(tn_text *out, const tn_field *fields, const void *op
 
 /* The way back. `source` names the file in messages; it and `value` must outlive the tree. */
 tn_tree *tn_json_tree(tn_arena *arena, const tn_json *value, const char *source);
-
-#endif

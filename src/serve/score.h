@@ -9,8 +9,7 @@
  * slots, repeated keys and keys without a row is the trainer's. After the largest batch a
  * scorer allocates nothing.
  */
-#ifndef TN_SERVE_SCORE_H
-#define TN_SERVE_SCORE_H
+#pragma once
 
 #include "base/core/error.h"
 
@@ -49,5 +48,3 @@ typedef struct tn_shared_row {
  * TN_E_MEMORY may come from the graph for such rows, which is made by the first call. */
 tn_status tn_scorer_score_many(tn_scorer *s, const tn_shared_row *common, const tn_rows *rows,
                                float *logit, float *pctr, tn_error *err) TN_MUST_USE;
-
-#endif

@@ -3,8 +3,7 @@
  * FD is the writing end of a pipe that the test reads; every role tells there what it has come to,
  * so that no test waits for a time. When the last child is gone, the pipe ends.
  */
-#ifndef TN_TEST_CLI_ROLES_H
-#define TN_TEST_CLI_ROLES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -23,5 +22,3 @@
  *     tell FD             its words and variables, and whether stdin holds something, a line
  */
 bool tn_role_play(int argc, char **argv, int *code);
-
-#endif

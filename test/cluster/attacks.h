@@ -6,8 +6,7 @@
  *
  * An attack runs until *stop; nothing in it waits for long.
  */
-#ifndef TN_TEST_PS_ATTACKS_H
-#define TN_TEST_PS_ATTACKS_H
+#pragma once
 
 #include "cluster/net/sockets.h"
 #include "cluster/wire/frame.h"
@@ -61,5 +60,3 @@ static inline bool attack_is_over(const attack_on *on)
 {
     return atomic_load(on->stop);
 }
-
-#endif

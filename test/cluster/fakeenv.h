@@ -1,6 +1,5 @@
 /* fakeenv.h - environments of launchers, for tests of the membership. */
-#ifndef TN_TEST_PS_FAKEENV_H
-#define TN_TEST_PS_FAKEENV_H
+#pragma once
 
 #include "cluster/launch/membership.h"
 
@@ -20,5 +19,3 @@ tn_membership fakeenv_membership(const fakeenv *e);
 void fakeenv_refused(const fakeenv *e, const char *want);
 
 void fakeenv_done(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* freeone.h - one owner at staleness s or inf, and the requests of ranks that are not there, by
  * hand. It is rank 0 of three. */
-#ifndef TN_TEST_PS_FREEONE_H
-#define TN_TEST_PS_FREEONE_H
+#pragma once
 
 #include "cluster/async/async_server.h"
 #include "cluster/exchange/batch_messages.h"
@@ -84,5 +83,3 @@ void free_one_wait(free_one *x, uint32_t n);
 
 /* The last answer to a request; NULL: none yet. */
 const free_answer *free_one_answer(free_one *x, uint32_t rank, uint64_t sequence);
-
-#endif

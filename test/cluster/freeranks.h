@@ -3,8 +3,7 @@
  * The optimizer is plain SGD and a gradient does not depend on the weights unless `curved`, so that
  * the model in the end is a sum, whatever order the updates came in: one that is lost or made twice
  * shows. */
-#ifndef TN_TEST_PS_FREERANKS_H
-#define TN_TEST_PS_FREERANKS_H
+#pragma once
 
 #include "cluster/async/async_client.h"
 #include "cluster/async/async_server.h"
@@ -88,5 +87,3 @@ float free_gradient(uint64_t key, uint32_t rank, uint64_t step, uint32_t d);
 /* What plain SGD with rate `lr` makes of all ranks' gradients. Asserts that the owners have it,
  * every row with its count, and that every rank has all dense weights. */
 void free_world_check(free_world *w, double lr, double tolerance);
-
-#endif

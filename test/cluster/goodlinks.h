@@ -8,8 +8,7 @@
  *
  * Rank 0 counts a request once, whoever repeats it, and answers every time. All of one process.
  */
-#ifndef TN_TEST_PS_GOODLINKS_H
-#define TN_TEST_PS_GOODLINKS_H
+#pragma once
 
 #include "cluster/net/link.h"
 #include "cluster/wire/dedup.h"
@@ -72,5 +71,3 @@ bool good_is_whole(good_links *g);
 
 /* "ipc", "tcp", "curve" */
 const char *good_way_name(good_way way);
-
-#endif

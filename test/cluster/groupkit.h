@@ -1,6 +1,5 @@
 /* groupkit.h - groups of ranks in one process, over sockets in a folder of the test's own. */
-#ifndef TN_TEST_PS_GROUPKIT_H
-#define TN_TEST_PS_GROUPKIT_H
+#pragma once
 
 #include "cluster/group/group.h"
 
@@ -53,5 +52,3 @@ void groupkit_join(const groupkit *x, groupkit_seats *s);
 /* Gives an order and waits for it; *sum grows by rank times records of each. */
 tn_status groupkit_order(tn_group *g, uint64_t what, uint64_t number, const char *text,
                          uint64_t *sum, tn_error *err) TN_MUST_USE;
-
-#endif

@@ -4,8 +4,7 @@
  *     tn_drop why = harm_one(&m, stream, &draws, &limits);    TN_DROPS: for one reason or another
  *     tn_frame_read(&f, m.bytes, m.size, &limits)  ==  why
  */
-#ifndef TN_TEST_PS_HARM_H
-#define TN_TEST_PS_HARM_H
+#pragma once
 
 #include "cluster/wire/frame.h"
 
@@ -22,5 +21,3 @@ harm_message harm_seal(const tn_frame *frame, const char *payload);
 /* Makes the message one that no receiver with these limits may take, in one of many ways: bits
  * turned, cut, lengthened, or a header that says what it must not with a right checksum. */
 tn_drop harm_one(harm_message *m, uint64_t stream, uint64_t *draws, const tn_frame_limits *limits);
-
-#endif

@@ -1,6 +1,5 @@
 /* keys.h - folders of keys for tests. */
-#ifndef TN_TEST_PS_KEYS_H
-#define TN_TEST_PS_KEYS_H
+#pragma once
 
 #include "cluster/security/curvekeys.h"
 
@@ -15,5 +14,3 @@ const char *keys_path(const char *dir, const char *name);
 
 /* A file of that text, with that mode. */
 void keys_put(const char *path, const char *text, unsigned mode);
-
-#endif

@@ -19,8 +19,7 @@
  * In the end every record must have counted exactly once; with relaxed recovery the bounds of I4
  * must hold. A run that does not end fails with what everybody waits for.
  */
-#ifndef TN_TEST_PS_MODEL_H
-#define TN_TEST_PS_MODEL_H
+#pragma once
 
 #include "cluster/ledger/ledger.h"
 
@@ -60,5 +59,3 @@ typedef struct model_result {
 
 /* Runs to the end and checks; fails the test with the seed. */
 model_result model_run(const model_opts *opts);
-
-#endif

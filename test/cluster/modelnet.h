@@ -3,8 +3,7 @@
  * Everything that happens is a message with a time; those of equal time come in the order in which
  * they were put. All randomness is drawn here, from one stream: a seed is a run.
  */
-#ifndef TN_TEST_PS_MODELNET_H
-#define TN_TEST_PS_MODELNET_H
+#pragma once
 
 #include "cluster/ledger/ledger.h"
 
@@ -72,5 +71,3 @@ void net_put(net *x, uint64_t at_ns, const net_message *message);
 
 /* The next message; the clock moves to it. False: there is none. */
 bool net_take(net *x, net_message *out);
-
-#endif

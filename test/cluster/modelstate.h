@@ -1,6 +1,5 @@
 /* modelstate.h - the inside of the simulated group, for the files that are it. */
-#ifndef TN_TEST_PS_MODELSTATE_H
-#define TN_TEST_PS_MODELSTATE_H
+#pragma once
 
 #include "cluster/recovery.h"
 #include "model.h"
@@ -111,5 +110,3 @@ void model_cut_begin(model *m); /* the first one: nothing is done yet */
 void model_cut_end(model *m);
 void model_cut(model *m); /* if nothing is in flight any more */
 void model_roll_back(model *m);
-
-#endif

@@ -1,7 +1,6 @@
 /* ranks.h - ranks and owners in one process at staleness 0, their messages delivered in any order
  * that keeps what one rank sends to one owner in order. */
-#ifndef TN_TEST_PS_RANKS_H
-#define TN_TEST_PS_RANKS_H
+#pragma once
 
 #include "cluster/sync/sync_step.h"
 #include "ps/kit.h"
@@ -75,5 +74,3 @@ void ranks_make_shard(const kit_model *m, float *weights, uint32_t size, tn_shar
 
 /* The gradient of a row depends on the row, so a stale one would show. */
 float ranks_gradient(float row, uint64_t key, uint32_t rank, uint64_t step, uint32_t d);
-
-#endif

@@ -1,8 +1,7 @@
 /* recovery.h - what ranks that come back would need of tn_dedup and tn_retransmit; the model of
  * faults (model.h) has such ranks, the program ends the group instead.
  */
-#ifndef TN_TEST_CLUSTER_RECOVERY_H
-#define TN_TEST_CLUSTER_RECOVERY_H
+#pragma once
 
 #include "cluster/net/retransmit.h"
 #include "cluster/wire/dedup.h"
@@ -31,5 +30,3 @@ uint32_t recovery_open(const tn_retransmit *r, uint64_t out[TN_RETRANSMIT_MAX]);
 
 /* How many requests were acknowledged so far. */
 uint64_t recovery_acknowledged(const tn_retransmit *r);
-
-#endif

@@ -1,7 +1,6 @@
 /* serving.h - one owner of two whose requests are made by hand and whose answers are kept: for the
  * tests of cluster/sync/sync_server.h. */
-#ifndef TN_TEST_PS_SERVING_H
-#define TN_TEST_PS_SERVING_H
+#pragma once
 
 #include "cluster/sync/sync_server.h"
 #include "cluster/wire/dedup.h"
@@ -69,5 +68,3 @@ void serving_refused(const serving *s, uint32_t n, const tn_frame *request, tn_r
 
 /* The answer to that request of a rank, the last one if there are several; NULL: none. */
 const served *serving_answer(const serving *s, uint32_t rank, uint64_t sequence);
-
-#endif

@@ -1,6 +1,5 @@
 /* socketpeers.h - peers with real sockets in one process, for tests of admission and of links. */
-#ifndef TN_TEST_PS_SOCKETPEERS_H
-#define TN_TEST_PS_SOCKETPEERS_H
+#pragma once
 
 #include "cluster/net/sockets.h"
 
@@ -42,5 +41,3 @@ bool peers_receive(void *socket, bool has_id, received *out, double until_s);
 
 /* Sends text and fails the test unless it arrives, from a connection of that rank. */
 void peers_deliver(peer *from, peer *to, const char *text, uint32_t whose);
-
-#endif

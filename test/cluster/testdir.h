@@ -1,10 +1,7 @@
 /* testdir.h - a folder for each test of a file, by cmocka_unit_test_setup_teardown. */
-#ifndef TN_TEST_PS_TESTDIR_H
-#define TN_TEST_PS_TESTDIR_H
+#pragma once
 
 extern char testdir[256]; /* its path */
 
 int testdir_set_up(void **state);
 int testdir_tear_down(void **state); /* no failure that a test has asked for is left, either */
-
-#endif

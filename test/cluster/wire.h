@@ -1,6 +1,5 @@
 /* wire.h - peers, layouts and keysets for tests of messages, and their golden bytes. */
-#ifndef TN_TEST_PS_WIRE_H
-#define TN_TEST_PS_WIRE_H
+#pragma once
 
 #include "cluster/wire/key_codec.h"
 #include "ps/kit.h"
@@ -42,5 +41,3 @@ size_t wire_golden(const char *hex, char *out);
 /* What their sender and receiver agree on: frame with job, session, incarnation and rank. */
 extern const tn_frame wire_sender;
 extern const tn_frame_limits wire_limits;
-
-#endif

@@ -1,7 +1,6 @@
 /* datasets.h - data sets from a piece of YAML, files and conversions, for the tests of the data
  * tools. */
-#ifndef TN_TEST_IO_DATASETS_H
-#define TN_TEST_IO_DATASETS_H
+#pragma once
 
 #include "base/core/arena.h"
 #include "config/diag.h"
@@ -38,5 +37,3 @@ tn_status datasets_convert(datasets *d, const tn_dataset *from, const char *in,
 /* What one line of `from` becomes in `to`; "" when it fails, and d->err says why. */
 const char *datasets_line(datasets *d, const char *from, const char *line, const char *to,
                           uint32_t flags);
-
-#endif

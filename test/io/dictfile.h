@@ -1,6 +1,5 @@
 /* dictfile.h - the fixture of tests that write a dictionary: a folder, a file in it, and rows. */
-#ifndef TN_TEST_DICTFILE_H
-#define TN_TEST_DICTFILE_H
+#pragma once
 
 #include "dictrows.h"
 
@@ -16,5 +15,3 @@ void tn_dictfile_close(tn_dictfile *f);
 /* For cmocka: *state is a tn_dictfile. */
 int tn_dictfile_set_up(void **state);
 int tn_dictfile_tear_down(void **state);
-
-#endif

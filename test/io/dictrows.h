@@ -1,6 +1,5 @@
 /* dictrows.h - rows held in memory as the source of a dictionary, for tests. */
-#ifndef TN_TEST_DICTROWS_H
-#define TN_TEST_DICTROWS_H
+#pragma once
 
 #include "io/dict/dictwrite.h"
 
@@ -22,5 +21,3 @@ tn_dict_source tn_dictrows_source(tn_dictrows *r);
 /* Two groups, user and item, both with wide (1) and deep (2). */
 extern const tn_layout tn_dictrows_layout;
 tn_dict_spec tn_dictrows_spec(void); /* of the golden vector, without a JSON text but {} */
-
-#endif

@@ -1,7 +1,6 @@
 /* setup.h - schemas from a line of YAML, files with given bytes, and rows from text, for the tests
  * of io. */
-#ifndef TN_TEST_IO_SETUP_H
-#define TN_TEST_IO_SETUP_H
+#pragma once
 
 #include "base/core/arena.h"
 #include "config/diag.h"
@@ -47,5 +46,3 @@ uint64_t setup_bytes_read(void);
 /* All batches of a reader, one after another, as text: one line per row. */
 void setup_dump(const setup *s, const tn_reader_opts *opts, tn_text *out);
 void setup_dump_batch(const tn_batch *batch, tn_text *out);
-
-#endif

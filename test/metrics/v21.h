@@ -1,6 +1,5 @@
 /* v21.h - the eight rows of test vector V21 (docs/numerics.md section 7). */
-#ifndef TN_TEST_TRAIN_V21_H
-#define TN_TEST_TRAIN_V21_H
+#pragma once
 
 #include "metrics/metrics.h"
 
@@ -24,5 +23,3 @@ void assert_close(double got, double want);
 
 /* Metrics of the rows; the test frees them. */
 tn_metrics *metrics_of(const tn_metrics_opts *opts, const tn_scored *rows);
-
-#endif

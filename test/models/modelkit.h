@@ -1,6 +1,5 @@
 /* modelkit.h - a model from a few words, for the tests of this room. */
-#ifndef TN_TEST_MODELKIT_H
-#define TN_TEST_MODELKIT_H
+#pragma once
 
 #include "base/core/arena.h"
 #include "config/diag.h"
@@ -31,5 +30,3 @@ bool kit_list(kit *k, const char *model);
 
 /* The same with a list of layers; then the graph. */
 bool kit_build(kit *k);
-
-#endif

@@ -1,7 +1,6 @@
 /* bags.h - batches for tests of what goes into and out of rows.
  */
-#ifndef TN_TEST_BAGS_H
-#define TN_TEST_BAGS_H
+#pragma once
 
 #include "nn/graph/embed.h"
 #include "nn/graph/graph.h"
@@ -42,5 +41,3 @@ tn_real *tn_bags_step(const tn_bags_run *run, size_t *n, const tn_op **op);
 /* The same, by plain loops, of a graph that is one embedding of all slots, pooled by sum: a row's
  * gradient is added up by example, then by slot, then by place in the slot. */
 tn_real *tn_bags_by_hand(const tn_bags_run *run, size_t *n);
-
-#endif

@@ -3,8 +3,7 @@
  * Two checks, because either alone is blind: differences of single entries do not notice `=` where
  * `+=` should be, and doubling does not notice a factor.
  */
-#ifndef TN_TEST_GRADCHECK_H
-#define TN_TEST_GRADCHECK_H
+#pragma once
 
 #include "nn/op/ops.h"
 
@@ -39,5 +38,3 @@ uint64_t tn_check_strays(tn_check *c);
 
 /* splitmix64 in [-1.1, 1.1), kept away from 0 where relu has its kink. */
 tn_real tn_random_real(uint64_t *state);
-
-#endif

@@ -1,7 +1,6 @@
 /* loopsetbody.h - the sources of the operators, once per set: what they export takes the set's
  * name. */
-#ifndef TN_TEST_LOOPSETBODY_H
-#define TN_TEST_LOOPSETBODY_H
+#pragma once
 
 #include "nn/loopsets.h"
 
@@ -29,5 +28,3 @@ bool tn_embed_can_ffm(const tn_node *embed, uint32_t dim);
     {                                                                                              \
         .name = (label), .ffm = &tn_op_ffm, .fm = &tn_op_embed_fm                                  \
     }
-
-#endif

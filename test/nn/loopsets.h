@@ -1,8 +1,7 @@
 /* loopsets.h - operators over pairs of vectors, compiled for one set of instructions each: a loop
  * that is picked at load time would never be run on a machine that has better.
  */
-#ifndef TN_TEST_LOOPSETS_H
-#define TN_TEST_LOOPSETS_H
+#pragma once
 
 #include "base/core/compiler.h"
 #include "config/field.h"
@@ -17,5 +16,3 @@ typedef struct tn_loopset {
 } tn_loopset;
 
 extern const tn_loopset tn_loops_plain, tn_loops_avx2, tn_loops_avx512;
-
-#endif

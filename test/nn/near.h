@@ -1,6 +1,5 @@
 /* near.h - numbers of docs/numerics.md against what came out: 1e-6 max(1, |value|). */
-#ifndef TN_TEST_NEAR_H
-#define TN_TEST_NEAR_H
+#pragma once
 
 #include "nn/op/ops.h"
 
@@ -24,5 +23,3 @@ tn_graph *tn_trial_graph(uint32_t rows, bool train);
 tn_trial tn_trial_open(tn_graph *g, tn_node *y, uint32_t rows, bool training);
 /* Forward, and backward when dy is not NULL. */
 void tn_trial_run(tn_trial *t, const double *dy);
-
-#endif

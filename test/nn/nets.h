@@ -1,6 +1,5 @@
 /* nets.h - a network with a bit of everything, and a batch for it, for tests of graphs. */
-#ifndef TN_TEST_NETS_H
-#define TN_TEST_NETS_H
+#pragma once
 
 #include "nn/op/ops.h"
 
@@ -23,5 +22,3 @@ tn_test_batch *tn_test_batch_new(uint32_t rows, uint64_t seed);
 void tn_test_batch_free(tn_test_batch *b);
 tn_graph_feed tn_test_feed(tn_test_batch *b, bool training);
 size_t tn_test_grads_size(const tn_test_batch *b); /* of feed.sparse->grads, in reals */
-
-#endif

@@ -1,7 +1,6 @@
 /* onnxeval.h - computes an ONNX model with the operators that TNet writes, as the standard defines
  * them, in double. Broadcasts, shapes and defaults are the standard's, not those of src. */
-#ifndef TN_TEST_ONNXEVAL_H
-#define TN_TEST_ONNXEVAL_H
+#pragma once
 
 #include "base/core/arena.h"
 #include "base/core/text.h"
@@ -11,5 +10,3 @@
  * their names. Fails the test where the model cannot be computed. */
 const double *tn_onnx_eval(const tn_text *model, const char *output, const tn_graph *g,
                            uint32_t rows, tn_arena *arena);
-
-#endif

@@ -1,6 +1,5 @@
 /* drive.h - one row or vector under one rule, driven by hand: for the tests of optimizers. */
-#ifndef TN_TEST_PS_DRIVE_H
-#define TN_TEST_PS_DRIVE_H
+#pragma once
 
 #include "kit.h"
 
@@ -24,5 +23,3 @@ void drive_step(drive *x, uint64_t at, size_t n, const float *grad);
 
 /* To 1e-6 max(1, |want|). */
 void assert_near(double got, double want);
-
-#endif

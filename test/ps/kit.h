@@ -1,7 +1,6 @@
 /* kit.h - rules from text, keysets from lists of keys, tables from both: for the tests of src/ps.
  */
-#ifndef TN_TEST_PS_KIT_H
-#define TN_TEST_PS_KIT_H
+#pragma once
 
 #include "base/core/arena.h"
 #include "base/keys/keyset.h"
@@ -77,5 +76,3 @@ void kit_same_rows(kit_digest a, kit_digest b);
 
 /* A push of step `step` with W 1 and factor 1. */
 tn_push kit_push(uint64_t step);
-
-#endif

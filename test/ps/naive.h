@@ -1,6 +1,5 @@
 /* naive.h - the table of rows as a plain list, in double: slow, and right. */
-#ifndef TN_TEST_PS_NAIVE_H
-#define TN_TEST_PS_NAIVE_H
+#pragma once
 
 #include "base/keys/record.h"
 
@@ -40,5 +39,3 @@ double naive_rest_norm2(const naive *t);
 
 /* After the keys of a push: the others decay. */
 void naive_sweep(naive *t, double clip);
-
-#endif

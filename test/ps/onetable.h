@@ -1,7 +1,6 @@
 /* onetable.h - a table of one segment "deep" of four floats, with its keys: for tests of the table.
  */
-#ifndef TN_TEST_PS_ONETABLE_H
-#define TN_TEST_PS_ONETABLE_H
+#pragma once
 
 #include "kit.h"
 
@@ -24,5 +23,3 @@ uint64_t *many_keys(onetable *f, uint32_t n, uint64_t salt);
 
 /* Zeros, as many as the rows of the keys have. */
 float *floats(onetable *f, const kit_keys *k);
-
-#endif

@@ -1,6 +1,5 @@
 /* shardfiles.h - two shard files for tests: the one of docs/formats.md and a large one. */
-#ifndef TN_TEST_SHARDFILES_H
-#define TN_TEST_SHARDFILES_H
+#pragma once
 
 #include "base/file/file.h"
 #include "ps/snapshot/snapshot.h"
@@ -32,5 +31,3 @@ tn_status write_big_file(const char *path, tn_snapshot_done *done, tn_error *err
 
 /* Opens the file and reads all of its partitions. */
 tn_status read_file(const char *path, tn_row_visit *visit, void *arg, tn_error *err) TN_MUST_USE;
-
-#endif

@@ -13,8 +13,7 @@
  * An operation is covered when a later fsync of the same file (data) or folder (names) returned
  * before the cut. Without a fsync of its folder even a synced file may have no name.
  */
-#ifndef TN_TEST_CRASH_H
-#define TN_TEST_CRASH_H
+#pragma once
 
 #include "base/core/error.h"
 
@@ -33,5 +32,3 @@ void tn_crash_saved(uint64_t n);
 uint32_t tn_crash_kill_everywhere(const tn_crash_case *test);
 uint32_t tn_crash_fail_everywhere(const tn_crash_case *test);
 uint32_t tn_crash_states(const tn_crash_case *test, uint32_t samples, uint64_t seed);
-
-#endif

@@ -4,8 +4,7 @@
  * folder appears, moves or goes; bytes of a file are written. Only what happens below the folder
  * given to tn_crashlog_start is logged, and that folder must be empty then.
  */
-#ifndef TN_TEST_CRASHLOG_H
-#define TN_TEST_CRASHLOG_H
+#pragma once
 
 #include <stdint.h>
 
@@ -26,5 +25,3 @@ typedef struct tn_crash_cut {
 
 /* Builds the state in the empty folder `dir`; returns the last mark before the cut, or 0. */
 uint64_t tn_crashlog_replay(const tn_crashlog *log, const tn_crash_cut *cut, const char *dir);
-
-#endif

@@ -4,13 +4,10 @@
  * in TN_TESTS, one a line: TN_TEST(<file>), or TN_TEST_WITH_WORDS(<file>) where main takes argc and
  * argv.
  */
-#ifndef TN_TEST_RUNNER_H
-#define TN_TEST_RUNNER_H
+#pragma once
 
 #define TN_TEST(file) int tn_test_##file(void);
 #define TN_TEST_WITH_WORDS(file) int tn_test_##file(int argc, char **argv);
 #include TN_TESTS
 #undef TN_TEST
 #undef TN_TEST_WITH_WORDS
-
-#endif

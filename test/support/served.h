@@ -9,8 +9,7 @@
  *
  * Failures end the test.
  */
-#ifndef TN_TEST_SERVED_H
-#define TN_TEST_SERVED_H
+#pragma once
 
 #include "support/store.h"
 
@@ -45,5 +44,3 @@ typedef struct served_stop {
     unsigned later_us;
 } served_stop;
 void *served_stop_thread(void *stop);
-
-#endif

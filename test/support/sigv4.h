@@ -2,8 +2,7 @@
  *
  * https://docs.aws.amazon.com/general/latest/gr/sigv4-calculate-signature.html
  */
-#ifndef TN_TEST_SIGV4_H
-#define TN_TEST_SIGV4_H
+#pragma once
 
 #include <stddef.h>
 
@@ -22,5 +21,3 @@ void sigv4_sign(const sigv4_request *r, const char *secret, char out[65]);
 
 /* The value of a header in lines, without blanks around it; false: there is none. */
 int sigv4_header(const char *headers, const char *name, char *out, size_t size);
-
-#endif

@@ -48,8 +48,7 @@
  *     !old       RENAME knows no options
  *     !hang      no request is read to its end
  */
-#ifndef TN_TEST_STORE_H
-#define TN_TEST_STORE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -65,5 +64,3 @@ uint64_t store_requests(const store *s); /* so far */
 uint64_t store_connections(const store *s);
 /* Requests whose headers have shown a secret where none was to be sent. */
 uint64_t store_leaks(const store *s);
-
-#endif

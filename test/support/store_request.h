@@ -1,8 +1,7 @@
 /* store_request.h - a request to the store, and what its two halves share: store.c serves what is
  * read, store_put.c takes what is sent.
  */
-#ifndef TN_TEST_STORE_REQUEST_H
-#define TN_TEST_STORE_REQUEST_H
+#pragma once
 
 #include "support/store.h"
 
@@ -71,5 +70,3 @@ bool store_answer_done(const ask *a, const char *status, const char *more, const
 bool store_serve_s3(const ask *a);
 /* A redirect to the DataNode, or what the NameNode does itself. */
 bool store_serve_hdfs(const ask *a, const char *path, const char *op);
-
-#endif

@@ -1,6 +1,5 @@
 /* tmpdir.h - a folder for one test. */
-#ifndef TN_TEST_TMPDIR_H
-#define TN_TEST_TMPDIR_H
+#pragma once
 
 #include <stddef.h>
 
@@ -10,5 +9,3 @@ void tn_tmpdir_make(char path[256]);
 
 /* With all that is in it, folders too. */
 void tn_tmpdir_remove(const char *path);
-
-#endif

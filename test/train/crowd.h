@@ -1,6 +1,5 @@
 /* crowd.h - readers at work at the same time, for tests of what they share. */
-#ifndef TN_TEST_CROWD_H
-#define TN_TEST_CROWD_H
+#pragma once
 
 #include "io/read/reader.h"
 
@@ -29,5 +28,3 @@ void crowd_leave(crowd *c, uint32_t rank, bool stands);
 /* Until all have left. Where one stands still another may wait for its parts: it is stopped, as at
  * a cut, when nobody has left for a second. */
 void crowd_watch(crowd *c);
-
-#endif

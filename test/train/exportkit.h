@@ -1,6 +1,5 @@
 /* exportkit.h - a small run in a folder of its own: data, training, checkpoint, export. */
-#ifndef TN_TEST_EXPORTKIT_H
-#define TN_TEST_EXPORTKIT_H
+#pragma once
 
 #include "cluster/launch/membership.h"
 #include "serve/exported_model.h"
@@ -44,5 +43,3 @@ float *exportkit_scorer_logits(exportkit *k, const char *path, uint32_t *n);
 extern const char
     *const exportkit_edge_lines[]; /* of edge.csv, without its header; NULL at the end */
 extern const char exportkit_header[];
-
-#endif

@@ -1,7 +1,6 @@
 /* golden.h - reads the files of test/golden/<case>/: tables, tensors, tolerances; compares with
  * them. */
-#ifndef TN_TEST_GOLDEN_H
-#define TN_TEST_GOLDEN_H
+#pragma once
 
 #include "base/core/arena.h"
 #include "base/file/safetensors.h"
@@ -45,5 +44,3 @@ const tn_model_plan *golden_plan_of(tn_arena *arena, const char *name, const cha
 /* The same for the process that `membership` tells of, NULL: alone; it must outlive a run. */
 const tn_model_plan *golden_plan_at(tn_arena *arena, const char *name, const char *const *overrides,
                                     const tn_membership *membership);
-
-#endif

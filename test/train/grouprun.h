@@ -1,6 +1,5 @@
 /* grouprun.h - whole runs of several ranks, each on a thread of this process, with real sockets. */
-#ifndef TN_TEST_GROUPRUN_H
-#define TN_TEST_GROUPRUN_H
+#pragma once
 
 #include "base/core/error.h"
 
@@ -50,5 +49,3 @@ void grouprun_files(const grouprun *g, const char *rows, const char *dense);
 /* The rows of test/golden/data/rows.tsv as files: `to`, and those of `n` ranks, dealt in blocks of
  * `block`, to-0 .. */
 void grouprun_deal(const char *to, uint32_t n, uint32_t block);
-
-#endif

@@ -1,8 +1,7 @@
 /* model_hash.h - one number for all that was learned: CRC-32C over the dense vector, then over the
  * rows in key order (key, counters, weights, state). Equal runs have equal hashes: the same seed
  * and data on any number of threads, interrupted and resumed or not. */
-#ifndef TN_TEST_MODEL_HASH_H
-#define TN_TEST_MODEL_HASH_H
+#pragma once
 
 #include "base/core/error.h"
 
@@ -11,5 +10,3 @@
 typedef struct tn_worker tn_worker;
 
 tn_status model_hash(tn_worker *w, uint32_t *out, tn_error *err) TN_MUST_USE;
-
-#endif

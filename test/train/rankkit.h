@@ -1,7 +1,6 @@
 /* rankkit.h - the ranks of a group, each with a worker, in one process: what they have before they
  * train. Sockets are real. */
-#ifndef TN_TEST_RANKKIT_H
-#define TN_TEST_RANKKIT_H
+#pragma once
 
 #include "base/core/arena.h"
 #include "cluster/launch/membership.h"
@@ -35,5 +34,3 @@ void rankkit_close(rankkit *k); /* peers, too, the last first */
 /* tn_peers_open of one rank, and of all with tn_peers_form; they must go well. */
 void rankkit_listen(rankkit *k, uint32_t rank);
 void rankkit_form(rankkit *k);
-
-#endif

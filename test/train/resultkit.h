@@ -1,6 +1,5 @@
 /* resultkit.h - an evaluation made by hand: eight rows, one slot with two values. */
-#ifndef TN_TEST_RESULTKIT_H
-#define TN_TEST_RESULTKIT_H
+#pragma once
 
 #include "io/schema/schema.h"
 #include "train/config/run.h"
@@ -19,5 +18,3 @@ typedef struct resultkit {
 /* `exact`: with eval.auc: exact. The slot is called `slot`. */
 void resultkit_make(resultkit *k, bool exact, const char *slot);
 void resultkit_done(resultkit *k);
-
-#endif

@@ -1,6 +1,5 @@
 /* scoredkit.h - batches of scored rows that are drawn, for tests of what happens to them. */
-#ifndef TN_TEST_SCOREDKIT_H
-#define TN_TEST_SCOREDKIT_H
+#pragma once
 
 #include "base/core/arena.h"
 #include "train/peers/scored_rows.h"
@@ -29,5 +28,3 @@ const tn_scores *scoredkit_part(const scoredkit *k, const tn_scores *of, uint32_
  * it; `ids`: those, too. */
 void scoredkit_same(const tn_scored_form *form, const tn_scores *a, uint32_t i, const tn_scores *b,
                     uint32_t j);
-
-#endif

@@ -4,8 +4,7 @@
  * each worker its own part of it. So a group of any size holds the same model after the same steps,
  * bit for bit.
  */
-#ifndef TN_TEST_SHAREKIT_H
-#define TN_TEST_SHAREKIT_H
+#pragma once
 
 #include "base/core/arena.h"
 #include "config/diag.h"
@@ -46,5 +45,3 @@ tn_status sharekit_resume(sharekit *k, tn_saved *out, tn_error *err);
 
 /* As model_hash of one process with the whole model; checks that the workers' copies agree. */
 uint32_t sharekit_hash(const sharekit *k);
-
-#endif

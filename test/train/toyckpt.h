@@ -2,8 +2,7 @@
  *
  * Checkpoint n holds config.yaml ("n: <n>") and one shard file of a few rows whose floats are n.
  */
-#ifndef TN_TEST_TOYCKPT_H
-#define TN_TEST_TOYCKPT_H
+#pragma once
 
 #include "train/checkpoint/ckptdir.h"
 
@@ -28,5 +27,3 @@ tn_ckpt_loader toy_loader(toy_state *state);
 
 /* Makes of the manifest at `path` one as a later major version would write it. */
 void toy_make_newer(const char *path);
-
-#endif

@@ -1,8 +1,7 @@
 /* trainrun.h - whole runs of test/golden/deepfm_bn.yaml, with shuffling and dropout, and what
  * became of them. 24 steps in three epochs.
  */
-#ifndef TN_TEST_TRAINRUN_H
-#define TN_TEST_TRAINRUN_H
+#pragma once
 
 #include "base/core/text.h"
 
@@ -42,5 +41,3 @@ uint32_t trainrun_hash_with(const char *dir, uint64_t n, const char *more, tn_sa
 
 /* Makes a byte in the middle of its shard file a wrong one. */
 void trainrun_damage(const char *dir, uint64_t n);
-
-#endif

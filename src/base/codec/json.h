@@ -14,8 +14,7 @@
  * behind the value, lone surrogates, more than 4 M values. Hostile input is the normal case: every
  * accessor accepts NULL and a value of another kind.
  */
-#ifndef TN_BASE_JSON_H
-#define TN_BASE_JSON_H
+#pragma once
 
 #include "base/core/arena.h"
 #include "base/core/error.h"
@@ -117,5 +116,3 @@ const char *tn_member_sha(tn_members *r, const tn_json *object, const char *key)
 const tn_json *tn_member_list(tn_members *r, const tn_json *object, const char *key, uint32_t max);
 const tn_json *tn_member_object(tn_members *r, const tn_json *object, const char *key,
                                 uint32_t max);
-
-#endif

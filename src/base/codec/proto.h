@@ -15,8 +15,7 @@
  * Refused: field 0, wire types 3, 4, 6 and 7, a varint of more than 64 bits, and a length beyond
  * what encloses it. Reading is inline: a tf.Example is one pass. Pure functions, any thread.
  */
-#ifndef TN_BASE_PROTO_H
-#define TN_BASE_PROTO_H
+#pragma once
 
 #include "base/core/bytes.h"
 #include "base/core/text.h"
@@ -110,5 +109,3 @@ void tn_proto_add_f64(tn_text *t, uint32_t number, double value);
 void tn_proto_add_bytes(tn_text *t, uint32_t number, const void *bytes, size_t size);
 size_t tn_proto_begin(tn_text *t, uint32_t number);
 void tn_proto_end(tn_text *t, size_t begin);
-
-#endif

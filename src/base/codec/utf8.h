@@ -2,8 +2,7 @@
  *
  * Overlong forms, surrogates and code points above U+10FFFF are no characters (RFC 3629).
  */
-#ifndef TN_BASE_UTF8_H
-#define TN_BASE_UTF8_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -60,5 +59,3 @@ static inline char *tn_utf8_put(char *out, uint32_t c)
     *out++ = (char)(0x80 | (c & 0x3f));
     return out;
 }
-
-#endif

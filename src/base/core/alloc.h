@@ -13,8 +13,7 @@
  *
  * Memory is zeroed and starts on a cache line. `what` is a noun for the message.
  */
-#ifndef TN_BASE_ALLOC_H
-#define TN_BASE_ALLOC_H
+#pragma once
 
 #include "base/core/error.h"
 
@@ -52,5 +51,3 @@ void tn_alloc_spare_address_space(void);
 
 /* For tests: the nth tn_try_alloc from now on fails, once. 0: none. */
 void tn_alloc_fail_at(uint64_t nth);
-
-#endif

@@ -19,8 +19,7 @@
  *
  * Promises add up until they are used. Test builds assert that nothing is taken without one.
  */
-#ifndef TN_BASE_ARENA_H
-#define TN_BASE_ARENA_H
+#pragma once
 
 #include "base/core/error.h"
 
@@ -45,5 +44,3 @@ tn_status tn_arena_reserve(tn_arena *arena, size_t bytes, const char *what,
 #define TN_NEW(arena, type) ((type *)tn_arena_alloc((arena), 1, sizeof(type), _Alignof(type)))
 #define TN_NEW_ARRAY(arena, type, n)                                                               \
     ((type *)tn_arena_alloc((arena), (n), sizeof(type), _Alignof(type)))
-
-#endif

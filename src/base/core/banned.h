@@ -7,8 +7,7 @@
  * The headers below come first because a poisoned name may not even be declared afterwards. That
  * hides a forgotten #include; the clang build, which does not include this file, finds it.
  */
-#ifndef TN_BASE_BANNED_H
-#define TN_BASE_BANNED_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +25,4 @@
 #ifndef TN_TRUSTED
 #pragma GCC poison malloc calloc realloc free aligned_alloc strdup strndup
 #pragma GCC poison exit _exit abort printf vprintf puts putchar
-#endif
-
 #endif

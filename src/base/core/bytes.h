@@ -8,8 +8,7 @@
  *     uint32_t n = tn_get_u32(&in);
  *     if (in.failed) ...
  */
-#ifndef TN_BASE_BYTES_H
-#define TN_BASE_BYTES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -66,6 +65,4 @@ TN_DEFINE_GET(f64, double)
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "TNet's files are little-endian and so are the machines it runs on"
-#endif
-
 #endif

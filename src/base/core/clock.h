@@ -1,6 +1,5 @@
 /* clock.h - time: monotonic for measuring and for deadlines, wall for log files only. */
-#ifndef TN_BASE_CLOCK_H
-#define TN_BASE_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 
@@ -12,5 +11,3 @@ uint32_t tn_wall_day(void); /* days since 1970-01-01, UTC */
 /* The length of a timer of `ns` in this build: in test builds the environment variable TNET_FAST
  * divides all timers. */
 uint64_t tn_timer_ns(uint64_t ns);
-
-#endif

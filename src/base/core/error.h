@@ -17,8 +17,7 @@
  * Message style: lower case, no full stop, fault first, subject in quotes:
  * "cannot open 'a.tfrecord': No such file or directory".
  */
-#ifndef TN_BASE_ERROR_H
-#define TN_BASE_ERROR_H
+#pragma once
 
 #include "base/core/compiler.h"
 
@@ -63,5 +62,3 @@ void tn_error_context(tn_error *err, const char *fmt, ...) TN_PRINTF(2, 3);
 /* States what must be true unless TNet itself has a bug. On in every build. */
 #define TN_ASSERT(cond) ((cond) ? (void)0 : tn_assert_failed(__FILE__, __LINE__, __func__, #cond))
 _Noreturn void tn_assert_failed(const char *file, int line, const char *func, const char *cond);
-
-#endif

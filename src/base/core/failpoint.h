@@ -14,8 +14,7 @@
  * sleep[=milliseconds], or the name of an errno. Without TN_FAILPOINTS (preset `release`) nothing
  * of this exists. Any thread.
  */
-#ifndef TN_BASE_FAILPOINT_H
-#define TN_BASE_FAILPOINT_H
+#pragma once
 
 #include "base/core/error.h"
 
@@ -40,7 +39,5 @@ static inline int tn_failpoint(const char *name)
     (void)name;
     return 0;
 }
-
-#endif
 
 #endif

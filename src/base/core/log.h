@@ -3,8 +3,7 @@
  * Libraries say what happened; they never print. Without a sink lines vanish.
  * Any thread may log; a line is handed over whole. Lower case, no full stop.
  */
-#ifndef TN_BASE_LOG_H
-#define TN_BASE_LOG_H
+#pragma once
 
 #include "base/core/compiler.h"
 
@@ -14,5 +13,3 @@ typedef void tn_log_sink(tn_log_level level, const char *line);
 
 void tn_log_set(tn_log_sink *sink, tn_log_level most);
 void tn_log(tn_log_level level, const char *fmt, ...) TN_PRINTF(2, 3);
-
-#endif

@@ -4,8 +4,7 @@
  * of the input formats (docs/formats.md): an integer that overflows is an error, a float is decimal
  * only, finite text beyond FLT_MAX is an error, underflow is a denormal or 0.
  */
-#ifndef TN_BASE_NUMBER_H
-#define TN_BASE_NUMBER_H
+#pragma once
 
 #include <locale.h>
 #include <stdbool.h>
@@ -37,5 +36,3 @@ size_t tn_write_f64(char *out, double value);
 
 /* The "C" locale, for printf and uselocale(3): a host program may have set another one. */
 locale_t tn_locale_c(void);
-
-#endif

@@ -6,8 +6,7 @@
  * What may be stopped for reasons of its own, as a reader, is given a flag and heeds that one
  * alone. Any thread; the flag must outlive all waits.
  */
-#ifndef TN_BASE_STOP_H
-#define TN_BASE_STOP_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -16,5 +15,3 @@ void tn_stop_set(const atomic_bool *flag); /* NULL: nobody asks, as in the begin
 
 /* Whether to end: *own, or, where that is NULL, the flag of the process. */
 bool tn_stop_is(const atomic_bool *own);
-
-#endif

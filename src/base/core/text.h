@@ -10,8 +10,7 @@
  *
  * data is always NUL-terminated (once anything was appended); it may hold NULs.
  */
-#ifndef TN_BASE_TEXT_H
-#define TN_BASE_TEXT_H
+#pragma once
 
 #include "base/core/error.h"
 
@@ -58,5 +57,3 @@ tn_status tn_text_check(const tn_text *t, const char *what, tn_error *err) TN_MU
 
 /* The text, or "" when nothing was ever appended. */
 const char *tn_text_str(const tn_text *t);
-
-#endif

@@ -13,8 +13,7 @@
  *
  * Errors are TN_E_IO with path and reason. One thread per handle, but tn_infile_read: any.
  */
-#ifndef TN_BASE_FILE_H
-#define TN_BASE_FILE_H
+#pragma once
 
 #include "base/core/error.h"
 #include "base/core/text.h"
@@ -132,5 +131,3 @@ bool tn_lock_is_held(const char *dir, const char *name);
 
 /* 64 bits from getrandom(2), never 0: sessions, incarnations, run ids. */
 uint64_t tn_random_id(void);
-
-#endif

@@ -5,8 +5,7 @@
  * every change it made, in order and with the data, so that a replayer can build the directories
  * that a power cut might leave behind (test/support/crashlog.h).
  */
-#ifndef TN_BASE_FILEIO_H
-#define TN_BASE_FILEIO_H
+#pragma once
 
 #include "base/core/error.h"
 
@@ -74,6 +73,4 @@ tn_status tn_io_ended(int failure, const char *verb, tn_file_op op, tn_error *er
 /* `watch` is called under a lock after each successful change; NULL ends it. */
 typedef void tn_file_watch_fn(void *ctx, const tn_file_op *op);
 void tn_file_watch(tn_file_watch_fn *watch, void *ctx);
-#endif
-
 #endif

@@ -19,8 +19,7 @@
  *
  * A handle belongs to one thread. Failures are TN_E_IO unless said otherwise.
  */
-#ifndef TN_BASE_OUTPUT_FILE_H
-#define TN_BASE_OUTPUT_FILE_H
+#pragma once
 
 #include "base/core/error.h"
 #include "base/core/text.h"
@@ -81,5 +80,3 @@ tn_status tn_output_put(const char *path, const void *data, size_t size, const t
 
 /* Removes an unfinished file that nobody writes any more; what cannot be removed stays. */
 void tn_unfinished_remove(const char *path);
-
-#endif

@@ -9,8 +9,7 @@
  * taken, names are unique, the arrays tile the rest of the file without hole or overlap. Arrays
  * need not be aligned in memory: use memcpy or bytes.h.
  */
-#ifndef TN_BASE_SAFETENSORS_H
-#define TN_BASE_SAFETENSORS_H
+#pragma once
 
 #include "base/core/arena.h"
 #include "base/core/error.h"
@@ -64,5 +63,3 @@ typedef struct tn_tensor_want {
 } tn_tensor_want;
 tn_status tn_tensor_get(const tn_safetensors *doc, const tn_tensor_want *want, const char *what,
                         const tn_tensor **out, tn_error *err) TN_MUST_USE;
-
-#endif

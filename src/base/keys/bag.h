@@ -11,8 +11,7 @@
  * cache. The way back goes over such parts: a block of rows adds up its own gradients in a fixed
  * order, by example, then by slot, then by place in the slot, so each row has one writer.
  */
-#ifndef TN_BASE_BAG_H
-#define TN_BASE_BAG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,5 +30,3 @@ typedef struct tn_row_block {
     uint32_t n_slots;
     bool whole; /* these slots take no other rows */
 } tn_row_block;
-
-#endif

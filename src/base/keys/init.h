@@ -3,8 +3,7 @@
  * A value is a pure function of (rule, stream, index): independent of the order of arrival, of
  * threads and of peers. Computed in double, rounded once to float.
  */
-#ifndef TN_BASE_INIT_H
-#define TN_BASE_INIT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -31,5 +30,3 @@ float tn_init_value(const tn_init *init, uint64_t stream, uint64_t index, uint32
 /* w[r] := the first dim values of stream[r], of n rows; both fans are dim. */
 void tn_init_rows(const tn_init *init, uint32_t n, const uint64_t *stream, uint32_t dim,
                   float *const *w);
-
-#endif

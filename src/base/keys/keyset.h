@@ -18,8 +18,7 @@
  * Keys of different share groups may have rows of different width: group[i] picks the record
  * (base/keys/record.h).
  */
-#ifndef TN_BASE_KEYSET_H
-#define TN_BASE_KEYSET_H
+#pragma once
 
 #include "base/core/error.h"
 #include "base/keys/keyspace.h"
@@ -66,5 +65,3 @@ static inline tn_range tn_keys_of_peer(const tn_keyset *keys, uint32_t peer)
     const uint32_t *from = keys->owners->from;
     return (tn_range){keys->first[from[peer]], keys->first[from[peer + 1]]};
 }
-
-#endif

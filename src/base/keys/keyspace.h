@@ -1,6 +1,5 @@
 /* keyspace.h - how the space of keys is cut into partitions, and what a key may hold at most. */
-#ifndef TN_BASE_KEYSPACE_H
-#define TN_BASE_KEYSPACE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -14,5 +13,3 @@ static inline uint32_t tn_partition_of(uint64_t key, uint32_t n_partitions)
 {
     return (uint32_t)(((key >> 32) * n_partitions) >> 32);
 }
-
-#endif

@@ -17,8 +17,7 @@
  * own), and a group picks one record, so widths may differ between groups.
  * Optimizer state, show, click and age belong to the server and do not travel.
  */
-#ifndef TN_BASE_RECORD_H
-#define TN_BASE_RECORD_H
+#pragma once
 
 #include "base/core/error.h"
 #include "base/keys/keyspace.h"
@@ -86,5 +85,3 @@ typedef struct tn_row_view {
 
 /* Lent until it returns. Another status than TN_OK stops and is handed on. */
 typedef tn_status tn_row_visit(void *arg, const tn_row_view *row, tn_error *err);
-
-#endif

@@ -9,8 +9,7 @@
  * from starting. A loaded library stays until the process ends, because any thread may be using its
  * code. Any thread may call.
  */
-#ifndef TN_BASE_LIBRARY_H
-#define TN_BASE_LIBRARY_H
+#pragma once
 
 #include "base/core/error.h"
 
@@ -26,5 +25,3 @@ tn_status tn_library_load(void **out, const tn_library_name *name, tn_error *err
 /* Writes an address to *out, a pointer to a function. TN_E_CONFIG: the library has none. */
 tn_status tn_library_find(void *library, const tn_library_name *name, const char *call, void *out,
                           tn_error *err) TN_MUST_USE;
-
-#endif

@@ -11,8 +11,7 @@
  * stands in /proc/self/mountinfo. `root` is put before all of these paths: "" for this machine, a
  * tree of files for a test. A file that cannot be read means no limit. Any thread.
  */
-#ifndef TN_BASE_LIMITS_H
-#define TN_BASE_LIMITS_H
+#pragma once
 
 #include "base/core/error.h"
 
@@ -39,5 +38,3 @@ void tn_memory_use_of(const char *root, tn_memory_use *out);
  * peers". The soft limit is often 1024; a process may raise it up to the hard limit, and children
  * inherit both. TN_E_CONFIG: the hard limit is too low as well, and nothing is changed. */
 tn_status tn_descriptors_need(uint64_t n, const char *what, tn_error *err) TN_MUST_USE;
-
-#endif

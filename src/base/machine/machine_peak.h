@@ -3,8 +3,7 @@
  * Every benchmark and every profile measures the peak in its own run and reports its result as a
  * share of it, since shares can be compared between machines.
  */
-#ifndef TN_BASE_MACHINE_PEAK_H
-#define TN_BASE_MACHINE_PEAK_H
+#pragma once
 
 #include "base/core/error.h"
 
@@ -24,5 +23,3 @@ tn_status tn_peaks_measure(uint32_t threads, double seconds, tn_peaks *out,
 
 /* Name of the vectors used: "avx512", "avx2", "plain". */
 const char *tn_peak_kind(void);
-
-#endif

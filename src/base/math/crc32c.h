@@ -3,8 +3,7 @@
  * Uses the CPU's instruction where there is one (chosen at run time), slicing-by-8 tables
  * elsewhere.
  */
-#ifndef TN_BASE_CRC32C_H
-#define TN_BASE_CRC32C_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -20,5 +19,3 @@ static inline uint32_t tn_crc_mask(uint32_t crc)
 {
     return ((crc >> 15) | (crc << 17)) + 0xa282ead8U;
 }
-
-#endif

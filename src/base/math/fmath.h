@@ -7,8 +7,7 @@
  * Errors, measured in ulp against 80 bits: exp 1, ln and log1p 3, sigmoid and softplus 3, tanh 2.
  * NaN goes in and comes out. Pure functions, any thread.
  */
-#ifndef TN_BASE_FMATH_H
-#define TN_BASE_FMATH_H
+#pragma once
 
 /* ln x of docs/numerics.md section 5: -inf at 0, NaN below. Decides the bits of initial values,
  * so its operations may never change. */
@@ -24,5 +23,3 @@ double tn_log1p_exp(double x);
 
 double tn_sigmoid(double x); /* x >= 0: 1 / (1 + e^-x), else e^x / (1 + e^x) */
 double tn_tanh(double x);
-
-#endif

@@ -9,8 +9,7 @@
  *
  * Vectors: test/base/test_key.c. Pure functions, any thread.
  */
-#ifndef TN_BASE_KEY_H
-#define TN_BASE_KEY_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -48,5 +47,3 @@ static inline uint64_t tn_sign_of(uint64_t key, uint64_t salt)
 {
     return tn_unmix(key) ^ salt;
 }
-
-#endif

@@ -5,8 +5,7 @@
  *     uint64_t s = tn_stream3(seed, TN_RNG_ROW, tn_name64("deep"), key);
  *     float w = (float)(a + (b - a) * tn_unit(tn_draw(s, coordinate)));
  */
-#ifndef TN_BASE_RNG_H
-#define TN_BASE_RNG_H
+#pragma once
 
 #include "base/math/key.h"
 
@@ -81,5 +80,3 @@ static inline double tn_normal(uint64_t x)
 
 /* Puts a[0] .. a[n-1] into the order that the stream gives them. */
 void tn_shuffle(uint64_t stream, uint32_t *a, size_t n);
-
-#endif

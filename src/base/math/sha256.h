@@ -1,6 +1,5 @@
 /* sha256.h - SHA-256 (FIPS 180-4), for the config hash, model ids and structure hashes. */
-#ifndef TN_BASE_SHA256_H
-#define TN_BASE_SHA256_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -17,5 +16,3 @@ void tn_sha256_end(tn_sha256 *h, uint8_t digest[32]);
 
 /* `out` gets 64 lower-case digits and a NUL. */
 void tn_sha256_hex(const uint8_t digest[32], char out[65]);
-
-#endif

@@ -21,8 +21,7 @@
  * run() reports the first fault in the order of the pieces, not in time, and joins no piece behind
  * it.
  */
-#ifndef TN_BASE_ORDERED_WORK_H
-#define TN_BASE_ORDERED_WORK_H
+#pragma once
 
 #include "base/core/error.h"
 #include "base/thread/team.h"
@@ -45,5 +44,3 @@ typedef struct tn_inorder {
 /* A NULL team is the calling thread alone. TN_E_MEMORY when there is no room for a hand, else what
  * make or join said. */
 tn_status tn_inorder_run(const tn_inorder *how, tn_team *team, tn_error *err) TN_MUST_USE;
-
-#endif

@@ -4,8 +4,7 @@
  * push then refuses, pop hands out what is left and then refuses. Owns nothing
  * it carries. Any number of producers and consumers.
  */
-#ifndef TN_BASE_QUEUE_H
-#define TN_BASE_QUEUE_H
+#pragma once
 
 #include "base/core/error.h"
 
@@ -23,5 +22,3 @@ bool tn_queue_pop(tn_queue *q, void **out) TN_MUST_USE;  /* false: closed and em
 bool tn_queue_pop_until(tn_queue *q, uint64_t until_ns, void **out) TN_MUST_USE;
 bool tn_queue_is_over(tn_queue *q); /* closed and empty */
 void tn_queue_close(tn_queue *q);
-
-#endif

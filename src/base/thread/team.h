@@ -12,8 +12,7 @@
  * everything they wrote can then be read without a lock. A team belongs to one worker: only that
  * thread calls run().
  */
-#ifndef TN_BASE_TEAM_H
-#define TN_BASE_TEAM_H
+#pragma once
 
 #include "base/core/error.h"
 
@@ -64,5 +63,3 @@ void tn_team_set_aside(tn_team *team, tn_aside_fn *aside, void *arg);
  * a time: settle before the next one. It must not call run. The team is not NULL. */
 void tn_team_post(tn_team *team, tn_aside_fn *work, void *arg);
 void tn_team_settle(tn_team *team); /* fine where nothing was posted */
-
-#endif

@@ -4,8 +4,7 @@
  * over. Every thread of TNet is started here, so that each one flushes denormals
  * to zero (see tn_flush_denormals) and blocks the signals that main handles.
  */
-#ifndef TN_BASE_THREADS_H
-#define TN_BASE_THREADS_H
+#pragma once
 
 #include "base/core/error.h"
 
@@ -46,5 +45,3 @@ void tn_flush_denormals(void);
 
 /* Processors that the caller may use, or might if it were not pinned; at least 1. */
 uint32_t tn_cpu_count(void);
-
-#endif

@@ -20,8 +20,7 @@
  * The run owns the trace and hands it down; it must outlive all its users. A thread that
  * ends leaves; the next one of its name goes on in its lane, as the readers of the next epoch do.
  */
-#ifndef TN_BASE_TRACE_H
-#define TN_BASE_TRACE_H
+#pragma once
 
 #include "base/core/text.h"
 
@@ -192,5 +191,3 @@ tn_status tn_trace_json(const tn_trace *trace, tn_text *out, tn_error *err) TN_M
 
 /* Writes that JSON to a file, which replaces another. */
 tn_status tn_trace_write(const tn_trace *trace, const char *path, tn_error *err) TN_MUST_USE;
-
-#endif

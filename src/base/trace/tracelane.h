@@ -3,8 +3,7 @@
  * Only its own thread writes a lane; other threads read it when that thread has left.
  * A thread finds its lane by `owner`; 0: the lane is free.
  */
-#ifndef TN_BASE_TRACELANE_H
-#define TN_BASE_TRACELANE_H
+#pragma once
 
 #include "base/core/arena.h"
 #include "base/trace/trace.h"
@@ -75,5 +74,3 @@ struct tn_trace {
 };
 
 double tn_ticks_to_s(const tn_trace *trace, uint64_t ticks); /* once it has ended */
-
-#endif

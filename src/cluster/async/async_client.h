@@ -17,8 +17,7 @@
  *     cut:   rest; when all ranks do: all requests are applied, nothing is under way
  *            refresh: the worker's copy holds all weights of now
  */
-#ifndef TN_CLUSTER_ASYNC_CLIENT_H
-#define TN_CLUSTER_ASYNC_CLIENT_H
+#pragma once
 
 #include "cluster/exchange/exchange.h"
 #include "ps/shard/client.h"
@@ -27,5 +26,3 @@
 tn_status tn_async_client_open(tn_client *out, const tn_exchange *x, tn_error *err) TN_MUST_USE;
 
 extern const tn_client_ops tn_client_async;
-
-#endif

@@ -19,8 +19,7 @@
  * Where the global clip is on, a push brings the norm of all its gradients, which only its sender
  * has: cluster/async/pushnorm.h. Weights in replies are a copy between two updates of the range.
  */
-#ifndef TN_CLUSTER_ASYNC_SERVER_H
-#define TN_CLUSTER_ASYNC_SERVER_H
+#pragma once
 
 #include "cluster/exchange/batch_messages.h"
 #include "cluster/exchange/owner_messages.h"
@@ -60,5 +59,3 @@ tn_status tn_async_server_push(tn_async_server *s, tn_team *team, uint32_t place
 
 /* Updates of this shard so far: the step of a checkpoint. Any thread. */
 uint64_t tn_async_server_updates(const tn_async_server *s);
-
-#endif

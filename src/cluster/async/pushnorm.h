@@ -5,8 +5,7 @@
  * that were pulled instead of those of now, and without the rows outside the batch that `l2_mode:
  * dense` decays. In double; the same bits for any team.
  */
-#ifndef TN_CLUSTER_PUSHNORM_H
-#define TN_CLUSTER_PUSHNORM_H
+#pragma once
 
 #include "cluster/exchange/exchange.h"
 
@@ -16,5 +15,3 @@ typedef struct tn_push tn_push; /* ps/optim/rule.h */
  * weight_sum counts. */
 double tn_pushnorm2(tn_team *team, const tn_exchange *x, const float *rows,
                     const tn_gradients *grads, const tn_push *push);
-
-#endif

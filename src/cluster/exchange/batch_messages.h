@@ -8,8 +8,7 @@
  *
  * cluster/sync/sync_client.h and cluster/async/async_client.h share it. One thread at a time.
  */
-#ifndef TN_CLUSTER_BATCH_MESSAGES_H
-#define TN_CLUSTER_BATCH_MESSAGES_H
+#pragma once
 
 #include "cluster/exchange/exchange.h"
 #include "cluster/wire/key_codec.h"
@@ -61,5 +60,3 @@ typedef struct tn_slices_gradients {
 tn_status tn_owner_slices_push(const tn_owner_slices *s, const tn_exchange *x, uint32_t owner,
                                const tn_slices_gradients *grads, tn_out_message **out,
                                tn_error *err) TN_MUST_USE;
-
-#endif

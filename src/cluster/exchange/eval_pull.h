@@ -7,8 +7,7 @@
  * ends. ROWS repeat its step, which tells them from replies to older requests. Nobody trains
  * meanwhile (all ranks stand still, cluster/group/group.h), so all see the same model.
  */
-#ifndef TN_CLUSTER_EVAL_PULL_H
-#define TN_CLUSTER_EVAL_PULL_H
+#pragma once
 
 #include "cluster/exchange/exchange.h"
 
@@ -23,5 +22,3 @@ void tn_eval_pull_take_request(tn_eval_pull *p, tn_in_message *incoming);
 /* As tn_shard_peek, for all keys of all owners. By one thread. */
 tn_status tn_eval_pull_rows(tn_eval_pull *p, tn_team *team, const tn_keyset *keys, float *rows,
                             bool *missing, tn_error *err) TN_MUST_USE;
-
-#endif

@@ -1,8 +1,7 @@
 /* exchange.h - the part of a rank in the exchange of rows and dense weights: the settings that its
  * client, its owner's side and its evaluation share.
  */
-#ifndef TN_CLUSTER_EXCHANGE_H
-#define TN_CLUSTER_EXCHANGE_H
+#pragma once
 
 #include "base/core/arena.h"
 #include "cluster/exchange/reply_queue.h"
@@ -40,5 +39,3 @@ static inline size_t tn_exchange_dense(const tn_exchange *x)
 {
     return x->shares->dense[x->rank + 1] - x->shares->dense[x->rank];
 }
-
-#endif

@@ -11,8 +11,7 @@
  * reply is sent, and the request is retransmitted. Functions keep no state but what is passed to
  * them: any thread, one at a time for each struct.
  */
-#ifndef TN_CLUSTER_OWNER_MESSAGES_H
-#define TN_CLUSTER_OWNER_MESSAGES_H
+#pragma once
 
 #include "cluster/exchange/exchange.h"
 #include "cluster/wire/key_codec.h"
@@ -78,5 +77,3 @@ tn_status tn_reply_rows(const tn_reply_path *to, const tn_frame *request, const 
 tn_status tn_reply_dense(const tn_reply_path *to, const tn_frame *request,
                          const tn_dense_params *params, const float *weights, size_t n,
                          tn_error *err) TN_MUST_USE;
-
-#endif

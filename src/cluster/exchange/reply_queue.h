@@ -13,8 +13,7 @@
  * the group ended or a reply was bad: every later check returns it. The wakeup serves the worker
  * for other news, too. One worker; put, end and waits_for are for any thread and never wait.
  */
-#ifndef TN_CLUSTER_REPLY_QUEUE_H
-#define TN_CLUSTER_REPLY_QUEUE_H
+#pragma once
 
 #include "cluster/net/link.h"
 #include "cluster/net/wakeup.h"
@@ -48,5 +47,3 @@ void tn_reply_queue_wait(tn_reply_queue *q, uint64_t seen, uint64_t now_ns);
 /* For `receive`: the call fails, since the reply is useless (`what`: "rows") or a REFUSED. */
 void tn_reply_queue_reject(tn_reply_queue *q, uint32_t from, const char *what);
 void tn_reply_queue_refused(tn_reply_queue *q, const tn_frame *refusal, uint32_t from);
-
-#endif

@@ -23,8 +23,7 @@
  * Only new allocates, about 250 bytes for each rank. Ranks are below `size`, which the caller has
  * checked; all else may come from outside. One thread.
  */
-#ifndef TN_CLUSTER_FAILURE_DETECTOR_H
-#define TN_CLUSTER_FAILURE_DETECTOR_H
+#pragma once
 
 #include "base/core/text.h"
 #include "cluster/wire/control_messages.h"
@@ -89,5 +88,3 @@ void tn_failure_lost_text(const tn_failure_detector *p, uint32_t rank, uint64_t 
 /* Appends a heading, a line for each rank that ever sent a heartbeat or is watched, and one of
  * totals of the last beats of all ranks that are neither suspect nor lost. */
 void tn_failure_detector_table(const tn_failure_detector *p, uint64_t now_ns, tn_text *out);
-
-#endif

@@ -14,8 +14,7 @@
  *
  * Calls are for the thread that trains, except for those that say otherwise.
  */
-#ifndef TN_CLUSTER_GROUP_H
-#define TN_CLUSTER_GROUP_H
+#pragma once
 
 #include "base/core/arena.h"
 #include "base/keys/keyset.h"
@@ -187,5 +186,3 @@ bool tn_group_is_reported_elsewhere(tn_group *g);
  * to the others, and a rank that failed sends it to rank 0: until all have it, for at most 3 s,
  * after a failure up to 10 s since it was opened. Messages may be closed later. NULL is fine. */
 void tn_group_close(tn_group *g);
-
-#endif

@@ -5,8 +5,7 @@
  *     group_net.c     messages and ticks, on tn-net
  *     group_orders.c  orders of rank 0 and their DONE; parts of an epoch: asks, claims, returns
  */
-#ifndef TN_CLUSTER_GROUP_STATE_H
-#define TN_CLUSTER_GROUP_STATE_H
+#pragma once
 
 #include "base/core/arena.h"
 #include "base/core/text.h"
@@ -132,5 +131,3 @@ void tn_group_tick_parts(tn_group *g, uint64_t now_ns, tn_arena *arena, tn_note_
 
 /* Waits for a change or the deadline; locked. False: the deadline has come. */
 bool tn_group_wait(tn_group *g, uint64_t deadline_ns);
-
-#endif

@@ -19,8 +19,7 @@
  * logged. The link checks that a rank is the one whose key or address the connection has. One
  * thread.
  */
-#ifndef TN_CLUSTER_RENDEZVOUS_H
-#define TN_CLUSTER_RENDEZVOUS_H
+#pragma once
 
 #include "base/core/text.h"
 #include "base/keys/keyset.h"
@@ -84,5 +83,3 @@ typedef struct tn_rendezvous_timer {
 } tn_rendezvous_timer;
 
 tn_rendezvous_timer_verdict tn_rendezvous_timer_poll(tn_rendezvous_timer *w, uint64_t now_ns);
-
-#endif

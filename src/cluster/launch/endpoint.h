@@ -6,8 +6,7 @@
  * Names stay names: ZeroMQ looks them up when it connects, again and again while a name is not
  * known yet. Pure functions, any thread.
  */
-#ifndef TN_CLUSTER_ENDPOINT_H
-#define TN_CLUSTER_ENDPOINT_H
+#pragma once
 
 #include "base/core/error.h"
 
@@ -37,5 +36,3 @@ void tn_endpoint_write(const tn_endpoint *e, char out[TN_ENDPOINT_SIZE]);
 
 /* Whether nobody outside this host can reach it: ipc, 127.0.0.0/8, ::1, localhost. */
 bool tn_endpoint_is_inside(const tn_endpoint *e);
-
-#endif

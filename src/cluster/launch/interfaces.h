@@ -12,8 +12,7 @@
  * of another machine is an error, which lists what there is. Names may be looked up in DNS, so
  * these functions block as long as the resolver does: call them before anything else runs.
  */
-#ifndef TN_CLUSTER_INTERFACES_H
-#define TN_CLUSTER_INTERFACES_H
+#pragma once
 
 #include "cluster/launch/endpoint.h"
 
@@ -27,5 +26,3 @@ bool tn_interfaces_have(const char *host);
  * TN_E_CONFIG: nothing above fits. */
 tn_status tn_interfaces_choose(tn_endpoint *bind, const tn_endpoint *toward,
                                char name[TN_INTERFACE_NAME], tn_error *err) TN_MUST_USE;
-
-#endif

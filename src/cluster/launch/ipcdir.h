@@ -6,8 +6,7 @@
  *
  * All peers choose the same folder, since they know the same names.
  */
-#ifndef TN_CLUSTER_IPCDIR_H
-#define TN_CLUSTER_IPCDIR_H
+#pragma once
 
 #include "base/file/file.h"
 #include "cluster/launch/endpoint.h"
@@ -32,5 +31,3 @@ tn_status tn_ipc_take(const tn_endpoint *e, tn_lock **lock, tn_error *err) TN_MU
 /* TN_E_CKPT: a rank of another group lives in run_dir/sockets now. Where that path is too long, two
  * groups never meet. */
 tn_status tn_ipc_check(const char *run_dir, tn_error *err) TN_MUST_USE;
-
-#endif

@@ -7,8 +7,7 @@
  * tnet-train --peers hides the variables of all launchers from its children (cli/children.c).
  * Nothing is looked up, opened or waited for.
  */
-#ifndef TN_CLUSTER_LAUNCHER_H
-#define TN_CLUSTER_LAUNCHER_H
+#pragma once
 
 #include "base/core/arena.h"
 #include "base/keys/keyset.h"
@@ -61,5 +60,3 @@ const char *tn_env(const tn_launch_env *env, const char *name);
 
 /* Text as printf makes it, in the arena. */
 const char *tn_arena_text(tn_arena *arena, const char *fmt, ...) TN_PRINTF(2, 3);
-
-#endif

@@ -13,8 +13,7 @@
  * tn_membership_find is a function of its input alone: no file, no socket, no environment but what
  * env.get returns. What it returns lives in the arena or where the input's texts live.
  */
-#ifndef TN_CLUSTER_MEMBERSHIP_H
-#define TN_CLUSTER_MEMBERSHIP_H
+#pragma once
 
 #include "cluster/launch/endpoint.h"
 #include "cluster/launch/launcher.h"
@@ -61,5 +60,3 @@ tn_membership_in tn_membership_here(const tn_peers_opts *opts, const char *run_d
  * (cluster/launch/interfaces.h). Logs r->how, the address and the interface. TN_E_CONFIG: the
  * machine has no such address, or several. */
 tn_status tn_membership_place(const tn_membership *r, tn_endpoint *out, tn_error *err) TN_MUST_USE;
-
-#endif

@@ -8,8 +8,7 @@
  * Names are not looked up: what a name stands for may change behind a list. An IPv4 address that
  * an IPv6 socket reports (::ffff:10.0.0.7) is that IPv4 address. Pure functions, any thread.
  */
-#ifndef TN_CLUSTER_NETLIST_H
-#define TN_CLUSTER_NETLIST_H
+#pragma once
 
 #include "base/core/error.h"
 
@@ -26,5 +25,3 @@ tn_status tn_net_read(const char *text, tn_subnet *out, tn_error *err) TN_MUST_U
 
 /* False also for what is no address. A zone ("fe80::1%eth0") is not looked at. */
 bool tn_nets_have(const tn_subnet *net, uint32_t n, const char *address);
-
-#endif

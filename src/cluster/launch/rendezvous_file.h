@@ -5,8 +5,7 @@
  * The run's name tells this address from one of an earlier run. All machines must see the folder. A
  * file system may show the file late, so the others read it again until their own deadline.
  */
-#ifndef TN_CLUSTER_RENDEZVOUS_FILE_H
-#define TN_CLUSTER_RENDEZVOUS_FILE_H
+#pragma once
 
 #include "cluster/launch/endpoint.h"
 
@@ -17,5 +16,3 @@ tn_status tn_rendezvous_file_write(const char *path, uint64_t job, const char *a
 /* The others call it: TN_END while there is nothing of this run. Never waits. */
 tn_status tn_rendezvous_file_read(const char *path, uint64_t job, char out[TN_ENDPOINT_SIZE],
                                   tn_error *err) TN_MUST_USE;
-
-#endif

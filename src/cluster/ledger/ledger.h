@@ -22,8 +22,7 @@
  * same answers. One thread. Times are nanoseconds of a monotonic clock. Asking, finishing and
  * giving back are O(1); lost and claim: the parts of the rank; straggler and woken: the ranks that
  * wait. */
-#ifndef TN_CLUSTER_LEDGER_H
-#define TN_CLUSTER_LEDGER_H
+#pragma once
 
 #include "ps/snapshot/manifest.h"
 
@@ -122,5 +121,3 @@ uint32_t tn_ledger_save(const tn_ledger *l, tn_manifest_part *out);
  * nobody has asked. TN_E_CKPT: not the parts of this data. A failure changes nothing. */
 tn_status tn_ledger_restore(tn_ledger *l, const tn_manifest_part *part, uint32_t n,
                             tn_error *err) TN_MUST_USE;
-
-#endif

@@ -3,8 +3,7 @@
  * It says what is usual, so that the unusual can be told from it; a single slow value does not move
  * it. Asking sorts the values. One thread.
  */
-#ifndef TN_CLUSTER_RUNNING_MEDIAN_H
-#define TN_CLUSTER_RUNNING_MEDIAN_H
+#pragma once
 
 #include <stdint.h>
 
@@ -19,5 +18,3 @@ void tn_running_median_add(tn_running_median *r, uint64_t value);
 
 /* The upper one of two. 0 when empty. */
 uint64_t tn_running_median_value(const tn_running_median *r);
-
-#endif

@@ -13,8 +13,7 @@
  * Only over TCP: over ipc the kernel does not count, and the other side is the same user, who could
  * end this process as well. One thread.
  */
-#ifndef TN_CLUSTER_FLOOD_GUARD_H
-#define TN_CLUSTER_FLOOD_GUARD_H
+#pragma once
 
 #include "cluster/security/zmqcalls.h"
 
@@ -47,5 +46,3 @@ tn_flood_guard_failures tn_flood_guard_failed(const tn_flood_guard *f);
 
 /* Connections that are watched, as of the last look. */
 uint32_t tn_flood_guard_watched(const tn_flood_guard *f);
-
-#endif

@@ -12,8 +12,7 @@
  *
  * Events are called on tn-net and must not wait. Everything else: any thread, never waits.
  */
-#ifndef TN_CLUSTER_LINK_H
-#define TN_CLUSTER_LINK_H
+#pragma once
 
 #include "cluster/net/flood_guard.h"
 #include "cluster/net/out_message.h"
@@ -87,5 +86,3 @@ size_t tn_link_rank_bytes(void);
 
 /* Requests to a rank that are not answered yet. */
 uint32_t tn_link_open_requests(tn_link *l, uint32_t rank);
-
-#endif

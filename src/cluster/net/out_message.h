@@ -9,8 +9,7 @@
  * sends large messages from where they lie; each holds a reference. Buffers come in powers of two
  * and go back to the pool with the last reference, so a steady run allocates nothing. Any thread.
  */
-#ifndef TN_CLUSTER_OUT_MESSAGE_H
-#define TN_CLUSTER_OUT_MESSAGE_H
+#pragma once
 
 #include "base/core/error.h"
 #include "cluster/net/retransmit.h"
@@ -48,5 +47,3 @@ static inline char *tn_out_message_payload(tn_out_message *p)
 
 void tn_out_message_hold(tn_out_message *p);
 void tn_out_message_drop(tn_out_message *p); /* NULL is fine */
-
-#endif

@@ -25,8 +25,7 @@
  * it is acknowledged or by tn_retransmit_clear. Nothing is allocated. One thread. Times are
  * nanoseconds of one clock that never goes back.
  */
-#ifndef TN_CLUSTER_RETRANSMIT_H
-#define TN_CLUSTER_RETRANSMIT_H
+#pragma once
 
 #include "cluster/wire/dedup.h"
 
@@ -83,5 +82,3 @@ bool tn_retransmit_acknowledge(tn_retransmit *r, uint64_t sequence);
 
 /* When to ask tn_retransmit_due again: 0 at once, TN_RETRANSMIT_NEVER if nothing is kept. */
 uint64_t tn_retransmit_deadline(const tn_retransmit *r);
-
-#endif

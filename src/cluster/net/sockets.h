@@ -14,8 +14,7 @@
  * An address that other machines can reach needs keys or a list of trusted networks. Over TCP all
  * peers of a group with keys speak CURVE; ipc never does: there the user is checked.
  */
-#ifndef TN_CLUSTER_SOCKETS_H
-#define TN_CLUSTER_SOCKETS_H
+#pragma once
 
 #include "cluster/launch/endpoint.h"
 #include "cluster/net/zap.h"
@@ -104,5 +103,3 @@ const tn_zap *tn_sockets_zap(const tn_sockets *s); /* for its counters; lent */
 /* The routing id of a peer. False: the id is not that of a peer. */
 void tn_routing_id(uint32_t rank, uint64_t incarnation, uint8_t out[TN_ROUTING_ID]);
 bool tn_routing_id_read(const void *id, size_t size, uint32_t *rank, uint64_t *incarnation);
-
-#endif

@@ -5,8 +5,7 @@
  *     .. look at everything that may have news ..
  *     tn_wakeup_wait(wakeup, seen, deadline_ns);      returns at once if it was signalled since
  */
-#ifndef TN_CLUSTER_WAKEUP_H
-#define TN_CLUSTER_WAKEUP_H
+#pragma once
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -26,5 +25,3 @@ uint64_t tn_wakeup_count(tn_wakeup *w);
 
 /* Waits until it is signalled after `seen`, or until the deadline of tn_clock_ns(): then false. */
 bool tn_wakeup_wait(tn_wakeup *w, uint64_t seen, uint64_t deadline_ns);
-
-#endif

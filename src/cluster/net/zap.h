@@ -17,8 +17,7 @@
  * writes them, and puts into them what the other side sent: every byte is checked. The judgements
  * are pure functions, for any thread.
  */
-#ifndef TN_CLUSTER_ZAP_H
-#define TN_CLUSTER_ZAP_H
+#pragma once
 
 #include "base/core/bytes.h"
 #include "cluster/security/security.h"
@@ -70,5 +69,3 @@ bool tn_zap_sender(const tn_zmq *z, const zmq_msg_t *message, uint32_t *rank);
 /* Whether a message that came by a connection that this process dialled may be trusted: as
  * tn_zap_judge_dialled says of its sender. */
 bool tn_zap_is_dialled(const tn_zmq *z, const tn_security *s, const zmq_msg_t *message);
-
-#endif

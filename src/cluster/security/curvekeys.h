@@ -12,8 +12,7 @@
  * files only; messages name files, and of keys only the public half of one that is refused. Any
  * thread.
  */
-#ifndef TN_CLUSTER_CURVEKEYS_H
-#define TN_CLUSTER_CURVEKEYS_H
+#pragma once
 
 #include "base/file/file.h"
 #include "cluster/security/zmqcalls.h"
@@ -60,5 +59,3 @@ typedef struct tn_keygen_paths {
  * neither. */
 tn_status tn_keygen(const char *dir, const char *name, tn_keygen_paths *out,
                     tn_error *err) TN_MUST_USE;
-
-#endif

@@ -7,8 +7,7 @@
  * The last two are for addresses that others can reach. CURVE encrypts and proves the sender;
  * trusted_net trusts every program on every machine of the list.
  */
-#ifndef TN_CLUSTER_SECURITY_H
-#define TN_CLUSTER_SECURITY_H
+#pragma once
 
 #include "cluster/launch/netlist.h"
 #include "cluster/security/curvekeys.h"
@@ -79,5 +78,3 @@ typedef struct tn_security {
 tn_status tn_security_init(tn_security *s, const tn_zmq *z, const tn_security_opts *opts,
                            tn_error *err) TN_MUST_USE;
 void tn_security_done(tn_security *s); /* overwrites the secret */
-
-#endif

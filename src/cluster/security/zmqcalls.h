@@ -12,8 +12,7 @@
  * refused: strangers can run code in a process that listens with them, or stall it (CVE-2019-6250,
  * CVE-2019-13132, CVE-2020-15166). A tn_zmq is a copy of addresses: copy it freely, any thread.
  */
-#ifndef TN_CLUSTER_ZMQCALLS_H
-#define TN_CLUSTER_ZMQCALLS_H
+#pragma once
 
 #include "base/core/error.h"
 
@@ -70,5 +69,3 @@ tn_status tn_zmq_load(tn_zmq *out, tn_error *err) TN_MUST_USE;
 
 /* The same from another file: for tests. */
 tn_status tn_zmq_load_from(tn_zmq *out, const char *file, tn_error *err) TN_MUST_USE;
-
-#endif

@@ -12,8 +12,7 @@
  * Every rank adds the numbers up by itself in rank order, so all get the same bits.
  * tn_allgather_put is for tn-net, the rest for the worker.
  */
-#ifndef TN_CLUSTER_ALLGATHER_H
-#define TN_CLUSTER_ALLGATHER_H
+#pragma once
 
 #include "base/core/arena.h"
 #include "cluster/net/link.h"
@@ -42,5 +41,3 @@ uint32_t tn_allgather_waits_for(const tn_allgather *g);
 
 /* n of each rank, in rank order; lent until the next begin. Once all are there. */
 const double *tn_allgather_all(const tn_allgather *g);
-
-#endif

@@ -13,8 +13,7 @@
  * Memory grows to the largest step and then stays. A union belongs to one thread; the team works
  * inside its calls.
  */
-#ifndef TN_CLUSTER_BATCH_UNION_H
-#define TN_CLUSTER_BATCH_UNION_H
+#pragma once
 
 #include "base/core/arena.h"
 #include "base/keys/keyset.h"
@@ -44,5 +43,3 @@ void tn_batch_union_give(tn_batch_union *j, tn_team *team, uint32_t rank, const 
 /* sum := the ranks' gradients added up in rank order, as long as the joint rows. from[r] is laid
  * out by the `at` of rank r's keys; NULL where it had no keys. */
 void tn_batch_union_add(tn_batch_union *j, tn_team *team, const float *const *from, float *sum);
-
-#endif

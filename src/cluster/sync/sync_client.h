@@ -13,8 +13,7 @@
  * Belongs to the worker's thread, which also does the steps of the own shard while it waits. While
  * it rests, others whose answers were lost get them from the net thread.
  */
-#ifndef TN_CLUSTER_SYNC_CLIENT_H
-#define TN_CLUSTER_SYNC_CLIENT_H
+#pragma once
 
 #include "cluster/exchange/exchange.h"
 #include "ps/shard/client.h"
@@ -23,5 +22,3 @@
 tn_status tn_sync_client_open(tn_client *out, const tn_exchange *x, tn_error *err) TN_MUST_USE;
 
 extern const tn_client_ops tn_client_sync;
-
-#endif

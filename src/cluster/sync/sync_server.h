@@ -14,8 +14,7 @@
  * since a rank that still waits for a reply cannot meet the others. Requests that are damaged or
  * not due are refused with the reason.
  */
-#ifndef TN_CLUSTER_SYNC_SERVER_H
-#define TN_CLUSTER_SYNC_SERVER_H
+#pragma once
 
 #include "cluster/exchange/owner_messages.h"
 #include "cluster/sync/sync_step.h"
@@ -50,5 +49,3 @@ size_t tn_sync_server_rank_bytes(void);
 /* 1 + the first rank whose request this owner waits for; 0: none. By the thread of
  * tn_sync_server_run. */
 uint32_t tn_sync_server_waits_for(const tn_sync_server *s);
-
-#endif

@@ -15,8 +15,7 @@
  * put requests in, tn_sync_step_advance says what has become possible. One thread at a time; the
  * team works inside its calls.
  */
-#ifndef TN_CLUSTER_SYNC_STEP_H
-#define TN_CLUSTER_SYNC_STEP_H
+#pragma once
 
 #include "cluster/exchange/exchange.h"
 #include "cluster/sync/batch_union.h"
@@ -79,5 +78,3 @@ uint32_t tn_sync_step_waits_for(const tn_sync_step *l);
 double tn_sync_step_norm2(const tn_sync_step *l);
 /* After APPLIED: of the joint batch, before the update. */
 double tn_sync_step_loss(const tn_sync_step *l);
-
-#endif

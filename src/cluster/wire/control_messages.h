@@ -16,8 +16,7 @@
  * tn_note_bytes, which point into the message. Session, step, rank and incarnation are in the frame
  * (cluster/wire/frame.h). Any thread.
  */
-#ifndef TN_CLUSTER_CONTROL_MESSAGES_H
-#define TN_CLUSTER_CONTROL_MESSAGES_H
+#pragma once
 
 #include "base/core/arena.h"
 #include "base/core/text.h"
@@ -173,5 +172,3 @@ void tn_note_write(tn_frame_type type, const void *note, tn_text *out);
 /* *note is written when TN_DROP_NONE; texts are never NULL. */
 tn_drop tn_note_read(void *note, tn_frame_type type, const char *bytes, size_t size,
                      tn_arena *arena) TN_MUST_USE;
-
-#endif

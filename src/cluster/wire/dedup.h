@@ -15,8 +15,7 @@
  * `low` moves over holes as they close. Senders keep fewer than TN_DEDUP_WINDOW sequences open
  * (retransmit.h), so memory is fixed. An incarnation is never 0. The caller's lock guards it.
  */
-#ifndef TN_CLUSTER_DEDUP_H
-#define TN_CLUSTER_DEDUP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -48,5 +47,3 @@ void tn_dedup_mark(tn_dedup *o, uint64_t sequence);
 
 /* A new start of the sender: nothing of it is applied yet. */
 void tn_dedup_begin(tn_dedup *o, uint64_t incarnation);
-
-#endif

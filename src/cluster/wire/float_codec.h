@@ -17,8 +17,7 @@
  *
  * Messages may lie at any address. Pure functions, any thread.
  */
-#ifndef TN_CLUSTER_FLOAT_CODEC_H
-#define TN_CLUSTER_FLOAT_CODEC_H
+#pragma once
 
 #include "base/core/compiler.h"
 #include "base/keys/keyset.h"
@@ -61,5 +60,3 @@ size_t tn_values_read(tn_values kind, const char *from, size_t n, float *to) TN_
 /* The way back of tn_values_gather; the other rows are left alone. */
 size_t tn_values_scatter(tn_values kind, const char *from, const tn_keyset *keys,
                          tn_key_order order, float *rows) TN_MUST_USE;
-
-#endif

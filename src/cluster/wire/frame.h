@@ -23,8 +23,7 @@
  * same list. That a rank is the one whose key or address the connection has is for the receiver to
  * check. Pure functions, any thread.
  */
-#ifndef TN_CLUSTER_FRAME_H
-#define TN_CLUSTER_FRAME_H
+#pragma once
 
 #include "cluster/wire/float_codec.h"
 
@@ -117,5 +116,3 @@ bool tn_frame_is_request(tn_frame_type type);       /* has an id and wants an an
 const char *tn_frame_type_name(tn_frame_type type); /* "push" */
 const char *tn_drop_text(tn_drop why);              /* "a message <text>": for people */
 const char *tn_refusal_text(uint32_t code);         /* of a frame; never NULL */
-
-#endif

@@ -25,8 +25,7 @@
  *
  * Writing allocates nothing. One thread uses a block at a time.
  */
-#ifndef TN_CLUSTER_KEY_CODEC_H
-#define TN_CLUSTER_KEY_CODEC_H
+#pragma once
 
 #include "base/keys/keyset.h"
 #include "base/keys/record.h"
@@ -86,5 +85,3 @@ tn_drop tn_keyblock_read(tn_keyblock *block, const char *from, uint64_t size,
                          const uint32_t count[TN_FRAME_COUNTS],
                          const tn_keyblock_rules *rules) TN_MUST_USE;
 void tn_keyblock_done(tn_keyblock *block); /* usable again */
-
-#endif

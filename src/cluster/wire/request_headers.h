@@ -17,8 +17,7 @@
  * Behind the floats of ROWS that answer a PEEK with TN_FRAME_MISSING there is a bit for each key,
  * the first in bit 0 of the first byte; 1: the key has no row. Pure functions, any thread.
  */
-#ifndef TN_CLUSTER_REQUEST_HEADERS_H
-#define TN_CLUSTER_REQUEST_HEADERS_H
+#pragma once
 
 #include "cluster/wire/frame.h"
 
@@ -67,5 +66,3 @@ void tn_missing_put(char *to, const bool *missing, uint32_t n);
 
 /* missing[order.index[i]] := bit i. TN_DROP_MISSING: bits behind the last key. */
 tn_drop tn_missing_get(bool *missing, tn_key_order order, const char *from) TN_MUST_USE;
-
-#endif

@@ -13,8 +13,7 @@
  * touched, none trusts the disk. The file must not be changed or cut while it is open.
  * After opening, any number of threads may look up.
  */
-#ifndef TN_IO_DICT_H
-#define TN_IO_DICT_H
+#pragma once
 
 #include "base/core/error.h"
 #include "io/dict/dictformat.h"
@@ -87,5 +86,3 @@ typedef struct tn_dict_item {
 } tn_dict_item;
 typedef tn_status tn_dict_each(void *arg, const tn_dict_item *item, tn_error *err);
 tn_status tn_dict_walk(const tn_dict *d, tn_dict_each *each, void *arg, tn_error *err) TN_MUST_USE;
-
-#endif

@@ -7,8 +7,7 @@
  * Each delta names the model it stands on. All layers must have the same groups and segments in the
  * same order, so a number means the same in each. Owns its layers; any thread may look up.
  */
-#ifndef TN_IO_DICT_DELTAS_H
-#define TN_IO_DICT_DELTAS_H
+#pragma once
 
 #include "base/core/bytes.h"
 #include "io/dict/dict.h"
@@ -46,5 +45,3 @@ typedef struct tn_dict_live {
 } tn_dict_live;
 tn_status tn_dict_stack_list(const tn_dict_stack *s, tn_dict_live **out, uint64_t *n,
                              tn_error *err) TN_MUST_USE; /* tn_free */
-
-#endif

@@ -8,8 +8,7 @@
  * offsets are from the start of the file. Arrays lie on multiples of 64, gaps are zero. start[b] is
  * the first key of bucket b: b = shift == 64 ? 0 : (key - key_base) >> shift.
  */
-#ifndef TN_IO_DICTFORMAT_H
-#define TN_IO_DICTFORMAT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -82,5 +81,3 @@ typedef struct tn_dict_table_head {
 _Static_assert(sizeof(tn_dict_header) == 128 && sizeof(tn_dict_group_head) == 32 &&
                    sizeof(tn_dict_segment_head) == 16 && sizeof(tn_dict_table_head) == 320,
                "heads without holes");
-
-#endif

@@ -4,8 +4,7 @@
  *     set      layout of the record + segments present, with its rows
  *     table    a set that has one of its own; other sets of the layout go to one that contains them
  */
-#ifndef TN_IO_DICTPLAN_H
-#define TN_IO_DICTPLAN_H
+#pragma once
 
 #include "base/core/error.h"
 #include "io/dict/dictformat.h"
@@ -68,5 +67,3 @@ tn_status tn_dict_plan_tables(tn_dict_plan *p, tn_error *err) TN_MUST_USE;
 
 /* All that stands in front of the JSON, appended: header, groups, tables, names. */
 void tn_dict_plan_head(const tn_dict_plan *p, tn_text *out);
-
-#endif

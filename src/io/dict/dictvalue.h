@@ -10,8 +10,7 @@
  * see tn_dict_type_for. All segments of a row that are kept alike share one f32 scale. Pure
  * functions, any thread. Weights are finite.
  */
-#ifndef TN_IO_DICTVALUE_H
-#define TN_IO_DICTVALUE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -48,5 +47,3 @@ void tn_dict_encode(tn_dict_type type, uint32_t dim, const float *w, float scale
 
 /* The way back. */
 void tn_dict_decode(tn_dict_type type, uint32_t dim, const char *from, float scale, float *w);
-
-#endif

@@ -10,8 +10,7 @@
  * first, and a rarer set goes, zero-filled, to the smallest table that contains it. One content,
  * one file: bytes depend on spec and rows alone.
  */
-#ifndef TN_IO_DICTWRITE_H
-#define TN_IO_DICTWRITE_H
+#pragma once
 
 #include "base/core/error.h"
 #include "base/keys/keyspace.h"
@@ -82,5 +81,3 @@ float tn_dict_row_scale(tn_dict_type asked, tn_dict_type type, const tn_record *
  * a weight is not finite. */
 tn_status tn_dict_write(const char *path, const tn_dict_spec *spec, const tn_dict_source *source,
                         tn_dict_written *out, tn_error *err) TN_MUST_USE;
-
-#endif

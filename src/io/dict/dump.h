@@ -11,8 +11,7 @@
  * segment (`wide.z`); those that count are written as whole numbers. Readers go by the names.
  * A reader belongs to one thread.
  */
-#ifndef TN_IO_DUMP_H
-#define TN_IO_DUMP_H
+#pragma once
 
 #include "base/core/error.h"
 #include "base/core/text.h"
@@ -74,5 +73,3 @@ void tn_dump_set_whole(tn_dump *d, uint32_t column);
 /* The next row, lent until the next call. TN_END behind the last. */
 tn_status tn_dump_next(tn_dump *d, const tn_dump_row **out, tn_error *err) TN_MUST_USE;
 uint64_t tn_dump_line(const tn_dump *d); /* of the row that was read last, from 1 */
-
-#endif

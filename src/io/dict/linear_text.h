@@ -18,8 +18,7 @@
  * A cursor over bytes of the caller; a copy is a cursor of its own. Faults: TN_E_DATA with file and
  * line, also a last line that is cut off. What a name means is the matter of train/begin.
  */
-#ifndef TN_IO_LINEAR_TEXT_H
-#define TN_IO_LINEAR_TEXT_H
+#pragma once
 
 #include "base/core/bytes.h"
 #include "base/core/error.h"
@@ -61,5 +60,3 @@ tn_status tn_linear_text_numbers(const tn_linear_text *t, const tn_linear_line *
 /* "model.txt:12: error: expected WHAT, found "..""; of the line that was read last. */
 tn_status tn_linear_text_fail(const tn_linear_text *t, const char *what, tn_bytes found,
                               tn_error *err) TN_MUST_USE;
-
-#endif

@@ -11,8 +11,7 @@
  *
  * ZIP64 beyond 4 GiB or 65535 arrays. No time and no order of its own: one content, one file.
  */
-#ifndef TN_IO_NPZ_H
-#define TN_IO_NPZ_H
+#pragma once
 
 #include "base/core/error.h"
 #include "base/core/text.h"
@@ -53,5 +52,3 @@ typedef struct tn_npz_matrix {
  * are read, too. `what`: the file, for messages. TN_E_DATA: there is none, or what is wrong. */
 tn_status tn_npz_find(const tn_map *file, const char *what, const char *name, tn_npz_matrix *out,
                       tn_error *err) TN_MUST_USE;
-
-#endif

@@ -9,8 +9,7 @@
  * it was not sent, and sending again is safe. A plain socket: of hiredis we would need its structs,
  * whose layout is a version's, and with them more lines than these. No TLS. One thread.
  */
-#ifndef TN_IO_REDIS_H
-#define TN_IO_REDIS_H
+#pragma once
 
 #include "io/dict/resp.h"
 
@@ -33,5 +32,3 @@ tn_status tn_redis_read_url(tn_redis_address *out, const char *url, tn_error *er
  * TN_E_STOPPED: *stop (NULL: nobody asks). And what tn_resp_rows says. */
 tn_status tn_redis_send(const tn_redis_address *to, const tn_dict *d, tn_resp_keys keys,
                         const atomic_bool *stop, uint64_t *commands, tn_error *err) TN_MUST_USE;
-
-#endif

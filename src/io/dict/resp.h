@@ -9,8 +9,7 @@
  * front: "*3\r\n$3\r\nSET\r\n$20\r\ntnet:00010203:user:1\r\n$13\r\n..\r\n".
  * Any thread, one call at a time for a dictionary that is verified lazily.
  */
-#ifndef TN_IO_RESP_H
-#define TN_IO_RESP_H
+#pragma once
 
 #include "base/core/text.h"
 #include "io/dict/dict.h"
@@ -37,5 +36,3 @@ typedef struct tn_resp_word {
     size_t size;
 } tn_resp_word;
 void tn_resp_command(tn_text *out, uint32_t n, const tn_resp_word *word);
-
-#endif

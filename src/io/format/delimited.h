@@ -5,8 +5,7 @@
  * Options come from the schema (delimiter, header, quote) and from data (columns, trim, null,
  * short_rows, list, comment). With `quote: multiline` a record may hold line breaks.
  */
-#ifndef TN_IO_DELIMITED_H
-#define TN_IO_DELIMITED_H
+#pragma once
 
 #include "io/format/format.h"
 #include "io/rows/rows_parsing.h"
@@ -44,5 +43,3 @@ tn_split tn_split_of(tn_bytes line, const tn_schema *schema, tn_text *scratch);
 /* The next field; false: there is none. *bad is set where a quoted field is at fault. A field that
  * was put together has no `text`: its `size` bytes were appended to the scratch. */
 bool tn_split_next(tn_split *split, tn_span *out, const char **bad);
-
-#endif

@@ -6,8 +6,7 @@
  *
  * To add one: write src/io/format/format_<name>.c, add TN_FORMAT(<name>) to formats.def.
  */
-#ifndef TN_IO_FORMAT_H
-#define TN_IO_FORMAT_H
+#pragma once
 
 #include "base/core/bytes.h"
 #include "base/core/error.h"
@@ -148,5 +147,3 @@ tn_status tn_record_location_rule(const tn_record_location *place, tn_bytes reco
 /* "expected a decimal integer": the part of such a text that is the same for all faults of a kind.
  * Points into `text`. */
 tn_bytes tn_record_location_reason(const char *text);
-
-#endif

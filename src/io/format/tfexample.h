@@ -9,8 +9,7 @@
  * One pass finds the features that the schema reads; then each slot takes its values. A feature
  * list feeds a slot one value per step. Nothing is trusted, nothing that is unknown is refused.
  */
-#ifndef TN_IO_TFEXAMPLE_H
-#define TN_IO_TFEXAMPLE_H
+#pragma once
 
 #include "io/format/format.h"
 
@@ -23,5 +22,3 @@ tn_status tn_tfexample_parse(tn_bytes record, const tn_schema *schema,
 bool tn_tfexample_parse_fast(tn_bytes record, const tn_schema *schema, tn_rows *rows);
 
 enum { TN_TF_SHAPES_MORE = 64 }; /* places of entries beyond those that something reads */
-
-#endif

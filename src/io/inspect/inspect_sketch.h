@@ -9,8 +9,7 @@
  * All depend on the order of the stream at most, never on threads. Zeros are an empty one;
  * some hundred kB each, in memory of the caller; one thread at a time.
  */
-#ifndef TN_IO_INSPECT_SKETCH_H
-#define TN_IO_INSPECT_SKETCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -71,5 +70,3 @@ double tn_numbers_quantile(tn_numbers *x, double share); /* NAN without numbers 
  * about equal share; a value that alone has more than such a share has a bucket of its own, and the
  * others divide what is left. `bound` has room for parts - 1; returns how many there are. */
 uint32_t tn_numbers_bounds(tn_numbers *x, uint32_t parts, double *bound);
-
-#endif

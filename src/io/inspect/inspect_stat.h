@@ -8,8 +8,7 @@
  * Slots are counted in parallel, each by one thread, so the figures do not depend on the number of
  * threads. Numbers are those of the record, before transforms; rows were made with TN_ROWS_SIGNS.
  */
-#ifndef TN_IO_INSPECT_STAT_H
-#define TN_IO_INSPECT_STAT_H
+#pragma once
 
 #include "base/core/error.h"
 
@@ -39,5 +38,3 @@ void tn_stat_json(tn_stat *s, uint32_t top, tn_text *out);
  * line. TN_E_USAGE: no such slot, or it holds no numbers. */
 tn_status tn_stat_bounds(tn_stat *s, const char *slot, uint32_t n, tn_text *out,
                          tn_error *err) TN_MUST_USE;
-
-#endif

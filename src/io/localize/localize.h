@@ -13,8 +13,7 @@
  * works: memory grows when a batch is larger than all before it, so a steady run allocates nothing.
  * One localizer per step in flight; one thread uses it at a time.
  */
-#ifndef TN_IO_LOCALIZE_H
-#define TN_IO_LOCALIZE_H
+#pragma once
 
 #include "base/core/error.h"
 #include "base/keys/bag.h"
@@ -58,5 +57,3 @@ void tn_localizer_free(tn_localizer *localizer); /* NULL is fine */
  * keys). */
 tn_status tn_localize(tn_localizer *localizer, const tn_batch *batch, const tn_local **out,
                       tn_error *err) TN_MUST_USE;
-
-#endif

@@ -10,8 +10,7 @@
  * A share of few records says little, so one is judged from 10,000 records on, and at the end of
  * the data, however many they were.
  */
-#ifndef TN_IO_BAD_RECORD_LIMIT_H
-#define TN_IO_BAD_RECORD_LIMIT_H
+#pragma once
 
 #include "base/core/error.h"
 
@@ -34,5 +33,3 @@ bool tn_bad_record_limit_allows(const tn_bad_record_limit *limit, uint64_t recor
 /* At the end of the data. TN_E_DATA: too many are bad, or all of them, which no limit allows. */
 tn_status tn_bad_record_limit_end(const tn_bad_record_limit *limit, uint64_t records, uint64_t bad,
                                   tn_error *err) TN_MUST_USE;
-
-#endif

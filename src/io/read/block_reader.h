@@ -5,8 +5,7 @@
  * alone, not on how the bytes arrive. A fault in the framing ends a block and stands in it. One
  * thread at a time.
  */
-#ifndef TN_IO_BLOCK_READER_H
-#define TN_IO_BLOCK_READER_H
+#pragma once
 
 #include "io/read/blocks.h"
 
@@ -49,5 +48,3 @@ void tn_parsed_done(tn_parsed *parsed); /* frees the messages, not the rows */
 
 /* The n-th message, from 0. */
 const char *tn_parsed_message(const tn_parsed *parsed, uint32_t n);
-
-#endif

@@ -9,8 +9,7 @@
  * Structs only. io/read/fileset.h makes files and parts; io/read/block_reader.h makes blocks of
  * them, and rows of these; io/read/cache.h keeps rows in a file.
  */
-#ifndef TN_IO_BLOCKS_H
-#define TN_IO_BLOCKS_H
+#pragma once
 
 #include "base/core/error.h"
 #include "base/core/text.h"
@@ -94,5 +93,3 @@ typedef struct tn_parsed {
     tn_status fault; /* TN_OK, or why it stopped: no memory, a limit, or the block's own fault */
     tn_error err;
 } tn_parsed;
-
-#endif

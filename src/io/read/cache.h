@@ -14,8 +14,7 @@
  * Files are named *.tnb; that is how they are told from data. A tn_cache is read-only once open:
  * any thread. A writer belongs to one thread at a time.
  */
-#ifndef TN_IO_CACHE_H
-#define TN_IO_CACHE_H
+#pragma once
 
 #include "base/core/bytes.h"
 #include "io/read/blocks.h"
@@ -142,5 +141,3 @@ typedef struct tn_cache_cursor {
 /* The next block of a part, as tn_block_reader_next. */
 void tn_cache_set_next(const tn_cache_set *set, uint32_t part, tn_cache_cursor *at,
                        tn_block *block);
-
-#endif

@@ -9,8 +9,7 @@
  * TN_DISCOVERY_BYTES of the first file are looked at, decompressed, so the same data always give
  * the same columns.
  */
-#ifndef TN_IO_COLUMN_DISCOVERY_H
-#define TN_IO_COLUMN_DISCOVERY_H
+#pragma once
 
 #include "base/core/error.h"
 
@@ -53,5 +52,3 @@ void tn_discovery_name(const tn_discovery *d, uint32_t i, tn_text *out);
 
 /* The sections `data` (without `train` and a label) and `slots` that read every column, as YAML. */
 void tn_discovery_config(const tn_discovery *d, tn_text *out);
-
-#endif

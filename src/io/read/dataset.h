@@ -7,8 +7,7 @@
  *
  * Everything lives in the binder's arena.
  */
-#ifndef TN_IO_DATASET_H
-#define TN_IO_DATASET_H
+#pragma once
 
 #include "base/core/error.h"
 #include "io/schema/dataopts.h"
@@ -51,5 +50,3 @@ tn_status tn_dataset_bind_target(tn_dataset *out, const tn_dataset *from, const 
  * `path` becomes data.train, `columns` (tn_writer_columns, or NULL) data.columns where a text has
  * no header. */
 void tn_dataset_config(const tn_dataset *d, const char *path, const char *columns, tn_text *out);
-
-#endif

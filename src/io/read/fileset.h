@@ -15,8 +15,7 @@
  * make them no larger than part_bytes, and four for each rank in all: whoever deals them in turn
  * gives every rank the same share of every file.
  */
-#ifndef TN_IO_FILESET_H
-#define TN_IO_FILESET_H
+#pragma once
 
 #include "io/read/blocks.h"
 
@@ -62,5 +61,3 @@ bool tn_fileset_lines_before(const tn_fileset *files, uint32_t file, uint64_t of
 
 /* Line ends among some bytes. */
 uint64_t tn_count_lines(const char *data, size_t size);
-
-#endif

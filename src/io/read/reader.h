@@ -21,8 +21,7 @@
  * A record that cannot be parsed ends the stream with file, place and fault,
  * unless bad_records_max allows for it: then it is skipped, counted and logged.
  */
-#ifndef TN_IO_READER_H
-#define TN_IO_READER_H
+#pragma once
 
 #include "base/core/error.h"
 #include "config/values.h"
@@ -144,5 +143,3 @@ const char *tn_reader_source(const tn_reader *reader, uint32_t i);
 tn_dealt tn_reader_dealt(tn_reader *reader, uint32_t i);
 uint64_t tn_reader_total_bytes(const tn_reader *reader); /* for the ETA; 0 when not known */
 uint64_t tn_reader_done_bytes(tn_reader *reader);
-
-#endif

@@ -7,8 +7,7 @@
  * parsers back that run too far ahead. Queues and lists have locks of their own; everything under
  * `lock` says so.
  */
-#ifndef TN_IO_READER_PRIVATE_H
-#define TN_IO_READER_PRIVATE_H
+#pragma once
 
 #include "base/file/file.h"
 #include "base/thread/queue.h"
@@ -136,5 +135,3 @@ tn_status tn_reader_judge_all(const tn_reader *r, tn_error *err) TN_MUST_USE;
 
 /* Ends the stream: what is ready is still handed out, then `status`. The first one counts. */
 void tn_reader_end(tn_reader *r, tn_status status, const tn_error *err);
-
-#endif

@@ -5,8 +5,7 @@
  * A visitor sees the same blocks in the same order for any number of threads. A record at fault is
  * shown to `fault` and left out. Memory does not grow with the data.
  */
-#ifndef TN_IO_ROW_SCAN_H
-#define TN_IO_ROW_SCAN_H
+#pragma once
 
 #include "base/core/error.h"
 
@@ -73,5 +72,3 @@ enum { TN_ROW_SCAN_ESTIMATE_BLOCKS = 128 }; /* of 256 KiB: more are not looked a
 /* *out is negative when what `paths` names comes once, or has no size: a pipe, standard input. */
 tn_status tn_row_scan_estimate(const tn_strs *paths, const tn_schema *schema, uint32_t blocks_max,
                                double *out, tn_error *err) TN_MUST_USE;
-
-#endif

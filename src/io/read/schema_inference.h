@@ -4,8 +4,7 @@
  * lists none, and `index_base: auto`. Both are decided once, from the head of the first file of
  * data.train, so every reader of a run agrees. Nothing is opened when neither is asked for.
  */
-#ifndef TN_IO_SCHEMA_INFERENCE_H
-#define TN_IO_SCHEMA_INFERENCE_H
+#pragma once
 
 #include "base/core/error.h"
 
@@ -23,5 +22,3 @@ struct tn_data_opts;
 tn_status tn_schema_new(const tn_schema **out, const struct tn_data_opts *data,
                         const tn_tables *slots, const struct tn_binder *b,
                         tn_error *err) TN_MUST_USE;
-
-#endif

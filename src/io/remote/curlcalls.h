@@ -8,8 +8,7 @@
  * are those of curl.h. Libraries before 7.85 are refused: they cannot be told which protocols a
  * URI may have. A tn_curl is a copy of addresses: copy it freely, any thread.
  */
-#ifndef TN_IO_CURLCALLS_H
-#define TN_IO_CURLCALLS_H
+#pragma once
 
 #include "base/core/error.h"
 
@@ -44,5 +43,3 @@ typedef struct tn_curl {
 
 /* TN_E_CONFIG, with what to install, when there is no library or one that is too old. */
 tn_status tn_curl_load(tn_curl *out, tn_error *err) TN_MUST_USE;
-
-#endif

@@ -17,8 +17,7 @@
  * an `addressed` scheme only when a redirect says where. Rules: remote.h, docs/formats.md
  * section 5. One thread at a time.
  */
-#ifndef TN_IO_FLIGHT_H
-#define TN_IO_FLIGHT_H
+#pragma once
 
 #include "io/remote/http_reply.h"
 #include "io/remote/scheme.h"
@@ -98,5 +97,3 @@ void tn_wire_work(tn_wire *w);
 /* For at most 50 ms, or until something comes. TN_E_STOPPED when *stop is true; NULL: when the
  * process is to end (base/core/stop.h). */
 tn_status tn_wire_wait(tn_wire *w, const atomic_bool *stop, tn_error *err) TN_MUST_USE;
-
-#endif

@@ -6,8 +6,7 @@
  *
  * Lines that do not follow their grammar count as not there. A pure function of bytes: any thread.
  */
-#ifndef TN_IO_HTTP_REPLY_H
-#define TN_IO_HTTP_REPLY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,5 +37,3 @@ const char *tn_http_reply_tag(const tn_http_reply *reply);
 /* Whether an answer can be of the version with this tag: a header of its kind is equal or absent.
  */
 bool tn_http_reply_fits(const tn_http_reply *reply, const char *tag);
-
-#endif

@@ -35,8 +35,7 @@
  * any thread, a stream by one at a time. Memory of a stream: 16 MiB, kept by the tn_remote with its
  * connections for the next one. Formats: docs/formats.md section 5.
  */
-#ifndef TN_IO_REMOTE_H
-#define TN_IO_REMOTE_H
+#pragma once
 
 #include "base/core/error.h"
 #include "io/remote/remote_object.h"
@@ -85,5 +84,3 @@ void tn_remote_stream_until(tn_remote_stream *s, uint64_t until);
  * server refuses; TN_E_IO: it cannot be reached; TN_E_STOPPED. */
 tn_status tn_remote_stream_read(tn_remote_stream *s, void *data, size_t size, size_t *n,
                                 tn_error *err) TN_MUST_USE;
-
-#endif

@@ -6,8 +6,7 @@
  * Wires go round: a stream takes an idle one, with its connections and buffers, and gives it back.
  * Any thread.
  */
-#ifndef TN_IO_REMOTE_CLIENT_H
-#define TN_IO_REMOTE_CLIENT_H
+#pragma once
 
 #include "base/core/arena.h"
 #include "io/remote/flight.h"
@@ -49,5 +48,3 @@ enum { TN_OBJECTS_MAX = 10000000 };
 /* "<scheme>://<host>/<path>"; `tag` may be NULL. TN_E_LIMIT, TN_E_MEMORY. */
 tn_status tn_found_add(tn_found *found, const tn_wish *wish, tn_bytes path, uint64_t size,
                        const tn_text *tag, tn_error *err) TN_MUST_USE;
-
-#endif

@@ -1,6 +1,5 @@
 /* remote_object.h - what is known of an object behind a URI. */
-#ifndef TN_IO_REMOTE_OBJECT_H
-#define TN_IO_REMOTE_OBJECT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,5 +12,3 @@ typedef struct tn_remote_object {
     const char *first; /* its first bytes, `n_first` of them; NULL: it was not probed */
     uint32_t n_first;
 } tn_remote_object;
-
-#endif

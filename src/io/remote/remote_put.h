@@ -17,8 +17,7 @@
  * stores remove by a rule of the bucket (AbortIncompleteMultipartUpload). Any thread; memory: 256
  * KiB.
  */
-#ifndef TN_IO_REMOTE_PUT_H
-#define TN_IO_REMOTE_PUT_H
+#pragma once
 
 #include "base/core/error.h"
 
@@ -37,5 +36,3 @@ tn_status tn_remote_check_file(const char *uri, tn_error *err) TN_MUST_USE;
  * silent server gets 3 s for. */
 tn_status tn_remote_put(tn_remote *r, const char *path, const char *uri, const atomic_bool *stop,
                         tn_error *err) TN_MUST_USE;
-
-#endif

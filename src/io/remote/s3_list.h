@@ -7,8 +7,7 @@
  * A pull scanner of the few elements that matter; whatever stands around or between them is passed
  * over. Texts of elements are decoded (&amp; &lt; &gt; &quot; &apos; &#n; &#xn;). Any thread.
  */
-#ifndef TN_IO_S3_LIST_H
-#define TN_IO_S3_LIST_H
+#pragma once
 
 #include "base/core/bytes.h"
 #include "base/core/text.h"
@@ -33,5 +32,3 @@ bool tn_s3_next(tn_s3_scan *scan, tn_s3_object *out);
 
 /* Appends the text of the first element of this name; false: there is none. */
 bool tn_s3_element(tn_bytes text, const char *name, tn_text *out);
-
-#endif

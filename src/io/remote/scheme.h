@@ -6,8 +6,7 @@
  * A request is built anew for every attempt, because signatures and secrets have their time. All
  * functions may be called by any thread, each with a request of its own.
  */
-#ifndef TN_IO_SCHEME_H
-#define TN_IO_SCHEME_H
+#pragma once
 
 #include "base/core/text.h"
 #include "io/remote/curlcalls.h"
@@ -84,5 +83,3 @@ struct tn_scheme {
 
 extern const tn_scheme tn_scheme_http, tn_scheme_https, tn_scheme_s3, tn_scheme_gs,
     tn_scheme_webhdfs, tn_scheme_swebhdfs, tn_scheme_abfs, tn_scheme_abfss;
-
-#endif

@@ -6,8 +6,7 @@
  *
  * Any thread; texts are made by pure functions.
  */
-#ifndef TN_IO_SCHEME_S3_H
-#define TN_IO_SCHEME_S3_H
+#pragma once
 
 #include "io/remote/scheme.h"
 
@@ -24,5 +23,3 @@ enum { TN_S3_PART_BYTES = 16 << 20, TN_S3_PARTS_MAX = 10000 };
  */
 tn_status tn_s3_put(tn_remote *client, const tn_wish *wish, const tn_infile *file, bool *lost,
                     tn_error *err) TN_MUST_USE;
-
-#endif

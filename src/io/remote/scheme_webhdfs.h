@@ -5,8 +5,7 @@
  *
  * Any thread.
  */
-#ifndef TN_IO_SCHEME_WEBHDFS_H
-#define TN_IO_SCHEME_WEBHDFS_H
+#pragma once
 
 #include "io/remote/scheme.h"
 
@@ -24,5 +23,3 @@ bool tn_webhdfs_read(const tn_json *one, tn_webhdfs_status *out);
 /* tn_scheme.put: into a hidden file beside, ".NAME.<crc32c of the bytes>.tmp", which is renamed. */
 tn_status tn_webhdfs_put(tn_remote *client, const tn_wish *wish, const tn_infile *file, bool *lost,
                          tn_error *err) TN_MUST_USE;
-
-#endif

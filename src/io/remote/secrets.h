@@ -16,8 +16,7 @@
  * Tokens expire while a run lasts, and whoever renews them writes the files anew:
  * tn_secrets_refresh reads them again. Any thread.
  */
-#ifndef TN_IO_SECRETS_H
-#define TN_IO_SECRETS_H
+#pragma once
 
 #include "base/core/bytes.h"
 #include "base/core/error.h"
@@ -54,5 +53,3 @@ bool tn_secrets_refresh(tn_secrets *s, uint32_t since);
 
 /* The value of a name in a section of such a file; false: none. A pure function. */
 bool tn_secrets_find(tn_bytes file, const char *section, const char *name, tn_bytes *out);
-
-#endif

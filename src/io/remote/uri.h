@@ -8,8 +8,7 @@
  * stands in configurations, checkpoints and messages: a user, a password, and parameters that sign
  * or grant (sig, X-Amz-Signature, token ..). Pure functions on bytes: any thread.
  */
-#ifndef TN_IO_URI_H
-#define TN_IO_URI_H
+#pragma once
 
 #include "base/core/bytes.h"
 #include "base/core/error.h"
@@ -32,5 +31,3 @@ void tn_uri_mend(tn_text *out, tn_bytes bytes);
 
 /* Bytes in front of the first of "*?[". */
 size_t tn_uri_plain(tn_bytes path);
-
-#endif

@@ -10,8 +10,7 @@
  * filled by the reader, then it is read-only and lent to one step; readers
  * recycle batches and keep their memory, so a steady run allocates nothing.
  */
-#ifndef TN_IO_BATCH_H
-#define TN_IO_BATCH_H
+#pragma once
 
 #include <stdint.h>
 
@@ -46,5 +45,3 @@ typedef struct tn_batch {
     uint64_t *source_at;  /* .. byte offset of the record in it; NULL unless ids are wanted */
     tn_progress progress; /* after this batch */
 } tn_batch;
-
-#endif

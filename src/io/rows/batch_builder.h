@@ -3,8 +3,7 @@
  * A tn_batch_builder owns the memory of one batch and keeps it from one batch to the next, so
  * that a steady run allocates nothing.
  */
-#ifndef TN_IO_BATCH_BUILDER_H
-#define TN_IO_BATCH_BUILDER_H
+#pragma once
 
 #include "base/core/error.h"
 
@@ -36,5 +35,3 @@ uint32_t tn_batch_builder_rows(const tn_batch_builder *f);
 /* The batch, complete but for its progress; the builder is behind it until it is cleared. */
 tn_batch *tn_batch_builder_end(tn_batch_builder *f);
 tn_batch_builder *tn_batch_builder_of(tn_batch *batch);
-
-#endif

@@ -9,8 +9,7 @@
  * token and a key happens in here: types, salts, transforms and the rules of the slot. Memory is
  * kept for the next block. One thread at a time.
  */
-#ifndef TN_IO_ROWS_H
-#define TN_IO_ROWS_H
+#pragma once
 
 #include "base/core/error.h"
 #include "base/math/key.h" /* IWYU pragma: export */
@@ -170,5 +169,3 @@ uint64_t tn_rows_grid_key(const tn_rows *rows, uint32_t i, uint32_t slot);
 /* Copies `n` keys and the slots of all of them, or of the `width` of every row; the rows are bare
  * until they are cleared. False: no memory. */
 bool tn_rows_put_bare(tn_rows *rows, const char *key, uint32_t n, const char *slot, uint32_t width);
-
-#endif

@@ -1,6 +1,5 @@
 /* rows_parsing.h - what parsers need of a tn_rows beside rows.h: its memory, scratch, and grids. */
-#ifndef TN_IO_ROWS_PARSING_H
-#define TN_IO_ROWS_PARSING_H
+#pragma once
 
 #include "base/core/text.h"
 #include "base/math/key.h"
@@ -125,5 +124,3 @@ bool tn_rows_end_grid(tn_rows *rows, uint64_t there);
  * u32 of each row, behind its last key. */
 bool tn_rows_put_as_grid(tn_rows *rows, const char *key, const char *slot, const char *end,
                          uint32_t n_rows);
-
-#endif

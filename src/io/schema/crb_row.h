@@ -4,8 +4,7 @@
  *     u32 bytes behind it   f32 label (NAN: none)   f32 weight   u32 n | TN_CRB_x
  *     u64 index[n]   f32 value[n], with TN_CRB_VALUES; else all are 1
  */
-#ifndef TN_IO_CRB_ROW_H
-#define TN_IO_CRB_ROW_H
+#pragma once
 
 #include "io/schema/schema.h"
 
@@ -29,5 +28,3 @@ static inline uint32_t tn_crb_spec_of(const tn_schema *schema, uint64_t index, b
                                                   : index & ((UINT64_C(1) << bits) - 1);
     return field < columns->n_fields ? columns->spec_of_field[field] : TN_NOWHERE;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * The words are those of docs/config.md. What the model does with a slot (dim, pool, optimizer, ..)
  * stands in the same list but is read by train/: io only carries it.
  */
-#ifndef TN_IO_DATAOPTS_H
-#define TN_IO_DATAOPTS_H
+#pragma once
 
 #include "config/values.h"
 #include "io/schema/target.h"
@@ -117,5 +116,3 @@ extern const char *const tn_slot_as_words[];
 
 extern const tn_field tn_data_fields[];
 extern const tn_field tn_slot_fields[];
-
-#endif

@@ -3,8 +3,7 @@
  * Made once from `data:` and `slots:`, then read by every parser on any thread. Slots keep the
  * order of the configuration; groups are numbered as first seen.
  */
-#ifndef TN_IO_SCHEMA_H
-#define TN_IO_SCHEMA_H
+#pragma once
 
 #include "base/core/error.h"
 #include "io/schema/target.h"
@@ -182,5 +181,3 @@ static inline bool tn_label_of_bit(const tn_label_rule *rule, char c, float *out
 }
 
 bool tn_label_of_text(const tn_label_rule *rule, const char *text, size_t size, float *out);
-
-#endif

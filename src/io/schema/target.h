@@ -10,8 +10,7 @@
  *
  * Any label is one within +-TN_LABEL_MAX.
  */
-#ifndef TN_IO_TARGET_H
-#define TN_IO_TARGET_H
+#pragma once
 
 #include <math.h>
 #include <stdbool.h>
@@ -36,5 +35,3 @@ static inline bool tn_target_takes(tn_target target, double label)
     }
     return target == TN_TARGET_SIDE ? label == 0 || label == 1 : fabs(label) <= TN_LABEL_MAX;
 }
-
-#endif

@@ -11,8 +11,7 @@
  *
  * Pure functions of a finite v; any thread.
  */
-#ifndef TN_IO_TRANSFORM_H
-#define TN_IO_TRANSFORM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -70,5 +69,3 @@ bool tn_transform_takes(const tn_transform *t, double v);
 /* Undefined for a v that it does not take. */
 float tn_transform_value(const tn_transform *t, double v);
 uint64_t tn_transform_sign(const tn_transform *t, double v);
-
-#endif

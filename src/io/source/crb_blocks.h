@@ -13,8 +13,7 @@
  *
  * A record may have 64 MiB, what it decompresses to 1 GiB. One thread at a time.
  */
-#ifndef TN_IO_CRB_BLOCKS_H
-#define TN_IO_CRB_BLOCKS_H
+#pragma once
 
 #include "base/core/text.h"
 
@@ -48,5 +47,3 @@ bool tn_crb_feed(tn_crb *c, const unsigned char *in, size_t size, size_t *taken)
 
 /* Whether the stream may end here. */
 bool tn_crb_at_end(const tn_crb *c);
-
-#endif

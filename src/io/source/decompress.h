@@ -13,8 +13,7 @@
  * have 128 MB (--long=27). Formats: RFC 1952, RFC 1950, RFC 8878, lz4_Frame_format.md of lz4,
  * framing_format.txt of snappy. One thread at a time.
  */
-#ifndef TN_IO_DECOMPRESS_H
-#define TN_IO_DECOMPRESS_H
+#pragma once
 
 #include "base/core/error.h"
 
@@ -41,5 +40,3 @@ void tn_decompressor_free(tn_decompressor *d); /* NULL is fine */
  * with path and place in the source. */
 tn_status tn_decompressor_read(tn_decompressor *d, const tn_decompress_from *from, void *data,
                                size_t size, size_t *n, tn_error *err) TN_MUST_USE;
-
-#endif

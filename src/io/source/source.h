@@ -9,8 +9,7 @@
  *
  * One thread at a time; errors name the path.
  */
-#ifndef TN_IO_SOURCE_H
-#define TN_IO_SOURCE_H
+#pragma once
 
 #include "base/core/bytes.h"
 #include "base/core/error.h"
@@ -66,5 +65,3 @@ tn_status tn_source_decompress(tn_source *source, uint32_t compression, tn_error
  * TN_E_DATA: a compression that TNet cannot read. */
 tn_status tn_compression_of(tn_bytes first, bool binary, const char *path, uint32_t *out,
                             tn_error *err) TN_MUST_USE;
-
-#endif

@@ -27,8 +27,7 @@
  *
  * Streams (docs/numerics.md section 5, purpose 8): second word what for, third which.
  */
-#ifndef TN_IO_GENERATE_H
-#define TN_IO_GENERATE_H
+#pragma once
 
 #include "base/core/error.h"
 #include "config/values.h"
@@ -148,5 +147,3 @@ typedef struct tn_gen_row {
 tn_status tn_gen_row_init(tn_gen_row *row, const tn_generator *g, tn_error *err) TN_MUST_USE;
 void tn_gen_row_done(tn_gen_row *row);
 void tn_gen_row_draw(tn_gen_row *row, const tn_generator *g, uint64_t index);
-
-#endif

@@ -1,6 +1,5 @@
 /* generate_file.h - a range of a planted world as a data file, and what its truth is worth. */
-#ifndef TN_IO_GENERATE_FILE_H
-#define TN_IO_GENERATE_FILE_H
+#pragma once
 
 #include "base/core/text.h"
 #include "io/synth/generate.h"
@@ -63,5 +62,3 @@ tn_status tn_gen_write(const tn_generator *g, const tn_schema *schema, tn_sink *
 
 /* The planted truth and the figures it reaches, as JSON. */
 void tn_gen_truth_json(const tn_generator *g, const tn_gen_report *report, tn_text *out);
-
-#endif

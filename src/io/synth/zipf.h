@@ -7,8 +7,7 @@
  *
  * Made once, then only read: any thread.
  */
-#ifndef TN_IO_ZIPF_H
-#define TN_IO_ZIPF_H
+#pragma once
 
 #include "base/core/error.h"
 
@@ -22,5 +21,3 @@ void tn_zipf_free(tn_zipf *z); /* NULL is fine */
 
 /* The id that two random words select. */
 uint64_t tn_zipf_id(const tn_zipf *z, uint64_t x, uint64_t y);
-
-#endif

@@ -7,8 +7,7 @@
  * TensorNet writes one beside its tables, whose dense values have no names. Values are not read.
  * Whatever the bytes are, it ends with variables or TN_E_CKPT. Pure, any thread.
  */
-#ifndef TN_IO_TENSORFLOW_INDEX_H
-#define TN_IO_TENSORFLOW_INDEX_H
+#pragma once
 
 #include "base/core/bytes.h"
 #include "base/core/error.h"
@@ -34,5 +33,3 @@ typedef struct tn_tensorflow_variables {
 tn_status tn_tensorflow_variables_read(tn_tensorflow_variables *out, tn_bytes index, tn_bytes data,
                                        tn_arena *arena, const char *path,
                                        tn_error *err) TN_MUST_USE;
-
-#endif

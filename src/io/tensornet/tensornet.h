@@ -9,8 +9,7 @@
  * gzip; whatever the bytes are, they end with rows or with TN_E_CKPT that names file and place. A
  * failure leaves *out for the done function. Pure functions, any thread.
  */
-#ifndef TN_IO_TENSORNET_H
-#define TN_IO_TENSORNET_H
+#pragma once
 
 #include "base/core/bytes.h"
 #include "base/core/error.h"
@@ -107,5 +106,3 @@ tn_status tn_tensornet_norm_read(const tn_tensornet_norm *out, tn_bytes bytes, c
                                  tn_error *err) TN_MUST_USE;
 /* As of `count` values of each column. */
 void tn_tensornet_norm_pack(const tn_tensornet_norm *norm, double count, tn_text *out);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * One set of functions per vector width; all give the same. Pure functions, any thread.
  */
-#ifndef TN_IO_DELIMITER_MASKS_H
-#define TN_IO_DELIMITER_MASKS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,5 +47,3 @@ extern const tn_delimiter_masks tn_delimiter_masks_plain;
 extern const tn_delimiter_masks tn_delimiter_masks_sse2;
 extern const tn_delimiter_masks tn_delimiter_masks_avx2;
 extern const tn_delimiter_masks tn_delimiter_masks_avx512;
-
-#endif

@@ -4,8 +4,7 @@
  *
  * Inline and without state.
  */
-#ifndef TN_IO_DIGITS_H
-#define TN_IO_DIGITS_H
+#pragma once
 
 #include "base/core/bytes.h"
 
@@ -68,5 +67,3 @@ static inline bool tn_read_hex8(const char *text, uint64_t *out)
     *out = (value | value >> 16) & UINT64_C(0xffffffff);
     return (wrong_high | too_large | no_letter) == 0;
 }
-
-#endif

@@ -11,8 +11,7 @@
  * Words of decimal digits hold 0 .. 9 with zeros in front; `high` and `highest` are those in front
  * of `low`. Room is kept from record to record.
  */
-#ifndef TN_IO_TOKEN_VECTORS_H
-#define TN_IO_TOKEN_VECTORS_H
+#pragma once
 
 #include "base/core/bytes.h"
 
@@ -97,5 +96,3 @@ bool tn_token_vectors_some_bad(const tn_token_vectors *lanes, uint32_t n);
 
 /* Bits of the tokens that are not empty, of 64 at most; *bad: of those that are bad as well. */
 uint64_t tn_token_vectors_there(const tn_token_vectors *lanes, uint32_t n, uint64_t *bad);
-
-#endif

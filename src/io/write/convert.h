@@ -4,8 +4,7 @@
  * weights, values, x_j, groups and record ids are kept, or it is an error that
  * says what cannot be. Sampling copies the bytes of whole records.
  */
-#ifndef TN_IO_CONVERT_H
-#define TN_IO_CONVERT_H
+#pragma once
 
 #include "base/core/error.h"
 
@@ -44,5 +43,3 @@ typedef struct tn_sample_in {
  * depends on the seed and on the number of each row alone. */
 tn_status tn_sample_rows(const tn_sample_in *in, tn_sink *sink, uint64_t *taken,
                          tn_row_scan_counts *out, tn_error *err) TN_MUST_USE;
-
-#endif

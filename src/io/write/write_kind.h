@@ -1,7 +1,6 @@
 /* write_kind.h - how one format is written, and what writer.c lends to all of them; for the files
  * of the writer. */
-#ifndef TN_IO_WRITE_KIND_H
-#define TN_IO_WRITE_KIND_H
+#pragma once
 
 #include "base/core/arena.h"
 #include "base/core/bytes.h"
@@ -120,5 +119,3 @@ void tn_write_float(tn_text *out, float value);
 
 /* The number of a numeric column as it was read; false: missing. */
 bool tn_write_numeric(const tn_rows *rows, uint32_t row, uint32_t column, tn_bytes *out);
-
-#endif

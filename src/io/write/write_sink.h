@@ -7,8 +7,7 @@
  *
  * One thread at a time.
  */
-#ifndef TN_IO_WRITE_SINK_H
-#define TN_IO_WRITE_SINK_H
+#pragma once
 
 #include "base/core/error.h"
 
@@ -36,5 +35,3 @@ tn_status tn_sink_add(tn_sink *sink, const void *data, size_t size, tn_error *er
 /* Both free the sink. */
 tn_status tn_sink_commit(tn_sink *sink, tn_error *err) TN_MUST_USE;
 void tn_sink_abandon(tn_sink *sink); /* NULL is fine; the file is removed */
-
-#endif

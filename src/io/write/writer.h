@@ -15,8 +15,7 @@
  * A value that a format cannot express is an error, never left out in silence. A writer is
  * read-only after new: any number of threads may share it, each with a text of its own.
  */
-#ifndef TN_IO_WRITER_H
-#define TN_IO_WRITER_H
+#pragma once
 
 #include "base/core/text.h"
 #include "io/rows/rows.h"
@@ -47,5 +46,3 @@ tn_status tn_writer_row(const tn_writer *w, const tn_rows *rows, uint32_t row, t
 /* Makes what is stored of the rows in `text`: with crb blocks, else they are. It is checked, too.
  */
 tn_status tn_writer_pack(const tn_writer *w, tn_text *text, tn_error *err) TN_MUST_USE;
-
-#endif

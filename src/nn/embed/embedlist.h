@@ -2,8 +2,7 @@
  * op_embed_squares.c, op_embed_fm.c and op_ffm.c. Vectors are short (8 to 64), so their loops call
  * no function per vector, and the compiler sees the common lengths.
  */
-#ifndef TN_NN_EMBEDLIST_H
-#define TN_NN_EMBEDLIST_H
+#pragma once
 
 #include "base/keys/record.h"
 #include "nn/graph/embed.h"
@@ -118,5 +117,3 @@ TN_ALWAYS_INLINE void tn_each_of_block(const tn_embed_walk *w, const tn_row_bloc
     }
     tn_each_of(w, some, n, add, dim);
 }
-
-#endif

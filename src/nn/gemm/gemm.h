@@ -15,8 +15,7 @@
  *
  * A tn_products is a constant that may be copied. Any number of threads use it at once.
  */
-#ifndef TN_NN_GEMM_H
-#define TN_NN_GEMM_H
+#pragma once
 
 #include "base/core/error.h"
 #include "nn/vec/real.h"
@@ -128,5 +127,3 @@ void tn_bf16_rows(size_t m, size_t k, tn_mat from, tn_product to);
 void tn_bf16_pairs(size_t k, size_t n, tn_mat from, tn_product to);
 /* from [n, k]: the pairs of its transposed, [k/2, n]. */
 void tn_bf16_pairs_transposed(size_t n, size_t k, tn_mat from, tn_product to);
-
-#endif

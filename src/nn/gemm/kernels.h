@@ -11,8 +11,7 @@
  * So an entry of C is the same chain of operations in every block shape and with every vector
  * width: its bits depend on its own row and column alone.
  */
-#ifndef TN_NN_KERNELS_H
-#define TN_NN_KERNELS_H
+#pragma once
 
 #include "nn/vec/real.h"
 
@@ -84,5 +83,3 @@ extern const tn_kernels tn_kernels_avx2;
 extern const tn_kernels tn_kernels_sse2;
 extern const tn_kernels tn_kernels_bf16; /* the same on pairs: gemm.h */
 void tn_transpose_8x8(const float *from, size_t from_stride, float *to, size_t to_stride);
-
-#endif

@@ -12,8 +12,7 @@
  * Two examples may hold the same key. So backward runs over blocks of rows, not of examples
  * (base/keys/bag.h): each row of grads has one writer and one order of additions.
  */
-#ifndef TN_NN_EMBED_H
-#define TN_NN_EMBED_H
+#pragma once
 
 #include "base/keys/bag.h"
 #include "nn/vec/real.h"
@@ -73,5 +72,3 @@ typedef struct tn_embed_list {
     bool has_max;
 } tn_embed_list;
 const tn_embed_list *tn_embed_list_of(const tn_node *embed); /* NULL: it is neither of these */
-
-#endif

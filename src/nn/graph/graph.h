@@ -21,8 +21,7 @@
  * (nn/graph/params.h) outlive the graph and may be shared by several: one to train,
  * one to evaluate.
  */
-#ifndef TN_NN_GRAPH_H
-#define TN_NN_GRAPH_H
+#pragma once
 
 #include "nn/gemm/gemm.h"
 #include "nn/graph/op.h"
@@ -158,5 +157,3 @@ bool tn_graph_rows_finite(const tn_graph *g);
 
 tn_node *tn_graph_node(const tn_graph *g, uint32_t i);       /* NULL past the end */
 tn_node *tn_graph_find(const tn_graph *g, const char *name); /* NULL: none */
-
-#endif

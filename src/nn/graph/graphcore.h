@@ -6,8 +6,7 @@
  *     concat c  | a . . . | b . . | d . . . . |      a, b, d: home c, at 0, 4, 7
  *     slice s         | . . . . |                    of c: home c, at 2
  */
-#ifndef TN_NN_GRAPHCORE_H
-#define TN_NN_GRAPHCORE_H
+#pragma once
 
 #include "base/core/arena.h"
 #include "nn/gemm/gemm.h"
@@ -83,5 +82,3 @@ void tn_pass_alive(tn_graph *g);    /* drops again, after nodes have become usel
 bool tn_pass_simplify(tn_graph *g); /* whether there is something to drop */
 tn_status tn_pass_fold(tn_graph *g, tn_error *err) TN_MUST_USE;
 void tn_pass_fuse(tn_graph *g);
-
-#endif

@@ -19,8 +19,7 @@
  *     (or assign, as its first writer: see tn_adds, which all operators ask);
  *   - skip in[i] when in[i]->grad is NULL: that gradient is not wanted.
  */
-#ifndef TN_NN_OP_H
-#define TN_NN_OP_H
+#pragma once
 
 #include "base/core/error.h"
 #include "base/keys/bag.h"
@@ -220,5 +219,3 @@ static inline double tn_op_flops(const tn_node *n)
     double each = n->op->flops_each > 0 ? n->op->flops_each : 1;
     return n->op->flops != NULL ? n->op->flops(n) : each * n->shape.rows * n->shape.cols;
 }
-
-#endif

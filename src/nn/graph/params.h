@@ -11,8 +11,7 @@
  * name and shape), then tn_params_seal takes the memory; tn_graph_finish seals if nobody did. One
  * thread builds; afterwards weights are written by the owner of the step only.
  */
-#ifndef TN_NN_PARAMS_H
-#define TN_NN_PARAMS_H
+#pragma once
 
 #include "base/core/error.h"
 #include "base/keys/init.h" /* tn_init, tn_init_value: shared with rows of the sparse table */
@@ -66,5 +65,3 @@ const tn_real *tn_params_words(const tn_params *p, uint32_t slice); /* NULL: non
 
 /* "a bias right in front of a batch norm is not trained": its slice still counts as parameters. */
 void tn_params_freeze(tn_params *p, uint32_t slice);
-
-#endif

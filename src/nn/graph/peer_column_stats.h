@@ -7,8 +7,7 @@
  * For operators with forward_part or backward_part (op.h). A peer without rows takes part with a
  * count of 0. Alone nothing of this runs, and tn_parts_of says so.
  */
-#ifndef TN_NN_PEER_COLUMN_STATS_H
-#define TN_NN_PEER_COLUMN_STATS_H
+#pragma once
 
 #include "nn/graph/op.h"
 
@@ -47,5 +46,3 @@ tn_part tn_part_get(const tn_node *self, uint32_t peer, uint32_t col);
 
 /* For graph_passes.c: room before the first step. */
 tn_status tn_parts_init(tn_graph *g, tn_error *err) TN_MUST_USE;
-
-#endif

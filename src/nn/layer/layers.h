@@ -16,8 +16,7 @@
  * called like the layer, those before it "<layer>.matmul", "<layer>.bn", ..; dropout behind it is
  * "<layer>.drop". Streams of random numbers follow these names, so equal names give equal bits.
  */
-#ifndef TN_NN_LAYERS_H
-#define TN_NN_LAYERS_H
+#pragma once
 
 #include "base/keys/init.h"
 #include "nn/graph/graph.h"
@@ -127,5 +126,3 @@ tn_node *tn_layer_running(const tn_net *net, const char *layer, const char *suff
 #define TN_LAYER(name) extern const tn_layer tn_layer_##name;
 #include "nn/layer/layers.def"
 #undef TN_LAYER
-
-#endif

@@ -46,8 +46,7 @@
  *     ffm_within        x, squares: the pairs of values within a field
  *     embed_squares, embed_norm     of an embedding; the norm is 1 / sum x_j^2, [B,1]
  */
-#ifndef TN_NN_OPS_H
-#define TN_NN_OPS_H
+#pragma once
 
 #include "nn/graph/graph.h" /* IWYU pragma: export */
 
@@ -151,5 +150,3 @@ const tn_op *tn_op_find(const char *name); /* NULL: none */
 
 /* op->example as a node, for tests and benchmarks. */
 tn_node *tn_op_example(tn_graph *g, const tn_op *op);
-
-#endif

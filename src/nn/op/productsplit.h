@@ -6,8 +6,7 @@
  * columns, so those of each kind are copied side by side; they stay until others are shared. Only
  * graphs of opts.shares have the room.
  */
-#ifndef TN_NN_PRODUCTSPLIT_H
-#define TN_NN_PRODUCTSPLIT_H
+#pragma once
 
 #include "nn/gemm/gemm.h"
 #include "nn/graph/op.h"
@@ -37,5 +36,3 @@ tn_mat tn_split_shared(const tn_node *y, const tn_product_split *s);
 tn_mat tn_split_own(const tn_node *y, const tn_product_split *s, tn_range rows);
 /* y = x_s W_s in every row. */
 void tn_split_begin(const tn_node *y, const tn_product_split *s, tn_range rows);
-
-#endif

@@ -6,8 +6,7 @@
  * In execution order. Inputs (embeddings, numeric columns) are not nodes here: others refer to them
  * by name. Constants of an operator are written by its option table.
  */
-#ifndef TN_NN_GRAPHJSON_H
-#define TN_NN_GRAPHJSON_H
+#pragma once
 
 #include "base/codec/json.h"
 #include "nn/graph/graph.h"
@@ -26,5 +25,3 @@ typedef struct tn_json_lookup {
  * then found by name. TN_E_CKPT with the node and the fault: the list is hostile. TN_E_MEMORY. */
 tn_status tn_graph_from_json(tn_graph *g, const tn_json *nodes, const tn_json_lookup *lookup,
                              const char *what, tn_error *err) TN_MUST_USE;
-
-#endif

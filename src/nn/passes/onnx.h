@@ -8,8 +8,7 @@
  * Parameters are initializers of their names. Every operator that scores has a row in onnx.c.
  * Pure functions; any thread, a graph by one at a time.
  */
-#ifndef TN_NN_ONNX_H
-#define TN_NN_ONNX_H
+#pragma once
 
 #include "nn/graph/graph.h"
 
@@ -43,5 +42,3 @@ typedef struct tn_onnx_model {
 /* Appends the model. TN_E_LIMIT: more than 2 GB. */
 tn_status tn_graph_onnx(const tn_graph *g, const tn_onnx_model *m, tn_text *out,
                         tn_error *err) TN_MUST_USE;
-
-#endif

@@ -5,8 +5,7 @@
  *     deep.1               dense        400   125200          249.6        1.6  in.deep
  *     ..
  */
-#ifndef TN_NN_PLAN_H
-#define TN_NN_PLAN_H
+#pragma once
 
 #include "base/core/text.h"
 #include "nn/graph/graph.h"
@@ -31,5 +30,3 @@ void tn_graph_print(const tn_graph *g, double products, tn_text *out);
 
 /* For graphviz: inputs, operators, parameters as notes on their operator. */
 void tn_graph_dot(const tn_graph *g, tn_text *out);
-
-#endif

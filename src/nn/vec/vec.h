@@ -4,8 +4,7 @@
  * additions is fixed by n and by the instruction set, so a machine repeats its own bits, not
  * another's; everything else is the same, entry by entry, at any n.
  */
-#ifndef TN_NN_VEC_H
-#define TN_NN_VEC_H
+#pragma once
 
 #include "nn/vec/real.h"
 
@@ -20,5 +19,3 @@ void tn_vec_shift(size_t n, tn_real *y, tn_real plus);                          
 tn_real tn_vec_sum(size_t n, const tn_real *x);
 tn_real tn_vec_dot(size_t n, const tn_real *a, const tn_real *b);
 bool tn_vec_finite(size_t n, const tn_real *x); /* all of them are */
-
-#endif

@@ -4,8 +4,7 @@
  * processor, and numbers must not. In float within a few ulp; in the double build, which only the
  * gradient tests use, libm does.
  */
-#ifndef TN_NN_VECMATH_H
-#define TN_NN_VECMATH_H
+#pragma once
 
 #include "nn/vec/real.h"
 
@@ -165,5 +164,3 @@ static inline tn_real tn_softplus_of(tn_real x)
     tn_real top = x > 0 ? x : 0;
     return top + tn_log1p_of(tn_exp_of(-tn_abs_of(x)));
 }
-
-#endif

@@ -11,8 +11,7 @@
  * The tests train every optimizer of the list on rows and on a dense vector. All functions are
  * pure: any thread.
  */
-#ifndef TN_PS_OPTIM_H
-#define TN_PS_OPTIM_H
+#pragma once
 
 #include "base/core/compiler.h"
 #include "config/values.h"
@@ -268,5 +267,3 @@ extern const char *const tn_grad_scales[]; /* in the order of TN_SCALE_* */
                          "learning rate over the steps; the dense optimizer's drives rows too")
 
 #define TN_RULE_USUAL TN_RULE_L1, TN_RULE_L2, TN_RULE_L2_MODE, TN_RULE_CHAIN
-
-#endif

@@ -1,7 +1,6 @@
 /* rule.h - how one segment of one group, or the dense vector, is trained: optimizer, options, init.
  */
-#ifndef TN_PS_RULE_H
-#define TN_PS_RULE_H
+#pragma once
 
 #include "base/keys/init.h"
 
@@ -93,5 +92,3 @@ void tn_rule_decay(const tn_rule *rule, const tn_update *u, size_t n, float *w);
 
 /* The global clip's factor for a norm: min(1, most / norm). */
 double tn_clip_factor(double norm, double most);
-
-#endif

@@ -1,7 +1,6 @@
 /* schedule.h - the learning rate over the steps (numerics section 6), as a factor of the base rate.
  */
-#ifndef TN_PS_SCHEDULE_H
-#define TN_PS_SCHEDULE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -17,5 +16,3 @@ double tn_schedule_factor(const tn_variant *schedule, uint64_t step, uint64_t st
 
 /* NULL, or why this schedule cannot run: no known end, lists that do not fit each other. */
 const char *tn_schedule_check(const tn_variant *schedule, uint64_t steps);
-
-#endif

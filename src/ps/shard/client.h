@@ -15,8 +15,7 @@
  * Calls belong to the worker's thread, but for those that say otherwise. After a failure only
  * `close` may be called.
  */
-#ifndef TN_PS_CLIENT_H
-#define TN_PS_CLIENT_H
+#pragma once
 
 #include "base/core/error.h"
 
@@ -121,5 +120,3 @@ tn_status tn_client_open_alone(tn_client *out, tn_shard *shard, const tn_dense_r
 void tn_client_close(tn_client *c); /* none is fine */
 
 extern const tn_client_ops tn_client_alone;
-
-#endif

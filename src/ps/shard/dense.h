@@ -1,8 +1,7 @@
 /* dense.h - this peer's range of the flat vector of dense weights, with optimizer state.
  *
  * norm2, push, copy and set may be called by several threads; a lock lets in one at a time. */
-#ifndef TN_PS_DENSE_H
-#define TN_PS_DENSE_H
+#pragma once
 
 #include "base/core/error.h"
 #include "ps/optim/optim.h"
@@ -53,5 +52,3 @@ float *tn_dense_state(tn_dense_store *d, uint32_t i);
 uint64_t tn_dense_t(const tn_dense_store *d);
 void tn_dense_set_t(tn_dense_store *d, uint64_t t);
 void tn_dense_reset(tn_dense_store *d); /* fresh state for the present weights */
-
-#endif

@@ -6,8 +6,7 @@
  * The cuts depend on the number of peers and on sizes only. Ranges begin on a cache line, wherever
  * parameters begin and end; a range may be empty. Fixed while a run lasts; read by any thread.
  */
-#ifndef TN_PS_OWNERSHIP_H
-#define TN_PS_OWNERSHIP_H
+#pragma once
 
 #include "base/core/error.h"
 #include "base/keys/keyset.h"
@@ -36,5 +35,3 @@ uint32_t tn_shares_runs(const tn_shares *s, uint32_t peer, const tn_dense_run *r
 /* The part of a keyset that a peer owns, as a keyset: same arrays, but `first`, which is written to
  * first[0 .. n_partitions]. Rows and gradients stay those of `keys`. */
 tn_keyset tn_shares_slice(const tn_keyset *keys, uint32_t peer, uint32_t *first);
-
-#endif

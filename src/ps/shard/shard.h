@@ -2,8 +2,7 @@
  *
  * Plain calls, no sockets: a server loop makes them for other peers, a training step for its own.
  * With one process there is one shard, which is the whole model. */
-#ifndef TN_PS_SHARD_H
-#define TN_PS_SHARD_H
+#pragma once
 
 #include "base/core/error.h"
 
@@ -56,5 +55,3 @@ tn_status tn_shard_update(tn_shard *s, tn_team *team, const tn_gradients *grads,
 double tn_shard_norm2(tn_shard *s, tn_team *team, const tn_gradients *grads, const tn_push *push);
 tn_status tn_shard_apply(tn_shard *s, tn_team *team, const tn_gradients *grads, const tn_push *push,
                          double norm2, tn_error *err) TN_MUST_USE;
-
-#endif

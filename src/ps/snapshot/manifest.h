@@ -8,8 +8,7 @@
  * document, in its order. Errors: TN_E_CKPT with the file and the member; TN_E_LIMIT: whole, but
  * newer or larger than this build reads.
  */
-#ifndef TN_PS_MANIFEST_H
-#define TN_PS_MANIFEST_H
+#pragma once
 
 #include "ps/snapshot/snapshot.h"
 
@@ -139,5 +138,3 @@ tn_status tn_manifest_structure(const tn_manifest *m, const char *nodes, char ou
 /* First bytes of the SHA-256 of the member "sparse", for the heads of shard files. */
 tn_status tn_row_schema_hash(const tn_row_schema *schema, uint8_t out[TN_SNAPSHOT_SCHEMA_BYTES],
                              tn_error *err) TN_MUST_USE;
-
-#endif

@@ -15,8 +15,7 @@
  * Errors: TN_E_CKPT with file and offset for what is wrong in the file; TN_E_LIMIT: written by a
  * newer version; else TN_E_IO, TN_E_MEMORY.
  */
-#ifndef TN_PS_SNAPSHOT_H
-#define TN_PS_SNAPSHOT_H
+#pragma once
 
 #include "base/keys/record.h"
 
@@ -109,5 +108,3 @@ uint64_t tn_snapshot_rows(const tn_snapshot *s);
 /* Checks the blocks of one partition and calls visit (which may be NULL) for its rows. */
 tn_status tn_snapshot_read(tn_snapshot *s, uint32_t partition, const tn_row_schema *schema,
                            tn_row_visit *visit, void *arg, tn_error *err) TN_MUST_USE;
-
-#endif

@@ -15,8 +15,7 @@
  * The partition's lock guards the fields of a partition; fields that are set between pushes are
  * written only while no other thread is inside.
  */
-#ifndef TN_PS_CHANGED_ROWS_H
-#define TN_PS_CHANGED_ROWS_H
+#pragma once
 
 #include "ps/table/row.h"
 
@@ -100,5 +99,3 @@ void tn_changed_rows_line(tn_changed_rows *c, uint32_t partition, uint32_t numbe
 /* Before a push takes its locks: waits until copies of `need` bytes have room. UINT64_MAX, for a
  * push that touches every row: until the cut is done. */
 void tn_changed_rows_wait(tn_changed_rows *c, uint64_t need);
-
-#endif

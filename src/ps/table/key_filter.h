@@ -15,8 +15,7 @@
  * The memory of a filter is its user's: tn_key_filter_bytes of zeros for each partition, on a cache
  * line. No function waits or fails.
  */
-#ifndef TN_PS_KEY_FILTER_H
-#define TN_PS_KEY_FILTER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -53,5 +52,3 @@ uint32_t tn_key_filter_raised(const tn_key_filter *f, const uint8_t *at); /* cou
 /* Whether one with so many counters above 0 holds a tenth more keys than it was made for. */
 bool tn_key_filter_is_overfull(const tn_key_filter *f, uint32_t raised);
 void tn_key_filter_age(const tn_key_filter *f, uint8_t *at); /* halves all counters */
-
-#endif

@@ -9,8 +9,7 @@
  * for: it is written only when the row is touched. Days are those of the data (run.day), so a run
  * gives the same on any day of the calendar. Source: docs/numerics.md, section 9.
  */
-#ifndef TN_PS_LIFECYCLE_H
-#define TN_PS_LIFECYCLE_H
+#pragma once
 
 #include "base/keys/record.h"
 #include "base/math/fmath.h"
@@ -109,5 +108,3 @@ static inline bool tn_row_has_expired(const tn_lifecycle *life, uint32_t days, d
     }
     return life->all ? any && every : any;
 }
-
-#endif

@@ -8,8 +8,7 @@
  * from the heap and only charges here, so that a limit covers both. All functions may run on
  * several threads at once, except init, done and clear.
  */
-#ifndef TN_PS_PAGE_ARENA_H
-#define TN_PS_PAGE_ARENA_H
+#pragma once
 
 #include "base/core/error.h"
 
@@ -56,5 +55,3 @@ size_t tn_page_arena_next(tn_page_arena *e); /* bytes of the next piece */
 /* Counts memory that comes from elsewhere. */
 void tn_page_arena_charge(tn_page_arena *e, uint64_t bytes);
 void tn_page_arena_refund(tn_page_arena *e, uint64_t bytes);
-
-#endif

@@ -25,8 +25,7 @@
  * A row is known by (key, group). Everything here is guarded by the partition's lock. A thread that
  * needs several locks takes them in ascending order.
  */
-#ifndef TN_PS_PARTITION_H
-#define TN_PS_PARTITION_H
+#pragma once
 
 #include "base/core/alloc.h"
 #include "ps/table/page_arena.h"
@@ -183,5 +182,3 @@ void tn_shelf_unmark(tn_shelf *s);
  * bound that does not depend on the present room. */
 uint64_t tn_shelf_growth(const tn_shelf *s, uint32_t rows);
 uint64_t tn_shelf_growth_most(const tn_shelf *s, uint32_t rows);
-
-#endif

@@ -13,8 +13,7 @@
  * stamp of the time between two cuts in which that was. A row that waits has only the segments that
  * keys have at once (base/keys/record.h), perhaps none, and lies in a slab of its own.
  */
-#ifndef TN_PS_ROW_H
-#define TN_PS_ROW_H
+#pragma once
 
 #include "base/keys/keyspace.h"
 
@@ -144,5 +143,3 @@ static inline void tn_row_set_word(float *at, uint32_t word)
 {
     memcpy(at, &word, sizeof word);
 }
-
-#endif

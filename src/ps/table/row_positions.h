@@ -6,8 +6,7 @@
  * so a keyset that has changed since only loses time. Positions are kept for the last few keysets,
  * known by their address; a keyset whose positions another thread is using gets none. Any thread.
  */
-#ifndef TN_PS_ROW_POSITIONS_H
-#define TN_PS_ROW_POSITIONS_H
+#pragma once
 
 #include "base/core/error.h"
 #include "ps/table/row.h"
@@ -46,5 +45,3 @@ tn_keyset_rows *tn_row_positions_read(tn_row_positions *h, const tn_keyset *keys
 
 /* After either; `good`: every row is set. NULL is fine. */
 void tn_row_positions_release(tn_row_positions *h, tn_keyset_rows *hint, bool good);
-
-#endif

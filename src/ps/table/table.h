@@ -15,8 +15,7 @@
  * zeros, their gradients are dropped, and counts do not decay.
  * All functions may run on several threads at once unless said otherwise.
  */
-#ifndef TN_PS_TABLE_H
-#define TN_PS_TABLE_H
+#pragma once
 
 #include "base/keys/record.h"
 #include "base/thread/range.h"
@@ -195,5 +194,3 @@ typedef struct tn_place_in_row {
 } tn_place_in_row;
 tn_place_in_row tn_table_place(const tn_table *t, uint32_t record, uint32_t segment);
 uint32_t tn_table_place_waiting(const tn_table *t, uint32_t record, uint32_t segment);
-
-#endif

@@ -7,8 +7,7 @@
  *
  * All work on locked partitions.
  */
-#ifndef TN_PS_TABLE_ADMISSION_H
-#define TN_PS_TABLE_ADMISSION_H
+#pragma once
 
 #include "ps/table/tabledef.h"
 
@@ -41,5 +40,3 @@ static inline void tn_note_admitted(tn_table *t, uint32_t group)
     atomic_fetch_add_explicit(&t->admitted_of[group], 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&t->admitted, 1, memory_order_relaxed);
 }
-
-#endif

@@ -9,8 +9,7 @@
  * rest. All rows do it, and the list begins anew, when it is full, before a cut and before rows
  * expire: so files never hold the list, and no row is behind in them.
  */
-#ifndef TN_PS_TABLE_MISSED_H
-#define TN_PS_TABLE_MISSED_H
+#pragma once
 
 #include "ps/table/tabledef.h"
 
@@ -46,5 +45,3 @@ static inline void tn_row_note_change(tn_table *t, uint64_t key, tn_row *row)
         tn_changed_rows_note(&t->changes, key, row, tn_plan_of_row(t, row)->stride, false);
     }
 }
-
-#endif

@@ -15,8 +15,7 @@
  * A delta holds the rows that were touched or created since the cut before. For that the table must
  * be tracked, which costs eight bytes per row that is touched between two cuts.
  */
-#ifndef TN_PS_TABLE_SNAPSHOT_H
-#define TN_PS_TABLE_SNAPSHOT_H
+#pragma once
 
 #include "ps/table/table.h"
 
@@ -47,5 +46,3 @@ tn_status tn_cut_walk(tn_cut *c, uint32_t partition, tn_row_visit *visit, void *
 size_t tn_cut_filter_bytes(const tn_cut *c);
 tn_status tn_cut_filter(tn_cut *c, uint32_t partition, uint8_t *out, bool *any,
                         tn_error *err) TN_MUST_USE;
-
-#endif

@@ -1,6 +1,5 @@
 /* tabledef.h - the inside of tn_table; for the files of the table only. */
-#ifndef TN_PS_TABLEDEF_H
-#define TN_PS_TABLEDEF_H
+#pragma once
 
 #include "base/keys/keyset.h"
 #include "base/keys/record.h"
@@ -296,5 +295,3 @@ static inline tn_row_view tn_view_of(const tn_table *t, uint64_t key, const tn_r
         .n_floats = plan->n_floats,
     };
 }
-
-#endif

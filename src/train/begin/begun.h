@@ -8,8 +8,7 @@
  *
  * Zeroed at first; tn_begun_done frees it. One thread.
  */
-#ifndef TN_TRAIN_BEGUN_H
-#define TN_TRAIN_BEGUN_H
+#pragma once
 
 #include "base/core/text.h"
 
@@ -29,5 +28,3 @@ void tn_begun_add(tn_begun *b, const char *what, const char *name, tn_begun_how 
 /* "begins with the weights of 'runs/x/ckpt-3': 5 taken, 1 new, 0 left", appended. */
 void tn_begun_say(const tn_begun *b, tn_text *out);
 void tn_begun_done(tn_begun *b);
-
-#endif

@@ -11,8 +11,7 @@
  * `export.state: true` (without states a rule starts fresh), dense holds the parameters by name.
  * Names, shapes and columns that do not fit are listed, TN_E_CKPT.
  */
-#ifndef TN_TRAIN_IMPORT_H
-#define TN_TRAIN_IMPORT_H
+#pragma once
 
 #include "base/core/arena.h"
 #include "base/keys/record.h"
@@ -55,5 +54,3 @@ static inline const tn_row_place *tn_row_place_of(const tn_row_columns *c, uint3
 {
     return &c->place[c->layout->group[group].record * c->n + column];
 }
-
-#endif

@@ -12,8 +12,7 @@
  * Among peers a worker keeps the rows of its own partitions and passes over the others, so all of
  * them read the same files and refuse the same faults. One thread.
  */
-#ifndef TN_TRAIN_INCOMING_ROW_H
-#define TN_TRAIN_INCOMING_ROW_H
+#pragma once
 
 #include "base/keys/record.h"
 #include "ps/table/table.h"
@@ -44,5 +43,3 @@ tn_status tn_incoming_put(const tn_incoming *in, const tn_row_view *row, tn_erro
 /* Takes a row away, if there is one. No other thread may be inside the table. */
 tn_status tn_incoming_remove(const tn_incoming *in, uint64_t key, uint32_t group,
                              tn_error *err) TN_MUST_USE;
-
-#endif

@@ -14,8 +14,7 @@
  * features that no slot takes as keys are left, and counted. All else of the model begins anew:
  * other parameters, states, and where the file has no vectors those of `deep`.
  */
-#ifndef TN_TRAIN_LINEAR_IMPORT_H
-#define TN_TRAIN_LINEAR_IMPORT_H
+#pragma once
 
 #include "base/core/error.h"
 
@@ -33,5 +32,3 @@ bool tn_linear_import_wanted(const tn_tree *from);
  * vector of another width. */
 tn_status tn_linear_import(const tn_tree *from, tn_worker *w, tn_begun *begun,
                            tn_error *err) TN_MUST_USE;
-
-#endif

@@ -7,8 +7,7 @@
  * is not believed. All failures are TN_E_CKPT with the path, but TN_E_IO where the disk is at
  * fault, and TN_E_MEMORY.
  */
-#ifndef TN_TRAIN_TENSORNET_FILES_H
-#define TN_TRAIN_TENSORNET_FILES_H
+#pragma once
 
 #include "base/core/text.h"
 #include "base/file/file.h"
@@ -40,5 +39,3 @@ tn_status tn_tensornet_block(const tn_tensornet_dir *d, const tn_tensornet_place
 /* Replaces `out` by the bytes of a file below the day, inflated where it must be gzip. */
 tn_status tn_tensornet_file(const tn_tensornet_dir *d, const char *name, bool gzip,
                             char path[TN_PATH_SIZE], tn_text *out, tn_error *err) TN_MUST_USE;
-
-#endif

@@ -8,8 +8,7 @@
  * For a model whose inputs and layers are called like TensorNet's (configs/tensornet.yaml); other
  * names are to be changed by hand. Names and shapes of variables are those of tf_checkpoint.
  */
-#ifndef TN_TRAIN_TENSORNET_GUESS_H
-#define TN_TRAIN_TENSORNET_GUESS_H
+#pragma once
 
 #include "base/core/error.h"
 
@@ -17,5 +16,3 @@ typedef struct tn_text tn_text; /* base/core/text.h */
 
 /* Appends the map, YAML. TN_E_CKPT: no checkpoint, or a damaged one. */
 tn_status tn_tensornet_guess(const char *dir, tn_text *out, tn_error *err) TN_MUST_USE;
-
-#endif

@@ -9,8 +9,7 @@
  * unless run.day says otherwise the run's day becomes that day. Dense weights are those of
  * dense_table: tf_checkpoint is rank 0's copy, which may lack the last updates of others.
  */
-#ifndef TN_TRAIN_TENSORNET_IMPORT_H
-#define TN_TRAIN_TENSORNET_IMPORT_H
+#pragma once
 
 #include "base/core/error.h"
 
@@ -22,5 +21,3 @@ typedef struct tn_worker tn_worker; /* train/step/worker.h */
  * TN_E_CKPT: in a file. */
 tn_status tn_tensornet_import(const tn_tree *from, tn_worker *w, tn_begun *begun,
                               tn_error *err) TN_MUST_USE;
-
-#endif

@@ -13,8 +13,7 @@
  * where the model has several. Dense tables have no names: shapes must add up to their length.
  * Everything lives in the arena.
  */
-#ifndef TN_TRAIN_TENSORNET_MAP_H
-#define TN_TRAIN_TENSORNET_MAP_H
+#pragma once
 
 #include "base/keys/record.h"
 #include "config/values.h"
@@ -51,5 +50,3 @@ typedef struct tn_tensornet_map {
  * not fit the model. */
 tn_status tn_tensornet_map_read(tn_tensornet_map *out, const tn_tree *map, const tn_worker *w,
                                 tn_arena *arena, tn_error *err) TN_MUST_USE;
-
-#endif

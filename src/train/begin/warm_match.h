@@ -8,8 +8,7 @@
  *
  * One thread; lists live in m->arena, names are lent by the tree and the manifest.
  */
-#ifndef TN_TRAIN_WARM_MATCH_H
-#define TN_TRAIN_WARM_MATCH_H
+#pragma once
 
 #include "ps/snapshot/manifest.h"
 #include "train/begin/incoming_row.h"
@@ -63,5 +62,3 @@ bool tn_warm_wants_param(const tn_warm *m, const char *name);
 /* The parameter of the checkpoint that becomes `s`; NULL: it is made new. */
 const tn_manifest_param *tn_warm_source_of(const tn_warm *m, const tn_manifest_dense *d,
                                            const tn_param_slice *s);
-
-#endif

@@ -11,8 +11,7 @@
  * same. A dense parameter is taken when name and shape agree; the optimizer's state of dense
  * weights when all of them are.
  */
-#ifndef TN_TRAIN_WARM_START_H
-#define TN_TRAIN_WARM_START_H
+#pragma once
 
 #include "base/core/error.h"
 
@@ -31,5 +30,3 @@ tn_status tn_warm_start(const tn_tree *from, tn_worker *w, tn_begun *begun,
  * YAML; nothing where there is no such checkpoint: whoever loads it will tell. Bounds of buckets
  * that the data chose then are part of what its rows mean. */
 void tn_warm_start_slots(const tn_tree *from, tn_arena *arena, tn_text *out);
-
-#endif

@@ -10,8 +10,7 @@
  * whole). A checkpoint that cannot be read (TN_E_IO), or not by this version (TN_E_CKPT), ends the
  * loading; so does one whose model differs, and the differences are listed.
  */
-#ifndef TN_TRAIN_CHECKPOINT_H
-#define TN_TRAIN_CHECKPOINT_H
+#pragma once
 
 #include "base/core/error.h"
 
@@ -125,5 +124,3 @@ tn_status tn_checkpoint_load_dense(const char *path, tn_worker *w, tn_saved *whi
                                    tn_error *err) TN_MUST_USE;
 /* Adds the path of the checkpoint that such a load has found. */
 void tn_saved_path(const char *path, const tn_saved *which, tn_text *out);
-
-#endif

@@ -10,8 +10,7 @@
  * number. They are written whole, also beside a delta. Each rank writes those of its own
  * partitions; any number of ranks reads them.
  */
-#ifndef TN_TRAIN_CKPT_FILTER_H
-#define TN_TRAIN_CKPT_FILTER_H
+#pragma once
 
 #include "base/file/safetensors.h"
 #include "base/thread/range.h"
@@ -33,5 +32,3 @@ tn_status tn_filter_pieces_next(tn_filter_pieces *p, tn_safetensors *doc, tn_ran
 /* Counts of the worker's own partitions. Of a filter of another size they are left, with a warning:
  * keys that wait begin to count anew. TN_E_CKPT. */
 tn_status tn_ckpt_read_filter(const char *path, tn_worker *w, tn_error *err) TN_MUST_USE;
-
-#endif

@@ -8,8 +8,7 @@
  * runs, the state of the run as a manifest. The rows are a cut of the table
  * (ps/table/table_snapshot.h). Parts of the plan are lent until the moment is freed.
  */
-#ifndef TN_TRAIN_CKPT_MOMENT_H
-#define TN_TRAIN_CKPT_MOMENT_H
+#pragma once
 
 #include "base/file/safetensors.h"
 #include "base/keys/record.h"
@@ -63,5 +62,3 @@ tn_row_schema tn_moment_row_schema(const tn_worker *w, tn_arena *arena);
 /* sparse, dense and structure of the manifest that `w` would write. Lives in the arena. */
 tn_status tn_moment_describe(tn_manifest *m, const tn_worker *w, tn_arena *arena,
                              tn_error *err) TN_MUST_USE;
-
-#endif

@@ -13,8 +13,7 @@
  * loaded the same way: rank 0 says which one, and each rank reads what it owns, whatever number of
  * ranks wrote it.
  */
-#ifndef TN_TRAIN_CKPT_PEERS_H
-#define TN_TRAIN_CKPT_PEERS_H
+#pragma once
 
 #include "base/core/error.h"
 
@@ -75,5 +74,3 @@ void tn_ckptshare_free(tn_ckptshare *s); /* waits, if nobody has; NULL is fine *
  * TN_E_IO: they cannot be read, or the files are not those that rank 0 has found whole. */
 tn_status tn_ckptshare_load(tn_worker *w, const char *path, tn_epoch_position *stand,
                             tn_error *err) TN_MUST_USE;
-
-#endif

@@ -18,8 +18,7 @@
  * Failpoints: ckpt.begin, ckpt.before_manifest, ckpt.before_rename, ckpt.after_rename,
  * ckpt.before_prune.
  */
-#ifndef TN_TRAIN_CKPTDIR_H
-#define TN_TRAIN_CKPTDIR_H
+#pragma once
 
 #include "base/core/arena.h"
 #include "base/core/error.h"
@@ -128,5 +127,3 @@ tn_status tn_ckpt_read_manifest(const char *path, tn_arena *arena, tn_manifest *
 /* The name of what the checkpoint at `path` has learned, 32 hex digits: the first 16 bytes of the
  * SHA-256 of the structure and the lists of rows and dense values, down to the full checkpoint. */
 tn_status tn_ckpt_model_id(const char *path, char out[33], tn_error *err) TN_MUST_USE;
-
-#endif

@@ -11,8 +11,7 @@
  * A list belongs to one thread. A reader takes a file that the manifest names; what is wrong in a
  * file is TN_E_CKPT.
  */
-#ifndef TN_TRAIN_CKPTFILES_H
-#define TN_TRAIN_CKPTFILES_H
+#pragma once
 
 #include "base/core/arena.h"
 #include "base/keys/keyset.h"
@@ -96,5 +95,3 @@ tn_status tn_ckpt_read_shard(const char *path, const tn_row_schema *schema, tn_w
 tn_status tn_ckpt_read_dense(const char *path, tn_worker *w, size_t *reached,
                              tn_error *err) TN_MUST_USE;
 tn_status tn_ckpt_read_metrics(const char *path, tn_metrics *m, tn_error *err) TN_MUST_USE;
-
-#endif

@@ -1,6 +1,5 @@
 /* ckptstate.h - the checkpoints of a run, as checkpoint.c and resume.c share them. */
-#ifndef TN_TRAIN_CKPTSTATE_H
-#define TN_TRAIN_CKPTSTATE_H
+#pragma once
 
 #include "base/core/clock.h"
 #include "base/thread/threads.h"
@@ -50,5 +49,3 @@ struct tn_checkpoints {
 
 /* Sets what a manifest tells of a checkpoint. */
 void tn_checkpoints_name(tn_saved *out, const tn_manifest *m);
-
-#endif

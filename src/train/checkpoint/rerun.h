@@ -5,8 +5,7 @@
  *
  * Only what shapes a model counts: not where files lie, what is shown, how many threads there are.
  */
-#ifndef TN_TRAIN_RERUN_H
-#define TN_TRAIN_RERUN_H
+#pragma once
 
 #include "base/core/error.h"
 #include "base/core/text.h"
@@ -25,5 +24,3 @@ typedef struct tn_rerun {
 
 /* Writes the sentence for people into `out`. TN_E_CONFIG: the run is finished, and was another. */
 tn_status tn_rerun_tell(const tn_rerun *r, tn_text *out, tn_error *err) TN_MUST_USE;
-
-#endif

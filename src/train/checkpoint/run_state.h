@@ -4,8 +4,7 @@
  * here only how they were cut into parts counts. The state is owned by the trainer, or by the
  * loader of a checkpoint. One thread.
  */
-#ifndef TN_TRAIN_RUN_STATE_H
-#define TN_TRAIN_RUN_STATE_H
+#pragma once
 
 #include "io/read/reader.h"
 #include "ps/snapshot/manifest.h"
@@ -93,5 +92,3 @@ typedef struct tn_run_state {
     tn_manifest_days days; /* of a run over days; day and epoch stay until the next one begins */
     tn_manifest_export export; /* due: of the newest checkpoint, or what is saved now */
 } tn_run_state;
-
-#endif

@@ -9,8 +9,7 @@
  * changed. What comes once (standard input, a pipe) is not known, and neither is what an earlier
  * version has written down by time of change: of that only the size counts.
  */
-#ifndef TN_TRAIN_SOURCES_H
-#define TN_TRAIN_SOURCES_H
+#pragma once
 
 #include "base/core/arena.h"
 #include "base/core/text.h"
@@ -46,5 +45,3 @@ tn_status tn_sources_write(const tn_sources *s, tn_text *out, tn_error *err) TN_
 /* TN_E_CKPT: these are no such lines. */
 tn_status tn_sources_read(const tn_sources **out, const tn_text *lines, const char *what,
                           tn_arena *arena, tn_error *err) TN_MUST_USE;
-
-#endif

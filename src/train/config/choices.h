@@ -22,8 +22,7 @@
  * process of a group chooses for itself, from the same files, the same. Depends on data and
  * configuration alone.
  */
-#ifndef TN_TRAIN_CHOICES_H
-#define TN_TRAIN_CHOICES_H
+#pragma once
 
 #include "base/core/error.h"
 
@@ -38,5 +37,3 @@ typedef struct tn_tree tn_tree;     /* config/tree.h */
  * it is. TN_E_DATA and TN_E_IO: data.train cannot be read; TN_E_CONFIG: faults in b->diag. */
 tn_status tn_choices_make(const tn_binder *b, const char *past, const tn_tree **tree, tn_run *run,
                           tn_text *said, tn_error *err) TN_MUST_USE;
-
-#endif

@@ -12,8 +12,7 @@
  *         tn_run_bind(&(tn_binder){.arena = arena, .diag = &diag}, tree, &run);
  *     TN_TRY(tn_diag_check(&diag, err));
  */
-#ifndef TN_TRAIN_CONFIG_H
-#define TN_TRAIN_CONFIG_H
+#pragma once
 
 #include "base/core/compiler.h"
 #include "config/values.h"
@@ -46,5 +45,3 @@ typedef struct tn_config_in {
 /* NULL: a text could not be read, reported. Other faults are reported too, but the tree is there to
  * be bound, so that the user sees all of them at once. Copies what it needs of `in`. */
 const tn_tree *tn_config_load(const tn_config_in *in, tn_arena *arena, tn_diag *diag) TN_MUST_USE;
-
-#endif

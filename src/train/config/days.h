@@ -7,8 +7,7 @@
  * A day is its number since 1970-01-01 (tn_day_read); its hours are those of the names, whatever
  * the time zone. What is made lives in the arena. Any thread.
  */
-#ifndef TN_TRAIN_DAYS_H
-#define TN_TRAIN_DAYS_H
+#pragma once
 
 #include "base/core/arena.h"
 #include "base/core/error.h"
@@ -60,5 +59,3 @@ bool tn_days_has(const tn_manifest_days *s, uint32_t day);
 tn_status tn_days_add(tn_manifest_days *s, uint32_t day, tn_error *err) TN_MUST_USE;
 /* "days 2026-11-01..07 are learned"; "no day is learned". */
 void tn_days_put(const tn_manifest_days *s, tn_text *out);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Every list walks a .def, so it is complete.
  */
-#ifndef TN_TRAIN_LISTS_H
-#define TN_TRAIN_LISTS_H
+#pragma once
 
 #include "base/core/text.h"
 
@@ -15,5 +14,3 @@ typedef struct tn_lists {
 
 /* Appends those that are asked for. False: none is. */
 bool tn_lists_text(const tn_lists *wanted, tn_text *out);
-
-#endif

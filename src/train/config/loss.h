@@ -6,8 +6,7 @@
  *
  * To add one: an operator (nn/op/op_losses.c) and a row in loss.c.
  */
-#ifndef TN_TRAIN_LOSS_H
-#define TN_TRAIN_LOSS_H
+#pragma once
 
 #include "config/values.h"
 #include "io/schema/target.h"
@@ -40,5 +39,3 @@ const char *tn_loss_defaults(const char *name); /* for tn_presets */
 
 /* The loss of the rows in `m`; NAN: no metric tells it. */
 double tn_loss_value(const tn_variant *loss, const tn_metrics *m);
-
-#endif

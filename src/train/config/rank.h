@@ -1,6 +1,5 @@
 /* rank.h - which of several equal processes this one is: cluster.peers and the launcher's word. */
-#ifndef TN_TRAIN_RANK_H
-#define TN_TRAIN_RANK_H
+#pragma once
 
 #include "base/core/error.h"
 #include "config/values.h"
@@ -21,5 +20,3 @@ tn_status tn_rank_find(const tn_binder *b, const tn_tree *tree, tn_run *run, con
  * once; the same locks refuse a process that comes a moment later. */
 tn_status tn_rank_prepare(const tn_run *run, uint32_t peers, const char *folder,
                           tn_error *err) TN_MUST_USE;
-
-#endif

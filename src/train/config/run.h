@@ -4,8 +4,7 @@
  * set". Items of `slots` are tn_slot_opts (io/schema/dataopts.h). Everything lives in the arena of
  * the binder.
  */
-#ifndef TN_TRAIN_RUN_H
-#define TN_TRAIN_RUN_H
+#pragma once
 
 #include "config/values.h"
 #include "io/schema/dataopts.h"
@@ -214,5 +213,3 @@ uint32_t tn_run_threads(const tn_run *run);
 
 /* Whether the schedule of train.optimizer ends with the run, and nobody has said when that is. */
 bool tn_schedule_ends_with_run(const tn_run *run);
-
-#endif

@@ -4,8 +4,7 @@
  *       - {name: "I{1..13}", type: int}       13 items; {01..13} keeps the zeros
  *       - {name: "a{1..3}", column: "x{1..3}"}   other texts with the same braces follow
  */
-#ifndef TN_TRAIN_SLOT_RANGES_H
-#define TN_TRAIN_SLOT_RANGES_H
+#pragma once
 
 #include "config/diag.h"
 #include "config/tree.h"
@@ -18,5 +17,3 @@ enum {
 /* The same configuration with the ranges of `slots` written out: the names of a list's items, or
  * the keys of a map. */
 tn_tree *tn_slot_ranges_expand(tn_arena *arena, tn_diag *diag, const tn_tree *config) TN_MUST_USE;
-
-#endif

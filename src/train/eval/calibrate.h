@@ -13,8 +13,7 @@
  * Whatever the number of processes the sink sees the same rows in the same order, so the file is
  * the same to the byte.
  */
-#ifndef TN_TRAIN_CALIBRATE_H
-#define TN_TRAIN_CALIBRATE_H
+#pragma once
 
 #include "base/file/output_file.h"
 #include "metrics/calibrator.h"
@@ -77,5 +76,3 @@ typedef struct tn_calibrate_wanted {
  * `arena`. TN_E_IO: there is a file, which cannot be read now. */
 tn_status tn_calibrate_find(const tn_calibrate_wanted *wanted, tn_arena *arena, tn_calibration *out,
                             tn_text *said, tn_error *err) TN_MUST_USE;
-
-#endif

@@ -13,8 +13,7 @@
  * row for the other's scores, and 24 for the rows of its metrics, beside the evaluation's own 24.
  * One thread.
  */
-#ifndef TN_TRAIN_COMPARE_H
-#define TN_TRAIN_COMPARE_H
+#pragma once
 
 #include "metrics/intervals.h"
 #include "train/eval/evaluate.h"
@@ -57,5 +56,3 @@ tn_status tn_compare_end(tn_compare *c, const tn_evaluation *of, tn_error *err) 
 /* The mean change of log loss in a slice of c->change, with its .95 interval by its standard error;
  * NAN below two rows. Weights count in the mean only. */
 tn_interval tn_compare_change(const tn_metrics *of);
-
-#endif

@@ -4,8 +4,7 @@
  * afterwards, bit for bit. Rows come in the order of the files; those of weight 0 are scored too
  * but weigh nothing in the metrics.
  */
-#ifndef TN_TRAIN_EVALUATE_H
-#define TN_TRAIN_EVALUATE_H
+#pragma once
 
 #include "io/read/reader.h"
 #include "metrics/metrics.h"
@@ -119,5 +118,3 @@ void tn_score_collector_end(tn_score_collector *j, tn_status status);
 /* Whether data.valid and data.test are there, so that a path that is wrong costs no epoch. Those of
  * days are not looked for: they come with them. TN_E_DATA. */
 tn_status tn_evaluate_look(const tn_run *run, tn_error *err) TN_MUST_USE;
-
-#endif

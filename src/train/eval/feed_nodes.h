@@ -6,8 +6,7 @@
  * Arrays are as tn_fetch (predict.h) writes them, [rows x cols] of float32, and called like the
  * nodes, which are among tn_worker_opts.feed. One thread uses a feed at a time.
  */
-#ifndef TN_TRAIN_FEED_NODES_H
-#define TN_TRAIN_FEED_NODES_H
+#pragma once
 
 #include "base/core/error.h"
 #include "config/values.h"
@@ -31,5 +30,3 @@ tn_status tn_feed_next(tn_feed *f, uint32_t rows, tn_error *err) TN_MUST_USE;
 /* TN_E_DATA: a file has more rows than were asked for. */
 tn_status tn_feed_end(const tn_feed *f, tn_error *err) TN_MUST_USE;
 void tn_feed_close(tn_feed *f); /* NULL is fine */
-
-#endif

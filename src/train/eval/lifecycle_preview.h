@@ -7,8 +7,7 @@
  * afterwards. What is gone is gone as after an expiry: keys without a row read as embedding.missing
  * says. One thread, beside the worker's team.
  */
-#ifndef TN_TRAIN_LIFECYCLE_PREVIEW_H
-#define TN_TRAIN_LIFECYCLE_PREVIEW_H
+#pragma once
 
 #include "base/core/text.h"
 #include "train/eval/evaluate.h"
@@ -17,5 +16,3 @@
  * for each rule; request->paths NULL: nothing is evaluated, and the tables say so. */
 tn_status tn_lifecycle_preview(tn_worker *w, const char *path, const tn_eval_request *request,
                                tn_text *out, tn_error *err) TN_MUST_USE;
-
-#endif

@@ -17,8 +17,7 @@
  * all of them are complete. Logit and pctr are corrected for sampled negatives. The sinks are for
  * tn_evaluate, with want_ids.
  */
-#ifndef TN_TRAIN_PREDICT_H
-#define TN_TRAIN_PREDICT_H
+#pragma once
 
 #include "base/file/output_file.h"
 #include "train/eval/evaluate.h"
@@ -65,5 +64,3 @@ void tn_fetch_abandon(tn_fetch *f);                                /* NULL is fi
 
 /* A node whose values can be fetched; NULL, and TN_E_CONFIG in *err: there is none of that name. */
 const tn_node *tn_fetch_node(const tn_graph *graph, const char *name, tn_error *err);
-
-#endif

@@ -12,8 +12,7 @@
  * most frequent ones and stand near the front as a rule. What is not among the first
  * TN_SIGN_WORDS_BYTES, or comes from what cannot be read twice, stays a hash.
  */
-#ifndef TN_TRAIN_SIGN_TEXT_H
-#define TN_TRAIN_SIGN_TEXT_H
+#pragma once
 
 #include "train/eval/evaluate.h"
 
@@ -44,5 +43,3 @@ void tn_sign_words_free(tn_sign_words *words); /* NULL is fine */
 
 /* Of slot i of eval.slices, lent; NULL: not known. `words` may be NULL. */
 const char *tn_sign_word(const tn_sign_words *words, uint32_t i, uint64_t sign);
-
-#endif

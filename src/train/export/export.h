@@ -18,8 +18,7 @@
  *
  *     export/LATEST             "<model id>\n"
  */
-#ifndef TN_TRAIN_EXPORT_H
-#define TN_TRAIN_EXPORT_H
+#pragma once
 
 #include "base/file/file.h"
 #include "train/export/export_loss.h"
@@ -65,5 +64,3 @@ tn_status tn_export(const tn_model_plan *plan, const tn_export_request *request,
 /* Writes LATEST in the folder `to`, as a whole. *known: it said so already, and stays. */
 tn_status tn_export_set_latest(const char *to, const char *model_id, bool *known,
                                tn_error *err) TN_MUST_USE;
-
-#endif

@@ -11,8 +11,7 @@
  * What a killed export left behind is removed when the next one begins. A folder without a file
  * stays, since the process that made it may be about to lock it. One thread at a time.
  */
-#ifndef TN_TRAIN_EXPORT_FOLDER_H
-#define TN_TRAIN_EXPORT_FOLDER_H
+#pragma once
 
 #include "base/file/file.h"
 
@@ -33,5 +32,3 @@ tn_status tn_export_folder_begin(tn_export_folder *d, const char *to, const char
 tn_status tn_export_folder_settle(tn_export_folder *d, bool *existed, tn_error *err) TN_MUST_USE;
 /* err: of the failure that led here, which gets a word when something is left behind; or NULL. */
 void tn_export_folder_end(tn_export_folder *d, tn_error *err);
-
-#endif

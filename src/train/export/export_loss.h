@@ -6,8 +6,7 @@
  * Both are scored on data.valid as a service would, so that nothing else differs: rows below
  * export.min_score are in neither, a calibration is in both.
  */
-#ifndef TN_TRAIN_EXPORT_LOSS_H
-#define TN_TRAIN_EXPORT_LOSS_H
+#pragma once
 
 #include "base/core/error.h"
 #include "train/config/run.h"
@@ -41,5 +40,3 @@ tn_status tn_export_loss_check(const tn_export_loss *loss, const tn_run *run,
 
 /* "dict.tnd 1.2 MB as int8, 31 % of float32; 5000 rows of data.valid: AUC ..", appended. */
 void tn_export_loss_say(const tn_export_loss *loss, const tn_run *run, tn_text *out);
-
-#endif

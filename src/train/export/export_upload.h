@@ -17,8 +17,7 @@
  * folder in place of a URI `folder` is that one, and nothing is sent or removed. One thread at a
  * time.
  */
-#ifndef TN_TRAIN_EXPORT_UPLOAD_H
-#define TN_TRAIN_EXPORT_UPLOAD_H
+#pragma once
 
 #include "base/file/file.h"
 
@@ -62,5 +61,3 @@ tn_status tn_export_fetch_base(const tn_export_target *t, const char *model_id,
 
 /* Of what was sent only the export `model_id`, which holds all rows, stays in `folder`. */
 void tn_export_prune(const tn_export_target *t, const char *model_id);
-
-#endif

@@ -10,8 +10,7 @@
  * trained on; behind `segments` a slot has what else its configuration said. A calibrated output
  * has a member "calibration", and the version is [2,0], which readers without it refuse.
  */
-#ifndef TN_TRAIN_EXPORTJSON_H
-#define TN_TRAIN_EXPORTJSON_H
+#pragma once
 
 #include "metrics/calibrator.h"
 #include "nn/graph/graph.h"
@@ -42,5 +41,3 @@ void tn_export_model_json(tn_text *out, const tn_export_graph *x, const char *mo
 
 /* Appends its list "inputs" alone. */
 void tn_export_inputs_json(tn_text *out, const tn_export_graph *x);
-
-#endif

@@ -12,8 +12,7 @@
  * So every rank loads and holds its share of the rows. Rank 0 reads those of others once per pass,
  * in the order of the dictionary. The files take as much disk as those of a checkpoint.
  */
-#ifndef TN_TRAIN_EXPORTROWS_H
-#define TN_TRAIN_EXPORTROWS_H
+#pragma once
 
 #include "io/dict/dictvalue.h"
 #include "ps/snapshot/snapshot.h"
@@ -86,5 +85,3 @@ tn_status tn_export_part_walk(const tn_export_parts *p, uint32_t partition, tn_r
 
 /* Removes the files of all other ranks. */
 tn_status tn_export_parts_remove(const tn_export_parts *p, tn_error *err) TN_MUST_USE;
-
-#endif

@@ -7,8 +7,7 @@
  * it. Text is `%.9g`, which brings back every bit. tf_checkpoint is not written: TensorNet takes
  * dense weights from there when it loads, so its side must read dense_table.
  */
-#ifndef TN_TRAIN_TENSORNET_EXPORT_H
-#define TN_TRAIN_TENSORNET_EXPORT_H
+#pragma once
 
 #include "base/core/error.h"
 
@@ -38,5 +37,3 @@ typedef struct tn_tensornet_exported {
  * TensorNet's; TN_E_USAGE: no day is known, or it is there already. */
 tn_status tn_tensornet_export(const tn_worker *w, const tn_tensornet_export_opts *opts,
                               tn_tensornet_exported *out, tn_error *err) TN_MUST_USE;
-
-#endif

@@ -11,8 +11,7 @@
  * The others' side is train/run/follower.h. Belongs to the trainer's thread, but for what the
  * checkpoints call on theirs.
  */
-#ifndef TN_TRAIN_LEADER_H
-#define TN_TRAIN_LEADER_H
+#pragma once
 
 #include "ps/table/table.h"
 #include "train/eval/evaluate.h"
@@ -98,5 +97,3 @@ tn_status tn_leader_exported(tn_leader *l, tn_error *err) TN_MUST_USE;
 
 tn_peers *tn_leader_peers(tn_leader *l);
 tn_peer_progress *tn_leader_peer_progress(tn_leader *l); /* what the others have learned */
-
-#endif

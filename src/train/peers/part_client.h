@@ -12,8 +12,7 @@
  * same for all ranks as long as they read the same files; a part that is not as rank 0 says is an
  * error.
  */
-#ifndef TN_TRAIN_PART_CLIENT_H
-#define TN_TRAIN_PART_CLIENT_H
+#pragma once
 
 #include "cluster/group/group.h"
 #include "cluster/ledger/ledger.h"
@@ -56,5 +55,3 @@ void tn_part_client_held(void *client, tn_arena *arena, tn_note_parts *out);
 /* The reader is closed and all is settled: the same, and they are no more this rank's; another
  * reader asks anew. */
 void tn_part_client_give_back(tn_part_client *d, tn_arena *arena, tn_note_parts *out);
-
-#endif

@@ -14,8 +14,7 @@
  * The ledger's time is that of a monotonic clock less the time that all ranks stood still: no rank
  * is late because of an evaluation.
  */
-#ifndef TN_TRAIN_PART_DEALER_H
-#define TN_TRAIN_PART_DEALER_H
+#pragma once
 
 #include "base/core/arena.h"
 #include "cluster/group/group.h"
@@ -114,5 +113,3 @@ void tn_part_server_claim(tn_part_server *s, uint32_t rank, const tn_note_parts 
 /* Whether this process is the straggler, and is to give back; the question is forgotten then. */
 bool tn_part_server_is_asked(tn_part_server *s);
 bool tn_part_server_would_be_asked(const tn_part_server *s); /* the same, and it is not forgotten */
-
-#endif

@@ -8,8 +8,7 @@
  * threads add and tell what is flushed, whoever trains notes: under `lock`, which also guards what
  * the owner shares with these threads. Only records and ended take it themselves.
  */
-#ifndef TN_TRAIN_PART_PROGRESS_H
-#define TN_TRAIN_PART_PROGRESS_H
+#pragma once
 
 #include "cluster/ledger/ledger.h"
 #include "io/rows/batch.h"
@@ -68,5 +67,3 @@ uint32_t tn_part_progress_held(const tn_part_progress *b, const tn_ledger_held *
 /* The reader is closed: takes the last part that is not settled out of the book, to be given back.
  * False: there is none, and the book is as new, for another reader. */
 bool tn_part_progress_drop(tn_part_progress *b, tn_ledger_held *out);
-
-#endif

@@ -9,8 +9,7 @@
  *
  * Belongs to the worker's thread.
  */
-#ifndef TN_TRAIN_PEERS_H
-#define TN_TRAIN_PEERS_H
+#pragma once
 
 #include "cluster/group/group.h"
 
@@ -44,5 +43,3 @@ tn_group *tn_peers_group(tn_peers *p);
 
 /* At a meeting: the worker's weights and steps are those of all owners now. */
 tn_status tn_peers_refresh(tn_peers *p, tn_error *err) TN_MUST_USE;
-
-#endif

@@ -10,8 +10,7 @@
  * it), and parts do not overlap, so rank 0 merges sorted rows. Of every other rank it holds one
  * piece. Each side belongs to one thread, the one that trains.
  */
-#ifndef TN_TRAIN_SCORE_EXCHANGE_H
-#define TN_TRAIN_SCORE_EXCHANGE_H
+#pragma once
 
 #include "cluster/wire/control_messages.h"
 #include "train/peers/scored_rows.h"
@@ -94,5 +93,3 @@ typedef struct tn_score_sender_pass {
 /* *counts: what was read. TN_END: rank 0 has given up and orders *instead. */
 tn_status tn_score_sender_run(const tn_score_sender_pass *pass, tn_read_counts *counts,
                               tn_order_note *instead, tn_error *err) TN_MUST_USE;
-
-#endif

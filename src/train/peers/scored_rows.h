@@ -9,8 +9,7 @@
  * whatever they hold, reading them is safe, and what was read is fit for tn_metrics_add.
  * The id and floats are there when the form says so. One thread per object.
  */
-#ifndef TN_TRAIN_SCORED_ROWS_H
-#define TN_TRAIN_SCORED_ROWS_H
+#pragma once
 
 #include "base/core/text.h"
 #include "train/eval/evaluate.h"
@@ -76,5 +75,3 @@ typedef struct tn_scored_view {
 } tn_scored_view;
 void tn_scored_view_of(const tn_scored_form *form, const tn_scores *of, uint32_t from, uint32_t n,
                        tn_slot *slot, tn_scored_view *out);
-
-#endif

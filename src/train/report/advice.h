@@ -5,8 +5,7 @@
  * Each sentence says what was seen, in figures, and one remedy, whose worth docs/training.md tells.
  * Pure; any thread.
  */
-#ifndef TN_TRAIN_ADVICE_H
-#define TN_TRAIN_ADVICE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,5 +30,3 @@ typedef struct tn_advice {
 } tn_advice;
 
 void tn_advice_text(const tn_advice *a, tn_text *lines);
-
-#endif

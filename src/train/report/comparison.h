@@ -9,8 +9,7 @@
  * Of each slot of eval.slices the values whose log loss has moved (TN_COMPARE_MOVED), the largest
  * changes first. All functions need f->compare.
  */
-#ifndef TN_TRAIN_COMPARISON_H
-#define TN_TRAIN_COMPARISON_H
+#pragma once
 
 #include "train/report/eval_result.h"
 
@@ -19,5 +18,3 @@ tn_status tn_comparison_text(const tn_eval_result *f, tn_text *out, tn_error *er
 tn_status tn_comparison_json(const tn_eval_result *f, tn_text *out, tn_error *err) TN_MUST_USE;
 /* A section of the page. */
 tn_status tn_comparison_html(const tn_eval_result *f, tn_text *out, tn_error *err) TN_MUST_USE;
-
-#endif

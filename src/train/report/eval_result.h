@@ -7,8 +7,7 @@
  *
  * The HTML report is train/report/htmlreport.h. Everything is lent.
  */
-#ifndef TN_TRAIN_EVAL_RESULT_H
-#define TN_TRAIN_EVAL_RESULT_H
+#pragma once
 
 #include "metrics/intervals.h"
 #include "metrics/slices.h"
@@ -72,5 +71,3 @@ void tn_eval_result_value(const tn_eval_result *f, uint32_t i, const tn_slice *s
 /* A table of n slices of slot i, for tn_sheet_end. */
 tn_sheet tn_eval_result_sheet(const tn_eval_result *f, uint32_t i, const tn_slice *slice,
                               uint32_t n);
-
-#endif

@@ -12,8 +12,7 @@
  * step and later ones. Records are uncompressed TFRecords of tensorflow.Event; what a tag is drawn
  * as stands with its first value in a file. Source: docs/formats.md, section 8. One thread.
  */
-#ifndef TN_TRAIN_EVENT_FILE_H
-#define TN_TRAIN_EVENT_FILE_H
+#pragma once
 
 #include "base/core/text.h"
 #include "metrics/metrics.h"
@@ -59,5 +58,3 @@ tn_status tn_event_end(tn_event_file *f, tn_error *err) TN_MUST_USE;
 /* An event of its own. */
 tn_status tn_event_graph(tn_event_file *f, double wall, const tn_graph *graph,
                          tn_error *err) TN_MUST_USE;
-
-#endif

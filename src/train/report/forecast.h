@@ -20,8 +20,7 @@
  * are in a run of the team (Amdahl's law for each run). Bandwidth of memory, and a clock that is
  * slower when all processors work, are not foreseen.
  */
-#ifndef TN_TRAIN_FORECAST_H
-#define TN_TRAIN_FORECAST_H
+#pragma once
 
 #include "base/core/text.h"
 
@@ -82,5 +81,3 @@ typedef struct tn_paced {
 
 /* A step that took so long, waiting for its batch for `waited` of it. */
 void tn_paced_step(tn_paced *p, double waited, double took);
-
-#endif

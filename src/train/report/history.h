@@ -8,8 +8,7 @@
  * there, so nothing that stands out is lost, and the page stays small for any number of records.
  * Those take 40 bytes each while they are read.
  */
-#ifndef TN_TRAIN_HISTORY_H
-#define TN_TRAIN_HISTORY_H
+#pragma once
 
 #include "base/core/text.h"
 
@@ -17,5 +16,3 @@
  * holds nothing, the section says so. `step`: of the evaluated model. TN_E_IO: it cannot be read.
  */
 tn_status tn_history_html(const char *path, uint64_t step, tn_text *out, tn_error *err) TN_MUST_USE;
-
-#endif

@@ -9,8 +9,7 @@
  * script, nothing from elsewhere; the page styles its classes. Points beyond the axes are drawn on
  * their edge, points that are not finite are left out.
  */
-#ifndef TN_TRAIN_HTMLFIGURES_H
-#define TN_TRAIN_HTMLFIGURES_H
+#pragma once
 
 #include "base/core/text.h"
 #include "metrics/metrics.h"
@@ -74,5 +73,3 @@ void tn_figure_scores(const tn_metrics *m, tn_text *out);
 
 /* COPC of every value of a slot, largest first; `label[i]` is what value i is called. */
 void tn_figure_copc(const tn_slice *slice, const char *const *label, uint32_t n, tn_text *out);
-
-#endif

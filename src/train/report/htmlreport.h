@@ -4,8 +4,7 @@
  *     facts | metrics | ROC, precision-recall, reliability, scores
  *     deciles | comparison | slices | training | configuration
  */
-#ifndef TN_TRAIN_HTMLREPORT_H
-#define TN_TRAIN_HTMLREPORT_H
+#pragma once
 
 #include "train/report/eval_result.h"
 
@@ -16,5 +15,3 @@ tn_status tn_html_report(const tn_eval_result *f, const char *config, tn_text *o
 /* The same into a file that is replaced as a whole. */
 tn_status tn_html_report_write(const tn_eval_result *f, const char *config, const char *path,
                                tn_error *err) TN_MUST_USE;
-
-#endif

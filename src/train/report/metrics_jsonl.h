@@ -11,8 +11,7 @@
  * then drop earlier records of a larger step. What is not finite or not defined is null; strings
  * that are NULL are null. Members are only ever added. One thread.
  */
-#ifndef TN_TRAIN_METRICS_JSONL_H
-#define TN_TRAIN_METRICS_JSONL_H
+#pragma once
 
 #include "base/core/text.h"
 #include "base/file/file.h"
@@ -46,5 +45,3 @@ void tn_journal_loss(tn_text *t, double loss, bool hex);
 
 /* The usual metrics, and behind them those of `more` that are none of them. */
 void tn_journal_metrics(tn_text *t, const tn_metrics *m, const tn_strs *usual, const tn_strs *more);
-
-#endif

@@ -14,8 +14,7 @@
  * about 10 kB per report and 64 kB of memory per rank. At staleness 0 losses come with the weights
  * of each step (cluster/sync/sync_client.h), exact, and reports have none.
  */
-#ifndef TN_TRAIN_PEER_PROGRESS_H
-#define TN_TRAIN_PEER_PROGRESS_H
+#pragma once
 
 #include "cluster/group/group.h"
 #include "cluster/wire/control_messages.h"
@@ -129,5 +128,3 @@ void tn_peer_progress_counts(tn_peer_progress *r, tn_held *held, uint64_t epoch,
 
 /* Replaces what `m` holds, which is coarse. */
 tn_status tn_peer_progress_scores(tn_peer_progress *r, tn_metrics *m, tn_error *err) TN_MUST_USE;
-
-#endif

@@ -13,8 +13,7 @@
  * All take NULL for a profile that nobody wants, but the last three lines. Belongs to the thread
  * that the worker belongs to.
  */
-#ifndef TN_TRAIN_PROFILE_H
-#define TN_TRAIN_PROFILE_H
+#pragma once
 
 #include "base/core/text.h"
 #include "base/machine/machine_peak.h"
@@ -64,5 +63,3 @@ void tn_bound_text(const tn_trace *trace, const tn_effort *effort, tn_text *out)
 /* Seconds of a step's phase, LOCALIZE .. REPORT, that the main thread spends outside of tiles; 0 of
  * those that a helper does as a whole: keys of batches to come, and scores. */
 double tn_serial_s(const tn_trace *trace, tn_phase phase);
-
-#endif

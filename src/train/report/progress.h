@@ -10,8 +10,7 @@
  * carriage and clears the rest. Elsewhere a line comes every `every` seconds and stays. Nothing is
  * printed here. One thread. A warm bar allocates nothing.
  */
-#ifndef TN_TRAIN_PROGRESS_H
-#define TN_TRAIN_PROGRESS_H
+#pragma once
 
 #include "base/core/text.h"
 
@@ -70,5 +69,3 @@ void tn_bar_line(const tn_bar_state *s, const tn_bar_pace *pace, uint32_t width,
 void tn_put_count(tn_text *out, double count);
 void tn_put_duration(tn_text *out, double seconds);
 void tn_put_bytes(tn_text *out, double bytes);
-
-#endif

@@ -1,6 +1,5 @@
 /* report.h - everything a run tells: the bar, log lines, metrics.jsonl, summary.json. */
-#ifndef TN_TRAIN_REPORT_H
-#define TN_TRAIN_REPORT_H
+#pragma once
 
 #include "ps/table/table.h"
 #include "train/eval/evaluate.h"
@@ -110,5 +109,3 @@ typedef struct tn_report_end {
     uint64_t reassigned;     /* parts of the data that another rank went on with */
 } tn_report_end;
 tn_status tn_report_finish(tn_report *r, const tn_report_end *end, tn_error *err) TN_MUST_USE;
-
-#endif

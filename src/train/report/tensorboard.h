@@ -8,8 +8,7 @@
  * histograms of the rows that it owns. A file that cannot be written is told once, and from then on
  * nothing is: training does not wait for pictures. One thread, which is the worker's.
  */
-#ifndef TN_TRAIN_TENSORBOARD_H
-#define TN_TRAIN_TENSORBOARD_H
+#pragma once
 
 #include "base/core/text.h"
 
@@ -41,5 +40,3 @@ void tn_tensorboard_record(tn_tensorboard *b, const tn_text *line);
 
 /* Beside an `eval` record. `data`: valid, test. */
 void tn_tensorboard_eval(tn_tensorboard *b, const char *data, const tn_metrics *m, uint64_t step);
-
-#endif

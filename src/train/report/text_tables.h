@@ -7,8 +7,7 @@
  *
  * The owner of the terminal prints it. What is not defined is n/a.
  */
-#ifndef TN_TRAIN_TEXT_TABLES_H
-#define TN_TRAIN_TEXT_TABLES_H
+#pragma once
 
 #include "base/core/text.h"
 #include "config/values.h"
@@ -45,5 +44,3 @@ typedef struct tn_result {
 /* One column per result, one row per metric; names must exist. auc from a histogram is followed by
  * its error bound, gauc by the share it skipped, bucket_error by what it judged. */
 void tn_results_text(const tn_result *results, uint32_t n, const tn_strs *metrics, tn_text *out);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * Belongs to the report; one thread.
  */
-#ifndef TN_TRAIN_WINDOW_TOTALS_H
-#define TN_TRAIN_WINDOW_TOTALS_H
+#pragma once
 
 #include "train/report/peer_progress.h"
 #include "train/step/step_loop.h"
@@ -56,5 +55,3 @@ const tn_metrics *tn_window_totals_metrics(const tn_window_totals *w);
 /* Members of a `train` record: means per step and row of a window that is not empty. `hex` as in
  * tn_journal_loss. */
 void tn_window_totals_record(const tn_window_totals *w, double now, bool hex, tn_text *t);
-
-#endif

@@ -5,8 +5,7 @@
  * In the process that leads a run. A day is learned when it is saved; whatever ends the run before
  * leaves the checkpoint of the day before, or one within the day. Belongs to the trainer's thread.
  */
-#ifndef TN_TRAIN_DAY_LOOP_H
-#define TN_TRAIN_DAY_LOOP_H
+#pragma once
 
 #include "base/core/error.h"
 
@@ -50,5 +49,3 @@ tn_status tn_day_loop_close(tn_run_state *state, tn_error *err) TN_MUST_USE;
 /* Epochs of a run of one day that are as large a share of it as `epochs` of this day, and the days
  * before, are of this run. */
 double tn_day_loop_share(const tn_day_loop *l, double epochs);
-
-#endif

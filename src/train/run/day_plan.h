@@ -8,8 +8,7 @@
  * is left out: between the last learned day and the next one lies no day, but for those that a list
  * leaves out.
  */
-#ifndef TN_TRAIN_DAY_PLAN_H
-#define TN_TRAIN_DAY_PLAN_H
+#pragma once
 
 #include "base/core/error.h"
 
@@ -44,5 +43,3 @@ tn_status tn_day_plan_begin(tn_run *run, const tn_binder *b, const tn_day_wait *
 
 /* The same for who trains nothing: the files of the first day that is there. */
 void tn_day_plan_any(tn_run *run, const tn_binder *b);
-
-#endif

@@ -1,6 +1,5 @@
 /* dryrun.h - a run that trains nothing: is everything there, and what would it be? */
-#ifndef TN_TRAIN_DRYRUN_H
-#define TN_TRAIN_DRYRUN_H
+#pragma once
 
 #include "base/core/text.h"
 
@@ -15,5 +14,3 @@ tn_status tn_dry_run(const tn_model_plan *plan, const tn_binder *b, tn_text *out
 /* The training graph: every node as a line, or a drawing in DOT. */
 tn_status tn_describe_graph(const tn_model_plan *plan, const tn_binder *b, bool dot, tn_text *out,
                             tn_error *err) TN_MUST_USE;
-
-#endif

@@ -5,8 +5,7 @@
  * min_lr; after stop.patience of them training ends. (BARS: factor .1 at the first, stop at the
  * second.) Plain functions of the state that a checkpoint keeps.
  */
-#ifndef TN_TRAIN_EARLY_STOPPING_H
-#define TN_TRAIN_EARLY_STOPPING_H
+#pragma once
 
 #include "train/checkpoint/run_state.h"
 
@@ -29,5 +28,3 @@ tn_verdict tn_early_stopping_add(const tn_train_opts *opts, tn_early_stopping_st
 
 /* Whether the run has had as many bad ones as it may. */
 bool tn_early_stopping_is_over(const tn_train_opts *opts, const tn_early_stopping_state *s);
-
-#endif

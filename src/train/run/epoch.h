@@ -12,8 +12,7 @@
  * state of the run. Others read the fields, which only epoch.c changes once it is initialized.
  * Belongs to the trainer's thread.
  */
-#ifndef TN_TRAIN_EPOCH_H
-#define TN_TRAIN_EPOCH_H
+#pragma once
 
 #include "train/report/peer_progress.h"
 #include "train/run/heartbeat_stats.h"
@@ -137,5 +136,3 @@ uint64_t tn_epoch_reassigned(const tn_epoch *e); /* parts taken back, in the who
 
 /* Share of it that is learned by all ranks, as far as they have told, 0 .. 1; NAN: not known. */
 double tn_epoch_share(const tn_epoch *e);
-
-#endif

@@ -1,7 +1,6 @@
 /* epoch_reader.h - what a pass over the training data is made from, the same for every process of a
  * run: its reader, the factor of learning rates, the last step. */
-#ifndef TN_TRAIN_EPOCH_READER_H
-#define TN_TRAIN_EPOCH_READER_H
+#pragma once
 
 #include "io/read/reader.h"
 
@@ -54,5 +53,3 @@ double tn_learning_rate_factor(const tn_run *run, uint64_t step, uint64_t end);
  * or the first). TN_E_CONFIG: nobody can know. */
 tn_status tn_run_end(const tn_model_plan *plan, uint32_t epoch, uint64_t epoch_step, uint64_t *out,
                      tn_error *err) TN_MUST_USE;
-
-#endif

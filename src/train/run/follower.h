@@ -1,8 +1,7 @@
 /* follower.h - a rank other than 0: it trains its parts of the data, holds its part of the model,
  * and carries out what rank 0 orders (train/peers/leader.h).
  */
-#ifndef TN_TRAIN_FOLLOWER_H
-#define TN_TRAIN_FOLLOWER_H
+#pragma once
 
 #include "base/core/error.h"
 
@@ -30,5 +29,3 @@ typedef struct tn_follower_data {
 tn_status tn_follower_serve(const tn_model_plan *plan, const tn_run_text *text,
                             const tn_watch *watch, const tn_follower_data *data, const tn_binder *b,
                             tn_error *err) TN_MUST_USE;
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Figures are of about the last second. One thread.
  */
-#ifndef TN_TRAIN_HEARTBEAT_STATS_H
-#define TN_TRAIN_HEARTBEAT_STATS_H
+#pragma once
 
 #include "cluster/group/group.h"
 
@@ -31,5 +30,3 @@ void tn_heartbeat_stats_step(tn_heartbeat_stats *b, const tn_worker *w, const tn
 
 /* While it does something else than training. */
 void tn_heartbeat_stats_state(tn_heartbeat_stats *b, tn_peer_state state);
-
-#endif

@@ -19,8 +19,7 @@
  * that of a checkpoint, by checkpoint.on_error. Failpoints: export.begin, export.before_latest.
  * Belongs to the trainer's thread.
  */
-#ifndef TN_TRAIN_PUBLISHER_H
-#define TN_TRAIN_PUBLISHER_H
+#pragma once
 
 #include "base/core/error.h"
 
@@ -65,5 +64,3 @@ tn_status tn_publisher_owe(tn_publisher *p, uint64_t highest, tn_error *err) TN_
  * signal has ended it, and the run that goes on owes it. NULL is fine. */
 tn_status tn_publisher_note(tn_publisher *p, tn_error *err) TN_MUST_USE;
 tn_status tn_publisher_end(tn_publisher *p, tn_error *err) TN_MUST_USE;
-
-#endif

@@ -9,8 +9,7 @@
  * is told as an event, and the run is unsaved again. Others read the fields, which only saver.c
  * changes once it is open. Belongs to the trainer's thread.
  */
-#ifndef TN_TRAIN_SAVER_H
-#define TN_TRAIN_SAVER_H
+#pragma once
 
 #include "train/checkpoint/checkpoint.h"
 
@@ -87,5 +86,3 @@ tn_status tn_saver_give_up(tn_saver *s, tn_error *err) TN_MUST_USE;
 /* Loads the best model in the place of the last one. That is saved before, and comes back when the
  * best cannot be read: then *back is false, for the reason in `why`. */
 tn_status tn_saver_restore_best(tn_saver *s, bool *back, tn_error *why, tn_error *err) TN_MUST_USE;
-
-#endif

@@ -7,8 +7,7 @@
  *
  * Belongs to the trainer's thread. Its fields are changed here only.
  */
-#ifndef TN_TRAIN_TIMETABLE_H
-#define TN_TRAIN_TIMETABLE_H
+#pragma once
 
 #include "train/config/run.h"
 
@@ -38,5 +37,3 @@ bool tn_timetable_saves(const tn_timetable *t); /* ever */
 
 /* Share of the run that is done: of what ends it first. NAN: not known. */
 double tn_timetable_share(const tn_timetable *t, uint64_t steps, double epochs, double now);
-
-#endif

@@ -5,8 +5,7 @@
  * Prints nothing: what a person sees goes line by line to the watch, what programs read to
  * metrics.jsonl and summary.json in the run directory. Belongs to the thread that calls it.
  */
-#ifndef TN_TRAIN_TRAINER_H
-#define TN_TRAIN_TRAINER_H
+#pragma once
 
 #include "base/core/error.h"
 
@@ -19,5 +18,3 @@ typedef struct tn_watch tn_watch;
 /* On failure *out is empty, and summary.json says why. Faults of the model go to b->diag. */
 tn_status tn_train(const tn_model_plan *plan, const tn_run_text *text, const tn_watch *watch,
                    const tn_binder *b, tn_outcome *out, tn_error *err) TN_MUST_USE;
-
-#endif

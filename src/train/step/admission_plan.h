@@ -5,8 +5,7 @@
  *
  * Faults go to the binder's diag. All lives in its arena.
  */
-#ifndef TN_TRAIN_ADMISSION_PLAN_H
-#define TN_TRAIN_ADMISSION_PLAN_H
+#pragma once
 
 #include "config/values.h"
 
@@ -41,5 +40,3 @@ tn_admission tn_admission_rule(const tn_group_admission *a, const tn_record *rec
 /* The filter that counts the keys of all groups which have one; NULL: none has. */
 const tn_key_filter *tn_admission_filter(const tn_group_admission *groups, uint32_t n,
                                          const tn_binder *b);
-
-#endif

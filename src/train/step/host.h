@@ -1,6 +1,5 @@
 /* host.h - what machine this is, for summaries and checkpoints. */
-#ifndef TN_TRAIN_HOST_H
-#define TN_TRAIN_HOST_H
+#pragma once
 
 #include <stdint.h>
 
@@ -11,5 +10,3 @@ enum { TN_HOST_BLAS_SIZE = 144 };
 /* Names the matrix library that these options choose, and how it is used. */
 void tn_host_blas(const tn_compute_opts *opts, char out[TN_HOST_BLAS_SIZE]);
 uint64_t tn_host_peak_rss(void); /* resident bytes of this process, at most so far */
-
-#endif

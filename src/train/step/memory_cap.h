@@ -13,8 +13,7 @@
  * memory of the whole process is looked at ten times a second, more often while the table grows
  * fast, in case other memory grows. One thread.
  */
-#ifndef TN_TRAIN_MEMORY_CAP_H
-#define TN_TRAIN_MEMORY_CAP_H
+#pragma once
 
 #include "base/core/error.h"
 #include "base/core/text.h"
@@ -75,5 +74,3 @@ void tn_memory_cap_text(const tn_memory_cap *m, tn_text *out);
 
 /* TN_E_MEMORY: what is full, the largest slots, what to do. `saved`: path of the checkpoint. */
 tn_status tn_memory_cap_fail(const tn_memory_cap *m, const char *saved, tn_error *err);
-
-#endif

@@ -5,8 +5,7 @@
  * Made once per run, lives in the binder's arena, then only read. What shapes the model
  * (checkpoints compare it) follows from here alone.
  */
-#ifndef TN_TRAIN_MODEL_PLAN_H
-#define TN_TRAIN_MODEL_PLAN_H
+#pragma once
 
 #include "base/core/error.h"
 #include "base/keys/init.h"
@@ -39,5 +38,3 @@ typedef struct tn_model_plan {
 /* Faults go to b->diag, then *out is NULL and the status TN_E_CONFIG. `run` must outlive it. */
 tn_status tn_model_plan_new(const tn_model_plan **out, const tn_run *run, const tn_binder *b,
                             tn_error *err) TN_MUST_USE;
-
-#endif

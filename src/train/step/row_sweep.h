@@ -6,8 +6,7 @@
  *
  * Every rank does so with the rows that it owns, while all stand still; counts of ranks add up.
  */
-#ifndef TN_TRAIN_ROW_SWEEP_H
-#define TN_TRAIN_ROW_SWEEP_H
+#pragma once
 
 #include "base/core/text.h"
 #include "ps/table/table.h"
@@ -27,5 +26,3 @@ void tn_group_rows_sum(tn_group_rows *sum, const tn_group_rows *more);
 /* Counts of n groups as bytes, and added to those of another rank. False: not so many. */
 void tn_group_rows_pack(const tn_group_rows *groups, uint32_t n, tn_text *out);
 bool tn_group_rows_add(tn_group_rows *groups, uint32_t n, const char *bytes, size_t size);
-
-#endif

@@ -9,8 +9,7 @@
  * Each step in flight has its own localizer, rows and gradients, which grow to
  * the largest batch and then stay.
  */
-#ifndef TN_TRAIN_STEP_H
-#define TN_TRAIN_STEP_H
+#pragma once
 
 #include "io/localize/localize.h"
 
@@ -66,5 +65,3 @@ tn_status tn_step_learn(tn_worker *w, tn_step *s, double factor, tn_learned *out
 
 /* Scores without changing anything: *logit has one value per row, until the next call on `w`. */
 tn_status tn_step_score(tn_worker *w, tn_step *s, const float **logit, tn_error *err) TN_MUST_USE;
-
-#endif

@@ -19,8 +19,7 @@
  *
  * Belongs to the worker's thread.
  */
-#ifndef TN_TRAIN_STEP_LOOP_H
-#define TN_TRAIN_STEP_LOOP_H
+#pragma once
 
 #include "ps/shard/client.h"
 #include "train/step/step_prefetch.h"
@@ -61,5 +60,3 @@ typedef struct tn_step_hooks {
 /* Takes turns until all stand still, TN_OK, or nothing is left, TN_END: then, too, nothing of this
  * rank is under way. The worker's steps are those of all ranks as far as they are known here. */
 tn_status tn_step_loop_run(tn_step_loop *x, const tn_step_hooks *hooks, tn_error *err) TN_MUST_USE;
-
-#endif

@@ -16,8 +16,7 @@
  *
  * next and recycle are called by the thread that owns the team.
  */
-#ifndef TN_TRAIN_STEP_PREFETCH_H
-#define TN_TRAIN_STEP_PREFETCH_H
+#pragma once
 
 #include "train/step/step.h"
 
@@ -78,5 +77,3 @@ typedef struct tn_reader_stopper tn_reader_stopper;
 tn_status tn_reader_stopper_start(tn_reader_stopper **out, tn_reader *reader,
                                   const atomic_bool *flag, tn_error *err) TN_MUST_USE;
 void tn_reader_stopper_end(tn_reader_stopper *s); /* does not wait for the flag; NULL is fine */
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Owned by the caller, must outlive the run. Libraries do not print: lines for people come here.
  */
-#ifndef TN_TRAIN_WATCH_H
-#define TN_TRAIN_WATCH_H
+#pragma once
 
 #include "base/core/error.h"
 
@@ -46,5 +45,3 @@ typedef struct tn_run_text {
     const char *config;
     const char *hash;
 } tn_run_text;
-
-#endif

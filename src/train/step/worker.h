@@ -5,8 +5,7 @@
  * (run->cluster) the shard holds this one's partitions and its range of the
  * vector. A worker belongs to one thread; the team works inside its calls.
  */
-#ifndef TN_TRAIN_WORKER_H
-#define TN_TRAIN_WORKER_H
+#pragma once
 
 #include "base/core/arena.h"
 #include "config/values.h"
@@ -90,5 +89,3 @@ void tn_worker_trace(tn_worker *w, tn_trace *trace);
 /* The runs of the flat vector that the optimizer trains, or those of running values; run[] has room
  * for all parameters. Returns how many. */
 uint32_t tn_worker_runs(const tn_worker *w, bool running, tn_dense_run *run);
-
-#endif
