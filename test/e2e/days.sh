@@ -54,6 +54,7 @@ killed() {
     while [ $got -ne 0 ]; do
         n=$((n + 1))
         [ $n -le 100 ] || fail "seed $seed: no end after 100 kills"
+        rm -f out err # children of the one that was killed may still write to theirs
         tnet-train c.yaml run.name="$which" checkpoint.every=3steps "$@" >out 2>err &
         pid=$!
         children="$children $pid"
