@@ -250,8 +250,8 @@ static tn_status fetch(const tn_export_target *t, const char *model_id, tn_error
     fetching f = {.remote = t->remote, .from = from, .arena = tn_arena_new(1 << 12)};
     tn_status status = fetch_object(&f, INDEX, &index, NULL, err);
     if (status == TN_E_DATA) {
-        tn_error_context(err, "the base of the delta is neither in '%s/%s' nor in the store", t->folder,
-                         model_id);
+        tn_error_context(err, "the base of the delta is neither in '%s/%s' nor in the store",
+                         t->folder, model_id);
     }
     if (status == TN_OK) {
         status = tn_export_folder_begin(&f.folder, t->folder, model_id, err);
