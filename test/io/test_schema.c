@@ -113,7 +113,7 @@ static void contradictions_are_found_before_anything_is_read(void **state)
                 "slot 'b' has the field of another slot");
     check_fault("{data: {format: libsvm}, slots: [{name: a, range: [0, 10]}, {name: b, range: [9, "
                 "20]}]}",
-                "slot 'b' has a range that overlaps another slot's");
+                "slot 'b' shares indices with another slot: give each a 'range'");
     check_fault("{data: {format: libsvm}, slots: [{name: a, range: [5, 5]}]}", "range must be");
     check_fault("{data: {format: csv}, slots: [{name: a, absent: 7}]}", "expected none or key");
 }

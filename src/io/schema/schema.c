@@ -544,7 +544,7 @@ static void make_ranges(tn_columns *c, const tn_schema *s, const tn_binder *b)
     }
     for (uint32_t i = 1; i < s->n_specs; i++) {
         if (s->spec[by[i - 1]].range_to >= s->spec[by[i]].range_from) {
-            fault_at(b, &s->spec[by[i]], "has a range that overlaps another slot's");
+            fault_at(b, &s->spec[by[i]], "shares indices with another slot: give each a 'range'");
         }
     }
 }
