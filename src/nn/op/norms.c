@@ -585,8 +585,9 @@ static const tn_field zscore_attrs[] = {
 
 static tn_wide add_rows(const tn_node *x, uint32_t col, tn_wide w, double freeze_rows)
 {
-    for (size_t r = 0; r < x->shape.rows && w.n < freeze_rows; r++) {
-        double value = (double)tn_val_row(x, r)[col];
+    const size_t end = (size_t)x->shape.rows * x->stride;
+    for (size_t i = col; i < end && w.n < freeze_rows; i += x->stride) {
+        double value = (double)x->val[i];
         double d = value - w.mean;
         w.n += 1;
         w.mean += d / w.n;
@@ -614,12 +615,17 @@ static tn_wide added(const tn_node *y, uint32_t col, tn_wide past, double freeze
                                        : add_rows(y->in[0], col, past, freeze_rows);
 }
 
+static tn_real zscore_by(tn_wide w)
+{
+    return w.n > 0 ? (tn_real)(1 / fmax(sqrt(w.m2 / w.n), 1e-12)) : 0;
+}
+
 static void zscore_running(const tn_node *y, tn_range cols, tn_real *mean, tn_real *rstd)
 {
     for (uint32_t c = cols.from; c < cols.to; c++) {
         const tn_wide w = tn_wide_get(y->in[1]->val, y->shape.cols, c);
         mean[c] = (tn_real)w.mean;
-        rstd[c] = w.n > 0 ? (tn_real)(1 / fmax(sqrt(w.m2 / w.n), 1e-12)) : 0;
+        rstd[c] = zscore_by(w);
     }
 }
 
@@ -628,10 +634,13 @@ static void zscore_forward_cols(tn_node *y, tn_range cols)
     const tn_node *sums = y->in[1];
     norm_state s = state_of(y);
     double freeze = ((const tn_zscore_attr *)y->attr)->freeze_rows;
-    zscore_running(y, cols, s.mean, s.rstd);
-    for (uint32_t c = cols.from; c < cols.to && tn_moves(y); c++) {
+    for (uint32_t c = cols.from; c < cols.to; c++) {
         const tn_wide past = tn_wide_get(sums->val, y->shape.cols, c);
-        tn_wide_put(sums->grad, y->shape.cols, c, added(y, c, past, freeze));
+        s.mean[c] = (tn_real)past.mean;
+        s.rstd[c] = zscore_by(past);
+        if (tn_moves(y)) {
+            tn_wide_put(sums->grad, y->shape.cols, c, added(y, c, past, freeze));
+        }
     }
 }
 
