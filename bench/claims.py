@@ -191,17 +191,18 @@ def adult(folder):
 def frappe(folder):
     """the recipes of BARS, minutes each; published logloss is not calibrated"""
     page = "docs/models.md"
-    for row, line in table_rows(page, "`configs/frappe/`"):
-        name = row["`configs/frappe/`"].strip("`")
-        stated = re.findall(r"\.\d+", row["TNet (3 seeds)"])
+    tables = [(row["`configs/frappe/`"], row["TNet (3 seeds)"], line) for row, line in table_rows(page, "`configs/frappe/`")]
+    tables += [(row["configuration"], row["TNet"], line) for row, line in table_rows(page, "configuration")]
+    there = os.path.isdir(os.path.join(DATA, "frappe"))
+    for name, cell, line in tables:
+        name = name.strip("`")
         found = dict.fromkeys(("auc", "logloss"))
-        there = os.path.isdir(os.path.join(DATA, "frappe"))
         if there and ALL:
             run(folder, f"ln -sfn '{DATA}' data; ln -sfn '{ROOT}/configs' configs; tnet-train -q configs/frappe/{name} run.dir=run-{name}")
             found = evaluated(folder, f"configs/frappe/{name} run.dir=run-{name} eval.calibrate=none --data data/frappe/test.csv.gz")
         why = "takes long: CLAIMS=all" if there else f"no {DATA}/frappe"
         judge(f"Frappe, {name}", page, line, [(s, found[k], SEED[k] if found[k] is not None else why)
-                                              for s, k in zip(stated, ("auc", "logloss"))])
+                                              for s, k in zip(re.findall(r"\.\d+", cell), ("auc", "logloss"))])
 
 
 def unlisted():
