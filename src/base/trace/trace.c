@@ -318,7 +318,8 @@ void tn_lane_tiles_begin(tn_lane *lane, uint32_t n)
     const uint32_t threads = lane->trace->threads;
     TN_ASSERT(n > 0 && lane->n_tiles == 0);
     lane->n_tiles = n;
-    lane->tiles_share = (double)((n + threads - 1) / threads) / n;
+    const uint32_t most = (n + threads - 1) / threads;
+    lane->tiles_share = (double)most / n;
     lane->tiles_begin = ticks_now();
     lane->tiles_inside = lane->open[lane->depth - 1].inside;
 }
