@@ -231,9 +231,11 @@ static void what_a_store_has_lost_twice_is_a_failure(void **state)
     assert_int_equal(send(w, "short", "s3://b/!liar/out/x", NULL, &err), TN_E_IO);
     assert_non_null(strstr(err.text, "has something else there than what was sent"));
     assert_int_equal(store_requests(w->s.server) - before, 4); /* a PUT and a look, twice */
+    assert_int_equal(send(w, "empty", "webhdfs://127.0.0.1:%n/out/y", NULL, &err), TN_OK);
     assert_int_equal(send(w, "short", "webhdfs://127.0.0.1:%n/!liar/out/y", NULL, &err), TN_E_IO);
     assert_non_null(strstr(err.text, "something else lies there than what was sent"));
-    check_clean(w, 1);
+    check_there(w, "y", 0); /* the older one */
+    check_clean(w, 2);
     clear(w);
 }
 

@@ -553,11 +553,19 @@ static bool is_block(const ask *a)
 
 /* A file of a DataNode grows while its bytes come, and may be removed meanwhile. False: the
  * connection ends. */
+/* There is room for the first part of several. */
+static bool is_full(const ask *a)
+{
+    char part[16];
+    store_parameter(a, "partNumber", part, sizeof part);
+    return store_is_fault(a, "full") && strcmp(a->method, "PUT") == 0 && strcmp(part, "1") != 0 &&
+           (is_block(a) || strncmp(a->plain, "webhdfs", 7) != 0);
+}
+
 static bool take_body(ask *a)
 {
     char expect[200];
-    const bool early =
-        store_is_fault(a, "flood") || store_is_fault(a, "denied") || store_is_fault(a, "full");
+    const bool early = store_is_fault(a, "flood") || store_is_fault(a, "denied") || is_full(a);
     const bool waits = store_header(a, "Expect", expect, sizeof expect);
     if (store_is_read(a)) {
         return true;
@@ -569,12 +577,6 @@ static bool take_body(ask *a)
     const bool whole = (early && waits) || store_read_body(a);
     store_grow(a);
     return whole;
-}
-
-static bool is_full(const ask *a)
-{
-    return store_is_fault(a, "full") && !store_is_read(a) &&
-           (is_block(a) || strncmp(a->plain, "webhdfs", 7) != 0);
 }
 
 static bool is_denied(const ask *a)

@@ -44,7 +44,7 @@
  *     !spoil     a bit of the first one changes on its way
  *     !swap      the first one is answered with the ETag of something else, all of !liar,
  *                 whose DataNode keeps the half
- *     !full      there is no room
+ *     !full      there is no room, but for the first part of several
  *     !old       RENAME knows no options
  *     !hang      no request is read to its end
  */

@@ -209,6 +209,11 @@ bool store_serve_s3(const ask *a)
         return store_answer(a, "400 Bad Request", "",
                             "<Error><Code>XAmzContentSHA256Mismatch</Code></Error>");
     }
+    for (char *c = upload; *c != '\0'; c++) { /* as names of files have it */
+        if (*c == '/') {
+            *c = '-';
+        }
+    }
     if (strcmp(a->method, "DELETE") == 0) {
         return drop_parts(a, upload);
     }
@@ -218,11 +223,6 @@ bool store_serve_s3(const ask *a)
         return store_answer(a, "200 OK", "", head);
     }
     if (*upload != '\0') {
-        for (char *c = upload; *c != '\0'; c++) {
-            if (*c == '/') {
-                *c = '-';
-            }
-        }
         return *number != '\0' ? serve_part(a, upload, number) : serve_complete(a, upload);
     }
     if (!put_key(a, a->body, a->body_size, tag)) {
