@@ -344,7 +344,8 @@ static void what_crb_cannot_say_is_an_error(void **state)
     const char *bits = "{format: crb, slot_bits: low 1}";
     check_refused(state, "{data: {format: csv, record_id: id}, slots: [a]}", "id,label,a\n7,1,2\n",
                   "{format: crb}", "'crb' has no record ids");
-    check_refused(state, CSV, id, "{format: crb, record_id: ~}", "shares indices with another slot");
+    check_refused(state, CSV, id, "{format: crb, record_id: ~}",
+                  "shares indices with another slot");
     check_refused(state, "{data: {format: csv}, slots: [{name: t, type: str}]}", "label,t\n1,x\n",
                   "{format: crb}", "slot 't' holds words");
     check_refused(state, SVM, "1 qid:4 3\n", "{format: crb}",
