@@ -192,7 +192,7 @@ static tn_status idle(void *arg, tn_error *err)
 double tn_day_loop_share(const tn_day_loop *l, double epochs)
 {
     const double before = (double)l->n * l->run->train.epochs;
-    return (before + epochs) / fmax(l->todo, 1);
+    return (before + epochs) / fmax(l->ahead, 1);
 }
 
 tn_status tn_day_loop_run(tn_day_loop *l, tn_error *err)
@@ -208,7 +208,7 @@ tn_status tn_day_loop_run(tn_day_loop *l, tn_error *err)
     }
     l->again = data->again;
     for (uint32_t i = 0; i < data->n_days; i++) {
-        l->todo += l->again || !tn_days_has(days, data->day[i]);
+        l->ahead += l->again || !tn_days_has(days, data->day[i]);
     }
     uint32_t day = 0;
     tn_text said = {0};

@@ -35,9 +35,9 @@ typedef struct tn_day_loop {
     bool (*stops)(void *arg); /* whether the run is asked to end, while a day is waited for */
     void *arg;
 
-    bool again;       /* data.again, until that day is learned */
-    uint32_t judged;  /* the last day after, which the model at hand has scored; 0: none */
-    uint32_t n, todo; /* days: learned by this process; of data.days, when it began */
+    bool again;        /* data.again, until that day is learned */
+    uint32_t judged;   /* the last day after, which the model at hand has scored; 0: none */
+    uint32_t n, ahead; /* days: learned by this process; to learn when it began */
 } tn_day_loop;
 
 /* Until there is no day to learn, which is told, or the run is to end. */
