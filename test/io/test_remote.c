@@ -39,9 +39,10 @@ static void keep_secrets(const world *w, const char *lines)
 static int begin(void **state)
 {
     static world w;
-    served_open(&w.s, "!cut !stall !slow !busy !flood !change !sneak !bare !shift !noranges "
-                      "!chunked !nolength !notag !wrong !loop !bits !hop !expire !denied !dead "
-                      "badlist deadlist b signed");
+    served_open(&w.s,
+                "!cut !stall !slow !busy !flood !change !sneak !bare !shift !noranges "
+                "!chunked !nolength !notag !wrong !loop !bits !hop !expire !denied !dead !once "
+                "badlist deadlist b signed");
     w.data = served_bytes(BYTES);
     served_write(w.s.dir, "a.bin", w.data, BYTES);
     served_write(w.s.dir, "empty", "", 0);
@@ -316,6 +317,32 @@ static void another_name_node_answers_for_one_on_standby(void **state)
     check_fails(w, uri, TN_E_IO, "every NameNode is on standby");
 }
 
+static void a_data_node_is_asked_for_later_ranges_without_the_name_node(void **state)
+{
+    world *w = *state;
+    enum { SIZE = 80 << 20 };
+    /* Of 24 ranges: two requests each, of three that are about the file; or four at first, and up
+     * to four at 64 MiB, that ask the NameNode. */
+    static const struct {
+        const char *form;
+        uint64_t least, most;
+    } rows[] = {{"webhdfs://127.0.0.1:%u/big.bin", 24 + 5 + 3, 24 + 8 + 3},
+                {"webhdfs://127.0.0.1:%u/!once/big.bin", 48 + 3 + 1, 48 + 3 + 4}};
+    char *data = served_bytes(SIZE);
+    served_write(w->s.dir, "big.bin", data, SIZE);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        got g;
+        const uint64_t before = store_requests(w->s.server);
+        fetch(w, rows[i].form, 0, &g);
+        assert_int_equal(g.status, TN_OK);
+        assert_int_equal(g.bytes.size, SIZE);
+        assert_memory_equal(g.bytes.data, data, SIZE);
+        assert_in_range(store_requests(w->s.server) - before, rows[i].least, rows[i].most);
+        tn_text_done(&g.bytes);
+    }
+    free(data);
+}
+
 /* ---- a token that expires while a stream is open ---- */
 
 static void a_token_may_be_renewed_while_reading(void **state)
@@ -497,6 +524,7 @@ int main(void)
         cmocka_unit_test(a_token_may_be_renewed_while_reading),
         cmocka_unit_test(signatures_hold_and_expired_tokens_are_renewed),
         cmocka_unit_test(another_name_node_answers_for_one_on_standby),
+        cmocka_unit_test(a_data_node_is_asked_for_later_ranges_without_the_name_node),
         cmocka_unit_test(a_stop_ends_a_read_that_waits),
         cmocka_unit_test(a_stop_of_the_process_ends_every_first_look),
         cmocka_unit_test(connections_are_used_again),

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -526,8 +527,8 @@ static bool serve_webhdfs(const ask *a)
         tn_text_done(&out);
         return goes_on;
     }
-    (void)snprintf(head, sizeof head, "Location: http://127.0.0.1:%u/block/%s?%s\r\n",
-                   a->s->port[0], a->path + strlen("/webhdfs/v1/"), a->query);
+    (void)snprintf(head, sizeof head, "Location: http://127.0.0.1:%u/block/%s?%s&ticket=%u\r\n",
+                   a->s->port[0], a->path + strlen("/webhdfs/v1/"), a->query, a->nth);
     return store_answer(a, "307 Temporary Redirect", head, "");
 }
 
@@ -551,8 +552,6 @@ static bool is_block(const ask *a)
     return strncmp(a->plain, "block/", 6) == 0;
 }
 
-/* A file of a DataNode grows while its bytes come, and may be removed meanwhile. False: the
- * connection ends. */
 /* There is room for the first part of several. */
 static bool is_full(const ask *a)
 {
@@ -562,6 +561,8 @@ static bool is_full(const ask *a)
            (is_block(a) || strncmp(a->plain, "webhdfs", 7) != 0);
 }
 
+/* A file of a DataNode grows while its bytes come, and may be removed meanwhile. False: the
+ * connection ends. */
 static bool take_body(ask *a)
 {
     char expect[200];
@@ -582,6 +583,7 @@ static bool take_body(ask *a)
 static bool is_denied(const ask *a)
 {
     return store_is_fault(a, "denied") || is_expired(a) ||
+           (store_is_fault(a, "once") && is_block(a) && a->nth > 1) ||
            (strncmp(a->plain, "signed", 6) == 0 && !is_signed(a));
 }
 
@@ -655,6 +657,8 @@ static void count(ask *a)
         (void)snprintf(range, sizeof range, "%s?%s", a->method, ends ? "" : a->query);
     } else if (store_is_fault(a, "busy")) {
         (void)store_header(a, "Range", range, sizeof range);
+    } else if (store_is_fault(a, "once")) {
+        store_parameter(a, "ticket", range, sizeof range);
     }
     for (const char *c = range; *c != '\0'; c++) {
         sum = sum * 31 + (unsigned char)*c;
@@ -731,6 +735,8 @@ static void *accept_all(void *arg)
             free(c);
             continue;
         }
+        const int one = 1; /* an answer's second half waits for nothing, as on real servers */
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
         *c = (caller){l->s, fd, l->i == 1};
         atomic_fetch_add(&l->s->connections, 1);
         atomic_fetch_add(&l->s->connections_open, 1);

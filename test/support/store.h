@@ -32,6 +32,7 @@
  *     !loop      redirects to itself
  *     !hop       redirects to the path without it
  *     !denied    403
+ *     !once      403 for a DataNode's address that has been used
  *     !dead      no answer, ever, nor to what is sent; a file DIR/asked shows the request
  *
  * Of files that are sent every request of its own (method, path, query without uploadId) is counted

@@ -16,6 +16,7 @@ enum {
     CONNECT_MS = 10000,
     SLOW_BYTES_PER_S = 1024,
     SLOW_S = 30,
+    KEPT_BYTES = 64 << 20, /* half a block of HDFS */
     ONCE_S = 3,
     RETRY_AFTER_MAX_S = 300,
     FAULT_BYTES_MAX = 1 << 16,
@@ -369,6 +370,44 @@ static void leave_multi(tn_flight *f)
     }
 }
 
+/* ---- where a redirect has led ---- */
+
+/* A place that has brought a range is where the ranges behind it go at once. */
+static void keep_place(const tn_flight *f)
+{
+    tn_wire *w = f->wire;
+    const uint64_t part = f->wish.from / KEPT_BYTES;
+    const bool newer = w->kept.size == 0 || part > w->kept_part;
+    if (f->moved.size > 0 && f->wish.document == NULL && f->wish.scheme->move != NULL && newer &&
+        !w->keeps_none) {
+        tn_text_clear(&w->kept);
+        tn_text_add(&w->kept, f->moved.data, f->moved.size);
+        w->kept_part = part;
+    }
+}
+
+static void use_place(tn_flight *f)
+{
+    const tn_wire *w = f->wire;
+    tn_text_clear(&f->moved);
+    f->kept =
+        w->kept.size > 0 && f->wish.document == NULL && f->wish.from / KEPT_BYTES == w->kept_part;
+    if (f->kept) {
+        tn_text_add(&f->moved, w->kept.data, w->kept.size);
+        f->kept = f->wish.scheme->move(&f->moved, f->wish.from, f->wish.end);
+    }
+    if (!f->kept) {
+        tn_text_clear(&f->moved);
+    }
+}
+
+static void forget_place(tn_flight *f)
+{
+    tn_text_clear(&f->wire->kept);
+    tn_text_clear(&f->moved);
+    f->kept = false;
+}
+
 /* ---- once more, or not ---- */
 
 /* Until the next attempt: as the server says, else at random. */
@@ -406,7 +445,7 @@ static void try_again(tn_flight *f, const char *what)
         return;
     }
     f->redirects = 0;
-    tn_text_clear(&f->moved);
+    forget_place(f);
     f->state = TN_FLIGHT_WAITS;
     f->start_ns = tn_clock_ns() + pause_ns(f);
 }
@@ -518,7 +557,11 @@ static void settle_status(tn_flight *f)
     const bool past_end = status == 416 && f->wish.document == NULL;
     char what[60];
     (void)snprintf(what, sizeof what, "the server answers %u", (unsigned)status);
-    if (is_standby(f)) {
+    if (f->kept) { /* good for one request alone, or no longer: who named it is asked anew */
+        f->wire->keeps_none = true;
+        forget_place(f);
+        f->state = TN_FLIGHT_WAITS;
+    } else if (is_standby(f)) {
         f->request.node++;
         try_again(f, "every NameNode is on standby");
     } else if (is_passing_status(status) || is_spoilt(f)) {
@@ -568,6 +611,7 @@ static void settle(tn_flight *f, CURLcode code)
     } else if (!f->refused && f->reply.status != 0 && is_complete(f, code)) {
         f->state = TN_FLIGHT_LANDED;
         f->tries = 0;
+        keep_place(f);
     } else if (code == CURLE_OK && f->refused) {
         settle_status(f);
     } else if (code == CURLE_OK || is_passing_error(code)) {
@@ -679,7 +723,7 @@ tn_status tn_flight_begin(tn_flight *f, const tn_wish *wish, tn_error *err)
     f->tries = f->redirects = 0;
     f->renewed = false;
     f->start_ns = 0;
-    tn_text_clear(&f->moved);
+    use_place(f);
     f->state = TN_FLIGHT_WAITS;
     return TN_OK;
 }
@@ -724,6 +768,8 @@ void tn_wire_reset(tn_wire *w)
         clear_request(&f->request);
         f->state = TN_FLIGHT_IDLE;
     }
+    tn_text_clear(&w->kept);
+    w->keeps_none = false;
 }
 
 void tn_wire_close(tn_wire *w)
@@ -746,5 +792,6 @@ void tn_wire_close(tn_wire *w)
         tn_free(f->buffer);
     }
     (void)w->curl->curl_multi_cleanup(w->multi);
+    tn_text_done(&w->kept);
     tn_free(w);
 }

@@ -60,6 +60,7 @@ typedef struct tn_flight {
     bool refused;     /* .. its body is a failure's */
     bool paused;      /* the buffer is full */
     bool renewed;     /* secrets were read anew for this failure */
+    bool kept;        /* `moved` is the wire's */
     uint64_t skip;    /* bytes of the body in front of `next` */
     uint64_t reached; /* `next` when the attempt began */
     uint32_t tries;   /* in a row without progress */
@@ -78,6 +79,9 @@ struct tn_wire {
     CURLM *multi;
     uint64_t worked_ns;
     uint64_t random, drawn; /* of pauses */
+    tn_text kept;           /* where a redirect has led for a range of this object, and .. */
+    uint64_t kept_part;     /* .. for which 64 MiB of it; empty: nowhere */
+    bool keeps_none;        /* such a place was of no use twice */
     tn_flight flight[TN_FLIGHTS];
 };
 

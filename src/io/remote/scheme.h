@@ -68,6 +68,9 @@ struct tn_scheme {
     bool addressed;             /* the URL says which bytes; an answer 200 begins with them */
     uint32_t redirects_max;
     void (*build)(const tn_wish *wish, tn_request *out);
+    /* Makes of where a redirect has led the address of other bytes; false: it cannot. NULL: every
+     * range is redirected anew. */
+    bool (*move)(tn_text *url, uint64_t from, uint64_t end);
     /* Appends a word for what an answer of failure says; NULL: nothing does. */
     void (*explain)(tn_bytes body, tn_text *out);
     /* Objects that a URI means; NULL: itself alone. */

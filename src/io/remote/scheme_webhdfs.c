@@ -61,6 +61,32 @@ static void webhdfs_build(const tn_wish *wish, tn_request *out)
     }
 }
 
+/* `name`, as in "offset=", has another value in the query. */
+static bool set_parameter(tn_text *url, const char *name, uint64_t value)
+{
+    tn_text made = {0};
+    const char *all = tn_text_str(url);
+    const char *at = strchr(all, '?');
+    for (at = at != NULL ? strstr(at, name) : NULL; at != NULL && at[-1] != '?' && at[-1] != '&';) {
+        at = strstr(at + 1, name);
+    }
+    if (at == NULL) {
+        return false;
+    }
+    at += strlen(name);
+    tn_text_addf(&made, "%.*s%llu%s", (int)(at - all), all, (unsigned long long)value,
+                 at + strcspn(at, "&"));
+    tn_text_done(url);
+    *url = made;
+    return true;
+}
+
+/* A DataNode serves any bytes of a file, near or not. */
+static bool webhdfs_move(tn_text *url, uint64_t from, uint64_t end)
+{
+    return set_parameter(url, "offset=", from) && set_parameter(url, "length=", end - from);
+}
+
 /* ---- what is in a folder ---- */
 
 bool tn_webhdfs_read(const tn_json *one, tn_webhdfs_status *out)
@@ -239,6 +265,7 @@ const tn_scheme tn_scheme_webhdfs = {.name = "webhdfs",
                                      .addressed = true,
                                      .redirects_max = 5,
                                      .build = webhdfs_build,
+                                     .move = webhdfs_move,
                                      .explain = explain,
                                      .list = webhdfs_list,
                                      .look = webhdfs_look,
@@ -247,6 +274,7 @@ const tn_scheme tn_scheme_swebhdfs = {.name = "swebhdfs",
                                       .addressed = true,
                                       .redirects_max = 5,
                                       .build = webhdfs_build,
+                                      .move = webhdfs_move,
                                       .explain = explain,
                                       .list = webhdfs_list,
                                       .look = webhdfs_look,
