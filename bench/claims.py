@@ -22,7 +22,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BIN = os.path.abspath(os.environ.get("TNET_BIN", os.path.join(ROOT, "build/release")))
 DATA = os.environ.get("DATA", os.path.join(ROOT, "data"))
 ALL = os.environ.get("CLAIMS") == "all"
-PAGES = sorted(f for p in ("README.md", "docs/*.md", "datasets/*.md") for f in glob.glob(os.path.join(ROOT, p)))
+PAGES = sorted(f for p in ("README.md", "docs/*.md", "datasets/*.md", "datasets/*/*.md") for f in glob.glob(os.path.join(ROOT, p)))
 SEED = {"auc": 0.004, "logloss": 0.012}  # what seeds differ by, docs/models.md
 SETS = {"Frappe": "frappe", "adult": "adult", "bank": "bank", "a9a": "a9a", "MovieLens-100k": "ml100k"}
 
@@ -173,7 +173,7 @@ def defaults(folder):
 
 
 def adult(folder):
-    page = "datasets/adult.md"
+    page = "datasets/adult/README.md"
     for name, config, more in (("`adult.yaml`", "adult", ""), ("`adult-numeric.yaml`", "adult-numeric", ""),
                                ("the same columns, FM", "adult-numeric", "model.type=fm")):
         row, line = next((r, x) for r, x in table_rows(page, "") if r[""].startswith(name))

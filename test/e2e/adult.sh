@@ -1,11 +1,11 @@
 #!/bin/sh
-# adult.sh - logistic regression on the census income set reaches what datasets/adult.md says: .866 with numbers in
+# adult.sh - logistic regression on the census income set reaches what datasets/adult/README.md says: .866 with numbers in
 # buckets, .842 with numbers as numbers and ten passes.
 . "$(dirname "$0")/kit"
 data=data/adult
 [ -e "$data" ] || data=../shared/data/adult # data sets beside the checkout
 for file in train test; do
-    [ -r "$data/$file.csv.gz" ] || skip "no data/adult/$file.csv.gz; datasets/adult.md says where it comes from"
+    [ -r "$data/$file.csv.gz" ] || skip "no data/adult/$file.csv.gz; datasets/adult/README.md says where it comes from"
 done
 
 # accuracy CONFIG LEAST MOST

@@ -68,7 +68,7 @@ done
 sort -n "$dir/aucs" | sed -n '1p;$p' | tr '\n' ' ' |
     awk '{ exit !($2 - $1 < 0.035) }' || fail "models lie far apart: $(tr '\n' ' ' <"$dir/aucs")"
 
-# Sets that must be fetched first (datasets/*.md): some rows of them.
+# Sets that must be fetched first (datasets/*/README.md): some rows of them.
 for config in "$configs"/adult*.yaml "$configs"/frappe/*.yaml; do
     model=${config#"$configs"/}
     [ "$model" != frappe/common.yaml ] || continue

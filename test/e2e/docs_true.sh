@@ -19,7 +19,7 @@ fail() {
     echo "docs_true.sh: $*" >&2
     bad=1
 }
-pages="README.md CONTRIBUTING.md CHANGELOG.md docs/*.md datasets/*.md"
+pages="README.md CONTRIBUTING.md CHANGELOG.md docs/*.md datasets/*.md datasets/*/*.md"
 
 # Manual pages and the page of all options.
 for page in docs/man/*.1; do
@@ -89,7 +89,7 @@ for page in $pages; do
         [ -e "$name" ] || [ -n "$(ls "$name"* 2>/dev/null)" ] || fail "$page: names $name"
     done <"$tmp/names"
 done
-grep -rhoE '(docs|datasets)/[a-z_]+\.md' src test bench configs cmake .ci datasets/*.sh Makefile | sort -u >"$tmp/names"
+grep -rhoE '(docs|datasets)/[A-Za-z0-9_/]+\.md' src test bench configs cmake .ci datasets/*.sh datasets/*/make.sh Makefile | sort -u >"$tmp/names"
 while read -r name; do
     [ -f "$name" ] || fail "the code names $name"
 done <"$tmp/names"
