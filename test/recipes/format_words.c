@@ -34,24 +34,15 @@ static tn_status take_words(tn_bytes line, const tn_schema *schema, const tn_rec
             return tn_record_location_fault(place, line, word, fault, err);
         }
     }
-    const tn_slot_spec *spec = NULL;
-    tn_fault fault = tn_rows_end(rows, &spec);
-    return fault == TN_FAULT_NONE ? TN_OK : tn_record_location_rule(place, line, spec, fault, err);
+    return TN_OK;
 }
 
 static tn_status words_parse(tn_bytes record, const tn_schema *schema,
                              const tn_record_location *place, tn_rows *rows, tn_error *err)
 {
-    TN_TRY(tn_line_clean(&record, place, err));
-    if (tn_line_is_blank(record)) {
-        return TN_END;
-    }
-    TN_TRY(tn_rows_begin(rows, record.size, err));
+    TN_TRY(tn_line_begin(&record, place, rows, err));
     tn_status status = take_words(record, schema, place, rows, err);
-    if (status != TN_OK) {
-        tn_rows_rollback(rows);
-    }
-    return status;
+    return tn_record_end(record, place, status, rows, err);
 }
 
 extern const tn_format tn_format_words;

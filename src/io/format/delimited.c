@@ -515,11 +515,7 @@ static tn_status take_fields(taking *t, tn_error *err)
 static tn_status take_line(taking *t, tn_error *err)
 {
     TN_TRY(take_fields(t, err));
-    TN_TRY(take_row(t, err));
-    const tn_slot_spec *spec = NULL;
-    tn_fault fault = tn_rows_end(t->rows, &spec);
-    return fault == TN_FAULT_NONE ? TN_OK
-                                  : tn_record_location_rule(t->place, t->line, spec, fault, err);
+    return take_row(t, err);
 }
 
 /* Line breaks in quotes may be of two bytes; anywhere else a line has one '\r' at most. */
@@ -550,9 +546,5 @@ tn_status tn_delimited_parse(tn_bytes record, const tn_schema *schema,
         return TN_END;
     }
     TN_TRY(tn_rows_begin(rows, t.line.size, err));
-    tn_status status = take_line(&t, err);
-    if (status != TN_OK) {
-        tn_rows_rollback(rows);
-    }
-    return status;
+    return tn_record_end(t.line, place, take_line(&t, err), rows, err);
 }

@@ -202,6 +202,13 @@ bool tn_line_is_blank(tn_bytes line)
     return true;
 }
 
+tn_status tn_line_begin(tn_bytes *line, const tn_record_location *place, tn_rows *rows,
+                        tn_error *err)
+{
+    TN_TRY(tn_line_clean(line, place, err));
+    return tn_line_is_blank(*line) ? TN_END : tn_rows_begin(rows, line->size, err);
+}
+
 /* ---- faults in data, with their place, line and a caret ---- */
 
 enum { SHOWN_MAX = 80, FOUND_MAX = 40, MESSAGE_MAX = 512 };
@@ -341,8 +348,9 @@ void tn_record_location_hint(const tn_schema *schema, const tn_slot_spec *spec, 
     }
 }
 
-tn_status tn_record_location_rule(const tn_record_location *place, tn_bytes record,
-                                  const tn_slot_spec *spec, tn_fault fault, tn_error *err)
+/* Fails for a rule of a whole slot, which tn_rows_end found broken. */
+static tn_status broken_rule(const tn_record_location *place, tn_bytes record,
+                             const tn_slot_spec *spec, tn_fault fault, tn_error *err)
 {
     if (fault == TN_FAULT_MEMORY) {
         return tn_fail(err, TN_E_MEMORY, "%s", fault_text[fault]);
@@ -351,6 +359,20 @@ tn_status tn_record_location_rule(const tn_record_location *place, tn_bytes reco
     return tn_record_location_fail(
         place, record, NULL, err, "%s in slot '%s'",
         fault == TN_FAULT_DUPLICATE ? "a value stands twice" : fault_text[fault], spec->name);
+}
+
+tn_status tn_record_end(tn_bytes record, const tn_record_location *place, tn_status status,
+                        tn_rows *rows, tn_error *err)
+{
+    const tn_slot_spec *spec = NULL;
+    tn_fault fault = status == TN_OK ? tn_rows_end(rows, &spec) : TN_FAULT_NONE;
+    if (fault != TN_FAULT_NONE) {
+        status = broken_rule(place, record, spec, fault, err);
+    }
+    if (status != TN_OK) {
+        tn_rows_rollback(rows);
+    }
+    return status;
 }
 
 tn_bytes tn_record_location_reason(const char *text)

@@ -118,6 +118,10 @@ static inline bool tn_is_blank(char c)
 
 bool tn_line_is_blank(tn_bytes line);
 
+/* Cleans a line and begins its row. TN_END: it is blank, and nothing has begun. */
+tn_status tn_line_begin(tn_bytes *line, const tn_record_location *place, tn_rows *rows,
+                        tn_error *err) TN_MUST_USE;
+
 /* ---- where a record stands, and faults that say so in the style of a compiler ----
  *
  *     day_3.tsv:1207:15: error: expected a decimal integer, found "12x"
@@ -140,9 +144,10 @@ tn_status tn_record_location_fault(const tn_record_location *place, tn_bytes rec
 void tn_record_location_hint(const tn_schema *schema, const tn_slot_spec *spec, tn_bytes token,
                              tn_fault fault, tn_error *err);
 
-/* Fails for a rule of a whole slot, which tn_rows_end found broken. */
-tn_status tn_record_location_rule(const tn_record_location *place, tn_bytes record,
-                                  const tn_slot_spec *spec, tn_fault fault, tn_error *err);
+/* Ends the row of `record` that has begun: keeps it if `status` is TN_OK and it breaks no rule of
+ * tn_rows_end; else takes it back and returns what is wrong. */
+tn_status tn_record_end(tn_bytes record, const tn_record_location *place, tn_status status,
+                        tn_rows *rows, tn_error *err) TN_MUST_USE;
 
 /* "expected a decimal integer": the part of such a text that is the same for all faults of a kind.
  * Points into `text`. */

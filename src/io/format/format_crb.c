@@ -126,7 +126,6 @@ static tn_status take_row(tn_bytes record, const tn_schema *schema, const tn_rec
                           tn_rows *rows, tn_error *err)
 {
     tn_bytes rest = record;
-    const tn_slot_spec *spec = NULL;
     const float label = tn_get_f32(&rest);
     const float weight = tn_get_f32(&rest);
     const uint32_t head = tn_get_u32(&rest);
@@ -147,21 +146,14 @@ static tn_status take_row(tn_bytes record, const tn_schema *schema, const tn_rec
     if (fault != TN_FAULT_NONE) {
         return refuse_number(place, record, fault, weight, err);
     }
-    TN_TRY(take_indices(record, head, schema, place, rows, err));
-    fault = tn_rows_end(rows, &spec);
-    return fault == TN_FAULT_NONE ? TN_OK
-                                  : tn_record_location_rule(place, record, spec, fault, err);
+    return take_indices(record, head, schema, place, rows, err);
 }
 
 static tn_status crb_parse(tn_bytes record, const tn_schema *schema,
                            const tn_record_location *place, tn_rows *rows, tn_error *err)
 {
     TN_TRY(tn_rows_begin(rows, record.size, err));
-    tn_status status = take_row(record, schema, place, rows, err);
-    if (status != TN_OK) {
-        tn_rows_rollback(rows);
-    }
-    return status;
+    return tn_record_end(record, place, take_row(record, schema, place, rows, err), rows, err);
 }
 
 static const char *const crb_data[] = {"unknown_field", "slot_bits", NULL};

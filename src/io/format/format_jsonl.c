@@ -596,10 +596,7 @@ static tn_status take_row(json_walk *w, tn_error *err)
     for (uint32_t i = 0; i < w->schema->n_specs; i++) {
         TN_TRY(take_slot(w, i, err));
     }
-    const tn_slot_spec *spec = NULL;
-    fault = tn_rows_end(w->rows, &spec);
-    return fault == TN_FAULT_NONE ? TN_OK
-                                  : tn_record_location_rule(w->place, w->line, spec, fault, err);
+    return TN_OK;
 }
 
 static tn_status take_line(json_walk *w, tn_error *err)
@@ -625,18 +622,10 @@ static tn_status jsonl_parse(tn_bytes record, const tn_schema *schema,
                              const tn_record_location *place, tn_rows *rows, tn_error *err)
 {
     json_walk w = {.line = record, .place = place, .schema = schema, .rows = rows};
-    TN_TRY(tn_line_clean(&w.line, place, err));
-    if (tn_line_is_blank(w.line)) {
-        return TN_END;
-    }
+    TN_TRY(tn_line_begin(&w.line, place, rows, err));
     w.at = w.line.data;
     w.end = w.line.data + w.line.size;
-    TN_TRY(tn_rows_begin(rows, w.line.size, err));
-    tn_status status = take_line(&w, err);
-    if (status != TN_OK) {
-        tn_rows_rollback(rows);
-    }
-    return status;
+    return tn_record_end(w.line, place, take_line(&w, err), rows, err);
 }
 
 static const char *const jsonl_data[] = {"null", "group", "record_id", NULL};

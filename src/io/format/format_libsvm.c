@@ -375,24 +375,13 @@ static tn_status take_label(pairs *in, tn_error *err)
     return to < in->end && *to == ':' ? take_weight(in, err) : TN_OK;
 }
 
-/* Begins the row and takes label and weight off the line. TN_END: blank or a comment. */
+/* Begins the row. TN_END: blank or a comment. */
 static tn_status begin_line(pairs *in, tn_error *err)
 {
     TN_TRY(tn_line_clean(&in->line, in->place, err));
     in->at = in->line.data;
     in->end = in->line.data + in->line.size;
-    if (!has_more(in)) {
-        return TN_END;
-    }
-    TN_TRY(tn_rows_begin(in->rows, in->line.size, err));
-    if (in->schema->label->none) {
-        return TN_OK;
-    }
-    tn_status status = take_label(in, err);
-    if (status != TN_OK) {
-        tn_rows_rollback(in->rows);
-    }
-    return status;
+    return has_more(in) ? tn_rows_begin(in->rows, in->line.size, err) : TN_END;
 }
 
 /* The fault of a number that could not be taken: no digits, or a number too large that begins at
@@ -615,13 +604,13 @@ static tn_status parse_line(tn_bytes record, const tn_schema *schema,
                             const tn_record_location *place, bool fields, tn_rows *rows,
                             tn_error *err)
 {
-    const tn_slot_spec *spec = NULL;
     pairs in = {.line = record, .place = place, .schema = schema, .rows = rows};
+    tn_status status = TN_OK;
     if (!begin_fast(&in, fields)) {
         TN_TRY(begin_line(&in, err));
+        status = schema->label->none ? TN_OK : take_label(&in, err);
     }
-    tn_status status = TN_OK;
-    if (!fields && has_more(&in) && !in.begun && in.end - in.at >= 4 &&
+    if (status == TN_OK && !fields && has_more(&in) && !in.begun && in.end - in.at >= 4 &&
         memcmp(in.at, "qid:", 4) == 0) {
         status = take_qid(&in, err);
     }
@@ -631,14 +620,7 @@ static tn_status parse_line(tn_bytes record, const tn_schema *schema,
     if (status == TN_OK && schema->data->row_norm) {
         normalise(rows);
     }
-    tn_fault fault = status == TN_OK ? tn_rows_end(rows, &spec) : TN_FAULT_NONE;
-    if (fault != TN_FAULT_NONE) {
-        status = tn_record_location_rule(place, in.line, spec, fault, err);
-    }
-    if (status != TN_OK) {
-        tn_rows_rollback(rows);
-    }
-    return status;
+    return tn_record_end(in.line, place, status, rows, err);
 }
 
 static tn_status libsvm_parse(tn_bytes record, const tn_schema *schema,

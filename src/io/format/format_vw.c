@@ -338,34 +338,23 @@ static tn_status take_namespace(vw_walk *in, tn_error *err)
 
 static tn_status take_line(vw_walk *in, tn_error *err)
 {
-    const tn_slot_spec *spec = NULL;
     const char *bar = memchr(in->line.data, '|', in->line.size);
     TN_TRY(take_head(in, bar != NULL ? bar : in->end, err));
     while (in->at < in->end) {
         TN_ASSERT(*in->at == '|');
         TN_TRY(take_namespace(in, err));
     }
-    tn_fault fault = tn_rows_end(in->rows, &spec);
-    return fault == TN_FAULT_NONE ? TN_OK
-                                  : tn_record_location_rule(in->place, in->line, spec, fault, err);
+    return TN_OK;
 }
 
 static tn_status vw_parse(tn_bytes record, const tn_schema *schema, const tn_record_location *place,
                           tn_rows *rows, tn_error *err)
 {
     vw_walk in = {.line = record, .place = place, .schema = schema, .rows = rows};
-    TN_TRY(tn_line_clean(&in.line, place, err));
-    if (tn_line_is_blank(in.line)) {
-        return TN_END;
-    }
+    TN_TRY(tn_line_begin(&in.line, place, rows, err));
     in.at = in.line.data;
     in.end = in.line.data + in.line.size;
-    TN_TRY(tn_rows_begin(rows, in.line.size, err));
-    tn_status status = take_line(&in, err);
-    if (status != TN_OK) {
-        tn_rows_rollback(rows);
-    }
-    return status;
+    return tn_record_end(in.line, place, take_line(&in, err), rows, err);
 }
 
 static const char *const vw_data[] = {"unknown_field", "record_id", NULL};
