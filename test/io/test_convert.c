@@ -203,7 +203,7 @@ static void a_failure_leaves_the_older_file(void **state)
 static void records_at_fault_are_passed_over_when_allowed(void **state)
 {
     datasets *d = *state;
-    datasets_write(d, "in", "1 2\n1 x\n0 3\nz\n", 14);
+    datasets_write(d, "in", "1 2\n1 5 x\n0 3\nz\n", 16);
     tn_dataset *in = datasets_bind(d, "{data: {format: libsvm, bad_records_max: 2}}", 0);
     tn_dataset *out = datasets_target(d, in, "{format: libsvm}", 0);
     assert_int_equal(datasets_convert(d, in, "in", out, "out", 0), TN_OK);
