@@ -170,6 +170,11 @@ expect 3 "$data" sample "$dir/crb.yaml" --rows 1 --to "$dir/none"
 expect 0 "$data" convert "$dir/k.yaml" to.format=crb to.slot_bits='low 2' --to "$dir/k.crb" --config-to "$dir/k.crb.yaml"
 expect 0 "$data" convert "$dir/k.crb.yaml" to.format=libffm --to "$dir/k.back"
 cmp "$dir/k.in" "$dir/k.back" || fail "rows changed on their way through fields of crb"
+printf '1 0:4:1 3:3221225477:1\n0 1:1073741829:-2\n' >"$dir/k.in" # fields in the high bits of 4 bytes
+expect 0 "$data" convert "$dir/k.yaml" to.format=crb to.slot_bits='high 2' --to "$dir/k4.crb" --config-to "$dir/k4.crb.yaml"
+expect 0 "$data" convert "$dir/k4.crb.yaml" to.format=crb to.slot_bits='high 2' --to "$dir/k5.crb" --config-to "$dir/k5.crb.yaml"
+expect 0 "$data" convert "$dir/k5.crb.yaml" to.format=libffm --to "$dir/k.back"
+cmp "$dir/k.in" "$dir/k.back" || fail "rows changed on their way through short indices of crb"
 
 # signs instead of words; compression by name
 expect 0 "$data" gen --to "$dir/c.tsv" preset=criteo rows=500

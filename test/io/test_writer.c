@@ -268,10 +268,10 @@ static void crb_holds_rows_in_a_block(void **state)
     assert_string_equal(d->err.text, "");
 }
 
-/* 12 bytes a row, 1 MiB and what is left. */
+/* 16 bytes a row, 1 MiB and what is left. */
 static void crb_has_more_blocks_for_more_rows(void **state)
 {
-    enum { ROWS = 100000, FULL = ((1 << 20) + 11) / 12 };
+    enum { ROWS = 100000, FULL = (1 << 20) / 16 };
     static char lines[2 * ROWS + 1];
     datasets *d = *state;
     for (size_t i = 0; i < ROWS; i++) {
@@ -336,6 +336,59 @@ static void crb_has_fields_in_bits_of_indices(void **state)
     assert_non_null(strstr(d->err.text, "index 5 of slot 'a' is not within its field"));
 }
 
+/* The bytes of an index in each block of a file, as digits. */
+static const char *index_bytes(const tn_text *crb, char out[8])
+{
+    uint32_t n = 0;
+    for (size_t at = 0; at < crb->size && n < 7;) {
+        out[n++] = (char)('0' + tn_load_u32(crb->data + at + 12));
+        at += 8 + ((tn_load_u32(crb->data + at + 4) & 0x1fffffff) + 3) / 4 * 4;
+    }
+    out[n] = '\0';
+    return out;
+}
+
+/* Field 3 in the high 2 bits begins at 2^62 + 2^63, or at 2^30 + 2^31 of 4 bytes. */
+static void crb_has_blocks_of_short_indices_where_their_fields_are(void **state)
+{
+    static const char slots[] = "slots: [{name: a, field: 0}, {name: q, type: float, as: value, "
+                                "field: 1}, {name: b, field: 3}]";
+    static const struct {
+        const char *rows, *sizes;
+    } cases[] = {
+        {"1 0:7:0.5 3:3221225477:1 1:0:0.25\n", "4"},
+        {"1 0:7:1 3:13835058055282163717:1 1:0:2.5\n", "8"},
+        {"0 0:7:1\n1\n1 3:3221225477:1\n0 0:9:1 1:0:-2\n", "4"},
+        {"1 3:3221225477:1\n0 0:9:1\n1 3:13835058055282163717:1\n1 1:0:3\n1 3:3221225472:2\n",
+         "484"},
+        {"1 0:7:1\n0 0:4294967296:1\n", "8"},
+    };
+    datasets *d = *state;
+    char yaml[300];
+    (void)snprintf(yaml, sizeof yaml, "{data: {format: libffm}, %s}", slots);
+    tn_dataset *in = datasets_bind(d, yaml, TN_DATASET_AS_READ);
+    tn_dataset *packed = datasets_target(d, in, "{format: crb, slot_bits: high 2}", 0);
+    (void)snprintf(yaml, sizeof yaml, "{data: {format: crb, slot_bits: high 2}, %s}", slots);
+    tn_dataset *again = datasets_bind(d, yaml, TN_DATASET_AS_READ);
+    tn_dataset *out = datasets_target(d, again, "{format: libffm}", 0);
+    for (uint32_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char sizes[8];
+        datasets_write(d, "in", cases[i].rows, strlen(cases[i].rows));
+        assert_int_equal(datasets_convert(d, in, "in", packed, "crb", 0), TN_OK);
+        assert_int_equal(datasets_convert(d, again, "crb", out, "out", 0), TN_OK);
+        assert_string_equal(datasets_read(d, "out")->data, cases[i].rows);
+        assert_string_equal(index_bytes(datasets_read(d, "crb"), sizes), cases[i].sizes);
+        assert_int_equal(
+            datasets_convert(d, again, "crb",
+                             datasets_target(d, again, "{format: crb, slot_bits: high 2}", 0),
+                             "twice", 0),
+            TN_OK);
+        const tn_text *twice = datasets_read(d, "twice");
+        assert_int_equal(twice->size, datasets_read(d, "crb")->size);
+        assert_memory_equal(twice->data, datasets_read(d, "crb")->data, twice->size);
+    }
+}
+
 static void what_crb_cannot_say_is_an_error(void **state)
 {
     const char *id = CSV_HEAD "r1,1,1,1,x,,,,\n";
@@ -356,6 +409,17 @@ static void what_crb_cannot_say_is_an_error(void **state)
                   "'16777217' of slot 'c' is no float");
     check_refused(state, SVM, "1 3\n", bits, "slot '_' has no 'field'");
     check_refused(state, FFM, "1 0:2 1:4\n", bits, "index 4 of slot 'b' is not within its field");
+    check_refused(state,
+                  "{data: {format: libffm}, slots: [{name: a, field: 0}, {name: b, field: 4}]}",
+                  "1 4:4294967296\n", "{format: crb, slot_bits: high 2}",
+                  "index 4294967296 of slot 'b' is not within its field");
+    check_refused(state, FFM, "1 1:2147483648 1:9223372036854775808\n",
+                  "{format: crb, slot_bits: high 1}",
+                  "index 9223372036854775808 of slot 'b' is within its field with 8 bytes, others "
+                  "of the row with 4");
+    check_refused(state, FFM, "1 0:4294967296 1:2147483648\n", "{format: crb, slot_bits: high 1}",
+                  "index 2147483648 of slot 'b' is within its field with 4 bytes, others of the "
+                  "row with 8");
     check_refused(state, "{data: {format: csv}, slots: [{name: a, range: [3, 10]}]}",
                   "label,a\n1,10\n", "{format: crb}",
                   "index 10 of slot 'a' is not within its range");
@@ -393,6 +457,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(crb_has_more_blocks_for_more_rows, set_up, tear_down),
         cmocka_unit_test_setup_teardown(crb_is_cut_where_it_holds_the_magic, set_up, tear_down),
         cmocka_unit_test_setup_teardown(crb_has_fields_in_bits_of_indices, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(crb_has_blocks_of_short_indices_where_their_fields_are,
+                                        set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_crb_cannot_say_is_an_error, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_record_id_that_is_a_slot_is_written_as_the_slot, set_up,
                                         tear_down),

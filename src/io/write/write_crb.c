@@ -2,12 +2,11 @@
  * src/data of dmlc/difacto) and RecordIOWriter of dmlc-core write them; drawn in
  * io/source/crb_blocks.h.
  *
- * Rows are written one behind another, then those of a piece become a block or some:
- *
- *     f32 label   f32 weight   u32 n   n times (u64 index, f32 value)
- *
- * As there, an index has 8 bytes, and values that are all 1 are left out; weights too, and labels
- * where there are none.
+ * Rows are written one behind another as io/schema/crb_row.h has them, then those of a piece become
+ * a block or some. As there, an index has 8 bytes, and values that are all 1 are left out; weights
+ * too, and labels where there are none. Where slot_bits takes the high bits of an index, those of 4
+ * bytes have their fields elsewhere than those of 8: a row whose indices are such ones goes into a
+ * block of them, and the reader gives each to the same slot.
  */
 #include "base/core/number.h"
 #include "base/machine/library.h"
@@ -16,11 +15,23 @@
 #include "io/write/write_kind.h"
 
 #include <lz4.h>
+#include <math.h>
 
-enum { ROW_HEAD = 12, PAIR = 12 };
+#define PAIR (sizeof(uint64_t) + sizeof(float))
 enum {
     FULL = 1 << 20
 }; /* bytes of rows; with TN_VALUES_MAX in the last one far from what a record may have */
+
+/* Bytes of an index that a row or a block may have. */
+enum { LONG = 1, SHORT = 2, EITHER = LONG | SHORT };
+#define ROW_EITHER (TN_CRB_SHORT >> 1) /* in the head of a row that may be of both */
+
+/* The values stand behind room for all indices. */
+typedef struct open_row {
+    const tn_writer *writer;
+    char *index, *value;
+    uint32_t n, sizes;
+} open_row;
 
 static tn_status plan_crb(tn_writer *w, tn_error *err)
 {
@@ -32,25 +43,42 @@ static tn_status plan_crb(tn_writer *w, tn_error *err)
     return tn_library_find(library, &name, "LZ4_compress_default", &w->lz4, err);
 }
 
-/* The reader must give the index to the same slot. */
-static tn_status add_pair(const tn_writer *w, const tn_slot_spec *spec, uint64_t index, float value,
-                          tn_text *out, tn_error *err)
+/* Those of an index that the reader gives to the slot. */
+static uint32_t sizes_of(const tn_writer *w, const tn_slot_spec *spec, uint64_t index)
 {
-    if (tn_crb_spec_of(w->schema, index, false) != (uint32_t)(spec - w->schema->spec)) {
+    const uint32_t slot = (uint32_t)(spec - w->schema->spec);
+    const bool is_short = index <= UINT32_MAX && tn_crb_spec_of(w->schema, index, true) == slot;
+    return (tn_crb_spec_of(w->schema, index, false) == slot ? LONG : 0) | (is_short ? SHORT : 0);
+}
+
+static tn_status add_pair(const tn_slot_spec *spec, uint64_t index, uint32_t sizes, float value,
+                          open_row *row, tn_error *err)
+{
+    if (sizes == 0) {
         return tn_fail(err, TN_E_DATA, "index %llu of slot '%s' is not within its %s",
                        (unsigned long long)index, spec->name,
-                       w->schema->slot_bits > 0 ? "field" : "range");
+                       row->writer->schema->slot_bits > 0 ? "field" : "range");
     }
-    tn_text_add_u64le(out, index);
-    tn_text_add_f32le(out, value);
+    row->sizes &= sizes;
+    if (row->sizes == 0) {
+        return tn_fail(err, TN_E_DATA,
+                       "index %llu of slot '%s' is within its field with %d bytes, others of the "
+                       "row with %d",
+                       (unsigned long long)index, spec->name, sizes == LONG ? 8 : 4,
+                       sizes == LONG ? 4 : 8);
+    }
+    tn_store_u64(row->index + row->n * sizeof index, index);
+    tn_store_f32(row->value + row->n * sizeof value, value);
+    row->n++;
     return TN_OK;
 }
 
-/* At the first index of its slot. A whole number that no float equals would come back as another.
- */
-static tn_status add_number(const tn_writer *w, const tn_slot_spec *spec, const tn_bytes *token,
-                            tn_text *out, tn_error *err)
+/* At the first index of its slot, of either size: shorten makes one of 4 bytes of its 8. A whole
+ * number that no float equals would come back as another. */
+static tn_status add_number(const tn_slot_spec *spec, const tn_bytes *token, open_row *row,
+                            tn_error *err)
 {
+    const tn_writer *w = row->writer;
     const tn_schema *s = w->schema;
     const uint32_t shift = s->slot_bits_high ? 64 - s->slot_bits : 0;
     const uint64_t index = s->slot_bits > 0 ? (uint64_t)spec->field << shift : spec->range_from;
@@ -63,12 +91,13 @@ static tn_status add_number(const tn_writer *w, const tn_slot_spec *spec, const 
                        (int)(token->size < 80 ? token->size : 80), token->data, spec->name,
                        w->kind->name);
     }
-    return add_pair(w, spec, index, value, out, err);
+    const uint32_t sizes = (sizes_of(w, spec, index) & LONG) != 0 ? EITHER : 0;
+    return add_pair(spec, index, sizes, value, row, err);
 }
 
-static tn_status add_entry(const tn_writer *w, const tn_rows *rows, uint32_t i, tn_text *out,
-                           tn_error *err)
+static tn_status add_entry(const tn_rows *rows, uint32_t i, open_row *row, tn_error *err)
 {
+    const tn_writer *w = row->writer;
     const tn_slot_spec *spec = w->schema->slot[rows->entry[i].slot];
     char buffer[TN_WRITE_TOKEN_MAX];
     tn_bytes token = {0};
@@ -77,10 +106,10 @@ static tn_status add_entry(const tn_writer *w, const tn_rows *rows, uint32_t i, 
         return TN_OK;
     }
     if (tn_write_is_number(w, spec)) {
-        return add_number(w, spec, &token, out, err);
+        return add_number(spec, &token, row, err);
     }
     TN_TRY(tn_write_index(w, spec, &token, &index, err));
-    return add_pair(w, spec, index, rows->entry[i].value, out, err);
+    return add_pair(spec, index, sizes_of(w, spec, index), rows->entry[i].value, row, err);
 }
 
 static tn_status write_crb(const tn_writer *w, const tn_rows *rows, uint32_t row, tn_text *out,
@@ -89,57 +118,106 @@ static tn_status write_crb(const tn_writer *w, const tn_rows *rows, uint32_t row
     const tn_parsed_row *r = &rows->row[row];
     const size_t begin = out->size;
     const uint32_t end = tn_rows_end_of(rows, row);
+    const size_t most = end - r->first + w->schema->n_numeric;
     TN_TRY(tn_write_check_label(w, r, err));
     TN_TRY(tn_write_check_group(w, r, err));
-    tn_text_add_f32le(out, r->label);
-    tn_text_add_f32le(out, r->weight);
-    tn_text_add_u32le(out, 0);
+    char *head = tn_text_grow(out, TN_CRB_HEAD + most * PAIR);
+    TN_TRY(tn_text_check(out, "written rows", err));
+    open_row to = {.writer = w,
+                   .index = head + TN_CRB_HEAD,
+                   .value = head + TN_CRB_HEAD + most * sizeof(uint64_t),
+                   .sizes = EITHER};
     for (uint32_t i = r->first; i < end; i++) {
-        TN_TRY(add_entry(w, rows, i, out, err));
+        TN_TRY(add_entry(rows, i, &to, err));
     }
     for (uint32_t c = 0; c < w->schema->n_numeric; c++) {
         tn_bytes token = {0};
         if (tn_write_numeric(rows, row, c, &token)) {
-            TN_TRY(add_number(w, w->schema->numeric[c], &token, out, err));
+            TN_TRY(add_number(w->schema->numeric[c], &token, &to, err));
         }
     }
-    if (!out->failed) {
-        const size_t pairs = out->size - begin - ROW_HEAD;
-        TN_ASSERT(pairs % PAIR == 0);
-        tn_store_u32(out->data + begin + ROW_HEAD - sizeof(uint32_t), (uint32_t)(pairs / PAIR));
-    }
+    TN_ASSERT(to.n <= most && to.n < ROW_EITHER);
+    const uint32_t flags = to.sizes == SHORT ? TN_CRB_SHORT : to.sizes == EITHER ? ROW_EITHER : 0;
+    memmove(to.index + to.n * sizeof(uint64_t), to.value, to.n * sizeof(float));
+    out->size = begin + TN_CRB_HEAD + to.n * PAIR;
+    tn_store_u32(head, (uint32_t)(out->size - begin - sizeof(uint32_t)));
+    tn_store_f32(head + 4, w->schema->label->none ? NAN : r->label);
+    tn_store_f32(head + 8, r->weight);
+    tn_store_u32(head + 12, to.n | TN_CRB_VALUES | flags);
     return TN_OK;
 }
 
 /* ---- blocks ---- */
 
-/* Rows as arrays, until a block is full: how many. */
-static uint32_t split(tn_bytes *rows, tn_text array[TN_CRB_ARRAYS])
+static void add_values(tn_bytes *row, uint32_t n, bool there, tn_text *out)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        tn_text_add_f32le(out, there ? tn_get_f32(row) : 1);
+    }
+}
+
+/* Only add_number makes indices of more than 4 bytes here: a field and nothing below. */
+static void shorten(tn_text *indices)
+{
+    for (size_t i = 0; i < indices->size / sizeof(uint64_t); i++) {
+        const uint64_t index = tn_load_u64(indices->data + i * sizeof index);
+        tn_store_u32(indices->data + i * sizeof(uint32_t),
+                     (uint32_t)(index > UINT32_MAX ? index >> 32 : index));
+    }
+    indices->size /= 2;
+}
+
+static uint32_t sizes_in(uint32_t head)
+{
+    if ((head & ROW_EITHER) != 0) {
+        return EITHER;
+    }
+    return (head & TN_CRB_SHORT) != 0 ? SHORT : LONG;
+}
+
+/* Rows as arrays, until a block is full or the next has indices of another size: how many. */
+static uint32_t split(tn_bytes *rows, tn_text array[TN_CRB_ARRAYS], uint32_t *index_bytes)
 {
     const size_t size = rows->size;
     uint32_t n = 0;
+    uint32_t sizes = EITHER;
     uint64_t offset = 0;
     for (; rows->size > 0 && size - rows->size < FULL; n++) {
+        const uint32_t head = tn_load_u32(rows->data + TN_CRB_HEAD - sizeof head);
+        const uint32_t pairs = head & (ROW_EITHER - 1);
+        const uint32_t fits = sizes_in(head);
+        if ((sizes & fits) == 0) {
+            break;
+        }
+        sizes &= fits;
+        (void)tn_get_u32(rows);
         tn_text_add_f32le(&array[TN_CRB_LABEL], tn_get_f32(rows));
         tn_text_add_f32le(&array[TN_CRB_WEIGHT], tn_get_f32(rows));
+        (void)tn_get_u32(rows);
         tn_text_add_u64le(&array[TN_CRB_OFFSET], offset);
-        const uint32_t pairs = tn_get_u32(rows);
-        for (uint32_t i = 0; i < pairs; i++) {
-            tn_text_add_u64le(&array[TN_CRB_INDEX], tn_get_u64(rows));
-            tn_text_add_f32le(&array[TN_CRB_VALUE], tn_get_f32(rows));
-        }
+        const size_t bytes = pairs * sizeof(uint64_t);
+        tn_text_add(&array[TN_CRB_INDEX], tn_get(rows, bytes), bytes);
+        add_values(rows, pairs, (head & TN_CRB_VALUES) != 0, &array[TN_CRB_VALUE]);
         offset += pairs;
     }
-    TN_ASSERT(!rows->failed);
+    TN_ASSERT(!rows->failed && n > 0);
     tn_text_add_u64le(&array[TN_CRB_OFFSET], offset);
+    if (sizes == SHORT) {
+        shorten(&array[TN_CRB_INDEX]);
+    }
+    *index_bytes = sizes == SHORT ? sizeof(uint32_t) : sizeof(uint64_t);
     return n;
 }
 
-static void drop_ones(tn_text *floats)
+/* None of nothing but `absent`, which the reader makes of none. */
+static void drop_all(tn_text *floats, float absent)
 {
     size_t at = 0;
-    while (at < floats->size && tn_load_f32(floats->data + at) == 1) {
-        at += sizeof(float);
+    for (; at < floats->size; at += sizeof absent) {
+        const float x = tn_load_f32(floats->data + at);
+        if (x != absent && !(isnan(x) && isnan(absent))) {
+            break;
+        }
     }
     floats->size = at == floats->size ? 0 : floats->size;
 }
@@ -199,15 +277,14 @@ static tn_status make_record(const tn_writer *w, tn_bytes *rows, tn_text array[T
     for (uint32_t i = 0; i < TN_CRB_ARRAYS; i++) {
         tn_text_clear(&array[i]);
     }
-    const uint32_t n = split(rows, array);
-    drop_ones(&array[TN_CRB_VALUE]);
-    drop_ones(&array[TN_CRB_WEIGHT]);
-    if (w->schema->label->none) {
-        tn_text_clear(&array[TN_CRB_LABEL]);
-    }
+    uint32_t index_bytes = 0;
+    const uint32_t n = split(rows, array, &index_bytes);
+    drop_all(&array[TN_CRB_LABEL], NAN);
+    drop_all(&array[TN_CRB_VALUE], 1);
+    drop_all(&array[TN_CRB_WEIGHT], 1);
     tn_text_clear(record);
     tn_text_add_u32le(record, TN_CRB_BLOCK_MAGIC);
-    tn_text_add_u32le(record, sizeof(uint64_t));
+    tn_text_add_u32le(record, index_bytes);
     tn_text_add_u32le(record, n);
     for (uint32_t i = 0; i < TN_CRB_ARRAYS; i++) {
         TN_TRY(add_array(w, &array[i], record, err));
