@@ -256,7 +256,7 @@ static uint32_t count_lines_of(const char *part, const char *whole)
 static void a_sample_holds_lines_of_the_file_in_order(void **state)
 {
     datasets *d = *state;
-    enum { N = 4000 };
+    enum { N = 40000 }; /* more than a sample gathers */
     tn_text csv = {0};
     tn_text_adds(&csv, "free,label,a\n");
     for (uint32_t i = 0; i < N; i++) {
@@ -336,6 +336,79 @@ static void a_sample_of_tfrecords_reads_back(void **state)
     tn_text_done(&ffm);
 }
 
+/* clicks.crb has blocks of indices of 8 and 4 bytes. The sample is of a configuration that reads
+ * few of them, as words, which no crb is written of. */
+static void a_sample_of_row_blocks_is_that_of_their_rows(void **state)
+{
+    datasets *d = *state;
+    tn_text crb = {0};
+    assert_int_equal(tn_file_read_all("test/io/data/clicks.crb", 1 << 20, &crb, NULL), TN_OK);
+    datasets_write(d, "crb", crb.data, crb.size);
+    tn_dataset *blocks = datasets_bind(d, "{data: {format: crb}}", TN_DATASET_AS_READ);
+    tn_dataset *lines = datasets_bind(d, "{data: {format: libsvm}}", TN_DATASET_AS_READ);
+    tn_dataset *few = datasets_bind(d,
+                                    "{data: {format: crb, unknown_field: ignore, label: none}, "
+                                    "slots: [{name: a, type: str, range: [0, 9]}]}",
+                                    0);
+    tn_dataset *to_lines = datasets_target(d, blocks, "{format: libsvm}", 0);
+    assert_int_equal(datasets_convert(d, blocks, "crb", to_lines, "svm", 0), TN_OK);
+    const tn_strs of_blocks = {1, (const char *[]){datasets_path(d, "crb")}};
+    const tn_strs of_lines = {1, (const char *[]){datasets_path(d, "svm")}};
+    const tn_sample_in asked[] = {
+        {few, &of_blocks, 70, (double)NAN, 3, d->team},
+        {few, &of_blocks, 0, 0.4, 9, d->team},
+        {few, &of_blocks, 1000, (double)NAN, 3, d->team},
+    };
+    for (uint32_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+        tn_sample_in in = asked[i];
+        uint64_t taken = 0;
+        uint64_t want = 0;
+        assert_int_equal(sample(d, in, "some.crb", &taken), TN_OK);
+        in.from = lines;
+        in.paths = &of_lines;
+        assert_int_equal(sample(d, in, "want", &want), TN_OK);
+        assert_true(taken == want && (i == 1 ? taken > 50 : taken == (i == 0 ? 70 : 200)));
+        assert_int_equal(datasets_convert(d, blocks, "some.crb", to_lines, "some", 0), TN_OK);
+        assert_string_equal(datasets_read(d, "some")->data, datasets_read(d, "want")->data);
+    }
+    tn_text_done(&crb);
+}
+
+/* Labels, weights and values that are all there, some, or none. */
+static void a_sample_of_all_row_blocks_is_the_file(void **state)
+{
+    static const struct {
+        const char *from, *bits, *rows;
+    } cases[] = {
+        {"label: none", "", "3:1 4:1\n\n9:1\n"},
+        {"label: label", "", "1:0.5 3:0.25 4:1\n0 7:1\n"},
+        {"label: label", ", slot_bits: high 2", "1 0:7:1 3:3221225477:1\n0 0:1:1\n1\n"},
+        {"label: label", ", slot_bits: low 2", "1 0:4:1 3:3:2\n0:3\n0 0:8:1\n"},
+    };
+    datasets *d = *state;
+    const tn_strs paths = {1, (const char *[]){datasets_path(d, "crb")}};
+    for (uint32_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char yaml[200];
+        const bool fields = cases[i].bits[0] != '\0';
+        const char *slots = fields ? ", slots: [{name: a, field: 0}, {name: b, field: 3}]" : "";
+        (void)snprintf(yaml, sizeof yaml, "{data: {format: %s, %s}%s}",
+                       fields ? "libffm" : "libsvm", cases[i].from, slots);
+        tn_dataset *in = datasets_bind(d, yaml, TN_DATASET_AS_READ);
+        (void)snprintf(yaml, sizeof yaml, "{format: crb%s}", cases[i].bits);
+        tn_dataset *packed = datasets_target(d, in, yaml, 0);
+        uint64_t taken = 0;
+        datasets_write(d, "in", cases[i].rows, strlen(cases[i].rows));
+        assert_int_equal(datasets_convert(d, in, "in", packed, "crb", 0), TN_OK);
+        const tn_sample_in all = {packed, &paths, 9, (double)NAN, 1, d->team};
+        assert_int_equal(sample(d, all, "all", &taken), TN_OK);
+        const tn_text *file = datasets_read(d, "crb");
+        const tn_text *have = datasets_read(d, "all");
+        assert_int_equal(taken, i == 1 || i == 0 ? 2 : 3);
+        assert_int_equal(have->size, file->size);
+        assert_memory_equal(have->data, file->data, file->size);
+    }
+}
+
 /* The configuration of `to`, bound again. */
 static tn_dataset *describe(datasets *d, const tn_dataset *to)
 {
@@ -410,6 +483,8 @@ int main(void)
         WITH_FILES(a_sample_holds_lines_of_the_file_in_order),
         WITH_FILES(a_sample_has_the_header_and_not_what_stands_above_it),
         WITH_FILES(a_sample_of_tfrecords_reads_back),
+        WITH_FILES(a_sample_of_row_blocks_is_that_of_their_rows),
+        WITH_FILES(a_sample_of_all_row_blocks_is_the_file),
         WITH_FILES(a_column_called_none_is_not_the_lack_of_labels),
         WITH_FILES(the_written_configuration_reads_the_file),
     };

@@ -2,6 +2,7 @@
 #include "base/core/bytes.h"
 #include "base/math/crc32c.h"
 #include "datasets.h"
+#include "io/write/write_kind.h"
 #include "io/write/writer.h"
 #include "support/test.h"
 
@@ -389,6 +390,20 @@ static void crb_has_blocks_of_short_indices_where_their_fields_are(void **state)
     }
 }
 
+/* Such a row is only ever copied. */
+static void a_row_that_no_block_of_crb_may_have_is_an_error(void **state)
+{
+    datasets *d = *state;
+    enum { N = 5 << 20 };
+    tn_text rows = {0};
+    tn_text_add_u32le(&rows, 12 + 8 * N);
+    memset(tn_text_grow(&rows, 12 + 8 * (size_t)N), 0, 12 + 8 * (size_t)N);
+    tn_store_u32(rows.data + 12, N);
+    assert_int_equal(tn_write_pack(tn_write_kind_find("crb"), &rows, &d->err), TN_E_LIMIT);
+    assert_non_null(strstr(d->err.text, "a row is too long for a block of crb: 41943056 bytes"));
+    tn_text_done(&rows);
+}
+
 static void what_crb_cannot_say_is_an_error(void **state)
 {
     const char *id = CSV_HEAD "r1,1,1,1,x,,,,\n";
@@ -459,6 +474,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(crb_has_fields_in_bits_of_indices, set_up, tear_down),
         cmocka_unit_test_setup_teardown(crb_has_blocks_of_short_indices_where_their_fields_are,
                                         set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_row_that_no_block_of_crb_may_have_is_an_error, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(what_crb_cannot_say_is_an_error, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_record_id_that_is_a_slot_is_written_as_the_slot, set_up,
                                         tear_down),

@@ -10,7 +10,6 @@
 
 #include "base/core/alloc.h"
 #include "base/core/log.h"
-#include "base/math/crc32c.h"
 #include "base/math/rng.h"
 #include "io/format/delimited.h"
 #include "io/format/format.h"
@@ -19,6 +18,7 @@
 #include "io/read/fileset.h"
 #include "io/read/row_scan.h"
 #include "io/source/source.h"
+#include "io/write/write_kind.h"
 #include "io/write/write_sink.h"
 #include "io/write/writer.h"
 
@@ -36,12 +36,12 @@ typedef struct converting {
     tn_text text[TN_ROW_SCAN_PIECES];
 } converting;
 
-enum { HEAD_STEP = 1 << 16 };
+enum { HEAD_STEP = 1 << 16, GATHERED = 1 << 20 };
 
 typedef struct picked {
     uint64_t word;
     uint64_t row;
-    char *data; /* framed as in the file; owned */
+    char *data; /* owned */
     size_t size;
 } picked;
 
@@ -49,13 +49,14 @@ typedef struct sampling {
     const tn_sample_in *in;
     tn_sink *sink;
     const tn_format *format;
+    const tn_write_kind *kind; /* NULL: lines that are not written otherwise */
     uint64_t stream;
     uint64_t row; /* number of the next one */
     uint64_t taken;
     picked *heap; /* n of at most in->rows */
     uint64_t n, max;
-    tn_text head; /* of the first file that has one */
-    tn_text framed;
+    tn_text head;     /* of the first file that has one */
+    tn_text gathered; /* rows that are taken and not stored yet */
 } sampling;
 
 static tn_status take_fault(void *ctx, const char *text, tn_error *err)
@@ -95,22 +96,13 @@ static tn_status store_piece(void *ctx, const tn_row_scan_block *block, tn_error
     return tn_sink_add(c->sink, tn_text_str(text), text->size, err);
 }
 
-/* The record with what stands around it in a file. */
-static tn_status frame(sampling *s, tn_bytes record, tn_error *err)
+/* Stores what is gathered. */
+static tn_status store(sampling *s, tn_error *err)
 {
-    tn_text *t = &s->framed;
-    tn_text_clear(t);
-    if (!s->format->binary) {
-        tn_text_add(t, record.data, record.size);
-        tn_text_addc(t, '\n');
-        return tn_text_check(t, "a record", err);
-    }
-    uint64_t size = record.size;
-    tn_text_add_u64le(t, size);
-    tn_text_add_u32le(t, tn_crc_mask(tn_crc32c(0, &size, sizeof size)));
-    tn_text_add(t, record.data, record.size);
-    tn_text_add_u32le(t, tn_crc_mask(tn_crc32c(0, record.data, record.size)));
-    return tn_text_check(t, "a record", err);
+    TN_TRY(tn_write_pack(s->kind, &s->gathered, err));
+    TN_TRY(tn_sink_add(s->sink, tn_text_str(&s->gathered), s->gathered.size, err));
+    tn_text_clear(&s->gathered);
+    return TN_OK;
 }
 
 static void swap(picked *a, picked *b)
@@ -156,10 +148,9 @@ static void rise(picked *heap, uint64_t i)
 
 static tn_status keep(sampling *s, uint64_t word, tn_bytes record, tn_error *err)
 {
-    TN_TRY(frame(s, record, err));
-    picked item = {.word = word, .row = s->row, .size = s->framed.size};
+    picked item = {.word = word, .row = s->row, .size = record.size};
     TN_TRY(TN_ALLOC(item.data, item.size, "a sample", err));
-    memcpy(item.data, s->framed.data, item.size);
+    memcpy(item.data, record.data, item.size);
     if (s->n == s->in->rows) {
         tn_free(s->heap[0].data);
         s->heap[0] = item;
@@ -299,6 +290,13 @@ static tn_status write_head(sampling *s, tn_error *err)
     return tn_sink_add(s->sink, tn_text_str(&s->head), s->head.size, err);
 }
 
+static tn_status take(sampling *s, tn_bytes record, tn_error *err)
+{
+    s->taken++;
+    tn_write_copy(s->kind, record, &s->gathered);
+    return s->gathered.failed || s->gathered.size >= GATHERED ? store(s, err) : TN_OK;
+}
+
 static tn_status see_row(sampling *s, tn_bytes record, tn_error *err)
 {
     uint64_t word = tn_draw(s->stream, s->row);
@@ -309,9 +307,7 @@ static tn_status see_row(sampling *s, tn_bytes record, tn_error *err)
     if (tn_unit(word) >= s->in->share) {
         return TN_OK;
     }
-    s->taken++;
-    TN_TRY(frame(s, record, err));
-    return tn_sink_add(s->sink, s->framed.data, s->framed.size, err);
+    return take(s, record, err);
 }
 
 static tn_status see_block(void *ctx, const tn_row_scan_block *block, tn_error *err)
@@ -336,10 +332,9 @@ static tn_status write_heap(sampling *s, tn_error *err)
         qsort(s->heap, s->n, sizeof *s->heap, by_row);
     }
     for (uint64_t i = 0; i < s->n; i++) {
-        TN_TRY(tn_sink_add(s->sink, s->heap[i].data, s->heap[i].size, err));
+        TN_TRY(take(s, (tn_bytes){s->heap[i].data, s->heap[i].size, false}, err));
     }
-    s->taken += s->n;
-    return TN_OK;
+    return store(s, err);
 }
 
 static void done(sampling *s)
@@ -349,7 +344,7 @@ static void done(sampling *s)
     }
     tn_free(s->heap);
     tn_text_done(&s->head);
-    tn_text_done(&s->framed);
+    tn_text_done(&s->gathered);
 }
 
 static tn_status take_sample(sampling *s, tn_row_scan_counts *out, tn_error *err)
@@ -370,13 +365,8 @@ tn_status tn_sample_rows(const tn_sample_in *in, tn_sink *sink, uint64_t *taken,
     if (format == NULL) {
         return tn_fail(err, TN_E_CONFIG, "unknown format '%s'", in->from->data.format);
     }
-    if (format->container != 0) {
-        return tn_fail(err, TN_E_CONFIG,
-                       "rows of format '%s' stand in blocks and cannot be copied\n"
-                       "hint: 'tnet-data convert' writes them in another format",
-                       format->name);
-    }
-    sampling s = {.in = in, .sink = sink, .format = format};
+    sampling s = {
+        .in = in, .sink = sink, .format = format, .kind = tn_write_kind_find(format->name)};
     s.stream = tn_stream2(in->seed, TN_RNG_GENERATE, tn_name64("sample"));
     tn_status status = take_sample(&s, out, err);
     if (status == TN_OK) {

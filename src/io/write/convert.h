@@ -2,7 +2,7 @@
  *
  * Converting reads every row and writes it again (io/write/writer.h): order, labels,
  * weights, values, x_j, groups and record ids are kept, or it is an error that
- * says what cannot be. Sampling copies the bytes of whole records.
+ * says what cannot be. Sampling copies the bytes of whole records, those of crb into new blocks.
  */
 #pragma once
 

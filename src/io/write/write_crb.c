@@ -18,9 +18,9 @@
 #include <math.h>
 
 #define PAIR (sizeof(uint64_t) + sizeof(float))
-enum {
-    FULL = 1 << 20
-}; /* bytes of rows; with TN_VALUES_MAX in the last one far from what a record may have */
+/* Bytes of rows: of a block that has enough, and of one whose record has not too many. A row that
+ * is written has at most 12 MiB; one that is copied may have more, in slots that nobody reads. */
+enum { FULL = 1 << 20, ROWS_MAX = TN_CRB_RECORD_MAX / 2 };
 
 /* Bytes of an index that a row or a block may have. */
 enum { LONG = 1, SHORT = 2, EITHER = LONG | SHORT };
@@ -35,12 +35,7 @@ typedef struct open_row {
 
 static tn_status plan_crb(tn_writer *w, tn_error *err)
 {
-    static const tn_library_name name = {"liblz4.so.1", "crb needs the library of lz4, which",
-                                         "install liblz4-1"};
-    void *library = NULL;
-    TN_TRY(tn_write_plan_indices(w, false, w->schema->slot_bits > 0, err));
-    TN_TRY(tn_library_load(&library, &name, err));
-    return tn_library_find(library, &name, "LZ4_compress_default", &w->lz4, err);
+    return tn_write_plan_indices(w, false, w->schema->slot_bits > 0, err);
 }
 
 /* Those of an index that the reader gives to the slot. */
@@ -147,7 +142,15 @@ static tn_status write_crb(const tn_writer *w, const tn_rows *rows, uint32_t row
     return TN_OK;
 }
 
+static void copy_crb(tn_bytes record, tn_text *out)
+{
+    tn_text_add_u32le(out, (uint32_t)record.size);
+    tn_text_add(out, record.data, record.size);
+}
+
 /* ---- blocks ---- */
+
+typedef int lz4_compress(const char *from, char *to, int size, int room);
 
 static void add_values(tn_bytes *row, uint32_t n, bool there, tn_text *out)
 {
@@ -183,6 +186,7 @@ static uint32_t split(tn_bytes *rows, tn_text array[TN_CRB_ARRAYS], uint32_t *in
     uint32_t sizes = EITHER;
     uint64_t offset = 0;
     for (; rows->size > 0 && size - rows->size < FULL; n++) {
+        TN_ASSERT(rows->size >= TN_CRB_HEAD);
         const uint32_t head = tn_load_u32(rows->data + TN_CRB_HEAD - sizeof head);
         const uint32_t pairs = head & (ROW_EITHER - 1);
         const uint32_t fits = sizes_in(head);
@@ -223,7 +227,8 @@ static void drop_all(tn_text *floats, float absent)
 }
 
 /* One LZ4 block behind its size; of nothing the size alone. */
-static tn_status add_array(const tn_writer *w, const tn_text *array, tn_text *out, tn_error *err)
+static tn_status add_array(lz4_compress *compress, const tn_text *array, tn_text *out,
+                           tn_error *err)
 {
     const int size = (int)array->size;
     const int room = LZ4_COMPRESSBOUND(size);
@@ -235,7 +240,7 @@ static tn_status add_array(const tn_writer *w, const tn_text *array, tn_text *ou
     }
     char *to = tn_text_grow(out, (size_t)room);
     TN_TRY(tn_text_check(out, "a block of crb", err));
-    const int packed = w->lz4(array->data, to, size, room);
+    const int packed = compress(array->data, to, size, room);
     if (packed <= 0) {
         return tn_fail(err, TN_E_MEMORY, "no memory to compress with");
     }
@@ -271,14 +276,21 @@ static void add_record(const tn_text *record, tn_text *out)
 }
 
 /* The next block. */
-static tn_status make_record(const tn_writer *w, tn_bytes *rows, tn_text array[TN_CRB_ARRAYS],
+static tn_status make_record(lz4_compress *compress, tn_bytes *rows, tn_text array[TN_CRB_ARRAYS],
                              tn_text *record, tn_error *err)
 {
     for (uint32_t i = 0; i < TN_CRB_ARRAYS; i++) {
         tn_text_clear(&array[i]);
     }
     uint32_t index_bytes = 0;
+    const size_t before = rows->size;
     const uint32_t n = split(rows, array, &index_bytes);
+    if (before - rows->size > ROWS_MAX) {
+        return tn_fail(
+            err, TN_E_LIMIT,
+            "a row is too long for a block of crb: %zu bytes with those before it, at most %d",
+            before - rows->size, ROWS_MAX);
+    }
     drop_all(&array[TN_CRB_LABEL], NAN);
     drop_all(&array[TN_CRB_VALUE], 1);
     drop_all(&array[TN_CRB_WEIGHT], 1);
@@ -287,20 +299,26 @@ static tn_status make_record(const tn_writer *w, tn_bytes *rows, tn_text array[T
     tn_text_add_u32le(record, index_bytes);
     tn_text_add_u32le(record, n);
     for (uint32_t i = 0; i < TN_CRB_ARRAYS; i++) {
-        TN_TRY(add_array(w, &array[i], record, err));
+        TN_TRY(add_array(compress, &array[i], record, err));
     }
     return TN_OK;
 }
 
-static tn_status pack_crb(const tn_writer *w, tn_text *rows, tn_error *err)
+static tn_status pack_crb(tn_text *rows, tn_error *err)
 {
+    static const tn_library_name name = {"liblz4.so.1", "crb needs the library of lz4, which",
+                                         "install liblz4-1"};
+    void *library = NULL;
+    lz4_compress *compress = NULL;
+    TN_TRY(tn_library_load(&library, &name, err));
+    TN_TRY(tn_library_find(library, &name, "LZ4_compress_default", &compress, err));
     tn_text array[TN_CRB_ARRAYS] = {{0}};
     tn_text record = {0};
     tn_text out = {0};
     tn_bytes rest = {rows->data, rows->size, false};
     tn_status status = TN_OK;
     while (status == TN_OK && rest.size > 0) {
-        status = make_record(w, &rest, array, &record, err);
+        status = make_record(compress, &rest, array, &record, err);
         if (status == TN_OK) {
             add_record(&record, &out);
         }
@@ -314,4 +332,4 @@ static tn_status pack_crb(const tn_writer *w, tn_text *rows, tn_error *err)
     return status == TN_OK ? tn_text_check(rows, "a block of crb", err) : status;
 }
 
-const tn_write_kind tn_write_crb = {"crb", plan_crb, NULL, write_crb, pack_crb};
+const tn_write_kind tn_write_crb = {"crb", plan_crb, NULL, write_crb, copy_crb, pack_crb};

@@ -340,7 +340,11 @@ static tn_status write_delimited(const tn_writer *w, const tn_rows *rows, uint32
     return TN_OK;
 }
 
-const tn_write_kind tn_write_csv = {"csv", plan_delimited, write_header, write_delimited, NULL};
-const tn_write_kind tn_write_tsv = {"tsv", plan_delimited, write_header, write_delimited, NULL};
-const tn_write_kind tn_write_criteo = {"criteo", plan_criteo, write_header, write_delimited, NULL};
-const tn_write_kind tn_write_avazu = {"avazu", plan_avazu, write_header, write_delimited, NULL};
+const tn_write_kind tn_write_csv = {"csv",           plan_delimited, write_header,
+                                    write_delimited, NULL,           NULL};
+const tn_write_kind tn_write_tsv = {"tsv",           plan_delimited, write_header,
+                                    write_delimited, NULL,           NULL};
+const tn_write_kind tn_write_criteo = {"criteo",        plan_criteo, write_header,
+                                       write_delimited, NULL,        NULL};
+const tn_write_kind tn_write_avazu = {"avazu",         plan_avazu, write_header,
+                                      write_delimited, NULL,       NULL};

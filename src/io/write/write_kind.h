@@ -14,9 +14,17 @@ typedef struct tn_write_kind {
     void (*head)(const tn_writer *w, tn_text *out); /* NULL: none */
     tn_status (*row)(const tn_writer *w, const tn_rows *rows, uint32_t row, tn_text *out,
                      tn_error *err);
+    /* As `row`, of a record that the format's `cut` has taken off a file; NULL: it is a line. */
+    void (*copy)(tn_bytes record, tn_text *out);
     /* Makes what is stored of the rows of a piece; NULL: they are stored as `row` writes them. */
-    tn_status (*pack)(const tn_writer *w, tn_text *rows, tn_error *err);
+    tn_status (*pack)(tn_text *rows, tn_error *err);
 } tn_write_kind;
+
+const tn_write_kind *tn_write_kind_find(const char *format); /* NULL: it is not written */
+
+/* Both may be of a format that is not written, whose records are lines. */
+void tn_write_copy(const tn_write_kind *kind, tn_bytes record, tn_text *out);
+tn_status tn_write_pack(const tn_write_kind *kind, tn_text *rows, tn_error *err) TN_MUST_USE;
 
 extern const tn_write_kind tn_write_libsvm;
 extern const tn_write_kind tn_write_libffm;
@@ -57,7 +65,6 @@ struct tn_writer {
     tn_write_column *column;
     uint32_t *field;   /* n_slots + n_numeric: libffm, libfm: the number of each */
     bool special[256]; /* delimited: bytes that a bare field may not hold */
-    int (*lz4)(const char *from, char *to, int size, int room); /* crb: LZ4_compress_default */
 };
 
 /* Walks a row slot by slot. Rows whose entries come in the order of slots are walked once; for

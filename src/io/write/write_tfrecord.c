@@ -207,30 +207,42 @@ static tn_status write_column(const tn_writer *w, const tn_write_column *column,
     return TN_OK;
 }
 
+/* Begins with room for the head at `begin`. */
+static void end_frame(tn_text *out, size_t begin)
+{
+    if (out->failed) {
+        return; /* the caller asks the text once, at the end */
+    }
+    char *head = out->data + begin;
+    const uint64_t size = out->size - begin - FRAME_HEAD;
+    tn_store_u64(head, size);
+    tn_store_u32(head + sizeof size, tn_crc_mask(tn_crc32c(0, head, sizeof size)));
+    tn_text_add_u32le(out, tn_crc_mask(tn_crc32c(0, head + FRAME_HEAD, size)));
+}
+
+static void copy_tfrecord(tn_bytes record, tn_text *out)
+{
+    const size_t begin = out->size;
+    (void)tn_text_grow(out, FRAME_HEAD);
+    tn_text_add(out, record.data, record.size);
+    end_frame(out, begin);
+}
+
 static tn_status write_tfrecord(const tn_writer *w, const tn_rows *rows, uint32_t row, tn_text *out,
                                 tn_error *err)
 {
     TN_TRY(tn_write_check_row(w, &rows->row[row], err));
     size_t begin = out->size;
-    char head[FRAME_HEAD] = {0};
-    tn_text_add(out, head, sizeof head);
+    (void)tn_text_grow(out, FRAME_HEAD);
     size_t features = tn_proto_begin(out, EXAMPLE_FEATURES);
     tn_write_walk walk = tn_write_walk_row(rows, row);
     for (uint32_t i = 0; i < w->n_columns; i++) {
         TN_TRY(write_column(w, &w->column[i], row, &walk, out, err));
     }
     tn_proto_end(out, features);
-    if (out->failed) {
-        return TN_OK; /* the caller asks the text once, at the end */
-    }
-    const char *data = out->data + begin + FRAME_HEAD;
-    uint64_t size = out->size - begin - FRAME_HEAD;
-    tn_store_u64(out->data + begin, size);
-    tn_store_u32(out->data + begin + sizeof size,
-                 tn_crc_mask(tn_crc32c(0, out->data + begin, sizeof size)));
-    tn_text_add_u32le(out, tn_crc_mask(tn_crc32c(0, data, size)));
+    end_frame(out, begin);
     return TN_OK;
 }
 
-const tn_write_kind tn_write_tfrecord = {"tfrecord", tn_write_plan_columns, NULL, write_tfrecord,
-                                         NULL};
+const tn_write_kind tn_write_tfrecord = {"tfrecord",     tn_write_plan_columns, NULL,
+                                         write_tfrecord, copy_tfrecord,         NULL};

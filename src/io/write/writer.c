@@ -21,19 +21,25 @@ static const tn_write_kind *const kinds[] = {
 
 enum { N_KINDS = sizeof kinds / sizeof kinds[0] };
 
-tn_status tn_writer_new(tn_writer **out, const char *format, const tn_schema *schema,
-                        uint32_t flags, tn_error *err)
+const tn_write_kind *tn_write_kind_find(const char *format)
 {
-    *out = NULL;
     uint32_t i = 0;
     while (i < N_KINDS && strcmp(kinds[i]->name, format) != 0) {
         i++;
     }
-    if (i == N_KINDS) {
+    return i < N_KINDS ? kinds[i] : NULL;
+}
+
+tn_status tn_writer_new(tn_writer **out, const char *format, const tn_schema *schema,
+                        uint32_t flags, tn_error *err)
+{
+    *out = NULL;
+    const tn_write_kind *kind = tn_write_kind_find(format);
+    if (kind == NULL) {
         return tn_fail(err, TN_E_CONFIG, "format '%s' is not written here", format);
     }
     tn_writer *w = tn_alloc(1, sizeof *w, "a writer");
-    w->kind = kinds[i];
+    w->kind = kind;
     w->schema = schema;
     w->signs = (flags & TN_WRITE_SIGNS) != 0;
     w->arena = tn_arena_new(1 << 14);
@@ -103,8 +109,23 @@ tn_status tn_writer_row(const tn_writer *w, const tn_rows *rows, uint32_t row, t
 
 tn_status tn_writer_pack(const tn_writer *w, tn_text *text, tn_error *err)
 {
-    TN_TRY(tn_text_check(text, "written rows", err));
-    return w->kind->pack != NULL && text->size > 0 ? w->kind->pack(w, text, err) : TN_OK;
+    return tn_write_pack(w->kind, text, err);
+}
+
+void tn_write_copy(const tn_write_kind *kind, tn_bytes record, tn_text *out)
+{
+    if (kind != NULL && kind->copy != NULL) {
+        kind->copy(record, out);
+    } else {
+        tn_text_add(out, record.data, record.size);
+        tn_text_addc(out, '\n');
+    }
+}
+
+tn_status tn_write_pack(const tn_write_kind *kind, tn_text *rows, tn_error *err)
+{
+    TN_TRY(tn_text_check(rows, "written rows", err));
+    return kind != NULL && kind->pack != NULL && rows->size > 0 ? kind->pack(rows, err) : TN_OK;
 }
 
 static void add_column(tn_writer *w, tn_write_source source, const char *name,
