@@ -340,11 +340,11 @@ static tn_status write_delimited(const tn_writer *w, const tn_rows *rows, uint32
     return TN_OK;
 }
 
-const tn_write_kind tn_write_csv = {"csv",           plan_delimited, write_header,
-                                    write_delimited, NULL,           NULL};
-const tn_write_kind tn_write_tsv = {"tsv",           plan_delimited, write_header,
-                                    write_delimited, NULL,           NULL};
-const tn_write_kind tn_write_criteo = {"criteo",        plan_criteo, write_header,
-                                       write_delimited, NULL,        NULL};
-const tn_write_kind tn_write_avazu = {"avazu",         plan_avazu, write_header,
-                                      write_delimited, NULL,       NULL};
+const tn_write_kind tn_write_csv = {
+    .name = "csv", .plan = plan_delimited, .head = write_header, .row = write_delimited};
+const tn_write_kind tn_write_tsv = {
+    .name = "tsv", .plan = plan_delimited, .head = write_header, .row = write_delimited};
+const tn_write_kind tn_write_criteo = {
+    .name = "criteo", .plan = plan_criteo, .head = write_header, .row = write_delimited};
+const tn_write_kind tn_write_avazu = {
+    .name = "avazu", .plan = plan_avazu, .head = write_header, .row = write_delimited};
