@@ -5,7 +5,7 @@
 # make way      writes the list of docs/way.md anew, after a function on the way of one row has changed
 # make fuzz     30 seconds for every fuzz target; SECONDS=600 for more
 # make nightly  what .ci/run leaves out for its time; STEPS="asan tsan" for some of it
-# make interop  exports, data and curves read by other programs, data read from nginx and S3: languages, onnxruntime, scikit-learn, VW,
+# make interop  exports, data and curves read by other programs, data read from nginx, S3 and behind Kerberos: languages, onnxruntime, scikit-learn, VW,
 #               TensorFlow, safetensors, TensorBoard, where those are installed
 # make claims   the figures of quality that README and docs state, found again; DATA=/data holds public sets
 # make analyze  clang-tidy and cppcheck on every file, gcc -fanalyzer on src/base, src/io, src/ps and src/cluster

@@ -5,7 +5,7 @@
 export TNET_FAST=300 # pauses and deadlines of transfers
 cd "$dir"
 mkdir files
-for fault in cut stall slow busy flood change sneak noranges chunked nolength notag wrong loop hop expire denied shift; do
+for fault in cut stall slow busy flood change sneak noranges chunked nolength notag wrong loop hop expire denied shift kerberos; do
     ln -s . "files/!$fault"
 done
 ln -s . files/b
@@ -102,6 +102,7 @@ ends 4 'does not say how long the answer is' "$web/!nolength/a.tsv"
 ends 4 'more often than is followed' "$web/!loop/a.tsv"
 ends 4 'the server answers 404' "$web/absent.tsv"
 ends 4 'the server answers 403 (AccessDenied)' "s3://b/!denied/a.tsv"
+ends 4 'the server wants Kerberos (401)' "webhdfs://127.0.0.1:$port/!kerberos/a.tsv"
 ends 8 '8 times without progress' "$web/!flood/a.tsv"
 ends 8 '8 times without progress' "http://127.0.0.1:1/a.tsv"
 ends 4 'has no lists of names' "$web/*.tsv"
@@ -116,6 +117,8 @@ mv secrets known
 printf '[prod]\nregion = eu\n' >secrets
 chmod 600 secrets
 ends 3 'says nothing that is known in its section [default]' "$web/a.tsv"
+printf 'webhdfs_kerberos = on\n' >secrets
+ends 3 "webhdfs_kerberos is 'on', and must be true or false" "$web/a.tsv"
 mv known secrets
 keys wrong
 ends 4 'the server answers 403 (ExpiredToken)' "s3://signed/!expire/a.tsv"

@@ -1,7 +1,8 @@
 #!/bin/sh
 # stores.sh - servers that others wrote: a run from nginx (http and https) and from moto's S3 learns the model that the
 # files on disk make; exports, what is published and predictions arrive at moto as they are made here. A certificate that
-# nobody vouches for and a redirect from https to http are refused.
+# nobody vouches for and a redirect from https to http are refused. A KDC and Apache give and take Kerberos tickets in
+# front of a store of ours, whose DataNode refuses them.
 #
 # moto goes into a virtual environment of its own, build/interop-stores; what is missing is left out, with words.
 . "$(dirname "$0")/../e2e/kit"
@@ -11,14 +12,16 @@ command -v python3 >"$dir/null" || skip "no python3"
 cd "$dir"
 unset AWS_PROFILE AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN http_proxy https_proxy all_proxy
 
-# three ports that nobody uses now
+# ports that nobody uses now
 # shellcheck disable=SC2046
 set -- $(python3 -c 'import socket
-s = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]
+s = [socket.create_server(("127.0.0.1", 0)) for _ in range(5)]
 print(*[x.getsockname()[1] for x in s])')
 http=$1
 https=$2
 s3=$3
+kdc=$4
+namenode=$5
 mkdir www
 expect 0 tnet-data gen -q --to www/a.ffm rows=30000 slots=6 ids=2000 --config-to data.yaml
 expect 0 tnet-data gen -q --to www/valid.ffm rows=3000 first_row=30000 slots=6 ids=2000
@@ -172,9 +175,130 @@ try_moto() {
     echo "stores: from and to moto's S3 the bytes of the disk, an export and $(wc -c <big.tsv) bytes in parts"
 }
 
+# ---- Kerberos ----
+
+# A realm with alice, bob and a service, whose keys are in files; all of it lies in $dir.
+make_realm() {
+    cat >krb5.conf <<END
+[libdefaults]
+    default_realm = TNET.TEST
+    dns_lookup_kdc = false
+    dns_canonicalize_hostname = false
+    rdns = false
+[realms]
+    TNET.TEST = {
+        kdc = 127.0.0.1:$kdc
+    }
+END
+    cat >kdc.conf <<END
+[realms]
+    TNET.TEST = {
+        kdc_listen = 127.0.0.1:$kdc
+        kdc_tcp_listen = 127.0.0.1:$kdc
+        database_name = $dir/principals
+        key_stash_file = $dir/stash
+    }
+[logging]
+    kdc = FILE:$dir/kdc.log
+END
+    mkdir replays
+    chmod 1777 replays
+    export KRB5_CONFIG="$dir/krb5.conf" KRB5_KDC_PROFILE="$dir/kdc.conf" KRB5RCACHEDIR="$dir/replays" KRB5CCNAME="FILE:$dir/tickets"
+    kdb5_util create -s -P master
+    for who in alice bob HTTP/localhost; do
+        kadmin.local -q "addprinc -randkey $who"
+        kadmin.local -q "ktadd -k ${who%/*}.keytab $who"
+    done
+}
+
+# Apache asks for a ticket of alice's, and hands on what the store answers: redirects lead to the store itself.
+ask_for_tickets() {
+    modules=/usr/lib/apache2/modules
+    cat >apache.conf <<END
+ServerName localhost
+Listen 127.0.0.1:$namenode
+PidFile $dir/apache.pid
+ErrorLog $dir/apache.log
+LoadModule mpm_event_module $modules/mod_mpm_event.so
+LoadModule authn_core_module $modules/mod_authn_core.so
+LoadModule authz_core_module $modules/mod_authz_core.so
+LoadModule authz_user_module $modules/mod_authz_user.so
+LoadModule auth_gssapi_module $modules/mod_auth_gssapi.so
+LoadModule proxy_module $modules/mod_proxy.so
+LoadModule proxy_http_module $modules/mod_proxy_http.so
+User nobody
+Group nogroup
+ProxyPass / http://127.0.0.1:$port/ nocanon
+<Location />
+    AuthType GSSAPI
+    GssapiCredStore keytab:$dir/HTTP.keytab
+    Require user alice@TNET.TEST
+</Location>
+END
+    chmod 755 .
+    chmod 644 HTTP.keytab # its workers may be another user
+    apache2 -X -d "$dir" -f apache.conf 2>apache.err & # one process
+    children="$children $!"
+    up "$namenode"
+}
+
+# refused SECRETS WORDS: at once and by name, reading and writing
+refused() {
+    expect 4 tnet-train -q run.yaml run.dir=bad "data.train=$nn/a.ffm" "data.secrets=$1"
+    says "$2"
+    expect 8 tnet-export -q run.yaml run.dir=kerberos "data.secrets=$1" --to "$nn/refused"
+    says "$2"
+    [ ! -e files/refused ] || fail "written without a ticket: $1, $2"
+}
+
+try_kerberos() {
+    [ -x "$bin/tn_store" ] || cmake --build "$bin" --target tn_store >store.log || fail "no tn_store: $(cat store.log)"
+    make_realm >realm.log 2>&1
+    krb5kdc -n 2>kdc.err &
+    children="$children $!"
+    up "$kdc"
+    mkdir files
+    ln -s . 'files/!kerberos' # the store wants to see a ticket, too
+    cp www/a.ffm www/valid.ffm files
+    store
+    ask_for_tickets
+    nn="webhdfs://localhost:$namenode/!kerberos"
+    echo 'webhdfs_kerberos = true' >ticket
+    echo 'webhdfs_user = hdfs' >plain
+    chmod 600 ticket plain
+
+    expect 0 kinit -k -t alice.keytab alice
+    learn kerberos "$nn" data.secrets=ticket "export.to=$nn/published" export.every=1epoch
+    cmp disk.id kerberos.id || fail "another model with Kerberos"
+    expect 0 tnet-export -q run.yaml run.dir=kerberos data.secrets=ticket --to "$nn/exported"
+    id=$(cat disk.id)
+    for to in exported published; do
+        for file in "kerberos.export/$id"/*; do
+            cmp "files/$to/$id/${file##*/}" "$file" || fail "$to: ${file##*/} is not the local file"
+        done
+    done
+    expect 0 tnet-eval -q run.yaml run.dir=kerberos data.secrets=ticket --data "$nn/v*.ffm"
+
+    refused plain "webhdfs_kerberos = true"
+    expect 0 kinit -k -t bob.keytab bob
+    refused ticket "the server refuses the Kerberos ticket (401)"
+    expect 0 kinit -l 1s -k -t alice.keytab alice
+    sleep 2
+    refused ticket "there is no ticket: Ticket expired"
+    expect 0 kdestroy
+    refused ticket "and there is no ticket: "
+    echo "stores: with tickets of a KDC, taken by Apache, the model of the files and exports as here; none without a good one"
+}
+
 if command -v nginx >null && command -v openssl >null; then
     try_nginx
 else
     echo "stores: no nginx or openssl (Debian: nginx-light), http is tried with a server of our own alone"
+fi
+PATH=$PATH:/usr/sbin
+if command -v krb5kdc >null && command -v kadmin.local >null && command -v kinit >null && [ -e /usr/lib/apache2/modules/mod_auth_gssapi.so ]; then
+    try_kerberos
+else
+    echo "stores: no KDC or Apache (Debian: krb5-kdc krb5-admin-server krb5-user libapache2-mod-auth-gssapi), Kerberos is not tried"
 fi
 try_moto

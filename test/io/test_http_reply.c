@@ -103,6 +103,24 @@ static void a_server_says_when_to_ask_again(void **state)
     }
 }
 
+static void a_server_that_takes_kerberos_says_so(void **state)
+{
+    (void)state;
+    static const char *const yes[] = {"Negotiate", "negotiate YIIabc=", "Negotiate, Basic"};
+    static const char *const no[] = {"Basic realm=\"Negotiate\"", "Negotiated", "Nego", ""};
+    for (size_t i = 0; i < sizeof yes / sizeof *yes; i++) {
+        char lines[200];
+        (void)snprintf(lines, sizeof lines, "WWW-Authenticate: %s\nWWW-Authenticate: Basic\n",
+                       yes[i]);
+        assert_true(reply_of(lines).negotiate);
+    }
+    for (size_t i = 0; i < sizeof no / sizeof *no; i++) {
+        char lines[200];
+        (void)snprintf(lines, sizeof lines, "WWW-Authenticate: %s\n", no[i]);
+        assert_false(reply_of(lines).negotiate);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -111,6 +129,7 @@ int main(void)
         cmocka_unit_test(ranges_come_in_three_forms),
         cmocka_unit_test(a_weak_etag_names_no_version),
         cmocka_unit_test(a_server_says_when_to_ask_again),
+        cmocka_unit_test(a_server_that_takes_kerberos_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -494,15 +494,49 @@ static bool serve_block(const ask *a, const char *path)
     return goes_on;
 }
 
+static const char wants_ticket[] = "WWW-Authenticate: Negotiate\r\n";
+
+/* Whether a ticket comes along; this server could not read it. */
+static bool has_ticket(const ask *a)
+{
+    char line[2048];
+    return store_header(a, "Authorization", line, sizeof line) &&
+           strncmp(line, "Negotiate YII", 13) == 0;
+}
+
+/* Who asks, by a ticket if that is what tells. False: it was answered; *goes_on. */
+static bool know_user(const ask *a, char user[40], bool *goes_on)
+{
+    const bool ticket = has_ticket(a);
+    store_parameter(a, "user.name", user, 40);
+    atomic_fetch_add(&a->s->tickets, ticket ? 1 : 0);
+    if (!store_is_fault(a, "kerberos") && !store_is_fault(a, "badticket")) {
+        return true;
+    }
+    if (!ticket || store_is_fault(a, "badticket")) {
+        *goes_on = store_answer(a, "401 Unauthorized", wants_ticket, "");
+        return false;
+    }
+    if (*user != '\0') {
+        *goes_on = store_answer(a, "403 Forbidden", "", "");
+        return false;
+    }
+    (void)snprintf(user, 40, "hdfs");
+    return true;
+}
+
 static bool serve_webhdfs(const ask *a)
 {
     char op[40];
     char user[40];
+    bool goes_on = false;
     char full[8192];
     char head[8400];
     const char *path = a->plain + strlen("webhdfs/v1/");
     store_parameter(a, "op", op, sizeof op);
-    store_parameter(a, "user.name", user, sizeof user);
+    if (!know_user(a, user, &goes_on)) {
+        return goes_on;
+    }
     if (a->standby) {
         return store_answer(a, "403 Forbidden", "",
                             "{\"RemoteException\":{\"exception\":\"StandbyException\"}}");
@@ -523,7 +557,7 @@ static bool serve_webhdfs(const ask *a)
         tn_text_adds(&out, "{\"FileStatus\":");
         add_status(a, path, "", &out);
         tn_text_adds(&out, "}");
-        const bool goes_on = store_answer(a, "200 OK", "", tn_text_str(&out));
+        goes_on = store_answer(a, "200 OK", "", tn_text_str(&out));
         tn_text_done(&out);
         return goes_on;
     }
@@ -580,9 +614,16 @@ static bool take_body(ask *a)
     return whole;
 }
 
+/* A DataNode that sees a ticket refuses, so that programs see it, too. */
+static bool has_stray_ticket(const ask *a)
+{
+    char line[4096];
+    return is_block(a) && store_header(a, "Authorization", line, sizeof line);
+}
+
 static bool is_denied(const ask *a)
 {
-    return store_is_fault(a, "denied") || is_expired(a) ||
+    return store_is_fault(a, "denied") || has_stray_ticket(a) || is_expired(a) ||
            (store_is_fault(a, "once") && is_block(a) && a->nth > 1) ||
            (strncmp(a->plain, "signed", 6) == 0 && !is_signed(a));
 }
@@ -594,12 +635,18 @@ static void count_leaks(const ask *a)
         store_header(a, "X-Secret", value, sizeof value)) {
         atomic_fetch_add(&a->s->leaks, 1);
     }
+    if (has_stray_ticket(a)) {
+        atomic_fetch_add(&a->s->leaks, 1);
+    }
 }
 
 static bool serve_as_asked(const ask *a)
 {
     if (strncmp(a->plain, "webhdfs/v1/", 11) == 0) {
         return serve_webhdfs(a);
+    }
+    if (is_block(a) && store_is_fault(a, "httpfs")) {
+        return store_answer(a, "401 Unauthorized", wants_ticket, "");
     }
     if (is_block(a)) {
         return store_is_read(a) ? serve_block(a, a->plain + 6)
@@ -815,4 +862,9 @@ uint64_t store_connections(const store *s)
 uint64_t store_leaks(const store *s)
 {
     return atomic_load(&s->leaks);
+}
+
+uint64_t store_tickets(const store *s)
+{
+    return atomic_load(&s->tickets);
 }

@@ -33,6 +33,9 @@
  *     !hop       redirects to the path without it
  *     !denied    403
  *     !once      403 for a DataNode's address that has been used
+ *     !kerberos  a NameNode that knows whom by a ticket alone: 401 without, 403 to a user.name
+ *     !badticket one that takes no ticket
+ *     !httpfs    the place that it redirects to wants a ticket
  *     !dead      no answer, ever, nor to what is sent; a file DIR/asked shows the request
  *
  * Of files that are sent every request of its own (method, path, query without uploadId) is counted
@@ -65,3 +68,4 @@ uint64_t store_requests(const store *s); /* so far */
 uint64_t store_connections(const store *s);
 /* Requests whose headers have shown a secret where none was to be sent. */
 uint64_t store_leaks(const store *s);
+uint64_t store_tickets(const store *s); /* requests to a NameNode with a ticket */

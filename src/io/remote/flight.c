@@ -257,6 +257,7 @@ static void clear_request(tn_request *r)
     r->curl->curl_slist_free_all(r->headers);
     r->headers = NULL;
     r->netrc = false;
+    r->kerberos = false;
     r->failed = false;
 }
 
@@ -320,6 +321,14 @@ static void set_options(tn_flight *f)
     if (r->netrc) {
         (void)c->curl_easy_setopt(f->easy, CURLOPT_NETRC, (long)CURL_NETRC_OPTIONAL);
     }
+    TN_ASSERT(!r->kerberos || !r->away);
+    if (r->kerberos) {
+        tn_error err = {0};
+        const tn_status status = tn_kerberos_set(c, f->easy, f->no_ticket, &err);
+        if (status != TN_OK) {
+            fail(f, status, err.text);
+        }
+    }
     if (r->sign.size > 0) {
         (void)c->curl_easy_setopt(f->easy, CURLOPT_AWS_SIGV4, tn_text_str(&r->sign));
         (void)c->curl_easy_setopt(f->easy, CURLOPT_USERPWD, tn_text_str(&r->user));
@@ -347,6 +356,9 @@ static void start(tn_flight *f, uint64_t now)
         return;
     }
     set_options(f);
+    if (f->state == TN_FLIGHT_FAILED) {
+        return;
+    }
     f->reply = (tn_http_reply){0};
     f->judged = f->refused = f->paused = false;
     f->skip = f->sent = 0;
@@ -506,6 +518,17 @@ static void follow(tn_flight *f)
     f->start_ns = 0;
 }
 
+static void refuse_ticket(tn_flight *f)
+{
+    char what[600];
+    const tn_request *r = &f->request;
+    const tn_kerberos_asked asked = r->away       ? TN_KERBEROS_AWAY
+                                    : r->kerberos ? TN_KERBEROS_TRIED
+                                                  : TN_KERBEROS_UNUSED;
+    tn_kerberos_explain(asked, f->no_ticket, what, sizeof what);
+    fail(f, TN_E_DATA, what);
+}
+
 /* A final answer, in words: the status, and what the store calls it. */
 static void refuse(tn_flight *f)
 {
@@ -575,6 +598,8 @@ static void settle_status(tn_flight *f)
         f->state = TN_FLIGHT_LANDED;
     } else if (renews(f)) {
         try_again(f, what);
+    } else if (status == 401 && f->reply.negotiate && f->wish.scheme->addressed) {
+        refuse_ticket(f);
     } else {
         refuse(f);
     }

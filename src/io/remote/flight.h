@@ -20,6 +20,7 @@
 #pragma once
 
 #include "io/remote/http_reply.h"
+#include "io/remote/kerberos.h"
 #include "io/remote/scheme.h"
 #include "io/remote/secrets.h"
 
@@ -70,6 +71,7 @@ typedef struct tn_flight {
     uint64_t start_ns;
     uint64_t window_ns, window_bytes; /* of the guard against stalls */
     char why[CURL_ERROR_SIZE];
+    char no_ticket[TN_KERBEROS_WHY]; /* of a request with `kerberos`: why not */
 } tn_flight;
 
 struct tn_wire {

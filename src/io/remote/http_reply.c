@@ -129,6 +129,14 @@ static void keep(char *to, size_t room, span value)
     }
 }
 
+/* "Negotiate", "Negotiate <token>"; several schemes of one line are not looked for. */
+static bool names_scheme(span value, const char *word)
+{
+    const size_t n = strlen(word);
+    return value.size >= n && is((span){value.at, n}, word) &&
+           (value.size == n || value.at[n] == ' ' || value.at[n] == ',');
+}
+
 static void read_field(tn_http_reply *r, span name, span value)
 {
     if (is(name, "content-length")) {
@@ -143,6 +151,8 @@ static void read_field(tn_http_reply *r, span name, span value)
         keep(r->modified, sizeof r->modified, value);
     } else if (is(name, "retry-after")) {
         read_retry(r, value);
+    } else if (is(name, "www-authenticate")) {
+        r->negotiate = r->negotiate || names_scheme(value, "negotiate");
     } else if (is(name, "x-amz-bucket-region")) {
         keep(r->region, sizeof r->region, value);
     }

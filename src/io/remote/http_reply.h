@@ -22,6 +22,7 @@ typedef struct tn_http_reply {
     bool has_total;  /* .. and how long the object is */
     bool has_retry;  /* Retry-After, as .. */
     bool retry_at;   /* .. Unix seconds; else seconds from now */
+    bool negotiate;  /* WWW-Authenticate names it: the server takes Kerberos */
     uint64_t length;
     uint64_t first, last, total; /* of the range; without one (416) first and last are 0 */
     uint64_t retry_s;

@@ -57,6 +57,7 @@ typedef struct tn_request {
     tn_text user;               /* CURLOPT_USERPWD */
     struct curl_slist *headers; /* added with tn_request_header */
     bool netrc;                 /* ~/.netrc may know a password */
+    bool kerberos;              /* a ticket goes along: kerberos.h */
     bool failed;                /* no memory */
 } tn_request;
 

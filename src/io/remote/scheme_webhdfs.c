@@ -55,7 +55,11 @@ static void webhdfs_build(const tn_wish *wish, tn_request *out)
         }
     }
     add_secret(out, TN_SECRET_HDFS_DELEGATION, "delegation");
-    add_secret(out, TN_SECRET_HDFS_USER, "user.name");
+    const bool kerberos = tn_secrets_is_true(out->secrets, TN_SECRET_HDFS_KERBEROS);
+    out->kerberos = kerberos && !out->away;
+    if (!kerberos) { /* else the ticket says who it is */
+        add_secret(out, TN_SECRET_HDFS_USER, "user.name");
+    }
     if (wish->sends != NULL) {
         tn_request_header(out, "Content-Type", (tn_bytes){octets, sizeof octets - 1, false});
     }

@@ -27,6 +27,7 @@ static const struct {
     [TN_SECRET_SAS] = {"azure_sas", {"AZURE_STORAGE_SAS_TOKEN"}, false},
     [TN_SECRET_HDFS_USER] = {"webhdfs_user", {"HADOOP_USER_NAME"}, false},
     [TN_SECRET_HDFS_DELEGATION] = {"webhdfs_delegation", {NULL}, false},
+    [TN_SECRET_HDFS_KERBEROS] = {"webhdfs_kerberos", {NULL}, false},
     [TN_SECRET_HTTP_HEADER] = {"http_header", {NULL}, false},
 };
 
@@ -184,6 +185,16 @@ static tn_status check_says(const char *file, tn_bytes own, const char *section,
                    file, section);
 }
 
+static tn_status check_bool(const places *p, const char *file, tn_secret i, tn_error *err)
+{
+    tn_bytes value;
+    if (!choose(p, i, &value) || is(value, "true") || is(value, "false")) {
+        return TN_OK;
+    }
+    return tn_fail(err, TN_E_CONFIG, "data.secrets '%s': %s is '%.*s', and must be true or false",
+                   file, known[i].name, (int)(value.size < 40 ? value.size : 40), value.data);
+}
+
 /* With the lock held. */
 static tn_status read_places(tn_secrets *s, tn_error *err)
 {
@@ -204,9 +215,12 @@ static tn_status read_places(tn_secrets *s, tn_error *err)
         if (tn_file_read_all(path, FILE_BYTES_MAX, &aws, NULL) != TN_OK) {
             tn_text_clear(&aws); /* most have none */
         }
-        take(s, &(places){profile,
-                          {tn_text_str(&own), own.size, false},
-                          {tn_text_str(&aws), aws.size, false}});
+        const places all = {
+            profile, {tn_text_str(&own), own.size, false}, {tn_text_str(&aws), aws.size, false}};
+        status = check_bool(&all, s->file, TN_SECRET_HDFS_KERBEROS, err);
+        if (status == TN_OK) {
+            take(s, &all);
+        }
     }
     tn_text_done(&own);
     tn_text_done(&aws);
@@ -253,6 +267,15 @@ bool tn_secrets_add(tn_secrets *s, tn_secret which, tn_text *out)
     }
     (void)pthread_mutex_unlock(&s->lock);
     return has;
+}
+
+bool tn_secrets_is_true(tn_secrets *s, tn_secret which)
+{
+    tn_text value = {0};
+    (void)tn_secrets_add(s, which, &value);
+    const bool yes = is((tn_bytes){tn_text_str(&value), value.size, false}, "true");
+    tn_text_done(&value);
+    return yes;
 }
 
 uint32_t tn_secrets_version(tn_secrets *s)

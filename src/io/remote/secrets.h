@@ -4,6 +4,7 @@
  *     region endpoint_url addressing_style                         .. first place that has the key
  *     azure_sas                                                    abfs: "sv=..&sig=.."
  *     webhdfs_user webhdfs_delegation                              user.name, delegation
+ *     webhdfs_kerberos                                             true: a ticket, and no user.name
  *     http_header                                                  "Authorization: Bearer .."
  *
  * Places, in this order: the file of data.secrets, which nobody else may read (mode 0600); the
@@ -32,19 +33,23 @@ typedef enum tn_secret {
     TN_SECRET_SAS,
     TN_SECRET_HDFS_USER,
     TN_SECRET_HDFS_DELEGATION,
+    TN_SECRET_HDFS_KERBEROS, /* true or false */
     TN_SECRET_HTTP_HEADER,
     TN_SECRETS
 } tn_secret;
 
 typedef struct tn_secrets tn_secrets;
 
-/* `file` may be NULL, and must outlive them. TN_E_CONFIG: it is not there, or others may read it.
+/* `file` may be NULL, and must outlive them. TN_E_CONFIG: it is not there, others may read it, or
+ * it says neither true nor false where it must.
  */
 tn_status tn_secrets_open(tn_secrets **out, const char *file, tn_error *err) TN_MUST_USE;
 void tn_secrets_close(tn_secrets *s); /* NULL is fine */
 
 /* Appends a value; false, and nothing appended: there is none. */
 bool tn_secrets_add(tn_secrets *s, tn_secret which, tn_text *out);
+
+bool tn_secrets_is_true(tn_secrets *s, tn_secret which);
 
 /* How often they have changed; goes with what was built of them. */
 uint32_t tn_secrets_version(tn_secrets *s);
