@@ -42,7 +42,7 @@ static int begin(void **state)
     served_open(&w.s,
                 "!cut !stall !slow !busy !flood !change !sneak !bare !shift !noranges "
                 "!chunked !nolength !notag !wrong !loop !bits !hop !expire !denied !dead !once "
-                "badlist deadlist b signed");
+                "badlist deadlist b signed !safe");
     w.data = served_bytes(BYTES);
     served_write(w.s.dir, "a.bin", w.data, BYTES);
     served_write(w.s.dir, "empty", "", 0);
@@ -218,6 +218,7 @@ static void broken_connections_lose_and_repeat_nothing(void **state)
     check_same(w, "http://127.0.0.1:%u/!bits/a.bin", 0); /* more often than 8 times */
     check_same(w, "webhdfs://127.0.0.1:%u/!cut/a.bin", 0);
     check_same(w, "webhdfs://127.0.0.1:%u/!stall/a.bin", 7);
+    check_same(w, "webhdfs://127.0.0.1:%u/!safe/a.bin", 0);
     check_same(w, "s3://b/!cut/a.bin", 0);
     check_same(w, "s3://b/!busy/a.bin", 99);
 }

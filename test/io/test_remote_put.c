@@ -40,7 +40,7 @@ static int begin(void **state)
     char path[600];
     tn_tmpdir_make(w.local);
     served_open(&w.s, "!cut !stall !slow !mute !spoil !swap !liar !full !old !hang !busy !flood "
-                      "!denied !dead b signed");
+                      "!denied !dead !safe b signed");
     w.data = served_bytes(BYTES);
     served_write(w.local, "large", w.data, BYTES);
     served_write(w.local, "middle", w.data, 3000000);
@@ -167,6 +167,7 @@ static void what_fails_for_once_is_sent_again(void **state)
             check_sent(*state, first, 3 - first, where);
         }
     }
+    check_sent(*state, 1, 1, "webhdfs://127.0.0.1:%n/!safe");
 }
 
 static void an_older_file_is_replaced(void **state)

@@ -541,6 +541,13 @@ static bool serve_webhdfs(const ask *a)
         return store_answer(a, "403 Forbidden", "",
                             "{\"RemoteException\":{\"exception\":\"StandbyException\"}}");
     }
+    if (store_is_fault(a, "safe") && a->nth <= 2) {
+        return store_answer(a, "403 Forbidden", "",
+                            a->nth == 1
+                                ? "{\"RemoteException\":{\"exception\":\"RetriableException\"}}"
+                                : "{\"RemoteException\":{\"exception\":\"RemoteException\","
+                                  "\"message\":\"Name node is in safe mode.\"}}");
+    }
     (void)snprintf(full, sizeof full, "%s/%s", a->s->dir, path);
     if (!store_is_read(a) && strcmp(user, "hdfs") == 0) {
         return store_serve_hdfs(a, path, op);

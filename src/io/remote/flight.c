@@ -19,6 +19,7 @@ enum {
     KEPT_BYTES = 64 << 20, /* half a block of HDFS */
     ONCE_S = 3,
     RETRY_AFTER_MAX_S = 300,
+    SAFE_MODE_S = 30, /* Hadoop stays in it that long after a restart, at least */
     FAULT_BYTES_MAX = 1 << 16,
     RECEIVE_BYTES = 1 << 20
 };
@@ -566,6 +567,12 @@ static bool is_standby(const tn_flight *f)
     return f->wish.scheme->addressed && says(f, "StandbyException");
 }
 
+/* A NameNode that has just begun, and what it is told by hand to refuse: 403, and over soon. */
+static bool is_in_safe_mode(const tn_flight *f)
+{
+    return f->wish.scheme->addressed && (says(f, "in safe mode") || says(f, "RetriableException"));
+}
+
 /* What a store calls bytes that have come late, or not as they were sent. */
 static bool is_spoilt(const tn_flight *f)
 {
@@ -587,6 +594,11 @@ static void settle_status(tn_flight *f)
     } else if (is_standby(f)) {
         f->request.node++;
         try_again(f, "every NameNode is on standby");
+    } else if (is_in_safe_mode(f)) {
+        f->reply.has_retry = true; /* as if it had said when */
+        f->reply.retry_at = false;
+        f->reply.retry_s = SAFE_MODE_S;
+        try_again(f, "the NameNode is in safe mode");
     } else if (is_passing_status(status) || is_spoilt(f)) {
         f->request.node += f->wish.scheme->addressed;
         try_again(f, what);
