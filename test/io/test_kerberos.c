@@ -141,6 +141,17 @@ static void a_file_is_written_with_a_ticket(void **state)
     assert_int_equal(store_leaks(w->s.server), 0);
 }
 
+/* The secrets name a user, too, who may be another one. */
+static void a_token_goes_without_a_name(void **state)
+{
+    const world *w = *state;
+    const uint64_t before = store_tickets(w->s.server);
+    have_ticket(w);
+    served_secrets(&w->s, "webhdfs_delegation = T\n");
+    check_read(w, "webhdfs://127.0.0.1:%u/!kerberos/a.bin");
+    assert_int_equal(store_tickets(w->s.server), before);
+}
+
 static void nobody_gets_a_ticket_unasked(void **state)
 {
     const world *w = *state;
@@ -195,6 +206,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_ticket_goes_to_name_nodes_alone),
         cmocka_unit_test(a_file_is_written_with_a_ticket),
+        cmocka_unit_test(a_token_goes_without_a_name),
         cmocka_unit_test(nobody_gets_a_ticket_unasked),
         cmocka_unit_test(without_a_good_ticket_one_request_is_enough),
         cmocka_unit_test(what_cannot_be_kerberos_is_refused),

@@ -504,16 +504,19 @@ static bool has_ticket(const ask *a)
            strncmp(line, "Negotiate YII", 13) == 0;
 }
 
-/* Who asks, by a ticket if that is what tells. False: it was answered; *goes_on. */
+/* Who asks, by a ticket or a token if that is what tells. False: it was answered; *goes_on. */
 static bool know_user(const ask *a, char user[40], bool *goes_on)
 {
     const bool ticket = has_ticket(a);
+    char token[40];
     store_parameter(a, "user.name", user, 40);
+    store_parameter(a, "delegation", token, sizeof token);
     atomic_fetch_add(&a->s->tickets, ticket ? 1 : 0);
-    if (!store_is_fault(a, "kerberos") && !store_is_fault(a, "badticket")) {
+    const bool secure = store_is_fault(a, "kerberos") || store_is_fault(a, "badticket");
+    if (!secure && *token == '\0') {
         return true;
     }
-    if (!ticket || store_is_fault(a, "badticket")) {
+    if ((!ticket && *token == '\0') || store_is_fault(a, "badticket")) {
         *goes_on = store_answer(a, "401 Unauthorized", wants_ticket, "");
         return false;
     }

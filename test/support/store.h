@@ -34,7 +34,7 @@
  *     !denied    403
  *     !once      403 for a DataNode's address that has been used
  *     !safe      a NameNode in safe mode, where each request is refused twice
- *     !kerberos  a NameNode that knows whom by a ticket alone: 401 without, 403 to a user.name
+ *     !kerberos  a NameNode that knows whom by a ticket or a token: 401 without, 403 to a user.name
  *     !badticket one that takes no ticket
  *     !httpfs    the place that it redirects to wants a ticket
  *     !dead      no answer, ever, nor to what is sent; a file DIR/asked shows the request

@@ -27,14 +27,30 @@ static tn_bytes host_of(tn_bytes hosts, uint32_t node)
     return (tn_bytes){at, (size_t)((comma != NULL ? comma : end) - at), false};
 }
 
-static void add_secret(tn_request *out, tn_secret which, const char *name)
+/* False: there is none. */
+static bool add_secret(tn_request *out, tn_secret which, const char *name)
 {
     tn_text value = {0};
-    if (tn_secrets_add(out->secrets, which, &value)) {
+    const bool has = tn_secrets_add(out->secrets, which, &value);
+    if (has) {
         tn_text_addf(&out->url, "&%s=", name);
         tn_uri_encode(&out->url, (tn_bytes){value.data, value.size, false}, false);
     }
     tn_text_done(&value);
+    return has;
+}
+
+/* A ticket and a token say whose they are; a NameNode refuses another user.name beside them, which
+ * HADOOP_USER_NAME may hold for others. */
+static void add_user(tn_request *out)
+{
+    const bool token = add_secret(out, TN_SECRET_HDFS_DELEGATION, "delegation");
+    const bool kerberos = tn_secrets_is_true(out->secrets, TN_SECRET_HDFS_KERBEROS);
+    out->kerberos = kerberos && !out->away;
+    if (!token && !kerberos) {
+        const bool named = add_secret(out, TN_SECRET_HDFS_USER, "user.name");
+        (void)named; /* else the server knows one for nobody */
+    }
 }
 
 /* HttpFS takes bytes by no other name. */
@@ -54,12 +70,7 @@ static void webhdfs_build(const tn_wish *wish, tn_request *out)
             tn_text_addf(&out->url, "&length=%llu", (unsigned long long)(out->end - out->next));
         }
     }
-    add_secret(out, TN_SECRET_HDFS_DELEGATION, "delegation");
-    const bool kerberos = tn_secrets_is_true(out->secrets, TN_SECRET_HDFS_KERBEROS);
-    out->kerberos = kerberos && !out->away;
-    if (!kerberos) { /* else the ticket says who it is */
-        add_secret(out, TN_SECRET_HDFS_USER, "user.name");
-    }
+    add_user(out);
     if (wish->sends != NULL) {
         tn_request_header(out, "Content-Type", (tn_bytes){octets, sizeof octets - 1, false});
     }
