@@ -82,7 +82,7 @@ http {
 }
 END
     chmod 755 . www # its workers may be another user
-    nginx -p "$dir" -c nginx.conf -g 'daemon off;' 2>nginx.err &
+    nginx -p "$dir" -c nginx.conf -g 'daemon off; master_process off;' 2>nginx.err &
     children="$children $!"
     up "$http"
     learn nginx "http://localhost:$http"
