@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 typedef struct seen {
     char name[16];
@@ -103,6 +105,77 @@ static void no_memory_is_reported(void **state)
     assert_null(t);
 }
 
+/* A process of its own, whose limit stays its own. */
+static void run_apart(bool (*play)(void))
+{
+    int status = 0;
+    const pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        _exit(play() ? 0 : 1);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static bool limit(__rlimit_resource_t what, rlim_t n)
+{
+    const struct rlimit to = {n, n};
+    return setrlimit(what, &to) == 0;
+}
+
+/* Stacks larger than all addresses: a limit of them would stop a sanitizer, too. */
+static bool play_no_stack(void)
+{
+    pthread_attr_t large;
+    tn_error err = {0};
+    tn_thread *t = NULL;
+    seen s = {0};
+    return pthread_attr_init(&large) == 0 &&
+           pthread_attr_setstacksize(&large, (size_t)1 << 50) == 0 &&
+           pthread_setattr_default_np(&large) == 0 &&
+           tn_thread_start(&t, "never", look_around, &s, &err) == TN_E_MEMORY && t == NULL &&
+           strstr(err.text, "cannot start thread 'never': out of memory: ") == err.text &&
+           tn_threads_need(2, "ZeroMQ", &err) == TN_E_MEMORY;
+}
+
+static void a_thread_without_room_for_its_stack_is_told(void **state)
+{
+    (void)state;
+    run_apart(play_no_stack);
+}
+
+/* Root and its like may have as many as they want. */
+static bool play_no_more(void)
+{
+    tn_error err = {0};
+    tn_thread *t = NULL;
+    seen s = {0};
+    return limit(RLIMIT_NPROC, 0) && (geteuid() != 0 || setresuid(65534, 65534, 65534) == 0) &&
+           tn_thread_start(&t, "never", look_around, &s, &err) == TN_E_MEMORY && t == NULL &&
+           strstr(err.text, "cannot start thread 'never': the limit of threads is reached\n") ==
+               err.text &&
+           strstr(err.text, "ulimit -u") != NULL;
+}
+
+static void a_limit_of_threads_is_told(void **state)
+{
+    (void)state;
+    run_apart(play_no_more);
+}
+
+static void threads_that_are_needed_are_there_at_once(void **state)
+{
+    (void)state;
+    tn_error err = {0};
+    assert_int_equal(tn_threads_need(0, "ZeroMQ", &err), TN_OK);
+    assert_int_equal(tn_threads_need(TN_THREADS_NEED, "ZeroMQ", &err), TN_OK);
+    for (uint64_t nth = 1; nth <= 3; nth++) { /* those that were started end */
+        tn_alloc_fail_at(nth);
+        assert_int_equal(tn_threads_need(3, "ZeroMQ", &err), TN_E_MEMORY);
+    }
+}
+
 static tn_status wait_for_release(void *arg, tn_error *err)
 {
     (void)err;
@@ -180,6 +253,9 @@ int main(void)
         cmocka_unit_test(a_thread_flushes_denormals_and_hears_no_signals),
         cmocka_unit_test(joining_nothing_is_fine),
         cmocka_unit_test(no_memory_is_reported),
+        cmocka_unit_test(a_thread_without_room_for_its_stack_is_told),
+        cmocka_unit_test(a_limit_of_threads_is_told),
+        cmocka_unit_test(threads_that_are_needed_are_there_at_once),
         cmocka_unit_test(a_pinned_thread_keeps_to_one_processor),
         cmocka_unit_test(there_is_at_least_one_processor),
         cmocka_unit_test(a_thread_that_steps_back_does_so_alone),

@@ -207,6 +207,46 @@ else
     expect 7 sh -c "$small tnet-train $config --plan train.batch=1M"
     expect 0 sh -c "$small tnet-eval $config --data $dir/clicks.tsv --checkpoint $dir/whole/ckpt-1 train.batch=1M"
     expect 0 sh -c "$small tnet-export $config --checkpoint $dir/whole/ckpt-1 --to $dir/exported train.batch=1M"
+    # little FROM TO TEXT WORDS..: 7 with one sentence, whatever finds no room in so many MB, at least once this text
+    little() {
+        from=$1 to=$2 text=$3
+        shift 3
+        : >"$dir/all"
+        for mb in $(seq "$from" "$to"); do
+            got=0
+            rm -rf "$dir/little"
+            # shellcheck disable=SC2016
+            sh -c 'ulimit -v "$0" && exec "$@"' "${mb}000" "$@" >"$dir/out" 2>"$dir/err" || got=$?
+            case $got in
+            7) says "" ;;
+            0 | 127) ;; # enough; not even enough for the C library
+            *) fail "exit code $got in $mb MB, expected 7, of: $*: $(tail -n 5 "$dir/err")" ;;
+            esac
+            cat "$dir/err" >>"$dir/all"
+        done
+        grep -q "error: $text" "$dir/all" || fail "no '$text' in: $(cat "$dir/all")"
+    }
+    little 44 60 "cannot start thread '.*': out of memory: [0-9]* kB for its stack" tnet-train "$config" run.dir="$dir/little"
+    little 8 16 "peers need ZeroMQ, which cannot be loaded for want of memory: " tnet-keygen "$dir/little" rank-0
+    little 44 50 "data behind a URI need libcurl, which cannot be loaded for want of memory: " \
+        tnet-train "$config" run.dir="$dir/little" data.train=http://127.0.0.1:1/a.tsv
+    # .. and libzmq, which would abort
+    for mb in 55 65; do
+        expect 7 sh -c "ulimit -v ${mb}000 && exec tnet-train $config --peers 2 run.dir=$dir/few"
+        ! grep -qE 'backtrace|thread.cpp' "$dir/err" || fail "libzmq aborts: $(cat "$dir/err")"
+    done
+fi
+
+# 7: as many threads as are allowed
+chmod 755 "$dir"
+mkdir -m 777 "$dir/nobody"
+nobody="setpriv --reuid 65534 --regid 65534 --clear-groups"
+if sanitized || [ "$(id -u)" -ne 0 ] || ! $nobody test -x "$bin/tnet-train" 2>"$dir/null"; then
+    echo "exit_codes: a limit of threads not tried, which takes root, programs that all may read, and no sanitizer" >&2
+else
+    # shellcheck disable=SC2086
+    expect 7 $nobody prlimit --nproc=1 "$bin/tnet-train" "$config" run.dir="$dir/nobody/run"
+    says "the limit of threads is reached"
 fi
 
 # 8: a file that may not grow, a disk that is full, results that nobody takes

@@ -19,7 +19,8 @@ typedef struct tn_library_name {
     const char *hint;
 } tn_library_name;
 
-/* TN_E_CONFIG: it is not there; TN_E_MEMORY. */
+/* TN_E_CONFIG: it is not there, or not to be used; TN_E_MEMORY: no room to map it, or what it
+ * needs. */
 tn_status tn_library_load(void **out, const tn_library_name *name, tn_error *err) TN_MUST_USE;
 
 /* Writes an address to *out, a pointer to a function. TN_E_CONFIG: the library has none. */

@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
@@ -62,6 +63,32 @@ static int create_free_thread(tn_thread *t)
     return failure;
 }
 
+/* pthread_create says EAGAIN for both: whether there is room for a stack is tried. */
+static tn_status cannot_start(const char *name, int failure, tn_error *err)
+{
+    pthread_attr_t how;
+    size_t stack = 0;
+    if (failure != EAGAIN && failure != ENOMEM) {
+        return tn_fail(err, TN_E_IO, "cannot start thread '%s': %s", name,
+                       strerrordesc_np(failure));
+    }
+    (void)pthread_attr_init(&how);
+    (void)pthread_attr_getstacksize(&how, &stack);
+    (void)pthread_attr_destroy(&how);
+    void *room = mmap(NULL, stack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (room == MAP_FAILED) {
+        return tn_fail(err, TN_E_MEMORY,
+                       "cannot start thread '%s': out of memory: %zu kB for its stack\n"
+                       "hint: raise ulimit -v, or lower ulimit -s, by which stacks are as large",
+                       name, stack >> 10);
+    }
+    (void)munmap(room, stack);
+    return tn_fail(err, TN_E_MEMORY,
+                   "cannot start thread '%s': the limit of threads is reached\n"
+                   "hint: raise ulimit -u or pids.max of the cgroup, or lower train.threads",
+                   name);
+}
+
 tn_status tn_thread_start(tn_thread **out, const char *name, tn_thread_fn *run, void *arg,
                           tn_error *err)
 {
@@ -75,8 +102,7 @@ tn_status tn_thread_start(tn_thread **out, const char *name, tn_thread_fn *run, 
     int failure = create_free_thread(t);
     if (failure != 0) {
         tn_free(t);
-        return tn_fail(err, TN_E_IO, "cannot start thread '%s': %s", name,
-                       strerrordesc_np(failure));
+        return cannot_start(name, failure, err);
     }
     /* Named here, so that the name is set when start returns; only people read it. */
     (void)pthread_setname_np(t->id, name);
@@ -96,6 +122,34 @@ tn_status tn_thread_join(tn_thread *thread, tn_error *err)
         *err = thread->err;
     }
     tn_free(thread);
+    return status;
+}
+
+/* Ends when the starter lets go of the lock. */
+static tn_status wait_at(void *arg, tn_error *err)
+{
+    (void)err;
+    pthread_mutex_t *gate = arg;
+    pthread_mutex_lock(gate);
+    pthread_mutex_unlock(gate);
+    return TN_OK;
+}
+
+tn_status tn_threads_need(uint32_t n, const char *name, tn_error *err)
+{
+    TN_ASSERT(n <= TN_THREADS_NEED);
+    tn_thread *threads[TN_THREADS_NEED] = {NULL};
+    pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+    tn_status status = TN_OK;
+    pthread_mutex_lock(&gate);
+    for (uint32_t i = 0; i < n && status == TN_OK; i++) {
+        status = tn_thread_start(&threads[i], name, wait_at, &gate, err);
+    }
+    pthread_mutex_unlock(&gate);
+    for (uint32_t i = 0; i < n; i++) {
+        const tn_status ended = tn_thread_join(threads[i], NULL);
+        TN_ASSERT(ended == TN_OK);
+    }
     return status;
 }
 

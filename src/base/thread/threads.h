@@ -15,9 +15,16 @@
 typedef struct tn_thread tn_thread;
 typedef tn_status tn_thread_fn(void *arg, tn_error *err);
 
-/* `name` of at most 15 bytes shows in top and gdb. On failure *out is NULL. */
+/* `name` of at most 15 bytes shows in top and gdb. On failure *out is NULL. TN_E_MEMORY: there is
+ * no memory for its stack, or the limit of threads is reached; the sentence says which. */
 tn_status tn_thread_start(tn_thread **out, const char *name, tn_thread_fn *run, void *arg,
                           tn_error *err) TN_MUST_USE;
+
+/* Whether `n` more threads, TN_THREADS_NEED at most, can be started: starts them all, and ends
+ * them. For libraries that start threads of their own and end the process when they cannot; their
+ * stacks are then those that are left here. The failure is that of tn_thread_start. */
+enum { TN_THREADS_NEED = 8 };
+tn_status tn_threads_need(uint32_t n, const char *name, tn_error *err) TN_MUST_USE;
 
 /* Waits for the end, frees the thread and returns what its function returned. NULL: TN_OK. */
 tn_status tn_thread_join(tn_thread *thread, tn_error *err) TN_MUST_USE;

@@ -5,6 +5,7 @@
 #include "base/core/alloc.h"
 #include "base/core/bytes.h"
 #include "base/core/clock.h"
+#include "base/thread/threads.h"
 #include "cluster/launch/ipcdir.h"
 
 #include <errno.h>
@@ -73,9 +74,11 @@ static tn_status open_context(tn_sockets *s, tn_error *err)
 {
     bool keys = s->opts.security->kind == TN_SECURITY_CURVE;
     int sockets = (int)(4 * s->opts.size + 64);
+    int threads = keys ? 2 : 1; /* one encrypts 185 MB/s */
+    /* libzmq aborts when its threads cannot be started, these and one that closes sockets */
+    TN_TRY(tn_threads_need((uint32_t)threads + 1, "ZeroMQ", err));
     s->context = s->z.zmq_ctx_new();
-    /* one thread encrypts 185 MB/s */
-    if (s->context == NULL || s->z.zmq_ctx_set(s->context, ZMQ_IO_THREADS, keys ? 2 : 1) != 0 ||
+    if (s->context == NULL || s->z.zmq_ctx_set(s->context, ZMQ_IO_THREADS, threads) != 0 ||
         s->z.zmq_ctx_set(s->context, ZMQ_MAX_SOCKETS, sockets) != 0) {
         return failed(s, "start ZeroMQ", err);
     }

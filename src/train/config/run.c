@@ -413,12 +413,14 @@ static void check_places(const tn_binder *b, const tn_tree *tree, const tn_run *
     }
 }
 
-/* Better told before the data are opened than when the first graph is made. */
+/* Better told before the data are opened than when the first graph is made; that there is no memory
+ * is no fault of the configuration, and told then. */
 static void check_compute(const tn_binder *b, const tn_tree *tree, const tn_run *r)
 {
     tn_products products;
     tn_error err = {0};
-    if (tn_products_find(&products, (tn_products_choice)r->compute.gemm, &err) != TN_OK) {
+    const tn_status found = tn_products_find(&products, (tn_products_choice)r->compute.gemm, &err);
+    if (found != TN_OK && found != TN_E_MEMORY) {
         tn_diag_error(b->diag, place(tree, "compute.gemm"), "'compute.gemm': %s", err.text);
     }
     if (r->compute.pin && tn_run_threads(r) > tn_cpu_count()) {
@@ -426,7 +428,7 @@ static void check_compute(const tn_binder *b, const tn_tree *tree, const tn_run 
                       "'compute.pin' wants a processor per thread: %u threads, %u processors",
                       tn_run_threads(r), tn_cpu_count());
     }
-    if (r->compute.bf16 && tn_bf16_products(&products, &err) != TN_OK) {
+    if (r->compute.bf16 && found == TN_OK && tn_bf16_products(&products, &err) != TN_OK) {
         tn_diag_error(b->diag, place(tree, "compute.bf16"), "'compute.bf16': %s", err.text);
     }
 }
