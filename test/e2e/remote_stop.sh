@@ -56,6 +56,82 @@ stopped "$waits" env --block-signal=TERM tnet-train c.yaml run.dir=run "data.tra
 rm -rf run
 echo "remote_stop: the first look at data"
 
+# a rank opens its files at a server that is silent for it alone, and one of both hears the signal, or both: one
+# checkpoint, from which the same command goes on
+mkdir other
+ln -s ../files other/files
+sed "s,^endpoint_url = .*,&/!dead," secrets >other/secrets
+chmod 600 other/secrets
+cat >group.yaml <<END
+include: [$dir/c.yaml]
+run: {dir: $dir/group}
+data: {train: "s3://b/a.tsv", valid: ~}
+END
+# ranks PLACE WORDS..: rank 1 in that folder, where its secrets are; $rank0 and $rank1 run then
+ranks() {
+    place=$1
+    shift
+    export TNET_PEERS=2
+    TNET_RANK=0 tnet-train "$dir/group.yaml" "$@" >out 2>err &
+    rank0=$!
+    (cd "$place" && TNET_RANK=1 exec tnet-train "$dir/group.yaml" "$@" >"$dir/out.1" 2>"$dir/err.1") &
+    rank1=$!
+    children="$children $rank0 $rank1"
+}
+# codes CODE: both end with it, within 30 s, of which 15 go by until a lost rank is missed
+codes() {
+    tries=0
+    while kill -0 $rank0 2>null || kill -0 $rank1 2>null; do
+        tries=$((tries + 1))
+        [ $tries -le 1500 ] || fail "no end, 30 s after a signal to $who: $(cat err err.1)"
+        sleep 0.02
+    done
+    for rank in $rank0 $rank1; do
+        got=0
+        wait "$rank" || got=$?
+        [ "$got" -eq "$1" ] || fail "exit code $got of a rank after a signal to $who: $(cat err err.1)"
+    done
+}
+# hears TEXT WORDS..: whoever hears it
+hears() {
+    text=$1
+    shift
+    for who in 'rank 0' 'rank 1' both; do
+        rm -rf files/asked group
+        ranks other "$@"
+        wait_for files/asked $rank1
+        case $who in
+        'rank 0') kill -s TERM $rank0 ;;
+        'rank 1') kill -s TERM $rank1 ;;
+        both) kill -s TERM $rank0 $rank1 ;;
+        esac
+        codes 75
+        says "stopped by a signal at step $text"
+        grep -qF "saved as '$dir/group/ckpt-1'" err || fail "not saved: $(cat err)"
+        [ -s group/LATEST ] || fail "no checkpoint"
+    done
+    ranks . "$@"
+    who=nobody
+    codes 0
+}
+hears '0; saved'
+hears '0; saved' cluster.staleness=4
+# .. to evaluate with: what was learned before is saved
+for auc in histogram exact; do
+    hears '' data.train="$dir/files/a.tsv" data.valid=s3://b/a.tsv eval.auc=$auc
+done
+# rank 0 is lost: nobody waits for the server any more
+rm -rf files/asked group
+ranks other
+wait_for files/asked $rank1
+kill -s KILL $rank0
+wait $rank0 2>null || true
+rank0=$rank1
+who='rank 0, which it killed'
+codes 6
+unset TNET_PEERS
+echo "remote_stop: a group of ranks"
+
 # a server that falls silent while a run learns: what it has learned is saved, and the same command goes on
 weights() { for file in "$1"/ckpt-*/sparse-* "$1"/ckpt-*/dense-*; do tail -c +65 "$file"; done | cksum; }
 set -- data.train="$web/a.tsv" train.epochs=60 checkpoint.every=3epochs checkpoint.keep=1

@@ -3,6 +3,7 @@
 
 #include "base/core/alloc.h"
 #include "base/core/clock.h"
+#include "base/core/stop.h"
 #include "base/file/file.h"
 #include "base/machine/limits.h"
 #include "base/thread/threads.h"
@@ -49,6 +50,9 @@ void tn_group_end(tn_group *g, uint64_t status, uint32_t teller, const char *fmt
     const bool known = status > TN_END && status <= TN_E_STOPPED;
     g->ended = g->why.code = known ? (tn_status)status : TN_E_PEER;
     g->teller = teller;
+    if (g->rank != 0) { /* it hears of it while it waits for a server, too */
+        tn_stop_by_group(true);
+    }
     tn_group_make_printable(g->why.text);
     const uint64_t who = 1 + (uint64_t)teller;
     const tn_order_note stop = {
@@ -380,6 +384,9 @@ void tn_group_close(tn_group *g)
         part(g);
     }
     tn_link_close(g->link);
+    if (g->rank != 0) {
+        tn_stop_by_group(false);
+    }
     for (size_t i = 0; g->done != NULL && i < (size_t)g->size * TN_ORDERS; i++) {
         tn_arena_free(g->done[i].arena);
     }

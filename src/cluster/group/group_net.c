@@ -4,6 +4,7 @@
 
 #include "base/core/clock.h"
 #include "base/core/log.h"
+#include "base/core/stop.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -57,6 +58,9 @@ static void beat(tn_group *g, uint32_t waits_for, const tn_note_parts *held, uin
     TN_ASSERT(g->is_whole);
     tn_link_counts counts;
     tn_link_counts_of(g->link, &counts);
+    if (g->rank == 0 && tn_stop_is(NULL)) { /* it may be waiting for ranks that wait for a server */
+        g->beat.asks = TN_ASKS_STOP;
+    }
     g->beat.waits_for = waits_for;
     g->beat.held = *held;
     g->beat.bytes_out = counts.bytes_out;
@@ -129,6 +133,9 @@ static bool receive_beat(tn_group *g, const tn_frame *f, const tn_beat_note *not
     if (f->rank == 0 && note->state == TN_PEER_ENDING) {
         g->is_last = true;
         (void)pthread_cond_broadcast(&g->changed);
+    }
+    if (note->asks == TN_ASKS_STOP && g->rank != 0) {
+        tn_stop_by_group(true);
     }
     if (note->asks != TN_ASKS_NOTHING && g->rank == 0) {
         TN_ASSERT(note->asks < TN_PEER_ASKS);

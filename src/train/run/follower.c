@@ -484,7 +484,25 @@ static tn_status send_rows(void *arg, const tn_done_note *note, tn_error *err)
     return tn_group_done(f->group, note, err);
 }
 
-/* Rank 0 waits for rows, so a failure is the group's. */
+/* This rank scores no more, since a signal asks for the end: rank 0 hears so instead of rows, ends
+ * its evaluation and saves, unless it has given up already. */
+static tn_status refuse_rows(follower *f, const tn_error *why, tn_error *err)
+{
+    tn_order_note order;
+    tn_status status = TN_END;
+    while (status == TN_END) {
+        status = look_for_order(f, true, &order, err);
+    }
+    TN_TRY(status);
+    if (order.what == TN_ORDER_ROWS) {
+        return send_result(f, &order, why->code, why, err);
+    }
+    f->instead = order;
+    f->has_instead = true;
+    return TN_OK;
+}
+
+/* Rank 0 waits for rows, so a failure is the group's, but for a signal. */
 static tn_status hand_over(follower *f, const tn_order_note *order, const tn_eval_request *what,
                            tn_error *err)
 {
@@ -503,6 +521,10 @@ static tn_status hand_over(follower *f, const tn_order_note *order, const tn_eva
     TN_TRY(tn_peers_begin(f->peers, err));
     TN_TRY(tn_peers_refresh(f->peers, err));
     tn_status status = tn_score_sender_run(&pass, &counts, &f->instead, err);
+    if (status == TN_E_STOPPED) {
+        const tn_error why = *err;
+        return refuse_rows(f, &why, err);
+    }
     if (status != TN_OK) {
         f->has_instead = status == TN_END;
         return status == TN_END ? TN_OK : status;
