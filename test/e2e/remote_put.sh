@@ -139,6 +139,46 @@ published full s3://b/pub export.dict=tsv
 [ "$(find full/upload -name EXPORT.json | wc -l)" -eq 1 ] || fail "copies stay: $(ls full/upload)"
 [ "$(find files/pub -name EXPORT.json | wc -l)" -eq 4 ] || fail "not 4 exports: $(ls files/pub)"
 rm -r files/pub
+# a run that goes on without its copies, or with a damaged one, fetches what its deltas stand on
+published near near-to
+cp -r near-to near-1
+published near near-to train.epochs=2
+for to in s3://b/pub "$hdfs/pub"; do
+    for harm in gone damaged; do
+        published far "$to"
+        diff -r near-1 files/pub >differs || fail "$to holds something else: $(cat differs)"
+        case $harm in
+        gone) rm -r far/upload ;;
+        damaged)
+            dict=far/upload/$(cat files/pub/LATEST)/dict.tnd
+            printf damage | dd of="$dict" bs=1 seek=$(($(wc -c <"$dict") / 2)) conv=notrunc 2>null
+            ;;
+        esac
+        published far "$to" train.epochs=2
+        diff -r near-to files/pub >differs || fail "a run whose copies are $harm publishes something else: $(cat differs)"
+        if [ $harm = damaged ]; then grep -q "^warning: 'far/upload/.*' is damaged, and fetched again" err || fail "not told: $(cat err)"; fi
+        [ "$(grep -c '; changes since ' err)" -ge 4 ] || fail "no deltas: $(cat err)"
+        rm -r far files/pub
+    done
+done
+# .. and begins a new chain where the store has not got it either, or only damaged
+for harm in gone damaged; do
+    published far s3://b/pub
+    base=$(sed -n "s,^published 's3://b/pub/\(.*\)' of ckpt-2: .*,\1,p" err)
+    rm -r "far/upload/$base"
+    if [ $harm = gone ]; then
+        rm -r "files/pub/$base"
+        why="the base of the delta is neither in 'far/upload/$base' nor in the store: "
+    else
+        echo >>"files/pub/$base/dict.tnd"
+        why="'s3://b/pub/$base/dict.tnd' is damaged"
+    fi
+    published far s3://b/pub train.epochs=2
+    grep -q "^published '.*: .* rows, .*; all rows, $why" err || fail "not told: $(cat err)"
+    [ "$(grep -c '; changes since ' err)" -ge 3 ] || fail "no deltas behind it: $(cat err)"
+    rm -r far files/pub
+done
+clean
 echo "remote_put: publishing"
 
 # a store without room, or that refuses, ends the run, or is told; the same command sends what it owes

@@ -240,11 +240,21 @@ static tn_status fetch_files(fetching *f, const tn_text *index, const char *mode
     return tn_file_replace(path, index->data, index->size, err);
 }
 
+/* Makes room for what was fetched whole, where a copy lies that is not. */
+static tn_status settle(tn_export_folder *d, tn_error *err)
+{
+    bool existed = false;
+    if (tn_path_exists(d->path)) {
+        tn_log(TN_LOG_WARN, "'%s' is damaged, and fetched again", d->path);
+        TN_TRY(tn_remove_tree(d->path, err));
+    }
+    return tn_export_folder_settle(d, &existed, err);
+}
+
 /* The whole export, as it was sent: the copy serves as one that was made here does. */
 static tn_status fetch(const tn_export_target *t, const char *model_id, tn_error *err)
 {
     char from[TN_PATH_SIZE];
-    bool existed = false;
     tn_text index = {.size_max = INDEX_BYTES_MAX};
     TN_TRY(tn_export_target_path(t, model_id, from, err));
     fetching f = {.remote = t->remote, .from = from, .arena = tn_arena_new(1 << 12)};
@@ -256,7 +266,7 @@ static tn_status fetch(const tn_export_target *t, const char *model_id, tn_error
     if (status == TN_OK) {
         status = tn_export_folder_begin(&f.folder, t->folder, model_id, err);
         status = status == TN_OK ? fetch_files(&f, &index, model_id, err) : status;
-        status = status == TN_OK ? tn_export_folder_settle(&f.folder, &existed, err) : status;
+        status = status == TN_OK ? settle(&f.folder, err) : status;
         tn_export_folder_end(&f.folder, err);
     }
     tn_text_done(&index);
@@ -267,14 +277,23 @@ static tn_status fetch(const tn_export_target *t, const char *model_id, tn_error
     return status;
 }
 
+/* The dictionary of a copy; NULL: there is none, or it is damaged. */
+static tn_dict *open_copy(const char *folder, tn_verify verify)
+{
+    char path[TN_PATH_SIZE];
+    tn_dict *d = NULL;
+    return tn_path_join(folder, "dict.tnd", path, NULL) == TN_OK &&
+                   tn_dict_open(&d, path, verify, NULL) == TN_OK
+               ? d
+               : NULL;
+}
+
 /* The id of what a dictionary stands on; false: it is a full one, or tells its reader what is wrong
  * with it. */
 static bool stands_on(const char *folder, char id[TN_MODEL_HEX])
 {
-    char path[TN_PATH_SIZE];
-    tn_dict *d = NULL;
-    if (tn_path_join(folder, "dict.tnd", path, NULL) != TN_OK ||
-        tn_dict_open(&d, path, TN_VERIFY_NONE, NULL) != TN_OK) {
+    tn_dict *d = open_copy(folder, TN_VERIFY_NONE);
+    if (d == NULL) {
         return false;
     }
     const tn_dict_header *head = tn_dict_head(d);
@@ -286,6 +305,25 @@ static bool stands_on(const char *folder, char id[TN_MODEL_HEX])
     return is_delta;
 }
 
+/* A damaged copy that the store cannot replace stays, and tells its reader what is wrong with it.
+ */
+static tn_status have_copy(const tn_export_target *t, const char *folder, const char *id,
+                           tn_error *err)
+{
+    tn_error why = {0};
+    tn_dict *whole = open_copy(folder, TN_VERIFY_FULL);
+    if (whole != NULL) {
+        tn_dict_close(whole);
+        return TN_OK;
+    }
+    const tn_status status = fetch(t, id, &why);
+    const bool refused = status == TN_E_DATA || status == TN_E_LIMIT || status == TN_E_CKPT;
+    if (status == TN_OK || (refused && tn_path_exists(folder))) {
+        return TN_OK;
+    }
+    return tn_fail(err, refused ? TN_E_CKPT : status, "%s", why.text);
+}
+
 tn_status tn_export_fetch_base(const tn_export_target *t, const char *model_id, tn_error *err)
 {
     char id[TN_MODEL_HEX];
@@ -293,12 +331,8 @@ tn_status tn_export_fetch_base(const tn_export_target *t, const char *model_id, 
     bool more = t->remote != NULL && tn_export_is_id(model_id);
     (void)snprintf(id, sizeof id, "%s", model_id);
     for (uint32_t i = 0; more && i <= TN_DICT_DELTAS_MAX; i++) {
-        tn_error why = {0};
         TN_TRY(tn_path_join(t->folder, id, path, err));
-        const tn_status status = tn_path_exists(path) ? TN_OK : fetch(t, id, &why);
-        TN_TRY(status == TN_OK
-                   ? TN_OK
-                   : tn_fail(err, status == TN_E_DATA ? TN_E_CKPT : status, "%s", why.text));
+        TN_TRY(have_copy(t, path, id, err));
         more = stands_on(path, id);
     }
     return TN_OK;

@@ -52,10 +52,10 @@ tn_status tn_export_send(const tn_export_target *t, const char *model_id, const 
 tn_status tn_export_send_latest(const tn_export_target *t, const atomic_bool *stop,
                                 tn_error *err) TN_MUST_USE;
 
-/* Before a delta since the export `model_id` is made: what of its chain is not in `folder` any more
- * is fetched from where it was sent, and compared with its EXPORT.json. Does nothing with a folder
- * in place of a URI, or what is no id. TN_E_CKPT: it is in neither of both, damaged, or another
- * model's; TN_E_IO, TN_E_STOPPED. */
+/* Before a delta since the export `model_id` is made: what of its chain is not in `folder` any
+ * more, or damaged there, is fetched from where it was sent, and compared with its EXPORT.json.
+ * Does nothing with a folder in place of a URI, or what is no id. TN_E_CKPT: it is in neither of
+ * both, or damaged there, or another model's; TN_E_IO, TN_E_STOPPED. */
 tn_status tn_export_fetch_base(const tn_export_target *t, const char *model_id,
                                tn_error *err) TN_MUST_USE;
 

@@ -125,7 +125,8 @@ static tn_status export_new(tn_publisher *p, tn_error *err)
     } else if (!tn_strs_has(&p->run->export.dict, "tnd")) {
         (void)snprintf(why->text, sizeof why->text, "export.dict has no tnd");
     } else {
-        const tn_status status = export_on(p, p->before, why);
+        tn_status status = tn_export_fetch_base(&p->target, p->before, why);
+        status = status == TN_OK ? export_on(p, p->before, why) : status;
         if (!is_refusal(status)) {
             p->is_delta = status == TN_OK;
             return status == TN_OK ? TN_OK : tn_fail(err, status, "%s", why->text);
@@ -133,6 +134,20 @@ static tn_status export_new(tn_publisher *p, tn_error *err)
         why->text[strcspn(why->text, "\n")] = '\0';
     }
     return export_on(p, NULL, err);
+}
+
+/* Whether the export at hand is there: in the folder, or, as the newest of the run, where it was
+ * sent. */
+static tn_status find_made(tn_publisher *p, tn_error *err)
+{
+    tn_error why = {0};
+    p->made.existed = tn_path_exists(p->made.path);
+    if (p->made.existed || p->target.remote == NULL || strcmp(p->before, p->made.model_id) != 0) {
+        return TN_OK;
+    }
+    const tn_status status = tn_export_fetch_base(&p->target, p->made.model_id, &why);
+    p->made.existed = status == TN_OK;
+    return status == TN_OK || is_refusal(status) ? TN_OK : tn_fail(err, status, "%s", why.text);
 }
 
 static tn_status pass(const char *point, tn_error *err)
@@ -166,7 +181,7 @@ static tn_status publish(tn_publisher *p, tn_error *err)
     TN_TRY(pass("export.begin", err));
     TN_TRY(tn_ckpt_model_id(p->checkpoint, p->made.model_id, err));
     TN_TRY(tn_path_join(to, p->made.model_id, p->made.path, err));
-    p->made.existed = tn_path_exists(p->made.path);
+    TN_TRY(find_made(p, err));
     if (!p->made.existed) {
         TN_TRY(export_new(p, err));
     }
