@@ -84,8 +84,8 @@ typedef struct tn_beat_note {
     uint64_t waits_for;         /* 1 + rank; 0: nobody */
     double rows_per_s, waiting; /* waiting: share of the time since the last beat */
     tn_note_parts held;
-    uint64_t
-        asks; /* tn_peer_ask: by a signal to this rank, or its full memory; of rank 0 STOP alone */
+    /* tn_peer_ask: by a signal to this rank, or its full memory; of rank 0 STOP alone */
+    uint64_t asks;
 } tn_beat_note;
 
 /* ASK: reports parts of the epoch that are done (positions: records of each), and with an id asks
