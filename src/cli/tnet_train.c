@@ -12,6 +12,7 @@
 #include "config/fieldtree.h"
 #include "config/tree.h"
 #include "io/remote/uri.h"
+#include "train/checkpoint/checkpoint.h"
 #include "train/config/lists.h"
 #include "train/eval/predict.h"
 #include "train/report/eval_result.h"
@@ -235,6 +236,7 @@ static tn_status choose_day(tn_setup *s, tn_error *err)
     s->has_day = status == TN_OK;
     if (status == TN_END && s->run.cluster.rank == 0) {
         tn_log(TN_LOG_INFO, "%s", tn_text_str(&said));
+        tn_checkpoint_settle(&s->run);
     }
     tn_text_done(&said);
     return status;

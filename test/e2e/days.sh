@@ -109,6 +109,13 @@ other twice one
 run 0 run.name=one data.days=2026-11-01..2026-11-30
 told 'days 2026-11-01..30 are learned; nothing new in data.days'
 same one many
+# .. also behind a kill between a checkpoint and its name in LATEST
+cp runs/one/LATEST named
+echo 'ckpt-1 00000000' >runs/one/LATEST
+echo half >runs/one/LATEST.0123456789abcdef.tmp
+run 0 run.name=one data.days=2026-11-01..2026-11-30
+cmp named runs/one/LATEST || fail "LATEST is not named again: $(cat runs/one/LATEST)"
+[ ! -e runs/one/LATEST.0123456789abcdef.tmp ] || fail "an unfinished file stays"
 run 0 run.name=one data.days=2026-11-01..2026-12-03
 told "days 2026-11-01..30 are learned; nothing new: 2026-12-01 is not there (no file matches 'logs/20261201/part-*.tsv')"
 run 0 run.name=one day=2026-11-05

@@ -107,19 +107,25 @@ static void an_empty_directory_is_a_fresh_start(void **state)
     assert_newest(*state, 0);
 }
 
+static void check_latest(place *p, unsigned ordinal, uint32_t crc)
+{
+    char want[64];
+    tn_text latest = {0};
+    tn_error err = {0};
+    (void)snprintf(want, sizeof want, "ckpt-%u %08x\n", ordinal, crc);
+    assert_int_equal(tn_file_read_all(in_dir(p, "LATEST"), 100, &latest, &err), TN_OK);
+    assert_string_equal(tn_text_str(&latest), want);
+    tn_text_done(&latest);
+}
+
 static void what_was_saved_is_loaded_back(void **state)
 {
     place *p = *state;
     (void)save(p, 1);
     uint32_t crc = save(p, 2);
     assert_newest(p, 2);
-    char want[64];
-    tn_text latest = {0};
+    check_latest(p, 2, crc);
     tn_error err = {0};
-    (void)snprintf(want, sizeof want, "ckpt-2 %08x\n", crc);
-    assert_int_equal(tn_file_read_all(in_dir(p, "LATEST"), 100, &latest, &err), TN_OK);
-    assert_string_equal(tn_text_str(&latest), want);
-    tn_text_done(&latest);
     toy_state seen = {0};
     tn_ckpt_loader loader = toy_loader(&seen);
     char slashes[TN_PATH_SIZE + 3];
@@ -312,6 +318,26 @@ static void opening_removes_what_others_left_unfinished(void **state)
         assert_false(tn_path_exists(in_dir(p, left[i])));
     }
     assert_newest(p, 1);
+}
+
+/* A kill between the two; one that is not whole is not named. */
+static void opening_names_the_newest_in_latest(void **state)
+{
+    place *p = *state;
+    tn_error err = {0};
+    const uint32_t first = save(p, 1);
+    char line[64];
+    (void)snprintf(line, sizeof line, "ckpt-1 %08x\n", first);
+    const uint32_t second = save(p, 2);
+    tn_ckptdir_close(p->d);
+    assert_int_equal(tn_file_replace(in_dir(p, "LATEST"), line, strlen(line), &err), TN_OK);
+    assert_int_equal(tn_ckptdir_open(&p->d, p->dir, &err), TN_OK);
+    check_latest(p, 2, second);
+    tn_ckptdir_close(p->d);
+    assert_int_equal(tn_file_replace(in_dir(p, "LATEST"), line, strlen(line), &err), TN_OK);
+    spoil(p, "ckpt-2/MANIFEST");
+    assert_int_equal(tn_ckptdir_open(&p->d, p->dir, &err), TN_OK);
+    check_latest(p, 1, first);
 }
 
 static void opening_removes_nothing_of_the_user(void **state)
@@ -744,6 +770,7 @@ int main(void)
         DIR_TEST(a_delta_on_a_broken_base_gives_way),
         DIR_TEST(a_delta_on_another_base_gives_way),
         DIR_TEST(opening_removes_what_others_left_unfinished),
+        DIR_TEST(opening_names_the_newest_in_latest),
         DIR_TEST(opening_removes_nothing_of_the_user),
         DIR_TEST(opening_leaves_what_is_younger_than_the_lock),
         DIR_TEST(a_directory_in_use_is_refused),

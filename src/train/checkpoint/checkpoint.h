@@ -113,6 +113,10 @@ void tn_checkpoint_config_path(const char *path,
  * there is none, or it cannot be read: whoever loads it will tell. */
 void tn_checkpoint_days(const tn_run *run, tn_manifest_days *out);
 
+/* For a run that finds nothing to learn: does what one that was killed has left undone in the run
+ * directory (ckptdir.h), unless another is at work there. */
+void tn_checkpoint_settle(const tn_run *run);
+
 /* Loads a checkpoint for evaluation or export without taking the run directory: `path` is a
  * checkpoint, or a run directory whose newest good one is taken. */
 tn_status tn_checkpoint_load(const char *path, tn_worker *w, tn_saved *which,

@@ -45,6 +45,43 @@ static bool is_unfinished(const char *name)
     return digits > 0 && digits <= 20 && tn_is_unfinished(name, ckpt);
 }
 
+/* For people and scripts. The checkpoint is saved already, so a failure is only told. */
+static void write_latest(const tn_ckptdir *d, uint64_t ordinal, uint32_t crc)
+{
+    char path[TN_PATH_SIZE];
+    char line[64];
+    tn_error err = {0};
+    int length = snprintf(line, sizeof line, "ckpt-%" PRIu64 " %08x\n", ordinal, crc);
+    TN_ASSERT(length > 0 && (size_t)length < sizeof line);
+    tn_text there = {0};
+    tn_status status = tn_path_join(d->dir, "LATEST", path, &err);
+    const bool says_so = status == TN_OK &&
+                         tn_file_read_all(path, sizeof line, &there, NULL) == TN_OK &&
+                         strcmp(tn_text_str(&there), line) == 0;
+    tn_text_done(&there);
+    if (status == TN_OK && !says_so) {
+        status = tn_file_replace(path, line, (size_t)length, &err);
+    }
+    if (status != TN_OK) {
+        tn_log(TN_LOG_WARN, "ckpt-%" PRIu64 " is saved, but LATEST is not: %s", ordinal, err.text);
+    }
+}
+
+/* A kill may have come between a checkpoint's rename and its name in LATEST. */
+static void mend_latest(const tn_ckptdir *d)
+{
+    char path[TN_PATH_SIZE];
+    tn_manifest m = {0};
+    tn_ckpt_listing list = {0};
+    tn_arena *arena = tn_arena_new(1 << 14);
+    if (tn_ckptdir_list(d->dir, arena, &list, NULL) == TN_OK && list.n > 0 &&
+        tn_ckptdir_path(d->dir, list.ordinal[0], path, NULL) == TN_OK &&
+        tn_ckpt_read_manifest(path, arena, &m, NULL) == TN_OK) {
+        write_latest(d, list.ordinal[0], m.crc);
+    }
+    tn_arena_free(arena);
+}
+
 tn_status tn_ckptdir_open(tn_ckptdir **out, const char *dir, tn_error *err)
 {
     *out = NULL;
@@ -67,6 +104,7 @@ tn_status tn_ckptdir_open(tn_ckptdir **out, const char *dir, tn_error *err)
         tn_ckptdir_close(d);
         return status;
     }
+    mend_latest(d);
     *out = d;
     return TN_OK;
 }
@@ -181,23 +219,6 @@ tn_status tn_ckpt_put_text(const char *folder, const char *name, const tn_text *
     tn_manifest_file nobodys;
     text_job job = {text, out != NULL ? out : &nobodys};
     return tn_ckpt_put(folder, name, write_text, &job, err);
-}
-
-/* For people and scripts. The checkpoint is saved already, so a failure is only told. */
-static void write_latest(const tn_ckptdir *d, uint64_t ordinal, uint32_t crc)
-{
-    char path[TN_PATH_SIZE];
-    char line[64];
-    tn_error err = {0};
-    int length = snprintf(line, sizeof line, "ckpt-%" PRIu64 " %08x\n", ordinal, crc);
-    TN_ASSERT(length > 0 && (size_t)length < sizeof line);
-    tn_status status = tn_path_join(d->dir, "LATEST", path, &err);
-    if (status == TN_OK) {
-        status = tn_file_replace(path, line, (size_t)length, &err);
-    }
-    if (status != TN_OK) {
-        tn_log(TN_LOG_WARN, "ckpt-%" PRIu64 " is saved, but LATEST is not: %s", ordinal, err.text);
-    }
 }
 
 tn_status tn_ckptdir_commit(tn_ckptdir *d, const tn_text *manifest, uint32_t crc, tn_error *err)

@@ -4,7 +4,7 @@
  *     ckpt-42.<session>.tmp  being written, or being removed
  *     ckpt-42                complete: it was renamed after every file in it was synced
  *     ckpt-41.damaged        its bytes are wrong: it is not read, counted or removed
- *     LATEST                 for people; never read here
+ *     LATEST                 names the newest one for people; never trusted here
  *
  *     TN_TRY(tn_ckptdir_begin(d, bytes, &ordinal, err));
  *     TN_TRY(tn_ckpt_put(tn_ckptdir_folder(d), "config.yaml", write, ctx, err));   for each file
@@ -34,8 +34,8 @@ typedef struct tn_ckptdir tn_ckptdir;
 
 #define TN_CKPT_DAMAGED ".damaged"
 
-/* Makes the directory when it is missing, takes its lock, removes what others left unfinished.
- * TN_E_CKPT: in use. */
+/* Makes the directory when it is missing, takes its lock, removes what others left unfinished, and
+ * names the newest checkpoint in LATEST. TN_E_CKPT: in use. */
 tn_status tn_ckptdir_open(tn_ckptdir **out, const char *dir, tn_error *err) TN_MUST_USE;
 void tn_ckptdir_close(tn_ckptdir *d); /* abandons; NULL is fine */
 

@@ -644,6 +644,18 @@ void tn_checkpoint_days(const tn_run *run, tn_manifest_days *out)
     tn_arena_free(arena);
 }
 
+void tn_checkpoint_settle(const tn_run *run)
+{
+    tn_ckptdir *d = NULL;
+    tn_text dir = {0};
+    tn_run_dir(&run->run, &dir);
+    if (tn_path_is_dir(tn_text_str(&dir)) &&
+        tn_ckptdir_open(&d, tn_text_str(&dir), NULL) == TN_OK) {
+        tn_ckptdir_close(d);
+    }
+    tn_text_done(&dir);
+}
+
 void tn_checkpoint_config_path(const char *path, tn_text *out)
 {
     tn_ckpt_listing there = {0};
