@@ -1,5 +1,6 @@
 /* fuzz_uri.c - any bytes as a URI: its parts lie in it, and what is encoded for a signature holds
- * only what a signature takes and decodes to the same.
+ * only what a signature takes and decodes to the same; as a place that a redirect leads to: what is
+ * made of it asks for other bytes.
  */
 #include "io/remote/scheme_s3.h"
 
@@ -36,6 +37,17 @@ static void check_encoded(tn_bytes bytes)
     tn_text_done(&out);
 }
 
+static void check_moved(const char *url)
+{
+    tn_text moved = {0};
+    tn_text_adds(&moved, url);
+    if (tn_scheme_webhdfs.move(&moved, 7, 12)) {
+        TN_ASSERT(strstr(tn_text_str(&moved), "offset=7") != NULL);
+        TN_ASSERT(strstr(tn_text_str(&moved), "length=5") != NULL);
+    }
+    tn_text_done(&moved);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) // NOLINT
 {
     tn_text text = {0};
@@ -58,6 +70,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) // NOLINT
         TN_ASSERT(strpbrk(tn_text_str(&out), " ?#\n") == NULL || (size & 1) != 0);
     }
     check_encoded((tn_bytes){(const char *)data, size, false});
+    check_moved(uri);
     tn_text_done(&text);
     tn_text_done(&out);
     return 0;
