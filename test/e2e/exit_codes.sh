@@ -328,6 +328,14 @@ expect 5 tnet-train "$config" run.dir="$dir/long" train.epochs=100000
 says "run directory '$dir/long' is in use by pid $pid"
 kill -USR1 "$pid" # saves, and goes on
 wait_for "$dir/long/ckpt-1" "$pid"
+saves=1
+step=0
+until [ "$step" -gt 16 ]; do # an epoch is over, which a loaded machine may take its time for
+    saves=$((saves + 1))
+    kill -USR1 "$pid"
+    wait_for "$dir/long/ckpt-$saves" "$pid"
+    step=$(grep -o '"step":[0-9]*' "$dir/long/ckpt-$saves/MANIFEST" | head -n 1 | cut -d: -f2)
+done
 kill -TERM "$pid"
 got=0
 wait "$pid" || got=$?
