@@ -1,0 +1,54 @@
+/* test_stop.c - whose flag ends a wait. */
+#include "support/test.h"
+
+#include "base/core/stop.h"
+
+static int forget(void **state)
+{
+    (void)state;
+    tn_stop_set(NULL);
+    tn_stop_by_group(false);
+    return 0;
+}
+
+static void nobody_asks_in_the_beginning(void **state)
+{
+    (void)state;
+    assert_false(tn_stop_is(NULL));
+}
+
+static void a_wait_hears_its_own_flag_or_that_of_the_process(void **state)
+{
+    (void)state;
+    atomic_bool process = false;
+    atomic_bool own = false;
+    tn_stop_set(&process);
+    assert_false(tn_stop_is(NULL));
+    atomic_store(&process, true);
+    assert_true(tn_stop_is(NULL));
+    assert_false(tn_stop_is(&own));
+    atomic_store(&own, true);
+    assert_true(tn_stop_is(&own));
+}
+
+/* What must be done before the end has a flag of its own, which is never set. */
+static void the_end_of_a_group_is_heard_but_by_a_flag_of_its_own(void **state)
+{
+    (void)state;
+    static const atomic_bool never;
+    tn_stop_by_group(true);
+    assert_true(tn_stop_is(NULL));
+    assert_false(tn_stop_is(&never));
+    tn_stop_by_group(false);
+    assert_false(tn_stop_is(NULL));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(nobody_asks_in_the_beginning, forget),
+        cmocka_unit_test_teardown(a_wait_hears_its_own_flag_or_that_of_the_process, forget),
+        cmocka_unit_test_teardown(the_end_of_a_group_is_heard_but_by_a_flag_of_its_own, forget),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
