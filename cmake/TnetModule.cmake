@@ -37,7 +37,7 @@ endfunction()
 # tnet_room_tests(io [F64 ops graph] [KITS ps/kit])
 #
 # All of test/<room>/ and test/support/ is one program, test_<room>: linking one for every file takes longer than compiling.
-# `test_io reader` runs test/io/test_reader.c, which is the ctest io/reader; see test/support/runner.c. The files named
+# `test_io reader` runs test/io/test_reader.c, which is the ctest io/reader; see test/support/test.h. The files named
 # after F64 are built once more against the double engine, as test_<room>_f64. KITS are helpers of another room's tests.
 function(tnet_room_tests room)
   cmake_parse_arguments(T "" "" "F64;KITS" ${ARGN})
@@ -54,28 +54,16 @@ endfunction()
 
 function(tnet_test_program room kind)
   set(target test_${room}${kind})
-  set(list ${CMAKE_BINARY_DIR}/${target}.def)
   file(GLOB helpers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/test/${room}/*.c)
   list(FILTER helpers EXCLUDE REGEX "/test_[^/]*\\.c$")
-  list(APPEND helpers ${PROJECT_SOURCE_DIR}/test/support/runner.c) # knows the tests; tnet_test_support has the others
-  set(rows "")
+  list(APPEND helpers ${PROJECT_SOURCE_DIR}/test/support/runner.c) # main; tnet_test_support has the others
   foreach(source ${ARGN})
     string(REGEX REPLACE ".*/test_([^/]*)\\.c$" "\\1" file ${source})
-    file(STRINGS ${source} takes_words REGEX "^int main\\(int")
-    if(takes_words)
-      string(APPEND rows "TN_TEST_WITH_WORDS(${file})\n")
-    else()
-      string(APPEND rows "TN_TEST(${file})\n")
-    endif()
-    set_source_files_properties(${source} PROPERTIES COMPILE_DEFINITIONS main=tn_test_${file})
     add_test(NAME ${room}/${file}${kind} COMMAND ${target} ${file} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
     set_tests_properties(${room}/${file}${kind} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600)
   endforeach()
-  file(CONFIGURE OUTPUT ${list} CONTENT "${rows}")
   add_executable(${target} ${ARGN} ${helpers})
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/test)
-  target_compile_definitions(${target} PRIVATE TN_TESTS="${list}")
-  target_compile_options(${target} PRIVATE -include support/runner.h)
   target_link_libraries(${target} PRIVATE tnet_${room}${kind} tnet_test_support tnet_warnings cmocka ${CMAKE_DL_LIBS})
 endfunction()
 

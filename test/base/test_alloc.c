@@ -8,9 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void memory_is_zeroed_and_starts_on_a_cache_line(void **state)
+TEST(memory_is_zeroed_and_starts_on_a_cache_line)
 {
-    (void)state;
     for (size_t size = 1; size < 300; size += 37) {
         unsigned char *memory = tn_alloc(3, size, "a test");
         assert_int_equal((uintptr_t)memory % TN_CACHE_LINE, 0);
@@ -22,9 +21,8 @@ static void memory_is_zeroed_and_starts_on_a_cache_line(void **state)
     tn_free(NULL);
 }
 
-static void large_memory_is_zeroed_and_starts_on_a_huge_page(void **state)
+TEST(large_memory_is_zeroed_and_starts_on_a_huge_page)
 {
-    (void)state;
     const size_t huge = (size_t)2 << 20;
     const size_t sizes[] = {huge - 1, huge, huge + 1, 3 * huge + 100};
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
@@ -41,9 +39,8 @@ static void large_memory_is_zeroed_and_starts_on_a_huge_page(void **state)
 }
 
 /* tn_free takes what begins on a huge page for a large array. */
-static void no_small_memory_starts_on_a_huge_page(void **state)
+TEST(no_small_memory_starts_on_a_huge_page)
 {
-    (void)state;
     enum { N = 1 << 18 }; /* the heap passes some twenty of them */
     static void *memory[N];
     size_t wrong = 0;
@@ -57,9 +54,8 @@ static void no_small_memory_starts_on_a_huge_page(void **state)
     }
 }
 
-static void what_is_not_used_of_large_memory_is_not_touched(void **state)
+TEST(what_is_not_used_of_large_memory_is_not_touched)
 {
-    (void)state;
     enum { MB = 1 << 20 };
     struct rusage before;
     struct rusage after;
@@ -71,17 +67,15 @@ static void what_is_not_used_of_large_memory_is_not_touched(void **state)
     tn_free(memory);
 }
 
-static void nothing_is_something(void **state)
+TEST(nothing_is_something)
 {
-    (void)state;
     void *memory = tn_try_alloc(0, 8, "nothing", NULL);
     assert_non_null(memory);
     tn_free(memory);
 }
 
-static void a_product_that_overflows_is_refused(void **state)
+TEST(a_product_that_overflows_is_refused)
 {
-    (void)state;
     tn_error err = {0};
     assert_null(tn_try_alloc(SIZE_MAX / 2, 3, "rows", &err));
     assert_int_equal(err.code, TN_E_MEMORY);
@@ -89,9 +83,8 @@ static void a_product_that_overflows_is_refused(void **state)
     assert_null(tn_try_alloc(SIZE_MAX, 1, "rows", NULL));
 }
 
-static void the_nth_try_fails_once(void **state)
+TEST(the_nth_try_fails_once)
 {
-    (void)state;
     tn_error err = {0};
     tn_alloc_fail_at(2);
     void *first = tn_try_alloc(1, 1, "a", &err);
@@ -106,9 +99,8 @@ static void the_nth_try_fails_once(void **state)
     tn_alloc_fail_at(0);
 }
 
-static void an_array_grows_with_what_it_holds_or_stays_as_it_is(void **state)
+TEST(an_array_grows_with_what_it_holds_or_stays_as_it_is)
 {
-    (void)state;
     uint32_t *item = NULL;
     assert_int_equal(TN_GROW(item, 0, 2, "items", NULL), TN_OK);
     item[0] = 7;
@@ -123,9 +115,8 @@ static void an_array_grows_with_what_it_holds_or_stays_as_it_is(void **state)
     tn_free(item);
 }
 
-static void scratch_memory_is_taken_anew_only_when_it_is_too_small(void **state)
+TEST(scratch_memory_is_taken_anew_only_when_it_is_too_small)
 {
-    (void)state;
     float *room = NULL;
     size_t max = 0;
     assert_int_equal(TN_RESERVE(room, max, 0, "scratch", NULL), TN_OK);
@@ -142,9 +133,8 @@ static void scratch_memory_is_taken_anew_only_when_it_is_too_small(void **state)
     assert_int_equal(max, 0);
 }
 
-static void alloc_without_memory_ends_with_code_7(void **state)
+TEST(alloc_without_memory_ends_with_code_7)
 {
-    (void)state;
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
@@ -156,21 +146,4 @@ static void alloc_without_memory_ends_with_code_7(void **state)
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 7);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_is_zeroed_and_starts_on_a_cache_line),
-        cmocka_unit_test(large_memory_is_zeroed_and_starts_on_a_huge_page),
-        cmocka_unit_test(no_small_memory_starts_on_a_huge_page),
-        cmocka_unit_test(what_is_not_used_of_large_memory_is_not_touched),
-        cmocka_unit_test(nothing_is_something),
-        cmocka_unit_test(a_product_that_overflows_is_refused),
-        cmocka_unit_test(the_nth_try_fails_once),
-        cmocka_unit_test(an_array_grows_with_what_it_holds_or_stays_as_it_is),
-        cmocka_unit_test(scratch_memory_is_taken_anew_only_when_it_is_too_small),
-        cmocka_unit_test(alloc_without_memory_ends_with_code_7),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

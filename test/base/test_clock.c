@@ -5,9 +5,8 @@
 #include <math.h>
 #include <time.h>
 
-static void the_monotonic_clock_never_goes_back(void **state)
+TEST(the_monotonic_clock_never_goes_back)
 {
-    (void)state;
     uint64_t last = tn_clock_ns();
     for (int i = 0; i < 10000; i++) {
         uint64_t now = tn_clock_ns();
@@ -18,22 +17,12 @@ static void the_monotonic_clock_never_goes_back(void **state)
     assert_true(tn_clock_s() - (double)last / 1e9 < 60);
 }
 
-static void wall_time_is_that_of_the_system(void **state)
+TEST(wall_time_is_that_of_the_system)
 {
-    (void)state;
     double before = (double)time(NULL);
     double now = tn_wall_s();
     assert_true(now >= before && now < before + 60);
     uint32_t day = tn_wall_day();
     uint32_t later = (uint32_t)floor(tn_wall_s() / 86400);
     assert_in_range(day, later - 1, later);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_monotonic_clock_never_goes_back),
-        cmocka_unit_test(wall_time_is_that_of_the_system),
-    };
-    return cmocka_run_group_tests_name("base/clock", tests, NULL, NULL);
 }

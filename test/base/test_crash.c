@@ -115,66 +115,47 @@ static void check(const char *dir, uint64_t saved, void *ctx)
     }
 }
 
-static void a_right_protocol_survives_a_kill_at_every_call(void **state)
+TEST(a_right_protocol_survives_a_kill_at_every_call)
 {
-    (void)state;
     protocol p = {0};
     uint32_t n = tn_crash_kill_everywhere(&(tn_crash_case){run, check, &p});
     assert_in_range(n, 40, 200);
 }
 
-static void a_right_protocol_survives_every_error(void **state)
+TEST(a_right_protocol_survives_every_error)
 {
-    (void)state;
     protocol p = {0};
     uint32_t n = tn_crash_fail_everywhere(&(tn_crash_case){run, check, &p});
     assert_in_range(n, 400, 2000);
 }
 
-static void a_right_protocol_survives_every_power_cut(void **state)
+TEST(a_right_protocol_survives_every_power_cut)
 {
-    (void)state;
     protocol p = {0};
     uint32_t n = tn_crash_states(&(tn_crash_case){run, check, &p}, SAMPLES, SEED);
     assert_in_range(n, SAMPLES, SAMPLES + 400);
 }
 
-static void a_forgotten_file_sync_is_caught(void **state)
+TEST(a_forgotten_file_sync_is_caught)
 {
-    (void)state;
     protocol p = {.skip_file_sync = true, .count_only = true};
     (void)tn_crash_states(&(tn_crash_case){run, check, &p}, 100, SEED);
     assert_true(p.violations > 0);
 }
 
-static void a_forgotten_folder_sync_is_caught(void **state)
+TEST(a_forgotten_folder_sync_is_caught)
 {
-    (void)state;
     protocol p = {.skip_folder_sync = true, .count_only = true};
     (void)tn_crash_states(&(tn_crash_case){run, check, &p}, 100, SEED);
     assert_true(p.violations > 0);
 }
 
-static void an_early_report_is_caught(void **state)
+TEST(an_early_report_is_caught)
 {
-    (void)state;
     protocol p = {.early = true, .count_only = true};
     (void)tn_crash_kill_everywhere(&(tn_crash_case){run, check, &p});
     assert_true(p.violations > 0);
     p.violations = 0;
     (void)tn_crash_states(&(tn_crash_case){run, check, &p}, 100, SEED);
     assert_true(p.violations > 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_right_protocol_survives_a_kill_at_every_call),
-        cmocka_unit_test(a_right_protocol_survives_every_error),
-        cmocka_unit_test(a_right_protocol_survives_every_power_cut),
-        cmocka_unit_test(a_forgotten_file_sync_is_caught),
-        cmocka_unit_test(a_forgotten_folder_sync_is_caught),
-        cmocka_unit_test(an_early_report_is_caught),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,9 +3,8 @@
 #include "base/math/rng.h"
 #include "support/test.h"
 
-static void golden_crc(void **state)
+TEST(golden_crc)
 {
-    (void)state;
     unsigned char zeros[32] = {0};
     unsigned char rising[32];
     for (size_t i = 0; i < sizeof rising; i++) {
@@ -20,9 +19,8 @@ static void golden_crc(void **state)
     assert_int_equal(tn_crc32c_portable(0, rising, 32), 0x46dd794e);
 }
 
-static void golden_mask(void **state)
+TEST(golden_mask)
 {
-    (void)state;
     assert_int_equal(tn_crc_mask(0xe3069283), 0xc78ab0e5);
     assert_int_equal(tn_crc_mask(tn_crc32c(0, "\0\0\0\0\0\0\0\0", 8)), 0x07980329);
     assert_int_equal(tn_crc_mask(tn_crc32c(0, "", 0)), 0xa282ead8);
@@ -30,9 +28,8 @@ static void golden_mask(void **state)
     assert_int_equal(tn_crc_mask(tn_crc32c(0, "TNet", 4)), 0x29375441);
 }
 
-static void pieces_give_the_crc_of_the_whole(void **state)
+TEST(pieces_give_the_crc_of_the_whole)
 {
-    (void)state;
     unsigned char data[300];
     for (size_t i = 0; i < sizeof data; i++) {
         data[i] = (unsigned char)tn_draw(1, i);
@@ -46,9 +43,8 @@ static void pieces_give_the_crc_of_the_whole(void **state)
     }
 }
 
-static void a11_cpu_and_tables_agree_at_every_length_and_place(void **state)
+TEST(a11_cpu_and_tables_agree_at_every_length_and_place)
 {
-    (void)state;
     unsigned char data[96];
     for (size_t i = 0; i < sizeof data; i++) {
         data[i] = (unsigned char)tn_draw(2, i);
@@ -62,9 +58,8 @@ static void a11_cpu_and_tables_agree_at_every_length_and_place(void **state)
 }
 
 /* Long runs are cut in three, whose crcs meet again; every length up to where all cuts occur. */
-static void three_runs_side_by_side_give_the_crc_of_one(void **state)
+TEST(three_runs_side_by_side_give_the_crc_of_one)
 {
-    (void)state;
     static unsigned char data[5000];
     for (size_t i = 0; i < sizeof data; i++) {
         data[i] = (unsigned char)tn_draw(3, i);
@@ -74,16 +69,4 @@ static void three_runs_side_by_side_give_the_crc_of_one(void **state)
         const unsigned char *at = data + (sizeof data - size);
         assert_int_equal(tn_crc32c(seed, at, size), tn_crc32c_portable(seed, at, size));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(golden_crc),
-        cmocka_unit_test(golden_mask),
-        cmocka_unit_test(pieces_give_the_crc_of_the_whole),
-        cmocka_unit_test(a11_cpu_and_tables_agree_at_every_length_and_place),
-        cmocka_unit_test(three_runs_side_by_side_give_the_crc_of_one),
-    };
-    return cmocka_run_group_tests_name("base/crc32c", tests, NULL, NULL);
 }

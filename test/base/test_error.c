@@ -8,9 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void fail_fills_the_error_and_returns_its_code(void **state)
+TEST(fail_fills_the_error_and_returns_its_code)
 {
-    (void)state;
     tn_error err = {0};
     assert_int_equal(tn_fail(&err, TN_E_IO, "cannot open '%s'", "a"), TN_E_IO);
     assert_int_equal(err.code, TN_E_IO);
@@ -18,9 +17,8 @@ static void fail_fills_the_error_and_returns_its_code(void **state)
     assert_int_equal(tn_fail(NULL, TN_E_DATA, "unheard"), TN_E_DATA);
 }
 
-static void context_goes_in_front(void **state)
+TEST(context_goes_in_front)
 {
-    (void)state;
     tn_error err = {0};
     (void)tn_fail(&err, TN_E_DATA, "label is 'x'");
     tn_error_context(&err, "'%s': line %d", "a.txt", 7);
@@ -29,9 +27,8 @@ static void context_goes_in_front(void **state)
     tn_error_context(NULL, "unheard");
 }
 
-static void a_text_too_long_is_cut(void **state)
+TEST(a_text_too_long_is_cut)
 {
-    (void)state;
     char word[3000];
     memset(word, 'w', sizeof word - 1);
     word[sizeof word - 1] = '\0';
@@ -52,9 +49,8 @@ static tn_status passes_on(tn_status inner, int *after)
     return TN_OK;
 }
 
-static void try_hands_a_failure_on(void **state)
+TEST(try_hands_a_failure_on)
 {
-    (void)state;
     int after = 0;
     assert_int_equal(passes_on(TN_E_PEER, &after), TN_E_PEER);
     assert_int_equal(after, 0);
@@ -62,9 +58,8 @@ static void try_hands_a_failure_on(void **state)
     assert_int_equal(after, 1);
 }
 
-static void a_false_assertion_aborts(void **state)
+TEST(a_false_assertion_aborts)
 {
-    (void)state;
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
@@ -77,16 +72,4 @@ static void a_false_assertion_aborts(void **state)
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFSIGNALED(status));
     assert_int_equal(WTERMSIG(status), SIGABRT);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fail_fills_the_error_and_returns_its_code),
-        cmocka_unit_test(context_goes_in_front),
-        cmocka_unit_test(a_text_too_long_is_cut),
-        cmocka_unit_test(try_hands_a_failure_on),
-        cmocka_unit_test(a_false_assertion_aborts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,18 +14,16 @@ static void set(const char *rules)
     assert_int_equal(tn_failpoint_set(rules, &err), TN_OK);
 }
 
-static void without_rules_nothing_fails(void **state)
+TEST(without_rules_nothing_fails)
 {
-    (void)state;
     set(NULL);
     uint64_t before = tn_failpoint_passed();
     assert_int_equal(tn_failpoint("io.write"), 0);
     assert_int_equal(tn_failpoint_passed(), before + 1);
 }
 
-static void the_nth_pass_fails_once(void **state)
+TEST(the_nth_pass_fails_once)
 {
-    (void)state;
     set("io#2:ENOSPC");
     assert_int_equal(tn_failpoint("io.write"), 0);
     assert_int_equal(tn_failpoint("iota"), 0); /* another point */
@@ -33,9 +31,8 @@ static void the_nth_pass_fails_once(void **state)
     assert_int_equal(tn_failpoint("io.fsync"), 0);
 }
 
-static void a_plus_goes_on_failing(void **state)
+TEST(a_plus_goes_on_failing)
 {
-    (void)state;
     set("io.write#2+:EDQUOT");
     assert_int_equal(tn_failpoint("io.write"), 0);
     assert_int_equal(tn_failpoint("io.fsync"), 0);
@@ -43,18 +40,16 @@ static void a_plus_goes_on_failing(void **state)
     assert_int_equal(tn_failpoint("io.write"), EDQUOT);
 }
 
-static void every_nth_pass_fails(void **state)
+TEST(every_nth_pass_fails)
 {
-    (void)state;
     set("io%3:EIO");
     for (int pass = 1; pass <= 9; pass++) {
         assert_int_equal(tn_failpoint("io.write"), pass % 3 == 0 ? EIO : 0);
     }
 }
 
-static void several_rules_count_for_themselves(void **state)
+TEST(several_rules_count_for_themselves)
 {
-    (void)state;
     set("io.a#1:short,io#2:error,x:sleep=1");
     assert_int_equal(tn_failpoint("io.a"), TN_FAIL_SHORT);
     assert_int_equal(tn_failpoint("io.a"), EIO);
@@ -62,9 +57,8 @@ static void several_rules_count_for_themselves(void **state)
     assert_int_equal(tn_failpoint("io.a"), 0);
 }
 
-static void a_wrong_rule_is_refused_and_changes_nothing(void **state)
+TEST(a_wrong_rule_is_refused_and_changes_nothing)
 {
-    (void)state;
     static const char *const wrong[] = {
         "io",
         "io:",
@@ -91,9 +85,8 @@ static void a_wrong_rule_is_refused_and_changes_nothing(void **state)
     set("");
 }
 
-static void kill_ends_the_process(void **state)
+TEST(kill_ends_the_process)
 {
-    (void)state;
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
@@ -105,18 +98,4 @@ static void kill_ends_the_process(void **state)
     int status = 0;
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_rules_nothing_fails),
-        cmocka_unit_test(the_nth_pass_fails_once),
-        cmocka_unit_test(a_plus_goes_on_failing),
-        cmocka_unit_test(every_nth_pass_fails),
-        cmocka_unit_test(several_rules_count_for_themselves),
-        cmocka_unit_test(a_wrong_rule_is_refused_and_changes_nothing),
-        cmocka_unit_test(kill_ends_the_process),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

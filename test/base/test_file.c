@@ -60,7 +60,7 @@ static tn_file *created(const char *path)
     return f;
 }
 
-static void what_was_written_is_read_back_with_size_and_crc(void **state)
+TEST_WITH(set_up, tear_down, what_was_written_is_read_back_with_size_and_crc)
 {
     const place *p = *state;
     static char data[(3 << 20) + 17];
@@ -82,7 +82,7 @@ static void what_was_written_is_read_back_with_size_and_crc(void **state)
     assert_holds(p->path, data, sizeof data);
 }
 
-static void a_file_that_is_there_is_not_overwritten(void **state)
+TEST_WITH(set_up, tear_down, a_file_that_is_there_is_not_overwritten)
 {
     const place *p = *state;
     tn_error err = {0};
@@ -95,7 +95,7 @@ static void a_file_that_is_there_is_not_overwritten(void **state)
     assert_string_equal(err.text, want);
 }
 
-static void an_abandoned_file_is_gone(void **state)
+TEST_WITH(set_up, tear_down, an_abandoned_file_is_gone)
 {
     const place *p = *state;
     tn_error err = {0};
@@ -106,7 +106,7 @@ static void an_abandoned_file_is_gone(void **state)
     assert_false(tn_path_exists(p->path));
 }
 
-static void short_writes_are_continued(void **state)
+TEST_WITH(set_up, tear_down, short_writes_are_continued)
 {
     const place *p = *state;
     static char data[700000];
@@ -120,7 +120,7 @@ static void short_writes_are_continued(void **state)
     assert_holds(p->path, data, sizeof data);
 }
 
-static void a_failed_fsync_or_close_removes_the_file(void **state)
+TEST_WITH(set_up, tear_down, a_failed_fsync_or_close_removes_the_file)
 {
     const place *p = *state;
     static const char *const rule[] = {"io.fsync:EIO", "io.close:EDQUOT", "io.write:ENOSPC"};
@@ -141,7 +141,7 @@ static void a_failed_fsync_or_close_removes_the_file(void **state)
     }
 }
 
-static void replace_leaves_the_new_content_and_nothing_else(void **state)
+TEST_WITH(set_up, tear_down, replace_leaves_the_new_content_and_nothing_else)
 {
     const place *p = *state;
     tn_error err = {0};
@@ -151,7 +151,7 @@ static void replace_leaves_the_new_content_and_nothing_else(void **state)
     assert_int_equal(files_in(p->dir), 1);
 }
 
-static void replace_writes_anew_under_another_name_after_a_failed_fsync(void **state)
+TEST_WITH(set_up, tear_down, replace_writes_anew_under_another_name_after_a_failed_fsync)
 {
     const place *p = *state;
     tn_error err = {0};
@@ -161,7 +161,7 @@ static void replace_writes_anew_under_another_name_after_a_failed_fsync(void **s
     assert_int_equal(files_in(p->dir), 1);
 }
 
-static void replace_keeps_the_old_content_when_it_fails(void **state)
+TEST_WITH(set_up, tear_down, replace_keeps_the_old_content_when_it_fails)
 {
     const place *p = *state;
     static const char *const rule[] = {"io.fsync:EIO", "io.create:EMFILE", "io.rename:EIO",
@@ -177,9 +177,8 @@ static void replace_keeps_the_old_content_when_it_fails(void **state)
     }
 }
 
-static void a_path_too_long_is_refused(void **state)
+TEST_WITH(set_up, tear_down, a_path_too_long_is_refused)
 {
-    (void)state;
     static char path[TN_PATH_SIZE + 10];
     memset(path, 'a', sizeof path - 1);
     tn_error err = {0};
@@ -189,7 +188,7 @@ static void a_path_too_long_is_refused(void **state)
     assert_null(f);
 }
 
-static void no_memory_is_reported_and_leaves_no_file(void **state)
+TEST_WITH(set_up, tear_down, no_memory_is_reported_and_leaves_no_file)
 {
     const place *p = *state;
     tn_error err = {0};
@@ -199,7 +198,7 @@ static void no_memory_is_reported_and_leaves_no_file(void **state)
     assert_false(tn_path_exists(p->path));
 }
 
-static void a_private_file_is_its_owners_from_the_first_moment(void **state)
+TEST_WITH(set_up, tear_down, a_private_file_is_its_owners_from_the_first_moment)
 {
     const place *p = *state;
     struct stat st;
@@ -214,9 +213,8 @@ static void a_private_file_is_its_owners_from_the_first_moment(void **state)
     assert_null(f);
 }
 
-static void random_ids_differ_and_are_never_zero(void **state)
+TEST_WITH(set_up, tear_down, random_ids_differ_and_are_never_zero)
 {
-    (void)state;
     uint64_t a = tn_random_id();
     uint64_t b = tn_random_id();
     assert_true(a != 0 && b != 0 && a != b);
@@ -254,9 +252,8 @@ static void assert_text(const char *want)
     tn_text_done(&text);
 }
 
-static void read_all_appends_and_has_a_limit(void **state)
+TEST_WITH(set_up_reading, tear_down_reading, read_all_appends_and_has_a_limit)
 {
-    (void)state;
     tn_error err = {0};
     tn_text text = {0};
     put("abcdef", 6);
@@ -269,9 +266,8 @@ static void read_all_appends_and_has_a_limit(void **state)
     tn_text_done(&text);
 }
 
-static void read_all_reads_more_than_one_piece(void **state)
+TEST_WITH(set_up_reading, tear_down_reading, read_all_reads_more_than_one_piece)
 {
-    (void)state;
     static char data[(256 << 10) * 2];
     memset(data, 'd', sizeof data);
     put(data, sizeof data);
@@ -282,9 +278,8 @@ static void read_all_reads_more_than_one_piece(void **state)
     tn_text_done(&text);
 }
 
-static void read_all_reads_a_pipe(void **state)
+TEST_WITH(set_up_reading, tear_down_reading, read_all_reads_a_pipe)
 {
-    (void)state;
     int ends[2];
     assert_int_equal(pipe(ends), 0);
     assert_int_equal(write(ends[1], "from a pipe", 11), 11);
@@ -294,9 +289,8 @@ static void read_all_reads_a_pipe(void **state)
     assert_int_equal(close(ends[0]), 0);
 }
 
-static void read_all_names_a_file_that_is_not_there(void **state)
+TEST_WITH(set_up_reading, tear_down_reading, read_all_names_a_file_that_is_not_there)
 {
-    (void)state;
     tn_error err = {0};
     tn_text text = {0};
     assert_int_equal(tn_file_read_all("no/such", 10, &text, &err), TN_E_IO);
@@ -305,9 +299,8 @@ static void read_all_names_a_file_that_is_not_there(void **state)
     tn_text_done(&text);
 }
 
-static void a_map_shows_the_bytes(void **state)
+TEST_WITH(set_up_reading, tear_down_reading, a_map_shows_the_bytes)
 {
-    (void)state;
     tn_error err = {0};
     tn_map map = {0};
     put("abc", 3);
@@ -324,9 +317,8 @@ static void a_map_shows_the_bytes(void **state)
     assert_non_null(strstr(err.text, "not a regular file"));
 }
 
-static void an_infile_reads_anywhere_but_not_past_its_end(void **state)
+TEST_WITH(set_up_reading, tear_down_reading, an_infile_reads_anywhere_but_not_past_its_end)
 {
-    (void)state;
     tn_error err = {0};
     tn_infile *f = NULL;
     char got[4] = "";
@@ -345,9 +337,8 @@ static void an_infile_reads_anywhere_but_not_past_its_end(void **state)
     assert_null(f);
 }
 
-static void a_failing_disk_is_an_error(void **state)
+TEST_WITH(set_up_reading, tear_down_reading, a_failing_disk_is_an_error)
 {
-    (void)state;
     tn_error err = {0};
     tn_text text = {0};
     tn_infile *f = NULL;
@@ -362,9 +353,8 @@ static void a_failing_disk_is_an_error(void **state)
     tn_text_done(&text);
 }
 
-static void a_log_grows_by_records_across_openings(void **state)
+TEST_WITH(set_up_reading, tear_down_reading, a_log_grows_by_records_across_openings)
 {
-    (void)state;
     tn_error err = {0};
     for (uint32_t i = 0; i < 2; i++) {
         tn_appender *a = NULL;
@@ -376,9 +366,8 @@ static void a_log_grows_by_records_across_openings(void **state)
     assert_text("ab\nab\n");
 }
 
-static void a_line_cut_by_a_crash_gets_its_newline(void **state)
+TEST_WITH(set_up_reading, tear_down_reading, a_line_cut_by_a_crash_gets_its_newline)
 {
-    (void)state;
     tn_error err = {0};
     tn_appender *a = NULL;
     put("ab\ncut", 6);
@@ -388,9 +377,8 @@ static void a_line_cut_by_a_crash_gets_its_newline(void **state)
     assert_text("ab\ncut\nef\n");
 }
 
-static void a_record_that_cannot_be_written_whole_leaves_no_trace(void **state)
+TEST_WITH(set_up_reading, tear_down_reading, a_record_that_cannot_be_written_whole_leaves_no_trace)
 {
-    (void)state;
     tn_error err = {0};
     tn_appender *a = NULL;
     assert_int_equal(tn_append_open(&a, read_path, &err), TN_OK);
@@ -402,9 +390,8 @@ static void a_record_that_cannot_be_written_whole_leaves_no_trace(void **state)
     assert_text("one\nthree\n");
 }
 
-static void no_memory_and_long_paths_are_reported(void **state)
+TEST_WITH(set_up_reading, tear_down_reading, no_memory_and_long_paths_are_reported)
 {
-    (void)state;
     static char name[TN_PATH_SIZE + 10];
     memset(name, 'n', sizeof name - 1);
     tn_error err = {0};
@@ -425,9 +412,8 @@ static void no_memory_and_long_paths_are_reported(void **state)
     tn_text_done(&text);
 }
 
-static void a_log_that_cannot_be_read_is_not_opened(void **state)
+TEST_WITH(set_up_reading, tear_down_reading, a_log_that_cannot_be_read_is_not_opened)
 {
-    (void)state;
     tn_error err = {0};
     tn_appender *a = NULL;
     put("cut", 3);
@@ -443,46 +429,4 @@ static void a_log_that_cannot_be_read_is_not_opened(void **state)
     assert_int_equal(tn_append(a, "x\n", 2, &err), TN_E_IO);
     assert_non_null(strstr(err.text, "cannot truncate"));
     tn_append_close(a);
-}
-
-int main(void)
-{
-#define FILE_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        FILE_TEST(what_was_written_is_read_back_with_size_and_crc),
-        FILE_TEST(a_file_that_is_there_is_not_overwritten),
-        FILE_TEST(an_abandoned_file_is_gone),
-        FILE_TEST(a_private_file_is_its_owners_from_the_first_moment),
-        FILE_TEST(short_writes_are_continued),
-        FILE_TEST(a_failed_fsync_or_close_removes_the_file),
-        FILE_TEST(replace_leaves_the_new_content_and_nothing_else),
-        FILE_TEST(replace_writes_anew_under_another_name_after_a_failed_fsync),
-        FILE_TEST(replace_keeps_the_old_content_when_it_fails),
-        FILE_TEST(a_path_too_long_is_refused),
-        FILE_TEST(no_memory_is_reported_and_leaves_no_file),
-        FILE_TEST(random_ids_differ_and_are_never_zero),
-        cmocka_unit_test_setup_teardown(read_all_appends_and_has_a_limit, set_up_reading,
-                                        tear_down_reading),
-        cmocka_unit_test_setup_teardown(read_all_reads_more_than_one_piece, set_up_reading,
-                                        tear_down_reading),
-        cmocka_unit_test_setup_teardown(read_all_reads_a_pipe, set_up_reading, tear_down_reading),
-        cmocka_unit_test_setup_teardown(read_all_names_a_file_that_is_not_there, set_up_reading,
-                                        tear_down_reading),
-        cmocka_unit_test_setup_teardown(a_map_shows_the_bytes, set_up_reading, tear_down_reading),
-        cmocka_unit_test_setup_teardown(an_infile_reads_anywhere_but_not_past_its_end,
-                                        set_up_reading, tear_down_reading),
-        cmocka_unit_test_setup_teardown(a_failing_disk_is_an_error, set_up_reading,
-                                        tear_down_reading),
-        cmocka_unit_test_setup_teardown(a_log_grows_by_records_across_openings, set_up_reading,
-                                        tear_down_reading),
-        cmocka_unit_test_setup_teardown(a_line_cut_by_a_crash_gets_its_newline, set_up_reading,
-                                        tear_down_reading),
-        cmocka_unit_test_setup_teardown(a_record_that_cannot_be_written_whole_leaves_no_trace,
-                                        set_up_reading, tear_down_reading),
-        cmocka_unit_test_setup_teardown(no_memory_and_long_paths_are_reported, set_up_reading,
-                                        tear_down_reading),
-        cmocka_unit_test_setup_teardown(a_log_that_cannot_be_read_is_not_opened, set_up_reading,
-                                        tear_down_reading),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,6 +27,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+FIXTURE(set_up, tear_down);
+
 /* A child that takes the lock, says so, and holds it until it is killed. */
 static pid_t child_that_holds(void)
 {
@@ -57,9 +59,8 @@ static void end(pid_t child)
     assert_int_equal(waitpid(child, NULL, 0), child);
 }
 
-static void a_second_owner_is_told_who_is_first(void **state)
+TEST(a_second_owner_is_told_who_is_first)
 {
-    (void)state;
     tn_error err = {0};
     tn_lock *lock = NULL;
     pid_t child = child_that_holds();
@@ -72,9 +73,8 @@ static void a_second_owner_is_told_who_is_first(void **state)
     end(child);
 }
 
-static void a_killed_holder_loses_the_lock(void **state)
+TEST(a_killed_holder_loses_the_lock)
 {
-    (void)state;
     tn_error err = {0};
     tn_lock *lock = NULL;
     end(child_that_holds());
@@ -90,9 +90,8 @@ static void a_killed_holder_loses_the_lock(void **state)
     tn_lock_release(NULL);
 }
 
-static void an_unreadable_owner_is_another_process(void **state)
+TEST(an_unreadable_owner_is_another_process)
 {
-    (void)state;
     tn_error err = {0};
     tn_lock *lock = NULL;
     pid_t child = child_that_holds();
@@ -104,9 +103,8 @@ static void an_unreadable_owner_is_another_process(void **state)
     end(child);
 }
 
-static void a_folder_itself_is_locked_without_a_trace(void **state)
+TEST(a_folder_itself_is_locked_without_a_trace)
 {
-    (void)state;
     tn_error err = {0};
     tn_lock *lock = NULL;
     tn_lock *second = NULL;
@@ -134,9 +132,8 @@ static void a_folder_itself_is_locked_without_a_trace(void **state)
     assert_int_equal(tn_remove_tree(moved, &err), TN_OK);
 }
 
-static void who_looks_at_a_lock_neither_makes_nor_takes_it(void **state)
+TEST(who_looks_at_a_lock_neither_makes_nor_takes_it)
 {
-    (void)state;
     tn_error err = {0};
     tn_lock *lock = NULL;
     tn_text names = {0};
@@ -154,9 +151,8 @@ static void who_looks_at_a_lock_neither_makes_nor_takes_it(void **state)
     tn_lock_release(lock);
 }
 
-static void a_name_is_locked_until_it_is_given_back(void **state)
+TEST(a_name_is_locked_until_it_is_given_back)
 {
-    (void)state;
     char want[400];
     tn_error err = {0};
     tn_lock *lock = NULL;
@@ -175,9 +171,8 @@ static void a_name_is_locked_until_it_is_given_back(void **state)
     assert_int_equal(tn_lock_name(&lock, dir, "no/1.lock", &err), TN_E_IO);
 }
 
-static void every_error_is_reported_and_gives_the_lock_back(void **state)
+TEST(every_error_is_reported_and_gives_the_lock_back)
 {
-    (void)state;
     for (uint32_t k = 1; k <= 12; k++) {
         char rule[32];
         tn_error err = {0};
@@ -192,19 +187,4 @@ static void every_error_is_reported_and_gives_the_lock_back(void **state)
         assert_int_equal(tn_lock_take(&lock, dir, 4, &err), TN_OK);
         tn_lock_release(lock);
     }
-}
-
-int main(void)
-{
-#define LOCK_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        LOCK_TEST(a_second_owner_is_told_who_is_first),
-        LOCK_TEST(a_killed_holder_loses_the_lock),
-        LOCK_TEST(an_unreadable_owner_is_another_process),
-        LOCK_TEST(a_folder_itself_is_locked_without_a_trace),
-        LOCK_TEST(who_looks_at_a_lock_neither_makes_nor_takes_it),
-        LOCK_TEST(a_name_is_locked_until_it_is_given_back),
-        LOCK_TEST(every_error_is_reported_and_gives_the_lock_back),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,6 +27,8 @@ static int tear_down(void **state)
     return tn_failpoint_set(NULL, NULL) == TN_OK ? 0 : 1;
 }
 
+FIXTURE(set_up, tear_down);
+
 static const char *in_dir(const char *name)
 {
     assert_int_equal(tn_path_join(dir, name, path, NULL), TN_OK);
@@ -39,9 +41,8 @@ static void put(const char *name)
     assert_int_equal(tn_file_replace(in_dir(name), name, strlen(name), &err), TN_OK);
 }
 
-static void make_makes_parents_and_accepts_what_is_there(void **state)
+TEST(make_makes_parents_and_accepts_what_is_there)
 {
-    (void)state;
     tn_error err = {0};
     assert_int_equal(tn_dir_make(in_dir("a//b/c"), &err), TN_OK);
     assert_true(tn_path_exists(in_dir("a/b/c")));
@@ -51,18 +52,16 @@ static void make_makes_parents_and_accepts_what_is_there(void **state)
     assert_int_equal(tn_dir_make("", &err), TN_E_USAGE);
 }
 
-static void make_refuses_a_file_in_the_way(void **state)
+TEST(make_refuses_a_file_in_the_way)
 {
-    (void)state;
     tn_error err = {0};
     put("file");
     assert_int_equal(tn_dir_make(in_dir("file"), &err), TN_E_IO);
     assert_int_equal(tn_dir_make(in_dir("file/inner"), &err), TN_E_IO);
 }
 
-static void private_folders_are_this_users_alone(void **state)
+TEST(private_folders_are_this_users_alone)
 {
-    (void)state;
     struct stat st;
     tn_error err = {0};
     assert_int_equal(tn_dir_make_private(in_dir("mine"), &err), TN_OK);
@@ -80,9 +79,8 @@ static void private_folders_are_this_users_alone(void **state)
     assert_non_null(strstr(err.text, "No such file"));
 }
 
-static void list_gives_the_names_in_bytewise_order(void **state)
+TEST(list_gives_the_names_in_bytewise_order)
 {
-    (void)state;
     tn_error err = {0};
     put("b");
     put("B");
@@ -99,9 +97,8 @@ static void list_gives_the_names_in_bytewise_order(void **state)
     tn_text_done(&names);
 }
 
-static void listing_what_is_no_folder_is_an_error(void **state)
+TEST(listing_what_is_no_folder_is_an_error)
 {
-    (void)state;
     tn_error err = {0};
     tn_text names = {0};
     uint32_t n = 7;
@@ -111,9 +108,8 @@ static void listing_what_is_no_folder_is_an_error(void **state)
     tn_text_done(&names);
 }
 
-static void rename_moves_between_folders(void **state)
+TEST(rename_moves_between_folders)
 {
-    (void)state;
     tn_error err = {0};
     char to[TN_PATH_SIZE];
     put("file");
@@ -126,9 +122,8 @@ static void rename_moves_between_folders(void **state)
     assert_non_null(strstr(err.text, "No such file or directory"));
 }
 
-static void rename_reports_a_parent_that_cannot_be_synced(void **state)
+TEST(rename_reports_a_parent_that_cannot_be_synced)
 {
-    (void)state;
     tn_error err = {0};
     char to[TN_PATH_SIZE];
     put("file");
@@ -137,9 +132,8 @@ static void rename_reports_a_parent_that_cannot_be_synced(void **state)
     assert_int_equal(tn_rename(in_dir("file"), to, &err), TN_E_IO);
 }
 
-static void remove_takes_trees_and_what_is_not_there(void **state)
+TEST(remove_takes_trees_and_what_is_not_there)
 {
-    (void)state;
     tn_error err = {0};
     assert_int_equal(tn_dir_make(in_dir("t/u/v"), &err), TN_OK);
     put("t/x");
@@ -157,9 +151,8 @@ static void remove_takes_trees_and_what_is_not_there(void **state)
     assert_false(tn_path_exists(in_dir("kept")));
 }
 
-static void a_path_too_long_is_refused(void **state)
+TEST(a_path_too_long_is_refused)
 {
-    (void)state;
     static char name[TN_PATH_SIZE];
     memset(name, 'n', sizeof name - 1);
     tn_error err = {0};
@@ -168,30 +161,11 @@ static void a_path_too_long_is_refused(void **state)
     assert_int_equal(tn_dir_make(name, &err), TN_E_USAGE);
 }
 
-static void free_space_is_known(void **state)
+TEST(free_space_is_known)
 {
-    (void)state;
     tn_error err = {0};
     uint64_t bytes = 0;
     assert_int_equal(tn_disk_free(dir, &bytes, &err), TN_OK);
     assert_true(bytes > 0);
     assert_int_equal(tn_disk_free(in_dir("none"), &bytes, &err), TN_E_IO);
-}
-
-int main(void)
-{
-#define TREE_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TREE_TEST(make_makes_parents_and_accepts_what_is_there),
-        TREE_TEST(make_refuses_a_file_in_the_way),
-        TREE_TEST(private_folders_are_this_users_alone),
-        TREE_TEST(list_gives_the_names_in_bytewise_order),
-        TREE_TEST(listing_what_is_no_folder_is_an_error),
-        TREE_TEST(rename_moves_between_folders),
-        TREE_TEST(rename_reports_a_parent_that_cannot_be_synced),
-        TREE_TEST(remove_takes_trees_and_what_is_not_there),
-        TREE_TEST(a_path_too_long_is_refused),
-        TREE_TEST(free_space_is_known),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,9 +47,8 @@ static long double exact_softplus(long double x)
     return (x > 0 ? x : 0) + log1pl(expl(-fabsl(x)));
 }
 
-static void exp_is_within_one_ulp(void **state)
+TEST(exp_is_within_one_ulp)
 {
-    (void)state;
     stays_within(1, tn_exp, expl, -745, 709.7);
     stays_within(1, tn_exp, expl, -1, 1);
     stays_within(1, tn_exp, expl, -1e-5, 1e-5);
@@ -59,9 +58,8 @@ static void exp_is_within_one_ulp(void **state)
     assert_true(isfinite(tn_exp(709.78)) && isnan(tn_exp((double)NAN)));
 }
 
-static void ln_is_within_three_ulp(void **state)
+TEST(ln_is_within_three_ulp)
 {
-    (void)state;
     stays_within(3, tn_ln, logl, 1e-3, .7);
     stays_within(3, tn_ln, logl, .7, 1.5);
     stays_within(3, tn_ln, logl, .999, 1.001);
@@ -77,9 +75,8 @@ static void ln_is_within_three_ulp(void **state)
     assert_true(ulps(tn_ln(tn_load_f64(&denormal)), logl(3) - 1074 * logl(2)) < 1);
 }
 
-static void sigmoid_softplus_and_tanh_are_within_three_ulp(void **state)
+TEST(sigmoid_softplus_and_tanh_are_within_three_ulp)
 {
-    (void)state;
     stays_within(3, tn_sigmoid, exact_sigmoid, -700, 0);
     stays_within(3, tn_sigmoid, exact_sigmoid, -10, 50);
     stays_within(3, tn_log1p_exp, exact_softplus, -700, 50);
@@ -93,9 +90,8 @@ static void sigmoid_softplus_and_tanh_are_within_three_ulp(void **state)
     assert_true(isnan(tn_log1p_exp((double)NAN)));
 }
 
-static void v15_bce_and_its_gradient(void **state)
+TEST(v15_bce_and_its_gradient)
 {
-    (void)state;
     const double z[] = {-40, -2, 0, 1.5, 100};
     const double y[] = {0, 1, 1, 0, 1};
     const double loss[] = {4.24835426e-18, 2.126928011, .693147181, 1.701413278, 3.72e-44};
@@ -108,15 +104,4 @@ static void v15_bce_and_its_gradient(void **state)
         assert_true(fabs(g - slope[i]) <= (i == 0 ? digits[0] : 1e-9));
     }
     assert_true(fabs(tn_log1p_exp(-40) / 4.24835426e-18 - 1) < 1e-8);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(exp_is_within_one_ulp),
-        cmocka_unit_test(ln_is_within_three_ulp),
-        cmocka_unit_test(sigmoid_softplus_and_tanh_are_within_three_ulp),
-        cmocka_unit_test(v15_bce_and_its_gradient),
-    };
-    return cmocka_run_group_tests_name("base/fmath", tests, NULL, NULL);
 }

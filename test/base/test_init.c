@@ -19,9 +19,8 @@ typedef struct expected {
 /* Deviation of a normal distribution that is cut at two deviations. */
 static const double cut = 0.87962566103423978;
 
-static void every_rule_has_its_mean_deviation_and_bounds(void **state)
+TEST(every_rule_has_its_mean_deviation_and_bounds)
 {
-    (void)state;
     const double root_3 = sqrt(3);
     const expected cases[] = {
         {{TN_INIT_UNIFORM, -1, 3}, 1, 2 / root_3, 2},
@@ -52,18 +51,16 @@ static void every_rule_has_its_mean_deviation_and_bounds(void **state)
     }
 }
 
-static void a_constant_is_what_it_says(void **state)
+TEST(a_constant_is_what_it_says)
 {
-    (void)state;
     const tn_init rule = {TN_INIT_CONSTANT, 0.1, 9};
     for (uint64_t i = 0; i < 10; i++) {
         assert_true(tn_init_value(&rule, i, i, 1, 1) == 0.1F);
     }
 }
 
-static void a_value_depends_on_stream_and_index_alone(void **state)
+TEST(a_value_depends_on_stream_and_index_alone)
 {
-    (void)state;
     const tn_init rule = {TN_INIT_NORMAL, 0, 1};
     uint64_t stream = tn_stream2(7, TN_RNG_DENSE, 3);
     uint32_t equal = 0;
@@ -76,9 +73,8 @@ static void a_value_depends_on_stream_and_index_alone(void **state)
     assert_int_equal(equal, 0);
 }
 
-static void values_of_rows_are_the_values_one_by_one(void **state)
+TEST(values_of_rows_are_the_values_one_by_one)
 {
-    (void)state;
     enum { ROWS = 3, MANY = 67 };
     const uint64_t stream[ROWS] = {5, 1, UINT64_MAX};
     for (int kind = TN_INIT_CONSTANT; kind <= (int)TN_INIT_HE_NORMAL; kind++) {
@@ -93,15 +89,4 @@ static void values_of_rows_are_the_values_one_by_one(void **state)
             assert_true(w[0][dim] == 0 && w[ROWS - 1][dim] == 0);
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_rule_has_its_mean_deviation_and_bounds),
-        cmocka_unit_test(a_constant_is_what_it_says),
-        cmocka_unit_test(a_value_depends_on_stream_and_index_alone),
-        cmocka_unit_test(values_of_rows_are_the_values_one_by_one),
-    };
-    return cmocka_run_group_tests_name("base/init", tests, NULL, NULL);
 }

@@ -47,9 +47,8 @@ static void is_refused(const char *text, size_t size, const char *problem)
     }
 }
 
-static void members_are_written_in_order_without_blanks(void **state)
+TEST(members_are_written_in_order_without_blanks)
 {
-    (void)state;
     tn_text t = {0};
     tn_json_open(&t, '{');
     tn_json_str(&t, "format", "tnet-model");
@@ -82,9 +81,8 @@ static void members_are_written_in_order_without_blanks(void **state)
     tn_text_done(&t);
 }
 
-static void a_second_line_starts_without_a_comma(void **state)
+TEST(a_second_line_starts_without_a_comma)
 {
-    (void)state;
     tn_text t = {0};
     for (int i = 0; i < 2; i++) {
         tn_json_open(&t, '{');
@@ -96,9 +94,8 @@ static void a_second_line_starts_without_a_comma(void **state)
     tn_text_done(&t);
 }
 
-static void strings_are_escaped_and_bad_utf8_replaced(void **state)
+TEST(strings_are_escaped_and_bad_utf8_replaced)
 {
-    (void)state;
     tn_text t = {0};
     tn_json_str(&t, NULL, "\"\\/\b\f\n\r\t\x01\x1f\x7f \xe4\xb8\xad \xf0\x9f\x98\x80");
     assert_string_equal(tn_text_str(&t), "\"\\\"\\\\/\\b\\f\\n\\r\\t\\u0001\\u001f\x7f "
@@ -111,9 +108,8 @@ static void strings_are_escaped_and_bad_utf8_replaced(void **state)
     tn_text_done(&t);
 }
 
-static void golden_crc_member(void **state)
+TEST(golden_crc_member)
 {
-    (void)state;
     const char golden[] =
         "{\"format\":\"tnet-checkpoint\",\"version\":[1,0],\"crc32c\":\"5364139a\"}\n";
     tn_text t = {0};
@@ -141,9 +137,8 @@ static void golden_crc_member(void **state)
     tn_text_done(&t);
 }
 
-static void values_of_every_kind_are_read(void **state)
+TEST_WITH(new_arena, free_arena, values_of_every_kind_are_read)
 {
-    (void)state;
     const char text[] = " {\"a\" : [1, -2.5e3 ,\"x\"],\t\"b\":{},\r\n\"c\":null,\"d\":true,"
                         "\"e\":false,\"f\":[]} \n";
     const tn_json *root = parsed(text);
@@ -167,16 +162,14 @@ static void values_of_every_kind_are_read(void **state)
     assert_true(parsed("-0.5")->number == -.5);
 }
 
-static void escapes_are_decoded(void **state)
+TEST_WITH(new_arena, free_arena, escapes_are_decoded)
 {
-    (void)state;
     const tn_json *s = parsed("\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u0041\\u00e9\\u4e2d\\uD83D\\uDE00\"");
     assert_string_equal(s->string, "\"\\/\b\f\n\r\tA\xc3\xa9\xe4\xb8\xad\xf0\x9f\x98\x80");
 }
 
-static void what_is_no_json_is_refused_with_its_place(void **state)
+TEST_WITH(new_arena, free_arena, what_is_no_json_is_refused_with_its_place)
 {
-    (void)state;
     const char *const bad[][2] = {
         {"", "expected a value at byte 0 of 'x.json'"},
         {"{", "expected a string at byte 1"},
@@ -220,9 +213,8 @@ static void what_is_no_json_is_refused_with_its_place(void **state)
     is_refused("[1,\0]", 5, "expected a value");
 }
 
-static void thirty_two_levels_are_read_and_no_more(void **state)
+TEST_WITH(new_arena, free_arena, thirty_two_levels_are_read_and_no_more)
 {
-    (void)state;
     char text[2 * 33 + 1] = {0};
     memset(text, '[', 32);
     memset(text + 32, ']', 32);
@@ -256,9 +248,8 @@ static void is_parsed_in_one_piece(const char *head, const char *text, const cha
     tn_text_done(&doc);
 }
 
-static void memory_for_a_tree_is_asked_for_once_and_may_be_missing(void **state)
+TEST(memory_for_a_tree_is_asked_for_once_and_may_be_missing)
 {
-    (void)state;
     is_parsed_in_one_piece("[", "1,", "1]");
     is_parsed_in_one_piece("[", "\"\",", "[]]");
     is_parsed_in_one_piece("[", "[[]],", "0]");
@@ -267,9 +258,8 @@ static void memory_for_a_tree_is_asked_for_once_and_may_be_missing(void **state)
     is_parsed_in_one_piece("{\"", "long", "\":-1.5e-300}");
 }
 
-static void a_duplicate_among_many_members_is_found(void **state)
+TEST_WITH(new_arena, free_arena, a_duplicate_among_many_members_is_found)
 {
-    (void)state;
     enum { MEMBERS = 5000 };
     tn_text t = {0};
     tn_json_open(&t, '{');
@@ -293,9 +283,8 @@ static void a_duplicate_among_many_members_is_found(void **state)
     tn_text_done(&t);
 }
 
-static void accessors_accept_anything(void **state)
+TEST_WITH(new_arena, free_arena, accessors_accept_anything)
 {
-    (void)state;
     const tn_json *root = parsed(
         "{\"n\":12,\"s\":\"18446744073709551615\",\"h\":\"00000000000000ff\",\"neg\":-1,\"f\":1.5,"
         "\"e\":1e3,\"big\":18446744073709551616,\"l\":[1],\"z\":null,\"t\":\"12x\",\"b\":true}");
@@ -323,9 +312,8 @@ static void accessors_accept_anything(void **state)
                  tn_json_as_f64(NULL, &f));
 }
 
-static void any_prefix_and_any_flip_ends_in_a_tree_or_a_failure(void **state)
+TEST_WITH(new_arena, free_arena, any_prefix_and_any_flip_ends_in_a_tree_or_a_failure)
 {
-    (void)state;
     const char text[] = "{\"a\":[1,-2.5e-3,\"x\\n\\u00e9\\ud83d\\ude00\"],\"b\":{\"c\":null},"
                         "\"\xe4\xb8\xad\":true}";
     enum { SIZE = sizeof text - 1 };
@@ -379,7 +367,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void right_members_are_read(void **state)
+TEST_WITH(set_up, tear_down, right_members_are_read)
 {
     const fixture *f = *state;
     tn_members r = {.arena = f->arena};
@@ -398,7 +386,7 @@ static void right_members_are_read(void **state)
 }
 
 /* Each of these is one fault: what is returned is harmless, and the member is named. */
-static void wrong_members_are_harmless_and_named(void **state)
+TEST_WITH(set_up, tear_down, wrong_members_are_harmless_and_named)
 {
     const fixture *f = *state;
     enum { OBJECTS = 3 };
@@ -432,7 +420,7 @@ static void wrong_members_are_harmless_and_named(void **state)
     }
 }
 
-static void the_first_fault_is_the_one_to_tell(void **state)
+TEST_WITH(set_up, tear_down, the_first_fault_is_the_one_to_tell)
 {
     const fixture *f = *state;
     tn_members r = {.arena = f->arena};
@@ -442,7 +430,7 @@ static void the_first_fault_is_the_one_to_tell(void **state)
     assert_string_equal(r.wrong, "own");
 }
 
-static void items_are_found_by_place(void **state)
+TEST_WITH(set_up, tear_down, items_are_found_by_place)
 {
     const fixture *f = *state;
     const tn_json *list = tn_json_get(f->top, "list");
@@ -451,33 +439,4 @@ static void items_are_found_by_place(void **state)
     assert_null(tn_json_item(list, 3));
     assert_null(tn_json_item(NULL, 0));
     assert_null(tn_json_item(tn_json_get(f->top, "map"), 0));
-}
-
-#define WITH_JSON(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(members_are_written_in_order_without_blanks),
-        cmocka_unit_test(a_second_line_starts_without_a_comma),
-        cmocka_unit_test(strings_are_escaped_and_bad_utf8_replaced),
-        cmocka_unit_test(golden_crc_member),
-        cmocka_unit_test_setup_teardown(values_of_every_kind_are_read, new_arena, free_arena),
-        cmocka_unit_test_setup_teardown(escapes_are_decoded, new_arena, free_arena),
-        cmocka_unit_test_setup_teardown(what_is_no_json_is_refused_with_its_place, new_arena,
-                                        free_arena),
-        cmocka_unit_test_setup_teardown(thirty_two_levels_are_read_and_no_more, new_arena,
-                                        free_arena),
-        cmocka_unit_test(memory_for_a_tree_is_asked_for_once_and_may_be_missing),
-        cmocka_unit_test_setup_teardown(a_duplicate_among_many_members_is_found, new_arena,
-                                        free_arena),
-        cmocka_unit_test_setup_teardown(accessors_accept_anything, new_arena, free_arena),
-        cmocka_unit_test_setup_teardown(any_prefix_and_any_flip_ends_in_a_tree_or_a_failure,
-                                        new_arena, free_arena),
-        WITH_JSON(right_members_are_read),
-        WITH_JSON(wrong_members_are_harmless_and_named),
-        WITH_JSON(the_first_fault_is_the_one_to_tell),
-        WITH_JSON(items_are_found_by_place),
-    };
-    return cmocka_run_group_tests_name("base/json", tests, NULL, NULL);
 }

@@ -5,9 +5,8 @@
 
 #include <string.h>
 
-static void golden_xxh64(void **state)
+TEST(golden_xxh64)
 {
-    (void)state;
     const struct {
         const char *text;
         uint64_t seed;
@@ -32,9 +31,8 @@ static void golden_xxh64(void **state)
     assert_int_equal(tn_xxh64(bytes, sizeof bytes, 0), UINT64_C(0xe99038495f85381e));
 }
 
-static void xxh64_does_not_depend_on_where_the_bytes_lie(void **state)
+TEST(xxh64_does_not_depend_on_where_the_bytes_lie)
 {
-    (void)state;
     unsigned char room[128];
     for (size_t size = 0; size < 100; size++) {
         unsigned char aligned[128];
@@ -49,9 +47,8 @@ static void xxh64_does_not_depend_on_where_the_bytes_lie(void **state)
     }
 }
 
-static void golden_mix_and_back(void **state)
+TEST(golden_mix_and_back)
 {
-    (void)state;
     assert_int_equal(tn_mix(1), UINT64_C(0x5692161d100b05e5));
     uint64_t x = 0;
     for (int i = 0; i < 100000; i++) {
@@ -61,9 +58,8 @@ static void golden_mix_and_back(void **state)
     }
 }
 
-static void golden_table_keys(void **state)
+TEST(golden_table_keys)
 {
-    (void)state;
     const struct {
         const char *group;
         uint64_t salt, sign, key;
@@ -84,9 +80,8 @@ static void golden_table_keys(void **state)
     }
 }
 
-static void a12_ids_beyond_2_24_and_2_53_stay_distinct(void **state)
+TEST(a12_ids_beyond_2_24_and_2_53_stay_distinct)
 {
-    (void)state;
     const uint64_t ids[] = {(1U << 24) + 1, (UINT64_C(1) << 53) + 1, UINT64_MAX};
     uint64_t salt = tn_salt("user");
     for (size_t i = 0; i < 3; i++) {
@@ -95,9 +90,8 @@ static void a12_ids_beyond_2_24_and_2_53_stay_distinct(void **state)
     }
 }
 
-static void r1_small_ids_are_even_over_the_partitions(void **state)
+TEST(r1_small_ids_are_even_over_the_partitions)
 {
-    (void)state;
     enum { IDS = 100000 };
     static uint32_t count[TN_PARTITIONS];
     uint64_t salt = tn_salt("user");
@@ -109,22 +103,7 @@ static void r1_small_ids_are_even_over_the_partitions(void **state)
     }
 }
 
-static void r2_equal_ids_of_two_groups_are_different_keys(void **state)
+TEST(r2_equal_ids_of_two_groups_are_different_keys)
 {
-    (void)state;
     assert_int_not_equal(tn_key_of(7, tn_salt("C1")), tn_key_of(7, tn_salt("C2")));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(golden_xxh64),
-        cmocka_unit_test(xxh64_does_not_depend_on_where_the_bytes_lie),
-        cmocka_unit_test(golden_mix_and_back),
-        cmocka_unit_test(golden_table_keys),
-        cmocka_unit_test(a12_ids_beyond_2_24_and_2_53_stay_distinct),
-        cmocka_unit_test(r1_small_ids_are_even_over_the_partitions),
-        cmocka_unit_test(r2_equal_ids_of_two_groups_are_different_keys),
-    };
-    return cmocka_run_group_tests_name("base/key", tests, NULL, NULL);
 }

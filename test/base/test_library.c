@@ -11,9 +11,8 @@
 
 static const tn_library_name zstd = {"libzstd.so.1", "zstd", "install libzstd1"};
 
-static void a_missing_library_is_a_matter_of_configuration(void **state)
+TEST(a_missing_library_is_a_matter_of_configuration)
 {
-    (void)state;
     static const tn_library_name name = {"libnone.so.1", "nothing", "install it"};
     tn_error err = {0};
     void *library = NULL;
@@ -35,9 +34,8 @@ static bool play_no_room(void)
            strstr(err.text, "install") == NULL;
 }
 
-static void a_library_without_room_is_a_matter_of_memory(void **state)
+TEST(a_library_without_room_is_a_matter_of_memory)
 {
-    (void)state;
 #if defined(TN_SANITIZED)
     skip(); /* it wants memory of its own */
 #endif
@@ -51,9 +49,8 @@ static void a_library_without_room_is_a_matter_of_memory(void **state)
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-static void a_function_that_is_not_there_is_named(void **state)
+TEST(a_function_that_is_not_there_is_named)
 {
-    (void)state;
     tn_error err = {0};
     void *library = NULL;
     void *at = NULL;
@@ -64,14 +61,4 @@ static void a_function_that_is_not_there_is_named(void **state)
     assert_int_equal(tn_library_find(library, &zstd, "ZSTD_none", &at, &err), TN_E_CONFIG);
     assert_null(at);
     assert_string_equal(err.text, "'libzstd.so.1' has no 'ZSTD_none'");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_missing_library_is_a_matter_of_configuration),
-        cmocka_unit_test(a_library_without_room_is_a_matter_of_memory),
-        cmocka_unit_test(a_function_that_is_not_there_is_named),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -56,9 +56,8 @@ static const char v1_mounts[] =
     "31 22 0:27 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n"
     "35 22 0:31 / /sys/fs/cgroup/memory rw,relatime shared:9 - cgroup cgroup rw,memory\n";
 
-static void ram_is_the_limit_where_nothing_else_is(void **state)
+TEST_WITH(set_up, tear_down, ram_is_the_limit_where_nothing_else_is)
 {
-    (void)state;
     assert_limit(UINT64_C(4000) * 1024, "RAM");
     put("/proc/self/cgroup", "0::/a\n");
     put("/proc/self/mountinfo", v2_mount);
@@ -69,9 +68,8 @@ static void ram_is_the_limit_where_nothing_else_is(void **state)
     assert_limit(UINT64_C(4000) * 1024, "RAM"); /* more than there is */
 }
 
-static void the_least_of_all_cgroups_above_counts(void **state)
+TEST_WITH(set_up, tear_down, the_least_of_all_cgroups_above_counts)
 {
-    (void)state;
     put("/proc/self/cgroup", "0::/a/b/c\n");
     put("/proc/self/mountinfo", v2_mount);
     put("/sys/fs/cgroup/a/b/c/memory.max", "max\n");
@@ -84,9 +82,8 @@ static void the_least_of_all_cgroups_above_counts(void **state)
     assert_limit(500000, "cgroup memory.max");
 }
 
-static void version_1_says_it_in_its_own_words(void **state)
+TEST_WITH(set_up, tear_down, version_1_says_it_in_its_own_words)
 {
-    (void)state;
     put("/proc/self/cgroup", "5:cpu:/x\n4:hugetlb,memory:/a/b\n0::/\n");
     put("/proc/self/mountinfo", v1_mounts);
     put("/sys/fs/cgroup/memory/a/b/memory.limit_in_bytes", "9223372036854771712\n");
@@ -98,9 +95,8 @@ static void version_1_says_it_in_its_own_words(void **state)
 }
 
 /* As in a container without a namespace of cgroups: what is mounted is a part of the whole. */
-static void a_mounted_part_of_the_hierarchy_begins_at_its_top(void **state)
+TEST_WITH(set_up, tear_down, a_mounted_part_of_the_hierarchy_begins_at_its_top)
 {
-    (void)state;
     put("/proc/self/cgroup", "0::/docker/123/job\n");
     put("/proc/self/mountinfo", "30 22 0:26 /docker/123 /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
     put("/sys/fs/cgroup/memory.max", "3000000\n");
@@ -111,9 +107,8 @@ static void a_mounted_part_of_the_hierarchy_begins_at_its_top(void **state)
 }
 
 /* More lines than are read at once, and one that is longer than any. */
-static void a_long_list_of_mounts_is_read_to_its_end(void **state)
+TEST_WITH(set_up, tear_down, a_long_list_of_mounts_is_read_to_its_end)
 {
-    (void)state;
     tn_text mounts = {0};
     for (uint32_t i = 0; i < 400; i++) {
         tn_text_addf(&mounts, "%u 22 0:27 / /mnt/%0*u rw - tmpfs tmpfs rw\n", i, i == 7 ? 9000 : 40,
@@ -127,9 +122,8 @@ static void a_long_list_of_mounts_is_read_to_its_end(void **state)
     tn_text_done(&mounts);
 }
 
-static void address_space_is_a_limit_of_its_own(void **state)
+TEST_WITH(set_up, tear_down, address_space_is_a_limit_of_its_own)
 {
-    (void)state;
     tn_memory_limit limit;
     tn_memory_limit_of(root, &limit);
     assert_int_equal(limit.address_space, UINT64_MAX);
@@ -146,9 +140,8 @@ static void address_space_is_a_limit_of_its_own(void **state)
     assert_int_equal(limit.address_space, UINT64_MAX);
 }
 
-static void use_is_counted_in_pages(void **state)
+TEST_WITH(set_up, tear_down, use_is_counted_in_pages)
 {
-    (void)state;
     const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     tn_memory_use use = {1, 1};
     tn_memory_use_of(root, &use);
@@ -159,9 +152,8 @@ static void use_is_counted_in_pages(void **state)
     assert_int_equal(use.resident, 700 * page);
 }
 
-static void this_machine_says_it_too(void **state)
+TEST(this_machine_says_it_too)
 {
-    (void)state;
     tn_memory_limit limit;
     tn_memory_use use;
     struct rlimit own;
@@ -173,8 +165,6 @@ static void this_machine_says_it_too(void **state)
     assert_int_equal(limit.address_space,
                      own.rlim_cur == RLIM_INFINITY ? UINT64_MAX : own.rlim_cur);
 }
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 /* A hard limit that was lowered stays so: each test has a process of its own, and returns 0 when
  * all is right. */
@@ -209,9 +199,8 @@ static int play_enough(void)
     return good && is(64, 200) ? 0 : 1;
 }
 
-static void a_limit_that_is_high_enough_stays(void **state)
+TEST(a_limit_that_is_high_enough_stays)
 {
-    (void)state;
     run_apart(play_enough);
 }
 
@@ -221,9 +210,8 @@ static int play_raised(void)
     return good && is(200, 200) ? 0 : 1;
 }
 
-static void a_soft_limit_is_raised_to_the_hard_one(void **state)
+TEST(a_soft_limit_is_raised_to_the_hard_one)
 {
-    (void)state;
     run_apart(play_raised);
 }
 
@@ -235,26 +223,7 @@ static int play_too_low(void)
     return good && strncmp(err.text, want, sizeof want - 1) == 0 && is(64, 200) ? 0 : 1;
 }
 
-static void a_hard_limit_that_is_too_low_is_told(void **state)
+TEST(a_hard_limit_that_is_too_low_is_told)
 {
-    (void)state;
     run_apart(play_too_low);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(ram_is_the_limit_where_nothing_else_is),
-        TEST(the_least_of_all_cgroups_above_counts),
-        TEST(version_1_says_it_in_its_own_words),
-        TEST(a_mounted_part_of_the_hierarchy_begins_at_its_top),
-        TEST(a_long_list_of_mounts_is_read_to_its_end),
-        TEST(address_space_is_a_limit_of_its_own),
-        TEST(use_is_counted_in_pages),
-        cmocka_unit_test(this_machine_says_it_too),
-        cmocka_unit_test(a_limit_that_is_high_enough_stays),
-        cmocka_unit_test(a_soft_limit_is_raised_to_the_hard_one),
-        cmocka_unit_test(a_hard_limit_that_is_too_low_is_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

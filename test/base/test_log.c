@@ -27,16 +27,16 @@ static int reset(void **state)
     return 0;
 }
 
-static void without_a_sink_lines_vanish(void **state)
+FIXTURE(reset, NULL);
+
+TEST(without_a_sink_lines_vanish)
 {
-    (void)state;
     tn_log(TN_LOG_ERROR, "nobody hears %d", 1);
     assert_int_equal(n_lines, 0);
 }
 
-static void a_line_arrives_whole_with_its_level(void **state)
+TEST(a_line_arrives_whole_with_its_level)
 {
-    (void)state;
     tn_log_set(keep, TN_LOG_INFO);
     tn_log(TN_LOG_WARN, "skipped %d bad records in '%s'", 3, "a.tsv");
     assert_int_equal(n_lines, 1);
@@ -44,9 +44,8 @@ static void a_line_arrives_whole_with_its_level(void **state)
     assert_string_equal(last_line, "skipped 3 bad records in 'a.tsv'");
 }
 
-static void lines_above_the_level_are_not_made(void **state)
+TEST(lines_above_the_level_are_not_made)
 {
-    (void)state;
     tn_log_set(keep, TN_LOG_WARN);
     tn_log(TN_LOG_INFO, "x");
     tn_log(TN_LOG_DEBUG, "x");
@@ -55,9 +54,8 @@ static void lines_above_the_level_are_not_made(void **state)
     assert_int_equal(n_lines, 1);
 }
 
-static void a_line_too_long_is_cut_and_marked(void **state)
+TEST(a_line_too_long_is_cut_and_marked)
 {
-    (void)state;
     tn_log_set(keep, TN_LOG_INFO);
     tn_log(TN_LOG_INFO, "%6000d", 1);
     assert_int_equal(strlen(last_line), 4095);
@@ -90,9 +88,8 @@ static tn_status log_many(void *arg, tn_error *err)
     return TN_OK;
 }
 
-static void lines_of_many_threads_arrive_whole(void **state)
+TEST(lines_of_many_threads_arrive_whole)
 {
-    (void)state;
     tn_log_set(count_whole, TN_LOG_INFO);
     char letters[] = "abcd";
     tn_thread *thread[4];
@@ -103,16 +100,4 @@ static void lines_of_many_threads_arrive_whole(void **state)
         assert_int_equal(tn_thread_join(thread[i], NULL), TN_OK);
     }
     assert_int_equal(atomic_load(&n_whole), 2000);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(without_a_sink_lines_vanish, reset),
-        cmocka_unit_test_setup(a_line_arrives_whole_with_its_level, reset),
-        cmocka_unit_test_setup(lines_above_the_level_are_not_made, reset),
-        cmocka_unit_test_setup(a_line_too_long_is_cut_and_marked, reset),
-        cmocka_unit_test_setup(lines_of_many_threads_arrive_whole, reset),
-    };
-    return cmocka_run_group_tests_name("base/log", tests, NULL, NULL);
 }

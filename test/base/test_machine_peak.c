@@ -14,23 +14,20 @@ static void assert_plausible(double value, double least, double most)
     assert_true(isfinite(value) && value >= least && value <= most);
 }
 
-static void one_thread_multiplies_at_some_rate(void **state)
+TEST(one_thread_multiplies_at_some_rate)
 {
-    (void)state;
     assert_plausible(tn_peak_gflops(1), .01, 1e5);
 }
 
-static void vectors_have_a_name(void **state)
+TEST(vectors_have_a_name)
 {
-    (void)state;
     const char *kind = tn_peak_kind();
     assert_true(strcmp(kind, "avx512") == 0 || strcmp(kind, "avx2") == 0 ||
                 strcmp(kind, "plain") == 0);
 }
 
-static void threads_are_measured_together(void **state)
+TEST(threads_are_measured_together)
 {
-    (void)state;
     for (uint32_t threads = 1; threads <= 3; threads++) {
         tn_error err = {0};
         tn_peaks peaks = {0};
@@ -40,9 +37,8 @@ static void threads_are_measured_together(void **state)
     }
 }
 
-static void missing_memory_is_told_and_gives_no_figure(void **state)
+TEST(missing_memory_is_told_and_gives_no_figure)
 {
-    (void)state;
     uint64_t failed = 0;
     tn_status status = TN_E_MEMORY;
     for (uint64_t nth = 1; status != TN_OK; nth++) {
@@ -58,15 +54,4 @@ static void missing_memory_is_told_and_gives_no_figure(void **state)
         }
     }
     assert_true(failed > 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_thread_multiplies_at_some_rate),
-        cmocka_unit_test(vectors_have_a_name),
-        cmocka_unit_test(threads_are_measured_together),
-        cmocka_unit_test(missing_memory_is_told_and_gives_no_figure),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,9 +12,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void unsigned_integers(void **state)
+static tn_status read_slow_text(void *arg, tn_error *err)
 {
-    (void)state;
+    (void)err;
+    double value = 0;
+    for (int i = 0; i < 200; i++) { /* too many digits for the fast way */
+        if (tn_read_f64("0.12345678901234567890123", 25, &value) != TN_NUM_OK) {
+            return TN_E_DATA;
+        }
+    }
+    *(double *)arg = value;
+    return TN_OK;
+}
+
+/* The first test: nothing has been read before. */
+TEST(any_thread_may_be_the_first_to_read)
+{
+    double value[4];
+    tn_thread *thread[4];
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(tn_thread_start(&thread[i], "read", read_slow_text, &value[i], NULL),
+                         TN_OK);
+    }
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(tn_thread_join(thread[i], NULL), TN_OK);
+        assert_true(value[i] == 0.12345678901234567890123);
+    }
+}
+
+TEST(unsigned_integers)
+{
     const struct {
         const char *text;
         tn_numeral result;
@@ -44,9 +71,8 @@ static void unsigned_integers(void **state)
     }
 }
 
-static void signed_integers(void **state)
+TEST(signed_integers)
 {
-    (void)state;
     const struct {
         const char *text;
         tn_numeral result;
@@ -72,9 +98,8 @@ static void signed_integers(void **state)
     }
 }
 
-static void hex_integers(void **state)
+TEST(hex_integers)
 {
-    (void)state;
     uint64_t value = 0;
     assert_int_equal(tn_read_hex("68fd1e64", 8, &value), TN_NUM_OK);
     assert_int_equal(value, 0x68fd1e64);
@@ -87,9 +112,8 @@ static void hex_integers(void **state)
     }
 }
 
-static void floats_of_the_grammar_are_read(void **state)
+TEST(floats_of_the_grammar_are_read)
 {
-    (void)state;
     const struct {
         const char *text;
         double value;
@@ -121,9 +145,8 @@ static void floats_of_the_grammar_are_read(void **state)
     assert_true(zero == 0 && signbit(zero));
 }
 
-static void anything_else_is_no_float(void **state)
+TEST(anything_else_is_no_float)
 {
-    (void)state;
     const char *bad[] = {"",    ".",     "e5",        "1e",    "1e+",  "+",     "-.",   "1_000",
                          "1,5", "0x1p3", " 1",        "1 ",    "1..2", "1.2.3", "--1",  "1e5.0",
                          "1f",  "nano",  "infi",      "1ee5",  "na",   "in",    "1e 5", "\0",
@@ -136,9 +159,8 @@ static void anything_else_is_no_float(void **state)
     assert_true(value == 77);
 }
 
-static void only_the_given_bytes_are_looked_at(void **state)
+TEST(only_the_given_bytes_are_looked_at)
 {
-    (void)state;
     double value = 0;
     assert_int_equal(tn_read_f64("1.5e3", 3, &value), TN_NUM_OK);
     assert_true(value == 1.5);
@@ -147,9 +169,8 @@ static void only_the_given_bytes_are_looked_at(void **state)
     assert_int_equal(tn_read_f64("1e5", 2, &value), TN_NUM_NONE);
 }
 
-static void not_finite_words_are_told_apart(void **state)
+TEST(not_finite_words_are_told_apart)
 {
-    (void)state;
     const char *words[] = {"inf", "+Inf", "-INF", "infinity", "-Infinity", "nan", "-NaN", "+nan"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         double value = 0;
@@ -162,9 +183,8 @@ static void not_finite_words_are_told_apart(void **state)
     }
 }
 
-static void floats_beyond_flt_max_are_refused_and_small_ones_are_not(void **state)
+TEST(floats_beyond_flt_max_are_refused_and_small_ones_are_not)
 {
-    (void)state;
     float value = 77;
     double wide = 77;
     assert_int_equal(tn_read_f32("3.4028236e38", 12, &value), TN_NUM_RANGE);
@@ -184,9 +204,8 @@ static void floats_beyond_flt_max_are_refused_and_small_ones_are_not(void **stat
     assert_int_equal(tn_load_u32(&value), 0);
 }
 
-static void a_very_long_decimal_is_decided_by_its_last_digit(void **state)
+TEST(a_very_long_decimal_is_decided_by_its_last_digit)
 {
-    (void)state;
     /* 1 + 2^-53, a tie that goes down, and just above, up. */
     char text[2000] = "1.00000000000000011102230246251565404236316680908203125";
     size_t n = strlen(text);
@@ -208,9 +227,8 @@ static void a_very_long_decimal_is_decided_by_its_last_digit(void **state)
     assert_true(value == 0.7777777777777777777);
 }
 
-static void every_random_text_reads_as_strtod_does(void **state)
+TEST(every_random_text_reads_as_strtod_does)
 {
-    (void)state;
     const uint64_t seed = 20240611;
     print_message("seed %llu\n", (unsigned long long)seed);
     for (uint64_t i = 0; i < 200000; i++) {
@@ -233,9 +251,8 @@ static void every_random_text_reads_as_strtod_does(void **state)
     }
 }
 
-static void the_text_written_is_the_shortest(void **state)
+TEST(the_text_written_is_the_shortest)
 {
-    (void)state;
     const struct {
         double value;
         const char *text;
@@ -277,9 +294,8 @@ static void the_text_written_is_the_shortest(void **state)
     assert_string_equal(text, "-1e-45");
 }
 
-static void what_is_written_reads_back_bit_for_bit(void **state)
+TEST(what_is_written_reads_back_bit_for_bit)
 {
-    (void)state;
     const uint64_t seed = 77;
     print_message("seed %llu\n", (unsigned long long)seed);
     char text[TN_NUMBER_TEXT_MAX];
@@ -304,9 +320,8 @@ static void what_is_written_reads_back_bit_for_bit(void **state)
     }
 }
 
-static void a_locale_with_decimal_commas_changes_nothing(void **state)
+TEST(a_locale_with_decimal_commas_changes_nothing)
 {
-    (void)state;
     const char *names[] = {"de_DE.UTF-8", "de_DE", "fr_FR.UTF-8", "fr_FR"};
     locale_t comma = (locale_t)0;
     for (size_t i = 0; i < 4 && comma == (locale_t)0; i++) {
@@ -327,38 +342,9 @@ static void a_locale_with_decimal_commas_changes_nothing(void **state)
     assert_true(back == .1 + .2);
 }
 
-static tn_status read_slow_text(void *arg, tn_error *err)
-{
-    (void)err;
-    double value = 0;
-    for (int i = 0; i < 200; i++) { /* too many digits for the fast way */
-        if (tn_read_f64("0.12345678901234567890123", 25, &value) != TN_NUM_OK) {
-            return TN_E_DATA;
-        }
-    }
-    *(double *)arg = value;
-    return TN_OK;
-}
-
-static void any_thread_may_be_the_first_to_read(void **state)
-{
-    (void)state;
-    double value[4];
-    tn_thread *thread[4];
-    for (size_t i = 0; i < 4; i++) {
-        assert_int_equal(tn_thread_start(&thread[i], "read", read_slow_text, &value[i], NULL),
-                         TN_OK);
-    }
-    for (size_t i = 0; i < 4; i++) {
-        assert_int_equal(tn_thread_join(thread[i], NULL), TN_OK);
-        assert_true(value[i] == 0.12345678901234567890123);
-    }
-}
-
 /* The last test: the CPU keeps flushing. */
-static void denormals_survive_a_cpu_that_flushes_them(void **state)
+TEST(denormals_survive_a_cpu_that_flushes_them)
 {
-    (void)state;
     tn_flush_denormals();
     char text[TN_NUMBER_TEXT_MAX];
     for (uint32_t bits = 1; bits < 0x00900000; bits += 0x3fff1) {
@@ -373,26 +359,4 @@ static void denormals_survive_a_cpu_that_flushes_them(void **state)
         assert_int_equal(tn_read_f64(text, size, &back), TN_NUM_OK);
         assert_int_equal(tn_load_u64(&back), bits);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_thread_may_be_the_first_to_read),
-        cmocka_unit_test(unsigned_integers),
-        cmocka_unit_test(signed_integers),
-        cmocka_unit_test(hex_integers),
-        cmocka_unit_test(floats_of_the_grammar_are_read),
-        cmocka_unit_test(anything_else_is_no_float),
-        cmocka_unit_test(only_the_given_bytes_are_looked_at),
-        cmocka_unit_test(not_finite_words_are_told_apart),
-        cmocka_unit_test(floats_beyond_flt_max_are_refused_and_small_ones_are_not),
-        cmocka_unit_test(a_very_long_decimal_is_decided_by_its_last_digit),
-        cmocka_unit_test(every_random_text_reads_as_strtod_does),
-        cmocka_unit_test(the_text_written_is_the_shortest),
-        cmocka_unit_test(what_is_written_reads_back_bit_for_bit),
-        cmocka_unit_test(a_locale_with_decimal_commas_changes_nothing),
-        cmocka_unit_test(denormals_survive_a_cpu_that_flushes_them),
-    };
-    return cmocka_run_group_tests_name("base/number", tests, NULL, NULL);
 }

@@ -87,9 +87,8 @@ static tn_team *team_of(uint32_t threads)
     return team;
 }
 
-static void pieces_are_joined_in_their_order(void **state)
+TEST(pieces_are_joined_in_their_order)
 {
-    (void)state;
     for (uint32_t threads = 1; threads <= 4; threads++) {
         tn_team *team = team_of(threads);
         for (uint32_t i = 0; i < 20; i++) {
@@ -107,9 +106,8 @@ static void pieces_are_joined_in_their_order(void **state)
     }
 }
 
-static void without_a_team_the_caller_does_all(void **state)
+TEST(without_a_team_the_caller_does_all)
 {
-    (void)state;
     work w = fresh();
     assert_int_equal(run(&w, NULL, PIECES, NULL), TN_OK);
     assert_int_equal(w.n_joined, PIECES);
@@ -120,9 +118,8 @@ static void without_a_team_the_caller_does_all(void **state)
 }
 
 /* The first piece is made last of as many as may be under way. */
-static void pieces_do_not_wait_to_be_joined_while_there_is_room(void **state)
+TEST(pieces_do_not_wait_to_be_joined_while_there_is_room)
 {
-    (void)state;
     tn_team *team = team_of(2);
     work w = fresh();
     w.first_waits = true;
@@ -134,9 +131,8 @@ static void pieces_do_not_wait_to_be_joined_while_there_is_room(void **state)
 }
 
 /* Many pieces fail, on any thread; it is always the same one that is told. */
-static void the_first_fault_in_order_is_told(void **state)
+TEST(the_first_fault_in_order_is_told)
 {
-    (void)state;
     for (uint32_t threads = 1; threads <= 4; threads++) {
         tn_team *team = team_of(threads);
         for (uint32_t i = 0; i < 20; i++) {
@@ -160,9 +156,8 @@ static void the_first_fault_in_order_is_told(void **state)
     }
 }
 
-static void no_room_for_a_hand_is_a_failure_like_others(void **state)
+TEST(no_room_for_a_hand_is_a_failure_like_others)
 {
-    (void)state;
     for (uint32_t threads = 1; threads <= 2; threads++) {
         tn_team *team = team_of(threads);
         tn_error err = {0};
@@ -175,16 +170,4 @@ static void no_room_for_a_hand_is_a_failure_like_others(void **state)
         assert_int_equal(w.dropped, w.hands);
         tn_team_close(team);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pieces_are_joined_in_their_order),
-        cmocka_unit_test(without_a_team_the_caller_does_all),
-        cmocka_unit_test(pieces_do_not_wait_to_be_joined_while_there_is_room),
-        cmocka_unit_test(the_first_fault_in_order_is_told),
-        cmocka_unit_test(no_room_for_a_hand_is_a_failure_like_others),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,6 +42,8 @@ static int tear_down(void **state)
     return tn_failpoint_set(NULL, NULL) == TN_OK ? 0 : 1;
 }
 
+FIXTURE(set_up, tear_down);
+
 /* A path in the folder; the two last ones stay. */
 static const char *in(place *p, const char *name)
 {
@@ -86,7 +88,7 @@ static mode_t type_of(const char *path)
 
 /* ---- files ---- */
 
-static void a_file_appears_whole_or_not_at_all(void **state)
+TEST(a_file_appears_whole_or_not_at_all)
 {
     place *p = *state;
     make(p, "out", "old");
@@ -115,7 +117,7 @@ static void announce(const char *tmp)
 }
 
 /* So that whoever removes it after a signal knows of it at every moment of its life. */
-static void an_unfinished_file_is_announced_before_it_is_made(void **state)
+TEST(an_unfinished_file_is_announced_before_it_is_made)
 {
     place *p = *state;
     tn_output *o = NULL;
@@ -130,7 +132,7 @@ static void an_unfinished_file_is_announced_before_it_is_made(void **state)
     tn_output_abandon(o);
 }
 
-static void a_failure_leaves_the_old_file_and_nothing_else(void **state)
+TEST(a_failure_leaves_the_old_file_and_nothing_else)
 {
     static const char *const rules[] = {"io.create:EDQUOT", "io.write:ENOSPC", "io.fsync:EIO",
                                         "io.close:EIO", "io.rename:EXDEV"};
@@ -145,7 +147,7 @@ static void a_failure_leaves_the_old_file_and_nothing_else(void **state)
     }
 }
 
-static void after_a_failed_sync_another_file_is_tried(void **state)
+TEST(after_a_failed_sync_another_file_is_tried)
 {
     place *p = *state;
     assert_int_equal(tn_failpoint_set("io.fsync#1:EIO", &p->err), TN_OK);
@@ -154,7 +156,7 @@ static void after_a_failed_sync_another_file_is_tried(void **state)
     assert_int_equal(files_in(p), 1);
 }
 
-static void a_folder_is_not_written_to(void **state)
+TEST(a_folder_is_not_written_to)
 {
     place *p = *state;
     assert_int_equal(tn_output_put(p->dir, "x", 1, NULL, &p->err), TN_E_IO);
@@ -162,7 +164,7 @@ static void a_folder_is_not_written_to(void **state)
     assert_int_equal(tn_output_put("", "x", 1, NULL, &p->err), TN_E_USAGE);
 }
 
-static void trying_leaves_nothing_and_finds_what_cannot_be_made(void **state)
+TEST(trying_leaves_nothing_and_finds_what_cannot_be_made)
 {
     place *p = *state;
     assert_int_equal(tn_output_try(in(p, "out"), NULL, &p->err), TN_OK);
@@ -170,7 +172,7 @@ static void trying_leaves_nothing_and_finds_what_cannot_be_made(void **state)
     assert_int_equal(tn_output_try(in(p, "no/out"), NULL, &p->err), TN_E_IO);
 }
 
-static void what_has_no_room_is_told_at_the_start(void **state)
+TEST(what_has_no_room_is_told_at_the_start)
 {
     place *p = *state;
     tn_output *o = NULL;
@@ -186,7 +188,7 @@ static void what_has_no_room_is_told_at_the_start(void **state)
 
 /* ---- links ---- */
 
-static void a_link_stays_and_its_target_is_replaced(void **state)
+TEST(a_link_stays_and_its_target_is_replaced)
 {
     place *p = *state;
     assert_int_equal(tn_dir_make(in(p, "far"), &p->err), TN_OK);
@@ -200,7 +202,7 @@ static void a_link_stays_and_its_target_is_replaced(void **state)
     assert_int_equal(files_in(p), 3);
 }
 
-static void a_link_to_nothing_makes_its_target(void **state)
+TEST(a_link_to_nothing_makes_its_target)
 {
     place *p = *state;
     assert_int_equal(symlink("target", in(p, "link")), 0);
@@ -209,7 +211,7 @@ static void a_link_to_nothing_makes_its_target(void **state)
     assert_holds(p, "target", "new");
 }
 
-static void links_in_a_circle_are_refused(void **state)
+TEST(links_in_a_circle_are_refused)
 {
     place *p = *state;
     assert_int_equal(symlink("b", in(p, "a")), 0);
@@ -220,7 +222,7 @@ static void links_in_a_circle_are_refused(void **state)
 
 /* ---- streams ---- */
 
-static void devices_are_written_to_and_stay(void **state)
+TEST(devices_are_written_to_and_stay)
 {
     place *p = *state;
     assert_int_equal(tn_output_put("/dev/null", "x", 1, NULL, &p->err), TN_OK);
@@ -245,7 +247,7 @@ static void *read_fifo(void *path)
     return got;
 }
 
-static void a_fifo_reaches_its_reader_and_stays(void **state)
+TEST(a_fifo_reaches_its_reader_and_stays)
 {
     place *p = *state;
     void *got = NULL;
@@ -261,7 +263,7 @@ static void a_fifo_reaches_its_reader_and_stays(void **state)
     assert_int_equal(files_in(p), 1);
 }
 
-static void a_signal_ends_the_wait_for_a_reader(void **state)
+TEST(a_signal_ends_the_wait_for_a_reader)
 {
     place *p = *state;
     const atomic_bool stop = true;
@@ -272,7 +274,7 @@ static void a_signal_ends_the_wait_for_a_reader(void **state)
     assert_null(o);
 }
 
-static void a_socket_is_connected_to(void **state)
+TEST(a_socket_is_connected_to)
 {
     place *p = *state;
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -310,7 +312,7 @@ static void assert_goes_to_stdout(place *p, const char *name)
     assert_int_equal(unlink(in(p, "stdout")), 0);
 }
 
-static void standard_output_is_written_to_at_its_place(void **state)
+TEST(standard_output_is_written_to_at_its_place)
 {
     place *p = *state;
     assert_goes_to_stdout(p, "-");
@@ -325,7 +327,7 @@ static void standard_output_is_written_to_at_its_place(void **state)
 
 /* ---- what is refused ---- */
 
-static void an_input_of_the_run_is_refused_through_links_too(void **state)
+TEST(an_input_of_the_run_is_refused_through_links_too)
 {
     place *p = *state;
     tn_inputs inputs = {0};
@@ -353,7 +355,7 @@ static void an_input_of_the_run_is_refused_through_links_too(void **state)
     tn_inputs_done(&inputs);
 }
 
-static void checkpoints_and_exports_are_not_written_into(void **state)
+TEST(checkpoints_and_exports_are_not_written_into)
 {
     place *p = *state;
     static const char *const folders[] = {"run/ckpt-1", "out/0123", "run/ckpt-2.damaged"};
@@ -382,7 +384,7 @@ static void checkpoints_and_exports_are_not_written_into(void **state)
 
 /* ---- what killed writers leave ---- */
 
-static void left_overs_of_the_same_output_are_removed_and_no_others(void **state)
+TEST(left_overs_of_the_same_output_are_removed_and_no_others)
 {
     place *p = *state;
     static const char *const stay[] = {
@@ -408,7 +410,7 @@ static void left_overs_of_the_same_output_are_removed_and_no_others(void **state
     }
 }
 
-static void what_a_living_writer_writes_is_left_to_it(void **state)
+TEST(what_a_living_writer_writes_is_left_to_it)
 {
     place *p = *state;
     tn_output *living = NULL;
@@ -423,7 +425,7 @@ static void what_a_living_writer_writes_is_left_to_it(void **state)
     assert_int_equal(files_in(p), 1);
 }
 
-static void the_lock_of_the_first_stands_for_all_that_appear_together(void **state)
+TEST(the_lock_of_the_first_stands_for_all_that_appear_together)
 {
     place *p = *state;
     tn_output *first = NULL;
@@ -452,7 +454,7 @@ static void the_lock_of_the_first_stands_for_all_that_appear_together(void **sta
     assert_int_equal(files_in(p), 2);
 }
 
-static void without_memory_nothing_is_left(void **state)
+TEST(without_memory_nothing_is_left)
 {
     place *p = *state;
     tn_status status = TN_E_MEMORY;
@@ -466,7 +468,7 @@ static void without_memory_nothing_is_left(void **state)
     assert_int_equal(status, TN_OK);
 }
 
-static void a_nameless_file_is_read_again_and_leaves_nothing(void **state)
+TEST(a_nameless_file_is_read_again_and_leaves_nothing)
 {
     place *p = *state;
     tn_file *f = NULL;
@@ -483,35 +485,4 @@ static void a_nameless_file_is_read_again_and_leaves_nothing(void **state)
     tn_unmap(&map);
     tn_file_abandon(f);
     assert_int_equal(files_in(p), 0);
-}
-
-#define OUT_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        OUT_TEST(a_file_appears_whole_or_not_at_all),
-        OUT_TEST(an_unfinished_file_is_announced_before_it_is_made),
-        OUT_TEST(a_failure_leaves_the_old_file_and_nothing_else),
-        OUT_TEST(after_a_failed_sync_another_file_is_tried),
-        OUT_TEST(a_folder_is_not_written_to),
-        OUT_TEST(trying_leaves_nothing_and_finds_what_cannot_be_made),
-        OUT_TEST(what_has_no_room_is_told_at_the_start),
-        OUT_TEST(a_link_stays_and_its_target_is_replaced),
-        OUT_TEST(a_link_to_nothing_makes_its_target),
-        OUT_TEST(links_in_a_circle_are_refused),
-        OUT_TEST(devices_are_written_to_and_stay),
-        OUT_TEST(a_fifo_reaches_its_reader_and_stays),
-        OUT_TEST(a_signal_ends_the_wait_for_a_reader),
-        OUT_TEST(a_socket_is_connected_to),
-        OUT_TEST(standard_output_is_written_to_at_its_place),
-        OUT_TEST(an_input_of_the_run_is_refused_through_links_too),
-        OUT_TEST(checkpoints_and_exports_are_not_written_into),
-        OUT_TEST(left_overs_of_the_same_output_are_removed_and_no_others),
-        OUT_TEST(what_a_living_writer_writes_is_left_to_it),
-        OUT_TEST(the_lock_of_the_first_stands_for_all_that_appear_together),
-        OUT_TEST(without_memory_nothing_is_left),
-        OUT_TEST(a_nameless_file_is_read_again_and_leaves_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,9 +48,8 @@ static bool read_varint(const char *bytes, size_t size, uint64_t *out, size_t *l
     return !in.failed;
 }
 
-static void varints_of_every_length_read_back_fast_and_slow(void **state)
+TEST(varints_of_every_length_read_back_fast_and_slow)
 {
-    (void)state;
     for (int bits = 0; bits <= 64; bits++) {
         uint64_t top = bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
         const uint64_t values[] = {top, top / 3, tn_mix(top) & top, top ^ (top >> 1)};
@@ -72,9 +71,8 @@ static void varints_of_every_length_read_back_fast_and_slow(void **state)
     }
 }
 
-static void a_varint_need_not_be_the_shortest(void **state)
+TEST(a_varint_need_not_be_the_shortest)
 {
-    (void)state;
     uint64_t value = 7;
     size_t left = 0;
     assert_true(read_varint("\x81\x80\x80\x80\x80\x80\x80\x80\x80\x00", 10, &value, &left));
@@ -83,9 +81,8 @@ static void a_varint_need_not_be_the_shortest(void **state)
     assert_int_equal(value, 0);
 }
 
-static void a_varint_beyond_64_bits_is_refused(void **state)
+TEST(a_varint_beyond_64_bits_is_refused)
 {
-    (void)state;
     uint64_t value = 0;
     size_t left = 0;
     char good[10];
@@ -132,9 +129,8 @@ static void read_feature(tn_bytes entry, tn_text *out)
     tn_text_addc(out, ';');
 }
 
-static void golden_example(void **state)
+TEST(golden_example)
 {
-    (void)state;
     char bytes[256];
     tn_bytes in = {bytes, from_hex(example_hex, bytes), false};
     assert_int_equal(in.size, 107);
@@ -165,9 +161,8 @@ static void walk(tn_bytes in, int depth)
     }
 }
 
-static void a_cut_or_flipped_message_never_reads_outside(void **state)
+TEST(a_cut_or_flipped_message_never_reads_outside)
 {
-    (void)state;
     char bytes[256];
     enum { SIZE = 107 };
     assert_int_equal(from_hex(example_hex, bytes), SIZE);
@@ -192,9 +187,8 @@ static void a_cut_or_flipped_message_never_reads_outside(void **state)
     }
 }
 
-static void unknown_fields_of_four_wire_types_are_stepped_over(void **state)
+TEST(unknown_fields_of_four_wire_types_are_stepped_over)
 {
-    (void)state;
     tn_text t = {0};
     tn_proto_add_u64(&t, 9, UINT64_MAX);
     tn_proto_add_f64(&t, 1000, 2.5);
@@ -218,9 +212,8 @@ static void unknown_fields_of_four_wire_types_are_stepped_over(void **state)
     tn_text_done(&t);
 }
 
-static void field_0_and_other_wire_types_are_refused(void **state)
+TEST(field_0_and_other_wire_types_are_refused)
 {
-    (void)state;
     const struct {
         const char *bytes;
         size_t size;
@@ -248,9 +241,8 @@ static void field_0_and_other_wire_types_are_refused(void **state)
     }
 }
 
-static void golden_tensorboard_version_and_scalar(void **state)
+TEST(golden_tensorboard_version_and_scalar)
 {
-    (void)state;
     tn_text t = {0};
     tn_proto_add_f64(&t, 1, 1.7e9);
     tn_proto_add_bytes(&t, 3, "brain.Event:2", strlen("brain.Event:2"));
@@ -282,9 +274,8 @@ static void golden_tensorboard_version_and_scalar(void **state)
                "0a090a077363616c6172732001");
 }
 
-static void a_long_inner_message_gets_a_long_length(void **state)
+TEST(a_long_inner_message_gets_a_long_length)
 {
-    (void)state;
     tn_text t = {0};
     size_t begin = tn_proto_begin(&t, 1);
     for (int i = 0; i < 20000; i++) {
@@ -306,20 +297,4 @@ static void a_long_inner_message_gets_a_long_length(void **state)
     tn_proto_end(&small, begin); /* no room for the length: remembered, nothing moves */
     assert_int_equal(tn_text_check(&small, "message", NULL), TN_E_LIMIT);
     tn_text_done(&small);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(varints_of_every_length_read_back_fast_and_slow),
-        cmocka_unit_test(a_varint_need_not_be_the_shortest),
-        cmocka_unit_test(a_varint_beyond_64_bits_is_refused),
-        cmocka_unit_test(golden_example),
-        cmocka_unit_test(a_cut_or_flipped_message_never_reads_outside),
-        cmocka_unit_test(unknown_fields_of_four_wire_types_are_stepped_over),
-        cmocka_unit_test(field_0_and_other_wire_types_are_refused),
-        cmocka_unit_test(golden_tensorboard_version_and_scalar),
-        cmocka_unit_test(a_long_inner_message_gets_a_long_length),
-    };
-    return cmocka_run_group_tests_name("base/proto", tests, NULL, NULL);
 }

@@ -18,9 +18,8 @@ static tn_queue *queue_of(uint32_t capacity)
     return q;
 }
 
-static void items_come_out_in_the_order_they_went_in(void **state)
+TEST(items_come_out_in_the_order_they_went_in)
 {
-    (void)state;
     int item[7] = {0};
     tn_queue *q = queue_of(3);
     uint32_t in = 0;
@@ -35,9 +34,8 @@ static void items_come_out_in_the_order_they_went_in(void **state)
     tn_queue_free(q);
 }
 
-static void a_pop_waits_until_then_and_no_longer(void **state)
+TEST(a_pop_waits_until_then_and_no_longer)
 {
-    (void)state;
     int item = 0;
     void *got = &got;
     tn_queue *q = queue_of(1);
@@ -57,9 +55,8 @@ static void a_pop_waits_until_then_and_no_longer(void **state)
     tn_queue_free(q);
 }
 
-static void a_closed_queue_refuses_new_items_and_hands_out_the_old_ones(void **state)
+TEST(a_closed_queue_refuses_new_items_and_hands_out_the_old_ones)
 {
-    (void)state;
     int item[2] = {0};
     void *got = NULL;
     tn_queue *q = queue_of(2);
@@ -82,9 +79,8 @@ static tn_status push_until_refused(void *queue, tn_error *err)
     return TN_OK;
 }
 
-static void closing_wakes_a_producer_that_waits_for_room(void **state)
+TEST(closing_wakes_a_producer_that_waits_for_room)
 {
-    (void)state;
     tn_error err = {0};
     tn_queue *q = queue_of(1);
     tn_thread *producer = NULL;
@@ -124,9 +120,8 @@ static tn_status consume(void *arg, tn_error *err)
     return TN_OK;
 }
 
-static void every_item_of_many_producers_reaches_one_of_many_consumers(void **state)
+TEST(every_item_of_many_producers_reaches_one_of_many_consumers)
 {
-    (void)state;
     static traffic t;
     tn_error err = {0};
     tn_thread *thread[PRODUCERS + CONSUMERS] = {0};
@@ -148,26 +143,12 @@ static void every_item_of_many_producers_reaches_one_of_many_consumers(void **st
     tn_queue_free(t.queue);
 }
 
-static void no_memory_is_reported(void **state)
+TEST(no_memory_is_reported)
 {
-    (void)state;
     tn_error err = {0};
     tn_queue *q = NULL;
     tn_alloc_fail_at(1);
     assert_int_equal(tn_queue_new(&q, 4, &err), TN_E_MEMORY);
     assert_null(q);
     tn_queue_free(NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(items_come_out_in_the_order_they_went_in),
-        cmocka_unit_test(a_pop_waits_until_then_and_no_longer),
-        cmocka_unit_test(a_closed_queue_refuses_new_items_and_hands_out_the_old_ones),
-        cmocka_unit_test(closing_wakes_a_producer_that_waits_for_room),
-        cmocka_unit_test(every_item_of_many_producers_reaches_one_of_many_consumers),
-        cmocka_unit_test(no_memory_is_reported),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

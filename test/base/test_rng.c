@@ -19,9 +19,8 @@ static uint64_t row_stream(void)
     return tn_stream3(42, TN_RNG_ROW, tn_name64("deep"), ROW_KEY);
 }
 
-static void v17_raw_draws(void **state)
+TEST(v17_raw_draws)
 {
-    (void)state;
     assert_int_equal(tn_draw(0, 0), UINT64_C(0xe220a8397b1dcdaf));
     assert_int_equal(tn_draw(0, 1), UINT64_C(0x6e789e6aa1b965f4));
     assert_int_equal(tn_draw(0, 2), UINT64_C(0x06c45d188009454f));
@@ -29,9 +28,8 @@ static void v17_raw_draws(void **state)
     assert_int_equal(tn_draw(1234567, 1), UINT64_C(3203168211198807973));
 }
 
-static void v17_names_and_streams(void **state)
+TEST(v17_names_and_streams)
 {
-    (void)state;
     assert_int_equal(tn_name64("deep"), UINT64_C(0xa5c90667425fe82f));
     assert_int_equal(tn_stream0(42), UINT64_C(0xbdd732262feb6e95));
     uint64_t s = row_stream();
@@ -43,9 +41,8 @@ static void v17_names_and_streams(void **state)
     }
 }
 
-static void v17_uniform_normal_and_truncated_rows(void **state)
+TEST(v17_uniform_normal_and_truncated_rows)
 {
-    (void)state;
     const uint32_t uniform[] = {0xbd1e6e04, 0x3d5dad65, 0x3dabd360, 0x3d6a536e};
     const uint32_t normal[] = {0xbba5a44d, 0x3bf2c174, 0x3c65a735, 0x3c01e2ef};
     const uint32_t truncated[] = {0xbb9d7ad5, 0x3be5a459, 0x3c525a18, 0x3bf5626a};
@@ -57,9 +54,8 @@ static void v17_uniform_normal_and_truncated_rows(void **state)
     }
 }
 
-static void v17_glorot_uniform_of_a_dense_layer(void **state)
+TEST(v17_glorot_uniform_of_a_dense_layer)
 {
-    (void)state;
     uint64_t s = tn_stream2(42, TN_RNG_DENSE, tn_name64("deep.1.W"));
     assert_int_equal(s, UINT64_C(0x77d8922e2bcf4551));
     const uint32_t expected[] = {0x3d916fdf, 0xbd45be83, 0x3d7bf7d6};
@@ -68,9 +64,8 @@ static void v17_glorot_uniform_of_a_dense_layer(void **state)
     }
 }
 
-static void v17_shuffle(void **state)
+TEST(v17_shuffle)
 {
-    (void)state;
     const uint32_t expected[] = {1, 3, 7, 0, 2, 6, 4, 5};
     uint32_t a[] = {0, 1, 2, 3, 4, 5, 6, 7};
     tn_shuffle(tn_stream3(42, TN_RNG_SHUFFLE, 0, 3), a, 8);
@@ -80,9 +75,8 @@ static void v17_shuffle(void **state)
     assert_memory_equal(a, expected, sizeof a);
 }
 
-static void d5_another_epoch_is_another_order(void **state)
+TEST(d5_another_epoch_is_another_order)
 {
-    (void)state;
     uint32_t a[2][32];
     for (uint32_t i = 0; i < 32; i++) {
         a[0][i] = a[1][i] = i;
@@ -92,16 +86,14 @@ static void d5_another_epoch_is_another_order(void **state)
     assert_memory_not_equal(a[0], a[1], sizeof a[0]);
 }
 
-static void v17_quantile(void **state)
+TEST(v17_quantile)
 {
-    (void)state;
     assert_true(tn_normal_quantile(.025) == -0x1.f5c0331eeff83p+0);
     assert_true(tn_normal_quantile(.5) == 0);
 }
 
-static void the_quantile_inverts_the_distribution_in_all_three_regions(void **state)
+TEST(the_quantile_inverts_the_distribution_in_all_three_regions)
 {
-    (void)state;
     const double p[] = {1e-300, 1e-20, 1e-12, 1e-6, .01, .07, .075, .3, .6, .93, .999};
     for (size_t i = 0; i < sizeof p / sizeof p[0]; i++) {
         double back = .5 * erfc(-tn_normal_quantile(p[i]) / sqrt(2));
@@ -109,29 +101,12 @@ static void the_quantile_inverts_the_distribution_in_all_three_regions(void **st
     }
 }
 
-static void below_is_a_fair_share_of_64_bits(void **state)
+TEST(below_is_a_fair_share_of_64_bits)
 {
-    (void)state;
     assert_int_equal(tn_below(UINT64_MAX, 10), 9);
     assert_int_equal(tn_below(0, 10), 0);
     assert_int_equal(tn_below(UINT64_C(1) << 63, 10), 5);
     assert_int_equal(tn_below(UINT64_MAX, UINT64_MAX), UINT64_MAX - 1);
     assert_true(tn_unit(UINT64_MAX) < 1 && tn_unit(0) == 0);
     assert_true(tn_open(UINT64_MAX) < 1 && tn_open(0) > 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(v17_raw_draws),
-        cmocka_unit_test(v17_names_and_streams),
-        cmocka_unit_test(v17_uniform_normal_and_truncated_rows),
-        cmocka_unit_test(v17_glorot_uniform_of_a_dense_layer),
-        cmocka_unit_test(v17_shuffle),
-        cmocka_unit_test(d5_another_epoch_is_another_order),
-        cmocka_unit_test(v17_quantile),
-        cmocka_unit_test(the_quantile_inverts_the_distribution_in_all_three_regions),
-        cmocka_unit_test(below_is_a_fair_share_of_64_bits),
-    };
-    return cmocka_run_group_tests_name("base/rng", tests, NULL, NULL);
 }

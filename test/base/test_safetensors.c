@@ -27,6 +27,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+FIXTURE(set_up, tear_down);
+
 static tn_status write_doc(const tn_safetensors *doc, tn_error *err)
 {
     tn_file *f = NULL;
@@ -46,9 +48,8 @@ static tn_status read_bytes(const void *data, size_t size, tn_arena *arena, tn_s
     return tn_safetensors_read(out, &bytes, arena, "x.safetensors", err);
 }
 
-static void golden_safetensors_vector(void **state)
+TEST(golden_safetensors_vector)
 {
-    (void)state;
     static const float w[2] = {1, -2};
     const tn_tensor_meta meta = {"tnet.model_id", "00010203"};
     const tn_tensor tensor = {.name = "out.W",
@@ -81,9 +82,8 @@ static void golden_safetensors_vector(void **state)
     tn_unmap(&map);
 }
 
-static void tensors_are_written_by_name_and_found_by_name(void **state)
+TEST(tensors_are_written_by_name_and_found_by_name)
 {
-    (void)state;
     enum { N = 40 };
     static char name[N][8];
     static uint64_t value[N];
@@ -119,9 +119,8 @@ static void tensors_are_written_by_name_and_found_by_name(void **state)
     tn_unmap(&map);
 }
 
-static void get_says_what_differs(void **state)
+TEST(get_says_what_differs)
 {
-    (void)state;
     static const char file[] = "\x38\0\0\0\0\0\0\0"
                                "{\"w\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}  "
                                "12345678";
@@ -172,9 +171,8 @@ static tn_status read_header(const char *json, size_t data_size, tn_safetensors 
 #define TENSOR(shape, offsets)                                                                     \
     "{\"dtype\":\"F32\",\"shape\":" shape ",\"data_offsets\":" offsets "}"
 
-static void unusual_but_valid_headers_are_read(void **state)
+TEST(unusual_but_valid_headers_are_read)
 {
-    (void)state;
     static const struct {
         const char *json;
         size_t data_size;
@@ -198,9 +196,8 @@ static void unusual_but_valid_headers_are_read(void **state)
     }
 }
 
-static void hostile_headers_are_refused(void **state)
+TEST(hostile_headers_are_refused)
 {
-    (void)state;
     static const struct {
         const char *json;
         size_t data_size;
@@ -248,9 +245,8 @@ static void hostile_headers_are_refused(void **state)
     }
 }
 
-static void sizes_are_checked_before_the_header_is_read(void **state)
+TEST(sizes_are_checked_before_the_header_is_read)
 {
-    (void)state;
     static const uint64_t sizes[] = {9, 100000001, UINT64_MAX, UINT64_MAX - 7};
     tn_arena *arena = tn_arena_new(64);
     for (size_t i = 0; i < 4; i++) {
@@ -264,9 +260,8 @@ static void sizes_are_checked_before_the_header_is_read(void **state)
     tn_arena_free(arena);
 }
 
-static void a_write_that_fails_leaves_no_file(void **state)
+TEST(a_write_that_fails_leaves_no_file)
 {
-    (void)state;
     static const float w[1] = {1};
     const tn_tensor tensor = {
         .name = "w", .dtype = "F32", .rank = 1, .shape = {1}, .data = (const char *)w, .size = 4};
@@ -276,19 +271,4 @@ static void a_write_that_fails_leaves_no_file(void **state)
     assert_int_equal(write_doc(&doc, &err), TN_E_IO);
     assert_int_equal(tn_failpoint_set(NULL, &err), TN_OK);
     assert_false(tn_path_exists(path));
-}
-
-int main(void)
-{
-#define DOC_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        DOC_TEST(golden_safetensors_vector),
-        DOC_TEST(tensors_are_written_by_name_and_found_by_name),
-        DOC_TEST(get_says_what_differs),
-        DOC_TEST(unusual_but_valid_headers_are_read),
-        DOC_TEST(hostile_headers_are_refused),
-        DOC_TEST(sizes_are_checked_before_the_header_is_read),
-        DOC_TEST(a_write_that_fails_leaves_no_file),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

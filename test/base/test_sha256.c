@@ -16,18 +16,16 @@ static void hashes_to(const char *text, const char *expected)
     assert_string_equal(hex, expected);
 }
 
-static void golden_sha256(void **state)
+TEST(golden_sha256)
 {
-    (void)state;
     hashes_to("", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
     hashes_to("abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     hashes_to("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
               "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
 }
 
-static void golden_model_id(void **state)
+TEST(golden_model_id)
 {
-    (void)state;
     const char files[] = "[{\"name\":\"dense-0000.safetensors\",\"type\":\"dense\",\"bytes\":"
                          "\"120\",\"crc32c\":\"d06f75ab\"}]";
     tn_sha256 h;
@@ -40,9 +38,8 @@ static void golden_model_id(void **state)
     assert_memory_equal(hex, "001ff2044284a99c25fd62a9204473cc", 32);
 }
 
-static void a_million_letters_in_pieces_of_every_size(void **state)
+TEST(a_million_letters_in_pieces_of_every_size)
 {
-    (void)state;
     char letters[200];
     memset(letters, 'a', sizeof letters);
     tn_sha256 h;
@@ -60,9 +57,8 @@ static void a_million_letters_in_pieces_of_every_size(void **state)
     assert_string_equal(hex, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
-static void padding_is_right_around_the_block_boundary(void **state)
+TEST(padding_is_right_around_the_block_boundary)
 {
-    (void)state;
     /* Reference: hashlib of Python over 55, 56, 63, 64, 65 and 119 times 'x'. */
     const struct {
         size_t size;
@@ -80,15 +76,4 @@ static void padding_is_right_around_the_block_boundary(void **state)
         memset(text, 'x', vector[i].size);
         hashes_to(text, vector[i].hex);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(golden_sha256),
-        cmocka_unit_test(golden_model_id),
-        cmocka_unit_test(a_million_letters_in_pieces_of_every_size),
-        cmocka_unit_test(padding_is_right_around_the_block_boundary),
-    };
-    return cmocka_run_group_tests_name("base/sha256", tests, NULL, NULL);
 }

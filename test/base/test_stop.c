@@ -11,15 +11,15 @@ static int forget(void **state)
     return 0;
 }
 
-static void nobody_asks_in_the_beginning(void **state)
+FIXTURE(NULL, forget);
+
+TEST(nobody_asks_in_the_beginning)
 {
-    (void)state;
     assert_false(tn_stop_is(NULL));
 }
 
-static void a_wait_hears_its_own_flag_or_that_of_the_process(void **state)
+TEST(a_wait_hears_its_own_flag_or_that_of_the_process)
 {
-    (void)state;
     atomic_bool process = false;
     atomic_bool own = false;
     tn_stop_set(&process);
@@ -32,23 +32,12 @@ static void a_wait_hears_its_own_flag_or_that_of_the_process(void **state)
 }
 
 /* What must be done before the end has a flag of its own, which is never set. */
-static void the_end_of_a_group_is_heard_but_by_a_flag_of_its_own(void **state)
+TEST(the_end_of_a_group_is_heard_but_by_a_flag_of_its_own)
 {
-    (void)state;
     static const atomic_bool never;
     tn_stop_by_group(true);
     assert_true(tn_stop_is(NULL));
     assert_false(tn_stop_is(&never));
     tn_stop_by_group(false);
     assert_false(tn_stop_is(NULL));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(nobody_asks_in_the_beginning, forget),
-        cmocka_unit_test_teardown(a_wait_hears_its_own_flag_or_that_of_the_process, forget),
-        cmocka_unit_test_teardown(the_end_of_a_group_is_heard_but_by_a_flag_of_its_own, forget),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,9 +35,8 @@ static tn_team *team_of(uint32_t threads)
     return team;
 }
 
-static void every_tile_is_done_once_whatever_the_number_of_threads(void **state)
+TEST(every_tile_is_done_once_whatever_the_number_of_threads)
 {
-    (void)state;
     for (uint32_t threads = 1; threads <= 5; threads++) {
         tn_team *team = team_of(threads);
         visits v = {0};
@@ -62,9 +61,8 @@ static void note_order(void *job, uint32_t tile)
     o->before[tile] = atomic_fetch_add(&o->begun, 1);
 }
 
-static void tiles_in_order_are_begun_in_order(void **state)
+TEST(tiles_in_order_are_begun_in_order)
 {
-    (void)state;
     for (uint32_t threads = 1; threads <= 4; threads++) {
         tn_team *team = team_of(threads);
         order o = {0};
@@ -76,9 +74,8 @@ static void tiles_in_order_are_begun_in_order(void **state)
     }
 }
 
-static void what_a_run_wrote_the_next_run_reads_without_a_lock(void **state)
+TEST(what_a_run_wrote_the_next_run_reads_without_a_lock)
 {
-    (void)state;
     tn_team *team = team_of(3);
     for (uint32_t run = 0; run < 3000; run++) {
         visits v = {0}; /* on this stack: nobody may touch it once run() is back */
@@ -108,9 +105,8 @@ static bool run_errand(void *arg)
     return left > 0;
 }
 
-static void helpers_without_tiles_do_what_is_set_aside(void **state)
+TEST(helpers_without_tiles_do_what_is_set_aside)
 {
-    (void)state;
     tn_team *team = team_of(3);
     visits v = {0};
     errand e = {.left = 500};
@@ -128,9 +124,8 @@ static void helpers_without_tiles_do_what_is_set_aside(void **state)
     tn_team_close(team);
 }
 
-static void the_caller_and_a_team_of_one_set_nothing_aside(void **state)
+TEST(the_caller_and_a_team_of_one_set_nothing_aside)
 {
-    (void)state;
     tn_team *team = team_of(1);
     visits v = {0};
     errand e = {.left = 1};
@@ -178,9 +173,8 @@ static tn_status note_own_processors(void *arg, tn_error *err)
     return TN_OK;
 }
 
-static void each_thread_of_a_pinned_team_has_a_processor_of_its_own(void **state)
+TEST(each_thread_of_a_pinned_team_has_a_processor_of_its_own)
 {
-    (void)state;
     tn_error err = {0};
     const cpu_set_t before = cpus_of_caller();
     const uint32_t n = tn_cpu_count();
@@ -211,9 +205,8 @@ static void each_thread_of_a_pinned_team_has_a_processor_of_its_own(void **state
     assert_true(CPU_EQUAL(&after, &before));
 }
 
-static void a_team_is_pinned_within_what_the_process_may_use(void **state)
+TEST(a_team_is_pinned_within_what_the_process_may_use)
 {
-    (void)state;
     tn_error err = {0};
     const cpu_set_t before = cpus_of_caller();
     cpu_set_t last; /* as taskset leaves it */
@@ -234,9 +227,8 @@ static void a_team_is_pinned_within_what_the_process_may_use(void **state)
     assert_int_equal(sched_setaffinity(0, sizeof before, &before), 0);
 }
 
-static void no_team_is_the_calling_thread_alone(void **state)
+TEST(no_team_is_the_calling_thread_alone)
 {
-    (void)state;
     visits v = {0};
     tn_team_run(NULL, TILES, visit, &v);
     assert_int_equal(v.count[0], 1);
@@ -244,9 +236,8 @@ static void no_team_is_the_calling_thread_alone(void **state)
     tn_team_close(NULL);
 }
 
-static void no_tiles_are_no_work(void **state)
+TEST(no_tiles_are_no_work)
 {
-    (void)state;
     tn_team *team = team_of(2);
     visits v = {0};
     tn_team_run(team, 0, visit, &v);
@@ -254,9 +245,8 @@ static void no_tiles_are_no_work(void **state)
     tn_team_close(team);
 }
 
-static void a_warm_run_allocates_nothing(void **state)
+TEST(a_warm_run_allocates_nothing)
 {
-    (void)state;
     tn_team *team = team_of(3);
     visits v = {0};
     tn_team_run(team, TILES, visit, &v);
@@ -278,9 +268,8 @@ static uint64_t cpu_us(void)
 
 /* Waits for the helpers to fall asleep: CPU time stands still over a poll(2)-free nap. A team that
  * never sleeps uses 4 x 20 ms in each nap and so fails every one of the tries. */
-static void an_idle_team_burns_no_processor(void **state)
+TEST(an_idle_team_burns_no_processor)
 {
-    (void)state;
     tn_team *team = team_of(5);
     visits v = {0};
     tn_team_run(team, TILES, visit, &v);
@@ -304,9 +293,8 @@ static void visit_slowly(void *job, uint32_t tile)
     visit(job, tile);
 }
 
-static void more_threads_than_processors_still_finish(void **state)
+TEST(more_threads_than_processors_still_finish)
 {
-    (void)state;
     tn_team *team = team_of(32);
     visits v = {0};
     for (uint32_t run = 0; run < 20; run++) {
@@ -318,9 +306,8 @@ static void more_threads_than_processors_still_finish(void **state)
     tn_team_close(team);
 }
 
-static void a_team_that_cannot_be_made_whole_is_not_made(void **state)
+TEST(a_team_that_cannot_be_made_whole_is_not_made)
 {
-    (void)state;
     for (uint64_t nth = 1; nth <= 4; nth++) { /* the team itself, then each helper */
         tn_error err = {0};
         tn_team *team = NULL;
@@ -344,9 +331,8 @@ static void meet(void *job, uint32_t tile)
     }
 }
 
-static void helpers_are_recorded_in_the_phase_and_step_of_the_caller(void **state)
+TEST(helpers_are_recorded_in_the_phase_and_step_of_the_caller)
 {
-    (void)state;
     tn_error err = {0};
     meeting m = {.team = team_of(3)};
     assert_int_equal(tn_trace_open(&m.trace, 64, &err), TN_OK);
@@ -391,9 +377,8 @@ static bool open_letter(void *arg)
     return true;
 }
 
-static void what_is_posted_is_done_once_when_it_is_settled(void **state)
+TEST(what_is_posted_is_done_once_when_it_is_settled)
 {
-    (void)state;
     for (uint32_t threads = 1; threads <= 3; threads++) {
         tn_team *team = team_of(threads);
         visits v = {0};
@@ -409,9 +394,8 @@ static void what_is_posted_is_done_once_when_it_is_settled(void **state)
     }
 }
 
-static void a_helper_does_what_is_posted(void **state)
+TEST(a_helper_does_what_is_posted)
 {
-    (void)state;
     tn_team *team = team_of(2);
     visits v = {0};
     letter l = {0};
@@ -424,27 +408,4 @@ static void a_helper_does_what_is_posted(void **state)
     tn_team_settle(team);
     assert_int_equal(l.done, 1);
     tn_team_close(team);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_tile_is_done_once_whatever_the_number_of_threads),
-        cmocka_unit_test(tiles_in_order_are_begun_in_order),
-        cmocka_unit_test(what_a_run_wrote_the_next_run_reads_without_a_lock),
-        cmocka_unit_test(helpers_without_tiles_do_what_is_set_aside),
-        cmocka_unit_test(what_is_posted_is_done_once_when_it_is_settled),
-        cmocka_unit_test(a_helper_does_what_is_posted),
-        cmocka_unit_test(the_caller_and_a_team_of_one_set_nothing_aside),
-        cmocka_unit_test(each_thread_of_a_pinned_team_has_a_processor_of_its_own),
-        cmocka_unit_test(a_team_is_pinned_within_what_the_process_may_use),
-        cmocka_unit_test(no_team_is_the_calling_thread_alone),
-        cmocka_unit_test(no_tiles_are_no_work),
-        cmocka_unit_test(a_warm_run_allocates_nothing),
-        cmocka_unit_test(an_idle_team_burns_no_processor),
-        cmocka_unit_test(more_threads_than_processors_still_finish),
-        cmocka_unit_test(a_team_that_cannot_be_made_whole_is_not_made),
-        cmocka_unit_test(helpers_are_recorded_in_the_phase_and_step_of_the_caller),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

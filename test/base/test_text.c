@@ -7,9 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static void everything_appended_stands_there_in_order(void **state)
+TEST(everything_appended_stands_there_in_order)
 {
-    (void)state;
     tn_text t = {0};
     tn_text_adds(&t, "a");
     tn_text_addc(&t, '-');
@@ -28,9 +27,8 @@ static void everything_appended_stands_there_in_order(void **state)
     tn_text_done(&t);
 }
 
-static void numbers_are_written_little_endian(void **state)
+TEST(numbers_are_written_little_endian)
 {
-    (void)state;
     tn_text t = {0};
     tn_text_add_u16(&t, 0x0102);
     tn_text_add_u32le(&t, 0x03040506);
@@ -43,9 +41,8 @@ static void numbers_are_written_little_endian(void **state)
     tn_text_done(&t);
 }
 
-static void a_long_text_grows_and_keeps_its_bytes(void **state)
+TEST(a_long_text_grows_and_keeps_its_bytes)
 {
-    (void)state;
     tn_text t = {0};
     for (uint32_t i = 0; i < 20000; i++) {
         tn_text_addf(&t, "%05u,", i);
@@ -59,9 +56,8 @@ static void a_long_text_grows_and_keeps_its_bytes(void **state)
     tn_text_done(&t);
 }
 
-static void a_formatted_piece_longer_than_the_room_is_written_whole(void **state)
+TEST(a_formatted_piece_longer_than_the_room_is_written_whole)
 {
-    (void)state;
     tn_text t = {0};
     for (int width = 200; width < 600; width += 7) {
         tn_text_clear(&t);
@@ -73,9 +69,8 @@ static void a_formatted_piece_longer_than_the_room_is_written_whole(void **state
     tn_text_done(&t);
 }
 
-static void the_ceiling_is_exact_and_its_breach_is_remembered(void **state)
+TEST(the_ceiling_is_exact_and_its_breach_is_remembered)
 {
-    (void)state;
     tn_text t = {.size_max = 10};
     tn_text_adds(&t, "12345");
     tn_text_addf(&t, "%d", 67890);
@@ -97,9 +92,8 @@ static void the_ceiling_is_exact_and_its_breach_is_remembered(void **state)
     assert_int_equal(t.size_max, 10);
 }
 
-static void no_memory_is_reported_at_the_end(void **state)
+TEST(no_memory_is_reported_at_the_end)
 {
-    (void)state;
     tn_text t = {0};
     tn_text_adds(&t, "kept");
     tn_alloc_fail_at(1);
@@ -117,9 +111,8 @@ static void no_memory_is_reported_at_the_end(void **state)
     tn_text_done(&t);
 }
 
-static void a_reader_stops_at_the_end_and_says_so(void **state)
+TEST(a_reader_stops_at_the_end_and_says_so)
 {
-    (void)state;
     tn_bytes in = {"\x01\x02\x03\x04\x05\x06\x07", 7, false};
     assert_int_equal(tn_get_u32(&in), 0x04030201);
     assert_int_equal(tn_get_u16(&in), 0x0605);
@@ -128,18 +121,4 @@ static void a_reader_stops_at_the_end_and_says_so(void **state)
     assert_true(in.failed);
     assert_int_equal(tn_get_u8(&in), 0);
     assert_null(tn_get(&in, 0));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(everything_appended_stands_there_in_order),
-        cmocka_unit_test(numbers_are_written_little_endian),
-        cmocka_unit_test(a_long_text_grows_and_keeps_its_bytes),
-        cmocka_unit_test(a_formatted_piece_longer_than_the_room_is_written_whole),
-        cmocka_unit_test(the_ceiling_is_exact_and_its_breach_is_remembered),
-        cmocka_unit_test(no_memory_is_reported_at_the_end),
-        cmocka_unit_test(a_reader_stops_at_the_end_and_says_so),
-    };
-    return cmocka_run_group_tests_name("base/text", tests, NULL, NULL);
 }

@@ -47,9 +47,8 @@ static tn_status tell_name(void *arg, tn_error *err)
     return tn_fail(err, TN_E_DATA, "%s", name);
 }
 
-static void join_hands_over_status_and_error(void **state)
+TEST(join_hands_over_status_and_error)
 {
-    (void)state;
     tn_error err = {0};
     tn_thread *t = NULL;
     char what[] = "rows";
@@ -59,9 +58,8 @@ static void join_hands_over_status_and_error(void **state)
     assert_string_equal(err.text, "no rows");
 }
 
-static void a_thread_bears_its_name(void **state)
+TEST(a_thread_bears_its_name)
 {
-    (void)state;
     tn_error err = {0};
     tn_thread *t = NULL;
     pthread_barrier_t named;
@@ -73,9 +71,8 @@ static void a_thread_bears_its_name(void **state)
     pthread_barrier_destroy(&named);
 }
 
-static void a_thread_flushes_denormals_and_hears_no_signals(void **state)
+TEST(a_thread_flushes_denormals_and_hears_no_signals)
 {
-    (void)state;
     tn_error err = {0};
     tn_thread *t = NULL;
     seen s = {.hears_sigint = true, .denormal = 1};
@@ -89,15 +86,13 @@ static void a_thread_flushes_denormals_and_hears_no_signals(void **state)
     assert_false(sigismember(&blocked, SIGINT));
 }
 
-static void joining_nothing_is_fine(void **state)
+TEST(joining_nothing_is_fine)
 {
-    (void)state;
     assert_int_equal(tn_thread_join(NULL, NULL), TN_OK);
 }
 
-static void no_memory_is_reported(void **state)
+TEST(no_memory_is_reported)
 {
-    (void)state;
     tn_error err = {0};
     tn_thread *t = NULL;
     tn_alloc_fail_at(1);
@@ -139,9 +134,8 @@ static bool play_no_stack(void)
            tn_threads_need(2, "ZeroMQ", &err) == TN_E_MEMORY;
 }
 
-static void a_thread_without_room_for_its_stack_is_told(void **state)
+TEST(a_thread_without_room_for_its_stack_is_told)
 {
-    (void)state;
     run_apart(play_no_stack);
 }
 
@@ -158,15 +152,13 @@ static bool play_no_more(void)
            strstr(err.text, "ulimit -u") != NULL;
 }
 
-static void a_limit_of_threads_is_told(void **state)
+TEST(a_limit_of_threads_is_told)
 {
-    (void)state;
     run_apart(play_no_more);
 }
 
-static void threads_that_are_needed_are_there_at_once(void **state)
+TEST(threads_that_are_needed_are_there_at_once)
 {
-    (void)state;
     tn_error err = {0};
     assert_int_equal(tn_threads_need(0, "ZeroMQ", &err), TN_OK);
     assert_int_equal(tn_threads_need(TN_THREADS_NEED, "ZeroMQ", &err), TN_OK);
@@ -192,9 +184,8 @@ static tn_status count_my_processors(void *arg, tn_error *err)
     return TN_OK;
 }
 
-static void a_pinned_thread_keeps_to_one_processor(void **state)
+TEST(a_pinned_thread_keeps_to_one_processor)
 {
-    (void)state;
     tn_error err = {0};
     _Atomic bool released = false;
     uint32_t others = tn_cpu_count();
@@ -213,9 +204,8 @@ static void a_pinned_thread_keeps_to_one_processor(void **state)
     assert_int_equal(count, others);
 }
 
-static void there_is_at_least_one_processor(void **state)
+TEST(there_is_at_least_one_processor)
 {
-    (void)state;
     assert_in_range(tn_cpu_count(), 1, 65536);
 }
 
@@ -231,9 +221,8 @@ static tn_status step_back(void *arg, tn_error *err)
     return TN_OK;
 }
 
-static void a_thread_that_steps_back_does_so_alone(void **state)
+TEST(a_thread_that_steps_back_does_so_alone)
 {
-    (void)state;
     int nice[3] = {0};
     tn_thread *t = NULL;
     int own = getpriority(PRIO_PROCESS, 0);
@@ -243,22 +232,4 @@ static void a_thread_that_steps_back_does_so_alone(void **state)
     assert_int_equal(nice[0], own);
     assert_int_equal(nice[1], own + 3 < 19 ? own + 3 : 19);
     assert_int_equal(nice[2], 19);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(join_hands_over_status_and_error),
-        cmocka_unit_test(a_thread_bears_its_name),
-        cmocka_unit_test(a_thread_flushes_denormals_and_hears_no_signals),
-        cmocka_unit_test(joining_nothing_is_fine),
-        cmocka_unit_test(no_memory_is_reported),
-        cmocka_unit_test(a_thread_without_room_for_its_stack_is_told),
-        cmocka_unit_test(a_limit_of_threads_is_told),
-        cmocka_unit_test(threads_that_are_needed_are_there_at_once),
-        cmocka_unit_test(a_pinned_thread_keeps_to_one_processor),
-        cmocka_unit_test(there_is_at_least_one_processor),
-        cmocka_unit_test(a_thread_that_steps_back_does_so_alone),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,9 +44,8 @@ static double sum_of(const tn_trace *t, const tn_lane_times *times)
     return sum / tn_trace_seconds(t);
 }
 
-static void a_phase_has_its_own_time_without_what_is_inside(void **state)
+TEST(a_phase_has_its_own_time_without_what_is_inside)
 {
-    (void)state;
     tn_trace *t = open_trace(16);
     tn_lane *lane = tn_trace_join(t, "main");
     tn_span_begin(lane, TN_PHASE_FORWARD);
@@ -70,9 +69,8 @@ static void a_phase_has_its_own_time_without_what_is_inside(void **state)
     tn_trace_close(t);
 }
 
-static void shares_of_a_thread_sum_to_the_run(void **state)
+TEST(shares_of_a_thread_sum_to_the_run)
 {
-    (void)state;
     tn_trace *t = open_trace(16);
     pass_us(300); /* away */
     tn_lane *lane = tn_trace_join(t, "main");
@@ -95,9 +93,8 @@ static void shares_of_a_thread_sum_to_the_run(void **state)
     tn_trace_close(t);
 }
 
-static void tiles_are_what_threads_would_share(void **state)
+TEST(tiles_are_what_threads_would_share)
 {
-    (void)state;
     tn_trace *t = open_trace(16);
     tn_trace_foresee(t, 4);
     tn_lane *lane = tn_trace_join(t, "main");
@@ -128,9 +125,8 @@ static void tiles_are_what_threads_would_share(void **state)
     tn_trace_close(t);
 }
 
-static void a_part_counts_as_the_phase_that_is_open(void **state)
+TEST(a_part_counts_as_the_phase_that_is_open)
 {
-    (void)state;
     tn_trace *t = open_trace(16);
     tn_lane *lane = tn_trace_join(t, "main");
     const char *label = tn_trace_name(t, "deep.1");
@@ -151,9 +147,8 @@ static void a_part_counts_as_the_phase_that_is_open(void **state)
     tn_trace_close(t);
 }
 
-static void folded_spans_count_as_one_phase(void **state)
+TEST(folded_spans_count_as_one_phase)
 {
-    (void)state;
     tn_trace *t = open_trace(16);
     tn_lane *lane = tn_trace_join(t, "main");
     tn_span_begin(lane, TN_PHASE_EVALUATE);
@@ -174,9 +169,8 @@ static void folded_spans_count_as_one_phase(void **state)
     tn_trace_close(t);
 }
 
-static void medians_and_tails_are_of_steps(void **state)
+TEST(medians_and_tails_are_of_steps)
 {
-    (void)state;
     tn_trace *t = open_trace(1024);
     tn_lane *lane = tn_trace_join(t, "main");
     for (uint64_t step = 0; step < 20; step++) {
@@ -198,9 +192,8 @@ static void medians_and_tails_are_of_steps(void **state)
     tn_trace_close(t);
 }
 
-static void nothing_is_recorded_without_a_trace(void **state)
+TEST(nothing_is_recorded_without_a_trace)
 {
-    (void)state;
     assert_null(tn_trace_join(NULL, "main"));
     assert_null(tn_trace_here(NULL));
     assert_null(tn_trace_name(NULL, "deep.1"));
@@ -228,9 +221,8 @@ static tn_status join_and_leave(void *trace, tn_error *err)
     return TN_OK;
 }
 
-static void the_next_thread_of_a_name_goes_on_in_its_lane(void **state)
+TEST(the_next_thread_of_a_name_goes_on_in_its_lane)
 {
-    (void)state;
     tn_trace *t = open_trace(16);
     tn_lane *mine = tn_trace_join(t, "read");
     for (uint32_t i = 0; i < 3; i++) {
@@ -253,9 +245,8 @@ static void the_next_thread_of_a_name_goes_on_in_its_lane(void **state)
     tn_trace_close(t);
 }
 
-static void recording_takes_no_memory(void **state)
+TEST(recording_takes_no_memory)
 {
-    (void)state;
     tn_trace *t = open_trace(64);
     tn_lane *lane = tn_trace_join(t, "main");
     uint64_t before = tn_mallocs();
@@ -270,9 +261,8 @@ static void recording_takes_no_memory(void **state)
     tn_trace_close(t);
 }
 
-static void a_thread_that_no_memory_is_left_for_is_told_in_the_table(void **state)
+TEST(a_thread_that_no_memory_is_left_for_is_told_in_the_table)
 {
-    (void)state;
     tn_trace *t = NULL;
     for (uint64_t nth = 1; nth <= 2; nth++) { /* the lane, its ring */
         t = open_trace(16);
@@ -293,9 +283,8 @@ static void a_thread_that_no_memory_is_left_for_is_told_in_the_table(void **stat
     assert_null(t);
 }
 
-static void the_table_has_a_line_for_every_phase_and_sums_to_a_hundred(void **state)
+TEST(the_table_has_a_line_for_every_phase_and_sums_to_a_hundred)
 {
-    (void)state;
     tn_trace *t = open_trace(16);
     tn_lane *lane = tn_trace_join(t, "main");
     tn_span_begin(lane, TN_PHASE_WAIT_DATA);
@@ -323,22 +312,4 @@ static void the_table_has_a_line_for_every_phase_and_sums_to_a_hundred(void **st
     assert_true(fabs(sum - 100) <= 0.2); /* four rounded numbers */
     tn_text_done(&text);
     tn_trace_close(t);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_phase_has_its_own_time_without_what_is_inside),
-        cmocka_unit_test(shares_of_a_thread_sum_to_the_run),
-        cmocka_unit_test(tiles_are_what_threads_would_share),
-        cmocka_unit_test(a_part_counts_as_the_phase_that_is_open),
-        cmocka_unit_test(folded_spans_count_as_one_phase),
-        cmocka_unit_test(medians_and_tails_are_of_steps),
-        cmocka_unit_test(nothing_is_recorded_without_a_trace),
-        cmocka_unit_test(the_next_thread_of_a_name_goes_on_in_its_lane),
-        cmocka_unit_test(recording_takes_no_memory),
-        cmocka_unit_test(a_thread_that_no_memory_is_left_for_is_told_in_the_table),
-        cmocka_unit_test(the_table_has_a_line_for_every_phase_and_sums_to_a_hundred),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

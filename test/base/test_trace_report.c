@@ -55,9 +55,8 @@ static bool is_kind(const tn_json *event, const char *kind)
     return strcmp(tn_json_as_str(tn_json_get(event, "ph")), kind) == 0;
 }
 
-static void the_file_holds_complete_events_that_nest(void **state)
+TEST(the_file_holds_complete_events_that_nest)
 {
-    (void)state;
     tn_trace *t = open_trace(64);
     tn_lane *lane = tn_trace_join(t, "main");
     const char *label = tn_trace_name(t, "deep.1");
@@ -108,9 +107,8 @@ static uint64_t pulls_of(const tn_trace *t)
     return times.phase[TN_PHASE_PULL].calls;
 }
 
-static void a_full_ring_keeps_the_latest_spans_and_all_sums(void **state)
+TEST(a_full_ring_keeps_the_latest_spans_and_all_sums)
 {
-    (void)state;
     enum { RING = 8, SPANS = 1000 };
     tn_trace *t = open_trace(RING);
     tn_lane *lane = tn_trace_join(t, "main");
@@ -147,9 +145,8 @@ static tn_status join_and_leave(void *trace, tn_error *err)
     return TN_OK;
 }
 
-static void the_file_begins_where_every_ring_still_holds_all(void **state)
+TEST(the_file_begins_where_every_ring_still_holds_all)
 {
-    (void)state;
     enum { RING = 8 };
     tn_trace *t = open_trace(RING);
     tn_lane *lane = tn_trace_join(t, "main");
@@ -171,9 +168,8 @@ static void the_file_begins_where_every_ring_still_holds_all(void **state)
     tn_trace_close(t);
 }
 
-static void names_are_escaped(void **state)
+TEST(names_are_escaped)
 {
-    (void)state;
     static const char name[] = "a \"quoted\"\\ name\n\x01 \xff";
     tn_trace *t = open_trace(16);
     tn_lane *lane = tn_trace_join(t, "ma\"in");
@@ -190,9 +186,8 @@ static void names_are_escaped(void **state)
     tn_trace_close(t);
 }
 
-static void nodes_are_summed_over_threads_from_the_first_whole_step_on(void **state)
+TEST(nodes_are_summed_over_threads_from_the_first_whole_step_on)
 {
-    (void)state;
     tn_trace *t = open_trace(64);
     const char *deep = tn_trace_name(t, "deep.1");
     const char *wide = tn_trace_name(t, "wide");
@@ -231,9 +226,8 @@ static void nodes_are_summed_over_threads_from_the_first_whole_step_on(void **st
     tn_trace_close(t);
 }
 
-static void a_trace_without_threads_is_a_valid_file(void **state)
+TEST(a_trace_without_threads_is_a_valid_file)
 {
-    (void)state;
     tn_trace *t = open_trace(16);
     tn_trace_end(t);
     tn_arena *arena = tn_arena_new(1 << 12);
@@ -242,9 +236,8 @@ static void a_trace_without_threads_is_a_valid_file(void **state)
     tn_trace_close(t);
 }
 
-static void a_file_replaces_another_and_a_bad_path_is_an_error(void **state)
+TEST(a_file_replaces_another_and_a_bad_path_is_an_error)
 {
-    (void)state;
     char dir[256];
     char path[300];
     tn_tmpdir_make(dir);
@@ -263,18 +256,4 @@ static void a_file_replaces_another_and_a_bad_path_is_an_error(void **state)
     tn_text_done(&text);
     tn_trace_close(t);
     tn_tmpdir_remove(dir);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_file_holds_complete_events_that_nest),
-        cmocka_unit_test(a_full_ring_keeps_the_latest_spans_and_all_sums),
-        cmocka_unit_test(the_file_begins_where_every_ring_still_holds_all),
-        cmocka_unit_test(names_are_escaped),
-        cmocka_unit_test(nodes_are_summed_over_threads_from_the_first_whole_step_on),
-        cmocka_unit_test(a_trace_without_threads_is_a_valid_file),
-        cmocka_unit_test(a_file_replaces_another_and_a_bad_path_is_an_error),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

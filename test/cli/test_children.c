@@ -62,6 +62,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+FIXTURE(set_up, tear_down);
+
 static char program_name[] = "test";
 
 /* The code of `n` children with these words before the pipe's. */
@@ -121,9 +123,8 @@ static void hear_the_end(void)
     }
 }
 
-static void the_code_is_that_of_the_cause(void **state)
+TEST(the_code_is_that_of_the_cause)
 {
-    (void)state;
     static const struct {
         const char *codes; /* by rank */
         uint32_t n;
@@ -145,17 +146,15 @@ static void the_code_is_that_of_the_cause(void **state)
     }
 }
 
-static void the_first_failure_is_the_cause(void **state)
+TEST(the_first_failure_is_the_cause)
 {
-    (void)state;
     char role[] = "order";
     assert_int_equal(fcntl(fix.from, F_SETFD, 0), 0); /* rank 0 reads it */
     assert_int_equal(run(2, 100, role, fix.from_text), 4);
 }
 
-static void a_child_that_is_killed_is_named(void **state)
+TEST(a_child_that_is_killed_is_named)
 {
-    (void)state;
     char role[] = "codes";
     char codes[] = "0,0,209,6";
     assert_int_equal(run(4, 100, role, codes), 6);
@@ -164,9 +163,8 @@ static void a_child_that_is_killed_is_named(void **state)
     assert_null(strstr(tn_text_str(&fix.log), "rank 3"));
 }
 
-static void the_others_hear_at_once_who_was_killed(void **state)
+TEST(the_others_hear_at_once_who_was_killed)
 {
-    (void)state;
     static const char end[] = ") was killed by signal 9 (Killed)\n";
     char role[] = "news";
     char text[1000];
@@ -187,9 +185,8 @@ static void the_others_hear_at_once_who_was_killed(void **state)
     assert_string_equal(text + n - strlen(end), end);
 }
 
-static void those_that_do_not_end_after_a_failure_are_killed(void **state)
+TEST(those_that_do_not_end_after_a_failure_are_killed)
 {
-    (void)state;
     char role[] = "deaf";
     char three[] = "3";
     assert_int_equal(run(3, 0.01, role, three), 3);
@@ -200,9 +197,8 @@ static void those_that_do_not_end_after_a_failure_are_killed(void **state)
     assert_null(strstr(tn_text_str(&fix.log), "by signal")); /* told once */
 }
 
-static void nobody_outlives_rank_0(void **state)
+TEST(nobody_outlives_rank_0)
 {
-    (void)state;
     char role[] = "deaf";
     char zero[] = "0";
     char stopped[] = "75";
@@ -211,9 +207,8 @@ static void nobody_outlives_rank_0(void **state)
     hear_the_end();
 }
 
-static void sigterm_goes_to_every_child(void **state)
+TEST(sigterm_goes_to_every_child)
 {
-    (void)state;
     char role[] = "watch";
     pid_t pid = start(3, role, NULL);
     hear('r', 3);
@@ -226,9 +221,8 @@ static void sigterm_goes_to_every_child(void **state)
 }
 
 /* As nohup starts it: neither the parent nor a child knows of a closed terminal. */
-static void an_ignored_sighup_stays_ignored(void **state)
+TEST(an_ignored_sighup_stays_ignored)
 {
-    (void)state;
     char role[] = "watch";
     (void)signal(SIGHUP, SIG_IGN);
     pid_t pid = start(2, role, NULL);
@@ -243,9 +237,8 @@ static void an_ignored_sighup_stays_ignored(void **state)
 }
 
 /* From a terminal every process of the group gets it, and the parent passes it on. */
-static void one_interrupt_of_all_is_one(void **state)
+TEST(one_interrupt_of_all_is_one)
 {
-    (void)state;
     char role[] = "watch";
     for (uint32_t i = 0; i < 20; i++) { /* in whatever order they come */
         pid_t pid = start(3, role, NULL);
@@ -255,9 +248,8 @@ static void one_interrupt_of_all_is_one(void **state)
     }
 }
 
-static void a_second_interrupt_kills_all(void **state)
+TEST(a_second_interrupt_kills_all)
 {
-    (void)state;
     char role[] = "deaf";
     char none[] = "-1";
     pid_t pid = start(3, role, none);
@@ -271,9 +263,8 @@ static void a_second_interrupt_kills_all(void **state)
     hear_the_end();
 }
 
-static void a_stop_before_a_child_can_save_is_a_stop(void **state)
+TEST(a_stop_before_a_child_can_save_is_a_stop)
 {
-    (void)state;
     char idle[] = "idle";
     char late[] = "late";
     char codes[] = "codes";
@@ -291,9 +282,8 @@ static void a_stop_before_a_child_can_save_is_a_stop(void **state)
     assert_non_null(strstr(tn_text_str(&fix.log), "by signal 15 (Terminated)"));
 }
 
-static void sigusr1_goes_to_rank_0_alone(void **state)
+TEST(sigusr1_goes_to_rank_0_alone)
 {
-    (void)state;
     char role[] = "save";
     pid_t pid = start(3, role, NULL);
     hear('r', 3);
@@ -304,9 +294,8 @@ static void sigusr1_goes_to_rank_0_alone(void **state)
     assert_int_equal(end_of(pid), 0);
 }
 
-static void children_do_not_outlive_their_parent(void **state)
+TEST(children_do_not_outlive_their_parent)
 {
-    (void)state;
     char role[] = "watch";
     pid_t pid = start(3, role, NULL);
     hear('r', 3);
@@ -315,9 +304,8 @@ static void children_do_not_outlive_their_parent(void **state)
     hear_the_end();
 }
 
-static void many_children_are_one_group(void **state)
+TEST(many_children_are_one_group)
 {
-    (void)state;
     char role[] = "watch";
     pid_t pid = start(100, role, NULL);
     hear('r', 100);
@@ -326,9 +314,8 @@ static void many_children_are_one_group(void **state)
     hear_the_end();
 }
 
-static void what_cannot_be_started_is_an_error(void **state)
+TEST(what_cannot_be_started_is_an_error)
 {
-    (void)state;
     char *words[] = {program_name, NULL};
     const tn_children_opts opts = {.path = "/nowhere/tnet", .words = words, .n = 3, .job = 1};
     tn_error err = {0};
@@ -339,30 +326,4 @@ static void what_cannot_be_started_is_an_error(void **state)
     assert_int_equal(code, -1);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(int argc, char **argv)
-{
-    int code = 0;
-    if (tn_role_play(argc, argv, &code)) {
-        return code;
-    }
-    const struct CMUnitTest tests[] = {
-        TEST(the_code_is_that_of_the_cause),
-        TEST(the_first_failure_is_the_cause),
-        TEST(a_child_that_is_killed_is_named),
-        TEST(the_others_hear_at_once_who_was_killed),
-        TEST(those_that_do_not_end_after_a_failure_are_killed),
-        TEST(nobody_outlives_rank_0),
-        TEST(sigterm_goes_to_every_child),
-        TEST(an_ignored_sighup_stays_ignored),
-        TEST(one_interrupt_of_all_is_one),
-        TEST(a_second_interrupt_kills_all),
-        TEST(a_stop_before_a_child_can_save_is_a_stop),
-        TEST(sigusr1_goes_to_rank_0_alone),
-        TEST(children_do_not_outlive_their_parent),
-        TEST(many_children_are_one_group),
-        TEST(what_cannot_be_started_is_an_error),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+ROLES(tn_role_play);

@@ -54,9 +54,8 @@ static void assert_all_in(tn_answer answer, const char *const *want)
     tn_text_done(&out);
 }
 
-static void help_lists_options_keys_and_exit_codes(void **state)
+TEST(help_lists_options_keys_and_exit_codes)
 {
-    (void)state;
     static const char *const want[] = {
         "usage: tnet-test [option ..] CONFIG [key=value ..]\n\ndoes nothing - well\n",
         "\n  --peers N                  processes on this machine\n",
@@ -72,9 +71,8 @@ static void help_lists_options_keys_and_exit_codes(void **state)
     assert_all_in(TN_ANSWER_HELP, want);
 }
 
-static void the_manual_page_says_what_help_says(void **state)
+TEST(the_manual_page_says_what_help_says)
 {
-    (void)state;
     static const char *const want[] = {
         ".TH \"tnet-test\" 1 \"\" \"TNet ",
         ".SH NAME\ntnet\\-test \\- does nothing \\- well\n",
@@ -88,9 +86,8 @@ static void the_manual_page_says_what_help_says(void **state)
     assert_all_in(TN_ANSWER_MAN, want);
 }
 
-static void completion_knows_options_and_keys(void **state)
+TEST(completion_knows_options_and_keys)
 {
-    (void)state;
     static const char *const want[] = {
         "_tnet_test() {\n",
         "-W '--peers --dry-run --data --profile --quiet --verbose --help ",
@@ -101,9 +98,8 @@ static void completion_knows_options_and_keys(void **state)
     assert_all_in(TN_ANSWER_COMPLETION, want);
 }
 
-static void version_schema_and_documentation_are_there(void **state)
+TEST(version_schema_and_documentation_are_there)
 {
-    (void)state;
     static const char *const version[] = {"tnet-test " TN_VERSION "\n", NULL};
     static const char *const schema[] = {"\"title\":\"TNet configuration\"", "\"dir\":{", NULL};
     static const char *const doc[] = {"# Configuration\n", "| `dir` | text | `runs\\x` |", NULL};
@@ -112,23 +108,10 @@ static void version_schema_and_documentation_are_there(void **state)
     assert_all_in(TN_ANSWER_CONFIG_DOC, doc);
 }
 
-static void only_questions_are_answered(void **state)
+TEST(only_questions_are_answered)
 {
-    (void)state;
     const tn_options none = {0};
     const tn_options version = {.answer = TN_ANSWER_VERSION};
     assert_false(tn_describe_answer(&program, &none));
     assert_true(tn_describe_answer(&program, &version));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(help_lists_options_keys_and_exit_codes),
-        cmocka_unit_test(the_manual_page_says_what_help_says),
-        cmocka_unit_test(completion_knows_options_and_keys),
-        cmocka_unit_test(version_schema_and_documentation_are_there),
-        cmocka_unit_test(only_questions_are_answered),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,9 +17,8 @@ static size_t first_difference(const char *a, const char *b)
     return *a == *b ? 0 : line;
 }
 
-static void config_md_is_made_from_the_tables(void **state)
+TEST(config_md_is_made_from_the_tables)
 {
-    (void)state;
     tn_text want = {0};
     tn_text page = {0};
     tn_error err = {0};
@@ -35,12 +34,4 @@ static void config_md_is_made_from_the_tables(void **state)
     }
     tn_text_done(&want);
     tn_text_done(&page);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(config_md_is_made_from_the_tables),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

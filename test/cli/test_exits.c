@@ -6,9 +6,8 @@
 
 #include <stdio.h>
 
-static void every_status_has_its_documented_code(void **state)
+TEST(every_status_has_its_documented_code)
 {
-    (void)state;
     static const struct {
         tn_status status;
         int code;
@@ -32,25 +31,22 @@ static void assert_message(const char *text, const char *want)
     tn_text_done(&out);
 }
 
-static void a_message_names_the_program(void **state)
+TEST(a_message_names_the_program)
 {
-    (void)state;
     assert_message("cannot open 'a': no", "tnet-train: error: cannot open 'a': no\n");
     assert_message("x\nhint: y: error: z", "tnet-train: error: x\nhint: y: error: z\n");
     assert_message("", "tnet-train: error: failed without a message\n");
 }
 
-static void a_message_with_its_place_stays_as_it_is(void **state)
+TEST(a_message_with_its_place_stays_as_it_is)
 {
-    (void)state;
     assert_message("a.yaml:3:1: error: unknown key 'x'\nx: 1\n^\n",
                    "a.yaml:3:1: error: unknown key 'x'\nx: 1\n^\n");
     assert_message("command line: error: no", "command line: error: no\n");
 }
 
-static void faults_of_a_configuration_end_with_code_3(void **state)
+TEST(faults_of_a_configuration_end_with_code_3)
 {
-    (void)state;
     tn_diag diag = {0};
     assert_int_equal(tn_exit_diag("tnet-test", &diag), 0);
     tn_diag_error(&diag, NULL, "a test of errors");
@@ -58,9 +54,8 @@ static void faults_of_a_configuration_end_with_code_3(void **state)
     tn_diag_done(&diag);
 }
 
-static void results_that_cannot_be_written_are_a_failure(void **state)
+TEST(results_that_cannot_be_written_are_a_failure)
 {
-    (void)state;
     assert_int_equal(tn_exit_done("tnet-test", 0), 0);
     assert_int_equal(tn_exit_done("tnet-test", 3), 3);
     FILE *full = fopen("/dev/full", "we");
@@ -77,26 +72,12 @@ static void results_that_cannot_be_written_are_a_failure(void **state)
 }
 
 /* The last of these tests: a process has one rank. */
-static void a_rank_names_itself_once(void **state)
+TEST(a_rank_names_itself_once)
 {
-    (void)state;
     tn_terminal_rank(2);
     assert_message("rank 2: disk full", "tnet-train: rank 2: error: disk full\n");
     assert_message("rank 1: disk full", "tnet-train: rank 2: error: rank 1: disk full\n");
     assert_message("rank 2 (host 'b') is gone",
                    "tnet-train: rank 2: error: rank 2 (host 'b') is gone\n");
     assert_message("rank 2: a.tsv:3: error: no", "rank 2: a.tsv:3: error: no\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_status_has_its_documented_code),
-        cmocka_unit_test(a_message_names_the_program),
-        cmocka_unit_test(a_message_with_its_place_stays_as_it_is),
-        cmocka_unit_test(faults_of_a_configuration_end_with_code_3),
-        cmocka_unit_test(results_that_cannot_be_written_are_a_failure),
-        cmocka_unit_test(a_rank_names_itself_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -69,6 +69,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+FIXTURE(set_up, tear_down);
+
 /* The command line, given as one text. */
 static tn_local_group parse(fixture *f, const char *line)
 {
@@ -101,7 +103,7 @@ static void assert_words(fixture *f, const char *line, const char *want)
     tn_text_done(&text);
 }
 
-static void children_get_the_same_words_but_peers(void **state)
+TEST(children_get_the_same_words_but_peers)
 {
     fixture *f = *state;
     assert_words(f, "test --peers 4 a.yaml", "test a.yaml cluster.peers=4");
@@ -113,7 +115,7 @@ static void children_get_the_same_words_but_peers(void **state)
                  "test cluster.peers=2 a.yaml cluster.peers=7");
 }
 
-static void children_share_the_processors(void **state)
+TEST(children_share_the_processors)
 {
     fixture *f = *state;
     char want[200];
@@ -129,7 +131,7 @@ static void children_share_the_processors(void **state)
     assert_words(f, "test a --peers 2", "test a cluster.peers=2");
 }
 
-static void the_number_takes_the_place_of_the_configurations(void **state)
+TEST(the_number_takes_the_place_of_the_configurations)
 {
     fixture *f = *state;
     tn_local_group l = parse(f, "test a cluster.peers=2 --peers 3");
@@ -157,7 +159,7 @@ static void assert_refused(fixture *f, const char *line, const char *want)
     assert_string_equal(err.text, want);
 }
 
-static void two_launchers_are_a_usage_error(void **state)
+TEST(two_launchers_are_a_usage_error)
 {
     (void)setenv("TNET_RANK", "0", 1); // NOLINT(concurrency-mt-unsafe): one thread
     assert_refused(*state, "test a --peers 2",
@@ -166,7 +168,7 @@ static void two_launchers_are_a_usage_error(void **state)
     (void)unsetenv("TNET_RANK"); // NOLINT(concurrency-mt-unsafe): one thread
 }
 
-static void what_can_be_read_once_is_no_configuration_of_several(void **state)
+TEST(what_can_be_read_once_is_no_configuration_of_several)
 {
     assert_refused(*state, "test - --peers 2",
                    "'-' can be read once, but with --peers every process reads it");
@@ -175,7 +177,7 @@ static void what_can_be_read_once_is_no_configuration_of_several(void **state)
 }
 
 /* The program that is started is this one: it plays what its words say. */
-static void a_group_is_this_program_several_times(void **state)
+TEST(a_group_is_this_program_several_times)
 {
     fixture *f = *state;
     int ends[2];
@@ -201,21 +203,4 @@ static void a_group_is_this_program_several_times(void **state)
     (void)close(ends[0]);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(int argc, char **argv)
-{
-    int code = 0;
-    if (tn_role_play(argc, argv, &code)) {
-        return code;
-    }
-    const struct CMUnitTest tests[] = {
-        TEST(children_get_the_same_words_but_peers),
-        TEST(children_share_the_processors),
-        TEST(the_number_takes_the_place_of_the_configurations),
-        TEST(two_launchers_are_a_usage_error),
-        TEST(what_can_be_read_once_is_no_configuration_of_several),
-        TEST(a_group_is_this_program_several_times),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+ROLES(tn_role_play);

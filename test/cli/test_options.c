@@ -64,6 +64,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+FIXTURE(set_up, tear_down);
+
 /* Parses a NULL-terminated argv. */
 static tn_status parse(fixture *f, const tn_program *p, char *const *argv)
 {
@@ -95,7 +97,7 @@ static void assert_refused(fixture *f, char *const *argv, const char *want)
 /* String literals are const in C11 with -Wwrite-strings; argv is not. */
 #define TEXT(name, value) static char name[] = value
 
-static void options_words_and_overrides_may_mix(void **state)
+TEST(options_words_and_overrides_may_mix)
 {
     fixture *f = *state;
     TEXT(peers, "--peers");
@@ -119,7 +121,7 @@ static void options_words_and_overrides_may_mix(void **state)
     assert_int_equal(tn_options_check_words(&program, &f->options, &f->err), TN_OK);
 }
 
-static void values_may_follow_an_equals_sign(void **state)
+TEST(values_may_follow_an_equals_sign)
 {
     fixture *f = *state;
     TEXT(peers, "--peers=8");
@@ -138,7 +140,7 @@ static void values_may_follow_an_equals_sign(void **state)
     assert_string_equal(f->flags.fetch.item[1], "b");
 }
 
-static void a_value_that_may_be_left_out_stands_behind_the_equals_sign(void **state)
+TEST(a_value_that_may_be_left_out_stands_behind_the_equals_sign)
 {
     fixture *f = *state;
     char bare_word[] = "--profile";
@@ -156,7 +158,7 @@ static void a_value_that_may_be_left_out_stands_behind_the_equals_sign(void **st
     assert_refused(f, ARGV(denied, config), "unknown option '--no-profile'");
 }
 
-static void paths_with_equals_signs_are_words(void **state)
+TEST(paths_with_equals_signs_are_words)
 {
     fixture *f = *state;
     TEXT(path, "runs/lr=1/a.yaml");
@@ -170,7 +172,7 @@ static void paths_with_equals_signs_are_words(void **state)
                                      "hint: tnet-test CONFIG [key=value ..]");
 }
 
-static void two_dashes_end_the_options(void **state)
+TEST(two_dashes_end_the_options)
 {
     fixture *f = *state;
     TEXT(end, "--");
@@ -180,7 +182,7 @@ static void two_dashes_end_the_options(void **state)
     assert_string_equal(f->options.words.item[0], "--help");
 }
 
-static void questions_need_no_words(void **state)
+TEST(questions_need_no_words)
 {
     fixture *f = *state;
     TEXT(help, "-h");
@@ -196,7 +198,7 @@ static void questions_need_no_words(void **state)
     assert_non_null(strstr(f->err.text, "no CONFIG is given\nhint: tnet-test CONFIG"));
 }
 
-static void what_makes_no_sense_is_a_usage_error(void **state)
+TEST(what_makes_no_sense_is_a_usage_error)
 {
     fixture *f = *state;
     TEXT(typo, "--pears=3");
@@ -220,7 +222,7 @@ static void what_makes_no_sense_is_a_usage_error(void **state)
     assert_refused(f, ARGV(no_peers), "unknown option '--no-peers'");
 }
 
-static void a_program_without_configuration_has_no_overrides(void **state)
+TEST(a_program_without_configuration_has_no_overrides)
 {
     fixture *f = *state;
     TEXT(word, "a=b");
@@ -231,7 +233,7 @@ static void a_program_without_configuration_has_no_overrides(void **state)
     assert_int_equal(tn_options_check_words(&bare, &(tn_options){0}, &f->err), TN_E_USAGE);
 }
 
-static void nothing_at_all_is_not_a_crash(void **state)
+TEST(nothing_at_all_is_not_a_crash)
 {
     fixture *f = *state;
     char *const argv[] = {NULL};
@@ -239,22 +241,4 @@ static void nothing_at_all_is_not_a_crash(void **state)
         tn_options_parse(&program, (tn_argv){0, argv}, f->arena, &f->options, &f->flags, NULL),
         TN_OK);
     assert_int_equal(f->flags.peers, 1);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(options_words_and_overrides_may_mix),
-        TEST(values_may_follow_an_equals_sign),
-        TEST(a_value_that_may_be_left_out_stands_behind_the_equals_sign),
-        TEST(paths_with_equals_signs_are_words),
-        TEST(two_dashes_end_the_options),
-        TEST(questions_need_no_words),
-        TEST(what_makes_no_sense_is_a_usage_error),
-        TEST(a_program_without_configuration_has_no_overrides),
-        TEST(nothing_at_all_is_not_a_crash),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,9 +30,8 @@ static int end_after(const int *signals)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 200 + WTERMSIG(status);
 }
 
-static void only_a_second_interrupt_ends_at_once(void **state)
+TEST(only_a_second_interrupt_ends_at_once)
 {
-    (void)state;
     assert_int_equal(end_after((const int[]){0}), 0);
     assert_int_equal(end_after((const int[]){SIGUSR1, SIGPIPE, SIGXFSZ, 0}), 0);
     assert_int_equal(end_after((const int[]){SIGTERM, 0}), 75);
@@ -44,9 +43,8 @@ static void only_a_second_interrupt_ends_at_once(void **state)
     assert_int_equal(end_after((const int[]){SIGTERM, SIGINT, SIGINT, 0}), 130);
 }
 
-static void a_closed_terminal_asks_to_stop_unless_it_is_ignored(void **state)
+TEST(a_closed_terminal_asks_to_stop_unless_it_is_ignored)
 {
-    (void)state;
     assert_int_equal(end_after((const int[]){SIGHUP, 0}), 75);
     assert_int_equal(end_after((const int[]){SIGHUP, SIGHUP, SIGTERM, 0}), 75);
     (void)signal(SIGHUP, SIG_IGN); /* as nohup does */
@@ -56,9 +54,8 @@ static void a_closed_terminal_asks_to_stop_unless_it_is_ignored(void **state)
 }
 
 /* A parent blocks them until its child watches. */
-static void a_stop_that_came_before_counts(void **state)
+TEST(a_stop_that_came_before_counts)
 {
-    (void)state;
     sigset_t stops;
     tn_signals_stops(&stops);
     pid_t pid = fork();
@@ -76,9 +73,8 @@ static void a_stop_that_came_before_counts(void **state)
 
 /* ... and a child that waits for a server before is heard, too; one that blocks nothing is ended.
  */
-static void who_was_started_with_stops_blocked_may_watch_at_once(void **state)
+TEST(who_was_started_with_stops_blocked_may_watch_at_once)
 {
-    (void)state;
     sigset_t stops;
     tn_signals_stops(&stops);
     for (int blocked = 0; blocked < 2; blocked++) {
@@ -98,9 +94,8 @@ static void who_was_started_with_stops_blocked_may_watch_at_once(void **state)
     }
 }
 
-static void an_abort_says_where_and_ends_with_1_or_a_core(void **state)
+TEST(an_abort_says_where_and_ends_with_1_or_a_core)
 {
-    (void)state;
     struct rlimit before;
     char file[] = "/tmp/tnet-signals-XXXXXX";
     char told[4096] = "";
@@ -123,9 +118,8 @@ static void an_abort_says_where_and_ends_with_1_or_a_core(void **state)
     assert_true(close(fd) == 0 && close(screen) == 0 && unlink(file) == 0);
 }
 
-static void sigusr1_asks_to_save(void **state)
+TEST(sigusr1_asks_to_save)
 {
-    (void)state;
     atomic_bool *save = tn_signals_watch_save();
     assert_false(atomic_load(save));
     (void)kill(getpid(), SIGUSR1);
@@ -133,17 +127,4 @@ static void sigusr1_asks_to_save(void **state)
     atomic_store(save, false);
     (void)kill(getpid(), SIGUSR1);
     assert_true(atomic_load(save));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(only_a_second_interrupt_ends_at_once),
-        cmocka_unit_test(a_closed_terminal_asks_to_stop_unless_it_is_ignored),
-        cmocka_unit_test(a_stop_that_came_before_counts),
-        cmocka_unit_test(who_was_started_with_stops_blocked_may_watch_at_once),
-        cmocka_unit_test(an_abort_says_where_and_ends_with_1_or_a_core),
-        cmocka_unit_test(sigusr1_asks_to_save),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -60,6 +60,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+FIXTURE(set_up, tear_down);
+
 /* All that `n` children of this role say. */
 static size_t hear(uint32_t n, bool part_cpus, char *role, void *out, size_t size)
 {
@@ -107,9 +109,8 @@ static void assert_holds(const char *said, const char *rank, const char *name, c
     assert_true(found != NULL && found < strchr(line, '\n'));
 }
 
-static void a_child_knows_its_place_and_nothing_of_other_groups(void **state)
+TEST(a_child_knows_its_place_and_nothing_of_other_groups)
 {
-    (void)state;
     char role[] = "tell";
     char said[8000];
     char own[24];
@@ -134,9 +135,8 @@ static void a_child_knows_its_place_and_nothing_of_other_groups(void **state)
     set("TNET_ROOTS", NULL);
 }
 
-static void a_child_is_one_of_its_own_parent(void **state)
+TEST(a_child_is_one_of_its_own_parent)
 {
-    (void)state;
     char parent[24];
     assert_false(tn_spawn_is_child());
     (void)snprintf(parent, sizeof parent, "%ld", (long)getppid());
@@ -154,9 +154,8 @@ static void a_child_is_one_of_its_own_parent(void **state)
     assert_false(tn_spawn_is_child());
 }
 
-static void another_launcher_is_noticed(void **state)
+TEST(another_launcher_is_noticed)
 {
-    (void)state;
     assert_null(tn_spawn_other_launcher());
     set("TNET_SERVICE", "peers"); /* where pods would find each other, no place in a group */
     set("TNET_RANK", "");
@@ -167,9 +166,8 @@ static void another_launcher_is_noticed(void **state)
     assert_string_equal(tn_spawn_other_launcher(), "TNET_RANK");
 }
 
-static void only_rank_0_reads_stdin(void **state)
+TEST(only_rank_0_reads_stdin)
 {
-    (void)state;
     char role[] = "tell";
     char said[8000];
     char path[] = "/proc/self/exe"; /* any file with a byte in it */
@@ -187,9 +185,8 @@ static void only_rank_0_reads_stdin(void **state)
     }
 }
 
-static void children_may_get_processors_of_their_own(void **state)
+TEST(children_may_get_processors_of_their_own)
 {
-    (void)state;
     char role[] = "cpus";
     cpu_set_t all;
     assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
@@ -210,20 +207,4 @@ static void children_may_get_processors_of_their_own(void **state)
     }
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(int argc, char **argv)
-{
-    int code = 0;
-    if (tn_role_play(argc, argv, &code)) {
-        return code;
-    }
-    const struct CMUnitTest tests[] = {
-        TEST(a_child_knows_its_place_and_nothing_of_other_groups),
-        TEST(a_child_is_one_of_its_own_parent),
-        TEST(another_launcher_is_noticed),
-        TEST(only_rank_0_reads_stdin),
-        TEST(children_may_get_processors_of_their_own),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+ROLES(tn_role_play);

@@ -38,9 +38,8 @@ static void hear(char said[SAID_BYTES])
     said[n] = '\0';
 }
 
-static void lines_of_a_group_say_who_speaks(void **state)
+TEST(lines_of_a_group_say_who_speaks)
 {
-    (void)state;
     char said[SAID_BYTES];
     tn_terminal_log(0, TN_LOG_INFO);
     assert_string_equal(tn_terminal_own_name(), "");
@@ -54,12 +53,4 @@ static void lines_of_a_group_say_who_speaks(void **state)
     assert_string_equal(said, "[rank 12] warning: it is late\n[rank 12] it is early\n"
                               "\rstep 1\033[K\r\033[Ka line that stays\n"
                               "tnet-test: rank 12: error: no such file\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_of_a_group_say_who_speaks),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -57,6 +57,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+GROUP(set_up, tear_down);
+
 static tn_allgather *open_gather(void)
 {
     n_closed = 0;
@@ -80,9 +82,8 @@ static void assert_all(const tn_allgather *g, const double *want)
     }
 }
 
-static void numbers_stand_in_the_order_of_ranks_however_they_come(void **state)
+TEST(numbers_stand_in_the_order_of_ranks_however_they_come)
 {
-    (void)state;
     char bytes[4][32];
     tn_allgather *g = open_gather();
     assert_true(tn_allgather_put(g, incoming(2, 7, 1, NUMBERS, bytes[0], 20)));
@@ -98,9 +99,8 @@ static void numbers_stand_in_the_order_of_ranks_however_they_come(void **state)
     tn_allgather_free(g);
 }
 
-static void what_is_one_exchange_early_waits_for_it(void **state)
+TEST(what_is_one_exchange_early_waits_for_it)
 {
-    (void)state;
     char bytes[4][32];
     tn_allgather *g = open_gather();
     begin(g, 7, 1, 1);
@@ -116,9 +116,8 @@ static void what_is_one_exchange_early_waits_for_it(void **state)
     tn_allgather_free(g);
 }
 
-static void a_third_letter_of_a_rank_is_not_kept(void **state)
+TEST(a_third_letter_of_a_rank_is_not_kept)
 {
-    (void)state;
     char bytes[3][32];
     tn_allgather *g = open_gather();
     assert_true(tn_allgather_put(g, incoming(2, 7, 1, NUMBERS, bytes[0], 1)));
@@ -147,18 +146,16 @@ static void refuse(tn_in_message *first, tn_in_message *second)
     assert_int_equal(n_closed, second != NULL ? 2 : 1);
 }
 
-static void numbers_that_cannot_be_are_told_with_their_rank(void **state)
+TEST(numbers_that_cannot_be_are_told_with_their_rank)
 {
-    (void)state;
     char bytes[2][32];
     refuse(incoming(2, 7, 1, NUMBERS + 1, bytes[0], 1), NULL);
     refuse(incoming(2, 7, 1, NUMBERS, bytes[0], (double)INFINITY), NULL);
     refuse(incoming(2, 7, 1, NUMBERS, bytes[0], 1), incoming(2, 7, 1, NUMBERS, bytes[1], 1));
 }
 
-static void an_own_number_that_is_not_finite_is_not_sent(void **state)
+TEST(an_own_number_that_is_not_finite_is_not_sent)
 {
-    (void)state;
     const double own[NUMBERS] = {0, (double)NAN};
     tn_error err = {0};
     tn_allgather *g = open_gather();
@@ -166,16 +163,4 @@ static void an_own_number_that_is_not_finite_is_not_sent(void **state)
     assert_non_null(strstr(err.text, "not finite at step 8"));
     tn_allgather_free(g);
     tn_allgather_free(NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_stand_in_the_order_of_ranks_however_they_come),
-        cmocka_unit_test(what_is_one_exchange_early_waits_for_it),
-        cmocka_unit_test(a_third_letter_of_a_rank_is_not_kept),
-        cmocka_unit_test(numbers_that_cannot_be_are_told_with_their_rank),
-        cmocka_unit_test(an_own_number_that_is_not_finite_is_not_sent),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

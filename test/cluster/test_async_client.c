@@ -26,9 +26,10 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void every_gradient_counts_once_at_any_staleness(void **state)
+GROUP(set_up, tear_down);
+
+TEST(every_gradient_counts_once_at_any_staleness)
 {
-    (void)state;
     const double staleness[] = {0, 1, 3, (double)INFINITY};
     for (uint32_t n = 1; n <= FREE_RANKS_MAX; n++) {
         for (uint32_t i = 0; i < sizeof staleness / sizeof *staleness; i++) {
@@ -42,9 +43,8 @@ static void every_gradient_counts_once_at_any_staleness(void **state)
     }
 }
 
-static void requests_that_are_lost_come_again_and_count_once(void **state)
+TEST(requests_that_are_lost_come_again_and_count_once)
 {
-    (void)state;
     free_world *w = free_world_new(
         &(free_opts){.n = 3, .staleness = (double)INFINITY, .ahead = 6, .lossy = true}, dir);
     free_world_run(w);
@@ -83,9 +83,8 @@ static void run_single(const free_world *w, tn_shard *shard, const float *weight
     }
 }
 
-static void one_rank_is_a_single_process_at_any_staleness(void **state)
+TEST(one_rank_is_a_single_process_at_any_staleness)
 {
-    (void)state;
     const double staleness[] = {0, 5, (double)INFINITY};
     for (uint32_t i = 0; i < 3; i++) {
         free_world *w = free_world_new(&(free_opts){.n = 1,
@@ -143,9 +142,8 @@ static double distance(const free_world *w)
 }
 
 /* Late gradients of a convex loss lead to the same place. */
-static void any_staleness_finds_the_minimum(void **state)
+TEST(any_staleness_finds_the_minimum)
 {
-    (void)state;
     const double staleness[] = {0, 1, (double)INFINITY, (double)INFINITY};
     for (uint32_t i = 0; i < 4; i++) {
         free_world *w = free_world_new(&(free_opts){.n = 3,
@@ -161,9 +159,8 @@ static void any_staleness_finds_the_minimum(void **state)
     }
 }
 
-static void floats_in_16_bits_lose_little(void **state)
+TEST(floats_in_16_bits_lose_little)
 {
-    (void)state;
     for (tn_values kind = TN_VALUES_F16; kind < TN_VALUES_KINDS; kind++) {
         free_world *w =
             free_world_new(&(free_opts){.n = 3, .staleness = 2, .ahead = 2, .kind = kind}, dir);
@@ -174,9 +171,8 @@ static void floats_in_16_bits_lose_little(void **state)
 }
 
 /* One push is clipped by its whole norm, wherever its parts go. */
-static void the_global_clip_is_that_of_one_push(void **state)
+TEST(the_global_clip_is_that_of_one_push)
 {
-    (void)state;
     const uint64_t step = 1;
     uint64_t key[FREE_KEYS];
     const uint32_t n = free_batch(0, step, key);
@@ -205,9 +201,8 @@ static void the_global_clip_is_that_of_one_push(void **state)
 }
 
 /* Running statistics: the newest value wins, everywhere the same. */
-static void what_no_optimizer_trains_is_taken_as_it_is(void **state)
+TEST(what_no_optimizer_trains_is_taken_as_it_is)
 {
-    (void)state;
     const tn_dense_run moving = {10, 14};
     free_world *w =
         free_world_new(&(free_opts){.n = 3, .staleness = 1, .ahead = 2, .moving = moving}, dir);
@@ -280,9 +275,8 @@ static void *fail_it(void *arg)
     return NULL;
 }
 
-static void a_failure_from_elsewhere_ends_any_wait(void **state)
+TEST(a_failure_from_elsewhere_ends_any_wait)
 {
-    (void)state;
     for (uint32_t i = 0; i < 3; i++) {
         alone x;
         tn_error err = {0};
@@ -310,9 +304,8 @@ static void a_failure_from_elsewhere_ends_any_wait(void **state)
 }
 
 /* The owner's own worker hears of it. */
-static void a_shard_that_fails_ends_its_worker(void **state)
+TEST(a_shard_that_fails_ends_its_worker)
 {
-    (void)state;
     alone x;
     tn_error err = {0};
     alone_begin(&x, &(free_opts){.n = 2, .rule = "lr=.1 l2=1"});
@@ -330,9 +323,8 @@ static void a_shard_that_fails_ends_its_worker(void **state)
     free_world_free(x.w);
 }
 
-static void a_gradient_that_is_not_finite_goes_nowhere(void **state)
+TEST(a_gradient_that_is_not_finite_goes_nowhere)
 {
-    (void)state;
     for (uint32_t clipped = 0; clipped < 2; clipped++) {
         alone x;
         tn_error err = {0};
@@ -363,9 +355,8 @@ static void hand_in(alone *x, const tn_frame *frame)
     tn_client_async.take_answer(x->g, incoming);
 }
 
-static void answers_that_do_not_fit_are_told(void **state)
+TEST(answers_that_do_not_fit_are_told)
 {
-    (void)state;
     static const char zeros[256] = {0};
     static const struct {
         tn_frame frame;
@@ -397,9 +388,8 @@ static void answers_that_do_not_fit_are_told(void **state)
 }
 
 /* It has no id. */
-static void a_late_answer_to_an_evaluation_does_no_harm(void **state)
+TEST(a_late_answer_to_an_evaluation_does_no_harm)
 {
-    (void)state;
     alone x;
     tn_error err = {0};
     alone_begin(&x, &(free_opts){.n = 2});
@@ -408,23 +398,4 @@ static void a_late_answer_to_an_evaluation_does_no_harm(void **state)
     assert_int_equal(alone_rows(&x, &err), TN_OK);
     assert_int_equal(alone_push(&x, &err), TN_OK);
     free_world_free(x.w);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_gradient_counts_once_at_any_staleness),
-        cmocka_unit_test(requests_that_are_lost_come_again_and_count_once),
-        cmocka_unit_test(one_rank_is_a_single_process_at_any_staleness),
-        cmocka_unit_test(any_staleness_finds_the_minimum),
-        cmocka_unit_test(floats_in_16_bits_lose_little),
-        cmocka_unit_test(the_global_clip_is_that_of_one_push),
-        cmocka_unit_test(what_no_optimizer_trains_is_taken_as_it_is),
-        cmocka_unit_test(a_failure_from_elsewhere_ends_any_wait),
-        cmocka_unit_test(a_shard_that_fails_ends_its_worker),
-        cmocka_unit_test(a_gradient_that_is_not_finite_goes_nowhere),
-        cmocka_unit_test(answers_that_do_not_fit_are_told),
-        cmocka_unit_test(a_late_answer_to_an_evaluation_does_no_harm),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -24,9 +24,8 @@ static void assert_all(const free_answer *a, tn_frame_type type, uint32_t n, flo
     }
 }
 
-static void permits_are_one_more_than_steps(void **state)
+TEST(permits_are_one_more_than_steps)
 {
-    (void)state;
     assert_int_equal(tn_async_permits_of(0), 1);
     assert_int_equal(tn_async_permits_of(1), 2);
     assert_int_equal(tn_async_permits_of(2.5), 3);
@@ -36,9 +35,8 @@ static void permits_are_one_more_than_steps(void **state)
 }
 
 /* Nobody waits for anybody, and the answer tells how many others came between. */
-static void a_push_is_an_update_of_its_own_and_knows_its_staleness(void **state)
+TEST(a_push_is_an_update_of_its_own_and_knows_its_staleness)
 {
-    (void)state;
     free_one *x = free_one_new(2, NULL);
     const free_pull slow = {.rank = 2, .sequence = 1, .to = 10, .show = 3, .examples = 5};
     free_one_pull(x, &slow);
@@ -68,9 +66,8 @@ static void a_push_is_an_update_of_its_own_and_knows_its_staleness(void **state)
     free_one_free(x);
 }
 
-static void a_batch_without_examples_asks_for_weights_and_is_no_update(void **state)
+TEST(a_batch_without_examples_asks_for_weights_and_is_no_update)
 {
-    (void)state;
     free_one *x = free_one_new(2, NULL);
     const free_pull none = {.rank = 1, .sequence = 1};
     x->weights[0] = 7;
@@ -87,9 +84,8 @@ static void a_batch_without_examples_asks_for_weights_and_is_no_update(void **st
     free_one_free(x);
 }
 
-static void the_own_rank_is_served_by_calls(void **state)
+TEST(the_own_rank_is_served_by_calls)
 {
-    (void)state;
     free_one *x = free_one_new(2, NULL);
     kit_keys *keys = kit_keys_new(x->arena, &x->m->layout, x->key, NULL, 10);
     float rows[20];
@@ -117,9 +113,8 @@ static void the_own_rank_is_served_by_calls(void **state)
 }
 
 /* The norm that came with the push, not that of the owner's part. */
-static void the_global_clip_is_by_the_norm_of_the_whole_push(void **state)
+TEST(the_global_clip_is_by_the_norm_of_the_whole_push)
 {
-    (void)state;
     free_one *x = free_one_new(2, NULL);
     x->m->rules.clip_global = 2;
     const free_pull p = {.rank = 1, .sequence = 1, .to = 10, .show = 1, .examples = 5};
@@ -133,9 +128,8 @@ static void the_global_clip_is_by_the_norm_of_the_whole_push(void **state)
     free_one_free(x);
 }
 
-static void a_repeated_pull_gets_the_rows_of_today(void **state)
+TEST(a_repeated_pull_gets_the_rows_of_today)
 {
-    (void)state;
     free_one *x = free_one_new(2, NULL);
     const free_pull p = {.rank = 1, .sequence = 1, .to = 4, .show = 1, .examples = 5};
     const free_pull other = {.rank = 2, .sequence = 1, .to = 4, .show = 1, .examples = 5};
@@ -156,9 +150,8 @@ static void a_repeated_pull_gets_the_rows_of_today(void **state)
     free_one_free(x);
 }
 
-static void a_repeated_push_is_acknowledged_and_not_made_again(void **state)
+TEST(a_repeated_push_is_acknowledged_and_not_made_again)
 {
-    (void)state;
     free_one *x = free_one_new(1, NULL);
     const free_pull p = {.rank = 1, .sequence = 1, .to = 4, .show = 1, .examples = 5};
     const free_push push = {.of = &p, .sequence = 2, .value = 1};
@@ -189,9 +182,8 @@ static void a_repeated_push_is_acknowledged_and_not_made_again(void **state)
     free_one_free(x);
 }
 
-static void a_shard_that_fails_tells_once_and_stops(void **state)
+TEST(a_shard_that_fails_tells_once_and_stops)
 {
-    (void)state;
     free_one *x = free_one_new(2, "lr=.5 l2=1");
     const free_pull p = {.rank = 1, .sequence = 1, .to = 4, .show = 1, .examples = 5};
     free_one_pull(x, &p);
@@ -211,9 +203,8 @@ static void a_shard_that_fails_tells_once_and_stops(void **state)
     tn_async_server_close(NULL);
 }
 
-static void rows_that_are_not_finite_are_refused(void **state)
+TEST(rows_that_are_not_finite_are_refused)
 {
-    (void)state;
     free_one *x = free_one_new(2, NULL);
     const free_pull none = {.rank = 1, .sequence = 1};
     free_one_pull(x, &none);
@@ -371,9 +362,8 @@ static void check_storm(const storm *s)
     assert_int_equal(tn_async_server_updates(x->serve), 100 + 2 * BATCHES);
 }
 
-static void every_push_counts_once_over_a_bad_network(void **state)
+TEST(every_push_counts_once_over_a_bad_network)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= NETWORKS; seed++) {
         storm *s = tn_alloc(1, sizeof *s, "a storm");
         *s = (storm){.x = free_one_new(PERMITS, NULL), .stream = tn_stream2(seed, 31, 0)};
@@ -406,9 +396,8 @@ static void assert_refused(free_one *x, uint32_t rank, uint64_t sequence, tn_ref
 }
 
 /* The bound on staleness, as the owner sees it. */
-static void a_rank_has_no_more_pulls_than_permits(void **state)
+TEST(a_rank_has_no_more_pulls_than_permits)
 {
-    (void)state;
     free_one *x = free_one_new(2, NULL);
     free_pull p = good;
     for (p.sequence = 1; p.sequence <= 3; p.sequence++) {
@@ -431,9 +420,8 @@ static void a_rank_has_no_more_pulls_than_permits(void **state)
     free_one_free(x);
 }
 
-static void a_push_must_name_a_pull_that_was_answered(void **state)
+TEST(a_push_must_name_a_pull_that_was_answered)
 {
-    (void)state;
     free_one *x = free_one_new(2, NULL);
     free_pull other = good;
     free_one_pull(x, &good);
@@ -495,9 +483,8 @@ static void bad_dense(free_message *m)
     tn_store_f32(m->payload + m->frame.bytes - sizeof(float), INFINITY);
 }
 
-static void what_is_damaged_is_refused_and_changes_nothing(void **state)
+TEST(what_is_damaged_is_refused_and_changes_nothing)
 {
-    (void)state;
     static free_edit *const of_pull[] = {bad_weight, bad_keys};
     static const struct {
         free_edit *edit;
@@ -539,9 +526,8 @@ static void keys_of_no_examples(free_message *m)
     tn_store_f64(m->payload + 8, 0);
 }
 
-static void a_pull_of_keys_without_examples_is_refused(void **state)
+TEST(a_pull_of_keys_without_examples_is_refused)
 {
-    (void)state;
     free_one *x = free_one_new(1, NULL);
     free_pull p = good;
     p.edit = keys_of_no_examples;
@@ -557,9 +543,8 @@ static void weighs_nothing(free_message *m)
     tn_store_f64(m->payload + 8, 0);
 }
 
-static void a_batch_that_weighs_nothing_is_no_update(void **state)
+TEST(a_batch_that_weighs_nothing_is_no_update)
 {
-    (void)state;
     free_one *x = free_one_new(1, NULL);
     free_pull p = good;
     p.edit = weighs_nothing;
@@ -587,9 +572,8 @@ static void assert_served(const free_answer *a, tn_frame_type type)
 }
 
 /* Pulls and pushes of rank 1 with bytes changed; those of rank 2 are served all the while. */
-static void r50000_damaged_sequences_leave_a_live_owner_well(void **state)
+TEST(r50000_damaged_sequences_leave_a_live_owner_well)
 {
-    (void)state;
     uint32_t n_read = 0;
     for (uint64_t start = 1; start <= STARTS; start++) {
         free_one *x = free_one_new(3, NULL);
@@ -641,9 +625,8 @@ static void a_share(free_message *m)
     m->frame.type = TN_FRAME_SHARE;
 }
 
-static void what_is_not_of_this_mode_is_not_served(void **state)
+TEST(what_is_not_of_this_mode_is_not_served)
 {
-    (void)state;
     free_one *x = free_one_new(1, NULL);
     free_pull p = good;
     p.edit = the_own_rank;
@@ -656,9 +639,8 @@ static void what_is_not_of_this_mode_is_not_served(void **state)
     free_one_free(x);
 }
 
-static void another_start_and_what_is_far_ahead_are_refused(void **state)
+TEST(another_start_and_what_is_far_ahead_are_refused)
 {
-    (void)state;
     free_one *x = free_one_new(1, NULL);
     free_pull p = good;
     p.edit = other_start;
@@ -669,29 +651,4 @@ static void another_start_and_what_is_far_ahead_are_refused(void **state)
     assert_refused(x, 1, 1, TN_REFUSAL_INCARNATION);
     assert_refused(x, 1, TN_DEDUP_WINDOW + 1, TN_REFUSAL_BEYOND);
     free_one_free(x);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(permits_are_one_more_than_steps),
-        cmocka_unit_test(a_push_is_an_update_of_its_own_and_knows_its_staleness),
-        cmocka_unit_test(a_batch_without_examples_asks_for_weights_and_is_no_update),
-        cmocka_unit_test(the_own_rank_is_served_by_calls),
-        cmocka_unit_test(the_global_clip_is_by_the_norm_of_the_whole_push),
-        cmocka_unit_test(a_repeated_pull_gets_the_rows_of_today),
-        cmocka_unit_test(a_repeated_push_is_acknowledged_and_not_made_again),
-        cmocka_unit_test(a_shard_that_fails_tells_once_and_stops),
-        cmocka_unit_test(rows_that_are_not_finite_are_refused),
-        cmocka_unit_test(every_push_counts_once_over_a_bad_network),
-        cmocka_unit_test(a_rank_has_no_more_pulls_than_permits),
-        cmocka_unit_test(a_push_must_name_a_pull_that_was_answered),
-        cmocka_unit_test(what_is_damaged_is_refused_and_changes_nothing),
-        cmocka_unit_test(a_pull_of_keys_without_examples_is_refused),
-        cmocka_unit_test(a_batch_that_weighs_nothing_is_no_update),
-        cmocka_unit_test(r50000_damaged_sequences_leave_a_live_owner_well),
-        cmocka_unit_test(what_is_not_of_this_mode_is_not_served),
-        cmocka_unit_test(another_start_and_what_is_far_ahead_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -133,9 +133,8 @@ static void check_push(world *w, uint32_t owner, const tn_keyblock *block, uint6
     tn_out_message_drop(p);
 }
 
-static void every_owner_gets_its_slice_and_its_answer_finds_home(void **state)
+TEST(every_owner_gets_its_slice_and_its_answer_finds_home)
 {
-    (void)state;
     for (tn_values kind = TN_VALUES_F32; kind <= TN_VALUES_F16; kind++) {
         world *w = world_new(kind);
         tn_keyblock block[RANKS] = {{{0}, NULL}};
@@ -160,9 +159,8 @@ static void every_owner_gets_its_slice_and_its_answer_finds_home(void **state)
     }
 }
 
-static void an_answer_that_does_not_fit_is_told(void **state)
+TEST(an_answer_that_does_not_fit_is_told)
 {
-    (void)state;
     world *w = world_new(TN_VALUES_F32);
     tn_keyblock block = {{0}, NULL};
     char payload[TN_ROWS_PARAMS + sizeof(float) * KEYS * DIM];
@@ -186,9 +184,8 @@ static void an_answer_that_does_not_fit_is_told(void **state)
     world_free(w);
 }
 
-static void a_gradient_that_cannot_travel_is_told(void **state)
+TEST(a_gradient_that_cannot_travel_is_told)
 {
-    (void)state;
     for (uint32_t dense = 0; dense < 2; dense++) {
         world *w = world_new(TN_VALUES_F16);
         const tn_push push = {.step = 12};
@@ -207,9 +204,8 @@ static void a_gradient_that_cannot_travel_is_told(void **state)
     }
 }
 
-static void error_feedback_brings_what_rounding_took(void **state)
+TEST(error_feedback_brings_what_rounding_took)
 {
-    (void)state;
     world *w = world_new(TN_VALUES_BF16);
     const tn_push push = {.step = 0};
     tn_keyblock block = {{0}, NULL};
@@ -230,15 +226,4 @@ static void error_feedback_brings_what_rounding_took(void **state)
     assert_true(fabs(sent - 64.0 / 3) < .01); /* one rounding alone is off by .001, 64 by .08 */
     tn_keyblock_done(&block);
     world_free(w);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_owner_gets_its_slice_and_its_answer_finds_home),
-        cmocka_unit_test(an_answer_that_does_not_fit_is_told),
-        cmocka_unit_test(a_gradient_that_cannot_travel_is_told),
-        cmocka_unit_test(error_feedback_brings_what_rounding_took),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -186,9 +186,8 @@ static void check(tn_batch_union *j, tn_team *team, world *w)
     }
 }
 
-static void keys_are_united_and_gradients_added_in_rank_order(void **state)
+TEST(keys_are_united_and_gradients_added_in_rank_order)
 {
-    (void)state;
     tn_team *team = NULL;
     assert_int_equal(tn_team_open(&team, 3, NULL), TN_OK);
     tn_arena *arena = tn_arena_new(1 << 16);
@@ -209,9 +208,8 @@ static void keys_are_united_and_gradients_added_in_rank_order(void **state)
     tn_team_close(team);
 }
 
-static void a_step_without_keys_is_empty(void **state)
+TEST(a_step_without_keys_is_empty)
 {
-    (void)state;
     world w;
     begin(&w, 1, 2);
     tn_batch_union *j = tn_batch_union_new(w.arena, 2, w.owners, &layout);
@@ -228,9 +226,8 @@ static void a_step_without_keys_is_empty(void **state)
 }
 
 /* What fails leaves a joint that works. */
-static void memory_that_runs_out_is_told(void **state)
+TEST(memory_that_runs_out_is_told)
 {
-    (void)state;
     world w;
     begin(&w, 7, 4);
     tn_batch_union *j = tn_batch_union_new(w.arena, 4, w.owners, &layout);
@@ -240,14 +237,4 @@ static void memory_that_runs_out_is_told(void **state)
     check(j, NULL, &w);
     tn_batch_union_free(j);
     tn_arena_free(w.arena);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keys_are_united_and_gradients_added_in_rank_order),
-        cmocka_unit_test(a_step_without_keys_is_empty),
-        cmocka_unit_test(memory_that_runs_out_is_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,6 +33,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+GROUP(set_up, tear_down);
+
 static void write_note(fixture *f, tn_frame_type type, const void *note)
 {
     tn_text_clear(&f->text);
@@ -46,7 +48,7 @@ static void read_note(fixture *f, tn_frame_type type, void *note)
                      TN_DROP_NONE);
 }
 
-static void golden_beat(void **state)
+TEST(golden_beat)
 {
     fixture *f = *state;
     static const uint64_t part[] = {3, 300};
@@ -70,7 +72,7 @@ static void golden_beat(void **state)
     wire_equals(message, TN_FRAME_HEAD + frame.bytes, wire_golden_beat);
 }
 
-static void what_is_zero_or_empty_is_left_out(void **state)
+TEST(what_is_zero_or_empty_is_left_out)
 {
     fixture *f = *state;
     const tn_hello_note hello = {.version = "", .host = NULL};
@@ -89,7 +91,7 @@ static void what_is_zero_or_empty_is_left_out(void **state)
     assert_true(got.pid == 0 && got.started == 0);
 }
 
-static void negative_numbers_and_zeros_come_back(void **state)
+TEST(negative_numbers_and_zeros_come_back)
 {
     fixture *f = *state;
     const tn_hello_note hello = {.started = -5, .pid = UINT64_MAX};
@@ -104,7 +106,7 @@ static void negative_numbers_and_zeros_come_back(void **state)
     assert_true(signbit(sums.loss_sum) != 0 && sums.weight_sum < -9e299);
 }
 
-static void texts_that_are_none_are_mended(void **state)
+TEST(texts_that_are_none_are_mended)
 {
     fixture *f = *state;
     tn_hello_note got;
@@ -116,7 +118,7 @@ static void texts_that_are_none_are_mended(void **state)
 }
 
 /* At a character, not within one. */
-static void long_texts_are_cut(void **state)
+TEST(long_texts_are_cut)
 {
     fixture *f = *state;
     static char text[2 * TN_NOTE_TEXT_MAX];
@@ -134,7 +136,7 @@ static void long_texts_are_cut(void **state)
     }
 }
 
-static void lists_and_bytes_come_back(void **state)
+TEST(lists_and_bytes_come_back)
 {
     fixture *f = *state;
     static const char *const file[] = {"sparse-0000-1023.tns", "", "dense-0000.safetensors"};
@@ -176,7 +178,7 @@ static void lists_and_bytes_come_back(void **state)
 }
 
 /* Every member has a field of its own: what one note holds is found in no other member. */
-static void every_member_of_a_part_comes_back(void **state)
+TEST(every_member_of_a_part_comes_back)
 {
     fixture *f = *state;
     const tn_part_note part = {TN_PART_NO_MORE, 2, 3, 4, 5, 6, 7, 8, 9, 10};
@@ -238,9 +240,8 @@ static const struct {
     {TN_DROP_NOTE, TN_FRAME_WELCOME, "1201611a01ff220105"}, /* no UTF-8 in a list */
 };
 
-static void notes_by_hand(void **state)
+TEST(notes_by_hand)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof notes / sizeof notes[0]; i++) {
         union {
             tn_refused_note refused;
@@ -270,9 +271,8 @@ static void notes_by_hand(void **state)
     }
 }
 
-static void the_last_of_two_counts_and_lists_are_joined(void **state)
+TEST(the_last_of_two_counts_and_lists_are_joined)
 {
-    (void)state;
     char bytes[64];
     tn_arena *arena = tn_arena_new(256);
     tn_refused_note refused;
@@ -289,9 +289,8 @@ static void the_last_of_two_counts_and_lists_are_joined(void **state)
 }
 
 /* Limits hold for what comes, not only for what is sent. */
-static void more_than_the_limits_is_dropped(void **state)
+TEST(more_than_the_limits_is_dropped)
 {
-    (void)state;
     tn_arena *arena = tn_arena_new(256);
     tn_text text = {0};
     tn_refused_note refused;
@@ -327,9 +326,8 @@ static void more_than_the_limits_is_dropped(void **state)
 }
 
 /* A text that stands a thousand times costs as much as one. */
-static void memory_is_taken_for_the_last_of_many_texts(void **state)
+TEST(memory_is_taken_for_the_last_of_many_texts)
 {
-    (void)state;
     tn_arena *arena = tn_arena_new(64);
     tn_text text = {0};
     for (uint32_t i = 0; i < 1000; i++) {
@@ -345,9 +343,8 @@ static void memory_is_taken_for_the_last_of_many_texts(void **state)
     tn_arena_free(arena);
 }
 
-static void without_memory_a_note_is_dropped(void **state)
+TEST(without_memory_a_note_is_dropped)
 {
-    (void)state;
     tn_arena *arena = tn_arena_new(64);
     tn_text text = {0};
     char inbox[1000];
@@ -364,23 +361,4 @@ static void without_memory_a_note_is_dropped(void **state)
     assert_int_equal(strlen(refused.text), sizeof inbox);
     tn_text_done(&text);
     tn_arena_free(arena);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(golden_beat),
-        cmocka_unit_test(what_is_zero_or_empty_is_left_out),
-        cmocka_unit_test(negative_numbers_and_zeros_come_back),
-        cmocka_unit_test(texts_that_are_none_are_mended),
-        cmocka_unit_test(long_texts_are_cut),
-        cmocka_unit_test(lists_and_bytes_come_back),
-        cmocka_unit_test(every_member_of_a_part_comes_back),
-        cmocka_unit_test(notes_by_hand),
-        cmocka_unit_test(the_last_of_two_counts_and_lists_are_joined),
-        cmocka_unit_test(more_than_the_limits_is_dropped),
-        cmocka_unit_test(memory_is_taken_for_the_last_of_many_texts),
-        cmocka_unit_test(without_memory_a_note_is_dropped),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -18,9 +18,10 @@ static unsigned mode_of(const char *path)
     return st.st_mode & 07777;
 }
 
-static void a_pair_reads_back_from_its_two_files(void **state)
+FIXTURE(testdir_set_up, testdir_tear_down);
+
+TEST(a_pair_reads_back_from_its_two_files)
 {
-    (void)state;
     tn_error err = {0};
     tn_curve_pair made = keys_make(testdir, "a");
     tn_curve_pair read;
@@ -34,9 +35,8 @@ static void a_pair_reads_back_from_its_two_files(void **state)
     assert_memory_not_equal(other.secret, made.secret, sizeof made.secret);
 }
 
-static void files_are_forty_characters_and_the_secret_one_is_private(void **state)
+TEST(files_are_forty_characters_and_the_secret_one_is_private)
 {
-    (void)state;
     (void)keys_make(testdir, "a");
     tn_text text = {0};
     assert_int_equal(tn_file_read_all(keys_path(testdir, "a.key"), 1000, &text, NULL), TN_OK);
@@ -47,9 +47,8 @@ static void files_are_forty_characters_and_the_secret_one_is_private(void **stat
     assert_int_equal(mode_of(keys_path(testdir, "a.pub")) & 0444, 0444);
 }
 
-static void nothing_is_overwritten_and_no_half_pair_stays(void **state)
+TEST(nothing_is_overwritten_and_no_half_pair_stays)
 {
-    (void)state;
     tn_error err = {0};
     tn_curve_pair pair;
     assert_int_equal(tn_curve_make(keys_zmq(), &pair, &err), TN_OK);
@@ -64,9 +63,8 @@ static void nothing_is_overwritten_and_no_half_pair_stays(void **state)
     assert_false(tn_path_exists(open));
 }
 
-static void a_failing_disk_leaves_no_half_pair(void **state)
+TEST(a_failing_disk_leaves_no_half_pair)
 {
-    (void)state;
     static const char *const rules[] = {"io.write#1:ENOSPC", "io.write#2:ENOSPC", "io.fsync#2:EIO",
                                         "io.create#2:EACCES"};
     tn_curve_pair pair;
@@ -82,9 +80,8 @@ static void a_failing_disk_leaves_no_half_pair(void **state)
     }
 }
 
-static void a_secret_that_others_can_open_is_refused(void **state)
+TEST(a_secret_that_others_can_open_is_refused)
 {
-    (void)state;
     (void)keys_make(testdir, "a");
     const char *path = keys_path(testdir, "a.key");
     static const unsigned modes[] = {0640, 0604, 0620, 0602, 0644, 0610, 0601};
@@ -101,9 +98,8 @@ static void a_secret_that_others_can_open_is_refused(void **state)
     assert_int_equal(tn_curve_read(keys_zmq(), path, &read, NULL), TN_OK);
 }
 
-static void what_is_no_key_is_named_and_never_shown(void **state)
+TEST(what_is_no_key_is_named_and_never_shown)
 {
-    (void)state;
     static const struct {
         const char *text, *want;
     } cases[] = {
@@ -129,9 +125,8 @@ static void what_is_no_key_is_named_and_never_shown(void **state)
     }
 }
 
-static void a_key_without_its_newline_is_a_key(void **state)
+TEST(a_key_without_its_newline_is_a_key)
 {
-    (void)state;
     char text[TN_CURVE_CHARS + 1];
     uint8_t read[TN_CURVE_BYTES];
     tn_curve_pair pair = keys_make(testdir, "a");
@@ -142,9 +137,8 @@ static void a_key_without_its_newline_is_a_key(void **state)
     assert_memory_equal(read, pair.open, sizeof read);
 }
 
-static void missing_and_huge_files_are_faults_of_the_configuration(void **state)
+TEST(missing_and_huge_files_are_faults_of_the_configuration)
 {
-    (void)state;
     tn_curve_pair pair;
     uint8_t open[TN_CURVE_BYTES];
     tn_error err = {0};
@@ -174,9 +168,8 @@ static int no_keypair(char *open, char *secret)
     return -1;
 }
 
-static void a_library_without_curve_is_a_sentence(void **state)
+TEST(a_library_without_curve_is_a_sentence)
 {
-    (void)state;
     tn_curve_pair pair;
     tn_error err = {0};
     tn_zmq z = *keys_zmq();
@@ -188,20 +181,16 @@ static void a_library_without_curve_is_a_sentence(void **state)
     assert_string_equal(err.text, "this libzmq was built without CURVE");
 }
 
-static void what_is_forgotten_is_zeros(void **state)
+TEST(what_is_forgotten_is_zeros)
 {
-    (void)state;
     static const tn_curve_pair zeros;
     tn_curve_pair pair = keys_make(testdir, "a");
     tn_curve_forget(&pair);
     assert_memory_equal(&pair, &zeros, sizeof pair);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, testdir_set_up, testdir_tear_down)
-
-static void a_pair_stands_in_a_new_folder(void **state)
+TEST(a_pair_stands_in_a_new_folder)
 {
-    (void)state;
     char peers[300];
     tn_keygen_paths paths;
     tn_error err = {0};
@@ -225,9 +214,8 @@ static void a_pair_stands_in_a_new_folder(void **state)
     assert_false(tn_path_exists(paths.secret));
 }
 
-static void names_that_leave_the_folder_or_hide_are_refused(void **state)
+TEST(names_that_leave_the_folder_or_hide_are_refused)
 {
-    (void)state;
     static const char *const names[] = {
         "",         "..",
         ".hidden",  "-v",
@@ -242,31 +230,10 @@ static void names_that_leave_the_folder_or_hide_are_refused(void **state)
     }
 }
 
-static void a_folder_that_cannot_be_made_is_told(void **state)
+TEST(a_folder_that_cannot_be_made_is_told)
 {
-    (void)state;
     tn_keygen_paths paths;
     tn_error err = {0};
     assert_int_equal(tn_keygen("/proc/nowhere", "a", &paths, &err), TN_E_IO);
     assert_non_null(strstr(err.text, "/proc/nowhere"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_pair_reads_back_from_its_two_files),
-        TEST(files_are_forty_characters_and_the_secret_one_is_private),
-        TEST(nothing_is_overwritten_and_no_half_pair_stays),
-        TEST(a_failing_disk_leaves_no_half_pair),
-        TEST(a_secret_that_others_can_open_is_refused),
-        TEST(what_is_no_key_is_named_and_never_shown),
-        TEST(a_key_without_its_newline_is_a_key),
-        TEST(missing_and_huge_files_are_faults_of_the_configuration),
-        TEST(a_library_without_curve_is_a_sentence),
-        TEST(what_is_forgotten_is_zeros),
-        TEST(a_pair_stands_in_a_new_folder),
-        TEST(names_that_leave_the_folder_or_hide_are_refused),
-        TEST(a_folder_that_cannot_be_made_is_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

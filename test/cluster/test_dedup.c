@@ -16,9 +16,8 @@ static tn_dedup begun(void)
     return o;
 }
 
-static void requests_in_order_leave_no_window(void **state)
+TEST(requests_in_order_leave_no_window)
 {
-    (void)state;
     tn_dedup o = begun();
     for (uint64_t s = 1; s <= SOME; s++) {
         assert_int_equal(tn_dedup_check(&o, WHO, s), TN_DEDUP_APPLY);
@@ -30,9 +29,8 @@ static void requests_in_order_leave_no_window(void **state)
     assert_int_equal(recovery_holes(&o), 0);
 }
 
-static void asking_changes_nothing(void **state)
+TEST(asking_changes_nothing)
 {
-    (void)state;
     tn_dedup o = begun();
     tn_dedup_mark(&o, 3);
     tn_dedup before = o;
@@ -43,18 +41,15 @@ static void asking_changes_nothing(void **state)
     assert_memory_equal(&o, &before, sizeof o);
 }
 
-static void
-a_request_that_was_dropped_before_it_was_applied_is_applied_when_it_comes_again(void **state)
+TEST(a_request_that_was_dropped_before_it_was_applied_is_applied_when_it_comes_again)
 {
-    (void)state;
     tn_dedup o = begun();
     assert_int_equal(tn_dedup_check(&o, WHO, 1), TN_DEDUP_APPLY);
     assert_int_equal(tn_dedup_check(&o, WHO, 1), TN_DEDUP_APPLY);
 }
 
-static void low_moves_over_holes_when_they_close(void **state)
+TEST(low_moves_over_holes_when_they_close)
 {
-    (void)state;
     tn_dedup o = begun();
     tn_dedup_mark(&o, 2);
     tn_dedup_mark(&o, 3);
@@ -70,9 +65,8 @@ static void low_moves_over_holes_when_they_close(void **state)
     assert_int_equal(recovery_holes(&o), 0);
 }
 
-static void the_window_ends_1024_above_low(void **state)
+TEST(the_window_ends_1024_above_low)
 {
-    (void)state;
     tn_dedup o = begun();
     recovery_restore(&o, WHO, 100);
     assert_int_equal(tn_dedup_check(&o, WHO, 100), TN_DEDUP_REPEATED);
@@ -88,9 +82,8 @@ static void the_window_ends_1024_above_low(void **state)
     assert_int_equal(tn_dedup_check(&o, WHO, 101 + TN_DEDUP_WINDOW), TN_DEDUP_APPLY);
 }
 
-static void numbers_that_no_sender_uses_are_refused(void **state)
+TEST(numbers_that_no_sender_uses_are_refused)
 {
-    (void)state;
     tn_dedup o = begun();
     assert_int_equal(tn_dedup_check(&o, WHO, 0), TN_DEDUP_BEYOND);
     assert_int_equal(tn_dedup_check(&o, WHO, UINT64_MAX), TN_DEDUP_BEYOND);
@@ -99,9 +92,8 @@ static void numbers_that_no_sender_uses_are_refused(void **state)
     assert_int_equal(tn_dedup_check(&o, WHO, 0), TN_DEDUP_BEYOND);
 }
 
-static void c9_a_sender_that_was_started_again_begins_anew(void **state)
+TEST(c9_a_sender_that_was_started_again_begins_anew)
 {
-    (void)state;
     tn_dedup o = begun();
     for (uint64_t s = 1; s <= 10; s++) {
         tn_dedup_mark(&o, s);
@@ -112,17 +104,15 @@ static void c9_a_sender_that_was_started_again_begins_anew(void **state)
     assert_int_equal(tn_dedup_check(&o, WHO, 1), TN_DEDUP_STALE);
 }
 
-static void nobody_is_known_before_he_begins(void **state)
+TEST(nobody_is_known_before_he_begins)
 {
-    (void)state;
     tn_dedup o = {0};
     assert_int_equal(tn_dedup_check(&o, WHO, 1), TN_DEDUP_STALE);
     assert_int_equal(tn_dedup_check(&o, 0, 1), TN_DEDUP_STALE);
 }
 
-static void a_shard_without_memory_takes_only_what_is_open(void **state)
+TEST(a_shard_without_memory_takes_only_what_is_open)
 {
-    (void)state;
     tn_dedup o = {0};
     const uint64_t open[] = {7, 9, 12};
     assert_true(recovery_adopt(&o, WHO, 14, open, 3));
@@ -139,9 +129,8 @@ static void a_shard_without_memory_takes_only_what_is_open(void **state)
     assert_int_equal(o.low, 13);
 }
 
-static void lists_that_are_none_change_nothing(void **state)
+TEST(lists_that_are_none_change_nothing)
 {
-    (void)state;
     tn_dedup o = begun();
     tn_dedup_mark(&o, 1);
     const tn_dedup before = o;
@@ -183,29 +172,9 @@ static void one_random_sender(uint64_t seed)
     assert_int_equal(recovery_holes(&o), 0);
 }
 
-static void random_orders_agree_with_a_plain_list(void **state)
+TEST(random_orders_agree_with_a_plain_list)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         one_random_sender(seed);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(requests_in_order_leave_no_window),
-        cmocka_unit_test(asking_changes_nothing),
-        cmocka_unit_test(
-            a_request_that_was_dropped_before_it_was_applied_is_applied_when_it_comes_again),
-        cmocka_unit_test(low_moves_over_holes_when_they_close),
-        cmocka_unit_test(the_window_ends_1024_above_low),
-        cmocka_unit_test(numbers_that_no_sender_uses_are_refused),
-        cmocka_unit_test(c9_a_sender_that_was_started_again_begins_anew),
-        cmocka_unit_test(nobody_is_known_before_he_begins),
-        cmocka_unit_test(a_shard_without_memory_takes_only_what_is_open),
-        cmocka_unit_test(lists_that_are_none_change_nothing),
-        cmocka_unit_test(random_orders_agree_with_a_plain_list),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,9 +17,8 @@ static float corrected(float g, float dc, float moved)
 }
 
 /* Of two that pulled the same, the second to push is corrected by what the first has moved. */
-static void v_dc_a_late_push_follows_the_formula(void **state)
+TEST(v_dc_a_late_push_follows_the_formula)
 {
-    (void)state;
     free_one *x = free_one_new(2, "lr=.5 dc=.25");
     free_one_pull(x, &late);
     free_one_pull(x, &early);
@@ -43,9 +42,8 @@ static void v_dc_a_late_push_follows_the_formula(void **state)
     free_one_free(x);
 }
 
-static void a_push_that_is_not_late_is_left_alone(void **state)
+TEST(a_push_that_is_not_late_is_left_alone)
 {
-    (void)state;
     free_one *x = free_one_new(2, "lr=.5 dc=.25");
     free_pull p = late;
     for (uint64_t i = 0; i < 3; i++) {
@@ -60,9 +58,8 @@ static void a_push_that_is_not_late_is_left_alone(void **state)
 }
 
 /* Rows may be corrected where dense weights are not, and the other way round. */
-static void each_rule_has_its_own_factor(void **state)
+TEST(each_rule_has_its_own_factor)
 {
-    (void)state;
     for (uint32_t dense = 0; dense < 2; dense++) {
         free_one *x = free_one_new(2, "lr=.5 dc=.25");
         const tn_rule none = kit_rule(x->arena, "sgd", "lr=.5");
@@ -88,9 +85,8 @@ static void each_rule_has_its_own_factor(void **state)
 }
 
 /* By calls, and of a slice that begins anywhere in its batch's rows. */
-static void the_own_rank_is_compensated_too(void **state)
+TEST(the_own_rank_is_compensated_too)
 {
-    (void)state;
     free_one *x = free_one_new(2, "lr=.5 dc=.25");
     uint64_t key[KEYS + 1];
     float rows[2 * KEYS + 2];
@@ -121,15 +117,4 @@ static void the_own_rank_is_compensated_too(void **state)
     assert_float_equal(x->weights[3], want, 1e-6);
     assert_true(twos[0] == 2); /* the caller's own */
     free_one_free(x);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(v_dc_a_late_push_follows_the_formula),
-        cmocka_unit_test(a_push_that_is_not_late_is_left_alone),
-        cmocka_unit_test(each_rule_has_its_own_factor),
-        cmocka_unit_test(the_own_rank_is_compensated_too),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,9 +14,8 @@ static tn_endpoint read(const char *text)
     return e;
 }
 
-static void addresses_are_written_as_zeromq_wants_them(void **state)
+TEST(addresses_are_written_as_zeromq_wants_them)
 {
-    (void)state;
     static const struct {
         const char *text, *want;
         bool inside;
@@ -49,9 +48,8 @@ static void addresses_are_written_as_zeromq_wants_them(void **state)
     }
 }
 
-static void what_is_no_address_is_a_sentence(void **state)
+TEST(what_is_no_address_is_a_sentence)
 {
-    (void)state;
     static const struct {
         const char *text, *want;
     } cases[] = {
@@ -84,9 +82,8 @@ static void what_is_no_address_is_a_sentence(void **state)
     }
 }
 
-static void paths_and_names_end_where_the_system_does(void **state)
+TEST(paths_and_names_end_where_the_system_does)
 {
-    (void)state;
     char text[400] = "ipc://";
     tn_endpoint e;
     tn_error err = {0};
@@ -104,14 +101,4 @@ static void paths_and_names_end_where_the_system_does(void **state)
     text[255] = 'h';
     text[256] = '\0';
     assert_int_equal(tn_endpoint_read(text, 0, &e, &err), TN_E_CONFIG);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(addresses_are_written_as_zeromq_wants_them),
-        cmocka_unit_test(what_is_no_address_is_a_sentence),
-        cmocka_unit_test(paths_and_names_end_where_the_system_does),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,6 +26,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+GROUP(set_up, tear_down);
+
 /* A rank with its link. */
 typedef struct seat {
     tn_link *link;
@@ -188,9 +190,8 @@ static uint64_t rows_of(const group *g)
     return n;
 }
 
-static void every_rank_sees_the_rows_of_all_owners(void **state)
+TEST(every_rank_sees_the_rows_of_all_owners)
 {
-    (void)state;
     for (uint32_t n = 1; n <= RANKS_MAX; n++) {
         group *g = open_group(n);
         kit_keys *all = make_keys(g);
@@ -204,9 +205,8 @@ static void every_rank_sees_the_rows_of_all_owners(void **state)
     }
 }
 
-static void what_gets_lost_is_asked_again(void **state)
+TEST(what_gets_lost_is_asked_again)
 {
-    (void)state;
     group *g = open_group(2);
     kit_keys *all = make_keys(g);
     teach(g);
@@ -217,9 +217,8 @@ static void what_gets_lost_is_asked_again(void **state)
     close_group(g);
 }
 
-static void a_group_that_ended_ends_the_wait(void **state)
+TEST(a_group_that_ended_ends_the_wait)
 {
-    (void)state;
     float rows[RANKS_KEYS * RANKS_DIM];
     bool missing[RANKS_KEYS];
     tn_error err = {0};
@@ -236,9 +235,8 @@ static void a_group_that_ended_ends_the_wait(void **state)
 }
 
 /* Keys of an owner that this rank is not: rank 1 refuses them, and whoever waits is told. */
-static void keys_that_live_elsewhere_are_refused(void **state)
+TEST(keys_that_live_elsewhere_are_refused)
 {
-    (void)state;
     float rows[RANKS_KEYS * RANKS_DIM];
     bool missing[RANKS_KEYS];
     tn_error err = {0};
@@ -252,15 +250,4 @@ static void keys_that_live_elsewhere_are_refused(void **state)
     assert_int_equal(status, TN_E_PEER);
     assert_non_null(strstr(err.text, "rank 1 answered a request for rows with"));
     close_group(g);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_rank_sees_the_rows_of_all_owners),
-        cmocka_unit_test(what_gets_lost_is_asked_again),
-        cmocka_unit_test(a_group_that_ended_ends_the_wait),
-        cmocka_unit_test(keys_that_live_elsewhere_are_refused),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -77,9 +77,8 @@ static void assert_event(const watch *w, uint32_t i, tn_failure_kind kind, uint3
     assert_int_equal(w->event[i].ns, ns);
 }
 
-static void a_silent_rank_is_suspect_at_5_s_and_lost_at_15(void **state)
+TEST(a_silent_rank_is_suspect_at_5_s_and_lost_at_15)
 {
-    (void)state;
     watch w;
     open_watch(&w, 2, 7 * SECOND);
     go_to(&w, 12 * SECOND - 1);
@@ -97,9 +96,8 @@ static void a_silent_rank_is_suspect_at_5_s_and_lost_at_15(void **state)
     tn_failure_detector_free(w.p);
 }
 
-static void any_frame_proves_life(void **state)
+TEST(any_frame_proves_life)
 {
-    (void)state;
     watch w;
     open_watch(&w, 2, 0);
     for (uint32_t i = 0; i < 20; i++) {
@@ -114,9 +112,8 @@ static void any_frame_proves_life(void **state)
     tn_failure_detector_free(w.p);
 }
 
-static void a_rank_that_flaps_is_told_each_time_in_turn(void **state)
+TEST(a_rank_that_flaps_is_told_each_time_in_turn)
 {
-    (void)state;
     watch w;
     open_watch(&w, 2, 0);
     for (uint32_t i = 0; i < 50; i++) {
@@ -132,9 +129,8 @@ static void a_rank_that_flaps_is_told_each_time_in_turn(void **state)
     tn_failure_detector_free(w.p);
 }
 
-static void a_rank_heard_at_the_last_moment_is_not_lost(void **state)
+TEST(a_rank_heard_at_the_last_moment_is_not_lost)
 {
-    (void)state;
     watch w;
     open_watch(&w, 2, 0);
     go_to(&w, 15 * SECOND - 1);
@@ -145,9 +141,8 @@ static void a_rank_heard_at_the_last_moment_is_not_lost(void **state)
     tn_failure_detector_free(w.p);
 }
 
-static void a_lost_rank_stays_lost_until_it_is_watched_anew(void **state)
+TEST(a_lost_rank_stays_lost_until_it_is_watched_anew)
 {
-    (void)state;
     watch w;
     open_watch(&w, 2, 0);
     go_to(&w, 15 * SECOND);
@@ -163,9 +158,8 @@ static void a_lost_rank_stays_lost_until_it_is_watched_anew(void **state)
     tn_failure_detector_free(w.p);
 }
 
-static void nobody_is_watched_before_it_is_welcome(void **state)
+TEST(nobody_is_watched_before_it_is_welcome)
 {
-    (void)state;
     watch w = {0};
     assert_int_equal(tn_failure_detector_new(&w.p, 3, TN_FAILURE_GAP_NS, NULL), TN_OK);
     go_to(&w, 100 * SECOND);
@@ -176,9 +170,8 @@ static void nobody_is_watched_before_it_is_welcome(void **state)
     tn_failure_detector_free(w.p);
 }
 
-static void a_process_that_was_stopped_does_not_take_the_others_for_dead(void **state)
+TEST(a_process_that_was_stopped_does_not_take_the_others_for_dead)
 {
-    (void)state;
     watch w;
     open_watch(&w, 2, 0);
     go_to(&w, 3 * SECOND);
@@ -202,9 +195,8 @@ static void a_process_that_was_stopped_does_not_take_the_others_for_dead(void **
     tn_failure_detector_free(v.p);
 }
 
-static void clocks_may_begin_anywhere_and_threads_may_read_them_early(void **state)
+TEST(clocks_may_begin_anywhere_and_threads_may_read_them_early)
 {
-    (void)state;
     watch w;
     open_watch(&w, 2, UINT64_MAX - 40 * SECOND);
     go_to(&w, w.now + 4 * SECOND);
@@ -223,9 +215,8 @@ static void clocks_may_begin_anywhere_and_threads_may_read_them_early(void **sta
     tn_failure_detector_free(w.p);
 }
 
-static void limits_may_be_divided(void **state)
+TEST(limits_may_be_divided)
 {
-    (void)state;
     watch w = {0};
     assert_int_equal(setenv("TNET_FAST", "10", 1), 0); // NOLINT(concurrency-mt-unsafe)
     assert_int_equal(tn_failure_detector_new(&w.p, 2, 10 * SECOND, NULL), TN_OK);
@@ -242,9 +233,8 @@ static void limits_may_be_divided(void **state)
     tn_failure_detector_free(w.p);
 }
 
-static void a_step_that_stands_for_30_s_is_told_once(void **state)
+TEST(a_step_that_stands_for_30_s_is_told_once)
 {
-    (void)state;
     watch w;
     open_watch(&w, RANKS, 0);
     const uint64_t step = train_to(&w, 10 * SECOND, 0, 100);
@@ -266,9 +256,8 @@ static void a_step_that_stands_for_30_s_is_told_once(void **state)
     tn_failure_detector_free(w.p);
 }
 
-static void only_who_trains_can_stall(void **state)
+TEST(only_who_trains_can_stall)
 {
-    (void)state;
     watch w;
     open_watch(&w, 2, 0);
     for (uint64_t s = 0; s < TN_PEER_STATES; s++) {
@@ -288,9 +277,8 @@ static void only_who_trains_can_stall(void **state)
     tn_failure_detector_free(w.p);
 }
 
-static void a_silent_rank_is_not_stalled_but_suspect(void **state)
+TEST(a_silent_rank_is_not_stalled_but_suspect)
 {
-    (void)state;
     watch w;
     open_watch(&w, 2, 0);
     for (uint32_t i = 0; i < 24; i++) {
@@ -305,9 +293,8 @@ static void a_silent_rank_is_not_stalled_but_suspect(void **state)
     tn_failure_detector_free(w.p);
 }
 
-static void where_steps_are_slow_20_of_them_may_pass(void **state)
+TEST(where_steps_are_slow_20_of_them_may_pass)
 {
-    (void)state;
     watch w;
     open_watch(&w, RANKS, 0);
     uint64_t step = 0;
@@ -327,9 +314,8 @@ static void where_steps_are_slow_20_of_them_may_pass(void **state)
     tn_failure_detector_free(w.p);
 }
 
-static void a_step_that_goes_back_is_a_move_but_no_measure(void **state)
+TEST(a_step_that_goes_back_is_a_move_but_no_measure)
 {
-    (void)state;
     watch w;
     open_watch(&w, 2, 0);
     send_beat(&w, 1, TN_PEER_TRAINING, UINT64_MAX);
@@ -347,9 +333,8 @@ static void a_step_that_goes_back_is_a_move_but_no_measure(void **state)
     tn_failure_detector_free(w.p);
 }
 
-static void c9_a_thousand_ranks_are_told_by_rank_each_once(void **state)
+TEST(c9_a_thousand_ranks_are_told_by_rank_each_once)
 {
-    (void)state;
     static watch w;
     open_watch(&w, FAR, SECOND);
     for (uint32_t r = 1; r < FAR; r++) {
@@ -377,9 +362,8 @@ static void c9_a_thousand_ranks_are_told_by_rank_each_once(void **state)
     tn_failure_detector_free(w.p);
 }
 
-static void every_allocation_that_fails_is_reported(void **state)
+TEST(every_allocation_that_fails_is_reported)
 {
-    (void)state;
     for (uint64_t nth = 1; nth <= 2; nth++) {
         tn_failure_detector *p = NULL;
         tn_error err = {0};
@@ -428,9 +412,8 @@ static void assert_lost_text(const tn_failure_detector *p, uint32_t rank, uint64
     tn_text_done(&text);
 }
 
-static void sentences_name_rank_host_process_and_step(void **state)
+TEST(sentences_name_rank_host_process_and_step)
 {
-    (void)state;
     tn_failure_detector *p = open_pulse(2);
     tn_failure_event event;
     const tn_beat_note beat = {.state = TN_PEER_TRAINING, .waits_for = 1};
@@ -456,9 +439,8 @@ static void sentences_name_rank_host_process_and_step(void **state)
 
 /* Beats come once a second, pushes with every step; what a rank calls its steps is its own affair.
  */
-static void a_lost_rank_is_told_with_the_step_of_its_last_push(void **state)
+TEST(a_lost_rank_is_told_with_the_step_of_its_last_push)
 {
-    (void)state;
     tn_failure_detector *p = open_pulse(2);
     const tn_beat_note beat = {.state = TN_PEER_TRAINING};
     tn_failure_detector_received(p, 1, &beat, 0, SECOND);
@@ -479,9 +461,8 @@ static void a_lost_rank_is_told_with_the_step_of_its_last_push(void **state)
     tn_failure_detector_free(p);
 }
 
-static void what_is_not_known_is_left_out(void **state)
+TEST(what_is_not_known_is_left_out)
 {
-    (void)state;
     tn_failure_detector *p = open_pulse(3);
     const tn_beat_note beat = {.state = TN_PEER_TRAINING};
     tn_failure_detector_name(p, 1, "", 0);
@@ -497,9 +478,8 @@ static void what_is_not_known_is_left_out(void **state)
     tn_failure_detector_free(p);
 }
 
-static void c8_hosts_are_cut_and_made_printable(void **state)
+TEST(c8_hosts_are_cut_and_made_printable)
 {
-    (void)state;
     tn_failure_detector *p = open_pulse(2);
     char longest[200];
     memset(longest, 'x', sizeof longest - 1);
@@ -516,9 +496,8 @@ static void c8_hosts_are_cut_and_made_printable(void **state)
     tn_failure_detector_free(p);
 }
 
-static void the_table_has_a_line_for_each_rank_and_one_of_sums(void **state)
+TEST(the_table_has_a_line_for_each_rank_and_one_of_sums)
 {
-    (void)state;
     tn_failure_detector *p = open_pulse(6);
     tn_beat_note beat = {.state = TN_PEER_TRAINING,
                          .records = 1000,
@@ -570,9 +549,8 @@ static void the_table_has_a_line_for_each_rank_and_one_of_sums(void **state)
     tn_failure_detector_free(p);
 }
 
-static void the_table_tells_who_is_lost_and_who_has_not_beaten_yet(void **state)
+TEST(the_table_tells_who_is_lost_and_who_has_not_beaten_yet)
 {
-    (void)state;
     tn_failure_detector *p = open_pulse(3);
     tn_failure_event event;
     tn_failure_detector_received(p, 2, NULL, 0, 15 * SECOND);
@@ -589,9 +567,8 @@ static void the_table_tells_who_is_lost_and_who_has_not_beaten_yet(void **state)
     tn_failure_detector_free(p);
 }
 
-static void every_state_has_a_name(void **state)
+TEST(every_state_has_a_name)
 {
-    (void)state;
     const char *names[TN_PEER_STATES] = {"loading", "training",   "waiting", "drained",
                                          "saving",  "evaluating", "ending"};
     for (uint64_t s = 0; s < TN_PEER_STATES; s++) {
@@ -622,9 +599,8 @@ static void assert_totals(const tn_failure_detector *p, uint64_t now, double row
     tn_text_done(&text);
 }
 
-static void m4_sums_leave_out_who_is_silent_and_believe_no_absurd_figure(void **state)
+TEST(m4_sums_leave_out_who_is_silent_and_believe_no_absurd_figure)
 {
-    (void)state;
     tn_failure_detector *p = open_pulse(4);
     assert_totals(p, 0, 0, 0, 0, "0 of 4");
     tn_beat_note note = {.rows_per_s = 100, .waiting = .5};
@@ -645,9 +621,8 @@ static void m4_sums_leave_out_who_is_silent_and_believe_no_absurd_figure(void **
     tn_failure_detector_free(p);
 }
 
-static void rates_of_bytes_are_of_half_a_second_at_least(void **state)
+TEST(rates_of_bytes_are_of_half_a_second_at_least)
 {
-    (void)state;
     tn_failure_detector *p = open_pulse(1);
     tn_beat_note note = {.bytes_out = 1000000};
     tn_failure_detector_received(p, 0, &note, 0, 5 * SECOND);
@@ -666,36 +641,4 @@ static void rates_of_bytes_are_of_half_a_second_at_least(void **state)
     tn_failure_detector_received(p, 0, &note, 0, 8 * SECOND);
     assert_totals(p, 0, 0, 0, 0, "1 of 1");
     tn_failure_detector_free(p);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_silent_rank_is_suspect_at_5_s_and_lost_at_15),
-        cmocka_unit_test(any_frame_proves_life),
-        cmocka_unit_test(a_rank_that_flaps_is_told_each_time_in_turn),
-        cmocka_unit_test(a_rank_heard_at_the_last_moment_is_not_lost),
-        cmocka_unit_test(a_lost_rank_stays_lost_until_it_is_watched_anew),
-        cmocka_unit_test(nobody_is_watched_before_it_is_welcome),
-        cmocka_unit_test(a_process_that_was_stopped_does_not_take_the_others_for_dead),
-        cmocka_unit_test(clocks_may_begin_anywhere_and_threads_may_read_them_early),
-        cmocka_unit_test(limits_may_be_divided),
-        cmocka_unit_test(a_step_that_stands_for_30_s_is_told_once),
-        cmocka_unit_test(only_who_trains_can_stall),
-        cmocka_unit_test(a_silent_rank_is_not_stalled_but_suspect),
-        cmocka_unit_test(where_steps_are_slow_20_of_them_may_pass),
-        cmocka_unit_test(a_step_that_goes_back_is_a_move_but_no_measure),
-        cmocka_unit_test(c9_a_thousand_ranks_are_told_by_rank_each_once),
-        cmocka_unit_test(every_allocation_that_fails_is_reported),
-        cmocka_unit_test(sentences_name_rank_host_process_and_step),
-        cmocka_unit_test(a_lost_rank_is_told_with_the_step_of_its_last_push),
-        cmocka_unit_test(what_is_not_known_is_left_out),
-        cmocka_unit_test(c8_hosts_are_cut_and_made_printable),
-        cmocka_unit_test(the_table_has_a_line_for_each_rank_and_one_of_sums),
-        cmocka_unit_test(the_table_tells_who_is_lost_and_who_has_not_beaten_yet),
-        cmocka_unit_test(every_state_has_a_name),
-        cmocka_unit_test(m4_sums_leave_out_who_is_silent_and_believe_no_absurd_figure),
-        cmocka_unit_test(rates_of_bytes_are_of_half_a_second_at_least),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,9 +41,8 @@ static double f16_by_definition(uint32_t half)
     return half >> 15 ? -x : x;
 }
 
-static void every_f16_is_read_as_defined_and_written_back(void **state)
+TEST(every_f16_is_read_as_defined_and_written_back)
 {
-    (void)state;
     for (uint32_t half = 0; half < 1 << 16; half++) {
         char bytes[2];
         char again[2];
@@ -62,16 +61,8 @@ static void every_f16_is_read_as_defined_and_written_back(void **state)
     }
 }
 
-/* As in TNet's own threads. */
-static void flushing_denormals_changes_no_f16(void **state)
+TEST(every_bf16_is_the_upper_half_of_a_float)
 {
-    tn_flush_denormals();
-    every_f16_is_read_as_defined_and_written_back(state);
-}
-
-static void every_bf16_is_the_upper_half_of_a_float(void **state)
-{
-    (void)state;
     for (uint32_t half = 0; half < 1 << 16; half++) {
         char bytes[2];
         char again[2];
@@ -112,9 +103,8 @@ static void is_nearest(tn_values kind, float x)
     }
 }
 
-static void rounding_is_to_the_nearest_and_ties_to_even(void **state)
+TEST(rounding_is_to_the_nearest_and_ties_to_even)
 {
-    (void)state;
     for (uint32_t i = 0; i < 200000; i++) {
         uint32_t draw = (uint32_t)tn_mix(i);
         /* all exponents of f16 and those below, then everything that bf16 holds */
@@ -136,9 +126,8 @@ static void rounding_is_to_the_nearest_and_ties_to_even(void **state)
     }
 }
 
-static void known_values_have_known_bits(void **state)
+TEST(known_values_have_known_bits)
 {
-    (void)state;
     static const struct {
         float x;
         uint16_t f16, bf16;
@@ -159,9 +148,8 @@ static void known_values_have_known_bits(void **state)
 }
 
 /* What does not fit is found wherever it stands, whatever the length: tails of vectors too. */
-static void a_value_that_does_not_fit_is_found_by_the_writer(void **state)
+TEST(a_value_that_does_not_fit_is_found_by_the_writer)
 {
-    (void)state;
     static const float reject[KINDS][4] = {
         {INFINITY, -INFINITY, NAN, -NAN},
         {65520, -65520, 1e6F, -NAN},
@@ -187,9 +175,8 @@ static void a_value_that_does_not_fit_is_found_by_the_writer(void **state)
     }
 }
 
-static void a_value_that_is_not_finite_is_found_by_the_reader(void **state)
+TEST(a_value_that_is_not_finite_is_found_by_the_reader)
 {
-    (void)state;
     static const uint32_t infinite[KINDS] = {0x7f800000, 0x7c00, 0x7f80};
     for (uint32_t k = 0; k < KINDS; k++) {
         size_t width = tn_values_bytes(kinds[k]);
@@ -211,9 +198,8 @@ static void a_value_that_is_not_finite_is_found_by_the_reader(void **state)
 }
 
 /* Vector body and tail give the same: peers.md A11. */
-static void a11_every_length_rounds_alike(void **state)
+TEST(a11_every_length_rounds_alike)
 {
-    (void)state;
     float from[67];
     char whole[67 * 4];
     char single[4];
@@ -237,9 +223,8 @@ static void a11_every_length_rounds_alike(void **state)
     }
 }
 
-static void nothing_is_written_and_read(void **state)
+TEST(nothing_is_written_and_read)
 {
-    (void)state;
     for (uint32_t k = 0; k < KINDS; k++) {
         assert_true(tn_values_write(kinds[k], NULL, 0, NULL) == TN_VALUES_FINITE);
         assert_true(tn_values_read(kinds[k], NULL, 0, NULL) == TN_VALUES_FINITE);
@@ -248,9 +233,8 @@ static void nothing_is_written_and_read(void **state)
 }
 
 /* Rows of 1, 2 and 2500 floats: blocks end within rows. */
-static void rows_travel_in_the_order_of_keys(void **state)
+TEST(rows_travel_in_the_order_of_keys)
 {
-    (void)state;
     tn_arena *arena = tn_arena_new(1 << 16);
     const kit_keys *k = wire_keys(arena, &(wire_opts){5, 3000, WIRE_GROUPS, 1});
     float *rows = TN_NEW_ARRAY(arena, float, k->n_floats);
@@ -288,9 +272,8 @@ static void rows_travel_in_the_order_of_keys(void **state)
     tn_arena_free(arena);
 }
 
-static void a_fault_in_a_row_is_told_by_its_place_in_the_message(void **state)
+TEST(a_fault_in_a_row_is_told_by_its_place_in_the_message)
 {
-    (void)state;
     tn_arena *arena = tn_arena_new(1 << 16);
     const kit_keys *k = wire_keys(arena, &(wire_opts){5, 3000, WIRE_GROUPS, 1});
     float *rows = TN_NEW_ARRAY(arena, float, k->n_floats);
@@ -315,9 +298,8 @@ static void a_fault_in_a_row_is_told_by_its_place_in_the_message(void **state)
 }
 
 /* All that was sent in 1000 messages is what was given, but for what one message rounds. */
-static void error_feedback_loses_one_rounding_in_all(void **state)
+TEST(error_feedback_loses_one_rounding_in_all)
 {
-    (void)state;
     enum { STEPS = 1000 };
     static const double relative[KINDS] = {0, 0x1p-11, 0x1p-8}; /* of a value, at most */
     static const double absolute[KINDS] = {0, 0x1p-25, 0};
@@ -357,9 +339,8 @@ static void error_feedback_loses_one_rounding_in_all(void **state)
 }
 
 /* Without feedback .1 is always rounded the same way: peers.md A10. */
-static void a10_rounding_with_feedback_has_no_bias(void **state)
+TEST(a10_rounding_with_feedback_has_no_bias)
 {
-    (void)state;
     const float given = .1F;
     double plain = 0;
     double fed = 0;
@@ -380,9 +361,8 @@ static void a10_rounding_with_feedback_has_no_bias(void **state)
 }
 
 /* In the second block, after the first one was written. */
-static void after_a_fault_residuals_are_as_before(void **state)
+TEST(after_a_fault_residuals_are_as_before)
 {
-    (void)state;
     static float grad[MOST];
     static float residual[MOST];
     static float before[MOST];
@@ -402,23 +382,9 @@ static void after_a_fault_residuals_are_as_before(void **state)
     assert_memory_equal(residual, before, sizeof before);
 }
 
-int main(void)
+/* As in TNet's own threads. The last test: the CPU keeps flushing. */
+TEST(flushing_denormals_changes_no_f16)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_f16_is_read_as_defined_and_written_back),
-        cmocka_unit_test(every_bf16_is_the_upper_half_of_a_float),
-        cmocka_unit_test(rounding_is_to_the_nearest_and_ties_to_even),
-        cmocka_unit_test(known_values_have_known_bits),
-        cmocka_unit_test(a_value_that_does_not_fit_is_found_by_the_writer),
-        cmocka_unit_test(a_value_that_is_not_finite_is_found_by_the_reader),
-        cmocka_unit_test(a11_every_length_rounds_alike),
-        cmocka_unit_test(nothing_is_written_and_read),
-        cmocka_unit_test(rows_travel_in_the_order_of_keys),
-        cmocka_unit_test(a_fault_in_a_row_is_told_by_its_place_in_the_message),
-        cmocka_unit_test(error_feedback_loses_one_rounding_in_all),
-        cmocka_unit_test(a10_rounding_with_feedback_has_no_bias),
-        cmocka_unit_test(after_a_fault_residuals_are_as_before),
-        cmocka_unit_test(flushing_denormals_changes_no_f16), /* and all behind it */
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    tn_flush_denormals();
+    every_f16_is_read_as_defined_and_written_back(state);
 }

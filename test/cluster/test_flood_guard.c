@@ -96,9 +96,8 @@ static tn_status flood(void *arg, tn_error *err)
     return TN_OK;
 }
 
-static void who_never_finishes_a_message_is_cut(void **state)
+TEST(who_never_finishes_a_message_is_cut)
 {
-    (void)state;
     fixture x;
     siege s = {.score = {0}};
     tn_thread *thread = NULL;
@@ -134,9 +133,8 @@ static void keep_failures(tn_log_level level, const char *line)
 }
 
 /* A thousand a second must leave a line, and not a thousand. */
-static void who_is_never_let_in_is_counted_in_one_line(void **state)
+TEST(who_is_never_let_in_is_counted_in_one_line)
 {
-    (void)state;
     enum { STRANGERS = 300 };
     static const char word[] = "GET / HTTP/1.1\r\nHost: somewhere.example\r\n\r\n";
     fixture x;
@@ -181,9 +179,8 @@ static void who_is_never_let_in_is_counted_in_one_line(void **state)
     assert_non_null(strstr(told, ": 300 so far; the last one "));
 }
 
-static void who_finishes_its_messages_is_left_alone(void **state)
+TEST(who_finishes_its_messages_is_left_alone)
 {
-    (void)state;
     enum { MESSAGES = 40 };
     fixture x;
     peer client;
@@ -239,9 +236,8 @@ static int try_connect(void *s, const char *at)
     return fails() ? -1 : keys_zmq()->zmq_connect(s, at);
 }
 
-static void what_cannot_be_watched_is_told(void **state)
+TEST(what_cannot_be_watched_is_told)
 {
-    (void)state;
     peer p;
     tn_zmq z = *keys_zmq();
     tn_flood_guard *f = NULL;
@@ -267,15 +263,4 @@ static void what_cannot_be_watched_is_told(void **state)
     tn_flood_guard_close(f);
     tn_flood_guard_close(NULL);
     peers_close(&p);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_never_finishes_a_message_is_cut),
-        cmocka_unit_test(who_is_never_let_in_is_counted_in_one_line),
-        cmocka_unit_test(who_finishes_its_messages_is_left_alone),
-        cmocka_unit_test(what_cannot_be_watched_is_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

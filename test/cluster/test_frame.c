@@ -36,9 +36,8 @@ static size_t make_push(char *message)
     return TN_FRAME_HEAD + f.bytes;
 }
 
-static void golden_frame_noted(void **state)
+TEST(golden_frame_noted)
 {
-    (void)state;
     char message[TN_FRAME_HEAD];
     tn_frame f = wire_sender;
     f.type = TN_FRAME_NOTED;
@@ -47,9 +46,8 @@ static void golden_frame_noted(void **state)
     wire_equals(message, sizeof message, wire_golden_noted);
 }
 
-static void golden_frame_is_read_back(void **state)
+TEST(golden_frame_is_read_back)
 {
-    (void)state;
     char message[ROOM];
     size_t size = wire_golden(wire_golden_push, message);
     tn_frame f;
@@ -93,9 +91,8 @@ static const struct {
     {"refused", 0, NOTE, TN_FRAME_REFUSED, {0}, 0, false},
 };
 
-static void every_type_is_read_as_it_was_sealed(void **state)
+TEST(every_type_is_read_as_it_was_sealed)
 {
-    (void)state;
     uint32_t n = 0;
 #define TN_FRAME(...) n++;
 #include "cluster/wire/frames.def"
@@ -162,9 +159,8 @@ static const struct {
     {TN_DROP_SIZE, 7, 1 << 2}, /* those of the dense vector f16 */
 };
 
-static void each_fault_of_a_header_is_found(void **state)
+TEST(each_fault_of_a_header_is_found)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof damages / sizeof damages[0]; i++) {
         char message[ROOM];
         tn_frame f = {.step = 77};
@@ -177,9 +173,8 @@ static void each_fault_of_a_header_is_found(void **state)
     }
 }
 
-static void an_id_stands_where_one_belongs(void **state)
+TEST(an_id_stands_where_one_belongs)
 {
-    (void)state;
     char message[ROOM] = {0};
     tn_frame f = wire_sender;
     f.type = TN_FRAME_BYE;
@@ -192,9 +187,8 @@ static void an_id_stands_where_one_belongs(void **state)
     assert_int_equal(tn_frame_read(&f, message, TN_FRAME_HEAD, &wire_limits), TN_DROP_NONE);
 }
 
-static void a_type_has_its_own_counts_only(void **state)
+TEST(a_type_has_its_own_counts_only)
 {
-    (void)state;
     char message[ROOM] = {0};
     for (uint32_t i = 0; i < TN_FRAME_COUNTS; i++) {
         tn_frame f = wire_sender;
@@ -207,9 +201,8 @@ static void a_type_has_its_own_counts_only(void **state)
 }
 
 /* Everything is wrong at once, then one thing after the other is put right. */
-static void the_first_of_many_faults_is_told(void **state)
+TEST(the_first_of_many_faults_is_told)
 {
-    (void)state;
     char message[ROOM] = {0};
     tn_frame_limits limits = {.job = 1, .session = 2, .bytes_max = 90, .peers = 1};
     const size_t size = 100; /* 20 bytes of payload, none is due */
@@ -245,9 +238,8 @@ static void the_first_of_many_faults_is_told(void **state)
     assert_int_equal(tn_frame_read(&f, message, TN_FRAME_HEAD, &limits), TN_DROP_NONE);
 }
 
-static void every_flipped_bit_is_found(void **state)
+TEST(every_flipped_bit_is_found)
 {
-    (void)state;
     char message[ROOM];
     size_t size = make_push(message);
     tn_frame f;
@@ -259,9 +251,8 @@ static void every_flipped_bit_is_found(void **state)
     assert_int_equal(tn_frame_read(&f, message, size, &wire_limits), TN_DROP_NONE);
 }
 
-static void every_cut_message_is_found(void **state)
+TEST(every_cut_message_is_found)
 {
-    (void)state;
     char message[ROOM];
     size_t size = make_push(message);
     for (size_t less = 0; less < size; less++) {
@@ -272,9 +263,8 @@ static void every_cut_message_is_found(void **state)
 }
 
 /* 2^32 - 1 floats of 4 bytes, twice, are no 4294967288 bytes. */
-static void sizes_do_not_overflow(void **state)
+TEST(sizes_do_not_overflow)
 {
-    (void)state;
     char message[ROOM];
     size_t size = make_push(message);
     tn_frame_limits limits = wire_limits;
@@ -288,9 +278,8 @@ static void sizes_do_not_overflow(void **state)
 }
 
 /* Who wants in has no session yet; who is told that its session ended learns of the new one. */
-static void who_joins_or_is_refused_needs_no_session(void **state)
+TEST(who_joins_or_is_refused_needs_no_session)
 {
-    (void)state;
     static const tn_frame_type type[] = {TN_FRAME_HELLO, TN_FRAME_WELCOME, TN_FRAME_REFUSED};
     char message[ROOM];
     tn_frame f = wire_sender;
@@ -316,9 +305,8 @@ static void who_joins_or_is_refused_needs_no_session(void **state)
 }
 
 /* ZeroMQ hands out messages at any address. */
-static void messages_may_lie_anywhere(void **state)
+TEST(messages_may_lie_anywhere)
 {
-    (void)state;
     char message[ROOM];
     char moved[ROOM];
     size_t size = make_push(message);
@@ -330,9 +318,8 @@ static void messages_may_lie_anywhere(void **state)
     }
 }
 
-static void every_fault_and_refusal_has_words(void **state)
+TEST(every_fault_and_refusal_has_words)
 {
-    (void)state;
     for (uint32_t i = 0; i < TN_DROPS; i++) {
         assert_true(strlen(tn_drop_text((tn_drop)i)) > 3);
     }
@@ -340,24 +327,4 @@ static void every_fault_and_refusal_has_words(void **state)
     assert_string_equal(tn_refusal_text(TN_REFUSAL_SESSION), "the session ended");
     assert_string_equal(tn_refusal_text(0), "for a reason that this version does not know");
     assert_string_equal(tn_refusal_text(999), tn_refusal_text(0));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(golden_frame_noted),
-        cmocka_unit_test(golden_frame_is_read_back),
-        cmocka_unit_test(every_type_is_read_as_it_was_sealed),
-        cmocka_unit_test(each_fault_of_a_header_is_found),
-        cmocka_unit_test(an_id_stands_where_one_belongs),
-        cmocka_unit_test(a_type_has_its_own_counts_only),
-        cmocka_unit_test(the_first_of_many_faults_is_told),
-        cmocka_unit_test(every_flipped_bit_is_found),
-        cmocka_unit_test(every_cut_message_is_found),
-        cmocka_unit_test(sizes_do_not_overflow),
-        cmocka_unit_test(who_joins_or_is_refused_needs_no_session),
-        cmocka_unit_test(messages_may_lie_anywhere),
-        cmocka_unit_test(every_fault_and_refusal_has_words),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,9 +11,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static void orders_are_carried_out_by_all_in_turn(void **state)
+GROUP(groupkit_set_up, groupkit_tear_down);
+
+TEST(orders_are_carried_out_by_all_in_turn)
 {
-    (void)state;
     for (uint32_t n = 2; n <= GROUPKIT_RANKS; n++) {
         groupkit x;
         groupkit_seats s;
@@ -38,9 +39,8 @@ static void orders_are_carried_out_by_all_in_turn(void **state)
     }
 }
 
-static void an_order_that_failed_names_its_rank(void **state)
+TEST(an_order_that_failed_names_its_rank)
 {
-    (void)state;
     groupkit x;
     groupkit_seats s;
     groupkit_set(&x, 2);
@@ -72,9 +72,8 @@ static double rate_of(tn_group *g)
     return rate;
 }
 
-static void what_ranks_say_is_known_to_rank_0(void **state)
+TEST(what_ranks_say_is_known_to_rank_0)
 {
-    (void)state;
     groupkit x;
     groupkit_set(&x, 2);
     groupkit_form(&x);
@@ -119,9 +118,8 @@ static bool has_reports(reports *x, uint32_t n)
     return all;
 }
 
-static void reports_reach_rank_0_each_once(void **state)
+TEST(reports_reach_rank_0_each_once)
 {
-    (void)state;
     enum { EACH = 50 };
     groupkit x;
     reports seen = {.lock = PTHREAD_MUTEX_INITIALIZER, .whole = true};
@@ -175,9 +173,8 @@ static uint32_t for_rank_0(void *arg)
     return 1;
 }
 
-static void the_table_is_shown_again_and_again_and_says_who_waits_for_whom(void **state)
+TEST(the_table_is_shown_again_and_again_and_says_who_waits_for_whom)
 {
-    (void)state;
     groupkit x;
     shown s = {.n = 0};
     (void)pthread_mutex_init(&s.lock, NULL);
@@ -205,9 +202,8 @@ static void the_table_is_shown_again_and_again_and_says_who_waits_for_whom(void 
     (void)pthread_mutex_destroy(&s.lock);
 }
 
-static void a_run_that_ends_by_a_failed_order_is_told_where_it_failed(void **state)
+TEST(a_run_that_ends_by_a_failed_order_is_told_where_it_failed)
 {
-    (void)state;
     groupkit x;
     groupkit_seats s;
     groupkit_set(&x, 3);
@@ -233,9 +229,8 @@ static void note_end(void *arg, tn_status status, const char *why)
     atomic_store((_Atomic tn_status *)arg, status);
 }
 
-static void a_rank_that_fails_ends_all(void **state)
+TEST(a_rank_that_fails_ends_all)
 {
-    (void)state;
     groupkit x;
     groupkit_seats s;
     _Atomic tn_status told = TN_OK;
@@ -262,9 +257,8 @@ static void a_rank_that_fails_ends_all(void **state)
     groupkit_close(&x);
 }
 
-static void a_rank_that_falls_silent_is_lost(void **state)
+TEST(a_rank_that_falls_silent_is_lost)
 {
-    (void)state;
     groupkit x;
     groupkit_seats s;
     groupkit_set(&x, 3);
@@ -313,9 +307,8 @@ static uint32_t push_and_stop(void *arg)
     return 0;
 }
 
-static void the_step_of_a_lost_rank_is_that_of_its_last_push(void **state)
+TEST(the_step_of_a_lost_rank_is_that_of_its_last_push)
 {
-    (void)state;
     groupkit x;
     groupkit_set(&x, 2);
     groupkit_form(&x);
@@ -335,9 +328,8 @@ static void the_step_of_a_lost_rank_is_that_of_its_last_push(void **state)
     groupkit_close(&x);
 }
 
-static void rank_0_that_falls_silent_is_lost(void **state)
+TEST(rank_0_that_falls_silent_is_lost)
 {
-    (void)state;
     groupkit x;
     tn_order_note order;
     tn_error err = {0};
@@ -353,9 +345,8 @@ static void rank_0_that_falls_silent_is_lost(void **state)
 }
 
 /* Whoever started all writes it to each: nobody waits until a silence is long enough. */
-static void who_is_gone_by_the_news_ends_all_at_once(void **state)
+TEST(who_is_gone_by_the_news_ends_all_at_once)
 {
-    (void)state;
     static const char line[] = "2 rank 2 (pid 4711) was killed by signal 9 (Killed)";
     static const char *const no_news[] = {"rank 2", "9 nobody", "1", ""};
     groupkit x;
@@ -402,9 +393,8 @@ static void who_is_gone_by_the_news_ends_all_at_once(void **state)
 }
 
 /* Its last answer might still be on its way, and is lost when it hangs up. */
-static void who_is_dismissed_stays_until_rank_0_goes(void **state)
+TEST(who_is_dismissed_stays_until_rank_0_goes)
 {
-    (void)state;
     static const uint64_t patience_ns = 2000000000; /* of a rank for rank 0 */
     groupkit x;
     groupkit_seats s;
@@ -423,9 +413,8 @@ static void who_is_dismissed_stays_until_rank_0_goes(void **state)
 }
 
 /* Who gives up after a short time does not look out for others for a long one. */
-static void a_short_timeout_is_short(void **state)
+TEST(a_short_timeout_is_short)
 {
-    (void)state;
     groupkit x;
     groupkit_set(&x, 2);
     tn_group_opts opts = groupkit_opts(&x, 0);
@@ -438,24 +427,4 @@ static void a_short_timeout_is_short(void **state)
     x.group[0] = NULL;
     assert_true(tn_clock_ns() - begin < UINT64_C(1100000000)); /* not an eighth of 10 s */
     groupkit_close(&x);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(orders_are_carried_out_by_all_in_turn),
-        cmocka_unit_test(an_order_that_failed_names_its_rank),
-        cmocka_unit_test(what_ranks_say_is_known_to_rank_0),
-        cmocka_unit_test(reports_reach_rank_0_each_once),
-        cmocka_unit_test(the_table_is_shown_again_and_again_and_says_who_waits_for_whom),
-        cmocka_unit_test(a_run_that_ends_by_a_failed_order_is_told_where_it_failed),
-        cmocka_unit_test(a_rank_that_fails_ends_all),
-        cmocka_unit_test(a_rank_that_falls_silent_is_lost),
-        cmocka_unit_test(the_step_of_a_lost_rank_is_that_of_its_last_push),
-        cmocka_unit_test(rank_0_that_falls_silent_is_lost),
-        cmocka_unit_test(who_is_dismissed_stays_until_rank_0_goes),
-        cmocka_unit_test(a_short_timeout_is_short),
-        cmocka_unit_test(who_is_gone_by_the_news_ends_all_at_once),
-    };
-    return cmocka_run_group_tests(tests, groupkit_set_up, groupkit_tear_down);
 }

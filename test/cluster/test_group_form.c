@@ -25,9 +25,10 @@ static void assert_not_formed(groupkit *x, uint32_t but, tn_status status, const
     }
 }
 
-static void a_rank_that_fails_while_the_group_forms_ends_all(void **state)
+GROUP(groupkit_set_up, groupkit_tear_down);
+
+TEST(a_rank_that_fails_while_the_group_forms_ends_all)
 {
-    (void)state;
     for (uint32_t n = 3; n <= GROUPKIT_RANKS; n++) {
         groupkit x;
         char want[80];
@@ -43,9 +44,8 @@ static void a_rank_that_fails_while_the_group_forms_ends_all(void **state)
     }
 }
 
-static void rank_0_that_fails_while_the_group_forms_ends_all(void **state)
+TEST(rank_0_that_fails_while_the_group_forms_ends_all)
 {
-    (void)state;
     groupkit x;
     groupkit_set(&x, 3);
     tn_group_opts opts = groupkit_opts(&x, 0);
@@ -59,9 +59,8 @@ static void rank_0_that_fails_while_the_group_forms_ends_all(void **state)
     groupkit_close(&x);
 }
 
-static void a_rank_that_is_stopped_while_the_group_forms_ends_all(void **state)
+TEST(a_rank_that_is_stopped_while_the_group_forms_ends_all)
 {
-    (void)state;
     for (uint32_t who = 0; who < 2; who++) {
         groupkit x;
         char want[80];
@@ -78,9 +77,8 @@ static void a_rank_that_is_stopped_while_the_group_forms_ends_all(void **state)
     }
 }
 
-static void who_does_not_fit_ends_all_with_the_reason(void **state)
+TEST(who_does_not_fit_ends_all_with_the_reason)
 {
-    (void)state;
     groupkit x;
     tn_error err = {0};
     groupkit_set(&x, 3);
@@ -96,9 +94,8 @@ static void who_does_not_fit_ends_all_with_the_reason(void **state)
     groupkit_close(&x);
 }
 
-static void who_comes_with_another_version_ends_all(void **state)
+TEST(who_comes_with_another_version_ends_all)
 {
-    (void)state;
     groupkit x;
     tn_error err = {0};
     groupkit_set(&x, 2);
@@ -113,9 +110,8 @@ static void who_comes_with_another_version_ends_all(void **state)
     groupkit_close(&x);
 }
 
-static void rank_0_that_never_comes_is_told_in_time(void **state)
+TEST(rank_0_that_never_comes_is_told_in_time)
 {
-    (void)state;
     groupkit x;
     tn_error err = {0};
     groupkit_set(&x, 2);
@@ -170,9 +166,8 @@ static void tick(void *arg, uint64_t now_ns)
     (void)now_ns;
 }
 
-static void a_welcome_of_which_a_rank_is_nobody_does_not_count(void **state)
+TEST(a_welcome_of_which_a_rank_is_nobody_does_not_count)
 {
-    (void)state;
     groupkit x;
     tn_endpoint at[2];
     char bound[TN_ENDPOINT_SIZE];
@@ -202,18 +197,4 @@ static void a_welcome_of_which_a_rank_is_nobody_does_not_count(void **state)
     tn_link_close(by.link);
     tn_out_messages_free(by.pool);
     groupkit_close(&x);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_rank_that_fails_while_the_group_forms_ends_all),
-        cmocka_unit_test(rank_0_that_fails_while_the_group_forms_ends_all),
-        cmocka_unit_test(a_rank_that_is_stopped_while_the_group_forms_ends_all),
-        cmocka_unit_test(who_does_not_fit_ends_all_with_the_reason),
-        cmocka_unit_test(who_comes_with_another_version_ends_all),
-        cmocka_unit_test(rank_0_that_never_comes_is_told_in_time),
-        cmocka_unit_test(a_welcome_of_which_a_rank_is_nobody_does_not_count),
-    };
-    return cmocka_run_group_tests(tests, groupkit_set_up, groupkit_tear_down);
 }

@@ -27,6 +27,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+GROUP(set_up, tear_down);
+
 /* Two ranks, and what they have heard. */
 typedef struct pair {
     uint32_t from[3];
@@ -208,9 +210,8 @@ static void await(pair *p, const uint64_t *count, uint64_t n)
     (void)pthread_mutex_unlock(&p->lock);
 }
 
-static void an_ask_is_answered(void **state)
+TEST(an_ask_is_answered)
 {
-    (void)state;
     static const uint64_t list[] = {33};
     pair p;
     form(&p);
@@ -228,9 +229,8 @@ static void an_ask_is_answered(void **state)
     end(&p);
 }
 
-static void c5_an_ask_without_an_answer_comes_again_and_a_part_by_itself(void **state)
+TEST(c5_an_ask_without_an_answer_comes_again_and_a_part_by_itself)
 {
-    (void)state;
     pair p;
     form(&p);
     p.withholds = true;
@@ -251,9 +251,8 @@ static void c5_an_ask_without_an_answer_comes_again_and_a_part_by_itself(void **
     end(&p);
 }
 
-static void who_asks_before_there_are_parts_is_told_to_wait(void **state)
+TEST(who_asks_before_there_are_parts_is_told_to_wait)
 {
-    (void)state;
     pair p;
     form(&p);
     bind(&p);
@@ -266,9 +265,8 @@ static void who_asks_before_there_are_parts_is_told_to_wait(void **state)
     end(&p);
 }
 
-static void heartbeats_claim_and_one_rank_gives_back(void **state)
+TEST(heartbeats_claim_and_one_rank_gives_back)
 {
-    (void)state;
     pair p;
     tn_order_note order;
     form(&p);
@@ -292,9 +290,8 @@ static void heartbeats_claim_and_one_rank_gives_back(void **state)
     end(&p);
 }
 
-static void who_does_not_do_its_part_is_lost(void **state)
+TEST(who_does_not_do_its_part_is_lost)
 {
-    (void)state;
     pair p;
     tn_error err = {0};
     tn_order_note order;
@@ -312,16 +309,4 @@ static void who_does_not_do_its_part_is_lost(void **state)
     tn_group_ask(p.group[1], &(tn_ask_note){.id = 1, .number = 1}); /* nobody hears it */
     tn_group_order_one(p.group[0], 1, &(tn_order_note){.what = TN_ORDER_RETURN, .text = ""});
     end(&p);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_ask_is_answered),
-        cmocka_unit_test(c5_an_ask_without_an_answer_comes_again_and_a_part_by_itself),
-        cmocka_unit_test(who_asks_before_there_are_parts_is_told_to_wait),
-        cmocka_unit_test(heartbeats_claim_and_one_rank_gives_back),
-        cmocka_unit_test(who_does_not_do_its_part_is_lost),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

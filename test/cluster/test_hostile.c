@@ -46,9 +46,8 @@ static void close_good(good_links *g, const char *dir)
 }
 
 /* C8: with CURVE, too, where who dials is told nothing of whom it reached. */
-static void every_request_is_answered_once_over_every_way(void **state)
+TEST(every_request_is_answered_once_over_every_way)
 {
-    (void)state;
     for (good_way w = GOOD_IPC; w < GOOD_WAYS; w++) {
         char dir[256];
         good_links *g = open_good(w, dir);
@@ -196,31 +195,17 @@ static void good_links_hold_out(good_way way)
     }
 }
 
-static void good_links_hold_out_over_ipc(void **state)
+TEST(good_links_hold_out_over_ipc)
 {
-    (void)state;
     good_links_hold_out(GOOD_IPC);
 }
 
-static void good_links_hold_out_over_loopback(void **state)
+TEST(good_links_hold_out_over_loopback)
 {
-    (void)state;
     good_links_hold_out(GOOD_TCP);
 }
 
-static void good_links_with_keys_hold_out(void **state)
+TEST(good_links_with_keys_hold_out)
 {
-    (void)state;
     good_links_hold_out(GOOD_CURVE);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_request_is_answered_once_over_every_way),
-        cmocka_unit_test(good_links_hold_out_over_ipc),
-        cmocka_unit_test(good_links_hold_out_over_loopback),
-        cmocka_unit_test(good_links_with_keys_hold_out),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

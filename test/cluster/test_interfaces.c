@@ -42,9 +42,8 @@ static void assert_chosen(const char *host, const char *want)
     assert_int_equal(e.port, 7);
 }
 
-static void numbers_and_interfaces_are_taken_as_they_are(void **state)
+TEST(numbers_and_interfaces_are_taken_as_they_are)
 {
-    (void)state;
     assert_chosen("127.0.0.1", "127.0.0.1");
     assert_chosen("lo", "127.0.0.1");
     assert_chosen("localhost", "127.0.0.1");
@@ -61,9 +60,8 @@ static void numbers_and_interfaces_are_taken_as_they_are(void **state)
     assert_string_equal(name, "");
 }
 
-static void a_name_nobody_knows_is_the_way_to_rank_0(void **state)
+TEST(a_name_nobody_knows_is_the_way_to_rank_0)
 {
-    (void)state;
     /* loopback leads to loopback, whatever else the machine has */
     tn_endpoint e = {.host = "no-such-machine.invalid", .port = 7};
     tn_endpoint toward = {.host = "127.0.0.1", .port = 9};
@@ -74,9 +72,8 @@ static void a_name_nobody_knows_is_the_way_to_rank_0(void **state)
     assert_string_equal(name, "lo");
 }
 
-static void another_machines_number_is_an_error_that_lists_the_own(void **state)
+TEST(another_machines_number_is_an_error_that_lists_the_own)
 {
-    (void)state;
     tn_endpoint e = {.host = "192.0.2.77", .port = 7}; /* TEST-NET-1 */
     tn_endpoint toward = {.host = "127.0.0.1", .port = 9};
     char name[TN_INTERFACE_NAME];
@@ -88,9 +85,8 @@ static void another_machines_number_is_an_error_that_lists_the_own(void **state)
     assert_string_equal(e.host, "192.0.2.77");
 }
 
-static void own_names_and_addresses_are_known(void **state)
+TEST(own_names_and_addresses_are_known)
 {
-    (void)state;
     assert_true(tn_interfaces_have("127.0.0.1"));
     assert_true(tn_interfaces_have("localhost"));
     assert_false(tn_interfaces_have("192.0.2.77"));
@@ -113,9 +109,8 @@ static tn_status place(const char *root, const char *bind, tn_endpoint *out, tn_
     return tn_membership_place(&r, out, err);
 }
 
-static void c7_the_chosen_interface_is_told(void **state)
+TEST(c7_the_chosen_interface_is_told)
 {
-    (void)state;
     tn_endpoint e;
     tn_error err = {0};
     tn_log_set(keep_line, TN_LOG_INFO);
@@ -131,9 +126,8 @@ static void c7_the_chosen_interface_is_told(void **state)
     assert_int_equal(place("a b", "tcp://127.0.0.1:0", &e, &err), TN_E_CONFIG);
 }
 
-static void a_real_process_asks_its_real_environment(void **state)
+TEST(a_real_process_asks_its_real_environment)
 {
-    (void)state;
     char host[TN_ENDPOINT_HOST];
     const tn_peers_opts opts = {.n = 3};
     tn_membership_in in = tn_membership_here(&opts, "runs/x", host);
@@ -144,17 +138,4 @@ static void a_real_process_asks_its_real_environment(void **state)
     assert_string_equal(in.env.get(in.env.ctx, "TNET_TEST_WORD"), "here");
     assert_true(in.is_local(in.env.ctx, "127.0.0.1"));
     assert_false(in.is_local(in.env.ctx, "192.0.2.77"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_and_interfaces_are_taken_as_they_are),
-        cmocka_unit_test(a_name_nobody_knows_is_the_way_to_rank_0),
-        cmocka_unit_test(another_machines_number_is_an_error_that_lists_the_own),
-        cmocka_unit_test(own_names_and_addresses_are_known),
-        cmocka_unit_test(c7_the_chosen_interface_is_told),
-        cmocka_unit_test(a_real_process_asks_its_real_environment),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,9 +21,10 @@ static const char *chosen(const char *run_dir, const char *runtime_dir)
     return out;
 }
 
-static void the_first_folder_that_is_short_enough_is_taken(void **state)
+FIXTURE(testdir_set_up, testdir_tear_down);
+
+TEST(the_first_folder_that_is_short_enough_is_taken)
 {
-    (void)state;
     char run[120];
     memset(run, 'r', sizeof run);
     run[107 - 10 - 8] = '\0'; /* "/sockets" and "/4095.sock" fit just so */
@@ -56,9 +57,8 @@ static tn_status visit(const tn_endpoint *e, tn_error *err)
     return status;
 }
 
-static void the_folder_is_made_for_its_user_alone(void **state)
+TEST(the_folder_is_made_for_its_user_alone)
 {
-    (void)state;
     struct stat st;
     char path[300];
     tn_endpoint e = socket_in("run/x/sockets");
@@ -85,9 +85,8 @@ static void leave_socket(const tn_endpoint *e)
     assert_true(tn_path_exists(e->path));
 }
 
-static void the_socket_of_a_killed_process_is_removed(void **state)
+TEST(the_socket_of_a_killed_process_is_removed)
 {
-    (void)state;
     tn_endpoint e = socket_in("s");
     assert_int_equal(visit(&e, NULL), TN_OK);
     leave_socket(&e);
@@ -95,9 +94,8 @@ static void the_socket_of_a_killed_process_is_removed(void **state)
     assert_false(tn_path_exists(e.path));
 }
 
-static void the_socket_of_a_living_process_stays(void **state)
+TEST(the_socket_of_a_living_process_stays)
 {
-    (void)state;
     char run[300];
     char want[400];
     tn_lock *first = NULL;
@@ -124,9 +122,8 @@ static void the_socket_of_a_living_process_stays(void **state)
     assert_false(tn_path_exists(e.path));
 }
 
-static void what_needs_no_folder_is_left_alone(void **state)
+TEST(what_needs_no_folder_is_left_alone)
 {
-    (void)state;
     tn_endpoint tcp = {.host = "127.0.0.1", .port = 1};
     assert_int_equal(visit(&tcp, NULL), TN_OK);
     tn_error err = {0};
@@ -140,18 +137,4 @@ static void what_needs_no_folder_is_left_alone(void **state)
     deep[sizeof deep - 1] = '\0';
     assert_int_equal(tn_ipc_check(deep, NULL),
                      TN_OK); /* too long for a socket: none stands there */
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, testdir_set_up, testdir_tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(the_first_folder_that_is_short_enough_is_taken),
-        TEST(the_folder_is_made_for_its_user_alone),
-        TEST(the_socket_of_a_killed_process_is_removed),
-        TEST(the_socket_of_a_living_process_stays),
-        TEST(what_needs_no_folder_is_left_alone),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

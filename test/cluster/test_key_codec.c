@@ -53,9 +53,8 @@ static void same_keys(const tn_keyset *keys, tn_key_order order, const tn_keyset
     assert_int_equal(got->first[TN_PARTITIONS], order.n);
 }
 
-static void keys_come_back_for_every_peer_and_shape(void **state)
+TEST(keys_come_back_for_every_peer_and_shape)
 {
-    (void)state;
     static const wire_opts shapes[] = {
         {1, 0, 1, 1},
         {2, 1, 1, 1},
@@ -88,9 +87,8 @@ static void keys_come_back_for_every_peer_and_shape(void **state)
 }
 
 /* From the first key of the space to the last: all of one peer. */
-static void the_whole_key_space_fits(void **state)
+TEST(the_whole_key_space_fits)
 {
-    (void)state;
     static const uint32_t from[] = {0, TN_PARTITIONS};
     static const tn_owners one = {1, TN_PARTITIONS, from};
     static const uint64_t key[] = {0, UINT64_MAX};
@@ -117,9 +115,8 @@ static const uint16_t golden_group[] = {0, 0, 1};
 #define GOLDEN_BLOCK "03010101000000000100000000000040000000422301000100000200000100"
 
 /* Of peer 2; as first seen the last key comes first. */
-static void golden_keyblock(void **state)
+TEST(golden_keyblock)
 {
-    (void)state;
     tn_arena *arena = tn_arena_new(1 << 16);
     kit_keys *k = kit_keys_new(arena, wire_layout(), golden_key, golden_group, 3);
     k->set.owners = &wire_owners;
@@ -134,9 +131,8 @@ static void golden_keyblock(void **state)
     tn_arena_free(arena);
 }
 
-static void golden_pull(void **state)
+TEST(golden_pull)
 {
-    (void)state;
     char message[256];
     tn_frame f = wire_sender;
     f.type = TN_FRAME_PULL;
@@ -158,9 +154,8 @@ static void golden_pull(void **state)
     tn_keyblock_done(&block);
 }
 
-static void golden_push(void **state)
+TEST(golden_push)
 {
-    (void)state;
     static const float grads[] = {.5F, -.25F, 1.F / 3, 0, -1};
     static const float dense[] = {1, -2};
     char message[256];
@@ -182,9 +177,8 @@ static void golden_push(void **state)
     wire_equals(message, TN_FRAME_HEAD + f.bytes, wire_golden_push);
 }
 
-static void golden_rows(void **state)
+TEST(golden_rows)
 {
-    (void)state;
     static const float row[] = {1, -2, .1F};
     static const bool missing[] = {true, false};
     char message[256];
@@ -223,9 +217,8 @@ static const struct {
     {TN_DROP_KEYS_WIDTH, 29, 0},  /* no clicks */
 };
 
-static void each_fault_of_a_block_is_found(void **state)
+TEST(each_fault_of_a_block_is_found)
 {
-    (void)state;
     const tn_keyblock_rules rules = rules_of(2);
     static const uint32_t count[TN_FRAME_COUNTS] = {3, 5};
     tn_keyblock block = {0};
@@ -277,9 +270,8 @@ static const struct {
     {TN_DROP_NONE, 1, 2, "0100000100000000000000000000004001"},
 };
 
-static void blocks_by_hand(void **state)
+TEST(blocks_by_hand)
 {
-    (void)state;
     const tn_keyblock_rules rules = rules_of(2);
     tn_keyblock block = {0};
     for (size_t i = 0; i < sizeof blocks / sizeof blocks[0]; i++) {
@@ -299,9 +291,8 @@ static void blocks_by_hand(void **state)
 }
 
 /* Keys that a count claims but no bytes hold cost nothing. */
-static void memory_is_taken_for_keys_that_are_there(void **state)
+TEST(memory_is_taken_for_keys_that_are_there)
 {
-    (void)state;
     char bytes[64];
     size_t size = wire_golden(GOLDEN_BLOCK, bytes);
     const tn_keyblock_rules rules = rules_of(2);
@@ -373,27 +364,23 @@ static uint64_t falling(uint32_t i)
     return UINT32_MAX - i;
 }
 
-static void mixed_keys_are_sorted(void **state)
+TEST(mixed_keys_are_sorted)
 {
-    (void)state;
     sorts_all_sizes(mixed);
 }
 
-static void sorted_keys_stay_so(void **state)
+TEST(sorted_keys_stay_so)
 {
-    (void)state;
     sorts_all_sizes(rising);
 }
 
-static void falling_keys_are_turned(void **state)
+TEST(falling_keys_are_turned)
 {
-    (void)state;
     sorts_all_sizes(falling);
 }
 
-static void every_peer_gets_its_keys_once(void **state)
+TEST(every_peer_gets_its_keys_once)
 {
-    (void)state;
     tn_arena *arena = tn_arena_new(1 << 16);
     const kit_keys *k = wire_keys(arena, &(wire_opts){7, 20000, 5, 3});
     bool *seen = TN_NEW_ARRAY(arena, bool, 20000);
@@ -411,24 +398,4 @@ static void every_peer_gets_its_keys_once(void **state)
     }
     assert_int_equal(n, 20000);
     tn_arena_free(arena);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keys_come_back_for_every_peer_and_shape),
-        cmocka_unit_test(the_whole_key_space_fits),
-        cmocka_unit_test(golden_keyblock),
-        cmocka_unit_test(golden_pull),
-        cmocka_unit_test(golden_push),
-        cmocka_unit_test(golden_rows),
-        cmocka_unit_test(each_fault_of_a_block_is_found),
-        cmocka_unit_test(blocks_by_hand),
-        cmocka_unit_test(memory_is_taken_for_keys_that_are_there),
-        cmocka_unit_test(mixed_keys_are_sorted),
-        cmocka_unit_test(sorted_keys_stay_so),
-        cmocka_unit_test(falling_keys_are_turned),
-        cmocka_unit_test(every_peer_gets_its_keys_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

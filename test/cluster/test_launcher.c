@@ -19,9 +19,8 @@ static tn_status read(const char *value, uint32_t *out, tn_error *err)
     return tn_env_u32(&env, "WORD", 100, out, err);
 }
 
-static void numbers_below_their_limit_are_read(void **state)
+TEST(numbers_below_their_limit_are_read)
 {
-    (void)state;
     uint32_t n = 7;
     tn_error err = {0};
     assert_int_equal(read(NULL, &n, &err), TN_OK);
@@ -39,9 +38,8 @@ static void numbers_below_their_limit_are_read(void **state)
     }
 }
 
-static void empty_variables_count_as_not_set(void **state)
+TEST(empty_variables_count_as_not_set)
 {
-    (void)state;
     const char *value = "";
     const tn_launch_env env = {.get = get, .ctx = &value};
     assert_null(tn_env(&env, "WORD"));
@@ -50,9 +48,8 @@ static void empty_variables_count_as_not_set(void **state)
     assert_string_equal(tn_env(&env, "WORD"), "x");
 }
 
-static void texts_in_the_arena_have_any_length(void **state)
+TEST(texts_in_the_arena_have_any_length)
 {
-    (void)state;
     char word[3000];
     memset(word, 'a', sizeof word);
     word[sizeof word - 1] = '\0';
@@ -71,9 +68,8 @@ static int tear_down(void **state)
 
 /* ---- by hand ---- */
 
-static void a_rank_and_a_size_are_enough_on_one_host(void **state)
+TEST_WITH(NULL, tear_down, a_rank_and_a_size_are_enough_on_one_host)
 {
-    (void)state;
     const char *const words[] = {"TNET_RANK=1", "TNET_PEERS=4", NULL};
     tn_membership r = fakeenv_membership(&(fakeenv){.words = words});
     assert_int_equal(r.rank, 1);
@@ -87,9 +83,8 @@ static void a_rank_and_a_size_are_enough_on_one_host(void **state)
     assert_true(fakeenv_membership(&(fakeenv){.words = zero, .run_dir = "runs/y"}).job != r.job);
 }
 
-static void a_list_in_the_environment_is_nearer_than_the_file(void **state)
+TEST_WITH(NULL, tear_down, a_list_in_the_environment_is_nearer_than_the_file)
 {
-    (void)state;
     static const char *const old[] = {"x:1", "y:1"};
     const char *const words[] = {"TNET_RANK=1", "TNET_PEER_LIST=a:1,b:2", NULL};
     tn_membership r = fakeenv_membership(
@@ -98,9 +93,8 @@ static void a_list_in_the_environment_is_nearer_than_the_file(void **state)
     assert_string_equal(r.bind, "tcp://b:2");
 }
 
-static void a_root_lets_the_others_choose_their_ports(void **state)
+TEST_WITH(NULL, tear_down, a_root_lets_the_others_choose_their_ports)
 {
-    (void)state;
     const char *const words[] = {"TNET_RANK=1", "TNET_PEERS=2", "TNET_ROOT=a:1", "TNET_BIND=eth1",
                                  NULL};
     tn_membership r = fakeenv_membership(&(fakeenv){.words = words});
@@ -109,9 +103,8 @@ static void a_root_lets_the_others_choose_their_ports(void **state)
     assert_string_equal(r.bind, "tcp://eth1:0");
 }
 
-static void a_rank_by_hand_completes_a_launcher_it_agrees_with(void **state)
+TEST_WITH(NULL, tear_down, a_rank_by_hand_completes_a_launcher_it_agrees_with)
 {
-    (void)state;
     const char *const words[] = {"TNET_RANK=1",
                                  "SLURM_PROCID=1",
                                  "SLURM_STEP_NUM_TASKS=2",
@@ -125,9 +118,8 @@ static void a_rank_by_hand_completes_a_launcher_it_agrees_with(void **state)
     assert_string_equal(r.how, "rank 1 of 2 by TNET_RANK, job 17.?");
 }
 
-static void children_of_a_launched_process_are_a_group_of_their_own(void **state)
+TEST_WITH(NULL, tear_down, children_of_a_launched_process_are_a_group_of_their_own)
 {
-    (void)state;
     /* mpirun -np 1 tnet-train --peers 2: the launcher's words are about the parent */
     const char *const mpi[] = {"TNET_RANK=1",
                                "TNET_PEERS=2",
@@ -144,9 +136,8 @@ static void children_of_a_launched_process_are_a_group_of_their_own(void **state
                         "ipc://runs/x/sockets/1.sock");
 }
 
-static void half_words_are_told(void **state)
+TEST_WITH(NULL, tear_down, half_words_are_told)
 {
-    (void)state;
     const char *const rank[] = {"TNET_RANK=2", NULL};
     fakeenv_refused(&(fakeenv){.words = rank},
                     "TNET_RANK says rank 2, but nothing says how many peers there are");
@@ -163,9 +154,8 @@ static void half_words_are_told(void **state)
 
 /* ---- MPI ---- */
 
-static void one_machine_of_open_mpi_needs_no_network(void **state)
+TEST_WITH(NULL, tear_down, one_machine_of_open_mpi_needs_no_network)
 {
-    (void)state;
     const char *const words[] = {"OMPI_COMM_WORLD_RANK=3", "OMPI_COMM_WORLD_SIZE=4",
                                  "OMPI_COMM_WORLD_LOCAL_SIZE=4", "PMIX_NAMESPACE=prterun-9", NULL};
     tn_membership r = fakeenv_membership(&(fakeenv){.words = words});
@@ -174,9 +164,8 @@ static void one_machine_of_open_mpi_needs_no_network(void **state)
     assert_string_equal(r.how, "rank 3 of 4 by MPI, job prterun-9");
 }
 
-static void several_machines_meet_in_the_folder_of_the_run(void **state)
+TEST_WITH(NULL, tear_down, several_machines_meet_in_the_folder_of_the_run)
 {
-    (void)state;
     const char *const words[] = {"OMPI_COMM_WORLD_RANK=3", "OMPI_COMM_WORLD_SIZE=4",
                                  "OMPI_COMM_WORLD_LOCAL_SIZE=2", "PMIX_NAMESPACE=prterun-9", NULL};
     tn_membership r = fakeenv_membership(&(fakeenv){.words = words});
@@ -186,9 +175,8 @@ static void several_machines_meet_in_the_folder_of_the_run(void **state)
     fakeenv_refused(&(fakeenv){.words = words, .run_dir = ""}, "nothing says where rank 0 is");
 }
 
-static void nothing_is_met_without_the_name_of_the_run(void **state)
+TEST_WITH(NULL, tear_down, nothing_is_met_without_the_name_of_the_run)
 {
-    (void)state;
     const char *const words[] = {"PMI_RANK=1", "PMI_SIZE=2", "MPI_LOCALNRANKS=1", "TNET_JOB=today",
                                  NULL};
     assert_non_null(fakeenv_membership(&(fakeenv){.words = words}).meet);
@@ -197,9 +185,8 @@ static void nothing_is_met_without_the_name_of_the_run(void **state)
                     "MPI says rank 1 of 2, but nothing says where rank 0 is\nhint: set TNET_ROOT");
 }
 
-static void the_root_may_be_said(void **state)
+TEST_WITH(NULL, tear_down, the_root_may_be_said)
 {
-    (void)state;
     const char *const words[] = {"OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE=2",
                                  "TNET_ROOT=10.1.0.7:5000", NULL};
     tn_membership r = fakeenv_membership(&(fakeenv){.words = words});
@@ -208,9 +195,8 @@ static void the_root_may_be_said(void **state)
     assert_null(r.address[1]);
 }
 
-static void mpirun_in_an_allocation_does_not_take_the_daemons_rank(void **state)
+TEST_WITH(NULL, tear_down, mpirun_in_an_allocation_does_not_take_the_daemons_rank)
 {
-    (void)state;
     const char *const words[] = {"OMPI_COMM_WORLD_RANK=5",
                                  "OMPI_COMM_WORLD_SIZE=8",
                                  "OMPI_COMM_WORLD_LOCAL_SIZE=4",
@@ -227,9 +213,8 @@ static void mpirun_in_an_allocation_does_not_take_the_daemons_rank(void **state)
     assert_non_null(r.meet);
 }
 
-static void srun_completes_what_pmi_does_not_say(void **state)
+TEST_WITH(NULL, tear_down, srun_completes_what_pmi_does_not_say)
 {
-    (void)state;
     const char *const words[] = {"PMIX_RANK=1",
                                  "PMIX_NAMESPACE=slurm.pmix.17.0",
                                  "SLURM_PROCID=1",
@@ -249,9 +234,8 @@ static void srun_completes_what_pmi_does_not_say(void **state)
     assert_int_equal(fakeenv_membership(&(fakeenv){.words = helped}).size, 3);
 }
 
-static void ranks_and_sizes_that_are_no_numbers_are_told(void **state)
+TEST_WITH(NULL, tear_down, ranks_and_sizes_that_are_no_numbers_are_told)
 {
-    (void)state;
     const char *const words[] = {"OMPI_COMM_WORLD_RANK=-1", NULL};
     fakeenv_refused(&(fakeenv){.words = words}, "OMPI_COMM_WORLD_RANK is '-1', not a number");
     const char *const large[] = {"OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE=1025", NULL};
@@ -280,30 +264,13 @@ static int show(const char *run_dir)
     return status == TN_OK ? 0 : 1;
 }
 
-#define TEST(name) cmocka_unit_test_teardown(name, tear_down)
-
-int main(int argc, char **argv)
+static bool play(int argc, char **argv, int *code)
 {
-    if (argc == 3 && strcmp(argv[1], "show") == 0) {
-        return show(argv[2]);
+    const bool shows = argc == 3 && strcmp(argv[1], "show") == 0;
+    if (shows) {
+        *code = show(argv[2]);
     }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_below_their_limit_are_read),
-        cmocka_unit_test(empty_variables_count_as_not_set),
-        cmocka_unit_test(texts_in_the_arena_have_any_length),
-        TEST(a_rank_and_a_size_are_enough_on_one_host),
-        TEST(a_list_in_the_environment_is_nearer_than_the_file),
-        TEST(a_root_lets_the_others_choose_their_ports),
-        TEST(a_rank_by_hand_completes_a_launcher_it_agrees_with),
-        TEST(children_of_a_launched_process_are_a_group_of_their_own),
-        TEST(half_words_are_told),
-        TEST(one_machine_of_open_mpi_needs_no_network),
-        TEST(several_machines_meet_in_the_folder_of_the_run),
-        TEST(nothing_is_met_without_the_name_of_the_run),
-        TEST(the_root_may_be_said),
-        TEST(mpirun_in_an_allocation_does_not_take_the_daemons_rank),
-        TEST(srun_completes_what_pmi_does_not_say),
-        TEST(ranks_and_sizes_that_are_no_numbers_are_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return shows;
 }
+
+ROLES(play);

@@ -9,11 +9,12 @@ static int tear_down(void **state)
     return 0;
 }
 
+FIXTURE(NULL, tear_down);
+
 #define POD "KUBERNETES_SERVICE_HOST", "10.96.0.1"
 
-static void an_indexed_job_names_its_pods(void **state)
+TEST(an_indexed_job_names_its_pods)
 {
-    (void)state;
     const char *const words[] = {POD, "JOB_COMPLETION_INDEX=2", "TNET_PEERS=3",
                                  "TNET_SERVICE=peers", NULL};
     tn_membership r = fakeenv_membership(&(fakeenv){.words = words, .host = "big-train-2"});
@@ -25,9 +26,8 @@ static void an_indexed_job_names_its_pods(void **state)
     assert_string_equal(r.how, "rank 2 of 3 by Kubernetes, job big-train.peers");
 }
 
-static void a_stateful_set_counts_in_its_host_names(void **state)
+TEST(a_stateful_set_counts_in_its_host_names)
 {
-    (void)state;
     const char *const words[] = {POD, "TNET_SERVICE=tnet.ml.svc", "TNET_PORT=9000", NULL};
     tn_membership r =
         fakeenv_membership(&(fakeenv){.words = words, .host = "tnet-1", .peers = {.n = 2}});
@@ -35,9 +35,8 @@ static void a_stateful_set_counts_in_its_host_names(void **state)
     assert_string_equal(r.address[0], "tcp://tnet-0.tnet.ml.svc:9000");
 }
 
-static void pods_that_have_nothing_to_do_with_each_other_are_alone(void **state)
+TEST(pods_that_have_nothing_to_do_with_each_other_are_alone)
 {
-    (void)state;
     const char *const index[] = {POD, "JOB_COMPLETION_INDEX=2", NULL};
     assert_int_equal(fakeenv_membership(&(fakeenv){.words = index, .host = "sweep-2"}).size, 1);
     const char *const pod[] = {POD, NULL};
@@ -48,9 +47,8 @@ static void pods_that_have_nothing_to_do_with_each_other_are_alone(void **state)
     assert_int_equal(fakeenv_membership(&(fakeenv){.words = host, .host = "laptop-1"}).size, 1);
 }
 
-static void what_kubernetes_leaves_out_is_asked_for(void **state)
+TEST(what_kubernetes_leaves_out_is_asked_for)
 {
-    (void)state;
     const char *const sizeless[] = {POD, "JOB_COMPLETION_INDEX=2", "TNET_SERVICE=peers", NULL};
     fakeenv_refused(&(fakeenv){.words = sizeless, .host = "a-2"},
                     "Kubernetes says rank 2, but nothing says how many peers there are");
@@ -62,9 +60,8 @@ static void what_kubernetes_leaves_out_is_asked_for(void **state)
     fakeenv_refused(&(fakeenv){.words = outside, .host = "a-4"}, "rank 4 is none of 4 peers");
 }
 
-static void host_names_that_do_not_fit_are_told(void **state)
+TEST(host_names_that_do_not_fit_are_told)
 {
-    (void)state;
     static const char *const hosts[] = {"train-3", "train", "train-x", "-2", "train-2-abcde"};
     const char *const words[] = {POD, "JOB_COMPLETION_INDEX=2", "TNET_PEERS=3",
                                  "TNET_SERVICE=peers", NULL};
@@ -72,18 +69,4 @@ static void host_names_that_do_not_fit_are_told(void **state)
         fakeenv_refused(&(fakeenv){.words = words, .host = hosts[i]},
                         "which does not end in -2\nhint: set the pods' subdomain");
     }
-}
-
-#define TEST(name) cmocka_unit_test_teardown(name, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(an_indexed_job_names_its_pods),
-        TEST(a_stateful_set_counts_in_its_host_names),
-        TEST(pods_that_have_nothing_to_do_with_each_other_are_alone),
-        TEST(what_kubernetes_leaves_out_is_asked_for),
-        TEST(host_names_that_do_not_fit_are_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

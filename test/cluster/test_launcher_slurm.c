@@ -17,6 +17,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+FIXTURE(NULL, tear_down);
+
 static void hosts_are(const tn_membership *r, const char *want)
 {
     char joined[200] = "";
@@ -28,9 +30,8 @@ static void hosts_are(const tn_membership *r, const char *want)
     assert_string_equal(joined, want);
 }
 
-static void tasks_of_several_nodes_find_rank_0_on_the_first(void **state)
+TEST(tasks_of_several_nodes_find_rank_0_on_the_first)
 {
-    (void)state;
     const char *const words[] = {STEP("2", "4", "n[03-04],n07", "2,1(x2)"), NULL};
     tn_membership r = fakeenv_membership(&(fakeenv){.words = words, .host = "n04"});
     assert_int_equal(r.rank, 2);
@@ -77,9 +78,8 @@ static void assert_hosts(const char *text, const char *want)
     hosts_are(&r, twice);
 }
 
-static void lists_are_expanded_in_their_order(void **state)
+TEST(lists_are_expanded_in_their_order)
 {
-    (void)state;
     assert_hosts("n1", "n1");
     assert_hosts("login", "login");
     assert_hosts("n[01-03,7],gpu5", "n01 n02 n03 n7 gpu5");
@@ -93,9 +93,8 @@ static void lists_are_expanded_in_their_order(void **state)
     assert_hosts("node[5-5].cluster.example", "node5.cluster.example");
 }
 
-static void lists_that_cannot_be_read_are_told(void **state)
+TEST(lists_that_cannot_be_read_are_told)
 {
-    (void)state;
     static const char *const texts[] = {"a,",
                                         ",a",
                                         "n[",
@@ -119,9 +118,8 @@ static void lists_that_cannot_be_read_are_told(void **state)
     }
 }
 
-static void lists_are_bounded_in_number_and_length(void **state)
+TEST(lists_are_bounded_in_number_and_length)
 {
-    (void)state;
     char name[3][300];
     for (size_t i = 0; i < 3; i++) {
         static const char *const end[] = {"", "[1]", "h"};
@@ -144,17 +142,15 @@ static void lists_are_bounded_in_number_and_length(void **state)
     }
 }
 
-static void counts_are_repeated_as_they_say(void **state)
+TEST(counts_are_repeated_as_they_say)
 {
-    (void)state;
     const char *const words[] = {STEP("0", "9", "a,b,c,d,e", "2(x3),1,2"), NULL};
     tn_membership r = fakeenv_membership(&(fakeenv){.words = words});
     hosts_are(&r, "a a b b c c d e e");
 }
 
-static void counts_that_cannot_be_read_are_told(void **state)
+TEST(counts_that_cannot_be_read_are_told)
 {
-    (void)state;
     static const char *const texts[] = {"2,",
                                         ",2",
                                         "0",
@@ -175,9 +171,8 @@ static void counts_that_cannot_be_read_are_told(void **state)
     }
 }
 
-static void distributions_deal_the_tasks(void **state)
+TEST(distributions_deal_the_tasks)
 {
-    (void)state;
     static const struct {
         const char *how, *want;
     } cases[] = {
@@ -196,9 +191,8 @@ static void distributions_deal_the_tasks(void **state)
     }
 }
 
-static void an_arbitrary_distribution_needs_the_root(void **state)
+TEST(an_arbitrary_distribution_needs_the_root)
 {
-    (void)state;
     const char *const words[] = {STEP("0", "3", "a,b,c", "1(x3)"),
                                  "SLURM_DISTRIBUTION",
                                  "arbitrary",
@@ -217,9 +211,8 @@ static void an_arbitrary_distribution_needs_the_root(void **state)
     assert_null(r.address[0]);
 }
 
-static void hosts_are_left_out_where_tasks_are_elsewhere_than_thought(void **state)
+TEST(hosts_are_left_out_where_tasks_are_elsewhere_than_thought)
 {
-    (void)state;
     static const char *const ways[] = {"block", "plane", "somehow"};
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         const char *const words[] = {STEP("1", "4", "a,b", "2,2"), "SLURM_NODEID", "1",
@@ -230,18 +223,16 @@ static void hosts_are_left_out_where_tasks_are_elsewhere_than_thought(void **sta
     }
 }
 
-static void tasks_of_one_node_need_no_network(void **state)
+TEST(tasks_of_one_node_need_no_network)
 {
-    (void)state;
     const char *const words[] = {STEP("1", "2", "n1", "2"), NULL};
     tn_membership r = fakeenv_membership(&(fakeenv){.words = words});
     assert_string_equal(r.address[0], "ipc://runs/x/sockets/0.sock");
     assert_string_equal(r.bind, "ipc://runs/x/sockets/1.sock");
 }
 
-static void a_batch_script_is_one_process(void **state)
+TEST(a_batch_script_is_one_process)
 {
-    (void)state;
     const char *const words[] = {"SLURM_PROCID",
                                  "0",
                                  "SLURM_NTASKS",
@@ -260,9 +251,8 @@ static void a_batch_script_is_one_process(void **state)
     assert_string_equal(fakeenv_membership(&(fakeenv){.words = one}).how, "alone");
 }
 
-static void the_port_may_be_said(void **state)
+TEST(the_port_may_be_said)
 {
-    (void)state;
     const char *const words[] = {
         STEP("1", "2", "a,b", "1(x2)"), "TNET_PORT", "5555", "TNET_BIND", "ib0", NULL};
     tn_membership r = fakeenv_membership(&(fakeenv){.words = words});
@@ -270,9 +260,8 @@ static void the_port_may_be_said(void **state)
     assert_string_equal(r.bind, "tcp://ib0:0");
 }
 
-static void contradictions_of_slurm_are_told(void **state)
+TEST(contradictions_of_slurm_are_told)
 {
-    (void)state;
     static const struct {
         const char *words[24];
         const char *want;
@@ -297,26 +286,4 @@ static void contradictions_of_slurm_are_told(void **state)
     }
     const char *const words[] = {"SLURM_NODEID", "1", STEP("1", "2", "a,b", "1(x2)"), NULL};
     assert_int_equal(fakeenv_membership(&(fakeenv){.words = words}).rank, 1);
-}
-
-#define TEST(name) cmocka_unit_test_teardown(name, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(tasks_of_several_nodes_find_rank_0_on_the_first),
-        TEST(lists_are_expanded_in_their_order),
-        TEST(lists_that_cannot_be_read_are_told),
-        TEST(lists_are_bounded_in_number_and_length),
-        TEST(counts_are_repeated_as_they_say),
-        TEST(counts_that_cannot_be_read_are_told),
-        TEST(distributions_deal_the_tasks),
-        TEST(an_arbitrary_distribution_needs_the_root),
-        TEST(hosts_are_left_out_where_tasks_are_elsewhere_than_thought),
-        TEST(tasks_of_one_node_need_no_network),
-        TEST(a_batch_script_is_one_process),
-        TEST(the_port_may_be_said),
-        TEST(contradictions_of_slurm_are_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,9 +50,8 @@ static tn_ledger_answer ask(tn_ledger *l, uint32_t rank, uint64_t id)
     return tn_ledger_ask(l, rank, EPOCH, id, 0, &deal);
 }
 
-static void whoever_asks_gets_the_next_part(void **state)
+TEST(whoever_asks_gets_the_next_part)
 {
-    (void)state;
     tn_ledger *l = open_relaxed(3, 4);
     assert_int_equal(part_of(l, 2, 1, 0), 0);
     assert_int_equal(part_of(l, 0, 1, 0), 1);
@@ -62,9 +61,8 @@ static void whoever_asks_gets_the_next_part(void **state)
     tn_ledger_free(l);
 }
 
-static void by_rule_arrival_decides_nothing(void **state)
+TEST(by_rule_arrival_decides_nothing)
 {
-    (void)state;
     tn_ledger *l = open_mode(3, 8, TN_LEDGER_BY_RULE, false);
     assert_int_equal(part_of(l, 2, 1, 0), 2);
     assert_int_equal(part_of(l, 2, 2, 0), 5);
@@ -80,26 +78,23 @@ static void by_rule_arrival_decides_nothing(void **state)
     tn_ledger_free(l);
 }
 
-static void c4_a_rank_without_data_is_told_so(void **state)
+TEST(c4_a_rank_without_data_is_told_so)
 {
-    (void)state;
     tn_ledger *l = open_mode(4, 1, TN_LEDGER_BY_RULE, false);
     assert_int_equal(ask(l, 3, 1), TN_LEDGER_NO_MORE);
     tn_ledger_free(l);
 }
 
-static void an_epoch_without_parts_is_over_at_once(void **state)
+TEST(an_epoch_without_parts_is_over_at_once)
 {
-    (void)state;
     tn_ledger *l = open_relaxed(2, 0);
     assert_true(tn_ledger_is_over(l));
     assert_int_equal(ask(l, 1, 1), TN_LEDGER_NO_MORE);
     tn_ledger_free(l);
 }
 
-static void a_repeated_ask_gets_the_same_part(void **state)
+TEST(a_repeated_ask_gets_the_same_part)
 {
-    (void)state;
     tn_ledger *l = open_relaxed(2, 3);
     assert_int_equal(part_of(l, 0, 7, 0), 0);
     assert_int_equal(part_of(l, 1, 1, 0), 1);
@@ -112,9 +107,8 @@ static void a_repeated_ask_gets_the_same_part(void **state)
     tn_ledger_free(l);
 }
 
-static void asks_of_other_epochs_get_no_part(void **state)
+TEST(asks_of_other_epochs_get_no_part)
 {
-    (void)state;
     tn_ledger *l = open_relaxed(2, 3);
     tn_ledger_deal deal;
     assert_int_equal(tn_ledger_ask(l, 0, EPOCH - 1, 5, 0, &deal), TN_LEDGER_OLD);
@@ -123,9 +117,8 @@ static void asks_of_other_epochs_get_no_part(void **state)
     tn_ledger_free(l);
 }
 
-static void c1_idle_ranks_are_woken_when_a_part_is_free_again(void **state)
+TEST(c1_idle_ranks_are_woken_when_a_part_is_free_again)
 {
-    (void)state;
     tn_ledger *l = open_relaxed(3, 1);
     assert_int_equal(part_of(l, 0, 1, 0), 0);
     assert_int_equal(ask(l, 2, 4), TN_LEDGER_WAIT);
@@ -151,9 +144,8 @@ static void c1_idle_ranks_are_woken_when_a_part_is_free_again(void **state)
     tn_ledger_free(l);
 }
 
-static void a_lost_rank_that_waited_is_not_woken(void **state)
+TEST(a_lost_rank_that_waited_is_not_woken)
 {
-    (void)state;
     tn_ledger *l = open_relaxed(3, 1);
     part_of(l, 0, 1, 0);
     assert_int_equal(ask(l, 1, 1), TN_LEDGER_WAIT);
@@ -167,9 +159,8 @@ static void a_lost_rank_that_waited_is_not_woken(void **state)
     tn_ledger_free(l);
 }
 
-static void only_the_current_attempt_can_finish_a_part(void **state)
+TEST(only_the_current_attempt_can_finish_a_part)
 {
-    (void)state;
     tn_ledger *l = open_relaxed(2, 2);
     assert_int_equal(part_of(l, 0, 1, 0), 0);
     assert_false(tn_ledger_done(l, 1, 0, 0, 1));
@@ -185,9 +176,8 @@ static void only_the_current_attempt_can_finish_a_part(void **state)
     tn_ledger_free(l);
 }
 
-static void parts_of_a_lost_rank_are_dealt_again_in_order_and_from_where_they_began(void **state)
+TEST(parts_of_a_lost_rank_are_dealt_again_in_order_and_from_where_they_began)
 {
-    (void)state;
     tn_ledger *l = open_relaxed(2, 7);
     part_of(l, 0, 1, 0);
     part_of(l, 1, 1, 0);
@@ -209,9 +199,8 @@ static void parts_of_a_lost_rank_are_dealt_again_in_order_and_from_where_they_be
 }
 
 /* Three ranks, seven parts: two, then one are the most that a rank holds. */
-static void who_asks_ahead_leaves_others_their_share(void **state)
+TEST(who_asks_ahead_leaves_others_their_share)
 {
-    (void)state;
     tn_ledger *l = open_relaxed(3, 7);
     tn_ledger_wake w;
     assert_int_equal(part_of(l, 0, 1, 0), 0);
@@ -233,9 +222,8 @@ static void who_asks_ahead_leaves_others_their_share(void **state)
     tn_ledger_free(l);
 }
 
-static void by_rule_a_rank_that_came_back_gets_its_own_parts_again(void **state)
+TEST(by_rule_a_rank_that_came_back_gets_its_own_parts_again)
 {
-    (void)state;
     tn_ledger *l = open_mode(2, 6, TN_LEDGER_BY_RULE, true);
     assert_int_equal(part_of(l, 1, 1, 0), 1);
     assert_true(tn_ledger_done(l, 1, 1, 0, 1));
@@ -248,9 +236,8 @@ static void by_rule_a_rank_that_came_back_gets_its_own_parts_again(void **state)
     tn_ledger_free(l);
 }
 
-static void exact_a_lost_rank_keeps_its_parts_until_the_rollback(void **state)
+TEST(exact_a_lost_rank_keeps_its_parts_until_the_rollback)
 {
-    (void)state;
     tn_ledger *l = open_mode(2, 1, TN_LEDGER_ON_REQUEST, false);
     part_of(l, 0, 1, 0);
     tn_ledger_lost(l, 0);
@@ -266,9 +253,8 @@ static void exact_a_lost_rank_keeps_its_parts_until_the_rollback(void **state)
     tn_ledger_free(l);
 }
 
-static void too_many_parts_and_too_little_memory_are_errors(void **state)
+TEST(too_many_parts_and_too_little_memory_are_errors)
 {
-    (void)state;
     tn_ledger_opts opts = {.ranks = 2, .n_parts = TN_LEDGER_PARTS_MAX + 1};
     tn_ledger *l = NULL;
     tn_error err = {0};
@@ -342,18 +328,16 @@ static void one_random_epoch(uint64_t seed)
     tn_ledger_free(l);
 }
 
-static void random_epochs_end_with_every_part_done(void **state)
+TEST(random_epochs_end_with_every_part_done)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 200; seed++) {
         one_random_epoch(seed);
     }
 }
 
 /* 1024 ranks, 100,000 parts: what is linear in either would take minutes. */
-static void many_ranks_and_parts_are_dealt_one_by_one(void **state)
+TEST(many_ranks_and_parts_are_dealt_one_by_one)
 {
-    (void)state;
     enum { RANKS = TN_LEDGER_RANKS_MAX, PARTS = 100000 };
     const tn_ledger_mode modes[] = {TN_LEDGER_BY_RULE, TN_LEDGER_ON_REQUEST};
     for (uint32_t m = 0; m < 2; m++) {
@@ -371,27 +355,4 @@ static void many_ranks_and_parts_are_dealt_one_by_one(void **state)
         assert_int_equal(finished, PARTS);
         tn_ledger_free(l);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whoever_asks_gets_the_next_part),
-        cmocka_unit_test(by_rule_arrival_decides_nothing),
-        cmocka_unit_test(c4_a_rank_without_data_is_told_so),
-        cmocka_unit_test(an_epoch_without_parts_is_over_at_once),
-        cmocka_unit_test(a_repeated_ask_gets_the_same_part),
-        cmocka_unit_test(asks_of_other_epochs_get_no_part),
-        cmocka_unit_test(c1_idle_ranks_are_woken_when_a_part_is_free_again),
-        cmocka_unit_test(a_lost_rank_that_waited_is_not_woken),
-        cmocka_unit_test(only_the_current_attempt_can_finish_a_part),
-        cmocka_unit_test(parts_of_a_lost_rank_are_dealt_again_in_order_and_from_where_they_began),
-        cmocka_unit_test(who_asks_ahead_leaves_others_their_share),
-        cmocka_unit_test(by_rule_a_rank_that_came_back_gets_its_own_parts_again),
-        cmocka_unit_test(exact_a_lost_rank_keeps_its_parts_until_the_rollback),
-        cmocka_unit_test(too_many_parts_and_too_little_memory_are_errors),
-        cmocka_unit_test(random_epochs_end_with_every_part_done),
-        cmocka_unit_test(many_ranks_and_parts_are_dealt_one_by_one),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

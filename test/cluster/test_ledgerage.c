@@ -54,9 +54,8 @@ static void wait_for_a_part(tn_ledger *l, uint32_t rank, uint64_t id)
     assert_int_equal(tn_ledger_ask(l, rank, EPOCH, id, 0, &deal), TN_LEDGER_WAIT);
 }
 
-static void an_old_part_is_asked_for_once_when_a_rank_is_idle(void **state)
+TEST(an_old_part_is_asked_for_once_when_a_rank_is_idle)
 {
-    (void)state;
     tn_ledger *l = slow_and_quick(PARTS - 1, SECOND);
     tn_ledger_held asked;
     assert_false(tn_ledger_straggler(l, 7 * SECOND, &asked)); /* nobody is idle */
@@ -71,9 +70,8 @@ static void an_old_part_is_asked_for_once_when_a_rank_is_idle(void **state)
 }
 
 /* It has asked ahead, before the other one was idle. */
-static void who_gives_back_waits_behind_all_others(void **state)
+TEST(who_gives_back_waits_behind_all_others)
 {
-    (void)state;
     tn_ledger *l = open_ledger(false);
     tn_ledger_deal deal[PARTS];
     for (uint32_t i = 0; i < PARTS; i++) { /* two each */
@@ -96,9 +94,8 @@ static void who_gives_back_waits_behind_all_others(void **state)
     tn_ledger_free(l);
 }
 
-static void times_may_be_divided(void **state)
+TEST(times_may_be_divided)
 {
-    (void)state;
     static const tn_ledger_span span[] = {
         {.end = 1}, {.begin = 1, .end = 2}, {.begin = 2, .end = 3}, {.begin = 3, .end = 4}};
     const tn_ledger_opts opts = {.ranks = 2,
@@ -129,9 +126,8 @@ static void times_may_be_divided(void **state)
     tn_ledger_free(l);
 }
 
-static void a_part_is_old_above_three_medians(void **state)
+TEST(a_part_is_old_above_three_medians)
 {
-    (void)state;
     tn_ledger *l = slow_and_quick(PARTS - 1, 4 * SECOND);
     wait_for_a_part(l, 1, PARTS);
     tn_ledger_held asked;
@@ -141,9 +137,8 @@ static void a_part_is_old_above_three_medians(void **state)
 }
 
 /* Two ranks hold parts, a third is idle. */
-static void c3_three_finished_parts_are_enough(void **state)
+TEST(c3_three_finished_parts_are_enough)
 {
-    (void)state;
     for (uint32_t finished = 2; finished <= 3; finished++) {
         tn_ledger *l = slow_and_quick(finished, SECOND);
         for (uint32_t i = 0; i < PARTS - 1 - finished; i++) {
@@ -157,9 +152,8 @@ static void c3_three_finished_parts_are_enough(void **state)
     }
 }
 
-static void no_more_are_asked_for_than_there_are_idle_ranks(void **state)
+TEST(no_more_are_asked_for_than_there_are_idle_ranks)
 {
-    (void)state;
     tn_ledger *l = open_ledger(true);
     deal_to(l, 0, 1, 0);
     deal_to(l, 0, 2, 0);
@@ -179,9 +173,8 @@ static void no_more_are_asked_for_than_there_are_idle_ranks(void **state)
     tn_ledger_free(l);
 }
 
-static void c3_what_a_straggler_gives_back_goes_on_where_it_stopped(void **state)
+TEST(c3_what_a_straggler_gives_back_goes_on_where_it_stopped)
 {
-    (void)state;
     tn_ledger *l = slow_and_quick(PARTS - 1, SECOND);
     wait_for_a_part(l, 1, PARTS);
     tn_ledger_held asked;
@@ -205,9 +198,8 @@ static void c3_what_a_straggler_gives_back_goes_on_where_it_stopped(void **state
     tn_ledger_free(l);
 }
 
-static void a_straggler_may_finish_instead(void **state)
+TEST(a_straggler_may_finish_instead)
 {
-    (void)state;
     tn_ledger *l = slow_and_quick(PARTS - 1, SECOND);
     wait_for_a_part(l, 1, PARTS);
     tn_ledger_held asked;
@@ -220,9 +212,8 @@ static void a_straggler_may_finish_instead(void **state)
     tn_ledger_free(l);
 }
 
-static void what_is_given_back_cannot_end_before_it_began(void **state)
+TEST(what_is_given_back_cannot_end_before_it_began)
 {
-    (void)state;
     tn_ledger *l = open_ledger(true);
     tn_ledger_deal deal = deal_to(l, 0, 1, 0);
     tn_ledger_held held = held_of(0, &deal, 10);
@@ -235,9 +226,8 @@ static void what_is_given_back_cannot_end_before_it_began(void **state)
     tn_ledger_free(l);
 }
 
-static void a_straggler_that_does_not_answer_is_told_of_once(void **state)
+TEST(a_straggler_that_does_not_answer_is_told_of_once)
 {
-    (void)state;
     tn_ledger *l = slow_and_quick(PARTS - 1, SECOND);
     wait_for_a_part(l, 1, PARTS);
     tn_ledger_held asked;
@@ -255,9 +245,8 @@ static void a_straggler_that_does_not_answer_is_told_of_once(void **state)
     tn_ledger_free(l);
 }
 
-static void a_part_that_is_not_claimed_for_15_s_is_free_again(void **state)
+TEST(a_part_that_is_not_claimed_for_15_s_is_free_again)
 {
-    (void)state;
     tn_ledger *l = open_ledger(true);
     tn_ledger_deal a = deal_to(l, 0, 1, 0);
     tn_ledger_deal b = deal_to(l, 0, 2, 0);
@@ -272,9 +261,8 @@ static void a_part_that_is_not_claimed_for_15_s_is_free_again(void **state)
     tn_ledger_free(l);
 }
 
-static void a_part_whose_answer_may_be_under_way_is_not_missed(void **state)
+TEST(a_part_whose_answer_may_be_under_way_is_not_missed)
 {
-    (void)state;
     tn_ledger *l = open_ledger(true);
     tn_ledger_deal a = deal_to(l, 0, 1, 0);
     assert_int_equal(tn_ledger_claim(l, 0, NULL, 0, 40 * SECOND), 0);
@@ -285,9 +273,8 @@ static void a_part_whose_answer_may_be_under_way_is_not_missed(void **state)
     tn_ledger_free(l);
 }
 
-static void exact_an_unclaimed_part_is_counted_and_stays(void **state)
+TEST(exact_an_unclaimed_part_is_counted_and_stays)
 {
-    (void)state;
     tn_ledger *l = open_ledger(false);
     tn_ledger_deal a = deal_to(l, 0, 1, 0);
     tn_ledger_deal b = deal_to(l, 0, 2, 0);
@@ -297,9 +284,8 @@ static void exact_an_unclaimed_part_is_counted_and_stays(void **state)
     tn_ledger_free(l);
 }
 
-static void claims_of_what_is_not_held_are_ignored(void **state)
+TEST(claims_of_what_is_not_held_are_ignored)
 {
-    (void)state;
     tn_ledger *l = open_ledger(true);
     tn_ledger_deal a = deal_to(l, 0, 1, 0);
     tn_ledger_held held[] = {held_of(1, &a, 7), held_of(1, &a, 7), held_of(1, &a, 7)};
@@ -312,9 +298,8 @@ static void claims_of_what_is_not_held_are_ignored(void **state)
     tn_ledger_free(l);
 }
 
-static void a_late_heartbeat_takes_no_position_back(void **state)
+TEST(a_late_heartbeat_takes_no_position_back)
 {
-    (void)state;
     tn_ledger *l = open_ledger(true);
     tn_ledger_deal a = deal_to(l, 0, 1, 0);
     tn_ledger_held held = held_of(0, &a, 20);
@@ -326,26 +311,4 @@ static void a_late_heartbeat_takes_no_position_back(void **state)
     assert_int_equal(row[0].state, TN_PART_DEALT);
     assert_int_equal(row[0].position, 20);
     tn_ledger_free(l);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_old_part_is_asked_for_once_when_a_rank_is_idle),
-        cmocka_unit_test(who_gives_back_waits_behind_all_others),
-        cmocka_unit_test(times_may_be_divided),
-        cmocka_unit_test(a_part_is_old_above_three_medians),
-        cmocka_unit_test(c3_three_finished_parts_are_enough),
-        cmocka_unit_test(no_more_are_asked_for_than_there_are_idle_ranks),
-        cmocka_unit_test(c3_what_a_straggler_gives_back_goes_on_where_it_stopped),
-        cmocka_unit_test(a_straggler_may_finish_instead),
-        cmocka_unit_test(what_is_given_back_cannot_end_before_it_began),
-        cmocka_unit_test(a_straggler_that_does_not_answer_is_told_of_once),
-        cmocka_unit_test(a_part_that_is_not_claimed_for_15_s_is_free_again),
-        cmocka_unit_test(a_part_whose_answer_may_be_under_way_is_not_missed),
-        cmocka_unit_test(exact_an_unclaimed_part_is_counted_and_stays),
-        cmocka_unit_test(claims_of_what_is_not_held_are_ignored),
-        cmocka_unit_test(a_late_heartbeat_takes_no_position_back),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

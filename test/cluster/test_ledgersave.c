@@ -67,9 +67,8 @@ static uint32_t saved_rows(tn_manifest_part row[PARTS])
     return n;
 }
 
-static void parts_are_saved_by_place_with_done_ones_merged(void **state)
+TEST(parts_are_saved_by_place_with_done_ones_merged)
 {
-    (void)state;
     tn_manifest_part row[PARTS];
     assert_int_equal(saved_rows(row), 5);
     is_row(&row[0], (tn_manifest_part){0, 0, 20, TN_PART_DONE, 0, 0});
@@ -79,9 +78,8 @@ static void parts_are_saved_by_place_with_done_ones_merged(void **state)
     is_row(&row[4], (tn_manifest_part){9, 0, UINT64_MAX, TN_PART_DEALT, 0, 33});
 }
 
-static void a_restored_ledger_deals_what_was_not_done_from_its_positions(void **state)
+TEST(a_restored_ledger_deals_what_was_not_done_from_its_positions)
 {
-    (void)state;
     tn_manifest_part row[PARTS];
     uint32_t n = saved_rows(row);
     tn_ledger *l = open_ledger(TN_LEDGER_ON_REQUEST);
@@ -103,9 +101,8 @@ static void a_restored_ledger_deals_what_was_not_done_from_its_positions(void **
     tn_ledger_free(l);
 }
 
-static void a_restored_ledger_by_rule_leaves_out_what_is_done(void **state)
+TEST(a_restored_ledger_by_rule_leaves_out_what_is_done)
 {
-    (void)state;
     tn_manifest_part row[PARTS];
     uint32_t n = saved_rows(row);
     tn_ledger *l = open_ledger(TN_LEDGER_BY_RULE);
@@ -117,9 +114,8 @@ static void a_restored_ledger_by_rule_leaves_out_what_is_done(void **state)
     tn_ledger_free(l);
 }
 
-static void rows_may_come_in_any_order(void **state)
+TEST(rows_may_come_in_any_order)
 {
-    (void)state;
     tn_manifest_part row[PARTS];
     tn_manifest_part again[PARTS];
     uint32_t n = saved_rows(row);
@@ -152,9 +148,8 @@ static void is_refused(const tn_manifest_part *row, uint32_t n, const char *word
     tn_ledger_free(l);
 }
 
-static void other_parts_are_refused(void **state)
+TEST(other_parts_are_refused)
 {
-    (void)state;
     tn_manifest_part row[PARTS];
     uint32_t n = saved_rows(row);
     is_refused(row, n - 1,
@@ -177,9 +172,8 @@ static void other_parts_are_refused(void **state)
     is_refused(row, n, "source 8, bytes 0 to 0");
 }
 
-static void without_memory_nothing_is_changed(void **state)
+TEST(without_memory_nothing_is_changed)
 {
-    (void)state;
     tn_manifest_part row[PARTS];
     uint32_t n = saved_rows(row);
     tn_ledger *l = in_the_middle();
@@ -189,17 +183,4 @@ static void without_memory_nothing_is_changed(void **state)
     tn_alloc_fail_at(0);
     assert_true(tn_ledger_done(l, 0, 0, 0, 1));
     tn_ledger_free(l);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parts_are_saved_by_place_with_done_ones_merged),
-        cmocka_unit_test(a_restored_ledger_deals_what_was_not_done_from_its_positions),
-        cmocka_unit_test(a_restored_ledger_by_rule_leaves_out_what_is_done),
-        cmocka_unit_test(rows_may_come_in_any_order),
-        cmocka_unit_test(other_parts_are_refused),
-        cmocka_unit_test(without_memory_nothing_is_changed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -169,9 +169,10 @@ static void await(peer *p, const uint32_t *count, uint32_t n)
     }
 }
 
-static void requests_are_answered_in_order_however_many(void **state)
+GROUP(testdir_set_up, testdir_tear_down);
+
+TEST(requests_are_answered_in_order_however_many)
 {
-    (void)state;
     enum { REQUESTS = 500 };
     peer a;
     peer b;
@@ -193,9 +194,8 @@ static void requests_are_answered_in_order_however_many(void **state)
     assert_true(a.in_order);
 }
 
-static void long_messages_go_both_ways_at_once(void **state)
+TEST(long_messages_go_both_ways_at_once)
 {
-    (void)state;
     enum { DOUBLES = 300000, TIMES = 20 };
     peer p[PEERS];
     for (uint32_t i = 0; i < PEERS; i++) {
@@ -232,9 +232,8 @@ static void long_messages_go_both_ways_at_once(void **state)
 }
 
 /* C5: what is not answered is sent again, and its answer told once. */
-static void c5_a_request_without_answer_is_repeated(void **state)
+TEST(c5_a_request_without_answer_is_repeated)
 {
-    (void)state;
     peer a;
     peer b;
     open_peer(&a, 0);
@@ -256,9 +255,8 @@ static void c5_a_request_without_answer_is_repeated(void **state)
 
 static uint64_t dropped(peer *p, tn_drop fault);
 
-static void requests_reach_a_peer_that_was_started_again(void **state)
+TEST(requests_reach_a_peer_that_was_started_again)
 {
-    (void)state;
     peer a;
     peer b;
     open_peer(&a, 0);
@@ -291,9 +289,8 @@ static uint64_t dropped(peer *p, tn_drop fault)
     return counts.dropped[fault];
 }
 
-static void what_is_of_another_session_or_job_is_dropped(void **state)
+TEST(what_is_of_another_session_or_job_is_dropped)
 {
-    (void)state;
     peer a;
     peer b;
     peer c;
@@ -319,9 +316,8 @@ static void what_is_of_another_session_or_job_is_dropped(void **state)
 
 /* Whoever waits for it would take this peer for lost. ZeroMQ may lose it while its sender hangs up,
  * when the machine has too much to do: then it is tried again. */
-static void an_answer_to_the_last_request_is_sent_before_the_link_ends(void **state)
+TEST(an_answer_to_the_last_request_is_sent_before_the_link_ends)
 {
-    (void)state;
     uint32_t answers = 0;
     for (int i = 0; answers == 0 && i < 20; i++) {
         peer a;
@@ -340,9 +336,8 @@ static void an_answer_to_the_last_request_is_sent_before_the_link_ends(void **st
     assert_int_equal(answers, 1);
 }
 
-static void an_address_that_is_taken_is_told(void **state)
+TEST(an_address_that_is_taken_is_told)
 {
-    (void)state;
     peer a;
     open_peer(&a, 0);
     tn_link *second = NULL;
@@ -360,18 +355,4 @@ static void an_address_that_is_taken_is_told(void **state)
     tn_link_close(NULL);
     tn_in_message_close(NULL);
     close_peer(&a);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(requests_are_answered_in_order_however_many),
-        cmocka_unit_test(long_messages_go_both_ways_at_once),
-        cmocka_unit_test(c5_a_request_without_answer_is_repeated),
-        cmocka_unit_test(requests_reach_a_peer_that_was_started_again),
-        cmocka_unit_test(what_is_of_another_session_or_job_is_dropped),
-        cmocka_unit_test(an_answer_to_the_last_request_is_sent_before_the_link_ends),
-        cmocka_unit_test(an_address_that_is_taken_is_told),
-    };
-    return cmocka_run_group_tests(tests, testdir_set_up, testdir_tear_down);
 }

@@ -22,9 +22,8 @@ static const char *const three[] = {"a:1", "b:2", "[fd00::3]"};
 
 static const tn_peers_opts three_peers = {.n = 3, .address = {.n = 3, .item = three}};
 
-static void nothing_said_is_alone(void **state)
+TEST_WITH(NULL, tear_down, nothing_said_is_alone)
 {
-    (void)state;
     tn_membership r = fakeenv_membership(&(fakeenv){.words = NULL});
     assert_int_equal(r.rank, 0);
     assert_int_equal(r.size, 1);
@@ -34,18 +33,16 @@ static void nothing_said_is_alone(void **state)
     assert_int_equal(fakeenv_membership(&(fakeenv){.words = empty}).size, 1);
 }
 
-static void one_peer_is_alone_under_any_launcher(void **state)
+TEST_WITH(NULL, tear_down, one_peer_is_alone_under_any_launcher)
 {
-    (void)state;
     const char *const words[] = {"OMPI_COMM_WORLD_RANK=3", "OMPI_COMM_WORLD_SIZE=4", NULL};
     assert_int_equal(fakeenv_membership(&(fakeenv){.words = words, .peers = {.n = 1}}).size, 1);
     const char *const one[] = {"OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE=1", NULL};
     assert_int_equal(fakeenv_membership(&(fakeenv){.words = one}).size, 1);
 }
 
-static void a_list_tells_the_rank_by_the_own_address(void **state)
+TEST_WITH(NULL, tear_down, a_list_tells_the_rank_by_the_own_address)
 {
-    (void)state;
     tn_membership r = fakeenv_membership(&(fakeenv){.peers = three_peers, .local = "b"});
     assert_int_equal(r.rank, 1);
     assert_int_equal(r.size, 3);
@@ -58,9 +55,8 @@ static void a_list_tells_the_rank_by_the_own_address(void **state)
     fakeenv_refused(&(fakeenv){.peers = three_peers}, "nothing says which of them this process is");
 }
 
-static void two_own_addresses_need_a_rank(void **state)
+TEST_WITH(NULL, tear_down, two_own_addresses_need_a_rank)
 {
-    (void)state;
     static const char *const same[] = {"a:1", "a:2"};
     const tn_peers_opts twice = {.n = 2, .address = {.n = 2, .item = same}};
     fakeenv_refused(&(fakeenv){.peers = twice, .local = "a"},
@@ -72,9 +68,8 @@ static void two_own_addresses_need_a_rank(void **state)
 }
 
 /* They share its memory. */
-static void processes_of_one_machine_are_counted(void **state)
+TEST_WITH(NULL, tear_down, processes_of_one_machine_are_counted)
 {
-    (void)state;
     static const char *const mixed[] = {"a:1", "b:1", "a:2", "c:1", "a:3"};
     const tn_peers_opts five = {.n = 5, .address = {.n = 5, .item = mixed}};
     const char *const third[] = {"TNET_RANK=2", NULL};
@@ -85,9 +80,8 @@ static void processes_of_one_machine_are_counted(void **state)
     assert_int_equal(fakeenv_membership(&(fakeenv){.words = sockets}).n_here, 4);
 }
 
-static void addresses_that_nobody_can_find_are_refused(void **state)
+TEST_WITH(NULL, tear_down, addresses_that_nobody_can_find_are_refused)
 {
-    (void)state;
     static const struct {
         const char *list, *want;
     } cases[] = {
@@ -104,9 +98,8 @@ static void addresses_that_nobody_can_find_are_refused(void **state)
     }
 }
 
-static void sizes_must_agree(void **state)
+TEST_WITH(NULL, tear_down, sizes_must_agree)
 {
-    (void)state;
     const char *const peers[] = {"TNET_PEERS=4", "TNET_RANK=0", NULL};
     fakeenv_refused(&(fakeenv){.words = peers, .peers = {.n = 3}},
                     "cluster.peers says 3 peers, but TNET_PEERS 4");
@@ -118,17 +111,15 @@ static void sizes_must_agree(void **state)
     fakeenv_refused(&(fakeenv){.words = two}, "TNET_PEERS says 2 peers, but MPI 4");
 }
 
-static void a_number_without_a_launcher_says_how_to_start(void **state)
+TEST_WITH(NULL, tear_down, a_number_without_a_launcher_says_how_to_start)
 {
-    (void)state;
     fakeenv_refused(&(fakeenv){.peers = {.n = 4}},
                     "cluster.peers says 4 peers, but nothing says which of them this process is\n"
                     "hint: tnet-train --peers 4, a launcher, or TNET_RANK from 0 to 3");
 }
 
-static void a_bind_of_another_kind_is_a_contradiction(void **state)
+TEST_WITH(NULL, tear_down, a_bind_of_another_kind_is_a_contradiction)
 {
-    (void)state;
     const char *const words[] = {"TNET_RANK=0", "TNET_PEERS=2", "TNET_BIND=eth0", NULL};
     fakeenv_refused(&(fakeenv){.words = words}, "TNET_BIND is 'eth0', but rank 0 is at 'ipc://");
     const char *const port[] = {"TNET_RANK=0", "TNET_PEER_LIST=a:1,b:2", "TNET_BIND=10.0.0.1",
@@ -140,9 +131,8 @@ static void a_bind_of_another_kind_is_a_contradiction(void **state)
     fakeenv_refused(&(fakeenv){.words = bad}, "'a b' is no address of a peer");
 }
 
-static void many_addresses_are_bounded(void **state)
+TEST_WITH(NULL, tear_down, many_addresses_are_bounded)
 {
-    (void)state;
     static char text[5 * 4100];
     for (size_t i = 0; i < 4097; i++) {
         (void)snprintf(text + 2 * i, sizeof text - 2 * i, "a,");
@@ -151,9 +141,8 @@ static void many_addresses_are_bounded(void **state)
     fakeenv_refused(&(fakeenv){.words = words}, "TNET_PEER_LIST holds 4098 addresses, more than");
 }
 
-static void the_name_of_a_run_is_the_same_for_all_and_for_no_other(void **state)
+TEST_WITH(NULL, tear_down, the_name_of_a_run_is_the_same_for_all_and_for_no_other)
 {
-    (void)state;
     tn_membership a = fakeenv_membership(&(fakeenv){.peers = three_peers, .local = "a"});
     tn_membership b =
         fakeenv_membership(&(fakeenv){.peers = three_peers, .local = "b", .host = "other"});
@@ -163,8 +152,6 @@ static void the_name_of_a_run_is_the_same_for_all_and_for_no_other(void **state)
         fakeenv_membership(&(fakeenv){.words = words, .peers = three_peers, .local = "a"});
     assert_true(c.job != a.job);
 }
-
-#define TEST(name) cmocka_unit_test_teardown(name, tear_down)
 
 static tn_arena *arena;
 
@@ -204,9 +191,8 @@ static tn_tree *list_of(const char *const *texts)
     return list;
 }
 
-static void a_number_auto_and_nothing_are_understood(void **state)
+TEST_WITH(options_set_up, options_tear_down, a_number_auto_and_nothing_are_understood)
 {
-    (void)state;
     assert_int_equal(bound(NULL).n, 0);
     assert_int_equal(bound(tn_tree_new(arena, TN_TREE_NULL, here)).n, 0);
     assert_int_equal(bound(tn_tree_scalar(arena, "auto", here)).n, 0);
@@ -215,9 +201,8 @@ static void a_number_auto_and_nothing_are_understood(void **state)
     assert_int_equal(diag.n_errors, 0);
 }
 
-static void a_list_is_addresses_by_rank(void **state)
+TEST_WITH(options_set_up, options_tear_down, a_list_is_addresses_by_rank)
 {
-    (void)state;
     static const char *const texts[] = {"a:1", "[fd00::7]:2", NULL};
     tn_peers_opts o = bound(list_of(texts));
     assert_int_equal(diag.n_errors, 0);
@@ -226,9 +211,8 @@ static void a_list_is_addresses_by_rank(void **state)
     assert_string_equal(o.address.item[1], "[fd00::7]:2");
 }
 
-static void faults_have_a_place(void **state)
+TEST_WITH(options_set_up, options_tear_down, faults_have_a_place)
 {
-    (void)state;
     static const char *const texts[] = {"a:1", "a b", NULL};
     (void)bound(list_of(texts));
     assert_int_equal(diag.n_errors, 1);
@@ -243,37 +227,12 @@ static void faults_have_a_place(void **state)
     assert_non_null(strstr(diag.text.data, "cluster.peers"));
 }
 
-static void too_many_addresses_are_a_fault(void **state)
+TEST_WITH(options_set_up, options_tear_down, too_many_addresses_are_a_fault)
 {
-    (void)state;
     tn_tree *list = tn_tree_new(arena, TN_TREE_LIST, here);
     for (uint32_t i = 0; i < TN_PEERS_MAX + 1; i++) {
         tn_tree_append(list, tn_tree_scalar(arena, "a:1", here));
     }
     (void)bound(list);
     assert_non_null(strstr(diag.text.data, "holds 1025 addresses, more than 1024"));
-}
-
-#define OPTIONS_TEST(name) cmocka_unit_test_setup_teardown(name, options_set_up, options_tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(nothing_said_is_alone),
-        TEST(processes_of_one_machine_are_counted),
-        TEST(one_peer_is_alone_under_any_launcher),
-        TEST(a_list_tells_the_rank_by_the_own_address),
-        TEST(two_own_addresses_need_a_rank),
-        TEST(addresses_that_nobody_can_find_are_refused),
-        TEST(sizes_must_agree),
-        TEST(a_number_without_a_launcher_says_how_to_start),
-        TEST(a_bind_of_another_kind_is_a_contradiction),
-        TEST(many_addresses_are_bounded),
-        TEST(the_name_of_a_run_is_the_same_for_all_and_for_no_other),
-        OPTIONS_TEST(a_number_auto_and_nothing_are_understood),
-        OPTIONS_TEST(a_list_is_addresses_by_rank),
-        OPTIONS_TEST(faults_have_a_place),
-        OPTIONS_TEST(too_many_addresses_are_a_fault),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

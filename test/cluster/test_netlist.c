@@ -14,9 +14,8 @@ static bool lies_in(const char *network, const char *address)
     return tn_nets_have(&net, 1, address);
 }
 
-static void addresses_lie_in_their_networks_and_in_no_other(void **state)
+TEST(addresses_lie_in_their_networks_and_in_no_other)
 {
-    (void)state;
     static const struct {
         const char *net, *in, *out;
     } cases[] = {
@@ -40,9 +39,8 @@ static void addresses_lie_in_their_networks_and_in_no_other(void **state)
     }
 }
 
-static void what_is_no_address_lies_nowhere(void **state)
+TEST(what_is_no_address_lies_nowhere)
 {
-    (void)state;
     static const char *const texts[] = {
         "",
         "localhost",
@@ -60,9 +58,8 @@ static void what_is_no_address_lies_nowhere(void **state)
     assert_false(tn_nets_have(NULL, 0, "127.0.0.1"));
 }
 
-static void a_list_is_searched_to_its_end(void **state)
+TEST(a_list_is_searched_to_its_end)
 {
-    (void)state;
     tn_subnet net[3];
     assert_int_equal(tn_net_read("10.0.0.0/24", &net[0], NULL), TN_OK);
     assert_int_equal(tn_net_read("fd00::/8", &net[1], NULL), TN_OK);
@@ -72,9 +69,8 @@ static void a_list_is_searched_to_its_end(void **state)
     assert_false(tn_nets_have(net, 3, "192.0.2.2"));
 }
 
-static void faults_say_what_a_network_looks_like(void **state)
+TEST(faults_say_what_a_network_looks_like)
 {
-    (void)state;
     static const struct {
         const char *text, *want;
     } cases[] = {
@@ -97,15 +93,4 @@ static void faults_say_what_a_network_looks_like(void **state)
         }
         assert_int_equal(net.bits, 7);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(addresses_lie_in_their_networks_and_in_no_other),
-        cmocka_unit_test(what_is_no_address_lies_nowhere),
-        cmocka_unit_test(a_list_is_searched_to_its_end),
-        cmocka_unit_test(faults_say_what_a_network_looks_like),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

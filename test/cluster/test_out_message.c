@@ -6,9 +6,8 @@
 
 #include <string.h>
 
-static void a_parcel_comes_back_with_its_last_reference(void **state)
+TEST(a_parcel_comes_back_with_its_last_reference)
 {
-    (void)state;
     tn_out_messages *pool = NULL;
     tn_out_message *p = NULL;
     tn_out_message *again = NULL;
@@ -35,9 +34,8 @@ static void a_parcel_comes_back_with_its_last_reference(void **state)
     tn_out_messages_free(NULL);
 }
 
-static void what_cannot_be_had_is_told(void **state)
+TEST(what_cannot_be_had_is_told)
 {
-    (void)state;
     tn_out_messages *pool = NULL;
     tn_out_message *p = NULL;
     tn_error err = {0};
@@ -53,13 +51,4 @@ static void what_cannot_be_had_is_told(void **state)
     assert_int_equal(tn_out_message_take(&p, pool, 0, NULL), TN_OK);
     tn_out_message_drop(p);
     tn_out_messages_free(pool);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_parcel_comes_back_with_its_last_reference),
-        cmocka_unit_test(what_cannot_be_had_is_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -76,9 +76,8 @@ static double norm2(world *w, tn_team *team)
     return tn_pushnorm2(team, &x, w->rows, &grads, &w->push);
 }
 
-static void it_is_that_of_one_owner_under_any_rule(void **state)
+TEST(it_is_that_of_one_owner_under_any_rule)
 {
-    (void)state;
     static const char *const rule[][2] = {
         {NULL, NULL},
         {"l2=.3", "l2=.2"},
@@ -99,9 +98,8 @@ static void it_is_that_of_one_owner_under_any_rule(void **state)
     }
 }
 
-static void it_has_the_same_bits_for_any_team(void **state)
+TEST(it_has_the_same_bits_for_any_team)
 {
-    (void)state;
     world *w = world_new("l2=.3", "l2=.2");
     tn_team *team = NULL;
     assert_int_equal(tn_team_open(&team, 3, NULL), TN_OK);
@@ -112,9 +110,8 @@ static void it_has_the_same_bits_for_any_team(void **state)
     world_free(w);
 }
 
-static void a_gradient_that_is_not_finite_shows(void **state)
+TEST(a_gradient_that_is_not_finite_shows)
 {
-    (void)state;
     world *w = world_new("clip_value=.4", "clip_value=.1");
     assert_true(isfinite(norm2(w, NULL)));
     w->grads[7] = NAN;
@@ -127,14 +124,4 @@ static void a_gradient_that_is_not_finite_shows(void **state)
     w->dense[BEGIN] = NAN;
     assert_true(isfinite(norm2(w, NULL)));
     world_free(w);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_is_that_of_one_owner_under_any_rule),
-        cmocka_unit_test(it_has_the_same_bits_for_any_team),
-        cmocka_unit_test(a_gradient_that_is_not_finite_shows),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -91,9 +91,8 @@ static void assert_missing(const group *g, const char *expected)
     tn_text_done(&text);
 }
 
-static void a_group_is_whole_when_every_rank_said_hello(void **state)
+TEST(a_group_is_whole_when_every_rank_said_hello)
 {
-    (void)state;
     group g;
     open_group(&g, 3);
     tn_hello_note b = hello("b", 2, 3);
@@ -129,9 +128,8 @@ static void a_group_is_whole_when_every_rank_said_hello(void **state)
     close_group(&g);
 }
 
-static void what_is_kept_of_a_hello_is_a_copy(void **state)
+TEST(what_is_kept_of_a_hello_is_a_copy)
 {
-    (void)state;
     group g;
     open_group(&g, 2);
     char host[] = "b";
@@ -148,9 +146,8 @@ static void what_is_kept_of_a_hello_is_a_copy(void **state)
     close_group(&g);
 }
 
-static void one_peer_is_a_whole_group(void **state)
+TEST(one_peer_is_a_whole_group)
 {
-    (void)state;
     group g;
     open_group(&g, 1);
     assert_true(tn_rendezvous_is_whole(g.f));
@@ -158,9 +155,8 @@ static void one_peer_is_a_whole_group(void **state)
     close_group(&g);
 }
 
-static void each_difference_is_refused_and_both_values_are_named(void **state)
+TEST(each_difference_is_refused_and_both_values_are_named)
 {
-    (void)state;
     group g;
     open_group(&g, 3);
     tn_hello_note note = hello("b", 2, 3);
@@ -193,9 +189,8 @@ static void each_difference_is_refused_and_both_values_are_named(void **state)
     close_group(&g);
 }
 
-static void another_set_of_kernels_is_welcome_with_a_warning(void **state)
+TEST(another_set_of_kernels_is_welcome_with_a_warning)
 {
-    (void)state;
     group g;
     open_group(&g, 2);
     tn_hello_note note = hello("b", 2, 2);
@@ -208,9 +203,8 @@ static void another_set_of_kernels_is_welcome_with_a_warning(void **state)
     close_group(&g);
 }
 
-static void until_the_group_is_whole_the_newest_start_counts(void **state)
+TEST(until_the_group_is_whole_the_newest_start_counts)
 {
-    (void)state;
     group g;
     open_group(&g, 3);
     const tn_hello_note first = hello("b", 2, 3);
@@ -233,9 +227,8 @@ static void until_the_group_is_whole_the_newest_start_counts(void **state)
     close_group(&g);
 }
 
-static void an_incarnation_from_two_places_is_refused(void **state)
+TEST(an_incarnation_from_two_places_is_refused)
 {
-    (void)state;
     group g;
     open_group(&g, 3);
     const tn_hello_note note = hello("b", 2, 3);
@@ -249,9 +242,8 @@ static void an_incarnation_from_two_places_is_refused(void **state)
     close_group(&g);
 }
 
-static void the_last_replaced_starts_are_remembered(void **state)
+TEST(the_last_replaced_starts_are_remembered)
 {
-    (void)state;
     group g;
     open_group(&g, 3);
     const tn_hello_note note = hello("b", 2, 3);
@@ -267,9 +259,8 @@ static void the_last_replaced_starts_are_remembered(void **state)
     close_group(&g);
 }
 
-static void c8_texts_of_a_hello_that_no_peer_says_are_refused(void **state)
+TEST(c8_texts_of_a_hello_that_no_peer_says_are_refused)
 {
-    (void)state;
     group g;
     open_group(&g, 2);
     char longest[300];
@@ -297,9 +288,8 @@ static void c8_texts_of_a_hello_that_no_peer_says_are_refused(void **state)
     close_group(&g);
 }
 
-static void addresses_that_nobody_can_dial_are_refused(void **state)
+TEST(addresses_that_nobody_can_dial_are_refused)
 {
-    (void)state;
     group g;
     open_group(&g, 2);
     const char *bad[] = {"", "tcp://*:4770", "10.1.0.8", "10.1.0.8:0", "ipc://", ":4770", "a:b:c"};
@@ -312,9 +302,8 @@ static void addresses_that_nobody_can_dial_are_refused(void **state)
     close_group(&g);
 }
 
-static void a_group_whose_own_name_cannot_be_told_does_not_begin(void **state)
+TEST(a_group_whose_own_name_cannot_be_told_does_not_begin)
 {
-    (void)state;
     tn_shares *shares = NULL;
     tn_rendezvous *f = NULL;
     tn_error err = {0};
@@ -327,9 +316,8 @@ static void a_group_whose_own_name_cannot_be_told_does_not_begin(void **state)
     tn_shares_free(shares);
 }
 
-static void a_rank_that_gives_up_ends_the_group_unless_another_start_counts(void **state)
+TEST(a_rank_that_gives_up_ends_the_group_unless_another_start_counts)
 {
-    (void)state;
     group g;
     open_group(&g, 3);
     const tn_hello_note b = hello("b", 2, 3);
@@ -352,9 +340,8 @@ static void a_rank_that_gives_up_ends_the_group_unless_another_start_counts(void
     close_group(&g);
 }
 
-static void missing_ranks_are_told_in_few_words(void **state)
+TEST(missing_ranks_are_told_in_few_words)
 {
-    (void)state;
     group g;
     open_group(&g, FAR);
     const tn_hello_note note = hello("b", 2, FAR);
@@ -384,9 +371,8 @@ static void missing_ranks_are_told_in_few_words(void **state)
 }
 
 /* 1024 ranks, in any order, each of them twice: the welcome travels and says the same. */
-static void c9_a_thousand_ranks_are_welcomed(void **state)
+TEST(c9_a_thousand_ranks_are_welcomed)
 {
-    (void)state;
     group g;
     open_group(&g, FAR);
     for (uint32_t i = 1; i < 2 * FAR; i++) {
@@ -415,9 +401,8 @@ static void c9_a_thousand_ranks_are_welcomed(void **state)
     close_group(&g);
 }
 
-static void every_allocation_that_fails_is_reported(void **state)
+TEST(every_allocation_that_fails_is_reported)
 {
-    (void)state;
     tn_shares *shares = NULL;
     const tn_hello_note own = hello("a", 1, 2);
     assert_int_equal(tn_shares_new(&shares, 2, 0, NULL), TN_OK);
@@ -493,9 +478,8 @@ static int64_t form(uint64_t patience_s, uint64_t apart_s, tn_text *told)
     return whole ? (int64_t)((now - begin) / ms_ns) : -(int64_t)(w.waited_ns / ms_ns);
 }
 
-static void c7_ranks_that_start_20_s_apart_form_a_group_after_60_s(void **state)
+TEST(c7_ranks_that_start_20_s_apart_form_a_group_after_60_s)
 {
-    (void)state;
     tn_text told = {0};
     assert_int_equal(form(120, 20, &told), 60000);
     assert_string_equal(tn_text_str(&told), "10 s: ranks 1..3\n20 s: ranks 2 and 3\n"
@@ -503,9 +487,8 @@ static void c7_ranks_that_start_20_s_apart_form_a_group_after_60_s(void **state)
     tn_text_done(&told);
 }
 
-static void c7_the_last_rank_may_come_two_minutes_after_the_first(void **state)
+TEST(c7_the_last_rank_may_come_two_minutes_after_the_first)
 {
-    (void)state;
     tn_text told = {0};
     assert_int_equal(form(120, 40, &told), 120000);
     tn_text_clear(&told);
@@ -514,9 +497,8 @@ static void c7_the_last_rank_may_come_two_minutes_after_the_first(void **state)
     tn_text_done(&told);
 }
 
-static void time_in_which_the_process_was_stopped_does_not_count(void **state)
+TEST(time_in_which_the_process_was_stopped_does_not_count)
 {
-    (void)state;
     uint64_t now = 1;
     tn_rendezvous_timer w = {.patience_ns = 3 * s_ns, .looked_ns = now};
     for (uint32_t i = 0; i < 3; i++) {
@@ -527,29 +509,4 @@ static void time_in_which_the_process_was_stopped_does_not_count(void **state)
     assert_int_equal(tn_rendezvous_timer_poll(&w, now), TN_RENDEZVOUS_TIMER_ON);
     assert_int_equal(tn_rendezvous_timer_poll(&w, now + 1), TN_RENDEZVOUS_TIMER_OVER);
     assert_int_equal(tn_rendezvous_timer_poll(&w, now + 1), TN_RENDEZVOUS_TIMER_OVER);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_group_is_whole_when_every_rank_said_hello),
-        cmocka_unit_test(what_is_kept_of_a_hello_is_a_copy),
-        cmocka_unit_test(one_peer_is_a_whole_group),
-        cmocka_unit_test(each_difference_is_refused_and_both_values_are_named),
-        cmocka_unit_test(another_set_of_kernels_is_welcome_with_a_warning),
-        cmocka_unit_test(until_the_group_is_whole_the_newest_start_counts),
-        cmocka_unit_test(an_incarnation_from_two_places_is_refused),
-        cmocka_unit_test(the_last_replaced_starts_are_remembered),
-        cmocka_unit_test(c8_texts_of_a_hello_that_no_peer_says_are_refused),
-        cmocka_unit_test(addresses_that_nobody_can_dial_are_refused),
-        cmocka_unit_test(a_group_whose_own_name_cannot_be_told_does_not_begin),
-        cmocka_unit_test(a_rank_that_gives_up_ends_the_group_unless_another_start_counts),
-        cmocka_unit_test(missing_ranks_are_told_in_few_words),
-        cmocka_unit_test(c9_a_thousand_ranks_are_welcomed),
-        cmocka_unit_test(every_allocation_that_fails_is_reported),
-        cmocka_unit_test(c7_ranks_that_start_20_s_apart_form_a_group_after_60_s),
-        cmocka_unit_test(c7_the_last_rank_may_come_two_minutes_after_the_first),
-        cmocka_unit_test(time_in_which_the_process_was_stopped_does_not_count),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,9 +8,10 @@
 
 #include <string.h>
 
-static void what_rank_0_tells_the_others_find(void **state)
+FIXTURE(testdir_set_up, testdir_tear_down);
+
+TEST(what_rank_0_tells_the_others_find)
 {
-    (void)state;
     char found[TN_ENDPOINT_SIZE] = "";
     const char *path = keys_path(testdir, "run/x/peers.root");
     tn_error err = {0};
@@ -24,9 +25,8 @@ static void what_rank_0_tells_the_others_find(void **state)
     assert_string_equal(found, "tcp://[fd00::7]:5");
 }
 
-static void another_runs_address_is_not_ours(void **state)
+TEST(another_runs_address_is_not_ours)
 {
-    (void)state;
     char found[TN_ENDPOINT_SIZE] = "untouched";
     const char *path = keys_path(testdir, "peers.root");
     assert_int_equal(tn_rendezvous_file_write(path, 7, "tcp://10.1.0.7:41234", NULL), TN_OK);
@@ -34,9 +34,8 @@ static void another_runs_address_is_not_ours(void **state)
     assert_string_equal(found, "untouched");
 }
 
-static void what_is_no_address_is_not_there_yet(void **state)
+TEST(what_is_no_address_is_not_there_yet)
 {
-    (void)state;
     static const char *const texts[] = {"",
                                         "0000000000000007",
                                         "0000000000000007 tcp://a:1",
@@ -59,9 +58,8 @@ static void what_is_no_address_is_not_there_yet(void **state)
     assert_int_equal(tn_rendezvous_file_read(path, 7, found, NULL), TN_OK);
 }
 
-static void a_disk_that_fails_is_told(void **state)
+TEST(a_disk_that_fails_is_told)
 {
-    (void)state;
     tn_error err = {0};
     char found[TN_ENDPOINT_SIZE];
     const char *path = keys_path(testdir, "peers.root");
@@ -70,17 +68,4 @@ static void a_disk_that_fails_is_told(void **state)
     assert_int_equal(tn_rendezvous_file_write(path, 7, "tcp://a:1", &err), TN_OK);
     assert_int_equal(tn_failpoint_set("io.open:EIO", &err), TN_OK);
     assert_int_equal(tn_rendezvous_file_read(path, 7, found, &err), TN_E_IO);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, testdir_set_up, testdir_tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(what_rank_0_tells_the_others_find),
-        TEST(another_runs_address_is_not_ours),
-        TEST(what_is_no_address_is_not_there_yet),
-        TEST(a_disk_that_fails_is_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

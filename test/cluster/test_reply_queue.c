@@ -41,6 +41,8 @@ static int close_queue(void **state)
     return 0;
 }
 
+FIXTURE(open_queue, close_queue);
+
 /* The ranks whose replies came, as decimal digits. */
 static void append(void *arg, const tn_frame *reply, uint32_t from)
 {
@@ -50,7 +52,7 @@ static void append(void *arg, const tn_frame *reply, uint32_t from)
     *digits = 10 * *digits + from;
 }
 
-static void replies_are_read_once_in_the_order_of_arrival(void **state)
+TEST(replies_are_read_once_in_the_order_of_arrival)
 {
     tn_reply_queue *q = *state;
     uint32_t digits = 0;
@@ -65,7 +67,7 @@ static void replies_are_read_once_in_the_order_of_arrival(void **state)
     assert_int_equal(tn_reply_queue_check(q, NULL), TN_OK);
 }
 
-static void a_reply_that_came_since_the_read_ends_the_wait_at_once(void **state)
+TEST(a_reply_that_came_since_the_read_ends_the_wait_at_once)
 {
     tn_reply_queue *q = *state;
     uint32_t digits = 0;
@@ -78,7 +80,7 @@ static void a_reply_that_came_since_the_read_ends_the_wait_at_once(void **state)
     assert_int_equal(digits, 3);
 }
 
-static void replies_that_nobody_reads_are_closed(void **state)
+TEST(replies_that_nobody_reads_are_closed)
 {
     tn_reply_queue *q = *state;
     tn_reply_queue_put(q, reply_of(1));
@@ -88,7 +90,7 @@ static void replies_that_nobody_reads_are_closed(void **state)
     tn_reply_queue_init(q);
 }
 
-static void the_first_end_counts_and_stays(void **state)
+TEST(the_first_end_counts_and_stays)
 {
     tn_reply_queue *q = *state;
     uint32_t digits = 0;
@@ -102,7 +104,7 @@ static void the_first_end_counts_and_stays(void **state)
     }
 }
 
-static void a_bad_reply_fails_before_a_later_end(void **state)
+TEST(a_bad_reply_fails_before_a_later_end)
 {
     tn_reply_queue *q = *state;
     uint32_t digits = 0;
@@ -116,7 +118,7 @@ static void a_bad_reply_fails_before_a_later_end(void **state)
     assert_string_equal(err.text, "rank 2 sent rows that nobody can use");
 }
 
-static void a_refusal_for_a_gradient_that_is_not_finite_is_divergence(void **state)
+TEST(a_refusal_for_a_gradient_that_is_not_finite_is_divergence)
 {
     tn_reply_queue *q = *state;
     tn_error err = {0};
@@ -124,22 +126,4 @@ static void a_refusal_for_a_gradient_that_is_not_finite_is_divergence(void **sta
     tn_reply_queue_refused(q, &refusal, 1);
     assert_int_equal(tn_reply_queue_check(q, &err), TN_E_DIVERGED);
     assert_string_equal(err.text, "rank 1 refused a request of step 5: a gradient is not finite");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(replies_are_read_once_in_the_order_of_arrival, open_queue,
-                                        close_queue),
-        cmocka_unit_test_setup_teardown(a_reply_that_came_since_the_read_ends_the_wait_at_once,
-                                        open_queue, close_queue),
-        cmocka_unit_test_setup_teardown(replies_that_nobody_reads_are_closed, open_queue,
-                                        close_queue),
-        cmocka_unit_test_setup_teardown(the_first_end_counts_and_stays, open_queue, close_queue),
-        cmocka_unit_test_setup_teardown(a_bad_reply_fails_before_a_later_end, open_queue,
-                                        close_queue),
-        cmocka_unit_test_setup_teardown(a_refusal_for_a_gradient_that_is_not_finite_is_divergence,
-                                        open_queue, close_queue),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

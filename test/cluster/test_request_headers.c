@@ -14,9 +14,8 @@
 static const double reject[] = {-1, -0.0, HUGE_VAL, -HUGE_VAL, (double)NAN};
 enum { STRANGE = sizeof reject / sizeof reject[0] };
 
-static void a_pull_tells_its_batch(void **state)
+TEST(a_pull_tells_its_batch)
 {
-    (void)state;
     char bytes[TN_PULL_PARAMS];
     tn_pull_params p = {2, 1.5};
     memcpy(bytes, &p, TN_PULL_PARAMS);
@@ -35,9 +34,8 @@ static void a_pull_tells_its_batch(void **state)
     assert_int_equal(tn_pull_params_get(&p, bytes), TN_DROP_PARAMS);
 }
 
-static void a_push_names_its_pull(void **state)
+TEST(a_push_names_its_pull)
 {
-    (void)state;
     char bytes[TN_PUSH_PARAMS];
     tn_push_params p = {7, .5, 20000, 2, -1.5};
     memcpy(bytes, &p, TN_PUSH_PARAMS);
@@ -60,9 +58,8 @@ static void a_push_names_its_pull(void **state)
     }
 }
 
-static void rows_tell_the_joint_batch(void **state)
+TEST(rows_tell_the_joint_batch)
 {
-    (void)state;
     char bytes[TN_ROWS_PARAMS];
     tn_rows_params p = {4, 9, 1.5};
     memcpy(bytes, &p, TN_ROWS_PARAMS);
@@ -83,9 +80,8 @@ static void rows_tell_the_joint_batch(void **state)
     assert_int_equal(tn_rows_params_get(&p, bytes), TN_DROP_PARAMS);
 }
 
-static void a_dense_answer_tells_norm_and_staleness(void **state)
+TEST(a_dense_answer_tells_norm_and_staleness)
 {
-    (void)state;
     char bytes[TN_DENSE_PARAMS];
     tn_dense_params p = {1.5, 3, -.5};
     memcpy(bytes, &p, TN_DENSE_PARAMS);
@@ -100,9 +96,8 @@ static void a_dense_answer_tells_norm_and_staleness(void **state)
     }
 }
 
-static void shared_sums_are_finite(void **state)
+TEST(shared_sums_are_finite)
 {
-    (void)state;
     static const double sums[] = {1.5, -0.0, -1e300};
     char bytes[sizeof sums];
     double got[3] = {7, 7, 7};
@@ -121,9 +116,8 @@ static void shared_sums_are_finite(void **state)
 }
 
 /* Of any number of keys, to the places of an order. */
-static void missing_keys_are_told_by_bits(void **state)
+TEST(missing_keys_are_told_by_bits)
 {
-    (void)state;
     for (uint32_t n = 0; n < 40; n++) {
         bool missing[40];
         bool got[40] = {false};
@@ -145,17 +139,4 @@ static void missing_keys_are_told_by_bits(void **state)
             assert_int_equal(tn_missing_get(got, (tn_key_order){n, index}, bits), TN_DROP_MISSING);
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_pull_tells_its_batch),
-        cmocka_unit_test(a_push_names_its_pull),
-        cmocka_unit_test(rows_tell_the_joint_batch),
-        cmocka_unit_test(a_dense_answer_tells_norm_and_staleness),
-        cmocka_unit_test(shared_sums_are_finite),
-        cmocka_unit_test(missing_keys_are_told_by_bits),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,9 +59,8 @@ static void begin_with(uint32_t n)
     send_all(0);
 }
 
-static void a_request_is_sent_once_and_released_when_it_is_acknowledged(void **state)
+TEST(a_request_is_sent_once_and_released_when_it_is_acknowledged)
 {
-    (void)state;
     begin();
     assert_int_equal(tn_retransmit_deadline(&s.r), TN_RETRANSMIT_NEVER);
     assert_null(tn_retransmit_due(&s.r, SECOND));
@@ -79,9 +78,8 @@ static void a_request_is_sent_once_and_released_when_it_is_acknowledged(void **s
     assert_int_equal(recovery_acknowledged(&s.r), 2);
 }
 
-static void an_answer_that_comes_again_acknowledges_nothing(void **state)
+TEST(an_answer_that_comes_again_acknowledges_nothing)
 {
-    (void)state;
     begin_with(3);
     assert_true(tn_retransmit_acknowledge(&s.r, 2));
     assert_false(tn_retransmit_acknowledge(&s.r, 2));
@@ -91,9 +89,8 @@ static void an_answer_that_comes_again_acknowledges_nothing(void **state)
     assert_int_equal(recovery_acknowledged(&s.r), 1);
 }
 
-static void acknowledgements_come_in_any_order(void **state)
+TEST(acknowledgements_come_in_any_order)
 {
-    (void)state;
     const uint64_t order[] = {3, 5, 1, 4, 2};
     begin_with(5);
     for (uint32_t i = 0; i < 5; i++) {
@@ -105,18 +102,16 @@ static void acknowledgements_come_in_any_order(void **state)
     assert_int_equal(send_all(1), 6);
 }
 
-static void after_a_timeout_all_are_sent_again_oldest_first(void **state)
+TEST(after_a_timeout_all_are_sent_again_oldest_first)
 {
-    (void)state;
     begin_with(5);
     tn_retransmit_acknowledge(&s.r, 2);
     assert_int_equal(send_all(SECOND - 1), 0);
     assert_int_equal(send_all(SECOND), 1345);
 }
 
-static void after_a_reconnect_all_are_sent_again_at_once(void **state)
+TEST(after_a_reconnect_all_are_sent_again_at_once)
 {
-    (void)state;
     begin_with(3);
     recovery_reconnected(&s.r);
     assert_int_equal(tn_retransmit_deadline(&s.r), 0);
@@ -129,9 +124,8 @@ static void after_a_reconnect_all_are_sent_again_at_once(void **state)
     assert_int_equal(tn_retransmit_deadline(&s.r), TN_RETRANSMIT_NEVER);
 }
 
-static void what_the_transport_does_not_take_stays_due(void **state)
+TEST(what_the_transport_does_not_take_stays_due)
 {
-    (void)state;
     begin_with(1);
     put();
     put();
@@ -143,9 +137,8 @@ static void what_the_transport_does_not_take_stays_due(void **state)
     assert_int_equal(send_all(2), 123);
 }
 
-static void one_that_is_acknowledged_while_due_is_not_sent(void **state)
+TEST(one_that_is_acknowledged_while_due_is_not_sent)
 {
-    (void)state;
     begin_with(3);
     assert_int_equal(tn_retransmit_due(&s.r, SECOND)->sequence, 1);
     tn_retransmit_acknowledge(&s.r, 1);
@@ -154,9 +147,8 @@ static void one_that_is_acknowledged_while_due_is_not_sent(void **state)
     assert_int_equal(tn_retransmit_deadline(&s.r), 2 * SECOND);
 }
 
-static void the_clock_is_that_of_the_oldest(void **state)
+TEST(the_clock_is_that_of_the_oldest)
 {
-    (void)state;
     begin_with(1);
     for (uint64_t i = 2; i < 9; i++) { /* answers to later ones do not put the first one off */
         put();
@@ -170,9 +162,8 @@ static void the_clock_is_that_of_the_oldest(void **state)
     assert_int_equal(tn_retransmit_deadline(&s.r), SECOND / 2 + SECOND);
 }
 
-static void at_most_64_are_kept(void **state)
+TEST(at_most_64_are_kept)
 {
-    (void)state;
     begin();
     for (uint32_t i = 0; i < TN_RETRANSMIT_MAX; i++) {
         assert_false(tn_retransmit_is_full(&s.r));
@@ -184,9 +175,8 @@ static void at_most_64_are_kept(void **state)
     assert_false(tn_retransmit_is_full(&s.r));
 }
 
-static void no_number_is_used_that_the_receiver_would_refuse(void **state)
+TEST(no_number_is_used_that_the_receiver_would_refuse)
 {
-    (void)state;
     begin();
     tn_dedup o;
     tn_dedup_begin(&o, 1);
@@ -204,9 +194,8 @@ static void no_number_is_used_that_the_receiver_would_refuse(void **state)
     assert_false(tn_retransmit_is_full(&s.r));
 }
 
-static void waits_double_at_random_up_to_five_seconds(void **state)
+TEST(waits_double_at_random_up_to_five_seconds)
 {
-    (void)state;
     begin_with(1);
     double sum = 0;
     for (uint32_t k = 0; k < 500; k++) {
@@ -220,9 +209,8 @@ static void waits_double_at_random_up_to_five_seconds(void **state)
     assert_true(sum > 500 * .45 && sum < 500 * .55); /* full jitter: half of the limit on average */
 }
 
-static void the_same_seed_waits_the_same(void **state)
+TEST(the_same_seed_waits_the_same)
 {
-    (void)state;
     uint64_t wait[2];
     for (uint32_t i = 0; i < 2; i++) {
         begin_with(1);
@@ -234,9 +222,8 @@ static void the_same_seed_waits_the_same(void **state)
     assert_int_equal(wait[0], wait[1]);
 }
 
-static void an_answer_makes_the_next_wait_short_again(void **state)
+TEST(an_answer_makes_the_next_wait_short_again)
 {
-    (void)state;
     begin_with(2);
     for (uint32_t k = 0; k < 9; k++) {
         send_all(tn_retransmit_deadline(&s.r));
@@ -247,9 +234,8 @@ static void an_answer_makes_the_next_wait_short_again(void **state)
     assert_int_equal(tn_retransmit_deadline(&s.r), now + SECOND);
 }
 
-static void clearing_releases_everything_and_keeps_the_numbers(void **state)
+TEST(clearing_releases_everything_and_keeps_the_numbers)
 {
-    (void)state;
     begin_with(4);
     put();
     tn_retransmit_clear(&s.r);
@@ -260,9 +246,8 @@ static void clearing_releases_everything_and_keeps_the_numbers(void **state)
     assert_int_equal(s.r.next, 42);
 }
 
-static void what_is_open_is_what_a_receiver_without_memory_takes(void **state)
+TEST(what_is_open_is_what_a_receiver_without_memory_takes)
 {
-    (void)state;
     begin_with(9);
     tn_retransmit_acknowledge(&s.r, 1);
     tn_retransmit_acknowledge(&s.r, 5);
@@ -274,26 +259,4 @@ static void what_is_open_is_what_a_receiver_without_memory_takes(void **state)
         assert_int_equal(tn_dedup_check(&o, 3, i),
                          i == 1 || i == 5 ? TN_DEDUP_REPEATED : TN_DEDUP_APPLY);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_request_is_sent_once_and_released_when_it_is_acknowledged),
-        cmocka_unit_test(an_answer_that_comes_again_acknowledges_nothing),
-        cmocka_unit_test(acknowledgements_come_in_any_order),
-        cmocka_unit_test(after_a_timeout_all_are_sent_again_oldest_first),
-        cmocka_unit_test(after_a_reconnect_all_are_sent_again_at_once),
-        cmocka_unit_test(what_the_transport_does_not_take_stays_due),
-        cmocka_unit_test(one_that_is_acknowledged_while_due_is_not_sent),
-        cmocka_unit_test(the_clock_is_that_of_the_oldest),
-        cmocka_unit_test(at_most_64_are_kept),
-        cmocka_unit_test(no_number_is_used_that_the_receiver_would_refuse),
-        cmocka_unit_test(waits_double_at_random_up_to_five_seconds),
-        cmocka_unit_test(the_same_seed_waits_the_same),
-        cmocka_unit_test(an_answer_makes_the_next_wait_short_again),
-        cmocka_unit_test(clearing_releases_everything_and_keeps_the_numbers),
-        cmocka_unit_test(what_is_open_is_what_a_receiver_without_memory_takes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

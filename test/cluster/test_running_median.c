@@ -7,9 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void of_none_it_is_zero_and_of_one_the_value(void **state)
+TEST(of_none_it_is_zero_and_of_one_the_value)
 {
-    (void)state;
     tn_running_median r = {0};
     assert_int_equal(tn_running_median_value(&r), 0);
     tn_running_median_add(&r, 9);
@@ -27,9 +26,8 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void it_is_the_median_of_the_last_255(void **state)
+TEST(it_is_the_median_of_the_last_255)
 {
-    (void)state;
     enum { N = 2000 };
     static uint64_t all[N];
     tn_running_median r = {0};
@@ -44,13 +42,4 @@ static void it_is_the_median_of_the_last_255(void **state)
         qsort(last, n, sizeof last[0], ascending);
         assert_int_equal(tn_running_median_value(&r), last[n / 2]);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(of_none_it_is_zero_and_of_one_the_value),
-        cmocka_unit_test(it_is_the_median_of_the_last_255),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

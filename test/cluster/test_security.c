@@ -71,7 +71,7 @@ static tn_security_opts bound(fixture *f, const char *const *words)
     return o;
 }
 
-static void nothing_set_lets_in_this_host_only(void **state)
+TEST_WITH(set_up, tear_down, nothing_set_lets_in_this_host_only)
 {
     fixture *f = *state;
     tn_security_opts o = {.key = "left over"};
@@ -91,7 +91,7 @@ static void nothing_set_lets_in_this_host_only(void **state)
     tn_security_done(&s);
 }
 
-static void keys_and_their_folder_are_loaded(void **state)
+TEST_WITH(set_up, tear_down, keys_and_their_folder_are_loaded)
 {
     fixture *f = *state;
     tn_curve_pair pair = keys_make(f->dir, "rank-0");
@@ -106,7 +106,7 @@ static void keys_and_their_folder_are_loaded(void **state)
     assert_memory_equal(&s.pair, &zeros, sizeof zeros);
 }
 
-static void a_peer_that_the_others_would_refuse_does_not_start(void **state)
+TEST_WITH(set_up, tear_down, a_peer_that_the_others_would_refuse_does_not_start)
 {
     fixture *f = *state;
     char others[300];
@@ -123,7 +123,7 @@ static void a_peer_that_the_others_would_refuse_does_not_start(void **state)
     tn_security_done(&s);
 }
 
-static void trusted_networks_are_read(void **state)
+TEST_WITH(set_up, tear_down, trusted_networks_are_read)
 {
     fixture *f = *state;
     const char *const words[] = {"trusted_net", "10.1.0.0/16", "trusted_net", "fd00::/8", NULL};
@@ -149,7 +149,7 @@ static void assert_fault(fixture *f, const tn_tree *tree, const char *want)
     f->diag = (tn_diag){0};
 }
 
-static void contradictions_are_faults_with_a_place_and_a_hint(void **state)
+TEST_WITH(set_up, tear_down, contradictions_are_faults_with_a_place_and_a_hint)
 {
     fixture *f = *state;
     static const struct {
@@ -172,7 +172,7 @@ static void contradictions_are_faults_with_a_place_and_a_hint(void **state)
     assert_fault(f, tn_tree_scalar(f->arena, "peer.key", here), "'cluster.security' is no map");
 }
 
-static void files_at_fault_and_no_memory_are_told(void **state)
+TEST_WITH(set_up, tear_down, files_at_fault_and_no_memory_are_told)
 {
     fixture *f = *state;
     const char *const words[] = {"key", keys_path(f->dir, "no.key"), "allow", f->dir, NULL};
@@ -186,8 +186,6 @@ static void files_at_fault_and_no_memory_are_told(void **state)
     assert_int_equal(tn_security_init(&s, keys_zmq(), NULL, &err), TN_E_MEMORY);
     tn_security_done(&s);
 }
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 static char dir[256];
 
@@ -227,9 +225,8 @@ static void assert_refused(tn_status want, const char *sentence)
     }
 }
 
-static void keys_belong_to_the_ranks_that_their_files_name(void **state)
+TEST_WITH(make_folder, remove_folder, keys_belong_to_the_ranks_that_their_files_name)
 {
-    (void)state;
     enum { N = 20 };
     tn_curve_pair pair[N];
     for (uint32_t r = 0; r < N; r++) {
@@ -254,9 +251,8 @@ static void keys_belong_to_the_ranks_that_their_files_name(void **state)
     tn_allow_free(a);
 }
 
-static void one_key_may_be_everybodys(void **state)
+TEST_WITH(make_folder, remove_folder, one_key_may_be_everybodys)
 {
-    (void)state;
     tn_curve_pair shared = keys_make(dir, "team");
     tn_curve_pair own = keys_make(dir, "rank-3");
     tn_allow *a = opened();
@@ -271,9 +267,8 @@ static void one_key_may_be_everybodys(void **state)
     tn_allow_free(a);
 }
 
-static void other_files_are_not_looked_at(void **state)
+TEST_WITH(make_folder, remove_folder, other_files_are_not_looked_at)
 {
-    (void)state;
     (void)keys_make(dir, "rank-0");
     keys_put(keys_path(dir, "README"), "hello", 0644);
     keys_put(keys_path(dir, ".pub"), "no stem", 0644);
@@ -282,9 +277,8 @@ static void other_files_are_not_looked_at(void **state)
     tn_allow_free(a);
 }
 
-static void names_that_begin_with_rank_must_name_one(void **state)
+TEST_WITH(make_folder, remove_folder, names_that_begin_with_rank_must_name_one)
 {
-    (void)state;
     static const char *const names[] = {"rank-.pub", "rank-007.pub", "rank-x.pub",
                                         "rank-4294967295.pub", "rank--1.pub"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -294,25 +288,22 @@ static void names_that_begin_with_rank_must_name_one(void **state)
     }
 }
 
-static void two_keys_without_a_rank_are_refused(void **state)
+TEST_WITH(make_folder, remove_folder, two_keys_without_a_rank_are_refused)
 {
-    (void)state;
     (void)keys_make(dir, "a");
     (void)keys_make(dir, "b");
     assert_refused(TN_E_CONFIG, "has two keys without a rank: 'a.pub' and 'b.pub'");
 }
 
-static void one_key_of_two_ranks_is_refused(void **state)
+TEST_WITH(make_folder, remove_folder, one_key_of_two_ranks_is_refused)
 {
-    (void)state;
     keys_put(keys_path(dir, "rank-1.pub"), "0000000000000000000000000000000000000001", 0644);
     keys_put(keys_path(dir, "rank-2.pub"), "0000000000000000000000000000000000000001", 0644);
     assert_refused(TN_E_CONFIG, "are the same key");
 }
 
-static void folders_that_let_nobody_in_are_refused(void **state)
+TEST_WITH(make_folder, remove_folder, folders_that_let_nobody_in_are_refused)
 {
-    (void)state;
     assert_refused(TN_E_CONFIG, "nobody could come in\nhint: tnet-keygen ");
     keys_put(keys_path(dir, "rank-0.pub"), "nonsense", 0644);
     assert_refused(TN_E_CONFIG, "rank-0.pub' is no key");
@@ -323,33 +314,9 @@ static void folders_that_let_nobody_in_are_refused(void **state)
     assert_int_equal(err.code, TN_E_CONFIG);
 }
 
-static void no_memory_is_an_ordinary_failure(void **state)
+TEST_WITH(make_folder, remove_folder, no_memory_is_an_ordinary_failure)
 {
-    (void)state;
     (void)keys_make(dir, "rank-0");
     tn_alloc_fail_at(1);
     assert_refused(TN_E_MEMORY, "");
-}
-
-#define FOLDER_TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(nothing_set_lets_in_this_host_only),
-        TEST(keys_and_their_folder_are_loaded),
-        TEST(a_peer_that_the_others_would_refuse_does_not_start),
-        TEST(trusted_networks_are_read),
-        TEST(contradictions_are_faults_with_a_place_and_a_hint),
-        TEST(files_at_fault_and_no_memory_are_told),
-        FOLDER_TEST(keys_belong_to_the_ranks_that_their_files_name),
-        FOLDER_TEST(one_key_may_be_everybodys),
-        FOLDER_TEST(other_files_are_not_looked_at),
-        FOLDER_TEST(names_that_begin_with_rank_must_name_one),
-        FOLDER_TEST(two_keys_without_a_rank_are_refused),
-        FOLDER_TEST(one_key_of_two_ranks_is_refused),
-        FOLDER_TEST(folders_that_let_nobody_in_are_refused),
-        FOLDER_TEST(no_memory_is_an_ordinary_failure),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -411,9 +411,8 @@ static void check_counts(const storm *x)
     }
 }
 
-static void r50000_hostile_sequences_change_no_bit_of_good_steps(void **state)
+TEST(r50000_hostile_sequences_change_no_bit_of_good_steps)
 {
-    (void)state;
     storm *quiet = tn_alloc(1, sizeof *quiet, "steps");
     storm *loud = tn_alloc(1, sizeof *loud, "steps");
     run_storm(quiet, false);
@@ -428,12 +427,4 @@ static void r50000_hostile_sequences_change_no_bit_of_good_steps(void **state)
     assert_int_equal(loud->n_strikes, SEQUENCES);
     tn_free(quiet);
     tn_free(loud);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(r50000_hostile_sequences_change_no_bit_of_good_steps),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

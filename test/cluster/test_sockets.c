@@ -34,9 +34,10 @@ static void assert_bytes(void *socket, int option, const void *want, size_t want
     assert_memory_equal(value, want, want_size);
 }
 
-static void every_option_reads_back(void **state)
+FIXTURE(testdir_set_up, testdir_tear_down);
+
+TEST(every_option_reads_back)
 {
-    (void)state;
     static const wanted all[] = {
         {ZMQ_LINGER, 0},
         {ZMQ_IMMEDIATE, 1},
@@ -75,9 +76,8 @@ static void every_option_reads_back(void **state)
     peers_close(&p);
 }
 
-static void keys_are_set_on_both_sides(void **state)
+TEST(keys_are_set_on_both_sides)
 {
-    (void)state;
     tn_curve_pair pair = keys_make(testdir, "rank-0");
     const tn_security_opts keys = {.key = keys_path(testdir, "rank-0.key"), .allow = testdir};
     peer p;
@@ -101,9 +101,8 @@ static void keys_are_set_on_both_sides(void **state)
     peers_close(&p);
 }
 
-static void a_message_to_nobody_is_an_error(void **state)
+TEST(a_message_to_nobody_is_an_error)
 {
-    (void)state;
     uint8_t id[TN_ROUTING_ID];
     peer p;
     peers_open(&p, 0, NULL);
@@ -131,9 +130,8 @@ static void *dial_once(const peer *p, const char *at, uint32_t rank)
     return dealer;
 }
 
-static void a_returning_peer_takes_its_place_over(void **state)
+TEST(a_returning_peer_takes_its_place_over)
 {
-    (void)state;
     peer server;
     peer old;
     peer back;
@@ -160,9 +158,8 @@ static void a_returning_peer_takes_its_place_over(void **state)
     peers_close(&server);
 }
 
-static void c7_fifty_contexts_at_once_bind_free_ports(void **state)
+TEST(c7_fifty_contexts_at_once_bind_free_ports)
 {
-    (void)state;
     enum { N = 50 };
     static peer all[N];
     for (uint32_t i = 0; i < N; i++) {
@@ -177,9 +174,8 @@ static void c7_fifty_contexts_at_once_bind_free_ports(void **state)
     }
 }
 
-static void an_address_that_is_taken_says_so(void **state)
+TEST(an_address_that_is_taken_says_so)
 {
-    (void)state;
     peer first;
     peer second;
     tn_endpoint e;
@@ -200,9 +196,8 @@ static void an_address_that_is_taken_says_so(void **state)
     peers_close(&first);
 }
 
-static void routing_ids_read_back(void **state)
+TEST(routing_ids_read_back)
 {
-    (void)state;
     uint8_t id[TN_ROUTING_ID];
     uint32_t rank = 0;
     uint64_t incarnation = 0;
@@ -284,9 +279,8 @@ static tn_status try_all(const tn_zmq *z, const tn_security *security, tn_error 
     return status;
 }
 
-static void every_call_may_fail_once(void **state)
+TEST(every_call_may_fail_once)
 {
-    (void)state;
     (void)keys_make(testdir, "rank-0");
     const tn_security_opts keys = {.key = keys_path(testdir, "rank-0.key"), .allow = testdir};
     tn_security security;
@@ -313,21 +307,4 @@ static void every_call_may_fail_once(void **state)
         assert_int_equal(try_all(keys_zmq(), &security, &err), TN_E_MEMORY);
     }
     tn_security_done(&security);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, testdir_set_up, testdir_tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(every_option_reads_back),
-        TEST(keys_are_set_on_both_sides),
-        TEST(a_message_to_nobody_is_an_error),
-        TEST(a_returning_peer_takes_its_place_over),
-        TEST(c7_fifty_contexts_at_once_bind_free_ports),
-        TEST(an_address_that_is_taken_says_so),
-        TEST(routing_ids_read_back),
-        TEST(every_call_may_fail_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

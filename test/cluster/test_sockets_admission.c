@@ -59,9 +59,10 @@ static void stop_watching(const peer *p, void *monitor)
     assert_int_equal(keys_zmq()->zmq_close(monitor), 0);
 }
 
-static void loopback_needs_no_keys(void **state)
+FIXTURE(testdir_set_up, testdir_tear_down);
+
+TEST(loopback_needs_no_keys)
 {
-    (void)state;
     peer server;
     peer client;
     peers_open(&server, 0, NULL);
@@ -78,9 +79,8 @@ static void loopback_needs_no_keys(void **state)
     peers_close(&server);
 }
 
-static void an_address_outside_the_networks_is_refused(void **state)
+TEST(an_address_outside_the_networks_is_refused)
 {
-    (void)state;
     static const char *const item[] = {"10.0.0.0/8"};
     const tn_security_opts trusted = {.trusted_net = {1, item}};
     peer server;
@@ -94,9 +94,8 @@ static void an_address_outside_the_networks_is_refused(void **state)
     peers_close(&server);
 }
 
-static void ipc_is_for_the_same_user_and_never_encrypted(void **state)
+TEST(ipc_is_for_the_same_user_and_never_encrypted)
 {
-    (void)state;
     (void)keys_make(testdir, "rank-0");
     const tn_security_opts keys = {.key = keys_path(testdir, "rank-0.key"), .allow = testdir};
     tn_endpoint e = {.is_ipc = true};
@@ -114,9 +113,8 @@ static void ipc_is_for_the_same_user_and_never_encrypted(void **state)
     peers_close(&server);
 }
 
-static void a_listed_key_comes_in_as_its_rank(void **state)
+TEST(a_listed_key_comes_in_as_its_rank)
 {
-    (void)state;
     (void)keys_make(testdir, "rank-0");
     (void)keys_make(testdir, "rank-3");
     const tn_security_opts zero = {.key = keys_path(testdir, "rank-0.key"), .allow = testdir};
@@ -165,9 +163,8 @@ static void await_greeting(tn_handshake_watch *g, tn_handshake want)
     }
 }
 
-static void an_unlisted_key_is_refused(void **state)
+TEST(an_unlisted_key_is_refused)
 {
-    (void)state;
     char path[2][300];
     const char *ours = folder("ours", path[0]);
     const char *theirs = folder("theirs", path[1]); /* lists the server's key, and its own */
@@ -191,9 +188,8 @@ static void an_unlisted_key_is_refused(void **state)
 }
 
 /* A client that lists another key than the server has. */
-static void a_server_with_another_key_is_told_from_one_that_refuses(void **state)
+TEST(a_server_with_another_key_is_told_from_one_that_refuses)
 {
-    (void)state;
     char path[2][300];
     const char *ours = folder("ours", path[0]);
     const char *theirs = folder("theirs", path[1]);
@@ -245,9 +241,8 @@ static void throw_noise(const char *at, size_t size)
     (void)close(fd);
 }
 
-static void noise_reaches_nobody_and_good_peers_still_come(void **state)
+TEST(noise_reaches_nobody_and_good_peers_still_come)
 {
-    (void)state;
     (void)keys_make(testdir, "rank-0");
     (void)keys_make(testdir, "rank-1");
     const tn_security_opts zero = {.key = keys_path(testdir, "rank-0.key"), .allow = testdir};
@@ -269,9 +264,8 @@ static void noise_reaches_nobody_and_good_peers_still_come(void **state)
     peers_close(&server);
 }
 
-static void a_client_without_keys_gets_nowhere_at_a_curve_port(void **state)
+TEST(a_client_without_keys_gets_nowhere_at_a_curve_port)
 {
-    (void)state;
     /* which of the two ends sees it first is chance */
     const int failed = ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL;
     (void)keys_make(testdir, "rank-0");
@@ -293,9 +287,8 @@ static void a_client_without_keys_gets_nowhere_at_a_curve_port(void **state)
     peers_close(&server);
 }
 
-static void a_message_over_the_limit_ends_its_connection(void **state)
+TEST(a_message_over_the_limit_ends_its_connection)
 {
-    (void)state;
     const tn_zmq *z = keys_zmq();
     static char large[2000];
     tn_error err = {0};
@@ -321,9 +314,8 @@ static void a_message_over_the_limit_ends_its_connection(void **state)
     peers_close(&server);
 }
 
-static void c8_an_open_address_without_keys_is_refused(void **state)
+TEST(c8_an_open_address_without_keys_is_refused)
 {
-    (void)state;
     static const char *const open[] = {"0.0.0.0:0", "*:0", "192.0.2.1:4770", "[::]:0", "gpu7:4770"};
     peer p;
     peers_open(&p, 0, NULL);
@@ -339,23 +331,4 @@ static void c8_an_open_address_without_keys_is_refused(void **state)
         assert_null(p.dealer);
     }
     peers_close(&p);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, testdir_set_up, testdir_tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(loopback_needs_no_keys),
-        TEST(an_address_outside_the_networks_is_refused),
-        TEST(ipc_is_for_the_same_user_and_never_encrypted),
-        TEST(a_listed_key_comes_in_as_its_rank),
-        TEST(an_unlisted_key_is_refused),
-        TEST(a_server_with_another_key_is_told_from_one_that_refuses),
-        TEST(noise_reaches_nobody_and_good_peers_still_come),
-        TEST(a_client_without_keys_gets_nowhere_at_a_curve_port),
-        TEST(a_message_over_the_limit_ends_its_connection),
-        TEST(c8_an_open_address_without_keys_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

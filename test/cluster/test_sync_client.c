@@ -34,6 +34,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+GROUP(set_up, tear_down);
+
 /* What carries a rank's messages. */
 typedef struct wire {
     tn_link *link;
@@ -329,9 +331,8 @@ static void check_ends(const run *x)
     }
 }
 
-static void ranks_over_sockets_train_the_model_of_the_joint_batch(void **state)
+TEST(ranks_over_sockets_train_the_model_of_the_joint_batch)
 {
-    (void)state;
     for (uint32_t n = 1; n <= RANKS_MAX; n++) {
         for (uint32_t clipped = 0; clipped < 2; clipped++) {
             run *x = tn_alloc(1, sizeof *x, "a run");
@@ -346,9 +347,8 @@ static void ranks_over_sockets_train_the_model_of_the_joint_batch(void **state)
 }
 
 /* C10 */
-static void c10_four_ranks_repeat_exactly(void **state)
+TEST(c10_four_ranks_repeat_exactly)
 {
-    (void)state;
     run *x[3];
     for (uint32_t i = 0; i < 3; i++) {
         x[i] = tn_alloc(1, sizeof *x[i], "a run");
@@ -376,9 +376,8 @@ static void c10_four_ranks_repeat_exactly(void **state)
 }
 
 /* Without the global clip each owner knows its own part of the norm alone. */
-static void the_norm_does_not_depend_on_whose_part_comes_first(void **state)
+TEST(the_norm_does_not_depend_on_whose_part_comes_first)
 {
-    (void)state;
     double first[RANKS_STEPS];
     for (uint32_t turned = 0; turned <= RANKS_MAX; turned++) {
         run *x = tn_alloc(1, sizeof *x, "a run");
@@ -401,9 +400,8 @@ static void the_norm_does_not_depend_on_whose_part_comes_first(void **state)
 }
 
 /* The weights come close to those of whole floats: error feedback keeps what rounding takes. */
-static void floats_in_16_bits_train_nearly_the_same(void **state)
+TEST(floats_in_16_bits_train_nearly_the_same)
 {
-    (void)state;
     run *whole = tn_alloc(1, sizeof *whole, "a run");
     run *half = tn_alloc(1, sizeof *half, "a run");
     open_ranks(whole, 2, (double)INFINITY, TN_VALUES_F32);
@@ -481,9 +479,8 @@ static void check_statistics(const run *x, uint32_t rank, const tn_dense_run *of
     }
 }
 
-static void running_statistics_are_whole_floats_everywhere(void **state)
+TEST(running_statistics_are_whole_floats_everywhere)
 {
-    (void)state;
     for (uint32_t n = 1; n <= RANKS_MAX; n++) {
         run *x = tn_alloc(1, sizeof *x, "a run");
         const tn_exchange opts = {.moving = moving, .n_moving = 2, .values = TN_VALUES_F16};
@@ -525,9 +522,8 @@ static void stop_waiting(run *x, place *at)
     tn_free(x);
 }
 
-static void a_failure_from_elsewhere_ends_the_wait(void **state)
+TEST(a_failure_from_elsewhere_ends_the_wait)
 {
-    (void)state;
     place at = {.arena = tn_arena_new(1 << 16)};
     tn_joint_batch note;
     tn_error err = {0};
@@ -551,9 +547,8 @@ static void *fail_when_it_waits(void *arg)
     return NULL;
 }
 
-static void whom_a_rank_waits_for_and_how_long_can_be_asked(void **state)
+TEST(whom_a_rank_waits_for_and_how_long_can_be_asked)
 {
-    (void)state;
     place at = {.arena = tn_arena_new(1 << 16)};
     tn_joint_batch note;
     tn_error err = {0};
@@ -580,9 +575,8 @@ static void *get_rows(void *arg)
     return NULL;
 }
 
-static void a_lost_rank_ends_the_wait_for_its_numbers(void **state)
+TEST(a_lost_rank_ends_the_wait_for_its_numbers)
 {
-    (void)state;
     run *x = tn_alloc(1, sizeof *x, "a run");
     seat seats[2] = {{x, 0}, {x, 1}};
     pthread_t thread;
@@ -598,19 +592,4 @@ static void a_lost_rank_ends_the_wait_for_its_numbers(void **state)
     assert_string_equal(err.text, "rank 1 was last heard of 15.1 s ago");
     close_ranks(x);
     tn_free(x);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ranks_over_sockets_train_the_model_of_the_joint_batch),
-        cmocka_unit_test(c10_four_ranks_repeat_exactly),
-        cmocka_unit_test(the_norm_does_not_depend_on_whose_part_comes_first),
-        cmocka_unit_test(floats_in_16_bits_train_nearly_the_same),
-        cmocka_unit_test(running_statistics_are_whole_floats_everywhere),
-        cmocka_unit_test(a_failure_from_elsewhere_ends_the_wait),
-        cmocka_unit_test(whom_a_rank_waits_for_and_how_long_can_be_asked),
-        cmocka_unit_test(a_lost_rank_ends_the_wait_for_its_numbers),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -60,9 +60,8 @@ static void push_both(serving *s, uint64_t sequence)
     serving_run(s);
 }
 
-static void a_step_is_answered_when_all_have_asked(void **state)
+TEST(a_step_is_answered_when_all_have_asked)
 {
-    (void)state;
     serving *s = serving_new(no_clip);
     assert_int_equal(tn_sync_server_waits_for(s->serve), 1);
     serving_take(s, serving_pull(s, 1, 1));
@@ -89,9 +88,8 @@ static void a_step_is_answered_when_all_have_asked(void **state)
     serving_free(s);
 }
 
-static void the_norm_goes_with_the_weights(void **state)
+TEST(the_norm_goes_with_the_weights)
 {
-    (void)state;
     serving *s = serving_new(no_clip);
     tn_dense_params p;
     pull_both(s, 1);
@@ -102,9 +100,8 @@ static void the_norm_goes_with_the_weights(void **state)
     serving_free(s);
 }
 
-static void a_pull_may_come_a_step_early(void **state)
+TEST(a_pull_may_come_a_step_early)
 {
-    (void)state;
     serving *s = serving_new(no_clip);
     pull_both(s, 1);
     pull_both(s, 2);
@@ -117,9 +114,8 @@ static void a_pull_may_come_a_step_early(void **state)
     serving_free(s);
 }
 
-static void c5_a_repeated_pull_gets_the_same_rows_until_its_push(void **state)
+TEST(c5_a_repeated_pull_gets_the_same_rows_until_its_push)
 {
-    (void)state;
     serving *s = serving_new(no_clip);
     serving_take(s, serving_pull(s, 1, 1));
     serving_take(s, serving_pull(s, 1, 1)); /* nothing to answer yet */
@@ -142,9 +138,8 @@ static void c5_a_repeated_pull_gets_the_same_rows_until_its_push(void **state)
     serving_free(s);
 }
 
-static void c5_a_repeated_push_counts_once_and_gets_the_weights_again(void **state)
+TEST(c5_a_repeated_push_counts_once_and_gets_the_weights_again)
 {
-    (void)state;
     serving *s = serving_new(no_clip);
     pull_both(s, 1);
     serving_take(s, serving_push(s, 1, 2, .5F));
@@ -171,9 +166,8 @@ static void c5_a_repeated_push_counts_once_and_gets_the_weights_again(void **sta
 }
 
 /* Whoever waits for weights cannot meet the others: it gets them though no step is being made. */
-static void c5_what_is_repeated_while_the_worker_rests_is_answered_at_once(void **state)
+TEST(c5_what_is_repeated_while_the_worker_rests_is_answered_at_once)
 {
-    (void)state;
     serving *s = serving_new(1e6);
     pull_both(s, 1);
     push_both(s, 2);
@@ -199,9 +193,8 @@ static void c5_what_is_repeated_while_the_worker_rests_is_answered_at_once(void 
     serving_free(s);
 }
 
-static void with_a_global_clip_owners_tell_each_other_their_norm(void **state)
+TEST(with_a_global_clip_owners_tell_each_other_their_norm)
 {
-    (void)state;
     const double own = 4 * (SERVING_FLOATS + SERVING_OWN); /* two gradients of 1 */
     serving *s = serving_new(1e6);
     pull_both(s, 1);
@@ -226,9 +219,8 @@ static void with_a_global_clip_owners_tell_each_other_their_norm(void **state)
     serving_free(s);
 }
 
-static void a_norm_that_is_not_finite_is_told_to_all(void **state)
+TEST(a_norm_that_is_not_finite_is_told_to_all)
 {
-    (void)state;
     serving *s = serving_new(1e6);
     pull_both(s, 1);
     push_both(s, 2);
@@ -242,9 +234,8 @@ static void a_norm_that_is_not_finite_is_told_to_all(void **state)
     serving_free(s);
 }
 
-static void a_norm_that_is_not_due_ends_the_run(void **state)
+TEST(a_norm_that_is_not_due_ends_the_run)
 {
-    (void)state;
     serving *s = serving_new(1e6);
     tn_error err = {0};
     serving_take(s, serving_norm(s, 1, 1, 1));
@@ -253,9 +244,8 @@ static void a_norm_that_is_not_due_ends_the_run(void **state)
     serving_free(s);
 }
 
-static void a_meeting_is_announced_to_every_rank(void **state)
+TEST(a_meeting_is_announced_to_every_rank)
 {
-    (void)state;
     serving *s = serving_new(no_clip);
     tn_frame f = serving_pull(s, 0, 1);
     f.code = TN_MEET;
@@ -280,9 +270,8 @@ static void take_empty(serving *s, uint32_t rank, uint64_t sequence, uint64_t ex
     serving_take(s, f);
 }
 
-static void a_batch_that_weighs_nothing_is_answered_without_rows(void **state)
+TEST(a_batch_that_weighs_nothing_is_answered_without_rows)
 {
-    (void)state;
     serving *s = serving_new(no_clip);
     tn_rows_params p;
     for (uint64_t examples = 0; examples <= 3; examples += 3) {
@@ -315,9 +304,8 @@ static void a_batch_that_weighs_nothing_is_answered_without_rows(void **state)
 }
 
 /* C4: a rank that has no data takes part in everything. */
-static void c4_a_rank_without_data_pulls_and_pushes_nothing(void **state)
+TEST(c4_a_rank_without_data_pulls_and_pushes_nothing)
 {
-    (void)state;
     serving *s = serving_new(no_clip);
     take_empty(s, 1, 1, 0);
     serving_take(s, serving_pull(s, 0, 1));
@@ -334,9 +322,8 @@ static void c4_a_rank_without_data_pulls_and_pushes_nothing(void **state)
     serving_free(s);
 }
 
-static void answers_are_written_as_the_request_wants_them(void **state)
+TEST(answers_are_written_as_the_request_wants_them)
 {
-    (void)state;
     serving *s = serving_new(no_clip);
     float row[SERVING_FLOATS];
     pull_both(s, 1);
@@ -357,9 +344,8 @@ static void answers_are_written_as_the_request_wants_them(void **state)
     serving_free(s);
 }
 
-static void what_16_bits_cannot_hold_is_refused_as_diverged(void **state)
+TEST(what_16_bits_cannot_hold_is_refused_as_diverged)
 {
-    (void)state;
     serving *s = serving_new(no_clip);
     pull_both(s, 1);
     for (uint32_t r = 0; r < SERVING_RANKS; r++) {
@@ -377,9 +363,8 @@ static void what_16_bits_cannot_hold_is_refused_as_diverged(void **state)
     serving_free(s);
 }
 
-static void weights_that_are_not_finite_are_refused_as_diverged(void **state)
+TEST(weights_that_are_not_finite_are_refused_as_diverged)
 {
-    (void)state;
     serving *s = serving_new(no_clip);
     pull_both(s, 1);
     s->weights[3] = (float)INFINITY;
@@ -390,9 +375,8 @@ static void weights_that_are_not_finite_are_refused_as_diverged(void **state)
 }
 
 /* Every allocation of making an owner, and of a step, fails once. */
-static void memory_that_runs_out_is_told(void **state)
+TEST(memory_that_runs_out_is_told)
 {
-    (void)state;
     serving *s = serving_new(no_clip);
     const tn_reply_path reply = {.pool = s->pool};
     uint64_t nth = 0;
@@ -450,9 +434,8 @@ static void take_both_pulls(serving *s, uint64_t sequence)
     assert_int_equal(serving_answer(s, 1, sequence)->frame.type, TN_FRAME_ROWS);
 }
 
-static void what_is_of_another_start_or_too_far_ahead_is_refused(void **state)
+TEST(what_is_of_another_start_or_too_far_ahead_is_refused)
 {
-    (void)state;
     serving *s = serving_new((double)INFINITY);
     tn_frame f = serving_pull(s, 1, 1);
     f.incarnation++;
@@ -468,9 +451,8 @@ static void what_is_of_another_start_or_too_far_ahead_is_refused(void **state)
     serving_free(s);
 }
 
-static void a_damaged_pull_is_refused(void **state)
+TEST(a_damaged_pull_is_refused)
 {
-    (void)state;
     serving *s = serving_new((double)INFINITY);
     tn_frame f = serving_pull(s, 1, 1);
     tn_store_f64(s->payload + 8, (double)NAN); /* the weight of the batch */
@@ -487,9 +469,8 @@ static void a_damaged_pull_is_refused(void **state)
     serving_free(s);
 }
 
-static void a_third_pull_ahead_is_refused(void **state)
+TEST(a_third_pull_ahead_is_refused)
 {
-    (void)state;
     serving *s = serving_new((double)INFINITY);
     assert_taken(s, serving_pull(s, 1, 1));
     assert_taken(s, serving_pull(s, 1, 2));
@@ -507,9 +488,8 @@ static void a_third_pull_ahead_is_refused(void **state)
     serving_free(s);
 }
 
-static void a_push_before_its_pull_or_beside_another_is_refused(void **state)
+TEST(a_push_before_its_pull_or_beside_another_is_refused)
 {
-    (void)state;
     serving *s = serving_new((double)INFINITY);
     tn_frame f = serving_push(s, 1, 1, 1);
     assert_refused(s, &f, TN_REFUSAL_FULL);
@@ -522,9 +502,8 @@ static void a_push_before_its_pull_or_beside_another_is_refused(void **state)
     serving_free(s);
 }
 
-static void a_push_of_other_keys_or_lengths_is_refused(void **state)
+TEST(a_push_of_other_keys_or_lengths_is_refused)
 {
-    (void)state;
     serving *s = serving_new((double)INFINITY);
     take_both_pulls(s, 1);
     for (uint32_t count = 0; count < TN_FRAME_COUNTS; count++) {
@@ -541,9 +520,8 @@ static void a_push_of_other_keys_or_lengths_is_refused(void **state)
     serving_free(s);
 }
 
-static void a_gradient_that_is_not_finite_is_refused_as_diverged(void **state)
+TEST(a_gradient_that_is_not_finite_is_refused_as_diverged)
 {
-    (void)state;
     serving *s = serving_new((double)INFINITY);
     const size_t last[] = {0, SERVING_FLOATS - 1, SERVING_FLOATS, SERVING_FLOATS + SERVING_OWN - 1};
     const float bad[] = {(float)NAN, (float)INFINITY, -(float)INFINITY};
@@ -559,9 +537,8 @@ static void a_gradient_that_is_not_finite_is_refused_as_diverged(void **state)
     serving_free(s);
 }
 
-static void a_norm_is_one_number_that_is_not_negative(void **state)
+TEST(a_norm_is_one_number_that_is_not_negative)
 {
-    (void)state;
     serving *s = serving_new(1);
     take_both_pulls(s, 1);
     tn_frame f = serving_norm(s, 1, 2, 1);
@@ -576,9 +553,8 @@ static void a_norm_is_one_number_that_is_not_negative(void **state)
 }
 
 /* Whatever allocation fails, the request is as if it had not come, or is taken. */
-static void without_memory_a_request_is_as_if_it_had_not_come(void **state)
+TEST(without_memory_a_request_is_as_if_it_had_not_come)
 {
-    (void)state;
     for (uint32_t kind = 0; kind < 2; kind++) {
         uint32_t failures = 0;
         for (uint64_t nth = 1;; nth++) {
@@ -607,9 +583,8 @@ static void without_memory_a_request_is_as_if_it_had_not_come(void **state)
     }
 }
 
-static void a_refusal_without_memory_is_silence(void **state)
+TEST(a_refusal_without_memory_is_silence)
 {
-    (void)state;
     serving *s = serving_new((double)INFINITY);
     tn_frame f = serving_pull(s, 1, 1);
     f.incarnation++;
@@ -622,9 +597,8 @@ static void a_refusal_without_memory_is_silence(void **state)
     serving_free(s);
 }
 
-static void every_request_that_is_taken_rings_the_bell(void **state)
+TEST(every_request_that_is_taken_rings_the_bell)
 {
-    (void)state;
     serving *s = serving_new((double)INFINITY);
     const uint64_t before = tn_wakeup_count(&s->replies.wakeup);
     assert_taken(s, serving_pull(s, 1, 1));
@@ -636,37 +610,4 @@ static void every_request_that_is_taken_rings_the_bell(void **state)
     assert_refused(s, &f, TN_REFUSAL_DAMAGED);
     assert_int_equal(tn_wakeup_count(&s->replies.wakeup), before + 2);
     serving_free(s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_step_is_answered_when_all_have_asked),
-        cmocka_unit_test(the_norm_goes_with_the_weights),
-        cmocka_unit_test(a_pull_may_come_a_step_early),
-        cmocka_unit_test(c5_a_repeated_pull_gets_the_same_rows_until_its_push),
-        cmocka_unit_test(c5_a_repeated_push_counts_once_and_gets_the_weights_again),
-        cmocka_unit_test(c5_what_is_repeated_while_the_worker_rests_is_answered_at_once),
-        cmocka_unit_test(with_a_global_clip_owners_tell_each_other_their_norm),
-        cmocka_unit_test(a_norm_that_is_not_finite_is_told_to_all),
-        cmocka_unit_test(a_norm_that_is_not_due_ends_the_run),
-        cmocka_unit_test(a_meeting_is_announced_to_every_rank),
-        cmocka_unit_test(a_batch_that_weighs_nothing_is_answered_without_rows),
-        cmocka_unit_test(c4_a_rank_without_data_pulls_and_pushes_nothing),
-        cmocka_unit_test(answers_are_written_as_the_request_wants_them),
-        cmocka_unit_test(what_16_bits_cannot_hold_is_refused_as_diverged),
-        cmocka_unit_test(weights_that_are_not_finite_are_refused_as_diverged),
-        cmocka_unit_test(memory_that_runs_out_is_told),
-        cmocka_unit_test(what_is_of_another_start_or_too_far_ahead_is_refused),
-        cmocka_unit_test(a_damaged_pull_is_refused),
-        cmocka_unit_test(a_third_pull_ahead_is_refused),
-        cmocka_unit_test(a_push_before_its_pull_or_beside_another_is_refused),
-        cmocka_unit_test(a_push_of_other_keys_or_lengths_is_refused),
-        cmocka_unit_test(a_gradient_that_is_not_finite_is_refused_as_diverged),
-        cmocka_unit_test(a_norm_is_one_number_that_is_not_negative),
-        cmocka_unit_test(without_memory_a_request_is_as_if_it_had_not_come),
-        cmocka_unit_test(a_refusal_without_memory_is_silence),
-        cmocka_unit_test(every_request_that_is_taken_rings_the_bell),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

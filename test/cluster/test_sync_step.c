@@ -7,9 +7,8 @@
 
 #include <math.h>
 
-static void any_number_of_ranks_trains_the_model_of_the_joint_batch(void **state)
+TEST(any_number_of_ranks_trains_the_model_of_the_joint_batch)
 {
-    (void)state;
     for (uint32_t n = 1; n <= RANKS_MAX; n++) {
         for (uint32_t clipped = 0; clipped < 2; clipped++) {
             ranks_world *w = ranks_new(n, clipped ? 0.7 : (double)INFINITY, 1);
@@ -21,9 +20,8 @@ static void any_number_of_ranks_trains_the_model_of_the_joint_batch(void **state
 }
 
 /* C10: 2 and 4 peers repeat exactly at staleness 0. */
-static void c10_the_order_of_arrival_decides_no_bit(void **state)
+TEST(c10_the_order_of_arrival_decides_no_bit)
 {
-    (void)state;
     enum { SEEDS = 12 };
     for (uint32_t n = 2; n <= RANKS_MAX; n++) {
         ranks_world *first = ranks_new(n, 0.7, 1);
@@ -55,9 +53,8 @@ static void c10_the_order_of_arrival_decides_no_bit(void **state)
     }
 }
 
-static void what_is_not_due_is_refused(void **state)
+TEST(what_is_not_due_is_refused)
 {
-    (void)state;
     ranks_world *w = ranks_new(2, 0.7, 1);
     tn_sync_step *l = w->owner[0].steps;
     const tn_batch_note note = {.rows = 1, .weight_sum = 1};
@@ -89,9 +86,8 @@ static void what_is_not_due_is_refused(void **state)
     ranks_free(w);
 }
 
-static void memory_that_runs_out_is_told(void **state)
+TEST(memory_that_runs_out_is_told)
 {
-    (void)state;
     ranks_world *w = ranks_new(2, 0.7, 1);
     const tn_exchange exchange = {.arena = w->arena,
                                   .shares = w->shares,
@@ -111,15 +107,4 @@ static void memory_that_runs_out_is_told(void **state)
         assert_null(l);
     }
     ranks_free(w);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_number_of_ranks_trains_the_model_of_the_joint_batch),
-        cmocka_unit_test(c10_the_order_of_arrival_decides_no_bit),
-        cmocka_unit_test(what_is_not_due_is_refused),
-        cmocka_unit_test(memory_that_runs_out_is_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

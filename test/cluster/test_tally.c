@@ -44,38 +44,33 @@ static void all_kinds(uint32_t ranks)
     }
 }
 
-static void with_1_2_3_4_and_16_ranks_every_record_counts_once(void **state)
+TEST(with_1_2_3_4_and_16_ranks_every_record_counts_once)
 {
-    (void)state;
     for (uint32_t ranks = 1; ranks <= 4; ranks++) {
         all_kinds(ranks);
     }
     all_kinds(NOT_SMALL);
 }
 
-static void c9_with_300_ranks_every_record_counts_once(void **state)
+TEST(c9_with_300_ranks_every_record_counts_once)
 {
-    (void)state;
     all_kinds(300);
 }
 
-static void with_1024_ranks_every_record_counts_once(void **state)
+TEST(with_1024_ranks_every_record_counts_once)
 {
-    (void)state;
     model_result r = run(TN_LEDGER_RANKS_MAX, 4 * TN_LEDGER_RANKS_MAX, TN_LEDGER_ON_REQUEST, rough);
     assert_true(r.records > TN_LEDGER_RANKS_MAX);
 }
 
-static void without_faults_nothing_is_sent_twice(void **state)
+TEST(without_faults_nothing_is_sent_twice)
 {
-    (void)state;
     model_result r = run(4, 16, TN_LEDGER_BY_RULE, (model_faults){0});
     assert_int_equal(r.repeated, 0);
 }
 
-static void c3_a_straggler_gives_its_rest_to_others(void **state)
+TEST(c3_a_straggler_gives_its_rest_to_others)
 {
-    (void)state;
     model_opts opts = {.seed = 5,
                        .ranks = 4,
                        .parts = 24,
@@ -99,9 +94,8 @@ static void c3_a_straggler_gives_its_rest_to_others(void **state)
     assert_true(returned >= 5);
 }
 
-static void c3_two_parts_only(void **state)
+TEST(c3_two_parts_only)
 {
-    (void)state;
     const tn_ledger_mode modes[] = {TN_LEDGER_BY_RULE, TN_LEDGER_ON_REQUEST};
     for (uint32_t i = 0; i < 2; i++) {
         model_result r = run(4, 2, modes[i], rough);
@@ -109,9 +103,8 @@ static void c3_two_parts_only(void **state)
     }
 }
 
-static void c4_ranks_without_data_serve_and_end(void **state)
+TEST(c4_ranks_without_data_serve_and_end)
 {
-    (void)state;
     const tn_ledger_mode modes[] = {TN_LEDGER_BY_RULE, TN_LEDGER_ON_REQUEST};
     for (uint32_t i = 0; i < 2; i++) {
         assert_int_equal(run(4, 1, modes[i], rough).idle_ranks, 3);
@@ -119,18 +112,16 @@ static void c4_ranks_without_data_serve_and_end(void **state)
     }
 }
 
-static void c5_dropped_acknowledgements_count_nothing_twice(void **state)
+TEST(c5_dropped_acknowledgements_count_nothing_twice)
 {
-    (void)state;
     model_result r = run(4, 16, TN_LEDGER_ON_REQUEST, (model_faults){.drop_answer = .5});
     assert_true(r.repeated > r.records / 10);
     assert_int_equal(r.extra, 0);
 }
 
 /* Acknowledgements then take longer than the ledger waits for claims and for stragglers. */
-static void c5_when_two_of_three_messages_are_lost_every_record_still_counts_once(void **state)
+TEST(c5_when_two_of_three_messages_are_lost_every_record_still_counts_once)
 {
-    (void)state;
     uint64_t returned = 0;
     for (uint64_t seed = 1; seed <= 40; seed++) {
         const model_opts opts = {.seed = seed,
@@ -146,9 +137,8 @@ static void c5_when_two_of_three_messages_are_lost_every_record_still_counts_onc
     assert_true(returned > 0);
 }
 
-static void c1_a_killed_rank_comes_back_and_all_end(void **state)
+TEST(c1_a_killed_rank_comes_back_and_all_end)
 {
-    (void)state;
     uint64_t kills = 0;
     uint64_t lost = 0;
     for (uint64_t seed = 1; seed <= 20; seed++) {
@@ -197,9 +187,8 @@ static model_result random_group(uint64_t seed, recovery how)
     return model_run(&opts);
 }
 
-static void random_groups_count_every_record_once(void **state)
+TEST(random_groups_count_every_record_once)
 {
-    (void)state;
     uint64_t repeated = 0;
     uint64_t returned = 0;
     if (wanted_seed() != 0) {
@@ -216,9 +205,8 @@ static void random_groups_count_every_record_once(void **state)
     assert_true(returned > 0);
 }
 
-static void i4_random_groups_with_restarts_keep_the_relaxed_bound(void **state)
+TEST(i4_random_groups_with_restarts_keep_the_relaxed_bound)
 {
-    (void)state;
     model_result sum = {0};
     if (wanted_seed() != 0) {
         random_group(wanted_seed(), RELAXED);
@@ -237,9 +225,8 @@ static void i4_random_groups_with_restarts_keep_the_relaxed_bound(void **state)
     assert_true(sum.updates_lost > 0);
 }
 
-static void i3_random_groups_that_roll_back_count_every_record_once(void **state)
+TEST(i3_random_groups_that_roll_back_count_every_record_once)
 {
-    (void)state;
     model_result sum = {0};
     if (wanted_seed() != 0) {
         random_group(wanted_seed(), EXACT);
@@ -258,40 +245,16 @@ static void i3_random_groups_that_roll_back_count_every_record_once(void **state
 }
 
 /* Its answer to being asked for its part takes longer than 15 s, each time. */
-static void i3_a_slow_rank_behind_lost_messages_does_not_roll_the_group_back_for_ever(void **state)
+TEST(i3_a_slow_rank_behind_lost_messages_does_not_roll_the_group_back_for_ever)
 {
-    (void)state;
     random_group(42377, EXACT);
 }
 
-static void the_same_seed_is_the_same_run(void **state)
+TEST(the_same_seed_is_the_same_run)
 {
-    (void)state;
     model_result a = random_group(17, EXACT);
     model_result b = random_group(17, EXACT);
     assert_int_equal(a.events, b.events);
     assert_int_equal(a.end_ns, b.end_ns);
     assert_int_equal(a.repeated, b.repeated);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(with_1_2_3_4_and_16_ranks_every_record_counts_once),
-        cmocka_unit_test(c9_with_300_ranks_every_record_counts_once),
-        cmocka_unit_test(with_1024_ranks_every_record_counts_once),
-        cmocka_unit_test(without_faults_nothing_is_sent_twice),
-        cmocka_unit_test(c3_a_straggler_gives_its_rest_to_others),
-        cmocka_unit_test(c3_two_parts_only),
-        cmocka_unit_test(c4_ranks_without_data_serve_and_end),
-        cmocka_unit_test(c5_dropped_acknowledgements_count_nothing_twice),
-        cmocka_unit_test(c5_when_two_of_three_messages_are_lost_every_record_still_counts_once),
-        cmocka_unit_test(c1_a_killed_rank_comes_back_and_all_end),
-        cmocka_unit_test(random_groups_count_every_record_once),
-        cmocka_unit_test(i4_random_groups_with_restarts_keep_the_relaxed_bound),
-        cmocka_unit_test(i3_random_groups_that_roll_back_count_every_record_once),
-        cmocka_unit_test(i3_a_slow_rank_behind_lost_messages_does_not_roll_the_group_back_for_ever),
-        cmocka_unit_test(the_same_seed_is_the_same_run),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,7 +79,7 @@ static const char *ask(const fixture *f, const char *const *frames, uint32_t n)
     return out;
 }
 
-static void answers_carry_the_id_and_the_user(void **state)
+TEST_WITH(set_up, tear_down, answers_carry_the_id_and_the_user)
 {
     const fixture *f = *state;
     const char *const frames[] = {"1.0", "7", "tnet", "127.0.0.1", "x", "NULL"};
@@ -88,7 +88,7 @@ static void answers_carry_the_id_and_the_user(void **state)
     assert_string_equal(ask(f, other, 6), "1.0|8|400|the address is in no trusted network||");
 }
 
-static void malformed_requests_are_answered_and_do_no_harm(void **state)
+TEST_WITH(set_up, tear_down, malformed_requests_are_answered_and_do_no_harm)
 {
     const fixture *f = *state;
     static const char *const frames[40] = {
@@ -107,7 +107,7 @@ static void malformed_requests_are_answered_and_do_no_harm(void **state)
     assert_string_equal(ask(f, frames, 6), "1.0|9|200|admitted|any|");
 }
 
-static void verdicts_are_counted_and_refusals_told_once(void **state)
+TEST_WITH(set_up, tear_down, verdicts_are_counted_and_refusals_told_once)
 {
     const fixture *f = *state;
     const char *const good[] = {"1.0", "1", "tnet", "127.0.0.1", "x", "NULL"};
@@ -131,7 +131,7 @@ static void verdicts_are_counted_and_refusals_told_once(void **state)
     assert_int_equal(atomic_load(&lines), 2);
 }
 
-static void a_second_door_is_refused(void **state)
+TEST_WITH(set_up, tear_down, a_second_door_is_refused)
 {
     const fixture *f = *state;
     tn_zap *second = NULL;
@@ -149,7 +149,7 @@ static void *no_socket(void *context, int type)
     return NULL;
 }
 
-static void what_cannot_be_made_is_told(void **state)
+TEST_WITH(set_up, tear_down, what_cannot_be_made_is_told)
 {
     const fixture *f = *state;
     tn_zap *zap = NULL;
@@ -173,7 +173,7 @@ static const char *gets(const zmq_msg_t *message, const char *property)
     return user;
 }
 
-static void the_user_of_a_message_is_a_rank_or_any(void **state)
+TEST_WITH(set_up, tear_down, the_user_of_a_message_is_a_rank_or_any)
 {
     const fixture *f = *state;
     uint32_t rank = 77;
@@ -206,7 +206,7 @@ static const char *gets_address(const zmq_msg_t *message, const char *property)
     return peer_address;
 }
 
-static void the_other_end_of_a_dialled_connection_is_known_by_its_address(void **state)
+TEST_WITH(set_up, tear_down, the_other_end_of_a_dialled_connection_is_known_by_its_address)
 {
     const fixture *f = *state;
     zmq_msg_t message;
@@ -220,8 +220,6 @@ static void the_other_end_of_a_dialled_connection_is_known_by_its_address(void *
     assert_false(tn_zap_is_dialled(&z, &f->security, &message));
     assert_int_equal(f->z->zmq_msg_close(&message), 0);
 }
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 enum { UID = 1000, N = 7 };
 
@@ -261,6 +259,8 @@ static int rules_tear_down(void **state)
     return 0;
 }
 
+GROUP(rules_set_up, rules_tear_down);
+
 static tn_bytes text(const char *t)
 {
     return (tn_bytes){.data = t, .size = strlen(t)};
@@ -292,9 +292,8 @@ static void assert_verdict(const tn_security *s, uint32_t n, tn_zap_verdict want
     assert_int_equal(rank, want == TN_ZAP_ADMITTED ? TN_RANK_ANY : 77);
 }
 
-static void processes_of_the_same_user_come_in_over_ipc(void **state)
+TEST(processes_of_the_same_user_come_in_over_ipc)
 {
-    (void)state;
     const tn_security *const all[] = {&host, &net, &curve};
     for (size_t i = 0; i < 3; i++) {
         request("localhost:1000:1000:4321", "NULL", text(""));
@@ -308,9 +307,8 @@ static void processes_of_the_same_user_come_in_over_ipc(void **state)
     }
 }
 
-static void addresses_of_trusted_networks_come_in_without_keys(void **state)
+TEST(addresses_of_trusted_networks_come_in_without_keys)
 {
-    (void)state;
     request("127.0.0.1", "NULL", text(""));
     assert_verdict(&host, 6, TN_ZAP_ADMITTED);
     assert_verdict(&net, 6, TN_ZAP_ADDRESS);
@@ -336,9 +334,8 @@ static void assert_dialled(const tn_security *s, const char *address, tn_zap_ver
                         tn_zap_verdict_text(want));
 }
 
-static void who_was_dialled_is_judged_by_its_address(void **state)
+TEST(who_was_dialled_is_judged_by_its_address)
 {
-    (void)state;
     const tn_security *const all[] = {&host, &net, &curve};
     for (size_t i = 0; i < 3; i++) {
         assert_dialled(all[i], "localhost:1000:1000:4321", TN_ZAP_ADMITTED);
@@ -352,9 +349,8 @@ static void who_was_dialled_is_judged_by_its_address(void **state)
     assert_dialled(&curve, "192.0.2.1", TN_ZAP_ADMITTED); /* it had the key */
 }
 
-static void keys_of_the_list_come_in_as_their_rank(void **state)
+TEST(keys_of_the_list_come_in_as_their_rank)
 {
-    (void)state;
     uint32_t rank = 77;
     tn_curve_pair stranger;
     const void *bytes = pair3.open;
@@ -369,9 +365,8 @@ static void keys_of_the_list_come_in_as_their_rank(void **state)
     assert_verdict(&curve, N, TN_ZAP_KEY);
 }
 
-static void requests_that_make_no_sense_are_malformed(void **state)
+TEST(requests_that_make_no_sense_are_malformed)
 {
-    (void)state;
     static char large[300];
     const void *bytes = pair3.open;
     memset(large, '1', sizeof large - 1);
@@ -404,9 +399,8 @@ static void requests_that_make_no_sense_are_malformed(void **state)
     assert_verdict(&curve, 8, TN_ZAP_MALFORMED);
 }
 
-static void other_domains_and_mechanisms_are_refused(void **state)
+TEST(other_domains_and_mechanisms_are_refused)
 {
-    (void)state;
     static const char *const mechanisms[] = {"PLAIN", "GSSAPI", "", "null", "NULLX", "CURV"};
     for (size_t i = 0; i < sizeof mechanisms / sizeof *mechanisms; i++) {
         request("127.0.0.1", mechanisms[i], text("x"));
@@ -429,9 +423,8 @@ static uint64_t draw(uint64_t *state)
     return x ^ (x >> 31);
 }
 
-static void no_random_request_is_admitted(void **state)
+TEST(no_random_request_is_admitted)
 {
-    (void)state;
     uint64_t seed = 20240607;
     print_message("seed %llu\n", (unsigned long long)seed);
     static char noise[64];
@@ -450,25 +443,4 @@ static void no_random_request_is_admitted(void **state)
         assert_int_not_equal(judged(&curve, n, &rank), TN_ZAP_ADMITTED);
         assert_int_not_equal(judged(&host, n, &rank), TN_ZAP_ADMITTED);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(answers_carry_the_id_and_the_user),
-        TEST(malformed_requests_are_answered_and_do_no_harm),
-        TEST(verdicts_are_counted_and_refusals_told_once),
-        TEST(a_second_door_is_refused),
-        TEST(what_cannot_be_made_is_told),
-        TEST(the_user_of_a_message_is_a_rank_or_any),
-        TEST(the_other_end_of_a_dialled_connection_is_known_by_its_address),
-        cmocka_unit_test(processes_of_the_same_user_come_in_over_ipc),
-        cmocka_unit_test(addresses_of_trusted_networks_come_in_without_keys),
-        cmocka_unit_test(who_was_dialled_is_judged_by_its_address),
-        cmocka_unit_test(keys_of_the_list_come_in_as_their_rank),
-        cmocka_unit_test(requests_that_make_no_sense_are_malformed),
-        cmocka_unit_test(other_domains_and_mechanisms_are_refused),
-        cmocka_unit_test(no_random_request_is_admitted),
-    };
-    return cmocka_run_group_tests(tests, rules_set_up, rules_tear_down);
 }

@@ -4,9 +4,8 @@
 
 #include <string.h>
 
-static void the_library_of_this_machine_is_loaded_whole(void **state)
+TEST(the_library_of_this_machine_is_loaded_whole)
 {
-    (void)state;
     tn_zmq z;
     tn_error err = {0};
     assert_int_equal(tn_zmq_load(&z, &err), TN_OK);
@@ -16,9 +15,8 @@ static void the_library_of_this_machine_is_loaded_whole(void **state)
     assert_int_equal(z.zmq_ctx_term(context), 0);
 }
 
-static void a_missing_library_is_a_sentence_that_says_what_to_install(void **state)
+TEST(a_missing_library_is_a_sentence_that_says_what_to_install)
 {
-    (void)state;
     tn_zmq z = {0};
     tn_error err = {0};
     assert_int_equal(tn_zmq_load_from(&z, "libno_such_thing.so.5", &err), TN_E_CONFIG);
@@ -27,22 +25,11 @@ static void a_missing_library_is_a_sentence_that_says_what_to_install(void **sta
     assert_null(z.zmq_ctx_new);
 }
 
-static void a_library_without_the_calls_names_the_first_that_is_missing(void **state)
+TEST(a_library_without_the_calls_names_the_first_that_is_missing)
 {
-    (void)state;
     tn_zmq z = {0};
     tn_error err = {0};
     assert_int_equal(tn_zmq_load_from(&z, "libm.so.6", &err), TN_E_CONFIG);
     assert_string_equal(err.text, "'libm.so.6' has no 'zmq_version'");
     assert_null(z.zmq_ctx_new);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_library_of_this_machine_is_loaded_whole),
-        cmocka_unit_test(a_missing_library_is_a_sentence_that_says_what_to_install),
-        cmocka_unit_test(a_library_without_the_calls_names_the_first_that_is_missing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* testdir.h - a folder for each test of a file, by cmocka_unit_test_setup_teardown. */
+/* testdir.h - a folder for each test of a file, by FIXTURE(testdir_set_up, testdir_tear_down). */
 #pragma once
 
 extern char testdir[256]; /* its path */

@@ -14,9 +14,8 @@ static void assert_text(tn_diag *d, const char *want)
     tn_diag_done(d);
 }
 
-static void a_fault_shows_file_line_caret_and_suggestion(void **state)
+TEST(a_fault_shows_file_line_caret_and_suggestion)
 {
-    (void)state;
     tn_diag d = {0};
     const tn_origin at = {"configs/a.yaml", 14, 3, "  unitss: 256"};
     tn_diag_unknown(&d, &at, "key", "unitss", units, N_UNITS);
@@ -26,18 +25,16 @@ static void a_fault_shows_file_line_caret_and_suggestion(void **state)
                     "  ^~~~~~\n");
 }
 
-static void a_word_like_no_other_lists_what_there_is(void **state)
+TEST(a_word_like_no_other_lists_what_there_is)
 {
-    (void)state;
     tn_diag d = {0};
     tn_diag_unknown(&d, NULL, "key", "rhubarb", units, N_UNITS);
     assert_text(&d, "error: unknown key 'rhubarb'\n"
                     "hint: there are: units activation dropout lr\n");
 }
 
-static void a_place_without_line_is_named_alone(void **state)
+TEST(a_place_without_line_is_named_alone)
 {
-    (void)state;
     tn_diag d = {0};
     const tn_origin at = {"command line", 0, 14, "train.epochs=0"};
     tn_diag_error(&d, &at, "'epochs' is 0");
@@ -46,18 +43,16 @@ static void a_place_without_line_is_named_alone(void **state)
                     "             ^\n");
 }
 
-static void carets_count_characters_and_keep_tabs(void **state)
+TEST(carets_count_characters_and_keep_tabs)
 {
-    (void)state;
     tn_diag d = {0};
     const tn_origin at = {"a", 1, 5, "\t\xC3\xA4 xy"};
     tn_diag_error(&d, &at, "w");
     assert_text(&d, "a:1:5: error: w\n\t\xC3\xA4 xy\n\t  ^~\n");
 }
 
-static void a_long_line_is_shown_around_the_fault(void **state)
+TEST(a_long_line_is_shown_around_the_fault)
 {
-    (void)state;
     char line[1001];
     memset(line, 'a', sizeof line - 1);
     line[sizeof line - 1] = '\0';
@@ -69,9 +64,8 @@ static void a_long_line_is_shown_around_the_fault(void **state)
     tn_diag_done(&d);
 }
 
-static void text_of_others_cannot_steer_the_terminal(void **state)
+TEST(text_of_others_cannot_steer_the_terminal)
 {
-    (void)state;
     tn_diag d = {0};
     const tn_origin at = {"a\x1B[2J", 1, 1, "k\x1B[31m: 1"};
     tn_diag_error(&d, &at, "unknown key '%s'", "k\x1B[31m");
@@ -79,9 +73,8 @@ static void text_of_others_cannot_steer_the_terminal(void **state)
     tn_diag_done(&d);
 }
 
-static void faults_beyond_the_limit_are_counted_only(void **state)
+TEST(faults_beyond_the_limit_are_counted_only)
 {
-    (void)state;
     tn_diag d = {0};
     for (int i = 0; i < TN_DIAG_MAX + 10; i++) {
         tn_diag_error(&d, NULL, "fault %d", i);
@@ -96,9 +89,8 @@ static void faults_beyond_the_limit_are_counted_only(void **state)
     tn_diag_done(&d);
 }
 
-static void check_passes_without_errors(void **state)
+TEST(check_passes_without_errors)
 {
-    (void)state;
     tn_diag d = {0};
     tn_error err = {0};
     assert_int_equal(tn_diag_check(&d, &err), TN_OK);
@@ -113,9 +105,8 @@ static const char *nearest_to(const char *word, const char *name)
     return tn_nearest(word, (const char *const[]){name}, 1);
 }
 
-static void a_swap_is_one_edit_as_is_an_insert_a_drop_or_a_replacement(void **state)
+TEST(a_swap_is_one_edit_as_is_an_insert_a_drop_or_a_replacement)
 {
-    (void)state;
     assert_non_null(nearest_to("LR", "lr"));
     assert_non_null(nearest_to("epohcs", "epochs"));
     assert_non_null(nearest_to("epoch", "epochs"));
@@ -124,9 +115,8 @@ static void a_swap_is_one_edit_as_is_an_insert_a_drop_or_a_replacement(void **st
     assert_null(nearest_to("kitten", "sitting"));
 }
 
-static void only_a_near_word_is_suggested(void **state)
+TEST(only_a_near_word_is_suggested)
 {
-    (void)state;
     assert_string_equal(tn_nearest("untis", units, N_UNITS), "units");
     assert_string_equal(tn_nearest("Dropout", units, N_UNITS), "dropout");
     assert_null(tn_nearest("x", units, N_UNITS));
@@ -134,9 +124,8 @@ static void only_a_near_word_is_suggested(void **state)
     assert_null(tn_nearest("units", NULL, 0));
 }
 
-static void a_fault_is_told_and_counted_once(void **state)
+TEST(a_fault_is_told_and_counted_once)
 {
-    (void)state;
     static const tn_origin places[] = {{.source = "a.yaml", .line = 3, .col = 1, .text = "x: 1"},
                                        {.source = "a.yaml", .line = 4, .col = 1, .text = "x: 1"}};
     tn_diag d = {0};
@@ -152,22 +141,4 @@ static void a_fault_is_told_and_counted_once(void **state)
     tn_diag_error(&d, NULL, "unknown key '%s'", "x");
     assert_int_equal(d.n_errors, 3);
     tn_diag_done(&d);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_fault_is_told_and_counted_once),
-        cmocka_unit_test(a_fault_shows_file_line_caret_and_suggestion),
-        cmocka_unit_test(a_word_like_no_other_lists_what_there_is),
-        cmocka_unit_test(a_place_without_line_is_named_alone),
-        cmocka_unit_test(carets_count_characters_and_keep_tabs),
-        cmocka_unit_test(a_long_line_is_shown_around_the_fault),
-        cmocka_unit_test(text_of_others_cannot_steer_the_terminal),
-        cmocka_unit_test(faults_beyond_the_limit_are_counted_only),
-        cmocka_unit_test(check_passes_without_errors),
-        cmocka_unit_test(a_swap_is_one_edit_as_is_an_insert_a_drop_or_a_replacement),
-        cmocka_unit_test(only_a_near_word_is_suggested),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -136,6 +136,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+FIXTURE(set_up, tear_down);
+
 static const all_opts *bind(bound *b, const char *text)
 {
     tn_diag_done(&b->diag);
@@ -162,7 +164,7 @@ static void assert_fault(bound *b, const char *text, const char *want)
     assert_int_equal(b->diag.n_errors, 1);
 }
 
-static void defaults_are_those_of_the_table(void **state)
+TEST(defaults_are_those_of_the_table)
 {
     const all_opts *o = bind(*state, "{stop: auc}");
     assert_false(o->fast);
@@ -185,7 +187,7 @@ static void defaults_are_those_of_the_table(void **state)
     assert_string_equal(tn_tree_get(o->label, "column")->text, "label");
 }
 
-static void scalars_are_read_by_declared_type(void **state)
+TEST(scalars_are_read_by_declared_type)
 {
     const all_opts *o =
         bind_well(*state, "{stop: no, epochs: 010, rate: 1e-3, fast: no, dir: 12:30, gemm: blas}");
@@ -196,7 +198,7 @@ static void scalars_are_read_by_declared_type(void **state)
     assert_int_equal(o->gemm, 2);
 }
 
-static void counts_sizes_and_durations_have_units(void **state)
+TEST(counts_sizes_and_durations_have_units)
 {
     const all_opts *o = bind_well(
         *state, "{stop: x, epochs: 64k, seed: 18446744073709551614, grace: 2h30m, memory: 1.5GiB}");
@@ -216,7 +218,7 @@ static void counts_sizes_and_durations_have_units(void **state)
     assert_true(o->grace == 0);
 }
 
-static void numbers_may_be_words(void **state)
+TEST(numbers_may_be_words)
 {
     const all_opts *o = bind_well(*state, "{stop: x, threads: auto, staleness: inf}");
     assert_int_equal(o->threads, TN_WORD_U32(1));
@@ -226,7 +228,7 @@ static void numbers_may_be_words(void **state)
     assert_true(o->staleness == 2);
 }
 
-static void a_scalar_stands_for_the_first_option(void **state)
+TEST(a_scalar_stands_for_the_first_option)
 {
     const all_opts *o = bind_well(*state, "{stop: auc, slots: [user, {name: item, dim: 4}]}");
     assert_string_equal(o->stop.monitor, "auc");
@@ -238,7 +240,7 @@ static void a_scalar_stands_for_the_first_option(void **state)
     assert_string_equal(tn_tree_get(o->slots.tree[1], "name")->text, "item");
 }
 
-static void a_variant_takes_the_defaults_of_its_choice(void **state)
+TEST(a_variant_takes_the_defaults_of_its_choice)
 {
     const all_opts *o = bind_well(*state, "{stop: x, optimizer: sgd, sparse: {type: sgd, l2: 1}}");
     assert_string_equal(o->optimizer.choice->name, "sgd");
@@ -259,7 +261,7 @@ static void a_variant_takes_the_defaults_of_its_choice(void **state)
     assert_null(o->optimizer.opts);
 }
 
-static void not_set_is_the_default(void **state)
+TEST(not_set_is_the_default)
 {
     const all_opts *o = bind_well(*state, "{stop: x, epochs: ~, metrics: ~, memory: ~}");
     assert_int_equal(o->epochs, 1);
@@ -268,7 +270,7 @@ static void not_set_is_the_default(void **state)
     assert_string_equal(o->dir, "~");
 }
 
-static void lists_may_be_single_values(void **state)
+TEST(lists_may_be_single_values)
 {
     const all_opts *o = bind_well(*state, "{stop: x, metrics: auc, edges: [-1, 2.5], slots: []}");
     assert_int_equal(o->metrics.n, 1);
@@ -276,7 +278,7 @@ static void lists_may_be_single_values(void **state)
     assert_true(o->edges.item[1] == 2.5);
 }
 
-static void a_bad_value_is_refused_in_words(void **state)
+TEST(a_bad_value_is_refused_in_words)
 {
     static const struct {
         const char *text;
@@ -339,7 +341,7 @@ typedef struct later_opts {
     const tn_tree *plan;
 } later_opts;
 
-static void values_of_later_versions_are_refused(void **state)
+TEST(values_of_later_versions_are_refused)
 {
     static const char *const words[] = {"wait", "stop", NULL};
     static const char *const later[] = {"wait", NULL};
@@ -358,7 +360,6 @@ static void values_of_later_versions_are_refused(void **state)
         {"threads", "2", "'threads': 2: not in this build yet"},
         {"plan", "x", "'plan': a plan: not in this build yet"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         tn_arena *arena = tn_arena_new(1 << 12);
         tn_diag diag = {0};
@@ -379,7 +380,7 @@ static void values_of_later_versions_are_refused(void **state)
     }
 }
 
-static void a_field_at_fault_has_its_default(void **state)
+TEST(a_field_at_fault_has_its_default)
 {
     const all_opts *o = bind(*state, "{stop: x, epochs: 0, metrics: {a: 1}, optimizer: adma}");
     assert_int_equal(o->epochs, 1);
@@ -387,21 +388,21 @@ static void a_field_at_fault_has_its_default(void **state)
     assert_string_equal(o->optimizer.choice->name, "adam");
 }
 
-static void a_list_is_no_configuration(void **state)
+TEST(a_list_is_no_configuration)
 {
     bound *b = *state;
     (void)bind(b, "[a]");
     assert_non_null(strstr(tn_text_str(&b->diag.text), "this must be a map"));
 }
 
-static void every_fault_is_shown_not_only_the_first(void **state)
+TEST(every_fault_is_shown_not_only_the_first)
 {
     bound *b = *state;
     (void)bind(b, "{epochs: 0, rate: 2, zzz: 1, optimizer: {lr: -1, q: 2}}");
     assert_int_equal(b->diag.n_errors, 6);
 }
 
-static void bind_some_leaves_other_keys_alone(void **state)
+TEST(bind_some_leaves_other_keys_alone)
 {
     bound *b = *state;
     const tn_binder binder = {.arena = b->arena, .diag = &b->diag};
@@ -410,27 +411,4 @@ static void bind_some_leaves_other_keys_alone(void **state)
                         tn_tree_read_flow(b->arena, "{name: a, other: 1}", "t"), &slot);
     assert_int_equal(b->diag.n_errors, 0);
     assert_string_equal(slot.name, "a");
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(defaults_are_those_of_the_table),
-        TEST(scalars_are_read_by_declared_type),
-        TEST(counts_sizes_and_durations_have_units),
-        TEST(numbers_may_be_words),
-        TEST(a_scalar_stands_for_the_first_option),
-        TEST(a_variant_takes_the_defaults_of_its_choice),
-        TEST(not_set_is_the_default),
-        TEST(lists_may_be_single_values),
-        TEST(a_bad_value_is_refused_in_words),
-        TEST(values_of_later_versions_are_refused),
-        TEST(a_field_at_fault_has_its_default),
-        TEST(a_list_is_no_configuration),
-        TEST(every_fault_is_shown_not_only_the_first),
-        TEST(bind_some_leaves_other_keys_alone),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -85,6 +85,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+FIXTURE(set_up, tear_down);
+
 static void assert_printed(const tn_tree *tree, const tn_print_opts *opts, const char *want)
 {
     tn_text out = {0};
@@ -93,7 +95,7 @@ static void assert_printed(const tn_tree *tree, const tn_print_opts *opts, const
     tn_text_done(&out);
 }
 
-static void every_option_is_printed_with_value_or_default(void **state)
+TEST(every_option_is_printed_with_value_or_default)
 {
     const tn_print_opts plain = {0};
     assert_printed(NULL, &plain,
@@ -129,7 +131,7 @@ static void every_option_is_printed_with_value_or_default(void **state)
                    "dir: ~\n");
 }
 
-static void members_of_a_tree_have_a_line_each(void **state)
+TEST(members_of_a_tree_have_a_line_each)
 {
     const tn_tree *tree =
         tn_tree_read_flow(*state, "{train: {layers: {a: {x: 1}, 'b c': {y: [2, 3]}}}}", "t.yaml");
@@ -143,7 +145,7 @@ static void members_of_a_tree_have_a_line_each(void **state)
     tn_text_done(&out);
 }
 
-static void sources_stand_behind_the_values(void **state)
+TEST(sources_stand_behind_the_values)
 {
     tn_tree *tree =
         tn_tree_read_flow(*state, "{train: {threads: 4}, dir: x, slots: [a]}", "command line");
@@ -161,9 +163,8 @@ static void sources_stand_behind_the_values(void **state)
     tn_text_done(&out);
 }
 
-static void paths_can_be_left_out(void **state)
+TEST(paths_can_be_left_out)
 {
-    (void)state;
     static const char *const without[] = {"train.optimizer", "dir", "train.gemm", NULL};
     const tn_print_opts opts = {.without = without};
     assert_printed(NULL, &opts,
@@ -173,7 +174,7 @@ static void paths_can_be_left_out(void **state)
                    "slots: ~\n");
 }
 
-static void the_schema_is_json_with_every_option(void **state)
+TEST(the_schema_is_json_with_every_option)
 {
     tn_text out = {0};
     tn_fields_schema(&out, fields, "a test");
@@ -192,9 +193,8 @@ static void the_schema_is_json_with_every_option(void **state)
     tn_text_done(&out);
 }
 
-static void markdown_has_a_row_for_every_option_and_choice(void **state)
+TEST(markdown_has_a_row_for_every_option_and_choice)
 {
-    (void)state;
     tn_text out = {0};
     tn_fields_markdown(&out, fields);
     const char *text = tn_text_str(&out);
@@ -216,9 +216,8 @@ static void markdown_has_a_row_for_every_option_and_choice(void **state)
     tn_text_done(&out);
 }
 
-static void help_has_a_line_for_every_option(void **state)
+TEST(help_has_a_line_for_every_option)
 {
-    (void)state;
     tn_text out = {0};
     tn_fields_help(&out, fields);
     assert_non_null(strstr(tn_text_str(&out), "\ntrain: how it learns\n"
@@ -228,30 +227,12 @@ static void help_has_a_line_for_every_option(void **state)
     tn_text_done(&out);
 }
 
-static void paths_are_those_that_an_override_may_name(void **state)
+TEST(paths_are_those_that_an_override_may_name)
 {
-    (void)state;
     tn_text out = {0};
     tn_fields_paths(&out, fields);
     assert_string_equal(tn_text_str(&out), "train.threads\ntrain.optimizer\ntrain.optimizer.l2\n"
                                            "train.optimizer.lr\ntrain.layers\ntrain.gemm\nslots\n"
                                            "dir\n");
     tn_text_done(&out);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(every_option_is_printed_with_value_or_default),
-        TEST(members_of_a_tree_have_a_line_each),
-        TEST(sources_stand_behind_the_values),
-        TEST(paths_can_be_left_out),
-        TEST(the_schema_is_json_with_every_option),
-        TEST(markdown_has_a_row_for_every_option_and_choice),
-        TEST(help_has_a_line_for_every_option),
-        TEST(paths_are_those_that_an_override_may_name),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -100,6 +100,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+FIXTURE(set_up, tear_down);
+
 static void assert_merged(bound *b, const char *under, const char *over, const char *want)
 {
     const tn_binder binder = {.arena = b->arena, .diag = &b->diag};
@@ -111,7 +113,7 @@ static void assert_merged(bound *b, const char *under, const char *over, const c
     tn_text_done(&text);
 }
 
-static void merging_unfolds_shorthands(void **state)
+TEST(merging_unfolds_shorthands)
 {
     assert_merged(*state, "{optimizer: adam}", "{optimizer: {lr: 1}}",
                   "{optimizer: {type: adam, lr: 1}}");
@@ -119,7 +121,7 @@ static void merging_unfolds_shorthands(void **state)
                   "{stop: {patience: 3, monitor: auc}}");
 }
 
-static void a_rule_of_another_type_begins_anew(void **state)
+TEST(a_rule_of_another_type_begins_anew)
 {
     assert_merged(*state, "{optimizer: {type: adam, lr: 2, beta1: 1}}", "{optimizer: sgd}",
                   "{optimizer: {type: sgd}}");
@@ -133,13 +135,13 @@ static void a_rule_of_another_type_begins_anew(void **state)
                   "{optimizer: {type: sgd, typo: 1}}");
 }
 
-static void choices_with_shared_options_keep_what_the_new_one_has_too(void **state)
+TEST(choices_with_shared_options_keep_what_the_new_one_has_too)
 {
     assert_merged(*state, "{model: {type: adam, lr: 2, beta1: 1, l2: 1}}", "{model: sgd}",
                   "{model: {type: sgd, lr: 2, l2: 1}}");
 }
 
-static void a_tree_of_rules_begins_anew_where_a_type_changes(void **state)
+TEST(a_tree_of_rules_begins_anew_where_a_type_changes)
 {
     assert_merged(*state, "{rules: {type: adam, lr: 2}}", "{rules: {type: sgd}}",
                   "{rules: {type: sgd}}");
@@ -169,7 +171,7 @@ static void assert_joined(bound *b, const char *first, const char *second, const
     tn_text_done(&text);
 }
 
-static void pieces_of_one_layer_have_no_order(void **state)
+TEST(pieces_of_one_layer_have_no_order)
 {
     assert_joined(*state, "{optimizer: {lr: 2}}", "{optimizer: sgd}",
                   "{optimizer: {lr: 2, type: sgd}}");
@@ -189,7 +191,7 @@ static void pieces_of_one_layer_have_no_order(void **state)
                   "{slots: [{name: C1, dim: 2}]}");
 }
 
-static void trees_merge_as_their_rows_say(void **state)
+TEST(trees_merge_as_their_rows_say)
 {
     assert_merged(*state, "{init: {normal: [0, 1]}}", "{init: {uniform: [0, 1]}}",
                   "{init: {uniform: [0, 1]}}");
@@ -200,7 +202,7 @@ static void trees_merge_as_their_rows_say(void **state)
     assert_merged(*state, "{label: {column: a, threshold: 3}}", "{label: b}", "{label: b}");
 }
 
-static void a_map_over_a_list_of_tables_reaches_items_by_name(void **state)
+TEST(a_map_over_a_list_of_tables_reaches_items_by_name)
 {
     bound *b = *state;
     assert_merged(b, "{slots: [C1, {name: C2, dim: 8}]}", "{slots: {C1: {dim: 4}, c2: {dim: 5}}}",
@@ -209,20 +211,4 @@ static void a_map_over_a_list_of_tables_reaches_items_by_name(void **state)
     assert_merged(b, "{slots: [C1, C2]}", "{slots: {C3: {dim: 4}}}", "{slots: [C1, C2]}");
     assert_non_null(strstr(tn_text_str(&b->diag.text), "unknown name in 'slots': 'C3' (did you "));
     assert_merged(b, "{slots: [C1, C2]}", "{slots: [C3]}", "{slots: [C3]}");
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(merging_unfolds_shorthands),
-        TEST(a_rule_of_another_type_begins_anew),
-        TEST(choices_with_shared_options_keep_what_the_new_one_has_too),
-        TEST(a_tree_of_rules_begins_anew_where_a_type_changes),
-        TEST(pieces_of_one_layer_have_no_order),
-        TEST(trees_merge_as_their_rows_say),
-        TEST(a_map_over_a_list_of_tables_reaches_items_by_name),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,6 +16,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+FIXTURE(set_up, tear_down);
+
 static void assert_flow(const tn_tree *tree, const char *want)
 {
     tn_text text = {0};
@@ -29,7 +31,7 @@ static tn_tree *flow(tn_arena *arena, const char *text)
     return tn_tree_read_flow(arena, text, "a test");
 }
 
-static void members_are_found_by_path(void **state)
+TEST(members_are_found_by_path)
 {
     const tn_tree *tree = flow(*state, "{train: {optimizer: {lr: 1e-3}}, list: [a, b]}");
     assert_string_equal(tn_tree_at(tree, "train.optimizer.lr")->text, "1e-3");
@@ -41,7 +43,7 @@ static void members_are_found_by_path(void **state)
     assert_int_equal(tn_tree_count(NULL), 0);
 }
 
-static void put_replaces_in_place_or_appends(void **state)
+TEST(put_replaces_in_place_or_appends)
 {
     tn_arena *arena = *state;
     tn_tree *map = flow(arena, "{a: 1, b: 2, c: 3}");
@@ -51,7 +53,7 @@ static void put_replaces_in_place_or_appends(void **state)
     assert_flow(map, "{a: 1, b: [x], c: 4, d: 5}");
 }
 
-static void merge_goes_key_by_key_and_replaces_lists(void **state)
+TEST(merge_goes_key_by_key_and_replaces_lists)
 {
     tn_arena *arena = *state;
     const tn_tree *under = flow(arena, "{a: {x: 1, y: 2}, l: [1, 2], s: 1}");
@@ -60,7 +62,7 @@ static void merge_goes_key_by_key_and_replaces_lists(void **state)
     assert_flow(under, "{a: {x: 1, y: 2}, l: [1, 2], s: 1}");
 }
 
-static void a_merged_node_keeps_its_origin(void **state)
+TEST(a_merged_node_keeps_its_origin)
 {
     tn_arena *arena = *state;
     const tn_tree *under = tn_tree_read_flow(arena, "{a: 1, b: 2}", "first");
@@ -70,7 +72,7 @@ static void a_merged_node_keeps_its_origin(void **state)
     assert_string_equal(tn_tree_get(merged, "b")->at.source, "second");
 }
 
-static void a_copy_is_deep(void **state)
+TEST(a_copy_is_deep)
 {
     tn_arena *arena = *state;
     tn_tree *tree = flow(arena, "{a: {b: 1}}");
@@ -80,7 +82,7 @@ static void a_copy_is_deep(void **state)
     assert_flow(copy, "{a: {b: 2}}");
 }
 
-static void texts_are_quoted_only_when_they_must_be(void **state)
+TEST(texts_are_quoted_only_when_they_must_be)
 {
     static const struct {
         const char *text;
@@ -121,7 +123,7 @@ static void texts_are_quoted_only_when_they_must_be(void **state)
     tn_text_done(&text);
 }
 
-static void a_default_is_read_as_it_would_stand_in_yaml(void **state)
+TEST(a_default_is_read_as_it_would_stand_in_yaml)
 {
     tn_arena *arena = *state;
     assert_int_equal(flow(arena, "~")->kind, TN_TREE_NULL);
@@ -129,20 +131,4 @@ static void a_default_is_read_as_it_would_stand_in_yaml(void **state)
     assert_string_equal(flow(arena, "' '")->text, " ");
     assert_int_equal(flow(arena, "{a: '~'}")->first->kind, TN_TREE_SCALAR);
     assert_flow(flow(arena, "{ a : [ 1 , {b: ~} ] , c: [] }"), "{a: [1, {b: ~}], c: []}");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(members_are_found_by_path, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(put_replaces_in_place_or_appends, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(merge_goes_key_by_key_and_replaces_lists, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(a_merged_node_keeps_its_origin, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_copy_is_deep, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(texts_are_quoted_only_when_they_must_be, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_default_is_read_as_it_would_stand_in_yaml, set_up,
-                                        tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

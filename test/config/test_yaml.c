@@ -29,6 +29,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+FIXTURE(set_up, tear_down);
+
 static tn_tree *read_bytes(fixture *f, const char *text, size_t size)
 {
     tn_diag_done(&f->diag);
@@ -61,7 +63,7 @@ static void assert_refused(fixture *f, const char *text, const char *want)
     }
 }
 
-static void maps_lists_and_texts_are_read(void **state)
+TEST(maps_lists_and_texts_are_read)
 {
     assert_reads(*state, "a:\n  b: [1, {c: d}]\n  e:\n  - f\n  - g: h\n",
                  "{a: {b: [1, {c: d}], e: [f, {g: h}]}}");
@@ -69,7 +71,7 @@ static void maps_lists_and_texts_are_read(void **state)
                  "{a: x y, b: \"q\\n\", c: \"l1\\nl2\\n\"}");
 }
 
-static void d8_scalars_are_read_by_declared_type(void **state)
+TEST(d8_scalars_are_read_by_declared_type)
 {
     fixture *f = *state;
     const tn_tree *tree = read(f, "{a: no, b: 1e-3, c: 010, d: 12:30:45, e: null, f: 0x1F, g: y}");
@@ -81,7 +83,7 @@ static void d8_scalars_are_read_by_declared_type(void **state)
     }
 }
 
-static void only_a_bare_tilde_or_nothing_is_null(void **state)
+TEST(only_a_bare_tilde_or_nothing_is_null)
 {
     fixture *f = *state;
     const tn_tree *tree = read(f, "a: ~\nb:\nc: '~'\nd: ''\n");
@@ -94,7 +96,7 @@ static void only_a_bare_tilde_or_nothing_is_null(void **state)
     assert_int_equal(read(f, "# only a comment\n")->kind, TN_TREE_NULL);
 }
 
-static void nodes_know_where_they_stand(void **state)
+TEST(nodes_know_where_they_stand)
 {
     fixture *f = *state;
     const tn_tree *tree = read(f, "a: 1\nb:\r\n  \"\xC3\xA4\": [x,  y]\n");
@@ -107,7 +109,7 @@ static void nodes_know_where_they_stand(void **state)
     assert_string_equal(list->at.source, "a.yaml");
 }
 
-static void a_byte_order_mark_is_not_text(void **state)
+TEST(a_byte_order_mark_is_not_text)
 {
     fixture *f = *state;
     const tn_tree *tree = read(f, "\xEF\xBB\xBF"
@@ -116,13 +118,13 @@ static void a_byte_order_mark_is_not_text(void **state)
     assert_string_equal(tree->first->key, "a");
 }
 
-static void aliases_are_copies(void **state)
+TEST(aliases_are_copies)
 {
     assert_reads(*state, "a: &x {b: 1}\nc: *x\nd: [&y 2, *y]\n",
                  "{a: {b: 1}, c: {b: 1}, d: [2, 2]}");
 }
 
-static void a_value_of_the_command_line_keeps_its_place(void **state)
+TEST(a_value_of_the_command_line_keeps_its_place)
 {
     fixture *f = *state;
     const tn_yaml_in in = {"[1, 2", 5, "command line", false, "model.hidden=[1, 2", 14};
@@ -135,7 +137,7 @@ static void a_value_of_the_command_line_keeps_its_place(void **state)
     assert_int_equal(tree->last->at.col, 18);
 }
 
-static void duplicate_keys_are_all_reported(void **state)
+TEST(duplicate_keys_are_all_reported)
 {
     fixture *f = *state;
     const tn_tree *tree = read(f, "a: 1\nb: 2\na: [1, 2]\nb: 4\n");
@@ -148,7 +150,7 @@ static void duplicate_keys_are_all_reported(void **state)
                                                        "hint: the first one is in line 1\n"));
 }
 
-static void what_a_configuration_does_not_need_is_refused(void **state)
+TEST(what_a_configuration_does_not_need_is_refused)
 {
     fixture *f = *state;
     assert_refused(f, "a: !!int 3", "a.yaml:1:4: error: tags are not supported");
@@ -164,7 +166,7 @@ static void what_a_configuration_does_not_need_is_refused(void **state)
     assert_refused(f, "&k a: 1", "a key cannot have an anchor");
 }
 
-static void broken_text_is_refused_with_its_place(void **state)
+TEST(broken_text_is_refused_with_its_place)
 {
     fixture *f = *state;
     assert_refused(f, "a: [1, 2\nb: 3\n", "a.yaml:2:2: error: not YAML: ");
@@ -195,7 +197,7 @@ static void assert_repeated_refused(fixture *f, const char *piece, size_t n, con
     test_free(text);
 }
 
-static void nested_flow_brackets_stop_at_the_limit(void **state)
+TEST(nested_flow_brackets_stop_at_the_limit)
 {
     /* 18 s of libyaml's time when all events are taken */
     assert_repeated_refused(*state, "[", 100000, "nested more than 64 deep");
@@ -207,7 +209,7 @@ static void nested_flow_brackets_stop_at_the_limit(void **state)
     test_free(text);
 }
 
-static void a_billion_laughs_end_early(void **state)
+TEST(a_billion_laughs_end_early)
 {
     char text[2000] = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
     for (int i = 1; i < 10; i++) {
@@ -219,7 +221,7 @@ static void a_billion_laughs_end_early(void **state)
     assert_refused(*state, text, "aliases make more than 10000 values");
 }
 
-static void aliases_cannot_nest_deeper_than_the_limit(void **state)
+TEST(aliases_cannot_nest_deeper_than_the_limit)
 {
     char text[8000] = "a0: &a0 [x]\n";
     for (int i = 1; i < 70; i++) {
@@ -230,7 +232,7 @@ static void aliases_cannot_nest_deeper_than_the_limit(void **state)
     assert_refused(*state, text, "nested more than 64 deep");
 }
 
-static void everything_that_grows_has_a_limit(void **state)
+TEST(everything_that_grows_has_a_limit)
 {
     fixture *f = *state;
     assert_repeated_refused(f, "- a\n", 100001, "more than 100000 values");
@@ -249,7 +251,7 @@ static void everything_that_grows_has_a_limit(void **state)
     test_free(longest);
 }
 
-static void what_is_printed_reads_back_equal(void **state)
+TEST(what_is_printed_reads_back_equal)
 {
     fixture *f = *state;
     static const char *const texts[] = {
@@ -275,34 +277,9 @@ static void what_is_printed_reads_back_equal(void **state)
     }
 }
 
-static void a_missing_file_is_named(void **state)
+TEST(a_missing_file_is_named)
 {
     fixture *f = *state;
     assert_null(tn_yaml_read_file(f->arena, &f->diag, "no/such/file.yaml"));
     assert_non_null(strstr(tn_text_str(&f->diag.text), "'no/such/file.yaml'"));
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(maps_lists_and_texts_are_read),
-        TEST(d8_scalars_are_read_by_declared_type),
-        TEST(only_a_bare_tilde_or_nothing_is_null),
-        TEST(nodes_know_where_they_stand),
-        TEST(a_byte_order_mark_is_not_text),
-        TEST(aliases_are_copies),
-        TEST(a_value_of_the_command_line_keeps_its_place),
-        TEST(duplicate_keys_are_all_reported),
-        TEST(what_a_configuration_does_not_need_is_refused),
-        TEST(broken_text_is_refused_with_its_place),
-        TEST(nested_flow_brackets_stop_at_the_limit),
-        TEST(a_billion_laughs_end_early),
-        TEST(aliases_cannot_nest_deeper_than_the_limit),
-        TEST(everything_that_grows_has_a_limit),
-        TEST(what_is_printed_reads_back_equal),
-        TEST(a_missing_file_is_named),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,9 +52,8 @@ static void dated(const char *hour, char *out, size_t size)
     setup_close(&s);
 }
 
-static void an_hour_becomes_its_parts(void **state)
+TEST(an_hour_becomes_its_parts)
 {
-    (void)state;
     /* The set begins on a Tuesday, 2014-10-21. The others: cal(1). */
     static const char *const hours[][2] = {
         {"14102100", "0 1 0"},  {"14102123", "23 1 0"}, {"14102512", "12 5 1"},
@@ -69,9 +68,8 @@ static void an_hour_becomes_its_parts(void **state)
     }
 }
 
-static void what_is_no_hour_is_a_fault_with_its_place(void **state)
+TEST(what_is_no_hour_is_a_fault_with_its_place)
 {
-    (void)state;
     static const char *const wrong[] = {"14102124", "14132100", "14002100", "14103200", "14100000",
                                         "15022900", "14043100", "-4102100", "114102100"};
     setup s;
@@ -91,9 +89,8 @@ static void what_is_no_hour_is_a_fault_with_its_place(void **state)
     setup_close(&s);
 }
 
-static void the_test_file_has_no_label(void **state)
+TEST(the_test_file_has_no_label)
 {
-    (void)state;
     setup s;
     tn_parsed parsed;
     setup_open(&s, "{data: {format: avazu, label: none, record_id: id}, slots: [" DATE "]}");
@@ -105,9 +102,8 @@ static void the_test_file_has_no_label(void **state)
     setup_close(&s);
 }
 
-static void parts_of_a_date_are_keys(void **state)
+TEST(parts_of_a_date_are_keys)
 {
-    (void)state;
     setup s;
     assert_int_equal(setup_try(&s, "{data: {format: avazu}, slots: [{name: a, as: value, "
                                    "transform: weekday}]}"),
@@ -116,9 +112,8 @@ static void parts_of_a_date_are_keys(void **state)
     setup_close(&s);
 }
 
-static void rows_are_written_with_all_columns_of_the_set(void **state)
+TEST(rows_are_written_with_all_columns_of_the_set)
 {
-    (void)state;
     datasets d;
     datasets_open(&d, 1);
     const char *out = datasets_line(&d, config, HEADER "10000169349117863715,1,14102100" REST,
@@ -134,16 +129,4 @@ static void rows_are_written_with_all_columns_of_the_set(void **state)
     assert_string_equal(out, "");
     assert_non_null(strstr(d.err.text, "format 'avazu' has no column 'user' to write to"));
     datasets_close(&d);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_hour_becomes_its_parts),
-        cmocka_unit_test(what_is_no_hour_is_a_fault_with_its_place),
-        cmocka_unit_test(the_test_file_has_no_label),
-        cmocka_unit_test(parts_of_a_date_are_keys),
-        cmocka_unit_test(rows_are_written_with_all_columns_of_the_set),
-    };
-    return cmocka_run_group_tests_name("io/avazu", tests, NULL, NULL);
 }

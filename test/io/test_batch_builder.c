@@ -110,35 +110,22 @@ static void compare(const char *slots, bool pads, uint64_t large)
     close_subject(&t);
 }
 
-static void a_grid_gives_the_batch_that_entries_give(void **state)
+TEST(a_grid_gives_the_batch_that_entries_give)
 {
-    (void)state;
     compare("{name: a}, {name: b}, {name: c}", false, ROWS);
     compare("{name: a, type: int, as: value}, {name: b}, {name: c, type: int}", false, ROWS);
     compare("{name: c}", false, ROWS);
 }
 
-static void signs_that_are_too_large_end_a_grid_of_signs(void **state)
+TEST(signs_that_are_too_large_end_a_grid_of_signs)
 {
-    (void)state;
     compare("{name: a}, {name: b}, {name: c}", false, 0);
     compare("{name: a}, {name: b}, {name: c}", false, ROWS / 3);
     compare("{name: a, as: value, type: int}, {name: b}, {name: c}", false, ROWS - 9);
 }
 
-static void a_grid_that_an_unusual_row_ended_gives_it_too(void **state)
+TEST(a_grid_that_an_unusual_row_ended_gives_it_too)
 {
-    (void)state;
     compare("{name: a}, {name: b}, {name: c}", true, ROWS);
     compare("{name: a}, {name: b}, {name: c}", true, ROWS / 3);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_grid_gives_the_batch_that_entries_give),
-        cmocka_unit_test(signs_that_are_too_large_end_a_grid_of_signs),
-        cmocka_unit_test(a_grid_that_an_unusual_row_ended_gives_it_too),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

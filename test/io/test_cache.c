@@ -207,9 +207,8 @@ static void assert_same(const setup *s, const char *const *paths, const char *ca
     tn_text_done(&binary);
 }
 
-static void batches_are_those_of_the_text(void **state)
+TEST(batches_are_those_of_the_text)
 {
-    (void)state;
     for (uint32_t i = 0; i < SUBJECTS; i++) {
         for (uint32_t part_bytes = 1000; part_bytes <= 1000000; part_bytes *= 1000) {
             setup s;
@@ -245,9 +244,8 @@ static uint32_t places_of(const setup *s, const tn_reader_opts *opts, tn_progres
     return n;
 }
 
-static void reading_goes_on_in_the_middle_of_an_epoch(void **state)
+TEST(reading_goes_on_in_the_middle_of_an_epoch)
 {
-    (void)state;
     enum { PLACES_MAX = 64 };
     setup s;
     const char *paths[FILES];
@@ -270,9 +268,8 @@ static void reading_goes_on_in_the_middle_of_an_epoch(void **state)
     setup_close(&s);
 }
 
-static void several_caches_are_read_one_after_another(void **state)
+TEST(several_caches_are_read_one_after_another)
 {
-    (void)state;
     setup s;
     const char *paths[FILES];
     const char *caches[FILES];
@@ -305,9 +302,8 @@ static void several_caches_are_read_one_after_another(void **state)
     setup_close(&s);
 }
 
-static void slots_that_were_found_in_the_data_are_found_in_its_cache(void **state)
+TEST(slots_that_were_found_in_the_data_are_found_in_its_cache)
 {
-    (void)state;
     setup s;
     setup again;
     const char *paths[FILES];
@@ -335,9 +331,8 @@ static void slots_that_were_found_in_the_data_are_found_in_its_cache(void **stat
 }
 
 /* docs/formats.md shows these bytes: all but the shape, which stands between them in words. */
-static void golden_tnb(void **state)
+TEST(golden_tnb)
 {
-    (void)state;
     static const char head[] = GOLDEN_HEAD;
     static const char rest[] = GOLDEN_REST;
     setup s;
@@ -374,16 +369,4 @@ static void golden_tnb(void **state)
     tn_text_done(&hex);
     setup_parsed_free(&parsed);
     setup_close(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(batches_are_those_of_the_text),
-        cmocka_unit_test(reading_goes_on_in_the_middle_of_an_epoch),
-        cmocka_unit_test(several_caches_are_read_one_after_another),
-        cmocka_unit_test(golden_tnb),
-        cmocka_unit_test(slots_that_were_found_in_the_data_are_found_in_its_cache),
-    };
-    return cmocka_run_group_tests_name("io/cache", tests, NULL, NULL);
 }

@@ -62,9 +62,8 @@ static void sign_header(char *bytes)
     tn_store_u32(bytes + TN_CACHE_HEADER - 4, tn_crc32c(0, bytes, TN_CACHE_HEADER - 4));
 }
 
-static void a_cache_is_whole_or_refused_wherever_it_is_cut(void **state)
+TEST(a_cache_is_whole_or_refused_wherever_it_is_cut)
 {
-    (void)state;
     cache c;
     tn_error err;
     open_cache(&c);
@@ -77,9 +76,8 @@ static void a_cache_is_whole_or_refused_wherever_it_is_cut(void **state)
     close_cache(&c);
 }
 
-static void every_flipped_bit_is_noticed(void **state)
+TEST(every_flipped_bit_is_noticed)
 {
-    (void)state;
     cache c;
     tn_error err;
     open_cache(&c);
@@ -96,9 +94,8 @@ static void every_flipped_bit_is_noticed(void **state)
     close_cache(&c);
 }
 
-static void a_damaged_block_is_named_by_file_and_place(void **state)
+TEST(a_damaged_block_is_named_by_file_and_place)
 {
-    (void)state;
     cache c;
     tn_error err;
     char expected[64];
@@ -116,9 +113,8 @@ static void a_damaged_block_is_named_by_file_and_place(void **state)
     close_cache(&c);
 }
 
-static void other_versions_and_byte_orders_are_refused_by_name(void **state)
+TEST(other_versions_and_byte_orders_are_refused_by_name)
 {
-    (void)state;
     cache c;
     tn_error err;
     open_cache(&c);
@@ -139,9 +135,8 @@ static void other_versions_and_byte_orders_are_refused_by_name(void **state)
     close_cache(&c);
 }
 
-static void a_source_that_changed_later_is_noticed_and_one_that_is_gone_is_not_missed(void **state)
+TEST(a_source_that_changed_later_is_noticed_and_one_that_is_gone_is_not_missed)
 {
-    (void)state;
     cache c;
     tn_error err;
     open_cache(&c);
@@ -165,9 +160,8 @@ static tn_status read_as(const cache *c, const char *text, tn_error *err)
     return status;
 }
 
-static void another_configuration_is_refused_and_the_difference_shown(void **state)
+TEST(another_configuration_is_refused_and_the_difference_shown)
 {
-    (void)state;
     cache c;
     tn_error err = {0};
     open_cache(&c);
@@ -196,9 +190,8 @@ static void another_configuration_is_refused_and_the_difference_shown(void **sta
     close_cache(&c);
 }
 
-static void caches_and_data_do_not_mix(void **state)
+TEST(caches_and_data_do_not_mix)
 {
-    (void)state;
     cache c;
     tn_error err = {0};
     open_cache(&c);
@@ -213,9 +206,8 @@ static void caches_and_data_do_not_mix(void **state)
 }
 
 /* Blocks whose counts lie, with checksums that hold. */
-static void a_signed_block_that_lies_is_refused(void **state)
+TEST(a_signed_block_that_lies_is_refused)
 {
-    (void)state;
     static const struct {
         uint32_t at;
         uint32_t value;
@@ -258,19 +250,4 @@ static void a_signed_block_that_lies_is_refused(void **state)
     tn_parsed_done(&parsed);
     tn_cache_close(t);
     close_cache(&c);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_cache_is_whole_or_refused_wherever_it_is_cut),
-        cmocka_unit_test(every_flipped_bit_is_noticed),
-        cmocka_unit_test(a_damaged_block_is_named_by_file_and_place),
-        cmocka_unit_test(other_versions_and_byte_orders_are_refused_by_name),
-        cmocka_unit_test(a_source_that_changed_later_is_noticed_and_one_that_is_gone_is_not_missed),
-        cmocka_unit_test(another_configuration_is_refused_and_the_difference_shown),
-        cmocka_unit_test(caches_and_data_do_not_mix),
-        cmocka_unit_test(a_signed_block_that_lies_is_refused),
-    };
-    return cmocka_run_group_tests_name("io/cache_damage", tests, NULL, NULL);
 }

@@ -29,6 +29,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+FIXTURE(set_up, tear_down);
+
 #define SLOTS                                                                                      \
     "slots: [{name: a, field: 0, range: [0, 100]}, "                                               \
     "{name: m, field: 1, range: [100, 200], list: \"|\", values: mx}, "                            \
@@ -61,7 +63,7 @@ static void make_ffm(tn_text *out, uint32_t n)
     }
 }
 
-static void rows_survive_all_formats(void **state)
+TEST(rows_survive_all_formats)
 {
     datasets *d = *state;
     static const char *const formats[HOPS] = {"csv",   "tsv", "vw",  "libsvm", "tfrecord",
@@ -94,7 +96,7 @@ static void rows_survive_all_formats(void **state)
 }
 
 /* The golden rows are the same in all their files, so they become the same file. */
-static void golden_rows_become_one_file(void **state)
+TEST(golden_rows_become_one_file)
 {
     datasets *d = *state;
     static const char *const files[] = {"rows.tsv", "rows.ffm", "rows.tfrecord"};
@@ -133,7 +135,7 @@ static void golden_rows_become_one_file(void **state)
     assert_true(first->size > 4096);
 }
 
-static void the_number_of_threads_does_not_show(void **state)
+TEST(the_number_of_threads_does_not_show)
 {
     datasets *d = *state;
     tn_text original = {0};
@@ -159,7 +161,7 @@ static void the_number_of_threads_does_not_show(void **state)
     }
 }
 
-static void compressed_output_reads_back(void **state)
+TEST(compressed_output_reads_back)
 {
     datasets *d = *state;
     static const char *const how[] = {"gzip", "zlib"};
@@ -183,7 +185,7 @@ static void compressed_output_reads_back(void **state)
     tn_text_done(&original);
 }
 
-static void a_failure_leaves_the_older_file(void **state)
+TEST(a_failure_leaves_the_older_file)
 {
     datasets *d = *state;
     tn_dataset *in = datasets_bind(d, "{data: {format: libsvm}}", TN_DATASET_AS_READ);
@@ -200,7 +202,7 @@ static void a_failure_leaves_the_older_file(void **state)
     tn_text_done(&names);
 }
 
-static void records_at_fault_are_passed_over_when_allowed(void **state)
+TEST(records_at_fault_are_passed_over_when_allowed)
 {
     datasets *d = *state;
     datasets_write(d, "in", "1 2\n1 5 x\n0 3\nz\n", 16);
@@ -253,7 +255,7 @@ static uint32_t count_lines_of(const char *part, const char *whole)
     return n;
 }
 
-static void a_sample_holds_lines_of_the_file_in_order(void **state)
+TEST(a_sample_holds_lines_of_the_file_in_order)
 {
     datasets *d = *state;
     enum { N = 40000 }; /* more than a sample gathers */
@@ -292,7 +294,7 @@ static void a_sample_holds_lines_of_the_file_in_order(void **state)
     tn_text_done(&csv);
 }
 
-static void a_sample_has_the_header_and_not_what_stands_above_it(void **state)
+TEST(a_sample_has_the_header_and_not_what_stands_above_it)
 {
     datasets *d = *state;
     static const char text[] = "\xef\xbb\xbf# made by hand\n\nlabel,a\n1,2\n# more\n0,3\n";
@@ -315,7 +317,7 @@ static void a_sample_has_the_header_and_not_what_stands_above_it(void **state)
     assert_string_equal(datasets_read(d, "svm2")->data, "1 2\n0 3\n");
 }
 
-static void a_sample_of_tfrecords_reads_back(void **state)
+TEST(a_sample_of_tfrecords_reads_back)
 {
     datasets *d = *state;
     tn_text ffm = {0};
@@ -338,7 +340,7 @@ static void a_sample_of_tfrecords_reads_back(void **state)
 
 /* clicks.crb has blocks of indices of 8 and 4 bytes. The sample is of a configuration that reads
  * few of them, as words, which no crb is written of. */
-static void a_sample_of_row_blocks_is_that_of_their_rows(void **state)
+TEST(a_sample_of_row_blocks_is_that_of_their_rows)
 {
     datasets *d = *state;
     tn_text crb = {0};
@@ -375,7 +377,7 @@ static void a_sample_of_row_blocks_is_that_of_their_rows(void **state)
 }
 
 /* Labels, weights and values that are all there, some, or none. */
-static void a_sample_of_all_row_blocks_is_the_file(void **state)
+TEST(a_sample_of_all_row_blocks_is_the_file)
 {
     static const struct {
         const char *from, *bits, *rows;
@@ -425,7 +427,7 @@ static tn_dataset *describe(datasets *d, const tn_dataset *to)
     return read;
 }
 
-static void a_column_called_none_is_not_the_lack_of_labels(void **state)
+TEST(a_column_called_none_is_not_the_lack_of_labels)
 {
     datasets *d = *state;
     tn_dataset *in = datasets_bind(
@@ -444,7 +446,7 @@ static void a_column_called_none_is_not_the_lack_of_labels(void **state)
 }
 
 /* What describes an output reads it. */
-static void the_written_configuration_reads_the_file(void **state)
+TEST(the_written_configuration_reads_the_file)
 {
     datasets *d = *state;
     tn_text ffm = {0};
@@ -467,26 +469,4 @@ static void the_written_configuration_reads_the_file(void **state)
     tn_text_done(&names);
     tn_text_done(&yaml);
     tn_text_done(&ffm);
-}
-
-#define WITH_FILES(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WITH_FILES(rows_survive_all_formats),
-        WITH_FILES(golden_rows_become_one_file),
-        WITH_FILES(the_number_of_threads_does_not_show),
-        WITH_FILES(compressed_output_reads_back),
-        WITH_FILES(a_failure_leaves_the_older_file),
-        WITH_FILES(records_at_fault_are_passed_over_when_allowed),
-        WITH_FILES(a_sample_holds_lines_of_the_file_in_order),
-        WITH_FILES(a_sample_has_the_header_and_not_what_stands_above_it),
-        WITH_FILES(a_sample_of_tfrecords_reads_back),
-        WITH_FILES(a_sample_of_row_blocks_is_that_of_their_rows),
-        WITH_FILES(a_sample_of_all_row_blocks_is_the_file),
-        WITH_FILES(a_column_called_none_is_not_the_lack_of_labels),
-        WITH_FILES(the_written_configuration_reads_the_file),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

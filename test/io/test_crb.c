@@ -146,9 +146,8 @@ static void check(const char *config, const made *m, const char *want)
     tn_text_done(&have);
 }
 
-static void labels_weights_indices_and_values_are_taken(void **state)
+TEST(labels_weights_indices_and_values_are_taken)
 {
-    (void)state;
     made m = usual;
     check(one_slot, &m, "1*1 _:5:1 _:8000000000000009:1\n0*1\n1*1 _:7:1\n");
     m.values = true;
@@ -166,9 +165,8 @@ static void labels_weights_indices_and_values_are_taken(void **state)
     tn_text_done(&have);
 }
 
-static void slots_are_told_apart_by_ranges_or_by_bits(void **state)
+TEST(slots_are_told_apart_by_ranges_or_by_bits)
 {
-    (void)state;
     const made m = usual;
     check("{data: {format: crb}, slots: [{name: a, range: [0, 6]}, {name: b, range: [6, 1e19]}]}",
           &m, "1*1 a:5:1 b:8000000000000009:1\n0*1\n1*1 b:7:1\n");
@@ -190,9 +188,8 @@ static void slots_are_told_apart_by_ranges_or_by_bits(void **state)
           &m, "1*1 v:0:1 b:8000000000000009:1");
 }
 
-static void slot_bits_are_checked(void **state)
+TEST(slot_bits_are_checked)
 {
-    (void)state;
     static const char *const wrong[] = {"high", "high 0", "low 17", "mid 3", "low x"};
     for (uint32_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         char config[200];
@@ -206,9 +203,8 @@ static void slot_bits_are_checked(void **state)
 }
 
 /* A payload that holds the magic is cut there; the magic is put back. */
-static void records_cut_at_the_magic_are_put_together(void **state)
+TEST(records_cut_at_the_magic_are_put_together)
 {
-    (void)state;
     made m = usual;
     const uint32_t magic = MAGIC;
     m.weights = true;
@@ -246,9 +242,8 @@ static void records_cut_at_the_magic_are_put_together(void **state)
     tn_text_done(&have);
 }
 
-static void damage_is_found(void **state)
+TEST(damage_is_found)
 {
-    (void)state;
     static const struct {
         made m;
         const char *want;
@@ -293,9 +288,8 @@ static void damage_is_found(void **state)
     check("{data: {format: crb, label: none}, slots: [a]}", &usual, "nan*1 a:5:1");
 }
 
-static void every_cut_is_a_fault_or_the_rows_before_it(void **state)
+TEST(every_cut_is_a_fault_or_the_rows_before_it)
 {
-    (void)state;
     tn_text file = {0};
     tn_text have = {0};
     add_record(&file, &usual);
@@ -315,9 +309,8 @@ static void every_cut_is_a_fault_or_the_rows_before_it(void **state)
 
 /* clicks.crb: rows 1 to 200 of clicks.libsvm in two blocks, of indices of 8 and 4 bytes, written
  * with liblz4. */
-static void blocks_of_liblz4_hold_the_rows_of_the_text(void **state)
+TEST(blocks_of_liblz4_hold_the_rows_of_the_text)
 {
-    (void)state;
     tn_text crb = {0};
     tn_text svm = {0};
     tn_text have = {0};
@@ -340,9 +333,8 @@ static void blocks_of_liblz4_hold_the_rows_of_the_text(void **state)
     tn_text_done(&want);
 }
 
-static void another_compression_around_it_is_refused(void **state)
+TEST(another_compression_around_it_is_refused)
 {
-    (void)state;
     tn_text file = {0};
     tn_text have = {0};
     add_record(&file, &usual);
@@ -350,19 +342,4 @@ static void another_compression_around_it_is_refused(void **state)
     assert_non_null(strstr(tn_text_str(&have), "files of format 'crb' are compressed within"));
     tn_text_done(&file);
     tn_text_done(&have);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(labels_weights_indices_and_values_are_taken),
-        cmocka_unit_test(slots_are_told_apart_by_ranges_or_by_bits),
-        cmocka_unit_test(slot_bits_are_checked),
-        cmocka_unit_test(records_cut_at_the_magic_are_put_together),
-        cmocka_unit_test(damage_is_found),
-        cmocka_unit_test(every_cut_is_a_fault_or_the_rows_before_it),
-        cmocka_unit_test(blocks_of_liblz4_hold_the_rows_of_the_text),
-        cmocka_unit_test(another_compression_around_it_is_refused),
-    };
-    return cmocka_run_group_tests_name("io/crb", tests, NULL, NULL);
 }

@@ -128,9 +128,8 @@ static void assert_epoch(const fixture *f, uint32_t epoch)
     tn_text_done(&without);
 }
 
-static void the_first_epoch_makes_the_cache_and_later_ones_read_it(void **state)
+TEST(the_first_epoch_makes_the_cache_and_later_ones_read_it)
 {
-    (void)state;
     fixture f;
     tn_text out = {0};
     open_fixture(&f, "");
@@ -160,9 +159,8 @@ static void damage(const fixture *f, uint32_t share)
     tn_text_done(&bytes);
 }
 
-static void a_damaged_block_is_read_from_the_data_and_the_cache_made_anew(void **state)
+TEST(a_damaged_block_is_read_from_the_data_and_the_cache_made_anew)
 {
-    (void)state;
     for (uint32_t share = 0; share < 100; share += 33) {
         fixture f;
         tn_text names = {0};
@@ -190,9 +188,8 @@ static void a_damaged_block_is_read_from_the_data_and_the_cache_made_anew(void *
     }
 }
 
-static void a_run_goes_on_behind_a_damaged_block_in_the_middle_of_an_epoch(void **state)
+TEST(a_run_goes_on_behind_a_damaged_block_in_the_middle_of_an_epoch)
 {
-    (void)state;
     fixture f;
     tn_reader *reader = NULL;
     tn_batch *batch = NULL;
@@ -219,9 +216,8 @@ static void a_run_goes_on_behind_a_damaged_block_in_the_middle_of_an_epoch(void 
 }
 
 /* Rows that are counted as bad are so whichever they are read from. */
-static void bad_rows_are_counted_once_when_a_cache_is_forsaken(void **state)
+TEST(bad_rows_are_counted_once_when_a_cache_is_forsaken)
 {
-    (void)state;
     fixture f;
     tn_text rows = {0};
     tn_read_counts counts[2];
@@ -252,9 +248,8 @@ static void bad_rows_are_counted_once_when_a_cache_is_forsaken(void **state)
 }
 
 /* A cache that was named is not a convenience: nothing stands behind it. */
-static void damage_to_a_cache_that_was_asked_for_ends_the_run(void **state)
+TEST(damage_to_a_cache_that_was_asked_for_ends_the_run)
 {
-    (void)state;
     fixture f;
     tn_error err = {0};
     open_fixture(&f, "");
@@ -268,9 +263,8 @@ static void damage_to_a_cache_that_was_asked_for_ends_the_run(void **state)
     close_fixture(&f);
 }
 
-static void what_a_killed_writer_left_is_swept(void **state)
+TEST(what_a_killed_writer_left_is_swept)
 {
-    (void)state;
     fixture f;
     char path[700];
     char other[700];
@@ -302,9 +296,8 @@ static void what_a_killed_writer_left_is_swept(void **state)
     close_fixture(&f);
 }
 
-static void a_cache_that_does_not_fit_any_more_is_made_anew(void **state)
+TEST(a_cache_that_does_not_fit_any_more_is_made_anew)
 {
-    (void)state;
     fixture f;
     open_fixture(&f, "");
     assert_epoch(&f, 0);
@@ -326,9 +319,8 @@ static void a_cache_that_does_not_fit_any_more_is_made_anew(void **state)
     close_fixture(&f);
 }
 
-static void a_pass_that_ends_early_leaves_nothing(void **state)
+TEST(a_pass_that_ends_early_leaves_nothing)
 {
-    (void)state;
     fixture f;
     tn_reader *reader = NULL;
     tn_batch *batch = NULL;
@@ -362,9 +354,8 @@ static void a_pass_that_ends_early_leaves_nothing(void **state)
     close_fixture(&f);
 }
 
-static void bad_data_ends_the_run_as_ever_and_makes_no_cache(void **state)
+TEST(bad_data_ends_the_run_as_ever_and_makes_no_cache)
 {
-    (void)state;
     fixture f;
     tn_error err = {0};
     tn_text names = {0};
@@ -380,9 +371,8 @@ static void bad_data_ends_the_run_as_ever_and_makes_no_cache(void **state)
     close_fixture(&f);
 }
 
-static void a_full_disk_is_one_warning(void **state)
+TEST(a_full_disk_is_one_warning)
 {
-    (void)state;
 #if defined(TN_FAILPOINTS)
     static const char *const faults[] = {"io.write#1+:ENOSPC", "io.fsync#1+:EIO",
                                          "io.create:EACCES", "io.mkdir:EROFS", "io.rename:EIO"};
@@ -413,9 +403,8 @@ static void a_full_disk_is_one_warning(void **state)
 #endif
 }
 
-static void another_configuration_has_a_cache_of_its_own(void **state)
+TEST(another_configuration_has_a_cache_of_its_own)
 {
-    (void)state;
     fixture f;
     setup other;
     tn_text names = {0};
@@ -434,9 +423,8 @@ static void another_configuration_has_a_cache_of_its_own(void **state)
     close_fixture(&f);
 }
 
-static void record_ids_are_kept_for_whoever_wants_them_later(void **state)
+TEST(record_ids_are_kept_for_whoever_wants_them_later)
 {
-    (void)state;
     setup s;
     char text[512];
     char folder[300];
@@ -473,9 +461,8 @@ static bool is_made(const fixture *f)
     return status == TN_OK && n > 0;
 }
 
-static void auto_makes_one_for_three_passes_and_reads_one_for_any(void **state)
+TEST(auto_makes_one_for_three_passes_and_reads_one_for_any)
 {
-    (void)state;
     fixture f;
     open_fixture(&f, "");
     tn_reader_opts opts = opts_of(&f, 0);
@@ -501,9 +488,8 @@ static void auto_makes_one_for_three_passes_and_reads_one_for_any(void **state)
     close_fixture(&f);
 }
 
-static void a_folder_that_is_named_gets_one_for_a_single_pass(void **state)
+TEST(a_folder_that_is_named_gets_one_for_a_single_pass)
 {
-    (void)state;
     fixture f;
     setup named;
     char text[700];
@@ -535,9 +521,8 @@ int statvfs(const char *restrict path, struct statvfs *restrict out)
 }
 
 /* `auto` takes half of the free room at most, a folder that is named all of it. */
-static void a_cache_is_made_where_there_is_room_for_it(void **state)
+TEST(a_cache_is_made_where_there_is_room_for_it)
 {
-    (void)state;
     static const struct {
         int64_t halves; /* of the data that are free, .. */
         int64_t more;   /* .. and bytes */
@@ -569,9 +554,8 @@ static void a_cache_is_made_where_there_is_room_for_it(void **state)
     }
 }
 
-static void a_disk_that_is_nearly_full_gets_none(void **state)
+TEST(a_disk_that_is_nearly_full_gets_none)
 {
-    (void)state;
 #if defined(TN_FAILPOINTS)
     fixture f;
     open_fixture(&f, "");
@@ -586,27 +570,4 @@ static void a_disk_that_is_nearly_full_gets_none(void **state)
 #else
     skip();
 #endif
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_first_epoch_makes_the_cache_and_later_ones_read_it),
-        cmocka_unit_test(a_cache_that_does_not_fit_any_more_is_made_anew),
-        cmocka_unit_test(a_damaged_block_is_read_from_the_data_and_the_cache_made_anew),
-        cmocka_unit_test(a_run_goes_on_behind_a_damaged_block_in_the_middle_of_an_epoch),
-        cmocka_unit_test(bad_rows_are_counted_once_when_a_cache_is_forsaken),
-        cmocka_unit_test(damage_to_a_cache_that_was_asked_for_ends_the_run),
-        cmocka_unit_test(what_a_killed_writer_left_is_swept),
-        cmocka_unit_test(a_pass_that_ends_early_leaves_nothing),
-        cmocka_unit_test(bad_data_ends_the_run_as_ever_and_makes_no_cache),
-        cmocka_unit_test(a_full_disk_is_one_warning),
-        cmocka_unit_test(another_configuration_has_a_cache_of_its_own),
-        cmocka_unit_test(auto_makes_one_for_three_passes_and_reads_one_for_any),
-        cmocka_unit_test(a_folder_that_is_named_gets_one_for_a_single_pass),
-        cmocka_unit_test(a_cache_is_made_where_there_is_room_for_it),
-        cmocka_unit_test(a_disk_that_is_nearly_full_gets_none),
-        cmocka_unit_test(record_ids_are_kept_for_whoever_wants_them_later),
-    };
-    return cmocka_run_group_tests_name("io/data_cache", tests, NULL, NULL);
 }

@@ -35,6 +35,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+FIXTURE(set_up, tear_down);
+
 typedef tn_status attempt(datasets *d, const tn_dataset *from, const tn_dataset *to);
 
 /* Fails allocation 1, 2, 3, .. of one attempt until it goes well. */
@@ -142,35 +144,22 @@ static tn_status generate(datasets *d, const tn_dataset *from, const tn_dataset 
     return status;
 }
 
-static void converting_survives(void **state)
+TEST(converting_survives)
 {
     torture(*state, convert);
 }
 
-static void sampling_survives(void **state)
+TEST(sampling_survives)
 {
     torture(*state, sample);
 }
 
-static void counting_survives(void **state)
+TEST(counting_survives)
 {
     torture(*state, count);
 }
 
-static void generating_survives(void **state)
+TEST(generating_survives)
 {
     torture(*state, generate);
-}
-
-#define WITH_FILES(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WITH_FILES(converting_survives),
-        WITH_FILES(sampling_survives),
-        WITH_FILES(counting_survives),
-        WITH_FILES(generating_survives),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

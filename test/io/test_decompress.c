@@ -134,9 +134,8 @@ static tn_status read_all(uint32_t compression, const char *bytes, size_t size, 
     return status;
 }
 
-static void members_are_one_stream(void **state)
+TEST(members_are_one_stream)
 {
-    (void)state;
     tn_text bytes = {0};
     tn_text out = {0};
     for (uint32_t k = 0; k < KINDS; k++) {
@@ -164,9 +163,8 @@ static void members_are_one_stream(void **state)
 
 /* Every cut within a member, with its place; a changed byte of the text where there is a checksum.
  */
-static void cut_and_damaged_streams_are_errors(void **state)
+TEST(cut_and_damaged_streams_are_errors)
 {
-    (void)state;
     static const char text[] = "rows of a day";
     tn_text bytes = {0};
     tn_text out = {0};
@@ -207,18 +205,16 @@ static void cut_and_damaged_streams_are_errors(void **state)
     tn_text_done(&out);
 }
 
-static void without_libisal_zlib_inflates_the_same(void **state)
+TEST(without_libisal_zlib_inflates_the_same)
 {
-    (void)state;
     assert_int_equal(tn_failpoint_set("library.isal:EIO", NULL), TN_OK);
     members_are_one_stream(state);
     cut_and_damaged_streams_are_errors(state);
     assert_int_equal(tn_failpoint_set(NULL, NULL), TN_OK);
 }
 
-static void chunks_of_snappy_stand_in_order(void **state)
+TEST(chunks_of_snappy_stand_in_order)
 {
-    (void)state;
     static const struct {
         const char *bytes;
         size_t size;
@@ -238,15 +234,4 @@ static void chunks_of_snappy_stand_in_order(void **state)
         assert_non_null(strstr(err.text, "corrupt snappy stream"));
     }
     tn_text_done(&out);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(members_are_one_stream),
-        cmocka_unit_test(cut_and_damaged_streams_are_errors),
-        cmocka_unit_test(without_libisal_zlib_inflates_the_same),
-        cmocka_unit_test(chunks_of_snappy_stand_in_order),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

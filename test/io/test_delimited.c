@@ -39,9 +39,8 @@ static bool is_text(const setup *s, const tn_rows *rows, uint32_t entry, const c
     return sign_of(s, rows, entry) == tn_xxh64(text, strlen(text), 0);
 }
 
-static void a_header_names_columns_in_any_order(void **state)
+TEST(a_header_names_columns_in_any_order)
 {
-    (void)state;
     setup s;
     tn_parsed parsed;
     setup_open(&s, csv);
@@ -58,9 +57,8 @@ static void a_header_names_columns_in_any_order(void **state)
     setup_close(&s);
 }
 
-static void headers_that_miss_or_repeat_a_column_are_errors(void **state)
+TEST(headers_that_miss_or_repeat_a_column_are_errors)
 {
-    (void)state;
     setup s;
     setup_open(&s, csv);
     assert_string_equal(
@@ -79,9 +77,8 @@ static void headers_that_miss_or_repeat_a_column_are_errors(void **state)
     setup_close(&s);
 }
 
-static void quotes_follow_rfc_4180(void **state)
+TEST(quotes_follow_rfc_4180)
 {
-    (void)state;
     setup s;
     tn_parsed parsed;
     setup_open(&s, csv);
@@ -105,9 +102,8 @@ static void quotes_follow_rfc_4180(void **state)
     setup_close(&s);
 }
 
-static void multiline_quotes_may_hold_line_breaks(void **state)
+TEST(multiline_quotes_may_hold_line_breaks)
 {
-    (void)state;
     setup s;
     tn_parsed parsed;
     setup_open(&s, "{data: {format: csv, quote: multiline}, slots: [{name: b, type: str}, "
@@ -125,9 +121,8 @@ static void multiline_quotes_may_hold_line_breaks(void **state)
     setup_close(&s);
 }
 
-static void a_quote_behind_blanks_may_hold_line_breaks_when_they_are_trimmed(void **state)
+TEST(a_quote_behind_blanks_may_hold_line_breaks_when_they_are_trimmed)
 {
-    (void)state;
     setup s;
     tn_parsed parsed;
     setup_open(&s, "{data: {format: csv, quote: multiline, trim: true}, slots: [{name: b, type: "
@@ -140,9 +135,8 @@ static void a_quote_behind_blanks_may_hold_line_breaks_when_they_are_trimmed(voi
     setup_close(&s);
 }
 
-static void a_header_may_stand_below_comments_and_blank_lines(void **state)
+TEST(a_header_may_stand_below_comments_and_blank_lines)
 {
-    (void)state;
     setup s;
     tn_parsed parsed;
     setup_open(&s, "{data: {format: csv, comment: '#'}, slots: [{name: a}]}");
@@ -161,9 +155,8 @@ static void a_header_may_stand_below_comments_and_blank_lines(void **state)
     setup_close(&s);
 }
 
-static void rows_that_are_too_long_or_too_short_are_errors(void **state)
+TEST(rows_that_are_too_long_or_too_short_are_errors)
 {
-    (void)state;
     setup s;
     tn_parsed parsed;
     setup_open(&s, csv);
@@ -179,9 +172,8 @@ static void rows_that_are_too_long_or_too_short_are_errors(void **state)
     setup_close(&s);
 }
 
-static void nulls_trim_and_comments_are_as_configured(void **state)
+TEST(nulls_trim_and_comments_are_as_configured)
 {
-    (void)state;
     setup s;
     tn_parsed parsed;
     setup_open(&s, "{data: {format: csv, trim: true, comment: '#', null: ['', NA, '\\N']}, "
@@ -197,9 +189,8 @@ static void nulls_trim_and_comments_are_as_configured(void **state)
     setup_close(&s);
 }
 
-static void lists_and_their_values_go_side_by_side(void **state)
+TEST(lists_and_their_values_go_side_by_side)
 {
-    (void)state;
     setup s;
     tn_parsed parsed;
     setup_open(&s, "{data: {format: tsv, header: true, list: ','}, slots: [{name: t, values: x}, "
@@ -226,9 +217,8 @@ static void assert_hint(const setup *s, const char *text, const char *hint)
     assert_string_equal(found != NULL ? found + strlen("^\nhint: ") : fault, hint);
 }
 
-static void a_fault_says_what_would_take_the_field(void **state)
+TEST(a_fault_says_what_would_take_the_field)
 {
-    (void)state;
     setup s;
     setup_open(&s, "{data: {format: csv}, slots: [{name: sex, column: a}, {name: b, type: int}]}");
     assert_hint(&s, "label,a,b\n1,M,1\n", "slot 'sex' with 'type: str' takes any text");
@@ -252,9 +242,8 @@ static void a_fault_says_what_would_take_the_field(void **state)
     setup_close(&s);
 }
 
-static void labels_map_texts_and_thresholds(void **state)
+TEST(labels_map_texts_and_thresholds)
 {
-    (void)state;
     setup s;
     tn_parsed parsed;
     setup_open(&s, "{data: {format: csv, trim: true, label: {column: y, values: {'>50K': 1, "
@@ -274,9 +263,8 @@ static void labels_map_texts_and_thresholds(void **state)
     setup_close(&s);
 }
 
-static void fields_as_dataframes_write_them(void **state)
+TEST(fields_as_dataframes_write_them)
 {
-    (void)state;
     setup s;
     tn_parsed parsed;
     setup_open(&s,
@@ -326,9 +314,8 @@ static void fields_as_dataframes_write_them(void **state)
     setup_close(&s);
 }
 
-static void numbers_and_their_absence(void **state)
+TEST(numbers_and_their_absence)
 {
-    (void)state;
     setup s;
     tn_parsed parsed;
     setup_open(&s, "{data: {format: csv}, slots: [{name: p, as: value, transform: log, absent: -9},"
@@ -381,9 +368,8 @@ static void open_criteo(setup *s, const char *options)
     tn_text_done(&text);
 }
 
-static void a_column_that_criteo_lacks_is_told_beside_those_it_has(void **state)
+TEST(a_column_that_criteo_lacks_is_told_beside_those_it_has)
 {
-    (void)state;
     setup s;
     open_criteo(&s, ", group: user");
     assert_non_null(
@@ -393,9 +379,8 @@ static void a_column_that_criteo_lacks_is_told_beside_those_it_has(void **state)
     setup_close(&s);
 }
 
-static void criteo_rows_become_buckets_and_signs(void **state)
+TEST(criteo_rows_become_buckets_and_signs)
 {
-    (void)state;
     setup s;
     tn_parsed parsed;
     open_criteo(&s, "");
@@ -417,9 +402,8 @@ static void criteo_rows_become_buckets_and_signs(void **state)
     setup_close(&s);
 }
 
-static void criteo_tokens_and_short_rows_never_end_the_program(void **state)
+TEST(criteo_tokens_and_short_rows_never_end_the_program)
 {
-    (void)state;
     setup s;
     tn_parsed parsed;
     open_criteo(&s, "");
@@ -453,9 +437,8 @@ static void criteo_tokens_and_short_rows_never_end_the_program(void **state)
     setup_close(&s);
 }
 
-static void every_byte_of_eight_hex_digits_counts(void **state)
+TEST(every_byte_of_eight_hex_digits_counts)
 {
-    (void)state;
     setup s;
     open_criteo(&s, "");
     char line[64] = "0";
@@ -474,9 +457,8 @@ static void every_byte_of_eight_hex_digits_counts(void **state)
     setup_close(&s);
 }
 
-static void ln2_buckets_begin_where_the_document_says(void **state)
+TEST(ln2_buckets_begin_where_the_document_says)
 {
-    (void)state;
     static const uint32_t first[] = {3,  5,  6,  8,  10, 12, 15, 17, 21, 24,
                                      28, 32, 37, 43, 49, 55, 62, 70, 79, 88};
     setup s;
@@ -494,9 +476,8 @@ static void ln2_buckets_begin_where_the_document_says(void **state)
     setup_close(&s);
 }
 
-static void plain_and_careful_splitting_agree(void **state)
+TEST(plain_and_careful_splitting_agree)
 {
-    (void)state;
     setup plain;
     setup careful; /* trim changes nothing here, but takes the other way */
     setup_open(&plain, "{data: {format: tsv, columns: [label, a, b]}, slots: [{name: a, type: str},"
@@ -524,30 +505,4 @@ static void plain_and_careful_splitting_agree(void **state)
     }
     setup_close(&plain);
     setup_close(&careful);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_header_names_columns_in_any_order),
-        cmocka_unit_test(headers_that_miss_or_repeat_a_column_are_errors),
-        cmocka_unit_test(quotes_follow_rfc_4180),
-        cmocka_unit_test(multiline_quotes_may_hold_line_breaks),
-        cmocka_unit_test(a_quote_behind_blanks_may_hold_line_breaks_when_they_are_trimmed),
-        cmocka_unit_test(a_header_may_stand_below_comments_and_blank_lines),
-        cmocka_unit_test(rows_that_are_too_long_or_too_short_are_errors),
-        cmocka_unit_test(nulls_trim_and_comments_are_as_configured),
-        cmocka_unit_test(lists_and_their_values_go_side_by_side),
-        cmocka_unit_test(a_fault_says_what_would_take_the_field),
-        cmocka_unit_test(labels_map_texts_and_thresholds),
-        cmocka_unit_test(fields_as_dataframes_write_them),
-        cmocka_unit_test(numbers_and_their_absence),
-        cmocka_unit_test(a_column_that_criteo_lacks_is_told_beside_those_it_has),
-        cmocka_unit_test(criteo_rows_become_buckets_and_signs),
-        cmocka_unit_test(criteo_tokens_and_short_rows_never_end_the_program),
-        cmocka_unit_test(every_byte_of_eight_hex_digits_counts),
-        cmocka_unit_test(ln2_buckets_begin_where_the_document_says),
-        cmocka_unit_test(plain_and_careful_splitting_agree),
-    };
-    return cmocka_run_group_tests_name("io/delimited", tests, NULL, NULL);
 }

@@ -68,9 +68,8 @@ static void check(const tn_delimiter_masks *set, const char *bytes, size_t size)
     tn_free(want);
 }
 
-static void every_set_finds_what_a_loop_finds(void **state)
+TEST(every_set_finds_what_a_loop_finds)
 {
-    (void)state;
     static const char common[] = "\t\t 0123456789abcdef::";
     const tn_delimiter_masks *set[SETS_MAX];
     uint32_t n = sets_here(set);
@@ -89,9 +88,8 @@ static void every_set_finds_what_a_loop_finds(void **state)
     }
 }
 
-static void lines_of_one_byte_value_only(void **state)
+TEST(lines_of_one_byte_value_only)
 {
-    (void)state;
     const tn_delimiter_masks *set[SETS_MAX];
     uint32_t n = sets_here(set);
     char line[200];
@@ -105,9 +103,8 @@ static void lines_of_one_byte_value_only(void **state)
     }
 }
 
-static void the_longest_line_has_places_of_16_bits(void **state)
+TEST(the_longest_line_has_places_of_16_bits)
 {
-    (void)state;
     const tn_delimiter_masks *set[SETS_MAX];
     uint32_t n = sets_here(set);
     char *line = tn_alloc(TN_DELIMITER_MASKS_LINE_MAX, 1, "a line");
@@ -121,9 +118,8 @@ static void the_longest_line_has_places_of_16_bits(void **state)
     tn_free(line);
 }
 
-static void this_processor_has_a_set(void **state)
+TEST(this_processor_has_a_set)
 {
-    (void)state;
     const tn_delimiter_masks *set[SETS_MAX];
     uint32_t n = sets_here(set);
     bool among = false;
@@ -131,15 +127,4 @@ static void this_processor_has_a_set(void **state)
         among = among || set[s] == tn_delimiter_masks_find();
     }
     assert_true(among);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_set_finds_what_a_loop_finds),
-        cmocka_unit_test(lines_of_one_byte_value_only),
-        cmocka_unit_test(the_longest_line_has_places_of_16_bits),
-        cmocka_unit_test(this_processor_has_a_set),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,7 +50,7 @@ static void read_back(const fixture *f, tn_text *out)
     assert_int_equal(tn_file_read_all(f->path, 1 << 24, out, &err), TN_OK);
 }
 
-static void golden_dictionary(void **state)
+TEST_WITH(tn_dictfile_set_up, tn_dictfile_tear_down, golden_dictionary)
 {
     static const char head[] =
         "544e44310d0a1a0a0100000080000000000102030405060708090a0b0c0d0e0f00000000000000000000000000"
@@ -90,7 +90,7 @@ static bool look_up(const tn_dict *d, const char *group, uint64_t sign, tn_dict_
     return row->table != NULL;
 }
 
-static void golden_dictionary_is_read(void **state)
+TEST_WITH(tn_dictfile_set_up, tn_dictfile_tear_down, golden_dictionary_is_read)
 {
     fixture *f = *state;
     golden_rows(f);
@@ -143,7 +143,7 @@ static void expect_row(const tn_dict *d, const tn_dict_entry *e, double within)
     }
 }
 
-static void every_row_is_found_and_no_other(void **state)
+TEST_WITH(tn_dictfile_set_up, tn_dictfile_tear_down, every_row_is_found_and_no_other)
 {
     static const uint32_t sizes[] = {0, 1, 2, 16, 17, 100, 8000};
     fixture *f = *state;
@@ -170,7 +170,7 @@ static void every_row_is_found_and_no_other(void **state)
 }
 
 /* Keys that are no hashes crowd at one end of a bucket, where no search expects them. */
-static void crowded_keys_are_found_and_no_others(void **state)
+TEST_WITH(tn_dictfile_set_up, tn_dictfile_tear_down, crowded_keys_are_found_and_no_others)
 {
     enum { GAP = 3, FOUND = 1, FROM = 5 };
     static const uint32_t sizes[] = {1, 7, 20, 50, 200};
@@ -203,7 +203,7 @@ static void crowded_keys_are_found_and_no_others(void **state)
     }
 }
 
-static void many_look_ups_at_once_equal_single_ones(void **state)
+TEST_WITH(tn_dictfile_set_up, tn_dictfile_tear_down, many_look_ups_at_once_equal_single_ones)
 {
     enum { N = 1001 };
     static tn_dict_query query[N];
@@ -230,10 +230,9 @@ static void many_look_ups_at_once_equal_single_ones(void **state)
     tn_dict_close(d);
 }
 
-static void golden_values(void **state)
+TEST(golden_values)
 {
     static const float w[] = {0.1F, -0.25F, 1.F / 3, 1e-5F};
-    (void)state;
     uint16_t half[4];
     tn_dict_encode(TN_DICT_BF16, 4, w, 1, (char *)half);
     assert_int_equal(half[0], 0x3dcd);
@@ -265,9 +264,8 @@ static void golden_values(void **state)
 }
 
 /* Every half that is a number comes back as itself, so decoding and rounding agree. */
-static void all_halves_survive(void **state)
+TEST(all_halves_survive)
 {
-    (void)state;
     for (uint32_t h = 0; h < 0x10000; h++) {
         uint16_t half = (uint16_t)h;
         uint16_t back;
@@ -307,7 +305,7 @@ static float error_of(tn_dict_type type, const tn_dict_entry *e, const tn_segmen
     return within[tn_dict_type_for(type, segment->dim)] * most;
 }
 
-static void short_values_are_near(void **state)
+TEST_WITH(tn_dictfile_set_up, tn_dictfile_tear_down, short_values_are_near)
 {
     fixture *f = *state;
     for (uint32_t i = 0; i < 500; i++) {
@@ -343,7 +341,7 @@ static void short_values_are_near(void **state)
 }
 
 /* A scale for all bytes of a row, and none where bytes are not fewer than floats of 16 bits. */
-static void a_row_takes_as_few_bytes_as_its_kind_needs(void **state)
+TEST_WITH(tn_dictfile_set_up, tn_dictfile_tear_down, a_row_takes_as_few_bytes_as_its_kind_needs)
 {
     static const uint32_t bytes[TN_DICT_TYPES] = {
         24 * 4, 52, 52, 8 + 4 + 4 + 8 + 12, 8 + 4 + 4 + 4 + 4 + 8, 8 + 4 + 4 + 4 + 4 + 4 + 4};
@@ -370,14 +368,13 @@ static void a_row_takes_as_few_bytes_as_its_kind_needs(void **state)
     }
 }
 
-static void a_short_segment_is_kept_better_for_the_same_bytes(void **state)
+TEST(a_short_segment_is_kept_better_for_the_same_bytes)
 {
     enum { F = TN_DICT_F32, B = TN_DICT_BF16, H = TN_DICT_FP16 };
     static const uint32_t dims[] = {1, 2, 3, 4, 5, 8, 9, 32, 33};
     static const uint32_t kinds[TN_DICT_TYPES][9] = {
         {F, F, F, F, F, F, F, F, F}, {F, B, B, B, B, B, B, B, B}, {F, H, H, H, H, H, H, H, H},
         {F, B, 3, 3, 3, 3, 3, 3, 3}, {F, B, 3, 3, 4, 4, 4, 4, 4}, {F, B, 3, 3, 4, 4, 5, 5, 5}};
-    (void)state;
     for (uint32_t asked = 0; asked < TN_DICT_TYPES; asked++) {
         for (uint32_t i = 0; i < 9; i++) {
             assert_int_equal(tn_dict_type_for((tn_dict_type)asked, dims[i]), kinds[asked][i]);
@@ -385,12 +382,11 @@ static void a_short_segment_is_kept_better_for_the_same_bytes(void **state)
     }
 }
 
-static void values_smaller_than_a_byte_are_packed(void **state)
+TEST(values_smaller_than_a_byte_are_packed)
 {
     static const float w[] = {0.1F, -0.25F, 1.F / 3, 1e-5F, -1e-5F};
     char bytes[3];
     float back[5];
-    (void)state;
     const float step = tn_dict_scale(TN_DICT_INT4, 1, &(tn_dict_part){5, w});
     tn_dict_encode(TN_DICT_INT4, 5, w, step, bytes);
     assert_float_equal(step, 1.F / 21, 1e-9);
@@ -411,7 +407,7 @@ static void values_smaller_than_a_byte_are_packed(void **state)
 }
 
 /* Ten segments and many sets of them: at most 8 tables per group, rare sets zero-filled. */
-static void rare_sets_share_a_table_that_contains_them(void **state)
+TEST_WITH(tn_dictfile_set_up, tn_dictfile_tear_down, rare_sets_share_a_table_that_contains_them)
 {
     static const tn_share_group group = {.name = "g", .salt = 7, .record = 0};
     static tn_record record = {.width = 10, .n_segments = 10};
@@ -447,7 +443,7 @@ static void rare_sets_share_a_table_that_contains_them(void **state)
 
 /* The set of the first and of the last row is the rarer one: its place among the sets changes when
  * tables are made of them, between two walks over the rows. */
-static void rows_of_a_rare_set_at_both_ends_keep_it(void **state)
+TEST_WITH(tn_dictfile_set_up, tn_dictfile_tear_down, rows_of_a_rare_set_at_both_ends_keep_it)
 {
     enum { ROWS = 12, WIDE = 1, DEEP = 2 };
     fixture *f = *state;
@@ -467,7 +463,7 @@ static void rows_of_a_rare_set_at_both_ends_keep_it(void **state)
     tn_dict_close(d);
 }
 
-static void a_weight_that_is_not_finite_is_refused(void **state)
+TEST_WITH(tn_dictfile_set_up, tn_dictfile_tear_down, a_weight_that_is_not_finite_is_refused)
 {
     fixture *f = *state;
     tn_dictrows_add(f->rows, &tn_dictrows_layout, 0, 1, 3, (const float[]){0, NAN, 0});
@@ -480,7 +476,7 @@ static void a_weight_that_is_not_finite_is_refused(void **state)
     assert_false(tn_path_exists(f->path));
 }
 
-static void keys_of_other_partitions_read_as_nothing(void **state)
+TEST_WITH(tn_dictfile_set_up, tn_dictfile_tear_down, keys_of_other_partitions_read_as_nothing)
 {
     fixture *f = *state;
     many_rows(f, 1000);
@@ -506,7 +502,7 @@ static void keys_of_other_partitions_read_as_nothing(void **state)
     tn_dict_close(d);
 }
 
-static void writing_survives_any_lack_of_memory(void **state)
+TEST_WITH(tn_dictfile_set_up, tn_dictfile_tear_down, writing_survives_any_lack_of_memory)
 {
     fixture *f = *state;
     many_rows(f, 100);
@@ -523,39 +519,4 @@ static void writing_survives_any_lack_of_memory(void **state)
         assert_true(status == TN_OK || (status == TN_E_MEMORY && !tn_path_exists(f->path)));
         assert_in_range(nth, 1, 100);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(golden_dictionary, tn_dictfile_set_up,
-                                        tn_dictfile_tear_down),
-        cmocka_unit_test_setup_teardown(golden_dictionary_is_read, tn_dictfile_set_up,
-                                        tn_dictfile_tear_down),
-        cmocka_unit_test_setup_teardown(every_row_is_found_and_no_other, tn_dictfile_set_up,
-                                        tn_dictfile_tear_down),
-        cmocka_unit_test_setup_teardown(crowded_keys_are_found_and_no_others, tn_dictfile_set_up,
-                                        tn_dictfile_tear_down),
-        cmocka_unit_test_setup_teardown(many_look_ups_at_once_equal_single_ones, tn_dictfile_set_up,
-                                        tn_dictfile_tear_down),
-        cmocka_unit_test(golden_values),
-        cmocka_unit_test(all_halves_survive),
-        cmocka_unit_test_setup_teardown(short_values_are_near, tn_dictfile_set_up,
-                                        tn_dictfile_tear_down),
-        cmocka_unit_test(a_short_segment_is_kept_better_for_the_same_bytes),
-        cmocka_unit_test(values_smaller_than_a_byte_are_packed),
-        cmocka_unit_test_setup_teardown(a_row_takes_as_few_bytes_as_its_kind_needs,
-                                        tn_dictfile_set_up, tn_dictfile_tear_down),
-        cmocka_unit_test_setup_teardown(rare_sets_share_a_table_that_contains_them,
-                                        tn_dictfile_set_up, tn_dictfile_tear_down),
-        cmocka_unit_test_setup_teardown(rows_of_a_rare_set_at_both_ends_keep_it, tn_dictfile_set_up,
-                                        tn_dictfile_tear_down),
-        cmocka_unit_test_setup_teardown(a_weight_that_is_not_finite_is_refused, tn_dictfile_set_up,
-                                        tn_dictfile_tear_down),
-        cmocka_unit_test_setup_teardown(keys_of_other_partitions_read_as_nothing,
-                                        tn_dictfile_set_up, tn_dictfile_tear_down),
-        cmocka_unit_test_setup_teardown(writing_survives_any_lack_of_memory, tn_dictfile_set_up,
-                                        tn_dictfile_tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -69,7 +69,9 @@ static bool survives(const fixture *f, tn_verify verify)
     return good;
 }
 
-static void every_flipped_bit_is_noticed(void **state)
+FIXTURE(tn_dictfile_set_up, tn_dictfile_tear_down);
+
+TEST(every_flipped_bit_is_noticed)
 {
     fixture *f = *state;
     many_rows(f, 40);
@@ -87,7 +89,7 @@ static void every_flipped_bit_is_noticed(void **state)
     tn_text_done(&bytes);
 }
 
-static void every_cut_file_is_noticed(void **state)
+TEST(every_cut_file_is_noticed)
 {
     fixture *f = *state;
     many_rows(f, 3);
@@ -106,7 +108,7 @@ static void every_cut_file_is_noticed(void **state)
 }
 
 /* Without checksums wrong values may come out, but nothing leaves the mapping (ASan watches). */
-static void a_trusted_file_may_lie_but_not_lead_outside(void **state)
+TEST(a_trusted_file_may_lie_but_not_lead_outside)
 {
     fixture *f = *state;
     many_rows(f, 64);
@@ -130,17 +132,4 @@ static void a_trusted_file_may_lie_but_not_lead_outside(void **state)
     }
     assert_in_range(noticed, 1, 2999);
     tn_text_done(&bytes);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(every_flipped_bit_is_noticed, tn_dictfile_set_up,
-                                        tn_dictfile_tear_down),
-        cmocka_unit_test_setup_teardown(every_cut_file_is_noticed, tn_dictfile_set_up,
-                                        tn_dictfile_tear_down),
-        cmocka_unit_test_setup_teardown(a_trusted_file_may_lie_but_not_lead_outside,
-                                        tn_dictfile_set_up, tn_dictfile_tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,6 +31,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+FIXTURE(set_up, tear_down);
+
 /* Model `id` (all of its bytes are that), on `base`; 0: a full one. Takes the rows that are there.
  */
 static void write_layer(uint8_t id, uint8_t base)
@@ -91,11 +93,10 @@ static float wide_of(const tn_dict_stack *s, uint64_t sign)
     return tn_dict_get(&row, 0, 1, &w) ? w : -1;
 }
 
-static void the_newest_layer_decides(void **state)
+TEST(the_newest_layer_decides)
 {
     tn_error err = {0};
     tn_dict_stack s;
-    (void)state;
     add(1, 10);
     add(2, 20);
     add(3, 30);
@@ -129,11 +130,10 @@ static void the_newest_layer_decides(void **state)
     }
 }
 
-static void more_than_eight_deltas_are_refused(void **state)
+TEST(more_than_eight_deltas_are_refused)
 {
     tn_error err = {0};
     tn_dict_stack s;
-    (void)state;
     for (uint8_t id = 1; id <= 10; id++) {
         add(id, id);
         write_layer(id, id - 1);
@@ -146,13 +146,12 @@ static void more_than_eight_deltas_are_refused(void **state)
     assert_int_equal(s.n, 0);
 }
 
-static void a_wrong_base_is_refused(void **state)
+TEST(a_wrong_base_is_refused)
 {
     char from[400];
     char to[400];
     tn_error err = {0};
     tn_dict_stack s;
-    (void)state;
     add(1, 1);
     write_layer(1, 0);
     add(1, 2);
@@ -168,14 +167,4 @@ static void a_wrong_base_is_refused(void **state)
     assert_int_equal(tn_rename(to, from, &err), TN_OK);
     assert_int_equal(open_stack(2, &s, &err), TN_E_CKPT);
     assert_non_null(strstr(err.text, "is not the model that its folder says"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(the_newest_layer_decides, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(more_than_eight_deltas_are_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_wrong_base_is_refused, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,6 +38,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+FIXTURE(set_up, tear_down);
+
 static tn_status walk(void *arg, uint32_t piece, tn_dict_visit *visit, void *visitor, tn_error *err)
 {
     fixture *f = arg;
@@ -95,7 +97,7 @@ static void fill(fixture *f)
     tn_dictrows_sort(f->file.rows);
 }
 
-static void a_source_that_changes_between_walks_is_noticed(void **state)
+TEST(a_source_that_changes_between_walks_is_noticed)
 {
     static void (*const changes[])(tn_dictrows *) = {one_more, one_less, another_key, another_set,
                                                      a_new_set};
@@ -119,7 +121,7 @@ static void a_source_that_changes_between_walks_is_noticed(void **state)
 }
 
 /* At every place of a row, in rows that are copied whole and in rows that are not. */
-static void every_weight_is_looked_at(void **state)
+TEST(every_weight_is_looked_at)
 {
     static const float bad[] = {NAN, -NAN, INFINITY, -INFINITY};
     static const float good[] = {FLT_MAX, -FLT_MAX, FLT_MIN, -0.0F};
@@ -159,7 +161,7 @@ static tn_text bytes_of(fixture *f, const tn_dict_spec *spec)
 }
 
 /* Three tables and, as a delta, one of keys that are gone; most pieces have rows of each. */
-static void any_number_of_threads_writes_the_same_bytes(void **state)
+TEST(any_number_of_threads_writes_the_same_bytes)
 {
     fixture *f = *state;
     fill(f);
@@ -189,7 +191,7 @@ static void any_number_of_threads_writes_the_same_bytes(void **state)
 }
 
 /* In a piece of its own each, and in one with others. */
-static void keys_that_do_not_ascend_are_told(void **state)
+TEST(keys_that_do_not_ascend_are_told)
 {
     fixture *f = *state;
     const tn_dict_source source = tn_dictrows_source(f->file.rows);
@@ -207,17 +209,4 @@ static void keys_that_do_not_ascend_are_told(void **state)
         assert_non_null(strstr(err.text, "do not ascend"));
         assert_false(tn_path_exists(f->file.path));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_source_that_changes_between_walks_is_noticed, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(every_weight_is_looked_at, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(any_number_of_threads_writes_the_same_bytes, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(keys_that_do_not_ascend_are_told, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,6 +35,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+FIXTURE(set_up, tear_down);
+
 static const tn_dump_column columns[] = {{"wide", false}, {"wide.t", true}, {"deep", false}};
 static const tn_dump_head head = {
     .model_id = "000102030405060708090a0b0c0d0e0f", .n = 3, .column = columns};
@@ -61,14 +63,13 @@ static void write_rows(const tn_dump_row *row, uint32_t n)
     assert_int_equal(tn_file_commit(w, &err), TN_OK);
 }
 
-static void a_dump_looks_like_this(void **state)
+TEST(a_dump_looks_like_this)
 {
     static const char want[] = "#tnet-dump 1\n#model_id 000102030405060708090a0b0c0d0e0f\n"
                                "#columns\tgroup\tsign\tshow\tclick\tlast_seen\twide\twide.t\tdeep\n"
                                "user\t1\t3\t1\t7\t0.5\t12\t1 -2\n"
                                "item\t18446744073709551615\t0.10000000000000001\t0\t0\t\t\t"
                                "0.333333343 -0\n";
-    (void)state;
     float count;
     memcpy(&count, &(uint32_t){12}, sizeof count);
     const float w = 0.5F;
@@ -97,14 +98,13 @@ static float any_float(uint64_t i)
 }
 
 /* TensorNet's text keeps 6 digits and changes 97 % of the values; its `bin` is read as text. */
-static void every_bit_of_a_dump_comes_back(void **state)
+TEST(every_bit_of_a_dump_comes_back)
 {
     enum { N = 3000, DIM = 40 };
     static float values[N][DIM];
     static tn_dump_value value[N][3];
     static tn_dump_row row[N];
     static const uint64_t signs[] = {(1 << 24) + 1, (UINT64_C(1) << 53) + 1, UINT64_MAX, 0};
-    (void)state;
     for (uint32_t i = 0; i < N; i++) {
         for (uint32_t k = 0; k < DIM; k++) {
             values[i][k] = any_float((uint64_t)i * DIM + k);
@@ -141,9 +141,8 @@ static void every_bit_of_a_dump_comes_back(void **state)
     tn_dump_close(d);
 }
 
-static void a_value_that_is_not_finite_is_refused(void **state)
+TEST(a_value_that_is_not_finite_is_refused)
 {
-    (void)state;
     tn_error err = {0};
     tn_file *w = NULL;
     const float nan = NAN;
@@ -155,7 +154,7 @@ static void a_value_that_is_not_finite_is_refused(void **state)
     assert_false(tn_path_exists(f.path));
 }
 
-static void wrong_lines_are_named(void **state)
+TEST(wrong_lines_are_named)
 {
 #define HEAD "#tnet-dump 1\n#model_id 000102030405060708090a0b0c0d0e0f\n"
 #define COLS "#columns\tgroup\tsign\tshow\tclick\tlast_seen\twide\n"
@@ -176,7 +175,6 @@ static void wrong_lines_are_named(void **state)
         {HEAD COLS "\t1\t0\t0\t0\t1\n", ":4:"},
         {HEAD COLS "g\t1\t0\t0\t0\t1", ":4:"},
     };
-    (void)state;
     for (uint32_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         tn_error err = {0};
         assert_int_equal(tn_file_replace(f.path, wrong[i][0], strlen(wrong[i][0]), &err), TN_OK);
@@ -193,9 +191,8 @@ static void wrong_lines_are_named(void **state)
 }
 
 /* A name that ends early would be that of another group. */
-static void binary_data_is_refused(void **state)
+TEST(binary_data_is_refused)
 {
-    (void)state;
     static const char bytes[] = HEAD COLS "g\t1\t0\t0\t0\t1\ng\0h\t1\t0\t0\t0\t1\n";
     tn_error err = {0};
     tn_dump *d = NULL;
@@ -208,7 +205,7 @@ static void binary_data_is_refused(void **state)
     tn_dump_close(d);
 }
 
-static void no_locale_shows_in_a_dump(void **state)
+TEST(no_locale_shows_in_a_dump)
 {
     const float w = 0.5F;
     const tn_dump_value v[] = {{&w, 1}, {NULL, 0}, {NULL, 0}};
@@ -224,17 +221,4 @@ static void no_locale_shows_in_a_dump(void **state)
     assert_int_equal(tn_file_read_all(f.path, 1 << 20, &t, &err), TN_OK);
     assert_non_null(strstr(t.data, "\t2.5\t1\t7\t0.5\t"));
     tn_text_done(&t);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_dump_looks_like_this, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(every_bit_of_a_dump_comes_back, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_value_that_is_not_finite_is_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(wrong_lines_are_named, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(binary_data_is_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(no_locale_shows_in_a_dump, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -244,9 +244,8 @@ static const char columns[] =
     "columns: [label, a1, a2, a3, a4, a5, a6, x1, b1, b2, b3, b4, b5, x2, "
     "x3, c1, c2, c3, c4, c5, x4, x5]";
 
-static void fields_between_tabs(void **state)
+TEST(fields_between_tabs)
 {
-    (void)state;
     char config[2000];
     (void)snprintf(config, sizeof config, "{data: {format: tsv, %s}, slots: [%s%s]}", columns, ints,
                    rest);
@@ -284,9 +283,8 @@ static void add_criteo(tn_text *config, const char *numbers, uint32_t from)
     tn_text_adds(config, "]}");
 }
 
-static void rows_of_criteo(void **state)
+TEST(rows_of_criteo)
 {
-    (void)state;
     tn_text config = {0};
     add_criteo(&config, "transform: ln2_bucket", 1);
     compare_all(tn_text_str(&config), "", criteo_line, true);
@@ -320,9 +318,8 @@ static void svm_line(tn_text *out, uint64_t seed)
     tn_text_adds(out, seed % 13 == 0 ? " \r" : seed % 17 == 0 ? " # 1:1" : "");
 }
 
-static void pairs_of_libsvm(void **state)
+TEST(pairs_of_libsvm)
 {
-    (void)state;
     compare_all("{data: {format: libsvm, index_base: 0}}", "", svm_line, false);
     compare_all("{data: {format: libsvm, index_base: 1}, slots: [{name: a, range: [0, 500]}, "
                 "{name: b, range: [500, 100000]}, {name: c, range: [200000, 1e15], max_len: 2}]}",
@@ -342,9 +339,8 @@ static void ffm_line(tn_text *out, uint64_t seed)
     }
 }
 
-static void pairs_of_libffm(void **state)
+TEST(pairs_of_libffm)
 {
-    (void)state;
     compare_all("{data: {format: libffm, index_base: 0}, slots: [{name: a, field: 0}, {name: b, "
                 "field: 1}, {name: c, field: 2, type: str}, {name: d, field: 3}]}",
                 "", ffm_line, false);
@@ -390,9 +386,8 @@ static void example(tn_text *out, uint64_t seed)
     tn_proto_end(out, features);
 }
 
-static void features_of_examples(void **state)
+TEST(features_of_examples)
 {
-    (void)state;
     compare_all("{data: {format: tfrecord}, slots: [{name: a}, {name: b, type: int}, {name: d}, "
                 "{name: user_recent_clicks}, {name: c12345678, share: a}, {name: e}]}",
                 "", example, true);
@@ -401,9 +396,8 @@ static void features_of_examples(void **state)
                 "", example, false);
 }
 
-static void a_line_too_long_for_the_fast_path(void **state)
+TEST(a_line_too_long_for_the_fast_path)
 {
-    (void)state;
     paths r;
     tn_text text = {0};
     open_paths(&r, "{data: {format: libsvm, index_base: 0}}", "");
@@ -417,14 +411,4 @@ static void a_line_too_long_for_the_fast_path(void **state)
     assert_true(r.good > 100);
     tn_text_done(&text);
     close_paths(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fields_between_tabs),  cmocka_unit_test(rows_of_criteo),
-        cmocka_unit_test(pairs_of_libsvm),      cmocka_unit_test(pairs_of_libffm),
-        cmocka_unit_test(features_of_examples), cmocka_unit_test(a_line_too_long_for_the_fast_path),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,9 +38,8 @@ static void check_files(const setup *s, const char *item, const char *expected)
     tn_fileset_free(files);
 }
 
-static void patterns_match_whole_names_and_folders_hold_plain_files(void **state)
+TEST(patterns_match_whole_names_and_folders_hold_plain_files)
 {
-    (void)state;
     setup s;
     tn_error err = {0};
     char folder[300];
@@ -68,9 +67,8 @@ static void patterns_match_whole_names_and_folders_hold_plain_files(void **state
     setup_close(&s);
 }
 
-static void items_keep_their_order_and_unknown_schemes_are_refused(void **state)
+TEST(items_keep_their_order_and_unknown_schemes_are_refused)
 {
-    (void)state;
     setup s;
     tn_fileset *files = NULL;
     tn_error err = {0};
@@ -89,9 +87,8 @@ static void items_keep_their_order_and_unknown_schemes_are_refused(void **state)
     setup_close(&s);
 }
 
-static void parts_cover_a_file_and_nothing_more(void **state)
+TEST(parts_cover_a_file_and_nothing_more)
 {
-    (void)state;
     setup s;
     tn_fileset *files = NULL;
     tn_error err = {0};
@@ -146,9 +143,8 @@ static uint32_t rows_of(const char *config, const char *bytes, size_t size, tn_e
     return n;
 }
 
-static void gzip_members_are_one_stream_and_a_cut_one_is_an_error(void **state)
+TEST(gzip_members_are_one_stream_and_a_cut_one_is_an_error)
 {
-    (void)state;
     static const char automatic[] = "{data: {format: libsvm}}";
     tn_text bytes = {0};
     tn_error err;
@@ -173,9 +169,8 @@ static void gzip_members_are_one_stream_and_a_cut_one_is_an_error(void **state)
 }
 
 /* Every rank gets as many bytes of each file as any other one, to one byte a part. */
-static void several_ranks_have_equal_shares_of_each_file(void **state)
+TEST(several_ranks_have_equal_shares_of_each_file)
 {
-    (void)state;
     static const uint32_t sizes[] = {1000, 31, 3, 2, 0};
     enum { FILES = sizeof sizes / sizeof sizes[0], RANKS = 3 };
     char bytes[1000];
@@ -221,9 +216,8 @@ static void several_ranks_have_equal_shares_of_each_file(void **state)
     setup_close(&s);
 }
 
-static void zlib_must_be_asked_for_in_text(void **state)
+TEST(zlib_must_be_asked_for_in_text)
 {
-    (void)state;
     tn_text bytes = {0};
     tn_error err;
     add_member(&bytes, "1 1\n0 2\n", 8, ZLIB);
@@ -237,9 +231,8 @@ static void zlib_must_be_asked_for_in_text(void **state)
     tn_text_done(&bytes);
 }
 
-static void compressions_that_are_not_read_are_named(void **state)
+TEST(compressions_that_are_not_read_are_named)
 {
-    (void)state;
     setup s;
     tn_fileset *files = NULL;
     tn_error err = {0};
@@ -255,9 +248,8 @@ static void compressions_that_are_not_read_are_named(void **state)
     setup_close(&s);
 }
 
-static void a_gzipped_tfrecord_is_known_by_its_first_bytes(void **state)
+TEST(a_gzipped_tfrecord_is_known_by_its_first_bytes)
 {
-    (void)state;
     tn_text plain = {0};
     tn_text bytes = {0};
     tn_error err = {0};
@@ -273,9 +265,8 @@ static void a_gzipped_tfrecord_is_known_by_its_first_bytes(void **state)
     tn_text_done(&bytes);
 }
 
-static void blocks_do_not_depend_on_where_parts_begin(void **state)
+TEST(blocks_do_not_depend_on_where_parts_begin)
 {
-    (void)state;
     setup s;
     tn_fileset *files = NULL;
     tn_block_reader *feed = NULL;
@@ -327,10 +318,9 @@ static void check_asked_for(const setup *s, const char *path, const char *what)
     assert_true(asked);
 }
 
-static void memory_for_what_files_say_is_asked_for(void **state)
+TEST(memory_for_what_files_say_is_asked_for)
 {
     enum { ROWS = 4000 };
-    (void)state;
     setup s;
     tn_error err = {0};
     tn_text rows = {0};
@@ -365,9 +355,8 @@ static void make_lines(tn_text *out)
     }
 }
 
-static void every_place_has_its_line_in_any_order(void **state)
+TEST(every_place_has_its_line_in_any_order)
 {
-    (void)state;
     setup s;
     tn_fileset *files = NULL;
     tn_error err = {0};
@@ -398,9 +387,8 @@ static void every_place_has_its_line_in_any_order(void **state)
     setup_close(&s);
 }
 
-static void many_bad_records_cost_one_more_pass(void **state)
+TEST(many_bad_records_cost_one_more_pass)
 {
-    (void)state;
     setup s;
     tn_error err = {0};
     tn_text text = {0};
@@ -419,9 +407,8 @@ static void many_bad_records_cost_one_more_pass(void **state)
 }
 
 /* The one message of a part that begins inside the file. */
-static void a_line_too_long_is_named_by_its_line_in_every_part(void **state)
+TEST(a_line_too_long_is_named_by_its_line_in_every_part)
 {
-    (void)state;
     setup s;
     tn_error err = {0};
     tn_text text = {0};
@@ -438,24 +425,4 @@ static void a_line_too_long_is_named_by_its_line_in_every_part(void **state)
     assert_non_null(strstr(err.text, "/rows:41:1: error: record longer than record_bytes_max"));
     tn_text_done(&text);
     setup_close(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(patterns_match_whole_names_and_folders_hold_plain_files),
-        cmocka_unit_test(items_keep_their_order_and_unknown_schemes_are_refused),
-        cmocka_unit_test(parts_cover_a_file_and_nothing_more),
-        cmocka_unit_test(gzip_members_are_one_stream_and_a_cut_one_is_an_error),
-        cmocka_unit_test(several_ranks_have_equal_shares_of_each_file),
-        cmocka_unit_test(zlib_must_be_asked_for_in_text),
-        cmocka_unit_test(compressions_that_are_not_read_are_named),
-        cmocka_unit_test(a_gzipped_tfrecord_is_known_by_its_first_bytes),
-        cmocka_unit_test(memory_for_what_files_say_is_asked_for),
-        cmocka_unit_test(every_place_has_its_line_in_any_order),
-        cmocka_unit_test(many_bad_records_cost_one_more_pass),
-        cmocka_unit_test(a_line_too_long_is_named_by_its_line_in_every_part),
-        cmocka_unit_test(blocks_do_not_depend_on_where_parts_begin),
-    };
-    return cmocka_run_group_tests_name("io/fileset", tests, NULL, NULL);
 }

@@ -104,9 +104,8 @@ static uint32_t check_options(const tn_format *owner, bool of_slot)
     return n;
 }
 
-static void options_are_taken_by_the_formats_that_read_them_and_refused_by_others(void **state)
+TEST(options_are_taken_by_the_formats_that_read_them_and_refused_by_others)
 {
-    (void)state;
     uint32_t n = 0;
     for (const tn_format *const *owner = tn_all_formats; *owner != NULL; owner++) {
         const tn_format *f = *owner;
@@ -115,18 +114,16 @@ static void options_are_taken_by_the_formats_that_read_them_and_refused_by_other
     assert_true(n >= 12 * 6);
 }
 
-static void a_refusal_shows_the_place_and_who_reads_the_option(void **state)
+TEST(a_refusal_shows_the_place_and_who_reads_the_option)
 {
-    (void)state;
     char said[400];
     check("data:\n  format: csv\n  index_base: 1\nslots: [a]\n", said, sizeof said);
     assert_string_equal(said, "t:3:3: error: 'data.index_base' means nothing for format 'csv', "
                               "only for libsvm, libffm, libfm\n  index_base: 1\n  ^~~~~~~~~~\n");
 }
 
-static void an_option_at_its_default_is_taken_by_all(void **state)
+TEST(an_option_at_its_default_is_taken_by_all)
 {
-    (void)state;
     for (const tn_format *const *f = tn_all_formats; *f != NULL; f++) {
         char yaml[300];
         char said[400];
@@ -139,21 +136,9 @@ static void an_option_at_its_default_is_taken_by_all(void **state)
     }
 }
 
-static void an_unknown_format_is_told_with_all_there_are(void **state)
+TEST(an_unknown_format_is_told_with_all_there_are)
 {
-    (void)state;
     char said[400];
     check("{data: {format: cvs, index_base: 1}, slots: [{name: a, field: 1}]}", said, sizeof said);
     assert_non_null(strstr(said, "unknown format 'cvs' (did you mean 'csv'?)"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(options_are_taken_by_the_formats_that_read_them_and_refused_by_others),
-        cmocka_unit_test(a_refusal_shows_the_place_and_who_reads_the_option),
-        cmocka_unit_test(an_option_at_its_default_is_taken_by_all),
-        cmocka_unit_test(an_unknown_format_is_told_with_all_there_are),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -63,9 +63,8 @@ static uint64_t fold(const tn_gen_row *row, uint32_t n_slots)
     return h;
 }
 
-static void a_row_depends_on_seed_and_index_alone(void **state)
+TEST(a_row_depends_on_seed_and_index_alone)
 {
-    (void)state;
     enum { N = 500 };
     static uint64_t forward[N];
     tn_generator *g = world(plain(TN_GEN_FM), NULL);
@@ -124,9 +123,8 @@ static void check_scales(tn_gen_opts o)
     tn_generator_free(g);
 }
 
-static void rate_and_spread_are_as_asked(void **state)
+TEST(rate_and_spread_are_as_asked)
 {
-    (void)state;
     check_scales(plain(TN_GEN_LR));
     check_scales(plain(TN_GEN_FM));
     check_scales(plain(TN_GEN_DEEP));
@@ -136,9 +134,8 @@ static void rate_and_spread_are_as_asked(void **state)
 
 /* In a world of lr, logits are sums of one number per (slot, id): four rows that differ pairwise in
  * two slots must close: z(a,b) - z(a',b) = z(a,b') - z(a',b'). */
-static void the_logit_of_lr_is_a_sum_over_slots(void **state)
+TEST(the_logit_of_lr_is_a_sum_over_slots)
 {
-    (void)state;
     enum { IDS = 3, N = 2000 };
     tn_gen_opts o = plain(TN_GEN_LR);
     o.slots = 2;
@@ -169,9 +166,8 @@ static void the_logit_of_lr_is_a_sum_over_slots(void **state)
     tn_generator_free(g);
 }
 
-static void criteo_rows_have_criteo_shape(void **state)
+TEST(criteo_rows_have_criteo_shape)
 {
-    (void)state;
     tn_generator *g = world(preset(TN_GEN_CRITEO, TN_GEN_LR), NULL);
     assert_int_equal(g->n_slots, 39);
     assert_string_equal(g->slot[0].name, "I1");
@@ -194,9 +190,8 @@ static void criteo_rows_have_criteo_shape(void **state)
     tn_generator_free(g);
 }
 
-static void options_that_do_not_fit_are_refused(void **state)
+TEST(options_that_do_not_fit_are_refused)
 {
-    (void)state;
     tn_generator *g = NULL;
     tn_error err = {0};
     tn_gen_opts o = preset(TN_GEN_CRITEO, TN_GEN_LR);
@@ -211,9 +206,8 @@ static void options_that_do_not_fit_are_refused(void **state)
 }
 
 /* A log of five days: which ids a slot has on each. */
-static void a_share_of_ids_is_new_every_day(void **state)
+TEST(a_share_of_ids_is_new_every_day)
 {
-    (void)state;
     enum { IDS = 200, DAYS = 5, DAY = 20000, EVER = IDS * 4 };
     static int first_seen[EVER];
     static int last_seen[EVER];
@@ -258,9 +252,8 @@ static void a_share_of_ids_is_new_every_day(void **state)
 }
 
 /* A range within some day is that of the whole log; the first day is that of no drift. */
-static void days_of_a_drifting_log_can_be_drawn_alone(void **state)
+TEST(days_of_a_drifting_log_can_be_drawn_alone)
 {
-    (void)state;
     tn_gen_opts o = preset(TN_GEN_CRITEO, TN_GEN_FM);
     o.rows = 400;
     tn_generator *still = world(o, NULL);
@@ -299,9 +292,8 @@ static void refused(tn_gen_opts o, const char *why)
     assert_null(g);
 }
 
-static void days_that_do_not_fit_are_refused(void **state)
+TEST(days_that_do_not_fit_are_refused)
 {
-    (void)state;
     tn_gen_opts o = plain(TN_GEN_LR);
     o.rows = 1000;
     o.drift = 0.1;
@@ -318,19 +310,4 @@ static void days_that_do_not_fit_are_refused(void **state)
     o.days = 1000;
     o.drift = 1;
     refused(o, "slot 'C3' needs about 10141358227 ids in 1000 days");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_row_depends_on_seed_and_index_alone),
-        cmocka_unit_test(rate_and_spread_are_as_asked),
-        cmocka_unit_test(the_logit_of_lr_is_a_sum_over_slots),
-        cmocka_unit_test(criteo_rows_have_criteo_shape),
-        cmocka_unit_test(options_that_do_not_fit_are_refused),
-        cmocka_unit_test(a_share_of_ids_is_new_every_day),
-        cmocka_unit_test(days_of_a_drifting_log_can_be_drawn_alone),
-        cmocka_unit_test(days_that_do_not_fit_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

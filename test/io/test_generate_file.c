@@ -77,7 +77,7 @@ static tn_dataset *make(datasets *d, tn_gen_opts o, const char *format, const ch
     return set;
 }
 
-static void bytes_do_not_depend_on_threads_or_range(void **state)
+TEST_WITH(set_up, tear_down, bytes_do_not_depend_on_threads_or_range)
 {
     datasets *d = *state;
     enum { N = 30000, CUT = 11111 };
@@ -99,7 +99,7 @@ static void bytes_do_not_depend_on_threads_or_range(void **state)
     assert_memory_equal(tail->data, whole->data + head->size, tail->size);
 }
 
-static void all_formats_hold_the_same_rows(void **state)
+TEST_WITH(set_up, tear_down, all_formats_hold_the_same_rows)
 {
     datasets *d = *state;
     static const char *const formats[] = {"libffm", "libsvm", "csv", "tsv", "tfrecord"};
@@ -117,7 +117,7 @@ static void all_formats_hold_the_same_rows(void **state)
     }
 }
 
-static void presets_read_back_in_their_formats(void **state)
+TEST_WITH(set_up, tear_down, presets_read_back_in_their_formats)
 {
     datasets *d = *state;
     static const struct {
@@ -140,7 +140,7 @@ static void presets_read_back_in_their_formats(void **state)
     }
 }
 
-static void unknown_spellings_are_refused(void **state)
+TEST_WITH(set_up, tear_down, unknown_spellings_are_refused)
 {
     datasets *d = *state;
     tn_generator *g = NULL;
@@ -170,7 +170,7 @@ static void unknown_spellings_are_refused(void **state)
     tn_text_done(&yaml);
 }
 
-static void the_truth_is_written_beside_the_rows(void **state)
+TEST_WITH(set_up, tear_down, the_truth_is_written_beside_the_rows)
 {
     datasets *d = *state;
     enum { N = 20000 };
@@ -199,7 +199,7 @@ static void the_truth_is_written_beside_the_rows(void **state)
     tn_text_done(&text);
 }
 
-static void one_hot_slots_are_counted_once_less(void **state)
+TEST_WITH(set_up, tear_down, one_hot_slots_are_counted_once_less)
 {
     datasets *d = *state;
     tn_gen_report report;
@@ -213,16 +213,13 @@ static void one_hot_slots_are_counted_once_less(void **state)
     assert_int_equal(report.free_parameters, 1 + 200 - 5);
 }
 
-#define WITH_FILES(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
 static double logit(double p)
 {
     return log(p / (1 - p));
 }
 
-static void auc_and_logloss_are_those_of_a_small_example(void **state)
+TEST(auc_and_logloss_are_those_of_a_small_example)
 {
-    (void)state;
     static const double p[] = {.9, .8, .8, .3, .3, .3, .1, .6};
     static const int y[] = {1, 0, 1, 0, 0, 1, 0, 1};
     tn_oracle_row row[8];
@@ -236,9 +233,8 @@ static void auc_and_logloss_are_those_of_a_small_example(void **state)
     assert_true(fabs(o.logloss - .558931351) < 1e-9);
 }
 
-static void the_expected_figures_count_every_outcome(void **state)
+TEST(the_expected_figures_count_every_outcome)
 {
-    (void)state;
     /* two rows: clicks go to 1 or 2 alone with odds p1 q2 and p2 q1 */
     double p1 = .7;
     double p2 = .2;
@@ -253,9 +249,8 @@ static void the_expected_figures_count_every_outcome(void **state)
     assert_true(o.auc == 1);
 }
 
-static void ties_count_half(void **state)
+TEST(ties_count_half)
 {
-    (void)state;
     tn_oracle_row row[4] = {{0, true}, {0, false}, {0, true}, {0, false}};
     tn_oracle o = tn_oracle_judge(row, 4);
     assert_true(o.auc == .5);
@@ -263,18 +258,16 @@ static void ties_count_half(void **state)
     assert_true(fabs(o.logloss - 0.69314718055994531) < 1e-15);
 }
 
-static void one_class_has_no_auc(void **state)
+TEST(one_class_has_no_auc)
 {
-    (void)state;
     tn_oracle_row row[2] = {{1, true}, {2, true}};
     assert_true(isnan(tn_oracle_judge(row, 2).auc));
     assert_true(isnan(tn_oracle_judge(row, 0).auc));
     assert_true(isnan(tn_oracle_judge(row, 0).logloss));
 }
 
-static void what_is_thrown_agrees_with_what_is_expected(void **state)
+TEST(what_is_thrown_agrees_with_what_is_expected)
 {
-    (void)state;
     enum { N = 200000 };
     static tn_oracle_row row[N];
     uint64_t stream = tn_stream2(3, TN_RNG_GENERATE, 77);
@@ -286,22 +279,4 @@ static void what_is_thrown_agrees_with_what_is_expected(void **state)
     assert_true(fabs(o.auc - o.auc_expected) < .004);
     assert_true(fabs(o.logloss - o.logloss_expected) < .004);
     assert_true(o.auc > .7 && o.auc < .9);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WITH_FILES(bytes_do_not_depend_on_threads_or_range),
-        WITH_FILES(all_formats_hold_the_same_rows),
-        WITH_FILES(presets_read_back_in_their_formats),
-        WITH_FILES(unknown_spellings_are_refused),
-        WITH_FILES(the_truth_is_written_beside_the_rows),
-        WITH_FILES(one_hot_slots_are_counted_once_less),
-        cmocka_unit_test(auc_and_logloss_are_those_of_a_small_example),
-        cmocka_unit_test(the_expected_figures_count_every_outcome),
-        cmocka_unit_test(ties_count_half),
-        cmocka_unit_test(one_class_has_no_auc),
-        cmocka_unit_test(what_is_thrown_agrees_with_what_is_expected),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

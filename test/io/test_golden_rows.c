@@ -38,9 +38,8 @@ static void dump_golden(const char *config, const char *path, tn_text *out)
     setup_close(&s);
 }
 
-static void golden_rows_are_the_same_in_all_formats(void **state)
+TEST(golden_rows_are_the_same_in_all_formats)
 {
-    (void)state;
     tn_text ffm = {0};
     tn_text tsv = {0};
     tn_text tfrecord = {0};
@@ -118,9 +117,8 @@ static void check_line(const counted *c, const tn_schema *schema, const char *li
     assert_int_equal(c->shows[i], shows);
 }
 
-static void golden_keys_are_exact(void **state)
+TEST(golden_keys_are_exact)
 {
-    (void)state;
     setup s;
     tn_reader *reader = NULL;
     tn_batch *batch = NULL;
@@ -160,9 +158,8 @@ static void golden_keys_are_exact(void **state)
     setup_close(&s);
 }
 
-static void golden_tfrecord_counts_the_name_that_stands_twice(void **state)
+TEST(golden_tfrecord_counts_the_name_that_stands_twice)
 {
-    (void)state;
     setup s;
     tn_reader *reader = NULL;
     tn_batch *batch = NULL;
@@ -178,14 +175,4 @@ static void golden_tfrecord_counts_the_name_that_stands_twice(void **state)
     assert_int_equal(counts.bad, 0);
     tn_reader_close(reader);
     setup_close(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(golden_rows_are_the_same_in_all_formats),
-        cmocka_unit_test(golden_keys_are_exact),
-        cmocka_unit_test(golden_tfrecord_counts_the_name_that_stands_twice),
-    };
-    return cmocka_run_group_tests_name("io/golden_rows", tests, NULL, NULL);
 }

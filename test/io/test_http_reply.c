@@ -15,9 +15,8 @@ static tn_http_reply reply_of(const char *lines)
     return r;
 }
 
-static void an_answer_is_read_line_by_line(void **state)
+TEST(an_answer_is_read_line_by_line)
 {
-    (void)state;
     const tn_http_reply r =
         reply_of("HTTP/1.1 206 Partial Content\r\ncontent-length: 10\r\nETAG:\t\"ab\" \r\n"
                  "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\nContent-Range: bytes 5-14/100\r\n"
@@ -33,18 +32,16 @@ static void an_answer_is_read_line_by_line(void **state)
     assert_string_equal(tn_http_reply_tag(&r), "\"ab\"");
 }
 
-static void another_status_line_begins_anew(void **state)
+TEST(another_status_line_begins_anew)
 {
-    (void)state;
     const tn_http_reply r =
         reply_of("HTTP/1.1 100 Continue\r\nETag: \"a\"\r\n\r\nHTTP/1.1 200\r\n");
     assert_int_equal(r.status, 200);
     assert_string_equal(r.etag, "");
 }
 
-static void ranges_come_in_three_forms(void **state)
+TEST(ranges_come_in_three_forms)
 {
-    (void)state;
     tn_http_reply r = reply_of("Content-Range: bytes 0-9/*\n");
     assert_true(r.has_range && !r.has_total);
     r = reply_of("Content-Range: bytes */77\n");
@@ -62,9 +59,8 @@ static void ranges_come_in_three_forms(void **state)
     }
 }
 
-static void a_weak_etag_names_no_version(void **state)
+TEST(a_weak_etag_names_no_version)
 {
-    (void)state;
     tn_http_reply r = reply_of("ETag: W/\"a\"\nLast-Modified: yesterday\n");
     assert_string_equal(tn_http_reply_tag(&r), "yesterday");
     assert_true(tn_http_reply_fits(&r, "\"a\"")); /* it says nothing against it */
@@ -85,9 +81,8 @@ static void a_weak_etag_names_no_version(void **state)
     assert_string_equal(r.etag, ""); /* too long to be kept whole */
 }
 
-static void a_server_says_when_to_ask_again(void **state)
+TEST(a_server_says_when_to_ask_again)
 {
-    (void)state;
     tn_http_reply r = reply_of("Retry-After: 120\n");
     assert_true(r.has_retry && !r.retry_at);
     assert_int_equal(r.retry_s, 120);
@@ -103,9 +98,8 @@ static void a_server_says_when_to_ask_again(void **state)
     }
 }
 
-static void a_server_that_takes_kerberos_says_so(void **state)
+TEST(a_server_that_takes_kerberos_says_so)
 {
-    (void)state;
     static const char *const yes[] = {"Negotiate", "negotiate YIIabc=", "Negotiate, Basic"};
     static const char *const no[] = {"Basic realm=\"Negotiate\"", "Negotiated", "Nego", ""};
     for (size_t i = 0; i < sizeof yes / sizeof *yes; i++) {
@@ -119,17 +113,4 @@ static void a_server_that_takes_kerberos_says_so(void **state)
         (void)snprintf(lines, sizeof lines, "WWW-Authenticate: %s\n", no[i]);
         assert_false(reply_of(lines).negotiate);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_answer_is_read_line_by_line),
-        cmocka_unit_test(another_status_line_begins_anew),
-        cmocka_unit_test(ranges_come_in_three_forms),
-        cmocka_unit_test(a_weak_etag_names_no_version),
-        cmocka_unit_test(a_server_says_when_to_ask_again),
-        cmocka_unit_test(a_server_that_takes_kerberos_says_so),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,9 +27,8 @@ static uint64_t counted(uint32_t n, uint32_t times, bool *exact)
     return count;
 }
 
-static void few_keys_are_counted_exactly_and_many_closely(void **state)
+TEST(few_keys_are_counted_exactly_and_many_closely)
 {
-    (void)state;
     bool exact = false;
     assert_int_equal(counted(0, 1, &exact), 0);
     assert_int_equal(counted(1000, 3, &exact), 1000); /* mix(0) is 0, the mark of a free place */
@@ -43,9 +42,8 @@ static void few_keys_are_counted_exactly_and_many_closely(void **state)
     assert_true(fabs(many / 1e6 - 1) < 0.03); /* four standard errors */
 }
 
-static void frequent_keys_are_found_among_many(void **state)
+TEST(frequent_keys_are_found_among_many)
 {
-    (void)state;
     tn_top *t = tn_alloc(1, sizeof *t, "keys");
     for (uint32_t i = 0; i < 200000; i++) {
         tn_top_add(t, tn_mix(1000 + i), "rare", 4);
@@ -69,9 +67,8 @@ static void frequent_keys_are_found_among_many(void **state)
     tn_free(t);
 }
 
-static void numbers_have_moments_and_quantiles(void **state)
+TEST(numbers_have_moments_and_quantiles)
 {
-    (void)state;
     tn_numbers *x = tn_alloc(1, sizeof *x, "numbers");
     assert_true(isnan(tn_numbers_quantile(x, .5)));
     enum { N = 1000000 };
@@ -150,9 +147,8 @@ static double real(const tn_json *object, const char *key)
     return value;
 }
 
-static void a_report_counts_rows_and_slots(void **state)
+TEST(a_report_counts_rows_and_slots)
 {
-    (void)state;
     datasets d;
     datasets_open(&d, 2);
     tn_stat *stat = stat_of(&d, config, rows);
@@ -182,9 +178,8 @@ static void a_report_counts_rows_and_slots(void **state)
     datasets_close(&d);
 }
 
-static void bounds_cut_into_equal_parts(void **state)
+TEST(bounds_cut_into_equal_parts)
 {
-    (void)state;
     datasets d;
     datasets_open(&d, 1);
     tn_text csv = {0};
@@ -212,9 +207,8 @@ static void bounds_cut_into_equal_parts(void **state)
     datasets_close(&d);
 }
 
-static void the_figures_do_not_depend_on_threads(void **state)
+TEST(the_figures_do_not_depend_on_threads)
 {
-    (void)state;
     tn_text text[2] = {{0}, {0}};
     tn_text csv = {0};
     tn_text_adds(&csv, "label,w,a,t,p,c\n");
@@ -236,17 +230,4 @@ static void the_figures_do_not_depend_on_threads(void **state)
     tn_text_done(&text[0]);
     tn_text_done(&text[1]);
     tn_text_done(&csv);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(few_keys_are_counted_exactly_and_many_closely),
-        cmocka_unit_test(frequent_keys_are_found_among_many),
-        cmocka_unit_test(numbers_have_moments_and_quantiles),
-        cmocka_unit_test(a_report_counts_rows_and_slots),
-        cmocka_unit_test(bounds_cut_into_equal_parts),
-        cmocka_unit_test(the_figures_do_not_depend_on_threads),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,9 +59,8 @@ static void check_word(const char *line, const char *want)
     check_row(line, text);
 }
 
-static void values_of_all_kinds_are_taken(void **state)
+TEST(values_of_all_kinds_are_taken)
 {
-    (void)state;
     check_row("{\"label\":1,\"a\":7,\"p\":-1.5e1,\"h\":\"ff\",\"i\":-3}\n",
               "a:7:1 h:ff:1 i:fffffffffffffffd:1 = -15");
     check_row(" {\t\"a\" : \"7\" , \"label\" : true }\r\n", "a:7:1 = 0");
@@ -75,9 +74,8 @@ static void values_of_all_kinds_are_taken(void **state)
     check_row("{\"label\":0,\"s\":NaN}", "= 0");
 }
 
-static void texts_are_unescaped(void **state)
+TEST(texts_are_unescaped)
 {
-    (void)state;
     check_word("{\"label\":0,\"s\":\"a b\"}", "a b");
     check_word("{\"label\":0,\"s\":\"a\\\"\\\\\\/\\n\\t\\u0041\"}", "a\"\\/\n\tA");
     check_word("{\"label\":0,\"s\":\"\\u00e9\\ud83d\\ude00\"}", "\xc3\xa9\xf0\x9f\x98\x80");
@@ -96,18 +94,16 @@ static void texts_are_unescaped(void **state)
     tn_text_done(&have);
 }
 
-static void members_of_objects_are_columns_by_their_path(void **state)
+TEST(members_of_objects_are_columns_by_their_path)
 {
-    (void)state;
     check_row("{\"label\":0,\"u\":{\"id\":5,\"a\":9},\"a\":7}\n", "a:7:1 u.id:5:1 = 0");
     check_row("{\"label\":0,\"u.id\":5}\n", "u.id:5:1 = 0");
     check_row("{\"label\":0,\"x\":{\"y\":{\"a\":1}},\"\\u0075\":{\"id\":6}}\n", "u.id:6:1 = 0");
     check_row("{\"label\":0,\"x\":[{\"a\":1,\"a\":2},[[]],{}],\"a\":3}\n", "a:3:1 = 0");
 }
 
-static void what_only_the_row_reads_is_read(void **state)
+TEST(what_only_the_row_reads_is_read)
 {
-    (void)state;
     setup s;
     tn_parsed parsed;
     setup_open(&s, config);
@@ -129,9 +125,8 @@ static void what_only_the_row_reads_is_read(void **state)
 }
 
 /* Keys in another order than before are found all the same. */
-static void the_order_of_members_does_not_matter(void **state)
+TEST(the_order_of_members_does_not_matter)
 {
-    (void)state;
     setup s;
     tn_parsed parsed;
     setup_open(&s, "{data: {format: jsonl}, slots: [a, ab, b]}");
@@ -151,9 +146,8 @@ static void the_order_of_members_does_not_matter(void **state)
     setup_close(&s);
 }
 
-static void null_words_are_those_of_the_configuration(void **state)
+TEST(null_words_are_those_of_the_configuration)
 {
-    (void)state;
     tn_text have = {0};
     static const char line[] = "{\"label\":0,\"a\":\"NA\",\"s\":[\"NA\",\"\"],\"b\":-1}";
     dump("{data: {format: jsonl, null: [NA, '-1']}, slots: [a, {name: s, type: str}, b]}", line,
@@ -222,9 +216,8 @@ static const char *const faults[][2] = {
     {"{\"x\":1\r2}\n", "carriage return inside a line"},
 };
 
-static void faults_have_their_place(void **state)
+TEST(faults_have_their_place)
 {
-    (void)state;
     setup s;
     setup_open(&s, config);
     for (uint32_t i = 0; i < sizeof faults / sizeof *faults; i++) {
@@ -236,9 +229,8 @@ static void faults_have_their_place(void **state)
     setup_close(&s);
 }
 
-static void depth_has_a_limit(void **state)
+TEST(depth_has_a_limit)
 {
-    (void)state;
     tn_text text = {0};
     setup s;
     setup_open(&s, config);
@@ -261,9 +253,8 @@ static void depth_has_a_limit(void **state)
 
 /* ---- writing ---- */
 
-static void rows_come_back_as_they_were(void **state)
+TEST(rows_come_back_as_they_were)
 {
-    (void)state;
     static const char *const lines[] = {
         ("{\"label\":1,\"w\":2.5,\"id\":\"r\\n1\",\"g\":77,\"a\":7,\"s\":\"a\\\"b\\u0001\","
          "\"m\":[1,2],\"mx\":[0.5,2],\"u.id\":5,\"p\":1.5,\"h\":\"ff\",\"i\":-3}\n"),
@@ -283,20 +274,4 @@ static void rows_come_back_as_they_were(void **state)
         datasets_line(&d, tsv, "label\ts\n1\tNA\n", "{format: jsonl, null: ['NA']}", 0),
         "{\"label\":1,\"s\":[\"NA\"]}\n");
     datasets_close(&d);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_of_all_kinds_are_taken),
-        cmocka_unit_test(texts_are_unescaped),
-        cmocka_unit_test(members_of_objects_are_columns_by_their_path),
-        cmocka_unit_test(what_only_the_row_reads_is_read),
-        cmocka_unit_test(the_order_of_members_does_not_matter),
-        cmocka_unit_test(null_words_are_those_of_the_configuration),
-        cmocka_unit_test(faults_have_their_place),
-        cmocka_unit_test(depth_has_a_limit),
-        cmocka_unit_test(rows_come_back_as_they_were),
-    };
-    return cmocka_run_group_tests_name("io/jsonl", tests, NULL, NULL);
 }

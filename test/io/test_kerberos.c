@@ -31,6 +31,10 @@ static world the;
 
 static int begin(void **state)
 {
+    tn_tmpdir_make(the.tickets);
+    tickets_configure(the.tickets);
+    (void)setenv("TNET_FAST", "100", 1); /* NOLINT(concurrency-mt-unsafe): no thread is there yet */
+    (void)unsetenv("http_proxy");        /* NOLINT(concurrency-mt-unsafe) */
     served_open(&the.s, "!kerberos !badticket !httpfs d");
     the.data = served_bytes(BYTES);
     served_write(the.s.dir, "a.bin", the.data, BYTES);
@@ -43,8 +47,11 @@ static int end(void **state)
     (void)state;
     served_close(&the.s);
     free(the.data);
+    tn_tmpdir_remove(the.tickets);
     return 0;
 }
+
+GROUP(begin, end);
 
 static void have_ticket(const world *w)
 {
@@ -103,7 +110,7 @@ static void check_fails(const world *w, const char *form, tn_status wanted, cons
     tn_text_done(&got);
 }
 
-static void a_ticket_goes_to_name_nodes_alone(void **state)
+TEST(a_ticket_goes_to_name_nodes_alone)
 {
     const world *w = *state;
     have_ticket(w);
@@ -114,7 +121,7 @@ static void a_ticket_goes_to_name_nodes_alone(void **state)
     assert_int_equal(store_leaks(w->s.server), 0);
 }
 
-static void a_file_is_written_with_a_ticket(void **state)
+TEST(a_file_is_written_with_a_ticket)
 {
     const world *w = *state;
     char uri[SERVED_URI];
@@ -142,7 +149,7 @@ static void a_file_is_written_with_a_ticket(void **state)
 }
 
 /* The secrets name a user, too, who may be another one. */
-static void a_token_goes_without_a_name(void **state)
+TEST(a_token_goes_without_a_name)
 {
     const world *w = *state;
     const uint64_t before = store_tickets(w->s.server);
@@ -152,7 +159,7 @@ static void a_token_goes_without_a_name(void **state)
     assert_int_equal(store_tickets(w->s.server), before);
 }
 
-static void nobody_gets_a_ticket_unasked(void **state)
+TEST(nobody_gets_a_ticket_unasked)
 {
     const world *w = *state;
     const uint64_t before = store_tickets(w->s.server);
@@ -167,7 +174,7 @@ static void nobody_gets_a_ticket_unasked(void **state)
     assert_int_equal(store_tickets(w->s.server), before);
 }
 
-static void without_a_good_ticket_one_request_is_enough(void **state)
+TEST(without_a_good_ticket_one_request_is_enough)
 {
     const world *w = *state;
     static const char uri[] = "webhdfs://127.0.0.1:%u/!kerberos/a.bin";
@@ -187,7 +194,7 @@ static void without_a_good_ticket_one_request_is_enough(void **state)
     assert_int_equal(store_leaks(w->s.server), 0);
 }
 
-static void what_cannot_be_kerberos_is_refused(void **state)
+TEST(what_cannot_be_kerberos_is_refused)
 {
     const world *w = *state;
     static const char uri[] = "webhdfs://127.0.0.1:%u/!kerberos/a.bin";
@@ -199,23 +206,4 @@ static void what_cannot_be_kerberos_is_refused(void **state)
     assert_int_equal(tn_failpoint_set("library.gssapi:error", &err), TN_OK);
     check_fails(w, uri, TN_E_CONFIG, "has no GSS-API, which webhdfs_kerberos needs", 0);
     assert_int_equal(tn_failpoint_set(NULL, &err), TN_OK);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_ticket_goes_to_name_nodes_alone),
-        cmocka_unit_test(a_file_is_written_with_a_ticket),
-        cmocka_unit_test(a_token_goes_without_a_name),
-        cmocka_unit_test(nobody_gets_a_ticket_unasked),
-        cmocka_unit_test(without_a_good_ticket_one_request_is_enough),
-        cmocka_unit_test(what_cannot_be_kerberos_is_refused),
-    };
-    tn_tmpdir_make(the.tickets);
-    tickets_configure(the.tickets);
-    (void)setenv("TNET_FAST", "100", 1); /* NOLINT(concurrency-mt-unsafe): no thread is there yet */
-    (void)unsetenv("http_proxy");        /* NOLINT(concurrency-mt-unsafe) */
-    const int failed = cmocka_run_group_tests(tests, begin, end);
-    tn_tmpdir_remove(the.tickets);
-    return failed;
 }

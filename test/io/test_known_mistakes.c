@@ -43,9 +43,8 @@ static totals read_all(datasets *d, const tn_dataset *set, const char *name)
     return t;
 }
 
-static void weights_count_like_repeated_rows_in_every_format(void **state)
+TEST(weights_count_like_repeated_rows_in_every_format)
 {
-    (void)state;
     static const char weighted[] = "label,w,a\n1,3,5\n0,1,6\n0,0,7\n1,1,5\n0,2,8\n";
     static const char repeated[] = "label,w,a\n1,1,5\n1,1,5\n1,1,5\n0,1,6\n1,1,5\n0,1,8\n0,1,8\n";
     static const char *const formats[] = {
@@ -78,9 +77,8 @@ static void weights_count_like_repeated_rows_in_every_format(void **state)
     datasets_close(&d);
 }
 
-static void the_index_base_is_decided_once_and_not_per_block(void **state)
+TEST(the_index_base_is_decided_once_and_not_per_block)
 {
-    (void)state;
     setup s;
     tn_error err = {0};
     tn_text text = {0};
@@ -107,9 +105,8 @@ static void the_index_base_is_decided_once_and_not_per_block(void **state)
 
 /* ---- whole files that are hashed or scanned before the first row ---- */
 
-static void the_first_row_of_a_terabyte_does_not_wait_for_the_rest(void **state)
+TEST(the_first_row_of_a_terabyte_does_not_wait_for_the_rest)
 {
-    (void)state;
     setup s;
     tn_reader *reader = NULL;
     tn_batch *batch = NULL;
@@ -164,9 +161,8 @@ static uint64_t allocations_of(const setup *s, const char *path, uint32_t times)
     return tn_mallocs() - before;
 }
 
-static void memory_does_not_grow_with_the_rows(void **state)
+TEST(memory_does_not_grow_with_the_rows)
 {
-    (void)state;
     setup s;
     char path[300];
     setup_open(&s, "{data: {format: libsvm, shuffle: 1000, readers: 2}}");
@@ -178,14 +174,9 @@ static void memory_does_not_grow_with_the_rows(void **state)
     setup_close(&s);
 }
 
-int main(void)
+static void end_what_hangs(void)
 {
-    (void)alarm(500); /* what hangs fails */
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(weights_count_like_repeated_rows_in_every_format),
-        cmocka_unit_test(the_index_base_is_decided_once_and_not_per_block),
-        cmocka_unit_test(the_first_row_of_a_terabyte_does_not_wait_for_the_rest),
-        cmocka_unit_test(memory_does_not_grow_with_the_rows),
-    };
-    return cmocka_run_group_tests_name("io/known_mistakes", tests, NULL, NULL);
+    (void)alarm(500);
 }
+
+BEFORE(end_what_hangs);

@@ -34,9 +34,8 @@ static void check(const char *config, const char *text, const char *want)
     setup_close(&s);
 }
 
-static void slots_tell_which_of_the_two_is_read(void **state)
+TEST(slots_tell_which_of_the_two_is_read)
 {
-    (void)state;
     check("{data: {format: libfm}, slots: [a]}", "1 3:2 4\n", "a:3:2 a:4:1");
     check("{data: {format: libfm}, slots: [{name: a, range: [0, 10]}, {name: b, range: [10, 20]}]}",
           "1:2 3:2 14\n", "a:3:2 b:14:1");
@@ -44,9 +43,8 @@ static void slots_tell_which_of_the_two_is_read(void **state)
           "1:2 3:2 4:5:0.5\n", "a:2:1 b:5:0.5");
 }
 
-static void a_base_counts_for_fields_and_indices(void **state)
+TEST(a_base_counts_for_fields_and_indices)
 {
-    (void)state;
     setup s;
     setup_open(&s, "{data: {format: libfm, index_base: 1}, slots: [{name: a, field: 0}, {name: b, "
                    "field: 1}]}");
@@ -59,9 +57,8 @@ static void a_base_counts_for_fields_and_indices(void **state)
           "a:6:2");
 }
 
-static void slots_and_base_are_found_in_the_data(void **state)
+TEST(slots_and_base_are_found_in_the_data)
 {
-    (void)state;
     static const char *const files[][3] = {
         {"1 1:3:1 4:7\n0 2:1:1\n", "0", "f1:3:1 f4:7:1 f2:1:1"},
         {"1 1:3:1 4:7\n0 2:1:1\n", "auto", "f0:2:1 f3:6:1 f1:0:1"},
@@ -82,9 +79,8 @@ static void slots_and_base_are_found_in_the_data(void **state)
     setup_close(&at);
 }
 
-static void rows_are_written_in_both_ways(void **state)
+TEST(rows_are_written_in_both_ways)
 {
-    (void)state;
     datasets d;
     datasets_open(&d, 1);
     static const char csv[] = "{data: {format: csv, list: '|'}, slots: [a, b]}";
@@ -103,15 +99,4 @@ static void rows_are_written_in_both_ways(void **state)
         datasets_line(&d, csv, "label,a,b\n1,2,3\n", "{format: libfm, index_base: 1}", 0), "");
     assert_non_null(strstr(d.err.text, "written from 0"));
     datasets_close(&d);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(slots_tell_which_of_the_two_is_read),
-        cmocka_unit_test(a_base_counts_for_fields_and_indices),
-        cmocka_unit_test(slots_and_base_are_found_in_the_data),
-        cmocka_unit_test(rows_are_written_in_both_ways),
-    };
-    return cmocka_run_group_tests_name("io/libfm", tests, NULL, NULL);
 }

@@ -23,9 +23,8 @@ static uint64_t sign_of(const setup *s, const tn_rows *rows, uint32_t entry)
     return tn_sign_of(rows->entry[entry].key, spec->salt);
 }
 
-static void labels_weights_and_repeated_keys_are_read_as_they_are(void **state)
+TEST(labels_weights_and_repeated_keys_are_read_as_they_are)
 {
-    (void)state;
     setup s;
     tn_parsed parsed;
     setup_open(&s, one_slot);
@@ -43,9 +42,8 @@ static void labels_weights_and_repeated_keys_are_read_as_they_are(void **state)
     setup_close(&s);
 }
 
-static void blanks_comments_and_line_ends_are_what_they_should_be(void **state)
+TEST(blanks_comments_and_line_ends_are_what_they_should_be)
 {
-    (void)state;
     setup s;
     tn_parsed parsed;
     setup_open(&s, one_slot);
@@ -59,9 +57,8 @@ static void blanks_comments_and_line_ends_are_what_they_should_be(void **state)
     setup_close(&s);
 }
 
-static void ids_keep_all_their_bits(void **state)
+TEST(ids_keep_all_their_bits)
 {
-    (void)state;
     setup s;
     tn_parsed parsed;
     setup_open(&s, one_slot);
@@ -76,9 +73,8 @@ static void ids_keep_all_their_bits(void **state)
     setup_close(&s);
 }
 
-static void libsvm_short_pair_is_an_error(void **state)
+TEST(libsvm_short_pair_is_an_error)
 {
-    (void)state;
     setup s;
     setup_open(&s, one_slot);
     assert_string_equal(setup_fault(&s, "1 3:"), "parsed:1:5: error: expected a value after ':'\n"
@@ -114,9 +110,8 @@ static void libsvm_short_pair_is_an_error(void **state)
     setup_close(&s);
 }
 
-static void labels_and_weights_out_of_range_are_errors(void **state)
+TEST(labels_and_weights_out_of_range_are_errors)
 {
-    (void)state;
     setup s;
     setup_open(&s, one_slot);
     const char *bad[] = {"2 1", "-0.5 1", "nan 1", "inf 1", "1:-1 1", "1:nan 1", "1:1048577 1",
@@ -137,9 +132,8 @@ static void labels_and_weights_out_of_range_are_errors(void **state)
     setup_close(&s);
 }
 
-static void zeros_stay_and_nan_is_an_error_unless_told_otherwise(void **state)
+TEST(zeros_stay_and_nan_is_an_error_unless_told_otherwise)
 {
-    (void)state;
     setup s;
     tn_parsed parsed;
     setup_open(&s, one_slot);
@@ -158,9 +152,8 @@ static void zeros_stay_and_nan_is_an_error_unless_told_otherwise(void **state)
     setup_close(&s);
 }
 
-static void ranges_cut_the_index_space_into_slots(void **state)
+TEST(ranges_cut_the_index_space_into_slots)
 {
-    (void)state;
     setup s;
     tn_parsed parsed;
     setup_open(&s, "{data: {format: libsvm}, slots: [{name: b, range: [100, 200]}, "
@@ -183,9 +176,8 @@ static void ranges_cut_the_index_space_into_slots(void **state)
     setup_close(&s);
 }
 
-static void groups_come_from_qid(void **state)
+TEST(groups_come_from_qid)
 {
-    (void)state;
     setup s;
     tn_parsed parsed;
     setup_open(&s, one_slot);
@@ -199,9 +191,8 @@ static void groups_come_from_qid(void **state)
     setup_close(&s);
 }
 
-static void without_labels_a_row_begins_with_its_first_pair(void **state)
+TEST(without_labels_a_row_begins_with_its_first_pair)
 {
-    (void)state;
     setup s;
     tn_parsed parsed;
     setup_open(&s, "{data: {format: libsvm, label: none}}");
@@ -214,9 +205,8 @@ static void without_labels_a_row_begins_with_its_first_pair(void **state)
     setup_close(&s);
 }
 
-static void the_index_base_is_taken_off_and_decided_once(void **state)
+TEST(the_index_base_is_taken_off_and_decided_once)
 {
-    (void)state;
     setup s;
     tn_parsed parsed;
     setup_open(&s, "{data: {format: libsvm, index_base: 1}}");
@@ -240,9 +230,8 @@ static void the_index_base_is_taken_off_and_decided_once(void **state)
     setup_close(&s);
 }
 
-static void libffm_fields_feed_their_slots(void **state)
+TEST(libffm_fields_feed_their_slots)
 {
-    (void)state;
     setup s;
     tn_parsed parsed;
     setup_open(&s, "{data: {format: libffm}, slots: [{name: u, field: 4}, "
@@ -272,9 +261,8 @@ static void libffm_fields_feed_their_slots(void **state)
     setup_close(&s);
 }
 
-static void libffm_without_slots_finds_its_fields(void **state)
+TEST(libffm_without_slots_finds_its_fields)
 {
-    (void)state;
     setup s;
     setup_open(&s, "{data: {format: libffm, train: test/golden/data/rows.ffm}}");
     assert_int_equal(s.schema->n_slots, 7);
@@ -284,9 +272,8 @@ static void libffm_without_slots_finds_its_fields(void **state)
     setup_close(&s);
 }
 
-static void libffm_row_norm_survives_empty_rows_and_long_lines(void **state)
+TEST(libffm_row_norm_survives_empty_rows_and_long_lines)
 {
-    (void)state;
     setup s;
     tn_parsed parsed;
     setup_open(&s, "{data: {format: libffm, row_norm: true}, slots: [{name: a, field: 0}]}");
@@ -308,9 +295,8 @@ static void libffm_row_norm_survives_empty_rows_and_long_lines(void **state)
     setup_close(&s);
 }
 
-static void small_ids_are_even_over_partitions(void **state)
+TEST(small_ids_are_even_over_partitions)
 {
-    (void)state;
     enum { PARTITIONS = 1024, IDS = 100000 };
     static uint32_t n[PARTITIONS];
     uint64_t salt = tn_salt("user");
@@ -322,9 +308,8 @@ static void small_ids_are_even_over_partitions(void **state)
     }
 }
 
-static void equal_ids_of_two_slots_differ_unless_shared(void **state)
+TEST(equal_ids_of_two_slots_differ_unless_shared)
 {
-    (void)state;
     setup s;
     tn_parsed parsed;
     setup_open(&s, "{data: {format: libffm}, slots: [{name: a, field: 0}, {name: b, field: 1}, "
@@ -337,9 +322,8 @@ static void equal_ids_of_two_slots_differ_unless_shared(void **state)
     setup_close(&s);
 }
 
-static void odd_bytes_and_long_lines_are_shown_cut_and_escaped(void **state)
+TEST(odd_bytes_and_long_lines_are_shown_cut_and_escaped)
 {
-    (void)state;
     setup s;
     char line[400];
     setup_open(&s, one_slot);
@@ -368,9 +352,8 @@ static void odd_bytes_and_long_lines_are_shown_cut_and_escaped(void **state)
     setup_close(&s);
 }
 
-static void binary_data_and_utf16_are_named(void **state)
+TEST(binary_data_and_utf16_are_named)
 {
-    (void)state;
     setup s;
     tn_parsed parsed;
     setup_open(&s, one_slot);
@@ -387,28 +370,4 @@ static void binary_data_and_utf16_are_named(void **state)
     assert_non_null(strstr(parsed.err.text, "looks like UTF-16"));
     setup_parsed_free(&parsed);
     setup_close(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(labels_weights_and_repeated_keys_are_read_as_they_are),
-        cmocka_unit_test(blanks_comments_and_line_ends_are_what_they_should_be),
-        cmocka_unit_test(ids_keep_all_their_bits),
-        cmocka_unit_test(libsvm_short_pair_is_an_error),
-        cmocka_unit_test(labels_and_weights_out_of_range_are_errors),
-        cmocka_unit_test(zeros_stay_and_nan_is_an_error_unless_told_otherwise),
-        cmocka_unit_test(ranges_cut_the_index_space_into_slots),
-        cmocka_unit_test(groups_come_from_qid),
-        cmocka_unit_test(without_labels_a_row_begins_with_its_first_pair),
-        cmocka_unit_test(the_index_base_is_taken_off_and_decided_once),
-        cmocka_unit_test(libffm_fields_feed_their_slots),
-        cmocka_unit_test(libffm_without_slots_finds_its_fields),
-        cmocka_unit_test(libffm_row_norm_survives_empty_rows_and_long_lines),
-        cmocka_unit_test(small_ids_are_even_over_partitions),
-        cmocka_unit_test(equal_ids_of_two_slots_differ_unless_shared),
-        cmocka_unit_test(odd_bytes_and_long_lines_are_shown_cut_and_escaped),
-        cmocka_unit_test(binary_data_and_utf16_are_named),
-    };
-    return cmocka_run_group_tests_name("io/libsvm", tests, NULL, NULL);
 }

@@ -83,9 +83,8 @@ static uint32_t key_at(const tn_keyset *keys, uint32_t at)
     return k;
 }
 
-static void every_index_leads_back_to_the_key_as_read(void **state)
+TEST(every_index_leads_back_to_the_key_as_read)
 {
-    (void)state;
     tn_localizer *l = localizer_new(0);
     sample s;
     for (uint64_t seed = 1; seed <= 100; seed++) {
@@ -102,9 +101,8 @@ static void every_index_leads_back_to_the_key_as_read(void **state)
     tn_localizer_free(l);
 }
 
-static void each_key_appears_once_in_the_partition_it_belongs_to(void **state)
+TEST(each_key_appears_once_in_the_partition_it_belongs_to)
 {
-    (void)state;
     tn_localizer *l = localizer_new(0);
     sample s;
     for (uint64_t seed = 1; seed <= 100; seed++) {
@@ -122,9 +120,8 @@ static void each_key_appears_once_in_the_partition_it_belongs_to(void **state)
     tn_localizer_free(l);
 }
 
-static void the_slices_of_the_peers_cover_all_keys_in_order(void **state)
+TEST(the_slices_of_the_peers_cover_all_keys_in_order)
 {
-    (void)state;
     tn_localizer *l = localizer_new(0);
     sample s;
     sample_fill(&s, ROWS_MAX, 100, 1);
@@ -141,9 +138,8 @@ static void the_slices_of_the_peers_cover_all_keys_in_order(void **state)
 }
 
 /* Groups in their order, each from a line on, keys as its slots show them first. */
-static void rows_lie_side_by_side_in_the_order_of_first_appearance(void **state)
+TEST(rows_lie_side_by_side_in_the_order_of_first_appearance)
 {
-    (void)state;
     tn_localizer *l = localizer_new(BLOCKS);
     sample s;
     for (uint64_t seed = 1; seed <= 100; seed++) {
@@ -174,9 +170,8 @@ static void rows_lie_side_by_side_in_the_order_of_first_appearance(void **state)
     tn_localizer_free(l);
 }
 
-static void a_row_that_fits_a_line_does_not_straddle_two(void **state)
+TEST(a_row_that_fits_a_line_does_not_straddle_two)
 {
-    (void)state;
     static const uint32_t widths[][2] = {{1, 1},   {2, 2},   {3, 4},     {4, 4},
                                          {5, 8},   {8, 8},   {9, 16},    {16, 16},
                                          {17, 17}, {33, 33}, {157, 160}, {160, 160}};
@@ -185,9 +180,8 @@ static void a_row_that_fits_a_line_does_not_straddle_two(void **state)
     }
 }
 
-static void the_widest_segment_of_long_rows_begins_on_a_line(void **state)
+TEST(the_widest_segment_of_long_rows_begins_on_a_line)
 {
-    (void)state;
     enum { KEYS = 5, LONG = 156 };
     static const tn_record record[1] = {
         {.width = 1 + LONG, .n_segments = 2, .segment = {{"wide", 0, 1}, {"deep", 1, LONG}}}};
@@ -221,9 +215,8 @@ static void the_widest_segment_of_long_rows_begins_on_a_line(void **state)
     tn_localizer_free(l);
 }
 
-static void a_slot_that_nobody_takes_has_an_empty_bag(void **state)
+TEST(a_slot_that_nobody_takes_has_an_empty_bag)
 {
-    (void)state;
     tn_localizer *l = localizer_new(BLOCKS);
     sample s;
     sample_fill(&s, ROWS_MAX, 100, 3);
@@ -237,9 +230,8 @@ static void a_slot_that_nobody_takes_has_an_empty_bag(void **state)
     tn_localizer_free(l);
 }
 
-static void shows_and_clicks_are_as_many_as_were_read(void **state)
+TEST(shows_and_clicks_are_as_many_as_were_read)
 {
-    (void)state;
     tn_localizer *l = localizer_new(BLOCKS);
     sample s;
     for (uint64_t seed = 1; seed <= 100; seed++) {
@@ -346,9 +338,8 @@ static void check_loads(const tn_local *local, uint32_t rows, uint32_t n_blocks)
     }
 }
 
-static void all_rows_are_in_one_block_and_large_groups_are_cut(void **state)
+TEST(all_rows_are_in_one_block_and_large_groups_are_cut)
 {
-    (void)state;
     static const uint32_t n_blocks[] = {1, 2, 3, 4, BLOCKS, 64, 1000};
     uint32_t n_cut = 0;
     uint32_t n_whole = 0;
@@ -371,9 +362,8 @@ static void all_rows_are_in_one_block_and_large_groups_are_cut(void **state)
     assert_true(n_cut > 100 && n_whole > 100);
 }
 
-static void scoring_needs_no_blocks(void **state)
+TEST(scoring_needs_no_blocks)
 {
-    (void)state;
     tn_localizer *l = localizer_new(0);
     sample s;
     sample_fill(&s, ROWS_MAX, 20, 3);
@@ -382,9 +372,8 @@ static void scoring_needs_no_blocks(void **state)
 }
 
 /* Whatever a localizer has seen before. */
-static void the_same_batch_gives_the_same_result(void **state)
+TEST(the_same_batch_gives_the_same_result)
 {
-    (void)state;
     tn_localizer *l[2] = {localizer_new(BLOCKS), localizer_new(BLOCKS)};
     sample s;
     for (uint64_t seed = 1; seed <= 20; seed++) {
@@ -411,9 +400,8 @@ static void the_same_batch_gives_the_same_result(void **state)
     tn_localizer_free(l[1]);
 }
 
-static void an_empty_batch_gives_an_empty_keyset(void **state)
+TEST(an_empty_batch_gives_an_empty_keyset)
 {
-    (void)state;
     tn_localizer *l = localizer_new(BLOCKS);
     sample s;
     sample_fill(&s, 0, 1, 1);
@@ -424,9 +412,8 @@ static void an_empty_batch_gives_an_empty_keyset(void **state)
     tn_localizer_free(l);
 }
 
-static void a_warm_localizer_allocates_nothing(void **state)
+TEST(a_warm_localizer_allocates_nothing)
 {
-    (void)state;
     tn_localizer *l = localizer_new(BLOCKS);
     sample s;
     sample_fill(&s, ROWS_MAX, 100, 0);
@@ -445,9 +432,8 @@ static void a_warm_localizer_allocates_nothing(void **state)
     tn_localizer_free(l);
 }
 
-static void a_batch_of_a_million_different_keys_works(void **state)
+TEST(a_batch_of_a_million_different_keys_works)
 {
-    (void)state;
     enum { MANY = 1000000, ROWS = 1000 };
     static uint64_t key[MANY];
     static uint32_t offset[ROWS + 1];
@@ -480,9 +466,8 @@ static void a_batch_of_a_million_different_keys_works(void **state)
     tn_localizer_free(l);
 }
 
-static void rows_beyond_2_to_the_32_floats_are_a_limit(void **state)
+TEST(rows_beyond_2_to_the_32_floats_are_a_limit)
 {
-    (void)state;
     static const tn_record wide[1] = {{.width = UINT32_MAX}};
     static const tn_share_group one[1] = {{"a", 0, 0}};
     static const tn_layout huge = {1, one, 1, wide};
@@ -503,9 +488,8 @@ static void rows_beyond_2_to_the_32_floats_are_a_limit(void **state)
     tn_localizer_free(l);
 }
 
-static void running_out_of_memory_is_reported_wherever_it_happens(void **state)
+TEST(running_out_of_memory_is_reported_wherever_it_happens)
 {
-    (void)state;
     const tn_localizer_opts opts = {&owners, &layout, slot_group, slot_used, SLOTS, BLOCKS};
     sample s;
     sample_fill(&s, ROWS_MAX, 100, 1);
@@ -527,27 +511,4 @@ static void running_out_of_memory_is_reported_wherever_it_happens(void **state)
     tn_alloc_fail_at(0);
     assert_int_equal(status, TN_OK);
     assert_true(nth > 2);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_index_leads_back_to_the_key_as_read),
-        cmocka_unit_test(each_key_appears_once_in_the_partition_it_belongs_to),
-        cmocka_unit_test(the_slices_of_the_peers_cover_all_keys_in_order),
-        cmocka_unit_test(rows_lie_side_by_side_in_the_order_of_first_appearance),
-        cmocka_unit_test(a_row_that_fits_a_line_does_not_straddle_two),
-        cmocka_unit_test(the_widest_segment_of_long_rows_begins_on_a_line),
-        cmocka_unit_test(a_slot_that_nobody_takes_has_an_empty_bag),
-        cmocka_unit_test(shows_and_clicks_are_as_many_as_were_read),
-        cmocka_unit_test(all_rows_are_in_one_block_and_large_groups_are_cut),
-        cmocka_unit_test(scoring_needs_no_blocks),
-        cmocka_unit_test(the_same_batch_gives_the_same_result),
-        cmocka_unit_test(an_empty_batch_gives_an_empty_keyset),
-        cmocka_unit_test(a_warm_localizer_allocates_nothing),
-        cmocka_unit_test(a_batch_of_a_million_different_keys_works),
-        cmocka_unit_test(rows_beyond_2_to_the_32_floats_are_a_limit),
-        cmocka_unit_test(running_out_of_memory_is_reported_wherever_it_happens),
-    };
-    return cmocka_run_group_tests_name("io/localize", tests, NULL, NULL);
 }

@@ -11,10 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void an_npy_head_is_a_multiple_of_64(void **state)
+TEST(an_npy_head_is_a_multiple_of_64)
 {
     static const char want[] = "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 2), }";
-    (void)state;
     tn_text t = {0};
     tn_npy a = {.name = "out.W", .type = "<f4", .item_bytes = 4, .rank = 2, .shape = {1, 2}};
     tn_npy_head(&t, &a);
@@ -28,9 +27,8 @@ static void an_npy_head_is_a_multiple_of_64(void **state)
     tn_text_done(&t);
 }
 
-static void one_dimension_ends_in_a_comma(void **state)
+TEST(one_dimension_ends_in_a_comma)
 {
-    (void)state;
     tn_text t = {0};
     tn_npy a = {.name = "x", .type = "<u8", .item_bytes = 8, .rank = 1, .shape = {7}};
     tn_npy_head(&t, &a);
@@ -52,9 +50,8 @@ static void write_two(const char *path)
     assert_int_equal(tn_npz_commit(z, &err), TN_OK);
 }
 
-static void equal_arrays_give_equal_files(void **state)
+TEST(equal_arrays_give_equal_files)
 {
-    (void)state;
     char dir[256];
     tn_tmpdir_make(dir);
     char path[2][300];
@@ -74,7 +71,7 @@ static void equal_arrays_give_equal_files(void **state)
 }
 
 /* An independent reader: zipfile checks names, sizes and CRC-32, the script the data. */
-static void another_program_reads_it(void **state)
+TEST(another_program_reads_it)
 {
     static const char script[] =
         "import sys,zipfile,struct,ast\n"
@@ -88,7 +85,6 @@ static void another_program_reads_it(void **state)
         "assert struct.unpack('<6f',d)==(1,-2,3,4,5,6)\n"
         "h,d=npy(z.read('id.npy'))\n"
         "assert h['shape']==(2,) and h['descr']=='|S3' and d==b'a\\0\\0bcd'\n";
-    (void)state;
     if (system("python3 -c 'import zipfile' >/dev/null 2>&1") != 0) { /* NOLINT */
         skip();
     }
@@ -107,10 +103,9 @@ static void another_program_reads_it(void **state)
     tn_tmpdir_remove(dir);
 }
 
-static void what_is_written_is_found(void **state)
+TEST(what_is_written_is_found)
 {
     static const float want[] = {1, -2, 3, 4, 5, 6};
-    (void)state;
     char dir[256];
     tn_tmpdir_make(dir);
     char path[300];
@@ -145,9 +140,8 @@ static void what_is_written_is_found(void **state)
 }
 
 /* Files of test/fuzz/corpus/npz: array a is [2 x 3] in those that are whole. */
-static void files_of_others_are_read_or_refused(void **state)
+TEST(files_of_others_are_read_or_refused)
 {
-    (void)state;
     static const char *const files[][2] = {
         {"two", NULL},
         {"wide", NULL},
@@ -178,17 +172,4 @@ static void files_of_others_are_read_or_refused(void **state)
         }
         tn_unmap(&map);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_npy_head_is_a_multiple_of_64),
-        cmocka_unit_test(one_dimension_ends_in_a_comma),
-        cmocka_unit_test(equal_arrays_give_equal_files),
-        cmocka_unit_test(another_program_reads_it),
-        cmocka_unit_test(what_is_written_is_found),
-        cmocka_unit_test(files_of_others_are_read_or_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

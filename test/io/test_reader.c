@@ -51,9 +51,8 @@ static void dump_from(const setup *s, const char *const *paths, tn_progress from
     setup_dump(s, &opts, out);
 }
 
-static void the_stream_is_the_same_for_any_number_of_threads(void **state)
+TEST(the_stream_is_the_same_for_any_number_of_threads)
 {
-    (void)state;
     tn_text one = {0};
     for (uint32_t threads = 1; threads <= 4; threads *= 2) {
         setup s;
@@ -71,9 +70,8 @@ static void the_stream_is_the_same_for_any_number_of_threads(void **state)
     tn_text_done(&one);
 }
 
-static void epochs_differ_in_order_and_seeds_repeat_it(void **state)
+TEST(epochs_differ_in_order_and_seeds_repeat_it)
 {
-    (void)state;
     setup s;
     const char *paths[3];
     tn_text first = {0};
@@ -144,9 +142,8 @@ static void check_cuts(uint32_t shuffle, uint32_t threads)
     setup_close(&s);
 }
 
-static void the_stream_goes_on_from_any_batch_as_if_it_had_never_stopped(void **state)
+TEST(the_stream_goes_on_from_any_batch_as_if_it_had_never_stopped)
 {
-    (void)state;
     for (uint32_t threads = 1; threads <= 4; threads *= 2) {
         check_cuts(0, threads);
         check_cuts(16, threads);
@@ -154,9 +151,8 @@ static void the_stream_goes_on_from_any_batch_as_if_it_had_never_stopped(void **
     }
 }
 
-static void every_record_is_read_once_however_files_are_cut(void **state)
+TEST(every_record_is_read_once_however_files_are_cut)
 {
-    (void)state;
     for (uint32_t bytes = 1; bytes < 200; bytes += bytes < 20 ? 1 : 37) {
         setup s;
         const char *paths[3];
@@ -181,9 +177,8 @@ static void every_record_is_read_once_however_files_are_cut(void **state)
     }
 }
 
-static void a_tenth_of_the_negatives_is_kept_with_and_without_shuffle(void **state)
+TEST(a_tenth_of_the_negatives_is_kept_with_and_without_shuffle)
 {
-    (void)state;
     for (uint32_t shuffle = 0; shuffle <= 1000; shuffle += 1000) {
         setup s;
         char config[128];
@@ -217,9 +212,8 @@ static void a_tenth_of_the_negatives_is_kept_with_and_without_shuffle(void **sta
     }
 }
 
-static void closing_early_never_hangs(void **state)
+TEST(closing_early_never_hangs)
 {
-    (void)state;
     for (uint32_t batches = 0; batches < 12; batches++) {
         setup s;
         const char *paths[3];
@@ -245,9 +239,8 @@ static void closing_early_never_hangs(void **state)
     }
 }
 
-static void a_warm_reader_allocates_nothing(void **state)
+TEST(a_warm_reader_allocates_nothing)
 {
-    (void)state;
     setup s;
     const char *paths[3];
     tn_reader *reader = NULL;
@@ -271,9 +264,8 @@ static void a_warm_reader_allocates_nothing(void **state)
     setup_close(&s);
 }
 
-static void ids_and_places_come_along_when_wanted(void **state)
+TEST(ids_and_places_come_along_when_wanted)
 {
-    (void)state;
     setup s;
     tn_reader *reader = NULL;
     tn_batch *batch = NULL;
@@ -297,9 +289,8 @@ static void ids_and_places_come_along_when_wanted(void **state)
     setup_close(&s);
 }
 
-static void a_window_is_permuted_by_the_stream_of_its_part(void **state)
+TEST(a_window_is_permuted_by_the_stream_of_its_part)
 {
-    (void)state;
     setup s;
     tn_reader *reader = NULL;
     tn_batch *batch = NULL;
@@ -371,9 +362,8 @@ static uint64_t read_ahead(uint32_t window, uint32_t keys, uint64_t wanted)
     return got;
 }
 
-static void the_next_window_is_parsed_while_one_is_handed_out_within_limits(void **state)
+TEST(the_next_window_is_parsed_while_one_is_handed_out_within_limits)
 {
-    (void)state;
     /* Both of them, and the blocks of one parser. */
     uint64_t got = read_ahead(4000, 1, UINT64_C(2) * 4000 * LINE);
     assert_in_range(got, UINT64_C(2) * 4000 * LINE,
@@ -384,9 +374,8 @@ static void the_next_window_is_parsed_while_one_is_handed_out_within_limits(void
     assert_in_range(got, UINT64_C(12000) * LINE, UINT64_C(12700) * LINE + UINT64_C(7) * BLOCK);
 }
 
-static void running_out_of_memory_ends_the_stream_wherever_it_happens(void **state)
+TEST(running_out_of_memory_ends_the_stream_wherever_it_happens)
 {
-    (void)state;
     setup s;
     const char *paths[3];
     open_numbers(&s, 20, 2, 500);
@@ -450,9 +439,8 @@ static uint64_t checksum(setup *s, const char *path, uint32_t epoch)
     return sum;
 }
 
-static void a_head_is_read_once_however_parts_are_visited(void **state)
+TEST(a_head_is_read_once_however_parts_are_visited)
 {
-    (void)state;
     setup s;
     setup_open(&s, "{data: {format: csv, shuffle: 512, readers: 4, part_bytes: 16kB}, "
                    "slots: [{name: a}, {name: b}, {name: c}]}");
@@ -465,23 +453,4 @@ static void a_head_is_read_once_however_parts_are_visited(void **state)
     }
     tn_text_done(&csv);
     setup_close(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_stream_is_the_same_for_any_number_of_threads),
-        cmocka_unit_test(epochs_differ_in_order_and_seeds_repeat_it),
-        cmocka_unit_test(the_stream_goes_on_from_any_batch_as_if_it_had_never_stopped),
-        cmocka_unit_test(every_record_is_read_once_however_files_are_cut),
-        cmocka_unit_test(a_tenth_of_the_negatives_is_kept_with_and_without_shuffle),
-        cmocka_unit_test(closing_early_never_hangs),
-        cmocka_unit_test(a_warm_reader_allocates_nothing),
-        cmocka_unit_test(ids_and_places_come_along_when_wanted),
-        cmocka_unit_test(a_window_is_permuted_by_the_stream_of_its_part),
-        cmocka_unit_test(the_next_window_is_parsed_while_one_is_handed_out_within_limits),
-        cmocka_unit_test(running_out_of_memory_ends_the_stream_wherever_it_happens),
-        cmocka_unit_test(a_head_is_read_once_however_parts_are_visited),
-    };
-    return cmocka_run_group_tests_name("io/reader", tests, NULL, NULL);
 }

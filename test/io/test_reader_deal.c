@@ -137,9 +137,8 @@ static void dump_dealt(const setup *s, table *t, tn_text *out)
     setup_dump(s, &opts, out);
 }
 
-static void all_parts_in_order_are_the_whole_stream(void **state)
+TEST(all_parts_in_order_are_the_whole_stream)
 {
-    (void)state;
     setup s;
     table t;
     tn_text whole = {0};
@@ -179,9 +178,8 @@ static uint32_t lines_of(tn_text *text, char *line[LINES_MAX])
     return n;
 }
 
-static void readers_that_share_an_epoch_read_every_row_once(void **state)
+TEST(readers_that_share_an_epoch_read_every_row_once)
 {
-    (void)state;
     static char *one[LINES_MAX];
     static char *many[LINES_MAX];
     setup s;
@@ -230,9 +228,8 @@ static tn_progress read_some(const setup *s, table *t, uint32_t batches, tn_text
     return at;
 }
 
-static void a_reader_goes_on_within_a_part_that_it_is_dealt(void **state)
+TEST(a_reader_goes_on_within_a_part_that_it_is_dealt)
 {
-    (void)state;
     setup s;
     begin(&s);
     uint32_t parts = n_parts(&s);
@@ -261,9 +258,8 @@ static void a_reader_goes_on_within_a_part_that_it_is_dealt(void **state)
     setup_close(&s);
 }
 
-static void rows_do_not_wait_for_a_part_that_is_not_dealt_yet(void **state)
+TEST(rows_do_not_wait_for_a_part_that_is_not_dealt_yet)
 {
-    (void)state;
     setup s;
     table t;
     tn_reader *reader = NULL;
@@ -318,9 +314,8 @@ static tn_status look_at_parts(void *arg, const tn_reader *reader, tn_error *err
 }
 
 /* Who has the parts may wait for the rate before it learns. */
-static void without_a_part_there_is_no_prior_to_wait_for(void **state)
+TEST(without_a_part_there_is_no_prior_to_wait_for)
 {
-    (void)state;
     setup s;
     table t;
     tn_prior prior;
@@ -346,9 +341,8 @@ static void without_a_part_there_is_no_prior_to_wait_for(void **state)
     setup_close(&s);
 }
 
-static void a_dealer_may_refuse_the_data(void **state)
+TEST(a_dealer_may_refuse_the_data)
 {
-    (void)state;
     setup s;
     uint32_t n = 0;
     tn_error err = {0};
@@ -363,9 +357,8 @@ static void a_dealer_may_refuse_the_data(void **state)
     setup_close(&s);
 }
 
-static void a_reader_that_waits_for_a_part_can_be_stopped(void **state)
+TEST(a_reader_that_waits_for_a_part_can_be_stopped)
 {
-    (void)state;
     setup s;
     table t;
     tn_reader *reader = NULL;
@@ -389,9 +382,8 @@ static void a_reader_that_waits_for_a_part_can_be_stopped(void **state)
     setup_close(&s);
 }
 
-static void the_failure_of_a_dealer_ends_the_stream(void **state)
+TEST(the_failure_of_a_dealer_ends_the_stream)
 {
-    (void)state;
     setup s;
     table t;
     tn_reader *reader = NULL;
@@ -410,19 +402,4 @@ static void the_failure_of_a_dealer_ends_the_stream(void **state)
     assert_int_equal(setup_drain(&s, &opts, NULL), TN_END); /* a reader without a part */
     table_end(&t);
     setup_close(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_parts_in_order_are_the_whole_stream),
-        cmocka_unit_test(readers_that_share_an_epoch_read_every_row_once),
-        cmocka_unit_test(a_reader_goes_on_within_a_part_that_it_is_dealt),
-        cmocka_unit_test(rows_do_not_wait_for_a_part_that_is_not_dealt_yet),
-        cmocka_unit_test(without_a_part_there_is_no_prior_to_wait_for),
-        cmocka_unit_test(a_dealer_may_refuse_the_data),
-        cmocka_unit_test(a_reader_that_waits_for_a_part_can_be_stopped),
-        cmocka_unit_test(the_failure_of_a_dealer_ends_the_stream),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,9 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void bad_records_end_the_stream_or_are_counted(void **state)
+TEST(bad_records_end_the_stream_or_are_counted)
 {
-    (void)state;
     static const char rows[] = "1 1\n0 x\n1 2\n\n7 3\n0 4:y\n1 5\n";
     const char *allowed[] = {"0", "2", "3", "100%"};
     for (uint32_t i = 0; i < 4; i++) {
@@ -56,9 +55,8 @@ static void bad_records_end_the_stream_or_are_counted(void **state)
     }
 }
 
-static void what_cannot_be_read_is_named(void **state)
+TEST(what_cannot_be_read_is_named)
 {
-    (void)state;
     setup s;
     tn_error err = {0};
     setup_open(&s, "{data: {format: libsvm}}");
@@ -74,9 +72,8 @@ static void what_cannot_be_read_is_named(void **state)
     setup_close(&s);
 }
 
-static void a_share_of_bad_records_is_judged_from_ten_thousand_on_and_at_the_end(void **state)
+TEST(a_share_of_bad_records_is_judged_from_ten_thousand_on_and_at_the_end)
 {
-    (void)state;
     setup s;
     tn_error err = {0};
     tn_text text = {0};
@@ -103,9 +100,8 @@ static void a_share_of_bad_records_is_judged_from_ten_thousand_on_and_at_the_end
     setup_close(&s);
 }
 
-static void data_without_a_good_record_are_refused_whatever_is_allowed(void **state)
+TEST(data_without_a_good_record_are_refused_whatever_is_allowed)
 {
-    (void)state;
     static const char *const allowed[] = {"1000", "100%"};
     for (uint32_t i = 0; i < 2; i++) {
         setup s;
@@ -124,9 +120,8 @@ static void data_without_a_good_record_are_refused_whatever_is_allowed(void **st
     }
 }
 
-static void standard_input_is_one_part_and_waiting_for_it_can_be_stopped(void **state)
+TEST(standard_input_is_one_part_and_waiting_for_it_can_be_stopped)
 {
-    (void)state;
     setup s;
     tn_reader *reader = NULL;
     tn_batch *batch = NULL;
@@ -158,9 +153,8 @@ static void standard_input_is_one_part_and_waiting_for_it_can_be_stopped(void **
     setup_close(&s);
 }
 
-static void a_share_of_nothing_is_none(void **state)
+TEST(a_share_of_nothing_is_none)
 {
-    (void)state;
     setup s;
     tn_error err = {0};
     setup_open(&s, "{data: {format: libsvm, bad_records_max: 0%}}");
@@ -171,9 +165,8 @@ static void a_share_of_nothing_is_none(void **state)
     setup_close(&s);
 }
 
-static void bad_records_without_memory_end_the_stream(void **state)
+TEST(bad_records_without_memory_end_the_stream)
 {
-    (void)state;
     setup s;
     tn_text text = {0};
     setup_open(&s, "{data: {format: libsvm, bad_records_max: 100%, part_bytes: 200B}}");
@@ -207,9 +200,8 @@ static tn_status write_two_rows(void *path, tn_error *err)
     return TN_OK;
 }
 
-static void a_pipe_with_a_name_is_one_part_and_waiting_for_it_can_be_stopped(void **state)
+TEST(a_pipe_with_a_name_is_one_part_and_waiting_for_it_can_be_stopped)
 {
-    (void)state;
     setup s;
     tn_reader *reader = NULL;
     tn_batch *batch = NULL;
@@ -246,18 +238,9 @@ static void a_pipe_with_a_name_is_one_part_and_waiting_for_it_can_be_stopped(voi
     setup_close(&s);
 }
 
-int main(void)
+static void end_what_hangs(void)
 {
-    (void)alarm(500); /* what hangs fails */
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bad_records_end_the_stream_or_are_counted),
-        cmocka_unit_test(what_cannot_be_read_is_named),
-        cmocka_unit_test(a_share_of_bad_records_is_judged_from_ten_thousand_on_and_at_the_end),
-        cmocka_unit_test(data_without_a_good_record_are_refused_whatever_is_allowed),
-        cmocka_unit_test(a_share_of_nothing_is_none),
-        cmocka_unit_test(bad_records_without_memory_end_the_stream),
-        cmocka_unit_test(standard_input_is_one_part_and_waiting_for_it_can_be_stopped),
-        cmocka_unit_test(a_pipe_with_a_name_is_one_part_and_waiting_for_it_can_be_stopped),
-    };
-    return cmocka_run_group_tests_name("io/reader_faults", tests, NULL, NULL);
+    (void)alarm(500);
 }
+
+BEFORE(end_what_hangs);

@@ -39,6 +39,8 @@ static void keep_secrets(const world *w, const char *lines)
 static int begin(void **state)
 {
     static world w;
+    (void)setenv("TNET_FAST", "100", 1); /* NOLINT(concurrency-mt-unsafe): no thread is there yet */
+    (void)unsetenv("http_proxy");        /* NOLINT(concurrency-mt-unsafe) */
     served_open(&w.s,
                 "!cut !stall !slow !busy !flood !change !sneak !bare !shift !noranges "
                 "!chunked !nolength !notag !wrong !loop !bits !hop !expire !denied !dead !once "
@@ -61,6 +63,8 @@ static int end(void **state)
     free(w->data);
     return 0;
 }
+
+GROUP(begin, end);
 
 typedef struct got {
     tn_status status;
@@ -158,7 +162,7 @@ static void check_list(world *w, const char *form, const char *names)
 
 /* ---- tests ---- */
 
-static void an_object_is_read_from_any_byte(void **state)
+TEST(an_object_is_read_from_any_byte)
 {
     world *w = *state;
     check_same(w, "http://127.0.0.1:%u/a.bin", 0);
@@ -167,7 +171,7 @@ static void an_object_is_read_from_any_byte(void **state)
     check_same(w, "http://127.0.0.1:%u/a.bin", BYTES);
 }
 
-static void short_and_empty_objects_end_where_they_end(void **state)
+TEST(short_and_empty_objects_end_where_they_end)
 {
     world *w = *state;
     static const char *const forms[] = {"http://127.0.0.1:%u/%s", "http://127.0.0.1:%u/!bare/%s",
@@ -189,7 +193,7 @@ static void short_and_empty_objects_end_where_they_end(void **state)
     }
 }
 
-static void answers_without_ranges_are_read_in_one_piece(void **state)
+TEST(answers_without_ranges_are_read_in_one_piece)
 {
     world *w = *state;
     got g;
@@ -206,7 +210,7 @@ static void answers_without_ranges_are_read_in_one_piece(void **state)
     check_fails(w, "http://127.0.0.1:%u/!nolength/a.bin", TN_E_DATA, "does not say how long");
 }
 
-static void broken_connections_lose_and_repeat_nothing(void **state)
+TEST(broken_connections_lose_and_repeat_nothing)
 {
     world *w = *state;
     check_same(w, "http://127.0.0.1:%u/!cut/a.bin", 0);
@@ -223,7 +227,7 @@ static void broken_connections_lose_and_repeat_nothing(void **state)
     check_same(w, "s3://b/!busy/a.bin", 99);
 }
 
-static void what_does_not_end_well_ends_with_a_sentence(void **state)
+TEST(what_does_not_end_well_ends_with_a_sentence)
 {
     world *w = *state;
     check_fails(w, "http://127.0.0.1:%u/!flood/a.bin", TN_E_IO, "8 times without progress");
@@ -240,7 +244,7 @@ static void what_does_not_end_well_ends_with_a_sentence(void **state)
     check_fails(w, "http://127.0.0.1:%u/!shift/a.bin", TN_E_DATA, "other bytes than it was asked");
 }
 
-static void a_change_while_reading_is_an_error(void **state)
+TEST(a_change_while_reading_is_an_error)
 {
     world *w = *state;
     static const char words[] = "changed while being read";
@@ -256,7 +260,7 @@ static void a_change_while_reading_is_an_error(void **state)
     tn_text_done(&g.bytes);
 }
 
-static void secrets_go_to_the_first_host_alone(void **state)
+TEST(secrets_go_to_the_first_host_alone)
 {
     world *w = *state;
     check_same(w, "http://127.0.0.1:%u/!hop/a.bin", 0);
@@ -265,7 +269,7 @@ static void secrets_go_to_the_first_host_alone(void **state)
     assert_true(store_leaks(w->s.server) > 0); /* here it is wanted: the header was sent at all */
 }
 
-static void lists_are_whole_sorted_and_by_whole_names(void **state)
+TEST(lists_are_whole_sorted_and_by_whole_names)
 {
     world *w = *state;
     static const struct {
@@ -296,7 +300,7 @@ static void lists_are_whole_sorted_and_by_whole_names(void **state)
     check_fails(w, "s3://badlist/d/p*", TN_E_DATA, "list of objects is damaged");
 }
 
-static void signatures_hold_and_expired_tokens_are_renewed(void **state)
+TEST(signatures_hold_and_expired_tokens_are_renewed)
 {
     world *w = *state;
     static const char keys[] =
@@ -312,7 +316,7 @@ static void signatures_hold_and_expired_tokens_are_renewed(void **state)
     check_fails(w, "s3://signed/!expire/a.bin", TN_E_DATA, "403 (ExpiredToken)");
 }
 
-static void another_name_node_answers_for_one_on_standby(void **state)
+TEST(another_name_node_answers_for_one_on_standby)
 {
     world *w = *state;
     char uri[SERVED_URI];
@@ -324,7 +328,7 @@ static void another_name_node_answers_for_one_on_standby(void **state)
     check_fails(w, uri, TN_E_IO, "every NameNode is on standby");
 }
 
-static void a_data_node_is_asked_for_later_ranges_without_the_name_node(void **state)
+TEST(a_data_node_is_asked_for_later_ranges_without_the_name_node)
 {
     world *w = *state;
     enum { SIZE = 80 << 20 };
@@ -352,7 +356,7 @@ static void a_data_node_is_asked_for_later_ranges_without_the_name_node(void **s
 
 /* ---- a token that expires while a stream is open ---- */
 
-static void a_token_may_be_renewed_while_reading(void **state)
+TEST(a_token_may_be_renewed_while_reading)
 {
     world *w = *state;
     static const char form[] = "aws_access_key_id = AKID\naws_secret_access_key = " STORE_SECRET
@@ -394,7 +398,7 @@ static void *stop_soon(void *arg)
     return NULL;
 }
 
-static void a_stop_ends_a_read_that_waits(void **state)
+TEST(a_stop_ends_a_read_that_waits)
 {
     world *w = *state;
     char uri[SERVED_URI];
@@ -443,7 +447,7 @@ static void check_list_stops(world *w, const char *form, uint64_t requests)
     assert_true(took < 5);
 }
 
-static void a_stop_of_the_process_ends_every_first_look(void **state)
+TEST(a_stop_of_the_process_ends_every_first_look)
 {
     (void)setenv("TNET_FAST", "1", 1); /* NOLINT(concurrency-mt-unsafe): alone */
     check_list_stops(*state, "http://127.0.0.1:%u/!dead/a.bin", 1);
@@ -456,7 +460,7 @@ static void a_stop_of_the_process_ends_every_first_look(void **state)
     (void)setenv("TNET_FAST", "100", 1); /* NOLINT(concurrency-mt-unsafe): alone */
 }
 
-static void connections_are_used_again(void **state)
+TEST(connections_are_used_again)
 {
     world *w = *state;
     char uri[SERVED_URI];
@@ -478,7 +482,7 @@ static void connections_are_used_again(void **state)
     tn_remote_close(r);
 }
 
-static void nothing_behind_the_end_of_a_span_is_fetched(void **state)
+TEST(nothing_behind_the_end_of_a_span_is_fetched)
 {
     world *w = *state;
     char uri[SERVED_URI];
@@ -505,9 +509,8 @@ static void nothing_behind_the_end_of_a_span_is_fetched(void **state)
     tn_remote_close(r);
 }
 
-static void a_missing_library_is_a_sentence(void **state)
+TEST(a_missing_library_is_a_sentence)
 {
-    (void)state;
     tn_remote *r = NULL;
     tn_error err = {0};
     assert_int_equal(tn_failpoint_set("library.curl:error", &err), TN_OK);
@@ -515,30 +518,4 @@ static void a_missing_library_is_a_sentence(void **state)
     assert_non_null(strstr(err.text, "data behind a URI need libcurl, which cannot be loaded"));
     assert_non_null(strstr(err.text, "install libcurl4"));
     assert_int_equal(tn_failpoint_set(NULL, &err), TN_OK);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_object_is_read_from_any_byte),
-        cmocka_unit_test(short_and_empty_objects_end_where_they_end),
-        cmocka_unit_test(answers_without_ranges_are_read_in_one_piece),
-        cmocka_unit_test(broken_connections_lose_and_repeat_nothing),
-        cmocka_unit_test(what_does_not_end_well_ends_with_a_sentence),
-        cmocka_unit_test(a_change_while_reading_is_an_error),
-        cmocka_unit_test(secrets_go_to_the_first_host_alone),
-        cmocka_unit_test(lists_are_whole_sorted_and_by_whole_names),
-        cmocka_unit_test(a_token_may_be_renewed_while_reading),
-        cmocka_unit_test(signatures_hold_and_expired_tokens_are_renewed),
-        cmocka_unit_test(another_name_node_answers_for_one_on_standby),
-        cmocka_unit_test(a_data_node_is_asked_for_later_ranges_without_the_name_node),
-        cmocka_unit_test(a_stop_ends_a_read_that_waits),
-        cmocka_unit_test(a_stop_of_the_process_ends_every_first_look),
-        cmocka_unit_test(connections_are_used_again),
-        cmocka_unit_test(nothing_behind_the_end_of_a_span_is_fetched),
-        cmocka_unit_test(a_missing_library_is_a_sentence),
-    };
-    (void)setenv("TNET_FAST", "100", 1); /* NOLINT(concurrency-mt-unsafe): no thread is there yet */
-    (void)unsetenv("http_proxy");        /* NOLINT(concurrency-mt-unsafe) */
-    return cmocka_run_group_tests(tests, begin, end);
 }

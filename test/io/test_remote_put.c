@@ -38,6 +38,8 @@ static int begin(void **state)
 {
     static world w;
     char path[600];
+    (void)setenv("TNET_FAST", fast, 1); /* NOLINT(concurrency-mt-unsafe): no thread is there yet */
+    (void)unsetenv("http_proxy");       /* NOLINT(concurrency-mt-unsafe) */
     tn_tmpdir_make(w.local);
     served_open(&w.s, "!cut !stall !slow !mute !spoil !swap !liar !full !old !hang !busy !flood "
                       "!denied !dead !safe b signed");
@@ -61,6 +63,8 @@ static int end(void **state)
     tn_tmpdir_remove(w->local);
     return 0;
 }
+
+GROUP(begin, end);
 
 /* ---- what lies there ---- */
 
@@ -144,7 +148,7 @@ static void check_sent(const world *w, uint32_t first, uint32_t n, const char *w
 /* ---- tests ---- */
 
 /* Nothing fails, so nothing is waited for; a busy machine is no silent server. */
-static void files_of_any_size_lie_there_as_they_are(void **state)
+TEST(files_of_any_size_lie_there_as_they_are)
 {
     (void)setenv("TNET_FAST", "1", 1); /* NOLINT(concurrency-mt-unsafe): alone */
     check_sent(*state, 0, 4, "s3://b");
@@ -154,7 +158,7 @@ static void files_of_any_size_lie_there_as_they_are(void **state)
     (void)setenv("TNET_FAST", fast, 1); /* NOLINT(concurrency-mt-unsafe): alone */
 }
 
-static void what_fails_for_once_is_sent_again(void **state)
+TEST(what_fails_for_once_is_sent_again)
 {
     static const char *const faults[] = {"cut", "mute", "stall", "slow", "busy", "spoil", "swap"};
     for (uint32_t i = 0; i < sizeof faults / sizeof *faults; i++) {
@@ -170,7 +174,7 @@ static void what_fails_for_once_is_sent_again(void **state)
     check_sent(*state, 1, 1, "webhdfs://127.0.0.1:%n/!safe");
 }
 
-static void an_older_file_is_replaced(void **state)
+TEST(an_older_file_is_replaced)
 {
     const world *w = *state;
     static const char *const where[] = {"s3://b/out/x", "webhdfs://127.0.0.1:%n/out/x",
@@ -208,7 +212,7 @@ static void check_refused(const world *w, uint32_t n, const char *where, const c
     clear(w);
 }
 
-static void a_failure_leaves_what_was_there(void **state)
+TEST(a_failure_leaves_what_was_there)
 {
     const world *w = *state;
     check_refused(w, 3, "s3://b/!full/out/x", "the server answers 507 (XMinioStorageFull)");
@@ -224,7 +228,7 @@ static void a_failure_leaves_what_was_there(void **state)
     (void)setenv("TNET_FAST", fast, 1); /* NOLINT(concurrency-mt-unsafe): alone */
 }
 
-static void what_a_store_has_lost_twice_is_a_failure(void **state)
+TEST(what_a_store_has_lost_twice_is_a_failure)
 {
     const world *w = *state;
     tn_error err = {0};
@@ -258,7 +262,7 @@ static void check_stopped(const world *w, const char *where, uint64_t requests, 
     check_clean(w, 0);
 }
 
-static void a_stop_leaves_nothing(void **state)
+TEST(a_stop_leaves_nothing)
 {
     (void)setenv("TNET_FAST", "1", 1); /* NOLINT(concurrency-mt-unsafe): alone */
     for (int process = 0; process < 2; process++) {
@@ -269,9 +273,8 @@ static void a_stop_leaves_nothing(void **state)
     (void)setenv("TNET_FAST", fast, 1); /* NOLINT(concurrency-mt-unsafe): alone */
 }
 
-static void what_cannot_be_written_to_is_refused_unasked(void **state)
+TEST(what_cannot_be_written_to_is_refused_unasked)
 {
-    (void)state;
     static const struct {
         const char *uri, *words;
     } refused[] = {
@@ -296,7 +299,7 @@ static void what_cannot_be_written_to_is_refused_unasked(void **state)
     assert_int_equal(tn_remote_check_target("swebhdfs://n:1,m:2/a", &err), TN_OK);
 }
 
-static void a_folder_is_no_file(void **state)
+TEST(a_folder_is_no_file)
 {
     const world *w = *state;
     tn_error err = {0};
@@ -308,21 +311,4 @@ static void a_folder_is_no_file(void **state)
     assert_int_equal(send(w, "short", "webhdfs://127.0.0.1:%n/out/d", NULL, &err), TN_E_IO);
     check_clean(w, 1);
     clear(w);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(files_of_any_size_lie_there_as_they_are),
-        cmocka_unit_test(what_fails_for_once_is_sent_again),
-        cmocka_unit_test(an_older_file_is_replaced),
-        cmocka_unit_test(a_failure_leaves_what_was_there),
-        cmocka_unit_test(what_a_store_has_lost_twice_is_a_failure),
-        cmocka_unit_test(a_stop_leaves_nothing),
-        cmocka_unit_test(what_cannot_be_written_to_is_refused_unasked),
-        cmocka_unit_test(a_folder_is_no_file),
-    };
-    (void)setenv("TNET_FAST", fast, 1); /* NOLINT(concurrency-mt-unsafe): no thread is there yet */
-    (void)unsetenv("http_proxy");       /* NOLINT(concurrency-mt-unsafe) */
-    return cmocka_run_group_tests(tests, begin, end);
 }

@@ -88,7 +88,9 @@ static bool next_set(const char **at, const char *end, tn_resp_word *key, tn_res
     return true;
 }
 
-static void golden_command(void **state)
+GROUP(tn_dictfile_set_up, tn_dictfile_tear_down);
+
+TEST(golden_command)
 {
     static const char want[] =
         "*3\r\n$3\r\nSET\r\n$20\r\ntnet:00010203:user:1\r\n$13\r\n\0\0\0\0\x3f"
@@ -114,7 +116,7 @@ static void golden_command(void **state)
  * which begins with a line's end. The other sign was chosen for its key, 2a0a0d000a0d2a00: zeros,
  * lines' ends and a '*' are bytes as any, and go first, since rows are in the order of keys. No
  * word of it asks for groups. */
-static void golden_keys_of_8_bytes(void **state)
+TEST(golden_keys_of_8_bytes)
 {
     static const char want[] = "*3\r\n$3\r\nSET\r\n$22\r\ntnet:00010203:\0*\r\n\0\r\n*\r\n$13\r\n"
                                "\0\0\0\x80\x3e\0\0\0\x40\0\0\x40\x40\r\n"
@@ -143,7 +145,7 @@ static void golden_keys_of_8_bytes(void **state)
 }
 
 /* Read back by the description alone, as a service in another language would. */
-static void every_row_is_in_the_stream(void **state)
+TEST(every_row_is_in_the_stream)
 {
     fixture *f = *state;
     const tn_dict_spec spec = spec_of();
@@ -188,7 +190,7 @@ static void every_row_is_in_the_stream(void **state)
     tn_dict_close(d);
 }
 
-static void what_is_no_whole_dictionary_is_refused(void **state)
+TEST(what_is_no_whole_dictionary_is_refused)
 {
     fixture *f = *state;
     tn_error err = {0};
@@ -209,7 +211,7 @@ static void what_is_no_whole_dictionary_is_refused(void **state)
     tn_text_done(&stream);
 }
 
-static void addresses(void **state)
+TEST(addresses)
 {
     static const struct {
         const char *url, *host, *port, *user, *password, *db;
@@ -225,7 +227,6 @@ static void addresses(void **state)
         "redis://me@h",   "redis://h/1/2",     "redis://[]:1"};
     tn_redis_address a;
     tn_error err = {0};
-    (void)state;
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
         assert_int_equal(tn_redis_read_url(&a, good[i].url, &err), TN_OK);
         assert_string_equal(a.host, good[i].host);
@@ -318,7 +319,7 @@ static tn_status send_to(server *s, const tn_dict *d, const char *login, tn_erro
     return status;
 }
 
-static void a_server_gets_all_and_the_switch_last(void **state)
+TEST(a_server_gets_all_and_the_switch_last)
 {
     fixture *f = *state;
     const tn_dict_spec spec = spec_of();
@@ -344,7 +345,7 @@ static void a_server_gets_all_and_the_switch_last(void **state)
 }
 
 /* Whatever the n-th answer is, the switch was not sent, and one sentence says what came. */
-static void a_server_that_refuses_or_goes_is_told(void **state)
+TEST(a_server_that_refuses_or_goes_is_told)
 {
     static const struct {
         const char *bad, *says;
@@ -374,7 +375,7 @@ static void a_server_that_refuses_or_goes_is_told(void **state)
     tn_dict_close(d);
 }
 
-static void nobody_there_is_told(void **state)
+TEST(nobody_there_is_told)
 {
     fixture *f = *state;
     server s = {0};
@@ -396,7 +397,7 @@ static void nobody_there_is_told(void **state)
     tn_dict_close(d);
 }
 
-static void a_signal_ends_it(void **state)
+TEST(a_signal_ends_it)
 {
     fixture *f = *state;
     server s = {.answers = UINT32_MAX};
@@ -414,20 +415,4 @@ static void a_signal_ends_it(void **state)
     assert_int_equal(tn_redis_send(&to, d, TN_RESP_TEXT, &stop, &commands, &err), TN_E_STOPPED);
     (void)close(s.listener);
     tn_dict_close(d);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(golden_command),
-        cmocka_unit_test(golden_keys_of_8_bytes),
-        cmocka_unit_test(every_row_is_in_the_stream),
-        cmocka_unit_test(what_is_no_whole_dictionary_is_refused),
-        cmocka_unit_test(addresses),
-        cmocka_unit_test(a_server_gets_all_and_the_switch_last),
-        cmocka_unit_test(a_server_that_refuses_or_goes_is_told),
-        cmocka_unit_test(nobody_there_is_told),
-        cmocka_unit_test(a_signal_ends_it),
-    };
-    return cmocka_run_group_tests(tests, tn_dictfile_set_up, tn_dictfile_tear_down);
 }

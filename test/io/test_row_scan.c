@@ -32,6 +32,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+FIXTURE(set_up, tear_down);
+
 static tn_status see_block(void *ctx, const tn_row_scan_block *block, tn_error *err)
 {
     seen *s = ctx;
@@ -76,7 +78,7 @@ static tn_status run(datasets *d, const char *yaml, const char *name, seen *s,
     return tn_row_scan_run(&in, &visitor, counts, &d->err);
 }
 
-static void records_come_in_order_with_their_bytes(void **state)
+TEST(records_come_in_order_with_their_bytes)
 {
     datasets *d = *state;
     seen s = {0};
@@ -93,7 +95,7 @@ static void records_come_in_order_with_their_bytes(void **state)
 }
 
 /* More than one block, and records across their borders. */
-static void blocks_join_without_a_seam(void **state)
+TEST(blocks_join_without_a_seam)
 {
     datasets *d = *state;
     enum { LINE = 41, N = 250000 };
@@ -116,7 +118,7 @@ static void blocks_join_without_a_seam(void **state)
     tn_text_done(&text);
 }
 
-static void a_record_larger_than_a_block_is_read(void **state)
+TEST(a_record_larger_than_a_block_is_read)
 {
     datasets *d = *state;
     tn_text text = {0};
@@ -140,7 +142,7 @@ static void a_record_larger_than_a_block_is_read(void **state)
     tn_text_done(&text);
 }
 
-static void every_fault_is_told_with_its_line(void **state)
+TEST(every_fault_is_told_with_its_line)
 {
     datasets *d = *state;
     tn_text text = {0};
@@ -166,7 +168,7 @@ static void every_fault_is_told_with_its_line(void **state)
     tn_text_done(&text);
 }
 
-static void without_a_listener_the_first_fault_ends_the_pass(void **state)
+TEST(without_a_listener_the_first_fault_ends_the_pass)
 {
     datasets *d = *state;
     datasets_write(d, "a", "1 3\n1 y\n1 z\n", 12);
@@ -180,7 +182,7 @@ static void without_a_listener_the_first_fault_ends_the_pass(void **state)
     assert_non_null(strstr(d->err.text, "a:2:3: error"));
 }
 
-static void odd_files_are_told_apart(void **state)
+TEST(odd_files_are_told_apart)
 {
     datasets *d = *state;
     seen s = {0};
@@ -200,19 +202,4 @@ static void odd_files_are_told_apart(void **state)
     assert_non_null(strstr(d->err.text, "there is no column 'a'"));
     assert_int_equal(run(d, "{data: {format: libsvm}}", "absent", &s, &n), TN_E_DATA);
     seen_done(&s);
-}
-
-#define WITH_FILES(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WITH_FILES(records_come_in_order_with_their_bytes),
-        WITH_FILES(blocks_join_without_a_seam),
-        WITH_FILES(a_record_larger_than_a_block_is_read),
-        WITH_FILES(every_fault_is_told_with_its_line),
-        WITH_FILES(without_a_listener_the_first_fault_ends_the_pass),
-        WITH_FILES(odd_files_are_told_apart),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

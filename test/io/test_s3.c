@@ -44,9 +44,8 @@ static void check_signature(const tn_text *url, const char *more, const char *na
     assert_string_equal(got, expected);
 }
 
-static void what_is_signed_is_what_aws_signs(void **state)
+TEST(what_is_signed_is_what_aws_signs)
 {
-    (void)state;
     static const char names[] = "host;x-amz-content-sha256;x-amz-date";
     tn_text url = {0};
     tn_text query = {0};
@@ -103,9 +102,8 @@ static void check_list(const char *xml, const char *expected)
     tn_text_done(&scan.token);
 }
 
-static void lists_are_scanned_for_what_matters(void **state)
+TEST(lists_are_scanned_for_what_matters)
 {
-    (void)state;
     check_list(
         "<?xml version=\"1.0\"?>\n<ListBucketResult xmlns=\"x\"><Name>b</Name><IsTruncated>true"
         "</IsTruncated><Contents><Key>a&amp;&lt;&gt;&quot;&apos;&#65;&#x42;&nbsp;&</Key>"
@@ -137,9 +135,8 @@ static bool read_status(const char *json, tn_arena *arena, tn_webhdfs_status *ou
     return tn_webhdfs_read(tree, out);
 }
 
-static void a_status_has_all_that_is_needed(void **state)
+TEST(a_status_has_all_that_is_needed)
 {
-    (void)state;
     tn_webhdfs_status s;
     tn_arena *arena = tn_arena_new(1 << 12);
     assert_true(read_status("{\"pathSuffix\":\"p\",\"type\":\"FILE\",\"length\":12,"
@@ -170,9 +167,8 @@ static void a_status_has_all_that_is_needed(void **state)
 
 /* ---- secrets ---- */
 
-static void a_section_has_names_and_values(void **state)
+TEST(a_section_has_names_and_values)
 {
-    (void)state;
     static const char file[] = "region = none\n# [x]\n[default]\r\n aws_access_key_id=AK ID \r\n"
                                "#region = b\nendpoint_url =\n[ work ]\nregion\t=\teu=1\n";
     tn_bytes value;
@@ -186,15 +182,4 @@ static void a_section_has_names_and_values(void **state)
     assert_false(tn_secrets_find(bytes_of(file), "default", "endpoint_url", &value)); /* empty */
     assert_false(tn_secrets_find(bytes_of(file), "x", "region", &value));
     assert_false(tn_secrets_find(bytes_of(""), "default", "region", &value));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_signed_is_what_aws_signs),
-        cmocka_unit_test(lists_are_scanned_for_what_matters),
-        cmocka_unit_test(a_status_has_all_that_is_needed),
-        cmocka_unit_test(a_section_has_names_and_values),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

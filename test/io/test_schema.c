@@ -11,9 +11,8 @@
 #include <math.h>
 #include <string.h>
 
-static void slots_numbers_and_groups_get_their_places(void **state)
+TEST(slots_numbers_and_groups_get_their_places)
 {
-    (void)state;
     setup s;
     setup_open(&s, "{data: {format: tsv, header: true, group: u}, slots: [{name: user, column: u},"
                    " {name: price, as: value}, {name: item, share: things}, {name: age, as: value},"
@@ -45,9 +44,8 @@ static void check_fault(const char *config, const char *words)
 
 /* A float as a key: buckets, whose bounds the data will give. A number as a value: its distance
  * from the mean. */
-static void a_number_of_which_nothing_is_said_gets_the_usual_transform(void **state)
+TEST(a_number_of_which_nothing_is_said_gets_the_usual_transform)
 {
-    (void)state;
     setup s;
     setup_open(&s, "{data: {format: csv}, slots: [{name: a, type: float}, {name: b, as: value},"
                    " {name: c, type: int}, {name: d, transform: quantiles, type: int},"
@@ -80,9 +78,8 @@ static void a_number_of_which_nothing_is_said_gets_the_usual_transform(void **st
         "expected 2 to 100000 parts, or the path of a file of bounds");
 }
 
-static void contradictions_are_found_before_anything_is_read(void **state)
+TEST(contradictions_are_found_before_anything_is_read)
 {
-    (void)state;
     check_fault("{data: {format: csv}}", "no slots are listed, and a model learns from 1 to 4096");
     check_fault("{data: {format: csv}, slots: [{name: a}, {name: a}]}", "slot 'a' stands twice");
     check_fault("{data: {format: csv}, slots: [{name: 'a b'}]}", "slot name 'a b' is not 1 to 255");
@@ -118,9 +115,8 @@ static void contradictions_are_found_before_anything_is_read(void **state)
     check_fault("{data: {format: csv}, slots: [{name: a, absent: 7}]}", "expected none or key");
 }
 
-static void transforms_give_the_numbers_of_the_document(void **state)
+TEST(transforms_give_the_numbers_of_the_document)
 {
-    (void)state;
     setup s;
     setup_open(&s, "{data: {format: csv}, slots: [{name: a, as: value, transform: log}, {name: b, "
                    "as: value, transform: {minmax: [-1, 3]}}, {name: c, as: value, transform: "
@@ -145,9 +141,8 @@ static void transforms_give_the_numbers_of_the_document(void **state)
     setup_close(&s);
 }
 
-static void quantiles_come_from_a_file(void **state)
+TEST(quantiles_come_from_a_file)
 {
-    (void)state;
     setup s;
     setup_open(&s, "{data: {format: csv}, slots: [{name: a, type: float, transform: {quantiles: "
                    "test/io/data/bounds.txt}}]}");
@@ -160,10 +155,9 @@ static void quantiles_come_from_a_file(void **state)
 }
 
 /* Many bounds are a configuration that does not fit, and no end of the process. */
-static void a_file_of_many_bounds_asks_for_its_memory(void **state)
+TEST(a_file_of_many_bounds_asks_for_its_memory)
 {
     enum { BOUNDS = 20000 };
-    (void)state;
     setup files;
     setup s;
     tn_text bounds = {0};
@@ -222,9 +216,8 @@ static void check_rule(const char *rule, const char *line, const char *expected)
     setup_close(&s);
 }
 
-static void rules_of_whole_slots_are_applied_in_order(void **state)
+TEST(rules_of_whole_slots_are_applied_in_order)
 {
-    (void)state;
     const char *line = "1 0:5 1:9 0:6:2 0:5:3 0:7 1:9";
     check_rule("", line, "a5:1 b9:1 a6:2 a5:3 a7:1 b9:1");
     check_rule(", duplicates: sum", line, "a5:4 b9:1 a6:2 a7:1 b9:1");
@@ -240,9 +233,8 @@ static void rules_of_whole_slots_are_applied_in_order(void **state)
     check_rule(", absent: key", "1 0:5", "a5:1");
 }
 
-static void many_duplicates_are_found_without_delay(void **state)
+TEST(many_duplicates_are_found_without_delay)
 {
-    (void)state;
     setup s;
     tn_parsed parsed;
     tn_text text = {0};
@@ -260,9 +252,8 @@ static void many_duplicates_are_found_without_delay(void **state)
     setup_close(&s);
 }
 
-static void a_row_of_too_many_values_is_an_error(void **state)
+TEST(a_row_of_too_many_values_is_an_error)
 {
-    (void)state;
     setup s;
     tn_parsed parsed;
     tn_text text = {0};
@@ -278,20 +269,4 @@ static void a_row_of_too_many_values_is_an_error(void **state)
     setup_parsed_free(&parsed);
     tn_text_done(&text);
     setup_close(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(slots_numbers_and_groups_get_their_places),
-        cmocka_unit_test(a_number_of_which_nothing_is_said_gets_the_usual_transform),
-        cmocka_unit_test(contradictions_are_found_before_anything_is_read),
-        cmocka_unit_test(transforms_give_the_numbers_of_the_document),
-        cmocka_unit_test(quantiles_come_from_a_file),
-        cmocka_unit_test(a_file_of_many_bounds_asks_for_its_memory),
-        cmocka_unit_test(rules_of_whole_slots_are_applied_in_order),
-        cmocka_unit_test(many_duplicates_are_found_without_delay),
-        cmocka_unit_test(a_row_of_too_many_values_is_an_error),
-    };
-    return cmocka_run_group_tests_name("io/schema", tests, NULL, NULL);
 }

@@ -27,9 +27,8 @@ static void check(tn_target target, const char *want)
     tn_text_done(&got);
 }
 
-static void labels_are_those_of_the_target(void **state)
+TEST(labels_are_those_of_the_target)
 {
-    (void)state;
     check(TN_TARGET_CLICK, "1 0 0.5 0 x x x x x x");
     check(TN_TARGET_SIDE, "1 0 x 0 x x x x x x");
     check(TN_TARGET_NUMBER, "1 0 0.5 -1 2 -3.5 1e+09 x x x");
@@ -53,9 +52,8 @@ static const char *bind(setup *s, tn_target target, const char *label)
     return tn_text_str(&s->diag.text);
 }
 
-static void texts_mean_labels_of_the_target(void **state)
+TEST(texts_mean_labels_of_the_target)
 {
-    (void)state;
     setup s;
     setup_open(&s, "{data: {format: csv}, slots: [a]}");
     assert_string_equal(bind(&s, TN_TARGET_CLICK, "{column: y, values: {a: .5, b: 1}}"), "");
@@ -70,9 +68,8 @@ static void texts_mean_labels_of_the_target(void **state)
 }
 
 /* Rows of a cache hold labels as they were read, so its shape says for which target. */
-static void a_cache_is_of_one_target(void **state)
+TEST(a_cache_is_of_one_target)
 {
-    (void)state;
     setup s;
     setup_open(&s, "{data: {format: csv}, slots: [a]}");
     tn_text shape[TN_TARGETS] = {{0}};
@@ -91,14 +88,4 @@ static void a_cache_is_of_one_target(void **state)
         tn_text_done(&shape[t]);
     }
     setup_close(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(labels_are_those_of_the_target),
-        cmocka_unit_test(texts_mean_labels_of_the_target),
-        cmocka_unit_test(a_cache_is_of_one_target),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

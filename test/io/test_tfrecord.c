@@ -75,9 +75,8 @@ static void open_plain(setup *s)
                   "{name: s, type: str}]}");
 }
 
-static void golden_tfrecord_frames(void **state)
+TEST(golden_tfrecord_frames)
 {
-    (void)state;
     setup s;
     tn_text bytes = {0};
     tn_error err = {0};
@@ -99,9 +98,8 @@ static uint64_t sign_of(const setup *s, const tn_rows *rows, uint32_t entry)
     return tn_sign_of(rows->entry[entry].key, spec->salt);
 }
 
-static void golden_example_of_107_bytes(void **state)
+TEST(golden_example_of_107_bytes)
 {
-    (void)state;
     setup s;
     tn_parsed parsed;
     tn_text bytes = {0};
@@ -127,9 +125,8 @@ static void golden_example_of_107_bytes(void **state)
     setup_close(&s);
 }
 
-static void golden_sequence_example_of_45_bytes(void **state)
+TEST(golden_sequence_example_of_45_bytes)
 {
-    (void)state;
     setup s;
     tn_parsed parsed;
     tn_text bytes = {0};
@@ -153,9 +150,8 @@ static void golden_sequence_example_of_45_bytes(void **state)
     setup_close(&s);
 }
 
-static void steps_of_several_values_are_joined_where_the_slot_says_so(void **state)
+TEST(steps_of_several_values_are_joined_where_the_slot_says_so)
 {
-    (void)state;
     tn_text bytes = {0};
     static const char *const slots[] = {"{name: hist, step_pool: concat}",
                                         "{name: hist, step_pool: concat, max_len: 2}",
@@ -227,9 +223,8 @@ static void check_samples(const char *config, const sample *samples, uint32_t n)
     setup_close(&s);
 }
 
-static void features_are_taken_in_every_form_they_may_have(void **state)
+TEST(features_are_taken_in_every_form_they_may_have)
 {
-    (void)state;
     static const sample ids[] = {
         {"", 0},                              /* no kind: missing */
         {"1a00", 0},                          /* present and empty */
@@ -272,9 +267,8 @@ static void features_are_taken_in_every_form_they_may_have(void **state)
     check_samples("{data: {format: tfrecord}, slots: [{name: a, type: str}]}", texts, 2);
 }
 
-static void a_wrong_kind_is_named_with_its_key(void **state)
+TEST(a_wrong_kind_is_named_with_its_key)
 {
-    (void)state;
     setup s;
     tn_text bytes = {0};
     tn_parsed parsed;
@@ -289,9 +283,8 @@ static void a_wrong_kind_is_named_with_its_key(void **state)
     setup_close(&s);
 }
 
-static void a_text_that_is_no_label_is_shown(void **state)
+TEST(a_text_that_is_no_label_is_shown)
 {
-    (void)state;
     setup s;
     tn_text bytes = {0};
     tn_parsed parsed;
@@ -387,9 +380,8 @@ static void too_long(tn_text *bytes)
     tn_store_u32(at + 8, tn_crc_mask(tn_crc32c(0, at, 8)));
 }
 
-static void one_corrupt_record_costs_one_record(void **state)
+TEST(one_corrupt_record_costs_one_record)
 {
-    (void)state;
     check_damage(in_data, 4, 1, "corrupt record data");
     check_damage(in_length, 4, 1, "corrupt record length");
     check_damage(cut_in_data, 4, 1, "truncated record");
@@ -397,9 +389,8 @@ static void one_corrupt_record_costs_one_record(void **state)
     check_damage(too_long, 4, 1, "record longer than record_bytes_max");
 }
 
-static void damage_without_leave_ends_the_stream_with_its_place(void **state)
+TEST(damage_without_leave_ends_the_stream_with_its_place)
 {
-    (void)state;
     setup s;
     tn_text bytes = {0};
     tn_parsed parsed;
@@ -417,9 +408,8 @@ static void damage_without_leave_ends_the_stream_with_its_place(void **state)
     setup_close(&s);
 }
 
-static void parts_of_a_file_hold_each_record_once(void **state)
+TEST(parts_of_a_file_hold_each_record_once)
 {
-    (void)state;
     tn_text bytes = {0};
     for (uint32_t i = 0; i < 100; i++) {
         char feature[8];
@@ -526,18 +516,16 @@ static void check_everywhere(const tn_text *bytes, uint64_t rows, uint64_t bad)
     }
 }
 
-static void a_whole_file_has_no_damage(void **state)
+TEST(a_whole_file_has_no_damage)
 {
-    (void)state;
     tn_text bytes = {0};
     add_records(&bytes);
     check_everywhere(&bytes, RECORDS, 0);
     tn_text_done(&bytes);
 }
 
-static void a_wrong_byte_costs_one_record_in_any_part(void **state)
+TEST(a_wrong_byte_costs_one_record_in_any_part)
 {
-    (void)state;
     const size_t places[] = {0, 9, 14}; /* length, its crc, data */
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         for (size_t record = 0; record < RECORDS; record += 2) {
@@ -550,9 +538,8 @@ static void a_wrong_byte_costs_one_record_in_any_part(void **state)
     }
 }
 
-static void a_cut_file_costs_one_record_in_any_part(void **state)
+TEST(a_cut_file_costs_one_record_in_any_part)
 {
-    (void)state;
     const size_t left[] = {1, 11, 12, 15, 20}; /* of the last record */
     for (size_t i = 0; i < sizeof left / sizeof *left; i++) {
         tn_text bytes = {0};
@@ -561,24 +548,4 @@ static void a_cut_file_costs_one_record_in_any_part(void **state)
         check_everywhere(&bytes, RECORDS - 1, 1);
         tn_text_done(&bytes);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(golden_tfrecord_frames),
-        cmocka_unit_test(golden_example_of_107_bytes),
-        cmocka_unit_test(golden_sequence_example_of_45_bytes),
-        cmocka_unit_test(steps_of_several_values_are_joined_where_the_slot_says_so),
-        cmocka_unit_test(features_are_taken_in_every_form_they_may_have),
-        cmocka_unit_test(a_wrong_kind_is_named_with_its_key),
-        cmocka_unit_test(a_text_that_is_no_label_is_shown),
-        cmocka_unit_test(one_corrupt_record_costs_one_record),
-        cmocka_unit_test(damage_without_leave_ends_the_stream_with_its_place),
-        cmocka_unit_test(parts_of_a_file_hold_each_record_once),
-        cmocka_unit_test(a_whole_file_has_no_damage),
-        cmocka_unit_test(a_wrong_byte_costs_one_record_in_any_part),
-        cmocka_unit_test(a_cut_file_costs_one_record_in_any_part),
-    };
-    return cmocka_run_group_tests_name("io/tfrecord", tests, NULL, NULL);
 }

@@ -81,27 +81,23 @@ static void compare(signs run, bool hex, size_t longest, const char *digits, siz
     tn_token_vectors_done(&lanes);
 }
 
-static void hex_digits_by_eight(void **state)
+TEST(hex_digits_by_eight)
 {
-    (void)state;
     compare(tn_token_vectors_hex, true, 8, "0123456789abcdefABCDEF", 22);
 }
 
-static void short_numbers(void **state)
+TEST(short_numbers)
 {
-    (void)state;
     compare(tn_token_vectors_short, false, 8, "0123456789", 10);
 }
 
-static void long_numbers(void **state)
+TEST(long_numbers)
 {
-    (void)state;
     compare(tn_token_vectors_long, false, 19, "0123456789", 10);
 }
 
-static void digits_are_kept_and_what_is_in_front_is_not(void **state)
+TEST(digits_are_kept_and_what_is_in_front_is_not)
 {
-    (void)state;
     tn_token_vectors lanes = {.room = 0};
     for (uint64_t round = 0; round < 300; round++) {
         words w;
@@ -122,9 +118,8 @@ static void digits_are_kept_and_what_is_in_front_is_not(void **state)
     tn_token_vectors_done(&lanes);
 }
 
-static void bits_say_what_is_there_and_what_is_bad(void **state)
+TEST(bits_say_what_is_there_and_what_is_bad)
 {
-    (void)state;
     enum { MOST = 64 };
     tn_token_vectors lanes = {.room = 0};
     assert_true(tn_token_vectors_reserve(&lanes, MOST));
@@ -146,9 +141,8 @@ static void bits_say_what_is_there_and_what_is_bad(void **state)
     tn_token_vectors_done(&lanes);
 }
 
-static void keys_go_where_they_are_wanted(void **state)
+TEST(keys_go_where_they_are_wanted)
 {
-    (void)state;
     tn_token_vectors lanes = {.room = 0};
     uint64_t salt[TOKENS];
     uint64_t out[TOKENS];
@@ -165,9 +159,8 @@ static void keys_go_where_they_are_wanted(void **state)
     tn_token_vectors_done(&lanes);
 }
 
-static void every_byte_that_is_no_hex_digit_is_bad(void **state)
+TEST(every_byte_that_is_no_hex_digit_is_bad)
 {
-    (void)state;
     tn_token_vectors lanes = {.room = 0};
     assert_true(tn_token_vectors_reserve(&lanes, 256));
     for (uint32_t place = 0; place < 8; place++) {
@@ -187,9 +180,8 @@ static void every_byte_that_is_no_hex_digit_is_bad(void **state)
     tn_token_vectors_done(&lanes);
 }
 
-static void keys_are_those_of_tn_key_of(void **state)
+TEST(keys_are_those_of_tn_key_of)
 {
-    (void)state;
     tn_token_vectors lanes = {.room = 0};
     uint64_t salt[TOKENS];
     assert_true(tn_token_vectors_reserve(&lanes, TOKENS));
@@ -212,9 +204,8 @@ static void keys_are_those_of_tn_key_of(void **state)
     tn_token_vectors_done(&lanes);
 }
 
-static void one_bad_token_is_seen(void **state)
+TEST(one_bad_token_is_seen)
 {
-    (void)state;
     tn_token_vectors lanes = {.room = 0};
     assert_true(tn_token_vectors_reserve(&lanes, TOKENS));
     assert_false(tn_token_vectors_some_bad(&lanes, TOKENS));
@@ -224,20 +215,4 @@ static void one_bad_token_is_seen(void **state)
     assert_true(tn_token_vectors_some_bad(&lanes, TOKENS));
     assert_false(tn_token_vectors_some_bad(&lanes, TOKENS - 1));
     tn_token_vectors_done(&lanes);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hex_digits_by_eight),
-        cmocka_unit_test(short_numbers),
-        cmocka_unit_test(long_numbers),
-        cmocka_unit_test(digits_are_kept_and_what_is_in_front_is_not),
-        cmocka_unit_test(bits_say_what_is_there_and_what_is_bad),
-        cmocka_unit_test(keys_go_where_they_are_wanted),
-        cmocka_unit_test(every_byte_that_is_no_hex_digit_is_bad),
-        cmocka_unit_test(keys_are_those_of_tn_key_of),
-        cmocka_unit_test(one_bad_token_is_seen),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

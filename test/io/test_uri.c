@@ -19,9 +19,8 @@ static void check(const char *text, const char *parts)
     tn_text_done(&got);
 }
 
-static void a_uri_has_four_parts(void **state)
+TEST(a_uri_has_four_parts)
 {
-    (void)state;
     check("http://h:80/a/b.tsv?v=3#x", "http|h:80|a/b.tsv|v=3");
     check("https://h", "https|h||");
     check("https://h?q=1", "https|h||q=1");
@@ -31,9 +30,8 @@ static void a_uri_has_four_parts(void **state)
     check("abfss://c@a.dfs.core.windows.net/x", "abfss|c@a.dfs.core.windows.net|x|");
 }
 
-static void a_path_is_no_uri(void **state)
+TEST(a_path_is_no_uri)
 {
-    (void)state;
     static const char *const paths[] = {"a", "-", "./http:/x", "://x", "a b://c", "1s://c", ""};
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
         assert_false(tn_uri_is(paths[i]));
@@ -42,9 +40,8 @@ static void a_path_is_no_uri(void **state)
     assert_true(tn_uri_is("x+y.z-1://"));
 }
 
-static void secrets_are_refused_and_not_shown(void **state)
+TEST(secrets_are_refused_and_not_shown)
 {
-    (void)state;
     static const char *const texts[] = {
         "http://user:HIDDEN@h/a",
         "http://HIDDEN@h/a",
@@ -67,9 +64,8 @@ static void secrets_are_refused_and_not_shown(void **state)
     check("https://h/a?signal=1&tokens=2", "https|h|a|signal=1&tokens=2"); /* whole names */
 }
 
-static void hosts_that_are_none_are_refused(void **state)
+TEST(hosts_that_are_none_are_refused)
 {
-    (void)state;
     static const char *const texts[] = {"http:///a",     "s3:///a",      "http://a b/c",
                                         "http://a%2f/c", "http://a\n/c", "no uri"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -78,9 +74,8 @@ static void hosts_that_are_none_are_refused(void **state)
     }
 }
 
-static void bytes_are_encoded_as_a_signature_wants_them(void **state)
+TEST(bytes_are_encoded_as_a_signature_wants_them)
 {
-    (void)state;
     tn_text out = {0};
     const char text[] = "az-AZ_09.~ /=+&%\xc3\xa9\x01";
     const tn_bytes bytes = {text, sizeof text - 1, false};
@@ -97,16 +92,4 @@ static void bytes_are_encoded_as_a_signature_wants_them(void **state)
     assert_int_equal(tn_uri_plain((tn_bytes){"a/b", 3, false}), 3);
     assert_int_equal(tn_uri_plain((tn_bytes){"a[b", 3, false}), 1);
     assert_int_equal(tn_uri_plain((tn_bytes){"?ab", 3, false}), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_uri_has_four_parts),
-        cmocka_unit_test(a_path_is_no_uri),
-        cmocka_unit_test(secrets_are_refused_and_not_shown),
-        cmocka_unit_test(hosts_that_are_none_are_refused),
-        cmocka_unit_test(bytes_are_encoded_as_a_signature_wants_them),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

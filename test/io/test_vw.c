@@ -61,9 +61,8 @@ static void check_fault(const char *config, const char *line, const char *want)
     setup_close(&s);
 }
 
-static void labels_weights_and_tags_stand_in_front(void **state)
+TEST(labels_weights_and_tags_stand_in_front)
 {
-    (void)state;
     static const struct {
         const char *line;
         float label, weight;
@@ -94,9 +93,8 @@ static void labels_weights_and_tags_stand_in_front(void **state)
     }
 }
 
-static void namespaces_select_slots_and_scale_their_values(void **state)
+TEST(namespaces_select_slots_and_scale_their_values)
 {
-    (void)state;
     check_row(several, "1 |user 7 8:2 9:-0.5\n", "user:7:1 user:8:2 user:9:-0.5 = 0");
     check_row(several, "1 |user:2 7 8:2|user 9\n", "user:7:2 user:8:4 user:9:1 = 0");
     check_row(several, "1 |price:2 :19.5 |user 1\n", "user:1:1 = 39");
@@ -105,9 +103,8 @@ static void namespaces_select_slots_and_scale_their_values(void **state)
     check_row(several, "1 |age :3\n", "age:1:1 = 0");
 }
 
-static void names_are_words_and_a_text_behind_one_is_part_of_the_word(void **state)
+TEST(names_are_words_and_a_text_behind_one_is_part_of_the_word)
 {
-    (void)state;
     char want[200];
     (void)snprintf(
         want, sizeof want, "page:%llx:1 page:%llx:3 page:%llx:1 _:%llx:1 = 0",
@@ -123,32 +120,28 @@ static void names_are_words_and_a_text_behind_one_is_part_of_the_word(void **sta
     check_row(several, "1 |page \xc3\xa9#1\n", want);
 }
 
-static void anonymous_features_are_numbered_in_their_namespace(void **state)
+TEST(anonymous_features_are_numbered_in_their_namespace)
 {
-    (void)state;
     check_row(several, "1 |page :2 :3 |user :4 9 :5|page :6\n",
               "page:0:2 page:1:3 user:0:4 user:9:1 user:1:5 page:0:6 = 0");
 }
 
-static void each_slot_of_a_namespace_reads_it(void **state)
+TEST(each_slot_of_a_namespace_reads_it)
 {
-    (void)state;
     check_row("{data: {format: vw}, slots: [{name: a, column: n}, {name: b, column: n, type: "
               "int}]}",
               "1 |n 5 :2 6\n", "a:5:1 a:0:2 a:6:1 b:5:1 b:0:2 b:6:1");
 }
 
-static void rules_of_slots_hold(void **state)
+TEST(rules_of_slots_hold)
 {
-    (void)state;
     static const char rules[] = "{data: {format: vw, unknown_field: ignore}, slots: [{name: a, "
                                 "drop_zero: true, non_finite: absent}]}";
     check_row(rules, "1 |a 1:0 2:nan 3:inf 4 |other x:y\n", "a:4:1");
 }
 
-static void slots_are_the_namespaces_when_none_are_listed(void **state)
+TEST(slots_are_the_namespaces_when_none_are_listed)
 {
-    (void)state;
     setup s;
     const char *path = NULL;
     setup_open(&s, several);
@@ -167,9 +160,8 @@ static void slots_are_the_namespaces_when_none_are_listed(void **state)
     setup_close(&s);
 }
 
-static void faults_name_the_place_and_what_is_wrong(void **state)
+TEST(faults_name_the_place_and_what_is_wrong)
 {
-    (void)state;
     static const char *const faults[][2] = {
         {"1 |user 7: 8\n", "expected a value after ':'"},
         {"1 |user 7:1:2\n", ":1:12: error: expected a blank after the value, found ':'"},
@@ -202,9 +194,8 @@ static void faults_name_the_place_and_what_is_wrong(void **state)
                 ":1:3: error: no slot takes features without a namespace");
 }
 
-static void other_kinds_of_examples_are_refused_by_name(void **state)
+TEST(other_kinds_of_examples_are_refused_by_name)
 {
-    (void)state;
     static const char *const kinds[][2] = {
         {"1 1 0.5 |user 7\n", "base values (a third number) of VW are not read here"},
         {"1:2.5 2:0.5 |user 7\n", "cost-sensitive labels of VW are not read here"},
@@ -220,9 +211,8 @@ static void other_kinds_of_examples_are_refused_by_name(void **state)
     }
 }
 
-static void without_labels_one_may_stand_there(void **state)
+TEST(without_labels_one_may_stand_there)
 {
-    (void)state;
     static const char none[] = "{data: {format: vw, label: none}, slots: [user]}";
     check_row(none, "|user 7\n", "user:7:1");
     check_row(none, "'r1 |user 7\n", "user:7:1");
@@ -248,6 +238,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+GROUP(set_up, tear_down);
+
 /* What becomes of a line, or the fault. */
 static const char *converted(datasets *d, const char *line, const char *to, uint32_t flags)
 {
@@ -258,7 +250,7 @@ static const char *converted(datasets *d, const char *line, const char *to, uint
     return out[0] != '\0' ? out : d->err.text;
 }
 
-static void rows_come_back_as_they_were(void **state)
+TEST(rows_come_back_as_they_were)
 {
     static const char *const lines[] = {
         "1 2.5 'r1 |a x y:0.5 lang=en |v :19.5\n",
@@ -272,7 +264,7 @@ static void rows_come_back_as_they_were(void **state)
                         "-1 'r2 |a k=t z |v :6\n");
 }
 
-static void what_other_formats_cannot_say_is_refused(void **state)
+TEST(what_other_formats_cannot_say_is_refused)
 {
     const char *said = converted(*state, "1 |a :2\n",
                                  "{format: csv, header: false, columns: [label, id, "
@@ -282,7 +274,7 @@ static void what_other_formats_cannot_say_is_refused(void **state)
     assert_string_equal(converted(*state, "1 |a :1\n", "{format: vw}", TN_WRITE_SIGNS), "1 |a 0\n");
 }
 
-static void words_with_blanks_are_not_written(void **state)
+TEST(words_with_blanks_are_not_written)
 {
     datasets *d = *state;
     static const char csv[] = "{data: {format: csv, header: false, columns: [label, a, i], "
@@ -297,24 +289,4 @@ static void words_with_blanks_are_not_written(void **state)
                                       "label,x y\n1,2\n", "{format: vw}", 0),
                         "");
     assert_non_null(strstr(d->err.text, "column 'x y' of slot 'a' cannot be the name of a"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(labels_weights_and_tags_stand_in_front),
-        cmocka_unit_test(namespaces_select_slots_and_scale_their_values),
-        cmocka_unit_test(names_are_words_and_a_text_behind_one_is_part_of_the_word),
-        cmocka_unit_test(anonymous_features_are_numbered_in_their_namespace),
-        cmocka_unit_test(each_slot_of_a_namespace_reads_it),
-        cmocka_unit_test(rules_of_slots_hold),
-        cmocka_unit_test(slots_are_the_namespaces_when_none_are_listed),
-        cmocka_unit_test(faults_name_the_place_and_what_is_wrong),
-        cmocka_unit_test(other_kinds_of_examples_are_refused_by_name),
-        cmocka_unit_test(without_labels_one_may_stand_there),
-        cmocka_unit_test(rows_come_back_as_they_were),
-        cmocka_unit_test(what_other_formats_cannot_say_is_refused),
-        cmocka_unit_test(words_with_blanks_are_not_written),
-    };
-    return cmocka_run_group_tests_name("io/vw", tests, set_up, tear_down);
 }

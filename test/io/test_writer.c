@@ -23,6 +23,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+FIXTURE(set_up, tear_down);
+
 /* One line in, one line out. */
 static void check(void **state, const char *from, const char *line, const char *to,
                   const char *expected)
@@ -53,7 +55,7 @@ static void check_refused(void **state, const char *from, const char *line, cons
 #define CSV_HEAD "id,label,w,a,t,h,hx,p,c\n"
 #define CSV_OUT "label,w,id,a,t,h,hx,p,c\n"
 
-static void libsvm_keeps_labels_weights_order_and_values(void **state)
+TEST(libsvm_keeps_labels_weights_order_and_values)
 {
     check(state, SVM, "-1:2.5 7 3:1 3:2\n", "{format: libsvm}",
           "0:2.5 7:1 3:1 3:2\n"); /* others want every value */
@@ -63,19 +65,19 @@ static void libsvm_keeps_labels_weights_order_and_values(void **state)
     check(state, SVM, "1 qid:12 5\n", "{format: libsvm}", "1 qid:12 5:1\n");
 }
 
-static void libffm_writes_every_value(void **state)
+TEST(libffm_writes_every_value)
 {
     check(state, FFM, "1:3 1:9 0:4:0.5 0:4\n", "{format: libffm}", "1:3 1:9:1 0:4:0.5 0:4:1\n");
 }
 
-static void csv_keeps_texts_as_they_were_read(void **state)
+TEST(csv_keeps_texts_as_they_were_read)
 {
     check(state, CSV, CSV_HEAD "r1,1,0.5,12,x y,3|3|4,1|-2|0.3,1.50,-2\n", "{format: csv}",
           CSV_OUT "1,0.5,r1,12,x y,3|3|4,1|-2|0.3,1.50,-2\n");
     check(state, CSV, CSV_HEAD "r1,0,1,,,,,,\n", "{format: csv}", CSV_OUT "0,1,r1,,,,,,\n");
 }
 
-static void csv_quotes_what_would_read_otherwise(void **state)
+TEST(csv_quotes_what_would_read_otherwise)
 {
     check(state, CSV, CSV_HEAD "r1,0,1,,\"a,b\",,,,\n", "{format: csv}",
           CSV_OUT "0,1,r1,,\"a,b\",,,,\n");
@@ -89,7 +91,7 @@ static void csv_quotes_what_would_read_otherwise(void **state)
           CSV_OUT "0,1,r1,,\"x\",,,,\n");
 }
 
-static void names_of_columns_are_quoted_like_values(void **state)
+TEST(names_of_columns_are_quoted_like_values)
 {
     const char *in = "{data: {format: csv}, slots: [{name: a, column: 'x,y'}]}";
     check(state, in, "label,\"x,y\"\n1,2\n", "{format: csv}", "label,\"x,y\"\n1,2\n");
@@ -99,7 +101,7 @@ static void names_of_columns_are_quoted_like_values(void **state)
                   "the name of column 'x,y' would read back otherwise in format 'csv'");
 }
 
-static void columns_stand_in_the_order_asked_for(void **state)
+TEST(columns_stand_in_the_order_asked_for)
 {
     check(state, CSV, CSV_HEAD "r1,1,0.5,12,x,3|4,1|2,1.5,-2\n",
           "{format: tsv, columns: [c, p, hx, h, t, a, free, id, w, label]}",
@@ -108,7 +110,7 @@ static void columns_stand_in_the_order_asked_for(void **state)
                   "{format: tsv, columns: [a, h, hx, p, c, id, w, label]}", "no column 't'");
 }
 
-static void what_a_format_cannot_say_is_an_error(void **state)
+TEST(what_a_format_cannot_say_is_an_error)
 {
     const char *id = CSV_HEAD "r1,1,1,1,x,,,,\n";
     check_refused(state, CSV, id, "{format: libffm}", "'libffm' has no record ids");
@@ -125,14 +127,14 @@ static void what_a_format_cannot_say_is_an_error(void **state)
     check_refused(state, SVM, "1 3\n", "{format: xml}", "xml");
 }
 
-static void a_row_that_would_be_blank_is_an_error(void **state)
+TEST(a_row_that_would_be_blank_is_an_error)
 {
     check_refused(state,
                   "{data: {format: csv, label: none}, slots: [{name: a}, {name: b, type: str}]}",
                   "a,b\n,\n", "{format: tsv, columns: [a, b]}", "blank line");
 }
 
-static void ranges_and_numbers_fit_into_libsvm(void **state)
+TEST(ranges_and_numbers_fit_into_libsvm)
 {
     const char *from = "{data: {format: csv}, slots: [{name: a, range: [0, 10]}, "
                        "{name: b, range: [10, 20]}, {name: p, type: float, as: weighted, range: "
@@ -144,7 +146,7 @@ static void ranges_and_numbers_fit_into_libsvm(void **state)
                   "index 13 of slot 'a' is not within its range");
 }
 
-static void signs_stand_for_words_and_negative_numbers(void **state)
+TEST(signs_stand_for_words_and_negative_numbers)
 {
     datasets *d = *state;
     const char *from = "{data: {format: csv}, slots: [{name: a, type: str}, {name: b, type: hex}, "
@@ -156,14 +158,14 @@ static void signs_stand_for_words_and_negative_numbers(void **state)
         "1 0:15154266338359012955:1 1:1761418852:1 2:18446744073709551615:1 3:21:1\n");
 }
 
-static void an_index_base_is_taken_off(void **state)
+TEST(an_index_base_is_taken_off)
 {
     check(state, "{data: {format: libsvm, index_base: 1}}", "1 5 1\n", "{format: libsvm}",
           "1 4:1 0:1\n");
     check_refused(state, SVM, "1 5\n", "{format: libsvm, index_base: 1}", "written from 0");
 }
 
-static void label_none_writes_no_label(void **state)
+TEST(label_none_writes_no_label)
 {
     check(state, "{data: {format: libsvm, label: none}}", "3 4\n", "{format: libsvm}", "3:1 4:1\n");
     check(
@@ -176,14 +178,14 @@ static void label_none_writes_no_label(void **state)
         "\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\n");
 }
 
-static void a_row_without_a_label_gets_none(void **state)
+TEST(a_row_without_a_label_gets_none)
 {
     const char *in = "{data: {format: libsvm, label: none}}";
     check_refused(state, in, "3 4\n", "{format: libsvm, label: y}", "the row has no label");
     check_refused(state, in, "3\n", "{format: tsv, label: y}", "the row has no label");
 }
 
-static void tfrecord_lists_are_packed_and_in_one_piece(void **state)
+TEST(tfrecord_lists_are_packed_and_in_one_piece)
 {
     datasets *d = *state;
     const char *from = "{data: {format: csv}, slots: [{name: ids, type: int, list: \"|\"}, "
@@ -212,7 +214,7 @@ static void tfrecord_lists_are_packed_and_in_one_piece(void **state)
     assert_memory_equal(file->data + 14, features, size);
 }
 
-static void a_frame_holds_length_and_both_crcs(void **state)
+TEST(a_frame_holds_length_and_both_crcs)
 {
     datasets *d = *state;
     /* no label, no value: an empty Features, "0a00", framed */
@@ -247,7 +249,7 @@ static const tn_text *check_crb(datasets *d, const char *from, const char *line,
 
 /* An array of less than 13 bytes is never shortened: a token n << 4 and n bytes. The offsets are.
  */
-static void crb_holds_rows_in_a_block(void **state)
+TEST(crb_holds_rows_in_a_block)
 {
     static const char head[] = "\xc7\xa8\x4b\x47\x08\0\0\0\x01\0\0\0"
                                "\x05\0\0\0\x40\0\0\x80\x3f";        /* label 1 */
@@ -270,7 +272,7 @@ static void crb_holds_rows_in_a_block(void **state)
 }
 
 /* 16 bytes a row, 1 MiB and what is left. */
-static void crb_has_more_blocks_for_more_rows(void **state)
+TEST(crb_has_more_blocks_for_more_rows)
 {
     enum { ROWS = 100000, FULL = (1 << 20) / 16 };
     static char lines[2 * ROWS + 1];
@@ -287,7 +289,7 @@ static void crb_has_more_blocks_for_more_rows(void **state)
 }
 
 /* One index is stored as it is, so one of the four places in it is aligned in the record. */
-static void crb_is_cut_where_it_holds_the_magic(void **state)
+TEST(crb_is_cut_where_it_holds_the_magic)
 {
     datasets *d = *state;
     uint32_t pieces[4] = {0};
@@ -308,7 +310,7 @@ static void crb_is_cut_where_it_holds_the_magic(void **state)
     assert_int_equal(pieces[3], 1);
 }
 
-static void crb_has_fields_in_bits_of_indices(void **state)
+TEST(crb_has_fields_in_bits_of_indices)
 {
     static const char slots[] =
         "slots: [{name: a, field: 1}, {name: p, type: int, transform: "
@@ -350,7 +352,7 @@ static const char *index_bytes(const tn_text *crb, char out[8])
 }
 
 /* Field 3 in the high 2 bits begins at 2^62 + 2^63, or at 2^30 + 2^31 of 4 bytes. */
-static void crb_has_blocks_of_short_indices_where_their_fields_are(void **state)
+TEST(crb_has_blocks_of_short_indices_where_their_fields_are)
 {
     static const char slots[] = "slots: [{name: a, field: 0}, {name: q, type: float, as: value, "
                                 "field: 1}, {name: b, field: 3}]";
@@ -391,7 +393,7 @@ static void crb_has_blocks_of_short_indices_where_their_fields_are(void **state)
 }
 
 /* Such a row is only ever copied. */
-static void a_row_that_no_block_of_crb_may_have_is_an_error(void **state)
+TEST(a_row_that_no_block_of_crb_may_have_is_an_error)
 {
     datasets *d = *state;
     enum { N = 5 << 20 };
@@ -404,7 +406,7 @@ static void a_row_that_no_block_of_crb_may_have_is_an_error(void **state)
     tn_text_done(&rows);
 }
 
-static void what_crb_cannot_say_is_an_error(void **state)
+TEST(what_crb_cannot_say_is_an_error)
 {
     const char *id = CSV_HEAD "r1,1,1,1,x,,,,\n";
     const char *number =
@@ -440,7 +442,7 @@ static void what_crb_cannot_say_is_an_error(void **state)
                   "index 10 of slot 'a' is not within its range");
 }
 
-static void a_record_id_that_is_a_slot_is_written_as_the_slot(void **state)
+TEST(a_record_id_that_is_a_slot_is_written_as_the_slot)
 {
     datasets *d = *state;
     static const char *const from[] = {
@@ -463,40 +465,4 @@ static void a_record_id_that_is_a_slot_is_written_as_the_slot(void **state)
     assert_string_equal(
         datasets_line(d, from[2], "label,n\n1,a\n", "{format: tfrecord}", TN_WRITE_SIGNS), "");
     assert_non_null(strstr(d->err.text, "whose signs do not keep its text"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(crb_holds_rows_in_a_block, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(crb_has_more_blocks_for_more_rows, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(crb_is_cut_where_it_holds_the_magic, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(crb_has_fields_in_bits_of_indices, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(crb_has_blocks_of_short_indices_where_their_fields_are,
-                                        set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_row_that_no_block_of_crb_may_have_is_an_error, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(what_crb_cannot_say_is_an_error, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_record_id_that_is_a_slot_is_written_as_the_slot, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(libsvm_keeps_labels_weights_order_and_values, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(libffm_writes_every_value, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(csv_keeps_texts_as_they_were_read, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(csv_quotes_what_would_read_otherwise, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(names_of_columns_are_quoted_like_values, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(columns_stand_in_the_order_asked_for, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_a_format_cannot_say_is_an_error, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_row_that_would_be_blank_is_an_error, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(ranges_and_numbers_fit_into_libsvm, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(signs_stand_for_words_and_negative_numbers, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(an_index_base_is_taken_off, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(label_none_writes_no_label, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_row_without_a_label_gets_none, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(tfrecord_lists_are_packed_and_in_one_piece, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(a_frame_holds_length_and_both_crcs, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,9 +21,8 @@ static uint64_t draw(const tn_zipf *z, uint64_t i)
     return tn_zipf_id(z, tn_draw(stream, 2 * i), tn_draw(stream, 2 * i + 1));
 }
 
-static void draws_follow_the_power_law(void **state)
+TEST(draws_follow_the_power_law)
 {
-    (void)state;
     tn_zipf *z = law(50, 1.2);
     static uint32_t seen[50];
     double sum = 0;
@@ -42,9 +41,8 @@ static void draws_follow_the_power_law(void **state)
     tn_zipf_free(z);
 }
 
-static void the_tail_is_reached_and_never_left(void **state)
+TEST(the_tail_is_reached_and_never_left)
 {
-    (void)state;
     const uint64_t n = UINT64_C(1) << 32;
     tn_zipf *z = law(n, 0.5);
     uint32_t upper = 0;
@@ -58,9 +56,8 @@ static void the_tail_is_reached_and_never_left(void **state)
     tn_zipf_free(z);
 }
 
-static void exponent_0_is_uniform_and_1_id_is_always_it(void **state)
+TEST(exponent_0_is_uniform_and_1_id_is_always_it)
 {
-    (void)state;
     tn_zipf *z = law(10, 0);
     uint32_t last = 0;
     for (uint32_t i = 0; i < DRAWS; i++) {
@@ -73,14 +70,4 @@ static void exponent_0_is_uniform_and_1_id_is_always_it(void **state)
     assert_int_equal(tn_zipf_id(z, 0, 0), 0);
     tn_zipf_free(z);
     tn_zipf_free(NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(draws_follow_the_power_law),
-        cmocka_unit_test(the_tail_is_reached_and_never_left),
-        cmocka_unit_test(exponent_0_is_uniform_and_1_id_is_always_it),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

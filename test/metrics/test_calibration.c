@@ -10,9 +10,8 @@
 
 enum { MANY = 4000 };
 
-static void equal_width_bins_have_their_edges(void **state)
+TEST(equal_width_bins_have_their_edges)
 {
-    (void)state;
     v21 v;
     v21_init(&v);
     tn_metrics *m = metrics_of(&(tn_metrics_opts){.ece_bins = 5}, &v.rows);
@@ -35,9 +34,8 @@ static void equal_width_bins_have_their_edges(void **state)
     tn_metrics_free(m);
 }
 
-static void bins_of_equal_mass_never_cut_a_score(void **state)
+TEST(bins_of_equal_mass_never_cut_a_score)
 {
-    (void)state;
     v21 v;
     v21_init(&v);
     for (int exact = 0; exact <= 1; exact++) {
@@ -55,9 +53,8 @@ static void bins_of_equal_mass_never_cut_a_score(void **state)
     }
 }
 
-static void score_deciles_of_a_calibrated_model_are_level(void **state)
+TEST(score_deciles_of_a_calibrated_model_are_level)
 {
-    (void)state;
     static float z[MANY];
     static float y[MANY];
     uint64_t s = tn_stream2(41, TN_RNG_GENERATE, 0);
@@ -82,9 +79,8 @@ static void score_deciles_of_a_calibrated_model_are_level(void **state)
     tn_metrics_free(m);
 }
 
-static void nothing_seen_gives_no_bins(void **state)
+TEST(nothing_seen_gives_no_bins)
 {
-    (void)state;
     tn_metrics *m = NULL;
     assert_int_equal(tn_metrics_new(&m, &(tn_metrics_opts){.coarse = true}, NULL), TN_OK);
     tn_reliability bin[TN_ECE_BINS_MAX];
@@ -93,9 +89,8 @@ static void nothing_seen_gives_no_bins(void **state)
     tn_metrics_free(m);
 }
 
-static void v22_bucket_error(void **state)
+TEST(v22_bucket_error)
 {
-    (void)state;
     tn_buckets b = {0};
     tn_buckets_add(&b, .02, 20000, 440);
     tn_buckets_add(&b, .025, 10000, 240);
@@ -105,9 +100,8 @@ static void v22_bucket_error(void **state)
     assert_close(b.judged / b.shows, 24000.0 / 34500);
 }
 
-static void m5_predictions_of_zero_take_part_in_the_bucket_error(void **state)
+TEST(m5_predictions_of_zero_take_part_in_the_bucket_error)
 {
-    (void)state;
     tn_buckets b = {0};
     tn_buckets_add(&b, 0, 1000, 1);
     tn_buckets_add(&b, 1e-7, 1e6, 1000);
@@ -116,17 +110,4 @@ static void m5_predictions_of_zero_take_part_in_the_bucket_error(void **state)
     assert_close(b.judged, 10000); /* a 1e-7 with a million shows cannot be judged */
     tn_buckets_add(&b, .9, 10000, 8100);
     assert_close(b.error / b.judged, .05);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equal_width_bins_have_their_edges),
-        cmocka_unit_test(bins_of_equal_mass_never_cut_a_score),
-        cmocka_unit_test(score_deciles_of_a_calibrated_model_are_level),
-        cmocka_unit_test(nothing_seen_gives_no_bins),
-        cmocka_unit_test(v22_bucket_error),
-        cmocka_unit_test(m5_predictions_of_zero_take_part_in_the_bucket_error),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

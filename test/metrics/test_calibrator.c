@@ -22,9 +22,8 @@ static double logit_of(double p)
     return log(p / (1 - p));
 }
 
-static void v25_platt_weighted_keeps_the_mean(void **state)
+TEST(v25_platt_weighted_keeps_the_mean)
 {
-    (void)state;
     v21 v;
     v21_init(&v);
     v.rows.weight = v.weight;
@@ -41,9 +40,8 @@ static void v25_platt_weighted_keeps_the_mean(void **state)
     tn_calibrator_free(c);
 }
 
-static void v25_platt_smoothed(void **state)
+TEST(v25_platt_smoothed)
 {
-    (void)state;
     v21 v;
     v21_init(&v);
     tn_calibrator *c = calibrator_of(&v.rows, 1);
@@ -54,9 +52,8 @@ static void v25_platt_smoothed(void **state)
     tn_calibrator_free(c);
 }
 
-static void metrics_without_a_map_are_those_of_the_rows(void **state)
+TEST(metrics_without_a_map_are_those_of_the_rows)
 {
-    (void)state;
     v21 v;
     v21_init(&v);
     v.rows.weight = v.weight;
@@ -71,9 +68,8 @@ static void metrics_without_a_map_are_those_of_the_rows(void **state)
     tn_calibrator_free(c);
 }
 
-static void sampled_negatives_are_corrected_first(void **state)
+TEST(sampled_negatives_are_corrected_first)
 {
-    (void)state;
     v21 v;
     v21_init(&v);
     for (uint32_t i = 0; i < V21_ROWS; i++) {
@@ -88,9 +84,8 @@ static void sampled_negatives_are_corrected_first(void **state)
     tn_calibrator_free(c);
 }
 
-static void what_cannot_be_fitted_is_told(void **state)
+TEST(what_cannot_be_fitted_is_told)
 {
-    (void)state;
     v21 v;
     v21_init(&v);
     memset(v.label, 0, sizeof v.label);
@@ -117,9 +112,8 @@ static void what_cannot_be_fitted_is_told(void **state)
     tn_calibrator_free(NULL);
 }
 
-static void platt_of_separable_rows_ends(void **state)
+TEST(platt_of_separable_rows_ends)
 {
-    (void)state;
     const float z[4] = {-2, -1, 1, 2};
     const float y[4] = {0, 0, 1, 1};
     tn_calibrator *c = calibrator_of(&(tn_scored){.n = 4, .logit = z, .label = y}, 1);
@@ -131,9 +125,8 @@ static void platt_of_separable_rows_ends(void **state)
 }
 
 /* Labels between 0 and 1 keep their mean, too. */
-static void soft_labels_count_in_part(void **state)
+TEST(soft_labels_count_in_part)
 {
-    (void)state;
     v21 v;
     v21_init(&v);
     v.label[0] = .75F;
@@ -151,9 +144,8 @@ static void soft_labels_count_in_part(void **state)
     tn_calibrator_free(c);
 }
 
-static void v25_isotonic(void **state)
+TEST(v25_isotonic)
 {
-    (void)state;
     static const double p[2][4] = {{0, .333333333, .666666667, 1}, {0, .533333333, 1}};
     v21 v;
     v21_init(&v);
@@ -177,9 +169,8 @@ static void v25_isotonic(void **state)
     }
 }
 
-static void isotonic_is_served_as_rising_lines(void **state)
+TEST(isotonic_is_served_as_rising_lines)
 {
-    (void)state;
     static const tn_knot knot[] = {{-1, .25}, {1, .75}, {3, 1}};
     const tn_calibration map = {.kind = TN_CALIBRATION_ISOTONIC, .n = 3, .knot = knot};
     static const double want[][2] = {{-5, .25}, {-1, .25}, {0, .5}, {2, .875}};
@@ -197,9 +188,8 @@ static void isotonic_is_served_as_rising_lines(void **state)
 }
 
 /* Ten rows without a click, then one of each: the run of zeros needs its two ends. */
-static void equal_levels_keep_their_ends(void **state)
+TEST(equal_levels_keep_their_ends)
 {
-    (void)state;
     float z[12];
     float y[12] = {0};
     tn_arena *arena = tn_arena_new(1 << 12);
@@ -247,9 +237,8 @@ static tn_calibrator *calibrator_of_kinds(const rows_of kinds[KINDS], float weig
         1);
 }
 
-static void unknown_slots_have_a_number_of_their_own(void **state)
+TEST(unknown_slots_have_a_number_of_their_own)
 {
-    (void)state;
     const uint32_t unknown[] = {1, 3, TN_UNKNOWN_MAX, 1000, 5};
     const uint32_t least[] = {0, 0, 0, 0, 2}; /* of the other rows */
     const float weight[] = {1, 1000, .125F, 1, 1};
@@ -274,9 +263,8 @@ static void unknown_slots_have_a_number_of_their_own(void **state)
 
 /* .. which is 0 where it may be chance, or is told from nothing: then the fit is that of before, to
  * the bit. */
-static void unknown_slots_that_tell_nothing_change_nothing(void **state)
+TEST(unknown_slots_that_tell_nothing_change_nothing)
 {
-    (void)state;
     static const rows_of none[][KINDS] = {
         {{0, 0, 200}, {1, 0, 500}, {0, 2, 190}}, /* half a nat */
         {{0, 2, 200}, {1, 2, 500}, {0, 2, 100}}, /* all alike */
@@ -302,9 +290,8 @@ static void unknown_slots_that_tell_nothing_change_nothing(void **state)
     }
 }
 
-static void a_cleared_calibrator_is_a_new_one(void **state)
+TEST(a_cleared_calibrator_is_a_new_one)
 {
-    (void)state;
     v21 v;
     v21_init(&v);
     tn_calibrator *fresh = calibrator_of(&v.rows, .5);
@@ -322,9 +309,8 @@ static void a_cleared_calibrator_is_a_new_one(void **state)
     tn_calibrator_free(used);
 }
 
-static void a_method_knows_its_maps(void **state)
+TEST(a_method_knows_its_maps)
 {
-    (void)state;
     static const bool want[][3] = {
         [TN_CALIBRATE_NONE] = {true, false, false},
         [TN_CALIBRATE_PLATT] = {false, true, false},
@@ -343,25 +329,4 @@ static void a_method_knows_its_maps(void **state)
         assert_string_equal(tn_calibrate_words[i], tn_calibrate_choices[i]);
     }
     assert_string_equal(tn_calibrate_choices[TN_CALIBRATE_AUTO], "auto");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(v25_platt_weighted_keeps_the_mean),
-        cmocka_unit_test(v25_platt_smoothed),
-        cmocka_unit_test(metrics_without_a_map_are_those_of_the_rows),
-        cmocka_unit_test(sampled_negatives_are_corrected_first),
-        cmocka_unit_test(what_cannot_be_fitted_is_told),
-        cmocka_unit_test(platt_of_separable_rows_ends),
-        cmocka_unit_test(soft_labels_count_in_part),
-        cmocka_unit_test(v25_isotonic),
-        cmocka_unit_test(isotonic_is_served_as_rising_lines),
-        cmocka_unit_test(equal_levels_keep_their_ends),
-        cmocka_unit_test(unknown_slots_have_a_number_of_their_own),
-        cmocka_unit_test(unknown_slots_that_tell_nothing_change_nothing),
-        cmocka_unit_test(a_cleared_calibrator_is_a_new_one),
-        cmocka_unit_test(a_method_knows_its_maps),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

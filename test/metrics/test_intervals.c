@@ -35,9 +35,8 @@ static tn_metrics *exact(const noisy_rows *p)
         &(tn_scored){.n = MANY, .logit = p->logit, .label = p->label, .group = p->group});
 }
 
-static void v23_delong(void **state)
+TEST(v23_delong)
 {
-    (void)state;
     v21 v;
     v21_init(&v);
     v.rows.weight = v.weight; /* rows count once each all the same */
@@ -50,9 +49,8 @@ static void v23_delong(void **state)
     tn_metrics_free(m);
 }
 
-static void delong_has_no_value_for_one_class(void **state)
+TEST(delong_has_no_value_for_one_class)
 {
-    (void)state;
     const float z[2] = {1, 2};
     const float y[2] = {1, 1};
     tn_metrics *m = metrics_of(&(tn_metrics_opts){.exact_auc = true},
@@ -64,9 +62,8 @@ static void delong_has_no_value_for_one_class(void **state)
     tn_metrics_free(m);
 }
 
-static void poisson_draws_follow_their_distribution(void **state)
+TEST(poisson_draws_follow_their_distribution)
 {
-    (void)state;
     double p = exp(-1);
     double below = 0;
     for (uint32_t k = 0; k < 12; k++) {
@@ -79,9 +76,8 @@ static void poisson_draws_follow_their_distribution(void **state)
     assert_in_range(tn_poisson1(1 - 0x1p-53), 16, 20);
 }
 
-static void bootstrap_agrees_with_delong(void **state)
+TEST(bootstrap_agrees_with_delong)
 {
-    (void)state;
     noisy_rows p;
     draw_rows(&p, 31);
     tn_metrics *m = exact(&p);
@@ -114,9 +110,8 @@ static tn_metrics *exact_of(uint32_t n, const float *logit, const float *label, 
                       &(tn_scored){.n = n, .logit = logit, .label = label, .weight = weight});
 }
 
-static void the_difference_of_two_models_is_that_of_proc(void **state)
+TEST(the_difference_of_two_models_is_that_of_proc)
 {
-    (void)state;
     tn_metrics *a = exact_of(PAIRED, pair_logit[0], pair_label, NULL);
     tn_metrics *b = exact_of(PAIRED, pair_logit[1], pair_label, NULL);
     double p = 0;
@@ -193,9 +188,8 @@ static double variance_by_pairs(const float *const z[2], const float *y, uint32_
     return total;
 }
 
-static void the_difference_is_that_of_all_pairs(void **state)
+TEST(the_difference_is_that_of_all_pairs)
 {
-    (void)state;
     enum { ROWS = 60 };
     for (uint64_t seed = 1; seed <= 20; seed++) {
         float z[2][ROWS];
@@ -225,9 +219,8 @@ static void the_difference_is_that_of_all_pairs(void **state)
     }
 }
 
-static void a_model_does_not_differ_from_itself(void **state)
+TEST(a_model_does_not_differ_from_itself)
 {
-    (void)state;
     tn_metrics *a = exact_of(PAIRED, pair_logit[0], pair_label, NULL);
     tn_metrics *b = exact_of(PAIRED, pair_logit[0], pair_label, NULL);
     double p = 0;
@@ -241,9 +234,8 @@ static void a_model_does_not_differ_from_itself(void **state)
 
 /* Both see the same truth with little noise of their own, so what a difference varies by is far
  * less than what either AUC does: replicates that were not paired would show. */
-static void paired_replicates_agree_with_delong(void **state)
+TEST(paired_replicates_agree_with_delong)
 {
-    (void)state;
     noisy_rows p;
     draw_rows(&p, 32);
     float z[MANY];
@@ -263,9 +255,8 @@ static void paired_replicates_agree_with_delong(void **state)
     tn_metrics_free(b);
 }
 
-static void a_mean_is_drawn_as_its_standard_error_says(void **state)
+TEST(a_mean_is_drawn_as_its_standard_error_says)
 {
-    (void)state;
     static tn_mean_draws d;
     double sum = 0;
     double squares = 0;
@@ -285,9 +276,8 @@ static void a_mean_is_drawn_as_its_standard_error_says(void **state)
     assert_close(n.high - n.low, 2 * 1.959963985 * sigma);
 }
 
-static void weights_count_in_a_drawn_mean(void **state)
+TEST(weights_count_in_a_drawn_mean)
 {
-    (void)state;
     static tn_mean_draws d;
     for (uint32_t i = 0; i < 100; i++) {
         tn_mean_draws_add(&d, 11, i % 2 == 0 ? 3 : 1, i % 2 == 0 ? 1 : 5);
@@ -298,9 +288,8 @@ static void weights_count_in_a_drawn_mean(void **state)
 }
 
 /* Newcombe 1998, table I: 81 of 263, 15 of 148, 0 of 20 and 1 of 29, method 3. */
-static void wilson_intervals_are_those_of_newcombe(void **state)
+TEST(wilson_intervals_are_those_of_newcombe)
 {
-    (void)state;
     static const double of[][4] = {
         {81, 263, .2553, .3662}, {15, 148, .0624, .1605}, {0, 20, 0, .1611}, {1, 29, .0061, .1718}};
     for (size_t k = 0; k < sizeof of / sizeof of[0]; k++) {
@@ -308,22 +297,4 @@ static void wilson_intervals_are_those_of_newcombe(void **state)
         assert_true(fabs(i.low - of[k][2]) < 5.1e-5 && fabs(i.high - of[k][3]) < 5.1e-5);
     }
     assert_close(tn_interval_wilson(1, 20).high, 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(v23_delong),
-        cmocka_unit_test(delong_has_no_value_for_one_class),
-        cmocka_unit_test(poisson_draws_follow_their_distribution),
-        cmocka_unit_test(bootstrap_agrees_with_delong),
-        cmocka_unit_test(the_difference_of_two_models_is_that_of_proc),
-        cmocka_unit_test(the_difference_is_that_of_all_pairs),
-        cmocka_unit_test(a_model_does_not_differ_from_itself),
-        cmocka_unit_test(paired_replicates_agree_with_delong),
-        cmocka_unit_test(a_mean_is_drawn_as_its_standard_error_says),
-        cmocka_unit_test(weights_count_in_a_drawn_mean),
-        cmocka_unit_test(wilson_intervals_are_those_of_newcombe),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,9 +43,8 @@ static void assert_sorted(tn_kept_rows *k, tn_kept_order order)
     assert_int_equal(numbers, (uint64_t)k->n * (k->n - 1) / 2);
 }
 
-static void rows_sort_by_score_and_by_group(void **state)
+TEST(rows_sort_by_score_and_by_group)
 {
-    (void)state;
     static const struct {
         size_t n;
         uint64_t groups;
@@ -61,9 +60,8 @@ static void rows_sort_by_score_and_by_group(void **state)
     }
 }
 
-static void keys_ascend_with_logits_and_give_them_back(void **state)
+TEST(keys_ascend_with_logits_and_give_them_back)
 {
-    (void)state;
     static const float z[] = {-FLT_MAX, -1e10F, -1.5F, -1, -1e-40F, 0, 1e-40F, 1, 1.5F, FLT_MAX};
     for (size_t i = 0; i < sizeof z / sizeof z[0]; i++) {
         assert_true(tn_kept_logit(tn_kept_key(z[i])) == z[i]);
@@ -72,22 +70,11 @@ static void keys_ascend_with_logits_and_give_them_back(void **state)
     assert_int_equal(tn_kept_key(-0.0F), tn_kept_key(0.0F));
 }
 
-static void more_rows_than_numbers_are_refused(void **state)
+TEST(more_rows_than_numbers_are_refused)
 {
-    (void)state;
     tn_kept_rows *k = draw(73, 1, 1, 1);
     tn_error err = {0};
     assert_int_equal(tn_kept_reserve(k, UINT32_MAX, &err), TN_E_LIMIT);
     assert_string_equal(err.text, "more than 4294967295 rows for exact metrics");
     tn_kept_free(k);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_sort_by_score_and_by_group),
-        cmocka_unit_test(keys_ascend_with_logits_and_give_them_back),
-        cmocka_unit_test(more_rows_than_numbers_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

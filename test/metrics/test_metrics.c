@@ -43,9 +43,8 @@ static void assert_v21(const tn_metrics *m, const tn_metrics *weighted)
     assert_int_equal(tn_metrics_rows(m), V21_ROWS);
 }
 
-static void v21_by_histogram_and_by_sorting(void **state)
+TEST(v21_by_histogram_and_by_sorting)
 {
-    (void)state;
     v21 v;
     v21_init(&v);
     tn_scored weighted = v.rows;
@@ -60,9 +59,8 @@ static void v21_by_histogram_and_by_sorting(void **state)
     }
 }
 
-static void v21_bins_of_one_logit_state_their_error(void **state)
+TEST(v21_bins_of_one_logit_state_their_error)
 {
-    (void)state;
     v21 v;
     v21_init(&v);
     for (uint32_t i = 0; i < V21_ROWS; i++) {
@@ -80,9 +78,8 @@ static void v21_bins_of_one_logit_state_their_error(void **state)
     tn_metrics_free(m);
 }
 
-static void v21_gauc(void **state)
+TEST(v21_gauc)
 {
-    (void)state;
     v21 v;
     v21_init(&v);
     tn_metrics_opts opts = {.grouped = true};
@@ -102,9 +99,8 @@ static void v21_gauc(void **state)
     tn_metrics_free(m);
 }
 
-static void groups_can_count_by_clicks_or_alike(void **state)
+TEST(groups_can_count_by_clicks_or_alike)
 {
-    (void)state;
     v21 v;
     v21_init(&v);
     v.rows.group = v.group; /* AUC .75, .5, 1; clicks weigh 2, 2, 1 */
@@ -118,9 +114,8 @@ static void groups_can_count_by_clicks_or_alike(void **state)
     tn_metrics_free(m);
 }
 
-static void ln_2_is_2977044472_and_bins_are_exact(void **state)
+TEST(ln_2_is_2977044472_and_bins_are_exact)
 {
-    (void)state;
     static const float z[] = {-3.5F, -1e-6F, 0, 2.5F, 16, 1e30F};
     static const uint32_t bin[] = {409600, 524287, 524288, 606208, 1048575, 1048575};
     const float y = 1;
@@ -141,9 +136,8 @@ static void ln_2_is_2977044472_and_bins_are_exact(void **state)
     tn_metrics_free(m);
 }
 
-static void rows_without_groups_are_one_group(void **state)
+TEST(rows_without_groups_are_one_group)
 {
-    (void)state;
     const float z[4] = {-1, 0, 1, 2};
     const float y[4] = {0, 1, 0, 1};
     const tn_scored rows = {.n = 4, .logit = z, .label = y};
@@ -153,9 +147,8 @@ static void rows_without_groups_are_one_group(void **state)
     tn_metrics_free(m);
 }
 
-static void m1_one_class_has_no_auc(void **state)
+TEST(m1_one_class_has_no_auc)
 {
-    (void)state;
     static const char *const names[] = {"auc", "auc_error", "pr_auc", "ks", "gauc", "ne"};
     const float z[3] = {-1, 0, 1};
     const uint64_t group[3] = {1, 1, 2};
@@ -173,9 +166,8 @@ static void m1_one_class_has_no_auc(void **state)
     }
 }
 
-static void nothing_seen_has_no_value(void **state)
+TEST(nothing_seen_has_no_value)
 {
-    (void)state;
     tn_metrics *m = NULL;
     assert_int_equal(
         tn_metrics_new(&m, &(tn_metrics_opts){.grouped = true, .exact_auc = true}, NULL), TN_OK);
@@ -193,9 +185,8 @@ static void nothing_seen_has_no_value(void **state)
     tn_metrics_free(m);
 }
 
-static void m2_p_of_exactly_0_and_1_and_all_ties(void **state)
+TEST(m2_p_of_exactly_0_and_1_and_all_ties)
 {
-    (void)state;
     const float z[4] = {-1e30F, 1e30F, -3e38F, 3e38F};
     const float y[4] = {0, 1, 0, 1};
     tn_scored rows = {.n = 4, .logit = z, .label = y};
@@ -214,9 +205,8 @@ static void m2_p_of_exactly_0_and_1_and_all_ties(void **state)
     }
 }
 
-static void a_loss_beyond_64_bits_is_added_whole(void **state)
+TEST(a_loss_beyond_64_bits_is_added_whole)
 {
-    (void)state;
     const float z[3] = {1e6F, -2e6F, 0};
     const float y[3] = {0, 1, .5F};
     const float w[3] = {0x1p20F, 0x1p20F, 1};
@@ -228,9 +218,8 @@ static void a_loss_beyond_64_bits_is_added_whole(void **state)
     tn_metrics_free(m);
 }
 
-static void mape_needs_soft_labels(void **state)
+TEST(mape_needs_soft_labels)
 {
-    (void)state;
     const float z[3] = {0, 0, 0};
     const float y[3] = {.25F, 1, 0};
     tn_metrics *m = metrics_of(&(tn_metrics_opts){0}, &(tn_scored){.n = 3, .logit = z, .label = y});
@@ -238,9 +227,8 @@ static void mape_needs_soft_labels(void **state)
     tn_metrics_free(m);
 }
 
-static void d1_v24_sampled_negatives_are_corrected(void **state)
+TEST(d1_v24_sampled_negatives_are_corrected)
 {
-    (void)state;
     const float z = .7F;
     const float y = 1;
     tn_metrics *m = metrics_of(&(tn_metrics_opts){.sampling = .1},
@@ -251,9 +239,8 @@ static void d1_v24_sampled_negatives_are_corrected(void **state)
     tn_metrics_free(m);
 }
 
-static void clipping_bounds_the_loss(void **state)
+TEST(clipping_bounds_the_loss)
 {
-    (void)state;
     const float z[2] = {100, -100};
     const float y[2] = {0, 0};
     tn_metrics *m =
@@ -262,9 +249,8 @@ static void clipping_bounds_the_loss(void **state)
     tn_metrics_free(m);
 }
 
-static void a_logit_that_is_not_finite_is_an_error(void **state)
+TEST(a_logit_that_is_not_finite_is_an_error)
 {
-    (void)state;
     static const float bad[] = {NAN, INFINITY, -INFINITY};
     float z[200] = {0};
     const float y[200] = {0};
@@ -280,33 +266,10 @@ static void a_logit_that_is_not_finite_is_an_error(void **state)
     tn_metrics_free(m);
 }
 
-static void metrics_are_found_by_name(void **state)
+TEST(metrics_are_found_by_name)
 {
-    (void)state;
     assert_non_null(tn_metric_find("auc"));
     assert_true(tn_metric_find("auc")->larger_is_better);
     assert_false(tn_metric_find("logloss")->larger_is_better);
     assert_null(tn_metric_find("acu"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(v21_by_histogram_and_by_sorting),
-        cmocka_unit_test(v21_bins_of_one_logit_state_their_error),
-        cmocka_unit_test(v21_gauc),
-        cmocka_unit_test(groups_can_count_by_clicks_or_alike),
-        cmocka_unit_test(ln_2_is_2977044472_and_bins_are_exact),
-        cmocka_unit_test(rows_without_groups_are_one_group),
-        cmocka_unit_test(m1_one_class_has_no_auc),
-        cmocka_unit_test(nothing_seen_has_no_value),
-        cmocka_unit_test(m2_p_of_exactly_0_and_1_and_all_ties),
-        cmocka_unit_test(a_loss_beyond_64_bits_is_added_whole),
-        cmocka_unit_test(mape_needs_soft_labels),
-        cmocka_unit_test(d1_v24_sampled_negatives_are_corrected),
-        cmocka_unit_test(clipping_bounds_the_loss),
-        cmocka_unit_test(a_logit_that_is_not_finite_is_an_error),
-        cmocka_unit_test(metrics_are_found_by_name),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -71,9 +71,8 @@ static void check_epoch(const char *name, const tn_scored *weighted, const doubl
     tn_metrics_free(histogram);
 }
 
-static void golden_metrics_of_all_cases(void **state)
+TEST(golden_metrics_of_all_cases)
 {
-    (void)state;
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         double want[EPOCHS * COLUMNS];
         double pred[ROWS * (EPOCHS + 2)] = {0};
@@ -93,12 +92,4 @@ static void golden_metrics_of_all_cases(void **state)
             check_epoch(cases[c], &rows, want + (size_t)epoch * COLUMNS);
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(golden_metrics_of_all_cases),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,9 +52,8 @@ static void assert_same_metrics(const tn_metrics *a, const tn_metrics *b)
     }
 }
 
-static void m1_parts_in_any_order_equal_the_whole(void **state)
+TEST(m1_parts_in_any_order_equal_the_whole)
 {
-    (void)state;
     random_rows r;
     draw_rows(&r, 11);
     const tn_scored parts[3] = {part_of(&r.rows, 0, 1), part_of(&r.rows, 1, 3000),
@@ -83,9 +82,8 @@ static void m1_parts_in_any_order_equal_the_whole(void **state)
     }
 }
 
-static void m1_an_inverted_model_is_below_one_half(void **state)
+TEST(m1_an_inverted_model_is_below_one_half)
 {
-    (void)state;
     random_rows r;
     draw_rows(&r, 12);
     tn_metrics *m = metrics_of(&(tn_metrics_opts){0}, &r.rows);
@@ -100,9 +98,8 @@ static void m1_an_inverted_model_is_below_one_half(void **state)
     tn_metrics_free(m);
 }
 
-static void m3_weight_2_equals_the_row_twice(void **state)
+TEST(m3_weight_2_equals_the_row_twice)
 {
-    (void)state;
     random_rows r;
     draw_rows(&r, 13);
     tn_metrics *m = NULL;
@@ -128,9 +125,8 @@ static void m3_weight_2_equals_the_row_twice(void **state)
     tn_metrics_free(twice);
 }
 
-static void m3_a_hundred_million_rows_lose_nothing(void **state)
+TEST(m3_a_hundred_million_rows_lose_nothing)
 {
-    (void)state;
     const float z = -3.25F;
     const float y = 0;
     tn_scored row = {.n = 1, .logit = &z, .label = &y};
@@ -155,9 +151,8 @@ static void m3_a_hundred_million_rows_lose_nothing(void **state)
     tn_metrics_free(b);
 }
 
-static void weights_beyond_the_limit_are_refused(void **state)
+TEST(weights_beyond_the_limit_are_refused)
 {
-    (void)state;
     const float z = 0;
     const float y = 0;
     const float w = 0x1p20F;
@@ -180,9 +175,8 @@ static void weights_beyond_the_limit_are_refused(void **state)
     tn_metrics_free(b);
 }
 
-static void a_restored_state_goes_on_as_if_never_stopped(void **state)
+TEST(a_restored_state_goes_on_as_if_never_stopped)
 {
-    (void)state;
     random_rows r;
     draw_rows(&r, 14);
     tn_metrics_opts opts = {0};
@@ -209,9 +203,8 @@ static void a_restored_state_goes_on_as_if_never_stopped(void **state)
     tn_metrics_free(whole);
 }
 
-static void the_histogram_is_within_its_error_of_the_exact_auc(void **state)
+TEST(the_histogram_is_within_its_error_of_the_exact_auc)
 {
-    (void)state;
     random_rows r;
     draw_rows(&r, 15);
     tn_metrics *exact = metrics_of(&(tn_metrics_opts){.exact_auc = true}, &r.rows);
@@ -226,9 +219,8 @@ static void the_histogram_is_within_its_error_of_the_exact_auc(void **state)
     tn_metrics_free(exact);
 }
 
-static void a_warm_step_allocates_nothing(void **state)
+TEST(a_warm_step_allocates_nothing)
 {
-    (void)state;
     random_rows r;
     draw_rows(&r, 17);
     tn_metrics *m = metrics_of(&(tn_metrics_opts){0}, &r.rows);
@@ -242,9 +234,8 @@ static void a_warm_step_allocates_nothing(void **state)
     tn_metrics_free(m);
 }
 
-static void every_allocation_that_fails_is_reported(void **state)
+TEST(every_allocation_that_fails_is_reported)
 {
-    (void)state;
     random_rows r;
     draw_rows(&r, 16);
     tn_metrics_opts opts = {.exact_auc = true, .grouped = true};
@@ -262,20 +253,4 @@ static void every_allocation_that_fails_is_reported(void **state)
         assert_in_range(nth, 1, 10);
         tn_metrics_free(m);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(m1_parts_in_any_order_equal_the_whole),
-        cmocka_unit_test(m1_an_inverted_model_is_below_one_half),
-        cmocka_unit_test(m3_weight_2_equals_the_row_twice),
-        cmocka_unit_test(m3_a_hundred_million_rows_lose_nothing),
-        cmocka_unit_test(weights_beyond_the_limit_are_refused),
-        cmocka_unit_test(a_restored_state_goes_on_as_if_never_stopped),
-        cmocka_unit_test(the_histogram_is_within_its_error_of_the_exact_auc),
-        cmocka_unit_test(a_warm_step_allocates_nothing),
-        cmocka_unit_test(every_allocation_that_fails_is_reported),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

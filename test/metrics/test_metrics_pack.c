@@ -72,6 +72,8 @@ static int free_world(void **state)
     return 0;
 }
 
+FIXTURE(make_world, free_world);
+
 static void put(world *w, uint32_t peer, uint32_t report)
 {
     const tn_text *t = &w->text[peer][report];
@@ -90,7 +92,7 @@ static void assert_total(world *w, const tn_metrics *want)
     }
 }
 
-static void m4_lost_repeated_and_late_reports_change_no_total(void **state)
+TEST(m4_lost_repeated_and_late_reports_change_no_total)
 {
     world *w = *state;
     put(w, 0, 4); /* all others of peer 0 are lost or come late */
@@ -107,7 +109,7 @@ static void m4_lost_repeated_and_late_reports_change_no_total(void **state)
     }
 }
 
-static void m4_a_silent_peer_is_not_added_again(void **state)
+TEST(m4_a_silent_peer_is_not_added_again)
 {
     world *w = *state;
     for (uint32_t r = 0; r < REPORTS; r++) {
@@ -117,7 +119,7 @@ static void m4_a_silent_peer_is_not_added_again(void **state)
     assert_total(w, w->peer[0]);
 }
 
-static void m3_peers_together_equal_one_process(void **state)
+TEST(m3_peers_together_equal_one_process)
 {
     world *w = *state;
     for (uint32_t p = PEERS; p-- > 0;) {
@@ -127,7 +129,7 @@ static void m3_peers_together_equal_one_process(void **state)
     assert_true(tn_metrics_get(w->total, "copc") > 0);
 }
 
-static void what_is_packed_comes_back(void **state)
+TEST(what_is_packed_comes_back)
 {
     world *w = *state;
     tn_metrics *m = NULL;
@@ -142,7 +144,7 @@ static void what_is_packed_comes_back(void **state)
     tn_metrics_free(m);
 }
 
-static void damaged_reports_are_refused_and_the_last_good_one_stays(void **state)
+TEST(damaged_reports_are_refused_and_the_last_good_one_stays)
 {
     world *w = *state;
     put(w, 0, 4);
@@ -161,7 +163,7 @@ static void damaged_reports_are_refused_and_the_last_good_one_stays(void **state
     assert_total(w, w->peer[0]);
 }
 
-static void any_bytes_are_safe(void **state)
+TEST(any_bytes_are_safe)
 {
     world *w = *state;
     print_message("seed 82\n");
@@ -177,19 +179,4 @@ static void any_bytes_are_safe(void **state)
         assert_true(status == TN_OK || status == TN_E_PEER);
     }
     tn_free(copy);
-}
-
-#define WITH_WORLD(test) cmocka_unit_test_setup_teardown(test, make_world, free_world)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WITH_WORLD(m4_lost_repeated_and_late_reports_change_no_total),
-        WITH_WORLD(m4_a_silent_peer_is_not_added_again),
-        WITH_WORLD(m3_peers_together_equal_one_process),
-        WITH_WORLD(what_is_packed_comes_back),
-        WITH_WORLD(damaged_reports_are_refused_and_the_last_good_one_stays),
-        WITH_WORLD(any_bytes_are_safe),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

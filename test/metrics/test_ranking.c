@@ -10,9 +10,8 @@
 
 enum { MANY = 4000, POINTS = 50 };
 
-static void a_curve_runs_from_nothing_to_everything(void **state)
+TEST(a_curve_runs_from_nothing_to_everything)
 {
-    (void)state;
     v21 v;
     v21_init(&v);
     tn_metrics *m = metrics_of(&(tn_metrics_opts){.exact_auc = true}, &v.rows);
@@ -30,9 +29,8 @@ static void a_curve_runs_from_nothing_to_everything(void **state)
     tn_metrics_free(m);
 }
 
-static void a_thinned_curve_keeps_both_ends_and_the_area(void **state)
+TEST(a_thinned_curve_keeps_both_ends_and_the_area)
 {
-    (void)state;
     static float z[MANY];
     static float y[MANY];
     uint64_t s = tn_stream2(42, TN_RNG_GENERATE, 0);
@@ -54,22 +52,11 @@ static void a_thinned_curve_keeps_both_ends_and_the_area(void **state)
     tn_metrics_free(m);
 }
 
-static void nothing_seen_gives_no_curve(void **state)
+TEST(nothing_seen_gives_no_curve)
 {
-    (void)state;
     tn_metrics *m = NULL;
     assert_int_equal(tn_metrics_new(&m, &(tn_metrics_opts){.coarse = true}, NULL), TN_OK);
     tn_curve_point at[2];
     assert_int_equal(tn_curve_of(m, 2, at), 0);
     tn_metrics_free(m);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_curve_runs_from_nothing_to_everything),
-        cmocka_unit_test(a_thinned_curve_keeps_both_ends_and_the_area),
-        cmocka_unit_test(nothing_seen_gives_no_curve),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,9 +46,8 @@ static void check_block(const tn_scored *rows, uint32_t from)
     }
 }
 
-static void every_term_equals_plain_arithmetic(void **state)
+TEST(every_term_equals_plain_arithmetic)
 {
-    (void)state;
     static float z[MANY];
     static float y[MANY];
     static float w[MANY];
@@ -72,9 +71,8 @@ static void every_term_equals_plain_arithmetic(void **state)
     }
 }
 
-static void huge_terms_make_a_block_wide_and_small_ones_agree(void **state)
+TEST(huge_terms_make_a_block_wide_and_small_ones_agree)
 {
-    (void)state;
     static float z[TN_SCORE_BLOCK];
     static float y[TN_SCORE_BLOCK];
     static float w[TN_SCORE_BLOCK];
@@ -100,9 +98,8 @@ static void huge_terms_make_a_block_wide_and_small_ones_agree(void **state)
     assert_true(tn_score_term(&block, TN_SUM_WL, 5) == (tn_u128)1 << 95);
 }
 
-static void flags_tell_of_soft_labels_and_weights(void **state)
+TEST(flags_tell_of_soft_labels_and_weights)
 {
-    (void)state;
     const float z[3] = {0, 1, 2};
     const float hard[3] = {0, 1, 1};
     const float soft[3] = {0, 1, .5F};
@@ -118,14 +115,4 @@ static void flags_tell_of_soft_labels_and_weights(void **state)
     assert_true(block.soft && block.weighted);
     assert_int_equal(tn_score_block_fill(&block, &scoring, &rows, 2, NULL), TN_OK);
     assert_int_equal(block.n, 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_term_equals_plain_arithmetic),
-        cmocka_unit_test(huge_terms_make_a_block_wide_and_small_ones_agree),
-        cmocka_unit_test(flags_tell_of_soft_labels_and_weights),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -62,9 +62,8 @@ static tn_slices *slices_of(const tn_slices_opts *opts, const random_rows *r)
     return s;
 }
 
-static void a_slice_equals_its_rows_alone(void **state)
+TEST(a_slice_equals_its_rows_alone)
 {
-    (void)state;
     random_rows r;
     draw_rows(&r, 21);
     tn_slices *s = slices_of(&(tn_slices_opts){.slices_max = 16}, &r);
@@ -84,9 +83,8 @@ static void a_slice_equals_its_rows_alone(void **state)
     tn_slices_free(s);
 }
 
-static void small_slices_join_other(void **state)
+TEST(small_slices_join_other)
 {
-    (void)state;
     random_rows r;
     draw_rows(&r, 22);
     tn_slices *s = slices_of(&(tn_slices_opts){.slices_max = 16, .rows_min = 150}, &r);
@@ -108,9 +106,8 @@ static void small_slices_join_other(void **state)
     tn_slices_free(s);
 }
 
-static void values_beyond_the_last_place_join_other(void **state)
+TEST(values_beyond_the_last_place_join_other)
 {
-    (void)state;
     random_rows r;
     draw_rows(&r, 23);
     tn_slices *s = slices_of(&(tn_slices_opts){.slices_max = 4}, &r);
@@ -128,9 +125,8 @@ static void values_beyond_the_last_place_join_other(void **state)
     tn_slices_free(s);
 }
 
-static void parts_in_any_order_equal_the_whole(void **state)
+TEST(parts_in_any_order_equal_the_whole)
 {
-    (void)state;
     random_rows r;
     draw_rows(&r, 24);
     tn_slices_opts opts = {.slices_max = 16, .rows_min = 100};
@@ -160,9 +156,8 @@ static void parts_in_any_order_equal_the_whole(void **state)
     tn_slices_free(whole);
 }
 
-static void a_row_counts_in_each_of_its_values(void **state)
+TEST(a_row_counts_in_each_of_its_values)
 {
-    (void)state;
     v21 v;
     v21_init(&v);
     /* row 0 has 5, 6, 5 and 5, row 1 nothing, row 2 has 6, the others nothing */
@@ -184,9 +179,8 @@ static void a_row_counts_in_each_of_its_values(void **state)
     tn_slices_free(s);
 }
 
-static void every_allocation_that_fails_is_reported(void **state)
+TEST(every_allocation_that_fails_is_reported)
 {
-    (void)state;
     v21 v;
     v21_init(&v);
     tn_status status = TN_E_MEMORY;
@@ -203,17 +197,4 @@ static void every_allocation_that_fails_is_reported(void **state)
         assert_in_range(nth, 1, 30);
         tn_slices_free(s);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_slice_equals_its_rows_alone),
-        cmocka_unit_test(small_slices_join_other),
-        cmocka_unit_test(values_beyond_the_last_place_join_other),
-        cmocka_unit_test(parts_in_any_order_equal_the_whole),
-        cmocka_unit_test(a_row_counts_in_each_of_its_values),
-        cmocka_unit_test(every_allocation_that_fails_is_reported),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,9 +12,8 @@
 
 static const tn_metrics_opts numbers = {.target = TN_TARGET_NUMBER};
 
-static void errors_of_numbers_are_those_of_the_scores(void **state)
+TEST(errors_of_numbers_are_those_of_the_scores)
 {
-    (void)state;
     const float z[] = {1.5F, -3, 250, 0};
     const float y[] = {1, -4, 200, 0};
     const float w[] = {1, 2, .5F, 4};
@@ -29,9 +28,8 @@ static void errors_of_numbers_are_those_of_the_scores(void **state)
     tn_metrics_free(m);
 }
 
-static void what_does_not_fit_a_target_is_not_defined(void **state)
+TEST(what_does_not_fit_a_target_is_not_defined)
 {
-    (void)state;
     const float z[] = {.5F, -1};
     const float y[] = {1, 0};
     static const char *const fits[TN_TARGETS][2] = {
@@ -52,9 +50,8 @@ static void what_does_not_fit_a_target_is_not_defined(void **state)
 }
 
 /* A hinge's margin decides by its sign. */
-static void sides_are_told_by_the_sign(void **state)
+TEST(sides_are_told_by_the_sign)
 {
-    (void)state;
     const float z[] = {3, .01F, -.01F, -50};
     const float y[] = {1, 1, 1, 0};
     const tn_metrics_opts sides = {.target = TN_TARGET_SIDE};
@@ -66,9 +63,8 @@ static void sides_are_told_by_the_sign(void **state)
 }
 
 /* Sums of numbers may be negative: they merge, travel and are subtracted as others. */
-static void negative_sums_merge_and_travel(void **state)
+TEST(negative_sums_merge_and_travel)
 {
-    (void)state;
     const float z[] = {-10, 4, -7};
     const float y[] = {-11, 3, -6};
     tn_error err = {0};
@@ -91,9 +87,8 @@ static void negative_sums_merge_and_travel(void **state)
     tn_metrics_free(sum);
 }
 
-static void errors_beyond_the_room_of_a_sum_are_told(void **state)
+TEST(errors_beyond_the_room_of_a_sum_are_told)
 {
-    (void)state;
     const float y[] = {(float)TN_LABEL_MAX};
     const float near[] = {(float)-TN_LABEL_MAX};
     const float far[] = {-4e9F};
@@ -109,9 +104,8 @@ static void errors_beyond_the_room_of_a_sum_are_told(void **state)
 }
 
 /* Without an error that is large, too. */
-static void large_negative_numbers_have_room(void **state)
+TEST(large_negative_numbers_have_room)
 {
-    (void)state;
     const float y[] = {(float)-TN_LABEL_MAX};
     tn_metrics *m = metrics_of(&numbers, &(tn_scored){1, y, y, NULL, NULL, NULL});
     assert_close(tn_metrics_get(m, "rmse"), 0);
@@ -120,9 +114,8 @@ static void large_negative_numbers_have_room(void **state)
     tn_metrics_free(m);
 }
 
-static void slices_of_numbers_are_numbers(void **state)
+TEST(slices_of_numbers_are_numbers)
 {
-    (void)state;
     const float z[] = {-10, 4, -7};
     const float y[] = {-11, 3, -5};
     const uint64_t sign[] = {5, 5, 6};
@@ -154,9 +147,8 @@ static double pair_accuracy(const tn_scored *rows)
     return value;
 }
 
-static void binary_labels_make_pairs_of_gauc(void **state)
+TEST(binary_labels_make_pairs_of_gauc)
 {
-    (void)state;
     v21 v;
     v21_init(&v);
     v.rows.group = v.group;
@@ -206,9 +198,8 @@ static double counted(const tn_scored *r)
     return sum / all;
 }
 
-static void pairs_of_any_labels_are_counted(void **state)
+TEST(pairs_of_any_labels_are_counted)
 {
-    (void)state;
     static float z[MANY];
     static float y[MANY];
     static float w[MANY];
@@ -227,9 +218,8 @@ static void pairs_of_any_labels_are_counted(void **state)
     assert_close(pair_accuracy(&rows), want);
 }
 
-static void groups_without_pairs_say_nothing(void **state)
+TEST(groups_without_pairs_say_nothing)
 {
-    (void)state;
     const float z[] = {1, 2, 3};
     const float y[] = {2, 2, 5};
     const tn_scored equal = {2, z, y, NULL, (const uint64_t[]){1, 1}, NULL};
@@ -239,21 +229,4 @@ static void groups_without_pairs_say_nothing(void **state)
     assert_true(isnan(pair_accuracy(&equal)));
     assert_true(isnan(pair_accuracy(&apart)));
     assert_true(isnan(pair_accuracy(&none)));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(errors_of_numbers_are_those_of_the_scores),
-        cmocka_unit_test(what_does_not_fit_a_target_is_not_defined),
-        cmocka_unit_test(sides_are_told_by_the_sign),
-        cmocka_unit_test(negative_sums_merge_and_travel),
-        cmocka_unit_test(errors_beyond_the_room_of_a_sum_are_told),
-        cmocka_unit_test(large_negative_numbers_have_room),
-        cmocka_unit_test(slices_of_numbers_are_numbers),
-        cmocka_unit_test(binary_labels_make_pairs_of_gauc),
-        cmocka_unit_test(pairs_of_any_labels_are_counted),
-        cmocka_unit_test(groups_without_pairs_say_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,9 +36,8 @@ static void prints(const char *list, const char *want)
     kit_done(&k);
 }
 
-static void a_use_is_plain_layers(void **state)
+TEST(a_use_is_plain_layers)
 {
-    (void)state;
     prints(LIST("p: {args: [x, y], layers: [{name: s, add: [x, y, x]}], output: s}",
                 "{name: h, dense: deep, units: 3}, {name: a, block: p, x: wide, y: h}, "
                 "{name: z, sum: a}"),
@@ -69,9 +68,8 @@ static void has_nodes(const kit *k, const char *const *names)
     assert_int_equal(tn_params_count(k->params), n);
 }
 
-static void weights_are_those_of_the_use_or_of_the_name_it_gives(void **state)
+TEST(weights_are_those_of_the_use_or_of_the_name_it_gives)
 {
-    (void)state;
     kit k;
     static const char *const own[] = {
         "a.h.W",    "a.h.b",   "a.h.slope", "a.y.gamma", "a.y.beta",  "a.y.mean",
@@ -105,9 +103,8 @@ static void weights_are_those_of_the_use_or_of_the_name_it_gives(void **state)
     kit_done(&k);
 }
 
-static void layers_of_one_name_of_weights_share_them(void **state)
+TEST(layers_of_one_name_of_weights_share_them)
 {
-    (void)state;
     kit k;
     static const char *const names[] = {"w.1.W",   "w.1.b",  "w.2.W", "w.2.b", "c.1.w", "c.1.b",
                                         "n.gamma", "n.beta", "one.b", "z.W",   "z.b",   NULL};
@@ -123,9 +120,8 @@ static void layers_of_one_name_of_weights_share_them(void **state)
     kit_done(&k);
 }
 
-static void the_prior_finds_the_bias_of_a_block(void **state)
+TEST(the_prior_finds_the_bias_of_a_block)
 {
-    (void)state;
     static const struct {
         const char *use, *bias;
     } uses[] = {
@@ -157,9 +153,8 @@ static void refuses(const char *list, const char *fault)
     kit_done(&k);
 }
 
-static void faults_of_uses_are_named(void **state)
+TEST(faults_of_uses_are_named)
 {
-    (void)state;
     refuses(LIST(TOWER, "{name: z, block: towr, x: deep}"), "did you mean 'tower'?");
     refuses(LIST(TOWER, "{name: z, block: [tower], x: deep}"), "unknown block ''");
     refuses(LIST("", "{name: z, block: tower, x: deep}"), "unknown block 'tower'");
@@ -183,9 +178,8 @@ static void faults_of_uses_are_named(void **state)
     refuses(LIST("", "{name: z, dense: deep, units: 1, weights: ''}"), "'weights' is a name of 1");
 }
 
-static void faults_of_blocks_are_named(void **state)
+TEST(faults_of_blocks_are_named)
 {
-    (void)state;
     static const char *const bad[][2] = {
         {"p: [x]", "expected {args: [..], layers: [..], output: ..}"},
         {"p: {layers: [{name: s, sum: x}], output: s}", "block 'p' needs 'args'"},
@@ -221,9 +215,8 @@ static void faults_of_blocks_are_named(void **state)
 }
 
 /* Twelve blocks, each twice the one before it. */
-static void blocks_do_not_grow_without_end(void **state)
+TEST(blocks_do_not_grow_without_end)
 {
-    (void)state;
     tn_text list = {0};
     tn_text_adds(&list,
                  "{type: graph, inputs: {deep: {embed: all}}, blocks: {b0: {args: [x], layers: "
@@ -237,18 +230,4 @@ static void blocks_do_not_grow_without_end(void **state)
     tn_text_adds(&list, "}, layers: [{name: z, block: b13, x: deep}], output: z}");
     refuses(tn_text_str(&list), "blocks make more than 4096 layers");
     tn_text_done(&list);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_use_is_plain_layers),
-        cmocka_unit_test(weights_are_those_of_the_use_or_of_the_name_it_gives),
-        cmocka_unit_test(layers_of_one_name_of_weights_share_them),
-        cmocka_unit_test(the_prior_finds_the_bias_of_a_block),
-        cmocka_unit_test(faults_of_uses_are_named),
-        cmocka_unit_test(faults_of_blocks_are_named),
-        cmocka_unit_test(blocks_do_not_grow_without_end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

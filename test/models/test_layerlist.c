@@ -20,9 +20,8 @@ static void refuses(const char *list, const char *fault)
 
 #define INPUTS "{type: graph, inputs: {wide: {embed: all, dim: 1}, deep: {embed: all}}, "
 
-static void faults_are_named(void **state)
+TEST(faults_are_named)
 {
-    (void)state;
     refuses(INPUTS "layers: [{name: a, dense: dep, units: 1}], output: a}",
             "no input or layer 'dep' above this one (did you mean 'deep'?)");
     refuses(INPUTS "layers: [{name: a, dens: deep, units: 1}], output: a}",
@@ -67,10 +66,9 @@ static void faults_are_named(void **state)
 
 #define CVM "{type: graph, inputs: {deep: {embed: [s0, s1]}, "
 
-static void counts_stand_behind_all_segments(void **state)
+TEST(counts_stand_behind_all_segments)
 {
     static const char *const form[] = {"", ", form: tensornet"};
-    (void)state;
     for (uint32_t i = 0; i < 2; i++) {
         kit k;
         char list[300];
@@ -93,9 +91,8 @@ static void counts_stand_behind_all_segments(void **state)
     }
 }
 
-static void counts_that_cannot_be_read_are_refused(void **state)
+TEST(counts_that_cannot_be_read_are_refused)
 {
-    (void)state;
     refuses(CVM "c: {cvm: all}}, layers: [{name: a, dense: c, units: 1}], output: a}",
             "input 'c' reads counts of slot 's2', which no embedding input takes");
     refuses(CVM "c: {cvm: s0}, d: {cvm: s1}}, layers: [{name: a, dense: c, units: 1}], output: a}",
@@ -108,12 +105,11 @@ static void counts_that_cannot_be_read_are_refused(void **state)
 }
 
 /* Models without numbers have no place for counts. */
-static void a_model_that_reads_no_counts_is_refused(void **state)
+TEST(a_model_that_reads_no_counts_is_refused)
 {
     static const char *const models[] = {
         "{type: lr}", "{type: fm}",
         "{type: graph, inputs: {deep: {embed: all}}, layers: [{name: a, sum: deep}], output: a}"};
-    (void)state;
     for (uint32_t i = 0; i < 4; i++) {
         kit k;
         kit_init(&k, 2, 4, 0);
@@ -127,9 +123,8 @@ static void a_model_that_reads_no_counts_is_refused(void **state)
 }
 
 /* Each of these ended in an assertion. */
-static void names_of_two_layers_may_not_meet(void **state)
+TEST(names_of_two_layers_may_not_meet)
 {
-    (void)state;
     refuses(INPUTS "layers: [{name: a, mlp: deep, hidden: [4]}, {name: a.1, dense: a, units: 1}], "
                    "output: a.1}",
             "'a.1': two parameters, or a node and one, are called 'a.1.W'");
@@ -160,9 +155,8 @@ static void names_of_two_layers_may_not_meet(void **state)
             "the name 'loss' is that of the loss");
 }
 
-static void a_slot_stands_once_in_an_input(void **state)
+TEST(a_slot_stands_once_in_an_input)
 {
-    (void)state;
     refuses("{type: graph, inputs: {x: {embed: [s0, s1, s0]}}, layers: [{name: a, sum: x}], "
             "output: a}",
             "slot 's0' stands twice in input 'x'");
@@ -187,9 +181,8 @@ static void refuses_many(const char *head, const char *part, uint32_t n, const c
     tn_text_done(&text);
 }
 
-static void sizes_have_limits(void **state)
+TEST(sizes_have_limits)
 {
-    (void)state;
     refuses_many(INPUTS "layers: [", "{name: l#, cross: deep, layers: 64}, ", 40,
                  (const char *const[]){"{name: a, sum: deep}], output: a}",
                                        "a graph of more than 4096 nodes, at 'l"});
@@ -209,9 +202,8 @@ static void sizes_have_limits(void **state)
     refuses(INPUTS "layers: {a: {name: a, sum: wide}}, output: a}", "'layers' must be a list");
 }
 
-static void pairs_within_a_slot_need_sums(void **state)
+TEST(pairs_within_a_slot_need_sums)
 {
-    (void)state;
     kit k;
     kit_init(&k, 2, 4, 0);
     tn_model_slot slots[2] = {k.features.slot[0], k.features.slot[1]};
@@ -224,9 +216,8 @@ static void pairs_within_a_slot_need_sums(void **state)
     kit_done(&k);
 }
 
-static void wide_slots_and_lists_are_refused(void **state)
+TEST(wide_slots_and_lists_are_refused)
 {
-    (void)state;
     kit k;
     kit_init(&k, 2, 4096, 0);
     tn_model_slot slots[2] = {k.features.slot[0], k.features.slot[1]};
@@ -252,9 +243,8 @@ static void wide_slots_and_lists_are_refused(void **state)
     kit_done(&k);
 }
 
-static void shared_groups_need_one_width(void **state)
+TEST(shared_groups_need_one_width)
 {
-    (void)state;
     kit k;
     kit_init(&k, 2, 4, 0);
     tn_model_slot slots[2] = {k.features.slot[0], k.features.slot[1]};
@@ -269,9 +259,8 @@ static void shared_groups_need_one_width(void **state)
     kit_done(&k);
 }
 
-static void groups_with_equal_segments_share_a_record(void **state)
+TEST(groups_with_equal_segments_share_a_record)
 {
-    (void)state;
     kit k;
     kit_init(&k, 3, 4, 0);
     assert_true(kit_list(&k, "{type: widedeep, hidden: [4], slots: {wide: [s0, s1]}}") &&
@@ -283,9 +272,8 @@ static void groups_with_equal_segments_share_a_record(void **state)
     kit_done(&k);
 }
 
-static void init_rules_are_read(void **state)
+TEST(init_rules_are_read)
 {
-    (void)state;
     kit k;
     kit_init(&k, 1, 1, 0);
     tn_init init;
@@ -300,23 +288,4 @@ static void init_rules_are_read(void **state)
     assert_false(tn_init_read(tn_tree_scalar(k.arena, "normal", at), &k.diag, &init));
     assert_false(tn_init_read(tn_tree_scalar(k.arena, "glorot", at), &k.diag, &init));
     kit_done(&k);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(faults_are_named),
-        cmocka_unit_test(counts_stand_behind_all_segments),
-        cmocka_unit_test(counts_that_cannot_be_read_are_refused),
-        cmocka_unit_test(a_model_that_reads_no_counts_is_refused),
-        cmocka_unit_test(names_of_two_layers_may_not_meet),
-        cmocka_unit_test(a_slot_stands_once_in_an_input),
-        cmocka_unit_test(sizes_have_limits),
-        cmocka_unit_test(pairs_within_a_slot_need_sums),
-        cmocka_unit_test(wide_slots_and_lists_are_refused),
-        cmocka_unit_test(shared_groups_need_one_width),
-        cmocka_unit_test(groups_with_equal_segments_share_a_record),
-        cmocka_unit_test(init_rules_are_read),
-    };
-    return cmocka_run_group_tests_name("models/layerlist", tests, NULL, NULL);
 }

@@ -88,9 +88,8 @@ static bool list(kit *k, const char *line)
     return good;
 }
 
-static void every_layer_makes_its_operator_and_parameters(void **state)
+TEST(every_layer_makes_its_operator_and_parameters)
 {
-    (void)state;
     for (uint32_t i = 0; i < N_SAMPLES; i++) {
         const sample *s = &samples[i];
         kit k;
@@ -106,9 +105,8 @@ static void every_layer_makes_its_operator_and_parameters(void **state)
     }
 }
 
-static void every_layer_of_the_list_has_a_sample(void **state)
+TEST(every_layer_of_the_list_has_a_sample)
 {
-    (void)state;
     for (const tn_layer *const *layer = tn_all_layers; *layer != NULL; layer++) {
         bool found = false;
         for (uint32_t i = 0; i < N_SAMPLES; i++) {
@@ -121,9 +119,8 @@ static void every_layer_of_the_list_has_a_sample(void **state)
 }
 
 /* Each line is wrong: the second word is in the message. */
-static void layers_refuse_what_does_not_fit(void **state)
+TEST(layers_refuse_what_does_not_fit)
 {
-    (void)state;
     static const char *const wrong[][2] = {
         {"{name: x, data_norm: deep, epsilon: 0}", "epsilon"},
         {"{name: x, batch_norm: deep, epsilon: 0}", "epsilon"},
@@ -228,9 +225,8 @@ static void check_value(const char *layers, numbers x, numbers params, numbers w
 }
 
 /* z = mean of each slot, a = relu(relu(z W1) W2), v' = a v: written by hand. */
-static void v11_senet_weighs_slots_anew(void **state)
+TEST(v11_senet_weighs_slots_anew)
 {
-    (void)state;
     const numbers v = NUMBERS(1, 3, 2, -4, .5, .5);
     const numbers w = NUMBERS(.5, .2, 1, 1, -1, 2);
     check_value("{name: z, mean: x, per_slot: true, dim: 2}, "
@@ -244,9 +240,8 @@ static void v11_senet_weighs_slots_anew(void **state)
                 v, w, NUMBERS(1.3, 3.9, 0, 0, 1.3, 1.3));
 }
 
-static void v12_fusion_of_two_streams(void **state)
+TEST(v12_fusion_of_two_streams)
 {
-    (void)state;
     check_value("{name: a, slice: x, cols: 4}, {name: b, slice: x, first: 4, cols: 4}, "
                 "{name: y, fusion: [a, b], heads: 2}",
                 NUMBERS(1, -1, .5, 2, .2, .4, -.6, 1),
@@ -256,9 +251,8 @@ static void v12_fusion_of_two_streams(void **state)
 
 /* W and b of V8 on one row, which is x0 and x: with G = 0 every gate is 1/2, and x0 * h is halved.
  */
-static void a_gated_cross_adds_what_its_gate_lets_through(void **state)
+TEST(a_gated_cross_adds_what_its_gate_lets_through)
 {
-    (void)state;
     const double h[] = {.05 + .02 + .06 + .01, -.1 + .06 - .18 + .02, .02 - .08 - .21 + .03};
     check_value(
         "{name: y, cross_v2: x, layers: 1, gated: true}", NUMBERS(.1, .2, -.3),
@@ -267,9 +261,8 @@ static void a_gated_cross_adds_what_its_gate_lets_through(void **state)
 }
 
 /* A pair of columns to each column of the second and third input; ties and edges. */
-static void operators_of_two_and_three(void **state)
+TEST(operators_of_two_and_three)
 {
-    (void)state;
     const numbers none = {0, NULL};
     const numbers x = NUMBERS(1, -2, 3, 4, 2, -2);
     const char *const two =
@@ -303,9 +296,8 @@ static void operators_of_two_and_three(void **state)
 }
 
 /* One weight, used twice: 3 (3 x + 1) + 1, and x + 3 + 3. */
-static void layers_of_one_param_have_one_weight(void **state)
+TEST(layers_of_one_param_have_one_weight)
 {
-    (void)state;
     check_value("{name: a, dense: x, units: 1, param: p}, {name: y, dense: a, units: 1, param: p}",
                 NUMBERS(2), NUMBERS(3, 1), NUMBERS(22));
     check_value("{name: a, bias: x, param: p}, {name: y, bias: a, param: p}", NUMBERS(2),
@@ -320,9 +312,8 @@ static const tn_real *gamma_of(const kit *k, const char *name)
 }
 
 /* Of two layers of 400 units, which draw numbers of their own. */
-static void bn_gamma_is_one_or_drawn(void **state)
+TEST(bn_gamma_is_one_or_drawn)
 {
-    (void)state;
     static const char *const lines[] = {
         "{name: x, mlp: deep, hidden: [400, 400], batch_norm: true}",
         "{name: x, mlp: deep, hidden: [400, 400], batch_norm: true, bn_gamma: uniform}",
@@ -348,20 +339,4 @@ static void bn_gamma_is_one_or_drawn(void **state)
         assert_int_equal(equal, drawn ? 0 : 400);
         kit_done(&k);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_layer_makes_its_operator_and_parameters),
-        cmocka_unit_test(every_layer_of_the_list_has_a_sample),
-        cmocka_unit_test(layers_refuse_what_does_not_fit),
-        cmocka_unit_test(v11_senet_weighs_slots_anew),
-        cmocka_unit_test(v12_fusion_of_two_streams),
-        cmocka_unit_test(a_gated_cross_adds_what_its_gate_lets_through),
-        cmocka_unit_test(operators_of_two_and_three),
-        cmocka_unit_test(layers_of_one_param_have_one_weight),
-        cmocka_unit_test(bn_gamma_is_one_or_drawn),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

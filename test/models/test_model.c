@@ -19,9 +19,8 @@ static uint64_t dense_params(uint32_t slots, uint32_t dim, const char *model)
     return n;
 }
 
-static void v14_tensornet_presets_have_their_parameters(void **state)
+TEST(v14_tensornet_presets_have_their_parameters)
 {
-    (void)state;
     assert_int_equal(dense_params(4, 8, "{type: widedeep, hidden: [512, 256, 256], head: concat}"),
                      214277);
     assert_int_equal(dense_params(4, 8, "{type: deepfm, hidden: [512, 256, 256], head: concat}"),
@@ -29,9 +28,8 @@ static void v14_tensornet_presets_have_their_parameters(void **state)
     assert_int_equal(dense_params(4, 8, "{type: dcn, hidden: [512, 256, 256], layers: 3}"), 214497);
 }
 
-static void v14_bars_models_have_their_parameters(void **state)
+TEST(v14_bars_models_have_their_parameters)
 {
-    (void)state;
     const uint64_t ids = 5389; /* of Frappe */
     const char *deep = "hidden: [400, 400, 400], batch_norm: true}";
     char model[160];
@@ -50,9 +48,8 @@ static void v14_bars_models_have_their_parameters(void **state)
 /* What the logs of the open CTR benchmark print for its Frappe, whose ids are 5389 in the models of
  * FuxiCTR 1 and 5399 in those of FuxiCTR 2. FinalMLP's vectors of its contexts, 956 users and 4084
  * items, are its own; its two biases of the fusion, which are added, are one here. */
-static void newer_bars_models_have_their_published_parameters(void **state)
+TEST(newer_bars_models_have_their_published_parameters)
 {
-    (void)state;
     const uint64_t ids = 5389;
     const uint64_t ids2 = 5399;
     const char *deep = "hidden: [400, 400, 400]";
@@ -80,9 +77,8 @@ static void newer_bars_models_have_their_published_parameters(void **state)
 /* gdcn: V, b and G of each layer, and the rest as dcnv2. deepcrossing: 3 (n h + h + h n + n) + n +
  * 1, with batch norm two numbers for a bias. Trained contexts of finalmlp: d (1 + h) + h more each.
  */
-static void models_have_the_parameters_of_their_formulas(void **state)
+TEST(models_have_the_parameters_of_their_formulas)
 {
-    (void)state;
     assert_int_equal(dense_params(3, 4, "{type: gdcn, hidden: [5], layers: 2}"),
                      2 * (12 * 12 + 12 + 12 * 12) + (12 * 5 + 5) + (12 + 5 + 1));
     assert_int_equal(dense_params(3, 4, "{type: gdcn, layers: 2, rank: 3, structure: cross_only}"),
@@ -107,9 +103,8 @@ static void models_have_the_parameters_of_their_formulas(void **state)
 }
 
 /* Numbers become one more vector: x, then 4 of 4 pairs' products. */
-static void numbers_of_dlrm_pair_with_slots(void **state)
+TEST(numbers_of_dlrm_pair_with_slots)
 {
-    (void)state;
     kit k;
     kit_init(&k, 3, 4, 2);
     assert_true(kit_list(&k, "{type: dlrm, hidden: [5], bottom: [7]}") && kit_build(&k));
@@ -118,9 +113,8 @@ static void numbers_of_dlrm_pair_with_slots(void **state)
     kit_done(&k);
 }
 
-static void what_does_not_fit_a_model_is_said(void **state)
+TEST(what_does_not_fit_a_model_is_said)
 {
-    (void)state;
     static const char *const wrong[][2] = {
         {"{type: finalmlp, hidden: [10], hidden2: [4], heads: 4}",
          "10 and 4 columns, which 4 heads"},
@@ -235,9 +229,8 @@ static const char *const wired[][2] = {
 };
 
 /* Which layer reads which: parameters do not show it. */
-static void layers_are_wired_as_the_formulas_say(void **state)
+TEST(layers_are_wired_as_the_formulas_say)
 {
-    (void)state;
     for (uint32_t i = 0; i < sizeof wired / sizeof wired[0]; i++) {
         kit k;
         tn_text text = {0};
@@ -250,9 +243,8 @@ static void layers_are_wired_as_the_formulas_say(void **state)
     }
 }
 
-static void a_printed_list_builds_the_same_parameters(void **state)
+TEST(a_printed_list_builds_the_same_parameters)
 {
-    (void)state;
     static const char *const models[] = {
         "{type: lr}",
         "{type: fm}",
@@ -312,9 +304,8 @@ static void a_printed_list_builds_the_same_parameters(void **state)
     }
 }
 
-static void every_model_has_its_presets(void **state)
+TEST(every_model_has_its_presets)
 {
-    (void)state;
     for (const tn_model *const *m = tn_all_models; *m != NULL; m++) {
         if (strcmp((*m)->choice.name, "graph") == 0) {
             continue;
@@ -332,9 +323,8 @@ static void every_model_has_its_presets(void **state)
 }
 
 /* They are results of PyTorch 1.0, which drew the first scales of batch norm. */
-static void bars_presets_draw_bn_gamma(void **state)
+TEST(bars_presets_draw_bn_gamma)
 {
-    (void)state;
     static const char *const models[] = {"widedeep", "deepfm",       "dcn",      "dcnv2",   "gdcn",
                                          "dlrm",     "deepcrossing", "finalmlp", "finalnet"};
     for (uint32_t i = 0; i < sizeof models / sizeof models[0]; i++) {
@@ -344,9 +334,8 @@ static void bars_presets_draw_bn_gamma(void **state)
     }
 }
 
-static void the_output_bias_is_found_behind_additions(void **state)
+TEST(the_output_bias_is_found_behind_additions)
 {
-    (void)state;
     static const char *const cases[][2] = {
         {"{type: lr}", "bias"},
         {"{type: fm}", "bias"},
@@ -374,22 +363,4 @@ static void the_output_bias_is_found_behind_additions(void **state)
         assert_string_equal(k.made.output_bias, cases[i][1]);
         kit_done(&k);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(v14_tensornet_presets_have_their_parameters),
-        cmocka_unit_test(v14_bars_models_have_their_parameters),
-        cmocka_unit_test(newer_bars_models_have_their_published_parameters),
-        cmocka_unit_test(models_have_the_parameters_of_their_formulas),
-        cmocka_unit_test(numbers_of_dlrm_pair_with_slots),
-        cmocka_unit_test(what_does_not_fit_a_model_is_said),
-        cmocka_unit_test(layers_are_wired_as_the_formulas_say),
-        cmocka_unit_test(a_printed_list_builds_the_same_parameters),
-        cmocka_unit_test(every_model_has_its_presets),
-        cmocka_unit_test(bars_presets_draw_bn_gamma),
-        cmocka_unit_test(the_output_bias_is_found_behind_additions),
-    };
-    return cmocka_run_group_tests_name("models/model", tests, NULL, NULL);
 }

@@ -234,9 +234,8 @@ static void assert_alike(const char *list, const outcome *a, const outcome *b)
     }
 }
 
-static void random_lists_are_refused_or_run_alike(void **state)
+TEST(random_lists_are_refused_or_run_alike)
 {
-    (void)state;
     uint32_t n_built = 0;
     print_message("seed 59\n");
     for (uint32_t i = 0; i < LISTS; i++) {
@@ -256,12 +255,4 @@ static void random_lists_are_refused_or_run_alike(void **state)
     }
     print_message("%u of %d lists ran\n", n_built, LISTS);
     assert_true(n_built >= LISTS / 10);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_lists_are_refused_or_run_alike),
-    };
-    return cmocka_run_group_tests_name("models/randomlists", tests, NULL, NULL);
 }

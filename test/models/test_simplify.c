@@ -57,9 +57,8 @@ static uint32_t count_of(const char *layers, bool train)
 #define Z ", {name: z, dense: [a, b], units: 1}"
 #define TWO(layer) "{name: a, " layer "}, {name: b, " layer "}" Z
 
-static void equal_values_are_computed_once(void **state)
+TEST(equal_values_are_computed_once)
 {
-    (void)state;
     static const char *const layers[] = {
         TWO("activation: x, function: tanh"),
         TWO("scale: x, by: 2, plus: 1"),
@@ -80,9 +79,8 @@ static void equal_values_are_computed_once(void **state)
     assert_int_equal(count_of(chain, false), 5);
 }
 
-static void what_is_not_equal_stays(void **state)
+TEST(what_is_not_equal_stays)
 {
-    (void)state;
     static const struct {
         const char *layers;
         bool train;
@@ -119,9 +117,8 @@ static void what_is_not_equal_stays(void **state)
     }
 }
 
-static void constants_of_constants_are_constants(void **state)
+TEST(constants_of_constants_are_constants)
 {
-    (void)state;
     static const char layers[] =
         "{name: one, constant: 1}, {name: four, constant: 4, cols: 4}, "
         "{name: r, activation: four, function: sqrt}, {name: s, sub: [r, one]}, "
@@ -158,9 +155,8 @@ static void constants_of_constants_are_constants(void **state)
     kit_done(&k);
 }
 
-static void a_scale_by_1_is_dropped(void **state)
+TEST(a_scale_by_1_is_dropped)
 {
-    (void)state;
     assert_int_equal(count_of("{name: h, scale: x}, {name: z, dense: h, units: 1}", false), 2);
     assert_int_equal(count_of("{name: h, scale: x, plus: 1}, {name: z, dense: h, units: 1}", false),
                      3);
@@ -206,9 +202,8 @@ static void run_step(const char *layers, tn_text *out)
     kit_done(&k);
 }
 
-static void a_step_has_the_same_bits_with_and_without_them(void **state)
+TEST(a_step_has_the_same_bits_with_and_without_them)
 {
-    (void)state;
     static const char *const same[][2] = {
         {"{name: h, dense: x, units: 6}, {name: z, dense: h, units: 1}",
          "{name: h, dense: x, units: 6}, {name: s, scale: h}, {name: z, dense: s, units: 1}"},
@@ -230,16 +225,4 @@ static void a_step_has_the_same_bits_with_and_without_them(void **state)
         tn_text_done(&out[0]);
         tn_text_done(&out[1]);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equal_values_are_computed_once),
-        cmocka_unit_test(what_is_not_equal_stays),
-        cmocka_unit_test(constants_of_constants_are_constants),
-        cmocka_unit_test(a_scale_by_1_is_dropped),
-        cmocka_unit_test(a_step_has_the_same_bits_with_and_without_them),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,24 +16,21 @@ static void check(const char *activation, const double x[3], const double want[3
     tn_graph_free(g);
 }
 
-static void softplus_is_ln_2_at_0_and_x_far_out(void **state)
+TEST(softplus_is_ln_2_at_0_and_x_far_out)
 {
-    (void)state;
     check("softplus", (const double[]){0, -3, 20},
           (const double[]){.693147181, .048587352, 20.000000002});
     check("softplus", (const double[]){-200, 200, 0}, (const double[]){0, 200, .693147181});
 }
 
-static void gelu_by_tanh_differs_from_gelu_in_the_fourth_digit(void **state)
+TEST(gelu_by_tanh_differs_from_gelu_in_the_fourth_digit)
 {
-    (void)state;
     check("gelu_tanh", (const double[]){-1, .5, 2},
           (const double[]){-.158808009, .345714010, 1.954597694});
 }
 
-static void exp_and_log_are_those_of_libm_within_rounding(void **state)
+TEST(exp_and_log_are_those_of_libm_within_rounding)
 {
-    (void)state;
     check("exp", (const double[]){0, 1, -2}, (const double[]){1, 2.718281828, .135335283});
     check("log", (const double[]){1, 10, .001}, (const double[]){0, 2.302585093, -6.907755279});
     for (int e = -30; e < 30; e++) {
@@ -44,9 +41,8 @@ static void exp_and_log_are_those_of_libm_within_rounding(void **state)
 }
 
 /* So that the step that takes it is stopped. */
-static void the_log_of_0_and_less_is_not_finite(void **state)
+TEST(the_log_of_0_and_less_is_not_finite)
 {
-    (void)state;
     tn_graph *g = tn_trial_graph(1, false);
     tn_node *in = tn_input(g, "x", 4, false);
     tn_trial t = tn_trial_open(g, tn_activate(g, "y", in, "log"), 1, false);
@@ -73,9 +69,8 @@ static void check_slopes(const char *activation, const double x[3], const double
     tn_graph_free(g);
 }
 
-static void kinks_have_the_slopes_that_are_written(void **state)
+TEST(kinks_have_the_slopes_that_are_written)
 {
-    (void)state;
     check_slopes("abs", (const double[]){-2, 0, 3}, (const double[]){2, 0, 3},
                  (const double[]){-1, 0, 1});
     check_slopes("sqrt", (const double[]){4, 0, 0.25}, (const double[]){2, 0, 0.5},
@@ -85,9 +80,8 @@ static void kinks_have_the_slopes_that_are_written(void **state)
 }
 
 /* Of [1, 2] and [1, 3], then of [2, 2, 1]: the first of equals has the gradient. */
-static void a_tie_belongs_to_the_first(void **state)
+TEST(a_tie_belongs_to_the_first)
 {
-    (void)state;
     const tn_op *const ops[] = {&tn_op_maximum, &tn_op_minimum};
     static const double want[2][2][2] = {{{1, 0}, {0, 1}}, {{1, 1}, {0, 0}}};
     for (int k = 0; k < 2; k++) {
@@ -113,9 +107,8 @@ static void a_tie_belongs_to_the_first(void **state)
 }
 
 /* Wherever in an operand it stands. */
-static void no_operator_hides_a_nan(void **state)
+TEST(no_operator_hides_a_nan)
 {
-    (void)state;
     const tn_op *const ops[] = {&tn_op_sub,     &tn_op_div,   &tn_op_maximum,
                                 &tn_op_minimum, &tn_op_where, &tn_op_max_groups};
     for (size_t k = 0; k < sizeof ops / sizeof ops[0]; k++) {
@@ -140,9 +133,8 @@ static void no_operator_hides_a_nan(void **state)
 }
 
 /* So that the step is stopped. */
-static void roots_and_quotients_that_are_not_there_are_not_finite(void **state)
+TEST(roots_and_quotients_that_are_not_there_are_not_finite)
 {
-    (void)state;
     tn_graph *g = tn_trial_graph(1, false);
     tn_node *a = tn_input(g, "a", 3, false);
     tn_node *b = tn_input(g, "b", 3, false);
@@ -160,9 +152,8 @@ static void roots_and_quotients_that_are_not_there_are_not_finite(void **state)
 }
 
 /* x [1, -2], W [[1, 2, 3], [4, 0, -1]], b [.5, -2, 0]: x W + b = [-6.5, 0, 5]. */
-static void a_dense_layer_is_product_bias_and_activation(void **state)
+TEST(a_dense_layer_is_product_bias_and_activation)
 {
-    (void)state;
     static const tn_init zero = {.kind = TN_INIT_CONSTANT};
     static const double want[][3] = {{-6.5, 0, 5}, {0, 0, 5}, {-.65, 0, 5}};
     for (uint32_t k = 0; k < 3; k++) {
@@ -185,9 +176,8 @@ static void a_dense_layer_is_product_bias_and_activation(void **state)
 }
 
 /* Else a weight that is NaN would neither change the loss nor have a gradient. */
-static void relu_hides_no_nan(void **state)
+TEST(relu_hides_no_nan)
 {
-    (void)state;
     tn_graph *g = tn_trial_graph(1, false);
     tn_node *in = tn_input(g, "x", 3, false);
     tn_trial t = tn_trial_open(g, tn_activate(g, "y", in, "relu"), 1, false);
@@ -196,21 +186,4 @@ static void relu_hides_no_nan(void **state)
     assert_true(isnan(t.y->val[0]));
     assert_true(t.y->val[1] == 0 && t.y->val[2] == 2);
     tn_graph_free(g);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(relu_hides_no_nan),
-        cmocka_unit_test(exp_and_log_are_those_of_libm_within_rounding),
-        cmocka_unit_test(the_log_of_0_and_less_is_not_finite),
-        cmocka_unit_test(softplus_is_ln_2_at_0_and_x_far_out),
-        cmocka_unit_test(gelu_by_tanh_differs_from_gelu_in_the_fourth_digit),
-        cmocka_unit_test(a_dense_layer_is_product_bias_and_activation),
-        cmocka_unit_test(kinks_have_the_slopes_that_are_written),
-        cmocka_unit_test(a_tie_belongs_to_the_first),
-        cmocka_unit_test(no_operator_hides_a_nan),
-        cmocka_unit_test(roots_and_quotients_that_are_not_there_are_not_finite),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

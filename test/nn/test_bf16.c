@@ -48,9 +48,8 @@ static tn_products bf16_or_skip(void)
     return by;
 }
 
-static void rounding_is_to_the_nearest_and_ties_to_even(void **state)
+TEST(rounding_is_to_the_nearest_and_ties_to_even)
 {
-    (void)state;
     (void)bf16_or_skip();
     static const struct {
         float from;
@@ -105,9 +104,8 @@ static void free_matrices(matrices *x)
 static const size_t sizes[] = {1, 2, 3, 7, 12, 16, 31, 32, 45, 64, 130, 299};
 enum { N_SIZES = sizeof sizes / sizeof sizes[0] };
 
-static void turning_pairs_is_pairing_what_was_turned(void **state)
+TEST(turning_pairs_is_pairing_what_was_turned)
 {
-    (void)state;
     (void)bf16_or_skip();
     matrices x = new_matrices();
     for (size_t i = 0; i < (size_t)N_SIZES * N_SIZES; i++) {
@@ -153,9 +151,8 @@ static void check(matrices *x, const tn_products *by, tn_dims d, bool transposed
 }
 
 /* The products of bfloat16 are exact; only sums of floats are rounded. */
-static void products_are_those_of_rounded_factors(void **state)
+TEST(products_are_those_of_rounded_factors)
 {
-    (void)state;
     tn_products by = bf16_or_skip();
     matrices x = new_matrices();
     for (size_t i = 0; i < (size_t)N_SIZES * N_SIZES; i++) {
@@ -204,9 +201,8 @@ static double length(const outcome *a, const outcome *minus)
 }
 
 /* Near the gradients of floats, not equal to them, and the same on any number of threads. */
-static void a_step_is_near_that_of_floats_on_any_number_of_threads(void **state)
+TEST(a_step_is_near_that_of_floats_on_any_number_of_threads)
 {
-    (void)state;
     enum { ROWS = 301 };
     tn_error err = {0};
     (void)bf16_or_skip();
@@ -227,15 +223,4 @@ static void a_step_is_near_that_of_floats_on_any_number_of_threads(void **state)
     }
     tn_free(first.grads);
     tn_free(exact.grads);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rounding_is_to_the_nearest_and_ties_to_even),
-        cmocka_unit_test(turning_pairs_is_pairing_what_was_turned),
-        cmocka_unit_test(products_are_those_of_rounded_factors),
-        cmocka_unit_test(a_step_is_near_that_of_floats_on_any_number_of_threads),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -82,9 +82,8 @@ static void run_pooling(fixture *f, uint32_t dim, bool ones, bool weights)
     tn_graph_free(g);
 }
 
-static void plain_slots_have_the_bits_of_weighted_ones(void **state)
+TEST(plain_slots_have_the_bits_of_weighted_ones)
 {
-    (void)state;
     static const uint32_t dims[] = {1, 3, 8, 16, DIM_MAX};
     fixture *f = tn_alloc(3, sizeof *f, "fixtures");
     for (size_t i = 0; i < sizeof dims / sizeof *dims; i++) {
@@ -101,9 +100,8 @@ static void plain_slots_have_the_bits_of_weighted_ones(void **state)
 }
 
 /* Gradients by hand: of key k, the sum of the factors where it stands. */
-static void a_key_gets_the_gradients_of_all_its_places(void **state)
+TEST(a_key_gets_the_gradients_of_all_its_places)
 {
-    (void)state;
     enum { DIM = 8 };
     fixture *f = tn_alloc(1, sizeof *f, "a fixture");
     fill(f, DIM);
@@ -125,9 +123,8 @@ static void a_key_gets_the_gradients_of_all_its_places(void **state)
 }
 
 /* The step is dropped by this word alone where no norm is taken; the next step is judged anew. */
-static void a_row_gradient_that_is_not_finite_is_told(void **state)
+TEST(a_row_gradient_that_is_not_finite_is_told)
 {
-    (void)state;
     enum { DIM = 8, COLS = (SLOTS - 1) * DIM };
     static const double bad[] = {(double)NAN, (double)INFINITY, -(double)INFINITY};
     const tn_segment segment = {.name = "deep", .at = 1, .dim = DIM};
@@ -160,9 +157,8 @@ static void a_row_gradient_that_is_not_finite_is_told(void **state)
 }
 
 /* What training makes of sum_cols(embed), with and without the short way. */
-static void a_sum_of_single_weights_needs_no_matrix(void **state)
+TEST(a_sum_of_single_weights_needs_no_matrix)
 {
-    (void)state;
     const tn_segment segment = {.name = "wide", .at = 1, .dim = 1};
     fixture *f = tn_alloc(1, sizeof *f, "a fixture");
     fill(f, 1);
@@ -284,9 +280,8 @@ static tn_team *team_of_three(void)
     return team;
 }
 
-static void gradients_are_summed_by_example_then_slot_then_place(void **state)
+TEST(gradients_are_summed_by_example_then_slot_then_place)
 {
-    (void)state;
     tn_team *team = team_of_three();
     for (uint32_t i = 0; i < DIMS * 4; i++) {
         const tn_bags_run run = case_of(i, sums);
@@ -298,9 +293,8 @@ static void gradients_are_summed_by_example_then_slot_then_place(void **state)
     tn_team_close(team);
 }
 
-static void blocks_of_any_kind_give_the_same_bits(void **state)
+TEST(blocks_of_any_kind_give_the_same_bits)
 {
-    (void)state;
     tn_team *team = team_of_three();
     for (uint32_t i = 0; i < DIMS * 4; i++) {
         for (uint32_t k = 0; builds[k] != NULL; k++) {
@@ -316,9 +310,8 @@ static void blocks_of_any_kind_give_the_same_bits(void **state)
 }
 
 /* Pairs straight from the rows, in blocks of any kind, on one thread or three. */
-static void training_pairs_needs_no_matrix(void **state)
+TEST(training_pairs_needs_no_matrix)
 {
-    (void)state;
     tn_team *team = team_of_three();
     for (uint32_t i = 0; i < DIMS * 4; i++) {
         tn_bags_run run = case_of(i, pairs);
@@ -354,9 +347,8 @@ static tn_node *pairs_of_means(tn_graph *g, const tn_segment *segment)
                     &(tn_pairs_attr){segment->dim});
 }
 
-static void pairs_that_are_not_all_there_is_keep_their_matrix(void **state)
+TEST(pairs_that_are_not_all_there_is_keep_their_matrix)
 {
-    (void)state;
     static tn_bags_build *const others[] = {pairs_and_more, narrow_pairs, pairs_of_means, NULL};
     for (uint32_t k = 0; others[k] != NULL; k++) {
         tn_bags_run run = {.build = others[k], .dim = 8, .mixed = true};
@@ -370,19 +362,4 @@ static void pairs_that_are_not_all_there_is_keep_their_matrix(void **state)
         tn_free(want);
         tn_free(got);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plain_slots_have_the_bits_of_weighted_ones),
-        cmocka_unit_test(a_key_gets_the_gradients_of_all_its_places),
-        cmocka_unit_test(a_row_gradient_that_is_not_finite_is_told),
-        cmocka_unit_test(a_sum_of_single_weights_needs_no_matrix),
-        cmocka_unit_test(gradients_are_summed_by_example_then_slot_then_place),
-        cmocka_unit_test(blocks_of_any_kind_give_the_same_bits),
-        cmocka_unit_test(training_pairs_needs_no_matrix),
-        cmocka_unit_test(pairs_that_are_not_all_there_is_keep_their_matrix),
-    };
-    return cmocka_run_group_tests_name("nn/embed", tests, NULL, NULL);
 }

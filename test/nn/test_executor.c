@@ -49,9 +49,8 @@ static tn_graph_feed feed_of(uint32_t from, uint32_t to)
                            .info = {.training = true}};
 }
 
-static void parts_of_a_joint_batch_add_up_to_it(void **state)
+TEST(parts_of_a_joint_batch_add_up_to_it)
 {
-    (void)state;
     const tn_reduction mode[MODES] = {TN_REDUCE_MEAN, TN_REDUCE_SUM, TN_REDUCE_ROWS};
     for (uint32_t m = 0; m < MODES; m++) {
         net n = make_net(mode[m]);
@@ -79,12 +78,4 @@ static void parts_of_a_joint_batch_add_up_to_it(void **state)
         tn_graph_free(n.g);
         tn_params_free(n.params);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parts_of_a_joint_batch_add_up_to_it),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,9 +13,8 @@
 
 #include <math.h>
 
-static void v7_ffm(void **state)
+TEST(v7_ffm)
 {
-    (void)state;
     enum { F = 3, K = 2 };
     double v[F * F * K];
     double want[F * F * K];
@@ -38,9 +37,8 @@ static void v7_ffm(void **state)
     tn_graph_free(g);
 }
 
-static void v7_fwfm(void **state)
+TEST(v7_fwfm)
 {
-    (void)state;
     tn_graph *g = tn_trial_graph(2, true);
     tn_params *params = tn_params_new();
     tn_diag diag = {0};
@@ -100,9 +98,8 @@ static void check_backward(const tn_node *x, const tn_ffm_attr *a)
     }
 }
 
-static void any_number_of_fields_and_any_width_are_summed(void **state)
+TEST(any_number_of_fields_and_any_width_are_summed)
 {
-    (void)state;
     static const uint32_t fields[] = {1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 39};
     static const uint32_t widths[] = {1, 2, 3, 4, 5, 8, 15, 16, 17, 33};
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
@@ -159,18 +156,16 @@ static double layer_of_values(uint32_t k, bool within_slot, bool normalise)
 }
 
 /* A[a,a] = (1.5, 4), A[a,b] = (5, 9), A[b,a] = (1, -1). Within a: 2 * -1 * <(1 2), (.5 0)> = -1. */
-static void values_of_one_slot_meet_by_their_own_vectors(void **state)
+TEST(values_of_one_slot_meet_by_their_own_vectors)
 {
-    (void)state;
     tn_assert_value(layer_of_values(2, false, false), -4);
     tn_assert_value(layer_of_values(0, false, false), -4);
     tn_assert_value(layer_of_values(2, true, false), -5);
 }
 
 /* |x|^2 = 4 + 1 + .25; xLearn's 1 / |x|^4 would give -.1451. */
-static void normalising_divides_once(void **state)
+TEST(normalising_divides_once)
 {
-    (void)state;
     tn_assert_value(layer_of_values(2, false, true), -4 / 5.25);
     tn_assert_value(layer_of_values(2, true, true), -5 / 5.25);
 }
@@ -296,9 +291,8 @@ static void run_graph(batch *b, uint32_t k, const tn_graph_opts *opts, tn_real y
     tn_graph_free(g);
 }
 
-static void training_needs_no_matrix(void **state)
+TEST(training_needs_no_matrix)
 {
-    (void)state;
     batch *a = tn_alloc(1, sizeof *a, "a batch");
     batch *b = tn_alloc(1, sizeof *b, "a batch");
     for (uint32_t i = 0; i < 4 * CUTS; i++) {
@@ -323,9 +317,8 @@ static void training_needs_no_matrix(void **state)
     tn_free(b);
 }
 
-static void threads_and_blocks_do_not_change_a_bit(void **state)
+TEST(threads_and_blocks_do_not_change_a_bit)
 {
-    (void)state;
     batch *a = tn_alloc(1, sizeof *a, "a batch");
     batch *b = tn_alloc(1, sizeof *b, "a batch");
     for (uint32_t i = 0; i < 4 * CUTS; i++) {
@@ -346,9 +339,8 @@ static void threads_and_blocks_do_not_change_a_bit(void **state)
     tn_free(b);
 }
 
-static void gradients_that_are_not_finite_are_told(void **state)
+TEST(gradients_that_are_not_finite_are_told)
 {
-    (void)state;
     batch *b = tn_alloc(1, sizeof *b, "a batch");
     tn_team *team = NULL;
     tn_error err = {0};
@@ -365,19 +357,4 @@ static void gradients_that_are_not_finite_are_told(void **state)
     }
     tn_team_close(team);
     tn_free(b);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(v7_ffm),
-        cmocka_unit_test(v7_fwfm),
-        cmocka_unit_test(any_number_of_fields_and_any_width_are_summed),
-        cmocka_unit_test(values_of_one_slot_meet_by_their_own_vectors),
-        cmocka_unit_test(normalising_divides_once),
-        cmocka_unit_test(training_needs_no_matrix),
-        cmocka_unit_test(threads_and_blocks_do_not_change_a_bit),
-        cmocka_unit_test(gradients_that_are_not_finite_are_told),
-    };
-    return cmocka_run_group_tests_name("nn/ffm", tests, NULL, NULL);
 }

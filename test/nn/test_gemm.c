@@ -112,9 +112,8 @@ static uint32_t all_ways(tn_products out[5])
     return n;
 }
 
-static void products_are_those_of_three_loops(void **state)
+TEST(products_are_those_of_three_loops)
 {
-    (void)state;
     buffers x = new_buffers();
     tn_products way[5];
     uint32_t n_ways = all_ways(way);
@@ -134,9 +133,8 @@ static void products_are_those_of_three_loops(void **state)
     free_buffers(&x);
 }
 
-static void a_choice_is_honoured_or_refused_with_a_reason(void **state)
+TEST(a_choice_is_honoured_or_refused_with_a_reason)
 {
-    (void)state;
     static const char *const prefix[] = {"", "avx", "openblas (", "onednn ("};
     for (uint32_t c = TN_PRODUCTS_AUTO; c <= TN_PRODUCTS_ONEDNN; c++) {
         tn_error err = {0};
@@ -154,9 +152,8 @@ static void a_choice_is_honoured_or_refused_with_a_reason(void **state)
 }
 
 /* A processor without AVX2: OpenBLAS for programs, our own for what links no library. */
-static void old_processors_have_products_too(void **state)
+TEST(old_processors_have_products_too)
 {
-    (void)state;
     tn_error err = {0};
     tn_products p;
     char name[TN_PRODUCTS_NAME];
@@ -174,9 +171,8 @@ static void old_processors_have_products_too(void **state)
 }
 
 /* Whole vectors are read where they may be, instead of a copy. */
-static void padded_rows_give_the_same_bits(void **state)
+TEST(padded_rows_give_the_same_bits)
 {
-    (void)state;
     enum { LINE = 16 };
     buffers x = new_buffers();
     for (int i = 0; i < N_SIZES * N_SIZES; i++) {
@@ -191,9 +187,8 @@ static void padded_rows_give_the_same_bits(void **state)
 }
 
 /* Weights of 16 bits: near what they were, and one row by words is the product of the floats. */
-static void words_give_the_bits_of_rounded_weights(void **state)
+TEST(words_give_the_bits_of_rounded_weights)
 {
-    (void)state;
     const tn_real seven = 7;
     buffers x = new_buffers();
     tn_products way[5];
@@ -224,9 +219,8 @@ static void words_give_the_bits_of_rounded_weights(void **state)
 }
 
 /* Weights that no sum of ordinary ones makes: nothing becomes infinite, or a denormal. */
-static void rounded_weights_are_ordinary_floats(void **state)
+TEST(rounded_weights_are_ordinary_floats)
 {
-    (void)state;
     static const float w[] = {0, 1, -3e38F, 3.4028234e38F, 1e-40F, -1e-30F, 1e-20F, -.1F, 0x1p-60F};
     enum { N = sizeof w / sizeof *w };
     for (size_t low = 0; low < N; low++) {
@@ -248,9 +242,8 @@ static void rounded_weights_are_ordinary_floats(void **state)
     }
 }
 
-static void transposing_twice_is_the_identity(void **state)
+TEST(transposing_twice_is_the_identity)
 {
-    (void)state;
     buffers x = new_buffers();
     for (int i = 0; i < N_SIZES; i++) {
         size_t m = sizes[i];
@@ -267,9 +260,8 @@ static void transposing_twice_is_the_identity(void **state)
 }
 
 /* An entry is one chain of operations, whatever the block around it and the vector width. */
-static void an_entry_has_the_same_bits_in_every_tile(void **state)
+TEST(an_entry_has_the_same_bits_in_every_tile)
 {
-    (void)state;
     if (tn_kernels_find() == NULL) {
         skip(); /* OpenBLAS picks its kernels by shape */
     }
@@ -302,9 +294,8 @@ static void an_entry_has_the_same_bits_in_every_tile(void **state)
 }
 
 #if TN_KERNELS_AVX512
-static void avx2_and_avx512_give_the_same_bits(void **state)
+TEST(avx2_and_avx512_give_the_same_bits)
 {
-    (void)state;
     if (!__builtin_cpu_supports("avx512f")) {
         skip();
     }
@@ -362,9 +353,8 @@ static void multiply_tile(void *job, uint32_t tile)
             (tn_product){j->out + (size_t)tile * JOB * JOB, JOB, false});
 }
 
-static void threads_may_multiply_at_once(void **state)
+TEST(threads_may_multiply_at_once)
 {
-    (void)state;
     enum { TILES = 32 };
     tn_error err = {0};
     tn_team *team = NULL;
@@ -382,23 +372,4 @@ static void threads_may_multiply_at_once(void **state)
     }
     tn_team_close(team);
     free_buffers(&x);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(products_are_those_of_three_loops),
-        cmocka_unit_test(a_choice_is_honoured_or_refused_with_a_reason),
-        cmocka_unit_test(old_processors_have_products_too),
-        cmocka_unit_test(padded_rows_give_the_same_bits),
-        cmocka_unit_test(words_give_the_bits_of_rounded_weights),
-        cmocka_unit_test(rounded_weights_are_ordinary_floats),
-        cmocka_unit_test(transposing_twice_is_the_identity),
-        cmocka_unit_test(an_entry_has_the_same_bits_in_every_tile),
-#if TN_KERNELS_AVX512
-        cmocka_unit_test(avx2_and_avx512_give_the_same_bits),
-#endif
-        cmocka_unit_test(threads_may_multiply_at_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,9 +68,8 @@ static void assert_same_bits(const outcome *a, const outcome *b, uint32_t rows)
     assert_memory_equal(a->rows, b->rows, a->n_rows * sizeof *a->rows);
 }
 
-static void the_same_bits_on_1_2_and_4_threads(void **state)
+TEST(the_same_bits_on_1_2_and_4_threads)
 {
-    (void)state;
     tn_test_net alone = train_net(NULL, false);
     outcome want = step_of(&alone, ROWS);
     for (uint32_t threads = 1; threads <= 4; threads *= 2) {
@@ -101,9 +100,8 @@ static void assert_close(const tn_real *a, const tn_real *b, size_t n, double to
     }
 }
 
-static void passes_change_only_rounding(void **state)
+TEST(passes_change_only_rounding)
 {
-    (void)state;
     tn_test_net with = train_net(NULL, false);
     tn_test_net without = train_net(NULL, true);
     outcome a = step_of(&with, ROWS);
@@ -117,9 +115,8 @@ static void passes_change_only_rounding(void **state)
     close_net(&without);
 }
 
-static void an_example_is_scored_alike_in_every_batch(void **state)
+TEST(an_example_is_scored_alike_in_every_batch)
 {
-    (void)state;
     tn_params *params = tn_params_new();
     tn_test_net n = tn_test_net_build(params, &(tn_graph_opts){.max_rows = ROWS});
     tn_test_net_finish(&n);
@@ -141,9 +138,8 @@ static void an_example_is_scored_alike_in_every_batch(void **state)
     close_net(&n);
 }
 
-static void a_warm_step_allocates_nothing(void **state)
+TEST(a_warm_step_allocates_nothing)
 {
-    (void)state;
     tn_error err = {0};
     tn_team *team = NULL;
     assert_int_equal(tn_team_open(&team, 2, &err), TN_OK);
@@ -164,9 +160,8 @@ static void a_warm_step_allocates_nothing(void **state)
     tn_team_close(team);
 }
 
-static void a_batch_without_rows_has_gradients_of_0(void **state)
+TEST(a_batch_without_rows_has_gradients_of_0)
 {
-    (void)state;
     tn_test_net n = train_net(NULL, false);
     outcome full = step_of(&n, ROWS);
     outcome empty = step_of(&n, 0);
@@ -185,9 +180,8 @@ static void a_batch_without_rows_has_gradients_of_0(void **state)
     close_net(&n);
 }
 
-static void concat_is_a_layout_and_not_a_copy(void **state)
+TEST(concat_is_a_layout_and_not_a_copy)
 {
-    (void)state;
     tn_test_net n = train_net(NULL, false);
     assert_ptr_equal(n.deep->val, n.e->val);
     assert_ptr_equal(n.deep->grad, n.e->grad);
@@ -197,9 +191,8 @@ static void concat_is_a_layout_and_not_a_copy(void **state)
     close_net(&n);
 }
 
-static void matmul_bias_and_activation_become_one_dense(void **state)
+TEST(matmul_bias_and_activation_become_one_dense)
 {
-    (void)state;
     tn_test_net n = train_net(NULL, false);
     const tn_node *h = tn_graph_find(n.g, "deep.2.act");
     assert_string_equal(h->op->name, "dense");
@@ -229,9 +222,8 @@ static void give_statistics(tn_params *params)
     }
 }
 
-static void frozen_weights_swallow_the_batch_norm(void **state)
+TEST(frozen_weights_swallow_the_batch_norm)
 {
-    (void)state;
     tn_test_net trained = train_net(NULL, false);
     give_statistics(trained.params);
     tn_test_net plain = scorer(trained.params, false, false);
@@ -257,9 +249,8 @@ static void frozen_weights_swallow_the_batch_norm(void **state)
     close_net(&trained);
 }
 
-static void scoring_reuses_memory(void **state)
+TEST(scoring_reuses_memory)
 {
-    (void)state;
     tn_test_net trained = train_net(NULL, false);
     tn_test_net score = scorer(trained.params, false, false);
     tn_test_net wasteful = scorer(trained.params, false, true);
@@ -272,9 +263,8 @@ static void scoring_reuses_memory(void **state)
 
 /* A tile of rows goes through many nodes while others have not begun (sweep.c): a row may only be
  * overwritten by the same row of another matrix. */
-static void only_rows_of_equal_width_share_memory(void **state)
+TEST(only_rows_of_equal_width_share_memory)
 {
-    (void)state;
     tn_test_net trained = train_net(NULL, false);
     tn_test_net score = scorer(trained.params, false, false);
     const tn_node *a;
@@ -294,9 +284,8 @@ static void only_rows_of_equal_width_share_memory(void **state)
     close_net(&trained);
 }
 
-static void a_fetched_node_stays_and_is_not_fused(void **state)
+TEST(a_fetched_node_stays_and_is_not_fused)
 {
-    (void)state;
     tn_test_net n = tn_test_net_build(NULL, &(tn_graph_opts){.max_rows = ROWS});
     tn_error err = {0};
     const char *fetch[] = {"deep.2", "deep.1.drop", "deep.1.act"};
@@ -317,9 +306,8 @@ static void a_fetched_node_stays_and_is_not_fused(void **state)
     close_net(&n);
 }
 
-static void fetching_what_does_not_exist_is_an_error(void **state)
+TEST(fetching_what_does_not_exist_is_an_error)
 {
-    (void)state;
     tn_test_net n = tn_test_net_build(NULL, &(tn_graph_opts){.max_rows = ROWS});
     tn_error err = {0};
     const char *fetch[] = {"depp.2"};
@@ -329,9 +317,8 @@ static void fetching_what_does_not_exist_is_an_error(void **state)
     close_net(&n);
 }
 
-static void no_memory_is_reported(void **state)
+TEST(no_memory_is_reported)
 {
-    (void)state;
     for (uint64_t nth = 1; nth < 10; nth++) {
         tn_test_net n = tn_test_net_build(NULL, &(tn_graph_opts){.max_rows = ROWS, .train = true});
         tn_error err = {0};
@@ -349,9 +336,8 @@ static void no_memory_is_reported(void **state)
     fail_msg("finishing a graph takes more than 9 pieces of memory");
 }
 
-static void what_is_not_finite_is_named(void **state)
+TEST(what_is_not_finite_is_named)
 {
-    (void)state;
     tn_test_net n = train_net(NULL, false);
     const tn_param_slice *s = tn_params_find(n.params, "deep.2.W");
     tn_params_weights(n.params)[s->at + 3] = (tn_real)NAN;
@@ -364,9 +350,8 @@ static void what_is_not_finite_is_named(void **state)
     close_net(&n);
 }
 
-static void a_parameter_used_twice_adds_up(void **state)
+TEST(a_parameter_used_twice_adds_up)
 {
-    (void)state;
     tn_graph *g = tn_trial_graph(2, true);
     tn_node *x = tn_input(g, "x", 2, true);
     tn_node *w = tn_param(g, NULL, "w", (tn_shape){2, 2}, (tn_init){.kind = TN_INIT_CONSTANT});
@@ -379,26 +364,4 @@ static void a_parameter_used_twice_adds_up(void **state)
     /* h = x w = [4 -2; 10 -4]; dw = h^T dy + x^T (dy w^T) */
     tn_assert_near("dw", w, w->grad, (const double[]){4 + 2, 10 - 2, -2 + 4, -4 - 2});
     tn_graph_free(g);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_same_bits_on_1_2_and_4_threads),
-        cmocka_unit_test(passes_change_only_rounding),
-        cmocka_unit_test(an_example_is_scored_alike_in_every_batch),
-        cmocka_unit_test(a_warm_step_allocates_nothing),
-        cmocka_unit_test(a_batch_without_rows_has_gradients_of_0),
-        cmocka_unit_test(concat_is_a_layout_and_not_a_copy),
-        cmocka_unit_test(matmul_bias_and_activation_become_one_dense),
-        cmocka_unit_test(frozen_weights_swallow_the_batch_norm),
-        cmocka_unit_test(scoring_reuses_memory),
-        cmocka_unit_test(only_rows_of_equal_width_share_memory),
-        cmocka_unit_test(a_fetched_node_stays_and_is_not_fused),
-        cmocka_unit_test(fetching_what_does_not_exist_is_an_error),
-        cmocka_unit_test(no_memory_is_reported),
-        cmocka_unit_test(what_is_not_finite_is_named),
-        cmocka_unit_test(a_parameter_used_twice_adds_up),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

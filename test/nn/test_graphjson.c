@@ -73,9 +73,8 @@ static tn_test_net frozen_net(void)
     return f;
 }
 
-static void a_graph_out_of_its_own_json_scores_alike(void **state)
+TEST(a_graph_out_of_its_own_json_scores_alike)
 {
-    (void)state;
     tn_test_net f = frozen_net();
     tn_text text = {0};
     tn_graph_json_nodes(f.g, &text);
@@ -110,9 +109,8 @@ static void a_graph_out_of_its_own_json_scores_alike(void **state)
     tn_params_free(f.params);
 }
 
-static void a_damaged_list_is_an_error_and_no_crash(void **state)
+TEST(a_damaged_list_is_an_error_and_no_crash)
 {
-    (void)state;
     static const char *const lists[] = {
         "{}",
         "[{}]",
@@ -158,9 +156,8 @@ static void a_damaged_list_is_an_error_and_no_crash(void **state)
 }
 
 /* 4096 nodes are a list; with its inputs they are more than a graph takes. */
-static void a_list_that_fills_the_graph_is_an_error(void **state)
+TEST(a_list_that_fills_the_graph_is_an_error)
 {
-    (void)state;
     tn_text text = {0};
     tn_text_addc(&text, '[');
     for (uint32_t i = 0; i < TN_NODES_MAX; i++) {
@@ -176,14 +173,4 @@ static void a_list_that_fills_the_graph_is_an_error(void **state)
     tn_text_done(&text);
     tn_graph_free(s.g);
     tn_params_free(s.params);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_graph_out_of_its_own_json_scores_alike),
-        cmocka_unit_test(a_damaged_list_is_an_error_and_no_crash),
-        cmocka_unit_test(a_list_that_fills_the_graph_is_an_error),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,9 +79,8 @@ static void run_pairs(const tn_loopset *set, uint32_t n, uint32_t k, pairs *p)
     tn_graph_free(g);
 }
 
-static void field_aware_pairs(void **state)
+TEST(field_aware_pairs)
 {
-    (void)state;
     static const uint32_t fields[] = {1, 3, 4, 9, 16, FIELDS_MAX};
     static const uint32_t widths[] = {1, 3, 4, 8, 16, K_MAX};
     const tn_loopset *set[SETS_MAX];
@@ -153,9 +152,8 @@ static void run_sums(const tn_loopset *set, uint32_t dim, sums *f)
     tn_graph_free(g);
 }
 
-static void pairs_of_sums(void **state)
+TEST(pairs_of_sums)
 {
-    (void)state;
     static const uint32_t dims[] = {1, 3, 4, 8, 10, 16, 32, DIM_MAX};
     const tn_loopset *set[SETS_MAX];
     uint32_t n_sets = sets_here(set);
@@ -174,13 +172,4 @@ static void pairs_of_sums(void **state)
         }
     }
     tn_free(f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(field_aware_pairs),
-        cmocka_unit_test(pairs_of_sums),
-    };
-    return cmocka_run_group_tests_name("nn/loopsets", tests, NULL, NULL);
 }

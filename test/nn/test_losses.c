@@ -50,9 +50,8 @@ static void check(const tn_op *op, const tn_loss_attr *attr, const rows *r, cons
     tn_graph_free(t.g);
 }
 
-static void v16_focal(void **state)
+TEST(v16_focal)
 {
-    (void)state;
     const rows r = {3, (const double[]){.5, -1, 2}, (const tn_real[]){1, 0, 0}, NULL, NULL};
     check(&tn_op_focal, &(tn_loss_attr){.gamma = 2, .alpha = .25}, &r,
           (const double[]){.016893373, .016993543, 1.237558635},
@@ -60,9 +59,8 @@ static void v16_focal(void **state)
 }
 
 /* Without its factor focal is half of bce, V15; logits of any size are exact. */
-static void focal_without_its_factor_is_bce(void **state)
+TEST(focal_without_its_factor_is_bce)
 {
-    (void)state;
     const rows r = {5, (const double[]){-40, -2, 0, 1.5, 100}, (const tn_real[]){0, 1, 1, 0, 1},
                     NULL, NULL};
     check(&tn_op_focal, &(tn_loss_attr){.gamma = 0, .alpha = .5}, &r,
@@ -77,9 +75,8 @@ static void focal_without_its_factor_is_bce(void **state)
           (const double[]){(.622459331 - .25) / 2});
 }
 
-static void hinge_ends_at_a_margin_of_1(void **state)
+TEST(hinge_ends_at_a_margin_of_1)
 {
-    (void)state;
     const rows r = {5, (const double[]){.5, -1, 2, 1.5, -3}, (const tn_real[]){1, 0, 0, 1, 1}, NULL,
                     NULL};
     check(&tn_op_hinge, NULL, &r, (const double[]){.5, 0, 3, 0, 4},
@@ -88,9 +85,8 @@ static void hinge_ends_at_a_margin_of_1(void **state)
           (const double[]){-1, 0, 6, 0, -8});
 }
 
-static void errors_of_numbers_are_theirs(void **state)
+TEST(errors_of_numbers_are_theirs)
 {
-    (void)state;
     const rows r = {4, (const double[]){.5, -1, 200, 7}, (const tn_real[]){1, -4, 199, 7}, NULL,
                     NULL};
     check(&tn_op_mse, NULL, &r, (const double[]){.25, 9, 1, 0}, (const double[]){-1, 6, 2, 0});
@@ -101,9 +97,8 @@ static void errors_of_numbers_are_theirs(void **state)
           (const double[]){-.5, 2, 1, 0});
 }
 
-static void weights_and_their_sum_are_those_of_every_loss(void **state)
+TEST(weights_and_their_sum_are_those_of_every_loss)
 {
-    (void)state;
     static const tn_real weight[] = {1, (tn_real).5, 2};
     const rows r = {3, (const double[]){.5, -1, 2}, (const tn_real[]){1, -4, 3}, weight, NULL};
     trial t = run(&tn_op_mse, NULL, &r, TN_REDUCE_MEAN);
@@ -124,9 +119,8 @@ static double sigma(double x)
     return 1 / (1 + exp(-x));
 }
 
-static void v16_pairs(void **state)
+TEST(v16_pairs)
 {
-    (void)state;
     static const double bpr[] = {.598138869, .913015252};
     static const double gaps[] = {.2, -.4};
     for (int i = 0; i < 2; i++) {
@@ -142,9 +136,8 @@ static void v16_pairs(void **state)
 
 /* Group 1: rows 0, 2, 4 of labels 3 1 1; group 2: rows 1, 5 of labels 0 0, no pair; row 3 has no
  * group. */
-static void a_group_counts_as_its_rows_and_others_lose_nothing(void **state)
+TEST(a_group_counts_as_its_rows_and_others_lose_nothing)
 {
-    (void)state;
     static const double z[] = {.3, 5, .7, -9, -.2, 1};
     static const tn_real label[] = {3, 0, 1, 2, 1, 0};
     static const tn_real weight[] = {1, 1, 2, 1, (tn_real).5, 3};
@@ -161,9 +154,8 @@ static void a_group_counts_as_its_rows_and_others_lose_nothing(void **state)
     tn_graph_free(t.g);
 }
 
-static void batches_without_pairs_teach_nothing(void **state)
+TEST(batches_without_pairs_teach_nothing)
 {
-    (void)state;
     static const double z[] = {.3, 5, .7};
     static const tn_real label[] = {3, 0, 1};
     const rows none = {3, z, label, NULL, NULL};
@@ -176,19 +168,4 @@ static void batches_without_pairs_teach_nothing(void **state)
         tn_assert_near("dz", t.z, t.z->grad, (const double[]){0, 0, 0});
         tn_graph_free(t.g);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(v16_focal),
-        cmocka_unit_test(focal_without_its_factor_is_bce),
-        cmocka_unit_test(hinge_ends_at_a_margin_of_1),
-        cmocka_unit_test(errors_of_numbers_are_theirs),
-        cmocka_unit_test(weights_and_their_sum_are_those_of_every_loss),
-        cmocka_unit_test(v16_pairs),
-        cmocka_unit_test(a_group_counts_as_its_rows_and_others_lose_nothing),
-        cmocka_unit_test(batches_without_pairs_teach_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

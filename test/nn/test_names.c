@@ -25,9 +25,8 @@ static tn_node *norm(tn_graph *g, const char *name, tn_node *x, tn_node *beta)
 }
 
 /* A norm's gradients are sums over columns, those of a bias come when all rows are done. */
-static void a_norm_and_a_bias_may_share_a_parameter(void **state)
+TEST(a_norm_and_a_bias_may_share_a_parameter)
 {
-    (void)state;
     for (uint32_t first = 0; first < 2; first++) {
         tn_graph *g = tn_trial_graph(2, true);
         tn_node *x = tn_input(g, "x", 2, true);
@@ -46,9 +45,8 @@ static void a_norm_and_a_bias_may_share_a_parameter(void **state)
 }
 
 /* A linear layer with a norm has the layer's name, and so have its weights. */
-static void a_folded_norm_finds_free_names(void **state)
+TEST(a_folded_norm_finds_free_names)
 {
-    (void)state;
     tn_params *params = tn_params_new();
     tn_graph *g =
         tn_graph_new(&(tn_graph_opts){.max_rows = 2, .train = false, .frozen = true, .seed = 1});
@@ -79,9 +77,8 @@ static void a_folded_norm_finds_free_names(void **state)
     tn_params_free(params);
 }
 
-static void the_first_fault_is_kept(void **state)
+TEST(the_first_fault_is_kept)
 {
-    (void)state;
     tn_graph *g = tn_trial_graph(2, true);
     tn_node *x = tn_input(g, "x", 2, true);
     assert_null(tn_graph_fault(g));
@@ -97,9 +94,8 @@ static void the_first_fault_is_kept(void **state)
     tn_graph_free(g);
 }
 
-static void a_chapter_has_its_own_parameters(void **state)
+TEST(a_chapter_has_its_own_parameters)
 {
-    (void)state;
     tn_graph *g = tn_trial_graph(2, true);
     (void)tn_param(g, NULL, "w", (tn_shape){2, 2}, zero);
     tn_graph_chapter(g);
@@ -111,9 +107,8 @@ static void a_chapter_has_its_own_parameters(void **state)
     tn_graph_free(g);
 }
 
-static void too_many_nodes_are_a_fault(void **state)
+TEST(too_many_nodes_are_a_fault)
 {
-    (void)state;
     tn_graph *g = tn_trial_graph(2, true);
     tn_node *x = tn_input(g, "x", 2, true);
     tn_node *y = x;
@@ -132,16 +127,4 @@ static void too_many_nodes_are_a_fault(void **state)
     }
     assert_string_equal(tn_graph_fault(g), "a graph of more than 4096 nodes, at 'last'");
     tn_graph_free(g);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_norm_and_a_bias_may_share_a_parameter),
-        cmocka_unit_test(a_folded_norm_finds_free_names),
-        cmocka_unit_test(the_first_fault_is_kept),
-        cmocka_unit_test(a_chapter_has_its_own_parameters),
-        cmocka_unit_test(too_many_nodes_are_a_fault),
-    };
-    return cmocka_run_group_tests_name("nn/names", tests, NULL, NULL);
 }

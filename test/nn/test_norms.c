@@ -38,9 +38,8 @@ static norm_trial open_batch_norm(bool training)
     return n;
 }
 
-static void v3_a5_batch_norm_from_the_first_batch(void **state)
+TEST(v3_a5_batch_norm_from_the_first_batch)
 {
-    (void)state;
     norm_trial n = open_batch_norm(true);
     tn_trial_run(&n.t, (const double[]){1, 0, 0, 1, -1, 2, .5, .5});
     tn_assert_near("y", n.t.y, n.t.y->val,
@@ -56,9 +55,8 @@ static void v3_a5_batch_norm_from_the_first_batch(void **state)
     tn_graph_free(n.t.g);
 }
 
-static void forward_leaves_running_values_to_the_owner_of_the_step(void **state)
+TEST(forward_leaves_running_values_to_the_owner_of_the_step)
 {
-    (void)state;
     norm_trial n = open_batch_norm(true);
     tn_trial_run(&n.t, NULL);
     tn_assert_near("mean", n.mean, n.mean->val, (const double[]){0, 0});
@@ -66,9 +64,8 @@ static void forward_leaves_running_values_to_the_owner_of_the_step(void **state)
     tn_graph_free(n.t.g);
 }
 
-static void a_batch_of_weight_0_moves_no_running_value(void **state)
+TEST(a_batch_of_weight_0_moves_no_running_value)
 {
-    (void)state;
     norm_trial n = open_batch_norm(true);
     n.t.feed.weight = (const tn_real[]){0, 0, 0, 0};
     tn_trial_run(&n.t, (const double[]){1, 0, 0, 1, -1, 2, .5, .5});
@@ -78,9 +75,8 @@ static void a_batch_of_weight_0_moves_no_running_value(void **state)
     tn_graph_free(n.t.g);
 }
 
-static void evaluation_uses_running_values(void **state)
+TEST(evaluation_uses_running_values)
 {
-    (void)state;
     norm_trial n = open_batch_norm(false);
     tn_put(n.mean, (const double[]){1, 0});
     tn_put(n.var, (const double[]){4, 1});
@@ -90,9 +86,8 @@ static void evaluation_uses_running_values(void **state)
     tn_graph_free(n.t.g);
 }
 
-static void a_batch_of_one_row_has_variance_0(void **state)
+TEST(a_batch_of_one_row_has_variance_0)
 {
-    (void)state;
     norm_trial n = open_batch_norm(true);
     n.t.feed.rows = 1;
     tn_trial_run(&n.t, (const double[]){1, 1, 0, 0, 0, 0, 0, 0});
@@ -101,9 +96,8 @@ static void a_batch_of_one_row_has_variance_0(void **state)
     tn_graph_free(n.t.g);
 }
 
-static void v1_dice(void **state)
+TEST(v1_dice)
 {
-    (void)state;
     tn_graph *g = tn_trial_graph(2, true);
     tn_node *x = tn_input(g, "x", 2, true);
     tn_node *alpha = weights(g, "alpha", 2);
@@ -130,9 +124,8 @@ static void data_norm_step(tn_trial *t, tn_node *x, tn_node *sums, const double 
     memcpy(sums->val, sums->grad, 6 * sizeof(tn_real));
 }
 
-static void v4_data_norm(void **state)
+TEST(v4_data_norm)
 {
-    (void)state;
     tn_graph *g = tn_trial_graph(3, true);
     tn_node *x = tn_input(g, "x", 1, true);
     tn_node *sums = tn_running(g, NULL, "sums", (tn_shape){6, 1}, 0);
@@ -153,9 +146,8 @@ static void v4_data_norm(void **state)
     tn_graph_free(g);
 }
 
-static void a4_statistics_do_not_fade_after_max_count(void **state)
+TEST(a4_statistics_do_not_fade_after_max_count)
 {
-    (void)state;
     tn_graph *g = tn_trial_graph(3, true);
     tn_node *x = tn_input(g, "x", 1, true);
     tn_node *sums = tn_running(g, NULL, "sums", (tn_shape){6, 1}, 0);
@@ -172,9 +164,8 @@ static void a4_statistics_do_not_fade_after_max_count(void **state)
     tn_graph_free(g);
 }
 
-static void a_count_beyond_24_bits_still_grows(void **state)
+TEST(a_count_beyond_24_bits_still_grows)
 {
-    (void)state;
     tn_real sums[6] = {0};
     tn_wide_put(sums, 1, 0, (tn_wide){16777216.0 * 4 + 1, 1.0 / 3, 1e9 + .25});
     tn_wide w = tn_wide_get(sums, 1, 0);
@@ -183,9 +174,8 @@ static void a_count_beyond_24_bits_still_grows(void **state)
     assert_true(w.m2 >= 1e9 + .25 && w.m2 <= 1e9 + .25);
 }
 
-static void v5_layer_norm(void **state)
+TEST(v5_layer_norm)
 {
-    (void)state;
     tn_graph *g = tn_trial_graph(2, true);
     tn_node *x = tn_input(g, "x", 3, true);
     tn_node *params[] = {weights(g, "gamma", 3), weights(g, "beta", 3)};
@@ -208,9 +198,8 @@ static void v5_layer_norm(void **state)
     tn_graph_free(g);
 }
 
-static void zscore_knows_the_rows_before_the_batch_only(void **state)
+TEST(zscore_knows_the_rows_before_the_batch_only)
 {
-    (void)state;
     tn_graph *g = tn_trial_graph(3, true);
     tn_node *x = tn_input(g, "x", 1, false);
     tn_node *sums = tn_running(g, NULL, "sums", (tn_shape){6, 1}, 0);
@@ -230,22 +219,4 @@ static void zscore_knows_the_rows_before_the_batch_only(void **state)
     tn_assert_value(w.mean, 2.75);
     tn_assert_value(w.m2, 8.75);
     tn_graph_free(g);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(v3_a5_batch_norm_from_the_first_batch),
-        cmocka_unit_test(forward_leaves_running_values_to_the_owner_of_the_step),
-        cmocka_unit_test(a_batch_of_weight_0_moves_no_running_value),
-        cmocka_unit_test(evaluation_uses_running_values),
-        cmocka_unit_test(a_batch_of_one_row_has_variance_0),
-        cmocka_unit_test(v1_dice),
-        cmocka_unit_test(v4_data_norm),
-        cmocka_unit_test(a4_statistics_do_not_fade_after_max_count),
-        cmocka_unit_test(a_count_beyond_24_bits_still_grows),
-        cmocka_unit_test(v5_layer_norm),
-        cmocka_unit_test(zscore_knows_the_rows_before_the_batch_only),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,9 +61,8 @@ static tn_text write_model(const net *n, const tn_onnx_model *m)
 }
 
 /* docs/formats.md section 7. */
-static void golden_model(void **state)
+TEST(golden_model)
 {
-    (void)state;
     net n = open_net();
     tn_onnx_model m = {0};
     tn_node *x = tn_input(n.g, "in.deep", 2, false);
@@ -124,9 +123,8 @@ static seen look(const tn_text *model)
 }
 
 /* Outputs are called logit and pctr, whatever the model calls them and its other nodes. */
-static void outputs_have_their_names(void **state)
+TEST(outputs_have_their_names)
 {
-    (void)state;
     net n = open_net();
     tn_onnx_model m = {0};
     tn_node *x = tn_input(n.g, "x", 4, false);
@@ -160,9 +158,8 @@ static void outputs_have_their_names(void **state)
 }
 
 /* A score of another loss is one output; a parameter that is used twice is there once. */
-static void a_score_is_one_output(void **state)
+TEST(a_score_is_one_output)
 {
-    (void)state;
     net n = open_net();
     tn_onnx_model m = {0};
     tn_node *x = tn_input(n.g, "x", 4, false);
@@ -223,9 +220,8 @@ static void compare(const tn_op *op, uint64_t seed)
     tn_check_close(&c);
 }
 
-static void every_operator_that_scores_has_a_form(void **state)
+TEST(every_operator_that_scores_has_a_form)
 {
-    (void)state;
     uint32_t n = 0;
     for (const tn_op *const *op = tn_all_ops; *op != NULL; op++) {
         for (uint64_t seed = 1; seed <= 3 && !never_scores(*op); seed++) {
@@ -277,9 +273,8 @@ static float around(uint32_t k, uint32_t i)
     return some[i];
 }
 
-static void a_calibration_of_knots_is_that_of_the_formula(void **state)
+TEST(a_calibration_of_knots_is_that_of_the_formula)
 {
-    (void)state;
     net n = {tn_graph_new(&(tn_graph_opts){.max_rows = KNOTS * AROUND, .frozen = true}),
              tn_params_new()};
     tn_onnx_model m = {.knot = knots, .n_knots = KNOTS, .logit_max = 16};
@@ -303,16 +298,4 @@ static void a_calibration_of_knots_is_that_of_the_formula(void **state)
     tn_text_done(&out);
     tn_arena_free(arena);
     close_net(&n);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(golden_model),
-        cmocka_unit_test(outputs_have_their_names),
-        cmocka_unit_test(a_score_is_one_output),
-        cmocka_unit_test(every_operator_that_scores_has_a_form),
-        cmocka_unit_test(a_calibration_of_knots_is_that_of_the_formula),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,25 +50,22 @@ static void check(const tn_op *op, const tn_graph_opts *opts, bool training)
     tn_check_close(&c);
 }
 
-static void every_gradient_is_that_of_the_differences(void **state)
+TEST(every_gradient_is_that_of_the_differences)
 {
-    (void)state;
     for (const tn_op *const *op = tn_all_ops; *op != NULL; op++) {
         check(*op, &(tn_graph_opts){.train = true}, !moves_constants(*op));
     }
 }
 
-static void gradients_hold_with_running_values(void **state)
+TEST(gradients_hold_with_running_values)
 {
-    (void)state;
     for (const tn_op *const *op = tn_all_ops; *op != NULL; op++) {
         check(*op, &(tn_graph_opts){.train = true}, false);
     }
 }
 
-static void gradients_hold_without_passes(void **state)
+TEST(gradients_hold_without_passes)
 {
-    (void)state;
     for (const tn_op *const *op = tn_all_ops; *op != NULL; op++) {
         check(*op, &(tn_graph_opts){.train = true, .no_passes = true}, !moves_constants(*op));
     }
@@ -104,9 +101,8 @@ static tn_node *weight_of_two(tn_graph *g)
     return tn_apply(g, &tn_op_matmul, NULL, TN_IN(tn_activate(g, NULL, x, "tanh"), w), NULL);
 }
 
-static void a_weight_of_two_layers_has_the_gradient_of_both(void **state)
+TEST(a_weight_of_two_layers_has_the_gradient_of_both)
 {
-    (void)state;
     tn_check c;
     uint64_t n_entries = 0;
     tn_check_open(&c, weight_of_two, &(tn_graph_opts){.train = true}, SEED);
@@ -115,9 +111,8 @@ static void a_weight_of_two_layers_has_the_gradient_of_both(void **state)
     tn_check_close(&c);
 }
 
-static void a_net_of_layers_has_the_gradients_of_the_differences(void **state)
+TEST(a_net_of_layers_has_the_gradients_of_the_differences)
 {
-    (void)state;
     for (int no_passes = 0; no_passes < 2; no_passes++) {
         tn_check c;
         uint64_t n_entries = 0;
@@ -132,9 +127,8 @@ static void a_net_of_layers_has_the_gradients_of_the_differences(void **state)
     }
 }
 
-static void every_operator_has_a_name_a_formula_and_an_example(void **state)
+TEST(every_operator_has_a_name_a_formula_and_an_example)
 {
-    (void)state;
     for (const tn_op *const *op = tn_all_ops; *op != NULL; op++) {
         assert_non_null((*op)->name);
         assert_non_null((*op)->formula);
@@ -143,17 +137,4 @@ static void every_operator_has_a_name_a_formula_and_an_example(void **state)
         assert_ptr_equal(tn_op_find((*op)->name), *op);
     }
     assert_null(tn_op_find("no_such_operator"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_operator_has_a_name_a_formula_and_an_example),
-        cmocka_unit_test(every_gradient_is_that_of_the_differences),
-        cmocka_unit_test(gradients_hold_with_running_values),
-        cmocka_unit_test(gradients_hold_without_passes),
-        cmocka_unit_test(a_weight_of_two_layers_has_the_gradient_of_both),
-        cmocka_unit_test(a_net_of_layers_has_the_gradients_of_the_differences),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,9 +24,8 @@ static void seal(tn_params *p)
     assert_int_equal(tn_params_seal(p, &err), TN_OK);
 }
 
-static void v17_dense_init(void **state)
+TEST(v17_dense_init)
 {
-    (void)state;
     tn_params *p = tn_params_new();
     (void)tn_params_add(p, "other", 3, 5, true, glorot);
     uint32_t i = tn_params_add(p, "deep.1.W", 429, 400, true, glorot);
@@ -40,9 +39,8 @@ static void v17_dense_init(void **state)
     tn_params_free(p);
 }
 
-static void v17_row_init(void **state)
+TEST(v17_row_init)
 {
-    (void)state;
     uint64_t s = tn_stream3(42, TN_RNG_ROW, tn_name64("deep"), 0x0123456789abcdef);
     static const struct {
         tn_init init;
@@ -60,9 +58,8 @@ static void v17_row_init(void **state)
     }
 }
 
-static void slices_begin_on_cache_lines_and_gaps_are_0(void **state)
+TEST(slices_begin_on_cache_lines_and_gaps_are_0)
 {
-    (void)state;
     tn_params *p = tn_params_new();
     for (uint32_t i = 1; i < 20; i++) {
         char name[8];
@@ -84,9 +81,8 @@ static void slices_begin_on_cache_lines_and_gaps_are_0(void **state)
     tn_params_free(p);
 }
 
-static void the_same_name_is_the_same_slice(void **state)
+TEST(the_same_name_is_the_same_slice)
 {
-    (void)state;
     tn_params *p = tn_params_new();
     uint32_t a = tn_params_add(p, "W", 4, 5, true, glorot);
     assert_int_equal(tn_params_add(p, "W", 4, 5, true, glorot), a);
@@ -96,9 +92,8 @@ static void the_same_name_is_the_same_slice(void **state)
     tn_params_free(p);
 }
 
-static void a_frozen_bias_still_counts_and_a_running_value_never(void **state)
+TEST(a_frozen_bias_still_counts_and_a_running_value_never)
 {
-    (void)state;
     tn_params *p = tn_params_new();
     (void)tn_params_add(p, "W", 4, 5, true, glorot);
     uint32_t b = tn_params_add(p, "b", 1, 5, true, zero);
@@ -110,9 +105,8 @@ static void a_frozen_bias_still_counts_and_a_running_value_never(void **state)
     tn_params_free(p);
 }
 
-static void no_memory_is_reported(void **state)
+TEST(no_memory_is_reported)
 {
-    (void)state;
     for (uint64_t nth = 1; nth <= 2; nth++) {
         tn_params *p = tn_params_new();
         (void)tn_params_add(p, "W", 4, 5, true, glorot);
@@ -125,9 +119,8 @@ static void no_memory_is_reported(void **state)
 }
 
 /* A layer that is wired up wrongly stays where it began and nobody notices. */
-static void a14_every_parameter_has_a_gradient(void **state)
+TEST(a14_every_parameter_has_a_gradient)
 {
-    (void)state;
     enum { ROWS = 64 };
     tn_test_net net = tn_test_net_build(NULL, &(tn_graph_opts){.max_rows = ROWS, .train = true});
     tn_test_net_finish(&net);
@@ -149,18 +142,4 @@ static void a14_every_parameter_has_a_gradient(void **state)
     tn_test_batch_free(batch);
     tn_graph_free(net.g);
     tn_params_free(net.params);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(v17_dense_init),
-        cmocka_unit_test(v17_row_init),
-        cmocka_unit_test(slices_begin_on_cache_lines_and_gaps_are_0),
-        cmocka_unit_test(the_same_name_is_the_same_slice),
-        cmocka_unit_test(a_frozen_bias_still_counts_and_a_running_value_never),
-        cmocka_unit_test(no_memory_is_reported),
-        cmocka_unit_test(a14_every_parameter_has_a_gradient),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

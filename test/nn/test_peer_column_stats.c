@@ -161,9 +161,8 @@ static void open_batch_norm(peer *p, world *w)
     }
 }
 
-static void v3_batch_norm_over_three_peers(void **state)
+TEST(v3_batch_norm_over_three_peers)
 {
-    (void)state;
     static const double y[] = {-1.797362801, .33452172, -.848681401, -.2,
                                1.048681401,  .06726086, 1.997362801, -1.00178258};
     static const double dx[] = {.450625183,  -.252943259, -.308320696, .033407608,
@@ -193,9 +192,8 @@ static void v3_batch_norm_over_three_peers(void **state)
 }
 
 /* What comes out is void then, but nothing is read that is not there. */
-static void a_failed_exchange_goes_on_with_the_own_part(void **state)
+TEST(a_failed_exchange_goes_on_with_the_own_part)
 {
-    (void)state;
     world w;
     peer p[PEERS];
     open_world(&w, one_has_none, v3_x, v3_dy);
@@ -209,9 +207,8 @@ static void a_failed_exchange_goes_on_with_the_own_part(void **state)
     close_world(&w);
 }
 
-static void alone_after_a_joint_step_the_batch_counts_again(void **state)
+TEST(alone_after_a_joint_step_the_batch_counts_again)
 {
-    (void)state;
     world w;
     peer p[PEERS];
     open_world(&w, (const uint32_t[]){0, 4, 4, 4}, v3_x, v3_dy);
@@ -226,9 +223,8 @@ static void alone_after_a_joint_step_the_batch_counts_again(void **state)
     close_world(&w);
 }
 
-static void v1_dice_over_three_peers(void **state)
+TEST(v1_dice_over_three_peers)
 {
-    (void)state;
     static const double x[] = {1, -2, 3, .5};
     static const double dy[] = {1, -1, .5, 2};
     static const double y[] = {.451706067, -.903412133, 2.3948818, .399146967};
@@ -277,9 +273,8 @@ static void v1_dice_over_three_peers(void **state)
     close_world(&w);
 }
 
-static void v4_data_norm_over_three_peers(void **state)
+TEST(v4_data_norm_over_three_peers)
 {
-    (void)state;
     static const double batch[3][3] = {{1, 2, 3}, {5}, {2, 4}};
     static const uint32_t from[3][PEERS + 1] = {{0, 1, 2, 3}, {0, 0, 1, 1}, {0, 1, 1, 2}};
     static const double want[3][3] = {{3, 2, .666666667}, {3, 3, 2.444444444}, {4, 3, 1.722222222}};
@@ -319,9 +314,8 @@ static void v4_data_norm_over_three_peers(void **state)
     close_world(&w);
 }
 
-static void zscore_freezes_at_the_same_row_of_the_joint_batch(void **state)
+TEST(zscore_freezes_at_the_same_row_of_the_joint_batch)
 {
-    (void)state;
     static const double batch[2][3] = {{1, 2, 3}, {5, 2, 8}};
     world w;
     peer p[PEERS];
@@ -354,17 +348,4 @@ static void zscore_freezes_at_the_same_row_of_the_joint_batch(void **state)
     }
     close_peers(p);
     close_world(&w);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(v3_batch_norm_over_three_peers),
-        cmocka_unit_test(a_failed_exchange_goes_on_with_the_own_part),
-        cmocka_unit_test(alone_after_a_joint_step_the_batch_counts_again),
-        cmocka_unit_test(v1_dice_over_three_peers),
-        cmocka_unit_test(v4_data_norm_over_three_peers),
-        cmocka_unit_test(zscore_freezes_at_the_same_row_of_the_joint_batch),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,9 +8,8 @@
 
 enum { ROWS = 64 };
 
-static void the_cost_counts_products_and_parameters(void **state)
+TEST(the_cost_counts_products_and_parameters)
 {
-    (void)state;
     tn_test_net n = tn_test_net_build(NULL, &(tn_graph_opts){.max_rows = ROWS, .train = true});
     tn_test_net_finish(&n);
     tn_cost c = tn_graph_cost(n.g);
@@ -23,9 +22,8 @@ static void the_cost_counts_products_and_parameters(void **state)
 }
 
 /* A run ends with a batch of what is left of the data, or takes part in others' without any. */
-static void the_cost_is_of_a_whole_batch_after_a_short_one(void **state)
+TEST(the_cost_is_of_a_whole_batch_after_a_short_one)
 {
-    (void)state;
     tn_test_net n = tn_test_net_build(NULL, &(tn_graph_opts){.max_rows = ROWS, .train = true});
     tn_test_net_finish(&n);
     tn_cost whole = tn_graph_cost(n.g);
@@ -43,9 +41,8 @@ static void the_cost_is_of_a_whole_batch_after_a_short_one(void **state)
     tn_params_free(n.params);
 }
 
-static void the_plan_names_every_node_that_runs(void **state)
+TEST(the_plan_names_every_node_that_runs)
 {
-    (void)state;
     tn_test_net n = tn_test_net_build(NULL, &(tn_graph_opts){.max_rows = ROWS, .train = true});
     tn_test_net_finish(&n);
     tn_text t = {0};
@@ -60,9 +57,8 @@ static void the_plan_names_every_node_that_runs(void **state)
     tn_params_free(n.params);
 }
 
-static void the_drawing_has_a_box_per_node_and_an_arrow_per_operand(void **state)
+TEST(the_drawing_has_a_box_per_node_and_an_arrow_per_operand)
 {
-    (void)state;
     tn_graph *g = tn_graph_new(&(tn_graph_opts){.max_rows = 4});
     tn_node *x = tn_input(g, "a \"b\"", 2, false);
     tn_node *y = tn_activate(g, "y", x, "relu");
@@ -82,9 +78,8 @@ static void the_drawing_has_a_box_per_node_and_an_arrow_per_operand(void **state
     tn_graph_free(g);
 }
 
-static void products_are_measured(void **state)
+TEST(products_are_measured)
 {
-    (void)state;
     double products = 0;
     tn_error err = {0};
     tn_test_net n = tn_test_net_build(NULL, &(tn_graph_opts){.max_rows = ROWS});
@@ -93,16 +88,4 @@ static void products_are_measured(void **state)
     assert_true(products > 1e6);
     tn_graph_free(n.g);
     tn_params_free(n.params);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_cost_counts_products_and_parameters),
-        cmocka_unit_test(the_cost_is_of_a_whole_batch_after_a_short_one),
-        cmocka_unit_test(the_plan_names_every_node_that_runs),
-        cmocka_unit_test(the_drawing_has_a_box_per_node_and_an_arrow_per_operand),
-        cmocka_unit_test(products_are_measured),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

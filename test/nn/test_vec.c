@@ -19,9 +19,8 @@ static tn_real sample(int i)
 }
 
 /* One call for n numbers, and n calls for one: the vector body and its tail must agree. */
-static void a11_vectors_equal_scalars_bit_for_bit_at_lengths_1_to_67(void **state)
+TEST(a11_vectors_equal_scalars_bit_for_bit_at_lengths_1_to_67)
 {
-    (void)state;
     tn_real x[LENGTH_MAX];
     tn_real whole[LENGTH_MAX + GUARD];
     tn_real single[LENGTH_MAX];
@@ -43,9 +42,8 @@ static void a11_vectors_equal_scalars_bit_for_bit_at_lengths_1_to_67(void **stat
     }
 }
 
-static void rows_of_an_area_are_done_alike(void **state)
+TEST(rows_of_an_area_are_done_alike)
 {
-    (void)state;
     enum { AREA_ROWS = 5, COLS = 9, STRIDE = 16 };
     tn_real x[AREA_ROWS * STRIDE];
     tn_real y[AREA_ROWS * STRIDE] = {0};
@@ -79,9 +77,8 @@ static void check(const char *name, double x, double got, double want, double to
     }
 }
 
-static void functions_are_exact_to_a_few_ulp(void **state)
+TEST(functions_are_exact_to_a_few_ulp)
 {
-    (void)state;
     for (int i = -8700; i <= 8800; i++) {
         float x = (float)i * 0.01F;
         double d = (double)x;
@@ -95,9 +92,8 @@ static void functions_are_exact_to_a_few_ulp(void **state)
     }
 }
 
-static void extremes_are_finite_and_bounded(void **state)
+TEST(extremes_are_finite_and_bounded)
 {
-    (void)state;
     static const float big[] = {88.7F, 100, 1e10F, 3e38F};
     for (int i = 0; i < 4; i++) {
         assert_true(tn_exp_of(-big[i]) <= 1e-38F && tn_exp_of(-big[i]) >= 0);
@@ -110,9 +106,8 @@ static void extremes_are_finite_and_bounded(void **state)
     check("tanh", 1e-6, (double)tn_tanh_of(1e-6F), 1e-6, 1e-6);
 }
 
-static void sums_and_products_are_right(void **state)
+TEST(sums_and_products_are_right)
 {
-    (void)state;
     tn_real a[LENGTH_MAX];
     tn_real b[LENGTH_MAX];
     for (int i = 0; i < LENGTH_MAX; i++) {
@@ -136,16 +131,4 @@ static void sums_and_products_are_right(void **state)
             assert_true(y[i] - (2 * a[i] * b[i] + a[i]) <= 0);
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a11_vectors_equal_scalars_bit_for_bit_at_lengths_1_to_67),
-        cmocka_unit_test(rows_of_an_area_are_done_alike),
-        cmocka_unit_test(functions_are_exact_to_a_few_ulp),
-        cmocka_unit_test(extremes_are_finite_and_bounded),
-        cmocka_unit_test(sums_and_products_are_right),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,9 +14,8 @@ static tn_node *weights(tn_graph *g, const char *name, uint32_t rows, uint32_t c
     return tn_param(g, NULL, name, (tn_shape){rows, cols}, zero);
 }
 
-static void v1_gelu(void **state)
+TEST(v1_gelu)
 {
-    (void)state;
     tn_graph *g = tn_trial_graph(1, true);
     tn_node *x = tn_input(g, "x", 3, true);
     tn_trial t = tn_trial_open(g, tn_activate(g, "y", x, "gelu"), 1, true);
@@ -44,9 +43,8 @@ static void check_pool(tn_pool pool, const float *x, const double *want)
     tn_graph_free(g);
 }
 
-static void v2_pooling(void **state)
+TEST(v2_pooling)
 {
-    (void)state;
     static const float x[] = {1, 2, .5F};
     static const float minus[] = {-1, 2, .5F};
     static const float none[] = {0, 0, 0};
@@ -61,9 +59,8 @@ static void v2_pooling(void **state)
     check_pool(TN_POOL_SQRTN, none, (const double[]){0, 0});
 }
 
-static void v6_fm_and_bi_interaction(void **state)
+TEST(v6_fm_and_bi_interaction)
 {
-    (void)state;
     static const double v[] = {.1, .2, .3, -.4, -.5, .6, 1, 0, .5, .5, 0, 2};
     tn_graph *g = tn_trial_graph(2, true);
     tn_node *x = tn_input(g, "x", 6, true);
@@ -87,9 +84,8 @@ static void v6_fm_and_bi_interaction(void **state)
 
 /* Section 2, Products, on V6's vectors: <v_i, v_j>, whose sum is V6's y; S^T S; and their
  * gradients, dv_0 = v_1 + 2 v_2 and so on, and S (P' + P'^T), by hand. */
-static void products_of_v6(void **state)
+TEST(products_of_v6)
 {
-    (void)state;
     static const double v[] = {.1, .2, .3, -.4, -.5, .6, 1, 0, .5, .5, 0, 2};
     tn_graph *g = tn_trial_graph(2, true);
     tn_node *x = tn_input(g, "x", 6, true);
@@ -115,9 +111,8 @@ static void products_of_v6(void **state)
 }
 
 /* Two groups of two columns, the second factor one column each: as SENet weighs fields anew. */
-static void groups_of_columns_are_added_up_and_scaled(void **state)
+TEST(groups_of_columns_are_added_up_and_scaled)
 {
-    (void)state;
     static const double x_of[] = {1, 3, 2, -4, .5, .5, 0, 7};
     tn_graph *g = tn_trial_graph(2, true);
     tn_node *x = tn_input(g, "x", 4, true);
@@ -181,9 +176,8 @@ static pair_trial pairs_of(bool within, uint32_t n_values)
     return out;
 }
 
-static void v6_within_slot(void **state)
+TEST(v6_within_slot)
 {
-    (void)state;
     tn_assert_value((double)pairs_of(false, 2).y, -.355);
     pair_trial within = pairs_of(true, 2);
     tn_assert_value((double)within.y, -.455);
@@ -194,9 +188,8 @@ static void v6_within_slot(void **state)
     }
 }
 
-static void slots_of_one_value_make_pairs_of_values_those_of_slots(void **state)
+TEST(slots_of_one_value_make_pairs_of_values_those_of_slots)
 {
-    (void)state;
     pair_trial slots = pairs_of(false, 1);
     pair_trial values = pairs_of(true, 1);
     assert_memory_equal(&slots.y, &values.y, sizeof slots.y);
@@ -209,9 +202,8 @@ static const double cross_x0[] = {.1, .2, -.3, .4, -.5, .6};
 static const double cross_x[] = {1, -1, .5, .2, .3, -.7};
 static const double cross_g[] = {1, 2, -1, .5, -.5, 1};
 
-static void v8_cross_v1(void **state)
+TEST(v8_cross_v1)
 {
-    (void)state;
     tn_graph *g = tn_trial_graph(2, true);
     tn_node *x0 = tn_input(g, "x0", 3, true);
     tn_node *x = tn_input(g, "x", 3, true);
@@ -231,9 +223,8 @@ static void v8_cross_v1(void **state)
     tn_graph_free(g);
 }
 
-static void v8_cross_v2(void **state)
+TEST(v8_cross_v2)
 {
-    (void)state;
     tn_graph *g = tn_trial_graph(2, true);
     tn_node *x0 = tn_input(g, "x0", 3, true);
     tn_node *x = tn_input(g, "x", 3, true);
@@ -274,9 +265,8 @@ static loss_trial open_loss(uint32_t rows, tn_reduction reduction, const tn_loss
     return t;
 }
 
-static void v15_bce(void **state)
+TEST(v15_bce)
 {
-    (void)state;
     loss_trial t = open_loss(5, TN_REDUCE_SUM, &(tn_loss_attr){.pos_weight = 1});
     tn_put(t.z, (const double[]){-40, -2, 0, 1.5, 100});
     tn_graph_feed feed = {.rows = 5, .label = (const tn_real[]){0, 1, 1, 0, 1}};
@@ -290,9 +280,8 @@ static void v15_bce(void **state)
     tn_graph_free(t.g);
 }
 
-static void v16_weighted_bce(void **state)
+TEST(v16_weighted_bce)
 {
-    (void)state;
     static const tn_real label[] = {1, 0, 0};
     static const tn_real weight[] = {1, (tn_real).5, 2};
     static const double sum = 1.395589671 * 3.5;
@@ -313,9 +302,8 @@ static void v16_weighted_bce(void **state)
     }
 }
 
-static void weights_of_0_are_no_division_by_0(void **state)
+TEST(weights_of_0_are_no_division_by_0)
 {
-    (void)state;
     loss_trial t = open_loss(2, TN_REDUCE_MEAN, &(tn_loss_attr){.pos_weight = 1});
     tn_put(t.z, (const double[]){.5, -1});
     tn_forward(t.g, &(tn_graph_feed){.rows = 2,
@@ -327,9 +315,8 @@ static void weights_of_0_are_no_division_by_0(void **state)
     tn_graph_free(t.g);
 }
 
-static void positive_weight_and_smoothing_follow_their_formulas(void **state)
+TEST(positive_weight_and_smoothing_follow_their_formulas)
 {
-    (void)state;
     loss_trial t =
         open_loss(1, TN_REDUCE_SUM, &(tn_loss_attr){.pos_weight = 3, .label_smoothing = .2});
     tn_put(t.z, (const double[]){.7});
@@ -342,9 +329,8 @@ static void positive_weight_and_smoothing_follow_their_formulas(void **state)
     tn_graph_free(t.g);
 }
 
-static void softmax_of_nothing_but_masks_is_0(void **state)
+TEST(softmax_of_nothing_but_masks_is_0)
 {
-    (void)state;
     tn_graph *g = tn_trial_graph(2, true);
     tn_node *x = tn_input(g, "x", 2, true);
     tn_trial t = tn_trial_open(g, tn_apply(g, &tn_op_softmax, "y", TN_IN(x), NULL), 2, true);
@@ -354,9 +340,8 @@ static void softmax_of_nothing_but_masks_is_0(void **state)
     tn_graph_free(g);
 }
 
-static void v17_dropout_mask(void **state)
+TEST(v17_dropout_mask)
 {
-    (void)state;
     tn_graph *g = tn_trial_graph(4, true);
     tn_node *x = tn_input(g, "x", 4, true);
     tn_trial t = tn_trial_open(
@@ -380,9 +365,8 @@ static void v17_dropout_mask(void **state)
 }
 
 /* Rows 2 and 3 of one process are rows 0 and 1 of the second peer. */
-static void dropout_depends_on_the_row_of_the_joint_batch(void **state)
+TEST(dropout_depends_on_the_row_of_the_joint_batch)
 {
-    (void)state;
     double ones[12];
     for (int i = 0; i < 12; i++) {
         ones[i] = 1;
@@ -406,27 +390,4 @@ static void dropout_depends_on_the_row_of_the_joint_batch(void **state)
         }
         tn_graph_free(g);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(v1_gelu),
-        cmocka_unit_test(v2_pooling),
-        cmocka_unit_test(v6_fm_and_bi_interaction),
-        cmocka_unit_test(v6_within_slot),
-        cmocka_unit_test(products_of_v6),
-        cmocka_unit_test(groups_of_columns_are_added_up_and_scaled),
-        cmocka_unit_test(slots_of_one_value_make_pairs_of_values_those_of_slots),
-        cmocka_unit_test(v8_cross_v1),
-        cmocka_unit_test(v8_cross_v2),
-        cmocka_unit_test(v15_bce),
-        cmocka_unit_test(v16_weighted_bce),
-        cmocka_unit_test(weights_of_0_are_no_division_by_0),
-        cmocka_unit_test(positive_weight_and_smoothing_follow_their_formulas),
-        cmocka_unit_test(softmax_of_nothing_but_masks_is_0),
-        cmocka_unit_test(v17_dropout_mask),
-        cmocka_unit_test(dropout_depends_on_the_row_of_the_joint_batch),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

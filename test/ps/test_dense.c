@@ -59,9 +59,8 @@ static bool is_trained(uint32_t i)
     return (i >= 16 && i < 10001) || (i >= 12000 && i < SIZE - 3);
 }
 
-static void only_the_runs_are_trained(void **state)
+TEST(only_the_runs_are_trained)
 {
-    (void)state;
     fixture f = begin("sgd", "lr=1");
     tn_dense_store *d = store(&f);
     tn_push push = kit_push(0);
@@ -73,9 +72,8 @@ static void only_the_runs_are_trained(void **state)
     end(&f, d);
 }
 
-static void the_norm_is_that_of_the_chain_and_changes_nothing(void **state)
+TEST(the_norm_is_that_of_the_chain_and_changes_nothing)
 {
-    (void)state;
     fixture f = begin("adam", "l2=.5 clip_value=1.25");
     tn_dense_store *d = store(&f);
     tn_push push = kit_push(0);
@@ -90,9 +88,8 @@ static void the_norm_is_that_of_the_chain_and_changes_nothing(void **state)
     end(&f, d);
 }
 
-static void states_are_as_long_as_the_vector_and_counts_are_not_among_them(void **state)
+TEST(states_are_as_long_as_the_vector_and_counts_are_not_among_them)
 {
-    (void)state;
     fixture f = begin("adam", NULL);
     tn_dense_store *d = store(&f);
     tn_state spec[TN_STATES_MAX];
@@ -114,9 +111,8 @@ static void states_are_as_long_as_the_vector_and_counts_are_not_among_them(void 
 }
 
 /* What a checkpoint does: weights, states and count into a new store. */
-static void a_store_goes_on_from_copied_state(void **state)
+TEST(a_store_goes_on_from_copied_state)
 {
-    (void)state;
     for (const tn_optim *const *o = tn_all_optims; *o != NULL; o++) {
         fixture f = begin((*o)->choice.name, NULL);
         if ((*o)->dense != NULL && (*o)->dense(f.rule.opts) != NULL) {
@@ -144,9 +140,8 @@ static void a_store_goes_on_from_copied_state(void **state)
     }
 }
 
-static void threads_change_no_bit(void **state)
+TEST(threads_change_no_bit)
 {
-    (void)state;
     fixture f[3];
     tn_dense_store *d[3];
     double norm[3];
@@ -167,9 +162,8 @@ static void threads_change_no_bit(void **state)
     }
 }
 
-static void rules_for_rows_only_are_refused(void **state)
+TEST(rules_for_rows_only_are_refused)
 {
-    (void)state;
     fixture f = begin("adagrad", "rowwise=true");
     tn_dense_store *d = NULL;
     tn_error err = {0};
@@ -180,9 +174,8 @@ static void rules_for_rows_only_are_refused(void **state)
     end(&f, d);
 }
 
-static void failing_allocations_are_told_and_warm_steps_make_none(void **state)
+TEST(failing_allocations_are_told_and_warm_steps_make_none)
 {
-    (void)state;
     fixture f = begin("adam", "l2=.1");
     tn_dense_opts opts = {.rule = &f.rule, .weights = f.w, .size = SIZE, .runs = runs, .n_runs = 3};
     tn_dense_store *d = NULL;
@@ -201,18 +194,4 @@ static void failing_allocations_are_told_and_warm_steps_make_none(void **state)
     tn_dense_push(d, NULL, f.g, &push, 1);
     assert_int_equal(tn_mallocs(), before);
     end(&f, d);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(only_the_runs_are_trained),
-        cmocka_unit_test(the_norm_is_that_of_the_chain_and_changes_nothing),
-        cmocka_unit_test(states_are_as_long_as_the_vector_and_counts_are_not_among_them),
-        cmocka_unit_test(a_store_goes_on_from_copied_state),
-        cmocka_unit_test(threads_change_no_bit),
-        cmocka_unit_test(rules_for_rows_only_are_refused),
-        cmocka_unit_test(failing_allocations_are_told_and_warm_steps_make_none),
-    };
-    return cmocka_run_group_tests_name("ps/dense", tests, NULL, NULL);
 }

@@ -111,9 +111,8 @@ static void write_text(const tn_manifest *m, tn_text *text, uint32_t *crc)
     assert_int_equal(tn_manifest_write(m, text, crc, &err), TN_OK);
 }
 
-static void golden_manifest_members_in_order(void **state)
+TEST(golden_manifest_members_in_order)
 {
-    (void)state;
     tn_manifest m = sample();
     tn_text text = {0};
     uint32_t crc = 0;
@@ -130,9 +129,8 @@ static void golden_manifest_members_in_order(void **state)
     tn_text_done(&text);
 }
 
-static void golden_model_id_of_files(void **state)
+TEST(golden_model_id_of_files)
 {
-    (void)state;
     const tn_manifest_file files[] = {
         {.name = "config.yaml", .type = "config", .bytes = 9, .crc = 1},
         {.name = "dense-0000.safetensors", .type = "dense", .bytes = 120, .crc = 0xd06f75ab},
@@ -164,9 +162,8 @@ static tn_status read_text(const tn_text *text, tn_arena *arena, tn_manifest *ou
     return tn_manifest_read(out, text, arena, "ckpt-42/MANIFEST", err);
 }
 
-static void what_was_written_is_read_back(void **state)
+TEST(what_was_written_is_read_back)
 {
-    (void)state;
     tn_manifest m = sample();
     tn_manifest back = {0};
     tn_text text = {0};
@@ -207,9 +204,8 @@ static void assert_days(const tn_manifest_days *days, const char *want)
     tn_arena_free(arena);
 }
 
-static void days_come_back(void **state)
+TEST(days_come_back)
 {
-    (void)state;
     tn_manifest_days days = {.used = true, .n = 2, .range = {{20758, 20760}, {20762, 20762}}};
     assert_days(&days, "\"days\":{\"learned\":[[20758,20760],[20762,20762]]},\"seed\"");
     days.within = true;
@@ -221,10 +217,9 @@ static void days_come_back(void **state)
         "[20762,20762]],\"day\":20763,\"epoch\":0,\"before\":41,\"samples\":\"5000\"},\"seed\"");
 }
 
-static void what_is_published_comes_back(void **state)
+TEST(what_is_published_comes_back)
 {
     static const char *const ids[] = {"", "c1665130c99209d740b70206fae732da"};
-    (void)state;
     for (uint32_t i = 0; i < 4; i++) {
         tn_arena *arena = tn_arena_new(1 << 14);
         tn_manifest m = sample();
@@ -244,11 +239,10 @@ static void what_is_published_comes_back(void **state)
 }
 
 /* It becomes a path. */
-static void an_id_that_is_none_is_refused(void **state)
+TEST(an_id_that_is_none_is_refused)
 {
     static const char *const ids[] = {"c1665130c99209d740b70206fae732d",
                                       "../../../../../../../../etc/passw"};
-    (void)state;
     for (uint32_t i = 0; i < 2; i++) {
         tn_arena *arena = tn_arena_new(1 << 14);
         tn_manifest m = sample();
@@ -266,9 +260,8 @@ static void an_id_that_is_none_is_refused(void **state)
     }
 }
 
-static void an_evaluation_that_is_owed_is_written_only_then(void **state)
+TEST(an_evaluation_that_is_owed_is_written_only_then)
 {
-    (void)state;
     tn_arena *arena = tn_arena_new(1 << 14);
     tn_error err = {0};
     for (int owed = 0; owed < 2; owed++) {
@@ -287,9 +280,8 @@ static void an_evaluation_that_is_owed_is_written_only_then(void **state)
     tn_arena_free(arena);
 }
 
-static void parts_that_several_stand_in_say_how_they_count(void **state)
+TEST(parts_that_several_stand_in_say_how_they_count)
 {
-    (void)state;
     tn_arena *arena = tn_arena_new(1 << 14);
     for (uint32_t shared = 0; shared < 2; shared++) {
         tn_manifest m = sample();
@@ -309,9 +301,8 @@ static void parts_that_several_stand_in_say_how_they_count(void **state)
     tn_arena_free(arena);
 }
 
-static void a_delta_names_its_base(void **state)
+TEST(a_delta_names_its_base)
 {
-    (void)state;
     tn_manifest m = sample();
     tn_manifest back = {0};
     tn_text text = {0};
@@ -333,9 +324,8 @@ static void a_delta_names_its_base(void **state)
     tn_arena_free(arena);
 }
 
-static void every_cut_and_every_flipped_bit_is_detected(void **state)
+TEST(every_cut_and_every_flipped_bit_is_detected)
 {
-    (void)state;
     tn_manifest m = sample();
     tn_manifest back = {.ordinal = 7};
     tn_text text = {0};
@@ -439,9 +429,8 @@ static const struct {
     {"\"host\":{", "\"host\":{},\"host\":{"},
 };
 
-static void right_checksums_do_not_make_a_manifest_right(void **state)
+TEST(right_checksums_do_not_make_a_manifest_right)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof lies / sizeof lies[0]; i++) {
         const char *at = strstr(example, lies[i].from);
         assert_non_null(at);
@@ -462,9 +451,8 @@ static void right_checksums_do_not_make_a_manifest_right(void **state)
     }
 }
 
-static void members_of_a_later_minor_version_are_ignored(void **state)
+TEST(members_of_a_later_minor_version_are_ignored)
 {
-    (void)state;
     tn_text text = {0};
     tn_error err = {0};
     tn_manifest back = {0};
@@ -480,9 +468,8 @@ static void members_of_a_later_minor_version_are_ignored(void **state)
     tn_text_done(&text);
 }
 
-static void a_later_version_is_whole_and_yet_not_read(void **state)
+TEST(a_later_version_is_whole_and_yet_not_read)
 {
-    (void)state;
     tn_text text = {0};
     tn_error err = {0};
     tn_manifest back = {0};
@@ -499,9 +486,8 @@ static void a_later_version_is_whole_and_yet_not_read(void **state)
     tn_text_done(&text);
 }
 
-static void structure_is_the_hash_of_three_texts(void **state)
+TEST(structure_is_the_hash_of_three_texts)
 {
-    (void)state;
     tn_manifest m = sample();
     tn_error err = {0};
     char got[65];
@@ -525,25 +511,4 @@ static void structure_is_the_hash_of_three_texts(void **state)
     tn_sha256_end(&only_sparse, digest);
     assert_int_equal(tn_row_schema_hash(&m.sparse, schema, &err), TN_OK);
     assert_memory_equal(schema, digest, sizeof schema);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(golden_manifest_members_in_order),
-        cmocka_unit_test(days_come_back),
-        cmocka_unit_test(golden_model_id_of_files),
-        cmocka_unit_test(what_was_written_is_read_back),
-        cmocka_unit_test(what_is_published_comes_back),
-        cmocka_unit_test(an_id_that_is_none_is_refused),
-        cmocka_unit_test(an_evaluation_that_is_owed_is_written_only_then),
-        cmocka_unit_test(parts_that_several_stand_in_say_how_they_count),
-        cmocka_unit_test(a_delta_names_its_base),
-        cmocka_unit_test(every_cut_and_every_flipped_bit_is_detected),
-        cmocka_unit_test(right_checksums_do_not_make_a_manifest_right),
-        cmocka_unit_test(members_of_a_later_minor_version_are_ignored),
-        cmocka_unit_test(a_later_version_is_whole_and_yet_not_read),
-        cmocka_unit_test(structure_is_the_hash_of_three_texts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

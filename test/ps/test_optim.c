@@ -8,9 +8,8 @@
 #include <string.h>
 
 /* Adam's corrections reach 1 and stay there; no count overflows them. */
-static void adam_takes_any_count(void **state)
+TEST(adam_takes_any_count)
 {
-    (void)state;
     tn_arena *arena = tn_arena_new(1 << 14);
     const uint64_t counts[] = {1,         2, 31, 300, 1000, 5000, 30000, 100000, UINT64_C(1) << 40,
                                UINT64_MAX};
@@ -29,9 +28,8 @@ static void adam_takes_any_count(void **state)
     tn_arena_free(arena);
 }
 
-static void a1_ftrl_is_the_textbook_at_three_alphas_and_steps_grow_with_alpha(void **state)
+TEST(a1_ftrl_is_the_textbook_at_three_alphas_and_steps_grow_with_alpha)
 {
-    (void)state;
     tn_arena *arena = tn_arena_new(1 << 14);
     const double alphas[] = {.01, .05, .5};
     const char *options[] = {"alpha=.01 beta=1 l1=.01 l2=.1", "alpha=.05 beta=1 l1=.01 l2=.1",
@@ -59,9 +57,8 @@ static void a1_ftrl_is_the_textbook_at_three_alphas_and_steps_grow_with_alpha(vo
 }
 
 /* In float the difference of the roots is 0 at n = 1e6, g = .01. */
-static void ftrl_moves_at_a_large_sum_of_squares(void **state)
+TEST(ftrl_moves_at_a_large_sum_of_squares)
 {
-    (void)state;
     tn_arena *arena = tn_arena_new(1 << 14);
     drive x;
     drive_begin(&x, arena, "ftrl", "alpha=.1 beta=1");
@@ -75,9 +72,8 @@ static void ftrl_moves_at_a_large_sum_of_squares(void **state)
     tn_arena_free(arena);
 }
 
-static void ftrl_keeps_state_of_a_weight_that_is_zero(void **state)
+TEST(ftrl_keeps_state_of_a_weight_that_is_zero)
 {
-    (void)state;
     tn_arena *arena = tn_arena_new(1 << 14);
     drive x;
     drive_begin(&x, arena, "ftrl", "alpha=.1 l1=10");
@@ -90,9 +86,8 @@ static void ftrl_keeps_state_of_a_weight_that_is_zero(void **state)
     tn_arena_free(arena);
 }
 
-static void group_ftrl_zeroes_whole_rows_and_starts_warm(void **state)
+TEST(group_ftrl_zeroes_whole_rows_and_starts_warm)
 {
-    (void)state;
     tn_arena *arena = tn_arena_new(1 << 14);
     const char *options[] = {"alpha=.1 l1=.05 l2=.1 l21=.05",
                              "alpha=.1 l1=.05 l2=.1 l21=.05 rowwise=true"};
@@ -188,9 +183,8 @@ static void descend_as_dense(const tn_optim *optim)
     tn_arena_free(arena);
 }
 
-static void a2_a_quadratic_goes_down_with_defaults_for_every_optimizer(void **state)
+TEST(a2_a_quadratic_goes_down_with_defaults_for_every_optimizer)
 {
-    (void)state;
     for (const tn_optim *const *o = tn_all_optims; *o != NULL; o++) {
         descend_as_row(*o, NULL);
         descend_as_dense(*o);
@@ -202,9 +196,8 @@ static void a2_a_quadratic_goes_down_with_defaults_for_every_optimizer(void **st
 
 /* Squares of small gradients are 0 in float; so is what they are divided by, but for eps or beta.
  */
-static void no_rule_divides_by_0(void **state)
+TEST(no_rule_divides_by_0)
 {
-    (void)state;
     static const char *const rules[][2] = {
         {"sgd", "lr=.1"},
         {"adagrad", "eps=0 n0=1e-30"},
@@ -237,9 +230,8 @@ static void no_rule_divides_by_0(void **state)
     tn_arena_free(arena);
 }
 
-static void a3_an_integer_rate_is_a_rate(void **state)
+TEST(a3_an_integer_rate_is_a_rate)
 {
-    (void)state;
     tn_arena *arena = tn_arena_new(1 << 14);
     drive x;
     drive_begin(&x, arena, "sgd", "lr=1");
@@ -278,9 +270,8 @@ static void compare_widths(tn_arena *arena, const tn_optim *optim, size_t n)
 }
 
 /* The same bits, so no vector body differs from its tail. */
-static void a11_rows_of_1_to_67_weights_get_the_bits_of_single_weights(void **state)
+TEST(a11_rows_of_1_to_67_weights_get_the_bits_of_single_weights)
 {
-    (void)state;
     tn_arena *arena = tn_arena_new(1 << 16);
     for (const tn_optim *const *o = tn_all_optims; *o != NULL; o++) {
         for (size_t n = 1; n <= 67 && strcmp((*o)->choice.name, "group_ftrl") != 0; n++) {
@@ -302,9 +293,8 @@ static float plain_mean_square(size_t n, const float *g)
     return (float)((low + high) / (double)n);
 }
 
-static void a11_a_row_with_one_sum_has_the_bits_of_plain_code_at_any_width(void **state)
+TEST(a11_a_row_with_one_sum_has_the_bits_of_plain_code_at_any_width)
 {
-    (void)state;
     tn_arena *arena = tn_arena_new(1 << 16);
     for (size_t n = 1; n <= 67; n++) {
         drive x;
@@ -327,21 +317,4 @@ static void a11_a_row_with_one_sum_has_the_bits_of_plain_code_at_any_width(void 
         assert_memory_equal(x.w, plain.w, n * sizeof(float));
     }
     tn_arena_free(arena);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(adam_takes_any_count),
-        cmocka_unit_test(a1_ftrl_is_the_textbook_at_three_alphas_and_steps_grow_with_alpha),
-        cmocka_unit_test(ftrl_moves_at_a_large_sum_of_squares),
-        cmocka_unit_test(ftrl_keeps_state_of_a_weight_that_is_zero),
-        cmocka_unit_test(group_ftrl_zeroes_whole_rows_and_starts_warm),
-        cmocka_unit_test(a2_a_quadratic_goes_down_with_defaults_for_every_optimizer),
-        cmocka_unit_test(no_rule_divides_by_0),
-        cmocka_unit_test(a3_an_integer_rate_is_a_rate),
-        cmocka_unit_test(a11_rows_of_1_to_67_weights_get_the_bits_of_single_weights),
-        cmocka_unit_test(a11_a_row_with_one_sum_has_the_bits_of_plain_code_at_any_width),
-    };
-    return cmocka_run_group_tests_name("ps/optim", tests, NULL, NULL);
 }

@@ -103,29 +103,25 @@ static void check(const vector *v)
     check_row(v);
 }
 
-static void v18_sgd(void **state)
+TEST(v18_sgd)
 {
-    (void)state;
     check(&(vector){"sgd", "lr=.1", false, {{.49, -.28}, {.45, -.28}, {.48, -.285}}});
 }
 
-static void v18_momentum(void **state)
+TEST(v18_momentum)
 {
-    (void)state;
     check(
         &(vector){"momentum", "lr=.1 mu=.9", false, {{.49, -.28}, {.441, -.262}, {.4269, -.2508}}});
 }
 
-static void v18_nesterov(void **state)
+TEST(v18_nesterov)
 {
-    (void)state;
     check(&(vector){
         "nesterov", "lr=.1 mu=.9", false, {{.481, -.262}, {.3969, -.2458}, {.41421, -.24072}}});
 }
 
-static void v18_adagrad(void **state)
+TEST(v18_adagrad)
 {
-    (void)state;
     check(&(vector){
         "adagrad",
         "lr=.1 n0=.1",
@@ -133,9 +129,8 @@ static void v18_adagrad(void **state)
         {{.469848866, -.246547753}, {.392868832, -.246547753}, {.442868831, -.259793076}}});
 }
 
-static void v18_adagrad_rowwise(void **state)
+TEST(v18_adagrad_rowwise)
 {
-    (void)state;
     vector v = {"adagrad",
                 "lr=.1 rowwise=true",
                 false,
@@ -153,18 +148,16 @@ static void v18_adagrad_rowwise(void **state)
     tn_arena_free(arena);
 }
 
-static void v18_adagrad_paddle(void **state)
+TEST(v18_adagrad_paddle)
 {
-    (void)state;
     check(&(vector){"adagrad",
                     "lr=.1 n0=.1 rowwise=true paddle=true",
                     false,
                     {{.49, -.28}, {.454222912, -.28}, {.475175821, -.283492151}}});
 }
 
-static void v18_rmsprop(void **state)
+TEST(v18_rmsprop)
 {
-    (void)state;
     check(&(vector){
         "rmsprop",
         "lr=.01 rho=.9",
@@ -172,9 +165,8 @@ static void v18_rmsprop(void **state)
         {{.468377233, -.268377228}, {.437608005, -.268377228}, {.456888751, -.276840869}}});
 }
 
-static void v18_adadelta(void **state)
+TEST(v18_adadelta)
 {
-    (void)state;
     check(&(vector){
         "adadelta",
         "lr=1 rho=.9 eps=1e-6",
@@ -182,9 +174,8 @@ static void v18_adadelta(void **state)
         {{.496839302, -.296838118}, {.492489092, -.296838118}, {.496243335, -.298004514}}});
 }
 
-static void v18_adam(void **state)
+TEST(v18_adam)
 {
-    (void)state;
     check(&(vector){
         "adam",
         "lr=.01",
@@ -192,9 +183,8 @@ static void v18_adam(void **state)
         {{.490000001, -.290000000}, {.481156236, -.283299418}, {.479389153, -.279825604}}});
 }
 
-static void v18_adamw(void **state)
+TEST(v18_adamw)
 {
-    (void)state;
     check(&(vector){
         "adamw",
         "lr=.01 wd=.1",
@@ -202,9 +192,8 @@ static void v18_adamw(void **state)
         {{.489500001, -.289700000}, {.480166736, -.282709718}, {.477919487, -.278953194}}});
 }
 
-static void v18_adam_l2(void **state)
+TEST(v18_adam_l2)
 {
-    (void)state;
     check(&(vector){
         "adam",
         "lr=.01 l2=.1",
@@ -212,9 +201,8 @@ static void v18_adam_l2(void **state)
         {{.490000001, -.290000000}, {.480819518, -.282420759}, {.477557851, -.277185202}}});
 }
 
-static void v18_ftrl(void **state)
+TEST(v18_ftrl)
 {
-    (void)state;
     check(&(vector){
         "ftrl",
         "alpha=.1 beta=1 l1=.05 l2=.1",
@@ -222,9 +210,8 @@ static void v18_ftrl(void **state)
         {{-.004504505, .012396694}, {-.032627758, .012396694}, {-.012889642, .008285377}}});
 }
 
-static void v18_ftrl_without_penalties(void **state)
+TEST(v18_ftrl_without_penalties)
 {
-    (void)state;
     check(&(vector){
         "ftrl",
         "alpha=.1 beta=1",
@@ -232,9 +219,8 @@ static void v18_ftrl_without_penalties(void **state)
         {{-.009090909, .016666667}, {-.037413292, .016666667}, {-.017544452, .012521263}}});
 }
 
-static void v18_group_ftrl(void **state)
+TEST(v18_group_ftrl)
 {
-    (void)state;
     check(&(vector){
         "group_ftrl",
         "alpha=.1 beta=1 l1=.05 l2=.1 l21=.05",
@@ -242,9 +228,8 @@ static void v18_group_ftrl(void **state)
         {{-.002490029, .006852724}, {-.027461042, .010577030}, {-.008059457, .005492560}}});
 }
 
-static void v18_ftrl_starts_warm(void **state)
+TEST(v18_ftrl_starts_warm)
 {
-    (void)state;
     check(&(vector){
         "ftrl",
         "alpha=.1 beta=1 l2=.1",
@@ -252,9 +237,8 @@ static void v18_ftrl_starts_warm(void **state)
         {{.490990991, -.283471074}, {.462867738, -.283471074}, {.482605853, -.287582391}}});
 }
 
-static void v19_ftrl_end_state(void **state)
+TEST(v19_ftrl_end_state)
 {
-    (void)state;
     tn_arena *arena = tn_arena_new(1 << 14);
     drive x;
     drive_begin(&x, arena, "ftrl", "alpha=.1 beta=1 l1=.05 l2=.1");
@@ -269,9 +253,8 @@ static void v19_ftrl_end_state(void **state)
     tn_arena_free(arena);
 }
 
-static void v19_adagrad_decay_makes_up_for_steps_without_the_row(void **state)
+TEST(v19_adagrad_decay_makes_up_for_steps_without_the_row)
 {
-    (void)state;
     static const char *const options[] = {"n0=.1 every=10", "n0=.1 every=10 rowwise=true"};
     tn_arena *arena = tn_arena_new(1 << 14);
     for (size_t i = 0; i < 2; i++) {
@@ -296,9 +279,8 @@ static void v19_adagrad_decay_makes_up_for_steps_without_the_row(void **state)
 
 /* Rows that are updated together get the bits of rows updated one by one, and a checkpoint's bytes
  * of a row are enough to go on. */
-static void adagrad_decay_of_a_table_survives_a_row_written_and_read(void **state)
+TEST(adagrad_decay_of_a_table_survives_a_row_written_and_read)
 {
-    (void)state;
     enum { KEYS = 70, WIDE = 5, MOVED_AT = 25, ALL = 60 };
     tn_arena *arena = tn_arena_new(1 << 16);
     kit_model *m =
@@ -381,36 +363,9 @@ static void check_lazy_adam(const char *options, double w0, double w1)
     tn_arena_free(arena);
 }
 
-static void v19_lazy_adam_counts_by_row_by_step_or_not_at_all(void **state)
+TEST(v19_lazy_adam_counts_by_row_by_step_or_not_at_all)
 {
-    (void)state;
     check_lazy_adam("lr=.01 bias=row", .494941899, -.285305319);
     check_lazy_adam("lr=.01 bias=global", .494242435, -.285969792);
     check_lazy_adam("lr=.01 bias=none", .489378352, -.248426824);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(v18_sgd),
-        cmocka_unit_test(v18_momentum),
-        cmocka_unit_test(v18_nesterov),
-        cmocka_unit_test(v18_adagrad),
-        cmocka_unit_test(v18_adagrad_rowwise),
-        cmocka_unit_test(v18_adagrad_paddle),
-        cmocka_unit_test(v18_rmsprop),
-        cmocka_unit_test(v18_adadelta),
-        cmocka_unit_test(v18_adam),
-        cmocka_unit_test(v18_adamw),
-        cmocka_unit_test(v18_adam_l2),
-        cmocka_unit_test(v18_ftrl),
-        cmocka_unit_test(v18_ftrl_without_penalties),
-        cmocka_unit_test(v18_group_ftrl),
-        cmocka_unit_test(v18_ftrl_starts_warm),
-        cmocka_unit_test(v19_ftrl_end_state),
-        cmocka_unit_test(v19_adagrad_decay_makes_up_for_steps_without_the_row),
-        cmocka_unit_test(adagrad_decay_of_a_table_survives_a_row_written_and_read),
-        cmocka_unit_test(v19_lazy_adam_counts_by_row_by_step_or_not_at_all),
-    };
-    return cmocka_run_group_tests_name("ps/optim_vectors", tests, NULL, NULL);
 }

@@ -10,9 +10,8 @@
 
 #include <string.h>
 
-static void every_float_and_partition_has_one_owner(void **state)
+TEST(every_float_and_partition_has_one_owner)
 {
-    (void)state;
     const size_t size[] = {0, 1, 15, 16, 17, 1000, 423280};
     for (uint32_t n = 1; n <= TN_PARTITIONS; n = n * 3 / 2 + 1) {
         for (uint32_t i = 0; i < sizeof size / sizeof size[0]; i++) {
@@ -32,9 +31,8 @@ static void every_float_and_partition_has_one_owner(void **state)
     }
 }
 
-static void runs_are_cut_where_ranges_are(void **state)
+TEST(runs_are_cut_where_ranges_are)
 {
-    (void)state;
     enum { SIZE = 100, PEERS = 3 };
     const tn_dense_run run[] = {{0, 5}, {7, 40}, {40, 41}, {60, 100}};
     tn_shares *s = NULL;
@@ -57,9 +55,8 @@ static void runs_are_cut_where_ranges_are(void **state)
     tn_shares_free(s);
 }
 
-static void a_slice_is_the_keyset_of_its_owner(void **state)
+TEST(a_slice_is_the_keyset_of_its_owner)
 {
-    (void)state;
     enum { KEYS = 500, PEERS = 5 };
     tn_arena *arena = tn_arena_new(1 << 16);
     kit_model *m = kit_model_plain(arena, 2, kit_rule(arena, "sgd", NULL));
@@ -91,23 +88,11 @@ static void a_slice_is_the_keyset_of_its_owner(void **state)
     tn_arena_free(arena);
 }
 
-static void memory_that_runs_out_is_told(void **state)
+TEST(memory_that_runs_out_is_told)
 {
-    (void)state;
     tn_shares *s = NULL;
     tn_alloc_fail_at(1);
     assert_int_equal(tn_shares_new(&s, 2, 1, NULL), TN_E_MEMORY);
     tn_alloc_fail_at(0);
     assert_null(s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_float_and_partition_has_one_owner),
-        cmocka_unit_test(runs_are_cut_where_ranges_are),
-        cmocka_unit_test(a_slice_is_the_keyset_of_its_owner),
-        cmocka_unit_test(memory_that_runs_out_is_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

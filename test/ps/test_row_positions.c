@@ -41,9 +41,8 @@ static onetable begin(void)
     return f;
 }
 
-static void a_keyset_that_changed_after_its_pull_still_reaches_its_own_rows(void **state)
+TEST(a_keyset_that_changed_after_its_pull_still_reaches_its_own_rows)
 {
-    (void)state;
     onetable f = begin();
     uint64_t *key = many_keys(&f, 2 * KEYS, 7);
     kit_keys *a = keys_of(&f, key, KEYS);
@@ -61,9 +60,8 @@ static void a_keyset_that_changed_after_its_pull_still_reaches_its_own_rows(void
     onetable_end(&f);
 }
 
-static void after_a_clear_nothing_is_remembered(void **state)
+TEST(after_a_clear_nothing_is_remembered)
 {
-    (void)state;
     onetable f = begin();
     uint64_t *key = many_keys(&f, 2 * KEYS, 7);
     kit_keys *a = keys_of(&f, key, KEYS);
@@ -79,9 +77,8 @@ static void after_a_clear_nothing_is_remembered(void **state)
     onetable_end(&f);
 }
 
-static void many_keysets_may_be_under_way(void **state)
+TEST(many_keysets_may_be_under_way)
 {
-    (void)state;
     enum { SETS = 3 * TN_ROW_POSITIONS_MAX, EACH = 40 };
     onetable f = begin();
     uint64_t *key = many_keys(&f, SETS * EACH, 7);
@@ -99,9 +96,8 @@ static void many_keysets_may_be_under_way(void **state)
     onetable_end(&f);
 }
 
-static void a_hint_in_use_is_for_nobody_else(void **state)
+TEST(a_hint_in_use_is_for_nobody_else)
 {
-    (void)state;
     tn_keyset keys = {.n = 10};
     tn_row_positions h = {0};
     tn_keyset_rows *x = NULL;
@@ -127,9 +123,8 @@ static void a_hint_in_use_is_for_nobody_else(void **state)
     tn_row_positions_done(&h);
 }
 
-static void a_pull_without_memory_for_hints_fails_and_the_next_works(void **state)
+TEST(a_pull_without_memory_for_hints_fails_and_the_next_works)
 {
-    (void)state;
     onetable f = begin();
     kit_keys *k = keys_of(&f, many_keys(&f, KEYS, 7), KEYS);
     float *rows = floats(&f, k);
@@ -142,16 +137,4 @@ static void a_pull_without_memory_for_hints_fails_and_the_next_works(void **stat
     push(&f, k);
     assert_true(weight(&f, k->set.key[0]) == -1);
     onetable_end(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_keyset_that_changed_after_its_pull_still_reaches_its_own_rows),
-        cmocka_unit_test(after_a_clear_nothing_is_remembered),
-        cmocka_unit_test(many_keysets_may_be_under_way),
-        cmocka_unit_test(a_hint_in_use_is_for_nobody_else),
-        cmocka_unit_test(a_pull_without_memory_for_hints_fails_and_the_next_works),
-    };
-    return cmocka_run_group_tests_name("ps/row_positions", tests, NULL, NULL);
 }

@@ -33,6 +33,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+FIXTURE(set_up, tear_down);
+
 typedef uint64_t key_fn(uint32_t i);
 
 /* Sorts n keys; then they ascend, equal ones are as they came, and none is missing. */
@@ -98,30 +100,20 @@ static uint64_t all_bits(uint32_t i)
     return tn_mix(i);
 }
 
-static void keys_of_a_partition_are_sorted(void **state)
+TEST(keys_of_a_partition_are_sorted)
 {
     sorts_all_sizes(*state, mixed);
     sorts_all_sizes(*state, all_bits);
 }
 
-static void keys_that_are_not_mixed_are_sorted_too(void **state)
+TEST(keys_that_are_not_mixed_are_sorted_too)
 {
     sorts_all_sizes(*state, descending);
     sorts_all_sizes(*state, low_bits_only);
 }
 
-static void equal_keys_keep_their_order(void **state)
+TEST(equal_keys_keep_their_order)
 {
     sorts_all_sizes(*state, all_equal);
     sorts_all_sizes(*state, few_values);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(keys_of_a_partition_are_sorted, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(keys_that_are_not_mixed_are_sorted_too, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(equal_keys_keep_their_order, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,9 +35,8 @@ static void assert_grad(const char *options, const tn_trained *x, double clip, c
     assert_near(sum / expected, 1);
 }
 
-static void gradients_pass_unchanged_by_default(void **state)
+TEST(gradients_pass_unchanged_by_default)
 {
-    (void)state;
     assert_grad(NULL, &row, 1, (double[N]){3, -4, 12});
     tn_arena *arena = tn_arena_new(1 << 14);
     tn_rule plain = kit_rule(arena, "sgd", NULL);
@@ -53,25 +52,22 @@ static void gradients_pass_unchanged_by_default(void **state)
     tn_arena_free(arena);
 }
 
-static void scales_are_none_per_show_or_the_sum(void **state)
+TEST(scales_are_none_per_show_or_the_sum)
 {
-    (void)state;
     assert_grad("grad_scale=show", &row, 1, (double[N]){.75, -1, 3});
     assert_grad("grad_scale=sum", &row, 1, (double[N]){96, -128, 384});
 }
 
-static void l2_is_added_before_the_clips(void **state)
+TEST(l2_is_added_before_the_clips)
 {
-    (void)state;
     assert_grad("l2=.5", &row, 1, (double[N]){3.5, -3, 11.5});
     assert_grad("l2=.5 clip_value=3.25", &row, 1, (double[N]){3.25, -3, 3.25});
     tn_trained absent = {.n = N, .w = weights, .is_row = true};
     assert_grad("l2=.5", &absent, 1, (double[N]){.5, 1, -.5});
 }
 
-static void a_gradient_is_divided_by_its_norm_unless_that_is_tiny(void **state)
+TEST(a_gradient_is_divided_by_its_norm_unless_that_is_tiny)
 {
-    (void)state;
     assert_grad("grad_normalize=true", &row, 1, (double[N]){3 / 13., -4 / 13., 12 / 13.});
     assert_grad("grad_normalize=true grad_scale=sum l2=.5 clip_row=100", &row, 1,
                 (double[N]){3 / 13. + .5, -4 / 13. + 1, 12 / 13. - .5});
@@ -85,9 +81,8 @@ static void a_gradient_is_divided_by_its_norm_unless_that_is_tiny(void **state)
     assert_grad("grad_normalize=true l2=.5", &absent, 1, (double[N]){.5, 1, -.5});
 }
 
-static void clips_act_in_order_value_row_global(void **state)
+TEST(clips_act_in_order_value_row_global)
 {
-    (void)state;
     assert_grad("clip_row=6.5", &row, 1, (double[N]){1.5, -2, 6});
     assert_grad("clip_row=100", &row, 1, (double[N]){3, -4, 12});
     double norm = sqrt(9 + 16 + 16);
@@ -97,9 +92,8 @@ static void clips_act_in_order_value_row_global(void **state)
                 (double[N]){3, -4, 12});
 }
 
-static void what_is_not_finite_survives_every_clip(void **state)
+TEST(what_is_not_finite_survives_every_clip)
 {
-    (void)state;
     const char *options[] = {NULL, "clip_value=1", "clip_row=1", "clip_value=1 clip_row=1",
                              "grad_normalize=true"};
     const float bad[] = {NAN, INFINITY, -INFINITY};
@@ -114,9 +108,8 @@ static void what_is_not_finite_survives_every_clip(void **state)
     }
 }
 
-static void l1_shrinks_towards_zero_and_bounds_hold_last(void **state)
+TEST(l1_shrinks_towards_zero_and_bounds_hold_last)
 {
-    (void)state;
     tn_arena *arena = tn_arena_new(1 << 14);
     drive x;
     const float none[N] = {0};
@@ -130,18 +123,16 @@ static void l1_shrinks_towards_zero_and_bounds_hold_last(void **state)
     tn_arena_free(arena);
 }
 
-static void the_global_clip_is_one_below_its_limit(void **state)
+TEST(the_global_clip_is_one_below_its_limit)
 {
-    (void)state;
     assert_true(tn_clip_factor(5, 10) == 1);
     assert_true(tn_clip_factor(10, 10) == 1);
     assert_true(tn_clip_factor(20, 10) == .5);
     assert_true(tn_clip_factor(20, (double)INFINITY) == 1);
 }
 
-static void options_without_effect_are_refused(void **state)
+TEST(options_without_effect_are_refused)
 {
-    (void)state;
     for (const tn_optim *const *o = tn_all_optims; *o != NULL; o++) {
         bool has_l2_mode = false;
         for (const tn_field *f = (*o)->choice.fields; f->kind != TN_KIND_END; f++) {
@@ -152,20 +143,4 @@ static void options_without_effect_are_refused(void **state)
         }
         assert_ptr_equal((*o)->choice.impl, *o);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gradients_pass_unchanged_by_default),
-        cmocka_unit_test(scales_are_none_per_show_or_the_sum),
-        cmocka_unit_test(l2_is_added_before_the_clips),
-        cmocka_unit_test(a_gradient_is_divided_by_its_norm_unless_that_is_tiny),
-        cmocka_unit_test(clips_act_in_order_value_row_global),
-        cmocka_unit_test(what_is_not_finite_survives_every_clip),
-        cmocka_unit_test(l1_shrinks_towards_zero_and_bounds_hold_last),
-        cmocka_unit_test(the_global_clip_is_one_below_its_limit),
-        cmocka_unit_test(options_without_effect_are_refused),
-    };
-    return cmocka_run_group_tests_name("ps/rule", tests, NULL, NULL);
 }

@@ -13,9 +13,8 @@ static void assert_factor(const tn_variant *v, uint64_t step, uint64_t steps, do
     }
 }
 
-static void v20_cosine_after_warmup(void **state)
+TEST(v20_cosine_after_warmup)
 {
-    (void)state;
     tn_arena *a = tn_arena_new(1 << 12);
     tn_variant v = kit_schedule(a, "cosine", "warmup=10 final=0");
     assert_factor(&v, 0, 110, .1);
@@ -29,9 +28,8 @@ static void v20_cosine_after_warmup(void **state)
     tn_arena_free(a);
 }
 
-static void every_schedule_follows_its_formula(void **state)
+TEST(every_schedule_follows_its_formula)
 {
-    (void)state;
     tn_arena *a = tn_arena_new(1 << 14);
     const double e = .1;
     tn_variant linear = kit_schedule(a, "linear", "warmup=4 final=.1");
@@ -55,9 +53,8 @@ static void every_schedule_follows_its_formula(void **state)
     tn_arena_free(a);
 }
 
-static void every_schedule_warms_up_and_none_is_the_base_rate(void **state)
+TEST(every_schedule_warms_up_and_none_is_the_base_rate)
 {
-    (void)state;
     tn_arena *a = tn_arena_new(1 << 14);
     for (const tn_choice *const *c = tn_schedule_choices; *c != NULL; c++) {
         tn_variant v = kit_schedule(a, (*c)->name, "warmup=5");
@@ -77,9 +74,8 @@ static void every_schedule_warms_up_and_none_is_the_base_rate(void **state)
 }
 
 /* An owner refuses a push with a negative rate. */
-static void no_rate_falls_below_zero(void **state)
+TEST(no_rate_falls_below_zero)
 {
-    (void)state;
     static const char *const falls[] = {"linear", "cosine", "polynomial"};
     tn_arena *a = tn_arena_new(1 << 12);
     for (size_t i = 0; i < sizeof falls / sizeof falls[0]; i++) {
@@ -93,9 +89,8 @@ static void no_rate_falls_below_zero(void **state)
     tn_arena_free(a);
 }
 
-static void an_end_may_be_the_schedules_own(void **state)
+TEST(an_end_may_be_the_schedules_own)
 {
-    (void)state;
     tn_arena *a = tn_arena_new(1 << 12);
     tn_variant own = kit_schedule(a, "linear", "steps=10");
     assert_factor(&own, 5, 0, .5);
@@ -105,9 +100,8 @@ static void an_end_may_be_the_schedules_own(void **state)
     tn_arena_free(a);
 }
 
-static void schedules_that_cannot_run_say_why(void **state)
+TEST(schedules_that_cannot_run_say_why)
 {
-    (void)state;
     tn_arena *a = tn_arena_new(1 << 12);
     tn_variant open_end = kit_schedule(a, "cosine", NULL);
     assert_non_null(tn_schedule_check(&open_end, 0));
@@ -121,17 +115,4 @@ static void schedules_that_cannot_run_say_why(void **state)
     tn_variant empty = kit_schedule(a, "piecewise", NULL);
     assert_non_null(tn_schedule_check(&empty, 0));
     tn_arena_free(a);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(v20_cosine_after_warmup),
-        cmocka_unit_test(every_schedule_follows_its_formula),
-        cmocka_unit_test(every_schedule_warms_up_and_none_is_the_base_rate),
-        cmocka_unit_test(no_rate_falls_below_zero),
-        cmocka_unit_test(an_end_may_be_the_schedules_own),
-        cmocka_unit_test(schedules_that_cannot_run_say_why),
-    };
-    return cmocka_run_group_tests_name("ps/schedule", tests, NULL, NULL);
 }

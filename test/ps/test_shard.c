@@ -53,9 +53,8 @@ static double push_all(world *x, const float *rows, const float *dense, const tn
     return norm;
 }
 
-static void one_push_reaches_rows_and_dense_weights(void **state)
+TEST(one_push_reaches_rows_and_dense_weights)
 {
-    (void)state;
     world x;
     begin(&x, "lr=1");
     float rows[2 * DIM];
@@ -69,9 +68,8 @@ static void one_push_reaches_rows_and_dense_weights(void **state)
     end(&x);
 }
 
-static void the_global_clip_is_over_rows_and_dense_weights_together(void **state)
+TEST(the_global_clip_is_over_rows_and_dense_weights_together)
 {
-    (void)state;
     world x;
     begin(&x, "lr=1");
     float rows[2 * DIM];
@@ -85,9 +83,8 @@ static void the_global_clip_is_over_rows_and_dense_weights_together(void **state
     end(&x);
 }
 
-static void a3_the_schedule_reaches_rows_and_dense_weights(void **state)
+TEST(a3_the_schedule_reaches_rows_and_dense_weights)
 {
-    (void)state;
     world x;
     begin(&x, "lr=2");
     float rows[2 * DIM];
@@ -102,9 +99,8 @@ static void a3_the_schedule_reaches_rows_and_dense_weights(void **state)
     end(&x);
 }
 
-static void a_gradient_that_is_not_finite_changes_nothing(void **state)
+TEST(a_gradient_that_is_not_finite_changes_nothing)
 {
-    (void)state;
     const float bad[] = {NAN, INFINITY};
     for (size_t i = 0; i < 4; i++) {
         world x;
@@ -133,9 +129,8 @@ static void a_gradient_that_is_not_finite_changes_nothing(void **state)
     }
 }
 
-static void a_step_without_weight_changes_nothing_counts_included(void **state)
+TEST(a_step_without_weight_changes_nothing_counts_included)
 {
-    (void)state;
     world x;
     begin(&x, "lr=1 l2=1 l2_mode=dense");
     float rows[2 * DIM];
@@ -153,9 +148,8 @@ static void a_step_without_weight_changes_nothing_counts_included(void **state)
     end(&x);
 }
 
-static void a_peek_creates_nothing(void **state)
+TEST(a_peek_creates_nothing)
 {
-    (void)state;
     world x;
     begin(&x, "lr=1");
     float rows[2 * DIM] = {1, 1, 1, 1};
@@ -163,17 +157,4 @@ static void a_peek_creates_nothing(void **state)
     assert_true(rows[0] == 0 && rows[3] == 0);
     assert_int_equal(tn_table_rows(x.shard.table), 0);
     end(&x);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_push_reaches_rows_and_dense_weights),
-        cmocka_unit_test(the_global_clip_is_over_rows_and_dense_weights_together),
-        cmocka_unit_test(a3_the_schedule_reaches_rows_and_dense_weights),
-        cmocka_unit_test(a_gradient_that_is_not_finite_changes_nothing),
-        cmocka_unit_test(a_step_without_weight_changes_nothing_counts_included),
-        cmocka_unit_test(a_peek_creates_nothing),
-    };
-    return cmocka_run_group_tests_name("ps/shard", tests, NULL, NULL);
 }

@@ -11,7 +11,9 @@
 
 enum { SEED = 20261121 };
 
-static void golden_tns_196_bytes(void **state)
+FIXTURE(shard_set_up, shard_tear_down);
+
+TEST(golden_tns_196_bytes)
 {
     const shard_place *p = *state;
     static const char hex[] =
@@ -49,7 +51,7 @@ static tn_status keep_row(void *arg, const tn_row_view *row, tn_error *err)
     return TN_OK;
 }
 
-static void golden_tns_is_read_back(void **state)
+TEST(golden_tns_is_read_back)
 {
     const shard_place *p = *state;
     tn_snapshot_done done = {0};
@@ -94,7 +96,7 @@ static tn_status compare_row(void *arg, const tn_row_view *row, tn_error *err)
     return TN_OK;
 }
 
-static void many_rows_come_back_from_many_blocks(void **state)
+TEST(many_rows_come_back_from_many_blocks)
 {
     const shard_place *p = *state;
     tn_error err = {0};
@@ -110,7 +112,7 @@ static void many_rows_come_back_from_many_blocks(void **state)
     tn_unmap(&map);
 }
 
-static void an_empty_file_holds_no_rows(void **state)
+TEST(an_empty_file_holds_no_rows)
 {
     const shard_place *p = *state;
     tn_error err = {0};
@@ -124,7 +126,7 @@ static void an_empty_file_holds_no_rows(void **state)
     assert_int_equal(read_file(p->path, NULL, NULL, &err), TN_OK);
 }
 
-static void a_delta_may_hold_removed_rows(void **state)
+TEST(a_delta_may_hold_removed_rows)
 {
     const shard_place *p = *state;
     tn_error err = {0};
@@ -142,7 +144,7 @@ static void a_delta_may_hold_removed_rows(void **state)
     assert_int_equal(read_file(p->path, NULL, NULL, &err), TN_OK);
 }
 
-static void a_row_larger_than_a_block_is_refused(void **state)
+TEST(a_row_larger_than_a_block_is_refused)
 {
     const shard_place *p = *state;
     tn_error err = {0};
@@ -163,7 +165,7 @@ static tn_status refuse_row(void *arg, const tn_row_view *row, tn_error *err)
     return tn_fail(err, TN_E_LIMIT, "table is full");
 }
 
-static void a_visitor_can_stop(void **state)
+TEST(a_visitor_can_stop)
 {
     const shard_place *p = *state;
     tn_snapshot_done done = {0};
@@ -173,7 +175,7 @@ static void a_visitor_can_stop(void **state)
     assert_string_equal(err.text, "table is full");
 }
 
-static void every_failing_call_is_reported(void **state)
+TEST(every_failing_call_is_reported)
 {
     const shard_place *p = *state;
     tn_error err = {0};
@@ -231,7 +233,7 @@ static char *load(const char *path, size_t *size)
     return copy;
 }
 
-static void every_cut_and_every_bit_of_a_small_file_is_detected(void **state)
+TEST(every_cut_and_every_bit_of_a_small_file_is_detected)
 {
     const shard_place *p = *state;
     tn_snapshot_done done = {0};
@@ -249,7 +251,7 @@ static void every_cut_and_every_bit_of_a_small_file_is_detected(void **state)
     free(data);
 }
 
-static void cuts_flips_and_zeroed_pages_of_a_large_file_are_detected(void **state)
+TEST(cuts_flips_and_zeroed_pages_of_a_large_file_are_detected)
 {
     const shard_place *p = *state;
     tn_snapshot_done done = {0};
@@ -349,7 +351,7 @@ static const struct {
     {180, UINT32_MAX, 4, "trailer", false},
 };
 
-static void right_checksums_do_not_make_a_file_right(void **state)
+TEST(right_checksums_do_not_make_a_file_right)
 {
     const shard_place *p = *state;
     tn_snapshot_done done = {0};
@@ -373,7 +375,7 @@ static void right_checksums_do_not_make_a_file_right(void **state)
     free(data);
 }
 
-static void keys_that_do_not_ascend_are_detected(void **state)
+TEST(keys_that_do_not_ascend_are_detected)
 {
     const shard_place *p = *state;
     tn_error err = {0};
@@ -395,24 +397,4 @@ static void keys_that_do_not_ascend_are_detected(void **state)
     assert_int_equal(read_file(p->path, NULL, NULL, &err), TN_E_CKPT);
     assert_non_null(strstr(err.text, "at byte 128: keys do not ascend"));
     free(data);
-}
-
-int main(void)
-{
-#define TNS_TEST(f) cmocka_unit_test_setup_teardown(f, shard_set_up, shard_tear_down)
-    const struct CMUnitTest tests[] = {
-        TNS_TEST(golden_tns_196_bytes),
-        TNS_TEST(golden_tns_is_read_back),
-        TNS_TEST(many_rows_come_back_from_many_blocks),
-        TNS_TEST(an_empty_file_holds_no_rows),
-        TNS_TEST(a_delta_may_hold_removed_rows),
-        TNS_TEST(a_row_larger_than_a_block_is_refused),
-        TNS_TEST(a_visitor_can_stop),
-        TNS_TEST(every_failing_call_is_reported),
-        TNS_TEST(every_cut_and_every_bit_of_a_small_file_is_detected),
-        TNS_TEST(cuts_flips_and_zeroed_pages_of_a_large_file_are_detected),
-        TNS_TEST(right_checksums_do_not_make_a_file_right),
-        TNS_TEST(keys_that_do_not_ascend_are_detected),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

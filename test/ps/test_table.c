@@ -5,9 +5,8 @@
 
 #include <string.h>
 
-static void v17_first_values_depend_on_seed_segment_and_key_alone(void **state)
+TEST(v17_first_values_depend_on_seed_segment_and_key_alone)
 {
-    (void)state;
     const uint32_t bits[DIM] = {0xbd1e6e04, 0x3d5dad65, 0x3dabd360, 0x3d6a536e};
     const uint64_t key[] = {99, UINT64_C(0x0123456789abcdef), UINT64_C(0xf00) << 52};
     onetable f = onetable_begin("adam", NULL, 42);
@@ -18,9 +17,8 @@ static void v17_first_values_depend_on_seed_segment_and_key_alone(void **state)
     onetable_end(&f);
 }
 
-static void a_second_pull_finds_what_the_first_created(void **state)
+TEST(a_second_pull_finds_what_the_first_created)
 {
-    (void)state;
     onetable f = onetable_begin("sgd", NULL, 1);
     kit_keys *k = keys_of(&f, many_keys(&f, 1000, 7), 1000);
     float *first = floats(&f, k);
@@ -34,9 +32,8 @@ static void a_second_pull_finds_what_the_first_created(void **state)
     onetable_end(&f);
 }
 
-static void r4_evaluation_creates_nothing_and_changes_nothing(void **state)
+TEST(r4_evaluation_creates_nothing_and_changes_nothing)
 {
-    (void)state;
     onetable f = onetable_begin("adam", NULL, 1);
     kit_keys *known = keys_of(&f, many_keys(&f, 100, 7), 100);
     kit_keys *all = keys_of(&f, many_keys(&f, 200, 7), 200);
@@ -64,9 +61,8 @@ static void r4_evaluation_creates_nothing_and_changes_nothing(void **state)
     onetable_end(&f);
 }
 
-static void a7_evaluation_may_show_first_values_and_training_then_gets_the_same(void **state)
+TEST(a7_evaluation_may_show_first_values_and_training_then_gets_the_same)
 {
-    (void)state;
     const bool missing_init[] = {true};
     bool missing[50];
     onetable f = onetable_begin("adagrad", NULL, 5);
@@ -81,9 +77,8 @@ static void a7_evaluation_may_show_first_values_and_training_then_gets_the_same(
     onetable_end(&f);
 }
 
-static void r7_a_push_for_missing_keys_is_dropped_and_its_neighbours_are_exact(void **state)
+TEST(r7_a_push_for_missing_keys_is_dropped_and_its_neighbours_are_exact)
 {
-    (void)state;
     onetable f = onetable_begin("sgd", "lr=1", 1);
     uint64_t *key = many_keys(&f, 300, 7);
     uint64_t *even = TN_NEW_ARRAY(f.arena, uint64_t, 150);
@@ -131,9 +126,8 @@ static tn_status in_order(void *arg, const tn_row_view *row, tn_error *err)
     return o->n == o->stop_at ? tn_fail(err, TN_E_IO, "disk full") : TN_OK;
 }
 
-static void a_walk_shows_every_row_in_key_order_and_hands_on_failures(void **state)
+TEST(a_walk_shows_every_row_in_key_order_and_hands_on_failures)
 {
-    (void)state;
     const uint32_t n = 5000;
     onetable f = onetable_begin("sgd", NULL, 1);
     uint64_t *key = many_keys(&f, n, 7);
@@ -153,9 +147,8 @@ static void a_walk_shows_every_row_in_key_order_and_hands_on_failures(void **sta
     onetable_end(&f);
 }
 
-static void a_restored_row_is_bit_for_bit_the_one_that_was_shown(void **state)
+TEST(a_restored_row_is_bit_for_bit_the_one_that_was_shown)
 {
-    (void)state;
     const uint64_t key = 404;
     onetable f = onetable_begin("adam", NULL, 1);
     kit_keys *k = keys_of(&f, &key, 1);
@@ -184,9 +177,8 @@ static void a_restored_row_is_bit_for_bit_the_one_that_was_shown(void **state)
     onetable_end(&f);
 }
 
-static void a_warm_step_allocates_nothing(void **state)
+TEST(a_warm_step_allocates_nothing)
 {
-    (void)state;
     onetable f = onetable_begin("adagrad", "rowwise=true l2=1e-6", 1);
     kit_keys *k = keys_of(&f, many_keys(&f, 3000, 7), 3000);
     float *rows = floats(&f, k);
@@ -200,19 +192,4 @@ static void a_warm_step_allocates_nothing(void **state)
     }
     assert_int_equal(tn_mallocs(), before);
     onetable_end(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(v17_first_values_depend_on_seed_segment_and_key_alone),
-        cmocka_unit_test(a_second_pull_finds_what_the_first_created),
-        cmocka_unit_test(r4_evaluation_creates_nothing_and_changes_nothing),
-        cmocka_unit_test(a7_evaluation_may_show_first_values_and_training_then_gets_the_same),
-        cmocka_unit_test(r7_a_push_for_missing_keys_is_dropped_and_its_neighbours_are_exact),
-        cmocka_unit_test(a_walk_shows_every_row_in_key_order_and_hands_on_failures),
-        cmocka_unit_test(a_restored_row_is_bit_for_bit_the_one_that_was_shown),
-        cmocka_unit_test(a_warm_step_allocates_nothing),
-    };
-    return cmocka_run_group_tests_name("ps/table", tests, NULL, NULL);
 }

@@ -225,41 +225,36 @@ static void run_beside(const char *optim, uint16_t waits, tn_admission a)
     end(&x);
 }
 
-static void keys_learn_from_the_step_that_admits_them(void **state)
+TEST(keys_learn_from_the_step_that_admits_them)
 {
-    (void)state;
     run_beside("adagrad", 3, (tn_admission){.threshold = 5, .probability = 1});
     run_beside("adam", 3, (tn_admission){.threshold = 2, .probability = 1});
 }
 
-static void segments_that_do_not_wait_learn_at_once(void **state)
+TEST(segments_that_do_not_wait_learn_at_once)
 {
-    (void)state;
     run_beside("adagrad", 2, (tn_admission){.threshold = 5, .probability = 1});
     run_beside("ftrl", 1, (tn_admission){.threshold = 5, .probability = 1});
     run_beside("sgd l2=.01 l2_mode=dense", 2, (tn_admission){.threshold = 5, .probability = 1});
 }
 
-static void keys_are_admitted_with_a_probability(void **state)
+TEST(keys_are_admitted_with_a_probability)
 {
-    (void)state;
     run_beside("adagrad", 3, (tn_admission){.probability = .2});
     run_beside("adagrad", 3, (tn_admission){.threshold = 3, .probability = .3});
     run_beside("adagrad", 2, (tn_admission){.probability = .2});
 }
 
-static void a_filter_without_collisions_counts_exactly(void **state)
+TEST(a_filter_without_collisions_counts_exactly)
 {
-    (void)state;
     run_beside("adagrad", 3, (tn_admission){.threshold = 5, .probability = 1, .filter = true});
     run_beside("adagrad", 3, (tn_admission){.threshold = 2, .probability = .5, .filter = true});
 }
 
 /* ---- counts and memory ---- */
 
-static void counts_of_keys_that_wait_are_kept_whole(void **state)
+TEST(counts_of_keys_that_wait_are_kept_whole)
 {
-    (void)state;
     world x = begin("adagrad", 3, (tn_admission){.threshold = 100, .probability = 1});
     tn_lifecycle life = TN_LIFECYCLE_NONE;
     life.decay = .5;
@@ -285,9 +280,8 @@ static void counts_of_keys_that_wait_are_kept_whole(void **state)
 }
 
 /* Two shows on day 1, one on day 3, when it is admitted: decayed from day 1 on. */
-static void counts_decay_from_the_last_day_of_waiting(void **state)
+TEST(counts_decay_from_the_last_day_of_waiting)
 {
-    (void)state;
     world x = begin("adagrad", 3, (tn_admission){.threshold = 2, .probability = 1});
     tn_lifecycle life = TN_LIFECYCLE_NONE;
     life.decay = .5;
@@ -311,9 +305,8 @@ static void counts_decay_from_the_last_day_of_waiting(void **state)
 }
 
 /* A row that waits has a header and no floats. */
-static void rows_that_wait_are_small(void **state)
+TEST(rows_that_wait_are_small)
 {
-    (void)state;
     enum { ROWS = 200000 };
     world x = begin("adam", 3, (tn_admission){.threshold = 9, .probability = 1});
     uint64_t *key = TN_NEW_ARRAY(x.arena, uint64_t, ROWS);
@@ -340,9 +333,8 @@ static void rows_that_wait_are_small(void **state)
 }
 
 /* Those that stay are found by the smaller index that a sweep makes. */
-static void rows_that_wait_stay_while_others_expire(void **state)
+TEST(rows_that_wait_stay_while_others_expire)
 {
-    (void)state;
     enum { ROWS = 100000, LEFT = ROWS / 50, DAYS = 10 };
     const tn_admission a = {.threshold = 9, .probability = 1};
     world x = begin("adagrad", 3, a);
@@ -411,9 +403,8 @@ static void show_keys(world *x, uint32_t step, uint32_t from, uint32_t n, uint32
 /* First all keys wait, and fill the table. Then others, shown more often, become whole one after
  * the other, until nothing is left that scores as little as a key which is new; and still new keys
  * become whole. */
-static void a_full_table_has_room_for_rows_of_both_kinds(void **state)
+TEST(a_full_table_has_room_for_rows_of_both_kinds)
 {
-    (void)state;
     enum { N = 5000, TURNS = 90, LIMIT = 24 << 20 };
     world x = begin("adam", 3, (tn_admission){.threshold = 2, .probability = 1});
     assert_true(tn_table_evict_beyond(x.t, LIMIT, (tn_range){0, TN_PARTITIONS}));
@@ -442,9 +433,8 @@ static void a_full_table_has_room_for_rows_of_both_kinds(void **state)
     end(&x);
 }
 
-static void a_room_too_small_for_rows_that_wait_is_refused(void **state)
+TEST(a_room_too_small_for_rows_that_wait_is_refused)
 {
-    (void)state;
     const tn_range all = {0, TN_PARTITIONS};
     world x = begin("adam", 3, (tn_admission){.threshold = 2, .probability = 1});
     const uint64_t least = tn_table_evict_least(x.t) * TN_PARTITIONS;
@@ -460,9 +450,8 @@ static void a_room_too_small_for_rows_that_wait_is_refused(void **state)
     end(&y);
 }
 
-static void evaluation_takes_a_key_that_waits_for_unknown(void **state)
+TEST(evaluation_takes_a_key_that_waits_for_unknown)
 {
-    (void)state;
     for (uint16_t waits = 2; waits <= 3; waits++) {
         world x = begin("adagrad", waits, (tn_admission){.threshold = 4, .probability = 1});
         const uint64_t key = 12;
@@ -561,9 +550,8 @@ static void run_by_hand(uint32_t threshold, bool seen[4])
 }
 
 /* The evidence comes at once, while w is 0, or when it is not. */
-static void a_run_by_hand_is_that_of_difacto(void **state)
+TEST(a_run_by_hand_is_that_of_difacto)
 {
-    (void)state;
     bool seen[4] = {false};
     run_by_hand(0, seen);
     run_by_hand(3, seen);
@@ -638,9 +626,8 @@ static void goes_on_alike(const world *y, const world *z, uint32_t kind, uint32_
 }
 
 /* A base and a delta after every few steps, each read while training goes on. */
-static void base_and_deltas_make_the_full_table(void **state)
+TEST(base_and_deltas_make_the_full_table)
 {
-    (void)state;
     for (uint32_t kind = 0; kind < 4; kind++) {
         const uint16_t waits = kind == 1 ? 2 : 3;
         world x = begin("adagrad", waits, admission_of(kind));
@@ -662,9 +649,8 @@ static void base_and_deltas_make_the_full_table(void **state)
     }
 }
 
-static void any_number_of_threads_admits_the_same_keys(void **state)
+TEST(any_number_of_threads_admits_the_same_keys)
 {
-    (void)state;
     for (uint32_t kind = 0; kind < 3; kind++) {
         kit_digest one = {0};
         for (uint32_t threads = 1; threads <= 4; threads *= 2) {
@@ -683,9 +669,8 @@ static void any_number_of_threads_admits_the_same_keys(void **state)
 }
 
 /* Expiry between the cuts: chunks of the rows that became whole are given back. */
-static void sweeps_find_rows_that_wait(void **state)
+TEST(sweeps_find_rows_that_wait)
 {
-    (void)state;
     world x = begin("adagrad", 3, admission_of(0));
     world y = begin("adagrad", 3, admission_of(0));
     tn_lifecycle life = TN_LIFECYCLE_NONE;
@@ -718,9 +703,8 @@ static void sweeps_find_rows_that_wait(void **state)
 
 /* Rows that are listed while they wait become whole; their chunks go to other partitions before the
  * next cut. */
-static void a_cut_behind_a_sweep_takes_no_row_for_another(void **state)
+TEST(a_cut_behind_a_sweep_takes_no_row_for_another)
 {
-    (void)state;
     enum { OLD = 60000, NEW = 150000 };
     world x = begin("adagrad", 3, (tn_admission){.threshold = 2, .probability = 1});
     world y = begin("adagrad", 3, (tn_admission){.threshold = 2, .probability = 1});
@@ -766,9 +750,8 @@ static void a_cut_behind_a_sweep_takes_no_row_for_another(void **state)
 
 /* ---- checkpoints of other admissions ---- */
 
-static void rows_of_another_admission_take_the_form_that_fits(void **state)
+TEST(rows_of_another_admission_take_the_form_that_fits)
 {
-    (void)state;
     const uint16_t waits[] = {0, 2, 3};
     for (uint32_t from = 0; from < 3; from++) {
         for (uint32_t to = 0; to < 3; to++) {
@@ -794,9 +777,8 @@ static void rows_of_another_admission_take_the_form_that_fits(void **state)
 
 /* ---- the filter by itself ---- */
 
-static void a_filter_counts_too_much_as_seldom_as_it_was_asked_to(void **state)
+TEST(a_filter_counts_too_much_as_seldom_as_it_was_asked_to)
 {
-    (void)state;
     const struct {
         uint64_t keys;
         double error;
@@ -828,9 +810,8 @@ static void a_filter_counts_too_much_as_seldom_as_it_was_asked_to(void **state)
     }
 }
 
-static void a_filter_stops_at_its_largest_count_and_ages_by_half(void **state)
+TEST(a_filter_stops_at_its_largest_count_and_ages_by_half)
 {
-    (void)state;
     const uint32_t most[] = {3, 15, 255};
     for (uint32_t i = 0; i < 3; i++) {
         const tn_key_filter f = tn_key_filter_plan(100, 1e-4, most[i]);
@@ -866,9 +847,8 @@ static uint32_t filter_crc(tn_table *t, tn_cut *cut)
 }
 
 /* Keys of ever new days fill it; it forgets them, and its table says so. */
-static void a_full_filter_ages_at_the_sweep(void **state)
+TEST(a_full_filter_ages_at_the_sweep)
 {
-    (void)state;
     enum { DAY_KEYS = 40000 };
     world x = {.arena = tn_arena_new(1 << 20)};
     const tn_admission a = {.threshold = 2, .probability = 1, .filter = true};
@@ -905,31 +885,4 @@ static void a_full_filter_ages_at_the_sweep(void **state)
     }
     assert_true(tn_table_aged(x.t) > 5UL * TN_PARTITIONS);
     end(&x);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keys_learn_from_the_step_that_admits_them),
-        cmocka_unit_test(segments_that_do_not_wait_learn_at_once),
-        cmocka_unit_test(keys_are_admitted_with_a_probability),
-        cmocka_unit_test(a_filter_without_collisions_counts_exactly),
-        cmocka_unit_test(counts_of_keys_that_wait_are_kept_whole),
-        cmocka_unit_test(counts_decay_from_the_last_day_of_waiting),
-        cmocka_unit_test(rows_that_wait_are_small),
-        cmocka_unit_test(rows_that_wait_stay_while_others_expire),
-        cmocka_unit_test(a_full_table_has_room_for_rows_of_both_kinds),
-        cmocka_unit_test(a_room_too_small_for_rows_that_wait_is_refused),
-        cmocka_unit_test(evaluation_takes_a_key_that_waits_for_unknown),
-        cmocka_unit_test(a_run_by_hand_is_that_of_difacto),
-        cmocka_unit_test(base_and_deltas_make_the_full_table),
-        cmocka_unit_test(any_number_of_threads_admits_the_same_keys),
-        cmocka_unit_test(sweeps_find_rows_that_wait),
-        cmocka_unit_test(a_cut_behind_a_sweep_takes_no_row_for_another),
-        cmocka_unit_test(rows_of_another_admission_take_the_form_that_fits),
-        cmocka_unit_test(a_filter_counts_too_much_as_seldom_as_it_was_asked_to),
-        cmocka_unit_test(a_filter_stops_at_its_largest_count_and_ages_by_half),
-        cmocka_unit_test(a_full_filter_ages_at_the_sweep),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,9 +5,8 @@
 
 #include <math.h>
 
-static void pushes_add_shows_and_clicks_and_the_day(void **state)
+TEST(pushes_add_shows_and_clicks_and_the_day)
 {
-    (void)state;
     const uint64_t key = 12345;
     onetable f = onetable_begin("sgd", NULL, 1);
     kit_keys *k = keys_of(&f, &key, 1);
@@ -31,9 +30,8 @@ static void pushes_add_shows_and_clicks_and_the_day(void **state)
     onetable_end(&f);
 }
 
-static void counts_are_exact_beyond_two_to_the_24_and_32(void **state)
+TEST(counts_are_exact_beyond_two_to_the_24_and_32)
 {
-    (void)state;
     const uint64_t key = 9;
     const double big[] = {0x1p24, 0x1p32 + 1, 0x1p36 + 3};
     onetable f = onetable_begin("sgd", NULL, 1);
@@ -61,9 +59,8 @@ static tn_status count_row(void *arg, const tn_row_view *row, tn_error *err)
     return TN_OK;
 }
 
-static void r1_ids_1_to_100000_lie_even_over_partitions(void **state)
+TEST(r1_ids_1_to_100000_lie_even_over_partitions)
 {
-    (void)state;
     const uint32_t n = 100000;
     onetable f = onetable_begin("sgd", NULL, 1);
     kit_keys *k = keys_of(&f, many_keys(&f, n, tn_salt("user")), n);
@@ -78,9 +75,8 @@ static void r1_ids_1_to_100000_lie_even_over_partitions(void **state)
     onetable_end(&f);
 }
 
-static void r2_equal_ids_of_two_groups_have_rows_of_their_own(void **state)
+TEST(r2_equal_ids_of_two_groups_have_rows_of_their_own)
 {
-    (void)state;
     tn_arena *arena = tn_arena_new(1 << 16);
     kit_segment segments[] = {{"deep", DIM}, {NULL, 0}};
     kit_model *m = kit_model_new(arena, segments, 2);
@@ -131,9 +127,8 @@ static tn_status note_group(void *arg, const tn_row_view *row, tn_error *err)
 }
 
 /* A row keeps the number of its group in two places, beside key and day. */
-static void groups_up_to_the_last_are_told_apart_and_survive_a_push(void **state)
+TEST(groups_up_to_the_last_are_told_apart_and_survive_a_push)
 {
-    (void)state;
     enum { N = 5, LAST_DAY = (1 << 22) - 1 };
     const uint16_t group[N] = {4, 1024 + 4, 2048 + 4, 3072 + 4, TN_GROUPS_MAX - 1};
     const uint64_t one = UINT64_C(0xfedcba9876543210);
@@ -169,9 +164,8 @@ static void groups_up_to_the_last_are_told_apart_and_survive_a_push(void **state
 }
 
 /* Rows of one record are filled together only where their groups begin alike. */
-static void rows_of_each_group_begin_as_its_rule_says(void **state)
+TEST(rows_of_each_group_begin_as_its_rule_says)
 {
-    (void)state;
     enum { N = 200, GROUPS = 2 };
     tn_arena *arena = tn_arena_new(1 << 16);
     kit_segment segments[] = {{"wide", 1}, {"deep", DIM}, {NULL, 0}};
@@ -205,9 +199,8 @@ static void rows_of_each_group_begin_as_its_rule_says(void **state)
 }
 
 /* With one sum of squares per row. */
-static void rows_are_padded_where_that_saves_lines(void **state)
+TEST(rows_are_padded_where_that_saves_lines)
 {
-    (void)state;
     const struct {
         uint32_t dim, bytes;
     } sizes[] = {{1, 32}, {4, 44}, {7, 56}, {8, 64}, {9, 64}, {16, 92}, {24, 128}, {32, 160}};
@@ -226,9 +219,8 @@ static void rows_are_padded_where_that_saves_lines(void **state)
     }
 }
 
-static void r6_a_batch_may_hold_a_million_different_keys(void **state)
+TEST(r6_a_batch_may_hold_a_million_different_keys)
 {
-    (void)state;
     const uint32_t n = 1000000;
     onetable f = onetable_begin("adagrad", "rowwise=true lr=1", 1);
     kit_keys *k = keys_of(&f, many_keys(&f, n, 7), n);
@@ -243,9 +235,8 @@ static void r6_a_batch_may_hold_a_million_different_keys(void **state)
     onetable_end(&f);
 }
 
-static void r9_an_id_of_two_to_the_63_costs_one_row(void **state)
+TEST(r9_an_id_of_two_to_the_63_costs_one_row)
 {
-    (void)state;
     const uint64_t key[] = {UINT64_C(1) << 63, UINT64_MAX, 0};
     onetable f = onetable_begin("sgd", NULL, 1);
     kit_keys *k = keys_of(&f, key, 3);
@@ -256,9 +247,8 @@ static void r9_an_id_of_two_to_the_63_costs_one_row(void **state)
     onetable_end(&f);
 }
 
-static void r10_one_row_holds_all_segments_with_their_state(void **state)
+TEST(r10_one_row_holds_all_segments_with_their_state)
 {
-    (void)state;
     const uint64_t key = 31;
     tn_arena *arena = tn_arena_new(1 << 16);
     kit_segment segments[] = {{"wide", 1}, {"deep", DIM}, {NULL, 0}};
@@ -283,21 +273,4 @@ static void r10_one_row_holds_all_segments_with_their_state(void **state)
     assert_true(deep.spec[2].count);
     tn_table_free(t);
     tn_arena_free(arena);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pushes_add_shows_and_clicks_and_the_day),
-        cmocka_unit_test(counts_are_exact_beyond_two_to_the_24_and_32),
-        cmocka_unit_test(r1_ids_1_to_100000_lie_even_over_partitions),
-        cmocka_unit_test(r2_equal_ids_of_two_groups_have_rows_of_their_own),
-        cmocka_unit_test(groups_up_to_the_last_are_told_apart_and_survive_a_push),
-        cmocka_unit_test(rows_of_each_group_begin_as_its_rule_says),
-        cmocka_unit_test(rows_are_padded_where_that_saves_lines),
-        cmocka_unit_test(r6_a_batch_may_hold_a_million_different_keys),
-        cmocka_unit_test(r9_an_id_of_two_to_the_63_costs_one_row),
-        cmocka_unit_test(r10_one_row_holds_all_segments_with_their_state),
-    };
-    return cmocka_run_group_tests_name("ps/table_keys", tests, NULL, NULL);
 }

@@ -95,9 +95,8 @@ static void assert_close(double got, double want)
     assert_true(fabs(got - want) <= 1e-9 * fabs(want));
 }
 
-static void counts_decay_by_the_days_of_the_data(void **state)
+TEST(counts_decay_by_the_days_of_the_data)
 {
-    (void)state;
     tn_lifecycle life = none;
     life.decay = 0.98;
     onetable f = begin(&life);
@@ -121,9 +120,8 @@ static void counts_decay_by_the_days_of_the_data(void **state)
     onetable_end(&f);
 }
 
-static void a_decay_of_no_days_is_exactly_one(void **state)
+TEST(a_decay_of_no_days_is_exactly_one)
 {
-    (void)state;
     assert_true(tn_decay_of(0.98, 0) == 1);
     assert_true(tn_decay_of(0.98, 1) == 0.98);
     assert_true(tn_decay_of(0, 0) == 1 && tn_decay_of(0, 3) == 0);
@@ -134,9 +132,8 @@ static void a_decay_of_no_days_is_exactly_one(void **state)
     }
 }
 
-static void a_score_weighs_clicks_and_the_rest(void **state)
+TEST(a_score_weighs_clicks_and_the_rest)
 {
-    (void)state;
     const tn_row_view row = {.show = 25, .click = 3, .last_seen = 5};
     assert_close(tn_score_of(&none, &row, 5), 5.2); /* V26 */
 }
@@ -150,9 +147,8 @@ typedef struct bound_case {
 } bound_case;
 
 /* Rows 0 .. 3: seen on days 100, 100, 120, 120; shown 1, 50, 1, 50 times. Looked at on day 130. */
-static void a_row_leaves_by_age_score_show_or_norm(void **state)
+TEST(a_row_leaves_by_age_score_show_or_norm)
 {
-    (void)state;
     const double no = (double)NAN;
     const bound_case cases[] = {
         {"nothing", {1, 1, .1, no, no, no, no, false, AT_ONCE}, {0}},
@@ -189,9 +185,8 @@ static void a_row_leaves_by_age_score_show_or_norm(void **state)
     }
 }
 
-static void a_norm_is_that_of_the_weights_alone(void **state)
+TEST(a_norm_is_that_of_the_weights_alone)
 {
-    (void)state;
     const double factors[] = {0.999, 1.001};
     for (uint32_t i = 0; i < 2; i++) {
         tn_lifecycle life = none;
@@ -214,9 +209,8 @@ static void a_norm_is_that_of_the_weights_alone(void **state)
 
 /* Rows of many days: exactly those leave that a plain list says, with any number of threads, and
  * all others stay as they are. */
-static void a_sweep_removes_exactly_those_that_have_expired(void **state)
+TEST(a_sweep_removes_exactly_those_that_have_expired)
 {
-    (void)state;
     tn_lifecycle life = none;
     life.ttl_days = 7;
     kit_digest first = {0};
@@ -240,9 +234,8 @@ static void a_sweep_removes_exactly_those_that_have_expired(void **state)
     }
 }
 
-static void a_row_that_left_begins_anew(void **state)
+TEST(a_row_that_left_begins_anew)
 {
-    (void)state;
     tn_lifecycle life = none;
     life.ttl_days = 3;
     onetable f = begin(&life);
@@ -281,9 +274,8 @@ static tn_status note_most(void *arg, const tn_row_view *row, tn_error *err)
     return TN_OK;
 }
 
-static void the_rows_that_score_least_leave_a_full_table(void **state)
+TEST(the_rows_that_score_least_leave_a_full_table)
 {
-    (void)state;
     onetable f = begin(&none);
     const tn_range all = {0, TN_PARTITIONS};
     const uint64_t limit = 24 << 20;
@@ -313,9 +305,8 @@ static void the_rows_that_score_least_leave_a_full_table(void **state)
 
 /* One partition, rows known one by one: the lowest scores leave, of equal ones the lowest keys.
  */
-static void scores_then_keys_say_who_leaves(void **state)
+TEST(scores_then_keys_say_who_leaves)
 {
-    (void)state;
     enum { ROWS = 400 };
     onetable f = begin(&none);
     const tn_range all = {0, TN_PARTITIONS};
@@ -356,9 +347,8 @@ static void scores_then_keys_say_who_leaves(void **state)
 /* A table that was filled from the rows of another one goes on as that does; threads do not
  * show.
  */
-static void who_leaves_depends_on_the_rows_alone(void **state)
+TEST(who_leaves_depends_on_the_rows_alone)
 {
-    (void)state;
     const tn_range all = {0, TN_PARTITIONS};
     kit_digest first = {0};
     for (uint32_t i = 0; i < 4; i++) {
@@ -391,9 +381,8 @@ static void who_leaves_depends_on_the_rows_alone(void **state)
 }
 
 /* Two groups whose rows differ in size share the room of each partition. */
-static void rows_of_two_sizes_share_the_room(void **state)
+TEST(rows_of_two_sizes_share_the_room)
 {
-    (void)state;
     enum { N = 20000, STEPS = 60 };
     onetable f = {.arena = tn_arena_new(1 << 20)};
     const kit_segment segments[] = {{"deep", DIM}, {NULL, 0}};
@@ -438,9 +427,8 @@ static void rows_of_two_sizes_share_the_room(void **state)
     onetable_end(&f);
 }
 
-static void a_limit_without_room_for_a_row_is_refused(void **state)
+TEST(a_limit_without_room_for_a_row_is_refused)
 {
-    (void)state;
     onetable f = begin(&none);
     const tn_range all = {0, TN_PARTITIONS};
     const uint64_t least = tn_table_evict_least(f.t) * TN_PARTITIONS;
@@ -453,9 +441,8 @@ static void a_limit_without_room_for_a_row_is_refused(void **state)
 
 /* New keys every day, old ones leave: the table takes no more than in its first days. Then
  * nearly all leave, and chunks and index blocks are there for others. */
-static void memory_of_rows_that_left_is_used_again(void **state)
+TEST(memory_of_rows_that_left_is_used_again)
 {
-    (void)state;
     tn_lifecycle life = none;
     life.ttl_days = 3;
     onetable f = begin(&life);
@@ -481,9 +468,8 @@ static void memory_of_rows_that_left_is_used_again(void **state)
 }
 
 /* An index of many blocks that shrinks to few, and grows again, finds every row. */
-static void an_index_that_shrank_finds_every_row(void **state)
+TEST(an_index_that_shrank_finds_every_row)
 {
-    (void)state;
     enum { ROWS = 12000 };
     tn_lifecycle life = none;
     life.ttl_days = 3;
@@ -551,9 +537,8 @@ static void do_something(onetable *f, const cut_case *x, uint32_t day)
 
 /* A full cut and then deltas, each walked in parts with learning, sweeps and evictions between
  * the parts: every one makes of the copy what the table was at its moment. */
-static void a_full_cut_and_deltas_with_removed_rows_are_the_table(void **state)
+TEST(a_full_cut_and_deltas_with_removed_rows_are_the_table)
 {
-    (void)state;
     const double no = (double)NAN;
     const cut_case cases[] = {
         {"nothing leaves", no, no, 0},
@@ -604,9 +589,8 @@ static void a_full_cut_and_deltas_with_removed_rows_are_the_table(void **state)
 }
 
 /* A key that left and came back between two cuts is a row of the delta, not a removed one. */
-static void a_row_that_came_back_is_not_removed(void **state)
+TEST(a_row_that_came_back_is_not_removed)
 {
-    (void)state;
     tn_lifecycle life = none;
     life.ttl_days = 3;
     onetable f = begin(&life);
@@ -657,11 +641,10 @@ static void assert_counts(const onetable *f, uint64_t key, float first, float se
 
 /* Of every row before its batch, decayed to the day of the reader; the rows hold nothing of them,
  * and no gradient of theirs does anything. */
-static void a_net_reads_the_counts_before_the_batch(void **state)
+TEST(a_net_reads_the_counts_before_the_batch)
 {
     tn_lifecycle half = none;
     uint32_t day = 4;
-    (void)state;
     half.decay = .5;
     onetable f = begin(&half);
     tn_record *record = with_counts(&f, &day);
@@ -696,28 +679,4 @@ static void a_net_reads_the_counts_before_the_batch(void **state)
     assert_true(kit_row_of(f.t, key[3], &row));
     assert_int_equal(row.view.n_floats, DIM + 1);
     onetable_end(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counts_decay_by_the_days_of_the_data),
-        cmocka_unit_test(a_decay_of_no_days_is_exactly_one),
-        cmocka_unit_test(a_net_reads_the_counts_before_the_batch),
-        cmocka_unit_test(a_score_weighs_clicks_and_the_rest),
-        cmocka_unit_test(a_row_leaves_by_age_score_show_or_norm),
-        cmocka_unit_test(a_norm_is_that_of_the_weights_alone),
-        cmocka_unit_test(a_sweep_removes_exactly_those_that_have_expired),
-        cmocka_unit_test(a_row_that_left_begins_anew),
-        cmocka_unit_test(the_rows_that_score_least_leave_a_full_table),
-        cmocka_unit_test(scores_then_keys_say_who_leaves),
-        cmocka_unit_test(who_leaves_depends_on_the_rows_alone),
-        cmocka_unit_test(rows_of_two_sizes_share_the_room),
-        cmocka_unit_test(a_limit_without_room_for_a_row_is_refused),
-        cmocka_unit_test(memory_of_rows_that_left_is_used_again),
-        cmocka_unit_test(an_index_that_shrank_finds_every_row),
-        cmocka_unit_test(a_full_cut_and_deltas_with_removed_rows_are_the_table),
-        cmocka_unit_test(a_row_that_came_back_is_not_removed),
-    };
-    return cmocka_run_group_tests_name("ps/table_life", tests, NULL, NULL);
 }

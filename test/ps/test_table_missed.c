@@ -207,9 +207,8 @@ static void check_rule(const char *optim, const char *options)
     check_kinds(optim, options, 1);
 }
 
-static void exact_has_the_bits_of_dense_for_every_rule(void **state)
+TEST(exact_has_the_bits_of_dense_for_every_rule)
 {
-    (void)state;
     uint32_t n = 0;
     for (const tn_optim *const *o = tn_all_optims; *o != NULL; o++) {
         bool has_l2 = false;
@@ -235,9 +234,8 @@ static void exact_has_the_bits_of_dense_for_every_rule(void **state)
     check_rule("adamw", "lr=.05 wd=.3 l1=.01 bounds=-.4,.4 bias=global");
 }
 
-static void each_row_makes_up_by_the_rules_of_its_group(void **state)
+TEST(each_row_makes_up_by_the_rules_of_its_group)
 {
-    (void)state;
     check_kinds("adam", "lr=.05 l2=.3", 3);
     check_kinds("adagrad", "lr=.05 l2=.3 rowwise=true", TN_KINDS_TOGETHER + 2);
 }
@@ -296,9 +294,8 @@ static void assert_weights(const one *x, double first, double second)
     assert_near((double)w[1], second);
 }
 
-static void v19_adam_that_missed_one_step(void **state)
+TEST(v19_adam_that_missed_one_step)
 {
-    (void)state;
     const char *options[] = {"lr=.01 l2=.1 l2_mode=exact",
                              "lr=.01 l2=.1 l2_mode=exact bias=global"};
     for (int i = 0; i < 2; i++) {
@@ -314,9 +311,8 @@ static void v19_adam_that_missed_one_step(void **state)
 }
 
 /* The closed forms: w times the product of 1 - lr l2, and 1 - lr wd. */
-static void descent_and_decay_shrink_by_a_product(void **state)
+TEST(descent_and_decay_shrink_by_a_product)
 {
-    (void)state;
     const char *options[] = {"lr=.5 l2=.25 l2_mode=exact", "lr=.5 l2=.25 l2_mode=dense",
                              "lr=.5 wd=.25 l2_mode=exact", "lr=.5 wd=.25 l2_mode=dense",
                              "lr=.5 wd=.25 l2_mode=dense grad_scale=sum"};
@@ -339,9 +335,8 @@ static void descent_and_decay_shrink_by_a_product(void **state)
     }
 }
 
-static void a_row_expires_by_the_norm_that_it_has_by_then(void **state)
+TEST(a_row_expires_by_the_norm_that_it_has_by_then)
 {
-    (void)state;
     tn_lifecycle life = TN_LIFECYCLE_NONE;
     life.norm_below = 1;
     one x = one_begin("sgd", "lr=.5 l2=.25 l2_mode=exact", 2, -1);
@@ -366,9 +361,8 @@ static void a_row_expires_by_the_norm_that_it_has_by_then(void **state)
     one_end(&x);
 }
 
-static void a_list_of_steps_that_is_full_begins_anew(void **state)
+TEST(a_list_of_steps_that_is_full_begins_anew)
 {
-    (void)state;
     one exact = one_begin("momentum", "lr=.01 l2=.001 l2_mode=exact", .5F, -.3F);
     one dense = one_begin("momentum", "lr=.01 l2=.001 l2_mode=dense", .5F, -.3F);
     for (uint64_t step = 0; step < 2 * TN_STEPS_KEPT + 5; step++) {
@@ -401,9 +395,8 @@ static void take_cut(world *x, tn_team *team, bool delta, tn_table *into)
 }
 
 /* A table that a full cut and two deltas filled, and that goes on, is the one that went on. */
-static void a_run_goes_on_from_a_cut_and_deltas(void **state)
+TEST(a_run_goes_on_from_a_cut_and_deltas)
 {
-    (void)state;
     const char *options = "lr=.05 l2=.3";
     world x = begin("adam", options, "exact", 1);
     world copy = begin("adam", options, "exact", 1);
@@ -426,18 +419,4 @@ static void a_run_goes_on_from_a_cut_and_deltas(void **state)
     tn_team_close(team);
     end(&x);
     end(&copy);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(exact_has_the_bits_of_dense_for_every_rule),
-        cmocka_unit_test(each_row_makes_up_by_the_rules_of_its_group),
-        cmocka_unit_test(v19_adam_that_missed_one_step),
-        cmocka_unit_test(descent_and_decay_shrink_by_a_product),
-        cmocka_unit_test(a_row_expires_by_the_norm_that_it_has_by_then),
-        cmocka_unit_test(a_list_of_steps_that_is_full_begins_anew),
-        cmocka_unit_test(a_run_goes_on_from_a_cut_and_deltas),
-    };
-    return cmocka_run_group_tests_name("ps/table_missed", tests, NULL, NULL);
 }

@@ -157,9 +157,8 @@ static void play(const char *options, double l2, bool dense, uint64_t seed)
     end(&x);
 }
 
-static void random_operations_leave_what_a_plain_list_holds(void **state)
+TEST(random_operations_leave_what_a_plain_list_holds)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 3; seed++) {
         play("lr=.1 mu=.9", 0, false, seed);
         play("lr=.1 mu=.9 l2=.1", .1, false, seed);
@@ -168,9 +167,8 @@ static void random_operations_leave_what_a_plain_list_holds(void **state)
 }
 
 /* A13: without l2_mode: dense nothing beyond the batch is read or changed. */
-static void a13_touched_l2_leaves_rows_outside_the_batch_alone(void **state)
+TEST(a13_touched_l2_leaves_rows_outside_the_batch_alone)
 {
-    (void)state;
     world x = begin("lr=.1 mu=.9 l2=.1", .1, false, 1);
     const uint64_t key[] = {tn_mix(1), tn_mix(2)};
     const float w[2 * NAIVE_DIM] = {1, 2, 3};
@@ -189,9 +187,8 @@ static void a13_touched_l2_leaves_rows_outside_the_batch_alone(void **state)
 
 /* Rows from one to 300,000 in one partition: the first chunk, the first block, hundreds of splits.
  */
-static void a_partition_grows_from_one_row_to_many(void **state)
+TEST(a_partition_grows_from_one_row_to_many)
 {
-    (void)state;
     enum { ROWS = 300000, AT_ONCE = 5000 };
     world x = begin(NULL, 0, false, 1);
     uint64_t bytes = 0;
@@ -225,9 +222,8 @@ static void a_partition_grows_from_one_row_to_many(void **state)
     end(&x);
 }
 
-static void every_failing_allocation_is_told_and_leaves_a_table_that_works(void **state)
+TEST(every_failing_allocation_is_told_and_leaves_a_table_that_works)
 {
-    (void)state;
     enum { KEYS = 3000 };
     uint64_t nth = 1;
     for (bool failed = true; failed; nth++) {
@@ -266,9 +262,8 @@ static void every_failing_allocation_is_told_and_leaves_a_table_that_works(void 
 }
 
 /* Batch by batch, through all sizes of chunks and blocks that so many rows come to. */
-static void what_rows_will_take_is_known_before(void **state)
+TEST(what_rows_will_take_is_known_before)
 {
-    (void)state;
     enum { MANY = 1500, BATCHES = 700 };
     world x = {.arena = tn_arena_new(1 << 20)};
     x.m = kit_model_plain(x.arena, NAIVE_DIM, kit_rule(x.arena, "sgd", NULL));
@@ -302,9 +297,8 @@ static void what_rows_will_take_is_known_before(void **state)
     end(&x);
 }
 
-static void rows_beyond_the_limit_are_not_put_back(void **state)
+TEST(rows_beyond_the_limit_are_not_put_back)
 {
-    (void)state;
     enum { KEYS = 3000 };
     world x = {.arena = tn_arena_new(1 << 20)};
     x.m = kit_model_plain(x.arena, NAIVE_DIM, kit_rule(x.arena, "sgd", NULL));
@@ -325,17 +319,4 @@ static void rows_beyond_the_limit_are_not_put_back(void **state)
     assert_in_range(tn_table_bytes(x.t), 100000, 110000);
     assert_in_range(tn_table_next_extent(x.t), 1, 1 << 20);
     end(&x);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_operations_leave_what_a_plain_list_holds),
-        cmocka_unit_test(a13_touched_l2_leaves_rows_outside_the_batch_alone),
-        cmocka_unit_test(a_partition_grows_from_one_row_to_many),
-        cmocka_unit_test(every_failing_allocation_is_told_and_leaves_a_table_that_works),
-        cmocka_unit_test(what_rows_will_take_is_known_before),
-        cmocka_unit_test(rows_beyond_the_limit_are_not_put_back),
-    };
-    return cmocka_run_group_tests_name("ps/table_model", tests, NULL, NULL);
 }

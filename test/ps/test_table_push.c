@@ -104,9 +104,8 @@ static void compare(const char *optim, const char *options, uint32_t dim)
     }
 }
 
-static void rows_updated_together_get_the_bits_of_rows_updated_alone(void **state)
+TEST(rows_updated_together_get_the_bits_of_rows_updated_alone)
 {
-    (void)state;
     static const uint32_t dims[] = {1, 8, 33, 100};
     static const char *const adagrad[] = {"rowwise=true", "rowwise=true paddle=true", "n0=.3",
                                           "paddle=true"};
@@ -127,9 +126,8 @@ static void rows_updated_together_get_the_bits_of_rows_updated_alone(void **stat
     }
 }
 
-static void a_norm_that_is_not_finite_is_told(void **state)
+TEST(a_norm_that_is_not_finite_is_told)
 {
-    (void)state;
     static const char *const options[] = {"l2=.1", ""};
     for (size_t i = 0; i < 4; i++) {
         tn_arena *arena = tn_arena_new(1 << 16);
@@ -154,9 +152,8 @@ static void a_norm_that_is_not_finite_is_told(void **state)
     }
 }
 
-static void keys_without_a_row_are_left_out(void **state)
+TEST(keys_without_a_row_are_left_out)
 {
-    (void)state;
     tn_arena *arena = tn_arena_new(1 << 16);
     kit_model *m = model_of(arena, 8, "adagrad", "grad_scale=sum l2=.1", 0);
     tn_table *t = kit_table(m, 1);
@@ -171,9 +168,8 @@ static void keys_without_a_row_are_left_out(void **state)
     tn_arena_free(arena);
 }
 
-static void a_model_without_keys_has_an_empty_table(void **state)
+TEST(a_model_without_keys_has_an_empty_table)
 {
-    (void)state;
     tn_arena *arena = tn_arena_new(1 << 16);
     kit_model *m = model_of(arena, 8, "adagrad", "rowwise=true", 0);
     m->layout.n_records = 0;
@@ -187,15 +183,4 @@ static void a_model_without_keys_has_an_empty_table(void **state)
     assert_int_equal(tn_table_rows(t), 0);
     tn_table_free(t);
     tn_arena_free(arena);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_updated_together_get_the_bits_of_rows_updated_alone),
-        cmocka_unit_test(a_norm_that_is_not_finite_is_told),
-        cmocka_unit_test(keys_without_a_row_are_left_out),
-        cmocka_unit_test(a_model_without_keys_has_an_empty_table),
-    };
-    return cmocka_run_group_tests_name("ps/table_push", tests, NULL, NULL);
 }

@@ -58,9 +58,8 @@ static tn_status check_row(void *arg, const tn_row_view *row, tn_error *err)
     return TN_OK;
 }
 
-static void rows_come_and_go_and_the_others_stay(void **state)
+TEST(rows_come_and_go_and_the_others_stay)
 {
-    (void)state;
     onetable f = onetable_begin("adagrad", "", 1);
     float *value = TN_NEW_ARRAY(f.arena, float, KEYS);
     uint64_t stream = tn_stream2(11, TN_RNG_ROW, 0);
@@ -93,9 +92,8 @@ static void rows_come_and_go_and_the_others_stay(void **state)
     onetable_end(&f);
 }
 
-static void many_rows_at_once_are_the_rows_one_by_one(void **state)
+TEST(many_rows_at_once_are_the_rows_one_by_one)
 {
-    (void)state;
     onetable f = onetable_begin("adagrad", "", 1);
     float data[FLOATS] = {1};
     const uint64_t key[] = {3, 9, 27, 9, 2, 27}; /* no longer ascending: looked for */
@@ -114,9 +112,8 @@ static void many_rows_at_once_are_the_rows_one_by_one(void **state)
     onetable_end(&f);
 }
 
-static void rows_that_cannot_be_are_refused(void **state)
+TEST(rows_that_cannot_be_are_refused)
 {
-    (void)state;
     onetable f = onetable_begin("adagrad", "", 1);
     float data[FLOATS] = {0};
     tn_error err = {0};
@@ -138,14 +135,4 @@ static void rows_that_cannot_be_are_refused(void **state)
     assert_int_equal(tn_table_rows(f.t), 0);
     assert_int_equal(tn_table_restore(f.t, &good, &err), TN_OK);
     onetable_end(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_come_and_go_and_the_others_stay),
-        cmocka_unit_test(many_rows_at_once_are_the_rows_one_by_one),
-        cmocka_unit_test(rows_that_cannot_be_are_refused),
-    };
-    return cmocka_run_group_tests_name("ps/table_refill", tests, NULL, NULL);
 }

@@ -79,9 +79,8 @@ static void assert_same(digest a, digest b)
     assert_int_equal(a.crc, b.crc);
 }
 
-static void what_changes_while_it_is_walked_does_not_show(void **state)
+TEST(what_changes_while_it_is_walked_does_not_show)
 {
-    (void)state;
     onetable f = onetable_begin("adagrad", "rowwise=true", 3);
     learn(&f, 0, KEYS, 0);
     for (uint64_t step = 1; step < 4; step++) {
@@ -103,9 +102,8 @@ static void what_changes_while_it_is_walked_does_not_show(void **state)
 }
 
 /* The first cut is full, the others hold what changed; put together they are the table. */
-static void a_full_cut_and_its_deltas_are_the_table(void **state)
+TEST(a_full_cut_and_its_deltas_are_the_table)
 {
-    (void)state;
     onetable f = onetable_begin("adam", "", 3);
     onetable copy = onetable_begin("adam", "", 4);
     assert_false(tn_table_knows_changes(f.t));
@@ -131,9 +129,8 @@ static void a_full_cut_and_its_deltas_are_the_table(void **state)
 }
 
 /* More cuts than there are stamps, of all kinds, some of them not walked to the end. */
-static void stamps_that_come_again_confuse_nobody(void **state)
+TEST(stamps_that_come_again_confuse_nobody)
 {
-    (void)state;
     onetable f = onetable_begin("adagrad", "", 3);
     onetable copy = onetable_begin("adagrad", "", 4);
     uint64_t random = tn_stream2(5, TN_RNG_ROW, 0);
@@ -162,9 +159,8 @@ static void stamps_that_come_again_confuse_nobody(void **state)
     onetable_end(&f);
 }
 
-static void a_table_that_was_cleared_starts_its_list_anew(void **state)
+TEST(a_table_that_was_cleared_starts_its_list_anew)
 {
-    (void)state;
     onetable f = onetable_begin("adagrad", "", 3);
     assert_int_equal(tn_table_track(f.t, NULL), TN_OK);
     learn(&f, 0, SOME, 0);
@@ -222,16 +218,14 @@ static void check_while_training(const char *options, bool delta)
     onetable_end(&f);
 }
 
-static void training_goes_on_while_another_thread_walks(void **state)
+TEST(training_goes_on_while_another_thread_walks)
 {
-    (void)state;
     check_while_training("rowwise=true", false);
     check_while_training("rowwise=true", true);
 }
 
-static void a_sweep_over_all_rows_waits_for_the_walk(void **state)
+TEST(a_sweep_over_all_rows_waits_for_the_walk)
 {
-    (void)state;
     check_while_training("l2=.01 l2_mode=dense", false);
 }
 
@@ -249,9 +243,8 @@ static tn_status push_wide(void *arg, tn_error *err)
     return TN_OK;
 }
 
-static void pushes_wait_when_too_much_stands_aside(void **state)
+TEST(pushes_wait_when_too_much_stands_aside)
 {
-    (void)state;
     onetable f = {.arena = tn_arena_new(1 << 20)};
     f.m = kit_model_plain(f.arena, WIDE, kit_rule(f.arena, "sgd", NULL));
     f.t = kit_table(f.m, 1);
@@ -280,9 +273,8 @@ static void pushes_wait_when_too_much_stands_aside(void **state)
 }
 
 /* From half of the bound on a push pauses for the walker; where there is none it goes on. */
-static void a_push_does_not_wait_long_for_a_walk_that_does_not_come(void **state)
+TEST(a_push_does_not_wait_long_for_a_walk_that_does_not_come)
 {
-    (void)state;
     onetable f = {.arena = tn_arena_new(1 << 20)};
     f.m = kit_model_plain(f.arena, WIDE, kit_rule(f.arena, "sgd", NULL));
     f.t = kit_table(f.m, 1);
@@ -303,9 +295,8 @@ static void a_push_does_not_wait_long_for_a_walk_that_does_not_come(void **state
 }
 
 /* The nth allocation fails: the cut does, the table stays what it is. */
-static void a_copy_that_finds_no_memory_fails_the_walk_alone(void **state)
+TEST(a_copy_that_finds_no_memory_fails_the_walk_alone)
 {
-    (void)state;
     onetable f = onetable_begin("adagrad", "", 3);
     learn(&f, 0, SOME, 0);
     tn_arena *arena = tn_arena_new(1 << 20);
@@ -336,20 +327,4 @@ static void a_copy_that_finds_no_memory_fails_the_walk_alone(void **state)
     assert_true(tn_table_knows_changes(f.t));
     tn_arena_free(arena);
     onetable_end(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_changes_while_it_is_walked_does_not_show),
-        cmocka_unit_test(a_full_cut_and_its_deltas_are_the_table),
-        cmocka_unit_test(stamps_that_come_again_confuse_nobody),
-        cmocka_unit_test(a_table_that_was_cleared_starts_its_list_anew),
-        cmocka_unit_test(training_goes_on_while_another_thread_walks),
-        cmocka_unit_test(a_sweep_over_all_rows_waits_for_the_walk),
-        cmocka_unit_test(pushes_wait_when_too_much_stands_aside),
-        cmocka_unit_test(a_push_does_not_wait_long_for_a_walk_that_does_not_come),
-        cmocka_unit_test(a_copy_that_finds_no_memory_fails_the_walk_alone),
-    };
-    return cmocka_run_group_tests_name("ps/cut", tests, NULL, NULL);
 }

@@ -40,9 +40,8 @@ static void train(uint32_t threads, const char *options, outcome *out)
     onetable_end(&f);
 }
 
-static void one_two_and_four_threads_give_the_same_bits(void **state)
+TEST(one_two_and_four_threads_give_the_same_bits)
 {
-    (void)state;
     const char *options[] = {"rowwise=true", "l2=.01", "rowwise=true l2=.01 l2_mode=dense",
                              "rowwise=true l2=.01 l2_mode=exact"};
     outcome *one = tn_alloc(1, sizeof *one, "an outcome");
@@ -166,24 +165,12 @@ static void run_together(const char *options)
     onetable_end(&f);
 }
 
-static void r8_no_reader_ever_sees_half_an_update(void **state)
+TEST(r8_no_reader_ever_sees_half_an_update)
 {
-    (void)state;
     run_together("lr=.125");
 }
 
-static void r11_pull_push_peek_and_walk_may_run_at_once(void **state)
+TEST(r11_pull_push_peek_and_walk_may_run_at_once)
 {
-    (void)state;
     run_together("lr=.125 l2=.001 l2_mode=dense");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_two_and_four_threads_give_the_same_bits),
-        cmocka_unit_test(r8_no_reader_ever_sees_half_an_update),
-        cmocka_unit_test(r11_pull_push_peek_and_walk_may_run_at_once),
-    };
-    return cmocka_run_group_tests_name("ps/table_threads", tests, NULL, NULL);
 }

@@ -9,19 +9,12 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void rank_and_size_are_read(void **state)
+GROUP(NULL, tear_down);
+
+TEST(rank_and_size_are_read)
 {
-    (void)state;
     const char *const words[] = {"DEMO_RANK", "1", "DEMO_SIZE", "3", NULL};
     tn_membership r = fakeenv_membership(&(fakeenv){.words = words});
     assert_int_equal(r.rank, 1);
     assert_int_equal(r.size, 3);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rank_and_size_are_read),
-    };
-    return cmocka_run_group_tests(tests, NULL, tear_down);
 }

@@ -5,9 +5,8 @@
 
 static const char config[] = "{data: {format: words}, slots: [{name: a, type: str}]}";
 
-static void every_word_is_a_value(void **state)
+TEST(every_word_is_a_value)
 {
-    (void)state;
     setup s;
     tn_parsed parsed;
     setup_open(&s, config);
@@ -18,12 +17,4 @@ static void every_word_is_a_value(void **state)
     assert_int_equal(parsed.blank, 1);
     setup_parsed_free(&parsed);
     setup_close(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_word_is_a_value),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

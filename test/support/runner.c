@@ -1,53 +1,142 @@
-/* runner.c - the main of a room's tests: `test_io reader` runs test/io/test_reader.c.
+/* runner.c - the main of a room's tests: `test_io reader` runs test/io/test_reader.c; see test.h.
  *
- * A test may start this program again as a child, with words that name no test: the child runs the
- * file that its parent ran, which the environment tells.
+ * A test may start this program again as a child, with words that name no file: the child belongs
+ * to the file that its parent ran, which the environment tells.
  */
+#include "support/test.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct room_test {
-    const char *name;
-    int (*run)(void);
-    int (*run_words)(int argc, char **argv);
-} room_test;
-
-static const room_test tests[] = {
-#define TN_TEST(file) {#file, tn_test_##file, NULL},
-#define TN_TEST_WITH_WORDS(file) {#file, NULL, tn_test_##file},
-#include TN_TESTS
-};
-
 static const char parent[] = "TEST_OF_PARENT";
 
-static const room_test *find(const char *name)
+static test_part *parts;
+static test_part **end = &parts;
+
+void test_list(test_part *part)
 {
-    for (size_t i = 0; name != NULL && i < sizeof tests / sizeof tests[0]; i++) {
-        if (strcmp(tests[i].name, name) == 0) {
-            return &tests[i];
+    const char *name = part->source;
+    for (const char *at = strchr(name, '/'); at != NULL && strchr(at + 1, '/') != NULL;) {
+        name = at + 1;
+        at = strchr(name, '/');
+    }
+    if (sscanf(name, "%31[^/]/test_%63[^.]", part->room, part->file) != 2) {
+        (void)fprintf(stderr, "'%s' is not called <room>/test_<file>.c\n", part->source);
+        abort();
+    }
+    *end = part;
+    end = &part->next;
+}
+
+/* The first part of that file, from `part` on. */
+static const test_part *find(const test_part *part, const char *file)
+{
+    while (part != NULL && (file == NULL || strcmp(part->file, file) != 0)) {
+        part = part->next;
+    }
+    return part;
+}
+
+static int usage(const char *program, const char *word)
+{
+    const char *last = "";
+    if (word != NULL) {
+        (void)fprintf(stderr, "'%s' is no file with tests\n", word);
+    }
+    (void)fprintf(stderr, "usage: %s FILE [TEST | --list], FILE being one of\n", program);
+    for (const test_part *p = parts; p != NULL; p = p->next) {
+        if (strcmp(p->file, last) != 0) {
+            (void)fprintf(stderr, "    %s\n", p->file);
+        }
+        last = p->file;
+    }
+    return 2;
+}
+
+static int list(const char *file)
+{
+    for (const test_part *p = find(parts, file); p != NULL; p = find(p->next, file)) {
+        if (p->kind == TEST_ITSELF) {
+            (void)puts(p->test.name);
         }
     }
-    return NULL;
+    return 0;
+}
+
+/* Copies the tests of the file, or the one of that name, with what is to be done around each. */
+static size_t choose(const char *file, const char *name, const test_part *fixture,
+                     struct CMUnitTest *tests)
+{
+    size_t n = 0;
+    for (const test_part *p = find(parts, file); p != NULL; p = find(p->next, file)) {
+        if (p->kind != TEST_ITSELF || (name != NULL && strcmp(p->test.name, name) != 0)) {
+            continue;
+        }
+        tests[n] = p->test;
+        if (fixture != NULL && p->test.setup_func == NULL && p->test.teardown_func == NULL) {
+            tests[n].setup_func = fixture->test.setup_func;
+            tests[n].teardown_func = fixture->test.teardown_func;
+        }
+        n++;
+    }
+    return n;
+}
+
+/* Runs all tests of the file where `name` is NULL. */
+static int run(const char *file, const char *name, const test_part *const hook[TEST_KINDS])
+{
+    size_t most = 0;
+    char title[128];
+    for (const test_part *p = parts; p != NULL; p = p->next) {
+        most++;
+    }
+    struct CMUnitTest *tests = calloc(most, sizeof *tests);
+    const size_t n = tests == NULL ? 0 : choose(file, name, hook[TEST_FIXTURE], tests);
+    if (n == 0) {
+        (void)fprintf(stderr, "'%s' has no test '%s'\n", file, name != NULL ? name : "");
+        free(tests);
+        return 2;
+    }
+    if (hook[TEST_BEFORE] != NULL) {
+        hook[TEST_BEFORE]->before();
+    }
+    const test_part none = {0};
+    const test_part *group = hook[TEST_GROUP] != NULL ? hook[TEST_GROUP] : &none;
+    (void)snprintf(title, sizeof title, "%s/%s", find(parts, file)->room, file);
+    const int failed =
+        _cmocka_run_group_tests(title, tests, n, group->test.setup_func, group->test.teardown_func);
+    free(tests);
+    return failed;
 }
 
 int main(int argc, char **argv)
 {
-    const room_test *test = find(argc > 1 ? argv[1] : NULL);
-    if (test == NULL) {
-        test = find(getenv(parent)); // NOLINT(concurrency-mt-unsafe): there are no threads yet
+    const test_part *first = find(parts, argc > 1 ? argv[1] : NULL);
+    if (first == NULL) {
+        first = find(parts, getenv(parent)); // NOLINT(concurrency-mt-unsafe): no threads yet
     } else {
-        (void)setenv(parent, test->name, 1); // NOLINT(concurrency-mt-unsafe)
+        (void)setenv(parent, first->file, 1); // NOLINT(concurrency-mt-unsafe)
         argv[1] = argv[0];
         argc--;
         argv++;
     }
-    if (test == NULL) {
-        (void)fprintf(stderr, "usage: %s TEST, which is one of\n", argv[0]);
-        for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++) {
-            (void)fprintf(stderr, "    %s\n", tests[i].name);
-        }
-        return 2;
+    if (first == NULL) {
+        return usage(argv[0], argc > 1 ? argv[1] : NULL);
     }
-    return test->run != NULL ? test->run() : test->run_words(argc, argv);
+    const test_part *hook[TEST_KINDS] = {NULL}; /* what the file has of each kind */
+    for (const test_part *p = first; p != NULL; p = find(p->next, first->file)) {
+        hook[p->kind] = p;
+    }
+    int code = 0;
+    if (hook[TEST_ROLES] != NULL && hook[TEST_ROLES]->roles(argc, argv, &code)) {
+        return code;
+    }
+    if (argc > 2) {
+        return usage(argv[0], NULL);
+    }
+    if (argc > 1 && strcmp(argv[1], "--list") == 0) {
+        return list(first->file);
+    }
+    return run(first->file, argc > 1 ? argv[1] : NULL, hook);
 }

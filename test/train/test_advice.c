@@ -38,9 +38,8 @@ static void check(const tn_advice *a, const char *words)
 
 #define BEGUN " in all: the model has hardly begun to learn; "
 
-static void few_steps_are_a_beginning(void **state)
+TEST(few_steps_are_a_beginning)
 {
-    (void)state;
     const char words[] = "499 steps" BEGUN "a larger train.epochs (it is 1) or a smaller "
                          "train.batch (it is 256) would help\n";
     check(&(tn_advice){.steps = 499, .epochs = 1, .batch = 256}, words);
@@ -56,9 +55,8 @@ static void few_steps_are_a_beginning(void **state)
 
 /* Of the settings that the user has made; of what was chosen by the data only the passes, where
  * data.valid shows that the last was still the best, or would have let the run choose more. */
-static void only_what_the_user_can_mend_is_named(void **state)
+TEST(only_what_the_user_can_mend_is_named)
 {
-    (void)state;
     tn_metrics *m = scored(1000, 2, .6, .4);
     const struct {
         bool epochs_chosen, batch_chosen, stops, valid;
@@ -89,9 +87,8 @@ static void only_what_the_user_can_mend_is_named(void **state)
     tn_metrics_free(m);
 }
 
-static void a_model_behind_the_click_rate_is_told(void **state)
+TEST(a_model_behind_the_click_rate_is_told)
 {
-    (void)state;
     tn_metrics *wrong = scored(1000, 2, .4, .6);
     tn_metrics *right = scored(1000, 2, .6, .4);
     tn_advice a = {.steps = 1000, .epochs = 1, .batch = 32, .valid = wrong};
@@ -113,9 +110,8 @@ static void a_model_behind_the_click_rate_is_told(void **state)
 }
 
 /* Of a sum of chances or of few steps nobody wants to hear then. */
-static void a_divergence_explains_the_rest(void **state)
+TEST(a_divergence_explains_the_rest)
 {
-    (void)state;
     tn_metrics *wrong = scored(10000, 2, .1, .6);
     tn_metrics *back = scored(10000, 2, .6, .2); /* has found its way since */
     tn_advice a = {.steps = 100, .epochs = 1, .batch = 32, .valid = wrong, .diverged = true};
@@ -138,9 +134,8 @@ static void a_divergence_explains_the_rest(void **state)
     tn_metrics_free(back);
 }
 
-static void what_is_known_by_heart_is_told(void **state)
+TEST(what_is_known_by_heart_is_told)
 {
-    (void)state;
     tn_metrics *train = scored(1000, 2, .70, .30);
     tn_metrics *near = scored(1000, 2, .67, .33);
     tn_metrics *far = scored(1000, 2, .65, .35);
@@ -182,9 +177,8 @@ static void what_is_known_by_heart_is_told(void **state)
     tn_metrics_free(rare);
 }
 
-static void a_sum_of_chances_that_is_off_is_told(void **state)
+TEST(a_sum_of_chances_that_is_off_is_told)
 {
-    (void)state;
     tn_metrics *few = scored(10000, 5, .17, .17);
     tn_metrics *many = scored(10000, 5, .25, .25);
     tn_metrics *near = scored(100000, 5, .193, .193);
@@ -225,9 +219,8 @@ static void a_sum_of_chances_that_is_off_is_told(void **state)
     tn_metrics_free(many);
 }
 
-static void keys_that_were_never_met_are_told(void **state)
+TEST(keys_that_were_never_met_are_told)
 {
-    (void)state;
     const tn_unknown_keys many = {.values = 1000, .unknown = 101, .slot = "user", .share = 0.4};
     const tn_unknown_keys few = {.values = 1000, .unknown = 100, .slot = "user", .share = 0.4};
     const tn_unknown_keys none = {0};
@@ -239,18 +232,4 @@ static void keys_that_were_never_met_are_told(void **state)
     check(&a, "");
     a.keys = &none;
     check(&a, "");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(few_steps_are_a_beginning),
-        cmocka_unit_test(only_what_the_user_can_mend_is_named),
-        cmocka_unit_test(a_model_behind_the_click_rate_is_told),
-        cmocka_unit_test(a_divergence_explains_the_rest),
-        cmocka_unit_test(what_is_known_by_heart_is_told),
-        cmocka_unit_test(a_sum_of_chances_that_is_off_is_told),
-        cmocka_unit_test(keys_that_were_never_met_are_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

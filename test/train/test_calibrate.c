@@ -37,6 +37,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+GROUP(set_up, tear_down);
+
 /* Fits on the rows of edge.csv and writes the file; the test frees it. */
 static tn_calibrate *fit(tn_calibrate_method method)
 {
@@ -79,12 +81,11 @@ static tn_status export_to(const char *folder, const tn_model_plan *plan, tn_exp
 }
 
 /* The kit compares the probabilities of the scorer with its logits. */
-static void an_export_scores_through_its_calibration(void **state)
+TEST(an_export_scores_through_its_calibration)
 {
     static const tn_calibrate_method methods[] = {TN_CALIBRATE_PLATT, TN_CALIBRATE_PLATT_SMOOTHED,
                                                   TN_CALIBRATE_ISOTONIC};
     static const char *const folders[] = {"platt", "smoothed", "isotonic"};
-    (void)state;
     for (uint32_t i = 0; i < sizeof methods / sizeof methods[0]; i++) {
         tn_error err = {0};
         tn_exported out;
@@ -106,9 +107,8 @@ static void an_export_scores_through_its_calibration(void **state)
     }
 }
 
-static void platt_keeps_the_clicks_of_the_rows_it_was_fitted_on(void **state)
+TEST(platt_keeps_the_clicks_of_the_rows_it_was_fitted_on)
 {
-    (void)state;
     tn_calibrate *c = fit(TN_CALIBRATE_PLATT);
     assert_true(fabs(tn_metrics_get(c->after, "copc") - 1) < 1e-6);
     tn_calibrate_free(c);
@@ -151,9 +151,8 @@ static tn_evaluation evaluate(const tn_calibration *map, handed *h)
 }
 
 /* Half of the negatives were kept: that is corrected first, and once. */
-static void figures_and_sinks_are_behind_the_calibration(void **state)
+TEST(figures_and_sinks_are_behind_the_calibration)
 {
-    (void)state;
     handed before;
     handed behind;
     const tn_calibration map = {.kind = TN_CALIBRATION_PLATT, .a = .5, .b = -1};
@@ -181,14 +180,13 @@ static void figures_and_sinks_are_behind_the_calibration(void **state)
 }
 
 /* A map of which only c is to be seen shows how many unknown slots of a row were counted. */
-static void unknown_slots_count_alike_in_a_run_and_in_its_export(void **state)
+TEST(unknown_slots_count_alike_in_a_run_and_in_its_export)
 {
     /* Of the lines of the kit. The third: user, item, hist, tags, seq, top and the bucket of count,
      * but not gone, which reads as first values. Small counts (the first, the fourth and three
      * more) are in no row of training. A list with one known key counts as known, as seq of the
      * seventh, whose top does not. */
     static const uint32_t want[] = {1, 0, 7, 1, 1, 1, 1, 1};
-    (void)state;
     handed raw;
     handed behind;
     uint32_t n = 0;
@@ -256,9 +254,8 @@ static void assert_unused(const tn_calibration_file *file, const char *folder, u
     tn_text_done(&said);
 }
 
-static void a_run_s_calibration_is_for_the_model_and_step_it_names(void **state)
+TEST(a_run_s_calibration_is_for_the_model_and_step_it_names)
 {
-    (void)state;
     tn_error err = {0};
     tn_text said = {0};
     tn_calibration_file good;
@@ -292,9 +289,8 @@ static void a_run_s_calibration_is_for_the_model_and_step_it_names(void **state)
 }
 
 /* Asked for by name, with no file of its own. */
-static void an_export_takes_what_the_run_has_left(void **state)
+TEST(an_export_takes_what_the_run_has_left)
 {
-    (void)state;
     tn_error err = {0};
     tn_text said = {0};
     tn_calibration_file file;
@@ -326,9 +322,8 @@ static void an_export_takes_what_the_run_has_left(void **state)
     assert_true(map[1].a == file.map.a && map[1].b == file.map.b);
 }
 
-static void without_a_calibration_the_bytes_are_those_of_ever(void **state)
+TEST(without_a_calibration_the_bytes_are_those_of_ever)
 {
-    (void)state;
     tn_text text = {0};
     tn_error err = {0};
     char model[TN_PATH_SIZE];
@@ -340,10 +335,9 @@ static void without_a_calibration_the_bytes_are_those_of_ever(void **state)
     tn_text_done(&text);
 }
 
-static void a_calibration_of_other_scores_is_refused(void **state)
+TEST(a_calibration_of_other_scores_is_refused)
 {
     static const char *const other[] = {"data.negative_sampling=0.25", NULL};
-    (void)state;
     tn_error err = {0};
     tn_exported out;
     tn_text text = {0};
@@ -364,9 +358,8 @@ static void a_calibration_of_other_scores_is_refused(void **state)
     tn_text_done(&text);
 }
 
-static void every_flipped_or_missing_byte_of_the_file_is_noticed(void **state)
+TEST(every_flipped_or_missing_byte_of_the_file_is_noticed)
 {
-    (void)state;
     tn_text text = {0};
     tn_error err = {0};
     tn_calibration_file file;
@@ -388,9 +381,8 @@ static void every_flipped_or_missing_byte_of_the_file_is_noticed(void **state)
     tn_calibrate_free(c);
 }
 
-static void the_library_opens_a_calibrated_export_or_says_there_is_no_memory(void **state)
+TEST(the_library_opens_a_calibrated_export_or_says_there_is_no_memory)
 {
-    (void)state;
     tn_error why = {0};
     tn_exported out;
     int code = TNET_E_MEMORY;
@@ -406,21 +398,4 @@ static void the_library_opens_a_calibrated_export_or_says_there_is_no_memory(voi
         tnet_close(model);
         assert_in_range(nth, 1, 500);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_export_scores_through_its_calibration),
-        cmocka_unit_test(platt_keeps_the_clicks_of_the_rows_it_was_fitted_on),
-        cmocka_unit_test(figures_and_sinks_are_behind_the_calibration),
-        cmocka_unit_test(unknown_slots_count_alike_in_a_run_and_in_its_export),
-        cmocka_unit_test(a_run_s_calibration_is_for_the_model_and_step_it_names),
-        cmocka_unit_test(an_export_takes_what_the_run_has_left),
-        cmocka_unit_test(without_a_calibration_the_bytes_are_those_of_ever),
-        cmocka_unit_test(a_calibration_of_other_scores_is_refused),
-        cmocka_unit_test(every_flipped_or_missing_byte_of_the_file_is_noticed),
-        cmocka_unit_test(the_library_opens_a_calibrated_export_or_says_there_is_no_memory),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

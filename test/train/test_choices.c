@@ -48,6 +48,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+FIXTURE(set_up, tear_down);
+
 static void write_file(fixture *f, const char *name, const tn_text *text)
 {
     char path[300];
@@ -133,7 +135,7 @@ static void check_said(const fixture *f, const char *words)
 #define CSV "data: {format: csv, train: '@/rows'}, slots: [a], model: {type: lr}"
 #define VALID "data: {format: csv, train: '@/rows', valid: '@/rows'}, slots: [a], model: {type: lr}"
 
-static void few_rows_are_passed_more_often_in_smaller_steps(void **state)
+TEST(few_rows_are_passed_more_often_in_smaller_steps)
 {
     fixture *f = *state;
     write_rows(f, "rows", 249999, NULL);
@@ -181,7 +183,7 @@ static void check_shuffle(const fixture *f, uint32_t rows)
     assert_string_equal(tn_tree_at(f->tree, "data.shuffle")->text, text);
 }
 
-static void a_small_file_is_permuted_as_a_whole(void **state)
+TEST(a_small_file_is_permuted_as_a_whole)
 {
     static const struct {
         uint32_t rows, shuffle;
@@ -207,7 +209,7 @@ static void a_small_file_is_permuted_as_a_whole(void **state)
     assert_null(strstr(tn_text_str(&f->said), "shuffle"));
 }
 
-static void two_thousand_steps_are_enough(void **state)
+TEST(two_thousand_steps_are_enough)
 {
     fixture *f = *state;
     write_rows(f, "rows", 20000, NULL);
@@ -225,7 +227,7 @@ static void two_thousand_steps_are_enough(void **state)
 }
 
 /* Nothing stops them. */
-static void what_learns_by_heart_takes_few_passes_without_validation(void **state)
+TEST(what_learns_by_heart_takes_few_passes_without_validation)
 {
     fixture *f = *state;
     char config[200];
@@ -246,7 +248,7 @@ static void what_learns_by_heart_takes_few_passes_without_validation(void **stat
     }
 }
 
-static void peers_take_a_step_together(void **state)
+TEST(peers_take_a_step_together)
 {
     fixture *f = *state;
     write_rows(f, "rows", 20000, NULL);
@@ -261,7 +263,7 @@ static void peers_take_a_step_together(void **state)
     check(f, 20, 256, NULL);
 }
 
-static void what_is_written_is_left_as_it_is(void **state)
+TEST(what_is_written_is_left_as_it_is)
 {
     fixture *f = *state;
     write_rows(f, "rows", 1000, NULL);
@@ -279,7 +281,7 @@ static void what_is_written_is_left_as_it_is(void **state)
                      TN_E_DATA);
 }
 
-static void one_metric_is_watched(void **state)
+TEST(one_metric_is_watched)
 {
     fixture *f = *state;
     write_rows(f, "rows", 1000, NULL);
@@ -294,7 +296,7 @@ static void one_metric_is_watched(void **state)
     check(f, 100, 256, "valid.auc");
 }
 
-static void what_comes_by_a_pipe_is_not_touched(void **state)
+TEST(what_comes_by_a_pipe_is_not_touched)
 {
     fixture *f = *state;
     char path[300];
@@ -315,7 +317,7 @@ static void what_comes_by_a_pipe_is_not_touched(void **state)
                                      "hint: write them as 'transform: {buckets: [..]}'");
 }
 
-static void a_run_that_goes_on_keeps_its_choices(void **state)
+TEST(a_run_that_goes_on_keeps_its_choices)
 {
     static const char past[] = "train:\n  epochs: 7\n  batch: 300\n  stop:\n"
                                "    monitor: valid.auc\n";
@@ -353,7 +355,7 @@ static void check_transform(const fixture *f, const char *words)
     "{data: {format: csv, train: '@/rows'}, slots: [{name: a, " options                            \
     "}], model: {type: lr}, train: {epochs: 1, batch: 1}}"
 
-static void bounds_are_found_in_the_data(void **state)
+TEST(bounds_are_found_in_the_data)
 {
     static const char *const odd[] = {"-5", "", "-5", "", "-1.5", "", "0", "7e2", "-5", "3"};
     static const char *const heavy[] = {"1", "2", "2", "2", "2", "2", "2", "3", "4", "5"};
@@ -397,7 +399,7 @@ static uint32_t n_bounds(const fixture *f)
     return tn_tree_count(tn_tree_get(tn_tree_get(slot, "transform"), "buckets"));
 }
 
-static void few_rows_have_few_buckets(void **state)
+TEST(few_rows_have_few_buckets)
 {
     static const struct {
         uint32_t rows, buckets;
@@ -422,7 +424,7 @@ static void few_rows_have_few_buckets(void **state)
 }
 
 /* Whatever else stands in a record. */
-static void other_fields_do_not_hide_the_numbers(void **state)
+TEST(other_fields_do_not_hide_the_numbers)
 {
     fixture *f = *state;
     tn_text t = {0};
@@ -439,7 +441,7 @@ static void other_fields_do_not_hide_the_numbers(void **state)
     check_transform(f, "{buckets: [2.5]}");
 }
 
-static void a_column_of_no_numbers_is_a_fault_of_the_data(void **state)
+TEST(a_column_of_no_numbers_is_a_fault_of_the_data)
 {
     static const char *const words[] = {"x", "y"};
     static const char *const nothing[] = {"", ""};
@@ -454,7 +456,7 @@ static void a_column_of_no_numbers_is_a_fault_of_the_data(void **state)
     }
 }
 
-static void a_number_that_no_input_reads_becomes_a_key(void **state)
+TEST(a_number_that_no_input_reads_becomes_a_key)
 {
     static const char *const keys_only[] = {"lr", "fm", "ffm", "fwfm"};
     fixture *f = *state;
@@ -480,7 +482,7 @@ static void a_number_that_no_input_reads_becomes_a_key(void **state)
     check_said(f, "chosen for about 100 rows: train.batch=256");
 }
 
-static void bounds_of_a_checkpoint_outlast_its_data(void **state)
+TEST(bounds_of_a_checkpoint_outlast_its_data)
 {
     static const char past[] = "slots:\n  - {name: b, transform: {buckets: [9]}}\n"
                                "  - {name: a, type: float, transform: {buckets: [-1, 2.5]}}\n";
@@ -532,7 +534,7 @@ static void check_rule(const fixture *f, const char *rule, const char *init)
     }
 }
 
-static void large_values_are_learned_in_small_steps(void **state)
+TEST(large_values_are_learned_in_small_steps)
 {
     fixture *f = *state;
     write_values(f, 1000, 10);
@@ -552,7 +554,7 @@ static void large_values_are_learned_in_small_steps(void **state)
                "{uniform: [-1e-09, 1e-09]}");
 }
 
-static void values_of_about_one_are_learned_as_ever(void **state)
+TEST(values_of_about_one_are_learned_as_ever)
 {
     fixture *f = *state;
     tn_text t = {0};
@@ -571,7 +573,7 @@ static void values_of_about_one_are_learned_as_ever(void **state)
     check_rule(f, NULL, NULL);
 }
 
-static void a_rule_that_is_written_stays(void **state)
+TEST(a_rule_that_is_written_stays)
 {
     fixture *f = *state;
     write_values(f, 1000, 10);
@@ -581,7 +583,7 @@ static void a_rule_that_is_written_stays(void **state)
     check_rule(f, "{lr: 0.5}", NULL);
 }
 
-static void a_run_that_goes_on_keeps_its_rule(void **state)
+TEST(a_run_that_goes_on_keeps_its_rule)
 {
     static const char past[] = "train: {epochs: 2, batch: 8, sparse: {type: adagrad, lr: 0.25}}\n"
                                "embedding: {init: {constant: 3}}\n";
@@ -595,31 +597,4 @@ static void a_run_that_goes_on_keeps_its_rule(void **state)
     write_rows(f, "rows", 10, NULL); /* no x_j: nothing is open */
     choose(f, "{" CSV "}", past, 0);
     check_rule(f, NULL, NULL);
-}
-
-int main(void)
-{
-#define EACH(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        EACH(few_rows_are_passed_more_often_in_smaller_steps),
-        EACH(a_small_file_is_permuted_as_a_whole),
-        EACH(two_thousand_steps_are_enough),
-        EACH(what_learns_by_heart_takes_few_passes_without_validation),
-        EACH(peers_take_a_step_together),
-        EACH(what_is_written_is_left_as_it_is),
-        EACH(one_metric_is_watched),
-        EACH(what_comes_by_a_pipe_is_not_touched),
-        EACH(a_run_that_goes_on_keeps_its_choices),
-        EACH(bounds_are_found_in_the_data),
-        EACH(few_rows_have_few_buckets),
-        EACH(other_fields_do_not_hide_the_numbers),
-        EACH(a_column_of_no_numbers_is_a_fault_of_the_data),
-        EACH(a_number_that_no_input_reads_becomes_a_key),
-        EACH(bounds_of_a_checkpoint_outlast_its_data),
-        EACH(large_values_are_learned_in_small_steps),
-        EACH(values_of_about_one_are_learned_as_ever),
-        EACH(a_rule_that_is_written_stays),
-        EACH(a_run_that_goes_on_keeps_its_rule),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -63,9 +63,8 @@ static uint32_t count(const char *dir, const char *prefix)
     return found;
 }
 
-static void any_number_of_peers_loads_what_any_number_wrote(void **state)
+TEST(any_number_of_peers_loads_what_any_number_wrote)
 {
-    (void)state;
     const uint32_t want = hash_after(5);
     for (uint32_t n = 1; n <= 4; n++) {
         char dir[256];
@@ -109,9 +108,8 @@ static void pass_over(sharekit *k, uint64_t batches)
     }
 }
 
-static void k8_three_peers_go_on_from_two_and_one_from_three(void **state)
+TEST(k8_three_peers_go_on_from_two_and_one_from_three)
 {
-    (void)state;
     static const uint32_t peers[] = {2, 3, 1};
     char dir[256];
     uint32_t want = 0;
@@ -133,9 +131,8 @@ static void k8_three_peers_go_on_from_two_and_one_from_three(void **state)
     tn_tmpdir_remove(dir);
 }
 
-static void deltas_of_several_peers_load_to_what_full_ones_do(void **state)
+TEST(deltas_of_several_peers_load_to_what_full_ones_do)
 {
-    (void)state;
     char dir[256];
     sharekit k;
     tn_saved saved[3];
@@ -174,9 +171,8 @@ static void deltas_of_several_peers_load_to_what_full_ones_do(void **state)
     tn_tmpdir_remove(dir);
 }
 
-static void a_model_that_is_brought_back_leaves_the_steps(void **state)
+TEST(a_model_that_is_brought_back_leaves_the_steps)
 {
-    (void)state;
     char dir[256];
     sharekit k;
     tn_saved saved;
@@ -227,9 +223,8 @@ static tn_status load_two(const char *dir, uint32_t rank, tn_error *err)
     return status;
 }
 
-static void a_file_that_is_missing_or_of_another_checkpoint_is_named(void **state)
+TEST(a_file_that_is_missing_or_of_another_checkpoint_is_named)
 {
-    (void)state;
     char dir[256];
     char path[2][TN_PATH_SIZE];
     tn_error err = {0};
@@ -267,9 +262,8 @@ static bool is_there(const char *dir, const char *name)
     return tn_path_exists(path);
 }
 
-static void what_one_peer_cannot_read_is_not_damaged(void **state)
+TEST(what_one_peer_cannot_read_is_not_damaged)
 {
-    (void)state;
     char dir[256];
     sharekit k;
     tn_saved which;
@@ -292,9 +286,8 @@ static void what_one_peer_cannot_read_is_not_damaged(void **state)
 }
 
 /* Only who owns the rows reads them, and all go back. */
-static void what_one_peer_finds_damaged_all_pass_over(void **state)
+TEST(what_one_peer_finds_damaged_all_pass_over)
 {
-    (void)state;
     char dir[256];
     char path[TN_PATH_SIZE];
     tn_text file = {0};
@@ -326,9 +319,8 @@ static void what_one_peer_finds_damaged_all_pass_over(void **state)
 
 /* ---- saves that fail ---- */
 
-static void a_save_that_a_peer_cannot_write_leaves_the_one_before(void **state)
+TEST(a_save_that_a_peer_cannot_write_leaves_the_one_before)
 {
-    (void)state;
     char dir[256];
     sharekit k;
     tn_saved saved;
@@ -360,9 +352,8 @@ static void a_save_that_a_peer_cannot_write_leaves_the_one_before(void **state)
     tn_tmpdir_remove(dir);
 }
 
-static void a_save_without_all_peers_is_none(void **state)
+TEST(a_save_without_all_peers_is_none)
 {
-    (void)state;
     char dir[256];
     sharekit k;
     tn_saved saved;
@@ -387,9 +378,8 @@ static void a_save_without_all_peers_is_none(void **state)
     tn_tmpdir_remove(dir);
 }
 
-static void an_order_that_cannot_be_carried_out_is_refused(void **state)
+TEST(an_order_that_cannot_be_carried_out_is_refused)
 {
-    (void)state;
     char dir[256];
     sharekit k;
     tn_ckptshare *share = NULL;
@@ -427,22 +417,11 @@ static void an_order_that_cannot_be_carried_out_is_refused(void **state)
     tn_tmpdir_remove(dir);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_number_of_peers_loads_what_any_number_wrote),
-        cmocka_unit_test(k8_three_peers_go_on_from_two_and_one_from_three),
-        cmocka_unit_test(deltas_of_several_peers_load_to_what_full_ones_do),
-        cmocka_unit_test(a_model_that_is_brought_back_leaves_the_steps),
-        cmocka_unit_test(a_file_that_is_missing_or_of_another_checkpoint_is_named),
-        cmocka_unit_test(what_one_peer_finds_damaged_all_pass_over),
-        cmocka_unit_test(what_one_peer_cannot_read_is_not_damaged),
-        cmocka_unit_test(a_save_that_a_peer_cannot_write_leaves_the_one_before),
-        cmocka_unit_test(a_save_without_all_peers_is_none),
-        cmocka_unit_test(an_order_that_cannot_be_carried_out_is_refused),
-    };
 #ifdef __SANITIZE_THREAD__
+static void leave_out_most(void)
+{
     cmocka_set_test_filter("a_*"); /* a group takes seconds to make: it sees the fewest that save */
-#endif
-    return cmocka_run_group_tests_name("train/ckptshare", tests, NULL, NULL);
 }
+
+BEFORE(leave_out_most);
+#endif

@@ -104,27 +104,24 @@ static void check(const char *dir, uint64_t saved, void *ctx)
     }
 }
 
-static void a_kill_at_every_call_loses_nothing_that_was_saved(void **state)
+TEST(a_kill_at_every_call_loses_nothing_that_was_saved)
 {
-    (void)state;
     mode m = {.on_the_debris = true};
     uint32_t n = tn_crash_kill_everywhere(&(tn_crash_case){run, check, &m});
     print_message("killed at %u calls\n", n - 1);
     assert_in_range(n, 100, 1000);
 }
 
-static void an_error_at_every_call_loses_nothing_that_was_saved(void **state)
+TEST(an_error_at_every_call_loses_nothing_that_was_saved)
 {
-    (void)state;
     mode m = {0};
     uint32_t n = tn_crash_fail_everywhere(&(tn_crash_case){run, check, &m});
     print_message("%u runs with errors\n", n);
     assert_in_range(n, 1000, 10000);
 }
 
-static void a_power_cut_at_any_time_loses_nothing_that_was_saved(void **state)
+TEST(a_power_cut_at_any_time_loses_nothing_that_was_saved)
 {
-    (void)state;
     mode m = {0};
     uint32_t n = tn_crash_states(&(tn_crash_case){run, check, &m}, SAMPLES, SEED);
     assert_true(n > SAMPLES);
@@ -176,9 +173,8 @@ static void break_in_every_way(const char *dir, const char *path)
     tn_text_done(&bytes);
 }
 
-static void every_cut_and_flip_of_every_file_makes_the_one_before_load(void **state)
+TEST(every_cut_and_flip_of_every_file_makes_the_one_before_load)
 {
-    (void)state;
     static const char *const name[] = {"MANIFEST", "config.yaml", "sparse-0000-0003.tns"};
     char dir[256];
     tn_error err = {0};
@@ -199,15 +195,4 @@ static void every_cut_and_flip_of_every_file_makes_the_one_before_load(void **st
     }
     tn_ckptdir_close(d);
     tn_tmpdir_remove(dir);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_kill_at_every_call_loses_nothing_that_was_saved),
-        cmocka_unit_test(an_error_at_every_call_loses_nothing_that_was_saved),
-        cmocka_unit_test(a_power_cut_at_any_time_loses_nothing_that_was_saved),
-        cmocka_unit_test(every_cut_and_flip_of_every_file_makes_the_one_before_load),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,6 +50,8 @@ static int tear_down(void **state)
     return tn_failpoint_set(NULL, NULL) == TN_OK ? 0 : 1;
 }
 
+FIXTURE(set_up, tear_down);
+
 static const char *in_dir(place *p, const char *name)
 {
     assert_int_equal(tn_path_join(p->dir, name, p->path, NULL), TN_OK);
@@ -102,7 +104,7 @@ static void spoil(place *p, const char *name)
     assert_int_equal(fclose(f), 0);
 }
 
-static void an_empty_directory_is_a_fresh_start(void **state)
+TEST(an_empty_directory_is_a_fresh_start)
 {
     assert_newest(*state, 0);
 }
@@ -118,7 +120,7 @@ static void check_latest(place *p, unsigned ordinal, uint32_t crc)
     tn_text_done(&latest);
 }
 
-static void what_was_saved_is_loaded_back(void **state)
+TEST(what_was_saved_is_loaded_back)
 {
     place *p = *state;
     (void)save(p, 1);
@@ -134,7 +136,7 @@ static void what_was_saved_is_loaded_back(void **state)
     assert_int_equal(seen.loaded, 1);
 }
 
-static void an_abandoned_checkpoint_leaves_nothing_and_its_ordinal_free(void **state)
+TEST(an_abandoned_checkpoint_leaves_nothing_and_its_ordinal_free)
 {
     place *p = *state;
     tn_error err = {0};
@@ -150,7 +152,7 @@ static void an_abandoned_checkpoint_leaves_nothing_and_its_ordinal_free(void **s
     (void)save(p, 1);
 }
 
-static void a_damaged_newest_gives_way_to_the_one_before(void **state)
+TEST(a_damaged_newest_gives_way_to_the_one_before)
 {
     static const char *const file[] = {"MANIFEST", "config.yaml", "sparse-0000-0003.tns"};
     place *p = *state;
@@ -173,7 +175,7 @@ static void a_damaged_newest_gives_way_to_the_one_before(void **state)
     }
 }
 
-static void directories_but_none_good_are_never_a_fresh_start(void **state)
+TEST(directories_but_none_good_are_never_a_fresh_start)
 {
     place *p = *state;
     toy_state seen = {0};
@@ -189,7 +191,7 @@ static void directories_but_none_good_are_never_a_fresh_start(void **state)
     assert_int_equal(ordinal, 99);
 }
 
-static void a_whole_file_of_another_checkpoint_is_detected(void **state)
+TEST(a_whole_file_of_another_checkpoint_is_detected)
 {
     place *p = *state;
     tn_error err = {0};
@@ -206,7 +208,7 @@ static void a_whole_file_of_another_checkpoint_is_detected(void **state)
     assert_non_null(strstr(err.text, "of another run or step"));
 }
 
-static void a_folder_that_was_renamed_by_hand_is_detected(void **state)
+TEST(a_folder_that_was_renamed_by_hand_is_detected)
 {
     place *p = *state;
     tn_error err = {0};
@@ -219,7 +221,7 @@ static void a_folder_that_was_renamed_by_hand_is_detected(void **state)
     assert_int_equal(load(p, false, &ordinal, &seen, &err), TN_E_CKPT);
 }
 
-static void other_names_are_not_checkpoints(void **state)
+TEST(other_names_are_not_checkpoints)
 {
     static const char *const name[] = {"ckpt-",  "ckpt-0",  "ckpt-01",
                                        "ckpt-x", "ckpt-5x", "ckpt-99999999999999999999",
@@ -234,7 +236,7 @@ static void other_names_are_not_checkpoints(void **state)
     assert_newest(p, 1);
 }
 
-static void prune_keeps_the_newest_and_the_best(void **state)
+TEST(prune_keeps_the_newest_and_the_best)
 {
     place *p = *state;
     tn_error err = {0};
@@ -267,7 +269,7 @@ static void save_chain(place *p)
     assert_int_equal(ordinal, 3);
 }
 
-static void a_delta_is_loaded_on_its_base_and_keeps_it(void **state)
+TEST(a_delta_is_loaded_on_its_base_and_keeps_it)
 {
     place *p = *state;
     tn_error err = {0};
@@ -280,7 +282,7 @@ static void a_delta_is_loaded_on_its_base_and_keeps_it(void **state)
     assert_int_equal(seen.reads, 3); /* full, delta, delta */
 }
 
-static void a_delta_on_a_broken_base_gives_way(void **state)
+TEST(a_delta_on_a_broken_base_gives_way)
 {
     place *p = *state;
     save_chain(p);
@@ -288,7 +290,7 @@ static void a_delta_on_a_broken_base_gives_way(void **state)
     assert_newest(p, 1);
 }
 
-static void a_delta_on_another_base_gives_way(void **state)
+TEST(a_delta_on_another_base_gives_way)
 {
     place *p = *state;
     tn_error err = {0};
@@ -299,7 +301,7 @@ static void a_delta_on_another_base_gives_way(void **state)
     assert_non_null(strstr(last_line, "is not the base of ckpt-2"));
 }
 
-static void opening_removes_what_others_left_unfinished(void **state)
+TEST(opening_removes_what_others_left_unfinished)
 {
     place *p = *state;
     tn_error err = {0};
@@ -321,7 +323,7 @@ static void opening_removes_what_others_left_unfinished(void **state)
 }
 
 /* A kill between the two; one that is not whole is not named. */
-static void opening_names_the_newest_in_latest(void **state)
+TEST(opening_names_the_newest_in_latest)
 {
     place *p = *state;
     tn_error err = {0};
@@ -340,7 +342,7 @@ static void opening_names_the_newest_in_latest(void **state)
     check_latest(p, 1, first);
 }
 
-static void opening_removes_nothing_of_the_user(void **state)
+TEST(opening_removes_nothing_of_the_user)
 {
     place *p = *state;
     tn_error err = {0};
@@ -374,7 +376,7 @@ static void opening_removes_nothing_of_the_user(void **state)
 }
 
 /* Of a former owner that woke up, or of a clock that went back: not known to be left over. */
-static void opening_leaves_what_is_younger_than_the_lock(void **state)
+TEST(opening_leaves_what_is_younger_than_the_lock)
 {
     place *p = *state;
     tn_error err = {0};
@@ -387,7 +389,7 @@ static void opening_leaves_what_is_younger_than_the_lock(void **state)
     assert_true(tn_path_exists(p->path));
 }
 
-static void a_directory_in_use_is_refused(void **state)
+TEST(a_directory_in_use_is_refused)
 {
     place *p = *state;
     tn_error err = {0};
@@ -397,7 +399,7 @@ static void a_directory_in_use_is_refused(void **state)
     assert_non_null(strstr(err.text, "is in use by pid "));
 }
 
-static void a_fenced_owner_cannot_commit(void **state)
+TEST(a_fenced_owner_cannot_commit)
 {
     place *p = *state;
     tn_error err = {0};
@@ -413,7 +415,7 @@ static void a_fenced_owner_cannot_commit(void **state)
     assert_newest(p, 0);
 }
 
-static void a_failed_fsync_is_answered_by_a_new_file(void **state)
+TEST(a_failed_fsync_is_answered_by_a_new_file)
 {
     place *p = *state;
     tn_error err = {0};
@@ -427,7 +429,7 @@ static void a_failed_fsync_is_answered_by_a_new_file(void **state)
     }
 }
 
-static void a_disk_that_stays_broken_fails_the_checkpoint_and_keeps_the_old(void **state)
+TEST(a_disk_that_stays_broken_fails_the_checkpoint_and_keeps_the_old)
 {
     place *p = *state;
     tn_error err = {0};
@@ -440,7 +442,7 @@ static void a_disk_that_stays_broken_fails_the_checkpoint_and_keeps_the_old(void
     (void)save(p, 2);
 }
 
-static void a_latest_that_cannot_be_written_does_not_fail_the_checkpoint(void **state)
+TEST(a_latest_that_cannot_be_written_does_not_fail_the_checkpoint)
 {
     place *p = *state;
     tn_error err = {0};
@@ -452,7 +454,7 @@ static void a_latest_that_cannot_be_written_does_not_fail_the_checkpoint(void **
     assert_newest(p, 1);
 }
 
-static void too_little_space_is_known_before_anything_is_written(void **state)
+TEST(too_little_space_is_known_before_anything_is_written)
 {
     place *p = *state;
     tn_error err = {0};
@@ -492,7 +494,7 @@ static void assert_there(place *p, const char *want)
     tn_text_done(&got);
 }
 
-static void damage_is_set_aside_by_the_owner_and_never_removed(void **state)
+TEST(damage_is_set_aside_by_the_owner_and_never_removed)
 {
     place *p = *state;
     tn_error err = {0};
@@ -527,7 +529,7 @@ static void damage_is_set_aside_by_the_owner_and_never_removed(void **state)
     tn_text_done(&after);
 }
 
-static void what_was_set_aside_before_stays_beside(void **state)
+TEST(what_was_set_aside_before_stays_beside)
 {
     place *p = *state;
     tn_error err = {0};
@@ -543,7 +545,7 @@ static void what_was_set_aside_before_stays_beside(void **state)
     (void)save(p, 3);
 }
 
-static void nothing_but_damage_is_no_fresh_start_either(void **state)
+TEST(nothing_but_damage_is_no_fresh_start_either)
 {
     place *p = *state;
     tn_error err = {0};
@@ -564,7 +566,7 @@ static void nothing_but_damage_is_no_fresh_start_either(void **state)
     assert_non_null(strstr(err.text, "hint: --fresh begins anew"));
 }
 
-static void what_cannot_be_read_is_not_damaged(void **state)
+TEST(what_cannot_be_read_is_not_damaged)
 {
     static const struct {
         const char *call, *error;
@@ -594,7 +596,7 @@ static void what_cannot_be_read_is_not_damaged(void **state)
     }
 }
 
-static void nothing_is_removed_while_something_cannot_be_read(void **state)
+TEST(nothing_is_removed_while_something_cannot_be_read)
 {
     place *p = *state;
     for (uint64_t i = 1; i <= 4; i++) {
@@ -611,7 +613,7 @@ static void nothing_is_removed_while_something_cannot_be_read(void **state)
     }
 }
 
-static void a_newer_version_is_neither_passed_over_nor_removed(void **state)
+TEST(a_newer_version_is_neither_passed_over_nor_removed)
 {
     place *p = *state;
     tn_error err = {0};
@@ -628,7 +630,7 @@ static void a_newer_version_is_neither_passed_over_nor_removed(void **state)
     assert_there(p, "ckpt-1 ckpt-2 ckpt-3 ");
 }
 
-static void what_is_damaged_does_not_count(void **state)
+TEST(what_is_damaged_does_not_count)
 {
     place *p = *state;
     tn_error err = {0};
@@ -641,7 +643,7 @@ static void what_is_damaged_does_not_count(void **state)
     assert_newest(p, 4);
 }
 
-static void deltas_on_damage_are_set_aside_with_it(void **state)
+TEST(deltas_on_damage_are_set_aside_with_it)
 {
     place *p = *state;
     tn_error err = {0};
@@ -653,7 +655,7 @@ static void deltas_on_damage_are_set_aside_with_it(void **state)
     assert_there(p, "ckpt-1 ckpt-2.damaged ckpt-3.damaged ");
 }
 
-static void a_delta_whose_base_is_gone_is_damaged(void **state)
+TEST(a_delta_whose_base_is_gone_is_damaged)
 {
     place *p = *state;
     tn_error err = {0};
@@ -665,7 +667,7 @@ static void a_delta_whose_base_is_gone_is_damaged(void **state)
     assert_there(p, "ckpt-1 ckpt-3.damaged ");
 }
 
-static void a_link_to_what_is_not_mounted_is_not_damaged(void **state)
+TEST(a_link_to_what_is_not_mounted_is_not_damaged)
 {
     place *p = *state;
     tn_error err = {0};
@@ -677,7 +679,7 @@ static void a_link_to_what_is_not_mounted_is_not_damaged(void **state)
     assert_there(p, "ckpt-1 ckpt-2 ");
 }
 
-static void deltas_on_damage_do_not_count(void **state)
+TEST(deltas_on_damage_do_not_count)
 {
     place *p = *state;
     tn_error err = {0};
@@ -688,7 +690,7 @@ static void deltas_on_damage_do_not_count(void **state)
     assert_there(p, "ckpt-1 ckpt-2.damaged ckpt-3.damaged ckpt-4 ");
 }
 
-static void a_chain_is_no_better_than_its_end(void **state)
+TEST(a_chain_is_no_better_than_its_end)
 {
     place *p = *state;
     tn_error err = {0};
@@ -699,7 +701,7 @@ static void a_chain_is_no_better_than_its_end(void **state)
     assert_there(p, "ckpt-1.damaged ckpt-2.damaged ckpt-3.damaged ckpt-4 ");
 }
 
-static void a_base_goes_after_what_stands_on_it(void **state)
+TEST(a_base_goes_after_what_stands_on_it)
 {
     place *p = *state;
     tn_error err = {0};
@@ -721,7 +723,7 @@ static tn_status refuse(void *ctx, const tn_manifest *m, tn_error *err)
     return tn_fail(err, TN_E_CKPT, "checkpoint %u is of another model", (unsigned)m->ordinal);
 }
 
-static void another_model_is_not_damage(void **state)
+TEST(another_model_is_not_damage)
 {
     place *p = *state;
     tn_error err = {0};
@@ -735,7 +737,7 @@ static void another_model_is_not_damage(void **state)
     assert_string_equal(err.text, "checkpoint 2 is of another model"); /* and 1 was not tried */
 }
 
-static void no_memory_is_not_damage(void **state)
+TEST(no_memory_is_not_damage)
 {
     place *p = *state;
     (void)save(p, 1);
@@ -751,49 +753,4 @@ static void no_memory_is_not_damage(void **state)
         tn_alloc_fail_at(0);
         assert_true(status == TN_OK ? ordinal == 2 : status == TN_E_MEMORY);
     }
-}
-
-int main(void)
-{
-#define DIR_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        DIR_TEST(an_empty_directory_is_a_fresh_start),
-        DIR_TEST(what_was_saved_is_loaded_back),
-        DIR_TEST(an_abandoned_checkpoint_leaves_nothing_and_its_ordinal_free),
-        DIR_TEST(a_damaged_newest_gives_way_to_the_one_before),
-        DIR_TEST(directories_but_none_good_are_never_a_fresh_start),
-        DIR_TEST(a_whole_file_of_another_checkpoint_is_detected),
-        DIR_TEST(a_folder_that_was_renamed_by_hand_is_detected),
-        DIR_TEST(other_names_are_not_checkpoints),
-        DIR_TEST(prune_keeps_the_newest_and_the_best),
-        DIR_TEST(a_delta_is_loaded_on_its_base_and_keeps_it),
-        DIR_TEST(a_delta_on_a_broken_base_gives_way),
-        DIR_TEST(a_delta_on_another_base_gives_way),
-        DIR_TEST(opening_removes_what_others_left_unfinished),
-        DIR_TEST(opening_names_the_newest_in_latest),
-        DIR_TEST(opening_removes_nothing_of_the_user),
-        DIR_TEST(opening_leaves_what_is_younger_than_the_lock),
-        DIR_TEST(a_directory_in_use_is_refused),
-        DIR_TEST(a_fenced_owner_cannot_commit),
-        DIR_TEST(a_failed_fsync_is_answered_by_a_new_file),
-        DIR_TEST(a_disk_that_stays_broken_fails_the_checkpoint_and_keeps_the_old),
-        DIR_TEST(a_latest_that_cannot_be_written_does_not_fail_the_checkpoint),
-        DIR_TEST(too_little_space_is_known_before_anything_is_written),
-        DIR_TEST(another_model_is_not_damage),
-        DIR_TEST(damage_is_set_aside_by_the_owner_and_never_removed),
-        DIR_TEST(what_was_set_aside_before_stays_beside),
-        DIR_TEST(nothing_but_damage_is_no_fresh_start_either),
-        DIR_TEST(what_cannot_be_read_is_not_damaged),
-        DIR_TEST(nothing_is_removed_while_something_cannot_be_read),
-        DIR_TEST(a_newer_version_is_neither_passed_over_nor_removed),
-        DIR_TEST(what_is_damaged_does_not_count),
-        DIR_TEST(deltas_on_damage_are_set_aside_with_it),
-        DIR_TEST(a_delta_whose_base_is_gone_is_damaged),
-        DIR_TEST(a_link_to_what_is_not_mounted_is_not_damaged),
-        DIR_TEST(deltas_on_damage_do_not_count),
-        DIR_TEST(a_chain_is_no_better_than_its_end),
-        DIR_TEST(a_base_goes_after_what_stands_on_it),
-        DIR_TEST(no_memory_is_not_damage),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,9 +41,8 @@ static const tn_manifest_file good[] = {
      .last = 1023},
 };
 
-static void files_of_all_ranks_are_listed_by_name(void **state)
+TEST(files_of_all_ranks_are_listed_by_name)
 {
-    (void)state;
     tn_ckpt_files f;
     tn_error err = {0};
     tn_arena *arena = tn_arena_new(1 << 12);
@@ -92,9 +91,8 @@ static void refuse_changed(uint32_t i, const tn_manifest_file *changed)
     refuse(&(tn_ckpt_wrote){.rank = 1, .n_files = 3, .file = file});
 }
 
-static void what_a_rank_does_not_owe_is_refused(void **state)
+TEST(what_a_rank_does_not_owe_is_refused)
 {
-    (void)state;
     refuse(&(tn_ckpt_wrote){.rank = 0, .n_files = 3, .file = good}); /* those of another */
     refuse(&(tn_ckpt_wrote){.rank = 2, .n_files = 3, .file = good}); /* nobody's */
     refuse(&(tn_ckpt_wrote){.rank = 1, .n_files = 2, .file = good}); /* not all */
@@ -120,9 +118,8 @@ static void what_a_rank_does_not_owe_is_refused(void **state)
     refuse_changed(0, &file);
 }
 
-static void a_rank_tells_once(void **state)
+TEST(a_rank_tells_once)
 {
-    (void)state;
     tn_ckpt_files f;
     tn_arena *arena = tn_arena_new(1 << 12);
     const tn_ckpt_wrote wrote = {.rank = 1, .n_files = 3, .file = good};
@@ -227,7 +224,9 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void any_number_of_threads_reads_the_same_rows(void **state)
+GROUP(set_up, tear_down);
+
+TEST(any_number_of_threads_reads_the_same_rows)
 {
     fixture *f = *state;
     static const uint32_t threads[] = {1, 2, 4};
@@ -250,7 +249,7 @@ static uint64_t place_of(const tn_text *file, uint32_t partition)
 }
 
 /* Ten partitions are bad; whoever comes to whichever first, the file's first is told. */
-static void the_first_fault_of_the_file_is_told(void **state)
+TEST(the_first_fault_of_the_file_is_told)
 {
     fixture *f = *state;
     char bad[320];
@@ -278,7 +277,7 @@ static void the_first_fault_of_the_file_is_told(void **state)
     tn_text_done(&file);
 }
 
-static void rows_of_another_layout_are_refused(void **state)
+TEST(rows_of_another_layout_are_refused)
 {
     fixture *f = *state;
     tn_error err = {0};
@@ -313,7 +312,7 @@ static void drop_moment(tn_moment *m)
     tn_text_done(&m->changes);
 }
 
-static void cells_of_a_histogram_have_these_bytes(void **state)
+TEST(cells_of_a_histogram_have_these_bytes)
 {
     fixture *f = *state;
     static const char header[] =
@@ -341,7 +340,7 @@ static void cells_of_a_histogram_have_these_bytes(void **state)
     drop_moment(&m);
 }
 
-static void all_kinds_of_histograms_are_read(void **state)
+TEST(all_kinds_of_histograms_are_read)
 {
     fixture *f = *state;
     static const uint64_t pairs[] = {0, 3, 5, 7, TN_MOMENT_BINS, 9, CELLS - 1, 1};
@@ -376,7 +375,7 @@ static void all_kinds_of_histograms_are_read(void **state)
     }
 }
 
-static void a_cell_outside_the_histogram_is_damage(void **state)
+TEST(a_cell_outside_the_histogram_is_damage)
 {
     fixture *f = *state;
     static const uint64_t pairs[] = {CELLS, 1};
@@ -396,20 +395,4 @@ static void a_cell_outside_the_histogram_is_damage(void **state)
         drop_moment(&m);
     }
     tn_metrics_free(got);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(files_of_all_ranks_are_listed_by_name),
-        cmocka_unit_test(what_a_rank_does_not_owe_is_refused),
-        cmocka_unit_test(a_rank_tells_once),
-        cmocka_unit_test(any_number_of_threads_reads_the_same_rows),
-        cmocka_unit_test(the_first_fault_of_the_file_is_told),
-        cmocka_unit_test(rows_of_another_layout_are_refused),
-        cmocka_unit_test(cells_of_a_histogram_have_these_bytes),
-        cmocka_unit_test(all_kinds_of_histograms_are_read),
-        cmocka_unit_test(a_cell_outside_the_histogram_is_damage),
-    };
-    return cmocka_run_group_tests_name("train/ckptfiles", tests, set_up, tear_down);
 }

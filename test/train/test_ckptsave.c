@@ -167,9 +167,8 @@ static void run_and_save(const char *dir, const char *delta_every, bool behind, 
     tn_arena_free(arena);
 }
 
-static void what_is_written_behind_training_has_the_bytes_of_what_stops_it(void **state)
+TEST(what_is_written_behind_training_has_the_bytes_of_what_stops_it)
 {
-    (void)state;
     const char *deltas[] = {"~", "1step"};
     for (uint32_t i = 0; i < 2; i++) {
         char dir[2][256];
@@ -190,9 +189,8 @@ static void what_is_written_behind_training_has_the_bytes_of_what_stops_it(void 
     }
 }
 
-static void a_checkpoint_that_somebody_removes_is_no_base_of_a_delta(void **state)
+TEST(a_checkpoint_that_somebody_removes_is_no_base_of_a_delta)
 {
-    (void)state;
     char dir[256];
     char path[TN_PATH_SIZE];
     uint32_t hash;
@@ -245,9 +243,8 @@ static void assert_days(const char *dir, uint32_t day)
     tn_arena_free(arena);
 }
 
-static void rows_hold_the_day_of_the_configuration(void **state)
+TEST(rows_hold_the_day_of_the_configuration)
 {
-    (void)state;
     static const struct {
         const char *option;
         uint32_t day;
@@ -273,9 +270,8 @@ static void rows_hold_the_day_of_the_configuration(void **state)
     tn_tmpdir_remove(dir);
 }
 
-static void what_is_no_day_is_refused(void **state)
+TEST(what_is_no_day_is_refused)
 {
-    (void)state;
     static const char *const bad[] = {"",           "tomorrow",   "2026-11-7",  "2026-13-01",
                                       "2025-02-29", "2026-00-10", "2026-04-31", "1969-12-31",
                                       "2026/11/07", "2026-11-00", "+026-11-07", "9999-12-31 "};
@@ -294,9 +290,8 @@ static void what_is_no_day_is_refused(void **state)
 
 #define DELTAS "checkpoint.every=7steps", "checkpoint.delta_every=1step"
 
-static void a_delta_loads_to_what_a_full_one_of_the_same_step_does(void **state)
+TEST(a_delta_loads_to_what_a_full_one_of_the_same_step_does)
 {
-    (void)state;
     char dir[2][256];
     tn_tmpdir_make(dir[0]);
     tn_tmpdir_make(dir[1]);
@@ -320,9 +315,8 @@ static void a_delta_loads_to_what_a_full_one_of_the_same_step_does(void **state)
     tn_tmpdir_remove(dir[1]);
 }
 
-static void a_run_that_goes_on_from_a_delta_ends_with_the_same_bits(void **state)
+TEST(a_run_that_goes_on_from_a_delta_ends_with_the_same_bits)
 {
-    (void)state;
     uint32_t want = trainrun_hash(NULL);
     for (uint32_t steps = 1; steps < 24; steps += 10) {
         char dir[256];
@@ -339,9 +333,8 @@ static void a_run_that_goes_on_from_a_delta_ends_with_the_same_bits(void **state
     }
 }
 
-static void a_delta_that_is_damaged_or_stands_on_damage_is_passed_over(void **state)
+TEST(a_delta_that_is_damaged_or_stands_on_damage_is_passed_over)
 {
-    (void)state;
     uint32_t want = trainrun_hash(NULL);
     const uint64_t damaged[] = {9, 8, 7}; /* the newest delta; the one below; the full one */
     for (uint32_t i = 0; i < 3; i++) {
@@ -363,9 +356,8 @@ static void a_delta_that_is_damaged_or_stands_on_damage_is_passed_over(void **st
     }
 }
 
-static void a_run_ends_before_one_that_is_newer_or_not_to_be_read(void **state)
+TEST(a_run_ends_before_one_that_is_newer_or_not_to_be_read)
 {
-    (void)state;
     static const char *const keep_one[] = {"checkpoint.every=4steps", "checkpoint.keep=1",
                                            "data.valid=~", NULL};
     char dir[256];
@@ -424,9 +416,8 @@ static void assert_all_load(const char *dir, const char *whole, uint32_t want)
     tn_arena_free(arena);
 }
 
-static void pruning_counts_what_loads(void **state)
+TEST(pruning_counts_what_loads)
 {
-    (void)state;
     char dir[256];
     char whole[256];
     char aside[300];
@@ -460,9 +451,8 @@ static void pruning_counts_what_loads(void **state)
 
 /* ---- failures ---- */
 
-static void a_delta_never_stands_on_one_that_failed(void **state)
+TEST(a_delta_never_stands_on_one_that_failed)
 {
-    (void)state;
     static const char *const points[] = {"ckpt.begin#3:ENOSPC", "ckpt.before_manifest#3:ENOSPC",
                                          "ckpt.before_rename#3:ENOSPC"};
     char whole[256];
@@ -486,9 +476,8 @@ static void a_delta_never_stands_on_one_that_failed(void **state)
     tn_tmpdir_remove(whole);
 }
 
-static void saves_may_fail_now_and_then(void **state)
+TEST(saves_may_fail_now_and_then)
 {
-    (void)state;
     char dir[256];
     tn_error err = {0};
     tn_tmpdir_make(dir);
@@ -509,9 +498,8 @@ static void saves_may_fail_now_and_then(void **state)
     tn_tmpdir_remove(dir);
 }
 
-static void a_disk_that_fails_once_is_asked_again(void **state)
+TEST(a_disk_that_fails_once_is_asked_again)
 {
-    (void)state;
     char dir[256];
     tn_error err = {0};
     uint32_t want = trainrun_hash(NULL);
@@ -531,9 +519,8 @@ static void a_disk_that_fails_once_is_asked_again(void **state)
     }
 }
 
-static void a_disk_that_stays_broken_ends_the_run_between_two_steps(void **state)
+TEST(a_disk_that_stays_broken_ends_the_run_between_two_steps)
 {
-    (void)state;
     char dir[256];
     tn_error err = {0};
     tn_tmpdir_make(dir);
@@ -553,25 +540,11 @@ static void a_disk_that_stays_broken_ends_the_run_between_two_steps(void **state
     tn_tmpdir_remove(dir);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_written_behind_training_has_the_bytes_of_what_stops_it),
-        cmocka_unit_test(a_checkpoint_that_somebody_removes_is_no_base_of_a_delta),
-        cmocka_unit_test(rows_hold_the_day_of_the_configuration),
-        cmocka_unit_test(what_is_no_day_is_refused),
-        cmocka_unit_test(a_delta_loads_to_what_a_full_one_of_the_same_step_does),
-        cmocka_unit_test(a_run_that_goes_on_from_a_delta_ends_with_the_same_bits),
-        cmocka_unit_test(a_delta_that_is_damaged_or_stands_on_damage_is_passed_over),
-        cmocka_unit_test(a_run_ends_before_one_that_is_newer_or_not_to_be_read),
-        cmocka_unit_test(pruning_counts_what_loads),
-        cmocka_unit_test(a_delta_never_stands_on_one_that_failed),
-        cmocka_unit_test(saves_may_fail_now_and_then),
-        cmocka_unit_test(a_disk_that_fails_once_is_asked_again),
-        cmocka_unit_test(a_disk_that_stays_broken_ends_the_run_between_two_steps),
-    };
 #ifdef __SANITIZE_THREAD__
+static void leave_out_most(void)
+{
     cmocka_set_skip_filter("a_*"); /* a run takes seconds: it sees the first, a thread that saves */
-#endif
-    return cmocka_run_group_tests_name("train/ckptsave", tests, NULL, NULL);
 }
+
+BEFORE(leave_out_most);
+#endif

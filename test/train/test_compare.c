@@ -75,9 +75,8 @@ static double loss(double z, double y)
     return tn_log1p_exp(z) - y * z;
 }
 
-static void the_change_of_a_slice_is_the_mean_over_its_rows(void **state)
+TEST(the_change_of_a_slice_is_the_mean_over_its_rows)
 {
-    (void)state;
     pairkit p;
     tn_slice slice[4];
     uint32_t n = 0;
@@ -103,9 +102,8 @@ static void the_change_of_a_slice_is_the_mean_over_its_rows(void **state)
     pairkit_done(&p);
 }
 
-static void both_sides_are_corrected_for_sampled_negatives(void **state)
+TEST(both_sides_are_corrected_for_sampled_negatives)
 {
-    (void)state;
     pairkit p;
     pairkit_make(&p);
     memcpy(p.other, p.logit, sizeof p.other);
@@ -120,9 +118,8 @@ static void both_sides_are_corrected_for_sampled_negatives(void **state)
     pairkit_done(&p);
 }
 
-static void rows_of_weight_0_change_nothing(void **state)
+TEST(rows_of_weight_0_change_nothing)
 {
-    (void)state;
     pairkit p;
     pairkit_make(&p);
     for (uint32_t i = 5; i < ROWS; i++) {
@@ -143,9 +140,8 @@ static void rows_of_weight_0_change_nothing(void **state)
     pairkit_done(&p);
 }
 
-static void other_rows_are_refused(void **state)
+TEST(other_rows_are_refused)
 {
-    (void)state;
     static const char *const said[] = {"fewer than", "has 9 rows, the data", "row 3 has label 0"};
     for (int i = 0; i < 3; i++) {
         pairkit p;
@@ -160,9 +156,8 @@ static void other_rows_are_refused(void **state)
     }
 }
 
-static void predictions_are_read_or_refused(void **state)
+TEST(predictions_are_read_or_refused)
 {
-    (void)state;
     static const char head[] = "id\tlabel\tweight\tlogit\tpctr\n";
     static const struct {
         const char *lines;
@@ -190,9 +185,8 @@ static void predictions_are_read_or_refused(void **state)
     tn_tmpdir_remove(dir);
 }
 
-static void only_values_that_moved_are_told_the_largest_change_first(void **state)
+TEST(only_values_that_moved_are_told_the_largest_change_first)
 {
-    (void)state;
     pairkit p;
     tn_text text = {0};
     pairkit_make(&p);
@@ -215,17 +209,4 @@ static void only_values_that_moved_are_told_the_largest_change_first(void **stat
     assert_non_null(strstr(tn_text_str(&text), " AUC: p below 1e-300 by DeLong's test"));
     tn_text_done(&text);
     pairkit_done(&p);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_change_of_a_slice_is_the_mean_over_its_rows),
-        cmocka_unit_test(both_sides_are_corrected_for_sampled_negatives),
-        cmocka_unit_test(rows_of_weight_0_change_nothing),
-        cmocka_unit_test(other_rows_are_refused),
-        cmocka_unit_test(predictions_are_read_or_refused),
-        cmocka_unit_test(only_values_that_moved_are_told_the_largest_change_first),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -152,6 +152,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+FIXTURE(set_up, tear_down);
+
 /* Writes a file and returns its path, in one of a few buffers. */
 static const char *file(const fixture *f, const char *name, const char *text)
 {
@@ -210,7 +212,7 @@ static const slot_opts *slot(const all_opts *opts, uint32_t i)
     return (const slot_opts *)opts->slots.item + i;
 }
 
-static void later_layers_win_key_by_key(void **state)
+TEST(later_layers_win_key_by_key)
 {
     fixture *f = *state;
     (void)file(f, "common.yaml", "train: {epochs: 2, batch: 20, optimizer: {lr: 2}}\n");
@@ -230,7 +232,7 @@ static void later_layers_win_key_by_key(void **state)
     assert_true(((const rule_opts *)o.train.optimizer.opts)->lr == 2);
 }
 
-static void a_preset_lies_under_the_file_and_above_the_defaults(void **state)
+TEST(a_preset_lies_under_the_file_and_above_the_defaults)
 {
     fixture *f = *state;
     f->in.path = file(f, "a.yaml", "data: {format: criteo}\ntrain: {epochs: 3}\n");
@@ -244,7 +246,7 @@ static void a_preset_lies_under_the_file_and_above_the_defaults(void **state)
     assert_int_equal(tn_tree_at(tree, "train.epochs")->at.line, 2);
 }
 
-static void any_layer_may_choose_the_preset(void **state)
+TEST(any_layer_may_choose_the_preset)
 {
     fixture *f = *state;
     f->in.path = file(f, "a.yaml", "data: {format: csv}\nslots: [a]\n");
@@ -260,7 +262,7 @@ static void any_layer_may_choose_the_preset(void **state)
     assert_int_equal(o.slots.n, 1); /* lists are replaced */
 }
 
-static void defaults_of_a_model_lie_under_its_preset_and_the_file(void **state)
+TEST(defaults_of_a_model_lie_under_its_preset_and_the_file)
 {
     fixture *f = *state;
     f->in.path = file(f, "a.yaml", "data: {format: criteo}\nmodel: wide\n");
@@ -274,7 +276,7 @@ static void defaults_of_a_model_lie_under_its_preset_and_the_file(void **state)
     assert_int_equal(bind_well(f).train.batch, 9);
 }
 
-static void an_unknown_model_preset_is_an_error(void **state)
+TEST(an_unknown_model_preset_is_an_error)
 {
     fixture *f = *state;
     f->in.path = file(f, "a.yaml", "data: {format: x}\nmodel: {preset: papr}\n");
@@ -282,7 +284,7 @@ static void an_unknown_model_preset_is_an_error(void **state)
     assert_said(f, "a.yaml:2:17: error: model 'deepfm' has no preset 'papr'");
 }
 
-static void includes_are_relative_to_the_including_file(void **state)
+TEST(includes_are_relative_to_the_including_file)
 {
     fixture *f = *state;
     char sub[300];
@@ -296,7 +298,7 @@ static void includes_are_relative_to_the_including_file(void **state)
     assert_int_equal(o.train.batch, 9);
 }
 
-static void one_file_may_be_included_twice_but_not_in_a_cycle(void **state)
+TEST(one_file_may_be_included_twice_but_not_in_a_cycle)
 {
     fixture *f = *state;
     (void)file(f, "base.yaml", "train: {epochs: 9}\n");
@@ -311,7 +313,7 @@ static void one_file_may_be_included_twice_but_not_in_a_cycle(void **state)
     assert_said(f, "hint: included in line 1 of '");
 }
 
-static void a_missing_include_is_an_error_that_says_who_wanted_it(void **state)
+TEST(a_missing_include_is_an_error_that_says_who_wanted_it)
 {
     fixture *f = *state;
     f->in.path = file(f, "a.yaml", "include: nowhere.yaml\n");
@@ -323,7 +325,7 @@ static void a_missing_include_is_an_error_that_says_who_wanted_it(void **state)
     assert_said(f, "'include' must be a file or a list of files");
 }
 
-static void overrides_reach_list_items_by_name(void **state)
+TEST(overrides_reach_list_items_by_name)
 {
     fixture *f = *state;
     f->in.path = file(f, "a.yaml", "data: {format: criteo}\nslots: {I1: {dim: 3}}\n");
@@ -344,7 +346,7 @@ static void overrides_reach_list_items_by_name(void **state)
     assert_said(f, "slots.C9.dim=4\n      ^~");
 }
 
-static void a_lone_dash_is_a_name_not_a_list(void **state)
+TEST(a_lone_dash_is_a_name_not_a_list)
 {
     fixture *f = *state;
     f->in.path = file(f, "a.yaml", "data: {format: csv}\nslots: [a]\n");
@@ -358,7 +360,7 @@ static void a_lone_dash_is_a_name_not_a_list(void **state)
     assert_string_equal(tn_tree_at(load(f), "data.format")->text, "-");
 }
 
-static void overrides_reach_into_shorthands(void **state)
+TEST(overrides_reach_into_shorthands)
 {
     fixture *f = *state;
     f->in.path = file(f, "a.yaml", "data: x\ntrain: {optimizer: sgd, sparse: sgd}\n");
@@ -372,7 +374,7 @@ static void overrides_reach_into_shorthands(void **state)
     assert_string_equal(tn_tree_at(o.train.sparse, "lr")->text, "3");
 }
 
-static void an_override_of_a_type_begins_anew_in_any_order(void **state)
+TEST(an_override_of_a_type_begins_anew_in_any_order)
 {
     fixture *f = *state;
     f->in.path = file(f, "a.yaml", "train: {optimizer: {lr: 2}, sparse: {wide: {type: adam}}}\n");
@@ -384,7 +386,7 @@ static void an_override_of_a_type_begins_anew_in_any_order(void **state)
     assert_string_equal(tn_tree_at(o.train.sparse, "wide.lr")->text, "3");
 }
 
-static void overrides_are_yaml_on_the_right(void **state)
+TEST(overrides_are_yaml_on_the_right)
 {
     fixture *f = *state;
     static const char *const overrides[] = {
@@ -401,7 +403,7 @@ static void overrides_are_yaml_on_the_right(void **state)
     assert_int_equal(((const net_opts *)o.model.opts)->hidden.n, 3);
 }
 
-static void a_bad_override_is_shown_with_a_caret(void **state)
+TEST(a_bad_override_is_shown_with_a_caret)
 {
     fixture *f = *state;
     static const char *const overrides[] = {"data=x", "train.epohcs=3", "train.batch=0"};
@@ -421,7 +423,7 @@ static void a_bad_override_is_shown_with_a_caret(void **state)
     assert_said(f, "'no' is not of the form section.key=value");
 }
 
-static void variables_without_sections_are_none_of_ours(void **state)
+TEST(variables_without_sections_are_none_of_ours)
 {
     fixture *f = *state;
     static const char *const env[] = {"TNET_RANK=3", "TNET_FAIL=x", "TNET_DATA=y", "TNETX__Y=1",
@@ -434,7 +436,7 @@ static void variables_without_sections_are_none_of_ours(void **state)
     assert_said(f, "TNET_TRAIN__EPOHCS: error: unknown key 'epohcs' (did you mean 'epochs'?)");
 }
 
-static void the_order_of_the_environment_does_not_matter(void **state)
+TEST(the_order_of_the_environment_does_not_matter)
 {
     fixture *f = *state;
     static const char *const env[] = {"TNET_SLOTS__B__DIM=3", "TNET_DATA=y", "TNET_SLOTS=[a, b]",
@@ -444,7 +446,7 @@ static void the_order_of_the_environment_does_not_matter(void **state)
     assert_int_equal(slot(&o, 1)->dim, 3);
 }
 
-static void ranges_expand_in_names_and_beside_them(void **state)
+TEST(ranges_expand_in_names_and_beside_them)
 {
     fixture *f = *state;
     f->in.path = file(f, "a.yaml",
@@ -460,7 +462,7 @@ static void ranges_expand_in_names_and_beside_them(void **state)
     assert_string_equal(slot(&o, 4)->name, "b002c");
 }
 
-static void all_faults_of_all_layers_are_shown(void **state)
+TEST(all_faults_of_all_layers_are_shown)
 {
     fixture *f = *state;
     (void)file(f, "common.yaml", "trian: {}\n");
@@ -479,7 +481,7 @@ static void all_faults_of_all_layers_are_shown(void **state)
     assert_said(f, "a.yaml:1:1: error: required key 'data.format' is missing");
 }
 
-static void a_preset_is_chosen_below_shorthands_and_defaults(void **state)
+TEST(a_preset_is_chosen_below_shorthands_and_defaults)
 {
     fixture *f = *state;
     f->in.path = file(f, "a.yaml", "data: criteo\nmodel: deepfm\n");
@@ -488,32 +490,4 @@ static void a_preset_is_chosen_below_shorthands_and_defaults(void **state)
     const all_opts o = bind_well(f);
     assert_int_equal(o.train.epochs, 7);
     assert_int_equal(o.train.batch, 8);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(later_layers_win_key_by_key),
-        TEST(a_preset_lies_under_the_file_and_above_the_defaults),
-        TEST(any_layer_may_choose_the_preset),
-        TEST(defaults_of_a_model_lie_under_its_preset_and_the_file),
-        TEST(an_unknown_model_preset_is_an_error),
-        TEST(includes_are_relative_to_the_including_file),
-        TEST(one_file_may_be_included_twice_but_not_in_a_cycle),
-        TEST(a_missing_include_is_an_error_that_says_who_wanted_it),
-        TEST(overrides_reach_list_items_by_name),
-        TEST(a_lone_dash_is_a_name_not_a_list),
-        TEST(overrides_reach_into_shorthands),
-        TEST(an_override_of_a_type_begins_anew_in_any_order),
-        TEST(overrides_are_yaml_on_the_right),
-        TEST(a_bad_override_is_shown_with_a_caret),
-        TEST(variables_without_sections_are_none_of_ours),
-        TEST(the_order_of_the_environment_does_not_matter),
-        TEST(ranges_expand_in_names_and_beside_them),
-        TEST(all_faults_of_all_layers_are_shown),
-        TEST(a_preset_is_chosen_below_shorthands_and_defaults),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,17 +43,15 @@ static void assert_reads(const char *const *word, uint32_t n, const char *want)
     assert_reads((const char *const[]){__VA_ARGS__},                                               \
                  sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *), want)
 
-static void days_are_a_date_a_range_or_a_list(void **state)
+TEST(days_are_a_date_a_range_or_a_list)
 {
-    (void)state;
     READS("2026-11-07", "2026-11-07");
     READS("2024-02-28 2024-02-29 2024-03-01", "2024-02-28..2024-03-01");
     READS("2026-12-31 2027-01-01 2027-01-05", "2026-12-31..2027-01-01", "2027-01-05");
 }
 
-static void what_are_no_days_is_told(void **state)
+TEST(what_are_no_days_is_told)
 {
-    (void)state;
     READS("'2026-11-31' of data.days is not a date like 2026-11-07", "2026-11-31");
     READS("'today' of data.days is not a date like 2026-11-07", "today");
     READS("'' of data.days is not a date like 2026-11-07", "2026-11-01..");
@@ -87,18 +85,16 @@ static void assert_paths(const char *pattern, const char *day, const char *want)
     tn_arena_free(arena);
 }
 
-static void a_day_stands_anywhere_in_a_path(void **state)
+TEST(a_day_stands_anywhere_in_a_path)
 {
-    (void)state;
     assert_paths("logs/{day:%Y%m%d}/part-*", "2026-01-09", "logs/20260109/part-*");
     assert_paths("{day:%F}", "2026-01-09", "2026-01-09");
     assert_paths("a/{day:%y/%m}/b{day:%d}.tsv", "2026-11-30", "a/26/11/b30.tsv");
     assert_paths("{day:%Y-%j%%}", "2024-12-31", "2024-366%");
 }
 
-static void hours_are_24_paths(void **state)
+TEST(hours_are_24_paths)
 {
-    (void)state;
     assert_paths("{day:%Y%m%d}/{hour:%H}", "2026-11-07",
                  "20261107/00 20261107/01 20261107/02 20261107/03 20261107/04 20261107/05 "
                  "20261107/06 20261107/07 20261107/08 20261107/09 20261107/10 20261107/11 "
@@ -106,9 +102,8 @@ static void hours_are_24_paths(void **state)
                  "20261107/18 20261107/19 20261107/20 20261107/21 20261107/22 20261107/23");
 }
 
-static void patterns_tell_days_apart(void **state)
+TEST(patterns_tell_days_apart)
 {
-    (void)state;
     assert_paths("a/{day:%Y%m}", "2026-11-07", "-");
     assert_paths("a/{day:%m%d}", "2026-11-07", "-");
     assert_paths("a/{day:%Y%m%d}/{hour:%d}", "2026-11-07", "-");
@@ -129,9 +124,8 @@ static void assert_learned(const tn_manifest_days *s, const char *want)
     tn_text_done(&out);
 }
 
-static void learned_days_join(void **state)
+TEST(learned_days_join)
 {
-    (void)state;
     tn_manifest_days s = {0};
     tn_error err = {0};
     static const char *const days[] = {"2026-11-03", "2026-11-01", "2026-11-05", "2026-11-04",
@@ -159,9 +153,8 @@ static void learned_days_join(void **state)
     assert_learned(&s, "days 2026-11-01..2026-12-02 are learned");
 }
 
-static void gaps_have_a_limit(void **state)
+TEST(gaps_have_a_limit)
 {
-    (void)state;
     tn_manifest_days s = {0};
     tn_error err = {0};
     for (uint32_t i = 0; i < TN_DAY_RANGES_MAX; i++) {
@@ -170,18 +163,4 @@ static void gaps_have_a_limit(void **state)
     assert_int_equal(tn_days_add(&s, 3 * TN_DAY_RANGES_MAX, &err), TN_E_LIMIT);
     assert_int_equal(s.n, TN_DAY_RANGES_MAX);
     assert_int_equal(tn_days_add(&s, 1, &err), TN_OK); /* touches one */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(days_are_a_date_a_range_or_a_list),
-        cmocka_unit_test(what_are_no_days_is_told),
-        cmocka_unit_test(a_day_stands_anywhere_in_a_path),
-        cmocka_unit_test(hours_are_24_paths),
-        cmocka_unit_test(patterns_tell_days_apart),
-        cmocka_unit_test(learned_days_join),
-        cmocka_unit_test(gaps_have_a_limit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

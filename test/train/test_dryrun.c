@@ -7,9 +7,8 @@
 
 #include <string.h>
 
-static void a_model_is_shown_slot_by_slot(void **state)
+TEST(a_model_is_shown_slot_by_slot)
 {
-    (void)state;
     tn_arena *arena = tn_arena_new(1 << 16);
     const tn_model_plan *plan = golden_plan(arena, "deepfm_bn", (const char *const[]){NULL});
     tn_diag diag = {0};
@@ -33,12 +32,4 @@ static void a_model_is_shown_slot_by_slot(void **state)
     assert_memory_equal(tn_text_str(&t), table, strlen(table));
     tn_text_done(&t);
     tn_arena_free(arena);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_model_is_shown_slot_by_slot),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,9 +14,8 @@ static void text_of(const resultkit *k, tn_text *out)
     assert_int_equal(tn_eval_result_text(&k->findings, out, &err), TN_OK);
 }
 
-static void tables_hold_metrics_and_slices(void **state)
+TEST(tables_hold_metrics_and_slices)
 {
-    (void)state;
     resultkit k;
     tn_text text = {0};
     resultkit_make(&k, false, "item");
@@ -32,9 +31,8 @@ static void tables_hold_metrics_and_slices(void **state)
     resultkit_done(&k);
 }
 
-static void exact_auc_brings_intervals(void **state)
+TEST(exact_auc_brings_intervals)
 {
-    (void)state;
     resultkit k;
     tn_text text = {0};
     resultkit_make(&k, true, "item");
@@ -49,9 +47,8 @@ static void exact_auc_brings_intervals(void **state)
 }
 
 /* 4 clicks of 8 rows; the map is the identity, so both columns are equal. */
-static void a_calibration_tells_what_it_was_fitted_on(void **state)
+TEST(a_calibration_tells_what_it_was_fitted_on)
 {
-    (void)state;
     static const char *const paths[] = {"a.tsv", "b.tsv"};
     const tn_strs data = {2, paths};
     resultkit k;
@@ -79,9 +76,8 @@ static void a_calibration_tells_what_it_was_fitted_on(void **state)
     resultkit_done(&k);
 }
 
-static void without_labels_there_is_no_metric(void **state)
+TEST(without_labels_there_is_no_metric)
 {
-    (void)state;
     resultkit k;
     tn_text text = {0};
     resultkit_make(&k, true, "item");
@@ -101,9 +97,8 @@ static double number(const tn_json *doc, const char *key)
     return value;
 }
 
-static void json_is_an_eval_record(void **state)
+TEST(json_is_an_eval_record)
 {
-    (void)state;
     resultkit k;
     tn_text text = {0};
     tn_error err = {0};
@@ -148,9 +143,8 @@ static void assert_value(tn_sign_type type, tn_transform_kind transform, uint64_
     resultkit_done(&k);
 }
 
-static void values_read_as_they_were_written(void **state)
+TEST(values_read_as_they_were_written)
 {
-    (void)state;
     assert_value(TN_SIGN_ID, TN_TRANSFORM_IDENTITY, UINT64_MAX, "18446744073709551615");
     assert_value(TN_SIGN_INT, TN_TRANSFORM_IDENTITY, UINT64_MAX, "-1");
     assert_value(TN_SIGN_HEX, TN_TRANSFORM_IDENTITY, 0x68fd1e64, "68fd1e64");
@@ -160,9 +154,8 @@ static void values_read_as_they_were_written(void **state)
     assert_value(TN_SIGN_FLOAT, TN_TRANSFORM_BUCKETS, 3, "3");
 }
 
-static void rare_values_are_counted_not_listed(void **state)
+TEST(rare_values_are_counted_not_listed)
 {
-    (void)state;
     resultkit k;
     tn_slice slice[2];
     tn_slice_cut cut;
@@ -173,18 +166,4 @@ static void rare_values_are_counted_not_listed(void **state)
     assert_int_equal(cut.hidden, 1);
     assert_int_equal(slice[0].sign, 7);
     resultkit_done(&k);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tables_hold_metrics_and_slices),
-        cmocka_unit_test(exact_auc_brings_intervals),
-        cmocka_unit_test(a_calibration_tells_what_it_was_fitted_on),
-        cmocka_unit_test(without_labels_there_is_no_metric),
-        cmocka_unit_test(json_is_an_eval_record),
-        cmocka_unit_test(values_read_as_they_were_written),
-        cmocka_unit_test(rare_values_are_counted_not_listed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

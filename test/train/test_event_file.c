@@ -72,7 +72,7 @@ static tn_bytes inside(tn_bytes message, const uint32_t *numbers)
     return message;
 }
 
-static void scalars_have_the_bytes_of_the_format(void **state)
+TEST(scalars_have_the_bytes_of_the_format)
 {
     const char *folder = *state;
     records r = {0};
@@ -101,7 +101,7 @@ static void scalars_have_the_bytes_of_the_format(void **state)
     tn_unmap(&r.map);
 }
 
-static void a_run_that_goes_on_begins_behind_its_checkpoint(void **state)
+TEST(a_run_that_goes_on_begins_behind_its_checkpoint)
 {
     const char *folder = *state;
     records r = {0};
@@ -127,7 +127,7 @@ static tn_bytes tensor_of(const records *r, uint32_t n, uint32_t part)
     return inside(r->payload[n], (const uint32_t[]){5, 1, 8, part, 0});
 }
 
-static void histograms_count_every_finite_number(void **state)
+TEST(histograms_count_every_finite_number)
 {
     const char *folder = *state;
     enum { N = 3001 };
@@ -174,7 +174,7 @@ static void histograms_count_every_finite_number(void **state)
     tn_unmap(&r.map);
 }
 
-static void precision_and_recall_are_those_of_the_scores(void **state)
+TEST(precision_and_recall_are_those_of_the_scores)
 {
     const char *folder = *state;
     const float logit[] = {-2, -1, 0, 1, 2, 3};
@@ -219,7 +219,7 @@ static void precision_and_recall_are_those_of_the_scores(void **state)
     tn_unmap(&r.map);
 }
 
-static void graphs_texts_and_choices_are_there(void **state)
+TEST(graphs_texts_and_choices_are_there)
 {
     const char *folder = *state;
     records r = {0};
@@ -267,7 +267,7 @@ static void graphs_texts_and_choices_are_there(void **state)
     tn_unmap(&r.map);
 }
 
-static void a_file_that_cannot_be_made_is_told(void **state)
+TEST(a_file_that_cannot_be_made_is_told)
 {
     const char *folder = *state;
     char path[TN_PATH_SIZE];
@@ -294,17 +294,4 @@ static int tear_down(void **state)
     return 0;
 }
 
-#define DIR_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        DIR_TEST(scalars_have_the_bytes_of_the_format),
-        DIR_TEST(a_run_that_goes_on_begins_behind_its_checkpoint),
-        DIR_TEST(histograms_count_every_finite_number),
-        DIR_TEST(precision_and_recall_are_those_of_the_scores),
-        DIR_TEST(graphs_texts_and_choices_are_there),
-        DIR_TEST(a_file_that_cannot_be_made_is_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(set_up, tear_down);

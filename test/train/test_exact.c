@@ -17,9 +17,8 @@
 #define MODE(mode) "train.sparse.wide.l2_mode=" mode, "train.sparse.deep.l2_mode=" mode
 #define RATES "train.optimizer.schedule={type: exponential, every: 5, rate: 0.5}"
 
-static void exact_ends_with_the_model_of_dense(void **state)
+TEST(exact_ends_with_the_model_of_dense)
 {
-    (void)state;
     const uint32_t want = trainrun_hash((const char *[]){MODE("dense"), RATES, NULL});
     assert_int_not_equal(want, trainrun_hash((const char *[]){MODE("touched"), RATES, NULL}));
     assert_int_equal(want, trainrun_hash((const char *[]){MODE("exact"), RATES, NULL}));
@@ -31,9 +30,8 @@ static void exact_ends_with_the_model_of_dense(void **state)
     assert_int_equal(want, trainrun_hash(alone));
 }
 
-static void a_run_that_goes_on_from_a_delta_ends_with_it_too(void **state)
+TEST(a_run_that_goes_on_from_a_delta_ends_with_it_too)
 {
-    (void)state;
 #define DELTAS "checkpoint.every=7steps", "checkpoint.delta_every=1step"
     const uint32_t want = trainrun_hash((const char *[]){MODE("dense"), RATES, NULL});
     for (uint32_t steps = 3; steps < 24; steps += 9) {
@@ -62,17 +60,15 @@ static uint32_t hash_of_group(const char *const *more)
     return g.hash;
 }
 
-static void peers_end_with_the_model_of_dense(void **state)
+TEST(peers_end_with_the_model_of_dense)
 {
-    (void)state;
     const uint32_t want = hash_of_group((const char *[]){MODE("dense"), RATES, NULL});
     assert_int_equal(want, hash_of_group((const char *[]){MODE("exact"), RATES, NULL}));
     assert_int_not_equal(want, hash_of_group((const char *[]){MODE("touched"), RATES, NULL}));
 }
 
-static void late_gradients_are_refused(void **state)
+TEST(late_gradients_are_refused)
 {
-    (void)state;
     const char *const late[] = {MODE("exact"), "cluster.staleness=2"};
     const tn_config_in in = {.fields = tn_run_fields,
                              .path = "test/golden/deepfm_bn.yaml",
@@ -92,15 +88,4 @@ static void late_gradients_are_refused(void **state)
         strstr(tn_text_str(&diag.text), "'l2_mode: exact' needs 'cluster.staleness: 0'"));
     tn_diag_done(&diag);
     tn_arena_free(arena);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(exact_ends_with_the_model_of_dense),
-        cmocka_unit_test(a_run_that_goes_on_from_a_delta_ends_with_it_too),
-        cmocka_unit_test(peers_end_with_the_model_of_dense),
-        cmocka_unit_test(late_gradients_are_refused),
-    };
-    return cmocka_run_group_tests_name("train/exact", tests, NULL, NULL);
 }

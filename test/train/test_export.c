@@ -47,9 +47,8 @@ static void compare_scores(exportkit *k, const char *path, const char *what, flo
 }
 
 /* S1: TensorNet's serving divides 0 by 0 for an empty slot where its training has zeros. */
-static void s1_trainer_and_export_agree_on_every_edge_row(void **state)
+TEST(s1_trainer_and_export_agree_on_every_edge_row)
 {
-    (void)state;
     for (uint32_t i = 0; i < sizeof models / sizeof models[0]; i++) {
         exportkit k;
         exportkit_open(&k, models[i], NULL);
@@ -61,7 +60,7 @@ static void s1_trainer_and_export_agree_on_every_edge_row(void **state)
 }
 
 /* A layer list of the user's own, whose output is no layer with a bias. */
-static void s1_a_graph_of_layers_agrees(void **state)
+TEST(s1_a_graph_of_layers_agrees)
 {
     static const char graph[] =
         "{type: graph, inputs: {wide: {embed: all, dim: 1}, deep: {embed: [user, item, hist]}, "
@@ -71,7 +70,6 @@ static void s1_a_graph_of_layers_agrees(void **state)
         "{name: soft, softmax: all}, {name: out, sum: soft}, {name: half, scale: out, by: 0.5}], "
         "output: half}";
     static const char *const overrides[] = {"data.negative_sampling=0.5", NULL};
-    (void)state;
     exportkit k;
     exportkit_open(&k, graph, overrides);
     exportkit_train(&k);
@@ -81,7 +79,7 @@ static void s1_a_graph_of_layers_agrees(void **state)
 }
 
 /* Every operator of two and three inputs, maxima, constants, and functions of one number. */
-static void s1_a_graph_of_operators_agrees(void **state)
+TEST(s1_a_graph_of_operators_agrees)
 {
     static const char graph[] =
         "{type: graph, inputs: {wide: {embed: all, dim: 1}, num: {numeric: all}, "
@@ -94,7 +92,6 @@ static void s1_a_graph_of_operators_agrees(void **state)
         "{name: cut, maximum: [n, low]}, {name: w, where: [m, a, cut]}, "
         "{name: least, minimum: [w, low]}, {name: top, max: w, per_slot: true, dim: 4}, "
         "{name: z, dense: [w, least, top, m, wide, num], units: 1}], output: z}";
-    (void)state;
     exportkit k;
     exportkit_open(&k, graph, NULL);
     exportkit_train(&k);
@@ -104,10 +101,9 @@ static void s1_a_graph_of_operators_agrees(void **state)
 }
 
 /* Pairs of values read the rows once more. */
-static void s1_pairs_within_a_slot_agree(void **state)
+TEST(s1_pairs_within_a_slot_agree)
 {
     static const char *const overrides[] = {"slots.hist.pool=sum", "slots.tags.pool=sum", NULL};
-    (void)state;
     exportkit k;
     exportkit_open(&k,
                    "{type: fm, within_slot: true, slots: {deep: [user, item, hist, tags, amount]}}",
@@ -119,7 +115,7 @@ static void s1_pairs_within_a_slot_agree(void **state)
 }
 
 /* So do field-aware pairs, which lie in wide rows; and weights of pairs are exported. */
-static void s1_field_aware_and_weighted_pairs_agree(void **state)
+TEST(s1_field_aware_and_weighted_pairs_agree)
 {
     static const char *const sums[] = {"slots.hist.pool=sum", "slots.tags.pool=sum",
                                        "slots.seq.pool=sum", "slots.top.pool=sum", NULL};
@@ -129,7 +125,6 @@ static void s1_field_aware_and_weighted_pairs_agree(void **state)
         "{type: ffm, within_slot: true, normalise: true, slots: {deep: [user, item, tags]}}",
         "{type: fwfm, normalise: true, linear: per_field}", /* which reads all slots */
     };
-    (void)state;
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
         exportkit k;
         exportkit_open(&k, pairs[i], i < 2 ? few : sums);
@@ -141,7 +136,7 @@ static void s1_field_aware_and_weighted_pairs_agree(void **state)
 }
 
 /* Models that read all slots and numbers of the kit; slots of one width stand in the next test. */
-static void s1_gates_products_and_masks_agree(void **state)
+TEST(s1_gates_products_and_masks_agree)
 {
     static const char *const lists[] = {
         "{type: gdcn, hidden: [4], layers: 2}",
@@ -151,7 +146,6 @@ static void s1_gates_products_and_masks_agree(void **state)
         "{type: finalnet, hidden: [6, 4], batch_norm: true}",
         "{type: masknet, hidden: [4], blocks: 2, block_units: 3}",
     };
-    (void)state;
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         exportkit k;
         exportkit_open(&k, lists[i], NULL);
@@ -163,7 +157,7 @@ static void s1_gates_products_and_masks_agree(void **state)
 }
 
 /* Layers of slots, a weight of two layers, e^x and ln x. */
-static void s1_layers_of_slots_and_shared_weights_agree(void **state)
+TEST(s1_layers_of_slots_and_shared_weights_agree)
 {
     static const char graph[] =
         "{type: graph, inputs: {deep: {embed: [user, item, hist]}, wide: {embed: all, dim: 1}, "
@@ -177,7 +171,6 @@ static void s1_layers_of_slots_and_shared_weights_agree(void **state)
         "{name: a, dense: [n, i, bi, s, r, u, l, num], units: 6, bias: false, activation: relu}, "
         "{name: f, fusion: [a, u], heads: 2}, {name: out, dense: [f, wide], units: 1}], "
         "output: out}";
-    (void)state;
     exportkit k;
     exportkit_open(&k, graph, NULL);
     exportkit_train(&k);
@@ -187,7 +180,7 @@ static void s1_layers_of_slots_and_shared_weights_agree(void **state)
 }
 
 /* Counts are segments of the dictionary; the mean of a slot's, however its vectors are pooled. */
-static void s1_counts_of_keys_agree(void **state)
+TEST(s1_counts_of_keys_agree)
 {
     static const char *const all[] = {"embedding.cvm=true", "train.epochs=1", "run.day=2026-11-07",
                                       NULL};
@@ -204,7 +197,6 @@ static void s1_counts_of_keys_agree(void **state)
          "tags, top], form: tensornet}}, layers: [{name: x, dense: [wide, num, c], units: 3}, "
          "{name: out, dense: x, units: 1}], output: out}"),
     };
-    (void)state;
     for (size_t i = 0; i < 2 * sizeof lists / sizeof lists[0]; i++) {
         const size_t k_list = i / 2;
         exportkit k;
@@ -217,10 +209,9 @@ static void s1_counts_of_keys_agree(void **state)
 }
 
 /* V24's correction, in the exported bias: D1's trainers never correct at all. */
-static void d1_sampled_negatives_are_corrected_in_the_bias(void **state)
+TEST(d1_sampled_negatives_are_corrected_in_the_bias)
 {
     static const char *const overrides[] = {"data.negative_sampling=0.1", NULL};
-    (void)state;
     for (uint32_t i = 0; i < sizeof models / sizeof models[0]; i += 2) {
         exportkit k;
         exportkit_open(&k, models[i], overrides);
@@ -231,7 +222,7 @@ static void d1_sampled_negatives_are_corrected_in_the_bias(void **state)
     }
 }
 
-static void short_values_score_nearly_the_same(void **state)
+TEST(short_values_score_nearly_the_same)
 {
     static const struct {
         const char *override;
@@ -240,7 +231,6 @@ static void short_values_score_nearly_the_same(void **state)
                  {"export.values=fp16", 0.005F},
                  {"export.values=int8", 0.05F},
                  {"export.values=int4", 0.5F}};
-    (void)state;
     for (uint32_t i = 0; i < sizeof types / sizeof types[0]; i++) {
         const char *const overrides[] = {types[i].override, "export.check_groups=false",
                                          "export.loss_max=1", NULL};
@@ -265,11 +255,10 @@ static tn_status try_export(exportkit *k, tn_error *err)
 }
 
 /* The figure that is judged is that of the scores which the export gives. */
-static void an_export_that_loses_too_much_is_refused_and_leaves_nothing(void **state)
+TEST(an_export_that_loses_too_much_is_refused_and_leaves_nothing)
 {
     static const char *const overrides[] = {"export.values=1bit", "embedding.dim=16",
                                             "train.sparse.lr=0.5", NULL};
-    (void)state;
     exportkit k;
     exportkit_open(&k, models[2], overrides);
     exportkit_train(&k);
@@ -292,11 +281,10 @@ static void an_export_that_loses_too_much_is_refused_and_leaves_nothing(void **s
     exportkit_close(&k);
 }
 
-static void a_limit_is_of_auc_and_ten_times_of_copc(void **state)
+TEST(a_limit_is_of_auc_and_ten_times_of_copc)
 {
     tn_run run = {.export = {.values = TN_DICT_INT8, .loss_max = 0.01}};
     const tn_export_loss good = {.auc = 0.70, .auc_f32 = 0.7099, .copc = 1.0, .copc_f32 = 1.0999};
-    (void)state;
     tn_error err = {0};
     assert_int_equal(tn_export_loss_check(&good, &run, &err), TN_OK);
     tn_export_loss bad = good;
@@ -338,12 +326,11 @@ static void write_over(const char *dir, const char *name, const char *data, size
 }
 
 /* Trained anew from nothing, the export is the one that is there already, byte for byte. */
-static void equal_checkpoints_have_equal_exports(void **state)
+TEST(equal_checkpoints_have_equal_exports)
 {
     exportkit k;
     char run[300];
     tn_error err = {0};
-    (void)state;
     exportkit_open(&k, models[2], NULL);
     exportkit_train(&k);
     tn_exported first = exportkit_export(&k);
@@ -371,9 +358,8 @@ static void id_of_run(const char *const *overrides, time_t written, char out[33]
     exportkit_close(&k);
 }
 
-static void the_id_is_of_what_was_learned(void **state)
+TEST(the_id_is_of_what_was_learned)
 {
-    (void)state;
     char id[4][33];
     id_of_run(NULL, 1000000000, id[0]);
     id_of_run(NULL, 1700000000, id[1]);
@@ -384,10 +370,9 @@ static void the_id_is_of_what_was_learned(void **state)
     assert_string_not_equal(id[0], id[3]); /* rows tell it */
 }
 
-static void another_export_in_its_place_is_refused(void **state)
+TEST(another_export_in_its_place_is_refused)
 {
     exportkit k;
-    (void)state;
     exportkit_open(&k, models[0], NULL);
     exportkit_train(&k);
     tn_exported out = exportkit_export(&k);
@@ -419,7 +404,7 @@ static tn_status open_exported(const char *path, tn_error *err)
 }
 
 /* TensorNet's serving takes any dictionary with any graph. */
-static void files_of_two_models_are_not_mixed(void **state)
+TEST(files_of_two_models_are_not_mixed)
 {
     static const char *const names[] = {"EXPORT.json", "model.json", "dense.safetensors",
                                         "dict.tnd"};
@@ -429,7 +414,6 @@ static void files_of_two_models_are_not_mixed(void **state)
     tn_text mine = {0};
     tn_text theirs = {0};
     tn_error err = {0};
-    (void)state;
     for (uint32_t i = 0; i < 2; i++) {
         exportkit_open(&k[i], models[2], i == 0 ? NULL : other);
         exportkit_train(&k[i]);
@@ -451,14 +435,13 @@ static void files_of_two_models_are_not_mixed(void **state)
     exportkit_close(&k[1]);
 }
 
-static void every_flipped_byte_of_an_export_is_noticed(void **state)
+TEST(every_flipped_byte_of_an_export_is_noticed)
 {
     static const char *const names[] = {"EXPORT.json", "model.json", "dense.safetensors",
                                         "dict.tnd"};
     exportkit k;
     tn_text text = {0};
     tn_error err = {0};
-    (void)state;
     exportkit_open(&k, models[0], NULL);
     exportkit_train(&k);
     tn_exported out = exportkit_export(&k);
@@ -507,7 +490,7 @@ static void change_model(const tn_exported *out, const tn_text *from, const char
     tn_text_done(&index);
 }
 
-static void a_model_that_does_not_add_up_is_refused(void **state)
+TEST(a_model_that_does_not_add_up_is_refused)
 {
     static const char *const lies[][2] = {
         {"\"tnet-model\"", "\"tnet-modal\""},
@@ -545,7 +528,6 @@ static void a_model_that_does_not_add_up_is_refused(void **state)
     };
     exportkit k;
     tn_text model = {0};
-    (void)state;
     exportkit_open(&k, models[2], NULL);
     exportkit_train(&k);
     tn_exported out = exportkit_export(&k);
@@ -567,7 +549,7 @@ static void a_model_that_does_not_add_up_is_refused(void **state)
 }
 
 /* A12: ids that pass through float32 are wrong above 2^24. */
-static void a12_large_signs_survive_file_table_and_export(void **state)
+TEST(a12_large_signs_survive_file_table_and_export)
 {
     static const char *const names[] = {"16777217", "9007199254740993", "18446744073709551615"};
     static const char *const overrides[] = {"export.dict=[tnd, tsv]", NULL};
@@ -576,7 +558,6 @@ static void a12_large_signs_survive_file_table_and_export(void **state)
     char path[TN_PATH_SIZE];
     tn_error err = {0};
     tn_dict *d = NULL;
-    (void)state;
     exportkit_open(&k, models[0], overrides);
     exportkit_train(&k);
     tn_exported out = exportkit_export(&k);
@@ -608,10 +589,9 @@ static void a12_large_signs_survive_file_table_and_export(void **state)
     exportkit_close(&k);
 }
 
-static void rows_below_min_score_are_left_out(void **state)
+TEST(rows_below_min_score_are_left_out)
 {
     exportkit k;
-    (void)state;
     exportkit_open(&k, models[0], NULL);
     exportkit_train(&k);
     tn_exported all = exportkit_export(&k);
@@ -674,37 +654,8 @@ static void check_deltas(const char *counts)
     exportkit_close(&k);
 }
 
-static void a_delta_on_its_base_scores_like_the_whole(void **state)
+TEST(a_delta_on_its_base_scores_like_the_whole)
 {
-    (void)state;
     check_deltas("embedding.cvm=false");
     check_deltas("embedding.cvm=true");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(s1_trainer_and_export_agree_on_every_edge_row),
-        cmocka_unit_test(s1_a_graph_of_layers_agrees),
-        cmocka_unit_test(s1_a_graph_of_operators_agrees),
-        cmocka_unit_test(s1_pairs_within_a_slot_agree),
-        cmocka_unit_test(s1_field_aware_and_weighted_pairs_agree),
-        cmocka_unit_test(s1_gates_products_and_masks_agree),
-        cmocka_unit_test(s1_layers_of_slots_and_shared_weights_agree),
-        cmocka_unit_test(s1_counts_of_keys_agree),
-        cmocka_unit_test(d1_sampled_negatives_are_corrected_in_the_bias),
-        cmocka_unit_test(short_values_score_nearly_the_same),
-        cmocka_unit_test(an_export_that_loses_too_much_is_refused_and_leaves_nothing),
-        cmocka_unit_test(a_limit_is_of_auc_and_ten_times_of_copc),
-        cmocka_unit_test(equal_checkpoints_have_equal_exports),
-        cmocka_unit_test(the_id_is_of_what_was_learned),
-        cmocka_unit_test(another_export_in_its_place_is_refused),
-        cmocka_unit_test(files_of_two_models_are_not_mixed),
-        cmocka_unit_test(every_flipped_byte_of_an_export_is_noticed),
-        cmocka_unit_test(a_model_that_does_not_add_up_is_refused),
-        cmocka_unit_test(a12_large_signs_survive_file_table_and_export),
-        cmocka_unit_test(rows_below_min_score_are_left_out),
-        cmocka_unit_test(a_delta_on_its_base_scores_like_the_whole),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

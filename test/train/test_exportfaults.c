@@ -32,6 +32,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+GROUP(set_up, tear_down);
+
 static uint32_t files_in(const char *folder)
 {
     tn_error err = {0};
@@ -45,11 +47,10 @@ static uint32_t files_in(const char *folder)
 }
 
 /* Every failing call of the disk once: an error, and neither a final name nor a left-over. */
-static void every_failing_write_is_told_and_leaves_nothing(void **state)
+TEST(every_failing_write_is_told_and_leaves_nothing)
 {
     static const char *const points[] = {"io.write", "io.fsync", "io.rename", "io.open",
                                          "io.mkdir"};
-    (void)state;
     for (uint32_t p = 0; p < sizeof points / sizeof points[0]; p++) {
         char to[300];
         tn_status status = TN_E_IO;
@@ -75,9 +76,8 @@ static void every_failing_write_is_told_and_leaves_nothing(void **state)
     }
 }
 
-static void a_stopped_export_leaves_nothing(void **state)
+TEST(a_stopped_export_leaves_nothing)
 {
-    (void)state;
     const atomic_bool stop = true;
     char to[300];
     tn_error err = {0};
@@ -100,13 +100,12 @@ static void make_folder(const char *to, const char *name, char path[TN_PATH_SIZE
 
 /* One that still runs is left alone, so is one that has just begun and holds no lock yet, and so is
  * what an export never makes. */
-static void what_a_killed_export_left_is_removed_by_the_next(void **state)
+TEST(what_a_killed_export_left_is_removed_by_the_next)
 {
     static const char *const others[] = {"mine.tmp", "0123456789abcdef0123456789abcdef.tmp",
                                          "0123456789abcdef0123456789abcdeg.0123456789abcdef.tmp",
                                          "0123456789abcdef0123456789abcdef.0123456789abcdef"};
     enum { OTHERS = sizeof others / sizeof others[0] };
-    (void)state;
     char to[300];
     char killed[TN_PATH_SIZE];
     char running[TN_PATH_SIZE];
@@ -140,11 +139,10 @@ static void what_a_killed_export_left_is_removed_by_the_next(void **state)
     assert_int_equal(files_in(to), OTHERS + 2);
 }
 
-static void every_failing_allocation_of_the_library_is_told(void **state)
+TEST(every_failing_allocation_of_the_library_is_told)
 {
     tn_exported out = exportkit_export(&k);
     int code = TNET_E_MEMORY;
-    (void)state;
     for (uint64_t nth = 1; code != TNET_OK; nth++) {
         tnet_error err = {0};
         tnet_model *model = NULL;
@@ -164,15 +162,4 @@ static void every_failing_allocation_of_the_library_is_told(void **state)
         tnet_close(model);
         assert_in_range(nth, 1, 500);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_failing_write_is_told_and_leaves_nothing),
-        cmocka_unit_test(a_stopped_export_leaves_nothing),
-        cmocka_unit_test(what_a_killed_export_left_is_removed_by_the_next),
-        cmocka_unit_test(every_failing_allocation_of_the_library_is_told),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

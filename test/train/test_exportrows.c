@@ -21,7 +21,7 @@ static void read_file(const char *dir, const char *name, tn_text *out)
 }
 
 /* Rows as a dictionary and as text, and what changed since the model before. */
-static void any_number_of_threads_writes_the_same_export(void **state)
+TEST(any_number_of_threads_writes_the_same_export)
 {
     static const char *const overrides[] = {"train.epochs=2", "checkpoint.keep=9",
                                             "export.dict=[tnd, tsv]", NULL};
@@ -29,7 +29,6 @@ static void any_number_of_threads_writes_the_same_export(void **state)
     exportkit k;
     tn_text first[2][2] = {{{0}}};
     tn_error err = {0};
-    (void)state;
     exportkit_open(&k, "{type: widedeep, hidden: [16, 8]}", overrides);
     exportkit_train(&k);
     for (uint32_t threads = 1; threads <= 4; threads++) {
@@ -217,9 +216,8 @@ static tn_exported export_alone(const exportkit *k, const char *const *overrides
     return out;
 }
 
-static void any_number_of_ranks_exports_the_same_bytes(void **state)
+TEST(any_number_of_ranks_exports_the_same_bytes)
 {
-    (void)state;
     static const char *const all[] = {"export.dict=[tnd, tsv]", "export.state=true", NULL};
     static const char *const few[] = {"export.dict=[tnd, tsv]", "export.min_score=2",
                                       "export.values=bf16", NULL};
@@ -251,9 +249,8 @@ static void any_number_of_ranks_exports_the_same_bytes(void **state)
 }
 
 /* What changed between two models. */
-static void so_it_does_with_what_changed(void **state)
+TEST(so_it_does_with_what_changed)
 {
-    (void)state;
     static const char *const once[] = {"train.epochs=1", NULL};
     static const char *const more[] = {"train.epochs=2", NULL};
     char to[2][300];
@@ -283,9 +280,8 @@ static void so_it_does_with_what_changed(void **state)
     exportkit_close(&k);
 }
 
-static void whoever_is_stopped_nothing_is_left_behind(void **state)
+TEST(whoever_is_stopped_nothing_is_left_behind)
 {
-    (void)state;
     exportkit k;
     char to[300];
     exportkit_open(&k, "{type: lr}", NULL);
@@ -366,9 +362,8 @@ static tn_status count(void *arg, const tn_row_view *row, tn_error *err)
     return TN_OK;
 }
 
-static void rows_of_another_rank_come_in_order(void **state)
+TEST(rows_of_another_rank_come_in_order)
 {
-    (void)state;
     files f = {0};
     open_files(&f);
     f.parts.rank = 1;
@@ -390,9 +385,8 @@ static void rows_of_another_rank_come_in_order(void **state)
     close_files(&f);
 }
 
-static void what_is_missing_stopped_or_of_another_model_is_none(void **state)
+TEST(what_is_missing_stopped_or_of_another_model_is_none)
 {
-    (void)state;
     files f = {0};
     counted c = {0};
     tn_error err = {0};
@@ -414,17 +408,4 @@ static void what_is_missing_stopped_or_of_another_model_is_none(void **state)
     f.parts.folder = "/nowhere/at/all";
     assert_int_equal(tn_export_part_write(&f.parts, &f.rows, NULL), TN_E_IO);
     close_files(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_number_of_threads_writes_the_same_export),
-        cmocka_unit_test(any_number_of_ranks_exports_the_same_bytes),
-        cmocka_unit_test(so_it_does_with_what_changed),
-        cmocka_unit_test(whoever_is_stopped_nothing_is_left_behind),
-        cmocka_unit_test(rows_of_another_rank_come_in_order),
-        cmocka_unit_test(what_is_missing_stopped_or_of_another_model_is_none),
-    };
-    return cmocka_run_group_tests_name("train/exportrows", tests, NULL, NULL);
 }

@@ -38,6 +38,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+GROUP(set_up, tear_down);
+
 /* `n` ranks, or one, over these parts; more is ended by NULL. */
 static grouprun learn_parts(uint32_t n, const char *const *more, bool whole)
 {
@@ -57,9 +59,8 @@ static grouprun learn(uint32_t n, const char *const *more)
 
 static const char *const staleness[] = {"cluster.staleness=1", "cluster.staleness=inf"};
 
-static void c3_a_slow_rank_has_less_to_do_and_nothing_is_done_twice(void **state)
+TEST(c3_a_slow_rank_has_less_to_do_and_nothing_is_done_twice)
 {
-    (void)state;
     const char *const once[] = {SMALL, FRESH, NULL};
     const grouprun one = learn(1, once);
     for (uint32_t i = 0; i < 2; i++) {
@@ -81,9 +82,8 @@ static void c3_a_slow_rank_has_less_to_do_and_nothing_is_done_twice(void **state
 }
 
 /* Rows that both have read are counted once, also bad ones. */
-static void what_a_straggler_gives_back_is_counted_once(void **state)
+TEST(what_a_straggler_gives_back_is_counted_once)
 {
-    (void)state;
     char bad[TN_PATH_SIZE];
     tn_text rows = {0};
     (void)snprintf(bad, sizeof bad, "%s/rows-0.tsv", dir);
@@ -120,9 +120,8 @@ static void what_a_straggler_gives_back_is_counted_once(void **state)
     }
 }
 
-static void c3_two_parts_are_for_two_of_three_ranks(void **state)
+TEST(c3_two_parts_are_for_two_of_three_ranks)
 {
-    (void)state;
     char two[700];
     (void)snprintf(two, sizeof two, "data.train=[%s/rows-0.tsv,%s/rows-1.tsv]", dir, dir);
     const char *const opts[] = {two, "train.epochs=4", FRESH, staleness[1], NULL};
@@ -132,9 +131,8 @@ static void c3_two_parts_are_for_two_of_three_ranks(void **state)
     assert_int_equal(all.counts, one.counts);
 }
 
-static void c4_a_rank_without_a_part_takes_part_in_everything(void **state)
+TEST(c4_a_rank_without_a_part_takes_part_in_everything)
 {
-    (void)state;
     const char *const opts[] = {"eval.every=3steps",
                                 "checkpoint.every=5steps",
                                 "train.epochs=3",
@@ -155,9 +153,8 @@ static void c4_a_rank_without_a_part_takes_part_in_everything(void **state)
 }
 
 /* Evaluations and checkpoints between all steps: what is held is neither lost nor read twice. */
-static void many_cuts_leave_each_record_once(void **state)
+TEST(many_cuts_leave_each_record_once)
 {
-    (void)state;
     const char *const once[] = {SMALL, FRESH, NULL};
     const char *const opts[] = {
         SMALL, FRESH, "checkpoint.every=5steps", "eval.every=27steps", staleness[1], NULL};
@@ -168,9 +165,8 @@ static void many_cuts_leave_each_record_once(void **state)
 }
 
 /* K8 on request: 3 -> 1 -> 2 -> 4 processes, at several stalenesses, within one epoch. */
-static void k8_any_number_of_ranks_goes_on_within_an_epoch(void **state)
+TEST(k8_any_number_of_ranks_goes_on_within_an_epoch)
 {
-    (void)state;
     const char *const once[] = {SMALL, FRESH, NULL};
     const grouprun one = learn(1, once);
     static const struct {
@@ -196,9 +192,8 @@ static void k8_any_number_of_ranks_goes_on_within_an_epoch(void **state)
 }
 
 /* Its first work is an evaluation: no rank has asked another for values before. */
-static void a_finished_run_that_is_begun_again_only_evaluates(void **state)
+TEST(a_finished_run_that_is_begun_again_only_evaluates)
 {
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         const char *const first[] = {SMALL, FRESH, staleness[i], NULL};
         const char *const again[] = {SMALL, "checkpoint.resume=must", staleness[i], NULL};
@@ -210,9 +205,8 @@ static void a_finished_run_that_is_begun_again_only_evaluates(void **state)
 }
 
 /* Alive, but with a step that takes longer than the limit. */
-static void who_does_not_give_back_ends_all_with_its_name(void **state)
+TEST(who_does_not_give_back_ends_all_with_its_name)
 {
-    (void)state;
     static const char slow[] = "step.0:sleep=5,step.2:sleep=5,step.1:sleep=5500";
     const char *const opts[] = {SMALL, FRESH, staleness[1], NULL};
     grouprun all = {.config = "deepfm", .n = 3, .dir = run_dir, .more = opts};
@@ -229,9 +223,8 @@ static void who_does_not_give_back_ends_all_with_its_name(void **state)
 }
 
 /* Rank 0 or another one fails while the others wait for a part. */
-static void a_failure_ends_those_that_wait_for_a_part(void **state)
+TEST(a_failure_ends_those_that_wait_for_a_part)
 {
-    (void)state;
     const char *const opts[] = {FRESH, staleness[0], NULL}; /* one part */
     grouprun all = {.config = "deepfm", .n = 3, .dir = run_dir, .more = opts, .whole = true};
     assert_int_equal(tn_failpoint_set("step#4:EIO", NULL), TN_OK);
@@ -241,20 +234,4 @@ static void a_failure_ends_those_that_wait_for_a_part(void **state)
         assert_int_equal(all.status[r], TN_E_IO);
         assert_non_null(strstr(all.text[r], "made to fail"));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(c3_a_slow_rank_has_less_to_do_and_nothing_is_done_twice),
-        cmocka_unit_test(what_a_straggler_gives_back_is_counted_once),
-        cmocka_unit_test(c3_two_parts_are_for_two_of_three_ranks),
-        cmocka_unit_test(c4_a_rank_without_a_part_takes_part_in_everything),
-        cmocka_unit_test(many_cuts_leave_each_record_once),
-        cmocka_unit_test(k8_any_number_of_ranks_goes_on_within_an_epoch),
-        cmocka_unit_test(a_finished_run_that_is_begun_again_only_evaluates),
-        cmocka_unit_test(who_does_not_give_back_ends_all_with_its_name),
-        cmocka_unit_test(a_failure_ends_those_that_wait_for_a_part),
-    };
-    return cmocka_run_group_tests_name("train/follower_epoch", tests, set_up, tear_down);
 }

@@ -33,9 +33,8 @@ static const tn_pace steady = {.step = 4e-3,
                                .threads = 2,
                                .cpus = 2};
 
-static void the_slowest_of_what_goes_on_side_by_side_counts(void **state)
+TEST(the_slowest_of_what_goes_on_side_by_side_counts)
 {
-    (void)state;
     tn_pace p = steady;
     tn_forecast f = tn_forecast_of(&p);
     assert_true(near(f.seconds, 4e-3) && near(f.old, 4e-3) && f.waits == 0);
@@ -54,9 +53,8 @@ static void the_slowest_of_what_goes_on_side_by_side_counts(void **state)
     assert_true(near(tn_forecast_of(&p).seconds, 4e-3));
 }
 
-static void a_window_is_waited_for_but_for_what_is_ready(void **state)
+TEST(a_window_is_waited_for_but_for_what_is_ready)
 {
-    (void)state;
     tn_pace p = steady;
     p.window = 64e-3;
     tn_forecast f = tn_forecast_of(&p);
@@ -70,9 +68,8 @@ static void a_window_is_waited_for_but_for_what_is_ready(void **state)
     assert_string_equal(tn_forecast_of(&p).bound, "reading");
 }
 
-static void rows_that_are_made_get_fewer(void **state)
+TEST(rows_that_are_made_get_fewer)
 {
-    (void)state;
     tn_pace p = steady;
     p.new_row = 1e-6;
     p.keys[0] = 10000; /* 10 new ones an example, for ever */
@@ -91,9 +88,8 @@ static void rows_that_are_made_get_fewer(void **state)
     assert_true(near(tn_forecast_of(&p).new_rows, 1000));
 }
 
-static void a_run_predicts_from_its_first_steps(void **state)
+TEST(a_run_predicts_from_its_first_steps)
 {
-    (void)state;
     tn_paced p = {.pace = {.batch = 100, .batches = 20, .ahead = 4}};
     tn_paced_step(&p, 1, 1.5);
     for (uint32_t i = 0; i < 16; i++) {
@@ -147,9 +143,8 @@ static tn_pace measured(const char *data, const char *threads, tn_text *text)
 }
 
 /* FLOPs over the peak said 2,486,957,746 rows/s. */
-static void linear_weights_are_no_faster_than_reading(void **state)
+TEST(linear_weights_are_no_faster_than_reading)
 {
-    (void)state;
     char dir[256];
     char path[300];
     char train[320];
@@ -174,9 +169,8 @@ static void linear_weights_are_no_faster_than_reading(void **state)
     tn_tmpdir_remove(dir);
 }
 
-static void more_threads_than_processors_are_foreseen(void **state)
+TEST(more_threads_than_processors_are_foreseen)
 {
-    (void)state;
     tn_text text = {0};
     const tn_pace p = measured("data.train=none.tsv", "train.threads=1000", &text);
     assert_true(p.foreseen && p.threads == 1000 && p.cpus == 1000);
@@ -187,17 +181,4 @@ static void more_threads_than_processors_are_foreseen(void **state)
     assert_non_null(
         strstr(tn_text_str(&text), "\nforeseen for 1000 processors from one thread's "));
     tn_text_done(&text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_slowest_of_what_goes_on_side_by_side_counts),
-        cmocka_unit_test(a_window_is_waited_for_but_for_what_is_ready),
-        cmocka_unit_test(rows_that_are_made_get_fewer),
-        cmocka_unit_test(a_run_predicts_from_its_first_steps),
-        cmocka_unit_test(more_threads_than_processors_are_foreseen),
-        cmocka_unit_test(linear_weights_are_no_faster_than_reading),
-    };
-    return cmocka_run_group_tests_name("train/forecast", tests, NULL, NULL);
 }

@@ -397,9 +397,8 @@ static void trains_like_at_any_number_of_threads(const char *name)
 }
 
 #define GOLDEN(name)                                                                               \
-    static void golden_##name(void **state)                                                        \
+    TEST(golden_##name)                                                                            \
     {                                                                                              \
-        (void)state;                                                                               \
         trains_like_at_any_number_of_threads(#name);                                               \
     }
 
@@ -411,14 +410,3 @@ GOLDEN(deepfm)
 GOLDEN(deepfm_bn)
 GOLDEN(dcn)
 GOLDEN(dcnv2)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(golden_lr),       cmocka_unit_test(golden_fm),
-        cmocka_unit_test(golden_widedeep), cmocka_unit_test(golden_widedeep_concat),
-        cmocka_unit_test(golden_deepfm),   cmocka_unit_test(golden_deepfm_bn),
-        cmocka_unit_test(golden_dcn),      cmocka_unit_test(golden_dcnv2),
-    };
-    return cmocka_run_group_tests_name("train/golden", tests, NULL, NULL);
-}

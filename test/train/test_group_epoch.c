@@ -28,6 +28,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+GROUP(set_up, tear_down);
+
 static char texts[8][TN_PATH_SIZE];
 
 /* data.train=[rows-0,rows-1,..], one part each */
@@ -42,9 +44,8 @@ static const char *train_files(uint32_t n)
     return texts[0];
 }
 
-static void ranks_train_the_model_of_one_process_on_the_joint_batch(void **state)
+TEST(ranks_train_the_model_of_one_process_on_the_joint_batch)
 {
-    (void)state;
     static const char *const models[] = {"deepfm", "lr", "dcn", "widedeep"};
     for (uint32_t i = 0; i < 4; i++) {
         for (uint32_t n = 2; n <= 4; n *= 2) {
@@ -79,9 +80,8 @@ static void ranks_train_the_model_of_one_process_on_the_joint_batch(void **state
     }
 }
 
-static void the_first_bias_is_that_of_the_rows_of_all_ranks(void **state)
+TEST(the_first_bias_is_that_of_the_rows_of_all_ranks)
 {
-    (void)state;
     /* Nothing is learned, so the bias is what the evaluation sees; the parts have other rates. */
     static const char *const staleness[] = {"cluster.staleness=0", "cluster.staleness=2"};
     const char *const one_opts[] = {"model.bias_init=prior",      "train.optimizer.lr=1e-30",
@@ -102,9 +102,8 @@ static void the_first_bias_is_that_of_the_rows_of_all_ranks(void **state)
     }
 }
 
-static void c4_ranks_without_data_take_part_in_everything(void **state)
+TEST(c4_ranks_without_data_take_part_in_everything)
 {
-    (void)state;
     const char *const opts[] = {"checkpoint.resume=never", "train.epochs=2", "eval.every=3steps",
                                 NULL};
     grouprun one = {.config = "deepfm", .n = 1, .dir = run_dir, .more = opts};
@@ -116,9 +115,8 @@ static void c4_ranks_without_data_take_part_in_everything(void **state)
     assert_int_equal(all.valid_rows, one.valid_rows);
 }
 
-static void ranks_that_do_not_wait_learn_every_row_once(void **state)
+TEST(ranks_that_do_not_wait_learn_every_row_once)
 {
-    (void)state;
     static const char *const staleness[] = {"cluster.staleness=1", "cluster.staleness=3",
                                             "cluster.staleness=inf"};
     grouprun one = {.config = "deepfm",
@@ -142,9 +140,8 @@ static void ranks_that_do_not_wait_learn_every_row_once(void **state)
 }
 
 /* Of a single file, too: the last joint batches are as full as those of one process. */
-static void ranks_end_within_a_batch_of_each_other(void **state)
+TEST(ranks_end_within_a_batch_of_each_other)
 {
-    (void)state;
     static const char *const shuffle[] = {"data.shuffle=0", "data.shuffle=50"};
     grouprun_deal(rows, 1, 1); /* 256 rows */
     for (uint32_t i = 0; i < 2; i++) {
@@ -166,9 +163,8 @@ static void ranks_end_within_a_batch_of_each_other(void **state)
 }
 
 /* K8 at staleness 0: whoever goes on reads the parts that were cut for those that began. */
-static void k8_another_number_of_ranks_goes_on_within_an_epoch(void **state)
+TEST(k8_another_number_of_ranks_goes_on_within_an_epoch)
 {
-    (void)state;
     static const struct {
         uint32_t n;
         const char *stop;
@@ -194,9 +190,8 @@ static void k8_another_number_of_ranks_goes_on_within_an_epoch(void **state)
 #undef SMALL
 }
 
-static void floats_may_travel_in_16_bits(void **state)
+TEST(floats_may_travel_in_16_bits)
 {
-    (void)state;
     static const char *const kinds[] = {"cluster.values=f32", "cluster.values=fp16",
                                         "cluster.values=bf16"};
     double logloss[3];
@@ -212,9 +207,8 @@ static void floats_may_travel_in_16_bits(void **state)
     assert_true(fabs(logloss[2] - logloss[0]) < .03 && logloss[2] != logloss[0]);
 }
 
-static void a_bad_record_ends_all_with_file_and_place(void **state)
+TEST(a_bad_record_ends_all_with_file_and_place)
 {
-    (void)state;
     grouprun_deal(rows, 2, 16);
     tn_text bad = {0};
     char path[TN_PATH_SIZE];
@@ -235,9 +229,8 @@ static void a_bad_record_ends_all_with_file_and_place(void **state)
 }
 
 /* Alone, no rank can tell how many of all records are bad. */
-static void bad_records_are_judged_over_all_ranks(void **state)
+TEST(bad_records_are_judged_over_all_ranks)
 {
-    (void)state;
     static const char *const limits[] = {"data.bad_records_max=60%", "data.bad_records_max=40%",
                                          "data.bad_records_max=1000"};
     static const char *const staleness[] = {"cluster.staleness=0", "cluster.staleness=1"};
@@ -268,9 +261,8 @@ static void bad_records_are_judged_over_all_ranks(void **state)
     }
 }
 
-static void a_signal_to_any_rank_saves_and_stops_all(void **state)
+TEST(a_signal_to_any_rank_saves_and_stops_all)
 {
-    (void)state;
     grouprun_deal(rows, 3, 8);
     for (uint32_t who = 0; who < 3; who++) {
         const char *const opts[] = {train_files(3),           "checkpoint.resume=never",
@@ -287,9 +279,8 @@ static void a_signal_to_any_rank_saves_and_stops_all(void **state)
     }
 }
 
-static void the_best_model_comes_back_on_all_ranks(void **state)
+TEST(the_best_model_comes_back_on_all_ranks)
 {
-    (void)state;
     grouprun_deal(rows, 2, 16);
     const char *const opts[] = {train_files(2),
                                 "train.batch=16",
@@ -309,9 +300,8 @@ static void the_best_model_comes_back_on_all_ranks(void **state)
 }
 
 /* As where `today` is another day for one of them. */
-static void all_ranks_take_the_day_of_rank_0(void **state)
+TEST(all_ranks_take_the_day_of_rank_0)
 {
-    (void)state;
     tn_error err = {0};
     grouprun_deal(rows, 2, 16);
     const char *const tomorrow[] = {"run.day=2026-11-08", NULL};
@@ -338,9 +328,8 @@ static bool stands(const char *name)
     return tn_path_exists(path);
 }
 
-static void a_checkpoint_that_cannot_be_read_ends_all_and_stays(void **state)
+TEST(a_checkpoint_that_cannot_be_read_ends_all_and_stays)
 {
-    (void)state;
     char manifest[TN_PATH_SIZE];
     char aside[TN_PATH_SIZE];
     static const char *const opts[] = {"checkpoint.every=1epoch", "train.epochs=2", NULL};
@@ -372,9 +361,8 @@ static void a_checkpoint_that_cannot_be_read_ends_all_and_stays(void **state)
     assert_int_equal(tn_remove_tree(run_dir, &err), TN_OK);
 }
 
-static void another_configuration_ends_all(void **state)
+TEST(another_configuration_ends_all)
 {
-    (void)state;
     const char *const opts[] = {"checkpoint.resume=never", "cluster.start_timeout=60s", NULL};
     const char *const other[] = {"model.hidden=[8]", NULL};
     grouprun all = {.config = "deepfm", .n = 2, .dir = run_dir, .more = opts, .own = {NULL, other}};
@@ -385,9 +373,8 @@ static void another_configuration_ends_all(void **state)
 }
 
 /* With rules that change nothing, what comes out is what went in. */
-static void weights_from_files_are_those_of_one_process(void **state)
+TEST(weights_from_files_are_those_of_one_process)
 {
-    (void)state;
     char dump[TN_PATH_SIZE];
     char dense[TN_PATH_SIZE];
     char from[2 * TN_PATH_SIZE + 64];
@@ -420,9 +407,8 @@ static void weights_from_files_are_those_of_one_process(void **state)
     }
 }
 
-static void weights_from_files_that_do_not_fit_end_all(void **state)
+TEST(weights_from_files_that_do_not_fit_end_all)
 {
-    (void)state;
     const char *const opts[] = {"checkpoint.resume=never", "checkpoint.from={rows: none.tsv}",
                                 NULL};
     grouprun all = {.config = "deepfm", .n = 2, .dir = run_dir, .more = opts};
@@ -433,9 +419,8 @@ static void weights_from_files_that_do_not_fit_end_all(void **state)
 }
 
 /* A metric of groups, which no sum of ranks' metrics tells, says when to stop. */
-static void what_is_watched_may_need_all_rows(void **state)
+TEST(what_is_watched_may_need_all_rows)
 {
-    (void)state;
     grouprun_deal(rows, 2, 16);
     const char *const opts[] = {"checkpoint.resume=never",
                                 "train.epochs=12",
@@ -458,28 +443,4 @@ static void what_is_watched_may_need_all_rows(void **state)
     assert_int_equal(all.valid_rows, one.valid_rows);
     assert_true(fabs(all.valid_logloss - one.valid_logloss) < 1e-4);
     assert_true(fabs(all.valid_auc - one.valid_auc) < 1e-3);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ranks_train_the_model_of_one_process_on_the_joint_batch),
-        cmocka_unit_test(the_first_bias_is_that_of_the_rows_of_all_ranks),
-        cmocka_unit_test(c4_ranks_without_data_take_part_in_everything),
-        cmocka_unit_test(ranks_that_do_not_wait_learn_every_row_once),
-        cmocka_unit_test(ranks_end_within_a_batch_of_each_other),
-        cmocka_unit_test(k8_another_number_of_ranks_goes_on_within_an_epoch),
-        cmocka_unit_test(floats_may_travel_in_16_bits),
-        cmocka_unit_test(a_bad_record_ends_all_with_file_and_place),
-        cmocka_unit_test(bad_records_are_judged_over_all_ranks),
-        cmocka_unit_test(a_signal_to_any_rank_saves_and_stops_all),
-        cmocka_unit_test(the_best_model_comes_back_on_all_ranks),
-        cmocka_unit_test(all_ranks_take_the_day_of_rank_0),
-        cmocka_unit_test(a_checkpoint_that_cannot_be_read_ends_all_and_stays),
-        cmocka_unit_test(another_configuration_ends_all),
-        cmocka_unit_test(weights_from_files_are_those_of_one_process),
-        cmocka_unit_test(weights_from_files_that_do_not_fit_end_all),
-        cmocka_unit_test(what_is_watched_may_need_all_rows),
-    };
-    return cmocka_run_group_tests_name("train/traingroup", tests, set_up, tear_down);
 }

@@ -44,6 +44,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+FIXTURE(set_up, tear_down);
+
 /* Until the table of rank 0 says so of rank 1. */
 static void hear(fixture *f, const char *words)
 {
@@ -82,7 +84,7 @@ static double rate_of(tn_group *g)
     return rate;
 }
 
-static void figures_are_of_the_last_second(void **state)
+TEST(figures_are_of_the_last_second)
 {
     fixture *f = *state;
     tn_worker *w = f->k.w[1];
@@ -110,7 +112,7 @@ static void figures_are_of_the_last_second(void **state)
     assert_true(f->beats.note.rows_per_s <= 0);
 }
 
-static void what_a_rank_does_is_told(void **state)
+TEST(what_a_rank_does_is_told)
 {
     fixture *f = *state;
     tn_heartbeat_stats_state(&f->beats, TN_PEER_EVALUATING);
@@ -119,7 +121,7 @@ static void what_a_rank_does_is_told(void **state)
     hear(f, "saving");
 }
 
-static void a_signal_is_passed_on_to_rank_0(void **state)
+TEST(a_signal_is_passed_on_to_rank_0)
 {
     fixture *f = *state;
     tn_heartbeat_stats_state(&f->beats, TN_PEER_SAVING);
@@ -140,7 +142,7 @@ static void a_signal_is_passed_on_to_rank_0(void **state)
     assert_true(atomic_load(&f->stop));
 }
 
-static void nobody_needs_to_watch(void **state)
+TEST(nobody_needs_to_watch)
 {
     fixture *f = *state;
     f->beats.watch = NULL;
@@ -149,17 +151,4 @@ static void nobody_needs_to_watch(void **state)
     f->beats.watch = &(tn_watch){0};
     tn_heartbeat_stats_state(&f->beats, TN_PEER_SAVING);
     hear(f, "saving");
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(figures_are_of_the_last_second),
-        TEST(what_a_rank_does_is_told),
-        TEST(a_signal_is_passed_on_to_rank_0),
-        TEST(nobody_needs_to_watch),
-    };
-    return cmocka_run_group_tests_name("train/beats", tests, NULL, NULL);
 }

@@ -30,9 +30,8 @@ static void assert_has(const tn_text *page, const char *text)
     }
 }
 
-static void curves_have_the_records_values(void **state)
+TEST(curves_have_the_records_values)
 {
-    (void)state;
     tn_text page = {0};
     section_of("{\"kind\":\"start\",\"step\":0,\"resumed_from\":null}\n"
                "{\"kind\":\"train\",\"step\":0,\"loss\":1,\"auc\":null,\"lr\":0.5}\n"
@@ -52,9 +51,8 @@ static void curves_have_the_records_values(void **state)
     tn_text_done(&page);
 }
 
-static void a_resumed_run_replaces_what_was_behind_its_checkpoint(void **state)
+TEST(a_resumed_run_replaces_what_was_behind_its_checkpoint)
 {
-    (void)state;
     tn_text page = {0};
     section_of("{\"kind\":\"train\",\"step\":0,\"loss\":1}\n"
                "{\"kind\":\"train\",\"step\":80,\"loss\":9}\n"
@@ -73,9 +71,8 @@ static void a_resumed_run_replaces_what_was_behind_its_checkpoint(void **state)
 }
 
 /* A spike of one record among 100,000 is drawn, in a page that does not grow with them. */
-static void what_stands_out_is_kept_of_many_records(void **state)
+TEST(what_stands_out_is_kept_of_many_records)
 {
-    (void)state;
     tn_text lines = {0};
     tn_text page = {0};
     for (uint32_t i = 0; i < 100000; i++) {
@@ -94,9 +91,8 @@ static void what_stands_out_is_kept_of_many_records(void **state)
     tn_text_done(&page);
 }
 
-static void what_is_not_there_is_said(void **state)
+TEST(what_is_not_there_is_said)
 {
-    (void)state;
     tn_text page = {0};
     section_of(NULL, 5, &page);
     assert_has(&page, "metrics.jsonl is not there");
@@ -108,15 +104,4 @@ static void what_is_not_there_is_said(void **state)
     assert_has(&page, "0 records of training");
     assert_null(strstr(tn_text_str(&page), "<svg"));
     tn_text_done(&page);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(curves_have_the_records_values),
-        cmocka_unit_test(a_resumed_run_replaces_what_was_behind_its_checkpoint),
-        cmocka_unit_test(what_stands_out_is_kept_of_many_records),
-        cmocka_unit_test(what_is_not_there_is_said),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,9 +9,8 @@
 static const tn_chart_opts unit = {
     .title = "a < b", .x = {"x", 0, 1, false}, .y = {"y", 0, 1, false}};
 
-static void corners_of_the_data_are_corners_of_the_plot(void **state)
+TEST(corners_of_the_data_are_corners_of_the_plot)
 {
-    (void)state;
     tn_text out = {0};
     tn_chart c = tn_chart_begin(&out, &unit);
     const tn_point line[] = {{0, 0}, {0.5, 0.5}, {1, 1}};
@@ -22,9 +21,8 @@ static void corners_of_the_data_are_corners_of_the_plot(void **state)
     tn_text_done(&out);
 }
 
-static void what_lies_outside_stands_on_the_edge(void **state)
+TEST(what_lies_outside_stands_on_the_edge)
 {
-    (void)state;
     tn_text out = {0};
     tn_chart c = tn_chart_begin(&out, &unit);
     tn_text_clear(&out);
@@ -34,9 +32,8 @@ static void what_lies_outside_stands_on_the_edge(void **state)
     tn_text_done(&out);
 }
 
-static void what_is_not_finite_is_left_out(void **state)
+TEST(what_is_not_finite_is_left_out)
 {
-    (void)state;
     tn_text out = {0};
     tn_chart c = tn_chart_begin(&out, &unit);
     tn_text_clear(&out);
@@ -51,9 +48,8 @@ static void what_is_not_finite_is_left_out(void **state)
     tn_text_done(&out);
 }
 
-static void a_bar_may_be_given_by_any_corners(void **state)
+TEST(a_bar_may_be_given_by_any_corners)
 {
-    (void)state;
     static const char want[] = "<rect class=\"bar\" x=\"52.0\" y=\"178.0\" width=\"150.0\" "
                                "height=\"150.0\"><title>a &amp; b</title></rect>\n";
     tn_text out = {0};
@@ -68,9 +64,8 @@ static void a_bar_may_be_given_by_any_corners(void **state)
 }
 
 /* The middle of a logarithmic axis is its geometric mean. */
-static void a_logarithmic_axis_halves_ratios(void **state)
+TEST(a_logarithmic_axis_halves_ratios)
 {
-    (void)state;
     tn_text out = {0};
     tn_chart_opts opts = unit;
     opts.y = (tn_axis){"copc", 0.25, 4, true};
@@ -85,9 +80,8 @@ static void a_logarithmic_axis_halves_ratios(void **state)
     tn_text_done(&out);
 }
 
-static void ticks_are_round_numbers(void **state)
+TEST(ticks_are_round_numbers)
 {
-    (void)state;
     tn_text out = {0};
     tn_chart_opts opts = unit;
     opts.x = (tn_axis){"x", -3.3, 1.7, false};
@@ -99,17 +93,4 @@ static void ticks_are_round_numbers(void **state)
         assert_non_null(strstr(tn_text_str(&out), want[i]));
     }
     tn_text_done(&out);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(corners_of_the_data_are_corners_of_the_plot),
-        cmocka_unit_test(what_lies_outside_stands_on_the_edge),
-        cmocka_unit_test(what_is_not_finite_is_left_out),
-        cmocka_unit_test(a_bar_may_be_given_by_any_corners),
-        cmocka_unit_test(a_logarithmic_axis_halves_ratios),
-        cmocka_unit_test(ticks_are_round_numbers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,9 +51,8 @@ static void assert_balanced(const char *page)
     assert_int_equal(depth, 0);
 }
 
-static void a_page_is_well_formed_and_holds_all_parts(void **state)
+TEST(a_page_is_well_formed_and_holds_all_parts)
 {
-    (void)state;
     resultkit k;
     tn_text page = {0};
     resultkit_make(&k, true, "item");
@@ -72,9 +71,8 @@ static void a_page_is_well_formed_and_holds_all_parts(void **state)
     resultkit_done(&k);
 }
 
-static void a_page_loads_nothing_and_runs_nothing(void **state)
+TEST(a_page_loads_nothing_and_runs_nothing)
 {
-    (void)state;
     resultkit k;
     tn_text page = {0};
     resultkit_make(&k, false, "item");
@@ -88,9 +86,8 @@ static void a_page_loads_nothing_and_runs_nothing(void **state)
     resultkit_done(&k);
 }
 
-static void names_and_configuration_are_escaped(void **state)
+TEST(names_and_configuration_are_escaped)
 {
-    (void)state;
     resultkit k;
     tn_text page = {0};
     resultkit_make(&k, false, "<b>&\"'");
@@ -105,9 +102,8 @@ static void names_and_configuration_are_escaped(void **state)
     resultkit_done(&k);
 }
 
-static void one_class_has_no_curves(void **state)
+TEST(one_class_has_no_curves)
 {
-    (void)state;
     static const float logit[] = {-1, 1};
     static const float label[] = {0, 0};
     tn_metrics *m = NULL;
@@ -125,9 +121,8 @@ static void one_class_has_no_curves(void **state)
     tn_text_done(&out);
 }
 
-static void no_rows_make_a_page_too(void **state)
+TEST(no_rows_make_a_page_too)
 {
-    (void)state;
     resultkit k;
     tn_text page = {0};
     resultkit_make(&k, true, "item");
@@ -142,9 +137,8 @@ static void no_rows_make_a_page_too(void **state)
     resultkit_done(&k);
 }
 
-static void the_file_is_replaced_as_a_whole(void **state)
+TEST(the_file_is_replaced_as_a_whole)
 {
-    (void)state;
     char dir[256];
     char path[300];
     resultkit k;
@@ -165,17 +159,4 @@ static void the_file_is_replaced_as_a_whole(void **state)
     tn_text_done(&file);
     resultkit_done(&k);
     tn_tmpdir_remove(dir);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_page_is_well_formed_and_holds_all_parts),
-        cmocka_unit_test(a_page_loads_nothing_and_runs_nothing),
-        cmocka_unit_test(names_and_configuration_are_escaped),
-        cmocka_unit_test(one_class_has_no_curves),
-        cmocka_unit_test(no_rows_make_a_page_too),
-        cmocka_unit_test(the_file_is_replaced_as_a_whole),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

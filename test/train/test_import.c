@@ -127,14 +127,13 @@ static void same_text(const tn_text *a, const tn_text *b)
 
 /* K1, K2: FTRL that resumes from w alone; text with 6 digits. Here rows and states come back
  * exactly, and the next step is the same one. */
-static void k2_rows_with_states_come_back_bit_for_bit(void **state)
+TEST(k2_rows_with_states_come_back_bit_for_bit)
 {
     static const char *const rules[] = {
         "train.sparse={type: adagrad, lr: 0.1, rowwise: true}",
         "train.sparse={type: adam, lr: 0.1}",
         "train.sparse={wide: {type: ftrl, alpha: 0.1, l1: 0.1}, deep: {type: adagrad}}",
     };
-    (void)state;
     for (uint32_t i = 0; i < 3; i++) {
         const char *const overrides[] = {state_too[0], state_too[1], state_too[2], rules[i], NULL};
         exportkit k;
@@ -209,14 +208,13 @@ static tn_text rows_of(tn_worker *w, uint32_t from, uint32_t to)
     return text;
 }
 
-static void each_peer_takes_what_it_owns(void **state)
+TEST(each_peer_takes_what_it_owns)
 {
     const char *const overrides[] = {state_too[0], state_too[1], state_too[2], NULL};
     exportkit k;
     char rows[TN_PATH_SIZE];
     char dense[300];
     tn_error err = {0};
-    (void)state;
     exportkit_open(&k, models[1], overrides);
     exportkit_train(&k);
     tn_exported out = exportkit_export(&k);
@@ -244,14 +242,13 @@ static void each_peer_takes_what_it_owns(void **state)
 }
 
 /* Weights alone: they are there, states are those of fresh weights (FTRL: its warm start). */
-static void without_states_a_rule_starts_fresh(void **state)
+TEST(without_states_a_rule_starts_fresh)
 {
     static const char ftrl[] = "train.sparse={type: ftrl, alpha: 0.1, l1: 0}";
     const char *const overrides[] = {no_state[0], ftrl, NULL};
     exportkit k;
     char rows[TN_PATH_SIZE];
     tn_error err = {0};
-    (void)state;
     exportkit_open(&k, models[0], overrides);
     exportkit_train(&k);
     tn_exported out = exportkit_export(&k);
@@ -283,7 +280,7 @@ static void put_file(const char *path, const char *text)
 }
 
 /* K3: a dense file without names lets a renamed layer permute weights; dims are believed. */
-static void k3_misfits_are_listed_by_name(void **state)
+TEST(k3_misfits_are_listed_by_name)
 {
 #define HEAD                                                                                       \
     "#tnet-dump 1\n#model_id 000102030405060708090a0b0c0d0e0f\n#columns\tgroup\tsign\tshow\t"      \
@@ -302,7 +299,6 @@ static void k3_misfits_are_listed_by_name(void **state)
     static const char *const overrides[] = {"train.sparse={type: adam, lr: 0.1}", NULL};
     exportkit k;
     char path[300];
-    (void)state;
     exportkit_open(&k, models[1], overrides);
     tn_worker *w = new_worker(&k);
     (void)snprintf(path, sizeof path, "%s/wrong.tsv", k.dir);
@@ -320,13 +316,12 @@ static void k3_misfits_are_listed_by_name(void **state)
     exportkit_close(&k);
 }
 
-static void k3_dense_weights_are_taken_by_name(void **state)
+TEST(k3_dense_weights_are_taken_by_name)
 {
     static const char *const wider[] = {"model={type: widedeep, hidden: [9, 8]}", NULL};
     exportkit k[2];
     char path[300];
     tn_error err = {0};
-    (void)state;
     exportkit_open(&k[0], models[1], NULL);
     exportkit_open(&k[1], models[1], wider);
     tn_worker *one = new_worker(&k[0]);
@@ -345,16 +340,4 @@ static void k3_dense_weights_are_taken_by_name(void **state)
     tn_worker_free(two);
     exportkit_close(&k[0]);
     exportkit_close(&k[1]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(k2_rows_with_states_come_back_bit_for_bit),
-        cmocka_unit_test(each_peer_takes_what_it_owns),
-        cmocka_unit_test(without_states_a_rule_starts_fresh),
-        cmocka_unit_test(k3_misfits_are_listed_by_name),
-        cmocka_unit_test(k3_dense_weights_are_taken_by_name),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

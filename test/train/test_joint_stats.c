@@ -115,6 +115,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+GROUP(set_up, tear_down);
+
 /* ---- runs ---- */
 
 typedef struct rank_run {
@@ -267,9 +269,8 @@ static void assert_same_to_rounding(const result *got, const result *want)
 
 /* ---- tests ---- */
 
-static void statistics_of_several_ranks_are_those_of_the_joint_batch(void **state)
+TEST(statistics_of_several_ranks_are_those_of_the_joint_batch)
 {
-    (void)state;
     for (uint32_t n = 2; n <= PEERS_MAX; n++) {
         char all[32];
         char parts[32];
@@ -283,29 +284,17 @@ static void statistics_of_several_ranks_are_those_of_the_joint_batch(void **stat
 }
 
 /* Those without data make the same exchanges. */
-static void ranks_without_data_change_nothing(void **state)
+TEST(ranks_without_data_change_nothing)
 {
-    (void)state;
     const result one = run_ranks("alone", 1, "part2-0.tsv", BATCH, "all2.tsv");
     const result many = run_ranks("idle", PEERS_MAX, "part2-0.tsv", BATCH, "all2.tsv");
     assert_same_to_rounding(&many, &one);
 }
 
-static void two_runs_of_three_ranks_have_the_same_bits(void **state)
+TEST(two_runs_of_three_ranks_have_the_same_bits)
 {
-    (void)state;
     const result a = run_ranks("bits-a", PEERS_MAX, "part3-*.tsv", BATCH, "all3.tsv");
     const result b = run_ranks("bits-b", PEERS_MAX, "part3-*.tsv", BATCH, "all3.tsv");
     assert_int_equal(a.hash, b.hash);
     assert_true(a.logloss >= b.logloss && a.logloss <= b.logloss);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(statistics_of_several_ranks_are_those_of_the_joint_batch),
-        cmocka_unit_test(ranks_without_data_change_nothing),
-        cmocka_unit_test(two_runs_of_three_ranks_have_the_same_bits),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

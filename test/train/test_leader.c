@@ -137,9 +137,8 @@ static void end_well(fixture *f)
     }
 }
 
-static void all_load_and_start_as_rank_0_says(void **state)
+TEST(all_load_and_start_as_rank_0_says)
 {
-    (void)state;
     fixture f;
     char want[SAID];
     tn_error err = {0};
@@ -166,9 +165,8 @@ static void all_load_and_start_as_rank_0_says(void **state)
     leave(&f);
 }
 
-static void a_sum_is_of_all_ranks_and_says_where_each_stands(void **state)
+TEST(a_sum_is_of_all_ranks_and_says_where_each_stands)
 {
-    (void)state;
     fixture f;
     tn_error err = {0};
     tn_metrics *whole = NULL;
@@ -194,9 +192,8 @@ static void a_sum_is_of_all_ranks_and_says_where_each_stands(void **state)
     leave(&f);
 }
 
-static void a_rank_that_does_not_say_where_it_stands_is_told(void **state)
+TEST(a_rank_that_does_not_say_where_it_stands_is_told)
 {
-    (void)state;
     fixture f;
     tn_error err = {0};
     tn_metrics *whole = NULL;
@@ -215,9 +212,8 @@ static void a_rank_that_does_not_say_where_it_stands_is_told(void **state)
     leave(&f);
 }
 
-static void an_order_that_fails_ends_the_run_where_it_failed(void **state)
+TEST(an_order_that_fails_ends_the_run_where_it_failed)
 {
-    (void)state;
     fixture f;
     tn_error err = {0};
     start(&f, 3);
@@ -235,20 +231,7 @@ static void an_order_that_fails_ends_the_run_where_it_failed(void **state)
     leave(&f);
 }
 
-static void nobody_leads_nothing(void **state)
+TEST(nobody_leads_nothing)
 {
-    (void)state;
     assert_false(tn_leader_close(NULL, TN_E_DATA, "x"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_load_and_start_as_rank_0_says),
-        cmocka_unit_test(a_sum_is_of_all_ranks_and_says_where_each_stands),
-        cmocka_unit_test(a_rank_that_does_not_say_where_it_stands_is_told),
-        cmocka_unit_test(an_order_that_fails_ends_the_run_where_it_failed),
-        cmocka_unit_test(nobody_leads_nothing),
-    };
-    return cmocka_run_group_tests_name("train/lead", tests, NULL, NULL);
 }

@@ -62,6 +62,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+FIXTURE(set_up, tear_down);
+
 /* What a group of n does: rank 0 evaluates, the others follow. */
 typedef struct group {
     uint32_t n;
@@ -338,37 +340,32 @@ static void assert_same(const group *how)
 
 #define GROUPED "eval.metrics=[auc,logloss,gauc,gauc_skipped]"
 
-static void m3_integers_of_all_ranks_add_up(void **state)
+TEST(m3_integers_of_all_ranks_add_up)
 {
-    (void)state;
     const char *const plain[] = {"eval.metrics=[auc,logloss,copc]", NULL};
     assert_same(&(group){.more = plain});
 }
 
-static void exact_auc_and_its_intervals_are_those_of_one_process(void **state)
+TEST(exact_auc_and_its_intervals_are_those_of_one_process)
 {
-    (void)state;
     const char *const exact[] = {"eval.auc=exact", NULL};
     assert_same(&(group){.more = exact});
 }
 
-static void groups_may_span_ranks(void **state)
+TEST(groups_may_span_ranks)
 {
-    (void)state;
     const char *const grouped[] = {GROUPED, "data.group=city", NULL};
     assert_same(&(group){.more = grouped});
 }
 
-static void slices_may_span_ranks(void **state)
+TEST(slices_may_span_ranks)
 {
-    (void)state;
     const char *const sliced[] = {"eval.slices=[city,hist,user]", "eval.slices_min_rows=3", NULL};
     assert_same(&(group){.more = sliced});
 }
 
-static void predictions_are_those_of_one_process_with_all_else(void **state)
+TEST(predictions_are_those_of_one_process_with_all_else)
 {
-    (void)state;
     const char *const all[] = {GROUPED,
                                "data.group=city",
                                "eval.auc=exact",
@@ -380,9 +377,8 @@ static void predictions_are_those_of_one_process_with_all_else(void **state)
     assert_same(&(group){.more = nameless, .predicts = true});
 }
 
-static void values_of_nodes_are_those_of_one_process(void **state)
+TEST(values_of_nodes_are_those_of_one_process)
 {
-    (void)state;
     const char *const more[] = {"eval.metrics=[auc]", NULL};
     group one = {.n = 1, .more = more, .fetches = true};
     evaluate_well(&one);
@@ -397,18 +393,16 @@ static void values_of_nodes_are_those_of_one_process(void **state)
     done(&one);
 }
 
-static void rank_0_may_give_up_and_begin_anew(void **state)
+TEST(rank_0_may_give_up_and_begin_anew)
 {
-    (void)state;
     const char *const exact[] = {"eval.auc=exact", NULL};
     for (uint32_t rows_before = 1; rows_before < 300; rows_before += 120) {
         assert_same(&(group){.more = exact, .gives_up_after = rows_before});
     }
 }
 
-static void a_rank_that_fails_ends_all_with_its_sentence(void **state)
+TEST(a_rank_that_fails_ends_all_with_its_sentence)
 {
-    (void)state;
     const char *const exact[] = {"eval.auc=exact", NULL};
     group g = {.n = 3, .more = exact, .fails = 3};
     evaluate(&g);
@@ -418,23 +412,4 @@ static void a_rank_that_fails_ends_all_with_its_sentence(void **state)
         assert_non_null(strstr(g.text[r], "rows.tsv-0-none"));
     }
     done(&g);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(m3_integers_of_all_ranks_add_up, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(exact_auc_and_its_intervals_are_those_of_one_process,
-                                        set_up, tear_down),
-        cmocka_unit_test_setup_teardown(groups_may_span_ranks, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(slices_may_span_ranks, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(predictions_are_those_of_one_process_with_all_else, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(values_of_nodes_are_those_of_one_process, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(rank_0_may_give_up_and_begin_anew, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_rank_that_fails_ends_all_with_its_sentence, set_up,
-                                        tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,6 +78,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+FIXTURE(set_up, tear_down);
+
 /* The options of day d: an epoch of its own data, three days after the one before. */
 typedef struct day_options {
     const char *more[OPTIONS];
@@ -179,9 +181,8 @@ static void assert_same_checkpoints(const lifecycle_case *c, const char *a, cons
     assert_true(deltas >= n - 1 - 2UL * DAYS); /* the first and the last of a process are full */
 }
 
-static void a_full_checkpoint_with_its_deltas_is_the_model(void **state)
+TEST(a_full_checkpoint_with_its_deltas_is_the_model)
 {
-    (void)state;
     for (uint32_t i = 0; i < CASES; i++) {
         const lifecycle_case *c = &cases[i];
         const char *const full[] = {"checkpoint.every=8steps", NULL};
@@ -220,9 +221,8 @@ static uint32_t train_with_stops(const char *run_dir, const lifecycle_case *c)
     return 0;
 }
 
-static void threads_and_stops_do_not_show(void **state)
+TEST(threads_and_stops_do_not_show)
 {
-    (void)state;
     for (uint32_t i = 0; i < CASES; i += 1 + i % 2) {
         const lifecycle_case *c = &cases[i];
         uint32_t hash = 0;
@@ -260,9 +260,8 @@ static uint32_t counts_of_one(const char *run_dir, const lifecycle_case *c)
 }
 
 /* What expires does not depend on who owns it; deltas of three are the model. */
-static void three_processes_let_the_same_rows_go(void **state)
+TEST(three_processes_let_the_same_rows_go)
 {
-    (void)state;
     for (uint32_t i = 0; i < CASES; i++) {
         const lifecycle_case *c = &cases[i];
         uint32_t hash[2] = {0};
@@ -295,9 +294,8 @@ static void three_processes_let_the_same_rows_go(void **state)
 
 /* ---- what is told ---- */
 
-static void a_sweep_tells_what_left_of_each_slot(void **state)
+TEST(a_sweep_tells_what_left_of_each_slot)
 {
-    (void)state;
     const lifecycle_case c = {"told", {TTL, "slots.rare.expiry={ttl_days: ~}"}, true, false};
     char run_dir[300];
     (void)snprintf(run_dir, sizeof run_dir, "%s/told", dir);
@@ -310,9 +308,8 @@ static void a_sweep_tells_what_left_of_each_slot(void **state)
     assert_true(told(run_dir, "sweep", "day") == 20764); /* 2026-11-07 */
 }
 
-static void a_cap_without_room_is_refused(void **state)
+TEST(a_cap_without_room_is_refused)
 {
-    (void)state;
     char run_dir[300];
     const char *const more[] = {"embedding.memory=200kB", "embedding.on_full=evict", NULL};
     (void)snprintf(run_dir, sizeof run_dir, "%s/small", dir);
@@ -329,7 +326,7 @@ static void count_warnings(tn_log_level level, const char *line)
 }
 
 /* Clicks of rows that were learned tell their labels. */
-static void a_second_epoch_on_counts_is_warned_of(void **state)
+TEST(a_second_epoch_on_counts_is_warned_of)
 {
     static const char *const more[][4] = {
         {"embedding.cvm=true", "train.epochs=2", NULL},
@@ -337,7 +334,6 @@ static void a_second_epoch_on_counts_is_warned_of(void **state)
         {"embedding.cvm=true", "train.epochs=2", "embedding.reset=epoch", NULL},
         {"train.epochs=2", NULL},
     };
-    (void)state;
     for (uint32_t i = 0; i < 4; i++) {
         char run_dir[300];
         (void)snprintf(run_dir, sizeof run_dir, "%s/warned-%u", dir, i);
@@ -348,19 +344,4 @@ static void a_second_epoch_on_counts_is_warned_of(void **state)
         assert_int_equal(run.status, TN_OK);
         assert_int_equal(warned, i == 0);
     }
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_full_checkpoint_with_its_deltas_is_the_model),
-        TEST(threads_and_stops_do_not_show),
-        TEST(three_processes_let_the_same_rows_go),
-        TEST(a_sweep_tells_what_left_of_each_slot),
-        TEST(a_cap_without_room_is_refused),
-        TEST(a_second_epoch_on_counts_is_warned_of),
-    };
-    return cmocka_run_group_tests_name("train/lifecycle", tests, NULL, NULL);
 }

@@ -52,6 +52,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+FIXTURE(set_up, tear_down);
+
 /* N of ".. at step N: .."; 0: it says none. */
 static uint64_t step_of(const char *text)
 {
@@ -87,9 +89,8 @@ static bool has_checkpoint(const char *name)
     return tn_path_exists(path);
 }
 
-static void a_full_table_saves_and_ends_and_goes_on_with_more(void **state)
+TEST(a_full_table_saves_and_ends_and_goes_on_with_more)
 {
-    (void)state;
     char option[64];
     trainrun first;
     const uint64_t cap = find_cap(option, &first);
@@ -114,9 +115,8 @@ static void a_full_table_saves_and_ends_and_goes_on_with_more(void **state)
     assert_true(cap > 0);
 }
 
-static void the_cap_comes_at_the_same_step_each_time(void **state)
+TEST(the_cap_comes_at_the_same_step_each_time)
 {
-    (void)state;
     char option[64];
     trainrun first;
     (void)find_cap(option, &first);
@@ -128,9 +128,8 @@ static void the_cap_comes_at_the_same_step_each_time(void **state)
     assert_int_equal(again.hash, first.hash);
 }
 
-static void more_rows_than_the_cap_are_not_loaded(void **state)
+TEST(more_rows_than_the_cap_are_not_loaded)
 {
-    (void)state;
     const char *const none[] = {"embedding.memory=none", data, NULL};
     const char *const small[] = {"embedding.memory=100kB", "train.epochs=9", data, NULL};
     const trainrun whole = trainrun_do(run_dir, none, NULL);
@@ -160,9 +159,8 @@ static void no_rank_makes_a_step(const grouprun *full)
     }
 }
 
-static void one_full_rank_ends_all(void **state)
+TEST(one_full_rank_ends_all)
 {
-    (void)state;
     static const char *const staleness[] = {"cluster.staleness=0", "cluster.staleness=2"};
     for (uint32_t i = 0; i < 2; i++) {
         /* Rank 0 hears of it within a tenth of a second. */
@@ -192,17 +190,4 @@ static void one_full_rank_ends_all(void **state)
         grouprun_well(&rest);
         tn_tmpdir_remove(run_dir);
     }
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_full_table_saves_and_ends_and_goes_on_with_more),
-        TEST(the_cap_comes_at_the_same_step_each_time),
-        TEST(more_rows_than_the_cap_are_not_loaded),
-        TEST(one_full_rank_ends_all),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

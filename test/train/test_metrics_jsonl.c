@@ -101,7 +101,7 @@ static void assert_members(const tn_json *line, const char *names)
     tn_text_done(&got);
 }
 
-static void a_loss_keeps_its_bits_beside_its_decimals(void **state)
+TEST_WITH(make_log, remove_log, a_loss_keeps_its_bits_beside_its_decimals)
 {
     logged *l = *state;
     tn_journal_loss(tn_journal_begin(&l->j, "train", &at), 1.0 / 3, true);
@@ -123,7 +123,7 @@ static void a_loss_keeps_its_bits_beside_its_decimals(void **state)
     assert_true(tn_json_get(l->line[2], "loss_hex") == NULL);
 }
 
-static void metrics_are_the_usual_ones_and_those_that_are_asked_for(void **state)
+TEST_WITH(make_log, remove_log, metrics_are_the_usual_ones_and_those_that_are_asked_for)
 {
     logged *l = *state;
     v21 v;
@@ -147,7 +147,7 @@ static void tell(logged *l, const char *text)
     assert_int_equal(tn_journal_end(&l->j, NULL), TN_OK);
 }
 
-static void a_line_cut_by_a_crash_is_ended_before_the_next(void **state)
+TEST_WITH(make_log, remove_log, a_line_cut_by_a_crash_is_ended_before_the_next)
 {
     logged *l = *state;
     tell(l, "first");
@@ -164,25 +164,11 @@ static void a_line_cut_by_a_crash_is_ended_before_the_next(void **state)
     assert_non_null(strstr(torn, "\"text\":\"two\\nlines\"}\n"));
 }
 
-static void a_folder_that_is_not_there_is_an_error(void **state)
+TEST(a_folder_that_is_not_there_is_an_error)
 {
-    (void)state;
     tn_journal j = {0};
     tn_error err = {0};
     assert_int_equal(tn_journal_open(&j, "/nonexistent/metrics.jsonl", &err), TN_E_IO);
     assert_non_null(strstr(err.text, "'/nonexistent/metrics.jsonl'"));
     tn_journal_close(&j);
-}
-
-#define WITH_LOG(test) cmocka_unit_test_setup_teardown(test, make_log, remove_log)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WITH_LOG(a_loss_keeps_its_bits_beside_its_decimals),
-        WITH_LOG(metrics_are_the_usual_ones_and_those_that_are_asked_for),
-        WITH_LOG(a_line_cut_by_a_crash_is_ended_before_the_next),
-        cmocka_unit_test(a_folder_that_is_not_there_is_an_error),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -140,9 +140,8 @@ static uint64_t learn_all(rig *r)
     return records;
 }
 
-static void what_is_over_is_told_and_the_end_comes_by_itself(void **state)
+TEST(what_is_over_is_told_and_the_end_comes_by_itself)
 {
-    (void)state;
     rig r;
     tn_batch *batch = NULL;
     open_rig(&r, UINT64_MAX / 4);
@@ -173,9 +172,8 @@ static void what_is_over_is_told_and_the_end_comes_by_itself(void **state)
     close_rig(&r);
 }
 
-static void who_waits_asks_again_under_the_same_id(void **state)
+TEST(who_waits_asks_again_under_the_same_id)
 {
-    (void)state;
     rig r;
     open_rig(&r, 1000000);
     for (uint64_t i = 1; i < 5; i++) {
@@ -187,9 +185,8 @@ static void who_waits_asks_again_under_the_same_id(void **state)
     close_rig(&r); /* in the middle of it */
 }
 
-static void answers_to_something_else_mean_nothing(void **state)
+TEST(answers_to_something_else_mean_nothing)
 {
-    (void)state;
     rig r;
     open_rig(&r, UINT64_MAX / 4);
     const tn_ask_note ask = await_note(&r, 1);
@@ -217,9 +214,8 @@ static void answers_to_something_else_mean_nothing(void **state)
     close_rig(&r);
 }
 
-static void a_part_that_this_rank_does_not_have_is_an_error(void **state)
+TEST(a_part_that_this_rank_does_not_have_is_an_error)
 {
-    (void)state;
     for (uint32_t i = 0; i < 3; i++) {
         rig r;
         tn_error err = {0};
@@ -240,9 +236,8 @@ static void a_part_that_this_rank_does_not_have_is_an_error(void **state)
 
 /* What a reader was dealt and has not learned goes back; what comes while there is none is the next
  * one's. */
-static void another_reader_goes_on_where_one_gave_back(void **state)
+TEST(another_reader_goes_on_where_one_gave_back)
 {
-    (void)state;
     rig r;
     tn_batch *batch = NULL;
     tn_note_parts parts;
@@ -281,16 +276,4 @@ static void another_reader_goes_on_where_one_gave_back(void **state)
     assert_int_equal(r.n_done, 1);
     assert_int_equal(r.done[0], 1);
     close_rig(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_over_is_told_and_the_end_comes_by_itself),
-        cmocka_unit_test(who_waits_asks_again_under_the_same_id),
-        cmocka_unit_test(answers_to_something_else_mean_nothing),
-        cmocka_unit_test(a_part_that_this_rank_does_not_have_is_an_error),
-        cmocka_unit_test(another_reader_goes_on_where_one_gave_back),
-    };
-    return cmocka_run_group_tests_name("train/askdealer", tests, NULL, NULL);
 }

@@ -237,9 +237,8 @@ static void assert_each_once(const epoch *e)
 
 static const char small[] = "data.part_bytes=1KiB";
 
-static void readers_that_share_an_epoch_learn_each_record_once(void **state)
+TEST(readers_that_share_an_epoch_learn_each_record_once)
 {
-    (void)state;
     for (uint32_t ranks = 1; ranks <= READERS_MAX; ranks++) {
         for (uint32_t mode = 0; mode < 2; mode++) {
             epoch e;
@@ -258,9 +257,8 @@ static void readers_that_share_an_epoch_learn_each_record_once(void **state)
 }
 
 /* Parts of every state, then another number of readers, and so on. */
-static void any_number_of_readers_goes_on_where_others_left_an_epoch(void **state)
+TEST(any_number_of_readers_goes_on_where_others_left_an_epoch)
 {
-    (void)state;
     for (uint32_t mode = 0; mode < 2; mode++) {
         epoch e;
         tn_epoch_position stand = {0};
@@ -349,9 +347,8 @@ static void run_apart(epoch *e, uint32_t ranks, const uint32_t *batches, tn_epoc
     }
 }
 
-static void ranks_that_deal_themselves_learn_each_record_once(void **state)
+TEST(ranks_that_deal_themselves_learn_each_record_once)
 {
-    (void)state;
     epoch e;
     tn_epoch_position stand = {0};
     const uint32_t some[] = {3, 5, 1};
@@ -369,9 +366,8 @@ static void ranks_that_deal_themselves_learn_each_record_once(void **state)
     tn_arena_free(e.arena);
 }
 
-static void several_go_on_where_one_stood(void **state)
+TEST(several_go_on_where_one_stood)
 {
-    (void)state;
     epoch e;
     tn_epoch_position stand;
     const uint32_t all[] = {ALL, ALL};
@@ -394,9 +390,8 @@ static void refuse(const epoch *e, const tn_epoch_position *stand, const char *w
     assert_non_null(strstr(err.text, words));
 }
 
-static void a_stand_of_other_data_is_refused(void **state)
+TEST(a_stand_of_other_data_is_refused)
 {
-    (void)state;
     epoch e[2];
     tn_epoch_position alone;
     tn_epoch_position stand = {0};
@@ -413,9 +408,8 @@ static void a_stand_of_other_data_is_refused(void **state)
     tn_arena_free(e[1].arena);
 }
 
-static void who_waits_for_a_part_stops_when_asked(void **state)
+TEST(who_waits_for_a_part_stops_when_asked)
 {
-    (void)state;
     epoch e;
     tn_part_dealer *d = NULL;
     tn_ledger_deal deal;
@@ -441,17 +435,4 @@ static void who_waits_for_a_part_stops_when_asked(void **state)
     tn_part_dealer_close(d);
     tn_part_dealer_close(NULL);
     tn_arena_free(e.arena);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(readers_that_share_an_epoch_learn_each_record_once),
-        cmocka_unit_test(any_number_of_readers_goes_on_where_others_left_an_epoch),
-        cmocka_unit_test(ranks_that_deal_themselves_learn_each_record_once),
-        cmocka_unit_test(several_go_on_where_one_stood),
-        cmocka_unit_test(a_stand_of_other_data_is_refused),
-        cmocka_unit_test(who_waits_for_a_part_stops_when_asked),
-    };
-    return cmocka_run_group_tests_name("train/partdealer", tests, NULL, NULL);
 }

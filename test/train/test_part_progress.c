@@ -16,9 +16,8 @@ static void assert_held(const tn_ledger_held *h, uint32_t part, uint32_t attempt
     assert_int_equal(h->position, position);
 }
 
-static void parts_are_in_hand_then_over_then_settled(void **state)
+TEST(parts_are_in_hand_then_over_then_settled)
 {
-    (void)state;
     tn_part_progress b;
     const tn_ledger_held *held = NULL;
     tn_part_progress_init(&b);
@@ -60,9 +59,8 @@ static void parts_are_in_hand_then_over_then_settled(void **state)
     tn_part_progress_done(&b);
 }
 
-static void parts_in_hand_are_taken_out_for_another_reader(void **state)
+TEST(parts_in_hand_are_taken_out_for_another_reader)
 {
-    (void)state;
     tn_part_progress b;
     const tn_ledger_held *held = NULL;
     tn_ledger_held dropped;
@@ -84,9 +82,8 @@ static void parts_in_hand_are_taken_out_for_another_reader(void **state)
     tn_part_progress_done(&b);
 }
 
-static void any_number_of_parts_is_kept(void **state)
+TEST(any_number_of_parts_is_kept)
 {
-    (void)state;
     tn_part_progress b;
     const tn_ledger_held *held = NULL;
     tn_part_progress_init(&b);
@@ -101,14 +98,4 @@ static void any_number_of_parts_is_kept(void **state)
     }
     assert_int_equal(tn_part_progress_held(&b, &held), 1);
     tn_part_progress_done(&b);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parts_are_in_hand_then_over_then_settled),
-        cmocka_unit_test(parts_in_hand_are_taken_out_for_another_reader),
-        cmocka_unit_test(any_number_of_parts_is_kept),
-    };
-    return cmocka_run_group_tests_name("train/partbook", tests, NULL, NULL);
 }

@@ -113,9 +113,8 @@ static void assert_part(const tn_part_note *note, uint32_t part, uint32_t attemp
     assert_true(note->source == 1 && note->begin == begin && note->end == begin + 100);
 }
 
-static void c9_the_same_ask_gets_the_same_part(void **state)
+TEST(c9_the_same_ask_gets_the_same_part)
 {
-    (void)state;
     rig r;
     open_rig(&r);
     for (uint32_t i = 0; i < 3; i++) {
@@ -142,9 +141,8 @@ static tn_part_note deal_all(rig *r)
     return last;
 }
 
-static void who_waits_hears_of_the_end_by_itself(void **state)
+TEST(who_waits_hears_of_the_end_by_itself)
 {
-    (void)state;
     rig r;
     open_rig(&r);
     const tn_part_note last = deal_all(&r);
@@ -163,9 +161,8 @@ static void who_waits_hears_of_the_end_by_itself(void **state)
     close_rig(&r);
 }
 
-static void asks_of_another_epoch_wait(void **state)
+TEST(asks_of_another_epoch_wait)
 {
-    (void)state;
     rig r;
     open_rig(&r);
     const tn_frame frame = {.rank = 1, .sequence = 1};
@@ -188,9 +185,8 @@ static void give_back(rig *r, uint32_t rank, uint64_t epoch, const tn_part_note 
     r->on.returned(r->on.arg, rank, &done);
 }
 
-static void c3_a_straggler_gives_the_rest_to_an_idle_rank(void **state)
+TEST(c3_a_straggler_gives_the_rest_to_an_idle_rank)
 {
-    (void)state;
     rig r;
     open_rig(&r);
     const tn_part_note last = deal_all(&r);
@@ -219,9 +215,8 @@ static void c3_a_straggler_gives_the_rest_to_an_idle_rank(void **state)
     close_rig(&r);
 }
 
-static void who_does_not_give_back_within_15_s_is_lost(void **state)
+TEST(who_does_not_give_back_within_15_s_is_lost)
 {
-    (void)state;
     rig r;
     open_rig(&r);
     (void)deal_all(&r);
@@ -244,9 +239,8 @@ static void who_does_not_give_back_within_15_s_is_lost(void **state)
     close_rig(&r);
 }
 
-static void rank_0_may_be_the_straggler_itself(void **state)
+TEST(rank_0_may_be_the_straggler_itself)
 {
-    (void)state;
     rig r;
     open_rig(&r);
     const tn_dealer *own = tn_part_dealer_dealer(r.dealer);
@@ -277,9 +271,8 @@ static void rank_0_may_be_the_straggler_itself(void **state)
     close_rig(&r);
 }
 
-static void who_does_not_claim_what_it_holds_is_lost(void **state)
+TEST(who_does_not_claim_what_it_holds_is_lost)
 {
-    (void)state;
     rig r;
     /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
     assert_int_equal(setenv("TNET_FAST", "15000000000", 1), 0); /* at once */
@@ -302,18 +295,4 @@ static void who_does_not_claim_what_it_holds_is_lost(void **state)
     assert_true(r.said.losses == 1 && r.said.lost == 1);
     assert_non_null(strstr(r.said.why, "does not claim"));
     close_rig(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(c9_the_same_ask_gets_the_same_part),
-        cmocka_unit_test(who_waits_hears_of_the_end_by_itself),
-        cmocka_unit_test(asks_of_another_epoch_wait),
-        cmocka_unit_test(c3_a_straggler_gives_the_rest_to_an_idle_rank),
-        cmocka_unit_test(who_does_not_give_back_within_15_s_is_lost),
-        cmocka_unit_test(rank_0_may_be_the_straggler_itself),
-        cmocka_unit_test(who_does_not_claim_what_it_holds_is_lost),
-    };
-    return cmocka_run_group_tests_name("train/partserve", tests, NULL, NULL);
 }

@@ -70,9 +70,8 @@ static void assert_total(tn_peer_progress *r, uint32_t rounds, uint32_t ranks)
     tn_metrics_free(expected);
 }
 
-static void m4_lost_repeated_and_late_reports_change_no_total(void **state)
+TEST(m4_lost_repeated_and_late_reports_change_no_total)
 {
-    (void)state;
     tn_peer_progress *r = NULL;
     assert_int_equal(tn_peer_progress_new(&r, 3, &(tn_metrics_opts){.sampling = 1}, NULL), TN_OK);
     report(r, 1, 1, 2);
@@ -86,9 +85,8 @@ static void m4_lost_repeated_and_late_reports_change_no_total(void **state)
     tn_peer_progress_free(r);
 }
 
-static void what_is_no_report_does_not_count(void **state)
+TEST(what_is_no_report_does_not_count)
 {
-    (void)state;
     tn_peer_progress *r = NULL;
     assert_int_equal(tn_peer_progress_new(&r, 2, &(tn_metrics_opts){.sampling = 1}, NULL), TN_OK);
     report(r, 1, 1, 2);
@@ -103,9 +101,8 @@ static void what_is_no_report_does_not_count(void **state)
     tn_peer_progress_free(r);
 }
 
-static void of_two_epochs_the_newer_one_counts(void **state)
+TEST(of_two_epochs_the_newer_one_counts)
 {
-    (void)state;
     tn_peer_progress *r = NULL;
     assert_int_equal(tn_peer_progress_new(&r, 3, &(tn_metrics_opts){.sampling = 1}, NULL), TN_OK);
     tn_metrics *none = coarse();
@@ -132,9 +129,8 @@ static void tell(tn_peer_progress *r, uint32_t rank, const tn_rank_counts *f, si
     tn_text_done(&packed);
 }
 
-static void figures_are_the_newest_of_each_rank(void **state)
+TEST(figures_are_the_newest_of_each_rank)
 {
-    (void)state;
     static char two[] = "x\0007\0y\0001";
     static char three[] = "y\0002\0z\0003";
     tn_peer_progress *r = NULL;
@@ -256,9 +252,8 @@ static void run_both(uint32_t n, const char *every)
     assert_int_equal(all.steps[0], one.steps[0]);
 }
 
-static void losses_of_every_step_are_those_of_one_process(void **state)
+TEST_WITH(set_up, tear_down, losses_of_every_step_are_those_of_one_process)
 {
-    (void)state;
     static record one[RECORDS_MAX];
     static record all[RECORDS_MAX];
     for (uint32_t n = 2; n <= 4; n *= 2) {
@@ -275,9 +270,8 @@ static void losses_of_every_step_are_those_of_one_process(void **state)
     }
 }
 
-static void a_record_is_about_the_rows_of_all_ranks(void **state)
+TEST_WITH(set_up, tear_down, a_record_is_about_the_rows_of_all_ranks)
 {
-    (void)state;
     static record one[RECORDS_MAX];
     static record all[RECORDS_MAX];
     run_both(4, "log.every=1000s");
@@ -289,9 +283,8 @@ static void a_record_is_about_the_rows_of_all_ranks(void **state)
     assert_true(fabs(all[0].pctr - one[0].pctr) < 1e-6);
 }
 
-static void so_it_is_where_ranks_do_not_wait(void **state)
+TEST_WITH(set_up, tear_down, so_it_is_where_ranks_do_not_wait)
 {
-    (void)state;
     static record all[RECORDS_MAX];
     tn_text text = {0};
     char path[TN_PATH_SIZE];
@@ -352,9 +345,8 @@ static double told_of_table(const char *run, const char *name)
     return value;
 }
 
-static void the_summary_is_about_the_data_and_tables_of_all_ranks(void **state)
+TEST_WITH(set_up, tear_down, the_summary_is_about_the_data_and_tables_of_all_ranks)
 {
-    (void)state;
     static const char *const staleness[] = {"cluster.staleness=0", "cluster.staleness=1",
                                             "cluster.staleness=inf"};
     static const char *const every[] = {"checkpoint.every=1epoch", "checkpoint.every=never"};
@@ -385,9 +377,8 @@ static void the_summary_is_about_the_data_and_tables_of_all_ranks(void **state)
 }
 
 /* Also where the run ends within an epoch, and nothing is saved that others could tell of. */
-static void tables_are_counted_where_nothing_is_saved(void **state)
+TEST_WITH(set_up, tear_down, tables_are_counted_where_nothing_is_saved)
 {
-    (void)state;
     char files[TN_PATH_SIZE];
     grouprun_deal(data, 2, 16);
     const char *const one_opts[] = {
@@ -404,23 +395,4 @@ static void tables_are_counted_where_nothing_is_saved(void **state)
                         strstr(one.summary, "\"sparse_rows\""));
     tn_tmpdir_remove(all_dir);
     tn_tmpdir_remove(one_dir);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(m4_lost_repeated_and_late_reports_change_no_total),
-        cmocka_unit_test(what_is_no_report_does_not_count),
-        cmocka_unit_test(of_two_epochs_the_newer_one_counts),
-        cmocka_unit_test(figures_are_the_newest_of_each_rank),
-        cmocka_unit_test_setup_teardown(losses_of_every_step_are_those_of_one_process, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(a_record_is_about_the_rows_of_all_ranks, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(so_it_is_where_ranks_do_not_wait, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_summary_is_about_the_data_and_tables_of_all_ranks,
-                                        set_up, tear_down),
-        cmocka_unit_test_setup_teardown(tables_are_counted_where_nothing_is_saved, set_up,
-                                        tear_down),
-    };
-    return cmocka_run_group_tests_name("train/reported", tests, NULL, NULL);
 }

@@ -17,9 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void values_flow_from_the_beginning_to_the_end(void **state)
+TEST(values_flow_from_the_beginning_to_the_end)
 {
-    (void)state;
     for (uint32_t n = 2; n <= 3; n++) {
         rankkit k;
         tn_error err = {0};
@@ -45,9 +44,8 @@ static void values_flow_from_the_beginning_to_the_end(void **state)
     }
 }
 
-static void above_staleness_0_weights_are_those_of_all_owners(void **state)
+TEST(above_staleness_0_weights_are_those_of_all_owners)
 {
-    (void)state;
     const char *const more[] = {"cluster.staleness=1", NULL};
     rankkit k;
     tn_error err = {0};
@@ -68,9 +66,8 @@ static void above_staleness_0_weights_are_those_of_all_owners(void **state)
     rankkit_close(&k);
 }
 
-static void another_model_ends_all(void **state)
+TEST(another_model_ends_all)
 {
-    (void)state;
     rankkit k;
     rankkit_open(&k, 3, NULL, "model.hidden=[8]");
     for (uint32_t r = 0; r < k.n; r++) {
@@ -84,9 +81,8 @@ static void another_model_ends_all(void **state)
     rankkit_close(&k);
 }
 
-static void a_rank_that_cannot_begin_tells_the_others(void **state)
+TEST(a_rank_that_cannot_begin_tells_the_others)
 {
-    (void)state;
     for (uint32_t who = 0; who < 2; who++) {
         rankkit k;
         tn_error err = {0};
@@ -102,9 +98,8 @@ static void a_rank_that_cannot_begin_tells_the_others(void **state)
 }
 
 /* Its address is taken by the rank that is in: so it does not end the group of that one. */
-static void a_second_start_that_cannot_begin_does_no_harm(void **state)
+TEST(a_second_start_that_cannot_begin_does_no_harm)
 {
-    (void)state;
     rankkit k;
     rankkit_open(&k, 2, NULL, NULL);
     rankkit_form(&k);
@@ -135,9 +130,8 @@ static uint32_t count_pinned(void)
     return n;
 }
 
-static void a_pinned_rank_leaves_the_threads_of_messages_free(void **state)
+TEST(a_pinned_rank_leaves_the_threads_of_messages_free)
 {
-    (void)state;
     if (tn_cpu_count() < 2) {
         skip();
     }
@@ -151,24 +145,9 @@ static void a_pinned_rank_leaves_the_threads_of_messages_free(void **state)
     assert_int_equal(count_pinned(), 0);
 }
 
-static void who_is_alone_has_nobody_to_tell(void **state)
+TEST(who_is_alone_has_nobody_to_tell)
 {
-    (void)state;
     const tn_run run = {.cluster = {.size = 0}};
     tn_peers_decline(&run, TN_E_DATA, "no dictionary 'x'");
     tn_peers_close(NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_flow_from_the_beginning_to_the_end),
-        cmocka_unit_test(above_staleness_0_weights_are_those_of_all_owners),
-        cmocka_unit_test(another_model_ends_all),
-        cmocka_unit_test(a_rank_that_cannot_begin_tells_the_others),
-        cmocka_unit_test(a_second_start_that_cannot_begin_does_no_harm),
-        cmocka_unit_test(a_pinned_rank_leaves_the_threads_of_messages_free),
-        cmocka_unit_test(who_is_alone_has_nobody_to_tell),
-    };
-    return cmocka_run_group_tests_name("train/peers", tests, NULL, NULL);
 }

@@ -44,6 +44,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+GROUP(set_up, tear_down);
+
 static void predict(const tn_strs *paths, const char *file, double sampling)
 {
     tn_error err = {0};
@@ -78,13 +80,12 @@ static void read_all(const char *path, tn_text *out)
 }
 
 /* C2: difacto's prediction hangs after 4,600 of 50,000 rows. */
-static void c2_every_row_has_a_line_whatever_the_batch(void **state)
+TEST(c2_every_row_has_a_line_whatever_the_batch)
 {
     tn_text first = {0};
     tn_text text = {0};
     char path[300];
     uint32_t batch = k.run.eval.batch;
-    (void)state;
     for (uint32_t rows = 1; rows <= batch; rows++) {
         (void)snprintf(path, sizeof path, "%s/pred-%u.tsv", k.dir, rows);
         k.run.eval.batch = rows;
@@ -101,13 +102,12 @@ static void c2_every_row_has_a_line_whatever_the_batch(void **state)
     tn_text_done(&text);
 }
 
-static void a_line_says_where_its_record_is(void **state)
+TEST(a_line_says_where_its_record_is)
 {
     uint32_t n = 0;
     tn_text text = {0};
     char path[300];
     float *logits = exportkit_trainer_logits(&k, &n);
-    (void)state;
     (void)snprintf(path, sizeof path, "%s/pred.tsv", k.dir);
     predict(&k.run.data.valid, path, 0.1);
     read_all(path, &text);
@@ -137,14 +137,13 @@ static void a_line_says_where_its_record_is(void **state)
     tn_free(logits);
 }
 
-static void every_source_has_a_file(void **state)
+TEST(every_source_has_a_file)
 {
     char path[300];
     char other[300];
     tn_text text = {0};
     const char *item[] = {k.run.data.valid.item[0], k.run.data.train.item[0]};
     const tn_strs paths = {2, item};
-    (void)state;
     (void)snprintf(path, sizeof path, "%s/two.tsv", k.dir);
     (void)snprintf(other, sizeof other, "%s/two.1.tsv", k.dir);
     predict(&paths, path, 1);
@@ -157,7 +156,7 @@ static void every_source_has_a_file(void **state)
     tn_text_done(&text);
 }
 
-static void a_pass_that_fails_leaves_nothing(void **state)
+TEST(a_pass_that_fails_leaves_nothing)
 {
     tn_error err = {0};
     tn_predictions *p = NULL;
@@ -167,7 +166,6 @@ static void a_pass_that_fails_leaves_nothing(void **state)
     uint32_t after = 0;
     char path[300];
     const atomic_bool stop = true;
-    (void)state;
     assert_int_equal(tn_dir_list(k.dir, &names, &before, &err), TN_OK);
     (void)snprintf(path, sizeof path, "%s/none.tsv", k.dir);
     const tn_predictions_opts opts = {.path = path, .sampling = 1};
@@ -185,7 +183,7 @@ static void a_pass_that_fails_leaves_nothing(void **state)
     tn_text_done(&names);
 }
 
-static void nodes_are_fetched(void **state)
+TEST(nodes_are_fetched)
 {
     static const char script[] =
         "import sys,zipfile,struct,ast\n"
@@ -209,7 +207,6 @@ static void nodes_are_fetched(void **state)
     tn_fetch *f = NULL;
     tn_evaluation out;
     const tn_strs nodes = {2, fetched};
-    (void)state;
     (void)snprintf(npz, sizeof npz, "%s/fetch.npz", k.dir);
     (void)snprintf(tsv, sizeof tsv, "%s/fetch.tsv", k.dir);
     (void)snprintf(program, sizeof program, "%s/read.py", k.dir);
@@ -229,13 +226,12 @@ static void nodes_are_fetched(void **state)
     assert_int_equal(system(command), 0); /* NOLINT */
 }
 
-static void an_export_is_judged_like_its_checkpoint(void **state)
+TEST(an_export_is_judged_like_its_checkpoint)
 {
     tn_error err = {0};
     tn_exported_model *b = NULL;
     tn_evaluation mine = {0};
     tn_evaluation theirs = {0};
-    (void)state;
     tn_exported out = exportkit_export(&k);
     tn_eval_request request = {.paths = &k.run.data.valid};
     if (tn_exported_model_open(&b, out.path, &(tn_exported_model_opts){0}, &err) != TN_OK ||
@@ -252,17 +248,4 @@ static void an_export_is_judged_like_its_checkpoint(void **state)
     tn_evaluation_done(&mine);
     tn_evaluation_done(&theirs);
     tn_exported_model_close(b);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(c2_every_row_has_a_line_whatever_the_batch),
-        cmocka_unit_test(a_line_says_where_its_record_is),
-        cmocka_unit_test(every_source_has_a_file),
-        cmocka_unit_test(a_pass_that_fails_leaves_nothing),
-        cmocka_unit_test(nodes_are_fetched),
-        cmocka_unit_test(an_export_is_judged_like_its_checkpoint),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

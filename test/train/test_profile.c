@@ -31,9 +31,8 @@ static trainrun record(const char *const *more, tn_profile *p)
     return o;
 }
 
-static void a_recorded_run_gives_the_same_bits(void **state)
+TEST(a_recorded_run_gives_the_same_bits)
 {
-    (void)state;
     static const char *const one[] = {"train.threads=1", NULL};
     static const char *const three[] = {"train.threads=3", "eval.every=5steps", NULL};
     uint32_t plain = trainrun_hash(one);
@@ -52,9 +51,8 @@ static void assert_in(const char *text, const char *want)
     }
 }
 
-static void the_text_has_every_thread_the_totals_and_a_verdict(void **state)
+TEST(the_text_has_every_thread_the_totals_and_a_verdict)
 {
-    (void)state;
     static const char *const more[] = {"train.threads=2", NULL};
     static const char *const want[] = {
         "main             ",
@@ -112,18 +110,16 @@ static double kflop_of(const char *const *more)
     return kflop;
 }
 
-static void a_short_last_batch_does_not_change_the_work_of_a_row(void **state)
+TEST(a_short_last_batch_does_not_change_the_work_of_a_row)
 {
-    (void)state;
     static const char *const whole[] = {"train.batch=100", "train.max_steps=2", NULL};
     static const char *const rest[] = {"train.batch=100", NULL};
     double kflop = kflop_of(whole);
     assert_true(kflop > 0 && fabs(kflop_of(rest) - kflop) < 0.06);
 }
 
-static void the_file_has_the_nodes_of_the_graph(void **state)
+TEST(the_file_has_the_nodes_of_the_graph)
 {
-    (void)state;
     char dir[256];
     char path[300];
     tn_tmpdir_make(dir);
@@ -145,9 +141,8 @@ static void the_file_has_the_nodes_of_the_graph(void **state)
     tn_tmpdir_remove(dir);
 }
 
-static void a_run_that_fails_is_told_as_far_as_it_came(void **state)
+TEST(a_run_that_fails_is_told_as_far_as_it_came)
 {
-    (void)state;
     static const char *const diverges[] = {"train.optimizer={type: sgd, lr: 1e6}", NULL};
     static const char *const no_data[] = {"data.train=/none", NULL};
     tn_profile *p = open_profile();
@@ -165,9 +160,8 @@ static void a_run_that_fails_is_told_as_far_as_it_came(void **state)
     tn_profile_close(p);
 }
 
-static void no_profile_is_nothing_to_do(void **state)
+TEST(no_profile_is_nothing_to_do)
 {
-    (void)state;
     tn_profile_begin(NULL, NULL);
     tn_profile_end(NULL, NULL);
     tn_profile_close(NULL);
@@ -222,9 +216,8 @@ static void assert_verdict(const spent *main_thread, const char *want)
     tn_trace_close(t);
 }
 
-static void the_verdict_names_what_takes_the_time(void **state)
+TEST(the_verdict_names_what_takes_the_time)
 {
-    (void)state;
     static const spent data[] = {{TN_PHASE_WAIT_DATA, 31}, {TN_PHASE_FORWARD, 60}, {TN_PHASES, 0}};
     static const spent eval[] = {{TN_PHASE_EVALUATE, 30}, {TN_PHASE_WAIT_DATA, 20}, {TN_PHASES, 0}};
     static const spent save[] = {
@@ -249,26 +242,10 @@ static void the_verdict_names_what_takes_the_time(void **state)
                    "rows, 30 % the net");
 }
 
-static void the_roofline_is_the_nearer_of_two_limits(void **state)
+TEST(the_roofline_is_the_nearer_of_two_limits)
 {
-    (void)state;
     tn_effort e = {.flops = 1e6, .bytes = 1e3, .peak = {.gflops = 100, .bytes = 1e10}};
     assert_true(fabs(tn_effort_limit(&e) - 1e5) < 1e-3);
     e.bytes = 1e6;
     assert_true(fabs(tn_effort_limit(&e) - 1e4) < 1e-3);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_recorded_run_gives_the_same_bits),
-        cmocka_unit_test(the_text_has_every_thread_the_totals_and_a_verdict),
-        cmocka_unit_test(a_short_last_batch_does_not_change_the_work_of_a_row),
-        cmocka_unit_test(the_file_has_the_nodes_of_the_graph),
-        cmocka_unit_test(a_run_that_fails_is_told_as_far_as_it_came),
-        cmocka_unit_test(no_profile_is_nothing_to_do),
-        cmocka_unit_test(the_verdict_names_what_takes_the_time),
-        cmocka_unit_test(the_roofline_is_the_nearer_of_two_limits),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,17 +25,15 @@ static void assert_line(const tn_bar_state *s, uint32_t width, const char *want)
     tn_text_done(&t);
 }
 
-static void a_wide_line_says_all(void **state)
+TEST(a_wide_line_says_all)
 {
-    (void)state;
     assert_line(&half, 120,
                 "epoch 1/3  42% [============>                 ]  61.2k rows/s  step 1200  "
                 "loss 0.4498  auc 0.8071  eta 0:03:12");
 }
 
-static void a_narrow_line_leaves_out_what_matters_less_and_keeps_its_bar(void **state)
+TEST(a_narrow_line_leaves_out_what_matters_less_and_keeps_its_bar)
 {
-    (void)state;
     assert_line(&half, 79,
                 "epoch 1/3  42% [====>     ]  61.2k rows/s  loss 0.4498  auc 0.8071  eta 0:03:12");
     assert_line(&half, 72,
@@ -53,9 +51,8 @@ static void a_narrow_line_leaves_out_what_matters_less_and_keeps_its_bar(void **
     }
 }
 
-static void an_eta_of_a_run_that_may_end_early_is_the_latest(void **state)
+TEST(an_eta_of_a_run_that_may_end_early_is_the_latest)
 {
-    (void)state;
     tn_bar_state s = half;
     s.may_end_early = true;
     assert_line(&s, 79,
@@ -64,16 +61,14 @@ static void an_eta_of_a_run_that_may_end_early_is_the_latest(void **state)
         &s, 0, "epoch 1/3  42%  61.2k rows/s  step 1200  loss 0.4498  auc 0.8071  at most 0:03:12");
 }
 
-static void a_line_without_width_has_no_bar(void **state)
+TEST(a_line_without_width_has_no_bar)
 {
-    (void)state;
     assert_line(&half, 0,
                 "epoch 1/3  42%  61.2k rows/s  step 1200  loss 0.4498  auc 0.8071  eta 0:03:12");
 }
 
-static void what_is_not_known_is_left_out(void **state)
+TEST(what_is_not_known_is_left_out)
 {
-    (void)state;
     tn_bar_state s = half;
     s.epoch_done = (double)NAN;
     s.loss = (double)NAN;
@@ -99,9 +94,8 @@ static void see(void *arg, const char *text, bool transient)
     s->n++;
 }
 
-static void a_terminal_sees_two_lines_per_second(void **state)
+TEST(a_terminal_sees_two_lines_per_second)
 {
-    (void)state;
     seen s = {0};
     tn_bar bar;
     tn_bar_init(&bar, &(tn_bar_opts){.show = see, .arg = &s, .terminal = true, .width = 60}, NULL,
@@ -118,9 +112,8 @@ static void a_terminal_sees_two_lines_per_second(void **state)
     tn_bar_done(&bar);
 }
 
-static void elsewhere_a_line_comes_every_so_often_and_stays(void **state)
+TEST(elsewhere_a_line_comes_every_so_often_and_stays)
 {
-    (void)state;
     seen s = {0};
     tn_bar bar;
     tn_bar_init(&bar, &(tn_bar_opts){.show = see, .arg = &s, .every = 10}, NULL, 0);
@@ -135,9 +128,8 @@ static void elsewhere_a_line_comes_every_so_often_and_stays(void **state)
     tn_bar_done(&bar);
 }
 
-static void the_eta_follows_the_share_that_is_done(void **state)
+TEST(the_eta_follows_the_share_that_is_done)
 {
-    (void)state;
     seen s = {0};
     tn_bar bar;
     tn_bar_state at = half;
@@ -163,9 +155,8 @@ static void the_eta_follows_the_share_that_is_done(void **state)
     tn_bar_done(&bar);
 }
 
-static void a_resumed_run_does_not_take_its_past_for_speed(void **state)
+TEST(a_resumed_run_does_not_take_its_past_for_speed)
 {
-    (void)state;
     seen s = {0};
     tn_bar bar;
     tn_bar_state at = half;
@@ -182,9 +173,8 @@ static void a_resumed_run_does_not_take_its_past_for_speed(void **state)
     tn_bar_done(&bar);
 }
 
-static void reading_before_the_first_step_counts_for_no_rate(void **state)
+TEST(reading_before_the_first_step_counts_for_no_rate)
 {
-    (void)state;
     seen s = {0};
     tn_bar bar;
     tn_bar_state at = half;
@@ -198,9 +188,8 @@ static void reading_before_the_first_step_counts_for_no_rate(void **state)
     tn_bar_done(&bar);
 }
 
-static void a_warm_bar_allocates_nothing(void **state)
+TEST(a_warm_bar_allocates_nothing)
 {
-    (void)state;
     seen s = {0};
     tn_bar bar;
     tn_bar_init(&bar, &(tn_bar_opts){.show = see, .arg = &s, .every = 10}, NULL, 0);
@@ -214,9 +203,8 @@ static void a_warm_bar_allocates_nothing(void **state)
     tn_bar_done(&bar);
 }
 
-static void counts_durations_and_sizes_are_short(void **state)
+TEST(counts_durations_and_sizes_are_short)
 {
-    (void)state;
     static const struct {
         double value;
         const char *count, *duration, *bytes;
@@ -242,23 +230,4 @@ static void counts_durations_and_sizes_are_short(void **state)
         assert_string_equal(tn_text_str(&t), want[i].bytes);
         tn_text_done(&t);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_wide_line_says_all),
-        cmocka_unit_test(a_narrow_line_leaves_out_what_matters_less_and_keeps_its_bar),
-        cmocka_unit_test(an_eta_of_a_run_that_may_end_early_is_the_latest),
-        cmocka_unit_test(reading_before_the_first_step_counts_for_no_rate),
-        cmocka_unit_test(a_line_without_width_has_no_bar),
-        cmocka_unit_test(what_is_not_known_is_left_out),
-        cmocka_unit_test(a_terminal_sees_two_lines_per_second),
-        cmocka_unit_test(elsewhere_a_line_comes_every_so_often_and_stays),
-        cmocka_unit_test(the_eta_follows_the_share_that_is_done),
-        cmocka_unit_test(a_resumed_run_does_not_take_its_past_for_speed),
-        cmocka_unit_test(a_warm_bar_allocates_nothing),
-        cmocka_unit_test(counts_durations_and_sizes_are_short),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

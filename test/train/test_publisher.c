@@ -176,10 +176,9 @@ static void assert_same_rows(const tn_dict_stack *a, const tn_dict_stack *b)
 }
 
 /* Eight deltas fit on one full export; the tenth is full again. Steps 2, 4 .. 24. */
-static void base_and_deltas_are_the_whole_row_by_row(void **state)
+TEST(base_and_deltas_are_the_whole_row_by_row)
 {
     static const char *const until[] = {"train.max_steps=18", NULL};
-    (void)state;
     run r;
     char path[TN_PATH_SIZE];
     tn_dict_stack whole;
@@ -202,12 +201,11 @@ static void base_and_deltas_are_the_whole_row_by_row(void **state)
 }
 
 /* Also at the end of an epoch, where the checkpoint that is due would hold changes. */
-static void checkpoints_of_changes_are_no_obstacle(void **state)
+TEST(checkpoints_of_changes_are_no_obstacle)
 {
     static const char *const deltas[] = {"checkpoint.every=100steps",
                                          "checkpoint.delta_every=4steps", NULL};
     static const char *const every[] = {"export.every=6steps", "export.every=1epoch"};
-    (void)state;
     for (uint32_t i = 0; i < 2; i++) {
         run plain;
         run with;
@@ -223,11 +221,10 @@ static void checkpoints_of_changes_are_no_obstacle(void **state)
 }
 
 /* Its newest checkpoint holds changes only. */
-static void a_run_that_has_ended_publishes_its_model_when_it_is_told_to(void **state)
+TEST(a_run_that_has_ended_publishes_its_model_when_it_is_told_to)
 {
     static const char *const deltas[] = {"checkpoint.every=100steps",
                                          "checkpoint.delta_every=4steps", NULL};
-    (void)state;
     run r;
     char id[TN_MODEL_ID_TEXT];
     open_run(&r);
@@ -245,10 +242,9 @@ static void a_run_that_has_ended_publishes_its_model_when_it_is_told_to(void **s
 /* ---- what fails, and what is missing ---- */
 
 /* Exports take longer than the steps between them: each moment waits, and what is read stays. */
-static void slow_exports_are_the_same_and_keep_what_they_read(void **state)
+TEST(slow_exports_are_the_same_and_keep_what_they_read)
 {
     static const char *const tight[] = {"checkpoint.every=1step", "checkpoint.keep=1", NULL};
-    (void)state;
     run fast;
     run slow;
     open_run(&fast);
@@ -262,11 +258,10 @@ static void slow_exports_are_the_same_and_keep_what_they_read(void **state)
     tn_tmpdir_remove(slow.dir);
 }
 
-static void a_failure_ends_the_run_and_the_next_publishes_what_is_owed(void **state)
+TEST(a_failure_ends_the_run_and_the_next_publishes_what_is_owed)
 {
     static const char *const rules[] = {"export.begin#3:ENOSPC", "export.before_latest#2:ENOSPC",
                                         "export.begin#6:ENOSPC"};
-    (void)state;
     run plain;
     open_run(&plain);
     run_well(&plain, "export.every=4steps", NULL);
@@ -287,10 +282,9 @@ static void a_failure_ends_the_run_and_the_next_publishes_what_is_owed(void **st
 }
 
 /* At most two in a row; the chain goes on from the last that is there. */
-static void with_on_error_warn_a_failure_leaves_no_hole(void **state)
+TEST(with_on_error_warn_a_failure_leaves_no_hole)
 {
     static const char *const warn[] = {"checkpoint.on_error=warn", NULL};
-    (void)state;
     run r;
     open_run(&r);
     assert_int_equal(tn_failpoint_set("export.begin#2:ENOSPC,export.begin#3:ENOSPC,"
@@ -325,9 +319,8 @@ static void remove_layer(const run *r, const tn_dict_stack *stack, uint32_t laye
 }
 
 /* `n` of the newest three; the run has ended, and the same command finds them missing. */
-static void what_is_missing_of_the_newest_is_published_again_in_order(void **state)
+TEST(what_is_missing_of_the_newest_is_published_again_in_order)
 {
-    (void)state;
     run plain;
     open_run(&plain);
     run_well(&plain, "export.every=8steps", NULL);
@@ -349,10 +342,9 @@ static void what_is_missing_of_the_newest_is_published_again_in_order(void **sta
 }
 
 /* The base of a chain is gone while the run goes on: a full one, and whatever is there stays. */
-static void without_the_one_before_an_export_is_full(void **state)
+TEST(without_the_one_before_an_export_is_full)
 {
     static const char *const until[] = {"train.max_steps=17", NULL};
-    (void)state;
     run r;
     open_run(&r);
     run_well(&r, "export.every=8steps", until);
@@ -368,10 +360,9 @@ static void without_the_one_before_an_export_is_full(void **state)
     tn_tmpdir_remove(r.dir);
 }
 
-static void an_export_that_is_there_is_left_as_it_is(void **state)
+TEST(an_export_that_is_there_is_left_as_it_is)
 {
     static const char *const anew[] = {"checkpoint.resume=never", NULL};
-    (void)state;
     run r;
     char id[TN_MODEL_ID_TEXT];
     char path[TN_PATH_SIZE];
@@ -389,9 +380,8 @@ static void an_export_that_is_there_is_left_as_it_is(void **state)
 }
 
 /* What came behind the checkpoint is not what the next export stands on. */
-static void a_run_that_goes_back_builds_on_what_it_goes_back_to(void **state)
+TEST(a_run_that_goes_back_builds_on_what_it_goes_back_to)
 {
-    (void)state;
     run r;
     char from[TN_PATH_SIZE];
     open_run(&r);
@@ -421,10 +411,9 @@ static void stop_at_word(void *arg, const char *text)
     }
 }
 
-static void a_stopped_run_that_goes_on_publishes_the_same(void **state)
+TEST(a_stopped_run_that_goes_on_publishes_the_same)
 {
     static const char *const words[] = {"of ckpt-1:", "of ckpt-3:"};
-    (void)state;
     run plain;
     open_run(&plain);
     run_well(&plain, "export.every=6steps", NULL);
@@ -443,9 +432,8 @@ static void a_stopped_run_that_goes_on_publishes_the_same(void **state)
 }
 
 /* It leaves nothing, and its checkpoint is needed until somebody publishes it. */
-static void an_export_that_a_signal_ends_is_owed(void **state)
+TEST(an_export_that_a_signal_ends_is_owed)
 {
-    (void)state;
     run r;
     open_run(&r);
     run_well(&r, "export.every=~", NULL);
@@ -467,23 +455,4 @@ static void an_export_that_a_signal_ends_is_owed(void **state)
     assert_int_equal(count_in(r.to), 0);
     tn_arena_free(arena);
     tn_tmpdir_remove(r.dir);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(base_and_deltas_are_the_whole_row_by_row),
-        cmocka_unit_test(checkpoints_of_changes_are_no_obstacle),
-        cmocka_unit_test(a_run_that_has_ended_publishes_its_model_when_it_is_told_to),
-        cmocka_unit_test(slow_exports_are_the_same_and_keep_what_they_read),
-        cmocka_unit_test(a_failure_ends_the_run_and_the_next_publishes_what_is_owed),
-        cmocka_unit_test(with_on_error_warn_a_failure_leaves_no_hole),
-        cmocka_unit_test(what_is_missing_of_the_newest_is_published_again_in_order),
-        cmocka_unit_test(without_the_one_before_an_export_is_full),
-        cmocka_unit_test(an_export_that_is_there_is_left_as_it_is),
-        cmocka_unit_test(a_run_that_goes_back_builds_on_what_it_goes_back_to),
-        cmocka_unit_test(a_stopped_run_that_goes_on_publishes_the_same),
-        cmocka_unit_test(an_export_that_a_signal_ends_is_owed),
-    };
-    return cmocka_run_group_tests_name("train/publisher", tests, NULL, NULL);
 }

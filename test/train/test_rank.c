@@ -58,9 +58,8 @@ static void done(seat *s)
     tn_arena_free(s->arena);
 }
 
-static void a_process_is_alone_unless_somebody_says_otherwise(void **state)
+TEST(a_process_is_alone_unless_somebody_says_otherwise)
 {
-    (void)state;
     seat s;
     be(NULL, NULL);
     assert_int_equal(find(&s, (const char *const[]){NULL}), TN_OK);
@@ -74,9 +73,8 @@ static void a_process_is_alone_unless_somebody_says_otherwise(void **state)
     done(&s); /* two, but nobody says which one this is */
 }
 
-static void a_launcher_says_rank_and_size(void **state)
+TEST(a_launcher_says_rank_and_size)
 {
-    (void)state;
     seat s;
     be("2", "3");
     assert_int_equal(find(&s, (const char *const[]){"run.dir=/tmp/x", NULL}), TN_OK);
@@ -91,9 +89,8 @@ static void a_launcher_says_rank_and_size(void **state)
     done(&s);
 }
 
-static void what_several_processes_cannot_do_is_refused(void **state)
+TEST(what_several_processes_cannot_do_is_refused)
 {
-    (void)state;
     static const struct {
         const char *option, *says;
     } refused[] = {
@@ -115,9 +112,8 @@ static void what_several_processes_cannot_do_is_refused(void **state)
     }
 }
 
-static void a_folder_that_is_in_use_is_refused_before_anybody_starts(void **state)
+TEST(a_folder_that_is_in_use_is_refused_before_anybody_starts)
 {
-    (void)state;
     char dir[256];
     char sockets[300];
     tn_lock *lock = NULL;
@@ -140,15 +136,4 @@ static void a_folder_that_is_in_use_is_refused_before_anybody_starts(void **stat
     assert_non_null(strstr(err.text, "in use by another group of processes: '3.lock' is locked"));
     tn_lock_release(lock);
     tn_tmpdir_remove(dir);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_folder_that_is_in_use_is_refused_before_anybody_starts),
-        cmocka_unit_test(a_process_is_alone_unless_somebody_says_otherwise),
-        cmocka_unit_test(a_launcher_says_rank_and_size),
-        cmocka_unit_test(what_several_processes_cannot_do_is_refused),
-    };
-    return cmocka_run_group_tests_name("train/seat", tests, NULL, NULL);
 }

@@ -30,6 +30,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+FIXTURE(set_up, tear_down);
+
 static void train(const char *const *more)
 {
     trainrun o = trainrun_show(dir, more, &shown);
@@ -65,9 +67,8 @@ static void assert_has(const char *line, const char *text)
 }
 
 /* The first percentages of an epoch are estimated; all rows are read before the first step. */
-static void the_bar_counts_what_is_learned_not_what_is_read(void **state)
+TEST(the_bar_counts_what_is_learned_not_what_is_read)
 {
-    (void)state;
     train((const char *const[]){"data.shuffle=100000", "log.every=0s", "train.epochs=2", NULL});
     uint32_t n = 0;
     const char *at = tn_text_str(&shown);
@@ -87,9 +88,8 @@ static void the_bar_counts_what_is_learned_not_what_is_read(void **state)
     assert_int_equal(n, 2 * STEPS);
 }
 
-static void a_run_closes_with_rows_time_scores_and_place(void **state)
+TEST(a_run_closes_with_rows_time_scores_and_place)
 {
-    (void)state;
     train(NULL);
     const char *line = only_line("trained ");
     assert_has(line, "rows in ");
@@ -102,9 +102,8 @@ static void a_run_closes_with_rows_time_scores_and_place(void **state)
     assert_true(at != NULL && strlen(at) == strlen(line) + 1); /* nothing comes after it */
 }
 
-static void without_validation_the_scores_of_training_are_called_progressive(void **state)
+TEST(without_validation_the_scores_of_training_are_called_progressive)
 {
-    (void)state;
     train((const char *const[]){"data.valid=~", NULL});
     const char *line = only_line("trained ");
     assert_has(line, "; progressive loss 0.");
@@ -112,9 +111,8 @@ static void without_validation_the_scores_of_training_are_called_progressive(voi
                      "shows how the model does on others); all in ");
 }
 
-static void in_the_first_pass_they_are_of_rows_not_seen_before(void **state)
+TEST(in_the_first_pass_they_are_of_rows_not_seen_before)
 {
-    (void)state;
     train((const char *const[]){"data.valid=~", "train.max_steps=5", NULL});
     assert_has(only_line("trained "), " (each row scored before it was learned); all in ");
 }
@@ -175,9 +173,8 @@ static void assert_record(const tn_text *log, const char *kind, const char *want
 #define HEAD "t kind step epoch samples "
 #define SLICE "(sign rows auc logloss copc ctr pctr)"
 
-static void every_record_has_its_documented_members(void **state)
+TEST(every_record_has_its_documented_members)
 {
-    (void)state;
     tn_text log = {0};
     train((const char *const[]){"eval.metrics=[auc,ks]", "eval.slices=[city]", "log.every=0s",
                                 "run.deterministic=true", NULL});
@@ -199,9 +196,8 @@ static void every_record_has_its_documented_members(void **state)
     tn_text_done(&log);
 }
 
-static void the_summary_has_its_documented_members(void **state)
+TEST(the_summary_has_its_documented_members)
 {
-    (void)state;
     tn_text summary = {0};
     train((const char *const[]){"eval.metrics=[copc,ks]", "embedding.memory=none", NULL});
     read_file("summary.json", &summary);
@@ -234,9 +230,8 @@ static void the_summary_has_its_documented_members(void **state)
     tn_text_done(&summary);
 }
 
-static void the_summary_of_a_failed_run_says_why(void **state)
+TEST(the_summary_of_a_failed_run_says_why)
 {
-    (void)state;
     tn_text summary = {0};
     trainrun o = trainrun_do(
         dir, (const char *const[]){"data.bad_records_max=0", "data.valid=/nonexistent", NULL},
@@ -249,9 +244,8 @@ static void the_summary_of_a_failed_run_says_why(void **state)
 }
 
 /* Of 30 evaluations after 8 steps each, that of step 104 is the first that may tell it. */
-static void a_run_that_diverges_says_so_once_while_it_runs(void **state)
+TEST(a_run_that_diverges_says_so_once_while_it_runs)
 {
-    (void)state;
     static const char *const wild[] = {"train.optimizer.lr=100", "train.epochs=30", NULL};
     static const char *const tame[] = {"train.epochs=30", NULL};
     static const char warned[] = "\"text\":\"valid loss ";
@@ -272,24 +266,4 @@ static void a_run_that_diverges_says_so_once_while_it_runs(void **state)
     read_file("metrics.jsonl", &log);
     assert_null(strstr(log.data, "the run diverges"));
     tn_text_done(&log);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(the_bar_counts_what_is_learned_not_what_is_read, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(a_run_closes_with_rows_time_scores_and_place, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(
-            without_validation_the_scores_of_training_are_called_progressive, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(in_the_first_pass_they_are_of_rows_not_seen_before, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(every_record_has_its_documented_members, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_summary_has_its_documented_members, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_summary_of_a_failed_run_says_why, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_run_that_diverges_says_so_once_while_it_runs, set_up,
-                                        tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -95,9 +95,8 @@ static uint64_t leave_pattern(const char *dir)
     return records;
 }
 
-static void a_run_alone_reads_what_several_readers_left(void **state)
+TEST(a_run_alone_reads_what_several_readers_left)
 {
-    (void)state;
     char dir[2][256];
     char samples[64];
     uint32_t want = 0;
@@ -130,9 +129,8 @@ static void a_run_alone_reads_what_several_readers_left(void **state)
     }
 }
 
-static void parts_that_several_left_keep_their_order(void **state)
+TEST(parts_that_several_left_keep_their_order)
 {
-    (void)state;
     char dir[256];
     tn_tmpdir_make(dir);
     (void)leave_pattern(dir);
@@ -147,9 +145,8 @@ static void parts_that_several_left_keep_their_order(void **state)
 
 /* ---- what may change ---- */
 
-static void another_seed_within_an_epoch_is_refused(void **state)
+TEST(another_seed_within_an_epoch_is_refused)
 {
-    (void)state;
     char dir[256];
     tn_tmpdir_make(dir);
     trainrun o = trainrun_do(dir, (const char *const[]){"train.max_steps=3", NULL}, NULL);
@@ -162,9 +159,8 @@ static void another_seed_within_an_epoch_is_refused(void **state)
     tn_tmpdir_remove(dir);
 }
 
-static void other_files_within_an_epoch_are_refused(void **state)
+TEST(other_files_within_an_epoch_are_refused)
 {
-    (void)state;
     char dir[256];
     char data[256];
     char path[TN_PATH_SIZE];
@@ -227,9 +223,8 @@ static const tn_sources *written(const tn_sources *s, tn_arena *arena)
     return back;
 }
 
-static void a_file_is_what_is_in_it(void **state)
+TEST(a_file_is_what_is_in_it)
 {
-    (void)state;
     enum { SIZE = 1 << 20 };
     static const size_t seen[] = {0, 9000, 20000, SIZE - 1};
     char data[256];
@@ -264,9 +259,8 @@ static void a_file_is_what_is_in_it(void **state)
     tn_tmpdir_remove(data);
 }
 
-static void lines_of_earlier_versions_tell_sizes(void **state)
+TEST(lines_of_earlier_versions_tell_sizes)
 {
-    (void)state;
     static const char old[] = "{\"uri\":\"" ROWS "\",\"bytes\":\"%zu\",\"tag\":\"%u\"}\n";
     char line[200];
     tn_text rows = {0};
@@ -344,9 +338,8 @@ static trainrun run_with_change(const char *dir, const char *path, const char *c
     return o;
 }
 
-static void files_that_change_while_they_are_read_are_noticed(void **state)
+TEST(files_that_change_while_they_are_read_are_noticed)
 {
-    (void)state;
     static const struct {
         const char *every, *epochs, *says;
     } cases[] = {
@@ -397,9 +390,8 @@ static uint32_t put_bad_rows(const char *dir, char path[TN_PATH_SIZE])
     return n_bad;
 }
 
-static void records_are_counted_once_behind_bad_ones(void **state)
+TEST(records_are_counted_once_behind_bad_ones)
 {
-    (void)state;
     static const char *const windows[] = {"data.shuffle=0", "data.shuffle=30", "data.shuffle=1000"};
     char data[256];
     char path[TN_PATH_SIZE];
@@ -432,9 +424,8 @@ static void records_are_counted_once_behind_bad_ones(void **state)
     tn_tmpdir_remove(data);
 }
 
-static void another_metric_to_watch_begins_anew(void **state)
+TEST(another_metric_to_watch_begins_anew)
 {
-    (void)state;
     char dir[256];
     tn_tmpdir_make(dir);
     trainrun o = trainrun_do(
@@ -451,9 +442,8 @@ static void another_metric_to_watch_begins_anew(void **state)
     tn_tmpdir_remove(dir);
 }
 
-static void an_old_checkpoint_that_cannot_be_removed_is_no_failure(void **state)
+TEST(an_old_checkpoint_that_cannot_be_removed_is_no_failure)
 {
-    (void)state;
     char dir[256];
     tn_error err = {0};
     tn_tmpdir_make(dir);
@@ -463,21 +453,4 @@ static void an_old_checkpoint_that_cannot_be_removed_is_no_failure(void **state)
     assert_int_equal(o.status, TN_OK);
     assert_int_equal(o.hash, trainrun_hash(NULL));
     tn_tmpdir_remove(dir);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_run_alone_reads_what_several_readers_left),
-        cmocka_unit_test(parts_that_several_left_keep_their_order),
-        cmocka_unit_test(another_seed_within_an_epoch_is_refused),
-        cmocka_unit_test(other_files_within_an_epoch_are_refused),
-        cmocka_unit_test(a_file_is_what_is_in_it),
-        cmocka_unit_test(lines_of_earlier_versions_tell_sizes),
-        cmocka_unit_test(files_that_change_while_they_are_read_are_noticed),
-        cmocka_unit_test(records_are_counted_once_behind_bad_ones),
-        cmocka_unit_test(another_metric_to_watch_begins_anew),
-        cmocka_unit_test(an_old_checkpoint_that_cannot_be_removed_is_no_failure),
-    };
-    return cmocka_run_group_tests_name("train/resume", tests, NULL, NULL);
 }

@@ -122,9 +122,8 @@ static tn_status run(world *w, tn_score_merge *m, tn_error *err)
     return status == TN_OK ? tn_score_merge_end(m, err) : status;
 }
 
-static void rows_of_all_ranks_come_in_the_order_of_the_data(void **state)
+TEST(rows_of_all_ranks_come_in_the_order_of_the_data)
 {
-    (void)state;
     for (uint32_t ranks = 1; ranks <= RANKS_MAX; ranks++) {
         for (uint64_t seed = 0; seed < 3; seed++) {
             world w = {0};
@@ -138,9 +137,8 @@ static void rows_of_all_ranks_come_in_the_order_of_the_data(void **state)
     }
 }
 
-static void a_rank_may_have_no_rows(void **state)
+TEST(a_rank_may_have_no_rows)
 {
-    (void)state;
     world w = {0};
     open_world(&w, 7, 1); /* rank 0 has them all, 1 and 2 none */
     tn_score_merge *m = merge_of(&w, 3);
@@ -157,9 +155,8 @@ static void a_rank_may_have_no_rows(void **state)
     close_world(&w);
 }
 
-static void every_failure_is_handed_on(void **state)
+TEST(every_failure_is_handed_on)
 {
-    (void)state;
     uint32_t failures = 0;
     for (uint32_t at = 1; at < 2000; at++) {
         world w = {.fails_at = at};
@@ -181,9 +178,8 @@ static void every_failure_is_handed_on(void **state)
     assert_true(failures > 20);
 }
 
-static void rows_of_a_peer_must_be_in_order(void **state)
+TEST(rows_of_a_peer_must_be_in_order)
 {
-    (void)state;
     world w = {0};
     tn_error err = {0};
     open_world(&w, 11, 1);
@@ -209,9 +205,8 @@ static tn_status more_noise(void *arg, uint32_t other, tn_text *out, tn_error *e
     return TN_OK;
 }
 
-static void bytes_that_are_no_rows_end_it(void **state)
+TEST(bytes_that_are_no_rows_end_it)
 {
-    (void)state;
     world w = {0};
     open_world(&w, 13, 1);
     const tn_score_merge_opts opts = {
@@ -220,16 +215,4 @@ static void bytes_that_are_no_rows_end_it(void **state)
     assert_int_equal(tn_score_merge_end(m, NULL), TN_E_PEER);
     tn_score_merge_done(m);
     close_world(&w);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_of_all_ranks_come_in_the_order_of_the_data),
-        cmocka_unit_test(a_rank_may_have_no_rows),
-        cmocka_unit_test(every_failure_is_handed_on),
-        cmocka_unit_test(rows_of_a_peer_must_be_in_order),
-        cmocka_unit_test(bytes_that_are_no_rows_end_it),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

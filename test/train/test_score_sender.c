@@ -99,9 +99,8 @@ static void assert_all_came(const world *w)
     tn_scored_rows_done(&rows);
 }
 
-static void rows_wait_until_rank_0_asks(void **state)
+TEST(rows_wait_until_rank_0_asks)
 {
-    (void)state;
     world w = {.patient = 3};
     open_world(&w, HOLD);
     assert_int_equal(score(&w, 32, NULL), TN_OK);
@@ -113,9 +112,8 @@ static void rows_wait_until_rank_0_asks(void **state)
     close_world(&w);
 }
 
-static void rank_0_may_be_the_faster_one(void **state)
+TEST(rank_0_may_be_the_faster_one)
 {
-    (void)state;
     world w = {.hastens = true, .most = 1};
     open_world(&w, HOLD);
     assert_int_equal(score(&w, 10, NULL), TN_OK);
@@ -126,9 +124,8 @@ static void rank_0_may_be_the_faster_one(void **state)
     close_world(&w);
 }
 
-static void no_more_than_so_much_is_held(void **state)
+TEST(no_more_than_so_much_is_held)
 {
-    (void)state;
     world w = {.most = 1000};
     open_world(&w, 4000);
     assert_int_equal(score(&w, 5, NULL), TN_OK);
@@ -142,9 +139,8 @@ static void no_more_than_so_much_is_held(void **state)
     close_world(&w);
 }
 
-static void a_rank_without_rows_says_so(void **state)
+TEST(a_rank_without_rows_says_so)
 {
-    (void)state;
     world w = {0};
     open_world(&w, HOLD);
     assert_int_equal(tn_score_sender_end(&w.h, NULL), TN_OK);
@@ -153,9 +149,8 @@ static void a_rank_without_rows_says_so(void **state)
     close_world(&w);
 }
 
-static void another_order_means_that_rank_0_has_given_up(void **state)
+TEST(another_order_means_that_rank_0_has_given_up)
 {
-    (void)state;
     for (uint32_t at = 1; at <= 3; at++) {
         world w = {.other_at = at};
         open_world(&w, 100);
@@ -175,9 +170,8 @@ static void another_order_means_that_rank_0_has_given_up(void **state)
     close_world(&w);
 }
 
-static void a_group_that_ends_ends_the_wait(void **state)
+TEST(a_group_that_ends_ends_the_wait)
 {
-    (void)state;
     tn_error err = {0};
     world w = {.ends = TN_E_PEER};
     open_world(&w, 100);
@@ -195,9 +189,8 @@ static tn_status odd_order(void *arg, bool wait, tn_order_note *out, tn_error *e
     return TN_OK;
 }
 
-static void rank_0_must_say_how_much_it_wants(void **state)
+TEST(rank_0_must_say_how_much_it_wants)
 {
-    (void)state;
     tn_error err = {0};
     world w = {0};
     open_world(&w, HOLD);
@@ -205,18 +198,4 @@ static void rank_0_must_say_how_much_it_wants(void **state)
     assert_int_equal(score(&w, 50, &err), TN_E_PEER);
     assert_string_equal(err.text, "rank 0 does not say how many rows it wants");
     close_world(&w);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_wait_until_rank_0_asks),
-        cmocka_unit_test(rank_0_may_be_the_faster_one),
-        cmocka_unit_test(no_more_than_so_much_is_held),
-        cmocka_unit_test(a_rank_without_rows_says_so),
-        cmocka_unit_test(another_order_means_that_rank_0_has_given_up),
-        cmocka_unit_test(a_group_that_ends_ends_the_wait),
-        cmocka_unit_test(rank_0_must_say_how_much_it_wants),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,6 +34,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+FIXTURE(set_up, tear_down);
+
 static void add(const tn_scores *scores)
 {
     assert_int_equal(tn_scored_add(&form, scores, &bytes, NULL), TN_OK);
@@ -49,9 +51,8 @@ static void assert_read(tn_scored_rows *to, const tn_scores *want)
     }
 }
 
-static void only_keys_of_slices_travel(void **state)
+TEST(only_keys_of_slices_travel)
 {
-    (void)state;
     uint32_t n = 0;
     for (uint32_t s = 0; s < k.schema->n_slots; s++) {
         const char *name = k.schema->slot[s]->name;
@@ -61,9 +62,8 @@ static void only_keys_of_slices_travel(void **state)
     assert_int_equal(n, 2);
 }
 
-static void what_is_written_comes_back(void **state)
+TEST(what_is_written_comes_back)
 {
-    (void)state;
     const tn_scores *full = scoredkit_draw(&k, 91, ROWS);
     add(full);
     assert_read(&rows, full);
@@ -73,9 +73,8 @@ static void what_is_written_comes_back(void **state)
     assert_read(&rows, bare); /* of the same object, after another */
 }
 
-static void ids_stay_at_home_where_nobody_wants_them(void **state)
+TEST(ids_stay_at_home_where_nobody_wants_them)
 {
-    (void)state;
     const tn_scores *full = scoredkit_draw(&k, 91, ROWS);
     add(full);
     const size_t with = bytes.size;
@@ -87,9 +86,8 @@ static void ids_stay_at_home_where_nobody_wants_them(void **state)
     assert_null(rows.batch.id_offset);
 }
 
-static void any_run_of_whole_rows_is_a_message(void **state)
+TEST(any_run_of_whole_rows_is_a_message)
 {
-    (void)state;
     const tn_scores *full = scoredkit_draw(&k, 93, ROWS);
     add(full);
     uint32_t seen = 0;
@@ -111,9 +109,8 @@ static void any_run_of_whole_rows_is_a_message(void **state)
     assert_int_equal(rows.batch.rows, 0);
 }
 
-static void a_view_is_its_rows(void **state)
+TEST(a_view_is_its_rows)
 {
-    (void)state;
     const tn_scores *full = scoredkit_draw(&k, 94, ROWS);
     const tn_scores *part = scoredkit_part(&k, full, 17, 40);
     assert_int_equal(part->batch->rows, 40);
@@ -132,9 +129,8 @@ static void assert_refused(const char *at, size_t size)
     assert_int_equal(rows.batch.rows, 0);
 }
 
-static void bytes_that_end_within_a_row_are_refused(void **state)
+TEST(bytes_that_end_within_a_row_are_refused)
 {
-    (void)state;
     add(scoredkit_draw(&k, 95, 3));
     const size_t first = tn_scored_fitting(bytes.data, bytes.size, 1);
     for (size_t size = 1; size < first; size++) {
@@ -144,9 +140,8 @@ static void bytes_that_end_within_a_row_are_refused(void **state)
     assert_refused(bytes.data, first);
 }
 
-static void values_that_no_reader_lets_pass_are_refused(void **state)
+TEST(values_that_no_reader_lets_pass_are_refused)
 {
-    (void)state;
     enum { SOURCE = 4, LABEL = 20, WEIGHT = 24 };
     static const float labels[] = {-0.5F, 1.5F, NAN, INFINITY};
     static const float weights[] = {-1, 0x1p21F, NAN};
@@ -168,9 +163,8 @@ static void values_that_no_reader_lets_pass_are_refused(void **state)
     assert_int_equal(tn_scored_read(&rows, kept, bytes.size, NULL), TN_OK);
 }
 
-static void any_bytes_are_safe(void **state)
+TEST(any_bytes_are_safe)
 {
-    (void)state;
     add(scoredkit_draw(&k, 97, 20));
     char *copy = TN_NEW_ARRAY(k.arena, char, bytes.size);
     const uint64_t s = tn_stream2(98, TN_RNG_GENERATE, 0);
@@ -184,9 +178,8 @@ static void any_bytes_are_safe(void **state)
     }
 }
 
-static void a_row_may_be_too_long(void **state)
+TEST(a_row_may_be_too_long)
 {
-    (void)state;
     const tn_scores *one = scoredkit_draw(&k, 99, 1);
     tn_batch b = *one->batch;
     uint32_t offset[2] = {0, TN_SCORED_ROW_MAX};
@@ -196,22 +189,4 @@ static void a_row_may_be_too_long(void **state)
     tn_error err = {0};
     assert_int_equal(tn_scored_add(&form, &scores, &bytes, &err), TN_E_LIMIT);
     assert_non_null(strstr(err.text, "16777216 at most"));
-}
-
-#define WITH_KIT(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WITH_KIT(only_keys_of_slices_travel),
-        WITH_KIT(what_is_written_comes_back),
-        WITH_KIT(ids_stay_at_home_where_nobody_wants_them),
-        WITH_KIT(any_run_of_whole_rows_is_a_message),
-        WITH_KIT(a_view_is_its_rows),
-        WITH_KIT(bytes_that_end_within_a_row_are_refused),
-        WITH_KIT(values_that_no_reader_lets_pass_are_refused),
-        WITH_KIT(any_bytes_are_safe),
-        WITH_KIT(a_row_may_be_too_long),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -88,17 +88,8 @@ static uint32_t check_folder(const char *folder)
     return checked;
 }
 
-static void every_shipped_configuration_binds_and_prints_to_itself(void **state)
+TEST(every_shipped_configuration_binds_and_prints_to_itself)
 {
-    (void)state;
     assert_true(check_folder("configs") >= 6);
     assert_true(check_folder("configs/frappe") >= 4);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_shipped_configuration_binds_and_prints_to_itself),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

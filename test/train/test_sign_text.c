@@ -61,6 +61,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+FIXTURE(set_up, tear_down);
+
 static uint64_t hash(const char *word)
 {
     return tn_xxh64(word, strlen(word), 0);
@@ -99,7 +101,7 @@ static tn_sign_words *search(place *p, uint32_t most, tn_slices **slices, uint32
     return words;
 }
 
-static void hashes_get_their_words_and_numbers_need_none(void **state)
+TEST(hashes_get_their_words_and_numbers_need_none)
 {
     place *p = *state;
     const uint64_t cities[] = {hash("Rome"),     hash("Lima"),  hash("Oslo"),
@@ -131,7 +133,7 @@ static void hashes_get_their_words_and_numbers_need_none(void **state)
     tn_slices_free(slices[1]);
 }
 
-static void a_long_word_ends_with_a_whole_character(void **state)
+TEST(a_long_word_ends_with_a_whole_character)
 {
     place *p = *state;
     char word[TN_SIGN_WORD_MAX + 2] = "";
@@ -150,7 +152,7 @@ static void a_long_word_ends_with_a_whole_character(void **state)
     tn_text_done(&text);
 }
 
-static void without_memory_there_is_a_failure_and_no_leak(void **state)
+TEST(without_memory_there_is_a_failure_and_no_leak)
 {
     place *p = *state;
     const uint64_t sign = hash("Rome");
@@ -175,16 +177,4 @@ static void without_memory_there_is_a_failure_and_no_leak(void **state)
     }
     assert_true(failed && status == TN_OK);
     tn_slices_free(slices);
-}
-
-#define WORD_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WORD_TEST(hashes_get_their_words_and_numbers_need_none),
-        WORD_TEST(a_long_word_ends_with_a_whole_character),
-        WORD_TEST(without_memory_there_is_a_failure_and_no_leak),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

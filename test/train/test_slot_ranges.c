@@ -28,6 +28,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+FIXTURE(set_up, tear_down);
+
 static const tn_tree *expand(fixture *f, const char *text)
 {
     tn_diag_done(&f->diag);
@@ -43,7 +45,7 @@ static void assert_expands(fixture *f, const char *text, const char *want)
     tn_text_done(&out);
 }
 
-static void a_range_is_written_out(void **state)
+TEST(a_range_is_written_out)
 {
     fixture *f = *state;
     assert_expands(f, "{slots: ['I{9..11}', x, {name: 'b{1..2}c', dim: 4}]}",
@@ -51,14 +53,14 @@ static void a_range_is_written_out(void **state)
     assert_expands(f, "{slots: ['a{3..3}']}", "{slots: [a3]}");
 }
 
-static void leading_zeros_give_the_width(void **state)
+TEST(leading_zeros_give_the_width)
 {
     fixture *f = *state;
     assert_expands(f, "{slots: ['C{01..2}', 'D{0..1}', 'E{08..10}']}",
                    "{slots: [C01, C02, D0, D1, E08, E09, E10]}");
 }
 
-static void other_texts_with_the_same_braces_follow(void **state)
+TEST(other_texts_with_the_same_braces_follow)
 {
     fixture *f = *state;
     assert_expands(f, "{slots: [{name: 'a{1..2}', column: 'x{1..2}_{1..2}', list: '{1..3}'}]}",
@@ -66,14 +68,14 @@ static void other_texts_with_the_same_braces_follow(void **state)
                    "{name: a2, column: x2_2, list: \"{1..3}\"}]}");
 }
 
-static void keys_of_a_map_expand_too(void **state)
+TEST(keys_of_a_map_expand_too)
 {
     fixture *f = *state;
     assert_expands(f, "{slots: {'C{1..2}': {dim: 4}, x: {dim: 5}}, other: {'C{1..2}': 1}}",
                    "{slots: {C1: {dim: 4}, C2: {dim: 4}, x: {dim: 5}}, other: {\"C{1..2}\": 1}}");
 }
 
-static void what_has_no_slots_stays_as_it_is(void **state)
+TEST(what_has_no_slots_stays_as_it_is)
 {
     fixture *f = *state;
     assert_expands(f, "{data: x}", "{data: x}");
@@ -81,7 +83,7 @@ static void what_has_no_slots_stays_as_it_is(void **state)
     assert_expands(f, "{slots: [{dim: 3}, ~, [a]]}", "{slots: [{dim: 3}, ~, [a]]}");
 }
 
-static void a_bad_range_is_an_error(void **state)
+TEST(a_bad_range_is_an_error)
 {
     static const char *const bad[] = {"a{1.3}",   "a{3..1}", "a{1..}", "a{1..99999}",
                                       "a{-1..3}", "a{x..y}", "a{",     "a{1..2"};
@@ -95,7 +97,7 @@ static void a_bad_range_is_an_error(void **state)
     }
 }
 
-static void ranges_cannot_exhaust_memory(void **state)
+TEST(ranges_cannot_exhaust_memory)
 {
     fixture *f = *state;
     char text[2000] = "{slots: [";
@@ -107,20 +109,4 @@ static void ranges_cannot_exhaust_memory(void **state)
     memcpy(text + strlen(text), "b]}", 4);
     (void)expand(f, text);
     assert_non_null(strstr(tn_text_str(&f->diag.text), "ranges make more than 200000 values"));
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_range_is_written_out),
-        TEST(leading_zeros_give_the_width),
-        TEST(other_texts_with_the_same_braces_follow),
-        TEST(keys_of_a_map_expand_too),
-        TEST(what_has_no_slots_stays_as_it_is),
-        TEST(a_bad_range_is_an_error),
-        TEST(ranges_cannot_exhaust_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -195,9 +195,8 @@ static double compare(trial *t, const char *folder, const char *file)
     return cmp.worst;
 }
 
-static void predictions_are_those_of_tensornet(void **state)
+TEST(predictions_are_those_of_tensornet)
 {
-    (void)state;
     for (uint32_t i = 0; i < FIXTURES; i++) {
         for (uint32_t text = 0; text < 2; text++) {
             trial t;
@@ -262,9 +261,8 @@ static void walk(const tn_worker *w, tn_row_visit *visit, void *arg)
     }
 }
 
-static void rows_of_all_fixtures_are_there(void **state)
+TEST(rows_of_all_fixtures_are_there)
 {
-    (void)state;
     for (uint32_t i = 0; i < FIXTURES; i++) {
         for (uint32_t text = 0; text < 2; text++) {
             trial t;
@@ -290,7 +288,7 @@ static void rows_of_all_fixtures_are_there(void **state)
 }
 
 /* A row's own figures, as they lie in the file. */
-static void states_come_along(void **state)
+TEST(states_come_along)
 {
     trial t;
     char dir[300];
@@ -301,7 +299,6 @@ static void states_come_along(void **state)
     tn_tensornet_rows rows = {0};
     const tn_tensornet_shape shape = {TN_TENSORNET_ADAGRAD, 4, false};
     const tn_tensornet_place at_3 = {"deep_input", 0, 3};
-    (void)state;
     set_up(&t, fixtures[0].overrides);
     dir_of("adagrad_r1", "bin", dir);
     must_take(&t, dir);
@@ -334,12 +331,11 @@ static void states_come_along(void **state)
     tear_down(&t);
 }
 
-static void a_rule_of_other_states_begins_anew(void **state)
+TEST(a_rule_of_other_states_begins_anew)
 {
     static const char *const overrides[] = {"train.sparse={type: adagrad, rowwise: false}", NULL};
     trial t;
     char dir[300];
-    (void)state;
     set_up(&t, overrides);
     dir_of("adagrad_r1", "bin", dir);
     must_take(&t, dir);
@@ -348,13 +344,12 @@ static void a_rule_of_other_states_begins_anew(void **state)
     tear_down(&t);
 }
 
-static void run_day_is_the_users(void **state)
+TEST(run_day_is_the_users)
 {
     static const char *const overrides[] = {"run.day=2020-06-01", NULL};
     trial t;
     char dir[300];
     seen s = {0};
-    (void)state;
     set_up(&t, overrides);
     dir_of("adagrad_r1", "txt", dir);
     must_take(&t, dir);
@@ -432,9 +427,8 @@ static void same_block(const fixture *f, const char *a, const char *b, const tn_
     tn_tensornet_rows_done(&rows[1]);
 }
 
-static void what_is_exported_comes_back(void **state)
+TEST(what_is_exported_comes_back)
 {
-    (void)state;
     for (uint32_t i = 0; i < FIXTURES; i++) {
         const uint32_t ranks = strstr(fixtures[i].name, "_r2") != NULL ? 2 : 1;
         trial t;
@@ -465,14 +459,13 @@ static void what_is_exported_comes_back(void **state)
     }
 }
 
-static void an_export_replaces_nothing(void **state)
+TEST(an_export_replaces_nothing)
 {
     trial t;
     char dir[300];
     char tmp[256];
     tn_tensornet_exported out;
     tn_error err = {0};
-    (void)state;
     tn_tmpdir_make(tmp);
     set_up(&t, NULL);
     const tn_tree *map = tn_tree_at(t.plan->run->checkpoint.from, "tensornet.map");
@@ -504,7 +497,7 @@ static void an_export_replaces_nothing(void **state)
 
 /* ---- a map ---- */
 
-static void the_printed_map_is_that_of_the_configuration(void **state)
+TEST(the_printed_map_is_that_of_the_configuration)
 {
     trial t;
     char dir[300];
@@ -512,7 +505,6 @@ static void the_printed_map_is_that_of_the_configuration(void **state)
     char file[300];
     tn_text map = {0};
     tn_error err = {0};
-    (void)state;
     tn_tmpdir_make(tmp);
     (void)snprintf(file, sizeof file, "%s/map.yaml", tmp);
     dir_of("adagrad_r1", "bin", dir);
@@ -533,7 +525,7 @@ static void the_printed_map_is_that_of_the_configuration(void **state)
     tn_tmpdir_remove(tmp);
 }
 
-static void faults_of_a_map_are_told(void **state)
+TEST(faults_of_a_map_are_told)
 {
     static const struct {
         const char *override, *says;
@@ -554,7 +546,6 @@ static void faults_of_a_map_are_told(void **state)
         {MAP ".bn=[{table: 0, mean: dnn_0.b, var: dnn_0.b}]", "no running value 'dnn_0.b'"},
         {MAP ".cvm=true", "cvm"},
     };
-    (void)state;
     for (uint32_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         trial t;
         tn_error err = {0};
@@ -570,12 +561,11 @@ static void faults_of_a_map_are_told(void **state)
     }
 }
 
-static void shapes_must_add_up(void **state)
+TEST(shapes_must_add_up)
 {
     trial t;
     tn_error err = {0};
     char dir[300];
-    (void)state;
     dir_of("adagrad_r1", "bin", dir);
     set_up(&t, (const char *const[]){MAP ".dense=[{name: a, shape: [8], to: dnn_0.b}]", NULL});
     assert_int_equal(take(&t, dir, &err), TN_E_CONFIG);
@@ -710,9 +700,8 @@ static void harm_file(const char *dir, const damage *d)
     tn_text_done(&bytes);
 }
 
-static void damaged_files_are_named(void **state)
+TEST(damaged_files_are_named)
 {
-    (void)state;
     for (uint32_t i = 0; i < sizeof damages / sizeof *damages; i++) {
         trial t;
         char tmp[256];
@@ -734,7 +723,7 @@ static void damaged_files_are_named(void **state)
 }
 
 /* TensorNet's own loader misreads these and goes on. */
-static void another_shape_than_the_models_is_refused(void **state)
+TEST(another_shape_than_the_models_is_refused)
 {
     static const struct {
         const char *fixture, *mode, *override, *says;
@@ -747,7 +736,6 @@ static void another_shape_than_the_models_is_refused(void **state)
         {"adagrad_r1", "txt", "embedding.dim=8", "expected 'dim:8'"},
         {"adagrad_r1", "bin", "embedding.dim=8", "of the model 8"},
     };
-    (void)state;
     for (uint32_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         trial t;
         char dir[300];
@@ -760,23 +748,4 @@ static void another_shape_than_the_models_is_refused(void **state)
         }
         tear_down(&t);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(predictions_are_those_of_tensornet),
-        cmocka_unit_test(rows_of_all_fixtures_are_there),
-        cmocka_unit_test(states_come_along),
-        cmocka_unit_test(a_rule_of_other_states_begins_anew),
-        cmocka_unit_test(run_day_is_the_users),
-        cmocka_unit_test(what_is_exported_comes_back),
-        cmocka_unit_test(an_export_replaces_nothing),
-        cmocka_unit_test(the_printed_map_is_that_of_the_configuration),
-        cmocka_unit_test(faults_of_a_map_are_told),
-        cmocka_unit_test(shapes_must_add_up),
-        cmocka_unit_test(damaged_files_are_named),
-        cmocka_unit_test(another_shape_than_the_models_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

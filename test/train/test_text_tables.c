@@ -4,9 +4,8 @@
 #include "metrics/v21.h"
 #include "support/test.h"
 
-static void columns_are_aligned(void **state)
+TEST(columns_are_aligned)
 {
-    (void)state;
     static const char *const cell[] = {"name", "count",     "note", "a",          "7",
                                        NULL,   "long name", "1234", "caf\xc3\xa9"};
     tn_text t = {0};
@@ -21,9 +20,8 @@ static void columns_are_aligned(void **state)
     tn_text_done(&t);
 }
 
-static void results_show_what_belongs_beside_a_metric(void **state)
+TEST(results_show_what_belongs_beside_a_metric)
 {
-    (void)state;
     v21 v;
     v21_init(&v);
     for (uint32_t i = 0; i < V21_ROWS; i++) {
@@ -47,13 +45,4 @@ static void results_show_what_belongs_beside_a_metric(void **state)
     tn_text_done(&t);
     tn_metrics_free(a);
     tn_metrics_free(b);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(columns_are_aligned),
-        cmocka_unit_test(results_show_what_belongs_beside_a_metric),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -56,6 +56,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+GROUP(set_up, tear_down);
+
 static void good(int code, const tnet_error *err)
 {
     if (code != TNET_OK) {
@@ -69,9 +71,8 @@ static void near(float a, float b)
 }
 
 /* A row made by hand: every way to say a value. */
-static void a_row_scores_as_in_training(void **state)
+TEST(a_row_scores_as_in_training)
 {
-    (void)state;
     tnet_error err;
     tnet_scorer *s = f.scorer;
     float logit = 0;
@@ -136,11 +137,10 @@ static void add_line(tnet_scorer *s, const tnet_model *model, const char *line)
     good(tnet_end_row(s, &err), &err);
 }
 
-static void s1_every_edge_row_scores_alone_and_together(void **state)
+TEST(s1_every_edge_row_scores_alone_and_together)
 {
     float logit[16];
     float one;
-    (void)state;
     tnet_error err;
     size_t n = 0;
     for (; exportkit_edge_lines[n] != NULL; n++) {
@@ -158,9 +158,8 @@ static void s1_every_edge_row_scores_alone_and_together(void **state)
     tnet_clear(f.scorer);
 }
 
-static void a_warm_scorer_allocates_nothing(void **state)
+TEST(a_warm_scorer_allocates_nothing)
 {
-    (void)state;
     float logit[16];
     tnet_error err;
     uint64_t before = 0;
@@ -180,9 +179,8 @@ static void a_warm_scorer_allocates_nothing(void **state)
     assert_int_equal(tn_mallocs() - before, 0);
 }
 
-static void many_values_grow_the_row(void **state)
+TEST(many_values_grow_the_row)
 {
-    (void)state;
     tnet_error err;
     float logit = 0;
     int hist = tnet_field(f.model, "user");
@@ -197,9 +195,8 @@ static void many_values_grow_the_row(void **state)
     tnet_clear(f.scorer);
 }
 
-static void wrong_calls_say_why(void **state)
+TEST(wrong_calls_say_why)
 {
-    (void)state;
     tnet_error err = {0};
     float logit;
     tnet_scorer *s = f.scorer;
@@ -459,18 +456,16 @@ static const struct {
 
 enum { N_FUNCTIONS = sizeof functions / sizeof *functions };
 
-static void every_function_refuses_wrong_calls(void **state)
+TEST(every_function_refuses_wrong_calls)
 {
-    (void)state;
     for (size_t i = 0; i < N_FUNCTIONS; i++) {
         functions[i].wrong();
     }
 }
 
 /* A function that is new in the header has no wrong calls above. */
-static void the_header_has_no_other_function(void **state)
+TEST(the_header_has_no_other_function)
 {
-    (void)state;
     static const char mark[] = "\nTNET_API ";
     tn_text header = {0};
     tn_error err = {0};
@@ -578,9 +573,8 @@ static void fail_each_in_turn(const char *path)
     assert_true(n > 60);
 }
 
-static void every_allocation_may_fail(void **state)
+TEST(every_allocation_may_fail)
 {
-    (void)state;
 #if defined(TN_SANITIZED)
     skip(); /* they define malloc themselves */
 #endif
@@ -610,9 +604,8 @@ static void insist(int (*call)(tnet_scorer *s, tnet_error *err), tnet_scorer *s)
     good(code == TNET_E_MEMORY ? call(s, &err) : code, &err);
 }
 
-static void a_failed_call_may_be_tried_again(void **state)
+TEST(a_failed_call_may_be_tried_again)
 {
-    (void)state;
 #if defined(TN_SANITIZED)
     skip(); /* they define malloc themselves */
 #endif
@@ -645,9 +638,8 @@ static void a_failed_call_may_be_tried_again(void **state)
 }
 
 /* Neither do programs, where the processor has AVX2: nothing that is loaded starts any. */
-static void a_scorer_starts_no_thread(void **state)
+TEST(a_scorer_starts_no_thread)
 {
-    (void)state;
 #if defined(TN_SANITIZED)
     skip(); /* they start some themselves */
 #endif
@@ -667,9 +659,8 @@ static void a_scorer_starts_no_thread(void **state)
 }
 
 /* Scores of an old processor are those of the trainer, too. */
-static void a_processor_without_kernels_scores_alike(void **state)
+TEST(a_processor_without_kernels_scores_alike)
 {
-    (void)state;
     tnet_error err;
     tn_error why = {0};
     tnet_scorer *s = NULL;
@@ -694,9 +685,8 @@ static void same_bits(float a, float b)
 
 /* Weights of 16 bits: other scores, by no more than rounding makes, and the same whether a row is
  * alone, one of two, or one of many. */
-static void half_weights_score_nearly_alike(void **state)
+TEST(half_weights_score_nearly_alike)
 {
-    (void)state;
     tnet_error err;
     tnet_model *half = NULL;
     tnet_scorer *s = NULL;
@@ -754,10 +744,9 @@ static void *score_often(void *arg)
     return NULL;
 }
 
-static void threads_share_a_model(void **state)
+TEST(threads_share_a_model)
 {
     enum { THREADS = 3 };
-    (void)state;
     pthread_t thread[THREADS];
     scoring job[THREADS] = {{NULL, 0}};
     tnet_error err;
@@ -775,24 +764,4 @@ static void threads_share_a_model(void **state)
         tnet_scorer_free(job[i].scorer);
     }
     tnet_close(lazy);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_row_scores_as_in_training),
-        cmocka_unit_test(s1_every_edge_row_scores_alone_and_together),
-        cmocka_unit_test(a_warm_scorer_allocates_nothing),
-        cmocka_unit_test(many_values_grow_the_row),
-        cmocka_unit_test(wrong_calls_say_why),
-        cmocka_unit_test(every_function_refuses_wrong_calls),
-        cmocka_unit_test(the_header_has_no_other_function),
-        cmocka_unit_test(every_allocation_may_fail),
-        cmocka_unit_test(a_failed_call_may_be_tried_again),
-        cmocka_unit_test(a_scorer_starts_no_thread),
-        cmocka_unit_test(a_processor_without_kernels_scores_alike),
-        cmocka_unit_test(half_weights_score_nearly_alike),
-        cmocka_unit_test(threads_share_a_model),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -196,9 +196,8 @@ static const struct {
      NULL},
 };
 
-static void what_is_shared_scores_as_in_whole_rows(void **state)
+TEST(what_is_shared_scores_as_in_whole_rows)
 {
-    (void)state;
     for (uint32_t i = 0; i < sizeof models / sizeof *models; i++) {
         open_model(models[i].model, models[i].overrides);
         compare_parts(models[i].model);
@@ -221,9 +220,8 @@ static int tear_down(void **state)
 }
 
 /* Other rows, their number and their order change no bit. */
-static void a_score_depends_on_its_own_row_alone(void **state)
+TEST_WITH(set_up, tear_down, a_score_depends_on_its_own_row_alone)
 {
-    (void)state;
     static float many[LINES * COPIES];
     float one;
     tnet_error err;
@@ -244,9 +242,8 @@ static void a_score_depends_on_its_own_row_alone(void **state)
 }
 
 /* Another user, another split and plain rows in between: nothing is left of what was before. */
-static void a_scorer_forgets_what_was_shared(void **state)
+TEST_WITH(set_up, tear_down, a_scorer_forgets_what_was_shared)
 {
-    (void)state;
     tnet_error err;
     float first[LINES] = {0};
     float again[LINES] = {0};
@@ -283,9 +280,8 @@ static void refused(int code, const char *why, const tnet_error *err)
     assert_string_equal(err->text, why);
 }
 
-static void a_field_is_shared_or_of_rows(void **state)
+TEST_WITH(set_up, tear_down, a_field_is_shared_or_of_rows)
 {
-    (void)state;
     tnet_error err;
     float logit;
     tnet_scorer *s = f.scorer;
@@ -317,9 +313,8 @@ static void a_field_is_shared_or_of_rows(void **state)
     tnet_clear(s);
 }
 
-static void a_warm_call_allocates_nothing(void **state)
+TEST_WITH(set_up, tear_down, a_warm_call_allocates_nothing)
 {
-    (void)state;
     float logit[LINES];
     tnet_error err;
     uint64_t before = 0;
@@ -349,9 +344,8 @@ static void *score_alone(void *arg)
     return NULL;
 }
 
-static void scorers_of_one_model_work_side_by_side(void **state)
+TEST_WITH(set_up, tear_down, scorers_of_one_model_work_side_by_side)
 {
-    (void)state;
     enum { THREADS = 4 };
     pthread_t thread[THREADS];
     tnet_scorer *s[THREADS];
@@ -366,17 +360,4 @@ static void scorers_of_one_model_work_side_by_side(void **state)
         assert_int_equal(pthread_join(thread[i], NULL), 0);
         tnet_scorer_free(s[i]);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_shared_scores_as_in_whole_rows),
-        cmocka_unit_test_setup_teardown(a_score_depends_on_its_own_row_alone, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_scorer_forgets_what_was_shared, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_field_is_shared_or_of_rows, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_warm_call_allocates_nothing, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(scorers_of_one_model_work_side_by_side, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,9 +14,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static void the_same_bits_on_any_number_of_threads(void **state)
+TEST(the_same_bits_on_any_number_of_threads)
 {
-    (void)state;
     uint32_t one = trainrun_hash((const char *const[]){"train.threads=1", NULL});
     uint32_t two = trainrun_hash((const char *const[]){"train.threads=2", NULL});
     uint32_t four = trainrun_hash((const char *const[]){"train.threads=4", "data.readers=3", NULL});
@@ -24,9 +23,8 @@ static void the_same_bits_on_any_number_of_threads(void **state)
     assert_int_equal(one, four);
 }
 
-static void s4_two_runs_are_equal_and_another_seed_is_not(void **state)
+TEST(s4_two_runs_are_equal_and_another_seed_is_not)
 {
-    (void)state;
     uint32_t a = trainrun_hash(NULL);
     uint32_t b = trainrun_hash(NULL);
     uint32_t c = trainrun_hash((const char *const[]){"run.seed=7", NULL});
@@ -50,9 +48,8 @@ static uint32_t interrupted_hash(uint32_t steps, const char *dir, const char *mo
     return o.hash;
 }
 
-static void k1_a_run_that_goes_on_equals_one_that_was_never_stopped(void **state)
+TEST(k1_a_run_that_goes_on_equals_one_that_was_never_stopped)
 {
-    (void)state;
     uint32_t whole = trainrun_hash(NULL);
     for (uint32_t steps = 1; steps < 24; steps += 3) {
         char dir[256];
@@ -63,9 +60,8 @@ static void k1_a_run_that_goes_on_equals_one_that_was_never_stopped(void **state
 }
 
 /* With dense weights that stand still an epoch leaves the rows of the first, counts included. */
-static void rows_begin_anew_each_epoch_and_the_net_goes_on(void **state)
+TEST(rows_begin_anew_each_epoch_and_the_net_goes_on)
 {
-    (void)state;
     const char *rows_alone[] = {"train.optimizer={type: sgd, lr: 0}",
                                 "model.batch_norm=false",
                                 "model.dropout=0",
@@ -92,9 +88,8 @@ static void rows_begin_anew_each_epoch_and_the_net_goes_on(void **state)
     }
 }
 
-static void checkpoints_in_between_change_nothing(void **state)
+TEST(checkpoints_in_between_change_nothing)
 {
-    (void)state;
     uint32_t plain = trainrun_hash(NULL);
     uint32_t often =
         trainrun_hash((const char *const[]){"checkpoint.every=5steps", "eval.every=3steps", NULL});
@@ -102,9 +97,8 @@ static void checkpoints_in_between_change_nothing(void **state)
 }
 
 /* 8 steps an epoch: the data are short, so that is known from the start. */
-static void a_schedule_ends_with_the_run(void **state)
+TEST(a_schedule_ends_with_the_run)
 {
-    (void)state;
     static const char *const types[] = {"linear", "cosine", "polynomial"};
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
         char open[100];
@@ -119,9 +113,8 @@ static void a_schedule_ends_with_the_run(void **state)
     }
 }
 
-static void what_an_epoch_took_is_known_behind_it(void **state)
+TEST(what_an_epoch_took_is_known_behind_it)
 {
-    (void)state;
     const char *const linear = "train.optimizer.schedule={type: linear}";
     const char *const root = "train.optimizer.schedule={type: inverse_sqrt}";
     uint64_t end = 0;
@@ -146,9 +139,8 @@ static void what_an_epoch_took_is_known_behind_it(void **state)
     tn_arena_free(arena);
 }
 
-static void rows_of_long_data_are_estimated_by_bytes(void **state)
+TEST(rows_of_long_data_are_estimated_by_bytes)
 {
-    (void)state;
     enum { COPIES = 234 };
     char dir[256];
     char path[TN_PATH_SIZE];
@@ -191,9 +183,8 @@ static void rows_of_long_data_are_estimated_by_bytes(void **state)
     tn_tmpdir_remove(dir);
 }
 
-static void another_model_is_refused_with_its_differences(void **state)
+TEST(another_model_is_refused_with_its_differences)
 {
-    (void)state;
     char dir[256];
     tn_tmpdir_make(dir);
     trainrun o = trainrun_do(dir, (const char *const[]){"train.max_steps=2", NULL}, NULL);
@@ -218,9 +209,8 @@ static uint32_t plateau_hash(const char *rule)
         (const char *const[]){"train.optimizer.lr=0.3", "eval.every=2steps", stop, rule, NULL});
 }
 
-static void rates_never_fall_below_the_least_one(void **state)
+TEST(rates_never_fall_below_the_least_one)
 {
-    (void)state;
     const uint32_t steady = plateau_hash("train.reduce_on_plateau=~");
     assert_int_equal(plateau_hash("train.reduce_on_plateau={factor: 0.1, min_lr: 0.3}"), steady);
     assert_int_equal(plateau_hash("train.reduce_on_plateau={factor: 0.1, min_lr: 5}"), steady);
@@ -230,9 +220,8 @@ static void rates_never_fall_below_the_least_one(void **state)
     assert_true(plateau_hash("train.reduce_on_plateau={factor: 0.5, min_lr: 0}") != half);
 }
 
-static void early_stop_restores_the_best_model(void **state)
+TEST(early_stop_restores_the_best_model)
 {
-    (void)state;
     char dir[256];
     tn_tmpdir_make(dir);
     /* a rate that ruins the model after a good start */
@@ -251,22 +240,4 @@ static void early_stop_restores_the_best_model(void **state)
     assert_non_null(strstr(tn_text_str(&text), "restored the best model"));
     tn_text_done(&text);
     tn_tmpdir_remove(dir);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_same_bits_on_any_number_of_threads),
-        cmocka_unit_test(s4_two_runs_are_equal_and_another_seed_is_not),
-        cmocka_unit_test(k1_a_run_that_goes_on_equals_one_that_was_never_stopped),
-        cmocka_unit_test(rows_begin_anew_each_epoch_and_the_net_goes_on),
-        cmocka_unit_test(checkpoints_in_between_change_nothing),
-        cmocka_unit_test(a_schedule_ends_with_the_run),
-        cmocka_unit_test(what_an_epoch_took_is_known_behind_it),
-        cmocka_unit_test(rows_of_long_data_are_estimated_by_bytes),
-        cmocka_unit_test(another_model_is_refused_with_its_differences),
-        cmocka_unit_test(rates_never_fall_below_the_least_one),
-        cmocka_unit_test(early_stop_restores_the_best_model),
-    };
-    return cmocka_run_group_tests_name("train/trainer", tests, NULL, NULL);
 }

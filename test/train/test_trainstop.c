@@ -108,9 +108,8 @@ static bool newest_says(const char *dir, const char *words)
     return false;
 }
 
-static void a_signal_within_an_evaluation_ends_it_and_it_is_done_again(void **state)
+TEST(a_signal_within_an_evaluation_ends_it_and_it_is_done_again)
 {
-    (void)state;
     static const struct {
         const char *every, *steps; /* when it is evaluated, when the run ends */
         const char *says;
@@ -169,9 +168,8 @@ static uint32_t count_named(const char *dir, const char *begin, char path[TN_PAT
 }
 
 /* Nothing of the last evaluation is told to the checkpoint, so that is written meanwhile. */
-static void a_signal_within_the_last_evaluation_leaves_one_checkpoint(void **state)
+TEST(a_signal_within_the_last_evaluation_leaves_one_checkpoint)
 {
-    (void)state;
     char dir[256];
     char path[TN_PATH_SIZE];
     feed f;
@@ -192,9 +190,8 @@ static void a_signal_within_the_last_evaluation_leaves_one_checkpoint(void **sta
     tn_tmpdir_remove(dir);
 }
 
-static void a_failed_last_evaluation_leaves_no_checkpoint(void **state)
+TEST(a_failed_last_evaluation_leaves_no_checkpoint)
 {
-    (void)state;
     char dir[256];
     char path[TN_PATH_SIZE];
     tn_tmpdir_make(dir);
@@ -213,9 +210,8 @@ static void stop_when_told(void *arg, const char *text)
     }
 }
 
-static void a_signal_behind_the_last_evaluation_leaves_its_checkpoint(void **state)
+TEST(a_signal_behind_the_last_evaluation_leaves_its_checkpoint)
 {
-    (void)state;
     char dir[256];
     char path[TN_PATH_SIZE];
     atomic_bool stop = false;
@@ -259,9 +255,8 @@ static tn_status give_late(void *arg, tn_error *err)
     return TN_OK;
 }
 
-static void the_last_checkpoint_is_written_while_rows_are_scored(void **state)
+TEST(the_last_checkpoint_is_written_while_rows_are_scored)
 {
-    (void)state;
     char dir[256];
     int ends[2];
     tn_thread *thread = NULL;
@@ -283,9 +278,8 @@ static void the_last_checkpoint_is_written_while_rows_are_scored(void **state)
     tn_tmpdir_remove(dir);
 }
 
-static void a_signal_within_the_last_test_leaves_only_that(void **state)
+TEST(a_signal_within_the_last_test_leaves_only_that)
 {
-    (void)state;
     char dir[256];
     feed f;
     tn_tmpdir_make(dir);
@@ -312,9 +306,8 @@ static void a_signal_within_the_last_test_leaves_only_that(void **state)
     tn_tmpdir_remove(dir);
 }
 
-static void data_that_do_not_come_do_not_keep_a_signal_waiting(void **state)
+TEST(data_that_do_not_come_do_not_keep_a_signal_waiting)
 {
-    (void)state;
     for (uint32_t times = 1; times < 7; times += 5) { /* some rows, and more than a pipe holds */
         char dir[256];
         feed f;
@@ -329,9 +322,8 @@ static void data_that_do_not_come_do_not_keep_a_signal_waiting(void **state)
     }
 }
 
-static void a_signal_at_any_time_changes_no_bit(void **state)
+TEST(a_signal_at_any_time_changes_no_bit)
 {
-    (void)state;
     const char *const opts[] = {PATIENCE, "eval.every=3steps", "eval.batch=8", NULL};
     uint32_t whole = trainrun_hash(opts);
     char dir[256];
@@ -348,9 +340,8 @@ static void a_signal_at_any_time_changes_no_bit(void **state)
     tn_tmpdir_remove(dir);
 }
 
-static void the_advice_fits_how_the_run_was_started(void **state)
+TEST(the_advice_fits_how_the_run_was_started)
 {
-    (void)state;
     char dir[256];
     feed f;
     tn_tmpdir_make(dir);
@@ -363,9 +354,8 @@ static void the_advice_fits_how_the_run_was_started(void **state)
     tn_tmpdir_remove(dir);
 }
 
-static void a_save_that_would_take_too_long_is_left_out(void **state)
+TEST(a_save_that_would_take_too_long_is_left_out)
 {
-    (void)state;
     static const char *const opts[] = {PATIENCE, "eval.every=5steps", "checkpoint.every=1steps",
                                        "checkpoint.grace=0s", NULL};
     static const char *const stdin_too[] = {PATIENCE,
@@ -389,9 +379,8 @@ static void a_save_that_would_take_too_long_is_left_out(void **state)
     tn_tmpdir_remove(dir);
 }
 
-static void three_saves_may_not_fail_in_a_row(void **state)
+TEST(three_saves_may_not_fail_in_a_row)
 {
-    (void)state;
     char dir[256];
     tn_error err = {0};
     tn_tmpdir_make(dir);
@@ -412,9 +401,8 @@ static void three_saves_may_not_fail_in_a_row(void **state)
     tn_tmpdir_remove(dir);
 }
 
-static void a_disk_without_room_is_told_before_the_first_step(void **state)
+TEST(a_disk_without_room_is_told_before_the_first_step)
 {
-    (void)state;
     char dir[256];
     tn_error err = {0};
     tn_tmpdir_make(dir);
@@ -435,9 +423,8 @@ static void a_disk_without_room_is_told_before_the_first_step(void **state)
     tn_tmpdir_remove(dir);
 }
 
-static void a_run_that_goes_on_knows_its_table(void **state)
+TEST(a_run_that_goes_on_knows_its_table)
 {
-    (void)state;
     char dir[256];
     char path[TN_PATH_SIZE];
     char want[64];
@@ -470,9 +457,8 @@ static void a_run_that_goes_on_knows_its_table(void **state)
 #define RUINED                                                                                     \
     "train.epochs=30", "train.optimizer.lr=0.3", "train.stop={monitor: valid.auc, patience: 2}"
 
-static void a_checkpoint_at_the_last_step_does_not_keep_the_best_model_away(void **state)
+TEST(a_checkpoint_at_the_last_step_does_not_keep_the_best_model_away)
 {
-    (void)state;
     uint32_t want = trainrun_hash((const char *const[]){RUINED, "eval.every=4steps", NULL});
     char dir[256];
     tn_tmpdir_make(dir);
@@ -518,9 +504,8 @@ static kept look(const char *dir)
     return k;
 }
 
-static void early_stopping_leaves_the_best_model(void **state)
+TEST(early_stopping_leaves_the_best_model)
 {
-    (void)state;
     static const char *const every[] = {"checkpoint.every=4steps", "checkpoint.every=100steps"};
     for (size_t i = 0; i < 2; i++) {
         char dir[256];
@@ -578,9 +563,8 @@ static void befall(void *arg, const char *line)
     }
 }
 
-static void a_best_model_that_cannot_be_read_back_costs_no_other(void **state)
+TEST(a_best_model_that_cannot_be_read_back_costs_no_other)
 {
-    (void)state;
     static const char *const last[] = {
         RUINED,    "eval.every=4steps",       "checkpoint.every=4steps",
         TEST_ROWS, "train.stop.restore=last", NULL};
@@ -621,9 +605,8 @@ static void a_best_model_that_cannot_be_read_back_costs_no_other(void **state)
     tn_text_done(&test);
 }
 
-static void a_best_model_that_cannot_be_found_is_not_pruned(void **state)
+TEST(a_best_model_that_cannot_be_found_is_not_pruned)
 {
-    (void)state;
     static const char *const first[] = {RUINED,
                                         "eval.every=4steps",
                                         "checkpoint.every=4steps",
@@ -655,9 +638,8 @@ static void a_best_model_that_cannot_be_found_is_not_pruned(void **state)
     tn_tmpdir_remove(dir);
 }
 
-static void the_last_checkpoint_must_be_saved_whatever_is_allowed_for(void **state)
+TEST(the_last_checkpoint_must_be_saved_whatever_is_allowed_for)
 {
-    (void)state;
     char dir[256];
     tn_error err = {0};
     tn_tmpdir_make(dir);
@@ -670,9 +652,8 @@ static void the_last_checkpoint_must_be_saved_whatever_is_allowed_for(void **sta
     tn_tmpdir_remove(dir);
 }
 
-static void a_best_model_that_was_not_saved_is_not_mistaken_for_another(void **state)
+TEST(a_best_model_that_was_not_saved_is_not_mistaken_for_another)
 {
-    (void)state;
     static const char *const opts[] = {RUINED, "eval.every=4steps", "checkpoint.on_error=warn",
                                        "checkpoint.every=100steps", NULL};
     char dir[256];
@@ -694,30 +675,4 @@ static void a_best_model_that_was_not_saved_is_not_mistaken_for_another(void **s
     assert_int_equal(count_in(dir, "metrics.jsonl", "restored the best model"), 0);
     assert_int_equal(count_in(dir, "summary.json", "\"warnings\":[\"checkpoint not saved: "), 1);
     tn_tmpdir_remove(dir);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_signal_within_an_evaluation_ends_it_and_it_is_done_again),
-        cmocka_unit_test(a_signal_within_the_last_evaluation_leaves_one_checkpoint),
-        cmocka_unit_test(a_failed_last_evaluation_leaves_no_checkpoint),
-        cmocka_unit_test(a_signal_behind_the_last_evaluation_leaves_its_checkpoint),
-        cmocka_unit_test(the_last_checkpoint_is_written_while_rows_are_scored),
-        cmocka_unit_test(a_signal_within_the_last_test_leaves_only_that),
-        cmocka_unit_test(data_that_do_not_come_do_not_keep_a_signal_waiting),
-        cmocka_unit_test(a_signal_at_any_time_changes_no_bit),
-        cmocka_unit_test(the_advice_fits_how_the_run_was_started),
-        cmocka_unit_test(a_checkpoint_at_the_last_step_does_not_keep_the_best_model_away),
-        cmocka_unit_test(a_save_that_would_take_too_long_is_left_out),
-        cmocka_unit_test(three_saves_may_not_fail_in_a_row),
-        cmocka_unit_test(a_disk_without_room_is_told_before_the_first_step),
-        cmocka_unit_test(a_run_that_goes_on_knows_its_table),
-        cmocka_unit_test(the_last_checkpoint_must_be_saved_whatever_is_allowed_for),
-        cmocka_unit_test(a_best_model_that_was_not_saved_is_not_mistaken_for_another),
-        cmocka_unit_test(early_stopping_leaves_the_best_model),
-        cmocka_unit_test(a_best_model_that_cannot_be_read_back_costs_no_other),
-        cmocka_unit_test(a_best_model_that_cannot_be_found_is_not_pruned),
-    };
-    return cmocka_run_group_tests_name("train/trainstop", tests, NULL, NULL);
 }

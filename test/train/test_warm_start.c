@@ -173,12 +173,11 @@ static void says(const tn_begun *b, const char *line)
 
 /* ---- tests ---- */
 
-static void the_same_model_is_taken_whole(void **state)
+TEST(the_same_model_is_taken_whole)
 {
     static const char *const deltas[] = {rules, "checkpoint.delta_every=4steps",
                                          "checkpoint.every=1epoch", "checkpoint.keep=9", NULL};
     const char *const *const ways[] = {plain, deltas};
-    (void)state;
     for (uint32_t i = 0; i < 2; i++) {
         exportkit k;
         exportkit_open(&k, widedeep, ways[i]);
@@ -206,14 +205,13 @@ static void the_same_model_is_taken_whole(void **state)
 }
 
 /* A delta as the checkpoint that is named: rows of it and of what it stands on. */
-static void a_checkpoint_by_name_is_taken(void **state)
+TEST(a_checkpoint_by_name_is_taken)
 {
     static const char *const deltas[] = {rules, "checkpoint.delta_every=4steps",
                                          "checkpoint.every=1epoch", "checkpoint.keep=9", NULL};
     exportkit k;
     char path[300];
     uint32_t n = 0;
-    (void)state;
     exportkit_open(&k, widedeep, deltas);
     exportkit_train(&k);
     for (uint32_t ordinal = 1; ordinal < 9; ordinal++) {
@@ -239,11 +237,10 @@ static void a_checkpoint_by_name_is_taken(void **state)
     exportkit_close(&k);
 }
 
-static void slots_move_begin_and_go(void **state)
+TEST(slots_move_begin_and_go)
 {
     static const char *const overrides[] = {rules, OTHER_SLOTS, NULL};
     exportkit k;
-    (void)state;
     exportkit_open(&k, widedeep, plain);
     exportkit_train(&k);
     tn_worker *was = trained(&k);
@@ -278,10 +275,9 @@ static void slots_move_begin_and_go(void **state)
     exportkit_close(&k);
 }
 
-static void only_what_is_asked_for_is_taken(void **state)
+TEST(only_what_is_asked_for_is_taken)
 {
     exportkit k;
-    (void)state;
     exportkit_open(&k, widedeep, plain);
     exportkit_train(&k);
     tn_worker *was = trained(&k);
@@ -307,13 +303,12 @@ static void only_what_is_asked_for_is_taken(void **state)
 }
 
 /* States of another rule begin anew; a segment that was not there as in a new row. */
-static void what_a_row_lacks_begins_as_in_a_new_one(void **state)
+TEST(what_a_row_lacks_begins_as_in_a_new_one)
 {
     static const char *const overrides[] = {
         "train.sparse={wide: {type: adagrad, rowwise: true, n0: 0.5}, deep: {type: ftrl}}", NULL};
     exportkit k;
     float wide[2];
-    (void)state;
     exportkit_open(&k, "{type: lr}", plain);
     exportkit_train(&k);
     tn_worker *was = trained(&k);
@@ -354,11 +349,10 @@ static void what_a_row_lacks_begins_as_in_a_new_one(void **state)
 }
 
 /* A new key of a run would begin with these very vectors. */
-static void a_new_segment_is_drawn_like_one_of_a_new_key(void **state)
+TEST(a_new_segment_is_drawn_like_one_of_a_new_key)
 {
     static const char *const overrides[] = {rules, "model={type: widedeep, hidden: [8]}", NULL};
     exportkit k;
-    (void)state;
     exportkit_open(&k, "{type: lr}", plain);
     exportkit_train(&k);
     tn_worker *now = other(&k, overrides);
@@ -403,12 +397,11 @@ static void fails(exportkit *k, tn_worker *w, const char *words, tn_status want,
     }
 }
 
-static void other_widths_are_refused_unless_left_out(void **state)
+TEST(other_widths_are_refused_unless_left_out)
 {
     static const char *const wider[] = {
         rules, "slots=[{name: user, dim: 6}, {name: seq, type: int, pool: sum}]", NULL};
     exportkit k;
-    (void)state;
     exportkit_open(&k, widedeep, plain);
     exportkit_train(&k);
     tn_worker *w = other(&k, wider);
@@ -422,11 +415,10 @@ static void other_widths_are_refused_unless_left_out(void **state)
     exportkit_close(&k);
 }
 
-static void words_that_mean_nothing_are_refused(void **state)
+TEST(words_that_mean_nothing_are_refused)
 {
     exportkit k;
     tn_error err = {0};
-    (void)state;
     exportkit_open(&k, widedeep, plain);
     exportkit_train(&k);
     tn_worker *w = worker_of(k.plan, &k.binder);
@@ -447,13 +439,12 @@ static void words_that_mean_nothing_are_refused(void **state)
     exportkit_close(&k);
 }
 
-static void a_damaged_checkpoint_is_named(void **state)
+TEST(a_damaged_checkpoint_is_named)
 {
     exportkit k;
     char path[600];
     tn_text bytes = {0};
     tn_error err = {0};
-    (void)state;
     exportkit_open(&k, widedeep, plain);
     exportkit_train(&k);
     tn_worker *w = worker_of(k.plan, &k.binder);
@@ -467,20 +458,4 @@ static void a_damaged_checkpoint_is_named(void **state)
     tn_text_done(&bytes);
     tn_worker_free(w);
     exportkit_close(&k);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_same_model_is_taken_whole),
-        cmocka_unit_test(a_checkpoint_by_name_is_taken),
-        cmocka_unit_test(slots_move_begin_and_go),
-        cmocka_unit_test(only_what_is_asked_for_is_taken),
-        cmocka_unit_test(what_a_row_lacks_begins_as_in_a_new_one),
-        cmocka_unit_test(a_new_segment_is_drawn_like_one_of_a_new_key),
-        cmocka_unit_test(other_widths_are_refused_unless_left_out),
-        cmocka_unit_test(words_that_mean_nothing_are_refused),
-        cmocka_unit_test(a_damaged_checkpoint_is_named),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

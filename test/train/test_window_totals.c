@@ -42,9 +42,8 @@ static bool is_near(double value, double wanted)
     return fabs(value - wanted) < 1e-9;
 }
 
-static void a_record_holds_what_passed_since_the_one_before(void **state)
+TEST(a_record_holds_what_passed_since_the_one_before)
 {
-    (void)state;
     tn_window_totals w;
     const tn_step_turn turn[] = {turn_of(0.002), turn_of(0.006), turn_of(0)};
     assert_int_equal(tn_window_totals_init(&w, &(tn_metrics_opts){.sampling = 1}, NULL, 10, NULL),
@@ -96,9 +95,8 @@ static void report(tn_peer_progress *r, uint64_t number, uint32_t rows)
     tn_metrics_free(m);
 }
 
-static void other_ranks_count_in_the_window_in_which_they_report(void **state)
+TEST(other_ranks_count_in_the_window_in_which_they_report)
 {
-    (void)state;
     static const float logit[] = {2, -2, -3, -4};
     static const float label[] = {0, 0, 1, 0};
     const tn_scored rows = {.n = 4, .logit = logit, .label = label};
@@ -128,13 +126,4 @@ static void other_ranks_count_in_the_window_in_which_they_report(void **state)
     assert_true(is_near(figure(&w, 12, "auc"), auc));
     tn_window_totals_done(&w);
     tn_peer_progress_free(others);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_record_holds_what_passed_since_the_one_before),
-        cmocka_unit_test(other_ranks_count_in_the_window_in_which_they_report),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,9 +18,8 @@
 #include <string.h>
 
 /* All its weights are rows. */
-static void a_model_without_dense_weights_has_a_worker(void **state)
+TEST(a_model_without_dense_weights_has_a_worker)
 {
-    (void)state;
     tn_arena *arena = tn_arena_new(1 << 16);
     const char *const model[] = {"model={type: graph, inputs: {wide: {embed: all, dim: 1}}, "
                                  "layers: [{name: z, sum: wide}], output: z}",
@@ -37,9 +36,8 @@ static void a_model_without_dense_weights_has_a_worker(void **state)
     tn_arena_free(arena);
 }
 
-static void a_worker_keeps_its_thread_to_a_processor_while_it_is_pinned(void **state)
+TEST(a_worker_keeps_its_thread_to_a_processor_while_it_is_pinned)
 {
-    (void)state;
     tn_arena *arena = tn_arena_new(1 << 16);
     const char *const pinned[] = {"compute.pin=true", "train.threads=1", NULL};
     const tn_model_plan *plan = golden_plan(arena, "lr", pinned);
@@ -73,9 +71,8 @@ static void write_row_without_keys(const char *path)
 }
 
 /* Rows are addressed by sums that begin with `rows`: it may not be NULL. */
-static void a_first_batch_without_keys_has_rows(void **state)
+TEST(a_first_batch_without_keys_has_rows)
 {
-    (void)state;
     char dir[256];
     char path[300];
     char train[320];
@@ -150,9 +147,8 @@ static double loss_of_first_batch(uint32_t rank, const char *dropout)
 }
 
 /* Else each unit that one leaves out would be left out of every batch of that step. */
-static void ranks_that_do_not_wait_drop_units_of_their_own(void **state)
+TEST(ranks_that_do_not_wait_drop_units_of_their_own)
 {
-    (void)state;
     double loss[3];
     for (uint32_t r = 0; r < 3; r++) {
         loss[r] = loss_of_first_batch(r, "model.dropout=0.5");
@@ -164,9 +160,8 @@ static void ranks_that_do_not_wait_drop_units_of_their_own(void **state)
 }
 
 /* What --print-config shows as {lr: 5} is the default rule with that rate. */
-static void a_rate_alone_changes_the_default_rule(void **state)
+TEST(a_rate_alone_changes_the_default_rule)
 {
-    (void)state;
     static const char *const rates[][4] = {
         {"slots=[{name: user}]", "model={type: fm}", NULL, NULL},
         {"slots=[{name: user}]", "model={type: fm}", "train.sparse.lr=5", NULL}};
@@ -179,16 +174,4 @@ static void a_rate_alone_changes_the_default_rule(void **state)
         assert_int_equal(o->grad_scale, TN_SCALE_SUM);
         tn_arena_free(arena);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_model_without_dense_weights_has_a_worker),
-        cmocka_unit_test(a_worker_keeps_its_thread_to_a_processor_while_it_is_pinned),
-        cmocka_unit_test(a_first_batch_without_keys_has_rows),
-        cmocka_unit_test(a_rate_alone_changes_the_default_rule),
-        cmocka_unit_test(ranks_that_do_not_wait_drop_units_of_their_own),
-    };
-    return cmocka_run_group_tests_name("train/worker", tests, NULL, NULL);
 }
