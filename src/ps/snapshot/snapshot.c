@@ -284,8 +284,8 @@ struct tn_snapshot {
     uint32_t n_partitions;
     uint64_t index_offset;
     uint64_t rows;
-    index_entry *index;                /* n_partitions */
-    char block[TN_SNAPSHOT_BLOCK_MAX]; /* rows begin on multiples of 4 */
+    index_entry *index; /* n_partitions */
+    char *block;        /* as long as the file's largest; rows begin on multiples of 4 */
 };
 
 /* A place in the rows of a partition. */
@@ -380,11 +380,13 @@ static tn_status read_tail(tn_snapshot *s, tn_error *err)
     return TN_OK;
 }
 
-/* The partitions of the index tile the space of the blocks and their rows add up. */
-static tn_status check_index(const tn_snapshot *s, tn_error *err)
+/* The partitions of the index tile the space of the blocks and their rows add up. Makes room for a
+ * block: clearing the most that a block may have took longer than reading a small file. */
+static tn_status check_index(tn_snapshot *s, tn_error *err)
 {
     uint64_t at = s->header_bytes;
     uint64_t rows = 0;
+    uint64_t largest = 1;
     for (uint32_t i = 0; i < s->n_partitions; i++) {
         const index_entry *e = &s->index[i];
         bool empty = e->rows == 0 && e->bytes == 0 && e->offset == 0;
@@ -396,11 +398,13 @@ static tn_status check_index(const tn_snapshot *s, tn_error *err)
         }
         at += e->bytes;
         rows += e->rows;
+        largest = e->bytes > largest ? e->bytes : largest;
     }
     if (at != s->index_offset || rows != s->rows) {
         return broken(s, s->index_offset, "the index does not cover the file", err);
     }
-    return TN_OK;
+    const size_t bytes = largest < TN_SNAPSHOT_BLOCK_MAX ? largest : TN_SNAPSHOT_BLOCK_MAX;
+    return TN_ALLOC(s->block, bytes, "a shard file's block", err);
 }
 
 static tn_status open_file(tn_snapshot *s, const char *path, tn_error *err)
@@ -418,7 +422,7 @@ tn_status tn_snapshot_open(tn_snapshot **out, const char *path, tn_error *err)
 {
     *out = NULL;
     tn_snapshot *s = NULL;
-    TN_TRY(TN_ALLOC(s, 1, "a shard file's block", err));
+    TN_TRY(TN_ALLOC(s, 1, "a shard file", err));
     tn_status status = open_file(s, path, err);
     if (status != TN_OK) {
         tn_snapshot_close(s);
@@ -433,6 +437,7 @@ void tn_snapshot_close(tn_snapshot *s)
     if (s != NULL) {
         tn_infile_close(s->file);
         tn_free(s->index);
+        tn_free(s->block);
         tn_free(s);
     }
 }

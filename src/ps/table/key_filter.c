@@ -124,12 +124,15 @@ uint32_t tn_key_filter_add(const tn_key_filter *f, uint8_t *at, uint64_t key, ui
 uint32_t tn_key_filter_raised(const tn_key_filter *f, const uint8_t *at)
 {
     const size_t bytes = tn_key_filter_bytes(f);
-    const uint32_t most = (1U << f->bits) - 1;
+    const uint64_t lowest = UINT64_MAX / ((UINT64_C(1) << f->bits) - 1); /* bit of each counter */
     uint32_t raised = 0;
-    for (size_t i = 0; i < bytes; i++) {
-        for (uint32_t shift = 0; shift < 8; shift += f->bits) {
-            raised += ((uint32_t)at[i] >> shift & most) != 0;
+    for (size_t i = 0; i < bytes; i += sizeof(uint64_t)) { /* a line holds whole words */
+        uint64_t word = 0;
+        memcpy(&word, at + i, sizeof word);
+        for (uint32_t k = 1; k < f->bits; k *= 2) {
+            word |= word >> k;
         }
+        raised += (uint32_t)__builtin_popcountll(word & lowest);
     }
     return raised;
 }
