@@ -2,6 +2,7 @@
 #include "support/crash.h"
 
 #include "support/crashlog.h"
+#include "support/rounds.h"
 #include "support/test.h"
 #include "support/tmpdir.h"
 
@@ -76,9 +77,8 @@ uint32_t tn_crash_kill_everywhere(const tn_crash_case *test)
 {
     begin();
     bool killed = true;
-    uint32_t n = 0;
-    while (killed) {
-        n++;
+    uint32_t n = 1 + tn_first_round();
+    for (; killed; n += tn_round_step()) {
         assert_true(n < POINTS_MAX);
         char rule[64];
         char dir[256];
@@ -90,7 +90,7 @@ uint32_t tn_crash_kill_everywhere(const tn_crash_case *test)
         tn_tmpdir_remove(dir);
     }
     end();
-    return n;
+    return n - tn_round_step();
 }
 
 /* Returns whether the protocol succeeded. */
@@ -118,21 +118,18 @@ uint32_t tn_crash_fail_everywhere(const tn_crash_case *test)
     begin();
     uint64_t before = tn_failpoint_passed();
     assert_true(run_with(test, NULL)); /* without a fault it works */
-    uint64_t points = tn_failpoint_passed() - before;
-    uint32_t n = 0;
-    for (uint32_t a = 0; a < sizeof action / sizeof action[0]; a++) {
-        for (uint64_t k = 1; k <= points; k++) {
-            for (uint32_t onwards = 0; onwards < 2; onwards++) {
-                char rule[64];
-                (void)snprintf(rule, sizeof rule, "io#%llu%s:%s", (unsigned long long)k,
-                               onwards != 0 ? "+" : "", action[a]);
-                (void)run_with(test, rule);
-                n++;
-            }
-        }
+    const uint32_t points = (uint32_t)(tn_failpoint_passed() - before);
+    const uint32_t actions = sizeof action / sizeof action[0];
+    const uint32_t rounds = points * actions * 2;
+    for (uint32_t i = tn_first_round(); i < rounds; i += tn_round_step()) {
+        char rule[64];
+        const uint32_t a = i / 2 % actions;
+        (void)snprintf(rule, sizeof rule, "io#%u%s:%s", 1 + i / (2 * actions),
+                       i % 2 != 0 ? "+" : "", action[a]);
+        (void)run_with(test, rule);
     }
     end();
-    return n;
+    return rounds;
 }
 
 static void check_state(const tn_crash_case *test, const tn_crashlog *log, const tn_crash_cut *cut)
@@ -158,22 +155,18 @@ uint32_t tn_crash_states(const tn_crash_case *test, uint32_t samples, uint64_t s
     recording = NULL;
     assert_int_equal(status, TN_OK);
 
-    uint32_t ops = tn_crashlog_count(log);
-    uint32_t n = 0;
-    for (uint32_t at = 0; at <= ops; at++) { /* nothing uncovered, and all of it */
-        for (uint32_t keep = 0; keep <= 8; keep += 8) {
-            check_state(test, log, &(tn_crash_cut){.at = at, .keep_of_8 = keep, .seed = seed});
-            n++;
-        }
+    const uint32_t ops = tn_crashlog_count(log);
+    const uint32_t first = tn_first_round();
+    for (uint32_t i = first; i < 2 * (ops + 1); i += tn_round_step()) { /* nothing, and all of it */
+        check_state(test, log, &(tn_crash_cut){.at = i / 2, .keep_of_8 = i % 2 * 8, .seed = seed});
     }
-    for (uint32_t i = 0; i < samples; i++) {
+    for (uint32_t i = first; i < samples; i += tn_round_step()) {
         uint64_t dice = tn_mix(seed ^ tn_mix(i + 1));
         check_state(test, log,
                     &(tn_crash_cut){.at = (uint32_t)(dice % (ops + 1)),
                                     .keep_of_8 = 1 + (uint32_t)(dice >> 40) % 7,
                                     .seed = tn_mix(dice)});
-        n++;
     }
     tn_crashlog_free(log);
-    return n;
+    return 2 * (ops + 1) + samples;
 }

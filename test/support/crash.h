@@ -28,7 +28,7 @@ typedef struct tn_crash_case {
 /* For `run`: n is saved from now on. */
 void tn_crash_saved(uint64_t n);
 
-/* Each returns how many broken runs or states were checked. */
+/* Each returns how many broken runs or states there are; those of rounds.h are checked. */
 uint32_t tn_crash_kill_everywhere(const tn_crash_case *test);
 uint32_t tn_crash_fail_everywhere(const tn_crash_case *test);
 uint32_t tn_crash_states(const tn_crash_case *test, uint32_t samples, uint64_t seed);
