@@ -4,8 +4,8 @@
  *     bench_rates [--json] ROW CONFIG [SECONDS] [key=value ..]      default 1 second a turn
  *
  *     P1, P2    big (400-400-400) and small nets (128-64-32), all cores: share of the FLOP limit
- * that rows from the file reach, beside those in memory; what the yardsticks reach is in
- *               bench/yardsticks.sh
+ *               that rows from the file reach, beside those in memory; what the yardsticks reach is
+ *               in bench/yardsticks.sh
  *     P3        the same on one core, which reads, too
  *     P4        bf16 products beside fp32 ones, in turns
  *     P12       what the metrics take of a step of the small net

@@ -5,8 +5,7 @@
  *     tn_figure_print(&(tn_figure){.row = "P8", .what = "pull", .unit = "M keys/s",
  *                                  .is = tn_spread_of(&s), .target = 25}, json);
  *
- *     P8   pull     >= 25    21.4 [20.9 22.0] M keys/s    limit 45.2 random lines    .86 of it,
- * missed
+ *     P8   pull   >= 25   21.4 [20.9 22.0] M keys/s   limit 45.2 random lines   .86 of it, missed
  *
  * Lines of text or of JSON, on standard output. A program names its machine once, first. A line
  * ends with the turns since the line before, how many tries were made again, and how many turns

@@ -5,9 +5,10 @@
  * adds 1 to key mix(i) at its owner, and to dense element i mod D at its owner; a pull counts the
  * same as a show. once, resend and ledger are the real ones; the link is the model's:
  *
- *     worker, rank 0 -> tn_retransmit -> [drop, delay, repeat, reorder, reconnect] -> tn_dedup ->
- * shard
- *                            ^------------ answers, with the same faults -----------'
+ *     worker, rank 0 -> tn_retransmit -> [drop, delay, repeat, reorder, reconnect]
+ *                              ^                                           |
+ *                              |                                           v
+ *                 answers, with the same faults <------- shard <------- tn_dedup
  *
  * At a cut no batch is begun until all requests are acknowledged; then the state of everything is
  * kept, as a checkpoint would, and every record must count once if the ledger's manifest covers it,

@@ -21,8 +21,8 @@ extern const tn_op tn_op_ffm, tn_op_ffm_within, tn_op_embed_ffm, tn_op_embed_fm;
 bool tn_ffm_fits(const tn_ffm_attr *attr, const tn_node *x);
 bool tn_embed_can_ffm(const tn_node *embed, uint32_t dim);
 
-#include "../../src/nn/embed/op_embed_fm.c" // NOLINT(bugprone-suspicious-include): the point of this file
-#include "../../src/nn/embed/op_ffm.c" // NOLINT(bugprone-suspicious-include)
+#include "../../src/nn/embed/op_embed_fm.c" // NOLINT(bugprone-suspicious-include): by design
+#include "../../src/nn/embed/op_ffm.c"      // NOLINT(bugprone-suspicious-include)
 
 #define TN_LOOPSET_OF(label)                                                                       \
     {                                                                                              \

@@ -36,13 +36,13 @@ tn_status tn_rendezvous_new(tn_rendezvous **out, const tn_owners *owners, uint64
                             const tn_hello_note *own, tn_error *err) TN_MUST_USE;
 void tn_rendezvous_free(tn_rendezvous *f); /* NULL is fine */
 
-/* 0: it is in, again or for the first time. Else why not, a tn_refusal, and `why` has the sentence
- * for people, which names rank, host and both values:
+/* 0: it is in, again or for the first time. Else a tn_refusal, which changes nothing, and `why` has
+ * the sentence for people, which names rank, host and both values:
  *     VERSION   of the program
  *     CONFIG    the options, the structure of the model or the number of peers
  *     RANK      taken, by rank 0, by a later start, or because the group is whole
  *     DAMAGED   a text that no peer writes, an invalid address, no incarnation
- * A refused hello changes nothing. */
+ */
 uint32_t tn_rendezvous_hello(tn_rendezvous *f, uint32_t rank, uint64_t incarnation,
                              const tn_hello_note *note, tn_text *why);
 

@@ -1,14 +1,14 @@
 /* dictvalue.h - how a dictionary keeps the floats of a segment.
  *
- *     f32    as they are                   fp16   nearest-even, cut to +-65504
- *     bf16   nearest-even                  int8   scale = max |w| / 127, q = nearest-even(w /
- * scale), value q * scale, a byte each int4   scale = max |w| / 7, else as int8; two to a byte, the
- * first in its low half 1bit   scale = mean |w|, value scale, or -scale where the bit is set; the
- * first in bit 0
+ *     f32    as they are
+ *     bf16   nearest-even
+ *     fp16   nearest-even, cut to +-65504
+ *     int8   scale = max |w| / 127, q = nearest-even(w / scale), value q * scale, a byte each
+ *     int4   scale = max |w| / 7, else as int8; two to a byte, the first in its low half
+ *     1bit   scale = mean |w|, value scale, or -scale where the bit is set; the first in bit 0
  *
- * Segments lie on multiples of four bytes, so a short one may be kept better for the same bytes:
- * see tn_dict_type_for. All segments of a row that are kept alike share one f32 scale. Pure
- * functions, any thread. Weights are finite.
+ * Segments lie on multiples of 4 bytes, so a short one may be kept better (tn_dict_type_for). Those
+ * of a row that are kept alike share one f32 scale. Pure functions, any thread. Weights are finite.
  */
 #pragma once
 

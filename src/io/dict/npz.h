@@ -1,15 +1,15 @@
 /* npz.h - arrays for NumPy: one `.npy` each, stored in a ZIP.
  *
  *     tn_npz_create(&z, "fetch.npz", err);
- *     tn_npz_add(z, &(tn_npy){.name = "deep.1", .type = "<f4", .rank = 2, .shape = {n, 64}}, v,
- * err); tn_npz_commit(z, err);                                fsynced; frees z either way
+ *     tn_npz_add(z, &(tn_npy){.name = "deep.1", .type = "<f4", .item_bytes = 4, .rank = 2,
+ *                             .shape = {n, 64}}, v, err);
+ *     tn_npz_commit(z, err);                                fsynced; frees z either way
  *
  *     npy    93 4e 55 4d 50 59 01 00 | u16 length | {'descr': '<f4', 'fortran_order': False,
  *            'shape': (1, 2), } blanks \n | row-major data        10 + length is a multiple of 64
  *
- * Reading finds one matrix of floats: tn_npz_find.
- *
  * ZIP64 beyond 4 GiB or 65535 arrays. No time and no order of its own: one content, one file.
+ * Reading finds one matrix of floats: tn_npz_find.
  */
 #pragma once
 

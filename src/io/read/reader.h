@@ -1,7 +1,7 @@
 /* reader.h - a stream of batches from many files, in the background.
  *
- *     files -> [read, inflate, cut] -> [parse] x readers -> [shuffle, fill batches] -> queue ->
- * tn_reader_next
+ *     files -> [read, inflate, cut] -> [parse] x readers -> [shuffle, fill batches]
+ *           -> queue -> tn_reader_next
  *
  *     tn_batch *batch = NULL;
  *     while ((status = tn_reader_next(reader, &batch, &err)) == TN_OK) {

@@ -4,8 +4,8 @@
  *
  *     PUT ..?op=CREATE&overwrite=true           -> 307 to a DataNode, which gets the bytes: 201
  *     GET ..?op=GETFILESTATUS                   the length must be the file's
- *     PUT ..?op=RENAME&destination=..           replaces an older file at once, or (HttpFS, which
- * knows no options of RENAME) after its DELETE
+ *     PUT ..?op=RENAME&destination=..           replaces an older file at once; after its DELETE
+ *                                               with HttpFS, which knows no options of RENAME
  *
  * A rename keeps the time of change: the target is what was sent when it has length and time of the
  * hidden file, whatever became of an answer. The hidden name is made of the bytes, so that who was

@@ -5,6 +5,7 @@
  *      1         0     2.5   2                1        0   b  1
  *                                             2        3   c  .5    row 1 begins here
  *     numeric  n * schema->n_numeric floats, row by row, after transforms
+ *
  * A parser begins a row, adds what it finds, and ends it, or rolls it back. What lies between a
  * token and a key happens in here: types, salts, transforms and the rules of the slot. Memory is
  * kept for the next block. One thread at a time.
@@ -136,9 +137,9 @@ void tn_rows_rollback(tn_rows *rows);
  *     room for all; stride is 1 + n_slots
  *         key   1011 a b - d   0101 e - g -
  *
- *     a grid of signs, about half as large, of which a batch makes the keys: behind the mask that
- * of the signs from 2^32 on, then the low 32 bits of each, two to a word; none is above 2^33 key
- * 1011 0010 AB -D   0101 0000 E- G-
+ *     a grid of signs, about half as large, of which a batch makes the keys: after the mask that
+ *     of the signs from 2^32 on, then the low 32 bits of each, two to a word; none reaches 2^33
+ *         key   1011 0010 AB -D   0101 0000 E- G-
  *
  * Rows that were made with TN_ROWS_BARE may come so, when all x_j are 1: n_entries and the `first`
  * of each row count as ever, but tn_rows.entry is not filled. */

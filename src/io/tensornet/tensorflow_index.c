@@ -3,8 +3,8 @@
  *
  *     table   blocks | index block | footer: handles of two blocks, padded to 40 bytes, u64 magic
  *     block   entries | u32 restarts[n] | u32 n      then a byte 0 (not compressed), u32 crc
- *     entry   varints shared, own, size | own bytes of the key | value      handle: varints from,
- * size
+ *     entry   varints shared, own, size | own bytes of the key | value
+ *     handle  varints from, size
  */
 #include "io/tensornet/tensorflow_index.h"
 

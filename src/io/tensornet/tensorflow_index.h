@@ -1,8 +1,7 @@
 /* tensorflow_index.h - names and shapes of the variables in a TensorFlow checkpoint.
  *
- *     tf_checkpoint.index                   a sorted table: key -> shape, offset and size of a
- * tensor tf_checkpoint.data-00000-of-00001     tensors; one of them is a message that names
- * variables
+ *     tf_checkpoint.index                   sorted table: key -> shape, offset and size of a tensor
+ *     tf_checkpoint.data-00000-of-00001     tensors; one of them is a message that names variables
  *
  * TensorNet writes one beside its tables, whose dense values have no names. Values are not read.
  * Whatever the bytes are, it ends with variables or TN_E_CKPT. Pure, any thread.

@@ -6,9 +6,8 @@
  * To add one:
  *   1. write src/nn/op/op_<name>.c   (copy `mul` of op_elementwise.c; `bias` when it has a
  *      parameter); one of less than 60 lines stands in the file of its kind
- *   2. add TN_OP(<name>) to src/nn/op/ops.def
- * The gradient test, the benchmark and `tnet-train --list-ops` walk ops.def, so
- * an operator whose backward is wrong cannot be merged.
+ *   2. add TN_OP(<name>) to src/nn/op/ops.def, which the gradient test, the benchmark and
+ *      `tnet-train --list-ops` walk: an operator whose backward is wrong cannot be merged
  *
  * Everything is a matrix of [rows x cols], row-major; rows is the batch, except in parameters. Work
  * is cut into tiles of fixed size: tiles of rows touch only those rows, tiles of columns only those

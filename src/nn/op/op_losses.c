@@ -1,13 +1,13 @@
 /* op_losses.c - losses of single rows, from the feed's labels. z is the score, y the label.
  *
- *                      l                                              dl / dz
- *     focal            y f(z, a) + (1 - y) f(-z, 1 - a)               y f'(z, a) - (1 - y) f'(-z, 1
- * - a) f(m, a)        a q^g sp(-m), q = sigmoid(-m)                  -a q^g (g (1 - q) sp(-m) + q)
- *     hinge            max(0, m), m = 1 - s z, s = 2 y - 1            -s [m > 0]
- *     squared_hinge    max(0, m)^2                                    -2 s max(0, m)
- *     mse              e^2, e = z - y                                 2 e
- *     mae              |e|                                            sign e
- *     huber            e^2 / 2, beyond d: d (|e| - d / 2)             e within +-d
+ *                      l                                      dl / dz
+ *     focal            y f(z, a) + (1 - y) f(-z, 1 - a)       y f'(z, a) - (1 - y) f'(-z, 1 - a)
+ *       f(m, a)        a q^g sp(-m), q = sigmoid(-m)          -a q^g (g (1 - q) sp(-m) + q)
+ *     hinge            max(0, m), m = 1 - s z, s = 2 y - 1    -s [m > 0]
+ *     squared_hinge    max(0, m)^2                            -2 s max(0, m)
+ *     mse              e^2, e = z - y                         2 e
+ *     mae              |e|                                    sign e
+ *     huber            e^2 / 2, beyond d: d (|e| - d / 2)     e within +-d
  *
  * Lin 2017 has focal for y of 0 and 1; between them it is the mean of both. q^g is e^(-g sp(m)): no
  * logarithm of a probability anywhere.

@@ -1,9 +1,9 @@
 /* onnx.h - a finished graph as an ONNX model: opset 13, ir_version 7.
  *
- *     inputs      [N, cols] floats each: embeddings (pooled vectors), numeric columns, and what
- * only the occurrences of values tell: embed_squares, embed_norm; by the names of their nodes nodes
- * in execution order, named after what they give: "deep.1"; steps on the way to it are "deep.1:1",
- * .. outputs     logit and pctr, or score, [N, 1]
+ *     inputs    [N, cols] floats each, by the names of their nodes: embeddings (pooled vectors),
+ *               numeric columns, and what the values of a row tell: embed_squares, embed_norm
+ *     nodes     in execution order, named after their results: "deep.1", on the way "deep.1:1", ..
+ *     outputs   logit and pctr, or score, [N, 1]
  *
  * Parameters are initializers of their names. Every operator that scores has a row in onnx.c.
  * Pure functions; any thread, a graph by one at a time.

@@ -41,11 +41,11 @@ typedef struct tn_snapshot_head {
     bool delta;                           /* may hold removed rows */
 } tn_snapshot_head;
 
-/* What the floats of a row mean, member "sparse" of the manifest. Shard files hold eight bytes of
- * its hash.
+/* What the floats of a row mean: "sparse" of the manifest. Shard files hold 8 bytes of its hash.
  *
  *     {"partitions":1024,
- *      "records":[{"segments":[{"name":"wide","dim":1,"optimizer":"ftrl","state":[["z",1],["n",1]]}]}],
+ *      "records":[{"segments":[{"name":"wide","dim":1,"optimizer":"ftrl",
+ *                               "state":[["z",1],["n",1]]}]}],
  *      "groups":[{"name":"user","salt":"3da0fd9c44cfc9ee","record":0}]}
  */
 enum { TN_ROW_STATES_MAX = 4 };

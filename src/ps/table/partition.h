@@ -15,8 +15,8 @@
  *
  *     directory [00] [01] [10] [11]        grows by doubling: pointers only
  *                 |    |    '--.-'
- *     block     [ .. ][ .. ][ .. ]         1024 entries each: tag 8, waits 1, number + 1 23; 0 is
- * free
+ *     block     [ .. ][ .. ][ .. ]         1024 entries each
+ *     entry     | tag 8 | waits 1 | number + 1 23 |        0 is free
  *
  * Linear probing inside a block. A full block is split in two and no other is touched, so nothing
  * ever stops for a long rehash and no memory is left behind. The first block starts with 64 entries

@@ -1,14 +1,14 @@
-/* linear_import.h - a run begins with a linear or FM model that xLearn or VW printed
- * (io/dict/linear_text.h).
+/* linear_import.h - a run begins with a linear or FM model of xLearn or VW (io/dict/linear_text.h).
  *
  *     checkpoint.from: {xlearn: model.txt}     rows of libsvm, libffm or libfm; lr, fm, ffm
  *     checkpoint.from: {vw: model.txt}         --invert_hash; rows of vw; lr, of --lrq fm
  *
- *     i_12: 0.5                 is what a row "1 12:1" has       the weight of `wide`
- *     v_12: 0.1 -0.2                                             its vector of `deep`
- *     v_12_3: 0.1 -0.2          .. in each slot                  its vector there for that of field
- * 3 user^frank:2688:0.4847    is what a row "1 |user frank" has bias: .., Constant:.. the parameter
- * `bias`
+ *     line of the file         belongs to a row              as
+ *     i_12: 0.5                "1 12:1"                      its weight of `wide`
+ *     v_12: 0.1 -0.2           "1 12:1"                      its vector of `deep`
+ *     v_12_3: 0.1 -0.2         "1 s:12:1", any field s       its vector of `deep` for field 3
+ *     user^frank:2688:0.4847   "1 |user frank"               its weight of `wide`
+ *     bias: .., Constant:..    every row                     the parameter `bias`
  *
  * The data's own parser reads each feature, so its key is that of the data whatever `slots` say;
  * features that no slot takes as keys are left, and counted. All else of the model begins anew:

@@ -1,8 +1,8 @@
 /* tensornet_guess.h - an import map for a TensorNet checkpoint, from what its files tell.
  *
  *     sparse:
- *       - {layer: deep_input, segment: deep_input, optimizer: adagrad}     # dim 4, 56 rows of rank
- * 0 dense:
+ *       - {layer: wide, segment: wide, optimizer: adagrad}  # dim 1, 56 rows of rank 0 of 2
+ *     dense:
  *       - {name: "dnn_0/bias:0", shape: [8], to: dnn_0.b}
  *
  * For a model whose inputs and layers are called like TensorNet's (configs/tensornet.yaml); other

@@ -1,8 +1,8 @@
 /* warm_start.h - the weights of a checkpoint become those of another model.
  *
  *     checkpoint.from: runs/a                         rows of slots and dense parameters by name
- *     checkpoint.from: {path: runs/a/ckpt-7, rows: [user, item], dense: [deep.*], rename: {member:
- * user}}
+ *     checkpoint.from: {path: runs/a/ckpt-7, rows: [user, item], dense: [deep.*],
+ *                       rename: {member: user}}
  *
  * `path` is a checkpoint, or a run directory whose newest good one is taken. A slot of both models
  * keeps its rows, under keys of its own name: key -> sign by the old salt, sign -> key by the new

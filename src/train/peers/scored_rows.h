@@ -2,8 +2,8 @@
  * where metrics, slices and predictions are made of the rows of all.
  *
  *     u32 bytes that follow | u32 source | u64 place in it | f32 logit | f32 label | f32 weight |
- *     u64 group | u32 unknown slots | u32 bytes of the id, id | floats of nodes | per slot: u32
- * keys, 8 bytes each
+ *     u64 group | u32 unknown slots | u32 bytes of the id, id | floats of nodes |
+ *     per slot that travels: u32 keys, 8 bytes each
  *
  * Little-endian, row behind row: any run of whole rows is a message. Bytes may come from outside:
  * whatever they hold, reading them is safe, and what was read is fit for tn_metrics_add.

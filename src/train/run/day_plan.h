@@ -1,8 +1,8 @@
 /* day_plan.h - which day a run learns next: what data.days names, less what is learned, once it is
  * there.
  *
- *     learned 2026-11-01..07, data.days 2026-11-01..2026-11-30: 2026-11-08, when its files are
- * there
+ *     learned     2026-11-01..2026-11-07
+ *     data.days   2026-11-01..2026-11-30     next: 2026-11-08, when its files are there
  *
  * A day that was begun comes first, whatever data.days says. Otherwise days come in order and none
  * is left out: between the last learned day and the next one lies no day, but for those that a list

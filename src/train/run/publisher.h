@@ -1,11 +1,11 @@
 /* publisher.h - the exports that a run publishes while it trains (export.every), on a thread of its
  * own, each from a checkpoint that was saved for it.
  *
- *     a moment of export.every      the saver saves a full checkpoint, marked in its manifest
- *     it is saved                   tn_publisher_begin: training goes on
- *                                     <to>/<model id>   all rows, or what changed since the one
- * before <to>/LATEST       names it between two steps             tn_publisher_note: a line tells,
- * or that it failed
+ *     a moment of export.every    the saver saves a full checkpoint, marked in its manifest
+ *     it is saved                 tn_publisher_begin: training goes on, the thread writes
+ *                                   <to>/<model id>  all rows, or what changed since the one before
+ *                                   <to>/LATEST      names it
+ *     between two steps           tn_publisher_note: a line tells of it, or that it failed
  *
  * The bytes are those that tnet-export would write of the checkpoint. The first export is a full
  * one; each other is a delta on the one before, until readers would have to stack more than

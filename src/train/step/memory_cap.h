@@ -5,9 +5,10 @@
  *                        auto: 80 % of the least limit (base/machine/limits.h), less what this
  *                              process takes without rows, now and as planned
  *
- *     TN_TRY(tn_memory_cap_init(&m, w, 0, err));   before rows are loaded: they may be too many,
- * too tn_memory_cap_begin(&m);               after then, and between two steps: if
- * (tn_memory_cap_look(&m) == TN_ROOM_NONE) { save;  return tn_memory_cap_fail(&m, ..); }
+ *     TN_TRY(tn_memory_cap_init(&m, w, 0, err));    before rows are loaded: these may be too many
+ *     tn_memory_cap_begin(&m);                      after they are loaded
+ *     if (tn_memory_cap_look(&m) == TN_ROOM_NONE)   then, and between two steps
+ *         { save;  return tn_memory_cap_fail(&m, ..); }
  *
  * The cap counts bytes of the table, so a run reaches it at the same step each time. Beside it, the
  * memory of the whole process is looked at ten times a second, more often while the table grows
@@ -32,23 +33,22 @@ typedef enum tn_room {
 typedef struct tn_memory_cap {
     const tn_worker *w; /* NULL: nothing is looked at */
     tn_memory_limit limit;
-    uint64_t share;   /* of limit.resident: that of this process */
-    uint32_t sharers; /* with so many */
-    uint64_t cap;     /* of the table */
-    uint64_t outside; /* auto: what was taken off */
-    bool by_address;  /* auto: the limit of address space was the least */
-    bool evicts;      /* rows leave before the table is full */
-    uint64_t rows,
-        rows_most;           /* that may come until the run stands still; before there was a step */
-    uint64_t steps, created; /* of the worker, of its table, when last looked at */
-    uint64_t most;           /* rows that one of the last steps has made */
-    tn_range partitions;     /* the own ones */
-    uint64_t look_from;      /* bytes of the table */
-    double next_look;        /* at the process; monotonic seconds */
-    uint64_t bytes;          /* of the table at the last look at the process .. */
-    bool is_near;            /* .. which was near its limit then */
-    tn_room room;            /* as last seen */
-    tn_memory_use use;       /* the same */
+    uint64_t share;           /* of limit.resident: that of this process */
+    uint32_t sharers;         /* with so many */
+    uint64_t cap;             /* of the table */
+    uint64_t outside;         /* auto: what was taken off */
+    bool by_address;          /* auto: the limit of address space was the least */
+    bool evicts;              /* rows leave before the table is full */
+    uint64_t rows, rows_most; /* that may come until the run pauses; before its first step */
+    uint64_t steps, created;  /* of the worker, of its table, when last looked at */
+    uint64_t most;            /* rows that one of the last steps has made */
+    tn_range partitions;      /* the own ones */
+    uint64_t look_from;       /* bytes of the table */
+    double next_look;         /* at the process; monotonic seconds */
+    uint64_t bytes;           /* of the table at the last look at the process .. */
+    bool is_near;             /* .. which was near its limit then */
+    tn_room room;             /* as last seen */
+    tn_memory_use use;        /* the same */
 } tn_memory_cap;
 
 /* Sets the table's limit, too, and has rows leave where on_full says so. `sharers`: processes of
