@@ -11,15 +11,13 @@
  *     tn_forward(g, &feed);  tn_backward(g);               ... use the parameters' gradients ...
  *     tn_graph_free(g);
  *
- * The passes: drop what no wanted output needs, fold batch norm into the dense
- * layer before it when weights are final, fuse dense = GEMM + bias + activation,
- * fold constants, make one of equal values and drop scales by 1, place concat's
- * operands inside its matrix, plan memory by liveness (forward-only graphs reuse
- * buffers). A step allocates nothing.
+ * The passes (nn/passes/graph_passes.c): drop what no wanted output needs, fold batch norm into the
+ * dense layer before it when weights are final, fuse dense = GEMM + bias + activation, fold
+ * constants, make one of equal values and drop scales by 1, place concat's operands inside its
+ * matrix, plan memory by liveness (forward-only graphs reuse buffers). A step allocates nothing.
  *
  * One thread uses a graph at a time; the team works inside the calls. Parameters
- * (nn/graph/params.h) outlive the graph and may be shared by several: one to train,
- * one to evaluate.
+ * (nn/graph/params.h) outlive the graph and may be shared by several, to train and to evaluate.
  */
 #pragma once
 
@@ -130,8 +128,8 @@ typedef struct tn_wanted {
     uint32_t n_feed;
 } tn_wanted;
 
-/* Runs the passes and takes all memory. TN_E_CONFIG: unknown fetch or feed, a feed that no wanted
- * output needs, or opts.products cannot be had; TN_E_MEMORY. */
+/* Runs the passes and takes all memory; nn/passes defines it. TN_E_CONFIG: unknown fetch or feed, a
+ * feed that no wanted output needs, or opts.products cannot be had; TN_E_MEMORY. */
 tn_status tn_graph_finish(tn_graph *g, const tn_wanted *wanted, tn_error *err) TN_MUST_USE;
 
 /* Work on every node is a span of its name in the lanes of the team. After tn_graph_finish. */

@@ -73,12 +73,3 @@ struct tn_graph {
 const char *tn_graph_copy_text(tn_graph *g, const char *text);
 const tn_node *tn_node_root(const tn_node *n);
 uint32_t tn_operands(const tn_node *n); /* without parameters */
-
-uint32_t tn_node_users(const tn_graph *g, const tn_node *of); /* operands that it is */
-
-/* Passes that stand in fuse.c and simplify.c, or that they need; graph_passes.c has the others and
- * runs all. */
-void tn_pass_alive(tn_graph *g);    /* drops again, after nodes have become useless */
-bool tn_pass_simplify(tn_graph *g); /* whether there is something to drop */
-tn_status tn_pass_fold(tn_graph *g, tn_error *err) TN_MUST_USE;
-void tn_pass_fuse(tn_graph *g);

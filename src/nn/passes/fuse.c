@@ -1,6 +1,6 @@
 /* fuse.c - batch norms into final weights; matmul, bias and activation into one dense; in training,
  * sums of single weights and pairs of vectors into the embedding they come from. */
-#include "nn/graph/graphcore.h"
+#include "nn/passes/passes.h"
 
 #include "base/core/alloc.h"
 #include "nn/embed/embedlist.h"
@@ -18,6 +18,20 @@ uint32_t tn_node_users(const tn_graph *g, const tn_node *of)
         }
     }
     return count;
+}
+
+/* Whoever a kept node needs, directly or not. */
+void tn_pass_alive(tn_graph *g)
+{
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
+        g->node[i]->place->alive = g->node[i]->place->kept;
+    }
+    for (uint32_t i = g->n_nodes; i-- > 0;) {
+        const tn_node *n = g->node[i];
+        for (uint32_t k = 0; n->place->alive && k < n->n_in; k++) {
+            n->in[k]->place->alive = true;
+        }
+    }
 }
 
 /* Only `by` reads it, and it is not wanted by name. */

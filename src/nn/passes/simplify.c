@@ -1,5 +1,4 @@
-/* simplify.c - what need not be computed: constants of constants, the same value twice, and
- * `scale` by 1.
+/* simplify.c - what need not be computed: constants of constants, a value twice, `scale` by 1.
  *
  *     f(1, 2)             becomes a constant, where all its columns are one finite number
  *     a = f(x), b = f(x)  b's readers read a; never where f has parameters, draws numbers (dropout)
@@ -11,7 +10,7 @@
  * made one, nor a scale dropped beside other readers of x: their parts would be added in another
  * order. A node that is wanted by name stays.
  */
-#include "nn/graph/graphcore.h"
+#include "nn/passes/passes.h"
 
 #include "base/core/alloc.h"
 #include "config/field.h"

@@ -1,7 +1,5 @@
-/* graph_passes.c - what is needed, what is an identity, what has a gradient, who lives inside whom,
- * and where each matrix lies.
- */
-#include "nn/graph/graphcore.h"
+/* graph_passes.c - what a graph needs, what has a gradient, what lies inside what, and where. */
+#include "nn/passes/passes.h"
 
 #include "base/core/alloc.h"
 #include "config/diag.h"
@@ -9,20 +7,6 @@
 #include "nn/graph/params.h"
 
 enum { PASSES_BYTES = 192 }; /* what passes take from the arena for a node of a graph at rest */
-
-/* Whoever a kept node needs, directly or not. */
-void tn_pass_alive(tn_graph *g)
-{
-    for (uint32_t i = 0; i < g->n_nodes; i++) {
-        g->node[i]->place->alive = g->node[i]->place->kept;
-    }
-    for (uint32_t i = g->n_nodes; i-- > 0;) {
-        const tn_node *n = g->node[i];
-        for (uint32_t k = 0; n->place->alive && k < n->n_in; k++) {
-            n->in[k]->place->alive = true;
-        }
-    }
-}
 
 static tn_status unknown_node(tn_graph *g, const char *name, tn_error *err)
 {
