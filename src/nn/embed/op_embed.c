@@ -409,6 +409,7 @@ const tn_op tn_op_embed = {
     .state_bytes = embed_state_bytes,
     .forward = embed_forward,
     .backward_rows = embed_back_rows,
+    .embeds = true,
     .tile = embed_tile,
     .example = {.build = embed_example},
 };
@@ -431,6 +432,7 @@ const tn_op tn_op_embed_fixed = {
     .shape = embed_shape,
     .state_bytes = embed_state_bytes,
     .forward = embed_forward,
+    .embeds = true,
     .tile = embed_tile,
     .example = {.build = fixed_example},
 };
@@ -494,12 +496,6 @@ tn_node *tn_embed(tn_graph *g, const char *name, const tn_embed_slot *slots, uin
 tn_node *tn_embed_fixed(tn_graph *g, const char *name, const tn_embed_slot *slots, uint32_t n)
 {
     return embed_by(g, &tn_op_embed_fixed, name, slots, n);
-}
-
-const tn_embed_list *tn_embed_list_of(const tn_node *embed)
-{
-    const bool embeds = embed->op == &tn_op_embed || embed->op == &tn_op_embed_fixed;
-    return embeds ? embed->attr : NULL;
 }
 
 /* ---- one column for all slots ---- */

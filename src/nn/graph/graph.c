@@ -2,6 +2,7 @@
 #include "nn/graph/graphcore.h"
 
 #include "base/core/alloc.h"
+#include "nn/graph/embed.h"
 #include "nn/graph/params.h"
 
 #include <stdio.h>
@@ -278,6 +279,11 @@ void tn_param_freeze(tn_node *param)
 const tn_graph_feed *tn_feed_of(const tn_node *self)
 {
     return &self->graph->feed;
+}
+
+const tn_embed_list *tn_embed_list_of(const tn_node *embed)
+{
+    return embed->op != NULL && embed->op->embeds ? embed->attr : NULL;
 }
 
 uint32_t tn_max_rows(const tn_node *self)

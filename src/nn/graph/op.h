@@ -196,6 +196,7 @@ struct tn_op {
 
     bool trains_only; /* in forward-only graphs it is its operand */
     bool is_loss;     /* of each row, from the feed's labels; no part of a model */
+    bool embeds;      /* slots side by side: its attr is a tn_embed_list (nn/graph/embed.h) */
     /* Weights that stay as they are: self as y = x * scale + shift, one of each per column. */
     void (*affine)(const tn_node *self, tn_real *scale, tn_real *shift);
     /* Of norms when running values stay as they are: x^ = (x - mean) * rstd, by column. */
