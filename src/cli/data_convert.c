@@ -1,5 +1,4 @@
-/* data_convert.c - tnet-data convert: the same rows in another format; tnet-data sample: some rows.
- */
+/* data_convert.c - tnet-data convert: the same rows in another format; sample: some of the rows. */
 #include "cli/data_tool.h"
 #include "config/tree.h"
 #include "io/read/row_scan.h"

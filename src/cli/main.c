@@ -1,6 +1,4 @@
-/* main.c - from argv to a plan and to the exit code: the command line, the configuration, the files
- * that it reads.
- */
+/* main.c - from argv to a plan and to the exit code: command line, configuration, its files. */
 #include "cli/main.h"
 
 #include "base/core/alloc.h"
@@ -15,6 +13,7 @@
 #include "io/format/format.h"
 #include "io/read/fileset.h"
 #include "io/schema/dataopts.h"
+#include "models/model.h"
 #include "train/begin/warm_start.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/config/choices.h"

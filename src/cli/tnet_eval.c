@@ -12,6 +12,7 @@
 #include "config/tree.h"
 #include "io/remote/uri.h"
 #include "io/schema/schema.h"
+#include "metrics/calibrator.h"
 #include "serve/exported_model.h"
 #include "train/begin/begun.h"
 #include "train/begin/import.h"

@@ -16,7 +16,6 @@
 
 #include "base/core/compiler.h"
 #include "config/values.h"
-#include "models/model.h" /* tn_model_preset */
 
 enum { TN_INCLUDE_DEPTH_MAX = 16 };
 
