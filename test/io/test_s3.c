@@ -1,5 +1,5 @@
 /* test_s3.c - what S3's signatures cover, against signatures of AWS, and the lists that it sends;
- * what a NameNode sends; files of secrets.
+ * what a NameNode sends, and where it leads; files of secrets.
  *
  * The signatures are those of docs "Signature Calculations for the Authorization Header" of AWS,
  * the last one of the same key.
@@ -166,6 +166,30 @@ TEST(a_status_has_all_that_is_needed)
 }
 
 /* ---- secrets ---- */
+
+static void check_moved(const char *from, const char *to)
+{
+    tn_text url = {0};
+    tn_text_adds(&url, from);
+    assert_int_equal(tn_scheme_webhdfs.move(&url, 7, 12), to != NULL);
+    if (to != NULL) {
+        assert_string_equal(tn_text_str(&url), to);
+    }
+    tn_text_done(&url);
+}
+
+TEST(a_redirect_is_moved_by_parameters_of_its_query_alone)
+{
+    check_moved("http://d/a?op=OPEN&length=64&n=nn:9000&offset=0",
+                "http://d/a?op=OPEN&length=5&n=nn:9000&offset=7");
+    check_moved("http://d/a?length=b?offset=3", NULL); /* one parameter with the value b?offset=3 */
+    check_moved("http://d/offset=1?offset=&length=2#x", "http://d/offset=1?offset=7&length=5#x");
+    check_moved("http://d/a?length=&xoffset=1&offset=0", "http://d/a?length=5&xoffset=1&offset=7");
+    check_moved("http://d/a?length=1#&offset=3", NULL);
+    check_moved("http://d/a#?length=1&offset=3", NULL);
+    check_moved("http://d/a?length=1", NULL);
+    check_moved("http://d/offset=1&length=2", NULL);
+}
 
 TEST(a_section_has_names_and_values)
 {

@@ -76,21 +76,21 @@ static void webhdfs_build(const tn_wish *wish, tn_request *out)
     }
 }
 
-/* `name`, as in "offset=", has another value in the query. */
+/* The first `name`, as in "offset=", of a query gets another value; a later '?' is part of one. */
 static bool set_parameter(tn_text *url, const char *name, uint64_t value)
 {
     tn_text made = {0};
     const char *all = tn_text_str(url);
-    const char *at = strchr(all, '?');
-    for (at = at != NULL ? strstr(at, name) : NULL; at != NULL && at[-1] != '?' && at[-1] != '&';) {
-        at = strstr(at + 1, name);
+    const char *at = all + strcspn(all, "?#");
+    while ((*at == '?' || *at == '&') && strncmp(at + 1, name, strlen(name)) != 0) {
+        at += 1 + strcspn(at + 1, "&#");
     }
-    if (at == NULL) {
+    if (*at != '?' && *at != '&') {
         return false;
     }
-    at += strlen(name);
+    at += 1 + strlen(name);
     tn_text_addf(&made, "%.*s%llu%s", (int)(at - all), all, (unsigned long long)value,
-                 at + strcspn(at, "&"));
+                 at + strcspn(at, "&#"));
     tn_text_done(url);
     *url = made;
     return true;
