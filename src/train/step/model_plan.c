@@ -217,9 +217,9 @@ static const tn_slot_opts *group_override(const tn_run *run, const tn_features *
                                           uint32_t group, tn_slot_says *says, tn_diag *diag)
 {
     const tn_slot_opts *found = NULL;
-    for (uint32_t i = 0; i < features->n_slots; i++) {
-        const tn_slot_opts *o = opts_of(run, features->slot[i].name);
-        if (features->slot[i].group != group || o == NULL || !says(o)) {
+    for (const tn_model_slot *s = features->slot; s < features->slot + features->n_slots; s++) {
+        const tn_slot_opts *o = s->group == group ? opts_of(run, s->name) : NULL;
+        if (o == NULL || !says(o)) {
             continue;
         }
         if (found != NULL && diag != NULL) {
