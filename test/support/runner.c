@@ -5,9 +5,11 @@
  */
 #include "support/test.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char parent[] = "TEST_OF_PARENT";
 
@@ -110,6 +112,18 @@ static int run(const char *file, const char *name, const test_part *const hook[T
     return failed;
 }
 
+/* A test's stdin is empty: a terminal's would never end, and a closed one's number would be that of
+ * the first file that the test opens. A child keeps the stdin that its parent gave it.
+ */
+static bool empty_stdin(void)
+{
+    const int nothing = open("/dev/null", O_RDONLY);
+    if (nothing > STDIN_FILENO && dup2(nothing, STDIN_FILENO) == STDIN_FILENO) {
+        return close(nothing) == 0;
+    }
+    return nothing == STDIN_FILENO;
+}
+
 int main(int argc, char **argv)
 {
     const test_part *first = find(parts, argc > 1 ? argv[1] : NULL);
@@ -120,6 +134,10 @@ int main(int argc, char **argv)
         argv[1] = argv[0];
         argc--;
         argv++;
+        if (!empty_stdin()) {
+            perror("/dev/null");
+            return 2;
+        }
     }
     if (first == NULL) {
         return usage(argv[0], argc > 1 ? argv[1] : NULL);
