@@ -227,6 +227,10 @@ TEST(devices_are_written_to_and_stay)
     place *p = *state;
     assert_int_equal(tn_output_put("/dev/null", "x", 1, NULL, &p->err), TN_OK);
     assert_int_equal(type_of("/dev/null"), S_IFCHR);
+    if (access("/dev/full", F_OK) != 0) {
+        print_message("/dev/full is not there\n");
+        skip();
+    }
     assert_int_equal(tn_output_put("/dev/full", "x", 1, NULL, &p->err), TN_E_IO);
     assert_string_equal(p->err.text, "cannot write '/dev/full': No space left on device");
     assert_int_equal(type_of("/dev/full"), S_IFCHR);
@@ -316,9 +320,14 @@ TEST(standard_output_is_written_to_at_its_place)
 {
     place *p = *state;
     assert_goes_to_stdout(p, "-");
-    assert_goes_to_stdout(p, "/dev/stdout");
-    assert_goes_to_stdout(p, "/dev/fd/1");
-    assert_int_equal(symlink("/dev/stdout", in(p, "link")), 0);
+    assert_goes_to_stdout(p, "/proc/self/fd/1");
+    for (size_t i = 0; i < 2; i++) { /* links to it, which a bare /dev has not */
+        static const char *const links[] = {"/dev/stdout", "/dev/fd/1"};
+        if (access(links[i], F_OK) == 0) {
+            assert_goes_to_stdout(p, links[i]);
+        }
+    }
+    assert_int_equal(symlink("/proc/self/fd/1", in(p, "link")), 0);
     assert_goes_to_stdout(p, in(p, "link"));
     assert_false(tn_output_is_stdout("/dev/null"));
     assert_false(tn_output_is_stdout(in(p, "out")));

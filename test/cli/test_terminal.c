@@ -21,13 +21,16 @@ static void speak(void)
     assert_int_equal(tn_exit_with("tnet-test", &err), 4);
 }
 
-/* What stderr gets while this process speaks. */
-static void hear(char said[SAID_BYTES])
+/* What stderr gets while this process speaks, from here on as this rank. */
+static void hear(uint32_t rank, char said[SAID_BYTES])
 {
     int ends[2];
     int old = dup(STDERR_FILENO);
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
     assert_int_equal(dup2(ends[1], STDERR_FILENO), STDERR_FILENO);
+    if (rank > 0) { /* which looks whether stderr is a terminal */
+        tn_terminal_rank(rank);
+    }
     speak();
     (void)dup2(old, STDERR_FILENO);
     (void)close(old);
@@ -43,13 +46,12 @@ TEST(lines_of_a_group_say_who_speaks)
     char said[SAID_BYTES];
     tn_terminal_log(0, TN_LOG_INFO);
     assert_string_equal(tn_terminal_own_name(), "");
-    hear(said);
+    hear(0, said);
     assert_string_equal(said, "warning: it is late\nit is early\n"
                               "\rstep 1\033[K\r\033[Ka line that stays\n"
                               "tnet-test: error: no such file\n");
-    tn_terminal_rank(12);
+    hear(12, said);
     assert_string_equal(tn_terminal_own_name(), "rank 12");
-    hear(said);
     assert_string_equal(said, "[rank 12] warning: it is late\n[rank 12] it is early\n"
                               "\rstep 1\033[K\r\033[Ka line that stays\n"
                               "tnet-test: rank 12: error: no such file\n");

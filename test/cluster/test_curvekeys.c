@@ -37,7 +37,9 @@ TEST(a_pair_reads_back_from_its_two_files)
 
 TEST(files_are_forty_characters_and_the_secret_one_is_private)
 {
+    const mode_t mask = umask(022); /* one may let nobody read anything */
     (void)keys_make(testdir, "a");
+    (void)umask(mask);
     tn_text text = {0};
     assert_int_equal(tn_file_read_all(keys_path(testdir, "a.key"), 1000, &text, NULL), TN_OK);
     assert_int_equal(text.size, TN_CURVE_CHARS + 1);

@@ -5,6 +5,7 @@
 #include "cluster/launch/membership.h"
 #include "support/test.h"
 
+#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,11 +43,24 @@ static void assert_chosen(const char *host, const char *want)
     assert_int_equal(e.port, 7);
 }
 
+/* It is one of /etc/hosts, which a bare container has not. */
+static bool localhost_is_known(void)
+{
+    struct addrinfo *found = NULL;
+    const bool known = getaddrinfo("localhost", NULL, NULL, &found) == 0;
+    if (known) {
+        freeaddrinfo(found);
+    }
+    return known;
+}
+
 TEST(numbers_and_interfaces_are_taken_as_they_are)
 {
     assert_chosen("127.0.0.1", "127.0.0.1");
     assert_chosen("lo", "127.0.0.1");
-    assert_chosen("localhost", "127.0.0.1");
+    if (localhost_is_known()) {
+        assert_chosen("localhost", "127.0.0.1");
+    }
     assert_chosen("*", "*");
     char open[TN_INTERFACE_NAME];
     char address[64];
@@ -88,7 +102,7 @@ TEST(another_machines_number_is_an_error_that_lists_the_own)
 TEST(own_names_and_addresses_are_known)
 {
     assert_true(tn_interfaces_have("127.0.0.1"));
-    assert_true(tn_interfaces_have("localhost"));
+    assert_int_equal(tn_interfaces_have("localhost"), localhost_is_known());
     assert_false(tn_interfaces_have("192.0.2.77"));
     assert_false(tn_interfaces_have("no-such-machine.invalid"));
 }
