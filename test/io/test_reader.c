@@ -351,7 +351,7 @@ static uint64_t read_ahead(uint32_t window, uint32_t keys, uint64_t wanted)
     const uint64_t before = setup_bytes_read();
     assert_int_equal(tn_reader_open(&reader, s.schema, &opts, NULL), TN_OK);
     assert_int_equal(tn_reader_next(reader, &batch, NULL), TN_OK);
-    for (uint32_t i = 0; i < 1000 && setup_bytes_read() - before < wanted; i++) {
+    for (uint32_t i = 0; i < 6000 && setup_bytes_read() - before < wanted; i++) {
         (void)usleep(10000);
     }
     (void)usleep(100000);

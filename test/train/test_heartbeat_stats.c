@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const uint64_t guard_ns = 20000000000;
+static const uint64_t guard_ns = 60000000000;
 
 typedef struct fixture {
     rankkit k;

@@ -89,7 +89,7 @@ static tn_ask_note await_note(rig *r, uint64_t number)
 {
     struct timespec until;
     (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += 20;
+    until.tv_sec += 60;
     (void)pthread_mutex_lock(&r->lock);
     while (r->note.number < number) {
         assert_int_equal(pthread_cond_timedwait(&r->asked, &r->lock, &until), 0);

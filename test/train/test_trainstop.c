@@ -240,7 +240,7 @@ static tn_status give_late(void *arg, tn_error *err)
     late_rows *l = arg;
     char path[TN_PATH_SIZE];
     tn_text rows = {0};
-    for (uint32_t i = 0; i < 1000 && !l->seen; i++) {
+    for (uint32_t i = 0; i < 6000 && !l->seen; i++) {
         (void)usleep(10000);
         char folder[TN_PATH_SIZE];
         l->seen = count_named(l->dir, "ckpt-1.", folder) == 1 &&
