@@ -7,9 +7,13 @@
 
 enum { GROUPKIT_RANKS = 4, GROUPKIT_TEXT = 1500 };
 
-/* Of a group of tests: the folder, and timers that are an eighth as long. */
+/* Of a group of tests: the folder, and timers that are an eighth as long. Silences are half as
+ * long: a busy machine loses no rank. */
 int groupkit_set_up(void **state);
 int groupkit_tear_down(void **state);
+
+/* What silences are divided by from here on, where a rank is to be lost. */
+void groupkit_silence(const char *divisor);
 
 typedef struct groupkit {
     uint32_t n;

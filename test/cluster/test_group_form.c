@@ -189,7 +189,7 @@ TEST(a_welcome_of_which_a_rank_is_nobody_does_not_count)
     tn_link_set_session(by.link, 77);
     assert_int_equal(tn_link_dial(by.link, 1, &at[1], NULL), TN_OK);
     tn_group_opts opts = groupkit_opts(&x, 1);
-    opts.start_timeout_s = 1;
+    opts.start_timeout_s = 4;
     groupkit_open(&x, 1, &opts);
     assert_int_equal(tn_group_form(x.group[1], NULL, &err), TN_E_PEER);
     assert_non_null(strstr(err.text, "for rank 0 at ipc://"));

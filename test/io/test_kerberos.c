@@ -35,6 +35,7 @@ static int begin(void **state)
     tickets_configure(the.tickets);
     (void)setenv("TNET_FAST", "100", 1); /* NOLINT(concurrency-mt-unsafe): no thread is there yet */
     (void)unsetenv("http_proxy");        /* NOLINT(concurrency-mt-unsafe) */
+    served_silence("1");
     served_open(&the.s, "!kerberos !badticket !httpfs d");
     the.data = served_bytes(BYTES);
     served_write(the.s.dir, "a.bin", the.data, BYTES);
@@ -44,7 +45,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-    (void)state;
     served_close(&the.s);
     free(the.data);
     tn_tmpdir_remove(the.tickets);

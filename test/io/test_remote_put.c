@@ -4,6 +4,7 @@
 #include "io/remote/remote_put.h"
 
 #include "base/core/clock.h"
+#include "base/core/failpoint.h"
 #include "base/core/stop.h"
 #include "base/file/file.h"
 #include "io/remote/remote.h"
@@ -21,12 +22,8 @@
 
 enum { BYTES = 16777219 }; /* two parts of S3, the last of three bytes */
 
-/* What divides pauses and deadlines: sanitizers slow the store, which must not look silent. */
-#ifdef TN_SANITIZED
-static const char fast[] = "20";
-#else
-static const char fast[] = "60";
-#endif
+/* What silences are divided by while a request is held that is to count as failed: 3 s. */
+static const char brief[] = "10";
 
 typedef struct world {
     served s;        /* what the store serves .. */
@@ -37,8 +34,9 @@ typedef struct world {
 static int begin(void **state)
 {
     static world w;
+    served_silence("1");
     char path[600];
-    (void)setenv("TNET_FAST", fast, 1); /* NOLINT(concurrency-mt-unsafe): no thread is there yet */
+    (void)setenv("TNET_FAST", "60", 1); /* NOLINT(concurrency-mt-unsafe): no thread is there yet */
     (void)unsetenv("http_proxy");       /* NOLINT(concurrency-mt-unsafe) */
     tn_tmpdir_make(w.local);
     served_open(&w.s, "!cut !stall !slow !mute !spoil !swap !liar !full !old !hang !busy !flood "
@@ -147,23 +145,21 @@ static void check_sent(const world *w, uint32_t first, uint32_t n, const char *w
 
 /* ---- tests ---- */
 
-/* Nothing fails, so nothing is waited for; a busy machine is no silent server. */
 TEST(files_of_any_size_lie_there_as_they_are)
 {
-    (void)setenv("TNET_FAST", "1", 1); /* NOLINT(concurrency-mt-unsafe): alone */
     check_sent(*state, 0, 4, "s3://b");
     check_sent(*state, 0, 4, "s3://signed");
     check_sent(*state, 0, 3, "gs://signed");
     check_sent(*state, 0, 4, "webhdfs://127.0.0.1:%n");
-    (void)setenv("TNET_FAST", fast, 1); /* NOLINT(concurrency-mt-unsafe): alone */
 }
 
 TEST(what_fails_for_once_is_sent_again)
 {
     static const char *const faults[] = {"cut", "mute", "stall", "slow", "busy", "spoil", "swap"};
     for (uint32_t i = 0; i < sizeof faults / sizeof *faults; i++) {
-        const uint32_t first = i == 1 || i == 2 ? 2 : 0; /* each request waits for a deadline */
+        const uint32_t first = i == 1 || i == 2 ? 2 : 0;
         char where[100];
+        served_silence(i == 2 ? brief : "1");
         (void)snprintf(where, sizeof where, "s3://signed/!%s", faults[i]);
         check_sent(*state, first, i < 2 ? 4 - first : 3 - first, where);
         (void)snprintf(where, sizeof where, "webhdfs://127.0.0.1:%%n/!%s", faults[i]);
@@ -171,6 +167,7 @@ TEST(what_fails_for_once_is_sent_again)
             check_sent(*state, first, 3 - first, where);
         }
     }
+    served_silence("1");
     check_sent(*state, 1, 1, "webhdfs://127.0.0.1:%n/!safe");
 }
 
@@ -194,6 +191,7 @@ TEST(an_older_file_is_replaced)
 /* Of the first `n` files. */
 static void check_refused(const world *w, uint32_t n, const char *where, const char *words)
 {
+    const char *silence = strstr(where, "!hang") != NULL ? "60" : "1";
     static const char *const files[] = {"short", "middle", "large"};
     char uri[300];
     const char *scheme = strstr(where, "://");
@@ -202,7 +200,9 @@ static void check_refused(const world *w, uint32_t n, const char *where, const c
     for (uint32_t i = 0; i < n; i++) {
         tn_error err = {0};
         assert_int_equal(send(w, "empty", uri, NULL, &err), TN_OK); /* which stays */
+        served_silence(silence);
         assert_int_equal(send(w, files[i], where, NULL, &err), TN_E_IO);
+        served_silence("1");
         if (strstr(err.text, words) == NULL) {
             fail_msg("%s: %s", where, err.text);
         }
@@ -222,10 +222,8 @@ TEST(a_failure_leaves_what_was_there)
                   "the server answers 403 (DSQuotaExceededException)");
     check_refused(w, 2, "webhdfs://127.0.0.1:%n/!denied/out/x", "the server answers 403");
     check_refused(w, 2, "webhdfs://127.0.0.1:%n/!flood/out/x", "8 times without progress");
-    (void)setenv("TNET_FAST", "300", 1); /* NOLINT(concurrency-mt-unsafe): alone */
     check_refused(w, 1, "s3://b/!hang/out/x", "cannot write 's3://b/!hang/out/x'");
     check_refused(w, 1, "webhdfs://127.0.0.1:%n/!hang/out/x", "cannot write 'webhdfs://");
-    (void)setenv("TNET_FAST", fast, 1); /* NOLINT(concurrency-mt-unsafe): alone */
 }
 
 TEST(what_a_store_has_lost_twice_is_a_failure)
@@ -244,11 +242,10 @@ TEST(what_a_store_has_lost_twice_is_a_failure)
     clear(w);
 }
 
-/* `requests`: after so many the store hangs. */
-static void check_stopped(const world *w, const char *where, uint64_t requests, bool process)
+/* Stopped while the store holds a request; what is taken back then may take its time, too. */
+static void check_stopped(const world *w, const char *where, bool process)
 {
-    served_stop s = {
-        .s = &w->s, .requests = store_requests(w->s.server) + requests, .later_us = 100000};
+    served_stop s = {.s = &w->s, .held = store_held(w->s.server) + 1};
     pthread_t thread;
     tn_error err = {0};
     tn_stop_set(process ? &s.stop : NULL);
@@ -258,19 +255,20 @@ static void check_stopped(const world *w, const char *where, uint64_t requests, 
     assert_int_equal(pthread_join(thread, NULL), 0);
     tn_stop_set(NULL);
     assert_int_equal(status, TN_E_STOPPED);
-    assert_true(tn_clock_s() - begun < 10);
+    assert_true(tn_clock_s() - begun < 30); /* the silence after which it would try again */
     check_clean(w, 0);
 }
 
 TEST(a_stop_leaves_nothing)
 {
-    (void)setenv("TNET_FAST", "1", 1); /* NOLINT(concurrency-mt-unsafe): alone */
+    tn_error err = {0};
+    assert_int_equal(tn_failpoint_set("remote.hurry:error", &err), TN_OK);
     for (int process = 0; process < 2; process++) {
-        check_stopped(*state, "s3://b/!hang/out/x", 2, process);
-        check_stopped(*state, "webhdfs://127.0.0.1:%n/!hang/out/x", 3, process);
+        check_stopped(*state, "s3://b/!hang/out/x", process);
+        check_stopped(*state, "webhdfs://127.0.0.1:%n/!hang/out/x", process);
     }
-    check_stopped(*state, "webhdfs://127.0.0.1:%n/!dead/out/x", 1, true);
-    (void)setenv("TNET_FAST", fast, 1); /* NOLINT(concurrency-mt-unsafe): alone */
+    assert_int_equal(tn_failpoint_set(NULL, &err), TN_OK);
+    check_stopped(*state, "webhdfs://127.0.0.1:%n/!dead/out/x", true); /* it gets 3 s */
 }
 
 TEST(what_cannot_be_written_to_is_refused_unasked)

@@ -84,10 +84,14 @@ void served_uri(const served *s, const char *form, char out[SERVED_URI])
 void *served_stop_thread(void *stop)
 {
     served_stop *t = stop;
-    while (store_requests(t->s->server) < t->requests) {
+    while (store_requests(t->s->server) < t->requests || store_held(t->s->server) < t->held) {
         (void)usleep(1000);
     }
-    (void)usleep(t->later_us);
     atomic_store(&t->stop, true);
     return NULL;
+}
+
+void served_silence(const char *divisor)
+{
+    (void)setenv("TNET_SILENCE", divisor, 1); /* NOLINT(concurrency-mt-unsafe): alone */
 }

@@ -36,11 +36,14 @@ enum { SERVED_URI = 512 };
  */
 void served_uri(const served *s, const char *form, char out[SERVED_URI]);
 
-/* A thread that sets `stop` some time after so many requests have come. */
+/* A thread that sets `stop` as soon as so many requests have come, and so many are held. */
 typedef struct served_stop {
     const served *s;
     atomic_bool stop;
-    uint64_t requests;
-    unsigned later_us;
+    uint64_t requests, held;
 } served_stop;
 void *served_stop_thread(void *stop);
+
+/* What is waited for in vain in these tests: silences are that much shorter, "1" not at all. With
+ * "1" a busy machine is no silent server. */
+void served_silence(const char *divisor);

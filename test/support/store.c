@@ -75,6 +75,7 @@ bool store_answer(const ask *a, const char *status, const char *more, const char
 void store_hold(const ask *a)
 {
     struct pollfd waited = {.fd = a->fd, .events = POLLIN | POLLRDHUP};
+    atomic_fetch_add(&a->s->held, 1);
     while (!atomic_load(&a->s->stop) && poll(&waited, 1, 20) == 0) {
     }
 }
@@ -862,6 +863,11 @@ unsigned store_standby_port(const store *s)
 uint64_t store_requests(const store *s)
 {
     return atomic_load(&s->requests);
+}
+
+uint64_t store_held(const store *s)
+{
+    return atomic_load(&s->held);
 }
 
 uint64_t store_connections(const store *s)

@@ -66,6 +66,7 @@ void store_close(store *s);
 unsigned store_port(const store *s);
 unsigned store_standby_port(const store *s);
 uint64_t store_requests(const store *s); /* so far */
+uint64_t store_held(const store *s);     /* requests so far that are not answered, ever */
 uint64_t store_connections(const store *s);
 /* Requests whose headers have shown a secret where none was to be sent. */
 uint64_t store_leaks(const store *s);

@@ -19,7 +19,7 @@ struct store {
     pthread_t thread[2];
     atomic_bool stop;
     atomic_uint connections_open;
-    atomic_ullong requests, connections, leaks, tickets;
+    atomic_ullong requests, connections, leaks, tickets, held;
     atomic_uint passed[WORDS]; /* requests of each path */
 };
 

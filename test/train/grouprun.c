@@ -230,7 +230,9 @@ void grouprun_do(grouprun *g)
     const char *address[GROUP_MAX];
     const char *host[GROUP_MAX] = {NULL};
     const char *fast = g->fast != NULL ? g->fast : "4";
-    assert_int_equal(setenv("TNET_FAST", fast, 1), 0); // NOLINT(concurrency-mt-unsafe)
+    const char *silence = g->silence != NULL ? g->silence : "1";
+    assert_int_equal(setenv("TNET_FAST", fast, 1), 0);       // NOLINT(concurrency-mt-unsafe)
+    assert_int_equal(setenv("TNET_SILENCE", silence, 1), 0); // NOLINT(concurrency-mt-unsafe)
     for (uint32_t r = 0; r < g->n; r++) {
         (void)snprintf(at[r], sizeof at[r], "ipc://%s/sockets/%u.sock", g->dir, r);
         address[r] = at[r];

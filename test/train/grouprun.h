@@ -18,6 +18,7 @@ typedef struct grouprun {
     bool whole;                        /* each file is one part, and so one rank's alone */
     bool stops[GROUP_MAX]; /* a signal to that rank comes with the first line that rank 0 shows */
     const char *fast;      /* what timers are divided by; NULL: 4 */
+    const char *silence;   /* the same of silences after which a rank is lost; NULL: 1 */
     atomic_bool shown;
 
     /* What became of it. */
@@ -37,7 +38,7 @@ typedef struct grouprun {
                         how often, by whomever and in whatever order */
 } grouprun;
 
-/* n 1: one process. Timers are a quarter as long. */
+/* n 1: one process. Timers are a quarter as long, silences are not: a busy machine loses none. */
 void grouprun_do(grouprun *g);
 
 /* The same, and all must have ended well. */

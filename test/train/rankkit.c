@@ -40,7 +40,8 @@ void rankkit_open(rankkit *k, uint32_t n, const char *const *more, const char *l
 {
     tn_error err = {0};
     assert_in_range(n, 2, RANKKIT_MAX);
-    assert_int_equal(setenv("TNET_FAST", "20", 1), 0); // NOLINT(concurrency-mt-unsafe)
+    assert_int_equal(setenv("TNET_FAST", "20", 1), 0);   // NOLINT(concurrency-mt-unsafe)
+    assert_int_equal(setenv("TNET_SILENCE", "1", 1), 0); // NOLINT(concurrency-mt-unsafe)
     *k = (rankkit){.n = n, .arena = tn_arena_new(1 << 16)};
     tn_tmpdir_make(k->dir);
     const tn_binder b = {.arena = k->arena, .diag = &k->diag};

@@ -17,7 +17,6 @@ static char dir[256], run_dir[300], data[2000];
 
 static int set_up(void **state)
 {
-    (void)state;
     tn_tmpdir_make(dir);
     (void)snprintf(run_dir, sizeof run_dir, "%s/run", dir);
     char rows[300];
@@ -33,7 +32,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     tn_tmpdir_remove(dir);
     return 0;
 }
@@ -54,7 +52,8 @@ static grouprun learn(uint32_t n, const char *const *more)
     return learn_parts(n, more, false);
 }
 
-#define SMALL data, "data.part_bytes=1KiB", "train.epochs=1", "train.batch=8"
+#define SMALL_OF(rows) rows, "data.part_bytes=1KiB", "train.epochs=1", "train.batch=8"
+#define SMALL SMALL_OF(data)
 #define FRESH "checkpoint.resume=never"
 
 static const char *const staleness[] = {"cluster.staleness=1", "cluster.staleness=inf"};
@@ -108,7 +107,7 @@ TEST(what_a_straggler_gives_back_is_counted_once)
     const grouprun one = learn(1, opts);
     for (uint32_t slow = 0; slow < 2; slow++) {
         char rule[32];
-        (void)snprintf(rule, sizeof rule, "step.%u:sleep=100", slow);
+        (void)snprintf(rule, sizeof rule, "step.%u:sleep=1000", slow); /* a part takes 10 s */
         assert_int_equal(tn_failpoint_set(rule, NULL), TN_OK);
         grouprun all = {.config = "deepfm", .n = 2, .dir = run_dir, .more = opts, .fast = "20"};
         grouprun_well(&all);
@@ -204,12 +203,16 @@ TEST(a_finished_run_that_is_begun_again_only_evaluates)
     }
 }
 
-/* Alive, but with a step that takes longer than the limit. */
+/* Alive, but with a step that takes longer than the limit: 10 s, while the others have their few
+ * parts done in less than one, and then wait for 2 s. */
 TEST(who_does_not_give_back_ends_all_with_its_name)
 {
-    static const char slow[] = "step.0:sleep=5,step.2:sleep=5,step.1:sleep=5500";
-    const char *const opts[] = {SMALL, FRESH, staleness[1], NULL};
-    grouprun all = {.config = "deepfm", .n = 3, .dir = run_dir, .more = opts};
+    static const char slow[] = "step.0:sleep=5,step.2:sleep=5,step.1:sleep=10000";
+    char rows[300];
+    (void)snprintf(rows, sizeof rows, "data.train=[%s/rows-0.tsv]", dir);
+    const char *const opts[] = {SMALL_OF(rows), FRESH, staleness[1], NULL};
+    grouprun all = {
+        .config = "deepfm", .n = 3, .dir = run_dir, .more = opts, .fast = "20", .silence = "8"};
     assert_int_equal(tn_failpoint_set(slow, NULL), TN_OK);
     grouprun_do(&all);
     assert_int_equal(tn_failpoint_set(NULL, NULL), TN_OK);

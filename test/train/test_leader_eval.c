@@ -269,7 +269,8 @@ static void evaluate(group *g)
     char at[RANKS_MAX][TN_ENDPOINT_SIZE];
     const char *address[RANKS_MAX];
     const char *host[RANKS_MAX] = {NULL};
-    assert_int_equal(setenv("TNET_FAST", "4", 1), 0); // NOLINT(concurrency-mt-unsafe)
+    assert_int_equal(setenv("TNET_FAST", "4", 1), 0);    // NOLINT(concurrency-mt-unsafe)
+    assert_int_equal(setenv("TNET_SILENCE", "1", 1), 0); // NOLINT(concurrency-mt-unsafe)
     for (uint32_t r = 0; r < g->n; r++) {
         (void)snprintf(at[r], sizeof at[r], "ipc://%s/%u.sock", dir, r);
         address[r] = at[r];

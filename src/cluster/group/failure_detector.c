@@ -70,9 +70,9 @@ tn_status tn_failure_detector_new(tn_failure_detector **out, uint32_t size, uint
         return TN_E_MEMORY;
     }
     p->size = size;
-    p->suspect_ns = tn_timer_ns(TN_FAILURE_SUSPECT_NS);
-    p->lost_ns = tn_timer_ns(TN_FAILURE_LOST_NS);
-    p->stall_ns = tn_timer_ns(TN_FAILURE_STALL_NS);
+    p->suspect_ns = tn_silence_ns(TN_FAILURE_SUSPECT_NS);
+    p->lost_ns = tn_silence_ns(TN_FAILURE_LOST_NS);
+    p->stall_ns = tn_silence_ns(TN_FAILURE_STALL_NS);
     p->gap_ns = gap_ns;
     return TN_OK;
 }

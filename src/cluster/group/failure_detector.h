@@ -52,7 +52,7 @@ typedef struct tn_failure_event {
 typedef struct tn_failure_detector tn_failure_detector;
 
 /* For a group of `size`; `gap_ns` is more than the time between polls. The other limits are timers
- * (tn_timer_ns). Nobody is watched yet. TN_E_MEMORY. */
+ * (tn_silence_ns). Nobody is watched yet. TN_E_MEMORY. */
 tn_status tn_failure_detector_new(tn_failure_detector **out, uint32_t size, uint64_t gap_ns,
                                   tn_error *err) TN_MUST_USE;
 void tn_failure_detector_free(tn_failure_detector *p); /* NULL is fine */

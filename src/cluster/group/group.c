@@ -298,8 +298,8 @@ static uint64_t at_most_timeout(const tn_group *g, uint64_t ns)
  * first seconds, and one that cannot connect to rank 0 tries again every 2 s. */
 static uint64_t patience_of(const tn_group *g)
 {
-    const uint64_t least = tn_clock_ns() + at_most_timeout(g, tn_timer_ns(refuse_ns));
-    const uint64_t late = g->opened_ns + at_most_timeout(g, tn_timer_ns(late_ns));
+    const uint64_t least = tn_clock_ns() + at_most_timeout(g, tn_silence_ns(refuse_ns));
+    const uint64_t late = g->opened_ns + at_most_timeout(g, tn_silence_ns(late_ns));
     return late > least && g->ended != TN_E_STOPPED ? late : least;
 }
 
@@ -330,7 +330,7 @@ static void turn_away(tn_group *g)
 /* Waits until the others have acknowledged what was posted to them, or the time is over. */
 static void linger(tn_group *g)
 {
-    const uint64_t until = tn_clock_ns() + tn_timer_ns(linger_ns);
+    const uint64_t until = tn_clock_ns() + tn_silence_ns(linger_ns);
     bool open = true;
     (void)pthread_mutex_lock(&g->lock);
     while (open && tn_clock_ns() < until) {
@@ -350,7 +350,7 @@ static void linger(tn_group *g)
  * dismissed stays until rank 0, which has all replies then, announces that it leaves. */
 static void part(tn_group *g)
 {
-    const uint64_t until = tn_clock_ns() + tn_timer_ns(linger_ns);
+    const uint64_t until = tn_clock_ns() + tn_silence_ns(linger_ns);
     (void)pthread_mutex_lock(&g->lock);
     g->beat.state = TN_PEER_ENDING;
     for (uint32_t r = 1; g->rank == 0 && r < g->size; r++) {

@@ -3,6 +3,7 @@
 
 #include "base/core/alloc.h"
 #include "base/core/clock.h"
+#include "base/core/failpoint.h"
 #include "base/core/stop.h"
 #include "base/file/file.h"
 #include "base/math/rng.h"
@@ -33,7 +34,8 @@ static const uint64_t longest_pause_ns = 30 * SECOND_NS;
  * waiting for the end. */
 static uint64_t patience_ns(const tn_flight *f, uint64_t ns)
 {
-    return f->wish.once ? ONCE_S * SECOND_NS : tn_timer_ns(ns);
+    return f->wish.once && tn_failpoint("remote.hurry") == 0 ? ONCE_S * SECOND_NS
+                                                             : tn_silence_ns(ns);
 }
 
 /* ---- the end of a flight ---- */
@@ -702,7 +704,7 @@ void tn_wire_work(tn_wire *w)
 {
     int running = 0;
     const uint64_t now = tn_clock_ns();
-    const bool rested = now - w->worked_ns > tn_timer_ns(SLOW_S * SECOND_NS) / 4;
+    const bool rested = now - w->worked_ns > tn_silence_ns(SLOW_S * SECOND_NS) / 4;
     w->worked_ns = now;
     for (uint32_t i = 0; i < TN_FLIGHTS; i++) {
         tn_flight *f = &w->flight[i];

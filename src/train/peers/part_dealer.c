@@ -185,7 +185,7 @@ static tn_status make_ledger(tn_part_dealer *d, const tn_epoch_parts *map, tn_er
                              .mode = opts->mode,
                              .relaxed = opts->relaxed,
                              .straggler_ns = tn_timer_ns(TN_LEDGER_STRAGGLER_NS),
-                             .silent_ns = tn_timer_ns(TN_LEDGER_SILENT_NS),
+                             .silent_ns = tn_silence_ns(TN_LEDGER_SILENT_NS),
                              .part = span};
     d->n_parts = map->n_parts;
     tn_status status = tn_ledger_new(&d->ledger, &ledger, err);
