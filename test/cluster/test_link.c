@@ -4,6 +4,7 @@
 #include "cluster/testdir.h"
 
 #include "keys.h"
+#include "support/rounds.h"
 #include "support/test.h"
 
 #include <pthread.h>
@@ -196,7 +197,8 @@ TEST(requests_are_answered_in_order_however_many)
 
 TEST(long_messages_go_both_ways_at_once)
 {
-    enum { DOUBLES = 300000, TIMES = 20 };
+    enum { DOUBLES = 300000 };
+    const uint32_t times = 20 / tn_round_step();
     peer p[PEERS];
     for (uint32_t i = 0; i < PEERS; i++) {
         open_peer(&p[i], i);
@@ -208,23 +210,23 @@ TEST(long_messages_go_both_ways_at_once)
             }
         }
     }
-    for (uint32_t t = 0; t < TIMES; t++) {
+    for (uint32_t t = 0; t < times; t++) {
         for (uint32_t i = 0; i < PEERS; i++) {
             post(&p[i], &p[(i + 1) % PEERS], t, DOUBLES);
             post(&p[i], &p[(i + 2) % PEERS], t, DOUBLES);
         }
     }
     for (uint32_t i = 0; i < PEERS; i++) {
-        await(&p[i], &p[i].answers, 2 * TIMES);
-        assert_int_equal(count_of(&p[i], &p[i].answers), 2 * TIMES);
+        await(&p[i], &p[i].answers, 2 * times);
+        assert_int_equal(count_of(&p[i], &p[i].answers), 2 * times);
     }
     for (uint32_t i = 0; i < PEERS; i++) { /* now each has the requests of the others, too */
         tn_link_counts counts;
         await(&p[i], &p[i].ticks,
               count_of(&p[i], &p[i].ticks) + 2); /* counts are told now and then */
         tn_link_counts_of(p[i].link, &counts);
-        assert_true(counts.bytes_in >= UINT64_C(2) * TIMES * DOUBLES * sizeof(double));
-        assert_true(counts.bytes_out >= UINT64_C(2) * TIMES * DOUBLES * sizeof(double));
+        assert_true(counts.bytes_in >= UINT64_C(2) * times * DOUBLES * sizeof(double));
+        assert_true(counts.bytes_out >= UINT64_C(2) * times * DOUBLES * sizeof(double));
     }
     for (uint32_t i = 0; i < PEERS; i++) {
         close_peer(&p[i]);

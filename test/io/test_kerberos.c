@@ -45,6 +45,7 @@ static int begin(void **state)
 
 static int end(void **state)
 {
+    (void)state;
     served_close(&the.s);
     free(the.data);
     tn_tmpdir_remove(the.tickets);

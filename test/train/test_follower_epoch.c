@@ -17,6 +17,7 @@ static char dir[256], run_dir[300], data[2000];
 
 static int set_up(void **state)
 {
+    (void)state;
     tn_tmpdir_make(dir);
     (void)snprintf(run_dir, sizeof run_dir, "%s/run", dir);
     char rows[300];
@@ -32,6 +33,7 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
+    (void)state;
     tn_tmpdir_remove(dir);
     return 0;
 }

@@ -2,6 +2,7 @@
  * in every way to get there. */
 #include "base/core/log.h"
 #include "base/file/file.h"
+#include "support/rounds.h"
 #include "support/test.h"
 #include "support/tmpdir.h"
 #include "train/checkpoint/checkpoint.h"
@@ -183,7 +184,7 @@ static void assert_same_checkpoints(const lifecycle_case *c, const char *a, cons
 
 TEST(a_full_checkpoint_with_its_deltas_is_the_model)
 {
-    for (uint32_t i = 0; i < CASES; i++) {
+    for (uint32_t i = tn_first_round(); i < CASES; i += tn_round_step()) {
         const lifecycle_case *c = &cases[i];
         const char *const full[] = {"checkpoint.every=8steps", NULL};
         const char *const delta[] = {"checkpoint.every=1000steps", "checkpoint.delta_every=8steps",
@@ -223,7 +224,7 @@ static uint32_t train_with_stops(const char *run_dir, const lifecycle_case *c)
 
 TEST(threads_and_stops_do_not_show)
 {
-    for (uint32_t i = 0; i < CASES; i += 1 + i % 2) {
+    for (uint32_t i = tn_first_round(); i < CASES; i += tn_round_step() + i % 2) {
         const lifecycle_case *c = &cases[i];
         uint32_t hash = 0;
         char run_dir[300];
@@ -262,7 +263,7 @@ static uint32_t counts_of_one(const char *run_dir, const lifecycle_case *c)
 /* What expires does not depend on who owns it; deltas of three are the model. */
 TEST(three_processes_let_the_same_rows_go)
 {
-    for (uint32_t i = 0; i < CASES; i++) {
+    for (uint32_t i = tn_first_round(); i < CASES; i += tn_round_step()) {
         const lifecycle_case *c = &cases[i];
         uint32_t hash[2] = {0};
         uint32_t counts = 0;
