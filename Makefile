@@ -1,5 +1,6 @@
 # make run      installs what is missing, builds, generates data, trains, evaluates, exports
 # make test     installs what is missing, builds, runs every test
+# make check    tests of the rooms that take less than a second each: some 20 seconds, for every save
 # make bench    prints speeds beside their limits, ROW=P8 for one; see bench/README.md
 # make docs     writes docs/config.md and docs/man/ anew, after an option has changed
 # make way      writes the list of docs/way.md anew, after a function on the way of one row has changed
@@ -11,10 +12,11 @@
 # make analyze  clang-tidy and cppcheck on every file, gcc -fanalyzer on src/base, src/io, src/ps and src/cluster
 #
 # Everything is made in build/, data/ and runs/ of this folder.
-# make test PRESET=strict is the same in another tree; CMakePresets.json lists them.
-PRESET = gcc
+# make test PRESET=strict is the same in another tree, and so make run; CMakePresets.json lists them. TESTS=REGEX runs the tests of that name,
+# JOBS=3 three at a time.
+JOBS = 2
 
-.PHONY: all run test docs way bench fuzz nightly interop claims analyze clean
+.PHONY: all run test check docs way bench fuzz nightly interop claims analyze clean
 all: build
 
 .PHONY: build
@@ -24,20 +26,27 @@ build:
 
 run:
 	@.ci/install build
-	@.ci/build release tnet-data tnet-train tnet-eval tnet-export tnet-score tnet tnet_archive
-	@TNET_BIN=build/release datasets/demo.sh
+	@.ci/build $(or $(PRESET),release) tnet-data tnet-train tnet-eval tnet-export tnet-score tnet tnet_archive
+	@TNET_BIN=build/$(or $(PRESET),release) datasets/demo.sh
 
+tree = $(or $(PRESET),gcc)
 test:
 	@.ci/install test
-	@.ci/build $(PRESET)
-	@ctest --test-dir build/$(PRESET) --output-on-failure --no-tests=error -j 2
+	@.ci/build $(tree)
+	@ctest --test-dir build/$(tree) --output-on-failure --no-tests=error -j $(JOBS) $${TESTS:+-R "$$TESTS"} </dev/null
+
+quick_rooms = base config io nn ps models metrics
+check:
+	@.ci/install test
+	@.ci/build $(tree) $(quick_rooms:%=test_%)
+	@ctest --test-dir build/$(tree) --output-on-failure --no-tests=error -j $(JOBS) -L '^quick$$' </dev/null
 
 programs = train data eval export score keygen
 docs:
 	@.ci/install build
-	@.ci/build $(PRESET) $(programs:%=tnet-%)
-	@build/$(PRESET)/tnet-train --print-config-doc >docs/config.md
-	@for p in $(programs); do build/$(PRESET)/tnet-$$p --man >docs/man/tnet-$$p.1 || exit; done
+	@.ci/build $(tree) $(programs:%=tnet-%)
+	@build/$(tree)/tnet-train --print-config-doc >docs/config.md
+	@for p in $(programs); do build/$(tree)/tnet-$$p --man >docs/man/tnet-$$p.1 || exit; done
 	@git --no-pager diff --stat -- docs
 
 way:

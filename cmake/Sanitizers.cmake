@@ -4,8 +4,9 @@ set(TNET_SANITIZE "" CACHE STRING "address, thread, fuzzer or nothing")
 # counts that do not depend on the machine. Always off under ThreadSanitizer, which crashes
 # at start-up otherwise.
 option(TNET_CLONES "compile hot loops for several instruction sets" ON)
-# -DTNET_COVERAGE=ON: which lines the tests run; see .ci/check-coverage.
-option(TNET_COVERAGE "count the lines that run" OFF)
+# -DTNET_COVERAGE=ON: counts which lines of src the tests run, with clang alone; .ci/check-coverage reads the counts. A process
+# writes them when it ends, to the file that LLVM_PROFILE_FILE names, which ctest sets for the tests of the rooms, or nowhere.
+option(TNET_COVERAGE "count the lines of src that run (clang)" OFF)
 
 if(TNET_SANITIZE STREQUAL address OR TNET_SANITIZE STREQUAL fuzzer)
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
@@ -30,8 +31,10 @@ else()
   add_link_options(-Wl,-z,relro,-z,now)
 endif()
 if(TNET_COVERAGE)
-  add_compile_options(--coverage -fprofile-update=atomic)
-  add_link_options(--coverage)
+  if(NOT CMAKE_C_COMPILER_ID MATCHES Clang)
+    message(FATAL_ERROR "TNET_COVERAGE=ON needs clang")
+  endif()
+  add_link_options(-fprofile-instr-generate) # src is compiled with it: TnetModule.cmake
 endif()
 if(NOT TNET_CLONES)
   add_compile_definitions(TN_NO_CLONES TN_COUNTED)

@@ -1,8 +1,9 @@
 /* graph.c - building a graph: nodes, leaves and what operators may ask. See graph.h. */
-#include "nn/graph/graphcore.h"
+#include "nn/graph/graph.h"
 
 #include "base/core/alloc.h"
 #include "nn/graph/embed.h"
+#include "nn/graph/graphcore.h"
 #include "nn/graph/params.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* checkpoint.c - saves a run: the moment between two steps, and the thread that writes it into
  * files, on rank 0 and on the others, each its part. */
-#include "train/checkpoint/ckptstate.h"
+#include "train/checkpoint/checkpoint.h"
 
 #include "base/core/alloc.h"
 #include "base/core/log.h"
@@ -8,6 +8,7 @@
 #include "nn/graph/params.h"
 #include "ps/shard/dense.h"
 #include "train/checkpoint/ckptfiles.h"
+#include "train/checkpoint/ckptstate.h"
 #include "train/checkpoint/run_state.h"
 #include "train/config/run.h"
 #include "train/step/model_plan.h"
