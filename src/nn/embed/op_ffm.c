@@ -506,6 +506,15 @@ static void embed_forward(tn_node *y, tn_range rows)
     }
 }
 
+static bool any_in_block(const tn_row_block *block, const tn_bag *bag, tn_range entries)
+{
+    bool any = false;
+    for (uint32_t j = entries.from; j < entries.to && !any; j++) {
+        any = in_block(block, bag->index[j]);
+    }
+    return any;
+}
+
 /* dv_j[g] += x_j dy A[g,i] of one example, for the values j of slot i whose rows are in the block.
  */
 static void back_folded(const view *v, uint32_t row, uint32_t i, const tn_row_block *block,
@@ -515,7 +524,10 @@ static void back_folded(const view *v, uint32_t row, uint32_t i, const tn_row_bl
     const tn_range entries = entries_of(bag, row);
     const tn_range part = {i * v->dim, (i + 1) * v->dim};
     tn_real sum[WIDTH_MAX];
-    for (uint32_t g = 0; g < v->n && entries.from < entries.to; g++) {
+    if (!any_in_block(block, bag, entries)) {
+        return;
+    }
+    for (uint32_t g = 0; g < v->n; g++) {
         if (g == i) {
             continue;
         }
