@@ -329,7 +329,7 @@ static tn_status take_steps(held *h, double seconds, uint32_t most, tn_error *er
     h->next = 0;
     h->n_steps = 0;
     TN_TRY(tn_step_prefetch_over(&feeder, &opts, &batches, err));
-    const double end = tn_clock_s() + seconds;
+    const double end = tn_clock_s() + 1e-9 * (double)tn_timer_ns((uint64_t)(1e9 * seconds));
     tn_status status = TN_OK;
     while (status == TN_OK && h->n_steps < most &&
            (h->n_steps < STEPS_LEAST || tn_clock_s() < end)) {
