@@ -101,13 +101,28 @@ wrong 3 "'nonsense' is not valid.<metric>" tnet-train rows.csv.yaml data.valid=r
     'train.reduce_on_plateau={factor: 0.5, monitor: nonsense}'
 wrong 3 "only one metric is watched" tnet-train rows.csv.yaml data.valid=rows.csv \
     train.stop=valid.auc 'train.reduce_on_plateau={factor: 0.5, monitor: valid.ne}'
-expect 0 tnet-train -q rows.libsvm.yaml data.valid=rows.libsvm 'eval.metrics=[gauc]' # no qid: one group
+expect 0 tnet-train -q rows.libsvm.yaml data.valid=rows.libsvm 'eval.metrics=[gauc]' train.epochs=1 # no qid: one group
 wrong 2 "'--fetch' names no node" tnet-eval rows.csv.yaml --data rows.csv --fetch ,
 
 # --- the terminal: a line moves only where lines can ---
 if command -v script >null; then
+    mkfifo rows
+    # rows long enough to fill what is read at once, so that each turn of the loop below leads to steps
+    awk -v pad="$(printf %02000d 0)" '{ print $0 (NR == 1 ? ",unused" : "," pad) }' rows.csv >long.csv
     for term in xterm dumb; do
-        expect 0 env TERM=$term script -qec "tnet-train rows.csv.yaml run.dir=on-$term log.every=50ms train.epochs=300" typed
+        : >typed
+        { # rows come until a line of progress is there
+            head -n 1 long.csv
+            tries=0
+            until grep -q 'rows/s' typed || [ $tries -eq 1200 ]; do
+                sed 1d long.csv
+                tries=$((tries + 1))
+                sleep 0.05
+            done
+        } >rows 2>null &
+        children="$children $!"
+        expect 0 env TERM=$term script -qefc "cat rows | tnet-train rows.csv.yaml data.train=- run.dir=on-$term log.every=50ms train.batch=50 data.shuffle=0" typed
+        grep -q 'rows/s' typed || fail "TERM=$term: no line of progress: $(cat -v typed)"
         moves=0
         grep -qF "$(printf '\033[K')" typed || moves=$?
         case $term:$moves in
