@@ -143,10 +143,11 @@ for ranks in 1 2; do
 done
 
 # --- predictions depend on every slot, in every model ---
-# depends MODEL FILE WORDS..: predictions of the file and of its changed copy differ, and the model has learned.
+# depends MODEL FILE: predictions of the file and of its changed copy differ, and the model has learned. The first 20 of
+# the 84 passes that are chosen do for it (an AUC of .706 at least, that of widedeep): the best is restored as ever.
 depends() {
     what="$*"
-    expect 0 tnet-train -q "$2.yaml" run.dir=dep --fresh model="$1"
+    expect 0 tnet-train -q "$2.yaml" run.dir=dep --fresh model="$1" train.max_steps=240
     auc=$(awk '$1 == "auc" { print $2 }' out)
     awk -v auc="$auc" 'BEGIN { exit !(auc > .62) }' || fail "$what: auc $auc"
     expect 0 tnet-eval -q "$2.yaml" run.dir=dep model="$1" --data "$2.is" --predictions is.tsv
