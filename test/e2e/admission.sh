@@ -37,8 +37,9 @@ exported() {
 # whole OR: how many rows have all segments, or wait
 count_rows() { awk '{n[$7]++} END {print n[1] + 0, n[0] + 0}' "$1.keys"; }
 
-combine() { # ADMISSION EXPIRY CAP: w.yaml, $code
+combine() { # ADMISSION EXPIRY CAP: w.yaml, $code; how many steps a delta has: some of them an epoch
     code=0
+    every=7
     slot=embedding.cvm=false
     log=few
     [ "$3" = none ] || log=many
@@ -58,7 +59,10 @@ combine() { # ADMISSION EXPIRY CAP: w.yaml, $code
         *) ;;
         esac
         case $3 in
-        evict) printf '  memory: 6500kB\n  on_full: evict\n' ;;
+        evict)
+            printf '  memory: 6500kB\n  on_full: evict\ntrain: {batch: 200}\n'
+            every=15
+            ;;
         stop)
             case $1 in # kB, a little more than the first rows of all partitions take
             none) stop=1800 ;;
@@ -78,7 +82,7 @@ learn() {
     run=$1
     whole=$2
     shift 2
-    expect $code tnet-train -q w.yaml "$slot" run.name="$run" checkpoint.every=1epoch checkpoint.delta_every=7steps "$@"
+    expect $code tnet-train -q w.yaml "$slot" run.name="$run" checkpoint.every=1epoch checkpoint.delta_every=${every}steps "$@"
     # of an option that is said twice the last one counts
     if [ $code -eq 7 ]; then
         step=$(grep -o '"step":[0-9]*' "$(newest "$run")/MANIFEST" | head -n 1 | cut -d: -f2)
