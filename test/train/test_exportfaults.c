@@ -104,7 +104,8 @@ TEST(what_a_killed_export_left_is_removed_by_the_next)
 {
     static const char *const others[] = {"mine.tmp", "0123456789abcdef0123456789abcdef.tmp",
                                          "0123456789abcdef0123456789abcdeg.0123456789abcdef.tmp",
-                                         "0123456789abcdef0123456789abcdef.0123456789abcdef"};
+                                         "0123456789abcdef0123456789abcdef.0123456789abcdef",
+                                         "LATEST.0123456789abcdeg.tmp"};
     enum { OTHERS = sizeof others / sizeof others[0] };
     char to[300];
     char killed[TN_PATH_SIZE];
@@ -121,12 +122,16 @@ TEST(what_a_killed_export_left_is_removed_by_the_next)
     for (uint32_t i = 0; i < OTHERS; i++) {
         make_folder(to, others[i], other[i]);
     }
+    char latest[TN_PATH_SIZE];
+    assert_int_equal(tn_path_join(to, "LATEST.0123456789abcdef.tmp", latest, NULL), TN_OK);
+    assert_int_equal(tn_file_replace(latest, "0123", 4, NULL), TN_OK);
     tn_lock *lock = NULL;
     tn_exported out;
     assert_int_equal(tn_lock_folder(&lock, running, &err), TN_OK);
     tn_export_request request = {.checkpoint = run, .to = to, .binder = &k.binder};
     assert_int_equal(tn_export(k.plan, &request, &out, &err), TN_OK);
     assert_false(tn_path_exists(killed));
+    assert_false(tn_path_exists(latest));
     assert_true(tn_path_exists(running));
     assert_true(tn_path_exists(begun));
     for (uint32_t i = 0; i < OTHERS; i++) {

@@ -208,21 +208,21 @@ static tn_status write_whole(const char *path, const void *data, size_t size, tn
 
 tn_status tn_file_replace(const char *path, const void *data, size_t size, tn_error *err)
 {
-    enum { ATTEMPTS = 2 }; /* after a failed fsync once more, under another name */
+    enum {
+        ATTEMPTS = 2
+    }; /* after a failed fsync, or when somebody has swept the unfinished file */
     char tmp[TN_PATH_SIZE];
-    tn_status status = TN_OK;
-    for (uint32_t i = 0; i < ATTEMPTS; i++) {
+    tn_status status = TN_E_IO;
+    for (uint32_t i = 0; i < ATTEMPTS && status != TN_OK; i++) {
         TN_TRY(name_unfinished(path, tmp, err));
         status = write_whole(tmp, data, size, err);
         if (status == TN_OK) {
-            break;
+            status = tn_rename(tmp, path, err);
+            if (status != TN_OK) {
+                tn_status removed = tn_remove_file(tmp, NULL);
+                (void)removed; /* a folder's stale .tmp files are removed when it is taken */
+            }
         }
-    }
-    TN_TRY(status);
-    status = tn_rename(tmp, path, err);
-    if (status != TN_OK) {
-        tn_status removed = tn_remove_file(tmp, NULL);
-        (void)removed; /* a folder's stale .tmp files are removed when it is taken */
     }
     return status;
 }

@@ -60,8 +60,12 @@ static tn_status sweep(const char *to, tn_error *err)
     tn_status status = tn_dir_list(to, &names, &n, err);
     const char *name = tn_text_str(&names);
     for (uint32_t i = 0; i < n && status == TN_OK; i++) {
+        char path[TN_PATH_SIZE];
         if (is_unfinished(name)) {
             remove_unfinished(to, name);
+        } else if (tn_is_unfinished(name, "LATEST") &&
+                   tn_path_join(to, name, path, NULL) == TN_OK) {
+            tn_unfinished_remove(path); /* who is just writing it writes it once more */
         }
         name += strlen(name) + 1;
     }
