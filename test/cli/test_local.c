@@ -186,6 +186,7 @@ TEST(a_group_is_this_program_several_times)
     tn_error err = {0};
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
     assert_int_equal(dup2(ends[1], 100), 100);
+    f->setup.run.run.dir = f->dir;
     (void)snprintf(line, sizeof line, "test tell --peers 3 100 a=b");
     tn_local_group l = parse(f, line);
     if (tn_local_run(&l, &f->setup, &err) != TN_OK) {
