@@ -63,7 +63,7 @@ function(tnet_test_program room kind)
   foreach(source ${ARGN})
     string(REGEX REPLACE ".*/test_([^/]*)\\.c$" "\\1" file ${source})
     add_test(NAME ${room}/${file}${kind} COMMAND ${target} ${file} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-    set_tests_properties(${room}/${file}${kind} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 120)
+    set_tests_properties(${room}/${file}${kind} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT ${TNET_TEST_SECONDS})
     if(TNET_COVERAGE)
       set_tests_properties(${room}/${file}${kind} PROPERTIES
         ENVIRONMENT "LLVM_PROFILE_FILE=${CMAKE_BINARY_DIR}/coverage/%4m.profraw")
@@ -74,6 +74,9 @@ function(tnet_test_program room kind)
   target_compile_options(${target} PRIVATE ${tnet_unoptimised})
   target_link_libraries(${target} PRIVATE tnet_${room}${kind} tnet_test_support tnet_warnings cmocka ${CMAKE_DL_LIBS})
 endfunction()
+
+# The presets set it back to 120; at night tests make all of their rounds, and get more.
+set(TNET_TEST_SECONDS 120 CACHE STRING "seconds that a test of a room may take")
 
 # Tests run once or twice for every time that they are compiled, and -O0 compiles in half of the time.
 set(tnet_unoptimised -O0 -U_FORTIFY_SOURCE)
@@ -102,7 +105,7 @@ function(tnet_fuzz_targets)
       target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/test/support/fuzz_main.c)
       string(REGEX REPLACE "^fuzz_" "" corpus ${name})
       add_test(NAME fuzz/${corpus} COMMAND ${name} ${PROJECT_SOURCE_DIR}/test/fuzz/corpus/${corpus})
-      set_tests_properties(fuzz/${corpus} PROPERTIES TIMEOUT 120)
+      set_tests_properties(fuzz/${corpus} PROPERTIES TIMEOUT ${TNET_TEST_SECONDS})
     endif()
   endforeach()
 endfunction()

@@ -25,7 +25,7 @@ n=0
 
 # Tests that fail anyway kill nothing.
 all=$(cut -f 3 chosen | sort -u | paste -s -d '|')
-ctest --test-dir build/gcc -R "$all" --no-tests=error --timeout 300 -j "$(nproc)" >log 2>&1 || {
+ctest --test-dir build/gcc -R "$all" --no-tests=error --timeout 300 -j "$(nproc)" </dev/null >log 2>&1 || {
     echo "mutants: these tests fail without any mutant" >&2
     grep -A 99 'tests FAILED' log >&2
     exit 1
@@ -59,7 +59,7 @@ while IFS=$tab read -r file edit regex; do
     # shellcheck disable=SC2046
     if ! cmake --build build/gcc --target $(targets "$regex") -- --quiet >log 2>&1; then
         verdict "$file" "$edit" broken
-    elif setsid -w ctest --test-dir build/gcc -R "$regex" --no-tests=error --timeout 120 -j "$(nproc)" >log 2>&1; then
+    elif setsid -w ctest --test-dir build/gcc -R "$regex" --no-tests=error --timeout 120 -j "$(nproc)" </dev/null >log 2>&1; then
         verdict "$file" "$edit" lives
     elif grep -q 'No tests were found' log; then
         verdict "$file" "$edit" untested
