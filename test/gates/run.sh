@@ -6,7 +6,7 @@
 #
 # The steps run in a clone of the committed tree in build/gates, where all but the fault has passed already, and once without
 # any fault. A fault that nobody refuses, or that is refused in other words, is printed, and the exit code is 1 then.
-# `make nightly STEPS=gates` runs all, which takes some 20 minutes.
+# `make nightly STEPS=gates` runs all.
 set -eu
 cd "$(dirname "$0")/../.."
 list=test/gates/list
