@@ -44,18 +44,17 @@ uint32_t tn_wall_day(void)
 /* In test builds `ns` divided by the first of two variables that is set. */
 static uint64_t divided(uint64_t ns, const char *name, const char *other)
 {
-    uint64_t by = 0;
 #if defined(TN_FAILPOINTS)
+    uint64_t by = 0;
     const char *own = getenv(name);                       // NOLINT(concurrency-mt-unsafe)
     const char *text = own != NULL ? own : getenv(other); // NOLINT(concurrency-mt-unsafe)
-    if (text == NULL || tn_read_u64(text, strlen(text), &by) != TN_NUM_OK) {
-        by = 0;
-    }
+    const bool good = text != NULL && tn_read_u64(text, strlen(text), &by) == TN_NUM_OK;
+    return good && by > 0 ? ns / by : ns;
 #else
     (void)name;
     (void)other;
+    return ns;
 #endif
-    return by > 0 ? ns / by : ns;
 }
 
 uint64_t tn_timer_ns(uint64_t ns)
