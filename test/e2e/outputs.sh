@@ -1,7 +1,7 @@
 #!/bin/sh
 # Outputs as a user names them: streams are written to, links followed, inputs and checkpoints kept.
 set -eu
-bin=${TNET_BIN:?}
+bin=$(cd "${TNET_BIN:?}" && pwd)
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 cd "$dir"
