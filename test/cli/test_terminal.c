@@ -21,7 +21,7 @@ static void speak(void)
     assert_int_equal(tn_exit_with("tnet-test", &err), 4);
 }
 
-/* What stderr gets while this process speaks, from here on as this rank. */
+/* Speaks as this rank from here on, and copies what stderr gets meanwhile into `said`. */
 static void hear(uint32_t rank, char said[SAID_BYTES])
 {
     int ends[2];

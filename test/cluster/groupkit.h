@@ -7,12 +7,12 @@
 
 enum { GROUPKIT_RANKS = 4, GROUPKIT_TEXT = 1500 };
 
-/* Of a group of tests: the folder, and timers that are an eighth as long. Silences are half as
- * long: a busy machine loses no rank. */
+/* Makes the folder of a group of tests, and timers an eighth as long. Silences stay half as long,
+ * so that a busy machine loses no rank. */
 int groupkit_set_up(void **state);
 int groupkit_tear_down(void **state);
 
-/* What silences are divided by from here on, where a rank is to be lost. */
+/* Divides silences by `divisor` from here on, for tests in which a rank is to be lost. */
 void groupkit_silence(const char *divisor);
 
 typedef struct groupkit {

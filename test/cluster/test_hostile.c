@@ -187,7 +187,7 @@ static void hold_out(const attack *how, good_way way)
     close_good(g, dir);
 }
 
-/* Where only a third of the rounds is made, each attack comes over one of the three ways. */
+/* A third of the rounds (rounds.h) brings each attack over one of the three ways. */
 static void good_links_hold_out(good_way way)
 {
     const uint32_t step = tn_round_step();

@@ -22,7 +22,7 @@
 
 enum { BYTES = 16777219 }; /* two parts of S3, the last of three bytes */
 
-/* What silences are divided by while a request is held that is to count as failed: 3 s. */
+/* Divides silences, to 3 s, while the store holds a request that is to count as failed. */
 static const char brief[] = "10";
 
 typedef struct world {

@@ -44,6 +44,6 @@ typedef struct served_stop {
 } served_stop;
 void *served_stop_thread(void *stop);
 
-/* What is waited for in vain in these tests: silences are that much shorter, "1" not at all. With
- * "1" a busy machine is no silent server. */
+/* Divides the silence after which a server counts as lost. "1" leaves it as it is, so that a busy
+ * machine is not taken for a silent server. */
 void served_silence(const char *divisor);

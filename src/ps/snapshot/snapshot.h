@@ -41,7 +41,7 @@ typedef struct tn_snapshot_head {
     bool delta;                           /* may hold removed rows */
 } tn_snapshot_head;
 
-/* What the floats of a row mean: "sparse" of the manifest. Shard files hold 8 bytes of its hash.
+/* The layout of a row's floats: "sparse" of the manifest. Shard files hold 8 bytes of its hash.
  *
  *     {"partitions":1024,
  *      "records":[{"segments":[{"name":"wide","dim":1,"optimizer":"ftrl",
