@@ -80,6 +80,7 @@ static tn_status fetch(const world *w, const char *form, tn_text *out, tn_error 
     tn_remote_stream_close(s);
     tn_remote_close(r);
     tn_arena_free(arena);
+    store_await_idle(w->s.server);
     return status;
 }
 

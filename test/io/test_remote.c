@@ -104,6 +104,7 @@ static void fetch(world *w, const char *form, uint64_t from, got *g)
         g->status = read_on(r, g, from, NULL);
     }
     tn_remote_close(r);
+    store_await_idle(w->s.server);
 }
 
 static void check_same(world *w, const char *form, uint64_t from)
@@ -162,6 +163,7 @@ static void check_list(world *w, const char *form, const char *names)
     assert_string_equal(tn_text_str(&all), names);
     tn_text_done(&all);
     tn_remote_close(r);
+    store_await_idle(w->s.server);
 }
 
 /* ---- tests ---- */
@@ -413,6 +415,7 @@ TEST(a_stop_ends_a_read_that_waits)
     assert_int_equal(g.status, TN_E_STOPPED);
     tn_text_done(&g.bytes);
     tn_remote_close(r);
+    store_await_idle(w->s.server);
     (void)setenv("TNET_FAST", "100", 1); /* NOLINT(concurrency-mt-unsafe): alone */
 }
 
@@ -436,6 +439,7 @@ static void check_list_stops(world *w, const char *form, uint64_t requests)
     assert_int_equal(pthread_join(thread, NULL), 0);
     tn_stop_set(NULL);
     tn_remote_close(r);
+    store_await_idle(w->s.server);
     if (status != TN_E_STOPPED) {
         fail_msg("%s: %s", form, err.text);
     }

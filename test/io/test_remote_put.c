@@ -120,6 +120,7 @@ static tn_status send(const world *w, const char *file, const char *where, const
     assert_int_equal(tn_remote_open(&r, w->s.secrets, err), TN_OK);
     const tn_status status = tn_remote_put(r, path, uri, stop, err);
     tn_remote_close(r);
+    store_await_idle(w->s.server);
     return status;
 }
 

@@ -786,10 +786,13 @@ static void *accept_all(void *arg)
         if (poll(&waited, 1, 20) <= 0) {
             continue;
         }
+        atomic_fetch_add(&l->s->connections_open,
+                         1); /* before it leaves the queue: store_await_idle */
         const int fd = accept4(waited.fd, NULL, NULL, SOCK_CLOEXEC);
         caller *c = malloc(sizeof *c);
         pthread_t thread;
         if (fd < 0 || c == NULL) {
+            atomic_fetch_sub(&l->s->connections_open, 1);
             free(c);
             continue;
         }
@@ -797,7 +800,6 @@ static void *accept_all(void *arg)
         (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
         *c = (caller){l->s, fd, l->i == 1};
         atomic_fetch_add(&l->s->connections, 1);
-        atomic_fetch_add(&l->s->connections_open, 1);
         if (pthread_create(&thread, NULL, talk, c) == 0) {
             (void)pthread_detach(thread);
         }
@@ -848,6 +850,15 @@ void store_close(store *s)
         (void)poll(NULL, 0, 1);
     }
     free(s);
+}
+
+void store_await_idle(const store *s)
+{
+    struct pollfd queues[2] = {{.fd = s->listening[0], .events = POLLIN},
+                               {.fd = s->listening[1], .events = POLLIN}};
+    while (poll(queues, 2, 0) != 0 || atomic_load(&s->connections_open) > 0) {
+        (void)poll(NULL, 0, 1);
+    }
 }
 
 unsigned store_port(const store *s)
