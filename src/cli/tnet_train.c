@@ -18,6 +18,7 @@
 #include "train/report/eval_result.h"
 #include "train/report/report.h"
 #include "train/report/text_tables.h"
+#include "train/run/day_loop.h"
 #include "train/run/day_plan.h"
 #include "train/run/dryrun.h"
 #include "train/run/trainer.h"
@@ -224,16 +225,26 @@ static tn_status look_for_stop(void *arg, tn_error *err)
                : TN_OK;
 }
 
-/* The day that is learned first. TN_END: there is none, and the user is told. */
+/* The day that is learned first. TN_END: there is none, and the user is told. A run that owes
+ * something begins in any case: it pays first, then waits for its day, or says why there is none.
+ */
 static tn_status choose_day(tn_setup *s, tn_error *err)
 {
     const tn_day_wait wait = {.again = s->run.data.again, .idle = look_for_stop};
+    const double wait_s = s->run.data.wait_s;
+    const bool owes = tn_day_loop_owes(&s->run);
     tn_text said = {0};
-    if (s->run.data.wait_s > 0) {
+    if (wait_s > 0) {
         (void)tn_signals_watch_stop(); /* the first look may already be one at a silent server */
     }
+    s->run.data.wait_s = owes ? 0 : wait_s;
     tn_status status = tn_day_plan_begin(&s->run, &s->binder, &wait, &said, err);
+    s->run.data.wait_s = wait_s;
     s->has_day = status == TN_OK;
+    if (owes && (status == TN_END || status == TN_E_DATA || status == TN_E_CONFIG)) {
+        tn_text_done(&said);
+        return TN_OK; /* tn_setup_choose takes the files of a day that is there */
+    }
     if (status == TN_END && s->run.cluster.rank == 0) {
         tn_log(TN_LOG_INFO, "%s", tn_text_str(&said));
         tn_checkpoint_settle(&s->run);

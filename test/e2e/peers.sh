@@ -329,6 +329,7 @@ echo "$name: a rank that is stopped while the group forms ends all"
 # there are ranks it ends the parent as it ends any program.
 for ms in 5 15 25 35 50 70; do
     begun=$(date +%s)
+    : >"$dir/err" # a signal may come before the child's shell has opened it
     tnet-train "$config" --peers 2 data.train="$(files 2)" train.epochs=100000 run.dir="$dir/sweep$ms" >"$dir/out" 2>"$dir/err" &
     pid=$!
     children="$children $pid"

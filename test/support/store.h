@@ -64,7 +64,8 @@ typedef struct store store;
 store *store_open(const char *dir); /* NULL: errno says why */
 void store_close(store *s);
 /* Waits until the server has read and answered all that closed clients have sent: requests that a
- * client gave up still come in, and would be counted as the next one's. No client may be connected. */
+ * client gave up still come in, and would be counted as the next one's. No client may be connected.
+ */
 void store_await_idle(const store *s);
 unsigned store_port(const store *s);
 unsigned store_standby_port(const store *s);

@@ -152,7 +152,7 @@ static void add_progress(tn_text *t, const tn_manifest *m)
 }
 
 /* {"learned":[[first,last],..],"day":d,"epoch":e,"before":o,"samples":s}, the last four within a
- * day. */
+ * day; behind one {"learned":..,"last":d,"samples":s}. */
 static void add_days(tn_text *t, const tn_manifest_days *d)
 {
     tn_json_open_key(t, "days", '{');
@@ -169,6 +169,9 @@ static void add_days(tn_text *t, const tn_manifest_days *d)
         tn_json_u64(t, "day", d->day);
         tn_json_u64(t, "epoch", d->epoch);
         tn_json_u64(t, "before", d->before);
+        tn_json_count(t, "samples", d->samples);
+    } else if (d->day != 0) {
+        tn_json_u64(t, "last", d->day);
         tn_json_count(t, "samples", d->samples);
     }
     tn_json_close(t, '}');
@@ -526,6 +529,9 @@ static void read_days(tn_members *r, const tn_json *object, uint32_t epoch, tn_m
         out->day = tn_member_u32(r, object, "day", TN_DAY_MAX);
         out->epoch = tn_member_u32(r, object, "epoch", epoch);
         out->before = tn_member_u64(r, object, "before", INT64_MAX);
+        out->samples = tn_member_u64(r, object, "samples", UINT64_MAX);
+    } else if (tn_json_get(object, "last") != NULL) {
+        out->day = tn_member_u32(r, object, "last", TN_DAY_MAX);
         out->samples = tn_member_u64(r, object, "samples", UINT64_MAX);
     }
 }

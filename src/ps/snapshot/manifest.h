@@ -75,9 +75,9 @@ typedef struct tn_manifest_days {
     bool used; /* false: no run over days, and all else is 0 */
     uint32_t n;
     tn_day_range range[TN_DAY_RANGES_MAX]; /* learned; ascending, with days between them */
-    bool within;                           /* a day that is not learned to its end .. */
-    uint32_t day;                          /* .. this one .. */
-    uint32_t epoch;                        /* .. began with this epoch */
+    bool within;                           /* a day that is not learned to its end */
+    uint32_t day;     /* this one; outside of one the day that was learned last; 0: not known */
+    uint32_t epoch;   /* that the day within began with */
     uint64_t before;  /* the checkpoint before it began; 0: none, or not known */
     uint64_t samples; /* when it began */
 } tn_manifest_days;

@@ -111,7 +111,7 @@ void tn_checkpoint_config_path(const char *path,
 
 /* What the checkpoint that the run goes on from has learned, by its manifest alone; nothing where
  * there is none, or it cannot be read: whoever loads it will tell. */
-void tn_checkpoint_days(const tn_run *run, tn_manifest_days *out);
+void tn_checkpoint_days(const tn_run *run, tn_manifest_days *out, uint64_t *step);
 
 /* For a run that finds nothing to learn: does what one that was killed has left undone in the run
  * directory (ckptdir.h), unless another is at work there. */

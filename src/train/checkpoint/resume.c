@@ -631,15 +631,17 @@ static void first_of(const tn_run *run, char out[TN_PATH_SIZE])
     tn_text_done(&dir);
 }
 
-void tn_checkpoint_days(const tn_run *run, tn_manifest_days *out)
+void tn_checkpoint_days(const tn_run *run, tn_manifest_days *out, uint64_t *step)
 {
     char path[TN_PATH_SIZE];
     tn_manifest m = {0};
     tn_arena *arena = tn_arena_new(1 << 14);
     *out = (tn_manifest_days){0};
+    *step = 0;
     first_of(run, path);
     if (path[0] != '\0' && tn_ckpt_read_manifest(path, arena, &m, NULL) == TN_OK) {
         *out = m.days;
+        *step = m.step;
     }
     tn_arena_free(arena);
 }

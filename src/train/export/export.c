@@ -469,16 +469,32 @@ tn_status tn_export(const tn_model_plan *plan, const tn_export_request *request,
     return TN_OK;
 }
 
-tn_status tn_export_set_latest(const char *to, const char *model_id, bool *known, tn_error *err)
+/* The line of a file that names an export. */
+static int name_line(const char *model_id, char line[TN_MODEL_ID_TEXT + 1])
+{
+    TN_ASSERT(tn_export_is_id(model_id));
+    return snprintf(line, TN_MODEL_ID_TEXT + 1, "%s\n", model_id);
+}
+
+bool tn_export_names(const char *folder, const char *name, const char *model_id)
 {
     char path[TN_PATH_SIZE];
-    char line[sizeof((tn_exported *)NULL)->model_id + 1];
-    tn_text old = {0};
-    TN_ASSERT(tn_export_is_id(model_id));
-    TN_TRY(tn_path_join(to, "LATEST", path, err));
-    const int size = snprintf(line, sizeof line, "%s\n", model_id);
-    *known = tn_file_read_all(path, sizeof line, &old, NULL) == TN_OK &&
-             strcmp(tn_text_str(&old), line) == 0;
-    tn_text_done(&old);
-    return *known ? TN_OK : tn_file_replace(path, line, (size_t)size, err);
+    char line[TN_MODEL_ID_TEXT + 1];
+    tn_text there = {0};
+    (void)name_line(model_id, line);
+    const bool is = tn_path_join(folder, name, path, NULL) == TN_OK &&
+                    tn_file_read_all(path, sizeof line, &there, NULL) == TN_OK &&
+                    strcmp(tn_text_str(&there), line) == 0;
+    tn_text_done(&there);
+    return is;
+}
+
+tn_status tn_export_set_name(const char *folder, const char *name, const char *model_id,
+                             tn_error *err)
+{
+    char path[TN_PATH_SIZE];
+    char line[TN_MODEL_ID_TEXT + 1];
+    const int size = name_line(model_id, line);
+    TN_TRY(tn_path_join(folder, name, path, err));
+    return tn_file_replace(path, line, (size_t)size, err);
 }

@@ -61,6 +61,8 @@ typedef struct tn_exported {
 tn_status tn_export(const tn_model_plan *plan, const tn_export_request *request, tn_exported *out,
                     tn_error *err) TN_MUST_USE;
 
-/* Writes LATEST in the folder `to`, as a whole. *known: it said so already, and stays. */
-tn_status tn_export_set_latest(const char *to, const char *model_id, bool *known,
-                               tn_error *err) TN_MUST_USE;
+/* Whether the file `name` of a folder of exports, as LATEST, names this one; and writes it, as a
+ * whole. */
+bool tn_export_names(const char *folder, const char *name, const char *model_id);
+tn_status tn_export_set_name(const char *folder, const char *name, const char *model_id,
+                             tn_error *err) TN_MUST_USE;

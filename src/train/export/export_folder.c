@@ -53,7 +53,7 @@ static void remove_unfinished(const char *to, const char *name)
     tn_lock_release(lock);
 }
 
-static tn_status sweep(const char *to, tn_error *err)
+tn_status tn_export_folder_sweep(const char *to, tn_error *err)
 {
     tn_text names = {0};
     uint32_t n = 0;
@@ -86,7 +86,7 @@ tn_status tn_export_folder_begin(tn_export_folder *d, const char *to, const char
                    (unsigned long long)tn_random_id());
     TN_TRY(tn_path_join(to, name, d->tmp, err));
     TN_TRY(tn_dir_make(to, err));
-    TN_TRY(sweep(to, err));
+    TN_TRY(tn_export_folder_sweep(to, err));
     TN_TRY(tn_dir_make_new(d->tmp, err));
     d->made = true;
     if (tn_lock_folder(&d->lock, d->tmp, NULL) != TN_OK) {

@@ -8,8 +8,9 @@
  *     status = tn_export_folder_settle(&d, &existed, err);
  *     tn_export_folder_end(&d, err);                also after a failure
  *
- * What a killed export left behind is removed when the next one begins. A folder without a file
- * stays, since the process that made it may be about to lock it. One thread at a time.
+ * What a killed export left behind is removed when the next one begins, or is found to be there. A
+ * folder without a file stays, since the process that made it may be about to lock it. One thread
+ * at a time.
  */
 #pragma once
 
@@ -28,6 +29,8 @@ bool tn_export_is_id(const char *name);
 /* Below `to`, which is made. TN_E_USAGE, TN_E_IO. */
 tn_status tn_export_folder_begin(tn_export_folder *d, const char *to, const char *model_id,
                                  tn_error *err) TN_MUST_USE;
+/* Removes what killed exports left behind in `to`, which exists. TN_E_IO. */
+tn_status tn_export_folder_sweep(const char *to, tn_error *err) TN_MUST_USE;
 /* Gives the folder its name. *existed: an equal one had it and stays; another one is TN_E_CKPT. */
 tn_status tn_export_folder_settle(tn_export_folder *d, bool *existed, tn_error *err) TN_MUST_USE;
 /* err: of the failure that led here, which gets a word when something is left behind; or NULL. */

@@ -48,7 +48,7 @@ tn_status tn_export_target_path(const tn_export_target *t, const char *model_id,
  */
 tn_status tn_export_send(const tn_export_target *t, const char *model_id, const atomic_bool *stop,
                          bool *sent, tn_error *err) TN_MUST_USE;
-/* Sends LATEST (tn_export_set_latest) from `folder`. */
+/* Sends LATEST (tn_export_set_name) from `folder`. */
 tn_status tn_export_send_latest(const tn_export_target *t, const atomic_bool *stop,
                                 tn_error *err) TN_MUST_USE;
 

@@ -6,6 +6,9 @@
 #include "train/report/tensorboard.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 tn_status tn_journal_open(tn_journal *j, const char *path, tn_error *err)
 {
@@ -17,6 +20,34 @@ void tn_journal_close(tn_journal *j)
     tn_append_close(j->file);
     tn_text_done(&j->line);
     *j = (tn_journal){0};
+}
+
+/* Whether a line is the record of this day. */
+static bool is_day(const char *line, size_t size, const char *day, uint64_t least_step)
+{
+    static const char kind[] = "\"kind\":\"day\",\"step\":";
+    const char *at = memmem(line, size, kind, sizeof kind - 1);
+    return at != NULL && memmem(line, size, day, strlen(day)) != NULL &&
+           strtoull(at + sizeof kind - 1, NULL, 10) >= least_step;
+}
+
+bool tn_journal_has_day(const char *path, const char *day, uint64_t step)
+{
+    char member[64];
+    tn_map map = {0};
+    bool found = false;
+    (void)snprintf(member, sizeof member, "\"day\":\"%s\",", day);
+    if (tn_map_file(&map, path, NULL) != TN_OK) {
+        return false;
+    }
+    const char *end = (const char *)map.data + map.size;
+    for (const char *line = map.data; !found && line < end;) {
+        const char *next = memchr(line, '\n', (size_t)(end - line));
+        found = next != NULL && is_day(line, (size_t)(next - line), member, step);
+        line = next != NULL ? next + 1 : end;
+    }
+    tn_unmap(&map);
+    return found;
 }
 
 void tn_journal_head(tn_text *t, const char *kind, const tn_journal_at *at)

@@ -37,6 +37,9 @@ typedef struct tn_journal_at {
 tn_text *tn_journal_begin(tn_journal *j, const char *kind, const tn_journal_at *at);
 tn_status tn_journal_end(tn_journal *j, tn_error *err) TN_MUST_USE;
 
+/* Whether the file at `path` has the record of a day that was learned at this step or later. */
+bool tn_journal_has_day(const char *path, const char *day, uint64_t step);
+
 /* The brace and the members that every record begins with, for one that is written elsewhere. */
 void tn_journal_head(tn_text *t, const char *kind, const tn_journal_at *at);
 

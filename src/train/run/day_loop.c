@@ -8,9 +8,11 @@
 #include "train/config/run.h"
 #include "train/eval/evaluate.h"
 #include "train/peers/leader.h"
+#include "train/report/metrics_jsonl.h"
 #include "train/report/report.h"
 #include "train/run/day_plan.h"
 #include "train/run/epoch.h"
+#include "train/run/publisher.h"
 #include "train/run/saver.h"
 #include "train/step/worker.h"
 
@@ -109,7 +111,7 @@ tn_status tn_day_loop_close(tn_run_state *state, tn_error *err)
     return TN_OK;
 }
 
-/* A signal has ended an evaluation, which is not made up for. */
+/* A signal has ended an evaluation: the next command makes it, since the day has no record yet. */
 static tn_status stop_or(tn_day_loop *l, tn_status status, tn_error *err)
 {
     return status == TN_E_STOPPED ? tn_saver_stop(l->saver, err) : status;
@@ -152,10 +154,56 @@ static tn_status begin_day(tn_day_loop *l, uint32_t day, tn_error *err)
     return TN_OK;
 }
 
+static tn_status tell_day(tn_day_loop *l, const tn_metrics *train, tn_error *err)
+{
+    char text[TN_DAY_TEXT];
+    tn_day_text(l->state->days.day, text);
+    const tn_report_day done = {.day = text,
+                                .state = l->state,
+                                .train = train,
+                                .saved = l->saver->is_unsaved ? NULL : &l->saver->saved,
+                                .epochs = l->run->train.epochs};
+    return tn_report_day_done(l->report, &done, err);
+}
+
+/* A checkpoint of this step is of the end of its last day, which has no record yet. */
+static bool lacks_record(const tn_run *run, const tn_manifest_days *days, uint64_t step)
+{
+    char day[TN_DAY_TEXT];
+    tn_text path = {0};
+    tn_day_text(days->day, day);
+    tn_run_dir(&run->run, &path);
+    tn_text_adds(&path, "/metrics.jsonl");
+    const bool owed = run->log.jsonl && !days->within && tn_days_has(days, days->day) &&
+                      !tn_journal_has_day(tn_text_str(&path), day, step);
+    tn_text_done(&path);
+    return owed;
+}
+
+bool tn_day_loop_owes(const tn_run *run)
+{
+    tn_manifest_days learned = {0};
+    uint64_t step = 0;
+    if (run->data.pattern.n == 0) {
+        return false;
+    }
+    tn_checkpoint_days(run, &learned, &step);
+    return learned.n > 0 && (lacks_record(run, &learned, step) || tn_publisher_is_owed(run));
+}
+
+/* The last day is in a checkpoint, and whatever ended the process came before its record. */
+static tn_status make_up_for(tn_day_loop *l, tn_error *err)
+{
+    if (!l->saver->has_saved || !lacks_record(l->run, &l->state->days, l->state->steps)) {
+        return TN_OK;
+    }
+    TN_TRY(stop_or(l, judge_neighbours(l, l->state->days.day, err), err));
+    return tell_day(l, l->epoch->metrics, err);
+}
+
 /* One checkpoint, on the disk before the next day begins; it stays until that one has its own. */
 static tn_status end_day(tn_day_loop *l, tn_error *err)
 {
-    char text[TN_DAY_TEXT];
     tn_saver *s = l->saver;
     const uint32_t day = l->state->days.day;
     TN_TRY(tn_day_loop_close(l->state, err));
@@ -168,13 +216,7 @@ static tn_status end_day(tn_day_loop *l, tn_error *err)
     s->saving_best = s->saving;
     TN_TRY(stop_or(l, judge_neighbours(l, day, err), err));
     TN_TRY(tn_saver_end(s, err));
-    tn_day_text(day, text);
-    const tn_report_day done = {.day = text,
-                                .state = l->state,
-                                .train = l->epoch->whole,
-                                .saved = s->is_unsaved ? NULL : &s->saved,
-                                .epochs = l->run->train.epochs};
-    return tn_report_day_done(l->report, &done, err);
+    return tell_day(l, l->epoch->whole, err);
 }
 
 /* ---- all of them ---- */
@@ -206,6 +248,7 @@ tn_status tn_day_loop_run(tn_day_loop *l, tn_error *err)
                        "the checkpoint stands within an epoch of data that are no days\nhint: go "
                        "on without data.days to its end, or begin anew with --fresh");
     }
+    TN_TRY(make_up_for(l, err));
     l->again = data->again;
     for (uint32_t i = 0; i < data->n_days; i++) {
         l->ahead += l->again || !tn_days_has(days, data->day[i]);

@@ -43,6 +43,11 @@ typedef struct tn_day_loop {
 /* Until there is no day to learn, which is told, or the run is to end. */
 tn_status tn_day_loop_run(tn_day_loop *l, tn_error *err) TN_MUST_USE;
 
+/* Whether a run over days has something left to do, even where it would learn nothing: an export,
+ * or the evaluations and the record of its last day, because a process ended before them. By
+ * manifests, names and metrics.jsonl alone. */
+bool tn_day_loop_owes(const tn_run *run);
+
 /* The epochs of the day that was begun, if one was, are over: it is learned. */
 tn_status tn_day_loop_close(tn_run_state *state, tn_error *err) TN_MUST_USE;
 

@@ -12,12 +12,17 @@
 #include "train/checkpoint/run_state.h"
 #include "train/config/run.h"
 #include "train/export/export.h"
+#include "train/export/export_folder.h"
 #include "train/export/export_upload.h"
 #include "train/report/report.h"
 #include "train/step/model_plan.h"
 
 #include <stdio.h>
 #include <string.h>
+
+/* Files that name the newest export: for readers; the one that readers of a store were told of. */
+#define LATEST "LATEST"
+#define SENT "SENT"
 
 enum { NICE = 10 };      /* training goes first */
 enum { FAILED_MAX = 3 }; /* in a row: as of checkpoints */
@@ -87,7 +92,7 @@ void tn_publisher_close(tn_publisher *p)
 
 bool tn_publisher_needs_checkpoints(const tn_publisher *p)
 {
-    return p != NULL && ((p->busy && !atomic_load(&p->written)) || p->owes);
+    return p != NULL && (p->busy || p->owes);
 }
 
 /* ---- one export, on its thread ---- */
@@ -166,6 +171,7 @@ static tn_status send(tn_publisher *p, tn_error *err)
     }
     TN_TRY(tn_export_send(t, p->made.model_id, p->opts.stop, &p->is_sent, err));
     TN_TRY(tn_export_send_latest(t, p->opts.stop, err));
+    TN_TRY(tn_export_set_name(t->folder, SENT, p->made.model_id, err));
     if (!p->is_delta && !p->made.existed) {
         tn_export_prune(t, p->made.model_id);
     }
@@ -182,12 +188,10 @@ static tn_status publish(tn_publisher *p, tn_error *err)
     TN_TRY(tn_ckpt_model_id(p->checkpoint, p->made.model_id, err));
     TN_TRY(tn_path_join(to, p->made.model_id, p->made.path, err));
     TN_TRY(find_made(p, err));
-    if (!p->made.existed) {
-        TN_TRY(export_new(p, err));
-    }
-    bool known = false;
+    TN_TRY(p->made.existed ? tn_export_folder_sweep(to, err) : export_new(p, err));
     TN_TRY(pass("export.before_latest", err));
-    TN_TRY(tn_export_set_latest(to, p->made.model_id, &known, err));
+    const bool known = tn_export_names(to, LATEST, p->made.model_id);
+    TN_TRY(known ? TN_OK : tn_export_set_name(to, LATEST, p->made.model_id, err));
     TN_TRY(send(p, err));
     p->is_known = known && p->made.existed && !p->is_sent;
     return TN_OK;
@@ -296,65 +300,93 @@ tn_status tn_publisher_note(tn_publisher *p, tn_error *err)
 
 /* ---- after a kill ---- */
 
-/* What checkpoint `ordinal` says of exports, and whether the one that it was saved for is in the
- * folder. What is damaged is passed over: nobody goes on from it. */
-static tn_status look(const tn_publisher *p, uint64_t ordinal, tn_manifest_export *out, bool *there,
-                      tn_error *err)
+/* The marked checkpoints whose exports may be missing. */
+typedef struct owed {
+    const uint64_t *ordinal; /* descending: from the newest down to one whose export is there .. */
+    uint32_t n;
+    bool there;                  /* .. which is the last of these; false: none is there */
+    char id[TN_MODEL_ID_TEXT];   /* model id of the last of these .. */
+    tn_manifest_export manifest; /* .. and what its manifest says */
+} owed;
+
+/* Adds checkpoint `ordinal` of the run directory if it is marked. What is damaged is passed over:
+ * nobody goes on from it. */
+static tn_status look(const char *dir, const char *folder, uint64_t ordinal, uint64_t *to,
+                      owed *out, tn_error *err)
 {
     char path[TN_PATH_SIZE];
     tn_manifest m = {0};
-    *out = (tn_manifest_export){.due = false};
-    *there = false;
-    TN_TRY(tn_ckptdir_path(p->opts.dir, ordinal, path, err));
+    TN_TRY(tn_ckptdir_path(dir, ordinal, path, err));
     tn_arena *arena = tn_arena_new(1 << 14);
     tn_status status = tn_ckpt_read_manifest(path, arena, &m, err);
     tn_arena_free(arena);
     if (status == TN_OK && m.export.due) {
-        char id[TN_MODEL_ID_TEXT];
-        status = tn_ckpt_model_id(path, id, err);
+        status = tn_ckpt_model_id(path, out->id, err);
         if (status == TN_OK) {
-            *out = m.export;
-            TN_TRY(tn_path_join(p->target.folder, id, path, err));
-            *there = tn_path_exists(path);
+            to[out->n++] = ordinal;
+            out->manifest = m.export;
+            TN_TRY(tn_path_join(folder, out->id, path, err));
+            out->there = tn_path_exists(path);
         }
     }
     return status == TN_E_CKPT ? TN_OK : status;
 }
 
-/* From the newest down to one that is in the folder, which is named again; the chain goes on from
- * there, or from what the oldest was to stand on. */
-static tn_status list_owed(tn_publisher *p, uint64_t highest, tn_arena *arena, const uint64_t **out,
-                           uint32_t *n, tn_error *err)
+static tn_status list_owed(const char *dir, const char *folder, uint64_t highest, tn_arena *arena,
+                           owed *out, tn_error *err)
 {
     tn_ckpt_listing list = {0};
-    TN_TRY(tn_ckptdir_list(p->opts.dir, arena, &list, err));
-    uint64_t *owed = TN_NEW_ARRAY(arena, uint64_t, list.n + 1);
-    bool there = false;
-    *n = 0;
-    for (uint32_t i = 0; i < list.n && !there; i++) {
-        tn_manifest_export of = {.due = false};
-        TN_TRY(list.ordinal[i] <= highest ? look(p, list.ordinal[i], &of, &there, err) : TN_OK);
-        if (of.due) {
-            owed[(*n)++] = list.ordinal[i];
-            memcpy(p->opts.state->export.newest, of.newest, sizeof of.newest);
+    *out = (owed){.n = 0};
+    TN_TRY(tn_ckptdir_list(dir, arena, &list, err));
+    uint64_t *to = TN_NEW_ARRAY(arena, uint64_t, list.n + 1);
+    out->ordinal = to;
+    for (uint32_t i = 0; i < list.n && !out->there; i++) {
+        if (list.ordinal[i] <= highest) {
+            TN_TRY(look(dir, folder, list.ordinal[i], to, out, err));
         }
     }
-    *out = owed;
     return TN_OK;
 }
 
+/* The one that is there is named again; the chain goes on from it, or from what the oldest was to
+ * stand on. */
 tn_status tn_publisher_owe(tn_publisher *p, uint64_t highest, tn_error *err)
 {
-    const uint64_t *owed = NULL;
-    uint32_t n = 0;
+    owed o;
     if (p == NULL) {
         return TN_OK;
     }
     tn_arena *arena = tn_arena_new(1 << 12);
-    tn_status status = list_owed(p, highest, arena, &owed, &n, err);
-    for (; status == TN_OK && n > 0; n--) {
-        status = tn_publisher_begin(p, owed[n - 1], err);
+    tn_status status = list_owed(p->opts.dir, p->target.folder, highest, arena, &o, err);
+    if (status == TN_OK && o.n > 0) {
+        memcpy(p->opts.state->export.newest, o.manifest.newest, sizeof o.manifest.newest);
+    }
+    for (uint32_t n = status == TN_OK ? o.n : 0; status == TN_OK && n > 0; n--) {
+        status = tn_publisher_begin(p, o.ordinal[n - 1], err);
     }
     tn_arena_free(arena);
     return status;
+}
+
+bool tn_publisher_is_owed(const tn_run *run)
+{
+    tn_export_target target;
+    owed o = {.n = 0};
+    tn_text dir = {0};
+    if (run->export.every == NULL ||
+        tn_export_target_open(&target, run->export.to, run, NULL) != TN_OK) {
+        return false;
+    }
+    const char *mark = target.remote != NULL ? SENT : LATEST; /* the last that is written */
+    tn_arena *arena = tn_arena_new(1 << 12);
+    tn_run_dir(&run->run, &dir);
+    const bool known =
+        tn_path_is_dir(tn_text_str(&dir)) &&
+        list_owed(tn_text_str(&dir), target.folder, UINT64_MAX, arena, &o, NULL) == TN_OK;
+    const bool paid =
+        o.n == 0 || (o.n == 1 && o.there && tn_export_names(target.folder, mark, o.id));
+    tn_text_done(&dir);
+    tn_arena_free(arena);
+    tn_export_target_close(&target);
+    return known && !paid;
 }

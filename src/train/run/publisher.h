@@ -29,6 +29,7 @@
 
 typedef struct tn_model_plan tn_model_plan;
 typedef struct tn_report tn_report;
+typedef struct tn_run tn_run;
 typedef struct tn_run_state tn_run_state;
 
 typedef struct tn_publisher tn_publisher;
@@ -53,12 +54,18 @@ void tn_publisher_close(tn_publisher *p);
 /* Exports a full checkpoint, behind the one that is being exported. */
 tn_status tn_publisher_begin(tn_publisher *p, uint64_t ordinal, tn_error *err) TN_MUST_USE;
 
-/* Whether a checkpoint is being read, or will be by the process that goes on. NULL: false. */
+/* Whether a checkpoint is still needed: for an export that the state of the run does not name yet,
+ * or that the process that goes on will make. NULL: false. */
 bool tn_publisher_needs_checkpoints(const tn_publisher *p);
 
 /* A run goes on from checkpoint `highest`: what was to be exported up to there and is not in the
  * folder is, in order. NULL is fine. */
 tn_status tn_publisher_owe(tn_publisher *p, uint64_t highest, tn_error *err) TN_MUST_USE;
+
+/* Whether a run directory owes an export: one that a checkpoint is marked for is not there, or was
+ * not named or sent. By names and manifests alone, for a command that finds nothing to learn. What
+ * cannot be read counts as paid. */
+bool tn_publisher_is_owed(const tn_run *run);
 
 /* Takes note of an export that is written; `end` waits for it. TN_E_STOPPED, of `end` alone: a
  * signal has ended it, and the run that goes on owes it. NULL is fine. */

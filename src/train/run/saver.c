@@ -43,11 +43,13 @@ void tn_saver_set_unsaved(tn_saver *s)
 
 /* ---- one save ---- */
 
-/* One export at a time: where a save is for another, the one before is waited for. One that a
- * signal has ended is owed. */
+/* One export at a time: where a save is for another, the one before is waited for. What is saved
+ * names the export that is written, since the checkpoint of that one may go. One that a signal has
+ * ended is owed. */
 static tn_status await_export(tn_saver *s, tn_error *err)
 {
-    const tn_status before = s->export_next ? tn_publisher_end(s->publisher, err) : TN_OK;
+    const tn_status before =
+        s->export_next ? tn_publisher_end(s->publisher, err) : tn_publisher_note(s->publisher, err);
     return before == TN_E_STOPPED ? TN_OK : before;
 }
 

@@ -205,19 +205,21 @@ static tn_status do_what_is_due(trainer *t, tn_error *err)
     const double now = tn_clock_s();
     const uint64_t steps = t->worker->steps;
     TN_TRY(tn_saver_note(&t->saver, err));
+    const bool over = tn_timetable_is_over(&t->timetable, steps, now);
+    /* A run that is killed behind a checkpoint of the best model must know of the export. */
+    t->saver.export_next = tn_timetable_take(&t->timetable, TN_DUE_EXPORT, steps, now) && !over;
     if (tn_timetable_take(&t->timetable, TN_DUE_EVAL, steps, now)) {
         TN_TRY(validate_or_owe(t, err));
     }
-    t->stop = t->stop || tn_timetable_is_over(&t->timetable, steps, now);
+    t->stop = t->stop || over;
     if (t->stop) {
+        t->saver.export_next = false;
         return TN_OK; /* the run's end saves, perhaps another model than this one */
     }
     bool delta = tn_timetable_take(&t->timetable, TN_DUE_DELTA, steps, now);
-    const bool exports = tn_timetable_take(&t->timetable, TN_DUE_EXPORT, steps, now);
     bool save_now = t->watch->save != NULL && atomic_exchange(t->watch->save, false);
     const bool full = tn_timetable_take(&t->timetable, TN_DUE_CKPT, steps, now);
-    if (save_now || full || exports) {
-        t->saver.export_next = exports;
+    if (save_now || full || t->saver.export_next) {
         TN_TRY(tn_saver_save(&t->saver, false, err));
         t->saver.saving_asked = save_now;
     } else if (delta) {
@@ -237,10 +239,8 @@ static tn_status report_step(trainer *t, const tn_step_turn *turn, double begin,
         tn_link_counts_of(tn_group_link(e->beats.group), &counts);
     }
     const double epoch_done = tn_epoch_share(e);
-    double epochs = t->state.progress.epoch - t->state.days.epoch + epoch_done;
-    if (has_days(t)) {
-        epochs = tn_day_loop_share(&t->days, epochs);
-    }
+    const double of_day = t->state.progress.epoch - t->state.days.epoch + epoch_done;
+    const double epochs = has_days(t) ? tn_day_loop_share(&t->days, of_day) : of_day;
     tn_report_step step = {
         .window = {.turn = turn,
                    .joint =
@@ -396,7 +396,7 @@ static tn_status after_epoch(trainer *t, tn_error *err)
         TN_TRY(tn_day_loop_close(&t->state, err));
     }
     const bool exports = tn_timetable_is_due_after(&t->timetable, TN_DUE_EXPORT, epoch);
-    t->saver.export_next = last && has_days(t) && (exports || tn_run_exports_days(t->run));
+    t->saver.export_next = last ? has_days(t) && (exports || tn_run_exports_days(t->run)) : exports;
     if (tn_timetable_is_due_after(&t->timetable, TN_DUE_EVAL, epoch) || last) {
         if (last) {
             save_ahead(t);
@@ -415,10 +415,13 @@ static tn_status after_epoch(trainer *t, tn_error *err)
     }
     const bool full = tn_timetable_is_due_after(&t->timetable, TN_DUE_CKPT, epoch);
     const bool delta = tn_timetable_is_due_after(&t->timetable, TN_DUE_DELTA, epoch);
-    if (last || t->stop || !(exports || ((full || delta) && t->saver.is_unsaved))) {
-        return TN_OK; /* the last one is saved with the run's end, or the day's */
+    if (last) {
+        return TN_OK; /* saved with the run's end, or the day's */
     }
-    t->saver.export_next = exports;
+    t->saver.export_next = t->saver.export_next && !t->stop;
+    if (t->stop || !(t->saver.export_next || ((full || delta) && t->saver.is_unsaved))) {
+        return TN_OK;
+    }
     return tn_saver_save(&t->saver, !full, err);
 }
 
