@@ -86,9 +86,11 @@ static tn_status export_model(tn_setup *s, const tn_options *options, const ckpt
                        "'tnet-data ckpt export' takes CONFIG and '--tensornet DIR'");
     }
     of_config.words = (tn_strs){1, options->words.item + 1};
+    s->reads = true;
+    s->from = f->checkpoint;
     TN_TRY(tn_setup_load(s, &of_config, err));
     s->run.checkpoint.resume = "must"; /* of what is exported */
-    TN_TRY(tn_setup_plan(s, f->checkpoint, err));
+    TN_TRY(tn_setup_plan(s, err));
     const tn_worker_opts opts = {.compares = true};
     TN_TRY(tn_worker_new(&w, s->plan, &opts, &s->binder, err));
     const tn_status status = write_model(s, f, w, err);

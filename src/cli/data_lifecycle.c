@@ -38,15 +38,17 @@ static tn_status lifecycle(tn_setup *s, const tn_options *options, const void *f
     tn_worker *w = NULL;
     tn_text dir = {0};
     tn_text text = {0};
+    s->reads = true;
+    s->from = f->checkpoint;
     TN_TRY(tn_setup_load(s, options, err));
     s->run.checkpoint.resume = "must"; /* of what is looked at */
-    TN_TRY(tn_setup_plan(s, f->checkpoint, err));
+    TN_TRY(tn_setup_plan(s, err));
     const tn_worker_opts opts = {.compares = true};
     TN_TRY(tn_worker_new(&w, s->plan, &opts, &s->binder, err));
     const tn_eval_request request = {
         .paths = choose_data(&s->run, f), .rows_max = f->rows, .stop = tn_signals_watch_stop()};
     tn_run_dir(&s->run.run, &dir);
-    const char *path = f->checkpoint != NULL ? f->checkpoint : tn_text_str(&dir);
+    const char *path = s->from != NULL ? s->from : tn_text_str(&dir);
     tn_status status = tn_lifecycle_preview(w, path, &request, &text, err);
     if (status == TN_OK) {
         status = tn_text_check(&text, "tables", err);
@@ -64,7 +66,7 @@ const tn_data_tool tn_data_lifecycle = {
     .program =
         {.name = "tnet-data lifecycle",
          .summary = "say what a threshold, a ttl, a score or a cap would keep of a model",
-         .words = "CONFIG [key=value ..]",
+         .words = "CONFIG|RUN [key=value ..]",
          .flags = lifecycle_fields,
          .config = tn_run_fields,
          .words_min = 1,

@@ -75,7 +75,8 @@ tn_argv tn_local_words(const tn_local_group *l, const tn_run *run, tn_arena *are
 static tn_status check_config(const char *path, tn_error *err)
 {
     struct stat s;
-    if (strcmp(path, "-") != 0 && (stat(path, &s) != 0 || S_ISREG(s.st_mode))) {
+    if (strcmp(path, "-") != 0 &&
+        (stat(path, &s) != 0 || S_ISREG(s.st_mode) || S_ISDIR(s.st_mode))) {
         return TN_OK;
     }
     return tn_fail(err, TN_E_USAGE,

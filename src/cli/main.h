@@ -11,7 +11,7 @@
  * and in `work`, of programs with a configuration:
  *
  *     TN_TRY(tn_setup_load(s, options, err));        the configuration, checked
- *     TN_TRY(tn_setup_plan(s, NULL, err));           schema, layers, layout, rules
+ *     TN_TRY(tn_setup_plan(s, err));                 schema, layers, layout, rules
  *     ... s->plan, s->text ...
  */
 #pragma once
@@ -33,21 +33,30 @@ typedef struct tn_setup {
     const char *config; /* the file's name; NULL: not loaded */
     tn_inputs inputs;   /* what the run reads; see tn_setup_inputs */
     const tn_model_plan *plan;
-    tn_run_text text;    /* the resolved configuration without folders, logs and paths */
-    int exit_code;       /* of a success: of child processes, which have reported their failures
+    tn_run_text text; /* the resolved configuration without folders, logs and paths */
+    int exit_code;    /* of a success: of child processes, which have reported their failures
                             themselves; or 4 where data was found wanting */
-    bool has_day;        /* run.data.train has the files of the day that is learned first */
-    uint32_t peers;      /* that it starts, which tell themselves what they choose; 0: none */
+    /* Set by a program before tn_setup_load, where it only reads a checkpoint: */
+    bool reads;
+    bool reads_next;  /* .. of a run over days, to judge it by the day after the last learned one */
+    const char *from; /* a checkpoint or run directory; NULL: what checkpoint.resume says */
+    bool found_day;   /* by tn_setup_load: data.days is what the checkpoint makes of it */
+    bool alone;       /* set by a program: it looks at the configuration, and at no checkpoint */
+    bool has_day;     /* run.data.train has the files of the day that is learned first */
+    uint32_t peers;   /* that it starts, which tell themselves what they choose; 0: none */
     bool told_elsewhere; /* another process of the group has failed, and reports it itself */
 } tn_setup;
 
-/* The configuration named by the first word, changed by environment and key=value. */
+/* The configuration named by the first word, changed by environment and key=value. Where a
+ * program only reads, the word may be the folder of a run or of a checkpoint, which has its
+ * configuration; rules of training, and a day that nobody names, are the checkpoint's. */
 tn_status tn_setup_load(tn_setup *s, const tn_options *options, tn_error *err) TN_MUST_USE;
 /* Makes the choices that are left to the data (train/config/choices.h); `said` gets words about
- * them. `from`: a checkpoint or run directory to be read; NULL: what checkpoint.resume says. */
-tn_status tn_setup_choose(tn_setup *s, const char *from, tn_text *said, tn_error *err) TN_MUST_USE;
-/* The same, then the plan; the user is told. */
-tn_status tn_setup_plan(tn_setup *s, const char *from, tn_error *err) TN_MUST_USE;
+ * them. */
+tn_status tn_setup_choose(tn_setup *s, tn_text *said, tn_error *err) TN_MUST_USE;
+/* The same, then the plan; the user is told. TN_E_CONFIG: rows mean something else to the
+ * checkpoint (train/config/meaning.h). */
+tn_status tn_setup_plan(tn_setup *s, tn_error *err) TN_MUST_USE;
 /* Fills s->inputs, with data that the configuration does not name. */
 tn_status tn_setup_inputs(tn_setup *s, const tn_strs *more, tn_error *err) TN_MUST_USE;
 

@@ -84,6 +84,14 @@ typedef struct eval_job {
 
 /* ---- which data, which model ---- */
 
+/* Days are evaluated that somebody has named, or for want of anything else. */
+static bool has_days(const tn_setup *s)
+{
+    const tn_data_opts *data = &s->run.data;
+    const bool others = data->test.n > 0 || data->valid.n > 0;
+    return data->pattern.n > 0 && !(s->found_day && others);
+}
+
 static tn_status choose_data(eval_job *j, const tn_strs **paths, tn_error *err)
 {
     const tn_data_opts *data = &j->setup->run.data;
@@ -95,7 +103,7 @@ static tn_status choose_data(eval_job *j, const tn_strs **paths, tn_error *err)
         *paths = named;
         return tn_text_check(&j->data_name, "paths", err);
     }
-    if (data->pattern.n > 0) {
+    if (has_days(j->setup)) {
         tn_text_adds(&j->data_name, data->n_days == 1 ? "day" : "days");
         for (uint32_t i = 0; i < data->days.n; i++) {
             tn_text_addf(&j->data_name, "%s%s", i > 0 ? ", " : " ", data->days.item[i]);
@@ -154,8 +162,8 @@ static tn_status load(eval_job *j, tn_worker *w, tn_error *err)
     tn_saved saved = {0};
     tn_text dir = {0};
     tn_run_dir(&j->setup->run.run, &dir);
-    const char *path = j->flags->checkpoint != NULL ? j->flags->checkpoint : tn_text_str(&dir);
-    const bool begins = j->flags->checkpoint == NULL && is_to_begin(&j->setup->run, path);
+    const char *path = j->setup->from != NULL ? j->setup->from : tn_text_str(&dir);
+    const bool begins = j->setup->from == NULL && is_to_begin(&j->setup->run, path);
     tn_status status =
         begins ? load_first_weights(j, w, err) : tn_checkpoint_load(path, w, &saved, err);
     if (status == TN_OK && !begins) {
@@ -332,7 +340,7 @@ static tn_status evaluate_checkpoint(eval_job *j, const tn_strs *paths, tn_error
 {
     tn_setup *s = j->setup;
     s->run.checkpoint.resume = "must"; /* of what is evaluated */
-    TN_TRY(tn_setup_plan(s, j->flags->checkpoint, err));
+    TN_TRY(tn_setup_plan(s, err));
     if (s->run.cluster.rank > 0) {
         const tn_watch watch = {.stop = j->stop, .told_elsewhere = &s->told_elsewhere};
         const tn_follower_data data = {paths, j->fetch->n > 0 ? j->fetch : NULL};
@@ -367,9 +375,14 @@ static tn_status evaluate_export(eval_job *j, const tn_strs *paths, tn_error *er
         return tn_fail(err, TN_E_USAGE, "'--%s' needs a checkpoint, an export has no nodes left",
                        j->fetch->n > 0 ? "fetch" : "feed");
     }
-    tn_exported_model_opts opts = {.verify = TN_VERIFY_FULL, .data = tn_tree_get(s->tree, "data")};
-    TN_TRY(tn_exported_model_open(&j->exported, j->flags->export, &opts, err));
-    tn_text_adds(&j->source, j->flags->export);
+    tn_exported_model_opts opts = {.verify = TN_VERIFY_FULL,
+                                   .data = tn_tree_get(s->tree, "data"),
+                                   .judges = true,
+                                   .target = s->run.data.target};
+    char dir[TN_PATH_SIZE];
+    TN_TRY(tn_export_find(j->flags->export, dir, err));
+    TN_TRY(tn_exported_model_open(&j->exported, dir, &opts, err));
+    tn_text_adds(&j->source, dir);
     j->findings.at.step = j->exported->step;
     j->findings.model_id = j->exported->model_id;
     j->findings.schema = j->exported->schema;
@@ -420,7 +433,7 @@ static tn_status take_checkpoint(const eval_job *j, const tn_strs *paths, tn_err
 {
     tn_setup *mine = j->setup;
     tn_text file = {0};
-    tn_setup s = {.arena = mine->arena};
+    tn_setup s = {.arena = mine->arena, .reads = true, .from = j->flags->compare};
     tn_options options = *j->options;
     const eval_flags model = {.checkpoint = j->flags->compare};
     tn_checkpoint_config_path(model.checkpoint, &file);
@@ -542,13 +555,14 @@ static const tn_field flags[] = {
 static const tn_program program = {
     .name = "tnet-eval",
     .summary = "tell how good a trained model is",
-    .words = "CONFIG [key=value ..]",
+    .words = "CONFIG|RUN [key=value ..]",
     .flags = flags,
     .config = tn_run_fields,
     .words_min = 1,
     .words_max = 1,
     .example = "tnet-eval configs/widedeep.yaml --data data/demo/test.tsv",
-    .notes = "Results go to stdout, all else to stderr. eval.auc=exact adds intervals of the AUC,\n"
+    .notes = "RUN is the folder of a run, or of a checkpoint, which has its configuration.\n"
+             "Results go to stdout, all else to stderr. eval.auc=exact adds intervals of the AUC,\n"
              "eval.slices=[slot] a table for each value of a slot.\n",
 };
 
@@ -754,6 +768,9 @@ static tn_status work(tn_setup *s, const tn_options *options, const void *asked,
     TN_TRY(check_flags(f, err));
     const tn_local_group local = {
         .program = &program, .options = options, .peers = f->peers, .folder = "eval"};
+    s->reads = true;
+    s->reads_next = f->data.n == 0;
+    s->from = f->checkpoint;
     TN_TRY(tn_local_load(&local, s, err));
     TN_TRY(tn_local_rank(&local, s, err));
     if (tn_local_is_group(&local) || s->run.cluster.size > 1) {
@@ -763,7 +780,12 @@ static tn_status work(tn_setup *s, const tn_options *options, const void *asked,
         TN_TRY(check_fit_data(&s->run.data, &f->data, err));
     }
     if (f->data.n == 0 && !tn_spawn_is_child()) { /* told once */
-        TN_TRY(tn_days_look_all(&s->run.data, err));
+        tn_error why = {0};
+        const tn_status found = has_days(s) ? tn_days_look_all(&s->run.data, &why) : TN_OK;
+        if (found != TN_OK) {
+            return tn_fail(err, found, "%s%s", why.text,
+                           s->found_day ? "\nhint: day=.. names another day, --data files" : "");
+        }
     }
     return tn_local_is_group(&local) ? tn_local_run(&local, s, err) : run(s, options, f, err);
 }

@@ -43,13 +43,14 @@ static const tn_field flags[] = {
 static const tn_program program = {
     .name = "tnet-export",
     .summary = "write the inference dictionary and the graph of a trained model",
-    .words = "CONFIG [key=value ..]",
+    .words = "CONFIG|RUN [key=value ..]",
     .flags = flags,
     .config = tn_run_fields,
     .words_min = 1,
     .words_max = 1,
     .example = "tnet-export configs/widedeep.yaml --to export",
     .notes =
+        "RUN is the folder of a run, or of a checkpoint, which has its configuration.\n"
         "Writes <export.to>/<model id>/ and prints its path. Equal checkpoints give equal ids\n"
         "and equal files. tnet-score and libtnet read the folder; see docs/serving.md.\n",
 };
@@ -204,7 +205,7 @@ static tn_status export_to(tn_setup *s, const export_flags *f, const tn_export_t
     char local[TN_PATH_SIZE];
     tn_run_dir(&s->run.run, &dir);
     tn_export_request request = {
-        .checkpoint = f->checkpoint != NULL ? f->checkpoint : tn_text_str(&dir),
+        .checkpoint = s->from != NULL ? s->from : tn_text_str(&dir),
         .to = t->folder,
         .delta_from = f->delta_from,
         .calibration = f->calibration,
@@ -240,7 +241,7 @@ static tn_status export(tn_setup *s, const export_flags *f, tn_error *err)
     s->run.checkpoint.resume = "must"; /* of what is exported */
     TN_TRY(check_redis(s, f, &redis, err));
     TN_TRY(tn_export_target_open(&target, to_of(s, f), &s->run, err)); /* all refuse it, or none */
-    tn_status status = tn_setup_plan(s, f->checkpoint, err);
+    tn_status status = tn_setup_plan(s, err);
     if (status == TN_OK && s->run.cluster.rank > 0) {
         const tn_watch watch = {.stop = tn_signals_watch_stop(),
                                 .told_elsewhere = &s->told_elsewhere};
@@ -257,6 +258,8 @@ static tn_status work(tn_setup *s, const tn_options *options, const void *asked,
     const export_flags *f = asked;
     const tn_local_group local = {
         .program = &program, .options = options, .peers = f->peers, .folder = "export"};
+    s->reads = true;
+    s->from = f->checkpoint;
     TN_TRY(tn_local_load(&local, s, err));
     TN_TRY(tn_local_rank(&local, s, err));
     return tn_local_is_group(&local) ? tn_local_run(&local, s, err) : export(s, f, err);

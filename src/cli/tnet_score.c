@@ -1,4 +1,5 @@
 /* tnet_score.c - rows on stdin, predictions on stdout, by an export alone. */
+#include "base/core/arena.h"
 #include "cli/main.h"
 #include "config/diag.h"
 #include "config/field.h"
@@ -43,6 +44,7 @@ static const tn_program program = {
     .words_max = 1,
     .example = "tnet-score export/08d2.. <rows.tsv",
     .notes =
+        "EXPORT_DIR is an export, or a folder of exports: what its LATEST names, or the only one.\n"
         "Reads rows as the model's data were written; key=value changes how, as in format=tsv\n"
         "or label=none. Prints id, label, weight, logit and pctr, one line per row; of a model\n"
         "that predicts no clicks prediction (loss mse, mae, huber) or score in place of both.\n",
@@ -52,9 +54,13 @@ static const tn_program program = {
 static tn_status read_overrides(const tn_options *options, bool no_label, const tn_binder *b,
                                 const tn_tree **out, tn_error *err)
 {
-    const tn_config_in in = {.fields = tn_data_fields,
-                             .overrides = options->overrides.item,
-                             .n_overrides = options->overrides.n};
+    const char **item = TN_NEW_ARRAY(b->arena, const char *, (size_t)options->overrides.n + 1);
+    for (uint32_t i = 0; i < options->overrides.n; i++) { /* data.label is label, as elsewhere */
+        const char *one = options->overrides.item[i];
+        item[i] = strncmp(one, "data.", 5) == 0 ? one + 5 : one;
+    }
+    const tn_config_in in = {
+        .fields = tn_data_fields, .overrides = item, .n_overrides = options->overrides.n};
     const tn_tree *tree = tn_config_load(&in, b->arena, b->diag);
     for (const tn_tree *t = tree != NULL ? tree->first : NULL; t != NULL; t = t->next) {
         if (tn_field_find(tn_data_fields, t->key) == NULL) {
@@ -104,8 +110,10 @@ static tn_status work(tn_setup *s, const tn_options *options, const void *asked,
     tn_scorer *scorer = NULL;
     tn_reader *reader = NULL;
     tn_exported_model_opts opts = {.verify = (tn_verify)f->verify, .half_weights = f->half_weights};
+    char dir[TN_PATH_SIZE];
     TN_TRY(read_overrides(options, f->no_label, &s->binder, &opts.data, err));
-    tn_status status = tn_exported_model_open(&exported, options->words.item[0], &opts, err);
+    TN_TRY(tn_export_find(options->words.item[0], dir, err));
+    tn_status status = tn_exported_model_open(&exported, dir, &opts, err);
     if (status == TN_OK) {
         status = tn_scorer_new(&scorer, exported, err);
     }

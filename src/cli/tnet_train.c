@@ -205,7 +205,7 @@ static void print_config(tn_setup *s)
     tn_diag unheard = {0}; /* faults that a run would tell */
     tn_text said = {0};    /* what stands in the configuration */
     s->binder.diag = &unheard;
-    tn_status status = tn_setup_choose(s, NULL, &said, &why);
+    tn_status status = tn_setup_choose(s, &said, &why);
     s->binder.diag = &s->diag;
     tn_text_done(&said);
     tn_diag_done(&unheard);
@@ -286,8 +286,9 @@ static tn_status work(tn_setup *s, const tn_options *options, const void *asked,
             return TN_OK;
         }
     }
-    TN_TRY(tn_setup_plan(s, NULL, err));
-    if (f->print_graph || f->dry_run || f->plan || f->dot) {
+    s->alone = f->print_graph || f->plan || f->dot;
+    TN_TRY(tn_setup_plan(s, err));
+    if (s->alone || f->dry_run) {
         return answer(s, f, err);
     }
     if (tn_local_is_group(&local)) {

@@ -56,6 +56,9 @@ void tn_fields_markdown(tn_text *out, const tn_field *fields); /* docs/config.md
 void tn_fields_help(tn_text *out, const tn_field *fields);     /* a line per option: --help */
 void tn_fields_paths(tn_text *out, const tn_field *fields);    /* every dotted path: completion */
 
+/* Appends the value of an option in a struct as flow YAML: equal values are equal texts. */
+void tn_field_value_text(tn_text *out, const tn_field *f, const void *opts);
+
 /* ---- the rows of an option table; a row whose member has another type than its kind does not
  * compile ---- */
 
@@ -74,58 +77,64 @@ void tn_fields_paths(tn_text *out, const tn_field *fields);    /* every dotted p
         .kind = TN_KIND_END                                                                        \
     }
 
-#define TN_FIELD_BOOL(type, member, fallback, help)                                                \
-    TN_ROW(TN_KIND_BOOL, type, member, bool, fallback, 0, 0, "", help)
-#define TN_FIELD_U32(type, member, fallback, lo, hi, unit, help)                                   \
-    TN_ROW(TN_KIND_U32, type, member, uint32_t, fallback, lo, hi, unit, help)
-#define TN_FIELD_U64(type, member, fallback, lo, hi, unit, help)                                   \
-    TN_ROW(TN_KIND_U64, type, member, uint64_t, fallback, lo, hi, unit, help)
-#define TN_FIELD_F64(type, member, fallback, lo, hi, unit, help)                                   \
-    TN_ROW(TN_KIND_F64, type, member, double, fallback, lo, hi, unit, help)
-#define TN_FIELD_DURATION(type, member, fallback, lo, hi, help)                                    \
-    TN_ROW(TN_KIND_DURATION, type, member, double, fallback, lo, hi, "s", help)
-#define TN_FIELD_SIZE(type, member, fallback, lo, hi, help)                                        \
-    TN_ROW(TN_KIND_SIZE, type, member, uint64_t, fallback, lo, hi, "bytes", help)
+#define TN_FIELD_BOOL(type, member, fallback, ...)                                                 \
+    TN_ROW(TN_KIND_BOOL, type, member, bool, fallback, 0, 0, "", __VA_ARGS__)
+#define TN_FIELD_U32(type, member, fallback, lo, hi, unit, ...)                                    \
+    TN_ROW(TN_KIND_U32, type, member, uint32_t, fallback, lo, hi, unit, __VA_ARGS__)
+#define TN_FIELD_U64(type, member, fallback, lo, hi, unit, ...)                                    \
+    TN_ROW(TN_KIND_U64, type, member, uint64_t, fallback, lo, hi, unit, __VA_ARGS__)
+#define TN_FIELD_F64(type, member, fallback, lo, hi, unit, ...)                                    \
+    TN_ROW(TN_KIND_F64, type, member, double, fallback, lo, hi, unit, __VA_ARGS__)
+#define TN_FIELD_DURATION(type, member, fallback, lo, hi, ...)                                     \
+    TN_ROW(TN_KIND_DURATION, type, member, double, fallback, lo, hi, "s", __VA_ARGS__)
+#define TN_FIELD_SIZE(type, member, fallback, lo, hi, ...)                                         \
+    TN_ROW(TN_KIND_SIZE, type, member, uint64_t, fallback, lo, hi, "bytes", __VA_ARGS__)
 /* Numbers that may also be one of words_; see field.h. */
-#define TN_FIELD_SIZEW(type, member, fallback, lo, hi, words_, help)                               \
-    TN_ROW(TN_KIND_SIZE, type, member, uint64_t, fallback, lo, hi, "bytes", help, .words = (words_))
-#define TN_FIELD_U32W(type, member, fallback, lo, hi, unit, words_, help)                          \
-    TN_ROW(TN_KIND_U32, type, member, uint32_t, fallback, lo, hi, unit, help, .words = (words_))
-#define TN_FIELD_F64W(type, member, fallback, lo, hi, unit, words_, help)                          \
-    TN_ROW(TN_KIND_F64, type, member, double, fallback, lo, hi, unit, help, .words = (words_))
-#define TN_FIELD_STR(type, member, fallback, help)                                                 \
-    TN_ROW(TN_KIND_STR, type, member, const char *, fallback, 0, 0, "", help)
-#define TN_FIELD_CHOICE(type, member, fallback, words_, help)                                      \
-    TN_ROW(TN_KIND_CHOICE, type, member, uint32_t, fallback, 0, 0, "", help, .words = (words_))
+#define TN_FIELD_SIZEW(type, member, fallback, lo, hi, words_, ...)                                \
+    TN_ROW(TN_KIND_SIZE, type, member, uint64_t, fallback, lo, hi, "bytes", __VA_ARGS__,           \
+           .words = (words_))
+#define TN_FIELD_U32W(type, member, fallback, lo, hi, unit, words_, ...)                           \
+    TN_ROW(TN_KIND_U32, type, member, uint32_t, fallback, lo, hi, unit, __VA_ARGS__,               \
+           .words = (words_))
+#define TN_FIELD_F64W(type, member, fallback, lo, hi, unit, words_, ...)                           \
+    TN_ROW(TN_KIND_F64, type, member, double, fallback, lo, hi, unit, __VA_ARGS__,                 \
+           .words = (words_))
+#define TN_FIELD_STR(type, member, fallback, ...)                                                  \
+    TN_ROW(TN_KIND_STR, type, member, const char *, fallback, 0, 0, "", __VA_ARGS__)
+#define TN_FIELD_CHOICE(type, member, fallback, words_, ...)                                       \
+    TN_ROW(TN_KIND_CHOICE, type, member, uint32_t, fallback, 0, 0, "", __VA_ARGS__,                \
+           .words = (words_))
 /* Words of which this build refuses those of later_. */
-#define TN_FIELD_CHOICE_LATER(type, member, fallback, words_, later_, help)                        \
-    TN_ROW(TN_KIND_CHOICE, type, member, uint32_t, fallback, 0, 0, "", help, .words = (words_),    \
-           .later = (later_))
+#define TN_FIELD_CHOICE_LATER(type, member, fallback, words_, later_, ...)                         \
+    TN_ROW(TN_KIND_CHOICE, type, member, uint32_t, fallback, 0, 0, "", __VA_ARGS__,                \
+           .words = (words_), .later = (later_))
 /* A single value or a tree of which this build takes the default alone. */
-#define TN_FIELD_LATER(kind, type, member, want, fallback, lo, hi, unit, help)                     \
-    TN_ROW(kind, type, member, want, fallback, lo, hi, unit, help, .later = tn_field_default_alone)
-#define TN_FIELD_STRS(type, member, fallback, help)                                                \
-    TN_ROW(TN_KIND_STRS, type, member, tn_strs, fallback, 0, 0, "", help)
-#define TN_FIELD_F64S(type, member, fallback, lo, hi, help)                                        \
-    TN_ROW(TN_KIND_F64S, type, member, tn_f64s, fallback, lo, hi, "", help)
-#define TN_FIELD_TABLE(type, member, want, table_, help)                                           \
-    TN_ROW(TN_KIND_TABLE, type, member, want, "{}", 0, 0, "", help, .table = (table_))
-#define TN_FIELD_TABLES(type, member, want, fallback, table_, help)                                \
-    TN_ROW(TN_KIND_TABLES, type, member, tn_tables, fallback, 0, 0, "", help, .table = (table_),   \
-           .size = sizeof(want))
-#define TN_FIELD_VARIANT(type, member, fallback, choices_, help)                                   \
-    TN_ROW(TN_KIND_VARIANT, type, member, tn_variant, fallback, 0, 0, "", help,                    \
+#define TN_FIELD_LATER(kind, type, member, want, fallback, lo, hi, unit, ...)                      \
+    TN_ROW(kind, type, member, want, fallback, lo, hi, unit, __VA_ARGS__,                          \
+           .later = tn_field_default_alone)
+#define TN_FIELD_STRS(type, member, fallback, ...)                                                 \
+    TN_ROW(TN_KIND_STRS, type, member, tn_strs, fallback, 0, 0, "", __VA_ARGS__)
+#define TN_FIELD_F64S(type, member, fallback, lo, hi, ...)                                         \
+    TN_ROW(TN_KIND_F64S, type, member, tn_f64s, fallback, lo, hi, "", __VA_ARGS__)
+#define TN_FIELD_TABLE(type, member, want, table_, ...)                                            \
+    TN_ROW(TN_KIND_TABLE, type, member, want, "{}", 0, 0, "", __VA_ARGS__, .table = (table_))
+#define TN_FIELD_TABLES(type, member, want, fallback, table_, ...)                                 \
+    TN_ROW(TN_KIND_TABLES, type, member, tn_tables, fallback, 0, 0, "", __VA_ARGS__,               \
+           .table = (table_), .size = sizeof(want))
+#define TN_FIELD_VARIANT(type, member, fallback, choices_, ...)                                    \
+    TN_ROW(TN_KIND_VARIANT, type, member, tn_variant, fallback, 0, 0, "", __VA_ARGS__,             \
            .choices = (choices_))
 /* The keys of table_ stand beside those of each choice and are read into .shared, a `want`. */
-#define TN_FIELD_VARIANT_WITH(type, member, fallback, choices_, want, table_, help)                \
-    TN_ROW(TN_KIND_VARIANT, type, member, tn_variant, fallback, 0, 0, "", help,                    \
+#define TN_FIELD_VARIANT_WITH(type, member, fallback, choices_, want, table_, ...)                 \
+    TN_ROW(TN_KIND_VARIANT, type, member, tn_variant, fallback, 0, 0, "", __VA_ARGS__,             \
            .choices = (choices_), .table = (table_), .size = sizeof(want))
 /* TREE: maps merge key by key. TREE_ONE: a layer replaces what is below it. TREE_OF: as TREE, and a
  * text x stands for {first_: x}; a text, and a map with this key on one without, replace. With
  * `type` it is a rule, or rules by name, and another type replaces a rule as well. */
-#define TN_FIELD_TREE(type, member, fallback, help)                                                \
-    TN_FIELD_TREE_OF(type, member, fallback, NULL, help)
-#define TN_FIELD_TREE_ONE(type, member, fallback, help)                                            \
-    TN_FIELD_TREE_OF(type, member, fallback, "", help)
-#define TN_FIELD_TREE_OF(type, member, fallback, first_, help)                                     \
-    TN_ROW(TN_KIND_TREE, type, member, const tn_tree *, fallback, 0, 0, "", help, .first = (first_))
+#define TN_FIELD_TREE(type, member, fallback, ...)                                                 \
+    TN_FIELD_TREE_OF(type, member, fallback, NULL, __VA_ARGS__)
+#define TN_FIELD_TREE_ONE(type, member, fallback, ...)                                             \
+    TN_FIELD_TREE_OF(type, member, fallback, "", __VA_ARGS__)
+#define TN_FIELD_TREE_OF(type, member, fallback, first_, ...)                                      \
+    TN_ROW(TN_KIND_TREE, type, member, const tn_tree *, fallback, 0, 0, "", __VA_ARGS__,           \
+           .first = (first_))

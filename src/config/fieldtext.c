@@ -594,3 +594,132 @@ void tn_fields_print(tn_text *out, const tn_field *fields, const tn_tree *tree,
     print_rows(&p, fields, tree);
     tn_arena_free(p.arena);
 }
+
+/* ---- one value of a struct ---- */
+
+/* A number in one way, however it was written. */
+static void text_of_scalar(tn_text *out, const char *text)
+{
+    double number = 0;
+    char plain[TN_NUMBER_TEXT_MAX];
+    if (tn_read_f64(text, strlen(text), &number) == TN_NUM_OK) {
+        tn_text_add(out, plain, tn_write_f64(plain, number));
+    } else {
+        tn_tree_print_scalar(out, text);
+    }
+}
+
+/* The member of a map whose key comes next in the alphabet, behind `last` (NULL: the first). */
+static const tn_tree *next_member(const tn_tree *map, const tn_tree *last)
+{
+    const tn_tree *next = NULL;
+    for (const tn_tree *t = map->first; t != NULL; t = t->next) {
+        const bool behind = last == NULL || strcmp(t->key, last->key) > 0;
+        if (behind && (next == NULL || strcmp(t->key, next->key) < 0)) {
+            next = t;
+        }
+    }
+    return next;
+}
+
+static void text_of_tree(tn_text *out, const tn_tree *tree)
+{
+    if (tn_tree_is_null(tree)) {
+        tn_text_addc(out, '~');
+        return;
+    }
+    if (tree->kind == TN_TREE_SCALAR) {
+        text_of_scalar(out, tree->text);
+        return;
+    }
+    const bool map = tree->kind == TN_TREE_MAP;
+    const char *between = "";
+    tn_text_addc(out, map ? '{' : '[');
+    for (const tn_tree *t = map ? next_member(tree, NULL) : tree->first; t != NULL;
+         t = map ? next_member(tree, t) : t->next) {
+        tn_text_adds(out, between);
+        if (map) {
+            tn_tree_print_scalar(out, t->key);
+            tn_text_adds(out, ": ");
+        }
+        text_of_tree(out, t);
+        between = ", ";
+    }
+    tn_text_addc(out, map ? '}' : ']');
+}
+
+static void text_of_list(tn_text *out, const tn_field *f, const void *at)
+{
+    const bool texts = f->kind == TN_KIND_STRS;
+    const tn_strs *strs = at;
+    const tn_f64s *f64s = at;
+    const uint32_t n = texts ? strs->n : f64s->n;
+    tn_text_addc(out, '[');
+    for (uint32_t i = 0; i < n; i++) {
+        char number[TN_NUMBER_TEXT_MAX];
+        tn_text_adds(out, i > 0 ? ", " : "");
+        if (texts) {
+            tn_tree_print_scalar(out, strs->item[i]);
+        } else {
+            tn_text_add(out, number, tn_write_f64(number, f64s->item[i]));
+        }
+    }
+    tn_text_addc(out, ']');
+}
+
+static void text_of_u32(tn_text *out, const tn_field *f, uint32_t value)
+{
+    uint32_t n = 0;
+    while (f->words != NULL && f->words[n] != NULL) {
+        n++;
+    }
+    const uint32_t word = f->kind == TN_KIND_CHOICE ? value : TN_WORD_U32(value);
+    if (value == TN_UNSET_U32) {
+        tn_text_addc(out, '~');
+    } else if (word < n) {
+        tn_text_adds(out, f->words[word]);
+    } else {
+        tn_text_addf(out, "%u", value);
+    }
+}
+
+void tn_field_value_text(tn_text *out, const tn_field *f, const void *opts)
+{
+    const void *at = (const char *)opts + f->offset;
+    char number[TN_NUMBER_TEXT_MAX];
+    switch (f->kind) {
+    case TN_KIND_BOOL:
+        tn_text_adds(out, *(const bool *)at ? "true" : "false");
+        break;
+    case TN_KIND_U32:
+    case TN_KIND_CHOICE:
+        text_of_u32(out, f, *(const uint32_t *)at);
+        break;
+    case TN_KIND_F64:
+        tn_text_add(out, number, tn_write_f64(number, *(const double *)at));
+        break;
+    case TN_KIND_STR:
+        if (*(const char *const *)at == NULL) {
+            tn_text_addc(out, '~');
+        } else {
+            tn_tree_print_scalar(out, *(const char *const *)at);
+        }
+        break;
+    case TN_KIND_STRS:
+    case TN_KIND_F64S:
+        text_of_list(out, f, at);
+        break;
+    case TN_KIND_TREE:
+        text_of_tree(out, *(const tn_tree *const *)at);
+        break;
+    case TN_KIND_U64:
+    case TN_KIND_DURATION:
+    case TN_KIND_SIZE:
+    case TN_KIND_TABLE:
+    case TN_KIND_TABLES:
+    case TN_KIND_VARIANT:
+    case TN_KIND_END:
+    default:
+        TN_ASSERT(f->kind == TN_KIND_END); /* no option of a row is of another kind */
+    }
+}

@@ -82,6 +82,18 @@ typedef enum tn_field_kind {
     TN_KIND_TREE,     /* const tn_tree *: read by its owner, which reports with the same diag */
 } tn_field_kind;
 
+/* What an option has to do with the rows that a model has learned from. Later commands compare it
+ * with the checkpoint's (train/config/meaning.h); each option of `data` and `slots` says which. */
+typedef enum tn_field_meaning {
+    TN_MEANS_UNSAID,  /* in other tables */
+    TN_MEANS_NOTHING, /* where rows lie, their order, who reads them, how they are learned */
+    TN_MEANS_PLACE,   /* where a value stands in a record: compared where both formats are one */
+    TN_MEANS_KEY,   /* which key or value it becomes: compared where both formats read the option */
+    TN_MEANS_ROW,   /* the label of a row, or what corrects its score: compared like a key, but
+                         nothing to checkpoint.from */
+    TN_MEANS_MODEL, /* shapes the model, which the checkpoint compares by itself */
+} tn_field_meaning;
+
 struct tn_field {
     tn_field_kind kind;
     const char *key;
@@ -97,6 +109,7 @@ struct tn_field {
     const tn_field *table;    /* TABLE, TABLES; VARIANT: of `shared`, or NULL */
     size_t size;              /* of one struct of `table`: TABLES, VARIANT */
     const tn_choice *const *choices; /* VARIANT: NULL-terminated */
+    tn_field_meaning meaning;
 };
 
 typedef struct tn_binder {

@@ -12,6 +12,7 @@
 #include "nn/passes/graphjson.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -311,6 +312,52 @@ tn_status tn_exported_graph_new(tn_exported_graph *out, const tn_exported_model 
     return TN_OK;
 }
 
+/* ---- which folder ---- */
+
+static bool is_export(const char *dir, const char *name, char out[TN_PATH_SIZE])
+{
+    char index[TN_PATH_SIZE];
+    return name[0] != '\0' && tn_path_join(dir, name, out, NULL) == TN_OK &&
+           tn_path_join(out, "EXPORT.json", index, NULL) == TN_OK && tn_path_exists(index);
+}
+
+tn_status tn_export_find(const char *dir, char out[TN_PATH_SIZE], tn_error *err)
+{
+    char path[TN_PATH_SIZE];
+    char one[TN_PATH_SIZE];
+    tn_text text = {0};
+    uint32_t n = 0;
+    uint32_t found = 0;
+    (void)snprintf(out, TN_PATH_SIZE, "%s", dir);
+    if (is_export(dir, ".", path) || !tn_path_is_dir(dir)) {
+        return TN_OK; /* whoever opens it tells what is missing */
+    }
+    if (tn_path_join(dir, "LATEST", path, NULL) == TN_OK &&
+        tn_file_read_all(path, INDEX_BYTES_MAX, &text, NULL) == TN_OK && text.size > 0) {
+        text.data[strcspn(text.data, " \n")] = '\0';
+        found = is_export(dir, text.data, one);
+    }
+    tn_text_clear(&text);
+    tn_status status = found == 0 ? tn_dir_list(dir, &text, &n, err) : TN_OK;
+    const char *name = tn_text_str(&text);
+    for (uint32_t i = 0; i < n && status == TN_OK; i++, name += strlen(name) + 1) {
+        if (is_export(dir, name, path)) {
+            memcpy(one, path, sizeof one);
+            found++;
+        }
+    }
+    if (status == TN_OK && found > 1) {
+        status = tn_fail(err, TN_E_CKPT,
+                         "'%s' holds %u exports, and no LATEST says which\nhint: "
+                         "name one, as '%s'",
+                         dir, found, one);
+    } else if (status == TN_OK && found == 1) {
+        memcpy(out, one, sizeof one);
+    }
+    tn_text_done(&text);
+    return status;
+}
+
 /* ---- all of it ---- */
 
 static tn_status read_all(opening *o)
@@ -321,7 +368,7 @@ static tn_status read_all(opening *o)
     TN_TRY(read_index(o));
     TN_TRY(read_json(o, "model.json", MODEL_BYTES_MAX, &model, path));
     TN_TRY(check_head(o, model, "tnet-model", 3, path));
-    TN_TRY(tn_exported_model_read(b, model, o->opts->data, path, o->err));
+    TN_TRY(tn_exported_model_read(b, model, o->opts, path, o->err));
     TN_TRY(read_weights(o, tn_json_as_str(tn_json_get(model, "weights"))));
     const char *dict = tn_json_as_str(tn_json_get(model, "dictionary"));
     if (dict == NULL) {

@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include "base/file/file.h"
 #include "base/keys/init.h"
 #include "base/keys/record.h"
 #include "config/diag.h"
@@ -69,7 +70,14 @@ typedef struct tn_exported_model_opts {
     bool half_weights;   /* matrices are rounded to 16 bits: tn_params_round */
     const char *dict;    /* a file of the folder in place of its dictionary; NULL: none */
     const tn_tree *data; /* options of `data` laid over those of the export; NULL: none */
+    bool judges;         /* these are a whole configuration: where values stand, and what a label
+                            is, is compared as well .. */
+    tn_target target;    /* .. unless this is another than the export's, which is told later */
 } tn_exported_model_opts;
+
+/* The export that `dir` means: itself, what its LATEST names, or the only one in it. TN_E_CKPT:
+ * there is none, or there are several. */
+tn_status tn_export_find(const char *dir, char out[TN_PATH_SIZE], tn_error *err) TN_MUST_USE;
 
 /* TN_E_CKPT: missing, damaged, mixed up, or of another version; TN_E_CONFIG: opts->data is wrong;
  * TN_E_LIMIT, TN_E_IO, TN_E_MEMORY. On failure *out is NULL. */
@@ -87,5 +95,6 @@ tn_status tn_exported_graph_new(tn_exported_graph *out, const tn_exported_model 
                                 uint32_t max_rows, bool shares, tn_error *err) TN_MUST_USE;
 
 /* Part of opening (model_json.c): fills *b from model.json's parsed text. `what`: the file. */
-tn_status tn_exported_model_read(tn_exported_model *b, const tn_json *model, const tn_tree *data,
-                                 const char *what, tn_error *err) TN_MUST_USE;
+tn_status tn_exported_model_read(tn_exported_model *b, const tn_json *model,
+                                 const tn_exported_model_opts *opts, const char *what,
+                                 tn_error *err) TN_MUST_USE;

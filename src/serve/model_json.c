@@ -29,6 +29,8 @@ typedef struct reading {
     tn_exported_model *b;
     const tn_json *model;
     const tn_tree *data;
+    bool judges;
+    tn_target target; /* of who judges */
     const char *what;
     tn_slot_opts *opts;   /* all slots, then all numbers */
     const tn_tree **tree; /* of each */
@@ -122,7 +124,7 @@ static tn_target target_of(const tn_json *model)
 }
 
 /* How records are written: as the training data, with the options of the caller laid over. */
-static const tn_tree *source_of(const reading *r)
+static const tn_tree *source_of(const reading *r, const tn_tree *over)
 {
     tn_arena *arena = r->b->arena;
     const tn_json *source = tn_json_get(r->model, "source");
@@ -133,7 +135,51 @@ static const tn_tree *source_of(const reading *r)
     if (tn_tree_get(map, "format") == NULL) {
         tn_tree_put(arena, map, "format", tn_tree_scalar(arena, "csv", at));
     }
-    return r->data != NULL ? tn_tree_merge(arena, map, r->data) : map;
+    return over != NULL ? tn_tree_merge(arena, map, over) : map;
+}
+
+/* Whether a word of the caller may give rows another meaning than the model's. Who only scores has
+ * files of his own, and no use for labels. */
+static bool is_compared(const reading *r, const tn_field *f, const tn_data_opts *own)
+{
+    const tn_data_opts *now = &r->b->data;
+    const bool same_format = strcmp(now->format, own->format) == 0;
+    const bool unlabelled = tn_label_is_none(now->label);
+    if (tn_tree_get(r->data, f->key) == NULL || f->meaning == TN_MEANS_UNSAID) {
+        return false;
+    }
+    if (f->meaning == TN_MEANS_KEY) {
+        return same_format || tn_format_reads(tn_format_find(now->format)->data_options, f->key);
+    }
+    const bool columns =
+        strcmp(f->key, "columns") != 0 || (now->columns.n > 0 && own->columns.n > 0 && !unlabelled);
+    return r->judges && same_format &&
+           ((f->meaning == TN_MEANS_PLACE && columns) ||
+            (strcmp(f->key, "label") == 0 && !unlabelled && r->target == now->target));
+}
+
+static void check_words(const reading *r, const tn_data_opts *own)
+{
+    tn_data_opts now = r->b->data;
+    tn_data_opts was = *own;
+    now.label = tn_label_words(r->b->arena, now.label);
+    was.label = tn_label_words(r->b->arena, was.label);
+    for (const tn_field *f = tn_data_fields; f->kind != TN_KIND_END; f++) {
+        tn_text here = {0};
+        tn_text there = {0};
+        if (is_compared(r, f, own)) {
+            tn_field_value_text(&here, f, &now);
+            tn_field_value_text(&there, f, &was);
+        }
+        if (strcmp(tn_text_str(&here), tn_text_str(&there)) != 0) {
+            const tn_tree *at = tn_tree_get(r->data, f->key);
+            tn_diag_error(&r->b->diag, &at->at,
+                          "'data.%s' is %s, and the model has learned with %s", f->key,
+                          tn_text_str(&here), tn_text_str(&there));
+        }
+        tn_text_done(&here);
+        tn_text_done(&there);
+    }
 }
 
 static tn_status make_schema(reading *r, uint32_t n)
@@ -142,11 +188,18 @@ static tn_status make_schema(reading *r, uint32_t n)
     const tn_binder binder = {.arena = b->arena, .diag = &b->diag};
     tn_status status = TN_OK;
     tn_status fault = b->diag.n_errors > 0 || r->data == NULL ? TN_E_CKPT : TN_E_CONFIG;
-    tn_fields_bind_some(&binder, tn_data_fields, source_of(r), &b->data);
+    tn_fields_bind_some(&binder, tn_data_fields, source_of(r, r->data), &b->data);
     b->data.target = target_of(r->model);
     if (r->data != NULL) {
         const tn_binder given = {.arena = b->arena, .diag = &b->diag, .path = "data"};
         tn_format_check_data(&given, r->data, &b->data);
+        tn_data_opts own;
+        tn_fields_bind_some(&binder, tn_data_fields, source_of(r, NULL), &own);
+        if (b->diag.n_errors == 0) {
+            b->data.index_base =
+                b->data.index_base == TN_AUTO ? own.index_base : b->data.index_base;
+            check_words(r, &own);
+        }
     }
     if (b->diag.n_errors == 0) {
         b->data.index_base = b->data.index_base == TN_AUTO ? 0 : b->data.index_base;
@@ -445,10 +498,17 @@ static tn_status reserve(const reading *r)
     return tn_arena_reserve(r->b->arena, bytes, "a model", r->err);
 }
 
-tn_status tn_exported_model_read(tn_exported_model *b, const tn_json *model, const tn_tree *data,
-                                 const char *what, tn_error *err)
+tn_status tn_exported_model_read(tn_exported_model *b, const tn_json *model,
+                                 const tn_exported_model_opts *opts, const char *what,
+                                 tn_error *err)
 {
-    reading r = {.b = b, .model = model, .data = data, .what = what, .err = err};
+    reading r = {.b = b,
+                 .model = model,
+                 .data = opts->data,
+                 .judges = opts->judges,
+                 .target = opts->target,
+                 .what = what,
+                 .err = err};
     TN_TRY(reserve(&r));
     TN_TRY(read_slots(&r));
     TN_TRY(read_inputs(&r));

@@ -96,8 +96,8 @@ same trained.tsv seen.tsv "a run of sampled negatives and tnet-eval predict some
 expect 0 tnet-export -q run.yaml run.dir=sampled data.negative_sampling=0.5 --to sampled.export
 tnet-score "$(cat out)" <test.tsv >served.tsv || fail "tnet-score"
 near seen.tsv served.tsv "sampled negatives are corrected twice, or not at all"
-expect 0 tnet-eval run.yaml run.dir=sampled eval.predictions=now.tsv
-told "'sampled/calibration.json' was fitted with data.negative_sampling 0.5, this run has 1"
+expect 3 tnet-eval run.yaml run.dir=sampled eval.predictions=now.tsv
+told "data.negative_sampling: here 1, in the checkpoint 0.5"
 
 # the same command changes nothing; one that was stopped, or killed before it had fitted, mends that
 expect 0 tnet-train -q run.yaml

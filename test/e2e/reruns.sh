@@ -168,13 +168,12 @@ done
 for state in finished stopped damaged; do
     $state
     run 3 model.type=lr
-    says "the model differs from that of checkpoint"
-    told "  slot 'I1': 'deep' of the checkpoint is gone"
+    says "model.type: here lr, in the checkpoint fm"
     told "hint: --fresh begins anew, run.name=.. elsewhere"
 done
 run 3 'slots=[{name: C1, type: str}, {name: C2, type: str}]'
 told "  slot 'I12' of the checkpoint is gone"
-told "  and 25 more"
+told "  and 27 more"
 silent "slot 'I13'"
 
 # ---- a checkpoint of this run
@@ -242,10 +241,13 @@ says "1 option differs: checkpoint.from; nothing trained"
 
 # ---- anew
 finished
-mkdir runs/x/mine && echo keep >runs/x/notes.txt
+mkdir runs/x/mine runs/x/ckpt-3.damaged.mine runs/x/ckpt-3.damaged.2 && echo keep >runs/x/notes.txt
 run 0 --fresh train.optimizer.lr=0.5
 told "begins anew; the run before is kept in 'runs/x/earlier-1'"
-for file in mine notes.txt; do
+for file in ckpt-3.damaged.2 run.yaml; do
+    [ -e "runs/x/earlier-1/$file" ] || fail "left behind: $file"
+done
+for file in mine notes.txt ckpt-3.damaged.mine; do
     [ -e "runs/x/$file" ] || fail "what is the user's has moved: $file"
 done
 same runs/x/earlier-1 kept/finished

@@ -121,8 +121,8 @@ paste later-raw.tsv later-iso.tsv | tail -n +2 | sort -g -k 4,4 |
 # a map of other scores is refused, and so is half of one
 expect 5 tnet-export run.yaml --calibration calibration.json
 says "is there already and not the same"
-expect 4 tnet-export run.yaml --to other --calibration calibration.json data.negative_sampling=0.25
-says "was fitted with data.negative_sampling 0.5, this run has 0.25"
+expect 3 tnet-export run.yaml --to other --calibration calibration.json data.negative_sampling=0.25
+says "data.negative_sampling: here 0.25, in the checkpoint 0.5"
 expect 0 tnet-train -q run.yaml run.dir=other-run train.max_steps=3
 expect 4 tnet-export run.yaml run.dir=other-run --to other --calibration calibration.json
 says "'calibration.json' calibrates model $(basename "$export_dir") of step"

@@ -44,7 +44,7 @@ ended() {
     [ ! -e "$2" ] || train cut || fail "exit code $? after $1"
     for name in "$dir"/cut/*; do
         case ${name##*/} in
-        LATEST | LOCK | OWNER | ckpt-[123] | metrics.jsonl | summary.json | tb) ;;
+        LATEST | LOCK | OWNER | ckpt-[123] | metrics.jsonl | run.yaml | summary.json | tb) ;;
         *) fail "$1: left behind: $name" ;;
         esac
     done

@@ -82,7 +82,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) // NOLINT
         tn_params_open(&b.params, &err) == TN_OK &&
         tn_json_parse(&model, (const char *)data, size, b.arena, "fuzz", &err) == TN_OK &&
         add_params(&b, model)) {
-        tn_status status = tn_exported_model_read(&b, model, NULL, "fuzz", &err);
+        tn_status status =
+            tn_exported_model_read(&b, model, &(tn_exported_model_opts){0}, "fuzz", &err);
         TN_ASSERT(status == TN_OK || err.text[0] != '\0');
         if (status == TN_OK && is_small(&b)) {
             run_graph(&b);

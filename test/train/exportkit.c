@@ -221,7 +221,8 @@ static int exit_code(tn_status status)
 void exportkit_train(exportkit *k)
 {
     static const tn_run_text text = {
-        "kit\n", "0000000000000000000000000000000000000000000000000000000000000000"};
+        .config = "kit\n",
+        .hash = "0000000000000000000000000000000000000000000000000000000000000000"};
     tn_error err = {0};
     tn_watch watch = {.exit_code = exit_code};
     tn_outcome out;

@@ -65,7 +65,7 @@ enum { RANKS_MAX = 4, TEXT = 1500 };
 
 #define HASH "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-static const tn_run_text text = {"kit\n", HASH};
+static const tn_run_text text = {.config = "kit\n", .hash = HASH};
 
 /* ---- ranks, each on a thread ---- */
 

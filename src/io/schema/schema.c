@@ -336,6 +336,29 @@ static void read_member(tn_label_rule *rule, const tn_tree *t, const tn_binder *
     }
 }
 
+bool tn_label_is_none(const tn_tree *label)
+{
+    return label != NULL && label->kind == TN_TREE_SCALAR && !label->quoted &&
+           strcmp(label->text, "none") == 0;
+}
+
+const tn_tree *tn_label_words(tn_arena *arena, const tn_tree *label)
+{
+    const tn_tree *usual = tn_tree_scalar(arena, "label", (tn_origin){.source = "default"});
+    if (tn_tree_is_null(label) || label->kind != TN_TREE_MAP) {
+        return tn_tree_is_null(label) ? usual : label;
+    }
+    const tn_tree *column = tn_tree_get(label, "column");
+    if (column != NULL && tn_tree_count(label) == 1) {
+        return column;
+    }
+    tn_tree *whole = tn_tree_copy(arena, label);
+    if (column == NULL) {
+        tn_tree_put(arena, whole, "column", tn_tree_copy(arena, usual));
+    }
+    return whole;
+}
+
 /* NULL tree: column `label`. Faults go to b->diag; then some rule is returned all the same. */
 static const tn_label_rule *read_label_rule(const tn_tree *tree, tn_target target,
                                             const tn_binder *b)
@@ -346,7 +369,7 @@ static const tn_label_rule *read_label_rule(const tn_tree *tree, tn_target targe
         return rule;
     }
     if (tree->kind == TN_TREE_SCALAR) {
-        rule->none = !tree->quoted && strcmp(tree->text, "none") == 0;
+        rule->none = tn_label_is_none(tree);
         rule->column = rule->none ? NULL : tree->text;
         return rule;
     }

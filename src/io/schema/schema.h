@@ -15,6 +15,8 @@
 #include <stdint.h>
 
 struct tn_binder;
+typedef struct tn_arena tn_arena; /* base/core/arena.h */
+typedef struct tn_tree tn_tree;   /* config/tree.h */
 struct tn_share_group;
 typedef struct tn_tables tn_tables;       /* config/values.h */
 typedef struct tn_data_opts tn_data_opts; /* io/schema/dataopts.h */
@@ -179,5 +181,10 @@ static inline bool tn_label_of_bit(const tn_label_rule *rule, char c, float *out
     *out = c == '1' ? 1.0F : 0.0F;
     return unchanged && (c == '0' || c == '1');
 }
+
+/* data.label with what it leaves out: a column alone is its name, values and a threshold have it
+ * beside them. Lives in the arena. */
+const tn_tree *tn_label_words(tn_arena *arena, const tn_tree *label);
+bool tn_label_is_none(const tn_tree *label);
 
 bool tn_label_of_text(const tn_label_rule *rule, const char *text, size_t size, float *out);

@@ -392,6 +392,9 @@ tn_status tn_checkpoints_begin(tn_checkpoints *c, tn_worker *w, const tn_ckpt_wa
                                tn_error *err)
 {
     TN_TRY(take_moment(c, w, want, err));
+    if (c->text->places != NULL) {
+        tn_ckptdir_keep_places(c->files, c->text->places);
+    }
     tn_status status = c->peers.announce != NULL ? announce(c, err) : TN_OK;
     if (status != TN_OK) {
         abandon(c);

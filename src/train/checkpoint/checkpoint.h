@@ -13,6 +13,7 @@
 #pragma once
 
 #include "base/core/error.h"
+#include "base/file/file.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -108,6 +109,13 @@ tn_status tn_checkpoints_restore(tn_checkpoints *c, tn_worker *w, uint64_t ordin
 void tn_checkpoint_config(const char *path, tn_text *out);
 void tn_checkpoint_config_path(const char *path,
                                tn_text *out); /* its file, which may not be there */
+
+/* The run directory of the checkpoint at `path`, or `path` where that is one. */
+tn_status tn_checkpoint_run_dir(const char *path, char out[TN_PATH_SIZE],
+                                tn_error *err) TN_MUST_USE;
+
+/* What the checkpoint at `path`, or the newest in a run directory, has learned, as below. */
+void tn_checkpoint_days_at(const char *path, tn_manifest_days *out);
 
 /* What the checkpoint that the run goes on from has learned, by its manifest alone; nothing where
  * there is none, or it cannot be read: whoever loads it will tell. */

@@ -25,12 +25,15 @@ static tn_status pass(const char *point, tn_error *err)
     return failure == 0 ? TN_OK : tn_fail(err, TN_E_IO, "failed on request at '%s'", point);
 }
 
+enum { TEXT_BYTES_MAX = 1 << 24 }; /* of a small file of the run directory */
+
 /* "ckpt-<digits>.<16 hex>.tmp", or an unfinished file of those that a run writes by renaming:
  * nothing else is ours to remove. */
 static bool is_unfinished(const char *name)
 {
     static const char *const own[] = {"OWNER",      "LATEST",     "summary.json",
-                                      "trace.json", "peers.root", "calibration.json"};
+                                      "trace.json", "peers.root", "calibration.json",
+                                      TN_RUN_YAML};
     static const char head[] = "ckpt-";
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
         if (tn_is_unfinished(name, own[i])) {
@@ -46,24 +49,34 @@ static bool is_unfinished(const char *name)
 }
 
 /* For people and scripts. The checkpoint is saved already, so a failure is only told. */
-static void write_latest(const tn_ckptdir *d, uint64_t ordinal, uint32_t crc)
+/* Unless it is what the file says already. */
+static tn_status keep_text(const tn_ckptdir *d, const char *name, const char *text, tn_error *err)
 {
     char path[TN_PATH_SIZE];
+    tn_text there = {0};
+    TN_TRY(tn_path_join(d->dir, name, path, err));
+    const bool says_so = tn_file_read_all(path, TEXT_BYTES_MAX, &there, NULL) == TN_OK &&
+                         strcmp(tn_text_str(&there), text) == 0;
+    tn_text_done(&there);
+    return says_so ? TN_OK : tn_file_replace(path, text, strlen(text), err);
+}
+
+static void write_latest(const tn_ckptdir *d, uint64_t ordinal, uint32_t crc)
+{
     char line[64];
     tn_error err = {0};
     int length = snprintf(line, sizeof line, "ckpt-%" PRIu64 " %08x\n", ordinal, crc);
     TN_ASSERT(length > 0 && (size_t)length < sizeof line);
-    tn_text there = {0};
-    tn_status status = tn_path_join(d->dir, "LATEST", path, &err);
-    const bool says_so = status == TN_OK &&
-                         tn_file_read_all(path, sizeof line, &there, NULL) == TN_OK &&
-                         strcmp(tn_text_str(&there), line) == 0;
-    tn_text_done(&there);
-    if (status == TN_OK && !says_so) {
-        status = tn_file_replace(path, line, (size_t)length, &err);
-    }
-    if (status != TN_OK) {
+    if (keep_text(d, "LATEST", line, &err) != TN_OK) {
         tn_log(TN_LOG_WARN, "ckpt-%" PRIu64 " is saved, but LATEST is not: %s", ordinal, err.text);
+    }
+}
+
+void tn_ckptdir_keep_places(const tn_ckptdir *d, const char *text)
+{
+    tn_error err = {0};
+    if (keep_text(d, TN_RUN_YAML, text, &err) != TN_OK) {
+        tn_log(TN_LOG_WARN, TN_RUN_YAML " is not written: %s", err.text);
     }
 }
 
@@ -409,9 +422,10 @@ static tn_status move_aside(const char *dir, const char *name, tn_text *aside, t
 /* Files of a run besides checkpoints with final names. */
 static bool is_left(const char *name)
 {
-    static const char *const own[] = {"LATEST", "metrics.jsonl", "summary.json", "tb",
-                                      "calibration.json"};
-    bool is_one = strncmp(name, "ckpt-", 5) == 0 && strstr(name, TN_CKPT_DAMAGED) != NULL;
+    static const char *const own[] = {"LATEST", "metrics.jsonl",    "summary.json",
+                                      "tb",     "calibration.json", TN_RUN_YAML};
+    bool is_one = false;
+    is_one = tn_ckptdir_ordinal(name, &is_one) != 0 && is_one;
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
         is_one = is_one || strcmp(name, own[i]) == 0;
     }

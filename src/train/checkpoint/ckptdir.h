@@ -33,6 +33,11 @@
 typedef struct tn_ckptdir tn_ckptdir;
 
 #define TN_CKPT_DAMAGED ".damaged"
+#define TN_RUN_YAML "run.yaml" /* in the run directory, see tn_ckptdir_keep_places */
+
+/* The text becomes run.yaml, which a command that is given the directory reads; a failure is
+ * logged. */
+void tn_ckptdir_keep_places(const tn_ckptdir *d, const char *text);
 
 /* Makes the directory when it is missing, takes its lock, removes what others left unfinished, and
  * names the newest checkpoint in LATEST. TN_E_CKPT: in use. */
@@ -66,6 +71,10 @@ void tn_ckptdir_abandon(tn_ckptdir *d); /* without a begin: nothing */
  * checkpoint whose manifest, or that of its base, is damaged is set aside and does not count. While
  * a manifest cannot be read, or is of a newer version, nothing is removed. */
 tn_status tn_ckptdir_prune(tn_ckptdir *d, uint32_t keep, uint64_t best, tn_error *err) TN_MUST_USE;
+
+/* The ordinal in "ckpt-42" or, of what was set aside, in "ckpt-42.damaged" and
+ * "ckpt-42.damaged.2"; 0: another name. */
+uint64_t tn_ckptdir_ordinal(const char *name, bool *damaged);
 
 /* Renames ckpt-N, whose bytes are wrong, to ckpt-N.damaged and logs it. If there is one of that
  * name, it stays, and the second becomes ckpt-N.damaged.2. */

@@ -147,9 +147,7 @@ typedef struct chain {
     } * link[CHAIN_MAX];
 } chain;
 
-/* The ordinal in "ckpt-42" or, of what was set aside, in "ckpt-42.damaged" and
- * "ckpt-42.damaged.2"; 0: another name. */
-static uint64_t ordinal_of(const char *name, bool *damaged)
+uint64_t tn_ckptdir_ordinal(const char *name, bool *damaged)
 {
     static const char prefix[] = "ckpt-";
     static const char suffix[] = TN_CKPT_DAMAGED;
@@ -159,7 +157,10 @@ static uint64_t ordinal_of(const char *name, bool *damaged)
         return 0;
     }
     size_t n = strcspn(digits, ".");
-    *damaged = strncmp(digits + n, suffix, sizeof suffix - 1) == 0;
+    const char *tail = digits + n + sizeof suffix - 1; /* nothing, or the number of one more */
+    *damaged = strncmp(digits + n, suffix, sizeof suffix - 1) == 0 &&
+               (*tail == '\0' || (*tail == '.' && tail[1] != '\0' &&
+                                  tail[1 + strspn(tail + 1, "0123456789")] == '\0'));
     if ((digits[n] != '\0' && !*damaged) || tn_read_u64(digits, n, &ordinal) != TN_NUM_OK ||
         ordinal > INT64_MAX - 1) {
         return 0;
@@ -185,7 +186,7 @@ tn_status tn_ckptdir_list(const char *dir, tn_arena *arena, tn_ckpt_listing *out
         const char *name = tn_text_str(&names);
         for (uint32_t i = 0; i < n_names; i++) {
             bool is_damaged = false;
-            const uint64_t ordinal = ordinal_of(name, &is_damaged);
+            const uint64_t ordinal = tn_ckptdir_ordinal(name, &is_damaged);
             out->highest = ordinal > out->highest ? ordinal : out->highest;
             if (ordinal != 0 && is_damaged) {
                 out->n_damaged++;
@@ -266,7 +267,7 @@ static tn_status check_place(const char *path, const tn_manifest *m, tn_error *e
 {
     const char *slash = strrchr(path, '/');
     bool damaged = false;
-    uint64_t named = ordinal_of(slash != NULL ? slash + 1 : path, &damaged);
+    uint64_t named = tn_ckptdir_ordinal(slash != NULL ? slash + 1 : path, &damaged);
     if (named != 0 && named != m->ordinal) {
         return tn_fail(err, TN_E_CKPT, "'%s' holds checkpoint %" PRIu64, path, m->ordinal);
     }

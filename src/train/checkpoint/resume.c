@@ -15,6 +15,7 @@
 #include "train/checkpoint/ckptfiles.h"
 #include "train/checkpoint/ckptstate.h"
 #include "train/checkpoint/run_state.h"
+#include "train/config/meaning.h"
 #include "train/config/run.h"
 #include "train/step/host.h"
 #include "train/step/model_plan.h"
@@ -137,24 +138,6 @@ static void compare_params(const tn_manifest_dense *now, const tn_manifest_dense
     }
 }
 
-#define DIFFERENCES_TOLD 12
-
-/* Keeps the first of lines that begin with '\n' each, and says how many more there were. */
-static void shorten(tn_text *lines)
-{
-    size_t kept = lines->size;
-    unsigned n = 0;
-    for (size_t i = 0; i < lines->size; i++) {
-        if (lines->data[i] == '\n' && n++ == DIFFERENCES_TOLD) {
-            kept = i;
-        }
-    }
-    lines->size = kept;
-    if (n > DIFFERENCES_TOLD) {
-        tn_text_addf(lines, "\n  and %u more", n - DIFFERENCES_TOLD);
-    }
-}
-
 /* TN_E_CONFIG with the differences. `goes_on`: a run is to go on from it, so the hint says how to
  * begin anew instead. */
 static tn_status check_model(const tn_worker *w, const tn_manifest *m, bool goes_on, tn_error *err)
@@ -170,7 +153,7 @@ static tn_status check_model(const tn_worker *w, const tn_manifest *m, bool goes
             tn_text_addf(&differences,
                          "\n  the same weights, but layers that use them differently");
         }
-        shorten(&differences);
+        tn_meaning_shorten(&differences);
         const char *hint = "\nhint: --fresh begins anew, run.name=.. elsewhere";
         status =
             tn_fail(err, TN_E_CONFIG, "the model differs from that of checkpoint %llu:%.1300s%s",
@@ -631,19 +614,49 @@ static void first_of(const tn_run *run, char out[TN_PATH_SIZE])
     tn_text_done(&dir);
 }
 
-void tn_checkpoint_days(const tn_run *run, tn_manifest_days *out, uint64_t *step)
+static void read_days(const char *path, tn_manifest_days *out, uint64_t *step)
 {
-    char path[TN_PATH_SIZE];
     tn_manifest m = {0};
     tn_arena *arena = tn_arena_new(1 << 14);
     *out = (tn_manifest_days){0};
     *step = 0;
-    first_of(run, path);
     if (path[0] != '\0' && tn_ckpt_read_manifest(path, arena, &m, NULL) == TN_OK) {
         *out = m.days;
         *step = m.step;
     }
     tn_arena_free(arena);
+}
+
+void tn_checkpoint_days(const tn_run *run, tn_manifest_days *out, uint64_t *step)
+{
+    char path[TN_PATH_SIZE];
+    first_of(run, path);
+    read_days(path, out, step);
+}
+
+void tn_checkpoint_days_at(const char *path, tn_manifest_days *out)
+{
+    char folder[TN_PATH_SIZE];
+    tn_text config = {0};
+    uint64_t step = 0;
+    tn_checkpoint_config_path(path, &config);
+    *out = (tn_manifest_days){0};
+    if (tn_path_parent(tn_text_str(&config), folder, NULL) == TN_OK) {
+        read_days(folder, out, &step);
+    }
+    tn_text_done(&config);
+}
+
+tn_status tn_checkpoint_run_dir(const char *path, char out[TN_PATH_SIZE], tn_error *err)
+{
+    char beside[TN_PATH_SIZE];
+    TN_TRY(tn_path_join(path, "MANIFEST", beside, err));
+    if (!tn_path_exists(beside)) {
+        (void)snprintf(out, TN_PATH_SIZE, "%s", path);
+        return TN_OK;
+    }
+    TN_TRY(tn_ckptdir_beside(path, 1, beside, err));
+    return tn_path_parent(beside, out, err);
 }
 
 void tn_checkpoint_settle(const tn_run *run)

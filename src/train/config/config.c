@@ -405,16 +405,24 @@ static const tn_tree *merge_presets(layers *l, const tn_tree *first)
     return add_preset(l, merged, source, yaml);
 }
 
+/* On top of those before; NULL: there is none. */
+static void add_file(layers *l, const char *path)
+{
+    if (path == NULL || l->file == NULL) {
+        return;
+    }
+    visit v = {.path = tn_tree_text(l->b.arena, path, strlen(path))};
+    resolve(&v);
+    const tn_tree *file = load(&l->b, l->in->fields, &v);
+    l->file = file != NULL ? tn_fields_merge(&l->b, l->in->fields, l->file, file) : NULL;
+}
+
 const tn_tree *tn_config_load(const tn_config_in *in, tn_arena *arena, tn_diag *diag)
 {
     layers l = {.in = in, .b = {.arena = arena, .diag = diag}};
-    if (in->path != NULL) {
-        visit v = {.path = tn_tree_text(arena, in->path, strlen(in->path))};
-        resolve(&v);
-        l.file = load(&l.b, in->fields, &v);
-    } else {
-        l.file = tn_tree_new(arena, TN_TREE_MAP, (tn_origin){0});
-    }
+    l.file = tn_tree_new(arena, TN_TREE_MAP, (tn_origin){0});
+    add_file(&l, in->path);
+    add_file(&l, in->top);
     read_overs(&l);
     if (l.file == NULL || l.failed) {
         return NULL;

@@ -44,4 +44,5 @@ static inline void tn_watch_told_elsewhere(const tn_watch *watch, bool elsewhere
 typedef struct tn_run_text {
     const char *config;
     const char *hash;
+    const char *places; /* run.yaml: what config.yaml leaves out; NULL: nobody keeps it */
 } tn_run_text;
