@@ -94,6 +94,17 @@ wrong 4 "there is no column 'nosuch'" tnet-train rows.csv.yaml 'slots=[s0, nosuc
 wrong 3 "unknown key 'epochs'" tnet-train rows.csv.yaml epochs=3
 wrong 3 "'deepfmm'" tnet-train rows.csv.yaml model=deepfmm
 wrong 3 "TNET_TRAIN__EPOCHS" env TNET_TRAIN__EPOCHS=many tnet-train rows.csv.yaml
+for variable in TNET_TRAIN_EPOCHS TNET_TRAIN_EPOCH; do
+    expect 0 env "$variable=2" TNET_RANDOM=1 TNET_DATA_CENTRE=x tnet-train rows.csv.yaml --print-config
+    [ "$(cat err)" = "warning: '$variable' of the environment is no option (did you mean 'TNET_TRAIN__EPOCHS'?)" ] ||
+        fail "not one warning: $(cat err)"
+done
+expect 0 env TNET_PEER_LIST=nohost tnet-train rows.csv.yaml run.name=listed --dry-run
+grep -qF "warning: TNET_PEER_LIST names one peer, 'nohost', so this process is alone" err || fail "$(cat err)"
+wrong 3 "'run.name' is '../x', and names a folder in 'runs'" tnet-train rows.csv.yaml run.name=../x
+wrong 3 "'run.name' is 'a/..', and names a folder in 'runs'" tnet-train rows.csv.yaml run.name=a/..
+wrong 3 "'run.name' is '/x', and names a folder in 'runs'" tnet-train rows.csv.yaml run.name=/x
+expect 0 tnet-train rows.csv.yaml run.name=a/..b --print-config
 
 wrong 3 "metric 'gauc' needs data.group" tnet-train rows.csv.yaml 'eval.metrics=[gauc]'
 wrong 3 "metric 'gauc' needs data.group" tnet-train rows.csv.yaml data.valid=rows.csv train.stop=valid.gauc

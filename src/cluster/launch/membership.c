@@ -88,6 +88,9 @@ static tn_status read_user(search *s)
         TN_TRY(split(s, list)); /* the environment is nearer than the file */
         TN_TRY(set_size(s, s->list.n, "TNET_PEER_LIST"));
     }
+    if (list != NULL && s->list.n == 1) { /* all addresses have a comma between them */
+        tn_log(TN_LOG_WARN, "TNET_PEER_LIST names one peer, '%s', so this process is alone", list);
+    }
     return TN_OK;
 }
 

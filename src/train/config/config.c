@@ -7,7 +7,10 @@
 #include "train/config/config.h"
 
 #include "base/core/arena.h"
+#include "base/core/log.h"
 #include "base/core/text.h"
+#include "config/diag.h"
+#include "config/field.h"
 #include "config/fieldtree.h"
 #include "config/yaml.h"
 #include "train/config/slot_ranges.h"
@@ -277,6 +280,43 @@ typedef struct layers {
     bool failed;
 } layers;
 
+/* TNET_TRAIN_EPOCHS, with one underscore where two belong, is ignored as a variable of somebody
+ * else would be. Where it is the name of an option, or nearly, the user is told. */
+static void warn_of_variable(const layers *l, const char *variable)
+{
+    const size_t size = strcspn(variable, "=");
+    const char *name = tn_tree_text(l->b.arena, variable, size);
+    const char *section =
+        path_of_variable(l->b.arena, name, PREFIX_SIZE + strcspn(name + PREFIX_SIZE, "_"));
+    tn_text paths = {0};
+    tn_text close = {0};
+    uint32_t n = 0;
+    if (tn_field_find(l->in->fields, section) != NULL) {
+        tn_fields_paths(&paths, l->in->fields);
+    }
+    const char **known = TN_NEW_ARRAY(l->b.arena, const char *, paths.size + 1);
+    for (const char *at = tn_text_str(&paths); *at != '\0'; at += strcspn(at, "\n") + 1) {
+        tn_text_clear(&close);
+        tn_text_adds(&close, prefix);
+        for (const char *c = at; *c != '\n'; c++) {
+            const bool letter = *c >= 'a' && *c <= 'z';
+            tn_text_addc(&close, (char)(letter ? *c - 'a' + 'A' : *c));
+        }
+        known[n++] = tn_tree_text(l->b.arena, tn_text_str(&close), close.size);
+    }
+    const char *nearest = tn_nearest(name, known, n);
+    tn_text_clear(&close);
+    for (const char *c = nearest; c != NULL && *c != '\0'; c++) {
+        tn_text_add(&close, *c == '.' ? "__" : c, *c == '.' ? 2 : 1);
+    }
+    if (nearest != NULL) {
+        tn_log(TN_LOG_WARN, "'%s' of the environment is no option (did you mean '%s'?)", name,
+               tn_text_str(&close));
+    }
+    tn_text_done(&close);
+    tn_text_done(&paths);
+}
+
 static int by_text(const void *a, const void *b)
 {
     const char *const *left = a;
@@ -307,6 +347,8 @@ static void read_overs(layers *l)
     for (uint32_t i = 0; i < n; i++) {
         if (is_config_variable(in->fields, in->env[i])) {
             names[n_names++] = in->env[i];
+        } else if (strncmp(in->env[i], prefix, PREFIX_SIZE) == 0) {
+            warn_of_variable(l, in->env[i]);
         }
     }
     qsort(names, n_names, sizeof *names, by_text);

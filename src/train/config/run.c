@@ -395,10 +395,26 @@ static void check_export_every(const tn_binder *b, const tn_tree *tree, const tn
     }
 }
 
+/* Whether a path, as "../x" and "/x", leads out of the folder that it is joined to. */
+static bool leads_out(const char *path)
+{
+    bool out = path[0] == '/';
+    for (const char *step = path; step != NULL && !out; step = strchr(step, '/')) {
+        step += *step == '/';
+        out = strncmp(step, "..", 2) == 0 && (step[2] == '/' || step[2] == '\0');
+    }
+    return out;
+}
+
 /* What no store takes, before anything is learned. */
 static void check_places(const tn_binder *b, const tn_tree *tree, const tn_run *r)
 {
     tn_error err = {0};
+    if (r->run.dir == NULL && (r->run.name[0] == '\0' || leads_out(r->run.name))) {
+        tn_diag_error(b->diag, place(tree, "run.name"),
+                      "'run.name' is '%s', and names a folder in 'runs'", r->run.name);
+        tn_diag_hint(b->diag, "run.dir=PATH is a folder anywhere");
+    }
     if (r->run.dir != NULL && tn_uri_is(r->run.dir)) {
         tn_diag_error(b->diag, place(tree, "run.dir"),
                       "'run.dir' is '%s', and checkpoints are written to disks only", r->run.dir);
