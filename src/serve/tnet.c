@@ -370,11 +370,11 @@ int tnet_add_text(tnet_scorer *scorer, int field, const char *text, size_t size,
 /* As the same number in a data file would be read. */
 static tn_fault add_number(tn_rows *rows, const tn_slot_spec *spec, double value)
 {
-    if (!isfinite(value) || !isfinite((float)value)) {
+    if (!isfinite(value)) {
         return TN_FAULT_NOT_FINITE;
     }
     if (spec->type == TN_SIGN_FLOAT) {
-        return tn_rows_real(rows, spec, (float)value);
+        return tn_rows_real(rows, spec, value);
     }
     bool id = spec->type == TN_SIGN_ID;
     if (value != trunc(value) || value < (id ? 0 : -0x1p63) || value >= (id ? 0x1p64 : 0x1p63)) {

@@ -76,10 +76,13 @@ TEST(what_is_no_hour_is_a_fault_with_its_place)
     setup_open(&s, config);
     for (uint32_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         char text[1000];
-        char want[100];
+        char want[200];
         (void)snprintf(text, sizeof text, HEADER "1,0,%s" REST, wrong[i]);
-        (void)snprintf(want, sizeof want,
-                       ":2:5: error: expected a date and hour YYMMDDHH, found \"%s\"", wrong[i]);
+        (void)snprintf(
+            want, sizeof want,
+            ":2:5: error: expected a date: YYMMDDHH, unix seconds, or 2026-11-29 with or "
+            "without a time, found \"%s\"",
+            wrong[i]);
         const char *said = setup_fault(&s, text);
         if (strstr(said, want) == NULL) {
             fail_msg("%s: %s", wrong[i], said);

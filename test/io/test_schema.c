@@ -9,6 +9,7 @@
 #include "support/test.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 TEST(slots_numbers_and_groups_get_their_places)
@@ -137,6 +138,123 @@ TEST(transforms_give_the_numbers_of_the_document)
     const uint64_t bucket[] = {0, 0, 1, 1, 2, 3, 3};
     for (uint32_t i = 0; i < 7; i++) {
         assert_int_equal(tn_transform_sign(&spec[5].transform, v[i]), bucket[i]);
+    }
+    setup_close(&s);
+}
+
+/* The signs that a row of each text gets in a slot, whose key is not mixed with anything else. */
+static void expect_signs(const char *slot, const char *const *text, const char *want)
+{
+    setup s;
+    tn_parsed parsed;
+    tn_text in = {0};
+    tn_text have = {0};
+    char config[200];
+    (void)snprintf(config, sizeof config, "{data: {format: csv}, slots: [{name: a, %s}]}", slot);
+    setup_open(&s, config);
+    tn_text_adds(&in, "label,a\n");
+    for (uint32_t i = 0; text[i] != NULL; i++) {
+        tn_text_addf(&in, "0,%s\n", text[i]);
+    }
+    setup_parse_str(&s, tn_text_str(&in), &parsed);
+    const tn_rows *rows = parsed.rows;
+    for (uint32_t i = 0; i < rows->n_entries; i++) {
+        tn_text_addf(&have, "%llu ",
+                     (unsigned long long)tn_sign_of(rows->entry[i].key, s.schema->spec[0].salt));
+    }
+    tn_text_adds(&have, tn_text_str(&parsed.messages));
+    assert_string_equal(tn_text_str(&have), want);
+    setup_parsed_free(&parsed);
+    setup_close(&s);
+    tn_text_done(&in);
+    tn_text_done(&have);
+}
+
+TEST(a_date_is_one_in_every_type_and_writing)
+{
+    /* Sunday, 23 h of 2026-11-29: unix seconds by `date -u -d '2026-11-29 23:15:07' +%s` */
+    static const char *const numbers[] = {"26112923", "1795994107", NULL};
+    static const char *const texts[] = {"26112923",
+                                        "1795994107",
+                                        "1795994107.5",
+                                        "2026-11-29 23",
+                                        "2026-11-29 23:15",
+                                        "2026-11-29 23:15:07",
+                                        "2026-11-29T23:15:07.25Z",
+                                        "2026-11-29T23:15:07+05:30",
+                                        "2026-11-29t23:15:07-0800",
+                                        "2026-11-29T23:15:60+02",
+                                        NULL};
+    static const char *const types[] = {"type: int, ", "type: float, ", "type: str, ", ""};
+    char slot[100];
+    for (uint32_t i = 0; i < 4; i++) {
+        (void)snprintf(slot, sizeof slot, "%stransform: hour", types[i]);
+        expect_signs(slot, texts, "23 23 23 23 23 23 23 23 23 23 ");
+        (void)snprintf(slot, sizeof slot, "%stransform: weekday", types[i]);
+        expect_signs(slot, texts, "6 6 6 6 6 6 6 6 6 6 ");
+        (void)snprintf(slot, sizeof slot, "%stransform: weekend", types[i]);
+        expect_signs(slot, numbers, "1 1 ");
+    }
+    /* weekdays by Python's datetime */
+    static const char *const others[] = {"1970-01-01", "2000-02-29", "1969-12-31T07", "0001-01-01",
+                                         NULL};
+    expect_signs("type: str, transform: weekday", others, "3 1 2 0 ");
+    expect_signs("type: str, transform: hour", others, "0 0 7 0 ");
+}
+
+TEST(what_is_no_date_is_a_fault_in_every_type)
+{
+    static const char *const wrong[] = {"26133123",
+                                        "114102100",
+                                        "1795994107000",
+                                        "2026-02-29",
+                                        "2026-11-29T24",
+                                        "2026-11-29T23:60",
+                                        "2026-11-29T23:15:",
+                                        "2026-11-29T23+24",
+                                        "2026-1-29",
+                                        "20261129",
+                                        "soon",
+                                        "2026-11-29T23:15:07.",
+                                        "-1",
+                                        "1e8"};
+    static const char *const types[] = {"int", "float", "str"};
+    for (uint32_t k = 0; k < 3; k++) {
+        setup s;
+        char text[200];
+        (void)snprintf(text, sizeof text,
+                       "{data: {format: csv}, slots: [{name: a, type: %s, transform: hour}]}",
+                       types[k]);
+        setup_open(&s, text);
+        for (uint32_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+            (void)snprintf(text, sizeof text, "label,a\n0,%s\n", wrong[i]);
+            const char *said = setup_fault(&s, text);
+            if (strstr(said, "expected a date") == NULL) {
+                fail_msg("%s %s: %s", types[k], wrong[i], said);
+            }
+        }
+        setup_close(&s);
+    }
+}
+
+TEST(a_number_meets_its_bound_as_it_is_read)
+{
+    static const char *const at[] = {".1", ".3", ".5", ".7", "1.1", "9.99", "0.69999999", NULL};
+    static const char *const seconds[] = {"1700000089", "1700000090", "1700000128", "1e39", NULL};
+    const char *const bounds = "type: float, transform: {buckets: [.1, .3, .5, .7, 1.1, 9.99]}";
+    const char *const times = "type: float, transform: {buckets: [1700000060, 1700000090]}";
+    expect_signs(bounds, at, "1 2 3 4 5 6 3 ");
+    expect_signs(times, seconds, "1 2 2 2 ");
+
+    /* what holds float32: the nearest to a bound is the bound, but of whole numbers */
+    setup s;
+    setup_open(&s, "{data: {format: csv}, slots: [{name: a, type: float, transform: {buckets: [.1, "
+                   ".3, .5, .7, 1.1, 1700000060]}}]}");
+    const tn_transform *t = &s.schema->spec[0].transform;
+    const float single[] = {.1F, .3F, .5F, .7F, 0.699999F, 1.1F, 1.7e9F};
+    const uint64_t want[] = {1, 2, 3, 4, 3, 5, 5};
+    for (uint32_t i = 0; i < 7; i++) {
+        assert_int_equal(tn_transform_sign(t, tn_transform_of_single(t, single[i])), want[i]);
     }
     setup_close(&s);
 }

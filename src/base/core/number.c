@@ -278,6 +278,16 @@ static float nearest_f32(double value)
     return tn_load_f32(&bits);
 }
 
+tn_numeral tn_round_f32(double value, float *out)
+{
+    const float nearest = nearest_f32(value);
+    if (fabsf(nearest) > FLT_MAX) {
+        return TN_NUM_RANGE;
+    }
+    *out = nearest;
+    return TN_NUM_OK;
+}
+
 tn_numeral tn_read_f32(const char *text, size_t size, float *out)
 {
     double value = 0;
@@ -285,15 +295,7 @@ tn_numeral tn_read_f32(const char *text, size_t size, float *out)
     if (result == TN_NUM_NOT_FINITE) {
         *out = (float)value;
     }
-    if (result != TN_NUM_OK) {
-        return result;
-    }
-    float nearest = nearest_f32(value);
-    if (fabsf(nearest) > FLT_MAX) {
-        return TN_NUM_RANGE;
-    }
-    *out = nearest;
-    return TN_NUM_OK;
+    return result == TN_NUM_OK ? tn_round_f32(value, out) : result;
 }
 
 /* ---- writing ---- */

@@ -25,6 +25,7 @@ tn_numeral tn_read_hex(const char *text, size_t size, uint64_t *out); /* 1 to 16
 /* Nearest double, then nearest float. On TN_NUM_NOT_FINITE *out is the nan or infinity. */
 tn_numeral tn_read_f32(const char *text, size_t size, float *out);
 tn_numeral tn_read_f64(const char *text, size_t size, double *out);
+tn_numeral tn_round_f32(double value, float *out); /* TN_NUM_RANGE: infinite, or would be */
 
 enum { TN_NUMBER_TEXT_MAX = 32 };
 

@@ -229,7 +229,8 @@ static const char *const fault_text[] = {
     [TN_FAULT_VALUES] = "more than 1048576 values in a row",
     [TN_FAULT_TWO_VALUES] = "a second value for a number",
     [TN_FAULT_DUPLICATE] = "a value stands twice in its slot",
-    [TN_FAULT_DATE] = "expected a date and hour YYMMDDHH",
+    [TN_FAULT_DATE] =
+        "expected a date: YYMMDDHH, unix seconds, or 2026-11-29 with or without a time",
     [TN_FAULT_BASE] = "index 0 with index_base 1",
     [TN_FAULT_SUM] = "a sum of equal keys is too large for a float",
     [TN_FAULT_MEMORY] = "no memory for parsed rows",

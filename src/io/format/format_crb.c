@@ -50,7 +50,7 @@ static tn_fault add_index(tn_rows *rows, const tn_slot_spec *spec, uint64_t inde
 {
     char text[24];
     if (tn_spec_is_number(spec)) {
-        return tn_rows_real(rows, spec, x);
+        return tn_rows_real(rows, spec, (double)x);
     }
     if (!isfinite(x)) {
         return spec->non_finite_absent ? TN_FAULT_NONE : TN_FAULT_NOT_FINITE;

@@ -179,15 +179,15 @@ static tn_status add_number(const vw_walk *in, tn_bytes value, tn_bytes shown, t
 {
     const tn_slot_spec *spec = in->spec;
     tn_fault fault;
-    float x;
+    double x = 0;
     if (in->scale == 1) {
         fault = tn_rows_token(in->rows, spec, value.data, value.size, 1);
     } else {
-        fault = tn_rows_read_x(spec, value.data, value.size, &x);
+        fault = tn_rows_read_number(spec, value.data, value.size, &x);
         if (fault == TN_FAULT_NONE) {
-            fault = isfinite(x) && !isfinite(x * in->scale)
-                        ? TN_FAULT_FLOAT_RANGE
-                        : tn_rows_real(in->rows, spec, x * in->scale);
+            const double scaled = x * (double)in->scale;
+            fault = isfinite(x) && !isfinite((float)scaled) ? TN_FAULT_FLOAT_RANGE
+                                                            : tn_rows_real(in->rows, spec, scaled);
         }
     }
     return fault == TN_FAULT_NONE ? TN_OK : fault_at(in, spec, shown, fault, err);

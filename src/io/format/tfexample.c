@@ -244,7 +244,7 @@ static tn_fault take_value(const example *t, const tn_slot_spec *spec, feature_k
     case KIND_INT64:
         return tn_rows_integer(t->rows, spec, value->integer, x);
     case KIND_FLOAT:
-        return tn_rows_real(t->rows, spec, value->real);
+        return tn_rows_real(t->rows, spec, (double)value->real);
     case KIND_BYTES:
     case KIND_NONE:
     default:

@@ -63,7 +63,7 @@ typedef enum tn_fault {
     TN_FAULT_TWO_VALUES, /* a second value for a number */
     TN_FAULT_DUPLICATE,  /* `duplicates: error` */
     TN_FAULT_SUM,        /* `duplicates: sum` beyond a float */
-    TN_FAULT_DATE,       /* no number YYMMDDHH, where the transform wants one */
+    TN_FAULT_DATE,       /* no date, where the transform wants one */
     TN_FAULT_BASE,       /* index 0 with `index_base: 1` */
     TN_FAULT_MEMORY,
 } tn_fault;
@@ -106,12 +106,13 @@ tn_status tn_rows_begin(tn_rows *rows, size_t record_bytes, tn_error *err) TN_MU
 tn_status tn_rows_more(tn_rows *rows, tn_error *err) TN_MUST_USE;
 
 /* One value of a slot or numeric column, never a null one; `x` is its x_j. int64 features are
- * reinterpreted for `id`; a real goes only where a number is wanted (tn_spec_is_number). */
+ * reinterpreted for `id`; a real goes only where a number is wanted (tn_spec_is_number), and one
+ * that is a float32 stands for what tn_transform_of_single says. */
 tn_fault tn_rows_token(tn_rows *rows, const tn_slot_spec *spec, const char *text, size_t size,
                        float x) TN_MUST_USE;
 tn_fault tn_rows_integer(tn_rows *rows, const tn_slot_spec *spec, int64_t value,
                          float x) TN_MUST_USE;
-tn_fault tn_rows_real(tn_rows *rows, const tn_slot_spec *spec, float value) TN_MUST_USE;
+tn_fault tn_rows_real(tn_rows *rows, const tn_slot_spec *spec, double value) TN_MUST_USE;
 
 tn_fault tn_rows_label(tn_rows *rows, const char *text, size_t size) TN_MUST_USE;
 tn_fault tn_rows_label_number(tn_rows *rows, double value) TN_MUST_USE;

@@ -86,6 +86,10 @@ static inline bool tn_rows_put(tn_rows *rows, const tn_slot_spec *spec, uint64_t
 tn_fault tn_rows_read_x(const tn_slot_spec *spec, const char *text, size_t size,
                         float *x) TN_MUST_USE;
 
+/* The number of a slot of `type: float`: a double, unless a float32 is all that is made of it. */
+tn_fault tn_rows_read_number(const tn_slot_spec *spec, const char *text, size_t size,
+                             double *v) TN_MUST_USE;
+
 /* An entry for each spec whose lane is not empty, by the key that stands in it. */
 void tn_rows_put_lanes(tn_rows *rows);
 

@@ -184,7 +184,10 @@ static tn_fault add_number(tn_rows *rows, const tn_slot_spec *spec, double v, so
         return TN_FAULT_TWO_VALUES;
     }
     *seen = rows->private->serial;
-    float value = tn_transform_value(&spec->transform, v);
+    const float value = tn_transform_value(&spec->transform, v);
+    if (!isfinite(value)) {
+        return TN_FAULT_FLOAT_RANGE;
+    }
     if (spec->as == TN_AS_WEIGHTED) {
         return add_key(rows, spec, 0, value, from);
     }
@@ -211,14 +214,28 @@ tn_fault tn_rows_read_x(const tn_slot_spec *spec, const char *text, size_t size,
     return how == TN_NUM_OK ? TN_FAULT_NONE : not_read(how, TN_FAULT_FLOAT, TN_FAULT_FLOAT_RANGE);
 }
 
+tn_fault tn_rows_read_number(const tn_slot_spec *spec, const char *text, size_t size, double *v)
+{
+    tn_numeral how = tn_read_f64(text, size, v);
+    if (how == TN_NUM_NOT_FINITE) {
+        return spec->non_finite_absent ? TN_FAULT_NONE : TN_FAULT_NOT_FINITE;
+    }
+    if (how == TN_NUM_OK && !tn_transform_is_sign(&spec->transform)) {
+        float x = 0;
+        how = tn_round_f32(*v, &x);
+        *v = tn_transform_rounds(&spec->transform, *v) ? (double)x : *v;
+    }
+    return how == TN_NUM_OK ? TN_FAULT_NONE : not_read(how, TN_FAULT_FLOAT, TN_FAULT_FLOAT_RANGE);
+}
+
 static tn_fault take_float(tn_rows *rows, const tn_slot_spec *spec, source from)
 {
-    float v;
-    tn_fault fault = tn_rows_read_x(spec, from.text, from.size, &v);
+    double v = 0;
+    const tn_fault fault = tn_rows_read_number(spec, from.text, from.size, &v);
     if (fault != TN_FAULT_NONE || !isfinite(v)) {
         return fault;
     }
-    return add_number(rows, spec, (double)v, from);
+    return add_number(rows, spec, v, from);
 }
 
 /* An integer, signed or not. */
@@ -243,16 +260,26 @@ static inline tn_fault take_whole(tn_rows *rows, const tn_slot_spec *spec, bool 
                : add_key(rows, spec, v, x, from);
 }
 
-/* A field that is no number as such: it may be one as dataframes write it. */
+/* A field that is no number as such: it may be a date, or one as dataframes write it. */
 static tn_fault take_frame_word(tn_rows *rows, const tn_slot_spec *spec, float x, source from,
                                 tn_fault fault)
 {
+    uint64_t sign = 0;
+    if (tn_transform_is_date(&spec->transform)) {
+        if (tn_transform_date(&spec->transform, from.text, from.size, &sign)) {
+            return add_key(rows, spec, sign, 1, from);
+        }
+        fault = TN_FAULT_DATE;
+    }
     if (!rows->schema->frame_words) {
         return fault;
     }
     tn_bytes plain = frame_plain(from.text, from.size);
     if (plain.failed || plain.size == 0) {
         return plain.failed ? fault : TN_FAULT_NONE;
+    }
+    if (fault == TN_FAULT_DATE) { /* neither 1.0 nor true is one */
+        return fault;
     }
     from = (source){plain.data, plain.size};
     return spec->type == TN_SIGN_FLOAT ? take_float(rows, spec, from)
@@ -286,6 +313,9 @@ tn_fault tn_rows_token(tn_rows *rows, const tn_slot_spec *spec, const char *text
                    : fault;
     case TN_SIGN_STR:
     default:
+        if (tn_transform_is_date(&spec->transform)) {
+            return take_frame_word(rows, spec, x, from, TN_FAULT_DATE);
+        }
         return add_key(rows, spec, tn_xxh64(text, size, 0), x, from);
     }
 }
@@ -304,23 +334,32 @@ tn_fault tn_rows_integer(tn_rows *rows, const tn_slot_spec *spec, int64_t value,
         from.size = (size_t)size;
     }
     if (tn_spec_is_number(spec)) {
-        double v = spec->type == TN_SIGN_ID      ? (double)(uint64_t)value
-                   : spec->type == TN_SIGN_FLOAT ? (double)(float)value /* as from text */
-                                                 : (double)value;
+        double v =
+            spec->type == TN_SIGN_ID ? (double)(uint64_t)value
+            : spec->type == TN_SIGN_FLOAT && tn_transform_rounds(&spec->transform, (double)value)
+                ? (double)(float)value /* as from text */
+                : (double)value;
         return add_number(rows, spec, v, from);
     }
     return add_key(rows, spec, (uint64_t)value, x, from);
 }
 
-tn_fault tn_rows_real(tn_rows *rows, const tn_slot_spec *spec, float value)
+tn_fault tn_rows_real(tn_rows *rows, const tn_slot_spec *spec, double value)
 {
+    const float single = (float)value;
+    const bool rounds = tn_transform_rounds(&spec->transform, value);
+    const bool is_single = rounds || (double)single == value;
     if (!isfinite(value)) {
         return spec->non_finite_absent ? TN_FAULT_NONE : TN_FAULT_NOT_FINITE;
+    }
+    if (!isfinite(single) && !tn_transform_is_sign(&spec->transform)) {
+        return TN_FAULT_FLOAT_RANGE;
     }
     char text[TN_NUMBER_TEXT_MAX];
     source from = {text, 0};
     if (rows->private->keep & TN_ROWS_SIGNS) {
-        from.size = tn_write_f32(text, value);
+        from.size = is_single ? tn_write_f32(text, single) : tn_write_f64(text, value);
     }
-    return add_number(rows, spec, (double)value, from);
+    const double v = is_single ? tn_transform_of_single(&spec->transform, single) : value;
+    return add_number(rows, spec, v, from);
 }

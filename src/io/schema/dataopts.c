@@ -136,7 +136,7 @@ const tn_field tn_slot_fields[] = {
         tn_slot_opts, transform, "~",
         "identity, log, {minmax: [a, b]}, zscore, {zscore: [mean, deviation]}, "
         "ln2_bucket, {buckets: [..]}, quantiles, {quantiles: parts or file}, hour, weekday or "
-        "weekend of a YYMMDDHH; default: quantiles of "
+        "weekend of a date (YYMMDDHH, unix seconds, 2026-11-29T23:15:07); default: quantiles of "
         "a float that is a key, zscore of what is 'as: value'",
         KEY),
     TN_FIELD_STR(tn_slot_opts, list, "~", "one byte between values; default: data.list", PLACE),

@@ -75,9 +75,11 @@ static uint16_t group_of(making *m, const char *name)
 static const char *clash_of(const tn_slot_spec *spec)
 {
     bool sign = tn_transform_is_sign(&spec->transform);
+    bool date = spec->type == TN_SIGN_STR && tn_transform_is_date(&spec->transform);
     bool text = spec->type == TN_SIGN_HEX || spec->type == TN_SIGN_STR;
-    if (text && tn_spec_is_number(spec)) {
-        return "hex and str are no numbers: no transform, only 'as: key'";
+    if (text && tn_spec_is_number(spec) && !(date && spec->as == TN_AS_KEY)) {
+        return "hex and str are no numbers: no transform (but of str parts of a date), only 'as: "
+               "key'";
     }
     if (spec->as != TN_AS_KEY && sign) {
         return "ln2_bucket, buckets and parts of a date make keys: they need 'as: key'";

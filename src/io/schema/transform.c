@@ -304,55 +304,159 @@ static uint64_t bucket_of(const tn_transform *t, double v)
     return from;
 }
 
-/* ---- YYMMDDHH ---- */
-
-/* The pair of digits that ends `skipped` pairs before the last. */
-static uint32_t pair_of(uint32_t number, uint32_t skipped)
+double tn_transform_of_single(const tn_transform *t, float v)
 {
-    static const uint32_t power[] = {1, 100, 10000, 1000000};
-    return number / power[skipped] % 100;
+    const double exact = (double)v;
+    if (t->kind != TN_TRANSFORM_BUCKETS || exact == floor(exact)) {
+        return exact; /* whole numbers are what they are */
+    }
+    const uint64_t next = bucket_of(t, exact);
+    return next < t->n_bounds && (float)t->bound[next] == v ? t->bound[next] : exact;
+}
+
+/* ---- dates ---- */
+
+#define YYMMDDHH_END 1e8
+#define UNIX_FIRST 631152000.0 /* 1990-01-01; what is between is a mistake (114102100) */
+#define UNIX_END 1e11          /* of the year 5138; milliseconds are above */
+
+typedef struct date {
+    uint32_t year, month, day, hour;
+} date;
+
+static bool is_date(const date *d)
+{
+    static const uint8_t days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    const bool leap = d->year % 4 == 0 && (d->year % 100 != 0 || d->year % 400 == 0);
+    return d->month >= 1 && d->month <= 12 && d->day >= 1 && d->hour < 24 &&
+           (d->day <= days[d->month - 1] || (leap && d->month == 2 && d->day == 29));
+}
+
+static date date_of(uint32_t yymmddhh)
+{
+    return (date){2000 + yymmddhh / 1000000, yymmddhh / 10000 % 100, yymmddhh / 100 % 100,
+                  yymmddhh % 100};
 }
 
 bool tn_transform_takes(const tn_transform *t, double v)
 {
-    static const uint8_t days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    if (t->kind < TN_TRANSFORM_HOUR) {
+    if (!tn_transform_is_date(t)) {
         return true;
     }
-    if (!(v >= 0 && v < 1e8) || v != floor(v)) {
-        return false;
+    if (!(v >= 0 && v < YYMMDDHH_END) || v != floor(v)) {
+        return v >= UNIX_FIRST && v < UNIX_END;
     }
-    const uint32_t number = (uint32_t)v;
-    const uint32_t month = pair_of(number, 2);
-    const uint32_t day = pair_of(number, 1);
-    const bool leap_day = month == 2 && day == 29 && pair_of(number, 3) % 4 == 0;
-    return month >= 1 && month <= 12 && day >= 1 && (day <= days[month - 1] || leap_day) &&
-           pair_of(number, 0) < 24;
+    const date d = date_of((uint32_t)v);
+    return is_date(&d);
 }
 
 /* 0: Monday. By Sakamoto's table of the days before each month, of years that begin in March. */
-static uint32_t weekday_of(uint32_t number)
+static uint32_t weekday_of(const date *d)
 {
     static const uint8_t before[] = {0, 3, 2, 5, 0, 3, 5, 1, 4, 6, 2, 4};
-    const uint32_t month = pair_of(number, 2);
-    const uint32_t year = 2000 + pair_of(number, 3) - (month < 3);
-    const uint32_t day = pair_of(number, 1);
-    return (year + year / 4 - year / 100 + year / 400 + before[month - 1] + day + 6) % 7;
+    const uint32_t year = d->year + 400 - (d->month < 3); /* 400 years are whole weeks */
+    return (year + year / 4 - year / 100 + year / 400 + before[d->month - 1] + d->day + 6) % 7;
+}
+
+/* Of a weekday and an hour. */
+static uint64_t date_sign(tn_transform_kind kind, uint32_t weekday, uint32_t hour)
+{
+    enum { SATURDAY = 5 };
+    return kind == TN_TRANSFORM_HOUR      ? hour
+           : kind == TN_TRANSFORM_WEEKDAY ? weekday
+                                          : (uint64_t)(weekday >= SATURDAY);
+}
+
+static uint64_t number_sign(tn_transform_kind kind, double v)
+{
+    enum { HOUR = 3600, DAY = 24 * HOUR, THURSDAY = 3 /* 1970-01-01 */ };
+    if (v < YYMMDDHH_END) {
+        const date d = date_of((uint32_t)v);
+        return kind == TN_TRANSFORM_HOUR ? d.hour : date_sign(kind, weekday_of(&d), d.hour);
+    }
+    const uint64_t seconds = (uint64_t)v;
+    return date_sign(kind, (uint32_t)((seconds / DAY + THURSDAY) % 7),
+                     (uint32_t)(seconds % DAY / HOUR));
+}
+
+/* Takes `n` digits off the text, behind one of `marks` unless that is "". */
+static bool take_part(tn_bytes *text, const char *marks, uint32_t n, uint32_t *out)
+{
+    tn_bytes rest = *text;
+    if (marks[0] != '\0' && (rest.size == 0 || strchr(marks, *rest.data) == NULL)) {
+        return false;
+    }
+    (void)tn_get(&rest, marks[0] != '\0');
+    const char *digit = tn_get(&rest, n);
+    *out = 0;
+    for (uint32_t i = 0; digit != NULL && i < n; i++) {
+        if (digit[i] < '0' || digit[i] > '9') {
+            return false;
+        }
+        *out = *out * 10 + (uint32_t)(digit[i] - '0');
+    }
+    if (digit != NULL) {
+        *text = rest;
+    }
+    return digit != NULL;
+}
+
+/* Behind the hour: :15 :15:07 :15:07.25, then nothing, Z, +02, +0200 or +02:00. */
+static bool is_time_end(tn_bytes text)
+{
+    uint32_t part = 0;
+    uint32_t more = 0;
+    if (take_part(&text, ":", 2, &part)) {
+        const bool seconds = take_part(&text, ":", 2, &more);
+        for (uint32_t digit = 0; seconds && take_part(&text, ".,", 1, &digit);) {
+            while (take_part(&text, "", 1, &digit)) {
+            }
+        }
+        if (part > 59 || more > 60) { /* 60: a leap second */
+            return false;
+        }
+    }
+    if (text.size == 1 && (*text.data == 'Z' || *text.data == 'z')) {
+        return true;
+    }
+    if (text.size > 0 && take_part(&text, "+-", 2, &part)) {
+        return part < 24 && (text.size == 0 ||
+                             ((take_part(&text, ":", 2, &more) || take_part(&text, "", 2, &more)) &&
+                              more < 60 && text.size == 0));
+    }
+    return text.size == 0;
+}
+
+bool tn_transform_date(const tn_transform *t, const char *text, size_t size, uint64_t *out)
+{
+    double v = 0;
+    if (tn_read_f64(text, size, &v) == TN_NUM_OK) {
+        const bool good = tn_transform_takes(t, v);
+        *out = good ? number_sign(t->kind, v) : 0;
+        return good;
+    }
+    date d = {.hour = 0};
+    tn_bytes rest = {text, size, false};
+    if (!take_part(&rest, "", 4, &d.year) || !take_part(&rest, "-", 2, &d.month) ||
+        !take_part(&rest, "-", 2, &d.day) ||
+        (rest.size > 0 && (!take_part(&rest, "Tt ", 2, &d.hour) || !is_time_end(rest))) ||
+        !is_date(&d)) {
+        return false;
+    }
+    *out = date_sign(t->kind, weekday_of(&d), d.hour);
+    return true;
 }
 
 uint64_t tn_transform_sign(const tn_transform *t, double v)
 {
-    enum { SATURDAY = 5 };
     TN_ASSERT(tn_transform_is_sign(t));
     switch (t->kind) {
     case TN_TRANSFORM_LN2_BUCKET:
         return ln2_sign(t, v);
     case TN_TRANSFORM_HOUR:
-        return pair_of((uint32_t)v, 0);
     case TN_TRANSFORM_WEEKDAY:
-        return weekday_of((uint32_t)v);
     case TN_TRANSFORM_WEEKEND:
-        return weekday_of((uint32_t)v) >= SATURDAY;
+        return number_sign(t->kind, v);
     case TN_TRANSFORM_BUCKETS:
     case TN_TRANSFORM_IDENTITY:
     case TN_TRANSFORM_LOG:

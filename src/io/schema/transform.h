@@ -5,7 +5,9 @@
  *
  *     ln2_bucket   v > 2: sign floor(ln(v)^2); else 2^32 + (u32)(i32) trunc(v), not below -2^31
  *     buckets      sign = number of bounds <= v
- *     hour, weekday (0: Monday), weekend (1: it is)   of a number YYMMDDHH
+ *     hour, weekday (0: Monday), weekend (1: it is)   of a date: a number YYMMDDHH, unix seconds
+ *                  of 1990 and later, in UTC; or a text 2026-11-29, with or without T, t or a
+ *                  blank, 23, :15, :07, .5, and Z or +02:00, whose hour counts as it is written
  *     quantiles    as buckets; the bounds are in a file, or are found in the data before training
  *                  begins (train/config/choices.h): until then all numbers are in one bucket
  *
@@ -14,6 +16,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct tn_binder;
@@ -63,8 +66,29 @@ static inline bool tn_transform_is_sign(const tn_transform *t)
     return t->kind == TN_TRANSFORM_LN2_BUCKET || t->kind >= TN_TRANSFORM_BUCKETS;
 }
 
+/* hour, weekday, weekend. */
+static inline bool tn_transform_is_date(const tn_transform *t)
+{
+    return t->kind >= TN_TRANSFORM_HOUR;
+}
+
+/* Whether v is rounded to a float32 first: of what is an input of the graph up to rounding, and of
+ * what is calculated from numbers below 2^24, which tell whole ones apart as float32, too. */
+static inline bool tn_transform_rounds(const tn_transform *t, double v)
+{
+    const bool as_is = t->kind == TN_TRANSFORM_IDENTITY ||
+                       (t->kind == TN_TRANSFORM_ZSCORE && t->a != t->a /* running */);
+    return as_is || (!tn_transform_is_sign(t) && v > -0x1p24 && v < 0x1p24);
+}
+
 /* Whether it has a sign for v; any other than hour and its like has. */
 bool tn_transform_takes(const tn_transform *t, double v);
+
+/* The sign of a text that is a date; false: it is none. */
+bool tn_transform_date(const tn_transform *t, const char *text, size_t size, uint64_t *out);
+
+/* What a float32 stands for: .7 as a float32 is a little less, and meets a bound of .7. */
+double tn_transform_of_single(const tn_transform *t, float v);
 
 /* Undefined for a v that it does not take. */
 float tn_transform_value(const tn_transform *t, double v);
