@@ -429,6 +429,7 @@ static tn_status infer_files(tn_data_input *in, const void *flags, tn_error *err
         status = tn_output_put(j.flags->to, j.text.data, j.text.size, &with, err);
     }
     for (uint32_t i = 0; j.look != NULL && i < j.n; i++) {
+        tn_distinct_done(j.look[i].distinct);
         tn_free(j.look[i].distinct);
     }
     tn_free(j.look);

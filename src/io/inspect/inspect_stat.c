@@ -4,6 +4,7 @@
 #include "base/codec/json.h"
 #include "base/core/alloc.h"
 #include "base/core/number.h"
+#include "base/math/key.h"
 #include "base/thread/team.h"
 #include "io/inspect/inspect_sketch.h"
 #include "io/rows/rows.h"
@@ -42,15 +43,35 @@ struct tn_stat {
 
 static const double shares[] = {0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99};
 
-enum { N_SHARES = sizeof shares / sizeof shares[0] };
+enum {
+    N_SHARES = sizeof shares / sizeof shares[0],
+    SAMPLES_MAX = 1 << 25, /* numbers in all samples together: 128 whole ones */
+};
 
-static tn_status new_slot(slot_stat *s, const tn_slot_spec *spec, tn_error *err)
+/* Its texts are numbers, as key or not. */
+static bool has_numbers(const tn_slot_spec *spec)
 {
-    /* Texts that are numbers, as key or not. */
-    if (tn_spec_is_number(spec) || spec->type == TN_SIGN_INT || spec->type == TN_SIGN_FLOAT) {
-        TN_TRY(TN_ALLOC(s->numbers, 1, "a sample of numbers", err));
+    return tn_spec_is_number(spec) || spec->type == TN_SIGN_INT || spec->type == TN_SIGN_FLOAT;
+}
+
+/* Of each sample, so that many columns take no more memory than some. */
+static uint32_t sample_max(const tn_schema *schema)
+{
+    uint32_t n = 1;
+    for (uint32_t i = 0; i < schema->n_specs; i++) {
+        n += has_numbers(&schema->spec[i]);
     }
-    if (spec->as == TN_AS_KEY) {
+    return SAMPLES_MAX / n < TN_NUMBERS_MAX ? SAMPLES_MAX / n : (uint32_t)TN_NUMBERS_MAX;
+}
+
+static tn_status new_slot(slot_stat *s, const tn_slot_spec *spec, uint32_t numbers_max, bool keys,
+                          tn_error *err)
+{
+    if (has_numbers(spec)) {
+        TN_TRY(TN_ALLOC(s->numbers, 1, "a sample of numbers", err));
+        s->numbers->sample_max = numbers_max;
+    }
+    if (keys && spec->as == TN_AS_KEY) {
         TN_TRY(TN_ALLOC(s->distinct, 1, "a count of different keys", err));
         TN_TRY(TN_ALLOC(s->top, 1, "a list of frequent keys", err));
     }
@@ -63,6 +84,9 @@ void tn_stat_free(tn_stat *s)
         return;
     }
     for (uint32_t i = 0; s->slot != NULL && i < s->schema->n_specs; i++) {
+        tn_distinct_done(s->slot[i].distinct);
+        tn_top_done(s->slot[i].top);
+        tn_numbers_done(s->slot[i].numbers);
         tn_free(s->slot[i].distinct);
         tn_free(s->slot[i].top);
         tn_free(s->slot[i].numbers);
@@ -73,28 +97,39 @@ void tn_stat_free(tn_stat *s)
     tn_free(s);
 }
 
-static tn_status open_slots(tn_stat *s, tn_error *err)
+static tn_status open_slots(tn_stat *s, bool keys, tn_error *err)
 {
+    const uint32_t numbers_max = sample_max(s->schema);
     TN_TRY(TN_ALLOC(s->slot, (size_t)s->schema->n_specs + 1, "statistics", err));
     TN_TRY(TN_ALLOC(s->first, (size_t)s->schema->n_slots + 1, "statistics", err));
     for (uint32_t i = 0; i < s->schema->n_specs; i++) {
-        TN_TRY(new_slot(&s->slot[i], &s->schema->spec[i], err));
+        TN_TRY(new_slot(&s->slot[i], &s->schema->spec[i], numbers_max, keys, err));
     }
     return TN_OK;
 }
 
-tn_status tn_stat_new(tn_stat **out, const tn_schema *schema, tn_error *err)
+static tn_status open_stat(tn_stat **out, const tn_schema *schema, bool keys, tn_error *err)
 {
     *out = NULL;
     tn_stat *s = tn_alloc(1, sizeof *s, "statistics");
     s->schema = schema;
-    tn_status status = open_slots(s, err);
+    tn_status status = open_slots(s, keys, err);
     if (status != TN_OK) {
         tn_stat_free(s);
         return status;
     }
     *out = s;
     return TN_OK;
+}
+
+tn_status tn_stat_new(tn_stat **out, const tn_schema *schema, tn_error *err)
+{
+    return open_stat(out, schema, true, err);
+}
+
+tn_status tn_stat_new_of_bounds(tn_stat **out, const tn_schema *schema, tn_error *err)
+{
+    return open_stat(out, schema, false, err);
 }
 
 static void count_row(tn_stat *s, const tn_parsed_row *row)
@@ -150,12 +185,19 @@ static void sort_by_slot(tn_stat *s, const tn_rows *rows)
     s->first[0] = 0;
 }
 
-static void count_text(slot_stat *s, const tn_rows *rows, tn_token token)
+/* What stands for the value where different ones are counted: its key, or the number of which many
+ * have one. */
+static uint64_t count_text(slot_stat *s, const tn_rows *rows, uint32_t row, tn_token token,
+                           uint64_t key)
 {
     double value = 0;
     if (s->numbers != NULL && tn_read_f64(rows->text + token.at, token.size, &value) == TN_NUM_OK) {
-        tn_numbers_add(s->numbers, value);
+        tn_numbers_add(s->numbers, value, rows->row[row].weight);
+        value += 0.0; /* -0 is 0 */
+        memcpy(&key, &value, sizeof key);
+        key = tn_mix(key);
     }
+    return key;
 }
 
 static void count_slot(tn_stat *s, slot_stat *out, uint32_t slot)
@@ -173,11 +215,10 @@ static void count_slot(tn_stat *s, slot_stat *out, uint32_t slot)
         out->filled += in_row == 1;
         out->values++;
         out->values_max = in_row > out->values_max ? in_row : out->values_max;
-        count_text(out, rows, rows->token[i]);
+        const uint64_t key = count_text(out, rows, row, rows->token[i], rows->entry[i].key);
         if (out->distinct != NULL) {
-            tn_distinct_add(out->distinct, rows->entry[i].key);
-            tn_top_add(out->top, rows->entry[i].key, rows->text + rows->token[i].at,
-                       rows->token[i].size);
+            tn_distinct_add(out->distinct, key);
+            tn_top_add(out->top, key, rows->text + rows->token[i].at, rows->token[i].size);
         }
     }
 }
@@ -191,7 +232,7 @@ static void count_numeric(tn_stat *s, slot_stat *out, uint32_t column)
             out->filled++;
             out->values++;
             out->values_max = 1;
-            count_text(out, rows, token);
+            (void)count_text(out, rows, r, token, 0);
         }
     }
 }
@@ -253,9 +294,9 @@ static uint32_t sort_top(const slot_stat *s, uint32_t top)
 
 static void top_text(const slot_stat *s, uint32_t top, tn_text *out)
 {
+    const uint64_t missed = s->top->missed;
+    const uint32_t n = sort_top(s, top);
     const tn_top_item *item = s->top->kept;
-    uint64_t missed = s->top->missed;
-    uint32_t n = sort_top(s, top);
     for (uint32_t i = 0; i < n; i++) {
         tn_text_addf(out, "      %12llu  %6.2f%%  ", (unsigned long long)item[i].count,
                      100 * ratio((double)item[i].count, (double)s->values));
@@ -335,8 +376,8 @@ void tn_stat_text(tn_stat *s, uint32_t top, tn_text *out)
 
 static void top_json(const slot_stat *s, uint32_t top, tn_text *out)
 {
+    const uint32_t n = sort_top(s, top);
     const tn_top_item *item = s->top->kept;
-    uint32_t n = sort_top(s, top);
     tn_json_open_key(out, "top", '[');
     for (uint32_t i = 0; i < n; i++) {
         char text[TN_TOP_TEXT_MAX + 1];
@@ -426,7 +467,7 @@ tn_status tn_stat_bounds(tn_stat *s, const char *slot, uint32_t n, tn_text *out,
         return tn_fail(err, TN_E_USAGE, "there is no slot '%s'", slot);
     }
     tn_numbers *x = s->slot[i].numbers;
-    if (x == NULL || x->n == 0) {
+    if (x == NULL || x->weighed == 0) {
         return tn_fail(err, TN_E_USAGE, "slot '%s' holds no numbers", slot);
     }
     double *bound = NULL;

@@ -7,6 +7,7 @@
  *
  * Slots are counted in parallel, each by one thread, so the figures do not depend on the number of
  * threads. Numbers are those of the record, before transforms; rows were made with TN_ROWS_SIGNS.
+ * Bounds are by weight, so that a row of weight 0 has no part in them.
  */
 #pragma once
 
@@ -25,6 +26,8 @@ enum { TN_STAT_TOP_MAX = 100 };
 
 /* `schema` must outlive it. On failure *out is NULL. */
 tn_status tn_stat_new(tn_stat **out, const tn_schema *schema, tn_error *err) TN_MUST_USE;
+/* The same for tn_stat_bounds alone, in less memory. */
+tn_status tn_stat_new_of_bounds(tn_stat **out, const tn_schema *schema, tn_error *err) TN_MUST_USE;
 void tn_stat_free(tn_stat *s); /* NULL is fine */
 
 /* The rows need not outlive the call. */

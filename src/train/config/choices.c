@@ -298,6 +298,16 @@ static void slots_to_look_at(const choosing *c, tn_tables *out)
     *out = (tn_tables){.n = n, .item = slot};
 }
 
+/* Rows without weight change nothing, nor how far a look goes. */
+static uint64_t rows_that_count(const tn_rows *rows)
+{
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < rows->n; i++) {
+        n += rows->row[i].weight != 0;
+    }
+    return n;
+}
+
 typedef struct look {
     tn_stat *stat;
     uint64_t rows;
@@ -307,7 +317,7 @@ static tn_status look_at(void *ctx, const tn_row_scan_block *block, tn_error *er
 {
     look *l = ctx;
     TN_TRY(tn_stat_add(l->stat, block->rows, NULL, err));
-    l->rows += block->rows->n;
+    l->rows += rows_that_count(block->rows);
     return l->rows < LOOK_ROWS ? TN_OK : TN_END;
 }
 
@@ -327,7 +337,7 @@ static tn_status look_at_numbers(const choosing *c, tn_stat **out, tn_error *err
     slots_to_look_at(c, &slots);
     data.unknown_field = TN_FIELD_IS_IGNORED; /* for other slots */
     TN_TRY(tn_schema_new(&schema, &data, &slots, c->b, err));
-    TN_TRY(tn_stat_new(out, schema, err));
+    TN_TRY(tn_stat_new_of_bounds(out, schema, err));
     look l = {.stat = *out};
     const tn_row_scan_visitor visitor = {.ctx = &l, .block = look_at, .fault = pass_over};
     const tn_row_scan_in in = {
@@ -469,14 +479,18 @@ static tn_status add_x(void *ctx, const tn_row_scan_block *block, tn_error *err)
     x_sums *sums = ctx;
     const tn_rows *rows = block->rows;
     (void)err;
-    for (uint32_t i = 0; i < rows->n_entries; i++) {
-        const double x = fabs((double)rows->entry[i].value);
-        sums->size += x;
-        sums->squares += x * x;
-        sums->largest = fmax(sums->largest, x);
+    for (uint32_t r = 0; r < rows->n; r++) {
+        const uint32_t first = rows->row[r].first;
+        const uint32_t end = rows->row[r].weight != 0 ? tn_rows_end_of(rows, r) : first;
+        for (uint32_t i = first; i < end; i++) {
+            const double x = fabs((double)rows->entry[i].value);
+            sums->size += x;
+            sums->squares += x * x;
+            sums->largest = fmax(sums->largest, x);
+        }
+        sums->n += end - first;
     }
-    sums->n += rows->n_entries;
-    sums->rows += rows->n;
+    sums->rows += rows_that_count(rows);
     return sums->rows < LOOK_ROWS_OF_X ? TN_OK : TN_END;
 }
 
