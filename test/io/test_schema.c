@@ -341,9 +341,9 @@ TEST(rules_of_whole_slots_are_applied_in_order)
     check_rule(", duplicates: sum", line, "a5:4 b9:1 a6:2 a7:1 b9:1");
     check_rule(", duplicates: error", line,
                "a value stands twice in slot 'a'\n  1 0:5 1:9 0:6:2 0:5:3 0:7 1:9\n  ^");
-    check_rule(", duplicates: sum", "1 0:5:3e38 0:5:3e38",
-               "a sum of equal keys is too large for a float in slot 'a'\n"
-               "  1 0:5:3e38 0:5:3e38\n  ^");
+    check_rule(", duplicates: sum", "1 0:5:8e17 0:5:8e17",
+               "a sum of equal keys is too large to train on (at most 1e18) in slot 'a'\n"
+               "  1 0:5:8e17 0:5:8e17\n  ^");
     check_rule(", max_len: 2", line, "b9:1 a5:3 a7:1 b9:1");
     check_rule(", max_len: 2, keep: first", line, "a5:1 b9:1 a6:2 b9:1");
     check_rule(", max_len: 2, duplicates: sum", line, "b9:1 a6:2 a7:1 b9:1");

@@ -232,7 +232,8 @@ static const char *const fault_text[] = {
     [TN_FAULT_DATE] =
         "expected a date: YYMMDDHH, unix seconds, or 2026-11-29 with or without a time",
     [TN_FAULT_BASE] = "index 0 with index_base 1",
-    [TN_FAULT_SUM] = "a sum of equal keys is too large for a float",
+    [TN_FAULT_X_RANGE] = "value too large to train on (at most 1e18)",
+    [TN_FAULT_SUM] = "a sum of equal keys is too large to train on (at most 1e18)",
     [TN_FAULT_MEMORY] = "no memory for parsed rows",
 };
 

@@ -55,6 +55,9 @@ static tn_fault add_index(tn_rows *rows, const tn_slot_spec *spec, uint64_t inde
     if (!isfinite(x)) {
         return spec->non_finite_absent ? TN_FAULT_NONE : TN_FAULT_NOT_FINITE;
     }
+    if (fabsf(x) > TN_X_MAX) {
+        return TN_FAULT_X_RANGE;
+    }
     if (spec->type < TN_SIGN_HEX) {
         return tn_rows_integer(rows, spec, (int64_t)index, x);
     }

@@ -215,7 +215,7 @@ static uint32_t put_pairs(const marked *m, tn_rows *rows, uint32_t n)
         int digit = *from - '0';
         to[k] = (tn_entry){key[k], (uint32_t)slot[k], (float)digit};
         if (((size != 1) | ((unsigned)digit > 9)) &&
-            tn_read_f32(from, size, &to[k].value) != TN_NUM_OK) {
+            (tn_read_f32(from, size, &to[k].value) != TN_NUM_OK || fabsf(to[k].value) > TN_X_MAX)) {
             break;
         }
     }

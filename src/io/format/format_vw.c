@@ -219,7 +219,7 @@ static tn_status add_key(const vw_walk *in, tn_bytes name, tn_bytes value, uint3
     }
     if (fault == TN_FAULT_NONE && isfinite(x)) {
         x *= in->scale;
-        fault = isfinite(x) ? TN_FAULT_NONE : TN_FAULT_FLOAT_RANGE;
+        fault = fabsf(x) <= TN_X_MAX ? TN_FAULT_NONE : TN_FAULT_X_RANGE;
     }
     if (fault != TN_FAULT_NONE) {
         return fault_at(in, NULL, value, fault, err);
@@ -319,7 +319,9 @@ static tn_status take_namespace(vw_walk *in, tn_error *err)
     TN_TRY(take_value(in, "scale", &scale, &found, err));
     if (found) {
         static const tn_slot_spec any = {.non_finite_absent = false};
-        tn_fault fault = tn_rows_read_x(&any, scale.data, scale.size, &in->scale);
+        double by = 1;
+        tn_fault fault = tn_rows_read_number(&any, scale.data, scale.size, &by);
+        in->scale = (float)by;
         if (fault != TN_FAULT_NONE) {
             return fault_at(in, NULL, scale, fault, err);
         }

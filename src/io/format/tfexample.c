@@ -233,6 +233,9 @@ static tn_status next_x(const example *t, const tn_slot_spec *spec, feature_walk
     }
     *x = xs->kind == KIND_INT64 ? (float)value.integer : value.real;
     *skip = *x - *x != 0;
+    if (!*skip && !(*x <= TN_X_MAX && *x >= -TN_X_MAX)) {
+        return refused(t, spec->values, TN_FAULT_X_RANGE, err);
+    }
     return *skip && !spec->non_finite_absent ? refused(t, spec->values, TN_FAULT_NOT_FINITE, err)
                                              : TN_OK;
 }

@@ -456,7 +456,7 @@ static tn_fault merge(tn_rows *rows, uint32_t first, uint32_t again)
     float *sum = &rows->entry[first].value;
     *sum += rows->entry[again].value;
     rows->entry[again].slot = GONE;
-    return isfinite(*sum) ? TN_FAULT_NONE : TN_FAULT_SUM;
+    return fabsf(*sum) <= TN_X_MAX ? TN_FAULT_NONE : TN_FAULT_SUM;
 }
 
 /* The table holds places of entries, counted from 1; it is as wide as the row needs. */

@@ -45,6 +45,9 @@ typedef struct tn_parsed_row {
     uint64_t at;    /* where the record begins in its source; set by the reader */
 } tn_parsed_row;
 
+/* Of |x_j|: a step squares gradients of x_j, and a float32 ends at 3.4e38. */
+#define TN_X_MAX 1e18F
+
 /* Why something was not taken; io/format/format.h makes a sentence of it. */
 typedef enum tn_fault {
     TN_FAULT_NONE = 0,
@@ -56,6 +59,7 @@ typedef enum tn_fault {
     TN_FAULT_FLOAT,
     TN_FAULT_FLOAT_RANGE,
     TN_FAULT_NOT_FINITE,
+    TN_FAULT_X_RANGE,    /* an x_j beyond TN_X_MAX */
     TN_FAULT_LABEL,      /* not one of the target (target.h); not one of label.values */
     TN_FAULT_NO_LABEL,   /* the field is empty, or nan */
     TN_FAULT_WEIGHT,     /* not in 0 .. 2^20 */

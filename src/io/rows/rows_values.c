@@ -189,7 +189,7 @@ static tn_fault add_number(tn_rows *rows, const tn_slot_spec *spec, double v, so
         return TN_FAULT_FLOAT_RANGE;
     }
     if (spec->as == TN_AS_WEIGHTED) {
-        return add_key(rows, spec, 0, value, from);
+        return fabsf(value) <= TN_X_MAX ? add_key(rows, spec, 0, value, from) : TN_FAULT_X_RANGE;
     }
     size_t at = (size_t)rows->n * rows->schema->n_numeric + spec->numeric;
     rows->numeric[at] = value;
@@ -211,7 +211,10 @@ tn_fault tn_rows_read_x(const tn_slot_spec *spec, const char *text, size_t size,
     if (how == TN_NUM_NOT_FINITE) {
         return spec->non_finite_absent ? TN_FAULT_NONE : TN_FAULT_NOT_FINITE;
     }
-    return how == TN_NUM_OK ? TN_FAULT_NONE : not_read(how, TN_FAULT_FLOAT, TN_FAULT_FLOAT_RANGE);
+    if (how == TN_NUM_OK) {
+        return fabsf(*x) <= TN_X_MAX ? TN_FAULT_NONE : TN_FAULT_X_RANGE;
+    }
+    return not_read(how, TN_FAULT_FLOAT, TN_FAULT_FLOAT_RANGE);
 }
 
 tn_fault tn_rows_read_number(const tn_slot_spec *spec, const char *text, size_t size, double *v)

@@ -10,6 +10,7 @@
 #include "config/tree.h"
 #include "config/yaml.h"
 #include "io/inspect/inspect_stat.h"
+#include "io/read/bad_record_limit.h"
 #include "io/read/row_scan.h"
 #include "io/read/schema_inference.h"
 #include "io/rows/rows.h"
@@ -41,8 +42,9 @@ enum {
     LOOK_ROWS_OF_X = 10000, /* for the size of x_j */
 };
 
-#define L2_TIMES_MAX 1e6 /* within what the option takes */
-#define X_LARGE 4        /* mean of |x_j|: rates are meant for about 1 */
+#define L2_TIMES_MAX 1e6  /* within what the option takes .. */
+#define N0_TIMES_MAX 1e30 /* .. of a default below 1 */
+#define X_LARGE 4         /* mean of |x_j|: rates are meant for about 1 */
 
 /* Choices under way. Sections of the layer that they make, in flow style. */
 typedef struct choosing {
@@ -309,8 +311,10 @@ static uint64_t rows_that_count(const tn_rows *rows)
 }
 
 typedef struct look {
-    tn_stat *stat;
+    tn_stat *stat; /* NULL: not yet */
     uint64_t rows;
+    uint64_t bad;
+    tn_text fault; /* of the first bad record */
 } look;
 
 static tn_status look_at(void *ctx, const tn_row_scan_block *block, tn_error *err)
@@ -329,7 +333,15 @@ static tn_status pass_over(void *ctx, const char *text, tn_error *err)
     return TN_OK;
 }
 
-static tn_status look_at_numbers(const choosing *c, tn_stat **out, tn_error *err)
+static tn_status note_fault(void *ctx, const char *text, tn_error *err)
+{
+    look *l = ctx;
+    (void)err;
+    tn_text_adds(&l->fault, l->bad++ == 0 ? text : "");
+    return TN_OK;
+}
+
+static tn_status look_at_numbers(const choosing *c, look *l, tn_error *err)
 {
     tn_tables slots;
     const tn_schema *schema = NULL;
@@ -337,9 +349,8 @@ static tn_status look_at_numbers(const choosing *c, tn_stat **out, tn_error *err
     slots_to_look_at(c, &slots);
     data.unknown_field = TN_FIELD_IS_IGNORED; /* for other slots */
     TN_TRY(tn_schema_new(&schema, &data, &slots, c->b, err));
-    TN_TRY(tn_stat_new_of_bounds(out, schema, err));
-    look l = {.stat = *out};
-    const tn_row_scan_visitor visitor = {.ctx = &l, .block = look_at, .fault = pass_over};
+    TN_TRY(tn_stat_new_of_bounds(&l->stat, schema, err));
+    const tn_row_scan_visitor visitor = {.ctx = l, .block = look_at, .fault = note_fault};
     const tn_row_scan_in in = {
         .schema = schema, .paths = &data.train, .keep = TN_ROWS_SIGNS, .records = true};
     tn_row_scan_counts counts;
@@ -393,12 +404,24 @@ static tn_status refuse_pipe(const tn_slot_opts *slot, tn_error *err)
                    slot->name);
 }
 
-static tn_status find_bounds(tn_stat *stat, const tn_slot_opts *slot, uint32_t parts, tn_text *out,
-                             tn_error *err)
+/* The true reason why a slot holds no numbers may be that records are bad, or that there are none:
+ * that is told by whoever trains on them. */
+static tn_status find_bounds(const choosing *c, const look *l, const tn_slot_opts *slot,
+                             uint32_t parts, tn_text *out, tn_error *err)
 {
-    tn_status status = tn_stat_bounds(stat, slot->name, parts, out, err);
-    if (status != TN_E_USAGE) {
-        return status;
+    tn_bad_record_limit limit;
+    const tn_status status = tn_stat_bounds(l->stat, slot->name, parts, out, err);
+    if (status != TN_E_USAGE || (l->rows == 0 && l->bad == 0)) {
+        return status == TN_E_USAGE ? TN_OK : status;
+    }
+    TN_TRY(tn_bad_record_limit_read(c->run->data.bad_records_max, &limit, err));
+    if (l->bad > 0 &&
+        (l->rows == 0 || !tn_bad_record_limit_allows(&limit, l->rows + l->bad, l->bad))) {
+        const char *fault = tn_text_str(&l->fault);
+        return tn_fail(err, TN_E_DATA, "%s%s", fault,
+                       strstr(fault, "expected a number") != NULL
+                           ? "\nhint: 'type: str' makes a key of any text"
+                           : "");
     }
     return tn_fail(err, TN_E_DATA,
                    "slot '%s' holds no numbers to make its buckets from\nhint: "
@@ -431,7 +454,7 @@ static void tell_slot(const choosing *c, const tn_slot_opts *slot, uint32_t part
 
 static tn_status choose_buckets(choosing *c, tn_text *said, tn_error *err)
 {
-    tn_stat *stat = NULL;
+    look l = {.stat = NULL};
     tn_text bounds = {0};
     tn_status status = TN_OK;
     for (uint32_t i = 0; i < c->run->slots.n && status == TN_OK; i++) {
@@ -447,19 +470,20 @@ static tn_status choose_buckets(choosing *c, tn_text *said, tn_error *err)
         if (c->rows < 0) {
             status = refuse_pipe(slot, err);
         } else {
-            tell_slot(c, slot, parts, stat == NULL, said);
-            status = stat == NULL ? look_at_numbers(c, &stat, err) : TN_OK;
+            tell_slot(c, slot, parts, l.stat == NULL, said);
+            status = l.stat == NULL ? look_at_numbers(c, &l, err) : TN_OK;
         }
         tn_text_clear(&bounds);
         if (status == TN_OK) {
-            status = find_bounds(stat, slot, parts_of_few(c, slot, parts), &bounds, err);
+            status = find_bounds(c, &l, slot, parts_of_few(c, slot, parts), &bounds, err);
         }
         if (status == TN_OK) {
             add_buckets(c, slot, &bounds);
         }
     }
     tn_text_done(&bounds);
-    tn_stat_free(stat);
+    tn_text_done(&l.fault);
+    tn_stat_free(l.stat);
     return status;
 }
 
@@ -525,7 +549,7 @@ static void choose_rule(choosing *c, const x_sums *sums, bool has_init, tn_text 
     tn_text rule = {0};
     tn_text_adds(&rule, "{type: adagrad, rowwise: true");
     add_scaled(&rule, ", lr: ", tn_tree_get(usual, "lr"), 1 / r);
-    add_scaled(&rule, ", n0: ", tn_tree_get(usual, "n0"), r * r);
+    add_scaled(&rule, ", n0: ", tn_tree_get(usual, "n0"), fmin(r * r, N0_TIMES_MAX));
     add_scaled(&rule, ", l2: ", tn_tree_get(usual, "l2"), fmin(r * r, L2_TIMES_MAX));
     tn_text_adds(&rule, ", grad_scale: sum}");
     add(&c->train, "sparse", tn_text_str(&rule));
