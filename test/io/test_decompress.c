@@ -6,6 +6,7 @@
 #include "base/math/crc32c.h"
 #include "io/schema/dataopts.h"
 #include "io/source/decompress.h"
+#include "io/source/source.h"
 #include "support/test.h"
 
 #include <stdio.h>
@@ -199,6 +200,63 @@ TEST(cut_and_damaged_streams_are_errors)
             assert_int_equal(read_all(c, bytes.data, bytes.size - 16, 100, &out, &err), TN_E_DATA);
             assert_non_null(strstr(err.text, ": error: corrupt "));
             bytes.data[i] ^= 1;
+        }
+    }
+    tn_text_done(&bytes);
+    tn_text_done(&out);
+}
+
+/* Zeros fill blocks of tapes and disks; other bytes are told for what they are, however few. */
+TEST(what_stands_behind_the_last_member_is_zeros_or_told)
+{
+    static const char *const others[] = {"x", "xyz", "garbage behind it", "\x1fx", "\x28\xb5\x2f."};
+    static const uint32_t kinds_here[] = {0, 2, 3}; /* gzip, zstd, lz4 */
+    tn_text bytes = {0};
+    tn_text out = {0};
+    tn_error err = {0};
+    static const char zeros[600] = {0};
+    add_gzip(&bytes, "rows, ");
+    add_gzip(&bytes, "more rows");
+    tn_text_add(&bytes, zeros, sizeof zeros);
+    assert_int_equal(read_all(TN_COMPRESSION_GZIP, bytes.data, bytes.size, 100, &out, &err), TN_OK);
+    assert_string_equal(tn_text_str(&out), "rows, more rows");
+    add_gzip(&bytes, " behind zeros");
+    assert_int_equal(read_all(TN_COMPRESSION_GZIP, bytes.data, bytes.size, 7, &out, &err), TN_OK);
+    assert_string_equal(tn_text_str(&out), "rows, more rows behind zeros");
+    for (uint32_t k = 0; k < 3; k++) {
+        for (uint32_t i = 0; i < sizeof others / sizeof *others; i++) {
+            tn_text_clear(&bytes);
+            kinds[kinds_here[k]].add(&bytes, "rows");
+            tn_text_adds(&bytes, others[i]);
+            const uint32_t c = kinds[kinds_here[k]].compression;
+            assert_int_equal(read_all(c, bytes.data, bytes.size, 100, &out, &err), TN_E_DATA);
+            assert_non_null(strstr(err.text, ": error: something stands behind the "));
+            assert_string_equal(tn_text_str(&out), "rows");
+        }
+    }
+    tn_text_done(&bytes);
+    tn_text_done(&out);
+}
+
+TEST(a_frame_that_is_skipped_may_come_first)
+{
+    static const char frame[] = "\x50\x2a\x4d\x18\4\0\0\0four"; /* as of pzstd */
+    static const char large[] = "\x5f\x2a\x4d\x18\xff\0\0\0and so on";
+    const uint32_t want[] = {TN_COMPRESSION_ZSTD, TN_COMPRESSION_LZ4, TN_COMPRESSION_ZSTD};
+    tn_text bytes = {0};
+    tn_text out = {0};
+    tn_error err = {0};
+    for (uint32_t k = 0; k < 3; k++) {
+        uint32_t found = 0;
+        tn_text_clear(&bytes);
+        tn_text_add(&bytes, k < 2 ? frame : large, 12);
+        k == 1 ? add_lz4(&bytes, "rows") : add_zstd(&bytes, "rows");
+        const tn_bytes first = {bytes.data, bytes.size, false};
+        assert_int_equal(tn_compression_of(first, false, "f", &found, &err), TN_OK);
+        assert_int_equal(found, want[k]);
+        if (k < 2) {
+            assert_int_equal(read_all(found, bytes.data, bytes.size, 100, &out, &err), TN_OK);
+            assert_string_equal(tn_text_str(&out), "rows");
         }
     }
     tn_text_done(&bytes);

@@ -98,7 +98,8 @@ TEST(quotes_follow_rfc_4180)
     assert_string_equal(setup_fault(&s, "a,b,label\n1,\"x\"y,1\n"),
                         "parsed:2:6: error: text behind a closing quote\n  1,\"x\"y,1\n       ^");
     assert_string_equal(setup_fault(&s, "a,b,label\n1,\"x,1\n"),
-                        "parsed:2:3: error: quote is not closed\n  1,\"x,1\n    ^");
+                        "parsed:2:3: error: quote is not closed\n  1,\"x,1\n    ^\n"
+                        "hint: 'data.quote: multiline' lets quoted text go on in the next line");
     setup_close(&s);
 }
 

@@ -90,7 +90,8 @@ TEST(libsvm_short_pair_is_an_error)
     assert_string_equal(setup_fault(&s, "1 3:1:2"),
                         "parsed:1:6: error: expected a blank after the value, found ':'\n"
                         "  1 3:1:2\n"
-                        "       ^");
+                        "       ^\n"
+                        "hint: 'data.format: libffm' reads FIELD:INDEX:VALUE");
     assert_string_equal(setup_fault(&s, "1,3:1"),
                         "parsed:1:2: error: expected a blank or ':' after the label, found ','\n"
                         "  1,3:1\n"

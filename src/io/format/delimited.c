@@ -444,10 +444,14 @@ static tn_status split_quoted(const taking *t, tn_span *span, uint32_t *found, t
         }
     }
     if (bad != NULL) {
-        return tn_record_location_fail(t->place, t->line, bad, err,
-                                       *bad == '"'    ? "quote is not closed"
-                                       : *bad == '\r' ? "carriage return inside a line"
-                                                      : "text behind a closing quote");
+        const char *what = *bad == '"'    ? "quote is not closed"
+                           : *bad == '\r' ? "carriage return inside a line"
+                                          : "text behind a closing quote";
+        const bool may_go_on = *bad == '"' && t->schema->quote == TN_QUOTE_LINE;
+        return tn_record_advise(
+            tn_record_location_fail(t->place, t->line, bad, err, "%s", what),
+            may_go_on ? "'data.quote: multiline' lets quoted text go on in the next line" : NULL,
+            err);
     }
     size_t used = 0;
     for (uint32_t i = 0; i < *found && scratch->size > 0; i++) {

@@ -327,6 +327,15 @@ static void hint_label(const tn_label_rule *rule, bool is_number, char *out, siz
                        : "values: {TEXT: 1, OTHER: 0}}' says which texts are clicks");
 }
 
+tn_status tn_record_advise(tn_status fault, const char *hint, tn_error *err)
+{
+    if (err != NULL && hint != NULL) {
+        const size_t used = strlen(err->text);
+        (void)snprintf(err->text + used, sizeof err->text - used, "\nhint: %s", hint);
+    }
+    return fault;
+}
+
 void tn_record_location_hint(const tn_schema *schema, const tn_slot_spec *spec, tn_bytes token,
                              tn_fault fault, tn_error *err)
 {

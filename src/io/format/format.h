@@ -139,6 +139,9 @@ tn_status tn_record_location_fail(const tn_record_location *place, tn_bytes reco
 tn_status tn_record_location_fault(const tn_record_location *place, tn_bytes record, tn_bytes token,
                                    tn_fault fault, tn_error *err);
 
+/* Adds "hint: .." to a fault; NULL: nothing. Returns the status of the fault. */
+tn_status tn_record_advise(tn_status fault, const char *hint, tn_error *err);
+
 /* Adds to such a fault what the user can write so that the token is taken, if there is something:
  * another type of the slot, or, without a slot, what data.label may say. */
 void tn_record_location_hint(const tn_schema *schema, const tn_slot_spec *spec, tn_bytes token,

@@ -433,8 +433,11 @@ static tn_status take_value(pairs *in, const char **from, size_t *size, tn_error
     const char *p = *from;
     while (p < in->end && !tn_is_blank(*p)) {
         if (*p == ':') {
-            return tn_record_location_fail(in->place, in->line, p, err,
-                                           "expected a blank after the value, found ':'");
+            const tn_status fault = tn_record_location_fail(
+                in->place, in->line, p, err, "expected a blank after the value, found ':'");
+            const bool triple = strcmp(in->schema->data->format, "libsvm") == 0;
+            return tn_record_advise(
+                fault, triple ? "'data.format: libffm' reads FIELD:INDEX:VALUE" : NULL, err);
         }
         p++;
     }

@@ -509,10 +509,36 @@ static tn_status refill(tn_decompressor *d, const tn_decompress_from *from, tn_e
     return TN_OK;
 }
 
-/* Behind a member there is another one. */
+/* Whether what comes may be a member, by its first bytes as far as they are there. Frames of zstd
+ * and lz4 that decoders skip begin with 0x184d2a50 and up to 15 more. */
+static bool is_member(const tn_decompressor *d)
+{
+    static const char *const marks[] = {[TN_COMPRESSION_GZIP] = "\x1f\x8b",
+                                        [TN_COMPRESSION_ZSTD] = "\x28\xb5\x2f\xfd",
+                                        [TN_COMPRESSION_LZ4] = "\x04\x22\x4d\x18"};
+    static const char skipped[] = "\x2a\x4d\x18";
+    const unsigned char *from = d->in + d->at;
+    const size_t size = d->to - d->at;
+    if (d->compression > TN_COMPRESSION_LZ4) {
+        return true;
+    }
+    const char *mark = marks[d->compression];
+    const size_t n = mark != NULL ? strlen(mark) : 0;
+    return (n > 0 && memcmp(from, mark, size < n ? size : n) == 0) ||
+           (n == 4 && from[0] >> 4 == 5 && memcmp(from + 1, skipped, size < 4 ? size - 1 : 3) == 0);
+}
+
+/* Behind a member there is another one; or, of gzip, zeros that fill a block of a tape or disk. */
 static tn_status next_member(tn_decompressor *d, tn_error *err)
 {
-    if (d->compression == TN_COMPRESSION_ZLIB && d->n > 0) {
+    while (d->n > 0 && d->compression == TN_COMPRESSION_GZIP && d->at < d->to &&
+           d->in[d->at] == 0) {
+        d->at++;
+    }
+    if (d->at == d->to) {
+        return TN_OK; /* more may come */
+    }
+    if (d->n > 0 && !is_member(d)) {
         return failed(d, MORE_BEHIND, err);
     }
     if (d->n > 0 && d->codec->again != NULL && d->codec->again(d) != GOES_ON) {
@@ -535,6 +561,9 @@ tn_status tn_decompressor_read(tn_decompressor *d, const tn_decompress_from *fro
             return TN_OK;
         }
         TN_TRY(d->ended ? next_member(d, err) : TN_OK);
+        if (d->ended) {
+            continue;
+        }
         const outcome o = d->codec->step(d, data, size, n);
         if (o > ENDED) {
             *n = 0;

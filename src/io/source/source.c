@@ -282,6 +282,19 @@ static bool begins_with(tn_bytes first, const char *mark, size_t size)
     return first.size >= size && memcmp(first.data, mark, size) == 0;
 }
 
+/* Behind frames that decoders of zstd and lz4 skip, as pzstd writes one in front, as far as they
+ * are there. */
+static tn_bytes behind_skipped(tn_bytes first, bool *skipped)
+{
+    enum { HEAD = 8 };
+    while (first.size >= HEAD && (tn_load_u32(first.data) & ~UINT32_C(15)) == 0x184d2a50) {
+        const uint64_t size = HEAD + (uint64_t)tn_load_u32(first.data + 4);
+        *skipped = true;
+        (void)tn_get(&first, size < first.size ? (size_t)size : first.size);
+    }
+    return first;
+}
+
 static bool is_record_header(tn_bytes first)
 {
     return first.size >= 12 &&
@@ -316,6 +329,9 @@ tn_status tn_compression_of(tn_bytes first, bool binary, const char *path, uint3
         *out = TN_COMPRESSION_ZLIB;
         return TN_OK;
     }
+    bool skipped = false;
+    first = behind_skipped(first, &skipped);
+    *out = skipped ? TN_COMPRESSION_ZSTD : TN_COMPRESSION_NONE; /* unless lz4 is seen */
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if (begins_with(first, known[i].mark, known[i].size)) {
             *out = known[i].compression;
