@@ -1,7 +1,10 @@
 /* test_data_cache.c - data.cache: made by the first pass, read by later ones, never in the way. */
+#include "base/core/alloc.h"
+#include "base/core/bytes.h"
 #include "base/core/failpoint.h"
 #include "base/core/log.h"
 #include "base/file/file.h"
+#include "base/math/crc32c.h"
 #include "io/read/cache.h"
 #include "setup.h"
 #include "support/test.h"
@@ -316,6 +319,52 @@ TEST(a_cache_that_does_not_fit_any_more_is_made_anew)
     tn_text_clear(&logged);
     assert_epoch(&f, 0);
     assert_string_equal(tn_text_str(&logged), "");
+    close_fixture(&f);
+}
+
+/* As cp -p, rsync -t and reproducible builds leave one. */
+TEST(a_file_of_the_same_size_and_time_is_not_taken_for_the_old_one)
+{
+    fixture f;
+    struct stat st;
+    tn_bytes old;
+    open_fixture(&f, "");
+    assert_epoch(&f, 0);
+    assert_int_equal(stat(f.path, &st), 0);
+    char *text = tn_alloc((size_t)st.st_size + 1, 1, "rows");
+    FILE *in = fopen(f.path, "r");
+    assert_int_equal(fread(text, 1, (size_t)st.st_size, in), (size_t)st.st_size);
+    assert_int_equal(fclose(in), 0);
+    text[0] ^= 1; /* 0 and 1 */
+    f.path = setup_file(&f.s, "rows", text, (size_t)st.st_size);
+    const struct timespec times[2] = {st.st_atim, st.st_mtim};
+    assert_int_equal(utimensat(AT_FDCWD, f.path, times, 0), 0);
+    tn_text_clear(&logged);
+    assert_epoch(&f, 0);
+    assert_non_null(strstr(tn_text_str(&logged), "has changed since"));
+    tn_text_clear(&logged);
+    assert_epoch(&f, 0);
+    assert_string_equal(tn_text_str(&logged), "");
+    tn_free(text);
+
+    /* one of before there were hashes: the flag of its source is not set */
+    const char *path = only_cache(&f);
+    tn_text file = {0};
+    assert_int_equal(tn_file_read_all(path, 1 << 20, &file, NULL), TN_OK);
+    old = (tn_bytes){file.data + file.size - 32, 32, false};
+    const uint64_t at = tn_get_u64(&old);
+    const uint64_t bytes = tn_get_u64(&old);
+    char *index = file.data + at;
+    tn_store_u32(index + 24 + 16, tn_load_u32(index + 24 + 16) & 0xff);
+    tn_store_u32(file.data + file.size - 16, tn_crc32c(0, index, bytes));
+    tn_store_u32(file.data + file.size - 12, tn_crc32c(0, file.data + file.size - 32, 20));
+    assert_int_equal(tn_file_replace(path, file.data, file.size, NULL), TN_OK);
+    assert_epoch(&f, 0);
+    assert_non_null(strstr(tn_text_str(&logged), "is of an earlier version"));
+    tn_text_clear(&logged);
+    assert_epoch(&f, 0);
+    assert_string_equal(tn_text_str(&logged), "");
+    tn_text_done(&file);
     close_fixture(&f);
 }
 

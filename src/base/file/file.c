@@ -5,6 +5,7 @@
 #include "base/core/alloc.h"
 #include "base/file/fileio.h"
 #include "base/math/crc32c.h"
+#include "base/math/sha256.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -448,6 +449,46 @@ tn_status tn_infile_read(const tn_infile *f, uint64_t at, void *data, size_t siz
                        (unsigned long long)end, (unsigned long long)size - got);
     }
     return TN_OK;
+}
+
+enum { END_BYTES = 16 << 10, SAMPLE_BYTES = 4 << 10, SAMPLES = 16 };
+
+static tn_status add_piece(const tn_infile *f, uint64_t at, size_t size, tn_sha256 *h,
+                           tn_error *err)
+{
+    char piece[END_BYTES];
+    TN_ASSERT(size <= sizeof piece);
+    TN_TRY(tn_infile_read(f, at, piece, size, err));
+    tn_sha256_add(h, piece, size);
+    return TN_OK;
+}
+
+/* Short files whole, of others both ends and samples at equal distances. */
+static tn_status add_pieces(const tn_infile *f, uint64_t size, tn_sha256 *h, tn_error *err)
+{
+    const uint64_t whole = 2 * (uint64_t)END_BYTES + (uint64_t)SAMPLES * SAMPLE_BYTES;
+    if (size <= whole) {
+        for (uint64_t at = 0; at < size; at += END_BYTES) {
+            const size_t n = size - at < END_BYTES ? (size_t)(size - at) : END_BYTES;
+            TN_TRY(add_piece(f, at, n, h, err));
+        }
+        return TN_OK;
+    }
+    const uint64_t inner = size - 2 * (uint64_t)END_BYTES - SAMPLE_BYTES;
+    TN_TRY(add_piece(f, 0, END_BYTES, h, err));
+    for (uint64_t i = 0; i < SAMPLES; i++) {
+        TN_TRY(add_piece(f, END_BYTES + inner / (SAMPLES - 1) * i, SAMPLE_BYTES, h, err));
+    }
+    return add_piece(f, size - END_BYTES, END_BYTES, h, err);
+}
+
+tn_status tn_infile_sample(const tn_infile *f, uint64_t *hash, tn_error *err)
+{
+    tn_sha256 h;
+    tn_sha256_init(&h);
+    const tn_status status = add_pieces(f, tn_infile_size(f), &h, err);
+    *hash = tn_sha256_end64(&h);
+    return status;
 }
 
 void tn_infile_close(tn_infile *f)

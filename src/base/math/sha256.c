@@ -110,6 +110,13 @@ void tn_sha256_end(tn_sha256 *h, uint8_t digest[32])
     }
 }
 
+uint64_t tn_sha256_end64(tn_sha256 *h)
+{
+    uint8_t digest[32];
+    tn_sha256_end(h, digest);
+    return (uint64_t)h->state[0] << 32 | h->state[1];
+}
+
 void tn_sha256_hex(const uint8_t digest[32], char out[65])
 {
     static const char digits[] = "0123456789abcdef";

@@ -13,6 +13,7 @@ typedef struct tn_sha256 {
 void tn_sha256_init(tn_sha256 *h);
 void tn_sha256_add(tn_sha256 *h, const void *data, size_t size);
 void tn_sha256_end(tn_sha256 *h, uint8_t digest[32]);
+uint64_t tn_sha256_end64(tn_sha256 *h); /* its first 8 bytes; as 16 hex digits in their order */
 
 /* `out` gets 64 lower-case digits and a NUL. */
 void tn_sha256_hex(const uint8_t digest[32], char out[65]);

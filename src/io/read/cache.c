@@ -6,6 +6,7 @@
 #include "base/file/file.h"
 #include "base/file/output_file.h"
 #include "base/math/crc32c.h"
+#include "base/math/key.h"
 #include "io/schema/dataopts.h"
 #include "io/schema/schema.h"
 
@@ -15,7 +16,8 @@
 enum {
     SOURCES_MAX = 10000000,
     PARTS_MAX = 100000000,
-    ONCE = 1 << 8 /* a flag beside the compression of a source */
+    ONCE = 1 << 8, /* flags beside the compression of a source */
+    NOTED = 1 << 9,
 };
 
 /* The numbers in the first 64 bytes. */
@@ -27,7 +29,7 @@ typedef struct header {
 struct tn_cache_writer {
     const tn_fileset *files;
     tn_output *file;
-    uint64_t *mtime_ns;  /* files->n */
+    uint64_t *version;   /* files->n; as in tn_cache_source */
     tn_cache_part *part; /* files->n_parts; n_blocks 0: not yet */
     uint32_t now;        /* the part that is being added */
     uint64_t n_blocks;
@@ -142,7 +144,7 @@ static bool take_sources(tn_cache *t, tn_bytes *in)
     for (uint32_t i = 0; i < t->n_sources; i++) {
         tn_file_entry *f = &source[i].file;
         f->size = tn_get_u64(in);
-        source[i].mtime_ns = tn_get_u64(in);
+        source[i].version = tn_get_u64(in);
         uint32_t flags = tn_get_u32(in);
         uint32_t bytes = tn_get_u32(in);
         const char *path = tn_get(in, bytes);
@@ -154,6 +156,7 @@ static bool take_sources(tn_cache *t, tn_bytes *in)
         copy[bytes] = '\0';
         f->path = copy;
         f->once = (flags & ONCE) != 0;
+        source[i].noted = (flags & NOTED) != 0;
         f->compression = flags & (ONCE - 1);
     }
     t->source = source;
@@ -319,16 +322,28 @@ static tn_status check_shape(const tn_cache *cache, const tn_schema *schema, tn_
     return TN_OK;
 }
 
-/* Size and time of change of a regular file; false: there is none. */
-static bool look_at_file(const char *path, uint64_t *size, uint64_t *mtime_ns)
+/* Size and version of a regular file; *there: it is one, and can be read. */
+static tn_status look_at_file(const char *path, bool *there, uint64_t *size, uint64_t *version,
+                              tn_error *err)
 {
     struct stat st;
+    tn_infile *f = NULL;
+    uint64_t hash = 0;
+    *there = false;
     if (stat(path, &st) != 0 || !S_ISREG(st.st_mode)) {
-        return false;
+        return TN_OK;
     }
-    *size = (uint64_t)st.st_size;
-    *mtime_ns = (uint64_t)st.st_mtim.tv_sec * UINT64_C(1000000000) + (uint64_t)st.st_mtim.tv_nsec;
-    return true;
+    const uint64_t ns =
+        (uint64_t)st.st_mtim.tv_sec * UINT64_C(1000000000) + (uint64_t)st.st_mtim.tv_nsec;
+    tn_status status = tn_infile_open(&f, path, err);
+    if (status == TN_OK) {
+        status = tn_infile_sample(f, &hash, err);
+        *there = status == TN_OK;
+        *size = tn_infile_size(f);
+        *version = tn_key_of(ns, hash);
+        tn_infile_close(f);
+    }
+    return status == TN_E_MEMORY ? status : TN_OK;
 }
 
 tn_status tn_cache_check(const tn_cache *cache, const tn_schema *schema, tn_error *err)
@@ -336,12 +351,22 @@ tn_status tn_cache_check(const tn_cache *cache, const tn_schema *schema, tn_erro
     TN_TRY(check_shape(cache, schema, err));
     for (uint32_t i = 0; i < cache->n_sources; i++) {
         const tn_cache_source *s = &cache->source[i];
-        uint64_t size;
-        uint64_t mtime;
-        if (s->file.once || !look_at_file(s->file.path, &size, &mtime)) {
+        bool there = false;
+        uint64_t size = 0;
+        uint64_t version = 0;
+        if (!s->file.once) {
+            TN_TRY(look_at_file(s->file.path, &there, &size, &version, err));
+        }
+        if (!there) {
             continue;
         }
-        if (size != s->file.size || mtime != s->mtime_ns) {
+        if (!s->noted) {
+            return tn_fail(err, TN_E_DATA,
+                           "binary cache '%s' is of an earlier version, which did not note what "
+                           "'%s' held\nhint: make it anew",
+                           cache->path, s->file.path);
+        }
+        if (size != s->file.size || version != s->version) {
             return tn_fail(err, TN_E_DATA,
                            "'%s' has changed since binary cache '%s' was made of it\nhint: make it "
                            "anew",
@@ -385,16 +410,19 @@ static tn_status write_header(const tn_cache_writer *w, const tn_schema *schema,
     return status;
 }
 
-/* Notes when the sources were changed; `again`: they are what they were then. */
+/* Notes what the sources are; `again`: they are what they were then. */
 static tn_status look_at_sources(const tn_cache_writer *w, bool again, tn_error *err)
 {
     for (uint32_t i = 0; i < w->files->n; i++) {
         const tn_file_entry *f = &w->files->file[i];
-        const uint64_t before = w->mtime_ns[i];
-        uint64_t size;
-        if (!f->once && f->object == NULL &&
-            (!look_at_file(f->path, &size, &w->mtime_ns[i]) || size != f->size ||
-             (again && w->mtime_ns[i] != before))) {
+        const uint64_t before = w->version[i];
+        bool there = false;
+        uint64_t size = 0;
+        if (f->once || f->object != NULL) {
+            continue;
+        }
+        TN_TRY(look_at_file(f->path, &there, &size, &w->version[i], err));
+        if (!there || size != f->size || (again && w->version[i] != before)) {
             return tn_fail(err, TN_E_DATA, "'%s' %s read", f->path,
                            again ? "changed while it was" : "changes while it is");
         }
@@ -406,7 +434,7 @@ static tn_status begin(tn_cache_writer *w, const char *path, const tn_output_wit
                        const tn_schema *schema, tn_error *err)
 {
     const tn_fileset *files = w->files;
-    TN_TRY(TN_ALLOC(w->mtime_ns, (size_t)files->n + 1, "a binary cache", err));
+    TN_TRY(TN_ALLOC(w->version, (size_t)files->n + 1, "a binary cache", err));
     TN_TRY(TN_ALLOC(w->part, (size_t)files->n_parts + 1, "a binary cache", err));
     w->now = files->n_parts;
     w->block_bytes.size_max = (size_t)UINT32_MAX;
@@ -422,7 +450,7 @@ void tn_cache_abandon(tn_cache_writer *w)
     }
     tn_output_abandon(w->file);
     tn_text_done(&w->block_bytes);
-    tn_free(w->mtime_ns);
+    tn_free(w->version);
     tn_free(w->part);
     tn_free(w);
 }
@@ -468,8 +496,9 @@ static void add_sources(const tn_cache_writer *w, tn_text *index)
         const tn_file_entry *f = &w->files->file[i];
         uint32_t bytes = (uint32_t)strlen(f->path);
         tn_text_add_u64le(index, f->size);
-        tn_text_add_u64le(index, w->mtime_ns[i]);
-        tn_text_add_u32le(index, f->compression | (f->once ? ONCE : 0U));
+        tn_text_add_u64le(index, w->version[i]);
+        const bool noted = !f->once && f->object == NULL;
+        tn_text_add_u32le(index, f->compression | (f->once ? ONCE : 0U) | (noted ? NOTED : 0U));
         tn_text_add_u32le(index, bytes);
         tn_text_add(index, f->path, bytes);
     }

@@ -51,7 +51,8 @@ typedef struct tn_cache_part {
 /* A file whose rows are in the cache, as it was then. */
 typedef struct tn_cache_source {
     tn_file_entry file;
-    uint64_t mtime_ns; /* 0 where size is not known: it cannot be looked at again */
+    bool noted;       /* `version` says what it held; an earlier TNet noted its time alone */
+    uint64_t version; /* of a sample of its bytes and the time of change; 0: not a regular file */
 } tn_cache_source;
 
 typedef struct tn_cache {

@@ -1,4 +1,4 @@
-/* sources.c - hashes samples of the training files, and compares two lists of them. */
+/* sources.c - what the training files are, by samples of them, and two lists of them compared. */
 #include "train/checkpoint/sources.h"
 
 #include "base/codec/json.h"
@@ -11,44 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { END_BYTES = 16 << 10, SAMPLE_BYTES = 4 << 10, SAMPLES = 16 };
-
 /* ---- one file ---- */
-
-static tn_status add_piece(const tn_infile *f, uint64_t at, size_t size, tn_sha256 *h)
-{
-    char piece[END_BYTES];
-    TN_ASSERT(size <= sizeof piece);
-    TN_TRY(tn_infile_read(f, at, piece, size, NULL));
-    tn_sha256_add(h, piece, size);
-    return TN_OK;
-}
-
-/* Short files whole, of others both ends and samples at equal distances. */
-static tn_status add_pieces(const tn_infile *f, uint64_t size, tn_sha256 *h)
-{
-    const uint64_t whole = 2 * (uint64_t)END_BYTES + (uint64_t)SAMPLES * SAMPLE_BYTES;
-    if (size <= whole) {
-        for (uint64_t at = 0; at < size; at += END_BYTES) {
-            TN_TRY(add_piece(f, at, size - at < END_BYTES ? (size_t)(size - at) : END_BYTES, h));
-        }
-        return TN_OK;
-    }
-    const uint64_t inner = size - 2 * (uint64_t)END_BYTES - SAMPLE_BYTES;
-    TN_TRY(add_piece(f, 0, END_BYTES, h));
-    for (uint64_t i = 0; i < SAMPLES; i++) {
-        TN_TRY(add_piece(f, END_BYTES + inner / (SAMPLES - 1) * i, SAMPLE_BYTES, h));
-    }
-    return add_piece(f, size - END_BYTES, END_BYTES, h);
-}
-
-static void end_hash(tn_source_id *id, tn_sha256 *h)
-{
-    uint8_t digest[32];
-    tn_sha256_end(h, digest);
-    memcpy(&id->hash, digest, sizeof id->hash);
-    id->hash = __builtin_bswap64(id->hash); /* its hex stands in digest order */
-}
 
 /* A file that is gone, or cannot be read twice, is not known. */
 static tn_source_id identify(const char *path)
@@ -59,11 +22,8 @@ static tn_source_id identify(const char *path)
     if (stat(path, &st) != 0 || !S_ISREG(st.st_mode) || tn_infile_open(&f, path, NULL) != TN_OK) {
         return id;
     }
-    tn_sha256 h;
     id.bytes = tn_infile_size(f);
-    tn_sha256_init(&h);
-    id.known = id.hashed = add_pieces(f, id.bytes, &h) == TN_OK;
-    end_hash(&id, &h);
+    id.known = id.hashed = tn_infile_sample(f, &id.hash, NULL) == TN_OK;
     tn_infile_close(f);
     return id;
 }
@@ -76,7 +36,7 @@ static tn_source_id identify_object(const tn_remote_object *object)
         tn_sha256 h;
         tn_sha256_init(&h);
         tn_sha256_add(&h, object->tag, strlen(object->tag));
-        end_hash(&id, &h);
+        id.hash = tn_sha256_end64(&h);
     }
     return id;
 }
