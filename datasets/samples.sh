@@ -16,6 +16,7 @@ gen() {
 
 mkdir -p "$to"
 gen criteo.tsv preset=criteo rows=350 seed=7
+gen criteo-valid.tsv preset=criteo rows=150 seed=7 first_row=350
 gen clicks.csv --format csv rows=1500 slots=4 ids=40 multi=1 numeric=1 spread=2
 gen clicks.libsvm --format libsvm rows=1500 slots=4 ids=40 spread=2
 gen clicks.ffm --format libffm rows=1500 slots=4 ids=40 spread=2

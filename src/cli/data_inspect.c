@@ -6,6 +6,8 @@
 #include "io/inspect/inspect_stat.h"
 #include "io/read/row_scan.h"
 #include "io/rows/rows.h"
+#include "io/schema/schema.h"
+#include "train/config/data_checks.h"
 #include "train/config/run.h"
 
 #include <stdio.h>
@@ -30,7 +32,38 @@ static const tn_field check_fields[] = {
 typedef struct checking {
     const check_flags *flags;
     uint64_t printed;
+    uint64_t rows, clicks, others; /* the last two: of label 1, and 0 */
 } checking;
+
+static tn_status count_labels(void *ctx, const tn_row_scan_block *block, tn_error *err)
+{
+    checking *c = ctx;
+    (void)err;
+    for (uint32_t i = 0; i < block->rows->n; i++) {
+        const float label = block->rows->row[i].label;
+        c->clicks += label == 1;
+        c->others += label == 0;
+    }
+    c->rows += block->rows->n;
+    return TN_OK;
+}
+
+/* What no record alone shows. */
+static void print_warnings(const checking *c, const tn_data_input *in)
+{
+    const tn_data_opts *data = &in->from.data;
+    FILE *out = c->flags->json ? stderr : stdout;
+    tn_text which = {0};
+    if (!in->from.schema->label->none && c->rows > 1 &&
+        (c->clicks == c->rows || c->others == c->rows)) {
+        (void)fprintf(out, "warning: the data have no row with%s a click\n",
+                      c->clicks > 0 ? "out" : "");
+    }
+    if (c->flags->from == NULL && tn_data_is_trained(data, NULL, &data->valid, &which)) {
+        (void)fprintf(out, "warning: data.valid: %s\n", tn_text_str(&which));
+    }
+    tn_text_done(&which);
+}
 
 static tn_status print_fault(void *ctx, const char *text, tn_error *err)
 {
@@ -65,12 +98,15 @@ static void print_counts(const tn_row_scan_counts *n, bool json)
 static tn_status check_files(tn_data_input *in, const void *flags, tn_error *err)
 {
     checking c = {.flags = flags};
-    const tn_row_scan_visitor visitor = {.ctx = &c, .fault = print_fault};
+    const tn_row_scan_visitor visitor = {.ctx = &c, .block = count_labels, .fault = print_fault};
+    tn_data_check_slots(&in->setup->binder, &in->from.data, &in->from.slots);
+    TN_TRY(tn_diag_check(&in->setup->diag, err));
     const tn_row_scan_in pass = {.schema = in->from.schema, .paths = &in->paths, .team = in->team};
     tn_row_scan_counts counts;
     tn_status status = tn_row_scan_run(&pass, &visitor, &counts, err);
     if (counts.sources > 0) {
         print_counts(&counts, c.flags->json);
+        print_warnings(&c, in);
     }
     in->setup->exit_code = counts.bad > 0 ? tn_exit_code(TN_E_DATA) : 0;
     return status;

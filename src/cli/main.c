@@ -328,7 +328,7 @@ static tn_status check_meaning(const tn_setup *s, bool *begins, tn_error *err)
 
 tn_status tn_setup_inputs(tn_setup *s, const tn_strs *more, tn_error *err)
 {
-    const tn_strs days = tn_days_all_paths(&s->run.data, s->arena);
+    const tn_strs days = tn_days_globs(&s->run.data.pattern, s->arena);
     TN_TRY(tn_inputs_of(&s->inputs, s->tree, s->config, &s->run.data, err));
     TN_TRY(tn_fileset_inputs(&days, &s->inputs, err));
     return tn_fileset_inputs(more, &s->inputs, err);

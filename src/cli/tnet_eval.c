@@ -742,26 +742,6 @@ static tn_status check_flags(const eval_flags *f, tn_error *err)
     return TN_OK;
 }
 
-/* A map that is fitted on what the model knows by heart trusts it too much. */
-static tn_status check_fit_data(const tn_data_opts *data, const tn_strs *named, tn_error *err)
-{
-    const tn_strs *paths = named->n > 0 ? named : &data->valid;
-    if (paths->n == 0) {
-        return tn_fail(err, TN_E_CONFIG,
-                       "nothing to calibrate on: data.valid is not set\nhint: '--data PATH' names "
-                       "rows that the model was not trained on");
-    }
-    for (uint32_t i = 0; i < paths->n; i++) {
-        if (tn_strs_has(&data->train, paths->item[i])) {
-            return tn_fail(err, TN_E_USAGE,
-                           "'--calibrate' needs rows that the model was not trained on, '%s' is in "
-                           "data.train",
-                           paths->item[i]);
-        }
-    }
-    return TN_OK;
-}
-
 static tn_status work(tn_setup *s, const tn_options *options, const void *asked, tn_error *err)
 {
     const eval_flags *f = asked;
@@ -777,7 +757,7 @@ static tn_status work(tn_setup *s, const tn_options *options, const void *asked,
         TN_TRY(check_group(f, err));
     }
     if (f->calibrate != TN_CALIBRATE_NONE) {
-        TN_TRY(check_fit_data(&s->run.data, &f->data, err));
+        TN_TRY(tn_calibrate_check_rows(&s->run, &f->data, err));
     }
     if (f->data.n == 0 && !tn_spawn_is_child()) { /* told once */
         tn_error why = {0};

@@ -14,7 +14,9 @@
 enum {
     LARGER = 1,
     GROUPS = 2,
-    TARGETS_AT = 2,
+    ONE = 4,
+    NEITHER = 8,
+    TARGETS_AT = 4,
     CLICKS = 1 << (TARGETS_AT + TN_TARGET_CLICK),
     SIDES = 1 << (TARGETS_AT + TN_TARGET_SIDE),
     NUMBERS = 1 << (TARGETS_AT + TN_TARGET_NUMBER),
@@ -30,7 +32,10 @@ const tn_metric *const tn_all_metrics[] = {
                        .value = tn_metric_##id,                                                    \
                        .targets = (uint32_t)(flags) >> TARGETS_AT,                                 \
                        .needs_groups = ((flags)&GROUPS) != 0,                                      \
-                       .larger_is_better = ((flags)&LARGER) != 0},
+                       .best = ((flags)&LARGER) != 0    ? TN_BEST_LARGEST                          \
+                               : ((flags)&ONE) != 0     ? TN_BEST_NEAREST_ONE                      \
+                               : ((flags)&NEITHER) != 0 ? TN_BEST_NONE                             \
+                                                        : TN_BEST_SMALLEST},
 #include "metrics/metrics.def"
 #undef TN_METRIC
     NULL,
@@ -51,6 +56,13 @@ bool tn_metric_fits(const char *name, tn_target target)
     const tn_metric *metric = tn_metric_find(name);
     TN_ASSERT(metric != NULL);
     return (metric->targets >> target & 1) != 0;
+}
+
+const char *tn_metrics_one_class(const tn_metrics *m)
+{
+    const bool classes = m->opts.target == TN_TARGET_CLICK || m->opts.target == TN_TARGET_SIDE;
+    const double rate = classes ? tn_metrics_get(m, "ctr") : (double)NAN;
+    return rate == 0 ? "no row with a click" : rate == 1 ? "no row without a click" : NULL;
 }
 
 tn_target tn_metrics_target(const tn_metrics *m)

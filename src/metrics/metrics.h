@@ -63,6 +63,17 @@ tn_status tn_metrics_merge(tn_metrics *m, const tn_metrics *other, tn_error *err
  * tn_metric_find). */
 double tn_metrics_get(const tn_metrics *m, const char *name);
 uint64_t tn_metrics_rows(const tn_metrics *m);
+/* "no row with a click", "no row without a click": what rows of one class lack. NULL: they have
+ * both, are none, or have labels that are no classes. */
+const char *tn_metrics_one_class(const tn_metrics *m);
+
+/* Which value of a metric train.stop takes for the best. */
+typedef enum tn_metric_best {
+    TN_BEST_SMALLEST,
+    TN_BEST_LARGEST,
+    TN_BEST_NEAREST_ONE,
+    TN_BEST_NONE /* it says how the rows are, not how good the model is */
+} tn_metric_best;
 
 typedef struct tn_metric {
     const char *name; /* "auc", "copc", .. */
@@ -70,7 +81,7 @@ typedef struct tn_metric {
     double (*value)(const tn_metrics *m);
     uint32_t targets; /* a bit 1 << target for each that it judges */
     bool needs_groups;
-    bool larger_is_better; /* for train.stop; false: smaller is better */
+    tn_metric_best best;
 } tn_metric;
 
 extern const tn_metric *const tn_all_metrics[]; /* NULL-terminated */

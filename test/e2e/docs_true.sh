@@ -174,7 +174,8 @@ fi
 # `make run` puts it, a configuration widedeep.yaml, a log a.csv, and where a page names runs/, that of the demo.
 mkdir -p "$tmp/demo"
 "$bin/tnet-data" gen -q preset=criteo zipf=1.5 rows=500 --to "$tmp/demo/train.tsv" >"$tmp/out"
-for file in valid test; do cp "$tmp/demo/train.tsv" "$tmp/demo/$file.tsv"; done
+"$bin/tnet-data" gen -q preset=criteo zipf=1.5 rows=500 first_row=500 --to "$tmp/demo/valid.tsv" >"$tmp/out"
+cp "$tmp/demo/valid.tsv" "$tmp/demo/test.tsv"
 # A library with a sanitizer in it wants a program that has one too.
 instrumented() { grep -qsE '__(asan|tsan)_init' "$bin/libtnet.so"; }
 commands_of() {

@@ -17,6 +17,8 @@ cd "$base"
 
 # A small log, a configuration, and a run that is finished.
 tnet-data gen -q preset=plain slots=3 ids=20 rows=300 --to rows.csv --format csv --config-to generated.yaml >"$dir/null"
+tnet-data gen -q preset=plain slots=3 ids=20 rows=300 first_row=300 --to other.csv --format csv --config-to other.yaml >"$dir/null"
+rm -f other.yaml other.csv.truth.json
 {
     sed 's/model:/run: {name: done}\n&/' generated.yaml
     echo "train: {epochs: 1, batch: 100, threads: 1, shuffle: 0}"

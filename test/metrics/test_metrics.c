@@ -269,7 +269,13 @@ TEST(a_logit_that_is_not_finite_is_an_error)
 TEST(metrics_are_found_by_name)
 {
     assert_non_null(tn_metric_find("auc"));
-    assert_true(tn_metric_find("auc")->larger_is_better);
-    assert_false(tn_metric_find("logloss")->larger_is_better);
+    assert_int_equal(tn_metric_find("auc")->best, TN_BEST_LARGEST);
+    assert_int_equal(tn_metric_find("logloss")->best, TN_BEST_SMALLEST);
+    assert_int_equal(tn_metric_find("copc")->best, TN_BEST_NEAREST_ONE);
+    static const char *const means[] = {"auc_error", "gauc_skipped", "ctr",
+                                        "pctr",      "label_mean",   "prediction_mean"};
+    for (size_t i = 0; i < sizeof means / sizeof means[0]; i++) {
+        assert_int_equal(tn_metric_find(means[i])->best, TN_BEST_NONE);
+    }
     assert_null(tn_metric_find("acu"));
 }

@@ -75,7 +75,7 @@ row docs/numerics.md '^| momentum |' '| lion | m | w -= lr sign(b1 m + (1 - b1) 
 done_with optimizer
 
 tail -n +2 "$parts/metric_bias.c" >>src/metrics/mean_metrics.c
-row src/metrics/metrics.def 'TN_METRIC(brier' 'TN_METRIC(bias, CLICKS | NUMBERS, "mean of prediction less label")'
+row src/metrics/metrics.def 'TN_METRIC(brier' 'TN_METRIC(bias, NEITHER | CLICKS | NUMBERS, "mean of prediction less label")'
 row docs/numerics.md '^| accuracy |' '| bias | mean of p - y |'
 done_with metric
 

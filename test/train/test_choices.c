@@ -28,12 +28,23 @@ typedef struct fixture {
     tn_error err;
 } fixture;
 
+static void write_file(fixture *f, const char *name, const tn_text *text)
+{
+    char path[300];
+    (void)snprintf(path, sizeof path, "%s/%s", f->dir, name);
+    assert_int_equal(tn_file_replace(path, tn_text_str(text), text->size, &f->err), TN_OK);
+}
+
 static int set_up(void **state)
 {
     static fixture f;
     f = (fixture){.arena = tn_arena_new(1 << 16)};
     f.b = (tn_binder){.arena = f.arena, .diag = &f.diag};
     tn_tmpdir_make(f.dir);
+    tn_text valid = {0};
+    tn_text_adds(&valid, "label,a\n1,7\n0,8\n1,9\n");
+    write_file(&f, "valid", &valid);
+    tn_text_done(&valid);
     *state = &f;
     return 0;
 }
@@ -49,13 +60,6 @@ static int tear_down(void **state)
 }
 
 FIXTURE(set_up, tear_down);
-
-static void write_file(fixture *f, const char *name, const tn_text *text)
-{
-    char path[300];
-    (void)snprintf(path, sizeof path, "%s/%s", f->dir, name);
-    assert_int_equal(tn_file_replace(path, tn_text_str(text), text->size, &f->err), TN_OK);
-}
 
 /* A column `a`, and `n` rows of it: their number, or what `value` says. */
 static void write_rows(fixture *f, const char *name, uint32_t n, const char *const *value)
@@ -133,7 +137,8 @@ static void check_said(const fixture *f, const char *words)
 }
 
 #define CSV "data: {format: csv, train: '@/rows'}, slots: [a], model: {type: lr}"
-#define VALID "data: {format: csv, train: '@/rows', valid: '@/rows'}, slots: [a], model: {type: lr}"
+#define VALID                                                                                      \
+    "data: {format: csv, train: '@/rows', valid: '@/valid'}, slots: [a], model: {type: lr}"
 
 TEST(few_rows_are_passed_more_often_in_smaller_steps)
 {
@@ -173,6 +178,20 @@ TEST(few_rows_are_passed_more_often_in_smaller_steps)
     write_rows(f, "rows", 0, NULL);
     choose(f, "{" CSV "}", "", 0);
     check_said(f, "");
+}
+
+TEST(rows_that_are_trained_on_do_not_end_the_passes)
+{
+    fixture *f = *state;
+    write_rows(f, "rows", 1000, NULL);
+    choose(f, "{" CSV "}", "", 0);
+    const uint32_t alone = f->run.train.epochs;
+    choose(f,
+           "{data: {format: csv, train: '@/rows', valid: '@/rows'}, slots: [a], model: {type: "
+           "lr}}",
+           "", 0);
+    check(f, alone, 256, NULL);
+    assert_null(strstr(tn_text_str(&f->said), "valid.logloss"));
 }
 
 static void check_shuffle(const fixture *f, uint32_t rows)

@@ -419,18 +419,28 @@ tn_status tn_fileset_new(tn_fileset **out, const tn_strs *paths, const tn_schema
     return TN_OK;
 }
 
+void tn_fileset_names(const tn_strs *paths, tn_arena *arena, tn_strs *out)
+{
+    listing l = {.arena = arena, .local = true};
+    for (uint32_t i = 0; i < paths->n; i++) {
+        const tn_status status = add_item(&l, paths->item[i], NULL);
+        (void)status; /* one that is not found adds nothing */
+    }
+    const char **name = TN_NEW_ARRAY(arena, const char *, (size_t)l.n + 1);
+    for (uint32_t k = 0; k < l.n; k++) {
+        name[k] = l.file[k].path;
+    }
+    *out = (tn_strs){.n = l.n, .item = name};
+}
+
 tn_status tn_fileset_inputs(const tn_strs *paths, tn_inputs *out, tn_error *err)
 {
     tn_arena *arena = tn_arena_new(ARENA_BYTES);
     tn_status status = TN_OK;
-    for (uint32_t i = 0; i < paths->n && status == TN_OK; i++) {
-        listing l = {.arena = arena, .local = true};
-        if (add_item(&l, paths->item[i], NULL) != TN_OK) {
-            continue;
-        }
-        for (uint32_t k = 0; k < l.n && status == TN_OK; k++) {
-            status = tn_inputs_add(out, l.file[k].path, err);
-        }
+    tn_strs names;
+    tn_fileset_names(paths, arena, &names);
+    for (uint32_t i = 0; i < names.n && status == TN_OK; i++) {
+        status = tn_inputs_add(out, names.item[i], err);
     }
     tn_arena_free(arena);
     return status;

@@ -40,6 +40,9 @@ void tn_fileset_free(tn_fileset *files); /* NULL is fine */
  * URI, are passed over. */
 tn_status tn_fileset_inputs(const tn_strs *paths, tn_inputs *out, tn_error *err) TN_MUST_USE;
 
+/* The files of `paths` on this machine, in `arena`; likewise. */
+void tn_fileset_names(const tn_strs *paths, tn_arena *arena, tn_strs *out);
+
 /* The first file that `paths` mean; it lives in `arena`. TN_E_DATA: none, or what can be read only
  * once, or lies behind a URI. */
 tn_status tn_fileset_first(const tn_strs *paths, tn_arena *arena, const char **out,

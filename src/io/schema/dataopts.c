@@ -17,6 +17,7 @@ static const char *const ends[] = {"first", "last", NULL};
 static const char *const duplicates[] = {"keep", "sum", "error", NULL};
 static const char *const non_finites[] = {"error", "absent", NULL};
 static const char *const step_pools[] = {"error", "concat", NULL};
+static const char *const label_slots[] = {"refuse", "allow", NULL};
 static const char *const changes[] = {"refuse", "accept", NULL};
 static const char *const missings[] = {"zero", "init", NULL};
 
@@ -45,6 +46,10 @@ const tn_field tn_data_fields[] = {
                      "column of the label (default label), {column: .., values: {text: number}}, "
                      "{column: .., threshold: t}, or none",
                      ROW),
+    TN_FIELD_CHOICE(tn_data_opts, label_slots, "refuse", label_slots,
+                    "slots that read the column of the label or of the weight: a model with them "
+                    "knows the answer",
+                    NOTHING),
     TN_FIELD_STR(tn_data_opts, weight, "~", "column of row weights", NOTHING),
     TN_FIELD_STR(tn_data_opts, group, "~",
                  "column whose value groups rows, for GAUC and loss pairwise", NOTHING),

@@ -25,7 +25,8 @@ enum { TN_HEADER_AUTO, TN_HEADER_TRUE, TN_HEADER_FALSE };
 enum { TN_QUOTE_AUTO, TN_QUOTE_NONE, TN_QUOTE_LINE, TN_QUOTE_MULTILINE };
 enum { TN_ROWS_ERROR, TN_ROWS_PAD };             /* short_rows */
 enum { TN_FIELD_IS_ERROR, TN_FIELD_IS_IGNORED }; /* unknown_field */
-enum { TN_CHANGED_REFUSE, TN_CHANGED_ACCEPT };   /* changed */
+enum { TN_LABEL_SLOTS_REFUSE, TN_LABEL_SLOTS_ALLOW };
+enum { TN_CHANGED_REFUSE, TN_CHANGED_ACCEPT }; /* changed */
 enum { TN_KEEP_FIRST, TN_KEEP_LAST };
 enum { TN_DUPLICATES_KEEP, TN_DUPLICATES_SUM, TN_DUPLICATES_ERROR };
 enum { TN_NON_FINITE_ERROR, TN_NON_FINITE_ABSENT };
@@ -36,6 +37,7 @@ typedef struct tn_data_opts {
     tn_strs train, valid, test;
     uint32_t compression;
     const tn_tree *label; /* column name, {column, values | threshold}, or none */
+    uint32_t label_slots; /* that read its column, or that of the weight */
     const char *weight;
     const char *group;
     const char *record_id;

@@ -18,6 +18,7 @@
 #include "io/schema/schema.h"
 #include "models/model.h"
 #include "train/config/config.h"
+#include "train/config/data_checks.h"
 #include "train/config/loss.h"
 #include "train/config/run.h"
 
@@ -52,7 +53,8 @@ typedef struct choosing {
     tn_run *run;
     const tn_tree *past; /* configuration of the checkpoint; NULL: none */
     const tn_schema *schema;
-    double rows; /* of a pass; negative: not known */
+    double rows;                           /* of a pass; negative: not known */
+    bool valid_is_known, valid_is_trained; /* whether a file of data.valid is one of data.train */
     tn_text data, train, slots, embedding;
 } choosing;
 
@@ -143,12 +145,20 @@ static tn_status count_rows(choosing *c, tn_error *err)
                                 &c->rows, err);
 }
 
-static bool is_validated(const choosing *c)
+/* Whether data.valid can end the passes. Rows that are trained on cannot. */
+static bool is_validated(choosing *c)
 {
-    return c->run->data.valid.n > 0;
+    const tn_data_opts *data = &c->run->data;
+    if (data->valid.n > 0 && !c->valid_is_known) {
+        tn_text which = {0};
+        c->valid_is_known = true;
+        c->valid_is_trained = tn_data_is_trained(data, NULL, &data->valid, &which);
+        tn_text_done(&which);
+    }
+    return data->valid.n > 0 && !c->valid_is_trained;
 }
 
-static uint32_t passes_of(const choosing *c, double steps)
+static uint32_t passes_of(choosing *c, double steps)
 {
     if (c->rows < 0 || c->run->data.pattern.n > 0 /* each day once */ || steps >= STEPS_ENOUGH) {
         return 1;
@@ -193,7 +203,7 @@ static void choose_shuffle(choosing *c)
 }
 
 /* What was chosen here and now; `passes` 0: not the epochs, `batch` 0: not the batch. */
-static void tell(const choosing *c, uint32_t batch, uint32_t passes, double steps, tn_text *said)
+static void tell(choosing *c, uint32_t batch, uint32_t passes, double steps, tn_text *said)
 {
     if ((batch == 0 && passes == 0) || (c->rows >= 0 && c->rows < 1)) {
         return; /* no rows: whoever trains on them will tell why */

@@ -289,6 +289,42 @@ tn_strs tn_days_all_paths(const tn_data_opts *data, tn_arena *arena)
     return (tn_strs){.n = n, .item = item};
 }
 
+tn_strs tn_days_learned_paths(const tn_data_opts *data, const tn_manifest_days *s, tn_arena *arena)
+{
+    uint64_t n = 0;
+    for (uint32_t r = 0; s != NULL && r < s->n; r++) {
+        n += s->range[r].last - s->range[r].first + 1;
+    }
+    uint32_t *day = TN_NEW_ARRAY(arena, uint32_t, n + 1);
+    tn_data_opts learned = *data;
+    learned.day = day;
+    learned.n_days = (uint32_t)n;
+    for (uint32_t r = 0; s != NULL && r < s->n; r++) {
+        for (uint32_t d = s->range[r].first; d <= s->range[r].last; d++) {
+            *day++ = d;
+        }
+    }
+    return tn_days_all_paths(&learned, arena);
+}
+
+tn_strs tn_days_globs(const tn_strs *patterns, tn_arena *arena)
+{
+    const char **item = TN_NEW_ARRAY(arena, const char *, (size_t)patterns->n + 1);
+    for (uint32_t i = 0; i < patterns->n; i++) {
+        tn_text out = {0};
+        field f;
+        const char *at = patterns->item[i];
+        for (; next_field(at, &f); at = f.format + f.size + 1) {
+            tn_text_add(&out, at, (size_t)(f.at - at));
+            tn_text_addc(&out, '*');
+        }
+        tn_text_adds(&out, at);
+        item[i] = tn_tree_text(arena, tn_text_str(&out), out.size);
+        tn_text_done(&out);
+    }
+    return (tn_strs){.n = patterns->n, .item = item};
+}
+
 /* ---- the words of a configuration ---- */
 
 static void fault(const tn_binder *b, const tn_tree *tree, const char *path, const tn_error *err)

@@ -39,6 +39,11 @@ tn_strs tn_days_paths(const tn_strs *patterns, uint32_t day, tn_arena *arena);
 /* Those of all days of data.days. */
 tn_strs tn_days_all_paths(const tn_data_opts *data, tn_arena *arena);
 
+/* Those of all days that are learned; `s` NULL: of none. */
+tn_strs tn_days_learned_paths(const tn_data_opts *data, const tn_manifest_days *s, tn_arena *arena);
+/* Globs that match the files of any day. */
+tn_strs tn_days_globs(const tn_strs *patterns, tn_arena *arena);
+
 /* Reads the words of a run over days; faults go to b->diag. Then data->train has the files of the
  * first day. `tree`: the whole configuration. Without such words nothing changes. */
 void tn_days_bind(const tn_binder *b, const tn_tree *tree, tn_data_opts *data);

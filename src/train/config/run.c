@@ -20,6 +20,7 @@
 #include "ps/optim/rule.h"
 #include "ps/optim/schedule.h"
 #include "ps/snapshot/manifest.h"
+#include "train/config/data_checks.h"
 #include "train/config/days.h"
 #include "train/config/loss.h"
 
@@ -597,6 +598,12 @@ static void check_monitor(const tn_binder *b, const tn_tree *tree, const tn_run 
                       monitor);
     } else if (metric != NULL && !fits(r, metric->name)) {
         refuse_metric(b, place(tree, path), r, metric->name);
+    } else if (metric != NULL && metric->best == TN_BEST_NONE) {
+        tn_diag_error(b->diag, place(tree, path),
+                      "'%s' cannot be watched: no value of %s is better than another", monitor,
+                      metric->name);
+        tn_diag_hint(b->diag, "valid.auc, valid.logloss and valid.copc, of which the nearest to 1 "
+                              "is the best, can");
     }
 }
 
@@ -714,6 +721,7 @@ void tn_run_bind(const tn_binder *b, const tn_tree *tree, tn_run *out)
     tn_days_bind(b, tree, &out->data);
     tn_format_check_data(&in_data, tn_tree_get(tree, "data"), &out->data);
     tn_format_check_slots(b, out->data.format, &out->slots);
+    tn_data_check_slots(b, &out->data, &out->slots);
     /* Also where some option is at fault already, and has its default: all faults at once. */
     check_day(b, tree, out->run.day);
     check_every(b, tree, "eval.every", out->eval.every);

@@ -2,12 +2,40 @@
 #include "train/eval/calibrate.h"
 
 #include "base/core/alloc.h"
+#include "ps/snapshot/manifest.h"
 #include "serve/calibration_file.h"
+#include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/ckptdir.h"
+#include "train/config/data_checks.h"
+#include "train/config/run.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+tn_status tn_calibrate_check_rows(const tn_run *run, const tn_strs *named, tn_error *err)
+{
+    const tn_data_opts *data = &run->data;
+    const tn_strs *paths = named->n > 0 ? named : &data->valid;
+    if (paths->n == 0) {
+        return tn_fail(err, TN_E_CONFIG,
+                       "nothing to calibrate on: data.valid is not set\nhint: '--data PATH' names "
+                       "rows that the model was not trained on");
+    }
+    tn_text which = {0};
+    tn_manifest_days learned = {0};
+    if (data->pattern.n > 0) {
+        tn_checkpoint_days(run, &learned);
+    }
+    const bool trained = tn_data_is_trained(data, &learned, paths, &which);
+    const tn_status status =
+        trained ? tn_fail(err, TN_E_USAGE,
+                          "'--calibrate' needs rows that the model was not trained on, %s",
+                          tn_text_str(&which))
+                : TN_OK;
+    tn_text_done(&which);
+    return status;
+}
 
 tn_status tn_calibrate_open(tn_calibrate **out, const tn_calibrate_opts *opts, tn_error *err)
 {

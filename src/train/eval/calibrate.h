@@ -42,6 +42,12 @@ typedef struct tn_calibrate {
     tn_arena *arena;
 } tn_calibrate;
 
+/* TN_E_USAGE: `named`, or where it is empty data.valid, has rows that the model was trained on: a
+ * map that is fitted on what it knows by heart trusts it too much. TN_E_CONFIG: neither names any.
+ */
+tn_status tn_calibrate_check_rows(const tn_run *run, const tn_strs *named,
+                                  tn_error *err) TN_MUST_USE;
+
 tn_status tn_calibrate_open(tn_calibrate **out, const tn_calibrate_opts *opts,
                             tn_error *err) TN_MUST_USE;
 void tn_calibrate_free(tn_calibrate *c);  /* NULL is fine, also .. */

@@ -13,6 +13,7 @@
 #include "train/begin/begun.h"
 #include "train/begin/import.h"
 #include "train/checkpoint/ckpt_moment.h"
+#include "train/config/data_checks.h"
 #include "train/config/run.h"
 #include "train/report/forecast.h"
 #include "train/report/progress.h"
@@ -181,6 +182,13 @@ static tn_status try_all(tn_worker *w, tn_text *out, tn_error *err)
     }
     TN_TRY(try_data(w, "train", &run->data.train, out, err));
     TN_TRY(try_data(w, "valid", &run->data.valid, out, err));
+    tn_text which = {0};
+    if (tn_data_is_trained(&run->data, NULL, &run->data.valid, &which)) {
+        tn_text_addf(out,
+                     "warning: data.valid: %s; rows that are trained on tell nothing of others\n",
+                     tn_text_str(&which));
+    }
+    tn_text_done(&which);
     return try_data(w, "test", &run->data.test, out, err);
 }
 

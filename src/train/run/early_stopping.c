@@ -17,9 +17,13 @@ static bool beats(const tn_train_opts *opts, const tn_early_stopping_state *s,
                   const tn_evaluated *what)
 {
     const double delta = opts->stop.min_delta;
-    const bool larger = tn_metric_find(what->monitor)->larger_is_better;
-    return !isnan(what->value) &&
-           (!s->seen || (larger ? what->value > s->best + delta : what->value < s->best - delta));
+    const tn_metric_best best = tn_metric_find(what->monitor)->best;
+    TN_ASSERT(best != TN_BEST_NONE); /* refused with the configuration */
+    if (best == TN_BEST_NEAREST_ONE) {
+        return !s->seen || fabs(what->value - 1) < fabs(s->best - 1) - delta;
+    }
+    return !s->seen || (best == TN_BEST_LARGEST ? what->value > s->best + delta
+                                                : what->value < s->best - delta);
 }
 
 /* True when the rate became smaller. */
@@ -41,6 +45,9 @@ tn_verdict tn_early_stopping_add(const tn_train_opts *opts, tn_early_stopping_st
                                  const tn_evaluated *what)
 {
     TN_ASSERT(what->monitor != NULL && s->lr_scale > 0);
+    if (isnan(what->value)) {
+        return (tn_verdict){.unknown = true};
+    }
     if (beats(opts, s, what)) {
         s->seen = true;
         s->best = what->value;

@@ -1,6 +1,7 @@
 /* early_stopping.h - what an evaluation means for the run: the best yet, smaller steps, or the end.
  *
- * Every evaluation is added; one that does not beat the best by min_delta counts as bad. After
+ * Every evaluation is added; one that does not beat the best by min_delta counts as bad, and one
+ * whose metric is not defined, as AUC on rows of one class, tells nothing. After
  * reduce_on_plateau.patience bad ones in a row the learning rate is multiplied by factor, down to
  * min_lr; after stop.patience of them training ends. (BARS: factor .1 at the first, stop at the
  * second.) Plain functions of the state that a checkpoint keeps.
@@ -15,11 +16,12 @@ typedef struct tn_verdict {
     bool best;    /* better than all before: worth keeping */
     bool reduced; /* lr_scale has become smaller */
     bool stop;
+    bool unknown; /* the metric is not defined: nothing has changed */
 } tn_verdict;
 
 typedef struct tn_evaluated {
     const char *monitor; /* the metric that is watched */
-    double value;        /* not defined (NAN): counts as bad */
+    double value;        /* NAN: not defined */
     uint64_t step;
 } tn_evaluated;
 

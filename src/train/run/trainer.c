@@ -15,8 +15,8 @@
 #include "train/begin/import.h"
 #include "train/checkpoint/rerun.h"
 #include "train/checkpoint/run_state.h"
+#include "train/config/data_checks.h"
 #include "train/config/loss.h"
-#include "train/eval/calibrate.h"
 #include "train/eval/predict.h"
 #include "train/peers/leader.h"
 #include "train/report/advice.h"
@@ -28,6 +28,7 @@
 #include "train/run/epoch_reader.h"
 #include "train/run/follower.h"
 #include "train/run/publisher.h"
+#include "train/run/run_calibration.h"
 #include "train/run/saver.h"
 #include "train/run/timetable.h"
 #include "train/step/memory_cap.h"
@@ -39,15 +40,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-/* Rows of each class that a calibration needs, and those below which auto leaves it (measured: the
- * maps that pass GAIN_MIN there make other rows worse as often as better). */
-enum { CLASS_MIN = 50, AUTO_CLASS_MIN = 200 };
-
-/* Nats that auto wants of all rows of data.valid. Twice the gain of two numbers that were not
- * needed is chi squared with two degrees of freedom (Wilks), so chance alone gets there once in e^5
- * = 148 runs. */
-#define GAIN_MIN 5.0
 
 typedef struct trainer {
     const tn_model_plan *plan;
@@ -62,12 +54,11 @@ typedef struct trainer {
     tn_saver saver;
     tn_timetable timetable;
     tn_epoch epoch;
+    bool told_unknown;  /* that the watched metric is not defined */
     uint64_t evaluated; /* steps when data.valid was last evaluated; UINT64_MAX: never */
-    tn_calibrate
-        *calibrate; /* owned; NULL: eval.calibrate is none, or there is nothing to fit on */
-    bool collected; /* it has the scores of out->valid */
-    char calibration_path[TN_PATH_SIZE];
-    const tn_calibration *map; /* of the model that stays, in its file; NULL: not calibrated */
+    tn_text trained;    /* what of data.valid is learned, too; "": nothing */
+    tn_run_calibration calibration;
+    bool collected;    /* it has the scores of out->valid */
     uint64_t restored; /* the step of the best model, which is back; 0: the last one stays */
     bool stop;         /* early stop, max_steps or max_time: end as if the data had ended */
     tn_day_loop days;  /* of a run over days */
@@ -89,14 +80,47 @@ static uint32_t last_epoch(const trainer *t)
 /* Scores of data.valid: figures, and, if it `collects`, what a calibration can be fitted on. */
 static tn_status evaluate_valid(trainer *t, bool collects, tn_error *err)
 {
-    t->collected = t->calibrate != NULL && collects;
+    t->collected = t->calibration.calibrate != NULL && collects;
     const tn_eval_request request = {.paths = &t->run->data.valid,
                                      .stop = t->watch->stop,
                                      .sink = t->collected ? tn_calibrate_sink : NULL,
-                                     .sink_arg = t->calibrate};
-    tn_calibrate_clear(t->calibrate);
+                                     .sink_arg = t->calibration.calibrate};
+    tn_calibrate_clear(t->calibration.calibrate);
     tn_evaluation_done(&t->out->valid);
     return tn_epoch_evaluate(&t->epoch, &request, &t->out->valid, err);
+}
+
+/* What the watched metric says. Rows of one class tell nothing of a model, whatever the metric. */
+static tn_verdict watch_valid(trainer *t)
+{
+    const tn_metrics *m = t->out->valid.metrics;
+    const char *monitor = t->state.monitor;
+    if (monitor == NULL) {
+        return (tn_verdict){0};
+    }
+    const bool one = tn_metrics_one_class(m) != NULL;
+    const tn_evaluated what = {.monitor = monitor,
+                               .value = one ? (double)NAN : tn_metrics_get(m, monitor),
+                               .step = t->worker->steps};
+    return tn_early_stopping_add(&t->run->train, &t->state.patience, &what);
+}
+
+/* Once: that evaluations decide nothing. */
+static tn_status tell_unknown(trainer *t, tn_error *err)
+{
+    const char *one = tn_metrics_one_class(t->out->valid.metrics);
+    char line[240];
+    if (t->told_unknown) {
+        return TN_OK;
+    }
+    t->told_unknown = true;
+    (void)snprintf(
+        line, sizeof line,
+        "%s%s%svalid.%s cannot be judged: no learning rate and no end of the run depends "
+        "on it",
+        one != NULL ? "data.valid has " : "", one != NULL ? one : "", one != NULL ? "; " : "",
+        t->state.monitor);
+    return tn_report_event(t->report, &t->state, "warn", line, err);
 }
 
 /* Evaluates data.valid, tells patience, keeps the best. TN_E_STOPPED, nothing told: by a signal. */
@@ -112,13 +136,7 @@ static tn_status validate(trainer *t, tn_error *err)
     t->evaluated = t->worker->steps;
     t->state.eval_owed = false;
     const char *monitor = t->state.monitor;
-    tn_verdict v = {0};
-    if (monitor != NULL) {
-        const tn_evaluated what = {.monitor = monitor,
-                                   .value = tn_metrics_get(t->out->valid.metrics, monitor),
-                                   .step = t->worker->steps};
-        v = tn_early_stopping_add(&t->run->train, &t->state.patience, &what);
-    }
+    const tn_verdict v = watch_valid(t);
     tn_report_eval eval = {.data = "valid",
                            .result = &t->out->valid,
                            .state = &t->state,
@@ -127,6 +145,9 @@ static tn_status validate(trainer *t, tn_error *err)
     TN_TRY(tn_report_eval_done(t->report, &eval, err));
     if (v.best) {
         TN_TRY(tn_saver_save_best(&t->saver, err));
+    }
+    if (v.unknown) {
+        TN_TRY(tell_unknown(t, err));
     }
     char line[160];
     if (v.reduced) {
@@ -516,120 +537,23 @@ static tn_status restore_best(trainer *t, tn_error *err)
     return tn_report_event(t->report, &t->state, back ? "info" : "warn", line, err);
 }
 
-/* Fits on the scores of data.valid. TN_E_DATA: that cannot be, or is worth nothing. */
-static tn_status fit(trainer *t, tn_error *err)
-{
-    tn_calibrate *c = t->calibrate;
-    if (c == NULL) {
-        return tn_fail(err, TN_E_DATA, "%s",
-                       t->run->data.valid.n == 0 ? "data.valid is not set" : "data.label is none");
-    }
-    const bool chosen = t->run->eval.calibrate == TN_CALIBRATE_AUTO;
-    const double least = chosen ? AUTO_CLASS_MIN : CLASS_MIN;
-    const double others = (double)c->rows - c->clicks;
-    if (c->clicks < least || others < least) {
-        return tn_fail(err, TN_E_DATA,
-                       "data.valid has %.0f rows with a click and %.0f without, fewer than %.0f of "
-                       "one kind say more of chance than of the model",
-                       c->clicks, others, least);
-    }
-    TN_TRY(tn_calibrate_fit(c, err));
-    const double before = tn_metrics_get(t->out->valid.metrics, "logloss");
-    const double after = tn_metrics_get(c->after, "logloss");
-    const double gain = (double)c->rows * (before - after);
-    return chosen && !(gain > GAIN_MIN)
-               ? tn_fail(err, TN_E_DATA, "logloss %.5f to %.5f on %llu rows may be chance", before,
-                         after, (unsigned long long)c->rows)
-               : TN_OK;
-}
-
-/* The file is for one model, which it names. */
-static tn_status write_calibration(trainer *t, tn_error *err)
-{
-    const tn_saver *s = &t->saver;
-    if (!s->has_saved || s->saved.step != t->worker->steps) {
-        return tn_fail(err, TN_E_DATA,
-                       "no checkpoint holds this model, which the file would have to name");
-    }
-    char path[TN_PATH_SIZE];
-    TN_TRY(tn_path_join(tn_checkpoints_dir(s->checkpoints), s->saved.name, path, err));
-    return tn_calibrate_commit(t->calibrate, path, s->saved.step, err);
-}
-
-/* Whether somebody has asked for a calibration by name, and wants to hear that there is none. */
-static bool wants_calibration(const trainer *t)
-{
-    const uint32_t method = t->run->eval.calibrate;
-    return method != TN_CALIBRATE_NONE && method != TN_CALIBRATE_AUTO;
-}
-
-static tn_status tell_calibration(trainer *t, const char *line, tn_error *err)
-{
-    if (t->map == NULL && !wants_calibration(t)) {
-        tn_log(TN_LOG_DEBUG, "%s", line);
-        return TN_OK;
-    }
-    return tn_report_event(t->report, &t->state, t->map != NULL ? "info" : "warn", line, err);
-}
-
-/* The map from scores to probabilities, with a line that tells what it does. It is fitted while the
- * last checkpoint is written, whose model its file will name. TN_E_STOPPED: by a signal. */
-static tn_status calibrate(trainer *t, tn_error *err)
-{
-    const uint32_t method = t->run->eval.calibrate;
-    tn_error why = {0};
-    tn_text line = {0};
-    tn_status status = method != TN_CALIBRATE_NONE ? fit(t, &why) : TN_OK;
-    TN_TRY(tn_saver_end(&t->saver, err));
-    if (method == TN_CALIBRATE_NONE || is_asked(t)) {
-        return is_asked(t) ? TN_E_STOPPED : TN_OK;
-    }
-    if (status == TN_OK) {
-        status = write_calibration(t, &why);
-    }
-    if (status == TN_OK) {
-        const tn_calibrate *c = t->calibrate;
-        const tn_metrics *before = t->out->valid.metrics;
-        t->map = &c->map;
-        tn_text_addf(&line,
-                     "calibrated by %s on %llu rows of valid: ", tn_calibrate_words[c->opts.method],
-                     (unsigned long long)c->rows);
-        tn_calibration_put(&c->map, &line);
-        tn_text_addf(&line, "; logloss %.5f to %.5f, copc %.3f to %.3f; in %s",
-                     tn_metrics_get(before, "logloss"), tn_metrics_get(c->after, "logloss"),
-                     tn_metrics_get(before, "copc"), tn_metrics_get(c->after, "copc"),
-                     c->opts.path);
-    } else if (status == TN_E_DATA) {
-        tn_text_addf(&line, "not calibrated (eval.calibrate is %s): %s",
-                     tn_calibrate_choices[method], why.text);
-    } else {
-        return tn_fail(err, status, "%s", why.text);
-    }
-    status = tn_text_check(&line, "a sentence", err);
-    if (status == TN_OK) {
-        status = tell_calibration(t, tn_text_str(&line), err);
-    }
-    tn_text_done(&line);
-    return status;
-}
-
 /* Scores of data.test, written down where eval.predictions says. */
 static tn_status evaluate_test(trainer *t, tn_error *err)
 {
     tn_predictions *p = NULL;
-    const tn_predictions_opts opts = {.path = t->run->eval.predictions,
-                                      .sampling =
-                                          t->map != NULL ? 1 : t->run->data.negative_sampling,
-                                      .schema = t->plan->schema,
-                                      .inputs = t->watch->inputs,
-                                      .stop = t->watch->stop,
-                                      .secrets = t->run->data.secrets};
+    const tn_predictions_opts opts = {
+        .path = t->run->eval.predictions,
+        .sampling = t->calibration.map != NULL ? 1 : t->run->data.negative_sampling,
+        .schema = t->plan->schema,
+        .inputs = t->watch->inputs,
+        .stop = t->watch->stop,
+        .secrets = t->run->data.secrets};
     if (opts.path != NULL) {
         TN_TRY(tn_predictions_open(&p, &opts, err));
     }
     const tn_eval_request request = {.paths = &t->run->data.test,
                                      .want_ids = p != NULL,
-                                     .calibration = t->map,
+                                     .calibration = t->calibration.map,
                                      .stop = t->watch->stop,
                                      .sink = p != NULL ? tn_predictions_sink : NULL,
                                      .sink_arg = p};
@@ -645,11 +569,12 @@ static tn_status evaluate_test(trainer *t, tn_error *err)
  * of data.test always, behind the calibration that was fitted on the former. */
 static tn_status judge_the_last(trainer *t, tn_error *err)
 {
-    const bool known = t->out->valid.metrics != NULL && (t->collected || t->calibrate == NULL);
+    const bool known =
+        t->out->valid.metrics != NULL && (t->collected || t->calibration.calibrate == NULL);
     if (t->run->data.valid.n > 0 && !known) {
         TN_TRY(evaluate_valid(t, true, err));
     }
-    TN_TRY(calibrate(t, err));
+    TN_TRY(tn_run_calibration_end(&t->calibration, t->out->valid.metrics, t->watch->stop, err));
     if (t->run->data.test.n == 0) {
         return TN_OK;
     }
@@ -685,7 +610,8 @@ static tn_status advise(trainer *t, uint64_t steps, tn_error *err)
                              .stops = t->run->train.stop.monitor != NULL,
                              .cut = t->stop,
                              .diverged = tn_report_told_diverging(t->report),
-                             .calibrates = t->map != NULL || wants_calibration(t),
+                             .calibrates =
+                                 t->calibration.map != NULL || tn_run_calibration_is_wanted(t->run),
                              .train = t->epoch.whole,
                              .valid = t->out->valid.metrics,
                              .keys = &t->out->valid.keys};
@@ -796,25 +722,20 @@ static tn_status first_weights(trainer *t, const tn_run_text *text, tn_saved *wh
     return tn_worker_set_bias(t->worker, model->bias_init, err);
 }
 
-/* Room for the scores that a calibration will be fitted on. */
-static tn_status open_calibration(trainer *t, tn_error *err)
+/* Rows of data.valid that are learned, too, judge nothing. */
+static tn_status look_at_valid(trainer *t, tn_error *err)
 {
     const tn_data_opts *data = &t->run->data;
-    if (t->run->eval.calibrate == TN_CALIBRATE_NONE || data->valid.n == 0 ||
-        t->plan->schema->label->none) {
-        return TN_OK;
+    tn_manifest_days learned = {0};
+    if (has_days(t) && !t->run->checkpoint.fresh) {
+        tn_checkpoint_days(t->run, &learned);
+        learned.used = false; /* those that are asked for will be learned, too */
     }
-    const char *dir = tn_checkpoints_dir(t->saver.checkpoints);
-    TN_TRY(tn_path_join(dir, TN_CALIBRATION_NAME, t->calibration_path, err));
-    const bool chosen = t->run->eval.calibrate == TN_CALIBRATE_AUTO;
-    const tn_calibrate_opts opts = {.method = chosen ? TN_CALIBRATE_PLATT
-                                                     : (tn_calibrate_method)t->run->eval.calibrate,
-                                    .path = t->calibration_path,
-                                    .data = &data->valid,
-                                    .sampling = data->negative_sampling,
-                                    .inputs = t->watch->inputs,
-                                    .stop = t->watch->stop};
-    return tn_calibrate_open(&t->calibrate, &opts, err);
+    if (tn_data_is_trained(data, &learned, &data->valid, &t->trained)) {
+        t->state.monitor = NULL;
+    }
+    t->calibration.trained = tn_text_str(&t->trained);
+    return tn_text_check(&t->trained, "a sentence", err);
 }
 
 static tn_status open_parts(trainer *t, const tn_run_text *text, const tn_binder *b, tn_error *err)
@@ -829,7 +750,8 @@ static tn_status open_parts(trainer *t, const tn_run_text *text, const tn_binder
                                          .state = &t->state,
                                          .stop = t->watch->stop};
     TN_TRY(tn_publisher_open(&t->saver.publisher, &publisher, err));
-    TN_TRY(open_calibration(t, err));
+    TN_TRY(look_at_valid(t, err));
+    TN_TRY(tn_run_calibration_open(&t->calibration, t->watch, err));
     return tn_epoch_form(&t->epoch, text, t->saver.checkpoints, err);
 }
 
@@ -874,6 +796,17 @@ static tn_status warn_of_counts(trainer *t, tn_error *err)
                : TN_OK;
 }
 
+/* Rows that the model knows by heart say nothing of others. */
+static tn_status warn_of_valid(trainer *t, tn_error *err)
+{
+    char line[1500];
+    (void)snprintf(line, sizeof line,
+                   "data.valid: %s; rows that are trained on tell nothing of others: no early stop "
+                   "and no calibration depends on them",
+                   tn_text_str(&t->trained));
+    return t->trained.size > 0 ? tn_report_event(t->report, &t->state, "warn", line, err) : TN_OK;
+}
+
 /* A run that has ended publishes its last model with its calibration, in the end. */
 static tn_status publish_what_is_owed(trainer *t, bool goes_on, tn_error *err)
 {
@@ -885,6 +818,7 @@ static tn_status publish_what_is_owed(trainer *t, bool goes_on, tn_error *err)
 static tn_status run_epochs(trainer *t, tn_error *err)
 {
     TN_TRY(warn_of_counts(t, err));
+    TN_TRY(warn_of_valid(t, err));
     t->stop = tn_early_stopping_is_over(&t->run->train, &t->state.patience) ||
               t->worker->steps >= t->run->train.max_steps;
     const bool goes_on =
@@ -952,7 +886,7 @@ static tn_status finish(trainer *t, tn_status status, tn_error *err)
     tn_epoch_done(&t->epoch, status, status == TN_OK ? "" : err->text);
     tn_report_close(t->report);
     tn_checkpoints_close(t->saver.checkpoints);
-    tn_calibrate_free(t->calibrate);
+    tn_calibrate_free(t->calibration.calibrate);
     tn_worker_free(t->worker);
     tn_epoch_position_done(&t->state.stand);
     tn_begun_done(&t->begun);
@@ -971,13 +905,15 @@ tn_status tn_train(const tn_model_plan *plan, const tn_run_text *text, const tn_
     *out = (tn_outcome){0};
     tn_past past = {0};
     tn_text said = {0};
-    trainer t = {.plan = plan,
-                 .run = plan->run,
-                 .watch = watch,
-                 .out = out,
-                 .saver = {.state = &t.state, .gather = gather, .arg = &t},
-                 .epoch = {.run = plan->run, .watch = watch, .state = &t.state},
-                 .evaluated = UINT64_MAX};
+    trainer t = {
+        .plan = plan,
+        .run = plan->run,
+        .watch = watch,
+        .out = out,
+        .saver = {.state = &t.state, .gather = gather, .arg = &t},
+        .calibration = {.run = plan->run, .saver = &t.saver, .stopped = &t.epoch.is_stopped},
+        .epoch = {.run = plan->run, .watch = watch, .state = &t.state},
+        .evaluated = UINT64_MAX};
     tn_timetable_init(&t.timetable, t.run, tn_clock_s());
     t.saver.is_rare = !tn_timetable_saves(&t.timetable) && !has_days(&t);
     t.state.past = &past;
@@ -996,5 +932,6 @@ tn_status tn_train(const tn_model_plan *plan, const tn_run_text *text, const tn_
     tn_text_done(&past.config);
     tn_text_done(&past.sources);
     tn_text_done(&said);
+    tn_text_done(&t.trained);
     return status;
 }

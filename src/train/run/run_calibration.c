@@ -1,0 +1,138 @@
+/* run_calibration.c - fits on data.valid where it is worth it, writes the file, and says so. */
+#include "train/run/run_calibration.h"
+
+#include "base/core/log.h"
+#include "io/schema/schema.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/config/run.h"
+#include "train/report/report.h"
+#include "train/run/saver.h"
+#include "train/step/model_plan.h"
+#include "train/step/watch.h"
+#include "train/step/worker.h"
+
+/* Rows of each class that a calibration needs, and those below which auto leaves it (measured: the
+ * maps that pass GAIN_MIN there make other rows worse as often as better). */
+enum { CLASS_MIN = 50, AUTO_CLASS_MIN = 200 };
+
+/* Nats that auto wants of all rows of data.valid. Twice the gain of two numbers that were not
+ * needed is chi squared with two degrees of freedom (Wilks), so chance alone gets there once in e^5
+ * = 148 runs. */
+#define GAIN_MIN 5.0
+
+/* Fits on the scores of data.valid. TN_E_DATA: that cannot be, or is worth nothing. */
+static tn_status fit(const tn_run_calibration *t, const tn_metrics *valid, tn_error *err)
+{
+    tn_calibrate *c = t->calibrate;
+    if (c == NULL) {
+        return tn_fail(err, TN_E_DATA, "%s",
+                       t->trained[0] != '\0'       ? t->trained
+                       : t->run->data.valid.n == 0 ? "data.valid is not set"
+                                                   : "data.label is none");
+    }
+    const bool chosen = t->run->eval.calibrate == TN_CALIBRATE_AUTO;
+    const double least = chosen ? AUTO_CLASS_MIN : CLASS_MIN;
+    const double others = (double)c->rows - c->clicks;
+    if (c->clicks < least || others < least) {
+        return tn_fail(err, TN_E_DATA,
+                       "data.valid has %.0f rows with a click and %.0f without, fewer than %.0f of "
+                       "one kind say more of chance than of the model",
+                       c->clicks, others, least);
+    }
+    TN_TRY(tn_calibrate_fit(c, err));
+    const double before = tn_metrics_get(valid, "logloss");
+    const double after = tn_metrics_get(c->after, "logloss");
+    const double gain = (double)c->rows * (before - after);
+    return chosen && !(gain > GAIN_MIN)
+               ? tn_fail(err, TN_E_DATA, "logloss %.5f to %.5f on %llu rows may be chance", before,
+                         after, (unsigned long long)c->rows)
+               : TN_OK;
+}
+
+/* The file is for one model, which it names. */
+static tn_status write_file(const tn_run_calibration *t, tn_error *err)
+{
+    const tn_saver *s = t->saver;
+    if (!s->has_saved || s->saved.step != s->w->steps) {
+        return tn_fail(err, TN_E_DATA,
+                       "no checkpoint holds this model, which the file would have to name");
+    }
+    char path[TN_PATH_SIZE];
+    TN_TRY(tn_path_join(tn_checkpoints_dir(s->checkpoints), s->saved.name, path, err));
+    return tn_calibrate_commit(t->calibrate, path, s->saved.step, err);
+}
+
+bool tn_run_calibration_is_wanted(const tn_run *run)
+{
+    const uint32_t method = run->eval.calibrate;
+    return method != TN_CALIBRATE_NONE && method != TN_CALIBRATE_AUTO;
+}
+
+static tn_status tell(const tn_run_calibration *t, const char *line, tn_error *err)
+{
+    if (t->map == NULL && !tn_run_calibration_is_wanted(t->run)) {
+        tn_log(TN_LOG_DEBUG, "%s", line);
+        return TN_OK;
+    }
+    return tn_report_event(t->saver->report, t->saver->state, t->map != NULL ? "info" : "warn",
+                           line, err);
+}
+
+tn_status tn_run_calibration_end(tn_run_calibration *t, const tn_metrics *valid,
+                                 const atomic_bool *stop, tn_error *err)
+{
+    const uint32_t method = t->run->eval.calibrate;
+    tn_error why = {0};
+    tn_text line = {0};
+    tn_status status = method != TN_CALIBRATE_NONE ? fit(t, valid, &why) : TN_OK;
+    TN_TRY(tn_saver_end(t->saver, err));
+    const bool stopped = *t->stopped || (stop != NULL && atomic_load(stop));
+    if (method == TN_CALIBRATE_NONE || stopped) {
+        return stopped ? TN_E_STOPPED : TN_OK;
+    }
+    if (status == TN_OK) {
+        status = write_file(t, &why);
+    }
+    if (status == TN_OK) {
+        const tn_calibrate *c = t->calibrate;
+        t->map = &c->map;
+        tn_text_addf(&line,
+                     "calibrated by %s on %llu rows of valid: ", tn_calibrate_words[c->opts.method],
+                     (unsigned long long)c->rows);
+        tn_calibration_put(&c->map, &line);
+        tn_text_addf(&line, "; logloss %.5f to %.5f, copc %.3f to %.3f; in %s",
+                     tn_metrics_get(valid, "logloss"), tn_metrics_get(c->after, "logloss"),
+                     tn_metrics_get(valid, "copc"), tn_metrics_get(c->after, "copc"), c->opts.path);
+    } else if (status == TN_E_DATA) {
+        tn_text_addf(&line, "not calibrated (eval.calibrate is %s): %s",
+                     tn_calibrate_choices[method], why.text);
+    } else {
+        return tn_fail(err, status, "%s", why.text);
+    }
+    status = tn_text_check(&line, "a sentence", err);
+    if (status == TN_OK) {
+        status = tell(t, tn_text_str(&line), err);
+    }
+    tn_text_done(&line);
+    return status;
+}
+
+tn_status tn_run_calibration_open(tn_run_calibration *t, const tn_watch *watch, tn_error *err)
+{
+    const tn_data_opts *data = &t->run->data;
+    if (t->run->eval.calibrate == TN_CALIBRATE_NONE || data->valid.n == 0 ||
+        t->trained[0] != '\0' || t->saver->w->plan->schema->label->none) {
+        return TN_OK;
+    }
+    const char *dir = tn_checkpoints_dir(t->saver->checkpoints);
+    TN_TRY(tn_path_join(dir, TN_CALIBRATION_NAME, t->path, err));
+    const bool chosen = t->run->eval.calibrate == TN_CALIBRATE_AUTO;
+    const tn_calibrate_opts opts = {.method = chosen ? TN_CALIBRATE_PLATT
+                                                     : (tn_calibrate_method)t->run->eval.calibrate,
+                                    .path = t->path,
+                                    .data = &data->valid,
+                                    .sampling = data->negative_sampling,
+                                    .inputs = watch->inputs,
+                                    .stop = watch->stop};
+    return tn_calibrate_open(&t->calibrate, &opts, err);
+}
