@@ -28,6 +28,18 @@ static tn_metrics *scored(uint32_t rows, uint32_t every, double click, double no
     return m;
 }
 
+/* Losses of n steps that fall from 1 to `last` within the share `fallen` of them. */
+static const tn_loss_curve *curve_of(uint32_t n, double last, double fallen)
+{
+    static tn_loss_curve c;
+    c.n = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const double noise = i % 2 == 0 ? 0.01 : -0.01;
+        tn_loss_curve_add(&c, 1 - (1 - last) * fmin(1, i / (n * fallen)) + noise);
+    }
+    return &c;
+}
+
 static void check(const tn_advice *a, const char *words)
 {
     tn_text lines = {0};
@@ -42,15 +54,30 @@ TEST(few_steps_are_a_beginning)
 {
     const char words[] = "499 steps" BEGUN "a larger train.epochs (it is 1) or a smaller "
                          "train.batch (it is 256) would help\n";
-    check(&(tn_advice){.steps = 499, .epochs = 1, .batch = 256}, words);
+    check(&(tn_advice){.steps = 499, .curve = curve_of(499, .5, 1), .epochs = 1, .batch = 256},
+          words);
     check(&(tn_advice){.steps = 500, .epochs = 1, .batch = 256}, "");
     check(&(tn_advice){.steps = 0, .epochs = 0, .batch = 256}, "");
     check(&(tn_advice){.steps = 1, .epochs = 1, .batch = 1},
           "1 step" BEGUN "a larger train.epochs (it is 1) would help\n");
     /* more passes would make it worse, or were not wanted */
-    check(&(tn_advice){.steps = 499, .epochs = 1, .batch = 256, .stops = true, .cut = true}, "");
-    check(&(tn_advice){.steps = 499, .epochs = 1, .batch = 256, .past_best = true}, "");
-    check(&(tn_advice){.steps = 499, .epochs = 1, .batch = 256, .stops = true}, words);
+    check(&(tn_advice){.steps = 499,
+                       .curve = curve_of(499, .5, 1),
+                       .epochs = 1,
+                       .batch = 256,
+                       .stops = true,
+                       .cut = true},
+          "");
+    check(&(tn_advice){.steps = 499,
+                       .curve = curve_of(499, .5, 1),
+                       .epochs = 1,
+                       .batch = 256,
+                       .past_best = true},
+          "");
+    check(
+        &(tn_advice){
+            .steps = 499, .curve = curve_of(499, .5, 1), .epochs = 1, .batch = 256, .stops = true},
+        words);
 }
 
 /* Of the settings that the user has made; of what was chosen by the data only the passes, where
@@ -76,6 +103,7 @@ TEST(only_what_the_user_can_mend_is_named)
         char line[200];
         (void)snprintf(line, sizeof line, "40 steps" BEGUN "%s would help\n", rows[i].words);
         check(&(tn_advice){.steps = 40,
+                           .curve = curve_of(40, .5, 1),
                            .epochs = 20,
                            .batch = 256,
                            .epochs_chosen = rows[i].epochs_chosen,
@@ -87,6 +115,73 @@ TEST(only_what_the_user_can_mend_is_named)
     tn_metrics_free(m);
 }
 
+/* As long as losses fall, by more than chance. */
+TEST(a_loss_that_falls_no_more_is_no_beginning)
+{
+    tn_advice a = {.steps = 400, .epochs = 1, .batch = 1};
+    const char words[] = "400 steps" BEGUN "a larger train.epochs (it is 1) would help\n";
+    a.curve = curve_of(400, .2, 1);
+    check(&a, words);
+    a.curve = curve_of(400, .2, .75); /* flat since */
+    check(&a, "");
+    a.curve = curve_of(400, .97, 1); /* by less than a hundredth in a tenth of the steps */
+    check(&a, "");
+    a.curve = curve_of(300, .2, 1);
+    check(&a, words); /* of a run that goes on, what is known of it */
+    a.curve = curve_of(40, .2, 1);
+    check(&a, "");
+    a.curve = NULL;
+    check(&a, "");
+}
+
+TEST(valid_that_rose_is_told_with_its_best_epoch)
+{
+    tn_metrics *m = scored(1000, 2, .6, .4); /* logloss .5108 */
+    tn_advice a = {.steps = 392, .epochs = 2, .batch = 256, .valid = m};
+    a.curve = curve_of(392, .2, 1);
+    a.best_step = 196;
+    a.best_loss = .5;
+    const char words[] = "valid.logloss was best at step 196, epoch 1 of 2: 0.5000, and is 0.5108 "
+                         "now; 'train.stop.monitor=valid.logloss' keeps the best model\n";
+    check(&a, words);
+    a.past_best = true; /* it is kept */
+    check(&a, "");
+    a.past_best = false;
+    a.best_loss = .5108;
+    a.best_step = 392;
+    check(&a, "392 steps" BEGUN "a larger train.epochs (it is 2) or a smaller train.batch (it is "
+              "256) would help\n");
+    tn_metrics_free(m);
+}
+
+TEST(rows_of_one_class_are_told_and_nothing_else)
+{
+    tn_metrics *none = scored(1000, 2000, .9, .1); /* but the first row */
+    tn_metrics *all = scored(1000, 1, .9, .1);
+    tn_metrics *both = scored(1000, 2, .6, .4);
+    tn_advice a = {.steps = 10, .epochs = 1, .batch = 32, .train = all, .valid = both};
+    check(&a, "data.train has no row without a click: there is nothing to learn from rows of one "
+              "kind; is data.label right?\n");
+    a.train = both;
+    a.valid = all;
+    check(&a, "data.valid has no row without a click: rows of one kind do not judge a model; is "
+              "data.label right?\n");
+    a.valid = none; /* one click is another class */
+    tn_text lines = {0};
+    tn_advice_text(&a, &lines);
+    assert_null(strstr(tn_text_str(&lines), "no row"));
+    tn_text_done(&lines);
+    tn_metrics_free(none);
+    tn_metrics_free(all);
+    tn_metrics_free(both);
+}
+
+TEST(a_day_has_one_pass)
+{
+    check(&(tn_advice){.steps = 12, .epochs = 1, .batch = 1, .days = true},
+          "12 steps" BEGUN "more days would help\n");
+}
+
 TEST(a_model_behind_the_click_rate_is_told)
 {
     tn_metrics *wrong = scored(1000, 2, .4, .6);
@@ -95,10 +190,14 @@ TEST(a_model_behind_the_click_rate_is_told)
     check(&a, "valid.ne 1.322 is above 1: the click rate alone would predict better; smaller "
               "learning rates may help (train.optimizer.lr, train.sparse.lr)\n");
     tn_metrics *none = scored(1000, 2, .4, .4);
-    tn_advice blind = {.steps = 1000, .epochs = 1, .batch = 32, .calibrates = true, .valid = none};
+    tn_advice blind = {
+        .steps = 1000, .epochs = 1, .batch = 32, .calibrates = true, .valid = none, .linear = true};
     check(&blind, "valid.ne 1.029 is above 1, and valid.auc 0.500 near that of chance: nothing "
                   "that holds for other rows was found; pairs of slots may tell what each alone "
-                  "does not (model: fm or deepfm instead of lr), or other slots\n");
+                  "does not (model: fm or deepfm instead of lr), or other slots may tell more\n");
+    blind.linear = false; /* which knows pairs */
+    check(&blind, "valid.ne 1.029 is above 1, and valid.auc 0.500 near that of chance: nothing "
+                  "that holds for other rows was found; other slots may tell more\n");
     tn_metrics_free(none);
     a.steps = 0; /* of weights that were never trained nothing is expected */
     check(&a, "");
@@ -115,15 +214,20 @@ TEST(a_divergence_explains_the_rest)
     tn_metrics *wrong = scored(10000, 2, .1, .6);
     tn_metrics *back = scored(10000, 2, .6, .2); /* has found its way since */
     tn_advice a = {.steps = 100, .epochs = 1, .batch = 32, .valid = wrong, .diverged = true};
-    check(&a, "valid.ne 2.322 is above 1: the click rate alone would predict better; smaller "
-              "learning rates may help (train.optimizer.lr, train.sparse.lr)\n");
+    const char far[] =
+        "valid.ne 2.322 is far above 1: the run has diverged; smaller learning rates "
+        "(train.optimizer.lr, train.sparse.lr) would help\n";
+    check(&a, far);
+    a.diverged = false; /* nobody has said so before */
+    check(&a, far);
+    a.ordered = true;
+    check(&a, "valid.ne 2.322 is above 1: the rows that were learned last, all of one kind, weigh "
+              "too much; mix the files, or hold back more rows (data.shuffle)\n");
+    a.ordered = false;
     tn_text lines = {0};
-    a.diverged = false;
-    tn_advice_text(&a, &lines);
-    assert_non_null(strstr(tn_text_str(&lines), "valid.copc 1.429"));
-    tn_text_clear(&lines);
     a.diverged = true;
     a.valid = back;
+    a.curve = curve_of(100, .5, 1);
     tn_advice_text(&a, &lines);
     assert_non_null(strstr(tn_text_str(&lines), "100 steps in all"));
     assert_non_null(strstr(tn_text_str(&lines), "valid.copc 1.250"));
@@ -151,6 +255,7 @@ TEST(what_is_known_by_heart_is_told)
     check(&a, "");
     a.stops = false;
     a.steps = 100; /* more of them would not help */
+    a.curve = curve_of(100, .5, 1);
     tn_text lines = {0};
     tn_advice_text(&a, &lines);
     assert_null(strstr(tn_text_str(&lines), "hardly begun"));
@@ -194,7 +299,7 @@ TEST(a_sum_of_chances_that_is_off_is_told)
         "corrects that in tnet-eval and tnet-export: the same command with it fits "
         "the map\n");
     tn_text_clear(&lines);
-    tn_metrics *none = scored(1000, 2000, .0001, .1); /* one click where 100 were predicted */
+    tn_metrics *none = scored(1000, 2000, .2, .1); /* one click where 100 were predicted */
     a.valid = none;
     tn_advice_text(&a, &lines);
     assert_non_null(strstr(tn_text_str(&lines), "valid.copc 0.010: 1 clicks where 100 were"));

@@ -296,6 +296,7 @@ tn_strs tn_days_learned_paths(const tn_data_opts *data, const tn_manifest_days *
         n += s->range[r].last - s->range[r].first + 1;
     }
     uint32_t *day = TN_NEW_ARRAY(arena, uint32_t, n + 1);
+    TN_ASSERT(n <= TN_DAY_MAX + 1);
     tn_data_opts learned = *data;
     learned.day = day;
     learned.n_days = (uint32_t)n;

@@ -7,7 +7,11 @@
 
 #include <math.h>
 
-#define FEW_STEPS 500     /* the rows' first steps are their largest: fewer are a beginning */
+#define BEGINNING 50      /* steps whose losses tell no slope from chance */
+#define SLOPE 0.01        /* of the loss that it began with, in a tenth of the steps .. */
+#define DEVIATIONS 2      /* .. and beyond what chance does to the means */
+#define WORSE 0.001       /* valid.logloss over its best: more than rounding */
+#define NE_DIVERGED 1.5   /* of valid; the click rate alone has 1 */
 #define LOSS_FAR 1.15     /* logloss and ne of valid over those of train */
 #define AUC_NEAR 0.05     /* to that of chance, one half */
 #define COPC_OFF 0.05     /* of 1, and beyond what chance does: */
@@ -28,14 +32,64 @@ static bool is_overfit(const tn_advice *a)
            of(a->valid, "logloss") > LOSS_FAR * of(a->train, "logloss");
 }
 
+void tn_loss_curve_add(tn_loss_curve *c, double loss)
+{
+    if (c->n < TN_ADVICE_STEPS) {
+        c->loss[c->n] = loss;
+    }
+    c->n++;
+}
+
+static double mean_of(const double *x, uint32_t n, double *squares)
+{
+    double sum = 0;
+    *squares = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        sum += x[i];
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        *squares += (x[i] - sum / n) * (x[i] - sum / n);
+    }
+    return sum / n;
+}
+
+/* Whether the loss of the last tenth of all steps is still below that of the tenth before. */
+static bool still_falls(const tn_advice *a)
+{
+    const tn_loss_curve *c = a->curve;
+    const uint32_t n = c != NULL ? c->n : 0;
+    if (a->steps < BEGINNING) {
+        return true;
+    }
+    if (n < BEGINNING || n > TN_ADVICE_STEPS) {
+        return false; /* not known: the run has gone on */
+    }
+    TN_ASSERT(a->curve != NULL);
+    const uint32_t tenth = n / 10;
+    double spread[3];
+    const double first = mean_of(c->loss, tenth, &spread[0]);
+    const double before = mean_of(c->loss + n - 2 * (size_t)tenth, tenth, &spread[1]);
+    const double last = mean_of(c->loss + n - tenth, tenth, &spread[2]);
+    const double chance = sqrt((spread[1] + spread[2]) / fmax(1, tenth - 1.) / tenth);
+    return before - last > SLOPE * first && before - last > DEVIATIONS * chance;
+}
+
+/* Whether an earlier model was better on data.valid than the one that stays. */
+static bool has_risen(const tn_advice *a)
+{
+    return !a->past_best && a->best_step > 0 &&
+           of(a->valid, "logloss") > a->best_loss * (1 + WORSE);
+}
+
 /* Passes that were chosen were enough, unless valid was at its best behind the last of them, or was
  * not there to choose more. */
 static void add_steps(const tn_advice *a, tn_text *out)
 {
-    const bool epochs = !a->epochs_chosen || a->stops;
-    const bool unseen = !epochs && a->valid == NULL;
+    const bool epochs = (!a->epochs_chosen || a->stops) && !a->days; /* a day has one pass */
+    const bool unseen = !epochs && a->valid == NULL && !a->days;
     const bool batch = !a->batch_chosen && a->batch > 1;
-    if (a->steps == 0 || a->steps >= FEW_STEPS || a->cut || a->past_best || is_overfit(a)) {
+    if (a->steps == 0 || a->steps >= TN_ADVICE_STEPS || a->cut || a->past_best || is_overfit(a) ||
+        has_risen(a) || !still_falls(a)) {
         return;
     }
     tn_text_addf(out, "%llu step%s in all: the model has hardly begun to learn; ",
@@ -45,7 +99,7 @@ static void add_steps(const tn_advice *a, tn_text *out)
     } else if (unseen) {
         tn_text_adds(out, "data.valid, which lets a run take as many passes as help,");
     } else if (!batch) {
-        tn_text_adds(out, "more rows in data.train");
+        tn_text_adds(out, a->days ? "more days" : "more rows in data.train");
     }
     if (batch) {
         tn_text_addf(out, "%sa smaller train.batch (it is %u)", epochs || unseen ? " or " : "",
@@ -65,22 +119,70 @@ static void add_overfit(const tn_advice *a, tn_text *out)
     }
 }
 
+static void add_risen(const tn_advice *a, tn_text *out)
+{
+    if (has_risen(a) && !is_overfit(a)) {
+        tn_text_addf(
+            out,
+            "valid.logloss was best at step %llu, epoch %.3g of %u: %.4f, and is %.4f now; "
+            "'train.stop.monitor=valid.logloss' keeps the best model\n",
+            (unsigned long long)a->best_step, (double)a->best_step * a->epochs / (double)a->steps,
+            a->epochs, a->best_loss, of(a->valid, "logloss"));
+    }
+}
+
+/* Whether the loss is lost beyond what a sum of chances that is off explains, as after row weights
+ * that only training has. */
+static bool has_diverged(const tn_advice *a)
+{
+    return of(a->valid, "ne") > NE_DIVERGED && !(of(a->valid, "calibration_free_ne") < 1);
+}
+
 static void add_diverged(const tn_advice *a, tn_text *out)
 {
     const double ne = of(a->valid, "ne");
     const double auc = of(a->valid, "auc");
-    if (a->steps > 0 && !a->diverged && ne > 1 && fabs(auc - 0.5) < AUC_NEAR) {
+    if (a->steps == 0 || !(ne > 1) || (ne > NE_DIVERGED && !has_diverged(a) && !a->diverged)) {
+        return; /* of the last add_copc tells */
+    }
+    if (a->ordered) {
+        tn_text_addf(out,
+                     "valid.ne %.3f is above 1: the rows that were learned last, all of one kind, "
+                     "weigh too much; mix the files, or hold back more rows (data.shuffle)\n",
+                     ne);
+    } else if (has_diverged(a)) {
+        tn_text_addf(out,
+                     "valid.ne %.3f is far above 1: the run has diverged; smaller learning rates "
+                     "(train.optimizer.lr, train.sparse.lr) would help\n",
+                     ne);
+    } else if (!a->diverged && fabs(auc - 0.5) < AUC_NEAR) {
         tn_text_addf(out,
                      "valid.ne %.3f is above 1, and valid.auc %.3f near that of chance: nothing "
-                     "that holds for other rows was found; pairs of slots may tell what each alone "
-                     "does not (model: fm or deepfm instead of lr), or other slots\n",
-                     ne, auc);
-    } else if (a->steps > 0 && ne > 1) {
+                     "that holds for other rows was found; %sother slots may tell more\n",
+                     ne, auc,
+                     a->linear ? "pairs of slots may tell what each alone does not (model: fm or "
+                                 "deepfm instead of lr), or "
+                               : "");
+    } else {
         tn_text_addf(out,
                      "valid.ne %.3f is above 1: the click rate alone would predict better; smaller "
                      "learning rates may help (train.optimizer.lr, train.sparse.lr)\n",
                      ne);
     }
+}
+
+/* Whether rows of one class leave nothing else to say. */
+static bool add_one_class(const tn_advice *a, tn_text *out)
+{
+    const char *train = a->train != NULL ? tn_metrics_one_class(a->train) : NULL;
+    const char *valid = a->valid != NULL ? tn_metrics_one_class(a->valid) : NULL;
+    if (a->steps > 0 && (train != NULL || valid != NULL)) {
+        tn_text_addf(out, "data.%s has %s: %s; is data.label right?\n",
+                     train != NULL ? "train" : "valid", train != NULL ? train : valid,
+                     train != NULL ? "there is nothing to learn from rows of one kind"
+                                   : "rows of one kind do not judge a model");
+    }
+    return train != NULL || valid != NULL;
 }
 
 static void add_copc(const tn_advice *a, tn_text *out)
@@ -115,12 +217,19 @@ static void add_unknown(const tn_advice *a, tn_text *out)
 
 void tn_advice_text(const tn_advice *a, tn_text *lines)
 {
-    const bool diverged = a->diverged && !(of(a->valid, "ne") <= 1); /* which explains the rest */
+    if (add_one_class(a, lines)) {
+        return;
+    }
+    const bool diverged = (a->diverged || has_diverged(a)) &&
+                          !(of(a->valid, "ne") <= 1); /* which explains the rest */
     if (!diverged) {
         add_steps(a, lines);
     }
     add_diverged(a, lines);
     add_overfit(a, lines);
+    if (!diverged) {
+        add_risen(a, lines);
+    }
     if (!diverged) {
         add_copc(a, lines);
     }

@@ -14,6 +14,16 @@ typedef struct tn_metrics tn_metrics;           /* metrics/metrics.h */
 typedef struct tn_text tn_text;                 /* base/core/text.h */
 typedef struct tn_unknown_keys tn_unknown_keys; /* train/eval/evaluate.h */
 
+enum { TN_ADVICE_STEPS = 500 }; /* the rows' first steps are their largest: fewer are a beginning */
+
+/* The loss of each step of this process's run, while there are so few. */
+typedef struct tn_loss_curve {
+    uint32_t n; /* steps that were added, also those that are not kept */
+    double loss[TN_ADVICE_STEPS];
+} tn_loss_curve;
+
+void tn_loss_curve_add(tn_loss_curve *c, double loss);
+
 typedef struct tn_advice {
     uint64_t steps;
     uint32_t epochs; /* that were finished */
@@ -21,6 +31,12 @@ typedef struct tn_advice {
     bool epochs_chosen, batch_chosen; /* by the program: not for the user to mend */
     bool stops;                       /* train.stop watches data.valid */
     bool past_best;                   /* the model that stays is that of an earlier step */
+    bool linear;                      /* the model knows no pairs of slots */
+    bool days;                        /* a run over days, which learns each once */
+    bool ordered;                     /* rows come in the order of their labels */
+    const tn_loss_curve *curve;       /* NULL: not known */
+    uint64_t best_step;               /* where valid.logloss was smallest; 0: not known */
+    double best_loss;
     bool cut;                /* train.stop, max_steps or max_time ended it before train.epochs */
     bool diverged;           /* the run has said so while it went on */
     bool calibrates;         /* a map is fitted on data.valid, or the run has told why not */

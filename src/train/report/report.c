@@ -192,7 +192,9 @@ static tn_status tell_diverging(tn_report *r, const tn_run_state *state, const c
                                 const tn_metrics *m, tn_error *err)
 {
     const double ne = tn_metrics_get(m, "ne");
-    if (!(ne > DIVERGING_NE) || r->told_diverging) {
+    const tn_metrics *trained = r->opts.worker->metrics[0];
+    if (!(ne > DIVERGING_NE) || r->told_diverging ||
+        (trained != NULL && tn_metrics_one_class(trained) != NULL)) {
         return TN_OK;
     }
     r->told_diverging = true;

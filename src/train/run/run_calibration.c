@@ -81,6 +81,7 @@ static tn_status tell(const tn_run_calibration *t, const char *line, tn_error *e
 tn_status tn_run_calibration_end(tn_run_calibration *t, const tn_metrics *valid,
                                  const atomic_bool *stop, tn_error *err)
 {
+    TN_ASSERT(t->map == NULL);
     const uint32_t method = t->run->eval.calibrate;
     tn_error why = {0};
     tn_text line = {0};

@@ -54,6 +54,9 @@ typedef struct trainer {
     tn_saver saver;
     tn_timetable timetable;
     tn_epoch epoch;
+    tn_loss_curve curve;
+    uint64_t best_step; /* where valid.logloss was smallest; 0: it is not known */
+    double best_loss;
     bool told_unknown;  /* that the watched metric is not defined */
     uint64_t evaluated; /* steps when data.valid was last evaluated; UINT64_MAX: never */
     tn_text trained;    /* what of data.valid is learned, too; "": nothing */
@@ -105,11 +108,23 @@ static tn_verdict watch_valid(trainer *t)
     return tn_early_stopping_add(&t->run->train, &t->state.patience, &what);
 }
 
+/* For advice: which evaluation was the best, whatever is watched. */
+static void note_best(trainer *t)
+{
+    const bool clicks = t->run->data.target == TN_TARGET_CLICK && !has_days(t);
+    const double loss = clicks ? tn_metrics_get(t->out->valid.metrics, "logloss") : (double)NAN;
+    if (t->best_step == 0 ? !isnan(loss) : loss < t->best_loss) {
+        t->best_step = t->worker->steps;
+        t->best_loss = loss;
+    }
+}
+
 /* Once: that evaluations decide nothing. */
 static tn_status tell_unknown(trainer *t, tn_error *err)
 {
     const char *one = tn_metrics_one_class(t->out->valid.metrics);
     char line[240];
+    TN_ASSERT(t->state.monitor != NULL);
     if (t->told_unknown) {
         return TN_OK;
     }
@@ -137,6 +152,7 @@ static tn_status validate(trainer *t, tn_error *err)
     t->state.eval_owed = false;
     const char *monitor = t->state.monitor;
     const tn_verdict v = watch_valid(t);
+    note_best(t);
     tn_report_eval eval = {.data = "valid",
                            .result = &t->out->valid,
                            .state = &t->state,
@@ -302,6 +318,9 @@ static tn_status note_turn(void *arg, const tn_step_turn *turn, tn_error *err)
     trainer *t = arg;
     const double begin = tn_clock_s();
     tn_epoch_note(&t->epoch, turn);
+    if (turn->step != NULL) {
+        tn_loss_curve_add(&t->curve, turn->learned.loss);
+    }
     if (turn->step != NULL || !t->epoch.is_async) { /* else it had no data, and did nothing */
         tn_saver_set_unsaved(&t->saver);
         TN_TRY(report_step(t, turn, begin, err));
@@ -607,6 +626,11 @@ static tn_status advise(trainer *t, uint64_t steps, tn_error *err)
                              .epochs_chosen = t->run->train.epochs_chosen,
                              .batch_chosen = t->run->train.batch_chosen,
                              .past_best = t->restored != 0,
+                             .linear = ((const tn_model *)t->run->model.choice->impl)->linear,
+                             .days = has_days(t),
+                             .curve = &t->curve,
+                             .best_step = t->best_step,
+                             .best_loss = t->best_loss,
                              .stops = t->run->train.stop.monitor != NULL,
                              .cut = t->stop,
                              .diverged = tn_report_told_diverging(t->report),
