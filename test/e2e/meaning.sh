@@ -61,6 +61,7 @@ data.valid              csv free    -
 data.test               csv free    -
 data.compression        csv same    data.compression=none
 data.label              csv refused data.label=s2
+data.label_slots        csv same    data.label_slots=allow
 data.weight             csv same    data.weight=s2
 data.group              csv same    data.group=s0
 data.record_id          csv free    -
