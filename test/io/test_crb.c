@@ -307,6 +307,75 @@ TEST(every_cut_is_a_fault_or_the_rows_before_it)
     tn_text_done(&have);
 }
 
+/* Rows with the label 1 and one index each, more than are made at once. */
+static void add_long_record(tn_text *out, uint32_t rows)
+{
+    tn_text payload = {0};
+    tn_text array[3] = {{0}, {0}, {0}};
+    for (uint32_t r = 0; r <= rows; r++) {
+        tn_text_add_u64le(&array[1], r);
+        if (r < rows) {
+            tn_text_add_f32le(&array[0], 1);
+            tn_text_add_u64le(&array[2], r);
+        }
+    }
+    tn_text_add_u32le(&payload, BLOCK);
+    tn_text_add_u32le(&payload, 8);
+    tn_text_add_u32le(&payload, rows);
+    for (uint32_t i = 0; i < 3; i++) {
+        add_block(&payload, array[i].data, array[i].size);
+        tn_text_done(&array[i]);
+    }
+    tn_text_add_u32le(&payload, 0);
+    tn_text_add_u32le(&payload, 0);
+    add_piece(out, 0, payload.data, payload.size);
+    tn_text_done(&payload);
+}
+
+static void read_as(const char *config, const tn_text *file, tn_text *out, tn_error *err)
+{
+    setup s;
+    setup_open(&s, config);
+    const char *path = setup_file(&s, "rows", file->data, file->size);
+    const tn_reader_opts opts = {.paths = {1, &path}, .batch_rows = 1000, .prefetch = 1};
+    tn_text_clear(out);
+    *err = (tn_error){0};
+    if (setup_drain(&s, &opts, err) == TN_END) {
+        setup_dump(&s, &opts, out);
+    }
+    setup_close(&s);
+}
+
+TEST(a_long_block_gives_all_its_rows_unless_it_is_larger_than_allowed)
+{
+    enum { ROWS = 30000 };
+    tn_text file = {0};
+    tn_text have = {0};
+    tn_text text = {0};
+    tn_text want = {0};
+    tn_error err = {0};
+    add_long_record(&file, ROWS); /* 600 kB, and as many in arrays */
+    add_record(&file, &usual);
+    for (uint32_t r = 0; r < ROWS; r++) {
+        tn_text_addf(&text, "1 %u:1\n", r);
+    }
+    tn_text_adds(&text, "1 5:1 9223372036854775817:1\n0\n1 7:1\n");
+    read_as("{data: {format: libsvm, shuffle: 0}}", &text, &want, &err);
+    read_as("{data: {format: crb, shuffle: 0, record_bytes_max: 1300000B}}", &file, &have, &err);
+    assert_string_equal(tn_text_str(&have), tn_text_str(&want));
+    assert_true(have.size > ROWS);
+    read_as("{data: {format: crb, record_bytes_max: 1100000B}}", &file, &have, &err);
+    assert_non_null(
+        strstr(err.text, ": error: a block of more than data.record_bytes_max (1100000)"));
+    read_as("{data: {format: crb, record_bytes_max: 500000B}}", &file, &have, &err); /* packed */
+    assert_non_null(
+        strstr(err.text, ": error: a block of more than data.record_bytes_max (500000)"));
+    tn_text_done(&file);
+    tn_text_done(&have);
+    tn_text_done(&text);
+    tn_text_done(&want);
+}
+
 /* clicks.crb: rows 1 to 200 of clicks.libsvm in two blocks, of indices of 8 and 4 bytes, written
  * with liblz4. */
 TEST(blocks_of_liblz4_hold_the_rows_of_the_text)

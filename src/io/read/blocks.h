@@ -44,6 +44,7 @@ typedef struct tn_fileset {
     const tn_part_info *part; /* in the order of files */
     uint32_t ranks;           /* so many parts side by side belong together; 1: each is alone */
     bool binary;              /* the format is */
+    uint64_t record_max;      /* data.record_bytes_max */
     uint64_t bytes;           /* all files together; 0: not known */
     struct tn_line_numbers *lines; /* owned: for messages */
     struct tn_cache_set

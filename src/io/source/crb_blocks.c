@@ -11,6 +11,7 @@ enum {
     PIECE_MAGIC_BYTES = 4,
     BLOCK_MAX = 1 << 30,
     LZ4_RATIO_MAX = 255,
+    ROWS_BYTES = 1 << 18, /* of rows that are made at once, and the last of them */
 };
 
 void tn_crb_done(tn_crb *c)
@@ -24,13 +25,24 @@ void tn_crb_done(tn_crb *c)
 
 bool tn_crb_at_end(const tn_crb *c)
 {
-    return c->have == 0 && !c->open && c->taken == c->rows.size;
+    return c->have == 0 && !c->open && c->taken == c->rows.size && c->next == c->n;
 }
 
 static bool no_memory(tn_crb *c)
 {
     c->no_memory = true;
     return false;
+}
+
+/* Before memory for it is taken: `bytes` more of a block. */
+static bool fits(tn_crb *c, uint64_t bytes)
+{
+    uint64_t used = c->record.size;
+    for (uint32_t i = 0; i < TN_CRB_ARRAYS; i++) {
+        used += c->array[i].size;
+    }
+    c->too_large = bytes > c->most || used > c->most - bytes;
+    return !c->too_large;
 }
 
 /* One array of `count` items; absent ones become empty. */
@@ -44,7 +56,8 @@ static bool take_array(tn_crb *c, tn_bytes *record, uint32_t which, uint64_t cou
     }
     const char *from = tn_get(record, (size_t)packed);
     const uint64_t bytes = count * size; /* rows are below 2^31, indices below BLOCK_MAX */
-    if (from == NULL || bytes > BLOCK_MAX - 1 || bytes / LZ4_RATIO_MAX > (uint64_t)packed) {
+    if (from == NULL || bytes > BLOCK_MAX - 1 || bytes / LZ4_RATIO_MAX > (uint64_t)packed ||
+        !fits(c, bytes)) {
         return false;
     }
     char *to = tn_text_grow(array, bytes);
@@ -92,30 +105,39 @@ static void put_row(tn_crb *c, uint64_t r, uint64_t from, uint64_t to, bool is_s
     }
 }
 
-static bool put_rows(tn_crb *c, uint32_t rows, uint64_t n, bool is_short)
+/* Rows follow one another in the arrays, and are within them. */
+static bool check_rows(const tn_crb *c, uint64_t n)
 {
     const uint64_t first = offset_at(c, 0);
     uint64_t from = 0;
-    if (n > 0 && c->array[TN_CRB_INDEX].size == 0) {
-        return false;
-    }
-    for (uint64_t r = 0; r < rows; r++) {
+    for (uint64_t r = 0; r < c->n; r++) {
         const uint64_t to = offset_at(c, r + 1) - first;
         if (to < from || to > n) {
             return false;
         }
-        put_row(c, r, from, to, is_short);
         from = to;
+    }
+    return n == 0 || c->array[TN_CRB_INDEX].size > 0;
+}
+
+/* The next rows of a block that is open. */
+static bool put_rows(tn_crb *c)
+{
+    const uint64_t first = offset_at(c, 0);
+    tn_text_clear(&c->rows);
+    c->taken = 0;
+    for (; c->next < c->n && c->rows.size < ROWS_BYTES; c->next++) {
+        put_row(c, c->next, offset_at(c, c->next) - first, offset_at(c, c->next + 1) - first,
+                c->is_short);
     }
     return !c->rows.failed || no_memory(c);
 }
 
-/* A whole record: its rows. */
+/* A whole record: its arrays and the first rows. */
 static bool open_block(tn_crb *c)
 {
     tn_bytes record = {c->record.data, c->record.size, false};
-    c->rows.size = 0;
-    c->taken = 0;
+    c->n = c->next = 0;
     const bool magic = tn_get_u32(&record) == TN_CRB_BLOCK_MAGIC;
     const uint32_t index_bytes = tn_get_u32(&record);
     const uint32_t rows = tn_get_u32(&record);
@@ -128,10 +150,12 @@ static bool open_block(tn_crb *c)
         return false;
     }
     const uint64_t n = offset_at(c, rows) - offset_at(c, 0);
+    c->n = rows;
+    c->is_short = index_bytes == 4;
     return n < BLOCK_MAX && take_array(c, &record, TN_CRB_INDEX, n, index_bytes) &&
            take_array(c, &record, TN_CRB_VALUE, n, sizeof(float)) &&
            take_array(c, &record, TN_CRB_WEIGHT, rows, sizeof(float)) && record.size == 0 &&
-           put_rows(c, rows, n, index_bytes == 4);
+           check_rows(c, n) && put_rows(c);
 }
 
 /* The head of a piece is whole. */
@@ -146,13 +170,16 @@ static bool begin_piece(tn_crb *c)
     }
     if (begins) {
         tn_text_clear(&c->record);
+        for (uint32_t i = 0; i < TN_CRB_ARRAYS; i++) {
+            tn_text_clear(&c->array[i]);
+        }
     } else {
         tn_text_add_u32le(&c->record, TN_CRB_PIECE_MAGIC); /* at which the record was cut */
     }
     c->open = flag != TN_CRB_WHOLE;
     c->zeros = (4 - length % 4) % 4;
     c->left = length;
-    return c->record.size + length <= TN_CRB_RECORD_MAX;
+    return c->record.size + length <= TN_CRB_RECORD_MAX && fits(c, length);
 }
 
 /* The payload of a piece is whole. */
@@ -173,7 +200,7 @@ static bool end_piece(tn_crb *c)
 bool tn_crb_feed(tn_crb *c, const unsigned char *in, size_t size, size_t *taken)
 {
     size_t at = 0;
-    bool good = true;
+    bool good = c->taken < c->rows.size || c->next == c->n || put_rows(c);
     while (good && at < size && c->taken == c->rows.size) {
         if (c->have < sizeof c->head) {
             c->head[c->have++] = in[at++];

@@ -11,7 +11,8 @@
  *                behind an i32 size each (0: absent) five LZ4 blocks:
  *                f32 label   u64 offset[rows + 1]   index   f32 value   f32 weight
  *
- * A record may have 64 MiB, what it decompresses to 1 GiB. One thread at a time.
+ * A record may have 64 MiB; it and what it decompresses to no more than the caller allows, of which
+ * no memory is taken before. Rows are made some at a time. One thread at a time.
  */
 #pragma once
 
@@ -32,17 +33,21 @@ typedef struct tn_crb {
     uint32_t left;  /* bytes of the piece behind it .. */
     uint32_t zeros; /* .. and of zeros behind these */
     bool open;      /* a record has begun, and not ended */
-    bool no_memory; /* why it failed */
+    bool no_memory; /* why it failed .. */
+    bool too_large; /* .. likewise */
+    uint64_t most;  /* bytes of a record and its arrays */
     tn_text record; /* its pieces */
     tn_text array[TN_CRB_ARRAYS];
-    tn_text rows; /* of the last block .. */
-    size_t taken; /* .. whose bytes up to here are taken by the caller */
+    bool is_short;    /* its indices have 4 bytes */
+    uint32_t n, next; /* its rows, and the first that is not in .. */
+    tn_text rows;     /* .. those that are made */
+    size_t taken;     /* whose bytes up to here are taken by the caller */
 } tn_crb;
 
 void tn_crb_done(tn_crb *c);
 
-/* Takes bytes, until some of a block are in c->rows or none is left: *taken of them. False:
- * damaged. */
+/* Takes bytes, until rows of a block are in c->rows or none is left: *taken of them. False:
+ * damaged, or why it failed. */
 bool tn_crb_feed(tn_crb *c, const unsigned char *in, size_t size, size_t *taken);
 
 /* Whether the stream may end here. */

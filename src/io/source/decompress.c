@@ -20,7 +20,7 @@
 
 enum { INPUT_BYTES = 1 << 18, WINDOW_BITS = 15, GZIP_BITS = 16 };
 
-typedef enum outcome { GOES_ON, ENDED, CORRUPT, WINDOW, MORE_BEHIND, NO_MEMORY } outcome;
+typedef enum outcome { GOES_ON, ENDED, CORRUPT, WINDOW, MORE_BEHIND, TOO_LARGE, NO_MEMORY } outcome;
 
 typedef struct codec {
     /* The decompressor's state, ready for a member; on failure no `end` is needed. */
@@ -35,6 +35,7 @@ typedef struct codec {
 struct tn_decompressor {
     const char *path;
     uint32_t compression;
+    uint64_t record_max;
     const codec *codec;
     void *state; /* the codec's */
     uint32_t n;  /* members begun */
@@ -402,7 +403,9 @@ static tn_status crb_begin(tn_decompressor *d, tn_error *err)
     static const tn_library_name library = {"liblz4.so.1", "crb needs the library of lz4, which",
                                             "install liblz4-1"};
     static const char *const names[] = {"LZ4_decompress_safe", NULL};
-    return make_state(d, sizeof(tn_crb), &library, names, err);
+    TN_TRY(make_state(d, sizeof(tn_crb), &library, names, err));
+    ((tn_crb *)d->state)->most = d->record_max;
+    return TN_OK;
 }
 
 static void crb_end(tn_decompressor *d)
@@ -418,7 +421,7 @@ static outcome crb_step(tn_decompressor *d, unsigned char *out, size_t room, siz
     const bool good = tn_crb_feed(c, d->in + d->at, d->to - d->at, &taken);
     d->at += taken;
     if (!good) {
-        return c->no_memory ? NO_MEMORY : CORRUPT;
+        return c->no_memory ? NO_MEMORY : c->too_large ? TOO_LARGE : CORRUPT;
     }
     *made = c->rows.size - c->taken < room ? c->rows.size - c->taken : room;
     if (*made > 0) {
@@ -439,8 +442,8 @@ const char *tn_compression_name(uint32_t compression)
     return names[compression - TN_COMPRESSION_GZIP];
 }
 
-tn_status tn_decompressor_new(tn_decompressor **out, uint32_t compression, const char *path,
-                              tn_error *err)
+tn_status tn_decompressor_new(tn_decompressor **out, uint32_t compression, uint64_t record_max,
+                              const char *path, tn_error *err)
 {
     static const codec *const codecs[] = {&isal_codec, &isal_codec,   &zstd_codec,
                                           &lz4_codec,  &snappy_codec, &crb_codec};
@@ -450,6 +453,7 @@ tn_status tn_decompressor_new(tn_decompressor **out, uint32_t compression, const
     TN_TRY(TN_ALLOC(d, 1, "a decompressor", err));
     d->path = path;
     d->compression = compression;
+    d->record_max = record_max;
     d->codec = codecs[compression - TN_COMPRESSION_GZIP];
     d->ended = true;
     tn_status status = d->codec->begin(d, err);
@@ -491,6 +495,13 @@ static tn_status failed(const tn_decompressor *d, outcome o, tn_error *err)
     static const char *const how[] = {[CORRUPT] = "corrupt",
                                       [WINDOW] = "window of more than 128 MB in the",
                                       [MORE_BEHIND] = "something stands behind the"};
+    if (o == TOO_LARGE) {
+        return tn_fail(
+            err, TN_E_DATA,
+            "%s:@%llu: error: a block of more than data.record_bytes_max (%llu)\nhint: a "
+            "block of crb, which holds many rows, is unpacked as a whole",
+            d->path, (unsigned long long)(d->before + d->at), (unsigned long long)d->record_max);
+    }
     return o == NO_MEMORY ? tn_fail(err, TN_E_MEMORY, "no memory to decompress '%s'", d->path)
                           : damaged(d, how[o], err);
 }

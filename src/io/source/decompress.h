@@ -1,7 +1,7 @@
 /* decompress.h - gzip, zlib, zstd, lz4, framed snappy and the blocks of crb between a source and
  * its reader.
  *
- *     TN_TRY(tn_decompressor_new(&d, TN_COMPRESSION_ZSTD, path, err));
+ *     TN_TRY(tn_decompressor_new(&d, TN_COMPRESSION_ZSTD, 0, path, err));
  *     TN_TRY(tn_decompressor_read(d, &from, buffer, size, &n, err));      n 0: the end
  *
  * Members of gzip, frames of zstd and lz4, and streams of snappy may follow one another. A source
@@ -31,9 +31,10 @@ typedef struct tn_decompress_from {
 /* "gzip"; of TN_COMPRESSION_GZIP and on (io/schema/dataopts.h). */
 const char *tn_compression_name(uint32_t compression);
 
-/* `path` is for errors and must outlive it. TN_E_CONFIG: its library is not installed. */
-tn_status tn_decompressor_new(tn_decompressor **out, uint32_t compression, const char *path,
-                              tn_error *err) TN_MUST_USE;
+/* `path` is for errors and must outlive it; `record_max`: bytes of a block of crb, unpacked.
+ * TN_E_CONFIG: its library is not installed. */
+tn_status tn_decompressor_new(tn_decompressor **out, uint32_t compression, uint64_t record_max,
+                              const char *path, tn_error *err) TN_MUST_USE;
 void tn_decompressor_free(tn_decompressor *d); /* NULL is fine */
 
 /* At least 1 byte and at most `size`, which is not 0; *n 0: the end. TN_E_DATA: truncated, corrupt,

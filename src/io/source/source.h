@@ -59,6 +59,7 @@ const char *tn_source_path(const tn_source *source);
 
 /* Takes the compression (TN_COMPRESSION_GZIP and on) off from here on. On failure the source is as
  * before. */
+void tn_source_allow(tn_source *source, uint64_t record_max); /* see tn_decompressor_new; before */
 tn_status tn_source_decompress(tn_source *source, uint32_t compression, tn_error *err) TN_MUST_USE;
 
 /* The compression of a source, by its first bytes. Text is never taken for zlib or for a TFRecord.
