@@ -619,10 +619,11 @@ static void read_days(const char *path, tn_manifest_days *out, uint64_t *step)
     tn_manifest m = {0};
     tn_arena *arena = tn_arena_new(1 << 14);
     *out = (tn_manifest_days){0};
-    *step = 0;
     if (path[0] != '\0' && tn_ckpt_read_manifest(path, arena, &m, NULL) == TN_OK) {
         *out = m.days;
-        *step = m.step;
+        if (step != NULL) {
+            *step = m.step;
+        }
     }
     tn_arena_free(arena);
 }
@@ -638,11 +639,10 @@ void tn_checkpoint_days_at(const char *path, tn_manifest_days *out)
 {
     char folder[TN_PATH_SIZE];
     tn_text config = {0};
-    uint64_t step = 0;
     tn_checkpoint_config_path(path, &config);
     *out = (tn_manifest_days){0};
     if (tn_path_parent(tn_text_str(&config), folder, NULL) == TN_OK) {
-        read_days(folder, out, &step);
+        read_days(folder, out, NULL);
     }
     tn_text_done(&config);
 }

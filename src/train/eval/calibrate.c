@@ -25,7 +25,7 @@ tn_status tn_calibrate_check_rows(const tn_run *run, const tn_strs *named, tn_er
     tn_text which = {0};
     tn_manifest_days learned = {0};
     if (data->pattern.n > 0) {
-        tn_checkpoint_days(run, &learned);
+        tn_checkpoint_days(run, &learned, NULL);
     }
     const bool trained = tn_data_is_trained(data, &learned, paths, &which);
     const tn_status status =

@@ -180,12 +180,11 @@ tn_status tn_day_plan_begin(tn_run *run, const tn_binder *b, const tn_day_wait *
 {
     tn_data_opts *data = &run->data;
     tn_manifest_days learned = {0};
-    uint64_t step = 0;
     uint32_t day = 0;
     if (data->pattern.n == 0) {
         return TN_OK;
     }
-    tn_checkpoint_days(run, &learned, &step);
+    tn_checkpoint_days(run, &learned, NULL);
     TN_TRY(tn_day_plan_next(data, &learned, wait, &day, said, err));
     data->train = tn_days_paths(&data->pattern, day, b->arena);
     return TN_OK;

@@ -752,7 +752,7 @@ static tn_status look_at_valid(trainer *t, tn_error *err)
     const tn_data_opts *data = &t->run->data;
     tn_manifest_days learned = {0};
     if (has_days(t) && !t->run->checkpoint.fresh) {
-        tn_checkpoint_days(t->run, &learned);
+        tn_checkpoint_days(t->run, &learned, NULL);
         learned.used = false; /* those that are asked for will be learned, too */
     }
     if (tn_data_is_trained(data, &learned, &data->valid, &t->trained)) {
