@@ -117,8 +117,8 @@ tn_status tn_checkpoint_run_dir(const char *path, char out[TN_PATH_SIZE],
 /* What the checkpoint at `path`, or the newest in a run directory, has learned, as below. */
 void tn_checkpoint_days_at(const char *path, tn_manifest_days *out);
 
-/* What the checkpoint that the run goes on from has learned, and its step (or NULL), by its manifest
- * alone; nothing where there is none, or it cannot be read: whoever loads it will tell. */
+/* What the checkpoint that the run goes on from has learned, and its step (or NULL), by its
+ * manifest alone; nothing where there is none, or it cannot be read: whoever loads it will tell. */
 void tn_checkpoint_days(const tn_run *run, tn_manifest_days *out, uint64_t *step);
 
 /* For a run that finds nothing to learn: does what one that was killed has left undone in the run

@@ -495,6 +495,7 @@ tn_status tn_export_set_name(const char *folder, const char *name, const char *m
     char path[TN_PATH_SIZE];
     char line[TN_MODEL_ID_TEXT + 1];
     const int size = name_line(model_id, line);
+    TN_ASSERT(size == TN_MODEL_ID_TEXT && name[0] != '\0');
     TN_TRY(tn_path_join(folder, name, path, err));
     return tn_file_replace(path, line, (size_t)size, err);
 }

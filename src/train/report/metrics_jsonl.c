@@ -36,6 +36,7 @@ bool tn_journal_has_day(const char *path, const char *day, uint64_t step)
     char member[64];
     tn_map map = {0};
     bool found = false;
+    TN_ASSERT(strlen(day) + sizeof "\"day\":\"\"," <= sizeof member);
     (void)snprintf(member, sizeof member, "\"day\":\"%s\",", day);
     if (tn_map_file(&map, path, NULL) != TN_OK) {
         return false;

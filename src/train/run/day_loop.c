@@ -157,6 +157,7 @@ static tn_status begin_day(tn_day_loop *l, uint32_t day, tn_error *err)
 static tn_status tell_day(tn_day_loop *l, const tn_metrics *train, tn_error *err)
 {
     char text[TN_DAY_TEXT];
+    TN_ASSERT(tn_days_has(&l->state->days, l->state->days.day));
     tn_day_text(l->state->days.day, text);
     const tn_report_day done = {.day = text,
                                 .state = l->state,

@@ -345,6 +345,7 @@ static tn_status list_owed(const char *dir, const char *folder, uint64_t highest
             TN_TRY(look(dir, folder, list.ordinal[i], to, out, err));
         }
     }
+    TN_ASSERT(out->n <= list.n && (out->n > 0 || !out->there));
     return TN_OK;
 }
 
