@@ -197,10 +197,9 @@ TEST(lists_and_their_values_go_side_by_side)
     setup_open(&s, "{data: {format: tsv, header: true, list: ','}, slots: [{name: t, values: x}, "
                    "{name: u, type: str, list: '|'}]}");
     const tn_rows *rows = parse(&s, "label\tt\tx\tu\n1\t3,4\t.5,-2\ta|b,c|\n0\t\t\t\n", &parsed);
-    assert_int_equal(rows->n_entries, 5);
+    assert_int_equal(rows->n_entries, 4);
     assert_true(rows->entry[0].value == 0.5F && rows->entry[1].value == -2);
     assert_true(is_text(&s, rows, 3, "b,c"));
-    assert_true(is_text(&s, rows, 4, ""));
     setup_parsed_free(&parsed);
     assert_begins(setup_fault(&s, "label\tt\tx\tu\n1\t3,4\t.5\t\n"),
                   "parsed:2:7: error: column 'x' has fewer values than 't'");
@@ -208,6 +207,39 @@ TEST(lists_and_their_values_go_side_by_side)
                   "parsed:2:5: error: column 'x' has more values than 't'");
     assert_begins(setup_fault(&s, "label\tt\tx\tu\n1\t3\tz\t\n"),
                   "parsed:2:5: error: expected a number, found \"z\"");
+    setup_close(&s);
+}
+
+TEST(items_without_text_and_words_for_nothing_are_no_values)
+{
+    setup s;
+    tn_parsed parsed;
+    setup_open(&s,
+               "{data: {format: csv, null: [NA, '\\N']}, slots: [{name: t, list: '|', values: x}"
+               "]}");
+    const tn_rows *rows = parse(&s,
+                                "label,t,x\n1,|3||NA|4|,9|1|||2|\n0,,\n0,\"\",\"\"\n0,||,||\n"
+                                "0,NA|NA,1|1\n0,\"\\N|7\",|.5\n",
+                                &parsed);
+    assert_int_equal(parsed.n_messages, 0);
+    assert_int_equal(rows->n, 6);
+    assert_int_equal(rows->n_entries, 3);
+    assert_int_equal(sign_of(&s, rows, 0), 3);
+    assert_int_equal(sign_of(&s, rows, 1), 4);
+    assert_int_equal(sign_of(&s, rows, 2), 7);
+    assert_true(rows->entry[0].value == 1 && rows->entry[1].value == 2 &&
+                rows->entry[2].value == 0.5F);
+    setup_parsed_free(&parsed);
+    setup_close(&s);
+
+    setup_open(&s, "{data: {format: csv}, slots: [{name: u, type: str, list: '|'}, {name: v, type: "
+                   "str}]}");
+    rows = parse(&s, "label,u,v\n1,a|b|,NA\n0,||,\"\"\n0,|a,\n", &parsed);
+    assert_int_equal(rows->n_entries, 5);
+    assert_true(is_text(&s, rows, 0, "a") && is_text(&s, rows, 1, "b"));
+    assert_true(is_text(&s, rows, 2, "NA") && is_text(&s, rows, 3, "") &&
+                is_text(&s, rows, 4, "a"));
+    setup_parsed_free(&parsed);
     setup_close(&s);
 }
 

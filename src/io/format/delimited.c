@@ -288,19 +288,24 @@ static bool parse_fast(tn_bytes line, const tn_schema *schema, const tn_head *he
     return good;
 }
 
+/* One of data.null. */
+static bool is_null_word(const taking *t, const char *text, size_t size)
+{
+    const tn_strs *null = &t->schema->data->null;
+    for (uint32_t i = 0; i < null->n; i++) {
+        if (strncmp(null->item[i], text, size) == 0 && null->item[i][size] == '\0') {
+            return true;
+        }
+    }
+    return false;
+}
+
 static inline bool is_null(const taking *t, const tn_span *span)
 {
     if (!span->found || t->schema->empty_is_null) {
         return !span->found || (span->size == 0 && !span->quoted);
     }
-    const tn_strs *null = &t->schema->data->null;
-    for (uint32_t i = 0; i < null->n && !span->quoted; i++) {
-        const char *text = null->item[i];
-        if (strncmp(text, span->text, span->size) == 0 && text[span->size] == '\0') {
-            return true;
-        }
-    }
-    return false;
+    return !span->quoted && is_null_word(t, span->text, span->size);
 }
 
 /* `token` lies in the span; the message points to it where it stands in the line itself. */
@@ -339,9 +344,16 @@ static bool next_value(tn_bytes *list, char separator, tn_bytes *out)
     return true;
 }
 
-/* The x_j of the next value. */
+/* An item without text is no value, quoted or not, and neither is one of data.null. */
+static bool is_no_item(const taking *t, const tn_slot_spec *spec, tn_bytes item)
+{
+    return spec->list != 0 &&
+           (item.size == 0 || (!t->schema->empty_is_null && is_null_word(t, item.data, item.size)));
+}
+
+/* The x_j of the next value, NAN where `none` is there. */
 static tn_status next_x(const taking *t, const tn_slot_spec *spec, const tn_span *xs,
-                        tn_bytes *x_list, float *x, tn_error *err)
+                        tn_bytes *x_list, bool none, float *x, tn_error *err)
 {
     tn_bytes text;
     if (!next_value(x_list, spec->list, &text)) {
@@ -349,7 +361,8 @@ static tn_status next_x(const taking *t, const tn_slot_spec *spec, const tn_span
                                        "column '%s' has fewer values than '%s'", spec->values,
                                        spec->column);
     }
-    tn_fault fault = tn_rows_read_x(spec, text.data, text.size, x);
+    *x = NAN;
+    tn_fault fault = none ? TN_FAULT_NONE : tn_rows_read_x(spec, text.data, text.size, x);
     bool good = fault == TN_FAULT_NONE || (fault == TN_FAULT_NOT_FINITE && isnan(*x));
     return good ? TN_OK : fault_in(t, spec, xs, text, fault, err);
 }
@@ -367,9 +380,10 @@ static tn_status take_slot(const taking *t, uint32_t i, tn_error *err)
     x_list.failed = x_list.failed || is_null(t, xs);
     tn_bytes value;
     while (next_value(&list, spec->list, &value)) {
-        float x = 1;
+        const bool none = is_no_item(t, spec, value);
+        float x = none ? NAN : 1;
         if (xs != NULL) {
-            TN_TRY(next_x(t, spec, xs, &x_list, &x, err));
+            TN_TRY(next_x(t, spec, xs, &x_list, none, &x, err));
         }
         tn_fault fault = x - x != 0 /* not finite, and so absent */
                              ? TN_FAULT_NONE

@@ -119,7 +119,8 @@ static void add_slot(const tn_slot_spec *spec, tn_text *out)
     add_transform(&spec->transform, out);
     tn_text_adds(out, spec->step_concat ? " step_pool concat" : "");
     const bool exact = spec->type == TN_SIGN_FLOAT && tn_spec_is_number(spec);
-    tn_text_adds(out, exact ? " as a double" : ""); /* it was rounded to a float32 */
+    tn_text_adds(out, exact ? " as a double" : ""); /* it was rounded to a float32 .. */
+    tn_text_adds(out, spec->list != 0 ? " items with text" : ""); /* .. and "" was one */
     tn_text_addc(out, '\n');
 }
 

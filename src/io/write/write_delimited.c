@@ -178,11 +178,12 @@ static void write_header(const tn_writer *w, tn_text *out)
     tn_text_addc(out, '\n');
 }
 
-static bool is_null_word(const tn_writer *w, const char *text)
+static bool is_null_word(const tn_writer *w, const char *text, size_t size)
 {
     const tn_strs *words = &w->schema->data->null;
     uint32_t i = 0;
-    while (i < words->n && strcmp(words->item[i], text) != 0) {
+    while (i < words->n &&
+           (strlen(words->item[i]) != size || memcmp(words->item[i], text, size) != 0)) {
         i++;
     }
     return i < words->n;
@@ -194,7 +195,7 @@ static tn_status finish_field(const tn_writer *w, const tn_write_column *column,
 {
     size_t size = out->size - at;
     const char *text = size > 0 ? out->data + at : "";
-    if (out->failed || (!is_special(w, text, size) && !is_null_word(w, text))) {
+    if (out->failed || (!is_special(w, text, size) && !is_null_word(w, text, size))) {
         return TN_OK;
     }
     uint32_t quote = w->schema->quote;
@@ -226,10 +227,11 @@ static tn_status write_item(const tn_writer *w, const tn_slot_spec *spec, const 
                             tn_text *out, tn_error *err)
 {
     if (spec->list != 0 &&
-        (token->size == 0 || memchr(token->data, spec->list, token->size) != NULL)) {
+        (token->size == 0 || memchr(token->data, spec->list, token->size) != NULL ||
+         is_null_word(w, token->data, token->size))) {
         return tn_fail(err, TN_E_DATA,
-                       "the value '%.*s' of slot '%s' is empty or holds '%c', which separates "
-                       "values in format '%s'",
+                       "the value '%.*s' of slot '%s' is empty, means no value (data.null) or "
+                       "holds '%c', which separates values in format '%s'",
                        (int)(token->size < 80 ? token->size : 80), token->data, spec->name,
                        spec->list, w->kind->name);
     }
