@@ -76,7 +76,7 @@ clicks later.tsv 2000 9000
 expect 3 tnet-eval run.yaml --calibrate platt
 says "nothing to calibrate on: data.valid is not set"
 expect 2 tnet-eval run.yaml --calibrate platt --data train.tsv --peers 2
-says "'train.tsv' is in data.train"
+says "'train.tsv' is also in data.train"
 expect 2 tnet-eval run.yaml --calibrate platt --export "$export_dir"
 says "'--calibrate' needs a checkpoint"
 expect 2 tnet-eval run.yaml --calibration-out c.json
