@@ -19,6 +19,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 const char *const tn_thread_words[] = {"all", NULL};
@@ -180,6 +181,16 @@ static tn_status load(tn_data_input *in, const char *config, const word_lists *w
                : TN_OK;
 }
 
+const tn_tree *tn_data_preset(tn_setup *s, const tn_format *format)
+{
+    char word[64];
+    const char *const words[] = {word};
+    (void)snprintf(word, sizeof word, "data.format=%s", format->name);
+    const tn_config_in in = {
+        .fields = tn_run_fields, .presets = &presets, .overrides = words, .n_overrides = 1};
+    return format->preset != NULL ? tn_config_load(&in, s->arena, &s->diag) : NULL;
+}
+
 /* Rows of a binary cache, and rows that go into one, have been through the rules of its slots. */
 static tn_status bind(tn_data_input *in, const tn_tree *root, uint32_t flags, tn_error *err)
 {
@@ -259,6 +270,9 @@ static tn_status discover(tn_data_input *in, bool blind, const tn_tree **root, t
         tn_tree_put(arena, section, "label", tn_tree_scalar(arena, "none", origin));
     }
     tn_tree_put(arena, merged, "data", section);
+    if (slots == NULL && blind) { /* labels that no click has are looked at, too */
+        tn_tree_put(arena, merged, "loss", tn_tree_scalar(arena, "mse", origin));
+    }
     *root = merged;
     if (slots != NULL && !blind) {
         tn_log(TN_LOG_INFO, "no slots are listed: all %u columns of '%s' (%s) are read%s",
@@ -279,6 +293,7 @@ static tn_status open_input(tn_data_input *in, const tn_options *options, tn_dat
     const char *config = options->words.n > 0 && !ask.files ? options->words.item[0] : NULL;
     const tn_tree *root = NULL;
     TN_TRY(load(in, config, &words, &root, err));
+    in->root = root;
     in->given = tn_tree_get(root, "data");
     in->label = tn_tree_get(in->given, "label");
     if (ask.discover) {
@@ -328,6 +343,17 @@ tn_status tn_data_sink(const char *path, const char *format, const tn_inputs *in
     TN_TRY(tn_format_compression(tn_format_find(format), compression, &compression, err));
     const tn_output_with with = {.inputs = inputs, .announce = tn_signals_remove};
     return tn_sink_open(out, path, &with, compression, err);
+}
+
+tn_status tn_data_keep(const char *path, bool force, tn_error *err)
+{
+    struct stat there;
+    return !force && !tn_output_is_stdout(path) && stat(path, &there) == 0 && S_ISREG(there.st_mode)
+               ? tn_fail(err, TN_E_USAGE,
+                         "'%s' is there already\nhint: '--force' replaces it, with what may have "
+                         "been changed in it",
+                         path)
+               : TN_OK;
 }
 
 FILE *tn_data_counts_to(const char *path)

@@ -9,6 +9,7 @@
 
 #include "base/thread/team.h"
 #include "cli/main.h"
+#include "io/format/format.h"
 #include "io/read/column_discovery.h"
 #include "io/read/dataset.h"
 #include "io/read/row_scan.h"
@@ -50,7 +51,8 @@ typedef struct tn_data_input {
     tn_strs paths;
     const tn_tree *to; /* the options `to.`, a map as the section `data`; NULL: none */
     tn_team *team;
-    const tn_tree *given; /* `data` as it is given; NULL: it is not */
+    const tn_tree *root;  /* as it is given */
+    const tn_tree *given; /* `data` of it; NULL: it is not */
     const tn_tree *label; /* of these */
     tn_discovery found;   /* of columns or a format that nothing names; path NULL: not looked for */
 } tn_data_input;
@@ -81,6 +83,13 @@ tn_status tn_data_sink(const char *path, const char *format, const tn_inputs *in
 FILE *tn_data_counts_to(const char *path);
 /* "rows 9, blank 0, bad 1, duplicate names 0", without the end of the line. */
 void tn_data_print_counts(FILE *out, const tn_row_scan_counts *n);
+
+/* What a format lays under a configuration, `data` with its name, and its slots; NULL: nothing, or
+ * a fault, which is reported. */
+const tn_tree *tn_data_preset(tn_setup *s, const tn_format *format);
+
+/* TN_E_USAGE where an output that is written for people to change would replace a file. */
+tn_status tn_data_keep(const char *path, bool force, tn_error *err) TN_MUST_USE;
 
 /* Whether the options `to.` ask for a binary cache (io/read/cache.h). */
 bool tn_data_to_cache(const tn_tree *to);

@@ -60,7 +60,7 @@ data.train              csv free    -
 data.valid              csv free    -
 data.test               csv free    -
 data.compression        csv same    data.compression=none
-data.label              csv refused data.label=s2
+data.label              csv refused data.label=s2 data.label_slots=allow
 data.label_slots        csv same    data.label_slots=allow
 data.weight             csv same    data.weight=s2
 data.group              csv same    data.group=s0

@@ -3,6 +3,7 @@
 
 #include "base/codec/json.h"
 #include "base/codec/proto.h"
+#include "base/codec/utf8.h"
 #include "base/core/arena.h"
 #include "base/core/number.h"
 #include "base/math/crc32c.h"
@@ -14,22 +15,29 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
-enum { RECORDS_MAX = 1000, FRAME_HEAD = 12, FRAME_BYTES = 16 };
+enum { RECORDS_MAX = 1000, LOOK_LINES = 50, FRAME_HEAD = 12, FRAME_BYTES = 16 };
 
 /* The columns so far. */
 typedef struct finding {
     tn_discovery *out;
     tn_discovery_column *column; /* TN_SLOTS_MAX */
     tn_arena *arena;
+    const char *delimiter; /* csv, tsv */
     bool too_many;
 } finding;
+
+static bool is_delimited(const char *format)
+{
+    return strcmp(format, "csv") == 0 || strcmp(format, "tsv") == 0;
+}
 
 /* Fields of a line are columns each, whatever they hold; members and features stand in many
  * records. */
 static void add_column(finding *f, const char *name, size_t size, const char *type)
 {
-    const bool text = strcmp(f->out->format, "csv") == 0 || strcmp(f->out->format, "tsv") == 0;
+    const bool text = is_delimited(f->out->format);
     for (uint32_t i = 0; !text && i < f->out->n; i++) {
         const char *known = f->column[i].name;
         if (strncmp(known, name, size) == 0 && known[size] == '\0') {
@@ -37,8 +45,10 @@ static void add_column(finding *f, const char *name, size_t size, const char *ty
         }
     }
     f->too_many = f->too_many || f->out->n == TN_SLOTS_MAX;
-    if (!f->too_many && size > 0) {
-        f->column[f->out->n++] = (tn_discovery_column){tn_tree_text(f->arena, name, size), type};
+    if (!f->too_many && (text || size > 0)) {
+        f->column[f->out->n] = (tn_discovery_column){
+            .name = tn_tree_text(f->arena, name, size), .type = type, .place = f->out->n};
+        f->out->n++;
     }
 }
 
@@ -63,6 +73,29 @@ static bool is_frame(tn_bytes head)
            tn_crc_mask(tn_crc32c(0, head.data, 8)) == tn_load_u32(head.data + 8);
 }
 
+static const char *word_at(const tn_tree *data, const char *key)
+{
+    const tn_tree *t = tn_tree_get(data, key);
+    return t != NULL && t->kind == TN_TREE_SCALAR ? t->text : NULL;
+}
+
+const char *const tn_missing_words[TN_MISSING_WORDS] = {
+    "NA",   "na",   "N/A",     "n/a",     "NULL",    "null",    "Null",    "None",
+    "none", "NONE", "NaN",     "nan",     "NAN",     "\\N",     "?",       "<NA>",
+    "NaT",  "nil",  "#N/A",    "(null)",  "-",       "--",      ".",       "missing",
+    "n.a.", "N.A.", "Missing", "MISSING", "unknown", "Unknown", "UNKNOWN", "undefined",
+};
+
+uint32_t tn_missing_word(const char *text, size_t size)
+{
+    uint32_t i = 0;
+    while (i < TN_MISSING_WORDS &&
+           (strlen(tn_missing_words[i]) != size || memcmp(tn_missing_words[i], text, size) != 0)) {
+        i++;
+    }
+    return i;
+}
+
 /* "1 3:1 7:.5" has one colon in its last pair, "1 0:3:1" two; 0: it is no line of pairs. */
 static uint32_t colons_of(tn_bytes line)
 {
@@ -76,30 +109,92 @@ static uint32_t colons_of(tn_bytes line)
     return n;
 }
 
-/* NULL: it cannot be told. */
-static const char *format_of(tn_bytes head, bool whole)
+/* "1 'tag|site a b |ad c": no letters in front of the first bar but those of a tag, and a name
+ * that touches a bar, or one bar alone. */
+static bool is_vw(tn_bytes line)
 {
-    tn_bytes line = {"", 0, false};
-    if (is_frame(head)) {
-        return "tfrecord";
+    const char *end = line.data + line.size;
+    const char *bar = line.size > 0 ? memchr(line.data, '|', line.size) : NULL;
+    size_t before = bar != NULL ? (size_t)(bar - line.data) : 0;
+    const char *tag = before > 0 ? memchr(line.data, '\'', before) : NULL;
+    before = tag != NULL ? (size_t)(tag - line.data) : before;
+    for (size_t i = 0; i < before; i++) {
+        if (line.data[i] == '\0' || strchr("0123456789.eE+- ", line.data[i]) == NULL) {
+            return false;
+        }
     }
+    return bar != NULL && before > 0 && line.data[before - 1] == ' ' && bar + 1 < end &&
+           (bar[1] != ' ' || memchr(bar + 1, '|', (size_t)(end - bar - 1)) == NULL);
+}
+
+/* How many of `mark` stand in a line, those in quotes left aside. */
+static uint32_t marks_of(tn_bytes line, char mark)
+{
+    uint32_t n = 0;
+    bool quoted = false;
+    for (size_t i = 0; i < line.size; i++) {
+        quoted = quoted != (line.data[i] == '"');
+        n += !quoted && line.data[i] == mark;
+    }
+    return n;
+}
+
+/* The first mark that stands in the first line, and as often in those behind it; else the first
+ * that stands in the first line. NULL: none does. */
+static const char *delimiter_of(tn_bytes head, bool whole, const char *comment)
+{
+    static const char *const marks[] = {"\t", ",", ";", "|", "\x01"};
+    enum { N_MARKS = sizeof marks / sizeof marks[0] };
+    uint32_t in_first[N_MARKS] = {0};
+    bool steady[N_MARKS] = {false};
+    tn_bytes line;
+    uint32_t n = 0;
+    while (n < LOOK_LINES && next_line(&head, whole, &line)) {
+        if (tn_line_is_blank(line) || (comment != NULL && line.data[0] == comment[0])) {
+            continue;
+        }
+        for (uint32_t i = 0; i < N_MARKS; i++) {
+            const uint32_t found = marks_of(line, marks[i][0]);
+            in_first[i] = n == 0 ? found : in_first[i];
+            steady[i] = n == 0 ? found > 0 : steady[i] && found == in_first[i];
+        }
+        n++;
+    }
+    uint32_t best = N_MARKS;
+    for (uint32_t i = 0; i < N_MARKS; i++) {
+        const bool better = steady[i] && (best == N_MARKS || !steady[best]);
+        best = better || (in_first[i] > 0 && best == N_MARKS) ? i : best;
+    }
+    return best < N_MARKS ? marks[best] : NULL;
+}
+
+/* NULL: it cannot be told. */
+static const char *format_of(tn_bytes head, bool whole, const tn_tree *data)
+{
+    const char *comment = word_at(data, "comment");
+    const char *delimiter = word_at(data, "delimiter");
+    tn_bytes line = {"", 0, false};
+    tn_bytes rest = head;
     while (tn_line_is_blank(line)) {
-        if (!next_line(&head, whole, &line)) {
+        if (!next_line(&rest, whole, &line)) {
             return NULL;
         }
     }
+    if (line.data[0] == '{') {
+        return "jsonl";
+    }
+    if (delimiter != NULL) {
+        return "csv";
+    }
+    if (is_vw(line)) {
+        return "vw";
+    }
     const uint32_t colons = colons_of(line);
-    return line.data[0] == '{'                       ? "jsonl"
-           : colons > 0                              ? (colons > 1 ? "libffm" : "libsvm")
-           : memchr(line.data, '\t', line.size) != 0 ? "tsv"
-           : memchr(line.data, ',', line.size) != 0  ? "csv"
-                                                     : NULL;
-}
-
-static const char *word_at(const tn_tree *data, const char *key)
-{
-    const tn_tree *t = tn_tree_get(data, key);
-    return t != NULL && t->kind == TN_TREE_SCALAR ? t->text : NULL;
+    if (colons > 0) {
+        return colons > 1 ? "libffm" : "libsvm";
+    }
+    delimiter = delimiter_of(head, whole, comment);
+    return delimiter == NULL ? NULL : delimiter[0] == '\t' ? "tsv" : "csv";
 }
 
 /* Blanks around fields of one line, those in quotes too: to trim them does no harm. */
@@ -114,58 +209,167 @@ static bool has_blanks(tn_bytes line, char delimiter)
     return false;
 }
 
-/* The names in the first line, or c1, c2, .. where one of them is a number. */
-static void name_fields(finding *f, tn_bytes line, char delimiter, const char *header)
+/* What is seen of a column: its first text, and what stands below that. */
+typedef struct field_seen {
+    bool number, missing;     /* of the first */
+    uint32_t numbers, others; /* below */
+    bool from_start;          /* the first number below is 0 or 1 */
+} field_seen;
+
+static void see_field(field_seen *s, const char *text, size_t size, bool first)
+{
+    double x = 0;
+    const bool number = tn_read_f64(text, size, &x) == TN_NUM_OK;
+    const bool missing = size == 0 || tn_missing_word(text, size) < TN_MISSING_WORDS;
+    if (first) {
+        s->number = number;
+        s->missing = missing;
+        return;
+    }
+    s->from_start = s->numbers == 0 && number ? x == 0 || x == 1 : s->from_start;
+    s->numbers += number;
+    s->others += !number && !missing;
+}
+
+/* The fields of a line; those of the first become columns. */
+static void see_line(finding *f, tn_bytes line, char delimiter, bool first, field_seen *seen)
 {
     tn_text scratch = {0};
     tn_span span = {.text = NULL};
     const char *bad = NULL;
-    double number;
     tn_split split = {.line = line,
                       .at = line.data,
                       .delimiter = delimiter,
                       .quotes = strcmp(f->out->format, "csv") == 0,
                       .trim = true,
                       .scratch = &scratch};
-    f->out->named = header == NULL || strcmp(header, "false") != 0;
-    while (tn_split_next(&split, &span, &bad) && bad == NULL) {
-        const char *name = span.text != NULL ? span.text : tn_text_str(&scratch);
-        const bool data = span.size == 0 || tn_read_f64(name, span.size, &number) == TN_NUM_OK;
-        f->out->named = f->out->named && (header != NULL || !data);
-        add_column(f, span.size > 0 ? name : " ", span.size > 0 ? span.size : 1, "str");
+    for (uint32_t i = 0; tn_split_next(&split, &span, &bad) && bad == NULL; i++) {
+        const char *text = span.text != NULL ? span.text : tn_text_str(&scratch);
+        if (first) {
+            add_column(f, text, span.size, "str");
+        }
+        if (i < f->out->n) {
+            see_field(&seen[i], text, span.size, first);
+        }
         tn_text_clear(&scratch);
     }
     tn_text_done(&scratch);
-    for (uint32_t i = 0; !f->out->named && i < f->out->n; i++) {
+}
+
+/* 0, 1, 2 .. as a dataframe calls columns without names, perhaps behind one of the index. */
+static bool is_counted(const finding *f)
+{
+    const uint32_t from = f->out->n > 0 && f->column[0].name[0] == '\0';
+    bool same = f->out->n >= 3 + from;
+    for (uint32_t i = from; i < f->out->n && same; i++) {
+        char number[16];
+        (void)snprintf(number, sizeof number, "%u", i - from);
+        same = strcmp(f->column[i].name, number) == 0;
+    }
+    return same;
+}
+
+/* Whether the first line names the columns. One of words alone does. Where it has numbers or empty
+ * fields, words above numbers do; an index may be without a name. */
+static bool is_header(const finding *f, const field_seen *seen)
+{
+    uint32_t numbers = 0;
+    uint32_t empty = 0;
+    uint32_t above = 0;
+    bool label = false;
+    for (uint32_t i = 0; i < f->out->n; i++) {
+        const char *name = f->column[i].name;
+        numbers += seen[i].number;
+        empty += name[0] == '\0';
+        above += !seen[i].number && !seen[i].missing && seen[i].numbers > 0 && seen[i].others == 0;
+        label = label || tn_discovery_is_label(name);
+    }
+    const bool index = f->out->n > 0 && f->column[0].name[0] == '\0' && seen[0].from_start;
+    if (numbers == 0) {
+        return empty == 0 || above > 0 || (empty == 1 && index);
+    }
+    return is_counted(f) || above >= 2 || (above == 1 && label);
+}
+
+/* Columns that a reader cannot find by their name go behind the others. */
+static void set_aside(finding *f)
+{
+    const uint32_t all = f->out->n;
+    tn_discovery_column *aside = TN_NEW_ARRAY(f->arena, tn_discovery_column, all + 1);
+    f->out->n = 0;
+    for (uint32_t i = 0; i < all; i++) {
+        tn_discovery_column c = f->column[i];
+        uint32_t same = 0;
+        for (uint32_t k = 0; k < f->out->n && same == 0; k++) {
+            same += strcmp(f->column[k].name, c.name) == 0;
+        }
+        for (uint32_t k = 0; k < f->out->n_unread && same == 0; k++) {
+            same += strcmp(aside[k].name, c.name) == 0;
+        }
+        for (uint32_t k = i + 1; k < all && same == 0; k++) {
+            same += strcmp(f->column[k].name, c.name) == 0;
+        }
+        c.unread = c.name[0] == '\0' ? "has no name"
+                   : same > 0        ? "stands twice in the header"
+                                     : NULL;
+        if (c.unread != NULL) {
+            aside[f->out->n_unread++] = c;
+        } else {
+            f->column[f->out->n++] = c;
+        }
+    }
+    memcpy(f->column + f->out->n, aside, f->out->n_unread * sizeof *aside);
+}
+
+static void name_by_place(finding *f)
+{
+    for (uint32_t i = 0; i < f->out->n; i++) {
         char text[16];
         const int size = snprintf(text, sizeof text, "c%u", i + 1);
         f->column[i].name = tn_tree_text(f->arena, text, (size_t)size);
     }
 }
 
-/* Whether fields have blanks around them, and, where nothing names them, what the first line does.
+/* Whether fields have blanks around them, and, where nothing names them, what the first lines do.
  */
 static void see_lines(finding *f, tn_bytes head, bool whole, const tn_tree *data, bool named)
 {
-    const char *given = word_at(data, "delimiter");
     const char *comment = word_at(data, "comment");
-    const char *usual = strcmp(f->out->format, "csv") == 0 ? "," : "\t";
-    const char *delimiters = given != NULL ? given : usual;
-    const char delimiter = delimiters[0];
+    const char *header = word_at(data, "header");
+    const char delimiter = f->delimiter[0];
     const size_t skip = comment != NULL ? strlen(comment) : 0;
+    field_seen *seen = TN_NEW_ARRAY(f->arena, field_seen, TN_SLOTS_MAX);
     tn_bytes line;
-    bool first = true;
+    uint32_t n = 0;
     for (uint32_t i = 0; i < RECORDS_MAX && next_line(&head, whole, &line); i++) {
         const bool is_comment = skip > 0 && line.size >= skip && !memcmp(line.data, comment, skip);
         if (tn_line_is_blank(line) || is_comment) {
             continue;
         }
         f->out->trim = f->out->trim || has_blanks(line, delimiter);
-        if (first && !named) {
-            name_fields(f, line, delimiter, word_at(data, "header"));
+        if (!named && n < LOOK_LINES) {
+            see_line(f, line, delimiter, n == 0, seen);
         }
-        first = false;
+        n++;
     }
+    const bool asked = header != NULL && strcmp(header, "auto") != 0;
+    f->out->named = !named && (asked ? strcmp(header, "true") == 0 : is_header(f, seen));
+    if (f->out->named) {
+        set_aside(f);
+    } else if (!named) {
+        name_by_place(f);
+    }
+}
+
+/* What separates fields: as given, or as the lines look. */
+static void find_delimiter(finding *f, tn_bytes head, bool whole, const tn_tree *data)
+{
+    const bool csv = strcmp(f->out->format, "csv") == 0;
+    const char *usual = csv ? "," : "\t";
+    const char *given = word_at(data, "delimiter");
+    const char *seen = given == NULL ? delimiter_of(head, whole, word_at(data, "comment")) : NULL;
+    f->delimiter = given != NULL && given[0] != '\0' ? given : seen != NULL ? seen : usual;
+    f->out->delimiter = seen != NULL && strcmp(seen, usual) != 0 ? seen : NULL;
 }
 
 static void find_fields(finding *f, tn_bytes head, bool whole, const tn_tree *data)
@@ -174,11 +378,8 @@ static void find_fields(finding *f, tn_bytes head, bool whole, const tn_tree *da
     const char *header = word_at(data, "header");
     const bool by_header = header != NULL && strcmp(header, "true") == 0;
     const tn_tree *columns = by_header ? NULL : tn_tree_get(data, "columns");
-    if (head.size >= 3 && memcmp(head.data, "\xef\xbb\xbf", 3) == 0) {
-        head.data += 3;
-        head.size -= 3;
-    }
     f->out->trim = trim != NULL && strcmp(trim, "true") == 0;
+    find_delimiter(f, head, whole, data);
     see_lines(f, head, whole, data, tn_tree_count(columns) > 0);
     for (const tn_tree *t = columns != NULL ? columns->first : NULL; t != NULL; t = t->next) {
         add_column(f, t->text != NULL ? t->text : "", t->text != NULL ? strlen(t->text) : 0, "str");
@@ -293,8 +494,69 @@ static tn_status read_head(const char *path, tn_text *text, size_t *n, tn_error 
 
 bool tn_discovery_has_columns(const char *format)
 {
-    return strcmp(format, "csv") == 0 || strcmp(format, "tsv") == 0 ||
-           strcmp(format, "jsonl") == 0 || strcmp(format, "tfrecord") == 0;
+    return is_delimited(format) || strcmp(format, "jsonl") == 0 || strcmp(format, "tfrecord") == 0;
+}
+
+bool tn_discovery_is_label(const char *name)
+{
+    static const char *const names[] = {"label", "click", "clicked", "is_click", "target", "y"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcasecmp(name, names[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool begins(tn_bytes head, const char *mark, size_t size)
+{
+    return head.size >= size && memcmp(head.data, mark, size) == 0;
+}
+
+/* What no text begins with; a first line of which no end is in sight only has no columns. */
+static tn_status check_text(const char *path, tn_bytes head, const char *format, tn_error *err)
+{
+    const bool whole = head.size < TN_DISCOVERY_BYTES;
+    if (head.size == 0) {
+        return tn_fail(err, TN_E_DATA, "'%s' is empty", path);
+    }
+    if (begins(head, "\xff\xfe", 2) || begins(head, "\xfe\xff", 2)) {
+        return tn_fail(err, TN_E_DATA,
+                       "'%s' looks like UTF-16\nhint: 'iconv -f UTF-16 -t UTF-8 FILE' writes it as "
+                       "UTF-8, which is read",
+                       path);
+    }
+    if (memchr(head.data, '\0', head.size) != NULL) {
+        return tn_fail(err, TN_E_DATA, "'%s' is binary: there are NUL bytes in it", path);
+    }
+    if (whole || memchr(head.data, '\n', head.size) != NULL ||
+        (format != NULL && !tn_discovery_has_columns(format))) {
+        return TN_OK;
+    }
+    return tn_fail(
+        err, TN_E_DATA,
+        "the first line of '%s' is longer than %d bytes, in which %u commas and %u tabs "
+        "stand\nhint: a model has at most %d slots; a file of many features is libsvm or "
+        "jsonl",
+        path, TN_DISCOVERY_BYTES, marks_of(head, ','), marks_of(head, '\t'), TN_SLOTS_MAX);
+}
+
+/* Names stand in a configuration, which is UTF-8. */
+static tn_status check_names(const tn_discovery *found, tn_error *err)
+{
+    for (uint32_t i = 0; i < found->n + found->n_unread; i++) {
+        const char *name = found->column[i].name;
+        for (size_t left = strlen(name), size = 0; left > 0; name += size, left -= size) {
+            size = tn_utf8_size(name, left);
+            if (size == 0) {
+                return tn_fail(err, TN_E_DATA,
+                               "the name of column %u of '%s' is not UTF-8\nhint: 'iconv -f LATIN1 "
+                               "-t UTF-8 FILE' writes it so where it is Latin 1",
+                               found->column[i].place + 1, found->path);
+            }
+        }
+    }
+    return TN_OK;
 }
 
 static tn_status find_columns(finding *f, tn_bytes head, const tn_tree *data, tn_error *err)
@@ -302,14 +564,23 @@ static tn_status find_columns(finding *f, tn_bytes head, const tn_tree *data, tn
     const bool whole = head.size < TN_DISCOVERY_BYTES;
     tn_discovery *out = f->out;
     out->format = word_at(data, "format");
-    out->format = out->format != NULL ? out->format : format_of(head, whole);
+    out->format = out->format == NULL && is_frame(head) ? "tfrecord" : out->format;
+    const tn_format *known = out->format != NULL ? tn_format_find(out->format) : NULL;
+    if (known == NULL || !known->binary) {
+        TN_TRY(check_text(out->path, head, out->format, err));
+    }
+    if (begins(head, "\xef\xbb\xbf", 3)) {
+        head = (tn_bytes){head.data + 3, head.size - 3, false};
+    }
+    out->format = out->format != NULL ? out->format : format_of(head, whole, data);
     if (out->format == NULL) {
         return tn_fail(err, TN_E_DATA,
-                       "the format of '%s' cannot be told by its first bytes\n"
-                       "hint: 'format=csv' names it",
+                       "the format of '%s' cannot be told by its first bytes: its lines have no "
+                       "tab, comma, ';' or '|'\n"
+                       "hint: 'format=csv' names it, and 'delimiter' what separates fields",
                        out->path);
     }
-    if (strcmp(out->format, "csv") == 0 || strcmp(out->format, "tsv") == 0) {
+    if (is_delimited(out->format)) {
         find_fields(f, head, whole, data);
     } else if (strcmp(out->format, "jsonl") == 0) {
         find_members(f, head, whole);
@@ -319,6 +590,7 @@ static tn_status find_columns(finding *f, tn_bytes head, const tn_tree *data, tn
     if (f->too_many) {
         return tn_fail(err, TN_E_DATA, "'%s' has more than %d columns", out->path, TN_SLOTS_MAX);
     }
+    TN_TRY(check_names(out, err));
     return tn_discovery_has_columns(out->format) && out->n == 0
                ? tn_fail(err, TN_E_DATA, "no columns are found in the head of '%s'", out->path)
                : TN_OK;
@@ -344,34 +616,45 @@ tn_status tn_discovery_find(tn_discovery *out, const tn_strs *paths, const tn_tr
     return status;
 }
 
-void tn_discovery_name(const tn_discovery *d, uint32_t i, tn_text *out)
+void tn_discovery_name(const tn_discovery *d, uint32_t i, const char *more, tn_text *out)
 {
     static const char good[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-";
     enum { NAME_MAX = 48 };
     TN_ASSERT(i < d->n);
     const char *name = d->column[i].name;
     const size_t size = strlen(name);
-    if (size <= NAME_MAX && strspn(name, good) == size) {
+    if (size <= NAME_MAX && strspn(name, good) == size && more[0] == '\0') {
         tn_text_adds(out, "name: ");
         tn_tree_print_scalar(out, name);
         return;
     }
-    tn_text_addf(out, "name: c%u", i + 1);
+    if (size <= NAME_MAX && strspn(name, good) == size) {
+        tn_text_addf(out, "name: %s%s, column: ", name, more);
+        tn_tree_print_scalar(out, name);
+        return;
+    }
+    tn_text_addf(out, "name: c%u", d->column[i].place + 1);
     tn_text_adds(out, size > 0 ? "_" : "");
     for (size_t k = 0; k < size && k < NAME_MAX; k++) {
         tn_text_add(out, strchr(good, name[k]) != NULL ? name + k : "_", 1);
     }
-    tn_text_adds(out, ", column: ");
+    tn_text_addf(out, "%s, column: ", more);
     tn_tree_print_scalar(out, name);
 }
 
 void tn_discovery_config(const tn_discovery *d, tn_text *out)
 {
-    const bool text = strcmp(d->format, "csv") == 0 || strcmp(d->format, "tsv") == 0;
+    const bool text = is_delimited(d->format);
     tn_text_addf(out, "data:\n  format: %s\n", d->format);
     if (text) {
         tn_text_addf(out, "  header: %s\n%s", d->named ? "true" : "false",
                      d->trim ? "  trim: true\n" : "");
+    }
+    if (d->delimiter != NULL) {
+        tn_text_addf(out, "  delimiter: \"%s\"\n",
+                     d->delimiter[0] == '\t' ? "\\t"
+                     : d->delimiter[0] == 1  ? "\\x01"
+                                             : d->delimiter);
     }
     if (text && !d->named) {
         tn_text_adds(out, "  columns: [");
@@ -384,7 +667,7 @@ void tn_discovery_config(const tn_discovery *d, tn_text *out)
     tn_text_adds(out, d->n > 0 ? "slots:\n" : "");
     for (uint32_t i = 0; i < d->n; i++) {
         tn_text_adds(out, "  - {");
-        tn_discovery_name(d, i, out);
+        tn_discovery_name(d, i, "", out);
         tn_text_addf(out, ", type: %s}\n", d->column[i].type);
     }
 }

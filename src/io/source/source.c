@@ -314,18 +314,22 @@ tn_status tn_compression_of(tn_bytes first, bool binary, const char *path, uint3
     static const struct {
         const char *mark;
         size_t size;
-        uint32_t compression; /* NONE: TNet does not read it */
-        const char *name;
+        uint32_t compression; /* NONE: TNet does not read it .. */
+        const char *name;     /* .. so it is named, and what makes a file of it that is read */
+        const char *hint;
     } known[] = {
-        {"\x1f\x8b\x08", 3, TN_COMPRESSION_GZIP, NULL},
-        {"\x28\xb5\x2f\xfd", 4, TN_COMPRESSION_ZSTD, NULL},
-        {"\x04\x22\x4d\x18", 4, TN_COMPRESSION_LZ4, NULL},
-        {"\xff\x06\x00\x00sNaPpY", 10, TN_COMPRESSION_SNAPPY, NULL},
-        {"PAR1", 4, TN_COMPRESSION_NONE, "parquet"},
-        {"BZh", 3, TN_COMPRESSION_NONE, "bzip2"},
+        {"\x1f\x8b\x08", 3, TN_COMPRESSION_GZIP, NULL, NULL},
+        {"\x28\xb5\x2f\xfd", 4, TN_COMPRESSION_ZSTD, NULL, NULL},
+        {"\x04\x22\x4d\x18", 4, TN_COMPRESSION_LZ4, NULL, NULL},
+        {"\xff\x06\x00\x00sNaPpY", 10, TN_COMPRESSION_SNAPPY, NULL, NULL},
+        {"PAR1", 4, TN_COMPRESSION_NONE, "parquet",
+         "pandas.read_parquet(FILE).to_csv(..) writes it as csv"},
+        {"BZh", 3, TN_COMPRESSION_NONE, "bzip2", "bzcat FILE | gzip -c > NAME.gz"},
         {"\xfd"
          "7zXZ",
-         6, TN_COMPRESSION_NONE, "xz"},
+         6, TN_COMPRESSION_NONE, "xz", "xzcat FILE | gzip -c > NAME.gz"},
+        {"PK\x03\x04", 4, TN_COMPRESSION_NONE, "a zip archive",
+         "unzip -p FILE NAME > NAME; of an .xlsx: save it as csv"},
     };
     *out = TN_COMPRESSION_NONE;
     if (binary && is_record_header(first)) {
@@ -344,8 +348,8 @@ tn_status tn_compression_of(tn_bytes first, bool binary, const char *path, uint3
             *out = known[i].compression;
             return known[i].name == NULL
                        ? TN_OK
-                       : tn_fail(err, TN_E_DATA, "'%s' is %s, which TNet does not read", path,
-                                 known[i].name);
+                       : tn_fail(err, TN_E_DATA, "'%s' is %s, which TNet does not read\nhint: %s",
+                                 path, known[i].name, known[i].hint);
         }
     }
     return TN_OK;
