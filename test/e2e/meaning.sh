@@ -62,7 +62,7 @@ data.test               csv free    -
 data.compression        csv same    data.compression=none
 data.label              csv refused data.label=s2 data.label_slots=allow
 data.label_slots        csv same    data.label_slots=allow
-data.weight             csv same    data.weight=s2
+data.weight             csv same    data.weight=s2 data.label_slots=allow
 data.group              csv same    data.group=s0
 data.record_id          csv free    -
 data.bad_records_max    csv same    data.bad_records_max=7
@@ -176,7 +176,7 @@ expect 3 tnet-eval csv.yaml data.negative_sampling=.3 --peers 2
 # ---- every other command compares, too; a rate, or a bound in other words, is no difference
 expect 3 tnet-export csv.yaml slots.b.column=s0
 says "slots.b.column: here s0, in the checkpoint x0"
-expect 3 tnet-data lifecycle csv.yaml data.label='{column: s0, threshold: 3}'
+expect 3 tnet-data lifecycle csv.yaml data.label='{column: s0, threshold: 3}' data.label_slots=allow
 says "data.label: here {column: s0, threshold: 3}, in the checkpoint label"
 expect 3 tnet-train csv.yaml train.epochs=2 data.null='["", 5]'
 says 'data.null: here ["", 5], in the checkpoint [""]'
@@ -251,7 +251,7 @@ tnet-score exp-folder/* data.format=csv <test.csv >got
 cmp got want || fail "other scores by the folder of one export"
 expect 3 sh -c 'tnet-score exp-folder data.null=5 <test.csv'
 says "'data.null' is [5], and the model has learned with [\"\"]"
-expect 3 tnet-eval words.yaml --export exp-folder data.label='{column: s0, threshold: 3}'
+expect 3 tnet-eval words.yaml --export exp-folder data.label='{column: s0, threshold: 3}' data.label_slots=allow
 says "'data.label' is {column: s0, threshold: 3}, and the model has learned with label"
 expect 0 tnet-eval words.yaml --export exp-folder
 expect 0 tnet-eval runs/words --export exp-folder
