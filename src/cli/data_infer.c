@@ -658,35 +658,43 @@ static void write_null(inferring *j)
     tn_text_adds(&j->text, words != 0 ? "]  # no values, in any column\n" : "]\n");
 }
 
-/* data.format and what was given on the command line, but train, label and record_id. */
-static void write_data(inferring *j)
+/* A format of known columns, and how this file's lines differ from its own. */
+static void write_known_format(inferring *j)
 {
     const tn_discovery *f = &j->in->found;
-    tn_text found = {0};
-    tn_discovery_config(f, &found);
-    const char *slots = strstr(tn_text_str(&found), "slots:\n");
-    const tn_tree *delimiter = given(j, "delimiter");
-    if (j->known != NULL) {
-        const bool tabs =
-            delimiter == NULL && f->delimiter == NULL && strcmp(f->format, "tsv") == 0;
-        const bool commas =
-            delimiter == NULL && f->delimiter == NULL && strcmp(f->format, "csv") == 0;
-        const bool criteo = strcmp(j->known->name, "criteo") == 0; /* tabs, and no header */
-        tn_text_addf(&j->text, "data:\n  format: %s  # its columns, so its slots\n",
-                     j->known->name);
-        tn_text_adds(&j->text, tabs && !criteo ? "  delimiter: \"\\t\"\n" : "");
-        tn_text_adds(&j->text, commas && criteo ? "  delimiter: \",\"\n" : "");
-        tn_text_adds(&j->text, f->named && criteo ? "  header: true\n  quote: line\n" : "");
-        tn_text_adds(&j->text, f->trim ? "  trim: true\n" : "");
-    } else {
-        tn_text_add(&j->text, tn_text_str(&found),
-                    slots != NULL ? (size_t)(slots - tn_text_str(&found)) : found.size);
-    }
-    if (j->known != NULL && f->delimiter != NULL) {
+    const bool usual = given(j, "delimiter") == NULL && f->delimiter == NULL;
+    const bool tabs = usual && strcmp(f->format, "tsv") == 0;
+    const bool commas = usual && strcmp(f->format, "csv") == 0;
+    const bool criteo = strcmp(j->known->name, "criteo") == 0; /* tabs, and no header */
+    tn_text_addf(&j->text, "data:\n  format: %s  # its columns, so its slots\n", j->known->name);
+    tn_text_adds(&j->text, tabs && !criteo ? "  delimiter: \"\\t\"\n" : "");
+    tn_text_adds(&j->text, commas && criteo ? "  delimiter: \",\"\n" : "");
+    tn_text_adds(&j->text, f->named && criteo ? "  header: true\n  quote: line\n" : "");
+    tn_text_adds(&j->text, f->trim ? "  trim: true\n" : "");
+    if (f->delimiter != NULL) {
         tn_text_addf(&j->text, "  delimiter: \"%s\"\n",
                      f->delimiter[0] == '\t' ? "\\t" : f->delimiter);
     }
+}
+
+static void write_found_format(inferring *j)
+{
+    tn_text found = {0};
+    tn_discovery_config(&j->in->found, &found);
+    const char *slots = strstr(tn_text_str(&found), "slots:\n");
+    tn_text_add(&j->text, tn_text_str(&found),
+                slots != NULL ? (size_t)(slots - tn_text_str(&found)) : found.size);
     tn_text_done(&found);
+}
+
+/* data.format and what was given on the command line, but train, label and record_id. */
+static void write_data(inferring *j)
+{
+    if (j->known != NULL) {
+        write_known_format(j);
+    } else {
+        write_found_format(j);
+    }
     for (const tn_tree *t = j->in->given != NULL ? j->in->given->first : NULL; t != NULL;
          t = t->next) {
         static const char *const own[] = {"format", "train",   "label", "header",

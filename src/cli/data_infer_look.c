@@ -180,11 +180,12 @@ static const char *unix_times(const tn_column_look *c, bool named)
     enum { RISING_MIN = 100 };
     const bool rises = c->values >= RISING_MIN && c->risen * 5 >= c->values * 4;
     double unit = 1;
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++, unit *= 1000) {
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
         if (c->least >= from * unit && c->largest < to * unit &&
             (named || (rises && c->largest - c->least < ten_years * unit))) {
             return units[i];
         }
+        unit *= 1000;
     }
     return NULL;
 }

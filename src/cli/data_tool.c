@@ -237,10 +237,31 @@ static tn_tree *found_tree(const tn_data_input *in)
     return tree;
 }
 
+/* What was found, under what stands in the configuration; `blind`: whatever that says of slots. */
+static const tn_tree *lay_under(const tn_data_input *in, bool blind, const tn_tree *found,
+                                const tn_tree *root)
+{
+    static const tn_origin origin = {.source = "the data"};
+    tn_arena *arena = in->setup->arena;
+    tn_tree *merged = tn_tree_merge(arena, found, root);
+    const tn_tree *slots = tn_tree_get(found, "slots");
+    if (slots != NULL) {
+        tn_tree_put(arena, merged, "slots", tn_tree_copy(arena, slots));
+    }
+    tn_tree *section = tn_tree_copy(arena, tn_tree_get(merged, "data"));
+    if (slots != NULL && (blind || tn_tree_is_null(in->label))) {
+        tn_tree_put(arena, section, "label", tn_tree_scalar(arena, "none", origin));
+    }
+    tn_tree_put(arena, merged, "data", section);
+    if (slots == NULL && blind) { /* labels that no click has are looked at, too */
+        tn_tree_put(arena, merged, "loss", tn_tree_scalar(arena, "mse", origin));
+    }
+    return merged;
+}
+
 /* Lays what the data say under what is given. Slots in a binary cache are signs, without names. */
 static tn_status discover(tn_data_input *in, bool blind, const tn_tree **root, tn_error *err)
 {
-    static const tn_origin origin = {.source = "the data"};
     tn_arena *arena = in->setup->arena;
     const bool listed = tn_tree_count(tn_tree_get(*root, "slots")) > 0;
     const tn_strs paths = train_paths(*root, arena);
@@ -260,21 +281,8 @@ static tn_status discover(tn_data_input *in, bool blind, const tn_tree **root, t
     if (found == NULL) {
         return tn_fail(err, TN_E_DATA, "the columns of '%s' cannot be slots", in->found.path);
     }
-    tn_tree *merged = tn_tree_merge(arena, found, *root);
-    const tn_tree *slots = tn_tree_get(found, "slots");
-    if (slots != NULL) {
-        tn_tree_put(arena, merged, "slots", tn_tree_copy(arena, slots));
-    }
-    tn_tree *section = tn_tree_copy(arena, tn_tree_get(merged, "data"));
-    if (slots != NULL && (blind || tn_tree_is_null(in->label))) {
-        tn_tree_put(arena, section, "label", tn_tree_scalar(arena, "none", origin));
-    }
-    tn_tree_put(arena, merged, "data", section);
-    if (slots == NULL && blind) { /* labels that no click has are looked at, too */
-        tn_tree_put(arena, merged, "loss", tn_tree_scalar(arena, "mse", origin));
-    }
-    *root = merged;
-    if (slots != NULL && !blind) {
+    *root = lay_under(in, blind, found, *root);
+    if (tn_tree_get(found, "slots") != NULL && !blind) {
         tn_log(TN_LOG_INFO, "no slots are listed: all %u columns of '%s' (%s) are read%s",
                in->found.n, in->found.path, in->found.format,
                tn_tree_is_null(in->label) ? ", without a label" : "");

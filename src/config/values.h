@@ -96,6 +96,7 @@ typedef enum tn_field_meaning {
 
 struct tn_field {
     tn_field_kind kind;
+    tn_field_meaning meaning;
     const char *key;
     size_t offset;
     const char *fallback;
@@ -109,7 +110,6 @@ struct tn_field {
     const tn_field *table;    /* TABLE, TABLES; VARIANT: of `shared`, or NULL */
     size_t size;              /* of one struct of `table`: TABLES, VARIANT */
     const tn_choice *const *choices; /* VARIANT: NULL-terminated */
-    tn_field_meaning meaning;
 };
 
 typedef struct tn_binder {

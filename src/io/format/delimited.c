@@ -351,11 +351,12 @@ static bool is_no_item(const taking *t, const tn_slot_spec *spec, tn_bytes item)
            (item.size == 0 || (!t->schema->empty_is_null && is_null_word(t, item.data, item.size)));
 }
 
-/* The x_j of the next value, NAN where `none` is there. */
+/* The x_j of the next value; NAN stays, for there is none. */
 static tn_status next_x(const taking *t, const tn_slot_spec *spec, const tn_span *xs,
-                        tn_bytes *x_list, bool none, float *x, tn_error *err)
+                        tn_bytes *x_list, float *x, tn_error *err)
 {
     tn_bytes text;
+    const bool none = isnan(*x);
     if (!next_value(x_list, spec->list, &text)) {
         return tn_record_location_fail(t->place, t->line, t->line.data + xs->at, err,
                                        "column '%s' has fewer values than '%s'", spec->values,
@@ -380,10 +381,9 @@ static tn_status take_slot(const taking *t, uint32_t i, tn_error *err)
     x_list.failed = x_list.failed || is_null(t, xs);
     tn_bytes value;
     while (next_value(&list, spec->list, &value)) {
-        const bool none = is_no_item(t, spec, value);
-        float x = none ? NAN : 1;
+        float x = is_no_item(t, spec, value) ? NAN : 1;
         if (xs != NULL) {
-            TN_TRY(next_x(t, spec, xs, &x_list, none, &x, err));
+            TN_TRY(next_x(t, spec, xs, &x_list, &x, err));
         }
         tn_fault fault = x - x != 0 /* not finite, and so absent */
                              ? TN_FAULT_NONE

@@ -139,6 +139,12 @@ static uint32_t marks_of(tn_bytes line, char mark)
     return n;
 }
 
+/* A comment or an empty line says nothing of fields. */
+static bool is_passed_over(tn_bytes line, const char *comment)
+{
+    return tn_line_is_blank(line) || (comment != NULL && line.data[0] == comment[0]);
+}
+
 /* The first mark that stands in the first line, and as often in those behind it; else the first
  * that stands in the first line. NULL: none does. */
 static const char *delimiter_of(tn_bytes head, bool whole, const char *comment)
@@ -150,22 +156,22 @@ static const char *delimiter_of(tn_bytes head, bool whole, const char *comment)
     tn_bytes line;
     uint32_t n = 0;
     while (n < LOOK_LINES && next_line(&head, whole, &line)) {
-        if (tn_line_is_blank(line) || (comment != NULL && line.data[0] == comment[0])) {
-            continue;
-        }
-        for (uint32_t i = 0; i < N_MARKS; i++) {
+        const bool look = !is_passed_over(line, comment);
+        for (uint32_t i = 0; look && i < N_MARKS; i++) {
             const uint32_t found = marks_of(line, marks[i][0]);
             in_first[i] = n == 0 ? found : in_first[i];
             steady[i] = n == 0 ? found > 0 : steady[i] && found == in_first[i];
         }
-        n++;
+        n += look;
     }
-    uint32_t best = N_MARKS;
-    for (uint32_t i = 0; i < N_MARKS; i++) {
-        const bool better = steady[i] && (best == N_MARKS || !steady[best]);
-        best = better || (in_first[i] > 0 && best == N_MARKS) ? i : best;
+    const char *best = NULL;
+    for (uint32_t i = N_MARKS; i-- > 0;) {
+        best = in_first[i] > 0 ? marks[i] : best;
     }
-    return best < N_MARKS ? marks[best] : NULL;
+    for (uint32_t i = N_MARKS; i-- > 0;) {
+        best = steady[i] ? marks[i] : best;
+    }
+    return best;
 }
 
 /* NULL: it cannot be told. */

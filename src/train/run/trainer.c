@@ -420,6 +420,16 @@ static void save_ahead(trainer *t)
     }
 }
 
+/* Saves behind an epoch that is not the last, if that is due. */
+static tn_status save_between(trainer *t, uint32_t epoch, tn_error *err)
+{
+    const bool full = tn_timetable_is_due_after(&t->timetable, TN_DUE_CKPT, epoch);
+    const bool delta = tn_timetable_is_due_after(&t->timetable, TN_DUE_DELTA, epoch);
+    const bool saves = t->saver.export_next || ((full || delta) && t->saver.is_unsaved);
+    t->saver.export_next = t->saver.export_next && !t->stop;
+    return saves && !t->stop ? tn_saver_save(&t->saver, !full, err) : TN_OK;
+}
+
 static tn_status after_epoch(trainer *t, tn_error *err)
 {
     tn_epoch_end end;
@@ -453,16 +463,7 @@ static tn_status after_epoch(trainer *t, tn_error *err)
         }
         TN_TRY(status);
     }
-    const bool full = tn_timetable_is_due_after(&t->timetable, TN_DUE_CKPT, epoch);
-    const bool delta = tn_timetable_is_due_after(&t->timetable, TN_DUE_DELTA, epoch);
-    if (last) {
-        return TN_OK; /* saved with the run's end, or the day's */
-    }
-    t->saver.export_next = t->saver.export_next && !t->stop;
-    if (t->stop || !(t->saver.export_next || ((full || delta) && t->saver.is_unsaved))) {
-        return TN_OK;
-    }
-    return tn_saver_save(&t->saver, !full, err);
+    return last ? TN_OK : save_between(t, epoch, err); /* the run's end saves, or the day's */
 }
 
 static tn_status open_epoch(trainer *t, tn_error *err)
