@@ -130,13 +130,14 @@ static void resolve_text(tn_setup *s)
 static void put(tn_setup *s, const char *section, const char *key, const char *value)
 {
     const tn_origin at = {.source = "checkpoint"};
-    tn_tree *tree = tn_tree_copy(s->arena, s->tree);
+    tn_tree *whole = tn_tree_copy(s->arena, s->tree);
     const tn_tree *old = tn_tree_get(s->tree, section);
-    tn_tree *map = old != NULL && old->kind == TN_TREE_MAP ? tn_tree_copy(s->arena, old)
-                                                           : tn_tree_new(s->arena, TN_TREE_MAP, at);
-    tn_tree_put(s->arena, map, key, tn_tree_scalar(s->arena, value, at));
-    tn_tree_put(s->arena, tree, section, map);
-    s->tree = tree;
+    tn_tree *part = old != NULL && old->kind == TN_TREE_MAP
+                        ? tn_tree_copy(s->arena, old)
+                        : tn_tree_new(s->arena, TN_TREE_MAP, at);
+    tn_tree_put(s->arena, part, key, tn_tree_scalar(s->arena, value, at));
+    tn_tree_put(s->arena, whole, section, part);
+    s->tree = whole;
 }
 
 /* The folder of a run or checkpoint in the place of a configuration: run.yaml, and config.yaml of

@@ -316,9 +316,9 @@ tn_status tn_exported_graph_new(tn_exported_graph *out, const tn_exported_model 
 
 static bool is_export(const char *dir, const char *name, char out[TN_PATH_SIZE])
 {
-    char index[TN_PATH_SIZE];
+    char json[TN_PATH_SIZE];
     return name[0] != '\0' && tn_path_join(dir, name, out, NULL) == TN_OK &&
-           tn_path_join(out, "EXPORT.json", index, NULL) == TN_OK && tn_path_exists(index);
+           tn_path_join(out, "EXPORT.json", json, NULL) == TN_OK && tn_path_exists(json);
 }
 
 tn_status tn_export_find(const char *dir, char out[TN_PATH_SIZE], tn_error *err)

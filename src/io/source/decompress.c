@@ -496,11 +496,12 @@ static tn_status failed(const tn_decompressor *d, outcome o, tn_error *err)
                                       [WINDOW] = "window of more than 128 MB in the",
                                       [MORE_BEHIND] = "something stands behind the"};
     if (o == TOO_LARGE) {
+        const uint64_t at = d->before + d->at;
         return tn_fail(
             err, TN_E_DATA,
             "%s:@%llu: error: a block of more than data.record_bytes_max (%llu)\nhint: a "
             "block of crb, which holds many rows, is unpacked as a whole",
-            d->path, (unsigned long long)(d->before + d->at), (unsigned long long)d->record_max);
+            d->path, (unsigned long long)at, (unsigned long long)d->record_max);
     }
     return o == NO_MEMORY ? tn_fail(err, TN_E_MEMORY, "no memory to decompress '%s'", d->path)
                           : damaged(d, how[o], err);
