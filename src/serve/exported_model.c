@@ -314,11 +314,11 @@ tn_status tn_exported_graph_new(tn_exported_graph *out, const tn_exported_model 
 
 /* ---- which folder ---- */
 
-static bool is_export(const char *dir, const char *name, char out[TN_PATH_SIZE])
+static bool is_export(const char *dir, const char *name, char path[TN_PATH_SIZE])
 {
     char json[TN_PATH_SIZE];
-    return name[0] != '\0' && tn_path_join(dir, name, out, NULL) == TN_OK &&
-           tn_path_join(out, "EXPORT.json", json, NULL) == TN_OK && tn_path_exists(json);
+    return name[0] != '\0' && tn_path_join(dir, name, path, NULL) == TN_OK &&
+           tn_path_join(path, "EXPORT.json", json, NULL) == TN_OK && tn_path_exists(json);
 }
 
 tn_status tn_export_find(const char *dir, char out[TN_PATH_SIZE], tn_error *err)
