@@ -32,11 +32,11 @@ typedef struct tn_run_calibration {
 bool tn_run_calibration_is_wanted(const tn_run *run);
 
 /* Room for the scores that it will be fitted on. Behind tn_saver_open. */
-tn_status tn_run_calibration_open(tn_run_calibration *c, const tn_watch *watch,
+tn_status tn_run_calibration_open(tn_run_calibration *t, const tn_watch *watch,
                                   tn_error *err) TN_MUST_USE;
 
 /* The map from scores to probabilities, with a line that tells what it does. It is fitted while the
  * last checkpoint is written, whose model its file will name. `valid`: metrics of the same scores.
  * TN_E_STOPPED: the run ends; `stop` may be NULL. */
-tn_status tn_run_calibration_end(tn_run_calibration *c, const tn_metrics *valid,
+tn_status tn_run_calibration_end(tn_run_calibration *t, const tn_metrics *valid,
                                  const atomic_bool *stop, tn_error *err) TN_MUST_USE;
