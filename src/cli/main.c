@@ -169,12 +169,12 @@ static tn_status find_config(tn_setup *s, const char *folder, tn_config_in *in,
 static void take_day(tn_setup *s, const tn_data_opts *data, const char *path)
 {
     tn_manifest_days learned = {0};
-    char text[TN_DAY_TEXT];
     if (data->days.n > 0 || data->train.n == 0 || !tn_days_is_pattern(data->train.item[0])) {
         return;
     }
     tn_checkpoint_days_at(path, &learned);
     if (learned.n > 0) {
+        char text[TN_DAY_TEXT];
         const bool next = data->valid.n == 0 || strcmp(data->valid.item[0], "next") == 0;
         const bool after = s->reads_next && next && data->test.n == 0;
         tn_day_text(learned.range[learned.n - 1].last + after, text);

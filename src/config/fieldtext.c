@@ -601,8 +601,8 @@ void tn_fields_print(tn_text *out, const tn_field *fields, const tn_tree *tree,
 static void text_of_scalar(tn_text *out, const char *text)
 {
     double number = 0;
-    char plain[TN_NUMBER_TEXT_MAX];
     if (tn_read_f64(text, strlen(text), &number) == TN_NUM_OK) {
+        char plain[TN_NUMBER_TEXT_MAX];
         tn_text_add(out, plain, tn_write_f64(plain, number));
     } else {
         tn_tree_print_scalar(out, text);
@@ -656,11 +656,11 @@ static void text_of_list(tn_text *out, const tn_field *f, const void *at)
     const uint32_t n = texts ? strs->n : f64s->n;
     tn_text_addc(out, '[');
     for (uint32_t i = 0; i < n; i++) {
-        char number[TN_NUMBER_TEXT_MAX];
         tn_text_adds(out, i > 0 ? ", " : "");
         if (texts) {
             tn_tree_print_scalar(out, strs->item[i]);
         } else {
+            char number[TN_NUMBER_TEXT_MAX];
             tn_text_add(out, number, tn_write_f64(number, f64s->item[i]));
         }
     }

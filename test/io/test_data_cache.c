@@ -337,8 +337,8 @@ TEST(a_file_of_the_same_size_and_time_is_not_taken_for_the_old_one)
     assert_int_equal(fclose(in), 0);
     text[0] ^= 1; /* 0 and 1 */
     f.path = setup_file(&f.s, "rows", text, (size_t)st.st_size);
-    const struct timespec times[2] = {st.st_atim, st.st_mtim};
-    assert_int_equal(utimensat(AT_FDCWD, f.path, times, 0), 0);
+    const struct timespec as_before[2] = {st.st_atim, st.st_mtim};
+    assert_int_equal(utimensat(AT_FDCWD, f.path, as_before, 0), 0);
     tn_text_clear(&logged);
     assert_epoch(&f, 0);
     assert_non_null(strstr(tn_text_str(&logged), "has changed since"));

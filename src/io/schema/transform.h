@@ -78,7 +78,7 @@ static inline bool tn_transform_rounds(const tn_transform *t, double v)
 {
     const bool as_is = t->kind == TN_TRANSFORM_IDENTITY ||
                        (t->kind == TN_TRANSFORM_ZSCORE && t->a != t->a /* running */);
-    return as_is || (!tn_transform_is_sign(t) && v > -0x1p24 && v < 0x1p24);
+    return as_is || (!tn_transform_is_sign(t) && v > -16777216.0 && v < 16777216.0);
 }
 
 /* Whether it has a sign for v; any other than hour and its like has. */

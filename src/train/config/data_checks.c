@@ -104,7 +104,8 @@ static tn_strs trained_paths(const tn_data_opts *data, const tn_manifest_days *l
         return data->train;
     }
     const bool known = learned != NULL && learned->used;
-    const tn_strs asked = known ? (tn_strs){0} : tn_days_all_paths(data, arena);
+    const tn_strs none = {0};
+    const tn_strs asked = known ? none : tn_days_all_paths(data, arena);
     const tn_strs before = tn_days_learned_paths(data, learned, arena);
     const char **item = TN_NEW_ARRAY(arena, const char *, asked.n + before.n + 1);
     for (uint32_t i = 0; i < asked.n + before.n; i++) {

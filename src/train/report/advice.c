@@ -229,8 +229,6 @@ void tn_advice_text(const tn_advice *a, tn_text *lines)
     add_overfit(a, lines);
     if (!diverged) {
         add_risen(a, lines);
-    }
-    if (!diverged) {
         add_copc(a, lines);
     }
     add_unknown(a, lines);
