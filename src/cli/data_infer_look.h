@@ -19,8 +19,8 @@ typedef struct tn_look_word {
     uint64_t n;
 } tn_look_word;
 
-/* What the texts of a column look like. Words for missing values are none where all others are
- * numbers, hex digits or dates; elsewhere they are words as any. */
+/* Describes the texts of a column. Words for missing values are no values where all others are
+ * numbers, hex digits or dates; elsewhere they are words like any other. */
 typedef struct tn_column_look {
     uint64_t filled, values;           /* rows with a value; values */
     uint64_t listed;                   /* values with a '|' */
@@ -49,7 +49,7 @@ void tn_looking_free(tn_looking *l); /* NULL is fine */
 
 /* One value of a column in row `row`, from 1. */
 void tn_look_at(tn_looking *l, tn_column_look *c, uint32_t row, const char *text, size_t size);
-/* Behind the last one. */
+/* Call it once, after the last value of the column. */
 void tn_look_end(tn_column_look *c);
 
 uint64_t tn_look_different(const tn_column_look *c);
@@ -61,6 +61,6 @@ bool tn_look_same(const tn_column_look *c, uint32_t i, uint32_t k);
 
 bool tn_look_ends_in_id(const char *name);
 
-/* What kind of times a column of this name holds, in words; NULL: none. */
+/* Returns which kind of times a column of this name holds, in words; NULL: it holds none. */
 extern const char tn_look_hours[]; /* YYMMDDHH, which transforms read */
 const char *tn_look_times(const tn_column_look *c, const char *name);

@@ -48,7 +48,7 @@ static tn_status count_labels(void *ctx, const tn_row_scan_block *block, tn_erro
     return TN_OK;
 }
 
-/* What no record alone shows. */
+/* Warns of faults that only all records together show. */
 static void print_warnings(const checking *c, const tn_data_input *in)
 {
     const tn_data_opts *data = &in->from.data;

@@ -237,7 +237,7 @@ static tn_tree *found_tree(const tn_data_input *in)
     return tree;
 }
 
-/* What was found, under what stands in the configuration; `blind`: whatever that says of slots. */
+/* Merges the found columns under the configuration; `blind`: also over the slots that it lists. */
 static const tn_tree *lay_under(const tn_data_input *in, bool blind, const tn_tree *found,
                                 const tn_tree *root)
 {

@@ -84,7 +84,7 @@ FILE *tn_data_counts_to(const char *path);
 /* "rows 9, blank 0, bad 1, duplicate names 0", without the end of the line. */
 void tn_data_print_counts(FILE *out, const tn_row_scan_counts *n);
 
-/* What a format lays under a configuration, `data` with its name, and its slots; NULL: nothing, or
+/* Returns the defaults of a format: `data` with its name, and its slots; NULL: it has none, or has
  * a fault, which is reported. */
 const tn_tree *tn_data_preset(tn_setup *s, const tn_format *format);
 

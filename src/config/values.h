@@ -82,7 +82,7 @@ typedef enum tn_field_kind {
     TN_KIND_TREE,     /* const tn_tree *: read by its owner, which reports with the same diag */
 } tn_field_kind;
 
-/* What an option has to do with the rows that a model has learned from. Later commands compare it
+/* Says how an option bears on the rows that a model has learned from. Later commands compare it
  * with the checkpoint's (train/config/meaning.h); each option of `data` and `slots` says which. */
 typedef enum tn_field_meaning {
     TN_MEANS_UNSAID,  /* in other tables */

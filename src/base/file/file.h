@@ -96,8 +96,8 @@ const char *tn_infile_path(const tn_infile *f);
 /* Exactly `size` bytes; fewer are TN_E_IO. */
 tn_status tn_infile_read(const tn_infile *f, uint64_t at, void *data, size_t size,
                          tn_error *err) TN_MUST_USE;
-/* What a file is, whatever its name and times: the first 8 bytes of a SHA-256 over it, of a long
- * one over its head, its tail and samples between them, at places that the size alone decides. */
+/* Tells a file from others, whatever its name and times: *hash is the first 8 bytes of a SHA-256
+ * over it, of a long one over its head, its tail and samples at places that its size decides. */
 tn_status tn_infile_sample(const tn_infile *f, uint64_t *hash, tn_error *err) TN_MUST_USE;
 void tn_infile_close(tn_infile *f); /* NULL is fine */
 

@@ -54,7 +54,7 @@ static bool has_numbers(const tn_slot_spec *spec)
     return tn_spec_is_number(spec) || spec->type == TN_SIGN_INT || spec->type == TN_SIGN_FLOAT;
 }
 
-/* Of each sample, so that many columns take no more memory than some. */
+/* Limits each sample, so that many columns take no more memory than some. */
 static uint32_t sample_max(const tn_schema *schema)
 {
     uint32_t n = 1;
@@ -185,8 +185,8 @@ static void sort_by_slot(tn_stat *s, const tn_rows *rows)
     s->first[0] = 0;
 }
 
-/* What stands for the value where different ones are counted: its key, or the number of which many
- * have one. */
+/* Returns what is counted as one value: the number itself where many numbers share a key, else the
+ * key. */
 static uint64_t count_text(slot_stat *s, const tn_rows *rows, uint32_t row, tn_token token,
                            uint64_t key)
 {

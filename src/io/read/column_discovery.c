@@ -215,7 +215,7 @@ static bool has_blanks(tn_bytes line, char delimiter)
     return false;
 }
 
-/* What is seen of a column: its first text, and what stands below that. */
+/* Describes the first text of a column, and the texts below it. */
 typedef struct field_seen {
     bool number, missing;     /* of the first */
     uint32_t numbers, others; /* below */
@@ -367,7 +367,7 @@ static void see_lines(finding *f, tn_bytes head, bool whole, const tn_tree *data
     }
 }
 
-/* What separates fields: as given, or as the lines look. */
+/* Takes the delimiter that is given, or finds one in the first lines. */
 static void find_delimiter(finding *f, tn_bytes head, bool whole, const tn_tree *data)
 {
     const bool csv = strcmp(f->out->format, "csv") == 0;
@@ -519,7 +519,7 @@ static bool begins(tn_bytes head, const char *mark, size_t size)
     return head.size >= size && memcmp(head.data, mark, size) == 0;
 }
 
-/* What no text begins with; a first line of which no end is in sight only has no columns. */
+/* Refuses bytes that no text begins with. A first line without an end in sight has no columns. */
 static tn_status check_text(const char *path, tn_bytes head, const char *format, tn_error *err)
 {
     const bool whole = head.size < TN_DISCOVERY_BYTES;

@@ -45,7 +45,7 @@ typedef struct tn_parsed_row {
     uint64_t at;    /* where the record begins in its source; set by the reader */
 } tn_parsed_row;
 
-/* Of |x_j|: a step squares gradients of x_j, and a float32 ends at 3.4e38. */
+/* Limits |x_j|: a step squares gradients of x_j, and a float32 ends at 3.4e38. */
 #define TN_X_MAX 1e18F
 
 /* Why something was not taken; io/format/format.h makes a sentence of it. */

@@ -358,7 +358,7 @@ static uint32_t weekday_of(const date *d)
     return (year + year / 4 - year / 100 + year / 400 + before[d->month - 1] + d->day + 6) % 7;
 }
 
-/* Of a weekday and an hour. */
+/* Holds a weekday and an hour. */
 static uint64_t date_sign(tn_transform_kind kind, uint32_t weekday, uint32_t hour)
 {
     enum { SATURDAY = 5 };
@@ -401,7 +401,7 @@ static bool take_part(tn_bytes *text, const char *marks, uint32_t n, uint32_t *o
     return digit != NULL;
 }
 
-/* Behind the hour: :15 :15:07 :15:07.25, then nothing, Z, +02, +0200 or +02:00. */
+/* Reads a time behind its hour: :15 :15:07 :15:07.25, then nothing, Z, +02, +0200 or +02:00. */
 static bool is_time_end(tn_bytes text)
 {
     uint32_t part = 0;

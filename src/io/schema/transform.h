@@ -87,7 +87,8 @@ bool tn_transform_takes(const tn_transform *t, double v);
 /* The sign of a text that is a date; false: it is none. */
 bool tn_transform_date(const tn_transform *t, const char *text, size_t size, uint64_t *out);
 
-/* What a float32 stands for: .7 as a float32 is a little less, and meets a bound of .7. */
+/* Returns the double that a float32 stands for: .7 is a little less as a float32, and meets a
+ * bound of .7. */
 double tn_transform_of_single(const tn_transform *t, float v);
 
 /* Undefined for a v that it does not take. */

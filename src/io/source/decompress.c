@@ -540,7 +540,7 @@ static bool is_member(const tn_decompressor *d)
            (n == 4 && from[0] >> 4 == 5 && memcmp(from + 1, skipped, size < 4 ? size - 1 : 3) == 0);
 }
 
-/* Behind a member there is another one; or, of gzip, zeros that fill a block of a tape or disk. */
+/* Goes on after a member: with another one, or in gzip over zeros that fill a block of a tape. */
 static tn_status next_member(tn_decompressor *d, tn_error *err)
 {
     while (d->n > 0 && d->compression == TN_COMPRESSION_GZIP && d->at < d->to &&

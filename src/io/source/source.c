@@ -289,8 +289,8 @@ static bool begins_with(tn_bytes first, const char *mark, size_t size)
     return first.size >= size && memcmp(first.data, mark, size) == 0;
 }
 
-/* Behind frames that decoders of zstd and lz4 skip, as pzstd writes one in front, as far as they
- * are there. */
+/* Passes over leading frames that decoders of zstd and lz4 skip, such as that of pzstd, as far as
+ * they are there. */
 static tn_bytes behind_skipped(tn_bytes first, bool *skipped)
 {
     enum { HEAD = 8 };

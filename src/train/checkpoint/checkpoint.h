@@ -114,10 +114,10 @@ void tn_checkpoint_config_path(const char *path,
 tn_status tn_checkpoint_run_dir(const char *path, char out[TN_PATH_SIZE],
                                 tn_error *err) TN_MUST_USE;
 
-/* What the checkpoint at `path`, or the newest in a run directory, has learned, as below. */
+/* Reads the days that the checkpoint at `path`, or the newest in a run directory, has learned. */
 void tn_checkpoint_days_at(const char *path, tn_manifest_days *out);
 
-/* What the checkpoint that the run goes on from has learned, and its step (or NULL), by its
+/* Reads the days and the step (or NULL) of the checkpoint that the run goes on from, by its
  * manifest alone; nothing where there is none, or it cannot be read: whoever loads it will tell. */
 void tn_checkpoint_days(const tn_run *run, tn_manifest_days *out, uint64_t *step);
 

@@ -32,7 +32,7 @@ static const tn_tree *word(const tn_binder *b, const char *text)
     return tn_tree_scalar(b->arena, text, (tn_origin){0});
 }
 
-/* What a label is made of, in whatever column. */
+/* Returns the rule that makes a label, without its column. */
 static const tn_tree *label_rule(const tn_binder *b, const tn_tree *label)
 {
     tn_tree *rule = tn_tree_copy(b->arena, label);
@@ -156,7 +156,7 @@ static bool names_slot(const tn_tree *list, const tn_slot_opts *slot)
     return named;
 }
 
-/* Of a run that begins with these weights: whether those of the slot are among them. */
+/* Says whether a run that begins with these weights takes those of the slot. */
 static bool is_taken(const comparison *c, const tn_slot_opts *now, const tn_slot_opts *was)
 {
     const bool number = now->as == TN_AS_VALUE; /* whose weights are in the net */

@@ -44,5 +44,5 @@ void tn_meaning_shorten(tn_text *lines);
  * training, which no score depends on, but the state that is in its rows. */
 const tn_tree *tn_meaning_read_rules(const tn_binder *b, const tn_tree *tree, const char *past);
 
-/* What `data.index_base: auto` was when the checkpoint was learned. False: it does not say. */
+/* Finds what `data.index_base: auto` was when the checkpoint was learned. False: it is not told. */
 bool tn_meaning_index_base(const tn_binder *b, const char *past, uint32_t *out);

@@ -93,7 +93,8 @@ static tn_status evaluate_valid(trainer *t, bool collects, tn_error *err)
     return tn_epoch_evaluate(&t->epoch, &request, &t->out->valid, err);
 }
 
-/* What the watched metric says. Rows of one class tell nothing of a model, whatever the metric. */
+/* Tells early stopping the watched metric. Rows of one class tell nothing of a model, whatever it
+ * is. */
 static tn_verdict watch_valid(trainer *t)
 {
     const tn_metrics *m = t->out->valid.metrics;
