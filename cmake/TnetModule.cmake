@@ -110,13 +110,14 @@ function(tnet_fuzz_targets)
   endforeach()
 endfunction()
 
-# End-to-end scripts: real programs, real files. TNET_BIN is where the programs are.
+# End-to-end scripts: real programs, real files. TNET_BIN is where the programs are, TNET_SANITIZE what they are built with.
 function(tnet_scripts)
   file(GLOB scripts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/test/e2e/*.sh)
   foreach(script ${scripts})
     get_filename_component(name ${script} NAME_WE)
     add_test(NAME e2e/${name} COMMAND ${script} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-    set_tests_properties(e2e/${name} PROPERTIES ENVIRONMENT "TNET_BIN=${CMAKE_BINARY_DIR}" SKIP_RETURN_CODE 77 TIMEOUT 600)
+    set_tests_properties(e2e/${name} PROPERTIES ENVIRONMENT "TNET_BIN=${CMAKE_BINARY_DIR};TNET_SANITIZE=${TNET_SANITIZE}"
+      SKIP_RETURN_CODE 77 TIMEOUT 600)
   endforeach()
 endfunction()
 

@@ -30,10 +30,17 @@ train() {
         data.test="$dir/test.tsv" train.batch=128 train.threads=2 checkpoint.keep=1 "$@"
 }
 
+# learns N: whether the Nth model is trained until it has learned. Under a sanitizer that takes minutes, so there every third
+# model is, from TNET_TEST_ROUNDS on (test/support/rounds.h).
+learns() {
+    [ -z "${TNET_SANITIZE:-}" ] || [ "${TNET_TEST_ROUNDS:-0}" = all ] || [ $(($1 % 3)) -eq $((${TNET_TEST_ROUNDS:-0} % 3)) ]
+}
+
 auc_of() { awk '$1 == "auc" { print $2 }' "$1"; }
 
 hash_of() { sed -n 's/.*"config_hash":"\([0-9a-f]*\)".*/\1/p' "$dir/$1/summary.json"; }
 
+models=0
 for config in "$configs"/*.yaml; do
     model=$(basename "$config" .yaml)
     case $model in
@@ -41,11 +48,14 @@ for config in "$configs"/*.yaml; do
     esac
 
     # it learns
-    train whole "$config"
-    auc=$(auc_of "$dir/out")
-    echo "configs: $model auc $auc"
-    echo "$auc" >>"$dir/aucs"
-    awk -v auc="$auc" 'BEGIN { exit !(auc > 0.66 && auc < 0.79) }' || fail "$model: auc $auc"
+    models=$((models + 1))
+    if learns $models; then
+        train whole "$config"
+        auc=$(auc_of "$dir/out")
+        echo "configs: $model auc $auc"
+        echo "$auc" >>"$dir/aucs"
+        awk -v auc="$auc" 'BEGIN { exit !(auc > 0.66 && auc < 0.79) }' || fail "$model: auc $auc"
+    fi
 
     # asking does nothing
     expect 0 tnet-train "$config" data.train="$few" data.valid=~ data.test=~ --dry-run
@@ -60,11 +70,11 @@ for config in "$configs"/*.yaml; do
     [ -z "$(ls)" ] || fail "$model: a question left $(ls)"
 
     # what was printed is the same run
-    train short "$config" "data.train=$few" "data.test=$few" train.max_steps=10
-    train again "$dir/printed.yaml" "data.train=$few" "data.test=$few" train.max_steps=10
+    train short "$config" "data.train=$few" "data.test=$few" train.max_steps=4
+    train again "$dir/printed.yaml" "data.train=$few" "data.test=$few" train.max_steps=4
     [ "$(hash_of short)" = "$(hash_of again)" ] || fail "$model: --print-config has another hash"
     same_model "$dir/short" "$dir/again"
-    train graph "$dir/graph.yaml" "data.train=$few" "data.test=$few" train.max_steps=10
+    train graph "$dir/graph.yaml" "data.train=$few" "data.test=$few" train.max_steps=4
     same_model "$dir/short" "$dir/graph"
     expect 0 tnet-eval "$dir/graph.yaml" --checkpoint "$dir/short" data.test="$few" data.train="$few"
 done
