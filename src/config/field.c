@@ -461,6 +461,7 @@ static void bind_one(const tn_binder *b, const tn_field *f, const tn_tree *given
     const tn_tree *value = tn_field_value(b->arena, f, given);
     if (value == NULL && !b->optional) {
         tn_diag_error(b->diag, b->at, "required key '%s' is missing", path_of(b, f->key));
+        tn_diag_hint(b->diag, "%s: %s", f->key, f->help);
     }
     memcpy(at, kinds[f->kind].unset, kinds[f->kind].size);
     if (tn_tree_is_null(value) || (read_value(b, f, value, at) && is_taken(b, f, given, at))) {

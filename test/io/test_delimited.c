@@ -163,6 +163,13 @@ TEST(rows_that_are_too_long_or_too_short_are_errors)
     setup_open(&s, csv);
     assert_begins(setup_fault(&s, "a,b,label\n1,2\n"),
                   "parsed:2:4: error: too few fields (expected 3, found 2)");
+    assert_non_null(
+        strstr(setup_fault(&s, "a,b,label\n1;2;1\n"),
+               "hint: data.delimiter is another one than ';', which stands in the line"));
+    assert_null(strstr(setup_fault(&s, "a,b,label\n1,2;1\n"), "hint"));
+    assert_non_null(strstr(setup_fault(&s, "1,tv,0.5\n"),
+                           "hint: the first line looks like data: 'header: false'"));
+    assert_null(strstr(setup_fault(&s, "a,c,label\n"), "looks like data"));
     assert_begins(setup_fault(&s, "a,b,label\n1,2,1,\n"),
                   "parsed:2:7: error: too many fields (expected 3)");
     setup_close(&s);

@@ -358,6 +358,11 @@ TEST(a_lone_dash_is_a_name_not_a_list)
     static const char *const env[] = {"TNET_DATA__FORMAT=-", NULL};
     f->in.env = env;
     assert_string_equal(tn_tree_at(load(f), "data.format")->text, "-");
+    static const char *const marks[] = {"data.delimiter=,", "data.delimiter=|", "data.delimiter= "};
+    for (uint32_t i = 0; i < 3; i++) {
+        set_overrides(f, marks + i, 1);
+        assert_string_equal(tn_tree_at(load(f), "data.delimiter")->text, strchr(marks[i], '=') + 1);
+    }
 }
 
 TEST(overrides_reach_into_shorthands)
@@ -479,6 +484,7 @@ TEST(all_faults_of_all_layers_are_shown)
     assert_said(f, "TNET_TRAIN__BATCH: error: 'batch' is not a number: 'x'");
     assert_said(f, "unknown model 'deepmf' (did you mean 'deepfm'?)");
     assert_said(f, "a.yaml:1:1: error: required key 'data.format' is missing");
+    assert_said(f, "\nhint: format: ");
 }
 
 TEST(a_preset_is_chosen_below_shorthands_and_defaults)

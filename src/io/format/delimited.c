@@ -498,6 +498,26 @@ static uint32_t split_plain(const taking *t, tn_span *span, uint32_t max)
     return n;
 }
 
+/* Where a line is one field a delimiter that stands in it is named. */
+static tn_status too_few(const taking *t, uint32_t found, tn_error *err)
+{
+    static const char marks[] = ",\t;|";
+    const char *mark = marks;
+    tn_error fault = {0};
+    while (*mark != '\0' && memchr(t->line.data, *mark, t->line.size) == NULL) {
+        mark++;
+    }
+    tn_status status = tn_record_location_fail(t->place, t->line, t->line.data + t->line.size,
+                                               &fault, "too few fields (expected %u, found %u)",
+                                               t->head->n_columns, found);
+    return found > 1 || *mark == '\0'
+               ? tn_fail(err, status, "%s", fault.text)
+               : tn_fail(err, status,
+                         "%s\nhint: data.delimiter is another one than '%s', which stands in the "
+                         "line; 'tnet-data infer FILE' writes what reads it",
+                         fault.text, *mark == '\t' ? "\\t" : (const char[]){*mark, '\0'});
+}
+
 static tn_status take_fields(taking *t, tn_error *err)
 {
     uint32_t n = t->head->n_columns;
@@ -520,8 +540,7 @@ static tn_status take_fields(taking *t, tn_error *err)
                                        "too many fields (expected %u)", n);
     }
     if (found < n && t->schema->data->short_rows == TN_ROWS_ERROR) {
-        return tn_record_location_fail(t->place, t->line, t->line.data + t->line.size, err,
-                                       "too few fields (expected %u, found %u)", n, found);
+        return too_few(t, found, err);
     }
     for (uint32_t i = found; i < n; i++) {
         span[i] = (tn_span){.text = "", .at = (uint32_t)t->line.size};

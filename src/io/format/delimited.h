@@ -25,6 +25,7 @@ typedef struct tn_listing {
     const char *wanted; /* NULL: nothing is looked for */
     char near[64];      /* the first column that `wanted` may have meant; or "" */
     uint32_t n;
+    uint32_t n_numbers; /* that no header has */
 } tn_listing;
 void tn_listing_add(tn_listing *listing, tn_bytes line, const tn_schema *schema);
 

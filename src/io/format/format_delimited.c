@@ -4,6 +4,7 @@
  * The columns stand where the header says, or data.columns where there is none. Criteo's are label
  * I1..I13 C1..C26 by tabs, 39 fields without the label, unless either names them.
  */
+#include "base/core/number.h"
 #include "config/diag.h"
 #include "io/format/delimited.h"
 #include "io/format/format.h"
@@ -168,7 +169,9 @@ static void list_name(tn_listing *l, const char *name, size_t size)
     } else if (tn_text_str(&l->names)[l->names.size - 1] != '.') {
         tn_text_adds(&l->names, ", ..");
     }
+    double number;
     l->n++;
+    l->n_numbers += tn_read_f64(name, size, &number) == TN_NUM_OK;
     const char *const one = shown;
     if (l->wanted != NULL && l->near[0] == '\0' && tn_nearest(l->wanted, &one, 1) != NULL) {
         memcpy(l->near, shown, sizeof shown);
@@ -226,6 +229,12 @@ static tn_status no_column(const tn_schema *schema, uint32_t i, const tn_record_
         (void)tn_fail(err, status,
                       "%s\nhint: beside the label the columns are I1 .. I13 and C1 .. C26",
                       fault.text);
+    } else if (there.n_numbers > 0 && there.n > 1) {
+        (void)tn_fail(
+            err, status,
+            "%s\nhint: the first line looks like data: 'header: false' and 'columns: [..]' "
+            "name its fields\nhint: as a header its columns are %s",
+            fault.text, tn_text_str(&there.names));
     } else if (there.n == 1) {
         (void)tn_fail(err, status,
                       "%s\nhint: the line is one column; does data.format or "

@@ -29,7 +29,8 @@ static const char *const missings[] = {"zero", "init", NULL};
 
 const tn_field tn_data_fields[] = {
     TN_FIELD_STR(tn_data_opts, format, NULL,
-                 "how records are written; see tnet-train --list-formats", NOTHING),
+                 "how records are written: tnet-train --list-formats; tnet-data infer finds it",
+                 NOTHING),
     TN_FIELD_STRS(tn_data_opts, train, "~",
                   "files to learn from: paths, globs, folders, URIs (s3://..), '-'; with data.days "
                   "of each day, "

@@ -197,9 +197,10 @@ static tn_tree *assign(const tn_binder *b, const char *path, const char *source,
                            .shown = shown,
                            .col = (uint32_t)(equals - shown) + 2};
     tn_origin at = {.source = source, .col = col, .text = shown};
-    bool is_stdin = strcmp(equals + 1, "-") == 0; /* to YAML it is a list of nothing */
+    /* A mark is a text: to YAML "-" is a list of nothing, "," a fault and ' ' nothing. */
+    bool is_byte = in.size == 1 && strchr("-,|: \t", in.text[0]) != NULL;
     tn_tree *value =
-        is_stdin ? tn_tree_scalar(b->arena, "-", at) : tn_yaml_read(b->arena, b->diag, &in);
+        is_byte ? tn_tree_scalar(b->arena, in.text, at) : tn_yaml_read(b->arena, b->diag, &in);
     if (is_too_deep(path)) {
         tn_diag_error(b->diag, &at, "a name of more than %d steps", (int)TN_YAML_DEPTH_MAX);
         return NULL;
