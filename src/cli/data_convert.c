@@ -94,7 +94,7 @@ static const tn_field convert_fields[] = {
 static tn_status write_config(const tn_convert_in *in, const tn_inputs *inputs,
                               const convert_flags *flags, const tn_text *columns, tn_error *err)
 {
-    const tn_output_with with = {.inputs = inputs, .announce = tn_signals_remove};
+    const tn_output_with with = {.inputs = inputs, .tell = true, .announce = tn_signals_remove};
     tn_text text = {0};
     tn_dataset_config(in->to, flags->to, columns->size > 0 ? columns->data : NULL, &text);
     tn_status status = tn_text_check(&text, "a configuration", err);

@@ -5,6 +5,7 @@
 #include "base/file/output_file.h"
 #include "cli/data_tool.h"
 #include "cli/signals.h"
+#include "cli/terminal.h"
 #include "config/diag.h"
 #include "config/field.h"
 #include "config/yaml.h"
@@ -26,6 +27,7 @@ typedef struct gen_flags {
     const char *config_to;
     const char *truth_to;
     const char *first_day;
+    bool force;
     uint32_t threads;
 } gen_flags;
 
@@ -44,6 +46,7 @@ static const tn_field gen_fields[] = {
                 "what was planted and what it is worth; default: PATH.truth.json, of each file"),
     TN_FLAG_STR(gen_flags, first_day, "DATE",
                 "date of the day that begins with row 0, in {day:..}; default: 2026-11-01"),
+    TN_FLAG_BOOL(gen_flags, force, "replace a configuration that is there and says other things"),
     TN_FIELD_U32W(gen_flags, threads, "all", 1, 1024, "threads", tn_thread_words,
                   "threads that make rows; the rows do not depend on them"),
     TN_FIELD_END,
@@ -59,6 +62,7 @@ typedef struct making {
     bool days;      /* one file a day .. */
     uint32_t first; /* .. the first of row 0 */
     bool stream;    /* the rows went to one */
+    bool quiet;
     tn_gen_report report;
 } making;
 
@@ -123,18 +127,39 @@ static tn_status write_rows(making *m, const tn_generator *g, const tn_schema *s
     return tn_sink_commit(sink, err);
 }
 
-/* `text` to the path asked for, or beside the data. */
+/* The path asked for, or one beside the data. */
+static tn_status name_beside(making *m, const char *asked, const char *data, const char *ending,
+                             tn_error *err)
+{
+    tn_text_clear(&m->path);
+    tn_text_addf(&m->path, "%s%s", asked != NULL ? asked : data, asked != NULL ? "" : ending);
+    return tn_text_check(&m->path, "a path", err);
+}
+
+/* A configuration that is there may have been edited: it stays, unless it is the same. */
+static tn_status check_config(making *m, const char *data, tn_error *err)
+{
+    tn_text there = {0};
+    if (m->flags->config_to == NULL && tn_output_is_stdout(m->flags->to)) {
+        return TN_OK;
+    }
+    TN_TRY(name_beside(m, m->flags->config_to, data, ".yaml", err));
+    const bool same = tn_file_read_all(m->path.data, m->config.size + 1, &there, NULL) == TN_OK &&
+                      there.size == m->config.size &&
+                      memcmp(there.data, m->config.data, there.size) == 0;
+    tn_text_done(&there);
+    return tn_data_keep(m->path.data, m->flags->force || same, err);
+}
+
 static tn_status write_beside(making *m, const char *asked, const char *data, const char *ending,
                               const tn_text *text, tn_error *err)
 {
     if (asked == NULL && m->stream) {
         return TN_OK; /* there is no place beside a stream */
     }
-    tn_text_clear(&m->path);
-    tn_text_addf(&m->path, "%s%s", asked != NULL ? asked : data, asked != NULL ? "" : ending);
-    TN_TRY(tn_text_check(&m->path, "a path", err));
+    TN_TRY(name_beside(m, asked, data, ending, err));
     TN_TRY(tn_text_check(text, "a description of generated data", err));
-    const tn_output_with with = {.announce = tn_signals_remove};
+    const tn_output_with with = {.tell = true, .announce = tn_signals_remove};
     return tn_output_put(m->path.data, text->data, text->size, &with, err);
 }
 
@@ -142,6 +167,9 @@ static void print_report(const making *m, const char *file, double seconds)
 {
     const tn_gen_report *r = &m->report;
     FILE *out = tn_data_counts_to(m->flags->to);
+    if (m->quiet) {
+        return;
+    }
     if (m->days) {
         (void)fprintf(out, "%s\n", file);
     }
@@ -242,6 +270,15 @@ static tn_status plan_days(making *m, char words[2 * TN_DAY_TEXT + 3], tn_error 
     return TN_OK;
 }
 
+/* The line that moves, of the file that is written. */
+static void show_rows(uint64_t done, uint64_t rows)
+{
+    char line[80];
+    (void)snprintf(line, sizeof line, "%llu of %llu rows, %.0f %%", (unsigned long long)done,
+                   (unsigned long long)rows, 100 * (double)done / (double)rows);
+    tn_terminal_show(NULL, line, true);
+}
+
 static tn_status make(making *m, const tn_options *options, tn_error *err)
 {
     static const char *const formats[] = {"libffm", "criteo", "tfrecord"};
@@ -254,6 +291,7 @@ static tn_status make(making *m, const tn_options *options, tn_error *err)
     TN_TRY(read_options(options, m, &opts, err));
     TN_TRY(tn_data_team(m->flags->threads, &m->team, err));
     TN_TRY(tn_generator_new(&m->g, &opts, m->team, err));
+    m->g->show = m->quiet || !tn_terminal_is_one() ? NULL : show_rows;
     TN_TRY(plan_days(m, days, err));
     const tn_gen_place at = {.format =
                                  m->flags->format != NULL ? m->flags->format : formats[opts.preset],
@@ -262,6 +300,7 @@ static tn_status make(making *m, const tn_options *options, tn_error *err)
     TN_TRY(tn_gen_config(m->g, &at, &m->config, err));
     TN_TRY(make_schema(m, &schema, err));
     const uint32_t first = m->first + (uint32_t)(m->days ? tn_gen_day(m->g, opts.first_row) : 0);
+    TN_TRY(check_config(m, path_on(m, m->flags->to, first), err));
     TN_TRY(m->days ? write_days(m, schema, err) : write_file(m, m->g, schema, 0, err));
     return write_beside(m, m->flags->config_to, path_on(m, m->flags->to, first), ".yaml",
                         &m->config, err);
@@ -269,7 +308,7 @@ static tn_status make(making *m, const tn_options *options, tn_error *err)
 
 static tn_status gen(tn_setup *s, const tn_options *options, const void *flags, tn_error *err)
 {
-    making m = {.flags = flags, .binder = &s->binder};
+    making m = {.flags = flags, .binder = &s->binder, .quiet = options->verbosity < 0};
     tn_status status = make(&m, options, err);
     tn_generator_free(m.g);
     tn_team_close(m.team);

@@ -662,19 +662,17 @@ static void write_null(inferring *j)
 static void write_known_format(inferring *j)
 {
     const tn_discovery *f = &j->in->found;
-    const bool usual = given(j, "delimiter") == NULL && f->delimiter == NULL;
-    const bool tabs = usual && strcmp(f->format, "tsv") == 0;
-    const bool commas = usual && strcmp(f->format, "csv") == 0;
     const bool criteo = strcmp(j->known->name, "criteo") == 0; /* tabs, and no header */
+    const char *usual = strcmp(f->format, "csv") == 0 ? "," : "\t";
+    const char *mark = f->delimiter != NULL ? f->delimiter : usual;
     tn_text_addf(&j->text, "data:\n  format: %s  # its columns, so its slots\n", j->known->name);
-    tn_text_adds(&j->text, tabs && !criteo ? "  delimiter: \"\\t\"\n" : "");
-    tn_text_adds(&j->text, commas && criteo ? "  delimiter: \",\"\n" : "");
+    if (given(j, "delimiter") == NULL && strcmp(mark, criteo ? "\t" : ",") != 0) {
+        tn_text_adds(&j->text, "  delimiter: ");
+        tn_tree_print_scalar(&j->text, mark);
+        tn_text_addc(&j->text, '\n');
+    }
     tn_text_adds(&j->text, f->named && criteo ? "  header: true\n  quote: line\n" : "");
     tn_text_adds(&j->text, f->trim ? "  trim: true\n" : "");
-    if (f->delimiter != NULL) {
-        tn_text_addf(&j->text, "  delimiter: \"%s\"\n",
-                     f->delimiter[0] == '\t' ? "\\t" : f->delimiter);
-    }
 }
 
 static void write_found_format(inferring *j)
@@ -717,7 +715,8 @@ static void write_record_id(inferring *j)
     }
     for (uint32_t i = 0; i < j->n; i++) {
         const char *why = left_out(j, i);
-        if (why != NULL && strcmp(why, "has another value in every row") == 0) {
+        if (why != NULL && strcmp(why, "has another value in every row") == 0 &&
+            (j->known == NULL || strcasecmp(name_of(j, i), "id") == 0)) {
             tn_text_adds(&j->text, "  record_id: ");
             tn_tree_print_scalar(&j->text, name_of(j, i));
             tn_text_adds(&j->text, "  # has another value in every row\n");
@@ -851,7 +850,8 @@ static tn_status infer(inferring *j, tn_error *err)
 static tn_status infer_files(tn_data_input *in, const void *flags, tn_error *err)
 {
     inferring j = {.in = in, .flags = flags};
-    const tn_output_with with = {.inputs = &in->setup->inputs, .announce = tn_signals_remove};
+    const tn_output_with with = {
+        .inputs = &in->setup->inputs, .tell = true, .announce = tn_signals_remove};
     TN_TRY(tn_output_check(j.flags->to, &in->setup->inputs, err));
     TN_TRY(tn_data_keep(j.flags->to, j.flags->force, err));
     tn_status status = infer(&j, err);
@@ -883,6 +883,7 @@ const tn_data_tool tn_data_infer = {
                 .words = "FILE .. [key=value ..]",
                 .flags = infer_fields,
                 .config = tn_run_fields,
+                .keys = "those of 'data', and 'loss'; 'tnet-data check --help' lists them",
                 .words_min = 1,
                 .words_max = 100000,
                 .example = "tnet-data infer clicks.csv --to clicks.yaml",
@@ -890,6 +891,7 @@ const tn_data_tool tn_data_infer = {
                          "two values that\n"
                          "is called label, click, clicked, is_click, target or y; 'label=NAME' "
                          "names another.\n"
+                         "What is written reads these rows before it is printed.\n"
                          "'format=csv' and other options of `data` say what the data do not."},
     .flags_size = sizeof(infer_flags),
     .work = infer_work,

@@ -349,7 +349,7 @@ tn_status tn_data_sink(const char *path, const char *format, const tn_inputs *in
                        uint32_t compression, tn_sink **out, tn_error *err)
 {
     TN_TRY(tn_format_compression(tn_format_find(format), compression, &compression, err));
-    const tn_output_with with = {.inputs = inputs, .announce = tn_signals_remove};
+    const tn_output_with with = {.inputs = inputs, .tell = true, .announce = tn_signals_remove};
     return tn_sink_open(out, path, &with, compression, err);
 }
 

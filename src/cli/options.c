@@ -395,7 +395,9 @@ static void describe_help(tn_text *out, const tn_program *p)
     if (p->notes != NULL) {
         tn_text_addf(out, "\n%s\n", p->notes);
     }
-    if (p->config != NULL) {
+    if (p->keys != NULL) {
+        tn_text_addf(out, "\nkeys of the configuration: %s\n", p->keys);
+    } else if (p->config != NULL) {
         tn_text_adds(out, "\nkeys of the configuration, in CONFIG or as key=value:\n");
         tn_fields_help(out, p->config);
     }

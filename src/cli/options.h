@@ -24,6 +24,7 @@ typedef struct tn_program {
     const char *words;      /* "CONFIG [key=value ..]"; "" when there are none */
     const tn_field *flags;  /* the program's own options; NULL: none */
     const tn_field *config; /* table of key=value; NULL: the program takes none */
+    const char *keys;       /* for --help: where those are listed; NULL: it lists them itself */
     uint32_t words_min;     /* without key=value */
     uint32_t words_max;
     const char *notes;   /* more lines for --help, or NULL */

@@ -49,6 +49,20 @@ expect 2 "$data" -q
 expect 0 "$data" gen --to "$dir/a.csv" --format csv rows=4000 model=fm multi=2 numeric=1 missing=0.1
 expect 0 "$data" gen --to "$dir/b.csv" --format csv rows=4000 model=fm multi=2 numeric=1 missing=0.1 --threads 1
 cmp "$dir/a.csv" "$dir/b.csv" || fail "threads show in generated rows"
+# The same again replaces the rows and says so; a configuration that was edited stays.
+expect 0 "$data" gen --to "$dir/b.csv" --format csv rows=4000 model=fm multi=2 numeric=1 missing=0.1
+grep -qF "replaced '$dir/b.csv'" "$dir/err" || fail "rows were replaced without a word: $(cat "$dir/err")"
+expect 0 "$data" gen --to "$dir/b.csv" --format csv rows=4000 model=fm multi=2 numeric=1 missing=0.1 -q
+[ ! -s "$dir/out" ] || fail "-q prints: $(cat "$dir/out")"
+echo '# mine' >>"$dir/b.csv.yaml"
+cp "$dir/b.csv.yaml" "$dir/mine"
+cp "$dir/b.csv" "$dir/rows"
+expect 2 "$data" gen --to "$dir/b.csv" --format csv rows=10 model=fm
+grep -qF "'$dir/b.csv.yaml' is there already" "$dir/err" || fail "not said: $(cat "$dir/err")"
+cmp -s "$dir/mine" "$dir/b.csv.yaml" || fail "an edited configuration was replaced"
+cmp -s "$dir/rows" "$dir/b.csv" || fail "rows were made though their configuration stays"
+expect 0 "$data" gen --to "$dir/b.csv" --format csv rows=4000 model=fm multi=2 numeric=1 missing=0.1 --force
+! grep -q mine "$dir/b.csv.yaml" || fail "--force does not replace"
 expect 0 "$data" gen --to "$dir/tail.csv" --format csv rows=1000 first_row=3000 model=fm multi=2 numeric=1 missing=0.1
 tail -n 1000 "$dir/a.csv" >"$dir/tail.want"
 tail -n 1000 "$dir/tail.csv" >"$dir/tail.got"

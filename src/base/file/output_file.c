@@ -11,6 +11,7 @@
 #include "base/file/output_file.h"
 
 #include "base/core/alloc.h"
+#include "base/core/log.h"
 #include "base/file/file.h"
 #include "base/file/fileio.h"
 
@@ -255,6 +256,7 @@ struct tn_output {
     tn_file *file; /* NULL: finished */
     uint64_t size; /* then */
     bool stream;
+    bool tell;
     bool leads; /* its lock stays until it has its name */
     int held;   /* the locked descriptor, a copy of the file's; -1: none */
     char *path; /* behind all links; owned */
@@ -449,6 +451,7 @@ tn_status tn_output_open(tn_output **out, const char *path, const tn_output_with
     int fd = -1;
     o->held = -1;
     o->leads = with->lead == NULL;
+    o->tell = with->tell;
     out_place place;
     tn_status status = place_find(&place, path, with->inputs, err);
     if (status == TN_OK) {
@@ -555,9 +558,13 @@ tn_status tn_output_commit(tn_output *o, tn_error *err)
     tn_status status = o->file != NULL ? tn_output_finish(o, err) : TN_OK;
     if (status == TN_OK && !o->stream) {
         TN_ASSERT(o->tmp != NULL);
+        const bool replaces = o->tell && tn_path_exists(o->path);
         status = tn_rename(o->tmp, o->path, err);
         if (status == TN_OK) {
             o->tmp = NULL;
+        }
+        if (status == TN_OK && replaces) {
+            tn_log(TN_LOG_INFO, "replaced '%s'", o->path);
         }
     }
     tn_output_abandon(o);

@@ -44,6 +44,7 @@ typedef struct tn_output_with {
     const tn_inputs *inputs; /* NULL: none */
     const tn_output *lead;   /* the first of several that appear together; NULL: alone, or first */
     const atomic_bool *stop; /* true ends the wait for the reader of a FIFO; NULL: never */
+    bool tell;               /* the log says that a file was replaced */
     void (*announce)(const char *tmp); /* gets the name of an unfinished file before it is made */
 } tn_output_with;
 

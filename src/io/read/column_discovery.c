@@ -657,10 +657,9 @@ void tn_discovery_config(const tn_discovery *d, tn_text *out)
                      d->trim ? "  trim: true\n" : "");
     }
     if (d->delimiter != NULL) {
-        tn_text_addf(out, "  delimiter: \"%s\"\n",
-                     d->delimiter[0] == '\t' ? "\\t"
-                     : d->delimiter[0] == 1  ? "\\x01"
-                                             : d->delimiter);
+        tn_text_adds(out, "  delimiter: ");
+        tn_tree_print_scalar(out, d->delimiter);
+        tn_text_addc(out, '\n');
     }
     if (text && !d->named) {
         tn_text_adds(out, "  columns: [");

@@ -115,6 +115,7 @@ typedef struct tn_generator {
     uint64_t *weights;   /* n_slots: stream of the slot's weights */
     uint64_t *phases;    /* n_slots: stream of its u_k; what drifts */
     tn_gen_truth truth;
+    void (*show)(uint64_t done, uint64_t rows); /* gets how far the rows are; NULL: nobody asks */
     /* for generate.c */
     tn_arena *arena;
     tn_zipf **law;  /* n_slots; NULL for COUNT and NUMBER */

@@ -582,6 +582,9 @@ static tn_status run_rounds(work *w, tn_sink *sink, tn_team *team, uint64_t *byt
             *bytes += p->text.size;
         }
         w->done += (uint64_t)BLOCKS_IN_ROUND * w->rows_in_block;
+        if (w->g->show != NULL && w->done < w->g->opts.rows) {
+            w->g->show(w->done, w->g->opts.rows);
+        }
     }
     return TN_OK;
 }

@@ -154,7 +154,7 @@ tn_status tn_predictions_open(tn_predictions **out, const tn_predictions_opts *o
         return tn_fail(err, TN_E_USAGE, "path longer than %d bytes: '%.64s..'", TN_PATH_SIZE - 1,
                        opts->path);
     }
-    p->with = (tn_output_with){.inputs = opts->inputs, .stop = opts->stop};
+    p->with = (tn_output_with){.inputs = opts->inputs, .tell = true, .stop = opts->stop};
     p->shift = tn_ln(opts->sampling);
     p->target = opts->schema != NULL ? opts->schema->data->target : TN_TARGET_CLICK;
     bool grouped = opts->schema != NULL && opts->schema->data->group != NULL;

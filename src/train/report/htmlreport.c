@@ -243,7 +243,8 @@ tn_status tn_html_report_write(const tn_eval_result *f, const char *config, cons
     tn_text page = {0};
     tn_status status = tn_html_report(f, config, &page, err);
     if (status == TN_OK) {
-        status = tn_output_put(path, tn_text_str(&page), page.size, NULL, err);
+        status = tn_output_put(path, tn_text_str(&page), page.size, &(tn_output_with){.tell = true},
+                               err);
     }
     tn_text_done(&page);
     return status;
