@@ -66,6 +66,8 @@ typedef struct inferring {
     const tn_format *known; /* the format whose columns these are; NULL: none */
     const char *known_id;   /* its record id */
     bool bits;              /* the labels are clicks as they stand */
+    bool nulls;             /* data.null got words .. */
+    bool no_nulls;          /* .. which the readers did not take for missing values */
     tn_text text;
 } inferring;
 
@@ -183,7 +185,7 @@ static tn_status look(inferring *j, tn_error *err)
     if (j->n == 0 && (!has_line_labels(j) || !tn_tree_is_null(j->in->label))) {
         return TN_OK;
     }
-    TN_TRY(tn_looking_new(&j->looking, j->in, err));
+    TN_TRY(tn_looking_new(&j->looking, j->in, !j->no_nulls, err));
     TN_TRY(scan(j, j->in->from.schema, look_at_block, err));
     for (uint32_t i = 0; i <= j->n; i++) {
         tn_look_end(&j->look[i]);
@@ -590,12 +592,13 @@ static void write_slot(inferring *j, uint32_t i)
         tn_text_addf(&j->text, ", %.1f%% filled", 100 * (double)c->filled / j->rows);
     }
     const bool names = buckets && c->whole == c->pieces;
-    const bool rounded = c->rounded > 0 && c->number == c->pieces;
+    const bool rounded = c->rounded > 0 && c->number == c->pieces && c->whole < c->pieces;
     tn_text_addf(&j->text, "%s%s%s%s\n", several ? ", several values" : "",
                  buckets ? "; in buckets of equal share" : "",
                  names ? "; if its numbers are names: type: id" : "",
-                 rounded ? "; numbers as 9.06e+17 have lost digits: write ids as whole numbers"
-                         : "");
+                 rounded
+                     ? "; no ids: those are whole numbers below 2^64, and 9.06e+17 has lost digits"
+                     : "");
 }
 
 static void write_left_out(inferring *j, uint32_t i, const char *why)
@@ -633,6 +636,7 @@ static void write_null(inferring *j)
         const char *why = left_out(j, i);
         words |= why == NULL || i == j->label ? j->look[i].unread_gaps : 0;
     }
+    j->nulls = words != 0;
     if (words == 0 && null == NULL) {
         return;
     }
@@ -847,6 +851,16 @@ static tn_status infer(inferring *j, tn_error *err)
     return read_back(j, err);
 }
 
+static void done(inferring *j)
+{
+    for (uint32_t i = 0; j->look != NULL && i <= j->n; i++) {
+        tn_free(j->look[i].distinct);
+    }
+    tn_free(j->look);
+    tn_looking_free(j->looking);
+    tn_text_done(&j->text);
+}
+
 static tn_status infer_files(tn_data_input *in, const void *flags, tn_error *err)
 {
     inferring j = {.in = in, .flags = flags};
@@ -855,16 +869,15 @@ static tn_status infer_files(tn_data_input *in, const void *flags, tn_error *err
     TN_TRY(tn_output_check(j.flags->to, &in->setup->inputs, err));
     TN_TRY(tn_data_keep(j.flags->to, j.flags->force, err));
     tn_status status = infer(&j, err);
+    if (status == TN_E_DATA && j.nulls) { /* they are in quotes, where they are words as any */
+        done(&j);
+        j = (inferring){.in = in, .flags = flags, .no_nulls = true};
+        status = infer(&j, err);
+    }
     if (status == TN_OK) {
         status = tn_output_put(j.flags->to, j.text.data, j.text.size, &with, err);
     }
-    for (uint32_t i = 0; j.look != NULL && i <= j.n; i++) {
-        tn_distinct_done(j.look[i].distinct);
-        tn_free(j.look[i].distinct);
-    }
-    tn_free(j.look);
-    tn_looking_free(j.looking);
-    tn_text_done(&j.text);
+    done(&j);
     return status;
 }
 

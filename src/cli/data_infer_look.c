@@ -29,7 +29,7 @@ struct tn_looking {
     bool nulls;    /* the format has data.null */
 };
 
-tn_status tn_looking_new(tn_looking **out, tn_data_input *in, tn_error *err)
+tn_status tn_looking_new(tn_looking **out, tn_data_input *in, bool nulls, tn_error *err)
 {
     *out = NULL;
     tn_setup *s = in->setup;
@@ -46,7 +46,7 @@ tn_status tn_looking_new(tn_looking **out, tn_data_input *in, tn_error *err)
         tn_dataset_bind(data, tree, TN_DATASET_AS_READ, tn_loss_target(in->root), &s->binder, err));
     tn_looking *l = tn_alloc(1, sizeof *l, "a look at columns");
     l->schema = data->schema;
-    l->nulls = words;
+    l->nulls = words && nulls;
     tn_status status = tn_rows_new(&l->rows, l->schema, 0, err);
     if (status != TN_OK) {
         tn_free(l);
@@ -219,7 +219,8 @@ static void add_number(tn_column_look *c, const char *text, size_t size)
     if (tn_read_f64(text, size, &x) != TN_NUM_OK) { /* True */
         return;
     }
-    c->rounded += fabs(x) >= exact && (memchr(text, 'e', size) || memchr(text, 'E', size));
+    c->rounded += fabs(x) >= exact && (fabs(x) >= 0x1p64 || memchr(text, 'e', size) != NULL ||
+                                       memchr(text, 'E', size) != NULL);
     c->least = c->number == 1 ? x : fmin(c->least, x);
     c->largest = c->number == 1 ? x : fmax(c->largest, x);
     c->risen += c->number > 1 && x >= c->last;

@@ -28,7 +28,7 @@ typedef struct tn_column_look {
     uint64_t whole, negative, natural; /* of the pieces: integers */
     uint64_t number, infinite, hex;    /* .. numbers; inf; 8 hex digits */
     uint64_t hour, day, compact;       /* .. YYMMDDHH; 2026-11-07 ..; YYYYMMDD .. */
-    uint64_t rounded;                  /* .. as 9.06e+17, which have lost digits */
+    uint64_t rounded;                  /* .. as 9.06e+17 or of 21 digits: no ids any more */
     uint64_t labels;                   /* values that are labels as they stand */
     uint64_t gaps;                     /* words for missing values */
     uint64_t gap[TN_MISSING_WORDS];    /* of each of tn_missing_words */
@@ -43,8 +43,10 @@ typedef struct tn_column_look {
 
 typedef struct tn_looking tn_looking;
 
-/* Looks with the readers of in->found.format at labels of in->target. TN_E_MEMORY, TN_E_CONFIG. */
-tn_status tn_looking_new(tn_looking **out, tn_data_input *in, tn_error *err) TN_MUST_USE;
+/* Looks with the readers of in->found.format, and at labels of its loss. `nulls`: words for missing
+ * values may be some. TN_E_MEMORY, TN_E_CONFIG. */
+tn_status tn_looking_new(tn_looking **out, tn_data_input *in, bool nulls,
+                         tn_error *err) TN_MUST_USE;
 void tn_looking_free(tn_looking *l); /* NULL is fine */
 
 /* One value of a column in row `row`, from 1. */

@@ -137,6 +137,14 @@ says "column 'a', which 'label' names, stands twice in the header"
 learns counted.csv label=0
 has 'name: 2, type: id'
 
+{ echo click,age,n; clicks '%d,"%s","%d"' 'y, i % 9 ? i % 40 : "NA", i % 5'; } >quoted.csv # in quotes it is a word
+learns quoted.csv
+has '{name: age, type: str}'
+has '{name: n, type: id}'
+{ echo first,click; clicks '%d,%d' 'i % 50, y'; } | sed 's/^first/7/' >number.csv # a word above numbers that is called so
+learns number.csv
+has 'header: true'
+
 # Labels: any two values, many numbers, and what is none.
 { echo user,clicked; clicks '%d,%s' 'i % 50, y ? "no" : "yes"'; } >yes.csv
 learns yes.csv
@@ -209,7 +217,7 @@ learns times.csv
 has "left out: 'ts' holds unix seconds"
 has "left out: 'at' holds dates"
 has '{name: big, type: str}'
-has 'have lost digits'
+has 'has lost digits'
 
 # Whole numbers that come again and again are names, however many they are.
 awk 'BEGIN { print "click,c,x"; for (i = 0; i < 40000; i++) printf "%d,%d,%d\n", i % 3 == 0, 15000 + i % 1812, i % 4000 }' >ids.csv
@@ -223,6 +231,9 @@ expect 4 tnet-data infer gap.csv
 says "gap.csv:402:1: error: the label is missing"
 [ ! -s out ] || fail "a configuration that cannot be read: $(cat out)"
 expect 0 tnet-data infer gap.csv bad_records_max=1%
+{ echo click,u; clicks '%s,%d' 'i % 20 ? y : "", i % 50'; } >gaps.csv
+expect 4 tnet-data infer gaps.csv bad_records_max=1%
+says "30 of 600"
 : >empty
 expect 4 tnet-data infer empty
 says "'empty' is empty"

@@ -100,6 +100,9 @@ uint32_t tn_missing_word(const char *text, size_t size)
 static uint32_t colons_of(tn_bytes line)
 {
     uint32_t n = 0;
+    if (line.size == 0 || memchr(line.data, ' ', line.size) == NULL) {
+        return 0;
+    }
     for (size_t i = 0; i < line.size; i++) {
         if (line.data[i] == '\0' || strchr("0123456789.:eE+- qid", line.data[i]) == NULL) {
             return 0;
