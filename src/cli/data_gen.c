@@ -46,7 +46,7 @@ static const tn_field gen_fields[] = {
                 "what was planted and what it is worth; default: PATH.truth.json, of each file"),
     TN_FLAG_STR(gen_flags, first_day, "DATE",
                 "date of the day that begins with row 0, in {day:..}; default: 2026-11-01"),
-    TN_FLAG_BOOL(gen_flags, force, "replace a configuration that is there and says other things"),
+    TN_FLAG_BOOL(gen_flags, force, "replace a PATH.yaml that is there and says other things"),
     TN_FIELD_U32W(gen_flags, threads, "all", 1, 1024, "threads", tn_thread_words,
                   "threads that make rows; the rows do not depend on them"),
     TN_FIELD_END,
@@ -136,14 +136,15 @@ static tn_status name_beside(making *m, const char *asked, const char *data, con
     return tn_text_check(&m->path, "a path", err);
 }
 
-/* A configuration that is there may have been edited: it stays, unless it is the same. */
+/* A configuration beside the data that is there may have been edited: it stays, unless it is the
+ * same. */
 static tn_status check_config(making *m, const char *data, tn_error *err)
 {
     tn_text there = {0};
-    if (m->flags->config_to == NULL && tn_output_is_stdout(m->flags->to)) {
+    if (m->flags->config_to != NULL || tn_output_is_stdout(m->flags->to)) {
         return TN_OK;
     }
-    TN_TRY(name_beside(m, m->flags->config_to, data, ".yaml", err));
+    TN_TRY(name_beside(m, NULL, data, ".yaml", err));
     const bool same = tn_file_read_all(m->path.data, m->config.size + 1, &there, NULL) == TN_OK &&
                       there.size == m->config.size &&
                       memcmp(there.data, m->config.data, there.size) == 0;
