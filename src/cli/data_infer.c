@@ -854,6 +854,7 @@ static tn_status infer(inferring *j, tn_error *err)
 static void done(inferring *j)
 {
     for (uint32_t i = 0; j->look != NULL && i <= j->n; i++) {
+        tn_distinct_done(j->look[i].distinct);
         tn_free(j->look[i].distinct);
     }
     tn_free(j->look);

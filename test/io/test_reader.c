@@ -148,6 +148,7 @@ TEST(the_stream_goes_on_from_any_batch_as_if_it_had_never_stopped)
         check_cuts(0, threads);
         check_cuts(16, threads);
         check_cuts(1000, threads);
+        check_cuts(300000, threads); /* over all parts */
     }
 }
 
@@ -320,6 +321,46 @@ TEST(a_window_is_permuted_by_the_stream_of_its_part)
     tn_reader_close(reader);
     tn_text_done(&text);
     setup_close(&s);
+}
+
+/* The labels of the first 16 rows of two files, of clicks and of others. */
+static uint32_t clicks_of_first(uint32_t shuffle)
+{
+    setup s;
+    tn_reader *reader = NULL;
+    tn_batch *batch = NULL;
+    char config[100];
+    (void)snprintf(config, sizeof config, "{data: {format: libsvm, shuffle: %u}}", shuffle);
+    setup_open(&s, config);
+    tn_text clicks = {0};
+    tn_text others = {0};
+    for (uint32_t i = 0; i < 64; i++) {
+        tn_text_addf(&clicks, "1 %u\n", i);
+        tn_text_addf(&others, "0 %u\n", i);
+    }
+    const char *paths[] = {setup_file(&s, "clicks", clicks.data, clicks.size),
+                           setup_file(&s, "others", others.data, others.size)};
+    const tn_reader_opts opts = {
+        .paths = {2, paths}, .batch_rows = 16, .training = true, .seed = 42, .prefetch = 1};
+    assert_int_equal(tn_reader_open(&reader, s.schema, &opts, NULL), TN_OK);
+    assert_int_equal(tn_reader_next(reader, &batch, NULL), TN_OK);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < 16; i++) {
+        n += batch->label[i] == 1;
+    }
+    tn_reader_recycle(reader, batch);
+    tn_reader_close(reader);
+    tn_text_done(&clicks);
+    tn_text_done(&others);
+    setup_close(&s);
+    return n;
+}
+
+TEST(a_window_of_more_than_262144_rows_reaches_over_files)
+{
+    const uint32_t part = clicks_of_first(262144);
+    assert_true(part == 0 || part == 16);
+    assert_in_range(clicks_of_first(262145), 3, 13);
 }
 
 enum { LINE = 1000, BLOCK = 256 << 10 };

@@ -216,8 +216,8 @@ TEST(a_small_file_is_permuted_as_a_whole)
                     (strstr(tn_text_str(&f->said), " data.shuffle=262144,") != NULL));
     }
     write_rows(f, "rows", 70000, NULL);
-    choose(f, "{" CSV ", train: {epochs: 1, batch: 1}}", "", 0); /* not counted */
-    check_shuffle(f, 65536);
+    choose(f, "{" CSV ", train: {epochs: 1, batch: 1}}", "", 0);
+    check_shuffle(f, 262144); /* whatever else is written down */
     check_said(f, "");
     choose(f, "{" CSV ", train: {epochs: 1}}", "", 0);
     check_shuffle(f, 262144);
@@ -226,6 +226,43 @@ TEST(a_small_file_is_permuted_as_a_whole)
     choose(f, "{data: {format: csv, train: '@/rows', shuffle: 5}, slots: [a], model: lr}", "", 0);
     check_shuffle(f, 5);
     assert_null(strstr(tn_text_str(&f->said), "shuffle"));
+}
+
+/* `n` rows, the first `clicks` of which are clicks. */
+static void write_sorted(fixture *f, const char *name, uint32_t n, uint32_t clicks)
+{
+    tn_text t = {0};
+    tn_text_adds(&t, "label,a\n");
+    for (uint32_t i = 0; i < n; i++) {
+        tn_text_addf(&t, "%d,%u\n", i < clicks, i);
+    }
+    write_file(f, name, &t);
+    tn_text_done(&t);
+}
+
+TEST(rows_in_the_order_of_their_labels_are_mixed_over_all_files)
+{
+    fixture *f = *state;
+    write_sorted(f, "rows", 400000, 100000);
+    choose(f, "{" CSV "}", "", 0);
+    check_shuffle(f, 524288);
+    assert_false(f->run.data.ordered); /* any more */
+    assert_non_null(
+        strstr(tn_text_str(&f->said),
+               "\nthe labels come in order: data.shuffle=524288 mixes the rows of all"));
+    write_sorted(f, "rows", 500, 500); /* two files, of one class each */
+    write_sorted(f, "more", 900, 0);
+    choose(f, "{data: {format: csv, train: ['@/rows', '@/more']}, slots: [a], model: lr}", "", 0);
+    check_shuffle(f, 524288);
+    choose(f,
+           "{data: {format: csv, train: ['@/rows', '@/more'], shuffle: 65536}, slots: [a], "
+           "model: lr}",
+           "", 0); /* as it is written, which is told */
+    assert_true(f->run.data.ordered);
+    write_sorted(f, "more", 900, 830); /* a rate that wanders, of .92 and 1 */
+    choose(f, "{data: {format: csv, train: ['@/rows', '@/more']}, slots: [a], model: lr}", "", 0);
+    check_shuffle(f, 65536);
+    assert_false(f->run.data.ordered);
 }
 
 TEST(two_thousand_steps_are_enough)

@@ -12,7 +12,9 @@
  * One reader is one pass over the data. The stream of batches is a function of (files, options,
  * seed, epoch) alone: neither the number of threads nor their speed shows. Records leave in the
  * order of parts; within a part, windows of `shuffle` records are permuted by stream (seed, 4,
- * epoch, part); with shuffle the parts themselves are visited in a permuted order of this epoch.
+ * epoch, part), and those of more than 262,144 reach over parts where this reader has all of them:
+ * `part` and `position` of a batch's progress are then of the part that the first window began in;
+ * with shuffle the parts themselves are visited in a permuted order of this epoch.
  *
  * Several readers, in one process or many, may share an epoch: a dealer gives each the parts that
  * are its own. Rows of a part come in the same order whoever reads it. A reader that has to wait

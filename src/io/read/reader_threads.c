@@ -88,7 +88,8 @@ typedef struct assembly {
     uint32_t turn;   /* how many parts before this one */
     uint32_t number; /* of this one, of those that were dealt */
     uint32_t part;
-    uint64_t base;    /* rows of the part before the window */
+    uint32_t from;    /* the part that rows are counted from: this one, or one before it .. */
+    uint64_t base;    /* .. whose rows, up to the window, these are */
     uint64_t skip;    /* rows of the part that were handed out before */
     uint64_t bad;     /* bad records of the part so far */
     uint64_t records; /* before the part */
@@ -358,6 +359,31 @@ static void hold_current(assembly *a)
     }
 }
 
+/* A window that is larger than any that is chosen for mixed rows reaches over parts, of a reader
+ * that has all of them: then what lies in the same order in every file is mixed, and so are files.
+ * Rows are counted from the part that the first of them lies in. */
+static bool reaches_over(const tn_reader *r)
+{
+    return r->shuffle && r->schema->data->shuffle > TN_SHUFFLE_OF_PART && r->opts.dealer == NULL &&
+           r->opts.shares <= 1;
+}
+
+/* Another part for the same window. False: there is none. TN_END: the reader stops. */
+static tn_status join_part(assembly *a, bool *joined, tn_error *err)
+{
+    tn_dealt dealt;
+    bool now = false;
+    (void)err;
+    const tn_status status = tn_reader_await_deal(a->r, a->number + 1, true, &dealt, &now);
+    *joined = status == TN_OK;
+    if (*joined) {
+        a->number++;
+        a->part = a->r->order[dealt.place];
+        a->part_over = false;
+    }
+    return status == TN_E_STOPPED ? TN_END : TN_OK;
+}
+
 /* Fills the window: `shuffle` rows of the part, or the rows of one block. */
 static tn_status load_window(assembly *a, tn_error *err)
 {
@@ -365,6 +391,10 @@ static tn_status load_window(assembly *a, tn_error *err)
     a->window.n = 0;
     while (a->window.n < size) {
         if (a->current == NULL) {
+            bool joined = false;
+            if (a->part_over && reaches_over(a->r)) {
+                TN_TRY(join_part(a, &joined, err));
+            }
             if (a->part_over || (!a->r->shuffle && a->window.n > 0)) {
                 break;
             }
@@ -379,7 +409,7 @@ static tn_status load_window(assembly *a, tn_error *err)
             hold_current(a);
         }
     }
-    uint64_t stream = tn_stream3(a->r->opts.seed, TN_RNG_SHUFFLE, a->r->opts.from.epoch, a->part);
+    uint64_t stream = tn_stream3(a->r->opts.seed, TN_RNG_SHUFFLE, a->r->opts.from.epoch, a->from);
     return window_order(&a->window, a->r->shuffle, stream, a->base, err);
 }
 
@@ -562,6 +592,7 @@ static tn_status hand_out(assembly *a, uint64_t stream, tn_error *err)
 static tn_status take_part(assembly *a, const tn_dealt *dealt, tn_error *err)
 {
     a->part = a->r->order[dealt->place];
+    a->from = a->part;
     a->base = 0;
     a->bad = 0;
     a->skip = dealt->position;
@@ -624,7 +655,7 @@ static tn_status take_parts(assembly *a, tn_error *err)
         }
         if (status == TN_OK) {
             TN_TRY(take_part(a, &dealt, err));
-            a->turn++;
+            a->turn = first + a->number + 1;
         }
     }
     if (status == TN_E_STOPPED) {

@@ -12,6 +12,7 @@
 #include "io/schema/dataopts.h"
 #include "io/schema/schema.h"
 
+#include <math.h>
 #include <string.h>
 
 typedef struct piece {
@@ -45,6 +46,9 @@ typedef struct probe {
     uint32_t blocks; /* parsed */
     double kept;     /* rows of them that training keeps, about where negatives are sampled */
     double taken;    /* their bytes on disk */
+    double n, bytes; /* all their rows, and what these take in memory */
+    double clicks;
+    double squares; /* sum over blocks of clicks^2 / rows */
 } probe;
 
 /* Up to eight blocks. */
@@ -189,12 +193,20 @@ tn_status tn_row_scan_run(const tn_row_scan_in *in, const tn_row_scan_visitor *v
 static void parse_probe(probe *p)
 {
     tn_parsed parsed = {.rows = p->rows};
+    double clicks = 0;
     tn_block_parse(&p->block, p->schema, p->files, 0, &parsed);
     for (uint32_t i = 0; i < parsed.rows->n; i++) {
         const tn_parsed_row *row = &parsed.rows->row[i];
         const double share = row->label > 0.5F ? 1 : p->schema->data->negative_sampling;
         p->kept += row->weight == 0 ? 0 : share;
+        clicks += row->label > 0.5F;
     }
+    const double n = parsed.rows->n;
+    p->n += n;
+    p->bytes +=
+        n * sizeof *parsed.rows->row + (double)parsed.rows->n_entries * sizeof *parsed.rows->entry;
+    p->clicks += clicks;
+    p->squares += n > 0 ? clicks * clicks / n : 0;
     p->blocks++;
     p->taken += (double)parsed.taken;
     tn_parsed_done(&parsed);
@@ -223,21 +235,27 @@ static bool count_all(probe *p, uint32_t most)
     return whole;
 }
 
-static double sample(probe *p, uint32_t most)
+static void sample(probe *p, uint32_t most)
 {
     const uint32_t n_parts = p->files->n_parts;
     const uint32_t n = n_parts < PARTS_MAX ? n_parts : PARTS_MAX;
-    p->kept = p->taken = 0;
+    p->kept = p->taken = p->n = p->bytes = p->clicks = p->squares = 0;
     for (uint32_t i = 0; i < n; i++) { // cppcheck-suppress knownConditionTrueFalse
         const uint32_t part = (uint32_t)((uint64_t)n_parts * i / n);
         (void)look(p, part, most / n > 0 ? most / n : 1);
     }
-    return p->taken > 0 ? p->kept / p->taken * (double)p->files->bytes : 0;
 }
 
-static tn_status estimate(probe *p, uint32_t most, double *out, tn_error *err)
+/* Between blocks lies what clicks of each differ from those of its rows at the rate of all. */
+static double order_of(const probe *p)
 {
-    *out = -1;
+    const double within = p->clicks - p->clicks * p->clicks / fmax(1, p->n);
+    return within > 0 ? (p->squares - p->clicks * p->clicks / p->n) / within : 0;
+}
+
+static tn_status estimate(probe *p, uint32_t most, tn_row_sample *out, tn_error *err)
+{
+    *out = (tn_row_sample){.rows = -1};
     for (uint32_t i = 0; i < p->files->n; i++) {
         if (p->files->file[i].size == UINT64_MAX) {
             return TN_OK;
@@ -246,12 +264,29 @@ static tn_status estimate(probe *p, uint32_t most, double *out, tn_error *err)
     TN_TRY(tn_block_reader_new(&p->reader, p->schema, p->files, NULL, err));
     TN_TRY(tn_rows_new(&p->rows, p->schema, 0, err));
     const bool is_short = p->files->bytes <= (uint64_t)most * TN_BLOCK_BYTES;
-    *out = is_short && count_all(p, most) ? p->kept : sample(p, most);
+    const bool whole = is_short && count_all(p, most);
+    if (!whole) {
+        sample(p, most);
+    }
+    const double times = whole ? 1 : p->taken > 0 ? (double)p->files->bytes / p->taken : 0;
+    *out = (tn_row_sample){.rows = p->kept * times,
+                           .all = p->n * times,
+                           .row_bytes = p->bytes / fmax(1, p->n),
+                           .order = order_of(p)};
     return TN_OK;
 }
 
 tn_status tn_row_scan_estimate(const tn_strs *paths, const tn_schema *schema, uint32_t blocks_max,
                                double *out, tn_error *err)
+{
+    tn_row_sample sample = {.rows = -1};
+    const tn_status status = tn_row_scan_sample(paths, schema, blocks_max, &sample, err);
+    *out = sample.rows;
+    return status;
+}
+
+tn_status tn_row_scan_sample(const tn_strs *paths, const tn_schema *schema, uint32_t blocks_max,
+                             tn_row_sample *out, tn_error *err)
 {
     tn_fileset *files = NULL;
     TN_TRY(tn_fileset_new(&files, paths, schema, 1, err));

@@ -61,6 +61,15 @@ typedef struct tn_row_scan_in {
 tn_status tn_row_scan_run(const tn_row_scan_in *in, const tn_row_scan_visitor *visitor,
                           tn_row_scan_counts *out, tn_error *err) TN_MUST_USE;
 
+/* What some blocks say of all data; see below. */
+typedef struct tn_row_sample {
+    double rows;      /* that training keeps; negative: not known */
+    double all;       /* rows, also those that training leaves out */
+    double row_bytes; /* of a parsed row, in the mean */
+    double order;     /* share of the variance of labels that lies between blocks of rows that stand
+                     together: about 0 of mixed rows, 1 of rows that are sorted by label */
+} tn_row_sample;
+
 /* About how many rows of some files training keeps, without reading all of them.
  *
  * Short data are counted. Of longer ones some blocks of up to eight parts, at equal distances, are
@@ -69,6 +78,9 @@ tn_status tn_row_scan_run(const tn_row_scan_in *in, const tn_row_scan_visitor *v
 
 enum { TN_ROW_SCAN_ESTIMATE_BLOCKS = 128 }; /* of 256 KiB: more are not looked at */
 
-/* *out is negative when what `paths` names comes once, or has no size: a pipe, standard input. */
+tn_status tn_row_scan_sample(const tn_strs *paths, const tn_schema *schema, uint32_t blocks_max,
+                             tn_row_sample *out, tn_error *err) TN_MUST_USE;
+/* Its rows alone. *out is negative when what `paths` names comes once, or has no size: a pipe,
+ * standard input. */
 tn_status tn_row_scan_estimate(const tn_strs *paths, const tn_schema *schema, uint32_t blocks_max,
                                double *out, tn_error *err) TN_MUST_USE;

@@ -60,7 +60,7 @@ const tn_field tn_data_fields[] = {
                  NOTHING),
     TN_FIELD_U32W(tn_data_opts, shuffle, "auto", 0, 16777216, "rows", auto_word,
                   "rows held back and permuted while training; 0: as read; auto: 65536, or all of "
-                  "up to 262144; 0 with loss pairwise",
+                  "up to 262144, more where labels come in order; 0 with loss pairwise",
                   NOTHING),
     TN_FIELD_U32W(tn_data_opts, readers, "auto", 1, 256, "threads", auto_word,
                   "threads that parse records", NOTHING),

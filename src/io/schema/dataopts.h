@@ -21,6 +21,8 @@ enum {
     TN_COMPRESSION_SNAPPY,
     TN_COMPRESSION_CRB /* of format crb, which nobody need name */
 };
+/* data.shuffle: larger windows reach over parts (io/read/reader.h). */
+enum { TN_SHUFFLE_OF_PART = 262144 };
 enum { TN_HEADER_AUTO, TN_HEADER_TRUE, TN_HEADER_FALSE };
 enum { TN_QUOTE_AUTO, TN_QUOTE_NONE, TN_QUOTE_LINE, TN_QUOTE_MULTILINE };
 enum { TN_ROWS_ERROR, TN_ROWS_PAD };             /* short_rows */
@@ -76,6 +78,7 @@ typedef struct tn_data_opts {
     tn_strs pattern;     /* `train` as it is written; n 0: no run over days */
     const uint32_t *day; /* that `days` names, ascending; n_days */
     double wait_s;       /* INFINITY: for ever */
+    bool ordered;        /* rows stand in the order of their labels, and no window mixes all */
     tn_target target;    /* of the loss: set by the program, no option */
 } tn_data_opts;
 

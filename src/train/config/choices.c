@@ -33,19 +33,23 @@ enum {
     STEPS_ENOUGH = 2000,
     PASSES_UNSTOPPED = 4, /* but for a linear model; more make others know their rows by heart */
     PASSES_MAX = 20,
-    STEPS_MIN = 1000,       /* that 20 passes of few rows do not make: more passes .. */
-    PASSES_OF_FEW = 100,    /* .. and a stop that ends them */
-    WINDOW = 65536,         /* of data.shuffle .. */
-    WINDOW_OF_FEW = 262144, /* .. which holds a small file as a whole */
-    LOOK_ROWS = 262144,     /* for bounds of buckets: what a sample of numbers holds */
-    ROWS_OF_BUCKET = 200,   /* fewer hold more noise than news */
+    STEPS_MIN = 1000,                   /* that 20 passes of few rows do not make: more passes .. */
+    PASSES_OF_FEW = 100,                /* .. and a stop that ends them */
+    WINDOW = 65536,                     /* of data.shuffle .. */
+    WINDOW_OF_FEW = TN_SHUFFLE_OF_PART, /* .. which holds a small file as a whole */
+    WINDOW_MAX = 16777216,              /* what the option takes */
+    LOOK_ROWS = 262144,                 /* for bounds of buckets: what a sample of numbers holds */
+    ROWS_OF_BUCKET = 200,               /* fewer hold more noise than news */
     BUCKETS_MIN = 5,
     LOOK_ROWS_OF_X = 10000, /* for the size of x_j */
 };
 
+#define ORDERED 0.05      /* of the variance of labels; mixed rows have about .001 */
 #define L2_TIMES_MAX 1e6  /* within what the option takes .. */
 #define N0_TIMES_MAX 1e30 /* .. of a default below 1 */
 #define X_LARGE 4         /* mean of |x_j|: rates are meant for about 1 */
+/* bytes of parsed rows in the window; fixed, so that no machine is another run */
+#define WINDOW_BYTES (1024. * 1048576)
 
 /* Choices under way. Sections of the layer that they make, in flow style. */
 typedef struct choosing {
@@ -54,6 +58,8 @@ typedef struct choosing {
     const tn_tree *past; /* configuration of the checkpoint; NULL: none */
     const tn_schema *schema;
     double rows;                           /* of a pass; negative: not known */
+    tn_row_sample sample;                  /* where they are known */
+    uint32_t shuffle;                      /* the window that was chosen now; 0: none */
     bool valid_is_known, valid_is_trained; /* whether a file of data.valid is one of data.train */
     tn_text data, train, slots, embedding;
 } choosing;
@@ -141,8 +147,10 @@ static tn_status count_rows(choosing *c, tn_error *err)
         return TN_OK;
     }
     TN_TRY(tn_schema_new(&c->schema, &c->run->data, &c->run->slots, c->b, err));
-    return tn_row_scan_estimate(&c->run->data.train, c->schema, TN_ROW_SCAN_ESTIMATE_BLOCKS,
-                                &c->rows, err);
+    TN_TRY(tn_row_scan_sample(&c->run->data.train, c->schema, TN_ROW_SCAN_ESTIMATE_BLOCKS,
+                              &c->sample, err));
+    c->rows = c->sample.rows;
+    return TN_OK;
 }
 
 /* Whether data.valid can end the passes. Rows that are trained on cannot. */
@@ -188,18 +196,49 @@ static void add_stop(choosing *c, const char *monitor)
     }
 }
 
-/* The window of rows that are permuted: all that were counted, if it can hold them. */
+/* Whether rows stand in the order of their labels, as in files of clicks and others. */
+static bool is_ordered(const choosing *c)
+{
+    const bool classes =
+        c->run->data.target == TN_TARGET_CLICK || c->run->data.target == TN_TARGET_SIDE;
+    return classes && c->rows >= 0 && c->sample.order > ORDERED;
+}
+
+/* The window of rows that are permuted: all that were counted, if it can hold them. Of rows that
+ * are ordered by their labels as many as a gigabyte holds, over all files. */
 static uint32_t window_of(const choosing *c)
 {
+    if (is_ordered(c)) {
+        const double fit = WINDOW_BYTES / (c->sample.row_bytes + 2 * sizeof(uint64_t));
+        const double most = fmin(WINDOW_MAX, fmax(fit, WINDOW_OF_FEW + 1));
+        double size = 2. * WINDOW_OF_FEW;
+        while (size < 1.1 * c->sample.all && size < WINDOW_MAX) { /* an estimate */
+            size *= 2;
+        }
+        return (uint32_t)fmin(size, most);
+    }
     return c->rows > WINDOW && c->rows <= WINDOW_OF_FEW ? WINDOW_OF_FEW : WINDOW;
 }
 
-static void choose_shuffle(choosing *c)
+/* The window does not hang on what else is left open: rows are counted for it, too. */
+static tn_status choose_shuffle(choosing *c, tn_error *err)
 {
-    if (c->run->data.shuffle == TN_AUTO && !take_past(c, &c->data, "shuffle", "data.shuffle")) {
-        const bool pairs = c->run->data.target == TN_TARGET_ORDER; /* of rows near each other */
-        add_count(&c->data, "shuffle", pairs ? 0 : window_of(c));
+    tn_data_opts *data = &c->run->data;
+    uint32_t window = data->shuffle;
+    if (data->shuffle == TN_AUTO && !take_past(c, &c->data, "shuffle", "data.shuffle")) {
+        const bool pairs = data->target == TN_TARGET_ORDER; /* of rows near each other */
+        tn_error why; /* which whoever reads the rows will tell */
+        const tn_status status = pairs ? TN_OK : count_rows(c, &why);
+        if (status != TN_OK && status != TN_E_DATA && status != TN_E_IO) {
+            return tn_fail(err, status, "%s", why.text);
+        }
+        window = pairs ? 0 : window_of(c);
+        add_count(&c->data, "shuffle", window);
+        c->shuffle = window;
     }
+    data->ordered = is_ordered(c) && window != TN_AUTO &&
+                    (window <= TN_SHUFFLE_OF_PART || window < c->sample.all);
+    return TN_OK;
 }
 
 /* What was chosen here and now; `passes` 0: not the epochs, `batch` 0: not the batch. */
@@ -214,9 +253,8 @@ static void tell(choosing *c, uint32_t batch, uint32_t passes, double steps, tn_
     } else {
         tn_text_addf(said, "about %.0f rows:", c->rows);
     }
-    if (c->run->data.shuffle == TN_AUTO && window_of(c) != WINDOW &&
-        c->run->data.target != TN_TARGET_ORDER) {
-        tn_text_addf(said, " data.shuffle=%u,", WINDOW_OF_FEW);
+    if (c->shuffle > WINDOW) {
+        tn_text_addf(said, " data.shuffle=%u,", c->shuffle);
     }
     if (batch > 0) {
         tn_text_addf(said, " train.batch=%u%s", batch, passes > 0 ? "," : "");
@@ -284,8 +322,13 @@ static tn_status choose_passes(choosing *c, tn_text *said, tn_error *err)
     if (free_stop && monitor != NULL) {
         add_stop(c, monitor);
     }
+    TN_TRY(choose_shuffle(c, err));
     tell(c, open_batch ? batch : 0, passes, steps, said);
-    choose_shuffle(c);
+    if (c->shuffle > WINDOW_OF_FEW) {
+        tn_text_addf(said, "%sthe labels come in order: data.shuffle=%u mixes %s rows of all files",
+                     said->size > 0 ? "\n" : "", c->shuffle,
+                     c->run->data.ordered ? "that many" : "the");
+    }
     return TN_OK;
 }
 

@@ -7,9 +7,9 @@
  *                                twice in a row, at most 20 or as many as make 1,000 steps, up to
  *                                100; without data.valid as many as make 2,000 steps, up to 4, of
  *                                lr up to 20
- *     data.shuffle: auto         65536 rows; where rows were counted for one of these, 262144 if
- *                                that holds all of a pass; with loss pairwise 0, so that rows of a
- *                                group stay together
+ *     data.shuffle: auto         65536 rows, or 262144 if that holds all of a pass; where they are
+ *                                in the order of their labels as many as a gigabyte holds; with
+ *                                loss pairwise 0, so that rows of a group stay together
  *     train.sparse               the usual rule, written for values x_j of the size that they have,
  *                                where that is 4 or more; embedding.init likewise
  *     transform: quantiles       bounds of buckets, from the first 262,144 rows of data.train; 20,

@@ -630,6 +630,7 @@ static tn_status advise(trainer *t, uint64_t steps, tn_error *err)
                              .past_best = t->restored != 0,
                              .linear = ((const tn_model *)t->run->model.choice->impl)->linear,
                              .days = has_days(t),
+                             .ordered = t->run->data.ordered,
                              .curve = &t->curve,
                              .best_step = t->best_step,
                              .best_loss = t->best_loss,
@@ -833,6 +834,17 @@ static tn_status warn_of_valid(trainer *t, tn_error *err)
     return t->trained.size > 0 ? tn_report_event(t->report, &t->state, "warn", line, err) : TN_OK;
 }
 
+static tn_status warn_of_order(trainer *t, tn_error *err)
+{
+    return t->run->data.ordered
+               ? tn_report_event(t->report, &t->state, "warn",
+                                 "the labels of data.train come in order, and a model forgets what "
+                                 "it has learned first: mix the files, or let data.shuffle hold "
+                                 "all rows",
+                                 err)
+               : TN_OK;
+}
+
 /* A run that has ended publishes its last model with its calibration, in the end. */
 static tn_status publish_what_is_owed(trainer *t, bool goes_on, tn_error *err)
 {
@@ -845,6 +857,7 @@ static tn_status run_epochs(trainer *t, tn_error *err)
 {
     TN_TRY(warn_of_counts(t, err));
     TN_TRY(warn_of_valid(t, err));
+    TN_TRY(warn_of_order(t, err));
     t->stop = tn_early_stopping_is_over(&t->run->train, &t->state.patience) ||
               t->worker->steps >= t->run->train.max_steps;
     const bool goes_on =
