@@ -265,6 +265,24 @@ TEST(rows_in_the_order_of_their_labels_are_mixed_over_all_files)
     assert_false(f->run.data.ordered);
 }
 
+TEST(values_of_very_different_sizes_are_named)
+{
+    fixture *f = *state;
+    for (uint32_t large = 90; large <= 300; large += 210) {
+        tn_text t = {0};
+        for (uint32_t i = 0; i < 1000; i++) {
+            tn_text_addf(&t, "%u 3:1 7:%u 9:2\n", i % 2, large);
+        }
+        write_file(f, "rows", &t);
+        tn_text_done(&t);
+        choose(f, "{data: {format: libsvm, train: '@/rows'}, model: lr}", "", 0);
+        const char *at = strstr(tn_text_str(&f->said), "\nwarning: ");
+        assert_true((at != NULL) == (large > 100));
+        assert_true(at == NULL || strstr(at, "values of index 7 of slot '_' are about 3e+02, those "
+                                             "of index 3 of slot '_' about 1: ") != NULL);
+    }
+}
+
 TEST(two_thousand_steps_are_enough)
 {
     fixture *f = *state;

@@ -5,6 +5,8 @@
 #include "base/core/arena.h"
 #include "base/core/number.h"
 #include "base/core/text.h"
+#include "base/math/key.h"
+#include "base/math/rng.h"
 #include "config/diag.h"
 #include "config/fieldtree.h"
 #include "config/tree.h"
@@ -42,11 +44,15 @@ enum {
     ROWS_OF_BUCKET = 200,               /* fewer hold more noise than news */
     BUCKETS_MIN = 5,
     LOOK_ROWS_OF_X = 10000, /* for the size of x_j */
+    X_KEY_BITS = 10,
+    X_KEYS = 1 << X_KEY_BITS,
+    X_OFTEN = 10, /* values that tell the size of a key's */
 };
 
 #define ORDERED 0.05      /* of the variance of labels; mixed rows have about .001 */
 #define L2_TIMES_MAX 1e6  /* within what the option takes .. */
 #define N0_TIMES_MAX 1e30 /* .. of a default below 1 */
+#define X_SPREAD 100.     /* of sizes of x_j that one rate does not serve */
 #define X_LARGE 4         /* mean of |x_j|: rates are meant for about 1 */
 /* bytes of parsed rows in the window; fixed, so that no machine is another run */
 #define WINDOW_BYTES (1024. * 1048576)
@@ -546,10 +552,61 @@ static tn_status choose_buckets(choosing *c, tn_text *said, tn_error *err)
  * of w' = r w on x_j / r, written for w on x_j, takes as many steps of the same effect: lr / r,
  * n0 r^2, l2 r^2, first values / r. */
 
+/* Values of one key: an index of libsvm, or, where a slot has many keys, one of them. */
+typedef struct x_of_key {
+    uint64_t key;
+    uint32_t slot;
+    double n, squares;
+} x_of_key;
+
 typedef struct x_sums {
     double n, size, squares, largest;
     uint64_t rows;
+    x_of_key key[X_KEYS]; /* by hash; n 0: free. When a place is taken others are passed over */
 } x_sums;
+
+static void add_x_of_key(x_sums *sums, const tn_entry *e, double x)
+{
+    x_of_key *k = &sums->key[(e->key ^ e->slot) * TN_GAMMA >> (64 - X_KEY_BITS)];
+    if (k->n == 0) {
+        *k = (x_of_key){.key = e->key, .slot = e->slot};
+    }
+    if (k->key == e->key && k->slot == e->slot) {
+        k->n++;
+        k->squares += x * x;
+    }
+}
+
+static double rms(const x_of_key *k)
+{
+    return sqrt(k->squares / k->n);
+}
+
+/* One rate cannot serve values of very different sizes: says which these are. */
+static void warn_of_sizes(const choosing *c, const x_sums *sums, tn_text *said)
+{
+    const x_of_key *large = NULL;
+    const x_of_key *small = NULL;
+    for (const x_of_key *k = sums->key; k < sums->key + X_KEYS; k++) {
+        if (k->n >= X_OFTEN && k->squares > 0) {
+            large = large == NULL || rms(k) > rms(large) ? k : large;
+            small = small == NULL || rms(k) < rms(small) ? k : small;
+        }
+    }
+    if (large == NULL || !(rms(large) > X_SPREAD * rms(small))) {
+        return;
+    }
+    const tn_slot_spec *slot = c->schema->slot[large->slot];
+    const tn_slot_spec *other = c->schema->slot[small->slot];
+    tn_text_addf(said,
+                 "%s" TN_CHOICES_WARNING "values of index %llu of slot '%s' are about %.2g, those "
+                 "of index %llu of slot '%s' about %.2g: no learning rate serves both; divide "
+                 "large columns by their size, or list the slots and give '%s' an 'optimizer:' of "
+                 "its own",
+                 said->size > 0 ? "\n" : "", (unsigned long long)tn_sign_of(large->key, slot->salt),
+                 slot->name, rms(large), (unsigned long long)tn_sign_of(small->key, other->salt),
+                 other->name, rms(small), slot->name);
+}
 
 static tn_status add_x(void *ctx, const tn_row_scan_block *block, tn_error *err)
 {
@@ -564,6 +621,7 @@ static tn_status add_x(void *ctx, const tn_row_scan_block *block, tn_error *err)
             sums->size += x;
             sums->squares += x * x;
             sums->largest = fmax(sums->largest, x);
+            add_x_of_key(sums, &rows->entry[i], x);
         }
         sums->n += end - first;
     }
@@ -646,13 +704,15 @@ static tn_status choose_rates(choosing *c, const tn_tree *tree, tn_text *said, t
     if (!(c->rows > 0)) {
         return TN_OK; /* a pipe is read once */
     }
-    x_sums sums = {0};
-    const tn_row_scan_visitor visitor = {.ctx = &sums, .block = add_x, .fault = pass_over};
+    x_sums *sums = TN_NEW(c->b->arena, x_sums);
+    *sums = (x_sums){0};
+    const tn_row_scan_visitor visitor = {.ctx = sums, .block = add_x, .fault = pass_over};
     const tn_row_scan_in in = {.schema = c->schema, .paths = &c->run->data.train};
     tn_row_scan_counts counts;
     const tn_status status = tn_row_scan_run(&in, &visitor, &counts, err);
-    if ((status == TN_OK || status == TN_END) && sums.size > X_LARGE * sums.n) {
-        choose_rule(c, &sums, has_init, said);
+    if ((status == TN_OK || status == TN_END) && sums->size > X_LARGE * sums->n) {
+        choose_rule(c, sums, has_init, said);
+        warn_of_sizes(c, sums, said);
     }
     return status == TN_END ? TN_OK : status;
 }
