@@ -12,6 +12,7 @@
 #include "config/yaml.h"
 #include "io/format/format.h"
 #include "io/read/cache.h"
+#include "train/config/choices.h"
 #include "train/config/config.h"
 #include "train/config/days.h"
 #include "train/config/loss.h"
@@ -191,20 +192,45 @@ const tn_tree *tn_data_preset(tn_setup *s, const tn_format *format)
     return format->preset != NULL ? tn_config_load(&in, s->arena, &s->diag) : NULL;
 }
 
+/* Binds once more with the bounds of buckets that were left open, which a cache holds: found in the
+ * data of `own`, or, when it is NULL, in what is read. */
+static tn_status bind_bounds(tn_data_input *in, const tn_tree *root, const tn_data_opts *own,
+                             uint32_t flags, tn_error *err)
+{
+    const tn_tree *chosen = root;
+    tn_text said = {0};
+    const tn_data_opts *data = own != NULL ? own : &in->from.data;
+    tn_status status =
+        tn_choices_bounds(&in->setup->binder, data, &in->from.slots, &chosen, &said, err);
+    if (status == TN_OK && chosen != root) {
+        status = tn_dataset_bind(&in->from, chosen, flags, tn_loss_target(chosen),
+                                 &in->setup->binder, err);
+    }
+    if (status == TN_OK && said.size > 0) {
+        tn_log(TN_LOG_INFO, "%s", tn_text_str(&said));
+    }
+    tn_text_done(&said);
+    return status;
+}
+
 /* Rows of a binary cache, and rows that go into one, have been through the rules of its slots. */
-static tn_status bind(tn_data_input *in, const tn_tree *root, uint32_t flags, tn_error *err)
+static tn_status bind(tn_data_input *in, const tn_tree *root, const tn_data_opts *own,
+                      uint32_t flags, tn_error *err)
 {
     const tn_target target = tn_loss_target(root);
+    const tn_binder *b = &in->setup->binder;
     if (tn_data_to_cache(in->to)) {
-        return tn_dataset_bind(&in->from, root, TN_DATASET_PARTS, target, &in->setup->binder, err);
+        TN_TRY(tn_dataset_bind(&in->from, root, TN_DATASET_PARTS, target, b, err));
+        return bind_bounds(in, root, own, TN_DATASET_PARTS, err);
     }
     const tn_tree *train = tn_tree_at(root, "data.train");
     bool cache = train != NULL && train->kind == TN_TREE_SCALAR && tn_cache_is_named(train->text);
     for (const tn_tree *t = train != NULL ? train->first : NULL; t != NULL; t = t->next) {
         cache = cache || (t->kind == TN_TREE_SCALAR && tn_cache_is_named(t->text));
     }
-    return tn_dataset_bind(&in->from, root, cache ? flags & ~(uint32_t)TN_DATASET_AS_READ : flags,
-                           target, &in->setup->binder, err);
+    flags = cache ? flags & ~(uint32_t)TN_DATASET_AS_READ : flags;
+    TN_TRY(tn_dataset_bind(&in->from, root, flags, target, b, err));
+    return cache ? bind_bounds(in, root, NULL, flags, err) : TN_OK;
 }
 
 /* data.train, one path or a list of them. */
@@ -307,7 +333,16 @@ static tn_status open_input(tn_data_input *in, const tn_options *options, tn_dat
     if (ask.discover) {
         TN_TRY(discover(in, ask.files, &root, err));
     }
-    TN_TRY(bind(in, root, ask.flags, err));
+    tn_dataset own = {.data = {.train = {.n = 0}}};
+    if (from.n > 0 && tn_data_to_cache(in->to)) { /* --from: bounds are those of data.train */
+        word_lists without = words;
+        const tn_tree *of_config = NULL;
+        without.n_in--;
+        TN_TRY(load(in, config, &without, &of_config, err));
+        TN_TRY(tn_dataset_bind(&own, of_config, TN_DATASET_PARTS, tn_loss_target(root), &s->binder,
+                               err));
+    }
+    TN_TRY(bind(in, root, own.data.train.n > 0 ? &own.data : NULL, ask.flags, err));
     if (in->to == NULL || tn_data_to_cache(in->to)) { /* else the other format may read them */
         tn_format_check_slots(&s->binder, in->from.data.format, &in->from.slots);
         TN_TRY(tn_diag_check(&s->diag, err));

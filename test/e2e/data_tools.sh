@@ -244,6 +244,35 @@ grep -q 'cut off' "$dir/err" || fail "no word of the cut: $(cat "$dir/err")"
 printf '0 0:1:1\n' >>"$dir/k.ffm"
 expect 4 "$data" check "$dir/k.ffm.yaml" --from "$dir/k.tnb"
 grep -q 'has changed since' "$dir/err" || fail "an older cache is taken: $(cat "$dir/err")"
+# bounds of buckets that are left open: those of data.train, also in the cache of other data, and
+# all figures are those of the text
+awk 'BEGIN { srand(5); print "label,a,x"
+    for (i = 0; i < 3000; i++) {
+        x = rand() * 9 - i / 900
+        printf "%d,%d,%.3f\n", rand() < (x > 2 ? .7 : .2), rand() * 20, x
+    } }' >"$dir/b.csv"
+head -n 900 "$dir/b.csv" >"$dir/v.csv"
+cat >"$dir/b.yaml" <<EOF
+run: {dir: $dir/b}
+data: {format: csv, train: $dir/b.csv, label: label}
+slots: [a, {name: x, type: float}, {name: z, column: x, type: float, as: value}]
+model: lr
+train: {epochs: 1}
+EOF
+expect 0 "$data" convert "$dir/b.yaml" to.format=tnb --to "$dir/b.tnb"
+expect 0 "$data" convert "$dir/b.yaml" to.format=tnb --from "$dir/v.csv" --to "$dir/v.tnb"
+expect 0 "$data" check "$dir/b.yaml" --from "$dir/b.tnb"
+for train in b.csv b.tnb; do
+    set -- "$dir/b.yaml" run.dir="$dir/$train.run" data.train="$dir/$train"
+    expect 0 "$TNET_BIN/tnet-train" "$@"
+    for eval in v.csv v.tnb; do
+        expect 0 "$TNET_BIN/tnet-eval" "$@" --data "$dir/$eval"
+        awk '/^(auc|logloss) / { print $1, $2 }' "$dir/out" >"$dir/$train.$eval"
+        cmp -s "$dir/b.csv.v.csv" "$dir/$train.$eval" ||
+            fail "trained on $train, evaluated on $eval: $(cat "$dir/$train.$eval")"
+    done
+done
+grep -q '^auc 0\.[6-9]' "$dir/b.csv.v.csv" || fail "nothing was learned: $(cat "$dir/b.csv.v.csv")"
 expect 4 "$data" convert --from "$dir/bad" format=libsvm to.format=tnb --to "$dir/none.tnb"
 ls "$dir"/none.tnb* >/dev/null 2>&1 && fail "a failed conversion left a cache"
 exit 0
