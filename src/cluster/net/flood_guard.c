@@ -129,6 +129,15 @@ static void end(tn_flood_guard *f, uint32_t fd)
     forget(f, fd);
 }
 
+/* libzmq may have closed it since, and another thread opened a file of that number. */
+static bool find_inode_of_socket(uint32_t fd, ino_t *inode)
+{
+    struct stat st;
+    const bool found = fstat((int)fd, &st) == 0;
+    *inode = found ? st.st_ino : 0;
+    return found;
+}
+
 /* Notes how a handshake ended. ZMTP 1, and so a program that is no peer, causes no event. */
 static void decide(tn_flood_guard *f, uint16_t what, uint32_t reason)
 {
@@ -145,11 +154,11 @@ static void decide(tn_flood_guard *f, uint16_t what, uint32_t reason)
 
 static void begin(tn_flood_guard *f, uint32_t fd)
 {
-    struct stat st;
+    ino_t inode = 0;
     f->undecided++;
     forget(f, fd);
-    if (make_room(f, fd) && fstat((int)fd, &st) == 0) {
-        f->of[fd] = (connection){.open = true, .inode = st.st_ino};
+    if (make_room(f, fd) && find_inode_of_socket(fd, &inode)) {
+        f->of[fd] = (connection){.open = true, .inode = inode};
         f->n_open++;
     }
 }
@@ -194,8 +203,8 @@ static bool count_bytes(uint32_t fd, uint64_t *bytes)
 
 static bool cut(const tn_flood_guard *f, uint32_t fd, uint64_t bytes)
 {
-    struct stat st;
-    if (fstat((int)fd, &st) != 0 || st.st_ino != f->of[fd].inode ||
+    ino_t inode = 0;
+    if (!find_inode_of_socket(fd, &inode) || inode != f->of[fd].inode ||
         shutdown((int)fd, SHUT_RDWR) != 0) {
         return false;
     }
