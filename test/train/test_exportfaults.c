@@ -5,15 +5,19 @@
 
 #include "base/core/alloc.h"
 #include "base/core/failpoint.h"
+#include "base/thread/threads.h"
 #include "exportkit.h"
 #include "serve/score.h"
 #include "serve/tnet.h"
+#include "train/export/export_folder.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
 static exportkit k;
 static char run[300];
+static char swept[300];
 static const char *const overrides[] = {"export.dict=[tnd, tsv]", "train.threads=1", NULL};
 
 static int set_up(void **state)
@@ -98,8 +102,7 @@ static void make_folder(const char *to, const char *name, char path[TN_PATH_SIZE
     assert_int_equal(tn_file_replace(file, "half", 4, NULL), TN_OK);
 }
 
-/* One that still runs is left alone, so is one that has just begun and holds no lock yet, and so is
- * what an export never makes. */
+/* One that still runs is left alone, and so is what an export never makes. */
 TEST(what_a_killed_export_left_is_removed_by_the_next)
 {
     static const char *const others[] = {"mine.tmp", "0123456789abcdef0123456789abcdef.tmp",
@@ -110,15 +113,15 @@ TEST(what_a_killed_export_left_is_removed_by_the_next)
     char to[300];
     char killed[TN_PATH_SIZE];
     char running[TN_PATH_SIZE];
-    char begun[TN_PATH_SIZE];
+    char empty[TN_PATH_SIZE]; /* killed before it wrote */
     char other[OTHERS][TN_PATH_SIZE];
     tn_error err = {0};
     (void)snprintf(to, sizeof to, "%s/to-swept", k.dir);
     make_folder(to, "0123456789abcdef0123456789abcdef.0123456789abcdef.tmp", killed);
     make_folder(to, "0123456789abcdef0123456789abcdef.ffff456789abcdef.tmp", running);
-    (void)snprintf(begun, sizeof begun, "%s/%s", to,
+    (void)snprintf(empty, sizeof empty, "%s/%s", to,
                    "0123456789abcdef0123456789abcdef.aaaa456789abcdef.tmp");
-    assert_int_equal(tn_dir_make(begun, &err), TN_OK);
+    assert_int_equal(tn_dir_make(empty, &err), TN_OK);
     for (uint32_t i = 0; i < OTHERS; i++) {
         make_folder(to, others[i], other[i]);
     }
@@ -133,7 +136,7 @@ TEST(what_a_killed_export_left_is_removed_by_the_next)
     assert_false(tn_path_exists(killed));
     assert_false(tn_path_exists(latest));
     assert_true(tn_path_exists(running));
-    assert_true(tn_path_exists(begun));
+    assert_false(tn_path_exists(empty));
     for (uint32_t i = 0; i < OTHERS; i++) {
         assert_true(tn_path_exists(other[i]));
     }
@@ -141,7 +144,44 @@ TEST(what_a_killed_export_left_is_removed_by_the_next)
     assert_int_equal(tn_export(k.plan, &request, &out, &err), TN_OK);
     assert_true(out.existed);
     assert_false(tn_path_exists(running));
-    assert_int_equal(files_in(to), OTHERS + 2);
+    assert_int_equal(files_in(to), OTHERS + 1);
+}
+
+static tn_status sweep_all_along(void *arg, tn_error *err)
+{
+    const atomic_bool *over = arg;
+    tn_status status = TN_OK;
+    while (status == TN_OK && !atomic_load(over)) {
+        status = tn_export_folder_sweep(swept, err);
+    }
+    return status;
+}
+
+/* Between making its folder and locking it an export may lose it to a process that removes what was
+ * left; it begins with another folder then. */
+TEST(an_export_that_begins_keeps_its_folder_from_those_that_sweep)
+{
+    atomic_bool over = false;
+    tn_thread *sweeper = NULL;
+    tn_error err = {0};
+    (void)snprintf(swept, sizeof swept, "%s/to-shared", k.dir);
+    assert_int_equal(tn_dir_make(swept, &err), TN_OK);
+    assert_int_equal(tn_thread_start(&sweeper, "sweeper", sweep_all_along, &over, &err), TN_OK);
+    for (int i = 0; i < 5000; i++) {
+        tn_export_folder folder;
+        char file[TN_PATH_SIZE];
+        assert_int_equal(
+            tn_export_folder_begin(&folder, swept, "0123456789abcdef0123456789abcdef", &err),
+            TN_OK);
+        assert_non_null(folder.lock);
+        assert_int_equal(tn_path_join(folder.tmp, "dict.tnd", file, &err), TN_OK);
+        assert_int_equal(tn_file_replace(file, "half", 4, &err), TN_OK);
+        assert_true(tn_path_exists(file));
+        tn_export_folder_end(&folder, NULL);
+    }
+    atomic_store(&over, true);
+    assert_int_equal(tn_thread_join(sweeper, &err), TN_OK);
+    assert_int_equal(files_in(swept), 0);
 }
 
 TEST(every_failing_allocation_of_the_library_is_told)

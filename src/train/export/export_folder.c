@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ID_DIGITS = 32, RANDOM_DIGITS = 16 };
+enum { ID_DIGITS = 32, RANDOM_DIGITS = 16, ATTEMPTS = 4 };
 
 bool tn_export_is_id(const char *name)
 {
@@ -27,27 +27,16 @@ static bool is_unfinished(const char *name)
            tn_read_hex(name + dot + 1, RANDOM_DIGITS, &digits) == TN_NUM_OK;
 }
 
-/* A process that has just made a folder may not have locked it yet; it does before it writes. */
-static bool has_files(const char *path)
-{
-    tn_text names = {0};
-    uint32_t n = 0;
-    bool listed = tn_dir_list(path, &names, &n, NULL) == TN_OK;
-    tn_text_done(&names);
-    return listed && n > 0;
-}
-
 /* A process that writes there holds the lock. The export does not depend on this: no failure. */
 static void remove_unfinished(const char *to, const char *name)
 {
     tn_lock *lock = NULL;
     tn_error err = {0};
     char path[TN_PATH_SIZE];
-    if (tn_path_join(to, name, path, &err) != TN_OK || !has_files(path) ||
-        tn_lock_folder(&lock, path, &err) != TN_OK) {
+    if (tn_path_join(to, name, path, &err) != TN_OK || tn_lock_folder(&lock, path, &err) != TN_OK) {
         return;
     }
-    if (tn_remove_tree(path, &err) != TN_OK) {
+    if (tn_remove_tree(path, &err) != TN_OK && tn_path_exists(path)) {
         tn_log(TN_LOG_WARN, "an unfinished export stays: %s", err.text);
     }
     tn_lock_release(lock);
@@ -73,24 +62,42 @@ tn_status tn_export_folder_sweep(const char *to, tn_error *err)
     return status;
 }
 
+/* Makes d->tmp and locks it: d->made. Between the two, another process that sweeps may take the lock
+ * and remove the folder; then d->made stays false. With `unlocked` a folder without a lock will do:
+ * where this one cannot be locked, nobody removes folders either. */
+static tn_status make_locked(tn_export_folder *d, const char *to, const char *model_id,
+                             bool unlocked, tn_error *err)
+{
+    char name[TN_PATH_SIZE];
+    (void)snprintf(name, sizeof name, "%s.%016llx.tmp", model_id,
+                   (unsigned long long)tn_random_id());
+    TN_TRY(tn_path_join(to, name, d->tmp, err));
+    TN_TRY(tn_dir_make_new(d->tmp, err));
+    if (tn_lock_folder(&d->lock, d->tmp, NULL) != TN_OK) {
+        d->lock = NULL;
+    }
+    d->made = tn_path_exists(d->tmp) && (d->lock != NULL || unlocked);
+    if (!d->made) {
+        tn_lock_release(d->lock);
+        d->lock = NULL;
+        const tn_status removed = tn_remove_tree(d->tmp, NULL);
+        (void)removed; /* it may be gone */
+    }
+    return TN_OK;
+}
+
 tn_status tn_export_folder_begin(tn_export_folder *d, const char *to, const char *model_id,
                                  tn_error *err)
 {
     TN_ASSERT(tn_export_is_id(model_id));
-    char name[TN_PATH_SIZE];
     d->lock = NULL;
     d->made = false;
     TN_TRY(tn_output_check_folder(to, err));
     TN_TRY(tn_path_join(to, model_id, d->path, err));
-    (void)snprintf(name, sizeof name, "%s.%016llx.tmp", model_id,
-                   (unsigned long long)tn_random_id());
-    TN_TRY(tn_path_join(to, name, d->tmp, err));
     TN_TRY(tn_dir_make(to, err));
     TN_TRY(tn_export_folder_sweep(to, err));
-    TN_TRY(tn_dir_make_new(d->tmp, err));
-    d->made = true;
-    if (tn_lock_folder(&d->lock, d->tmp, NULL) != TN_OK) {
-        d->lock = NULL; /* where this one cannot be locked, nobody takes folders away either */
+    for (int attempt = 1; !d->made; attempt++) {
+        TN_TRY(make_locked(d, to, model_id, attempt >= ATTEMPTS, err));
     }
     return TN_OK;
 }

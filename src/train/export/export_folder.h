@@ -8,9 +8,8 @@
  *     status = tn_export_folder_settle(&d, &existed, err);
  *     tn_export_folder_end(&d, err);                also after a failure
  *
- * What a killed export left behind is removed when the next one begins, or is found to be there. A
- * folder without a file stays, since the process that made it may be about to lock it. One thread
- * at a time.
+ * What a killed export left behind is removed when the next one begins, or is found to be there.
+ * One thread at a time.
  */
 #pragma once
 
