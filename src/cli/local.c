@@ -5,7 +5,6 @@
 #include "base/file/file.h"
 #include "base/thread/threads.h"
 #include "cli/children.h"
-#include "cli/signals.h"
 #include "cli/terminal.h"
 #include "config/diag.h"
 #include "train/config/rank.h"
@@ -162,7 +161,6 @@ tn_status tn_local_rank(const tn_local_group *l, tn_setup *s, tn_error *err)
         decline(l, s);
         return status;
     }
-    tn_signals_watch_blocked(); /* what is planned may wait for a server */
     s->run.cluster.news = tn_spawn_news();
     if (s->run.cluster.size > 1) {
         tn_terminal_rank(s->run.cluster.rank);

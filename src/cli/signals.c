@@ -133,15 +133,6 @@ const atomic_bool *tn_signals_watch_stop(void)
     return &stop_asked;
 }
 
-void tn_signals_watch_blocked(void)
-{
-    sigset_t now;
-    (void)pthread_sigmask(SIG_BLOCK, NULL, &now);
-    if (sigismember(&now, SIGTERM) == 1) {
-        (void)tn_signals_watch_stop();
-    }
-}
-
 atomic_bool *tn_signals_watch_save(void)
 {
     handle(SIGUSR1, on_save);

@@ -26,10 +26,6 @@ const atomic_bool *tn_signals_watch_stop(void);
 /* .. it sets this one, which whoever saves clears again. */
 atomic_bool *tn_signals_watch_save(void);
 
-/* tn_signals_watch_stop, but only where they are blocked: else they end the process while nothing
- * is begun. */
-void tn_signals_watch_blocked(void);
-
 /* For programs with nothing to save: SIGINT, SIGTERM and SIGHUP end the process as they always do,
  * and this half-written file, whether it is there or not, with it. */
 void tn_signals_remove(const char *path);

@@ -234,9 +234,6 @@ static tn_status choose_day(tn_setup *s, tn_error *err)
     const double wait_s = s->run.data.wait_s;
     const bool owes = tn_day_loop_owes(&s->run);
     tn_text said = {0};
-    if (wait_s > 0) {
-        (void)tn_signals_watch_stop(); /* the first look may already be one at a silent server */
-    }
     s->run.data.wait_s = owes ? 0 : wait_s;
     tn_status status = tn_day_plan_begin(&s->run, &s->binder, &wait, &said, err);
     s->run.data.wait_s = wait_s;
@@ -280,6 +277,7 @@ static tn_status work(tn_setup *s, const tn_options *options, const void *asked,
     }
     TN_TRY(tn_local_rank(&local, s, err));
     if (!(f->print_graph || f->dry_run || f->plan || f->dot)) {
+        (void)tn_signals_watch_stop(); /* the first look may already be one at a silent server */
         tn_status status = choose_day(s, err);
         TN_TRY(status == TN_END ? TN_OK : status);
         if (status == TN_END) {

@@ -72,29 +72,6 @@ TEST(a_stop_that_came_before_counts)
     assert_int_equal(WEXITSTATUS(status), 75);
 }
 
-/* ... and a child that waits for a server before is heard, too; one that blocks nothing is ended.
- */
-TEST(who_was_started_with_stops_blocked_may_watch_at_once)
-{
-    sigset_t stops;
-    tn_signals_stops(&stops);
-    for (int blocked = 0; blocked < 2; blocked++) {
-        pid_t pid = fork();
-        assert_true(pid >= 0);
-        if (pid == 0) {
-            (void)pthread_sigmask(SIG_BLOCK, &stops, NULL);
-            (void)pthread_sigmask(blocked ? SIG_BLOCK : SIG_UNBLOCK, &stops, NULL);
-            tn_signals_watch_blocked();
-            (void)raise(SIGTERM);
-            exit(tn_stop_is(NULL) ? 75 : 0); // NOLINT(concurrency-mt-unsafe): one thread
-        }
-        int status = 0;
-        assert_int_equal(waitpid(pid, &status, 0), pid);
-        assert_int_equal(WIFEXITED(status), blocked);
-        assert_int_equal(blocked ? WEXITSTATUS(status) : WTERMSIG(status), blocked ? 75 : SIGTERM);
-    }
-}
-
 TEST(an_abort_says_where_and_ends_with_1_or_a_core)
 {
     struct rlimit before;

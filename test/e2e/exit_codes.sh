@@ -228,7 +228,7 @@ else
     }
     little 44 60 "cannot start thread '.*': out of memory: [0-9]* kB for its stack" tnet-train "$config" run.dir="$dir/little"
     little 8 16 "peers need ZeroMQ, which cannot be loaded for want of memory: " tnet-keygen "$dir/little" rank-0
-    little 44 50 "data behind a URI need libcurl, which cannot be loaded for want of memory: " \
+    little 12 24 "data behind a URI need libcurl, which cannot be loaded for want of memory: " \
         tnet-train "$config" run.dir="$dir/little" data.train=http://127.0.0.1:1/a.tsv
     # .. and libzmq, which would abort
     for mb in 55 65; do

@@ -11,7 +11,7 @@ clicks files/a.tsv 2000 0
 clicks files/day/2026-11-01.tsv 500 5000
 store
 cat >c.yaml <<'END'
-data: {format: criteo, secrets: secrets}
+data: {format: criteo, secrets: secrets, shuffle: 1000}
 model: {type: lr}
 train: {epochs: 1, batch: 50, threads: 1}
 log: {progress: false}
@@ -51,9 +51,10 @@ rm -r run
 stopped "$waits" tnet-train c.yaml run.dir=run "data.train=$hdfs/!dead/day/{day:%Y-%m-%d}.tsv" data.days=2026-11-01 data.wait=1h
 stopped 'stopped by a signal' tnet-train c.yaml run.dir=run "data.train=$hdfs/!dead/a*" --peers 2
 rm -rf run
-# what is chosen by data, where nothing is begun: by those who were started with the signal blocked, as children are
+# what is chosen by data, where nothing is begun; also by those who were started with the signal blocked, as children are
+stopped "$waits" tnet-train c.yaml run.dir=run "data.train=$hdfs/!dead/a*" data.shuffle=auto
 stopped "$waits" env --block-signal=TERM tnet-train c.yaml run.dir=run "data.train=$hdfs/!dead/a*" train.batch=auto
-rm -rf run
+[ ! -e run ] || fail "nothing was begun, and there is $(ls run)"
 echo "remote_stop: the first look at data"
 
 # a rank opens its files at a server that is silent for it alone, and one of both hears the signal, or both: one
