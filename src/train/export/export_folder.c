@@ -62,9 +62,9 @@ tn_status tn_export_folder_sweep(const char *to, tn_error *err)
     return status;
 }
 
-/* Makes d->tmp and locks it: d->made. Between the two, another process that sweeps may take the lock
- * and remove the folder; then d->made stays false. With `unlocked` a folder without a lock will do:
- * where this one cannot be locked, nobody removes folders either. */
+/* Makes d->tmp and locks it: d->made. Between the two, another process that sweeps may take the
+ * lock and remove the folder; then d->made stays false. With `unlocked` a folder without a lock
+ * will do: where this one cannot be locked, nobody removes folders either. */
 static tn_status make_locked(tn_export_folder *d, const char *to, const char *model_id,
                              bool unlocked, tn_error *err)
 {
