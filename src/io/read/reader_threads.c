@@ -368,20 +368,32 @@ static bool reaches_over(const tn_reader *r)
            r->opts.shares <= 1;
 }
 
-/* Another part for the same window. False: there is none. TN_END: the reader stops. */
-static tn_status join_part(assembly *a, bool *joined, tn_error *err)
+/* Another part for the same window: a->part_over stays when there is none. TN_END: the reader
+ * stops. */
+static tn_status join_part(assembly *a)
 {
     tn_dealt dealt;
     bool now = false;
-    (void)err;
     const tn_status status = tn_reader_await_deal(a->r, a->number + 1, true, &dealt, &now);
-    *joined = status == TN_OK;
-    if (*joined) {
+    if (status == TN_OK) {
         a->number++;
         a->part = a->r->order[dealt.place];
         a->part_over = false;
     }
     return status == TN_E_STOPPED ? TN_END : TN_OK;
+}
+
+/* The block that the window goes on with; a->current stays NULL when the window is full without. */
+static tn_status continue_window(assembly *a, tn_error *err)
+{
+    if (a->current != NULL) {
+        return TN_OK;
+    }
+    if (a->part_over && reaches_over(a->r)) {
+        TN_TRY(join_part(a));
+    }
+    const bool is_full = a->part_over || (!a->r->shuffle && a->window.n > 0);
+    return is_full ? TN_OK : next_block(a, err);
 }
 
 /* Fills the window: `shuffle` rows of the part, or the rows of one block. */
@@ -390,15 +402,9 @@ static tn_status load_window(assembly *a, tn_error *err)
     uint32_t size = a->r->shuffle ? a->r->schema->data->shuffle : UINT32_MAX;
     a->window.n = 0;
     while (a->window.n < size) {
+        TN_TRY(continue_window(a, err));
         if (a->current == NULL) {
-            bool joined = false;
-            if (a->part_over && reaches_over(a->r)) {
-                TN_TRY(join_part(a, &joined, err));
-            }
-            if (a->part_over || (!a->r->shuffle && a->window.n > 0)) {
-                break;
-            }
-            TN_TRY(next_block(a, err));
+            break;
         }
         uint32_t left = a->current->parsed.rows->n - a->current_at;
         bool all = left <= size - a->window.n;

@@ -235,7 +235,7 @@ static bool count_all(probe *p, uint32_t most)
     return whole;
 }
 
-static void sample(probe *p, uint32_t most)
+static void sample_parts(probe *p, uint32_t most)
 {
     const uint32_t n_parts = p->files->n_parts;
     const uint32_t n = n_parts < PARTS_MAX ? n_parts : PARTS_MAX;
@@ -266,7 +266,7 @@ static tn_status estimate(probe *p, uint32_t most, tn_row_sample *out, tn_error 
     const bool is_short = p->files->bytes <= (uint64_t)most * TN_BLOCK_BYTES;
     const bool whole = is_short && count_all(p, most);
     if (!whole) {
-        sample(p, most);
+        sample_parts(p, most);
     }
     const double times = whole ? 1 : p->taken > 0 ? (double)p->files->bytes / p->taken : 0;
     *out = (tn_row_sample){.rows = p->kept * times,

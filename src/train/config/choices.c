@@ -291,6 +291,22 @@ static double steps_of(const choosing *c, uint32_t batch)
     return ceil(c->rows / ((double)batch * (joint ? cluster->size : 1)));
 }
 
+static uint32_t batch_of(choosing *c)
+{
+    const double few = is_validated(c) ? FEW_ROWS : FEW_ROWS_UNSTOPPED;
+    const uint32_t chosen = c->rows >= 0 && c->rows < few ? BATCH_OF_FEW : BATCH;
+    return c->run->train.batch == TN_AUTO ? chosen : c->run->train.batch;
+}
+
+static void tell_of_order(const choosing *c, tn_text *said)
+{
+    if (c->shuffle > WINDOW_OF_FEW) {
+        tn_text_addf(said, "%sthe labels come in order: data.shuffle=%u mixes %s rows of all files",
+                     said->size > 0 ? "\n" : "", c->shuffle,
+                     c->run->data.ordered ? "that many" : "the");
+    }
+}
+
 /* Passes that the checkpoint's run has chosen. An import that trained nothing said 0, which is not
  * for those that go on. */
 static bool take_past_epochs(choosing *c)
@@ -306,16 +322,12 @@ static tn_status choose_passes(choosing *c, tn_text *said, tn_error *err)
     const bool open_batch = t->batch == TN_AUTO && !take_past(c, &c->train, "batch", "train.batch");
     const bool open_epochs = t->epochs == TN_AUTO && !take_past_epochs(c);
     const bool free_stop = t->epochs == TN_AUTO && t->stop.monitor == NULL;
-    uint32_t batch = t->batch;
     uint32_t passes = 0;
     double steps = 0;
     if (open_batch || open_epochs) {
         TN_TRY(count_rows(c, err));
     }
-    if (t->batch == TN_AUTO) {
-        const double few = is_validated(c) ? FEW_ROWS : FEW_ROWS_UNSTOPPED;
-        batch = c->rows >= 0 && c->rows < few ? BATCH_OF_FEW : BATCH;
-    }
+    const uint32_t batch = batch_of(c);
     if (open_batch) {
         add_count(&c->train, "batch", batch);
     }
@@ -333,11 +345,7 @@ static tn_status choose_passes(choosing *c, tn_text *said, tn_error *err)
     }
     TN_TRY(choose_shuffle(c, err));
     tell(c, open_batch ? batch : 0, passes, steps, said);
-    if (c->shuffle > WINDOW_OF_FEW) {
-        tn_text_addf(said, "%sthe labels come in order: data.shuffle=%u mixes %s rows of all files",
-                     said->size > 0 ? "\n" : "", c->shuffle,
-                     c->run->data.ordered ? "that many" : "the");
-    }
+    tell_of_order(c, said);
     return TN_OK;
 }
 
@@ -491,6 +499,7 @@ static void take_cached_bounds(choosing *c, const char *shape, const tn_slot_opt
     }
     const char *end = line != NULL ? strchr(line, '\n') : NULL;
     const char *at = NULL;
+    TN_ASSERT(slot->name != NULL);
     for (const char *p = line; end != NULL && (p = strstr(p, word)) != NULL && p < end;) {
         p += strlen(word);
         at = p; /* behind the last one, names may hold others */

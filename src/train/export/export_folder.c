@@ -69,6 +69,7 @@ static tn_status make_locked(tn_export_folder *d, const char *to, const char *mo
                              bool unlocked, tn_error *err)
 {
     char name[TN_PATH_SIZE];
+    TN_ASSERT(d->lock == NULL && !d->made);
     (void)snprintf(name, sizeof name, "%s.%016llx.tmp", model_id,
                    (unsigned long long)tn_random_id());
     TN_TRY(tn_path_join(to, name, d->tmp, err));
