@@ -203,7 +203,8 @@ TEST(s1_counts_of_keys_agree)
         exportkit_open(&k, lists[k_list], k_list == 5 ? few : i % 2 == 0 ? all : one);
         exportkit_train(&k);
         tn_exported out = exportkit_export(&k);
-        compare_scores(&k, out.path, lists[k_list], 1e-6F);
+        /* the last one sums logarithms of counts and raw numbers, and -O1 rounds their order */
+        compare_scores(&k, out.path, lists[k_list], k_list == 5 ? 1e-5F : 1e-6F);
         exportkit_close(&k);
     }
 }
