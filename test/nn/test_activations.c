@@ -121,7 +121,7 @@ TEST(no_operator_hides_a_nan)
             for (uint32_t i = 0; i < ops[k]->n_in; i++) {
                 tn_put(in[i], (const double[]){1, 1});
             }
-            in[at % ops[k]->n_in]->val[at] = (tn_real)NAN;
+            in[at < ops[k]->n_in ? at : 0]->val[at] = (tn_real)NAN;
             if (ops[k] == &tn_op_where) { /* of what it does not choose it knows nothing */
                 in[0]->val[at] = (tn_real)(at == 0 ? NAN : 1);
             }

@@ -93,7 +93,7 @@ static int run(const char *file, const char *name, const test_part *const hook[T
     for (const test_part *p = parts; p != NULL; p = p->next) {
         most++;
     }
-    struct CMUnitTest *tests = calloc(most, sizeof *tests);
+    struct CMUnitTest *tests = calloc(most > 0 ? most : 1, sizeof *tests);
     const size_t n = tests == NULL ? 0 : choose(file, name, hook[TEST_FIXTURE], tests);
     if (n == 0) {
         (void)fprintf(stderr, "'%s' has no test '%s'\n", file, name != NULL ? name : "");

@@ -241,13 +241,14 @@ tn_status tn_tensornet_norm_read(const tn_tensornet_norm *out, tn_bytes bytes, c
                        size, out->cols, NORM_HEAD + (size_t)out->cols * NORM_COLUMN);
     }
     for (uint32_t i = 0; i < cols; i++) {
-        double sum[3];
-        memcpy(sum, tn_get(&bytes, sizeof sum), sizeof sum);
-        const double mean = sum[0] / sum[2];
-        const double var = sum[1] / sum[2] - mean * mean;
+        const double sum = tn_get_f64(&bytes);
+        const double squares = tn_get_f64(&bytes);
+        const double count = tn_get_f64(&bytes);
+        const double mean = sum / count;
+        const double var = squares / count - mean * mean;
         out->mean[i] = (float)mean;
         out->var[i] = (float)(var > 0 ? var : 0);
-        if (!(sum[2] > 0) || !isfinite(out->mean[i]) || !isfinite(var) || !isfinite(out->var[i])) {
+        if (!(count > 0) || !isfinite(out->mean[i]) || !isfinite(var) || !isfinite(out->var[i])) {
             return tn_fail(err, TN_E_CKPT, "%s:@%u: error: sums that make no mean and variance",
                            path, NORM_HEAD + i * NORM_COLUMN);
         }
