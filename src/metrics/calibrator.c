@@ -349,39 +349,53 @@ tn_status tn_calibrator_platt(tn_calibrator *c, bool smoothed, tn_calibration *o
 
 /* ---- isotonic regression ---- */
 
-static double level(const point *block)
+/* Points first .. last, which have one level. */
+typedef struct block {
+    double weight, clicks;
+    uint32_t first, last;
+} block;
+
+static double level(const block *b)
 {
-    return block->clicks / block->weight;
+    return b->clicks / b->weight;
 }
 
-/* Puts a point behind n blocks and joins while a level falls. Returns how many there are. A block
- * keeps the weighted sum of logits. */
-static uint32_t push(point *block, uint32_t n, const point *p)
+/* Appends point `i` to n blocks and joins them while a level falls. Returns how many there are. */
+static uint32_t push(block *blocks, uint32_t n, const point *p, uint32_t i)
 {
-    point b = {p->z * p->weight, p->weight, p->clicks};
-    while (n > 0 && level(&b) < level(&block[n - 1])) {
+    block b = {p->weight, p->clicks, i, i};
+    while (n > 0 && level(&b) < level(&blocks[n - 1])) {
         n--;
-        b.z += block[n].z;
-        b.weight += block[n].weight;
-        b.clicks += block[n].clicks;
+        b.weight += blocks[n].weight;
+        b.clicks += blocks[n].clicks;
+        b.first = blocks[n].first;
     }
-    block[n] = b;
+    blocks[n] = b;
     return n + 1;
 }
 
-/* Centres and levels of the blocks; of a run of equal levels its first and last one, between which
- * nothing changes. Overwrites the blocks' logits. */
-static uint32_t thin_out(point *block, uint32_t n)
+/* Adds a knot where the logit rises. Of a run of equal levels the first and the last one stay. */
+static uint32_t add_knot(tn_knot *knot, uint32_t n, double z, double p)
+{
+    if (n > 0 && !(z > knot[n - 1].z)) {
+        return n;
+    }
+    if (n > 1 && knot[n - 1].p == p && knot[n - 2].p == p) {
+        n--;
+    }
+    knot[n] = (tn_knot){z, p};
+    return n + 1;
+}
+
+/* Both ends of each block are knots: rows of a block have its level, as in scikit-learn's
+ * IsotonicRegression. Returns how many knots there are, two a block at most. */
+static uint32_t knots_of(const tn_calibrator *c, const block *blocks, uint32_t n, tn_knot *knot)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < n; i++) {
-        double p = level(&block[i]);
-        bool within =
-            kept > 0 && i + 1 < n && level(&block[kept - 1]) == p && level(&block[i + 1]) == p;
-        double z = block[i].z / block[i].weight;
-        if (!within && (kept == 0 || z > block[kept - 1].z)) {
-            block[kept++] = (point){z, block[i].weight, block[i].clicks};
-        }
+        const double p = level(&blocks[i]);
+        kept = add_knot(knot, kept, c->point[blocks[i].first].z, p);
+        kept = add_knot(knot, kept, c->point[blocks[i].last].z, p);
     }
     return kept;
 }
@@ -390,25 +404,22 @@ tn_status tn_calibrator_isotonic(tn_calibrator *c, tn_arena *arena, tn_calibrati
                                  tn_error *err)
 {
     TN_TRY(begin_fit(c, err));
-    point *block = NULL;
-    TN_TRY(TN_ALLOC(block, c->n, "blocks of an isotonic map", err));
+    block *blocks = NULL;
+    TN_TRY(TN_ALLOC(blocks, c->n, "blocks of an isotonic map", err));
     uint32_t n = 0;
     for (uint32_t i = 0; i < c->n; i++) {
-        n = push(block, n, &c->point[i]);
+        n = push(blocks, n, &c->point[i], i);
     }
-    n = thin_out(block, n);
     tn_status status = TN_OK;
-    if (n > TN_KNOTS_MAX) {
-        status =
-            tn_fail(err, TN_E_LIMIT, "an isotonic map of %u knots, %d at most", n, TN_KNOTS_MAX);
+    if (n > TN_KNOTS_MAX / 2) {
+        status = tn_fail(err, TN_E_LIMIT, "an isotonic map of %u steps, %d at most", n,
+                         TN_KNOTS_MAX / 2);
     } else {
-        tn_knot *knot = TN_NEW_ARRAY(arena, tn_knot, n);
-        for (uint32_t i = 0; i < n; i++) {
-            knot[i] = (tn_knot){block[i].z, level(&block[i])};
-        }
-        *out = (tn_calibration){.kind = TN_CALIBRATION_ISOTONIC, .n = n, .knot = knot};
+        tn_knot *knot = TN_NEW_ARRAY(arena, tn_knot, 2 * (size_t)n);
+        *out = (tn_calibration){
+            .kind = TN_CALIBRATION_ISOTONIC, .n = knots_of(c, blocks, n, knot), .knot = knot};
     }
-    tn_free(block);
+    tn_free(blocks);
     return status;
 }
 
@@ -423,7 +434,7 @@ static tn_status add_points(tn_metrics *m, const point *p, uint32_t n, const tn_
     float weight[POINTS_AT_ONCE];
     for (uint32_t i = 0; i < n; i++) {
         logit[i] = (float)tn_calibration_logit(map, p[i].z, unknown);
-        label[i] = (float)level(&p[i]);
+        label[i] = (float)(p[i].clicks / p[i].weight);
         weight[i] = (float)p[i].weight;
     }
     const tn_scored rows = {.n = n, .logit = logit, .label = label, .weight = weight};

@@ -88,8 +88,8 @@ void tn_calibrator_add(tn_calibrator *c, const tn_scored *rows);
 tn_status tn_calibrator_platt(tn_calibrator *c, bool smoothed, tn_calibration *out,
                               tn_error *err) TN_MUST_USE;
 
-/* Pools adjacent violators; knots are the centres of the blocks, in `arena`. TN_E_DATA as above,
- * TN_E_LIMIT: more than TN_KNOTS_MAX. */
+/* Pools adjacent violators; knots are the ends of the blocks, in `arena`. TN_E_DATA as above,
+ * TN_E_LIMIT: more blocks than half of TN_KNOTS_MAX. */
 tn_status tn_calibrator_isotonic(tn_calibrator *c, tn_arena *arena, tn_calibration *out,
                                  tn_error *err) TN_MUST_USE;
 

@@ -146,27 +146,58 @@ TEST(soft_labels_count_in_part)
 
 TEST(v25_isotonic)
 {
-    static const double p[2][4] = {{0, .333333333, .666666667, 1}, {0, .533333333, 1}};
+    static const double at[] = {.1, .3, .6, .8, .9};
+    static const double p[2][5] = {{0, .333333333, .666666667, .666666667, 1},
+                                   {0, .533333333, .533333333, .533333333, 1}};
     v21 v;
     v21_init(&v);
-    const double middle[2] = {(logit_of(.6) + 2 * logit_of(.8)) / 3,
-                              (3.5 * logit_of(.3) + logit_of(.6) + 3 * logit_of(.8)) / 7.5};
     for (uint32_t weighted = 0; weighted <= 1; weighted++) {
         tn_arena *arena = tn_arena_new(1 << 12);
         tn_calibration map;
         v.rows.weight = weighted != 0 ? v.weight : NULL;
         tn_calibrator *c = calibrator_of(&v.rows, 1);
         assert_int_equal(tn_calibrator_isotonic(c, arena, &map, NULL), TN_OK);
-        assert_int_equal(map.n, 4 - weighted);
-        for (uint32_t i = 0; i < map.n; i++) {
-            assert_close(map.knot[i].p, p[weighted][i]);
+        assert_int_equal(map.n, 5 - weighted);
+        for (uint32_t i = 0; i < 5; i++) {
+            const double z = tn_calibration_logit(&map, logit_of(at[i]), 0);
+            assert_true(fabs(tn_sigmoid(z) - p[weighted][i]) < 2e-7);
         }
-        assert_close(map.knot[0].z, logit_of(.1));
-        assert_close(map.knot[map.n - 2].z, middle[weighted]);
-        assert_close(map.knot[map.n - 1].z, logit_of(.9));
         tn_calibrator_free(c);
         tn_arena_free(arena);
     }
+}
+
+/* Four scores with 0 of 60, 60 of 120, 15 of 75 and 60 of 60 clicks: the fitted rows have the
+ * levels of their blocks, so COPC is 1 and the log loss what their clicks leave open. */
+TEST(isotonic_is_the_fit_that_it_names)
+{
+    static const uint32_t rows[] = {60, 120, 75, 60};
+    static const uint32_t clicks[] = {0, 60, 15, 60};
+    float z[315];
+    float y[315];
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < 4; k++) {
+        for (uint32_t i = 0; i < rows[k]; i++) {
+            z[n] = (float)k;
+            y[n++] = i < clicks[k] ? 1 : 0;
+        }
+    }
+    tn_arena *arena = tn_arena_new(1 << 12);
+    tn_calibration map;
+    tn_calibrator *c = calibrator_of(&(tn_scored){.n = n, .logit = z, .label = y}, 1);
+    assert_int_equal(tn_calibrator_isotonic(c, arena, &map, NULL), TN_OK);
+    double predicted = 0;
+    double loss = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const double p = tn_sigmoid(tn_calibration_logit(&map, (double)z[i], 0));
+        predicted += p;
+        loss -= log(y[i] > 0 ? p : 1 - p) / n;
+    }
+    assert_true(fabs(predicted - 135) < 1e-3);
+    assert_true(fabs(loss - .41252) < 1e-4);
+    assert_int_equal(map.n, 4);
+    tn_calibrator_free(c);
+    tn_arena_free(arena);
 }
 
 TEST(isotonic_is_served_as_rising_lines)
