@@ -144,6 +144,10 @@ static bool widen(tn_model_input *in, uint32_t field_dim, tn_diag *diag)
         tn_diag_error(diag, in->at,
                       "input '%s' has %u slots of %u x %u floats, more than the %d of a key",
                       in->name, in->n, in->n, field_dim, TN_DIM_MAX);
+        tn_diag_hint(diag,
+                     "%u for each slot fit (k of ffm); or list fewer slots, or take the model "
+                     "fwfm, whose vectors do not grow with the slots",
+                     (uint32_t)TN_DIM_MAX / in->n);
         return false;
     }
     in->dim = (uint32_t)dim;

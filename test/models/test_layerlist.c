@@ -48,7 +48,8 @@ TEST(faults_are_named)
             "but 'in.deep' has 12");
     refuses("{type: graph, inputs: {x: {embed: all, field_dim: 1366}}, "
             "layers: [{name: a, ffm: x}], output: a}",
-            "input 'x' has 3 slots of 3 x 1366 floats, more than the 4096 of a key");
+            "input 'x' has 3 slots of 3 x 1366 floats, more than the 4096 of a key\n"
+            "hint: 1365 for each slot fit (k of ffm); or list fewer slots, or take the model fwfm");
     refuses("{type: graph, inputs: {x: {embed: all, field_dim: 2, dim: 2}}, "
             "layers: [{name: a, ffm: x}], output: a}",
             "input 'x' has 'dim' and 'field_dim'");
