@@ -9,18 +9,28 @@ typedef struct lion_opts {
     double beta1, beta2;
 } lion_opts;
 
-static void lion_update(const void *opts, const tn_update *u, size_t n, float *w,
-                        float *const state[], const float *g)
+typedef struct lion_steps {
+    float lr, b1, b2;
+} lion_steps;
+
+TN_DESCENT_ONE(lion, lion_steps) // NOLINT(readability-non-const-parameter): as of all
 {
-    const lion_opts *o = opts;
-    const float b1 = (float)o->beta1;
-    const float b2 = (float)o->beta2;
+    (void)b;
+#pragma omp simd
     for (size_t i = 0; i < n; i++) {
-        const float c = b1 * state[0][i] + (1 - b1) * g[i];
-        w[i] -= (float)u->lr * (float)((c > 0) - (c < 0));
-        state[0][i] = b2 * state[0][i] + (1 - b2) * g[i];
+        const float c = rates->b1 * a[i] + (1 - rates->b1) * g[i];
+        w[i] -= rates->lr * (float)((c > 0) - (c < 0));
+        a[i] = rates->b2 * a[i] + (1 - rates->b2) * g[i];
     }
 }
+
+static lion_steps lion_rates(const void *opts, const tn_update *u)
+{
+    const lion_opts *o = opts;
+    return (lion_steps){(float)u->lr, (float)o->beta1, (float)o->beta2};
+}
+
+TN_DESCENT_UPDATES(lion, lion_steps)
 
 static const tn_field lion_fields[] = {
     TN_RULE_LR("1e-3"),
@@ -30,5 +40,8 @@ static const tn_field lion_fields[] = {
     TN_FIELD_END,
 };
 
-const tn_optim tn_optim_lion = {TN_OPTIM_MEMBERS(lion, "sign of a running mean"),
-                                .state = {{.name = "m"}}};
+const tn_optim tn_optim_lion = {
+    TN_OPTIM_MEMBERS(lion, "sign of a running mean"),
+    TN_OPTIM_UPDATES(lion),
+    .state = {{.name = "m"}},
+};

@@ -129,7 +129,8 @@ static void pack(tn_dict_type type, uint32_t dim, const float *w, float scale, c
 static float unpacked(tn_dict_type type, const char *from, uint32_t i, float scale)
 {
     const uint32_t in_byte = 8 / bits_of[type];
-    const uint32_t bits = (uint8_t)from[i / in_byte] >> i % in_byte * bits_of[type];
+    const uint32_t byte = (uint8_t)from[i / in_byte];
+    const uint32_t bits = byte >> i % in_byte * bits_of[type];
     if (type == TN_DICT_1BIT) {
         return (bits & 1) != 0 ? -scale : scale;
     }
