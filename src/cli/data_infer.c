@@ -897,7 +897,7 @@ const tn_data_tool tn_data_infer = {
                 .words = "FILE .. [key=value ..]",
                 .flags = infer_fields,
                 .config = tn_run_fields,
-                .keys = "those of 'data', and 'loss'; 'tnet-data check --help' lists them",
+                .keys = "those of 'data', and 'loss'; 'tnet-data check --help-all' lists them",
                 .words_min = 1,
                 .words_max = 100000,
                 .example = "tnet-data infer clicks.csv --to clicks.yaml",

@@ -30,6 +30,7 @@ static const common_flag common_flags[] = {
     {"quiet", 'q', TN_ANSWER_NONE, -1, false, "warnings and errors only"},
     {"verbose", 'v', TN_ANSWER_NONE, 1, false, "more than the usual"},
     {"help", 'h', TN_ANSWER_HELP, 0, false, "this text"},
+    {"help-all", 0, TN_ANSWER_HELP_ALL, 0, true, "this text and all keys of the configuration"},
     {"version", 0, TN_ANSWER_VERSION, 0, false, "name and version"},
     {"man", 0, TN_ANSWER_MAN, 0, false, "this text as a manual page"},
     {"completion", 0, TN_ANSWER_COMPLETION, 0, false, "words for bash: source <(.. --completion)"},
@@ -94,6 +95,31 @@ static const tn_field *find_denied(const tn_program *p, const char *name)
     return f != NULL && f->kind == TN_KIND_BOOL ? f : NULL;
 }
 
+/* The first key of the configuration whose last word is `name`, as train.epochs of "epochs", in
+ * the arena; NULL: none. */
+static const char *find_key(const parser *s, const char *name)
+{
+    const char *found = NULL;
+    tn_text paths = {0};
+    if (s->p->config == NULL) {
+        return NULL;
+    }
+    tn_fields_paths(&paths, s->p->config);
+    const char *path = tn_text_str(&paths);
+    for (const char *end = strchr(path, '\n'); end != NULL && found == NULL;
+         end = strchr(path, '\n')) {
+        const size_t size = (size_t)(end - path);
+        const size_t own = strlen(name);
+        const bool ends = size == own || (size > own && path[size - own - 1] == '.');
+        if (ends && memcmp(end - own, name, own) == 0) {
+            found = tn_tree_text(s->arena, path, size);
+        }
+        path = end + 1;
+    }
+    tn_text_done(&paths);
+    return found;
+}
+
 static tn_status unknown_option(const parser *s, const char *arg, size_t size, tn_error *err)
 {
     enum { NAMES_MAX = 64 };
@@ -111,6 +137,14 @@ static tn_status unknown_option(const parser *s, const char *arg, size_t size, t
     char word[NAME_BYTES];
     (void)snprintf(word, sizeof word, "%.*s", (int)(size < NAME_BYTES ? size : NAME_BYTES - 1),
                    arg);
+    const char *key = find_key(s, word + strspn(word, "-"));
+    if (key != NULL) {
+        return tn_fail(
+            err, TN_E_USAGE,
+            "unknown option '%s'\nhint: '%s=VALUE', without dashes, sets this key of the "
+            "configuration",
+            word, key);
+    }
     const char *nearest = tn_nearest(word + strspn(word, "-"), names, n);
     if (nearest != NULL) {
         return tn_fail(err, TN_E_USAGE, "unknown option '%s' (did you mean '--%s'?)", word,
@@ -383,7 +417,7 @@ static void add_help(tn_text *out, const char *left, const char *help)
     tn_text_addf(out, "  %-*s %s\n", HELP_COLUMN, left, help);
 }
 
-static void describe_help(tn_text *out, const tn_program *p)
+static void describe(tn_text *out, const tn_program *p, bool with_keys)
 {
     tn_text_addf(out, "usage: %s [option ..]%s%s\n", p->name, p->words[0] != '\0' ? " " : "",
                  p->words);
@@ -397,11 +431,24 @@ static void describe_help(tn_text *out, const tn_program *p)
     }
     if (p->keys != NULL) {
         tn_text_addf(out, "\nkeys of the configuration: %s\n", p->keys);
-    } else if (p->config != NULL) {
+    } else if (p->config != NULL && with_keys) {
         tn_text_adds(out, "\nkeys of the configuration, in CONFIG or as key=value:\n");
         tn_fields_help(out, p->config);
+    } else if (p->config != NULL) {
+        tn_text_addf(out, "\nkeys of the configuration: '%s --help-all' and docs/config.md\n",
+                     p->name);
     }
     tn_text_addf(out, "\nexit codes: %s\n", exit_codes);
+}
+
+static void describe_help(tn_text *out, const tn_program *p)
+{
+    describe(out, p, false);
+}
+
+static void describe_all(tn_text *out, const tn_program *p)
+{
+    describe(out, p, true);
 }
 
 /* roff takes a leading dot or quote for a command, a backslash for an escape and '-' for a hyphen
@@ -559,9 +606,13 @@ static void describe_config_doc(tn_text *out, const tn_program *p)
 void tn_describe(tn_text *out, const tn_program *p, tn_answer answer)
 {
     static void (*const answers[])(tn_text * out, const tn_program *p) = {
-        [TN_ANSWER_HELP] = describe_help,     [TN_ANSWER_VERSION] = describe_version,
-        [TN_ANSWER_MAN] = describe_man,       [TN_ANSWER_COMPLETION] = describe_completion,
-        [TN_ANSWER_SCHEMA] = describe_schema, [TN_ANSWER_CONFIG_DOC] = describe_config_doc,
+        [TN_ANSWER_HELP] = describe_help,
+        [TN_ANSWER_HELP_ALL] = describe_all,
+        [TN_ANSWER_VERSION] = describe_version,
+        [TN_ANSWER_MAN] = describe_man,
+        [TN_ANSWER_COMPLETION] = describe_completion,
+        [TN_ANSWER_SCHEMA] = describe_schema,
+        [TN_ANSWER_CONFIG_DOC] = describe_config_doc,
     };
     TN_ASSERT(answer != TN_ANSWER_NONE && (size_t)answer < sizeof answers / sizeof *answers);
     answers[answer](out, p);

@@ -35,6 +35,7 @@ typedef struct tn_program {
 typedef enum tn_answer {
     TN_ANSWER_NONE,
     TN_ANSWER_HELP,
+    TN_ANSWER_HELP_ALL, /* with all keys of the configuration */
     TN_ANSWER_VERSION,
     TN_ANSWER_MAN,        /* roff, section 1 */
     TN_ANSWER_COMPLETION, /* for bash */

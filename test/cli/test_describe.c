@@ -64,11 +64,13 @@ TEST(help_lists_options_keys_and_exit_codes)
         "\n  --profile[=FILE]           a picture",
         "\n  -h, --help                 this text\n",
         "\n  --schema ",
-        "\n  dir  ",
+        "\nkeys of the configuration: 'tnet-test --help-all' and docs/config.md\n",
         "exit codes: 0 done,",
         NULL,
     };
+    static const char *const keys[] = {"\n  -h, --help ", "\n  dir  ", "exit codes: 0 done,", NULL};
     assert_all_in(TN_ANSWER_HELP, want);
+    assert_all_in(TN_ANSWER_HELP_ALL, keys);
 }
 
 TEST(the_manual_page_says_what_help_says)

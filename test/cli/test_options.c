@@ -27,7 +27,11 @@ static const tn_field flag_rows[] = {
     TN_FIELD_END,
 };
 
-static const tn_field config_rows[] = {TN_FIELD_END};
+typedef struct keys {
+    const char *dir;
+} keys;
+
+static const tn_field config_rows[] = {TN_FIELD_STR(keys, dir, "runs", "where"), TN_FIELD_END};
 
 static const tn_program program = {
     .name = "tnet-test",
@@ -206,6 +210,8 @@ TEST(what_makes_no_sense_is_a_usage_error)
     TEXT(alien, "--rhubarb");
     assert_refused(f, ARGV(alien),
                    "unknown option '--rhubarb'\nhint: 'tnet-test --help' lists all");
+    TEXT(key, "--dir=here");
+    assert_refused(f, ARGV(key), "unknown option '--dir'\nhint: 'dir=VALUE', without dashes, sets");
     TEXT(letter, "-qx");
     assert_refused(f, ARGV(letter), "unknown option '-qx'");
     TEXT(peers, "--peers");

@@ -47,7 +47,7 @@ named optimizers docs/numerics.md
 plain_man() { sed -e 's/\\f[BR]//g' -e 's/\\-/-/g' -e 's/^\\&//' -e 's/\\e/\\/g' "docs/man/$1.1"; }
 for program in tnet-train tnet-data tnet-eval tnet-export tnet-score tnet-keygen; do
     [ -f "docs/man/$program.1" ] || fail "no docs/man/$program.1"
-    "$bin/$program" --help >"$tmp/help"
+    "$bin/$program" --help-all >"$tmp/help" 2>"$tmp/none" || "$bin/$program" --help >"$tmp/help"
     {
         sed -n '/^options:$/,/^$/p' "$tmp/help" | sed -e 1d -e '$d' -e 's/^ *//' | tr -s ' '
         sed -n '/^keys of the configuration/,$p' "$tmp/help" | sed -n 's/^  *\([a-z]\)/\1/p' | tr -s ' '

@@ -265,7 +265,7 @@ static tn_status name_day(const exporting *x, char dt[64], tn_error *err)
     if (x->opts->dt != NULL) {
         const bool good = x->opts->dt[0] != '\0' && x->opts->dt[0] != '.' &&
                           strlen(x->opts->dt) < 64 && strpbrk(x->opts->dt, "/\"\\") == NULL;
-        (void)snprintf(dt, 64, "%s", x->opts->dt);
+        (void)snprintf(dt, 64, "%.63s", x->opts->dt);
         return good ? TN_OK : tn_fail(err, TN_E_USAGE, "'%s' is no name of a day", x->opts->dt);
     }
     if (x->w->day == 0 || gmtime_r(&seconds, &date) == NULL) {
