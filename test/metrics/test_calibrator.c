@@ -174,12 +174,12 @@ TEST(isotonic_is_the_fit_that_it_names)
     static const uint32_t rows[] = {60, 120, 75, 60};
     static const uint32_t clicks[] = {0, 60, 15, 60};
     float z[315];
-    float y[315];
+    float y[315] = {0};
     uint32_t n = 0;
     for (uint32_t k = 0; k < 4; k++) {
         for (uint32_t i = 0; i < rows[k]; i++) {
             z[n] = (float)k;
-            y[n++] = i < clicks[k] ? 1 : 0;
+            y[n++] = i < clicks[k];
         }
     }
     tn_arena *arena = tn_arena_new(1 << 12);
