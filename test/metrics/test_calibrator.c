@@ -179,7 +179,7 @@ TEST(isotonic_is_the_fit_that_it_names)
     for (uint32_t k = 0; k < 4; k++) {
         for (uint32_t i = 0; i < rows[k]; i++) {
             z[n] = (float)k;
-            y[n++] = i < clicks[k];
+            y[n++] = i < clicks[k] ? 1 : 0;
         }
     }
     tn_arena *arena = tn_arena_new(1 << 12);
