@@ -5,8 +5,10 @@
 #include "config/diag.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 int tn_exit_code(tn_status status)
 {
@@ -73,11 +75,21 @@ int tn_exit_diag(const char *program, const tn_diag *diag)
     return tn_diag_check(diag, &err) == TN_OK ? 0 : tn_exit_with(program, &err);
 }
 
+/* As `head` ends when it has seen enough. */
+static bool reader_is_gone(void)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO};
+    return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
+}
+
 int tn_exit_done(const char *program, int code)
 {
     errno = 0;
     if (fflush(stdout) == 0 && ferror(stdout) == 0) {
         return code;
+    }
+    if (errno == EPIPE || (errno == 0 && reader_is_gone())) {
+        return code != 0 ? code : tn_exit_code(TN_E_IO);
     }
     tn_error err = {0};
     (void)tn_fail(&err, TN_E_IO, "cannot write to stdout: %s",

@@ -283,6 +283,16 @@ fi
 expect 0 tnet-train "$config"
 expect 8 sh -c "exec tnet-eval $config >/dev/full"
 says "cannot write to stdout"
+# .. but whoever reads a pipe may stop when it has seen enough, and hears nothing of it
+mkfifo "$dir/unread"
+for words in "tnet-train --help-all" "tnet-eval $config" "tnet-data check --help"; do
+    exec 4<>"$dir/unread"
+    exec 5>"$dir/unread" 4>&-
+    got=0
+    $words >&5 2>"$dir/err" || got=$?
+    exec 5>&-
+    if [ "$got" -ne 8 ] || grep -q error "$dir/err"; then fail "exit code $got of $words: $(cat "$dir/err")"; fi
+done
 expect 8 tnet-eval "$config" --report "$dir/absent/r.html"
 says "$dir/absent"
 
