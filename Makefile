@@ -33,7 +33,7 @@ tree = $(or $(PRESET),gcc)
 test:
 	@.ci/install test
 	@.ci/build $(tree)
-	@ctest --test-dir build/$(tree) --output-on-failure --no-tests=error -j $(JOBS) $${TESTS:+-R "$$TESTS"} </dev/null
+	@ctest --test-dir build/$(tree) --output-on-failure --no-tests=error -j $(JOBS) $${TESTS:+-R "$$TESTS"} $${WITHOUT:+-LE "$$WITHOUT"} </dev/null
 
 quick_rooms = base config io nn ps models metrics
 check:
