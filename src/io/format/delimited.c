@@ -498,7 +498,7 @@ static uint32_t split_plain(const taking *t, tn_span *span, uint32_t max)
     return n;
 }
 
-/* Where a line is one field a delimiter that stands in it is named. */
+/* Names the delimiter that a line of one field holds. */
 static tn_status too_few(const taking *t, uint32_t found, tn_error *err)
 {
     static const char marks[] = ",\t;|";

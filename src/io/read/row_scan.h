@@ -61,7 +61,7 @@ typedef struct tn_row_scan_in {
 tn_status tn_row_scan_run(const tn_row_scan_in *in, const tn_row_scan_visitor *visitor,
                           tn_row_scan_counts *out, tn_error *err) TN_MUST_USE;
 
-/* What some blocks say of all data; see below. */
+/* Estimates for all data, from a sample of blocks; tn_row_scan_sample makes them. */
 typedef struct tn_row_sample {
     double rows;      /* that training keeps; negative: not known */
     double all;       /* rows, also those that training leaves out */

@@ -8,8 +8,8 @@
  *     status = tn_export_folder_settle(&d, &existed, err);
  *     tn_export_folder_end(&d, err);                also after a failure
  *
- * What a killed export left behind is removed when the next one begins, or is found to be there.
- * One thread at a time.
+ * The next export that begins removes the folders of killed ones. It locks each first; an export
+ * that loses its folder this way makes another. One thread at a time.
  */
 #pragma once
 
