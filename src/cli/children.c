@@ -5,6 +5,7 @@
 #include "base/core/clock.h"
 #include "base/core/log.h"
 #include "base/core/number.h"
+#include "base/core/stop.h"
 #include "cli/exits.h"
 #include "cli/signals.h"
 #include "cluster/launch/launcher.h"
@@ -525,7 +526,9 @@ tn_status tn_children_run(const tn_children_opts *opts, int *code, tn_error *err
                .pid = TN_NEW_ARRAY(arena, pid_t, opts->n),
                .news = TN_NEW_ARRAY(arena, int, opts->n)};
     hang_bell(fd);
-    tn_status status = start_all(&g, arena, err);
+    tn_status status = tn_stop_is(NULL) /* a signal that came before the bell hung */
+                           ? tn_fail(err, TN_E_STOPPED, "stopped by a signal; no rank has begun")
+                           : start_all(&g, arena, err);
     if (status == TN_OK) {
         look_after(&g, fd);
         *code = group_code(&g.ending);

@@ -51,7 +51,8 @@ typedef struct tn_children_opts {
  * SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGCHLD do nothing from then on, so that a late signal does
  * not kill the program before it returns *code. A child is ended by the end of the thread that
  * started it. There may be other threads, of libraries or of a terminal. TN_E_IO: a child could not
- * be started; none is left. */
+ * be started; none is left. TN_E_STOPPED: this process was asked to end (base/core/stop.h) before
+ * it had any child. */
 tn_status tn_children_run(const tn_children_opts *opts, int *code, tn_error *err) TN_MUST_USE;
 
 /* ---- what a process knows of its own start ---- */

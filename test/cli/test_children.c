@@ -2,6 +2,7 @@
 #include "cli/children.h"
 
 #include "base/core/log.h"
+#include "base/core/stop.h"
 #include "base/core/text.h"
 #include "roles.h"
 #include "support/test.h"
@@ -324,6 +325,23 @@ TEST(what_cannot_be_started_is_an_error)
     assert_string_equal(err.text,
                         "cannot start rank 0, '/nowhere/tnet': No such file or directory");
     assert_int_equal(code, -1);
+}
+
+TEST(a_stop_that_came_before_starts_nobody)
+{
+    static atomic_bool asked = true;
+    char role[] = "watch";
+    char *words[] = {program_name, role, fix.fd, NULL};
+    const tn_children_opts opts = {.path = self, .words = words, .n = 2, .job = 1};
+    tn_error err = {0};
+    int code = -1;
+    tn_stop_set(&asked);
+    const tn_status status = tn_children_run(&opts, &code, &err);
+    tn_stop_set(NULL);
+    assert_int_equal(status, TN_E_STOPPED);
+    assert_string_equal(err.text, "stopped by a signal; no rank has begun");
+    assert_int_equal(code, -1);
+    hear_the_end();
 }
 
 ROLES(tn_role_play);
