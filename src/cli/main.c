@@ -340,10 +340,7 @@ static void tell(const char *lines)
 {
     while (*lines != '\0') {
         const size_t size = strcspn(lines, "\n");
-        const size_t mark = strlen(TN_CHOICES_WARNING);
-        const bool warns = strncmp(lines, TN_CHOICES_WARNING, mark) == 0;
-        tn_log(warns ? TN_LOG_WARN : TN_LOG_INFO, "%.*s", (int)(warns ? size - mark : size),
-               warns ? lines + mark : lines);
+        tn_log(TN_LOG_INFO, "%.*s", (int)size, lines);
         lines += size + (lines[size] != '\0');
     }
 }

@@ -265,24 +265,6 @@ TEST(rows_in_the_order_of_their_labels_are_mixed_over_all_files)
     assert_false(f->run.data.ordered);
 }
 
-TEST(values_of_very_different_sizes_are_named)
-{
-    fixture *f = *state;
-    for (uint32_t large = 90; large <= 300; large += 210) {
-        tn_text t = {0};
-        for (uint32_t i = 0; i < 1000; i++) {
-            tn_text_addf(&t, "%u 3:1 7:%u 9:2\n", i % 2, large);
-        }
-        write_file(f, "rows", &t);
-        tn_text_done(&t);
-        choose(f, "{data: {format: libsvm, train: '@/rows'}, model: lr}", "", 0);
-        const char *at = strstr(tn_text_str(&f->said), "\nwarning: ");
-        assert_true((at != NULL) == (large > 100));
-        assert_true(at == NULL || strstr(at, "values of index 7 of slot '_' are about 3e+02, those "
-                                             "of index 3 of slot '_' about 1: ") != NULL);
-    }
-}
-
 TEST(two_thousand_steps_are_enough)
 {
     fixture *f = *state;
@@ -621,12 +603,9 @@ TEST(bounds_of_a_checkpoint_outlast_its_data)
     check_transform(f, "{buckets: [51]}");
 }
 
-/* ---- rates for large x_j ---- */
+/* ---- sizes of x_j ---- */
 
 #define SVM "data: {format: libsvm, train: '@/rows'}, model: {type: fm}"
-#define SLOW                                                                                       \
-    "{type: adagrad, rowwise: true, lr: 0.01, n0: 100, l2: 5, grad_scale: sum}" /* of 10           \
-                                                                                 */
 
 /* `n` rows of the values x and -x. */
 static void write_values(fixture *f, uint32_t n, double x)
@@ -639,90 +618,105 @@ static void write_values(fixture *f, uint32_t n, double x)
     tn_text_done(&t);
 }
 
-static void check_rule(const fixture *f, const char *rule, const char *init)
+/* An option of the merged configuration in flow style; NULL: it is not set there. */
+static void check_option(const fixture *f, const char *path, const char *want)
 {
-    static const char *const path[] = {"train.sparse", "embedding.init"};
-    const char *const words[] = {rule, init};
-    const tn_tree *const bound[] = {f->run.train.sparse, f->run.embedding.init};
-    for (uint32_t i = 0; i < 2; i++) {
-        tn_text t = {0};
-        const tn_tree *own = tn_tree_at(f->tree, path[i]);
-        assert_true((own == NULL) == (words[i] == NULL));
-        if (own != NULL) {
-            tn_tree_print_flow(&t, bound[i]);
-            assert_string_equal(tn_text_str(&t), words[i]);
-        }
-        tn_text_done(&t);
+    tn_text t = {0};
+    const tn_tree *own = tn_tree_at(f->tree, path);
+    if (own != NULL) {
+        tn_tree_print_flow(&t, own);
     }
+    assert_true((own == NULL) == (want == NULL));
+    assert_string_equal(tn_text_str(&t), want != NULL ? want : "");
+    tn_text_done(&t);
 }
 
-TEST(large_values_are_learned_in_small_steps)
+static void check_sizes(fixture *f, const char *sizes)
+{
+    choose(f, "{" SVM "}", "", 0);
+    check_option(f, "train.value_sizes", sizes);
+    check_option(f, "train.sparse", NULL);
+}
+
+TEST(values_of_one_size_are_those_of_their_slot)
 {
     fixture *f = *state;
     write_values(f, 1000, 10);
     choose(f, "{" SVM ", train: {epochs: 1, batch: 1}}", "", 0);
-    check_rule(f, SLOW, "{uniform: [-0.001, 0.001]}");
-    check_said(f, "chosen for values of about 10 (the largest is 10), by which vectors are "
-                  "multiplied: train.sparse=" SLOW "; columns of numbers may do better in slots of "
-                  "their own with 'type: float'");
-    choose(f, "{" SVM ", embedding: {init: {normal: 1}}}", "", 0);
-    check_rule(f, SLOW, "{normal: 1}");
-    assert_non_null(strstr(tn_text_str(&f->said), "each; 'train.epochs=N' sets another number\n"
-                                                  "chosen for values of about 10 (the"));
-    write_values(f, 10, 1e7);
+    check_option(f, "train.value_sizes", "{_: 8}");
+    check_said(f, "chosen for values that are not about 1 (the largest is 10): "
+                  "train.value_sizes={_: 8}; rows learn as if values were divided by it");
+    write_values(f, 10, 7.2e16); /* an id for a value: what the option takes, and no more */
+    check_sizes(f, "{_: 562949953421312}");
+    write_values(f, 1000, 0.01);
+    check_sizes(f, "{_: 0.0078125}");
+}
+
+TEST(keys_of_another_size_than_their_slot_have_their_own)
+{
+    fixture *f = *state;
+    tn_text t = {0};
+    for (uint32_t i = 0; i < 100; i++) { /* one 7 of 6 is too rare to tell a size */
+        tn_text_addf(&t, "1 1:1 2:0.9 3:%u 4:0.01 5:%d%s\n", i % 2 != 0 ? 600 : 400, -7,
+                     i == 50 ? " 6:1000" : "");
+    }
+    write_file(f, "rows", &t);
+    tn_text_done(&t);
     choose(f, "{" SVM "}", "", 0);
-    check_rule(f,
-               "{type: adagrad, rowwise: true, lr: 1e-08, n0: 1e+14, l2: 50000, grad_scale: sum}",
-               "{uniform: [-1e-09, 1e-09]}");
-    write_values(f, 10, 7.2e16); /* an id for a value: what the options take, and no more */
-    choose(f, "{" SVM "}", "", 0);
-    check_rule(f,
-               "{type: adagrad, rowwise: true, lr: 1.38889e-18, n0: 1e+30, l2: 50000, grad_scale: "
-               "sum}",
-               "{uniform: [-1.38889e-19, 1.38889e-19]}");
+    tn_text have = {0};
+    tn_tree_print_flow(&have, tn_tree_at(f->tree, "train.value_sizes"));
+    const char *text = tn_text_str(&have);
+    assert_true(strncmp(text, "{_: {others: 1, ", 16) == 0);
+    assert_non_null(strstr(text, "3: 512"));
+    assert_non_null(strstr(text, "4: 0.0078125"));
+    assert_non_null(strstr(text, "5: 8"));
+    assert_null(strstr(text, "1: "));
+    assert_null(strstr(text, "6: "));
+    tn_text_done(&have);
 }
 
 TEST(values_of_about_one_are_learned_as_ever)
 {
     fixture *f = *state;
     tn_text t = {0};
-    write_values(f, 1000, 4);
-    choose(f, "{" SVM "}", "", 0);
-    check_rule(f, NULL, NULL);
+    write_values(f, 1000, 2);
+    check_sizes(f, NULL);
+    write_values(f, 1000, 0.1);
+    check_sizes(f, NULL);
     for (uint32_t i = 0; i < 100; i++) { /* one that is far off says nothing of the others */
-        tn_text_addf(&t, "1 1 2 3:%u\n", i == 50 ? 100 : 1);
+        tn_text_addf(&t, "1 1 2 3:%u\n", i == 50 ? 20 : 1);
     }
     write_file(f, "rows", &t);
     tn_text_done(&t);
-    choose(f, "{" SVM "}", "", 0);
-    check_rule(f, NULL, NULL);
+    check_sizes(f, NULL);
     write_file(f, "rows", &(tn_text){0});
-    choose(f, "{" SVM "}", "", 0);
-    check_rule(f, NULL, NULL);
+    check_sizes(f, NULL);
 }
 
-TEST(a_rule_that_is_written_stays)
+TEST(rules_and_sizes_that_are_written_stay)
 {
     fixture *f = *state;
     write_values(f, 1000, 10);
-    choose(f, "{" SVM ", train: {sparse: {lr: 0.5}}}", "", 0);
-    check_rule(f, "{lr: 0.5}", NULL);
     choose(f, "{" SVM ", train: {sparse: {lr: 0.5}}}", "train: {sparse: {lr: 0.7}}", 0);
-    check_rule(f, "{lr: 0.5}", NULL);
+    check_option(f, "train.sparse", "{lr: 0.5}");
+    check_option(f, "train.value_sizes", NULL);
+    choose(f, "{" SVM ", train: {value_sizes: {_: 3}}}", "", 0);
+    check_option(f, "train.value_sizes", "{_: 3}");
 }
 
-TEST(a_run_that_goes_on_keeps_its_rule)
+TEST(a_run_that_goes_on_keeps_its_sizes)
 {
-    static const char past[] = "train: {epochs: 2, batch: 8, sparse: {type: adagrad, lr: 0.25}}\n"
-                               "embedding: {init: {constant: 3}}\n";
+    static const char past[] = "train: {epochs: 2, batch: 8, value_sizes: {_: {others: 2, 7: 64}}}";
+    static const char older[] = "train: {epochs: 2, batch: 8, sparse: {type: adagrad, lr: 0.25}}";
     fixture *f = *state;
     write_values(f, 1000, 10); /* not looked at */
     choose(f, "{" SVM "}", past, 0);
-    check_rule(f, "{type: adagrad, lr: 0.25}", "{constant: 3}");
+    check_option(f, "train.value_sizes", "{_: {others: 2, 7: 64}}");
     check_said(f, "");
-    choose(f, "{data: {format: libsvm, train: '@/none'}, model: {type: fm}}", past, 0);
-    check_rule(f, "{type: adagrad, lr: 0.25}", "{constant: 3}");
+    choose(f, "{data: {format: libsvm, train: '@/none'}, model: {type: fm}}", older, 0);
+    check_option(f, "train.sparse", "{type: adagrad, lr: 0.25}");
+    check_option(f, "train.value_sizes", NULL);
     write_rows(f, "rows", 10, NULL); /* no x_j: nothing is open */
     choose(f, "{" CSV "}", past, 0);
-    check_rule(f, NULL, NULL);
+    check_option(f, "train.value_sizes", NULL);
 }

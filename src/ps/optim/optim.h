@@ -101,6 +101,10 @@ typedef struct tn_optim {
      * place of an update with g = l2 * w: no state changes. NULL: that update. */
     void (*decay)(const void *opts, const tn_update *u, size_t n, float *w);
 
+    /* Changes options for w on x into those for w' = r w on x / r, which take steps of the same
+     * effect; NULL: not known. */
+    void (*scale)(void *opts, double r);
+
     /* NULL, or why these options cannot train dense weights; itself NULL: they always can. */
     const char *(*dense)(const void *opts);
 } tn_optim;

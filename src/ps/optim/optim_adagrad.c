@@ -171,6 +171,16 @@ static void adagrad_update_rows(const void *opts, const tn_update *u, const tn_r
     }
 }
 
+/* Gradients are r times as large, and weights are to be 1/r of what they were. */
+static void adagrad_scale(void *opts, double r)
+{
+    adagrad_opts *o = opts;
+    o->n0 = first_sum(o) * r * r;
+    o->rule.lr /= r;
+    o->rule.l2 *= r * r;
+    o->eps *= r;
+}
+
 static const char *adagrad_dense(const void *opts)
 {
     const adagrad_opts *o = opts;
@@ -192,6 +202,7 @@ const tn_optim tn_optim_adagrad = {
     TN_OPTIM_UPDATES(adagrad),
     .states = adagrad_states,
     .init = adagrad_init,
+    .scale = adagrad_scale,
     .dense = adagrad_dense,
 };
 

@@ -23,16 +23,40 @@ typedef struct tn_rule {
     tn_init init;                /* rows: first values. Dense: unused */
 } tn_rule;
 
+/* A key with rules of its own: those of a group from tn_layout.n_groups on, in which it is not. */
+typedef struct tn_key_rule {
+    uint64_t key;
+    uint32_t group;
+} tn_key_rule;
+
 /* The rules of a run. rule[group * TN_SEGMENTS_MAX + segment]; all groups of one record agree on
  * the optimizer's state layout (TN_ASSERTed), rates and init may differ. Outlives the table. */
 typedef struct tn_rules {
     const tn_layout *layout;
     const tn_rule *rule;
+    const tn_key_rule *key; /* n_keys, by rising key */
+    uint32_t n_keys;
     const tn_lifecycle *life;    /* of each group; NULL: counts do not decay, and rows stay */
     const tn_key_filter *filter; /* where some group counts in one; else NULL */
     tn_rule dense;
     double clip_global; /* INFINITY: none */
 } tn_rules;
+
+/* The group whose rules train a key of this group. */
+static inline uint32_t tn_rules_group(const tn_rules *rules, uint64_t key, uint32_t group)
+{
+    uint32_t from = 0;
+    uint32_t end = rules->n_keys;
+    while (from < end) {
+        const uint32_t middle = from + (end - from) / 2;
+        if (rules->key[middle].key == key) {
+            return rules->key[middle].group;
+        }
+        from = rules->key[middle].key < key ? middle + 1 : from;
+        end = rules->key[middle].key < key ? end : middle;
+    }
+    return group;
+}
 
 /* One push, as every owner sees it. */
 typedef struct tn_push {

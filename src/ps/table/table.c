@@ -137,6 +137,7 @@ static bool begins_alike(const tn_table *t, uint32_t a, uint32_t b)
 /* Which rows a push may update together (table_push.c). */
 static void plan_kinds(tn_table *t)
 {
+    t->n_kinds = t->rules->n_keys > 0 ? TN_KINDS_TOGETHER + 1 : 0;
     for (uint32_t g = 0; g < t->layout->n_groups && t->n_kinds <= TN_KINDS_TOGETHER; g++) {
         uint32_t kind = 0;
         while (kind < t->n_kinds && !same_rules(t, t->kind_group[kind], g)) {

@@ -9,12 +9,13 @@
 void tn_new_rows_fill(const tn_table *t, const tn_plan *plan, uint32_t group, const uint64_t *key,
                       tn_row *const *row, uint32_t n)
 {
+    const uint32_t trainer = tn_rules_group(t->rules, *key, group); /* n > 1: of no keys apart */
     for (uint32_t i = 0; i < plan->n_segments; i++) {
         const tn_plan_segment *s = &plan->segment[i];
         if (!tn_plan_has(plan, i)) {
             continue;
         }
-        const tn_rule *rule = tn_rule_of(t, group, i);
+        const tn_rule *rule = tn_rule_of(t, trainer, i);
         uint64_t stream[TN_LOOK_KEYS];
         float *w[TN_LOOK_KEYS];
         for (uint32_t r = 0; r < n; r++) {
@@ -396,10 +397,11 @@ tn_status tn_table_pull(tn_table *t, tn_team *team, const tn_keyset *keys, float
 static void first_weights(const tn_table *t, uint64_t key, uint32_t group, float *to)
 {
     const tn_plan *plan = tn_plan_of(t, group);
+    const uint32_t trainer = tn_rules_group(t->rules, key, group);
     for (uint32_t i = 0; i < plan->n_segments; i++) {
         const tn_plan_segment *s = &plan->segment[i];
         const uint64_t stream = tn_stream_next(s->stream, key);
-        tn_init_rows(&tn_rule_of(t, group, i)->init, 1, &stream, s->dim, &(float *){to + s->at});
+        tn_init_rows(&tn_rule_of(t, trainer, i)->init, 1, &stream, s->dim, &(float *){to + s->at});
     }
 }
 

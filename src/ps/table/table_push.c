@@ -34,7 +34,7 @@ typedef struct scratch {
 /* Rows that the rules of one group train, all laid out alike. */
 typedef struct batch {
     const tn_plan *plan;
-    uint32_t group, n;
+    uint32_t group, n;    /* whose rules train them */
     uint16_t trained;     /* segments: of others gradients are dropped, and count in norms alone */
     tn_row *const *row;   /* NULL, where only norms are taken: none, its weights are zeros */
     const uint32_t *at;   /* of each row's gradient in the batch; NULL: rows that are not in it */
@@ -299,6 +299,7 @@ static void train_each(const tn_table_job *job, tn_range run, scratch *s)
     for (uint32_t k = run.from; k < run.to; k++) {
         tn_row **row = &s->row[k - run.from];
         batch one = batch_of(job, keys->group[k], state_of(job->t, *row));
+        one.group = tn_rules_group(job->t->rules, keys->key[k], keys->group[k]);
         one.n = 1;
         one.row = row;
         one.at = keys->at + k;

@@ -50,13 +50,13 @@ enum {
     X_KEY_BITS = 10,
     X_KEYS = 1 << X_KEY_BITS,
     X_OFTEN = 10, /* values that tell the size of a key's */
+    X_LARGE = 2,  /* powers of two of sizes that rates for values of 1 do not serve .. */
+    X_SMALL = -4,
+    X_APART = 3,      /* .. and between sizes that one rate does not serve */
+    X_POWER_MAX = 49, /* within what the option takes */
 };
 
-#define ORDERED 0.05      /* of the variance of labels; mixed rows have about .001 */
-#define L2_TIMES_MAX 1e6  /* within what the option takes .. */
-#define N0_TIMES_MAX 1e30 /* .. of a default below 1 */
-#define X_SPREAD 100.     /* of sizes of x_j that one rate does not serve */
-#define X_LARGE 4         /* mean of |x_j|: rates are meant for about 1 */
+#define ORDERED 0.05 /* of the variance of labels; mixed rows have about .001 */
 /* bytes of parsed rows in the window; fixed, so that no machine is another run */
 #define WINDOW_BYTES (1024. * 1048576)
 
@@ -70,7 +70,7 @@ typedef struct choosing {
     tn_row_sample sample;                  /* where they are known */
     uint32_t shuffle;                      /* the window that was chosen now; 0: none */
     bool valid_is_known, valid_is_trained; /* whether a file of data.valid is one of data.train */
-    tn_text data, train, slots, embedding;
+    tn_text data, train, slots;
 } choosing;
 
 static void add(tn_text *section, const char *key, const char *value)
@@ -630,87 +630,127 @@ static tn_status choose_buckets(choosing *c, tn_text *said, tn_error *err)
     return status;
 }
 
-/* ---- rates for large x_j ----
- *
- * A row's vector counts x_j times, so what a step does to a score grows with x_j squared. The rule
- * of w' = r w on x_j / r, written for w on x_j, takes as many steps of the same effect: lr / r,
- * n0 r^2, l2 r^2, first values / r. */
+/* ---- sizes of x_j: train/step/value_sizes.h ---- */
+
+typedef struct x_sums {
+    double n, squares;
+} x_sums;
 
 /* Values of one key: an index of libsvm, or, where a slot has many keys, one of them. */
 typedef struct x_of_key {
     uint64_t key;
     uint32_t slot;
-    double n, squares;
+    x_sums sums;
 } x_of_key;
 
-typedef struct x_sums {
-    double n, size, squares, largest;
+typedef struct x_look {
+    x_sums *passed; /* of each slot: values of keys whose place in `key` is taken */
+    double largest;
     uint64_t rows;
-    x_of_key key[X_KEYS]; /* by hash; n 0: free. When a place is taken others are passed over */
-} x_sums;
+    x_of_key key[X_KEYS]; /* by hash; n 0: free */
+} x_look;
 
-static void add_x_of_key(x_sums *sums, const tn_entry *e, double x)
+static void add_sums(x_sums *to, const x_sums *from)
 {
-    x_of_key *k = &sums->key[(e->key ^ e->slot) * TN_GAMMA >> (64 - X_KEY_BITS)];
-    if (k->n == 0) {
-        *k = (x_of_key){.key = e->key, .slot = e->slot};
-    }
-    if (k->key == e->key && k->slot == e->slot) {
-        k->n++;
-        k->squares += x * x;
-    }
+    to->n += from->n;
+    to->squares += from->squares;
 }
 
-static double rms(const x_of_key *k)
+static void add_entry(x_look *l, const tn_entry *e)
 {
-    return sqrt(k->squares / k->n);
+    const double size = fabs((double)e->value);
+    const x_sums x = {1, size * size};
+    x_of_key *k = &l->key[(e->key ^ e->slot) * TN_GAMMA >> (64 - X_KEY_BITS)];
+    if (k->sums.n == 0) {
+        k->key = e->key;
+        k->slot = e->slot;
+    }
+    const bool is_its_place = k->key == e->key && k->slot == e->slot;
+    add_sums(is_its_place ? &k->sums : &l->passed[e->slot], &x);
+    l->largest = fmax(l->largest, size);
 }
 
-/* One rate cannot serve values of very different sizes: says which these are. */
-static void warn_of_sizes(const choosing *c, const x_sums *sums, tn_text *said)
+/* The root of the mean square as a power of two: 3 of 8. */
+static int power_of(const x_sums *x)
 {
-    const x_of_key *large = NULL;
-    const x_of_key *small = NULL;
-    for (const x_of_key *k = sums->key; k < sums->key + X_KEYS; k++) {
-        if (k->n >= X_OFTEN && k->squares > 0) {
-            large = large == NULL || rms(k) > rms(large) ? k : large;
-            small = small == NULL || rms(k) < rms(small) ? k : small;
+    const double power = x->squares > 0 ? round(log2(x->squares / x->n) / 2) : 0;
+    return (int)fmin(fmax(power, -X_POWER_MAX), X_POWER_MAX);
+}
+
+/* Seen often enough to tell the size of its values. */
+static bool is_frequent(const x_of_key *k, uint32_t slot)
+{
+    return k->slot == slot && k->sums.n >= X_OFTEN && k->sums.squares > 0;
+}
+
+/* The size that most values of a slot have. */
+static int common_power(const x_look *l, uint32_t slot)
+{
+    double n[2 * X_POWER_MAX + 1] = {0};
+    x_sums rest = l->passed[slot];
+    int most = X_POWER_MAX; /* the place of 1 */
+    for (const x_of_key *k = l->key; k < l->key + X_KEYS; k++) {
+        if (is_frequent(k, slot)) {
+            n[power_of(&k->sums) + X_POWER_MAX] += k->sums.n;
+        } else if (k->slot == slot) {
+            add_sums(&rest, &k->sums);
         }
     }
-    if (large == NULL || !(rms(large) > X_SPREAD * rms(small))) {
-        return;
+    TN_ASSERT(rest.n >= 0 && rest.squares >= 0);
+    n[power_of(&rest) + X_POWER_MAX] += rest.n;
+    for (int i = 0; i <= 2 * X_POWER_MAX; i++) {
+        most = n[i] > n[most] ? i : most;
     }
-    const tn_slot_spec *slot = c->schema->slot[large->slot];
-    const tn_slot_spec *other = c->schema->slot[small->slot];
-    tn_text_addf(said,
-                 "%s" TN_CHOICES_WARNING "values of index %llu of slot '%s' are about %.2g, those "
-                 "of index %llu of slot '%s' about %.2g: no learning rate serves both; divide "
-                 "large columns by their size, or list the slots and give '%s' an 'optimizer:' of "
-                 "its own",
-                 said->size > 0 ? "\n" : "", (unsigned long long)tn_sign_of(large->key, slot->salt),
-                 slot->name, rms(large), (unsigned long long)tn_sign_of(small->key, other->salt),
-                 other->name, rms(small), slot->name);
+    return most - X_POWER_MAX;
+}
+
+static void add_size(tn_text *out, int power)
+{
+    char text[TN_NUMBER_TEXT_MAX] = "";
+    (void)tn_write_f64(text, exp2(power));
+    tn_text_adds(out, text);
+}
+
+/* "x: {others: 1, 3: 512}", or nothing where all values are about 1. Returns how many sizes. */
+static uint32_t size_slot(const choosing *c, const x_look *l, uint32_t slot, tn_text *out)
+{
+    const tn_slot_spec *spec = c->schema->slot[slot];
+    const int power = common_power(l, slot);
+    const int others = power >= X_LARGE || power <= X_SMALL ? power : 0;
+    tn_text keys = {0};
+    uint32_t n = others != 0;
+    for (const x_of_key *k = l->key; k < l->key + X_KEYS; k++) {
+        if (is_frequent(k, slot) && abs(power_of(&k->sums) - power) >= X_APART) {
+            tn_text_addf(&keys, ", %llu: ", (unsigned long long)tn_sign_of(k->key, spec->salt));
+            add_size(&keys, power_of(&k->sums));
+            n++;
+        }
+    }
+    if (n > 0) {
+        tn_text_addf(out, "%s%s: %s", out->size > 0 ? ", " : "", spec->name,
+                     keys.size > 0 ? "{others: " : "");
+        add_size(out, others);
+        tn_text_adds(out, tn_text_str(&keys));
+        tn_text_adds(out, keys.size > 0 ? "}" : "");
+    }
+    tn_text_done(&keys);
+    return n;
 }
 
 static tn_status add_x(void *ctx, const tn_row_scan_block *block, tn_error *err)
 {
-    x_sums *sums = ctx;
+    x_look *l = ctx;
     const tn_rows *rows = block->rows;
     (void)err;
     for (uint32_t r = 0; r < rows->n; r++) {
         const uint32_t first = rows->row[r].first;
         const uint32_t end = rows->row[r].weight != 0 ? tn_rows_end_of(rows, r) : first;
         for (uint32_t i = first; i < end; i++) {
-            const double x = fabs((double)rows->entry[i].value);
-            sums->size += x;
-            sums->squares += x * x;
-            sums->largest = fmax(sums->largest, x);
-            add_x_of_key(sums, &rows->entry[i], x);
+            add_entry(l, &rows->entry[i]);
         }
-        sums->n += end - first;
     }
-    sums->rows += rows_that_count(rows);
-    return sums->rows < LOOK_ROWS_OF_X ? TN_OK : TN_END;
+    l->rows += rows_that_count(rows);
+    return l->rows < LOOK_ROWS_OF_X ? TN_OK : TN_END;
 }
 
 /* Data in which a value can be anything but 1. */
@@ -727,59 +767,32 @@ static bool has_x(const tn_run *run)
     return has;
 }
 
-/* A default number, times `by`, in few digits. */
-static void add_scaled(tn_text *out, const char *name, const tn_tree *number, double by)
+/* "values of 7 indices are not about 1 (the largest is 19999.5): each learns by its size, "
+ * "train.value_sizes={..}", cut where it is long. */
+static void tell_sizes(const x_look *l, uint32_t n, const char *sizes, tn_text *said)
 {
-    double value = 0;
-    const tn_numeral read = tn_read_f64(number->text, strlen(number->text), &value);
-    TN_ASSERT(read == TN_NUM_OK); /* a default */
-    tn_text_addf(out, "%s%.6g", name, value * by);
+    enum { SHOWN = 60 };
+    const size_t size = strlen(sizes);
+    tn_text_addf(said,
+                 "%schosen for values that are not about 1 (the largest is %.6g): "
+                 "train.value_sizes={%.*s%s}; rows learn as if values were divided by %s",
+                 said->size > 0 ? "\n" : "", l->largest, SHOWN, sizes, size > SHOWN ? " .." : "",
+                 n == 1 ? "it" : "these sizes");
 }
 
-/* `has_init`: the user has set first values. */
-static void choose_rule(choosing *c, const x_sums *sums, bool has_init, tn_text *said)
+static tn_status choose_sizes(choosing *c, const tn_tree *tree, tn_text *said, tn_error *err)
 {
-    const double r = round(sqrt(sums->squares / sums->n)); /* not below X_LARGE */
-    const tn_tree *usual = tn_tree_read_flow(c->b->arena, TN_ROW_RULE, "default");
-    tn_text rule = {0};
-    tn_text_adds(&rule, "{type: adagrad, rowwise: true");
-    add_scaled(&rule, ", lr: ", tn_tree_get(usual, "lr"), 1 / r);
-    add_scaled(&rule, ", n0: ", tn_tree_get(usual, "n0"), fmin(r * r, N0_TIMES_MAX));
-    add_scaled(&rule, ", l2: ", tn_tree_get(usual, "l2"), fmin(r * r, L2_TIMES_MAX));
-    tn_text_adds(&rule, ", grad_scale: sum}");
-    add(&c->train, "sparse", tn_text_str(&rule));
-    if (!has_init) {
-        const tn_tree *bound = tn_tree_get(c->run->embedding.init, "uniform")->first;
-        add_scaled(&c->embedding, "init: {uniform: [", bound, 1 / r);
-        add_scaled(&c->embedding, ", ", bound->next, 1 / r);
-        tn_text_adds(&c->embedding, "]}");
-    }
-    tn_text_addf(
-        said,
-        "%schosen for values of about %.3g (the largest is %.6g), by which vectors are "
-        "multiplied: train.sparse=%s; columns of numbers may do better in slots of their own "
-        "with 'type: float'",
-        said->size > 0 ? "\n" : "", r, sums->largest, tn_text_str(&rule));
-    tn_text_done(&rule);
-}
-
-static tn_status choose_rates(choosing *c, const tn_tree *tree, tn_text *said, tn_error *err)
-{
-    if (!has_x(c->run) || !tn_tree_is_null(tn_tree_at(tree, "train.sparse"))) {
+    if (!has_x(c->run) || !tn_tree_is_null(tn_tree_at(tree, "train.sparse")) ||
+        !tn_tree_is_null(tn_tree_at(tree, "train.value_sizes"))) {
         return TN_OK;
     }
-    const tn_tree *rule = c->past != NULL ? tn_tree_at(c->past, "train.sparse") : NULL;
-    const tn_tree *init = c->past != NULL ? tn_tree_at(c->past, "embedding.init") : NULL;
-    const tn_tree *set = tn_tree_at(tree, "embedding.init");
-    const bool has_init =
-        !tn_tree_is_null(set) && strncmp(set->at.source, TN_DEFAULT_OF, strlen(TN_DEFAULT_OF)) != 0;
-    if (rule != NULL) {
-        tn_text_addf(&c->train, "%ssparse: ", c->train.size > 0 ? ", " : "");
-        tn_tree_print_flow(&c->train, rule);
-    }
-    if (rule != NULL && init != NULL && !has_init) {
-        tn_text_adds(&c->embedding, "init: ");
-        tn_tree_print_flow(&c->embedding, init);
+    static const char *const learned[] = {"sparse", "value_sizes"}; /* by earlier versions: rates */
+    for (uint32_t i = 0; i < 2; i++) {
+        const tn_tree *was = tn_tree_get(tn_tree_get(c->past, "train"), learned[i]);
+        if (was != NULL) {
+            tn_text_addf(&c->train, "%s%s: ", c->train.size > 0 ? ", " : "", learned[i]);
+            tn_tree_print_flow(&c->train, was);
+        }
     }
     if (tn_tree_get(c->past, "train") != NULL) {
         return TN_OK;
@@ -788,17 +801,27 @@ static tn_status choose_rates(choosing *c, const tn_tree *tree, tn_text *said, t
     if (!(c->rows > 0)) {
         return TN_OK; /* a pipe is read once */
     }
-    x_sums *sums = TN_NEW(c->b->arena, x_sums);
-    *sums = (x_sums){0};
-    const tn_row_scan_visitor visitor = {.ctx = sums, .block = add_x, .fault = pass_over};
+    x_look *l = TN_NEW(c->b->arena, x_look);
+    l->passed = TN_NEW_ARRAY(c->b->arena, x_sums, c->schema->n_slots);
+    const tn_row_scan_visitor visitor = {.ctx = l, .block = add_x, .fault = pass_over};
     const tn_row_scan_in in = {.schema = c->schema, .paths = &c->run->data.train};
     tn_row_scan_counts counts;
     const tn_status status = tn_row_scan_run(&in, &visitor, &counts, err);
-    if ((status == TN_OK || status == TN_END) && sums->size > X_LARGE * sums->n) {
-        choose_rule(c, sums, has_init, said);
-        warn_of_sizes(c, sums, said);
+    if (status != TN_OK && status != TN_END) {
+        return status;
     }
-    return status == TN_END ? TN_OK : status;
+    tn_text sizes = {0};
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < c->schema->n_slots; i++) {
+        n += size_slot(c, l, i, &sizes);
+    }
+    if (n > 0) {
+        tn_text_addf(&c->train, "%svalue_sizes: {%s}", c->train.size > 0 ? ", " : "",
+                     tn_text_str(&sizes));
+        tell_sizes(l, n, tn_text_str(&sizes), said);
+    }
+    tn_text_done(&sizes);
+    return TN_OK;
 }
 
 /* ---- the whole ---- */
@@ -817,9 +840,6 @@ static tn_status lay(const choosing *c, const tn_tree **tree, tn_error *err)
     if (c->slots.size > 0) {
         tn_text_addf(&text, ", slots: {%s}", tn_text_str(&c->slots));
     }
-    if (c->embedding.size > 0) {
-        tn_text_addf(&text, ", embedding: {%s}", tn_text_str(&c->embedding));
-    }
     tn_text_adds(&text, "}");
     tn_status status = tn_text_check(&text, "choices", err);
     if (status == TN_OK) {
@@ -830,7 +850,6 @@ static tn_status lay(const choosing *c, const tn_tree **tree, tn_error *err)
         tn_run_bind(c->b, *tree, &chosen);
         c->run->data.shuffle = chosen.data.shuffle;
         c->run->train = chosen.train;
-        c->run->embedding = chosen.embedding;
         c->run->slots = c->run->slots.n > 0 ? chosen.slots : c->run->slots;
         status = tn_diag_check(c->b->diag, err);
     }
@@ -878,7 +897,7 @@ tn_status tn_choices_make(const tn_binder *b, const char *past, const tn_tree **
         status = choose_buckets(&c, said, err);
     }
     if (status == TN_OK) {
-        status = choose_rates(&c, *tree, said, err);
+        status = choose_sizes(&c, *tree, said, err);
     }
     if (status == TN_OK) {
         status = lay(&c, tree, err);
@@ -888,7 +907,6 @@ tn_status tn_choices_make(const tn_binder *b, const char *past, const tn_tree **
     tn_text_done(&c.data);
     tn_text_done(&c.train);
     tn_text_done(&c.slots);
-    tn_text_done(&c.embedding);
     return status;
 }
 

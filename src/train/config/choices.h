@@ -33,9 +33,6 @@ typedef struct tn_run tn_run;             /* train/config/run.h */
 typedef struct tn_text tn_text;           /* base/core/text.h */
 typedef struct tn_tree tn_tree;           /* config/tree.h */
 
-/* Begins a line of `said` that is a warning. */
-#define TN_CHOICES_WARNING "warning: "
-
 /* Replaces *tree, the merged configuration that `run` was bound from, and the members of `run` that
  * were left open, and notes which (epochs_chosen ..). `past`: config.yaml of the checkpoint that is
  * read; "": there is none. `said` gets a line for the user about what was chosen now, or stays as

@@ -171,6 +171,10 @@ static const tn_field train_fields[] = {
                      "rule of the dense weights"),
     TN_FIELD_TREE_OF(tn_train_opts, sparse, TN_ROW_RULE, "type",
                      "rule of the rows: one for all, or {<input>: rule, ..}"),
+    TN_FIELD_TREE_ONE(
+        tn_train_opts, value_sizes, "~",
+        "rows learn as if values (x_j) were divided by these: {SLOT: SIZE}, or {SLOT: "
+        "{others: SIZE, INDEX: SIZE, ..}}"),
     TN_FIELD_TABLE(tn_train_opts, clip, tn_clip_opts, clip_fields, "bounds of gradients"),
     TN_FIELD_TABLE(tn_train_opts, stop, tn_stop_opts, stop_fields, "early stop"),
     TN_FIELD_TABLE(tn_train_opts, reduce_on_plateau, tn_plateau_opts, plateau_fields,

@@ -91,6 +91,7 @@ typedef struct tn_train_opts {
     uint32_t workers;
     tn_variant optimizer;
     const tn_tree *sparse;
+    const tn_tree *value_sizes; /* train/step/value_sizes.h */
     tn_clip_opts clip;
     tn_stop_opts stop;
     tn_plateau_opts reduce_on_plateau;

@@ -18,6 +18,7 @@
 #include "ps/table/lifecycle.h"
 #include "train/config/run.h"
 #include "train/step/admission_plan.h"
+#include "train/step/value_sizes.h"
 
 #include <math.h>
 #include <string.h>
@@ -324,6 +325,7 @@ static const tn_rules *resolve_rules(const tn_model_plan *p, const tn_group_admi
         .dense = dense_rule(run, b),
         .clip_global = isnan(run->train.clip.global) ? (double)INFINITY : run->train.clip.global,
     };
+    tn_value_sizes_apply(run->train.value_sizes, p->schema, b, rules);
     return b->diag->n_errors == 0 ? rules : NULL;
 }
 

@@ -1,0 +1,83 @@
+#!/bin/sh
+# value_sizes.sh - values (x_j) of many sizes learn what the same values divided by their sizes learn, to the bit where
+# sizes are powers of two; of libsvm, libffm and vw, alone and in a group, and in a run that goes on.
+. "$(dirname "$0")/kit"
+
+# rows FORMAT SEED SIZE..: 3000 rows of three columns of these sizes, each a number from .8 to 1.2 times its size, and a
+# category of value 1.
+rows() {
+    awk -v format="$1" -v seed="$2" -v s1="$3" -v s2="$4" -v s3="$5" 'BEGIN {
+        srand(seed); split(s1 " " s2 " " s3, size, " ")
+        for (i = 0; i < 3000; i++) {
+            c = int(rand() * 8); z = (c % 3 - 1) * 1.5; line = ""
+            for (k = 1; k <= 3; k++) {
+                x = int(820 + rand() * 384) / 1024; z += (x - 1) * 4 * (k - 2.5)
+                if (format == "libsvm") line = line sprintf(" %d:%.17g", k, x * size[k])
+                if (format == "libffm") line = line sprintf(" %d:%d:%.17g", k, k, x * size[k])
+                if (format == "vw") line = line sprintf(" n%d:%.17g", k, x * size[k])
+            }
+            y = rand() < 1 / (1 + exp(-z))
+            if (format == "libsvm") print y line " " 10 + c ":1"
+            if (format == "libffm") print y line " 4:" 10 + c ":1"
+            if (format == "vw") print 2 * y - 1 " |f" line " c" c
+        }
+    }'
+}
+# learned FORMAT FILE [OPTION..]: its scores of the test rows.
+learned() {
+    format=$1 file=$2
+    shift 2
+    expect 0 tnet-train -q "$dir/c.yaml" data.format="$format" data.train="$dir/$file" data.test="$dir/$file" \
+        run.dir="$dir/r-$file" "$@"
+    expect 0 tnet-eval -q "$dir/r-$file" data.test="$dir/$file" --predictions "$dir/out"
+    cut -f 2- "$dir/out" >"$dir/scores-$file" # without places in the file
+}
+cat >"$dir/c.yaml" <<END
+model: {type: fm}
+train: {batch: 100, epochs: 2, threads: 1}
+data: {shuffle: 0}
+log: {progress: false, tensorboard: false}
+END
+for format in libsvm libffm vw; do
+    rows "$format" 7 1 1 1 >"$dir/same"
+    rows "$format" 7 512 1 0.0009765625 >"$dir/many"
+    for model in lr fm deepfm; do
+        rm -rf "$dir"/r-*
+        learned "$format" same model=$model
+        learned "$format" many model=$model
+        cmp "$dir/scores-same" "$dir/scores-many" || fail "$format, $model: values of three sizes have other scores"
+        grep -q 'value_sizes:' "$dir"/r-many/ckpt-*/config.yaml || fail "$format: no sizes are chosen"
+    done
+done
+echo "$name: the bits of values of one size"
+
+rm -rf "$dir"/r-*
+learned vw same
+learned vw many train.epochs=1
+learned vw many train.epochs=2 --resume
+cmp "$dir/scores-same" "$dir/scores-many" || fail "a run that went on has other scores"
+echo "$name: a run that goes on"
+
+rows vw 8 1 1 1 >"$dir/same2"
+rows vw 8 512 1 0.0009765625 >"$dir/many2"
+rm -rf "$dir"/r-*
+for file in same many; do # shares of caches are whole files, however long their lines are
+    learned vw $file --peers 2 data.train="[$dir/$file,$dir/${file}2]" data.cache="$dir/caches"
+done
+cmp "$dir/scores-same" "$dir/scores-many" || fail "two peers have other scores"
+echo "$name: two peers"
+
+# refused WORDS OPTION..
+refused() {
+    words=$1
+    shift
+    expect 3 tnet-train -q "$dir/c.yaml" data.format=vw data.train="$dir/many" run.dir="$dir/r" "$@"
+    grep -qF "$words" "$dir/err" || fail "no '$words' in: $(cat "$dir/err")"
+}
+refused "there is no slot 'x' that makes keys" 'train.value_sizes={x: 3}'
+refused "a size of values is a number from 1e-15 to 1e15, not '0'" 'train.value_sizes={f: 0}'
+refused "'three' is neither an index of slot 'f' nor others" 'train.value_sizes={f: {three: 3}}'
+refused "train.value_sizes needs 'type: adagrad' with 'l2_mode: touched' in train.sparse" \
+    'train.value_sizes={f: 3}' train.sparse=ftrl
+refused "'value_sizes' is a map {SLOT: SIZE, ..}" 'train.value_sizes=3'
+echo "$name: what is refused"
