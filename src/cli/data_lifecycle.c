@@ -2,6 +2,8 @@
 #include "cli/data_tool.h"
 #include "cli/signals.h"
 #include "config/field.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/config/days.h"
 #include "train/config/run.h"
 #include "train/eval/lifecycle_preview.h"
 #include "train/step/worker.h"
@@ -24,12 +26,15 @@ static const tn_field lifecycle_fields[] = {
     TN_FIELD_END,
 };
 
-static const tn_strs *choose_data(const tn_run *run, const lifecycle_flags *f)
+/* *rows: to judge by, where these are wanted. NULL: there are none. */
+static const tn_strs *choose_data(const tn_setup *s, const lifecycle_flags *f, const char *path,
+                                  tn_valid_rows *rows)
 {
-    return f->data.n > 0           ? &f->data
-           : run->data.valid.n > 0 ? &run->data.valid
-           : run->data.test.n > 0  ? &run->data.test
-                                   : NULL;
+    const tn_run *run = &s->run;
+    const bool named = f->data.n > 0;
+    const bool found = !named && tn_checkpoint_valid_rows(path, run, s->arena, rows, NULL) == TN_OK;
+    const tn_strs *test = run->data.test.n > 0 ? &run->data.test : NULL;
+    return named ? &f->data : found ? &rows->paths : test;
 }
 
 static tn_status lifecycle(tn_setup *s, const tn_options *options, const void *flags, tn_error *err)
@@ -45,10 +50,12 @@ static tn_status lifecycle(tn_setup *s, const tn_options *options, const void *f
     TN_TRY(tn_setup_plan(s, err));
     const tn_worker_opts opts = {.compares = true};
     TN_TRY(tn_worker_new(&w, s->plan, &opts, &s->binder, err));
-    const tn_eval_request request = {
-        .paths = choose_data(&s->run, f), .rows_max = f->rows, .stop = tn_signals_watch_stop()};
     tn_run_dir(&s->run.run, &dir);
     const char *path = s->from != NULL ? s->from : tn_text_str(&dir);
+    tn_valid_rows rows;
+    const tn_eval_request request = {.paths = choose_data(s, f, path, &rows),
+                                     .rows_max = f->rows,
+                                     .stop = tn_signals_watch_stop()};
     tn_status status = tn_lifecycle_preview(w, path, &request, &text, err);
     if (status == TN_OK) {
         status = tn_text_check(&text, "tables", err);

@@ -62,6 +62,7 @@ typedef struct eval_job {
     const tn_strs *fetch;    /* names of nodes, for fetch.npz */
     tn_strs fed;             /* names of nodes that files set */
     tn_calibrate_opts fit;   /* method NONE: nothing is fitted */
+    tn_valid_rows fit_rows;  /* .. on these */
     const atomic_bool *stop; /* true: end with TN_E_STOPPED */
     tn_profile *profile;     /* of a checkpoint's evaluation; NULL: nobody wants it */
 
@@ -102,6 +103,13 @@ static tn_status choose_data(eval_job *j, const tn_strs **paths, tn_error *err)
         }
         *paths = named;
         return tn_text_check(&j->data_name, "paths", err);
+    }
+    if (j->fit.method != TN_CALIBRATE_NONE && data->pattern.n > 0 && j->fit_rows.day > 0) {
+        char day[TN_DAY_TEXT];
+        tn_day_text(j->fit_rows.day, day);
+        tn_text_addf(&j->data_name, "day %s", day);
+        *paths = &j->fit_rows.paths;
+        return tn_text_check(&j->data_name, "a day", err);
     }
     if (has_days(j->setup)) {
         tn_text_adds(&j->data_name, data->n_days == 1 ? "day" : "days");
@@ -287,6 +295,8 @@ static tn_status judge(eval_job *j, tn_worker *w, tn_leader *lead, const tn_strs
         TN_TRY(tn_compare_begin(j->compare, &j->setup->run, j->findings.schema, err));
     }
     const tn_eval_request request = {.paths = paths,
+                                     .rows_max = j->fit_rows.rows_max,
+                                     .day = j->fit_rows.day,
                                      .want_ids = named,
                                      .sink = wanted ? take_scores : NULL,
                                      .sink_arg = j,
@@ -686,7 +696,8 @@ static tn_status check_outputs(tn_setup *s, const eval_flags *f, tn_error *err)
     return TN_OK;
 }
 
-static tn_status run(tn_setup *s, const tn_options *options, const eval_flags *f, tn_error *err)
+static tn_status run(tn_setup *s, const tn_options *options, const eval_flags *f,
+                     const tn_valid_rows *fit_rows, tn_error *err)
 {
     const tn_strs nodes = split(&f->fetch, s->arena);
     if (f->fetch.n > 0 && nodes.n == 0) {
@@ -709,6 +720,7 @@ static tn_status run(tn_setup *s, const tn_options *options, const eval_flags *f
         .fit = {.method = (tn_calibrate_method)f->calibrate,
                 .path = calibration_of(f),
                 .inputs = &s->inputs},
+        .fit_rows = *fit_rows,
         .stop = tn_signals_watch_stop(),
         .profile = picture.profile,
     };
@@ -756,10 +768,11 @@ static tn_status work(tn_setup *s, const tn_options *options, const void *asked,
     if (tn_local_is_group(&local) || s->run.cluster.size > 1) {
         TN_TRY(check_group(f, err));
     }
+    tn_valid_rows fit_rows = {.day = 0};
     if (f->calibrate != TN_CALIBRATE_NONE) {
-        TN_TRY(tn_calibrate_check_rows(&s->run, &f->data, err));
+        TN_TRY(tn_calibrate_rows(&s->run, &f->data, s->from, s->arena, &fit_rows, err));
     }
-    if (f->data.n == 0 && !tn_spawn_is_child()) { /* told once */
+    if (f->data.n == 0 && fit_rows.day == 0 && !tn_spawn_is_child()) { /* told once */
         tn_error why = {0};
         const tn_status found = has_days(s) ? tn_days_look_all(&s->run.data, &why) : TN_OK;
         if (found != TN_OK) {
@@ -767,7 +780,8 @@ static tn_status work(tn_setup *s, const tn_options *options, const void *asked,
                            s->found_day ? "\nhint: day=.. names another day, --data files" : "");
         }
     }
-    return tn_local_is_group(&local) ? tn_local_run(&local, s, err) : run(s, options, f, err);
+    return tn_local_is_group(&local) ? tn_local_run(&local, s, err)
+                                     : run(s, options, f, &fit_rows, err);
 }
 
 int main(int argc, char **argv)

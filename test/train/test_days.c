@@ -1,11 +1,14 @@
 /* test_days.c - days, the paths of their files, and which of them are learned. */
 #include "base/core/arena.h"
 #include "base/core/text.h"
+#include "base/file/file.h"
 #include "ps/snapshot/manifest.h"
 #include "support/test.h"
+#include "support/tmpdir.h"
 #include "train/config/days.h"
 #include "train/config/run.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static uint32_t day_of(const char *text)
@@ -163,4 +166,53 @@ TEST(gaps_have_a_limit)
     assert_int_equal(tn_days_add(&s, 3 * TN_DAY_RANGES_MAX, &err), TN_E_LIMIT);
     assert_int_equal(s.n, TN_DAY_RANGES_MAX);
     assert_int_equal(tn_days_add(&s, 1, &err), TN_OK); /* touches one */
+}
+
+/* The day to judge by, behind these that are learned; 0: there is none. */
+static uint32_t judged_by(const char *dir, const char *first, const char *last, const char *newest)
+{
+    char path[300];
+    (void)snprintf(path, sizeof path, "%s/{day:%%Y%%m%%d}", dir);
+    const char *const item = path;
+    const uint32_t day[] = {day_of("2026-11-01"), day_of("2026-11-02"), day_of("2026-11-05")};
+    const tn_data_opts data = {
+        .pattern = {1, &item}, .day = day, .n_days = 3, .next = true, .valid_rows = 7};
+    tn_manifest_days learned = {.used = true, .n = first != NULL};
+    if (first != NULL) {
+        learned.range[0] = (tn_day_range){day_of(first), day_of(last)};
+        learned.day = day_of(newest);
+    }
+    tn_arena *arena = tn_arena_new(1 << 12);
+    tn_valid_rows rows;
+    tn_error err = {0};
+    const tn_status status = tn_valid_rows_find(&data, &learned, arena, &rows, &err);
+    assert_true(status == TN_OK || status == TN_E_DATA);
+    const uint32_t found = status == TN_OK ? rows.day : 0;
+    assert_true(status != TN_OK || (rows.paths.n == 1 && rows.rows_max == 7));
+    tn_arena_free(arena);
+    return found;
+}
+
+TEST(a_model_is_judged_by_the_day_behind_those_that_are_learned)
+{
+    char dir[256];
+    char path[300];
+    static const char *const there[] = {"20261101", "20261102", "20261105", "20261106"};
+    tn_tmpdir_make(dir);
+    for (uint32_t i = 0; i < 4; i++) {
+        tn_error err = {0};
+        (void)snprintf(path, sizeof path, "%s/%s", dir, there[i]);
+        assert_int_equal(tn_file_replace(path, "1\n", 2, &err), TN_OK);
+    }
+    assert_int_equal(judged_by(dir, NULL, NULL, NULL), 0);
+    assert_int_equal(judged_by(dir, "2026-11-01", "2026-11-01", "2026-11-01"),
+                     day_of("2026-11-02"));
+    assert_int_equal(judged_by(dir, "2026-11-01", "2026-11-02", "2026-11-02"),
+                     day_of("2026-11-05")); /* data.days names it */
+    assert_int_equal(judged_by(dir, "2026-11-01", "2026-11-05", "2026-11-05"),
+                     day_of("2026-11-06")); /* the calendar */
+    assert_int_equal(judged_by(dir, "2026-11-01", "2026-11-06", "2026-11-06"), 0);
+    /* A day that was learned once more has one behind it that is learned, too. */
+    assert_int_equal(judged_by(dir, "2026-11-01", "2026-11-05", "2026-11-01"), 0);
+    tn_tmpdir_remove(dir);
 }

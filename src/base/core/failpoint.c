@@ -15,14 +15,14 @@
 
 enum { NAME_SIZE = 48, SLEEP_MS = 100, ERRNO_MAX = 133 };
 
-/* What a rule gives instead of an errno or TN_FAIL_SHORT; sleeping gives 0. */
-enum { KILL = -2, SLEEP = -3 };
+/* What a rule gives instead of an errno or TN_FAIL_SHORT; the last two give 0. */
+enum { KILL = -2, SLEEP = -3, STOP = -4 };
 
 typedef struct rule {
     char name[NAME_SIZE];
     uint64_t nth;   /* the first pass that fires, from 1 */
     uint64_t every; /* and so many behind it, again and again; 0: it alone */
-    int failure;    /* errno, TN_FAIL_SHORT, KILL or SLEEP */
+    int failure;    /* errno, TN_FAIL_SHORT, KILL, SLEEP or STOP */
     uint32_t sleep_ms;
     uint64_t passed;
 } rule;
@@ -52,7 +52,8 @@ static bool parse_action(const char *text, rule *r)
     static const struct {
         const char *name;
         int failure;
-    } actions[] = {{"kill", KILL}, {"sleep", SLEEP}, {"short", TN_FAIL_SHORT}, {"error", EIO}};
+    } actions[] = {
+        {"kill", KILL}, {"sleep", SLEEP}, {"stop", STOP}, {"short", TN_FAIL_SHORT}, {"error", EIO}};
     static const char sleep_for[] = "sleep=";
     r->failure = errno_of(text);
     for (size_t i = 0; i < sizeof actions / sizeof *actions; i++) {
@@ -188,6 +189,9 @@ int tn_failpoint(const char *name)
     }
     if (fired.failure == KILL) {
         (void)raise(SIGKILL);
+    }
+    if (fired.failure == STOP) {
+        return raise(SIGTERM); /* 0 */
     }
     if (fired.failure == SLEEP) {
         struct timespec pause = {.tv_sec = fired.sleep_ms / 1000,

@@ -10,9 +10,9 @@
  *     link.answer%7:error          the 7th, 14th, 21st ..
  *     io#2:short,io#9:sleep=50     several rules; each counts for itself
  *
- * Actions: kill (SIGKILL), error (EIO), short (half of a write, a message twice),
- * sleep[=milliseconds], or the name of an errno. Without TN_FAILPOINTS (preset `release`) nothing
- * of this exists. Any thread.
+ * Actions: kill (SIGKILL), stop (SIGTERM, and no failure), error (EIO), short (half of a write, a
+ * message twice), sleep[=milliseconds], or the name of an errno. Without TN_FAILPOINTS (preset
+ * `release`) nothing of this exists. Any thread.
  */
 #pragma once
 

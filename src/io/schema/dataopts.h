@@ -82,6 +82,12 @@ typedef struct tn_data_opts {
     tn_target target;    /* of the loss: set by the program, no option */
 } tn_data_opts;
 
+/* Rows to judge by, in files or in the day after. */
+static inline bool tn_data_has_valid(const tn_data_opts *data)
+{
+    return data->valid.n > 0 || data->next;
+}
+
 typedef struct tn_slot_opts {
     const char *name;
     const char *column; /* ~: the name */

@@ -292,6 +292,12 @@ tn_status tn_manifest_write(const tn_manifest *m, tn_text *out, uint32_t *crc, t
         tn_json_open_key(t, "export", '{');
         tn_json_bool(t, "due", m->export.due);
         tn_json_str(t, "newest", m->export.newest);
+        if (m->export.awaits) {
+            tn_json_bool(t, "awaits_calibration", true);
+        }
+        if (m->export.calibration != NULL) {
+            tn_json_str(t, "calibration", m->export.calibration);
+        }
         tn_json_close(t, '}');
     }
     tn_json_hex64(t, "seed", m->seed);
@@ -651,6 +657,10 @@ static void read_export(tn_members *r, const tn_json *object, tn_manifest_export
     const bool good =
         size == strspn(newest, "0123456789abcdef") && (size == 0 || size == sizeof out->newest - 1);
     out->due = tn_member_bool(r, object, "due");
+    out->awaits = tn_json_get(object, "awaits_calibration") != NULL &&
+                  tn_member_bool(r, object, "awaits_calibration");
+    out->calibration =
+        tn_json_get(object, "calibration") != NULL ? tn_member_str(r, object, "calibration") : NULL;
     tn_member_expect(r, good, "export.newest");
     memcpy(out->newest, good ? newest : "", good ? size + 1 : 1);
 }

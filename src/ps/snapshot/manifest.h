@@ -89,6 +89,8 @@ typedef struct tn_manifest_export {
     bool due; /* this checkpoint is to be exported */
     char
         newest[TN_MODEL_ID_TEXT]; /* model id of the export before, when this was begun; "": none */
+    bool awaits;             /* due, once its calibration is fitted, which a signal has ended */
+    const char *calibration; /* of this model, as JSON (serve/calibration_file.h); NULL: none */
 } tn_manifest_export;
 
 typedef struct tn_manifest {

@@ -19,7 +19,9 @@
 #include <stdint.h>
 
 typedef struct tn_metrics tn_metrics;
+typedef struct tn_arena tn_arena;                 /* base/core/arena.h */
 typedef struct tn_manifest_days tn_manifest_days; /* ps/snapshot/manifest.h */
+typedef struct tn_valid_rows tn_valid_rows;       /* train/config/days.h */
 typedef struct tn_model_plan tn_model_plan;
 typedef struct tn_run tn_run;
 typedef struct tn_run_state tn_run_state;
@@ -116,6 +118,10 @@ tn_status tn_checkpoint_run_dir(const char *path, char out[TN_PATH_SIZE],
 
 /* Reads the days that the checkpoint at `path`, or the newest in a run directory, has learned. */
 void tn_checkpoint_days_at(const char *path, tn_manifest_days *out);
+
+/* The rows to judge it by, as tn_valid_rows_find (train/config/days.h). */
+tn_status tn_checkpoint_valid_rows(const char *path, const tn_run *run, tn_arena *arena,
+                                   tn_valid_rows *out, tn_error *err) TN_MUST_USE;
 
 /* Reads the days and the step (or NULL) of the checkpoint that the run goes on from, by its
  * manifest alone; nothing where there is none, or it cannot be read: whoever loads it will tell. */

@@ -15,6 +15,7 @@
 #include "train/checkpoint/ckptfiles.h"
 #include "train/checkpoint/ckptstate.h"
 #include "train/checkpoint/run_state.h"
+#include "train/config/days.h"
 #include "train/config/meaning.h"
 #include "train/config/run.h"
 #include "train/step/host.h"
@@ -283,6 +284,7 @@ static void take_state(const loading *l, const tn_manifest *m)
     s->eval_owed = m->eval_owed;
     s->days = m->days;
     s->export = m->export;
+    s->export.calibration = NULL; /* is fitted when it is needed */
     s->epoch_step = m->epoch_step;
     s->begun = m->begun;
     s->begun_crc = m->begun_crc;
@@ -645,6 +647,16 @@ void tn_checkpoint_days_at(const char *path, tn_manifest_days *out)
         read_days(folder, out, NULL);
     }
     tn_text_done(&config);
+}
+
+tn_status tn_checkpoint_valid_rows(const char *path, const tn_run *run, tn_arena *arena,
+                                   tn_valid_rows *out, tn_error *err)
+{
+    tn_manifest_days learned = {0};
+    if (run->data.next) {
+        tn_checkpoint_days_at(path, &learned);
+    }
+    return tn_valid_rows_find(&run->data, &learned, arena, out, err);
 }
 
 tn_status tn_checkpoint_run_dir(const char *path, char out[TN_PATH_SIZE], tn_error *err)

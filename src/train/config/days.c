@@ -541,6 +541,42 @@ tn_status tn_days_look_all(const tn_data_opts *data, tn_error *err)
     return TN_OK;
 }
 
+/* ---- the rows that a model is judged by ---- */
+
+/* The day that data.days names behind `day`, or the calendar. */
+static uint32_t day_after(const tn_data_opts *data, uint32_t day)
+{
+    uint32_t i = 0;
+    while (i < data->n_days && data->day[i] <= day) {
+        i++;
+    }
+    return i < data->n_days ? data->day[i] : day + 1;
+}
+
+tn_status tn_valid_rows_find(const tn_data_opts *data, const tn_manifest_days *learned,
+                             tn_arena *arena, tn_valid_rows *out, tn_error *err)
+{
+    *out = (tn_valid_rows){.paths = data->valid};
+    if (!data->next) {
+        return data->valid.n > 0 ? TN_OK : tn_fail(err, TN_E_DATA, "data.valid is not set");
+    }
+    const uint32_t day = day_after(data, learned->day);
+    if (learned->n == 0 || day > TN_DAY_MAX || tn_days_has(learned, day)) {
+        return tn_fail(err, TN_E_DATA, "data.valid is next, and no day is behind those learned");
+    }
+    char name[TN_DAY_TEXT];
+    tn_error why = {0};
+    const tn_status status = tn_days_look(data, day, &why);
+    tn_day_text(day, name);
+    if (status != TN_OK) {
+        return tn_fail(err, status == TN_E_STOPPED ? status : TN_E_DATA,
+                       "data.valid is next, and day %s is not there yet", name);
+    }
+    *out = (tn_valid_rows){tn_days_paths(&data->pattern, day, arena), data->valid_rows, day};
+    TN_ASSERT(out->paths.n > 0 && out->rows_max > 0);
+    return TN_OK;
+}
+
 /* ---- days that are learned ---- */
 
 bool tn_days_has(const tn_manifest_days *s, uint32_t day)

@@ -57,6 +57,20 @@ tn_status tn_days_look(const tn_data_opts *data, uint32_t day, tn_error *err) TN
 /* The same of all days of data.days, for who cannot do without one: the sentence names it. */
 tn_status tn_days_look_all(const tn_data_opts *data, tn_error *err) TN_MUST_USE;
 
+/* ---- the rows that a model is judged by ---- */
+
+/* Those of data.valid; or, with `valid: next`, the head of the day behind the last learned one. */
+typedef struct tn_valid_rows {
+    tn_strs paths;
+    uint64_t rows_max; /* as in tn_eval_request (train/eval/evaluate.h); 0: all */
+    uint32_t day;      /* of the paths; 0: of none */
+} tn_valid_rows;
+
+/* Paths are those of `data` or live in `arena`. TN_E_DATA: there are none, and why; TN_E_STOPPED:
+ * by a signal, while a server was asked. */
+tn_status tn_valid_rows_find(const tn_data_opts *data, const tn_manifest_days *learned,
+                             tn_arena *arena, tn_valid_rows *out, tn_error *err) TN_MUST_USE;
+
 /* ---- days that are learned ---- */
 
 bool tn_days_has(const tn_manifest_days *s, uint32_t day);

@@ -1,6 +1,7 @@
 /* calibrate.c - collects scores, fits a calibration and writes its file. */
 #include "train/eval/calibrate.h"
 
+#include "base/codec/json.h"
 #include "base/core/alloc.h"
 #include "ps/snapshot/manifest.h"
 #include "serve/calibration_file.h"
@@ -13,21 +14,30 @@
 #include <stdio.h>
 #include <string.h>
 
-tn_status tn_calibrate_check_rows(const tn_run *run, const tn_strs *named, tn_error *err)
+tn_status tn_calibrate_rows(const tn_run *run, const tn_strs *named, const char *checkpoint,
+                            tn_arena *arena, tn_valid_rows *out, tn_error *err)
 {
     const tn_data_opts *data = &run->data;
-    const tn_strs *paths = named->n > 0 ? named : &data->valid;
-    if (paths->n == 0) {
-        return tn_fail(err, TN_E_CONFIG,
-                       "nothing to calibrate on: data.valid is not set\nhint: '--data PATH' names "
-                       "rows that the model was not trained on");
-    }
-    tn_text which = {0};
     tn_manifest_days learned = {0};
-    if (data->pattern.n > 0) {
+    tn_text which = {0};
+    tn_error why = {0};
+    if (data->pattern.n > 0 && checkpoint != NULL) {
+        tn_checkpoint_days_at(checkpoint, &learned);
+    } else if (data->pattern.n > 0) {
         tn_checkpoint_days(run, &learned, NULL);
     }
-    const bool trained = tn_data_is_trained(data, &learned, paths, &which);
+    *out = (tn_valid_rows){.paths = *named};
+    if (named->n == 0) {
+        const tn_status found = tn_valid_rows_find(data, &learned, arena, out, &why);
+        if (found != TN_OK && (data->pattern.n == 0 || data->next)) {
+            return tn_fail(err, data->next ? found : TN_E_CONFIG,
+                           "nothing to calibrate on: %s\nhint: '--data PATH' names rows that the "
+                           "model was not trained on",
+                           why.text);
+        }
+        out->paths = found == TN_OK ? out->paths : tn_days_all_paths(data, arena);
+    }
+    const bool trained = tn_data_is_trained(data, &learned, &out->paths, &which);
     const tn_status status =
         trained ? tn_fail(err, TN_E_USAGE,
                           "'--calibrate' needs rows that the model was not trained on, %s",
@@ -77,6 +87,12 @@ void tn_calibrate_clear(tn_calibrate *c)
     }
 }
 
+void tn_calibrate_name(tn_calibrate *c, const char *name)
+{
+    TN_ASSERT(strlen(name) < sizeof c->name);
+    memcpy(c->name, name, strlen(name) + 1);
+}
+
 tn_status tn_calibrate_sink(void *calibrate, const tn_scores *scores, tn_error *err)
 {
     tn_calibrate *c = calibrate;
@@ -97,7 +113,9 @@ tn_status tn_calibrate_sink(void *calibrate, const tn_scores *scores, tn_error *
 
 tn_status tn_calibrate_fit(tn_calibrate *c, tn_error *err)
 {
-    TN_ASSERT(c->after == NULL);
+    if (c->after != NULL) {
+        return TN_OK;
+    }
     const bool smoothed = c->opts.method == TN_CALIBRATE_PLATT_SMOOTHED;
     TN_TRY(c->opts.method == TN_CALIBRATE_ISOTONIC
                ? tn_calibrator_isotonic(c->calibrator, c->arena, &c->map, err)
@@ -107,10 +125,12 @@ tn_status tn_calibrate_fit(tn_calibrate *c, tn_error *err)
 
 tn_status tn_calibrate_commit(tn_calibrate *c, const char *checkpoint, uint64_t step, tn_error *err)
 {
-    TN_TRY(c->after == NULL ? tn_calibrate_fit(c, err) : TN_OK);
+    const char *name = c->name;
+    const tn_strs named = {1, &name};
+    TN_TRY(tn_calibrate_fit(c, err));
     tn_calibration_file file = {.step = step,
                                 .sampling = c->opts.sampling,
-                                .data = *c->opts.data,
+                                .data = c->opts.data != NULL ? *c->opts.data : named,
                                 .rows = c->rows,
                                 .map = c->map};
     TN_TRY(tn_ckpt_model_id(checkpoint, file.model_id, err));
@@ -179,6 +199,26 @@ static tn_status read_wanted(const tn_calibrate_wanted *wanted, const char *path
     return TN_OK;
 }
 
+/* The map that a checkpoint was saved with, which is of its model, if it is what is wanted. */
+static bool take_saved(const tn_calibrate_wanted *wanted, tn_arena *arena, tn_calibration *out)
+{
+    tn_manifest m = {0};
+    tn_error why;
+    if (tn_ckpt_read_manifest(wanted->checkpoint, arena, &m, &why) != TN_OK ||
+        m.export.calibration == NULL) {
+        return false;
+    }
+    const tn_json *json = NULL;
+    tn_calibration map = {0};
+    const char *text = m.export.calibration;
+    const bool is_whole =
+        tn_json_parse(&json, text, strlen(text), arena, "calibration", &why) == TN_OK &&
+        tn_calibration_of_json(tn_json_get(json, "calibration"), arena, &map);
+    const bool is_it = is_whole && tn_calibration_is_of(&map, wanted->method);
+    *out = is_it ? map : (tn_calibration){0};
+    return is_it;
+}
+
 tn_status tn_calibrate_find(const tn_calibrate_wanted *wanted, tn_arena *arena, tn_calibration *out,
                             tn_text *said, tn_error *err)
 {
@@ -190,10 +230,15 @@ tn_status tn_calibrate_find(const tn_calibrate_wanted *wanted, tn_arena *arena, 
     }
     const bool any = wanted->method == TN_CALIBRATE_AUTO;
     TN_TRY(path_beside(wanted->checkpoint, path, err));
+    tn_status status = read_wanted(wanted, path, arena, out, &why);
+    if (status == TN_E_DATA && take_saved(wanted, arena, out)) {
+        tn_text_adds(said, "calibrated: ");
+        tn_calibration_put(out, said);
+        return tn_text_check(said, "a sentence", err);
+    }
     if (any && !tn_path_exists(path)) {
         return TN_OK;
     }
-    tn_status status = read_wanted(wanted, path, arena, out, &why);
     if (status == TN_OK) {
         tn_text_addf(said, "calibrated by '%s': ", path);
         tn_calibration_put(out, said);

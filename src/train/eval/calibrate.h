@@ -17,6 +17,7 @@
 
 #include "base/file/output_file.h"
 #include "metrics/calibrator.h"
+#include "train/config/days.h"
 #include "train/eval/evaluate.h"
 
 /* The file of a run, in its directory, beside the checkpoints. */
@@ -26,7 +27,7 @@
 typedef struct tn_calibrate_opts {
     tn_calibrate_method method; /* neither NONE nor AUTO */
     const char *path;           /* of the file */
-    const tn_strs *data;        /* paths of the rows */
+    const tn_strs *data;        /* paths of the rows; NULL: see tn_calibrate_name */
     double sampling;            /* data.negative_sampling */
     const tn_inputs *inputs;    /* that may not be written over; NULL: none */
     const atomic_bool *stop;    /* NULL: never */
@@ -40,23 +41,28 @@ typedef struct tn_calibrate {
     tn_metrics *after;  /* of the same rows, calibrated; owned; NULL: nothing is fitted yet */
     tn_calibrator *calibrator;
     tn_arena *arena;
+    char name[24]; /* of the rows, where opts.data is NULL */
 } tn_calibrate;
 
-/* TN_E_USAGE: `named`, or where it is empty data.valid, has rows that the model was trained on: a
- * map that is fitted on what it knows by heart trusts it too much. TN_E_CONFIG: neither names any.
- */
-tn_status tn_calibrate_check_rows(const tn_run *run, const tn_strs *named,
-                                  tn_error *err) TN_MUST_USE;
+/* The rows to fit on: `named`, or where that is empty those that the model is judged by
+ * (train/config/days.h), or for want of these the days that are named. `checkpoint`: its folder;
+ * NULL: the newest of the run. TN_E_USAGE: it was trained on them, and a map that is fitted on what
+ * a model knows by heart trusts it too much. TN_E_CONFIG, TN_E_DATA: there are none. */
+tn_status tn_calibrate_rows(const tn_run *run, const tn_strs *named, const char *checkpoint,
+                            tn_arena *arena, tn_valid_rows *out, tn_error *err) TN_MUST_USE;
 
 tn_status tn_calibrate_open(tn_calibrate **out, const tn_calibrate_opts *opts,
                             tn_error *err) TN_MUST_USE;
 void tn_calibrate_free(tn_calibrate *c);  /* NULL is fine, also .. */
 void tn_calibrate_clear(tn_calibrate *c); /* .. here: no scores, nothing fitted */
 
+/* What the rows of the next scores are called: "day 2026-11-05". */
+void tn_calibrate_name(tn_calibrate *c, const char *name);
+
 /* A tn_score_sink. */
 tn_status tn_calibrate_sink(void *calibrate, const tn_scores *scores, tn_error *err);
 
-/* Fits, without a file. TN_E_DATA: these rows allow no fit. */
+/* Fits unless that was done, without a file. TN_E_DATA: these rows allow no fit. */
 tn_status tn_calibrate_fit(tn_calibrate *c, tn_error *err) TN_MUST_USE;
 
 /* Fits unless that was done. `checkpoint` is the folder that was evaluated, whose model the file
@@ -77,8 +83,9 @@ typedef struct tn_calibrate_wanted {
 } tn_calibrate_wanted;
 
 /* The map in calibration.json beside the checkpoint, if it was fitted for exactly that model; else
- * its kind is NONE. `said` gets a line that names the file and what it is, or why it is not used
- * and what makes a new one; nothing when nothing is wanted, or AUTO has left nothing. Knots live in
- * `arena`. TN_E_IO: there is a file, which cannot be read now. */
+ * the one that it was saved with; else its kind is NONE. `said` gets a line that names the file and
+ * what it is, or why it is not used and what makes a new one; nothing when nothing is wanted, or
+ * AUTO has left nothing. Knots live in `arena`. TN_E_IO: there is a file, which cannot be read now.
+ */
 tn_status tn_calibrate_find(const tn_calibrate_wanted *wanted, tn_arena *arena, tn_calibration *out,
                             tn_text *said, tn_error *err) TN_MUST_USE;

@@ -47,6 +47,7 @@ typedef struct exporting {
     tn_export_folder dir;
     char base[TN_PATH_SIZE]; /* of a delta */
     tn_calibration calibration;
+    tn_valid_rows valid; /* to judge export.values by; without paths: there are none */
     out_file file[FILES_MAX];
     uint32_t n_files;
 } exporting;
@@ -268,7 +269,7 @@ static tn_status write_rows(exporting *x, tn_error *err)
     if (tn_strs_has(&run->export.dict, "resp")) {
         TN_TRY(write_resp(x, err));
     }
-    if (tn_export_loss_wanted(run)) {
+    if (tn_export_loss_wanted(run, &x->valid)) {
         tn_export_done done = {0};
         rows.values = TN_DICT_F32;
         rows.base = NULL;
@@ -283,11 +284,12 @@ static tn_status judge_rows(exporting *x, tn_error *err)
 {
     const tn_run *run = x->plan->run;
     char path[TN_PATH_SIZE];
-    if (!tn_export_loss_wanted(run)) {
+    if (!tn_export_loss_wanted(run, &x->valid)) {
         return TN_OK;
     }
     TN_ASSERT(x->out->loss.bytes_f32 > 0 && x->n_files > 0);
-    TN_TRY(tn_export_loss_measure(&x->out->loss, run, x->dir.tmp, x->request->stop, err));
+    TN_TRY(tn_export_loss_measure(
+        &x->out->loss, &(tn_export_loss_job){run, &x->valid, x->dir.tmp, x->request->stop}, err));
     TN_TRY(tn_export_loss_check(&x->out->loss, run, err));
     TN_TRY(tn_path_join(x->dir.tmp, TN_FLOAT32_DICT, path, err));
     return tn_remove_file(path, err);
@@ -384,6 +386,19 @@ static tn_status read_calibration(exporting *x, const char *checkpoint, tn_error
     return status;
 }
 
+/* What fewer bits are judged by. */
+static tn_status find_valid(exporting *x, const char *checkpoint, tn_error *err)
+{
+    const tn_run *run = x->plan->run;
+    tn_arena *arena = x->request->binder->arena;
+    tn_error why = {0};
+    if (run->export.values == TN_DICT_F32) {
+        return TN_OK;
+    }
+    const tn_status status = tn_checkpoint_valid_rows(checkpoint, run, arena, &x->valid, &why);
+    return status == TN_E_STOPPED ? tn_fail(err, status, "%s", why.text) : TN_OK;
+}
+
 /* Of a request aside all but the rows. */
 static tn_status load_checkpoint(exporting *x, char folder[TN_PATH_SIZE], tn_error *err)
 {
@@ -413,6 +428,7 @@ static tn_status write_export(exporting *x, tn_error *err)
     TN_TRY(load_checkpoint(x, folder, err));
     TN_TRY(tn_ckpt_model_id(folder, x->out->model_id, err));
     TN_TRY(read_calibration(x, folder, err));
+    TN_TRY(find_valid(x, folder, err));
     if (x->lead != NULL) {
         TN_TRY(tn_leader_load(x->lead, folder, err));
     }

@@ -8,10 +8,10 @@
 
 #include <math.h>
 
-bool tn_export_loss_wanted(const tn_run *run)
+bool tn_export_loss_wanted(const tn_run *run, const tn_valid_rows *valid)
 {
     return run->export.values != TN_DICT_F32 && tn_strs_has(&run->export.dict, "tnd") &&
-           run->data.target == TN_TARGET_CLICK && run->data.valid.n > 0;
+           run->data.target == TN_TARGET_CLICK && valid->paths.n > 0;
 }
 
 typedef struct scored {
@@ -20,15 +20,17 @@ typedef struct scored {
 } scored;
 
 /* `dict`: of two in the folder. */
-static tn_status score(const tn_run *run, const char *folder, const char *dict,
-                       const atomic_bool *stop, scored *out, tn_error *err)
+static tn_status score(const tn_export_loss_job *job, const char *dict, scored *out, tn_error *err)
 {
     const tn_exported_model_opts opts = {.verify = TN_VERIFY_NONE, .dict = dict};
-    const tn_eval_request request = {.paths = &run->data.valid, .stop = stop};
+    const tn_eval_request request = {.paths = &job->valid->paths,
+                                     .rows_max = job->valid->rows_max,
+                                     .day = job->valid->day,
+                                     .stop = job->stop};
     tn_exported_model *model = NULL;
     tn_evaluation e = {0};
-    TN_TRY(tn_exported_model_open(&model, folder, &opts, err));
-    const tn_status status = tn_evaluate_export(model, run, &request, &e, err);
+    TN_TRY(tn_exported_model_open(&model, job->folder, &opts, err));
+    const tn_status status = tn_evaluate_export(model, job->run, &request, &e, err);
     if (status == TN_OK) {
         *out = (scored){.auc = tn_metrics_get(e.metrics, "auc"),
                         .copc = tn_metrics_get(e.metrics, "copc"),
@@ -39,14 +41,13 @@ static tn_status score(const tn_run *run, const char *folder, const char *dict,
     return status;
 }
 
-tn_status tn_export_loss_measure(tn_export_loss *out, const tn_run *run, const char *folder,
-                                 const atomic_bool *stop, tn_error *err)
+tn_status tn_export_loss_measure(tn_export_loss *out, const tn_export_loss_job *job, tn_error *err)
 {
     scored is;
     scored was;
-    TN_ASSERT(tn_export_loss_wanted(run));
-    TN_TRY(score(run, folder, TN_FLOAT32_DICT, stop, &was, err));
-    TN_TRY(score(run, folder, "dict.tnd", stop, &is, err));
+    TN_ASSERT(tn_export_loss_wanted(job->run, job->valid));
+    TN_TRY(score(job, TN_FLOAT32_DICT, &was, err));
+    TN_TRY(score(job, "dict.tnd", &is, err));
     out->rows = is.rows;
     out->auc = is.auc;
     out->copc = is.copc;
@@ -91,7 +92,8 @@ void tn_export_loss_say(const tn_export_loss *loss, const tn_run *run, tn_text *
             loss->auc, loss->auc - loss->auc_f32, loss->copc, loss->copc - loss->copc_f32);
     } else if (run->export.values != TN_DICT_F32) {
         tn_text_adds(out, "; nothing says what that loses: ");
-        tn_text_adds(out, run->data.valid.n == 0 ? "there is no data.valid"
-                                                 : "the loss is not one of clicks");
+        tn_text_adds(out, run->data.target != TN_TARGET_CLICK ? "the loss is not one of clicks"
+                          : run->data.next ? "the day after, which data.valid names, is not there"
+                                           : "there is no data.valid");
     }
 }

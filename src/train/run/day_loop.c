@@ -1,11 +1,13 @@
 /* day_loop.c - begins and ends the days of a run, and evaluates around them. */
 #include "train/run/day_loop.h"
 
+#include "base/core/arena.h"
 #include "base/core/log.h"
 #include "base/core/text.h"
 #include "train/checkpoint/run_state.h"
 #include "train/config/days.h"
 #include "train/config/run.h"
+#include "train/eval/calibrate.h"
 #include "train/eval/evaluate.h"
 #include "train/peers/leader.h"
 #include "train/report/metrics_jsonl.h"
@@ -22,79 +24,96 @@
 /* ---- evaluations ---- */
 
 /* Scores the head of a day's files: *out and a record. TN_E_STOPPED: by a signal. */
-static tn_status evaluate(tn_day_loop *l, uint32_t day, tn_evaluation *out, tn_error *err)
+static tn_status evaluate(tn_day_loop *l, uint32_t day, const tn_valid_rows *rows,
+                          tn_evaluation *out, tn_error *err)
 {
     char name[TN_DAY_TEXT];
     char data[TN_DAY_TEXT + 8];
-    tn_arena *arena = tn_arena_new(1 << 12);
-    const tn_strs paths = tn_days_paths(&l->run->data.pattern, day, arena);
-    const tn_eval_request request = {
-        .paths = &paths, .rows_max = l->run->data.valid_rows, .day = day, .stop = l->stop};
+    const bool collects = out == l->next && l->calibrate != NULL;
+    TN_ASSERT(rows->paths.n > 0 && rows->day == day);
+    const tn_eval_request request = {.paths = &rows->paths,
+                                     .rows_max = rows->rows_max,
+                                     .day = day,
+                                     .stop = l->stop,
+                                     .sink = collects ? tn_calibrate_sink : NULL,
+                                     .sink_arg = l->calibrate};
     tn_day_text(day, name);
     (void)snprintf(data, sizeof data, "day %s", name);
+    if (collects) {
+        tn_calibrate_clear(l->calibrate);
+        tn_calibrate_name(l->calibrate, data);
+    }
     tn_evaluation_done(out);
-    tn_status status = tn_epoch_evaluate(l->epoch, &request, out, err);
-    tn_arena_free(arena);
-    TN_TRY(status);
+    TN_TRY(tn_epoch_evaluate(l->epoch, &request, out, err));
     const tn_report_eval eval = {
         .data = data, .result = out, .state = l->state, .step = l->epoch->w->steps};
     return tn_report_eval_done(l->report, &eval, err);
 }
 
-/* What the model says of a day before it learns it. */
-static tn_status judge_next(tn_day_loop *l, uint32_t day, tn_error *err)
+/* What the model says of a day that it has not learned. */
+static tn_status judge(tn_day_loop *l, uint32_t day, const tn_valid_rows *rows, tn_error *err)
 {
     const bool learned = l->state->samples > 0 || l->state->begun;
-    if (!l->run->data.next || !learned || l->judged == day) {
+    const bool is_known = l->judged == day && l->judged_step == l->epoch->w->steps;
+    if (!l->run->data.next || !learned || is_known) {
         return TN_OK;
     }
     l->judged = day;
-    return evaluate(l, day, l->next, err);
+    l->judged_step = l->epoch->w->steps;
+    return evaluate(l, day, rows, l->next, err);
 }
 
-/* The day that data.days names behind `day`, or the calendar. */
-static uint32_t day_after(const tn_data_opts *data, uint32_t day)
+/* A day of data.days, whether it is there or not. */
+static tn_valid_rows rows_of(const tn_day_loop *l, uint32_t day, tn_arena *arena)
 {
-    uint32_t i = 0;
-    while (i < data->n_days && data->day[i] <= day) {
-        i++;
+    const tn_data_opts *data = &l->run->data;
+    return (tn_valid_rows){tn_days_paths(&data->pattern, day, arena), data->valid_rows, day};
+}
+
+tn_status tn_day_loop_judge(tn_day_loop *l, tn_error *err)
+{
+    tn_valid_rows rows;
+    tn_arena *arena = tn_arena_new(1 << 12);
+    tn_status status = tn_valid_rows_find(&l->run->data, &l->state->days, arena, &rows, err);
+    if (status == TN_OK) {
+        status = judge(l, rows.day, &rows, err);
     }
-    return i < data->n_days ? data->day[i] : day + 1;
+    tn_arena_free(arena);
+    return status;
 }
 
-static tn_status look_for(const tn_data_opts *data, uint32_t day, bool *there, tn_error *err)
+/* What is still known of the day before one that is learned, if it is there. */
+static tn_status judge_before(tn_day_loop *l, uint32_t day, tn_error *err)
 {
-    const tn_status status = day <= TN_DAY_MAX ? tn_days_look(data, day, err) : TN_E_DATA;
-    *there = status == TN_OK;
-    return status == TN_E_STOPPED ? status : TN_OK;
+    tn_error why;
+    if (day == 0 || !tn_days_has(&l->state->days, day - 1)) {
+        return TN_OK;
+    }
+    const tn_status there = tn_days_look(&l->run->data, day - 1, &why);
+    if (there != TN_OK) {
+        return there == TN_E_STOPPED ? tn_fail(err, there, "%s", why.text) : TN_OK;
+    }
+    tn_evaluation before = {0};
+    tn_arena *arena = tn_arena_new(1 << 12);
+    const tn_valid_rows rows = rows_of(l, day - 1, arena);
+    const tn_status status = evaluate(l, day - 1, &rows, &before, err);
+    tn_evaluation_done(&before);
+    tn_arena_free(arena);
+    return status;
 }
 
 /* Behind a day: what is still known of the one before it, and what the model says of the one after
  * it, as far as these are there. */
 static tn_status judge_neighbours(tn_day_loop *l, uint32_t day, tn_error *err)
 {
-    const tn_data_opts *data = &l->run->data;
-    const tn_manifest_days *learned = &l->state->days;
-    const uint32_t next = day_after(data, day);
-    TN_ASSERT(tn_days_has(learned, day) && next > day);
-    if (!data->next) {
+    tn_error why;
+    TN_ASSERT(tn_days_has(&l->state->days, day));
+    if (!l->run->data.next) {
         return TN_OK;
     }
-    bool there = false;
-    if (day > 0 && tn_days_has(learned, day - 1)) {
-        TN_TRY(look_for(data, day - 1, &there, err));
-    }
-    if (there) {
-        tn_evaluation before = {0};
-        tn_status status = evaluate(l, day - 1, &before, err);
-        tn_evaluation_done(&before);
-        TN_TRY(status);
-    }
-    there = false;
-    if (!tn_days_has(learned, next)) {
-        TN_TRY(look_for(data, next, &there, err));
-    }
-    return there ? judge_next(l, next, err) : TN_OK;
+    TN_TRY(judge_before(l, day, err));
+    const tn_status status = tn_day_loop_judge(l, &why);
+    return status == TN_OK || status == TN_E_DATA ? TN_OK : tn_fail(err, status, "%s", why.text);
 }
 
 /* ---- a day ---- */
@@ -144,7 +163,11 @@ static tn_status begin_day(tn_day_loop *l, uint32_t day, tn_error *err)
     }
     TN_ASSERT(l->again || !tn_days_has(days, day));
     days->used = true;
-    TN_TRY(stop_or(l, judge_next(l, day, err), err));
+    tn_arena *arena = tn_arena_new(1 << 12);
+    const tn_valid_rows rows = rows_of(l, day, arena);
+    const tn_status status = stop_or(l, judge(l, day, &rows, err), err);
+    tn_arena_free(arena);
+    TN_TRY(status);
     days->within = true;
     days->day = day;
     days->epoch = l->state->progress.epoch;
@@ -213,6 +236,7 @@ static tn_status end_day(tn_day_loop *l, tn_error *err)
     if (!s->saving_held) {
         l->state->best_ordinal = 0; /* the one before may go */
         TN_TRY(tn_saver_save(s, false, err));
+        TN_TRY(l->state->export.awaits ? tn_saver_stop(s, err) : TN_OK);
     }
     s->saving_best = s->saving;
     TN_TRY(stop_or(l, judge_neighbours(l, day, err), err));

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+typedef struct tn_calibrate tn_calibrate;
 typedef struct tn_epoch tn_epoch;
 typedef struct tn_evaluation tn_evaluation;
 typedef struct tn_report tn_report;
@@ -28,20 +29,26 @@ typedef struct tn_day_loop {
     tn_epoch *epoch;
     tn_saver *saver;
     tn_report *report;
-    tn_evaluation *next; /* gets what was found of the day after */
+    tn_evaluation *next;     /* gets what was found of the day after */
+    tn_calibrate *calibrate; /* .. and its scores; NULL: nobody wants these */
     /* Learns the epochs that are left of the day. TN_END: the run is to end before they are over.
      */
     tn_status (*learn)(void *arg, tn_error *err);
     bool (*stops)(void *arg); /* whether the run is asked to end, while a day is waited for */
     void *arg;
 
-    bool again;        /* data.again, until that day is learned */
-    uint32_t judged;   /* the last day after, which the model at hand has scored; 0: none */
-    uint32_t n, ahead; /* days: learned by this process; to learn when it began */
+    bool again;           /* data.again, until that day is learned */
+    uint32_t judged;      /* the last day after that was scored; 0: none .. */
+    uint64_t judged_step; /* .. by the model of this step */
+    uint32_t n, ahead;    /* days: learned by this process; to learn when it began */
 } tn_day_loop;
 
 /* Until there is no day to learn, which is told, or the run is to end. */
 tn_status tn_day_loop_run(tn_day_loop *l, tn_error *err) TN_MUST_USE;
+
+/* Scores the day behind the last learned one, unless the model at hand has done so. TN_E_DATA: it
+ * is not there; TN_E_STOPPED: by a signal. */
+tn_status tn_day_loop_judge(tn_day_loop *l, tn_error *err) TN_MUST_USE;
 
 /* Whether a run over days has something left to do, even where it would learn nothing: an export,
  * or the evaluations and the record of its last day, because a process ended before them. By

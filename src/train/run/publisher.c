@@ -304,6 +304,7 @@ tn_status tn_publisher_note(tn_publisher *p, tn_error *err)
 typedef struct owed {
     const uint64_t *ordinal; /* descending: from the newest down to one whose export is there .. */
     uint32_t n;
+    bool passes_waiting;         /* set by the caller: not those that await a calibration */
     bool there;                  /* .. which is the last of these; false: none is there */
     char id[TN_MODEL_ID_TEXT];   /* model id of the last of these .. */
     tn_manifest_export manifest; /* .. and what its manifest says */
@@ -320,7 +321,7 @@ static tn_status look(const char *dir, const char *folder, uint64_t ordinal, uin
     tn_arena *arena = tn_arena_new(1 << 14);
     tn_status status = tn_ckpt_read_manifest(path, arena, &m, err);
     tn_arena_free(arena);
-    if (status == TN_OK && m.export.due) {
+    if (status == TN_OK && m.export.due && !(m.export.awaits && out->passes_waiting)) {
         status = tn_ckpt_model_id(path, out->id, err);
         if (status == TN_OK) {
             to[out->n++] = ordinal;
@@ -336,7 +337,7 @@ static tn_status list_owed(const char *dir, const char *folder, uint64_t highest
                            owed *out, tn_error *err)
 {
     tn_ckpt_listing list = {0};
-    *out = (owed){.n = 0};
+    *out = (owed){.passes_waiting = out->passes_waiting};
     TN_TRY(tn_ckptdir_list(dir, arena, &list, err));
     uint64_t *to = TN_NEW_ARRAY(arena, uint64_t, list.n + 1);
     out->ordinal = to;
@@ -353,7 +354,7 @@ static tn_status list_owed(const char *dir, const char *folder, uint64_t highest
  * stand on. */
 tn_status tn_publisher_owe(tn_publisher *p, uint64_t highest, tn_error *err)
 {
-    owed o;
+    owed o = {.passes_waiting = true}; /* whose map the trainer fits first */
     if (p == NULL) {
         return TN_OK;
     }

@@ -1,8 +1,10 @@
 /* run_calibration.c - fits on data.valid where it is worth it, writes the file, and says so. */
 #include "train/run/run_calibration.h"
 
+#include "base/codec/json.h"
 #include "base/core/log.h"
 #include "io/schema/schema.h"
+#include "serve/calibration_file.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/config/run.h"
 #include "train/report/report.h"
@@ -26,9 +28,12 @@ static tn_status fit(const tn_run_calibration *t, const tn_metrics *valid, tn_er
     tn_calibrate *c = t->calibrate;
     if (c == NULL) {
         return tn_fail(err, TN_E_DATA, "%s",
-                       t->trained[0] != '\0'       ? t->trained
-                       : t->run->data.valid.n == 0 ? "data.valid is not set"
-                                                   : "data.label is none");
+                       t->trained[0] != '\0'               ? t->trained
+                       : !tn_data_has_valid(&t->run->data) ? "data.valid is not set"
+                                                           : "data.label is none");
+    }
+    if (t->run->data.next && (valid == NULL || c->rows == 0)) {
+        return tn_fail(err, TN_E_DATA, "data.valid is next, and the day after is not there yet");
     }
     const bool chosen = t->run->eval.calibrate == TN_CALIBRATE_AUTO;
     const double least = chosen ? AUTO_CLASS_MIN : CLASS_MIN;
@@ -78,6 +83,31 @@ static tn_status tell(const tn_run_calibration *t, const char *line, tn_error *e
                            line, err);
 }
 
+tn_status tn_run_calibration_fit(const tn_run_calibration *t, const tn_metrics *valid,
+                                 tn_text *json, tn_error *err)
+{
+    TN_TRY(fit(t, valid, err));
+    tn_json_open(json, '{');
+    tn_calibration_json(json, &t->calibrate->map);
+    tn_json_close(json, '}');
+    return tn_text_check(json, "a calibration", err);
+}
+
+tn_status tn_run_calibration_judge(const tn_run_calibration *t, tn_status status, const char *why,
+                                   tn_error *err)
+{
+    tn_text line = {0};
+    if (status != TN_E_DATA) {
+        return status == TN_OK ? TN_OK : tn_fail(err, status, "%s", why);
+    }
+    tn_text_addf(&line, "published without a calibration (eval.calibrate is %s): %s",
+                 tn_calibrate_choices[t->run->eval.calibrate], why);
+    status = tn_text_check(&line, "a sentence", err);
+    status = status == TN_OK ? tell(t, tn_text_str(&line), err) : status;
+    tn_text_done(&line);
+    return status;
+}
+
 tn_status tn_run_calibration_end(tn_run_calibration *t, const tn_metrics *valid,
                                  const atomic_bool *stop, tn_error *err)
 {
@@ -121,7 +151,7 @@ tn_status tn_run_calibration_end(tn_run_calibration *t, const tn_metrics *valid,
 tn_status tn_run_calibration_open(tn_run_calibration *t, const tn_watch *watch, tn_error *err)
 {
     const tn_data_opts *data = &t->run->data;
-    if (t->run->eval.calibrate == TN_CALIBRATE_NONE || data->valid.n == 0 ||
+    if (t->run->eval.calibrate == TN_CALIBRATE_NONE || !tn_data_has_valid(data) ||
         t->trained[0] != '\0' || t->saver->w->plan->schema->label->none) {
         return TN_OK;
     }
@@ -131,7 +161,7 @@ tn_status tn_run_calibration_open(tn_run_calibration *t, const tn_watch *watch, 
     const tn_calibrate_opts opts = {.method = chosen ? TN_CALIBRATE_PLATT
                                                      : (tn_calibrate_method)t->run->eval.calibrate,
                                     .path = t->path,
-                                    .data = &data->valid,
+                                    .data = data->next ? NULL : &data->valid,
                                     .sampling = data->negative_sampling,
                                     .inputs = watch->inputs,
                                     .stop = watch->stop};

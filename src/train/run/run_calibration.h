@@ -35,6 +35,16 @@ bool tn_run_calibration_is_wanted(const tn_run *run);
 tn_status tn_run_calibration_open(tn_run_calibration *t, const tn_watch *watch,
                                   tn_error *err) TN_MUST_USE;
 
+/* The map of the model whose scores were collected, as JSON, appended to `json`. `valid`: metrics
+ * of the same scores. TN_E_DATA: that cannot be, or is worth nothing. */
+tn_status tn_run_calibration_fit(const tn_run_calibration *t, const tn_metrics *valid,
+                                 tn_text *json, tn_error *err) TN_MUST_USE;
+
+/* What comes of it where a model is published: for TN_E_DATA says why there is no calibration, if
+ * one was asked for, and is TN_OK; else the status, with `why`. */
+tn_status tn_run_calibration_judge(const tn_run_calibration *t, tn_status status, const char *why,
+                                   tn_error *err) TN_MUST_USE;
+
 /* The map from scores to probabilities, with a line that tells what it does. It is fitted while the
  * last checkpoint is written, whose model its file will name. `valid`: metrics of the same scores.
  * TN_E_STOPPED: the run ends; `stop` may be NULL. */

@@ -1,6 +1,7 @@
 /* saver.c - saves a run, tries again where the disk refused rows, counts failures. */
 #include "train/run/saver.h"
 
+#include "base/core/failpoint.h"
 #include "base/file/file.h"
 #include "base/trace/trace.h"
 #include "train/checkpoint/run_state.h"
@@ -64,6 +65,9 @@ static tn_status begin(tn_saver *s, bool delta, tn_error *err)
     tn_ckpt_want want = {.delta = delta && !s->saving_due,
                          .held = s->saving_held,
                          .keeps_all = tn_publisher_needs_checkpoints(s->publisher)};
+    if (tn_failpoint("saver.gather") != 0) {
+        return tn_fail(err, TN_E_IO, "failed on request at 'saver.gather'");
+    }
     TN_TRY(s->gather(s->arg, &want, err));
     tn_span_begin(lane, TN_PHASE_CHECKPOINT);
     tn_status status = tn_checkpoints_begin(s->checkpoints, s->w, &want, err);

@@ -2,14 +2,11 @@
  * signal. */
 #include "train/run/trainer.h"
 
-#include "base/core/arena.h"
 #include "base/core/clock.h"
-#include "base/core/log.h"
 #include "base/file/file.h"
 #include "config/tree.h"
 #include "io/schema/schema.h"
 #include "models/model.h"
-#include "nn/graph/op.h"
 #include "ps/optim/optim.h"
 #include "train/begin/begun.h"
 #include "train/begin/import.h"
@@ -26,6 +23,7 @@
 #include "train/run/early_stopping.h"
 #include "train/run/epoch.h"
 #include "train/run/epoch_reader.h"
+#include "train/run/first_warnings.h"
 #include "train/run/follower.h"
 #include "train/run/publisher.h"
 #include "train/run/run_calibration.h"
@@ -62,6 +60,7 @@ typedef struct trainer {
     tn_text trained;    /* what of data.valid is learned, too; "": nothing */
     tn_run_calibration calibration;
     bool collected;    /* it has the scores of out->valid */
+    tn_text map;       /* of the checkpoint that is saved, for its export, as JSON; "": none */
     uint64_t restored; /* the step of the best model, which is back; 0: the last one stays */
     bool stop;         /* early stop, max_steps or max_time: end as if the data had ended */
     tn_day_loop days;  /* of a run over days */
@@ -179,6 +178,53 @@ static tn_status validate(trainer *t, tn_error *err)
         t->stop = true;
     }
     return TN_OK;
+}
+
+/* ---- the calibration of what is published ---- */
+
+/* Scores of the rows to judge by, of the model at hand, unless they are known. TN_E_DATA: there are
+ * no rows, and why. */
+static tn_status collect_scores(trainer *t, tn_error *err)
+{
+    if (t->run->data.next) {
+        const tn_status status = tn_day_loop_judge(&t->days, err);
+        if (status == TN_E_DATA) {
+            tn_calibrate_clear(t->calibration.calibrate); /* of an earlier model */
+        }
+        return status;
+    }
+    const bool known =
+        t->out->valid.metrics != NULL && t->collected && t->evaluated == t->worker->steps;
+    t->evaluated = t->worker->steps;
+    return known ? TN_OK : evaluate_valid(t, true, err);
+}
+
+/* Fits the map that a checkpoint is saved and exported with. Where a signal ends that, the next
+ * command fits it, and publishes then. */
+static tn_status calibrate_export(trainer *t, tn_error *err)
+{
+    tn_error why = {0};
+    tn_status status = collect_scores(t, &why);
+    if (status == TN_OK) {
+        status = tn_run_calibration_fit(&t->calibration, t->out->valid.metrics, &t->map, &why);
+    }
+    if (status == TN_E_STOPPED) {
+        t->state.export.awaits = true;
+        t->saver.saving_export = false;
+        return TN_OK;
+    }
+    return tn_run_calibration_judge(&t->calibration, status, why.text, err);
+}
+
+/* An export that a run before was to publish, and whose calibration a signal has ended. */
+static tn_status publish_late(trainer *t, tn_error *err)
+{
+    if (!t->state.export.awaits || t->saver.publisher == NULL) {
+        return TN_OK;
+    }
+    t->saver.export_next = true;
+    TN_TRY(tn_saver_save(&t->saver, false, err));
+    return t->state.export.awaits ? tn_saver_stop(&t->saver, err) : TN_OK;
 }
 
 /* ---- the end by a signal, or for want of memory ---- */
@@ -390,6 +436,7 @@ static tn_status all_steps(trainer *t, tn_error *err)
     if (t->state.eval_owed) {
         TN_TRY(validate_or_owe(t, err));
     }
+    TN_TRY(publish_late(t, err));
     TN_TRY(reset_rows(t, err));
     tn_status status = tn_epoch_begin_steps(&t->epoch, err);
     if (status == TN_OK) {
@@ -518,9 +565,13 @@ static tn_status run_days(trainer *t, tn_error *err)
                             .saver = &t->saver,
                             .report = t->report,
                             .next = &t->out->valid,
+                            .calibrate = t->calibration.calibrate,
                             .learn = learn_day,
                             .stops = stops,
                             .arg = t};
+    if (!t->state.stand.within) {
+        TN_TRY(publish_late(t, err));
+    }
     return t->stop ? TN_OK : tn_day_loop_run(&t->days, err);
 }
 
@@ -590,10 +641,13 @@ static tn_status evaluate_test(trainer *t, tn_error *err)
  * of data.test always, behind the calibration that was fitted on the former. */
 static tn_status judge_the_last(trainer *t, tn_error *err)
 {
-    const bool known =
-        t->out->valid.metrics != NULL && (t->collected || t->calibration.calibrate == NULL);
-    if (t->run->data.valid.n > 0 && !known) {
-        TN_TRY(evaluate_valid(t, true, err));
+    const bool calibrates = t->calibration.calibrate != NULL;
+    const bool known = t->out->valid.metrics != NULL && (t->collected || !calibrates);
+    const bool wanted = t->run->data.next ? calibrates : t->run->data.valid.n > 0 && !known;
+    tn_error why = {0};
+    const tn_status status = wanted ? collect_scores(t, &why) : TN_OK;
+    if (status != TN_OK && status != TN_E_DATA) {
+        return tn_fail(err, status, "%s", why.text);
     }
     TN_TRY(tn_run_calibration_end(&t->calibration, t->out->valid.metrics, t->watch->stop, err));
     if (t->run->data.test.n == 0) {
@@ -701,6 +755,12 @@ static tn_status gather(void *arg, tn_ckpt_want *want, tn_error *err)
 {
     trainer *t = arg;
     t->state.steps = t->worker->steps;
+    t->state.export.awaits = false;
+    tn_text_clear(&t->map);
+    if (t->saver.saving_export && t->calibration.calibrate != NULL) {
+        TN_TRY(calibrate_export(t, err));
+    }
+    t->state.export.calibration = t->map.size > 0 ? tn_text_str(&t->map) : NULL;
     TN_TRY(tn_epoch_locate(&t->epoch, err));
     want->state = &t->state;
     want->metrics = t->epoch.whole;
@@ -809,42 +869,6 @@ static tn_status begin_run(trainer *t, const tn_run_text *text, tn_text *said, t
 
 /* ---- a run ---- */
 
-/* Behind the first epoch counts hold the labels that are learned. */
-static tn_status warn_of_counts(trainer *t, tn_error *err)
-{
-    const bool again = t->run->train.epochs > 1 && t->run->embedding.reset != TN_RESET_EPOCH;
-    return again && tn_layout_has_counts(t->plan->layout)
-               ? tn_report_event(
-                     t->report, &t->state, "warn",
-                     "clicks that a net reads (cvm) hold the labels of rows that a "
-                     "second epoch sees again, which it learns by heart; train.epochs=1 "
-                     "or embedding.reset: epoch would help",
-                     err)
-               : TN_OK;
-}
-
-/* Rows that the model knows by heart say nothing of others. */
-static tn_status warn_of_valid(trainer *t, tn_error *err)
-{
-    char line[1500];
-    (void)snprintf(line, sizeof line,
-                   "data.valid: %s; rows that are trained on tell nothing of others: no early stop "
-                   "and no calibration depends on them",
-                   tn_text_str(&t->trained));
-    return t->trained.size > 0 ? tn_report_event(t->report, &t->state, "warn", line, err) : TN_OK;
-}
-
-static tn_status warn_of_order(trainer *t, tn_error *err)
-{
-    return t->run->data.ordered
-               ? tn_report_event(t->report, &t->state, "warn",
-                                 "the labels of data.train come in order, and a model forgets what "
-                                 "it has learned first: mix the files, or let data.shuffle hold "
-                                 "all rows",
-                                 err)
-               : TN_OK;
-}
-
 /* A run that has ended publishes its last model with its calibration, in the end. */
 static tn_status publish_what_is_owed(trainer *t, bool goes_on, tn_error *err)
 {
@@ -855,9 +879,7 @@ static tn_status publish_what_is_owed(trainer *t, bool goes_on, tn_error *err)
 
 static tn_status run_epochs(trainer *t, tn_error *err)
 {
-    TN_TRY(warn_of_counts(t, err));
-    TN_TRY(warn_of_valid(t, err));
-    TN_TRY(warn_of_order(t, err));
+    TN_TRY(tn_warn_first(t->plan, tn_text_str(&t->trained), t->report, &t->state, err));
     t->stop = tn_early_stopping_is_over(&t->run->train, &t->state.patience) ||
               t->worker->steps >= t->run->train.max_steps;
     const bool goes_on =
@@ -972,5 +994,6 @@ tn_status tn_train(const tn_model_plan *plan, const tn_run_text *text, const tn_
     tn_text_done(&past.sources);
     tn_text_done(&said);
     tn_text_done(&t.trained);
+    tn_text_done(&t.map);
     return status;
 }
