@@ -171,7 +171,7 @@ static tn_status convert_work(tn_setup *s, const tn_options *options, const void
 
 typedef struct sample_flags {
     const char *from;
-    const char *to;
+    const char *to, *rest;
     uint64_t rows;
     double share;
     uint64_t seed;
@@ -182,6 +182,7 @@ typedef struct sample_flags {
 static const tn_field sample_fields[] = {
     TN_FLAG_STR(sample_flags, from, "PATH", "file, glob or folder; default: data.train"),
     TN_FIELD_STR(sample_flags, to, "-", "file that is written; '-': standard output"),
+    TN_FLAG_STR(sample_flags, rest, "PATH", "also write all other rows, to this file"),
     TN_FIELD_U64(sample_flags, rows, "~", 1, 1e15, "rows", "take this many, all equally likely"),
     TN_FIELD_F64(sample_flags, share, "~", 0, 1, "", "take each row with this probability"),
     TN_FIELD_U64(sample_flags, seed, "1", 0, 9e15, "", "selects which ones"),
@@ -203,17 +204,28 @@ static tn_status sample_into(tn_data_input *in, const void *asked, tn_error *err
         .seed = flags->seed,
         .team = in->team,
     };
-    tn_sink *sink = NULL;
-    TN_TRY(tn_data_sink(flags->to, in->from.data.format, &in->setup->inputs, flags->compression,
-                        &sink, err));
+    const char *format = in->from.data.format;
+    tn_sample_sinks sinks = {NULL, NULL};
     uint64_t taken = 0;
     tn_row_scan_counts counts;
-    tn_status status = tn_sample_rows(&job, sink, &taken, &counts, err);
+    if (flags->rest != NULL && strcmp(flags->rest, flags->to) == 0) {
+        return tn_fail(err, TN_E_USAGE, "'--to' and '--rest' are one file");
+    }
+    TN_TRY(tn_data_sink(flags->to, format, &in->setup->inputs, flags->compression, &sinks.sample,
+                        err));
+    tn_status status = flags->rest == NULL ? TN_OK
+                                           : tn_data_sink(flags->rest, format, &in->setup->inputs,
+                                                          flags->compression, &sinks.rest, err);
+    status = status == TN_OK ? tn_sample_rows(&job, &sinks, &taken, &counts, err) : status;
     if (status != TN_OK) {
-        tn_sink_abandon(sink);
+        tn_sink_abandon(sinks.sample);
+    }
+    status = status == TN_OK ? tn_sink_commit(sinks.sample, err) : status;
+    if (status != TN_OK) {
+        tn_sink_abandon(sinks.rest);
         return status;
     }
-    TN_TRY(tn_sink_commit(sink, err));
+    TN_TRY(sinks.rest != NULL ? tn_sink_commit(sinks.rest, err) : TN_OK);
     (void)fprintf(tn_data_counts_to(flags->to), "rows %llu of %llu\n", (unsigned long long)taken,
                   (unsigned long long)counts.rows);
     return TN_OK;
@@ -228,7 +240,8 @@ static tn_status sample_work(tn_setup *s, const tn_options *options, const void 
     }
     return tn_data_use(
         s, options,
-        (tn_data_ask){.from = f->from, .flags = TN_DATASET_AS_READ, .threads = f->threads},
+        (tn_data_ask){
+            .from = f->from, .flags = TN_DATASET_AS_READ, .threads = f->threads, .discover = true},
         sample_into, f, err);
 }
 

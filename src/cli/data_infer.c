@@ -31,6 +31,7 @@
 enum {
     FEW = 1000,           /* whole numbers of so many values are keys .. */
     ROWS_OF_EACH = 20,    /* .. and of more, where each stands in as many rows in the mean */
+    HELD_ROWS_MIN = 1000, /* rows of which a tenth tells something of a model */
     UNIQUE_ROWS_MIN = 20, /* rows below which an id of rows cannot be told */
     LIST_SHARE = 10       /* one value in so many has a bar: a list */
 };
@@ -625,6 +626,11 @@ static void write_train(inferring *j)
         tn_tree_print_scalar(&j->text, train->item[i]);
     }
     tn_text_adds(&j->text, train->n > 1 ? "]\n" : "\n");
+    if (j->rows >= HELD_ROWS_MIN && tn_tree_get(j->in->given, "valid") == NULL &&
+        !tn_strs_has(train, "-")) {
+        tn_text_adds(&j->text,
+                     "  valid: {share: 10%}  # not learned: the model is judged by them\n");
+    }
 }
 
 /* data.null: what is given, or nothing, and words of columns that are none. */

@@ -52,9 +52,10 @@ static tn_status lifecycle(tn_setup *s, const tn_options *options, const void *f
     TN_TRY(tn_worker_new(&w, s->plan, &opts, &s->binder, err));
     tn_run_dir(&s->run.run, &dir);
     const char *path = s->from != NULL ? s->from : tn_text_str(&dir);
-    tn_valid_rows rows;
+    tn_valid_rows rows = {.day = 0};
     const tn_eval_request request = {.paths = choose_data(s, f, path, &rows),
                                      .rows_max = f->rows,
+                                     .held = f->data.n == 0 && rows.held,
                                      .stop = tn_signals_watch_stop()};
     tn_status status = tn_lifecycle_preview(w, path, &request, &text, err);
     if (status == TN_OK) {

@@ -297,6 +297,8 @@ static tn_status judge(eval_job *j, tn_worker *w, tn_leader *lead, const tn_strs
     const tn_eval_request request = {.paths = paths,
                                      .rows_max = j->fit_rows.rows_max,
                                      .day = j->fit_rows.day,
+                                     .held = paths == &j->setup->run.data.valid &&
+                                             j->setup->run.data.held != TN_HELD_NONE,
                                      .want_ids = named,
                                      .sink = wanted ? take_scores : NULL,
                                      .sink_arg = j,

@@ -254,10 +254,24 @@ static bool must_be(const tn_binder *b, const tn_field *f, const tn_tree *t, con
     return false;
 }
 
+/* {share: 10%} as the text "share 10%", where the row takes such a map; NULL: it is none. */
+static const tn_tree *text_of_map(const tn_binder *b, const tn_field *f, const tn_tree *t)
+{
+    const tn_tree *only = t->first;
+    if (f->kind != TN_KIND_STRS || f->first == NULL || tn_tree_count(t) != 1 ||
+        only->kind != TN_TREE_SCALAR) {
+        return NULL;
+    }
+    char text[PATH_MAX_BYTES];
+    (void)snprintf(text, sizeof text, "%s %s", only->key, only->text);
+    return tn_tree_scalar(b->arena, text, t->at);
+}
+
 static bool read_list(const tn_binder *b, const tn_field *f, const tn_tree *t, void *at)
 {
     if (t->kind == TN_TREE_MAP) {
-        return must_be(b, f, t, "a list");
+        const tn_tree *text = text_of_map(b, f, t);
+        return text != NULL ? read_list(b, f, text, at) : must_be(b, f, t, "a list");
     }
     tn_field one = *f;
     one.kind = f->kind == TN_KIND_STRS ? TN_KIND_STR : TN_KIND_F64;

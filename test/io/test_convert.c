@@ -224,18 +224,55 @@ TEST(records_at_fault_are_passed_over_when_allowed)
     assert_string_equal(datasets_read(d, "out")->data, "1 2:1\n0 3:1\n");
 }
 
-static tn_status sample(datasets *d, tn_sample_in in, const char *out, uint64_t *taken)
+static tn_sink *open_sink(datasets *d, const char *out)
 {
     tn_sink *sink = NULL;
-    tn_row_scan_counts counts;
     assert_int_equal(tn_sink_open(&sink, datasets_path(d, out), NULL, TN_COMPRESSION_NONE, &d->err),
                      TN_OK);
-    tn_status status = tn_sample_rows(&in, sink, taken, &counts, &d->err);
+    return sink;
+}
+
+static tn_status sample(datasets *d, tn_sample_in in, const char *out, uint64_t *taken)
+{
+    const tn_sample_sinks sinks = {open_sink(d, out), NULL};
+    tn_row_scan_counts counts;
+    tn_status status = tn_sample_rows(&in, &sinks, taken, &counts, &d->err);
     if (status != TN_OK) {
-        tn_sink_abandon(sink);
+        tn_sink_abandon(sinks.sample);
         return status;
     }
-    return tn_sink_commit(sink, &d->err);
+    return tn_sink_commit(sinks.sample, &d->err);
+}
+
+/* Every line of `whole` but the first stands in one of the two files, in the same order. */
+static void check_rest(datasets *d, tn_sample_in in, const char *whole, uint64_t want)
+{
+    const tn_sample_sinks sinks = {open_sink(d, "part"), open_sink(d, "rest")};
+    tn_row_scan_counts counts;
+    uint64_t taken = 0;
+    assert_int_equal(tn_sample_rows(&in, &sinks, &taken, &counts, &d->err), TN_OK);
+    assert_int_equal(tn_sink_commit(sinks.sample, &d->err), TN_OK);
+    assert_int_equal(tn_sink_commit(sinks.rest, &d->err), TN_OK);
+    assert_true(want == 0 || taken == want);
+    tn_text one = {0};
+    tn_text_adds(&one, datasets_read(d, "part")->data);
+    const char *part = one.data;
+    const char *rest = datasets_read(d, "rest")->data;
+    const size_t head = strcspn(whole, "\n") + 1;
+    assert_memory_equal(part, whole, head);
+    assert_memory_equal(rest, whole, head);
+    part += head;
+    rest += head;
+    for (const char *at = whole + head; *at != '\0';) {
+        const size_t size = strcspn(at, "\n") + 1;
+        const bool is_taken = strncmp(part, at, size) == 0;
+        assert_true(is_taken || strncmp(rest, at, size) == 0);
+        part += is_taken ? size : 0;
+        rest += is_taken ? 0 : size;
+        at += size;
+    }
+    assert_true(*part == '\0' && *rest == '\0');
+    tn_text_done(&one);
 }
 
 /* Every line of `part` is a line of `whole`, in the same order; returns how many. */
@@ -291,6 +328,24 @@ TEST(a_sample_holds_lines_of_the_file_in_order)
     assert_int_equal(sample(d, in, "all", &taken), TN_OK);
     assert_int_equal(taken, N);
     assert_string_equal(datasets_read(d, "all")->data, csv.data);
+    tn_text_done(&csv);
+}
+
+TEST(what_is_not_in_a_sample_is_its_rest)
+{
+    datasets *d = *state;
+    tn_text csv = {0};
+    tn_text_adds(&csv, "label,a\n");
+    for (uint32_t i = 0; i < 3000; i++) {
+        tn_text_addf(&csv, "%u,%u\n", i % 2, i);
+    }
+    datasets_write(d, "in", csv.data, csv.size);
+    const char *path = datasets_path(d, "in");
+    const tn_strs paths = {1, &path};
+    tn_dataset *from = datasets_bind(d, "{data: {format: csv}, slots: [{name: a}]}", 0);
+    check_rest(d, (tn_sample_in){from, &paths, 100, (double)NAN, 5, d->team}, csv.data, 100);
+    check_rest(d, (tn_sample_in){from, &paths, 5000, (double)NAN, 5, d->team}, csv.data, 3000);
+    check_rest(d, (tn_sample_in){from, &paths, 0, 0.3, 5, d->team}, csv.data, 0);
     tn_text_done(&csv);
 }
 

@@ -89,7 +89,8 @@ static tn_status sample(datasets *d, const tn_dataset *from, const tn_dataset *t
     tn_sink *sink = NULL;
     tn_row_scan_counts counts;
     TN_TRY(tn_sink_open(&sink, "/dev/null", NULL, TN_COMPRESSION_NONE, &d->err));
-    tn_status status = tn_sample_rows(&job, sink, &taken, &counts, &d->err);
+    tn_status status =
+        tn_sample_rows(&job, &(tn_sample_sinks){sink, NULL}, &taken, &counts, &d->err);
     tn_sink_abandon(sink);
     return status;
 }

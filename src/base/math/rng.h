@@ -25,6 +25,7 @@ enum {
     TN_RNG_BOOTSTRAP = 7, /* replicate                         row number or group key */
     TN_RNG_GENERATE = 8,  /* ..                                free */
     TN_RNG_ROUNDING = 9,  /* table key, step                   coordinate */
+    TN_RNG_HELD = 10,     /* file                              first byte of a row */
 };
 
 static inline uint64_t tn_stream0(uint64_t seed)

@@ -304,6 +304,9 @@ static tn_status build(tn_reader *r, tn_error *err)
     const tn_data_opts *data = r->schema->data;
     TN_TRY(tn_bad_record_limit_read(data->bad_records_max, &r->bad_limit, err));
     TN_TRY(tn_fileset_new(&r->files, &r->opts.paths, r->schema, tn_reader_cut_for(r), err));
+    if (r->opts.training || r->opts.held) {
+        TN_TRY(tn_held_rows_find(&r->held, data, r->files, err));
+    }
     TN_TRY(tn_reader_begin_cache(r, err));
     r->packs = r->cache != NULL;
     if (r->opts.from.part > r->files->n_parts) {

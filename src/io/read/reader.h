@@ -71,8 +71,10 @@ typedef struct tn_dealer {
 typedef struct tn_reader_opts {
     tn_strs paths; /* files, globs, folders, "-" */
     uint32_t batch_rows;
-    bool training; /* shuffle, sample negatives, leave out rows of weight 0; else as read, all rows
-                    */
+    bool
+        training; /* shuffle, sample negatives, leave out rows of weight 0 and those that data.valid
+                    * holds back (io/read/held_rows.h); else as read, all rows .. */
+    bool held;    /* .. or these alone */
     bool want_ids; /* fill id_*, source, source_at */
     uint64_t seed;
     tn_progress from;        /* epoch, and where to go on in it: all 0 at its start */

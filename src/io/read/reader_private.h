@@ -15,6 +15,7 @@
 #include "io/read/bad_record_limit.h"
 #include "io/read/block_reader.h"
 #include "io/read/cache.h"
+#include "io/read/held_rows.h"
 #include "io/read/reader.h"
 #include "io/rows/batch_builder.h"
 
@@ -60,7 +61,8 @@ struct tn_reader {
     const tn_schema *schema;
     tn_reader_opts opts;
     tn_fileset *files;
-    uint32_t *order; /* n_parts: parts in the order of this epoch */
+    tn_held_rows held; /* of kind NONE where opts want all rows */
+    uint32_t *order;   /* n_parts: parts in the order of this epoch */
     tn_bad_record_limit bad_limit;
 
     tn_cache_writer *cache;        /* assembler only, once threads run; NULL: none is made */

@@ -436,15 +436,24 @@ static const tn_parsed_row *row_of(const assembly *a, uint32_t i)
     return &pick->work->parsed.rows->row[pick->row];
 }
 
-/* Whether training leaves row i of the window out: it weighs nothing, or is a negative that was not
- * sampled. */
+/* Whether row i of the window is left out: as one that is held back, or is not, or by training,
+ * where it weighs nothing, or is a negative that was not sampled. */
 static bool is_left_out(const assembly *a, uint32_t i, uint64_t stream, bool *weightless)
 {
     const tn_parsed_row *row = row_of(a, i);
     double share = a->r->schema->data->negative_sampling;
-    *weightless = row->weight == 0;
-    if (!a->r->opts.training || *weightless) {
-        return a->r->opts.training;
+    *weightless = row->weight == 0 && a->r->opts.training;
+    if (*weightless) {
+        return true;
+    }
+    if (a->r->held.kind != TN_HELD_NONE) {
+        const uint32_t source = a->window.pick[i].work->parsed.file;
+        if (tn_held_rows_has(&a->r->held, source, row->at) != a->r->opts.held) {
+            return true;
+        }
+    }
+    if (!a->r->opts.training) {
+        return false;
     }
     return share < 1 && !(row->label > 0.5F) && !(tn_unit(tn_draw(stream, a->base + i)) < share);
 }

@@ -198,7 +198,7 @@ static void parse_probe(probe *p)
     for (uint32_t i = 0; i < parsed.rows->n; i++) {
         const tn_parsed_row *row = &parsed.rows->row[i];
         const double share = row->label > 0.5F ? 1 : p->schema->data->negative_sampling;
-        p->kept += row->weight == 0 ? 0 : share;
+        p->kept += row->weight == 0 ? 0 : share * (1 - p->schema->data->held_part);
         clicks += row->label > 0.5F;
     }
     const double n = parsed.rows->n;

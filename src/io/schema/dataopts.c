@@ -37,9 +37,10 @@ const tn_field tn_data_fields[] = {
                   "{day:%Y%m%d} and {hour:%H} in it",
                   NOTHING),
     TN_FIELD_STRS(tn_data_opts, valid, "~",
-                  "files to evaluate while training; next: with data.days, the first "
-                  "data.valid_rows of the day after",
-                  NOTHING),
+                  "files to evaluate while training; {share: 10%} of the rows of data.train by "
+                  "chance, or its {last: 10%}, which are not learned; next: with data.days, the "
+                  "first data.valid_rows of the day after",
+                  .first = "", NOTHING),
     TN_FIELD_STRS(tn_data_opts, test, "~", "files to evaluate once, at the end", NOTHING),
     TN_FIELD_CHOICE(tn_data_opts, compression, "auto", compressions,
                     "what surrounds the records; auto looks at the first bytes", NOTHING),

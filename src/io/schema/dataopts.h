@@ -60,8 +60,10 @@ typedef struct tn_data_opts {
     const char *slot_bits; /* crb: high N or low N */
     uint32_t unknown_field;
     bool row_norm;
-    bool next;  /* set by train/: `valid` was the word next, and is empty now */
-    bool again; /* set by the program: a day that is learned, or lies before one */
+    bool next;     /* set by train/: `valid` was the word next, and is empty now */
+    bool again;    /* set by the program: a day that is learned, or lies before one */
+    uint32_t held; /* set by train/: `valid` held back rows of `train`, whose paths it has now .. */
+    double held_part; /* .. this part of them (io/read/held_rows.h) */
     uint64_t record_bytes_max;
     uint64_t part_bytes; /* parts are cut near this size */
     const char *cache;   /* none or off, auto, or a folder */
@@ -81,6 +83,8 @@ typedef struct tn_data_opts {
     bool ordered;        /* rows stand in the order of their labels, and no window mixes all */
     tn_target target;    /* of the loss: set by the program, no option */
 } tn_data_opts;
+
+enum { TN_HELD_NONE, TN_HELD_SHARE, TN_HELD_LAST };
 
 /* Rows to judge by, in files or in the day after. */
 static inline bool tn_data_has_valid(const tn_data_opts *data)

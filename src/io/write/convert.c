@@ -45,18 +45,24 @@ typedef struct picked {
     size_t size;
 } picked;
 
+/* Rows on their way to a file. */
+typedef struct copy {
+    tn_sink *sink; /* NULL: they are dropped */
+    tn_text gathered;
+    uint64_t n;
+} copy;
+
 typedef struct sampling {
     const tn_sample_in *in;
-    tn_sink *sink;
+    copy sample, rest;
     const tn_format *format;
     const tn_write_kind *kind; /* NULL: lines that are not written otherwise */
     uint64_t stream;
     uint64_t row; /* number of the next one */
-    uint64_t taken;
     picked *heap; /* n of at most in->rows */
     uint64_t n, max;
-    tn_text head;     /* of the first file that has one */
-    tn_text gathered; /* rows that are taken and not stored yet */
+    uint64_t passed; /* of these, in a second reading */
+    tn_text head;    /* of the first file that has one */
 } sampling;
 
 static tn_status take_fault(void *ctx, const char *text, tn_error *err)
@@ -97,11 +103,14 @@ static tn_status store_piece(void *ctx, const tn_row_scan_block *block, tn_error
 }
 
 /* Stores what is gathered. */
-static tn_status store(sampling *s, tn_error *err)
+static tn_status store(const sampling *s, copy *to, tn_error *err)
 {
-    TN_TRY(tn_write_pack(s->kind, &s->gathered, err));
-    TN_TRY(tn_sink_add(s->sink, tn_text_str(&s->gathered), s->gathered.size, err));
-    tn_text_clear(&s->gathered);
+    if (to->sink == NULL) {
+        return TN_OK;
+    }
+    TN_TRY(tn_write_pack(s->kind, &to->gathered, err));
+    TN_TRY(tn_sink_add(to->sink, tn_text_str(&to->gathered), to->gathered.size, err));
+    tn_text_clear(&to->gathered);
     return TN_OK;
 }
 
@@ -287,14 +296,19 @@ static tn_status write_head(sampling *s, tn_error *err)
     }
     tn_fileset_free(files);
     TN_TRY(status);
-    return tn_sink_add(s->sink, tn_text_str(&s->head), s->head.size, err);
+    const char *head = tn_text_str(&s->head);
+    TN_TRY(tn_sink_add(s->sample.sink, head, s->head.size, err));
+    return s->rest.sink != NULL ? tn_sink_add(s->rest.sink, head, s->head.size, err) : TN_OK;
 }
 
-static tn_status take(sampling *s, tn_bytes record, tn_error *err)
+static tn_status take(const sampling *s, copy *to, tn_bytes record, tn_error *err)
 {
-    s->taken++;
-    tn_write_copy(s->kind, record, &s->gathered);
-    return s->gathered.failed || s->gathered.size >= GATHERED ? store(s, err) : TN_OK;
+    to->n++;
+    if (to->sink == NULL) {
+        return TN_OK;
+    }
+    tn_write_copy(s->kind, record, &to->gathered);
+    return to->gathered.failed || to->gathered.size >= GATHERED ? store(s, to, err) : TN_OK;
 }
 
 static tn_status see_row(sampling *s, tn_bytes record, tn_error *err)
@@ -304,10 +318,7 @@ static tn_status see_row(sampling *s, tn_bytes record, tn_error *err)
         bool small = s->n < s->in->rows || (s->n > 0 && word < s->heap[0].word);
         return small && s->in->rows > 0 ? keep(s, word, record, err) : TN_OK;
     }
-    if (tn_unit(word) >= s->in->share) {
-        return TN_OK;
-    }
-    return take(s, record, err);
+    return take(s, tn_unit(word) < s->in->share ? &s->sample : &s->rest, record, err);
 }
 
 static tn_status see_block(void *ctx, const tn_row_scan_block *block, tn_error *err)
@@ -315,6 +326,20 @@ static tn_status see_block(void *ctx, const tn_row_scan_block *block, tn_error *
     sampling *s = ctx;
     for (uint32_t r = 0; r < block->rows->n; r++, s->row++) {
         TN_TRY(see_row(s, block->raw[r], err));
+    }
+    return TN_OK;
+}
+
+/* In a second reading: the heap is by row then. */
+static tn_status see_rest(void *ctx, const tn_row_scan_block *block, tn_error *err)
+{
+    sampling *s = ctx;
+    for (uint32_t r = 0; r < block->rows->n; r++, s->row++) {
+        if (s->passed < s->n && s->heap[s->passed].row == s->row) {
+            s->passed++;
+        } else {
+            TN_TRY(take(s, &s->rest, block->raw[r], err));
+        }
     }
     return TN_OK;
 }
@@ -332,9 +357,9 @@ static tn_status write_heap(sampling *s, tn_error *err)
         qsort(s->heap, s->n, sizeof *s->heap, by_row);
     }
     for (uint64_t i = 0; i < s->n; i++) {
-        TN_TRY(take(s, (tn_bytes){s->heap[i].data, s->heap[i].size, false}, err));
+        TN_TRY(take(s, &s->sample, (tn_bytes){s->heap[i].data, s->heap[i].size, false}, err));
     }
-    return store(s, err);
+    return store(s, &s->sample, err);
 }
 
 static void done(sampling *s)
@@ -344,20 +369,28 @@ static void done(sampling *s)
     }
     tn_free(s->heap);
     tn_text_done(&s->head);
-    tn_text_done(&s->gathered);
+    tn_text_done(&s->sample.gathered);
+    tn_text_done(&s->rest.gathered);
 }
 
 static tn_status take_sample(sampling *s, tn_row_scan_counts *out, tn_error *err)
 {
-    const tn_row_scan_visitor visitor = {.ctx = s, .block = see_block};
+    tn_row_scan_visitor visitor = {.ctx = s, .block = see_block};
     const tn_row_scan_in pass = {
         .schema = s->in->from->schema, .paths = s->in->paths, .records = true, .team = s->in->team};
     TN_TRY(write_head(s, err));
     TN_TRY(tn_row_scan_run(&pass, &visitor, out, err));
-    return write_heap(s, err);
+    TN_TRY(write_heap(s, err));
+    if (s->rest.sink != NULL && isnan(s->in->share)) {
+        tn_row_scan_counts again;
+        visitor.block = see_rest;
+        s->row = 0;
+        TN_TRY(tn_row_scan_run(&pass, &visitor, &again, err));
+    }
+    return store(s, &s->rest, err);
 }
 
-tn_status tn_sample_rows(const tn_sample_in *in, tn_sink *sink, uint64_t *taken,
+tn_status tn_sample_rows(const tn_sample_in *in, const tn_sample_sinks *sinks, uint64_t *taken,
                          tn_row_scan_counts *out, tn_error *err)
 {
     *out = (tn_row_scan_counts){0};
@@ -365,12 +398,15 @@ tn_status tn_sample_rows(const tn_sample_in *in, tn_sink *sink, uint64_t *taken,
     if (format == NULL) {
         return tn_fail(err, TN_E_CONFIG, "unknown format '%s'", in->from->data.format);
     }
-    sampling s = {
-        .in = in, .sink = sink, .format = format, .kind = tn_write_kind_find(format->name)};
+    sampling s = {.in = in,
+                  .sample.sink = sinks->sample,
+                  .rest.sink = sinks->rest,
+                  .format = format,
+                  .kind = tn_write_kind_find(format->name)};
     s.stream = tn_stream2(in->seed, TN_RNG_GENERATE, tn_name64("sample"));
     tn_status status = take_sample(&s, out, err);
     if (status == TN_OK) {
-        *taken = s.taken;
+        *taken = s.sample.n;
     }
     done(&s);
     return status;

@@ -39,7 +39,14 @@ typedef struct tn_sample_in {
     tn_team *team;
 } tn_sample_in;
 
+/* Where rows go; both stay open. */
+typedef struct tn_sample_sinks {
+    tn_sink *sample;
+    tn_sink *rest; /* all other rows; NULL: they are not written */
+} tn_sample_sinks;
+
 /* Rows in the order of the files, with the header of the first file. *taken: how many. Which ones
- * depends on the seed and on the number of each row alone. */
-tn_status tn_sample_rows(const tn_sample_in *in, tn_sink *sink, uint64_t *taken,
+ * depends on the seed and on the number of each row alone. With `rest` and `rows` files are read
+ * twice. */
+tn_status tn_sample_rows(const tn_sample_in *in, const tn_sample_sinks *sinks, uint64_t *taken,
                          tn_row_scan_counts *out, tn_error *err) TN_MUST_USE;

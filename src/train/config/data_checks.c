@@ -122,6 +122,9 @@ static bool is_same(const file_of *a, const file_of *b)
 bool tn_data_is_trained(const tn_data_opts *data, const tn_manifest_days *learned,
                         const tn_strs *paths, tn_text *which)
 {
+    if (data->held != TN_HELD_NONE && paths->item == data->valid.item) {
+        return false; /* of the rows of these files, those that are not learned */
+    }
     tn_arena *arena = tn_arena_new(1 << 14);
     const tn_strs train = trained_paths(data, learned, arena);
     const files asked = find_files(paths, arena);

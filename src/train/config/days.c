@@ -9,6 +9,7 @@
 #include "config/field.h"
 #include "config/tree.h"
 #include "io/read/fileset.h"
+#include "io/read/held_rows.h"
 #include "io/remote/remote.h"
 #include "io/schema/dataopts.h"
 #include "ps/snapshot/manifest.h"
@@ -413,6 +414,29 @@ static tn_status read_wait(const char *text, double *out, tn_error *err)
                           "data.wait is '%s', not a time like 0s, 30min or 2h, nor inf", text);
 }
 
+/* data.valid as a part of data.train, whose paths it gets. */
+static tn_status hold_rows(tn_data_opts *data, tn_error *err)
+{
+    bool is_word = false;
+    if (data->valid.n != 1 || tn_path_exists(data->valid.item[0])) {
+        return TN_OK;
+    }
+    TN_TRY(tn_held_rows_read(data->valid.item[0], data, &is_word, err));
+    if (!is_word) {
+        return TN_OK;
+    }
+    if (data->train.n == 0 || data->days.n > 0 || tn_strs_has(&data->train, "-")) {
+        return tn_fail(err, TN_E_CONFIG, "data.valid holds back rows of data.train, %s",
+                       data->train.n == 0 ? "which is not set"
+                       : data->days.n > 0
+                           ? "which is one of days: 'valid: next' takes those of the "
+                             "day after"
+                           : "which is read once: '-'");
+    }
+    data->valid = data->train;
+    return TN_OK;
+}
+
 void tn_days_bind(const tn_binder *b, const tn_tree *tree, tn_data_opts *data)
 {
     tn_error err = {0};
@@ -421,6 +445,8 @@ void tn_days_bind(const tn_binder *b, const tn_tree *tree, tn_data_opts *data)
     data->day = NULL;
     data->n_days = 0;
     data->next = false;
+    data->held = TN_HELD_NONE;
+    data->held_part = 0;
     data->again = false;
     bool good = read_wait(data->wait, &data->wait_s, &err) == TN_OK;
     if (!good) {
@@ -442,6 +468,9 @@ void tn_days_bind(const tn_binder *b, const tn_tree *tree, tn_data_opts *data)
     if (check_others(data, days, &err) != TN_OK) {
         fault(b, tree, "data", &err);
         good = false;
+    }
+    if (good && hold_rows(data, &err) != TN_OK) {
+        fault(b, tree, "data.valid", &err);
     }
     if (!days || !good) {
         return;
@@ -556,7 +585,7 @@ static uint32_t day_after(const tn_data_opts *data, uint32_t day)
 tn_status tn_valid_rows_find(const tn_data_opts *data, const tn_manifest_days *learned,
                              tn_arena *arena, tn_valid_rows *out, tn_error *err)
 {
-    *out = (tn_valid_rows){.paths = data->valid};
+    *out = (tn_valid_rows){.paths = data->valid, .held = data->held != TN_HELD_NONE};
     if (!data->next) {
         return data->valid.n > 0 ? TN_OK : tn_fail(err, TN_E_DATA, "data.valid is not set");
     }
@@ -572,7 +601,9 @@ tn_status tn_valid_rows_find(const tn_data_opts *data, const tn_manifest_days *l
         return tn_fail(err, status == TN_E_STOPPED ? status : TN_E_DATA,
                        "data.valid is next, and day %s is not there yet", name);
     }
-    *out = (tn_valid_rows){tn_days_paths(&data->pattern, day, arena), data->valid_rows, day};
+    *out = (tn_valid_rows){.paths = tn_days_paths(&data->pattern, day, arena),
+                           .rows_max = data->valid_rows,
+                           .day = day};
     TN_ASSERT(out->paths.n > 0 && out->rows_max > 0);
     return TN_OK;
 }

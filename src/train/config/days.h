@@ -63,6 +63,7 @@ tn_status tn_days_look_all(const tn_data_opts *data, tn_error *err) TN_MUST_USE;
 typedef struct tn_valid_rows {
     tn_strs paths;
     uint64_t rows_max; /* as in tn_eval_request (train/eval/evaluate.h); 0: all */
+    bool held;         /* likewise: only those that data.valid holds back */
     uint32_t day;      /* of the paths; 0: of none */
 } tn_valid_rows;
 

@@ -209,6 +209,7 @@ static tn_reader_opts reader_of(const tn_score_collector *j)
 {
     return (tn_reader_opts){.paths = *j->request->paths,
                             .batch_rows = j->run->eval.batch,
+                            .held = j->request->held,
                             .want_ids = j->request->want_ids,
                             .seed = j->run->run.seed,
                             .prefetch = j->run->train.prefetch,

@@ -63,6 +63,7 @@ typedef struct tn_eval_request {
     const tn_strs *paths;
     uint64_t rows_max; /* whole batches until as many are scored, of each rank its share; 0: all */
     uint32_t day;      /* with rows_max: that `paths` are of (train/config/days.h) */
+    bool held;         /* of these files only the rows that data.valid holds back */
     bool want_ids;
     bool only_scores;    /* neither metrics nor slices: they are made elsewhere */
     tn_score_sink *sink; /* NULL: none */

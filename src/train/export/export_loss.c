@@ -26,6 +26,7 @@ static tn_status score(const tn_export_loss_job *job, const char *dict, scored *
     const tn_eval_request request = {.paths = &job->valid->paths,
                                      .rows_max = job->valid->rows_max,
                                      .day = job->valid->day,
+                                     .held = job->valid->held,
                                      .stop = job->stop};
     tn_exported_model *model = NULL;
     tn_evaluation e = {0};

@@ -573,6 +573,7 @@ static tn_status score_all(judged *j, const char *data, const tn_eval_request *r
                          (request->fetch != NULL ? TN_EVALUATES_WITH_NODES : 0U);
     const tn_eval_request own = {.paths = request->paths,
                                  .rows_max = request->rows_max,
+                                 .held = request->held,
                                  .want_ids = true,
                                  .only_scores = true,
                                  .sink = tn_score_merge_own,

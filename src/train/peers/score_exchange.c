@@ -92,6 +92,7 @@ static tn_status score(tn_score_sender *h, const tn_score_sender_pass *pass, tn_
 {
     const tn_eval_request request = {.paths = pass->paths,
                                      .rows_max = pass->rows_max,
+                                     .held = pass->held,
                                      .want_ids = true,
                                      .only_scores = true,
                                      .sink = tn_score_sender_sink,

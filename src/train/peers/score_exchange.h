@@ -84,7 +84,8 @@ tn_status tn_score_sender_end(tn_score_sender *h, tn_error *err) TN_MUST_USE;
 typedef struct tn_score_sender_pass {
     tn_worker *w;
     const tn_strs *paths;
-    uint64_t rows_max;    /* as in tn_eval_request */
+    uint64_t rows_max;    /* as in tn_eval_request .. */
+    bool held;            /* .. likewise */
     bool ids;             /* rank 0 wants them */
     const tn_strs *fetch; /* and values of these nodes; NULL: of none */
     tn_score_sender_callbacks line;

@@ -67,7 +67,9 @@ static tn_status judge(tn_day_loop *l, uint32_t day, const tn_valid_rows *rows, 
 static tn_valid_rows rows_of(const tn_day_loop *l, uint32_t day, tn_arena *arena)
 {
     const tn_data_opts *data = &l->run->data;
-    return (tn_valid_rows){tn_days_paths(&data->pattern, day, arena), data->valid_rows, day};
+    return (tn_valid_rows){.paths = tn_days_paths(&data->pattern, day, arena),
+                           .rows_max = data->valid_rows,
+                           .day = day};
 }
 
 tn_status tn_day_loop_judge(tn_day_loop *l, tn_error *err)

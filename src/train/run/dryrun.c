@@ -159,6 +159,8 @@ static tn_status try_data(tn_worker *w, const char *name, const tn_strs *paths, 
     const bool trained = paths == &run->data.train;
     const tn_reader_opts reader = {.paths = *paths,
                                    .batch_rows = trained ? run->train.batch : run->eval.batch,
+                                   .held =
+                                       paths == &run->data.valid && run->data.held != TN_HELD_NONE,
                                    .seed = run->run.seed,
                                    .prefetch = 1};
     const tn_step_prefetch_opts opts = {.plan = w->plan, .team = w->team, .ahead = 1};

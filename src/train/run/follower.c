@@ -514,6 +514,7 @@ static tn_status hand_over(follower *f, const tn_order_note *order, const tn_eva
     const tn_score_sender_pass pass = {.w = f->w,
                                        .paths = what->paths,
                                        .rows_max = what->rows_max,
+                                       .held = what->held,
                                        .ids = (order->more.at[0] & TN_EVALUATES_WITH_IDS) != 0,
                                        .fetch = nodes ? f->fetch : NULL,
                                        .line = {look_for_order, send_rows, f}};
@@ -559,6 +560,7 @@ static tn_status evaluate(follower *f, const tn_order_note *order, tn_error *err
     const tn_strs *own = strcmp(order->text, "test") == 0 ? &data->test : &data->valid;
     const bool rows = order->more.n > 0 && (order->more.at[0] & TN_EVALUATES_ROWS) != 0;
     tn_eval_request what = {.paths = f->paths != NULL ? f->paths : own};
+    what.held = what.paths == &data->valid && data->held != TN_HELD_NONE;
     tn_strs head;
     tn_arena *arena = tn_arena_new(1 << 10);
     if (order->more.n == 3 && order->more.at[1] <= TN_DAY_MAX) {

@@ -84,6 +84,7 @@ static tn_status evaluate_valid(trainer *t, bool collects, tn_error *err)
 {
     t->collected = t->calibration.calibrate != NULL && collects;
     const tn_eval_request request = {.paths = &t->run->data.valid,
+                                     .held = t->run->data.held != TN_HELD_NONE,
                                      .stop = t->watch->stop,
                                      .sink = t->collected ? tn_calibrate_sink : NULL,
                                      .sink_arg = t->calibration.calibrate};
