@@ -50,7 +50,7 @@ for part in 'share: 20%' 'last: 0.2'; do
     expect 0 tnet-train -q c.yaml "data.valid={$part}" run.dir=run-c data.cache="$dir/caches-$n" train.epochs=1
     expect 0 tnet-train -q c.yaml "data.valid={$part}" run.dir=run-c data.cache="$dir/caches-$n"
     same_model run-a run-c
-    expect 0 tnet-train -q c.yaml "data.valid={$part}" run.dir=run-d --peers 2
+    expect 0 tnet-train -q c.yaml "data.valid={$part}" run.dir=run-d --peers 2 data.part_bytes=64KiB
     [ "$(grep -c "\"data\":\"valid\",\"rows\":\"*$n\"*," run-d/metrics.jsonl)" -eq 2 ] ||
         fail "{$part}: two processes judge other rows: $(grep '"data":"valid"' run-d/metrics.jsonl)"
     split run-d
