@@ -91,9 +91,9 @@ def readme(folder):
     a, l, test_a, test_l = demo(folder)
     judge("make run", "README.md", "auc        0.766987  0.773046", [("0.766987", a, 0.001), ("0.773046", test_a, 0.001)])
     judge("make run", "README.md", "logloss    0.478014  0.474566", [("0.478014", l, 0.001), ("0.474566", test_l, 0.001)])
-    judge("make run", "README.md", "valid loss 0.4780, auc 0.7670;", [("0.4780", l, 0.001), ("0.7670", a, 0.001)])
+    judge("make run", "README.md", "valid loss 0.4780, auc 0.7670", [("0.4780", l, 0.001), ("0.7670", a, 0.001)])
     judge("make run", "README.md", "1000000 .773", [(".773", test_a, 0.001)])
-    judge("make run", "docs/training.md", "valid loss 0.4780, auc 0.7670;", [("0.4780", l, 0.001), ("0.7670", a, 0.001)])
+    judge("make run", "docs/training.md", "valid loss 0.4780, auc 0.7670", [("0.4780", l, 0.001), ("0.7670", a, 0.001)])
 
 
 def ffm_files(folder):

@@ -80,7 +80,8 @@ static void print_results(const tn_setup *s, const tn_outcome *out)
     tn_result results[2];
     uint32_t n = 0;
     if (out->valid.metrics != NULL) {
-        results[n++] = (tn_result){"valid", out->valid.metrics};
+        const bool raw = out->test.calibrated_by != NULL && out->valid.calibrated_by == NULL;
+        results[n++] = (tn_result){raw ? "valid (raw)" : "valid", out->valid.metrics};
     }
     if (out->test.metrics != NULL) {
         results[n++] = (tn_result){"test", out->test.metrics};

@@ -43,6 +43,7 @@ told "to 1.000; in run/calibration.json"
 told "  calibrated by platt (raw: logloss "
 grep -q "warning: valid.copc" err && fail "advice on what is mended: $(cat err)"
 grep -q "^test is calibrated by platt (raw: logloss " out || fail "the table does not say so: $(cat out)"
+grep -q "^metric  *valid (raw)  *test$" out || fail "the table does not say what is raw: $(cat out)"
 cp -r run kept
 expect 0 tnet-eval -q run.yaml --calibrate platt --calibration-out fitted.json
 same fitted.json run/calibration.json "a run and tnet-eval fit something else"

@@ -146,9 +146,8 @@ TEST(few_rows_are_passed_more_often_in_smaller_steps)
     write_rows(f, "rows", 249999, NULL);
     choose(f, "{" CSV "}", "", 0);
     check(f, 3, 256, NULL); /* of 977 steps */
-    check_said(f,
-               "chosen for about 249999 rows: data.shuffle=262144, train.batch=256, train.epochs=3 "
-               "of 977 steps each; 'train.epochs=N' sets another number");
+    check_said(f, "chosen for about 249999 rows: train.batch=256, train.epochs=3 of 977 steps,\n"
+                  "  data.shuffle=262144");
     choose(f, "{" CSV ", train: {epochs: auto, batch: auto}}", "", 0);
     check(f, 3, 256, NULL);
     write_rows(f, "rows", 250000, NULL);
@@ -160,10 +159,8 @@ TEST(few_rows_are_passed_more_often_in_smaller_steps)
     write_rows(f, "rows", 100000, NULL);
     choose(f, "{" VALID "}", "", 0);
     check(f, 20, 1024, "valid.logloss");
-    check_said(f, "chosen for about 100000 rows: data.shuffle=262144, train.batch=1024, "
-                  "train.epochs=20 of 98 steps each, fewer when valid.logloss does not get better "
-                  "2 times in a row; "
-                  "'train.epochs=N' sets another number");
+    check_said(f, "chosen for about 100000 rows: train.batch=1024, train.epochs=20 of 98 steps,\n"
+                  "  fewer when valid.logloss is no better 2 times in a row, data.shuffle=262144");
     write_rows(f, "rows", 1, NULL);
     choose(f, "{" CSV "}", "", 0);
     check(f, 20, 256, NULL);
@@ -213,7 +210,7 @@ TEST(a_small_file_is_permuted_as_a_whole)
         choose(f, "{" CSV "}", "", 0);
         check_shuffle(f, at[i].shuffle);
         assert_true((at[i].shuffle == 262144) ==
-                    (strstr(tn_text_str(&f->said), " data.shuffle=262144,") != NULL));
+                    (strstr(tn_text_str(&f->said), " data.shuffle=262144") != NULL));
     }
     write_rows(f, "rows", 70000, NULL);
     choose(f, "{" CSV ", train: {epochs: 1, batch: 1}}", "", 0);
@@ -271,8 +268,7 @@ TEST(two_thousand_steps_are_enough)
     write_rows(f, "rows", 20000, NULL);
     choose(f, "{" VALID ", train: {batch: 10}}", "", 0);
     check(f, 1, 10, NULL);
-    check_said(f, "chosen for about 20000 rows: train.epochs=1 of 2000 steps; 'train.epochs=N' "
-                  "sets another number");
+    check_said(f, "chosen for about 20000 rows: train.epochs=1 of 2000 steps");
     choose(f, "{" VALID ", train: {batch: 11}}", "", 0);
     check(f, 20, 11, "valid.logloss");
     assert_true(f->run.train.epochs_chosen && !f->run.train.batch_chosen);
@@ -310,7 +306,7 @@ TEST(peers_take_a_step_together)
     write_rows(f, "rows", 20000, NULL);
     choose(f, "{" CSV ", train: {batch: 10}}", "", 4);
     check(f, 4, 10, NULL);
-    assert_non_null(strstr(tn_text_str(&f->said), "train.epochs=4 of 500 steps each"));
+    assert_non_null(strstr(tn_text_str(&f->said), "train.epochs=4 of 500 steps"));
     choose(f, "{" CSV ", train: {batch: 10}, cluster: {staleness: inf}}", "", 4);
     check(f, 1, 10, NULL);
     choose(f, "{" CSV ", train: {batch: 10}, cluster: {staleness: 1}}", "", 4);
@@ -343,11 +339,11 @@ TEST(one_metric_is_watched)
     write_rows(f, "rows", 1000, NULL);
     choose(f, "{" VALID ", train: {stop: {monitor: valid.auc}}}", "", 0);
     check(f, 100, 256, "valid.auc");
-    assert_non_null(strstr(tn_text_str(&f->said), "fewer when valid.auc does not"));
+    assert_non_null(strstr(tn_text_str(&f->said), "fewer when valid.auc is no better"));
     choose(f, "{" VALID ", train: {stop: {patience: 5}}}", "", 0);
     check(f, 100, 256, "valid.logloss");
     assert_int_equal(f->run.train.stop.patience, 5);
-    assert_non_null(strstr(tn_text_str(&f->said), "get better 5 times in a row"));
+    assert_non_null(strstr(tn_text_str(&f->said), "is no better 5 times in a row"));
     choose(f, "{" VALID ", train: {reduce_on_plateau: {factor: 0.5, monitor: valid.auc}}}", "", 0);
     check(f, 100, 256, "valid.auc");
 }

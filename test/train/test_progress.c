@@ -51,14 +51,15 @@ TEST(a_narrow_line_leaves_out_what_matters_less_and_keeps_its_bar)
     }
 }
 
-TEST(an_eta_of_a_run_that_may_end_early_is_the_latest)
+TEST(the_eta_of_an_epoch_is_called_so)
 {
     tn_bar_state s = half;
     s.may_end_early = true;
     assert_line(&s, 79,
-                "epoch 1/3  42% [====>      ]  61.2k/s  loss 0.4498  auc 0.8071  at most 0:03:12");
-    assert_line(
-        &s, 0, "epoch 1/3  42%  61.2k rows/s  step 1200  loss 0.4498  auc 0.8071  at most 0:03:12");
+                "epoch 1/3  42% [===>     ]  61.2k/s  loss 0.4498  auc 0.8071  epoch eta 0:03:12");
+    assert_line(&s, 0,
+                "epoch 1/3  42%  61.2k rows/s  step 1200  loss 0.4498  auc 0.8071  "
+                "epoch eta 0:03:12");
 }
 
 TEST(a_line_without_width_has_no_bar)
@@ -152,6 +153,25 @@ TEST(the_eta_follows_the_share_that_is_done)
         assert_true(i > 1 || bar.rows_per_s < 3000);
     }
     assert_true(fabs(bar.rows_per_s - 4000) < 10);
+    tn_bar_done(&bar);
+}
+
+TEST(where_a_run_may_end_early_time_is_told_to_the_end_of_the_epoch)
+{
+    static const char *const want[] = {"loss",    "0:00:40", "0:00:30",
+                                       "0:00:20", "0:00:10", "0:00:50"};
+    seen s = {0};
+    tn_bar bar;
+    tn_bar_init(&bar, &(tn_bar_opts){.show = see, .arg = &s, .every = 10}, NULL, 0);
+    for (uint32_t i = 0; i < 6; i++) { /* a fifth of an epoch in ten seconds, of 20 epochs */
+        const tn_bar_state at = {.epoch = 1 + i / 5,
+                                 .epochs = 20,
+                                 .epoch_done = i % 5 / 5.,
+                                 .run_done = i / 100.,
+                                 .may_end_early = true};
+        tn_bar_draw(&bar, &at, 10. * (i + 1));
+        assert_non_null(strstr(s.text, want[i]));
+    }
     tn_bar_done(&bar);
 }
 

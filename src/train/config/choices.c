@@ -262,9 +262,6 @@ static void tell(choosing *c, uint32_t batch, uint32_t passes, double steps, tn_
     } else {
         tn_text_addf(said, "about %.0f rows:", c->rows);
     }
-    if (c->shuffle > WINDOW) {
-        tn_text_addf(said, " data.shuffle=%u,", c->shuffle);
-    }
     if (batch > 0) {
         tn_text_addf(said, " train.batch=%u%s", batch, passes > 0 ? "," : "");
     }
@@ -272,14 +269,16 @@ static void tell(choosing *c, uint32_t batch, uint32_t passes, double steps, tn_
         tn_text_addf(said, " train.epochs=%u", passes);
     }
     if (passes > 0 && c->rows >= 0) {
-        tn_text_addf(said, " of %.0f steps%s", steps, passes > 1 ? " each" : "");
+        tn_text_addf(said, " of %.0f steps", steps);
     }
+    const char *next = passes > 0 ? ",\n " : ",";
     if (passes > 1 && is_validated(c)) {
-        tn_text_addf(said, ", fewer when %s does not get better %u times in a row",
+        tn_text_addf(said, "%s fewer when %s is no better %u times in a row", next,
                      monitor_of(c->run), c->run->train.stop.patience);
+        next = ",";
     }
-    if (passes > 0 && c->rows >= 0) {
-        tn_text_adds(said, "; 'train.epochs=N' sets another number");
+    if (c->shuffle > WINDOW && c->shuffle <= WINDOW_OF_FEW) { /* more: tell_of_order */
+        tn_text_addf(said, "%s data.shuffle=%u", next, c->shuffle);
     }
 }
 

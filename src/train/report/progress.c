@@ -62,6 +62,12 @@ static double period_of(const tn_bar *bar)
     return bar->opts.terminal ? TERMINAL_SECONDS : bar->opts.every;
 }
 
+/* Epochs where an early stop decides how many there are, else the share of the run. */
+static double done_of(const tn_bar_state *s)
+{
+    return s->may_end_early ? s->epoch - 1 + s->epoch_done : s->run_done;
+}
+
 void tn_bar_init(tn_bar *bar, const tn_bar_opts *opts, const tn_bar_state *start, double now)
 {
     *bar = (tn_bar){.opts = *opts};
@@ -69,7 +75,7 @@ void tn_bar_init(tn_bar *bar, const tn_bar_opts *opts, const tn_bar_state *start
     bar->next = now + period_of(bar);
     bar->last_at = now;
     bar->last_rows = start != NULL ? start->rows : 0;
-    bar->last_done = start != NULL ? start->run_done : (double)NAN;
+    bar->last_done = start != NULL ? done_of(start) : (double)NAN;
     bar->rows_per_s = (double)NAN;
     bar->share_per_s = (double)NAN;
 }
@@ -108,11 +114,11 @@ static void measure(tn_bar *bar, const tn_bar_state *s, double now)
         double rate = (double)(s->rows - bar->last_rows) / seconds;
         bar->rows_per_s = smooth(bar->rows_per_s, rate, seconds);
         bar->share_per_s =
-            smooth(bar->share_per_s, (s->run_done - bar->last_done) / seconds, seconds);
+            smooth(bar->share_per_s, (done_of(s) - bar->last_done) / seconds, seconds);
     }
     bar->last_at = now;
     bar->last_rows = s->rows;
-    bar->last_done = s->run_done;
+    bar->last_done = done_of(s);
 }
 
 void tn_bar_draw(tn_bar *bar, const tn_bar_state *s, double now)
@@ -123,7 +129,8 @@ void tn_bar_draw(tn_bar *bar, const tn_bar_state *s, double now)
         return;
     }
     TN_ASSERT(bar->opts.width > 0);
-    tn_bar_pace pace = {bar->rows_per_s, (1 - s->run_done) / bar->share_per_s};
+    const double goal = s->may_end_early ? s->epoch : 1;
+    tn_bar_pace pace = {bar->rows_per_s, (goal - done_of(s)) / bar->share_per_s};
     tn_text_clear(&bar->line);
     tn_bar_line(s, &pace, bar->opts.terminal ? bar->opts.width - 1 : 0, &bar->line);
     bar->opts.show(bar->opts.arg, tn_text_str(&bar->line), bar->opts.terminal);
@@ -156,7 +163,7 @@ static void make_pieces(const tn_bar_state *s, const tn_bar_pace *pace, tn_text 
     }
     cut(t, begin, out->text[0]);
     if (isfinite(pace->eta_s) && pace->eta_s >= 0) {
-        tn_text_adds(t, s->may_end_early ? "at most " : "eta ");
+        tn_text_adds(t, s->may_end_early ? "epoch eta " : "eta ");
         tn_put_duration(t, pace->eta_s);
     }
     cut(t, begin, out->text[1]);

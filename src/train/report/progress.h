@@ -31,7 +31,7 @@ typedef struct tn_bar_state {
     uint64_t step;
     double epoch_done;  /* share of this epoch, 0 .. 1 */
     double run_done;    /* share of the run, for the ETA */
-    bool may_end_early; /* the ETA is the latest end there can be */
+    bool may_end_early; /* nobody knows how many epochs: the ETA is that of this one */
     uint64_t rows;      /* seen since the start, for the rate */
     double loss, auc;
 } tn_bar_state;
@@ -42,7 +42,7 @@ typedef struct tn_bar {
     double last_at;                /* when it was last drawn, */
     uint64_t last_rows;            /* with this many rows */
     double rows_per_s;             /* smoothed; NAN before the first line */
-    double share_per_s, last_done; /* of the run, smoothed */
+    double share_per_s, last_done; /* of the run, or epochs; smoothed */
     tn_text line;
 } tn_bar;
 

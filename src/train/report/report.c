@@ -492,14 +492,12 @@ tn_status tn_report_event(tn_report *r, const tn_run_state *state, const char *l
     return tn_journal_end(&r->journal, err);
 }
 
-/* ---- the closing line ---- */
+/* ---- the closing lines ---- */
 
 static uint64_t trained_rows(const tn_report *r)
 {
     return r->rows + r->window.others.rows;
 }
-
-#define TOLD_S 10.0 /* in steps, before the closing line has their mean */
 
 /* Mean over all steps. */
 static double step_ms(const tn_report *r)
@@ -507,8 +505,8 @@ static double step_ms(const tn_report *r)
     return r->paced.n > 0 ? r->paced.seconds / (double)r->paced.n * 1e3 : (double)NAN;
 }
 
-/* The last line of a run that ended well: rows, time, scores, folder. */
-static void closing_line(const tn_report *r, const tn_report_end *end, tn_text *out)
+/* The last lines of a run that ended well: rows, time and scores, then the folder. */
+static void closing_lines(const tn_report *r, const tn_report_end *end, tn_text *out)
 {
     const tn_outcome *t = end->trained;
     const uint64_t rows = trained_rows(r);
@@ -523,20 +521,16 @@ static void closing_line(const tn_report *r, const tn_report_end *end, tn_text *
         tn_put_count(out, (double)rows / t->seconds);
         tn_text_adds(out, " rows/s");
     }
-    if (r->paced.predicted > 0 && r->paced.seconds >= TOLD_S) {
-        tn_text_addf(out, ", %.2f ms a step (predicted %.2f)", step_ms(r),
-                     r->paced.predicted * 1e3);
-    }
     if (t->valid.metrics != NULL) {
         put_scores(r, out, "valid", t->valid.metrics);
     } else if (end->train != NULL) {
         put_scores(r, out, "progressive", end->train);
         tn_text_adds(out, end->epoch > end->state->days.epoch
-                              ? " (of the last epoch, whose rows are known from those before: only "
-                                "data.valid shows how the model does on others)"
-                              : " (each row scored before it was learned)");
+                              ? "\n  on rows known from earlier epochs: only data.valid shows how "
+                                "others fare"
+                              : "\n  each row was scored before it was learned");
     }
-    tn_text_addf(out, "; all in %s", r->opts.dir);
+    tn_text_addf(out, "\nall in %s\n", r->opts.dir);
 }
 
 /* ---- summary.json: how a run ended, for programs (docs/formats.md section 9) ----
@@ -764,10 +758,14 @@ static void show_closing(const tn_report *r, const tn_report_end *end)
     if (end->result != TN_OK || r->rows + r->window.others.rows == 0) {
         return;
     }
-    tn_text line = {0};
-    closing_line(r, end, &line);
-    show(r, tn_text_str(&line));
-    tn_text_done(&line);
+    if (r->paced.predicted > 0) {
+        tn_log(TN_LOG_DEBUG, "%.2f ms a step, %.2f were predicted", step_ms(r),
+               r->paced.predicted * 1e3);
+    }
+    tn_text lines = {0};
+    closing_lines(r, end, &lines);
+    show_lines(r, &lines);
+    tn_text_done(&lines);
 }
 
 tn_status tn_report_finish(tn_report *r, const tn_report_end *end, tn_error *err)
