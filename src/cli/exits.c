@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 int tn_exit_code(tn_status status)
@@ -38,6 +39,21 @@ static size_t own_prefix(const char *text, const char *rank)
     return own ? size + 2 : 0;
 }
 
+/* Says what takes less memory, where nothing is said yet. */
+static void hint_memory(const char *text, tn_text *out)
+{
+    struct rlimit most;
+    if (strstr(text, "out of memory") == NULL || strstr(text, "hint: ") != NULL) {
+        return;
+    }
+    tn_text_adds(out, "hint: ");
+    if (getrlimit(RLIMIT_AS, &most) == 0 && most.rlim_cur != RLIM_INFINITY) {
+        tn_text_addf(out, "'ulimit -v' allows %llu kB; ", (unsigned long long)most.rlim_cur >> 10);
+    }
+    tn_text_adds(out,
+                 "a lower train.threads, data.readers, train.batch or data.shuffle takes less\n");
+}
+
 void tn_exit_message(tn_text *out, const char *program, const tn_error *err)
 {
     const char *text = err->text[0] != '\0' ? err->text : "failed without a message";
@@ -50,13 +66,18 @@ void tn_exit_message(tn_text *out, const char *program, const tn_error *err)
     if (text[strlen(text) - 1] != '\n') {
         tn_text_addc(out, '\n');
     }
+    hint_memory(text, out);
 }
 
 /* stderr is the last resort: when it fails there is nobody left to tell. */
 static void print(const tn_text *text)
 {
-    (void)fwrite(tn_text_str(text), 1, text->size, stderr);
+    tn_text clean = {0};
+    tn_terminal_clean(tn_text_str(text), text->size, &clean);
+    const tn_text *shown = clean.failed ? text : &clean;
+    (void)fwrite(tn_text_str(shown), 1, shown->size, stderr);
     (void)fflush(stderr);
+    tn_text_done(&clean);
 }
 
 int tn_exit_with(const char *program, const tn_error *err)

@@ -26,6 +26,7 @@
 #include "train/peers/peers.h"
 #include "train/run/day_plan.h"
 
+#include <glob.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -377,8 +378,40 @@ tn_status tn_setup_plan(tn_setup *s, tn_error *err)
 
 /* ---- around the work ---- */
 
+static bool is_there(const char *pattern)
+{
+    glob_t found;
+    const int result = glob(pattern, GLOB_NOSORT, NULL, &found); // NOLINT(concurrency-mt-unsafe)
+    globfree(&found);
+    return result == 0;
+}
+
+/* Says so where a file of the data lies beside the configuration, but not here. */
+static void hint_path(const tn_setup *s, tn_error *err)
+{
+    const tn_strs *const lists[] = {&s->run.data.train, &s->run.data.valid, &s->run.data.test};
+    const char *name = s->config != NULL ? strrchr(s->config, '/') : NULL;
+    for (uint32_t i = 0; name != NULL && i < 3; i++) {
+        for (uint32_t k = 0; k < lists[i]->n; k++) {
+            char beside[TN_PATH_SIZE];
+            const char *item = lists[i]->item[k];
+            (void)snprintf(beside, sizeof beside, "%.*s/%s", (int)(name - s->config), s->config,
+                           item);
+            if (!is_there(item) && is_there(beside)) {
+                char hint[TN_PATH_SIZE + 100];
+                (void)snprintf(hint, sizeof hint,
+                               "'%s' is there: paths are taken from where you stand, not from the "
+                               "configuration's folder",
+                               beside);
+                (void)tn_record_advise(TN_E_DATA, hint, err);
+                return;
+            }
+        }
+    }
+}
+
 /* Prints what is wrong, once; the exit code. */
-static int end(tn_setup *s, const char *program, tn_status status, const tn_error *err)
+static int end(tn_setup *s, const char *program, tn_status status, tn_error *err)
 {
     tn_terminal_done();
     if (s->diag.n_errors > 0) {
@@ -386,6 +419,9 @@ static int end(tn_setup *s, const char *program, tn_status status, const tn_erro
     }
     if (status == TN_OK) {
         return s->exit_code;
+    }
+    if (err->code == TN_E_DATA) {
+        hint_path(s, err);
     }
     /* Processes that share a terminal tell a failure once; elsewhere every log has a line. */
     return s->told_elsewhere && tn_spawn_is_child() ? tn_exit_code(err->code)

@@ -1,6 +1,8 @@
 /* terminal.c - one moving line and log lines on stderr, under one lock. */
 #include "cli/terminal.h"
 
+#include "base/codec/utf8.h"
+
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,13 +55,32 @@ void tn_terminal_show(void *unused, const char *text, bool transient)
     atomic_store(&line_moves, true);
 }
 
+void tn_terminal_clean(const char *text, size_t size, tn_text *out)
+{
+    for (size_t i = 0; i < size;) {
+        const unsigned char c = (unsigned char)text[i];
+        const size_t n = tn_utf8_size(text + i, size - i);
+        const bool high = n == 2 && c == 0xc2 && (unsigned char)text[i + 1] < 0xa0;
+        if (n == 0 || high || c == 0x7f || (c < ' ' && c != '\n' && c != '\t')) {
+            tn_text_addf(out, "\\x%02x", high ? (unsigned char)text[i + 1] : c);
+        } else {
+            tn_text_add(out, text + i, n);
+        }
+        i += n > 0 ? n : 1;
+    }
+}
+
 static void print_line(tn_log_level level, const char *line)
 {
     static const char *const words[] = {"error: ", "warning: ", "", ""};
     const char *open = own_name[0] != '\0' ? "[" : "";
     const char *close = own_name[0] != '\0' ? "] " : "";
+    tn_text clean = {0};
+    tn_terminal_clean(line, strlen(line), &clean);
     wipe();
-    (void)fprintf(stderr, "%s%s%s%s%s\n", open, own_name, close, words[level], line);
+    (void)fprintf(stderr, "%s%s%s%s%s\n", open, own_name, close, words[level],
+                  clean.failed ? line : tn_text_str(&clean));
+    tn_text_done(&clean);
 }
 
 void tn_terminal_share(void)

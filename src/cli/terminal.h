@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/core/log.h"
+#include "base/core/text.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,5 +27,9 @@ const char *tn_terminal_own_name(void); /* "rank 2", or "" where nothing was sai
 
 /* Another process may move a line on the same terminal; so it is where rank is not 0. */
 void tn_terminal_share(void);
+
+/* Appends a text of others as a terminal may show it: what is no UTF-8, and what would steer it, as
+ * \xNN. Lines of the log are written so. */
+void tn_terminal_clean(const char *text, size_t size, tn_text *out);
 
 void tn_terminal_done(void); /* wipes the moving line */

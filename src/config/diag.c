@@ -216,12 +216,21 @@ const char *tn_nearest(const char *word, const char *const *names, uint32_t n)
 void tn_diag_unknown(tn_diag *d, const tn_origin *at, const char *what, const char *word,
                      const char *const *names, uint32_t n)
 {
-    const char *nearest = tn_nearest(word, names, n);
+    const bool colon = strchr(word, ':') != NULL; /* "name:value" is one word */
+    const char *nearest = colon ? NULL : tn_nearest(word, names, n);
     if (nearest != NULL) {
         tn_diag_error(d, at, "unknown %s '%s' (did you mean '%s'?)", what, word, nearest);
         return;
     }
     tn_diag_error(d, at, "unknown %s '%s'", what, word);
+    if (colon) {
+        tn_diag_hint(d, "a blank is missing behind ':'");
+        return;
+    }
+    if (strchr(word, ',') != NULL) {
+        tn_diag_hint(d, "a list is written [%s]", word);
+        return;
+    }
     tn_text list = {.size_max = LIST_MAX};
     for (uint32_t i = 0; i < n; i++) {
         tn_text_addf(&list, "%s%s", i > 0 ? " " : "", names[i]);

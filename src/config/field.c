@@ -283,6 +283,9 @@ static bool read_list(const tn_binder *b, const tn_field *f, const tn_tree *t, v
     for (uint32_t i = 0; i < n; i++, item = item->next) {
         void *out = f->kind == TN_KIND_STRS ? (void *)&strs[i] : (void *)&f64s[i];
         if (!tn_read_scalar(b, &one, item, out)) {
+            if (item->kind == TN_TREE_SCALAR && strpbrk(item->text, ", ") != NULL) {
+                tn_diag_hint(b->diag, "a list is written [400, 200]");
+            }
             return false;
         }
     }
@@ -532,6 +535,17 @@ static void find_places(const tn_binder *b, const tn_field *fields, uint32_t dee
     }
 }
 
+/* The option whose help has the word, as of `separator`; NULL: there is none. */
+static const tn_field *find_in_help(const tn_field *fields, const char *word)
+{
+    for (const tn_field *f = fields; f != NULL && f->kind != TN_KIND_END; f++) {
+        if (strlen(word) >= 3 && f->help != NULL && strstr(f->help, word) != NULL) {
+            return f;
+        }
+    }
+    return NULL;
+}
+
 /* Options of sections below this one first, then those of any; else what may stand here. */
 static void report_stranger(const tn_binder *b, const tn_field *fields, const tn_field *more,
                             bool variant, const tn_tree *item)
@@ -545,6 +559,10 @@ static void report_stranger(const tn_binder *b, const tn_field *fields, const tn
         find_places(b, more, SECTIONS_DEEP, &found);
         if (found.n == 0) {
             find_places(&whole, b->all, SECTIONS_DEEP, &found);
+        }
+        const tn_field *alike = found.n == 0 ? find_in_help(fields, item->key) : NULL;
+        if (alike != NULL) {
+            add_place(&found, path_of(b, alike->key));
         }
     }
     if (found.n > 0 && !found.of_another) {

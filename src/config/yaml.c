@@ -345,6 +345,26 @@ static on_event *const handlers[] = {
     [YAML_MAPPING_END_EVENT] = on_end,
 };
 
+/* Whether a line is "name:value", which YAML takes for one word; "name://.." is an address. */
+static bool lacks_blank(const char *line)
+{
+    line += strspn(line, " -");
+    const size_t size = strspn(line, "abcdefghijklmnopqrstuvwxyz_");
+    return size > 0 && line[size] == ':' && strchr(" \t/", line[size + 1]) == NULL;
+}
+
+/* libyaml finds the fault below such a line: where the next one has its colon, or the text ends. */
+static bool hint_blank(const builder *b, uint32_t line)
+{
+    for (uint32_t i = line; i > 0 && i + 3 > line; i--) {
+        if (lacks_blank(b->lines.line[i - 1])) {
+            tn_diag_hint(b->diag, "a blank is missing behind ':' in line %u", i);
+            return true;
+        }
+    }
+    return false;
+}
+
 static void report_syntax(const builder *b, const yaml_parser_t *parser)
 {
     const char *problem = parser->problem != NULL ? parser->problem : "no memory";
@@ -357,7 +377,7 @@ static void report_syntax(const builder *b, const yaml_parser_t *parser)
     tn_diag_error(b->diag, &at, "not YAML: %s", problem);
     bool elsewhere =
         parser->context != NULL && parser->context_mark.line < parser->problem_mark.line;
-    if (elsewhere && at.line > 0) {
+    if (!hint_blank(b, at.line) && elsewhere && at.line > 0) {
         tn_diag_hint(b->diag, "%s that begins in line %zu", parser->context,
                      parser->context_mark.line + 1);
     }

@@ -295,6 +295,10 @@ TEST_WITH(set_up_reading, tear_down_reading, read_all_names_a_file_that_is_not_t
     tn_text text = {0};
     assert_int_equal(tn_file_read_all("no/such", 10, &text, &err), TN_E_IO);
     assert_string_equal(err.text, "cannot open 'no/such': No such file or directory");
+    tn_file *file = NULL;
+    assert_int_equal(tn_file_create(&file, "no/such/file", &err), TN_E_IO);
+    assert_string_equal(err.text, "there is no folder 'no/such' to write into\nhint: 'mkdir -p "
+                                  "no/such' makes it");
     assert_int_equal(tn_file_read_all(read_dir, 10, &text, &err), TN_E_IO);
     tn_text_done(&text);
 }

@@ -252,7 +252,7 @@ TEST(a_file_replaces_another_and_a_bad_path_is_an_error)
     assert_int_equal(tn_text_str(&text)[0], '[');
     (void)snprintf(path, sizeof path, "%s/none/trace.json", dir);
     assert_int_equal(tn_trace_write(t, path, &err), TN_E_IO);
-    assert_non_null(strstr(err.text, path));
+    assert_non_null(strstr(err.text, "/none' to write into"));
     tn_text_done(&text);
     tn_trace_close(t);
     tn_tmpdir_remove(dir);

@@ -38,6 +38,14 @@ TEST(a_message_names_the_program)
     assert_message("", "tnet-train: error: failed without a message\n");
 }
 
+TEST(who_has_no_memory_is_told_what_takes_less)
+{
+    assert_message("out of memory: 2 x 8 bytes for x",
+                   "tnet-train: error: out of memory: 2 x 8 bytes for x\nhint: a lower "
+                   "train.threads, data.readers, train.batch or data.shuffle takes less\n");
+    assert_message("out of memory: x\nhint: y", "tnet-train: error: out of memory: x\nhint: y\n");
+}
+
 TEST(a_message_with_its_place_stays_as_it_is)
 {
     assert_message("a.yaml:3:1: error: unknown key 'x'\nx: 1\n^\n",

@@ -13,7 +13,7 @@ static void speak(void)
 {
     tn_error err = {0};
     tn_log(TN_LOG_WARN, "it is late");
-    tn_log(TN_LOG_INFO, "it is early");
+    tn_log(TN_LOG_INFO, "it is \x9b early");
     tn_log(TN_LOG_DEBUG, "unheard");
     tn_terminal_show(NULL, "step 1", true);
     tn_terminal_show(NULL, "a line that stays", false);
@@ -41,18 +41,28 @@ static void hear(uint32_t rank, char said[SAID_BYTES])
     said[n] = '\0';
 }
 
+TEST(a_text_of_others_cannot_steer_the_terminal)
+{
+    tn_text clean = {0};
+    const char text[] = "a\tt\xc3\xa9\n\x1b[2J\x9b\xff\xc2\x9b\x7f\r\xe2\x82";
+    tn_terminal_clean(text, sizeof text - 1, &clean);
+    assert_string_equal(tn_text_str(&clean),
+                        "a\tt\xc3\xa9\n\\x1b[2J\\x9b\\xff\\x9b\\x7f\\x0d\\xe2\\x82");
+    tn_text_done(&clean);
+}
+
 TEST(lines_of_a_group_say_who_speaks)
 {
     char said[SAID_BYTES];
     tn_terminal_log(0, TN_LOG_INFO);
     assert_string_equal(tn_terminal_own_name(), "");
     hear(0, said);
-    assert_string_equal(said, "warning: it is late\nit is early\n"
+    assert_string_equal(said, "warning: it is late\nit is \\x9b early\n"
                               "\rstep 1\033[K\r\033[Ka line that stays\n"
                               "tnet-test: error: no such file\n");
     hear(12, said);
     assert_string_equal(tn_terminal_own_name(), "rank 12");
-    assert_string_equal(said, "[rank 12] warning: it is late\n[rank 12] it is early\n"
+    assert_string_equal(said, "[rank 12] warning: it is late\n[rank 12] it is \\x9b early\n"
                               "\rstep 1\033[K\r\033[Ka line that stays\n"
                               "tnet-test: rank 12: error: no such file\n");
 }

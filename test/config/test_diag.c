@@ -31,6 +31,11 @@ TEST(a_word_like_no_other_lists_what_there_is)
     tn_diag_unknown(&d, NULL, "key", "rhubarb", units, N_UNITS);
     assert_text(&d, "error: unknown key 'rhubarb'\n"
                     "hint: there are: units activation dropout lr\n");
+    tn_diag_done(&d);
+    tn_diag_unknown(&d, NULL, "key", "dropout:.5", units, N_UNITS);
+    tn_diag_unknown(&d, NULL, "metric", "auc,ne", units, N_UNITS);
+    assert_text(&d, "error: unknown key 'dropout:.5'\nhint: a blank is missing behind ':'\n"
+                    "error: unknown metric 'auc,ne'\nhint: a list is written [auc,ne]\n");
 }
 
 TEST(a_place_without_line_is_named_alone)

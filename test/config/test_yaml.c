@@ -166,6 +166,17 @@ TEST(what_a_configuration_does_not_need_is_refused)
     assert_refused(f, "&k a: 1", "a key cannot have an anchor");
 }
 
+TEST(a_blank_that_is_missing_behind_a_colon_is_named_with_its_line)
+{
+    static const char hint[] = "\nhint: a blank is missing behind ':' in line 2\n";
+    fixture *f = *state;
+    assert_refused(f, "a:\n  format:csv\n  b: 1\n", hint);
+    assert_refused(f, "a: 1\nmodel:lr\n", hint);
+    assert_refused(f, "a: 1\nmodel:lr\nb: 2\n", hint);
+    assert_refused(f, "a:\n  - http://x\n   b: 1\n", "error: not YAML: ");
+    assert_null(strstr(tn_text_str(&f->diag.text), "a blank is missing"));
+}
+
 TEST(broken_text_is_refused_with_its_place)
 {
     fixture *f = *state;

@@ -93,6 +93,16 @@ wrong 3 "nothing to learn from: data.train is not set" tnet-train rows.csv.yaml 
 wrong 4 "there is no column 'nosuch'" tnet-train rows.csv.yaml 'slots=[s0, nosuch]'
 wrong 3 "unknown key 'epochs'" tnet-train rows.csv.yaml epochs=3
 wrong 3 "'deepfmm'" tnet-train rows.csv.yaml model=deepfmm
+wrong 3 "unknown key 'sep' (did you mean 'data.delimiter'?)" tnet-train rows.csv.yaml data.sep=,
+wrong 3 "hint: a list is written [400, 200]" tnet-train rows.csv.yaml model='{type: fm, hidden: "4,2"}' model.type=deepfm
+wrong 8 "there is no folder 'nodir' to write into" tnet-data infer rows.csv --to nodir/x.yaml
+mkdir beside
+cp rows.csv beside/own.csv
+printf "data: {format: csv, train: own.csv}\nslots: [s0]\nmodel: lr\n" >beside/own.yaml
+wrong 4 "hint: 'beside/own.csv' is there: paths are taken from where you stand" tnet-train beside/own.yaml
+wrong 4 "hint: 'beside/o*.csv' is there: paths are" tnet-train beside/own.yaml data.train='o*.csv'
+{ printf '\377\376'; cat rows.csv; } >utf16.csv
+wrong 4 "hint: 'iconv -f UTF-16 -t UTF-8 FILE'" tnet-train rows.csv.yaml data.train=utf16.csv
 wrong 3 "TNET_TRAIN__EPOCHS" env TNET_TRAIN__EPOCHS=many tnet-train rows.csv.yaml
 for variable in TNET_TRAIN_EPOCHS TNET_TRAIN_EPOCH; do
     expect 0 env "$variable=2" TNET_RANDOM=1 TNET_DATA_CENTRE=x tnet-train rows.csv.yaml --print-config

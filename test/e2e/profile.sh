@@ -65,7 +65,7 @@ expect 0 tnet-train "$config" run.dir="$dir/named" --profile="$dir/t.json"
 
 # 8: a file that cannot be written is said before anything is trained
 expect 8 tnet-train "$config" run.dir="$dir/never" --profile="$dir/none/t.json"
-says "'$dir/none/t.json"
+says "there is no folder '$dir/none'"
 [ ! -e "$dir/never" ] || fail "trained first, looked at the file then"
 expect 8 tnet-train "$config" run.dir="$dir/never" --profile="$dir"
 says "it is a folder"
@@ -73,7 +73,7 @@ says "it is a folder"
 mkdir "$dir/late"
 ln -s none/t.json "$dir/late/trace.json"
 expect 8 tnet-train "$config" run.dir="$dir/late" --profile
-says "'$dir/late/none/t.json"
+says "there is no folder '$dir/late/none'"
 grep -q '^metric  *valid' "$dir/out" || fail "no results before the failure: $(cat "$dir/out")"
 [ -e "$dir/late/ckpt-1" ] || fail "no model is left"
 
@@ -88,6 +88,6 @@ expect 0 tnet-eval "$config" --json --profile="$dir/e.json"
 [ "$(grep -c . "$dir/out")" -eq 1 ] || fail "not one JSON object: $(cat "$dir/out")"
 grep -q '^thread ' "$dir/err" || fail "no table: $(cat "$dir/err")"
 expect 8 tnet-eval "$config" --profile="$dir/none/e.json"
-says "'$dir/none/e.json"
+says "there is no folder '$dir/none'"
 expect 2 tnet-eval "$config" --export "$dir/x" --profile
 says "'--profile' needs a checkpoint"

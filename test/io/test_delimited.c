@@ -165,8 +165,9 @@ TEST(rows_that_are_too_long_or_too_short_are_errors)
                   "parsed:2:4: error: too few fields (expected 3, found 2)");
     assert_non_null(
         strstr(setup_fault(&s, "a,b,label\n1;2;1\n"),
-               "hint: data.delimiter is another one than ';', which stands in the line"));
-    assert_null(strstr(setup_fault(&s, "a,b,label\n1,2;1\n"), "hint"));
+               "hint: ';' stands in the line, and format 'csv' has another delimiter; "));
+    assert_non_null(strstr(setup_fault(&s, "a,b,label\n1,2;1\n"),
+                           "hint: 'short_rows: pad' in 'data' takes what is missing for no value"));
     assert_non_null(strstr(setup_fault(&s, "1,tv,0.5\n"),
                            "hint: the first line looks like data: 'header: false'"));
     assert_null(strstr(setup_fault(&s, "a,c,label\n"), "looks like data"));
@@ -300,6 +301,36 @@ TEST(labels_map_texts_and_thresholds)
     rows = parse(&s, "a,r\n1,3\n2,3.5\n3,-8\n", &parsed);
     assert_true(rows->row[0].label == 0 && rows->row[1].label == 1 && rows->row[2].label == 0);
     setup_parsed_free(&parsed);
+    setup_close(&s);
+}
+
+TEST(a_text_that_a_slot_does_not_take_is_told_with_what_does)
+{
+    static const struct {
+        const char *fields, *hint;
+    } at[] = {
+        {"NA,1,1", "'null: [\"\", \"NA\"]' in 'data' takes it for no value"},
+        {"1,null,1", "'null: [\"\", \"null\"]' in 'data' takes it for no value"},
+        {"-1,1,1", "slot 'a' with 'type: int' takes such numbers"},
+        {"1.5,1,1", "slot 'a' with 'type: float' takes such numbers"},
+        {"18446744073709551616,1,1", "slot 'a' with 'type: str' takes any text"},
+        {"x,1,1", "slot 'a' with 'type: str' takes any text"},
+        {"1,tv,1", "slot 'b' with 'type: str' takes any text"},
+        {"1,1,inf", "slot 'c' with 'non_finite: absent' takes it for no value"},
+    };
+    setup s;
+    setup_open(&s, "{data: {format: csv, columns: [label, a, b, c], header: false}, slots: [{name: "
+                   "a}, {name: b, type: float, transform: {buckets: [1]}}, {name: c, as: value}]}");
+    for (uint32_t i = 0; i < sizeof at / sizeof at[0]; i++) {
+        char line[80];
+        char want[120];
+        (void)snprintf(line, sizeof line, "1,%s\n", at[i].fields);
+        (void)snprintf(want, sizeof want, "^\nhint: %s", at[i].hint);
+        const char *said = setup_fault(&s, line);
+        if (strstr(said, want) == NULL) {
+            fail_msg("no '%s' in: %s", want, said);
+        }
+    }
     setup_close(&s);
 }
 
@@ -449,6 +480,8 @@ TEST(criteo_tokens_and_short_rows_never_end_the_program)
     open_criteo(&s, "");
     assert_begins(setup_fault(&s, "1\t2\t3\n"),
                   "parsed:1:6: error: too few fields (expected 40, found 3)");
+    assert_non_null(strstr(setup_fault(&s, "1,2,3\n"),
+                           "hint: ',' stands in the line, and format 'criteo' has another"));
     char line[128] = "0";
     for (uint32_t i = 0; i < 39; i++) {
         line[1 + i] = '\t';

@@ -30,6 +30,7 @@ TEST(bad_records_end_the_stream_or_are_counted)
         tn_status status = tn_reader_next(reader, &batch, &err);
         assert_int_equal(status, i < 2 ? TN_E_DATA : TN_OK);
         assert_true(i != 0 || strstr(err.text, "rows:2:3: error: expected an index, found 'x'"));
+        assert_true(i != 0 || strstr(err.text, "\nhint: 'bad_records_max: 1%' in 'data' passes"));
         assert_true(i != 1 || strstr(err.text, "rows:6:5: error: expected a number, found \"y\""));
         if (status == TN_OK) {
             tn_read_counts counts;

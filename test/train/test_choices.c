@@ -503,7 +503,7 @@ TEST(a_column_of_no_numbers_is_a_fault_of_the_data)
         assert_int_equal(try_to_choose(f, SLOT("type: float"), "", 0), TN_E_DATA);
         const char *const said[] = {
             "rows:2:3: error: expected a number, found \"x\"\n  0,x\n    ^\n"
-            "hint: 'type: str' makes a key of any text",
+            "hint: slot 'a' with 'type: str' takes any text",
             "slot 'a' holds no numbers to make its buckets from\nhint: 'type: str' makes a key of "
             "any text, 'transform: {buckets: [..]}' sets bounds"};
         if (strstr(f->err.text, said[i]) == NULL) {

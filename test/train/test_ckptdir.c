@@ -409,7 +409,7 @@ TEST(a_fenced_owner_cannot_commit)
     tn_text manifest = {0};
     tn_text_adds(&manifest, "{}");
     assert_int_equal(tn_ckptdir_commit(p->d, &manifest, 0, &err), TN_E_IO);
-    assert_non_null(strstr(err.text, "No such file or directory"));
+    assert_non_null(strstr(err.text, "there is no folder '"));
     tn_text_done(&manifest);
     tn_ckptdir_abandon(p->d);
     assert_newest(p, 0);

@@ -43,8 +43,20 @@ static void tell(const tn_file_op *op)
 
 #endif
 
+/* Names the folder where that is what is missing. */
 static tn_status refused(const char *verb, const char *path, int failure, tn_error *err)
 {
+    const char *name = strrchr(path, '/');
+    char folder[4096] = "";
+    if (failure == ENOENT && strcmp(verb, "create") == 0 && name != NULL &&
+        (size_t)(name - path) < sizeof folder) {
+        memcpy(folder, path, (size_t)(name - path));
+    }
+    if (folder[0] != '\0' && access(folder, F_OK) != 0) {
+        return tn_fail(err, TN_E_IO,
+                       "there is no folder '%s' to write into\nhint: 'mkdir -p %s' makes it",
+                       folder, folder);
+    }
     return tn_fail(err, TN_E_IO, "cannot %s '%s': %s", verb, path, strerrordesc_np(failure));
 }
 

@@ -498,7 +498,7 @@ static uint32_t split_plain(const taking *t, tn_span *span, uint32_t max)
     return n;
 }
 
-/* Names the delimiter that a line of one field holds. */
+/* Names the delimiter that a line of one field holds, and else who takes short lines. */
 static tn_status too_few(const taking *t, uint32_t found, tn_error *err)
 {
     static const char marks[] = ",\t;|";
@@ -510,12 +510,16 @@ static tn_status too_few(const taking *t, uint32_t found, tn_error *err)
     tn_status status = tn_record_location_fail(t->place, t->line, t->line.data + t->line.size,
                                                &fault, "too few fields (expected %u, found %u)",
                                                t->head->n_columns, found);
-    return found > 1 || *mark == '\0'
-               ? tn_fail(err, status, "%s", fault.text)
-               : tn_fail(err, status,
-                         "%s\nhint: data.delimiter is another one than '%s', which stands in the "
-                         "line; 'tnet-data infer FILE' writes what reads it",
-                         fault.text, *mark == '\t' ? "\\t" : (const char[]){*mark, '\0'});
+    if (found > 1 || *mark == '\0') {
+        return tn_fail(err, status,
+                       "%s\nhint: 'short_rows: pad' in 'data' takes what is missing for no value",
+                       fault.text);
+    }
+    return tn_fail(err, status,
+                   "%s\nhint: '%s' stands in the line, and format '%s' has another delimiter; "
+                   "'tnet-data infer FILE' writes what reads it",
+                   fault.text, *mark == '\t' ? "\\t" : (const char[]){*mark, '\0'},
+                   t->schema->data->format);
 }
 
 static tn_status take_fields(taking *t, tn_error *err)

@@ -336,26 +336,68 @@ tn_status tn_record_advise(tn_status fault, const char *hint, tn_error *err)
     return fault;
 }
 
+const char *const tn_missing_words[TN_MISSING_WORDS] = {
+    "NA",   "na",   "N/A",     "n/a",     "NULL",    "null",    "Null",    "None",
+    "none", "NONE", "NaN",     "nan",     "NAN",     "\\N",     "?",       "<NA>",
+    "NaT",  "nil",  "#N/A",    "(null)",  "-",       "--",      ".",       "missing",
+    "n.a.", "N.A.", "Missing", "MISSING", "unknown", "Unknown", "UNKNOWN", "undefined",
+};
+
+uint32_t tn_missing_word(const char *text, size_t size)
+{
+    uint32_t i = 0;
+    while (i < TN_MISSING_WORDS &&
+           (strlen(tn_missing_words[i]) != size || memcmp(tn_missing_words[i], text, size) != 0)) {
+        i++;
+    }
+    return i;
+}
+
+/* Of a token that no slot of this type takes. */
+static void hint_slot(const tn_schema *schema, const tn_slot_spec *spec, tn_bytes token,
+                      tn_fault fault, char *out, size_t room)
+{
+    int64_t whole;
+    double number;
+    const tn_format *format = tn_format_find(schema->data->format);
+    const bool is_number =
+        token.size > 0 && tn_read_f64(token.data, token.size, &number) == TN_NUM_OK;
+    const bool is_whole = is_number && tn_read_i64(token.data, token.size, &whole) == TN_NUM_OK;
+    const uint32_t missing = tn_missing_word(token.data, token.size);
+    if (fault == TN_FAULT_NOT_FINITE) {
+        (void)snprintf(out, room,
+                       "\nhint: slot '%s' with 'non_finite: absent' takes it for no value",
+                       spec->name);
+    } else if (missing < TN_MISSING_WORDS && tn_format_reads(format->data_options, "null")) {
+        (void)snprintf(out, room, "\nhint: 'null: [\"\", \"%s\"]' in 'data' takes it for no value",
+                       tn_missing_words[missing]);
+    } else {
+        const bool in_range = fault == TN_FAULT_ID || fault == TN_FAULT_INT;
+        const char *type = is_whole && in_range ? "int" : is_number && in_range ? "float" : "str";
+        (void)snprintf(out, room, "\nhint: slot '%s' with 'type: %s' takes %s", spec->name, type,
+                       *type != 's' ? "such numbers" : "any text");
+    }
+}
+
 void tn_record_location_hint(const tn_schema *schema, const tn_slot_spec *spec, tn_bytes token,
                              tn_fault fault, tn_error *err)
 {
     if (err == NULL) {
         return;
     }
-    int64_t whole;
     double number;
-    const bool is_number =
-        token.size > 0 && tn_read_f64(token.data, token.size, &number) == TN_NUM_OK;
     const size_t used = strlen(err->text);
     char *out = err->text + used;
     const size_t room = sizeof err->text - used;
-    if (spec != NULL && (fault == TN_FAULT_ID || fault == TN_FAULT_INT)) {
-        const bool is_whole = is_number && tn_read_i64(token.data, token.size, &whole) == TN_NUM_OK;
-        const char *type = is_whole ? "int" : is_number ? "float" : "str";
-        (void)snprintf(out, room, "\nhint: slot '%s' with 'type: %s' takes %s", spec->name, type,
-                       is_number ? "such numbers" : "any text");
+    if (spec != NULL &&
+        (fault == TN_FAULT_ID || fault == TN_FAULT_ID_RANGE || fault == TN_FAULT_INT ||
+         fault == TN_FAULT_INT_RANGE || (fault == TN_FAULT_FLOAT && spec->type == TN_SIGN_FLOAT) ||
+         fault == TN_FAULT_NOT_FINITE)) {
+        hint_slot(schema, spec, token, fault, out, room);
     } else if (fault == TN_FAULT_LABEL) {
-        hint_label(schema->label, is_number, out, room);
+        hint_label(schema->label,
+                   token.size > 0 && tn_read_f64(token.data, token.size, &number) == TN_NUM_OK, out,
+                   room);
     }
 }
 

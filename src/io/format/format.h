@@ -139,11 +139,19 @@ tn_status tn_record_location_fail(const tn_record_location *place, tn_bytes reco
 tn_status tn_record_location_fault(const tn_record_location *place, tn_bytes record, tn_bytes token,
                                    tn_fault fault, tn_error *err);
 
+#define TN_HINT_UTF16 "'iconv -f UTF-16 -t UTF-8 FILE' writes it as UTF-8, which is read"
+
 /* Adds "hint: .." to a fault; NULL: nothing. Returns the status of the fault. */
 tn_status tn_record_advise(tn_status fault, const char *hint, tn_error *err);
 
+/* The index of a text that usually means that there is no value (NA, null, ?, \\N, ..), below
+ * TN_MISSING_WORDS; or that. */
+enum { TN_MISSING_WORDS = 32 };
+extern const char *const tn_missing_words[TN_MISSING_WORDS];
+uint32_t tn_missing_word(const char *text, size_t size);
+
 /* Adds to such a fault what the user can write so that the token is taken, if there is something:
- * another type of the slot, or, without a slot, what data.label may say. */
+ * another type of the slot, a word of data.null, or, without a slot, what data.label may say. */
 void tn_record_location_hint(const tn_schema *schema, const tn_slot_spec *spec, tn_bytes token,
                              tn_fault fault, tn_error *err);
 

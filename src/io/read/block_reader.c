@@ -97,7 +97,7 @@ static tn_status take_mark(tn_block_reader *reader, tn_error *err)
     tn_bytes window = window_of(reader);
     if (window.size >= 2 &&
         (memcmp(window.data, "\xff\xfe", 2) == 0 || memcmp(window.data, "\xfe\xff", 2) == 0)) {
-        return tn_fail(err, TN_E_DATA, "%s:1:1: error: looks like UTF-16",
+        return tn_fail(err, TN_E_DATA, "%s:1:1: error: looks like UTF-16\nhint: " TN_HINT_UTF16,
                        tn_source_path(reader->source));
     }
     if (window.size >= 3 && memcmp(window.data, "\xef\xbb\xbf", 3) == 0) {

@@ -79,23 +79,6 @@ static const char *word_at(const tn_tree *data, const char *key)
     return t != NULL && t->kind == TN_TREE_SCALAR ? t->text : NULL;
 }
 
-const char *const tn_missing_words[TN_MISSING_WORDS] = {
-    "NA",   "na",   "N/A",     "n/a",     "NULL",    "null",    "Null",    "None",
-    "none", "NONE", "NaN",     "nan",     "NAN",     "\\N",     "?",       "<NA>",
-    "NaT",  "nil",  "#N/A",    "(null)",  "-",       "--",      ".",       "missing",
-    "n.a.", "N.A.", "Missing", "MISSING", "unknown", "Unknown", "UNKNOWN", "undefined",
-};
-
-uint32_t tn_missing_word(const char *text, size_t size)
-{
-    uint32_t i = 0;
-    while (i < TN_MISSING_WORDS &&
-           (strlen(tn_missing_words[i]) != size || memcmp(tn_missing_words[i], text, size) != 0)) {
-        i++;
-    }
-    return i;
-}
-
 /* "1 3:1 7:.5" has one colon in its last pair, "1 0:3:1" two; 0: it is no line of pairs. */
 static uint32_t colons_of(tn_bytes line)
 {
@@ -530,10 +513,7 @@ static tn_status check_text(const char *path, tn_bytes head, const char *format,
         return tn_fail(err, TN_E_DATA, "'%s' is empty", path);
     }
     if (begins(head, "\xff\xfe", 2) || begins(head, "\xfe\xff", 2)) {
-        return tn_fail(err, TN_E_DATA,
-                       "'%s' looks like UTF-16\nhint: 'iconv -f UTF-16 -t UTF-8 FILE' writes it as "
-                       "UTF-8, which is read",
-                       path);
+        return tn_fail(err, TN_E_DATA, "'%s' looks like UTF-16\nhint: " TN_HINT_UTF16, path);
     }
     if (memchr(head.data, '\0', head.size) != NULL) {
         return tn_fail(err, TN_E_DATA, "'%s' is binary: there are NUL bytes in it", path);

@@ -43,12 +43,6 @@ typedef struct tn_discovery {
     const tn_discovery_column *column; /* n, and behind them n_unread that no slot can read */
 } tn_discovery;
 
-/* The index of a text that usually means that there is no value (NA, null, ?, \\N, ..), below
- * TN_MISSING_WORDS; or that. */
-enum { TN_MISSING_WORDS = 32 };
-extern const char *const tn_missing_words[TN_MISSING_WORDS];
-uint32_t tn_missing_word(const char *text, size_t size);
-
 /* `data`: the section of that name as far as it is given, or NULL; what it says is not looked for.
  * All of *out lives in `arena`. TN_E_DATA: no such file, one that can be read only once, or one
  * whose format or columns cannot be told; TN_E_IO, TN_E_MEMORY. */

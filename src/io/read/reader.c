@@ -80,7 +80,10 @@ static tn_status judge(const tn_reader *r, const tn_parsed *p, uint64_t before, 
     uint32_t last = p->n_messages - 1;
     const char *message =
         tn_parsed_message(p, most - before < last ? (uint32_t)(most - before) : last);
-    return most == 0 ? tn_fail(err, TN_E_DATA, "%s", message)
+    const char *more = strstr(message, "\nhint: ") != NULL
+                           ? ""
+                           : "\nhint: 'bad_records_max: 1%' in 'data' passes over such records";
+    return most == 0 ? tn_fail(err, TN_E_DATA, "%s%s", message, more)
                      : tn_fail(err, TN_E_DATA,
                                "%s\nhint: more bad records than data.bad_records_max (%" PRIu64 ")",
                                message, most);

@@ -559,11 +559,7 @@ static tn_status find_bounds(const choosing *c, const look *l, const tn_slot_opt
     TN_TRY(tn_bad_record_limit_read(c->run->data.bad_records_max, &limit, err));
     if (l->bad > 0 &&
         (l->rows == 0 || !tn_bad_record_limit_allows(&limit, l->rows + l->bad, l->bad))) {
-        const char *fault = tn_text_str(&l->fault);
-        return tn_fail(err, TN_E_DATA, "%s%s", fault,
-                       strstr(fault, "expected a number") != NULL
-                           ? "\nhint: 'type: str' makes a key of any text"
-                           : "");
+        return tn_fail(err, TN_E_DATA, "%s", tn_text_str(&l->fault));
     }
     return tn_fail(err, TN_E_DATA,
                    "slot '%s' holds no numbers to make its buckets from\nhint: "
