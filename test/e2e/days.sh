@@ -94,6 +94,7 @@ told 'day 2026-11-30 is learned: 450 rows'
 [ "$(grep -c '"kind":"day"' runs/one/metrics.jsonl)" -eq 10 ] || fail "not a day record per day"
 grep -q '"kind":"day".*"day":"2026-11-27","epochs":1,"rows":450,.*"checkpoint":"ckpt-7"' runs/one/metrics.jsonl || fail "no record of 2026-11-27"
 grep -q '"kind":"eval".*"data":"day 2026-11-28","rows":100,' runs/one/metrics.jsonl || fail "the day after is not evaluated"
+[ -d runs/one/tb/next ] || fail "no curve of the days after: $(ls runs/one/tb)"
 [ "$(learned_of one)" = '"days":{"learned":[[20778,20787]]}' ] || fail "$(days_of one)"
 i=21
 while [ $i -le 30 ]; do

@@ -38,9 +38,9 @@ export=$(cat out)
 events() { find "$1" -name 'events.out.tfevents.*' | wc -l; }
 newest() { cksum <"runs/$1/$(cut -d' ' -f1 "runs/$1/LATEST")/$2"; }
 expect 0 tnet-train run.yaml data.train=in.csv data.valid=other.csv run.name=board
-[ "$(events runs/board/tb/train) $(events runs/board/tb/eval)" = '1 1' ] || fail "event files: $(find runs/board/tb)"
+[ "$(events runs/board/tb/train) $(events runs/board/tb/valid)" = '1 1' ] || fail "event files: $(find runs/board/tb)"
 expect 0 tnet-train run.yaml data.train=in.csv data.valid=other.csv run.name=board train.epochs=2
-[ "$(events runs/board/tb/train) $(events runs/board/tb/eval)" = '2 2' ] || fail "a run that goes on: $(find runs/board/tb)"
+[ "$(events runs/board/tb/train) $(events runs/board/tb/valid)" = '2 2' ] || fail "a run that goes on: $(find runs/board/tb)"
 expect 0 tnet-train run.yaml data.train=in.csv data.valid=other.csv run.name=board --fresh
 [ "$(events runs/board/tb)" = 2 ] || fail "--fresh leaves curves of before: $(find runs/board/tb)"
 [ "$(events runs/board)" = 6 ] || fail "--fresh loses curves: $(find runs/board -name 'events*')"

@@ -31,11 +31,13 @@ def same(drawn, points):
 
 
 run = sys.argv[1]
-train, valid = load(run + "/tb/train"), load(run + "/tb/eval")
+train, valid = load(run + "/tb/train"), load(run + "/tb/valid")
 for tag in ("loss", "auc", "lr"):
-    assert same(curve(train, "train/" + tag), recorded(run, "train", tag)), tag
-assert same(curve(train, "speed/rows_per_s"), recorded(run, "train", "rows_per_s"))
-assert same(curve(valid, "eval/auc"), recorded(run, "eval", "auc"))
+    assert same(curve(train, tag), recorded(run, "train", tag)), tag
+for tag in ("loss", "auc"):
+    assert same(curve(valid, tag), recorded(run, "eval", tag)), tag
+assert same(curve(train, "~system/rows_per_s"), recorded(run, "train", "rows_per_s"))
+assert max(t for t in train.Tags()["tensors"] if not t.startswith("_")) > "~system/"
 plugins = {}
 for reader in (train, valid):
     for tag in reader.Tags()["tensors"]:
@@ -45,7 +47,7 @@ for tag in plugins["histograms"]:
     bars = tensor_util.make_ndarray(train.Tensors(tag)[-1].tensor_proto)
     assert bars.shape[1] == 3 and bars[:, 2].sum() > 0 and (bars[:, 0] <= bars[:, 1]).all(), tag
 assert any(t.startswith("embeddings/s0/") for t in plugins["histograms"])
-rates = tensor_util.make_ndarray(valid.Tensors("eval/pr")[-1].tensor_proto)
+rates = tensor_util.make_ndarray(valid.Tensors("pr")[-1].tensor_proto)
 assert rates.shape == (6, 201) and (rates[0] + rates[3] == rates[0][0]).all()
 begun = train.SummaryMetadata("_hparams_/session_start_info").plugin_data.content
 choices = plugin_data_pb2.HParamsPluginData.FromString(begun).session_start_info.hparams

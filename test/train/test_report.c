@@ -197,6 +197,47 @@ TEST(every_record_has_its_documented_members)
     tn_text_done(&log);
 }
 
+/* The only event file of a folder of tb. */
+static void read_events(const char *run, tn_text *out)
+{
+    char folder[TN_PATH_SIZE];
+    char path[TN_PATH_SIZE];
+    uint32_t n = 0;
+    tn_text names = {0};
+    (void)snprintf(folder, sizeof folder, "%s/tb/%s", dir, run);
+    assert_int_equal(tn_dir_list(folder, &names, &n, NULL), TN_OK);
+    assert_int_equal(n, 1);
+    assert_int_equal(tn_path_join(folder, tn_text_str(&names), path, NULL), TN_OK);
+    assert_int_equal(tn_file_read_all(path, 1 << 24, out, NULL), TN_OK);
+    tn_text_done(&names);
+}
+
+/* A tag is a text with its size before it. */
+static bool has_tag(const tn_text *events, const char *tag)
+{
+    char want[100];
+    const int size = snprintf(want, sizeof want, "\n%c%s", (char)strlen(tag), tag);
+    return memmem(events->data, events->size, want, (size_t)size) != NULL;
+}
+
+TEST(a_chart_has_the_loss_of_training_and_of_validation)
+{
+    static const char *const machine[] = {"~system/rows_per_s", "~system/wait_ms/read",
+                                          "~system/ckpt/bytes", "~system/rss_bytes"};
+    tn_text events[2] = {{0}};
+    train(NULL);
+    read_events("train", &events[0]);
+    read_events("valid", &events[1]);
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_true(has_tag(&events[i], "loss") && has_tag(&events[i], "auc"));
+        for (uint32_t k = 0; k < 4; k++) {
+            assert_int_equal(has_tag(&events[i], machine[k]), i == 0);
+        }
+        assert_false(has_tag(&events[i], "rows_per_s") || has_tag(&events[i], "rows"));
+        tn_text_done(&events[i]);
+    }
+}
+
 TEST(the_summary_has_its_documented_members)
 {
     tn_text summary = {0};

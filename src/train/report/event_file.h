@@ -2,7 +2,7 @@
  *
  *     TN_TRY(tn_event_file_open(&f, "runs/a/tb/train", now, 0, err));
  *     tn_event_begin(f, now, step);
- *     tn_event_scalar(f, "train/loss", .46);
+ *     tn_event_scalar(f, "loss", .46);
  *     tn_event_histogram(f, "weights/deep/1/W", n, w);
  *     TN_TRY(tn_event_end(f, err));                          one write(2)
  *

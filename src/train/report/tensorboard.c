@@ -24,12 +24,16 @@
 
 enum { ROWS_LOOKED_AT = 20000, TAG_SIZE = 320 };
 
+/* What TensorBoard calls runs: a tag is one chart with a curve of each. */
+enum { OF_TRAIN, OF_VALID, OF_TEST, OF_NEXT, RUNS };
+static const char *const folders[RUNS] = {"tb/train", "tb/valid", "tb/test", "tb/next"};
+
 struct tn_tensorboard {
     tn_tensorboard_opts opts;
-    tn_event_file *train, *eval; /* NULL: not begun, or off */
-    double drawn;                /* when histograms were; monotonic seconds */
-    uint64_t step;               /* of the last `train` record .. */
-    uint64_t drawn_step;         /* .. and of the last one with histograms */
+    tn_event_file *file[RUNS]; /* NULL: not begun, or off */
+    double drawn;              /* when histograms were; monotonic seconds */
+    uint64_t step;             /* of the last `train` record .. */
+    uint64_t drawn_step;       /* .. and of the last one with histograms */
     bool off;
 };
 
@@ -40,23 +44,31 @@ static void give_up(tn_tensorboard *b, const tn_error *err)
     tn_log(TN_LOG_WARN, "nothing more is written for TensorBoard (log.tensorboard): %s", err->text);
 }
 
-/* The file of train or eval, opened when it is first needed. */
-static tn_event_file *file_of(tn_tensorboard *b, const char *name, tn_event_file **file)
+/* The file of a run, opened when it is first needed. */
+static tn_event_file *file_of(tn_tensorboard *b, uint32_t run)
 {
-    if (*file == NULL && !b->off) {
+    TN_ASSERT(run < RUNS);
+    if (b->file[run] == NULL && !b->off) {
         char folder[TN_PATH_SIZE];
-        char inner[16];
         tn_error err;
-        (void)snprintf(inner, sizeof inner, "tb/%s", name);
-        tn_status status = tn_path_join(b->opts.dir, inner, folder, &err);
+        tn_status status = tn_path_join(b->opts.dir, folders[run], folder, &err);
         if (status == TN_OK) {
-            status = tn_event_file_open(file, folder, tn_wall_s(), b->opts.first, &err);
+            status = tn_event_file_open(&b->file[run], folder, tn_wall_s(), b->opts.first, &err);
         }
         if (status != TN_OK) {
             give_up(b, &err);
         }
     }
-    return b->off ? NULL : *file;
+    return b->off ? NULL : b->file[run];
+}
+
+/* `data`: valid, test, or the day that comes next; NULL: a record of training. */
+static uint32_t run_of(const char *data)
+{
+    return data == NULL                 ? OF_TRAIN
+           : strcmp(data, "valid") == 0 ? OF_VALID
+           : strcmp(data, "test") == 0  ? OF_TEST
+                                        : OF_NEXT;
 }
 
 static void end_event(tn_tensorboard *b, tn_event_file *f)
@@ -72,7 +84,7 @@ static void end_event(tn_tensorboard *b, tn_event_file *f)
 /* Of the first file of a run. */
 static void describe(tn_tensorboard *b)
 {
-    tn_event_file *f = file_of(b, "train", &b->train);
+    tn_event_file *f = file_of(b, OF_TRAIN);
     if (f == NULL) {
         return;
     }
@@ -196,7 +208,7 @@ static void draw_params(tn_tensorboard *b, tn_event_file *f)
 static void draw(tn_tensorboard *b)
 {
     TN_ASSERT(b->step >= b->drawn_step);
-    tn_event_file *f = file_of(b, "train", &b->train);
+    tn_event_file *f = file_of(b, OF_TRAIN);
     if (f == NULL || b->step == b->drawn_step) {
         return;
     }
@@ -218,44 +230,49 @@ static bool is_among(const char *const *list, const char *key)
     return *list != NULL;
 }
 
+#define MACHINE "~system/" /* a group that TensorBoard shows last */
+
 /* Numbers of a record, those of an inner object by its name. */
-static void add_points(tn_event_file *f, const char *folder, const tn_json *object)
+static void add_points(tn_event_file *f, const char *group, const tn_json *object)
 {
     static const char *const place[] = {"t", "step", "epoch", "samples", "day", NULL};
-    static const char *const speed[] = {"rows_per_s", "keys",         "rss_bytes",    "wait_ms",
-                                        "compute_ms", "pulled_bytes", "pushed_bytes", NULL};
+    static const char *const machine[] = {
+        "rows_per_s",   "keys",          "rss_bytes",   "wait_ms", "compute_ms", "pulled_bytes",
+        "pushed_bytes", "staleness_max", "bad_records", "rows",    NULL};
     for (const tn_json *x = object->first; x != NULL; x = x->next) {
+        const bool named = group[0] != '\0' || !is_among(machine, x->key);
         char tag[TAG_SIZE];
-        (void)snprintf(tag, sizeof tag, "%s/%s", is_among(speed, x->key) ? "speed" : folder,
-                       x->key);
+        (void)snprintf(tag, sizeof tag, "%s%s", named ? group : MACHINE, x->key);
         if (x->kind == TN_JSON_NUMBER && !is_among(place, x->key)) {
             tn_event_scalar(f, tag, x->number);
         } else if (x->kind == TN_JSON_OBJECT && strcmp(x->key, "wait_ms") == 0) {
-            add_points(f, tag, x);
+            add_points(f, MACHINE "wait_ms/", x);
         }
     }
 }
 
 static void take_record(tn_tensorboard *b, const tn_json *top)
 {
-    static const char *const of_train[] = {"train", "sweep", "ckpt"};
+    static const struct {
+        const char *kind, *group;
+    } drawn[] = {
+        {"train", ""}, {"eval", ""}, {"sweep", MACHINE "sweep/"}, {"ckpt", MACHINE "ckpt/"}};
     const char *kind = tn_json_as_str(tn_json_get(top, "kind"));
-    const bool is_eval = kind != NULL && strcmp(kind, "eval") == 0;
-    bool known = is_eval;
+    const size_t n = sizeof drawn / sizeof *drawn;
+    size_t k = 0;
     uint64_t step = 0;
-    for (size_t i = 0; kind != NULL && i < sizeof of_train / sizeof *of_train; i++) {
-        known = known || strcmp(kind, of_train[i]) == 0;
+    while (kind != NULL && k < n && strcmp(kind, drawn[k].kind) != 0) {
+        k++;
     }
-    if (!known || !tn_json_as_u64(tn_json_get(top, "step"), &step)) {
+    if (kind == NULL || k == n || !tn_json_as_u64(tn_json_get(top, "step"), &step)) {
         return;
     }
-    tn_event_file *f = is_eval ? file_of(b, "eval", &b->eval) : file_of(b, "train", &b->train);
-    const char *data = is_eval ? tn_json_as_str(tn_json_get(top, "data")) : NULL;
+    tn_event_file *f = file_of(b, run_of(tn_json_as_str(tn_json_get(top, "data"))));
     if (f == NULL) {
         return;
     }
     tn_event_begin(f, tn_wall_s(), step);
-    add_points(f, data != NULL && strcmp(data, "valid") != 0 ? data : kind, top);
+    add_points(f, drawn[k].group, top);
     end_event(b, f);
     if (strcmp(kind, "train") == 0) {
         b->step = step;
@@ -283,12 +300,10 @@ void tn_tensorboard_record(tn_tensorboard *b, const tn_text *line)
 
 void tn_tensorboard_eval(tn_tensorboard *b, const char *data, const tn_metrics *m, uint64_t step)
 {
-    tn_event_file *f = b != NULL ? file_of(b, "eval", &b->eval) : NULL;
+    tn_event_file *f = b != NULL ? file_of(b, run_of(data)) : NULL;
     if (f != NULL) {
-        char tag[TAG_SIZE];
-        (void)snprintf(tag, sizeof tag, "%s/pr", strcmp(data, "valid") == 0 ? "eval" : data);
         tn_event_begin(f, tn_wall_s(), step);
-        tn_event_pr_curve(f, tag, m);
+        tn_event_pr_curve(f, "pr", m);
         end_event(b, f);
     }
 }
@@ -299,12 +314,14 @@ void tn_tensorboard_close(tn_tensorboard *b, bool well)
         return;
     }
     draw(b);
-    if (!b->off && b->train != NULL) {
-        tn_event_begin(b->train, tn_wall_s(), b->step);
-        tn_event_hparams_end(b->train, well, tn_wall_s());
-        end_event(b, b->train);
+    tn_event_file *f = b->file[OF_TRAIN];
+    if (!b->off && f != NULL) {
+        tn_event_begin(f, tn_wall_s(), b->step);
+        tn_event_hparams_end(f, well, tn_wall_s());
+        end_event(b, f);
     }
-    tn_event_file_close(b->train);
-    tn_event_file_close(b->eval);
+    for (uint32_t i = 0; i < RUNS; i++) {
+        tn_event_file_close(b->file[i]);
+    }
     tn_free(b);
 }

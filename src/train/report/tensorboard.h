@@ -1,8 +1,12 @@
 /* tensorboard.h - what a run writes for TensorBoard into the folder tb of its directory.
  *
- *     tb/train    curves of `train`, `sweep` and `ckpt` records; histograms of dense weights, of
- *                 their gradients and of rows per slot; the graph, the configuration
- *     tb/eval     curves of `eval` records, precision against recall
+ *     tb/train             curves of `train`, `sweep` and `ckpt` records; histograms of dense
+ *                          weights, of their gradients and of rows per slot; the graph, the
+ *                          configuration
+ *     tb/valid, tb/test    curves of `eval` records, precision against recall; of days that a run
+ *                          over days is about to learn in tb/next
+ *
+ * Each is a run to TensorBoard, which draws a tag of several runs in one chart: `loss` of all.
  *
  * A run that goes on adds files, and its curves go on. Among peers rank 0 writes one run, with
  * histograms of the rows that it owns. A file that cannot be written is told once, and from then on
