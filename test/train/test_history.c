@@ -5,11 +5,13 @@
 #include "support/test.h"
 #include "support/tmpdir.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-/* The section of a file that holds `lines`; NULL: there is no file. */
-static void section_of(const char *lines, uint64_t step, tn_text *out)
+/* The section of a file that holds `lines`; NULL: there is no file. Returns when the model was
+ * trained. */
+static double section_of(const char *lines, uint64_t step, tn_text *out)
 {
     char dir[256];
     char path[TN_PATH_SIZE];
@@ -19,8 +21,10 @@ static void section_of(const char *lines, uint64_t step, tn_text *out)
     if (lines != NULL) {
         assert_int_equal(tn_file_replace(path, lines, strlen(lines), &err), TN_OK);
     }
-    assert_int_equal(tn_history_html(path, step, out, &err), TN_OK);
+    double when = 0;
+    assert_int_equal(tn_history_html(path, step, out, &when, &err), TN_OK);
     tn_tmpdir_remove(dir);
+    return when;
 }
 
 static void assert_has(const tn_text *page, const char *text)
@@ -33,14 +37,14 @@ static void assert_has(const tn_text *page, const char *text)
 TEST(curves_have_the_records_values)
 {
     tn_text page = {0};
-    section_of("{\"kind\":\"start\",\"step\":0,\"resumed_from\":null}\n"
-               "{\"kind\":\"train\",\"step\":0,\"loss\":1,\"auc\":null,\"lr\":0.5}\n"
-               "{\"kind\":\"train\",\"step\":50,\"loss\":3,\"auc\":null,\"lr\":0.5}\n"
-               "{\"kind\":\"eval\",\"step\":50,\"data\":\"valid\",\"loss\":2}\n"
-               "{\"kind\":\"train\",\"step\":100,\"loss\":2,\"auc\":null,\"lr\":0.5}\n"
-               "{\"kind\":\"eval\",\"step\":100,\"data\":\"test\",\"loss\":9}\n"
-               "{\"kind\":\"eval\",\"step\":100,\"data\":\"day 2026-11-08\",\"loss\":1}\n",
-               100, &page);
+    (void)section_of("{\"kind\":\"start\",\"step\":0,\"resumed_from\":null}\n"
+                     "{\"kind\":\"train\",\"step\":0,\"loss\":1,\"auc\":null,\"lr\":0.5}\n"
+                     "{\"kind\":\"train\",\"step\":50,\"loss\":3,\"auc\":null,\"lr\":0.5}\n"
+                     "{\"kind\":\"eval\",\"step\":50,\"data\":\"valid\",\"loss\":2}\n"
+                     "{\"kind\":\"train\",\"step\":100,\"loss\":2,\"auc\":null,\"lr\":0.5}\n"
+                     "{\"kind\":\"eval\",\"step\":100,\"data\":\"test\",\"loss\":9}\n"
+                     "{\"kind\":\"eval\",\"step\":100,\"data\":\"day 2026-11-08\",\"loss\":1}\n",
+                     100, &page);
     assert_has(&page, "3 records of training, 2 evaluations.");
     /* .9 to 3.1 from 328 up to 28; 0 to 100 from 52 to 352 */
     assert_has(&page, "<path class=\"thin\" d=\"M52.0 314.4L202.0 41.6L352.0 178.0\"/>");
@@ -54,19 +58,32 @@ TEST(curves_have_the_records_values)
 TEST(a_resumed_run_replaces_what_was_behind_its_checkpoint)
 {
     tn_text page = {0};
-    section_of("{\"kind\":\"train\",\"step\":0,\"loss\":1}\n"
-               "{\"kind\":\"train\",\"step\":80,\"loss\":9}\n"
-               "{\"kind\":\"eval\",\"step\":80,\"data\":\"valid\",\"loss\":9}\n"
-               "{\"kind\":\"tra\n"
-               "{\"kind\":\"start\",\"step\":50,\"resumed_from\":\"ckpt-7\"}\n"
-               "{\"kind\":\"train\",\"step\":100,\"loss\":2}\n",
-               50, &page);
+    (void)section_of("{\"kind\":\"train\",\"step\":0,\"loss\":1}\n"
+                     "{\"kind\":\"train\",\"step\":80,\"loss\":9}\n"
+                     "{\"kind\":\"eval\",\"step\":80,\"data\":\"valid\",\"loss\":9}\n"
+                     "{\"kind\":\"tra\n"
+                     "{\"kind\":\"start\",\"step\":50,\"resumed_from\":\"ckpt-7\"}\n"
+                     "{\"kind\":\"train\",\"step\":100,\"loss\":2}\n",
+                     50, &page);
     assert_has(&page, "2 records of training, 0 evaluations.");
     assert_has(&page, "Resumed from ckpt-7 at step 50.");
     assert_has(&page, "1 lines are no records.");
     assert_has(&page, "<path class=\"resumed\" d=\"M202.0 328.0L202.0 28.0\"/>");
     assert_has(&page, "<title>resumed from ckpt-7 at step 50</title>");
     assert_has(&page, "<path class=\"thin\" d=\"M52.0 314.4L352.0 41.6\"/>");
+    tn_text_done(&page);
+}
+
+TEST(a_model_is_as_old_as_the_record_of_its_step)
+{
+    static const char lines[] = "{\"kind\":\"train\",\"step\":10,\"t\":1700000000.5}\n"
+                                "{\"kind\":\"train\",\"step\":20,\"t\":1700000100}\n"
+                                "{\"kind\":\"train\",\"step\":30}\n";
+    tn_text page = {0};
+    assert_true(isnan(section_of(lines, 9, &page)));
+    assert_true(section_of(lines, 10, &page) == 1700000000.5);
+    assert_true(section_of(lines, 25, &page) == 1700000100);
+    assert_true(isnan(section_of(lines, 30, &page)));
     tn_text_done(&page);
 }
 
@@ -82,7 +99,7 @@ TEST(what_stands_out_is_kept_of_many_records)
                      : i % 2 == 0 ? "1"
                                   : "1.5");
     }
-    section_of(tn_text_str(&lines), 5, &page);
+    (void)section_of(tn_text_str(&lines), 5, &page);
     assert_has(&page, "100000 records of training");
     assert_has(&page, " 42.3L");  /* 5 */
     assert_has(&page, " 328.0L"); /* 0 */
@@ -94,13 +111,15 @@ TEST(what_stands_out_is_kept_of_many_records)
 TEST(what_is_not_there_is_said)
 {
     tn_text page = {0};
-    section_of(NULL, 5, &page);
+    (void)section_of(NULL, 5, &page);
     assert_has(&page, "metrics.jsonl is not there");
     tn_text_clear(&page);
-    assert_int_equal(tn_history_html(NULL, 5, &page, NULL), TN_OK);
+    double when = 0;
+    assert_int_equal(tn_history_html(NULL, 5, &page, &when, NULL), TN_OK);
+    assert_true(isnan(when));
     assert_has(&page, "No history: an export");
     tn_text_clear(&page);
-    section_of("", 5, &page);
+    (void)section_of("", 5, &page);
     assert_has(&page, "0 records of training");
     assert_null(strstr(tn_text_str(&page), "<svg"));
     tn_text_done(&page);

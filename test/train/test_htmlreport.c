@@ -71,6 +71,54 @@ TEST(a_page_is_well_formed_and_holds_all_parts)
     resultkit_done(&k);
 }
 
+static void assert_has(const tn_text *page, const char *text)
+{
+    if (strstr(tn_text_str(page), text) == NULL) {
+        fail_msg("no '%s' in: %s", text, tn_text_str(page));
+    }
+}
+
+TEST(the_head_says_what_was_judged_on_what_and_when_it_was_trained)
+{
+    static const char line[] = "{\"kind\":\"train\",\"step\":12,\"t\":1700000000}\n";
+    static const char hash[] = "00112233445566778899aabbccddeeff";
+    char dir[256];
+    char path[300];
+    const char *data = "logs/day&night.tsv";
+    resultkit k;
+    tn_text page = {0};
+    tn_tmpdir_make(dir);
+    (void)snprintf(path, sizeof path, "%s/metrics.jsonl", dir);
+    assert_int_equal(tn_file_replace(path, line, sizeof line - 1, NULL), TN_OK);
+    resultkit_make(&k, true, "item");
+    k.run.data.test = (tn_strs){1, &data};
+    k.findings.journal = path;
+    k.findings.config_hash = hash;
+    page_of(&k, NULL, &page);
+    assert_has(&page, "12 steps, 345 records, until 2023-11-14 22:13 UTC<");
+    assert_has(&page, "<code>logs/day&amp;night.tsv</code> 8 records of 1 file, 0 bad");
+    assert_has(&page, ">001122334455</code>");
+    tn_text_done(&page);
+    resultkit_done(&k);
+    tn_tmpdir_remove(dir);
+}
+
+/* On a small screen what is wide scrolls by itself, and letters keep their size. */
+TEST(tables_and_wide_figures_scroll)
+{
+    resultkit k;
+    tn_text page = {0};
+    resultkit_make(&k, true, "item");
+    page_of(&k, NULL, &page);
+    for (const char *at = tn_text_str(&page); (at = strstr(at, "<table")) != NULL; at++) {
+        assert_memory_equal(at - strlen("<div class=\"wide\">"), "<div class=\"wide\">", 18);
+    }
+    assert_has(&page, "<div class=\"wide\"><svg viewBox=\"0 0 666 ");
+    assert_has(&page, ".wide svg{max-width:none}");
+    tn_text_done(&page);
+    resultkit_done(&k);
+}
+
 TEST(a_page_loads_nothing_and_runs_nothing)
 {
     resultkit k;

@@ -4,6 +4,21 @@
 #include "metrics/v21.h"
 #include "support/test.h"
 
+TEST(numbers_have_as_many_digits_as_their_rows_tell)
+{
+    static const struct {
+        uint64_t rows;
+        double value;
+        int decimals;
+    } at[] = {
+        {5000, .754612, 4}, {50000000, .754612, 5}, {5000, .0123456, 4}, {5000, -.00123456, 5},
+        {5000, 1e-9, 8},    {5000, 0, 4},           {5000, 12.5, 4},
+    };
+    for (size_t i = 0; i < sizeof at / sizeof at[0]; i++) {
+        assert_int_equal(tn_decimals(at[i].rows, at[i].value), at[i].decimals);
+    }
+}
+
 TEST(columns_are_aligned)
 {
     static const char *const cell[] = {"name", "count",     "note", "a",          "7",

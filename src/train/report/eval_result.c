@@ -97,7 +97,7 @@ void tn_eval_result_value(const tn_eval_result *f, uint32_t i, const tn_slice *s
 }
 
 tn_sheet tn_eval_result_sheet(const tn_eval_result *f, uint32_t i, const tn_slice *slice,
-                              uint32_t n)
+                              uint32_t n, bool rounds)
 {
     const tn_strs names = slice_metrics(f);
     tn_sheet s = {.cols = 2 + names.n, .cell_max = CELL_MAX};
@@ -109,6 +109,7 @@ tn_sheet tn_eval_result_sheet(const tn_eval_result *f, uint32_t i, const tn_slic
     for (uint32_t k = 0; k < n; k++) {
         tn_eval_result_value(f, i, &slice[k], &s.cells);
         tn_sheet_next(&s);
+        s.rows = rounds ? tn_metrics_rows(slice[k].metrics) : 0;
         tn_text_add_u64(&s.cells, tn_metrics_rows(slice[k].metrics));
         tn_sheet_next(&s);
         for (uint32_t c = 0; c < names.n; c++) {
@@ -123,7 +124,7 @@ static tn_status slice_table(const tn_eval_result *f, uint32_t i, tn_text *out, 
     tn_slice slice[SLICES_SHOWN + 1];
     tn_slice_cut cut = {0};
     TN_TRY(tn_eval_result_slices(f, i, SLICES_SHOWN, slice, &cut, err));
-    tn_sheet s = tn_eval_result_sheet(f, i, slice, cut.n);
+    tn_sheet s = tn_eval_result_sheet(f, i, slice, cut.n, false);
     tn_text_addc(out, '\n');
     tn_sheet_end(&s, false, out);
     if (cut.hidden > 0) {

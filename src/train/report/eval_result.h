@@ -68,6 +68,7 @@ tn_status tn_eval_result_slices(const tn_eval_result *f, uint32_t i, uint32_t ma
  * word is not known: 16 hex digits. */
 void tn_eval_result_value(const tn_eval_result *f, uint32_t i, const tn_slice *slice, tn_text *out);
 
-/* A table of n slices of slot i, for tn_sheet_end. */
+/* A table of n slices of slot i, for tn_sheet_end; `rounds`: with as many digits as their rows
+ * tell. */
 tn_sheet tn_eval_result_sheet(const tn_eval_result *f, uint32_t i, const tn_slice *slice,
-                              uint32_t n);
+                              uint32_t n, bool rounds);

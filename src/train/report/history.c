@@ -18,7 +18,7 @@ static const char *const value_names[VALUES] = {"loss", "auc", "lr", "rows_per_s
 
 /* Of training, or an evaluation of data.valid; NAN: it has no such value. */
 typedef struct record {
-    double step, value[VALUES];
+    double step, t, value[VALUES];
 } record;
 
 typedef struct records {
@@ -56,6 +56,8 @@ static tn_status add(records *r, const tn_json *line, double step, tn_error *err
     }
     record *to = &r->item[r->n++];
     to->step = step;
+    const bool dated = tn_json_as_f64(tn_json_get(line, "t"), &to->t);
+    to->t = dated ? to->t : (double)NAN;
     for (uint32_t i = 0; i < VALUES; i++) {
         const bool has = tn_json_as_f64(tn_json_get(line, value_names[i]), &to->value[i]);
         to->value[i] = has ? to->value[i] : (double)NAN;
@@ -248,8 +250,20 @@ static void put(const history *h, uint64_t step, tn_text *out)
     tn_text_adds(out, "</div>\n");
 }
 
-tn_status tn_history_html(const char *path, uint64_t step, tn_text *out, tn_error *err)
+/* When the model of a step was trained. */
+static double time_of(const records *train, uint64_t step)
 {
+    size_t n = train->n;
+    while (n > 0 && train->item[n - 1].step > (double)step) {
+        n--;
+    }
+    return n > 0 ? train->item[n - 1].t : (double)NAN;
+}
+
+tn_status tn_history_html(const char *path, uint64_t step, tn_text *out, double *when,
+                          tn_error *err)
+{
+    *when = (double)NAN;
     tn_text_adds(out, "<h2>Training</h2>\n");
     if (path == NULL || !tn_path_exists(path)) {
         tn_text_adds(out, "<p>No history: ");
@@ -265,6 +279,7 @@ tn_status tn_history_html(const char *path, uint64_t step, tn_text *out, tn_erro
     tn_status status = read_file(h, path, err);
     if (status == TN_OK) {
         put(h, step, out);
+        *when = time_of(&h->train, step);
     }
     tn_free(h->train.item);
     tn_free(h->valid.item);

@@ -13,6 +13,8 @@
 #include "base/core/text.h"
 
 /* Adds the section. `path`: metrics.jsonl; NULL: the model is of no run. When it is not there, or
- * holds nothing, the section says so. `step`: of the evaluated model. TN_E_IO: it cannot be read.
- */
-tn_status tn_history_html(const char *path, uint64_t step, tn_text *out, tn_error *err) TN_MUST_USE;
+ * holds nothing, the section says so. `step`: of the evaluated model. *when: Unix seconds of the
+ * record of training at that step, or the last one before; NAN: there is none. TN_E_IO: it cannot
+ * be read. */
+tn_status tn_history_html(const char *path, uint64_t step, tn_text *out, double *when,
+                          tn_error *err) TN_MUST_USE;

@@ -81,12 +81,23 @@ void tn_sheet_word(tn_sheet *s, const char *word)
     tn_sheet_next(s);
 }
 
+int tn_decimals(uint64_t rows, double value)
+{
+    int n = rows <= 1000000 ? 4 : 5; /* one standard error is about .5 / sqrt(rows) */
+    double x = fabs(value) * (n == 4 ? 1e4 : 1e5);
+    while (x > 0 && x < 100 && n < 8) {
+        x *= 10;
+        n++;
+    }
+    return n;
+}
+
 void tn_sheet_metric(tn_sheet *s, double value)
 {
     if (isnan(value)) {
         tn_text_adds(&s->cells, "n/a");
     } else {
-        tn_text_addf(&s->cells, "%.6f", value);
+        tn_text_addf(&s->cells, "%.*f", s->rows > 0 ? tn_decimals(s->rows, value) : 6, value);
     }
     tn_sheet_next(s);
 }

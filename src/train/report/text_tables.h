@@ -28,10 +28,13 @@ typedef struct tn_sheet {
     uint32_t cols, n;
     size_t cell_max; /* bytes that are kept of a cell */
     size_t begin;    /* of the cell that is open */
+    uint64_t rows;   /* that metrics are of: they get tn_decimals; 0: six */
 } tn_sheet;
 void tn_sheet_next(tn_sheet *s);
 void tn_sheet_word(tn_sheet *s, const char *word); /* a cell; NULL: empty */
 void tn_sheet_metric(tn_sheet *s, double value);   /* the same; NAN: n/a */
+/* Decimals that a mean of so many rows can tell, and those that leave it three digits. */
+int tn_decimals(uint64_t rows, double value);
 void tn_sheet_end(tn_sheet *s, bool html, tn_text *out);
 
 enum { TN_RESULTS_MAX = 8 };
