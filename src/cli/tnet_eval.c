@@ -105,9 +105,9 @@ static tn_status choose_data(eval_job *j, const tn_strs **paths, tn_error *err)
         return tn_text_check(&j->data_name, "paths", err);
     }
     if (j->fit.method != TN_CALIBRATE_NONE && data->pattern.n > 0 && j->fit_rows.day > 0) {
-        char day[TN_DAY_TEXT];
-        tn_day_text(j->fit_rows.day, day);
-        tn_text_addf(&j->data_name, "day %s", day);
+        char name[TN_DAY_NAME];
+        tn_day_name(j->fit_rows.day, name);
+        tn_text_adds(&j->data_name, name);
         *paths = &j->fit_rows.paths;
         return tn_text_check(&j->data_name, "a day", err);
     }

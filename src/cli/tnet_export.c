@@ -108,12 +108,12 @@ static void print_result(const tn_exported *out, bool json)
 /* data.days chooses no checkpoint: the newest is exported, whatever they name. */
 static void warn_of_day(const tn_data_opts *data, uint32_t day)
 {
-    if (data->n_days > 0 && day > 0 && data->day[0] > day) {
-        char asked[TN_DAY_TEXT];
+    if (data->n_days > 0 && day > 0 && tn_day_of(data->day[0]) > day) {
+        char asked[TN_DAY_NAME];
         char learned[TN_DAY_TEXT];
-        tn_day_text(data->day[0], asked);
+        tn_day_name(data->day[0], asked);
         tn_day_text(day, learned);
-        tn_log(TN_LOG_WARN, "day %s is not learned; exported is the model of %s", asked, learned);
+        tn_log(TN_LOG_WARN, "%s is not learned; exported is the model of %s", asked, learned);
     }
 }
 

@@ -46,6 +46,15 @@ static void assert_reads(const char *const *word, uint32_t n, const char *want)
     assert_reads((const char *const[]){__VA_ARGS__},                                               \
                  sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *), want)
 
+TEST(hours_are_an_hour_a_range_or_a_list)
+{
+    READS("2026-11-07T05", "2026-11-07T05");
+    READS("2026-11-07T22 2026-11-07T23 2026-11-08T00", "2026-11-07T22..2026-11-08T00");
+    READS("2026-11-07T00 2026-11-07T01 2026-11-09T23", "2026-11-07T00..T01", "2026-11-09T23");
+    assert_int_equal(tn_day_of(TN_HOUR_MIN + 24 * 20764 + 23), 20764);
+    assert_int_equal(tn_day_of(20764), 20764);
+}
+
 TEST(days_are_a_date_a_range_or_a_list)
 {
     READS("2026-11-07", "2026-11-07");
@@ -53,13 +62,15 @@ TEST(days_are_a_date_a_range_or_a_list)
     READS("2026-12-31 2027-01-01 2027-01-05", "2026-12-31..2027-01-01", "2027-01-05");
 }
 
+#define HOUR ", nor an hour like 2026-11-07T05"
+
 TEST(what_are_no_days_is_told)
 {
-    READS("'2026-11-31' of data.days is not a date like 2026-11-07", "2026-11-31");
-    READS("'today' of data.days is not a date like 2026-11-07", "today");
-    READS("'' of data.days is not a date like 2026-11-07", "2026-11-01..");
-    READS("'' of data.days is not a date like 2026-11-07", "");
-    READS("'2026-11-07x' of data.days is not a date like 2026-11-07", "2026-11-07x");
+    READS("'2026-11-31' of data.days is not a date like 2026-11-07" HOUR, "2026-11-31");
+    READS("'today' of data.days is not a date like 2026-11-07" HOUR, "today");
+    READS("'' of data.days is not a date like 2026-11-07" HOUR, "2026-11-01..");
+    READS("'' of data.days is not a date like 2026-11-07" HOUR, "");
+    READS("'2026-11-07x' of data.days is not a date like 2026-11-07" HOUR, "2026-11-07x");
     READS("data.days '2026-11-02..2026-11-01' ends before it begins", "2026-11-02..2026-11-01");
     READS("data.days go back: '2026-11-02' comes behind '2026-11-01..2026-11-02'",
           "2026-11-01..2026-11-02", "2026-11-02");

@@ -113,7 +113,8 @@ const tn_field tn_data_fields[] = {
         NOTHING),
     TN_FIELD_STRS(tn_data_opts, days, "~",
                   "days to learn, each once and in order: first..last, a list, or one, as in "
-                  "2026-11-01..2026-11-07; 'day=2026-11-08' on the command line is short for it",
+                  "2026-11-01..2026-11-07; or hours: 2026-11-07T00..T05; 'day=2026-11-08' and "
+                  "'hour=2026-11-07T05' on the command line are short for it",
                   NOTHING),
     TN_FIELD_U64(tn_data_opts, valid_rows, "1000000", 1, 1e15, "rows",
                  "of a day that 'valid: next' evaluates, in whole batches", NOTHING),

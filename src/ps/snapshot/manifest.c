@@ -155,23 +155,28 @@ static void add_progress(tn_text *t, const tn_manifest *m)
  * day; behind one {"learned":..,"last":d,"samples":s}. */
 static void add_days(tn_text *t, const tn_manifest_days *d)
 {
+    const bool hours = tn_day_is_hour(d->day) || (d->n > 0 && tn_day_is_hour(d->range[0].first));
+    const uint32_t least = hours ? TN_HOUR_MIN : 0;
     tn_json_open_key(t, "days", '{');
+    if (hours) {
+        tn_json_str(t, "unit", "hour");
+    }
     tn_json_open_key(t, "learned", '[');
     for (uint32_t i = 0; i < d->n; i++) {
         TN_ASSERT(d->range[i].first <= d->range[i].last);
         tn_json_open(t, '[');
-        tn_json_u64(t, NULL, d->range[i].first);
-        tn_json_u64(t, NULL, d->range[i].last);
+        tn_json_u64(t, NULL, d->range[i].first - least);
+        tn_json_u64(t, NULL, d->range[i].last - least);
         tn_json_close(t, ']');
     }
     tn_json_close(t, ']');
     if (d->within) {
-        tn_json_u64(t, "day", d->day);
+        tn_json_u64(t, "day", d->day - least);
         tn_json_u64(t, "epoch", d->epoch);
         tn_json_u64(t, "before", d->before);
         tn_json_count(t, "samples", d->samples);
     } else if (d->day != 0) {
-        tn_json_u64(t, "last", d->day);
+        tn_json_u64(t, "last", d->day - least);
         tn_json_count(t, "samples", d->samples);
     }
     tn_json_close(t, '}');
@@ -516,28 +521,33 @@ static void read_progress(tn_members *r, const tn_json *object, tn_manifest *out
 static void read_days(tn_members *r, const tn_json *object, uint32_t epoch, tn_manifest_days *out)
 {
     const tn_json *list = tn_member_list(r, object, "learned", UINT32_MAX);
+    const bool hours = tn_json_get(object, "unit") != NULL;
+    const uint32_t base = hours ? TN_HOUR_MIN : 0;
+    const uint32_t most = hours ? TN_HOUR_MAX - TN_HOUR_MIN : TN_DAY_MAX;
     out->used = true;
     tn_member_expect(r, list->n <= TN_DAY_RANGES_MAX, "days.learned");
+    tn_member_expect(r, !hours || strcmp(tn_member_str(r, object, "unit"), "hour") == 0,
+                     "days.unit");
     uint64_t least = 0; /* a day lies between two ranges */
     for (const tn_json *p = list->first; p != NULL && out->n < TN_DAY_RANGES_MAX; p = p->next) {
         uint64_t first = 0;
         uint64_t last = 0;
         const bool good = tn_json_as_u64(tn_json_item(p, 0), &first) &&
                           tn_json_as_u64(tn_json_item(p, 1), &last) && first >= least &&
-                          first <= last && last <= TN_DAY_MAX;
+                          first <= last && last <= most;
         tn_member_expect(r, good, "days.learned");
-        out->range[out->n++] =
-            good ? (tn_day_range){(uint32_t)first, (uint32_t)last} : (tn_day_range){0};
+        out->range[out->n++] = good ? (tn_day_range){base + (uint32_t)first, base + (uint32_t)last}
+                                    : (tn_day_range){0};
         least = last + 2;
     }
     out->within = tn_json_get(object, "day") != NULL;
     if (out->within) {
-        out->day = tn_member_u32(r, object, "day", TN_DAY_MAX);
+        out->day = base + tn_member_u32(r, object, "day", most);
         out->epoch = tn_member_u32(r, object, "epoch", epoch);
         out->before = tn_member_u64(r, object, "before", INT64_MAX);
         out->samples = tn_member_u64(r, object, "samples", UINT64_MAX);
     } else if (tn_json_get(object, "last") != NULL) {
-        out->day = tn_member_u32(r, object, "last", TN_DAY_MAX);
+        out->day = base + tn_member_u32(r, object, "last", most);
         out->samples = tn_member_u64(r, object, "samples", UINT64_MAX);
     }
 }

@@ -64,12 +64,23 @@ typedef struct tn_manifest_file {
     uint32_t crc, first, last;
 } tn_manifest_file;
 
-/* Days that a run over days has learned, in days since 1970-01-01. */
+/* Days that a run over days has learned, in days since 1970-01-01, or all in hours. */
 typedef struct tn_day_range {
     uint32_t first, last;
 } tn_day_range;
 
-enum { TN_DAY_RANGES_MAX = 64, TN_DAY_MAX = 2932896 }; /* 9999-12-31 */
+/* An hour, of a run over hours, is TN_HOUR_MIN and its number since then. */
+enum {
+    TN_DAY_RANGES_MAX = 64,
+    TN_DAY_MAX = 2932896, /* 9999-12-31 */
+    TN_HOUR_MIN = 1 << 30,
+    TN_HOUR_MAX = TN_HOUR_MIN + TN_DAY_MAX * 24 + 23,
+};
+
+static inline bool tn_day_is_hour(uint64_t day)
+{
+    return day >= TN_HOUR_MIN && day <= TN_HOUR_MAX;
+}
 
 typedef struct tn_manifest_days {
     bool used; /* false: no run over days, and all else is 0 */

@@ -166,9 +166,9 @@ static void say_days(const tn_rerun *r, tn_text *out)
     const tn_manifest_days *days = &r->state->days;
     tn_text_addf(out, "goes on from %s (", r->name);
     if (days->within) {
-        char day[TN_DAY_TEXT];
-        tn_day_text(days->day, day);
-        tn_text_addf(out, "within day %s; ", day);
+        char name[TN_DAY_NAME];
+        tn_day_name(days->day, name);
+        tn_text_addf(out, "within %s; ", name);
     }
     tn_days_put(days, out);
     tn_text_addf(out, ", step %llu)", (unsigned long long)r->state->steps);

@@ -220,7 +220,8 @@ static tn_tree *read_override(const tn_binder *b, const char *assignment)
         return NULL;
     }
     const char *path = tn_tree_text(b->arena, shown, (size_t)(equals - shown));
-    path = strcmp(path, "day") == 0 ? "data.days" : path; /* what cron writes each day */
+    const bool cron = strcmp(path, "day") == 0 || strcmp(path, "hour") == 0;
+    path = cron ? "data.days" : path; /* what cron writes each day, or hour */
     return assign(b, path, "command line", shown, 1);
 }
 

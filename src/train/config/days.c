@@ -58,23 +58,58 @@ static struct tm date_of(uint32_t day, uint32_t hour)
     return date;
 }
 
+uint32_t tn_day_of(uint32_t day)
+{
+    return tn_day_is_hour(day) ? (day - TN_HOUR_MIN) / HOURS : day;
+}
+
+static uint32_t hour_of(uint32_t day)
+{
+    return tn_day_is_hour(day) ? (day - TN_HOUR_MIN) % HOURS : 0;
+}
+
 void tn_day_text(uint32_t day, char out[TN_DAY_TEXT])
 {
-    TN_ASSERT(day <= TN_DAY_MAX);
-    const struct tm date = date_of(day, 0);
-    const size_t size = strftime(out, TN_DAY_TEXT, "%Y-%m-%d", &date);
+    TN_ASSERT(tn_day_of(day) <= TN_DAY_MAX);
+    const struct tm date = date_of(tn_day_of(day), hour_of(day));
+    const size_t size = tn_day_is_hour(day) ? strftime(out, TN_DAY_TEXT, "%Y-%m-%dT%H", &date)
+                                            : strftime(out, TN_DAY_TEXT, "%Y-%m-%d", &date);
     TN_ASSERT(size > 0);
 }
 
-/* A date; no word of the clock: what a run learns does not depend on when it is started. */
+void tn_day_name(uint32_t day, char out[TN_DAY_NAME])
+{
+    char text[TN_DAY_TEXT];
+    tn_day_text(day, text);
+    (void)snprintf(out, TN_DAY_NAME, "%s %s", tn_day_is_hour(day) ? "hour" : "day", text);
+}
+
+/* "T05": 5. False: it is none. */
+static bool read_hour(const char *text, size_t size, uint32_t *out)
+{
+    const bool good = size == 3 && text[0] == 'T' && text[1] >= '0' && text[1] <= '2' &&
+                      text[2] >= '0' && text[2] <= '9';
+    *out = good ? (uint32_t)(text[1] - '0') * 10 + (uint32_t)(text[2] - '0') : HOURS;
+    return *out < HOURS;
+}
+
+/* A date, or an hour of one; no word of the clock: what a run learns does not depend on when it is
+ * started. */
 static tn_status read_day(const char *text, size_t size, uint32_t *out, tn_error *err)
 {
+    enum { DATE = 10 };
     char day[TN_DAY_TEXT] = "";
-    (void)snprintf(day, sizeof day, "%.*s", (int)size, text);
-    if (size != 10 || day[0] < '0' || day[0] > '9' || !tn_day_read(day, out)) {
-        return tn_fail(err, TN_E_CONFIG, "'%.*s' of data.days is not a date like 2026-11-07",
+    uint32_t hour = 0;
+    (void)snprintf(day, sizeof day, "%.*s", size < DATE ? (int)size : DATE, text);
+    const bool hours = size > DATE;
+    if (size < DATE || day[0] < '0' || day[0] > '9' || !tn_day_read(day, out) ||
+        (hours && !read_hour(text + DATE, size - DATE, &hour))) {
+        return tn_fail(err, TN_E_CONFIG,
+                       "'%.*s' of data.days is not a date like 2026-11-07, nor an hour like "
+                       "2026-11-07T05",
                        size < SHOWN ? (int)size : SHOWN, text);
     }
+    *out = hours ? TN_HOUR_MIN + *out * HOURS + hour : *out;
     return TN_OK;
 }
 
@@ -84,8 +119,14 @@ static tn_status read_range(const char *text, uint32_t *first, uint32_t *last, t
     const size_t size = dots != NULL ? (size_t)(dots - text) : strlen(text);
     TN_TRY(read_day(text, size, first, err));
     *last = *first;
-    if (dots != NULL) {
+    uint32_t hour = 0;
+    if (dots != NULL && tn_day_is_hour(*first) && read_hour(dots + 2, strlen(dots + 2), &hour)) {
+        *last = *first - hour_of(*first) + hour; /* of the same day */
+    } else if (dots != NULL) {
         TN_TRY(read_day(dots + 2, strlen(dots + 2), last, err));
+    }
+    if (tn_day_is_hour(*first) != tn_day_is_hour(*last)) {
+        return tn_fail(err, TN_E_CONFIG, "data.days '%s' is of a day and an hour", text);
     }
     if (*last < *first) {
         return tn_fail(err, TN_E_CONFIG, "data.days '%s' ends before it begins", text);
@@ -102,6 +143,10 @@ tn_status tn_days_read(const tn_strs *words, tn_arena *arena, const uint32_t **o
     for (uint32_t i = 0; i < words->n; i++) {
         const uint32_t before = last;
         TN_TRY(read_range(words->item[i], &first, &last, err));
+        if (i > 0 && tn_day_is_hour(first) != tn_day_is_hour(before)) {
+            return tn_fail(err, TN_E_CONFIG, "data.days are days and hours: '%s' and '%s'",
+                           words->item[i - 1], words->item[i]);
+        }
         if (i > 0 && first <= before) {
             return tn_fail(err, TN_E_CONFIG, "data.days go back: '%s' comes behind '%s'",
                            words->item[i], words->item[i - 1]);
@@ -268,9 +313,9 @@ tn_strs tn_days_paths(const tn_strs *patterns, uint32_t day, tn_arena *arena)
     const char **item = TN_NEW_ARRAY(arena, const char *, (size_t)patterns->n *HOURS + 1);
     uint32_t n = 0;
     for (uint32_t i = 0; i < patterns->n; i++) {
-        const uint32_t hours = has_hours(patterns->item[i]) ? HOURS : 1;
-        for (uint32_t h = 0; h < hours; h++) {
-            item[n++] = expand(patterns->item[i], day, h, arena);
+        const bool all = has_hours(patterns->item[i]) && !tn_day_is_hour(day);
+        for (uint32_t h = 0; h < (all ? HOURS : 1); h++) {
+            item[n++] = expand(patterns->item[i], tn_day_of(day), hour_of(day) + h, arena);
         }
     }
     return (tn_strs){.n = n, .item = item};
@@ -297,7 +342,7 @@ tn_strs tn_days_learned_paths(const tn_data_opts *data, const tn_manifest_days *
         n += s->range[r].last - s->range[r].first + 1;
     }
     uint32_t *day = TN_NEW_ARRAY(arena, uint32_t, n + 1);
-    TN_ASSERT(n <= TN_DAY_MAX + 1);
+    TN_ASSERT(n <= TN_HOUR_MAX - TN_HOUR_MIN + 1);
     tn_data_opts learned = *data;
     learned.day = day;
     learned.n_days = (uint32_t)n;
@@ -356,6 +401,12 @@ static tn_status check_train(const tn_data_opts *data, bool days, tn_error *err)
             continue;
         }
         TN_TRY(tn_days_check_pattern(path, err));
+        if (days && data->n_days > 0 && tn_day_is_hour(data->day[0]) && !has_hours(path)) {
+            return tn_fail(err, TN_E_CONFIG,
+                           "data.days are hours, and '%s' of data.train is the same for all of a "
+                           "day\nhint: write where the hour stands, as in {hour:%%H}",
+                           path);
+        }
         if (!days) {
             return tn_fail(err, TN_E_CONFIG,
                            "'%s' of data.train has {day:..} or {hour:..}, and data.days is not "
@@ -562,9 +613,9 @@ tn_status tn_days_look_all(const tn_data_opts *data, tn_error *err)
     for (uint32_t i = 0; i < data->n_days; i++) {
         tn_status status = tn_days_look(data, data->day[i], &why);
         if (status != TN_OK) {
-            char text[TN_DAY_TEXT];
-            tn_day_text(data->day[i], text);
-            return tn_fail(err, status, "day %s is not there: %s", text, why.text);
+            char name[TN_DAY_NAME];
+            tn_day_name(data->day[i], name);
+            return tn_fail(err, status, "%s is not there: %s", name, why.text);
         }
     }
     return TN_OK;
@@ -590,16 +641,16 @@ tn_status tn_valid_rows_find(const tn_data_opts *data, const tn_manifest_days *l
         return data->valid.n > 0 ? TN_OK : tn_fail(err, TN_E_DATA, "data.valid is not set");
     }
     const uint32_t day = day_after(data, learned->day);
-    if (learned->n == 0 || day > TN_DAY_MAX || tn_days_has(learned, day)) {
+    if (learned->n == 0 || tn_day_of(day) > TN_DAY_MAX || tn_days_has(learned, day)) {
         return tn_fail(err, TN_E_DATA, "data.valid is next, and no day is behind those learned");
     }
-    char name[TN_DAY_TEXT];
+    char name[TN_DAY_NAME];
     tn_error why = {0};
     const tn_status status = tn_days_look(data, day, &why);
-    tn_day_text(day, name);
+    tn_day_name(day, name);
     if (status != TN_OK) {
         return tn_fail(err, status == TN_E_STOPPED ? status : TN_E_DATA,
-                       "data.valid is next, and day %s is not there yet", name);
+                       "data.valid is next, and %s is not there yet", name);
     }
     *out = (tn_valid_rows){.paths = tn_days_paths(&data->pattern, day, arena),
                            .rows_max = data->valid_rows,
@@ -646,17 +697,17 @@ tn_status tn_days_add(tn_manifest_days *s, uint32_t day, tn_error *err)
     return TN_OK;
 }
 
-/* "2026-11-01..07", the last in full where its month is another. */
+/* "2026-11-01..07", "2026-11-07T00..T05", the last in full where its month, or day, is another. */
 static void put_range(const tn_day_range *r, tn_text *out)
 {
     char first[TN_DAY_TEXT];
     char last[TN_DAY_TEXT];
     tn_day_text(r->first, first);
     tn_day_text(r->last, last);
-    const size_t month = strlen("2026-11-");
+    const size_t same = strlen(tn_day_is_hour(r->first) ? "2026-11-07" : "2026-11-");
     tn_text_adds(out, first);
     if (r->last > r->first) {
-        tn_text_addf(out, "..%s", strncmp(first, last, month) == 0 ? last + month : last);
+        tn_text_addf(out, "..%s", strncmp(first, last, same) == 0 ? last + same : last);
     }
 }
 
@@ -667,7 +718,8 @@ void tn_days_put(const tn_manifest_days *s, tn_text *out)
         tn_text_adds(out, "no day is learned");
         return;
     }
-    tn_text_adds(out, one ? "day " : "days ");
+    tn_text_adds(out, tn_day_is_hour(s->range[0].first) ? "hour" : "day");
+    tn_text_adds(out, one ? " " : "s ");
     for (uint32_t i = 0; i < s->n; i++) {
         tn_text_adds(out, i > 0 ? ", " : "");
         put_range(&s->range[i], out);

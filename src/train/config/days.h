@@ -1,11 +1,13 @@
 /* days.h - the days of a run: data.days, and paths with {day:..} and {hour:..} in them.
  *
  *     2026-11-01..2026-11-07              first..last; a list; one day
+ *     2026-11-07T00..T05                  hours, each learned as a day is
  *     logs/{day:%Y%m%d}/part-*            the files of a day: strftime, %Y %y %m %d %j %F %H
- *     logs/{day:%Y%m%d}/{hour:%H}.tsv     of each of its hours, 00 .. 23, in this order
+ *     logs/{day:%Y%m%d}/{hour:%H}.tsv     of an hour, or of all of a day's, 00 .. 23, in order
  *
- * A day is its number since 1970-01-01 (tn_day_read); its hours are those of the names, whatever
- * the time zone. What is made lives in the arena. Any thread.
+ * A day is its number since 1970-01-01 (tn_day_read), an hour as in ps/snapshot/manifest.h; hours
+ * are those of the names, whatever the time zone. Wherever a run over hours has no days, a day is
+ * an hour below. What is made lives in the arena. Any thread.
  */
 #pragma once
 
@@ -17,14 +19,18 @@ typedef struct tn_data_opts tn_data_opts;         /* io/schema/dataopts.h */
 typedef struct tn_manifest_days tn_manifest_days; /* ps/snapshot/manifest.h */
 typedef struct tn_text tn_text;                   /* base/core/text.h */
 
-enum { TN_DAY_TEXT = 16, TN_DAYS_MAX = 100000 };
+enum { TN_DAY_TEXT = 16, TN_DAY_NAME = 24, TN_DAYS_MAX = 100000 };
 
 /* The day that rows are stamped with, in days since 1970-01-01: "2026-11-07", "today" (UTC), NULL:
  * 0, at most TN_DAY_MAX (ps/snapshot/manifest.h). False: none of these. */
 bool tn_day_read(const char *text, uint32_t *out);
 
-/* "2026-11-07". */
+/* "2026-11-07", "2026-11-07T05". */
 void tn_day_text(uint32_t day, char out[TN_DAY_TEXT]);
+/* "day 2026-11-07", "hour 2026-11-07T05". */
+void tn_day_name(uint32_t day, char out[TN_DAY_NAME]);
+/* The day that an hour is of; a day itself. Rows are stamped with it. */
+uint32_t tn_day_of(uint32_t day);
 
 /* The days that `words` name, ascending. TN_E_CONFIG: what is wrong with them. */
 tn_status tn_days_read(const tn_strs *words, tn_arena *arena, const uint32_t **out, uint32_t *n,

@@ -260,7 +260,7 @@ static const tn_field export_fields[] = {
     TN_FIELD_STR(tn_export_opts, to, "export",
                  "folder, or s3://, gs://, webhdfs://; the model goes to <to>/<model id>"),
     TN_FIELD_STR(tn_export_opts, every, "~",
-                 "day, 1epoch, 5000steps, 15min: a run publishes there while it trains"),
+                 "day, hour, 1epoch, 5000steps, 15min: a run publishes there while it trains"),
     TN_FIELD_STRS(tn_export_opts, dict, "tnd", "tnd, tsv, resp"),
     TN_FIELD_CHOICE(tn_export_opts, redis_keys, "text", redis_keys_words,
                     "of resp and redis://; text: group and sign, key8: 8 bytes, the table key"),
@@ -379,7 +379,8 @@ static void check_every(const tn_binder *b, const tn_tree *tree, const char *pat
 
 bool tn_run_exports_days(const tn_run *run)
 {
-    return run->export.every != NULL && strcmp(run->export.every, "day") == 0;
+    const char *every = run->export.every;
+    return every != NULL && (strcmp(every, "day") == 0 || strcmp(every, "hour") == 0);
 }
 
 static void check_export_every(const tn_binder *b, const tn_tree *tree, const tn_run *r)
@@ -390,11 +391,16 @@ static void check_export_every(const tn_binder *b, const tn_tree *tree, const tn
         return;
     }
     const tn_origin *at = place(tree, "export.every");
-    if (tn_run_exports_days(r) && r->data.pattern.n == 0) {
-        tn_diag_error(b->diag, at, "'export.every' is day, and data.train has no {day:..}");
+    const bool over = tn_run_exports_days(r);
+    const bool hours = r->data.n_days > 0 && tn_day_is_hour(r->data.day[0]);
+    if (over && r->data.pattern.n == 0) {
+        tn_diag_error(b->diag, at, "'export.every' is %s, and data.train has no {day:..}", text);
+    } else if (over && hours != (strcmp(text, "hour") == 0)) {
+        tn_diag_error(b->diag, at, "'export.every' is %s, and data.days are %s", text,
+                      hours ? "hours" : "days");
     } else if (!tn_run_exports_days(r) && !tn_every_read(text, &every)) {
-        tn_diag_error(b->diag, at, "'export.every' is '%s', not like day, 1epoch, 5000steps, 15min",
-                      text);
+        tn_diag_error(b->diag, at,
+                      "'export.every' is '%s', not like day, hour, 1epoch, 5000steps, 15min", text);
     } else if (r->export.to == NULL || r->export.to[0] == '\0') {
         tn_diag_error(b->diag, at, "'export.every' is %s, and export.to names no folder", text);
     }

@@ -285,6 +285,12 @@ tn_status tn_leader_finish(tn_leader *l, tn_error *err)
     return await(l, &order, NULL, NULL, err);
 }
 
+/* For all, whatever their clocks say. */
+static uint32_t day_of_all(const tn_worker *w)
+{
+    return w->data_day != 0 ? w->data_day : w->day;
+}
+
 tn_status tn_leader_start(tn_leader *l, const tn_leader_begin *how, tn_error *err)
 {
     char bias[32] = "";
@@ -293,7 +299,7 @@ tn_status tn_leader_start(tn_leader *l, const tn_leader_begin *how, tn_error *er
         const tn_param_slice *s = tn_params_find(w->params, w->output_bias);
         (void)snprintf(bias, sizeof bias, "%.9g", (double)tn_params_weights(w->params)[s->at]);
     }
-    uint64_t same[3] = {0, how->end, w->day}; /* for all, whatever their clocks say */
+    uint64_t same[3] = {0, how->end, day_of_all(w)};
     memcpy(&same[0], &how->lr_scale, sizeof how->lr_scale);
     const tn_order_note order = {
         .what = TN_ORDER_START, .number = how->epoch, .text = bias, .more = {same, 3}};
@@ -345,7 +351,7 @@ tn_status tn_leader_exported(tn_leader *l, tn_error *err)
 
 tn_status tn_leader_prior(tn_leader *l, uint32_t epoch, tn_error *err)
 {
-    const uint64_t day = l->w->day;
+    const uint64_t day = day_of_all(l->w);
     const tn_order_note order = {
         .what = TN_ORDER_PRIOR, .number = epoch, .text = "", .more = {&day, 1}};
     return tn_group_order(l->group, &order, err);

@@ -358,7 +358,8 @@ tn_status tn_report_day_done(tn_report *r, const tn_report_day *d, tn_error *err
     const double auc = tn_metrics_get(d->train, "auc");
     const char *saved = d->saved != NULL ? d->saved->name : NULL;
     tn_text line = {0};
-    tn_text_addf(&line, "day %s is learned: %llu rows", d->day, (unsigned long long)rows);
+    tn_text_addf(&line, "%s %s is learned: %llu rows", strchr(d->day, 'T') != NULL ? "hour" : "day",
+                 d->day, (unsigned long long)rows);
     put_scores(r, &line, "progressive", d->train);
     tn_text_addf(&line, "; %s%s", saved != NULL ? "saved as " : "not saved",
                  saved != NULL ? saved : "");

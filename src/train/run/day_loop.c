@@ -27,8 +27,7 @@
 static tn_status evaluate(tn_day_loop *l, uint32_t day, const tn_valid_rows *rows,
                           tn_evaluation *out, tn_error *err)
 {
-    char name[TN_DAY_TEXT];
-    char data[TN_DAY_TEXT + 8];
+    char data[TN_DAY_NAME];
     const bool collects = out == l->next && l->calibrate != NULL;
     TN_ASSERT(rows->paths.n > 0 && rows->day == day);
     const tn_eval_request request = {.paths = &rows->paths,
@@ -37,8 +36,7 @@ static tn_status evaluate(tn_day_loop *l, uint32_t day, const tn_valid_rows *row
                                      .stop = l->stop,
                                      .sink = collects ? tn_calibrate_sink : NULL,
                                      .sink_arg = l->calibrate};
-    tn_day_text(day, name);
-    (void)snprintf(data, sizeof data, "day %s", name);
+    tn_day_name(day, data);
     if (collects) {
         tn_calibrate_clear(l->calibrate);
         tn_calibrate_name(l->calibrate, data);
@@ -143,15 +141,15 @@ static void warn_of_begun(const tn_day_loop *l, uint32_t day)
 {
     const tn_manifest_days *days = &l->state->days;
     const uint32_t was = l->epoch->w->day;
-    char text[TN_DAY_TEXT];
+    char name[TN_DAY_NAME];
     char of[TN_DAY_TEXT];
-    if (days->used || was < day) {
+    if (days->used || was < tn_day_of(day)) {
         return;
     }
-    tn_day_text(day, text);
+    tn_day_name(day, name);
     tn_day_text(was, of);
-    tn_log(TN_LOG_WARN, "the run begins with weights of %s: rows of day %s may be in them already",
-           of, text);
+    tn_log(TN_LOG_WARN, "the run begins with weights of %s: rows of %s may be in them already", of,
+           name);
 }
 
 static tn_status begin_day(tn_day_loop *l, uint32_t day, tn_error *err)

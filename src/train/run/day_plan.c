@@ -31,14 +31,16 @@ static uint32_t last_learned(const tn_manifest_days *s)
 
 static tn_status refuse_past(const choice *c, tn_error *err)
 {
+    char name[TN_DAY_NAME];
     char day[TN_DAY_TEXT];
     char last[TN_DAY_TEXT];
+    tn_day_name(c->data->day[c->at], name);
     tn_day_text(c->data->day[c->at], day);
     tn_day_text(last_learned(c->learned), last);
     return tn_fail(err, TN_E_CONFIG,
-                   "day %s lies before %s, which is learned already\nhint: 'data.days=%s --again' "
+                   "%s lies before %s, which is learned already\nhint: 'data.days=%s --again' "
                    "learns it nevertheless",
-                   day, last, day);
+                   name, last, day);
 }
 
 /* Days between the last that is learned and the next: only a list leaves one out. */
@@ -49,17 +51,34 @@ static tn_status check_gap(const choice *c, tn_error *err)
     if (last + 1 == day || (c->at > 0 && c->data->day[c->at - 1] == last)) {
         return TN_OK;
     }
+    char name[TN_DAY_NAME];
     char missing[TN_DAY_TEXT];
     char next[TN_DAY_TEXT];
     char before[TN_DAY_TEXT];
+    tn_day_name(last + 1, name);
     tn_day_text(last + 1, missing);
     tn_day_text(last, before);
     tn_day_text(day, next);
     return tn_fail(err, TN_E_CONFIG,
-                   "day %s is not learned, and data.days goes on with %s behind %s\nhint: "
+                   "%s is not learned, and data.days goes on with %s behind %s\nhint: "
                    "'data.days=%s..%s' learns what lies between, 'data.days=[%s, %s]' leaves it "
                    "out",
-                   missing, next, before, missing, next, before, next);
+                   name, next, before, missing, next, before, next);
+}
+
+/* A run learns days or hours. */
+static tn_status check_unit(const choice *c, tn_error *err)
+{
+    const tn_manifest_days *learned = c->learned;
+    TN_ASSERT(c->data->n_days > 0);
+    const uint32_t any = learned->within  ? learned->day
+                         : learned->n > 0 ? last_learned(learned)
+                                          : 0;
+    const bool hours = tn_day_is_hour(c->data->day[0]);
+    return any == 0 || tn_day_is_hour(any) == hours
+               ? TN_OK
+               : tn_fail(err, TN_E_CONFIG, "data.days are %s, and the run has learned %s",
+                         hours ? "hours" : "days", hours ? "days" : "hours");
 }
 
 static tn_status choose(choice *c, bool again, tn_error *err)
@@ -92,9 +111,9 @@ static tn_status wait_for(const tn_data_opts *data, uint32_t day, const tn_day_w
     const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000L};
     tn_status status = tn_days_look(data, day, err);
     if (status == TN_E_DATA && data->wait_s > 0) {
-        char text[TN_DAY_TEXT];
-        tn_day_text(day, text);
-        tn_log(TN_LOG_INFO, "waiting for day %s: %s", text, err->text);
+        char name[TN_DAY_NAME];
+        tn_day_name(day, name);
+        tn_log(TN_LOG_INFO, "waiting for %s: %s", name, err->text);
     }
     while (status == TN_E_DATA && tn_clock_s() < end) {
         TN_TRY(wait->idle(wait->arg, err));
@@ -109,8 +128,10 @@ static tn_status tell_missing(const choice *c, bool again, const tn_error *why, 
                               tn_error *err)
 {
     const tn_data_opts *data = c->data;
+    char name[TN_DAY_NAME];
     char day[TN_DAY_TEXT];
     char later[TN_DAY_TEXT];
+    tn_day_name(data->day[c->at], name);
     tn_day_text(data->day[c->at], day);
     for (uint32_t i = c->at + 1; i < data->n_days; i++) {
         const tn_status status = tn_days_look(data, data->day[i], err);
@@ -119,12 +140,12 @@ static tn_status tell_missing(const choice *c, bool again, const tn_error *why, 
         }
         if (status == TN_OK) {
             tn_day_text(data->day[i], later);
-            return tn_fail(err, TN_E_DATA, "day %s is not there, and %s is: %s", day, later,
+            return tn_fail(err, TN_E_DATA, "%s is not there, and %s is: %s", name, later,
                            why->text);
         }
     }
     if (c->learned->n == 0 || again) {
-        return tn_fail(err, TN_E_DATA, "day %s is not there: %s", day, why->text);
+        return tn_fail(err, TN_E_DATA, "%s is not there: %s", name, why->text);
     }
     tn_days_put(c->learned, said);
     tn_text_addf(said, "; nothing new: %s is not there (%s)", day, why->text);
@@ -159,6 +180,7 @@ tn_status tn_day_plan_next(const tn_data_opts *data, const tn_manifest_days *lea
 {
     TN_ASSERT(data->pattern.n > 0 && data->n_days > 0);
     choice c = {.data = data, .learned = learned};
+    TN_TRY(check_unit(&c, err));
     if (learned->within) {
         *day = learned->day;
         return look_for_begun(data, *day, err);

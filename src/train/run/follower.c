@@ -279,7 +279,7 @@ static tn_status first_rows(follower *f, uint32_t epoch, tn_prior *out, tn_error
 /* The day that rank 0 says: the data to learn from, and the stamp of rows. */
 static void set_day(follower *f, uint64_t day)
 {
-    if (day <= TN_DAY_MAX) {
+    if (day <= TN_DAY_MAX || tn_day_is_hour(day)) {
         tn_worker_set_day(f->w, (uint32_t)day);
     }
 }
@@ -563,8 +563,9 @@ static tn_status evaluate(follower *f, const tn_order_note *order, tn_error *err
     what.held = what.paths == &data->valid && data->held != TN_HELD_NONE;
     tn_strs head;
     tn_arena *arena = tn_arena_new(1 << 10);
-    if (order->more.n == 3 && order->more.at[1] <= TN_DAY_MAX) {
-        head = tn_days_paths(&data->pattern, (uint32_t)order->more.at[1], arena);
+    const uint64_t day = order->more.n == 3 ? order->more.at[1] : UINT64_MAX;
+    if (day <= TN_DAY_MAX || tn_day_is_hour(day)) {
+        head = tn_days_paths(&data->pattern, (uint32_t)day, arena);
         what.paths = &head;
         what.rows_max = order->more.at[2];
     }

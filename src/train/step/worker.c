@@ -184,8 +184,9 @@ tn_status tn_worker_new(tn_worker **out, const tn_model_plan *plan, const tn_wor
 void tn_worker_set_day(tn_worker *w, uint32_t day)
 {
     const tn_data_opts *data = &w->plan->run->data;
-    const bool same = w->day == day && w->days != NULL;
-    w->day = day;
+    const bool same = w->data_day == day && w->days != NULL;
+    w->day = tn_day_of(day);
+    w->data_day = day;
     if (data->pattern.n > 0 && !same) {
         w->days = w->days != NULL ? w->days : tn_arena_new(1 << 12);
         w->train = tn_days_paths(&data->pattern, day, w->days);

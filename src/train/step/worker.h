@@ -44,6 +44,7 @@ typedef struct tn_worker {
     uint64_t keys, floats;  /* with them: different keys of batches, floats of their rows */
     uint32_t day;           /* last_seen of rows that are touched now */
     uint32_t loaded_day;    /* the same of the checkpoint that was read; 0: none was */
+    uint32_t data_day;      /* that tn_worker_set_day was told of: a day, or an hour; 0: none */
     tn_strs train;          /* the data to learn from: data.train, or of the day that is learned */
     tn_arena *days;         /* holds those; NULL: no run over days */
     tn_trace *trace;        /* NULL: not recorded */
@@ -79,7 +80,7 @@ void tn_worker_set_prior(tn_worker *w, double mean);
 /* The same from text: a number. TN_E_CONFIG when it is none. */
 tn_status tn_worker_set_bias(tn_worker *w, const char *number, tn_error *err) TN_MUST_USE;
 
-/* From now on it learns from this day: `train` and `day`. Between two epochs. */
+/* From now on it learns from this day, or hour: `train`, and `day`. Between two epochs. */
 void tn_worker_set_day(tn_worker *w, uint32_t day);
 
 /* From now on the worker's steps are recorded: the calling thread joins as "main", the team's with
