@@ -32,7 +32,7 @@ field() {
 
 # the last checkpoint holds what the sweep has left, also where the last step was saved before it
 for every in 10steps 1epoch; do
-    expect 0 tnet-train log.yaml run.name=saved-$every data.days=~ data.train=log-20261101.ffm checkpoint.every=$every \
+    expect 0 tnet-train log.yaml run.name=saved-$every data.days=~ data.train=log-20261101.ffm data.valid=~ train.epochs=1 checkpoint.every=$every \
         embedding.expiry.show_below=3
     rows=$(grep -o '"rows":"[0-9]*"' "runs/saved-$every/$(cut -d' ' -f1 "runs/saved-$every/LATEST")/MANIFEST" | head -n 1 | tr -dc 0-9)
     [ "$rows" = "$(rows_of "saved-$every")" ] || fail "saved every $every: $rows rows, the sweep leaves $(rows_of "saved-$every")"

@@ -99,7 +99,7 @@ TEST(members_of_objects_are_columns_by_their_path)
     check_row("{\"label\":0,\"u\":{\"id\":5,\"a\":9},\"a\":7}\n", "a:7:1 u.id:5:1 = 0");
     check_row("{\"label\":0,\"u.id\":5}\n", "u.id:5:1 = 0");
     check_row("{\"label\":0,\"x\":{\"y\":{\"a\":1}},\"\\u0075\":{\"id\":6}}\n", "u.id:6:1 = 0");
-    check_row("{\"label\":0,\"x\":[{\"a\":1,\"a\":2},[[]],{}],\"a\":3}\n", "a:3:1 = 0");
+    check_row("{\"label\":0,\"x\":[{\"a\":1,\"a\":2},[[]],{\"a\":4}],\"a\":3}\n", "a:3:1 = 0");
 }
 
 TEST(what_only_the_row_reads_is_read)

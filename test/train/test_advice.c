@@ -124,7 +124,9 @@ TEST(a_loss_that_falls_no_more_is_no_beginning)
     check(&a, words);
     a.curve = curve_of(400, .2, .75); /* flat since */
     check(&a, "");
-    a.curve = curve_of(400, .97, 1); /* by less than a hundredth in a tenth of the steps */
+    a.curve = curve_of(400, .97, 1); /* by what chance does */
+    check(&a, "");
+    a.curve = curve_of(400, .93, 1); /* by less than a hundredth in a tenth of the steps */
     check(&a, "");
     a.curve = curve_of(300, .2, 1);
     check(&a, words); /* of a run that goes on, what is known of it */
@@ -308,7 +310,7 @@ TEST(a_sum_of_chances_that_is_off_is_told)
     a.valid = many;
     tn_advice_text(&a, &lines);
     assert_non_null(strstr(tn_text_str(&lines), "valid.copc 0.800: 2000 clicks where 2500 were"));
-    tn_metrics *dozen = scored(100, 200, .12, .12); /* one where 12 were */
+    tn_metrics *dozen = scored(1000, 10, .142, .142); /* 100 where 142 were */
     tn_metrics *silent[] = {near, chance, lone, dozen};
     for (uint32_t i = 0; i < 4; i++) {
         tn_text_clear(&lines);

@@ -259,6 +259,23 @@ TEST(a_file_is_what_is_in_it)
     tn_tmpdir_remove(data);
 }
 
+/* As an ETag of a store says it: of the same length, another version. */
+TEST(an_object_is_of_its_version)
+{
+    static const char *const uri[] = {"http://h/a.tsv"};
+    tn_arena *arena = tn_arena_new(1 << 12);
+    tn_source_id id = {.known = true, .tagged = true, .bytes = 100, .hash = 7};
+    const tn_sources *was = written(&(tn_sources){.n = 1, .uri = uri, .id = &id}, arena);
+    assert_true(was->id[0].tagged && !was->id[0].hashed);
+    assert_false(differ(was, &(tn_sources){.n = 1, .uri = uri, .id = &id}, ""));
+    id.hash = 8;
+    assert_true(differ(was, &(tn_sources){.n = 1, .uri = uri, .id = &id}, "is of another version"));
+    id.hashed = true; /* bytes, which no version can be compared with */
+    id.tagged = false;
+    assert_false(differ(was, &(tn_sources){.n = 1, .uri = uri, .id = &id}, ""));
+    tn_arena_free(arena);
+}
+
 TEST(lines_of_earlier_versions_tell_sizes)
 {
     static const char old[] = "{\"uri\":\"" ROWS "\",\"bytes\":\"%zu\",\"tag\":\"%u\"}\n";
