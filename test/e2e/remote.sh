@@ -5,7 +5,7 @@
 export TNET_FAST=300 # pauses and deadlines of transfers
 cd "$dir"
 mkdir files
-for fault in cut stall slow busy flood change sneak noranges chunked nolength notag wrong loop hop expire denied shift kerberos; do
+for fault in cut stall slow busy flood change sneak noranges chunked nolength notag wrong loop hop expire denied shift whole kerberos; do
     ln -s . "files/!$fault"
 done
 ln -s . files/b
@@ -103,6 +103,7 @@ ends 4 'more often than is followed' "$web/!loop/a.tsv"
 ends 4 'the server answers 404' "$web/absent.tsv"
 ends 4 'the server answers 403 (AccessDenied)' "s3://b/!denied/a.tsv"
 ends 4 'the server wants Kerberos (401)' "webhdfs://127.0.0.1:$port/!kerberos/a.tsv"
+ends 8 'bytes where 262144 were asked for' "webhdfs://127.0.0.1:$port/!whole/a.tsv"
 ends 8 '8 times without progress' "$web/!flood/a.tsv"
 ends 8 '8 times without progress' "http://127.0.0.1:1/a.tsv"
 ends 4 'has no lists of names' "$web/*.tsv"

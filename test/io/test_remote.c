@@ -45,7 +45,7 @@ static int begin(void **state)
     served_open(&w.s,
                 "!cut !stall !slow !busy !flood !change !sneak !bare !shift !noranges "
                 "!chunked !nolength !notag !wrong !loop !bits !hop !expire !denied !dead !once "
-                "badlist deadlist b signed !safe");
+                "badlist deadlist b signed !safe !whole");
     w.data = served_bytes(BYTES);
     served_write(w.s.dir, "a.bin", w.data, BYTES);
     served_write(w.s.dir, "empty", "", 0);
@@ -248,6 +248,17 @@ TEST(what_does_not_end_well_ends_with_a_sentence)
     check_fails(w, "s3://b/*.txt", TN_E_DATA, "no object matches 's3://b/*.txt'");
     check_fails(w, "http://127.0.0.1:%u/!wrong/a.bin", TN_E_DATA, "changed while being read");
     check_fails(w, "http://127.0.0.1:%u/!shift/a.bin", TN_E_DATA, "other bytes than it was asked");
+}
+
+TEST(an_answer_that_is_not_the_range_asked_for_is_refused)
+{
+    world *w = *state;
+    check_fails(w, "webhdfs://127.0.0.1:%u/!whole/a.bin", TN_E_IO,
+                "6000000 bytes where 262144 were asked for");
+    check_fails(w, "webhdfs://127.0.0.1:%u/!whole/!chunked/a.bin", TN_E_IO,
+                "more bytes than it was asked for");
+    check_same(w, "webhdfs://127.0.0.1:%u/!chunked/a.bin", 0); /* as HttpFS answers */
+    check_same(w, "webhdfs://127.0.0.1:%u/!chunked/a.bin", 12345);
 }
 
 TEST(a_change_while_reading_is_an_error)

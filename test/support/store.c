@@ -22,7 +22,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { HEAD_BYTES = 1 << 15, KEYS_MAX = 4096, PAGE = 2, CHANGED_AFTER = 4, BITS = 100000 };
+enum {
+    HEAD_BYTES = 1 << 15,
+    KEYS_MAX = 4096,
+    PAGE = 2,
+    CHANGED_AFTER = 4,
+    BITS = 100000,
+    PROBE = 64
+};
 
 typedef struct listener {
     store *s;
@@ -152,7 +159,7 @@ static bool put_body(const ask *a, const char *data, size_t size, size_t announc
 static bool put_chunked(const ask *a, const char *data, size_t size)
 {
     char mark[32];
-    const size_t step = 100000;
+    const size_t step = BITS;
     for (size_t at = 0; at < size; at += step) {
         const size_t n = size - at < step ? size - at : step;
         (void)snprintf(mark, sizeof mark, "%zx\r\n", n);
@@ -481,16 +488,26 @@ static bool serve_block(const ask *a, const char *path)
     char number[32];
     char head[200];
     store_parameter(a, "offset", number, sizeof number);
-    const size_t from = strtoull(number, NULL, 10);
+    size_t from = strtoull(number, NULL, 10);
     store_parameter(a, "length", number, sizeof number);
     size_t size = strtoull(number, NULL, 10);
     if (!store_load(a, path, &o)) {
         return store_answer(a, "404 Not Found", "", "");
     }
+    const bool chunked = store_is_fault(a, "chunked");
+    if (store_is_fault(a, "whole") && size > PROBE) {
+        from = 0;
+        size = o.size;
+    }
     size = size < o.size - from ? size : o.size - from;
-    (void)snprintf(head, sizeof head, "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n", size);
+    if (chunked) {
+        (void)snprintf(head, sizeof head, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+    } else {
+        (void)snprintf(head, sizeof head, "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n", size);
+    }
     const bool goes_on =
-        store_send(a->fd, head, strlen(head)) && put_body(a, o.data + from, size, size);
+        store_send(a->fd, head, strlen(head)) &&
+        (chunked ? put_chunked(a, o.data + from, size) : put_body(a, o.data + from, size, size));
     store_unload(&o);
     return goes_on;
 }

@@ -24,8 +24,9 @@
  *     !expire    from the 4th request on only the token "new" is taken
  *     !shift     a range begins one byte behind what was asked for
  *     !noranges  200 for every range
+ *     !whole     a DataNode that takes neither offset nor length, but of a first look (64 bytes)
  *     !bare      no length beside 416
- *     !chunked   200 without length
+ *     !chunked   200 without length, of a DataNode the bytes asked for
  *     !nolength  200 that ends with the connection
  *     !notag     no ETag, no Last-Modified
  *     !wrong     announces 10 bytes too many

@@ -96,6 +96,18 @@ static void adopt_version(tn_flight *f)
     }
 }
 
+/* An answer that does not name its range must at least be as long. */
+static void fail_length(tn_flight *f)
+{
+    char what[160];
+    (void)snprintf(what, sizeof what,
+                   "the server answers with %llu bytes where %llu were asked for, so these are not "
+                   "the ones",
+                   (unsigned long long)f->reply.length,
+                   (unsigned long long)(f->wish.end - f->next));
+    fail(f, TN_E_IO, what);
+}
+
 /* The header of an answer with bytes of the object, before the first of them is taken. */
 static void judge_bytes(tn_flight *f)
 {
@@ -112,6 +124,9 @@ static void judge_bytes(tn_flight *f)
         fail(f, TN_E_DATA,
              "the connection broke, and it cannot be read on: the server names "
              "no versions of it");
+    } else if (f->wish.scheme->addressed && r->has_length && f->wish.end != UINT64_MAX &&
+               r->length != f->wish.end - f->next) {
+        fail_length(f);
     } else {
         f->skip = r->status == 200 && !f->wish.scheme->addressed ? f->next : 0;
         adopt_version(f);
@@ -177,6 +192,10 @@ static size_t on_body(char *data, size_t one, size_t n, void *arg)
     if (f->wish.document != NULL) {
         tn_text_add(&f->body, data, size);
         return f->body.failed ? 0 : size;
+    }
+    if (f->wish.scheme->addressed && size > f->wish.end - f->next) {
+        fail(f, TN_E_IO, "the server answers with more bytes than it was asked for");
+        return 0;
     }
     const size_t skipped = f->skip < size ? (size_t)f->skip : size;
     if (skipped == size) {
