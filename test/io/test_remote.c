@@ -45,7 +45,7 @@ static int begin(void **state)
     served_open(&w.s,
                 "!cut !stall !slow !busy !flood !change !sneak !bare !shift !noranges "
                 "!chunked !nolength !notag !wrong !loop !bits !hop !expire !denied !dead !once "
-                "badlist deadlist b signed !safe !whole");
+                "badlist deadlist roundlist freshlist emptylist hugelist b signed !safe !whole");
     w.data = served_bytes(BYTES);
     served_write(w.s.dir, "a.bin", w.data, BYTES);
     served_write(w.s.dir, "empty", "", 0);
@@ -315,6 +315,17 @@ TEST(lists_are_whole_sorted_and_by_whole_names)
         check_list(w, rows[i].form, rows[i].names);
     }
     check_fails(w, "s3://badlist/d/p*", TN_E_DATA, "list of objects is damaged");
+}
+
+TEST(lists_without_end_are_damaged)
+{
+    world *w = *state;
+    const uint64_t before = store_requests(w->s.server);
+    check_fails(w, "s3://roundlist/*", TN_E_DATA, "comes back to what it has told");
+    check_fails(w, "s3://freshlist/*", TN_E_DATA, "comes back to what it has told");
+    check_fails(w, "s3://emptylist/*", TN_E_DATA, "tells nothing page after page");
+    check_fails(w, "s3://hugelist/*", TN_E_LIMIT, "more than 16777216 bytes");
+    assert_in_range(store_requests(w->s.server) - before, 8, 40);
 }
 
 TEST(signatures_hold_and_expired_tokens_are_renewed)

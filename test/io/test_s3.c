@@ -113,6 +113,11 @@ TEST(lists_are_scanned_for_what_matters)
         "a&<>\"'AB&nbsp;&,12,\"e\" b,0, more:t+");
     check_list("<ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>", "");
     check_list("", "");
+    tn_s3_scan folder = {.text = bytes_of("<Prefix/><CommonPrefixes><Prefix>a/</Prefix>")};
+    tn_s3_object none = {0};
+    assert_false(tn_s3_next(&folder, &none));
+    assert_int_equal(folder.n, 1); /* it is not empty */
+    assert_int_not_equal(folder.names, 0);
     check_list("<Contents><Key>a</Key><Size>1</Size>", "broken");
     check_list("<Contents><Key>a</Key><Size>x</Size></Contents>", "broken");
     check_list("<Contents><Key>a</Key></Contents>", "broken");

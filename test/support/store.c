@@ -361,6 +361,8 @@ static void add_key(const ask *a, const char *bucket, const char *key, tn_text *
     store_unload(&o);
 }
 
+enum { HUGE_BLANKS = 16 << 10 /* KiB */, ENDLESS = 100 /* pages, for a test */ };
+
 static bool serve_list(const ask *a)
 {
     static const char mark[] = "t/+="; /* what must be encoded in a query */
@@ -374,8 +376,12 @@ static bool serve_list(const ask *a)
     store_parameter(a, "delimiter", delimiter, sizeof delimiter);
     store_parameter(a, "continuation-token", token, sizeof token);
     const char *after = strncmp(token, mark, 4) == 0 ? token + 4 : "";
+    const bool round = strcmp(a->plain, "roundlist") == 0;
+    const bool empty = strcmp(a->plain, "emptylist") == 0;
+    const bool endless = (round || empty || strcmp(a->plain, "freshlist") == 0) && a->nth < ENDLESS;
+    after = endless ? "" : after;
     (void)snprintf(bucket, sizeof bucket, "%s/%s", a->s->dir, a->plain);
-    walk(bucket, "", prefix, &found);
+    walk(bucket, "", empty ? "no such prefix" : prefix, &found);
     qsort(found.key, found.n, sizeof *found.key, by_name);
     tn_text_adds(&out, "<?xml version=\"1.0\"?><ListBucketResult>");
     size_t n = 0;
@@ -390,11 +396,20 @@ static bool serve_list(const ask *a)
         add_key(a, a->plain, found.key[i], &out);
         (void)snprintf(token, sizeof token, "%s%s", mark, found.key[i]);
     }
-    tn_text_addf(&out, "<IsTruncated>%s</IsTruncated>", n > PAGE ? "true" : "false");
-    if (n > PAGE && strcmp(a->plain, "badlist") != 0) {
+    if (endless && round) {
+        tn_text_addf(&out, "<Contents><Key>%u</Key><Size>1</Size></Contents>", a->nth);
+    } else if (endless) {
+        (void)snprintf(token, sizeof token, "%u", a->nth);
+    }
+    const bool more = n > PAGE || endless;
+    tn_text_addf(&out, "<IsTruncated>%s</IsTruncated>", more ? "true" : "false");
+    if (more && strcmp(a->plain, "badlist") != 0) {
         tn_text_adds(&out, "<NextContinuationToken>");
         add_escaped(&out, token);
         tn_text_adds(&out, "</NextContinuationToken>");
+    }
+    for (size_t i = 0; i < (strcmp(a->plain, "hugelist") == 0 ? HUGE_BLANKS : 0); i++) {
+        tn_text_addf(&out, "%1024s", "");
     }
     tn_text_adds(&out, "</ListBucketResult>");
     const bool goes_on = store_answer(a, "200 OK", "", tn_text_str(&out));

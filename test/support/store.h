@@ -10,7 +10,9 @@
  * CREATE (a redirect; the file grows as bytes come), RENAME, DELETE.
  *
  * A bucket "signed" wants valid signatures of key AKID with secret STORE_SECRET; lists of "badlist"
- * do not say how they go on, those of "deadlist" do not come. The second port is a NameNode on
+ * do not say how they go on, those of "deadlist" do not come, those of "hugelist" have pages of 16
+ * MiB. Without end are "roundlist" (one token, ever other names), "freshlist" (the first page with
+ * other tokens) and "emptylist" (likewise, and nothing on it). The second port is a NameNode on
  * standby. A segment "!word" in a path (a link to '.' in DIR) is a fault:
  *
  *     !cut       every 2nd answer ends in the middle

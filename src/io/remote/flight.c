@@ -133,6 +133,20 @@ static void judge_bytes(tn_flight *f)
     }
 }
 
+/* Of documents. */
+static size_t document_max(const tn_flight *f)
+{
+    const uint32_t max = f->wish.scheme->document_bytes_max;
+    return max != 0 ? max : TN_DOCUMENT_BYTES_MAX;
+}
+
+static void fail_size(tn_flight *f)
+{
+    char what[80];
+    (void)snprintf(what, sizeof what, "the answer has more than %zu bytes", document_max(f));
+    fail(f, TN_E_LIMIT, what);
+}
+
 static void judge(tn_flight *f)
 {
     const uint32_t status = f->reply.status;
@@ -145,6 +159,8 @@ static void judge(tn_flight *f)
                      : status != 200 && (status != 206 || f->wish.document != NULL);
     if (!f->refused && f->wish.document == NULL) {
         judge_bytes(f);
+    } else if (!f->refused && f->reply.has_length && f->reply.length > document_max(f)) {
+        fail_size(f);
     }
 }
 
@@ -388,7 +404,7 @@ static void start(tn_flight *f, uint64_t now)
     f->why[0] = '\0';
     tn_text_clear(&f->fault);
     tn_text_clear(&f->body);
-    f->body.size_max = TN_DOCUMENT_BYTES_MAX;
+    f->body.size_max = document_max(f);
     open_window(f, now);
     if (f->wire->curl->curl_multi_add_handle(f->wire->multi, f->easy) != CURLM_OK) {
         fail(f, TN_E_MEMORY, "no memory for a request");
@@ -664,8 +680,10 @@ static void settle(tn_flight *f, CURLcode code)
     if (f->state == TN_FLIGHT_FAILED) {
         return;
     }
-    if (f->body.failed || f->fault.failed) {
-        fail(f, f->body.over_max ? TN_E_LIMIT : TN_E_MEMORY, "the answer is too long");
+    if (f->body.over_max) {
+        fail_size(f);
+    } else if (f->body.failed || f->fault.failed) {
+        fail(f, TN_E_MEMORY, "no memory for the answer");
     } else if (!f->refused && f->reply.status != 0 && is_complete(f, code)) {
         f->state = TN_FLIGHT_LANDED;
         f->tries = 0;

@@ -106,12 +106,20 @@ tn_status tn_remote_ask(tn_remote *c, const tn_wish *wish, tn_text *body, tn_htt
     return status;
 }
 
+tn_status tn_found_told(tn_found *found, const tn_wish *wish, uint64_t n, tn_error *err)
+{
+    found->told += n;
+    return found->told <= TN_OBJECTS_MAX
+               ? TN_OK
+               : tn_fail(err, TN_E_LIMIT,
+                         "'%s': the store lists more than %d names\nhint: write more of the names "
+                         "in front of the first '*'",
+                         wish->uri->scheme.data, TN_OBJECTS_MAX);
+}
+
 tn_status tn_found_add(tn_found *found, const tn_wish *wish, tn_bytes path, uint64_t size,
                        const tn_text *tag, tn_error *err)
 {
-    if (found->n == TN_OBJECTS_MAX) {
-        return tn_fail(err, TN_E_LIMIT, "more than %d objects", TN_OBJECTS_MAX);
-    }
     if (found->n == found->max) {
         const uint32_t max = found->max == 0 ? 64 : 2 * found->max;
         TN_TRY(tn_arena_reserve(found->arena, (max + (size_t)1) * sizeof *found->object,

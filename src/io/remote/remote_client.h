@@ -41,10 +41,14 @@ struct tn_found {
     tn_arena *arena;
     tn_remote_object *object;
     uint32_t n, max;
+    uint64_t told; /* names in all answers, meant or not */
 };
 
 enum { TN_OBJECTS_MAX = 10000000 };
 
-/* "<scheme>://<host>/<path>"; `tag` may be NULL. TN_E_LIMIT, TN_E_MEMORY. */
+/* So many names more; TN_E_LIMIT: above TN_OBJECTS_MAX in all. */
+tn_status tn_found_told(tn_found *found, const tn_wish *wish, uint64_t n,
+                        tn_error *err) TN_MUST_USE;
+/* "<scheme>://<host>/<path>"; `tag` may be NULL. TN_E_MEMORY. */
 tn_status tn_found_add(tn_found *found, const tn_wish *wish, tn_bytes path, uint64_t size,
                        const tn_text *tag, tn_error *err) TN_MUST_USE;

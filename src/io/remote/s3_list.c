@@ -3,6 +3,7 @@
 
 #include "base/codec/utf8.h"
 #include "base/core/number.h"
+#include "base/math/key.h"
 
 #include <string.h>
 
@@ -115,9 +116,15 @@ bool tn_s3_next(tn_s3_scan *scan, tn_s3_object *out)
     while (next_element(&scan->text, &e)) {
         if (is(e.name, "Contents")) {
             scan->broken = scan->broken || !read_object(&scan->text, out);
+            scan->n++;
+            scan->names = tn_xxh64(out->key.data, out->key.size, scan->names);
             return !scan->broken;
         }
-        if (is(e.name, "IsTruncated")) {
+        if (is(e.name, "CommonPrefixes")) {
+            scan->n++;
+        } else if (is(e.name, "Prefix")) { /* of these; that of the request is ever the same */
+            scan->names = tn_xxh64(e.text.data, e.text.size, scan->names);
+        } else if (is(e.name, "IsTruncated")) {
             scan->truncated = is(e.text, "true");
         } else if (is(e.name, "NextContinuationToken")) {
             tn_text_clear(&scan->token);

@@ -19,6 +19,8 @@ typedef struct tn_s3_scan {
     bool truncated; /* there is more to list .. */
     bool broken;    /* an element does not end, or says what it cannot mean */
     tn_text token;  /* .. behind this; owned */
+    uint32_t n;     /* objects and folders so far, and .. */
+    uint64_t names; /* .. a hash of what they are called */
 } tn_s3_scan;
 
 /* Of <Contents>. Texts are cleared and filled, and owned by the caller. */

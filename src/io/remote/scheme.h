@@ -68,6 +68,7 @@ struct tn_scheme {
     const char *version_header; /* asks for one version: If-Range, If-Match; NULL: none does */
     bool addressed;             /* the URL says which bytes; an answer 200 begins with them */
     uint32_t redirects_max;
+    uint32_t document_bytes_max; /* 0: TN_DOCUMENT_BYTES_MAX */
     void (*build)(const tn_wish *wish, tn_request *out);
     /* Makes of where a redirect has led the address of other bytes; false: it cannot. NULL: every
      * range is redirected anew. */

@@ -5,11 +5,16 @@
  * in order. gs:// is Google's XML API, which takes the same requests with HMAC keys.
  */
 #include "io/remote/scheme_s3.h"
+
+#include "base/math/key.h"
 #include "io/remote/remote_client.h"
 #include "io/remote/s3_list.h"
 
 #include <fnmatch.h>
 #include <string.h>
+
+/* A page has at most 1000 names of 1024 bytes; that of some stores may be empty. */
+enum { PAGE_BYTES_MAX = 16 << 20, EMPTY_PAGES_MAX = 16 };
 
 /* SHA-256 of nothing, of requests without a body. */
 static const char nothing[] = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
@@ -175,6 +180,36 @@ static tn_status add_page(const tn_wish *wish, bool folder, tn_s3_scan *scan, tn
     return status;
 }
 
+/* How a list goes on. One page is remembered, from each power of two of them on, so that every
+ * circle comes back to it (Brent 1980). */
+typedef struct course {
+    uint64_t token, names; /* of that page */
+    uint64_t pages;
+    uint32_t empty; /* in a row */
+} course;
+
+/* Whether a page leads to others. TN_E_DATA: it is one that was there before, or names nothing, as
+ * too many before it. */
+static tn_status go_on(course *c, const tn_wish *wish, const tn_s3_scan *scan, tn_error *err)
+{
+    const uint64_t token = tn_xxh64(tn_text_str(&scan->token), scan->token.size, 0);
+    const bool again =
+        c->pages > 0 && (token == c->token || (scan->n > 0 && scan->names == c->names));
+    c->empty = scan->n > 0 ? 0 : c->empty + 1;
+    if (scan->truncated && (again || c->empty == EMPTY_PAGES_MAX)) {
+        return tn_fail(
+            err, TN_E_DATA, "'%s': the store's list of objects is damaged: it does not end, %s",
+            wish->uri->scheme.data,
+            again ? "but comes back to what it has told" : "and tells nothing page after page");
+    }
+    if ((c->pages & (c->pages + 1)) == 0) {
+        c->token = token;
+        c->names = scan->names;
+    }
+    c->pages++;
+    return TN_OK;
+}
+
 static tn_status s3_list(tn_remote *client, const tn_wish *wish, tn_found *found, tn_error *err)
 {
     const size_t plain = tn_uri_plain(wish->path);
@@ -186,6 +221,7 @@ static tn_status s3_list(tn_remote *client, const tn_wish *wish, tn_found *found
     tn_text body = {0};
     tn_s3_scan scan = {0};
     tn_http_reply reply;
+    course c = {0};
     tn_status status = TN_OK;
     TN_ASSERT(!folder || plain == 0 || prefix.data[plain - 1] == '/');
     do {
@@ -203,6 +239,8 @@ static tn_status s3_list(tn_remote *client, const tn_wish *wish, tn_found *found
             scan =
                 (tn_s3_scan){.text = {tn_text_str(&body), body.size, false}, .token = scan.token};
             status = add_page(wish, folder, &scan, found, err);
+            status = status == TN_OK ? tn_found_told(found, wish, scan.n, err) : status;
+            status = status == TN_OK ? go_on(&c, wish, &scan, err) : status;
         }
     } while (status == TN_OK && scan.truncated);
     tn_text_done(&scan.token);
@@ -213,12 +251,14 @@ static tn_status s3_list(tn_remote *client, const tn_wish *wish, tn_found *found
 
 const tn_scheme tn_scheme_s3 = {.name = "s3",
                                 .version_header = "If-Match",
+                                .document_bytes_max = PAGE_BYTES_MAX,
                                 .build = s3_build,
                                 .explain = s3_explain,
                                 .list = s3_list,
                                 .put = tn_s3_put};
 const tn_scheme tn_scheme_gs = {.name = "gs",
                                 .version_header = "If-Match",
+                                .document_bytes_max = PAGE_BYTES_MAX,
                                 .build = s3_build,
                                 .explain = s3_explain,
                                 .list = s3_list,

@@ -251,9 +251,10 @@ static tn_status walk(const level *l, tn_bytes folder, tn_bytes rest, tn_error *
     for (const tn_json *one = list != NULL ? list->first : NULL; one != NULL && status == TN_OK;
          one = one->next) {
         tn_webhdfs_status s;
-        if (!tn_webhdfs_read(one, &s)) {
+        status = tn_found_told(l->found, l->wish, 1, err);
+        if (status == TN_OK && !tn_webhdfs_read(one, &s)) {
             status = damaged(l->wish, err);
-        } else if (is_meant(name, s.name)) {
+        } else if (status == TN_OK && is_meant(name, s.name)) {
             status = take(l, folder, &s, slash, left, err);
         }
     }
