@@ -42,6 +42,19 @@ TEST(a_text_too_long_is_cut)
     assert_int_equal(strlen(err.text), sizeof err.text - 1);
 }
 
+TEST(text_of_others_cannot_steer_a_terminal)
+{
+    tn_error err = {0};
+    (void)tn_fail(&err, TN_E_DATA, "%s is odd\nhint: %s", "\033[2J\a\b\r\x7f\xc2\x9b",
+                  "\ta \xc3\xa9");
+    assert_string_equal(err.text, "?[2J?????? is odd\nhint: \ta \xc3\xa9");
+    tn_error_context(&err, "%s", "\033c");
+    assert_string_equal(err.text, "?c: ?[2J?????? is odd\nhint: \ta \xc3\xa9");
+    char line[] = "a\nerror: b\t\xc2";
+    tn_make_printable(line, "");
+    assert_string_equal(line, "a?error: b?\xc2");
+}
+
 static tn_status passes_on(tn_status inner, int *after)
 {
     TN_TRY(inner);

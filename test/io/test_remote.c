@@ -42,10 +42,11 @@ static int begin(void **state)
     (void)setenv("TNET_FAST", "100", 1); /* NOLINT(concurrency-mt-unsafe): no thread is there yet */
     (void)unsetenv("http_proxy");        /* NOLINT(concurrency-mt-unsafe) */
     served_silence("1");
-    served_open(&w.s,
-                "!cut !stall !slow !busy !flood !change !sneak !bare !shift !noranges "
-                "!chunked !nolength !notag !wrong !loop !bits !hop !expire !denied !dead !once "
-                "badlist deadlist roundlist freshlist emptylist hugelist b signed !safe !whole");
+    served_open(
+        &w.s,
+        "!cut !stall !slow !busy !flood !change !sneak !bare !shift !noranges "
+        "!chunked !nolength !notag !wrong !loop !bits !hop !expire !denied !dead !once "
+        "badlist deadlist roundlist freshlist emptylist hugelist b signed !safe !whole !rude");
     w.data = served_bytes(BYTES);
     served_write(w.s.dir, "a.bin", w.data, BYTES);
     served_write(w.s.dir, "empty", "", 0);
@@ -315,6 +316,22 @@ TEST(lists_are_whole_sorted_and_by_whole_names)
         check_list(w, rows[i].form, rows[i].names);
     }
     check_fails(w, "s3://badlist/d/p*", TN_E_DATA, "list of objects is damaged");
+}
+
+TEST(words_of_a_server_cannot_steer_a_terminal_or_forge_a_line)
+{
+    world *w = *state;
+    char path[512];
+    (void)snprintf(path, sizeof path, "%s/rude", w->s.dir);
+    assert_int_equal(mkdir(path, 0700), 0);
+    served_write(w->s.dir, "rude/good", "1", 1);
+    served_write(w->s.dir, "rude/a\033[2J\nerror: x", "1", 1);
+    check_fails(w, "s3://b/!rude/a.bin", TN_E_DATA, "403 (?[2J?error: x?)");
+    check_fails(w, "webhdfs://127.0.0.1:%u/!rude/a.bin", TN_E_DATA, "403 (?[2J?error: x)");
+    check_fails(w, "s3://b/!hop/!rude/a.bin", TN_E_DATA, "in region ?[2J?");
+    check_fails(w, "s3://b/rude/*", TN_E_DATA, "control characters: 's3://b/rude/a?[2J?error: x'");
+    check_fails(w, "webhdfs://127.0.0.1:%u/rude", TN_E_DATA, "/rude/a?[2J?error: x'");
+    check_list(w, "s3://b/rude/g*", "rude/good"); /* what is not meant is not shown */
 }
 
 TEST(lists_without_end_are_damaged)

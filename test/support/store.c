@@ -1,6 +1,7 @@
 /* store.c - a thread per connection, a file per object, faults by the name of a path. */
 #include "support/store_request.h"
 
+#include "base/codec/json.h"
 #include "base/core/text.h"
 #include "base/math/sha256.h"
 #include "support/sigv4.h"
@@ -334,7 +335,9 @@ static void walk(const char *bucket, const char *folder, const char *prefix, key
 static void add_escaped(tn_text *out, const char *text)
 {
     for (; *text != '\0'; text++) {
-        if (*text == '&') {
+        if (*text == '\n') {
+            tn_text_adds(out, "&#10;");
+        } else if (*text == '&') {
             tn_text_adds(out, "&amp;");
         } else if (*text == '<') {
             tn_text_adds(out, "&lt;");
@@ -462,11 +465,12 @@ static void add_status(const ask *a, const char *path, const char *suffix, tn_te
                    suffix);
     (void)stat(full, &st);
     const bool changed = store_is_fault(a, "change") && a->nth >= CHANGED_AFTER;
-    tn_text_addf(
-        out, "{\"pathSuffix\":\"%s\",\"type\":\"%s\",\"length\":%llu,\"modificationTime\":%llu}",
-        suffix, S_ISDIR(st.st_mode) ? "DIRECTORY" : "FILE",
-        S_ISDIR(st.st_mode) ? 0ULL : (unsigned long long)st.st_size,
-        (unsigned long long)st.st_mtim.tv_nsec / 1000 + (changed ? 1 : 0));
+    tn_text_adds(out, "{");
+    tn_json_str(out, "pathSuffix", suffix);
+    tn_text_addf(out, ",\"type\":\"%s\",\"length\":%llu,\"modificationTime\":%llu}",
+                 S_ISDIR(st.st_mode) ? "DIRECTORY" : "FILE",
+                 S_ISDIR(st.st_mode) ? 0ULL : (unsigned long long)st.st_size,
+                 (unsigned long long)st.st_mtim.tv_nsec / 1000 + (changed ? 1 : 0));
 }
 
 static bool serve_statuses(const ask *a, const char *path)
@@ -620,7 +624,8 @@ static bool redirect(const ask *a)
     if (store_is_fault(a, "hop") && hop != NULL) {
         memmove(hop, hop + 5, strlen(hop + 5) + 1);
     }
-    (void)snprintf(head, sizeof head, "Location: http://localhost:%u%s\r\n", a->s->port[0], to);
+    (void)snprintf(head, sizeof head, "Location: http://localhost:%u%s\r\n%s", a->s->port[0], to,
+                   store_is_fault(a, "rude") ? "x-amz-bucket-region: \033[2J\a\r\n" : "");
     return store_answer(a, "302 Found", head, "");
 }
 
@@ -724,6 +729,12 @@ static bool serve(ask *a)
     }
     if (store_is_fault(a, "loop") || store_is_fault(a, "hop")) {
         return redirect(a);
+    }
+    if (store_is_fault(a, "rude")) {
+        return store_answer(a, "403 Forbidden", "",
+                            strncmp(a->plain, "webhdfs", 7) == 0
+                                ? "{\"RemoteException\":{\"exception\":\"\\u001b[2J\\nerror: x\"}}"
+                                : "<Error><Code>\033[2J&#10;error: x\a</Code></Error>");
     }
     count_leaks(a);
     if (is_denied(a)) {

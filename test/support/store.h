@@ -35,6 +35,8 @@
  *     !loop      redirects to itself
  *     !hop       redirects to the path without it
  *     !denied    403
+ *     !rude      403 for a reason that holds control characters and a line of its own; so does the
+ *                region that !hop tells
  *     !once      403 for a DataNode's address that has been used
  *     !safe      a NameNode in safe mode, where each request is refused twice
  *     !kerberos  a NameNode that knows whom by a ticket or a token: 401 without, 403 to a user.name

@@ -6,6 +6,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const char of_messages[] = "\n\t";
+
+void tn_make_printable(char *text, const char *but)
+{
+    for (; *text != '\0'; text++) {
+        const unsigned char c = (unsigned char)text[0];
+        const unsigned char next = (unsigned char)text[1];
+        if (c == 0xc2 && next >= 0x80 && next < 0xa0) { /* U+0080 to U+009F, in UTF-8 */
+            text[0] = text[1] = '?';
+        } else if ((c < ' ' || c == 0x7f) && strchr(but, c) == NULL) {
+            *text = '?';
+        }
+    }
+}
+
 tn_status tn_fail(tn_error *err, tn_status code, const char *fmt, ...)
 {
     TN_ASSERT(code != TN_OK && code != TN_END); /* neither is a failure */
@@ -14,6 +29,7 @@ tn_status tn_fail(tn_error *err, tn_status code, const char *fmt, ...)
         va_start(args, fmt);
         (void)vsnprintf(err->text, sizeof err->text, fmt, args);
         va_end(args);
+        tn_make_printable(err->text, of_messages);
         err->code = code;
     }
     return code;
@@ -35,6 +51,7 @@ void tn_error_context(tn_error *err, const char *fmt, ...)
         int rest = snprintf(err->text + used, sizeof err->text - (size_t)used, ": %s", inner);
         TN_ASSERT(rest >= 0); /* a text too long is cut, not refused */
     }
+    tn_make_printable(err->text, of_messages);
 }
 
 _Noreturn void tn_assert_failed(const char *file, int line, const char *func, const char *cond)

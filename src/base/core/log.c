@@ -1,6 +1,8 @@
 /* log.c - formats a log line and hands it to the sink. */
 #include "base/core/log.h"
 
+#include "base/core/error.h"
+
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -37,5 +39,6 @@ void tn_log(tn_log_level level, const char *fmt, ...)
     if ((size_t)length >= sizeof line) {
         memcpy(line + sizeof line - sizeof cut_mark, cut_mark, sizeof cut_mark);
     }
+    tn_make_printable(line, "\n\t");
     sink(level, line);
 }

@@ -27,16 +27,6 @@ static const uint64_t linger_ns = 2000000000; /* for the last messages */
 
 /* ---- the end ---- */
 
-void tn_group_make_printable(char *text)
-{
-    for (; *text != '\0'; text++) {
-        const unsigned char c = (unsigned char)*text;
-        if ((c < ' ' && c != '\n' && c != '\t') || c == 0x7f) {
-            *text = '?';
-        }
-    }
-}
-
 void tn_group_end(tn_group *g, uint64_t status, uint32_t teller, const char *fmt, ...)
 {
     TN_ASSERT(teller < g->size);
@@ -53,7 +43,7 @@ void tn_group_end(tn_group *g, uint64_t status, uint32_t teller, const char *fmt
     if (g->rank != 0) { /* it hears of it while it waits for a server, too */
         tn_stop_by_group(true);
     }
-    tn_group_make_printable(g->why.text);
+    tn_make_printable(g->why.text, "\n\t");
     const uint64_t who = 1 + (uint64_t)teller;
     const tn_order_note stop = {
         .what = TN_ORDER_STOP, .number = g->ended, .text = g->why.text, .more = {&who, 1}};

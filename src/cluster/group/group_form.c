@@ -188,7 +188,7 @@ void tn_group_receive_refused(tn_group *g, const tn_frame *f, const tn_refused_n
     }
     if (f->code == TN_REFUSAL_FORMING) {
         (void)snprintf(g->missing, sizeof g->missing, "%s", note->text);
-        tn_group_make_printable(g->missing);
+        tn_make_printable(g->missing, "\n\t");
         return;
     }
     const char *text = note->text[0] != '\0' ? note->text : tn_refusal_text(f->code);

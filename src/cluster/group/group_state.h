@@ -93,9 +93,6 @@ void tn_group_end(tn_group *g, uint64_t status, uint32_t teller, const char *fmt
 /* The same by a fault of this rank, in its own words; it is named before them. */
 void tn_group_end_here(tn_group *g, tn_status status, const char *words);
 
-/* Replaces control characters by '?', in texts from outside that people read. */
-void tn_group_make_printable(char *text);
-
 /* TN_OK, or how the group ended; locked. */
 tn_status tn_group_fault(const tn_group *g, tn_error *err) TN_MUST_USE;
 

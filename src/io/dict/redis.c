@@ -125,11 +125,7 @@ static tn_status open_connection(connection *c, const tn_redis_address *to, tn_e
 static tn_status judge(connection *c, tn_error *err)
 {
     c->line[c->size] = '\0';
-    for (size_t i = 0; i < c->size; i++) {
-        if (c->line[i] < ' ' || c->line[i] > '~') {
-            c->line[i] = '?';
-        }
-    }
+    tn_make_printable(c->line, "");
     c->size = 0;
     if (c->line[0] != '+' || c->answered == c->sent) {
         return tn_fail(

@@ -161,9 +161,7 @@ static void list_name(tn_listing *l, const char *name, size_t size)
     char shown[sizeof l->near];
     (void)snprintf(shown, sizeof shown, "%.*s",
                    (int)(size < sizeof shown ? size : sizeof shown - 1), name);
-    for (char *c = shown; *c != '\0'; c++) {
-        *c = (char)((unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c);
-    }
+    tn_make_printable(shown, "");
     if (l->names.size < LISTED_MAX) {
         tn_text_addf(&l->names, "%s%s", l->n > 0 ? ", " : "", shown);
     } else if (tn_text_str(&l->names)[l->names.size - 1] != '.') {

@@ -576,6 +576,9 @@ static void refuse(tn_flight *f)
     if (f->wish.scheme->explain != NULL && f->fault.size > 0) {
         f->wish.scheme->explain((tn_bytes){f->fault.data, f->fault.size, false}, &word);
     }
+    if (word.size > 0) {
+        tn_make_printable(word.data, "");
+    }
     (void)snprintf(what, sizeof what, "%s%u%s%.*s%s",
                    status == 404 ? "is not there: the server answers " : "the server answers ",
                    (unsigned)status, word.size > 0 ? " (" : "", (int)word.size, tn_text_str(&word),
@@ -677,6 +680,7 @@ static bool is_complete(const tn_flight *f, CURLcode code)
 static void settle(tn_flight *f, CURLcode code)
 {
     judge(f);
+    tn_make_printable(f->why, ""); /* it may quote the server */
     if (f->state == TN_FLIGHT_FAILED) {
         return;
     }

@@ -146,6 +146,12 @@ tn_status tn_found_add(tn_found *found, const tn_wish *wish, tn_bytes path, uint
         }
         found->object[found->n++] =
             (tn_remote_object){.uri = copy, .size = size, .tag = version, .ranged = true};
+        tn_make_printable(uri.data, "");
+        if (strcmp(copy, uri.data) != 0 || strlen(copy) != uri.size) {
+            status = tn_fail(err, TN_E_DATA,
+                             "'%s': a name that the store lists holds control characters: '%s'",
+                             wish->uri->scheme.data, uri.data);
+        }
     }
     tn_text_done(&uri);
     return status;

@@ -49,6 +49,7 @@ enum { TN_OBJECTS_MAX = 10000000 };
 /* So many names more; TN_E_LIMIT: above TN_OBJECTS_MAX in all. */
 tn_status tn_found_told(tn_found *found, const tn_wish *wish, uint64_t n,
                         tn_error *err) TN_MUST_USE;
-/* "<scheme>://<host>/<path>"; `tag` may be NULL. TN_E_MEMORY. */
+/* "<scheme>://<host>/<path>"; `tag` may be NULL. TN_E_MEMORY; TN_E_DATA: a name with control
+ * characters, which would stand in messages and files of ours. */
 tn_status tn_found_add(tn_found *found, const tn_wish *wish, tn_bytes path, uint64_t size,
                        const tn_text *tag, tn_error *err) TN_MUST_USE;
