@@ -42,11 +42,11 @@ static int begin(void **state)
     (void)setenv("TNET_FAST", "100", 1); /* NOLINT(concurrency-mt-unsafe): no thread is there yet */
     (void)unsetenv("http_proxy");        /* NOLINT(concurrency-mt-unsafe) */
     served_silence("1");
-    served_open(
-        &w.s,
-        "!cut !stall !slow !busy !flood !change !sneak !bare !shift !noranges "
-        "!chunked !nolength !notag !wrong !loop !bits !hop !expire !denied !dead !once "
-        "badlist deadlist roundlist freshlist emptylist hugelist b signed !safe !whole !rude");
+    served_open(&w.s,
+                "!cut !stall !slow !busy !flood !change !sneak !bare !shift !noranges "
+                "!chunked !nolength !notag !wrong !loop !bits !hop !expire !denied !dead !once "
+                "badlist deadlist roundlist freshlist emptylist hugelist b signed !safe !whole "
+                "!rude !creep");
     w.data = served_bytes(BYTES);
     served_write(w.s.dir, "a.bin", w.data, BYTES);
     served_write(w.s.dir, "empty", "", 0);
@@ -232,6 +232,22 @@ TEST(broken_connections_lose_and_repeat_nothing)
     check_same(w, "webhdfs://127.0.0.1:%u/!safe/a.bin", 0);
     check_same(w, "s3://b/!cut/a.bin", 0);
     check_same(w, "s3://b/!busy/a.bin", 99);
+}
+
+TEST(bytes_on_the_way_back_to_where_it_broke_are_progress)
+{
+    world *w = *state;
+    got g;
+    served_silence("60"); /* half a second, in which 30 KiB must come */
+    fetch(w, "http://127.0.0.1:%u/!noranges/!creep/a.bin", 0, &g);
+    served_silence("1");
+    if (g.status != TN_OK) {
+        print_error("%s\n", g.err.text);
+    }
+    assert_int_equal(g.status, TN_OK);
+    assert_int_equal(g.bytes.size, BYTES);
+    assert_memory_equal(g.bytes.data, w->data, BYTES);
+    tn_text_done(&g.bytes);
 }
 
 TEST(what_does_not_end_well_ends_with_a_sentence)

@@ -19,6 +19,7 @@
  *     !bits      every answer ends after 100,000 bytes
  *     !stall     every 3rd stops in the middle
  *     !slow      every 4th drips
+ *     !creep     the 2nd ends in the middle, the first half of later ones takes a second or more
  *     !busy      each range is 503 with Retry-After twice
  *     !flood     all are 503
  *     !change    another object from the 4th request on

@@ -216,6 +216,7 @@ static size_t on_body(char *data, size_t one, size_t n, void *arg)
     const size_t skipped = f->skip < size ? (size_t)f->skip : size;
     if (skipped == size) {
         f->skip -= skipped;
+        f->skipped += skipped;
         return size;
     }
     const size_t taken = take_bytes(f, data + skipped, size - skipped);
@@ -223,6 +224,7 @@ static size_t on_body(char *data, size_t one, size_t n, void *arg)
         return taken;
     }
     f->skip = 0;
+    f->skipped += skipped;
     return skipped + taken;
 }
 
@@ -376,7 +378,7 @@ static void set_options(tn_flight *f)
 /* Bytes that have passed, either way. */
 static uint64_t passed(const tn_flight *f)
 {
-    return f->next + f->body.size + f->sent;
+    return f->next + f->skipped + f->body.size + f->sent;
 }
 
 static void open_window(tn_flight *f, uint64_t now)
@@ -399,7 +401,7 @@ static void start(tn_flight *f, uint64_t now)
     }
     f->reply = (tn_http_reply){0};
     f->judged = f->refused = f->paused = false;
-    f->skip = f->sent = 0;
+    f->skip = f->skipped = f->sent = 0;
     f->reached = f->next;
     f->why[0] = '\0';
     tn_text_clear(&f->fault);

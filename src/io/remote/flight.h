@@ -63,6 +63,7 @@ typedef struct tn_flight {
     bool renewed;     /* secrets were read anew for this failure */
     bool kept;        /* `moved` is the wire's */
     uint64_t skip;    /* bytes of the body in front of `next` */
+    uint64_t skipped; /* .. and those that have come, by this attempt */
     uint64_t reached; /* `next` when the attempt began */
     uint32_t tries;   /* in a row without progress */
     uint32_t redirects;
