@@ -235,7 +235,7 @@ tn_status tn_setup_load(tn_setup *s, const tn_options *options, tn_error *err)
     }
     TN_TRY(tn_diag_check(&s->diag, err));
     tn_terminal_log(options->verbosity, (tn_log_level)s->run.log.level);
-    return TN_OK;
+    return tn_fileset_check_hosts(&s->run.data, &(tn_strs){0}, !tn_spawn_is_child(), err);
 }
 
 /* The checkpoint that is read, or gone on from: its path and its configuration; nothing: there is

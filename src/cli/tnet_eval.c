@@ -10,6 +10,7 @@
 #include "cli/terminal.h"
 #include "config/field.h"
 #include "config/tree.h"
+#include "io/read/fileset.h"
 #include "io/remote/uri.h"
 #include "io/schema/schema.h"
 #include "metrics/calibrator.h"
@@ -690,6 +691,7 @@ static tn_status check_outputs(tn_setup *s, const eval_flags *f, tn_error *err)
     }
     TN_TRY(remote ? tn_predictions_check_uri(predictions, s->run.data.secrets, err) : TN_OK);
     TN_TRY(tn_setup_inputs(s, &f->data, err));
+    TN_TRY(tn_fileset_check_hosts(&s->run.data, &f->data, false, err));
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (names[i] != NULL) {
             TN_TRY(tn_output_try(names[i], &s->inputs, err));

@@ -129,6 +129,16 @@ keys new
 learned renewed "data.train=[s3://signed/!expire/a.tsv, s3://signed/b.tsv.gz]" "data.valid=$web/b.tsv"
 same_model local renewed
 
+# a header that names no host goes to one alone, also where lists differ; with its host to that one
+expect 3 tnet-train c.yaml run.dir="$dir/ends" "data.train=$web/a.tsv" "data.valid=http://localhost:$port/b.tsv"
+says 'http_header of data.secrets names no host'
+expect 3 tnet-eval c.yaml run.dir="$dir/local" "data.train=$web/a.tsv" --data "http://localhost:$port/b.tsv"
+says 'http_header of data.secrets names no host'
+sed -i "s/^http_header/& 127.0.0.1:$port/" secrets
+learned hosts "data.train=[$web/a.tsv, http://localhost:$port/b.tsv.gz]" "data.valid=http://localhost:$port/b.tsv"
+same_model local hosts
+keys new
+
 # an object that is another one in the next run is noticed as a file is
 learned again "data.train=$web/day/20261102/part-0" train.epochs=1
 clicks files/day/20261102/part-0 1000 50000

@@ -2,15 +2,18 @@
 #include "io/read/fileset.h"
 
 #include "base/core/alloc.h"
+#include "base/core/log.h"
 #include "base/file/file.h"
 #include "io/read/block_reader.h"
 #include "io/rows/rows.h"
+#include "io/schema/dataopts.h"
 #include "setup.h"
 #include "support/test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <zlib.h>
 
 static const char libsvm[] = "{data: {format: libsvm, part_bytes: 10B}}";
@@ -424,5 +427,47 @@ TEST(a_line_too_long_is_named_by_its_line_in_every_part)
     assert_int_equal(setup_drain(&s, &opts, &err), TN_E_DATA);
     assert_non_null(strstr(err.text, "/rows:41:1: error: record longer than record_bytes_max"));
     tn_text_done(&text);
+    setup_close(&s);
+}
+
+/* ---- headers of hosts ---- */
+
+static char last_line[300];
+static uint32_t n_lines;
+
+static void keep_line(tn_log_level level, const char *line)
+{
+    assert_int_equal(level, TN_LOG_WARN);
+    (void)snprintf(last_line, sizeof last_line, "%s", line);
+    n_lines++;
+}
+
+TEST(a_header_without_a_host_is_for_one_host_in_all_lists)
+{
+    static const char *const urls[] = {"http://a.example:80/1", "http://a.example:80/2", "x.tsv",
+                                       "s3://b/1", "https://c.example/3"};
+    setup s;
+    tn_error err = {0};
+    setup_open(&s, libsvm);
+    tn_data_opts data = {.train = {3, urls}, .valid = {1, &urls[3]}};
+    const tn_strs more = {1, &urls[4]};
+    const tn_strs none = {0};
+    assert_int_equal(tn_fileset_check_hosts(&data, &more, true, &err), TN_OK); /* no secrets */
+    const char line[] = "http_header = Authorization: Bearer hidden\n";
+    data.secrets = setup_file(&s, "secrets", line, sizeof line - 1);
+    assert_int_equal(chmod(data.secrets, 0600), 0);
+    tn_log_set(keep_line, TN_LOG_WARN);
+    assert_int_equal(tn_fileset_check_hosts(&data, &none, true, &err), TN_OK);
+    assert_int_equal(n_lines, 1);
+    assert_non_null(strstr(last_line, "goes to 'a.example:80' where others can read it"));
+    assert_int_equal(tn_fileset_check_hosts(&data, &more, false, &err), TN_E_CONFIG);
+    assert_non_null(
+        strstr(err.text, "names no host, and there are 'a.example:80' and 'c.example'"));
+    assert_null(strstr(err.text, "hidden"));
+    const char own[] = "http_header c.example = Authorization: Bearer hidden\n";
+    data.secrets = setup_file(&s, "secrets", own, sizeof own - 1);
+    assert_int_equal(tn_fileset_check_hosts(&data, &more, true, &err), TN_OK);
+    assert_int_equal(n_lines, 1); /* that one is encrypted */
+    tn_log_set(NULL, TN_LOG_INFO);
     setup_close(&s);
 }

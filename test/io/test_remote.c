@@ -303,6 +303,40 @@ TEST(secrets_go_to_the_first_host_alone)
     assert_true(store_leaks(w->s.server) > 0); /* here it is wanted: the header was sent at all */
 }
 
+TEST(a_header_goes_to_the_host_that_it_is_of)
+{
+    world *w = *state;
+    char lines[100];
+    char uri[SERVED_URI];
+    tn_error err = {0};
+    tn_remote *r = NULL;
+    tn_remote_object *object = NULL;
+    uint32_t n = 0;
+    const uint64_t before = store_leaks(w->s.server);
+    served_secrets(&w->s, "http_header 127.0.0.1 = X-Secret: s\n");
+    check_same(w, "http://localhost:%u/a.bin", 0);
+    assert_int_equal(store_leaks(w->s.server), before);
+    (void)snprintf(lines, sizeof lines, "http_header LocalHost:%u = X-Secret: s\n",
+                   store_port(w->s.server));
+    served_secrets(&w->s, lines);
+    check_same(w, "http://localhost:%u/a.bin", 0);
+    assert_true(store_leaks(w->s.server) > before); /* as is wanted here */
+    served_secrets(&w->s, "http_header https://127.0.0.1 = X-Secret: s\n");
+    assert_int_equal(tn_remote_open(&r, w->s.secrets, &err), TN_E_CONFIG);
+    assert_non_null(strstr(err.text, "names no host"));
+
+    const uint64_t leaks = store_leaks(w->s.server);
+    keep_secrets(w, ""); /* one for any host is for one alone */
+    assert_int_equal(tn_remote_open(&r, w->s.secrets, &err), TN_OK);
+    served_uri(&w->s, "http://127.0.0.1:%u/a.bin", uri);
+    assert_int_equal(tn_remote_list(r, uri, w->arena, &object, &n, &err), TN_OK);
+    served_uri(&w->s, "http://localhost:%u/a.bin", uri);
+    assert_int_equal(tn_remote_list(r, uri, w->arena, &object, &n, &err), TN_E_CONFIG);
+    assert_non_null(strstr(err.text, "http_header of data.secrets names no host"));
+    assert_int_equal(store_leaks(w->s.server), leaks);
+    tn_remote_close(r);
+}
+
 TEST(lists_are_whole_sorted_and_by_whole_names)
 {
     world *w = *state;

@@ -53,6 +53,11 @@ TEST(secrets_are_refused_and_not_shown)
         "https://h/a?X-AMZ-CREDENTIAL=HIDDEN",
         "https://h/a?access_token=HIDDEN",
         "https://h/a?token=HIDDEN",
+        "https://h/a?access_key=HIDDEN",
+        "https://h/a?Client_Secret=HIDDEN",
+        "https://h/a?jwt=HIDDEN",
+        "https://h/a?x%2Damz%2dsignature=HIDDEN",
+        "https://h/a?%73ig=HIDDEN",
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         tn_uri u;
@@ -62,6 +67,7 @@ TEST(secrets_are_refused_and_not_shown)
         assert_non_null(strstr(err.text, "data.secrets"));
     }
     check("https://h/a?signal=1&tokens=2", "https|h|a|signal=1&tokens=2"); /* whole names */
+    check("https://h/a?%=1&si%=2&%zzsig=3", "https|h|a|%=1&si%=2&%zzsig=3");
 }
 
 TEST(hosts_that_are_none_are_refused)

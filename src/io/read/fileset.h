@@ -21,11 +21,12 @@
 
 #include <stdatomic.h>
 
-typedef struct tn_arena tn_arena;   /* base/core/arena.h */
-typedef struct tn_schema tn_schema; /* io/schema/schema.h */
-typedef struct tn_source tn_source; /* io/source/source.h */
-typedef struct tn_strs tn_strs;     /* config/values.h */
-typedef struct tn_inputs tn_inputs; /* base/file/output_file.h */
+typedef struct tn_arena tn_arena;         /* base/core/arena.h */
+typedef struct tn_data_opts tn_data_opts; /* io/schema/dataopts.h */
+typedef struct tn_schema tn_schema;       /* io/schema/schema.h */
+typedef struct tn_source tn_source;       /* io/source/source.h */
+typedef struct tn_strs tn_strs;           /* config/values.h */
+typedef struct tn_inputs tn_inputs;       /* base/file/output_file.h */
 
 /* Looks at the first bytes of each file when `compression` is auto. `ranks`: that share the parts,
  * at least 1; binary caches have parts of their own. TN_E_DATA, TN_E_IO, TN_E_LIMIT. On failure
@@ -51,6 +52,12 @@ tn_status tn_fileset_first(const tn_strs *paths, tn_arena *arena, const char **o
 /* Whether every item of `paths` is there, or matches something; TN_E_DATA: one is not. `secrets`:
  * those of tn_remote_open. */
 tn_status tn_fileset_look(const tn_strs *paths, const char *secrets, tn_error *err) TN_MUST_USE;
+
+/* Whether a header of `data`'s secrets that names no host would go to two, of its paths and of
+ * `more`: TN_E_CONFIG. Nothing is asked; secrets that cannot be read are told by who needs them.
+ * `warn`: the log says so where one goes to another machine unencrypted. */
+tn_status tn_fileset_check_hosts(const tn_data_opts *data, const tn_strs *more, bool warn,
+                                 tn_error *err) TN_MUST_USE;
 
 /* Opens a file at a byte, inflated where it is compressed (then `from` is 0). */
 tn_status tn_fileset_open(const tn_fileset *files, uint32_t file, uint64_t from,

@@ -190,6 +190,7 @@ tn_status tn_remote_list(tn_remote *r, const char *uri, tn_arena *arena, tn_remo
     TN_TRY(tn_remote_parse(uri, &u, &wish.scheme, err));
     wish.uri = &u;
     wish.path = u.path;
+    TN_TRY(tn_secrets_admit(r->secrets, &u, err));
     TN_TRY(find_all(r, &wish, &found, err));
     if (found.n == 0) {
         const bool pattern = tn_uri_plain(u.path) < u.path.size;

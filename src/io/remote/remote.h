@@ -28,7 +28,7 @@
  * ms with TN_E_STOPPED when the process is to end (base/core/stop.h).
  *
  * Secrets come from a file, the environment and ~/.aws/credentials (secrets.h), never from a URI,
- * go to the first host only, and stand in no message. TLS is always verified; a redirect never
+ * go only to the host they are of and stand in no message. TLS is always verified; a redirect never
  * leads from https to http. Proxies are those of the environment, as with curl(1).
  *
  * libcurl is loaded by tn_remote_open: TN_E_CONFIG when it is not there. A tn_remote may be used by

@@ -19,7 +19,7 @@ static void http_build(const tn_wish *wish, tn_request *out)
         tn_text_addc(&out->url, '?');
         tn_uri_mend(&out->url, u->query);
     }
-    if (!out->away && tn_secrets_add(out->secrets, TN_SECRET_HTTP_HEADER, &header)) {
+    if (!out->away && tn_secrets_add_header(out->secrets, u->host, &header)) {
         tn_request_header(out, "", (tn_bytes){header.data, header.size, false});
     }
     if (header.data != NULL) {

@@ -2,13 +2,16 @@
 #include "io/remote/secrets.h"
 
 #include "base/core/alloc.h"
+#include "base/core/log.h"
 #include "base/file/file.h"
+#include "io/remote/uri.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 enum { FILE_BYTES_MAX = 1 << 20 };
@@ -37,6 +40,8 @@ struct tn_secrets {
     /* guarded by `lock`: */
     tn_text value[TN_SECRETS];
     bool has[TN_SECRETS];
+    tn_text headers; /* "http_header HOST = VALUE" of the file, line by line */
+    tn_text host;    /* that a header without one goes to; empty: none was read yet */
     uint32_t version;
 };
 
@@ -58,26 +63,72 @@ static bool is(tn_bytes text, const char *word)
     return text.size == strlen(word) && memcmp(text.data, word, text.size) == 0;
 }
 
-bool tn_secrets_find(tn_bytes file, const char *section, const char *name, tn_bytes *out)
+/* The next "name = value" of a section, past which *at goes; `within`: the lines are of it. */
+static bool next_value(tn_bytes *at, bool *within, const char *section, tn_bytes *name,
+                       tn_bytes *value)
 {
-    bool within = strcmp(section, "default") == 0; /* in front of the first head */
-    const char *end = file.data + file.size;
-    for (const char *at = file.data; at < end;) {
-        const char *stop = memchr(at, '\n', (size_t)(end - at));
+    const char *end = at->data + at->size;
+    while (at->data < end) {
+        const char *stop = memchr(at->data, '\n', (size_t)(end - at->data));
         stop = stop != NULL ? stop : end;
-        const tn_bytes line = trim(at, stop);
-        at = stop + (stop < end);
+        const tn_bytes line = trim(at->data, stop);
+        at->data = stop + (stop < end);
+        at->size = (size_t)(end - at->data);
         const char *equals = line.size > 0 ? memchr(line.data, '=', line.size) : NULL;
         if (line.size > 1 && line.data[0] == '[') {
             const char *close = line.data + line.size - 1;
-            within = *close == ']' && is(trim(line.data + 1, close), section);
-        } else if (within && equals != NULL && line.data[0] != '#' &&
-                   is(trim(line.data, equals), name)) {
-            *out = trim(equals + 1, line.data + line.size);
+            *within = *close == ']' && is(trim(line.data + 1, close), section);
+        } else if (*within && equals != NULL && line.data[0] != '#') {
+            *name = trim(line.data, equals);
+            *value = trim(equals + 1, line.data + line.size);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Lines in front of the first head are of this one. */
+static bool is_default(const char *section)
+{
+    return strcmp(section, "default") == 0;
+}
+
+bool tn_secrets_find(tn_bytes file, const char *section, const char *name, tn_bytes *out)
+{
+    bool within = is_default(section);
+    tn_bytes one;
+    while (next_value(&file, &within, section, &one, out)) {
+        if (is(one, name)) {
             return out->size > 0;
         }
     }
     return false;
+}
+
+/* ---- headers of one host ---- */
+
+/* The host of "http_header HOST"; false: this is another name. */
+static bool names_header(tn_bytes name, tn_bytes *host)
+{
+    static const char word[] = "http_header";
+    const size_t n = sizeof word - 1;
+    const bool has = name.size > n + 1 && memcmp(name.data, word, n) == 0 &&
+                     (name.data[n] == ' ' || name.data[n] == '\t');
+    if (has) {
+        *host = trim(name.data + n, name.data + name.size);
+    }
+    return has;
+}
+
+/* "HOST" or "HOST:PORT", of a host and port. */
+static bool is_host(tn_bytes named, tn_bytes host)
+{
+    const char *bracket = memchr(host.data, ']', host.size);
+    const char *from = bracket != NULL ? bracket : host.data;
+    const char *colon = memchr(from, ':', (size_t)(host.data + host.size - from));
+    const size_t bare = colon != NULL ? (size_t)(colon - host.data) : host.size;
+    return (named.size == host.size || named.size == bare) &&
+           strncasecmp(named.data, host.data, named.size) == 0;
 }
 
 /* ---- the three places ---- */
@@ -126,6 +177,14 @@ static bool choose(const places *p, tn_secret i, tn_bytes *out)
     return false;
 }
 
+static void forget(tn_text *text)
+{
+    if (text->data != NULL) {
+        explicit_bzero(text->data, text->size);
+    }
+    tn_text_done(text);
+}
+
 static void take(tn_secrets *s, const places *p)
 {
     bool changed = s->version == 0;
@@ -141,6 +200,21 @@ static void take(tn_secrets *s, const places *p)
             s->has[i] = has && !s->value[i].failed;
         }
     }
+    tn_text headers = {0};
+    tn_bytes own = p->own;
+    bool within = is_default(p->section);
+    tn_bytes name;
+    tn_bytes host;
+    tn_bytes value;
+    while (next_value(&own, &within, p->section, &name, &value)) {
+        if (names_header(name, &host)) {
+            tn_text_addf(&headers, "%.*s = %.*s\n", (int)name.size, name.data, (int)value.size,
+                         value.data);
+        }
+    }
+    changed = changed || strcmp(tn_text_str(&headers), tn_text_str(&s->headers)) != 0;
+    forget(&s->headers);
+    s->headers = headers;
     s->version += changed;
 }
 
@@ -170,19 +244,33 @@ static tn_status check_mode(const char *file, tn_error *err)
     return TN_OK;
 }
 
-/* A file that was named for nothing is a mistake. */
+/* A file that was named for nothing is a mistake, and so is a host that no URI has. */
 static tn_status check_says(const char *file, tn_bytes own, const char *section, tn_error *err)
 {
+    tn_bytes name;
     tn_bytes value;
-    for (tn_secret i = 0; i < TN_SECRETS; i++) {
-        if (tn_secrets_find(own, section, known[i].name, &value)) {
-            return TN_OK;
+    tn_bytes host;
+    bool says = false;
+    bool within = is_default(section);
+    for (tn_bytes left = own; next_value(&left, &within, section, &name, &value);) {
+        for (tn_secret i = 0; i < TN_SECRETS && value.size > 0; i++) {
+            says = says || is(name, known[i].name);
+        }
+        if (names_header(name, &host)) {
+            says = true;
+            if (memchr(host.data, '/', host.size) != NULL) {
+                return tn_fail(err, TN_E_CONFIG,
+                               "data.secrets '%s': '%.*s' names no host\nhint: http_header "
+                               "HOST[:PORT] = NAME: VALUE",
+                               file, (int)name.size, name.data);
+            }
         }
     }
-    return tn_fail(err, TN_E_CONFIG,
-                   "data.secrets '%s' says nothing that is known in its section [%s]\nhint: lines "
-                   "are 'name = value'; docs/data.md lists the names",
-                   file, section);
+    return says ? TN_OK
+                : tn_fail(err, TN_E_CONFIG,
+                          "data.secrets '%s' says nothing that is known in its section [%s]\nhint: "
+                          "lines are 'name = value'; docs/data.md lists the names",
+                          file, section);
 }
 
 static tn_status check_bool(const places *p, const char *file, tn_secret i, tn_error *err)
@@ -247,11 +335,10 @@ void tn_secrets_close(tn_secrets *s)
 {
     if (s != NULL) {
         for (tn_secret i = 0; i < TN_SECRETS; i++) {
-            if (s->value[i].data != NULL) {
-                explicit_bzero(s->value[i].data, s->value[i].size);
-            }
-            tn_text_done(&s->value[i]);
+            forget(&s->value[i]);
         }
+        forget(&s->headers);
+        tn_text_done(&s->host);
         (void)pthread_mutex_destroy(&s->lock);
         tn_free(s);
     }
@@ -267,6 +354,63 @@ bool tn_secrets_add(tn_secrets *s, tn_secret which, tn_text *out)
     }
     (void)pthread_mutex_unlock(&s->lock);
     return has;
+}
+
+/* With the lock held: the line of a host. */
+static bool find_header(const tn_secrets *s, tn_bytes host, tn_bytes *value)
+{
+    tn_bytes left = {tn_text_str(&s->headers), s->headers.size, false};
+    bool within = true;
+    tn_bytes name;
+    tn_bytes named;
+    while (next_value(&left, &within, "", &name, value)) {
+        if (names_header(name, &named) && is_host(named, host)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool tn_secrets_add_header(tn_secrets *s, tn_bytes host, tn_text *out)
+{
+    tn_bytes value;
+    (void)pthread_mutex_lock(&s->lock);
+    const bool own = find_header(s, host, &value);
+    const bool has =
+        own ? value.size > 0 : s->has[TN_SECRET_HTTP_HEADER] && is(host, tn_text_str(&s->host));
+    if (has && own) {
+        tn_text_add(out, value.data, value.size);
+    } else if (has) {
+        tn_text_add(out, s->value[TN_SECRET_HTTP_HEADER].data,
+                    s->value[TN_SECRET_HTTP_HEADER].size);
+    }
+    (void)pthread_mutex_unlock(&s->lock);
+    return has;
+}
+
+tn_status tn_secrets_admit(tn_secrets *s, const tn_uri *uri, tn_error *err)
+{
+    tn_bytes value;
+    const tn_bytes host = uri->host;
+    tn_status status = TN_OK;
+    if (!is(uri->scheme, "http") && !is(uri->scheme, "https")) {
+        return TN_OK;
+    }
+    (void)pthread_mutex_lock(&s->lock);
+    if (s->has[TN_SECRET_HTTP_HEADER] && !find_header(s, host, &value)) {
+        if (s->host.size == 0) {
+            tn_text_add(&s->host, host.data, host.size);
+        } else if (!is(host, tn_text_str(&s->host))) {
+            status =
+                tn_fail(err, TN_E_CONFIG,
+                        "http_header of data.secrets names no host, and there are '%s' and "
+                        "'%.*s'\nhint: 'http_header %s = ..', a line for each host that is "
+                        "to get one",
+                        tn_text_str(&s->host), (int)host.size, host.data, tn_text_str(&s->host));
+        }
+    }
+    (void)pthread_mutex_unlock(&s->lock);
+    return status;
 }
 
 bool tn_secrets_is_true(tn_secrets *s, tn_secret which)

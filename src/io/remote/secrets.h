@@ -5,7 +5,8 @@
  *     azure_sas                                                    abfs: "sv=..&sig=.."
  *     webhdfs_user webhdfs_delegation                              user.name, delegation
  *     webhdfs_kerberos                                             true: a ticket, and no user.name
- *     http_header                                                  "Authorization: Bearer .."
+ *     http_header HOST                                             "Authorization: Bearer .."
+ *     http_header                                                  the same, of the only host
  *
  * Places, in this order: the file of data.secrets, which nobody else may read (mode 0600); the
  * environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION or
@@ -39,6 +40,7 @@ typedef enum tn_secret {
 } tn_secret;
 
 typedef struct tn_secrets tn_secrets;
+typedef struct tn_uri tn_uri; /* uri.h */
 
 /* `file` may be NULL, and must outlive them. TN_E_CONFIG: it is not there, others may read it, or
  * it says neither true nor false where it must.
@@ -48,6 +50,13 @@ void tn_secrets_close(tn_secrets *s); /* NULL is fine */
 
 /* Appends a value; false, and nothing appended: there is none. */
 bool tn_secrets_add(tn_secrets *s, tn_secret which, tn_text *out);
+
+/* The header of a host, HOST:PORT as in its URI; that without a host for the one that was admitted.
+ */
+bool tn_secrets_add_header(tn_secrets *s, tn_bytes host, tn_text *out);
+/* Who is about to read from http(s). TN_E_CONFIG: a header without a host would go to a second one.
+ */
+tn_status tn_secrets_admit(tn_secrets *s, const tn_uri *uri, tn_error *err) TN_MUST_USE;
 
 bool tn_secrets_is_true(tn_secrets *s, tn_secret which);
 

@@ -1,8 +1,12 @@
 /* uri.c - scheme, authority, path and query by RFC 3986; secrets are looked for by name. */
 #include "io/remote/uri.h"
 
+#include "base/core/number.h"
+
 #include <string.h>
 #include <strings.h>
+
+enum { NAME_MAX_BYTES = 64 }; /* of a parameter's name; those of secrets are shorter */
 
 static bool is_letter(char c)
 {
@@ -29,6 +33,21 @@ bool tn_uri_is(const char *text)
     return scheme_size(text) > 0;
 }
 
+/* "x%2Damz" is "x-amz"; false: it has no room. */
+static bool decode_name(tn_bytes from, char out[NAME_MAX_BYTES])
+{
+    size_t n = 0;
+    for (size_t i = 0; i < from.size && n < NAME_MAX_BYTES; i++) {
+        uint64_t byte = 0;
+        const bool coded = from.data[i] == '%' && from.size - i > 2 &&
+                           tn_read_hex(from.data + i + 1, 2, &byte) == TN_NUM_OK;
+        out[n++] = (char)(coded ? (int)byte : from.data[i]);
+        i += coded ? 2 : 0;
+    }
+    out[n < NAME_MAX_BYTES ? n : 0] = '\0';
+    return n < NAME_MAX_BYTES;
+}
+
 /* Parameters of a query that are secrets, or grant what only their holder may do. */
 static bool is_secret(tn_bytes name)
 {
@@ -36,14 +55,33 @@ static bool is_secret(tn_bytes name)
                                          "signature",
                                          "token",
                                          "access_token",
+                                         "refresh_token",
+                                         "id_token",
+                                         "session_token",
+                                         "private_token",
                                          "auth",
                                          "authorization",
+                                         "bearer",
+                                         "jwt",
                                          "password",
                                          "passwd",
+                                         "pwd",
                                          "secret",
+                                         "client_secret",
+                                         "secret_key",
+                                         "secretkey",
+                                         "secret_access_key",
+                                         "access_key",
+                                         "accesskey",
+                                         "access_key_id",
+                                         "accesskeyid",
                                          "api_key",
                                          "apikey",
+                                         "api-key",
+                                         "x-api-key",
                                          "key",
+                                         "credential",
+                                         "credentials",
                                          "delegation",
                                          "x-amz-signature",
                                          "x-amz-credential",
@@ -51,8 +89,9 @@ static bool is_secret(tn_bytes name)
                                          "x-goog-signature",
                                          "x-goog-credential",
                                          "awsaccesskeyid"};
-    for (size_t i = 0; i < sizeof secret / sizeof *secret; i++) {
-        if (strlen(secret[i]) == name.size && strncasecmp(secret[i], name.data, name.size) == 0) {
+    char plain[NAME_MAX_BYTES];
+    for (size_t i = 0; i < sizeof secret / sizeof *secret && decode_name(name, plain); i++) {
+        if (strcasecmp(secret[i], plain) == 0) {
             return true;
         }
     }
