@@ -108,6 +108,49 @@ TEST(a_file_appears_whole_or_not_at_all)
     assert_int_equal(files_in(p), 1);
 }
 
+static mode_t mode_of(const char *path)
+{
+    struct stat st;
+    assert_int_equal(stat(path, &st), 0);
+    return st.st_mode & 07777;
+}
+
+TEST(what_replaces_a_file_is_for_the_same_eyes)
+{
+    place *p = *state;
+    static const mode_t modes[] = {0600, 0640, 0664, 0755, 0400};
+    tn_output *o = NULL;
+    const mode_t before = umask(022);
+    assert_int_equal(put(p, "out", "new"), TN_OK);
+    assert_int_equal(mode_of(in(p, "out")), 0644); /* by the mask */
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        assert_int_equal(chmod(in(p, "out"), modes[i]), 0);
+        assert_int_equal(tn_output_open(&o, in(p, "out"), NULL, &p->err), TN_OK);
+        assert_int_equal(mode_of(tn_output_tmp(o)), modes[i]); /* and so is what is unfinished */
+        assert_int_equal(tn_output_write(o, "more", 4, &p->err), TN_OK);
+        assert_int_equal(tn_output_commit(o, &p->err), TN_OK);
+        assert_int_equal(mode_of(in(p, "out")), modes[i]);
+    }
+    assert_int_equal(chmod(in(p, "out"), 0600), 0);
+    assert_int_equal(symlink("out", in(p, "link")), 0);
+    assert_int_equal(put(p, "link", "again"), TN_OK);
+    assert_int_equal(mode_of(in(p, "out")), 0600);
+    assert_holds(p, "out", "again");
+    (void)umask(077);
+    assert_int_equal(put(p, "other", "new"), TN_OK);
+    assert_int_equal(mode_of(in(p, "other")), 0600);
+    (void)umask(before);
+    if (geteuid() == 0) { /* who may give files away keeps their owner */
+        assert_int_equal(chown(in(p, "out"), 12345, 12346), 0);
+        assert_int_equal(put(p, "out", "new"), TN_OK);
+        struct stat st;
+        assert_int_equal(stat(in(p, "out"), &st), 0);
+        assert_int_equal(st.st_uid, 12345);
+        assert_int_equal(st.st_gid, 12346);
+        assert_int_equal(st.st_mode & 07777, 0600);
+    }
+}
+
 static char announced[TN_PATH_SIZE];
 
 static void announce(const char *tmp)

@@ -113,6 +113,13 @@ wait $!
 [ -p pipe ] || fail "the pipe was replaced"
 expect 0 tnet-eval run.yaml --data in.csv --predictions pred.tsv
 cmp by-pipe pred.tsv || fail "other predictions through a pipe"
+chmod 600 pred.tsv
+expect 0 tnet-eval run.yaml --data in.csv --predictions pred.tsv
+expect 0 tnet-eval run.yaml --data in.csv --predictions pred.tsv --report report.html
+[ "$(stat -c %a pred.tsv)" = 600 ] || fail "private predictions are of mode $(stat -c %a pred.tsv) when they are written anew"
+chmod 640 report.html
+expect 0 tnet-eval run.yaml --data in.csv --report report.html
+[ "$(stat -c %a report.html)" = 640 ] || fail "a report is of mode $(stat -c %a report.html) when it is written anew"
 for name in - /dev/stdout; do
     expect 0 tnet-eval run.yaml --data in.csv --predictions $name
     cmp out pred.tsv || fail "$name holds more or less than the predictions"

@@ -355,21 +355,39 @@ static void name_tmp(tn_output *o, const tn_output *lead)
     (void)snprintf(o->tmp + size, TN_UNFINISHED_TAIL + 1, ".%s.tmp", o->id);
 }
 
+/* What replaces a file is for the same eyes: its mode, owner and group as far as they may be given,
+ * and no more to a group that is another. */
+static void take_rights(int fd, const struct stat *old)
+{
+    const mode_t mode = old->st_mode & 0777;
+    const bool same =
+        fchown(fd, old->st_uid, old->st_gid) == 0 || fchown(fd, (uid_t)-1, old->st_gid) == 0;
+    const mode_t group = same ? mode & 070 : mode & (mode << 3) & 070;
+    const int failed = fchmod(fd, (mode & 0707) | group);
+    (void)failed; /* then it stays the writer's alone */
+}
+
 /* Makes a new file and locks it. Another writer may remove the file before it is locked; then this
  * tries once more. */
 static tn_status open_file(tn_output *o, const tn_output_with *with, int *fd, tn_error *err)
 {
+    struct stat old;
     TN_ASSERT(o->held < 0 && o->path != NULL);
+    const bool replaces = stat(o->path, &old) == 0;
+    const mode_t mode = replaces ? 0600 : 0644;
     for (uint32_t i = 0;; i++) {
         struct stat st;
         name_tmp(o, with->lead);
         if (with->announce != NULL) {
             with->announce(o->tmp);
         }
-        TN_TRY(tn_io_open(o->tmp, O_WRONLY | O_CREAT | O_EXCL, 0644, fd, err));
+        TN_TRY(tn_io_open(o->tmp, O_WRONLY | O_CREAT | O_EXCL, mode, fd, err));
         int failure = tn_io_flock(*fd, LOCK_EX);
         bool lost = failure == EWOULDBLOCK || (fstat(*fd, &st) == 0 && st.st_nlink == 0);
         if (!lost || i == ATTEMPTS) {
+            if (replaces) {
+                take_rights(*fd, &old);
+            }
             o->held = failure == 0 ? fcntl(*fd, F_DUPFD_CLOEXEC, 3) : -1;
             return TN_OK;
         }

@@ -7,6 +7,7 @@
  *
  *     the name means                       what is done
  *     nothing yet, a regular file          NAME.<16 hex>.tmp, fsync, rename: all of it or nothing
+ *                                          .. with mode, owner and group of the file before
  *     a link                               the same, beside its target; the link stays
  *     a device, a FIFO, a socket,          opened and written to as a stream, never replaced
  *     a descriptor as /dev/stdout is, -    .. the last: standard output
