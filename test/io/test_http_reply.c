@@ -32,6 +32,14 @@ TEST(an_answer_is_read_line_by_line)
     assert_string_equal(tn_http_reply_tag(&r), "\"ab\"");
 }
 
+TEST(lengths_that_differ_are_seen)
+{
+    assert_true(reply_of("Content-Length: 5\nContent-Length: 6\n").torn);
+    assert_true(reply_of("Content-Length: 5\nContent-Length: x\n").torn);
+    assert_false(reply_of("Content-Length: 5\nContent-Length: 5\n").torn);
+    assert_false(reply_of("Content-Length: 5\n\nHTTP/1.1 200\nContent-Length: 6\n").torn);
+}
+
 TEST(another_status_line_begins_anew)
 {
     const tn_http_reply r =

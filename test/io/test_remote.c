@@ -46,7 +46,7 @@ static int begin(void **state)
                 "!cut !stall !slow !busy !flood !change !sneak !bare !shift !noranges "
                 "!chunked !nolength !notag !wrong !loop !bits !hop !expire !denied !dead !once "
                 "badlist deadlist roundlist freshlist emptylist hugelist b signed !safe !whole "
-                "!rude !creep");
+                "!rude !creep !forget !twice");
     w.data = served_bytes(BYTES);
     served_write(w.s.dir, "a.bin", w.data, BYTES);
     served_write(w.s.dir, "empty", "", 0);
@@ -274,6 +274,8 @@ TEST(an_answer_that_is_not_the_range_asked_for_is_refused)
                 "6000000 bytes where 262144 were asked for");
     check_fails(w, "webhdfs://127.0.0.1:%u/!whole/!chunked/a.bin", TN_E_IO,
                 "more bytes than it was asked for");
+    check_fails(w, "http://127.0.0.1:%u/!twice/a.bin", TN_E_DATA, "several lengths");
+    check_fails(w, "http://127.0.0.1:%u/!noranges/!twice/a.bin", TN_E_DATA, "several lengths");
     check_same(w, "webhdfs://127.0.0.1:%u/!chunked/a.bin", 0); /* as HttpFS answers */
     check_same(w, "webhdfs://127.0.0.1:%u/!chunked/a.bin", 12345);
 }
@@ -284,6 +286,8 @@ TEST(a_change_while_reading_is_an_error)
     static const char words[] = "changed while being read";
     check_fails(w, "http://127.0.0.1:%u/!change/a.bin", TN_E_DATA, words);
     check_fails(w, "http://127.0.0.1:%u/!sneak/a.bin", TN_E_DATA, words);
+    check_fails(w, "http://127.0.0.1:%u/!forget/a.bin", TN_E_DATA, words);
+    check_fails(w, "s3://b/!forget/a.bin", TN_E_DATA, words);
     check_fails(w, "s3://b/!change/a.bin", TN_E_DATA, words);
     /* Bytes of WebHDFS say no version: it is asked before the first and behind the last, so those
      * of another may have come. */

@@ -228,12 +228,16 @@ static bool put_object(const ask *a, const object *o)
     const size_t size = to - from;
     const size_t announced = size + (store_is_fault(a, "wrong") ? 10 : 0);
     (void)snprintf(length, sizeof length, "Content-Length: %zu\r\n", announced);
+    if (store_is_fault(a, "twice")) {
+        (void)snprintf(length, sizeof length, "Content-Length: %zu\r\nContent-Length: %zu\r\n",
+                       announced, announced / 2);
+    }
     int n =
         snprintf(head, sizeof head, "HTTP/1.1 %s\r\n%s", part ? "206 Partial Content" : "200 OK",
                  store_is_fault(a, "chunked")    ? "Transfer-Encoding: chunked\r\n"
                  : store_is_fault(a, "nolength") ? "Connection: close\r\n"
                                                  : length);
-    if (!store_is_fault(a, "notag")) {
+    if (!store_is_fault(a, "notag") && (!store_is_fault(a, "forget") || a->nth <= 2)) {
         n += snprintf(head + n, sizeof head - (size_t)n, "ETag: %s\r\nLast-Modified: %s\r\n",
                       o->tag, o->date);
     }

@@ -32,6 +32,8 @@
  *     !chunked   200 without length, of a DataNode the bytes asked for
  *     !nolength  200 that ends with the connection
  *     !notag     no ETag, no Last-Modified
+ *     !forget    neither from the 3rd request on
+ *     !twice     two lengths, the second one the half
  *     !wrong     announces 10 bytes too many
  *     !loop      redirects to itself
  *     !hop       redirects to the path without it

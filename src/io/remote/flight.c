@@ -112,7 +112,7 @@ static void fail_length(tn_flight *f)
 static void judge_bytes(tn_flight *f)
 {
     const tn_http_reply *r = &f->reply;
-    if (is_other_version(f)) {
+    if (is_other_version(f) || (f->tag[0] == '"' && r->etag[0] == '\0')) {
         changed(f);
     } else if (r->status == 206 && (!r->has_range || r->first != f->next)) {
         fail(f, TN_E_DATA, "the server answers with other bytes than it was asked for");
@@ -157,7 +157,9 @@ static void judge(tn_flight *f)
     f->refused = f->wish.method != NULL
                      ? status / 100 != 2
                      : status != 200 && (status != 206 || f->wish.document != NULL);
-    if (!f->refused && f->wish.document == NULL) {
+    if (!f->refused && f->reply.torn) {
+        fail(f, TN_E_DATA, "the server tells several lengths of one answer");
+    } else if (!f->refused && f->wish.document == NULL) {
         judge_bytes(f);
     } else if (!f->refused && f->reply.has_length && f->reply.length > document_max(f)) {
         fail_size(f);

@@ -140,7 +140,11 @@ static bool names_scheme(span value, const char *word)
 static void read_field(tn_http_reply *r, span name, span value)
 {
     if (is(name, "content-length")) {
-        r->has_length = take_number(&value, &r->length) && value.size == 0;
+        uint64_t length = 0;
+        const bool good = take_number(&value, &length) && value.size == 0;
+        r->torn = r->torn || (r->has_length && (!good || length != r->length));
+        r->has_length = good;
+        r->length = length;
     } else if (is(name, "transfer-encoding")) {
         r->chunked = is(value, "chunked");
     } else if (is(name, "content-range")) {

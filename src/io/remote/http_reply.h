@@ -17,6 +17,7 @@ enum { TN_TAG_SIZE = 256, TN_REGION_SIZE = 40 };
 typedef struct tn_http_reply {
     uint32_t status; /* 0: no answer yet */
     bool has_length; /* Content-Length */
+    bool torn;       /* several of them, which differ */
     bool chunked;    /* the end of the body is marked */
     bool has_range;  /* Content-Range, bytes */
     bool has_total;  /* .. and how long the object is */
