@@ -105,6 +105,7 @@ ends 4 'the server answers 403 (AccessDenied)' "s3://b/!denied/a.tsv"
 ends 4 'the server wants Kerberos (401)' "webhdfs://127.0.0.1:$port/!kerberos/a.tsv"
 ends 8 'bytes where 262144 were asked for' "webhdfs://127.0.0.1:$port/!whole/a.tsv"
 ends 8 '8 times without progress' "$web/!flood/a.tsv"
+says 'the server asks for a pause of 1 s'
 ends 8 '8 times without progress' "http://127.0.0.1:1/a.tsv"
 ends 4 'has no lists of names' "$web/*.tsv"
 ends 4 'a user or a password in a URI' "http://me:hidden-password@127.0.0.1:$port/a.tsv"

@@ -7,6 +7,7 @@
 #include "base/core/arena.h"
 #include "base/core/clock.h"
 #include "base/core/failpoint.h"
+#include "base/core/log.h"
 #include "base/core/stop.h"
 #include "base/core/text.h"
 #include "support/served.h"
@@ -46,7 +47,7 @@ static int begin(void **state)
                 "!cut !stall !slow !busy !flood !change !sneak !bare !shift !noranges "
                 "!chunked !nolength !notag !wrong !loop !bits !hop !expire !denied !dead !once "
                 "badlist deadlist roundlist freshlist emptylist hugelist b signed !safe !whole "
-                "!rude !creep !forget !twice");
+                "!rude !creep !later !forget !twice");
     w.data = served_bytes(BYTES);
     served_write(w.s.dir, "a.bin", w.data, BYTES);
     served_write(w.s.dir, "empty", "", 0);
@@ -486,6 +487,42 @@ TEST(a_token_may_be_renewed_while_reading)
     assert_memory_equal(g.bytes.data, w->data, BYTES);
     tn_text_done(&g.bytes);
     tn_remote_close(r);
+}
+
+/* ---- waits are told ---- */
+
+static char told[400];
+static uint32_t n_told;
+
+static void keep_line(tn_log_level level, const char *line)
+{
+    assert_int_equal(level, TN_LOG_INFO);
+    (void)snprintf(told, sizeof told, "%s", line);
+    n_told++;
+}
+
+TEST(a_wait_for_a_server_is_told)
+{
+    world *w = *state;
+    tn_log_set(keep_line, TN_LOG_INFO);
+    (void)setenv("TNET_FAST", "1000", 1); /* NOLINT(concurrency-mt-unsafe): alone */
+    check_fails(w, "http://127.0.0.1:%u/!later/a.bin", TN_E_IO, "8 times without progress");
+    assert_true(n_told > 0);
+    assert_non_null(strstr(told, "waiting for 'http://"));
+    assert_non_null(strstr(told, "the server answers 503, attempt "));
+    assert_non_null(
+        strstr(told, "the server asks for a pause of 3600 s, the next one is in 300 s"));
+    n_told = 0;
+    served_silence("300"); /* .1 s */
+    check_fails(w, "http://127.0.0.1:%u/!dead/a.bin", TN_E_IO, "the server stalls, 8 times");
+    assert_true(n_told > 0);
+    served_silence("1");
+    n_told = 0;
+    (void)setenv("TNET_FAST", "1", 1); /* NOLINT(concurrency-mt-unsafe): alone */
+    check_same(w, "http://127.0.0.1:%u/!cut/a.bin", 0);
+    assert_int_equal(n_told, 0);
+    (void)setenv("TNET_FAST", "100", 1); /* NOLINT(concurrency-mt-unsafe): alone */
+    tn_log_set(NULL, TN_LOG_INFO);
 }
 
 /* ---- stop, connections, memory ---- */

@@ -740,6 +740,9 @@ static bool serve(ask *a)
                   : "<Error><Code>XMinioStorageFull</Code></Error>");
         return false;
     }
+    if (store_is_fault(a, "later")) {
+        return store_answer(a, "503 Slow Down", "Retry-After: 3600\r\n", "");
+    }
     if (store_is_fault(a, "flood") || (store_is_fault(a, "busy") && a->nth <= 2)) {
         return store_answer(a, "503 Slow Down", "Retry-After: 1\r\n", "") && store_is_read(a);
     }

@@ -22,6 +22,7 @@
  *     !creep     the 2nd ends in the middle, the first half of later ones takes a second or more
  *     !busy      each range is 503 with Retry-After twice
  *     !flood     all are 503
+ *     !later     likewise, with a Retry-After of an hour
  *     !change    another object from the 4th request on
  *     !sneak     the same, and conditions are ignored
  *     !expire    from the 4th request on only the token "new" is taken

@@ -4,6 +4,7 @@
 #include "base/core/alloc.h"
 #include "base/core/clock.h"
 #include "base/core/failpoint.h"
+#include "base/core/log.h"
 #include "base/core/stop.h"
 #include "base/file/file.h"
 #include "base/math/rng.h"
@@ -20,6 +21,8 @@ enum {
     KEPT_BYTES = 64 << 20, /* half a block of HDFS */
     ONCE_S = 3,
     RETRY_AFTER_MAX_S = 300,
+    TELL_S = 2,
+    TELL_AGAIN_S = 60,
     SAFE_MODE_S = 30, /* Hadoop stays in it that long after a restart, at least */
     FAULT_BYTES_MAX = 1 << 16,
     RECEIVE_BYTES = 1 << 20
@@ -464,8 +467,8 @@ static void forget_place(tn_flight *f)
 
 /* ---- once more, or not ---- */
 
-/* Until the next attempt: as the server says, else at random. */
-static uint64_t pause_ns(tn_flight *f)
+/* Until the next attempt: as the server says, else at random. *told_s: what it asked for. */
+static uint64_t pause_ns(const tn_flight *f, uint64_t *told_s)
 {
     const tn_http_reply *r = &f->reply;
     tn_wire *w = f->wire;
@@ -477,10 +480,23 @@ static uint64_t pause_ns(tn_flight *f)
         const uint64_t now = (uint64_t)tn_wall_s();
         const uint64_t at =
             r->retry_at ? r->retry_s - (r->retry_s < now ? r->retry_s : now) : r->retry_s;
+        *told_s = at;
         const uint64_t told = (at < RETRY_AFTER_MAX_S ? at : RETRY_AFTER_MAX_S) * SECOND_NS;
         pause = pause > told ? pause : told;
     }
-    return tn_timer_ns(pause);
+    return pause;
+}
+
+/* What the log is told while this attempt is waited for. */
+static void note_trouble(tn_flight *f, const char *what, uint64_t pause, uint64_t told_s)
+{
+    const int size = snprintf(f->trouble, sizeof f->trouble, "%s, attempt %u of %d", what,
+                              (unsigned)f->tries, TRIES_MAX);
+    if (told_s > 0 && size > 0 && (size_t)size < sizeof f->trouble) {
+        (void)snprintf(f->trouble + size, sizeof f->trouble - (size_t)size,
+                       "; the server asks for a pause of %llu s, the next one is in %llu s",
+                       (unsigned long long)told_s, (unsigned long long)(pause / SECOND_NS));
+    }
 }
 
 static void try_again(tn_flight *f, const char *what)
@@ -501,7 +517,10 @@ static void try_again(tn_flight *f, const char *what)
     f->redirects = 0;
     forget_place(f);
     f->state = TN_FLIGHT_WAITS;
-    f->start_ns = tn_clock_ns() + pause_ns(f);
+    uint64_t told_s = 0;
+    const uint64_t pause = pause_ns(f, &told_s);
+    note_trouble(f, what, pause, told_s);
+    f->start_ns = tn_clock_ns() + tn_timer_ns(pause);
 }
 
 static bool is_passing_error(CURLcode code)
@@ -729,6 +748,21 @@ static void guard(tn_flight *f, uint64_t now, bool rested)
     try_again(f, "the server stalls");
 }
 
+/* Who waits for a server is told by what, some seconds after something came last. */
+static void tell(tn_flight *f, uint64_t now, bool rested)
+{
+    tn_wire *w = f->wire;
+    if (rested || f->paused || f->came_ns == 0 || passed(f) != f->came_bytes) {
+        f->came_ns = now;
+        f->came_bytes = passed(f);
+    } else if (now - f->came_ns >= tn_timer_ns(TELL_S * SECOND_NS) &&
+               (w->told_ns == 0 || now - w->told_ns >= tn_timer_ns(TELL_AGAIN_S * SECOND_NS))) {
+        w->told_ns = now;
+        tn_log(TN_LOG_INFO, "waiting for '%s': %s", shown(f),
+               f->trouble[0] != '\0' ? f->trouble : "the server is silent");
+    }
+}
+
 static void collect(tn_wire *w)
 {
     int left = 0;
@@ -760,8 +794,12 @@ void tn_wire_work(tn_wire *w)
     (void)w->curl->curl_multi_perform(w->multi, &running);
     collect(w);
     for (uint32_t i = 0; i < TN_FLIGHTS; i++) {
-        if (w->flight[i].state == TN_FLIGHT_RUNS) {
-            guard(&w->flight[i], now, rested);
+        tn_flight *f = &w->flight[i];
+        if (f->state == TN_FLIGHT_RUNS) {
+            guard(f, now, rested);
+        }
+        if (f->state == TN_FLIGHT_RUNS || f->state == TN_FLIGHT_WAITS) {
+            tell(f, now, rested);
         }
     }
 }
@@ -806,7 +844,8 @@ tn_status tn_flight_begin(tn_flight *f, const tn_wish *wish, tn_error *err)
     f->have = f->read = 0;
     f->tries = f->redirects = 0;
     f->renewed = false;
-    f->start_ns = 0;
+    f->start_ns = f->came_ns = 0;
+    f->trouble[0] = '\0';
     use_place(f);
     f->state = TN_FLIGHT_WAITS;
     return TN_OK;

@@ -71,6 +71,8 @@ typedef struct tn_flight {
     uint64_t sent;    /* bytes of wish.sends, by this attempt */
     uint64_t start_ns;
     uint64_t window_ns, window_bytes; /* of the guard against stalls */
+    uint64_t came_ns, came_bytes;     /* when something came, and what had come by then */
+    char trouble[200];                /* why the last attempt failed; "": there was none */
     char why[CURL_ERROR_SIZE];
     char no_ticket[TN_KERBEROS_WHY]; /* of a request with `kerberos`: why not */
 } tn_flight;
@@ -81,6 +83,7 @@ struct tn_wire {
     tn_secrets *secrets;
     CURLM *multi;
     uint64_t worked_ns;
+    uint64_t told_ns;       /* when the log was told of a wait; 0: never */
     uint64_t random, drawn; /* of pauses */
     tn_text kept;           /* where a redirect has led for a range of this object, and .. */
     uint64_t kept_part;     /* .. for which 64 MiB of it; empty: nowhere */
