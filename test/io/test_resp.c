@@ -14,6 +14,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -248,6 +249,7 @@ typedef struct server {
     uint16_t port;
     uint32_t answers;  /* +OK until then .. */
     const char *bad;   /* .. this; NULL: the connection is closed */
+    bool drips;        /* .. `bad` again and again, for some seconds at most */
     uint32_t commands; /* that came, at the end */
     tn_text got;
 } server;
@@ -259,6 +261,17 @@ static uint32_t commands_in(const tn_text *t)
         n += at == t->data || at[-1] == '\n';
     }
     return n;
+}
+
+/* Until the other side leaves, but not for ever; false: it has left. */
+static bool drip(const server *s, int fd)
+{
+    bool there = true;
+    for (uint32_t i = 0; i < 500 && there; i++) {
+        there = send(fd, s->bad, strlen(s->bad), MSG_NOSIGNAL) > 0;
+        (void)usleep(5000);
+    }
+    return there;
 }
 
 /* Rows of the test hold no '*' behind a line's end, and no zero bytes count: see fill. */
@@ -285,6 +298,9 @@ static tn_status serve(void *arg, tn_error *err)
             }
             (void)send(fd, s->bad, strlen(s->bad), MSG_NOSIGNAL);
             s->answers = UINT32_MAX;
+            if (s->drips && drip(s, fd)) {
+                break;
+            }
         }
     }
     (void)close(fd);
@@ -372,6 +388,23 @@ TEST(a_server_that_refuses_or_goes_is_told)
             tn_text_done(&s.got);
         }
     }
+    tn_dict_close(d);
+}
+
+TEST(bytes_that_are_no_answer_are_no_progress)
+{
+    fixture *f = *state;
+    server s = {.answers = 3, .bad = "\r", .drips = true};
+    tn_error err = {0};
+    const tn_dict_spec spec = spec_of();
+    add_golden_rows(f);
+    tn_dict *d = write_and_open(f, &spec);
+    open_server(&s);
+    (void)setenv("TNET_SILENCE", "100", 1); /* NOLINT(concurrency-mt-unsafe): alone */
+    assert_int_equal(send_to(&s, d, "", &err), TN_E_PEER);
+    (void)unsetenv("TNET_SILENCE"); /* NOLINT(concurrency-mt-unsafe) */
+    assert_non_null(strstr(err.text, "no whole answer has come"));
+    tn_text_done(&s.got);
     tn_dict_close(d);
 }
 

@@ -159,7 +159,7 @@ static tn_status read_answers(connection *c, tn_error *err)
 }
 
 /* Waits for one of the events. *out stays 0 for a while. */
-static tn_status wait_for(const connection *c, short events, double since, short *out,
+static tn_status wait_for(const connection *c, short events, uint64_t since, short *out,
                           tn_error *err)
 {
     struct pollfd p = {.fd = c->fd, .events = events};
@@ -168,8 +168,8 @@ static tn_status wait_for(const connection *c, short events, double since, short
         return tn_fail(err, TN_E_STOPPED,
                        "stopped by a signal; readers of Redis have not switched to the new model");
     }
-    if (tn_clock_s() - since > ANSWER_S) {
-        return cut(c, "nothing has come or gone for 30 s", err);
+    if (tn_clock_ns() - since > tn_silence_ns(ANSWER_S * UINT64_C(1000000000))) {
+        return cut(c, "no whole answer has come and no command gone for 30 s", err);
     }
     if (poll(&p, 1, POLL_MS) < 0 && errno != EINTR) {
         return cut(c, strerrordesc_np(errno), err);
@@ -178,25 +178,34 @@ static tn_status wait_for(const connection *c, short events, double since, short
     return TN_OK;
 }
 
+/* As much as there is room for. */
+static tn_status send_some(const connection *c, const char **data, size_t *size, tn_error *err)
+{
+    const ssize_t n = send(c->fd, *data, *size, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (n < 0 && errno != EAGAIN && errno != EINTR) {
+        return cut(c, strerrordesc_np(errno), err);
+    }
+    *data += n > 0 ? n : 0;
+    *size -= n > 0 ? (size_t)n : 0;
+    return TN_OK;
+}
+
 /* Sends all, and with `drain` waits for all answers. */
 static tn_status exchange(connection *c, const char *data, size_t size, bool drain, tn_error *err)
 {
-    double since = tn_clock_s();
+    uint64_t since = tn_clock_ns();
     while (size > 0 || (drain && c->answered < c->sent)) {
         short ready = 0;
+        const uint64_t answered = c->answered;
+        const size_t left = size;
         TN_TRY(wait_for(c, (short)(POLLIN | (size > 0 ? POLLOUT : 0)), since, &ready, err));
-        since = ready != 0 ? tn_clock_s() : since;
         if ((ready & (POLLIN | POLLHUP | POLLERR)) != 0) {
             TN_TRY(read_answers(c, err));
         }
         if ((ready & POLLOUT) != 0 && size > 0) {
-            const ssize_t n = send(c->fd, data, size, MSG_DONTWAIT | MSG_NOSIGNAL);
-            if (n < 0 && errno != EAGAIN && errno != EINTR) {
-                return cut(c, strerrordesc_np(errno), err);
-            }
-            data += n > 0 ? n : 0;
-            size -= n > 0 ? (size_t)n : 0;
+            TN_TRY(send_some(c, &data, &size, err));
         }
+        since = c->answered > answered || size < left ? tn_clock_ns() : since;
     }
     return TN_OK;
 }

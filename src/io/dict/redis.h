@@ -28,7 +28,7 @@ typedef struct tn_redis_address {
 /* redis://[[user]:password@]host[:port][/db]; an IPv6 address in brackets. TN_E_USAGE. */
 tn_status tn_redis_read_url(tn_redis_address *out, const char *url, tn_error *err) TN_MUST_USE;
 
-/* TN_E_PEER: nobody is there, an answer is an error or none comes for 30 s, the connection is cut;
- * TN_E_STOPPED: *stop (NULL: nobody asks). And what tn_resp_rows says. */
+/* TN_E_PEER: nobody is there, an answer is an error or no whole one comes for 30 s, the connection
+ * is cut; TN_E_STOPPED: *stop (NULL: nobody asks). And what tn_resp_rows says. */
 tn_status tn_redis_send(const tn_redis_address *to, const tn_dict *d, tn_resp_keys keys,
                         const atomic_bool *stop, uint64_t *commands, tn_error *err) TN_MUST_USE;
