@@ -41,6 +41,11 @@
  * Threads. A model may be used by many threads, a scorer by one at a time; scorers are made one at
  * a time per model. The library starts no threads.
  *
+ * Files. Those of an export are mapped while a model of it is open: never change one in place,
+ * always replace it (a new folder, or a new file that is renamed over it). Where a mapped file is
+ * cut, or its disk fails, the system ends the process with SIGBUS, which is the host's to handle,
+ * not a library's. To remove what is open is fine.
+ *
  * Limits. 2^20 values in a row, 2^31 rows or values between two tnet_clear, texts of
  * data.record_bytes_max (64 MiB), 8 deltas. Memory grows with the largest block of rows, and stays.
  *
