@@ -23,15 +23,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum {
-    CREEP = 100000,
-    HEAD_BYTES = 1 << 15,
-    KEYS_MAX = 4096,
-    PAGE = 2,
-    CHANGED_AFTER = 4,
-    BITS = 100000,
-    PROBE = 64
-};
+enum { CREEP = 100000, HEAD_BYTES = 1 << 15, CHANGED_AFTER = 4, BITS = 100000, PROBE = 64 };
 
 typedef struct listener {
     store *s;
@@ -130,6 +122,32 @@ void store_unload(object *o)
     }
 }
 
+/* The half, and later ones with that half slowly. */
+static bool put_creeping(const ask *a, const char *data, size_t size)
+{
+    const size_t half = size / 2;
+    for (size_t at = 0; a->nth > 2 && at < half; at += CREEP) {
+        if (!store_send(a->fd, data + at, half - at < CREEP ? half - at : CREEP)) {
+            return false;
+        }
+        (void)poll(NULL, 0, 30);
+    }
+    return a->nth > 2 ? store_send(a->fd, data + half, size - half)
+                      : store_send(a->fd, data, half) && false;
+}
+
+/* Every few bytes. */
+static bool put_drops(const ask *a, const char *data, size_t size)
+{
+    for (size_t at = 0; at < size && !atomic_load(&a->s->stop); at += 16) {
+        if (!store_send(a->fd, data + at, size - at < 16 ? size - at : 16)) {
+            return false;
+        }
+        (void)poll(NULL, 0, 5);
+    }
+    return true;
+}
+
 /* Half of it, none, or drop by drop; false: the connection ends. */
 static bool put_body(const ask *a, const char *data, size_t size, size_t announced)
 {
@@ -147,24 +165,10 @@ static bool put_body(const ask *a, const char *data, size_t size, size_t announc
         return false;
     }
     if (store_is_fault(a, "creep") && a->nth > 1) { /* the first was a look */
-        const size_t half = size / 2;
-        for (size_t at = 0; a->nth > 2 && at < half; at += CREEP) {
-            if (!store_send(a->fd, data + at, half - at < CREEP ? half - at : CREEP)) {
-                return false;
-            }
-            (void)poll(NULL, 0, 30);
-        }
-        return a->nth > 2 ? store_send(a->fd, data + half, size - half)
-                          : store_send(a->fd, data, half) && false;
+        return put_creeping(a, data, size);
     }
     if (store_is_fault(a, "slow") && a->nth % 4 == 0) {
-        for (size_t at = 0; at < size && !atomic_load(&a->s->stop); at += 16) {
-            if (!store_send(a->fd, data + at, size - at < 16 ? size - at : 16)) {
-                return false;
-            }
-            (void)poll(NULL, 0, 5);
-        }
-        return true;
+        return put_drops(a, data, size);
     }
     return store_send(a->fd, data, size) && announced == size;
 }
@@ -205,6 +209,20 @@ static bool wanted(const ask *a, const object *o, size_t *from, size_t *to)
     return true;
 }
 
+static void name_length(const ask *a, size_t announced, char out[64])
+{
+    const int n = snprintf(out, 64, "Content-Length: %zu\r\n", announced);
+    if (store_is_fault(a, "twice")) {
+        (void)snprintf(out + n, 64 - (size_t)n, "Content-Length: %zu\r\n", announced / 2);
+    }
+}
+
+/* Whether the answer names its version. */
+static bool is_tagged(const ask *a)
+{
+    return !store_is_fault(a, "notag") && (!store_is_fault(a, "forget") || a->nth <= 2);
+}
+
 static bool put_object(const ask *a, const object *o)
 {
     char head[1024];
@@ -227,17 +245,13 @@ static bool put_object(const ask *a, const object *o)
     from += part && store_is_fault(a, "shift") && from > 0;
     const size_t size = to - from;
     const size_t announced = size + (store_is_fault(a, "wrong") ? 10 : 0);
-    (void)snprintf(length, sizeof length, "Content-Length: %zu\r\n", announced);
-    if (store_is_fault(a, "twice")) {
-        (void)snprintf(length, sizeof length, "Content-Length: %zu\r\nContent-Length: %zu\r\n",
-                       announced, announced / 2);
-    }
+    name_length(a, announced, length);
     int n =
         snprintf(head, sizeof head, "HTTP/1.1 %s\r\n%s", part ? "206 Partial Content" : "200 OK",
                  store_is_fault(a, "chunked")    ? "Transfer-Encoding: chunked\r\n"
                  : store_is_fault(a, "nolength") ? "Connection: close\r\n"
                                                  : length);
-    if (!store_is_fault(a, "notag") && (!store_is_fault(a, "forget") || a->nth <= 2)) {
+    if (is_tagged(a)) {
         n += snprintf(head + n, sizeof head - (size_t)n, "ETag: %s\r\nLast-Modified: %s\r\n",
                       o->tag, o->date);
     }
@@ -305,138 +319,6 @@ void store_parameter(const ask *a, const char *name, char *out, size_t size)
         }
         at += part + (at[part] == '&');
     }
-}
-
-typedef struct keys {
-    char *key[KEYS_MAX];
-    size_t n;
-} keys;
-
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* Files below a folder of the bucket; links only where the prefix goes through them. */
-static void walk(const char *bucket, const char *folder, const char *prefix, keys *out)
-{
-    char full[8192];
-    (void)snprintf(full, sizeof full, "%s/%s", bucket, folder);
-    DIR *dir = opendir(full);
-    /* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is this thread's */
-    for (struct dirent *e = NULL; dir != NULL && (e = readdir(dir)) != NULL;) {
-        char key[4096];
-        struct stat st;
-        (void)snprintf(key, sizeof key, "%s%s", folder, e->d_name);
-        (void)snprintf(full, sizeof full, "%s/%s", bucket, key);
-        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 || lstat(full, &st) != 0) {
-            continue;
-        }
-        if (S_ISREG(st.st_mode)) {
-            if (strncmp(key, prefix, strlen(prefix)) == 0 && out->n < KEYS_MAX) {
-                out->key[out->n++] = strdup(key);
-            }
-            continue;
-        }
-        (void)snprintf(key, sizeof key, "%s%s/", folder, e->d_name);
-        if (!S_ISLNK(st.st_mode) || strncmp(key, prefix, strlen(key)) == 0) {
-            walk(bucket, key, prefix, out);
-        }
-    }
-    if (dir != NULL) {
-        (void)closedir(dir);
-    }
-}
-
-static void add_escaped(tn_text *out, const char *text)
-{
-    for (; *text != '\0'; text++) {
-        if (*text == '\n') {
-            tn_text_adds(out, "&#10;");
-        } else if (*text == '&') {
-            tn_text_adds(out, "&amp;");
-        } else if (*text == '<') {
-            tn_text_adds(out, "&lt;");
-        } else if (*text == '+') {
-            tn_text_adds(out, "&#43;");
-        } else {
-            tn_text_addc(out, *text);
-        }
-    }
-}
-
-static void add_key(const ask *a, const char *bucket, const char *key, tn_text *out)
-{
-    object o = {0};
-    char path[8192];
-    (void)snprintf(path, sizeof path, "%s/%s", bucket, key);
-    tn_text_adds(out, "<Contents><Key>");
-    add_escaped(out, key);
-    if (store_load(a, path, &o)) {
-        o.tag[strlen(o.tag) - 1] = '\0';
-        tn_text_addf(out, "</Key><ETag>&quot;%s&quot;</ETag><Size>%zu</Size></Contents>", o.tag + 1,
-                     o.size);
-    }
-    store_unload(&o);
-}
-
-enum { HUGE_BLANKS = 16 << 10 /* KiB */, ENDLESS = 100 /* pages, for a test */ };
-
-static bool serve_list(const ask *a)
-{
-    static const char mark[] = "t/+="; /* what must be encoded in a query */
-    char prefix[4096];
-    char delimiter[16];
-    char token[4096];
-    char bucket[8192];
-    tn_text out = {0};
-    keys found = {.n = 0};
-    store_parameter(a, "prefix", prefix, sizeof prefix);
-    store_parameter(a, "delimiter", delimiter, sizeof delimiter);
-    store_parameter(a, "continuation-token", token, sizeof token);
-    const char *after = strncmp(token, mark, 4) == 0 ? token + 4 : "";
-    const bool round = strcmp(a->plain, "roundlist") == 0;
-    const bool empty = strcmp(a->plain, "emptylist") == 0;
-    const bool endless = (round || empty || strcmp(a->plain, "freshlist") == 0) && a->nth < ENDLESS;
-    after = endless ? "" : after;
-    (void)snprintf(bucket, sizeof bucket, "%s/%s", a->s->dir, a->plain);
-    walk(bucket, "", empty ? "no such prefix" : prefix, &found);
-    qsort(found.key, found.n, sizeof *found.key, by_name);
-    tn_text_adds(&out, "<?xml version=\"1.0\"?><ListBucketResult>");
-    size_t n = 0;
-    for (size_t i = 0; i < found.n; i++) {
-        const bool below = *delimiter != '\0' && strchr(found.key[i] + strlen(prefix), '/') != NULL;
-        if (below || strcmp(found.key[i], after) <= 0) {
-            continue;
-        }
-        if (n++ == PAGE) {
-            break;
-        }
-        add_key(a, a->plain, found.key[i], &out);
-        (void)snprintf(token, sizeof token, "%s%s", mark, found.key[i]);
-    }
-    if (endless && round) {
-        tn_text_addf(&out, "<Contents><Key>%u</Key><Size>1</Size></Contents>", a->nth);
-    } else if (endless) {
-        (void)snprintf(token, sizeof token, "%u", a->nth);
-    }
-    const bool more = n > PAGE || endless;
-    tn_text_addf(&out, "<IsTruncated>%s</IsTruncated>", more ? "true" : "false");
-    if (more && strcmp(a->plain, "badlist") != 0) {
-        tn_text_adds(&out, "<NextContinuationToken>");
-        add_escaped(&out, token);
-        tn_text_adds(&out, "</NextContinuationToken>");
-    }
-    for (size_t i = 0; i < (strcmp(a->plain, "hugelist") == 0 ? HUGE_BLANKS : 0); i++) {
-        tn_text_addf(&out, "%1024s", "");
-    }
-    tn_text_adds(&out, "</ListBucketResult>");
-    const bool goes_on = store_answer(a, "200 OK", "", tn_text_str(&out));
-    for (size_t i = 0; i < found.n; i++) {
-        free(found.key[i]);
-    }
-    tn_text_done(&out);
-    return goes_on;
 }
 
 /* Whether the Authorization of a request is that of AKID. */
@@ -719,7 +601,22 @@ static bool serve_as_asked(const ask *a)
     if (!store_is_read(a)) {
         return store_serve_s3(a);
     }
-    return strstr(a->query, "list-type=2") != NULL ? serve_list(a) : serve_object(a, a->plain);
+    return strstr(a->query, "list-type=2") != NULL ? store_serve_list(a)
+                                                   : serve_object(a, a->plain);
+}
+
+static bool be_rude(const ask *a)
+{
+    return store_answer(a, "403 Forbidden", "",
+                        strncmp(a->plain, "webhdfs", 7) == 0
+                            ? "{\"RemoteException\":{\"exception\":\"\\u001b[2J\\nerror: x\"}}"
+                            : "<Error><Code>\033[2J&#10;error: x\a</Code></Error>");
+}
+
+/* Whether every request is put off, or this one. */
+static bool is_busy(const ask *a)
+{
+    return store_is_fault(a, "flood") || (store_is_fault(a, "busy") && a->nth <= 2);
 }
 
 static bool serve(ask *a)
@@ -743,17 +640,14 @@ static bool serve(ask *a)
     if (store_is_fault(a, "later")) {
         return store_answer(a, "503 Slow Down", "Retry-After: 3600\r\n", "");
     }
-    if (store_is_fault(a, "flood") || (store_is_fault(a, "busy") && a->nth <= 2)) {
+    if (is_busy(a)) {
         return store_answer(a, "503 Slow Down", "Retry-After: 1\r\n", "") && store_is_read(a);
     }
     if (store_is_fault(a, "loop") || store_is_fault(a, "hop")) {
         return redirect(a);
     }
     if (store_is_fault(a, "rude")) {
-        return store_answer(a, "403 Forbidden", "",
-                            strncmp(a->plain, "webhdfs", 7) == 0
-                                ? "{\"RemoteException\":{\"exception\":\"\\u001b[2J\\nerror: x\"}}"
-                                : "<Error><Code>\033[2J&#10;error: x\a</Code></Error>");
+        return be_rude(a);
     }
     count_leaks(a);
     if (is_denied(a)) {

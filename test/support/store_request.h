@@ -1,5 +1,5 @@
-/* store_request.h - a request to the store, and what its two halves share: store.c serves what is
- * read, store_put.c takes what is sent.
+/* store_request.h - a request to the store, and what its parts share: store.c serves what is
+ * read, store_list.c lists, store_put.c takes what is sent.
  */
 #pragma once
 
@@ -68,5 +68,6 @@ bool store_keep(const ask *a, const char *path, const char *data, size_t size);
 /* An answer after what was asked for is done. */
 bool store_answer_done(const ask *a, const char *status, const char *more, const char *body);
 bool store_serve_s3(const ask *a);
+bool store_serve_list(const ask *a);
 /* A redirect to the DataNode, or what the NameNode does itself. */
 bool store_serve_hdfs(const ask *a, const char *path, const char *op);
