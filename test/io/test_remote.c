@@ -47,7 +47,7 @@ static int begin(void **state)
                 "!cut !stall !slow !busy !flood !change !sneak !bare !shift !noranges "
                 "!chunked !nolength !notag !wrong !loop !bits !hop !expire !denied !dead !once "
                 "badlist deadlist roundlist freshlist emptylist hugelist b signed !safe !whole "
-                "!rude !creep !later !forget !twice");
+                "!rude !creep !crumbs !later !forget !twice");
     w.data = served_bytes(BYTES);
     served_write(w.s.dir, "a.bin", w.data, BYTES);
     served_write(w.s.dir, "empty", "", 0);
@@ -255,6 +255,7 @@ TEST(what_does_not_end_well_ends_with_a_sentence)
 {
     world *w = *state;
     check_fails(w, "http://127.0.0.1:%u/!flood/a.bin", TN_E_IO, "8 times without progress");
+    check_fails(w, "http://127.0.0.1:%u/!crumbs/a.bin", TN_E_IO, "8 times without progress");
     check_fails(w, "http://127.0.0.1:%u/absent", TN_E_DATA, "is not there: the server answers 404");
     check_fails(w, "s3://b/absent", TN_E_DATA, "404 (NoSuchKey)");
     check_fails(w, "s3://b/!denied/a.bin", TN_E_DATA, "403 (AccessDenied)");

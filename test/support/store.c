@@ -23,7 +23,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { CREEP = 100000, HEAD_BYTES = 1 << 15, CHANGED_AFTER = 4, BITS = 100000, PROBE = 64 };
+enum {
+    CREEP = 100000,
+    CRUMB = 100,
+    HEAD_BYTES = 1 << 15,
+    CHANGED_AFTER = 4,
+    BITS = 100000,
+    PROBE = 64
+};
 
 typedef struct listener {
     store *s;
@@ -153,6 +160,10 @@ static bool put_body(const ask *a, const char *data, size_t size, size_t announc
 {
     if (store_is_fault(a, "cut") && a->nth % 2 == 0) {
         (void)store_send(a->fd, data, size / 2);
+        return false;
+    }
+    if (store_is_fault(a, "crumbs") && size > CRUMB) {
+        (void)store_send(a->fd, data, CRUMB);
         return false;
     }
     if (store_is_fault(a, "bits") && size > BITS) {

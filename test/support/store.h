@@ -17,6 +17,7 @@
  *
  *     !cut       every 2nd answer ends in the middle
  *     !bits      every answer ends after 100,000 bytes
+ *     !crumbs    .. after 100 bytes
  *     !stall     every 3rd stops in the middle
  *     !slow      every 4th drips
  *     !creep     the 2nd ends in the middle, the first half of later ones takes a second or more

@@ -501,7 +501,7 @@ static void note_trouble(tn_flight *f, const char *what, uint64_t pause, uint64_
 
 static void try_again(tn_flight *f, const char *what)
 {
-    if (f->next > f->reached) {
+    if (f->next - f->reached >= SLOW_BYTES_PER_S) { /* a byte each time would have no end */
         f->tries = 0;
         f->renewed = false;
     }

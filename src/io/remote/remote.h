@@ -21,12 +21,12 @@
  *                             ^ read here   up to TN_FLIGHTS ranged requests under way
  *
  * Requests that fail are repeated from the byte that was reached, at random times below 0.2 s * 2^k
- * and 30 s, at Retry-After where the server says so, and until 8 in a row brought nothing. A
- * request that brings less than 1024 bytes a second in 30 s counts as failed. After 2 s without a
- * byte the log tells what is waited for. TNET_FAST divides these times in test builds, TNET_SILENCE
- * the last but one. What is read, and which error comes at which byte, does not depend on when
- * answers come. Every wait, the first one too, ends within 50 ms with TN_E_STOPPED when the process
- * is to end (base/core/stop.h).
+ * and 30 s, at Retry-After where the server says so, and until 8 in a row brought less than 1024
+ * bytes each. A request that brings less than 1024 bytes a second in 30 s counts as failed. After 2
+ * s without a byte the log tells what is waited for. TNET_FAST divides these times in test builds,
+ * TNET_SILENCE the last but one. What is read, and which error comes at which byte, does not depend
+ * on when answers come. Every wait, the first one too, ends within 50 ms with TN_E_STOPPED when the
+ * process is to end (base/core/stop.h).
  *
  * Secrets come from a file, the environment and ~/.aws/credentials (secrets.h), never from a URI,
  * go only to the host they are of and stand in no message. TLS is always verified; a redirect never
