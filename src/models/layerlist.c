@@ -25,6 +25,8 @@ typedef struct value {
     const char *weights;     /* what its parameters are called by; NULL: by its name */
     struct value *const *in; /* of a layer */
     uint32_t n_in;
+    bool needed; /* the output follows from it */
+    const tn_origin *at;
     struct value *next;
 } value;
 
@@ -157,7 +159,7 @@ static bool add_inputs(builder *b)
         if (!is_sound(b, input->name, input->at)) {
             return false;
         }
-        add_value(b, &(value){.name = input->name, .node = node});
+        add_value(b, &(value){.name = input->name, .node = node, .at = input->at});
     }
     return true;
 }
@@ -341,7 +343,7 @@ static bool add_layer(builder *b, const tn_tree *item)
     if (word == NULL) {
         return false;
     }
-    value v = {.name = name->text, .layer = tn_layer_find(word->key)};
+    value v = {.name = name->text, .layer = tn_layer_find(word->key), .at = &item->at};
     value **in = NULL;
     uint32_t faults = b->binder->diag->n_errors;
     v.n_in = v.layer->source ? 0 : read_inputs(b, word, &in);
@@ -391,6 +393,32 @@ static const char *output_bias(const builder *b, const value *v)
     return NULL;
 }
 
+static void need(value *v)
+{
+    for (uint32_t i = 0; i < v->n_in && !v->needed; i++) {
+        need(v->in[i]);
+    }
+    v->needed = true;
+}
+
+/* What the output does not follow from is never trained, and is a mistake of its user. */
+static bool refuse_unneeded(const builder *b, value *output)
+{
+    static const tn_origin model = {.source = "model"};
+    bool good = true;
+    need(output);
+    for (const value *v = b->values; v != NULL; v = v->next) {
+        if (!v->needed) {
+            tn_diag_error(b->binder->diag, v->at != NULL ? v->at : &model,
+                          "%s '%s' does not lead to the output '%s'",
+                          v->layer != NULL ? "layer" : "input", v->name, output->name);
+            tn_diag_hint(b->binder->diag, "name it in a layer that does, or leave it out");
+            good = false;
+        }
+    }
+    return good;
+}
+
 bool tn_list_build(const tn_net *net, const tn_list_source *source, const tn_binder *binder,
                    tn_list_graph *out)
 {
@@ -419,8 +447,8 @@ bool tn_list_build(const tn_net *net, const tn_list_source *source, const tn_bin
                       "missing 'output': the layer that is the logit");
         return false;
     }
-    const value *v = find_input(&b, output);
-    if (v == NULL) {
+    value *v = find_input(&b, output);
+    if (v == NULL || (source->whole && !refuse_unneeded(&b, v))) {
         return false;
     }
     if (v->node->shape.cols != 1) {

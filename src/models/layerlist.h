@@ -107,6 +107,7 @@ typedef struct tn_list_source {
     const tn_model_inputs *inputs;
     const tn_features *features;
     const tn_layout *layout;
+    bool whole; /* inputs and layers that the output does not follow from are faults */
 } tn_list_source;
 
 /* Adds all nodes to net->g. False: faults in b->diag. */

@@ -304,10 +304,18 @@ grep -q '"status":"failed","exit_code":9' "$dir/wild/summary.json" || fail "summ
 
 # .. and where: vectors begin on both sides of 0
 for wild in 'root, activation: deep, function: sqrt' 'ln, activation: deep, function: log' 'ratio, div: [deep, zero]'; do
-    layers="[{name: zero, constant: 0}, {name: $wild}, {name: z, dense: ${wild%%,*}, units: 1}]"
+    layers="[{name: zero, constant: 0}, {name: $wild}, {name: z, dense: [${wild%%,*}, zero], units: 1}]"
     expect 9 tnet-train "$config" run.dir="$dir/domain" --fresh model="{type: graph, inputs: {deep: {embed: all}}, layers: $layers, output: z}"
     says "first in node '${wild%%,*}'"
 done
+
+# 3: what the output does not follow from would never be trained
+dead() { expect 3 tnet-train "$config" run.dir="$dir/dead" model="{type: graph, inputs: {deep: {embed: all}, $1}, layers: [$2], output: z}"; }
+dead 'more: {embed: all}' '{name: z, dense: deep, units: 1}'
+grep -qF "input 'more' does not lead to the output 'z'" "$dir/err" || fail "$(cat "$dir/err")"
+dead 'wide: {embed: all, dim: 1}' '{name: a, dense: [deep, wide], units: 4}, {name: b, dense: a, units: 4}, {name: z, dense: a, units: 1}'
+grep -qF "layer 'b' does not lead to the output 'z'" "$dir/err" || fail "$(cat "$dir/err")"
+! grep -qF "'a'" "$dir/err" || fail "a layer that is needed: $(cat "$dir/err")"
 
 # 3, with the place: a fault in a block is told where the block is written, one in its use there
 cat >"$dir/block.yaml" <<END

@@ -87,6 +87,6 @@ bool kit_build(kit *k)
     k->graph = tn_graph_new(k->opts.max_rows > 0 ? &k->opts : &usual);
     tn_net net = {
         .g = k->graph, .params = k->params, .dense_init = {.kind = TN_INIT_GLOROT_UNIFORM}};
-    tn_list_source source = {k->list, k->inputs, &k->features, k->layout};
+    tn_list_source source = {k->list, k->inputs, &k->features, k->layout, .whole = false};
     return tn_list_build(&net, &source, &b, &k->made);
 }

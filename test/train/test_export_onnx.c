@@ -41,7 +41,7 @@ static const char model[] =
     "{name: c1, cross: deep, layers: 2}, "
     "{name: c2, cross_v2: deep, layers: 2, rank: 3}, {name: one, constant: 0.5, cols: 3}, "
     "{name: logit, dense: [d1, d2, top, sums, means, half, fm, bi, inner, outer, pairs, c1, c2, "
-    "one, num], units: 1}], "
+    "one, num, rest], units: 1}], "
     "output: logit}";
 
 /* Names, each between newlines. */

@@ -30,7 +30,7 @@ static bool write_graph(tn_worker *w, tn_graph *g, bool training, const tn_binde
 {
     const tn_model_plan *p = w->plan;
     tn_net net = {.g = g, .params = w->params, .dense_init = p->dense_init};
-    tn_list_source source = {p->list, p->inputs, p->features, p->layout};
+    tn_list_source source = {p->list, p->inputs, p->features, p->layout, .whole = training};
     tn_list_graph made;
     if (!tn_list_build(&net, &source, b, &made)) {
         return false;
