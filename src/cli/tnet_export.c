@@ -9,6 +9,7 @@
 #include "config/field.h"
 #include "io/dict/redis.h"
 #include "io/schema/dataopts.h"
+#include "train/checkpoint/checkpoint.h"
 #include "train/config/days.h"
 #include "train/export/export.h"
 #include "train/export/export_upload.h"
@@ -106,9 +107,9 @@ static void print_result(const tn_exported *out, bool json)
 }
 
 /* data.days chooses no checkpoint: the newest is exported, whatever they name. */
-static void warn_of_day(const tn_data_opts *data, uint32_t day)
+static void warn_of_day(const tn_data_opts *data, const char *checkpoint, uint32_t day)
 {
-    if (data->n_days > 0 && day > 0 && tn_day_of(data->day[0]) > day) {
+    if (data->n_days > 0 && day > 0 && !tn_checkpoint_has_day(checkpoint, data->day[0])) {
         char asked[TN_DAY_NAME];
         char learned[TN_DAY_TEXT];
         tn_day_name(data->day[0], asked);
@@ -221,10 +222,12 @@ static tn_status export_to(tn_setup *s, const export_flags *f, const tn_export_t
         memcpy(local, out.path, sizeof local);
         status = t->remote != NULL ? send_to_store(t, f, tn_text_str(&dir), &out, err) : TN_OK;
     }
+    if (status == TN_OK) {
+        warn_of_day(&s->run.data, request.checkpoint, out.day);
+    }
     tn_text_done(&dir);
     if (status == TN_OK) {
         tell_loss(&out.loss, &s->run);
-        warn_of_day(&s->run.data, out.day);
         print_result(&out, f->json);
         tn_log(TN_LOG_INFO, "%llu rows, %.1f MB in %.1f s%s", (unsigned long long)out.rows,
                (double)out.bytes / 1e6, out.seconds, out.existed ? "; it was there already" : "");

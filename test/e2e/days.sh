@@ -145,6 +145,8 @@ run 0 run.name=again day=2026-11-24 --again
 other again b
 run 0 run.name=again day=2026-11-22 --again
 [ "$(learned_of again)" = '"days":{"learned":[[20779,20781]]}' ] || fail "$(days_of again)"
+expect 0 tnet-export c.yaml run.name=again day=2026-11-23 --to again-export
+! grep -q "is not learned" err || fail "a day that was learned before: $(cat err)"
 run 0 run.name=b 'data.days=[2026-11-24, 2026-11-26]'
 [ "$(learned_of b)" = '"days":{"learned":[[20780,20781],[20783,20783]]}' ] || fail "$(days_of b)"
 run 0 run.name=b 'data.days=2026-11-23..2026-11-24'

@@ -43,8 +43,14 @@ config libsvm '{type: lr}'
 predicts xlearn-lr checkpoint.from="{xlearn: $golden/xlearn-lr.txt}" run.dir="$dir/lr"
 config libsvm '{type: fm}'
 predicts xlearn-fm embedding.dim=3 checkpoint.from="{xlearn: $golden/xlearn-fm.txt}" run.dir="$dir/fm"
+expect 0 tnet-train -q "$dir/c.yaml" train.epochs=0 embedding.dim=3 checkpoint.from="{xlearn: $golden/xlearn-fm.txt}" run.dir="$dir/fm-told"
+told "warning: an FM of xLearn that had no --no-norm divides its pairs by the fourth power of a row's norm"
 config libffm '{type: ffm, k: 3, within_slot: true}'
 predicts xlearn-ffm data.row_norm=true checkpoint.from="{xlearn: $golden/xlearn-ffm.txt}" run.dir="$dir/ffm"
+expect 0 tnet-train -q "$dir/c.yaml" train.epochs=0 checkpoint.from="{xlearn: $golden/xlearn-ffm.txt}" run.dir="$dir/ffm-told"
+told "warning: an FFM of xLearn that had no --no-norm needs data.row_norm=true"
+expect 0 tnet-train -q "$dir/c.yaml" train.epochs=0 data.row_norm=true checkpoint.from="{xlearn: $golden/xlearn-ffm.txt}" run.dir="$dir/ffm-norm"
+! grep -q 'xLearn' "$dir/err" || fail "a warning for nothing: $(cat "$dir/err")"
 # .. and with one table for all slots
 predicts xlearn-ffm data.row_norm=true checkpoint.from="{xlearn: $golden/xlearn-ffm.txt}" run.dir="$dir/ffm" \
     'slots=[{name: a, field: 0, share: all}, {name: b, field: 1, share: all}, {name: c, field: 2, share: all}]'

@@ -2,6 +2,7 @@
 #include "train/begin/linear_import.h"
 
 #include "base/core/alloc.h"
+#include "base/core/log.h"
 #include "base/core/number.h"
 #include "base/core/text.h"
 #include "base/file/file.h"
@@ -274,6 +275,18 @@ static tn_status read_features(importing *im, uint64_t n, tn_linear_text *v, con
                            : (status == TN_END ? TN_OK : status);
 }
 
+/* xLearn normalises rows unless it is told not to, and its file does not say which. */
+static void warn_of_norm(const importing *im)
+{
+    if (strcmp(im->model, "fm") == 0) {
+        tn_log(TN_LOG_WARN,
+               "an FM of xLearn that had no --no-norm divides its pairs by the fourth power of a "
+               "row's norm, which no model here does: its scores would be others");
+    } else if (strcmp(im->model, "ffm") == 0 && !im->w->plan->run->data.row_norm) {
+        tn_log(TN_LOG_WARN, "an FFM of xLearn that had no --no-norm needs data.row_norm=true");
+    }
+}
+
 static tn_status read_xlearn(importing *im, tn_bytes bytes, const char *path, tn_error *err)
 {
     const tn_schema *schema = im->w->plan->schema;
@@ -298,6 +311,9 @@ static tn_status read_xlearn(importing *im, tn_bytes bytes, const char *path, tn
     fields[used] = TN_NOWHERE;
     status = read_features(im, n, &v, fields, err);
     tn_free(fields);
+    if (status == TN_OK) {
+        warn_of_norm(im);
+    }
     return status;
 }
 

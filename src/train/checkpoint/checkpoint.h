@@ -119,6 +119,9 @@ tn_status tn_checkpoint_run_dir(const char *path, char out[TN_PATH_SIZE],
 /* Reads the days that the checkpoint at `path`, or the newest in a run directory, has learned. */
 void tn_checkpoint_days_at(const char *path, tn_manifest_days *out);
 
+/* Whether it has learned this day. */
+bool tn_checkpoint_has_day(const char *path, uint32_t day);
+
 /* The rows to judge it by, as tn_valid_rows_find (train/config/days.h). */
 tn_status tn_checkpoint_valid_rows(const char *path, const tn_run *run, tn_arena *arena,
                                    tn_valid_rows *out, tn_error *err) TN_MUST_USE;

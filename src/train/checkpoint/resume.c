@@ -649,6 +649,13 @@ void tn_checkpoint_days_at(const char *path, tn_manifest_days *out)
     tn_text_done(&config);
 }
 
+bool tn_checkpoint_has_day(const char *path, uint32_t day)
+{
+    tn_manifest_days learned;
+    tn_checkpoint_days_at(path, &learned);
+    return tn_days_has(&learned, day);
+}
+
 tn_status tn_checkpoint_valid_rows(const char *path, const tn_run *run, tn_arena *arena,
                                    tn_valid_rows *out, tn_error *err)
 {
