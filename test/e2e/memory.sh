@@ -99,6 +99,15 @@ says "memory is nearly full at step "
 [ -s "$dir/near/LATEST" ] || fail "near the limit: nothing is saved: $(cat "$dir/err")"
 echo "$name: near the limit of the process"
 
+# Of many new ids rows leave before the process comes near its limit, also where a batch is large.
+expect 0 tnet-data gen -q --to "$dir/ids.ffm" rows=100000 slots=20 ids=150000 zipf=0 --config-to "$dir/ids.yaml"
+for batch in auto 4096; do
+    within 300 tnet-train -q "$dir/ids.yaml" model=fm embedding.dim=16 embedding.on_full=evict train.batch=$batch train.epochs=1 run.dir="$dir/evict-$batch"
+    [ "$got" -eq 0 ] || fail "rows do not leave, batch $batch: exit code $got: $(tail -n 5 "$dir/err")"
+    grep -q '"evicted":[1-9]' "$dir/evict-$batch/metrics.jsonl" || fail "no row has left"
+done
+echo "$name: rows leave in time"
+
 little=450
 within "$little" tnet-train "$dir/c.yaml" --peers 2 run.dir="$dir/two"
 full two

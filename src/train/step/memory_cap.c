@@ -7,6 +7,7 @@
 #include "cluster/launch/membership.h"
 #include "io/localize/localize.h"
 #include "io/schema/schema.h"
+#include "nn/passes/plan.h"
 #include "ps/table/table.h"
 #include "train/config/run.h"
 #include "train/step/model_plan.h"
@@ -20,12 +21,13 @@ enum {
     STEPS_UNTIL_MET = 2,   /* that a group makes before all stand still */
     KEY_BYTES = 8,         /* of a parsed row; of a batch three times that */
     ROW_BYTES = 32,        /* of a parsed row beside its keys */
-    DIFFERENT = 2,         /* of so many keys of a batch one is another one */
     BLOCK_BYTES = 1 << 20, /* of a parsed block, of which a parser has two */
     MORE_BLOCKS = 2,
-    STACK_BYTES = 8 << 20, /* address space of a thread */
-    THREADS = 6,           /* that start later: reading, batches, saving, messages */
-    SAVE_BYTES = 16 << 20, /* that saving takes beside copies of rows */
+    STACK_BYTES = 8 << 20,    /* address space of a thread */
+    THREADS = 6,              /* that start later: reading, batches, saving, messages */
+    SAVE_BYTES = 16 << 20,    /* that saving takes beside copies of rows */
+    METRICS = 3,              /* of an epoch, of the window, of an evaluation .. */
+    METRICS_BYTES = 17 << 20, /* .. with their histograms of scores */
     SLOTS_TOLD = 8,
     FORGET = 16, /* of the most rows of a step one in so many with each step */
 };
@@ -58,20 +60,29 @@ static uint32_t widest(const tn_layout *layout)
     return most;
 }
 
+/* Values and gradients, which take memory when they are first written. */
+static uint64_t bytes_of(const tn_graph *g)
+{
+    return g != NULL ? (uint64_t)tn_graph_cost(g).memory : 0;
+}
+
 /* What training takes beside the table, beyond what the worker has by now: rows that are held back,
- * blocks that are parsed, batches with their rows and gradients, what a group sends. */
+ * blocks that are parsed, batches with their rows and gradients, what a group sends, values of the
+ * graphs, metrics. */
 static uint64_t planned(const tn_worker *w)
 {
     const tn_run *run = w->plan->run;
     const uint64_t keys = keys_of_row(w->plan->schema);
     const uint64_t parsers = run->data.readers == TN_AUTO ? 2 : run->data.readers;
     const uint64_t window = run->data.shuffle * (ROW_BYTES + keys * KEY_BYTES);
-    const uint64_t floats = (uint64_t)widest(w->plan->layout) / DIFFERENT; /* per key */
+    const uint64_t floats = widest(w->plan->layout); /* per key, as if all were different */
     const uint64_t batch =
         run->train.batch * keys * (UINT64_C(3) * KEY_BYTES + 2 * sizeof(float) * floats);
     const uint64_t batches =
         run->train.prefetch + UINT64_C(2) * (w->plan->owners.n_peers > 1 ? 2 : 1);
-    return window + (2 * parsers + MORE_BLOCKS) * BLOCK_BYTES + batches * batch + SAVE_BYTES;
+    const uint64_t graphs = bytes_of(w->train_graph) + bytes_of(w->eval_graph);
+    return window + (2 * parsers + MORE_BLOCKS) * BLOCK_BYTES + batches * batch + SAVE_BYTES +
+           graphs + (uint64_t)METRICS * METRICS_BYTES;
 }
 
 static uint64_t less(uint64_t a, uint64_t b)
