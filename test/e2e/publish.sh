@@ -192,6 +192,9 @@ says "File too large"
 [ -z "$(find small-to -name '*.tmp')" ] || fail "left behind: $(ls small-to)"
 expect 0 tnet-train c.yaml run.dir=small export.to=small-to
 diff -r one-to small-to >differs || fail "a full disk has changed what is published: $(cat differs)"
+mkdir "small-to/$latest.0123456789abcdef.tmp" # as a kill leaves it
+expect 0 tnet-train c.yaml run.dir=small export.to=small-to
+diff -r one-to small-to >differs || fail "what a kill has left stays where the export is there: $(cat differs)"
 expect 8 sh -c "$limit tnet-train c.yaml run.dir=warn export.to=warn-to checkpoint.on_error=warn"
 [ "$(grep -c '^warning: ckpt-[0-9]* is not exported: .*File too large' err)" -eq 2 ] || fail "not two warnings: $(cat err)"
 expect 0 tnet-train c.yaml run.dir=warn export.to=warn-to
@@ -209,4 +212,4 @@ expect 3 tnet-train c.yaml 'export.to=""'
 refused "export.to names no folder"
 sed 's/every: 10steps/every: often/' c.yaml >bad.yaml
 expect 3 tnet-train bad.yaml
-refused "bad.yaml:8:17: error: 'export.every' is 'often', not like day, 1epoch, 5000steps, 15min"
+refused "bad.yaml:8:17: error: 'export.every' is 'often', not like day, hour, 1epoch, 5000steps, 15min"
