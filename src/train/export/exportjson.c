@@ -76,7 +76,8 @@ static tn_status build(tn_export_graph *x, tn_params *from, tn_error *err)
     const tn_model_plan *plan = x->plan;
     const tn_binder *b = x->binder;
     tn_net net = {.g = x->g, .params = x->params, .dense_init = plan->dense_init};
-    tn_list_source source = {plan->list, plan->inputs, plan->features, plan->layout, .whole = false};
+    tn_list_source source = {plan->list, plan->inputs, plan->features, plan->layout,
+                             .whole = false};
     tn_list_graph made;
     if (!tn_list_build(&net, &source, b, &made)) {
         return tn_diag_check(b->diag, err);
