@@ -230,7 +230,7 @@ done
 echo '1 1:10 2:-10' >large.train
 sed 's/one/large/g' one.yaml >large.yaml
 expect 0 tnet-train large.yaml model=dlrm data.valid=~ --print-config
-grep -qE 'init: *\{uniform: \[-0.005, 0.005\]\}' out || fail "first values for large x: $(cat out)"
+grep -qE 'value_sizes: *\{_: 8\}' out || fail "sizes of large x: $(cat out)"
 expect 0 tnet-train large.yaml model=dlrm embedding.init='{uniform: [-1, 1]}' data.valid=~ --print-config
 grep -qE 'init: *\{uniform: \[-1, 1\]\}' out || fail "first values of the user: $(cat out)"
 

@@ -17,7 +17,6 @@ model:
     - {name: h, dense: deep, units: 16, activation: relu, dropout: 0.1}
     - {name: x, concat: [h, wide]}
     - {name: g, dense: x, units: 8, activation: tanh}
-    - {name: unused, sum: wide}
     - {name: z, dense: [g, h, wide], units: 1}
   output: z
 train: {epochs: 1, batch: 128, threads: 2}
@@ -71,8 +70,6 @@ expect 4 tnet-eval "$config" --feed g=plain.tsv
 says "'plain.tsv' is no npz file that is read here: it does not end in a directory of arrays"
 expect 3 tnet-eval "$config" --feed gg=g.npz
 says "no node 'gg' in the graph"
-expect 3 tnet-eval "$config" --feed unused=g.npz
-says "node 'unused' cannot be fed: the output does not need it"
 expect 3 tnet-eval "$config" --feed g=g.npz --feed x.in=x.in.npz
 says "node 'x.in' cannot be fed: the output does not need it"
 expect 3 tnet-eval "$config" --feed g=g.npz --peers 2
