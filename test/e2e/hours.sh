@@ -62,7 +62,7 @@ while [ $got -ne 0 ]; do
     tnet-train c.yaml run.dir=run-killed export.to=to-killed 'data.days=[2026-11-07T22..T23, 2026-11-08T00..T02]' >out 2>err &
     pid=$!
     children="$children $pid"
-    if [ $n -le "${TNET_KILLS:-6}" ]; then
+    if [ $n -le "${TNET_KILLS:-4}" ]; then
         sleep "$(awk -v seed="$seed" -v i=$n 'BEGIN { srand(seed + i); printf "%.3f", 0.02 + 0.15 * rand() }')"
         signal=TERM
         [ $((n % 2)) -ne 0 ] || signal=KILL

@@ -114,7 +114,7 @@ killed() {
         tnet-train c.yaml "$@" run.dir="run-$to" export.to="$to" >out 2>err &
         pid=$!
         children="$children $pid"
-        if [ $n -le "${TNET_KILLS:-8}" ]; then
+        if [ $n -le "${TNET_KILLS:-4}" ]; then
             sleep "$(awk -v seed="$seed" -v i=$n 'BEGIN { srand(seed + i); printf "%.3f", 0.02 + 0.1 * rand() }')"
             signal=TERM
             [ $((n % 3)) -ne 0 ] || signal=KILL
