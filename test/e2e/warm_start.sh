@@ -28,6 +28,10 @@ told "parameter  deep.1.W                  new    "
 told "begins with the weights of '$dir/old/ckpt-1' (step 24): "
 grep -q '"begun":{"from":".*ckpt-1. (step 24)","items":\[.*{"what":"slot","name":"C1","how":"taken"' "$dir/new/summary.json" ||
     fail "summary: $(cat "$dir/new/summary.json")"
+for loss in mse squared_hinge; do # what a score is belongs to the new run alone
+    expect 0 tnet-train "$dir/old.yaml" run.dir="$dir/$loss" loss=$loss train.max_steps=3 checkpoint.from="$dir/old"
+    told "slot       C1                        taken  "
+done
 expect 3 tnet-train "$dir/old.yaml" run.dir="$dir/wide" embedding.dim=6 checkpoint.from="$dir/old"
 told "slot 'C1': 'deep' is 6 wide, in the checkpoint 4"
 expect 5 tnet-train "$dir/old.yaml" run.dir="$dir/none" checkpoint.from="$dir/absent"

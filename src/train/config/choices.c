@@ -852,17 +852,19 @@ static tn_status lay(const choosing *c, const tn_tree **tree, tn_error *err)
     return status;
 }
 
-/* A model whose scores are of another target is another model, its sums of metrics others. */
+/* A model whose scores are of another target is another model, its sums of metrics others. Of one
+ * whose weights a new run begins with only the slots are here: the loss may be any. */
 static tn_status check_past_loss(const choosing *c, tn_error *err)
 {
     const tn_target was = tn_loss_target(c->past);
     const tn_target now = c->run->data.target;
-    return was == now ? TN_OK
-                      : tn_fail(err, TN_E_CONFIG,
-                                "the checkpoint is of a loss of target '%s', and loss '%s' has "
-                                "target '%s'\nhint: another run.dir, or --fresh, begins anew",
-                                tn_target_words[was], tn_loss_of(&c->run->loss)->choice.name,
-                                tn_target_words[now]);
+    return was == now || tn_tree_get(c->past, "loss") == NULL
+               ? TN_OK
+               : tn_fail(err, TN_E_CONFIG,
+                         "the checkpoint is of a loss of target '%s', and loss '%s' has "
+                         "target '%s'\nhint: another run.dir, or --fresh, begins anew",
+                         tn_target_words[was], tn_loss_of(&c->run->loss)->choice.name,
+                         tn_target_words[now]);
 }
 
 tn_status tn_choices_make(const tn_binder *b, const char *past, const tn_tree **tree, tn_run *run,
