@@ -57,6 +57,10 @@ TEST(results_show_what_belongs_beside_a_metric)
                                          "gauc          0.625000       n/a\n"
                                          "gauc_skipped  0.250000       n/a\n"
                                          "ctr           0.500000  1.000000\n");
+    tn_text_clear(&t);
+    tn_results_text((tn_result[]){{"valid", b}, {"test", a}}, 2, &names, &t);
+    assert_non_null(strstr(tn_text_str(&t), "auc_error          n/a  0.093750\n"));
+    assert_non_null(strstr(tn_text_str(&t), "gauc_skipped       n/a  0.250000\n"));
     tn_text_done(&t);
     tn_metrics_free(a);
     tn_metrics_free(b);

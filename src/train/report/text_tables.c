@@ -147,14 +147,18 @@ static void put_metric(tn_sheet *s, const tn_result *results, uint32_t n, const 
     }
 }
 
-/* A note beside a metric: how far it can be off, or what it left out. NULL: none. */
-static const char *companion(const tn_metrics *m, const char *name)
+/* A note beside a metric: how far it can be off in any of the results, or what it left out. NULL:
+ * none. */
+static const char *companion(const tn_result *results, uint32_t n, const char *name)
 {
-    if (strcmp(name, "auc") == 0 && tn_metrics_get(m, "auc_error") > 0) {
-        return "auc_error";
-    }
-    if (strcmp(name, "gauc") == 0 && !isnan(tn_metrics_get(m, "gauc_skipped"))) {
-        return "gauc_skipped";
+    for (uint32_t i = 0; i < n; i++) {
+        const tn_metrics *m = results[i].metrics;
+        if (strcmp(name, "auc") == 0 && tn_metrics_get(m, "auc_error") > 0) {
+            return "auc_error";
+        }
+        if (strcmp(name, "gauc") == 0 && !isnan(tn_metrics_get(m, "gauc_skipped"))) {
+            return "gauc_skipped";
+        }
     }
     return strcmp(name, "bucket_error") == 0 ? "bucket_coverage" : NULL;
 }
@@ -174,7 +178,7 @@ void tn_results_text(const tn_result *results, uint32_t n, const tn_strs *metric
     }
     for (uint32_t i = 0; i < metrics->n; i++) {
         put_metric(&s, results, n, metrics->item[i]);
-        const char *beside = companion(results[0].metrics, metrics->item[i]);
+        const char *beside = companion(results, n, metrics->item[i]);
         if (beside != NULL && !tn_strs_has(metrics, beside)) {
             put_metric(&s, results, n, beside);
         }
