@@ -176,6 +176,21 @@ for point in ckpt.after_rename export.begin ckpt.before_prune export.before_late
         cmp told.late told.whole || fail "killed ($got) at pass $n of $point: $(diff told.late told.whole)"
     done
 done
+# A word of steps publishes the end of the run, also of one that was killed between its last day and that.
+end="$days data.days=2026-11-01..2026-11-03 export.every=1000steps checkpoint.every=1epoch"
+# shellcheck disable=SC2086
+expect 0 tnet-train c.yaml run.dir=end export.to=end-to $end
+# shellcheck disable=SC2086
+expect 0 tnet-train c.yaml run.dir=end export.to=end-to $end
+if grep -q 'goes on' err; then fail "a run that owes nothing was begun: $(cat err)"; fi
+for n in 3 4 5 6; do
+    got=0
+    # shellcheck disable=SC2086
+    TNET_FAIL=ckpt.begin#$n:kill tnet-train c.yaml run.dir=end-$n export.to=end-$n-to $end >out 2>err || got=$?
+    # shellcheck disable=SC2086
+    [ "$got" -eq 0 ] || expect 0 tnet-train c.yaml run.dir=end-$n export.to=end-$n-to $end
+    diff -r end-to end-$n-to >differs || fail "killed ($got) at save $n: the end is not published: $(cat differs)"
+done
 echo "publish: debts"
 
 # A file may not grow: dict.tsv is the first that is refused. The run ends, and the same command publishes what it

@@ -525,6 +525,27 @@ TEST(early_stopping_leaves_the_best_model)
     }
 }
 
+TEST(a_kill_before_the_best_model_is_saved_again_costs_nothing)
+{
+    static const char *const words[] = {RUINED, "eval.every=4steps", "checkpoint.keep=100", NULL};
+    char dir[256];
+    char newest[TN_PATH_SIZE];
+    tn_tmpdir_make(dir);
+    const trainrun whole = trainrun_do(dir, words, NULL);
+    assert_int_equal(whole.status, TN_OK);
+    const kept k = look(dir);
+    (void)snprintf(newest, sizeof newest, "%s/ckpt-%llu", dir, (unsigned long long)k.newest);
+    assert_int_equal(tn_remove_tree(newest, NULL),
+                     TN_OK); /* the last one, which it follows, stays */
+    for (int again = 0; again < 2; again++) {
+        const trainrun o = trainrun_do(dir, words, NULL);
+        assert_int_equal(o.status, TN_OK);
+        assert_int_equal(o.hash, whole.hash);
+        assert_int_equal(look(dir).newest, k.newest); /* and is not saved each time */
+    }
+    tn_tmpdir_remove(dir);
+}
+
 /* What summary.json says of data.test: figures of the model that was in memory at the end. */
 static void figures(const char *dir, tn_text *out)
 {

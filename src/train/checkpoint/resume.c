@@ -376,10 +376,14 @@ static tn_status load_one(const char *path, const tn_ckpt_loader *loader, tn_err
     return as_ckpt(tn_ckptdir_load_one(path, loader, err), err);
 }
 
-/* The newest checkpoint of that step which took itself for the best; 0: none. It is not to be
- * pruned, so what cannot be read is a failure; what is damaged is passed over. */
-static tn_status best_of_step(const tn_checkpoints *c, uint64_t step, uint64_t *out, tn_error *err)
+/* The newest checkpoint of the best step which took itself for the best; 0: none. It is not to be
+ * pruned, so what cannot be read is a failure; what is damaged is passed over. The net's optimizer
+ * counts its steps, which tells other weights from these. */
+static tn_status find_best(const tn_checkpoints *c, const tn_worker *w, tn_run_state *state,
+                           tn_error *err)
 {
+    const uint64_t step = state->patience.step;
+    uint64_t *out = &state->best_ordinal;
     tn_arena *arena = tn_arena_new(1 << 12);
     tn_ckpt_listing list = {0};
     tn_status status = tn_ckptdir_list(tn_checkpoints_dir(c), arena, &list, err);
@@ -391,6 +395,8 @@ static tn_status best_of_step(const tn_checkpoints *c, uint64_t step, uint64_t *
         status = status == TN_OK ? tn_ckpt_read_manifest(path, arena, &m, err) : status;
         if (status == TN_OK && m.step == step && m.best_name != NULL && m.best_step == step) {
             *out = list.ordinal[i];
+            state->owes_best =
+                m.dense.n_scalars == 0 || m.dense.scalar[0].value != tn_dense_t(w->shard.dense);
         }
         status = status == TN_E_CKPT ? TN_OK : status;
     }
@@ -524,7 +530,7 @@ tn_status tn_checkpoints_resume(tn_checkpoints *c, tn_worker *w, tn_run_state *s
         state->best_ordinal = state->days.within ? state->days.before : which->ordinal;
     }
     if (state->patience.seen) {
-        return as_ckpt(best_of_step(c, state->patience.step, &state->best_ordinal, err), err);
+        return as_ckpt(find_best(c, w, state, err), err);
     }
     return TN_OK;
 }

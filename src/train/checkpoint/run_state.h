@@ -88,6 +88,7 @@ typedef struct tn_run_state {
         *part;             /* of the epoch that runs, as a ledger tells them; lent. NULL: .. */
     uint32_t n_parts;      /* .. they follow from `progress` */
     uint64_t best_ordinal; /* checkpoint that holds the best model; 0: none */
+    bool owes_best;        /* after a resume: there is one, and the weights are not its */
     bool eval_owed;        /* an evaluation due at this step was stopped by a signal */
     tn_manifest_days days; /* of a run over days; day and epoch stay until the next one begins */
     tn_manifest_export export; /* due: of the newest checkpoint, or what is saved now */

@@ -304,6 +304,7 @@ tn_status tn_publisher_note(tn_publisher *p, tn_error *err)
 typedef struct owed {
     const uint64_t *ordinal; /* descending: from the newest down to one whose export is there .. */
     uint32_t n;
+    uint64_t newest;             /* checkpoint of the directory, marked or not; 0: none */
     bool passes_waiting;         /* set by the caller: not those that await a calibration */
     bool there;                  /* .. which is the last of these; false: none is there */
     char id[TN_MODEL_ID_TEXT];   /* model id of the last of these .. */
@@ -341,6 +342,7 @@ static tn_status list_owed(const char *dir, const char *folder, uint64_t highest
     TN_TRY(tn_ckptdir_list(dir, arena, &list, err));
     uint64_t *to = TN_NEW_ARRAY(arena, uint64_t, list.n + 1);
     out->ordinal = to;
+    out->newest = list.n > 0 ? list.ordinal[0] : 0;
     for (uint32_t i = 0; i < list.n && !out->there; i++) {
         if (list.ordinal[i] <= highest) {
             TN_TRY(look(dir, folder, list.ordinal[i], to, out, err));
@@ -385,8 +387,10 @@ bool tn_publisher_is_owed(const tn_run *run)
     const bool known =
         tn_path_is_dir(tn_text_str(&dir)) &&
         list_owed(tn_text_str(&dir), target.folder, UINT64_MAX, arena, &o, NULL) == TN_OK;
+    /* All words but `day` publish the end of a run: its last checkpoint is marked. */
+    const bool ended = tn_run_exports_days(run) || o.newest == (o.n > 0 ? o.ordinal[0] : 0);
     const bool paid =
-        o.n == 0 || (o.n == 1 && o.there && tn_export_names(target.folder, mark, o.id));
+        ended && (o.n == 0 || (o.n == 1 && o.there && tn_export_names(target.folder, mark, o.id)));
     tn_text_done(&dir);
     tn_arena_free(arena);
     tn_export_target_close(&target);

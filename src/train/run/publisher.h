@@ -63,8 +63,9 @@ bool tn_publisher_needs_checkpoints(const tn_publisher *p);
 tn_status tn_publisher_owe(tn_publisher *p, uint64_t highest, tn_error *err) TN_MUST_USE;
 
 /* Whether a run directory owes an export: one that a checkpoint is marked for is not there, or was
- * not named or sent. By names and manifests alone, for a command that finds nothing to learn. What
- * cannot be read counts as paid. */
+ * not named or sent, or the end of a run that is to be published is not marked. By names and
+ * manifests alone, for a command that finds nothing to learn. What cannot be read counts as paid.
+ */
 bool tn_publisher_is_owed(const tn_run *run);
 
 /* Takes note of an export that is written; `end` waits for it. TN_E_STOPPED, of `end` alone: a

@@ -665,8 +665,8 @@ static tn_status judge_the_last(trainer *t, tn_error *err)
 /* The model that stays, with the evaluation that may still tell which one that is. */
 static tn_status choose_the_last(trainer *t, tn_error *err)
 {
-    if (!t->epoch.is_begun) {
-        return TN_OK; /* its checkpoint was written here, or before anything was learned */
+    if (!t->epoch.is_begun) { /* its checkpoint is written; a kill came before the best one's */
+        return t->state.owes_best && !is_asked(t) ? restore_best(t, err) : TN_OK;
     }
     if (t->evaluated != t->worker->steps) { /* ended within an epoch */
         TN_TRY(validate_or_owe(t, err));
@@ -719,8 +719,8 @@ static tn_status save_the_last(trainer *t, tn_error *err)
     TN_TRY(tn_saver_end(&t->saver, err));
     TN_TRY(choose_the_last(t, err));
     TN_TRY(tn_saver_end(&t->saver, err)); /* of the best model, which it may be */
-    const bool imported = t->state.begun && !t->saver.has_saved; /* also where nothing is learned */
-    const bool saves = (t->epoch.is_begun || imported) && !t->saver.is_rare && !is_asked(t);
+    const bool unlearned = t->restored != 0 || (t->state.begun && !t->saver.has_saved);
+    const bool saves = (t->epoch.is_begun || unlearned) && !t->saver.is_rare && !is_asked(t);
     t->saver.due_next = publishes_its_end(t);
     tn_status status = saves ? tn_saver_begin_last(&t->saver, false, false, err) : TN_OK;
     t->saver.due_next = false;
