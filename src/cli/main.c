@@ -165,8 +165,8 @@ static tn_status find_config(tn_setup *s, const char *folder, tn_config_in *in,
     return TN_OK;
 }
 
-/* The day of a run over days where nobody names one: the last that is learned, or the one after, if
- * there is nothing else to judge by. */
+/* The day of a run over days where nobody names one: the last that is learned, of none the one that
+ * was begun, or the one after, if there is nothing else to judge by. */
 static void take_day(tn_setup *s, const tn_data_opts *data, const char *path)
 {
     tn_manifest_days learned = {0};
@@ -174,11 +174,12 @@ static void take_day(tn_setup *s, const tn_data_opts *data, const char *path)
         return;
     }
     tn_checkpoint_days_at(path, &learned);
-    if (learned.n > 0) {
+    if (learned.n > 0 || learned.day != 0) {
         char text[TN_DAY_TEXT];
         const bool next = data->valid.n == 0 || strcmp(data->valid.item[0], "next") == 0;
         const bool after = s->reads_next && next && data->test.n == 0;
-        tn_day_text(learned.range[learned.n - 1].last + after, text);
+        const uint32_t last = learned.n > 0 ? learned.range[learned.n - 1].last : learned.day;
+        tn_day_text(last + after, text);
         put(s, "data", "days", text);
         s->found_day = true;
     }

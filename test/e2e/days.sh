@@ -249,6 +249,9 @@ run 0 run.name=steps data.days=2026-11-21..2026-11-23 train.max_steps=13
 days_of steps | grep -q '"day":20779,"epoch":1,"before":1' || fail "not within the second day: $(days_of steps)"
 run 0 run.name=steps data.days=2026-11-21..2026-11-23 train.max_steps=13
 told "run 'steps' is finished (step 13 of 13); nothing trained; train on with train.max_steps=27"
+run 0 run.name=begun data.days=2026-11-21..2026-11-23 train.max_steps=3
+expect 0 tnet-export runs/begun --to exported-begun
+expect 0 tnet-eval runs/begun --data logs/20261123/part-0.tsv
 run 0 run.name=steps data.days=2026-11-21..2026-11-23
 told 'goes on from ckpt-2 (within day 2026-11-22; day 2026-11-21 is learned, step 13)'
 told 'day 2026-11-22 is learned: 450 rows'
