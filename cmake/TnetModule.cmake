@@ -111,14 +111,20 @@ function(tnet_fuzz_targets)
 endfunction()
 
 # End-to-end scripts: real programs, real files. TNET_BIN is where the programs are, TNET_SANITIZE what they are built with.
+function(tnet_script name script)
+  add_test(NAME e2e/${name} COMMAND ${script} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties(e2e/${name} PROPERTIES ENVIRONMENT "TNET_BIN=${CMAKE_BINARY_DIR};TNET_SANITIZE=${TNET_SANITIZE}"
+    SKIP_RETURN_CODE 77 TIMEOUT 600)
+endfunction()
+
 function(tnet_scripts)
   file(GLOB scripts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/test/e2e/*.sh)
   foreach(script ${scripts})
     get_filename_component(name ${script} NAME_WE)
-    add_test(NAME e2e/${name} COMMAND ${script} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-    set_tests_properties(e2e/${name} PROPERTIES ENVIRONMENT "TNET_BIN=${CMAKE_BINARY_DIR};TNET_SANITIZE=${TNET_SANITIZE}"
-      SKIP_RETURN_CODE 77 TIMEOUT 600)
+    tnet_script(${name} ${script})
   endforeach()
+  tnet_script(compose ${PROJECT_SOURCE_DIR}/test/compose/run.sh)
+  set_tests_properties(e2e/compose PROPERTIES PROCESSORS 2)
 endfunction()
 
 # test/costs has the seconds of the tests that take longest, longest first. ctest starts them in that order. The scripts are
