@@ -247,6 +247,8 @@ same mem three
 # ---- the end within a day, and on
 run 0 run.name=steps data.days=2026-11-21..2026-11-23 train.max_steps=13
 days_of steps | grep -q '"day":20779,"epoch":1,"before":1' || fail "not within the second day: $(days_of steps)"
+run 0 run.name=figures data.days=2026-11-21..2026-11-23 train.max_steps=13 eval.calibrate=none
+if grep -q valid out; then fail "figures of the model at the end of the first day: $(cat out)"; fi
 run 0 run.name=steps data.days=2026-11-21..2026-11-23 train.max_steps=13
 told "run 'steps' is finished (step 13 of 13); nothing trained; train on with train.max_steps=27"
 run 0 run.name=begun data.days=2026-11-21..2026-11-23 train.max_steps=3

@@ -157,8 +157,8 @@ static tn_status begin_day(tn_day_loop *l, uint32_t day, tn_error *err)
     tn_manifest_days *days = &l->state->days;
     TN_ASSERT(!days->within || days->day == day);
     warn_of_begun(l, day);
-    tn_worker_set_day(l->epoch->w, day);
     if (days->within) {
+        tn_worker_set_day(l->epoch->w, day);
         return TN_OK;
     }
     TN_ASSERT(l->again || !tn_days_has(days, day));
@@ -167,7 +167,8 @@ static tn_status begin_day(tn_day_loop *l, uint32_t day, tn_error *err)
     const tn_valid_rows rows = rows_of(l, day, arena);
     const tn_status status = stop_or(l, judge(l, day, &rows, err), err);
     tn_arena_free(arena);
-    TN_TRY(status);
+    TN_TRY(status); /* with counts as of the day before */
+    tn_worker_set_day(l->epoch->w, day);
     days->within = true;
     days->day = day;
     days->epoch = l->state->progress.epoch;
@@ -287,6 +288,7 @@ tn_status tn_day_loop_run(tn_day_loop *l, tn_error *err)
         status = tn_day_plan_next(data, days, &wait, &day, &said, err);
         status = status == TN_OK ? begin_day(l, day, err) : status;
         if (status == TN_OK) {
+            tn_evaluation_done(l->next); /* is of the model before */
             status = l->learn(l->arg, err);
             whole = status != TN_END;
             status = whole ? status : TN_OK;
