@@ -103,7 +103,8 @@ function key_options() {
     if (chance(6)) option("init: " pick("{uniform:~[-0.1,0.1]} {constant:~0.05} {normal:~[0,~0.1]}"))
 }
 function list_options() {
-    if (chance(40)) option("pool: " pick("sum mean sqrtn max" (any_width ? " concat(2)" : "")))
+    if (chance(40)) pooled = 1
+    if (pooled) option("pool: " pick("sum mean sqrtn max" (any_width ? " concat(2)" : "")))
     if (chance(25)) option("max_len: " pick("1 2 3"))
     if (chance(20)) option("keep: first")
     if (chance(15)) option("duplicates: sum")
@@ -181,10 +182,11 @@ function draw_model() {
         put("model", "layers: [{name: x, mlp: " (numeric ? "[deep, num]" : "deep") ", hidden: [8], units: 1, batch_norm: " pick("true false") "}, {name: s, sum: wide}, {name: z, add: [x, s]}]")
         put("model", "output: z")
     } else if (model ~ /fm$/ && model != "deepfm" && model != "nfm" || model == "lr") {
-        if (model == "fm") some(20, "model", "within_slot: true")
-        if (model == "ffm") { put("model", "k: 2"); some(20, "model", "normalise: true"); some(20, "model", "within_slot: true") }
+        # "'within_slot' needs 'pool: sum', which slot 's' has not"
+        within = model ~ /^f?fm$/ && !pooled && chance(20)
+        if (within) put("model", "within_slot: true")
+        if (model == "ffm") { put("model", "k: 2"); some(20, "model", "normalise: true") }
         if (model == "fwfm") { some(20, "model", "normalise: true"); some(30, "model", "linear: per_field") }
-        within = sections["model"] ~ /within_slot/
     } else {
         put("model", "hidden: " pick("[8] [8,4] [16]"))
         if (model == "dlrm") put("model", "bottom: [4]")
@@ -212,12 +214,12 @@ function draw_model() {
 # ---- rows, and how all of it is trained ----
 function draw_table() {
     put("embedding", "dim: " (model == "dlrm" ? 4 : pick("2 4 4 5")))
-    some(15, "embedding", "pool: " pick("mean sqrtn sum"))
+    if (!within) some(15, "embedding", "pool: " pick("mean sqrtn sum"))
     if (waits) put("embedding", "admission: " pick("{threshold:~2} {threshold:~3} {probability:~0.5} {threshold:~2,~filter:~{type:~bloom,~keys:~2000}} {threshold:~2,~probability:~0.7}"))
     some(20, "embedding", "expiry: " pick("{ttl_days:~1} {show_below:~2} {score_below:~0.3} {norm_below:~0.01} {ttl_days:~2,~show_below:~3,~combine:~and}"))
     some(15, "embedding", "decay: " pick("0.5 0.9 1"))
     # "no part of model 'fm' reads show and click"
-    if (model !~ /^(lr|fm|ffm|fwfm|graph)$/) some(10, "embedding", "cvm: true")
+    if (model !~ /^(lr|fm|ffm|fwfm|nfm|graph)$/) some(10, "embedding", "cvm: true")
     if (chance(15)) put("embedding", "memory: " pick("none 100MB"))
     else if (chance(15)) put("embedding", "memory: 16MB, on_full: evict")
     reset = peers == 1 && chance(8) # "embedding.reset is for a run of one process"
@@ -327,7 +329,8 @@ function draw_blows(   k, text) {
     warm = !days && chance(12)
     plan("warm", warm)
     if (warm) {
-        from = pick("warm {path:~warm,~dense:~none} {path:~warm,~rows:~none} {path:~warm,~rows:~[" names[0] "],~dense:~[\"*.W\"]}")
+        from = pick("warm {path:~warm,~dense:~none} {path:~warm,~rows:~none} {path:~warm,~rows:~[" names[0] "],~dense:~[" (model ~ /^(widedeep|deepfm|nfm|ipnn)$/ ? "deep.*" : "") "]}")
+        sub(/\[\]/, "none", from)
         gsub(/~/, " ", from)
         put("checkpoint", "from: " (n_slots > 0 ? from : "warm"))
     }
