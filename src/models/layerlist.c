@@ -401,7 +401,7 @@ static void need(value *v)
     v->needed = true;
 }
 
-/* What the output does not follow from is never trained, and is a mistake of its user. */
+/* Refuses what the output does not follow from: it would never be trained. */
 static bool refuse_unneeded(const builder *b, value *output)
 {
     static const tn_origin model = {.source = "model"};

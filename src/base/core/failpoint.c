@@ -15,7 +15,7 @@
 
 enum { NAME_SIZE = 48, SLEEP_MS = 100, ERRNO_MAX = 133 };
 
-/* What a rule gives instead of an errno or TN_FAIL_SHORT; the last two give 0. */
+/* A rule gives these instead of an errno or TN_FAIL_SHORT; the last two give 0. */
 enum { KILL = -2, SLEEP = -3, STOP = -4 };
 
 typedef struct rule {

@@ -355,8 +355,8 @@ static void name_tmp(tn_output *o, const tn_output *lead)
     (void)snprintf(o->tmp + size, TN_UNFINISHED_TAIL + 1, ".%s.tmp", o->id);
 }
 
-/* What replaces a file is for the same eyes: its mode, owner and group as far as they may be given,
- * and no more to a group that is another. */
+/* Gives a file the rights of the one it replaces: its mode, owner and group as far as they may be
+ * given, and no more to a group that is another. */
 static void take_rights(int fd, const struct stat *old)
 {
     const mode_t mode = old->st_mode & 0777;

@@ -353,7 +353,7 @@ uint32_t tn_missing_word(const char *text, size_t size)
     return i;
 }
 
-/* Of a token that no slot of this type takes. */
+/* Adds a hint to the fault of a token that no slot of this type takes. */
 static void hint_slot(const tn_schema *schema, const tn_slot_spec *spec, tn_bytes token,
                       tn_fault fault, char *out, size_t room)
 {

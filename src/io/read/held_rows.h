@@ -29,7 +29,7 @@ typedef struct tn_held_rows {
 tn_status tn_held_rows_read(const char *text, tn_data_opts *data, bool *is_word,
                             tn_error *err) TN_MUST_USE;
 
-/* Of these files, which are those of data.train. TN_E_DATA: LAST, and a file's bytes cannot be
+/* Finds them in these files, those of data.train. TN_E_DATA: LAST, and a file's bytes cannot be
  * counted. */
 tn_status tn_held_rows_find(tn_held_rows *out, const tn_data_opts *data, const tn_fileset *files,
                             tn_error *err) TN_MUST_USE;

@@ -136,7 +136,7 @@ static void judge_bytes(tn_flight *f)
     }
 }
 
-/* Of documents. */
+/* Returns how many bytes a document may have. */
 static size_t document_max(const tn_flight *f)
 {
     const uint32_t max = f->wish.scheme->document_bytes_max;
@@ -487,7 +487,7 @@ static uint64_t pause_ns(const tn_flight *f, uint64_t *told_s)
     return pause;
 }
 
-/* What the log is told while this attempt is waited for. */
+/* Notes why this attempt is made, which the log tells while it is waited for. */
 static void note_trouble(tn_flight *f, const char *what, uint64_t pause, uint64_t told_s)
 {
     const int size = snprintf(f->trouble, sizeof f->trouble, "%s, attempt %u of %d", what,

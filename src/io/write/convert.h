@@ -39,7 +39,7 @@ typedef struct tn_sample_in {
     tn_team *team;
 } tn_sample_in;
 
-/* Where rows go; both stay open. */
+/* Take the rows; both stay open. */
 typedef struct tn_sample_sinks {
     tn_sink *sample;
     tn_sink *rest; /* all other rows; NULL: they are not written */

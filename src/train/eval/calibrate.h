@@ -56,7 +56,7 @@ tn_status tn_calibrate_open(tn_calibrate **out, const tn_calibrate_opts *opts,
 void tn_calibrate_free(tn_calibrate *c);  /* NULL is fine, also .. */
 void tn_calibrate_clear(tn_calibrate *c); /* .. here: no scores, nothing fitted */
 
-/* What the rows of the next scores are called: "day 2026-11-05". */
+/* Names the rows of the next scores: "day 2026-11-05". */
 void tn_calibrate_name(tn_calibrate *c, const char *name);
 
 /* A tn_score_sink. */

@@ -386,7 +386,7 @@ static tn_status read_calibration(exporting *x, const char *checkpoint, tn_error
     return status;
 }
 
-/* What fewer bits are judged by. */
+/* Finds the rows that fewer bits are judged by. */
 static tn_status find_valid(exporting *x, const char *checkpoint, tn_error *err)
 {
     const tn_run *run = x->plan->run;

@@ -24,7 +24,7 @@
 
 enum { ROWS_LOOKED_AT = 20000, TAG_SIZE = 320 };
 
-/* What TensorBoard calls runs: a tag is one chart with a curve of each. */
+/* TensorBoard calls these runs: a tag is one chart with a curve of each. */
 enum { OF_TRAIN, OF_VALID, OF_TEST, OF_NEXT, RUNS };
 static const char *const folders[RUNS] = {"tb/train", "tb/valid", "tb/test", "tb/next"};
 
