@@ -235,12 +235,14 @@ static void clip_loss(tn_score_block *b, double limit)
     }
 }
 
-/* TN_E_LIMIT when a row's squared error is more than its sum has room for. */
+/* A row's squared error that its sum has no room for: of a prediction that is far off, or of a label
+ * and weight that are too large whatever is predicted. */
 static tn_status check_errors(const tn_score_block *b, uint32_t from, tn_error *err)
 {
     for (uint32_t i = 0; i < b->n; i++) {
         if (!(b->x[TN_SUM_SE][i] < ERROR_MAX)) {
-            return tn_fail(err, TN_E_LIMIT,
+            const double own = 4 * b->w[i] * b->y[i] * b->y[i];
+            return tn_fail(err, own < ERROR_MAX ? TN_E_DIVERGED : TN_E_LIMIT,
                            "row %u: prediction %g, label %g, weight %g: too far apart for metrics, "
                            "which hold less than %g of weight (prediction - label)^2",
                            from + i, b->z[i], b->y[i], b->w[i], ERROR_MAX);

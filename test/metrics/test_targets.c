@@ -98,8 +98,11 @@ TEST(errors_beyond_the_room_of_a_sum_are_told)
     assert_int_equal(tn_metrics_add(m, &(tn_scored){1, near, y, NULL, NULL, NULL}, &err), TN_OK);
     assert_close(tn_metrics_get(m, "rmse") / 2e9, 1);
     assert_int_equal(tn_metrics_add(m, &(tn_scored){1, far, y, NULL, NULL, NULL}, &err),
-                     TN_E_LIMIT);
+                     TN_E_DIVERGED);
     assert_non_null(strstr(err.text, "prediction -4e+09, label 1e+09, weight 1: too far apart"));
+    const float weight[] = {16};
+    assert_int_equal(tn_metrics_add(m, &(tn_scored){1, near, y, weight, NULL, NULL}, &err),
+                     TN_E_LIMIT);
     tn_metrics_free(m);
 }
 

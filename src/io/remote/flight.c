@@ -748,18 +748,24 @@ static void guard(tn_flight *f, uint64_t now, bool rested)
     try_again(f, "the server stalls");
 }
 
-/* Who waits for a server is told by what, some seconds after something came last. */
+/* Tells who waits for a server by what, some seconds after something came last, and again after a
+ * while, or when its silence has become an answer. */
 static void tell(tn_flight *f, uint64_t now, bool rested)
 {
     tn_wire *w = f->wire;
     if (rested || f->paused || f->came_ns == 0 || passed(f) != f->came_bytes) {
         f->came_ns = now;
         f->came_bytes = passed(f);
-    } else if (now - f->came_ns >= tn_timer_ns(TELL_S * SECOND_NS) &&
-               (w->told_ns == 0 || now - w->told_ns >= tn_timer_ns(TELL_AGAIN_S * SECOND_NS))) {
+        return;
+    }
+    const bool has_trouble = f->trouble[0] != '\0';
+    const bool is_news = w->told_ns == 0 || (has_trouble && !w->told_trouble) ||
+                         now - w->told_ns >= tn_timer_ns(TELL_AGAIN_S * SECOND_NS);
+    if (is_news && now - f->came_ns >= tn_timer_ns(TELL_S * SECOND_NS)) {
         w->told_ns = now;
+        w->told_trouble = has_trouble;
         tn_log(TN_LOG_INFO, "waiting for '%s': %s", shown(f),
-               f->trouble[0] != '\0' ? f->trouble : "the server is silent");
+               has_trouble ? f->trouble : "the server is silent");
     }
 }
 

@@ -84,6 +84,7 @@ struct tn_wire {
     CURLM *multi;
     uint64_t worked_ns;
     uint64_t told_ns;       /* when the log was told of a wait; 0: never */
+    bool told_trouble;      /* .. that an attempt had failed */
     uint64_t random, drawn; /* of pauses */
     tn_text kept;           /* where a redirect has led for a range of this object, and .. */
     uint64_t kept_part;     /* .. for which 64 MiB of it; empty: nowhere */
