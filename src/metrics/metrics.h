@@ -54,8 +54,8 @@ tn_status tn_metrics_new(tn_metrics **out, const tn_metrics_opts *opts, tn_error
 void tn_metrics_free(tn_metrics *m); /* NULL is fine */
 void tn_metrics_clear(tn_metrics *m);
 
-/* TN_E_DIVERGED: a score is not finite, or of numbers w (z - y)^2 is 2^63 or more; TN_E_LIMIT: so is
- * w (2 y)^2. */
+/* TN_E_DIVERGED: a score is not finite, or of numbers w (z - y)^2 is 2^63 or more; TN_E_LIMIT: so
+ * is w (2 y)^2. */
 tn_status tn_metrics_add(tn_metrics *m, const tn_scored *rows, tn_error *err) TN_MUST_USE;
 /* Of the same options, without exact_auc and grouped. */
 tn_status tn_metrics_merge(tn_metrics *m, const tn_metrics *other, tn_error *err) TN_MUST_USE;

@@ -235,8 +235,8 @@ static void clip_loss(tn_score_block *b, double limit)
     }
 }
 
-/* A row's squared error that its sum has no room for: of a prediction that is far off, or of a label
- * and weight that are too large whatever is predicted. */
+/* Refuses a squared error that its sum has no room for: of a prediction that is far off, or of a
+ * label and weight that are too large whatever is predicted. */
 static tn_status check_errors(const tn_score_block *b, uint32_t from, tn_error *err)
 {
     for (uint32_t i = 0; i < b->n; i++) {

@@ -135,7 +135,8 @@ static const tn_preset deepfm_presets[] = {
 };
 
 const tn_model tn_model_deepfm = {
-    TN_MODEL_MEMBERS(deepfm, "DeepFM: factorization machine and MLP on shared embeddings")};
+    TN_MODEL_MEMBERS(deepfm, "DeepFM: factorization machine and MLP on shared embeddings"),
+    .sums_pairs = true};
 
 /* ---- dcn ---- */
 

@@ -98,7 +98,8 @@ static const tn_preset fm_presets[] = {
     {NULL, NULL},
 };
 
-const tn_model tn_model_fm = {TN_MODEL_MEMBERS(fm, "factorization machine"), .keys_only = true};
+const tn_model tn_model_fm = {TN_MODEL_MEMBERS(fm, "factorization machine"), .keys_only = true,
+                              .sums_pairs = true};
 
 /* ---- ffm ---- */
 
@@ -211,4 +212,4 @@ static const tn_preset fwfm_presets[] = {
 };
 
 const tn_model tn_model_fwfm = {TN_MODEL_MEMBERS(fwfm, "field-weighted factorization machine"),
-                                .keys_only = true};
+                                .keys_only = true, .sums_pairs = true};

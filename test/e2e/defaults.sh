@@ -73,6 +73,12 @@ expect 0 tnet-eval -q c.yaml --data valid.csv --json
 grep -q "\"logloss\":$(echo "$loss" | cut -c 1-7)" out || fail "not the best model: $loss, $(cat out)"
 if grep -q 'steps in all' first.err; then fail "advised to go on where a stop has ended it: $(cat first.err)"; fi
 
+# --- 300 rows of which each stands a hundred times: the best model is one of the first pass, which is looked into ---
+(head -n 1 train.csv && for i in $(seq 100); do sed -n 2,301p train.csv; done) >same.csv
+expect 0 tnet-train c.yaml model=deepfm data.train=same.csv run.dir=same
+[ "$(sed -n 's/^valid after step \([0-9]*\):.*/\1/p' err | head -n 5 | xargs)" = '14 29 59 118 236' ] || fail "looks: $(cat err)"
+[ "$(sed -n 's/^restored the best model: .* at step \([0-9]*\), .*/\1/p' err)" -lt 118 ] || fail "the best of many passes: $(cat err)"
+
 # --- --print-config says what and whence, also for data that are not there ---
 expect 0 tnet-train c.yaml --print-config run.dir=none
 grep -qE '^  epochs: 84 +# chosen by the data$' out || fail "print-config: $(cat out)"

@@ -716,3 +716,84 @@ TEST(a_run_that_goes_on_keeps_its_sizes)
     choose(f, "{" CSV "}", past, 0);
     check_option(f, "train.value_sizes", NULL);
 }
+
+/* ---- rates of vectors whose pairs add up ---- */
+
+/* 100 rows of `n` values x. */
+static void write_bags(fixture *f, uint32_t n, const char *x)
+{
+    tn_text t = {0};
+    for (uint32_t i = 0; i < 100; i++) {
+        tn_text_addf(&t, "%u", i % 2);
+        for (uint32_t k = 0; k < n; k++) {
+            tn_text_addf(&t, " %u:%s", (i + k) % 40, x);
+        }
+        tn_text_adds(&t, "\n");
+    }
+    write_file(f, "rows", &t);
+    tn_text_done(&t);
+}
+
+#define DEEP_RULE(lr)                                                                              \
+    "{deep: {type: adagrad, rowwise: true, lr: " lr ", n0: 1, l2: 0.05, grad_scale: sum}}"
+
+TEST(vectors_of_many_pairs_learn_slower)
+{
+    fixture *f = *state;
+    write_bags(f, 30, "1");
+    choose(f, "{" SVM "}", "", 0);
+    check_option(f, "train.sparse", DEEP_RULE("0.0333"));
+    choose(f,
+           "{data: {format: libsvm, train: '@/rows', shuffle: 0}, model: {type: deepfm}, "
+           "train: {epochs: 1, batch: 1}}",
+           "", 0);
+    check_option(f, "train.sparse", DEEP_RULE("0.0333"));
+    check_said(f, "chosen for pairs of 30 values a row: train.sparse.deep.lr=0.0333");
+    write_bags(f, 30, "0.25"); /* whose pairs are as small as those of 7.5 values */
+    choose(f, "{" SVM "}", "", 0);
+    check_option(f, "train.sparse", NULL);
+    write_bags(f, 30, "3000"); /* which learn as if they were about 1 */
+    choose(f, "{" SVM "}", "", 0);
+    check_option(f, "train.sparse", DEEP_RULE("0.0333"));
+    check_option(f, "train.value_sizes", "{_: 4096}");
+    write_bags(f, 10, "1");
+    choose(f, "{" SVM "}", "", 0);
+    check_option(f, "train.sparse", NULL);
+}
+
+TEST(rates_of_other_models_and_runs_stay)
+{
+    fixture *f = *state;
+    write_bags(f, 30, "1");
+    choose(f, "{data: {format: libsvm, train: '@/rows'}, model: {type: widedeep}}", "", 0);
+    check_option(f, "train.sparse", NULL);
+    choose(f, "{" SVM ", train: {sparse: {wide: {lr: 0.5}}}}", "", 0);
+    check_option(f, "train.sparse", "{wide: {lr: 0.5}}");
+    choose(f, "{" SVM "}", "train: {epochs: 2, batch: 8}", 0); /* of a version that chose none */
+    check_option(f, "train.sparse", NULL);
+    choose(f, "{" SVM "}", "train: {epochs: 2, batch: 8, sparse: {deep: {lr: 0.25}}}", 0);
+    check_option(f, "train.sparse", "{deep: {lr: 0.25}}");
+}
+
+/* ---- looks into the first pass ---- */
+
+TEST(a_first_pass_that_can_be_stopped_is_looked_into)
+{
+    fixture *f = *state;
+    write_rows(f, "rows", 20000, NULL);
+    choose(f, "{" VALID "}", "", 0); /* 79 steps */
+    check_option(f, "eval.at", "[9, 19, 39]");
+    choose(f, "{" VALID ", eval: {every: 1epoch}}", "", 0);
+    check_option(f, "eval.at", NULL);
+    choose(f, "{" VALID ", eval: {at: [7]}}", "", 0);
+    check_option(f, "eval.at", "[7]");
+    choose(f, "{" CSV "}", "", 0); /* nothing ends it */
+    check_option(f, "eval.at", NULL);
+    choose(f, "{" VALID "}", "train: {epochs: 4, batch: 256}", 0);
+    check_option(f, "eval.at", NULL);
+    choose(f, "{" VALID "}", "train: {epochs: 4, batch: 256}\neval: {at: [1, 2]}", 0);
+    check_option(f, "eval.at", "[1, 2]");
+    write_rows(f, "rows", 16000, NULL); /* 63 steps */
+    choose(f, "{" VALID "}", "", 0);
+    check_option(f, "eval.at", NULL);
+}

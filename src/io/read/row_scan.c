@@ -46,6 +46,7 @@ typedef struct probe {
     uint32_t blocks; /* parsed */
     double kept;     /* rows of them that training keeps, about where negatives are sampled */
     double taken;    /* their bytes on disk */
+    double values;   /* of their keys */
     double n, bytes; /* all their rows, and what these take in memory */
     double clicks;
     double squares; /* sum over blocks of clicks^2 / rows */
@@ -203,6 +204,9 @@ static void parse_probe(probe *p)
     }
     const double n = parsed.rows->n;
     p->n += n;
+    for (uint32_t i = 0; i < parsed.rows->n_entries; i++) {
+        p->values += fmin(fabs((double)parsed.rows->entry[i].value), 1);
+    }
     p->bytes +=
         n * sizeof *parsed.rows->row + (double)parsed.rows->n_entries * sizeof *parsed.rows->entry;
     p->clicks += clicks;
@@ -239,7 +243,7 @@ static void sample_parts(probe *p, uint32_t most)
 {
     const uint32_t n_parts = p->files->n_parts;
     const uint32_t n = n_parts < PARTS_MAX ? n_parts : PARTS_MAX;
-    p->kept = p->taken = p->n = p->bytes = p->clicks = p->squares = 0;
+    p->kept = p->taken = p->n = p->values = p->bytes = p->clicks = p->squares = 0;
     for (uint32_t i = 0; i < n; i++) { // cppcheck-suppress knownConditionTrueFalse
         const uint32_t part = (uint32_t)((uint64_t)n_parts * i / n);
         (void)look(p, part, most / n > 0 ? most / n : 1);
@@ -272,6 +276,7 @@ static tn_status estimate(probe *p, uint32_t most, tn_row_sample *out, tn_error 
     *out = (tn_row_sample){.rows = p->kept * times,
                            .all = p->n * times,
                            .row_bytes = p->bytes / fmax(1, p->n),
+                           .values = p->values / fmax(1, p->n),
                            .order = order_of(p)};
     return TN_OK;
 }

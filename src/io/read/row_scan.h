@@ -66,6 +66,7 @@ typedef struct tn_row_sample {
     double rows;      /* that training keeps; negative: not known */
     double all;       /* rows, also those that training leaves out */
     double row_bytes; /* of a parsed row, in the mean */
+    double values;    /* of keys in a row, in the mean; of an x_j below 1 its share */
     double order;     /* share of the variance of labels that lies between blocks of rows that stand
                      together: about 0 of mixed rows, 1 of rows that are sorted by label */
 } tn_row_sample;

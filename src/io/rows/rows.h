@@ -103,6 +103,16 @@ static inline uint32_t tn_rows_end_of(const tn_rows *rows, uint32_t i)
     return i + 1 < rows->n ? rows->row[i + 1].first : rows->n_entries;
 }
 
+/* Rows of weight: the others change nothing, nor how far a look at data goes. */
+static inline uint64_t tn_rows_that_count(const tn_rows *rows)
+{
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < rows->n; i++) {
+        n += rows->row[i].weight != 0;
+    }
+    return n;
+}
+
 /* Makes room for whatever a record of that many bytes can hold. The new row is rows->row[rows->n]
  * and counts once it is ended. TN_E_MEMORY, TN_E_LIMIT (2^31 of anything in one block). */
 tn_status tn_rows_begin(tn_rows *rows, size_t record_bytes, tn_error *err) TN_MUST_USE;

@@ -25,6 +25,7 @@
 #include "train/config/data_checks.h"
 #include "train/config/loss.h"
 #include "train/config/run.h"
+#include "train/config/value_size_look.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -36,6 +37,7 @@ enum {
     BATCH_OF_FEW = 256,
     BATCH = 1024,
     STEPS_ENOUGH = 2000,
+    EARLY_STEPS = 64,     /* of a first pass that is looked into */
     PASSES_UNSTOPPED = 4, /* but for a linear model; more make others know their rows by heart */
     PASSES_MAX = 20,
     STEPS_MIN = 1000,                   /* that 20 passes of few rows do not make: more passes .. */
@@ -46,17 +48,11 @@ enum {
     LOOK_ROWS = 262144,                 /* for bounds of buckets: what a sample of numbers holds */
     ROWS_OF_BUCKET = 200,               /* fewer hold more noise than news */
     BUCKETS_MIN = 5,
-    LOOK_ROWS_OF_X = 10000, /* for the size of x_j */
-    X_KEY_BITS = 10,
-    X_KEYS = 1 << X_KEY_BITS,
-    X_OFTEN = 10, /* values that tell the size of a key's */
-    X_LARGE = 2,  /* powers of two of sizes that rates for values of 1 do not serve .. */
-    X_SMALL = -4,
-    X_APART = 3,      /* .. and between sizes that one rate does not serve */
-    X_POWER_MAX = 49, /* within what the option takes */
 };
 
-#define ORDERED 0.05 /* of the variance of labels; mixed rows have about .001 */
+#define PAIRED_VALUES 10. /* of a row: more want a smaller rate than .. */
+#define RATE 0.1          /* .. TN_ROW_RULE has; measured: docs/models.md, Defaults */
+#define ORDERED 0.05      /* of the variance of labels; mixed rows have about .001 */
 /* bytes of parsed rows in the window; fixed, so that no machine is another run */
 #define WINDOW_BYTES (1024. * 1048576)
 
@@ -64,13 +60,14 @@ enum {
 typedef struct choosing {
     const tn_binder *b;
     tn_run *run;
+    const tn_tree *tree; /* what is written */
     const tn_tree *past; /* configuration of the checkpoint; NULL: none */
     const tn_schema *schema;
     double rows;                           /* of a pass; negative: not known */
     tn_row_sample sample;                  /* where they are known */
     uint32_t shuffle;                      /* the window that was chosen now; 0: none */
     bool valid_is_known, valid_is_trained; /* whether a file of data.valid is one of data.train */
-    tn_text data, train, slots;
+    tn_text data, train, eval, slots;
 } choosing;
 
 static void add(tn_text *section, const char *key, const char *value)
@@ -205,6 +202,27 @@ static void add_stop(choosing *c, const char *monitor)
     }
 }
 
+/* Within the first pass over rows of which many are the same a model knows all by heart. */
+static void add_early_looks(choosing *c, double steps)
+{
+    const bool is_open = tn_tree_is_null(tn_tree_at(c->tree, "eval.every")) &&
+                         tn_tree_is_null(tn_tree_at(c->tree, "eval.at"));
+    TN_ASSERT(c->eval.size == 0);
+    if (is_open && is_validated(c) && steps >= EARLY_STEPS) {
+        tn_text_addf(&c->eval, "at: [%.0f, %.0f, %.0f]", floor(steps / 8), floor(steps / 4),
+                     floor(steps / 2));
+    }
+}
+
+static void take_past_looks(choosing *c)
+{
+    const tn_tree *at = c->past != NULL ? tn_tree_at(c->past, "eval.at") : NULL;
+    if (at != NULL && tn_tree_is_null(tn_tree_at(c->tree, "eval.at"))) {
+        tn_text_adds(&c->eval, "at: ");
+        tn_tree_print_flow(&c->eval, at);
+    }
+}
+
 /* Whether rows stand in the order of their labels, as in files of clicks and others. */
 static bool is_ordered(const choosing *c)
 {
@@ -336,8 +354,12 @@ static tn_status choose_passes(choosing *c, tn_text *said, tn_error *err)
         passes = passes_of(c, steps);
         add_count(&c->train, "epochs", passes);
         monitor = passes > 1 ? monitor_of(c->run) : NULL;
+        if (passes > 1) {
+            add_early_looks(c, steps);
+        }
     } else {
         monitor = past_value(c, "train.stop.monitor");
+        take_past_looks(c);
     }
     if (free_stop && monitor != NULL) {
         add_stop(c, monitor);
@@ -369,16 +391,6 @@ static void slots_to_look_at(const choosing *c, tn_tables *out)
     *out = (tn_tables){.n = n, .item = slot};
 }
 
-/* Rows without weight change nothing, nor how far a look goes. */
-static uint64_t rows_that_count(const tn_rows *rows)
-{
-    uint64_t n = 0;
-    for (uint32_t i = 0; i < rows->n; i++) {
-        n += rows->row[i].weight != 0;
-    }
-    return n;
-}
-
 typedef struct look {
     tn_stat *stat; /* NULL: not yet */
     uint64_t rows;
@@ -390,16 +402,8 @@ static tn_status look_at(void *ctx, const tn_row_scan_block *block, tn_error *er
 {
     look *l = ctx;
     TN_TRY(tn_stat_add(l->stat, block->rows, NULL, err));
-    l->rows += rows_that_count(block->rows);
+    l->rows += tn_rows_that_count(block->rows);
     return l->rows < LOOK_ROWS ? TN_OK : TN_END;
-}
-
-static tn_status pass_over(void *ctx, const char *text, tn_error *err)
-{
-    (void)ctx; /* whoever trains on the record will tell of it */
-    (void)text;
-    (void)err;
-    return TN_OK;
 }
 
 static tn_status note_fault(void *ctx, const char *text, tn_error *err)
@@ -576,15 +580,20 @@ static uint32_t parts_of_few(const choosing *c, const tn_slot_opts *slot, uint32
     return own || few >= parts ? parts : (uint32_t)few;
 }
 
+enum { SLOTS_TOLD = 6 };
+
 /* "chosen: buckets of 'a', 'b'", with their number where it is not the usual one. */
-static void tell_slot(const choosing *c, const tn_slot_opts *slot, uint32_t parts, bool first,
+static void tell_slot(const choosing *c, const tn_slot_opts *slot, uint32_t parts, uint32_t n_told,
                       tn_text *said)
 {
     const uint32_t n = parts_of_few(c, slot, parts);
-    if (first) {
+    if (n_told == 0) {
         tn_text_addf(said, "%schosen: buckets of", said->size > 0 ? "\n" : "");
     }
-    tn_text_addf(said, "%s'%s'", first ? " " : ", ", slot->name);
+    if (n_told >= SLOTS_TOLD) {
+        return;
+    }
+    tn_text_addf(said, "%s'%s'", n_told == 0 ? " " : ", ", slot->name);
     if (n < parts) {
         tn_text_addf(said, " (%u, of so few rows)", n);
     }
@@ -595,6 +604,7 @@ static tn_status choose_buckets(choosing *c, tn_text *said, tn_error *err)
     look l = {.stat = NULL};
     tn_text bounds = {0};
     tn_status status = TN_OK;
+    uint32_t n_told = 0;
     for (uint32_t i = 0; i < c->run->slots.n && status == TN_OK; i++) {
         const tn_slot_opts *slot = slot_at(c->run, i);
         const uint32_t parts = parts_of(c->run, slot);
@@ -608,7 +618,7 @@ static tn_status choose_buckets(choosing *c, tn_text *said, tn_error *err)
         if (c->rows < 0) {
             status = refuse_pipe(slot, err);
         } else {
-            tell_slot(c, slot, parts, l.stat == NULL, said);
+            tell_slot(c, slot, parts, n_told++, said);
             status = l.stat == NULL ? look_at_numbers(c, &l, err) : TN_OK;
         }
         tn_text_clear(&bounds);
@@ -619,134 +629,16 @@ static tn_status choose_buckets(choosing *c, tn_text *said, tn_error *err)
             add_buckets(c, slot, &bounds);
         }
     }
+    if (n_told > SLOTS_TOLD) {
+        tn_text_addf(said, " and %u more", n_told - SLOTS_TOLD);
+    }
     tn_text_done(&bounds);
     tn_text_done(&l.fault);
     tn_stat_free(l.stat);
     return status;
 }
 
-/* ---- sizes of x_j: train/step/value_sizes.h ---- */
-
-typedef struct x_sums {
-    double n, squares;
-} x_sums;
-
-/* Values of one key: an index of libsvm, or, where a slot has many keys, one of them. */
-typedef struct x_of_key {
-    uint64_t key;
-    uint32_t slot;
-    x_sums sums;
-} x_of_key;
-
-typedef struct x_look {
-    x_sums *passed; /* of each slot: values of keys whose place in `key` is taken */
-    double largest;
-    uint64_t rows;
-    x_of_key key[X_KEYS]; /* by hash; n 0: free */
-} x_look;
-
-static void add_sums(x_sums *to, const x_sums *from)
-{
-    to->n += from->n;
-    to->squares += from->squares;
-}
-
-static void add_entry(x_look *l, const tn_entry *e)
-{
-    const double size = fabs((double)e->value);
-    const x_sums x = {1, size * size};
-    x_of_key *k = &l->key[(e->key ^ e->slot) * TN_GAMMA >> (64 - X_KEY_BITS)];
-    if (k->sums.n == 0) {
-        k->key = e->key;
-        k->slot = e->slot;
-    }
-    const bool is_its_place = k->key == e->key && k->slot == e->slot;
-    add_sums(is_its_place ? &k->sums : &l->passed[e->slot], &x);
-    l->largest = fmax(l->largest, size);
-}
-
-/* The root of the mean square as a power of two: 3 of 8. */
-static int power_of(const x_sums *x)
-{
-    const double power = x->squares > 0 ? round(log2(x->squares / x->n) / 2) : 0;
-    return (int)fmin(fmax(power, -X_POWER_MAX), X_POWER_MAX);
-}
-
-/* Seen often enough to tell the size of its values. */
-static bool is_frequent(const x_of_key *k, uint32_t slot)
-{
-    return k->slot == slot && k->sums.n >= X_OFTEN && k->sums.squares > 0;
-}
-
-/* The size that most values of a slot have. */
-static int common_power(const x_look *l, uint32_t slot)
-{
-    double n[2 * X_POWER_MAX + 1] = {0};
-    x_sums rest = l->passed[slot];
-    int most = X_POWER_MAX; /* the place of 1 */
-    for (const x_of_key *k = l->key; k < l->key + X_KEYS; k++) {
-        if (is_frequent(k, slot)) {
-            n[power_of(&k->sums) + X_POWER_MAX] += k->sums.n;
-        } else if (k->slot == slot) {
-            add_sums(&rest, &k->sums);
-        }
-    }
-    TN_ASSERT(rest.n >= 0 && rest.squares >= 0);
-    n[power_of(&rest) + X_POWER_MAX] += rest.n;
-    for (int i = 0; i <= 2 * X_POWER_MAX; i++) {
-        most = n[i] > n[most] ? i : most;
-    }
-    return most - X_POWER_MAX;
-}
-
-static void add_size(tn_text *out, int power)
-{
-    char text[TN_NUMBER_TEXT_MAX] = "";
-    (void)tn_write_f64(text, exp2(power));
-    tn_text_adds(out, text);
-}
-
-/* "x: {others: 1, 3: 512}", or nothing where all values are about 1. Returns how many sizes. */
-static uint32_t size_slot(const choosing *c, const x_look *l, uint32_t slot, tn_text *out)
-{
-    const tn_slot_spec *spec = c->schema->slot[slot];
-    const int power = common_power(l, slot);
-    const int others = power >= X_LARGE || power <= X_SMALL ? power : 0;
-    tn_text keys = {0};
-    uint32_t n = others != 0;
-    for (const x_of_key *k = l->key; k < l->key + X_KEYS; k++) {
-        if (is_frequent(k, slot) && abs(power_of(&k->sums) - power) >= X_APART) {
-            tn_text_addf(&keys, ", %llu: ", (unsigned long long)tn_sign_of(k->key, spec->salt));
-            add_size(&keys, power_of(&k->sums));
-            n++;
-        }
-    }
-    if (n > 0) {
-        tn_text_addf(out, "%s%s: %s", out->size > 0 ? ", " : "", spec->name,
-                     keys.size > 0 ? "{others: " : "");
-        add_size(out, others);
-        tn_text_adds(out, tn_text_str(&keys));
-        tn_text_adds(out, keys.size > 0 ? "}" : "");
-    }
-    tn_text_done(&keys);
-    return n;
-}
-
-static tn_status add_x(void *ctx, const tn_row_scan_block *block, tn_error *err)
-{
-    x_look *l = ctx;
-    const tn_rows *rows = block->rows;
-    (void)err;
-    for (uint32_t r = 0; r < rows->n; r++) {
-        const uint32_t first = rows->row[r].first;
-        const uint32_t end = rows->row[r].weight != 0 ? tn_rows_end_of(rows, r) : first;
-        for (uint32_t i = first; i < end; i++) {
-            add_entry(l, &rows->entry[i]);
-        }
-    }
-    l->rows += rows_that_count(rows);
-    return l->rows < LOOK_ROWS_OF_X ? TN_OK : TN_END;
-}
+/* ---- rates of rows ---- */
 
 /* Data in which a value can be anything but 1. */
 static bool has_x(const tn_run *run)
@@ -762,26 +654,32 @@ static bool has_x(const tn_run *run)
     return has;
 }
 
-/* "values of 7 indices are not about 1 (the largest is 19999.5): each learns by its size, "
- * "train.value_sizes={..}", cut where it is long. */
-static void tell_sizes(const x_look *l, uint32_t n, const char *sizes, tn_text *said)
+/* Vectors whose pairs add up to a score learn the faster the more of them a row has. */
+static void choose_rate(choosing *c, tn_text *said)
 {
-    enum { SHOWN = 60 };
-    const size_t size = strlen(sizes);
-    tn_text_addf(said,
-                 "%schosen for values that are not about 1 (the largest is %.6g): "
-                 "train.value_sizes={%.*s%s}; rows learn as if values were divided by %s",
-                 said->size > 0 ? "\n" : "", l->largest, SHOWN, sizes, size > SHOWN ? " .." : "",
-                 n == 1 ? "it" : "these sizes");
+    const double values = c->rows < 0 ? c->schema->n_slots : c->sample.values;
+    TN_ASSERT(c->rows < 0 || values >= 0);
+    if (values > PAIRED_VALUES) {
+        char rate[TN_NUMBER_TEXT_MAX] = "";
+        (void)tn_write_f64(rate, rint(1e4 * PAIRED_VALUES / values * RATE) / 1e4);
+        tn_text_addf(&c->train, "%ssparse: {deep: " TN_ROW_RULE_OF("%s") "}",
+                     c->train.size > 0 ? ", " : "", rate);
+        tn_text_addf(said, "%schosen for pairs of %.0f values a row: train.sparse.deep.lr=%s",
+                     said->size > 0 ? "\n" : "", values, rate);
+    }
 }
 
-static tn_status choose_sizes(choosing *c, const tn_tree *tree, tn_text *said, tn_error *err)
+/* What is left open of the rules of rows. A checkpoint's run goes on by those that it had. */
+static tn_status choose_rules(choosing *c, tn_text *said, tn_error *err)
 {
-    if (!has_x(c->run) || !tn_tree_is_null(tn_tree_at(tree, "train.sparse")) ||
-        !tn_tree_is_null(tn_tree_at(tree, "train.value_sizes"))) {
+    static const char *const learned[] = {"sparse", "value_sizes"};
+    const tn_model *model = c->run->model.choice->impl;
+    const bool has_sizes =
+        has_x(c->run) && tn_tree_is_null(tn_tree_at(c->tree, "train.value_sizes"));
+    if (!tn_tree_is_null(tn_tree_at(c->tree, "train.sparse")) ||
+        !(model->sums_pairs || has_sizes)) {
         return TN_OK;
     }
-    static const char *const learned[] = {"sparse", "value_sizes"}; /* by earlier versions: rates */
     for (uint32_t i = 0; i < 2; i++) {
         const tn_tree *was = tn_tree_get(tn_tree_get(c->past, "train"), learned[i]);
         if (was != NULL) {
@@ -793,45 +691,33 @@ static tn_status choose_sizes(choosing *c, const tn_tree *tree, tn_text *said, t
         return TN_OK;
     }
     TN_TRY(count_rows(c, err));
-    if (!(c->rows > 0)) {
-        return TN_OK; /* a pipe is read once */
+    if (c->schema == NULL) {
+        return TN_OK; /* no data: whoever trains will tell */
     }
-    x_look *l = TN_NEW(c->b->arena, x_look);
-    l->passed = TN_NEW_ARRAY(c->b->arena, x_sums, c->schema->n_slots);
-    const tn_row_scan_visitor visitor = {.ctx = l, .block = add_x, .fault = pass_over};
-    const tn_row_scan_in in = {.schema = c->schema, .paths = &c->run->data.train};
-    tn_row_scan_counts counts;
-    const tn_status status = tn_row_scan_run(&in, &visitor, &counts, err);
-    if (status != TN_OK && status != TN_END) {
-        return status;
+    if (model->sums_pairs) {
+        choose_rate(c, said);
     }
-    tn_text sizes = {0};
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < c->schema->n_slots; i++) {
-        n += size_slot(c, l, i, &sizes);
-    }
-    if (n > 0) {
-        tn_text_addf(&c->train, "%svalue_sizes: {%s}", c->train.size > 0 ? ", " : "",
-                     tn_text_str(&sizes));
-        tell_sizes(l, n, tn_text_str(&sizes), said);
-    }
-    tn_text_done(&sizes);
-    return TN_OK;
+    return has_sizes && c->rows > 0 /* a pipe is read once */
+               ? tn_value_size_look(c->b->arena, c->schema, &c->run->data.train, &c->train, said,
+                                    err)
+               : TN_OK;
 }
 
 /* ---- the whole ---- */
 
 static bool is_open(const tn_run *run)
 {
+    const tn_model *model = run->model.choice->impl;
     return run->train.epochs == TN_AUTO || run->train.batch == TN_AUTO ||
-           run->data.shuffle == TN_AUTO || open_slots(run) > 0 || has_x(run);
+           run->data.shuffle == TN_AUTO || open_slots(run) > 0 || has_x(run) || model->sums_pairs;
 }
 
 /* The layer on top of *tree, and what it changes in the run. */
 static tn_status lay(const choosing *c, const tn_tree **tree, tn_error *err)
 {
     tn_text text = {0};
-    tn_text_addf(&text, "{data: {%s}, train: {%s}", tn_text_str(&c->data), tn_text_str(&c->train));
+    tn_text_addf(&text, "{data: {%s}, train: {%s}, eval: {%s}", tn_text_str(&c->data),
+                 tn_text_str(&c->train), tn_text_str(&c->eval));
     if (c->slots.size > 0) {
         tn_text_addf(&text, ", slots: {%s}", tn_text_str(&c->slots));
     }
@@ -845,6 +731,7 @@ static tn_status lay(const choosing *c, const tn_tree **tree, tn_error *err)
         tn_run_bind(c->b, *tree, &chosen);
         c->run->data.shuffle = chosen.data.shuffle;
         c->run->train = chosen.train;
+        c->run->eval = chosen.eval;
         c->run->slots = c->run->slots.n > 0 ? chosen.slots : c->run->slots;
         status = tn_diag_check(c->b->diag, err);
     }
@@ -870,7 +757,7 @@ static tn_status check_past_loss(const choosing *c, tn_error *err)
 tn_status tn_choices_make(const tn_binder *b, const char *past, const tn_tree **tree, tn_run *run,
                           tn_text *said, tn_error *err)
 {
-    choosing c = {.b = b, .run = run, .rows = -1};
+    choosing c = {.b = b, .run = run, .tree = *tree, .rows = -1};
     const tn_train_opts asked = run->train;
     if (past[0] != '\0') {
         const tn_yaml_in in = {.text = past, .size = strlen(past), .source = "config.yaml"};
@@ -894,7 +781,7 @@ tn_status tn_choices_make(const tn_binder *b, const char *past, const tn_tree **
         status = choose_buckets(&c, said, err);
     }
     if (status == TN_OK) {
-        status = choose_sizes(&c, *tree, said, err);
+        status = choose_rules(&c, said, err);
     }
     if (status == TN_OK) {
         status = lay(&c, tree, err);
@@ -903,6 +790,7 @@ tn_status tn_choices_make(const tn_binder *b, const char *past, const tn_tree **
     run->train.batch_chosen = asked.batch == TN_AUTO;
     tn_text_done(&c.data);
     tn_text_done(&c.train);
+    tn_text_done(&c.eval);
     tn_text_done(&c.slots);
     return status;
 }

@@ -187,6 +187,9 @@ static const tn_field train_fields[] = {
 
 static const tn_field eval_fields[] = {
     TN_FIELD_STR(tn_eval_opts, every, "1epoch", "how often data.valid is evaluated"),
+    TN_FIELD_F64S(tn_eval_opts, at, "[]", 1, 1e15,
+                  "steps of the first pass behind which it is evaluated as well; up to the last of "
+                  "them nothing counts against train.stop or train.reduce_on_plateau"),
     TN_FIELD_U32(tn_eval_opts, batch, "4096", 1, 1 << 20, "rows", "of one step"),
     TN_FIELD_STRS(tn_eval_opts, metrics, "[auc, logloss, ne, ctr, pctr, copc, ece]",
                   "what is shown; losses other than bce and focal have defaults that fit them"),

@@ -36,7 +36,9 @@ extern const tn_choice tn_filter_bloom;
 extern const tn_field tn_admission_fields[]; /* also of slots.NAME.admission */
 
 /* The rule of rows where nothing else is said; measured: docs/models.md, Defaults. */
-#define TN_ROW_RULE "{type: adagrad, rowwise: true, lr: 0.1, n0: 1, l2: 0.05, grad_scale: sum}"
+#define TN_ROW_RULE TN_ROW_RULE_OF("0.1")
+#define TN_ROW_RULE_OF(lr)                                                                         \
+    "{type: adagrad, rowwise: true, lr: " lr ", n0: 1, l2: 0.05, grad_scale: sum}"
 
 #define TN_MEMORY_AUTO TN_WORD_U64(0)
 #define TN_MEMORY_NONE TN_WORD_U64(1)
@@ -102,6 +104,7 @@ typedef struct tn_train_opts {
 
 typedef struct tn_eval_opts {
     const char *every; /* 1epoch 5000steps 10min */
+    tn_f64s at;        /* steps; ascending */
     uint32_t batch;
     tn_strs metrics;
     uint32_t auc; /* histogram exact */

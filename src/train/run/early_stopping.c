@@ -55,6 +55,9 @@ tn_verdict tn_early_stopping_add(const tn_train_opts *opts, tn_early_stopping_st
         s->bad = 0;
         return (tn_verdict){.best = true};
     }
+    if (what->is_early) {
+        return (tn_verdict){0};
+    }
     s->bad++;
     const bool reduced = reduce(opts, s);
     return (tn_verdict){.reduced = reduced, .stop = tn_early_stopping_is_over(opts, s)};

@@ -23,6 +23,7 @@ typedef struct tn_evaluated {
     const char *monitor; /* the metric that is watched */
     double value;        /* NAN: not defined */
     uint64_t step;
+    bool is_early; /* may be the best, and does not count where it is not */
 } tn_evaluated;
 
 tn_verdict tn_early_stopping_add(const tn_train_opts *opts, tn_early_stopping_state *s,

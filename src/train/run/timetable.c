@@ -12,7 +12,7 @@ void tn_timetable_init(tn_timetable *t, const tn_run *run, double now)
                                  [TN_DUE_DELTA] = run->checkpoint.delta_every,
                                  [TN_DUE_EXPORT] =
                                      tn_run_exports_days(run) ? NULL : run->export.every};
-    *t = (tn_timetable){.opts = &run->train, .begin = now};
+    *t = (tn_timetable){.opts = &run->train, .early = &run->eval.at, .begin = now};
     for (uint32_t i = 0; i < TN_DUES; i++) {
         const bool good = text[i] == NULL || tn_every_read(text[i], &t->every[i]);
         TN_ASSERT(good); /* checked with the configuration */
@@ -20,12 +20,30 @@ void tn_timetable_init(tn_timetable *t, const tn_run *run, double now)
     }
 }
 
+/* Since one of eval.at lies behind what was looked at before. */
+static bool comes_early(const tn_timetable *t, uint64_t steps)
+{
+    bool does = false;
+    TN_ASSERT(steps >= t->looked);
+    for (uint32_t i = 0; i < t->early->n; i++) {
+        const uint64_t at = (uint64_t)t->early->item[i];
+        does |= at > t->looked && at <= steps;
+    }
+    return does;
+}
+
+bool tn_timetable_is_early(const tn_timetable *t, uint64_t steps)
+{
+    return t->early->n > 0 && (double)steps <= t->early->item[t->early->n - 1];
+}
+
 /* By time, or since a multiple of its steps lies behind what was looked at before. */
 static bool comes(const tn_timetable *t, tn_due what, uint64_t steps, double now)
 {
     const tn_every *every = &t->every[what];
     return (every->seconds > 0 && now >= t->next[what]) ||
-           (every->steps > 0 && steps / every->steps > t->looked / every->steps);
+           (every->steps > 0 && steps / every->steps > t->looked / every->steps) ||
+           (what == TN_DUE_EVAL && comes_early(t, steps));
 }
 
 bool tn_timetable_is_over(const tn_timetable *t, uint64_t steps, double now)

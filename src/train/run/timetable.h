@@ -15,6 +15,7 @@ typedef enum tn_due { TN_DUE_EVAL, TN_DUE_CKPT, TN_DUE_DELTA, TN_DUE_EXPORT, TN_
 
 typedef struct tn_timetable {
     const tn_train_opts *opts;
+    const tn_f64s *early; /* steps with an evaluation of their own: eval.at */
     tn_every every[TN_DUES];
     double next[TN_DUES]; /* by time; monotonic seconds */
     double begin;         /* of the run */
@@ -32,6 +33,8 @@ bool tn_timetable_take(tn_timetable *t, tn_due what, uint64_t steps, double now)
 void tn_timetable_look(tn_timetable *t, uint64_t steps);
 bool tn_timetable_is_due_after(const tn_timetable *t, tn_due what, uint32_t epochs);
 
+/* Whether an evaluation behind so many steps is one of eval.at, or before one. */
+bool tn_timetable_is_early(const tn_timetable *t, uint64_t steps);
 bool tn_timetable_is_over(const tn_timetable *t, uint64_t steps, double now);
 bool tn_timetable_saves(const tn_timetable *t); /* ever */
 

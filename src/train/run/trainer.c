@@ -103,9 +103,9 @@ static tn_verdict watch_valid(trainer *t)
         return (tn_verdict){0};
     }
     const bool one = tn_metrics_one_class(m) != NULL;
-    const tn_evaluated what = {.monitor = monitor,
-                               .value = one ? (double)NAN : tn_metrics_get(m, monitor),
-                               .step = t->worker->steps};
+    const uint64_t step = t->worker->steps;
+    const tn_evaluated what = {monitor, one ? (double)NAN : tn_metrics_get(m, monitor), step,
+                               tn_timetable_is_early(&t->timetable, step)};
     return tn_early_stopping_add(&t->run->train, &t->state.patience, &what);
 }
 

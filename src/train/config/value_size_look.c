@@ -1,0 +1,193 @@
+/* value_size_look.c - means of squares of x_j by slot and by key, over the first rows. */
+#include "train/config/value_size_look.h"
+
+#include "base/core/arena.h"
+#include "base/core/number.h"
+#include "base/core/text.h"
+#include "base/math/key.h"
+#include "base/math/rng.h"
+#include "io/read/row_scan.h"
+#include "io/rows/rows.h"
+#include "io/schema/schema.h"
+
+#include <math.h>
+
+enum {
+    LOOK_ROWS_OF_X = 10000,
+    X_KEY_BITS = 10,
+    X_KEYS = 1 << X_KEY_BITS,
+    X_OFTEN = 10, /* values that tell the size of a key's */
+    X_LARGE = 2,  /* powers of two of sizes that rates for values of 1 do not serve .. */
+    X_SMALL = -4,
+    X_APART = 3,      /* .. and between sizes that one rate does not serve */
+    X_POWER_MAX = 49, /* within what the option takes */
+};
+
+typedef struct x_sums {
+    double n, squares;
+} x_sums;
+
+/* Values of one key: an index of libsvm, or, where a slot has many keys, one of them. */
+typedef struct x_of_key {
+    uint64_t key;
+    uint32_t slot;
+    x_sums sums;
+} x_of_key;
+
+typedef struct x_look {
+    x_sums *passed; /* of each slot: values of keys whose place in `key` is taken */
+    double largest;
+    uint64_t rows;
+    x_of_key key[X_KEYS]; /* by hash; n 0: free */
+} x_look;
+
+static void add_sums(x_sums *to, const x_sums *from)
+{
+    to->n += from->n;
+    to->squares += from->squares;
+}
+
+static void add_entry(x_look *l, const tn_entry *e)
+{
+    const double size = fabs((double)e->value);
+    const x_sums x = {1, size * size};
+    x_of_key *k = &l->key[(e->key ^ e->slot) * TN_GAMMA >> (64 - X_KEY_BITS)];
+    if (k->sums.n == 0) {
+        k->key = e->key;
+        k->slot = e->slot;
+    }
+    const bool is_its_place = k->key == e->key && k->slot == e->slot;
+    add_sums(is_its_place ? &k->sums : &l->passed[e->slot], &x);
+    l->largest = fmax(l->largest, size);
+}
+
+/* The root of the mean square as a power of two: 3 of 8. */
+static int power_of(const x_sums *x)
+{
+    const double power = x->squares > 0 ? round(log2(x->squares / x->n) / 2) : 0;
+    return (int)fmin(fmax(power, -X_POWER_MAX), X_POWER_MAX);
+}
+
+/* Seen often enough to tell the size of its values. */
+static bool is_frequent(const x_of_key *k, uint32_t slot)
+{
+    return k->slot == slot && k->sums.n >= X_OFTEN && k->sums.squares > 0;
+}
+
+/* The size that most values of a slot have. */
+static int common_power(const x_look *l, uint32_t slot)
+{
+    double n[2 * X_POWER_MAX + 1] = {0};
+    x_sums rest = l->passed[slot];
+    int most = X_POWER_MAX; /* the place of 1 */
+    for (const x_of_key *k = l->key; k < l->key + X_KEYS; k++) {
+        if (is_frequent(k, slot)) {
+            n[power_of(&k->sums) + X_POWER_MAX] += k->sums.n;
+        } else if (k->slot == slot) {
+            add_sums(&rest, &k->sums);
+        }
+    }
+    TN_ASSERT(rest.n >= 0 && rest.squares >= 0);
+    n[power_of(&rest) + X_POWER_MAX] += rest.n;
+    for (int i = 0; i <= 2 * X_POWER_MAX; i++) {
+        most = n[i] > n[most] ? i : most;
+    }
+    return most - X_POWER_MAX;
+}
+
+static void add_size(tn_text *out, int power)
+{
+    char text[TN_NUMBER_TEXT_MAX] = "";
+    (void)tn_write_f64(text, exp2(power));
+    tn_text_adds(out, text);
+}
+
+/* "x: {others: 1, 3: 512}", or nothing where all values are about 1. Returns how many sizes. */
+static uint32_t size_slot(const tn_schema *schema, const x_look *l, uint32_t slot, tn_text *out)
+{
+    TN_ASSERT(slot < schema->n_slots);
+    const tn_slot_spec *spec = schema->slot[slot];
+    const int power = common_power(l, slot);
+    const int others = power >= X_LARGE || power <= X_SMALL ? power : 0;
+    tn_text keys = {0};
+    uint32_t n = others != 0;
+    for (const x_of_key *k = l->key; k < l->key + X_KEYS; k++) {
+        if (is_frequent(k, slot) && abs(power_of(&k->sums) - power) >= X_APART) {
+            tn_text_addf(&keys, ", %llu: ", (unsigned long long)tn_sign_of(k->key, spec->salt));
+            add_size(&keys, power_of(&k->sums));
+            n++;
+        }
+    }
+    if (n > 0) {
+        tn_text_addf(out, "%s%s: %s", out->size > 0 ? ", " : "", spec->name,
+                     keys.size > 0 ? "{others: " : "");
+        add_size(out, others);
+        tn_text_adds(out, tn_text_str(&keys));
+        tn_text_adds(out, keys.size > 0 ? "}" : "");
+    }
+    tn_text_done(&keys);
+    return n;
+}
+
+static tn_status add_x(void *ctx, const tn_row_scan_block *block, tn_error *err)
+{
+    x_look *l = ctx;
+    const tn_rows *rows = block->rows;
+    (void)err;
+    for (uint32_t r = 0; r < rows->n; r++) {
+        const uint32_t first = rows->row[r].first;
+        const uint32_t end = rows->row[r].weight != 0 ? tn_rows_end_of(rows, r) : first;
+        for (uint32_t i = first; i < end; i++) {
+            add_entry(l, &rows->entry[i]);
+        }
+    }
+    l->rows += tn_rows_that_count(rows);
+    return l->rows < LOOK_ROWS_OF_X ? TN_OK : TN_END;
+}
+
+/* "values of 7 indices are not about 1 (the largest is 19999.5): each learns by its size, "
+ * "train.value_sizes={..}", cut where it is long. */
+static void tell_sizes(const x_look *l, uint32_t n, const char *sizes, tn_text *said)
+{
+    enum { SHOWN = 60 };
+    const size_t size = strlen(sizes);
+    tn_text_addf(said,
+                 "%schosen for values that are not about 1 (the largest is %.6g): "
+                 "train.value_sizes={%.*s%s}; rows learn as if values were divided by %s",
+                 said->size > 0 ? "\n" : "", l->largest, SHOWN, sizes, size > SHOWN ? " .." : "",
+                 n == 1 ? "it" : "these sizes");
+}
+
+static tn_status pass_over(void *ctx, const char *text, tn_error *err)
+{
+    (void)ctx; /* whoever trains on the record will tell of it */
+    (void)text;
+    (void)err;
+    return TN_OK;
+}
+
+tn_status tn_value_size_look(tn_arena *arena, const tn_schema *schema, const tn_strs *paths,
+                             tn_text *train, tn_text *said, tn_error *err)
+{
+    x_look *l = TN_NEW(arena, x_look);
+    l->passed = TN_NEW_ARRAY(arena, x_sums, schema->n_slots);
+    const tn_row_scan_visitor visitor = {.ctx = l, .block = add_x, .fault = pass_over};
+    const tn_row_scan_in in = {.schema = schema, .paths = paths};
+    tn_row_scan_counts counts;
+    const tn_status status = tn_row_scan_run(&in, &visitor, &counts, err);
+    if (status != TN_OK && status != TN_END) {
+        return status;
+    }
+    tn_text sizes = {0};
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < schema->n_slots; i++) {
+        n += size_slot(schema, l, i, &sizes);
+    }
+    if (n > 0) {
+        tn_text_addf(train, "%svalue_sizes: {%s}", train->size > 0 ? ", " : "",
+                     tn_text_str(&sizes));
+        tell_sizes(l, n, tn_text_str(&sizes), said);
+    }
+    tn_text_done(&sizes);
+    return TN_OK;
+}
