@@ -78,6 +78,7 @@ if grep -q 'steps in all' first.err; then fail "advised to go on where a stop ha
 expect 0 tnet-train c.yaml model=deepfm data.train=same.csv run.dir=same
 [ "$(sed -n 's/^valid after step \([0-9]*\):.*/\1/p' err | head -n 5 | xargs)" = '14 29 59 118 236' ] || fail "looks: $(cat err)"
 [ "$(sed -n 's/^restored the best model: .* at step \([0-9]*\), .*/\1/p' err)" -lt 118 ] || fail "the best of many passes: $(cat err)"
+if grep -q 'the run diverges' err; then fail "rows that are known by heart: $(cat err)"; fi
 
 # --- --print-config says what and whence, also for data that are not there ---
 expect 0 tnet-train c.yaml --print-config run.dir=none

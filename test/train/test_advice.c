@@ -199,7 +199,14 @@ TEST(a_model_behind_the_click_rate_is_told)
                   "does not (model: fm or deepfm instead of lr), or other slots may tell more\n");
     blind.linear = false; /* which knows pairs */
     check(&blind, "valid.ne 1.029 is above 1, and valid.auc 0.500 near that of chance: nothing "
-                  "that holds for other rows was found; other slots may tell more\n");
+                  "that holds for other rows was found; larger first values (embedding.init), "
+                  "another model or other slots may tell more\n");
+    tn_metrics *rate = scored(1000, 2, .5, .5); /* what a model says that has learned no more */
+    blind.valid = rate;
+    check(&blind, "valid.auc 0.500 is near that of chance: nothing that holds for other rows was "
+                  "found; larger first values (embedding.init), another model or other slots may "
+                  "tell more\n");
+    tn_metrics_free(rate);
     tn_metrics_free(none);
     a.steps = 0; /* of weights that were never trained nothing is expected */
     check(&a, "");

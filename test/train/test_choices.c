@@ -717,6 +717,32 @@ TEST(a_run_that_goes_on_keeps_its_sizes)
     check_option(f, "train.value_sizes", NULL);
 }
 
+TEST(values_of_a_mean_count_for_their_share)
+{
+    static const char head[] = "label,a\n";
+    fixture *f = *state;
+    tn_text t = {0};
+    tn_text_adds(&t, head);
+    for (uint32_t i = 0; i < 200; i++) {
+        tn_text_addf(&t, "%u,", i % 2);
+        for (uint32_t k = 0; k < (i % 4 == 0 ? 2 : 32); k++) {
+            tn_text_addf(&t, "%s%u", k > 0 ? "|" : "", (i + k) % 50);
+        }
+        tn_text_adds(&t, "\n");
+    }
+    write_file(f, "rows", &t);
+    tn_text_done(&t);
+#define LISTS(more) "{data: {format: csv, train: '@/rows'}, slots: [{name: a, list: '|'" more
+    choose(f, LISTS("}], model: {type: lr}}"), "", 0);
+    check_option(f, "train.value_sizes", NULL);
+    choose(f, LISTS("}], model: {type: lr}, embedding: {pool: mean}}"), "", 0);
+    check_option(f, "train.value_sizes", "{a: 0.0625}"); /* the root of the mean square */
+    choose(f, LISTS(", pool: mean}], model: {type: lr}}"), "", 0);
+    check_option(f, "train.value_sizes", "{a: 0.0625}");
+    choose(f, LISTS(", pool: sqrtn}], model: {type: lr}, embedding: {pool: mean}}"), "", 0);
+    check_option(f, "train.value_sizes", NULL);
+}
+
 /* ---- rates of vectors whose pairs add up ---- */
 
 /* 100 rows of `n` values x. */

@@ -640,7 +640,7 @@ static tn_status choose_buckets(choosing *c, tn_text *said, tn_error *err)
 
 /* ---- rates of rows ---- */
 
-/* Data in which a value can be anything but 1. */
+/* Data in which a value can count for anything but 1. */
 static bool has_x(const tn_run *run)
 {
     static const char *const formats[] = {"libsvm", "libffm", "libfm", "vw", "crb"};
@@ -649,7 +649,9 @@ static bool has_x(const tn_run *run)
         has |= strcmp(run->data.format, formats[i]) == 0;
     }
     for (uint32_t i = 0; i < run->slots.n; i++) {
-        has |= slot_at(run, i)->values != NULL || slot_at(run, i)->as == TN_AS_WEIGHTED;
+        const tn_slot_opts *slot = slot_at(run, i);
+        has |= slot->values != NULL || slot->as == TN_AS_WEIGHTED ||
+               tn_pool_is_mean(slot, run->embedding.pool);
     }
     return has;
 }
@@ -698,8 +700,8 @@ static tn_status choose_rules(choosing *c, tn_text *said, tn_error *err)
         choose_rate(c, said);
     }
     return has_sizes && c->rows > 0 /* a pipe is read once */
-               ? tn_value_size_look(c->b->arena, c->schema, &c->run->data.train, &c->train, said,
-                                    err)
+               ? tn_value_size_look(c->b->arena, c->schema, &c->run->data.train,
+                                    c->run->embedding.pool, &c->train, said, err)
                : TN_OK;
 }
 

@@ -6,11 +6,14 @@
 #include "base/core/text.h"
 #include "base/math/key.h"
 #include "base/math/rng.h"
+#include "config/tree.h"
 #include "io/read/row_scan.h"
 #include "io/rows/rows.h"
+#include "io/schema/dataopts.h"
 #include "io/schema/schema.h"
 
 #include <math.h>
+#include <string.h>
 
 enum {
     LOOK_ROWS_OF_X = 10000,
@@ -34,9 +37,17 @@ typedef struct x_of_key {
     x_sums sums;
 } x_of_key;
 
+/* A slot of the look. */
+typedef struct x_slot {
+    x_sums passed;  /* of keys whose place in `key` is taken */
+    bool is_mean;   /* its pool: a value counts for one of as many as the row has */
+    uint32_t n_row; /* values in the row at hand */
+} x_slot;
+
 typedef struct x_look {
-    x_sums *passed; /* of each slot: values of keys whose place in `key` is taken */
+    x_slot *slot;
     double largest;
+    bool has_mean;
     uint64_t rows;
     x_of_key key[X_KEYS]; /* by hash; n 0: free */
 } x_look;
@@ -49,7 +60,8 @@ static void add_sums(x_sums *to, const x_sums *from)
 
 static void add_entry(x_look *l, const tn_entry *e)
 {
-    const double size = fabs((double)e->value);
+    const x_slot *slot = &l->slot[e->slot];
+    const double size = fabs((double)e->value) / (slot->is_mean ? slot->n_row : 1);
     const x_sums x = {1, size * size};
     x_of_key *k = &l->key[(e->key ^ e->slot) * TN_GAMMA >> (64 - X_KEY_BITS)];
     if (k->sums.n == 0) {
@@ -57,7 +69,7 @@ static void add_entry(x_look *l, const tn_entry *e)
         k->slot = e->slot;
     }
     const bool is_its_place = k->key == e->key && k->slot == e->slot;
-    add_sums(is_its_place ? &k->sums : &l->passed[e->slot], &x);
+    add_sums(is_its_place ? &k->sums : &l->slot[e->slot].passed, &x);
     l->largest = fmax(l->largest, size);
 }
 
@@ -78,7 +90,7 @@ static bool is_frequent(const x_of_key *k, uint32_t slot)
 static int common_power(const x_look *l, uint32_t slot)
 {
     double n[2 * X_POWER_MAX + 1] = {0};
-    x_sums rest = l->passed[slot];
+    x_sums rest = l->slot[slot].passed;
     int most = X_POWER_MAX; /* the place of 1 */
     for (const x_of_key *k = l->key; k < l->key + X_KEYS; k++) {
         if (is_frequent(k, slot)) {
@@ -138,7 +150,13 @@ static tn_status add_x(void *ctx, const tn_row_scan_block *block, tn_error *err)
         const uint32_t first = rows->row[r].first;
         const uint32_t end = rows->row[r].weight != 0 ? tn_rows_end_of(rows, r) : first;
         for (uint32_t i = first; i < end; i++) {
+            l->slot[rows->entry[i].slot].n_row++;
+        }
+        for (uint32_t i = first; i < end; i++) {
             add_entry(l, &rows->entry[i]);
+        }
+        for (uint32_t i = first; i < end; i++) {
+            l->slot[rows->entry[i].slot].n_row = 0;
         }
     }
     l->rows += tn_rows_that_count(rows);
@@ -152,9 +170,10 @@ static void tell_sizes(const x_look *l, uint32_t n, const char *sizes, tn_text *
     enum { SHOWN = 60 };
     const size_t size = strlen(sizes);
     tn_text_addf(said,
-                 "%schosen for values that are not about 1 (the largest is %.6g): "
+                 "%schosen for values that %s not about 1 (the largest is %.6g): "
                  "train.value_sizes={%.*s%s}; rows learn as if values were divided by %s",
-                 said->size > 0 ? "\n" : "", l->largest, SHOWN, sizes, size > SHOWN ? " .." : "",
+                 said->size > 0 ? "\n" : "", l->has_mean ? "are, or count in a mean for," : "are",
+                 l->largest, SHOWN, sizes, size > SHOWN ? " .." : "",
                  n == 1 ? "it" : "these sizes");
 }
 
@@ -166,11 +185,21 @@ static tn_status pass_over(void *ctx, const char *text, tn_error *err)
     return TN_OK;
 }
 
+bool tn_pool_is_mean(const tn_slot_opts *slot, const tn_tree *pool)
+{
+    const tn_tree *own = slot->pool != NULL ? slot->pool : pool;
+    return own != NULL && own->kind == TN_TREE_SCALAR && strcmp(own->text, "mean") == 0;
+}
+
 tn_status tn_value_size_look(tn_arena *arena, const tn_schema *schema, const tn_strs *paths,
-                             tn_text *train, tn_text *said, tn_error *err)
+                             const tn_tree *pool, tn_text *train, tn_text *said, tn_error *err)
 {
     x_look *l = TN_NEW(arena, x_look);
-    l->passed = TN_NEW_ARRAY(arena, x_sums, schema->n_slots);
+    l->slot = TN_NEW_ARRAY(arena, x_slot, schema->n_slots);
+    for (uint32_t i = 0; i < schema->n_slots; i++) {
+        l->slot[i].is_mean = tn_pool_is_mean(schema->slot[i]->opts, pool);
+        l->has_mean |= l->slot[i].is_mean;
+    }
     const tn_row_scan_visitor visitor = {.ctx = l, .block = add_x, .fault = pass_over};
     const tn_row_scan_in in = {.schema = schema, .paths = paths};
     tn_row_scan_counts counts;

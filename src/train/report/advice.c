@@ -14,6 +14,7 @@
 #define NE_DIVERGED 1.5   /* of valid; the click rate alone has 1 */
 #define LOSS_FAR 1.15     /* logloss and ne of valid over those of train */
 #define AUC_NEAR 0.05     /* to that of chance, one half */
+#define NE_BLIND 0.998    /* no better than the click rate alone */
 #define COPC_OFF 0.05     /* of 1, and beyond what chance does: */
 #define COPC_DEVIATIONS 4 /* of the number of clicks */
 #define UNKNOWN_MANY 0.1  /* of all values in data.valid */
@@ -138,10 +139,29 @@ static bool has_diverged(const tn_advice *a)
     return of(a->valid, "ne") > NE_DIVERGED && !(of(a->valid, "calibration_free_ne") < 1);
 }
 
+/* Says that scores tell nothing of rows that were not learned. */
+static void add_blind(const tn_advice *a, double ne, double auc, tn_text *out)
+{
+    const bool is_above = ne >= 1.0005; /* as it is printed */
+    if (is_above) {
+        tn_text_addf(out, "valid.ne %.3f is above 1, and ", ne);
+    }
+    tn_text_addf(out,
+                 "valid.auc %.3f %snear that of chance: nothing that holds for other rows was "
+                 "found; %sother slots may tell more\n",
+                 auc, is_above ? "" : "is ",
+                 a->linear ? "pairs of slots may tell what each alone does not (model: fm or "
+                             "deepfm instead of lr), or "
+                           : "larger first values (embedding.init), another model or ");
+}
+
 static void add_diverged(const tn_advice *a, tn_text *out)
 {
     const double ne = of(a->valid, "ne");
     const double auc = of(a->valid, "auc");
+    if (a->steps > 0 && ne <= 1 && ne > NE_BLIND && fabs(auc - 0.5) < AUC_NEAR) {
+        add_blind(a, ne, auc, out);
+    }
     if (a->steps == 0 || !(ne > 1) || (ne > NE_DIVERGED && !has_diverged(a) && !a->diverged)) {
         return; /* of the last add_copc tells */
     }
@@ -156,13 +176,7 @@ static void add_diverged(const tn_advice *a, tn_text *out)
                      "(train.optimizer.lr, train.sparse.lr) would help\n",
                      ne);
     } else if (!a->diverged && fabs(auc - 0.5) < AUC_NEAR) {
-        tn_text_addf(out,
-                     "valid.ne %.3f is above 1, and valid.auc %.3f near that of chance: nothing "
-                     "that holds for other rows was found; %sother slots may tell more\n",
-                     ne, auc,
-                     a->linear ? "pairs of slots may tell what each alone does not (model: fm or "
-                                 "deepfm instead of lr), or "
-                               : "");
+        add_blind(a, ne, auc, out);
     } else {
         tn_text_addf(out,
                      "valid.ne %.3f is above 1: the click rate alone would predict better; smaller "
