@@ -132,19 +132,39 @@ static void keep_failures(tn_log_level level, const char *line)
     (void)snprintf(told, sizeof told, "%s", at != NULL ? at : told);
 }
 
+/* Connects, and goes: after a word that no peer says, or after none. */
+static void come_and_go(const peer *to, bool speaks)
+{
+    static const char word[] = "GET / HTTP/1.1\r\nHost: somewhere.example\r\n\r\n";
+    tn_endpoint e;
+    assert_int_equal(tn_endpoint_read(to->at, 0, &e, NULL), TN_OK);
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)e.port)};
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const void *address = &at;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(fd, address, sizeof at), 0);
+    if (speaks) {
+        (void)send(fd, word, sizeof word - 1, MSG_NOSIGNAL);
+    }
+    (void)close(fd);
+}
+
+static void await_failures(fixture *x, uint64_t n)
+{
+    const uint64_t until = tn_clock_ns() + patience_ns;
+    while (tn_flood_guard_failed(x->flood).n < n && tn_clock_ns() < until) {
+        turn(x);
+    }
+    assert_int_equal(tn_flood_guard_failed(x->flood).n, n);
+}
+
 /* A thousand a second must leave a line, and not a thousand. */
 TEST(who_is_never_let_in_is_counted_in_one_line)
 {
     enum { STRANGERS = 300 };
-    static const char word[] = "GET / HTTP/1.1\r\nHost: somewhere.example\r\n\r\n";
     fixture x;
     peer client;
-    tn_endpoint e;
     open_fixture(&x);
-    assert_int_equal(tn_endpoint_read(x.server.at, 0, &e, NULL), TN_OK);
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)e.port)};
-    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    const void *address = &to;
     n_lines = 0;
     tn_log_set(keep_failures, TN_LOG_INFO);
     peers_open(&client, 1, NULL); /* it is let in, says nothing and goes: nothing to tell */
@@ -153,30 +173,28 @@ TEST(who_is_never_let_in_is_counted_in_one_line)
         turn(&x);
     }
     for (uint32_t i = 0; i < STRANGERS; i++) { /* silent, foreign */
-        int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        assert_int_equal(connect(fd, address, sizeof to), 0);
-        if (i % 2 == 1) {
-            (void)send(fd, word, sizeof word - 1, MSG_NOSIGNAL);
-        }
-        (void)close(fd);
+        come_and_go(&x.server, i % 2 == 1);
         if (i % 16 == 0) {
             turn(&x);
         }
     }
+    await_failures(&x, STRANGERS);
     const uint64_t until = tn_clock_ns() + patience_ns;
-    while (tn_flood_guard_failed(x.flood).n < STRANGERS && tn_clock_ns() < until) {
-        turn(&x);
-    }
     peers_close(&client);
     while (tn_flood_guard_watched(x.flood) > 0 && tn_clock_ns() < until) {
         turn(&x);
     }
-    assert_int_equal(tn_flood_guard_failed(x.flood).n, STRANGERS);
+    for (uint64_t i = 1; i <= 4; i++) {
+        come_and_go(&x.server, i % 2 == 1);
+        await_failures(&x, STRANGERS + i);
+        assert_non_null(strstr(tn_flood_guard_failed(x.flood).why,
+                               i % 2 == 1 ? "did not speak" : "closed, or was silent"));
+    }
     assert_int_equal(n_lines, 1);
     close_fixture(&x);
     tn_log_set(NULL, TN_LOG_INFO);
     assert_int_equal(n_lines, 2); /* the count, at the end */
-    assert_non_null(strstr(told, ": 300 so far; the last one "));
+    assert_non_null(strstr(told, ": 304 so far; the last one "));
 }
 
 TEST(who_finishes_its_messages_is_left_alone)

@@ -3,6 +3,8 @@
 #include "cluster/net/link.h"
 #include "cluster/testdir.h"
 
+#include "base/core/clock.h"
+#include "cluster/flipper.h"
 #include "keys.h"
 #include "support/rounds.h"
 #include "support/test.h"
@@ -32,6 +34,7 @@ typedef struct peer {
     uint64_t sequence; /* of the last answer */
     bool in_order;
     atomic_bool is_closing;
+    char bound[TN_ENDPOINT_SIZE]; /* where it listens */
 } peer;
 
 static void got_request(void *arg, tn_in_message *incoming)
@@ -85,7 +88,6 @@ static void ticked(void *arg, uint64_t now_ns)
 
 static void open_again(peer *p, uint64_t job, uint64_t incarnation)
 {
-    char bound[TN_ENDPOINT_SIZE];
     tn_error err = {0};
     const tn_link_opts opts = {.rank = p->rank,
                                .size = PEERS,
@@ -94,22 +96,39 @@ static void open_again(peer *p, uint64_t job, uint64_t incarnation)
                                .retransmit_ns = 30000000,
                                .security = &p->security,
                                .events = {p, got_request, got_answer, ticked}};
-    if (tn_link_open(&p->link, keys_zmq(), &opts, &p->at, bound, &err) != TN_OK) {
+    if (tn_link_open(&p->link, keys_zmq(), &opts, &p->at, p->bound, &err) != TN_OK) {
         fail_msg("%s", err.text);
     }
     tn_link_set_session(p->link, 77);
 }
 
-static void open_peer(peer *p, uint32_t rank)
+static void open_peer_with(peer *p, uint32_t rank, tn_endpoint at, const tn_security_opts *security)
 {
-    *p = (peer){.rank = rank, .in_order = true, .at = {.is_ipc = true}};
-    int n = snprintf(p->at.path, sizeof p->at.path, "%s/%u.sock", testdir, rank);
-    assert_in_range(n, 1, sizeof p->at.path - 1);
+    *p = (peer){.rank = rank, .in_order = true, .at = at};
     (void)pthread_mutex_init(&p->lock, NULL);
     (void)pthread_cond_init(&p->changed, NULL);
     assert_int_equal(tn_out_messages_new(&p->pool, NULL), TN_OK);
-    assert_int_equal(tn_security_init(&p->security, keys_zmq(), NULL, NULL), TN_OK);
+    assert_int_equal(tn_security_init(&p->security, keys_zmq(), security, NULL), TN_OK);
     open_again(p, 1, 100 + rank);
+}
+
+static void open_peer(peer *p, uint32_t rank)
+{
+    tn_endpoint at = {.is_ipc = true};
+    int n = snprintf(at.path, sizeof at.path, "%s/%u.sock", testdir, rank);
+    assert_in_range(n, 1, sizeof at.path - 1);
+    open_peer_with(p, rank, at, NULL);
+}
+
+/* Over TCP, with a key. */
+static void open_with_key(peer *p, uint32_t rank)
+{
+    char name[16];
+    char file[24];
+    (void)snprintf(name, sizeof name, "rank-%u", rank);
+    (void)snprintf(file, sizeof file, "%s.key", name);
+    const tn_security_opts keys = {.key = keys_path(testdir, file), .allow = testdir};
+    open_peer_with(p, rank, (tn_endpoint){.host = "127.0.0.1"}, &keys);
 }
 
 static void close_peer(peer *p)
@@ -357,4 +376,42 @@ TEST(an_address_that_is_taken_is_told)
     tn_link_close(NULL);
     tn_in_message_close(NULL);
     close_peer(&a);
+}
+
+/* Connections by a proxy, each of which ends by its flip: of the one who dials in what it receives
+ * (back), in greeting, WELCOME, READY and answers; of the other in greeting, HELLO, INITIATE and
+ * requests. */
+static const flip flips[] = {
+    {0, true, 0},  {1, true, 150},  {2, true, 280},  {3, true, 400},   {4, true, 1470},
+    {5, false, 0}, {6, false, 200}, {7, false, 400}, {8, false, 5000}, {9, false, 90000},
+};
+
+TEST(a_byte_that_the_network_changes_costs_a_connection_and_no_message)
+{
+    enum { FLIPS = sizeof flips / sizeof flips[0] };
+    peer a;
+    peer b;
+    tn_endpoint at;
+    uint32_t posted = 0;
+    uint32_t slow = 0; /* two, if a damaged message were left to the heartbeats */
+    (void)keys_make(testdir, "rank-0");
+    (void)keys_make(testdir, "rank-1");
+    open_with_key(&a, 0);
+    open_with_key(&b, 1);
+    assert_int_equal(tn_endpoint_read(b.bound, 0, &at, NULL), TN_OK);
+    flipper *f = flipper_open(at.port, flips, FLIPS, 0, 0);
+    at.port = flipper_port(f);
+    assert_int_equal(tn_link_dial(a.link, 1, &at, NULL), TN_OK);
+    while (flipper_flips(f) < FLIPS || flipper_connections(f) <= FLIPS) {
+        const double from = tn_clock_s();
+        post(&a, &b, posted++, 1000);
+        await(&a, &a.answers, posted);
+        slow += tn_clock_s() - from > 5;
+    }
+    assert_int_equal(count_of(&a, &a.answers), posted);
+    assert_int_equal(flipper_connections(f), FLIPS + 1);
+    assert_true(a.in_order && slow < 2);
+    close_peer(&a);
+    close_peer(&b);
+    flipper_close(f);
 }

@@ -120,7 +120,7 @@ got=0
 # shellcheck disable=SC3045 # dash and bash have it
 (ulimit -n 200 && exec tnet-train "$config" --peers 64 data.train="$(files 3)" run.dir="$dir/room") 2>"$dir/err" || got=$?
 [ "$got" -eq 3 ] || fail "64 peers with 200 open files: exit code $got"
-says "a group of 64 peers may need 317 open files, the hard limit is 200"
+says "a group of 64 peers may need 443 open files, the hard limit is 200"
 expect 2 env TNET_RANK=0 tnet-train "$config" --peers 3 data.train="$(files 3)"
 says "TNET_RANK says that this process is one of a group already"
 

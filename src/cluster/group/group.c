@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 enum {
-    PER_PEER = 3, /* descriptors: a connection out takes two, one in takes one */
+    PER_PEER = 5, /* descriptors: a connection out takes two, its events two, one in takes one */
     FILES = 128,  /* of data, checkpoints and logs, and what ZeroMQ has for itself */
 };
 

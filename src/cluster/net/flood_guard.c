@@ -26,8 +26,7 @@
 enum {
     FILES_MAX = 1 << 20, /* descriptors above are not watched */
     WATCHED = ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED |
-              ZMQ_EVENT_HANDSHAKE_FAILED_AUTH | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
-              ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL
+              ZMQ_EVENT_HANDSHAKE_FAILED_AUTH | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL
 };
 
 static const uint64_t minute_ns = 60000000000;
@@ -46,11 +45,13 @@ struct tn_flood_guard {
     uint32_t n_files, n_open;
     uint64_t undecided;         /* accepted and not yet let in or refused; those that ended, too */
     uint64_t silent;            /* that ended without a message */
-    const char *why;            /* why the last one was not let in */
+    const char *why;            /* why the last one was not let in .. */
+    const char *next;           /* .. and the next one that ends */
     uint64_t logged, logged_ns; /* how many were logged last, and when */
 };
 
-static const char foreign[] = "did not speak as a peer does";
+static const char foreign[] =
+    "did not speak as a peer does, or has another key for this peer than this peer has";
 
 tn_status tn_flood_guard_open(tn_flood_guard **out, const tn_zmq *z, void *context, void *router,
                               uint64_t most, tn_error *err)
@@ -59,7 +60,7 @@ tn_status tn_flood_guard_open(tn_flood_guard **out, const tn_zmq *z, void *conte
     tn_flood_guard *f = NULL;
     TN_TRY(TN_ALLOC(f, 1, "the watch over connections", err));
     f->most = most;
-    f->why = foreign;
+    f->why = f->next = foreign;
     if (!tn_socket_events_open(&f->events, z, context, router, WATCHED)) {
         tn_status status =
             tn_fail(err, TN_E_PEER, "cannot watch connections: %s", z->zmq_strerror(errno));
@@ -125,7 +126,10 @@ static void forget(tn_flood_guard *f, uint32_t fd)
 
 static void end(tn_flood_guard *f, uint32_t fd)
 {
-    f->silent += fd >= f->n_files || !(f->of[fd].has_sent || f->of[fd].received);
+    const bool silent = fd >= f->n_files || !(f->of[fd].has_sent || f->of[fd].received);
+    f->silent += silent;
+    f->why = silent ? f->next : f->why;
+    f->next = foreign;
     forget(f, fd);
 }
 
@@ -138,17 +142,14 @@ static bool find_inode_of_socket(uint32_t fd, ino_t *inode)
     return found;
 }
 
-/* Notes how a handshake ended. ZMTP 1, and so a program that is no peer, causes no event. */
-static void decide(tn_flood_guard *f, uint16_t what, uint32_t reason)
+/* Notes how a handshake ended. One that broke the protocol causes no event: sockets.h. */
+static void decide(tn_flood_guard *f, uint16_t what)
 {
-    if (what == ZMQ_EVENT_HANDSHAKE_SUCCEEDED || what == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH) {
-        f->undecided -= f->undecided > 0;
-    } else if (what == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL) {
-        f->why = "closed, or was silent";
+    if (what == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL) {
+        f->next = "closed, or was silent";
     } else {
-        f->why = reason == ZMQ_PROTOCOL_ERROR_ZMTP_CRYPTOGRAPHIC
-                     ? "has another key for this peer than this peer has"
-                     : foreign;
+        f->undecided -= f->undecided > 0;
+        f->next = what == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH ? f->why : f->next;
     }
 }
 
@@ -173,7 +174,7 @@ static void receive_events(tn_flood_guard *f)
         } else if (what == ZMQ_EVENT_DISCONNECTED) {
             end(f, value);
         } else {
-            decide(f, what, value);
+            decide(f, what);
         }
     }
 }

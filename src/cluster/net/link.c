@@ -27,6 +27,8 @@ typedef struct destination {
     message_list plain;           /* messages without a number: sent once */
     bool blocked;                 /* the connection accepts nothing at the moment */
     uint64_t logged_ns;           /* when a fault of it was logged last */
+    tn_handshake_watch watch;     /* of the dealer, from when there is one; over ipc zeros */
+    uint64_t over_ns;             /* since when its connection is over; 0: it is not */
     _Atomic uint32_t open;        /* requests without an answer */
     _Atomic uint64_t incarnation; /* that answers must be of; 0: any */
     void *_Atomic dealer;         /* NULL: its address is not known yet; else the net thread's */
@@ -37,9 +39,8 @@ struct tn_link {
     tn_link_opts opts;
     tn_sockets *sockets;
     void *router;
-    tn_handshake_watch handshake; /* of the dealer to rank 0; guarded by lock; zeros: none */
-    tn_flood_guard *flood;        /* over the router's connections; NULL: over ipc */
-    int wake;                     /* eventfd */
+    tn_flood_guard *flood; /* over the router's connections; NULL: over ipc */
+    int wake;              /* eventfd */
     tn_thread *thread;
     atomic_bool stop;
     _Atomic uint64_t session;
@@ -222,17 +223,20 @@ static bool take(const tn_link *l, void *socket, multipart *m)
     return true;
 }
 
+/* Once a minute. */
+static bool may_log(destination *d)
+{
+    const uint64_t now = tn_clock_ns();
+    const bool may = d->logged_ns == 0 || now - d->logged_ns > minute_ns;
+    d->logged_ns = may ? now : d->logged_ns;
+    return may;
+}
+
 static void count_fault(tn_link *l, tn_drop fault, uint32_t rank)
 {
     TN_ASSERT(fault > TN_DROP_NONE && fault < TN_DROPS);
     l->counts.dropped[fault]++;
-    if (rank >= l->opts.size) {
-        return;
-    }
-    destination *d = &l->dest[rank];
-    uint64_t now = tn_clock_ns();
-    if (d->logged_ns == 0 || now - d->logged_ns > minute_ns) {
-        d->logged_ns = now;
+    if (rank < l->opts.size && may_log(&l->dest[rank])) {
         tn_log(TN_LOG_WARN, "dropped a message from rank %u: a message %s", rank,
                tn_drop_text(fault));
     }
@@ -467,10 +471,41 @@ static void deliver_all(tn_link *l, int64_t socket)
     }
 }
 
+/* Longer than libzmq takes until it connects again by itself. */
+static const uint64_t dial_again_ns = 500000000;
+
+/* Dials again where libzmq does not. What was under way is retransmitted. */
+static void look_after(tn_link *l, uint32_t rank, uint64_t now)
+{
+    destination *d = &l->dest[rank];
+    void *dealer = atomic_load(&d->dealer);
+    if (dealer == NULL) {
+        return;
+    }
+    const tn_handshake last = tn_handshake_watch_poll(&d->watch);
+    if (rank == 0 && l->opts.security->kind == TN_SECURITY_CURVE) {
+        l->counts.handshake = last;
+    }
+    d->over_ns = !d->watch.is_over ? 0 : d->over_ns != 0 ? d->over_ns : now;
+    if (d->watch.is_over && now - d->over_ns >= dial_again_ns) {
+        d->over_ns = now;
+        tn_sockets_dial_again(l->sockets, dealer, &d->watch);
+        if (may_log(d)) {
+            tn_log(TN_LOG_WARN,
+                   "what came from the address of rank %u was damaged, or is not a "
+                   "peer's: connected again",
+                   rank);
+        }
+    }
+}
+
 static void tick(tn_link *l, uint64_t now)
 {
     if (now >= l->next_tick) {
         l->next_tick = now + tick_ns;
+        for (uint32_t r = 0; r < l->opts.size; r++) {
+            look_after(l, r, now);
+        }
         if (l->flood != NULL) {
             l->counts.floods += tn_flood_guard_poll(l->flood);
             l->counts.failures = tn_flood_guard_failed(l->flood);
@@ -568,7 +603,6 @@ void tn_link_counts_of(tn_link *l, tn_link_counts *out)
 {
     (void)pthread_mutex_lock(&l->lock);
     *out = l->published;
-    out->handshake = tn_handshake_watch_poll(&l->handshake);
     (void)pthread_mutex_unlock(&l->lock);
     tn_zap_counts(tn_sockets_zap(l->sockets), out->zap);
 }
@@ -579,10 +613,10 @@ tn_status tn_link_dial(tn_link *l, uint32_t rank, const tn_endpoint *at, tn_erro
     void *dealer = NULL;
     (void)pthread_mutex_lock(&l->lock); /* sockets are made by one thread at a time */
     TN_ASSERT(atomic_load(&l->dest[rank].dealer) == NULL);
-    const bool is_watched = rank == 0 && !at->is_ipc && l->opts.security->kind == TN_SECURITY_CURVE;
+    destination *d = &l->dest[rank];
     tn_status status =
-        tn_sockets_dial(l->sockets, rank, at, is_watched ? &l->handshake : NULL, &dealer, err);
-    atomic_store(&l->dest[rank].dealer, dealer);
+        tn_sockets_dial(l->sockets, rank, at, at->is_ipc ? NULL : &d->watch, &dealer, err);
+    atomic_store(&d->dealer, dealer); /* with its watch the net thread's from here on */
     (void)pthread_mutex_unlock(&l->lock);
     wake(l);
     return status;
@@ -628,8 +662,8 @@ void tn_link_close(tn_link *l)
         tn_status status = tn_thread_join(l->thread, NULL);
         TN_ASSERT(status == TN_OK);
     }
-    tn_socket_events_close(&l->handshake.events);
     for (uint32_t r = 0; l->dest != NULL && r < l->opts.size; r++) {
+        tn_socket_events_close(&l->dest[r].watch.events);
         tn_sockets_hang_up(l->sockets, atomic_load(&l->dest[r].dealer));
     }
     tn_flood_guard_close(l->flood);

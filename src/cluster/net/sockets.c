@@ -31,20 +31,23 @@ static const struct {
     int value;
     int on;
 } options[] = {
-    {ZMQ_LINGER, 0, BOTH},               /* -1 would hang at the end; answers say what arrived */
-    {ZMQ_ROUTER_MANDATORY, 1, ROUTER},   /* else what cannot be sent is dropped in silence */
-    {ZMQ_ROUTER_HANDOVER, 1, ROUTER},    /* a peer that returns is not kept out by its old self */
-    {ZMQ_IMMEDIATE, 1, BOTH},            /* nothing is queued before a connection stands */
-    {ZMQ_SNDHWM, 256, BOTH},             /* messages; our own caps are lower */
-    {ZMQ_RCVHWM, 256, BOTH},             /* the same */
-    {ZMQ_HEARTBEAT_IVL, 2000, BOTH},     /* ms; drops half-open connections */
-    {ZMQ_HEARTBEAT_TIMEOUT, 6000, BOTH}, /* ms */
-    {ZMQ_HANDSHAKE_IVL, 5000, BOTH},     /* ms; a slow handshake is none */
-    {ZMQ_CONNECT_TIMEOUT, 2000, BOTH},   /* ms */
-    {ZMQ_RECONNECT_IVL_MAX, 2000, BOTH}, /* ms; from 100 on, doubled */
-    {ZMQ_SNDTIMEO, 0, BOTH},             /* never wait inside a call: poll, with a deadline */
-    {ZMQ_RCVTIMEO, 0, BOTH},             /* the same */
-    {ZMQ_BACKLOG, 1024, BOTH},           /* all peers of a large group may come at once */
+    {ZMQ_LINGER, 0, BOTH},             /* -1 would hang at the end; answers say what arrived */
+    {ZMQ_ROUTER_MANDATORY, 1, ROUTER}, /* else what cannot be sent is dropped in silence */
+    {ZMQ_ROUTER_HANDOVER, 1, ROUTER},  /* a peer that returns is not kept out by its old self */
+    {ZMQ_IMMEDIATE, 1, BOTH},          /* nothing is queued before a connection stands */
+    {ZMQ_SNDHWM, 256, BOTH},           /* messages; our own caps are lower */
+    {ZMQ_RCVHWM, 256, BOTH},           /* the same */
+    /* Drop half-open connections, of a ROUTER, too, by the last. libzmq aborts when a heartbeat of
+     * the ROUTER's own comes to a connection that another one has replaced and that has ended. */
+    {ZMQ_HEARTBEAT_IVL, 2000, DEALER},     /* ms */
+    {ZMQ_HEARTBEAT_TIMEOUT, 6000, DEALER}, /* ms */
+    {ZMQ_HEARTBEAT_TTL, 6000, DEALER},     /* ms */
+    {ZMQ_HANDSHAKE_IVL, 5000, BOTH},       /* ms; a slow handshake is none */
+    {ZMQ_CONNECT_TIMEOUT, 2000, BOTH},     /* ms */
+    {ZMQ_RECONNECT_IVL_MAX, 2000, BOTH},   /* ms; from 100 on, doubled */
+    {ZMQ_SNDTIMEO, 0, BOTH},               /* never wait inside a call: poll, with a deadline */
+    {ZMQ_RCVTIMEO, 0, BOTH},               /* the same */
+    {ZMQ_BACKLOG, 1024, BOTH},             /* all peers of a large group may come at once */
 };
 
 static tn_status failed(const tn_sockets *s, const char *what, tn_error *err)
@@ -264,8 +267,9 @@ tn_status tn_sockets_listen(tn_sockets *s, const tn_endpoint *own, void **router
 enum {
     EVENT_BYTES = 6, /* u16 what, u32 value, in the order of this machine */
     NAME_BYTES = 64,
+    DIALLING = ZMQ_EVENT_CONNECTED | ZMQ_EVENT_CONNECT_DELAYED | ZMQ_EVENT_CONNECT_RETRIED,
     HANDSHAKE_EVENTS = ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
-                       ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH
+                       ZMQ_EVENT_HANDSHAKE_FAILED_AUTH | ZMQ_EVENT_DISCONNECTED | DIALLING
 };
 
 bool tn_socket_events_open(tn_socket_events *e, const tn_zmq *z, void *context, void *of,
@@ -273,6 +277,7 @@ bool tn_socket_events_open(tn_socket_events *e, const tn_zmq *z, void *context, 
 {
     const int none = 0;
     char name[NAME_BYTES];
+    TN_ASSERT((wanted & ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL) == 0);
     /* a unique name: that of a closed socket is free some time later */
     (void)snprintf(name, sizeof name, "inproc://events-%p-%" PRIu64, of, tn_clock_ns());
     *e = (tn_socket_events){.z = *z, .of = of, .pair = z->zmq_socket(context, ZMQ_PAIR)};
@@ -344,11 +349,25 @@ tn_handshake tn_handshake_watch_poll(tn_handshake_watch *g)
     uint16_t what;
     uint32_t reason;
     while (g->events.pair != NULL && tn_socket_events_next(&g->events, &what, &reason)) {
-        g->last = what == ZMQ_EVENT_HANDSHAKE_SUCCEEDED     ? TN_HANDSHAKE_DONE
-                  : what == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH ? TN_HANDSHAKE_REFUSED
-                                                            : TN_HANDSHAKE_BROKEN;
+        if (what == ZMQ_EVENT_DISCONNECTED || (what & DIALLING) != 0) {
+            g->is_over = what == ZMQ_EVENT_DISCONNECTED && g->last != TN_HANDSHAKE_REFUSED;
+        } else {
+            g->last = what == ZMQ_EVENT_HANDSHAKE_SUCCEEDED     ? TN_HANDSHAKE_DONE
+                      : what == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH ? TN_HANDSHAKE_REFUSED
+                                                                : TN_HANDSHAKE_BROKEN;
+        }
     }
     return g->last;
+}
+
+void tn_sockets_dial_again(const tn_sockets *s, void *dealer, tn_handshake_watch *watch)
+{
+    char at[TN_ENDPOINT_SIZE];
+    size_t size = sizeof at;
+    if (s->z.zmq_getsockopt(dealer, ZMQ_LAST_ENDPOINT, at, &size) == 0) {
+        (void)s->z.zmq_disconnect(dealer, at); /* else libzmq takes it for connected */
+        watch->is_over = s->z.zmq_connect(dealer, at) != 0;
+    }
 }
 
 const char *tn_handshake_text(tn_handshake how)

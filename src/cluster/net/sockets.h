@@ -54,7 +54,10 @@ typedef struct tn_socket_events {
     void *of, *pair; /* pair: libzmq reports on it */
 } tn_socket_events;
 
-/* `wanted`: some of ZMQ_EVENT_*. False: libzmq refuses; errno says why. */
+/* `wanted`: some of ZMQ_EVENT_*, but not HANDSHAKE_FAILED_PROTOCOL: while libzmq reports with it
+ * that a message cannot be decrypted, it loses the errno that says so. The connection then stays,
+ * deaf, and a later heartbeat aborts the process (Assertion failed: !_io_error). False: libzmq
+ * refuses; errno says why. */
 bool tn_socket_events_open(tn_socket_events *e, const tn_zmq *z, void *context, void *of,
                            int wanted) TN_MUST_USE;
 /* Before the socket is closed; after a failure to open, too, and of zeros. */
@@ -63,10 +66,11 @@ void tn_socket_events_close(tn_socket_events *e);
 /* The next event, with a descriptor or a reason. False: there is none. */
 bool tn_socket_events_next(tn_socket_events *e, uint16_t *what, uint32_t *value);
 
-/* ---- the handshake of a socket that has dialled ----
+/* ---- the connection of a socket that has dialled ----
  *
  * Over CURVE a peer with a wrong key gets no message at all: only libzmq knows why, and reports it
- * as events of the socket. Zeros: nothing is watched. One call at a time. */
+ * as events of the socket. After a protocol error, such as a byte that the network has changed, it
+ * does not connect again. Zeros: nothing is watched. One call at a time. */
 
 typedef enum tn_handshake {
     TN_HANDSHAKE_NONE,    /* nobody has answered yet */
@@ -78,9 +82,10 @@ typedef enum tn_handshake {
 typedef struct tn_handshake_watch {
     tn_socket_events events; /* to be closed before the socket is */
     tn_handshake last;
+    bool is_over; /* the connection has ended, and libzmq does not connect again */
 } tn_handshake_watch;
 
-/* Returns how the last handshake ended. */
+/* Returns how the last handshake ended. A connection that is over may be for a moment only. */
 tn_handshake tn_handshake_watch_poll(tn_handshake_watch *g);
 
 /* The sentence for people; NULL: nothing is wrong. */
@@ -89,10 +94,13 @@ const char *tn_handshake_text(tn_handshake how);
 /* ---- connecting ---- */
 
 /* A DEALER that connects to `rank` now or later, again and again. `watch`, unless NULL, becomes a
- * watch over its handshake from before it connects. TN_E_CONFIG: as above, or no key of that rank.
+ * watch over its connection from before it connects. TN_E_CONFIG: as above, or no key of that rank.
  * On failure *dealer is NULL and *watch zeros. */
 tn_status tn_sockets_dial(tn_sockets *s, uint32_t rank, const tn_endpoint *to,
                           tn_handshake_watch *watch, void **dealer, tn_error *err) TN_MUST_USE;
+
+/* Connects a DEALER again whose connection is over. */
+void tn_sockets_dial_again(const tn_sockets *s, void *dealer, tn_handshake_watch *watch);
 
 /* Closes a socket; messages that do not leave within 200 ms are dropped. NULL is fine. */
 void tn_sockets_hang_up(tn_sockets *s, void *socket);

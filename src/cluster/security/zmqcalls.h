@@ -38,6 +38,7 @@
     CALL(zmq_getsockopt)                                                                           \
     CALL(zmq_bind)                                                                                 \
     CALL(zmq_connect)                                                                              \
+    CALL(zmq_disconnect)                                                                           \
     CALL(zmq_socket_monitor)                                                                       \
     CALL(zmq_poll)                                                                                 \
     CALL(zmq_send)                                                                                 \
