@@ -6,14 +6,16 @@
 #include "base/thread/threads.h"
 
 #include <assert.h>
+#include <dlfcn.h>
 #include <execinfo.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { EXIT_BUG = 1, EXIT_SECOND_SIGINT = 130 };
+enum { EXIT_BUG = 1, EXIT_PEER = 6, EXIT_SECOND_SIGINT = 130 };
 
 static const int stops[] = {SIGINT, SIGTERM, SIGHUP};
 
@@ -65,16 +67,40 @@ void tn_signals_stops(sigset_t *out)
     }
 }
 
-/* An assertion, here or in the C library, has told what is wrong. The addresses say from where it
+/* Whether it is ZeroMQ that has called abort, of the C library. */
+static bool is_of_zeromq(void *const *frame, int n)
+{
+    bool in_c = false;
+    for (int i = 0; i < n; i++) {
+        Dl_info at;
+        const bool known = dladdr(frame[i], &at) != 0;
+        const bool is_c = known && strstr(at.dli_fname, "/libc.so") != NULL;
+        if (in_c && !is_c) {
+            return known && strstr(at.dli_fname, "/libzmq.so") != NULL;
+        }
+        in_c = is_c;
+    }
+    return false;
+}
+
+/* An assertion, here or in a library, has told what is wrong. The addresses say from where it
  * was called, to addr2line. Scripts go by the code, and where a core is wanted there is none. */
 static void on_abort(int signal)
 {
     enum { FRAMES_MAX = 64 };
     void *frame[FRAMES_MAX];
     struct rlimit core;
-    backtrace_symbols_fd(frame, backtrace(frame, FRAMES_MAX), STDERR_FILENO);
+    const int n = backtrace(frame, FRAMES_MAX);
+    const bool is_lost = is_of_zeromq(frame, n);
+    backtrace_symbols_fd(frame, n, STDERR_FILENO);
+    if (is_lost) {
+        (void)dprintf(
+            STDERR_FILENO,
+            "tnet: ZeroMQ, a library, ended this process by the assertion above\n"
+            "hint: start the same command again; training goes on from the newest checkpoint\n");
+    }
     if (getrlimit(RLIMIT_CORE, &core) != 0 || core.rlim_cur == 0) {
-        _exit(EXIT_BUG);
+        _exit(is_lost ? EXIT_PEER : EXIT_BUG);
     }
     handle(signal, SIG_DFL);
     (void)raise(signal); /* as in on_end */

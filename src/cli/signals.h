@@ -4,8 +4,9 @@
  *     SIGHUP            (the terminal was closed; where it is ignored, as by nohup, it stays so)
  *     SIGUSR1           save and go on
  *     SIGPIPE, SIGXFSZ  ignored: write(2) then says what is wrong
- *     SIGABRT           a bug was noticed: prints a backtrace; ends with 1, or, where the process
- *                       may leave a core (ulimit -c), by the signal and with a core
+ *     SIGABRT           a bug was noticed: prints a backtrace; ends with 1, with 6 where libzmq has
+ *                       called abort, or, where the process may leave a core (ulimit -c), by the
+ *                       signal and with a core
  */
 #pragma once
 
