@@ -110,6 +110,21 @@ TEST(who_comes_with_another_version_ends_all)
     groupkit_close(&x);
 }
 
+/* Lists of peers hold names; rank 0 says the number that it listens at. */
+TEST(rank_0_may_be_known_by_another_name_than_it_has)
+{
+    groupkit x;
+    char name[TN_ENDPOINT_SIZE];
+    groupkit_set(&x, 3);
+    const char *file = strrchr(x.at[0], '/');
+    assert_non_null(file);
+    (void)snprintf(name, sizeof name, "%.*s/.%s", (int)(file - x.at[0]), x.at[0], file);
+    const char *address[GROUPKIT_RANKS] = {name, x.at[1], x.at[2]};
+    x.membership[1].address = x.membership[2].address = address;
+    groupkit_form(&x);
+    groupkit_close(&x);
+}
+
 TEST(rank_0_that_never_comes_is_told_in_time)
 {
     groupkit x;

@@ -165,15 +165,8 @@ static void describe_self(tn_group *g)
 
 tn_status tn_group_dial(tn_group *g, uint32_t rank, const char *address, tn_error *err)
 {
-    TN_ASSERT(rank < g->size && rank != g->rank);
+    TN_ASSERT(rank < g->size && rank != g->rank && g->dialled[rank] == NULL);
     tn_endpoint at;
-    if (g->dialled[rank] != NULL && strcmp(g->dialled[rank], address) == 0) {
-        return TN_OK;
-    }
-    if (g->dialled[rank] != NULL) {
-        return tn_fail(err, TN_E_PEER, "rank %u was at %s and now is at %s", rank, g->dialled[rank],
-                       address);
-    }
     TN_TRY(tn_endpoint_read(address, TN_ENDPOINT_PORT, &at, err));
     TN_TRY(tn_link_dial(g->link, rank, &at, err));
     const size_t size = strlen(address) + 1;

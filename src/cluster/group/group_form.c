@@ -169,7 +169,7 @@ void tn_group_receive_welcome(tn_group *g, const tn_frame *f, const tn_welcome_n
     tn_link_set_session(g->link, g->session);
     for (uint32_t r = 0; r < g->size && err.code == TN_OK; r++) {
         tn_failure_detector_name(g->detector, r, note->host.at[r], 0);
-        if (r != g->rank) {
+        if (r != g->rank && g->dialled[r] == NULL) { /* rank 0 is, by the name that led to it */
             tn_status status = tn_group_dial(g, r, note->address.at[r], &err);
             (void)status; /* err has it */
         }
