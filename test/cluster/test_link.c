@@ -4,8 +4,8 @@
 #include "cluster/testdir.h"
 
 #include "base/core/clock.h"
-#include "cluster/flipper.h"
 #include "keys.h"
+#include "support/flipper.h"
 #include "support/rounds.h"
 #include "support/test.h"
 

@@ -235,7 +235,7 @@ void grouprun_do(grouprun *g)
     assert_int_equal(setenv("TNET_SILENCE", silence, 1), 0); // NOLINT(concurrency-mt-unsafe)
     for (uint32_t r = 0; r < g->n; r++) {
         (void)snprintf(at[r], sizeof at[r], "ipc://%s/sockets/%u.sock", g->dir, r);
-        address[r] = at[r];
+        address[r] = r == 0 && g->root != NULL ? g->root : at[r];
     }
     for (uint32_t r = 0; r < g->n; r++) {
         seats[r] = (seat){.g = g,
@@ -245,7 +245,7 @@ void grouprun_do(grouprun *g)
                                          .job = 9,
                                          .address = address,
                                          .host = host,
-                                         .bind = at[r],
+                                         .bind = g->bind[r] != NULL ? g->bind[r] : at[r],
                                          .how = "test"}};
         assert_int_equal(pthread_create(&thread[r], NULL, run, &seats[r]), 0);
     }

@@ -17,8 +17,10 @@ typedef struct grouprun {
     const char *const *own[GROUP_MAX]; /* the same of one rank */
     bool whole;                        /* each file is one part, and so one rank's alone */
     bool stops[GROUP_MAX]; /* a signal to that rank comes with the first line that rank 0 shows */
-    const char *fast;      /* what timers are divided by; NULL: 4 */
-    const char *silence;   /* the same of silences after which a rank is lost; NULL: 1 */
+    const char *bind[GROUP_MAX]; /* where they listen; NULL: at sockets of this machine */
+    const char *root;            /* where the others look for rank 0; NULL: where it listens */
+    const char *fast;            /* what timers are divided by; NULL: 4 */
+    const char *silence;         /* the same of silences after which a rank is lost; NULL: 1 */
     atomic_bool shown;
 
     /* What became of it. */

@@ -22,8 +22,8 @@ typedef struct flip {
 
 typedef struct flipper flipper;
 
-/* Between who dials and 127.0.0.1:`to`. Turns a bit of these bytes, which must outlive it, and of
- * every chunk with the probability `rate`, by the seed. Fails the test when it cannot. */
+/* Between who dials and 127.0.0.1:`to`. Turns a bit of these bytes, a list that must outlive it,
+ * and of a chunk with the probability `rate`, by the seed. Fails the test when it cannot. */
 flipper *flipper_open(uint32_t to, const flip *at, uint32_t n, double rate, uint64_t seed);
 void flipper_close(flipper *f);
 

@@ -1,5 +1,5 @@
 /* flipper.c - see flipper.h. */
-#include "cluster/flipper.h"
+#include "support/flipper.h"
 
 #include "base/core/alloc.h"
 #include "base/math/rng.h"
