@@ -288,7 +288,7 @@ function draw_outputs(   every) {
         calibrate = pick("none platt platt platt_smoothed isotonic auto")
         if (calibrate != "auto" || chance(50)) put("eval", "calibrate: " calibrate)
     }
-    every = pick("1epoch 1epoch 5steps 9steps never")
+    every = pick("1epoch auto auto 5steps 9steps never")
     saved = every != "never"
     put("checkpoint", "every: " every)
     put("checkpoint", "keep: " pick("1 2 3 50 50"))

@@ -171,7 +171,7 @@ expect 5 tnet-train "$config" run.dir="$dir/broken"
 says "no checkpoint in '$dir/broken' is whole"
 # 8: one that cannot be read now may be whole; 0: one that is damaged gives way to the one before.
 # Only the run whose folder it is renames anything.
-expect 0 tnet-train "$config" run.dir="$dir/two" train.epochs=2
+expect 0 tnet-train "$config" run.dir="$dir/two" train.epochs=2 checkpoint.every=1epoch
 mv "$dir/two/ckpt-2/MANIFEST" "$dir/manifest"
 mkdir "$dir/two/ckpt-2/MANIFEST"
 for program in "tnet-train train.epochs=3 checkpoint.keep=1" "tnet-eval --json" "tnet-export --to $dir/two.export"; do

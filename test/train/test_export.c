@@ -612,8 +612,12 @@ TEST(rows_below_min_score_are_left_out)
 /* K7's cousin in serving: base and deltas give the scores of the whole. */
 static void check_deltas(const char *counts)
 {
-    const char *const overrides[] = {"train.epochs=3", "checkpoint.keep=9",
-                                     "embedding.missing=zero", counts, NULL};
+    const char *const overrides[] = {"train.epochs=3",
+                                     "checkpoint.every=1epoch",
+                                     "checkpoint.keep=9",
+                                     "embedding.missing=zero",
+                                     counts,
+                                     NULL};
     exportkit k;
     tn_exported full[3];
     tn_exported delta[3] = {{.model_id = ""}};

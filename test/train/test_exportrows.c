@@ -23,8 +23,8 @@ static void read_file(const char *dir, const char *name, tn_text *out)
 /* Rows as a dictionary and as text, and what changed since the model before. */
 TEST(any_number_of_threads_writes_the_same_export)
 {
-    static const char *const overrides[] = {"train.epochs=2", "checkpoint.keep=9",
-                                            "export.dict=[tnd, tsv]", NULL};
+    static const char *const overrides[] = {"train.epochs=2", "checkpoint.every=1epoch",
+                                            "checkpoint.keep=9", "export.dict=[tnd, tsv]", NULL};
     static const char *const files[] = {"dict.tnd", "dict.tsv"};
     exportkit k;
     tn_text first[2][2] = {{{0}}};

@@ -348,6 +348,17 @@ tn_status tn_cut_open(tn_cut **out, tn_table *t, bool delta, tn_error *err)
     return TN_OK;
 }
 
+bool tn_cut_set_patient(tn_cut *cut)
+{
+    tn_changed_rows *c = &cut->t->changes;
+    TN_ASSERT(c->open && cut->walked == 0 && !cut->delta);
+    if (cut->t->sweeps || cut->t->exact || cut->t->admits || cut->bytes > c->aside_max) {
+        return false;
+    }
+    c->aside_max = UINT64_MAX / 2;
+    return true;
+}
+
 /* ---- the end ---- */
 
 /* The caller owns the copies aside then; the partition may change freely. Locked. */

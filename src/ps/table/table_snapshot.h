@@ -32,6 +32,10 @@ bool tn_table_knows_changes(const tn_table *t);
 tn_status tn_cut_open(tn_cut **out, tn_table *t, bool delta, tn_error *err) TN_MUST_USE;
 void tn_cut_close(tn_cut *c); /* NULL is fine */
 
+/* Lets no push wait for the walks, however late these come: copies may be as large as the table.
+ * False where that would be too much, or a rule has l2_mode: all is as before. Before any push. */
+bool tn_cut_set_patient(tn_cut *c);
+
 uint64_t tn_cut_rows(const tn_cut *c);  /* of the whole table */
 uint64_t tn_cut_bytes(const tn_cut *c); /* about what the cut's rows take in memory */
 

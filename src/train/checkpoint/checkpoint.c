@@ -51,14 +51,6 @@ static void decide(tn_ckpt_writing *w, bool keep)
     }
 }
 
-/* Waits until somebody has. */
-static tn_status await_decision(tn_ckpt_writing *w, tn_error *err)
-{
-    while (sem_wait(&w->decided) != 0) { /* a signal */
-    }
-    return w->dropped ? tn_fail(err, TN_E_STOPPED, "it is no longer wanted") : TN_OK;
-}
-
 static void begin_writing(tn_ckpt_writing *w, tn_thread_fn *write, void *of, bool held)
 {
     TN_ASSERT(w->thread == NULL);
@@ -156,18 +148,27 @@ static tn_status commit(tn_checkpoints *c, tn_error *err)
     return status;
 }
 
+/* Waits until somebody has decided, which is not time that the save takes. */
+static tn_status await_decision(tn_checkpoints *c, tn_error *err)
+{
+    const double since = tn_clock_s();
+    while (sem_wait(&c->writing.decided) != 0) { /* a signal */
+    }
+    c->begin += tn_clock_s() - since;
+    return c->writing.dropped ? tn_fail(err, TN_E_STOPPED, "it is no longer wanted") : TN_OK;
+}
+
 static tn_status save(tn_checkpoints *c, tn_error *err)
 {
     tn_manifest *m = &c->moment->manifest;
     tn_ckpt_files files;
+    TN_TRY(c->later ? await_decision(c, err) : TN_OK);
     if (!c->announced) {
         TN_TRY(tn_ckptdir_begin(c->files, expected_bytes(c), &m->ordinal, err));
     }
     tn_ckpt_files_init(&files, c->moment->arena, &c->plan->owners);
     TN_TRY(write_files(c, &files, err));
-    const double written = tn_clock_s();
-    TN_TRY(await_decision(&c->writing, err));
-    c->begin += tn_clock_s() - written;
+    TN_TRY(c->later ? TN_OK : await_decision(c, err));
     m->file = files.file;
     m->n_files = files.n;
     m->rows = files.rows;
@@ -361,6 +362,7 @@ static tn_status take_moment(tn_checkpoints *c, tn_worker *w, const tn_ckpt_want
         tn_error_context(err, "checkpoint not saved");
         return status;
     }
+    c->later = want->later && c->peers.announce == NULL && tn_cut_set_patient(c->moment->rows);
     if (delta) {
         TN_ASSERT(c->moment->delta && c->base.ordinal != 0);
         c->moment->manifest.base = c->base.ordinal;
@@ -405,7 +407,7 @@ tn_status tn_checkpoints_begin(tn_checkpoints *c, tn_worker *w, const tn_ckpt_wa
         return status;
     }
     c->saved.stall = tn_clock_s() - c->begin;
-    begin_writing(&c->writing, write_and_commit, c, want->held);
+    begin_writing(&c->writing, write_and_commit, c, want->held || c->later);
     if (c->writing.thread == NULL) {
         c->saved.stall = tn_clock_s() - c->begin;
     }
@@ -415,6 +417,11 @@ tn_status tn_checkpoints_begin(tn_checkpoints *c, tn_worker *w, const tn_ckpt_wa
 bool tn_checkpoints_written(const tn_checkpoints *c)
 {
     return c->moment != NULL && atomic_load(&c->writing.written);
+}
+
+bool tn_checkpoints_rests(const tn_checkpoints *c)
+{
+    return c->moment != NULL && c->later && c->writing.is_open;
 }
 
 void tn_checkpoints_decide(tn_checkpoints *c, bool keep)

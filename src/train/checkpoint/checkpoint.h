@@ -67,6 +67,7 @@ typedef struct tn_ckpt_want {
     const tn_metrics *metrics;
     bool delta;
     bool held;      /* all is written but the manifest, which waits for tn_checkpoints_decide */
+    bool later;     /* nothing is, where one process has a small table */
     bool keeps_all; /* nothing is removed: somebody may be reading an old one */
 } tn_ckpt_want;
 
@@ -76,8 +77,10 @@ tn_status tn_checkpoints_begin(tn_checkpoints *c, tn_worker *w, const tn_ckpt_wa
                                tn_error *err) TN_MUST_USE;
 bool tn_checkpoints_written(const tn_checkpoints *c); /* tn_checkpoints_end will not wait */
 
-/* A save that is held becomes a checkpoint, or fails with TN_E_STOPPED and leaves nothing; without
- * this tn_checkpoints_end keeps it. Of any other save nothing is left to decide. */
+bool tn_checkpoints_rests(const tn_checkpoints *c); /* nothing is until somebody has decided */
+
+/* A save that is held or rests becomes a checkpoint, or fails with TN_E_STOPPED and leaves nothing;
+ * without this tn_checkpoints_end keeps it. Of any other save nothing is left to decide. */
 void tn_checkpoints_decide(tn_checkpoints *c, bool keep);
 tn_status tn_checkpoints_end(tn_checkpoints *c, tn_saved *out, tn_error *err) TN_MUST_USE;
 

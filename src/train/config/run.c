@@ -27,6 +27,9 @@
 #include <math.h>
 #include <string.h>
 
+/* Of checkpoint.every: auto. They train within seconds, and a save takes as long as 10,000. */
+enum { SAVED_ROWS = 250000 };
+
 static const char *const all_words[] = {"all", NULL};
 static const char *const inf_words[] = {"inf", NULL};
 static const char *const missing_words[] = {"zero", "init", NULL};
@@ -206,7 +209,9 @@ static const tn_field eval_fields[] = {
 };
 
 static const tn_field checkpoint_fields[] = {
-    TN_FIELD_STR(tn_checkpoint_opts, every, "1epoch", "1epoch, 5000steps, 15min; never"),
+    TN_FIELD_STR(
+        tn_checkpoint_opts, every, "auto",
+        "1epoch, 5000steps, 15min; never; auto: an epoch, or several that have 250,000 rows"),
     TN_FIELD_U32(tn_checkpoint_opts, keep, "3", 1, 1e6, "checkpoints", "that stay"),
     TN_FIELD_STR(tn_checkpoint_opts, delta_every, "~", "changes only, in between"),
     TN_FIELD_STR(tn_checkpoint_opts, resume, "auto", "auto, never, or the path of a checkpoint"),
@@ -361,6 +366,14 @@ bool tn_every_read(const char *text, tn_every *out)
     return good;
 }
 
+/* By rows, so that what stands in the end does not depend on a clock. */
+bool tn_every_read_save(const char *text, tn_every *out)
+{
+    const bool chosen = strcmp(text, "auto") == 0;
+    *out = (tn_every){.epochs = 1, .rows = SAVED_ROWS};
+    return chosen || tn_every_read(text, out);
+}
+
 static void check_day(const tn_binder *b, const tn_tree *tree, const char *text)
 {
     uint32_t day = 0;
@@ -374,9 +387,11 @@ static void check_day(const tn_binder *b, const tn_tree *tree, const char *text)
 static void check_every(const tn_binder *b, const tn_tree *tree, const char *path, const char *text)
 {
     tn_every every;
-    if (text != NULL && !tn_every_read(text, &every)) {
+    const bool saves = strcmp(path, "checkpoint.every") == 0;
+    if (text != NULL && !(saves ? tn_every_read_save : tn_every_read)(text, &every)) {
         tn_diag_error(b->diag, place(tree, path),
-                      "'%s' is '%s', not like 1epoch, 5000steps, 15min or never", path, text);
+                      "'%s' is '%s', not like 1epoch, 5000steps, 15min or never%s", path, text,
+                      saves ? ", nor auto" : "");
     }
 }
 

@@ -189,13 +189,15 @@ void tn_run_check_group(const tn_binder *b, const tn_tree *tree, const tn_run *r
 /* The first metric that is shown or watched and looks at groups of rows; NULL: none. */
 const char *tn_run_grouped_metric(const tn_run *run);
 
-/* "1epoch", "5000steps", "10min". */
+/* "1epoch", "5000steps", "10min"; "auto" of checkpoint.every, which is epochs and rows. */
 typedef struct tn_every {
     uint64_t steps;  /* 0: not by steps */
-    uint32_t epochs; /* 0: not by epochs */
+    uint32_t epochs; /* 0: not by epochs .. */
+    uint64_t rows;   /* .. else only after one that ends behind another multiple of these */
     double seconds;  /* 0: not by time */
 } tn_every;
 bool tn_every_read(const char *text, tn_every *out);
+bool tn_every_read_save(const char *text, tn_every *out); /* of checkpoint.every: also auto */
 /* Whether the end of each day is a moment of export.every. */
 bool tn_run_exports_days(const tn_run *run);
 

@@ -64,6 +64,7 @@ static tn_status begin(tn_saver *s, bool delta, tn_error *err)
     s->state->export.due = s->saving_due;
     tn_ckpt_want want = {.delta = delta && !s->saving_due,
                          .held = s->saving_held,
+                         .later = s->later_next && !s->saving_due,
                          .keeps_all = tn_publisher_needs_checkpoints(s->publisher)};
     if (tn_failpoint("saver.gather") != 0) {
         return tn_fail(err, TN_E_IO, "failed on request at 'saver.gather'");
@@ -74,6 +75,7 @@ static tn_status begin(tn_saver *s, bool delta, tn_error *err)
     tn_span_end(lane);
     TN_TRY(status);
     s->saving = true;
+    s->saving_later = tn_checkpoints_rests(s->checkpoints);
     s->saving_delta = delta;
     s->is_unsaved = false;
     return TN_OK;
@@ -118,6 +120,8 @@ static tn_status end_once(tn_saver *s, tn_error *err)
     tn_saved what;
     s->saving = false;
     s->saving_held = false;
+    s->save_again = s->save_again && !s->saving_later; /* of that moment, or of none */
+    s->saving_later = false;
     tn_span_begin(lane, TN_PHASE_CHECKPOINT);
     tn_status status = tn_checkpoints_end(s->checkpoints, &what, err);
     tn_span_end(lane);
@@ -175,18 +179,25 @@ tn_status tn_saver_begin_last(tn_saver *s, bool delta, bool held, tn_error *err)
     return status;
 }
 
+static void drop(tn_saver *s)
+{
+    tn_saved none;
+    tn_checkpoints_decide(s->checkpoints, false);
+    tn_status status = tn_checkpoints_end(s->checkpoints, &none, NULL);
+    (void)status; /* dropped, or failed before */
+    s->saving = false;
+    s->saving_held = false;
+    s->saving_later = false;
+    s->saving_best = false;
+    s->saving_export = false;
+    s->saving_due = false;
+    s->is_unsaved = true;
+}
+
 void tn_saver_drop_last(tn_saver *s)
 {
     if (s->saving_held) {
-        tn_saved none;
-        tn_checkpoints_decide(s->checkpoints, false);
-        tn_status status = tn_checkpoints_end(s->checkpoints, &none, NULL);
-        (void)status; /* dropped, or failed before */
-        s->saving = false;
-        s->saving_held = false;
-        s->saving_export = false;
-        s->saving_due = false;
-        s->is_unsaved = true;
+        drop(s);
     }
 }
 
@@ -215,17 +226,22 @@ tn_status tn_saver_export_last(tn_saver *s, tn_error *err)
 
 /* ---- the best model ---- */
 
-tn_status tn_saver_save_best(tn_saver *s, tn_error *err)
+tn_status tn_saver_save_best(tn_saver *s, bool later, tn_error *err)
 {
     const tn_stop_opts *stop = &s->w->plan->run->train.stop;
     if (stop->monitor == NULL || stop->restore != 0) {
         return TN_OK;
     }
+    if (s->saving_later) {
+        drop(s); /* the best one before, which nothing on the disk stands on */
+    }
     TN_TRY(tn_saver_end(s, err));
     s->state->best_ordinal = 0; /* the one before may go */
-    TN_TRY(tn_saver_save(s, false, err));
+    s->later_next = later;
+    tn_status status = tn_saver_save(s, false, err);
+    s->later_next = false;
     s->saving_best = s->saving;
-    return TN_OK;
+    return status;
 }
 
 tn_status tn_saver_restore_best(tn_saver *s, bool *back, tn_error *why, tn_error *err)

@@ -44,6 +44,8 @@ typedef struct tn_saver {
     bool saving_due;    /* .. or will be, which its manifest says, as .. */
     bool saved_due;     /* .. that of the newest does */
     bool saving_held;   /* .. the last, once tn_saver_end is called */
+    bool saving_later;  /* .. all of it then, unless it is dropped before */
+    bool later_next;    /* what is saved next waits so, if it can */
     bool save_again;    /* .. begun anew when the disk fails it */
 } tn_saver;
 
@@ -60,9 +62,10 @@ tn_status tn_saver_check_room(tn_saver *s, tn_error *err) TN_MUST_USE;
 
 void tn_saver_set_unsaved(tn_saver *s); /* something was learned */
 
-/* `delta`: what changed is enough. The best model is saved if the run will end with it. */
+/* `delta`: what changed is enough. The best model is saved if the run will end with it; `later`:
+ * it waits in memory, if it can, until something else is saved; a better one takes its place. */
 tn_status tn_saver_save(tn_saver *s, bool delta, tn_error *err) TN_MUST_USE;
-tn_status tn_saver_save_best(tn_saver *s, tn_error *err) TN_MUST_USE;
+tn_status tn_saver_save_best(tn_saver *s, bool later, tn_error *err) TN_MUST_USE;
 tn_status tn_saver_note(tn_saver *s, tn_error *err) TN_MUST_USE;
 tn_status tn_saver_end(tn_saver *s, tn_error *err) TN_MUST_USE;
 

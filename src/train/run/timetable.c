@@ -14,7 +14,9 @@ void tn_timetable_init(tn_timetable *t, const tn_run *run, double now)
                                      tn_run_exports_days(run) ? NULL : run->export.every};
     *t = (tn_timetable){.opts = &run->train, .early = &run->eval.at, .begin = now};
     for (uint32_t i = 0; i < TN_DUES; i++) {
-        const bool good = text[i] == NULL || tn_every_read(text[i], &t->every[i]);
+        const bool good =
+            text[i] == NULL ||
+            (i == TN_DUE_CKPT ? tn_every_read_save : tn_every_read)(text[i], &t->every[i]);
         TN_ASSERT(good); /* checked with the configuration */
         t->next[i] = now + t->every[i].seconds;
     }
@@ -77,9 +79,23 @@ bool tn_timetable_is_due_after(const tn_timetable *t, tn_due what, uint32_t epoc
     return t->every[what].epochs > 0 && epochs % t->every[what].epochs == 0;
 }
 
+bool tn_timetable_saves_after(const tn_timetable *t, uint32_t epochs, uint64_t before,
+                              uint64_t rows)
+{
+    const uint64_t enough = t->every[TN_DUE_CKPT].rows;
+    TN_ASSERT(before <= rows);
+    return tn_timetable_is_due_after(t, TN_DUE_CKPT, epochs) &&
+           (enough == 0 || rows / enough > before / enough);
+}
+
 static bool is_never(const tn_every *every)
 {
     return every->epochs == 0 && every->steps == 0 && every->seconds == 0;
+}
+
+bool tn_timetable_is_patient(const tn_timetable *t)
+{
+    return t->every[TN_DUE_CKPT].rows > 0 && is_never(&t->every[TN_DUE_DELTA]);
 }
 
 bool tn_timetable_saves(const tn_timetable *t)

@@ -32,6 +32,12 @@ bool tn_timetable_is_due(const tn_timetable *t, uint64_t steps, double now);
 bool tn_timetable_take(tn_timetable *t, tn_due what, uint64_t steps, double now);
 void tn_timetable_look(tn_timetable *t, uint64_t steps);
 bool tn_timetable_is_due_after(const tn_timetable *t, tn_due what, uint32_t epochs);
+/* Whether a full checkpoint is, when the last epoch has brought the rows learned from `before`. */
+bool tn_timetable_saves_after(const tn_timetable *t, uint32_t epochs, uint64_t before,
+                              uint64_t rows);
+
+/* Whether epochs without a checkpoint are to cost no save: of checkpoint.every: auto alone. */
+bool tn_timetable_is_patient(const tn_timetable *t);
 
 /* Whether an evaluation behind so many steps is one of eval.at, or before one. */
 bool tn_timetable_is_early(const tn_timetable *t, uint64_t steps);

@@ -1,5 +1,4 @@
-/* trainer.c - a whole run: begins or goes on, trains, saves, evaluates, and ends by itself or by a
- * signal. */
+/* trainer.c - a whole run: begins or goes on, trains, saves, evaluates, and ends. */
 #include "train/run/trainer.h"
 
 #include "base/core/clock.h"
@@ -139,8 +138,8 @@ static tn_status tell_unknown(trainer *t, tn_error *err)
     return tn_report_event(t->report, &t->state, "warn", line, err);
 }
 
-/* Evaluates data.valid, tells patience, keeps the best. TN_E_STOPPED, nothing told: by a signal. */
-static tn_status validate(trainer *t, tn_error *err)
+/* Evaluates, tells patience, keeps the best (at once, or `later`). TN_E_STOPPED: by a signal. */
+static tn_status validate(trainer *t, bool later, tn_error *err)
 {
     if (t->run->data.valid.n == 0) {
         t->state.eval_owed = false;
@@ -161,7 +160,7 @@ static tn_status validate(trainer *t, tn_error *err)
                            .best = v.best};
     TN_TRY(tn_report_eval_done(t->report, &eval, err));
     if (v.best) {
-        TN_TRY(tn_saver_save_best(&t->saver, err));
+        TN_TRY(tn_saver_save_best(&t->saver, later, err));
     }
     if (v.unknown) {
         TN_TRY(tell_unknown(t, err));
@@ -238,7 +237,7 @@ static bool is_asked(const trainer *t)
 /* Evaluates; when a signal ends that, so does the run, and a resumed one begins with it. */
 static tn_status validate_or_owe(trainer *t, tn_error *err)
 {
-    tn_status status = validate(t, err);
+    tn_status status = validate(t, false, err);
     if (status != TN_E_STOPPED) {
         return status;
     }
@@ -469,10 +468,9 @@ static void save_ahead(trainer *t)
     }
 }
 
-/* Saves behind an epoch that is not the last, if that is due. */
-static tn_status save_between(trainer *t, uint32_t epoch, tn_error *err)
+/* Saves after an epoch that is not the last, if that is due; `full`: by checkpoint.every. */
+static tn_status save_between(trainer *t, uint32_t epoch, bool full, tn_error *err)
 {
-    const bool full = tn_timetable_is_due_after(&t->timetable, TN_DUE_CKPT, epoch);
     const bool delta = tn_timetable_is_due_after(&t->timetable, TN_DUE_DELTA, epoch);
     const bool saves = t->saver.export_next || ((full || delta) && t->saver.is_unsaved);
     t->saver.export_next = t->saver.export_next && !t->stop;
@@ -495,12 +493,14 @@ static tn_status after_epoch(trainer *t, tn_error *err)
         TN_TRY(tn_day_loop_close(&t->state, err));
     }
     const bool exports = tn_timetable_is_due_after(&t->timetable, TN_DUE_EXPORT, epoch);
+    const bool full =
+        tn_timetable_saves_after(&t->timetable, epoch, end.samples_before, t->state.samples);
     t->saver.export_next = last ? has_days(t) && (exports || tn_run_exports_days(t->run)) : exports;
     if (tn_timetable_is_due_after(&t->timetable, TN_DUE_EVAL, epoch) || last) {
         if (last) {
             save_ahead(t);
         }
-        tn_status status = validate(t, err);
+        tn_status status = validate(t, !full && tn_timetable_is_patient(&t->timetable), err);
         if (status != TN_OK) {
             tn_saver_drop_last(&t->saver);
         }
@@ -512,7 +512,7 @@ static tn_status after_epoch(trainer *t, tn_error *err)
         }
         TN_TRY(status);
     }
-    return last ? TN_OK : save_between(t, epoch, err); /* the run's end saves, or the day's */
+    return last ? TN_OK : save_between(t, epoch, full, err); /* the run's end saves, or the day's */
 }
 
 static tn_status open_epoch(trainer *t, tn_error *err)
