@@ -11,6 +11,7 @@
 
 enum { NEWTON_STEPS = 100, HALVINGS = 40, POINTS_AT_ONCE = 128 };
 #define RIDGE 1e-9
+#define PRIOR_DEVIATION .3 /* of a about 1 and of b about 0: measured, docs/numerics.md */
 #define STEP_MIN 1e-12
 
 enum { CELLS = 1 << 13 /* bins of the logit, for each m */ };
@@ -201,6 +202,7 @@ typedef struct fit {
     uint32_t n_m;        /* points of m = 0, then those of 1 .. */
     const uint32_t *end; /* n_m: behind those of each */
     double click, other;
+    double ridge, a; /* of (a, b) about (a, 0); c has RIDGE about 0 */
 } fit;
 
 static double target(const fit *f, const point *p)
@@ -216,7 +218,8 @@ static double logit_at(const point *p, const double x[3], uint32_t m)
 /* Weighted loss of x = (a, b, c) with its ridge. */
 static double loss_at(const fit *f, const double x[3])
 {
-    double sum = RIDGE / 2 * (x[0] * x[0] + x[1] * x[1] + x[2] * x[2]);
+    const double off = x[0] - f->a;
+    double sum = f->ridge / 2 * (off * off + x[1] * x[1]) + RIDGE / 2 * x[2] * x[2];
     const point *p = f->point;
     for (uint32_t m = 0; m < f->n_m; m++) {
         for (; p < f->point + f->end[m]; p++) {
@@ -239,9 +242,9 @@ static void solve(const double h[3], double ga, double gb, double step[2])
  * which is the ridge where no row has an m. */
 static void newton_step(const fit *f, const double x[3], double step[3])
 {
-    double g[3] = {RIDGE * x[0], RIDGE * x[1], RIDGE * x[2]};
-    double h[3] = {RIDGE, 0, RIDGE}; /* aa, ab, bb */
-    double hc[3] = {0, 0, RIDGE};    /* ac, bc, cc */
+    double g[3] = {f->ridge * (x[0] - f->a), f->ridge * x[1], RIDGE * x[2]};
+    double h[3] = {f->ridge, 0, f->ridge}; /* aa, ab, bb */
+    double hc[3] = {0, 0, RIDGE};          /* ac, bc, cc */
     const point *p = f->point;
     for (uint32_t m = 0; m < f->n_m; m++) {
         for (; p < f->point + f->end[m]; p++) {
@@ -321,11 +324,23 @@ static bool tells_of_unknown(const tn_calibrator *c)
            side[1][0] >= UNKNOWN_CLASS_MIN && side[1][1] >= UNKNOWN_CLASS_MIN;
 }
 
-tn_status tn_calibrator_platt(tn_calibrator *c, bool smoothed, tn_calibration *out, tn_error *err)
+/* Of rows whose weights are 1 in the mean. */
+static double prior_of(const tn_calibrator *c)
 {
+    return (c->clicks + c->others) / (double)c->rows / (PRIOR_DEVIATION * PRIOR_DEVIATION);
+}
+
+tn_status tn_calibrator_platt(tn_calibrator *c, tn_calibrate_method method, tn_calibration *out,
+                              tn_error *err)
+{
+    TN_ASSERT(method != TN_CALIBRATE_NONE && method != TN_CALIBRATE_ISOTONIC);
     TN_TRY(begin_fit(c, err));
-    fit f = {c->point, 1, &c->n, 1, 0};
-    if (smoothed) {
+    fit f = {c->point, 1, &c->n, 1, 0, RIDGE, 0};
+    if (method == TN_CALIBRATE_AUTO) {
+        f.ridge = prior_of(c);
+        f.a = 1;
+    }
+    if (method == TN_CALIBRATE_PLATT_SMOOTHED) {
         f.click = (c->clicks + 1) / (c->clicks + 2);
         f.other = 1 / (c->others + 2);
     }
@@ -336,7 +351,9 @@ tn_status tn_calibrator_platt(tn_calibrator *c, bool smoothed, tn_calibration *o
                        "cannot calibrate: higher scores have fewer clicks (a = %.6g)", x[0]);
     }
     if (tells_of_unknown(c)) {
-        f = (fit){c->cell, TN_UNKNOWN_MAX + 1, c->cell_end, f.click, f.other};
+        f.point = c->cell;
+        f.n_m = TN_UNKNOWN_MAX + 1;
+        f.end = c->cell_end;
         double with[3] = {x[0], x[1], 0};
         const double gain = loss_at(&f, x) - minimize(&f, with);
         if (with[0] > 0 && gain * (double)c->rows > UNKNOWN_GAIN_MIN * (c->clicks + c->others)) {

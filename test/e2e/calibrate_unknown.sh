@@ -41,6 +41,7 @@ slots:
 model: {type: widedeep, hidden: [16, 8]}
 embedding: {dim: 4}
 train: {batch: 256, threads: 2, epochs: 1}
+eval: {calibrate: platt}
 END
 # copc SCORES FROM TO: clicks over predicted clicks of rows with so many new ids.
 copc() {

@@ -70,11 +70,11 @@ grep -q "^test after step $step:" err || fail "another model was tested: $(cat e
 least=$(sed -n 's/^valid after step.* logloss \([0-9.]*\) .*/\1/p' err | sort -n | head -n 1)
 [ "$least" = "$(printf %.5f "$loss")" ] || fail "the best is $least, restored was $loss"
 expect 0 tnet-eval -q c.yaml --data valid.csv --json
-grep -q "\"logloss\":$(echo "$loss" | cut -c 1-7)" out || fail "not the best model: $loss, $(cat out)"
+grep -q "\"raw_logloss\":$(echo "$loss" | cut -c 1-7)" out || fail "not the best model: $loss, $(cat out)"
 if grep -q 'steps in all' first.err; then fail "advised to go on where a stop has ended it: $(cat first.err)"; fi
 
 # --- 300 rows of which each stands a hundred times: the best model is one of the first pass, which is looked into ---
-(head -n 1 train.csv && for i in $(seq 100); do sed -n 2,301p train.csv; done) >same.csv
+(head -n 1 train.csv && for _ in $(seq 100); do sed -n 2,301p train.csv; done) >same.csv
 expect 0 tnet-train c.yaml model=deepfm data.train=same.csv run.dir=same
 [ "$(sed -n 's/^valid after step \([0-9]*\):.*/\1/p' err | head -n 5 | xargs)" = '14 29 59 118 236' ] || fail "looks: $(cat err)"
 [ "$(sed -n 's/^restored the best model: .* at step \([0-9]*\), .*/\1/p' err)" -lt 118 ] || fail "the best of many passes: $(cat err)"

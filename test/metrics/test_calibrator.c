@@ -29,7 +29,7 @@ TEST(v25_platt_weighted_keeps_the_mean)
     v.rows.weight = v.weight;
     tn_calibrator *c = calibrator_of(&v.rows, 1);
     tn_calibration map;
-    assert_int_equal(tn_calibrator_platt(c, false, &map, NULL), TN_OK);
+    assert_int_equal(tn_calibrator_platt(c, TN_CALIBRATE_PLATT, &map, NULL), TN_OK);
     assert_close(map.a, .336355536);
     assert_close(map.b, .053336510);
     tn_metrics *m = NULL;
@@ -46,10 +46,36 @@ TEST(v25_platt_smoothed)
     v21_init(&v);
     tn_calibrator *c = calibrator_of(&v.rows, 1);
     tn_calibration map;
-    assert_int_equal(tn_calibrator_platt(c, true, &map, NULL), TN_OK);
+    assert_int_equal(tn_calibrator_platt(c, TN_CALIBRATE_PLATT_SMOOTHED, &map, NULL), TN_OK);
     assert_close(map.a, .512765438);
     assert_close(map.b, -.040650348);
     tn_calibrator_free(c);
+}
+
+/* A map with its prior: by another program. */
+TEST(auto_is_held_to_what_the_scores_say)
+{
+    static const float times[] = {1, 10};
+    v21 v;
+    v21_init(&v);
+    tn_calibrator *c = calibrator_of(&v.rows, 1);
+    tn_calibration map;
+    assert_int_equal(tn_calibrator_platt(c, TN_CALIBRATE_AUTO, &map, NULL), TN_OK);
+    assert_close(map.a, .97599742);
+    assert_close(map.b, -.00798131);
+    tn_calibrator_free(c);
+    v.rows.weight = v.weight;
+    for (uint32_t i = 0; i < 2;
+         i++) { /* weights say what counts for more, not how many there are */
+        for (uint32_t k = 0; k < V21_ROWS; k++) {
+            v.weight[k] *= times[i];
+        }
+        c = calibrator_of(&v.rows, 1);
+        assert_int_equal(tn_calibrator_platt(c, TN_CALIBRATE_AUTO, &map, NULL), TN_OK);
+        assert_close(map.a, .86369284);
+        assert_close(map.b, -.00184493);
+        tn_calibrator_free(c);
+    }
 }
 
 TEST(metrics_without_a_map_are_those_of_the_rows)
@@ -60,7 +86,7 @@ TEST(metrics_without_a_map_are_those_of_the_rows)
     tn_calibrator *c = calibrator_of(&v.rows, 1);
     tn_calibration map;
     tn_metrics *m = NULL;
-    assert_int_equal(tn_calibrator_platt(c, false, &map, NULL), TN_OK);
+    assert_int_equal(tn_calibrator_platt(c, TN_CALIBRATE_PLATT, &map, NULL), TN_OK);
     assert_int_equal(tn_calibrator_metrics(c, &(tn_calibration){0}, &m, NULL), TN_OK);
     assert_close(tn_metrics_get(m, "logloss"), .748055164);
     assert_close(tn_metrics_get(m, "copc"), .990099010);
@@ -78,7 +104,7 @@ TEST(sampled_negatives_are_corrected_first)
     v.rows.weight = v.weight;
     tn_calibrator *c = calibrator_of(&v.rows, .1);
     tn_calibration map;
-    assert_int_equal(tn_calibrator_platt(c, false, &map, NULL), TN_OK);
+    assert_int_equal(tn_calibrator_platt(c, TN_CALIBRATE_PLATT, &map, NULL), TN_OK);
     assert_close(map.a, .336355536);
     assert_close(map.b, .053336510);
     tn_calibrator_free(c);
@@ -92,7 +118,7 @@ TEST(what_cannot_be_fitted_is_told)
     tn_calibration map = {.a = 7, .b = 8};
     tn_error err = {0};
     tn_calibrator *c = calibrator_of(&v.rows, 1);
-    assert_int_equal(tn_calibrator_platt(c, false, &map, &err), TN_E_DATA);
+    assert_int_equal(tn_calibrator_platt(c, TN_CALIBRATE_PLATT, &map, &err), TN_E_DATA);
     assert_string_equal(err.text, "cannot calibrate: the rows hold one class only");
     assert_int_equal(tn_calibrator_isotonic(c, NULL, &map, &err), TN_E_DATA);
     assert_true(map.a == 7 && map.b == 8);
@@ -100,13 +126,13 @@ TEST(what_cannot_be_fitted_is_told)
     memset(v.weight, 0, sizeof v.weight);
     v.rows.weight = v.weight;
     c = calibrator_of(&v.rows, 1);
-    assert_int_equal(tn_calibrator_platt(c, false, &map, &err), TN_E_DATA);
+    assert_int_equal(tn_calibrator_platt(c, TN_CALIBRATE_PLATT, &map, &err), TN_E_DATA);
     assert_string_equal(err.text, "cannot calibrate: the rows hold no weight");
     tn_calibrator_free(c);
     const float z[4] = {-2, -1, 1, 2};
     const float y[4] = {1, 1, 0, 1};
     c = calibrator_of(&(tn_scored){.n = 4, .logit = z, .label = y}, 1);
-    assert_int_equal(tn_calibrator_platt(c, false, &map, &err), TN_E_DATA);
+    assert_int_equal(tn_calibrator_platt(c, TN_CALIBRATE_PLATT, &map, &err), TN_E_DATA);
     assert_non_null(strstr(err.text, "higher scores have fewer clicks (a = -"));
     tn_calibrator_free(c);
     tn_calibrator_free(NULL);
@@ -118,7 +144,7 @@ TEST(platt_of_separable_rows_ends)
     const float y[4] = {0, 0, 1, 1};
     tn_calibrator *c = calibrator_of(&(tn_scored){.n = 4, .logit = z, .label = y}, 1);
     tn_calibration map;
-    assert_int_equal(tn_calibrator_platt(c, false, &map, NULL), TN_OK);
+    assert_int_equal(tn_calibrator_platt(c, TN_CALIBRATE_PLATT, &map, NULL), TN_OK);
     assert_true(isfinite(map.a) && isfinite(map.b));
     assert_true(tn_calibration_logit(&map, 1, 0) > 7 && tn_calibration_logit(&map, -1, 0) < -7);
     tn_calibrator_free(c);
@@ -135,7 +161,7 @@ TEST(soft_labels_count_in_part)
     tn_calibration map;
     double predicted = 0;
     double clicks = 0;
-    assert_int_equal(tn_calibrator_platt(c, false, &map, NULL), TN_OK);
+    assert_int_equal(tn_calibrator_platt(c, TN_CALIBRATE_PLATT, &map, NULL), TN_OK);
     for (uint32_t i = 0; i < V21_ROWS; i++) {
         predicted += tn_sigmoid(tn_calibration_logit(&map, (double)v.logit[i], 0));
         clicks += (double)v.label[i];
@@ -279,7 +305,7 @@ TEST(unknown_slots_have_a_number_of_their_own)
         tn_calibrator *c = calibrator_of_kinds(kinds, weight[i]);
         tn_calibration map;
         tn_metrics *after = NULL;
-        assert_int_equal(tn_calibrator_platt(c, false, &map, NULL), TN_OK);
+        assert_int_equal(tn_calibrator_platt(c, TN_CALIBRATE_PLATT, &map, NULL), TN_OK);
         assert_close(map.a, log(4));
         assert_close(map.b + map.c * least[i], -log(4));
         assert_close(map.c * (m - least[i]), log(4. / 9));
@@ -313,8 +339,8 @@ TEST(unknown_slots_that_tell_nothing_change_nothing)
         tn_calibrator *without = calibrator_of_kinds(plain, weight);
         tn_calibration map;
         tn_calibration want;
-        assert_int_equal(tn_calibrator_platt(with, false, &map, NULL), TN_OK);
-        assert_int_equal(tn_calibrator_platt(without, false, &want, NULL), TN_OK);
+        assert_int_equal(tn_calibrator_platt(with, TN_CALIBRATE_PLATT, &map, NULL), TN_OK);
+        assert_int_equal(tn_calibrator_platt(without, TN_CALIBRATE_PLATT, &want, NULL), TN_OK);
         assert_true(map.c == 0 && map.a == want.a && map.b == want.b);
         tn_calibrator_free(with);
         tn_calibrator_free(without);
@@ -330,11 +356,11 @@ TEST(a_cleared_calibrator_is_a_new_one)
         &(tn_scored){.n = 2, .logit = (float[]){-3, 7}, .label = (float[]){1, 0}}, .5);
     tn_calibration want;
     tn_calibration map;
-    assert_int_equal(tn_calibrator_platt(fresh, false, &want, NULL), TN_OK);
-    assert_int_equal(tn_calibrator_platt(used, false, &map, NULL), TN_E_DATA);
+    assert_int_equal(tn_calibrator_platt(fresh, TN_CALIBRATE_PLATT, &want, NULL), TN_OK);
+    assert_int_equal(tn_calibrator_platt(used, TN_CALIBRATE_PLATT, &map, NULL), TN_E_DATA);
     tn_calibrator_clear(used);
     tn_calibrator_add(used, &v.rows);
-    assert_int_equal(tn_calibrator_platt(used, false, &map, NULL), TN_OK);
+    assert_int_equal(tn_calibrator_platt(used, TN_CALIBRATE_PLATT, &map, NULL), TN_OK);
     assert_true(map.a == want.a && map.b == want.b);
     tn_calibrator_free(fresh);
     tn_calibrator_free(used);

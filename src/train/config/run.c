@@ -203,8 +203,7 @@ static const tn_field eval_fields[] = {
                  "file that gets every score of data.test; or s3://, gs://, webhdfs://"),
     TN_FIELD_CHOICE(tn_eval_opts, calibrate, "auto", tn_calibrate_choices,
                     "a map from scores to probabilities, fitted on data.valid when training ends, "
-                    "for tnet-eval and tnet-export; auto: platt, where it mends more than chance "
-                    "would"),
+                    "for tnet-eval and tnet-export; auto: platt, held to what the scores say"),
     TN_FIELD_END,
 };
 

@@ -49,7 +49,7 @@ tn_status tn_calibrate_rows(const tn_run *run, const tn_strs *named, const char 
 
 tn_status tn_calibrate_open(tn_calibrate **out, const tn_calibrate_opts *opts, tn_error *err)
 {
-    TN_ASSERT(opts->method != TN_CALIBRATE_NONE && opts->method != TN_CALIBRATE_AUTO);
+    TN_ASSERT(opts->method != TN_CALIBRATE_NONE);
     *out = NULL;
     tn_calibrate *c = tn_alloc(1, sizeof *c, "a calibration");
     c->opts = *opts;
@@ -116,10 +116,9 @@ tn_status tn_calibrate_fit(tn_calibrate *c, tn_error *err)
     if (c->after != NULL) {
         return TN_OK;
     }
-    const bool smoothed = c->opts.method == TN_CALIBRATE_PLATT_SMOOTHED;
     TN_TRY(c->opts.method == TN_CALIBRATE_ISOTONIC
                ? tn_calibrator_isotonic(c->calibrator, c->arena, &c->map, err)
-               : tn_calibrator_platt(c->calibrator, smoothed, &c->map, err));
+               : tn_calibrator_platt(c->calibrator, c->opts.method, &c->map, err));
     return tn_calibrator_metrics(c->calibrator, &c->map, &c->after, err);
 }
 

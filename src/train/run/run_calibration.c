@@ -13,16 +13,11 @@
 #include "train/step/watch.h"
 #include "train/step/worker.h"
 
-/* Rows of each class that a calibration needs, and those below which auto leaves it (measured: the
- * maps that pass GAIN_MIN there make other rows worse as often as better). */
+/* Rows of each class that a calibration needs, and those below which auto leaves it (measured: maps
+ * of fewer make other rows worse as often as better). */
 enum { CLASS_MIN = 50, AUTO_CLASS_MIN = 200 };
 
-/* Nats that auto wants of all rows of data.valid. Twice the gain of two numbers that were not
- * needed is chi squared with two degrees of freedom (Wilks), so chance alone gets there once in e^5
- * = 148 runs. */
-#define GAIN_MIN 5.0
-
-/* Fits on the scores of data.valid. TN_E_DATA: that cannot be, or is worth nothing. */
+/* Fits on the scores of data.valid. TN_E_DATA: that cannot be. */
 static tn_status fit(const tn_run_calibration *t, const tn_metrics *valid, tn_error *err)
 {
     tn_calibrate *c = t->calibrate;
@@ -44,14 +39,7 @@ static tn_status fit(const tn_run_calibration *t, const tn_metrics *valid, tn_er
                        "one kind say more of chance than of the model",
                        c->clicks, others, least);
     }
-    TN_TRY(tn_calibrate_fit(c, err));
-    const double before = tn_metrics_get(valid, "logloss");
-    const double after = tn_metrics_get(c->after, "logloss");
-    const double gain = (double)c->rows * (before - after);
-    return chosen && !(gain > GAIN_MIN)
-               ? tn_fail(err, TN_E_DATA, "logloss %.5f to %.5f on %llu rows may be chance", before,
-                         after, (unsigned long long)c->rows)
-               : TN_OK;
+    return tn_calibrate_fit(c, err);
 }
 
 /* The file is for one model, which it names. */
@@ -113,6 +101,7 @@ tn_status tn_run_calibration_end(tn_run_calibration *t, const tn_metrics *valid,
 {
     TN_ASSERT(t->map == NULL);
     const uint32_t method = t->run->eval.calibrate;
+    const bool chosen = method == TN_CALIBRATE_AUTO;
     tn_error why = {0};
     tn_text line = {0};
     tn_status status = method != TN_CALIBRATE_NONE ? fit(t, valid, &why) : TN_OK;
@@ -127,8 +116,8 @@ tn_status tn_run_calibration_end(tn_run_calibration *t, const tn_metrics *valid,
     if (status == TN_OK) {
         const tn_calibrate *c = t->calibrate;
         t->map = &c->map;
-        tn_text_addf(&line,
-                     "calibrated by %s on %llu rows of valid: ", tn_calibrate_words[c->opts.method],
+        tn_text_addf(&line, "calibrated by %s on %llu rows of valid: ",
+                     tn_calibrate_words[chosen ? TN_CALIBRATE_PLATT : method],
                      (unsigned long long)c->rows);
         tn_calibration_put(&c->map, &line);
         tn_text_addf(&line, "; logloss %.5f to %.5f, copc %.3f to %.3f; in %s",
@@ -157,9 +146,7 @@ tn_status tn_run_calibration_open(tn_run_calibration *t, const tn_watch *watch, 
     }
     const char *dir = tn_checkpoints_dir(t->saver->checkpoints);
     TN_TRY(tn_path_join(dir, TN_CALIBRATION_NAME, t->path, err));
-    const bool chosen = t->run->eval.calibrate == TN_CALIBRATE_AUTO;
-    const tn_calibrate_opts opts = {.method = chosen ? TN_CALIBRATE_PLATT
-                                                     : (tn_calibrate_method)t->run->eval.calibrate,
+    const tn_calibrate_opts opts = {.method = (tn_calibrate_method)t->run->eval.calibrate,
                                     .path = t->path,
                                     .data = data->next ? NULL : &data->valid,
                                     .sampling = data->negative_sampling,
