@@ -458,7 +458,7 @@ int tn_main_work(const tn_main *m, tn_argv args, tn_arena *arena)
 int tn_main_run(const tn_main *m, tn_argv args)
 {
     tn_signals_start();
-    tn_alloc_spare_address_space();
+    tn_alloc_share_heap();
     tn_arena *arena = tn_arena_new(1 << 14);
     int code = tn_main_work(m, args, arena);
     tn_arena_free(arena);

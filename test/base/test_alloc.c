@@ -2,7 +2,12 @@
 #include "support/test.h"
 
 #include "base/core/alloc.h"
+#include "base/thread/threads.h"
 
+#include <malloc.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -146,4 +151,55 @@ TEST(alloc_without_memory_ends_with_code_7)
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 7);
+}
+
+enum { THREADS = 4 };
+
+static tn_status allocate_at_once(void *arg, tn_error *err)
+{
+    (void)err;
+    void *memory = tn_alloc(1, 1000, "a test");
+    (void)pthread_barrier_wait(arg); /* until then every thread holds the heap that it was given */
+    tn_free(memory);
+    return TN_OK;
+}
+
+/* Heaps of this process, after some threads have allocated at a time. */
+static int count_heaps(void)
+{
+    pthread_barrier_t all;
+    tn_thread *thread[THREADS];
+    char *text = NULL;
+    size_t size = 0;
+    int heaps = 0;
+    (void)pthread_barrier_init(&all, NULL, THREADS);
+    for (int i = 0; i < THREADS; i++) {
+        assert_int_equal(tn_thread_start(&thread[i], "heap", allocate_at_once, &all, NULL), TN_OK);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        assert_int_equal(tn_thread_join(thread[i], NULL), TN_OK);
+    }
+    (void)pthread_barrier_destroy(&all);
+    FILE *out = open_memstream(&text, &size);
+    assert_int_equal(malloc_info(0, out), 0);
+    (void)fclose(out);
+    for (const char *at = text; (at = strstr(at, "<heap nr=")) != NULL; at++) {
+        heaps++;
+    }
+    free(text); // NOLINT: what open_memstream gave
+    return heaps;
+}
+
+TEST(all_threads_of_a_program_share_one_heap)
+{
+    pid_t child = fork(); /* it is for the whole process */
+    assert_true(child >= 0);
+    if (child == 0) {
+        tn_alloc_share_heap();
+        _exit(count_heaps());
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 1);
 }

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 
 enum { EXIT_MEMORY = 7, PAGE = 4 << 10, HUGE_PAGE = 2 << 20, LARGE = HUGE_PAGE };
 
@@ -136,10 +135,7 @@ void tn_alloc_fail_at(uint64_t nth)
     atomic_store(&calls_to_failure, nth);
 }
 
-void tn_alloc_spare_address_space(void)
+void tn_alloc_share_heap(void)
 {
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
-        (void)mallopt(M_ARENA_MAX, 1); // NOLINT(concurrency-mt-unsafe): first thing in main
-    }
+    (void)mallopt(M_ARENA_MAX, 1); // NOLINT(concurrency-mt-unsafe): first thing in main
 }

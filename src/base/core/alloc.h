@@ -45,9 +45,11 @@ tn_status tn_reserve(void *array, size_t *max, size_t size, size_t n, const char
 
 void tn_free(void *memory); /* NULL is fine */
 
-/* Makes all threads share one heap where the address space is limited: each heap of its own would
- * reserve 64 MB that count and are hardly used. Call it before any thread starts. */
-void tn_alloc_spare_address_space(void);
+/* Makes all threads share one heap. In heaps of their own, those that come and go with every epoch,
+ * save and export would leave what they have freed in one heap after the other, for none to use;
+ * and each reserves 64 MB, which count where the address space is limited. A step that is warm
+ * allocates nothing, so nobody waits for the heap. Call it before any thread starts. */
+void tn_alloc_share_heap(void);
 
 /* For tests: the nth tn_try_alloc from now on fails, once. 0: none. */
 void tn_alloc_fail_at(uint64_t nth);
