@@ -278,6 +278,7 @@ function draw_training(   dense, sparse) {
 # ---- what is judged, kept and published ----
 function draw_outputs(   every) {
     some(25, "eval", "every: " pick("7steps 5steps 1epoch"))
+    if (!days && valid != "none") some(20, "eval", "at: [2, 5, 9]")
     some(25, "eval", "batch: " pick("32 100 1000"))
     if (loss != "mse" && loss != "mae" && loss != "huber" && loss != "pairwise") some(20, "eval", "auc: exact")
     if (clicks && grouped) some(50, "eval", "metrics: [auc, gauc, logloss, copc]")

@@ -787,6 +787,24 @@ TEST(vectors_of_many_pairs_learn_slower)
     check_option(f, "train.sparse", NULL);
 }
 
+/* Columns count as they are listed: what is missing changes no rate, and a pipe has it too. */
+TEST(empty_columns_are_values_of_a_row)
+{
+    fixture *f = *state;
+    tn_text t = {0};
+    tn_text_adds(&t, "label,a,b,c,d,e,f,g,h,i,j,k,l\n");
+    for (uint32_t i = 0; i < 100; i++) {
+        tn_text_addf(&t, "%u,%u,,,,,,,,,,,\n", i % 2, i % 7);
+    }
+    write_file(f, "rows", &t);
+    tn_text_done(&t);
+    choose(f,
+           "{data: {format: csv, train: '@/rows'}, model: {type: fm}, "
+           "slots: [a, b, c, d, e, f, g, h, i, j, k, l]}",
+           "", 0);
+    check_option(f, "train.sparse", DEEP_RULE("0.0833"));
+}
+
 TEST(rates_of_other_models_and_runs_stay)
 {
     fixture *f = *state;
@@ -809,8 +827,12 @@ TEST(a_first_pass_that_can_be_stopped_is_looked_into)
     write_rows(f, "rows", 20000, NULL);
     choose(f, "{" VALID "}", "", 0); /* 79 steps */
     check_option(f, "eval.at", "[9, 19, 39]");
-    choose(f, "{" VALID ", eval: {every: 1epoch}}", "", 0);
+    choose(f, "{" VALID ", eval: {every: 1epoch, at: ~}}", "", 0); /* as --print-config has it */
+    check_option(f, "eval.at", "[9, 19, 39]");
+    choose(f, "{" VALID ", eval: {every: 2epoch}}", "", 0);
     check_option(f, "eval.at", NULL);
+    choose(f, "{" VALID ", eval: {at: []}}", "", 0);
+    check_option(f, "eval.at", "[]");
     choose(f, "{" VALID ", eval: {at: [7]}}", "", 0);
     check_option(f, "eval.at", "[7]");
     choose(f, "{" CSV "}", "", 0); /* nothing ends it */

@@ -205,7 +205,7 @@ static void add_stop(choosing *c, const char *monitor)
 /* Within the first pass over rows of which many are the same a model knows all by heart. */
 static void add_early_looks(choosing *c, double steps)
 {
-    const bool is_open = tn_tree_is_null(tn_tree_at(c->tree, "eval.every")) &&
+    const bool is_open = strcmp(c->run->eval.every, "1epoch") == 0 &&
                          tn_tree_is_null(tn_tree_at(c->tree, "eval.at"));
     TN_ASSERT(c->eval.size == 0);
     if (is_open && is_validated(c) && steps >= EARLY_STEPS) {
@@ -640,14 +640,21 @@ static tn_status choose_buckets(choosing *c, tn_text *said, tn_error *err)
 
 /* ---- rates of rows ---- */
 
+/* Whether records are lists of keys with values, not columns. */
+static bool is_of_pairs(const tn_run *run)
+{
+    static const char *const formats[] = {"libsvm", "libffm", "libfm", "vw", "crb"};
+    bool is = false;
+    for (uint32_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        is |= strcmp(run->data.format, formats[i]) == 0;
+    }
+    return is;
+}
+
 /* Data in which a value can count for anything but 1. */
 static bool has_x(const tn_run *run)
 {
-    static const char *const formats[] = {"libsvm", "libffm", "libfm", "vw", "crb"};
-    bool has = false;
-    for (uint32_t i = 0; i < sizeof formats / sizeof *formats; i++) {
-        has |= strcmp(run->data.format, formats[i]) == 0;
-    }
+    bool has = is_of_pairs(run);
     for (uint32_t i = 0; i < run->slots.n; i++) {
         const tn_slot_opts *slot = slot_at(run, i);
         has |= slot->values != NULL || slot->as == TN_AS_WEIGHTED ||
@@ -656,11 +663,13 @@ static bool has_x(const tn_run *run)
     return has;
 }
 
-/* Vectors whose pairs add up to a score learn the faster the more of them a row has. */
+/* Vectors whose pairs add up to a score learn the faster the more of them a row has. Columns count
+ * as they are listed: that is known of a pipe, too. */
 static void choose_rate(choosing *c, tn_text *said)
 {
-    const double values = c->rows < 0 ? c->schema->n_slots : c->sample.values;
-    TN_ASSERT(c->rows < 0 || values >= 0);
+    const double listed = c->rows < 0 || !is_of_pairs(c->run) ? c->schema->n_slots : 0;
+    const double values = c->rows < 0 ? listed : fmax(listed, c->sample.values);
+    TN_ASSERT(values >= 0);
     if (values > PAIRED_VALUES) {
         char rate[TN_NUMBER_TEXT_MAX] = "";
         (void)tn_write_f64(rate, rint(1e4 * PAIRED_VALUES / values * RATE) / 1e4);

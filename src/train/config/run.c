@@ -172,8 +172,10 @@ static const tn_field train_fields[] = {
                    "asynchronous workers"),
     TN_FIELD_VARIANT(tn_train_opts, optimizer, "{type: adam, lr: 1e-3}", tn_optim_choices,
                      "rule of the dense weights"),
-    TN_FIELD_TREE_OF(tn_train_opts, sparse, TN_ROW_RULE, "type",
-                     "rule of the rows: one for all, or {<input>: rule, ..}"),
+    TN_FIELD_TREE_OF(tn_train_opts, sparse, "~", "type",
+                     "rule of the rows: one for all, or {<input>: rule, ..}; ~: " TN_ROW_RULE
+                     ", for vectors of fm, fwfm and deepfm with a smaller lr where rows have many "
+                     "values"),
     TN_FIELD_TREE_ONE(
         tn_train_opts, value_sizes, "~",
         "rows learn as if values (x_j) were divided by these: {SLOT: SIZE}, or {SLOT: "
@@ -190,7 +192,7 @@ static const tn_field train_fields[] = {
 
 static const tn_field eval_fields[] = {
     TN_FIELD_STR(tn_eval_opts, every, "1epoch", "how often data.valid is evaluated"),
-    TN_FIELD_F64S(tn_eval_opts, at, "[]", 1, 1e15,
+    TN_FIELD_F64S(tn_eval_opts, at, "~", 1, 1e15,
                   "steps of the first pass behind which it is evaluated as well; up to the last of "
                   "them nothing counts against train.stop or train.reduce_on_plateau"),
     TN_FIELD_U32(tn_eval_opts, batch, "4096", 1, 1 << 20, "rows", "of one step"),
