@@ -805,6 +805,19 @@ TEST(empty_columns_are_values_of_a_row)
     check_option(f, "train.sparse", DEEP_RULE("0.0833"));
 }
 
+TEST(a_graph_learns_as_the_model_that_it_spells)
+{
+    fixture *f = *state;
+    write_bags(f, 20, "1");
+    choose(
+        f,
+        "{data: {format: libsvm, train: '@/rows'}, model: {type: graph, inputs: {v: {embed: all}}, "
+        "layers: [{name: p, fm: v}, {name: z, bias: p}], output: z}}",
+        "", 0);
+    check_option(f, "train.sparse",
+                 "{v: {type: adagrad, rowwise: true, lr: 0.05, n0: 1, l2: 0.05, grad_scale: sum}}");
+}
+
 TEST(rates_of_other_models_and_runs_stay)
 {
     fixture *f = *state;

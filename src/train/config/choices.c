@@ -63,7 +63,8 @@ typedef struct choosing {
     const tn_tree *tree; /* what is written */
     const tn_tree *past; /* configuration of the checkpoint; NULL: none */
     const tn_schema *schema;
-    double rows;                           /* of a pass; negative: not known */
+    double rows; /* of a pass; negative: not known */
+    bool is_counted;
     tn_row_sample sample;                  /* where they are known */
     uint32_t shuffle;                      /* the window that was chosen now; 0: none */
     bool valid_is_known, valid_is_trained; /* whether a file of data.valid is one of data.train */
@@ -146,16 +147,25 @@ static const tn_tree *past_slot(const choosing *c, const char *name)
 
 /* ---- passes, batch, early stop ---- */
 
+/* Once. */
+static tn_status open_schema(choosing *c, tn_error *err)
+{
+    return c->schema != NULL || c->run->data.train.n == 0
+               ? TN_OK
+               : tn_schema_new(&c->schema, &c->run->data, &c->run->slots, c->b, err);
+}
+
 /* Once, and only where something is open: the rows of a pass. */
 static tn_status count_rows(choosing *c, tn_error *err)
 {
-    if (c->schema != NULL || c->run->data.train.n == 0) {
+    if (c->is_counted || c->run->data.train.n == 0) {
         return TN_OK;
     }
-    TN_TRY(tn_schema_new(&c->schema, &c->run->data, &c->run->slots, c->b, err));
+    TN_TRY(open_schema(c, err));
     TN_TRY(tn_row_scan_sample(&c->run->data.train, c->schema, TN_ROW_SCAN_ESTIMATE_BLOCKS,
                               &c->sample, err));
     c->rows = c->sample.rows;
+    c->is_counted = true;
     return TN_OK;
 }
 
@@ -663,32 +673,60 @@ static bool has_x(const tn_run *run)
     return has;
 }
 
-/* Vectors whose pairs add up to a score learn the faster the more of them a row has. Columns count
- * as they are listed: that is known of a pipe, too. */
-static void choose_rate(choosing *c, tn_text *said)
+static bool has_lists(const tn_run *run)
 {
-    const double listed = c->rows < 0 || !is_of_pairs(c->run) ? c->schema->n_slots : 0;
-    const double values = c->rows < 0 ? listed : fmax(listed, c->sample.values);
+    bool has = false;
+    for (uint32_t i = 0; i < run->slots.n; i++) {
+        has |= slot_at(run, i)->list != NULL;
+    }
+    return has;
+}
+
+/* The input whose vectors the score adds all pairs of, as they are; NULL: none. */
+static const char *paired_input(const tn_run *run, const tn_tree *tree)
+{
+    static const char *const kinds[] = {"fm", "fwfm"};
+    const tn_model *model = run->model.choice->impl;
+    const tn_tree *layers = tn_tree_at(tree, "model.layers");
+    const tn_tree *in = NULL;
+    for (const tn_tree *t = layers != NULL ? layers->first : NULL; t != NULL; t = t->next) {
+        for (uint32_t i = 0; i < sizeof kinds / sizeof *kinds && in == NULL; i++) {
+            in = tn_tree_get(t, kinds[i]);
+        }
+    }
+    const bool is_named = in != NULL && in->kind == TN_TREE_SCALAR;
+    return model->sums_pairs ? "deep" : is_named ? in->text : NULL;
+}
+
+/* Vectors whose pairs add up to a score learn the faster the more of them a row has. Columns count
+ * as they are listed, but for lists in them. */
+static tn_status choose_rate(choosing *c, const char *input, tn_text *said, tn_error *err)
+{
+    const bool columns = !is_of_pairs(c->run);
+    TN_TRY(!columns || has_lists(c->run) ? count_rows(c, err) : open_schema(c, err));
+    const bool is_known = c->is_counted && c->rows >= 0;
+    const double listed = columns || !is_known ? c->schema->n_slots : 0;
+    const double values = fmax(listed, is_known ? c->sample.values : 0);
     TN_ASSERT(values >= 0);
     if (values > PAIRED_VALUES) {
         char rate[TN_NUMBER_TEXT_MAX] = "";
         (void)tn_write_f64(rate, rint(1e4 * PAIRED_VALUES / values * RATE) / 1e4);
-        tn_text_addf(&c->train, "%ssparse: {deep: " TN_ROW_RULE_OF("%s") "}",
-                     c->train.size > 0 ? ", " : "", rate);
-        tn_text_addf(said, "%schosen for pairs of %.0f values a row: train.sparse.deep.lr=%s",
-                     said->size > 0 ? "\n" : "", values, rate);
+        tn_text_addf(&c->train, "%ssparse: {%s: " TN_ROW_RULE_OF("%s") "}",
+                     c->train.size > 0 ? ", " : "", input, rate);
+        tn_text_addf(said, "%schosen for pairs of %.0f values a row: train.sparse.%s.lr=%s",
+                     said->size > 0 ? "\n" : "", values, input, rate);
     }
+    return TN_OK;
 }
 
 /* What is left open of the rules of rows. A checkpoint's run goes on by those that it had. */
 static tn_status choose_rules(choosing *c, tn_text *said, tn_error *err)
 {
     static const char *const learned[] = {"sparse", "value_sizes"};
-    const tn_model *model = c->run->model.choice->impl;
+    const char *input = paired_input(c->run, c->tree);
     const bool has_sizes =
         has_x(c->run) && tn_tree_is_null(tn_tree_at(c->tree, "train.value_sizes"));
-    if (!tn_tree_is_null(tn_tree_at(c->tree, "train.sparse")) ||
-        !(model->sums_pairs || has_sizes)) {
+    if (!tn_tree_is_null(tn_tree_at(c->tree, "train.sparse")) || !(input != NULL || has_sizes)) {
         return TN_OK;
     }
     for (uint32_t i = 0; i < 2; i++) {
@@ -701,13 +739,13 @@ static tn_status choose_rules(choosing *c, tn_text *said, tn_error *err)
     if (tn_tree_get(c->past, "train") != NULL) {
         return TN_OK;
     }
-    TN_TRY(count_rows(c, err));
-    if (c->schema == NULL) {
-        return TN_OK; /* no data: whoever trains will tell */
+    if (c->run->data.train.n == 0) {
+        return TN_OK;
     }
-    if (model->sums_pairs) {
-        choose_rate(c, said);
+    if (input != NULL) {
+        TN_TRY(choose_rate(c, input, said, err));
     }
+    TN_TRY(has_sizes ? count_rows(c, err) : TN_OK);
     return has_sizes && c->rows > 0 /* a pipe is read once */
                ? tn_value_size_look(c->b->arena, c->schema, &c->run->data.train,
                                     c->run->embedding.pool, &c->train, said, err)
@@ -716,11 +754,11 @@ static tn_status choose_rules(choosing *c, tn_text *said, tn_error *err)
 
 /* ---- the whole ---- */
 
-static bool is_open(const tn_run *run)
+static bool is_open(const tn_run *run, const tn_tree *tree)
 {
-    const tn_model *model = run->model.choice->impl;
     return run->train.epochs == TN_AUTO || run->train.batch == TN_AUTO ||
-           run->data.shuffle == TN_AUTO || open_slots(run) > 0 || has_x(run) || model->sums_pairs;
+           run->data.shuffle == TN_AUTO || open_slots(run) > 0 || has_x(run) ||
+           paired_input(run, tree) != NULL;
 }
 
 /* The layer on top of *tree, and what it changes in the run. */
@@ -777,7 +815,7 @@ tn_status tn_choices_make(const tn_binder *b, const char *past, const tn_tree **
         tn_diag_done(&unheard);
         TN_TRY(check_past_loss(&c, err));
     }
-    if (!is_open(run)) {
+    if (!is_open(run, *tree)) {
         return TN_OK;
     }
     tn_status status = take_bounds_of_caches(&c, err);
