@@ -5,6 +5,7 @@
 #include "base/math/sha256.h"
 #include "ps/snapshot/manifest.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,6 +98,7 @@ static tn_manifest sample(void)
         .seed = 0xff,
         .best_name = "auc",
         .best_value = 0.7911,
+        .best_counted = 0.7911,
         .lr_scale = 1,
         .best_step = 11000,
         .bad_evals = 1,
@@ -184,6 +186,32 @@ TEST(what_was_written_is_read_back)
     assert_memory_equal(again.data, text.data, text.size);
     tn_text_done(&again);
     tn_text_done(&text);
+    tn_arena_free(arena);
+}
+
+TEST(what_counts_for_a_stop_comes_back_where_it_is_not_the_best)
+{
+    static const struct {
+        double counted;
+        const char *words;
+    } cases[] = {{0.7911, ",\"step\":11000},"},
+                 {0.5, ",\"step\":11000,\"counted\":0.5},"},
+                 {(double)NAN, ",\"step\":11000,\"counted\":null},"}};
+    tn_arena *arena = tn_arena_new(1 << 14);
+    for (uint32_t i = 0; i < 3; i++) {
+        tn_manifest m = sample();
+        tn_manifest got = {0};
+        tn_text text = {0};
+        tn_error err = {0};
+        uint32_t crc = 0;
+        m.best_counted = cases[i].counted;
+        write_text(&m, &text, &crc);
+        assert_non_null(strstr(tn_text_str(&text), cases[i].words));
+        assert_int_equal(read_text(&text, arena, &got, &err), TN_OK);
+        assert_true(isnan(cases[i].counted) ? isnan(got.best_counted)
+                                            : got.best_counted == cases[i].counted);
+        tn_text_done(&text);
+    }
     tn_arena_free(arena);
 }
 

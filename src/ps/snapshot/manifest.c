@@ -9,6 +9,7 @@
 #include "base/codec/json.h"
 #include "base/math/sha256.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -206,6 +207,11 @@ static void add_metrics(tn_text *t, const tn_manifest *m)
         tn_json_str(t, "name", m->best_name);
         tn_json_f64(t, "value", m->best_value);
         tn_json_u64(t, "step", m->best_step);
+        if (isnan(m->best_counted)) {
+            tn_json_str(t, "counted", NULL);
+        } else if (m->best_counted != m->best_value) {
+            tn_json_f64(t, "counted", m->best_counted);
+        }
         tn_json_close(t, '}');
     }
     tn_json_u64(t, "bad_evals", m->bad_evals);
@@ -573,6 +579,11 @@ static void read_metrics(tn_members *r, const tn_json *object, tn_manifest *out)
         out->best_name = tn_member_str(r, best, "name");
         out->best_value = tn_member_f64(r, best, "value");
         out->best_step = tn_member_u64(r, best, "step", UINT64_MAX);
+        const tn_json *counted = tn_json_get(best, "counted");
+        const bool is_none = counted != NULL && counted->kind == TN_JSON_NULL;
+        out->best_counted = counted == NULL ? out->best_value
+                            : is_none       ? (double)NAN
+                                            : tn_member_f64(r, best, "counted");
     } else if (best == NULL || best->kind != TN_JSON_NULL) {
         tn_member_expect(r, false, "best");
     }

@@ -128,6 +128,7 @@ typedef struct tn_manifest {
     uint64_t seed;
     const char *best_name; /* NULL: none yet */
     double best_value, lr_scale;
+    double best_counted; /* of the evaluations that count for train.stop; NAN: none yet */
     uint64_t best_step, bad_evals;
     bool eval_owed; /* an evaluation due at this step is still to come */
     const char *cpu, *blas;

@@ -16,6 +16,7 @@
 #include "train/step/watch.h"
 #include "train/step/worker.h"
 
+#include <math.h>
 #include <string.h>
 
 #define CELLS ((size_t)2 * TN_MOMENT_BINS)
@@ -161,6 +162,7 @@ static void fill_state(tn_manifest *m, const tn_moment_from *from, tn_arena *are
     m->best_name = p->seen ? state->monitor : NULL;
     m->best_value = p->best;
     m->best_step = p->step;
+    m->best_counted = p->has_counted ? p->counted : (double)NAN;
     m->bad_evals = p->bad;
     m->lr_scale = p->lr_scale;
     m->eval_owed = state->eval_owed;

@@ -22,6 +22,7 @@
 #include "train/step/model_plan.h"
 #include "train/step/worker.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -293,6 +294,8 @@ static void take_state(const loading *l, const tn_manifest *m)
         s->patience.seen = true;
         s->patience.best = m->best_value;
         s->patience.step = m->best_step;
+        s->patience.has_counted = !isnan(m->best_counted);
+        s->patience.counted = m->best_counted;
         s->patience.bad = (uint32_t)m->bad_evals;
     }
 }

@@ -65,10 +65,12 @@ typedef struct tn_past {
 
 /* What early stopping remembers. */
 typedef struct tn_early_stopping_state {
-    bool seen;       /* there is a best */
-    double best;     /* the monitor's value */
+    bool seen;   /* there is a best */
+    double best; /* the monitor's value */
+    bool has_counted;
+    double counted;  /* the best of the evaluations that count, which early ones do not */
     uint64_t step;   /* when it was reached */
-    uint32_t bad;    /* evaluations since that did not beat it */
+    uint32_t bad;    /* evaluations since that did not beat `counted` */
     double lr_scale; /* factor of all learning rates */
 } tn_early_stopping_state;
 

@@ -13,17 +13,17 @@ bool tn_early_stopping_is_over(const tn_train_opts *opts, const tn_early_stoppin
     return stop->monitor != NULL && s->bad >= stop->patience;
 }
 
-static bool beats(const tn_train_opts *opts, const tn_early_stopping_state *s,
-                  const tn_evaluated *what)
+/* Whether it beats an earlier value, if there was one. */
+static bool beats(const tn_train_opts *opts, const tn_evaluated *what, bool seen, double earlier)
 {
     const double delta = opts->stop.min_delta;
     const tn_metric_best best = tn_metric_find(what->monitor)->best;
     TN_ASSERT(best != TN_BEST_NONE); /* refused with the configuration */
     if (best == TN_BEST_NEAREST_ONE) {
-        return !s->seen || fabs(what->value - 1) < fabs(s->best - 1) - delta;
+        return !seen || fabs(what->value - 1) < fabs(earlier - 1) - delta;
     }
-    return !s->seen || (best == TN_BEST_LARGEST ? what->value > s->best + delta
-                                                : what->value < s->best - delta);
+    return !seen || (best == TN_BEST_LARGEST ? what->value > earlier + delta
+                                             : what->value < earlier - delta);
 }
 
 /* True when the rate became smaller. */
@@ -48,17 +48,23 @@ tn_verdict tn_early_stopping_add(const tn_train_opts *opts, tn_early_stopping_st
     if (isnan(what->value)) {
         return (tn_verdict){.unknown = true};
     }
-    if (beats(opts, s, what)) {
+    tn_verdict v = {.best = beats(opts, what, s->seen, s->best)};
+    if (v.best) {
         s->seen = true;
         s->best = what->value;
         s->step = what->step;
-        s->bad = 0;
-        return (tn_verdict){.best = true};
     }
     if (what->is_early) {
-        return (tn_verdict){0};
+        return v;
+    }
+    if (beats(opts, what, s->has_counted, s->counted)) {
+        s->has_counted = true;
+        s->counted = what->value;
+        s->bad = 0;
+        return v;
     }
     s->bad++;
-    const bool reduced = reduce(opts, s);
-    return (tn_verdict){.reduced = reduced, .stop = tn_early_stopping_is_over(opts, s)};
+    v.reduced = reduce(opts, s);
+    v.stop = tn_early_stopping_is_over(opts, s);
+    return v;
 }
