@@ -746,9 +746,10 @@ static tn_status choose_rules(choosing *c, tn_text *said, tn_error *err)
         TN_TRY(choose_rate(c, input, said, err));
     }
     TN_TRY(has_sizes ? count_rows(c, err) : TN_OK);
+    const tn_value_size_in in = {c->b->arena, c->schema, &c->run->data.train,
+                                 c->run->embedding.pool};
     return has_sizes && c->rows > 0 /* a pipe is read once */
-               ? tn_value_size_look(c->b->arena, c->schema, &c->run->data.train,
-                                    c->run->embedding.pool, &c->train, said, err)
+               ? tn_value_size_look(&in, &c->train, said, err)
                : TN_OK;
 }
 
@@ -780,7 +781,7 @@ static tn_status lay(const choosing *c, const tn_tree **tree, tn_error *err)
         tn_run_bind(c->b, *tree, &chosen);
         c->run->data.shuffle = chosen.data.shuffle;
         c->run->train = chosen.train;
-        c->run->eval = chosen.eval;
+        c->run->eval.at = chosen.eval.at;
         c->run->slots = c->run->slots.n > 0 ? chosen.slots : c->run->slots;
         status = tn_diag_check(c->b->diag, err);
     }

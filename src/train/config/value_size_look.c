@@ -191,26 +191,26 @@ bool tn_pool_is_mean(const tn_slot_opts *slot, const tn_tree *pool)
     return own != NULL && own->kind == TN_TREE_SCALAR && strcmp(own->text, "mean") == 0;
 }
 
-tn_status tn_value_size_look(tn_arena *arena, const tn_schema *schema, const tn_strs *paths,
-                             const tn_tree *pool, tn_text *train, tn_text *said, tn_error *err)
+tn_status tn_value_size_look(const tn_value_size_in *in, tn_text *train, tn_text *said,
+                             tn_error *err)
 {
-    x_look *l = TN_NEW(arena, x_look);
-    l->slot = TN_NEW_ARRAY(arena, x_slot, schema->n_slots);
-    for (uint32_t i = 0; i < schema->n_slots; i++) {
-        l->slot[i].is_mean = tn_pool_is_mean(schema->slot[i]->opts, pool);
+    x_look *l = TN_NEW(in->arena, x_look);
+    l->slot = TN_NEW_ARRAY(in->arena, x_slot, in->schema->n_slots);
+    for (uint32_t i = 0; i < in->schema->n_slots; i++) {
+        l->slot[i].is_mean = tn_pool_is_mean(in->schema->slot[i]->opts, in->pool);
         l->has_mean |= l->slot[i].is_mean;
     }
     const tn_row_scan_visitor visitor = {.ctx = l, .block = add_x, .fault = pass_over};
-    const tn_row_scan_in in = {.schema = schema, .paths = paths};
+    const tn_row_scan_in rows = {.schema = in->schema, .paths = in->paths};
     tn_row_scan_counts counts;
-    const tn_status status = tn_row_scan_run(&in, &visitor, &counts, err);
+    const tn_status status = tn_row_scan_run(&rows, &visitor, &counts, err);
     if (status != TN_OK && status != TN_END) {
         return status;
     }
     tn_text sizes = {0};
     uint32_t n = 0;
-    for (uint32_t i = 0; i < schema->n_slots; i++) {
-        n += size_slot(schema, l, i, &sizes);
+    for (uint32_t i = 0; i < in->schema->n_slots; i++) {
+        n += size_slot(in->schema, l, i, &sizes);
     }
     if (n > 0) {
         tn_text_addf(train, "%svalue_sizes: {%s}", train->size > 0 ? ", " : "",

@@ -17,10 +17,16 @@ typedef struct tn_tree tn_tree;           /* config/tree.h */
 /* Whether a slot's vectors are pooled by `mean`, as it says or as embedding.pool does. */
 bool tn_pool_is_mean(const tn_slot_opts *slot, const tn_tree *pool);
 
+typedef struct tn_value_size_in {
+    tn_arena *arena;
+    const tn_schema *schema;
+    const tn_strs *paths;
+    const tn_tree *pool; /* embedding.pool */
+} tn_value_size_in;
+
 /* Appends "value_sizes: {x: {others: 1, 3: 512}}" to a section in flow style, and to `said` the
  * line that tells of it; nothing where all values are about 1. Sizes are powers of two, of slots by
  * what most of their values have, of single keys where they are 8 times off. In a slot whose `pool`
  * (embedding.pool where it says none) is `mean` a value counts for x_j by the values of its row. */
-tn_status tn_value_size_look(tn_arena *arena, const tn_schema *schema, const tn_strs *paths,
-                             const tn_tree *pool, tn_text *train, tn_text *said,
+tn_status tn_value_size_look(const tn_value_size_in *in, tn_text *train, tn_text *said,
                              tn_error *err) TN_MUST_USE;

@@ -61,7 +61,8 @@ tn_status tn_export_loss_check(const tn_export_loss *loss, const tn_run *run, tn
 {
     const double most = run->export.loss_max;
     const double fall = loss->auc_f32 - loss->auc;
-    const double move = fabs(loss->copc - loss->copc_f32);
+    /* A share of a COPC above 1, which a model without a calibration may have by far. */
+    const double move = fabs(loss->copc - loss->copc_f32) / fmax(1, loss->copc_f32);
     const char *values = tn_value_words[run->export.values];
     static const char hint[] =
         "hint: export.values of more bits, or another limit; 1 takes any loss";
