@@ -215,10 +215,10 @@ static void add_stop(choosing *c, const char *monitor)
 /* Within the first pass over rows of which many are the same a model knows all by heart. */
 static void add_early_looks(choosing *c, double steps)
 {
-    const bool is_open = strcmp(c->run->eval.every, "1epoch") == 0 &&
+    const bool is_free = strcmp(c->run->eval.every, "1epoch") == 0 &&
                          tn_tree_is_null(tn_tree_at(c->tree, "eval.at"));
     TN_ASSERT(c->eval.size == 0);
-    if (is_open && is_validated(c) && steps >= EARLY_STEPS) {
+    if (is_free && is_validated(c) && steps >= EARLY_STEPS) {
         tn_text_addf(&c->eval, "at: [%.0f, %.0f, %.0f]", floor(steps / 8), floor(steps / 4),
                      floor(steps / 2));
     }

@@ -389,7 +389,9 @@ static void check_every(const tn_binder *b, const tn_tree *tree, const char *pat
 {
     tn_every every;
     const bool saves = strcmp(path, "checkpoint.every") == 0;
-    if (text != NULL && !(saves ? tn_every_read_save : tn_every_read)(text, &every)) {
+    const bool good =
+        text == NULL || (saves ? tn_every_read_save(text, &every) : tn_every_read(text, &every));
+    if (!good) {
         tn_diag_error(b->diag, place(tree, path),
                       "'%s' is '%s', not like 1epoch, 5000steps, 15min or never%s", path, text,
                       saves ? ", nor auto" : "");
