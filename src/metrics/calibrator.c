@@ -11,7 +11,10 @@
 
 enum { NEWTON_STEPS = 100, HALVINGS = 40, POINTS_AT_ONCE = 128 };
 #define RIDGE 1e-9
-#define PRIOR_DEVIATION .3 /* of a about 1 and of b about 0: measured, docs/numerics.md */
+/* Nats that AUTO's fit gains where it needs no prior: chance alone gets there once in e^5 = 148
+ * runs, since twice the gain of two numbers that were not needed is chi squared (Wilks) .. */
+#define SURE_GAIN 5.0
+#define PRIOR_DEVIATION .3 /* .. else of a about 1 and of b about 0: docs/numerics.md */
 #define STEP_MIN 1e-12
 
 enum { CELLS = 1 << 13 /* bins of the logit, for each m */ };
@@ -336,16 +339,19 @@ tn_status tn_calibrator_platt(tn_calibrator *c, tn_calibrate_method method, tn_c
     TN_ASSERT(method != TN_CALIBRATE_NONE && method != TN_CALIBRATE_ISOTONIC);
     TN_TRY(begin_fit(c, err));
     fit f = {c->point, 1, &c->n, 1, 0, RIDGE, 0};
-    if (method == TN_CALIBRATE_AUTO) {
-        f.ridge = prior_of(c);
-        f.a = 1;
-    }
     if (method == TN_CALIBRATE_PLATT_SMOOTHED) {
         f.click = (c->clicks + 1) / (c->clicks + 2);
         f.other = 1 / (c->others + 2);
     }
     double x[3] = {1, 0, 0};
-    (void)minimize(&f, x);
+    const double raw = loss_at(&f, x);
+    const double won = (raw - minimize(&f, x)) * (double)c->rows / (c->clicks + c->others);
+    if (method == TN_CALIBRATE_AUTO && !(won > SURE_GAIN)) {
+        f.ridge = prior_of(c);
+        f.a = 1;
+        memcpy(x, (const double[]){1, 0, 0}, sizeof x);
+        (void)minimize(&f, x);
+    }
     if (!(x[0] > 0)) {
         return tn_fail(err, TN_E_DATA,
                        "cannot calibrate: higher scores have fewer clicks (a = %.6g)", x[0]);

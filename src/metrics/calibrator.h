@@ -32,7 +32,7 @@ typedef enum tn_calibrate_method {
     TN_CALIBRATE_PLATT,
     TN_CALIBRATE_PLATT_SMOOTHED,
     TN_CALIBRATE_ISOTONIC,
-    TN_CALIBRATE_AUTO, /* platt, held to what the scores say */
+    TN_CALIBRATE_AUTO, /* platt, held to the scores where they are few */
 } tn_calibrate_method;
 
 extern const char *const tn_calibrate_words[]; /* ends with NULL, as does .. */
@@ -81,10 +81,11 @@ void tn_calibrator_clear(tn_calibrator *c); /* no rows, also after a fit */
 void tn_calibrator_add(tn_calibrator *c, const tn_scored *rows);
 
 /* Weighted maximum likelihood by Newton's method from (1, 0), ridge 1e-9. PLATT_SMOOTHED: targets
- * (P+1)/(P+2) and 1/(N+2) instead of 1 and 0. AUTO: with a prior, a of N(1, .3) and b of N(0, .3),
- * rows weighing 1 in the mean. With c where rows of an m above and of one below its mean both hold
- * 50 of each class, and c gains more than 3.7 nats of log likelihood, which chance alone does once
- * in 150 fits. TN_E_DATA: no weight, one class only, or higher scores have fewer clicks. */
+ * (P+1)/(P+2) and 1/(N+2) instead of 1 and 0. AUTO: where that gains at most 5 nats with a prior,
+ * a of N(1, .3) and b of N(0, .3), rows weighing 1 in the mean. With c where rows of an m above
+ * and of one below its mean both hold 50 of each class, and c gains more than 3.7 nats of log
+ * likelihood, which chance alone does once in 150 fits. TN_E_DATA: no weight, one class only, or
+ * higher scores have fewer clicks. */
 tn_status tn_calibrator_platt(tn_calibrator *c, tn_calibrate_method method, tn_calibration *out,
                               tn_error *err) TN_MUST_USE;
 

@@ -78,6 +78,24 @@ TEST(auto_is_held_to_what_the_scores_say)
     }
 }
 
+/* Scores whose scale is far off need no prior: there are rows enough to say so. */
+TEST(auto_is_platt_where_that_is_sure)
+{
+    static float z[1000];
+    static float y[1000];
+    for (uint32_t i = 0; i < 1000; i++) { /* nine of ten clicks at .5, one of ten at -.5 */
+        z[i] = i % 2 == 0 ? .5F : -.5F;
+        y[i] = (i % 20 < 2) == (i % 2 == 0) ? 0 : 1;
+    }
+    tn_calibrator *c = calibrator_of(&(tn_scored){.n = 1000, .logit = z, .label = y}, 1);
+    tn_calibration sure;
+    tn_calibration map;
+    assert_int_equal(tn_calibrator_platt(c, TN_CALIBRATE_PLATT, &sure, NULL), TN_OK);
+    assert_int_equal(tn_calibrator_platt(c, TN_CALIBRATE_AUTO, &map, NULL), TN_OK);
+    assert_true(sure.a > 3 && map.a == sure.a && map.b == sure.b);
+    tn_calibrator_free(c);
+}
+
 TEST(metrics_without_a_map_are_those_of_the_rows)
 {
     v21 v;

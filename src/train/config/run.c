@@ -203,9 +203,10 @@ static const tn_field eval_fields[] = {
     TN_FIELD_U64(tn_eval_opts, slices_min_rows, "100", 1, 1e15, "rows", "fewer join 'other'"),
     TN_FIELD_STR(tn_eval_opts, predictions, "~",
                  "file that gets every score of data.test; or s3://, gs://, webhdfs://"),
-    TN_FIELD_CHOICE(tn_eval_opts, calibrate, "auto", tn_calibrate_choices,
-                    "a map from scores to probabilities, fitted on data.valid when training ends, "
-                    "for tnet-eval and tnet-export; auto: platt, held to what the scores say"),
+    TN_FIELD_CHOICE(
+        tn_eval_opts, calibrate, "auto", tn_calibrate_choices,
+        "a map from scores to probabilities, fitted on data.valid when training ends, "
+        "for tnet-eval and tnet-export; auto: platt, held to the scores where it gains little"),
     TN_FIELD_END,
 };
 
