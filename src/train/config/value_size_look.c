@@ -13,6 +13,7 @@
 #include "io/schema/schema.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
