@@ -285,7 +285,7 @@ TEST(an_export_that_loses_too_much_is_refused_and_leaves_nothing)
 TEST(a_limit_is_of_auc_and_ten_times_of_copc)
 {
     tn_run run = {.export = {.values = TN_DICT_INT8, .loss_max = 0.01}};
-    const tn_export_loss good = {.auc = 0.70, .auc_f32 = 0.7099, .copc = 1.0, .copc_f32 = 1.0999};
+    const tn_export_loss good = {.auc = 0.70, .auc_f32 = 0.7099, .copc = 0.8, .copc_f32 = 0.8999};
     tn_error err = {0};
     assert_int_equal(tn_export_loss_check(&good, &run, &err), TN_OK);
     tn_export_loss bad = good;
@@ -294,10 +294,16 @@ TEST(a_limit_is_of_auc_and_ten_times_of_copc)
     assert_non_null(strstr(err.text, "AUC falls by 0.010100"));
     assert_non_null(strstr(err.text, "export.loss_max is 0.01"));
     bad = good;
-    bad.copc = 0.999;
+    bad.copc = 0.799;
     assert_int_equal(tn_export_loss_check(&bad, &run, &err), TN_E_LIMIT);
     assert_non_null(strstr(err.text, "COPC moves by 0.100900"));
-    bad.copc = 1.2001;
+    bad.copc = 1.0001;
+    assert_int_equal(tn_export_loss_check(&bad, &run, &err), TN_E_LIMIT);
+    const tn_export_loss off = {.auc = 0.7, .auc_f32 = 0.7, .copc = 238032, .copc_f32 = 238000};
+    assert_int_equal(tn_export_loss_check(&off, &run, &err),
+                     TN_OK); /* a share of what is above 1 */
+    bad = off;
+    bad.copc = 270000;
     assert_int_equal(tn_export_loss_check(&bad, &run, &err), TN_E_LIMIT);
     bad = good;
     bad.auc = 0.8;
