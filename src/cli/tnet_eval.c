@@ -637,12 +637,12 @@ static tn_status check_group(const eval_flags *f, tn_error *err)
 {
     if (f->export != NULL) {
         return tn_fail(err, TN_E_CONFIG,
-                       "'--export': with several processes: not in this build yet\n"
+                       "'--export' does not work with several processes\n"
                        "hint: '--peers 1' evaluates in one");
     }
     if (f->compare != NULL) {
         return tn_fail(err, TN_E_CONFIG,
-                       "'--compare': with several processes: not in this build yet\n"
+                       "'--compare' does not work with several processes\n"
                        "hint: '--peers 1' evaluates in one");
     }
     if (f->feed.n > 0) {

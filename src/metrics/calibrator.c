@@ -327,7 +327,7 @@ static bool tells_of_unknown(const tn_calibrator *c)
            side[1][0] >= UNKNOWN_CLASS_MIN && side[1][1] >= UNKNOWN_CLASS_MIN;
 }
 
-/* Of rows whose weights are 1 in the mean. */
+/* Scales the prior to rows whose weights are 1 in the mean. */
 static double prior_of(const tn_calibrator *c)
 {
     return (c->clicks + c->others) / (double)c->rows / (PRIOR_DEVIATION * PRIOR_DEVIATION);

@@ -719,7 +719,7 @@ static tn_status choose_rate(choosing *c, const char *input, tn_text *said, tn_e
     return TN_OK;
 }
 
-/* What is left open of the rules of rows. A checkpoint's run goes on by those that it had. */
+/* Chooses what is open of the rules of rows. A checkpoint's run goes on by those that it had. */
 static tn_status choose_rules(choosing *c, tn_text *said, tn_error *err)
 {
     static const char *const learned[] = {"sparse", "value_sizes"};

@@ -27,7 +27,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Of checkpoint.every: auto. They train within seconds, and a save takes as long as 10,000. */
+/* checkpoint.every: auto saves after so many, which train within seconds; a save takes as long as
+ * 10,000 of them. */
 enum { SAVED_ROWS = 250000 };
 
 static const char *const all_words[] = {"all", NULL};
