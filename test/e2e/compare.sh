@@ -103,7 +103,7 @@ mkdir empty
 expect 5 tnet-eval -q good.yaml --compare empty
 says "'empty' is neither an export nor a checkpoint"
 expect 3 tnet-eval -q good.yaml --compare poor --peers 2
-says "'--compare': with several processes"
+says "'--compare' does not work with several processes"
 expect 2 tnet-eval -q good.yaml --compare poor --data - <test.tsv
 says "standard input, which two models cannot share"
 expect 3 tnet-eval -q good.yaml --compare poor.tsv data.label=none
