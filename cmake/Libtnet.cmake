@@ -19,12 +19,21 @@ if(NOT TNET_SANITIZE AND NOT TNET_COVERAGE)
   set(archive ${CMAKE_BINARY_DIR}/libtnet.a)
   set(rooms $<TARGET_FILE:tnet_serve> $<TARGET_FILE:tnet_metrics> $<TARGET_FILE:tnet_io> $<TARGET_FILE:tnet_nn>
     $<TARGET_FILE:tnet_config> $<TARGET_FILE:tnet_base>)
+  set(extras "")
+  foreach(room serve metrics io nn config base)
+    get_property(more GLOBAL PROPERTY "extras of ${room}")
+    list(APPEND extras ${more})
+  endforeach()
+  list(REMOVE_DUPLICATES extras)
+  foreach(extra ${extras})
+    list(APPEND rooms $<TARGET_FILE:${extra}>)
+  endforeach()
   add_custom_command(OUTPUT ${archive}
     COMMAND ld -r -o tnet_whole.o $<TARGET_OBJECTS:tnet_core> --start-group ${rooms} --end-group
     COMMAND objcopy --wildcard "--keep-global-symbol=tnet_*" tnet_whole.o
     COMMAND ${CMAKE_COMMAND} -E rm -f ${archive}
     COMMAND ${CMAKE_AR} rcs ${archive} tnet_whole.o
-    DEPENDS $<TARGET_OBJECTS:tnet_core> tnet_core tnet_serve tnet_metrics tnet_io tnet_nn tnet_config tnet_base
+    DEPENDS $<TARGET_OBJECTS:tnet_core> tnet_core tnet_serve tnet_metrics tnet_io tnet_nn tnet_config tnet_base ${extras}
     COMMAND_EXPAND_LISTS VERBATIM)
   add_custom_target(tnet_archive ALL DEPENDS ${archive})
 endif()

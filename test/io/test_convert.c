@@ -3,6 +3,7 @@
 #include "base/file/file.h"
 #include "base/thread/team.h"
 #include "datasets.h"
+#include "io/format/format.h"
 #include "io/read/row_scan.h"
 #include "io/schema/schema.h"
 #include "io/write/write_sink.h"
@@ -72,8 +73,12 @@ TEST(rows_survive_all_formats)
     make_ffm(&original, 5000);
     datasets_write(d, "hop0", original.data, original.size);
     char yaml[1000];
+    const char *from = "libffm";
+    uint32_t n = 0;
     for (uint32_t i = 0; i < HOPS; i++) {
-        const char *from = i == 0 ? "libffm" : formats[i - 1];
+        if (tn_format_find(formats[i]) == NULL) {
+            continue; /* an extra that is not built */
+        }
         (void)snprintf(yaml, sizeof yaml, "{data: {format: %s, weight: w%s%s}, " SLOTS "}", from,
                        strcmp(from, "tsv") == 0 ? ", " : "",
                        strcmp(from, "tsv") == 0 ? columns : "");
@@ -83,13 +88,15 @@ TEST(rows_survive_all_formats)
         assert_non_null(out);
         char before[16];
         char after[16];
-        (void)snprintf(before, sizeof before, "hop%u", i);
-        (void)snprintf(after, sizeof after, "hop%u", i + 1);
+        (void)snprintf(before, sizeof before, "hop%u", n);
+        (void)snprintf(after, sizeof after, "hop%u", ++n);
         if (datasets_convert(d, in, before, out, after, 0) != TN_OK) {
             fail_msg("%s to %s: %s", from, formats[i], d->err.text);
         }
+        from = formats[i];
     }
-    const tn_text *back = datasets_read(d, "hop9");
+    (void)snprintf(yaml, sizeof yaml, "hop%u", n);
+    const tn_text *back = datasets_read(d, yaml);
     assert_int_equal(back->size, original.size);
     assert_memory_equal(back->data, original.data, original.size);
     tn_text_done(&original);
@@ -144,8 +151,10 @@ TEST(the_number_of_threads_does_not_show)
     tn_text_done(&original);
     tn_dataset *in =
         datasets_bind(d, "{data: {format: libffm, weight: w}, " SLOTS "}", TN_DATASET_AS_READ);
-    const tn_dataset *out[] = {datasets_target(d, in, "{format: csv, compression: none}", 0),
-                               datasets_target(d, in, "{format: crb}", 0)};
+    const bool packs = tn_format_find("crb") != NULL;
+    const tn_dataset *out[] = {
+        datasets_target(d, in, "{format: csv, compression: none}", 0),
+        datasets_target(d, in, packs ? "{format: crb}" : "{format: tfrecord}", 0)};
     const tn_text *three[2];
     for (uint32_t i = 0; i < 2; i++) {
         assert_int_equal(datasets_convert(d, in, "in", out[i], "three", 0), TN_OK);
@@ -397,6 +406,9 @@ TEST(a_sample_of_tfrecords_reads_back)
  * few of them, as words, which no crb is written of. */
 TEST(a_sample_of_row_blocks_is_that_of_their_rows)
 {
+    if (tn_format_find("crb") == NULL) {
+        skip();
+    }
     datasets *d = *state;
     tn_text crb = {0};
     assert_int_equal(tn_file_read_all("test/io/data/clicks.crb", 1 << 20, &crb, NULL), TN_OK);
@@ -434,6 +446,9 @@ TEST(a_sample_of_row_blocks_is_that_of_their_rows)
 /* Labels, weights and values that are all there, some, or none. */
 TEST(a_sample_of_all_row_blocks_is_the_file)
 {
+    if (tn_format_find("crb") == NULL) {
+        skip();
+    }
     static const struct {
         const char *from, *bits, *rows;
     } cases[] = {

@@ -2,6 +2,7 @@
  */
 #include "base/keys/record.h"
 #include "base/math/key.h"
+#include "io/format/format.h"
 #include "io/read/reader.h"
 #include "setup.h"
 #include "support/test.h"
@@ -29,36 +30,34 @@ static const char golden_jsonl[] =
     "{data: {format: jsonl, weight: weight, shuffle: 0}, " NAMED_SLOTS "}";
 static const char golden_vw[] = "{data: {format: vw, shuffle: 0}, " NAMED_SLOTS "}";
 
-static void dump_golden(const char *config, const char *path, tn_text *out)
-{
-    setup s;
-    setup_open(&s, config);
-    const tn_reader_opts opts = {.paths = {1, &path}, .batch_rows = 32, .prefetch = 2};
-    setup_dump(&s, &opts, out);
-    setup_close(&s);
-}
-
 TEST(golden_rows_are_the_same_in_all_formats)
 {
-    tn_text ffm = {0};
-    tn_text tsv = {0};
-    tn_text tfrecord = {0};
-    tn_text vw = {0};
-    tn_text jsonl = {0};
-    dump_golden(golden_ffm, "test/golden/data/rows.ffm", &ffm);
-    dump_golden(golden_tsv, "test/golden/data/rows.tsv", &tsv);
-    dump_golden(golden_tfrecord, "test/golden/data/rows.tfrecord", &tfrecord);
-    dump_golden(golden_vw, "test/golden/data/rows.vw", &vw);
-    dump_golden(golden_jsonl, "test/golden/data/rows.jsonl", &jsonl);
-    assert_string_equal(ffm.data, tsv.data);
-    assert_string_equal(ffm.data, tfrecord.data);
-    assert_string_equal(ffm.data, vw.data);
-    assert_string_equal(ffm.data, jsonl.data);
-    tn_text_done(&vw);
-    tn_text_done(&jsonl);
-    tn_text_done(&ffm);
-    tn_text_done(&tsv);
-    tn_text_done(&tfrecord);
+    static const struct {
+        const char *format, *config, *path;
+    } files[] = {
+        {"libffm", golden_ffm, "test/golden/data/rows.ffm"},
+        {"tsv", golden_tsv, "test/golden/data/rows.tsv"},
+        {"tfrecord", golden_tfrecord, "test/golden/data/rows.tfrecord"},
+        {"vw", golden_vw, "test/golden/data/rows.vw"},
+        {"jsonl", golden_jsonl, "test/golden/data/rows.jsonl"},
+    };
+    tn_text first = {0};
+    for (uint32_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        if (tn_format_find(files[i].format) == NULL) {
+            continue; /* an extra that is not built */
+        }
+        setup s;
+        setup_open(&s, files[i].config);
+        const tn_reader_opts opts = {.paths = {1, &files[i].path}, .batch_rows = 32, .prefetch = 2};
+        tn_text rows = {0};
+        setup_dump(&s, &opts, i == 0 ? &first : &rows);
+        if (i > 0) {
+            assert_string_equal(first.data, rows.data);
+        }
+        tn_text_done(&rows);
+        setup_close(&s);
+    }
+    tn_text_done(&first);
 }
 
 /* Occurrences per key in rows of weight > 0, against data/keys.tsv. */

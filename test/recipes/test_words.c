@@ -1,6 +1,6 @@
 /* test_words.c - lines of the format of the recipe's test. */
 #include "io/rows/rows.h"
-#include "setup.h"
+#include "io/setup.h"
 #include "support/test.h"
 
 static const char config[] = "{data: {format: words}, slots: [{name: a, type: str}]}";

@@ -169,7 +169,7 @@ TEST(a_slot_of_the_label_is_refused)
             "slot 'click' reads the column 'click', which is the label");
     refused(f, "{data: {format: tsv, header: true}, slots: [{name: b, column: label}], model: lr}",
             "slot 'b' reads the column 'label', which is the label");
-    refused(f, "{data: {format: jsonl, label: {column: y, threshold: 3}}, slots: [y], model: lr}",
+    refused(f, "{data: {format: csv, label: {column: y, threshold: 3}}, slots: [y], model: lr}",
             "slot 'y' reads the column 'y', which is the label");
     refused(f,
             "{data: {format: csv, weight: w}, slots: [a, {name: b, list: '|', values: w}], model: "

@@ -6,7 +6,8 @@
 #include "base/core/bytes.h"
 #include "io/write/writer.h"
 
-/* How one format is written. */
+/* How one format is written: a constant tn_write_kind_NAME, whose row in write_kinds.def is
+ * TN_WRITE_KIND(NAME). */
 typedef struct tn_write_kind {
     const char *name;
     /* Refuses a schema that the format cannot express; lays out columns. */
@@ -25,18 +26,6 @@ const tn_write_kind *tn_write_kind_find(const char *format); /* NULL: it is not 
 /* Both may be of a format that is not written, whose records are lines. */
 void tn_write_copy(const tn_write_kind *kind, tn_bytes record, tn_text *out);
 tn_status tn_write_pack(const tn_write_kind *kind, tn_text *rows, tn_error *err) TN_MUST_USE;
-
-extern const tn_write_kind tn_write_libsvm;
-extern const tn_write_kind tn_write_libffm;
-extern const tn_write_kind tn_write_libfm;
-extern const tn_write_kind tn_write_jsonl;
-extern const tn_write_kind tn_write_csv;
-extern const tn_write_kind tn_write_tsv;
-extern const tn_write_kind tn_write_criteo;
-extern const tn_write_kind tn_write_tfrecord;
-extern const tn_write_kind tn_write_avazu;
-extern const tn_write_kind tn_write_vw;
-extern const tn_write_kind tn_write_crb;
 
 typedef enum tn_write_source {
     WRITE_LABEL,

@@ -201,6 +201,8 @@ static tn_status write_svm(const tn_writer *w, const tn_rows *rows, uint32_t row
     return TN_OK;
 }
 
-const tn_write_kind tn_write_libsvm = {.name = "libsvm", .plan = plan_libsvm, .row = write_svm};
-const tn_write_kind tn_write_libfm = {.name = "libfm", .plan = plan_libfm, .row = write_svm};
-const tn_write_kind tn_write_libffm = {.name = "libffm", .plan = plan_libffm, .row = write_svm};
+const tn_write_kind tn_write_kind_libsvm = {
+    .name = "libsvm", .plan = plan_libsvm, .row = write_svm};
+const tn_write_kind tn_write_kind_libfm = {.name = "libfm", .plan = plan_libfm, .row = write_svm};
+const tn_write_kind tn_write_kind_libffm = {
+    .name = "libffm", .plan = plan_libffm, .row = write_svm};

@@ -13,21 +13,24 @@
 #include <stdio.h>
 #include <string.h>
 
-static const tn_write_kind *const kinds[] = {
-    &tn_write_libsvm, &tn_write_libffm,   &tn_write_csv,   &tn_write_tsv,
-    &tn_write_criteo, &tn_write_tfrecord, &tn_write_avazu, &tn_write_libfm,
-    &tn_write_jsonl,  &tn_write_vw,       &tn_write_crb,
-};
+#define TN_WRITE_KIND(name) extern const tn_write_kind tn_write_kind_##name;
+#include "io/write/write_kinds.def"
+#undef TN_WRITE_KIND
 
-enum { N_KINDS = sizeof kinds / sizeof kinds[0] };
+static const tn_write_kind *const kinds[] = {
+#define TN_WRITE_KIND(name) &tn_write_kind_##name,
+#include "io/write/write_kinds.def"
+#undef TN_WRITE_KIND
+    NULL,
+};
 
 const tn_write_kind *tn_write_kind_find(const char *format)
 {
     uint32_t i = 0;
-    while (i < N_KINDS && strcmp(kinds[i]->name, format) != 0) {
+    while (kinds[i] != NULL && strcmp(kinds[i]->name, format) != 0) {
         i++;
     }
-    return i < N_KINDS ? kinds[i] : NULL;
+    return kinds[i];
 }
 
 tn_status tn_writer_new(tn_writer **out, const char *format, const tn_schema *schema,

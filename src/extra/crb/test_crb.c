@@ -6,7 +6,7 @@
 #include "config/diag.h"
 #include "io/read/blocks.h"
 #include "io/rows/rows.h"
-#include "setup.h"
+#include "io/setup.h"
 #include "support/test.h"
 
 #include <math.h>

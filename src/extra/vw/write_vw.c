@@ -148,4 +148,4 @@ static tn_status write_vw(const tn_writer *w, const tn_rows *rows, uint32_t row,
     return TN_OK;
 }
 
-const tn_write_kind tn_write_vw = {.name = "vw", .plan = plan_vw, .row = write_vw};
+const tn_write_kind tn_write_kind_vw = {.name = "vw", .plan = plan_vw, .row = write_vw};

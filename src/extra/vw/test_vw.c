@@ -1,10 +1,10 @@
 /* test_vw.c - lines of Vowpal Wabbit's text, right and wrong ones, and those of its other kinds. */
 #include "base/math/key.h"
-#include "datasets.h"
+#include "io/datasets.h"
 #include "io/format/format.h"
 #include "io/rows/rows.h"
+#include "io/setup.h"
 #include "io/write/writer.h"
-#include "setup.h"
 #include "support/test.h"
 
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* test_jsonl.c - JSON objects as rows: values of all kinds, paths, what is no JSON, and the way
  * back. */
-#include "datasets.h"
+#include "io/datasets.h"
 #include "io/rows/rows.h"
-#include "setup.h"
+#include "io/setup.h"
 #include "support/test.h"
 
 #include <stdio.h>

@@ -1,0 +1,78 @@
+# Parts that TNet works without: folders of src/extra, each with its code, its tests (test_*.c) and extra.cmake, which is
+#
+#   tnet_extra(vw DEPS io ROWS "io/format/formats.def: TN_FORMAT(vw)" "io/write/write_kinds.def: TN_WRITE_KIND(vw)")
+#
+# A row is for a list of another room; that room knows the extra by its row alone. TNET_EXTRAS has the names of those to build:
+# `all`, `none` or some, as `vw;jsonl`. KITS are helpers of other rooms' tests, as `io/setup`.
+set(TNET_EXTRAS all CACHE STRING "parts of src/extra to build: all, none or names")
+
+# Lists that take rows of extras, each with the source that includes it: `io/format/formats.def` includes
+# `extra/io/format/formats.def`, which is made here.
+set(tnet_lists
+  io/format/formats.def io/format/format.c
+  io/write/write_kinds.def io/write/writer.c)
+
+function(tnet_extra name)
+  cmake_parse_arguments(E "" "" "DEPS;ROWS;KITS" ${ARGN})
+  if(NOT (TNET_EXTRAS STREQUAL all OR name IN_LIST TNET_EXTRAS))
+    return()
+  endif()
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/extra/${name}/*.c)
+  file(GLOB tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/extra/${name}/test_*.c)
+  list(REMOVE_ITEM sources ${tests})
+  tnet_library(extra_${name} "" "${sources}" "${E_DEPS}")
+  target_link_libraries(tnet_extra INTERFACE tnet_extra_${name})
+  foreach(row ${E_ROWS})
+    string(REGEX MATCH "^(([a-z]+)/[^:]*): (.*)$" row "${row}")
+    if(NOT CMAKE_MATCH_1 IN_LIST tnet_lists)
+      message(FATAL_ERROR "src/extra/${name}: '${CMAKE_MATCH_1}' takes no rows, see cmake/Extras.cmake")
+    endif()
+    set_property(GLOBAL APPEND PROPERTY "rows of ${CMAKE_MATCH_1}" "${CMAKE_MATCH_3}")
+    target_link_libraries(tnet_${CMAKE_MATCH_2} PUBLIC tnet_extra_${name})
+    set_property(GLOBAL APPEND PROPERTY "extras of ${CMAKE_MATCH_2}" tnet_extra_${name})
+  endforeach()
+  set_property(GLOBAL APPEND PROPERTY "tests of extras" ${tests})
+  foreach(kit ${E_KITS})
+    set_property(GLOBAL APPEND PROPERTY "kits of extras" ${PROJECT_SOURCE_DIR}/test/${kit}.c)
+  endforeach()
+endfunction()
+
+function(tnet_extras)
+  file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/extra/*/extra.cmake)
+  add_library(tnet_extra INTERFACE)
+  set(known all none)
+  foreach(file ${files})
+    get_filename_component(folder ${file} DIRECTORY)
+    get_filename_component(name ${folder} NAME)
+    list(APPEND known ${name})
+    include(${file})
+  endforeach()
+  foreach(name ${TNET_EXTRAS})
+    if(NOT name IN_LIST known)
+      message(FATAL_ERROR "TNET_EXTRAS: there is no '${name}' in src/extra")
+    endif()
+  endforeach()
+  list(LENGTH tnet_lists n)
+  math(EXPR last "${n} - 1")
+  foreach(i RANGE 0 ${last} 2)
+    math(EXPR j "${i} + 1")
+    list(GET tnet_lists ${i} list)
+    list(GET tnet_lists ${j} source)
+    get_property(rows GLOBAL PROPERTY "rows of ${list}")
+    list(JOIN rows "\n" rows)
+    file(CONFIGURE OUTPUT extra/${list} CONTENT "/* ${list} - rows of src/extra, written by CMake. */\n@rows@\n" @ONLY)
+    # This source alone: the compiler's cache knows all others in trees of any extras.
+    set_source_files_properties(${PROJECT_SOURCE_DIR}/src/${source} PROPERTIES INCLUDE_DIRECTORIES ${PROJECT_BINARY_DIR})
+  endforeach()
+endfunction()
+
+# One program, test_extra, of the tests of all extras that are built.
+function(tnet_extra_tests)
+  get_property(tests GLOBAL PROPERTY "tests of extras")
+  get_property(kits GLOBAL PROPERTY "kits of extras")
+  if(tests)
+    list(REMOVE_DUPLICATES kits)
+    tnet_test_program(extra "" ${tests})
+    target_sources(test_extra PRIVATE ${kits})
+  endif()
+endfunction()
