@@ -10,7 +10,8 @@ set(TNET_EXTRAS all CACHE STRING "parts of src/extra to build: all, none or name
 # `extra/io/format/formats.def`, which is made here.
 set(tnet_lists
   io/format/formats.def io/format/format.c
-  io/write/write_kinds.def io/write/writer.c)
+  io/write/write_kinds.def io/write/writer.c
+  train/config/export_files.def train/config/export_files.c)
 
 function(tnet_extra name)
   cmake_parse_arguments(E "" "" "DEPS;ROWS;KITS" ${ARGN})

@@ -48,13 +48,13 @@ done_with() {
 
 cp "$parts/op_cube.c" src/nn/op/
 row src/nn/op/ops.def 'TN_OP(scale)' 'TN_OP(cube)'
-row src/nn/passes/onnx.c '^/\* ---- all of them' '
+row src/extra/onnx/onnx.c '^/\* ---- all of them' '
 static void put_cube(onnx *o, const char *out)
 {
     const char *x = in_of(o, 0);
     (void)put(o, out, "Mul", IN(put(o, NULL, "Mul", IN(x, x), NULL), x), NULL);
 }'
-row src/nn/passes/onnx.c '{&tn_op_square,' '    {&tn_op_cube, NULL, put_cube},'
+row src/extra/onnx/onnx.c '{&tn_op_square,' '    {&tn_op_cube, NULL, put_cube},'
 row docs/numerics.md '^| scale, add' '| cube | x x x | 3 x x dy |'
 done_with operator
 

@@ -22,6 +22,7 @@
 #include "ps/snapshot/manifest.h"
 #include "train/config/data_checks.h"
 #include "train/config/days.h"
+#include "train/config/export_files.h"
 #include "train/config/loss.h"
 
 #include <math.h>
@@ -30,6 +31,8 @@
 /* checkpoint.every: auto saves after so many, which train within seconds; a save takes as long as
  * 10,000 of them. */
 enum { SAVED_ROWS = 250000 };
+
+enum { GRAPHS_MAX = 8 }; /* words of export.graph */
 
 static const char *const all_words[] = {"all", NULL};
 static const char *const inf_words[] = {"inf", NULL};
@@ -572,6 +575,17 @@ static void check_words(const tn_binder *b, const tn_origin *at, const char *wha
     }
 }
 
+static void check_graphs(const tn_binder *b, const tn_tree *tree, const tn_run *r)
+{
+    const char *words[GRAPHS_MAX] = {"native"};
+    uint32_t n = 1;
+    for (const tn_export_file *const *f = tn_all_export_files; *f != NULL; f++) {
+        TN_ASSERT(n < GRAPHS_MAX);
+        words[n++] = (*f)->word;
+    }
+    check_words(b, place(tree, "export.graph"), "kind of graph", &r->export.graph, words, n);
+}
+
 /* The metric in "valid.auc"; NULL: there is none of that name. */
 static const tn_metric *watched_metric(const char *monitor)
 {
@@ -747,7 +761,6 @@ void tn_run_check_group(const tn_binder *b, const tn_tree *tree, const tn_run *r
 void tn_run_bind(const tn_binder *b, const tn_tree *tree, tn_run *out)
 {
     static const char *const dicts[] = {"tnd", "tsv", "resp"};
-    static const char *const graphs[] = {"native", "onnx"};
     tn_binder in_data = *b;
     in_data.path = "data";
     tn_fields_bind(b, tn_run_fields, tree, out);
@@ -767,7 +780,7 @@ void tn_run_bind(const tn_binder *b, const tn_tree *tree, tn_run *out)
     }
     check_words(b, place(tree, "export.dict"), "kind of dictionary", &out->export.dict, dicts, 3);
     check_resp(b, tree, out);
-    check_words(b, place(tree, "export.graph"), "kind of graph", &out->export.graph, graphs, 2);
+    check_graphs(b, tree, out);
     check_metrics(b, tree, out);
     check_loss(b, tree, out);
     out->data.target = tn_loss_of(&out->loss)->target;

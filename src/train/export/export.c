@@ -8,11 +8,11 @@
 #include "base/file/output_file.h"
 #include "base/file/safetensors.h"
 #include "io/dict/resp.h"
-#include "nn/passes/onnx.h"
 #include "serve/calibration_file.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/ckptdir.h"
 #include "train/config/days.h"
+#include "train/config/export_files.h"
 #include "train/config/run.h"
 #include "train/eval/calibrate.h"
 #include "train/export/export_folder.h"
@@ -140,43 +140,22 @@ static tn_status write_weights(exporting *x, const tn_export_graph *g, tn_error 
     return end_file(x, name, f, tn_safetensors_write(f, &doc, err), err);
 }
 
-static const tn_onnx_knot *onnx_knots(const tn_calibration *map, tn_arena *arena)
+/* What other programs read, as export.graph asks for it. */
+static tn_status write_files(exporting *x, const tn_export_graph *g, tn_error *err)
 {
-    tn_onnx_knot *knot = TN_NEW_ARRAY(arena, tn_onnx_knot, map->n);
-    for (uint32_t i = 0; i < map->n; i++) {
-        knot[i] = (tn_onnx_knot){map->knot[i].z, map->knot[i].p};
-    }
-    return knot;
-}
-
-/* The same graph for others. */
-static tn_status write_onnx(exporting *x, const tn_export_graph *g, tn_error *err)
-{
-    const tn_calibration *map = &x->calibration;
-    const double by[] = {map->a, map->b, map->c};
-    tn_text inputs = {0};
-    tn_text model = {0};
-    tn_export_inputs_json(&inputs, g);
-    const tn_onnx_meta meta[] = {{"tnet.model_id", x->out->model_id},
-                                 {"tnet.inputs", tn_text_str(&inputs)},
-                                 {"tnet.version", TN_VERSION}};
-    const tn_onnx_model how = {.logit = g->logit,
-                               .pctr = g->pctr,
-                               .calibrated = map->kind == TN_CALIBRATION_PLATT ? by : NULL,
-                               .unknown_max = TN_UNKNOWN_MAX,
-                               .knot = onnx_knots(map, x->request->binder->arena),
-                               .n_knots = map->n,
-                               .logit_max = TN_LEVEL_LOGIT_MAX,
-                               .version = TN_VERSION,
-                               .meta = meta,
-                               .n_meta = 3};
+    const tn_export_model model = {g, &x->calibration, x->out->model_id, x->request->binder->arena};
     TN_ASSERT(g->logit != NULL && g->pctr != NULL);
-    tn_status status = tn_text_check(&inputs, "graph.onnx", err);
-    status = status == TN_OK ? tn_graph_onnx(g->g, &how, &model, err) : status;
-    status = status == TN_OK ? write_text(x, "graph.onnx", &model, err) : status;
-    tn_text_done(&inputs);
-    tn_text_done(&model);
-    return status;
+    for (const tn_export_file *const *f = tn_all_export_files; *f != NULL; f++) {
+        if (!tn_strs_has(&x->plan->run->export.graph, (*f)->word)) {
+            continue;
+        }
+        tn_text bytes = {0};
+        tn_status status = (*f)->make(&model, &bytes, err);
+        status = status == TN_OK ? write_text(x, (*f)->name, &bytes, err) : status;
+        tn_text_done(&bytes);
+        TN_TRY(status);
+    }
+    return TN_OK;
 }
 
 static tn_status write_graph(exporting *x, tn_error *err)
@@ -190,8 +169,8 @@ static tn_status write_graph(exporting *x, tn_error *err)
     if (status == TN_OK) {
         status = write_weights(x, &g, err);
     }
-    if (status == TN_OK && tn_strs_has(&x->plan->run->export.graph, "onnx")) {
-        status = write_onnx(x, &g, err);
+    if (status == TN_OK) {
+        status = write_files(x, &g, err);
     }
     tn_export_graph_done(&g);
     return status;

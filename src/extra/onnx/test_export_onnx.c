@@ -1,7 +1,7 @@
 /* test_export_onnx.c - graph.onnx of a model with nearly every operator: a node uses only what
  * stands in front of it, and nothing is named twice. What onnxruntime computes is compared by
  * test/interop/onnx.sh. */
-#include "exportkit.h"
+#include "train/exportkit.h"
 
 #include "base/codec/proto.h"
 #include "base/core/text.h"

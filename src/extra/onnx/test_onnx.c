@@ -1,14 +1,14 @@
 /* test_onnx.c - the smallest model to the byte, names that clash, every operator and calibrations
  * by the standard. What onnxruntime computes is compared by test/interop/onnx.sh. */
-#include "nn/passes/onnx.h"
+#include "extra/onnx/onnx.h"
 
 #include "support/test.h"
 
 #include "base/codec/proto.h"
 #include "base/math/crc32c.h"
+#include "extra/onnxeval.h"
 #include "nn/gradcheck.h"
 #include "nn/graph/params.h"
-#include "nn/onnxeval.h"
 #include "nn/op/ops.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* onnxeval.c - see onnxeval.h. Numbers of all types are doubles here. */
-#include "nn/onnxeval.h"
+#include "extra/onnxeval.h"
 
 #include "base/codec/proto.h"
 #include "support/test.h"

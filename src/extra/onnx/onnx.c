@@ -3,7 +3,7 @@
  *
  * Initializers and inputs are collected while nodes are written, since they stand behind them.
  */
-#include "nn/passes/onnx.h"
+#include "extra/onnx/onnx.h"
 
 #include "base/codec/proto.h"
 #include "nn/graph/embed.h"

@@ -1,0 +1,43 @@
+/* export_onnx.c - graph.onnx of an export: the graph that libtnet runs, for other programs. */
+#include "base/core/arena.h"
+#include "base/core/text.h"
+#include "extra/onnx/onnx.h"
+#include "metrics/calibrator.h"
+#include "train/config/export_files.h"
+#include "train/export/exportjson.h"
+
+static const tn_onnx_knot *onnx_knots(const tn_calibration *map, tn_arena *arena)
+{
+    tn_onnx_knot *knot = TN_NEW_ARRAY(arena, tn_onnx_knot, map->n);
+    for (uint32_t i = 0; i < map->n; i++) {
+        knot[i] = (tn_onnx_knot){map->knot[i].z, map->knot[i].p};
+    }
+    return knot;
+}
+
+static tn_status make_onnx(const tn_export_model *m, tn_text *out, tn_error *err)
+{
+    const tn_calibration *map = m->calibration;
+    const double by[] = {map->a, map->b, map->c};
+    tn_text inputs = {0};
+    tn_export_inputs_json(&inputs, m->graph);
+    const tn_onnx_meta meta[] = {{"tnet.model_id", m->model_id},
+                                 {"tnet.inputs", tn_text_str(&inputs)},
+                                 {"tnet.version", TN_VERSION}};
+    const tn_onnx_model how = {.logit = m->graph->logit,
+                               .pctr = m->graph->pctr,
+                               .calibrated = map->kind == TN_CALIBRATION_PLATT ? by : NULL,
+                               .unknown_max = TN_UNKNOWN_MAX,
+                               .knot = onnx_knots(map, m->arena),
+                               .n_knots = map->n,
+                               .logit_max = TN_LEVEL_LOGIT_MAX,
+                               .version = TN_VERSION,
+                               .meta = meta,
+                               .n_meta = 3};
+    tn_status status = tn_text_check(&inputs, "graph.onnx", err);
+    status = status == TN_OK ? tn_graph_onnx(m->graph->g, &how, out, err) : status;
+    tn_text_done(&inputs);
+    return status;
+}
+
+const tn_export_file tn_export_file_onnx = {"onnx", "graph.onnx", make_onnx};
