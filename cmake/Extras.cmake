@@ -1,4 +1,5 @@
-# Parts that TNet works without: folders of src/extra, each with its code, its tests (test_*.c) and extra.cmake, which is
+# Parts that TNet works without: folders of src/extra, each with its code, tests (test_*.c), fuzz targets (fuzz_*.c)
+# and extra.cmake, which is
 #
 #   tnet_extra(vw DEPS io ROWS "io/format/formats.def: TN_FORMAT(vw)" "io/write/write_kinds.def: TN_WRITE_KIND(vw)")
 #
@@ -11,7 +12,9 @@ set(TNET_EXTRAS all CACHE STRING "parts of src/extra to build: all, none or name
 set(tnet_lists
   io/format/formats.def io/format/format.c
   io/write/write_kinds.def io/write/writer.c
-  train/config/export_files.def train/config/export_files.c)
+  train/begin/weight_sources.def train/begin/import.c
+  train/config/export_files.def train/config/export_files.c
+  cli/data_tools.def cli/tnet_data.c)
 
 function(tnet_extra name)
   cmake_parse_arguments(E "" "" "DEPS;ROWS;KITS" ${ARGN})
@@ -20,7 +23,13 @@ function(tnet_extra name)
   endif()
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/extra/${name}/*.c)
   file(GLOB tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/extra/${name}/test_*.c)
-  list(REMOVE_ITEM sources ${tests})
+  file(GLOB targets CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/extra/${name}/fuzz_*.c)
+  list(REMOVE_ITEM sources ${tests} ${targets})
+  foreach(source ${sources})
+    if(source MATCHES "/data_[a-z]+\\.c$") # a tool of tnet-data, which prints
+      set_source_files_properties(${source} PROPERTIES COMPILE_DEFINITIONS TN_TRUSTED)
+    endif()
+  endforeach()
   tnet_library(extra_${name} "" "${sources}" "${E_DEPS}")
   target_link_libraries(tnet_extra INTERFACE tnet_extra_${name})
   foreach(row ${E_ROWS})
@@ -33,6 +42,7 @@ function(tnet_extra name)
     set_property(GLOBAL APPEND PROPERTY "extras of ${CMAKE_MATCH_2}" tnet_extra_${name})
   endforeach()
   set_property(GLOBAL APPEND PROPERTY "tests of extras" ${tests})
+  set_property(GLOBAL APPEND PROPERTY "fuzz targets of extras" ${targets})
   foreach(kit ${E_KITS})
     set_property(GLOBAL APPEND PROPERTY "kits of extras" ${PROJECT_SOURCE_DIR}/test/${kit}.c)
   endforeach()

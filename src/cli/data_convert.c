@@ -245,7 +245,7 @@ static tn_status sample_work(tn_setup *s, const tn_options *options, const void 
         sample_into, f, err);
 }
 
-const tn_data_tool tn_data_convert = {TN_DATA_READER(
+const tn_data_tool tn_data_tool_convert = {TN_DATA_READER(
     convert, "[CONFIG] [key=value ..] [to.key=value ..] --to PATH",
     "write the same rows in another format",
     "key=value says what is read, as in the section `data` of a configuration; to.key=value\n"
@@ -253,6 +253,6 @@ const tn_data_tool tn_data_convert = {TN_DATA_READER(
     "record ids are kept; what a format has no words for is an error. to.format=tnb makes a\n"
     "binary cache, named *.tnb, of the rows as training sees them.")};
 
-const tn_data_tool tn_data_sample = {TN_DATA_READER(sample,
-                                                    "[CONFIG] [key=value ..] --rows N | --share P",
-                                                    "copy some of the rows, byte for byte", NULL)};
+const tn_data_tool tn_data_tool_sample = {
+    TN_DATA_READER(sample, "[CONFIG] [key=value ..] --rows N | --share P",
+                   "copy some of the rows, byte for byte", NULL)};

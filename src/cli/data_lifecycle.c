@@ -70,7 +70,7 @@ static tn_status lifecycle(tn_setup *s, const tn_options *options, const void *f
     return status;
 }
 
-const tn_data_tool tn_data_lifecycle = {
+const tn_data_tool tn_data_tool_lifecycle = {
     .program =
         {.name = "tnet-data lifecycle",
          .summary = "say what a threshold, a ttl, a score or a cap would keep of a model",

@@ -17,7 +17,8 @@
 
 #include <stdio.h>
 
-/* One thing that tnet-data does. */
+/* One thing that tnet-data does: a constant tn_data_tool_NAME, whose row in data_tools.def is
+ * TN_DATA_TOOL(NAME). */
 typedef struct tn_data_tool {
     tn_program program; /* name: "tnet-data gen" */
     size_t flags_size;
@@ -37,9 +38,6 @@ typedef struct tn_data_tool {
                 .words_max = 1,                                                                    \
                 .notes = (notes_)},                                                                \
     .flags_size = sizeof(id##_flags), .work = id##_work
-
-extern const tn_data_tool tn_data_gen, tn_data_convert, tn_data_check, tn_data_stat, tn_data_sample,
-    tn_data_infer, tn_data_ckpt, tn_data_lifecycle;
 
 extern const char *const tn_thread_words[];      /* all */
 extern const char *const tn_compression_words[]; /* of files that are written */

@@ -7,30 +7,17 @@
 
 #include <string.h>
 
-static const tn_data_tool *const tools[] = {&tn_data_gen,  &tn_data_convert,  &tn_data_check,
-                                            &tn_data_stat, &tn_data_sample,   &tn_data_infer,
-                                            &tn_data_ckpt, &tn_data_lifecycle};
+#define TN_DATA_TOOL(name) extern const tn_data_tool tn_data_tool_##name;
+#include "cli/data_tools.def"
+#undef TN_DATA_TOOL
+
+static const tn_data_tool *const tools[] = {
+#define TN_DATA_TOOL(name) &tn_data_tool_##name,
+#include "cli/data_tools.def"
+#undef TN_DATA_TOOL
+};
 
 enum { N_TOOLS = sizeof tools / sizeof tools[0] };
-
-static const tn_program program = {
-    .name = "tnet-data",
-    .summary = "make, convert, check and describe data sets",
-    .words = "gen | convert | infer | check | stat | sample | ckpt | lifecycle ..",
-    .words_min = 1,
-    .words_max = 1,
-    .example = "tnet-data check configs/widedeep.yaml",
-    .notes = "gen       make synthetic clicks whose truth is known\n"
-             "convert   write the same rows in another format\n"
-             "infer     write a configuration that reads and learns some files\n"
-             "check     read every record and say what is wrong\n"
-             "stat      say what data holds, slot by slot\n"
-             "sample    copy some of the rows, byte for byte\n"
-             "ckpt      go from TensorNet's checkpoints to TNet's and back\n"
-             "lifecycle say what rules of leaving would keep of a model\n"
-             "\n"
-             "'tnet-data gen --help' and so on say more.",
-};
 
 /* "gen" of "tnet-data gen" */
 static const char *word_of(const tn_data_tool *tool)
@@ -55,6 +42,40 @@ static tn_status find_tool(const char *word, const tn_data_tool **out, tn_error 
     return tn_fail(err, TN_E_USAGE, "unknown word '%s'\nhint: 'tnet-data --help' lists all", word);
 }
 
+/* Copies a text into the arena and frees it. */
+static const char *keep(tn_arena *arena, tn_text *text)
+{
+    char *copy = TN_NEW_ARRAY(arena, char, text->size + 1);
+    memcpy(copy, tn_text_str(text), text->size);
+    tn_text_done(text);
+    return copy;
+}
+
+/* The program with all of its tools in its help, in `arena`. */
+static const tn_program *describe(tn_arena *arena)
+{
+    tn_text words = {0};
+    tn_text notes = {0};
+    for (uint32_t i = 0; i < N_TOOLS; i++) {
+        tn_text_addf(&words, "%s | ", word_of(tools[i]));
+        tn_text_addf(&notes, "%-9s %s\n", word_of(tools[i]), tools[i]->program.summary);
+    }
+    words.size -= strlen("| ");
+    tn_text_adds(&words, "..");
+    tn_text_adds(&notes, "\n'tnet-data convert --help' and so on say more.");
+    tn_program *p = TN_NEW(arena, tn_program);
+    *p = (tn_program){
+        .name = "tnet-data",
+        .summary = "make, convert, check and describe data sets",
+        .words = keep(arena, &words),
+        .words_min = 1,
+        .words_max = 1,
+        .example = "tnet-data check configs/widedeep.yaml",
+        .notes = keep(arena, &notes),
+    };
+    return p;
+}
+
 /* Options may stand in front of the tool's word too: `tnet-data -q gen` is `tnet-data gen -q`. */
 static int run(tn_argv args, tn_arena *arena)
 {
@@ -63,12 +84,12 @@ static int run(tn_argv args, tn_arena *arena)
         at++;
     }
     if (at >= args.n) { /* a word is missing: there is no work */
-        return tn_main_work(&(tn_main){.program = &program}, args, arena);
+        return tn_main_work(&(tn_main){.program = describe(arena)}, args, arena);
     }
     tn_error err = {0};
     const tn_data_tool *tool = NULL;
     if (find_tool(args.item[at], &tool, &err) != TN_OK) {
-        return tn_exit_with(program.name, &err);
+        return tn_exit_with("tnet-data", &err);
     }
     char **item = TN_NEW_ARRAY(arena, char *, (size_t)args.n);
     int n = 0;
@@ -90,5 +111,5 @@ int main(int argc, char **argv)
     tn_arena *arena = tn_arena_new(1 << 16);
     int code = run((tn_argv){argc, argv}, arena);
     tn_arena_free(arena);
-    return tn_exit_done(program.name, code);
+    return tn_exit_done("tnet-data", code);
 }

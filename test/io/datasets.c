@@ -1,6 +1,7 @@
 /* datasets.c - see datasets.h. */
 #include "datasets.h"
 
+#include "base/core/alloc.h"
 #include "base/file/file.h"
 #include "base/thread/team.h"
 #include "config/yaml.h"
@@ -116,4 +117,33 @@ const char *datasets_line(datasets *d, const char *from, const char *line, const
         return "";
     }
     return tn_text_str(datasets_read(d, "line.out"));
+}
+
+enum { TRIES_MAX = 5000 };
+
+#define CONFIG                                                                                     \
+    "{data: {format: csv, weight: w, record_id: id}, slots: [{name: a}, "                          \
+    "{name: t, type: str, list: \"|\"}, {name: p, type: float, as: value}]}"
+
+void datasets_torture(datasets *d, datasets_attempt *try_it)
+{
+    tn_dataset *from = datasets_bind(d, CONFIG, TN_DATASET_AS_READ);
+    tn_dataset *to = datasets_target(d, from, "{format: tfrecord}", 0);
+    tn_status status = TN_E_MEMORY;
+    uint32_t n = 0;
+    while (status != TN_OK) {
+        assert_true(++n < TRIES_MAX);
+        tn_alloc_fail_at(n);
+        status = try_it(d, from, to);
+        tn_alloc_fail_at(0);
+        if (status != TN_OK && status != TN_E_MEMORY) {
+            fail_msg("allocation %u: %d %s", n, (int)status, d->err.text);
+        }
+    }
+    assert_true(n > 5);
+    tn_text names = {0};
+    uint32_t left = 0;
+    assert_int_equal(tn_dir_list(d->dir, &names, &left, NULL), TN_OK);
+    assert_true(left <= 2); /* the input, and the output of the last one */
+    tn_text_done(&names);
 }

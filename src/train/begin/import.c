@@ -8,9 +8,8 @@
 #include "ps/shard/dense.h"
 #include "train/begin/begun.h"
 #include "train/begin/incoming_row.h"
-#include "train/begin/linear_import.h"
-#include "train/begin/tensornet_import.h"
 #include "train/begin/warm_start.h"
+#include "train/begin/weight_source.h"
 #include "train/step/model_plan.h"
 #include "train/step/worker.h"
 
@@ -458,19 +457,44 @@ static tn_status take_files(const tn_tree *from, tn_worker *w, tn_begun *begun, 
     return TN_OK;
 }
 
+#define TN_WEIGHT_SOURCE(name) extern const tn_weight_source tn_weight_source_##name;
+#include "train/begin/weight_sources.def"
+#undef TN_WEIGHT_SOURCE
+
+const tn_weight_source *const tn_all_weight_sources[] = {
+#define TN_WEIGHT_SOURCE(name) &tn_weight_source_##name,
+#include "train/begin/weight_sources.def"
+#undef TN_WEIGHT_SOURCE
+    NULL,
+};
+
+/* Fails with all that checkpoint.from may be. */
+static tn_status fail_kind(tn_error *err)
+{
+    tn_text kinds = {0};
+    for (const tn_weight_source *const *s = tn_all_weight_sources; *s != NULL; s++) {
+        tn_text_addf(&kinds, ", {%s: %s}", (*s)->key, (*s)->value);
+    }
+    const tn_status status =
+        tn_fail(err, TN_E_CONFIG,
+                "checkpoint.from is not a path, {path: ..}%s nor {rows: FILE, dense: FILE}",
+                tn_text_str(&kinds));
+    tn_text_done(&kinds);
+    return status;
+}
+
 tn_status tn_import(const tn_tree *from, tn_worker *w, tn_begun *begun, tn_error *err)
 {
     if (from->kind == TN_TREE_SCALAR || tn_tree_get(from, "path") != NULL) {
         return tn_warm_start(from, w, begun, err);
     }
     if (from->kind != TN_TREE_MAP) {
-        return tn_fail(err, TN_E_CONFIG,
-                       "checkpoint.from is not a path, {path: ..}, {tensornet: ..}, {vw: FILE}, "
-                       "{xlearn: FILE} nor {rows: FILE, dense: FILE}");
+        return fail_kind(err);
     }
-    if (tn_linear_import_wanted(from)) {
-        return tn_linear_import(from, w, begun, err);
+    for (const tn_weight_source *const *s = tn_all_weight_sources; *s != NULL; s++) {
+        if (tn_tree_get(from, (*s)->key) != NULL) {
+            return (*s)->take(from, w, begun, err);
+        }
     }
-    return tn_tree_get(from, "tensornet") != NULL ? tn_tensornet_import(from, w, begun, err)
-                                                  : take_files(from, w, begun, err);
+    return take_files(from, w, begun, err);
 }

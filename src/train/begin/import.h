@@ -1,7 +1,6 @@
-/* import.h - what a new run begins with, `checkpoint.from`: another checkpoint (warm_start.h), one
- * of TensorNet (tensornet_import.h), a model of VW or xLearn (linear_import.h), or files, {rows:
- * dict.tsv, dense: x.safetensors}; and the floats of a row of the table as the named columns of a
- * dump.
+/* import.h - what a new run begins with, `checkpoint.from`: another checkpoint (warm_start.h), a
+ * model of another program (weight_source.h), or files, {rows: dict.tsv, dense: x.safetensors}; and
+ * the floats of a row of the table as the named columns of a dump.
  *
  *     columns                               wide  wide.z  wide.n  deep  deep.n
  *     record 0    wide: w z n | deep: w[8] n   x     x       x      x     x

@@ -8,6 +8,7 @@
 #include "models/layerlist.h"
 #include "nn/graph/params.h"
 #include "ps/snapshot/manifest.h"
+#include "train/begin/weight_source.h"
 #include "train/step/model_plan.h"
 #include "train/step/worker.h"
 
@@ -58,11 +59,14 @@ tn_status tn_warm_read_words(tn_warm *m, const tn_tree *from, tn_error *err)
         for (uint32_t i = 0; i < sizeof known / sizeof *known; i++) {
             is_known = is_known || strcmp(t->key, known[i]) == 0;
         }
-        if (strcmp(t->key, "tensornet") == 0) {
-            return tn_fail(err, TN_E_CONFIG,
-                           "checkpoint.from has both 'path' and 'tensornet', which name two "
-                           "checkpoints\nhint: {..} of a later layer adds to that of the file; "
-                           "'checkpoint.from=PATH' takes its place");
+        for (const tn_weight_source *const *s = tn_all_weight_sources; *s != NULL; s++) {
+            if (strcmp(t->key, (*s)->key) == 0) {
+                return tn_fail(err, TN_E_CONFIG,
+                               "checkpoint.from has both 'path' and '%s', which name two "
+                               "models\nhint: {..} of a later layer adds to that of the file; "
+                               "'checkpoint.from=PATH' takes its place",
+                               t->key);
+            }
         }
         if (!is_known) {
             return tn_fail(err, TN_E_CONFIG,
