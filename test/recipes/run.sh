@@ -1,5 +1,5 @@
 #!/bin/sh
-# run.sh - shows that the recipes of CONTRIBUTING.md are whole: adds an operator, a layer, a model, a format, an
+# run.sh - shows that the recipes of docs/extending.md are whole: adds an operator, a layer, a model, a format, an
 # optimizer, a metric and a launcher to a copy of the committed tree, each with the files and rows that its recipe names and no
 # others, says how many files each touched, and runs the gates and the tests of the lists there.
 #
