@@ -4,7 +4,8 @@
 #   tnet_extra(vw DEPS io ROWS "io/format/formats.def: TN_FORMAT(vw)" "io/write/write_kinds.def: TN_WRITE_KIND(vw)")
 #
 # A row is for a list of another room; that room knows the extra by its row alone. TNET_EXTRAS has the names of those to build:
-# `all`, `none` or some, as `vw;jsonl`. KITS are helpers of other rooms' tests, as `io/setup`.
+# `all`, `none` or some, as `vw;jsonl`. KITS are helpers of other rooms' tests, as `io/setup`; HEADERS are
+# those of libraries that it loads.
 set(TNET_EXTRAS all CACHE STRING "parts of src/extra to build: all, none or names")
 
 # Lists that take rows of extras, each with the source that includes it: `io/format/formats.def` includes
@@ -12,15 +13,19 @@ set(TNET_EXTRAS all CACHE STRING "parts of src/extra to build: all, none or name
 set(tnet_lists
   io/format/formats.def io/format/format.c
   io/write/write_kinds.def io/write/writer.c
+  io/source/remotes.def io/source/remote.c
   train/begin/weight_sources.def train/begin/import.c
   train/config/export_files.def train/config/export_files.c
   cli/data_tools.def cli/tnet_data.c)
 
 function(tnet_extra name)
-  cmake_parse_arguments(E "" "" "DEPS;ROWS;KITS" ${ARGN})
+  cmake_parse_arguments(E "" "" "DEPS;ROWS;KITS;HEADERS" ${ARGN})
   if(NOT (TNET_EXTRAS STREQUAL all OR name IN_LIST TNET_EXTRAS))
     return()
   endif()
+  foreach(header ${E_HEADERS})
+    find_path(DIR_OF_${header} ${header} REQUIRED)
+  endforeach()
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/extra/${name}/*.c)
   file(GLOB tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/extra/${name}/test_*.c)
   file(GLOB targets CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/extra/${name}/fuzz_*.c)

@@ -11,7 +11,7 @@
 #include "config/field.h"
 #include "config/tree.h"
 #include "io/read/fileset.h"
-#include "io/remote/uri.h"
+#include "io/source/uri.h"
 #include "io/schema/schema.h"
 #include "metrics/calibrator.h"
 #include "serve/exported_model.h"

@@ -11,7 +11,7 @@
 #include "config/field.h"
 #include "config/fieldtree.h"
 #include "config/tree.h"
-#include "io/remote/uri.h"
+#include "io/source/uri.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/config/lists.h"
 #include "train/eval/predict.h"

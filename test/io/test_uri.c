@@ -1,5 +1,5 @@
 /* test_uri.c - URIs taken apart; secrets in them are refused and not shown. */
-#include "io/remote/uri.h"
+#include "io/source/uri.h"
 
 #include "support/test.h"
 

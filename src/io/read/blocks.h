@@ -19,7 +19,7 @@
 
 typedef struct tn_arena tn_arena;                 /* base/core/arena.h */
 typedef struct tn_head tn_head;                   /* io/format/format.h */
-typedef struct tn_remote tn_remote;               /* io/remote/remote.h */
+typedef struct tn_remote tn_remote;               /* io/source/remote.h */
 typedef struct tn_remote_object tn_remote_object; /* likewise */
 typedef struct tn_rows tn_rows;                   /* io/rows/rows.h */
 

@@ -8,12 +8,10 @@
 #include "base/file/output_file.h"
 #include "io/format/format.h"
 #include "io/read/cache.h"
-#include "io/remote/remote.h"
-#include "io/remote/secrets.h"
-#include "io/remote/uri.h"
 #include "io/schema/dataopts.h"
 #include "io/schema/schema.h"
 #include "io/source/decompress.h"
+#include "io/source/remote.h"
 #include "io/source/source.h"
 
 #include <errno.h>
@@ -477,52 +475,13 @@ tn_status tn_fileset_look(const tn_strs *paths, const char *secrets, tn_error *e
     return status;
 }
 
-/* Whether a header goes to this machine, or encrypted. */
-static bool is_private(const tn_uri *u)
-{
-    return u->scheme.size != 4 || strncmp(u->host.data, "127.", 4) == 0 ||
-           strncmp(u->host.data, "localhost", 9) == 0 || strncmp(u->host.data, "[::1]", 5) == 0;
-}
-
-static tn_status check_host(tn_secrets *s, const char *path, bool *warn, tn_error *err)
-{
-    tn_uri u;
-    tn_text header = {0};
-    if (tn_uri_read(&u, path, NULL) != TN_OK) {
-        return TN_OK;
-    }
-    TN_TRY(tn_secrets_admit(s, &u, err));
-    if (*warn && memcmp(u.scheme.data, "http", 4) == 0 && !is_private(&u) &&
-        tn_secrets_add_header(s, u.host, &header)) {
-        tn_log(TN_LOG_WARN,
-               "http_header of data.secrets goes to '%.*s' where others can read it: "
-               "https encrypts",
-               (int)u.host.size, u.host.data);
-        *warn = false;
-        explicit_bzero(header.data, header.size);
-    }
-    tn_text_done(&header);
-    return TN_OK;
-}
-
 tn_status tn_fileset_check_hosts(const tn_data_opts *data, const tn_strs *more, bool warn,
                                  tn_error *err)
 {
-    enum { LISTS = 5 };
-    const tn_strs *const lists[LISTS] = {&data->train, &data->pattern, &data->valid, &data->test,
-                                         more};
-    tn_secrets *s = NULL;
-    tn_status status = TN_OK;
-    if (data->secrets == NULL || tn_secrets_open(&s, data->secrets, NULL) != TN_OK) {
-        return TN_OK;
-    }
-    for (size_t i = 0; i < LISTS; i++) {
-        for (uint32_t k = 0; k < lists[i]->n && status == TN_OK; k++) {
-            status = check_host(s, lists[i]->item[k], &warn, err);
-        }
-    }
-    tn_secrets_close(s);
-    return status;
+    const tn_strs *const lists[] = {&data->train, &data->pattern, &data->valid, &data->test, more};
+    const uint32_t n = sizeof lists / sizeof lists[0];
+    return data->secrets != NULL ? tn_remote_check_hosts(data->secrets, lists, n, warn, err)
+                                 : TN_OK;
 }
 
 void tn_fileset_free(tn_fileset *files)

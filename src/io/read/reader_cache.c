@@ -12,7 +12,7 @@
 #include "base/math/key.h"
 #include "io/read/cache.h"
 #include "io/read/fileset.h"
-#include "io/remote/remote.h"
+#include "io/source/remote.h"
 #include "io/rows/rows.h"
 #include "io/schema/dataopts.h"
 #include "io/schema/schema.h"

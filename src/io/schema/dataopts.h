@@ -75,7 +75,7 @@ typedef struct tn_data_opts {
     uint64_t valid_rows;
     const char *done;
     const char *wait;    /* a duration, or inf */
-    const char *secrets; /* a file for data behind a URI: io/remote/secrets.h */
+    const char *secrets; /* a file for data behind a URI: extra/remote/secrets.h */
     /* Set by train/ from these, and `train` to the files of one day: */
     tn_strs pattern;     /* `train` as it is written; n 0: no run over days */
     const uint32_t *day; /* that `days` names, ascending; n_days */

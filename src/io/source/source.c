@@ -11,9 +11,9 @@
 #include "base/core/failpoint.h"
 #include "base/math/crc32c.h"
 #include "base/trace/trace.h"
-#include "io/remote/remote.h"
 #include "io/schema/dataopts.h"
 #include "io/source/decompress.h"
+#include "io/source/remote.h"
 
 #include <errno.h>
 #include <fcntl.h>

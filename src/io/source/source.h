@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 typedef struct tn_lane tn_lane;                   /* base/trace/trace.h */
-typedef struct tn_remote tn_remote;               /* io/remote/remote.h */
+typedef struct tn_remote tn_remote;               /* io/source/remote.h */
 typedef struct tn_remote_object tn_remote_object; /* likewise */
 
 typedef struct tn_source tn_source;
@@ -32,7 +32,7 @@ bool tn_source_is_once(const char *path);
  * turns true, reads end, also those that wait, with TN_E_STOPPED. On failure *out is NULL. */
 tn_status tn_source_open(tn_source **out, const char *path, uint64_t from, const atomic_bool *stop,
                          tn_error *err) TN_MUST_USE;
-/* The same of an object, which was probed or listed (io/remote/remote.h), and as `remote` must
+/* The same of an object, which was probed or listed (io/source/remote.h), and as `remote` must
  * outlive it; `from` is 0 unless it is ranged. */
 tn_status tn_source_open_object(tn_source **out, tn_remote *remote, const tn_remote_object *object,
                                 uint64_t from, const atomic_bool *stop, tn_error *err) TN_MUST_USE;

@@ -6,7 +6,7 @@
 #include "base/math/sha256.h"
 #include "config/tree.h"
 #include "io/read/fileset.h"
-#include "io/remote/remote.h"
+#include "io/source/remote.h"
 
 #include <string.h>
 #include <sys/stat.h>

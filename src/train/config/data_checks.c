@@ -8,7 +8,7 @@
 #include "config/tree.h"
 #include "io/format/format.h"
 #include "io/read/fileset.h"
-#include "io/remote/uri.h"
+#include "io/source/uri.h"
 #include "io/schema/dataopts.h"
 #include "ps/snapshot/manifest.h"
 #include "train/config/days.h"

@@ -10,7 +10,7 @@
 #include "config/tree.h"
 #include "io/read/fileset.h"
 #include "io/read/held_rows.h"
-#include "io/remote/remote.h"
+#include "io/source/remote.h"
 #include "io/schema/dataopts.h"
 #include "ps/snapshot/manifest.h"
 

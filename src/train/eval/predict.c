@@ -5,12 +5,11 @@
 #include "base/core/number.h"
 #include "base/file/file.h"
 #include "base/math/fmath.h"
-#include "io/remote/remote.h"
-#include "io/remote/remote_put.h"
-#include "io/remote/uri.h"
 #include "io/rows/rows.h"
 #include "io/schema/dataopts.h"
 #include "io/schema/schema.h"
+#include "io/source/remote.h"
+#include "io/source/uri.h"
 #include "train/eval/sign_text.h"
 
 #include <math.h>

@@ -8,7 +8,7 @@
  * `prediction` of numbers, else `score`. With data.group a column `group` comes last: the number,
  * or the 16 hex digits of a word's hash.
  *
- * A path may be a URI that is written to (io/remote/remote_put.h): then files are written below
+ * A path may be a URI that is written to (io/source/remote.h): then files are written below
  * $TMPDIR, else /tmp, into tnet-<uid>, and sent when all are complete.
  *
  * One file per source of data: the first has the name that was asked for, the others have their

@@ -5,9 +5,8 @@
 #include "base/core/arena.h"
 #include "base/core/log.h"
 #include "io/dict/dict_deltas.h"
-#include "io/remote/remote.h"
-#include "io/remote/remote_put.h"
-#include "io/remote/uri.h"
+#include "io/source/remote.h"
+#include "io/source/uri.h"
 #include "train/config/run.h"
 #include "train/export/export_folder.h"
 

@@ -23,7 +23,7 @@
 
 #include <stdatomic.h>
 
-typedef struct tn_remote tn_remote; /* io/remote/remote.h */
+typedef struct tn_remote tn_remote; /* io/source/remote.h */
 typedef struct tn_run tn_run;       /* train/config/run.h */
 
 typedef struct tn_export_target {

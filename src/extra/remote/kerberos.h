@@ -1,0 +1,30 @@
+/* kerberos.h - Kerberos on a request, by HTTP's Negotiate (RFC 4559).
+ *
+ *     Authorization: Negotiate <token>      of libcurl's GSS-API: a ticket for HTTP/<host>
+ *
+ * Tickets are those of the user's credential cache, which `kinit` fills and KRB5CCNAME names; the
+ * first one for a host is asked of the KDC, which may take seconds. A request goes out without a
+ * token where there is no ticket: what the server makes of it is seen by its answer. One thread
+ * for a handle.
+ */
+#pragma once
+
+#include "base/core/text.h"
+#include "extra/remote/curlcalls.h"
+
+enum { TN_KERBEROS_WHY = 300 };
+
+/* For the next transfer of `easy`, which must not outlive `why`: why GSS-API had no token; "": it
+ * had one. TN_E_CONFIG: this libcurl has no GSS-API. */
+tn_status tn_kerberos_set(const tn_curl *curl, CURL *easy, char why[TN_KERBEROS_WHY],
+                          tn_error *err) TN_MUST_USE;
+
+/* Who got an answer 401 that asks for a ticket. */
+typedef enum tn_kerberos_asked {
+    TN_KERBEROS_UNUSED, /* a request for which no ticket was looked */
+    TN_KERBEROS_TRIED,
+    TN_KERBEROS_AWAY /* one to where a redirect led */
+} tn_kerberos_asked;
+
+/* Such an answer in words, with what to do; `why` of TRIED. */
+void tn_kerberos_explain(tn_kerberos_asked asked, const char *why, char *out, size_t size);

@@ -1,0 +1,158 @@
+/* remote_client.c - schemes by name, a list of idle wires, and the loop that waits for one answer.
+ */
+#include "extra/remote/remote_client.h"
+
+#include "base/core/alloc.h"
+
+#include <string.h>
+
+enum { N_SCHEMES = 8 };
+
+static const tn_scheme *const schemes[N_SCHEMES] = {
+    &tn_scheme_http,    &tn_scheme_https,    &tn_scheme_s3,   &tn_scheme_gs,
+    &tn_scheme_webhdfs, &tn_scheme_swebhdfs, &tn_scheme_abfs, &tn_scheme_abfss};
+
+tn_status tn_remote_parse(const char *uri, tn_uri *out, const tn_scheme **scheme, tn_error *err)
+{
+    TN_TRY(tn_uri_read(out, uri, err));
+    for (size_t i = 0; i < N_SCHEMES; i++) {
+        if (strlen(schemes[i]->name) == out->scheme.size &&
+            memcmp(schemes[i]->name, out->scheme.data, out->scheme.size) == 0) {
+            *scheme = schemes[i];
+            return TN_OK;
+        }
+    }
+    return tn_fail(err, TN_E_DATA, "this build cannot read from %.*s://", (int)out->scheme.size,
+                   out->scheme.data);
+}
+
+tn_status tn_remote_init(tn_remote *c, const char *secrets, tn_error *err)
+{
+    (void)pthread_mutex_init(&c->lock, NULL);
+    TN_TRY(tn_curl_load(&c->curl, err));
+    return tn_secrets_open(&c->secrets, secrets, err);
+}
+
+void tn_remote_done(tn_remote *c)
+{
+    for (tn_wire *w = c->idle, *next = NULL; w != NULL; w = next) {
+        next = w->idle;
+        tn_wire_close(w);
+    }
+    tn_secrets_close(c->secrets);
+    (void)pthread_mutex_destroy(&c->lock);
+}
+
+tn_status tn_remote_take(tn_remote *c, tn_wire **out, tn_error *err)
+{
+    (void)pthread_mutex_lock(&c->lock);
+    *out = c->idle;
+    c->idle = *out != NULL ? (*out)->idle : NULL;
+    (void)pthread_mutex_unlock(&c->lock);
+    return *out != NULL ? TN_OK : tn_wire_open(out, &c->curl, c->secrets, err);
+}
+
+void tn_remote_give(tn_remote *c, tn_wire *wire)
+{
+    if (wire == NULL) {
+        return;
+    }
+    tn_wire_reset(wire);
+    (void)pthread_mutex_lock(&c->lock);
+    wire->idle = c->idle;
+    c->idle = wire;
+    (void)pthread_mutex_unlock(&c->lock);
+}
+
+static tn_status fly(tn_wire *w, const tn_wish *wish, tn_text *body, tn_http_reply *reply,
+                     tn_error *err)
+{
+    static const atomic_bool never;
+    tn_flight *f = &w->flight[0];
+    TN_TRY(tn_flight_begin(f, wish, err));
+    for (;;) {
+        tn_wire_work(w);
+        *reply = f->reply;
+        if (f->state == TN_FLIGHT_FAILED) {
+            *err = f->err;
+            return f->err.code;
+        }
+        if (f->state == TN_FLIGHT_LANDED) {
+            break;
+        }
+        TN_TRY(tn_wire_wait(w, wish->once ? &never : wish->stop, err));
+    }
+    if (wish->document != NULL) {
+        tn_text_add(body, f->body.data, f->body.size);
+    } else {
+        tn_text_add(body, f->buffer, f->have);
+    }
+    return tn_text_check(body, "an answer", err);
+}
+
+tn_status tn_remote_ask(tn_remote *c, const tn_wish *wish, tn_text *body, tn_http_reply *reply,
+                        tn_error *err)
+{
+    tn_wire *w = NULL;
+    tn_error ours = {0};
+    tn_text_clear(body);
+    *reply = (tn_http_reply){0};
+    TN_TRY(tn_remote_take(c, &w, err));
+    tn_status status = fly(w, wish, body, reply, &ours);
+    tn_remote_give(c, w);
+    if (status != TN_OK && err != NULL) {
+        *err = ours;
+    }
+    return status;
+}
+
+tn_status tn_found_told(tn_found *found, const tn_wish *wish, uint64_t n, tn_error *err)
+{
+    found->told += n;
+    return found->told <= TN_OBJECTS_MAX
+               ? TN_OK
+               : tn_fail(err, TN_E_LIMIT,
+                         "'%s': the store lists more than %d names\nhint: write more of the names "
+                         "in front of the first '*'",
+                         wish->uri->scheme.data, TN_OBJECTS_MAX);
+}
+
+tn_status tn_found_add(tn_found *found, const tn_wish *wish, tn_bytes path, uint64_t size,
+                       const tn_text *tag, tn_error *err)
+{
+    if (found->n == found->max) {
+        const uint32_t max = found->max == 0 ? 64 : 2 * found->max;
+        TN_TRY(tn_arena_reserve(found->arena, (max + (size_t)1) * sizeof *found->object,
+                                "names of objects", err));
+        tn_remote_object *object = TN_NEW_ARRAY(found->arena, tn_remote_object, max);
+        if (found->n > 0) {
+            memcpy(object, found->object, found->n * sizeof *object);
+        }
+        found->object = object;
+        found->max = max;
+    }
+    tn_text uri = {0};
+    tn_text_addf(&uri, "%.*s://%.*s/", (int)wish->uri->scheme.size, wish->uri->scheme.data,
+                 (int)wish->uri->host.size, wish->uri->host.data);
+    tn_text_add(&uri, path.data, path.size);
+    tn_status status = tn_text_check(&uri, "the name of an object", err);
+    if (status == TN_OK) {
+        const bool tagged = tag != NULL && tag->size > 0;
+        char *copy = tn_arena_alloc(found->arena, uri.size + 1, 1, 1);
+        char *version = tagged ? tn_arena_alloc(found->arena, tag->size + 1, 1, 1) : NULL;
+        memcpy(copy, uri.data, uri.size + 1);
+        if (tagged) {
+            memcpy(version, tag->data, tag->size + 1);
+        }
+        found->object[found->n++] =
+            (tn_remote_object){.uri = copy, .size = size, .tag = version, .ranged = true};
+        tn_make_printable(uri.data, "");
+        if (strcmp(copy, uri.data) != 0 || strlen(copy) != uri.size) {
+            status = tn_fail(err, TN_E_DATA,
+                             "'%s': a name that the store lists holds control characters: '%s'",
+                             wish->uri->scheme.data, uri.data);
+        }
+    }
+    tn_text_done(&uri);
+    return status;
+}

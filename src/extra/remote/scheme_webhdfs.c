@@ -1,0 +1,297 @@
+/* scheme_webhdfs.c - WebHDFS and HttpFS: OPEN with offset and length, LISTSTATUS, GETFILESTATUS.
+ *
+ * The NameNode answers 307 with the address of a DataNode; that request carries what the NameNode
+ * put into it, and nothing of ours.
+ */
+#include "extra/remote/scheme_webhdfs.h"
+
+#include "base/codec/json.h"
+#include "extra/remote/remote_client.h"
+
+#include <fnmatch.h>
+#include <string.h>
+
+/* Host `node` of "a:1,b:2", counted round. */
+static tn_bytes host_of(tn_bytes hosts, uint32_t node)
+{
+    uint32_t n = 1;
+    for (size_t i = 0; i < hosts.size; i++) {
+        n += hosts.data[i] == ',';
+    }
+    const char *at = hosts.data;
+    const char *end = at + hosts.size;
+    for (uint32_t i = node % n; i > 0; i--) {
+        at = (const char *)memchr(at, ',', (size_t)(end - at)) + 1;
+    }
+    const char *comma = memchr(at, ',', (size_t)(end - at));
+    return (tn_bytes){at, (size_t)((comma != NULL ? comma : end) - at), false};
+}
+
+/* False: there is none. */
+static bool add_secret(tn_request *out, tn_secret which, const char *name)
+{
+    tn_text value = {0};
+    const bool has = tn_secrets_add(out->secrets, which, &value);
+    if (has) {
+        tn_text_addf(&out->url, "&%s=", name);
+        tn_uri_encode(&out->url, (tn_bytes){value.data, value.size, false}, false);
+    }
+    tn_text_done(&value);
+    return has;
+}
+
+/* A ticket and a token say whose they are; a NameNode refuses another user.name beside them, which
+ * HADOOP_USER_NAME may hold for others. */
+static void add_user(tn_request *out)
+{
+    const bool token = add_secret(out, TN_SECRET_HDFS_DELEGATION, "delegation");
+    const bool kerberos = tn_secrets_is_true(out->secrets, TN_SECRET_HDFS_KERBEROS);
+    out->kerberos = kerberos && !out->away;
+    if (!token && !kerberos) {
+        const bool named = add_secret(out, TN_SECRET_HDFS_USER, "user.name");
+        (void)named; /* else the server knows one for nobody */
+    }
+}
+
+/* HttpFS takes bytes by no other name. */
+static const char octets[] = "application/octet-stream";
+
+static void webhdfs_build(const tn_wish *wish, tn_request *out)
+{
+    const tn_bytes host = host_of(wish->uri->host, out->node);
+    tn_text_addf(&out->url, "%s://%.*s/webhdfs/v1/",
+                 wish->scheme == &tn_scheme_webhdfs ? "http" : "https", (int)host.size, host.data);
+    tn_uri_encode(&out->url, wish->path, true);
+    if (wish->document != NULL) {
+        tn_text_addf(&out->url, "?op=%s", wish->document);
+    } else {
+        tn_text_addf(&out->url, "?op=OPEN&offset=%llu", (unsigned long long)out->next);
+        if (out->end != UINT64_MAX) {
+            tn_text_addf(&out->url, "&length=%llu", (unsigned long long)(out->end - out->next));
+        }
+    }
+    add_user(out);
+    if (wish->sends != NULL) {
+        tn_request_header(out, "Content-Type", (tn_bytes){octets, sizeof octets - 1, false});
+    }
+}
+
+/* The first `name`, as in "offset=", of a query gets another value; a later '?' is part of one. */
+static bool set_parameter(tn_text *url, const char *name, uint64_t value)
+{
+    tn_text made = {0};
+    const char *all = tn_text_str(url);
+    const char *at = all + strcspn(all, "?#");
+    while ((*at == '?' || *at == '&') && strncmp(at + 1, name, strlen(name)) != 0) {
+        at += 1 + strcspn(at + 1, "&#");
+    }
+    if (*at != '?' && *at != '&') {
+        return false;
+    }
+    at += 1 + strlen(name);
+    tn_text_addf(&made, "%.*s%llu%s", (int)(at - all), all, (unsigned long long)value,
+                 at + strcspn(at, "&#"));
+    tn_text_done(url);
+    *url = made;
+    return true;
+}
+
+/* A DataNode serves any bytes of a file, near or not. */
+static bool webhdfs_move(tn_text *url, uint64_t from, uint64_t end)
+{
+    return set_parameter(url, "offset=", from) && set_parameter(url, "length=", end - from);
+}
+
+/* ---- what is in a folder ---- */
+
+bool tn_webhdfs_read(const tn_json *one, tn_webhdfs_status *out)
+{
+    const char *type = tn_json_as_str(tn_json_get(one, "type"));
+    out->name = tn_json_as_str(tn_json_get(one, "pathSuffix"));
+    out->folder = type != NULL && strcmp(type, "DIRECTORY") == 0;
+    const bool sized = tn_json_as_u64(tn_json_get(one, "length"), &out->size);
+    const bool dated = tn_json_as_u64(tn_json_get(one, "modificationTime"), &out->changed);
+    return out->name != NULL && type != NULL && dated && (out->folder || sized) &&
+           strchr(out->name, '/') == NULL;
+}
+
+static void explain(tn_bytes body, tn_text *out)
+{
+    const tn_json *tree = NULL;
+    tn_arena *arena = tn_arena_new(1 << 12);
+    if (tn_json_parse(&tree, body.data, body.size, arena, "an answer", NULL) == TN_OK) {
+        const tn_json *why = tn_json_get(tree, "RemoteException");
+        const char *word = tn_json_as_str(tn_json_get(why, "exception"));
+        tn_text_adds(out, word != NULL ? word : "");
+    }
+    tn_arena_free(arena);
+}
+
+static tn_status damaged(const tn_wish *wish, tn_error *err)
+{
+    return tn_fail(err, TN_E_DATA, "'%s': the NameNode's answer is damaged",
+                   wish->uri->scheme.data);
+}
+
+/* An answer as a tree in `arena`. */
+static tn_status ask(tn_remote *client, const tn_wish *wish, const char *op, tn_arena *arena,
+                     const tn_json **out, tn_error *err)
+{
+    tn_text body = {0};
+    tn_http_reply reply;
+    const tn_wish asked = {.scheme = wish->scheme,
+                           .uri = wish->uri,
+                           .path = wish->path,
+                           .document = op,
+                           .end = UINT64_MAX,
+                           .size = UINT64_MAX,
+                           .stop = wish->stop};
+    tn_status status = tn_remote_ask(client, &asked, &body, &reply, err);
+    if (status == TN_OK &&
+        tn_json_parse(out, tn_text_str(&body), body.size, arena, "an answer", NULL) != TN_OK) {
+        status = damaged(wish, err);
+    }
+    tn_text_done(&body);
+    return status;
+}
+
+static void name_tag(uint64_t changed, tn_text *out)
+{
+    tn_text_addf(out, "changed %llu", (unsigned long long)changed);
+}
+
+static tn_status webhdfs_look(tn_remote *client, const tn_wish *wish, uint64_t *size, tn_text *tag,
+                              tn_error *err)
+{
+    tn_arena *arena = tn_arena_new(1 << 12);
+    const tn_json *tree = NULL;
+    tn_webhdfs_status s;
+    tn_status status = ask(client, wish, "GETFILESTATUS", arena, &tree, err);
+    if (status == TN_OK && !tn_webhdfs_read(tn_json_get(tree, "FileStatus"), &s)) {
+        status = damaged(wish, err);
+    }
+    if (status == TN_OK && s.folder) {
+        status = tn_fail(err, TN_E_DATA, "'%s' is a folder", wish->uri->scheme.data);
+    }
+    if (status == TN_OK) {
+        *size = s.size;
+        name_tag(s.changed, tag);
+        status = tn_text_check(tag, "the version of a file", err);
+    }
+    tn_arena_free(arena);
+    return status;
+}
+
+/* One level of a pattern: all that lies in `folder` and matches the name in front of `rest`. */
+typedef struct level {
+    tn_remote *client;
+    const tn_wish *wish;
+    tn_found *found;
+    uint32_t depth;
+} level;
+
+enum { DEPTH_MAX = 100 };
+
+static tn_status walk(const level *l, tn_bytes folder, tn_bytes rest, tn_error *err);
+
+/* A pattern that is one name, or "" for all but hidden ones; a file is listed as "" in itself. */
+static bool is_meant(tn_bytes pattern, const char *name)
+{
+    char copy[1024];
+    if (pattern.size == 0) {
+        return *name != '.' && *name != '_';
+    }
+    if (pattern.size >= sizeof copy) {
+        return false;
+    }
+    memcpy(copy, pattern.data, pattern.size);
+    copy[pattern.size] = '\0';
+    return fnmatch(copy, name, FNM_PATHNAME | FNM_PERIOD) == 0;
+}
+
+static tn_status take(const level *l, tn_bytes folder, const tn_webhdfs_status *s, const char *rest,
+                      tn_bytes left, tn_error *err)
+{
+    tn_text path = {0};
+    tn_text tag = {0};
+    tn_text_add(&path, folder.data, folder.size);
+    const bool joint = folder.size > 0 && folder.data[folder.size - 1] != '/' && *s->name != '\0';
+    tn_text_addf(&path, "%s%s", joint ? "/" : "", s->name);
+    name_tag(s->changed, &tag);
+    tn_status status = tn_text_check(&path, "a path", err);
+    const tn_bytes full = {tn_text_str(&path), path.size, false};
+    if (status == TN_OK && rest == NULL && !s->folder) {
+        status = tn_found_add(l->found, l->wish, full, s->size, &tag, err);
+    } else if (status == TN_OK && rest != NULL && s->folder) {
+        status = walk(&(level){l->client, l->wish, l->found, l->depth + 1}, full, left, err);
+    }
+    tn_text_done(&path);
+    tn_text_done(&tag);
+    return status;
+}
+
+static tn_status walk(const level *l, tn_bytes folder, tn_bytes rest, tn_error *err)
+{
+    tn_arena *arena = tn_arena_new(1 << 16);
+    const tn_json *tree = NULL;
+    const char *slash = rest.size > 0 ? memchr(rest.data, '/', rest.size) : NULL;
+    const tn_bytes name = {rest.data, slash != NULL ? (size_t)(slash - rest.data) : rest.size,
+                           false};
+    const tn_bytes left = {name.data + name.size + (slash != NULL),
+                           rest.size - name.size - (slash != NULL), false};
+    tn_status status =
+        l->depth < DEPTH_MAX ? TN_OK : tn_fail(err, TN_E_LIMIT, "a path is too deep");
+    tn_wish listed = *l->wish;
+    listed.path = folder;
+    status = status == TN_OK ? ask(l->client, &listed, "LISTSTATUS", arena, &tree, err) : status;
+    const tn_json *list = tn_json_get(tn_json_get(tree, "FileStatuses"), "FileStatus");
+    if (status == TN_OK && (list == NULL || list->kind != TN_JSON_LIST)) {
+        status = damaged(l->wish, err);
+    }
+    for (const tn_json *one = list != NULL ? list->first : NULL; one != NULL && status == TN_OK;
+         one = one->next) {
+        tn_webhdfs_status s;
+        status = tn_found_told(l->found, l->wish, 1, err);
+        if (status == TN_OK && !tn_webhdfs_read(one, &s)) {
+            status = damaged(l->wish, err);
+        } else if (status == TN_OK && is_meant(name, s.name)) {
+            status = take(l, folder, &s, slash, left, err);
+        }
+    }
+    tn_arena_free(arena);
+    return status;
+}
+
+static tn_status webhdfs_list(tn_remote *client, const tn_wish *wish, tn_found *found,
+                              tn_error *err)
+{
+    const level top = {client, wish, found, 0};
+    size_t plain = tn_uri_plain(wish->path);
+    if (plain == wish->path.size) { /* a folder */
+        return walk(&top, wish->path, (tn_bytes){"", 0, false}, err);
+    }
+    while (plain > 0 && wish->path.data[plain - 1] != '/') {
+        plain--;
+    }
+    return walk(&top, (tn_bytes){wish->path.data, plain, false},
+                (tn_bytes){wish->path.data + plain, wish->path.size - plain, false}, err);
+}
+
+const tn_scheme tn_scheme_webhdfs = {.name = "webhdfs",
+                                     .addressed = true,
+                                     .redirects_max = 5,
+                                     .build = webhdfs_build,
+                                     .move = webhdfs_move,
+                                     .explain = explain,
+                                     .list = webhdfs_list,
+                                     .look = webhdfs_look,
+                                     .put = tn_webhdfs_put};
+const tn_scheme tn_scheme_swebhdfs = {.name = "swebhdfs",
+                                      .addressed = true,
+                                      .redirects_max = 5,
+                                      .build = webhdfs_build,
+                                      .move = webhdfs_move,
+                                      .explain = explain,
+                                      .list = webhdfs_list,
+                                      .look = webhdfs_look,
+                                      .put = tn_webhdfs_put};

@@ -1,0 +1,210 @@
+/* test_kerberos.c - tickets for NameNodes, from a credential cache that the test writes: who gets
+ * one, and what is said when there is none.
+ */
+#include "base/core/arena.h"
+#include "base/core/failpoint.h"
+#include "base/core/text.h"
+#include "base/file/file.h"
+#include "io/source/remote.h"
+#include "support/served.h"
+#include "support/test.h"
+#include "support/tickets.h"
+#include "support/tmpdir.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { BYTES = 6000000 }; /* two ranges */
+
+static const char word[] = "webhdfs_kerberos = true\n";
+
+typedef struct world {
+    served s;
+    char tickets[256]; /* a folder */
+    char *data;
+} world;
+
+static world the;
+
+static int begin(void **state)
+{
+    tn_tmpdir_make(the.tickets);
+    tickets_configure(the.tickets);
+    (void)setenv("TNET_FAST", "100", 1); /* NOLINT(concurrency-mt-unsafe): no thread is there yet */
+    (void)unsetenv("http_proxy");        /* NOLINT(concurrency-mt-unsafe) */
+    served_silence("1");
+    served_open(&the.s, "!kerberos !badticket !httpfs d");
+    the.data = served_bytes(BYTES);
+    served_write(the.s.dir, "a.bin", the.data, BYTES);
+    *state = &the;
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    served_close(&the.s);
+    free(the.data);
+    tn_tmpdir_remove(the.tickets);
+    return 0;
+}
+
+GROUP(begin, end);
+
+static void have_ticket(const world *w)
+{
+    tickets_write(w->tickets, time(NULL) - 60, time(NULL) + 3600);
+}
+
+/* Reads the first object of a URI into `out`. */
+static tn_status fetch(const world *w, const char *form, tn_text *out, tn_error *err)
+{
+    char uri[SERVED_URI];
+    tn_remote *r = NULL;
+    tn_remote_stream *s = NULL;
+    tn_remote_object *object = NULL;
+    uint32_t n = 0;
+    tn_arena *arena = tn_arena_new(1 << 12);
+    served_uri(&w->s, form, uri);
+    tn_status status = tn_remote_open(&r, w->s.secrets, err);
+    status = status == TN_OK ? tn_remote_list(r, uri, arena, &object, &n, err) : status;
+    status = status == TN_OK ? tn_remote_stream_open(&s, r, object, 0, NULL, err) : status;
+    for (size_t got = 1; status == TN_OK && got > 0;) {
+        char *to = tn_text_grow(out, BYTES);
+        status = tn_remote_stream_read(s, to, BYTES, &got, err);
+        out->size -= BYTES - (status == TN_OK ? got : 0);
+    }
+    tn_remote_stream_close(s);
+    tn_remote_close(r);
+    tn_arena_free(arena);
+    store_await_idle(w->s.server);
+    return status;
+}
+
+static void check_read(const world *w, const char *form)
+{
+    tn_text got = {0};
+    tn_error err = {0};
+    if (fetch(w, form, &got, &err) != TN_OK) {
+        fail_msg("%s: %s", form, err.text);
+    }
+    assert_int_equal(got.size, BYTES);
+    assert_memory_equal(got.data, w->data, BYTES);
+    tn_text_done(&got);
+}
+
+/* After so many requests at most. */
+static void check_fails(const world *w, const char *form, tn_status wanted, const char *words,
+                        uint32_t requests)
+{
+    tn_text got = {0};
+    tn_error err = {0};
+    const uint64_t before = store_requests(w->s.server);
+    const tn_status status = fetch(w, form, &got, &err);
+    if (status != wanted || strstr(err.text, words) == NULL) {
+        fail_msg("%s: status %d, %s", form, (int)status, err.text);
+    }
+    assert_true(store_requests(w->s.server) - before <= requests);
+    assert_int_equal(got.size, 0);
+    tn_text_done(&got);
+}
+
+TEST(a_ticket_goes_to_name_nodes_alone)
+{
+    const world *w = *state;
+    have_ticket(w);
+    served_secrets(&w->s, word);
+    check_read(w, "webhdfs://127.0.0.1:%n/!kerberos/a.bin");
+    check_read(w, "webhdfs://127.0.0.1:%u/!kerberos/a*");
+    assert_true(store_tickets(w->s.server) >= 6);
+    assert_int_equal(store_leaks(w->s.server), 0);
+}
+
+TEST(a_file_is_written_with_a_ticket)
+{
+    const world *w = *state;
+    char uri[SERVED_URI];
+    char path[600];
+    tn_remote *r = NULL;
+    tn_map map = {0};
+    tn_error err = {0};
+    have_ticket(w);
+    served_secrets(&w->s, word);
+    (void)snprintf(path, sizeof path, "%s/a.bin", w->s.dir);
+    served_uri(&w->s, "webhdfs://127.0.0.1:%u/!kerberos/out/x", uri);
+    assert_int_equal(tn_remote_open(&r, w->s.secrets, &err), TN_OK);
+    for (int i = 0; i < 2; i++) { /* the second time over what is there */
+        if (tn_remote_put(r, path, uri, NULL, &err) != TN_OK) {
+            fail_msg("%s", err.text);
+        }
+    }
+    tn_remote_close(r);
+    (void)snprintf(path, sizeof path, "%s/out/x", w->s.dir);
+    assert_int_equal(tn_map_file(&map, path, &err), TN_OK);
+    assert_int_equal(map.size, BYTES);
+    assert_memory_equal(map.data, w->data, BYTES);
+    tn_unmap(&map);
+    assert_int_equal(store_leaks(w->s.server), 0);
+}
+
+/* The secrets name a user, too, who may be another one. */
+TEST(a_token_goes_without_a_name)
+{
+    const world *w = *state;
+    const uint64_t before = store_tickets(w->s.server);
+    have_ticket(w);
+    served_secrets(&w->s, "webhdfs_delegation = T\n");
+    check_read(w, "webhdfs://127.0.0.1:%u/!kerberos/a.bin");
+    assert_int_equal(store_tickets(w->s.server), before);
+}
+
+TEST(nobody_gets_a_ticket_unasked)
+{
+    const world *w = *state;
+    const uint64_t before = store_tickets(w->s.server);
+    have_ticket(w);
+    served_secrets(&w->s, "webhdfs_kerberos = false\n");
+    check_read(w, "webhdfs://127.0.0.1:%u/a.bin");
+    check_fails(w, "webhdfs://127.0.0.1:%u/!kerberos/a.bin", TN_E_DATA,
+                "the server wants Kerberos (401)\nhint: a line 'webhdfs_kerberos = true'", 1);
+    served_secrets(&w->s, word);
+    check_fails(w, "http://127.0.0.1:%u/webhdfs/v1/!kerberos/a.bin?op=OPEN", TN_E_DATA,
+                "the server answers 401", 1);
+    assert_int_equal(store_tickets(w->s.server), before);
+}
+
+TEST(without_a_good_ticket_one_request_is_enough)
+{
+    const world *w = *state;
+    static const char uri[] = "webhdfs://127.0.0.1:%u/!kerberos/a.bin";
+    static const char none[] = "the server wants Kerberos (401), and there is no ticket: ";
+    served_secrets(&w->s, word);
+    tickets_remove(w->tickets);
+    check_fails(w, uri, TN_E_DATA, none, 1);
+    check_fails(w, uri, TN_E_DATA, "hint: klist shows the tickets, kinit gets one", 1);
+    tickets_write(w->tickets, time(NULL) - 7200, time(NULL) - 3600);
+    check_fails(w, uri, TN_E_DATA, "there is no ticket: Ticket expired\nhint:", 1);
+    have_ticket(w);
+    check_fails(w, "webhdfs://localhost:%u/!kerberos/a.bin", TN_E_DATA, none, 1);
+    check_fails(w, "webhdfs://127.0.0.1:%u/!badticket/a.bin", TN_E_DATA,
+                "the server refuses the Kerberos ticket (401)\nhint:", 1);
+    check_fails(w, "webhdfs://127.0.0.1:%u/!kerberos/!httpfs/a.bin", TN_E_DATA,
+                "the place that the server redirects to wants Kerberos (401)", 1 + 2 * 4);
+    assert_int_equal(store_leaks(w->s.server), 0);
+}
+
+TEST(what_cannot_be_kerberos_is_refused)
+{
+    const world *w = *state;
+    static const char uri[] = "webhdfs://127.0.0.1:%u/!kerberos/a.bin";
+    tn_error err = {0};
+    have_ticket(w);
+    served_secrets(&w->s, "webhdfs_kerberos = yes\n");
+    check_fails(w, uri, TN_E_CONFIG, "webhdfs_kerberos is 'yes', and must be true or false", 0);
+    served_secrets(&w->s, word);
+    assert_int_equal(tn_failpoint_set("library.gssapi:error", &err), TN_OK);
+    check_fails(w, uri, TN_E_CONFIG, "has no GSS-API, which webhdfs_kerberos needs", 0);
+    assert_int_equal(tn_failpoint_set(NULL, &err), TN_OK);
+}
