@@ -43,22 +43,6 @@ TEST(large_memory_is_zeroed_and_starts_on_a_huge_page)
     }
 }
 
-/* tn_free takes what begins on a huge page for a large array. */
-TEST(no_small_memory_starts_on_a_huge_page)
-{
-    enum { N = 1 << 18 }; /* the heap passes some twenty of them */
-    static void *memory[N];
-    size_t wrong = 0;
-    for (size_t i = 0; i < N; i++) {
-        memory[i] = tn_alloc(1, 100, "a test");
-        wrong += (uintptr_t)memory[i] % ((size_t)2 << 20) == 0;
-    }
-    assert_int_equal(wrong, 0);
-    for (size_t i = 0; i < N; i++) {
-        tn_free(memory[i]);
-    }
-}
-
 TEST(what_is_not_used_of_large_memory_is_not_touched)
 {
     enum { MB = 1 << 20 };

@@ -13,48 +13,40 @@ enum { EXIT_MEMORY = 7, PAGE = 4 << 10, HUGE_PAGE = 2 << 20, LARGE = HUGE_PAGE }
 
 static _Atomic uint64_t calls_to_failure;
 
-/* What stands in front of a large array, on a page of its own. */
-typedef struct mapping {
-    void *start;
-    size_t size;
-} mapping;
+/* The cache line before every block. */
+typedef struct head {
+    _Alignas(TN_CACHE_LINE) void *start; /* what malloc or mmap gave */
+    size_t mapped;                       /* bytes that mmap gave; 0: it is of malloc */
+} head;
 
-/* Large arrays are mapped one by one: they come zeroed, so that what is never used is never
- * touched. Asks for huge pages: with small ones nearly every random access walks the page tables.
- */
+/* Maps a large array by itself: it comes zeroed, so that what is never used is never touched. Asks
+ * for huge pages: with small ones nearly every random access walks the page tables. */
 static void *map_large(size_t bytes)
 {
     if (bytes > SIZE_MAX - HUGE_PAGE - PAGE) {
         return NULL;
     }
-    const mapping m = {.start = mmap(NULL, bytes + HUGE_PAGE + PAGE, PROT_READ | PROT_WRITE,
-                                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
-                       .size = bytes + HUGE_PAGE + PAGE};
-    if (m.start == MAP_FAILED) {
+    const size_t size = bytes + HUGE_PAGE + PAGE;
+    void *start = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (start == MAP_FAILED) {
         return NULL;
     }
-    char *memory = (char *)m.start + PAGE;
+    char *memory = (char *)start + PAGE;
     memory += (HUGE_PAGE - (uintptr_t)memory % HUGE_PAGE) % HUGE_PAGE;
-    memcpy(memory - sizeof m, &m, sizeof m);
+    const head h = {start, size};
+    memcpy(memory - sizeof h, &h, sizeof h);
     (void)madvise(memory, bytes / PAGE * PAGE, MADV_HUGEPAGE);
     return memory;
 }
 
-/* Only large arrays begin on a huge page. */
-static bool is_mapped(const void *memory)
-{
-    return (uintptr_t)memory % HUGE_PAGE == 0;
-}
-
 static void *take_small(size_t bytes)
 {
-    void *memory = aligned_alloc(TN_CACHE_LINE, bytes);
-    if (memory == NULL || !is_mapped(memory)) {
-        return memory != NULL ? memset(memory, 0, bytes) : NULL;
+    head *start = aligned_alloc(TN_CACHE_LINE, sizeof(head) + bytes);
+    if (start == NULL) {
+        return NULL;
     }
-    void *other = take_small(bytes); /* the heap's, by chance; it is not given out twice */
-    free(memory);
-    return other;
+    *start = (head){start, 0};
+    return memset(start + 1, 0, bytes);
 }
 
 /* NULL when there is none. */
@@ -120,13 +112,15 @@ tn_status tn_reserve(void *array, size_t *max, size_t size, size_t n, const char
 
 void tn_free(void *memory)
 {
-    if (memory == NULL || !is_mapped(memory)) {
-        free(memory);
+    if (memory == NULL) {
         return;
     }
-    mapping m;
-    memcpy(&m, (const char *)memory - sizeof m, sizeof m);
-    int failure = munmap(m.start, m.size);
+    const head h = ((const head *)memory)[-1];
+    if (h.mapped == 0) {
+        free(h.start);
+        return;
+    }
+    int failure = munmap(h.start, h.mapped);
     TN_ASSERT(failure == 0);
 }
 

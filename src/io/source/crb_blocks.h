@@ -26,7 +26,7 @@ enum { TN_CRB_WHOLE, TN_CRB_FIRST, TN_CRB_MIDDLE, TN_CRB_LAST }; /* cflag */
 enum { TN_CRB_LABEL, TN_CRB_OFFSET, TN_CRB_INDEX, TN_CRB_VALUE, TN_CRB_WEIGHT, TN_CRB_ARRAYS };
 
 typedef struct tn_crb {
-    /* LZ4_decompress_safe; first, where who loads the library puts it. */
+    /* LZ4_decompress_safe, set by the caller. */
     int (*decompress)(const char *from, char *to, int size, int room);
     unsigned char head[8];
     uint32_t have;  /* bytes of the head */

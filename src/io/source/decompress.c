@@ -46,20 +46,19 @@ struct tn_decompressor {
     unsigned char in[INPUT_BYTES];
 };
 
-/* Makes d->state, `size` bytes of zeros behind the addresses of a library's functions, which come
- * first, in the order of `names`. What it makes is there on failure, too. */
-static tn_status make_state(tn_decompressor *d, size_t size, const tn_library_name *library,
-                            const char *const *names, tn_error *err)
+/* A codec's state begins with the functions of its library; FIND in a list of them finds each. */
+#define MEMBER(name) __typeof__ (&(name))(name);
+#define FIND(name) TN_TRY(tn_library_find(library, &of, #name, &s->name, err));
+
+/* Allocates the codec's state, zeroed, and loads its library. The caller frees the state, on failure
+ * too. */
+static tn_status make_state(tn_decompressor *d, size_t size, const tn_library_name *of,
+                            void **library, tn_error *err)
 {
     char *state = NULL;
-    void *loaded = NULL;
     TN_TRY(TN_ALLOC(state, size, "a decompressor", err));
     d->state = state;
-    TN_TRY(tn_library_load(&loaded, library, err));
-    for (size_t i = 0; names[i] != NULL; i++) {
-        TN_TRY(tn_library_find(loaded, library, names[i], state + i * sizeof(void *), err));
-    }
-    return TN_OK;
+    return tn_library_load(library, of, err);
 }
 
 static tn_status no_memory(const tn_decompressor *d, tn_error *err)
@@ -69,24 +68,24 @@ static tn_status no_memory(const tn_decompressor *d, tn_error *err)
 
 /* ---- gzip and zlib by libisal ---- */
 
+#define ISAL_CALLS(CALL) CALL(isal_inflate_init) CALL(isal_inflate_reset) CALL(isal_inflate)
+
 typedef struct isal {
-    void (*init)(struct inflate_state *);
-    void (*reset)(struct inflate_state *);
-    int (*inflate)(struct inflate_state *);
+    ISAL_CALLS(MEMBER)
     struct inflate_state z;
 } isal;
 
 static tn_status isal_begin(tn_decompressor *d, tn_error *err)
 {
-    static const tn_library_name library = {"libisal.so.2", "gzip", "install libisal2"};
-    static const char *const names[] = {"isal_inflate_init", "isal_inflate_reset", "isal_inflate",
-                                        NULL};
+    static const tn_library_name of = {"libisal.so.2", "gzip", "install libisal2"};
+    void *library = NULL;
     if (tn_failpoint("library.isal") > 0) {
         return tn_fail(err, TN_E_CONFIG, "libisal is taken for missing");
     }
-    TN_TRY(make_state(d, sizeof(isal), &library, names, err));
+    TN_TRY(make_state(d, sizeof(isal), &of, &library, err));
     isal *s = d->state;
-    s->init(&s->z);
+    ISAL_CALLS(FIND)
+    s->isal_inflate_init(&s->z);
     s->z.crc_flag = d->compression == TN_COMPRESSION_GZIP ? ISAL_GZIP : ISAL_ZLIB;
     return TN_OK;
 }
@@ -94,7 +93,7 @@ static tn_status isal_begin(tn_decompressor *d, tn_error *err)
 static outcome isal_again(tn_decompressor *d)
 {
     isal *s = d->state;
-    s->reset(&s->z);
+    s->isal_inflate_reset(&s->z);
     return GOES_ON;
 }
 
@@ -106,7 +105,7 @@ static outcome isal_step(tn_decompressor *d, unsigned char *out, size_t room, si
     s->z.avail_in = (uint32_t)(d->to - d->at);
     s->z.next_out = out;
     s->z.avail_out = most;
-    const int result = s->inflate(&s->z);
+    const int result = s->isal_inflate(&s->z);
     d->at = d->to - s->z.avail_in;
     *made = most - s->z.avail_out;
     if (result < 0 || result == ISAL_NEED_DICT) {
@@ -166,32 +165,31 @@ static const codec zlib_codec = {zlib_begin, zlib_end, zlib_again, zlib_step};
 
 /* ---- zstd ---- */
 
+#define ZSTD_CALLS(CALL)                                                                           \
+    CALL(ZSTD_createDStream)                                                                       \
+    CALL(ZSTD_freeDStream) CALL(ZSTD_decompressStream) CALL(ZSTD_isError) CALL(ZSTD_getErrorCode)
+
 typedef struct zstd {
-    ZSTD_DStream *(*create)(void);
-    size_t (*drop)(ZSTD_DStream *);
-    size_t (*decompress)(ZSTD_DStream *, ZSTD_outBuffer *, ZSTD_inBuffer *);
-    unsigned (*is_error)(size_t);
-    ZSTD_ErrorCode (*code)(size_t);
+    ZSTD_CALLS(MEMBER)
     ZSTD_DStream *stream;
 } zstd;
 
 static tn_status zstd_begin(tn_decompressor *d, tn_error *err)
 {
-    static const tn_library_name library = {"libzstd.so.1", "zstd needs its library, which",
-                                            "install libzstd1"};
-    static const char *const names[] = {"ZSTD_createDStream",    "ZSTD_freeDStream",
-                                        "ZSTD_decompressStream", "ZSTD_isError",
-                                        "ZSTD_getErrorCode",     NULL};
-    TN_TRY(make_state(d, sizeof(zstd), &library, names, err));
+    static const tn_library_name of = {"libzstd.so.1", "zstd needs its library, which",
+                                       "install libzstd1"};
+    void *library = NULL;
+    TN_TRY(make_state(d, sizeof(zstd), &of, &library, err));
     zstd *s = d->state;
-    s->stream = s->create();
+    ZSTD_CALLS(FIND)
+    s->stream = s->ZSTD_createDStream();
     return s->stream != NULL ? TN_OK : no_memory(d, err);
 }
 
 static void zstd_end(tn_decompressor *d)
 {
     zstd *s = d->state;
-    (void)s->drop(s->stream);
+    (void)s->ZSTD_freeDStream(s->stream);
 }
 
 // NOLINTNEXTLINE(readability-non-const-parameter): libzstd writes to it
@@ -200,13 +198,13 @@ static outcome zstd_step(tn_decompressor *d, unsigned char *out, size_t room, si
     zstd *s = d->state;
     ZSTD_inBuffer from = {.src = d->in, .size = d->to, .pos = d->at};
     ZSTD_outBuffer to = {.dst = out, .size = room};
-    const size_t result = s->decompress(s->stream, &to, &from);
+    const size_t result = s->ZSTD_decompressStream(s->stream, &to, &from);
     d->at = from.pos;
     *made = to.pos;
-    if (s->is_error(result) == 0) {
+    if (s->ZSTD_isError(result) == 0) {
         return result == 0 ? ENDED : GOES_ON;
     }
-    switch ((int)s->code(result)) {
+    switch ((int)s->ZSTD_getErrorCode(result)) {
     case ZSTD_error_memory_allocation:
         return NO_MEMORY;
     case ZSTD_error_frameParameter_windowTooLarge:
@@ -220,35 +218,32 @@ static const codec zstd_codec = {zstd_begin, zstd_end, NULL, zstd_step};
 
 /* ---- lz4 ---- */
 
+#define LZ4_CALLS(CALL)                                                                            \
+    CALL(LZ4F_createDecompressionContext)                                                          \
+    CALL(LZ4F_freeDecompressionContext)                                                            \
+    CALL(LZ4F_decompress) CALL(LZ4F_isError) CALL(LZ4F_getErrorName)
+
 typedef struct lz4 {
-    LZ4F_errorCode_t (*create)(LZ4F_dctx **, unsigned);
-    LZ4F_errorCode_t (*drop)(LZ4F_dctx *);
-    size_t (*decompress)(LZ4F_dctx *, void *, size_t *, const void *, size_t *,
-                         const LZ4F_decompressOptions_t *);
-    unsigned (*is_error)(LZ4F_errorCode_t);
-    const char *(*error_name)(LZ4F_errorCode_t);
+    LZ4_CALLS(MEMBER)
     LZ4F_dctx *context;
 } lz4;
 
 static tn_status lz4_begin(tn_decompressor *d, tn_error *err)
 {
-    static const tn_library_name library = {"liblz4.so.1", "lz4 needs its library, which",
-                                            "install liblz4-1"};
-    static const char *const names[] = {"LZ4F_createDecompressionContext",
-                                        "LZ4F_freeDecompressionContext",
-                                        "LZ4F_decompress",
-                                        "LZ4F_isError",
-                                        "LZ4F_getErrorName",
-                                        NULL};
-    TN_TRY(make_state(d, sizeof(lz4), &library, names, err));
+    static const tn_library_name of = {"liblz4.so.1", "lz4 needs its library, which",
+                                       "install liblz4-1"};
+    void *library = NULL;
+    TN_TRY(make_state(d, sizeof(lz4), &of, &library, err));
     lz4 *s = d->state;
-    return s->is_error(s->create(&s->context, LZ4F_VERSION)) == 0 ? TN_OK : no_memory(d, err);
+    LZ4_CALLS(FIND)
+    const size_t made = s->LZ4F_createDecompressionContext(&s->context, LZ4F_VERSION);
+    return s->LZ4F_isError(made) == 0 ? TN_OK : no_memory(d, err);
 }
 
 static void lz4_end(tn_decompressor *d)
 {
     lz4 *s = d->state;
-    (void)s->drop(s->context);
+    (void)s->LZ4F_freeDecompressionContext(s->context);
 }
 
 static outcome lz4_step(tn_decompressor *d, unsigned char *out, size_t room, size_t *made)
@@ -256,9 +251,9 @@ static outcome lz4_step(tn_decompressor *d, unsigned char *out, size_t room, siz
     lz4 *s = d->state;
     size_t taken = d->to - d->at;
     *made = room;
-    const size_t result = s->decompress(s->context, out, made, d->in + d->at, &taken, NULL);
-    if (s->is_error(result) != 0) {
-        const bool memory = strcmp(s->error_name(result), "ERROR_allocation_failed") == 0;
+    const size_t result = s->LZ4F_decompress(s->context, out, made, d->in + d->at, &taken, NULL);
+    if (s->LZ4F_isError(result) != 0) {
+        const bool memory = strcmp(s->LZ4F_getErrorName(result), "ERROR_allocation_failed") == 0;
         *made = 0;
         return memory ? NO_MEMORY : CORRUPT;
     }
@@ -283,9 +278,10 @@ enum {
 
 static const char snappy_mark[] = "sNaPpY";
 
+#define SNAPPY_CALLS(CALL) CALL(snappy_uncompressed_length) CALL(snappy_uncompress)
+
 typedef struct snappy {
-    snappy_status (*length)(const char *, size_t, size_t *);
-    snappy_status (*uncompress)(const char *, size_t, char *, size_t *);
+    SNAPPY_CALLS(MEMBER)
     bool begun;      /* the mark was there */
     size_t have;     /* bytes of the chunk, its head included */
     size_t skip;     /* of a chunk that is passed over */
@@ -296,10 +292,13 @@ typedef struct snappy {
 
 static tn_status snappy_begin(tn_decompressor *d, tn_error *err)
 {
-    static const tn_library_name library = {"libsnappy.so.1", "snappy needs its library, which",
-                                            "install libsnappy1v5"};
-    static const char *const names[] = {"snappy_uncompressed_length", "snappy_uncompress", NULL};
-    return make_state(d, sizeof(snappy), &library, names, err);
+    static const tn_library_name of = {"libsnappy.so.1", "snappy needs its library, which",
+                                       "install libsnappy1v5"};
+    void *library = NULL;
+    TN_TRY(make_state(d, sizeof(snappy), &of, &library, err));
+    snappy *s = d->state;
+    SNAPPY_CALLS(FIND)
+    return TN_OK;
 }
 
 static size_t chunk_size(const snappy *s)
@@ -322,8 +321,10 @@ static outcome open_chunk(snappy *s)
     size_t n = size - CHUNK_CRC;
     if (kind == KIND_PLAIN) {
         memcpy(s->plain, body + CHUNK_CRC, n);
-    } else if (s->length(body + CHUNK_CRC, size - CHUNK_CRC, &n) != SNAPPY_OK || n > CHUNK_PLAIN ||
-               s->uncompress(body + CHUNK_CRC, size - CHUNK_CRC, s->plain, &n) != SNAPPY_OK) {
+    } else if (s->snappy_uncompressed_length(body + CHUNK_CRC, size - CHUNK_CRC, &n) != SNAPPY_OK ||
+               n > CHUNK_PLAIN ||
+               s->snappy_uncompress(body + CHUNK_CRC, size - CHUNK_CRC, s->plain, &n) !=
+                   SNAPPY_OK) {
         return CORRUPT;
     }
     s->from = 0;
@@ -400,12 +401,13 @@ static const codec snappy_codec = {snappy_begin, NULL, NULL, snappy_step};
 
 static tn_status crb_begin(tn_decompressor *d, tn_error *err)
 {
-    static const tn_library_name library = {"liblz4.so.1", "crb needs the library of lz4, which",
-                                            "install liblz4-1"};
-    static const char *const names[] = {"LZ4_decompress_safe", NULL};
-    TN_TRY(make_state(d, sizeof(tn_crb), &library, names, err));
-    ((tn_crb *)d->state)->most = d->record_max;
-    return TN_OK;
+    static const tn_library_name of = {"liblz4.so.1", "crb needs the library of lz4, which",
+                                       "install liblz4-1"};
+    void *library = NULL;
+    TN_TRY(make_state(d, sizeof(tn_crb), &of, &library, err));
+    tn_crb *c = d->state;
+    c->most = d->record_max;
+    return tn_library_find(library, &of, "LZ4_decompress_safe", &c->decompress, err);
 }
 
 static void crb_end(tn_decompressor *d)

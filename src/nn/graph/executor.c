@@ -131,22 +131,35 @@ static tn_range even_tile(const tn_node *n, uint32_t tile)
     return (tn_range){from, to < n->shape.cols ? to : n->shape.cols};
 }
 
-/* Where an operator has the pass. */
 typedef enum column_pass {
-    PACK = offsetof(tn_op, pack),
-    FORWARD_PART = offsetof(tn_op, forward_part),
-    FORWARD_COLS = offsetof(tn_op, forward_cols),
-    PREPARE = offsetof(tn_op, prepare),
-    BACKWARD_PART = offsetof(tn_op, backward_part),
-    BACKWARD_COLS = offsetof(tn_op, backward_cols),
-    BACKWARD_PARAMS = offsetof(tn_op, backward_params),
+    PACK,
+    FORWARD_PART,
+    FORWARD_COLS,
+    PREPARE,
+    BACKWARD_PART,
+    BACKWARD_COLS,
+    BACKWARD_PARAMS,
 } column_pass;
 
 static tn_cols_fn *cols_pass(const tn_node *n, column_pass pass)
 {
-    tn_cols_fn *f = NULL;
-    memcpy(&f, (const char *)n->op + pass, sizeof f);
-    return f;
+    switch (pass) {
+    case PACK:
+        return n->op->pack;
+    case FORWARD_PART:
+        return n->op->forward_part;
+    case FORWARD_COLS:
+        return n->op->forward_cols;
+    case PREPARE:
+        return n->op->prepare;
+    case BACKWARD_PART:
+        return n->op->backward_part;
+    case BACKWARD_COLS:
+        return n->op->backward_cols;
+    case BACKWARD_PARAMS:
+        return n->op->backward_params;
+    }
+    return NULL;
 }
 
 /* ---- rows of the batch's table ---- */
