@@ -53,8 +53,6 @@ static bool refuse(const tn_binder *b, const tn_field *f, const tn_tree *at, con
     return false;
 }
 
-const char *const tn_field_default_alone[] = {NULL};
-
 static bool scale_by(const scale *scales, const char *unit, size_t size, double *number)
 {
     for (const scale *s = scales; s->unit != NULL; s++) {
@@ -442,36 +440,6 @@ static void bind_absent(const tn_binder *b, const tn_field *f, void *at)
     bind_known(&inner, f->table, NULL, at);
 }
 
-/* Whether a value that was read is the default. */
-static bool is_default(const tn_binder *b, const tn_field *f, const void *at)
-{
-    unsigned char value[sizeof(uint64_t)];
-    const tn_tree *fallback = tn_field_value(b->arena, f, NULL);
-    if (tn_tree_is_null(fallback) || f->kind == TN_KIND_TREE) {
-        return false; /* the default is that it is not given */
-    }
-    TN_ASSERT(f->kind <= TN_KIND_SIZE);
-    bool good = read_value(b, f, fallback, value);
-    TN_ASSERT(good);
-    return memcmp(value, at, kinds[f->kind].size) == 0;
-}
-
-/* Values of later versions: better refused than ignored. */
-static bool is_taken(const tn_binder *b, const tn_field *f, const tn_tree *given, const void *at)
-{
-    if (f->later == NULL || tn_tree_is_null(given)) {
-        return true;
-    }
-    bool taken = f->kind == TN_KIND_CHOICE ? tn_word_find(f->later, given->text) == UINT32_MAX
-                                           : is_default(b, f, at);
-    if (taken) {
-        return true;
-    }
-    tn_diag_error(b->diag, &given->at, "'%s': %s: not in this build yet", path_of(b, f->key),
-                  f->kind == TN_KIND_TREE ? f->help : given->text);
-    return false;
-}
-
 static void bind_one(const tn_binder *b, const tn_field *f, const tn_tree *given, void *at)
 {
     TN_ASSERT((size_t)f->kind < sizeof kinds / sizeof *kinds && kinds[f->kind].read != NULL);
@@ -481,7 +449,7 @@ static void bind_one(const tn_binder *b, const tn_field *f, const tn_tree *given
         tn_diag_hint(b->diag, "%s: %s", f->key, f->help);
     }
     memcpy(at, kinds[f->kind].unset, kinds[f->kind].size);
-    if (tn_tree_is_null(value) || (read_value(b, f, value, at) && is_taken(b, f, given, at))) {
+    if (tn_tree_is_null(value) || read_value(b, f, value, at)) {
         return;
     }
     value = tn_field_value(b->arena, f, NULL);

@@ -13,17 +13,13 @@
  * lists, NAN for reals, TN_UNSET_U32 and TN_UNSET_U64 for counts and choices, false; a fallback of
  * NULL makes the option required. A user's "~" is the same as not writing the key. Texts and lists
  * live in the binder's arena. A number may be one of `words` instead (threads: all): row U32W and
- * its like. What a later version is to take stands in the table, too (`later`): it is refused, and
- * help and documentation say so. Word i reads as TN_WORD_U32(i) or TN_WORD_U64(i); a real's only
- * word is INFINITY.
+ * its like. Word i reads as TN_WORD_U32(i) or TN_WORD_U64(i); a real's only word is INFINITY.
  */
 #pragma once
 
 #include "config/values.h"
 
 typedef struct tn_text tn_text; /* base/core/text.h */
-
-extern const char *const tn_field_default_alone[]; /* for `later`: no words */
 
 /* Sets every field of *opts from `map` (NULL: nothing is given) or from its default. Faults go to
  * b->diag; a field at fault has its default. Unknown keys are faults. A scalar where a map is
@@ -104,14 +100,6 @@ void tn_field_value_text(tn_text *out, const tn_field *f, const void *opts);
 #define TN_FIELD_CHOICE(type, member, fallback, words_, ...)                                       \
     TN_ROW(TN_KIND_CHOICE, type, member, uint32_t, fallback, 0, 0, "", __VA_ARGS__,                \
            .words = (words_))
-/* Words of which this build refuses those of later_. */
-#define TN_FIELD_CHOICE_LATER(type, member, fallback, words_, later_, ...)                         \
-    TN_ROW(TN_KIND_CHOICE, type, member, uint32_t, fallback, 0, 0, "", __VA_ARGS__,                \
-           .words = (words_), .later = (later_))
-/* A single value or a tree of which this build takes the default alone. */
-#define TN_FIELD_LATER(kind, type, member, want, fallback, lo, hi, unit, ...)                      \
-    TN_ROW(kind, type, member, want, fallback, lo, hi, unit, __VA_ARGS__,                          \
-           .later = tn_field_default_alone)
 #define TN_FIELD_STRS(type, member, fallback, ...)                                                 \
     TN_ROW(TN_KIND_STRS, type, member, tn_strs, fallback, 0, 0, "", __VA_ARGS__)
 #define TN_FIELD_F64S(type, member, fallback, lo, hi, ...)                                         \

@@ -108,17 +108,6 @@ static void walk(walker *w, const tn_field *fields)
     }
 }
 
-/* The words but those of `without`, which may be NULL. */
-static void add_words(tn_text *out, const char *const *words, const char *const *without,
-                      const char *quote)
-{
-    for (; *words != NULL; words++) {
-        if (tn_word_find(without, *words) == UINT32_MAX) {
-            tn_text_addf(out, " %s%s%s", quote, *words, quote);
-        }
-    }
-}
-
 /* "count", "one of `a` `b`", "duration": what a user may write. */
 static void add_type(tn_text *out, const tn_field *f, const char *quote)
 {
@@ -128,20 +117,11 @@ static void add_type(tn_text *out, const tn_field *f, const char *quote)
         tn_text_addf(out, " %s%s%s", quote, f->choices[i]->name, quote);
     }
     if (f->words != NULL) {
-        bool choice = f->kind == TN_KIND_CHOICE;
-        tn_text_adds(out, choice ? "" : " or");
-        add_words(out, f->words, choice ? f->later : NULL, quote);
+        tn_text_adds(out, f->kind == TN_KIND_CHOICE ? "" : " or");
     }
-}
-
-/* "; not yet `wait` `rollback`", "; only the default yet", or nothing. */
-static void add_later(tn_text *out, const tn_field *f, const char *quote)
-{
-    if (f->later == NULL) {
-        return;
+    for (uint32_t i = 0; f->words != NULL && f->words[i] != NULL; i++) {
+        tn_text_addf(out, " %s%s%s", quote, f->words[i], quote);
     }
-    tn_text_adds(out, f->later[0] != NULL ? "; not in this build yet:" : "; only the default yet");
-    add_words(out, f->later, NULL, quote);
 }
 
 /* "1 .. 1024 threads", or nothing. */
@@ -171,7 +151,6 @@ static void help_row(walker *w, const tn_field *f)
     } while (w->out->size - before < HELP_COLUMN && !w->out->failed);
     tn_text_addf(w->out, "%s; ", f->help);
     add_type(w->out, f, "");
-    add_later(w->out, f, "");
     if (f->fallback == NULL) {
         tn_text_adds(w->out, "; required\n");
     } else {
@@ -215,7 +194,6 @@ static void markdown_row(walker *w, const tn_field *f)
     }
     tn_text_addf(w->out, "| `%s` | ", w->path);
     add_type(w->out, f, "`");
-    add_later(w->out, f, "`");
     tn_text_adds(w->out, " | ");
     if (f->fallback == NULL) {
         tn_text_adds(w->out, "required");

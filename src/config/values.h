@@ -100,15 +100,13 @@ struct tn_field {
     const char *key;
     size_t offset;
     const char *fallback;
-    double min, max;          /* numbers, durations, sizes; both included */
-    const char *unit;         /* "rows", "threads"; "" for a bare number */
-    const char *help;         /* one line, lower case */
-    const char *const *words; /* CHOICE, numbers; NULL-terminated */
-    const char *const *later; /* values that this build refuses: some of `words`; none of them: all
-                                 but the default; NULL: it takes all */
-    const char *first;        /* TREE: how layers merge; see TN_FIELD_TREE_OF */
-    const tn_field *table;    /* TABLE, TABLES; VARIANT: of `shared`, or NULL */
-    size_t size;              /* of one struct of `table`: TABLES, VARIANT */
+    double min, max;                 /* numbers, durations, sizes; both included */
+    const char *unit;                /* "rows", "threads"; "" for a bare number */
+    const char *help;                /* one line, lower case */
+    const char *const *words;        /* CHOICE, numbers; NULL-terminated */
+    const char *first;               /* TREE: how layers merge; see TN_FIELD_TREE_OF */
+    const tn_field *table;           /* TABLE, TABLES; VARIANT: of `shared`, or NULL */
+    size_t size;                     /* of one struct of `table`: TABLES, VARIANT */
     const tn_choice *const *choices; /* VARIANT: NULL-terminated */
 };
 

@@ -340,50 +340,6 @@ TEST(a_bad_value_is_refused_in_words)
     }
 }
 
-typedef struct later_opts {
-    uint32_t how, threads;
-    const tn_tree *plan;
-} later_opts;
-
-TEST(values_of_later_versions_are_refused)
-{
-    static const char *const words[] = {"wait", "stop", NULL};
-    static const char *const later[] = {"wait", NULL};
-    static const tn_field later_fields[] = {
-        TN_FIELD_CHOICE_LATER(later_opts, how, "stop", words, later, "h"),
-        TN_FIELD_LATER(TN_KIND_U32, later_opts, threads, uint32_t, "1", 1, 9, "", "h"),
-        TN_FIELD_LATER(TN_KIND_TREE, later_opts, plan, const tn_tree *, "~", 0, 0, "", "a plan"),
-        TN_FIELD_END,
-    };
-    static const struct {
-        const char *key, *value, *says;
-    } cases[] = {
-        {"how", "stop", NULL},
-        {"how", "wait", "'how': wait: not in this build yet"},
-        {"threads", "1", NULL},
-        {"threads", "2", "'threads': 2: not in this build yet"},
-        {"plan", "x", "'plan': a plan: not in this build yet"},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        tn_arena *arena = tn_arena_new(1 << 12);
-        tn_diag diag = {0};
-        const tn_binder b = {.arena = arena, .diag = &diag};
-        const tn_origin at = {.source = "test"};
-        later_opts opts;
-        tn_tree *map = tn_tree_new(arena, TN_TREE_MAP, at);
-        tn_tree *value = tn_tree_new(arena, TN_TREE_SCALAR, at);
-        value->text = cases[i].value;
-        tn_tree_put(arena, map, cases[i].key, value);
-        tn_fields_bind(&b, later_fields, map, &opts);
-        assert_int_equal(diag.n_errors, cases[i].says != NULL);
-        assert_true(cases[i].says == NULL ||
-                    strstr(tn_text_str(&diag.text), cases[i].says) != NULL);
-        assert_true(opts.how == 1 && opts.threads == 1);
-        tn_diag_done(&diag);
-        tn_arena_free(arena);
-    }
-}
-
 TEST(a_field_at_fault_has_its_default)
 {
     const all_opts *o = bind(*state, "{stop: x, epochs: 0, metrics: {a: 1}, optimizer: adma}");

@@ -92,10 +92,6 @@ for word in --export=x --data=-; do
     expect 3 tnet-eval "$config" run.dir="$dir/one" --peers 2 "$word"
     says "several processes"
 done
-for word in cluster.recovery=relaxed cluster.on_loss=rollback; do
-    expect 3 tnet-eval "$config" run.dir="$dir/one" --peers 2 "$word"
-    grep -q "not in this build yet" "$dir/err" || fail "not said: $(cat "$dir/err")"
-done
 echo "$name: refusals"
 
 # A line per peer now and then, and what the group has cost.

@@ -13,6 +13,7 @@
 #include "config/field.h"
 #include "config/fieldtree.h"
 #include "config/yaml.h"
+#include "train/config/retired.h"
 #include "train/config/slot_ranges.h"
 
 #include <limits.h>
@@ -458,6 +459,9 @@ static void add_file(layers *l, const char *path)
     visit v = {.path = tn_tree_text(l->b.arena, path, strlen(path))};
     resolve(&v);
     const tn_tree *file = load(&l->b, l->in->fields, &v);
+    if (file != NULL && l->in->top != NULL) { /* both files were written by this program */
+        file = tn_retired_drop(l->b.arena, file);
+    }
     l->file = file != NULL ? tn_fields_merge(&l->b, l->in->fields, l->file, file) : NULL;
 }
 

@@ -36,7 +36,7 @@ typedef struct tn_config_in {
     const tn_field *fields;       /* of the whole configuration */
     const tn_presets *presets;    /* NULL: none */
     const char *path;             /* the file; NULL: none */
-    const char *top;              /* a file that lies on top of it; NULL: none */
+    const char *top;              /* config.yaml on top of it, which is then run.yaml; NULL: none */
     const char *const *env;       /* "NAME=value", NULL-terminated; NULL: none */
     const char *const *overrides; /* "section.key=value" */
     uint32_t n_overrides;

@@ -11,6 +11,7 @@
 #include "io/format/format.h"
 #include "io/schema/dataopts.h"
 #include "io/schema/schema.h"
+#include "train/config/retired.h"
 #include "train/config/run.h"
 
 #include <string.h>
@@ -269,7 +270,7 @@ static const tn_tree *read_past(const tn_binder *b, const char *past)
     const tn_yaml_in in = {.text = past, .size = strlen(past), .source = "config.yaml"};
     const tn_tree *tree = past[0] != '\0' ? tn_yaml_read(b->arena, &unheard, &in) : NULL;
     tn_diag_done(&unheard);
-    return tree != NULL && tree->kind == TN_TREE_MAP ? tree : NULL;
+    return tree != NULL && tree->kind == TN_TREE_MAP ? tn_retired_drop(b->arena, tree) : NULL;
 }
 
 void tn_meaning_shorten(tn_text *lines)

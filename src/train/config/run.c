@@ -40,13 +40,9 @@ static const char *const missing_words[] = {"zero", "init", NULL};
 static const char *const restore_words[] = {"best", "last", NULL};
 static const char *const auc_words[] = {"histogram", "exact", NULL};
 static const char *const on_error_words[] = {"stop", "warn", NULL};
-static const char *const recovery_words[] = {"exact", "relaxed", NULL};
 static const char *const memory_words[] = {"auto", "none", NULL};
 static const char *const reset_words[] = {"never", "epoch", NULL};
 static const char *const on_full_words[] = {"stop", "evict", NULL};
-static const char *const recovery_later[] = {"relaxed", NULL};
-static const char *const on_loss_words[] = {"wait", "rollback", "stop", NULL};
-static const char *const on_loss_later[] = {"wait", "rollback", NULL};
 static const char *const wire_words[] = {"f32", "fp16", "bf16", NULL};
 static const char *const gemm_words[] = {"auto", "own", "openblas", "onednn", NULL};
 static const char *const switch_words[] = {"auto", "true", "false", NULL};
@@ -172,8 +168,6 @@ static const tn_field train_fields[] = {
                   "else 1024"),
     TN_FIELD_U32W(tn_train_opts, threads, "all", 1, 1024, "threads", all_words,
                   "that share each step"),
-    TN_FIELD_LATER(TN_KIND_U32, tn_train_opts, workers, uint32_t, "1", 1, 1024, "",
-                   "asynchronous workers"),
     TN_FIELD_VARIANT(tn_train_opts, optimizer, "{type: adam, lr: 1e-3}", tn_optim_choices,
                      "rule of the dense weights"),
     TN_FIELD_TREE_OF(tn_train_opts, sparse, "~", "type",
@@ -237,14 +231,8 @@ static const tn_field cluster_fields[] = {
     TN_FIELD_TREE(tn_cluster_opts, peers, "auto", "equal processes: a number, addresses or auto"),
     TN_FIELD_F64W(tn_cluster_opts, staleness, "0", 0, 1e6, "steps", inf_words,
                   "that a peer may run ahead; inf: asynchronous"),
-    TN_FIELD_CHOICE_LATER(tn_cluster_opts, recovery, "exact", recovery_words, recovery_later,
-                          "after a loss"),
-    TN_FIELD_CHOICE_LATER(tn_cluster_opts, on_loss, "stop", on_loss_words, on_loss_later,
-                          "what a lost peer means"),
     TN_FIELD_CHOICE(tn_cluster_opts, values, "f32", wire_words,
                     "how rows, gradients and weights travel between peers"),
-    TN_FIELD_LATER(TN_KIND_DURATION, tn_cluster_opts, wait, double, "300s", 0, 1e6, "s",
-                   "for a lost peer"),
     TN_FIELD_DURATION(tn_cluster_opts, start_timeout, "120s", 0, 1e6, "for all peers to start"),
     TN_FIELD_TREE(tn_cluster_opts, security, "~", "keys and allow-list beyond this host"),
     TN_FIELD_END,

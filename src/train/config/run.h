@@ -90,7 +90,6 @@ typedef struct tn_train_opts {
     uint32_t epochs, batch;
     bool epochs_chosen, batch_chosen; /* set by the program (train/config/choices.h) */
     uint32_t threads;                 /* TN_WORD_U32(0): all */
-    uint32_t workers;
     tn_variant optimizer;
     const tn_tree *sparse;
     const tn_tree *value_sizes; /* train/step/value_sizes.h */
@@ -128,11 +127,11 @@ typedef struct tn_checkpoint_opts {
 typedef struct tn_cluster_opts {
     const tn_tree *peers, *security; /* cluster/launch/membership.h, cluster/security/security.h */
     double staleness;                /* INFINITY: asynchronous */
-    uint32_t recovery, on_loss, values; /* values: f32 fp16 bf16 */
-    uint32_t rank, size;                /* who this process is, set by the program; size 0: alone */
+    uint32_t values;                 /* f32 fp16 bf16 */
+    uint32_t rank, size;             /* who this process is, set by the program; size 0: alone */
     const struct tn_membership *membership; /* the same and more; NULL: alone */
     int news; /* likewise: a socket of whoever started it, as in cluster/group/group.h; 0: none */
-    double wait, start_timeout;
+    double start_timeout;
 } tn_cluster_opts;
 
 typedef struct tn_compute_opts {
