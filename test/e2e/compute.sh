@@ -35,7 +35,7 @@ trains() {
     esac
 }
 
-for way in auto own openblas onednn; do
+for way in auto own openblas; do
     trains "$way" "compute.gemm=$way"
 done
 for way in auto openblas; do

@@ -1,4 +1,4 @@
-/* gemm.h - matrix products, each call on one thread, made by our own kernels, OpenBLAS or oneDNN.
+/* gemm.h - matrix products, each call on one thread, made by our own kernels or by OpenBLAS.
  *
  *     tn_products p;
  *     TN_TRY(tn_products_find(&p, TN_PRODUCTS_AUTO, err));     loaded, and tried on a small product
@@ -6,12 +6,12 @@
  *
  * Parallelism is ours: tiles of a product are separate calls, made by the threads of a team. With
  * our own kernels (kernels.h: AVX-512, AVX2) every entry of a product is one chain of fused
- * multiply-adds over k, so its bits depend on no tile and on no vector width. OpenBLAS and oneDNN
- * pick their kernel, and so their rounding, by the shape of the call: hence tiles of fixed size.
+ * multiply-adds over k, so its bits depend on no tile and on no vector width. OpenBLAS picks its
+ * kernel, and so its rounding, by the shape of the call: hence tiles of fixed size.
  *
  * `auto` is our own kernels where the processor has AVX-512 or AVX2 with fused multiply-add, and
  * OpenBLAS elsewhere. The processor alone decides, never a clock, so a machine repeats its bits.
- * The libraries are loaded when they are chosen. The failpoint "nn.no_kernels" is an old processor.
+ * OpenBLAS is loaded when it is chosen. The failpoint "nn.no_kernels" is an old processor.
  *
  * A tn_products is a constant that may be copied. Any number of threads use it at once.
  */
@@ -45,7 +45,6 @@ typedef enum tn_products_choice {
     TN_PRODUCTS_AUTO,
     TN_PRODUCTS_OWN,
     TN_PRODUCTS_OPENBLAS,
-    TN_PRODUCTS_ONEDNN,
     TN_PRODUCTS_ALONE, /* our own on any processor, and no word: what a host program links may not
                           load libraries that end it where memory runs out, as OpenBLAS does */
 } tn_products_choice;
@@ -62,15 +61,14 @@ struct tn_products {
     const char *name;
     void (*multiply)(const tn_products *by, const tn_factors *f);
     const struct tn_kernels *kernels; /* of our own; else NULL */
-    void (*library[2])(void);         /* of a library: its product; oneDNN's threads of a call */
+    void (*library)(void);            /* the product of OpenBLAS */
     const char *core; /* the processor that OpenBLAS takes this one for; of others NULL */
 };
 
-/* TN_E_CONFIG: not on this processor, not in this build, not installed, or its products are wrong;
- * with the reason. */
+/* TN_E_CONFIG: not on this processor, not installed, or its products are wrong; with the reason. */
 tn_status tn_products_find(tn_products *out, tn_products_choice choice, tn_error *err) TN_MUST_USE;
 
-/* "avx512", "openblas (SkylakeX)", "onednn (libdnnl.so.2)": for `--plan`, logs and checkpoints. */
+/* "avx512", "openblas (SkylakeX)": for `--plan`, logs and checkpoints. */
 enum { TN_PRODUCTS_NAME = 128 };
 void tn_products_describe(const tn_products *p, char out[TN_PRODUCTS_NAME]);
 

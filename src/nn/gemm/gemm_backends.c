@@ -1,13 +1,8 @@
-/* gemm_backends.c - OpenBLAS and oneDNN, loaded when they are chosen; the choice, and its trial.
+/* gemm_backends.c - OpenBLAS, loaded when it is chosen; the choice, and its trial.
  *
  * OpenBLAS picks its kernel, and so its rounding, by the shape of a call: hence tiles of fixed
  * size. When it is loaded it starts a pool of threads, which processors with kernels of our own can
  * do without. No header is needed to build: the interface of CBLAS is the same everywhere.
- *
- * The C++ runtime of oneDNN, its OpenMP and its OpenCL loader would cost every start of every
- * program a few milliseconds and megabytes, so no program is linked with it. The header is needed
- * to build, the library to run. Debian's oneDNN spreads a product over OpenMP threads. Parallelism
- * is ours, so each call says first that it wants one; that is a note of the calling thread alone.
  */
 #include "nn/gemm/gemm.h"
 
@@ -16,10 +11,6 @@
 #include "nn/gemm/kernels.h"
 
 #include <stdio.h>
-
-#if defined(TN_HAVE_ONEDNN) && !defined(TN_REAL_DOUBLE)
-#include <dnnl.h>
-#endif
 
 #if defined(TN_REAL_DOUBLE)
 #define GEMM "cblas_dgemm"
@@ -35,10 +26,10 @@ typedef void gemm(int order, int trans_a, int trans_b, int m, int n, int k, tn_r
 
 static void openblas_multiply(const tn_products *by, const tn_factors *f)
 {
-    ((gemm *)by->library[0])(CBLAS_ROW_MAJOR, f->transposed ? CBLAS_TRANS : CBLAS_NO_TRANS,
-                             CBLAS_NO_TRANS, (int)f->d.m, (int)f->d.n, (int)f->d.k, 1, f->a.at,
-                             (int)f->a.stride, f->b.at, (int)f->b.stride, f->c.add ? 1 : 0, f->c.at,
-                             (int)f->c.stride);
+    ((gemm *)by->library)(CBLAS_ROW_MAJOR, f->transposed ? CBLAS_TRANS : CBLAS_NO_TRANS,
+                          CBLAS_NO_TRANS, (int)f->d.m, (int)f->d.n, (int)f->d.k, 1, f->a.at,
+                          (int)f->a.stride, f->b.at, (int)f->b.stride, f->c.add ? 1 : 0, f->c.at,
+                          (int)f->c.stride);
 }
 
 /* Calls that ask OpenBLAS about itself and set its threads. */
@@ -69,7 +60,7 @@ static tn_status find_openblas(tn_products *out, tn_error *err)
     openblas_calls c;
     tn_products p = {.name = "openblas", .multiply = openblas_multiply};
     TN_TRY(tn_library_load(&library, &name, err));
-    TN_TRY(tn_library_find(library, &name, GEMM, &p.library[0], err));
+    TN_TRY(tn_library_find(library, &name, GEMM, &p.library, err));
     TN_TRY(find_calls(library, &name, &c, err));
     if (c.parallel() == SEQUENTIAL) {
         return tn_fail(err, TN_E_CONFIG,
@@ -83,48 +74,6 @@ static tn_status find_openblas(tn_products *out, tn_error *err)
     p.core = c.core();
     *out = p;
     return TN_OK;
-}
-
-#if defined(TN_HAVE_ONEDNN) && !defined(TN_REAL_DOUBLE)
-typedef void set_threads(int n);
-
-enum { SGEMM, SET_THREADS };
-
-#define TEXT_OF(number) #number
-#define LIBRARY(major) "libdnnl.so." TEXT_OF(major)
-
-static void onednn_multiply(const tn_products *by, const tn_factors *f)
-{
-    __typeof__(dnnl_sgemm) *sgemm = (__typeof__(dnnl_sgemm) *)by->library[SGEMM];
-    ((set_threads *)by->library[SET_THREADS])(1);
-    dnnl_status_t status =
-        sgemm(f->transposed ? 'T' : 'N', 'N', (dnnl_dim_t)f->d.m, (dnnl_dim_t)f->d.n,
-              (dnnl_dim_t)f->d.k, 1, f->a.at, (dnnl_dim_t)f->a.stride, f->b.at,
-              (dnnl_dim_t)f->b.stride, f->c.add ? 1 : 0, f->c.at, (dnnl_dim_t)f->c.stride);
-    TN_ASSERT(status == dnnl_success);
-}
-
-#endif
-
-static tn_status find_onednn(tn_products *out, tn_error *err)
-{
-#if defined(TN_HAVE_ONEDNN) && !defined(TN_REAL_DOUBLE)
-    static const tn_library_name name = {LIBRARY(DNNL_VERSION_MAJOR), "onednn",
-                                         "install libdnnl2, or choose 'auto'"};
-    void *library = NULL;
-    tn_products p = {.name = "onednn (" LIBRARY(DNNL_VERSION_MAJOR) ")",
-                     .multiply = onednn_multiply};
-    TN_TRY(tn_library_load(&library, &name, err));
-    TN_TRY(tn_library_find(library, &name, "dnnl_sgemm", &p.library[SGEMM], err));
-    TN_TRY(tn_library_find(library, &name, "omp_set_num_threads", &p.library[SET_THREADS], err));
-    *out = p;
-    return TN_OK;
-#else
-    (void)out;
-    return tn_fail(err, TN_E_CONFIG,
-                   "this build has no onednn\n"
-                   "hint: install libdnnl-dev and build again, or choose 'auto'");
-#endif
 }
 
 /* ---- the choice ---- */
@@ -201,8 +150,6 @@ static tn_status choose(tn_products *out, tn_products_choice choice, tn_error *e
     switch (choice) {
     case TN_PRODUCTS_OPENBLAS:
         return find_openblas(out, err);
-    case TN_PRODUCTS_ONEDNN:
-        return find_onednn(out, err);
     case TN_PRODUCTS_OWN:
         if (kernels == NULL) {
             return tn_fail(err, TN_E_CONFIG,

@@ -14,10 +14,9 @@ typedef struct retired {
 } retired;
 
 static const retired options[] = {
-    {"train", "workers", NULL, false},
-    {"cluster", "recovery", NULL, false},
-    {"cluster", "on_loss", NULL, false},
-    {"cluster", "wait", NULL, false},
+    {"train", "workers", NULL, false},    {"cluster", "recovery", NULL, false},
+    {"cluster", "on_loss", NULL, false},  {"cluster", "wait", NULL, false},
+    {"compute", "gemm", "onednn", false},
 };
 
 /* `depth`: how many maps and lists are around the item. */

@@ -135,7 +135,7 @@ typedef struct tn_cluster_opts {
 } tn_cluster_opts;
 
 typedef struct tn_compute_opts {
-    uint32_t gemm; /* auto own openblas onednn: tn_products_choice */
+    uint32_t gemm; /* auto own openblas: tn_products_choice */
     bool bf16, pin;
     uint32_t huge_pages; /* auto true false */
 } tn_compute_opts;
