@@ -1,13 +1,12 @@
 /* tnet_export.c - from a checkpoint to an inference dictionary and a graph. */
 #include "base/codec/json.h"
-#include "base/core/clock.h"
 #include "base/core/log.h"
 #include "cli/children.h"
 #include "cli/local.h"
 #include "cli/main.h"
 #include "cli/signals.h"
 #include "config/field.h"
-#include "io/dict/redis.h"
+#include "io/dict/resp.h"
 #include "io/schema/dataopts.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/config/days.h"
@@ -30,8 +29,7 @@ static const tn_field flags[] = {
     TN_FLAG_STR(export_flags, checkpoint, "PATH",
                 "a checkpoint, or a run directory (~: the newest of this run)"),
     TN_FLAG_STR(export_flags, to, "DIR|URI",
-                "folder of exports, or s3://, gs://, webhdfs:// (~: export.to); "
-                "redis://host:port/db: export.to, and the dictionary to that server"),
+                "folder of exports, or s3://, gs://, webhdfs:// (~: export.to)"),
     TN_FLAG_STR(export_flags, delta_from, "ID",
                 "write only the rows that changed since this model id; needs it beside"),
     TN_FLAG_STR(export_flags, calibration, "FILE",
@@ -55,11 +53,6 @@ static const tn_program program = {
         "Writes <export.to>/<model id>/ and prints its path. Equal checkpoints give equal ids\n"
         "and equal files. tnet-score and libtnet read the folder; see docs/serving.md.\n",
 };
-
-static bool is_redis(const export_flags *f)
-{
-    return f->to != NULL && strncmp(f->to, TN_REDIS_SCHEME, strlen(TN_REDIS_SCHEME)) == 0;
-}
 
 static void print_loss(const tn_export_loss *loss, tn_text *out)
 {
@@ -118,55 +111,15 @@ static void warn_of_day(const tn_data_opts *data, const char *checkpoint, uint32
     }
 }
 
-/* A whole dictionary, and an address that can be read, before anything is made. */
-static tn_status check_redis(const tn_setup *s, const export_flags *f, tn_redis_address *to,
-                             tn_error *err)
+/* Rows by keys of 8 bytes are those of dict.resp alone. */
+static tn_status check_redis(const tn_export_opts *o, tn_error *err)
 {
-    const tn_export_opts *o = &s->run.export;
-    if (!is_redis(f) && o->redis_keys != TN_RESP_TEXT && !tn_strs_has(&o->dict, "resp")) {
+    if (o->redis_keys != TN_RESP_TEXT && !tn_strs_has(&o->dict, "resp")) {
         return tn_fail(err, TN_E_CONFIG,
-                       "'export.redis_keys' is key8, and nothing is for Redis: neither is '--to' "
-                       "redis://.. nor has export.dict resp");
-    }
-    if (!is_redis(f)) {
-        return TN_OK;
-    }
-    TN_TRY(tn_redis_read_url(to, f->to, err));
-    if (f->delta_from != NULL) {
-        return tn_fail(err, TN_E_USAGE,
-                       "'--to redis://..' sends a whole dictionary, '--delta-from' makes one of "
-                       "changes: they exclude each other");
-    }
-    if (!tn_run_has_redis_rows(&s->run)) {
-        return tn_fail(err, TN_E_CONFIG,
-                       "'--to redis://..' sends export.dict: tnd with export.check_groups: true, "
-                       "or export.redis_keys: key8, and this run has another");
+                       "'export.redis_keys' is key8, and nothing is for Redis: export.dict has no "
+                       "resp");
     }
     return TN_OK;
-}
-
-static tn_status send_to_redis(const tn_redis_address *to, const tn_export_opts *opts,
-                               const char *export_path, tn_error *err)
-{
-    char path[TN_PATH_SIZE];
-    tn_dict *d = NULL;
-    uint64_t commands = 0;
-    TN_TRY(tn_path_join(export_path, "dict.tnd", path, err));
-    TN_TRY(tn_dict_open(&d, path, TN_VERIFY_FULL, err));
-    const double begin = tn_clock_s();
-    const tn_status status = tn_redis_send(to, d, (tn_resp_keys)opts->redis_keys,
-                                           tn_signals_watch_stop(), &commands, err);
-    tn_dict_close(d);
-    if (status == TN_OK) {
-        tn_log(TN_LOG_INFO, "sent to Redis at %s:%s: %llu commands in %.1f s", to->host, to->port,
-               (unsigned long long)commands, tn_clock_s() - begin);
-    }
-    return status;
-}
-
-static const char *to_of(const tn_setup *s, const export_flags *f)
-{
-    return f->to != NULL && !is_redis(f) ? f->to : s->run.export.to;
 }
 
 /* To where a URI leads. What an export of all rows makes superfluous goes, unless a run that may
@@ -200,10 +153,9 @@ static tn_status fetch_base(const tn_setup *s, const export_flags *f, const tn_e
 
 /* Of rank 0; `t` is open. */
 static tn_status export_to(tn_setup *s, const export_flags *f, const tn_export_target *t,
-                           const tn_redis_address *redis, tn_error *err)
+                           tn_error *err)
 {
     tn_text dir = {0};
-    char local[TN_PATH_SIZE];
     tn_run_dir(&s->run.run, &dir);
     tn_export_request request = {
         .checkpoint = s->from != NULL ? s->from : tn_text_str(&dir),
@@ -218,9 +170,8 @@ static tn_status export_to(tn_setup *s, const export_flags *f, const tn_export_t
     tn_exported out;
     tn_status status = fetch_base(s, f, t, err);
     status = status == TN_OK ? tn_export(s->plan, &request, &out, err) : status;
-    if (status == TN_OK) {
-        memcpy(local, out.path, sizeof local);
-        status = t->remote != NULL ? send_to_store(t, f, tn_text_str(&dir), &out, err) : TN_OK;
+    if (status == TN_OK && t->remote != NULL) {
+        status = send_to_store(t, f, tn_text_str(&dir), &out, err);
     }
     if (status == TN_OK) {
         warn_of_day(&s->run.data, request.checkpoint, out.day);
@@ -232,25 +183,24 @@ static tn_status export_to(tn_setup *s, const export_flags *f, const tn_export_t
         tn_log(TN_LOG_INFO, "%llu rows, %.1f MB in %.1f s%s", (unsigned long long)out.rows,
                (double)out.bytes / 1e6, out.seconds, out.existed ? "; it was there already" : "");
     }
-    return status == TN_OK && is_redis(f) ? send_to_redis(redis, &s->run.export, local, err)
-                                          : status;
+    return status;
 }
 
 /* Of several processes rank 0 tells what all have written. */
 static tn_status export(tn_setup *s, const export_flags *f, tn_error *err)
 {
-    tn_redis_address redis;
     tn_export_target target;
     s->run.checkpoint.resume = "must"; /* of what is exported */
-    TN_TRY(check_redis(s, f, &redis, err));
-    TN_TRY(tn_export_target_open(&target, to_of(s, f), &s->run, err)); /* all refuse it, or none */
+    const char *to = f->to != NULL ? f->to : s->run.export.to;
+    TN_TRY(check_redis(&s->run.export, err));
+    TN_TRY(tn_export_target_open(&target, to, &s->run, err)); /* all refuse it, or none */
     tn_status status = tn_setup_plan(s, err);
     if (status == TN_OK && s->run.cluster.rank > 0) {
         const tn_watch watch = {.stop = tn_signals_watch_stop(),
                                 .told_elsewhere = &s->told_elsewhere};
         status = tn_follower_serve(s->plan, &s->text, &watch, NULL, &s->binder, err);
     } else if (status == TN_OK) {
-        status = export_to(s, f, &target, &redis, err);
+        status = export_to(s, f, &target, err);
     }
     tn_export_target_close(&target);
     return status;

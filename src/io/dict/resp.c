@@ -9,6 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Three words, of which the first is SET. */
+#define COMMAND "*3\r\n$3\r\nSET\r\n"
+
 enum { PREFIX = 5 + 8 };
 
 typedef struct stream {
@@ -18,22 +21,13 @@ typedef struct stream {
     void *arg;
     char prefix[PREFIX + 1];
     tn_text bytes, key, value;
-    uint64_t commands; /* in bytes */
 } stream;
 
-void tn_resp_command(tn_text *out, uint32_t n, const tn_resp_word *word)
+static void add_word(tn_text *out, const char *data, size_t size)
 {
-    tn_text_addf(out, "*%u\r\n", n);
-    for (uint32_t i = 0; i < n; i++) {
-        tn_text_addf(out, "$%zu\r\n", word[i].size);
-        tn_text_add(out, word[i].data, word[i].size);
-        tn_text_adds(out, "\r\n");
-    }
-}
-
-static void set(tn_text *out, tn_resp_word key, tn_resp_word value)
-{
-    tn_resp_command(out, 3, (const tn_resp_word[]){{"SET", 3}, key, value});
+    tn_text_addf(out, "$%zu\r\n", size);
+    tn_text_add(out, data, size);
+    tn_text_adds(out, "\r\n");
 }
 
 /* "tnet:" and the first 8 digits of the model's id. */
@@ -50,15 +44,16 @@ void tn_resp_current(const tn_dict *d, tn_text *out)
     static const char key[] = "tnet:current";
     char prefix[PREFIX + 1];
     write_prefix(d, prefix);
-    set(out, (tn_resp_word){key, sizeof key - 1}, (tn_resp_word){prefix, PREFIX});
+    tn_text_adds(out, COMMAND);
+    add_word(out, key, sizeof key - 1);
+    add_word(out, prefix, PREFIX);
 }
 
 static tn_status hand_on(stream *s, tn_error *err)
 {
     TN_TRY(tn_text_check(&s->bytes, "commands for Redis", err));
-    TN_TRY(s->put(s->arg, &s->bytes, s->commands, err));
+    TN_TRY(s->put(s->arg, &s->bytes, err));
     tn_text_clear(&s->bytes);
-    s->commands = 0;
     return TN_OK;
 }
 
@@ -66,9 +61,9 @@ static tn_status add(stream *s, tn_error *err)
 {
     TN_TRY(tn_text_check(&s->key, "a key for Redis", err));
     TN_TRY(tn_text_check(&s->value, "a value for Redis", err));
-    set(&s->bytes, (tn_resp_word){s->key.data, s->key.size},
-        (tn_resp_word){s->value.data, s->value.size});
-    s->commands++;
+    tn_text_adds(&s->bytes, COMMAND);
+    add_word(&s->bytes, s->key.data, s->key.size);
+    add_word(&s->bytes, s->value.data, s->value.size);
     return s->bytes.size >= TN_RESP_PIECE ? hand_on(s, err) : TN_OK;
 }
 
@@ -180,7 +175,7 @@ tn_status tn_resp_rows(const tn_dict *d, tn_resp_keys keys, tn_resp_put *put, vo
     write_prefix(d, s.prefix);
     tn_status status = tn_dict_walk(d, add_row, &s, err);
     status = status == TN_OK ? add_description(&s, err) : status;
-    status = status == TN_OK && s.commands > 0 ? hand_on(&s, err) : status;
+    status = status == TN_OK && s.bytes.size > 0 ? hand_on(&s, err) : status;
     tn_text_done(&s.bytes);
     tn_text_done(&s.key);
     tn_text_done(&s.value);

@@ -7,7 +7,8 @@
  *
  * A value is one byte, the number of its table, and the row as it is. Words have their length in
  * front: "*3\r\n$3\r\nSET\r\n$20\r\ntnet:00010203:user:1\r\n$13\r\n..\r\n".
- * Any thread, one call at a time for a dictionary that is verified lazily.
+ * `redis-cli --pipe` sends the file as it is. Any thread, one call at a time for a dictionary that
+ * is verified lazily.
  */
 #pragma once
 
@@ -20,7 +21,7 @@ enum { TN_RESP_TABLES_MAX = 256, TN_RESP_PIECE = 1 << 16 };
 typedef enum tn_resp_keys { TN_RESP_TEXT, TN_RESP_KEY8 } tn_resp_keys;
 
 /* Takes some whole commands. */
-typedef tn_status tn_resp_put(void *arg, const tn_text *bytes, uint64_t commands, tn_error *err);
+typedef tn_status tn_resp_put(void *arg, const tn_text *bytes, tn_error *err);
 
 /* All rows, then the description. TN_E_CKPT: it is a delta, or damaged; TN_E_CONFIG: it does not
  * store groups, which keys of text name; TN_E_LIMIT: more than TN_RESP_TABLES_MAX tables. */
@@ -29,10 +30,3 @@ tn_status tn_resp_rows(const tn_dict *d, tn_resp_keys keys, tn_resp_put *put, vo
 
 /* The command that lets readers switch to this model, appended. */
 void tn_resp_current(const tn_dict *d, tn_text *out);
-
-/* A command of n words, appended. */
-typedef struct tn_resp_word {
-    const char *data;
-    size_t size;
-} tn_resp_word;
-void tn_resp_command(tn_text *out, uint32_t n, const tn_resp_word *word);

@@ -265,7 +265,7 @@ static const tn_field export_fields[] = {
                  "day, hour, 1epoch, 5000steps, 15min: a run publishes there while it trains"),
     TN_FIELD_STRS(tn_export_opts, dict, "tnd", "tnd, tsv, resp"),
     TN_FIELD_CHOICE(tn_export_opts, redis_keys, "text", redis_keys_words,
-                    "of resp and redis://; text: group and sign, key8: 8 bytes, the table key"),
+                    "of resp; text: group and sign, key8: 8 bytes, the table key"),
     TN_FIELD_CHOICE(tn_export_opts, values, "f32", tn_value_words, "of the dictionary"),
     TN_FIELD_F64(
         tn_export_opts, loss_max, "0.001", 0, 1, "",
@@ -714,15 +714,13 @@ static void check_metrics(const tn_binder *b, const tn_tree *tree, const tn_run 
     check_watch(b, tree, r);
 }
 
-bool tn_run_has_redis_rows(const tn_run *run)
-{
-    const tn_export_opts *o = &run->export;
-    return tn_strs_has(&o->dict, "tnd") && (o->check_groups || o->redis_keys == TN_RESP_KEY8);
-}
-
+/* Commands are made of the rows of tnd, and keys of text name groups. */
 static void check_resp(const tn_binder *b, const tn_tree *tree, const tn_run *r)
 {
-    if (tn_strs_has(&r->export.dict, "resp") && !tn_run_has_redis_rows(r)) {
+    const tn_export_opts *o = &r->export;
+    const bool rows =
+        tn_strs_has(&o->dict, "tnd") && (o->check_groups || o->redis_keys == TN_RESP_KEY8);
+    if (tn_strs_has(&o->dict, "resp") && !rows) {
         tn_diag_error(b->diag, place(tree, "export.dict"),
                       "'export.dict' has resp, which is made of tnd with export.check_groups: "
                       "true, or export.redis_keys: key8");

@@ -200,10 +200,6 @@ bool tn_every_read_save(const char *text, tn_every *out); /* of checkpoint.every
 /* Whether the end of each day is a moment of export.every. */
 bool tn_run_exports_days(const tn_run *run);
 
-/* Whether rows of the dictionary can go to Redis: they are those of tnd, and keys of text name
- * groups. */
-bool tn_run_has_redis_rows(const tn_run *run);
-
 /* run.dir, or where runs of this name are kept. Appends to `out`. */
 void tn_run_dir(const tn_run_opts *run, tn_text *out);
 

@@ -185,9 +185,8 @@ static tn_status write_file_of_rows(exporting *x, const tn_export_rows *rows, co
     return (text ? tn_export_dump : tn_export_dict)(rows, path, done, err);
 }
 
-static tn_status put_commands(void *file, const tn_text *bytes, uint64_t commands, tn_error *err)
+static tn_status put_commands(void *file, const tn_text *bytes, tn_error *err)
 {
-    (void)commands;
     return tn_file_write(file, bytes->data, bytes->size, err);
 }
 
@@ -197,7 +196,7 @@ static tn_status put_dict(const tn_dict *d, tn_resp_keys keys, tn_file *f, tn_er
     TN_TRY(tn_resp_rows(d, keys, put_commands, f, err));
     tn_resp_current(d, &last);
     tn_status status = tn_text_check(&last, "commands for Redis", err);
-    status = status == TN_OK ? put_commands(f, &last, 1, err) : status;
+    status = status == TN_OK ? put_commands(f, &last, err) : status;
     tn_text_done(&last);
     return status;
 }
