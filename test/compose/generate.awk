@@ -254,7 +254,8 @@ function draw_training(   dense, sparse) {
     }
     if (chance(55)) {
         sparse = rule(1)
-        if (sparse !~ /ftrl/ && chance(12)) sparse = sparse (sparse ~ /l2:|wd:/ ? "" : sparse ~ /adamw/ ? ", wd: 0.01" : ", l2: 0.01") ", l2_mode: " pick("dense exact")
+        # one word twice, so that a number draws the configuration that it drew before
+        if (sparse !~ /ftrl/ && chance(12)) sparse = sparse (sparse ~ /l2:|wd:/ ? "" : sparse ~ /adamw/ ? ", wd: 0.01" : ", l2: 0.01") ", l2_mode: " pick("dense dense")
         if (chance(15)) sparse = sparse ", grad_scale: " pick("show sum")
         if (chance(8)) sparse = sparse ", grad_normalize: true"
         put("train", "sparse: {" sparse "}")

@@ -94,9 +94,7 @@ done
 diff -rq --exclude=EXPORT.json to-auto to-1epoch >differ || fail "other exports: $(cat differ)"
 expect 0 tnet-train s.yaml run.dir=deltas checkpoint.delta_every=1epoch checkpoint.keep=50
 [ "$(stand deltas | wc -l)" -ge $((steps / 12)) ] || fail "deltas are missing: $(stand deltas)"
-for mode in dense exact; do
-    rule="train.sparse={type: adam, lr: 1e-3, l2: 1e-4, l2_mode: $mode}"
-    expect 0 timeout 60 tnet-train s.yaml run.dir="$mode" "$rule" # one that waits for itself never ends
-    expect 0 tnet-train s.yaml run.dir="$mode-each" "$rule" checkpoint.every=1epoch
-    same "$mode-each" "$mode"
-done
+rule="train.sparse={type: adam, lr: 1e-3, l2: 1e-4, l2_mode: dense}"
+expect 0 timeout 60 tnet-train s.yaml run.dir=dense "$rule" # one that waits for itself never ends
+expect 0 tnet-train s.yaml run.dir=dense-each "$rule" checkpoint.every=1epoch
+same dense-each dense

@@ -1,6 +1,7 @@
-/* test_table_push.c - rows of many keys updated at once get the bits of rows updated alone. */
+/* test_table_push.c - rows of many keys updated at once get the bits of rows updated alone; rows
+ * outside the batch decay with l2_mode: dense. */
 #include "base/math/rng.h"
-#include "kit.h"
+#include "drive.h"
 #include "ps/table/tabledef.h"
 #include "support/test.h"
 
@@ -181,6 +182,126 @@ TEST(a_model_without_keys_has_an_empty_table)
     assert_int_equal(tn_table_pull(t, NULL, &k->set, none, NULL), TN_OK);
     tn_table_push(t, NULL, &k->set, none, &push, 1);
     assert_int_equal(tn_table_rows(t), 0);
+    tn_table_free(t);
+    tn_arena_free(arena);
+}
+
+/* ---- rows outside the batch ---- */
+
+typedef struct one {
+    tn_arena *arena;
+    kit_model *m;
+    tn_table *t;
+} one;
+
+enum { KEY = 12345, OTHER = 54321 };
+
+/* A row of two weights, and one that other batches hold. */
+static one one_begin(const char *optim, const char *options, float first, float second)
+{
+    one x = {.arena = tn_arena_new(1 << 16)};
+    x.m = kit_model_plain(x.arena, 2, kit_rule(x.arena, optim, options));
+    x.t = kit_table(x.m, 1);
+    const uint64_t key[] = {KEY, OTHER};
+    const kit_keys *k = kit_keys_new(x.arena, &x.m->layout, key, NULL, 2);
+    float rows[4];
+    assert_int_equal(tn_table_pull(x.t, NULL, &k->set, rows, NULL), TN_OK);
+    kit_row row;
+    assert_true(kit_row_of(x.t, KEY, &row));
+    row.data[0] = first;
+    row.data[1] = second;
+    assert_int_equal(tn_table_restore(x.t, &row.view, NULL), TN_OK);
+    return x;
+}
+
+static void one_end(one *x)
+{
+    tn_table_free(x->t);
+    tn_arena_free(x->arena);
+}
+
+static void one_step(one *x, uint64_t key, uint64_t step, double factor, float g0, float g1)
+{
+    tn_arena *arena = tn_arena_new(1 << 14);
+    const kit_keys *k = kit_keys_new(arena, &x->m->layout, &key, NULL, 1);
+    const float g[] = {g0, g1};
+    tn_push push = kit_push(step);
+    push.lr_factor = factor;
+    (void)tn_table_norm2(x->t, NULL, &k->set, g, &push); /* changes nothing */
+    tn_table_push(x->t, NULL, &k->set, g, &push, 1);
+    tn_arena_free(arena);
+}
+
+static void assert_weights(const one *x, double first, double second)
+{
+    float w[2];
+    kit_peek(x->t, &x->m->layout, KEY, w);
+    assert_near((double)w[0], first);
+    assert_near((double)w[1], second);
+}
+
+TEST(v19_adam_that_is_left_out_of_one_batch)
+{
+    const char *options[] = {"lr=.01 l2=.1 l2_mode=dense",
+                             "lr=.01 l2=.1 l2_mode=dense bias=global"};
+    for (int i = 0; i < 2; i++) {
+        one x = one_begin("adam", options[i], .5F, -.3F);
+        one_step(&x, KEY, 0, 1, .1F, -.2F);
+        assert_weights(&x, .490000001, -.29);
+        one_step(&x, OTHER, 1, 1, .1F, -.2F);
+        assert_weights(&x, .481319226, -.282420759);
+        one_step(&x, KEY, 2, 1, -.3F, .05F);
+        assert_weights(&x, .483173892, -.277185202);
+        one_end(&x);
+    }
+}
+
+/* The closed forms: w times the product of 1 - lr l2, and 1 - lr wd. */
+TEST(descent_and_decay_shrink_by_a_product)
+{
+    const char *options[] = {"lr=.5 l2=.25 l2_mode=dense", "lr=.5 wd=.25 l2_mode=dense",
+                             "lr=.5 wd=.25 l2_mode=dense grad_scale=sum"};
+    const char *optim[] = {"sgd", "adamw", "adamw"};
+    for (int i = 0; i < 3; i++) {
+        one x = one_begin(optim[i], options[i], 2, -1);
+        double product = 1;
+        for (uint64_t step = 0; step < 10; step++) {
+            const double factor = 1 / (double)(step + 1);
+            one_step(&x, OTHER, step, factor, 1, 1);
+            product *= 1 - .5 * factor * .25;
+            assert_weights(&x, 2 * product, -product);
+        }
+        kit_row row;
+        assert_true(kit_row_of(x.t, KEY, &row));
+        for (uint32_t j = 2; j < row.view.n_floats; j++) {
+            assert_true(row.data[j] == 0); /* means and counts stay */
+        }
+        one_end(&x);
+    }
+}
+
+/* A rule that touches the batch alone is not swept beside one of all rows. */
+TEST(only_segments_of_dense_rules_are_swept)
+{
+    const kit_segment segments[] = {{"wide", 1}, {"deep", 2}, {NULL, 0}};
+    tn_arena *arena = tn_arena_new(1 << 16);
+    kit_model *m = kit_model_new(arena, segments, 1);
+    m->rule[0] = kit_rule(arena, "sgd", "lr=.5 l2=.25");
+    m->rule[1] = kit_rule(arena, "sgd", "lr=.5 l2=.25 l2_mode=dense");
+    m->rule[0].init = m->rule[1].init = (tn_init){.kind = TN_INIT_CONSTANT, .a = 2};
+    tn_table *t = kit_table(m, 1);
+    const uint64_t key[] = {KEY, OTHER};
+    const kit_keys *both = kit_keys_new(arena, &m->layout, key, NULL, 2);
+    const kit_keys *other = kit_keys_new(arena, &m->layout, &key[1], NULL, 1);
+    float rows[6];
+    const float grads[3] = {1, 1, 1};
+    const tn_push push = kit_push(0);
+    assert_int_equal(tn_table_pull(t, NULL, &both->set, rows, NULL), TN_OK);
+    tn_table_push(t, NULL, &other->set, grads, &push, 1);
+    kit_peek(t, &m->layout, KEY, rows);
+    assert_near((double)rows[0], 2);
+    assert_near((double)rows[1], 2 * (1 - .5 * .25));
+    assert_near((double)rows[2], 2 * (1 - .5 * .25));
     tn_table_free(t);
     tn_arena_free(arena);
 }

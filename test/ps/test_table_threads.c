@@ -42,11 +42,10 @@ static void train(uint32_t threads, const char *options, outcome *out)
 
 TEST(one_two_and_four_threads_give_the_same_bits)
 {
-    const char *options[] = {"rowwise=true", "l2=.01", "rowwise=true l2=.01 l2_mode=dense",
-                             "rowwise=true l2=.01 l2_mode=exact"};
+    const char *options[] = {"rowwise=true", "l2=.01", "rowwise=true l2=.01 l2_mode=dense"};
     outcome *one = tn_alloc(1, sizeof *one, "an outcome");
     outcome *more = tn_alloc(1, sizeof *more, "an outcome");
-    for (size_t i = 0; i < 4; i++) {
+    for (size_t i = 0; i < 3; i++) {
         train(1, options[i], one);
         for (uint32_t threads = 2; threads <= 4; threads *= 2) {
             train(threads, options[i], more);

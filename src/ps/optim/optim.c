@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-const char *const tn_l2_modes[] = {"touched", "dense", "exact", NULL};
+const char *const tn_l2_modes[] = {"touched", "dense", NULL};
 const char *const tn_grad_scales[] = {"none", "show", "sum", NULL};
 
 const tn_optim *const tn_all_optims[] = {

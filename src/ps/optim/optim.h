@@ -63,7 +63,7 @@ typedef struct tn_row_run {
 typedef struct tn_rule_opts {
     double lr;
     double l1, l2;
-    uint32_t l2_mode;            /* touched dense exact */
+    uint32_t l2_mode;            /* touched dense */
     uint32_t grad_scale;         /* none show sum */
     bool grad_normalize;         /* rows only */
     double clip_row, clip_value; /* NAN: train.clip */
@@ -72,7 +72,7 @@ typedef struct tn_rule_opts {
     tn_variant schedule;         /* read of the dense optimizer; drives rows as well */
 } tn_rule_opts;
 
-enum { TN_L2_TOUCHED, TN_L2_DENSE, TN_L2_EXACT };
+enum { TN_L2_TOUCHED, TN_L2_DENSE };
 enum { TN_SCALE_NONE, TN_SCALE_SHOW, TN_SCALE_SUM };
 
 typedef struct tn_optim {
@@ -97,7 +97,7 @@ typedef struct tn_optim {
     /* update() of every row, faster and with the same bits; NULL: update() is called row by row. */
     void (*update_rows)(const void *opts, const tn_update *u, const tn_row_run *rows);
 
-    /* What a step does to n weights of a row outside its batch, where l2_mode is not touched, in
+    /* What a step does to n weights of a row outside its batch, where l2_mode is dense, in
      * place of an update with g = l2 * w: no state changes. NULL: that update. */
     void (*decay)(const void *opts, const tn_update *u, size_t n, float *w);
 
@@ -242,8 +242,7 @@ extern const char *const tn_grad_scales[]; /* in the order of TN_SCALE_* */
     TN_FIELD_F64(tn_rule_opts, l2, "0", 0, 1e6, "", "L2 penalty: l2 * w is added to the gradient")
 #define TN_RULE_REACH(penalty)                                                                     \
     TN_FIELD_CHOICE(tn_rule_opts, l2_mode, "touched", tn_l2_modes,                                 \
-                    "rows that " penalty " reaches: those of the batch, all at every step, or "    \
-                    "the same computed when a row is next needed")
+                    "rows that " penalty " reaches: those of the batch, or all at every step")
 #define TN_RULE_L2_MODE TN_RULE_REACH("l2")
 
 /* Members of optimizer `id`: its struct id_opts with the table id_fields; and id_update with

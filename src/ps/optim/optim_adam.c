@@ -6,8 +6,8 @@
  * Rows are lazy: only those of the batch move. t is the row's own count of updates (`bias: row`),
  * the global step (PyTorch's SparseAdam) or nothing (TensorNet: the first step is 3.16 lr).
  *
- * AdamW: w *= 1 - lr wd, then Adam; no l2. l2_mode says whether rows decay in steps that they miss;
- * their means and counts stay as they are then.
+ * AdamW: w *= 1 - lr wd, then Adam; no l2. l2_mode says whether rows outside the batch decay; their
+ * means and counts stay as they are then.
  */
 #include "config/field.h"
 #include "ps/optim/optim.h"

@@ -46,11 +46,11 @@ TN_HOT static double chain_square_sum(size_t n, const float *x)
     return tn_square_sum(n, x);
 }
 
-bool tn_rule_reaches(const tn_rule *rule, uint32_t l2_mode)
+bool tn_rule_reaches_all(const tn_rule *rule)
 {
     const tn_rule_opts *o = rule->opts;
     const bool changes = rule->optim->decay != NULL || (o->l2 != 0 && !rule->optim->own_l2);
-    return changes && o->l2_mode == l2_mode;
+    return changes && o->l2_mode == TN_L2_DENSE;
 }
 
 bool tn_rule_plain(const tn_rule *rule)

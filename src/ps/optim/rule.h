@@ -80,8 +80,8 @@ typedef struct tn_trained {
     bool is_row;       /* the row clip is for rows only */
 } tn_trained;
 
-/* Whether the rule changes rows outside the batch, by L2 or weight decay, and in this l2_mode. */
-bool tn_rule_reaches(const tn_rule *rule, uint32_t l2_mode);
+/* Whether the rule changes rows outside the batch, by L2 or weight decay with l2_mode: dense. */
+bool tn_rule_reaches_all(const tn_rule *rule);
 
 /* True: tn_rule_grad would only copy. */
 bool tn_rule_plain(const tn_rule *rule);
@@ -111,7 +111,7 @@ void tn_rule_update(const tn_rule *rule, const tn_update *u, size_t n, float *w,
 /* The same of every row, with the same bits. */
 void tn_rule_update_rows(const tn_rule *rule, const tn_update *u, const tn_row_run *rows);
 
-/* A step that a row has missed, of an optimizer with `decay`: that, L1 prox and bounds. */
+/* Applies a step to a row outside its batch, for an optimizer with `decay`: that, L1 and bounds. */
 void tn_rule_decay(const tn_rule *rule, const tn_update *u, size_t n, float *w);
 
 /* The global clip's factor for a norm: min(1, most / norm). */

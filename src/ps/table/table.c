@@ -91,8 +91,7 @@ static void plan_record(tn_table *t, uint32_t record, bool waits, uint64_t seed)
     }
     plan->together = TN_DIM_MAX / widest < TN_LOOK_KEYS ? TN_DIM_MAX / widest : TN_LOOK_KEYS;
     plan->n_segments = first < t->layout->n_groups ? r->n_segments : 0;
-    plan->last = t->exact ? plan->n_floats : 0;
-    plan->stride = stride_of(plan->n_floats + t->exact);
+    plan->stride = stride_of(plan->n_floats);
     t->plain = t->plain && width == r->width;
 }
 
@@ -101,8 +100,7 @@ static void plan_rules(tn_table *t)
     for (uint32_t g = 0; g < t->layout->n_groups; g++) {
         for (uint32_t s = 0; s < tn_record_of(t->layout, g)->n_segments; s++) {
             const tn_rule *rule = tn_rule_of(t, g, s);
-            t->sweeps = t->sweeps || tn_rule_reaches(rule, TN_L2_DENSE);
-            t->exact = t->exact || tn_rule_reaches(rule, TN_L2_EXACT);
+            t->sweeps = t->sweeps || tn_rule_reaches_all(rule);
             t->plain = t->plain && tn_rule_plain(rule);
         }
     }
@@ -232,7 +230,6 @@ tn_status tn_table_new(tn_table **out, const tn_table_opts *opts, tn_error *err)
     tn_status status = allocate(t, err);
     if (status == TN_OK) {
         build(t, opts);
-        status = t->exact ? TN_ALLOC(t->steps, TN_STEPS_KEPT, "steps of the table", err) : TN_OK;
     }
     if (status != TN_OK) {
         tn_table_free(t);
@@ -278,7 +275,6 @@ void tn_table_free(tn_table *t)
     tn_free(t->evicted_of);
     tn_free(t->admitted_of);
     tn_free(t->plan);
-    tn_free(t->steps);
     tn_free(t);
 }
 
@@ -484,7 +480,6 @@ tn_status tn_table_walk(tn_table *t, uint32_t partition, tn_row_visit *visit, vo
     TN_ASSERT(partition < TN_PARTITIONS);
     tn_partition *p = &t->partition[partition];
     pthread_mutex_lock(&p->lock);
-    tn_partition_catch_up(t, partition, t->n_steps);
     tn_status status = walk_locked(t, partition, visit, arg, err);
     pthread_mutex_unlock(&p->lock);
     return status;
@@ -559,7 +554,6 @@ static void fill_row(const tn_table *t, const tn_row_view *view, tn_row *row)
     tn_row_set_seen(row, 0, view->last_seen);
     tn_row_set_count(view->show, &row->show_high, &row->show_low);
     tn_row_set_count(view->click, &row->click_high, &row->click_low);
-    tn_row_set_last(t, row, t->n_steps);
 }
 
 /* A row that lacks segments which wait is one that waits, where the group's may; the form that its

@@ -63,7 +63,7 @@ double tn_table_norm2(tn_table *t, tn_team *team, const tn_keyset *keys, const f
 
 /* Applies grads (same layout as rows) times `clip`, adds show and click, sets last_seen; then,
  * where a rule says l2_mode: dense, decays the rows that are not in the batch. A key without a row
- * is left out. Where a rule says l2_mode: exact, no other thread may be inside. */
+ * is left out. */
 void tn_table_push(tn_table *t, tn_team *team, const tn_keyset *keys, const float *grads,
                    const tn_push *push, double clip);
 
@@ -72,12 +72,6 @@ void tn_table_push(tn_table *t, tn_team *team, const tn_keyset *keys, const floa
  * rows were. `finite`: all gradients are known to be, and are not looked through. */
 double tn_table_push_whole(tn_table *t, tn_team *team, const tn_keyset *keys, const float *grads,
                            const tn_push *push, bool finite);
-
-/* Where a rule says l2_mode: exact, all rows make up for the steps that they have missed, else
- * nothing happens. Needed before a cut; pulls, peeks and walks do it for the rows that they read.
- * No row changes for those who read it. Waits for the end of an open cut. No other thread inside.
- */
-void tn_table_catch_up(tn_table *t, tn_team *team);
 
 /* The step that the next pull belongs to: what a push says plus 1, unless this is called. Draws of
  * admission depend on it. */

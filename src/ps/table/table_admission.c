@@ -111,7 +111,6 @@ static void move_row(const tn_table *t, const tn_row *from, tn_row *to)
     to->click_high = from->click_high;
     to->click_low = from->click_low;
     tn_row_set_seen(to, 0, tn_row_day(from));
-    tn_row_set_last(t, to, t->n_steps);
 }
 
 /* A row that was made whole, and the one that took its place among those that wait, if another did.

@@ -1,6 +1,5 @@
 /* table_pull.c - rows copied out of the table: for training, which creates, and for evaluation. */
 #include "ps/table/table_admission.h"
-#include "ps/table/table_missed.h"
 #include "ps/table/tabledef.h"
 
 #include "base/math/rng.h"
@@ -28,9 +27,6 @@ void tn_new_rows_fill(const tn_table *t, const tn_plan *plan, uint32_t group, co
             tn_states_of(s, row[r], state);
             rule->optim->init(rule->opts, s->dim, w[r], state);
         }
-    }
-    for (uint32_t r = 0; t->exact && r < n; r++) {
-        tn_row_set_last(t, row[r], t->n_steps);
     }
 }
 
@@ -294,15 +290,6 @@ static tn_status create_rows(tn_table_job *job, uint32_t tile, tn_range run, tn_
     return status;
 }
 
-/* Rows of keys that have waited for long enough become whole. */
-static tn_status admit_rows(tn_table_job *job, tn_range run, tn_row **row, tn_error *err)
-{
-    if (job->t->exact) {
-        tn_rows_catch_up(job->t, job->keys, run, row, 0);
-    }
-    return tn_rows_admit(job->t, job->keys, run, row, err);
-}
-
 static tn_status pull_run(tn_table_job *job, uint32_t tile, tn_range run, tn_error *err)
 {
     tn_row *row[TN_LOOK_KEYS];
@@ -316,13 +303,10 @@ static tn_status pull_run(tn_table_job *job, uint32_t tile, tn_range run, tn_err
     }
     tn_look_up(job->t, job->keys, run, false, row);
     if (job->t->waits) {
-        TN_TRY(admit_rows(job, run, row, err));
+        TN_TRY(tn_rows_admit(job->t, job->keys, run, row, err));
     }
     if (fetch_new(job, run, row) > 0) {
         TN_TRY(create_rows(job, tile, run, row, err));
-    }
-    if (job->t->exact) {
-        tn_rows_catch_up(job->t, job->keys, run, row, 0);
     }
     copy_run(job, run, row);
     if (job->hint != NULL) {
@@ -368,10 +352,10 @@ static void pull_tile(void *arg, uint32_t tile)
     }
 }
 
-/* For rows that make up for missed steps while a cut is open, or become whole: their copies. */
+/* For rows that become whole while a cut is open: their copies. */
 static void wait_for_room(tn_table *t, const tn_keyset *keys)
 {
-    if ((t->exact || t->admits) && tn_changed_rows_watched(&t->changes)) {
+    if (t->admits && tn_changed_rows_watched(&t->changes)) {
         tn_changed_rows_wait(&t->changes, UINT64_C(2) * keys->n * tn_longest_row(t));
     }
 }
@@ -411,9 +395,6 @@ static void peek_run(const tn_table_job *job, tn_range run)
     const tn_table *t = job->t;
     const tn_keyset *keys = job->keys;
     tn_look_up(t, keys, run, false, row);
-    if (t->exact) {
-        tn_rows_catch_up(job->t, keys, run, row, 0);
-    }
     for (uint32_t k = run.from; k < run.to; k++) {
         tn_row *r = row[k - run.from];
         uint32_t group = keys->group[k];

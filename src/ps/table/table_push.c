@@ -13,7 +13,6 @@
  * needs, or while rows are updated.
  */
 #include "ps/table/table_admission.h"
-#include "ps/table/table_missed.h"
 #include "ps/table/tabledef.h"
 
 #include "base/core/compiler.h"
@@ -41,7 +40,6 @@ typedef struct batch {
     const uint32_t *show; /* NULL: likewise */
     double *norm2;        /* of each gradient, added to; NULL: not wanted */
     bool updates;
-    uint32_t l2_mode; /* of rows that are not in the batch: rules of this mode change them */
 } batch;
 
 static void look_up(const tn_table_job *job, tn_range run, tn_row **row)
@@ -137,8 +135,7 @@ static void train_segments(const tn_table_job *job, const batch *b, scratch *s)
     for (uint32_t i = 0; i < plan->n_segments; i++) {
         const tn_rule *rule = tn_rule_of(job->t, b->group, i);
         const bool trained = (b->trained >> i & 1) != 0;
-        if (b->at == NULL ? !trained || !tn_rule_reaches(rule, b->l2_mode)
-                          : !trained && b->norm2 == NULL) {
+        if (b->at == NULL ? !trained || !tn_rule_reaches_all(rule) : !trained && b->norm2 == NULL) {
             continue;
         }
         if (b->at != NULL || rule->optim->decay == NULL) {
@@ -165,23 +162,6 @@ static void train_batch(const tn_table_job *job, const batch *all, scratch *s)
         b.show = b.show != NULL ? b.show + b.n : NULL;
         b.norm2 = b.norm2 != NULL ? b.norm2 + b.n : NULL;
     }
-}
-
-void tn_rows_miss(const tn_table_job *job, uint32_t l2_mode, uint32_t n, tn_row *const *row,
-                  double *norm2)
-{
-    scratch s;
-    const tn_plan *plan = tn_plan_of_row(job->t, *row);
-    train_batch(job,
-                &(batch){.plan = plan,
-                         .group = tn_row_group(*row),
-                         .trained = plan->present,
-                         .n = n,
-                         .row = row,
-                         .norm2 = norm2,
-                         .updates = job->updates,
-                         .l2_mode = l2_mode},
-                &s);
 }
 
 /* ---- runs of keys ---- */
@@ -368,14 +348,19 @@ static inline void touch_row(const tn_table_job *job, uint32_t k, tn_row *row)
     row->seen = seen | (row->seen & TN_ROW_KEPT);
 }
 
+/* A row that is about to be updated, while changes are watched. */
+static void note_change(tn_table *t, uint64_t key, tn_row *row)
+{
+    if (tn_row_stamp(row) != t->changes.stamp) {
+        tn_changed_rows_note(&t->changes, key, row, tn_plan_of_row(t, row)->stride, false);
+    }
+}
+
 /* Before the rows of a run are updated; keys without one are counted in the filter. Returns whether
  * there are some. */
 static bool touch_rows(const tn_table_job *job, tn_range run, tn_row *const *rows)
 {
     bool lacks = false;
-    if (job->t->exact) {
-        tn_rows_catch_up(job->t, job->keys, run, rows, 1);
-    }
     for (uint32_t k = run.from; k < run.to && job->t->filter.lines > 0; k++) {
         if (rows[k - run.from] == NULL) {
             tn_filter_fetch(job->t, job->keys->key[k], job->keys->group[k]);
@@ -389,7 +374,7 @@ static bool touch_rows(const tn_table_job *job, tn_range run, tn_row *const *row
             continue;
         }
         if (job->watched) {
-            tn_row_note_change(job->t, job->keys->key[k], row);
+            note_change(job->t, job->keys->key[k], row);
         }
         touch_row(job, k, row);
     }
@@ -398,13 +383,41 @@ static bool touch_rows(const tn_table_job *job, tn_range run, tn_row *const *row
 
 /* ---- tiles ---- */
 
+/* Returns how many of n rows, from the first on, have its rules and its segments. */
+static uint32_t count_alike(const tn_table *t, uint32_t n, tn_row *const *row)
+{
+    const uint32_t kind = tn_kind_of(t, tn_row_group(*row));
+    uint32_t alike = 1;
+    while (alike < n && tn_kind_of(t, tn_row_group(row[alike])) == kind &&
+           tn_row_waits(row[alike]) == tn_row_waits(*row)) {
+        alike++;
+    }
+    return alike;
+}
+
+/* Makes the step of job->push in rows outside the batch that are alike, without gradients. */
+static void sweep_alike(const tn_table_job *job, uint32_t n, tn_row *const *row, double *norm2)
+{
+    scratch s;
+    const tn_plan *plan = tn_plan_of_row(job->t, *row);
+    train_batch(job,
+                &(batch){.plan = plan,
+                         .group = tn_row_group(*row),
+                         .trained = plan->present,
+                         .n = n,
+                         .row = row,
+                         .norm2 = norm2,
+                         .updates = job->updates},
+                &s);
+}
+
 /* Rows outside the batch. Adds their squared norms, where they are wanted, row by row. */
 static void sweep_rows(const tn_table_job *job, uint32_t n, tn_row *const *row, double *sum)
 {
     for (uint32_t from = 0, alike; from < n; from += alike) {
         double norm2[TN_LOOK_KEYS] = {0};
-        alike = tn_rows_alike(job->t, n - from, row + from);
-        tn_rows_miss(job, TN_L2_DENSE, alike, row + from, job->sums ? norm2 : NULL);
+        alike = count_alike(job->t, n - from, row + from);
+        sweep_alike(job, alike, row + from, job->sums ? norm2 : NULL);
         for (uint32_t i = 0; i < alike; i++) {
             *sum += norm2[i];
         }
@@ -429,7 +442,7 @@ static double sweep(const tn_table_job *job, uint32_t tile)
             row[n] = tn_slab_at(&shelf->slab, number);
             if (job->watched) {
                 const uint32_t partition = tile * TN_TILE_PARTITIONS + i / n_plans;
-                tn_row_note_change(job->t, tn_row_key(row[n], partition), row[n]);
+                note_change(job->t, tn_row_key(row[n], partition), row[n]);
             }
             if (++n == TN_LOOK_KEYS) {
                 sweep_rows(job, n, row, &sum);
@@ -546,9 +559,6 @@ static double push_rows(tn_table *t, tn_team *team, tn_table_job *job)
     tn_team_run(team, TN_TABLE_TILES, train_tile, job);
     tn_row_positions_release(&t->positions, job->hint, true);
     tn_table_set_step(t, job->push->step + 1);
-    if (t->exact) {
-        tn_table_add_step(t, team, job->push);
-    }
     return sum_of_tiles(job);
 }
 

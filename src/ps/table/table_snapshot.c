@@ -314,7 +314,6 @@ tn_status tn_cut_open(tn_cut **out, tn_table *t, bool delta, tn_error *err)
     *out = NULL;
     tn_changed_rows *c = &t->changes;
     TN_ASSERT(!c->open && (!delta || tn_table_knows_changes(t)));
-    TN_ASSERT(t->n_steps == 0);
     TN_TRY(need_changes(c, err));
     tn_cut *cut = NULL;
     TN_TRY(TN_ALLOC(cut, 1, "a cut of the table", err));
@@ -352,7 +351,7 @@ bool tn_cut_set_patient(tn_cut *cut)
 {
     tn_changed_rows *c = &cut->t->changes;
     TN_ASSERT(c->open && cut->walked == 0 && !cut->delta);
-    if (cut->t->sweeps || cut->t->exact || cut->t->admits || cut->bytes > c->aside_max) {
+    if (cut->t->sweeps || cut->t->admits || cut->bytes > c->aside_max) {
         return false;
     }
     c->aside_max = UINT64_MAX / 2;

@@ -9,8 +9,7 @@
  * same bits as if no row had changed. Copies take at most a quarter of the
  * table (but always 64 MB, and not more than what its limit leaves); beyond, pushes wait for the
  * walks; from half of that on, each push waits for the walk of one partition, at most some 20 ms.
- * Rules with l2_mode: dense touch every row in every push: these wait until the cut is closed. With
- * l2_mode: exact all rows must have caught up (tn_table_catch_up) when a cut is opened.
+ * Rules with l2_mode: dense touch every row in every push: these wait until the cut is closed.
  *
  * A delta holds the rows that were touched or created since the cut before. For that the table must
  * be tracked, which costs eight bytes per row that is touched between two cuts.
@@ -33,7 +32,8 @@ tn_status tn_cut_open(tn_cut **out, tn_table *t, bool delta, tn_error *err) TN_M
 void tn_cut_close(tn_cut *c); /* NULL is fine */
 
 /* Lets no push wait for the walks, however late these come: copies may be as large as the table.
- * False where that would be too much, or a rule has l2_mode: all is as before. Before any push. */
+ * False where that would be too much, or a rule has l2_mode: dense: then all is as before. To be
+ * called before any push. */
 bool tn_cut_set_patient(tn_cut *c);
 
 uint64_t tn_cut_rows(const tn_cut *c);  /* of the whole table */

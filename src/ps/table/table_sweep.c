@@ -159,7 +159,6 @@ tn_status tn_table_sweep(tn_table *t, tn_team *team, uint32_t day, tn_group_rows
     }
     TN_TRY(TN_ALLOC(x.count, (size_t)TN_TABLE_TILES * n + 1, "counts of rows", err));
     tn_row_positions_forget(&t->positions);
-    tn_table_catch_up(t, team);
     tn_team_run(team, TN_TABLE_TILES, sweep_tile, &x);
     for (uint32_t g = 0; g < n; g++) {
         out[g] = (tn_group_rows){.evicted = atomic_exchange(&t->evicted_of[g], 0),

@@ -21,7 +21,6 @@ enum {
     TN_LOOK_KEYS = TN_ROWS_MAX, /* keys looked up together */
     TN_KINDS_TOGETHER = 8,
     TN_NO_COUNT = TN_STATES_MAX,
-    TN_STEPS_KEPT = 4096, /* until all rows catch up with them */
 };
 
 /* The places of a record's segment in a row of the table and in a row of the batch. */
@@ -41,8 +40,6 @@ typedef struct tn_plan {
     uint16_t present; /* segments that these rows have: those that do not wait, or all */
     bool unused;      /* no row of this table begins with it */
     uint32_t n_floats;
-    uint32_t last;     /* in data, behind all floats: steps of the table's list that the row has
-                        * made; 0: no rule is exact */
     uint32_t stride;   /* bytes of a row */
     uint32_t together; /* rows of which the changed gradients of a segment fit into scratch */
     tn_plan_segment segment[TN_SEGMENTS_MAX];
@@ -58,12 +55,6 @@ typedef struct tn_room_of_rows {
     uint32_t more_rows; /* in more_of of 1024 partitions */
     uint32_t more_of;
 } tn_room_of_rows;
-
-/* What a step that a row has missed needs to be made up for. */
-typedef struct tn_table_step {
-    uint64_t step;
-    double lr_factor;
-} tn_table_step;
 
 struct tn_table {
     const tn_rules *rules;
@@ -92,9 +83,6 @@ struct tn_table {
     bool plain;  /* every rule of rows is (ps/optim/rule.h), and rows of the batch have no gaps */
     bool alike;  /* there is one kind of groups, and their rows begin alike */
     bool sweeps; /* some rule has l2_mode: dense */
-    bool exact;  /* .. or exact; then: */
-    tn_table_step *steps; /* pushes since all rows had caught up */
-    uint32_t n_steps;
     tn_room_of_rows room[2]; /* of whole rows, of rows that wait */
     _Atomic uint64_t rows, created, promoted, admitted, evicted, aged;
     uint64_t expired;
@@ -254,19 +242,6 @@ void tn_row_remove(tn_table *t, uint32_t partition, tn_shelf *shelf, uint32_t nu
 /* Where the rows leave that a full table has no room for: those of a tile's partitions that hold
  * keys of the batch, behind its push, on its day. Their locks are held. */
 void tn_tile_evict(tn_table *t, const tn_keyset *keys, uint32_t tile, uint32_t day);
-
-/* ---- steps that rows have missed (table_missed.h) ---- */
-
-static inline void tn_row_set_last(const tn_table *t, tn_row *row, uint32_t n_steps)
-{
-    if (t->exact) {
-        tn_row_set_word(row->data + tn_plan_of_row(t, row)->last, n_steps);
-    }
-}
-
-/* All rows of a locked partition make up for them. `last`: t->n_steps, or 0 where the list begins
- * anew. */
-void tn_partition_catch_up(tn_table *t, uint32_t partition, uint32_t last);
 
 /* ---- rows in ascending key order (rowsort.c) ---- */
 

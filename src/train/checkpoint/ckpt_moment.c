@@ -252,7 +252,6 @@ static tn_status take_own(tn_moment *m, tn_worker *w, tn_error *err)
     m->begin = shares->dense[w->rank];
     m->end = shares->dense[w->rank + 1];
     TN_TRY(copy_dense(m, w, err));
-    tn_table_catch_up(w->shard.table, w->team);
     return tn_cut_open(&m->rows, w->shard.table, m->delta, err);
 }
 

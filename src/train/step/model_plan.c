@@ -176,11 +176,6 @@ static void resolve(const resolver *r, const tn_segment *segment, const tn_slot_
         .clip_value = bound_of(rule->clip_value, r->run->train.clip.value),
         .init = first_values(r, segment, slot),
     };
-    if (r->run->cluster.staleness != 0 && tn_rule_reaches(out, TN_L2_EXACT)) {
-        tn_diag_error(r->b->diag, &opts.rule.tree->at,
-                      "'l2_mode: exact' needs 'cluster.staleness: 0': late gradients have no order "
-                      "of steps that rows could have missed");
-    }
 }
 
 typedef bool tn_slot_says(const tn_slot_opts *o);
