@@ -3,7 +3,7 @@
 #
 #     bench/peers.sh build/release [TURNS [ROWS]]      3 turns over 1000000 rows unless told: ten minutes on 2 cores
 #
-# Rows per second of whole runs, start and reading of a binary cache included: median [least most] of the turns, which
+# Rows per second of whole runs, start and reading included: median [least most] of the turns, which
 # go round, so that what else the machine does meets all.
 set -eu
 bin=$(cd "${1:?folder of the programs}" && pwd)
@@ -14,7 +14,7 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 "$bin/tnet-data" gen -q preset=criteo rows="$rows" --to "$dir/rows.tsv" >"$dir/log"
 cat >"$dir/c.yaml" <<END
-data: {format: criteo, train: "$dir/rows.tsv", part_bytes: 4MB, cache: $dir/cache}
+data: {format: criteo, train: "$dir/rows.tsv", part_bytes: 4MB}
 embedding: {dim: 8}
 model: {type: widedeep, hidden: [128, 64, 32]}
 train: {batch: 1024}
@@ -22,7 +22,7 @@ eval: {every: never}
 checkpoint: {every: never, resume: never}
 log: {progress: false}
 END
-"$bin/tnet-train" -q "$dir/c.yaml" run.dir="$dir/warm" >/dev/null 2>&1 # makes the cache
+"$bin/tnet-train" -q "$dir/c.yaml" run.dir="$dir/warm" >/dev/null 2>&1 # the file is in the page cache
 
 # One run: its name, then what differs.
 rate() {

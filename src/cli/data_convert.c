@@ -6,8 +6,6 @@
 #include "base/file/output_file.h"
 #include "cli/signals.h"
 #include "config/field.h"
-#include "io/read/cache.h"
-#include "io/read/reader.h"
 #include "io/write/convert.h"
 #include "io/write/writer.h"
 #include "train/config/run.h"
@@ -15,62 +13,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-/* ---- to.format=tnb: a binary cache, which the reader makes as training would ---- */
-
-enum { BATCH_ROWS = 4096, PREFETCH = 4 };
-
-static tn_status check_target(const tn_data_input *in, const char *path, tn_error *err)
-{
-    for (const tn_tree *t = in->to->first; t != NULL; t = t->next) {
-        if (strcmp(t->key, "format") != 0) {
-            return tn_fail(err, TN_E_USAGE, "'to.%s' means nothing for a binary cache", t->key);
-        }
-    }
-    return tn_cache_is_named(path)
-               ? TN_OK
-               : tn_fail(err, TN_E_USAGE, "a binary cache is a file named *.tnb, not '%s'", path);
-}
-
-/* The batches are not what is wanted, only that all of them were made. */
-static tn_status drain(tn_reader *reader, tn_error *err)
-{
-    tn_batch *batch = NULL;
-    tn_status status;
-    while ((status = tn_reader_next(reader, &batch, err)) == TN_OK) {
-        tn_reader_recycle(reader, batch);
-    }
-    return status == TN_END ? TN_OK : status;
-}
-
-/* Reads in->paths and writes `path`, a .tnb; in->from was bound with TN_DATASET_PARTS. */
-static tn_status make_cache(const tn_data_input *in, const char *path, tn_error *err)
-{
-    TN_TRY(check_target(in, path, err));
-    TN_TRY(tn_output_check(path, &in->setup->inputs, err));
-    const tn_reader_opts opts = {.paths = in->paths,
-                                 .batch_rows = BATCH_ROWS,
-                                 .prefetch = PREFETCH,
-                                 .make_cache = path,
-                                 .announce = tn_signals_remove};
-    tn_reader *reader = NULL;
-    TN_TRY(tn_reader_open(&reader, in->from.schema, &opts, err));
-    tn_status status = drain(reader, err);
-    tn_read_counts n;
-    tn_reader_counts(reader, &n);
-    tn_reader_close(reader);
-    if (status == TN_OK) {
-        FILE *out = tn_data_counts_to(path);
-        tn_data_print_counts(out, &(tn_row_scan_counts){.rows = n.records - n.bad,
-                                                        .blank = n.blank,
-                                                        .bad = n.bad,
-                                                        .duplicate_key = n.duplicate_key});
-        (void)fprintf(out, ", sources %u\n", n.sources);
-    }
-    return status;
-}
-
-/* ---- convert ---- */
 
 typedef struct convert_flags {
     const char *from;
@@ -133,10 +75,6 @@ static tn_status convert_files(tn_data_input *in, const void *asked, tn_error *e
     }
     if (flags->config_to != NULL) {
         TN_TRY(tn_output_check(flags->config_to, &in->setup->inputs, err));
-    }
-    if (tn_data_to_cache(in->to)) {
-        in->from.data.readers = tn_data_threads(flags->threads);
-        return make_cache(in, flags->to, err);
     }
     tn_dataset to;
     TN_TRY(tn_dataset_bind_target(&to, &in->from, in->to, flags->signs ? TN_DATASET_SIGNS : 0,
@@ -250,8 +188,7 @@ const tn_data_tool tn_data_tool_convert = {TN_DATA_READER(
     "write the same rows in another format",
     "key=value says what is read, as in the section `data` of a configuration; to.key=value\n"
     "says what is written: to.format=csv to.delimiter=';'. Order, labels, weights, values and\n"
-    "record ids are kept; what a format has no words for is an error. to.format=tnb makes a\n"
-    "binary cache, named *.tnb, of the rows as training sees them.")};
+    "record ids are kept; what a format has no words for is an error.")};
 
 const tn_data_tool tn_data_tool_sample = {
     TN_DATA_READER(sample, "[CONFIG] [key=value ..] --rows N | --share P",

@@ -156,11 +156,8 @@ static tn_status scan(inferring *j, const tn_schema *schema,
                       tn_error *err)
 {
     const tn_row_scan_visitor visitor = {.ctx = j, .block = block, .fault = pass_over};
-    const tn_row_scan_in pass = {.schema = schema,
-                                 .paths = &j->in->paths,
-                                 .keep = TN_ROWS_SIGNS,
-                                 .team = j->in->team,
-                                 .records = true};
+    const tn_row_scan_in pass = {
+        .schema = schema, .paths = &j->in->paths, .keep = TN_ROWS_SIGNS, .team = j->in->team};
     tn_row_scan_counts counts;
     j->bad = 0;
     tn_status status = tn_row_scan_run(&pass, &visitor, &counts, err);

@@ -11,7 +11,6 @@
 #include "config/tree.h"
 #include "config/yaml.h"
 #include "io/format/format.h"
-#include "io/read/cache.h"
 #include "train/config/choices.h"
 #include "train/config/config.h"
 #include "train/config/days.h"
@@ -35,12 +34,6 @@ static const char *model_preset(const char *model, const char *preset)
 }
 
 static const tn_presets presets = {.format = tn_format_preset, .model = model_preset};
-
-bool tn_data_to_cache(const tn_tree *to)
-{
-    const tn_tree *format = tn_tree_get(to, "format");
-    return format != NULL && format->kind == TN_TREE_SCALAR && strcmp(format->text, "tnb") == 0;
-}
 
 static bool begins_with(const char *text, const char *head)
 {
@@ -192,47 +185,6 @@ const tn_tree *tn_data_preset(tn_setup *s, const tn_format *format)
     return format->preset != NULL ? tn_config_load(&in, s->arena, &s->diag) : NULL;
 }
 
-/* Binds once more with the bounds of buckets that were left open, which a cache holds: found in the
- * data of `own`, or, when it is NULL, in what is read. */
-static tn_status bind_bounds(tn_data_input *in, const tn_tree *root, const tn_data_opts *own,
-                             uint32_t flags, tn_error *err)
-{
-    const tn_tree *chosen = root;
-    tn_text said = {0};
-    const tn_data_opts *data = own != NULL ? own : &in->from.data;
-    tn_status status =
-        tn_choices_bounds(&in->setup->binder, data, &in->from.slots, &chosen, &said, err);
-    if (status == TN_OK && chosen != root) {
-        status = tn_dataset_bind(&in->from, chosen, flags, tn_loss_target(chosen),
-                                 &in->setup->binder, err);
-    }
-    if (status == TN_OK && said.size > 0) {
-        tn_log(TN_LOG_INFO, "%s", tn_text_str(&said));
-    }
-    tn_text_done(&said);
-    return status;
-}
-
-/* Rows of a binary cache, and rows that go into one, have been through the rules of its slots. */
-static tn_status bind(tn_data_input *in, const tn_tree *root, const tn_data_opts *own,
-                      uint32_t flags, tn_error *err)
-{
-    const tn_target target = tn_loss_target(root);
-    const tn_binder *b = &in->setup->binder;
-    if (tn_data_to_cache(in->to)) {
-        TN_TRY(tn_dataset_bind(&in->from, root, TN_DATASET_PARTS, target, b, err));
-        return bind_bounds(in, root, own, TN_DATASET_PARTS, err);
-    }
-    const tn_tree *train = tn_tree_at(root, "data.train");
-    bool cache = train != NULL && train->kind == TN_TREE_SCALAR && tn_cache_is_named(train->text);
-    for (const tn_tree *t = train != NULL ? train->first : NULL; t != NULL; t = t->next) {
-        cache = cache || (t->kind == TN_TREE_SCALAR && tn_cache_is_named(t->text));
-    }
-    flags = cache ? flags & ~(uint32_t)TN_DATASET_AS_READ : flags;
-    TN_TRY(tn_dataset_bind(&in->from, root, flags, target, b, err));
-    return cache ? bind_bounds(in, root, NULL, flags, err) : TN_OK;
-}
-
 /* data.train, one path or a list of them. */
 static tn_strs train_paths(const tn_tree *root, tn_arena *arena)
 {
@@ -285,7 +237,7 @@ static const tn_tree *lay_under(const tn_data_input *in, bool blind, const tn_tr
     return merged;
 }
 
-/* Lays what the data say under what is given. Slots in a binary cache are signs, without names. */
+/* Lays what the data say under what is given. */
 static tn_status discover(tn_data_input *in, bool blind, const tn_tree **root, tn_error *err)
 {
     tn_arena *arena = in->setup->arena;
@@ -296,7 +248,7 @@ static tn_status discover(tn_data_input *in, bool blind, const tn_tree **root, t
     if (word != NULL && !(blind ? tn_format_find(word) != NULL : tn_discovery_has_columns(word))) {
         return TN_OK; /* no such format is told with the other faults */
     }
-    if (paths.n == 0 || (!blind && (listed || tn_cache_is_named(paths.item[0])))) {
+    if (paths.n == 0 || (!blind && listed)) {
         return TN_OK;
     }
     TN_TRY(tn_discovery_find(&in->found, &paths, in->given, arena, err));
@@ -333,17 +285,8 @@ static tn_status open_input(tn_data_input *in, const tn_options *options, tn_dat
     if (ask.discover) {
         TN_TRY(discover(in, ask.files, &root, err));
     }
-    tn_dataset own = {.data = {.train = {.n = 0}}};
-    if (from.n > 0 && tn_data_to_cache(in->to)) { /* --from: bounds are those of data.train */
-        word_lists without = words;
-        const tn_tree *of_config = NULL;
-        without.n_in--;
-        TN_TRY(load(in, config, &without, &of_config, err));
-        TN_TRY(tn_dataset_bind(&own, of_config, TN_DATASET_PARTS, tn_loss_target(root), &s->binder,
-                               err));
-    }
-    TN_TRY(bind(in, root, own.data.train.n > 0 ? &own.data : NULL, ask.flags, err));
-    if (in->to == NULL || tn_data_to_cache(in->to)) { /* else the other format may read them */
+    TN_TRY(tn_dataset_bind(&in->from, root, ask.flags, tn_loss_target(root), &s->binder, err));
+    if (in->to == NULL) { /* else the other format may read them */
         tn_format_check_slots(&s->binder, in->from.data.format, &in->from.slots);
         TN_TRY(tn_diag_check(&s->diag, err));
     }
@@ -370,14 +313,9 @@ tn_status tn_data_use(tn_setup *s, const tn_options *options, tn_data_ask ask,
     return status;
 }
 
-uint32_t tn_data_threads(uint32_t threads)
-{
-    return threads == TN_WORD_U32(0) ? tn_cpu_count() : threads;
-}
-
 tn_status tn_data_team(uint32_t threads, tn_team **out, tn_error *err)
 {
-    return tn_team_open(out, tn_data_threads(threads), err);
+    return tn_team_open(out, threads == TN_WORD_U32(0) ? tn_cpu_count() : threads, err);
 }
 
 tn_status tn_data_sink(const char *path, const char *format, const tn_inputs *inputs,

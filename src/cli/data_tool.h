@@ -70,8 +70,6 @@ tn_status tn_data_use(tn_setup *s, const tn_options *options, tn_data_ask ask,
                       tn_status (*use)(tn_data_input *in, const void *flags, tn_error *err),
                       const void *flags, tn_error *err) TN_MUST_USE;
 
-/* "all" as a number of threads. */
-uint32_t tn_data_threads(uint32_t threads);
 tn_status tn_data_team(uint32_t threads, tn_team **out, tn_error *err) TN_MUST_USE;
 
 /* tn_sink_open of records of a format; a signal leaves nothing of a file behind. */
@@ -88,6 +86,3 @@ const tn_tree *tn_data_preset(tn_setup *s, const tn_format *format);
 
 /* TN_E_USAGE where an output that is written for people to change would replace a file. */
 tn_status tn_data_keep(const char *path, bool force, tn_error *err) TN_MUST_USE;
-
-/* Whether the options `to.` ask for a binary cache (io/read/cache.h). */
-bool tn_data_to_cache(const tn_tree *to);

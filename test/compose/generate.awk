@@ -80,8 +80,7 @@ function draw_data() {
     # "only scores of loss 'bce' can be corrected for it"
     sampled = loss == "bce" && chance(20)
     if (sampled) put("data", "negative_sampling: " pick("0.3 0.5 0.8"))
-    cached = chance(15)
-    if (cached) put("data", "cache: cache")
+    chance(15) # so that a number draws the configuration that it drew before
     some(5, "data", "bad_records_max: " pick("5 1%"))
     plan("format", format); plan("ending", ending); plan("rows", rows); plan("days", days); plan("two_files", two_files)
     plan("valid", valid); plan("tested", tested); plan("peers", peers)

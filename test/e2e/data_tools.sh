@@ -158,7 +158,6 @@ stopped TERM x.truth.json 2 gen --to "$to" rows=10
 stopped TERM x.yaml 3 gen --to "$to" rows=10
 stopped TERM x 1 sample "$dir/a.csv.yaml" --rows 50 --to "$to"
 stopped TERM x 1 convert "$dir/a.csv.yaml" to.format=tsv --to "$to"
-stopped TERM x.tnb 1 convert "$dir/a.csv.yaml" to.format=tnb --to "$to.tnb"
 stopped TERM x.yaml 2 convert "$dir/a.csv.yaml" train="$dir/ten.csv" to.format=tsv --to "$to" --config-to "$to.yaml"
 
 # there and back, through all formats that can say it
@@ -222,57 +221,4 @@ grep -q '^rows 1, blank 0, bad 2' "$dir/out" || fail "check: $(cat "$dir/out")"
 expect 4 "$data" convert --from "$dir/bad" format=libsvm to.format=libsvm --to "$dir/none"
 [ ! -e "$dir/none" ] || fail "a failed conversion left a file"
 
-# a binary cache: made, checked, described, refused where it does not fit
-"$data" gen --to "$dir/k.ffm" rows=3000 --quiet >/dev/null 2>&1 || fail "gen of k.ffm"
-expect 2 "$data" convert "$dir/k.ffm.yaml" to.format=tnb --to "$dir/k.bin"
-expect 2 "$data" convert "$dir/k.ffm.yaml" to.format=tnb to.trim=true --to "$dir/k.tnb"
-expect 0 "$data" convert "$dir/k.ffm.yaml" to.format=tnb --to "$dir/k.tnb"
-grep -q '^rows 3000, blank 0, bad 0' "$dir/out" || fail "convert to tnb: $(cat "$dir/out")"
-expect 0 "$data" check "$dir/k.ffm.yaml" --from "$dir/k.tnb"
-grep -q '^rows 3000, blank 0, bad 0' "$dir/out" || fail "check of tnb: $(cat "$dir/out")"
-expect 0 "$data" stat "$dir/k.ffm.yaml" --json
-mv "$dir/out" "$dir/by_text"
-expect 0 "$data" stat "$dir/k.ffm.yaml" --from "$dir/k.tnb" --json
-cmp -s "$dir/out" "$dir/by_text" || fail "ids of a cache are not those of its text"
-expect 3 "$data" check "$dir/k.ffm.yaml" --from "$dir/k.tnb" index_base=1
-grep -q 'now    index_base: 1' "$dir/err" || fail "no difference shown: $(cat "$dir/err")"
-expect 4 "$data" convert "$dir/k.ffm.yaml" --from "$dir/k.tnb" to.format=csv --to "$dir/k.csv"
-expect 4 "$data" sample "$dir/k.ffm.yaml" --from "$dir/k.tnb" --rows 3
-head -c 5000 "$dir/k.tnb" >"$dir/cut.tnb"
-expect 4 "$data" check "$dir/k.ffm.yaml" --from "$dir/cut.tnb"
-grep -q 'cut off' "$dir/err" || fail "no word of the cut: $(cat "$dir/err")"
-printf '0 0:1:1\n' >>"$dir/k.ffm"
-expect 4 "$data" check "$dir/k.ffm.yaml" --from "$dir/k.tnb"
-grep -q 'has changed since' "$dir/err" || fail "an older cache is taken: $(cat "$dir/err")"
-# bounds of buckets that are left open: those of data.train, also in the cache of other data, and
-# all figures are those of the text
-awk 'BEGIN { srand(5); print "label,a,x"
-    for (i = 0; i < 3000; i++) {
-        x = rand() * 9 - i / 900
-        printf "%d,%d,%.3f\n", rand() < (x > 2 ? .7 : .2), rand() * 20, x
-    } }' >"$dir/b.csv"
-head -n 900 "$dir/b.csv" >"$dir/v.csv"
-cat >"$dir/b.yaml" <<EOF
-run: {dir: $dir/b}
-data: {format: csv, train: $dir/b.csv, label: label}
-slots: [a, {name: x, type: float}, {name: z, column: x, type: float, as: value}]
-model: lr
-train: {epochs: 1}
-EOF
-expect 0 "$data" convert "$dir/b.yaml" to.format=tnb --to "$dir/b.tnb"
-expect 0 "$data" convert "$dir/b.yaml" to.format=tnb --from "$dir/v.csv" --to "$dir/v.tnb"
-expect 0 "$data" check "$dir/b.yaml" --from "$dir/b.tnb"
-for train in b.csv b.tnb; do
-    set -- "$dir/b.yaml" run.dir="$dir/$train.run" data.train="$dir/$train"
-    expect 0 "$TNET_BIN/tnet-train" "$@"
-    for eval in v.csv v.tnb; do
-        expect 0 "$TNET_BIN/tnet-eval" "$@" --data "$dir/$eval"
-        awk '/^(auc|logloss) / { print $1, $2 }' "$dir/out" >"$dir/$train.$eval"
-        cmp -s "$dir/b.csv.v.csv" "$dir/$train.$eval" ||
-            fail "trained on $train, evaluated on $eval: $(cat "$dir/$train.$eval")"
-    done
-done
-grep -q '^auc 0\.[6-9]' "$dir/b.csv.v.csv" || fail "nothing was learned: $(cat "$dir/b.csv.v.csv")"
-expect 4 "$data" convert --from "$dir/bad" format=libsvm to.format=tnb --to "$dir/none.tnb"
-ls "$dir"/none.tnb* >/dev/null 2>&1 && fail "a failed conversion left a cache"
 exit 0

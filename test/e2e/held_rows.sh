@@ -1,6 +1,6 @@
 #!/bin/sh
 # held_rows.sh - rows of data.train that data.valid holds back are not learned, are those that are judged, and are the same
-# whatever reads them: a cache, gzip, several processes, another seed, a later command.
+# whatever reads them: gzip, several processes, another seed, a later command.
 . "$(dirname "$0")/kit"
 cd "$dir"
 clicks all.tsv 3000 0
@@ -47,8 +47,8 @@ for part in 'share: 20%' 'last: 0.2'; do
     cmp figures-run-a figures-run-b || fail "{$part}: other figures than of the rows in a file"
     cp scores held-scores
 
-    expect 0 tnet-train -q c.yaml "data.valid={$part}" run.dir=run-c data.cache="$dir/caches-$n" train.epochs=1
-    expect 0 tnet-train -q c.yaml "data.valid={$part}" run.dir=run-c data.cache="$dir/caches-$n"
+    expect 0 tnet-train -q c.yaml "data.valid={$part}" run.dir=run-c train.epochs=1
+    expect 0 tnet-train -q c.yaml "data.valid={$part}" run.dir=run-c
     same_model run-a run-c
     expect 0 tnet-train -q c.yaml "data.valid={$part}" run.dir=run-d --peers 2 data.part_bytes=64KiB
     [ "$(grep -c "\"data\":\"valid\",\"rows\":\"*$n\"*," run-d/metrics.jsonl)" -eq 2 ] ||

@@ -160,10 +160,6 @@ label one mae
 expect 0 tnet-data check run.yaml loss=huber
 expect 0 tnet-data stat run.yaml loss=mse
 grep -qE '^labels from -2[0-9.]+ to -1[0-9.]+, mean -19\.[45]' out || fail "tnet-data stat: $(head -n 3 out)"
-expect 0 tnet-data convert run.yaml loss=mse to.format=tnb --to train.tnb
-expect 0 tnet-train run.yaml run.dir=cached loss=mse data.train=train.tnb
-expect 3 tnet-train run.yaml run.dir=bad data.train=train.tnb 'data.valid=~'
-grep -q 'cache  label: column y target number' err || fail "a cache of numbers is read as clicks: $(cat err)"
 
 # ---- options that do not fit ----
 

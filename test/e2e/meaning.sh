@@ -84,7 +84,6 @@ data.row_norm           ffm refused data.row_norm=true
 data.slot_bits          svm other   data.slot_bits=low@4
 data.record_bytes_max   csv same    data.record_bytes_max=1MiB
 data.part_bytes         csv same    data.part_bytes=1MiB
-data.cache              csv same    data.cache=off
 data.changed            csv same    data.changed=accept
 data.days               csv free    -
 data.valid_rows         csv same    data.valid_rows=7

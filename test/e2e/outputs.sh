@@ -56,13 +56,6 @@ for other in plain barred; do
 done
 rm -rf runs/board runs/plain runs/barred
 
-# --- words for no cache are no folders ---
-for word in none off; do
-    expect 0 tnet-train run.yaml data.train=in.csv run.name=uncached data.cache=$word checkpoint.resume=never
-    [ ! -e $word ] || fail "data.cache=$word makes a folder"
-done
-rm -r runs/uncached
-
 # --- what the run reads, by whatever name ---
 ln -s in.csv soft.csv
 ln in.csv hard.csv

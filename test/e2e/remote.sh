@@ -54,15 +54,12 @@ for fault in noranges chunked notag; do
     same_model whole "$fault"
 done
 
-# peers, patterns, folders, a cache on the local disk, the tools
+# peers, patterns, folders, the tools
 export TNET_FAST=1 # peers have deadlines, too
 learned peers "data.train=files/[ab].tsv" --peers 2
 learned peers_s3 "data.train=s3://b/[ab].tsv" --peers 2
 export TNET_FAST=300
 same_model peers peers_s3
-learned cached "data.train=[$web/a.tsv, $web/b.tsv.gz]" data.cache="$dir/cache" train.epochs=2
-same_model local cached
-ls cache/*.tnb >/dev/null || fail "no cache was made"
 expect 0 tnet-data convert --from "s3://b/[ab].tsv" --to remote.tsv format=criteo to.format=criteo data.secrets=secrets
 expect 0 tnet-data convert --from "files/[ab].tsv" --to local.tsv format=criteo to.format=criteo
 cmp local.tsv remote.tsv || fail "convert wrote other rows"

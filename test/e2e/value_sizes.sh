@@ -61,10 +61,11 @@ echo "$name: a run that goes on"
 rows vw 8 1 1 1 >"$dir/same2"
 rows vw 8 512 1 0.0009765625 >"$dir/many2"
 rm -rf "$dir"/r-*
-for file in same many; do # shares of caches are whole files, however long their lines are
-    learned vw $file --peers 2 data.train="[$dir/$file,$dir/${file}2]" data.cache="$dir/caches"
+gzip -k "$dir/same" "$dir/many" "$dir/same2" "$dir/many2"
+for set in same many; do # shares of compressed files are whole files, however long their lines are
+    learned vw $set.gz --peers 2 data.train="[$dir/$set.gz,$dir/${set}2.gz]"
 done
-cmp "$dir/scores-same" "$dir/scores-many" || fail "two peers have other scores"
+cmp "$dir/scores-same.gz" "$dir/scores-many.gz" || fail "two peers have other scores"
 echo "$name: two peers"
 
 # refused WORDS OPTION..

@@ -325,7 +325,6 @@ TEST(memory_for_what_files_say_is_asked_for)
 {
     enum { ROWS = 4000 };
     setup s;
-    tn_error err = {0};
     tn_text rows = {0};
     setup_open(&s, "{data: {format: libsvm, part_bytes: 4B}}");
     for (uint32_t i = 0; i < ROWS; i++) {
@@ -333,12 +332,6 @@ TEST(memory_for_what_files_say_is_asked_for)
     }
     const char *path = setup_file(&s, "rows", rows.data, rows.size);
     check_asked_for(&s, path, "for parts of files");
-    const char *cache = setup_file(&s, "rows.tnb", "", 0);
-    const tn_reader_opts opts = {
-        .paths = {1, &path}, .batch_rows = 8, .prefetch = 1, .make_cache = cache};
-    assert_int_equal(setup_drain(&s, &opts, &err), TN_END);
-    check_asked_for(&s, cache, "for the index of a cache");
-    check_asked_for(&s, cache, "for parts of caches");
     tn_text_done(&rows);
     setup_close(&s);
 }

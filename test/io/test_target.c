@@ -2,7 +2,6 @@
 #include "io/schema/target.h"
 
 #include "config/tree.h"
-#include "io/read/cache.h"
 #include "io/read/schema_inference.h"
 #include "io/schema/schema.h"
 #include "io/setup.h"
@@ -64,28 +63,5 @@ TEST(texts_mean_labels_of_the_target)
                            "a label of this loss is 0 or 1, not 0.5"));
     assert_non_null(strstr(bind(&s, TN_TARGET_NUMBER, "{column: y, values: {a: 2e9}}"),
                            "not within -1000000000 .. 1000000000"));
-    setup_close(&s);
-}
-
-/* Rows of a cache hold labels as they were read, so its shape says for which target. */
-TEST(a_cache_is_of_one_target)
-{
-    setup s;
-    setup_open(&s, "{data: {format: csv}, slots: [a]}");
-    tn_text shape[TN_TARGETS] = {{0}};
-    const tn_binder b = {.arena = s.arena, .diag = &s.diag};
-    for (int t = 0; t < TN_TARGETS; t++) {
-        const tn_schema *schema = NULL;
-        s.data.target = (tn_target)t;
-        assert_int_equal(tn_schema_new(&schema, &s.data, &s.slots, &b, &s.err), TN_OK);
-        tn_cache_shape(schema, &shape[t]);
-    }
-    assert_null(strstr(tn_text_str(&shape[TN_TARGET_CLICK]), "target")); /* as it was before */
-    assert_non_null(strstr(tn_text_str(&shape[TN_TARGET_NUMBER]), " target number\n"));
-    assert_string_not_equal(tn_text_str(&shape[TN_TARGET_SIDE]),
-                            tn_text_str(&shape[TN_TARGET_ORDER]));
-    for (int t = 0; t < TN_TARGETS; t++) {
-        tn_text_done(&shape[t]);
-    }
     setup_close(&s);
 }

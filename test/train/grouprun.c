@@ -6,14 +6,18 @@
 #include "base/math/crc32c.h"
 #include "cluster/launch/membership.h"
 #include "config/diag.h"
+#include "io/schema/dataopts.h"
+#include "io/write/write_sink.h"
 #include "nn/graph/params.h"
 #include "support/test.h"
 #include "train/checkpoint/checkpoint.h"
+#include "train/config/run.h"
 #include "train/export/exportrows.h"
 #include "train/golden.h"
 #include "train/model_hash.h"
 #include "train/report/report.h"
 #include "train/run/trainer.h"
+#include "train/step/model_plan.h"
 #include "train/step/watch.h"
 
 #include <math.h>
@@ -57,8 +61,7 @@ static const tn_model_plan *plan_of(const seat *s, tn_arena *arena)
     overrides[n++] = where;
     overrides[n++] = "log.progress=false";
     overrides[n++] = "train.threads=1";
-    static const char *const whole[] = {"data.cache=auto",
-                                        NULL}; /* parts are those of one process */
+    const char *const whole[] = {g->packed, NULL};
     const char *const *lists[] = {g->more, g->own[s->rank], g->whole ? whole : NULL};
     for (uint32_t k = 0; k < sizeof lists / sizeof lists[0]; k++) {
         for (const char *const *o = lists[k]; o != NULL && *o != NULL; o++) {
@@ -222,8 +225,41 @@ void grouprun_files(const grouprun *g, const char *rows, const char *dense)
     tn_arena_free(arena);
 }
 
+/* Sets g->packed: data.train with a compressed copy of each file, which is one part for any number
+ * of ranks. */
+static void pack(grouprun *g, tn_arena *arena)
+{
+    const seat alone = {
+        .g = &(grouprun){.config = g->config, .dir = g->dir, .more = g->more, .n = 1}};
+    const tn_strs *train = &plan_of(&alone, arena)->run->data.train;
+    tn_text packed = {0};
+    assert_int_equal(tn_dir_make(g->dir, NULL), TN_OK);
+    tn_text_adds(&packed, "data.train=[");
+    for (uint32_t i = 0; i < train->n; i++) {
+        tn_text rows = {0};
+        tn_sink *sink = NULL;
+        char path[TN_PATH_SIZE];
+        (void)snprintf(path, sizeof path, "%s/whole-%u.gz", g->dir, i);
+        assert_int_equal(tn_file_read_all(train->item[i], 1 << 20, &rows, NULL), TN_OK);
+        assert_int_equal(tn_sink_open(&sink, path, NULL, TN_COMPRESSION_GZIP, NULL), TN_OK);
+        assert_int_equal(tn_sink_add(sink, rows.data, rows.size, NULL), TN_OK);
+        assert_int_equal(tn_sink_commit(sink, NULL), TN_OK);
+        tn_text_addf(&packed, "%s%s", i > 0 ? "," : "", path);
+        tn_text_done(&rows);
+    }
+    tn_text_adds(&packed, "]");
+    char *copy = TN_NEW_ARRAY(arena, char, packed.size + 1);
+    memcpy(copy, tn_text_str(&packed), packed.size + 1);
+    g->packed = copy;
+    tn_text_done(&packed);
+}
+
 void grouprun_do(grouprun *g)
 {
+    tn_arena *arena = tn_arena_new(1 << 16);
+    if (g->whole) {
+        pack(g, arena);
+    }
     seat seats[GROUP_MAX];
     pthread_t thread[GROUP_MAX];
     char at[GROUP_MAX][TN_ENDPOINT_SIZE];
@@ -254,6 +290,7 @@ void grouprun_do(grouprun *g)
     }
     hash(g);
     read_summary(g);
+    tn_arena_free(arena);
 }
 
 void grouprun_well(grouprun *g)

@@ -16,6 +16,7 @@ typedef struct grouprun {
     const char *const *more;           /* overrides, ended by NULL; or NULL */
     const char *const *own[GROUP_MAX]; /* the same of one rank */
     bool whole;                        /* each file is one part, and so one rank's alone */
+    const char *packed;                /* of grouprun.c: data.train with such files */
     bool stops[GROUP_MAX]; /* a signal to that rank comes with the first line that rank 0 shows */
     const char *bind[GROUP_MAX]; /* where they listen; NULL: at sockets of this machine */
     const char *root;            /* where the others look for rank 0; NULL: where it listens */

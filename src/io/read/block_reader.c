@@ -9,7 +9,6 @@
 #include "base/core/log.h"
 #include "base/file/file.h"
 #include "io/format/format.h"
-#include "io/read/cache.h"
 #include "io/read/fileset.h"
 #include "io/rows/rows_parsing.h"
 #include "io/schema/dataopts.h"
@@ -30,17 +29,15 @@ struct tn_block_reader {
 
     uint64_t n_blocks; /* handed out */
     uint32_t part;
-    tn_cache_cursor cursor; /* in the part, when blocks come from caches */
-    tn_source *source;      /* NULL: the part is not open yet */
-    uint64_t offset;        /* of rest.data[0] */
-    uint64_t line;          /* of rest.data[at], or 0 */
-    uint64_t taken;         /* off the disk, as last told */
-    tn_text rest;           /* read, not yet handed out .. */
-    size_t at;              /* .. from here on */
-    bool ended;             /* the source */
-    bool over;              /* the part */
-    bool damaged;           /* what stands at `at` is to be passed over */
-    bool forsaken;          /* the caches: the files are read in their place */
+    tn_source *source; /* NULL: the part is not open yet */
+    uint64_t offset;   /* of rest.data[0] */
+    uint64_t line;     /* of rest.data[at], or 0 */
+    uint64_t taken;    /* off the disk, as last told */
+    tn_text rest;      /* read, not yet handed out .. */
+    size_t at;         /* .. from here on */
+    bool ended;        /* the source */
+    bool over;         /* the part */
+    bool damaged;      /* what stands at `at` is to be passed over */
 };
 
 enum { HOP_BYTES = 1 << 18, HEADER_BYTES_MAX = 64 };
@@ -308,7 +305,6 @@ void tn_block_reader_go(tn_block_reader *reader, uint32_t part)
     TN_ASSERT(part < reader->files->n_parts);
     leave_part(reader);
     reader->part = part;
-    reader->cursor = (tn_cache_cursor){0};
     reader->over = false;
 }
 
@@ -438,7 +434,6 @@ static tn_status fill_block(tn_block_reader *reader, tn_block *block)
 static void clear(const tn_block_reader *reader, tn_block *block)
 {
     block->n_records = 0;
-    block->cache = NULL;
     block->file = part_of(reader)->source;
     block->passed = 0;
     block->taken = 0;
@@ -446,8 +441,10 @@ static void clear(const tn_block_reader *reader, tn_block *block)
     block->err = (tn_error){0};
 }
 
-static void next_of_file(tn_block_reader *reader, tn_block *block)
+void tn_block_reader_next(tn_block_reader *reader, tn_block *block)
 {
+    TN_ASSERT(!reader->over);
+    block->sequence = reader->n_blocks++;
     clear(reader, block);
     block->fault = fill_block(reader, block);
     block->head = reader->head[block->file].column != NULL ? &reader->head[block->file] : NULL;
@@ -457,44 +454,6 @@ static void next_of_file(tn_block_reader *reader, tn_block *block)
     if (next && reader->files->part[reader->part + 1].first > 0) { /* of the same file */
         reader->start[reader->part + 1] = reader->offset + reader->at;
     }
-}
-
-/* A block of a cache cannot be had: from here on blocks are made of the files, as the cache was.
- * Those of the part that have been handed out are passed over. */
-static void forsake_cache(tn_block_reader *reader, tn_block *block)
-{
-    tn_log(TN_LOG_WARN, "a binary cache is removed, and the data read in its place: %s",
-           block->err.text);
-    tn_status removed = tn_remove_file(block->cache, NULL); /* else it is found damaged again */
-    (void)removed;
-    reader->forsaken = true;
-    for (uint32_t i = 0; i < reader->cursor.n && !reader->over; i++) {
-        next_of_file(reader, block);
-    }
-    if (!reader->over) {
-        next_of_file(reader, block);
-    } else if (block->fault == TN_OK) {
-        block->n_records = 0;
-        block->fault = tn_fail(&block->err, TN_E_DATA, "'%s' changed while it was read",
-                               reader->files->file[block->file].path);
-    }
-}
-
-void tn_block_reader_next(tn_block_reader *reader, tn_block *block)
-{
-    TN_ASSERT(!reader->over);
-    block->sequence = reader->n_blocks++;
-    if (reader->files->caches == NULL || reader->forsaken) {
-        next_of_file(reader, block);
-        return;
-    }
-    clear(reader, block);
-    tn_cache_set_next(reader->files->caches, reader->part, &reader->cursor, block);
-    if (block->fault != TN_OK && block->fault != TN_E_MEMORY && reader->files->spare) {
-        forsake_cache(reader, block);
-        return;
-    }
-    reader->over = block->last;
 }
 
 /* ---- parsing ---- */
@@ -538,21 +497,6 @@ static void start_parsed(const tn_block *block, tn_parsed *out)
                        .messages = out->messages};
 }
 
-/* A block of a cache: nothing is parsed. */
-static void unpack_block(const tn_block *block, tn_parsed *out)
-{
-    tn_bytes bytes = {tn_text_str(&block->bytes), block->bytes.size, false};
-    out->fault = block->fault;
-    out->err = block->err;
-    if (out->fault != TN_OK) {
-        return;
-    }
-    out->fault = tn_cache_unpack(bytes, out, &out->err);
-    if (out->fault != TN_OK) {
-        tn_error_context(&out->err, "%s:@%llu", block->cache, (unsigned long long)block->offset);
-    }
-}
-
 void tn_block_parse(const tn_block *block, const tn_schema *schema, const tn_fileset *files,
                     uint32_t messages_max, tn_parsed *out)
 {
@@ -562,10 +506,6 @@ void tn_block_parse(const tn_block *block, const tn_schema *schema, const tn_fil
     uint64_t line = block->line;
     start_parsed(block, out);
     tn_rows_clear(rows);
-    if (block->cache != NULL) {
-        unpack_block(block, out);
-        return;
-    }
     tn_rows_expect(rows, block->n_records);
     for (uint32_t i = 0; i < block->n_records && out->fault == TN_OK; i++) {
         tn_bytes record = {block->bytes.data + block->record[i].at, block->record[i].size, false};

@@ -7,7 +7,7 @@
  *     parsed   rows: one for each record that is no fault
  *
  * Structs only. io/read/fileset.h makes files and parts; io/read/block_reader.h makes blocks of
- * them, and rows of these; io/read/cache.h keeps rows in a file.
+ * them, and rows of these.
  */
 #pragma once
 
@@ -47,11 +47,8 @@ typedef struct tn_fileset {
     uint64_t record_max;      /* data.record_bytes_max */
     uint64_t bytes;           /* all files together; 0: not known */
     struct tn_line_numbers *lines; /* owned: for messages */
-    struct tn_cache_set
-        *caches;       /* owned; io/read/cache.h: where blocks come from; NULL: the files */
-    bool spare;        /* a block of `caches` that is damaged may be made of the files anew */
-    tn_remote *remote; /* owned; NULL: no file is a URI */
-    tn_arena *arena;   /* owned; holds all of this */
+    tn_remote *remote;             /* owned; NULL: no file is a URI */
+    tn_arena *arena;               /* owned; holds all of this */
 } tn_fileset;
 
 /* Where a record lies in a block. */
@@ -68,7 +65,6 @@ typedef struct tn_block {
 
     uint64_t sequence; /* of its reader, from 0 */
     uint32_t file;
-    const char *cache;   /* NULL; else `bytes` are a block of this .tnb file, without records */
     uint64_t offset;     /* of bytes.data[0] in the file, inflated */
     uint64_t line;       /* of the first record; 0: not known, the part begins inside the file */
     const tn_head *head; /* of the file; lives as long as the reader; NULL: the format has none */

@@ -46,9 +46,7 @@ tn_status tn_dataset_bind(tn_dataset *out, const tn_tree *root, uint32_t flags, 
         return tn_fail(err, TN_E_CONFIG, "the options do not fit together");
     }
     out->data.target = target;
-    if ((flags & TN_DATASET_PARTS) == 0) {
-        out->data.part_bytes = TN_PART_WHOLE;
-    }
+    out->data.part_bytes = TN_PART_WHOLE; /* so that lines are known wherever a fault is met */
     if ((flags & TN_DATASET_AS_READ) != 0) {
         switch_rules_off(&out->slots);
     }

@@ -29,13 +29,10 @@ enum {
     TN_DATASET_AS_READ = 1,
     /* As tn_writer's TN_WRITE_SIGNS: slots of keys become type id, without transforms. */
     TN_DATASET_SIGNS = 2,
-    /* data.part_bytes counts, as in training; else every file is one part, so that lines are known
-     * wherever a fault is met. */
-    TN_DATASET_PARTS = 4,
 };
 
 /* From the tree of a configuration; other sections are not looked at: `target` is of its loss.
- * Faults go to b->diag. */
+ * Every file is one part, so that lines are known wherever a fault is met. Faults go to b->diag. */
 tn_status tn_dataset_bind(tn_dataset *out, const tn_tree *root, uint32_t flags, tn_target target,
                           const tn_binder *b, tn_error *err) TN_MUST_USE;
 

@@ -7,7 +7,6 @@
 #include "base/file/file.h"
 #include "base/file/output_file.h"
 #include "io/format/format.h"
-#include "io/read/cache.h"
 #include "io/schema/dataopts.h"
 #include "io/schema/schema.h"
 #include "io/source/decompress.h"
@@ -402,13 +401,9 @@ tn_status tn_fileset_new(tn_fileset **out, const tn_strs *paths, const tn_schema
     files->remote = l.remote;
     files->n = l.n;
     files->file = l.file;
-    files->ranks = 1; /* of binary caches */
-    status = status == TN_OK ? tn_cache_set_open(files, schema, err) : status;
-    if (files->caches == NULL) {
-        status = status == TN_OK ? find_compressions(&l, schema, format, err) : status;
-        files->ranks = ranks;
-        status = status == TN_OK ? make_parts(files, schema, err) : status;
-    }
+    files->ranks = ranks;
+    status = status == TN_OK ? find_compressions(&l, schema, format, err) : status;
+    status = status == TN_OK ? make_parts(files, schema, err) : status;
     if (status == TN_OK) {
         status = TN_ALLOC(files->lines, 1, "counts of lines", err);
     }
@@ -488,7 +483,6 @@ void tn_fileset_free(tn_fileset *files)
 {
     if (files != NULL) {
         line_numbers_free(files->lines);
-        tn_cache_set_free(files->caches);
         tn_remote_close(files->remote);
         tn_arena_free(files->arena);
     }

@@ -29,8 +29,7 @@ typedef struct tn_strs tn_strs;           /* config/values.h */
 typedef struct tn_inputs tn_inputs;       /* base/file/output_file.h */
 
 /* Looks at the first bytes of each file when `compression` is auto. `ranks`: that share the parts,
- * at least 1; binary caches have parts of their own. TN_E_DATA, TN_E_IO, TN_E_LIMIT. On failure
- * *out is NULL. */
+ * at least 1. TN_E_DATA, TN_E_IO, TN_E_LIMIT. On failure *out is NULL. */
 tn_status tn_fileset_new(tn_fileset **out, const tn_strs *paths, const tn_schema *schema,
                          uint32_t ranks, tn_error *err) TN_MUST_USE;
 /* How many parts from `part` on belong together: one of each rank, or one alone. */

@@ -4,7 +4,7 @@
  *     valid: {last: 10%}     those that begin in the last tenth of the bytes, in the order of files
  *
  * Which these are is a function of the place of a row: its file's number and its first byte. So
- * training, evaluation, a binary cache and every process of a group agree on it.
+ * training, evaluation and every process of a group agree on it.
  */
 #pragma once
 

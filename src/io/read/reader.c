@@ -310,8 +310,6 @@ static tn_status build(tn_reader *r, tn_error *err)
     if (r->opts.training || r->opts.held) {
         TN_TRY(tn_held_rows_find(&r->held, data, r->files, err));
     }
-    TN_TRY(tn_reader_begin_cache(r, err));
-    r->packs = r->cache != NULL;
     if (r->opts.from.part > r->files->n_parts) {
         return tn_fail(err, TN_E_DATA, "cannot go on in part %u: the data has %u parts",
                        r->opts.from.part, r->files->n_parts);
@@ -368,7 +366,6 @@ void tn_reader_close(tn_reader *reader)
     for (uint32_t i = 0; r->block != NULL && i < r->n_blocks; i++) {
         tn_block_done(&r->block[i]);
     }
-    tn_cache_abandon(r->cache);
     tn_block_reader_free(r->block_reader);
     tn_queue_free(r->free_blocks);
     tn_queue_free(r->to_parse);

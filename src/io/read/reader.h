@@ -83,17 +83,11 @@ typedef struct tn_reader_opts {
                               * many were dealt before */
     uint32_t
         cut_for; /* ranks that share the epoch, for which the files are cut (io/read/fileset.h): 0,
-                    1: into parts of part_bytes; more: binary caches are not looked for */
+                    1: into parts of part_bytes */
     uint32_t share, shares; /* with several readers and no dealer: every `shares`-th part from
                                `share` on; shares 0: all */
     uint32_t prefetch;      /* batches kept ready; at least 1 */
     tn_trace *trace;        /* for the reader's threads; must outlive it; NULL: not recorded */
-    bool use_cache;  /* read a binary cache in place of the files, or make one, as data.cache says
-                      */
-    uint32_t passes; /* over these files that are to come, this one included: `data.cache: auto`
-                        makes a cache for three at least; 0: not known */
-    const char *make_cache;            /* make this one, of all that is read, or fail; NULL: none */
-    void (*announce)(const char *tmp); /* of make_cache, see tn_output_with; NULL: nobody */
 } tn_reader_opts;
 
 /* Counts of the records so far. */

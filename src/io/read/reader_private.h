@@ -14,7 +14,6 @@
 #include "base/thread/threads.h"
 #include "io/read/bad_record_limit.h"
 #include "io/read/block_reader.h"
-#include "io/read/cache.h"
 #include "io/read/held_rows.h"
 #include "io/read/reader.h"
 #include "io/rows/batch_builder.h"
@@ -35,7 +34,6 @@ enum {
 
 typedef struct tn_work {
     tn_parsed parsed;
-    tn_text packed;       /* the same for a binary cache, when one is made */
     struct tn_work *next; /* in a list */
 } tn_work;
 
@@ -65,8 +63,6 @@ struct tn_reader {
     uint32_t *order;   /* n_parts: parts in the order of this epoch */
     tn_bad_record_limit bad_limit;
 
-    tn_cache_writer *cache;        /* assembler only, once threads run; NULL: none is made */
-    bool packs;                    /* parsers pack blocks for a cache */
     tn_block_reader *block_reader; /* source thread only */
     tn_block *block;               /* n_blocks */
     tn_queue *free_blocks;
@@ -104,13 +100,6 @@ struct tn_reader {
     uint32_t n_reasons;
     char reason[TN_REASONS_MAX][TN_REASON_BYTES]; /* of bad records */
 };
-
-/* reader_cache.c: before the threads run; by the assembler, each block in order while there is a
- * cache; at the end. */
-tn_status tn_reader_begin_cache(tn_reader *r, tn_error *err) TN_MUST_USE;
-tn_status tn_reader_add_to_cache(tn_reader *r, uint32_t part, const tn_work *work,
-                                 tn_error *err) TN_MUST_USE;
-tn_status tn_reader_end_cache(tn_reader *r, tn_error *err) TN_MUST_USE;
 
 /* The source's next part, which the assembler then finds too; false: no more, or the reader stops
  * or has ended. */

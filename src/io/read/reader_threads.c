@@ -171,7 +171,6 @@ static void free_work(tn_work *work)
     if (work != NULL) {
         tn_rows_free(work->parsed.rows);
         tn_parsed_done(&work->parsed);
-        tn_text_done(&work->packed);
         tn_free(work);
     }
 }
@@ -188,8 +187,7 @@ static tn_work *take_work(tn_reader *r, tn_error *err)
         return work;
     }
     work = tn_try_alloc(1, sizeof *work, "parsed rows", err);
-    uint32_t keep = (r->opts.want_ids || r->packs ? TN_ROWS_IDS : 0U) |
-                    (r->packs ? 0U : TN_ROWS_BARE); /* a cache is packed of entries */
+    const uint32_t keep = (r->opts.want_ids ? TN_ROWS_IDS : 0U) | TN_ROWS_BARE;
     if (work != NULL && tn_rows_new(&work->parsed.rows, r->schema, keep, err) != TN_OK) {
         tn_free(work);
         return NULL;
@@ -220,7 +218,7 @@ void tn_reader_free_works(tn_reader *r)
 static uint64_t bytes_of(const tn_rows *rows)
 {
     const tn_bare *bare = tn_rows_bare(rows);
-    return rows->n * sizeof *rows->row + (bare != NULL && bare->stride > 0
+    return rows->n * sizeof *rows->row + (bare != NULL
                                               ? (uint64_t)rows->n * bare->stride * sizeof *bare->key
                                               : rows->n_entries * sizeof *rows->entry);
 }
@@ -261,9 +259,6 @@ static void parse(tn_reader *r, const tn_block *b, tn_work *work)
 {
     bool one = r->bad_limit.most == 0 && !(r->bad_limit.share > 0);
     tn_block_parse(b, r->schema, r->files, one ? 1 : TN_MESSAGES_MAX, &work->parsed);
-    if (r->packs) {
-        tn_cache_pack(&work->parsed, &work->packed);
-    }
 }
 
 /* The next block to parse. False: there is none, or the reader stops. */
@@ -346,8 +341,7 @@ static tn_status next_block(assembly *a, tn_error *err)
     }
     a->part_over = a->current->parsed.last;
     a->bad += a->current->parsed.n_bad;
-    TN_TRY(tn_reader_take_note(a->r, a->number, a->current, err));
-    return a->r->cache != NULL ? tn_reader_add_to_cache(a->r, a->part, a->current, err) : TN_OK;
+    return tn_reader_take_note(a->r, a->number, a->current, err);
 }
 
 static void hold_current(assembly *a)
@@ -534,19 +528,14 @@ static void prefetch(const void *from, size_t size)
 static void prefetch_keys(const tn_rows *rows, uint32_t row)
 {
     const tn_bare *bare = tn_rows_bare(rows);
-    if (bare != NULL && bare->stride > 0) { /* the row itself need not have come yet */
+    if (bare != NULL) { /* the row itself need not have come yet */
         prefetch(bare->key + (size_t)row * bare->stride, bare->stride * sizeof *bare->key);
         return;
     }
     uint32_t first = rows->row[row].first;
     size_t n = tn_rows_end_of(rows, row) - first;
     n = n < MOST ? n : MOST;
-    if (bare == NULL) {
-        prefetch(rows->entry + first, n * sizeof *rows->entry);
-        return;
-    }
-    prefetch(bare->key + first, n * sizeof *bare->key);
-    prefetch(bare->slot + (bare->width > 0 ? 0 : first), n * sizeof *bare->slot);
+    prefetch(rows->entry + first, n * sizeof *rows->entry);
 }
 
 /* Rows lie anywhere in the window: asks for those that come next. */
@@ -678,8 +667,7 @@ static tn_status take_parts(assembly *a, tn_error *err)
     }
     TN_TRY(flush(a, err));
     tell_flushed(a, first);
-    TN_TRY(tn_reader_judge_all(a->r, err));
-    return tn_reader_end_cache(a->r, err);
+    return tn_reader_judge_all(a->r, err);
 }
 
 tn_status tn_reader_assembler_thread(void *arg, tn_error *err)

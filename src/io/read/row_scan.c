@@ -78,10 +78,7 @@ static tn_status find_raw(piece *out)
         return tn_fail(&out->err, TN_E_MEMORY, "no memory for a block of records");
     }
     uint32_t i = 0;
-    for (uint32_t r = 0; block->cache != NULL && r < rows->n; r++) {
-        out->raw[r] = (tn_bytes){.data = NULL};
-    }
-    for (uint32_t r = 0; block->cache == NULL && r < rows->n; r++, i++) {
+    for (uint32_t r = 0; r < rows->n; r++, i++) {
         while (block->offset + block->record[i].at != rows->row[r].at) {
             i++;
             TN_ASSERT(i < block->n_records);
@@ -147,11 +144,6 @@ static tn_status hand_on(pass *p, uint32_t i, tn_error *err)
 static tn_status run(pass *p, tn_error *err)
 {
     TN_TRY(tn_fileset_new(&p->files, p->in->paths, p->in->schema, 1, err));
-    if (p->in->records && p->files->caches != NULL) {
-        return tn_fail(err, TN_E_DATA,
-                       "a binary cache holds keys, not the texts they came from: "
-                       "read the data it was made of");
-    }
     TN_TRY(tn_block_reader_new(&p->reader, p->in->schema, p->files, NULL, err));
     for (uint32_t i = 0; i < TN_ROW_SCAN_PIECES; i++) {
         TN_TRY(tn_rows_new(&p->piece[i].parsed.rows, p->in->schema, p->in->keep, err));

@@ -26,7 +26,7 @@ typedef struct tn_row_scan_block {
     const char *source; /* the file they stem from */
     const tn_rows *rows;
     const tn_bytes *raw; /* rows->n: the records as they stand in the file, without what frames
-                          * them; NULL in a binary cache, which has none */
+                          * them */
 } tn_row_scan_block;
 
 typedef struct tn_row_scan_visitor {
@@ -53,7 +53,6 @@ typedef struct tn_row_scan_in {
     const tn_strs *paths; /* files, globs, folders, "-" */
     uint32_t keep;        /* as for tn_rows_new */
     tn_team *team;        /* NULL: the calling thread alone */
-    bool records;         /* what is wanted are records or their texts: no binary cache will do */
 } tn_row_scan_in;
 
 /* *out counts also when the pass fails. TN_E_DATA: no such file, or a fault; TN_E_IO; or what a

@@ -9,7 +9,6 @@
 #include "io/format/delimited.h"
 #include "io/format/format.h"
 #include "io/read/block_reader.h"
-#include "io/read/cache.h"
 #include "io/read/fileset.h"
 #include "io/schema/dataopts.h"
 #include "io/source/source.h"
@@ -167,44 +166,12 @@ static tn_status see_file(seen *s, const tn_schema *schema, const tn_fileset *fi
     return status;
 }
 
-/* The number behind the last `key` of a line; false: none. */
-static bool number_behind(tn_bytes line, const char *key, uint64_t *out)
-{
-    size_t size = strlen(key);
-    for (size_t i = line.size; i-- > size;) {
-        if (memcmp(line.data + i - size, key, size) == 0) {
-            size_t digits = strspn(line.data + i, "0123456789");
-            return tn_read_u64(line.data + i, digits, out) == TN_NUM_OK;
-        }
-    }
-    return false;
-}
-
-/* A binary cache says what was found in the data it was made of (io/read/cache_files.c). */
-static void see_shape(seen *s, const char *shape)
-{
-    for (const char *end; (end = strchr(shape, '\n')) != NULL; shape = end + 1) {
-        tn_bytes line = {shape, (size_t)(end - shape), false};
-        uint64_t number = 0;
-        if (strncmp(shape, "index_base: ", 12) == 0 && number_behind(line, ": ", &number)) {
-            s->zero = number == 0;
-        } else if (s->arena != NULL && strncmp(shape, "slot ", 5) == 0) {
-            see_name(s, (tn_bytes){shape + 5, strcspn(shape + 5, ":"), false});
-        } else if (strncmp(shape, "slot f", 6) == 0 && number_behind(line, ": field ", &number)) {
-            (void)see_field(s, number + (s->libfm && !s->zero));
-            s->ffm = true;
-        }
-    }
-}
-
 static tn_status see_data(seen *s, const tn_schema *schema, tn_error *err)
 {
     tn_fileset *files = NULL;
     TN_TRY(tn_fileset_new(&files, &schema->data->train, schema, 1, err));
     tn_status status = TN_OK;
-    if (files->caches != NULL) {
-        see_shape(s, tn_cache_set_shape(files->caches));
-    } else if (files->file[0].once) {
+    if (files->file[0].once) {
         status = tn_fail(err, TN_E_DATA,
                          "cannot look ahead in '%s'\nhint: list the slots and set data.index_base",
                          files->file[0].path);
@@ -237,8 +204,7 @@ static void list_header(const tn_schema *schema, tn_fileset *files, tn_listing *
     tn_source *source = NULL;
     tn_text text = {0};
     tn_bytes line;
-    if (files->caches != NULL || files->file[0].once ||
-        tn_fileset_open(files, 0, 0, NULL, &source, NULL) != TN_OK) {
+    if (files->file[0].once || tn_fileset_open(files, 0, 0, NULL, &source, NULL) != TN_OK) {
         return;
     }
     if (header_of(source, schema, &text, &line) == TN_OK) {

@@ -26,20 +26,14 @@ typedef struct slot_column {
     bool odd; /* some value is not 1; else `value` is not written */
 } slot_column;
 
-/* Keys of a row without entries; in a grid the row, which begins with its mask. */
+/* A row of a grid, which begins with its mask. */
 typedef struct bare_row {
     const uint64_t *key;
-    const uint16_t *slot; /* of each; NULL in a grid */
-    uint32_t n;
 } bare_row;
 
 enum { FIRST_CAPACITY = 256, AHEAD = 6 /* columns */ };
 
 enum { BARE_MAX = 32 };
-
-/* How the keys come that are still to be copied: one for each slot of every row, a grid of keys or
- * of signs, or any. */
-typedef enum form { EVEN, GRID, SIGNS, ANY } form;
 
 struct tn_batch_builder {
     tn_batch batch; /* first: see tn_batch_builder_of */
@@ -49,7 +43,7 @@ struct tn_batch_builder {
     slot_column *column;     /* n_slots; room for rows_max ends */
     bare_row bare[BARE_MAX]; /* the last n_bare rows */
     uint32_t n_bare;
-    form form; /* of all of them */
+    bool signs; /* all of these are of grids of signs, or of keys */
     uint64_t *group;
     float *weight;
     uint32_t *id_offset;
@@ -137,24 +131,6 @@ static bool columns_add(slot_column *column, const tn_entry *entry, uint32_t n)
         e = add_run(&column[e->slot], e, end);
     }
     return e != NULL;
-}
-
-/* Slot `s` of n rows that have one key of each slot. */
-static bool column_add_even(slot_column *c, uint32_t s, const bare_row *row, uint32_t n,
-                            uint32_t *end)
-{
-    if (!has_room(c, n)) {
-        return false;
-    }
-    uint32_t from = c->n;
-    uint64_t *key = c->key + from;
-    for (uint32_t i = 0; i < n; i++) {
-        key[i] = row[i].key[s];
-        end[i] = from + i + 1;
-    }
-    c->n = from + n;
-    end_keys(c, from);
-    return true;
 }
 
 /* Two slots from `s` on. Whether a row has a key here cannot be foretold, so it is copied either
@@ -250,48 +226,6 @@ static inline bool columns_add_grid(slot_column *column, const tn_schema *schema
     return true;
 }
 
-/* Slot `s` of any n rows, whose slots ascend; the keys that are taken leave the rows. Whether a row
- * has a key of the slot cannot be foretold either. */
-static bool column_add_any(slot_column *c, uint32_t s, bare_row *rows, uint32_t n, uint32_t *end)
-{
-    uint32_t from = c->n;
-    for (uint32_t i = 0; i < n; i++) {
-        bare_row *row = &rows[i];
-        do {
-            if (!has_room(c, 1)) {
-                return false;
-            }
-            uint32_t taken = (row->n > 0) & (*row->slot == s);
-            c->key[c->n] = *row->key;
-            c->n += taken;
-            row->key += taken;
-            row->slot += taken;
-            row->n -= taken;
-        } while ((row->n > 0) & (*row->slot == s));
-        end[i] = c->n;
-    }
-    end_keys(c, from);
-    return true;
-}
-
-/* The only slot of any n rows. */
-static bool column_add_all(slot_column *c, const bare_row *row, uint32_t n, uint32_t *end)
-{
-    uint32_t from = c->n;
-    for (uint32_t i = 0; i < n; i++) {
-        if (!has_room(c, row[i].n)) {
-            return false;
-        }
-        if (row[i].n > 0) {
-            memcpy(c->key + c->n, row[i].key, row[i].n * sizeof *row[i].key);
-        }
-        c->n += row[i].n;
-        end[i] = c->n;
-    }
-    end_keys(c, from);
-    return true;
-}
-
 static const char what[] = "a batch";
 
 static tn_status alloc_columns(tn_batch_builder *f, tn_error *err)
@@ -382,25 +316,10 @@ tn_status tn_batch_builder_new(tn_batch_builder **out, const tn_schema *schema, 
 /* Many rows at once and slot by slot, so that each column is gone to once. False: no memory. */
 static bool copy_bare(tn_batch_builder *f)
 {
-    uint32_t n = f->n_bare;
-    uint32_t r = f->batch.rows - n;
-    uint32_t n_slots = f->schema->n_slots;
-    bool good = true;
+    const uint32_t n = f->n_bare;
     f->n_bare = 0;
-    if (n > 0 && f->form == GRID) {
-        return columns_add_grid(f->column, f->schema, f->bare, n, r, false);
-    }
-    if (n > 0 && f->form == SIGNS) {
-        return columns_add_grid(f->column, f->schema, f->bare, n, r, true);
-    }
-    for (uint32_t s = 0; n > 0 && good && s < n_slots; s++) {
-        slot_column *c = &f->column[s];
-        uint32_t *end = c->offset + r + 1;
-        good = f->form == EVEN ? column_add_even(c, s, f->bare, n, end)
-               : n_slots == 1  ? column_add_all(c, f->bare, n, end)
-                               : column_add_any(c, s, f->bare, n, end);
-    }
-    return good;
+    return n == 0 ||
+           columns_add_grid(f->column, f->schema, f->bare, n, f->batch.rows - n, f->signs);
 }
 
 tn_status tn_batch_builder_settle(tn_batch_builder *f, tn_error *err)
@@ -410,31 +329,22 @@ tn_status tn_batch_builder_settle(tn_batch_builder *f, tn_error *err)
                : tn_fail(err, TN_E_MEMORY, "no memory for a batch of %u rows", f->rows_max);
 }
 
-static form form_of(const tn_bare *b)
-{
-    return b->signs ? SIGNS : b->stride > 0 ? GRID : b->even ? EVEN : ANY;
-}
-
 /* The keys of a row. */
 static inline uint32_t count_keys(const tn_rows *rows, const tn_bare *b, uint32_t i)
 {
-    return b != NULL && b->stride > 0
-               ? (uint32_t)__builtin_popcountll(b->key[(size_t)i * b->stride])
-               : tn_rows_end_of(rows, i) - rows->row[i].first;
+    return b != NULL ? (uint32_t)__builtin_popcountll(b->key[(size_t)i * b->stride])
+                     : tn_rows_end_of(rows, i) - rows->row[i].first;
 }
 
 /* Remembers a row whose keys are still to be copied, with others of its form. False: no memory. */
-static bool add_bare(tn_batch_builder *f, const tn_bare *b, uint32_t i, uint32_t first, uint32_t n)
+static bool add_bare(tn_batch_builder *f, const tn_bare *b, uint32_t i)
 {
-    form how = form_of(b);
-    bool other = f->n_bare > 0 && f->form != how;
+    const bool other = f->n_bare > 0 && f->signs != b->signs;
     if ((other || f->n_bare == BARE_MAX) && !copy_bare(f)) {
         return false;
     }
-    f->form = how;
-    f->bare[f->n_bare++] =
-        b->stride > 0 ? (bare_row){b->key + (size_t)i * b->stride, NULL, n}
-                      : (bare_row){b->key + first, b->slot + (b->width > 0 ? 0 : first), n};
+    f->signs = b->signs;
+    f->bare[f->n_bare++] = (bare_row){b->key + (size_t)i * b->stride};
     return true;
 }
 
@@ -474,8 +384,7 @@ tn_status tn_batch_builder_add(tn_batch_builder *f, const tn_rows *rows, uint32_
     if (n > UINT32_MAX - f->batch.n_keys) {
         return tn_fail(err, TN_E_LIMIT, "more than %u keys in a batch", UINT32_MAX);
     }
-    bool good = bare != NULL ? add_bare(f, bare, i, row->first, n)
-                             : add_entries(f, rows->entry + row->first, n);
+    bool good = bare != NULL ? add_bare(f, bare, i) : add_entries(f, rows->entry + row->first, n);
     if (good && f->want_ids) {
         const char *id = row->id.size > 0 ? rows->text + row->id.at : ""; /* no text at all: NULL */
         good = add_id(f, id, row->id.size);

@@ -17,15 +17,6 @@ const tn_bare *tn_rows_bare(const tn_rows *rows)
     return bare->key != NULL ? bare : NULL;
 }
 
-static bool is_even(const tn_bare *bare, uint32_t n_slots)
-{
-    bool even = bare->width == n_slots;
-    for (uint32_t i = 0; even && i < n_slots; i++) {
-        even = bare->slot[i] == i;
-    }
-    return even;
-}
-
 bool tn_rows_grow(void *at, uint32_t used, uint32_t need, size_t size, uint32_t *capacity)
 {
     uint64_t wanted = (uint64_t)used + need;
@@ -49,22 +40,6 @@ bool tn_rows_grow(void *at, uint32_t used, uint32_t need, size_t size, uint32_t 
     tn_free(old);
     memcpy(at, &more, sizeof more);
     *capacity = (uint32_t)room;
-    return true;
-}
-
-bool tn_rows_put_bare(tn_rows *rows, const char *key, uint32_t n, const char *slot, uint32_t width)
-{
-    struct rows_bare *b = &rows->private->bare;
-    uint32_t n_slots = width > 0 ? width : n;
-    bool good = tn_rows_grow(&b->key, 0, n + 1, sizeof *b->key, &b->keys_max) &&
-                tn_rows_grow(&b->slot, 0, n_slots + 1, sizeof *b->slot, &b->slots_max);
-    if (!good || n == 0) {
-        return good;
-    }
-    memcpy(b->key, key, n * sizeof *b->key);
-    memcpy(b->slot, slot, n_slots * sizeof *b->slot);
-    b->now = (tn_bare){.key = b->key, .slot = b->slot, .width = width};
-    b->now.even = is_even(&b->now, rows->schema->n_slots);
     return true;
 }
 
@@ -189,48 +164,6 @@ static bool leave_grid(tn_rows *rows)
     return true;
 }
 
-/* One row; its mask, or 0 where slots do not ascend or are none. */
-static inline uint64_t put_grid_row(const char *key, const char *slot, uint32_t n, uint32_t n_slots,
-                                    uint64_t *to)
-{
-    uint64_t there = 0;
-    uint32_t next = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t s = tn_load_u16(slot + sizeof(uint16_t) * i);
-        if (s < next || s >= n_slots) {
-            return 0;
-        }
-        to[s] = tn_load_u64(key + sizeof(uint64_t) * i);
-        there |= UINT64_C(1) << s;
-        next = s + 1;
-    }
-    return there;
-}
-
-bool tn_rows_put_as_grid(tn_rows *rows, const char *key, const char *slot, const char *end,
-                         uint32_t n_rows)
-{
-    struct rows_bare *b = &rows->private->bare;
-    uint32_t n_slots = rows->schema->n_slots;
-    uint32_t stride = n_slots + 1;
-    b->grid_max = b->wide ? b->grid_max : 0;
-    b->wide = true;
-    bool good = n_slots <= TN_GRID_SLOTS &&
-                tn_rows_grow(&b->grid, 0, n_rows + 1, stride * sizeof *b->grid, &b->grid_max);
-    uint64_t *to = b->grid;
-    for (uint32_t r = 0, from = 0; good && r < n_rows; r++, to += stride) {
-        uint32_t until = tn_load_u32(end + sizeof(uint32_t) * r);
-        to[0] = put_grid_row(key + sizeof(uint64_t) * from, slot + sizeof(uint16_t) * from,
-                             until - from, n_slots, to + 1);
-        good = to[0] != 0 || until == from;
-        from = until;
-    }
-    if (good && n_rows > 0) {
-        b->now = (tn_bare){.key = b->grid, .stride = stride};
-    }
-    return good;
-}
-
 /* All its keys are of slots that have one or none, and their x_j is 1. */
 static bool has_grids(const tn_schema *schema)
 {
@@ -247,8 +180,6 @@ void tn_rows_free(tn_rows *rows)
         return;
     }
     if (rows->private != NULL) {
-        tn_free(rows->private->bare.key);
-        tn_free(rows->private->bare.slot);
         tn_free(rows->private->bare.grid);
         tn_free(rows->private->seen);
         tn_free(rows->private->count);

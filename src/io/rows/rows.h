@@ -141,12 +141,8 @@ tn_fault tn_rows_id(tn_rows *rows, const char *text, size_t size) TN_MUST_USE;
 tn_fault tn_rows_end(tn_rows *rows, const tn_slot_spec **spec) TN_MUST_USE;
 void tn_rows_rollback(tn_rows *rows);
 
-/* Bare rows: keys side by side, without entries; half as large, and a batch is made of many rows at
+/* Bare rows: a grid of keys, without entries; half as large, and a batch is made of many rows at
  * once (tn_batch_builder_add).
- *
- *     as a cache holds them, in a row by ascending slots; width 0: rows differ, else `slot` is that
- *     of every row
- *         key   a b c d e f g        slot   0 1 1 3 0 1 3       row 0  a b c d      row 1  e f g
  *
  *     a grid, where a slot has one key or none: for each row a mask of those that have one, and
  *     room for all; stride is 1 + n_slots
@@ -161,12 +157,9 @@ void tn_rows_rollback(tn_rows *rows);
 enum { TN_GRID_SLOTS = 64 }; /* at most */
 
 typedef struct tn_bare {
-    const uint64_t *key;  /* one more than there are may be read */
-    const uint16_t *slot; /* likewise; a grid has none */
-    uint32_t width;
-    uint32_t stride; /* 0: no grid */
-    bool signs;      /* the grid is of signs */
-    bool even;       /* every row has one key of each slot */
+    const uint64_t *key;
+    uint32_t stride;
+    bool signs; /* the grid is of signs */
 } tn_bare;
 
 /* Of a row of a grid of signs. */
@@ -181,7 +174,3 @@ const tn_bare *tn_rows_bare(const tn_rows *rows);
 
 /* The key of a slot in row i of a grid whose mask says that there is one. */
 uint64_t tn_rows_grid_key(const tn_rows *rows, uint32_t i, uint32_t slot);
-
-/* Copies `n` keys and the slots of all of them, or of the `width` of every row; the rows are bare
- * until they are cleared. False: no memory. */
-bool tn_rows_put_bare(tn_rows *rows, const char *key, uint32_t n, const char *slot, uint32_t width);

@@ -23,10 +23,6 @@ typedef struct tn_span {
 /* Memory behind tn_rows_bare. */
 struct rows_bare {
     tn_bare now; /* key NULL: rows are not bare */
-    uint64_t *key;
-    uint32_t keys_max;
-    uint16_t *slot;
-    uint32_t slots_max;
     uint64_t *grid;
     uint32_t grid_max; /* rows */
     bool grids;        /* parsers may make grids */
@@ -123,8 +119,3 @@ bool tn_rows_begin_grid(tn_rows *rows);
 
 /* Keeps the row, of the lanes whose bits are set; their signs are lost. False: no memory. */
 bool tn_rows_end_grid(tn_rows *rows, uint64_t there);
-
-/* The keys of a block of a cache as a grid; false: no memory, or they do not fit into one. `end`:
- * u32 of each row, behind its last key. */
-bool tn_rows_put_as_grid(tn_rows *rows, const char *key, const char *slot, const char *end,
-                         uint32_t n_rows);

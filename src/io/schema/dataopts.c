@@ -100,12 +100,6 @@ const tn_field tn_data_fields[] = {
                   "longest record that is taken", NOTHING),
     TN_FIELD_SIZE(tn_data_opts, part_bytes, "64MiB", 1, 1e15,
                   "files are cut into parts of about this size", NOTHING),
-    TN_FIELD_STR(
-        tn_data_opts, cache, "none",
-        "binary cache of parsed rows, made by the first epoch and read by later ones: none or off, "
-        "auto (for three epochs or more, in a folder .tnet-cache beside the first file), or a "
-        "folder",
-        NOTHING),
     TN_FIELD_CHOICE(
         tn_data_opts, changed, "refuse", changes,
         "training files that hold other bytes than the epoch before, or the checkpoint, "

@@ -66,7 +66,6 @@ typedef struct tn_data_opts {
     double held_part; /* .. this part of them (io/read/held_rows.h) */
     uint64_t record_bytes_max;
     uint64_t part_bytes; /* parts are cut near this size */
-    const char *cache;   /* none or off, auto, or a folder */
     uint32_t changed;    /* of train/, when the files are others than before */
     uint32_t n_days;     /* set by train/ */
 

@@ -193,7 +193,6 @@ static tn_status run(const tn_convert_in *in, converting *c, tn_row_scan_counts 
         .schema = in->from->schema,
         .paths = in->paths,
         .keep = TN_ROWS_SIGNS | TN_ROWS_IDS,
-        .records = true,
         .team = in->team,
     };
     TN_TRY(tn_row_scan_run(&pass, &visitor, out, err));
@@ -377,7 +376,7 @@ static tn_status take_sample(sampling *s, tn_row_scan_counts *out, tn_error *err
 {
     tn_row_scan_visitor visitor = {.ctx = s, .block = see_block};
     const tn_row_scan_in pass = {
-        .schema = s->in->from->schema, .paths = s->in->paths, .records = true, .team = s->in->team};
+        .schema = s->in->from->schema, .paths = s->in->paths, .team = s->in->team};
     TN_TRY(write_head(s, err));
     TN_TRY(tn_row_scan_run(&pass, &visitor, out, err));
     TN_TRY(write_heap(s, err));

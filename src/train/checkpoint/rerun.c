@@ -105,7 +105,6 @@ static uint32_t options_changed(const char *was, const char *now, const tn_run *
 {
     const char *passed_over[] = {"compute.gemm",
                                  "compute.huge_pages",
-                                 "data.cache",
                                  "eval.metrics",
                                  "eval.slices",
                                  "eval.slices_min_rows",
@@ -116,7 +115,7 @@ static uint32_t options_changed(const char *was, const char *now, const tn_run *
                                  NULL,
                                  NULL,
                                  NULL};
-    uint32_t n = 8;
+    uint32_t n = 7;
     if (!is_watched(run)) {
         passed_over[n++] = "eval";
     }

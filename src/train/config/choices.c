@@ -13,7 +13,6 @@
 #include "config/yaml.h"
 #include "io/inspect/inspect_stat.h"
 #include "io/read/bad_record_limit.h"
-#include "io/read/cache.h"
 #include "io/read/fileset.h"
 #include "io/read/row_scan.h"
 #include "io/read/schema_inference.h"
@@ -434,8 +433,7 @@ static tn_status look_at_numbers(const choosing *c, look *l, tn_error *err)
     TN_TRY(tn_schema_new(&schema, &data, &slots, c->b, err));
     TN_TRY(tn_stat_new_of_bounds(&l->stat, schema, err));
     const tn_row_scan_visitor visitor = {.ctx = l, .block = look_at, .fault = note_fault};
-    const tn_row_scan_in in = {
-        .schema = schema, .paths = &data.train, .keep = TN_ROWS_SIGNS, .records = true};
+    const tn_row_scan_in in = {.schema = schema, .paths = &data.train, .keep = TN_ROWS_SIGNS};
     tn_row_scan_counts counts;
     tn_status status = tn_row_scan_run(&in, &visitor, &counts, err);
     return status == TN_END ? TN_OK : status;
@@ -476,79 +474,6 @@ static bool take_past_buckets(choosing *c, const tn_slot_opts *slot)
     }
     tn_text_done(&bounds);
     return list != NULL;
-}
-
-/* The shape of the binary caches that data.train names; stays empty when it names none. */
-static tn_status shape_of_caches(const choosing *c, tn_text *out, tn_error *err)
-{
-    const tn_strs *paths = &c->run->data.train;
-    tn_schema *schema = NULL;
-    tn_fileset *files = NULL;
-    bool named = false;
-    for (uint32_t i = 0; i < paths->n; i++) {
-        named |= tn_cache_is_named(paths->item[i]);
-    }
-    if (!named) {
-        return TN_OK;
-    }
-    TN_TRY(tn_schema_begin(&schema, &c->run->data, c->b, err));
-    TN_TRY(tn_fileset_new(&files, paths, schema, 1, err));
-    tn_text_adds(out, files->caches != NULL ? tn_cache_set_shape(files->caches) : "");
-    tn_fileset_free(files);
-    return tn_text_check(out, "the shape of rows", err);
-}
-
-/* The bounds that a binary cache was made with, of its line "slot NAME: .. transform KIND A B ROWS
- * BOUND .." (io/read/cache_files.c). */
-static void take_cached_bounds(choosing *c, const char *shape, const tn_slot_opts *slot)
-{
-    static const char word[] = " transform ";
-    const size_t size = strlen(slot->name);
-    const char *line = shape;
-    while (line != NULL && (strncmp(line, "slot ", 5) != 0 ||
-                            strncmp(line + 5, slot->name, size) != 0 || line[5 + size] != ':')) {
-        line = strchr(line, '\n');
-        line = line != NULL ? line + 1 : NULL;
-    }
-    const char *end = line != NULL ? strchr(line, '\n') : NULL;
-    const char *at = NULL;
-    TN_ASSERT(slot->name != NULL);
-    for (const char *p = line; end != NULL && (p = strstr(p, word)) != NULL && p < end;) {
-        p += strlen(word);
-        at = p; /* behind the last one, names may hold others */
-    }
-    tn_text bounds = {0};
-    for (uint32_t i = 0; at != NULL && at < end; i++) {
-        char *behind = NULL;
-        const double v = strtod_l(at, &behind, tn_locale_c());
-        if (behind == at) {
-            break; /* a word */
-        }
-        char number[TN_NUMBER_TEXT_MAX] = "";
-        (void)tn_write_f64(number, v);
-        tn_text_addf(&bounds, "%s%s", i < 4 ? "" : number, i < 4 ? "" : "\n");
-        at = behind;
-    }
-    if (bounds.size > 0) {
-        add_buckets(c, slot, &bounds);
-    }
-    tn_text_done(&bounds);
-}
-
-/* Buckets of all open slots whose bounds stand in the checkpoint, or in the caches that are read:
- * those hold keys, so there is nothing to look at. */
-static tn_status take_bounds_of_caches(choosing *c, tn_error *err)
-{
-    tn_text shape = {0};
-    tn_status status = open_slots(c->run) > 0 ? shape_of_caches(c, &shape, err) : TN_OK;
-    for (uint32_t i = 0; status == TN_OK && shape.size > 0 && i < c->run->slots.n; i++) {
-        const tn_slot_opts *slot = slot_at(c->run, i);
-        if (parts_of(c->run, slot) > 0 && !take_past_buckets(c, slot)) {
-            take_cached_bounds(c, tn_text_str(&shape), slot);
-        }
-    }
-    tn_text_done(&shape);
-    return status;
 }
 
 static tn_status refuse_pipe(const tn_slot_opts *slot, tn_error *err)
@@ -819,14 +744,7 @@ tn_status tn_choices_make(const tn_binder *b, const char *past, const tn_tree **
     if (!is_open(run, *tree)) {
         return TN_OK;
     }
-    tn_status status = take_bounds_of_caches(&c, err);
-    if (status == TN_OK && c.slots.size > 0) {
-        status = lay(&c, tree, err);
-        tn_text_clear(&c.slots);
-    }
-    if (status == TN_OK) {
-        status = choose_passes(&c, said, err);
-    }
+    tn_status status = choose_passes(&c, said, err);
     if (status == TN_OK) {
         status = choose_buckets(&c, said, err);
     }
@@ -841,44 +759,6 @@ tn_status tn_choices_make(const tn_binder *b, const char *past, const tn_tree **
     tn_text_done(&c.data);
     tn_text_done(&c.train);
     tn_text_done(&c.eval);
-    tn_text_done(&c.slots);
-    return status;
-}
-
-/* The model that a tree names, by itself or as its type. */
-static const tn_choice *model_of(const tn_tree *root)
-{
-    const tn_tree *model = tn_tree_get(root, "model");
-    const tn_tree *type = tn_tree_get(model, "type");
-    const char *name = type != NULL ? type->text : model != NULL ? model->text : NULL;
-    const tn_choice *const *at = tn_model_choices;
-    while (*at != NULL && (name == NULL || strcmp((*at)->name, name) != 0)) {
-        at++;
-    }
-    return *at != NULL ? *at : tn_model_choices[0];
-}
-
-tn_status tn_choices_bounds(const tn_binder *b, const tn_data_opts *data, const tn_tables *slots,
-                            const tn_tree **root, tn_text *said, tn_error *err)
-{
-    tn_run run = {.data = *data, .slots = *slots};
-    choosing c = {.b = b, .run = &run, .rows = -1};
-    run.model.choice = model_of(*root);
-    tn_status status = take_bounds_of_caches(&c, err);
-    if (status == TN_OK && c.slots.size == 0) {
-        status = choose_buckets(&c, said, err);
-    }
-    if (status == TN_OK && c.slots.size > 0) {
-        tn_text text = {0};
-        tn_text_addf(&text, "{slots: {%s}}", tn_text_str(&c.slots));
-        status = tn_text_check(&text, "choices", err);
-        if (status == TN_OK) {
-            *root = tn_fields_merge(
-                b, tn_run_fields, *root,
-                tn_tree_read_flow(b->arena, tn_text_str(&text), "chosen by the data"));
-        }
-        tn_text_done(&text);
-    }
     tn_text_done(&c.slots);
     return status;
 }

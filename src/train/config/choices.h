@@ -26,12 +26,10 @@
 
 #include "base/core/error.h"
 
-typedef struct tn_binder tn_binder;       /* config/values.h */
-typedef struct tn_data_opts tn_data_opts; /* io/schema/dataopts.h */
-typedef struct tn_tables tn_tables;       /* config/values.h */
-typedef struct tn_run tn_run;             /* train/config/run.h */
-typedef struct tn_text tn_text;           /* base/core/text.h */
-typedef struct tn_tree tn_tree;           /* config/tree.h */
+typedef struct tn_binder tn_binder; /* config/values.h */
+typedef struct tn_run tn_run;       /* train/config/run.h */
+typedef struct tn_text tn_text;     /* base/core/text.h */
+typedef struct tn_tree tn_tree;     /* config/tree.h */
 
 /* Replaces *tree, the merged configuration that `run` was bound from, and the members of `run` that
  * were left open, and notes which (epochs_chosen ..). `past`: config.yaml of the checkpoint that is
@@ -39,9 +37,3 @@ typedef struct tn_tree tn_tree;           /* config/tree.h */
  * it is. TN_E_DATA and TN_E_IO: data.train cannot be read; TN_E_CONFIG: faults in b->diag. */
 tn_status tn_choices_make(const tn_binder *b, const char *past, const tn_tree **tree, tn_run *run,
                           tn_text *said, tn_error *err) TN_MUST_USE;
-
-/* The bounds of buckets alone, for tools that bind `data` and `slots` from *root and train nothing:
- * from data.train as a run with the model of *root would find them, or, where it is binary caches,
- * from these. Replaces *root when there was something to choose. */
-tn_status tn_choices_bounds(const tn_binder *b, const tn_data_opts *data, const tn_tables *slots,
-                            const tn_tree **root, tn_text *said, tn_error *err) TN_MUST_USE;

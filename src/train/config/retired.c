@@ -14,10 +14,10 @@ typedef struct retired {
 } retired;
 
 static const retired options[] = {
-    {"train", "workers", NULL, false},    {"cluster", "recovery", NULL, false},
-    {"cluster", "on_loss", NULL, false},  {"cluster", "wait", NULL, false},
-    {"compute", "gemm", "onednn", false}, {"train", "l2_mode", "exact", true},
-    {"slots", "l2_mode", "exact", true},
+    {"data", "cache", NULL, false},       {"train", "workers", NULL, false},
+    {"cluster", "recovery", NULL, false}, {"cluster", "on_loss", NULL, false},
+    {"cluster", "wait", NULL, false},     {"compute", "gemm", "onednn", false},
+    {"train", "l2_mode", "exact", true},  {"slots", "l2_mode", "exact", true},
 };
 
 /* `depth`: how many maps and lists are around the item. */

@@ -212,8 +212,7 @@ static tn_reader_opts reader_of(const tn_score_collector *j)
                             .held = j->request->held,
                             .want_ids = j->request->want_ids,
                             .seed = j->run->run.seed,
-                            .prefetch = j->run->train.prefetch,
-                            .use_cache = true};
+                            .prefetch = j->run->train.prefetch};
 }
 
 /* ---- a worker ---- */

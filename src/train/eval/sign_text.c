@@ -157,7 +157,7 @@ static bool can_be_read_again(const tn_sign_search *in)
     if (tn_fileset_new(&files, in->paths, in->schema, 1, NULL) != TN_OK) {
         return false;
     }
-    bool can = files->caches == NULL; /* which holds keys, and no words */
+    bool can = true;
     for (uint32_t i = 0; i < files->n; i++) {
         can = can && !files->file[i].once;
     }
@@ -182,7 +182,7 @@ tn_status tn_sign_words_find(tn_sign_words **out, const tn_sign_search *in, tn_e
     if (status == TN_OK && words->missing > 0 && can_be_read_again(in)) {
         const tn_row_scan_visitor visitor = {.ctx = words, .block = look, .fault = pass_over};
         const tn_row_scan_in pass = {
-            .schema = in->schema, .paths = in->paths, .keep = TN_ROWS_SIGNS, .records = true};
+            .schema = in->schema, .paths = in->paths, .keep = TN_ROWS_SIGNS};
         tn_row_scan_counts counts;
         status = tn_row_scan_run(&pass, &visitor, &counts, err);
         status = status == TN_E_MEMORY ? status : TN_OK; /* else with what was found */

@@ -147,9 +147,8 @@ static const char *const said[] = {
 
 /* Options of `data` that only a training run has. */
 static const char *const of_training[] = {
-    "train",      "valid",      "test",  "shuffle", "readers",    "negative_sampling",
-    "part_bytes", "index_base", "cache", "days",    "valid_rows", "done",
-    "wait",       "secrets",    NULL};
+    "train",      "valid", "test",       "shuffle", "readers", "negative_sampling", "part_bytes",
+    "index_base", "days",  "valid_rows", "done",    "wait",    "secrets",           NULL};
 
 static void put_pair(tn_text *out, const char *name, double a, double b)
 {

@@ -15,20 +15,16 @@
 
 uint32_t tn_epoch_cut_for(const tn_worker *w, uint32_t epoch, const tn_epoch_position *stand)
 {
-    const char *cache = w->plan->run->data.cache;
     if (stand != NULL && stand->within && stand->epoch == epoch) {
         return stand->cut_for;
     }
-    const bool cached = cache != NULL && strcmp(cache, "none") != 0 && strcmp(cache, "off") != 0;
-    return cached ? 1 : w->plan->owners.n_peers;
+    return w->plan->owners.n_peers;
 }
 
 static tn_reader_opts reader_opts(const tn_worker *w, const tn_progress *from, uint32_t cut_for,
                                   const tn_dealer *dealer)
 {
     const tn_run *run = w->plan->run;
-    /* Those that are left; of a day all. */
-    const uint32_t done = run->data.pattern.n > 0 ? 0 : from->epoch;
     return (tn_reader_opts){
         .paths = w->train,
         .batch_rows = run->train.batch,
@@ -41,8 +37,6 @@ static tn_reader_opts reader_opts(const tn_worker *w, const tn_progress *from, u
         .shares = w->plan->owners.n_peers,
         .prefetch = run->train.prefetch,
         .trace = w->trace,
-        .use_cache = true,
-        .passes = run->train.epochs > done ? run->train.epochs - done : 0,
     };
 }
 
@@ -87,9 +81,8 @@ tn_status tn_epoch_reader_open_dealt(tn_step_prefetch **out, const tn_worker *w,
 tn_status tn_epoch_reader_prior(const tn_worker *w, uint32_t epoch, tn_prior *out, tn_error *err)
 {
     tn_reader *reader = NULL;
-    tn_reader_opts opts =
+    const tn_reader_opts opts =
         reader_opts(w, &(tn_progress){.epoch = epoch}, tn_epoch_cut_for(w, epoch, NULL), NULL);
-    opts.use_cache = false; /* it would be made twice at once */
     TN_TRY(tn_reader_open(&reader, w->plan->schema, &opts, err));
     tn_status status = tn_reader_prior(reader, out, err);
     tn_reader_close(reader);

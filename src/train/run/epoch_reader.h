@@ -31,8 +31,8 @@ bool tn_epoch_reader_on_request(const tn_worker *w);
 tn_status tn_epoch_reader_prior(const tn_worker *w, uint32_t epoch, tn_prior *out,
                                 tn_error *err) TN_MUST_USE;
 
-/* Ranks that an epoch is cut for, as in tn_reader_opts: those that begin it, unless its parts are
- * those of a cache; where a run goes on within it, those of the checkpoint. */
+/* Ranks that an epoch is cut for, as in tn_reader_opts: those that begin it; where a run goes on
+ * within it, those of the checkpoint. */
 uint32_t tn_epoch_cut_for(const tn_worker *w, uint32_t epoch, const tn_epoch_position *stand);
 
 /* The parts that `dealer` says, of one epoch. On failure *out is NULL. */
