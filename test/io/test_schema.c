@@ -4,6 +4,7 @@
 #include "base/core/alloc.h"
 #include "base/keys/record.h"
 #include "base/math/key.h"
+#include "config/field.h"
 #include "io/rows/rows.h"
 #include "setup.h"
 #include "support/test.h"
@@ -41,6 +42,33 @@ static void check_fault(const char *config, const char *words)
         assert_string_equal(tn_text_str(&s.diag.text), words);
     }
     setup_close(&s);
+}
+
+/* Appends every option of a slot as text. */
+static void add_options(tn_text *out, const tn_slot_opts *slot)
+{
+    for (const tn_field *f = tn_slot_fields; f->kind != TN_KIND_END; f++) {
+        tn_text_addf(out, "%s: ", f->key);
+        tn_field_value_text(out, f, slot);
+        tn_text_addc(out, '\n');
+    }
+}
+
+TEST(a_slot_that_nobody_lists_has_the_options_of_an_empty_row)
+{
+    setup found;
+    setup listed;
+    tn_text one = {0};
+    tn_text other = {0};
+    setup_open(&found, "{data: {format: libsvm}}");
+    setup_open(&listed, "{data: {format: libsvm}, slots: [{name: _}]}");
+    add_options(&one, found.schema->slot[0]->opts);
+    add_options(&other, listed.schema->slot[0]->opts);
+    assert_string_equal(one.data, other.data);
+    tn_text_done(&one);
+    tn_text_done(&other);
+    setup_close(&found);
+    setup_close(&listed);
 }
 
 /* A float as a key: buckets, whose bounds the data will give. A number as a value: its distance

@@ -239,6 +239,7 @@ static void name_columns(const tn_schema *schema, tn_text *out)
     tn_fileset_free(files);
 }
 
+/* Makes slots of which nothing is said: each option is that of an empty row of tn_slot_fields. */
 static tn_slot_opts *make_slots(tn_arena *arena, uint32_t n, tn_tables *out)
 {
     tn_slot_opts *slot = TN_NEW_ARRAY(arena, tn_slot_opts, n);
@@ -246,8 +247,11 @@ static tn_slot_opts *make_slots(tn_arena *arena, uint32_t n, tn_tables *out)
         slot[i] = (tn_slot_opts){.field = TN_UNSET_U32,
                                  .dim = TN_UNSET_U32,
                                  .keep = TN_KEEP_LAST,
+                                 .missing = TN_UNSET_U32,
                                  .lr = (double)NAN,
-                                 .l2 = (double)NAN};
+                                 .l2 = (double)NAN,
+                                 .decay = (double)NAN,
+                                 .cvm = TN_UNSET_U32};
     }
     *out = (tn_tables){.n = n, .item = slot};
     return slot;
