@@ -1,6 +1,7 @@
 #!/bin/sh
 # value_sizes.sh - values (x_j) of many sizes learn what the same values divided by their sizes learn, to the bit where
-# sizes are powers of two; of libsvm, libffm and vw, alone and in a group, and in a run that goes on.
+# sizes are powers of two, and first values 0 or sizes at most 1; of libsvm, libffm and vw, alone and in a group, and in a
+# run that goes on.
 . "$(dirname "$0")/kit"
 
 # rows FORMAT SEED SIZE..: 3000 rows of three columns of these sizes, each a number from .8 to 1.2 times its size, and a
@@ -40,8 +41,10 @@ log: {progress: false, tensorboard: false}
 END
 for format in libsvm libffm vw; do
     rows "$format" 7 1 1 1 >"$dir/same"
-    rows "$format" 7 512 1 0.0009765625 >"$dir/many"
     for model in lr fm deepfm; do
+        large=512
+        [ "$model" = lr ] || large=0.001953125
+        rows "$format" 7 $large 1 0.0009765625 >"$dir/many"
         rm -rf "$dir"/r-*
         learned "$format" same model=$model
         learned "$format" many model=$model
@@ -59,7 +62,7 @@ cmp "$dir/scores-same" "$dir/scores-many" || fail "a run that went on has other 
 echo "$name: a run that goes on"
 
 rows vw 8 1 1 1 >"$dir/same2"
-rows vw 8 512 1 0.0009765625 >"$dir/many2"
+rows vw 8 0.001953125 1 0.0009765625 >"$dir/many2"
 rm -rf "$dir"/r-*
 gzip -k "$dir/same" "$dir/many" "$dir/same2" "$dir/many2"
 for set in same many; do # shares of compressed files are whole files, however long their lines are
@@ -67,6 +70,17 @@ for set in same many; do # shares of compressed files are whole files, however l
 done
 cmp "$dir/scores-same.gz" "$dir/scores-many.gz" || fail "two peers have other scores"
 echo "$name: two peers"
+
+# first values are those of a size of 16 at most, and of 1 at least
+for row in '4 0.01' '16 0.01' '512 0.0003125' '0.5 0.02'; do
+    rm -rf "$dir/r" "$dir/export"
+    expect 0 tnet-train -q "$dir/c.yaml" data.format=vw data.train="$dir/many" run.dir="$dir/r" embedding.missing=init \
+        train.value_sizes="{f: ${row% *}}" train.max_steps=1
+    expect 0 tnet-export -q "$dir/r" --to "$dir/export"
+    grep -q "\"a\":-${row#* }," "$dir"/export/*/model.json || fail "size ${row% *}: $(sed 's/.*"init"//' "$dir"/export/*/model.json)"
+done
+rm -rf "$dir/r"
+echo "$name: first values"
 
 # refused WORDS OPTION..
 refused() {

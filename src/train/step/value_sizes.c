@@ -19,6 +19,11 @@
 #define SMALLEST 1e-15
 #define LARGEST 1e15
 
+/* First values stay as they are for values up to this size: deep models learn sooner when rows
+ * differ from the start (docs/models.md). Above, a first value counts as much as one at this size,
+ * lest layers begin where they saturate. */
+#define INIT_SIZE 16
+
 /* A key whose size is not that of its slot. */
 typedef struct sized_key {
     uint64_t key;
@@ -108,8 +113,9 @@ static uint32_t count(const tn_tree *sizes)
 
 static void scale_init(tn_init *init, double size)
 {
-    init->a /= size;
-    init->b /= size;
+    const double by = size <= 1 ? size : size > INIT_SIZE ? size / INIT_SIZE : 1;
+    init->a /= by;
+    init->b /= by;
 }
 
 /* The rule of one segment, for values of this size. */

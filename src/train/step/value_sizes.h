@@ -5,8 +5,9 @@
  *
  * A row's vector counts x_j times, so what a step does to a score grows with x_j squared. The rule
  * of w' = r w on x_j / r, written for w on x_j, takes as many steps of the same effect: lr / r,
- * n0 r^2, l2 r^2, first values / r. So values of size r learn as if they had been divided by r, and
- * the model that is kept and exported is one of the values as they are.
+ * n0 r^2, l2 r^2. So values of size r learn as if they had been divided by r, and the model that is
+ * kept and exported is one of the values as they are. First values are divided by r where r is
+ * below 1, by r / 16 where it is above 16.
  */
 #pragma once
 
