@@ -50,8 +50,8 @@ struct tn_decompressor {
 #define MEMBER(name) __typeof__ (&(name))(name);
 #define FIND(name) TN_TRY(tn_library_find(library, &of, #name, &s->name, err));
 
-/* Allocates the codec's state, zeroed, and loads its library. The caller frees the state, on failure
- * too. */
+/* Allocates the codec's state, zeroed, and loads its library. The caller frees the state, also on
+ * failure. */
 static tn_status make_state(tn_decompressor *d, size_t size, const tn_library_name *of,
                             void **library, tn_error *err)
 {
