@@ -35,7 +35,7 @@ test:
 	@.ci/build $(tree)
 	@ctest --test-dir build/$(tree) --output-on-failure --no-tests=error -j $(JOBS) $${TESTS:+-R "$$TESTS"} $${WITHOUT:+-LE "$$WITHOUT"} </dev/null
 
-quick_rooms = base config io nn ps models metrics extra
+quick_rooms = base config dict io nn ps models metrics extra
 check:
 	@.ci/install test
 	@.ci/build $(tree) $(quick_rooms:%=test_%)

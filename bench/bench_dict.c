@@ -13,9 +13,9 @@
 #include "base/keys/keyset.h"
 #include "base/keys/record.h"
 #include "base/math/key.h"
+#include "dict/dict.h"
+#include "dict/dictwrite.h"
 #include "figure.h"
-#include "io/dict/dict.h"
-#include "io/dict/dictwrite.h"
 #include "machine.h"
 
 #include <math.h>

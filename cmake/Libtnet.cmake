@@ -18,9 +18,9 @@ if(NOT TNET_SANITIZE AND NOT TNET_COVERAGE)
   target_link_libraries(tnet_core PRIVATE tnet_serve tnet_warnings)
   set(archive ${CMAKE_BINARY_DIR}/libtnet.a)
   set(rooms $<TARGET_FILE:tnet_serve> $<TARGET_FILE:tnet_metrics> $<TARGET_FILE:tnet_io> $<TARGET_FILE:tnet_nn>
-    $<TARGET_FILE:tnet_config> $<TARGET_FILE:tnet_base>)
+    $<TARGET_FILE:tnet_dict>     $<TARGET_FILE:tnet_config> $<TARGET_FILE:tnet_base>)
   set(extras "")
-  foreach(room serve metrics io nn config base)
+  foreach(room serve metrics io nn dict config base)
     get_property(more GLOBAL PROPERTY "extras of ${room}")
     list(APPEND extras ${more})
   endforeach()
@@ -33,7 +33,7 @@ if(NOT TNET_SANITIZE AND NOT TNET_COVERAGE)
     COMMAND objcopy --wildcard "--keep-global-symbol=tnet_*" tnet_whole.o
     COMMAND ${CMAKE_COMMAND} -E rm -f ${archive}
     COMMAND ${CMAKE_AR} rcs ${archive} tnet_whole.o
-    DEPENDS $<TARGET_OBJECTS:tnet_core> tnet_core tnet_serve tnet_metrics tnet_io tnet_nn tnet_config tnet_base ${extras}
+    DEPENDS $<TARGET_OBJECTS:tnet_core> tnet_core tnet_serve tnet_metrics tnet_io tnet_nn tnet_dict tnet_config tnet_base ${extras}
     COMMAND_EXPAND_LISTS VERBATIM)
   add_custom_target(tnet_archive ALL DEPENDS ${archive})
 endif()

@@ -15,7 +15,7 @@
 #include "base/keys/init.h"
 #include "base/keys/record.h"
 #include "config/diag.h"
-#include "io/dict/dict_deltas.h"
+#include "dict/dict_deltas.h"
 #include "io/schema/dataopts.h"
 #include "metrics/calibrator.h"
 

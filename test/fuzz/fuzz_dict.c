@@ -6,7 +6,7 @@
 #include "base/core/error.h"
 #include "base/math/crc32c.h"
 #include "base/math/key.h"
-#include "io/dict/dict.h"
+#include "dict/dict.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * The first byte says which columns hold whole numbers.
  */
 #include "base/core/error.h"
-#include "io/dict/dump.h"
+#include "dict/dump.h"
 
 #include <stdio.h>
 #include <string.h>

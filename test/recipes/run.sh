@@ -106,4 +106,4 @@ done
 build/strict/tnet-train --print-config-doc >docs/config.md
 TNET_BIN=build/strict test/e2e/golden_words.sh --write >/dev/null # hints list formats and models
 ctest --test-dir build/strict --output-on-failure --no-tests=error -j "$(nproc)" \
-    -R '^(nn|models|io|extra|ps|metrics|cluster|cli|fuzz)/|^e2e/(docs_true|configs|golden_words|launchers)$' -E 'cluster/hostile|io/data_memory' </dev/null
+    -R '^(nn|models|io|dict|extra|ps|metrics|cluster|cli|fuzz)/|^e2e/(docs_true|configs|golden_words|launchers)$' -E 'cluster/hostile|io/data_memory' </dev/null

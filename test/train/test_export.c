@@ -7,9 +7,9 @@
 #include "base/core/alloc.h"
 #include "base/math/crc32c.h"
 #include "base/math/key.h"
+#include "dict/dict.h"
+#include "dict/dictvalue.h"
 #include "exportkit.h"
-#include "io/dict/dict.h"
-#include "io/dict/dictvalue.h"
 
 #include <math.h>
 #include <stdio.h>

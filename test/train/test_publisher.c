@@ -9,7 +9,7 @@
 #include "base/core/failpoint.h"
 #include "base/file/file.h"
 #include "config/diag.h"
-#include "io/dict/dict_deltas.h"
+#include "dict/dict_deltas.h"
 #include "train/checkpoint/run_state.h"
 #include "train/export/export.h"
 #include "train/golden.h"

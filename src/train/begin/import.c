@@ -3,7 +3,7 @@
 
 #include "base/file/safetensors.h"
 #include "base/math/key.h"
-#include "io/dict/dictwrite.h"
+#include "dict/dictwrite.h"
 #include "nn/graph/params.h"
 #include "ps/shard/dense.h"
 #include "train/begin/begun.h"

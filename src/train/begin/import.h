@@ -15,7 +15,7 @@
 #include "base/core/arena.h"
 #include "base/keys/record.h"
 #include "config/tree.h"
-#include "io/dict/dump.h"
+#include "dict/dump.h"
 #include "ps/table/table.h"
 
 typedef struct tn_begun tn_begun; /* train/begin/begun.h */

@@ -8,7 +8,7 @@
 #include "config/diag.h"
 #include "config/field.h"
 #include "config/tree.h"
-#include "io/dict/resp.h"
+#include "dict/resp.h"
 #include "io/format/format.h"
 #include "io/source/remote.h"
 #include "io/source/uri.h"

@@ -5,7 +5,7 @@
 #include "base/core/arena.h"
 #include "base/file/file.h"
 #include "config/tree.h"
-#include "io/dict/npz.h"
+#include "dict/npz.h"
 #include "nn/graph/graph.h"
 #include "nn/graph/op.h"
 #include "nn/vec/vec.h"

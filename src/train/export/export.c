@@ -7,7 +7,7 @@
 #include "base/core/number.h"
 #include "base/file/output_file.h"
 #include "base/file/safetensors.h"
-#include "io/dict/resp.h"
+#include "dict/resp.h"
 #include "serve/calibration_file.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/ckptdir.h"

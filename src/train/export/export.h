@@ -2,7 +2,7 @@
  *
  *     export/<model_id>/    model.json + dense.safetensors    the graph, for libtnet (serve/tnet.h)
  *                           graph.onnx                        the same graph, when asked for
- *                           dict.tnd                          key -> row, by mmap (io/dict/dict.h)
+ *                           dict.tnd                          key -> row, by mmap (dict/dict.h)
  *                           dict.tsv                          the same as text, when asked for
  *                           dict.resp                         .. as commands for Redis, likewise
  *                           EXPORT.json                       every file with size and crc

@@ -2,7 +2,7 @@
 #include "train/export/export_loss.h"
 
 #include "base/core/text.h"
-#include "io/dict/dictvalue.h"
+#include "dict/dictvalue.h"
 #include "serve/exported_model.h"
 #include "train/eval/evaluate.h"
 

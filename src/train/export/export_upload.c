@@ -4,7 +4,7 @@
 #include "base/codec/json.h"
 #include "base/core/arena.h"
 #include "base/core/log.h"
-#include "io/dict/dict_deltas.h"
+#include "dict/dict_deltas.h"
 #include "io/source/remote.h"
 #include "io/source/uri.h"
 #include "train/config/run.h"

@@ -8,8 +8,8 @@
 #include "base/keys/keyset.h" /* tn_partition_of */
 #include "base/math/key.h"
 #include "base/thread/ordered_work.h"
-#include "io/dict/dict_deltas.h"
-#include "io/dict/dictwrite.h"
+#include "dict/dict_deltas.h"
+#include "dict/dictwrite.h"
 #include "io/schema/schema.h"
 #include "ps/optim/rule.h"
 #include "ps/snapshot/manifest.h"

@@ -14,7 +14,7 @@
  */
 #pragma once
 
-#include "io/dict/dictvalue.h"
+#include "dict/dictvalue.h"
 #include "ps/snapshot/snapshot.h"
 #include "ps/table/table.h"
 #include "train/step/worker.h"

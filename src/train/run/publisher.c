@@ -7,7 +7,7 @@
 #include "base/file/output_file.h"
 #include "base/thread/threads.h"
 #include "config/diag.h"
-#include "io/dict/dictvalue.h"
+#include "dict/dictvalue.h"
 #include "train/checkpoint/ckptdir.h"
 #include "train/checkpoint/run_state.h"
 #include "train/config/run.h"

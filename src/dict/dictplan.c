@@ -1,7 +1,7 @@
 /* dictplan.c - the plan of a dictionary: the sets of segments its rows have, the tables the sets go
  * to, where everything lies in the file, and the heads that say so.
  */
-#include "io/dict/dictplan.h"
+#include "dict/dictplan.h"
 
 #include "base/core/arena.h"
 #include "base/core/text.h"

@@ -1,7 +1,7 @@
 /* dictrows.h - rows held in memory as the source of a dictionary, for tests. */
 #pragma once
 
-#include "io/dict/dictwrite.h"
+#include "dict/dictwrite.h"
 
 enum { TN_DICTROWS_MAX = 8192, TN_DICTROWS_WIDTH = 24, TN_DICTROWS_PIECES = 7 };
 

@@ -1,5 +1,5 @@
 /* dict_deltas.c - opening a stack of dictionaries, and asking its layers from the newest down. */
-#include "io/dict/dict_deltas.h"
+#include "dict/dict_deltas.h"
 
 #include "base/codec/json.h"
 #include "base/core/alloc.h"

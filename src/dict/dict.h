@@ -7,7 +7,7 @@
  *     TN_TRY(tn_dict_find_all(d, 1, &query, &row, err));
  *     tn_dict_get(&row, segment, w, 8);              zeros when there is no such row or segment
  *
- * Bytes in io/dict/dictformat.h. The file is hostile: every offset is checked when it is opened, so
+ * Bytes in dict/dictformat.h. The file is hostile: every offset is checked when it is opened, so
  * no look-up leaves the mapping, whatever `verify` says. verify decides about the checksums: full
  * checks all of them and the order of keys at once, lazy checks each megabyte when it is first
  * touched, none trusts the disk. The file must not be changed or cut while it is open.
@@ -16,7 +16,7 @@
 #pragma once
 
 #include "base/core/error.h"
-#include "io/dict/dictformat.h"
+#include "dict/dictformat.h"
 
 #include <stdbool.h>
 #include <stddef.h>

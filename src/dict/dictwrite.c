@@ -5,7 +5,7 @@
  * piece is noted or packed by one thread into buffers of its own; what follows in the order of the
  * pieces is short: counting, or the bytes' way to the file.
  */
-#include "io/dict/dictwrite.h"
+#include "dict/dictwrite.h"
 
 #include "base/core/alloc.h"
 #include "base/core/text.h"
@@ -14,7 +14,7 @@
 #include "base/math/crc32c.h"
 #include "base/thread/ordered_work.h"
 #include "base/thread/range.h"
-#include "io/dict/dictplan.h"
+#include "dict/dictplan.h"
 
 #include <math.h>
 #include <pthread.h>

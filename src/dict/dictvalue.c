@@ -1,5 +1,5 @@
 /* dictvalue.c - floats as bf16, fp16, int8, int4 or single bits, and back. */
-#include "io/dict/dictvalue.h"
+#include "dict/dictvalue.h"
 
 #include "base/core/bytes.h"
 #include "base/core/error.h"

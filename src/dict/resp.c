@@ -1,10 +1,10 @@
 /* resp.c - rows of a dictionary, one by one, as commands SET. */
-#include "io/dict/resp.h"
+#include "dict/resp.h"
 
 #include "base/codec/json.h"
 #include "base/core/arena.h"
 #include "base/math/key.h"
-#include "io/dict/dict_deltas.h"
+#include "dict/dict_deltas.h"
 
 #include <stdio.h>
 #include <string.h>

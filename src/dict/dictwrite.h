@@ -1,4 +1,4 @@
-/* dictwrite.h - writing an inference dictionary (.tnd); io/dict/dict.h reads it.
+/* dictwrite.h - writing an inference dictionary (.tnd); dict/dict.h reads it.
  *
  *     tn_dict_source from = {.n_pieces = 1024, .walk = my_rows, .arg = me};
  *     TN_TRY(tn_dict_write("dict.tnd", &spec, &from, &done, err));
@@ -14,8 +14,8 @@
 
 #include "base/core/error.h"
 #include "base/keys/keyspace.h"
-#include "io/dict/dictformat.h"
-#include "io/dict/dictvalue.h"
+#include "dict/dictformat.h"
+#include "dict/dictvalue.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* test_dict_damage.c - dictionaries that are cut, flipped or lie: refused, or at least kept inside.
  */
-#include "io/dict/dict.h"
+#include "dict/dict.h"
 
 #include "support/test.h"
 

@@ -1,5 +1,5 @@
 /* test_resp.c - a dictionary as commands for Redis. */
-#include "io/dict/resp.h"
+#include "dict/resp.h"
 
 #include "support/test.h"
 

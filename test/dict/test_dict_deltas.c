@@ -1,5 +1,5 @@
 /* test_dict_deltas.c - deltas on a dictionary: the newest layer that knows a key decides. */
-#include "io/dict/dict_deltas.h"
+#include "dict/dict_deltas.h"
 
 #include "support/test.h"
 

@@ -1,5 +1,5 @@
 /* npz_read.c - finds one matrix of floats in an npz file. */
-#include "io/dict/npz.h"
+#include "dict/npz.h"
 
 #include "base/core/bytes.h"
 #include "base/file/file.h"

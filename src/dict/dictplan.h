@@ -7,8 +7,8 @@
 #pragma once
 
 #include "base/core/error.h"
-#include "io/dict/dictformat.h"
-#include "io/dict/dictwrite.h"
+#include "dict/dictformat.h"
+#include "dict/dictwrite.h"
 
 #include <stddef.h>
 #include <stdint.h>

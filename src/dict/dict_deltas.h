@@ -10,7 +10,7 @@
 #pragma once
 
 #include "base/core/bytes.h"
-#include "io/dict/dict.h"
+#include "dict/dict.h"
 
 typedef struct tn_arena tn_arena; /* base/core/arena.h */
 

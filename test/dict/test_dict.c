@@ -1,5 +1,5 @@
 /* test_dict.c - the inference dictionary: its bytes, its look-ups, and what hostile files get. */
-#include "io/dict/dict.h"
+#include "dict/dict.h"
 
 #include "base/keys/record.h"
 #include "support/test.h"

@@ -13,7 +13,7 @@
 #pragma once
 
 #include "base/core/text.h"
-#include "io/dict/dict.h"
+#include "dict/dict.h"
 
 enum { TN_RESP_TABLES_MAX = 256, TN_RESP_PIECE = 1 << 16 };
 

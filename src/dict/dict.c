@@ -3,7 +3,7 @@
  * The checks come first: nothing in the file is believed before. Keys are looked up one at a time
  * or several together, so that their cache misses overlap.
  */
-#include "io/dict/dict.h"
+#include "dict/dict.h"
 
 #include "base/core/alloc.h"
 #include "base/core/arena.h"
@@ -12,7 +12,7 @@
 #include "base/keys/record.h"
 #include "base/math/crc32c.h"
 #include "base/thread/range.h"
-#include "io/dict/dictvalue.h"
+#include "dict/dictvalue.h"
 
 #include <stdatomic.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* test_dump.c - dict.tsv: every bit comes back, and what is wrong is told with its line. */
-#include "io/dict/dump.h"
+#include "dict/dump.h"
 
 #include "support/test.h"
 
