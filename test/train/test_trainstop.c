@@ -228,56 +228,6 @@ TEST(a_signal_behind_the_last_evaluation_leaves_its_checkpoint)
     tn_tmpdir_remove(dir);
 }
 
-/* Whoever has rows to evaluate, and gives them when the rows of the model are written. */
-typedef struct late_rows {
-    const char *dir;
-    int to;
-    bool seen; /* rows were written before there was a checkpoint */
-} late_rows;
-
-static tn_status give_late(void *arg, tn_error *err)
-{
-    late_rows *l = arg;
-    char path[TN_PATH_SIZE];
-    tn_text rows = {0};
-    for (uint32_t i = 0; i < 6000 && !l->seen; i++) {
-        (void)usleep(10000);
-        char folder[TN_PATH_SIZE];
-        l->seen = count_named(l->dir, "ckpt-1.", folder) == 1 &&
-                  count_named(folder, "sparse-0000-1023.tns", path) == 1;
-    }
-    (void)usleep(50000);
-    l->seen = l->seen && count_named(l->dir, "LATEST", path) == 0;
-    TN_TRY(tn_file_read_all(ROWS, 1 << 20, &rows, err));
-    assert_int_equal(write(l->to, rows.data, rows.size), rows.size);
-    (void)close(l->to);
-    tn_text_done(&rows);
-    return TN_OK;
-}
-
-TEST(the_last_checkpoint_is_written_while_rows_are_scored)
-{
-    char dir[256];
-    int ends[2];
-    tn_thread *thread = NULL;
-    const int before = dup(STDIN_FILENO);
-    tn_tmpdir_make(dir);
-    assert_int_equal(pipe(ends), 0);
-    assert_int_equal(dup2(ends[0], STDIN_FILENO), STDIN_FILENO);
-    (void)close(ends[0]);
-    late_rows l = {.dir = dir, .to = ends[1]};
-    assert_int_equal(tn_thread_start(&thread, "rows", give_late, &l, NULL), TN_OK);
-    const char *const opts[] = {ONLY_LAST, "data.valid=-", NULL};
-    trainrun o = trainrun_do(dir, opts, NULL);
-    assert_int_equal(tn_thread_join(thread, NULL), TN_OK);
-    assert_int_equal(dup2(before, STDIN_FILENO), STDIN_FILENO);
-    (void)close(before);
-    assert_int_equal(o.status, TN_OK);
-    assert_true(l.seen && o.has_valid);
-    assert_int_equal(o.hash, trainrun_hash(NULL));
-    tn_tmpdir_remove(dir);
-}
-
 TEST(a_signal_within_the_last_test_leaves_only_that)
 {
     char dir[256];

@@ -51,7 +51,7 @@ static void decide(tn_ckpt_writing *w, bool keep)
     }
 }
 
-static void begin_writing(tn_ckpt_writing *w, tn_thread_fn *write, void *of, bool held)
+static void begin_writing(tn_ckpt_writing *w, tn_thread_fn *write, void *of, bool waits)
 {
     TN_ASSERT(w->thread == NULL);
     w->write = write;
@@ -60,7 +60,7 @@ static void begin_writing(tn_ckpt_writing *w, tn_thread_fn *write, void *of, boo
     w->is_open = true;
     (void)sem_init(&w->decided, 0, 0); /* fails for larger values only */
     atomic_store(&w->written, false);
-    if (!held) {
+    if (!waits) {
         decide(w, true);
     }
     if (tn_thread_start(&w->thread, "tn-save", write_behind, w, NULL) != TN_OK) {
@@ -168,7 +168,6 @@ static tn_status save(tn_checkpoints *c, tn_error *err)
     }
     tn_ckpt_files_init(&files, c->moment->arena, &c->plan->owners);
     TN_TRY(write_files(c, &files, err));
-    TN_TRY(c->later ? TN_OK : await_decision(c, err));
     m->file = files.file;
     m->n_files = files.n;
     m->rows = files.rows;
@@ -407,7 +406,7 @@ tn_status tn_checkpoints_begin(tn_checkpoints *c, tn_worker *w, const tn_ckpt_wa
         return status;
     }
     c->saved.stall = tn_clock_s() - c->begin;
-    begin_writing(&c->writing, write_and_commit, c, want->held || c->later);
+    begin_writing(&c->writing, write_and_commit, c, c->later);
     if (c->writing.thread == NULL) {
         c->saved.stall = tn_clock_s() - c->begin;
     }
@@ -424,9 +423,9 @@ bool tn_checkpoints_rests(const tn_checkpoints *c)
     return c->moment != NULL && c->later && c->writing.is_open;
 }
 
-void tn_checkpoints_decide(tn_checkpoints *c, bool keep)
+void tn_checkpoints_drop(tn_checkpoints *c)
 {
-    decide(&c->writing, keep);
+    decide(&c->writing, false);
 }
 
 tn_status tn_checkpoints_end(tn_checkpoints *c, tn_saved *out, tn_error *err)

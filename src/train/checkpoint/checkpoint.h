@@ -66,8 +66,7 @@ typedef struct tn_ckpt_want {
     const tn_run_state *state;
     const tn_metrics *metrics;
     bool delta;
-    bool held;      /* all is written but the manifest, which waits for tn_checkpoints_decide */
-    bool later;     /* nothing is, where one process has a small table */
+    bool later;     /* nothing is written before tn_checkpoints_end, if one process has few rows */
     bool keeps_all; /* nothing is removed: somebody may be reading an old one */
 } tn_ckpt_want;
 
@@ -77,11 +76,10 @@ tn_status tn_checkpoints_begin(tn_checkpoints *c, tn_worker *w, const tn_ckpt_wa
                                tn_error *err) TN_MUST_USE;
 bool tn_checkpoints_written(const tn_checkpoints *c); /* tn_checkpoints_end will not wait */
 
-bool tn_checkpoints_rests(const tn_checkpoints *c); /* nothing is until somebody has decided */
+bool tn_checkpoints_rests(const tn_checkpoints *c); /* nothing is written before the end */
 
-/* A save that is held or rests becomes a checkpoint, or fails with TN_E_STOPPED and leaves nothing;
- * without this tn_checkpoints_end keeps it. Of any other save nothing is left to decide. */
-void tn_checkpoints_decide(tn_checkpoints *c, bool keep);
+/* A save that rests leaves nothing: tn_checkpoints_end is TN_E_STOPPED. Any other save goes on. */
+void tn_checkpoints_drop(tn_checkpoints *c);
 tn_status tn_checkpoints_end(tn_checkpoints *c, tn_saved *out, tn_error *err) TN_MUST_USE;
 
 /* The disk before the first save. */

@@ -39,7 +39,7 @@ struct tn_checkpoints {
     /* The save that runs. All belongs to its thread until that is joined. */
     tn_moment *moment; /* NULL: none */
     bool announced;    /* to the others */
-    bool later;        /* nothing is written before somebody has decided */
+    bool later;        /* nothing is written before tn_checkpoints_end or _drop */
     tn_ckpt_writing writing;
     tn_saved saved;
     uint64_t best;  /* never pruned */

@@ -234,11 +234,9 @@ static tn_status end_day(tn_day_loop *l, tn_error *err)
     TN_TRY(tn_day_loop_close(l->state, err));
     l->again = l->again && day != l->run->data.day[0];
     l->n++;
-    if (!s->saving_held) {
-        l->state->best_ordinal = 0; /* the one before may go */
-        TN_TRY(tn_saver_save(s, false, err));
-        TN_TRY(l->state->export.awaits ? tn_saver_stop(s, err) : TN_OK);
-    }
+    l->state->best_ordinal = 0; /* the one before may go */
+    TN_TRY(tn_saver_save(s, false, err));
+    TN_TRY(l->state->export.awaits ? tn_saver_stop(s, err) : TN_OK);
     s->saving_best = s->saving;
     TN_TRY(stop_or(l, judge_neighbours(l, day, err), err));
     TN_TRY(tn_saver_end(s, err));

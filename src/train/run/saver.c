@@ -63,7 +63,6 @@ static tn_status begin(tn_saver *s, bool delta, tn_error *err)
     s->due_next = false;
     s->state->export.due = s->saving_due;
     tn_ckpt_want want = {.delta = delta && !s->saving_due,
-                         .held = s->saving_held,
                          .later = s->later_next && !s->saving_due,
                          .keeps_all = tn_publisher_needs_checkpoints(s->publisher)};
     if (tn_failpoint("saver.gather") != 0) {
@@ -119,7 +118,6 @@ static tn_status end_once(tn_saver *s, tn_error *err)
     tn_lane *lane = s->w->lane;
     tn_saved what;
     s->saving = false;
-    s->saving_held = false;
     s->save_again = s->save_again && !s->saving_later; /* of that moment, or of none */
     s->saving_later = false;
     tn_span_begin(lane, TN_PHASE_CHECKPOINT);
@@ -166,27 +164,23 @@ tn_status tn_saver_save(tn_saver *s, bool delta, tn_error *err)
     return status == TN_OK ? TN_OK : fail_save(s, status, err);
 }
 
-tn_status tn_saver_begin_last(tn_saver *s, bool delta, bool held, tn_error *err)
+tn_status tn_saver_begin_last(tn_saver *s, bool delta, tn_error *err)
 {
     TN_TRY(tn_saver_end(s, err));
     if (!s->is_unsaved) {
         return TN_OK;
     }
     s->failed = FAILED_MAX;
-    s->saving_held = held;
-    tn_status status = tn_saver_save(s, delta, err);
-    s->saving_held = s->saving && held;
-    return status;
+    return tn_saver_save(s, delta, err);
 }
 
 static void drop(tn_saver *s)
 {
     tn_saved none;
-    tn_checkpoints_decide(s->checkpoints, false);
+    tn_checkpoints_drop(s->checkpoints);
     tn_status status = tn_checkpoints_end(s->checkpoints, &none, NULL);
     (void)status; /* dropped, or failed before */
     s->saving = false;
-    s->saving_held = false;
     s->saving_later = false;
     s->saving_best = false;
     s->saving_export = false;
@@ -194,16 +188,9 @@ static void drop(tn_saver *s)
     s->is_unsaved = true;
 }
 
-void tn_saver_drop_last(tn_saver *s)
-{
-    if (s->saving_held) {
-        drop(s);
-    }
-}
-
 tn_status tn_saver_save_last(tn_saver *s, bool delta, tn_error *err)
 {
-    TN_TRY(tn_saver_begin_last(s, delta, false, err));
+    TN_TRY(tn_saver_begin_last(s, delta, err));
     return tn_saver_end(s, err);
 }
 

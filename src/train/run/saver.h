@@ -43,7 +43,6 @@ typedef struct tn_saver {
     bool saving_export; /* .. what is to be exported .. */
     bool saving_due;    /* .. or will be, which its manifest says, as .. */
     bool saved_due;     /* .. that of the newest does */
-    bool saving_held;   /* .. the last, once tn_saver_end is called */
     bool saving_later;  /* .. all of it then, unless it is dropped before */
     bool later_next;    /* what is saved next waits so, if it can */
     bool save_again;    /* .. begun anew when the disk fails it */
@@ -74,10 +73,8 @@ tn_status tn_saver_export_last(tn_saver *s, tn_error *err) TN_MUST_USE;
 
 /* Saves what is not saved and waits, also where failures are allowed for: there is no next time. */
 tn_status tn_saver_save_last(tn_saver *s, bool delta, tn_error *err) TN_MUST_USE;
-/* The same without waiting, which tn_saver_end then does. `held`: it is no checkpoint before that,
- * and does not become one if it is dropped; then the run is unsaved again. */
-tn_status tn_saver_begin_last(tn_saver *s, bool delta, bool held, tn_error *err) TN_MUST_USE;
-void tn_saver_drop_last(tn_saver *s);
+/* The same without waiting, which tn_saver_end then does. */
+tn_status tn_saver_begin_last(tn_saver *s, bool delta, tn_error *err) TN_MUST_USE;
 
 /* The end that a signal asked for: saves what is not saved, unless that would take longer than
  * checkpoint.grace. Never TN_OK: TN_E_STOPPED says where the checkpoint is. */

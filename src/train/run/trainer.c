@@ -454,20 +454,6 @@ static bool publishes_its_end(const trainer *t)
     return t->run->export.every != NULL && !tn_run_exports_days(t->run);
 }
 
-/* Begins the last checkpoint before the last evaluation, to which it leaves most of the processors,
- * where nothing that it holds depends on that. A failure is met again at the end. */
-static void save_ahead(trainer *t)
-{
-    const tn_run *run = t->run;
-    if (run->data.valid.n > 0 && run->checkpoint.delta_every == NULL && t->state.monitor == NULL &&
-        !t->state.eval_owed && !t->saver.is_rare && !t->saver.saving && !is_asked(t)) {
-        tn_error later;
-        t->saver.due_next = publishes_its_end(t);
-        tn_status status = tn_saver_begin_last(&t->saver, false, true, &later);
-        (void)status;
-    }
-}
-
 /* Saves after an epoch that is not the last, if that is due; `full`: by checkpoint.every. */
 static tn_status save_between(trainer *t, uint32_t epoch, bool full, tn_error *err)
 {
@@ -497,13 +483,7 @@ static tn_status after_epoch(trainer *t, tn_error *err)
         tn_timetable_saves_after(&t->timetable, epoch, end.samples_before, t->state.samples);
     t->saver.export_next = last ? has_days(t) && (exports || tn_run_exports_days(t->run)) : exports;
     if (tn_timetable_is_due_after(&t->timetable, TN_DUE_EVAL, epoch) || last) {
-        if (last) {
-            save_ahead(t);
-        }
         tn_status status = validate(t, !full && tn_timetable_is_patient(&t->timetable), err);
-        if (status != TN_OK) {
-            tn_saver_drop_last(&t->saver);
-        }
         if (status == TN_E_STOPPED) {
             tn_epoch_return(&t->epoch, &end); /* so that a resumed run comes here again */
             t->saver.export_next = false;
@@ -710,19 +690,16 @@ static tn_status advise(trainer *t, uint64_t steps, tn_error *err)
     return status;
 }
 
-/* Begins the checkpoint of the model that stays, unless that was done ahead. */
+/* Begins the checkpoint of the model that stays. */
 static tn_status save_the_last(trainer *t, tn_error *err)
 {
-    if (t->saver.saving_held) {
-        return TN_OK;
-    }
     TN_TRY(tn_saver_end(&t->saver, err));
     TN_TRY(choose_the_last(t, err));
     TN_TRY(tn_saver_end(&t->saver, err)); /* of the best model, which it may be */
     const bool unlearned = t->restored != 0 || (t->state.begun && !t->saver.has_saved);
     const bool saves = (t->epoch.is_begun || unlearned) && !t->saver.is_rare && !is_asked(t);
     t->saver.due_next = publishes_its_end(t);
-    tn_status status = saves ? tn_saver_begin_last(&t->saver, false, false, err) : TN_OK;
+    tn_status status = saves ? tn_saver_begin_last(&t->saver, false, err) : TN_OK;
     t->saver.due_next = false;
     return status;
 }
