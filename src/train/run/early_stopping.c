@@ -1,11 +1,19 @@
-/* early_stopping.c - compares a value with the best, and counts those that are no better. */
+/* early_stopping.c - compares a value with the best, counts those that are no better; keeps the
+ * best model of a run, and brings it back at the end. */
 #include "train/run/early_stopping.h"
 
 #include "metrics/metrics.h"
 #include "ps/optim/optim.h"
 #include "train/config/run.h"
+#include "train/report/report.h"
+#include "train/run/epoch.h"
+#include "train/run/module.h"
+#include "train/run/saver.h"
+#include "train/run/timetable.h"
+#include "train/step/worker.h"
 
 #include <math.h>
+#include <stdio.h>
 
 bool tn_early_stopping_is_over(const tn_train_opts *opts, const tn_early_stopping_state *s)
 {
@@ -68,3 +76,135 @@ tn_verdict tn_early_stopping_add(const tn_train_opts *opts, tn_early_stopping_st
     v.stop = tn_early_stopping_is_over(opts, s);
     return v;
 }
+
+/* ---- in a run ---- */
+
+typedef struct watcher {
+    tn_verdict verdict; /* of the last evaluation */
+    bool said_unknown;  /* people know that the watched metric is not defined */
+} watcher;
+
+/* Judges the evaluation. Rows of one class tell nothing of a model, whatever it is. */
+static tn_status judge_scores(void *self, tn_run_now *now, tn_error *err)
+{
+    watcher *w = self;
+    (void)err;
+    const tn_metrics *m = now->out->valid.metrics;
+    const char *monitor = now->state->monitor;
+    const uint64_t step = now->worker->steps;
+    w->verdict = (tn_verdict){0};
+    if (monitor != NULL) {
+        const bool one = tn_metrics_one_class(m) != NULL;
+        const tn_evaluated what = {monitor, one ? (double)NAN : tn_metrics_get(m, monitor), step,
+                                   tn_timetable_is_early(now->timetable, step)};
+        w->verdict = tn_early_stopping_add(&now->run->train, &now->state->patience, &what);
+    }
+    now->is_best = w->verdict.best;
+    return TN_OK;
+}
+
+/* Says once that evaluations decide nothing. */
+static tn_status say_unknown(watcher *w, const tn_run_now *now, tn_error *err)
+{
+    const char *one = tn_metrics_one_class(now->out->valid.metrics);
+    char line[240];
+    TN_ASSERT(now->state->monitor != NULL);
+    if (w->said_unknown) {
+        return TN_OK;
+    }
+    w->said_unknown = true;
+    (void)snprintf(
+        line, sizeof line,
+        "%s%s%svalid.%s cannot be judged: no learning rate and no end of the run depends "
+        "on it",
+        one != NULL ? "data.valid has " : "", one != NULL ? one : "", one != NULL ? "; " : "",
+        now->state->monitor);
+    return tn_run_say(now, "warn", line, err);
+}
+
+/* Saves the model if the run will end with it: a better one takes its place. */
+static tn_status save_best(tn_run_now *now, tn_error *err)
+{
+    const tn_stop_opts *stop = &now->run->train.stop;
+    const tn_save_request request = {
+        .why = TN_SAVE_KEPT, .may_rest = now->due.may_rest, .may_replace = true};
+    const bool kept = stop->monitor != NULL && stop->restore == 0;
+    return kept ? tn_saver_save(now->saver, &request, err) : TN_OK;
+}
+
+/* Keeps the best model, and does what the verdict says. */
+static tn_status act_on_verdict(void *self, tn_run_now *now, tn_error *err)
+{
+    watcher *w = self;
+    const tn_verdict v = w->verdict;
+    const char *monitor = now->state->monitor;
+    char line[160];
+    if (v.best) {
+        TN_TRY(save_best(now, err));
+    }
+    if (v.unknown) {
+        TN_TRY(say_unknown(w, now, err));
+    }
+    if (v.reduced) {
+        (void)snprintf(line, sizeof line, "no better %s: learning rate times %g", monitor,
+                       now->state->patience.lr_scale);
+        TN_TRY(tn_run_say(now, "info", line, err));
+    }
+    if (v.stop) {
+        (void)snprintf(line, sizeof line, "no better %s %u times in a row: stopping", monitor,
+                       now->state->patience.bad);
+        TN_TRY(tn_run_say(now, "info", line, err));
+        now->stops = true;
+    }
+    return TN_OK;
+}
+
+/* Brings the best model back; it is not saved as the newest checkpoint yet. */
+static tn_status restore_best(tn_run_now *now, tn_error *err)
+{
+    const tn_early_stopping_state *p = &now->state->patience;
+    const uint64_t steps = now->worker->steps;
+    TN_ASSERT(now->restored == 0 && p->seen);
+    tn_error why = {.text = "was not kept"};
+    bool back = false;
+    if (now->state->best_ordinal != 0) {
+        TN_TRY(tn_saver_restore_best(now->saver, &back, &why, err));
+        tn_error_context(&why, "cannot be read back");
+    }
+    if (back) {
+        now->restored = p->step;
+        tn_evaluation_done(&now->out->valid); /* was of the model that is gone */
+    }
+    char line[sizeof why.text + 200];
+    char best[160];
+    const uint32_t epochs = now->state->progress.epoch;
+    (void)snprintf(best, sizeof best, "%s %.6f at step %llu, epoch %.3g of %u", now->state->monitor,
+                   p->best, (unsigned long long)p->step,
+                   (double)p->step * epochs / (double)(steps > 0 ? steps : 1), epochs);
+    (void)snprintf(line, sizeof line,
+                   back ? "restored the best model: %s"
+                        : "the best model, %s, %s: the last one stays",
+                   best, why.text);
+    return tn_run_say(now, back ? "info" : "warn", line, err);
+}
+
+static tn_status choose_model(void *self, tn_run_now *now, tn_error *err)
+{
+    (void)self;
+    const tn_early_stopping_state *p = &now->state->patience;
+    const tn_stop_opts *stop = &now->run->train.stop;
+    if (stop->monitor == NULL || stop->restore != 0 || !p->seen || p->step == now->worker->steps) {
+        return TN_OK;
+    }
+    /* Of a run before the last checkpoint may be written, and a kill came before the best one's. */
+    const bool owes = now->state->owes_best && !tn_run_is_asked(now);
+    return now->epoch->is_begun || owes ? restore_best(now, err) : TN_OK;
+}
+
+const tn_module tn_module_early_stopping = {
+    .name = "early_stopping",
+    .size = sizeof(watcher),
+    .at = {[TN_AT_SCORES] = judge_scores,
+           [TN_AT_EVALUATED] = act_on_verdict,
+           [TN_AT_END] = choose_model},
+};

@@ -18,7 +18,6 @@
 #include "train/report/report.h"
 #include "train/run/epoch_reader.h"
 #include "train/step/model_plan.h"
-#include "train/step/row_sweep.h"
 #include "train/step/watch.h"
 #include "train/step/worker.h"
 
@@ -540,27 +539,4 @@ void tn_epoch_return(tn_epoch *e, const tn_epoch_end *end)
     e->state->progress = end->progress;
     e->state->epoch_step = end->epoch_step;
     e->samples_before = end->samples_before;
-}
-
-tn_status tn_epoch_sweep(tn_epoch *e, tn_error *err)
-{
-    const uint32_t day = e->w->day;
-    const uint32_t n = e->w->plan->layout->n_groups;
-    const double begin = tn_clock_s();
-    tn_arena *arena = tn_arena_new(1 << 12);
-    tn_report_sweep swept = {
-        .day = day, .groups = TN_NEW_ARRAY(arena, tn_group_rows, n + 1), .state = e->state};
-    TN_ASSERT(tn_rows_come_and_go(e->w->plan));
-    TN_ASSERT(e->data == NULL && e->report != NULL);
-    tn_status status = tn_rows_sweep(e->w, day, swept.groups, err);
-    if (status == TN_OK && e->lead != NULL) {
-        status = tn_leader_sweep(e->lead, day, swept.groups, n, err);
-    }
-    swept.seconds = tn_clock_s() - begin;
-    swept.aged = tn_table_aged(e->w->shard.table);
-    if (status == TN_OK) {
-        status = tn_report_swept(e->report, &swept, err);
-    }
-    tn_arena_free(arena);
-    return status;
 }

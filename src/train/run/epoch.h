@@ -128,10 +128,6 @@ typedef struct tn_epoch_end {
 tn_status tn_epoch_finish(tn_epoch *e, tn_epoch_end *out, tn_error *err) TN_MUST_USE;
 void tn_epoch_return(tn_epoch *e, const tn_epoch_end *end);
 
-/* At the end of an epoch or of a day, while all stand still and nothing is being saved: rows that
- * expire on the worker's day leave the tables of all ranks, which is reported. */
-tn_status tn_epoch_sweep(tn_epoch *e, tn_error *err) TN_MUST_USE;
-
 uint64_t tn_epoch_reassigned(const tn_epoch *e); /* parts taken back, in the whole run */
 
 /* Share of it that is learned by all ranks, as far as they have told, 0 .. 1; NAN: not known. */

@@ -1,12 +1,16 @@
-/* run_calibration.c - fits on data.valid where it is worth it, writes the file, and says so. */
-#include "train/run/run_calibration.h"
+/* run_calibration.c - fits a calibration on data.valid where it is worth it: for every model that a
+ * run publishes, and for the one that it ends with, whose map it writes beside the checkpoints. */
+#include "train/run/module.h"
 
 #include "base/codec/json.h"
 #include "base/core/log.h"
+#include "base/file/file.h"
 #include "io/schema/schema.h"
 #include "serve/calibration_file.h"
 #include "train/checkpoint/checkpoint.h"
+#include "train/checkpoint/run_state.h"
 #include "train/config/run.h"
+#include "train/eval/calibrate.h"
 #include "train/report/report.h"
 #include "train/run/saver.h"
 #include "train/step/model_plan.h"
@@ -17,20 +21,57 @@
  * of fewer make other rows worse as often as better). */
 enum { CLASS_MIN = 50, AUTO_CLASS_MIN = 200 };
 
-/* Fits on the scores of data.valid. TN_E_DATA: that cannot be. */
-static tn_status fit(const tn_run_calibration *t, const tn_metrics *valid, tn_error *err)
+typedef struct calibrator {
+    tn_calibrate *calibrate; /* owned; NULL: none is wanted, or there is nothing to fit on */
+    char path[TN_PATH_SIZE];
+    tn_text map; /* of the checkpoint that is saved, for its export, as JSON; "": none */
+} calibrator;
+
+static void free_calibrator(void *self)
 {
-    tn_calibrate *c = t->calibrate;
+    calibrator *c = self;
+    tn_calibrate_free(c->calibrate);
+    tn_text_done(&c->map);
+}
+
+static tn_status open_calibrator(void *self, tn_run_now *now, tn_error *err)
+{
+    calibrator *c = self;
+    const tn_data_opts *data = &now->run->data;
+    const uint32_t method = now->run->eval.calibrate;
+    now->calibrates = method != TN_CALIBRATE_NONE && method != TN_CALIBRATE_AUTO;
+    if (method == TN_CALIBRATE_NONE || !tn_data_has_valid(data) || now->trained[0] != '\0' ||
+        now->plan->schema->label->none) {
+        return TN_OK;
+    }
+    const char *dir = tn_checkpoints_dir(now->saver->checkpoints);
+    TN_TRY(tn_path_join(dir, TN_CALIBRATION_NAME, c->path, err));
+    const tn_calibrate_opts opts = {.method = (tn_calibrate_method)method,
+                                    .path = c->path,
+                                    .data = data->next ? NULL : &data->valid,
+                                    .sampling = data->negative_sampling,
+                                    .inputs = now->watch->inputs,
+                                    .stop = now->watch->stop};
+    TN_TRY(tn_calibrate_open(&c->calibrate, &opts, err));
+    now->calibrate = c->calibrate;
+    return TN_OK;
+}
+
+/* Fits a map on the scores that were collected. TN_E_DATA: that cannot be, or is worth nothing. */
+static tn_status fit_map(tn_run_now *now, tn_error *err)
+{
+    tn_calibrate *c = now->calibrate;
+    TN_ASSERT(now->trained != NULL);
     if (c == NULL) {
         return tn_fail(err, TN_E_DATA, "%s",
-                       t->trained[0] != '\0'               ? t->trained
-                       : !tn_data_has_valid(&t->run->data) ? "data.valid is not set"
-                                                           : "data.label is none");
+                       now->trained[0] != '\0'               ? now->trained
+                       : !tn_data_has_valid(&now->run->data) ? "data.valid is not set"
+                                                             : "data.label is none");
     }
-    if (t->run->data.next && (valid == NULL || c->rows == 0)) {
+    if (now->run->data.next && (now->out->valid.metrics == NULL || c->rows == 0)) {
         return tn_fail(err, TN_E_DATA, "data.valid is next, and the day after is not there yet");
     }
-    const bool chosen = t->run->eval.calibrate == TN_CALIBRATE_AUTO;
+    const bool chosen = now->run->eval.calibrate == TN_CALIBRATE_AUTO;
     const double least = chosen ? AUTO_CLASS_MIN : CLASS_MIN;
     const double others = (double)c->rows - c->clicks;
     if (c->clicks < least || others < least) {
@@ -42,87 +83,110 @@ static tn_status fit(const tn_run_calibration *t, const tn_metrics *valid, tn_er
     return tn_calibrate_fit(c, err);
 }
 
-/* The file is for one model, which it names. */
-static tn_status write_file(const tn_run_calibration *t, tn_error *err)
+/* Tells people a line, where nobody has asked for a calibration only those who look for it. */
+static tn_status say_calibration(const tn_run_now *now, const char *line, tn_error *err)
 {
-    const tn_saver *s = t->saver;
-    if (!s->has_saved || s->saved.step != s->w->steps) {
+    if (now->map == NULL && !now->calibrates) {
+        tn_log(TN_LOG_DEBUG, "%s", line);
+        return TN_OK;
+    }
+    return tn_run_say(now, now->map != NULL ? "info" : "warn", line, err);
+}
+
+/* ---- of a model that is published ---- */
+
+static tn_status fit_for_export(calibrator *c, tn_run_now *now, tn_error *err)
+{
+    TN_TRY(tn_modules_at(now, TN_AT_COLLECT, err));
+    TN_TRY(fit_map(now, err));
+    tn_json_open(&c->map, '{');
+    tn_calibration_json(&c->map, &c->calibrate->map);
+    tn_json_close(&c->map, '}');
+    return tn_text_check(&c->map, "a calibration", err);
+}
+
+static tn_status say_uncalibrated(const tn_run_now *now, const char *why, tn_error *err)
+{
+    tn_text line = {0};
+    tn_text_addf(&line, "published without a calibration (eval.calibrate is %s): %s",
+                 tn_calibrate_choices[now->run->eval.calibrate], why);
+    tn_status status = tn_text_check(&line, "a sentence", err);
+    status = status == TN_OK ? say_calibration(now, tn_text_str(&line), err) : status;
+    tn_text_done(&line);
+    return status;
+}
+
+/* Fits the map that a checkpoint is saved and exported with. Where a signal ends that, the next
+ * command fits it, and publishes then. */
+static tn_status calibrate_export(void *self, tn_run_now *now, tn_error *err)
+{
+    calibrator *c = self;
+    tn_error why = {0};
+    now->state->export.awaits = false;
+    tn_text_clear(&c->map);
+    if (now->saver->request.export == TN_EXPORT_WHEN_SAVED && now->calibrate != NULL) {
+        const tn_status status = fit_for_export(c, now, &why);
+        if (status == TN_E_STOPPED) {
+            now->state->export.awaits = true;
+            now->saver->request.export = TN_EXPORT_AT_END;
+        } else if (status == TN_E_DATA) {
+            TN_TRY(say_uncalibrated(now, why.text, err));
+        } else if (status != TN_OK) {
+            return tn_fail(err, status, "%s", why.text);
+        }
+    }
+    now->state->export.calibration = c->map.size > 0 ? tn_text_str(&c->map) : NULL;
+    return TN_OK;
+}
+
+/* ---- of the model that stays ---- */
+
+/* Writes the file, which names the model that it is for. */
+static tn_status write_file(const tn_run_now *now, tn_error *err)
+{
+    const tn_saver *s = now->saver;
+    if (!tn_saver_has_saved(s) || s->saved.step != now->worker->steps) {
         return tn_fail(err, TN_E_DATA,
                        "no checkpoint holds this model, which the file would have to name");
     }
     char path[TN_PATH_SIZE];
     TN_TRY(tn_path_join(tn_checkpoints_dir(s->checkpoints), s->saved.name, path, err));
-    return tn_calibrate_commit(t->calibrate, path, s->saved.step, err);
+    return tn_calibrate_commit(now->calibrate, path, s->saved.step, err);
 }
 
-bool tn_run_calibration_is_wanted(const tn_run *run)
+static void put_fitted(const tn_run_now *now, tn_text *line)
 {
-    const uint32_t method = run->eval.calibrate;
-    return method != TN_CALIBRATE_NONE && method != TN_CALIBRATE_AUTO;
+    const tn_calibrate *c = now->calibrate;
+    const tn_metrics *valid = now->out->valid.metrics;
+    const uint32_t method = now->run->eval.calibrate;
+    tn_text_addf(line, "calibrated by %s on %llu rows of valid: ",
+                 tn_calibrate_words[method == TN_CALIBRATE_AUTO ? TN_CALIBRATE_PLATT : method],
+                 (unsigned long long)c->rows);
+    tn_calibration_put(&c->map, line);
+    tn_text_addf(line, "; logloss %.5f to %.5f, copc %.3f to %.3f; in %s",
+                 tn_metrics_get(valid, "logloss"), tn_metrics_get(c->after, "logloss"),
+                 tn_metrics_get(valid, "copc"), tn_metrics_get(c->after, "copc"), c->opts.path);
 }
 
-static tn_status tell(const tn_run_calibration *t, const char *line, tn_error *err)
+/* Fits while the last checkpoint is written, whose model the file names. */
+static tn_status calibrate_kept(void *self, tn_run_now *now, tn_error *err)
 {
-    if (t->map == NULL && !tn_run_calibration_is_wanted(t->run)) {
-        tn_log(TN_LOG_DEBUG, "%s", line);
-        return TN_OK;
-    }
-    return tn_report_event(t->saver->report, t->saver->state, t->map != NULL ? "info" : "warn",
-                           line, err);
-}
-
-tn_status tn_run_calibration_fit(const tn_run_calibration *t, const tn_metrics *valid,
-                                 tn_text *json, tn_error *err)
-{
-    TN_TRY(fit(t, valid, err));
-    tn_json_open(json, '{');
-    tn_calibration_json(json, &t->calibrate->map);
-    tn_json_close(json, '}');
-    return tn_text_check(json, "a calibration", err);
-}
-
-tn_status tn_run_calibration_judge(const tn_run_calibration *t, tn_status status, const char *why,
-                                   tn_error *err)
-{
-    tn_text line = {0};
-    if (status != TN_E_DATA) {
-        return status == TN_OK ? TN_OK : tn_fail(err, status, "%s", why);
-    }
-    tn_text_addf(&line, "published without a calibration (eval.calibrate is %s): %s",
-                 tn_calibrate_choices[t->run->eval.calibrate], why);
-    status = tn_text_check(&line, "a sentence", err);
-    status = status == TN_OK ? tell(t, tn_text_str(&line), err) : status;
-    tn_text_done(&line);
-    return status;
-}
-
-tn_status tn_run_calibration_end(tn_run_calibration *t, const tn_metrics *valid,
-                                 const atomic_bool *stop, tn_error *err)
-{
-    TN_ASSERT(t->map == NULL);
-    const uint32_t method = t->run->eval.calibrate;
-    const bool chosen = method == TN_CALIBRATE_AUTO;
+    (void)self;
+    TN_ASSERT(now->map == NULL);
+    const uint32_t method = now->run->eval.calibrate;
     tn_error why = {0};
     tn_text line = {0};
-    tn_status status = method != TN_CALIBRATE_NONE ? fit(t, valid, &why) : TN_OK;
-    TN_TRY(tn_saver_end(t->saver, err));
-    const bool stopped = *t->stopped || (stop != NULL && atomic_load(stop));
-    if (method == TN_CALIBRATE_NONE || stopped) {
-        return stopped ? TN_E_STOPPED : TN_OK;
+    tn_status status = method != TN_CALIBRATE_NONE ? fit_map(now, &why) : TN_OK;
+    TN_TRY(tn_saver_end(now->saver, err));
+    if (method == TN_CALIBRATE_NONE || tn_run_is_asked(now)) {
+        return tn_run_is_asked(now) ? TN_E_STOPPED : TN_OK;
     }
     if (status == TN_OK) {
-        status = write_file(t, &why);
+        status = write_file(now, &why);
     }
     if (status == TN_OK) {
-        const tn_calibrate *c = t->calibrate;
-        t->map = &c->map;
-        tn_text_addf(&line, "calibrated by %s on %llu rows of valid: ",
-                     tn_calibrate_words[chosen ? TN_CALIBRATE_PLATT : method],
-                     (unsigned long long)c->rows);
-        tn_calibration_put(&c->map, &line);
-        tn_text_addf(&line, "; logloss %.5f to %.5f, copc %.3f to %.3f; in %s",
-                     tn_metrics_get(valid, "logloss"), tn_metrics_get(c->after, "logloss"),
-                     tn_metrics_get(valid, "copc"), tn_metrics_get(c->after, "copc"), c->opts.path);
+        now->map = &now->calibrate->map;
+        put_fitted(now, &line);
     } else if (status == TN_E_DATA) {
         tn_text_addf(&line, "not calibrated (eval.calibrate is %s): %s",
                      tn_calibrate_choices[method], why.text);
@@ -131,26 +195,17 @@ tn_status tn_run_calibration_end(tn_run_calibration *t, const tn_metrics *valid,
     }
     status = tn_text_check(&line, "a sentence", err);
     if (status == TN_OK) {
-        status = tell(t, tn_text_str(&line), err);
+        status = say_calibration(now, tn_text_str(&line), err);
     }
     tn_text_done(&line);
     return status;
 }
 
-tn_status tn_run_calibration_open(tn_run_calibration *t, const tn_watch *watch, tn_error *err)
-{
-    const tn_data_opts *data = &t->run->data;
-    if (t->run->eval.calibrate == TN_CALIBRATE_NONE || !tn_data_has_valid(data) ||
-        t->trained[0] != '\0' || t->saver->w->plan->schema->label->none) {
-        return TN_OK;
-    }
-    const char *dir = tn_checkpoints_dir(t->saver->checkpoints);
-    TN_TRY(tn_path_join(dir, TN_CALIBRATION_NAME, t->path, err));
-    const tn_calibrate_opts opts = {.method = (tn_calibrate_method)t->run->eval.calibrate,
-                                    .path = t->path,
-                                    .data = data->next ? NULL : &data->valid,
-                                    .sampling = data->negative_sampling,
-                                    .inputs = watch->inputs,
-                                    .stop = watch->stop};
-    return tn_calibrate_open(&t->calibrate, &opts, err);
-}
+const tn_module tn_module_calibrate = {
+    .name = "calibrate",
+    .size = sizeof(calibrator),
+    .at = {[TN_AT_LOOK] = open_calibrator,
+           [TN_AT_SAVE] = calibrate_export,
+           [TN_AT_KEPT] = calibrate_kept},
+    .close = free_calibrator,
+};

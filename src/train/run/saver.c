@@ -7,8 +7,12 @@
 #include "train/checkpoint/run_state.h"
 #include "train/config/run.h"
 #include "train/report/report.h"
+#include "train/run/epoch.h"
+#include "train/run/module.h"
 #include "train/run/publisher.h"
+#include "train/run/timetable.h"
 #include "train/step/model_plan.h"
+#include "train/step/watch.h"
 #include "train/step/worker.h"
 
 #include <stdio.h>
@@ -16,13 +20,15 @@
 
 enum { FAILED_MAX = 3 };
 
-tn_status tn_saver_open(tn_saver *s, tn_worker *w, const tn_run_text *text, tn_error *err)
+tn_status tn_saver_open(tn_saver *s, tn_run_now *now, tn_error *err)
 {
-    TN_ASSERT(s->gather != NULL && s->state != NULL);
-    s->w = w;
-    s->want = &w->plan->run->checkpoint;
+    s->now = now;
+    s->w = now->worker;
+    s->state = now->state;
+    s->want = &now->run->checkpoint;
+    s->is_rare = !tn_timetable_saves(now->timetable) && !tn_run_has_days(now);
     s->is_unsaved = true; /* a signal may come before the first step */
-    return tn_checkpoints_open(&s->checkpoints, w->plan, text, err);
+    return tn_checkpoints_open(&s->checkpoints, now->plan, now->text, err);
 }
 
 tn_status tn_saver_resume(tn_saver *s, tn_metrics *metrics, tn_saved *which, tn_error *err)
@@ -30,8 +36,7 @@ tn_status tn_saver_resume(tn_saver *s, tn_metrics *metrics, tn_saved *which, tn_
     TN_TRY(tn_checkpoints_resume(s->checkpoints, s->w, s->state, metrics, which, err));
     if (which->ordinal != 0) {
         s->saved = *which;
-        s->has_saved = true;
-        s->saved_due = s->state->export.due;
+        s->is_marked = s->state->export.due;
         s->is_unsaved = false;
     }
     return TN_OK;
@@ -49,33 +54,42 @@ void tn_saver_set_unsaved(tn_saver *s)
  * ended is owed. */
 static tn_status await_export(tn_saver *s, tn_error *err)
 {
-    const tn_status before =
-        s->export_next ? tn_publisher_end(s->publisher, err) : tn_publisher_note(s->publisher, err);
+    const tn_status before = s->now->due.publish ? tn_publisher_end(s->publisher, err)
+                                                 : tn_publisher_note(s->publisher, err);
     return before == TN_E_STOPPED ? TN_OK : before;
 }
 
-static tn_status begin(tn_saver *s, bool delta, tn_error *err)
+/* Brings state and metrics up to date, over all ranks. */
+static tn_status gather(tn_saver *s, tn_ckpt_want *want, tn_error *err)
+{
+    s->state->steps = s->w->steps;
+    TN_TRY(tn_modules_at(s->now, TN_AT_SAVE, err));
+    TN_TRY(tn_epoch_locate(s->now->epoch, err));
+    want->state = s->state;
+    want->metrics = s->now->epoch->whole;
+    return TN_OK;
+}
+
+/* Begins what s->request says, of the present moment. */
+static tn_status begin(tn_saver *s, tn_error *err)
 {
     tn_lane *lane = s->w->lane;
-    s->saving_export = s->export_next && s->publisher != NULL;
-    s->saving_due = s->saving_export || (s->due_next && s->publisher != NULL);
-    s->export_next = false;
-    s->due_next = false;
-    s->state->export.due = s->saving_due;
-    tn_ckpt_want want = {.delta = delta && !s->saving_due,
-                         .later = s->later_next && !s->saving_due,
+    tn_save_request *r = &s->request;
+    TN_ASSERT(s->at == TN_SAVER_IDLE);
+    const bool is_marked = r->export != TN_EXPORT_NONE;
+    s->state->export.due = is_marked;
+    tn_ckpt_want want = {.delta = r->delta && !is_marked,
+                         .later = r->may_rest && !is_marked,
                          .keeps_all = tn_publisher_needs_checkpoints(s->publisher)};
     if (tn_failpoint("saver.gather") != 0) {
         return tn_fail(err, TN_E_IO, "failed on request at 'saver.gather'");
     }
-    TN_TRY(s->gather(s->arg, &want, err));
+    TN_TRY(gather(s, &want, err));
     tn_span_begin(lane, TN_PHASE_CHECKPOINT);
     tn_status status = tn_checkpoints_begin(s->checkpoints, s->w, &want, err);
     tn_span_end(lane);
     TN_TRY(status);
-    s->saving = true;
-    s->saving_later = tn_checkpoints_rests(s->checkpoints);
-    s->saving_delta = delta;
+    s->at = tn_checkpoints_rests(s->checkpoints) ? TN_SAVER_RESTING : TN_SAVER_WRITING;
     s->is_unsaved = false;
     return TN_OK;
 }
@@ -84,50 +98,42 @@ static tn_status begin(tn_saver *s, bool delta, tn_error *err)
 static tn_status fail_save(tn_saver *s, tn_status status, tn_error *err)
 {
     s->is_unsaved = true;
-    s->saving_best = false;
-    s->saving_export = false;
-    s->saving_due = false;
     if (s->want->on_error == 0 || ++s->failed >= FAILED_MAX) {
         return status;
     }
-    return tn_report_event(s->report, s->state, "warn", err->text, err);
+    return tn_run_say(s->now, "warn", err->text, err);
 }
 
 static tn_status note_saved(tn_saver *s, const tn_saved *what, tn_error *err)
 {
+    const tn_save_request *r = &s->request;
+    TN_ASSERT(what->ordinal != 0 && s->at == TN_SAVER_IDLE);
     s->failed = 0;
     s->saved = *what;
-    s->has_saved = true;
-    s->saved_due = s->saving_due;
-    if (s->saving_best) {
+    s->is_marked = r->export != TN_EXPORT_NONE;
+    if (r->why == TN_SAVE_KEPT) {
         s->state->best_ordinal = what->ordinal;
     }
-    s->saving_best = false;
-    const bool asked = s->saving_asked;
-    s->saving_asked = false;
-    TN_TRY(tn_report_saved(s->report, what, s->state, asked, err));
-    const bool exports = s->saving_export;
-    s->saving_export = false;
-    return exports ? tn_publisher_begin(s->publisher, what->ordinal, err) : TN_OK;
+    const bool asked = r->why == TN_SAVE_ASKED;
+    TN_TRY(tn_report_saved(s->now->report, what, s->state, asked, err));
+    return r->export == TN_EXPORT_WHEN_SAVED ? tn_publisher_begin(s->publisher, what->ordinal, err)
+                                             : TN_OK;
 }
 
 /* Ends a save. If the disk refused rows, a second save of the present moment is tried, as for every
- * other file. */
-static tn_status end_once(tn_saver *s, tn_error *err)
+ * other file, unless the first has rested: it was of that moment, or of none. */
+static tn_status end_once(tn_saver *s, bool again, tn_error *err)
 {
     tn_lane *lane = s->w->lane;
     tn_saved what;
-    s->saving = false;
-    s->save_again = s->save_again && !s->saving_later; /* of that moment, or of none */
-    s->saving_later = false;
+    again = again && s->at == TN_SAVER_WRITING;
+    s->at = TN_SAVER_IDLE;
     tn_span_begin(lane, TN_PHASE_CHECKPOINT);
     tn_status status = tn_checkpoints_end(s->checkpoints, &what, err);
     tn_span_end(lane);
-    if (status != TN_OK && s->save_again && tn_checkpoints_lost_rows(s->checkpoints)) {
-        s->save_again = false;
-        s->export_next = s->saving_export;
-        s->due_next = s->saving_due;
-        status = begin(s, s->saving_delta, err);
+    if (status != TN_OK && again && !s->is_second && tn_checkpoints_lost_rows(s->checkpoints)) {
+        s->is_second = true;
+        status = begin(s, err);
         return status == TN_OK ? TN_OK : fail_save(s, status, err);
     }
     return status == TN_OK ? note_saved(s, &what, err) : fail_save(s, status, err);
@@ -135,62 +141,70 @@ static tn_status end_once(tn_saver *s, tn_error *err)
 
 tn_status tn_saver_note(tn_saver *s, tn_error *err)
 {
-    if (s->saving && tn_checkpoints_written(s->checkpoints)) {
-        TN_TRY(end_once(s, err));
+    if (s->at != TN_SAVER_IDLE && tn_checkpoints_written(s->checkpoints)) {
+        TN_TRY(end_once(s, true, err));
     }
     return tn_publisher_note(s->publisher, err);
 }
 
 tn_status tn_saver_end(tn_saver *s, tn_error *err)
 {
-    while (s->saving) {
-        TN_TRY(end_once(s, err));
+    while (s->at != TN_SAVER_IDLE) {
+        TN_TRY(end_once(s, true, err));
     }
     return TN_OK;
 }
 
 tn_status tn_saver_give_up(tn_saver *s, tn_error *err)
 {
-    s->save_again = false;
-    return tn_saver_end(s, err);
+    return s->at != TN_SAVER_IDLE ? end_once(s, false, err) : TN_OK;
 }
 
-tn_status tn_saver_save(tn_saver *s, bool delta, tn_error *err)
-{
-    TN_TRY(tn_saver_end(s, err));
-    TN_TRY(await_export(s, err));
-    tn_status status = begin(s, delta, err);
-    s->save_again = status == TN_OK;
-    return status == TN_OK ? TN_OK : fail_save(s, status, err);
-}
-
-tn_status tn_saver_begin_last(tn_saver *s, bool delta, tn_error *err)
-{
-    TN_TRY(tn_saver_end(s, err));
-    if (!s->is_unsaved) {
-        return TN_OK;
-    }
-    s->failed = FAILED_MAX;
-    return tn_saver_save(s, delta, err);
-}
-
-static void drop(tn_saver *s)
+/* Drops the best model before this one, which waits in memory: nothing on the disk stands on it. */
+static void drop_resting(tn_saver *s)
 {
     tn_saved none;
+    TN_ASSERT(s->request.export == TN_EXPORT_NONE); /* one that is exported does not rest */
     tn_checkpoints_drop(s->checkpoints);
     tn_status status = tn_checkpoints_end(s->checkpoints, &none, NULL);
     (void)status; /* dropped, or failed before */
-    s->saving = false;
-    s->saving_later = false;
-    s->saving_best = false;
-    s->saving_export = false;
-    s->saving_due = false;
+    s->at = TN_SAVER_IDLE;
     s->is_unsaved = true;
+}
+
+tn_status tn_saver_save(tn_saver *s, const tn_save_request *request, tn_error *err)
+{
+    if (s->at == TN_SAVER_RESTING && request->may_replace) {
+        drop_resting(s);
+    }
+    TN_TRY(tn_saver_end(s, err));
+    if (request->why == TN_SAVE_LAST) {
+        if (!s->is_unsaved) {
+            return TN_OK;
+        }
+        s->failed = FAILED_MAX;
+    }
+    if (request->why == TN_SAVE_KEPT) {
+        s->state->best_ordinal = 0; /* the one before may go */
+    }
+    TN_TRY(await_export(s, err));
+    s->request = *request;
+    s->is_second = false;
+    if (s->now->due.publish) {
+        s->request.export = TN_EXPORT_WHEN_SAVED;
+    }
+    if (s->publisher == NULL) {
+        s->request.export = TN_EXPORT_NONE;
+    }
+    s->now->due.publish = false;
+    tn_status status = begin(s, err);
+    return status == TN_OK ? TN_OK : fail_save(s, status, err);
 }
 
 tn_status tn_saver_save_last(tn_saver *s, bool delta, tn_error *err)
 {
-    TN_TRY(tn_saver_begin_last(s, delta, err));
+    const tn_save_request request = {.why = TN_SAVE_LAST, .delta = delta};
+    TN_TRY(tn_saver_save(s, &request, err));
     return tn_saver_end(s, err);
 }
 
@@ -200,36 +214,18 @@ tn_status tn_saver_export_last(tn_saver *s, tn_error *err)
         return TN_OK;
     }
     TN_TRY(tn_saver_end(s, err));
-    TN_ASSERT(!s->saving && !s->saving_export);
-    if (s->has_saved && !s->is_unsaved && !s->saved_due) {
-        s->export_next = true; /* the run that goes on must know of it */
-        TN_TRY(tn_saver_save(s, false, err));
+    const bool is_saved = tn_saver_has_saved(s) && !s->is_unsaved;
+    if (is_saved && !s->is_marked) {
+        const tn_save_request request = {.export = TN_EXPORT_WHEN_SAVED};
+        TN_TRY(tn_saver_save(s, &request, err)); /* the run that goes on must know of it */
         TN_TRY(tn_saver_end(s, err));
-    } else if (s->has_saved && !s->is_unsaved) {
+    } else if (is_saved) {
         TN_TRY(tn_publisher_begin(s->publisher, s->saved.ordinal, err));
     }
     return tn_publisher_end(s->publisher, err);
 }
 
 /* ---- the best model ---- */
-
-tn_status tn_saver_save_best(tn_saver *s, bool later, tn_error *err)
-{
-    const tn_stop_opts *stop = &s->w->plan->run->train.stop;
-    if (stop->monitor == NULL || stop->restore != 0) {
-        return TN_OK;
-    }
-    if (s->saving_later) {
-        drop(s); /* the best one before, which nothing on the disk stands on */
-    }
-    TN_TRY(tn_saver_end(s, err));
-    s->state->best_ordinal = 0; /* the one before may go */
-    s->later_next = later;
-    tn_status status = tn_saver_save(s, false, err);
-    s->later_next = false;
-    s->saving_best = s->saving;
-    return status;
-}
 
 tn_status tn_saver_restore_best(tn_saver *s, bool *back, tn_error *why, tn_error *err)
 {
@@ -265,20 +261,24 @@ static const char *advice(const tn_saver *s)
                           : "start it again with checkpoint.resume=auto to go on";
 }
 
-tn_status tn_saver_stop(tn_saver *s, tn_error *err)
+/* The end that a signal asked for: saves what is not saved, unless that would take longer than
+ * checkpoint.grace. Never TN_OK: TN_E_STOPPED says where the checkpoint is. */
+static tn_status stop_saved(void *self, tn_run_now *now, tn_error *err)
 {
+    (void)self;
+    tn_saver *s = now->saver;
     unsigned long long steps = s->w->steps;
     const tn_saved *newest = &s->saved;
     const char *dir = tn_checkpoints_dir(s->checkpoints);
     TN_TRY(tn_saver_end(s, err));
-    if (s->is_unsaved && s->has_saved && newest->seconds > s->want->grace) {
+    if (s->is_unsaved && tn_saver_has_saved(s) && newest->seconds > s->want->grace) {
         return tn_fail(err, TN_E_STOPPED,
                        "stopped by a signal at step %llu; not saved, since that took %.0f s before "
                        "and checkpoint.grace is %.0f s; '%s/%s' is the newest",
                        steps, newest->seconds, s->want->grace, dir, newest->name);
     }
     TN_TRY(tn_saver_save_last(s, true, err));
-    TN_ASSERT(s->has_saved);
+    TN_ASSERT(tn_saver_has_saved(s));
     return tn_fail(err, TN_E_STOPPED,
                    "stopped by a signal at step %llu; saved as '%s/%s'\nhint: %s", steps, dir,
                    newest->name, advice(s));
@@ -309,5 +309,66 @@ tn_status tn_saver_check_room(tn_saver *s, tn_error *err)
         "%.1f MB are free in '%s', and with checkpoint.keep=%u up to %u more checkpoints "
         "of at least %.1f MB will stand there",
         (double)room.unused / 1e6, dir, s->want->keep, room.wanted, (double)room.least / 1e6);
-    return tn_report_event(s->report, s->state, "warn", line, err);
+    return tn_run_say(s->now, "warn", line, err);
 }
+
+/* ---- in a run ---- */
+
+static bool is_save_asked(void *self, const tn_run_now *now)
+{
+    (void)self;
+    return now->watch->save != NULL && atomic_load(now->watch->save);
+}
+
+/* Saves what is due, or asked for by a signal, unless the end of the run is going to save. */
+static tn_status save_at_meeting(void *self, tn_run_now *now, tn_error *err)
+{
+    tn_saver *s = now->saver;
+    (void)self;
+    if (now->stops || now->due.over) {
+        now->due.publish = false;
+        return TN_OK; /* perhaps it saves another model than this one */
+    }
+    const bool asked = now->watch->save != NULL && atomic_exchange(now->watch->save, false);
+    const bool full = asked || now->due.save || now->due.publish;
+    const tn_save_request request = {.why = asked ? TN_SAVE_ASKED : TN_SAVE_DUE, .delta = !full};
+    return full || now->due.delta ? tn_saver_save(s, &request, err) : TN_OK;
+}
+
+/* Saves after an epoch that is not the last, which the end of the run saves, or of the day. */
+static tn_status save_after_epoch(void *self, tn_run_now *now, tn_error *err)
+{
+    tn_saver *s = now->saver;
+    (void)self;
+    if (tn_run_is_last(now)) {
+        return TN_OK;
+    }
+    const bool due = now->due.save || now->due.delta;
+    const bool saves = now->due.publish || (due && s->is_unsaved);
+    const tn_save_request request = {.delta = !now->due.save};
+    now->due.publish = now->due.publish && !now->stops;
+    return saves && !now->stops ? tn_saver_save(s, &request, err) : TN_OK;
+}
+
+/* Begins the checkpoint of the model that stays. */
+static tn_status save_last_model(void *self, tn_run_now *now, tn_error *err)
+{
+    tn_saver *s = now->saver;
+    (void)self;
+    TN_TRY(tn_saver_end(s, err)); /* of the best model, which it may be */
+    const bool unlearned = now->restored != 0 || (now->state->begun && !tn_saver_has_saved(s));
+    if ((!now->epoch->is_begun && !unlearned) || s->is_rare || tn_run_is_asked(now)) {
+        return TN_OK;
+    }
+    const tn_save_request request = {.why = TN_SAVE_LAST,
+                                     .export = tn_run_publishes_end(now) ? TN_EXPORT_AT_END
+                                                                         : TN_EXPORT_NONE};
+    return tn_saver_save(s, &request, err);
+}
+
+const tn_module tn_module_checkpoint = {.name = "checkpoint",
+                                        .due = is_save_asked,
+                                        .at = {[TN_AT_MEETING] = save_at_meeting,
+                                               [TN_AT_EPOCH] = save_after_epoch,
+                                               [TN_AT_END] = save_last_model,
+                                               [TN_AT_SIGNAL] = stop_saved}};

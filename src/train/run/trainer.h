@@ -2,7 +2,8 @@
  *
  *     resume -> [ epoch: steps .. evaluate .. checkpoint ] .. -> the best again -> test -> summary
  *
- * Prints nothing: what a person sees goes line by line to the watch, what programs read to
+ * The trainer makes steps and epochs; the rest is done by the modules of the run (module.h). It
+ * prints nothing: what a person sees goes line by line to the watch, what programs read to
  * metrics.jsonl and summary.json in the run directory. Belongs to the thread that calls it.
  */
 #pragma once
