@@ -3,7 +3,6 @@
 
 #include "base/codec/json.h"
 #include "base/core/clock.h"
-#include "train/report/tensorboard.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -64,6 +63,7 @@ void tn_journal_head(tn_text *t, const char *kind, const tn_journal_at *at)
 tn_text *tn_journal_begin(tn_journal *j, const char *kind, const tn_journal_at *at)
 {
     tn_text_clear(&j->line);
+    j->record = (tn_run_record){.kind = kind, .line = &j->line, .step = at->step};
     tn_journal_head(&j->line, kind, at);
     return &j->line;
 }
@@ -74,8 +74,10 @@ tn_status tn_journal_end(tn_journal *j, tn_error *err)
     tn_json_close(&j->line, '}');
     tn_text_addc(&j->line, '\n');
     TN_TRY(tn_text_check(&j->line, "a line of metrics.jsonl", err));
-    tn_tensorboard_record(j->board, &j->line);
-    return j->file != NULL ? tn_append(j->file, j->line.data, j->line.size, err) : TN_OK;
+    if (j->file != NULL) {
+        TN_TRY(tn_append(j->file, j->line.data, j->line.size, err));
+    }
+    return j->hear != NULL ? j->hear(j->arg, &j->record, err) : TN_OK;
 }
 
 void tn_journal_loss(tn_text *t, double loss, bool hex)

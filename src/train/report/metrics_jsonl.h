@@ -18,10 +18,24 @@
 #include "config/values.h"
 #include "metrics/metrics.h"
 
+/* A record as its listeners get it, lent for the call. */
+typedef struct tn_run_record {
+    const char *kind;          /* train, eval, day, ckpt, table, sweep, event, end */
+    const tn_text *line;       /* all of it: a line of JSON */
+    uint64_t step;             /* of the run */
+    const char *data;          /* eval: what was scored, else NULL */
+    const tn_metrics *metrics; /* eval: how, else NULL */
+    bool well;                 /* end: the run has ended as it should */
+} tn_run_record;
+
+typedef tn_status tn_run_record_fn(void *arg, const tn_run_record *record, tn_error *err);
+
 typedef struct tn_journal {
-    tn_appender *file;            /* owned; NULL: log.jsonl is off */
-    tn_text line;                 /* of the record that is written */
-    struct tn_tensorboard *board; /* lent: sees each record; NULL: none */
+    tn_appender *file;      /* owned; NULL: nothing is written */
+    tn_run_record_fn *hear; /* gets each record that is written; NULL: nobody listens */
+    void *arg;
+    tn_text line;         /* of the record at hand */
+    tn_run_record record; /* the same */
 } tn_journal;
 
 tn_status tn_journal_open(tn_journal *j, const char *path, tn_error *err) TN_MUST_USE;
@@ -33,7 +47,8 @@ typedef struct tn_journal_at {
     uint32_t epoch;
 } tn_journal_at;
 
-/* Opens a record; the caller adds its members to the text, which is lent until the end. */
+/* Opens a record; the caller adds its members to the text, which is lent until the end, and may
+ * set those of j->record. */
 tn_text *tn_journal_begin(tn_journal *j, const char *kind, const tn_journal_at *at);
 tn_status tn_journal_end(tn_journal *j, tn_error *err) TN_MUST_USE;
 

@@ -18,7 +18,6 @@
 #include "train/report/forecast.h"
 #include "train/report/metrics_jsonl.h"
 #include "train/report/progress.h"
-#include "train/report/tensorboard.h"
 #include "train/step/host.h"
 #include "train/step/memory_cap.h"
 #include "train/step/model_plan.h"
@@ -33,7 +32,7 @@
 struct tn_report {
     tn_report_opts opts;
     const tn_run *run;
-    tn_journal journal; /* owns its board */
+    tn_journal journal;
     tn_window_totals window;
     tn_bar bar;
     tn_text warnings; /* told so far, each ended by NUL */
@@ -93,39 +92,6 @@ static bool wants_bar(const tn_report *r)
     return r->run->log.progress != never;
 }
 
-static void open_board(tn_report *r)
-{
-    const uint64_t steps = r->opts.worker->steps;
-    const tn_tensorboard_opts board = {.dir = r->opts.dir,
-                                       .text = r->opts.text,
-                                       .worker = r->opts.worker,
-                                       .first = r->opts.resumed != NULL ? steps + 1 : 0};
-    if (r->run->log.tensorboard) {
-        r->journal.board = tn_tensorboard_open(&board);
-    }
-}
-
-static tn_status open_journal(tn_report *r, tn_error *err)
-{
-    if (!r->run->log.jsonl) {
-        return TN_OK;
-    }
-    char path[TN_PATH_SIZE];
-    TN_TRY(tn_path_join(r->opts.dir, "metrics.jsonl", path, err));
-    TN_TRY(tn_journal_open(&r->journal, path, err));
-    const tn_journal_at at = {.step = r->opts.worker->steps};
-    tn_text *t = tn_journal_begin(&r->journal, "start", &at);
-    tn_json_str(t, "version", TN_VERSION);
-    tn_json_hex64(t, "run_id", r->opts.run_id);
-    tn_json_str(t, "config_hash", r->opts.text->hash);
-    tn_json_str(t, "resumed_from", r->opts.resumed != NULL ? r->opts.resumed->name : NULL);
-    tn_json_u64(t, "peers", r->opts.plan->owners.n_peers);
-    tn_json_u64(t, "threads", tn_run_threads(r->run));
-    tn_json_str(t, "cpu", tn_host_cpu());
-    tn_json_u64(t, "seed", r->run->run.seed);
-    return tn_journal_end(&r->journal, err);
-}
-
 tn_status tn_report_open(tn_report **out, const tn_report_opts *opts, tn_error *err)
 {
     TN_ASSERT(opts->plan != NULL && opts->watch != NULL && opts->worker != NULL &&
@@ -135,6 +101,7 @@ tn_status tn_report_open(tn_report **out, const tn_report_opts *opts, tn_error *
     TN_TRY(TN_ALLOC(r, 1, "a report", err));
     r->opts = *opts;
     r->run = opts->plan->run;
+    r->journal = (tn_journal){.hear = opts->hear, .arg = opts->arg};
     r->started_wall = tn_wall_s();
     r->begin = tn_clock_s();
     r->told_saved = r->begin;
@@ -152,12 +119,6 @@ tn_status tn_report_open(tn_report **out, const tn_report_opts *opts, tn_error *
     tn_bar_init(&r->bar, &bar, NULL, r->begin);
     const tn_metrics_opts kinds = tn_metrics_opts_of(r->run);
     tn_status status = tn_window_totals_init(&r->window, &kinds, opts->reported, r->begin, err);
-    if (status == TN_OK) {
-        status = open_journal(r, err);
-    }
-    if (status == TN_OK) {
-        open_board(r);
-    }
     if (status != TN_OK) {
         tn_report_close(r);
         return status;
@@ -177,7 +138,6 @@ void tn_report_close(tn_report *r)
     tn_bar_done(&r->bar);
     tn_window_totals_done(&r->window);
     tn_text_done(&r->warnings);
-    tn_tensorboard_close(r->journal.board, false);
     tn_journal_close(&r->journal);
     tn_free(r);
 }
@@ -235,8 +195,7 @@ static tn_status flush_window(tn_report *r, const tn_run_state *state, const tn_
 {
     double now = tn_clock_s();
     tn_status status = tn_window_totals_hear(&r->window, err);
-    const bool listened = r->journal.file != NULL || r->journal.board != NULL;
-    if (status == TN_OK && listened && r->window.steps > 0) {
+    if (status == TN_OK && r->window.steps > 0) {
         tn_text *t = begin(r, "train", state);
         tn_window_totals_record(&r->window, now, r->run->run.deterministic, t);
         tn_json_u64(t, "bad_records", counts->bad + r->window.others.bad);
@@ -327,8 +286,9 @@ tn_status tn_report_eval_done(tn_report *r, const tn_report_eval *e, tn_error *e
     show_eval(r, e);
     const tn_eval_result f = {.data = e->data, .run = r->run, .result = e->result};
     TN_TRY(tn_eval_result_members(&f, e->best, begin(r, "eval", e->state), err));
+    r->journal.record.data = e->data;
+    r->journal.record.metrics = e->result->metrics;
     TN_TRY(tn_journal_end(&r->journal, err));
-    tn_tensorboard_eval(r->journal.board, e->data, e->result->metrics, e->state->steps);
     return e->state->steps >= DIVERGING_STEPS
                ? tell_diverging(r, e->state, e->data, e->result->metrics, err)
                : TN_OK;
@@ -780,10 +740,9 @@ tn_status tn_report_finish(tn_report *r, const tn_report_end *end, tn_error *err
         tn_json_str(t, "status", end->status);
         tn_json_u64(t, "exit_code", (uint64_t)r->opts.watch->exit_code(end->result));
         tn_json_f64(t, "seconds", end->trained->seconds);
+        r->journal.record.well = end->result == TN_OK;
         status = tn_journal_end(&r->journal, err);
     }
-    tn_tensorboard_close(r->journal.board, end->result == TN_OK);
-    r->journal.board = NULL;
     tn_error second = {0}; /* the first failure is the one that is told */
     tn_status written = write_summary(r, end, status == TN_OK ? err : &second);
     return status != TN_OK ? status : written;

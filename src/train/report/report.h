@@ -1,8 +1,9 @@
-/* report.h - everything a run tells: the bar, log lines, metrics.jsonl, summary.json. */
+/* report.h - all that a run reports: the bar, lines, records (metrics_jsonl.h), summary.json. */
 #pragma once
 
 #include "ps/table/table.h"
 #include "train/eval/evaluate.h"
+#include "train/report/metrics_jsonl.h"
 #include "train/report/window_totals.h"
 
 typedef struct tn_begun tn_begun; /* train/begin/begun.h */
@@ -32,9 +33,10 @@ typedef struct tn_report_opts {
     const char *dir;
     tn_peer_progress *reported; /* of other ranks; NULL: there are none */
     uint64_t run_id;
-    const tn_saved *resumed; /* NULL: a fresh start */
     const tn_memory_cap *memory;
-    const tn_begun *begun; /* what checkpoint.from gave; its table is empty: nothing */
+    const tn_begun *begun;  /* what checkpoint.from gave; its table is empty: nothing */
+    tn_run_record_fn *hear; /* gets each record (metrics_jsonl.h); NULL: nobody does */
+    void *arg;
 } tn_report_opts;
 
 tn_status tn_report_open(tn_report **out, const tn_report_opts *opts, tn_error *err) TN_MUST_USE;

@@ -56,6 +56,16 @@ tn_status tn_modules_at(tn_run_now *now, tn_run_moment moment, tn_error *err)
     return TN_OK;
 }
 
+tn_status tn_modules_hear(void *now, const tn_run_record *record, tn_error *err)
+{
+    void **self = ((tn_run_now *)now)->self;
+    for (uint32_t i = 0; i < N_MODULES; i++) {
+        tn_run_record_fn *hear = all[i]->hear;
+        TN_TRY(hear != NULL ? hear(self[i], record, err) : TN_OK);
+    }
+    return TN_OK;
+}
+
 bool tn_modules_due(const tn_run_now *now)
 {
     bool is_due = false;

@@ -34,17 +34,17 @@
  * ranks meet before the next step, and MEETING comes. What the timetable says needs no `due`: for
  * that they meet anyway, and `tn_run_now.due` says what it is.
  *
+ * `hear` gets every record that the report makes (train/report/metrics_jsonl.h), from BEGIN on: the
+ * steps of a window, an evaluation, a day, a checkpoint, a line for people, the end of the run. It
+ * returns soon, since training waits.
+ *
  * Modules know the run by `tn_run_now` alone, and one another by its members; nobody reaches into
  * the trainer. A module's own state is `size` bytes, zeros at OPEN, freed after `close`, which
  * comes in any case. All of this belongs to the trainer's thread.
  */
 #pragma once
 
-#include "base/core/error.h"
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "train/report/metrics_jsonl.h"
 
 typedef struct tn_begun tn_begun;             /* train/begin/begun.h */
 typedef struct tn_calibrate tn_calibrate;     /* train/eval/calibrate.h */
@@ -135,6 +135,7 @@ typedef struct tn_module {
     size_t size; /* of its own state; 0: it has none, and `self` is NULL */
     bool (*due)(void *self, const tn_run_now *now); /* NULL: never */
     tn_module_fn *at[TN_MOMENTS];                   /* NULL: it does nothing then */
+    tn_run_record_fn *hear;                         /* NULL: it listens to no record */
     void (*close)(void *self);                      /* NULL: it holds nothing */
 } tn_module;
 
@@ -144,6 +145,9 @@ void tn_modules_close(tn_run_now *now); /* also after a failure */
 
 /* Walks over the list at a moment. */
 tn_status tn_modules_at(tn_run_now *now, tn_run_moment moment, tn_error *err) TN_MUST_USE;
+
+/* Passes a record of the report on to the modules that listen. `now`: a tn_run_now. */
+tn_run_record_fn tn_modules_hear TN_MUST_USE;
 
 /* Asks the modules whether all ranks are to meet after this step. */
 bool tn_modules_due(const tn_run_now *now);

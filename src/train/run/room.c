@@ -1,11 +1,19 @@
-/* room.c - ends a run with a checkpoint before its memory is full. */
-#include "train/run/module.h"
-
+/* room.c - keeps the table within bounds: rows that expire leave, a run that is full ends. */
+#include "base/core/arena.h"
+#include "base/core/clock.h"
 #include "base/file/file.h"
 #include "train/checkpoint/checkpoint.h"
+#include "train/peers/leader.h"
+#include "train/report/report.h"
 #include "train/run/epoch.h"
+#include "train/run/module.h"
 #include "train/run/saver.h"
 #include "train/step/memory_cap.h"
+#include "train/step/model_plan.h"
+#include "train/step/row_sweep.h"
+#include "train/step/worker.h"
+
+/* ---- memory_cap ---- */
 
 static bool is_full(void *self, const tn_run_now *now)
 {
@@ -54,3 +62,44 @@ const tn_module tn_module_memory_cap = {
     .due = is_full,
     .at = {[TN_AT_OPEN] = open_cap, [TN_AT_BEGIN] = begin_cap, [TN_AT_ROOM] = end_if_full},
 };
+
+/* ---- sweep ---- */
+
+/* Sweeps on the worker's day, while all stand still and nothing is being saved. */
+static tn_status sweep_rows(tn_run_now *now, tn_error *err)
+{
+    const tn_epoch *e = now->epoch;
+    const uint32_t day = now->worker->day;
+    const uint32_t n = now->plan->layout->n_groups;
+    const double begin = tn_clock_s();
+    tn_arena *arena = tn_arena_new(1 << 12);
+    tn_report_sweep swept = {
+        .day = day, .groups = TN_NEW_ARRAY(arena, tn_group_rows, n + 1), .state = now->state};
+    TN_ASSERT(e->data == NULL);
+    tn_status status = tn_rows_sweep(now->worker, day, swept.groups, err);
+    if (status == TN_OK && e->lead != NULL) {
+        status = tn_leader_sweep(e->lead, day, swept.groups, n, err);
+    }
+    swept.seconds = tn_clock_s() - begin;
+    swept.aged = tn_table_aged(now->worker->shard.table);
+    if (status == TN_OK) {
+        status = tn_report_swept(now->report, &swept, err);
+    }
+    tn_arena_free(arena);
+    return status;
+}
+
+/* A run over days sweeps once a day. */
+static tn_status sweep_after_epoch(void *self, tn_run_now *now, tn_error *err)
+{
+    (void)self;
+    if (!tn_rows_come_and_go(now->plan) || (tn_run_has_days(now) && !tn_run_is_last(now))) {
+        return TN_OK;
+    }
+    TN_TRY(tn_saver_end(now->saver, err)); /* its rows may not leave meanwhile */
+    TN_TRY(sweep_rows(now, err));
+    tn_saver_set_unsaved(now->saver); /* a checkpoint of the last step has rows that left */
+    return TN_OK;
+}
+
+const tn_module tn_module_sweep = {.name = "sweep", .at = {[TN_AT_EPOCH] = sweep_after_epoch}};

@@ -329,9 +329,10 @@ static tn_status begin_run(trainer *t, tn_error *err)
         .dir = tn_checkpoints_dir(t->saver.checkpoints),
         .reported = t->epoch.lead != NULL ? tn_leader_peer_progress(t->epoch.lead) : NULL,
         .run_id = tn_checkpoints_run_id(t->saver.checkpoints),
-        .resumed = now->resumed,
         .memory = now->memory,
         .begun = now->begun,
+        .hear = tn_modules_hear,
+        .arg = now,
     };
     TN_TRY(tn_report_open(&now->report, &report, err));
     now->worker->metrics[1] = tn_report_scores(now->report);

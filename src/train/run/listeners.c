@@ -1,0 +1,101 @@
+/* listeners.c - who gets the records of a run: metrics.jsonl and TensorBoard. */
+#include "base/codec/json.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/config/run.h"
+#include "train/report/metrics_jsonl.h"
+#include "train/report/report.h"
+#include "train/report/tensorboard.h"
+#include "train/run/module.h"
+#include "train/run/saver.h"
+#include "train/step/host.h"
+#include "train/step/model_plan.h"
+#include "train/step/watch.h"
+#include "train/step/worker.h"
+
+/* ---- metrics.jsonl ---- */
+
+static void close_file(void *self)
+{
+    tn_journal_close(self);
+}
+
+/* Opens the file, and writes that the run has started, or goes on. */
+static tn_status open_file(void *self, tn_run_now *now, tn_error *err)
+{
+    tn_journal *j = self;
+    const tn_run *run = now->run;
+    const tn_checkpoints *dir = now->saver->checkpoints;
+    const tn_journal_at at = {.step = now->worker->steps};
+    char path[TN_PATH_SIZE];
+    if (!run->log.jsonl) {
+        return TN_OK;
+    }
+    TN_TRY(tn_path_join(tn_checkpoints_dir(dir), "metrics.jsonl", path, err));
+    TN_TRY(tn_journal_open(j, path, err));
+    tn_text *t = tn_journal_begin(j, "start", &at);
+    tn_json_str(t, "version", TN_VERSION);
+    tn_json_hex64(t, "run_id", tn_checkpoints_run_id(dir));
+    tn_json_str(t, "config_hash", now->text->hash);
+    tn_json_str(t, "resumed_from", now->resumed != NULL ? now->resumed->name : NULL);
+    tn_json_u64(t, "peers", now->plan->owners.n_peers);
+    tn_json_u64(t, "threads", tn_run_threads(run));
+    tn_json_str(t, "cpu", tn_host_cpu());
+    tn_json_u64(t, "seed", run->run.seed);
+    return tn_journal_end(j, err);
+}
+
+static tn_status write_line(void *self, const tn_run_record *record, tn_error *err)
+{
+    const tn_journal *j = self;
+    return j->file != NULL ? tn_append(j->file, record->line->data, record->line->size, err)
+                           : TN_OK;
+}
+
+const tn_module tn_module_jsonl = {.name = "jsonl",
+                                   .size = sizeof(tn_journal),
+                                   .at = {[TN_AT_BEGIN] = open_file},
+                                   .hear = write_line,
+                                   .close = close_file};
+
+/* ---- TensorBoard ---- */
+
+static void close_board(void *self)
+{
+    tn_tensorboard **b = self;
+    tn_tensorboard_close(*b, false);
+}
+
+static tn_status open_board(void *self, tn_run_now *now, tn_error *err)
+{
+    tn_tensorboard **b = self;
+    (void)err;
+    const tn_tensorboard_opts opts = {.dir = tn_checkpoints_dir(now->saver->checkpoints),
+                                      .text = now->text,
+                                      .worker = now->worker,
+                                      .first = now->resumed != NULL ? now->worker->steps + 1 : 0};
+    if (now->run->log.tensorboard) {
+        *b = tn_tensorboard_open(&opts);
+    }
+    return TN_OK;
+}
+
+static tn_status draw_record(void *self, const tn_run_record *record, tn_error *err)
+{
+    tn_tensorboard **b = self;
+    (void)err;
+    tn_tensorboard_record(*b, record->line);
+    if (record->metrics != NULL) {
+        tn_tensorboard_eval(*b, record->data, record->metrics, record->step);
+    }
+    if (record->well) {
+        tn_tensorboard_close(*b, true);
+        *b = NULL;
+    }
+    return TN_OK;
+}
+
+const tn_module tn_module_tensorboard = {.name = "tensorboard",
+                                         .size = sizeof(tn_tensorboard *),
+                                         .at = {[TN_AT_BEGIN] = open_board},
+                                         .hear = draw_record,
+                                         .close = close_board};
