@@ -1,6 +1,6 @@
 #!/bin/sh
 # run.sh - shows that the recipes of docs/extending.md are whole: adds an operator, a layer, a model, a format, an
-# optimizer, a metric and a launcher to a copy of the committed tree, each with the files and rows that its recipe names and no
+# optimizer, a metric, a launcher and a part of a run to a copy of the committed tree, each with the files and rows that its recipe names and no
 # others, says how many files each touched, and runs the gates and the tests of the lists there.
 #
 #     test/recipes/run.sh          in build/recipes, some minutes; `make nightly STEPS=recipes`
@@ -86,9 +86,17 @@ row src/cluster/launch/launchers.def 'TN_LAUNCHER(slurm)' 'TN_LAUNCHER(demo)'
 row docs/cluster.md '^1. Slurm, inside a step' '1. The demo: `DEMO_RANK`, `DEMO_SIZE`'
 done_with launcher
 
+mkdir src/extra/webhook
+cp "$parts/webhook.c" "$parts/test_webhook.c" src/extra/webhook/
+echo 'tnet_extra(webhook DEPS train KITS train/trainrun train/golden train/model_hash
+  ROWS "train/run/modules.def: TN_MODULE(webhook)")' >src/extra/webhook/extra.cmake
+row src/train/config/run.h 'bool tensorboard, jsonl;' '    const char *webhook;'
+row src/train/config/run.c 'tn_log_opts, jsonl' '    TN_FIELD_STR(tn_log_opts, webhook, "~", "file that every evaluation is appended to"),'
+done_with "part of a run"
+
 echo "gates"
 sed -i 's/ .*/ 1000000/' .ci/budget # of what is no recipe's
-clang-format --dry-run --Werror $(git diff --name-only HEAD~7 -- src test | grep '\.[ch]$')
+clang-format --dry-run --Werror $(git diff --name-only HEAD~8 -- src test | grep '\.[ch]$')
 .ci/check-arrows
 .ci/check-sizes
 .ci/check-writes

@@ -53,7 +53,7 @@ static tn_status write_line(void *self, const tn_run_record *record, tn_error *e
 
 const tn_module tn_module_jsonl = {.name = "jsonl",
                                    .size = sizeof(tn_journal),
-                                   .at = {[TN_AT_BEGIN] = open_file},
+                                   .at = {[TN_AT_LOAD] = open_file},
                                    .hear = write_line,
                                    .close = close_file};
 
@@ -96,6 +96,6 @@ static tn_status draw_record(void *self, const tn_run_record *record, tn_error *
 
 const tn_module tn_module_tensorboard = {.name = "tensorboard",
                                          .size = sizeof(tn_tensorboard *),
-                                         .at = {[TN_AT_BEGIN] = open_board},
+                                         .at = {[TN_AT_LOAD] = open_board},
                                          .hear = draw_record,
                                          .close = close_board};

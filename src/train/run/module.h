@@ -2,11 +2,11 @@
  *
  * The trainer makes steps. All else that a run does is done by modules: modules.def lists them in
  * the order in which they act at each moment. Whoever adds one writes a file that ends in a
- * constant `tn_module_NAME`, and its row there.
+ * constant `tn_module_NAME`, and its row there, or does so in src/extra (docs/extending.md).
  *
  *     OPEN     the worker is there, nothing is loaded: the module takes what it needs
  *     LOOK     all modules are open, no other rank is waited for: it refuses what cannot be
- *     LOAD     the group is formed: weights are read, or set
+ *     LOAD     the group is formed: weights are read, or set; listeners open what they write
  *     BEGIN    the weights are there, and the report is open
  *     DATA     data are to be learned: a day of a run over days. TN_END: there are no more
  *       STEPS      an epoch is open; its steps begin, or go on where a run before has ended
@@ -34,7 +34,7 @@
  * ranks meet before the next step, and MEETING comes. What the timetable says needs no `due`: for
  * that they meet anyway, and `tn_run_now.due` says what it is.
  *
- * `hear` gets every record that the report makes (train/report/metrics_jsonl.h), from BEGIN on: the
+ * `hear` gets every record that the report makes (train/report/metrics_jsonl.h), after LOAD: the
  * steps of a window, an evaluation, a day, a checkpoint, a line for people, the end of the run. It
  * returns soon, since training waits.
  *

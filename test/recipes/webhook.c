@@ -1,0 +1,33 @@
+/* webhook.c - sends every evaluation of a run to whoever waits for it: to a file that they read. */
+#include "base/file/file.h"
+#include "train/config/run.h"
+#include "train/run/module.h"
+
+#include <string.h>
+
+static void close_hook(void *self)
+{
+    tn_appender **to = self;
+    tn_append_close(*to);
+}
+
+static tn_status open_hook(void *self, tn_run_now *now, tn_error *err)
+{
+    const char *path = now->run->log.webhook;
+    return path != NULL ? tn_append_open(self, path, err) : TN_OK;
+}
+
+static tn_status hear_eval(void *self, const tn_run_record *record, tn_error *err)
+{
+    tn_appender **to = self;
+    if (*to == NULL || strcmp(record->kind, "eval") != 0) {
+        return TN_OK;
+    }
+    return tn_append(*to, record->line->data, record->line->size, err);
+}
+
+const tn_module tn_module_webhook = {.name = "webhook",
+                                     .size = sizeof(tn_appender *),
+                                     .at = {[TN_AT_LOAD] = open_hook},
+                                     .hear = hear_eval,
+                                     .close = close_hook};
