@@ -3,27 +3,19 @@
 
 #include "base/core/alloc.h"
 #include "base/core/clock.h"
-#include "config/tree.h"
 #include "metrics/metrics_pack.h"
 #include "nn/graph/op.h"
-#include "ps/snapshot/manifest.h"
-#include "train/begin/import.h"
 #include "train/checkpoint/ckpt_peers.h"
-#include "train/checkpoint/ckptfiles.h"
 #include "train/config/days.h"
 #include "train/config/run.h"
 #include "train/export/exportrows.h"
 #include "train/peers/part_client.h"
 #include "train/peers/part_dealer.h"
 #include "train/peers/peers.h"
-#include "train/peers/score_exchange.h"
-#include "train/report/peer_progress.h"
 #include "train/report/report.h"
 #include "train/run/epoch_reader.h"
-#include "train/run/heartbeat_stats.h"
-#include "train/step/memory_cap.h"
+#include "train/run/module.h"
 #include "train/step/model_plan.h"
-#include "train/step/row_sweep.h"
 #include "train/step/step.h"
 #include "train/step/step_loop.h"
 #include "train/step/watch.h"
@@ -33,47 +25,10 @@
 
 #define LOOK_NS UINT64_C(50000000) /* at what goes on beside the orders */
 
-typedef struct follower {
-    const tn_model_plan *plan;
-    const tn_watch *watch;
-    const tn_strs *paths; /* it does not train: of data to evaluate; NULL: it trains */
-    const tn_strs *fetch; /* nodes whose values are wanted of them; NULL: of none */
-    tn_worker *w;
-    tn_peers *peers;
-    tn_group *group;
-    tn_text run_dir;
-    tn_heartbeat_stats beats;
-    tn_memory_cap memory; /* NULL worker: it does not train */
-    tn_reporter reporter;
-
-    tn_epoch_position stand;  /* where in an epoch the run goes on, until that is begun */
-    tn_part_dealer *dealer;   /* of that epoch; NULL: parts are dealt by rank alone, or .. */
-    tn_part_client *asks;     /* .. asked for: of the epoch that runs; NULL: by rule */
-    tn_step_prefetch *feeder; /* of the epoch that runs; NULL: none */
-    tn_step_loop *steps;      /* over it; NULL: none */
-    bool is_async;            /* staleness above 0 */
-    bool is_over;             /* its data, above staleness 0 */
-    bool trains;              /* rank 0 said START or GO, and has not had it stand still since */
-    uint64_t records;         /* of the epoch, by readers before this one .. */
-    tn_met met;               /* .. and what they have met, but for what they gave back */
-    uint64_t n_told;          /* figures */
-    double lr_scale;
-    uint64_t end;            /* of a schedule that ends with the run */
-    uint32_t epoch, cut_for; /* the latter with `asks`, as in tn_reader_opts */
-    tn_progress progress;
-    tn_metrics *metrics; /* progressive, of the epoch */
-
-    tn_order_note instead; /* what rank 0 ordered when it gave up an evaluation .. */
-    bool has_instead;      /* .. if it did */
-
-    tn_ckptshare *share; /* of the checkpoint that is being saved; NULL: none */
-    uint64_t marked;     /* its number */
-} follower;
-
 /* ---- answers ---- */
 
 /* Adds what is met of the epoch so far. */
-static void add_met(follower *f, tn_met *to)
+static void add_met(tn_follower *f, tn_met *to)
 {
     tn_met_add(to, &f->met);
     if (f->feeder != NULL) {
@@ -81,8 +36,7 @@ static void add_met(follower *f, tn_met *to)
     }
 }
 
-/* DONE with the figures of this rank, which it adds to the note. */
-static tn_status send_done(follower *f, tn_done_note *note, tn_error *err)
+tn_status tn_follower_done(tn_follower *f, tn_done_note *note, tn_error *err)
 {
     tn_text packed = {0};
     tn_rank_counts figures = {
@@ -99,97 +53,20 @@ static tn_status send_done(follower *f, tn_done_note *note, tn_error *err)
     return status;
 }
 
-/* An order that failed here fails there; one that did not is done. */
-static tn_status send_result(follower *f, const tn_order_note *order, tn_status status,
+tn_status tn_follower_answer(tn_follower *f, const tn_order_note *order, tn_status status,
                              const tn_error *why, tn_error *err)
 {
     tn_done_note note = {.what = order->what,
                          .number = order->number,
                          .status = (uint64_t)status,
                          .text = status == TN_OK ? "" : why->text};
-    return send_done(f, &note, err);
+    return tn_follower_done(f, &note, err);
 }
 
-/* ---- its part of a checkpoint ---- */
-
-static tn_status send_files(follower *f, const tn_ckpt_wrote *wrote, tn_error *err)
+/* Does what a module has begun and is to go on beside the orders. */
+static tn_status look_beside(tn_follower *f, tn_error *err)
 {
-    enum { FIELDS = 5 };
-    const uint32_t n = wrote->n_files;
-    tn_arena *arena = tn_arena_new(1 << 12);
-    const char **name = TN_NEW_ARRAY(arena, const char *, n + 1);
-    uint64_t *number = TN_NEW_ARRAY(arena, uint64_t, (size_t)FIELDS * n + 1);
-    for (uint32_t i = 0; i < n; i++) {
-        const tn_manifest_file *file = &wrote->file[i];
-        const uint64_t of_file[FIELDS] = {file->bytes, file->crc, file->rows, file->first,
-                                          file->last};
-        name[i] = file->name;
-        for (uint32_t k = 0; k < FIELDS; k++) {
-            number[k * n + i] = of_file[k];
-        }
-    }
-    tn_done_note note = {.what = TN_ORDER_MARK,
-                         .number = f->marked,
-                         .text = "",
-                         .file = {name, n},
-                         .file_bytes = {number, n},
-                         .file_crc = {number + n, n},
-                         .file_rows = {number + 2UL * n, n},
-                         .file_first = {number + 3UL * n, n},
-                         .file_last = {number + 4UL * n, n},
-                         .records = wrote->rows};
-    tn_status status = send_done(f, &note, err);
-    tn_arena_free(arena);
-    return status;
-}
-
-/* Tells rank 0 what was being saved, if it is written. */
-static tn_status note_save(follower *f, tn_error *err)
-{
-    if (f->share == NULL || !tn_ckptshare_written(f->share)) {
-        return TN_OK;
-    }
-    tn_ckpt_wrote wrote;
-    tn_error why = {0};
-    tn_status status = tn_ckptshare_end(f->share, &wrote, &why);
-    if (status == TN_OK) {
-        status = send_files(f, &wrote, err);
-    } else {
-        const tn_order_note order = {.what = TN_ORDER_MARK, .number = f->marked};
-        status = send_result(f, &order, status, &why, err);
-    }
-    tn_ckptshare_free(f->share);
-    f->share = NULL;
-    return status;
-}
-
-/* MARK: begins to save; ABANDON: waits for what was begun. */
-static tn_status begin_save(follower *f, const tn_order_note *order, tn_error *err)
-{
-    if (order->more.n != 3 || strlen(order->text) >= sizeof((tn_ckpt_order *)NULL)->folder) {
-        return tn_fail(err, TN_E_PEER, "rank 0 does not say what to save");
-    }
-    tn_ckpt_order what = {.ordinal = order->number,
-                          .run_id = order->more.at[0],
-                          .step = order->step,
-                          .base_step = order->more.at[1],
-                          .delta = order->more.at[2] != 0};
-    (void)snprintf(what.folder, sizeof what.folder, "%s", order->text);
-    tn_error why = {0};
-    tn_ckptshare_free(f->share);
-    f->marked = order->number;
-    tn_status status = tn_peers_refresh(f->peers, &why);
-    if (status == TN_OK) {
-        status = tn_ckptshare_begin(&f->share, f->w, tn_text_str(&f->run_dir), &what, &why);
-    }
-    return status == TN_OK ? TN_OK : send_result(f, order, status, &why, err);
-}
-
-static tn_status abandon_save(follower *f, const tn_order_note *order, tn_error *err)
-{
-    tn_ckptshare_free(f->share); /* waits */
-    f->share = NULL;
-    return send_result(f, order, TN_OK, NULL, err);
+    return f->beside != NULL ? f->beside(f, err) : TN_OK;
 }
 
 /* ---- its parts of an epoch ---- */
@@ -197,7 +74,7 @@ static tn_status abandon_save(follower *f, const tn_order_note *order, tn_error 
 static const uint64_t again_ns = 1000000000; /* a rank that waits for a part asks again */
 static const uint64_t settle_ns = 100000000; /* looks whether the group still is one */
 
-static void stop_reading(follower *f)
+static void stop_reading(tn_follower *f)
 {
     tn_step_loop_free(f->steps);
     tn_step_prefetch_close(f->feeder);
@@ -205,7 +82,7 @@ static void stop_reading(follower *f)
     f->feeder = NULL;
 }
 
-static void end_epoch(follower *f)
+static void end_epoch(tn_follower *f)
 {
     stop_reading(f);
     tn_part_dealer_close(f->dealer);
@@ -225,7 +102,7 @@ static void send_ask(void *arg, const tn_ask_note *note)
     tn_group_ask(arg, note);
 }
 
-static void open_asks(follower *f)
+static void open_asks(tn_follower *f)
 {
     const tn_part_client_opts opts = {
         .epoch = f->epoch, .again_ns = tn_timer_ns(again_ns), .ask = send_ask, .arg = f->group};
@@ -238,14 +115,14 @@ static void open_asks(follower *f)
 }
 
 /* Parts that rank 0 deals. */
-static tn_status read_on_request(follower *f, tn_error *err)
+static tn_status read_on_request(tn_follower *f, tn_error *err)
 {
     const tn_dealer *dealer = tn_part_client_dealer(f->asks);
     TN_TRY(tn_epoch_reader_open_dealt(&f->feeder, f->w, f->epoch, f->cut_for, dealer, err));
     return tn_step_loop_new(&f->steps, f->w, f->feeder, err);
 }
 
-static tn_status open_epoch(follower *f, uint32_t epoch, tn_error *err)
+static tn_status open_epoch(tn_follower *f, uint32_t epoch, tn_error *err)
 {
     if (f->feeder != NULL && f->epoch == epoch) {
         return TN_OK;
@@ -261,13 +138,13 @@ static tn_status open_epoch(follower *f, uint32_t epoch, tn_error *err)
     return tn_epoch_reader_open(&f->feeder, f->w, &f->progress, &f->stand, &f->dealer, err);
 }
 
-static tn_status begin_epoch(follower *f, uint32_t epoch, tn_error *err)
+static tn_status begin_epoch(tn_follower *f, uint32_t epoch, tn_error *err)
 {
     TN_TRY(open_epoch(f, epoch, err));
     return f->steps != NULL ? TN_OK : tn_step_loop_new(&f->steps, f->w, f->feeder, err);
 }
 
-static tn_status first_rows(follower *f, uint32_t epoch, tn_prior *out, tn_error *err)
+static tn_status first_rows(tn_follower *f, uint32_t epoch, tn_prior *out, tn_error *err)
 {
     if (tn_epoch_reader_on_request(f->w)) {
         return tn_epoch_reader_prior(f->w, epoch, out, err);
@@ -277,7 +154,7 @@ static tn_status first_rows(follower *f, uint32_t epoch, tn_prior *out, tn_error
 }
 
 /* The day that rank 0 says: the data to learn from, and the stamp of rows. */
-static void set_day(follower *f, uint64_t day)
+static void set_day(tn_follower *f, uint64_t day)
 {
     if (day <= TN_DAY_MAX || tn_day_is_hour(day)) {
         tn_worker_set_day(f->w, (uint32_t)day);
@@ -285,7 +162,7 @@ static void set_day(follower *f, uint64_t day)
 }
 
 /* PRIOR: an epoch is opened; what its first rows hold is told. */
-static tn_status send_prior(follower *f, const tn_order_note *order, tn_error *err)
+static tn_status send_prior(tn_follower *f, const tn_order_note *order, tn_error *err)
 {
     tn_prior prior = {0};
     tn_error why = {0};
@@ -294,7 +171,7 @@ static tn_status send_prior(follower *f, const tn_order_note *order, tn_error *e
     }
     tn_status status = first_rows(f, (uint32_t)order->number, &prior, &why);
     if (status != TN_OK && status != TN_END) {
-        return send_result(f, order, status, &why, err);
+        return tn_follower_answer(f, order, status, &why, err);
     }
     const tn_done_note note = {.what = order->what,
                                .number = order->number,
@@ -304,7 +181,7 @@ static tn_status send_prior(follower *f, const tn_order_note *order, tn_error *e
     return tn_group_done(f->group, &note, err);
 }
 
-static tn_status note_step(follower *f, const tn_step_turn *turn, tn_error *err)
+static tn_status note_step(tn_follower *f, const tn_step_turn *turn, tn_error *err)
 {
     const tn_batch *batch = turn->step->batch;
     tn_read_counts counts;
@@ -326,21 +203,21 @@ static tn_status note_step(follower *f, const tn_step_turn *turn, tn_error *err)
 static bool has_order(void *arg, uint64_t steps)
 {
     (void)steps;
-    const follower *f = arg;
+    const tn_follower *f = arg;
     return tn_group_has_order(f->group);
 }
 
 static double factor(void *arg)
 {
-    const follower *f = arg;
+    const tn_follower *f = arg;
     return f->lr_scale * tn_learning_rate_factor(f->plan->run, f->w->steps, f->end);
 }
 
 static tn_status note_turn(void *arg, const tn_step_turn *turn, tn_error *err)
 {
-    follower *f = arg;
+    tn_follower *f = arg;
     TN_TRY(turn->step != NULL ? note_step(f, turn, err) : TN_OK);
-    TN_TRY(note_save(f, err));
+    TN_TRY(look_beside(f, err));
     tn_heartbeat_stats_step(&f->beats, f->w, turn, f->progress.records);
     if (turn->step == NULL && f->is_async) {
         tn_heartbeat_stats_state(&f->beats, TN_PEER_WAITING); /* for a part */
@@ -350,7 +227,7 @@ static tn_status note_turn(void *arg, const tn_step_turn *turn, tn_error *err)
 
 /* Trains until all meet; at staleness above 0 until rank 0 orders something; to_the_end: until
  * nothing is left. */
-static tn_status train(follower *f, bool to_the_end, tn_error *err)
+static tn_status train(tn_follower *f, bool to_the_end, tn_error *err)
 {
     const bool led = !f->is_async; /* rank 0 says with each step what follows, and how fast */
     const tn_step_hooks hooks = {.meets = led || to_the_end ? NULL : has_order,
@@ -362,11 +239,11 @@ static tn_status train(follower *f, bool to_the_end, tn_error *err)
     }
     tn_status status = tn_step_loop_run(f->steps, &hooks, err);
     f->is_over = f->is_async && status == TN_END;
-    return status == TN_END ? note_save(f, err) : status;
+    return status == TN_END ? look_beside(f, err) : status;
 }
 
 /* START: the epoch goes on, or begins; until all meet. Above staleness 0 it goes on with GO. */
-static tn_status start(follower *f, const tn_order_note *order, tn_error *err)
+static tn_status start(tn_follower *f, const tn_order_note *order, tn_error *err)
 {
     tn_error why = {0};
     tn_status status = TN_OK;
@@ -384,13 +261,13 @@ static tn_status start(follower *f, const tn_order_note *order, tn_error *err)
     if (status == TN_OK) {
         status = begin_epoch(f, (uint32_t)order->number, &why);
     }
-    TN_TRY(send_result(f, order, status, &why, err));
+    TN_TRY(tn_follower_answer(f, order, status, &why, err));
     f->trains = status == TN_OK && !f->is_async; /* if not, GO follows or the end */
     return f->trains ? train(f, false, err) : TN_OK;
 }
 
 /* GO: trains at staleness above 0, until rank 0 orders something. */
-static tn_status go(follower *f, const tn_order_note *order, tn_error *err)
+static tn_status go(tn_follower *f, const tn_order_note *order, tn_error *err)
 {
     (void)order;
     if (!f->is_async || f->steps == NULL) {
@@ -402,7 +279,7 @@ static tn_status go(follower *f, const tn_order_note *order, tn_error *err)
 
 /* ---- giving parts back ---- */
 
-static tn_status settle(follower *f, tn_error *err)
+static tn_status settle(tn_follower *f, tn_error *err)
 {
     while (!tn_part_client_settle(f->asks, tn_clock_ns() + settle_ns)) {
         TN_TRY(tn_group_check(f->group, err));
@@ -411,7 +288,7 @@ static tn_status settle(follower *f, tn_error *err)
 }
 
 /* RETURN: gives back the parts it holds, and goes on with others where it was training. */
-static tn_status give_back(follower *f, const tn_order_note *order, tn_error *err)
+static tn_status give_back(tn_follower *f, const tn_order_note *order, tn_error *err)
 {
     if (f->asks != NULL && f->epoch == order->number && !f->is_over) {
         tn_reader *reader = tn_step_prefetch_reader(f->feeder);
@@ -434,42 +311,38 @@ static tn_status give_back(follower *f, const tn_order_note *order, tn_error *er
     return f->trains ? train(f, false, err) : TN_OK;
 }
 
-/* ---- scoring its parts of a data set ---- */
+/* ---- scores ---- */
 
-static const tn_note_parts no_parts;
-
-/* DONE with what was scored; `parts`: where the epoch stands; no `metrics`: rank 0 has the rows. */
-static tn_status send_scores(follower *f, const tn_order_note *order, const tn_metrics *metrics,
-                             const tn_read_counts *counts, const tn_note_parts *parts,
-                             tn_error *err)
+tn_status tn_follower_scored(tn_follower *f, const tn_order_note *order,
+                             const tn_follower_scores *scores, tn_error *err)
 {
     tn_text packed = {0};
-    if (metrics != NULL) {
-        tn_metrics_pack(metrics, &packed);
+    if (scores->metrics != NULL) {
+        tn_metrics_pack(scores->metrics, &packed);
     }
     tn_status status = tn_text_check(&packed, "metrics", err);
     if (status == TN_OK) {
         tn_done_note note = {.what = order->what,
                              .number = order->number,
                              .text = "",
-                             .parts = *parts,
-                             .records = counts->records,
-                             .bad = counts->bad,
+                             .parts = scores->parts,
+                             .records = scores->counts.records,
+                             .bad = scores->counts.bad,
                              .metrics = {packed.data, packed.size}};
-        status = send_done(f, &note, err);
+        status = tn_follower_done(f, &note, err);
     }
     tn_text_done(&packed);
     return status;
 }
 
-static tn_status look_for_order(void *arg, bool wait, tn_order_note *out, tn_error *err)
+tn_status tn_follower_next_order(void *arg, bool wait, tn_order_note *out, tn_error *err)
 {
-    follower *f = arg;
+    tn_follower *f = arg;
     if (!wait && !tn_group_has_order(f->group)) {
         return TN_END;
     }
     tn_heartbeat_stats_state(&f->beats, TN_PEER_EVALUATING);
-    TN_TRY(note_save(f, err));
+    TN_TRY(look_beside(f, err));
     TN_TRY(tn_group_next_order(f->group, tn_clock_ns() + LOOK_NS, out, err));
     if (out->what != TN_ORDER_RETURN) {
         return TN_OK;
@@ -478,108 +351,10 @@ static tn_status look_for_order(void *arg, bool wait, tn_order_note *out, tn_err
     return TN_END;
 }
 
-static tn_status send_rows(void *arg, const tn_done_note *note, tn_error *err)
-{
-    const follower *f = arg;
-    return tn_group_done(f->group, note, err);
-}
-
-/* This rank scores no more, since a signal asks for the end: rank 0 hears so instead of rows, ends
- * its evaluation and saves, unless it has given up already. */
-static tn_status refuse_rows(follower *f, const tn_error *why, tn_error *err)
-{
-    tn_order_note order;
-    tn_status status = TN_END;
-    while (status == TN_END) {
-        status = look_for_order(f, true, &order, err);
-    }
-    TN_TRY(status);
-    if (order.what == TN_ORDER_ROWS) {
-        return send_result(f, &order, why->code, why, err);
-    }
-    f->instead = order;
-    f->has_instead = true;
-    return TN_OK;
-}
-
-/* Rank 0 waits for rows, so a failure is the group's, but for a signal. */
-static tn_status hand_over(follower *f, const tn_order_note *order, const tn_eval_request *what,
-                           tn_error *err)
-{
-    const tn_order_note said = *order; /* of which the next one leaves no text */
-    const bool nodes = (order->more.at[0] & TN_EVALUATES_WITH_NODES) != 0;
-    if (nodes && f->fetch == NULL) {
-        return tn_fail(err, TN_E_USAGE, "rank 0 fetches nodes that this rank was not told of");
-    }
-    const tn_score_sender_pass pass = {.w = f->w,
-                                       .paths = what->paths,
-                                       .rows_max = what->rows_max,
-                                       .held = what->held,
-                                       .ids = (order->more.at[0] & TN_EVALUATES_WITH_IDS) != 0,
-                                       .fetch = nodes ? f->fetch : NULL,
-                                       .line = {look_for_order, send_rows, f}};
-    tn_read_counts counts = {0};
-    TN_TRY(tn_peers_begin(f->peers, err));
-    TN_TRY(tn_peers_refresh(f->peers, err));
-    tn_status status = tn_score_sender_run(&pass, &counts, &f->instead, err);
-    if (status == TN_E_STOPPED) {
-        const tn_error why = *err;
-        return refuse_rows(f, &why, err);
-    }
-    if (status != TN_OK) {
-        f->has_instead = status == TN_END;
-        return status == TN_END ? TN_OK : status;
-    }
-    return send_scores(f, &said, NULL, &counts, &no_parts, err);
-}
-
-static tn_status add_up(follower *f, const tn_order_note *order, const tn_eval_request *what,
-                        tn_error *err)
-{
-    tn_evaluation found;
-    tn_error why = {0};
-    tn_status status = tn_peers_begin(f->peers, &why);
-    if (status == TN_OK) {
-        status = tn_peers_refresh(f->peers, &why);
-    }
-    if (status == TN_OK) {
-        status = tn_evaluate(f->w, what, &found, &why);
-    }
-    if (status != TN_OK) {
-        return send_result(f, order, status, &why, err);
-    }
-    status = send_scores(f, order, found.metrics, &found.counts, &no_parts, err);
-    tn_evaluation_done(&found);
-    return status;
-}
-
-/* EVALUATE: scores its parts, and says what they make or hands over the rows. */
-static tn_status evaluate(follower *f, const tn_order_note *order, tn_error *err)
-{
-    const tn_data_opts *data = &f->plan->run->data;
-    const tn_strs *own = strcmp(order->text, "test") == 0 ? &data->test : &data->valid;
-    const bool rows = order->more.n > 0 && (order->more.at[0] & TN_EVALUATES_ROWS) != 0;
-    tn_eval_request what = {.paths = f->paths != NULL ? f->paths : own};
-    what.held = what.paths == &data->valid && data->held != TN_HELD_NONE;
-    tn_strs head;
-    tn_arena *arena = tn_arena_new(1 << 10);
-    const uint64_t day = order->more.n == 3 ? order->more.at[1] : UINT64_MAX;
-    if (day <= TN_DAY_MAX || tn_day_is_hour(day)) {
-        head = tn_days_paths(&data->pattern, (uint32_t)day, arena);
-        what.paths = &head;
-        what.rows_max = order->more.at[2];
-    }
-    f->trains = false;
-    tn_heartbeat_stats_state(&f->beats, TN_PEER_EVALUATING);
-    tn_status status = rows ? hand_over(f, order, &what, err) : add_up(f, order, &what, err);
-    tn_arena_free(arena);
-    return status;
-}
-
 /* ---- orders ---- */
 
 /* Where this rank stands in the epoch. */
-static tn_status own_position(follower *f, tn_arena *arena, tn_note_parts *out, tn_error *err)
+static tn_status own_position(tn_follower *f, tn_arena *arena, tn_note_parts *out, tn_error *err)
 {
     if (f->asks != NULL) { /* what it holds, when rank 0 knows what is over */
         TN_TRY(settle(f, err));
@@ -595,7 +370,7 @@ static tn_status own_position(follower *f, tn_arena *arena, tn_note_parts *out, 
     return TN_OK;
 }
 
-static tn_status sum(follower *f, const tn_order_note *order, tn_error *err)
+static tn_status sum(tn_follower *f, const tn_order_note *order, tn_error *err)
 {
     tn_met met = {0};
     if (strcmp(order->text, TN_TO_THE_END) == 0 && f->is_async && f->steps != NULL) {
@@ -606,34 +381,18 @@ static tn_status sum(follower *f, const tn_order_note *order, tn_error *err)
     tn_read_counts counts = {.bad = met.counts.bad};
     tn_met_done(&met);
     TN_TRY(tn_reporter_say(&f->reporter, tn_clock_ns(), err));
-    tn_note_parts parts;
+    tn_follower_scores scores = {.metrics = f->metrics, .counts = counts};
     tn_arena *arena = tn_arena_new(1 << 10);
-    tn_status status = own_position(f, arena, &parts, err);
-    counts.records = f->progress.records;
+    tn_status status = own_position(f, arena, &scores.parts, err);
+    scores.counts.records = f->progress.records;
     if (status == TN_OK) {
-        status = send_scores(f, order, f->metrics, &counts, &parts, err);
+        status = tn_follower_scored(f, order, &scores, err);
     }
     tn_arena_free(arena);
     return status;
 }
 
-static tn_status load(follower *f, const tn_order_note *order, tn_error *err)
-{
-    tn_error why = {0};
-    tn_heartbeat_stats_state(&f->beats, TN_PEER_LOADING);
-    tn_epoch_position *stand = order->number != 0 ? &f->stand : NULL;
-    const tn_tree *files = f->plan->run->checkpoint.from;
-    tn_status status = order->text[0] != '\0'   ? tn_ckptshare_load(f->w, order->text, stand, &why)
-                       : tn_tree_is_null(files) ? TN_OK
-                                                : tn_import(files, f->w, NULL, &why);
-    tn_memory_cap_begin(&f->memory);
-    if (status == TN_OK && stand != NULL && tn_room_is_over(tn_memory_cap_look(&f->memory))) {
-        status = tn_memory_cap_fail(&f->memory, order->text, &why); /* no step fits */
-    }
-    return send_result(f, order, status, &why, err);
-}
-
-static tn_status export(follower *f, const tn_order_note *order, tn_error *err)
+static tn_status export(tn_follower *f, const tn_order_note *order, tn_error *err)
 {
     tn_error why = {0};
     const tn_export_rows rows = {.plan = f->plan,
@@ -649,68 +408,31 @@ static tn_status export(follower *f, const tn_order_note *order, tn_error *err)
         status = tn_export_part_write(&parts, &rows, &why);
     }
     tn_arena_free(arena);
-    return send_result(f, order, status, &why, err);
+    return tn_follower_answer(f, order, status, &why, err);
 }
 
-static tn_status count_swept(follower *f, const tn_order_note *order, tn_group_rows *groups,
-                             tn_error *err)
+static tn_status carry_out(tn_follower *f, const tn_order_note *order, tn_error *err)
 {
-    const uint32_t n = f->plan->layout->n_groups;
-    tn_text packed = {0};
-    tn_group_rows_pack(groups, n, &packed);
-    tn_status status = tn_text_check(&packed, "counts of rows", err);
-    if (status == TN_OK) {
-        tn_done_note note = {.what = order->what,
-                             .number = order->number,
-                             .text = "",
-                             .metrics = {packed.data, packed.size}};
-        status = send_done(f, &note, err);
-    }
-    tn_text_done(&packed);
-    return status;
-}
-
-/* SWEEP: rows that have expired leave. */
-static tn_status sweep(follower *f, const tn_order_note *order, tn_error *err)
-{
-    tn_error why = {0};
-    tn_group_rows *groups = NULL;
-    tn_status status = order->number <= TN_DAY_MAX
-                           ? TN_OK
-                           : tn_fail(&why, TN_E_PEER, "rank 0 sweeps on a day that is none");
-    if (status == TN_OK) {
-        status = TN_ALLOC(groups, f->plan->layout->n_groups + 1, "counts of rows", &why);
-    }
-    if (status == TN_OK) {
-        status = tn_rows_sweep(f->w, (uint32_t)order->number, groups, &why);
-    }
-    status = status == TN_OK ? count_swept(f, order, groups, err)
-                             : send_result(f, order, status, &why, err);
-    tn_free(groups);
-    return status;
-}
-
-typedef tn_status order_fn(follower *f, const tn_order_note *order, tn_error *err);
-
-static tn_status carry_out(follower *f, const tn_order_note *order, tn_error *err)
-{
-    static order_fn *const training[TN_ORDERS] = {
+    static tn_follow_fn *const own[TN_ORDERS] = {
         [TN_ORDER_START] = start,      [TN_ORDER_GO] = go,
-        [TN_ORDER_CUT] = sum,          [TN_ORDER_EVALUATE] = evaluate,
-        [TN_ORDER_MARK] = begin_save,  [TN_ORDER_ABANDON] = abandon_save,
-        [TN_ORDER_LOAD] = load,        [TN_ORDER_PRIOR] = send_prior,
-        [TN_ORDER_RETURN] = give_back, [TN_ORDER_SWEEP] = sweep,
+        [TN_ORDER_CUT] = sum,          [TN_ORDER_PRIOR] = send_prior,
+        [TN_ORDER_RETURN] = give_back, [TN_ORDER_EXPORT] = export,
     };
-    static order_fn *const judging[TN_ORDERS] = {
-        [TN_ORDER_EVALUATE] = evaluate, [TN_ORDER_LOAD] = load, [TN_ORDER_EXPORT] = export};
+    static const bool judges[TN_ORDERS] = {
+        [TN_ORDER_EVALUATE] = true, [TN_ORDER_LOAD] = true, [TN_ORDER_EXPORT] = true};
     const bool trains = f->paths == NULL;
-    order_fn *run = order->what < TN_ORDERS ? (trains ? training : judging)[order->what] : NULL;
+    const bool known =
+        order->what < TN_ORDERS && (trains ? order->what != TN_ORDER_EXPORT : judges[order->what]);
+    tn_follow_fn *run = NULL;
+    if (known) {
+        run = own[order->what] != NULL ? own[order->what] : tn_modules_follow(order->what);
+    }
     return run != NULL ? run(f, order, err)
                        : tn_fail(err, TN_E_PEER, "rank 0 orders what no rank can do%s",
                                  trains ? "" : " that does not train");
 }
 
-static tn_status follow_orders(follower *f, tn_error *err)
+static tn_status follow_orders(tn_follower *f, tn_error *err)
 {
     for (;;) {
         tn_order_note order = f->instead; /* one that ended an evaluation comes first */
@@ -730,13 +452,14 @@ static tn_status follow_orders(follower *f, tn_error *err)
         }
         f->beats.step = f->w->steps; /* of what was loaded, too */
         tn_heartbeat_stats_state(&f->beats, TN_PEER_WAITING);
-        TN_TRY(note_save(f, err));
+        TN_TRY(look_beside(f, err));
     }
 }
 
 /* ---- a run ---- */
 
-static tn_status open_parts(follower *f, const tn_run_text *text, const tn_binder *b, tn_error *err)
+static tn_status open_parts(tn_follower *f, const tn_run_text *text, const tn_binder *b,
+                            tn_error *err)
 {
     const tn_run *run = f->plan->run;
     tn_metrics_opts metrics = tn_metrics_opts_of(run);
@@ -765,8 +488,8 @@ static tn_status open_parts(follower *f, const tn_run_text *text, const tn_binde
     return tn_peers_form(f->peers, f->watch->stop, err);
 }
 
-static tn_status follow(follower *f, const tn_run_text *text, const tn_binder *b, tn_outcome *out,
-                        tn_error *err)
+static tn_status follow(tn_follower *f, const tn_run_text *text, const tn_binder *b,
+                        tn_outcome *out, tn_error *err)
 {
     tn_error why = {0};
     tn_status status = open_parts(f, text, b, &why);
@@ -803,7 +526,7 @@ static tn_status follow(follower *f, const tn_run_text *text, const tn_binder *b
 tn_status tn_follower_run(const tn_model_plan *plan, const tn_run_text *text, const tn_watch *watch,
                           const tn_binder *b, tn_outcome *out, tn_error *err)
 {
-    follower f = {.plan = plan, .watch = watch};
+    tn_follower f = {.plan = plan, .watch = watch};
     return follow(&f, text, b, out, err);
 }
 
@@ -812,10 +535,10 @@ tn_status tn_follower_serve(const tn_model_plan *plan, const tn_run_text *text,
                             tn_error *err)
 {
     const tn_strs none = {0};
-    follower f = {.plan = plan,
-                  .watch = watch,
-                  .paths = data != NULL ? data->paths : &none,
-                  .fetch = data != NULL ? data->fetch : NULL};
+    tn_follower f = {.plan = plan,
+                     .watch = watch,
+                     .paths = data != NULL ? data->paths : &none,
+                     .fetch = data != NULL ? data->fetch : NULL};
     tn_outcome out;
     return follow(&f, text, b, &out, err);
 }

@@ -50,18 +50,28 @@ tn_status tn_modules_at(tn_run_now *now, tn_run_moment moment, tn_error *err)
 {
     TN_ASSERT(moment < TN_MOMENTS && now->self != NULL);
     for (uint32_t i = 0; i < N_MODULES; i++) {
-        tn_module_fn *act = all[i]->at[moment];
-        TN_TRY(act != NULL ? act(now->self[i], now, err) : TN_OK);
+        const tn_module *m = all[i];
+        TN_TRY(m->at[moment] != NULL ? m->at[moment](now->self[i], now, err) : TN_OK);
     }
     return TN_OK;
+}
+
+tn_follow_fn *tn_modules_follow(uint64_t what)
+{
+    tn_follow_fn *follow = NULL;
+    TN_ASSERT(what < TN_ORDERS);
+    for (uint32_t i = 0; i < N_MODULES && follow == NULL; i++) {
+        follow = all[i]->follow[what];
+    }
+    return follow;
 }
 
 tn_status tn_modules_hear(void *now, const tn_run_record *record, tn_error *err)
 {
     void **self = ((tn_run_now *)now)->self;
     for (uint32_t i = 0; i < N_MODULES; i++) {
-        tn_run_record_fn *hear = all[i]->hear;
-        TN_TRY(hear != NULL ? hear(self[i], record, err) : TN_OK);
+        const tn_module *m = all[i];
+        TN_TRY(m->hear != NULL ? m->hear(self[i], record, err) : TN_OK);
     }
     return TN_OK;
 }

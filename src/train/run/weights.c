@@ -3,14 +3,17 @@
 #include "models/model.h"
 #include "train/begin/begun.h"
 #include "train/begin/import.h"
+#include "train/checkpoint/ckpt_peers.h"
 #include "train/checkpoint/rerun.h"
 #include "train/checkpoint/run_state.h"
 #include "train/config/run.h"
 #include "train/peers/leader.h"
 #include "train/run/early_stopping.h"
 #include "train/run/epoch.h"
+#include "train/run/follower.h"
 #include "train/run/module.h"
 #include "train/run/saver.h"
+#include "train/step/model_plan.h"
 #include "train/step/worker.h"
 
 #include <string.h>
@@ -83,7 +86,25 @@ static tn_status say_origin(void *self, tn_run_now *now, tn_error *err)
     return o->said.size > 0 ? tn_run_say(now, "info", tn_text_str(&o->said), err) : TN_OK;
 }
 
+/* On another rank: reads its part. */
+static tn_status load_part(tn_follower *f, const tn_order_note *order, tn_error *err)
+{
+    tn_error why = {0};
+    tn_heartbeat_stats_state(&f->beats, TN_PEER_LOADING);
+    tn_epoch_position *stand = order->number != 0 ? &f->stand : NULL;
+    const tn_tree *files = f->plan->run->checkpoint.from;
+    tn_status status = order->text[0] != '\0'   ? tn_ckptshare_load(f->w, order->text, stand, &why)
+                       : tn_tree_is_null(files) ? TN_OK
+                                                : tn_import(files, f->w, NULL, &why);
+    tn_memory_cap_begin(&f->memory);
+    if (status == TN_OK && stand != NULL && tn_room_is_over(tn_memory_cap_look(&f->memory))) {
+        status = tn_memory_cap_fail(&f->memory, order->text, &why); /* no step fits */
+    }
+    return tn_follower_answer(f, order, status, &why, err);
+}
+
 const tn_module tn_module_weights = {.name = "weights",
                                      .size = sizeof(origin),
                                      .at = {[TN_AT_LOAD] = load, [TN_AT_BEGIN] = say_origin},
+                                     .follow = {[TN_ORDER_LOAD] = load_part},
                                      .close = free_origin};
