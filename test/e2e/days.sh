@@ -338,6 +338,26 @@ told 'warning: the run begins with weights of 2026-11-23: rows of day 2026-11-23
 run 0 run.name=from2 day=2026-11-24 checkpoint.from=runs/three
 ! grep -q 'may be in them' err || fail "a new day is warned of: $(cat err)"
 
+# ---- files of their own judge every day: what a stop within an evaluation leaves is made up for, with every evaluation once
+clicks fixed.tsv 200 9700
+fixed="data.valid=fixed.tsv data.days=2026-11-21..2026-11-22"
+judged() { grep '"kind":"eval"' "runs/$1/metrics.jsonl" | grep -o '"step":[0-9]*' | sort -u; }
+# shellcheck disable=SC2086
+run 0 run.name=fixed $fixed
+judged fixed >want
+[ "$(wc -l <want)" -eq 2 ] || fail "not an evaluation a day: $(cat want)"
+for read in 3 4 5 6 7; do
+    got=0
+    # shellcheck disable=SC2086
+    TNET_FAIL=io.read_data#$read:stop tnet-train c.yaml run.name=stop$read $fixed >out 2>err || got=$?
+    [ $got -eq 75 ] || fail "exit code $got at read $read: $(cat err)"
+    # shellcheck disable=SC2086
+    run 0 run.name=stop$read $fixed
+    same fixed stop$read
+    judged stop$read >have
+    cmp want have || fail "other evaluations after a stop at read $read: $(cat have)"
+done
+
 # ---- several processes
 timed run.name=p2 data.days=2026-11-21..2026-11-23 --peers 2
 for d in 21 22 23; do run 0 run.name=p2_many day=2026-11-$d --peers 2; done

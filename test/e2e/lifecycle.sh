@@ -30,6 +30,13 @@ field() {
         inside && $1 == line {print $n; exit}' out
 }
 
+# a checkpoint after an epoch holds what the sweep has left: the same as that of a run which ends there
+for epochs in 1 2; do
+    expect 0 tnet-train log.yaml run.name=plain$epochs data.train=log-20261101.ffm data.days=~ train.epochs=$epochs checkpoint.keep=9 \
+        embedding.expiry.show_below=3 checkpoint.every=1epoch
+done
+same_model runs/plain1 runs/plain2
+
 # the last checkpoint holds what the sweep has left, also where the last step was saved before it
 for every in 10steps 1epoch; do
     expect 0 tnet-train log.yaml run.name=saved-$every data.days=~ data.train=log-20261101.ffm data.valid=~ train.epochs=1 checkpoint.every=$every \

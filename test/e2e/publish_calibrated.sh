@@ -101,6 +101,12 @@ stopped x sx
 stopped y sy export.every=1epoch train.epochs=3
 echo "$name: an export that was stopped is made up for"
 
+# A kill comes before the export of the end, the sixth: the same command makes it, with its calibration.
+expect 137 env TNET_FAIL=export.begin#6:kill tnet-train c.yaml run.dir=run-ex export.to=ex
+expect 0 tnet-train c.yaml run.dir=run-ex export.to=ex
+diff -r x ex >differs || fail "other exports after a kill before the last: $(cut -c 1-300 differs | head -n 5)"
+echo "$name: the last export is made up for"
+
 # killed WANT TO WORDS..: the same command, stopped and killed at random moments until it ends, leaves the exports of WANT.
 killed() {
     reference=$1

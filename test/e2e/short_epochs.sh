@@ -52,6 +52,31 @@ done
 expect 0 tnet-train c.yaml run.dir=each checkpoint.every=1epoch checkpoint.keep=9
 [ "$(stand each | wc -l)" -eq 5 ] || fail "of five epochs: $(stand each)"
 
+# The best model, of the second epoch, waits in memory until the checkpoint of the third is due: it is written first.
+jumpy="train.optimizer.lr=0.3 train.sparse.lr=0.3 train.stop.patience=9"
+printf 'ckpt-1 "epoch":2\nckpt-2 "epoch":3\nckpt-3 "epoch":5\nckpt-4 "epoch":5\n' >want
+# shellcheck disable=SC2086 # words
+expect 0 tnet-train c.yaml run.dir=waits $jumpy checkpoint.keep=9
+grep -q 'restored the best model: logloss .* at step 200' err || fail "another best model: $(cat err)"
+stand waits >have
+cmp want have || fail "other checkpoints: $(cat have)"
+
+# Where the disk refuses the rows of the model that waited, no other model is saved in its place, or called the best.
+quiet="log.jsonl=false log.tensorboard=false checkpoint.on_error=warn"
+refused=0
+for write in 3 4 5 6 7; do
+    # shellcheck disable=SC2086
+    expect 0 env TNET_FAIL=io.write#$write:ENOSPC tnet-train c.yaml run.dir=refused$write $jumpy $quiet
+    if grep -q 'cannot write .*sparse-' err; then
+        refused=$((refused + 1))
+        grep -q 'best model, .* at step 200, .* was not kept' err || fail "another model is the best: $(cat err)"
+    fi
+done
+[ $refused -gt 0 ] || fail "no write was one of rows"
+
+# Rows that a disk refuses are tried once more, and not for ever.
+expect 8 env TNET_FAIL=io.write#5+:ENOSPC timeout 60 tnet-train c.yaml run.dir=full checkpoint.every=1epoch log.jsonl=false log.tensorboard=false
+
 # ---- 1,200 rows: the best model is saved before what comes after it ----
 
 clicks train.tsv 1200 0

@@ -330,7 +330,6 @@ static tn_status save_at_meeting(void *self, tn_run_now *now, tn_error *err)
     tn_saver *s = now->saver;
     (void)self;
     if (now->stops || now->due.over) {
-        now->due.publish = false;
         return TN_OK; /* perhaps it saves another model than this one */
     }
     const bool asked = now->watch->save != NULL && atomic_exchange(now->watch->save, false);
