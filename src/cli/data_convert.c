@@ -183,6 +183,7 @@ static tn_status sample_work(tn_setup *s, const tn_options *options, const void 
         sample_into, f, err);
 }
 
+extern const tn_data_tool tn_data_tool_convert;
 const tn_data_tool tn_data_tool_convert = {TN_DATA_READER(
     convert, "[CONFIG] [key=value ..] [to.key=value ..] --to PATH",
     "write the same rows in another format",
@@ -190,6 +191,7 @@ const tn_data_tool tn_data_tool_convert = {TN_DATA_READER(
     "says what is written: to.format=csv to.delimiter=';'. Order, labels, weights, values and\n"
     "record ids are kept; what a format has no words for is an error.")};
 
+extern const tn_data_tool tn_data_tool_sample;
 const tn_data_tool tn_data_tool_sample = {
     TN_DATA_READER(sample, "[CONFIG] [key=value ..] --rows N | --share P",
                    "copy some of the rows, byte for byte", NULL)};

@@ -894,6 +894,7 @@ static tn_status infer_work(tn_setup *s, const tn_options *options, const void *
     return tn_data_use(s, options, ask, infer_files, f, err);
 }
 
+extern const tn_data_tool tn_data_tool_infer;
 const tn_data_tool tn_data_tool_infer = {
     .program = {.name = "tnet-data infer",
                 .summary = "write a configuration that reads and learns some files",

@@ -204,9 +204,11 @@ static tn_status stat_work(tn_setup *s, const tn_options *options, const void *f
         stat_files, f, err);
 }
 
+extern const tn_data_tool tn_data_tool_check;
 const tn_data_tool tn_data_tool_check = {
     TN_DATA_READER(check, "[CONFIG] [key=value ..]",
                    "read every record and say what is wrong; exit code 4 when anything is", NULL)};
 
+extern const tn_data_tool tn_data_tool_stat;
 const tn_data_tool tn_data_tool_stat = {
     TN_DATA_READER(stat, "[CONFIG] [key=value ..]", "say what data holds, slot by slot", NULL)};

@@ -70,6 +70,7 @@ static tn_status lifecycle(tn_setup *s, const tn_options *options, const void *f
     return status;
 }
 
+extern const tn_data_tool tn_data_tool_lifecycle;
 const tn_data_tool tn_data_tool_lifecycle = {
     .program =
         {.name = "tnet-data lifecycle",

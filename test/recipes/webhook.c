@@ -26,6 +26,7 @@ static tn_status hear_eval(void *self, const tn_run_record *record, tn_error *er
     return tn_append(*to, record->line->data, record->line->size, err);
 }
 
+extern const tn_module tn_module_webhook;
 const tn_module tn_module_webhook = {.name = "webhook",
                                      .size = sizeof(tn_appender *),
                                      .at = {[TN_AT_LOAD] = open_hook},

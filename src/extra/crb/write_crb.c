@@ -332,5 +332,6 @@ static tn_status pack_crb(tn_text *rows, tn_error *err)
     return status == TN_OK ? tn_text_check(rows, "a block of crb", err) : status;
 }
 
+extern const tn_write_kind tn_write_kind_crb;
 const tn_write_kind tn_write_kind_crb = {
     .name = "crb", .plan = plan_crb, .row = write_crb, .copy = copy_crb, .pack = pack_crb};

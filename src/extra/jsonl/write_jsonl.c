@@ -180,5 +180,6 @@ static tn_status write_jsonl(const tn_writer *w, const tn_rows *rows, uint32_t r
     return TN_OK;
 }
 
+extern const tn_write_kind tn_write_kind_jsonl;
 const tn_write_kind tn_write_kind_jsonl = {
     .name = "jsonl", .plan = tn_write_plan_columns, .row = write_jsonl};

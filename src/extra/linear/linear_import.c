@@ -538,5 +538,7 @@ static tn_status take_vw(const tn_tree *from, tn_worker *w, tn_begun *begun, tn_
     return take(&vw, from, w, begun, err);
 }
 
+extern const tn_weight_source tn_weight_source_xlearn;
 const tn_weight_source tn_weight_source_xlearn = {"xlearn", "FILE", take_xlearn};
+extern const tn_weight_source tn_weight_source_vw;
 const tn_weight_source tn_weight_source_vw = {"vw", "FILE", take_vw};

@@ -52,6 +52,7 @@ static tn_status check_hosts(const char *secrets, const tn_strs *const lists[], 
     return status;
 }
 
+extern const tn_remote_kind tn_remote_kind_http;
 const tn_remote_kind tn_remote_kind_http = {
     .is = tn_http_is,
     .open = tn_http_open,

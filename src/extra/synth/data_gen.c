@@ -319,6 +319,7 @@ static tn_status gen(tn_setup *s, const tn_options *options, const void *flags, 
     return status;
 }
 
+extern const tn_data_tool tn_data_tool_gen;
 const tn_data_tool tn_data_tool_gen = {
     .program =
         {

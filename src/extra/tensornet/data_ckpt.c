@@ -110,6 +110,7 @@ static tn_status ckpt_work(tn_setup *s, const tn_options *options, const void *f
     return tn_fail(err, TN_E_USAGE, "unknown word '%s', neither map nor export", word);
 }
 
+extern const tn_data_tool tn_data_tool_ckpt;
 const tn_data_tool tn_data_tool_ckpt = {
     .program = {.name = "tnet-data ckpt",
                 .summary = "go from TensorNet's checkpoints to TNet's and back",

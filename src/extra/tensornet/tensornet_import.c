@@ -431,4 +431,5 @@ tn_status tn_tensornet_import(const tn_tree *from, tn_worker *w, tn_begun *begun
     return status;
 }
 
+extern const tn_weight_source tn_weight_source_tensornet;
 const tn_weight_source tn_weight_source_tensornet = {"tensornet", "..", tn_tensornet_import};

@@ -148,4 +148,5 @@ static tn_status write_vw(const tn_writer *w, const tn_rows *rows, uint32_t row,
     return TN_OK;
 }
 
+extern const tn_write_kind tn_write_kind_vw;
 const tn_write_kind tn_write_kind_vw = {.name = "vw", .plan = plan_vw, .row = write_vw};

@@ -342,11 +342,15 @@ static tn_status write_delimited(const tn_writer *w, const tn_rows *rows, uint32
     return TN_OK;
 }
 
+extern const tn_write_kind tn_write_kind_csv;
 const tn_write_kind tn_write_kind_csv = {
     .name = "csv", .plan = plan_delimited, .head = write_header, .row = write_delimited};
+extern const tn_write_kind tn_write_kind_tsv;
 const tn_write_kind tn_write_kind_tsv = {
     .name = "tsv", .plan = plan_delimited, .head = write_header, .row = write_delimited};
+extern const tn_write_kind tn_write_kind_criteo;
 const tn_write_kind tn_write_kind_criteo = {
     .name = "criteo", .plan = plan_criteo, .head = write_header, .row = write_delimited};
+extern const tn_write_kind tn_write_kind_avazu;
 const tn_write_kind tn_write_kind_avazu = {
     .name = "avazu", .plan = plan_avazu, .head = write_header, .row = write_delimited};

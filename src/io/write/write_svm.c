@@ -201,8 +201,11 @@ static tn_status write_svm(const tn_writer *w, const tn_rows *rows, uint32_t row
     return TN_OK;
 }
 
+extern const tn_write_kind tn_write_kind_libsvm;
 const tn_write_kind tn_write_kind_libsvm = {
     .name = "libsvm", .plan = plan_libsvm, .row = write_svm};
+extern const tn_write_kind tn_write_kind_libfm;
 const tn_write_kind tn_write_kind_libfm = {.name = "libfm", .plan = plan_libfm, .row = write_svm};
+extern const tn_write_kind tn_write_kind_libffm;
 const tn_write_kind tn_write_kind_libffm = {
     .name = "libffm", .plan = plan_libffm, .row = write_svm};

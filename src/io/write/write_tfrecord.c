@@ -244,6 +244,7 @@ static tn_status write_tfrecord(const tn_writer *w, const tn_rows *rows, uint32_
     return TN_OK;
 }
 
+extern const tn_write_kind tn_write_kind_tfrecord;
 const tn_write_kind tn_write_kind_tfrecord = {.name = "tfrecord",
                                               .plan = tn_write_plan_columns,
                                               .row = write_tfrecord,

@@ -90,6 +90,7 @@ static tn_status advise(void *self, tn_run_now *now, tn_error *err)
     return status;
 }
 
+extern const tn_module tn_module_advise;
 const tn_module tn_module_advise = {
     .name = "advise",
     .size = sizeof(advisor),

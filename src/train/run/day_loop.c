@@ -348,6 +348,7 @@ static tn_status score_kept(void *self, tn_run_now *now, tn_error *err)
     return status == TN_OK || status == TN_E_DATA ? TN_OK : tn_fail(err, status, "%s", why.text);
 }
 
+extern const tn_module tn_module_days;
 const tn_module tn_module_days = {.name = "days",
                                   .size = sizeof(tn_day_loop),
                                   .at = {[TN_AT_OPEN] = open_days,

@@ -201,6 +201,7 @@ static tn_status choose_model(void *self, tn_run_now *now, tn_error *err)
     return now->epoch->is_begun || owes ? restore_best(now, err) : TN_OK;
 }
 
+extern const tn_module tn_module_early_stopping;
 const tn_module tn_module_early_stopping = {
     .name = "early_stopping",
     .size = sizeof(watcher),

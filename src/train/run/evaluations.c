@@ -261,6 +261,7 @@ static tn_status evaluate_parts(tn_follower *f, const tn_order_note *order, tn_e
     return status;
 }
 
+extern const tn_module tn_module_evaluate;
 const tn_module tn_module_evaluate = {.name = "evaluate",
                                       .size = sizeof(evaluator),
                                       .at = {[TN_AT_OPEN] = init_evaluator,
@@ -319,4 +320,5 @@ static tn_status evaluate_test(void *self, tn_run_now *now, tn_error *err)
     return tn_report_eval_done(now->report, &eval, err);
 }
 
+extern const tn_module tn_module_test;
 const tn_module tn_module_test = {.name = "test", .at = {[TN_AT_KEPT] = evaluate_test}};

@@ -35,5 +35,6 @@ static tn_status warn_first(void *self, tn_run_now *now, tn_error *err)
                : TN_OK;
 }
 
+extern const tn_module tn_module_first_warnings;
 const tn_module tn_module_first_warnings = {.name = "first_warnings",
                                             .at = {[TN_AT_BEGIN] = warn_first}};

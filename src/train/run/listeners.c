@@ -51,6 +51,7 @@ static tn_status write_line(void *self, const tn_run_record *record, tn_error *e
                            : TN_OK;
 }
 
+extern const tn_module tn_module_jsonl;
 const tn_module tn_module_jsonl = {.name = "jsonl",
                                    .size = sizeof(tn_journal),
                                    .at = {[TN_AT_LOAD] = open_file},
@@ -94,6 +95,7 @@ static tn_status draw_record(void *self, const tn_run_record *record, tn_error *
     return TN_OK;
 }
 
+extern const tn_module tn_module_tensorboard;
 const tn_module tn_module_tensorboard = {.name = "tensorboard",
                                          .size = sizeof(tn_tensorboard *),
                                          .at = {[TN_AT_LOAD] = open_board},

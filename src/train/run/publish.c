@@ -59,6 +59,7 @@ static tn_status publish_last(void *self, tn_run_now *now, tn_error *err)
                                      : tn_publisher_end(*p, err);
 }
 
+extern const tn_module tn_module_publish;
 const tn_module tn_module_publish = {.name = "publish",
                                      .size = sizeof(tn_publisher *),
                                      .at = {[TN_AT_LOOK] = open_publisher,

@@ -58,6 +58,7 @@ static tn_status begin_cap(void *self, tn_run_now *now, tn_error *err)
     return !now->stops && tn_run_goes_on(now) ? end_if_full(self, now, err) : TN_OK;
 }
 
+extern const tn_module tn_module_memory_cap;
 const tn_module tn_module_memory_cap = {
     .name = "memory_cap",
     .size = sizeof(tn_memory_cap),
@@ -142,6 +143,7 @@ static tn_status sweep_part(tn_follower *f, const tn_order_note *order, tn_error
     return status;
 }
 
+extern const tn_module tn_module_sweep;
 const tn_module tn_module_sweep = {.name = "sweep",
                                    .at = {[TN_AT_EPOCH] = sweep_after_epoch},
                                    .follow = {[TN_ORDER_SWEEP] = sweep_part}};

@@ -201,6 +201,7 @@ static tn_status calibrate_kept(void *self, tn_run_now *now, tn_error *err)
     return status;
 }
 
+extern const tn_module tn_module_calibrate;
 const tn_module tn_module_calibrate = {
     .name = "calibrate",
     .size = sizeof(calibrator),

@@ -452,6 +452,7 @@ static tn_status abandon_save(tn_follower *f, const tn_order_note *order, tn_err
     return tn_follower_answer(f, order, TN_OK, NULL, err);
 }
 
+extern const tn_module tn_module_checkpoint;
 const tn_module tn_module_checkpoint = {
     .name = "checkpoint",
     .due = is_save_asked,

@@ -103,6 +103,7 @@ static tn_status load_part(tn_follower *f, const tn_order_note *order, tn_error 
     return tn_follower_answer(f, order, status, &why, err);
 }
 
+extern const tn_module tn_module_weights;
 const tn_module tn_module_weights = {.name = "weights",
                                      .size = sizeof(origin),
                                      .at = {[TN_AT_LOAD] = load, [TN_AT_BEGIN] = say_origin},
