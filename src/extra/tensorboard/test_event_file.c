@@ -1,6 +1,6 @@
 /* test_event_file.c - files for TensorBoard: the bytes of docs/formats.md's examples, histograms
  * and curves of known numbers, and names that no other run has. */
-#include "train/report/event_file.h"
+#include "extra/tensorboard/event_file.h"
 
 #include "base/codec/proto.h"
 #include "base/core/arena.h"

@@ -1,5 +1,5 @@
 /* tensorboard.c - points, histograms and texts of a run, and when they are written. */
-#include "train/report/tensorboard.h"
+#include "extra/tensorboard/tensorboard.h"
 
 #include "base/codec/json.h"
 #include "base/core/alloc.h"
@@ -9,9 +9,9 @@
 #include "config/diag.h"
 #include "config/tree.h"
 #include "config/yaml.h"
+#include "extra/tensorboard/event_file.h"
 #include "nn/graph/params.h"
 #include "ps/table/table.h"
-#include "train/report/event_file.h"
 #include "train/step/model_plan.h"
 #include "train/step/watch.h"
 #include "train/step/worker.h"

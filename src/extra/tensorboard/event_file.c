@@ -1,5 +1,5 @@
 /* event_file.c - tensorflow.Event messages, framed and appended. */
-#include "train/report/event_file.h"
+#include "extra/tensorboard/event_file.h"
 
 #include "base/codec/proto.h"
 #include "base/core/alloc.h"

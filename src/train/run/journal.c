@@ -1,18 +1,15 @@
-/* listeners.c - who gets the records of a run: metrics.jsonl and TensorBoard. */
+/* journal.c - the module that writes the records of a run to metrics.jsonl. */
 #include "base/codec/json.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/config/run.h"
 #include "train/report/metrics_jsonl.h"
 #include "train/report/report.h"
-#include "train/report/tensorboard.h"
 #include "train/run/module.h"
 #include "train/run/saver.h"
 #include "train/step/host.h"
 #include "train/step/model_plan.h"
 #include "train/step/watch.h"
 #include "train/step/worker.h"
-
-/* ---- metrics.jsonl ---- */
 
 static void close_file(void *self)
 {
@@ -57,47 +54,3 @@ const tn_module tn_module_jsonl = {.name = "jsonl",
                                    .at = {[TN_AT_LOAD] = open_file},
                                    .hear = write_line,
                                    .close = close_file};
-
-/* ---- TensorBoard ---- */
-
-static void close_board(void *self)
-{
-    tn_tensorboard **b = self;
-    tn_tensorboard_close(*b, false);
-}
-
-static tn_status open_board(void *self, tn_run_now *now, tn_error *err)
-{
-    tn_tensorboard **b = self;
-    (void)err;
-    const tn_tensorboard_opts opts = {.dir = tn_checkpoints_dir(now->saver->checkpoints),
-                                      .text = now->text,
-                                      .worker = now->worker,
-                                      .first = now->resumed != NULL ? now->worker->steps + 1 : 0};
-    if (now->run->log.tensorboard) {
-        *b = tn_tensorboard_open(&opts);
-    }
-    return TN_OK;
-}
-
-static tn_status draw_record(void *self, const tn_run_record *record, tn_error *err)
-{
-    tn_tensorboard **b = self;
-    (void)err;
-    tn_tensorboard_record(*b, record->line);
-    if (record->metrics != NULL) {
-        tn_tensorboard_eval(*b, record->data, record->metrics, record->step);
-    }
-    if (record->well) {
-        tn_tensorboard_close(*b, true);
-        *b = NULL;
-    }
-    return TN_OK;
-}
-
-extern const tn_module tn_module_tensorboard;
-const tn_module tn_module_tensorboard = {.name = "tensorboard",
-                                         .size = sizeof(tn_tensorboard *),
-                                         .at = {[TN_AT_LOAD] = open_board},
-                                         .hear = draw_record,
-                                         .close = close_board};

@@ -1,0 +1,1 @@
+tnet_extra(tensorboard DEPS train ROWS "train/run/modules.def: TN_MODULE(tensorboard)")
