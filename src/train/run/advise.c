@@ -4,13 +4,7 @@
 #include "base/core/text.h"
 #include "metrics/metrics.h"
 #include "models/model.h"
-#include "train/checkpoint/run_state.h"
-#include "train/config/run.h"
 #include "train/report/advice.h"
-#include "train/report/report.h"
-#include "train/run/epoch.h"
-#include "train/step/model_plan.h"
-#include "train/step/worker.h"
 
 #include <math.h>
 #include <string.h>

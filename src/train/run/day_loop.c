@@ -4,21 +4,15 @@
 #include "base/core/arena.h"
 #include "base/core/log.h"
 #include "base/core/text.h"
-#include "train/checkpoint/run_state.h"
 #include "train/config/days.h"
-#include "train/config/run.h"
 #include "train/eval/calibrate.h"
 #include "train/eval/evaluate.h"
 #include "train/peers/leader.h"
 #include "train/report/metrics_jsonl.h"
-#include "train/report/report.h"
 #include "train/run/day_plan.h"
-#include "train/run/epoch.h"
 #include "train/run/module.h"
 #include "train/run/publisher.h"
 #include "train/run/saver.h"
-#include "train/step/watch.h"
-#include "train/step/worker.h"
 
 #include <math.h>
 #include <stdio.h>

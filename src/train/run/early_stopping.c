@@ -4,13 +4,9 @@
 
 #include "metrics/metrics.h"
 #include "ps/optim/optim.h"
-#include "train/config/run.h"
-#include "train/report/report.h"
-#include "train/run/epoch.h"
 #include "train/run/module.h"
 #include "train/run/saver.h"
 #include "train/run/timetable.h"
-#include "train/step/worker.h"
 
 #include <math.h>
 #include <stdio.h>

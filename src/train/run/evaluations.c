@@ -3,21 +3,14 @@
 
 #include "base/core/text.h"
 #include "train/checkpoint/checkpoint.h"
-#include "train/checkpoint/run_state.h"
 #include "train/config/data_checks.h"
 #include "train/config/days.h"
-#include "train/config/run.h"
 #include "train/eval/calibrate.h"
 #include "train/eval/predict.h"
 #include "train/peers/peers.h"
 #include "train/peers/score_exchange.h"
-#include "train/report/report.h"
-#include "train/run/epoch.h"
 #include "train/run/follower.h"
 #include "train/run/saver.h"
-#include "train/step/model_plan.h"
-#include "train/step/watch.h"
-#include "train/step/worker.h"
 
 #include <string.h>
 

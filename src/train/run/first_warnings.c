@@ -2,8 +2,6 @@
 #include "train/run/module.h"
 
 #include "models/layerlist.h"
-#include "train/config/run.h"
-#include "train/step/model_plan.h"
 
 #include <stdio.h>
 

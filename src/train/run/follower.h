@@ -86,8 +86,10 @@ typedef struct tn_follower_scores {
 tn_status tn_follower_scored(tn_follower *f, const tn_order_note *order,
                              const tn_follower_scores *scores, tn_error *err) TN_MUST_USE;
 
-/* The next order while rows are scored; RETURN is carried out at once. TN_END: there is none. */
-tn_status tn_follower_next_order(void *f, bool wait, tn_order_note *out, tn_error *err) TN_MUST_USE;
+/* The next order for the follower `arg` while rows are scored; RETURN is carried out at once.
+ * TN_END: there is none. */
+tn_status tn_follower_next_order(void *arg, bool wait, tn_order_note *out,
+                                 tn_error *err) TN_MUST_USE;
 
 /* The same as tn_train, which calls it. Rank 0 reports the outcome: here only the steps and samples
  * that this rank has learned from are set. */

@@ -1,15 +1,10 @@
 /* journal.c - the module that writes the records of a run to metrics.jsonl. */
 #include "base/codec/json.h"
 #include "train/checkpoint/checkpoint.h"
-#include "train/config/run.h"
 #include "train/report/metrics_jsonl.h"
-#include "train/report/report.h"
 #include "train/run/module.h"
 #include "train/run/saver.h"
 #include "train/step/host.h"
-#include "train/step/model_plan.h"
-#include "train/step/watch.h"
-#include "train/step/worker.h"
 
 static void close_file(void *self)
 {

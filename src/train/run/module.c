@@ -2,12 +2,6 @@
 #include "train/run/module.h"
 
 #include "base/core/alloc.h"
-#include "train/checkpoint/run_state.h"
-#include "train/config/run.h"
-#include "train/report/report.h"
-#include "train/run/epoch.h"
-#include "train/step/watch.h"
-#include "train/step/worker.h"
 
 #define TN_MODULE(name) extern const tn_module tn_module_##name;
 #include "train/run/modules.def"
@@ -58,12 +52,14 @@ tn_status tn_modules_at(tn_run_now *now, tn_run_moment moment, tn_error *err)
 
 tn_follow_fn *tn_modules_follow(uint64_t what)
 {
-    tn_follow_fn *follow = NULL;
     TN_ASSERT(what < TN_ORDERS);
-    for (uint32_t i = 0; i < N_MODULES && follow == NULL; i++) {
-        follow = all[i]->follow[what];
+    for (uint32_t i = 0; i < N_MODULES; i++) {
+        const tn_module *m = all[i];
+        if (m->follow[what] != NULL) {
+            return m->follow[what];
+        }
     }
-    return follow;
+    return NULL;
 }
 
 tn_status tn_modules_hear(void *now, const tn_run_record *record, tn_error *err)

@@ -44,31 +44,27 @@
  * Modules know the run by `tn_run_now` alone, and one another by its members; nobody reaches into
  * the trainer. A module's own state is `size` bytes, zeros at OPEN, freed after `close`, which
  * comes in any case. All of this belongs to the trainer's thread.
+ *
+ * This header includes those of what `tn_run_now` points to, so that a module need not.
  */
 #pragma once
 
 #include "cluster/wire/control_messages.h"
-#include "train/report/metrics_jsonl.h"
+#include "train/checkpoint/run_state.h"
+#include "train/config/run.h"
+#include "train/report/report.h"
+#include "train/run/epoch.h"
+#include "train/step/model_plan.h"
+#include "train/step/watch.h"
+#include "train/step/worker.h"
 
-typedef struct tn_begun tn_begun;             /* train/begin/begun.h */
 typedef struct tn_calibrate tn_calibrate;     /* train/eval/calibrate.h */
 typedef struct tn_calibration tn_calibration; /* metrics/calibrator.h */
 typedef struct tn_day_loop tn_day_loop;       /* train/run/day_loop.h */
-typedef struct tn_epoch tn_epoch;             /* train/run/epoch.h */
 typedef struct tn_follower tn_follower;       /* train/run/follower.h */
 typedef struct tn_loss_curve tn_loss_curve;   /* train/report/advice.h */
-typedef struct tn_memory_cap tn_memory_cap;   /* train/step/memory_cap.h */
-typedef struct tn_model_plan tn_model_plan;   /* train/step/model_plan.h */
-typedef struct tn_outcome tn_outcome;         /* train/report/report.h */
-typedef struct tn_report tn_report;           /* train/report/report.h */
-typedef struct tn_run tn_run;                 /* train/config/run.h */
-typedef struct tn_run_state tn_run_state;     /* train/checkpoint/run_state.h */
-typedef struct tn_run_text tn_run_text;       /* train/step/watch.h */
-typedef struct tn_saved tn_saved;             /* train/checkpoint/checkpoint.h */
 typedef struct tn_saver tn_saver;             /* train/run/saver.h */
 typedef struct tn_timetable tn_timetable;     /* train/run/timetable.h */
-typedef struct tn_watch tn_watch;             /* train/step/watch.h */
-typedef struct tn_worker tn_worker;           /* train/step/worker.h */
 
 typedef enum tn_run_moment {
     TN_AT_OPEN,

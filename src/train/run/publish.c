@@ -1,11 +1,8 @@
 /* publish.c - when a run publishes: what it owes, what is due, and the model that it ends with. */
 #include "train/checkpoint/checkpoint.h"
-#include "train/checkpoint/run_state.h"
-#include "train/config/run.h"
 #include "train/run/module.h"
 #include "train/run/publisher.h"
 #include "train/run/saver.h"
-#include "train/step/watch.h"
 
 static void close_publisher(void *self)
 {

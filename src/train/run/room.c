@@ -5,15 +5,11 @@
 #include "base/file/file.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/peers/leader.h"
-#include "train/report/report.h"
-#include "train/run/epoch.h"
 #include "train/run/follower.h"
 #include "train/run/module.h"
 #include "train/run/saver.h"
 #include "train/step/memory_cap.h"
-#include "train/step/model_plan.h"
 #include "train/step/row_sweep.h"
-#include "train/step/worker.h"
 
 /* ---- memory_cap ---- */
 

@@ -8,14 +8,8 @@
 #include "io/schema/schema.h"
 #include "serve/calibration_file.h"
 #include "train/checkpoint/checkpoint.h"
-#include "train/checkpoint/run_state.h"
-#include "train/config/run.h"
 #include "train/eval/calibrate.h"
-#include "train/report/report.h"
 #include "train/run/saver.h"
-#include "train/step/model_plan.h"
-#include "train/step/watch.h"
-#include "train/step/worker.h"
 
 /* Rows of each class that a calibration needs, and those below which auto leaves it (measured: maps
  * of fewer make other rows worse as often as better). */

@@ -6,18 +6,11 @@
 #include "base/trace/trace.h"
 #include "train/checkpoint/ckpt_peers.h"
 #include "train/checkpoint/ckptfiles.h"
-#include "train/checkpoint/run_state.h"
-#include "train/config/run.h"
 #include "train/peers/peers.h"
-#include "train/report/report.h"
-#include "train/run/epoch.h"
 #include "train/run/follower.h"
 #include "train/run/module.h"
 #include "train/run/publisher.h"
 #include "train/run/timetable.h"
-#include "train/step/model_plan.h"
-#include "train/step/watch.h"
-#include "train/step/worker.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,23 +3,17 @@
 
 #include "base/core/clock.h"
 #include "ps/optim/optim.h"
-#include "train/checkpoint/run_state.h"
 #include "train/config/loss.h"
 #include "train/peers/leader.h"
 #include "train/report/advice.h"
 #include "train/report/profile.h"
-#include "train/report/report.h"
 #include "train/run/day_loop.h"
 #include "train/run/early_stopping.h"
-#include "train/run/epoch.h"
 #include "train/run/epoch_reader.h"
 #include "train/run/follower.h"
 #include "train/run/module.h"
 #include "train/run/saver.h"
 #include "train/run/timetable.h"
-#include "train/step/model_plan.h"
-#include "train/step/watch.h"
-#include "train/step/worker.h"
 
 #include <math.h>
 

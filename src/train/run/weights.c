@@ -5,16 +5,11 @@
 #include "train/begin/import.h"
 #include "train/checkpoint/ckpt_peers.h"
 #include "train/checkpoint/rerun.h"
-#include "train/checkpoint/run_state.h"
-#include "train/config/run.h"
 #include "train/peers/leader.h"
 #include "train/run/early_stopping.h"
-#include "train/run/epoch.h"
 #include "train/run/follower.h"
 #include "train/run/module.h"
 #include "train/run/saver.h"
-#include "train/step/model_plan.h"
-#include "train/step/worker.h"
 
 #include <string.h>
 
