@@ -11,8 +11,8 @@
 #include "config/field.h"
 #include "config/tree.h"
 #include "io/read/fileset.h"
-#include "io/source/uri.h"
 #include "io/schema/schema.h"
+#include "io/source/uri.h"
 #include "metrics/calibrator.h"
 #include "serve/exported_model.h"
 #include "train/begin/begun.h"
@@ -28,8 +28,8 @@
 #include "train/peers/leader.h"
 #include "train/peers/peers.h"
 #include "train/report/comparison.h"
+#include "train/report/eval_pages.h"
 #include "train/report/eval_result.h"
-#include "train/report/htmlreport.h"
 #include "train/report/profile.h"
 #include "train/run/follower.h"
 #include "train/step/worker.h"
@@ -605,9 +605,9 @@ static tn_status tell(const eval_job *j, FILE *out, tn_error *err)
     tn_text_done(&text);
     tn_text_done(&more);
     TN_TRY(status);
-    return f->report == NULL
-               ? TN_OK
-               : tn_html_report_write(&j->findings, j->setup->text.config, f->report, err);
+    return f->report == NULL ? TN_OK
+                             : tn_eval_page_write(tn_all_eval_pages[0], &j->findings,
+                                                  j->setup->text.config, f->report, err);
 }
 
 /* Names behind commas are names of their own. */
@@ -754,6 +754,11 @@ static tn_status check_flags(const eval_flags *f, tn_error *err)
     }
     if (f->calibration_out != NULL && !fits) {
         return tn_fail(err, TN_E_USAGE, "'--calibration-out' needs '--calibrate'");
+    }
+    if (f->report != NULL && tn_all_eval_pages[0] == NULL) {
+        return tn_fail(err, TN_E_USAGE,
+                       "'--report' needs the part 'report' of src/extra, which this tnet-eval was "
+                       "built without");
     }
     return TN_OK;
 }

@@ -78,8 +78,9 @@ within "$(value prediction_mean none/summary.json)" -19.7 -19.3 "the first bias"
 
 expect 0 tnet-eval run.yaml run.dir=run loss=mse --predictions p.tsv --report r.html
 cp out eval.txt
-sed '/<h2>Configuration/,$d' r.html >page.html
-silent out err page.html
+sed -n 's/,"config":.*//; s/.* id="data">//p' r.html >page.json
+grep -q '"columns":\["metric"' page.json || fail "no metrics in the report"
+silent out err page.json
 [ "$(head -n 1 p.tsv)" = "$(printf 'id\tlabel\tweight\tprediction')" ] || fail "head of predictions: $(head -n 1 p.tsv)"
 awk -F '\t' -v want="$(value rmse run/summary.json)" '
     NR > 1 { e += ($4 - $2) ^ 2 } END { r = sqrt(e / (NR - 1)) - want; exit !(r < 1e-6 && r > -1e-6) }' p.tsv || fail "predictions are not what was judged"

@@ -1,23 +1,11 @@
 /* test_text_tables.c - tables for people. */
 #include "train/report/text_tables.h"
 
+#include "base/codec/json.h"
 #include "metrics/v21.h"
 #include "support/test.h"
 
-TEST(numbers_have_as_many_digits_as_their_rows_tell)
-{
-    static const struct {
-        uint64_t rows;
-        double value;
-        int decimals;
-    } at[] = {
-        {5000, .754612, 4}, {50000000, .754612, 5}, {5000, .0123456, 4}, {5000, -.00123456, 5},
-        {5000, 1e-9, 8},    {5000, 0, 4},           {5000, 12.5, 4},
-    };
-    for (size_t i = 0; i < sizeof at / sizeof at[0]; i++) {
-        assert_int_equal(tn_decimals(at[i].rows, at[i].value), at[i].decimals);
-    }
-}
+#include <math.h>
 
 TEST(columns_are_aligned)
 {
@@ -28,10 +16,29 @@ TEST(columns_are_aligned)
     for (uint32_t i = 0; i < sizeof cell / sizeof cell[0]; i++) {
         tn_sheet_word(&sheet, cell[i]);
     }
-    tn_sheet_end(&sheet, false, &t);
+    tn_sheet_end(&sheet, NULL, &t);
     assert_string_equal(tn_text_str(&t), "name       count  note\n"
                                          "a              7\n"
                                          "long name   1234  caf\xc3\xa9\n");
+    tn_text_done(&t);
+}
+
+TEST(a_table_is_json_too)
+{
+    tn_text t = {0};
+    tn_sheet sheet = {.cols = 3, .cell_max = TN_CELL_MAX, .full = true};
+    tn_json_open(&t, '{');
+    for (uint32_t row = 0; row < 3; row++) {
+        tn_sheet_word(&sheet, row == 0 ? "id" : "7");
+        tn_sheet_word(&sheet, row == 0 ? "note" : row == 1 ? "x\"y" : "12");
+        row == 0   ? tn_sheet_word(&sheet, "auc")
+        : row == 1 ? tn_sheet_metric(&sheet, 0.123456789)
+                   : tn_sheet_metric(&sheet, (double)NAN);
+    }
+    tn_sheet_end(&sheet, "it", &t);
+    tn_json_close(&t, '}');
+    assert_string_equal(tn_text_str(&t), "{\"it\":{\"columns\":[\"id\",\"note\",\"auc\"],\"rows\":["
+                                         "[\"7\",\"x\\\"y\",0.123456789],[\"7\",\"12\",null]]}}");
     tn_text_done(&t);
 }
 

@@ -1,10 +1,9 @@
-/* comparison.c - one grid of words is made, then printed as text or as HTML. */
+/* comparison.c - one grid of words is made, then printed as text or as JSON. */
 #include "train/report/comparison.h"
 
 #include "base/codec/json.h"
 #include "base/core/alloc.h"
 #include "train/config/run.h"
-#include "train/report/htmlfigures.h"
 #include "train/report/text_tables.h"
 
 #include <math.h>
@@ -107,11 +106,11 @@ static void interval_cells(tn_sheet *s, const tn_interval *i)
     tn_sheet_metric(s, i != NULL ? i->high : (double)NAN);
 }
 
-static tn_sheet metric_sheet(const tn_eval_result *f)
+static tn_sheet metric_sheet(const tn_eval_result *f, bool full)
 {
     static const char *const head[] = {"metric", "this", "other", "change", ".95 from", "to", "by"};
     const tn_compare *c = f->compare;
-    tn_sheet s = {.cols = sizeof head / sizeof head[0], .cell_max = CELL_MAX};
+    tn_sheet s = {.cols = sizeof head / sizeof head[0], .cell_max = CELL_MAX, .full = full};
     change_line line[LINES];
     lines_of(c, line);
     for (uint32_t i = 0; i < s.cols; i++) {
@@ -130,11 +129,12 @@ static tn_sheet metric_sheet(const tn_eval_result *f)
     return s;
 }
 
-static tn_sheet slice_sheet(const tn_eval_result *f, uint32_t i, const moved_slices *moved)
+static tn_sheet slice_sheet(const tn_eval_result *f, uint32_t i, const moved_slices *moved,
+                            bool full)
 {
     static const char *const head[] = {"rows",  "auc",    "other",    "logloss",
                                        "other", "change", ".95 from", "to"};
-    tn_sheet s = {.cols = 1 + sizeof head / sizeof head[0], .cell_max = CELL_MAX};
+    tn_sheet s = {.cols = 1 + sizeof head / sizeof head[0], .cell_max = CELL_MAX, .full = full};
     tn_sheet_word(&s, f->run->eval.slices.item[i]);
     for (uint32_t k = 0; k + 1 < s.cols; k++) {
         tn_sheet_word(&s, head[k]);
@@ -167,7 +167,7 @@ static void count_moved(const char *slot, const moved_slices *moved, tn_text *ou
 
 /* ---- for people ---- */
 
-static tn_status print_slot(const tn_eval_result *f, uint32_t i, bool html, tn_text *out,
+static tn_status print_slot(const tn_eval_result *f, uint32_t i, bool json, tn_text *out,
                             tn_error *err)
 {
     moved_slices moved;
@@ -175,27 +175,29 @@ static tn_status print_slot(const tn_eval_result *f, uint32_t i, bool html, tn_t
     tn_status status = find_moved(f, i, &moved, err);
     if (status == TN_OK) {
         count_moved(f->run->eval.slices.item[i], &moved, &said);
-        tn_text_adds(out, html ? "<p>" : "\n");
-        if (html) {
-            tn_html_text(out, tn_text_str(&said));
-        } else {
-            tn_text_adds(out, tn_text_str(&said));
-        }
-        tn_text_adds(out, html ? "</p>\n" : "\n");
     }
-    if (status == TN_OK && moved.n > 0) {
-        tn_sheet s = slice_sheet(f, i, &moved);
-        tn_sheet_end(&s, html, out);
+    if (status == TN_OK && json) {
+        tn_sheet s = slice_sheet(f, i, &moved, true);
+        tn_json_open(out, '{');
+        tn_json_str(out, "note", tn_text_str(&said));
+        tn_sheet_end(&s, "table", out);
+        tn_json_close(out, '}');
+    } else if (status == TN_OK) {
+        tn_text_addf(out, "\n%s\n", tn_text_str(&said));
+        if (moved.n > 0) {
+            tn_sheet s = slice_sheet(f, i, &moved, false);
+            tn_sheet_end(&s, NULL, out);
+        }
     }
     tn_text_done(&said);
     tn_free(moved.item);
     return status;
 }
 
-static tn_status print_slots(const tn_eval_result *f, bool html, tn_text *out, tn_error *err)
+static tn_status print_slots(const tn_eval_result *f, bool json, tn_text *out, tn_error *err)
 {
     for (uint32_t i = 0; i < f->result->n_slices; i++) {
-        TN_TRY(print_slot(f, i, html, out, err));
+        TN_TRY(print_slot(f, i, json, out, err));
     }
     return TN_OK;
 }
@@ -204,27 +206,26 @@ tn_status tn_comparison_text(const tn_eval_result *f, tn_text *out, tn_error *er
 {
     TN_ASSERT(f->compare != NULL);
     tn_text_addf(out, "\ncompared with '%s'\n", f->compare->name);
-    tn_sheet s = metric_sheet(f);
-    tn_sheet_end(&s, false, out);
+    tn_sheet s = metric_sheet(f, false);
+    tn_sheet_end(&s, NULL, out);
     verdict(f->compare, out);
     tn_text_addc(out, '\n');
     return print_slots(f, false, out, err);
 }
 
-tn_status tn_comparison_html(const tn_eval_result *f, tn_text *out, tn_error *err)
+tn_status tn_comparison_tables(const tn_eval_result *f, tn_text *out, tn_error *err)
 {
-    const tn_compare *c = f->compare;
-    tn_text_adds(out, "<h2>Compared with ");
-    tn_html_text(out, c->name);
-    tn_text_adds(out, "</h2>\n<p>");
-    verdict(c, out);
-    tn_text_adds(out, "</p>\n");
-    tn_sheet s = metric_sheet(f);
-    tn_sheet_end(&s, true, out);
-    tn_text_adds(out, "<div class=\"figures\">\n");
-    tn_figure_reliability(f->result->metrics, c->other.metrics, out);
-    tn_text_adds(out, "</div>\n");
-    return print_slots(f, true, out, err);
+    tn_text said = {0};
+    tn_sheet s = metric_sheet(f, true);
+    verdict(f->compare, &said);
+    tn_json_str(out, "other", f->compare->name);
+    tn_json_str(out, "verdict", tn_text_str(&said));
+    tn_sheet_end(&s, "metrics", out);
+    tn_text_done(&said);
+    tn_json_open_key(out, "moved", '[');
+    TN_TRY(print_slots(f, true, out, err));
+    tn_json_close(out, ']');
+    return TN_OK;
 }
 
 /* ---- for programs ---- */

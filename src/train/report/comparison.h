@@ -16,5 +16,6 @@
 tn_status tn_comparison_text(const tn_eval_result *f, tn_text *out, tn_error *err) TN_MUST_USE;
 /* ,"compare":{..}: for f->more. */
 tn_status tn_comparison_json(const tn_eval_result *f, tn_text *out, tn_error *err) TN_MUST_USE;
-/* A section of the page. */
-tn_status tn_comparison_html(const tn_eval_result *f, tn_text *out, tn_error *err) TN_MUST_USE;
+/* Appends what the text has as members of an object of a page: the strings other and verdict, the
+ * table of metrics, and moved, a list of {"note":"..","table":{..}} for each slot. */
+tn_status tn_comparison_tables(const tn_eval_result *f, tn_text *out, tn_error *err) TN_MUST_USE;

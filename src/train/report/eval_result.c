@@ -97,10 +97,10 @@ void tn_eval_result_value(const tn_eval_result *f, uint32_t i, const tn_slice *s
 }
 
 tn_sheet tn_eval_result_sheet(const tn_eval_result *f, uint32_t i, const tn_slice *slice,
-                              uint32_t n, bool rounds)
+                              uint32_t n, bool full)
 {
     const tn_strs names = slice_metrics(f);
-    tn_sheet s = {.cols = 2 + names.n, .cell_max = CELL_MAX};
+    tn_sheet s = {.cols = 2 + names.n, .cell_max = CELL_MAX, .full = full};
     tn_sheet_word(&s, f->run->eval.slices.item[i]);
     tn_sheet_word(&s, "rows");
     for (uint32_t c = 0; c < names.n; c++) {
@@ -109,7 +109,6 @@ tn_sheet tn_eval_result_sheet(const tn_eval_result *f, uint32_t i, const tn_slic
     for (uint32_t k = 0; k < n; k++) {
         tn_eval_result_value(f, i, &slice[k], &s.cells);
         tn_sheet_next(&s);
-        s.rows = rounds ? tn_metrics_rows(slice[k].metrics) : 0;
         tn_text_add_u64(&s.cells, tn_metrics_rows(slice[k].metrics));
         tn_sheet_next(&s);
         for (uint32_t c = 0; c < names.n; c++) {
@@ -126,7 +125,7 @@ static tn_status slice_table(const tn_eval_result *f, uint32_t i, tn_text *out, 
     TN_TRY(tn_eval_result_slices(f, i, SLICES_SHOWN, slice, &cut, err));
     tn_sheet s = tn_eval_result_sheet(f, i, slice, cut.n, false);
     tn_text_addc(out, '\n');
-    tn_sheet_end(&s, false, out);
+    tn_sheet_end(&s, NULL, out);
     if (cut.hidden > 0) {
         tn_text_addf(out, "and %u more values\n", cut.hidden);
     }
@@ -177,7 +176,7 @@ static void calibration_text(const tn_eval_result *f, tn_text *out)
         tn_sheet_next(&s);
     }
     tn_text_addc(out, '\n');
-    tn_sheet_end(&s, false, out);
+    tn_sheet_end(&s, NULL, out);
     tn_calibration_put(&c->map, out);
     tn_text_addf(out, ", fitted on these %" PRIu64 " rows of", c->rows);
     for (uint32_t i = 0; i < c->opts.data->n; i++) {

@@ -5,7 +5,7 @@
  *     TN_TRY(tn_eval_result_text(&f, &text, err));        tables: metrics, then slices
  *     TN_TRY(tn_eval_result_json(&f, &text, err));        one line, members of an `eval` record
  *
- * The HTML report is train/report/htmlreport.h. Everything is lent.
+ * Pages of it are the rows of train/report/eval_pages.h. Everything is lent.
  */
 #pragma once
 
@@ -68,7 +68,6 @@ tn_status tn_eval_result_slices(const tn_eval_result *f, uint32_t i, uint32_t ma
  * word is not known: 16 hex digits. */
 void tn_eval_result_value(const tn_eval_result *f, uint32_t i, const tn_slice *slice, tn_text *out);
 
-/* A table of n slices of slot i, for tn_sheet_end; `rounds`: with as many digits as their rows
- * tell. */
+/* A table of n slices of slot i, with all digits or six; to be ended by the caller. */
 tn_sheet tn_eval_result_sheet(const tn_eval_result *f, uint32_t i, const tn_slice *slice,
-                              uint32_t n, bool rounds);
+                              uint32_t n, bool full);

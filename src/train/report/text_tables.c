@@ -1,8 +1,8 @@
-/* text_tables.c - tables of text. */
+/* text_tables.c - tables of text, and as JSON. */
 #include "train/report/text_tables.h"
 
+#include "base/codec/json.h"
 #include "base/core/alloc.h"
-#include "train/report/htmlfigures.h"
 
 #include <math.h>
 #include <string.h>
@@ -81,46 +81,37 @@ void tn_sheet_word(tn_sheet *s, const char *word)
     tn_sheet_next(s);
 }
 
-int tn_decimals(uint64_t rows, double value)
-{
-    int n = rows <= 1000000 ? 4 : 5; /* one standard error is about .5 / sqrt(rows) */
-    double x = fabs(value) * (n == 4 ? 1e4 : 1e5);
-    while (x > 0 && x < 100 && n < 8) {
-        x *= 10;
-        n++;
-    }
-    return n;
-}
-
 void tn_sheet_metric(tn_sheet *s, double value)
 {
     if (isnan(value)) {
         tn_text_adds(&s->cells, "n/a");
     } else {
-        tn_text_addf(&s->cells, "%.*f", s->rows > 0 ? tn_decimals(s->rows, value) : 6, value);
+        tn_text_addf(&s->cells, s->full ? "%.9g" : "%.6f", value);
     }
     tn_sheet_next(s);
 }
 
-/* A row of names, then rows of values; wide ones scroll on their own. */
-static void add_html(const char *const *cell, uint32_t rows, uint32_t cols, tn_text *out)
+static void add_json(const char *const *cell, uint32_t rows, uint32_t cols, tn_text *out)
 {
-    tn_text_adds(out, "<div class=\"wide\"><table>\n");
     for (uint32_t r = 0; r < rows; r++) {
-        const char *tag = r == 0 ? "th" : "td";
-        tn_text_adds(out, "<tr>");
+        tn_json_open_key(out, r == 0 ? "columns" : NULL, '[');
         for (uint32_t c = 0; c < cols; c++) {
-            const bool right = is_numeric(cell, rows, cols, c);
-            tn_text_addf(out, "<%s%s>", tag, right ? " class=\"n\"" : "");
-            tn_html_text(out, cell[(size_t)r * cols + c]);
-            tn_text_addf(out, "</%s>", tag);
+            const char *text = cell[(size_t)r * cols + c];
+            if (r == 0 || c == 0 || !is_numeric(cell, rows, cols, c)) {
+                tn_json_str(out, NULL, text);
+            } else {
+                tn_json_raw(out, NULL, *text == 'n' || *text == 0 ? "null" : text);
+            }
         }
-        tn_text_adds(out, "</tr>\n");
+        tn_json_close(out, ']');
+        if (r == 0) {
+            tn_json_open_key(out, "rows", '[');
+        }
     }
-    tn_text_adds(out, "</table></div>\n");
+    tn_json_close(out, ']');
 }
 
-void tn_sheet_end(tn_sheet *s, bool html, tn_text *out)
+void tn_sheet_end(tn_sheet *s, const char *key, tn_text *out)
 {
     TN_ASSERT(s->n > 0 && s->n % s->cols == 0);
     const char **cell = tn_alloc(s->n, sizeof(const char *), "a table");
@@ -130,8 +121,12 @@ void tn_sheet_end(tn_sheet *s, bool html, tn_text *out)
         cell[i] = at;
         at += strlen(at) + 1;
     }
-    if (!out->failed) {
-        (html ? add_html : add_grid)(cell, s->n / s->cols, s->cols, out);
+    if (!out->failed && key == NULL) {
+        add_grid(cell, s->n / s->cols, s->cols, out);
+    } else if (!out->failed) {
+        tn_json_open_key(out, key, '{');
+        add_json(cell, s->n / s->cols, s->cols, out);
+        tn_json_close(out, '}');
     }
     tn_free(cell);
     tn_text_done(&s->cells);
@@ -183,5 +178,5 @@ void tn_results_text(const tn_result *results, uint32_t n, const tn_strs *metric
             put_metric(&s, results, n, beside);
         }
     }
-    tn_sheet_end(&s, false, out);
+    tn_sheet_end(&s, NULL, out);
 }

@@ -1,4 +1,4 @@
-/* text_tables.h - tables for people, as text or HTML: any, and that of metrics.
+/* text_tables.h - tables for people, or as JSON: any, and that of metrics.
  *
  *     metric      valid      test
  *     rows      5000000   5000000
@@ -18,7 +18,8 @@
  *     tn_sheet s = {.cols = 2, .cell_max = TN_CELL_MAX};
  *     tn_text_addf(&s.cells, "%u", 7);          appends to a cell, as often as it takes ..
  *     tn_sheet_next(&s);                        .. and ends it
- *     tn_sheet_end(&s, false, out);             appends the table, or true: as HTML; empties `s`
+ *     tn_sheet_end(&s, NULL, out);              appends the table; empties `s`
+ *     tn_sheet_end(&s, "deciles", out);         or: as a member {"columns":[..],"rows":[[..],..]}
  *
  * Columns of numbers stand right, others left. Lines end in a newline, without blanks before it. */
 enum { TN_CELL_MAX = 31 };
@@ -28,14 +29,14 @@ typedef struct tn_sheet {
     uint32_t cols, n;
     size_t cell_max; /* bytes that are kept of a cell */
     size_t begin;    /* of the cell that is open */
-    uint64_t rows;   /* that metrics are of: they get tn_decimals; 0: six */
+    bool full;       /* metrics have all digits of a float, not six behind the point */
 } tn_sheet;
 void tn_sheet_next(tn_sheet *s);
 void tn_sheet_word(tn_sheet *s, const char *word); /* a cell; NULL: empty */
 void tn_sheet_metric(tn_sheet *s, double value);   /* the same; NAN: n/a */
-/* Decimals that a mean of so many rows can tell, and those that leave it three digits. */
-int tn_decimals(uint64_t rows, double value);
-void tn_sheet_end(tn_sheet *s, bool html, tn_text *out);
+/* `key` NULL: as text. Else as JSON, where the first column are strings, and others that hold a
+ * word; n/a is null. */
+void tn_sheet_end(tn_sheet *s, const char *key, tn_text *out);
 
 enum { TN_RESULTS_MAX = 8 };
 

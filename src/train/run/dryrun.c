@@ -112,7 +112,7 @@ static void model_table(const tn_worker *w, tn_text *out)
         list_inputs(plan, NULL, &s.cells);
         tn_sheet_next(&s);
     }
-    tn_sheet_end(&s, false, out);
+    tn_sheet_end(&s, NULL, out);
 }
 
 /* Bytes that rows may take, in each of the processes. */

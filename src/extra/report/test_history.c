@@ -1,5 +1,5 @@
 /* test_history.c - the curves of training are those of metrics.jsonl. */
-#include "train/report/history.h"
+#include "extra/report/history.h"
 
 #include "base/file/file.h"
 #include "support/test.h"
@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The section of a file that holds `lines`; NULL: there is no file. Returns when the model was
+/* The member of a file that holds `lines`; NULL: there is no file. Returns when the model was
  * trained. */
-static double section_of(const char *lines, uint64_t step, tn_text *out)
+static double member_of(const char *lines, uint64_t step, tn_text *out)
 {
     char dir[256];
     char path[TN_PATH_SIZE];
@@ -22,7 +22,7 @@ static double section_of(const char *lines, uint64_t step, tn_text *out)
         assert_int_equal(tn_file_replace(path, lines, strlen(lines), &err), TN_OK);
     }
     double when = 0;
-    assert_int_equal(tn_history_html(path, step, out, &when, &err), TN_OK);
+    assert_int_equal(tn_history_json(path, step, out, &when, &err), TN_OK);
     tn_tmpdir_remove(dir);
     return when;
 }
@@ -37,20 +37,20 @@ static void assert_has(const tn_text *page, const char *text)
 TEST(curves_have_the_records_values)
 {
     tn_text page = {0};
-    (void)section_of("{\"kind\":\"start\",\"step\":0,\"resumed_from\":null}\n"
-                     "{\"kind\":\"train\",\"step\":0,\"loss\":1,\"auc\":null,\"lr\":0.5}\n"
-                     "{\"kind\":\"train\",\"step\":50,\"loss\":3,\"auc\":null,\"lr\":0.5}\n"
-                     "{\"kind\":\"eval\",\"step\":50,\"data\":\"valid\",\"loss\":2}\n"
-                     "{\"kind\":\"train\",\"step\":100,\"loss\":2,\"auc\":null,\"lr\":0.5}\n"
-                     "{\"kind\":\"eval\",\"step\":100,\"data\":\"test\",\"loss\":9}\n"
-                     "{\"kind\":\"eval\",\"step\":100,\"data\":\"day 2026-11-08\",\"loss\":1}\n",
-                     100, &page);
+    (void)member_of("{\"kind\":\"start\",\"step\":0,\"resumed_from\":null}\n"
+                    "{\"kind\":\"train\",\"step\":0,\"loss\":1,\"auc\":null,\"lr\":0.5}\n"
+                    "{\"kind\":\"train\",\"step\":50,\"loss\":3,\"auc\":null,\"lr\":0.5}\n"
+                    "{\"kind\":\"eval\",\"step\":50,\"data\":\"valid\",\"loss\":2}\n"
+                    "{\"kind\":\"train\",\"step\":100,\"loss\":2,\"auc\":null,\"lr\":0.5}\n"
+                    "{\"kind\":\"eval\",\"step\":100,\"data\":\"test\",\"loss\":9}\n"
+                    "{\"kind\":\"eval\",\"step\":100,\"data\":\"day 2026-11-08\",\"loss\":1}\n",
+                    100, &page);
     assert_has(&page, "3 records of training, 2 evaluations.");
-    /* .9 to 3.1 from 328 up to 28; 0 to 100 from 52 to 352 */
-    assert_has(&page, "<path class=\"thin\" d=\"M52.0 314.4L202.0 41.6L352.0 178.0\"/>");
-    assert_has(&page, "<path class=\"thin second\" d=\"M202.0 178.0L352.0 314.4\"/>");
-    assert_has(&page, "learning rate");
-    assert_null(strstr(tn_text_str(&page), ">AUC<")); /* nothing to draw */
+    assert_has(&page, "\"last\":100,\"marks\":[{\"class\":\"ideal\",\"x\":100,");
+    assert_has(&page, "{\"title\":\"loss\",\"train\":[[0,1],[50,3],[100,2]],"
+                      "\"valid\":[[50,2],[100,1]]}");
+    assert_has(&page, "{\"title\":\"learning rate\",\"train\":[[0,0.5],[50,0.5],[100,0.5]],");
+    assert_has(&page, "{\"title\":\"AUC\",\"train\":[],\"valid\":[]}"); /* nothing to draw */
     assert_null(strstr(tn_text_str(&page), "esumed"));
     tn_text_done(&page);
 }
@@ -58,19 +58,19 @@ TEST(curves_have_the_records_values)
 TEST(a_resumed_run_replaces_what_was_behind_its_checkpoint)
 {
     tn_text page = {0};
-    (void)section_of("{\"kind\":\"train\",\"step\":0,\"loss\":1}\n"
-                     "{\"kind\":\"train\",\"step\":80,\"loss\":9}\n"
-                     "{\"kind\":\"eval\",\"step\":80,\"data\":\"valid\",\"loss\":9}\n"
-                     "{\"kind\":\"tra\n"
-                     "{\"kind\":\"start\",\"step\":50,\"resumed_from\":\"ckpt-7\"}\n"
-                     "{\"kind\":\"train\",\"step\":100,\"loss\":2}\n",
-                     50, &page);
+    (void)member_of("{\"kind\":\"train\",\"step\":0,\"loss\":1}\n"
+                    "{\"kind\":\"train\",\"step\":80,\"loss\":9}\n"
+                    "{\"kind\":\"eval\",\"step\":80,\"data\":\"valid\",\"loss\":9}\n"
+                    "{\"kind\":\"tra\n"
+                    "{\"kind\":\"start\",\"step\":50,\"resumed_from\":\"ckpt-7\"}\n"
+                    "{\"kind\":\"train\",\"step\":100,\"loss\":2}\n",
+                    50, &page);
     assert_has(&page, "2 records of training, 0 evaluations.");
     assert_has(&page, "Resumed from ckpt-7 at step 50.");
     assert_has(&page, "1 lines are no records.");
-    assert_has(&page, "<path class=\"resumed\" d=\"M202.0 328.0L202.0 28.0\"/>");
-    assert_has(&page, "<title>resumed from ckpt-7 at step 50</title>");
-    assert_has(&page, "<path class=\"thin\" d=\"M52.0 314.4L352.0 41.6\"/>");
+    assert_has(&page,
+               "{\"class\":\"resumed\",\"x\":50,\"tip\":\"resumed from ckpt-7 at step 50\"}");
+    assert_has(&page, "{\"title\":\"loss\",\"train\":[[0,1],[100,2]],\"valid\":[]}");
     tn_text_done(&page);
 }
 
@@ -80,10 +80,10 @@ TEST(a_model_is_as_old_as_the_record_of_its_step)
                                 "{\"kind\":\"train\",\"step\":20,\"t\":1700000100}\n"
                                 "{\"kind\":\"train\",\"step\":30}\n";
     tn_text page = {0};
-    assert_true(isnan(section_of(lines, 9, &page)));
-    assert_true(section_of(lines, 10, &page) == 1700000000.5);
-    assert_true(section_of(lines, 25, &page) == 1700000100);
-    assert_true(isnan(section_of(lines, 30, &page)));
+    assert_true(isnan(member_of(lines, 9, &page)));
+    assert_true(member_of(lines, 10, &page) == 1700000000.5);
+    assert_true(member_of(lines, 25, &page) == 1700000100);
+    assert_true(isnan(member_of(lines, 30, &page)));
     tn_text_done(&page);
 }
 
@@ -99,10 +99,10 @@ TEST(what_stands_out_is_kept_of_many_records)
                      : i % 2 == 0 ? "1"
                                   : "1.5");
     }
-    (void)section_of(tn_text_str(&lines), 5, &page);
+    (void)member_of(tn_text_str(&lines), 5, &page);
     assert_has(&page, "100000 records of training");
-    assert_has(&page, " 42.3L");  /* 5 */
-    assert_has(&page, " 328.0L"); /* 0 */
+    assert_has(&page, "[33333,5]");
+    assert_has(&page, "[66666,0]");
     assert_in_range(page.size, 4000, 16000);
     tn_text_done(&lines);
     tn_text_done(&page);
@@ -111,16 +111,15 @@ TEST(what_stands_out_is_kept_of_many_records)
 TEST(what_is_not_there_is_said)
 {
     tn_text page = {0};
-    (void)section_of(NULL, 5, &page);
+    (void)member_of(NULL, 5, &page);
     assert_has(&page, "metrics.jsonl is not there");
     tn_text_clear(&page);
     double when = 0;
-    assert_int_equal(tn_history_html(NULL, 5, &page, &when, NULL), TN_OK);
+    assert_int_equal(tn_history_json(NULL, 5, &page, &when, NULL), TN_OK);
     assert_true(isnan(when));
     assert_has(&page, "No history: an export");
     tn_text_clear(&page);
-    (void)section_of("", 5, &page);
+    (void)member_of("", 5, &page);
     assert_has(&page, "0 records of training");
-    assert_null(strstr(tn_text_str(&page), "<svg"));
     tn_text_done(&page);
 }
