@@ -14,7 +14,7 @@
 
 enum {
     DEPTH_MAX = 32,
-    VALUES_MAX = 1 << 22, /* 72 bytes each and their text */
+    VALUES_MAX = 1 << 22, /* bound of a tree: each value takes 72 bytes and its text */
     FEW_MEMBERS = 16,
 };
 
@@ -41,7 +41,7 @@ static bool at_end(const parser *p)
     return p->at == p->size;
 }
 
-/* The byte at the cursor; 0, which JSON nowhere allows, at the end. */
+/* Returns the byte at the cursor; 0, which JSON nowhere allows, at the end. */
 static char peek(const parser *p)
 {
     return (char)(at_end(p) ? 0 : p->text[p->at]);
@@ -69,7 +69,7 @@ static bool eat_word(parser *p, const char *word)
     return there;
 }
 
-/* Four hex digits at the cursor. False: something else. */
+/* Reads four hex digits at the cursor. Returns false, and moves nothing, for anything else. */
 static bool eat_hex4(parser *p, uint32_t *out)
 {
     uint64_t value = 0;
@@ -81,7 +81,7 @@ static bool eat_hex4(parser *p, uint32_t *out)
     return true;
 }
 
-/* Behind "\u". */
+/* Reads the digits that follow "\u", and the second half of a surrogate pair. */
 static tn_status parse_code_point(parser *p, char **out)
 {
     uint32_t c = 0;
@@ -103,7 +103,7 @@ static tn_status parse_code_point(parser *p, char **out)
     return TN_OK;
 }
 
-/* Behind a backslash. */
+/* Reads what follows a backslash. */
 static tn_status parse_escape(parser *p, char **out)
 {
     static const char letters[] = "\"\\/bfnrt";
@@ -121,7 +121,7 @@ static tn_status parse_escape(parser *p, char **out)
     return TN_OK;
 }
 
-/* The bytes up to the closing quote, escapes and all; SIZE_MAX when there is none. */
+/* Returns the bytes up to the closing quote, escapes and all; SIZE_MAX when there is none. */
 static size_t raw_string_size(const parser *p)
 {
     for (size_t i = p->at; i < p->size; i++) {
@@ -234,7 +234,7 @@ static tn_status refuse_duplicates(const parser *p, const tn_json *object)
     return status;
 }
 
-/* One item or member, appended at *tail. */
+/* Reads one item or member and appends it at *tail. */
 static tn_status parse_item(parser *p, tn_json *parent, tn_json ***tail)
 {
     if (++p->n_values > VALUES_MAX) {
@@ -257,7 +257,7 @@ static tn_status parse_item(parser *p, tn_json *parent, tn_json ***tail)
     return TN_OK;
 }
 
-/* Behind the opening bracket. */
+/* Reads items up to `closing`; the opening bracket is read already. */
 static tn_status parse_items(parser *p, tn_json *out, char closing)
 {
     tn_json **tail = &out->first;
@@ -356,7 +356,7 @@ const tn_json *tn_json_get(const tn_json *object, const char *key)
     return NULL;
 }
 
-/* A number such as 1e3 or 2.0 that is a whole one after all. */
+/* Converts a number such as 1e3 or 2.0 that is a whole one after all. */
 static bool whole_u64(double number, uint64_t *out)
 {
     if (!(number >= 0 && number <= 0x1p53) || number != (double)(uint64_t)number) {

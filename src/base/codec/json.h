@@ -11,7 +11,7 @@
  * Commas are put by looking at the last byte of `t`.
  *
  * Reader: a tree in one arena. Refuses duplicate members, depth over 32, NUL, bad UTF-8, anything
- * behind the value, lone surrogates, more than 4 M values. Hostile input is the normal case: every
+ * after the value, lone surrogates, more than 4 M values. Hostile input is the normal case: every
  * accessor accepts NULL and a value of another kind.
  */
 #pragma once
@@ -59,8 +59,8 @@ typedef struct tn_json {
     double number;
     const char *key;       /* in an object: this member's name */
     const char *string;    /* NUL-terminated; of a number: its text */
-    size_t begin, end;     /* where the value stands in the text, brackets included */
-    struct tn_json *first; /* of a list or an object */
+    size_t begin, end;     /* position of the value in the text, brackets included */
+    struct tn_json *first; /* first item of a list or an object */
     struct tn_json *next;  /* sibling */
 } tn_json;
 
@@ -73,16 +73,16 @@ tn_status tn_json_parse(const tn_json **out, const char *text, size_t size, tn_a
 tn_status tn_json_check_crc(const char *text, size_t size, const char *what,
                             tn_error *err) TN_MUST_USE;
 
-/* NULL when there is none, or when `object` is not an object. */
+/* Returns the member `key`; NULL when there is none, or when `object` is not an object. */
 const tn_json *tn_json_get(const tn_json *object, const char *key);
 
-/* False when the value is missing, of another kind, negative, fractional or too large. */
+/* Return false when a value is missing, of another kind, negative, fractional or too large. */
 bool tn_json_as_u64(const tn_json *value, uint64_t *out);   /* a number or a decimal string */
 bool tn_json_as_hex64(const tn_json *value, uint64_t *out); /* 16 hex digits */
 bool tn_json_as_f64(const tn_json *value, double *out);
 const char *tn_json_as_str(const tn_json *value); /* NULL when not a string */
 
-/* Item i of a short list; NULL when there is none, or no list. */
+/* Returns item i of a short list; NULL when there is none, or no list. */
 const tn_json *tn_json_item(const tn_json *list, uint32_t i);
 
 /* Reading the members of an object in a row and checking once:
@@ -100,7 +100,7 @@ typedef struct tn_members {
     const char *wrong; /* lent by the callers' literals or by the tree */
 } tn_members;
 
-/* For checks of the caller's own: the member is wrong unless it is good. */
+/* Records a check of the caller's own: the member is wrong unless it is good. */
 void tn_member_expect(tn_members *r, bool good, const char *member);
 
 uint64_t tn_member_u64(tn_members *r, const tn_json *object, const char *key, uint64_t max);
@@ -112,7 +112,7 @@ bool tn_member_bool(tn_members *r, const tn_json *object, const char *key);
 const char *tn_member_str(tn_members *r, const tn_json *object, const char *key);
 const char *tn_member_sha(tn_members *r, const tn_json *object, const char *key); /* 64 digits */
 
-/* A list or an object of at most `max` items; never NULL. */
+/* Returns a list or an object of at most `max` items; never NULL. */
 const tn_json *tn_member_list(tn_members *r, const tn_json *object, const char *key, uint32_t max);
 const tn_json *tn_member_object(tn_members *r, const tn_json *object, const char *key,
                                 uint32_t max);

@@ -24,7 +24,7 @@ uint64_t tn_proto_varint_bytewise(tn_bytes *in)
     return 0;
 }
 
-/* Bytes of the shortest varint of `value`; returns how many. */
+/* Writes the bytes of the shortest varint of `value`; returns how many. */
 static size_t put_varint(char out[VARINT_MAX], uint64_t value)
 {
     size_t n = 0;
@@ -81,7 +81,7 @@ void tn_proto_end(tn_text *t, size_t begin)
     size_t size = t->size - begin;
     char length[VARINT_MAX];
     size_t n = put_varint(length, size);
-    if (tn_text_grow(t, n) != NULL) { /* the length stands before the message */
+    if (tn_text_grow(t, n) != NULL) { /* the length precedes the message */
         memmove(t->data + begin + n, t->data + begin, size);
         memcpy(t->data + begin, length, n);
     }

@@ -27,14 +27,14 @@ enum { TN_WIRE_VARINT = 0, TN_WIRE_FIXED64 = 1, TN_WIRE_BYTES = 2, TN_WIRE_FIXED
 typedef struct tn_proto_field {
     uint32_t tag;   /* TN_PROTO_TAG(number, wire type) */
     uint64_t value; /* a varint or fixed64; a fixed32 with zeros above; a length */
-    tn_bytes bytes; /* what TN_WIRE_BYTES encloses, lent by the message; else empty */
+    tn_bytes bytes; /* contents of a TN_WIRE_BYTES field, lent by the message; else empty */
 } tn_proto_field;
 
-/* The slow cases of a varint: near the end of `in`, or damaged. */
+/* Reads a varint in the slow cases: near the end of `in`, or damaged. */
 uint64_t tn_proto_varint_bytewise(tn_bytes *in);
 
-/* The next varint of `in`; 0, and in->failed, when there is none. A negative int64 comes as its
- * two's complement. */
+/* Reads the next varint of `in`; 0, and in->failed, when there is none. A negative int64 comes as
+ * its two's complement. */
 static inline uint64_t tn_proto_varint(tn_bytes *in)
 {
     const uint64_t more = UINT64_C(0x8080808080808080);
@@ -67,14 +67,14 @@ static inline uint64_t tn_proto_varint(tn_bytes *in)
     return word | above;
 }
 
-/* A varint that is likely below 128: a tag or a length. */
+/* Reads a varint that is likely below 128: a tag or a length. */
 static inline uint64_t tn_proto_small(tn_bytes *in)
 {
     bool one = !in->failed && in->size > 0 && (uint8_t)*in->data < 0x80;
     return one ? tn_get_u8(in) : tn_proto_varint(in);
 }
 
-/* The next field. False at the end, and when in->failed. */
+/* Reads the next field. Returns false at the end, and when in->failed. */
 static inline bool tn_proto_next(tn_bytes *in, tn_proto_field *out)
 {
     if (in->failed || in->size == 0) {

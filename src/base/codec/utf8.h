@@ -13,7 +13,7 @@ static inline bool tn_utf8_continues(uint8_t byte)
     return (byte & 0xc0) == 0x80;
 }
 
-/* 1 to 4 bytes, or 0 when `text` does not begin with a whole valid character. */
+/* Returns 1 to 4 bytes, or 0 when `text` does not begin with a whole valid character. */
 static inline size_t tn_utf8_size(const char *text, size_t size)
 {
     uint8_t b[4] = {0}; /* a missing byte is 0, which continues nothing */
@@ -38,7 +38,7 @@ static inline size_t tn_utf8_size(const char *text, size_t size)
     return 0;
 }
 
-/* Writes code point c, below U+110000, and returns what lies behind its 1 to 4 bytes. */
+/* Writes code point c, below U+110000, and returns the place after its 1 to 4 bytes. */
 static inline char *tn_utf8_put(char *out, uint32_t c)
 {
     if (c < 0x80) {

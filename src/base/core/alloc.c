@@ -15,11 +15,11 @@ static _Atomic uint64_t calls_to_failure;
 
 /* The cache line before every block. */
 typedef struct head {
-    _Alignas(TN_CACHE_LINE) void *start; /* what malloc or mmap gave */
-    size_t mapped;                       /* bytes that mmap gave; 0: it is of malloc */
+    _Alignas(TN_CACHE_LINE) void *start; /* address that malloc or mmap returned */
+    size_t mapped;                       /* bytes from mmap; 0: the block comes from malloc */
 } head;
 
-/* Maps a large array by itself: it comes zeroed, so that what is never used is never touched. Asks
+/* Maps a large array by itself: its pages are zero and take memory only when they are touched. Asks
  * for huge pages: with small ones nearly every random access walks the page tables. */
 static void *map_large(size_t bytes)
 {
@@ -49,7 +49,7 @@ static void *take_small(size_t bytes)
     return memset(start + 1, 0, bytes);
 }
 
-/* NULL when there is none. */
+/* Returns zeroed memory; NULL when there is none. */
 static void *zeroed(size_t count, size_t size)
 {
     if (size != 0 && count > (SIZE_MAX - TN_CACHE_LINE) / size) {

@@ -24,21 +24,21 @@ enum { TN_CACHE_LINE = 64 };
 
 void *tn_alloc(size_t count, size_t size, const char *what) TN_MUST_USE;
 
-/* NULL, and *err filled, when there is none. */
+/* Returns the memory; NULL, and *err filled, when there is none. */
 void *tn_try_alloc(size_t count, size_t size, const char *what, tn_error *err) TN_MUST_USE;
 
-/* The same as a status, for TN_TRY: p becomes an array of n items, or NULL with TN_E_MEMORY. */
+/* Does the same for TN_TRY: p becomes an array of n items, or NULL with TN_E_MEMORY. */
 #define TN_ALLOC(p, n, what, err)                                                                  \
     (((p) = tn_try_alloc((n), sizeof *(p), (what), (err))) != NULL ? TN_OK : TN_E_MEMORY)
 
-/* An array that grows: p, NULL at first, becomes one of n items that begins with its first `used`;
+/* Lets an array grow: p, NULL at first, becomes one of n items that begins with its first `used`;
  * on failure it stays what it is. */
 #define TN_GROW(p, used, n, what, err) tn_grow(&(p), sizeof *(p), (used), (n), (what), (err))
 tn_status tn_grow(void *array, size_t size, size_t used, size_t n, const char *what,
                   tn_error *err) TN_MUST_USE;
 
-/* Scratch memory: p gets room for n items, unless `max` says that it has; what it held is lost. A
- * quarter more than asked, so that it settles soon. On failure p is NULL. */
+/* Reserves scratch memory: p gets room for n items, unless `max` says that it has; its contents are
+ * lost. Takes a quarter more than asked, so that it settles soon. On failure p is NULL. */
 #define TN_RESERVE(p, max, n, what, err) tn_reserve(&(p), &(max), sizeof *(p), (n), (what), (err))
 tn_status tn_reserve(void *array, size_t *max, size_t size, size_t n, const char *what,
                      tn_error *err) TN_MUST_USE;
@@ -51,5 +51,5 @@ void tn_free(void *memory); /* NULL is fine */
  * allocates nothing, so nobody waits for the heap. Call it before any thread starts. */
 void tn_alloc_share_heap(void);
 
-/* For tests: the nth tn_try_alloc from now on fails, once. 0: none. */
+/* Makes the nth tn_try_alloc from now on fail, once; 0: none. For tests. */
 void tn_alloc_fail_at(uint64_t nth);

@@ -77,7 +77,7 @@ void tn_arena_free(tn_arena *arena)
     tn_free(arena);
 }
 
-/* Offset in `c` at which `bytes` fit with `align`, or SIZE_MAX. */
+/* Returns the offset in `c` at which `bytes` fit with `align`, or SIZE_MAX. */
 static size_t chunk_room(const chunk *c, size_t bytes, size_t align)
 {
     size_t at = (c->used + align - 1) & ~(align - 1);
@@ -129,7 +129,8 @@ tn_status tn_arena_reserve(tn_arena *arena, size_t bytes, const char *what, tn_e
             return TN_E_MEMORY;
         }
         c->next = current->next;
-        current->next = c; /* what does not fit into the rest of `current` goes here */
+        /* an allocation that does not fit into the rest of `current` goes here */
+        current->next = c;
     }
     arena->promised = arena->strict ? bytes : 0;
     return TN_OK;

@@ -30,10 +30,10 @@ typedef struct tn_arena tn_arena;
 tn_arena *tn_arena_new(size_t chunk_bytes);
 void tn_arena_free(tn_arena *arena); /* NULL is fine */
 
-/* An arena that never ends the process, with a promise of `bytes`. TN_E_MEMORY; *out is NULL. */
+/* Opens an arena that never ends the process and promises `bytes`. TN_E_MEMORY; *out is NULL. */
 tn_status tn_arena_open(tn_arena **out, size_t bytes, const char *what, tn_error *err) TN_MUST_USE;
 
-/* Zeroed memory for count * size bytes. Never NULL: see tn_alloc. */
+/* Returns zeroed memory for count * size bytes. Never NULL: see tn_alloc. */
 void *tn_arena_alloc(tn_arena *arena, size_t count, size_t size, size_t align);
 
 /* Makes room for the next allocations, `bytes` in all, alignment included. For contents whose size

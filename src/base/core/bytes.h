@@ -22,7 +22,7 @@ typedef struct tn_bytes {
     bool failed; /* something was read past the end */
 } tn_bytes;
 
-/* The next `size` bytes, or NULL (and failed) when there are fewer. */
+/* Returns the next `size` bytes, or NULL (and sets `failed`) when there are fewer. */
 static inline const char *tn_get(tn_bytes *in, size_t size)
 {
     if (in->failed || size > in->size) {

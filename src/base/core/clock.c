@@ -41,7 +41,7 @@ uint32_t tn_wall_day(void)
     return seconds > 0 ? (uint32_t)(seconds / S_PER_DAY) : 0;
 }
 
-/* In test builds `ns` divided by the first of two variables that is set. */
+/* Returns `ns`, divided in test builds by the first of two variables that is set. */
 static uint64_t divided(uint64_t ns, const char *name, const char *other)
 {
 #if defined(TN_FAILPOINTS)

@@ -50,9 +50,10 @@ tn_status tn_fail(tn_error *err, tn_status code, const char *fmt, ...) TN_PRINTF
 /* Puts "<context>: " in front of the text. For callers that know more than the callee. */
 void tn_error_context(tn_error *err, const char *fmt, ...) TN_PRINTF(2, 3);
 
-/* Text of others, in place: control characters, which steer terminals, become '?', but for those of
- * `but`. All errors and log lines are made so, but for line ends and tabs; who puts a text from
- * outside into one takes its line ends before, so that it forges no second line. */
+/* Makes a text from elsewhere safe to print, in place: control characters, which steer terminals,
+ * become '?', but for those of `but`. Every error and log line is cleaned so, but for line ends and
+ * tabs. Whoever puts a text from outside into one removes its line ends first, so that it forges no
+ * second line. */
 void tn_make_printable(char *text, const char *but);
 
 /* Hands a failure on to the caller. The only control-flow macro in the project. */

@@ -15,13 +15,13 @@
 
 enum { NAME_SIZE = 48, SLEEP_MS = 100, ERRNO_MAX = 133 };
 
-/* A rule gives these instead of an errno or TN_FAIL_SHORT; the last two give 0. */
+/* Special values of an errno or TN_FAIL_SHORT in a rule; the last two make the point return 0. */
 enum { KILL = -2, SLEEP = -3, STOP = -4 };
 
 typedef struct rule {
     char name[NAME_SIZE];
     uint64_t nth;   /* the first pass that fires, from 1 */
-    uint64_t every; /* and so many behind it, again and again; 0: it alone */
+    uint64_t every; /* passes between two that fire; 0: only the nth fires */
     int failure;    /* errno, TN_FAIL_SHORT, KILL, SLEEP or STOP */
     uint32_t sleep_ms;
     uint64_t passed;
@@ -35,7 +35,7 @@ static uint32_t n_rules;
 static _Atomic bool armed; /* n_rules > 0 */
 static _Atomic uint64_t passed_in_all;
 
-/* 0 when no errno has this name. */
+/* Returns 0 when no errno has this name. */
 static int errno_of(const char *name)
 {
     for (int i = 1; i <= ERRNO_MAX; i++) {
@@ -69,7 +69,7 @@ static bool parse_action(const char *text, rule *r)
     return r->failure != 0;
 }
 
-/* "#17", "#17+" or "%17", which is cut off. */
+/* Reads "#17", "#17+" or "%17" at the end of a rule and cuts it off. */
 static bool parse_passes(char *text, rule *r)
 {
     char *end = NULL;
@@ -81,7 +81,7 @@ static bool parse_passes(char *text, rule *r)
     return is_number && *end == '\0';
 }
 
-/* `text` is one rule, e.g. "io#17+:EIO", and is cut into pieces. */
+/* Reads one rule, e.g. "io#17+:EIO", and cuts `text` into pieces. */
 static bool parse_rule(char *text, rule *r)
 {
     *r = (rule){.nth = 1, .every = 1};
@@ -160,7 +160,7 @@ static bool fires(const rule *r)
            (r->every != 0 && r->passed > r->nth && (r->passed - r->nth) % r->every == 0);
 }
 
-/* The first rule that fires. Every rule that matches counts the pass. */
+/* Finds the first rule that fires. Every rule that matches counts the pass. */
 static bool find_fired(const char *name, rule *out)
 {
     bool found = false;

@@ -29,7 +29,7 @@ int tn_failpoint(const char *name);
 /* Replaces all rules and sets their counters to 0; NULL or "" removes them. TN_E_USAGE. */
 tn_status tn_failpoint_set(const char *text, tn_error *err) TN_MUST_USE;
 
-/* Points passed by the process so far, whatever their name. */
+/* Returns the number of points that the process has passed so far, whatever their name. */
 uint64_t tn_failpoint_passed(void);
 
 #else

@@ -27,7 +27,7 @@ enum {
     EXACT_POWER = 22,       /* 10^22 is the last exact power */
     SLOW_DIGITS = 770,      /* 767 digits decide any double */
     SLOW_POWER = 5000,      /* far beyond anything finite or not 0 */
-    POWER_MAX = 1000000000, /* where reading an exponent stops to count */
+    POWER_MAX = 1000000000, /* bound above which further digits of an exponent are ignored */
 };
 
 static const double exact_power[EXACT_POWER + 1] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
@@ -49,7 +49,7 @@ locale_t tn_locale_c(void)
     return locale_c;
 }
 
-/* 0 .. 9, or more when c is no digit. */
+/* Returns 0 .. 9, or more when c is no digit. */
 static inline unsigned digit_of(char c)
 {
     return (unsigned)(unsigned char)c - '0';
@@ -120,12 +120,12 @@ tn_numeral tn_read_hex(const char *text, size_t size, uint64_t *out)
 typedef struct decimal {
     const char *mantissa; /* digits and at most one point */
     const char *mantissa_end;
-    uint64_t digits; /* of all of them, modulo 2^64 */
-    int64_t power;   /* of the last one */
+    uint64_t digits; /* all digits as one whole number, modulo 2^64 */
+    int64_t power;   /* power of ten of the last digit */
     bool negative;
 } decimal;
 
-/* Reads [eE][+-]?D+ up to `end`. False: something else stands there. */
+/* Reads [eE][+-]?D+ up to `end`. Returns false for anything else. */
 static bool scan_power(const char *p, const char *end, int64_t *power)
 {
     if ((*p | 0x20) != 'e') {
@@ -175,7 +175,7 @@ static inline bool scan(const char *text, size_t size, decimal *out)
     return n_digits > 0 && (p == end || scan_power(p, end, &out->power));
 }
 
-/* Whether d->digits is the whole number, not only its low 64 bits. */
+/* Returns whether d->digits is the whole number, not only its low 64 bits. */
 static bool all_digits_fit(const decimal *d)
 {
     if (d->mantissa_end - d->mantissa <= EXACT_DIGITS) {
@@ -266,7 +266,7 @@ tn_numeral tn_read_f64(const char *text, size_t size, double *out)
     return TN_NUM_OK;
 }
 
-/* The nearest float, denormal ones too where the CPU would flush them to 0. */
+/* Returns the nearest float, denormal ones too where the CPU would flush them to 0. */
 static float nearest_f32(double value)
 {
     double magnitude = fabs(value);
@@ -329,7 +329,7 @@ static bool reads_back(const char *text, size_t size, const target *t)
     return result == TN_NUM_OK && bits == t->bits;
 }
 
-/* "%.*g" with as many digits as it takes; returns how many. */
+/* Writes "%.*g" with as few digits as read back equal; returns how many. */
 static int shortest(const target *t, char out[TN_NUMBER_TEXT_MAX])
 {
     int low = 1;
@@ -351,7 +351,7 @@ static int shortest(const target *t, char out[TN_NUMBER_TEXT_MAX])
     return low;
 }
 
-/* "%g" has an exponent where the last digit is not a whole one, and else none: FIXED_TO decides. */
+/* Writes as "%g" does, but whole numbers below 10^FIXED_TO without an exponent. */
 static void write_finite(char *out, const target *t)
 {
     int digits = shortest(t, out);
@@ -384,7 +384,7 @@ static size_t write_any(char *out, const target *t)
     return strlen(out);
 }
 
-/* Exact, denormals included where the CPU would take them for 0. */
+/* Converts exactly, denormals included where the CPU would take them for 0. */
 static double widen(uint32_t bits)
 {
     uint32_t magnitude = bits & UINT32_C(0x7fffffff);

@@ -13,9 +13,10 @@
 
 void tn_stop_set(const atomic_bool *flag); /* NULL: nobody asks, as in the beginning */
 
-/* Whether a group of processes that this one belongs to ends, or wants to: as if the flag were set.
+/* Says that a group of processes that this one belongs to ends, or wants to: waits end as if the
+ * flag were set.
  */
 void tn_stop_by_group(bool ends);
 
-/* Whether to end: *own, or, where that is NULL, the flag of the process, or its group. */
+/* Returns whether to end: *own, or, where that is NULL, the flag of the process, or its group. */
 bool tn_stop_is(const atomic_bool *own);

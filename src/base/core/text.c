@@ -32,7 +32,7 @@ static bool move_to_larger(tn_text *t, size_t need, size_t most)
     return true;
 }
 
-/* Room for `size` more bytes and a NUL. False: none, now or before. */
+/* Makes room for `size` more bytes and a NUL. Returns false when there is none, now or before. */
 static bool make_room(tn_text *t, size_t size)
 {
     if (t->failed) {

@@ -52,8 +52,8 @@ TN_DEFINE_TEXT_ADD(f32le, float)
 /* Makes room for `size` more bytes and returns where they go, already counted; NULL on failure. */
 char *tn_text_grow(tn_text *t, size_t size);
 
-/* TN_E_MEMORY or TN_E_LIMIT, naming `what`, when something could not be appended. */
+/* Returns TN_E_MEMORY or TN_E_LIMIT, naming `what`, when something could not be appended. */
 tn_status tn_text_check(const tn_text *t, const char *what, tn_error *err) TN_MUST_USE;
 
-/* The text, or "" when nothing was ever appended. */
+/* Returns the text, or "" when nothing was ever appended. */
 const char *tn_text_str(const tn_text *t);

@@ -1,5 +1,5 @@
-/* file.c - files: one that is written once, from front to back, and then stands; logs that grow by
- * whole records; reading all of it, mapped, or in pieces. */
+/* file.c - files: one that is written once, from front to back, and never changed again; logs that
+ * grow by whole records; reading all of it, mapped, or in pieces. */
 #include "base/file/file.h"
 
 #include "base/core/alloc.h"
@@ -26,8 +26,8 @@ struct tn_file {
     bool stream; /* neither synced nor removed */
     uint32_t crc;
     uint64_t size;   /* bytes taken, buffered ones included */
-    uint64_t begun;  /* bytes that the disk was told to write */
-    size_t buffered; /* at the end of them */
+    uint64_t begun;  /* bytes that the disk was asked to write early */
+    size_t buffered; /* bytes at the end of `size` that are still in the buffer */
     char path[TN_PATH_SIZE];
     char buffer[BUFFER_BYTES];
 };
@@ -50,7 +50,7 @@ tn_status tn_file_take(tn_file **out, int fd, const char *path, bool stream, tn_
     return TN_OK;
 }
 
-/* "PATH.<16 hex>.tmp" */
+/* Writes the name "PATH.<16 hex>.tmp". */
 static tn_status name_unfinished(const char *path, char out[TN_PATH_SIZE], tn_error *err)
 {
     TN_TRY(tn_path_check(path, TN_UNFINISHED_TAIL, TN_E_LIMIT, err));
@@ -77,7 +77,7 @@ tn_status tn_file_create_private(tn_file **out, const char *path, tn_error *err)
     return create(out, path, 0600, err);
 }
 
-/* The file has the name of an unfinished file for a moment. */
+/* Gives the file the name of an unfinished file for a moment, then removes the name. */
 tn_status tn_file_create_nameless(tn_file **out, const char *beside, tn_error *err)
 {
     char path[TN_PATH_SIZE];
@@ -93,7 +93,7 @@ tn_status tn_file_create_nameless(tn_file **out, const char *beside, tn_error *e
     return tn_file_take(out, fd, path, true, err);
 }
 
-/* Writes at offset `at` and tells the disk to begin. */
+/* Writes at offset `at` and asks the disk to begin. */
 static tn_status write_through(tn_file *f, uint64_t at, const void *data, size_t size,
                                tn_error *err)
 {
@@ -174,7 +174,7 @@ tn_status tn_file_commit(tn_file *f, tn_error *err)
     if (status == TN_OK && !f->stream) {
         status = tn_io_fsync(f->fd, f->path, err);
     }
-    tn_error later = {0}; /* the first failure is the one to tell */
+    tn_error later = {0}; /* the first failure is the one that is reported */
     tn_status closed = tn_io_close(f->fd, f->path, status == TN_OK ? err : &later);
     status = status == TN_OK ? closed : status;
     if (status != TN_OK && !f->stream && tn_remove_file(f->path, &later) != TN_OK) {
@@ -251,7 +251,7 @@ uint64_t tn_random_id(void)
 
 struct tn_appender {
     int fd;
-    uint64_t size; /* of the file: whole records */
+    uint64_t size; /* size of the file, which holds whole records */
     char path[TN_PATH_SIZE];
 };
 
@@ -301,7 +301,7 @@ tn_status tn_append(tn_appender *a, const void *record, size_t size, tn_error *e
         a->size += size;
         return TN_OK;
     }
-    /* A disk may have taken a part. Half a record would spoil the next one too. */
+    /* A disk may have taken a part of the record. Half a record would spoil the next one too. */
     tn_error later = {0};
     if (tn_io_truncate(a->fd, a->path, a->size, &later) != TN_OK) {
         tn_error_context(err, "%s", later.text);
@@ -359,7 +359,7 @@ tn_status tn_file_read_all(const char *path, size_t size_max, tn_text *out, tn_e
     return status;
 }
 
-/* Opens a regular file and tells its size. */
+/* Opens a regular file and returns its size. */
 static tn_status open_regular(const char *path, int *fd, uint64_t *size, tn_error *err)
 {
     int opened;
@@ -463,7 +463,7 @@ static tn_status add_piece(const tn_infile *f, uint64_t at, size_t size, tn_sha2
     return TN_OK;
 }
 
-/* Short files whole, of others both ends and samples at equal distances. */
+/* Adds a short file whole, of a longer one both ends and samples at equal distances. */
 static tn_status add_pieces(const tn_infile *f, uint64_t size, tn_sha256 *h, tn_error *err)
 {
     const uint64_t whole = 2 * (uint64_t)END_BYTES + (uint64_t)SAMPLES * SAMPLE_BYTES;

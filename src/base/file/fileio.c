@@ -43,7 +43,7 @@ static void tell(const tn_file_op *op)
 
 #endif
 
-/* Names the folder where that is what is missing. */
+/* Reports a refused call, and names the folder where that is what is missing. */
 static tn_status refused(const char *verb, const char *path, int failure, tn_error *err)
 {
     const char *name = strrchr(path, '/');
@@ -98,7 +98,7 @@ tn_status tn_io_open(const char *path, int flags, mode_t mode, int *fd, tn_error
     return TN_OK;
 }
 
-/* One write(2), perhaps shortened by a failpoint. */
+/* Calls write(2) once, perhaps shortened by a failpoint. */
 static ssize_t write_once(int fd, const char *data, size_t size)
 {
     int failure = tn_failpoint("io.write");

@@ -1,9 +1,8 @@
 /* fileio.h - the system calls under file.h, one function each. Only src/base/file*.c include this.
- *
- * Each loops over EINTR, passes the failpoint "io.<call>" before the real call, words its own
- * error (TN_E_IO, "cannot <verb> '<path>': <reason>") and, in test builds, tells the watcher about
- * every change it made, in order and with the data, so that a replayer can build the directories
- * that a power cut might leave behind (test/support/crashlog.h).
+ * Each loops over EINTR, passes the failpoint "io.<call>" before the real call, words its own error
+ * (TN_E_IO, "cannot <verb> '<path>': <reason>") and, in test builds, reports every change it made
+ * to the watcher, in order and with the data, so that a replayer can build the directories that a
+ * power cut might leave (test/support/crashlog.h).
  */
 #pragma once
 
@@ -14,26 +13,27 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Flags of open(2), O_CLOEXEC is added, and the mode of a new file. */
+/* Opens with the flags of open(2), to which O_CLOEXEC is added, and the mode of a new file. */
 tn_status tn_io_open(const char *path, int flags, mode_t mode, int *fd, tn_error *err) TN_MUST_USE;
 
-/* All of it, at the descriptor's position, which is `at` bytes into the file. */
+/* Writes all of it at the descriptor's position, which is `at` bytes into the file. */
 tn_status tn_io_write(int fd, const char *path, uint64_t at, const void *data, size_t size,
                       tn_error *err) TN_MUST_USE;
 
-/* Up to `size` bytes from `at`; fewer only at the end of the file. A pipe is read in order. */
+/* Reads up to `size` bytes from `at`, fewer only at the end of a file. Reads a pipe in order. */
 tn_status tn_io_read(int fd, const char *path, uint64_t at, void *data, size_t *size,
                      tn_error *err) TN_MUST_USE;
 
-/* Tells the disk to begin with these bytes; does not wait for it. */
+/* Asks the disk to begin with these bytes; does not wait for it. */
 void tn_io_start_writing(int fd, uint64_t at, uint64_t size);
 
 tn_status tn_io_fsync(int fd, const char *path, tn_error *err) TN_MUST_USE;
 tn_status tn_io_truncate(int fd, const char *path, uint64_t size, tn_error *err) TN_MUST_USE;
 
-/* `kind`: LOCK_EX or LOCK_SH; does not wait. 0, or an errno: EWOULDBLOCK when it is held. */
+/* Locks by `kind`, LOCK_EX or LOCK_SH; does not wait. Returns 0, or an errno: EWOULDBLOCK when it
+ * is held. */
 int tn_io_flock(int fd, int kind);
-/* The descriptor is gone, whatever is returned. */
+/* Closes the descriptor, which is gone whatever is returned. */
 tn_status tn_io_close(int fd, const char *path, tn_error *err) TN_MUST_USE;
 /* The same without a status: for files that were read, and for files that have failed already. */
 void tn_io_drop(int fd, const char *path);
@@ -64,9 +64,9 @@ typedef struct tn_file_op {
     size_t size;
 } tn_file_op;
 
-/* The errno of a failpoint, or 0: short only makes sense for a write. */
+/* Returns the errno of a failpoint, or 0: TN_FAIL_SHORT only makes sense for a write. */
 int tn_io_injected(const char *point);
-/* Words the failure of a call, an errno, or tells the watcher what it has done. */
+/* Words the failure of a call, an errno, or reports to the watcher what the call has done. */
 tn_status tn_io_ended(int failure, const char *verb, tn_file_op op, tn_error *err) TN_MUST_USE;
 
 #if defined(TN_FAILPOINTS)

@@ -22,11 +22,11 @@ enum { OWNER_BYTES_MAX = 4096 };
 struct tn_lock {
     int fd;
     struct timespec
-        taken; /* by tn_lock_take: the time of OWNER, by the clock of that file system */
+        taken; /* the time of OWNER when tn_lock_take wrote it, by the clock of that file system */
     char path[TN_PATH_SIZE];
 };
 
-/* "pid P on host H", as far as OWNER can be read. */
+/* Fails with "pid P on host H", as far as OWNER can be read. */
 static tn_status held_by_another(const char *dir, tn_error *err)
 {
     uint64_t pid = 0;
@@ -51,7 +51,7 @@ static tn_status held_by_another(const char *dir, tn_error *err)
     return TN_E_CKPT;
 }
 
-/* `kind`: LOCK_EX or LOCK_SH. *held: by another process. */
+/* Locks by `kind`, LOCK_EX or LOCK_SH. *held: another process has the lock. */
 static tn_status flock_now(const tn_lock *lock, int kind, bool *held, tn_error *err)
 {
     int failure = tn_io_flock(lock->fd, kind);
@@ -61,7 +61,7 @@ static tn_status flock_now(const tn_lock *lock, int kind, bool *held, tn_error *
                                   strerrordesc_np(failure));
 }
 
-/* *at: when, as the file system has it. */
+/* Writes OWNER; *at is its time by the clock of the file system. */
 static tn_status write_owner(const char *dir, uint64_t session, struct timespec *at, tn_error *err)
 {
     char path[TN_PATH_SIZE];
@@ -89,7 +89,7 @@ static tn_status write_owner(const char *dir, uint64_t session, struct timespec 
     return status;
 }
 
-/* Opens dir/name with these flags and locks it, or says who does: *held. */
+/* Opens dir/name with these flags and locks it. *held: another process has the lock. */
 static tn_status take(tn_lock **out, const char *dir, const char *name, int flags, bool *held,
                       tn_error *err)
 {
@@ -183,7 +183,7 @@ bool tn_lock_is_held(const char *dir, const char *name)
     if (tn_path_join(dir, name, look.path, NULL) == TN_OK && tn_path_exists(look.path) &&
         tn_io_open(look.path, O_RDONLY, 0, &look.fd, NULL) == TN_OK) {
         tn_status status = flock_now(&look, LOCK_SH, &held, NULL);
-        (void)status; /* what cannot be locked at all is held by nobody */
+        (void)status; /* nobody holds a lock that cannot be taken at all */
         tn_io_drop(look.fd, look.path);
     }
     return held;

@@ -17,9 +17,9 @@
 #include <unistd.h>
 
 enum {
-    DEPTH_MAX = 8,         /* of a tree to remove */
-    NAMES_MAX = 1 << 20,   /* in one folder */
-    NAMES_BYTES = 64 << 20 /* of all of them together */
+    DEPTH_MAX = 8,         /* levels of a tree that is removed */
+    NAMES_MAX = 1 << 20,   /* names in one folder */
+    NAMES_BYTES = 64 << 20 /* bytes of all these names together */
 };
 
 bool tn_path_exists(const char *path)
@@ -174,7 +174,7 @@ tn_status tn_rename(const char *from, const char *to, tn_error *err)
     return strcmp(from_parent, to_parent) == 0 ? TN_OK : tn_dir_sync(from_parent, err);
 }
 
-/* What is gone already is as it was wanted. */
+/* Removes a file or an empty folder. One that is gone already counts as removed. */
 static tn_status remove_entry(const char *path, bool folder, tn_error *err)
 {
     int failure = tn_io_injected(folder ? "io.rmdir" : "io.unlink");
@@ -255,7 +255,7 @@ static tn_status add_sorted(const tn_text *names, uint32_t n, tn_text *out, tn_e
     return tn_text_check(out, "the names of a folder", err);
 }
 
-/* All names but "." and "..", in the order the system gives. */
+/* Reads all names but "." and "..", in the order the system gives. */
 static tn_status read_names(DIR *dir, const char *path, tn_text *names, uint32_t *n, tn_error *err)
 {
     for (;;) {

@@ -34,12 +34,12 @@ typedef enum out_kind {
     OUT_DEVICE,
     OUT_FIFO,
     OUT_SOCKET,
-    OUT_DESCRIPTOR, /* that this process has open */
+    OUT_DESCRIPTOR, /* a descriptor that this process has open */
 } out_kind;
 
 typedef struct out_place {
     out_kind kind;
-    int fd; /* of OUT_DESCRIPTOR */
+    int fd; /* for OUT_DESCRIPTOR */
     char path[TN_PATH_SIZE];
 } out_place;
 
@@ -106,14 +106,14 @@ static bool holds(const char *dir, const char *name)
     return tn_path_join(dir, name, path, NULL) == TN_OK && tn_path_exists(path);
 }
 
-/* Whether a folder is called as a checkpoint is, whole, damaged or unfinished. */
+/* Returns whether a folder is called as a checkpoint is, whole, damaged or unfinished. */
 static bool is_named_ckpt(const char *dir)
 {
     const char *name = strrchr(dir, '/');
     return name != NULL && strncmp(name, "/ckpt-", 6) == 0 && name[6] >= '0' && name[6] <= '9';
 }
 
-/* `real`: an absolute path, which is used up. */
+/* Checks the folders of `real`, an absolute path, which is used up. */
 static tn_status check_folders(const char *asked, char *real, tn_error *err)
 {
     TN_ASSERT(real[0] == '/');
@@ -130,7 +130,8 @@ static tn_status check_folders(const char *asked, char *real, tn_error *err)
     return TN_OK;
 }
 
-/* A path that cannot be resolved yet is made later; if that fails, the failure is reported then. */
+/* Checks the parent of an output. A path that cannot be resolved yet is made later; if that fails,
+ * the failure is reported then. */
 static tn_status check_parent(const char *asked, const char *path, tn_error *err)
 {
     char parent[TN_PATH_SIZE];
@@ -154,7 +155,7 @@ static tn_status cannot(const char *path, int failure, tn_error *err)
     return tn_fail(err, TN_E_IO, "cannot write '%s': %s", path, strerrordesc_np(failure));
 }
 
-/* A link of procfs: its text need not be a path. */
+/* Returns whether `path` is a link of procfs: its text need not be a path. */
 static bool is_magic(const char *path)
 {
     struct stat st;
@@ -163,7 +164,7 @@ static bool is_magic(const char *path)
            st.st_dev == proc.st_dev;
 }
 
-/* "/proc/self/fd/7", by whatever folder's name. */
+/* Recognizes "/proc/self/fd/7", by whatever folder's name. */
 static bool is_own_descriptor(const char *path, int *fd)
 {
     char parent[TN_PATH_SIZE];
@@ -179,7 +180,7 @@ static bool is_own_descriptor(const char *path, int *fd)
            realpath("/proc/self/fd", own) != NULL && strcmp(real, own) == 0;
 }
 
-/* The path behind a link, in place. */
+/* Replaces `path` by the target of the link at its end, in place. */
 static tn_status step(const char *asked, char path[TN_PATH_SIZE], const char *text, tn_error *err)
 {
     char next[2 * TN_PATH_SIZE];
@@ -193,7 +194,7 @@ static tn_status step(const char *asked, char path[TN_PATH_SIZE], const char *te
     return TN_OK;
 }
 
-/* Behind all links; *magic: at one of procfs. */
+/* Follows all links; *magic: the last one is a link of procfs. */
 static tn_status follow(const char *asked, char path[TN_PATH_SIZE], bool *magic, tn_error *err)
 {
     char text[TN_PATH_SIZE];
@@ -214,7 +215,8 @@ static out_kind kind_of(const struct stat *st)
     return S_ISFIFO(st->st_mode) ? OUT_FIFO : S_ISSOCK(st->st_mode) ? OUT_SOCKET : OUT_DEVICE;
 }
 
-/* TN_E_USAGE: an output may not be there. TN_E_IO: it cannot be looked at, or is a folder. */
+/* Finds the place of an output. TN_E_USAGE: an output may not be there. TN_E_IO: it cannot be
+ * looked at, or is a folder. */
 static tn_status place_find(out_place *out, const char *path, const tn_inputs *inputs,
                             tn_error *err)
 {
@@ -253,14 +255,15 @@ static tn_status place_find(out_place *out, const char *path, const tn_inputs *i
 enum { ATTEMPTS = 8, POLL_MS = 20, ID_DIGITS = 16 };
 
 struct tn_output {
-    tn_file *file; /* NULL: finished */
-    uint64_t size; /* then */
+    tn_file *file; /* NULL once it is finished */
+    uint64_t size; /* size of the finished file */
     bool stream;
     bool tell;
     bool leads; /* its lock stays until it has its name */
     int held;   /* the locked descriptor, a copy of the file's; -1: none */
-    char *path; /* behind all links; owned */
-    char *tmp;  /* of a file, until it has its name: path.<id>.tmp, in the same memory */
+    char *path; /* path after all links were followed; owned */
+    /* path.<id>.tmp, in the memory of `path`; NULL: a stream, or renamed */
+    char *tmp;
     char id[ID_DIGITS + 1];
 };
 
@@ -291,7 +294,7 @@ void tn_unfinished_remove(const char *path)
     }
 }
 
-/* Whether the first of the outputs that were to appear together is still being written. */
+/* Returns whether the first of the outputs that were to appear together is still being written. */
 static bool lead_lives(const tn_output *lead, const char *id)
 {
     char path[TN_PATH_SIZE + ID_DIGITS + 8];
@@ -340,7 +343,7 @@ static tn_status set_name(tn_output *o, const char *path, tn_error *err)
     return TN_OK;
 }
 
-/* The name of the unfinished file: a new id each time, or the id of the lead. */
+/* Composes the name of the unfinished file: with a new id each time, or the id of the lead. */
 static void name_tmp(tn_output *o, const tn_output *lead)
 {
     TN_ASSERT(lead == NULL || strlen(lead->id) == ID_DIGITS);
@@ -395,7 +398,7 @@ static tn_status open_file(tn_output *o, const tn_output_with *with, int *fd, tn
     }
 }
 
-/* After errno; `fd` may be -1. */
+/* Reports a failed open by errno; `fd` may be -1. */
 static tn_status cannot_open(const char *verb, const char *path, int fd, tn_error *err)
 {
     int failure = errno;
@@ -405,7 +408,7 @@ static tn_status cannot_open(const char *verb, const char *path, int fd, tn_erro
     return tn_fail(err, TN_E_IO, "cannot %s '%s': %s", verb, path, strerrordesc_np(failure));
 }
 
-/* open(2) of a FIFO without a reader waits for ever; here a signal ends the wait. */
+/* Opens a FIFO. Without a reader open(2) waits for ever; here a signal ends the wait. */
 static tn_status open_fifo(const char *path, const atomic_bool *stop, int *fd, tn_error *err)
 {
     while ((*fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC)) < 0 &&

@@ -32,10 +32,11 @@
 
 /* Files that a run reads. Zeros are an empty one. */
 typedef struct tn_inputs {
-    tn_text list; /* of each its device and inode, and its path; see output_file.c */
+    tn_text list; /* device, inode and path of each file; see output_file.c */
 } tn_inputs;
 
-/* "-" is standard input. What is not there, or a terminal, nothing can be written over. */
+/* Adds a file; "-" is standard input. A missing file or a terminal is left out: writing cannot
+ * spoil it. */
 tn_status tn_inputs_add(tn_inputs *in, const char *path, tn_error *err) TN_MUST_USE;
 void tn_inputs_done(tn_inputs *in);
 
@@ -45,38 +46,38 @@ typedef struct tn_output_with {
     const tn_inputs *inputs; /* NULL: none */
     const tn_output *lead;   /* the first of several that appear together; NULL: alone, or first */
     const atomic_bool *stop; /* true ends the wait for the reader of a FIFO; NULL: never */
-    bool tell;               /* the log says that a file was replaced */
+    bool tell;               /* log that a file was replaced */
     void (*announce)(const char *tmp); /* gets the name of an unfinished file before it is made */
 } tn_output_with;
 
-/* Whether an output may have this name. `inputs` may be NULL. */
+/* Returns an error unless an output may have this name. `inputs` may be NULL. */
 tn_status tn_output_check(const char *path, const tn_inputs *inputs, tn_error *err) TN_MUST_USE;
-/* The same, and whether it could be made, of a file by making one beside it; nothing stays. */
+/* Checks also that it could be made, for a file by making one beside it; nothing stays. */
 tn_status tn_output_try(const char *path, const tn_inputs *inputs, tn_error *err) TN_MUST_USE;
-/* Whether a folder may be written into: not in a checkpoint, nor in an export. TN_E_USAGE. */
+/* Checks that a folder may be written into: not in a checkpoint, nor in an export. TN_E_USAGE. */
 tn_status tn_output_check_folder(const char *path, tn_error *err) TN_MUST_USE;
-/* Whether it would be standard output, so that other results go elsewhere. */
+/* Returns whether it would be standard output, so that other results go elsewhere. */
 bool tn_output_is_stdout(const char *path);
 
-/* `with` may be NULL. TN_E_USAGE, TN_E_STOPPED. On failure *out is NULL. */
+/* Opens an output. `with` may be NULL. TN_E_USAGE, TN_E_STOPPED. On failure *out is NULL. */
 tn_status tn_output_open(tn_output **out, const char *path, const tn_output_with *with,
                          tn_error *err) TN_MUST_USE;
-/* TN_E_IO when the disk has no room for `bytes` more bytes. */
+/* Fails with TN_E_IO when the disk has no room for `bytes` more bytes. */
 tn_status tn_output_expect(const tn_output *o, uint64_t bytes, tn_error *err) TN_MUST_USE;
-/* After a failure of this or of the following functions call tn_output_abandon. */
+/* Writes. After a failure of this or of the following functions call tn_output_abandon. */
 tn_status tn_output_write(tn_output *o, const void *data, size_t size, tn_error *err) TN_MUST_USE;
 uint64_t tn_output_size(const tn_output *o); /* bytes written so far */
 bool tn_output_is_stream(const tn_output *o);
 const char *tn_output_tmp(const tn_output *o); /* the unfinished file; NULL: a stream */
 
-/* All is written and synced, and not under its name yet: one of several that appear together. Of
- * these commit the lead last: its lock stands for all. */
+/* Writes and syncs all, but leaves the unfinished name: for one of several that appear together. Of
+ * these commit the lead last: its lock counts for all. */
 tn_status tn_output_finish(tn_output *o, tn_error *err) TN_MUST_USE;
-/* Under its name; frees `o` either way, and removes the file on failure. */
+/* Gives the output its name; frees `o` either way, and removes the file on failure. */
 tn_status tn_output_commit(tn_output *o, tn_error *err) TN_MUST_USE;
 void tn_output_abandon(tn_output *o); /* leaves nothing; NULL is fine */
 
-/* A whole output at once; after a failed fsync once more, under another name. */
+/* Writes a whole output at once; after a failed fsync once more, under another name. */
 tn_status tn_output_put(const char *path, const void *data, size_t size, const tn_output_with *with,
                         tn_error *err) TN_MUST_USE;
 

@@ -1,4 +1,5 @@
-/* safetensors.c - the header is JSON; everything in it is checked against the bytes behind it. */
+/* safetensors.c - the header is JSON; everything in it is checked against the bytes after it.
+ */
 #include "base/file/safetensors.h"
 
 #include "base/codec/json.h"
@@ -16,7 +17,7 @@ static const struct {
     {"F16", 2}, {"BF16", 2}, {"I16", 2}, {"U16", 2}, {"I8", 1},  {"BOOL", 1},
 };
 
-/* The entry of types[] of this name; its `name` lives for ever. -1: unknown. */
+/* Returns the entry of types[] of this name; its `name` lives for ever. -1: unknown. */
 static int find_type(const char *name)
 {
     for (size_t i = 0; name != NULL && i < sizeof types / sizeof types[0]; i++) {
@@ -27,7 +28,7 @@ static int find_type(const char *name)
     return -1;
 }
 
-/* Bytes of a tensor. False: the product does not fit 64 bits. */
+/* Computes the bytes of a tensor. Returns false when the product does not fit 64 bits. */
 static bool tensor_bytes(const tn_tensor *t, uint32_t each, uint64_t *out)
 {
     uint64_t bytes = each;
@@ -64,7 +65,7 @@ static void add_tensor(tn_text *text, const tn_tensor *t, uint64_t *at)
     tn_json_close(text, '}');
 }
 
-/* Length and JSON, padded. */
+/* Appends the length and the JSON, padded. */
 static void add_header(tn_text *text, const tn_safetensors *doc, const tn_tensor *sorted)
 {
     uint64_t at = 0;
@@ -118,7 +119,7 @@ tn_status tn_safetensors_write(tn_file *f, const tn_safetensors *doc, tn_error *
     return status;
 }
 
-/* One member of the header; the data pointer is set once the offsets are known to fit. */
+/* Reads one member of the header; the data pointer is set once the offsets are known to fit. */
 static tn_status read_tensor(const tn_json *member, const char *data, uint64_t data_size,
                              tn_tensor *out, tn_error *err)
 {
@@ -192,7 +193,8 @@ static int by_place(const void *left, const void *right)
     return (a->size > b->size) - (a->size < b->size);
 }
 
-/* In order of place each begins where the last one ended; then the same list by name. */
+/* Checks that, in order of place, each begins where the last one ended; then sorts the list by
+ * name. */
 static tn_status check_tiling(tn_tensor *list, uint32_t n, const char *data, const char *data_end,
                               tn_error *err)
 {

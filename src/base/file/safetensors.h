@@ -1,6 +1,6 @@
 /* safetensors.h - named arrays in one file.
  *
- *     u64 N | N bytes of JSON, blanks at its end | the arrays, one behind the other
+ *     u64 N | N bytes of JSON, blanks at its end | the arrays, one after the other
  *
  *     {"__metadata__":{"begin":"0"},"w":{"dtype":"F32","shape":[1,2],"data_offsets":[0,8]}}
  *
@@ -22,7 +22,7 @@ enum { TN_TENSOR_RANK_MAX = 8, TN_SAFETENSORS_HEADER_MAX = 100000000 };
 
 typedef struct tn_tensor {
     const char *name;
-    const char *dtype; /* "F32", "U8", "U64" .. */
+    const char *dtype; /* "F32", "U8", "U64", and the other names of the format */
     uint32_t rank;
     uint64_t shape[TN_TENSOR_RANK_MAX];
     const char *data;
@@ -34,7 +34,7 @@ typedef struct tn_tensor_meta {
     const char *value;
 } tn_tensor_meta;
 
-/* What a file holds. Reading: everything lives in the arena, but `data`, which points into the
+/* Contents of a file. A reader keeps everything in the arena, but `data`, which points into the
  * bytes that were read; tensors are sorted by name. */
 typedef struct tn_safetensors {
     uint32_t n_meta;
@@ -50,11 +50,12 @@ tn_status tn_safetensors_write(tn_file *f, const tn_safetensors *doc, tn_error *
 tn_status tn_safetensors_read(tn_safetensors *out, const tn_map *bytes, tn_arena *arena,
                               const char *what, tn_error *err) TN_MUST_USE;
 
-/* NULL when there is none. */
+/* Returns the tensor of this name; NULL when there is none. */
 const tn_tensor *tn_tensor_find(const tn_safetensors *doc, const char *name);
 const char *tn_tensor_meta_find(const tn_safetensors *doc, const char *key);
 
-/* The tensor of this name, type and shape: ("w", "F32", 1, {n}); TN_E_CKPT names what differs. */
+/* Describes the tensor that is wanted, by name, type and shape: ("w", "F32", 1, {n}); TN_E_CKPT
+ * names what differs. */
 typedef struct tn_tensor_want {
     const char *name;
     const char *dtype;

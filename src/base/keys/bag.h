@@ -25,8 +25,8 @@ typedef struct tn_bag {
 
 /* Rows side by side, and the slots whose examples take them. No row is in two blocks. */
 typedef struct tn_row_block {
-    uint32_t from, to;    /* in floats */
-    const uint32_t *slot; /* of the schema, ascending */
+    uint32_t from, to;    /* range of the block in the table, in floats */
+    const uint32_t *slot; /* indexes of slots in the schema, ascending */
     uint32_t n_slots;
     bool whole; /* these slots take no other rows */
 } tn_row_block;

@@ -54,8 +54,8 @@ float tn_init_value(const tn_init *init, uint64_t stream, uint64_t index, uint32
 
 enum { TOGETHER = 8 };
 
-/* tn_unit in steps that vector instructions have: 32 and 21 bits become doubles behind the point of
- * 2^52, and their sum is exact. */
+/* Computes tn_unit in steps that vector instructions have: 32 and 21 bits become doubles below the
+ * point of 2^52, and their sum is exact. */
 static inline void units(uint64_t stream, uint32_t from, double unit[TOGETHER])
 {
     const uint64_t two52 = UINT64_C(0x4330000000000000); /* the bits of 2^52 */
@@ -72,7 +72,7 @@ static inline void units(uint64_t stream, uint32_t from, double unit[TOGETHER])
     }
 }
 
-/* The first values of most rows, by the same operations as above. */
+/* Computes the first values of most rows, by the same operations as above. */
 TN_HOT static void uniform_rows(double a, double b, uint32_t n, const uint64_t *stream,
                                 uint32_t dim, float *const *w)
 {

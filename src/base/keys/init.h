@@ -23,10 +23,11 @@ typedef struct tn_init {
     double a, b;
 } tn_init;
 
-/* The index-th value. `stream`: see base/math/rng.h; in, out: the fans, read by the last four. */
+/* Returns the index-th value. `stream`: see base/math/rng.h; in, out: the fans, read by the last
+ * four. */
 float tn_init_value(const tn_init *init, uint64_t stream, uint64_t index, uint32_t in,
                     uint32_t out);
 
-/* w[r] := the first dim values of stream[r], of n rows; both fans are dim. */
+/* Sets w[r] := the first dim values of stream[r], of n rows; both fans are dim. */
 void tn_init_rows(const tn_init *init, uint32_t n, const uint64_t *stream, uint32_t dim,
                   float *const *w);

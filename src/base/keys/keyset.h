@@ -28,7 +28,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Who owns which partitions. Fixed while a run lasts. */
+/* Says which peer owns which partitions. Fixed while a run lasts. */
 typedef struct tn_owners {
     uint32_t n_peers;
     uint32_t n_partitions;
@@ -39,7 +39,7 @@ typedef struct tn_keyset {
     const tn_owners *owners;
     const tn_layout *layout;
     uint32_t n;
-    uint32_t floats;       /* of `rows`: no row of the keyset ends behind */
+    uint32_t floats;       /* size of `rows`: all rows of the keyset end before */
     const uint64_t *key;   /* n, each once, by partition, then as first seen */
     const uint16_t *group; /* n: index of the share group in the tn_layout */
     const uint32_t *at;    /* n: offset of the key's row, in floats */
@@ -48,7 +48,7 @@ typedef struct tn_keyset {
     const uint32_t *first; /* n_partitions + 1 */
 } tn_keyset;
 
-/* Floats in the row of key i. */
+/* Returns the floats in the row of key i. */
 static inline uint32_t tn_row_width(const tn_keyset *keys, uint32_t i)
 {
     return tn_record_of(keys->layout, keys->group[i])->width;

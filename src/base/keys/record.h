@@ -6,7 +6,7 @@
  *     row    | wide | deep . . . . . . . |       width 9: the w of one row
  *     at       0      1                  9
  *
- * A net may read a row's counts, too. Such a record has two floats more behind its segments, which
+ * A net may read a row's counts, too. Such a record has two floats more after its segments, which
  * no optimizer trains and no file of rows holds: the owner of a key computes them when it is pulled
  * (ps/table/lifecycle.h), and the gradients that lie there are zeros.
  *
@@ -31,15 +31,16 @@ typedef struct tn_segment {
     uint32_t dim;
 } tn_segment;
 
-enum { TN_COUNTS = 2 }; /* floats that tell of show and click */
+enum { TN_COUNTS = 2 }; /* floats that hold show and click */
 
 typedef struct tn_record {
     uint32_t width; /* floats in a row */
     uint32_t n_segments;
     tn_segment segment[TN_SEGMENTS_MAX];
-    tn_segment counts; /* behind them; dim 0: no input reads counts, else TN_COUNTS */
-    bool raw_show;     /* the first of them is show, not ln(1 + show) */
-    uint16_t waits;    /* bit i: segment i is only for keys that are admitted; 0: all are at once */
+    /* two floats after the segments, TN_COUNTS; dim 0: none */
+    tn_segment counts;
+    bool raw_show;  /* the first of them is show, not ln(1 + show) */
+    uint16_t waits; /* bit i: segment i is only for keys that are admitted; 0: all are at once */
 } tn_record;
 
 typedef struct tn_share_group {

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Whether the sentence of glibc means that there is no memory to map the library to. errno says
- * nothing: it is 0 after a mapping that failed. */
+/* Returns whether the sentence of glibc means that there is no memory to map the library to. errno
+ * says nothing: it is 0 after a mapping that failed. */
 static bool is_short_of_memory(const char *why)
 {
     static const char *const words[] = {"failed to map segment", "Cannot allocate memory",

@@ -15,12 +15,12 @@
 
 typedef struct tn_library_name {
     const char *file;
-    const char *subject; /* of "<subject> cannot be loaded: .." */
+    const char *subject; /* subject of the message "<subject> cannot be loaded: .." */
     const char *hint;
 } tn_library_name;
 
-/* TN_E_CONFIG: it is not there, or not to be used; TN_E_MEMORY: no room to map it, or what it
- * needs. */
+/* Loads a library. TN_E_CONFIG: it is missing or cannot be used; TN_E_MEMORY: no room to map it, or
+ * what it needs. */
 tn_status tn_library_load(void **out, const tn_library_name *name, tn_error *err) TN_MUST_USE;
 
 /* Writes an address to *out, a pointer to a function. TN_E_CONFIG: the library has none. */

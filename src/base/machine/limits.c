@@ -19,9 +19,9 @@ static const uint64_t no_limit = UINT64_C(1) << 60;
 
 typedef bool line_take(void *arg, char *line); /* true: no more are wanted */
 
-/* Each line of a file, without its end, a longer one in pieces; nothing where there is no such
- * file. Without the file module and stdio: a failure here is not reported, memory may be short, and
- * use is asked for again and again. */
+/* Passes on each line of a file, without its end, a longer one in pieces; nothing where there is no
+ * such file. Without the file module and stdio: a failure here is not reported, memory may be
+ * short, and use is asked for again and again. */
 static void for_each_line(const char *root, const char *path, line_take *take, void *arg)
 {
     char line[LINE_SIZE];
@@ -53,7 +53,7 @@ static void for_each_line(const char *root, const char *path, line_take *take, v
     }
 }
 
-/* The number behind `name` and blanks. */
+/* Reads the number that follows `name` and blanks. */
 static bool number_behind(const char *line, const char *name, uint64_t *out)
 {
     const size_t size = strlen(name);
@@ -95,15 +95,15 @@ static bool take_address_space(void *arg, char *line)
 /* A cgroup hierarchy that limits memory, and the names of its files. */
 typedef struct hierarchy {
     bool v2;
-    const char *file;      /* that holds the limit */
-    const char *root;      /* before all paths */
+    const char *file;      /* name of the file that holds the limit */
+    const char *root;      /* prefix of all paths */
     char own[PATH_SIZE];   /* path of this process's cgroup in it */
-    char mount[PATH_SIZE]; /* where it is mounted; "": nowhere */
-    char top[PATH_SIZE];   /* the cgroup that stands there */
-    uint64_t limit;        /* of the file that is read */
+    char mount[PATH_SIZE]; /* mount point of the hierarchy; "": not mounted */
+    char top[PATH_SIZE];   /* the cgroup at the mount point */
+    uint64_t limit;        /* limit of the file that is being read */
 } hierarchy;
 
-/* Whether a list "cpu,memory" names memory. */
+/* Returns whether a list "cpu,memory" names memory. */
 static bool has_memory(const char *list)
 {
     static const char word[] = "memory";
@@ -117,7 +117,7 @@ static bool has_memory(const char *list)
     return false;
 }
 
-/* "4:memory:/a/b", "0::/a/b" */
+/* Takes our cgroup from "4:memory:/a/b" or "0::/a/b". */
 static bool take_own(void *arg, char *line)
 {
     hierarchy *h = arg;
@@ -135,7 +135,7 @@ static bool take_own(void *arg, char *line)
     return true;
 }
 
-/* "36 31 0:32 /top /mount rw,relatime shared:1 - cgroup cgroup rw,memory" */
+/* Takes a mount from "36 31 0:32 /top /mount rw,relatime shared:1 - cgroup cgroup rw,memory". */
 static bool take_mount(void *arg, char *line)
 {
     hierarchy *h = arg;
@@ -165,7 +165,7 @@ static bool take_mount(void *arg, char *line)
     return is_it;
 }
 
-/* A number, or "max". */
+/* Takes a number, or "max". */
 static bool take_limit(void *arg, char *line)
 {
     hierarchy *h = arg;
@@ -175,7 +175,7 @@ static bool take_limit(void *arg, char *line)
     return true;
 }
 
-/* Our cgroup as seen from the mount; in a container it may lie outside of the mounted tree. */
+/* Returns our cgroup as seen from the mount; in a container it may lie outside the mounted tree. */
 static const char *below_top(const hierarchy *h)
 {
     const size_t size = strcmp(h->top, "/") == 0 ? 0 : strlen(h->top);
@@ -224,7 +224,7 @@ void tn_memory_limit_of(const char *root, tn_memory_limit *out)
     for_each_line(root, "/proc/self/limits", take_address_space, &out->address_space);
 }
 
-/* "1024 512 ..": all pages and the resident ones. */
+/* Takes all pages and the resident ones from "1024 512 ..". */
 static bool take_pages(void *arg, char *line)
 {
     uint64_t *pages = arg;

@@ -7,8 +7,8 @@
  *     ulimit -v   /proc/self/limits  Max address space (RLIMIT_AS)
  *
  * The kernel ends a process whose resident memory passes the first three, and fails allocations of
- * one whose address space passes the last: two limits for two measures. Where cgroups are mounted
- * stands in /proc/self/mountinfo. `root` is put before all of these paths: "" for this machine, a
+ * one whose address space passes the last: two limits for two measures. The mount points of
+ * cgroups are in /proc/self/mountinfo. `root` precedes all of these paths: "" for this machine, a
  * tree of files for a test. A file that cannot be read means no limit. Any thread.
  */
 #pragma once
@@ -22,8 +22,8 @@ enum { TN_MEMORY_BY_SIZE = 32 };
 
 typedef struct tn_memory_limit {
     uint64_t resident;          /* shared with all of the cgroup, or of the machine */
-    char by[TN_MEMORY_BY_SIZE]; /* what says so: "RAM", "cgroup memory.max" */
-    uint64_t address_space;     /* of this process alone */
+    char by[TN_MEMORY_BY_SIZE]; /* name of the limit that applies: "RAM", "cgroup memory.max" */
+    uint64_t address_space;     /* bytes for this process alone */
 } tn_memory_limit;              /* UINT64_MAX: none */
 
 void tn_memory_limit_of(const char *root, tn_memory_limit *out);

@@ -13,7 +13,8 @@ enum { ROUNDS = 100000, CHAINS = 12, MOVED_BYTES = 1 << 25 };
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-/* Multiply-adds of `lanes` floats in as many chains as hide their latency; how many FLOP. */
+/* Defines a function that does multiply-adds of `lanes` floats in as many chains as hide their
+ * latency and returns how many FLOP it did. */
 #define FMA_CHAINS(name, isa, vector, mm, lanes)                                                   \
     __attribute__((target(isa), noinline)) static double name(void)                                \
     {                                                                                              \
@@ -117,7 +118,7 @@ double tn_peak_gflops(int times)
     return best * 1e-9;
 }
 
-/* Of all pullers at once: a tile takes long enough for every thread to begin its own. */
+/* Returns the rate of all pullers: a tile takes long enough for every thread to begin its own. */
 static double pull_together(tn_team *team, puller *p, uint32_t n)
 {
     double sum = 0;

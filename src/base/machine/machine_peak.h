@@ -9,8 +9,8 @@
 
 #include <stdint.h>
 
-/* fp32 multiply-adds times two per second of the calling thread, in 1e9, by the widest vectors that
- * the processor has; the best of `times` runs of some 20 ms. */
+/* Returns fp32 multiply-adds times two per second of the calling thread, in 1e9, by the widest
+ * vectors that the processor has; the best of `times` runs of some 20 ms. */
 double tn_peak_gflops(int times);
 
 /* The peaks of `threads` threads together, measured for about `seconds`. */
@@ -21,5 +21,5 @@ typedef struct tn_peaks {
 tn_status tn_peaks_measure(uint32_t threads, double seconds, tn_peaks *out,
                            tn_error *err) TN_MUST_USE;
 
-/* Name of the vectors used: "avx512", "avx2", "plain". */
+/* Returns the name of the vectors used: "avx512", "avx2", "plain". */
 const char *tn_peak_kind(void);

@@ -106,7 +106,7 @@ __attribute__((target("sse4.2,pclmul"))) static inline uint64_t shifted(uint64_t
 }
 
 /* The instruction takes three cycles, and a new one can begin in every cycle. So this computes
- * three runs of `words` words side by side and joins them in the word behind. */
+ * three runs of `words` words side by side and joins them in the word that follows. */
 __attribute__((target("sse4.2,pclmul"))) static uint64_t
 crc_of_three(uint64_t state, const char *data, size_t words)
 {

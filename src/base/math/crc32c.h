@@ -8,13 +8,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* crc of `size` bytes after others whose crc was `crc` (0 at the start). */
+/* Returns the crc of `size` bytes after others whose crc was `crc` (0 at the start). */
 uint32_t tn_crc32c(uint32_t crc, const void *data, size_t size);
 
 /* The portable version, for the test that both agree. */
 uint32_t tn_crc32c_portable(uint32_t crc, const void *data, size_t size);
 
-/* TFRecord's masked form. */
+/* Returns TFRecord's masked form. */
 static inline uint32_t tn_crc_mask(uint32_t crc)
 {
     return ((crc >> 15) | (crc << 17)) + 0xa282ead8U;

@@ -25,7 +25,7 @@ enum { EXPONENT_BIAS = 1023, MANTISSA_BITS = 52 };
 
 #define HORNER(c, x) horner((c), (int)(sizeof(c) / sizeof(c)[0]), (x))
 
-/* c[0] + c[1] x + .. */
+/* Returns c[0] + c[1] x + .. + c[n - 1] x^(n - 1). */
 static inline double horner(const double *c, int n, double x)
 {
     double y = c[n - 1];

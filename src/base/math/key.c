@@ -45,7 +45,7 @@ static uint64_t eat_stripes(tn_bytes *in, uint64_t seed)
     return h;
 }
 
-/* The last 0 to 31 bytes. */
+/* Eats the last 0 to 31 bytes. */
 static uint64_t eat_tail(tn_bytes *in, uint64_t h)
 {
     while (in->size >= sizeof(uint64_t)) {

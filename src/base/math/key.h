@@ -29,13 +29,13 @@ static inline uint64_t tn_unmix(uint64_t z)
     return z ^ (z >> 30) ^ (z >> 60);
 }
 
-/* XXH64 of the public xxHash specification. */
+/* Returns the XXH64 of the public xxHash specification. */
 uint64_t tn_xxh64(const void *data, size_t size, uint64_t seed);
 
-/* Of a row that belongs to no group: the sign of no text. */
+/* The salt of a row that belongs to no group: the sign of the empty text. */
 #define TN_NO_GROUP UINT64_C(0xef46db3751d8e999)
 
-/* XXH64, seed 0, of a share group's name. */
+/* Returns the XXH64, seed 0, of a share group's name. */
 uint64_t tn_salt(const char *group);
 
 static inline uint64_t tn_key_of(uint64_t sign, uint64_t salt)

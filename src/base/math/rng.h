@@ -23,7 +23,7 @@ enum {
     TN_RNG_ADMISSION = 5, /* table key                         step */
     TN_RNG_SAMPLING = 6,  /* part                              row in the part */
     TN_RNG_BOOTSTRAP = 7, /* replicate                         row number or group key */
-    TN_RNG_GENERATE = 8,  /* ..                                free */
+    TN_RNG_GENERATE = 8,  /* any                               free */
     TN_RNG_ROUNDING = 9,  /* table key, step                   coordinate */
     TN_RNG_HELD = 10,     /* file                              first byte of a row */
 };
@@ -48,13 +48,13 @@ static inline uint64_t tn_stream3(uint64_t seed, uint64_t a, uint64_t b, uint64_
     return tn_stream_next(tn_stream2(seed, a, b), c);
 }
 
-/* The i-th number of a stream. */
+/* Returns the i-th number of a stream. */
 static inline uint64_t tn_draw(uint64_t stream, uint64_t i)
 {
     return tn_mix(stream + (i + 1) * TN_GAMMA);
 }
 
-/* FNV-1a, 64 bits, of the bytes of a name. */
+/* Returns the FNV-1a, 64 bits, of the bytes of a name. */
 uint64_t tn_name64(const char *text);
 
 static inline double tn_unit(uint64_t x) /* [0, 1) */
@@ -67,11 +67,11 @@ static inline double tn_open(uint64_t x) /* (0, 1) */
     return ((double)(x >> 12) + 0.5) * 0x1p-52;
 }
 
-/* 0 .. n-1 */
+/* Returns a number of 0 .. n-1. */
 uint64_t tn_below(uint64_t x, uint64_t n);
 
-/* The quantile of the standard normal: Wichura's AS 241 with our own logarithm (tn_ln), so that
- * no libm decides a bit. 0 < p < 1. */
+/* Returns the quantile of the standard normal: Wichura's AS 241 with our own logarithm (tn_ln), so
+ * that no libm decides a bit. 0 < p < 1. */
 double tn_normal_quantile(double p);
 
 static inline double tn_normal(uint64_t x)

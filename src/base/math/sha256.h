@@ -15,5 +15,5 @@ void tn_sha256_add(tn_sha256 *h, const void *data, size_t size);
 void tn_sha256_end(tn_sha256 *h, uint8_t digest[32]);
 uint64_t tn_sha256_end64(tn_sha256 *h); /* its first 8 bytes; as 16 hex digits in their order */
 
-/* `out` gets 64 lower-case digits and a NUL. */
+/* Writes 64 lower-case digits and a NUL to `out`. */
 void tn_sha256_hex(const uint8_t digest[32], char out[65]);

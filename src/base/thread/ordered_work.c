@@ -26,7 +26,7 @@ typedef struct run {
     const tn_inorder *how;
     pthread_mutex_t lock; /* guards all below but what `joining` says */
     pthread_cond_t room;
-    uint32_t waiting; /* for room */
+    uint32_t waiting; /* threads that wait for room */
     uint32_t turn;    /* the piece that is joined next */
     bool joining;     /* a thread is joining; it owns the piece at its turn, status and err */
     tn_status status; /* these two: of the first that failed */
@@ -35,7 +35,8 @@ typedef struct run {
     made ring[TN_INORDER_AHEAD];
 } run;
 
-/* Waits for room in the ring. NULL: no memory, or no need for one: the run is over. */
+/* Waits for room in the ring. Returns NULL for lack of memory, or when the run is over and needs no
+ * more. */
 static hand *begin(run *r, uint32_t piece, made *m)
 {
     pthread_mutex_lock(&r->lock);
@@ -59,7 +60,7 @@ static hand *begin(run *r, uint32_t piece, made *m)
     return over ? NULL : h;
 }
 
-/* Unlocked, but nobody else joins. */
+/* Joins one piece. Unlocked, but nobody else joins. */
 static void join(run *r, made *m)
 {
     if (m->status == TN_OK) {
@@ -68,7 +69,7 @@ static void join(run *r, made *m)
     }
 }
 
-/* All that are there, from the one whose turn it is on. Locked. */
+/* Joins all pieces that are there, from the one whose turn it is on. Locked. */
 static void join_what_is_there(run *r)
 {
     r->joining = true;

@@ -18,7 +18,7 @@
  * one for a thread alone, at most TN_INORDER_AHEAD. run() owns the hands and calls `drop` before it
  * frees them.
  *
- * run() reports the first fault in the order of the pieces, not in time, and joins no piece behind
+ * run() reports the first fault in the order of the pieces, not in time, and joins no piece after
  * it.
  */
 #pragma once

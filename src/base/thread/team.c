@@ -5,7 +5,7 @@
  *     ticket   | round 32 | tiles of the seat not yet taken 32 |     one atomic word
  *
  * A thread takes the tiles of its own seat first: what it wrote in one run lies in its own cache in
- * the next, when the tiles stand for the same rows. Then it takes what is left in others' seats. A
+ * the next, when the tiles are for the same rows. Then it takes what is left in others' seats. A
  * run in order has all tiles in seat 0. A tile is taken by lowering a ticket. Whoever succeeds
  * holds the run open until it reports the tile done, so work, job and n_tiles are read after that
  * and need no lock. A run ends when every tile is reported, not when every helper has shown up: a
@@ -79,7 +79,7 @@ static bool changes(_Atomic uint32_t *word, uint32_t seen, uint32_t spins)
     return false;
 }
 
-/* Of what tn_team_post gave: there is none, or it is done; nobody has begun it; somebody has. */
+/* State of what tn_team_post hands over: none, or done; nobody has begun it; somebody has. */
 typedef enum post_state { POST_NONE, POST_OPEN, POST_TAKEN } post_state;
 
 /* A thread and its share of the tiles; the first is the caller's. */
@@ -100,7 +100,7 @@ struct tn_team {
     void *job;
     uint32_t n_tiles;
     bool in_order;  /* all tiles are in the caller's seat */
-    tn_phase phase; /* that the caller is in; TN_PHASES: none */
+    tn_phase phase; /* phase of the caller; TN_PHASES: none */
     uint64_t step;
     _Atomic(tn_trace *) trace; /* NULL: nothing is recorded */
 
@@ -118,7 +118,7 @@ struct tn_team {
     seat seat[];
 };
 
-/* First tile of a seat: the shares of seats differ by one tile at most. */
+/* Returns the first tile of a seat: the shares of seats differ by one tile at most. */
 static uint32_t seat_begin(const tn_team *t, uint32_t i)
 {
     if (t->in_order) {
@@ -127,7 +127,7 @@ static uint32_t seat_begin(const tn_team *t, uint32_t i)
     return (uint32_t)((uint64_t)t->n_tiles * i / t->n_seats);
 }
 
-/* Takes a tile of the current run from a seat. False: there is none left in it. */
+/* Takes a tile of the current run from a seat. Returns false when none is left in it. */
 static bool take_tile(tn_team *t, uint32_t from, uint32_t *out)
 {
     uint64_t ticket = atomic_load_explicit(&t->seat[from].ticket, memory_order_relaxed);
@@ -154,7 +154,7 @@ tn_lane *tn_team_lane(const tn_team *team)
                         : tn_trace_here(atomic_load_explicit(&team->trace, memory_order_relaxed));
 }
 
-/* For a helper that holds a tile: from waiting to what the caller does, in the caller's step. */
+/* Moves a helper that holds a tile from waiting to the phase and step of the caller. */
 static void begin_tiles(const tn_team *t, tn_lane *lane)
 {
     tn_lane_step(lane, t->step);
@@ -174,7 +174,7 @@ static void end_tiles(const tn_team *t, tn_lane *lane)
     }
 }
 
-/* Says that `n` tiles are done. Must be the last touch of the run: it may be over now. */
+/* Reports `n` tiles as done. Do not touch the run afterwards; it may have ended. */
 static void report(tn_team *t, uint32_t n, uint32_t n_tiles)
 {
     uint32_t before = atomic_fetch_add(&t->done, n);
@@ -184,8 +184,9 @@ static void report(tn_team *t, uint32_t n, uint32_t n_tiles)
     }
 }
 
-/* The own seat first. At most one report per call, so that tiles in a row cost one atomic each.
- * `lane` is a helper's that waits for tiles; the caller of run() has none: its phase goes on. */
+/* Takes tiles of the own seat first. Reports at most once per call, so that tiles in a row cost one
+ * atomic each. `lane` is a helper's that waits for tiles; the caller of run() has none: its phase
+ * goes on. */
 static void work_on_tiles(tn_team *t, uint32_t own, tn_lane *lane)
 {
     uint32_t tile;
@@ -210,7 +211,7 @@ static void work_on_tiles(tn_team *t, uint32_t own, tn_lane *lane)
     }
 }
 
-/* Whoever opens it first does it. */
+/* Does the posted work, unless another thread opened it first. */
 static bool work_on_post(tn_team *t)
 {
     uint32_t open = POST_OPEN;
@@ -239,8 +240,8 @@ void tn_team_settle(tn_team *team)
     }
 }
 
-/* Other work, for a helper that has no tiles. tn_team_set_aside changes `aside` and then looks at
- * `inside`; a helper does the reverse, so at least one of them sees the other. */
+/* Does other work, for a helper that has no tiles. tn_team_set_aside changes `aside` and then looks
+ * at `inside`; a helper does the reverse, so at least one of them sees the other. */
 static bool work_aside(tn_team *t)
 {
     if (atomic_load_explicit(&t->aside, memory_order_relaxed) == NULL) {
@@ -363,7 +364,8 @@ void tn_team_set_aside(tn_team *team, tn_aside_fn *aside, void *arg)
     atomic_store(&team->aside, aside);
 }
 
-/* For the caller of run(), which has found no more tiles to take. */
+/* Waits until all tiles are done; for the caller of run(), which has found no more tiles to take.
+ */
 static void wait_for_the_rest(tn_team *t, uint32_t n_tiles)
 {
     uint32_t done = atomic_load(&t->done);

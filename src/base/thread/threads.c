@@ -32,10 +32,11 @@ static void *thread_main(void *arg)
     return NULL;
 }
 
-/* What the calling thread could use before it was pinned; nothing set: it is not. */
+/* Processors that the calling thread could use before it was pinned; empty while it is not pinned.
+ */
 static _Thread_local cpu_set_t unpinned;
 
-/* The processors that the calling thread may use, or might if it were not pinned. */
+/* Finds the processors that the calling thread may use, or might if it were not pinned. */
 static int allowed_cpus(cpu_set_t *out)
 {
     *out = unpinned;
@@ -63,7 +64,8 @@ static int create_free_thread(tn_thread *t)
     return failure;
 }
 
-/* pthread_create says EAGAIN for both: whether there is room for a stack is tried. */
+/* Finds out why a thread did not start. pthread_create says EAGAIN for both reasons: whether there
+ * is room for a stack is tried. */
 static tn_status cannot_start(const char *name, int failure, tn_error *err)
 {
     pthread_attr_t how;
@@ -125,7 +127,7 @@ tn_status tn_thread_join(tn_thread *thread, tn_error *err)
     return status;
 }
 
-/* Ends when the starter lets go of the lock. */
+/* Ends when the starter releases the lock. */
 static tn_status wait_at(void *arg, tn_error *err)
 {
     (void)err;
@@ -198,13 +200,13 @@ tn_status tn_thread_pin(const tn_thread *thread, uint32_t nth, tn_error *err)
 
 void tn_thread_unpin(void)
 {
-    if (CPU_COUNT(&unpinned) > 0) { /* what the system refuses stays: it is a matter of speed */
+    if (CPU_COUNT(&unpinned) > 0) { /* a refusal of the system is ignored: it only costs speed */
         (void)pthread_setaffinity_np(pthread_self(), sizeof unpinned, &unpinned);
         CPU_ZERO(&unpinned);
     }
 }
 
-/* Of the thread, not of the process: Linux keeps a nice value for each. */
+/* Changes the thread, not the process: Linux keeps a nice value for each. */
 void tn_thread_step_back(int by)
 {
     TN_ASSERT(by >= 0);

@@ -31,8 +31,8 @@ tn_status tn_thread_join(tn_thread *thread, tn_error *err) TN_MUST_USE;
 
 /* A condition whose waits may end by the clock of tn_clock_ns. */
 void tn_cond_init(pthread_cond_t *cond);
-/* Waits for a signal, at most until tn_clock_ns() is `until_ns`; may return early. False: time is
- * up. */
+/* Waits for a signal, at most until tn_clock_ns() is `until_ns`; may return early. Returns false
+ * when time is up. */
 bool tn_cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, uint64_t until_ns);
 
 /* Keeps a thread, or with NULL the caller, to the `nth` of the processors that the caller may use,
@@ -46,9 +46,9 @@ void tn_thread_unpin(void); /* the caller, which need not be pinned */
  * without a privilege. A refusal of the system is ignored. */
 void tn_thread_step_back(int by);
 
-/* FTZ and DAZ for the calling thread: decayed rows would otherwise turn denormal and an epoch
+/* Sets FTZ and DAZ for the calling thread: decayed rows would otherwise turn denormal and an epoch
  * takes ten times longer. main() calls it first thing. */
 void tn_flush_denormals(void);
 
-/* Processors that the caller may use, or might if it were not pinned; at least 1. */
+/* Returns the processors that the caller may use, or might if it were not pinned; at least 1. */
 uint32_t tn_cpu_count(void);

@@ -61,7 +61,7 @@ double tn_ticks_to_s(const tn_trace *trace, uint64_t ticks)
     return (double)ticks * tick_ns * 1e-9;
 }
 
-/* Counters of two processors may be a few ticks apart. */
+/* Returns the ticks between two counts; counters of two processors may be a few ticks apart. */
 static uint64_t since(uint64_t begin, uint64_t end)
 {
     return end > begin ? end - begin : 0;
@@ -141,7 +141,7 @@ static tn_lane *new_lane(tn_trace *t, const char *name, uint32_t number)
     return lane;
 }
 
-/* A lane that a thread of this name has left, or a new one. */
+/* Returns a lane that a thread of this name has left, or a new one. */
 static tn_lane *take_lane(tn_trace *t, const char *name)
 {
     uint32_t n = atomic_load_explicit(&t->n_lanes, memory_order_relaxed);
@@ -265,7 +265,7 @@ static void open_at(tn_lane *l, tn_phase phase, const char *label, uint64_t now)
     l->open[l->depth++] = (tn_open_span){.begin = now, .label = label, .phase = phase};
 }
 
-/* Ticks within the tiles of the run that is under way. */
+/* Adds ticks within the tiles of the run that is under way. */
 static void add_tiles(tn_lane *l, tn_phase phase, uint64_t ticks)
 {
     tn_phase_sum *s = &l->sum[phase];

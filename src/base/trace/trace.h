@@ -47,44 +47,47 @@ enum {
 typedef struct tn_trace tn_trace;
 typedef struct tn_lane tn_lane;
 
-/* `ring`: spans that each lane keeps. TN_E_MEMORY; *out is NULL then. */
+/* Opens a trace; each lane keeps `ring` spans. TN_E_MEMORY; *out is NULL then. */
 tn_status tn_trace_open(tn_trace **out, uint32_t ring, tn_error *err) TN_MUST_USE;
 void tn_trace_close(tn_trace *trace); /* NULL is fine; no thread may record any more */
 
-/* The lane of the calling thread from now on. NULL: `trace` is NULL, or there is no memory for
- * another lane, which the table reports. Takes a lock. */
+/* Returns the lane of the calling thread from now on. NULL: `trace` is NULL, or there is no memory
+ * for another lane, which the table reports. Takes a lock. */
 tn_lane *tn_trace_join(tn_trace *trace, const char *name);
 /* Ends all open spans. Called by the thread of the lane, or after that has ended. NULL is fine. */
 void tn_trace_leave(tn_lane *lane);
 
-/* The calling thread's lane, NULL when it has none. For code that threads share. */
+/* Returns the calling thread's lane, NULL when it has none. For code that threads share. */
 tn_lane *tn_trace_here(const tn_trace *trace);
 
-/* A copy of `name` that lives as long as the trace, for tn_span_part; NULL for a NULL trace. */
+/* Returns a copy of `name` that lives as long as the trace, for tn_span_part; NULL for a NULL
+ * trace. */
 const char *tn_trace_name(tn_trace *trace, const char *name);
 
 /* Makes the run begin now instead of when the trace was opened. Call it before any thread joins. */
 void tn_trace_begin(tn_trace *trace);
 
-/* Tiles are counted as a team of so many threads would share them, too; before any thread joins. */
+/* Makes the trace count tiles as a team of so many threads would share them, too. Call it before
+ * any thread joins. */
 void tn_trace_foresee(tn_trace *trace, uint32_t threads);
 
-/* The run is over, and what is still open ends with it. At most once; threads need only leave. */
+/* Ends the run, and all spans that are still open. At most once; threads need only leave. */
 void tn_trace_end(tn_trace *trace);
 
 /* ---- recording, by the inline functions below ---- */
 
-/* With a label (tn_trace_name) it is a part of the phase that is open; `phase`: where none is. */
+/* Begins a span. With a label (tn_trace_name) it is a part of the phase that is open; `phase`
+ * applies where none is. */
 void tn_lane_begin(tn_lane *lane, tn_phase phase, const char *label);
 void tn_lane_next(tn_lane *lane, tn_phase phase);
 void tn_lane_end(tn_lane *lane);
 
-/* The step that the lane's spans belong to from now on; a reader's threads count blocks or batches.
- * Does nothing while spans are folded. */
+/* Sets the step that the lane's spans belong to from now on; a reader's threads count blocks or
+ * batches. Does nothing while spans are folded. */
 void tn_lane_step(tn_lane *lane, uint64_t step);
 uint64_t tn_lane_step_of(const tn_lane *lane);
 
-/* The innermost open phase; TN_PHASES: none. */
+/* Returns the innermost open phase; TN_PHASES: none. */
 tn_phase tn_lane_phase(const tn_lane *lane);
 
 /* The lane's thread begins to take tiles of a team's run of n, within the phase that is open, and
@@ -92,7 +95,7 @@ tn_phase tn_lane_phase(const tn_lane *lane);
 void tn_lane_tiles_begin(tn_lane *lane, uint32_t n);
 void tn_lane_tiles_end(tn_lane *lane);
 
-/* Every span counts as `phase`, whatever it says, until the next call with TN_PHASES: what happens
+/* Counts every span as `phase`, whatever it says, until the next call with TN_PHASES: what happens
  * inside an evaluation is no part of a step. */
 void tn_lane_fold(tn_lane *lane, tn_phase phase);
 
@@ -138,7 +141,7 @@ static inline void tn_span_end(tn_lane *lane)
 
 typedef struct tn_phase_times {
     double seconds;
-    double share; /* of the run */
+    double share; /* share of the run's time */
     uint64_t calls;
     double median_s, p99_s; /* per step that had any; within 4 % */
 } tn_phase_times;
@@ -150,30 +153,30 @@ typedef struct tn_lane_times {
     double away_s;  /* the run went on without such a thread */
 } tn_lane_times;
 
-double tn_trace_seconds(const tn_trace *trace); /* of the run */
+double tn_trace_seconds(const tn_trace *trace); /* length of the run */
 uint32_t tn_trace_lanes(const tn_trace *trace);
 void tn_trace_times(const tn_trace *trace, uint32_t i, tn_lane_times *out);
 
-/* Seconds of `phase` in all lanes of that name: "team" is every helper. TN_PHASES: in which such
- * threads ran at all. */
+/* Returns the seconds of `phase` in all lanes of that name: "team" is every helper. TN_PHASES: the
+ * seconds in which such threads ran at all. */
 double tn_trace_phase_s(const tn_trace *trace, const char *lanes, tn_phase phase);
 
 /* Seconds of `phase` in which the lanes of that name took tiles of runs, and as many of them as the
- * first of tn_trace_foresee's threads would: a run of n tiles takes ceil(n / threads) of them. The
- * second is told by a team of one thread alone. */
+ * first of tn_trace_foresee's threads would: a run of n tiles takes ceil(n / threads) of them. Only
+ * a team of one thread measures the second. */
 typedef struct tn_tiles_times {
     double seconds, foreseen;
     uint64_t runs;
 } tn_tiles_times;
 tn_tiles_times tn_trace_tiles(const tn_trace *trace, const char *lanes, tn_phase phase);
 
-/* One line per thread and phase that took any time; every thread's shares sum to 100 %. */
+/* Appends one line per thread and phase that took any time; every thread's shares sum to 100 %. */
 void tn_trace_table(const tn_trace *trace, tn_text *out);
 
 enum { TN_NODES_SHOWN = 24 };
 
-/* Times of labelled spans, of all threads together, in the steps that the rings still hold; the
- * longest first, nothing when there are none. */
+/* Appends the times of labelled spans, of all threads together, in the steps that the rings still
+ * hold; the longest first, nothing when there are none. */
 tn_status tn_trace_nodes(const tn_trace *trace, tn_text *out, tn_error *err) TN_MUST_USE;
 
 /* The latest spans as JSON for about:tracing and ui.perfetto.dev:
@@ -183,7 +186,7 @@ tn_status tn_trace_nodes(const tn_trace *trace, tn_text *out, tn_error *err) TN_
  *       "args":{"step":7}}, ..]
  *
  * The JSON array form of the Trace Event Format: metadata, then complete events, thread by thread
- * and by their beginning; an event lies within the one before it or behind it. Times are
+ * and by their beginning; an event lies within the one before it or after it. Times are
  * microseconds since the run began. Rings of busy threads reach back less far than others: the
  * file begins where the last of them does, so that the picture is whole from there on.
  */

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The middle of a bucket; see bucket_of in trace.c. */
+/* Returns the middle of a bucket; see bucket_of in trace.c. */
 static double ticks_of(uint32_t bucket)
 {
     if (bucket < TN_SUB_BUCKETS) {
@@ -22,7 +22,7 @@ static double ticks_of(uint32_t bucket)
     return ldexp(TN_SUB_BUCKETS + sub + (octave > 0 ? 0.5 : 0.0), (int)octave);
 }
 
-/* The quantile `q` of the times per step, in ticks. */
+/* Returns the quantile `q` of the times per step, in ticks. */
 static double quantile(const tn_phase_sum *s, double q)
 {
     double rank = q * (double)s->steps;
@@ -100,7 +100,7 @@ static void add_row(tn_text *out, const char *thread, const char *phase, double 
     tn_text_addf(out, "%-16s %-12s %10.3f %7.1f", thread, phase, seconds, 100 * share);
 }
 
-/* The name stands in a thread's first line only. */
+/* Appends the times of one thread. Its name is in the first line only. */
 static void add_times(const tn_lane_times *t, double run, tn_text *out)
 {
     const char *name = t->name;
@@ -137,13 +137,13 @@ void tn_trace_table(const tn_trace *trace, tn_text *out)
 
 /* ---- labelled spans that the rings still hold ---- */
 
-/* Spans in its ring. */
+/* Returns the number of spans in the lane's ring. */
 static uint32_t lane_kept(const tn_lane *l)
 {
     return l->n_spans <= l->ring_mask ? (uint32_t)l->n_spans : l->ring_mask + 1;
 }
 
-/* Tick from which on no ring has lost any. */
+/* Returns the tick from which on no ring has lost any span. */
 static uint64_t kept_from(const tn_trace *t)
 {
     uint64_t first = t->begin;
@@ -161,7 +161,7 @@ static uint64_t kept_from(const tn_trace *t)
 typedef struct node_sum {
     const char *label;
     tn_phase phase;
-    uint64_t step; /* of one span */
+    uint64_t step; /* step of the span that is added */
     uint64_t ticks;
     uint64_t calls;
 } node_sum;
@@ -181,7 +181,8 @@ static int longest_first(const void *a, const void *b)
     return x->ticks != y->ticks ? (x->ticks < y->ticks ? 1 : -1) : by_name(a, b);
 }
 
-/* The labelled spans of a lane, one entry each. An evaluation within a run is no part of a step. */
+/* Collects the labelled spans of a lane, one entry each. An evaluation within a run is no part of a
+ * step. */
 static uint32_t collect_labelled(const tn_lane *l, uint64_t begin, node_sum *out)
 {
     uint32_t n = 0;
@@ -194,7 +195,7 @@ static uint32_t collect_labelled(const tn_lane *l, uint64_t begin, node_sum *out
     return n;
 }
 
-/* Equal ones become one; those before step `first` are dropped. */
+/* Merges equal ones into one; drops those before step `first`. */
 static uint32_t merge_equal(node_sum *sum, uint32_t n, uint64_t first)
 {
     uint32_t kept = 0;
@@ -262,7 +263,7 @@ tn_status tn_trace_nodes(const tn_trace *trace, tn_text *out, tn_error *err)
 
 /* ---- the file ---- */
 
-/* Outer spans first, when two begin at the same tick. */
+/* Orders spans by their beginning, outer ones first when two begin at the same tick. */
 static int by_begin(const void *a, const void *b)
 {
     const tn_trace_span *x = a;
@@ -278,7 +279,7 @@ static uint64_t ns_of(const tn_trace *t, uint64_t ticks)
     return (uint64_t)llround(tn_ticks_to_s(t, ticks) * 1e9);
 }
 
-/* Microseconds to the nanosecond, never with an exponent: 12.345. */
+/* Appends microseconds to the nanosecond, never with an exponent: 12.345. */
 static void add_us(tn_text *out, const char *key, uint64_t ns)
 {
     char number[40];
@@ -287,7 +288,7 @@ static void add_us(tn_text *out, const char *key, uint64_t ns)
     tn_json_raw(out, key, number);
 }
 
-/* One event to a line. */
+/* Opens one event, which takes one line. */
 static void open_event(tn_text *out, const char *kind, const char *name, uint32_t thread)
 {
     bool first = out->size == 0 || out->data[out->size - 1] == '[';
@@ -299,7 +300,8 @@ static void open_event(tn_text *out, const char *kind, const char *name, uint32_
     tn_json_u64(out, "tid", thread);
 }
 
-/* Both ends are rounded down the same way, so what was inside another span stays inside. */
+/* Appends a span. Both ends are rounded down the same way, so what was inside another span stays
+ * inside. */
 static void add_span(const tn_trace *t, uint32_t thread, const tn_trace_span *s, tn_text *out)
 {
     tn_phase phase = (tn_phase)s->phase;

@@ -33,10 +33,10 @@ typedef struct tn_phase_sum {
     uint64_t in_step; /* own ticks since the step began */
     uint64_t total;   /* own ticks of the steps before */
     uint64_t calls;
-    uint64_t steps;  /* in which it had any */
-    uint64_t tiles;  /* ticks in tiles of a team's runs, */
-    double foreseen; /* .. as many as the first of trace->threads would have, */
-    uint64_t runs;   /* .. and how many runs */
+    uint64_t steps;  /* steps in which the phase had any ticks */
+    uint64_t tiles;  /* ticks in tiles of a team's runs */
+    double foreseen; /* ticks of these that the first of trace->threads threads would have */
+    uint64_t runs;   /* number of these runs */
     uint32_t bucket[TN_BUCKETS];
 } tn_phase_sum;
 
@@ -55,14 +55,15 @@ struct tn_lane {
     uint32_t ring_mask;
     tn_trace_span *ring;
     tn_phase_sum sum[TN_PHASES];
-    uint32_t n_tiles;                   /* of the run that is under way; 0: none */
-    double tiles_share;                 /* of one of the threads that are foreseen */
+    uint32_t n_tiles; /* tiles of the run that is under way; 0: none */
+    /* share of the tiles that one of the foreseen threads takes */
+    double tiles_share;
     uint64_t tiles_begin, tiles_inside; /* ticks; and those of spans that had ended in it by then */
 };
 
 struct tn_trace {
     uint32_t ring;
-    uint32_t threads;          /* that are foreseen */
+    uint32_t threads;          /* number of threads that are foreseen */
     uint64_t begin, end;       /* ticks; end 0: it goes on */
     uint64_t begin_ns, end_ns; /* the same moments, by the clock */
     pthread_mutex_t lock;      /* joining and naming: guards names, lost and new lanes */
@@ -70,7 +71,7 @@ struct tn_trace {
     bool lost; /* a lane that there was no memory for */
     _Atomic uint32_t n_lanes;
     _Atomic uintptr_t owner[TN_LANES_MAX];
-    tn_lane *lane[TN_LANES_MAX]; /* those below n_lanes stand still */
+    tn_lane *lane[TN_LANES_MAX]; /* the first n_lanes are there and never move */
 };
 
 double tn_ticks_to_s(const tn_trace *trace, uint64_t ticks); /* once it has ended */
