@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of a long line the user sees SHOWN_MAX bytes, BEFORE_MAX of them in front of the fault. */
+/* Limits of what the user sees: SHOWN_MAX bytes of a long line, BEFORE_MAX of them before the
+ * fault. */
 enum { SHOWN_MAX = 160, BEFORE_MAX = 80, WORD_MAX = 63, LIST_MAX = 300 };
 
 void tn_diag_done(tn_diag *d)
@@ -26,7 +27,7 @@ static bool ends_word(char c)
     return (unsigned char)c <= ' ' || strchr(",:[]{}\"'=#", c) != NULL;
 }
 
-/* Bytes of the word or quoted text that begins at `at`: what the caret underlines. */
+/* Returns the bytes of the word or quoted text that begins at `at`: the caret underlines them. */
 static size_t word_size(const char *at)
 {
     size_t size = 0;
@@ -40,8 +41,8 @@ static size_t word_size(const char *at)
     return size > 0 ? size : 1;
 }
 
-/* Text of others goes to a terminal: control characters become blanks; tabs stay, so that the
- * caret below stands right. */
+/* Appends text from elsewhere that goes to a terminal: control characters become blanks; tabs stay,
+ * so that the caret below is in its column. */
 static void add_clean(tn_text *out, const char *bytes, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
@@ -94,7 +95,7 @@ static void add_place(tn_text *out, const tn_origin *at)
     tn_text_adds(out, ": ");
 }
 
-/* Whether these lines stand in `text`, from the beginning of one. */
+/* Returns whether `text` contains these lines, from the beginning of one. */
 static bool stands_in(const char *text, const char *lines)
 {
     const char *at = strstr(text, lines);
@@ -104,7 +105,7 @@ static bool stands_in(const char *text, const char *lines)
     return at != NULL;
 }
 
-/* What stands there already is not told again: what many slots inherit is one fault. */
+/* Adds an error, unless the same one is there already: what many slots inherit is one fault. */
 void tn_diag_error(tn_diag *d, const tn_origin *at, const char *fmt, ...)
 {
     tn_text text = {0};
@@ -165,7 +166,7 @@ static uint32_t least(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-/* Optimal string alignment: three rows of the table, rolling. */
+/* Computes optimal string alignment: three rows of the table, rolling. */
 static uint32_t word_distance(const char *a, const char *b)
 {
     size_t n = strlen(b);
@@ -201,7 +202,7 @@ const char *tn_nearest(const char *word, const char *const *names, uint32_t n)
     uint32_t best = UINT32_MAX;
     size_t size = strlen(word);
     for (uint32_t k = 0; k < n; k++) {
-        /* Half of a short word may not be wrong, nor a third of a long one. */
+        /* At most half of a short word may be wrong, and a third of a long one. */
         uint32_t allowed = size < 4 ? 1 : size < 9 ? 2 : 3;
         uint32_t distance = word_distance(word, names[k]);
         bool other = distance < strlen(names[k]);

@@ -20,20 +20,21 @@ enum { TN_DIAG_MAX = 50 }; /* more are counted, not kept */
 typedef struct tn_diag {
     uint32_t n_errors;
     tn_text text;  /* every message, ready to print */
-    bool repeated; /* the last one stood there already: it is told and counted once */
+    bool repeated; /* the last one was there already: it is printed and counted once */
 } tn_diag;
 
 void tn_diag_done(tn_diag *d);
 void tn_diag_error(tn_diag *d, const tn_origin *at, const char *fmt, ...) TN_PRINTF(3, 4);
 void tn_diag_hint(tn_diag *d, const char *fmt, ...) TN_PRINTF(2, 3); /* "hint: ..", last message */
 
-/* TN_OK without errors; else TN_E_CONFIG with "n errors in the configuration". The program prints
- * d->text before it ends. */
+/* Returns TN_OK without errors; else TN_E_CONFIG with "n errors in the configuration". The program
+ * prints d->text before it ends. */
 tn_status tn_diag_check(const tn_diag *d, tn_error *err) TN_MUST_USE;
 
-/* The best "did you mean" among `n` names for `word`, or NULL when none is near: by edits (insert,
- * drop, replace, swap of neighbours); a change of case is free. */
+/* Returns the best "did you mean" among `n` names for `word`, or NULL when none is near: by edits
+ * (insert, drop, replace, swap of neighbours); a change of case is free. */
 const char *tn_nearest(const char *word, const char *const *names, uint32_t n);
-/* "unknown <what> '<word>'", with the nearest name or else with all of them when they are few. */
+/* Adds "unknown <what> '<word>'", with the nearest name or else with all of them when they are
+ * few. */
 void tn_diag_unknown(tn_diag *d, const tn_origin *at, const char *what, const char *word,
                      const char *const *names, uint32_t n);

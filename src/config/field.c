@@ -64,8 +64,8 @@ static bool scale_by(const scale *scales, const char *unit, size_t size, double 
     return false;
 }
 
-/* "-1.5e3" in front of a unit. Returns its length, 0 when there is no number. An 'e' belongs to
- * the number only when digits follow. */
+/* Measures "-1.5e3" in front of a unit. Returns its length, 0 when there is no number. An 'e'
+ * belongs to the number only when digits follow. */
 static size_t number_size(const char *text)
 {
     size_t size = strspn(text, "+-");
@@ -94,7 +94,7 @@ static bool read_scaled(const char *text, const scale *scales, bool unit_needed,
     return true;
 }
 
-/* A whole number, or a whole number of bytes with its unit. */
+/* Reads a whole number, or a whole number of bytes with its unit. */
 static bool read_whole(const tn_binder *b, const tn_field *f, const tn_tree *t, uint64_t *out)
 {
     bool bytes = f->kind == TN_KIND_SIZE;
@@ -120,7 +120,7 @@ static bool read_whole(const tn_binder *b, const tn_field *f, const tn_tree *t, 
     return true;
 }
 
-/* Of a word the low half is its uint32_t. */
+/* Reads a count. The low half of a word is its uint32_t. */
 static bool read_count(const tn_binder *b, const tn_field *f, const tn_tree *t, void *out)
 {
     uint32_t word = tn_word_find(f->words, t->text);
@@ -154,7 +154,7 @@ static bool read_f64(const tn_binder *b, const tn_field *f, const tn_tree *t, vo
     return true;
 }
 
-/* One or more numbers with units: 2h30m. */
+/* Reads one or more numbers with units: 2h30m. */
 static bool read_duration(const tn_binder *b, const tn_field *f, const tn_tree *t, void *out)
 {
     double seconds = 0;
@@ -236,7 +236,7 @@ static const char *path_of(const tn_binder *b, const char *key)
     return tn_tree_text(b->arena, path, strlen(path));
 }
 
-/* The binder of the section below `key`, which is written at `tree` (NULL: nowhere). */
+/* Returns the binder of the section below `key`, which is written at `tree` (NULL: nowhere). */
 static tn_binder section_of(const tn_binder *b, const char *key, const tn_tree *tree)
 {
     tn_binder inner = *b;
@@ -252,7 +252,8 @@ static bool must_be(const tn_binder *b, const tn_field *f, const tn_tree *t, con
     return false;
 }
 
-/* {share: 10%} as the text "share 10%", where the row takes such a map; NULL: it is none. */
+/* Returns {share: 10%} as the text "share 10%", where the row takes such a map; NULL: it is
+ * none. */
 static const tn_tree *text_of_map(const tn_binder *b, const tn_field *f, const tn_tree *t)
 {
     const tn_tree *only = t->first;
@@ -386,7 +387,7 @@ static bool read_tree(const tn_binder *b, const tn_field *f, const tn_tree *t, v
 
 typedef bool read_kind(const tn_binder *b, const tn_field *f, const tn_tree *t, void *out);
 
-/* What "not set" is in memory. */
+/* Bytes of "not set" in memory. */
 static const uint64_t ones = UINT64_MAX; /* TN_UNSET_U32, TN_UNSET_U64 */
 static const double nan_f64 = (double)NAN;
 static const tn_variant zeros = {0};
@@ -432,7 +433,7 @@ static bool read_value(const tn_binder *b, const tn_field *f, const tn_tree *t, 
                                      : kinds[f->kind].read(b, f, t, out);
 }
 
-/* A table that is not there: every option of it at its default, without complaints. */
+/* Binds a table that is not there: every option of it at its default, without complaints. */
 static void bind_absent(const tn_binder *b, const tn_field *f, void *at)
 {
     tn_binder inner = section_of(b, f->key, NULL);
@@ -461,7 +462,7 @@ static void bind_one(const tn_binder *b, const tn_field *f, const tn_tree *given
     }
 }
 
-/* Where a key is known, if not where it was written. */
+/* The places that know a key which is unknown where it was written. */
 typedef struct places {
     const char *key;
     const char *own; /* path where it was written */
@@ -479,7 +480,7 @@ static void add_place(places *out, const char *path)
         return;
     }
     if (out->n == PLACES_MAX || strstr(tn_text_str(&out->text), path) != NULL) {
-        return; /* of another choice of the same rule */
+        return; /* named already, as a key of another choice of the same rule */
     }
     tn_text_addf(&out->text, "%s%s'%s'", out->n > 0 ? " or " : "",
                  strchr(path, '.') == NULL ? "the section " : "", path);
@@ -503,7 +504,7 @@ static void find_places(const tn_binder *b, const tn_field *fields, uint32_t dee
     }
 }
 
-/* The option whose help has the word, as of `separator`; NULL: there is none. */
+/* Returns the option whose help has the word, as of `separator`; NULL: there is none. */
 static const tn_field *find_in_help(const tn_field *fields, const char *word)
 {
     for (const tn_field *f = fields; f != NULL && f->kind != TN_KIND_END; f++) {
@@ -514,7 +515,8 @@ static const tn_field *find_in_help(const tn_field *fields, const char *word)
     return NULL;
 }
 
-/* Options of sections below this one first, then those of any; else what may stand here. */
+/* Suggests options of sections below this one first, then those of any; else the keys that this map
+ * may have. */
 static void report_stranger(const tn_binder *b, const tn_field *fields, const tn_field *more,
                             bool variant, const tn_tree *item)
 {
@@ -542,7 +544,7 @@ static void report_stranger(const tn_binder *b, const tn_field *fields, const tn
     tn_text_done(&found.text);
 }
 
-/* Keys of a map that neither table has; a variant has a type, too. */
+/* Reports the keys of a map that neither table has; a variant has a type, too. */
 static void report_unknown(const tn_binder *b, const tn_field *fields, const tn_field *more,
                            bool variant, const tn_tree *map)
 {

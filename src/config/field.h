@@ -25,28 +25,29 @@ typedef struct tn_text tn_text; /* base/core/text.h */
  * b->diag; a field at fault has its default. Unknown keys are faults. A scalar where a map is
  * expected sets the table's first field. */
 void tn_fields_bind(const tn_binder *b, const tn_field *fields, const tn_tree *map, void *opts);
-/* As above but leaves keys that are not in `fields` to other readers of the same map. */
+/* Does the same but leaves keys that are not in `fields` to other readers of the same map. */
 void tn_fields_bind_some(const tn_binder *b, const tn_field *fields, const tn_tree *map,
                          void *opts);
 
-/* One scalar read as `kind` (BOOL .. CHOICE). For trees that are read by hand. False: reported. */
+/* Reads one scalar as `kind` (BOOL .. CHOICE). For trees that are read by hand. Returns false after
+ * a report. */
 bool tn_read_scalar(const tn_binder *b, const tn_field *as, const tn_tree *scalar, void *out);
 
-/* ---- what a table says about itself; all append to `out`, whose check tells whether there was
- * room ---- */
+/* ---- what a table says about itself; all append to `out`, whose check reports a lack of room
+ * ---- */
 
 typedef struct tn_print_opts {
-    bool sources;               /* every value with where it comes from, as a comment */
+    bool sources;               /* adds the source of every value, as a comment */
     const char *const *without; /* dotted paths that are left out, NULL-terminated; NULL: none */
 } tn_print_opts;
 
-/* Every option with its value from `tree` or its default, as YAML in the order of the tables. An
- * item of a list of tables is one line that holds what is not default. Reading it back gives the
- * same configuration, and the same text when printed again. */
+/* Appends every option with its value from `tree` or its default, as YAML in the order of the
+ * tables. An item of a list of tables is one line that holds what is not default. Reading it back
+ * gives the same configuration, and the same text when printed again. */
 void tn_fields_print(tn_text *out, const tn_field *fields, const tn_tree *tree,
                      const tn_print_opts *opts);
 
-/* A JSON schema: completion and checks in editors. */
+/* Appends a JSON schema: completion and checks in editors. */
 void tn_fields_schema(tn_text *out, const tn_field *fields, const char *title);
 void tn_fields_markdown(tn_text *out, const tn_field *fields); /* docs/config.md */
 void tn_fields_help(tn_text *out, const tn_field *fields);     /* a line per option: --help */
@@ -62,7 +63,7 @@ void tn_field_value_text(tn_text *out, const tn_field *f, const void *opts);
 #define TN_OFFSET(type, member, want)                                                              \
     (offsetof(type, member) + 0 * sizeof((want *)0 == &((type *)0)->member))
 
-/* What follows the help are more members of the row. */
+/* Defines a row; arguments after the help are more members of it. */
 #define TN_ROW(kind_, type, member, want, fallback_, lo, hi, unit_, ...)                           \
     {                                                                                              \
         .kind = (kind_), .key = #member, .offset = TN_OFFSET(type, member, want),                  \
@@ -85,7 +86,7 @@ void tn_field_value_text(tn_text *out, const tn_field *f, const void *opts);
     TN_ROW(TN_KIND_DURATION, type, member, double, fallback, lo, hi, "s", __VA_ARGS__)
 #define TN_FIELD_SIZE(type, member, fallback, lo, hi, ...)                                         \
     TN_ROW(TN_KIND_SIZE, type, member, uint64_t, fallback, lo, hi, "bytes", __VA_ARGS__)
-/* Numbers that may also be one of words_; see field.h. */
+/* Define numbers that may also be one of words_; see the top of this file. */
 #define TN_FIELD_SIZEW(type, member, fallback, lo, hi, words_, ...)                                \
     TN_ROW(TN_KIND_SIZE, type, member, uint64_t, fallback, lo, hi, "bytes", __VA_ARGS__,           \
            .words = (words_))
@@ -112,13 +113,14 @@ void tn_field_value_text(tn_text *out, const tn_field *f, const void *opts);
 #define TN_FIELD_VARIANT(type, member, fallback, choices_, ...)                                    \
     TN_ROW(TN_KIND_VARIANT, type, member, tn_variant, fallback, 0, 0, "", __VA_ARGS__,             \
            .choices = (choices_))
-/* The keys of table_ stand beside those of each choice and are read into .shared, a `want`. */
+/* Defines a variant whose map takes the keys of table_ beside those of each choice; they are read
+ * into .shared, a `want`. */
 #define TN_FIELD_VARIANT_WITH(type, member, fallback, choices_, want, table_, ...)                 \
     TN_ROW(TN_KIND_VARIANT, type, member, tn_variant, fallback, 0, 0, "", __VA_ARGS__,             \
            .choices = (choices_), .table = (table_), .size = sizeof(want))
-/* TREE: maps merge key by key. TREE_ONE: a layer replaces what is below it. TREE_OF: as TREE, and a
- * text x stands for {first_: x}; a text, and a map with this key on one without, replace. With
- * `type` it is a rule, or rules by name, and another type replaces a rule as well. */
+/* Define trees. TREE: maps merge key by key. TREE_ONE: a layer replaces what is below it. TREE_OF:
+ * as TREE, and a text x means {first_: x}; a text, and a map with this key on one without, replace.
+ * With `type` it is a rule, or rules by name, and another type replaces a rule as well. */
 #define TN_FIELD_TREE(type, member, fallback, ...)                                                 \
     TN_FIELD_TREE_OF(type, member, fallback, NULL, __VA_ARGS__)
 #define TN_FIELD_TREE_ONE(type, member, fallback, ...)                                             \

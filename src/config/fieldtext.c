@@ -30,7 +30,7 @@ enum {
 #define LIST_OF(forms) "{\"type\":\"array\",\"items\":" ANY_OF(forms) "}"
 #define TYPE(name) "{\"type\":\"" name "\"}"
 #define PATTERN(regex) "{\"type\":\"string\",\"pattern\":\"" regex "\"}"
-/* Any single value: what an editor takes for a number is a text to us. */
+/* Schema of a single value: what an editor takes for a number is a text to us. */
 #define SCALAR "{\"type\":[\"string\",\"number\",\"boolean\"]}"
 #define COUNT "^[0-9.]+[kMG]$"
 #define REAL "^[-+]?[0-9.]+([eE][-+]?[0-9]+)?$"
@@ -39,8 +39,8 @@ enum {
 
 static const struct {
     const char *words;  /* for people */
-    const char *number; /* for editors: a number of this type within the row's range .. */
-    const char *forms;  /* .. or in these ways */
+    const char *number; /* schema for editors: a number of this type within the row's range */
+    const char *forms;  /* schema of the other forms in which it may be written */
 } kinds[] = {
     [TN_KIND_BOOL] = {"true or false", NULL, TYPE("boolean") "," PATTERN("^(yes|no|on|off)$")},
     [TN_KIND_U32] = {"count", "integer", PATTERN(COUNT)},
@@ -108,7 +108,7 @@ static void walk(walker *w, const tn_field *fields)
     }
 }
 
-/* "count", "one of `a` `b`", "duration": what a user may write. */
+/* Appends what a user may write: "count", "one of `a` `b`", "duration". */
 static void add_type(tn_text *out, const tn_field *f, const char *quote)
 {
     TN_ASSERT((size_t)f->kind < sizeof kinds / sizeof *kinds && kinds[f->kind].words != NULL);
@@ -124,7 +124,7 @@ static void add_type(tn_text *out, const tn_field *f, const char *quote)
     }
 }
 
-/* "1 .. 1024 threads", or nothing. */
+/* Appends "1 .. 1024 threads", or nothing. */
 static void add_range(tn_text *out, const tn_field *f)
 {
     if (f->max > f->min) {
@@ -178,7 +178,7 @@ void tn_fields_paths(tn_text *out, const tn_field *fields)
     walk(&w, fields);
 }
 
-/* A cell of a Markdown table holds no bar of its own. */
+/* Appends a cell of a Markdown table, which holds no bar of its own. */
 static void add_cell(tn_text *out, const char *text)
 {
     for (; *text != '\0'; text++) {
@@ -230,7 +230,7 @@ static bool is_new(walker *w, const tn_choice *const *choices)
     return true;
 }
 
-/* A table for each choice of each variant, where it is met first. */
+/* Appends a table for each choice of each variant, where it is met first. */
 static void markdown_choices(walker *w, const tn_field *f)
 {
     if (f->kind != TN_KIND_VARIANT || !is_new(w, f->choices)) {
@@ -278,7 +278,7 @@ static void schema_words(tn_text *out, const char *const *words)
     tn_json_close(out, '}');
 }
 
-/* The ways in which a value may be written, one behind the other. */
+/* Appends the ways in which a value may be written, one after the other. */
 static void schema_forms(tn_text *out, const tn_field *f)
 {
     TN_ASSERT((size_t)f->kind < sizeof kinds / sizeof *kinds);
@@ -337,7 +337,7 @@ static void schema_rows(tn_text *out, const tn_field *fields)
     }
 }
 
-/* The members of a map; `type`: the name of the choice whose options they are, or NULL. */
+/* Appends the members of a map; `type`: the name of the choice whose options they are, or NULL. */
 static void schema_table(tn_text *out, const tn_field *fields, const tn_field *more,
                          const char *type)
 {
@@ -381,7 +381,7 @@ typedef struct printer {
     const tn_print_opts *opts;
     char path[PATH_BYTES];
     uint32_t indent;
-    size_t line_start; /* of the line being written, in out->size */
+    size_t line_start; /* start of the line being written, in out->size */
 } printer;
 
 static void print_rows(printer *p, const tn_field *fields, const tn_tree *map);
@@ -454,7 +454,7 @@ static bool equals(const tn_tree *a, const tn_tree *b)
     return x == NULL && y == NULL;
 }
 
-/* An item of a list of tables: what is not default, in the order of the table. */
+/* Returns an item of a list of tables: what is not default, in the order of the table. */
 static tn_tree *item_of(const printer *p, const tn_field *table, const tn_tree *item)
 {
     tn_tree *kept = tn_tree_new(p->arena, TN_TREE_MAP, item->at);
@@ -484,7 +484,7 @@ static void print_items(printer *p, const tn_tree *list, const tn_field *table)
     p->indent -= 2;
 }
 
-/* Whether each item of a list, or member of a tree, gets a line of its own. */
+/* Returns whether each item of a list, or member of a tree, gets a line of its own. */
 static bool has_lines(const tn_field *f, const tn_tree *value)
 {
     if (f->kind == TN_KIND_TABLES) {
@@ -498,7 +498,7 @@ static bool has_lines(const tn_field *f, const tn_tree *value)
     return false;
 }
 
-/* A tree of maps: each of its members on a line of its own. */
+/* Prints a tree of maps: each of its members on a line of its own. */
 static void print_members(printer *p, const tn_tree *map)
 {
     p->indent += 2;
@@ -575,7 +575,7 @@ void tn_fields_print(tn_text *out, const tn_field *fields, const tn_tree *tree,
 
 /* ---- one value of a struct ---- */
 
-/* A number in one way, however it was written. */
+/* Appends a number in one form, however it was written. */
 static void text_of_scalar(tn_text *out, const char *text)
 {
     double number = 0;
@@ -587,7 +587,7 @@ static void text_of_scalar(tn_text *out, const char *text)
     }
 }
 
-/* The member of a map whose key comes next in the alphabet, behind `last` (NULL: the first). */
+/* Returns the member of a map whose key follows `last` in the alphabet (NULL: the first). */
 static const tn_tree *next_member(const tn_tree *map, const tn_tree *last)
 {
     const tn_tree *next = NULL;

@@ -74,7 +74,7 @@ static const tn_tree *default_of(tn_arena *arena, const tn_field *f)
     return tn_field_unfold(arena, f, tn_tree_read_flow(arena, f->fallback, "default"));
 }
 
-/* The written type of a variant or rule; NULL: none. */
+/* Returns the written type of a variant or rule; NULL: none. */
 static const tn_tree *type_of(const tn_tree *map)
 {
     const tn_tree *type = tn_tree_get(map, type_key);
@@ -100,14 +100,14 @@ const tn_choice *tn_field_choice(tn_arena *arena, const tn_field *f, const tn_tr
 
 /* ---- layers ---- */
 
-/* How two trees meet. */
+/* Rules by which two trees merge. */
 typedef struct merger {
     const tn_binder *b;
     bool one_layer; /* pieces of the same layer: a type that is not written is not another one */
 } merger;
 
-/* Where the row of a key is looked up: the first table that has it; else `each`, the row of every
- * key. May all be NULL. */
+/* Sources of the row of a key: the first table that has it; else `each`, the row of every key. May
+ * all be NULL. */
 typedef struct rows {
     const tn_field *table[2];
     const tn_field *each;
@@ -142,8 +142,8 @@ static tn_tree *merge_maps(const merger *m, const rows *r, const tn_tree *under,
     return merged;
 }
 
-/* The members of `under`, options of choice `old`, that still mean something once the type has
- * changed: of choices with shared options (models) those that the new one has too, of others
+/* Returns the members of `under`, options of choice `old`, that still mean something once the type
+ * has changed: of choices with shared options (models) those that the new one has too, of others
  * (rules) none. Members that `old` does not know stay, to be refused. */
 static const tn_tree *carry_over(tn_arena *arena, const tn_field *f, const tn_tree *under,
                                  const tn_choice *old, const tn_choice *new)
@@ -175,7 +175,8 @@ static tn_tree *merge_variant(const merger *m, const tn_field *f, const tn_tree 
     return merge_maps(m, &r, under, over);
 }
 
-/* Variables of the environment have no small letters, so a name is also found in another case. */
+/* Finds an item by name. Variables of the environment have no small letters, so a name is also
+ * found in another case. */
 static tn_tree *find_named(const tn_field *f, tn_tree *list, const char *name)
 {
     tn_tree *similar = NULL;
@@ -238,7 +239,7 @@ static tn_tree *merge_by_name(const merger *m, const tn_field *f, const tn_tree 
     return list;
 }
 
-/* See TN_FIELD_TREE_OF. */
+/* Merges rules, see TN_FIELD_TREE_OF. */
 static tn_tree *merge_rule(const merger *m, const tn_tree *under, const tn_tree *over)
 {
     tn_arena *arena = m->b->arena;
@@ -255,7 +256,7 @@ static tn_tree *merge_rule(const merger *m, const tn_tree *under, const tn_tree 
     return merge_maps(m, &(rows){.each = &rule}, under, over);
 }
 
-/* See TN_FIELD_TREE_OF. */
+/* Merges trees, see TN_FIELD_TREE_OF. */
 static tn_tree *merge_trees(const merger *m, const tn_field *f, const tn_tree *under,
                             const tn_tree *over)
 {
@@ -291,7 +292,8 @@ static tn_tree *merge_value(const merger *m, const tn_field *f, const tn_tree *u
     }
     if (f->kind == TN_KIND_TABLES && under->kind == TN_TREE_MAP && over->kind == TN_TREE_MAP) {
         const tn_field item = {.kind = TN_KIND_TABLE, .table = f->table};
-        return merge_maps(m, &(rows){.each = &item}, under, over); /* of a list, by their names */
+        /* items of a list, matched by their names */
+        return merge_maps(m, &(rows){.each = &item}, under, over);
     }
     if (f->kind == TN_KIND_TREE) {
         return merge_trees(m, f, under, over);

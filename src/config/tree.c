@@ -33,7 +33,7 @@ tn_tree *tn_tree_scalar(tn_arena *arena, const char *text, tn_origin at)
     return tree;
 }
 
-/* One node without its children and siblings; texts are shared, since trees of one run live
+/* Copies one node without its children and siblings; texts are shared, since trees of one run live
  * equally long. */
 static tn_tree *copy_node(tn_arena *arena, const tn_tree *tree)
 {
@@ -176,8 +176,8 @@ static bool is_word(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/* Indicators that mean nothing inside a plain text, even in flow style. ':' and '#' need a blank
- * beside them to mean something; they are left to the quotes when they stand at an edge. */
+/* Returns whether a text has no indicators with a meaning, even in flow style. ':' and '#' need a
+ * blank beside them to mean something; at an edge they are left to the quotes. */
 static bool is_plain(const char *text)
 {
     size_t size = strlen(text);
@@ -198,8 +198,8 @@ static bool is_plain(const char *text)
     return true;
 }
 
-/* The characters beyond ASCII that YAML takes for line breaks, or drops: U+0085, U+2028, U+2029,
- * U+FEFF. Returns how many bytes were written as an escape, 0 for any other character. */
+/* Escapes the characters beyond ASCII that YAML takes for line breaks, or drops: U+0085, U+2028,
+ * U+2029, U+FEFF. Returns how many bytes were written as an escape, 0 for any other character. */
 static size_t escape_wide(tn_text *out, const char *at)
 {
     static const struct {
@@ -309,7 +309,7 @@ static void expect(cursor *c, char wanted)
     skip_blanks(c);
 }
 
-/* Up to an indicator of flow style; a ':' is one in front of a blank only. */
+/* Returns the bytes up to an indicator of flow style; a ':' is one in front of a blank only. */
 static size_t plain_size(const char *text)
 {
     size_t size = 0;
@@ -319,7 +319,7 @@ static size_t plain_size(const char *text)
     return size;
 }
 
-/* A text in quotes, or up to the next indicator. Neither kind of quote knows escapes here. */
+/* Reads a text in quotes, or up to the next indicator. Neither kind of quote knows escapes here. */
 static tn_tree *read_scalar(cursor *c)
 {
     tn_tree *scalar = tn_tree_new(c->arena, TN_TREE_SCALAR, c->origin);
@@ -347,7 +347,7 @@ static tn_tree *read_scalar(cursor *c)
     return scalar;
 }
 
-/* "[..]" or "{..}" */
+/* Reads "[..]" or "{..}". */
 static tn_tree *read_items(cursor *c, bool map)
 {
     char end = map ? '}' : ']';

@@ -1,4 +1,4 @@
-/* tree.h - a configuration as a tree of texts that know where they stand.
+/* tree.h - a configuration as a tree of texts that know their position.
  *
  * YAML, environment and command line all end up in one tree; option tables (config/field.h) read
  * it. Scalars stay text: their type is the option's, never a guess of the parser.
@@ -20,8 +20,8 @@ typedef struct tn_text tn_text;   /* base/core/text.h */
 
 typedef enum tn_tree_kind { TN_TREE_NULL, TN_TREE_SCALAR, TN_TREE_LIST, TN_TREE_MAP } tn_tree_kind;
 
-/* Where a text comes from. line 0: no place in a file ("command line", "TNET_TRAIN__EPOCHS",
- * "preset criteo"). */
+/* Source of a text. line 0: no place in a file ("command line", "TNET_TRAIN__EPOCHS", "preset
+ * criteo"). */
 typedef struct tn_origin {
     const char *source;
     uint32_t line;    /* from 1 */
@@ -33,11 +33,11 @@ typedef struct tn_tree tn_tree;
 struct tn_tree {
     tn_tree_kind kind;
     const char *key;  /* in a map: this member's name; NULL elsewhere */
-    tn_origin key_at; /* where the name stands */
-    tn_origin at;     /* where the value stands */
+    tn_origin key_at; /* position of the name */
+    tn_origin at;     /* position of the value */
     const char *text; /* scalar: its text */
     bool quoted;      /* scalar in quotes: '~' is a text then */
-    tn_tree *first;   /* of a list or map */
+    tn_tree *first;   /* first item of a list or map */
     tn_tree *last;
     tn_tree *next; /* sibling */
 };
@@ -45,7 +45,7 @@ struct tn_tree {
 tn_tree *tn_tree_new(tn_arena *arena, tn_tree_kind kind, tn_origin at);
 tn_tree *tn_tree_scalar(tn_arena *arena, const char *text, tn_origin at); /* copies text */
 tn_tree *tn_tree_copy(tn_arena *arena, const tn_tree *tree);              /* deep */
-/* A copy of `size` bytes, ended by NUL. */
+/* Returns a copy of `size` bytes, ended by NUL. */
 char *tn_tree_text(tn_arena *arena, const char *bytes, size_t size);
 
 /* Appends to a list or a map; in a map `item->key` must be set. */
@@ -53,7 +53,7 @@ void tn_tree_append(tn_tree *parent, tn_tree *item);
 /* Adds or replaces member `key` (copied), which keeps its place in the order. `value` must not be
  * part of a tree yet; it is no longer used where it replaced another. */
 void tn_tree_put(tn_arena *arena, tn_tree *map, const char *key, tn_tree *value);
-/* {key: tree}, in the place of `tree`. */
+/* Returns {key: tree}, in the place of `tree`. */
 tn_tree *tn_tree_wrap(tn_arena *arena, const char *key, const tn_tree *tree);
 
 const tn_tree *tn_tree_get(const tn_tree *map, const char *key);  /* NULL: none, or not a map */
@@ -64,10 +64,10 @@ bool tn_tree_is_null(const tn_tree *tree);                        /* NULL, or '~
 /* Lays `over` on top of `under`, member by member; scalars and lists are replaced. Returns a new
  * tree whose nodes keep their origins. */
 tn_tree *tn_tree_merge(tn_arena *arena, const tn_tree *under, const tn_tree *over);
-/* Where a merged map stands: in the later of the two files. */
+/* Returns the position of a merged map: in the later of the two files. */
 tn_origin tn_tree_later(const tn_origin *under, const tn_origin *over);
 
-/* In flow style, on one line without its end; and one text, in quotes when it needs them. */
+/* Print in flow style, on one line without its end; and one text, in quotes when it needs them. */
 void tn_tree_print_flow(tn_text *out, const tn_tree *tree);
 void tn_tree_print_scalar(tn_text *out, const char *text);
 

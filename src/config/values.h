@@ -47,21 +47,21 @@ typedef struct tn_tables {
 
 typedef struct tn_field tn_field;
 
-/* One thing that a variant can be: an optimizer, a model, a loss. It stands inside the constant
+/* One thing that a variant can be: an optimizer, a model, a loss. It is a member of the constant
  * that it names, so that lists of choices are lists of addresses. */
 typedef struct tn_choice {
     const char *name;
     const char *help;
-    const tn_field *fields; /* of *opts; NULL: none */
-    size_t size;            /* of *opts */
-    const void *impl;       /* the constant behind the name */
+    const tn_field *fields; /* table of *opts; NULL: none */
+    size_t size;            /* bytes of *opts */
+    const void *impl;       /* constant that the name selects */
 } tn_choice;
 
 typedef struct tn_variant {
     const tn_choice *choice; /* NULL: not set */
     void *opts;              /* choice->size bytes; NULL when it has no fields */
     void *shared;            /* TN_FIELD_VARIANT_WITH: the options that every choice has */
-    const tn_tree *tree;     /* where it stands, for later checks */
+    const tn_tree *tree;     /* the tree it was read from, for later checks */
 } tn_variant;
 
 typedef enum tn_field_kind {
@@ -86,12 +86,12 @@ typedef enum tn_field_kind {
  * with the checkpoint's (train/config/meaning.h); each option of `data` and `slots` says which. */
 typedef enum tn_field_meaning {
     TN_MEANS_UNSAID,  /* in other tables */
-    TN_MEANS_NOTHING, /* where rows lie, their order, who reads them, how they are learned */
-    TN_MEANS_PLACE,   /* where a value stands in a record: compared where both formats are one */
-    TN_MEANS_KEY,   /* which key or value it becomes: compared where both formats read the option */
-    TN_MEANS_ROW,   /* the label of a row, or what corrects its score: compared like a key, but
+    TN_MEANS_NOTHING, /* the place and order of rows, who reads them, how they are learned */
+    TN_MEANS_PLACE,   /* place of a value in a record: compared where both formats are one */
+    TN_MEANS_KEY,     /* meaning of a key or value: compared where both formats read the option */
+    TN_MEANS_ROW,     /* the label of a row, or what corrects its score: compared like a key, but
                          nothing to checkpoint.from */
-    TN_MEANS_MODEL, /* shapes the model, which the checkpoint compares by itself */
+    TN_MEANS_MODEL,   /* shapes the model, which the checkpoint compares by itself */
 } tn_field_meaning;
 
 struct tn_field {
@@ -106,7 +106,7 @@ struct tn_field {
     const char *const *words;        /* CHOICE, numbers; NULL-terminated */
     const char *first;               /* TREE: how layers merge; see TN_FIELD_TREE_OF */
     const tn_field *table;           /* TABLE, TABLES; VARIANT: of `shared`, or NULL */
-    size_t size;                     /* of one struct of `table`: TABLES, VARIANT */
+    size_t size;                     /* bytes of one struct of `table`: TABLES, VARIANT */
     const tn_choice *const *choices; /* VARIANT: NULL-terminated */
 };
 
@@ -115,6 +115,6 @@ typedef struct tn_binder {
     tn_diag *diag;
     const char *path;    /* section that is being read, "train.optimizer"; NULL: all */
     const tn_field *all; /* table of the whole that the section is in; NULL: that of the binding */
-    const tn_origin *at; /* where it stands; may be NULL */
+    const tn_origin *at; /* position of the section; may be NULL */
     bool optional;       /* it may be absent as a whole, and is */
 } tn_binder;

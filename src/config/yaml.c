@@ -23,7 +23,7 @@ typedef struct text_lines {
     uint32_t n;
 } text_lines;
 
-/* Bytes of the line break at `at`, 0 when there is none. */
+/* Returns the bytes of the line break at `at`, 0 when there is none. */
 static size_t break_size(const char *at, const char *end)
 {
     static const struct {
@@ -69,7 +69,7 @@ static text_lines split_lines(tn_arena *arena, const tn_yaml_in *in, const char 
     return (text_lines){.in = in, .text = copy, .line = line, .n = n};
 }
 
-/* Bytes of the first `count` characters of a line. */
+/* Returns the bytes of the first `count` characters of a line. */
 static size_t bytes_of(const char *line, size_t count)
 {
     size_t at = 0;
@@ -92,13 +92,13 @@ static tn_origin place_at(const text_lines *lines, size_t line, size_t bytes)
                            .col = (uint32_t)bytes + 1,
                            .text = lines->line[line]};
     }
-    /* Behind the first line columns of the text are not columns of what is shown. */
+    /* After the first line, columns of the text are not columns of the line that is shown. */
     return (tn_origin){.source = in->source,
                        .col = in->col + (line == 0 ? (uint32_t)bytes : 0),
                        .text = in->shown};
 }
 
-/* `line` and `column` from 0, the column in characters. */
+/* Returns the place of `line` and `column`, both from 0, the column in characters. */
 static tn_origin place_of(const text_lines *lines, size_t line, size_t column)
 {
     if (line >= lines->n) { /* the end of the text */
@@ -108,7 +108,7 @@ static tn_origin place_of(const text_lines *lines, size_t line, size_t column)
     return place_at(lines, line, bytes_of(lines->line[line], column));
 }
 
-/* The place of byte `offset` of the text. */
+/* Returns the place of byte `offset` of the text. */
 static tn_origin place_of_byte(const text_lines *lines, size_t offset)
 {
     size_t line = lines->n - 1;
@@ -304,7 +304,7 @@ static uint32_t measure(const tn_tree *tree, uint32_t *n)
     return deepest;
 }
 
-/* An anchor is known from its node's end on, so no tree holds itself. */
+/* Resolves an alias. An anchor is known from its node's end on, so no tree holds itself. */
 static bool on_alias(builder *b, const yaml_event_t *event)
 {
     const char *name = (const char *)event->data.alias.anchor;
@@ -337,7 +337,7 @@ static bool on_document(builder *b, const yaml_event_t *event)
 
 typedef bool on_event(builder *b, const yaml_event_t *event);
 
-/* Other events carry nothing. */
+/* Handlers by event; the other events carry nothing. */
 static on_event *const handlers[] = {
     [YAML_DOCUMENT_START_EVENT] = on_document, [YAML_ALIAS_EVENT] = on_alias,
     [YAML_SCALAR_EVENT] = on_scalar,           [YAML_SEQUENCE_START_EVENT] = on_begin,
@@ -345,7 +345,8 @@ static on_event *const handlers[] = {
     [YAML_MAPPING_END_EVENT] = on_end,
 };
 
-/* Whether a line is "name:value", which YAML takes for one word; "name://.." is an address. */
+/* Returns whether a line is "name:value", which YAML takes for one word; "name://.." is an
+ * address. */
 static bool lacks_blank(const char *line)
 {
     line += strspn(line, " -");
@@ -353,7 +354,8 @@ static bool lacks_blank(const char *line)
     return size > 0 && line[size] == ':' && strchr(" \t/", line[size + 1]) == NULL;
 }
 
-/* libyaml finds the fault below such a line: where the next one has its colon, or the text ends. */
+/* Adds a hint to the last error. libyaml finds the fault below such a line: where the next one has
+ * its colon, or the text ends. */
 static bool hint_blank(const builder *b, uint32_t line)
 {
     for (uint32_t i = line; i > 0 && i + 3 > line; i--) {
@@ -400,7 +402,8 @@ static bool run(builder *b, yaml_parser_t *parser)
     return ok;
 }
 
-/* libyaml compares every %TAG with every other, which takes quadratic time; none is needed here. */
+/* Looks for directives. libyaml compares every %TAG with every other, which takes quadratic time;
+ * none is needed here. */
 static bool has_directive(builder *b)
 {
     for (uint32_t i = 0; i < b->lines.n; i++) {

@@ -29,19 +29,20 @@ enum {
     TN_YAML_NODES_MAX = 100000,
     TN_YAML_ALIAS_NODES_MAX = 10000, /* made by aliases: a billion laughs end here */
     TN_YAML_ANCHORS_MAX = 1000,
-    TN_YAML_MEMBERS_MAX = 2000, /* of one map */
+    TN_YAML_MEMBERS_MAX = 2000, /* members of one map */
     TN_YAML_KEY_MAX = 255,      /* bytes */
 };
 
 typedef struct tn_yaml_in {
     const char *text; /* copied */
     size_t size;
-    const char *source; /* what messages call it; must outlive the tree */
-    bool lines;         /* nodes have lines and columns; else only the source, and: */
-    const char *shown;  /* the line that messages show, in which the text begins .. */
-    uint32_t col;       /* .. at this column, from 1; NULL and 0: none */
+    const char *source; /* name of the text in messages; must outlive the tree */
+    bool lines;         /* nodes have lines and columns; else only the source, and these two: */
+    const char *shown;  /* line that messages show, in which the text begins; NULL: none */
+    uint32_t col;       /* column in `shown` at which the text begins, from 1; 0: none */
 } tn_yaml_in;
 
-/* NULL: not readable, reported. Duplicate keys are reported too, the first one stays. */
+/* Reads a text. Returns NULL after a report. Duplicate keys are reported too, the first one
+ * stays. */
 tn_tree *tn_yaml_read(tn_arena *arena, tn_diag *diag, const tn_yaml_in *in) TN_MUST_USE;
 tn_tree *tn_yaml_read_file(tn_arena *arena, tn_diag *diag, const char *path) TN_MUST_USE;
