@@ -18,7 +18,7 @@ typedef struct input_opts {
     const tn_tree *embed;
     const tn_tree *numeric;
     const tn_tree *cvm;
-    uint32_t form; /* of cvm */
+    uint32_t form; /* form of cvm */
     uint32_t dim;
     uint32_t field_dim;
     const tn_tree *init;
@@ -103,7 +103,7 @@ static void report_no_slot(const tn_model_input *in, const tn_tree *which, const
     }
 }
 
-/* Which slots an embedding input takes. */
+/* Reads which slots an embedding input takes. */
 static bool read_slots(tn_model_input *in, const tn_tree *which, const tn_features *f,
                        const tn_binder *b)
 {
@@ -132,7 +132,7 @@ static bool read_slots(tn_model_input *in, const tn_tree *which, const tn_featur
     return true;
 }
 
-/* A vector for each slot. */
+/* Widens a slot's vector to `field_dim` floats for each slot. */
 static bool widen(tn_model_input *in, uint32_t field_dim, tn_diag *diag)
 {
     uint64_t dim = (uint64_t)in->n * field_dim;
@@ -262,7 +262,7 @@ static bool add_segment(tn_record *r, const tn_model_input *in, uint32_t dim,
     return true;
 }
 
-/* Counts of a group's rows, where all its segments are there. */
+/* Adds the counts of a group's rows, once all its segments are there. */
 static bool add_counts(tn_record *r, const tn_model_input *in, const tn_model_slot *slot,
                        tn_diag *diag)
 {
@@ -293,7 +293,7 @@ static bool same_record(const tn_record *a, const tn_record *b)
     return same;
 }
 
-/* One record per kind of group: equal segments and equal class. */
+/* Makes one record per kind of group: equal segments and equal class. */
 static void share_records(tn_layout *layout, tn_share_group *group, const tn_record *of_group,
                           tn_record *record, const tn_features *f)
 {
@@ -366,7 +366,7 @@ static bool check_waits(const tn_group_waits *waits, const tn_model_inputs *inpu
     return true;
 }
 
-/* Which of a record's segments wait. */
+/* Sets which of a record's segments wait for admission. */
 static bool add_waits(tn_record *of_group, const tn_model_inputs *inputs, const tn_features *f,
                       tn_diag *diag)
 {
@@ -449,7 +449,7 @@ static const init_word *find_init(const char *name)
     return NULL;
 }
 
-/* `n` numbers from a scalar or a list. */
+/* Reads `n` numbers from a scalar or a list. */
 static bool read_args(const tn_tree *tree, uint32_t n, tn_diag *diag, double out[2])
 {
     static const tn_field number = {.kind = TN_KIND_F64, .key = "init", .min = -1e30, .max = 1e30};

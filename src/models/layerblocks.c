@@ -21,7 +21,7 @@
 
 enum { LAYERS_MAX = 4096, DEPTH_MAX = 32, NAMES_MAX = 64 };
 
-/* What a name of a block stands for in the list. */
+/* The node of the list that a name of a block refers to. */
 typedef struct meaning {
     const char *name, *full;
     struct meaning *next;
@@ -34,13 +34,13 @@ typedef struct writer {
     uint32_t n;
 } writer;
 
-/* One use of a block that is being written; outer NULL: the list itself, in which every name stands
- * for itself. */
+/* One use of a block that is being written; outer NULL: the list itself, in which every name means
+ * itself. */
 typedef struct scope {
     const struct scope *outer;
     const tn_tree *block;
-    const char *name;    /* of the use, in the list */
-    const char *weights; /* before the names of its layers; NULL: they have their own */
+    const char *name;    /* name of the use, in the list */
+    const char *weights; /* prefix of the names of its layers; NULL: they have their own */
     meaning *known;
 } scope;
 
@@ -71,7 +71,7 @@ static const meaning *find(const scope *s, const char *name)
     return m;
 }
 
-/* False, reported: the block has this name already. */
+/* Adds a name to the scope. Returns false after a report: the block has this name already. */
 static bool know(const writer *w, scope *s, const tn_tree *name, const char *full)
 {
     if (s->outer == NULL) {
@@ -89,7 +89,7 @@ static bool know(const writer *w, scope *s, const tn_tree *name, const char *ful
     return true;
 }
 
-/* The input of a layer as the list calls it. NULL: reported. */
+/* Returns the input of a layer as the list calls it. NULL: reported. */
 static const char *resolve(const writer *w, const scope *s, const tn_tree *name)
 {
     const char *text = text_of(name);
@@ -117,7 +117,7 @@ static const char *resolve(const writer *w, const scope *s, const tn_tree *name)
     return NULL;
 }
 
-/* A name or a list of names. NULL: reported. */
+/* Resolves a name or a list of names. NULL: reported. */
 static tn_tree *resolve_all(const writer *w, const scope *s, const tn_tree *names)
 {
     if (names->kind != TN_TREE_LIST) {
@@ -135,7 +135,7 @@ static tn_tree *resolve_all(const writer *w, const scope *s, const tn_tree *name
     return list;
 }
 
-/* Appends a layer to the list. False, reported: too many. */
+/* Appends a layer to the list. Returns false after a report: too many. */
 static bool append(writer *w, tn_tree *layer)
 {
     if (w->n++ == LAYERS_MAX) {
@@ -151,7 +151,7 @@ static void put_text(const writer *w, tn_tree *map, const char *key, const char 
     tn_tree_put(w->binder->arena, map, key, tn_tree_scalar(w->binder->arena, text, at));
 }
 
-/* {name: .., concat: ..} */
+/* Appends {name: .., concat: ..}. */
 static bool append_concat(writer *w, const char *name, tn_tree *inputs, const tn_tree *use)
 {
     tn_tree *layer = tn_tree_new(w->binder->arena, TN_TREE_MAP, use->at);
@@ -160,7 +160,7 @@ static bool append_concat(writer *w, const char *name, tn_tree *inputs, const tn
     return append(w, layer);
 }
 
-/* A layer of a block, under its full name. False: reported. */
+/* Writes a layer of a block, under its full name. Returns false after a report. */
 static bool write_layer(writer *w, scope *s, const tn_tree *item)
 {
     tn_arena *arena = w->binder->arena;
@@ -195,7 +195,8 @@ static bool write_layer(writer *w, scope *s, const tn_tree *item)
 
 /* ---- uses ---- */
 
-/* The block that `use` names, which may not be one that is being written. NULL: reported. */
+/* Returns the block that `use` names, which may not be one that is being written. NULL:
+ * reported. */
 static const tn_tree *find_block(const writer *w, const scope *s, const tn_tree *use)
 {
     const tn_tree *word = tn_tree_get(use, "block");
@@ -225,7 +226,7 @@ static const tn_tree *find_block(const writer *w, const scope *s, const tn_tree 
     return block;
 }
 
-/* Whether every member of the use is an argument, or what every use has. */
+/* Checks that every member of the use is an argument, or one that every use has. */
 static bool check_members(const writer *w, const tn_tree *use, const tn_tree *block)
 {
     const char *names[NAMES_MAX + 4] = {"name", "block", "weights"};
@@ -246,7 +247,7 @@ static bool check_members(const writer *w, const tn_tree *use, const tn_tree *bl
     return true;
 }
 
-/* What the arguments of the block stand for. False: reported. */
+/* Resolves the arguments of the block. Returns false after a report. */
 static bool take_arguments(writer *w, const scope *outer, scope *s, const tn_tree *use)
 {
     if (!check_members(w, use, s->block)) {
@@ -279,7 +280,7 @@ static bool take_arguments(writer *w, const scope *outer, scope *s, const tn_tre
 
 static bool write_layers(writer *w, scope *s, const tn_tree *layers);
 
-/* Weights of the use: those it names, else a part of those of the block around it. */
+/* Returns the weights of the use: those it names, else a part of those of the block around it. */
 static const char *weights_of(const writer *w, const scope *outer, const tn_tree *use)
 {
     const char *named = text_of(tn_tree_get(use, "weights"));

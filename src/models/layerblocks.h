@@ -21,6 +21,6 @@
 
 #include "config/values.h"
 
-/* The list with what uses stand for in their place: plain layers, which keep their origins. Lives
- * in b->arena. `blocks` NULL: there are none. NULL: a fault in b->diag. */
+/* Returns the list with the layers of each block in place of its use: plain layers, which keep
+ * their origins. Lives in b->arena. `blocks` NULL: there are none. NULL: a fault in b->diag. */
 tn_tree *tn_blocks_write_out(const tn_tree *blocks, const tn_tree *layers, const tn_binder *b);

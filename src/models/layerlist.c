@@ -22,8 +22,8 @@ typedef struct value {
     tn_node *node;
     const tn_layer *layer; /* NULL: an input */
     const void *opts;
-    const char *weights;     /* what its parameters are called by; NULL: by its name */
-    struct value *const *in; /* of a layer */
+    const char *weights;     /* prefix of its parameters' names; NULL: its name */
+    struct value *const *in; /* inputs of a layer */
     uint32_t n_in;
     bool needed; /* the output follows from it */
     const tn_origin *at;
@@ -39,7 +39,7 @@ typedef struct builder {
 
 /* ---- inputs ---- */
 
-/* "<a>.<b><suffix>" */
+/* Writes "<a>.<b><suffix>". */
 static const char *dotted(char out[INPUT_NAME_MAX], const char *a, const char *b,
                           const char *suffix)
 {
@@ -139,7 +139,8 @@ static void add_value(builder *b, const value *v)
     b->values = copy;
 }
 
-/* Names of nodes and parameters are those of a layer or input with a suffix, so two may collide. */
+/* Returns false after a report. Names of nodes and parameters are those of a layer or input with a
+ * suffix, so two may collide. */
 static bool is_sound(const builder *b, const char *name, const tn_origin *at)
 {
     const char *fault = tn_graph_fault(b->net->g);
@@ -187,7 +188,7 @@ static value *find_input(const builder *b, const tn_tree *name)
     return NULL;
 }
 
-/* The inputs of a layer as values. 0: reported. */
+/* Reads the inputs of a layer as values. 0: reported. */
 static uint32_t read_inputs(const builder *b, const tn_tree *names, value ***out)
 {
     uint32_t n = names->kind == TN_TREE_LIST ? tn_tree_count(names) : 1;
@@ -230,8 +231,8 @@ const tn_tree *tn_list_word(const tn_tree *item, tn_diag *diag)
     return NULL;
 }
 
-/* Whether `key` of a layer's map is none of its options: the name, the layer's word where inputs
- * stand behind it, the name of weights. */
+/* Returns whether `key` of a layer's map is none of its options: the name, the layer's word with
+ * its inputs, the name of weights. */
 static bool is_common(const tn_layer *layer, const char *key)
 {
     return strcmp(key, "name") == 0 || (!layer->source && strcmp(key, layer->name) == 0) ||
@@ -254,7 +255,7 @@ static const void *read_opts(const builder *b, const tn_layer *layer, const tn_t
     return opts;
 }
 
-/* The nodes side by side. NULL, reported: too wide. */
+/* Joins the nodes side by side. NULL, reported: too wide. */
 static tn_node *joined(const builder *b, const tn_tree *word, const char *layer, tn_node *const *in,
                        uint32_t n)
 {
@@ -294,7 +295,8 @@ static bool good_name(const builder *b, const tn_tree *item, const tn_tree *name
     return true;
 }
 
-/* The inputs of layer v as it takes them: one by one, or side by side. False: reported. */
+/* Takes the inputs of layer v as it wants them: one by one, or side by side. Returns false after a
+ * report. */
 static bool take_inputs(const builder *b, const value *v, const tn_tree *word, tn_layer_args *args)
 {
     tn_node **nodes = TN_NEW_ARRAY(b->binder->arena, tn_node *, v->n_in + 1);
@@ -312,7 +314,7 @@ static bool take_inputs(const builder *b, const value *v, const tn_tree *word, t
     return true;
 }
 
-/* Makes the nodes of layer v. False: reported. */
+/* Makes the nodes of layer v. Returns false after a report. */
 static bool build(const builder *b, value *v, const tn_tree *item, const tn_tree *word)
 {
     tn_diag *diag = b->binder->diag;
@@ -366,8 +368,8 @@ static bool add_layer(builder *b, const tn_tree *item)
     return true;
 }
 
-/* The bias that shifts the output: the layer's own, that of one of the terms it adds, or of the one
- * input that it hands through, as the output of a block is. */
+/* Returns the bias that shifts the output: the layer's own, that of one of the terms it adds, or of
+ * the one input that it hands through, as the output of a block is. */
 static const char *output_bias(const builder *b, const value *v)
 {
     if (v->layer == NULL) {
@@ -401,7 +403,7 @@ static void need(value *v)
     v->needed = true;
 }
 
-/* Refuses what the output does not follow from: it would never be trained. */
+/* Refuses layers that the output does not follow from: they would never be trained. */
 static bool refuse_unneeded(const builder *b, value *output)
 {
     static const tn_origin model = {.source = "model"};

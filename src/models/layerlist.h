@@ -35,7 +35,7 @@ typedef struct tn_share_group tn_share_group; /* base/keys/record.h */
 /* A slot as models see it. */
 typedef struct tn_model_slot {
     const char *name;
-    uint32_t slot; /* of the schema */
+    uint32_t slot; /* index in the schema */
     uint32_t group;
     uint32_t dim; /* its own width or embedding.dim */
     tn_pool pool;
@@ -45,7 +45,7 @@ typedef struct tn_model_slot {
     tn_strs uses; /* inputs that may take it; n 0: all */
 } tn_model_slot;
 
-/* Which segments of a group's keys wait for admission (base/keys/record.h). */
+/* Says which segments of a group's keys wait for admission (base/keys/record.h). */
 typedef struct tn_group_waits {
     bool any;
     tn_strs uses; /* embedding inputs; n 0: all */
@@ -61,15 +61,15 @@ typedef struct tn_features {
     uint32_t n_groups;
     const tn_share_group *group; /* record is not set */
     const uint32_t *group_class; /* groups of one class may share a record (equal optimizers) */
-    const tn_group_waits *waits; /* of each group; NULL: none waits */
+    const tn_group_waits *waits; /* waits of each group; NULL: none waits */
 } tn_features;
 
 /* One entry of `inputs:`, resolved. */
 typedef struct tn_model_input {
     const char *name;
     bool numeric;
-    bool cvm;             /* counts; at most one input of a model .. */
-    bool raw_show;        /* .. in TensorNet's form */
+    bool cvm;             /* counts are its input; at most one input of a model has them */
+    bool raw_show;        /* counts are in TensorNet's form */
     uint32_t n;           /* slots, or numeric columns */
     const uint32_t *item; /* indexes into features->slot, or ->numeric */
     uint32_t dim;         /* 0: each slot's own */
@@ -82,18 +82,18 @@ typedef struct tn_model_inputs {
     const tn_model_input *input;
 } tn_model_inputs;
 
-/* NULL: faults in b->diag. Lives in b->arena, as all below. */
+/* Reads the inputs. NULL: faults in b->diag. Lives in b->arena, as all below. */
 const tn_model_inputs *tn_inputs_read(const tn_tree *list, const tn_features *features,
                                       const tn_binder *b);
 
-/* How an input pools a slot that it takes. */
+/* Returns how an input pools a slot that it takes. */
 tn_pool tn_input_pool(const tn_model_input *input, const tn_model_slot *slot);
 
-/* Columns of an input. */
+/* Returns the columns of an input. */
 uint64_t tn_input_cols(const tn_model_input *input, const tn_features *features);
 
-/* NULL: faults (a shared group with two widths, too many segments, an input that is to wait and is
- * none). */
+/* Makes the layout of rows. NULL: faults (a shared group with two widths, too many segments, an
+ * input that is to wait and is none). */
 const tn_layout *tn_layout_make(const tn_model_inputs *inputs, const tn_features *features,
                                 const tn_binder *b);
 
@@ -110,13 +110,13 @@ typedef struct tn_list_source {
     bool whole; /* inputs and layers that the output does not follow from are faults */
 } tn_list_source;
 
-/* Adds all nodes to net->g. False: faults in b->diag. */
+/* Adds all nodes to net->g. Returns false with faults in b->diag. */
 bool tn_list_build(const tn_net *net, const tn_list_source *source, const tn_binder *b,
                    tn_list_graph *out);
 
-/* The member of a layer's map that names the layer. NULL: reported. */
+/* Returns the member of a layer's map that names the layer. NULL: reported. */
 const tn_tree *tn_list_word(const tn_tree *item, tn_diag *diag);
 
-/* {uniform: [a, b]}, {normal: [mean, deviation]}, {truncated: ..}, {constant: c}, a number,
- * glorot_uniform, xavier_normal, he_uniform, he_normal. False: reported. */
+/* Reads {uniform: [a, b]}, {normal: [mean, deviation]}, {truncated: ..}, {constant: c}, a number,
+ * glorot_uniform, xavier_normal, he_uniform, he_normal. Returns false after a report. */
 bool tn_init_read(const tn_tree *tree, tn_diag *diag, tn_init *out);

@@ -80,7 +80,7 @@ static bool has_counts(const tn_features *f)
     return any;
 }
 
-/* Counts that nothing reads are a mistake of the user. */
+/* Refuses counts that nothing reads: they are a mistake of the user. */
 static void refuse_unread_counts(const tn_model *m, const tn_list_writer *w)
 {
     const tn_tree *inputs = tn_tree_get(w->list, "inputs");
@@ -135,7 +135,7 @@ static tn_tree *member(tn_list_writer *w, const char *key, tn_tree_kind kind)
     return t;
 }
 
-/* An input of these slots, without its width. */
+/* Returns an input of these slots, without its width. */
 static tn_tree *embed_input(tn_list_writer *w, const char *name, const tn_tree *slots)
 {
     tn_tree *input = tn_tree_new(w->arena, TN_TREE_MAP, written());

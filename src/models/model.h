@@ -23,8 +23,8 @@ typedef struct tn_model_common {
     const char *preset;       /* applied when the configuration is loaded */
     const tn_tree *slots;     /* {wide: [user, item], deep: all} */
     const char *bias_init;    /* prior, or a number */
-    const tn_tree *init;      /* of dense weights */
-    const tn_tree *wide_init; /* of the segment `wide` */
+    const tn_tree *init;      /* first values of dense weights */
+    const tn_tree *wide_init; /* first values of the segment `wide` */
 } tn_model_common;
 
 extern const tn_field tn_model_common_fields[];
@@ -90,18 +90,19 @@ typedef struct tn_model {
 extern const tn_model *const tn_all_models[];     /* NULL-terminated, as in models.def */
 extern const tn_choice *const tn_model_choices[]; /* the same for option tables */
 
-/* YAML text of a model's preset, for preset NULL of its own defaults; NULL: there is none. */
+/* Returns the YAML text of a model's preset, for preset NULL of its own defaults; NULL: there is
+ * none. */
 const char *tn_model_preset(const char *model, const char *preset);
 
-/* "bars-frappe, bars-criteo, tensornet": appended; nothing for a model that is not there. */
+/* Appends "bars-frappe, bars-criteo, tensornet"; nothing for a model that is not there. */
 void tn_model_list_presets(const char *model, tn_text *out);
 
-/* The list of layers of a configured model: a map of inputs, layers, output. NULL: faults in
- * b->diag. */
+/* Returns the list of layers of a configured model: a map of inputs, layers, output. NULL: faults
+ * in b->diag. */
 const tn_tree *tn_model_list(const tn_variant *model, const tn_features *features,
                              const tn_binder *b);
 
-/* The MLP behind most models, and what some of them have beside it. */
+/* Options of the MLP that most models end in, and of its companions in some of them. */
 typedef struct tn_deep_opts {
     tn_f64s hidden;
     uint32_t activation;
@@ -110,13 +111,14 @@ typedef struct tn_deep_opts {
     uint32_t bn_gamma; /* one uniform */
     uint32_t head;     /* sum concat */
     bool within_slot;
-    uint32_t layers, rank, structure; /* of cross networks */
+    uint32_t layers, rank, structure; /* options of cross networks */
 } tn_deep_opts;
 
 enum { TN_HEAD_SUM, TN_HEAD_CONCAT };
 extern const char *const tn_head_words[];
 
-/* Rows of the MLP. A struct with more options begins with a tn_deep_opts, whose rows these are. */
+/* Defines the rows of the MLP. A struct with more options begins with a tn_deep_opts, whose rows
+ * these are. */
 #define TN_DEEP_FIELDS(type, hidden_)                                                              \
     TN_FIELD_F64S(type, hidden, hidden_, 1, 65536, "widths of the hidden layers"),                 \
         TN_FIELD_CHOICE(type, activation, "relu", tn_activation_words, "of the hidden layers"),    \
@@ -139,29 +141,29 @@ extern const char *const tn_head_words[];
 #define TN_NORMALISE_FIELD(type)                                                                   \
     TN_FIELD_BOOL(type, normalise, "false", "pairs: divide by the sum of the row's squared values")
 
-/* Adds dense layers "deep.1", "deep.2", .. on `x` and, if `units` is not 0, a linear one behind
- * them; returns the name of the last. */
+/* Adds dense layers "deep.1", "deep.2", and so on, on `x` and, if `units` is not 0, a linear one
+ * after them; returns the name of the last. */
 const char *tn_write_mlp(tn_list_writer *w, const tn_deep_opts *o, const char *x, uint32_t units);
 
-/* The same, called "<name>.1", "<name>.2", .. */
+/* Does the same with layers "<name>.1", "<name>.2", and so on. */
 const char *tn_write_named_mlp(tn_list_writer *w, const char *name, const tn_deep_opts *o,
                                const char *x, uint32_t units);
 
-/* Adds what stands behind the sums of a layer, as asked: "<name>.bn", "<name>.act", "<name>.drop";
+/* Adds what follows the sums of a layer, as asked: "<name>.bn", "<name>.act", "<name>.drop";
  * returns the name of the last, or x. */
 const char *tn_write_tail(tn_list_writer *w, const char *name, const char *x,
                           const tn_deep_opts *o);
 
-/* Text in the arena, for names and numbers. */
+/* Formats text in the arena, for names and numbers. */
 const char *tn_list_text(tn_list_writer *w, const char *fmt, ...) TN_PRINTF(2, 3);
 
 /* Adds "out", a dense layer over `parts` (up to a NULL) side by side, as the output. */
 void tn_write_concat_head(tn_list_writer *w, const char *const *parts);
 
-/* What tn_write_deep_input has written, for layers that must be as wide. False: reported. */
+/* Shape of the input that tn_write_deep_input has written, for layers that must be as wide. */
 typedef struct tn_deep_shape {
-    uint32_t cols; /* of what an MLP reads, numbers included */
-    uint32_t slot; /* of the first slot */
+    uint32_t cols; /* columns that an MLP reads, numbers included */
+    uint32_t slot; /* columns of the first slot */
 } tn_deep_shape;
 bool tn_find_deep_shape(tn_list_writer *w, tn_deep_shape *out);
 
@@ -178,8 +180,8 @@ void tn_write_slots_input(tn_list_writer *w, const char *name, const tn_tree *sl
 /* Adds the input "num" of all numbers and "cvm" of the counts of slots, as far as there are any. */
 void tn_write_numbers_input(tn_list_writer *w);
 
-/* x (NULL: nothing) and these inputs side by side, as layer `name` where they are several; returns
- * what to read. NULL: there is nothing. */
+/* Puts x (NULL: nothing) and these inputs side by side, as layer `name` where they are several;
+ * returns what to read. NULL: there is nothing. */
 const char *tn_write_numbers(tn_list_writer *w, const char *name, const char *x);
 
 /* Adds the layer "fm" over the input "deep". */

@@ -32,7 +32,7 @@
  *
  * deepcrossing (Shan 2016): residual units, each as wide as the input, then a dense layer
  *
- *     x' = act(bn(act(x W1 + b1) W2 + b2 + x)), dropout behind it
+ *     x' = act(bn(act(x W1 + b1) W2 + b2 + x)), then dropout
  *
  * With a batch norm there is no b2, since the norm would take it away again.
  */

@@ -1,6 +1,6 @@
 /* model_final.c - two networks without a wide part: FinalMLP and FinalNet.
  *
- * finalmlp (Mao 2023): two MLPs, each behind gates of its own, joined by products of heads
+ * finalmlp (Mao 2023): two MLPs, each after gates of its own, joined by products of heads
  *
  *     x = [deep, num] --.-- * 2 sigmoid(mlp(context 1)) -- mlp 1 --.
  *                       |                                           fusion --> logit
@@ -26,7 +26,7 @@
 /* ---- finalmlp ---- */
 
 typedef struct finalmlp_opts {
-    tn_deep_opts deep; /* of the first MLP */
+    tn_deep_opts deep; /* options of the first MLP */
     tn_f64s hidden2;
     double dropout2;
     uint32_t heads;
@@ -52,7 +52,7 @@ static const tn_field finalmlp_fields[] = {
     TN_FIELD_END,
 };
 
-/* A vector of `cols` trained numbers, the same for every row; returns its name. */
+/* Adds a vector of `cols` trained numbers, the same for every row; returns its name. */
 static const char *write_constant(tn_list_writer *w, const char *name, uint32_t cols)
 {
     const char *any = tn_list_text(w, "%s.any", name);
@@ -65,7 +65,7 @@ static const char *write_constant(tn_list_writer *w, const char *name, uint32_t 
     return name;
 }
 
-/* x times the gates of stream `i`; returns the name of the product. */
+/* Multiplies x by the gates of stream `i`; returns the name of the product. */
 static const char *write_gate(tn_list_writer *w, const finalmlp_opts *o, uint32_t i, const char *x,
                               tn_deep_shape shape)
 {
@@ -164,7 +164,7 @@ static const tn_field finalnet_fields[] = {
     TN_FIELD_END,
 };
 
-/* A layer of `units` columns over `x`; returns the name of its last part. */
+/* Adds a layer of `units` columns over `x`; returns the name of its last part. */
 static const char *write_products(tn_list_writer *w, const finalnet_opts *o, uint32_t i,
                                   const char *x)
 {

@@ -49,7 +49,7 @@ const tn_model tn_model_lr = {
 
 /* ---- fm ---- */
 
-/* Single weights and their sum, and vectors. */
+/* Adds single weights and their sum, and vectors. */
 static void write_inputs(const tn_model_args *args, tn_list_writer *w, uint32_t k)
 {
     tn_write_wide_input(w, args);
@@ -57,7 +57,7 @@ static void write_inputs(const tn_model_args *args, tn_list_writer *w, uint32_t 
     (void)tn_list_layer(w, "wide.sum", "sum", TN_NAMES("wide"));
 }
 
-/* Adds the sum of `parts` (up to a NULL), each of one column, and a bias behind it: the output. */
+/* Adds the sum of `parts` (up to a NULL), each of one column, and then a bias: the output. */
 static void write_added(tn_list_writer *w, const char *const *parts)
 {
     (void)tn_list_layer(w, "parts", "add", parts);

@@ -51,13 +51,13 @@ static const tn_field masknet_fields[] = {
     TN_FIELD_END,
 };
 
-/* What blocks are made of. */
+/* Parts that blocks are made of. */
 typedef struct masking {
     const masknet_opts *o;
-    const char *x; /* of masks */
+    const char *x; /* input of the masks */
 } masking;
 
-/* Block `i` over `v` of `cols` columns; returns the name of its last layer. */
+/* Adds block `i` over `v` of `cols` columns; returns the name of its last layer. */
 static const char *write_block(tn_list_writer *w, const masking *m, uint32_t i, const char *v,
                                const uint32_t shape[2])
 {
@@ -79,7 +79,7 @@ static const char *write_block(tn_list_writer *w, const masking *m, uint32_t i, 
     return tn_write_tail(w, name, y, &tail);
 }
 
-/* What blocks mask first. */
+/* Adds the values that blocks mask first. */
 static const char *write_normed(tn_list_writer *w, const masknet_opts *o, const char *x)
 {
     if (!o->embedding_norm) {

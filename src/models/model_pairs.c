@@ -122,7 +122,7 @@ static const tn_field dlrm_fields[] = {
     TN_FIELD_END,
 };
 
-/* The numbers as one more vector of width `dim`; returns its name. */
+/* Makes the numbers one more vector of width `dim`; returns its name. */
 static const char *write_bottom(tn_list_writer *w, const dlrm_opts *o, const char *in, uint32_t dim)
 {
     tn_deep_opts mlp = o->deep;
