@@ -77,7 +77,7 @@ uint32_t tn_reliability_of_mass(const tn_metrics *m, uint32_t n, tn_reliability 
     return used;
 }
 
-/* |mean label - mean p| of bins: their weighted mean and the largest. */
+/* Gaps |mean label - mean p| of bins: their weighted mean and the largest. */
 typedef struct gap {
     double mean, largest;
 } gap;

@@ -5,7 +5,7 @@
  *     n = tn_reliability_of_mass(m, 10, bin);            n <= 10: bins that hold something
  *
  * Plain arrays of the caller; nothing is allocated. Exact with exact_auc; else a bin of the
- * histogram stands for its rows (metrics/ranking.h).
+ * histogram represents its rows (metrics/ranking.h).
  */
 #pragma once
 
@@ -18,12 +18,12 @@ typedef struct tn_reliability {
     double copc; /* NAN over 0 */
 } tn_reliability;
 
-/* Equal-width bins of p as metrics.ece sees them; `out` holds TN_ECE_BINS_MAX. Returns how many are
- * not empty. 0 for metrics that were restored. */
+/* Fills equal-width bins of p as metrics.ece sees them; `out` holds TN_ECE_BINS_MAX. Returns how
+ * many are not empty. 0 for metrics that were restored. */
 uint32_t tn_reliability_of_width(const tn_metrics *m, tn_reliability *out);
 
-/* At most `n` bins of about equal weight, upwards; a score is never cut in two. Labels count as
- * clicks or not. */
+/* Fills at most `n` bins of about equal weight, upwards; a score is never cut in two. Labels count
+ * as clicks or not. */
 uint32_t tn_reliability_of_mass(const tn_metrics *m, uint32_t n, tn_reliability *out);
 
 /* The bucket error: neighbouring scores are joined until their CTR can be judged.

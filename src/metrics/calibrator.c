@@ -11,14 +11,15 @@
 
 enum { NEWTON_STEPS = 100, HALVINGS = 40, POINTS_AT_ONCE = 128 };
 #define RIDGE 1e-9
-/* Nats that AUTO's fit gains where it needs no prior: chance alone gets there once in e^5 = 148
- * runs, since twice the gain of two numbers that were not needed is chi squared (Wilks) .. */
+/* Nats above which AUTO's fit needs no prior: chance alone gains them once in e^5 = 148 runs, since
+ * twice the gain of two numbers that were not needed is chi squared (Wilks). */
 #define SURE_GAIN 5.0
-#define PRIOR_DEVIATION .3 /* .. else of a about 1 and of b about 0: docs/numerics.md */
+/* prior with less gain: a is about 1 and b about 0, see docs/numerics.md */
+#define PRIOR_DEVIATION .3
 #define STEP_MIN 1e-12
 
 enum { CELLS = 1 << 13 /* bins of the logit, for each m */ };
-/* What c needs: rows of each class on either side of the mean m, and nats that it gains. */
+/* Conditions for c: rows of each class on either side of the mean m, and nats that it gains. */
 #define UNKNOWN_CLASS_MIN 50.0
 #define UNKNOWN_GAIN_MIN 3.7
 
@@ -38,7 +39,7 @@ struct tn_calibrator {
     bool some_unknown;     /* some m is not 0 */
     point
         cell[(TN_UNKNOWN_MAX + 1) * CELLS]; /* the same rows, by m and z; packed if some_unknown */
-    uint32_t cell_end[TN_UNKNOWN_MAX + 1];  /* then: behind those of each m */
+    uint32_t cell_end[TN_UNKNOWN_MAX + 1];  /* end of the cells of each m; set once packed */
 };
 
 /* ---- the map ---- */
@@ -151,7 +152,7 @@ void tn_calibrator_add(tn_calibrator *c, const tn_scored *rows)
     }
 }
 
-/* Leaves the cells that hold something, at the mean logit of their rows. */
+/* Packs the cells that hold something, at the mean logit of their rows. */
 static void pack_cells(tn_calibrator *c)
 {
     uint32_t n = 0;
@@ -164,7 +165,7 @@ static void pack_cells(tn_calibrator *c)
     }
 }
 
-/* The same of all points. */
+/* Does the same with all points. */
 static void pack(tn_calibrator *c)
 {
     if (c->some_unknown && !c->packed) {
@@ -199,13 +200,14 @@ static tn_status begin_fit(tn_calibrator *c, tn_error *err)
 
 /* ---- Platt ---- */
 
-/* What is fitted; targets of whole labels. */
+/* Data of a fit, with the targets that whole labels get. */
 typedef struct fit {
     const point *point;
-    uint32_t n_m;        /* points of m = 0, then those of 1 .. */
-    const uint32_t *end; /* n_m: behind those of each */
+    /* number of different m, from 0: `point` holds the points of each in turn */
+    uint32_t n_m;
+    const uint32_t *end; /* n_m: end of the points of each m */
     double click, other;
-    double ridge, a; /* of (a, b) about (a, 0); c has RIDGE about 0 */
+    double ridge, a; /* ridge of (a, b) about (a, 0); c has RIDGE about 0 */
 } fit;
 
 static double target(const fit *f, const point *p)
@@ -218,7 +220,7 @@ static double logit_at(const point *p, const double x[3], uint32_t m)
     return x[0] * p->z + x[1] + x[2] * m;
 }
 
-/* Weighted loss of x = (a, b, c) with its ridge. */
+/* Returns the weighted loss of x = (a, b, c) with its ridge. */
 static double loss_at(const fit *f, const double x[3])
 {
     const double off = x[0] - f->a;
@@ -233,7 +235,7 @@ static double loss_at(const fit *f, const double x[3])
     return sum;
 }
 
-/* step := inverse of the 2 x 2 matrix (aa, ab, bb) times (ga, gb). */
+/* Sets step := inverse of the 2 x 2 matrix (aa, ab, bb) times (ga, gb). */
 static void solve(const double h[3], double ga, double gb, double step[2])
 {
     double det = h[0] * h[2] - h[1] * h[1];
@@ -303,7 +305,8 @@ static double minimize(const fit *f, double x[3])
     return loss;
 }
 
-/* Whether rows of few and of many unknown slots both tell of clicks. */
+/* Returns whether there are enough clicks and non-clicks in rows of few and of many unknown
+ * slots. */
 static bool tells_of_unknown(const tn_calibrator *c)
 {
     double clicks[TN_UNKNOWN_MAX + 1] = {0};
@@ -372,7 +375,7 @@ tn_status tn_calibrator_platt(tn_calibrator *c, tn_calibrate_method method, tn_c
 
 /* ---- isotonic regression ---- */
 
-/* Points first .. last, which have one level. */
+/* A block: points first .. last, which have one level. */
 typedef struct block {
     double weight, clicks;
     uint32_t first, last;
@@ -410,8 +413,8 @@ static uint32_t add_knot(tn_knot *knot, uint32_t n, double z, double p)
     return n + 1;
 }
 
-/* Both ends of each block are knots: rows of a block have its level, as in scikit-learn's
- * IsotonicRegression. Returns how many knots there are, two a block at most. */
+/* Writes the knots. Both ends of each block are knots: rows of a block have its level, as in
+ * scikit-learn's IsotonicRegression. Returns how many there are, two a block at most. */
 static uint32_t knots_of(const tn_calibrator *c, const block *blocks, uint32_t n, tn_knot *knot)
 {
     uint32_t kept = 0;
@@ -448,7 +451,7 @@ tn_status tn_calibrator_isotonic(tn_calibrator *c, tn_arena *arena, tn_calibrati
 
 /* ---- what it is worth ---- */
 
-/* At most POINTS_AT_ONCE, all of one m. */
+/* Adds at most POINTS_AT_ONCE points, all of one m. */
 static tn_status add_points(tn_metrics *m, const point *p, uint32_t n, const tn_calibration *map,
                             uint32_t unknown, tn_error *err)
 {

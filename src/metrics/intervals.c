@@ -22,8 +22,8 @@ typedef struct counts {
     double neg, pos;
 } counts;
 
-/* Rows of one class or the other, unweighted, from row[i] on: of one score, or of all. *next is
- * behind them. */
+/* Counts rows of one class or the other, unweighted, from row[i] on: of one score, or of all. *next
+ * is the first row after them. */
 static counts count(const tn_kept_row *row, size_t n, size_t from, bool all, size_t *next)
 {
     counts c = {0};
@@ -37,8 +37,8 @@ static counts count(const tn_kept_row *row, size_t n, size_t from, bool all, siz
     return c;
 }
 
-/* Adds `sign` times the placement of every row at place[its number]; what is counted of each class.
- */
+/* Adds `sign` times the placement of every row at place[its number]; returns the counts of each
+ * class. */
 static counts add_placements(const tn_metrics *m, double sign, double *place)
 {
     const tn_kept_row *row = tn_kept_sorted(m->kept, TN_KEPT_BY_SCORE);
@@ -66,7 +66,7 @@ tn_interval tn_interval_normal(double value, double variance)
     return (tn_interval){value, value - half, value + half, variance};
 }
 
-/* Of `m`, or of the difference to `other`: value and variance. */
+/* Returns value and variance of the AUC of `m`, or of the difference to `other`. */
 static tn_interval delong(const tn_metrics *m, const tn_metrics *other)
 {
     TN_ASSERT(m->opts.exact_auc && (other == NULL || other->opts.exact_auc));
@@ -124,13 +124,13 @@ tn_interval tn_interval_delong_change(const tn_metrics *m, const tn_metrics *oth
 uint32_t tn_poisson1(double u)
 {
     static const double below[] = {
-        /* P(X <= k) of Poisson(1), k = 0 .. */
+        /* P(X <= k) of Poisson(1), k = 0, 1, and so on */
         0x1.78b56362cef38p-2, 0x1.78b56362cef38p-1, 0x1.d6e2bc3b82b06p-1, 0x1.f6472f2e6944ap-1,
         0x1.fe204beb22e9cp-1, 0x1.ffb21e77480acp-1, 0x1.fff516e3f8e59p-1, 0x1.fffea81812296p-1,
         0x1.ffffda3e9551ep-1, 0x1.fffffc42dcc83p-1, 0x1.ffffffa9b0ba6p-1, 0x1.fffffff8db44cp-1,
         0x1.ffffffff7425ap-1, 0x1.fffffffff60f9p-1, 0x1.ffffffffff572p-1, 0x1.fffffffffff58p-1,
         0x1.ffffffffffff6p-1, 0x1.fffffffffffffp-1};
-    /* No branch for 98 of 100: nobody could foresee it. */
+    /* No branch for 98 draws of 100, which a processor could not predict. */
     uint32_t k = (uint32_t)(u >= below[0]) + (uint32_t)(u >= below[1]) + (uint32_t)(u >= below[2]);
     while (k > 2 && k < sizeof below / sizeof below[0] && u >= below[k]) {
         k++;
@@ -167,7 +167,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Linear between the two nearest of n sorted values. */
+/* Interpolates between the two nearest of n sorted values. */
 static double quantile(const double *value, uint32_t n, double q)
 {
     double at = q * (n - 1);
@@ -175,7 +175,7 @@ static double quantile(const double *value, uint32_t n, double q)
     return i + 1 < n ? value[i] + (at - i) * (value[i + 1] - value[i]) : value[n - 1];
 }
 
-/* Sorts the replicates. */
+/* Sorts the replicates and returns their interval. */
 static tn_interval interval_of(double estimate, double *value, uint32_t n)
 {
     const double nan = (double)NAN;

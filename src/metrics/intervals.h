@@ -18,16 +18,17 @@ typedef struct tn_interval {
 
 enum { TN_REPLICATES = 200 };
 
-/* From the variance of the rows' placements (DeLong 1988). Weights do not count. */
+/* Computes the interval from the variance of the rows' placements (DeLong 1988). Weights do not
+ * count. */
 tn_interval tn_interval_delong(const tn_metrics *m);
 
-/* The same of the difference of two models' AUC; *p of DeLong's test that there is none, on both
- * sides: 1 where all placements are the same. */
+/* Does the same for the difference of two models' AUC; *p of DeLong's test that there is none, on
+ * both sides: 1 where all placements are the same. */
 tn_interval tn_interval_delong_change(const tn_metrics *m, const tn_metrics *other, double *p);
 
-/* Every row counts Poisson(1) times in each replicate, drawn from its number, so that neither
- * threads nor the order of the scores decide. `other` not NULL: of the difference m less other, in
- * which a row counts as often for both (paired). */
+/* Resamples: every row counts Poisson(1) times in each replicate, drawn from its number, so that
+ * neither threads nor the order of the scores decide. `other` not NULL: for the difference m less
+ * other, in which a row counts as often for both (paired). */
 tn_interval tn_interval_bootstrap(const tn_metrics *m, const tn_metrics *other, uint64_t seed);
 
 /* The bootstrap of a weighted mean, row by row as they come: nothing is kept of a row, and row i
@@ -43,9 +44,9 @@ tn_interval tn_mean_draws_end(const tn_mean_draws *d);
 
 tn_interval tn_interval_normal(double value, double variance);
 
-/* Of a share of n > 0 rows (Wilson 1927), which need not be whole: it stays within 0 .. 1 and is
- * wide where all rows agree. */
+/* Returns the interval of a share of n > 0 rows (Wilson 1927), which need not be whole: it stays
+ * within 0 .. 1 and is wide where all rows agree. */
 tn_interval tn_interval_wilson(double share, double n);
 
-/* Poisson(1) by inverse distribution function; u in [0, 1). */
+/* Draws from Poisson(1) by the inverse distribution function; u in [0, 1). */
 uint32_t tn_poisson1(double u);

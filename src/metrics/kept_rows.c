@@ -74,7 +74,7 @@ uint64_t tn_kept_weight(float weight)
     return (uint64_t)llrint((double)weight * TN_KEPT_ONE);
 }
 
-/* Byte `level` of (group, score), the most significant first. */
+/* Returns byte `level` of (group, score), the most significant first. */
 static inline uint32_t digit(const tn_kept_row *r, uint32_t level)
 {
     if (level < GROUP_BYTES) {
@@ -130,7 +130,7 @@ static void distribute(tn_kept_row *a, size_t n, uint32_t level, size_t *end)
     }
 }
 
-/* From byte `level` on; at most LEVELS deep. */
+/* Sorts from byte `level` on; at most LEVELS deep. */
 static void sort(tn_kept_row *a, size_t n, bool by_group, uint32_t level)
 {
     if (n <= FEW_ROWS) {

@@ -36,10 +36,10 @@ void tn_kept_free(tn_kept_rows *k); /* NULL is fine */
 
 /* Makes room for n more. */
 tn_status tn_kept_reserve(tn_kept_rows *k, size_t n, tn_error *err) TN_MUST_USE;
-/* Room was made. `row.row` is filled in, counting on. */
+/* Adds a row for which room was made. `row.row` is filled in, counting on. */
 void tn_kept_add(tn_kept_rows *k, tn_kept_row row);
 
-/* The rows in an order; lent until the next add, clear or sort. */
+/* Returns the rows in an order; lent until the next add, clear or sort. */
 const tn_kept_row *tn_kept_sorted(tn_kept_rows *k, tn_kept_order order);
 
 uint32_t tn_kept_key(float logit); /* finite; -0 is 0 */

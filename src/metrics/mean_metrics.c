@@ -8,13 +8,13 @@ static double sum_of(const tn_metrics *m, tn_sum k)
     return (double)(tn_i128)m->sum[k] * 0x1p-32;
 }
 
-/* Over the weights. */
+/* Returns a sum's mean over the weights. */
 static double mean(const tn_metrics *m, tn_sum k)
 {
     return tn_ratio(sum_of(m, k), sum_of(m, TN_SUM_W));
 }
 
-/* Log loss over the cross entropy of the mean label and q; NAN unless 0 < q < 1. */
+/* Returns log loss over the cross entropy of the mean label and q; NAN unless 0 < q < 1. */
 static double entropy_ratio(const tn_metrics *m, double q)
 {
     double y = mean(m, TN_SUM_WY);
@@ -30,7 +30,7 @@ double tn_metric_logloss(const tn_metrics *m)
     return mean(m, TN_SUM_WL);
 }
 
-/* Normalized entropy: the constant that knows the CTR loses the entropy of the CTR. */
+/* Computes normalized entropy: the constant that knows the CTR loses the entropy of the CTR. */
 double tn_metric_ne(const tn_metrics *m)
 {
     return entropy_ratio(m, mean(m, TN_SUM_WY));
@@ -41,7 +41,8 @@ double tn_metric_rig(const tn_metrics *m)
     return 1 - entropy_ratio(m, mean(m, TN_SUM_WY));
 }
 
-/* A constant with this model's bias loses -y ln p - (1 - y) ln(1 - p), means of both. */
+/* Compares with a constant of this model's bias, which loses -y ln p - (1 - y) ln(1 - p), means of
+ * both. */
 double tn_metric_calibration_free_ne(const tn_metrics *m)
 {
     return entropy_ratio(m, mean(m, TN_SUM_WP));
@@ -57,7 +58,7 @@ double tn_metric_pctr(const tn_metrics *m)
     return mean(m, TN_SUM_WP);
 }
 
-/* Above 1: predictions are too low. */
+/* Is above 1 where predictions are too low. */
 double tn_metric_copc(const tn_metrics *m)
 {
     return tn_ratio(sum_of(m, TN_SUM_WY), sum_of(m, TN_SUM_WP));
@@ -93,7 +94,7 @@ double tn_metric_prediction_mean(const tn_metrics *m)
     return mean(m, TN_SUM_WP);
 }
 
-/* Over y != 0. Of binary labels it would be mae of the clicks. */
+/* Takes the mean over y != 0. Of binary labels it would be mae of the clicks. */
 double tn_metric_mape(const tn_metrics *m)
 {
     if ((m->flags & (TN_HAS_SOFT | TN_RESTORED)) != TN_HAS_SOFT) {

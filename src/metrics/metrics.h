@@ -43,7 +43,7 @@ typedef struct tn_metrics_opts {
 typedef struct tn_scored {
     uint32_t n;
     const float *logit;
-    const float *label;      /* of the target; above .5 is a click */
+    const float *label;      /* labels of the target; above .5 is a click */
     const float *weight;     /* NULL: all 1; rows of weight 0 add nothing */
     const uint64_t *group;   /* NULL: TN_NO_GROUP for all, which is a group like others */
     const uint32_t *unknown; /* slots that hold keys, but none that the model knows; NULL: 0 of all;
@@ -54,21 +54,21 @@ tn_status tn_metrics_new(tn_metrics **out, const tn_metrics_opts *opts, tn_error
 void tn_metrics_free(tn_metrics *m); /* NULL is fine */
 void tn_metrics_clear(tn_metrics *m);
 
-/* TN_E_DIVERGED: a score is not finite, or of numbers w (z - y)^2 is 2^63 or more; TN_E_LIMIT: so
- * is w (2 y)^2. */
+/* Adds rows. TN_E_DIVERGED: a score is not finite, or of numbers w (z - y)^2 is 2^63 or more;
+ * TN_E_LIMIT: so is w (2 y)^2. */
 tn_status tn_metrics_add(tn_metrics *m, const tn_scored *rows, tn_error *err) TN_MUST_USE;
-/* Of the same options, without exact_auc and grouped. */
+/* Merges metrics of the same options, without exact_auc and grouped. */
 tn_status tn_metrics_merge(tn_metrics *m, const tn_metrics *other, tn_error *err) TN_MUST_USE;
 
-/* The value of a metric of metrics.def; NAN when it is not defined. The name must exist (see
- * tn_metric_find). */
+/* Returns the value of a metric of metrics.def; NAN when it is not defined. The name must exist
+ * (see tn_metric_find). */
 double tn_metrics_get(const tn_metrics *m, const char *name);
 uint64_t tn_metrics_rows(const tn_metrics *m);
-/* "no row with a click", "no row without a click": what rows of one class lack. NULL: they have
- * both, are none, or have labels that are no classes. */
+/* Returns "no row with a click" or "no row without a click" where rows have one class alone. NULL:
+ * they have both, are none, or have labels that are no classes. */
 const char *tn_metrics_one_class(const tn_metrics *m);
 
-/* Which value of a metric train.stop takes for the best. */
+/* The value of a metric that train.stop takes for the best. */
 typedef enum tn_metric_best {
     TN_BEST_SMALLEST,
     TN_BEST_LARGEST,
@@ -77,7 +77,7 @@ typedef enum tn_metric_best {
 } tn_metric_best;
 
 typedef struct tn_metric {
-    const char *name; /* "auc", "copc", .. */
+    const char *name; /* "auc", "copc", or another name of metrics.def */
     const char *help;
     double (*value)(const tn_metrics *m);
     uint32_t targets; /* a bit 1 << target for each that it judges */
@@ -87,13 +87,13 @@ typedef struct tn_metric {
 
 extern const tn_metric *const tn_all_metrics[]; /* NULL-terminated */
 const tn_metric *tn_metric_find(const char *name);
-/* Whether the metric of that name, which must exist, judges scores of the target. */
+/* Returns whether the metric of that name, which must exist, judges scores of the target. */
 bool tn_metric_fits(const char *name, tn_target target);
 tn_target tn_metrics_target(const tn_metrics *m);
 
-/* The integers that checkpoints keep in metrics.safetensors. The histogram is [2][bins]: negatives,
- * positives; the sums are [6] pairs, low word first, in the order of numerics section 7. Other
- * counts (rows, bins of ece, mape) begin anew after restore: metrics of them are NAN. */
+/* Return the integers that checkpoints keep in metrics.safetensors. The histogram is [2][bins]:
+ * negatives, positives; the sums are [6] pairs, low word first, in the order of numerics section 7.
+ * Other counts (rows, bins of ece, mape) begin anew after restore: metrics of them are NAN. */
 const uint64_t *tn_metrics_histogram(const tn_metrics *m);
 void tn_metrics_sums(const tn_metrics *m, uint64_t out[6][2]);
 void tn_metrics_restore(tn_metrics *m, const uint64_t *histogram, const uint64_t *sums);

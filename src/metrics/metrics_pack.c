@@ -20,10 +20,10 @@ typedef struct packed {
 struct tn_peer_metrics {
     tn_metrics *one; /* owned; the one that is being unpacked */
     uint32_t peers;
-    packed latest[]; /* of each peer */
+    packed latest[]; /* newest report of each peer */
 };
 
-/* Of the sums, whose bytes stand in the message as they do in memory. */
+/* Returns the bytes of the sums, which are in the message as they are in memory. */
 static size_t sums_bytes(const tn_metrics *m)
 {
     return (TN_SUMS + TN_BAND_SUMS * (size_t)m->scoring.n_bands) * sizeof *m->sum;
@@ -46,7 +46,7 @@ void tn_metrics_pack(const tn_metrics *m, tn_text *out)
     tn_proto_add_varint(out, 0);
 }
 
-/* False when a cell lies outside of the histogram. */
+/* Reads the cells. Returns false when one lies outside of the histogram. */
 static bool get_cells(tn_metrics *m, tn_bytes *in)
 {
     const size_t cells = 2 * (size_t)m->n_bins;

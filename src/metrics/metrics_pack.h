@@ -14,11 +14,11 @@
 #include "base/core/text.h"
 #include "metrics/metrics.h"
 
-/* Appends `m`; tn_text_check tells whether it fitted. */
+/* Appends `m`; tn_text_check reports whether it fitted. */
 void tn_metrics_pack(const tn_metrics *m, tn_text *out);
 
-/* Replaces what `m` holds; its options must be those that were packed. TN_E_PEER when the bytes are
- * no such metrics, then `m` is empty. */
+/* Replaces the contents of `m`; its options must be those that were packed. TN_E_PEER when the
+ * bytes are no such metrics, then `m` is empty. */
 tn_status tn_metrics_unpack(tn_metrics *m, const char *bytes, size_t size,
                             tn_error *err) TN_MUST_USE;
 
@@ -30,15 +30,15 @@ typedef struct tn_peer_metrics tn_peer_metrics;
 
 enum { TN_METRIC_PEERS_MAX = 1024 };
 
-/* `opts` as those of the peers, without exact_auc and grouped. */
+/* Makes a table of reports. `opts` as those of the peers, without exact_auc and grouped. */
 tn_status tn_peer_metrics_new(tn_peer_metrics **out, uint32_t peers, const tn_metrics_opts *opts,
                               tn_error *err) TN_MUST_USE;
 void tn_peer_metrics_free(tn_peer_metrics *r); /* NULL is fine */
 
-/* Sequences of a peer start at 1 and grow. A peer that was restored from a checkpoint reports what
- * the checkpoint held and goes on from there, under larger sequences. */
+/* Keeps a peer's report. Sequences of a peer start at 1 and grow. A peer that was restored from a
+ * checkpoint reports what the checkpoint held and goes on from there, under larger sequences. */
 tn_status tn_peer_metrics_put(tn_peer_metrics *r, uint32_t peer, uint64_t sequence,
                               const char *bytes, size_t size, tn_error *err) TN_MUST_USE;
 
-/* Replaces what `m` holds. */
+/* Replaces the contents of `m`. */
 tn_status tn_peer_metrics_total(tn_peer_metrics *r, tn_metrics *m, tn_error *err) TN_MUST_USE;

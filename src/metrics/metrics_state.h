@@ -18,7 +18,7 @@
 
 enum {
     TN_SCORE_BLOCK = 128,
-    TN_BINS = 1 << 20,     /* of the logit, each 2^-15 wide, from -16 */
+    TN_BINS = 1 << 20,     /* bins of the logit, each 2^-15 wide, from -16 */
     TN_COARSE_SHIFT = 8,   /* coarse bin = bin >> 8 */
     TN_CELL_ONE = 1 << 16, /* weight 1 in a histogram cell */
 };
@@ -40,7 +40,7 @@ typedef enum tn_sum {
     TN_ALL_SUMS = TN_SUMS + TN_BAND_SUMS * TN_ECE_BINS_MAX,
 } tn_sum;
 
-/* Of tn_metrics.flags, as packed metrics have them. */
+/* Bits of tn_metrics.flags, as packed metrics have them. */
 enum {
     TN_HAS_WEIGHTS = 1, /* some weight is not 1 */
     TN_HAS_SOFT = 2,    /* some label is neither 0 nor 1 */
@@ -81,13 +81,13 @@ typedef struct tn_score_block {
 
 tn_scoring tn_scoring_of(const tn_metrics_opts *opts);
 
-/* TN_E_DIVERGED when a logit is not finite. */
+/* Fills a block. TN_E_DIVERGED when a logit is not finite. */
 tn_status tn_score_block_fill(tn_score_block *b, const tn_scoring *s, const tn_scored *rows,
                               uint32_t from, tn_error *err) TN_MUST_USE;
 
 tn_u128 tn_score_block_total(const tn_score_block *b, tn_sum k);
 
-/* One row's term. Beyond 2^63 it counts as 2^63, so that no 2^32 rows overflow a sum. */
+/* Returns one row's term. Beyond 2^63 it counts as 2^63, so that no 2^32 rows overflow a sum. */
 static inline tn_u128 tn_score_term(const tn_score_block *b, tn_sum k, uint32_t row)
 {
     if (!b->wide) {
@@ -100,12 +100,12 @@ static inline tn_u128 tn_score_term(const tn_score_block *b, tn_sum k, uint32_t 
 struct tn_metrics {
     tn_metrics_opts opts;
     tn_scoring scoring;
-    uint64_t rows;            /* of weight > 0 */
+    uint64_t rows;            /* rows of weight > 0 */
     uint8_t flags;            /* TN_HAS_.. and TN_RESTORED */
-    tn_u128 sum[TN_ALL_SUMS]; /* of rint(x * 2^32); from TN_SUMS on band behind band */
+    tn_u128 sum[TN_ALL_SUMS]; /* sums of rint(x * 2^32); from TN_SUMS on, band after band */
     uint32_t n_bins;
     tn_kept_rows *kept;    /* owned; NULL unless exact_auc or grouped */
-    tn_score_block *block; /* owned; of the call of add that runs; NULL before the first */
+    tn_score_block *block; /* owned; filled by the call of add that runs; NULL before the first */
     uint64_t cell[];       /* [2][n_bins]: negatives, positives */
 };
 

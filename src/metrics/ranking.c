@@ -20,7 +20,7 @@ static bool is_click(float label)
     return (double)label > 0.5;
 }
 
-/* Over rows that ascend by score; for one group. */
+/* Walks over rows that ascend by score; for one group. */
 static tn_walk walk_rows(const tn_kept_row *rows, size_t n)
 {
     tn_walk w = {.row = rows, .n_rows = n, .unit = TN_KEPT_ONE};
@@ -31,7 +31,7 @@ static tn_walk walk_rows(const tn_kept_row *rows, size_t n)
     return w;
 }
 
-/* A walk without its totals over the histogram, which cost a pass of their own. */
+/* Begins a walk without its totals over the histogram, which cost a pass of their own. */
 static tn_walk start(const tn_metrics *m)
 {
     if (m->opts.exact_auc) {
@@ -87,7 +87,7 @@ bool tn_walk_next(tn_walk *w, tn_cell *out)
     return true;
 }
 
-/* AUC over the walk; *tied, if not NULL, the share of tied pairs, halved. NAN and NAN
+/* Returns the AUC over the walk; *tied, if not NULL, the share of tied pairs, halved. NAN and NAN
  * with one class. */
 static double walk_auc(tn_walk w, double *tied)
 {
@@ -114,8 +114,8 @@ double tn_metric_auc(const tn_metrics *m)
     return walk_auc(start(m), NULL);
 }
 
-/* How far the histogram's AUC can be from the exact one: e = sum over bins of P_b N_b / (2 P N),
- * since pairs within a bin count half. 0 when scores are sorted. */
+/* Bounds how far the histogram's AUC can be from the exact one: e = sum over bins of P_b N_b / (2 P
+ * N), since pairs within a bin count half. 0 when scores are sorted. */
 double tn_metric_auc_error(const tn_metrics *m)
 {
     double tied = 0;
@@ -123,7 +123,7 @@ double tn_metric_auc_error(const tn_metrics *m)
     return m->opts.exact_auc && !isnan(value) ? 0 : tied;
 }
 
-/* Average precision: sum over scores of (R_k - R_{k-1}) P_k, ties one step. */
+/* Computes average precision: sum over scores of (R_k - R_{k-1}) P_k, ties one step. */
 double tn_metric_pr_auc(const tn_metrics *m)
 {
     tn_walk w = tn_walk_begin(m);
@@ -141,7 +141,7 @@ double tn_metric_pr_auc(const tn_metrics *m)
     return w.total_neg > 0 ? tn_ratio(sum, (double)w.total_pos) : (double)NAN;
 }
 
-/* Kolmogorov-Smirnov: the largest |TPR - FPR|. */
+/* Computes Kolmogorov-Smirnov: the largest |TPR - FPR|. */
 double tn_metric_ks(const tn_metrics *m)
 {
     tn_walk w = tn_walk_begin(m);
@@ -174,7 +174,7 @@ double tn_metric_accuracy(const tn_metrics *m)
 
 /* ---- within groups ---- */
 
-/* One group of rows that ascend by score. */
+/* Adds one group of rows that ascend by score. */
 static void add_group(const tn_metrics *m, const tn_kept_row *rows, size_t n, double sums[3])
 {
     tn_walk w = walk_rows(rows, n);
@@ -191,7 +191,8 @@ static void add_group(const tn_metrics *m, const tn_kept_row *rows, size_t n, do
     }
 }
 
-/* sums: of n_u over all groups, over those with both classes, and of n_u AUC_u over the latter. */
+/* Computes sums of n_u over all groups, over those with both classes, and of n_u AUC_u over the
+ * latter. */
 static void sum_groups(const tn_metrics *m, double sums[3])
 {
     const tn_kept_row *rows = tn_kept_sorted(m->kept, TN_KEPT_BY_GROUP);
@@ -220,8 +221,9 @@ double tn_metric_gauc_skipped(const tn_metrics *m)
 
 /* ---- pairs within groups ---- */
 
-/* Of one group at a time: its different labels, ascending, and a tree of the weights of rows by
- * their labels (Fenwick 1994): place i, from 1, holds those of the last i & -i labels up to i. */
+/* A counter for one group at a time: its different labels, ascending, and a tree of the weights of
+ * rows by their labels (Fenwick 1994): place i, from 1, holds those of the last i & -i labels up to
+ * i. */
 typedef struct pair_counter {
     float *label;
     uint64_t *tree;
@@ -250,7 +252,7 @@ static void count_labels(pair_counter *c, const tn_kept_row *rows, size_t n)
     memset(c->tree, 0, (c->n + 1) * sizeof *c->tree);
 }
 
-/* Labels below this one. */
+/* Returns the number of labels below this one. */
 static size_t place_of(const pair_counter *c, float label)
 {
     size_t from = 0;
@@ -282,7 +284,7 @@ static uint64_t weight_below(const pair_counter *c, size_t place)
     return sum;
 }
 
-/* Weights of pairs of the rows added, or of rows[from..to) with those added. */
+/* Returns the weights of pairs of the rows added, or of rows[from..to) with those added. */
 static tn_u128 pairs_with(const pair_counter *c, const tn_kept_row *rows, size_t from, size_t to)
 {
     tn_u128 sum = 0;
@@ -293,8 +295,8 @@ static tn_u128 pairs_with(const pair_counter *c, const tn_kept_row *rows, size_t
     return sum;
 }
 
-/* The share of pairs y_i > y_j whose scores have that order, equal scores half; NAN: there is none.
- * The rows ascend by score. */
+/* Returns the share of pairs y_i > y_j whose scores have that order, equal scores half; NAN: there
+ * is none. The rows ascend by score. */
 static double ordered_pairs(pair_counter *c, const tn_kept_row *rows, size_t n)
 {
     tn_u128 twice = 0;
@@ -312,7 +314,7 @@ static double ordered_pairs(pair_counter *c, const tn_kept_row *rows, size_t n)
     return tn_ratio((double)twice, 2 * (double)pairs_with(c, rows, 0, n));
 }
 
-/* A group counts as in gauc, but for clicks, which there are none of. */
+/* Weighs a group as in gauc, but for clicks, which there are none of. */
 double tn_metric_pairwise_accuracy(const tn_metrics *m)
 {
     const tn_kept_row *rows = tn_kept_sorted(m->kept, TN_KEPT_BY_GROUP);
@@ -339,7 +341,7 @@ double tn_metric_pairwise_accuracy(const tn_metrics *m)
 
 /* ---- curves ---- */
 
-/* The point whose threshold leaves neg and pos below it. */
+/* Returns the point whose threshold leaves neg and pos below it. */
 static tn_curve_point point(const tn_walk *w, double threshold, uint64_t neg, uint64_t pos)
 {
     double fp = (double)(w->total_neg - neg);

@@ -31,7 +31,7 @@ typedef struct tn_walk {
     uint64_t total_neg, total_pos;
 } tn_walk;
 
-/* Over everything seen. */
+/* Begins a walk over everything seen. */
 tn_walk tn_walk_begin(const tn_metrics *m);
 bool tn_walk_next(tn_walk *w, tn_cell *out);
 
@@ -42,6 +42,6 @@ typedef struct tn_curve_point {
     double precision; /* NAN where nothing is called a click */
 } tn_curve_point;
 
-/* Thresholds downwards from above all scores to the lowest, at most `n` >= 2, about evenly spread
- * over tpr + fpr. 0 with one class. */
+/* Writes points at thresholds downwards from above all scores to the lowest, at most `n` >= 2,
+ * about evenly spread over tpr + fpr. Returns how many; 0 with one class. */
 uint32_t tn_curve_of(const tn_metrics *m, uint32_t n, tn_curve_point *out);

@@ -26,14 +26,14 @@
 
 enum { EXPONENT_BIAS = 1023, MANTISSA_BITS = 52 };
 
-/* rint for |x| < 2^51; of a larger x, any number: its block is wide and does not use it. */
+/* Returns rint for |x| < 2^51; of a larger x, any number: its block is wide and does not use it. */
 static inline int64_t rounded(double x)
 {
     double sum = x + ROUNDER;
     return (int64_t)tn_load_u64(&sum) - ROUNDER_BITS;
 }
 
-/* e^-a, 0 <= a <= A_MAX. */
+/* Returns e^-a, 0 <= a <= A_MAX. */
 static inline double exp_minus(double a)
 {
     double t = a * -LOG2_E + ROUNDER;
@@ -51,8 +51,8 @@ static inline double exp_minus(double a)
     return y * tn_load_f64(&power);
 }
 
-/* ln(1 + e), 0 <= e <= 1: the series of artanh, around 1 (far 0, e small) or around 2 (far 1),
- * without rounding 1 + e. */
+/* Returns ln(1 + e), 0 <= e <= 1: the series of artanh, around 1 (far 0, e small) or around 2 (far
+ * 1), without rounding 1 + e. */
 static inline double log1p_unit(double e, double far)
 {
     double s = (e - far) / (2 + far + e);
@@ -74,7 +74,7 @@ static inline void clamp(double *restrict out, const double *restrict x, uint32_
     }
 }
 
-/* e^-|z|, and where the row stands as 0 or 1. */
+/* Computes e^-|z|, and as 0 or 1 which cases of the formulas each row is in. */
 static inline void prepare(tn_score_block *restrict b)
 {
     const uint32_t n = b->n;
@@ -120,8 +120,8 @@ static TN_HOT void score(tn_score_block *restrict b, double n_bands)
     }
 }
 
-/* The same of other targets: of numbers z is the prediction; else no row alone is right or wrong.
- */
+/* Scores rows of other targets: of numbers z is the prediction; else no row alone is right or
+ * wrong. */
 static int64_t score_as_is(tn_score_block *b, bool is_number)
 {
     int64_t over = 0;
@@ -151,7 +151,7 @@ static void relate(tn_score_block *b)
     }
 }
 
-/* bin = clamp(floor((z + 16) * 2^15)), cell = rint(w * 2^16). */
+/* Sets bin = clamp(floor((z + 16) * 2^15)), cell = rint(w * 2^16). */
 static TN_HOT void place(tn_score_block *restrict b)
 {
     const uint32_t n = b->n;
@@ -165,7 +165,7 @@ static TN_HOT void place(tn_score_block *restrict b)
     }
 }
 
-/* Fills fixed[][]; 1 when a term is too large for it. */
+/* Fills fixed[][]; returns 1 when a term is too large for it. */
 static TN_HOT int64_t to_fixed(tn_score_block *restrict b)
 {
     const uint32_t n = b->n;
@@ -181,7 +181,7 @@ static TN_HOT int64_t to_fixed(tn_score_block *restrict b)
     return over;
 }
 
-/* The rows as doubles. Returns how many logits are not finite. */
+/* Loads the rows as doubles. Returns how many logits are not finite. */
 static inline int64_t load_as(tn_score_block *restrict b, const tn_scored *rows, uint32_t from,
                               double shift, bool classes)
 {
@@ -210,7 +210,7 @@ static TN_HOT int64_t load(tn_score_block *restrict b, const tn_scored *rows, ui
     return load_as(b, rows, from, shift, true);
 }
 
-/* The weights as doubles. */
+/* Loads the weights as doubles. */
 static TN_HOT void weigh(tn_score_block *restrict b, const float *restrict w)
 {
     const uint32_t n = b->n;

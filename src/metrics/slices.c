@@ -18,8 +18,8 @@ typedef struct slice {
 struct tn_slices {
     tn_slices_opts opts;
     tn_scoring scoring;
-    tn_arena *arena; /* of the arrays */
-    slice *slice;    /* n of at most slices_max; behind them the rest, of values without a place */
+    tn_arena *arena; /* memory of the arrays */
+    slice *slice;    /* n of at most slices_max; then the rest, for values without a place */
     uint64_t row;    /* number of the row that is dealt out, from 1 */
     uint32_t n;
     uint32_t *index; /* 1 + number of a slice, 0 when free; at most half full */
@@ -86,7 +86,7 @@ uint32_t tn_slices_count(const tn_slices *s)
     return s->n;
 }
 
-/* A value's slice: its own, a new one while there are places, else the rest. */
+/* Finds a value's slice: its own, a new one while there are places, else the rest. */
 static tn_status find(tn_slices *s, uint64_t sign, slice **out, tn_error *err)
 {
     uint32_t at = (uint32_t)tn_mix(sign) & s->index_mask;
@@ -102,7 +102,7 @@ static tn_status find(tn_slices *s, uint64_t sign, slice **out, tn_error *err)
     return TN_OK;
 }
 
-/* A row counts once in a slice, however often the value occurs in it. */
+/* Adds rows to slices. A row counts once in a slice, however often the value occurs in it. */
 static tn_status deal(tn_slices *s, uint32_t from, const tn_slice_keys *keys, tn_error *err)
 {
     for (uint32_t i = 0; i < s->block.n; i++) {

@@ -27,7 +27,7 @@ typedef struct tn_slices_opts {
 typedef struct tn_slice_keys {
     const uint64_t *sign;
     const uint32_t
-        *start; /* of row i: sign[start[i]] .. sign[start[i + 1] - 1]; NULL: one per row */
+        *start; /* signs of row i: sign[start[i]] .. sign[start[i + 1] - 1]; NULL: one per row */
 } tn_slice_keys;
 
 typedef struct tn_slice {
@@ -44,6 +44,6 @@ tn_status tn_slices_add(tn_slices *s, const tn_scored *rows, const tn_slice_keys
 
 uint32_t tn_slices_count(const tn_slices *s); /* values that have a place */
 
-/* By rows, the largest first, equal ones by sign; then "other", when anything is in it. `out` holds
- * tn_slices_count + 1. */
+/* Reports slices by rows, the largest first, equal ones by sign; then "other", when anything is in
+ * it. `out` holds tn_slices_count + 1. */
 tn_status tn_slices_report(tn_slices *s, tn_slice *out, uint32_t *n, tn_error *err) TN_MUST_USE;
