@@ -18,7 +18,7 @@ typedef struct tn_json tn_json; /* base/codec/json.h */
 typedef struct tn_text tn_text; /* base/core/text.h */
 
 typedef struct tn_calibration_file {
-    char model_id[33]; /* of the only model that it fits */
+    char model_id[33]; /* id of the only model that it fits */
     uint64_t step;
     double sampling; /* data.negative_sampling, for which logits were corrected before */
     tn_strs data;    /* paths of the rows it was fitted on; not read back */
@@ -29,23 +29,24 @@ typedef struct tn_calibration_file {
 /* Appends the file. */
 void tn_calibration_file_json(tn_text *out, const tn_calibration_file *file);
 
-/* Its knots live in `arena`. TN_E_DATA: missing, damaged, or of another version. */
+/* Reads a file. Its knots live in `arena`. TN_E_DATA: missing, damaged, or of another version. */
 tn_status tn_calibration_file_read(tn_calibration_file *out, const char *path, tn_arena *arena,
                                    tn_error *err) TN_MUST_USE;
 
-/* Whose scores a calibration is wanted for. */
+/* The model whose scores a calibration is wanted for. */
 typedef struct tn_calibrated_model {
     const char *id;
     uint64_t step;
     double sampling;
 } tn_calibrated_model;
 
-/* The same; of other scores it is TN_E_DATA, since it would be wrong without a word. */
+/* Does the same, and refuses a calibration of other scores by TN_E_DATA, since it would be wrong
+ * without a word. */
 tn_status tn_calibration_file_read_for(tn_calibration_file *out, const char *path,
                                        const tn_calibrated_model *model, tn_arena *arena,
                                        tn_error *err) TN_MUST_USE;
 
-/* The member "calibration" alone, appended; and its value read, which takes as many bytes of the
- * arena as there are numbers in it, times sizeof(tn_knot) / 2. False: damaged. */
+/* Append the member "calibration" alone, and read its value, which takes as many bytes of the arena
+ * as there are numbers in it, times sizeof(tn_knot) / 2. Return false: damaged. */
 void tn_calibration_json(tn_text *out, const tn_calibration *map);
 bool tn_calibration_of_json(const tn_json *value, tn_arena *arena, tn_calibration *out);

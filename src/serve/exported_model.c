@@ -20,7 +20,7 @@ enum {
     MODEL_BYTES_MAX = 64 << 20,
     TENSORS_MAX = 4096,
     ID_DIGITS = 32,
-    INPUT_BYTES = 256, /* of a node that is an input: its attribute, aligned */
+    INPUT_BYTES = 256, /* a node that is an input: its attribute, aligned */
 };
 
 typedef struct opening {
@@ -42,7 +42,7 @@ static tn_status in_dir(const opening *o, const char *name, char path[TN_PATH_SI
     return tn_path_join(o->dir, name, path, o->err);
 }
 
-/* A JSON file with its crc member, parsed; its text is needed no longer. */
+/* Reads and parses a JSON file with its crc member; its text is needed no longer. */
 static tn_status read_json(opening *o, const char *name, size_t size_max, const tn_json **out,
                            char path[TN_PATH_SIZE])
 {
@@ -60,7 +60,7 @@ static tn_status read_json(opening *o, const char *name, size_t size_max, const 
     return tn_json_parse(out, text, o->text.size, o->b->arena, path, o->err);
 }
 
-/* format, major version, and the model_id: the first one is taken, others must be equal. */
+/* Checks format, major version, and the model_id: the first one is taken, others must be equal. */
 static tn_status check_head(const opening *o, const tn_json *doc, const char *format,
                             uint64_t newest, const char *path)
 {
@@ -198,7 +198,8 @@ static tn_status read_weights(const opening *o, const char *name)
 
 /* ---- dictionary ---- */
 
-/* The numbers that the dictionary has for groups, and for the segments that the model reads. */
+/* Finds the numbers that the dictionary has for groups, and for the segments that the model
+ * reads. */
 static tn_status map_segments(tn_exported_model *b, const tn_json *names, const char *what,
                               tn_error *err)
 {
@@ -330,7 +331,7 @@ tn_status tn_export_find(const char *dir, char out[TN_PATH_SIZE], tn_error *err)
     uint32_t found = 0;
     (void)snprintf(out, TN_PATH_SIZE, "%s", dir);
     if (is_export(dir, ".", path) || !tn_path_is_dir(dir)) {
-        return TN_OK; /* whoever opens it tells what is missing */
+        return TN_OK; /* whoever opens the folder reports what is missing */
     }
     if (tn_path_join(dir, "LATEST", path, NULL) == TN_OK &&
         tn_file_read_all(path, INDEX_BYTES_MAX, &text, NULL) == TN_OK && text.size > 0) {

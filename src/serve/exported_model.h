@@ -49,9 +49,9 @@ typedef struct tn_exported_model {
     tn_arena *arena;
     char model_id[33];
     uint64_t step;
-    const tn_schema *schema; /* of rows that are scored */
+    const tn_schema *schema; /* schema of rows that are scored */
     tn_data_opts data;
-    uint64_t seed; /* of first values */
+    uint64_t seed; /* seed of first values */
     uint32_t n_inputs;
     tn_exported_input *input;
     tn_exported_group *group; /* per group of the schema */
@@ -59,7 +59,7 @@ typedef struct tn_exported_model {
     const tn_json *nodes;
     const char *logit; /* its nodes; of another target than clicks both are the score */
     const char *pctr;
-    tn_calibration calibration; /* of both; kind NONE: there is none */
+    tn_calibration calibration; /* map of both; kind NONE: there is none */
     tn_params *params;
     tn_dict_stack dict;
     tn_diag diag; /* used while opening */
@@ -70,17 +70,19 @@ typedef struct tn_exported_model_opts {
     bool half_weights;   /* matrices are rounded to 16 bits: tn_params_round */
     const char *dict;    /* a file of the folder in place of its dictionary; NULL: none */
     const tn_tree *data; /* options of `data` laid over those of the export; NULL: none */
-    bool judges;         /* these are a whole configuration: where values stand, and what a label
-                            is, is compared as well .. */
-    tn_target target;    /* .. unless this is another than the export's, which is told later */
+    /* these are a whole configuration: places of values and labels are compared, too */
+    bool judges;
+    /* target in them; labels are not compared with those of an export of another target, which
+     * is reported later */
+    tn_target target;
 } tn_exported_model_opts;
 
-/* The export that `dir` means: itself, what its LATEST names, or the only one in it. TN_E_CKPT:
- * there is none, or there are several. */
+/* Finds the export that `dir` means: itself, the one in its LATEST, or the only one in it.
+ * TN_E_CKPT: there is none, or there are several. */
 tn_status tn_export_find(const char *dir, char out[TN_PATH_SIZE], tn_error *err) TN_MUST_USE;
 
-/* TN_E_CKPT: missing, damaged, mixed up, or of another version; TN_E_CONFIG: opts->data is wrong;
- * TN_E_LIMIT, TN_E_IO, TN_E_MEMORY. On failure *out is NULL. */
+/* Opens an export. TN_E_CKPT: missing, damaged, mixed up, or of another version; TN_E_CONFIG:
+ * opts->data is wrong; TN_E_LIMIT, TN_E_IO, TN_E_MEMORY. On failure *out is NULL. */
 tn_status tn_exported_model_open(tn_exported_model **out, const char *dir,
                                  const tn_exported_model_opts *opts, tn_error *err) TN_MUST_USE;
 void tn_exported_model_close(tn_exported_model *b); /* no scorer may be left; NULL is fine */
@@ -94,7 +96,8 @@ typedef struct tn_exported_graph {
 tn_status tn_exported_graph_new(tn_exported_graph *out, const tn_exported_model *b,
                                 uint32_t max_rows, bool shares, tn_error *err) TN_MUST_USE;
 
-/* Part of opening (model_json.c): fills *b from model.json's parsed text. `what`: the file. */
+/* Does a part of opening (model_json.c): fills *b from model.json's parsed text. `what`: the
+ * file. */
 tn_status tn_exported_model_read(tn_exported_model *b, const tn_json *model,
                                  const tn_exported_model_opts *opts, const char *what,
                                  tn_error *err) TN_MUST_USE;

@@ -12,7 +12,7 @@
 
 enum { SIZE_TEXT = 32 };
 
-/* A tree as a value; key NULL: inside a list. */
+/* Appends a tree as a value; key NULL: inside a list. */
 static void add_tree(tn_text *out, const char *key, const tn_tree *tree)
 {
     if (tree == NULL || tree->kind == TN_TREE_NULL) {
@@ -157,7 +157,7 @@ tn_tree *tn_json_tree(tn_arena *arena, const tn_json *value, const char *source)
         for (const tn_json *v = value->first; v != NULL; v = v->next) {
             tn_tree *child = tn_json_tree(arena, v, source);
             child->key = value->kind == TN_JSON_OBJECT ? v->key : NULL;
-            tn_tree_append(tree, child); /* the parser has refused members that stand twice */
+            tn_tree_append(tree, child); /* the parser has refused members that occur twice */
         }
         return tree;
     case TN_JSON_STRING:

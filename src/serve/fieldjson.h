@@ -13,10 +13,11 @@ typedef struct tn_tree tn_tree;   /* config/tree.h */
 /* Appends member f->key with the value that it has in *opts. */
 void tn_field_json(tn_text *out, const tn_field *f, const void *opts);
 
-/* The same of all rows whose value is another one than in *usual, but for keys in `without`, which
- * ends with NULL. */
+/* Does the same for all rows whose value is another one than in *usual, but for keys in `without`,
+ * which ends with NULL. */
 void tn_fields_json_changed(tn_text *out, const tn_field *fields, const void *opts,
                             const void *usual, const char *const *without);
 
-/* The way back. `source` names the file in messages; it and `value` must outlive the tree. */
+/* Reads such JSON back. `source` names the file in messages; it and `value` must outlive the
+ * tree. */
 tn_tree *tn_json_tree(tn_arena *arena, const tn_json *value, const char *source);

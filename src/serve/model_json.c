@@ -18,8 +18,8 @@ enum {
     COLS_MAX = 1 << 20,
     CONCAT_MAX = 4096,
     INPUTS_MAX = 64,
-    VALUE_BYTES = sizeof(tn_tree) + 64, /* of a JSON value: its tree, a number, part of an input */
-    LEVELS = 4,                         /* of trees of the section `data` */
+    VALUE_BYTES = sizeof(tn_tree) + 64, /* a JSON value: its tree, a number, part of an input */
+    LEVELS = 4,                         /* levels of trees of the section `data` */
     OPTIONS_BYTES = 8192,               /* defaults of a table of options, as trees, twice */
     SLOT_BYTES = OPTIONS_BYTES + sizeof(tn_slot_opts) + sizeof(tn_slot_spec) +
                  sizeof(tn_exported_group) + TN_LN2_SMALL + 256,
@@ -30,10 +30,10 @@ typedef struct reading {
     const tn_json *model;
     const tn_tree *data;
     bool judges;
-    tn_target target; /* of who judges */
+    tn_target target; /* target of the caller, if it judges */
     const char *what;
     tn_slot_opts *opts;   /* all slots, then all numbers */
-    const tn_tree **tree; /* of each */
+    const tn_tree **tree; /* source of each of them */
     tn_pool *pool;        /* per slot */
     uint32_t *pool_k;
     bool means; /* the input at hand says "pool":"mean", whatever its slots do */
@@ -78,7 +78,7 @@ static void put_text(const reading *r, tn_tree *map, const char *key, const char
     tn_tree_put(arena, map, key, tn_tree_scalar(arena, text, map->at));
 }
 
-/* One object of "slots" or "numeric" as the options of a slot. */
+/* Reads one object of "slots" or "numeric" as the options of a slot. */
 static tn_status read_spec(reading *r, const tn_json *object, bool numeric, uint32_t i)
 {
     const char *name = tn_json_as_str(tn_json_get(object, "name"));
@@ -110,7 +110,7 @@ static uint32_t items_in(const tn_json *list)
     return list != NULL && list->kind == TN_JSON_LIST ? list->n : 0;
 }
 
-/* What the model predicts, before its rows can be described. */
+/* Reads the target of the model, before its rows can be described. */
 static tn_target target_of(const tn_json *model)
 {
     const tn_json *outputs = tn_json_get(model, "outputs");
@@ -123,7 +123,8 @@ static tn_target target_of(const tn_json *model)
     return task != NULL && t < TN_TARGETS ? (tn_target)t : TN_TARGET_CLICK;
 }
 
-/* How records are written: as the training data, with the options of the caller laid over. */
+/* Returns how records are written: as the training data, with the options of the caller laid
+ * over. */
 static const tn_tree *source_of(const reading *r, const tn_tree *over)
 {
     tn_arena *arena = r->b->arena;
@@ -138,8 +139,8 @@ static const tn_tree *source_of(const reading *r, const tn_tree *over)
     return over != NULL ? tn_tree_merge(arena, map, over) : map;
 }
 
-/* Whether a word of the caller may give rows another meaning than the model's. Who only scores has
- * files of his own, and no use for labels. */
+/* Returns whether a word of the caller may give rows another meaning than the model's. Who only
+ * scores has files of his own, and no use for labels. */
 static bool is_compared(const reading *r, const tn_field *f, const tn_data_opts *own)
 {
     const tn_data_opts *now = &r->b->data;
@@ -251,7 +252,7 @@ static uint32_t find_slot(const reading *r, const char *name)
     return i;
 }
 
-/* The segment of a group's record, added when it is new. NULL: it does not fit. */
+/* Returns the segment of a group's record, added when it is new. NULL: it does not fit. */
 static const tn_segment *add_segment(tn_record *record, const char *name, uint32_t dim)
 {
     uint32_t s = 0;
@@ -269,7 +270,7 @@ static const tn_segment *add_segment(tn_record *record, const char *name, uint32
     return &record->segment[s];
 }
 
-/* ["user",0,16]: a slot's columns of the input. */
+/* Reads ["user",0,16]: a slot's columns of the input. */
 static tn_status read_part(reading *r, const tn_json *part, const char *segment, uint64_t *col,
                            tn_embed_slot *out)
 {
@@ -485,7 +486,7 @@ static size_t count_values(const tn_json *value)
     return n;
 }
 
-/* All that is made of the model lives in the arena: its memory is asked for at once. */
+/* Reserves the arena's memory at once for all that is made of the model. */
 static tn_status reserve(const reading *r)
 {
     size_t slots = (size_t)items_in(tn_json_get(r->model, "slots")) +

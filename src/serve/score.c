@@ -32,22 +32,24 @@ struct tn_scorer {
     const tn_exported_model *b;
     tn_exported_graph graph;
     tn_exported_graph many; /* the same for rows with slots in common; from its first use on */
-    tn_arena *arena;        /* of the five below */
-    uint64_t *stream;       /* per group * TN_SEGMENTS_MAX: of first values, before the key */
+    tn_arena *arena;        /* memory of the five below */
+    /* per group * TN_SEGMENTS_MAX: streams of first values, before the key */
+    uint64_t *stream;
     tn_bag *bag;            /* per slot */
-    uint32_t *offset;       /* of all bags: slots * (ROWS + 1) */
+    uint32_t *offset;       /* offsets of all bags: slots * (ROWS + 1) */
     plain_rows *plain;      /* per group */
     uint32_t *first;        /* slots + 1: the first key of each that is asked for */
-    tn_batch_builder *made; /* of parsed rows */
-    tn_batch_builder *user; /* of what they have in common; made with `many` */
+    tn_batch_builder *made; /* batch of parsed rows */
+    tn_batch_builder *user; /* batch of the slots that rows have in common; made with `many` */
     uint32_t n;             /* keys that have a row */
     uint32_t keys_max;
     tn_dict_query *query; /* owns the block that holds all of keys_max, down to `at` */
     tn_dict_row *found;
-    float *weight; /* of the keys that have a row */
+    float *weight; /* weights of the keys that have a row */
     uint32_t *at;  /* keys_max + 1: where their rows begin, in floats */
     uint32_t copies_max;
-    uint32_t *copy; /* of entries that all rows have in common: their places, then their weights */
+    /* copies of entries that all rows have in common: their places, then their weights */
+    uint32_t *copy;
     size_t floats_max;
     float *rows;
     float spare[ROWS];      /* logits that the caller did not ask for */
@@ -110,7 +112,7 @@ void tn_scorer_free(tn_scorer *s)
     tn_free(s);
 }
 
-/* Room for the keys of a piece; a quarter more than asked, so that it settles soon. */
+/* Makes room for the keys of a piece; a quarter more than asked, so that it settles soon. */
 static tn_status room_for_keys(tn_scorer *s, uint64_t n, tn_error *err)
 {
     if (n <= s->keys_max && s->query != NULL) {
@@ -173,8 +175,8 @@ static tn_status room_for_floats(tn_scorer *s, uint64_t n, tn_error *err)
 typedef struct piece {
     const tn_batch *batch;
     tn_range rows;
-    const tn_batch *user;    /* one row: slots and numbers that they have in common .. */
-    const tn_shared *shared; /* .. which are these; NULL: none */
+    const tn_batch *user;    /* one row: the slots and numbers that all rows have in common */
+    const tn_shared *shared; /* flags of these slots and numbers; NULL: none */
 } piece;
 
 static bool is_shared(const piece *p, uint32_t slot)
@@ -182,14 +184,14 @@ static bool is_shared(const piece *p, uint32_t slot)
     return p->shared != NULL && p->shared->slot[slot];
 }
 
-/* Where a slot's keys stand, and in which rows. */
+/* Returns the slot with its keys, and the rows that have them. */
 static const tn_slot *slot_of(const piece *p, uint32_t i, tn_range *rows)
 {
     *rows = is_shared(p, i) ? (tn_range){0, 1} : p->rows;
     return &(is_shared(p, i) ? p->user : p->batch)->slot[i];
 }
 
-/* All keys of a piece, slot behind slot; s->first: where those of each slot begin. */
+/* Asks for all keys of a piece, slot after slot; s->first: the first key of each slot. */
 static void ask(tn_scorer *s, const piece *p)
 {
     const tn_exported_model *b = s->b;
@@ -219,7 +221,7 @@ static void first_values(const tn_scorer *s, uint32_t group, uint64_t key, float
     }
 }
 
-/* In pieces of fixed length, for which no function is called: that of libc waits for what it
+/* Copies in pieces of fixed length, for which no function is called: that of libc waits for what it
  * copies, so that misses of one row after the other do not overlap. */
 static inline void copy_floats(float *restrict to, const float *restrict from, uint32_t n)
 {
@@ -270,7 +272,7 @@ static bool is_kept(const tn_scorer *s, uint32_t group, uint32_t i)
     return s->found[i].at != NULL || s->b->group[group].missing_init;
 }
 
-/* The rows of all keys: some are looked up, and on their way while those before are taken. */
+/* Takes the rows of all keys: some are looked up, and on their way while those before are taken. */
 static tn_status take_rows(tn_scorer *s, tn_error *err)
 {
     const tn_schema *schema = s->b->schema;
@@ -297,7 +299,7 @@ static tn_status take_rows(tn_scorer *s, tn_error *err)
     return TN_OK;
 }
 
-/* One slot's bag, its rows beginning at number `first`; returns what is behind them. As in
+/* Fills one slot's bag, its rows beginning at number `first`; returns the number after them. As in
  * evaluation (train/step/step.h) a key without a row is left out of its slot, unless such keys read
  * as first values. */
 static uint32_t fill_bag(tn_scorer *s, const tn_slot *slot, uint32_t number, tn_range rows,
@@ -343,12 +345,12 @@ static uint32_t spread_slot(tn_scorer *s, uint32_t number, uint32_t rows, uint32
     return copies + rows * n;
 }
 
-/* What a piece needs at most. */
+/* Makes room for the most that a piece may need. */
 static tn_status make_room(tn_scorer *s, const piece *p, tn_error *err)
 {
     const tn_schema *schema = s->b->schema;
     uint64_t keys = 0;
-    uint64_t floats = 0; /* of their rows at the widest */
+    uint64_t floats = 0; /* floats of the keys' rows at the widest */
     uint64_t copies = 0;
     for (uint32_t i = 0; i < schema->n_slots; i++) {
         tn_range rows;
@@ -363,7 +365,7 @@ static tn_status make_room(tn_scorer *s, const piece *p, tn_error *err)
     return room_for_floats(s, floats, err);
 }
 
-/* The keys of a piece and their rows of the dictionary. */
+/* Gathers the keys of a piece and their rows of the dictionary. */
 static tn_status gather(tn_scorer *s, const piece *p, tn_error *err)
 {
     const tn_exported_model *b = s->b;
@@ -373,7 +375,7 @@ static tn_status gather(tn_scorer *s, const piece *p, tn_error *err)
     memset(s->unknown, 0, sizeof s->unknown);
     uint32_t n = 0;
     uint32_t copies = 0;
-    uint32_t unknown = 0; /* of slots that are shared, which the first row has counted */
+    uint32_t unknown = 0; /* unknown slots among the shared ones, which the first row has counted */
     for (uint32_t i = 0; i < b->schema->n_slots; i++) {
         tn_range rows;
         const tn_slot *slot = slot_of(p, i, &rows);
@@ -411,7 +413,7 @@ static void copy_column(const tn_node *n, uint32_t rows, float *out)
     }
 }
 
-/* One piece through its graph. */
+/* Scores one piece through its graph. */
 static tn_status score_piece(tn_scorer *s, const tn_exported_graph *graph, const piece *p,
                              float *logit, float *pctr, tn_error *err)
 {
@@ -451,7 +453,7 @@ tn_status tn_scorer_score(tn_scorer *s, const tn_batch *batch, float *logit, flo
     return TN_OK;
 }
 
-/* Rows from .. on as a batch, as many as go through the graph at once. */
+/* Makes a batch of the rows from `from` on, as many as go through the graph at once. */
 static tn_status make_batch(tn_batch_builder *to, const tn_rows *rows, uint32_t from,
                             tn_batch **out, tn_error *err)
 {

@@ -22,29 +22,29 @@ typedef struct tn_rows tn_rows;                     /* io/rows/rows.h */
 
 typedef struct tn_scorer tn_scorer;
 
-/* `b` must outlive it. Rows go through the graph some hundred at a time. */
+/* Makes a scorer. `b` must outlive it. Rows go through the graph some hundred at a time. */
 tn_status tn_scorer_new(tn_scorer **out, const tn_exported_model *b, tn_error *err) TN_MUST_USE;
 void tn_scorer_free(tn_scorer *s); /* NULL is fine */
 
-/* logit[batch->rows] and, unless NULL, pctr[batch->rows]; corrected for sampled negatives
+/* Writes logit[batch->rows] and, unless NULL, pctr[batch->rows]; corrected for sampled negatives
  * and then, where the export has a calibration, both calibrated: pctr is sigmoid(logit). Of another
  * target than clicks both are the score. TN_E_CKPT: the dictionary is damaged (verify lazy); then
  * some may be written. */
 tn_status tn_scorer_score(tn_scorer *s, const tn_batch *batch, float *logit, float *pctr,
                           tn_error *err) TN_MUST_USE;
 
-/* The same for parsed rows of b->schema; `logit` may be NULL, too. */
+/* Does the same for parsed rows of b->schema; `logit` may be NULL, too. */
 tn_status tn_scorer_score_rows(tn_scorer *s, const tn_rows *rows, float *logit, float *pctr,
                                tn_error *err) TN_MUST_USE;
 
-/* What rows have in common: the slots and numbers of b->schema that `row`, a block of one, holds
- * for all of them. */
+/* The part that rows have in common: the slots and numbers of b->schema that `row`, a block of one,
+ * holds for all of them. */
 typedef struct tn_shared_row {
     const tn_rows *row;
     const bool *slot, *numeric;
 } tn_shared_row;
 
-/* The same for rows that have the rest; what they hold of those slots and numbers does not count.
- * TN_E_MEMORY may come from the graph for such rows, which is made by the first call. */
+/* Does the same for rows that have the rest; their own values of those slots and numbers do not
+ * count. TN_E_MEMORY may come from the graph for such rows, which is made by the first call. */
 tn_status tn_scorer_score_many(tn_scorer *s, const tn_shared_row *common, const tn_rows *rows,
                                float *logit, float *pctr, tn_error *err) TN_MUST_USE;

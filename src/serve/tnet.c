@@ -21,7 +21,7 @@ struct tnet_scorer {
     tn_scorer *scorer;
     tn_rows *rows;
     tn_rows *shared;    /* a block of one row: what the others have in common */
-    tn_rows *at;        /* which of the two the open row belongs to */
+    tn_rows *at;        /* block that the open row belongs to: `rows` or `shared` */
     bool *field_shared; /* per field, then per slot, then per number: it is given there */
     uint32_t *numbered; /* per field: the last row that got a number of it by tnet_add_number */
     uint32_t n_begun;   /* rows, the open one included */
@@ -125,7 +125,7 @@ int tnet_n_fields(const tnet_model *model)
     return model != NULL ? (int)model->exported->schema->n_specs : 0;
 }
 
-/* NULL: there is none. */
+/* Returns NULL when there is none. */
 static const tn_slot_spec *spec_of(const tn_exported_model *b, int field)
 {
     return field >= 0 && (uint32_t)field < b->schema->n_specs ? &b->schema->spec[field] : NULL;
@@ -217,7 +217,7 @@ void tnet_clear(tnet_scorer *scorer)
     }
 }
 
-/* A row of the block `at`. */
+/* Begins a row of the block `at`. */
 static int begin(tnet_scorer *scorer, tn_rows *at, tnet_error *err)
 {
     if (scorer->open) {
@@ -266,7 +266,7 @@ size_t tnet_row_count(const tnet_scorer *scorer)
     return scorer != NULL ? scorer->rows->n : 0;
 }
 
-/* The fault that tn_rows found, in words. */
+/* Reports the fault that tn_rows found, in words. */
 static int refused(const tn_slot_spec *spec, tn_bytes token, tn_fault fault, tnet_error *err)
 {
     static const char mark[] = ": error: ";
@@ -305,7 +305,7 @@ static void note_shared(tnet_scorer *s, int field)
     s->field_shared[spec->slot != TN_NOWHERE ? n + spec->slot : 2 * n + spec->numeric] = true;
 }
 
-/* The field of an open row, with room for one more value. */
+/* Returns the field of an open row, with room for one more value. */
 static int prepare(tnet_scorer *s, int field, const tn_slot_spec **out, tnet_error *err)
 {
     if (s == NULL || !s->open) {
@@ -367,7 +367,7 @@ int tnet_add_text(tnet_scorer *scorer, int field, const char *text, size_t size,
     return refused(spec, token, tn_rows_token(scorer->at, spec, text, size, x), err);
 }
 
-/* As the same number in a data file would be read. */
+/* Adds a number as the same number in a data file would be read. */
 static tn_fault add_number(tn_rows *rows, const tn_slot_spec *spec, double value)
 {
     if (!isfinite(value)) {

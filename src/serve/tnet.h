@@ -51,7 +51,7 @@
  *
  * Fields are slots and numbers by the names of the configuration. A slot that gets nothing is empty
  * and pools to zeros; a number that gets nothing is what the configuration's `absent` says. The
- * score of a row equals that of the trainer to 1e-6, behind the calibration if tnet-export was
+ * score of a row equals that of the trainer to 1e-6, after the calibration if tnet-export was
  * given one (--calibration): then logit and probability are both calibrated. C++ safe. Versions:
  * tnet_abi() changes when this header does in a way that compiled programs notice.
  */
@@ -91,7 +91,7 @@ typedef struct tnet_error {
 typedef struct tnet_model tnet_model;
 typedef struct tnet_scorer tnet_scorer;
 
-/* When checksums of the dictionary are looked at: all at once, each megabyte when it is first
+/* Says when checksums of the dictionary are looked at: all at once, each megabyte when it is first
  * touched, never. Sizes and offsets are always checked. */
 typedef enum tnet_verify { TNET_VERIFY_FULL, TNET_VERIFY_LAZY, TNET_VERIFY_NONE } tnet_verify;
 
@@ -111,9 +111,10 @@ TNET_API int tnet_open(const char *dir, int verify, tnet_model **out, tnet_error
 TNET_API void tnet_close(tnet_model *model); /* after its scorers; NULL is fine */
 
 TNET_API const char *tnet_model_id(const tnet_model *model); /* 32 hex digits; NULL of NULL */
-TNET_API uint64_t tnet_rows(const tnet_model *model);        /* of the dictionary, all layers */
+/* rows of the dictionary, all layers */
+TNET_API uint64_t tnet_rows(const tnet_model *model);
 
-/* Number of a slot or numeric column; -1: the model has none of that name. */
+/* Returns the number of a slot or numeric column; -1: the model has none of that name. */
 TNET_API int tnet_field(const tnet_model *model, const char *name);
 TNET_API int tnet_n_fields(const tnet_model *model);
 TNET_API const char *tnet_field_name(const tnet_model *model, int field); /* NULL: none */
@@ -130,26 +131,26 @@ TNET_API int tnet_end_row(tnet_scorer *scorer, tnet_error *err);
 TNET_API void tnet_drop_row(tnet_scorer *scorer);
 TNET_API size_t tnet_row_count(const tnet_scorer *scorer);
 
-/* What all rows share: opens a row that is no row of its own, but a part of every row until
- * tnet_clear. It comes first, is filled and ended as a row (or dropped), and is not counted by
- * tnet_row_count; then each row gets the rest of its fields. A field belongs to one of the two: in
- * a row, one that the shared part has is TNET_E_USAGE. A slot or number that neither gives is
+/* Opens a row that holds what all rows share: it is no row of its own, but a part of every row
+ * until tnet_clear. It comes first, is filled and ended as a row (or dropped), and is not counted
+ * by tnet_row_count; then each row gets the rest of its fields. A field belongs to one of the two:
+ * in a row, one that the shared part has is TNET_E_USAGE. A slot or number that neither gives is
  * empty, as ever. Slots with rules (max_len, duplicates, absent) follow them as in whole rows. */
 TNET_API int tnet_begin_shared(tnet_scorer *scorer, tnet_error *err);
 
-/* A sign of a slot as it is: an integer id, or the hash of a text that you have already. `x` is
- * its weight x_j, usually 1. Not for fields that take a number. */
+/* Adds a sign of a slot as it is: an integer id, or the hash of a text that you have already. `x`
+ * is its weight x_j, usually 1. Not for fields that take a number. */
 TNET_API int tnet_add_id(tnet_scorer *scorer, int field, uint64_t id, float x, tnet_error *err);
 
-/* The text of one value, read as the field's type says (id, int, hex, str, float), then
- * transformed: what stands in a data file. It need not end with NUL. An empty one is a value, too:
- * leave out what has none. */
+/* Adds the text of one value, read as the field's type says (id, int, hex, str, float), then
+ * transformed, as in a data file. It need not end with NUL. An empty one is a value, too: leave out
+ * what has none. */
 TNET_API int tnet_add_text(tnet_scorer *scorer, int field, const char *text, size_t size, float x,
                            tnet_error *err);
 
-/* A raw number of a field that takes one (tnet_field_is_number): log, zscore, buckets and the like
- * are applied here. A second one in a row is TNET_E_DATA; where the data have lists of numbers, all
- * of them are texts. */
+/* Adds a raw number of a field that takes one (tnet_field_is_number): log, zscore, buckets and the
+ * like are applied here. A second one in a row is TNET_E_DATA; where the data have lists of
+ * numbers, all of them are texts. */
 TNET_API int tnet_add_number(tnet_scorer *scorer, int field, double value, tnet_error *err);
 
 /* Scores all rows: logits[tnet_row_count] and probabilities of a click, calibrated when the export
@@ -158,17 +159,15 @@ TNET_API int tnet_add_number(tnet_scorer *scorer, int field, double value, tnet_
  * After a failure some may be written; the rows are still there. */
 TNET_API int tnet_score(tnet_scorer *scorer, float *logits, float *clicks, tnet_error *err);
 
-/* The same for rows with a shared part (without one it is tnet_score; tnet_score with one is
+/* Does the same for rows with a shared part (without one it is tnet_score; tnet_score with one is
  * TNET_E_USAGE). What is shared is parsed once; it is looked up, pooled, and multiplied by the
- * weights of the first layers once for 256 rows. Any exported model can be scored so. It pays
- * where embeddings and numbers go side by side into layers of products (deep parts, cross layers
- * with a matrix); other operators (linear parts, pairs, cross layers with a vector) take whole rows
- * and save look-ups alone.
- *
- * Scores do not depend on the order of rows, nor on how many there are. Against whole
- * rows the sums of first layers are cut in two: a logit differs by rounding, below 1e-5 times the
- * largest of 1 and its size (measured: 2e-7), as between two processors. The first call makes room
- * of its own, about as much as the scorer has, plus the weights of first layers. */
+ * weights of the first layers once for 256 rows. Any exported model can be scored so. It pays where
+ * embeddings and numbers go side by side into layers of products (deep parts, cross layers with a
+ * matrix); other operators (linear parts, pairs, cross layers with a vector) take whole rows and
+ * save look-ups alone. Scores do not depend on the order of rows, nor on how many there are.
+ * Against whole rows the sums of first layers are cut in two: a logit differs by rounding, below
+ * 1e-5 times the largest of 1 and its size (measured: 2e-7), as between two processors. The first
+ * call makes room of its own, about as much as the scorer has, plus the weights of first layers. */
 TNET_API int tnet_score_many(tnet_scorer *scorer, float *logits, float *clicks, tnet_error *err);
 
 #ifdef __cplusplus
