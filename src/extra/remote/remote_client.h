@@ -9,7 +9,7 @@
 #pragma once
 
 #include "base/core/arena.h"
-#include "extra/remote/flight.h"
+#include "extra/remote/transfer.h"
 #include "io/source/remote.h"
 
 #include <pthread.h>

@@ -1,4 +1,4 @@
-/* flight.h - requests under way, each repeated until it has brought what was wanted.
+/* transfer.h - requests under way, each repeated until it has brought what was wanted.
  *
  *     wait ----> run ----> landed      all bytes are there
  *       ^         |  `---> failed      for good; `err` says why
@@ -50,7 +50,7 @@ typedef struct tn_flight {
     uint64_t size;         /* of the object: the wish's, or what the first answer said */
     char tag[TN_TAG_SIZE]; /* of its version, likewise; "": not known */
 
-    /* of flight.c */
+    /* of transfer.c */
     tn_wire *wire;
     tn_wish wish;
     CURL *easy;

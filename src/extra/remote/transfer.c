@@ -1,5 +1,5 @@
-/* flight.c - attempts of a request: what is sent, how answers are judged, what is tried again. */
-#include "extra/remote/flight.h"
+/* transfer.c - attempts of a request: what is sent, how answers are judged, what is tried again. */
+#include "extra/remote/transfer.h"
 
 #include "base/core/alloc.h"
 #include "base/core/clock.h"
